@@ -1,0 +1,213 @@
+package redlatch
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+)
+
+// These errors come from constructors and from the checks before a lock is
+// asked for. Nothing was sent.
+var (
+	// ErrConfig is returned when an option, a name or a list of nodes is out
+	// of bounds. The error is a *ConfigError that says which and how.
+	ErrConfig = errors.New("redlatch: bad configuration")
+
+	// ErrClosed is returned when the client was closed.
+	ErrClosed = errors.New("redlatch: client is closed")
+
+	// ErrDeadlock is returned when the function that Do runs asks, on the
+	// context it was given, for the very lock that Do holds for it: locks are
+	// not re-entrant, and this wait could not end.
+	ErrDeadlock = errors.New("redlatch: lock is already held on this context")
+)
+
+// These errors come from asking for a lock.
+var (
+	// ErrHeld is returned when another holds the lock. The error is a
+	// *HeldError that says who and for how long yet.
+	ErrHeld = errors.New("redlatch: lock is held by another")
+
+	// ErrNoQuorum is returned when too few nodes answered in time. The error
+	// is a *QuorumError that says what became of each.
+	ErrNoQuorum = errors.New("redlatch: no quorum of nodes")
+)
+
+// These errors come from a lease that was acquired. They are also the causes
+// with which a lease's context ends.
+var (
+	// ErrLost is returned when the lease ended without being released: it
+	// could not be extended in time, or the nodes say it is no longer ours.
+	ErrLost = errors.New("redlatch: lock is lost")
+
+	// ErrReleased is returned when the lease was released by its owner.
+	ErrReleased = errors.New("redlatch: lock is released")
+
+	// ErrDetached is returned when the lease was handed on with Detach.
+	ErrDetached = errors.New("redlatch: lease is detached")
+)
+
+// These errors are for nodes to return.
+var (
+	// ErrUnsent is wrapped by a node's error when it is certain that the
+	// request had no effect and will have none.
+	ErrUnsent = errors.New("redlatch: request was not sent")
+
+	// ErrNodeTimeout is returned when a node did not answer within its time
+	// limit.
+	ErrNodeTimeout = errors.New("redlatch: node did not answer within its time limit")
+
+	// errPending stands for a node that was not waited for, since the round
+	// was settled without it.
+	errPending = errors.New("redlatch: no answer yet when the round was settled")
+
+	// errSuspect stands for a node that was not asked, since its last call
+	// ran into the time limit and one is still under way.
+	errSuspect = fmt.Errorf("redlatch: node is not answering, last asked a moment ago (%w)", ErrUnsent)
+)
+
+// ConfigError says which setting is out of bounds.
+type ConfigError struct {
+	Field string // what was set: "TTL", "name", "nodes[2]"
+	Value any    // what it was set to
+	Bound string // what it may be
+}
+
+func (e *ConfigError) Error() string {
+	v := fmt.Sprintf("%v", e.Value)
+	if s, ok := e.Value.(string); ok {
+		v = fmt.Sprintf("%q", s)
+	}
+	const most = 80
+	if len(v) > most {
+		v = v[:most] + "…"
+	}
+	return fmt.Sprintf("redlatch: %s is %s: it must be %s", e.Field, v, e.Bound)
+}
+
+// Is reports that every ConfigError is an ErrConfig.
+func (e *ConfigError) Is(target error) bool { return target == ErrConfig }
+
+// HolderKind says what sort of client holds a lock.
+type HolderKind string
+
+// The kinds of holder that can be told apart.
+const (
+	// KindLease is a lease of this package.
+	KindLease HolderKind = "lease"
+	// KindPlain is a plain string set by another Redlock client.
+	KindPlain HolderKind = "plain"
+	// KindForeign is a key that is no plain lock at all.
+	KindForeign HolderKind = "foreign"
+	// KindReserved is a waiter whose turn it is.
+	KindReserved HolderKind = "reserved"
+)
+
+// Holder is what is known of whoever has a lock.
+type Holder struct {
+	// Owner is host/pid/label for a lease, the value for a plain lock, and
+	// the type of the key for a foreign one.
+	Owner string
+	// Token is the highest token the nodes remember for the name; 0 if none.
+	Token Token
+	// Left is the time until the lock runs out; NoExpiry if it never does.
+	Left time.Duration
+	// Kind says what sort of client holds it.
+	Kind HolderKind
+	// Nodes is the number of nodes that name this holder.
+	Nodes int
+}
+
+func (h Holder) String() string {
+	var b strings.Builder
+	switch h.Kind {
+	case KindReserved:
+		return "the next in line"
+	case KindForeign:
+		fmt.Fprintf(&b, "a foreign format (a key of type %s)", h.Owner)
+	case KindPlain:
+		fmt.Fprintf(&b, "another client (%s)", h.Owner)
+	default:
+		b.WriteString(h.Owner)
+	}
+	if h.Left == NoExpiry {
+		b.WriteString(" with no expiry: it must be deleted by whoever set it")
+	} else {
+		fmt.Fprintf(&b, " for %v yet", h.Left.Round(time.Millisecond))
+	}
+	return b.String()
+}
+
+// HeldError says who holds a lock.
+type HeldError struct {
+	Name string
+	// Holders are those whom the nodes name, the one named by most nodes
+	// first. It has more than one entry while contenders split the nodes.
+	Holders []Holder
+}
+
+func (e *HeldError) Error() string {
+	who := make([]string, len(e.Holders))
+	for i, h := range e.Holders {
+		who[i] = h.String()
+	}
+	return fmt.Sprintf("redlatch: %q is held by %s", e.Name, strings.Join(who, "; "))
+}
+
+// Is reports that every HeldError is an ErrHeld.
+func (e *HeldError) Is(target error) bool { return target == ErrHeld }
+
+// NodeResult is what one node said, or why it said nothing.
+type NodeResult struct {
+	Node  string
+	Reply Reply // the answer, if Err is nil
+	Err   error
+}
+
+func (r NodeResult) String() string {
+	if r.Err != nil {
+		return r.Node + ": " + strings.TrimPrefix(r.Err.Error(), "redlatch: ")
+	}
+	return r.Node + ": " + r.Reply.Status.String()
+}
+
+// QuorumError says what each node answered in a round that found no quorum.
+type QuorumError struct {
+	Op      Op
+	Name    string
+	Need    int           // the quorum
+	Elapsed time.Duration // how long the round took
+	// Late is set when a quorum granted, but so late that of the TTL no
+	// validity was left.
+	Late bool
+	// Nodes has one entry for each node, in the order of the client's list.
+	Nodes []NodeResult
+}
+
+func (e *QuorumError) Error() string {
+	said := make([]string, len(e.Nodes))
+	for i, r := range e.Nodes {
+		said[i] = r.String()
+	}
+	why := fmt.Sprintf("needs %d of %d nodes", e.Need, len(e.Nodes))
+	if e.Late {
+		why = "was granted too late to be of use"
+	}
+	return fmt.Sprintf("redlatch: %s of %q %s, after %v: %s",
+		e.Op, e.Name, why, e.Elapsed.Round(time.Microsecond), strings.Join(said, "; "))
+}
+
+// Is reports that every QuorumError is an ErrNoQuorum.
+func (e *QuorumError) Is(target error) bool { return target == ErrNoQuorum }
+
+// Unwrap returns the nodes' own errors, so that errors.As finds a driver's.
+func (e *QuorumError) Unwrap() []error {
+	var errs []error
+	for _, r := range e.Nodes {
+		if r.Err != nil {
+			errs = append(errs, r.Err)
+		}
+	}
+	return errs
+}

@@ -1,0 +1,216 @@
+package redlatch
+
+import (
+	"context"
+	"time"
+)
+
+// A Node is one independent place that can grant a lock: a Redis master, a
+// file, a table. A Client asks one Node, or a majority of several.
+//
+// A Node carries out each Request atomically with regard to every other
+// Request for the same name, from whichever process. Package nodetest holds
+// the conformance suite that says so; a new kind of node starts there.
+//
+// What a node can do beyond this it says by implementing the small interfaces
+// below: Prompt, Identifier.
+type Node interface {
+	// Do carries out one request and gives one reply. A refusal is a Reply;
+	// an error means that the node could not say yes or no. An error that
+	// wraps ErrUnsent promises that the request had no effect and will have
+	// none; after any other error the request may have been carried out, or
+	// may be yet.
+	Do(ctx context.Context, req Request) (Reply, error)
+
+	// String names the node in errors and logs. It is stable, differs
+	// between nodes, and holds no secret.
+	String() string
+
+	// Close frees what the node holds open. Locks on it stay as they are.
+	Close() error
+}
+
+// Prompt is implemented by a Node whose Do returns by the deadline of its
+// context without help. A client with a single prompt node calls it on the
+// caller's goroutine; any other call is watched over from a second one.
+type Prompt interface {
+	Node
+	// ReturnsByDeadline reports whether Do can be relied on to return when
+	// the context's deadline passes.
+	ReturnsByDeadline() bool
+}
+
+// Identifier is implemented by a Node that can say which server it is, so that
+// one server reached by two addresses is not counted twice.
+type Identifier interface {
+	Node
+	// Identity returns a text that two nodes share only if they are the same
+	// server. Empty means that the server would not say.
+	Identity(ctx context.Context) (string, error)
+}
+
+// Op says what a Request asks for.
+type Op uint8
+
+// The operations of a node.
+const (
+	// OpAcquire takes the name for Value if it is free, and refreshes it if
+	// Value has it already. Granted, Held, Foreign, Reserved, Stale, Behind
+	// or Ahead.
+	OpAcquire Op = iota + 1
+	// OpExtend gives the name a time to live of TTL from now if Value has it.
+	// It never creates. Granted, Held, Foreign or Absent.
+	OpExtend
+	// OpRelease frees the name if Value has it, takes Value out of the queue,
+	// and where Value does not have the name raises the fence to Token, so
+	// that an OpAcquire of the same Value and Token that is still under way
+	// finds itself Stale. Granted, Held, Foreign or Absent.
+	OpRelease
+	// OpInspect changes nothing. Held, Foreign or Absent.
+	OpInspect
+)
+
+// String returns the operation's name.
+func (o Op) String() string {
+	switch o {
+	case OpAcquire:
+		return "acquire"
+	case OpExtend:
+		return "extend"
+	case OpRelease:
+		return "release"
+	case OpInspect:
+		return "inspect"
+	}
+	return "unknown operation"
+}
+
+// Mode says what kind of lock a Request is about. A node refuses a mode that
+// it does not know.
+type Mode uint8
+
+// Exclusive is a lock with one holder, and so far the only mode.
+const Exclusive Mode = 0
+
+// A Request is what a Client asks of a Node.
+type Request struct {
+	Op   Op
+	Mode Mode
+
+	// Name is the key of the lock, prefix included.
+	Name string
+
+	// Value is the attempt's own value: unique, and compared whole.
+	Value string
+
+	// TTL is how long the lock lives from the moment the node carries out
+	// an OpAcquire or OpExtend.
+	TTL time.Duration
+
+	// Token is the fencing token proposed (OpAcquire) or held. With 0 the
+	// node neither checks nor touches its fence.
+	Token Token
+
+	// Window is how far Token may be from the node's clock, in either
+	// direction.
+	Window time.Duration
+
+	// Retention is how long the node remembers the fence after its last use.
+	Retention time.Duration
+
+	// Wait asks a node that keeps a queue to put Value into it when an
+	// OpAcquire is refused with Held or Reserved, or, if it stands there
+	// already, to renew its place. The place lapses when it is not renewed
+	// for WaiterLease.
+	Wait bool
+
+	// Ticket is the waiter's arrival in microseconds, the same on every
+	// node. The queue is ordered by Ticket, then by Value.
+	Ticket int64
+}
+
+// WaiterLease is how long a place in a node's queue stands without being
+// renewed.
+const WaiterLease = time.Second
+
+// Status is the essence of a Reply.
+type Status uint8
+
+// What a node can answer.
+const (
+	// Granted: what was asked has been done.
+	Granted Status = iota + 1
+	// Held: another value has the name. Value and Left say which and for how
+	// long.
+	Held
+	// Foreign: the name is taken by something that is not a plain lock.
+	// Value says what it is, Left for how long.
+	Foreign
+	// Absent: nobody has the name.
+	Absent
+	// Reserved: nobody has the name, but somebody before us in the queue is
+	// to have it.
+	Reserved
+	// Stale: Token is not above the fence.
+	Stale
+	// Behind: Token is more than Window behind the node's clock.
+	Behind
+	// Ahead: Token is more than Window ahead of the node's clock, and more
+	// than TokenLeap above the fence.
+	Ahead
+)
+
+// TokenLeap is how far above a node's fence a token may be whatever the node's
+// clock says: without it a clock that was set back would lock everyone out.
+const TokenLeap = 1000
+
+// String returns the status in words.
+func (s Status) String() string {
+	switch s {
+	case Granted:
+		return "granted"
+	case Held:
+		return "held by another"
+	case Foreign:
+		return "held by a foreign format"
+	case Absent:
+		return "not held"
+	case Reserved:
+		return "reserved for a waiter"
+	case Stale:
+		return "token is stale"
+	case Behind:
+		return "token is behind the node's clock"
+	case Ahead:
+		return "token is ahead of the node's clock"
+	}
+	return "unknown status"
+}
+
+// A Reply is a Node's answer. It carries what the caller needs next, so that
+// no second question is asked.
+type Reply struct {
+	Status Status
+
+	// Value is the holder's value (Held), or the foreign format's name
+	// (Foreign).
+	Value string
+
+	// Left is how long the name is taken yet (Held, Foreign); NoExpiry if for
+	// ever.
+	Left time.Duration
+
+	// Fence is the highest token granted on this node for this name, as far
+	// as it remembers; 0 if it does not.
+	Fence Token
+
+	// Now is the node's clock when it answered.
+	Now time.Time
+
+	// Rank is our place in the queue after this request: 1 for the head, 0
+	// if we are not in it or the node keeps none.
+	Rank int
+}
+
+// NoExpiry as a time left means that the key has no expiry at all.
+const NoExpiry time.Duration = -1

@@ -1,0 +1,201 @@
+package redlatch
+
+import (
+	"fmt"
+	"log/slog"
+	"time"
+	"unicode"
+	"unicode/utf8"
+)
+
+// Bounds of what a caller may set.
+const (
+	// MaxNameLen is the longest name of a lock, in bytes, prefix included.
+	MaxNameLen = 512
+	// MaxLabelLen is the longest label of an owner, in bytes.
+	MaxLabelLen = 64
+	// MinTTL is the shortest time to live.
+	MinTTL = 10 * time.Millisecond
+	// maxMaxTTL keeps a time to live, in milliseconds, well within what every
+	// node can count.
+	maxMaxTTL = 30 * 24 * time.Hour
+	// maxWait is the longest bounded wait; a longer one is a mistake in the
+	// unit.
+	maxWait = 365 * 24 * time.Hour
+	// maxTries is the highest bound on tries.
+	maxTries = 1_000_000
+)
+
+// Options are the settings of a Client. The zero value works.
+type Options struct {
+	// Prefix is put before every name. Defaults to none, so that other
+	// Redlock clients find the lock under the same key.
+	Prefix string
+
+	// Label is what the owner of a lock is called besides its host and
+	// process id. Defaults to the name of the program.
+	Label string
+
+	// TTL is the time to live of a lock whose LockOptions set none. A lock
+	// outlives a crashed holder by as much; a living one extends it.
+	// Defaults to 10 s, or to MaxTTL if that is shorter.
+	TTL time.Duration
+
+	// MaxTTL is the longest time to live that a lock may ask for.
+	// Defaults to 30 s.
+	MaxTTL time.Duration
+
+	// MaxHold is how long a lease is extended at the most, so that a holder
+	// that hangs does not keep a lock for ever. Defaults to 24 h.
+	MaxHold time.Duration
+
+	// NodeTimeout is how long a single node is waited for in a round. Keep it
+	// small beside the TTL, and above the time it takes to connect.
+	// Defaults to 250 ms. A round never waits for longer than its TTL.
+	NodeTimeout time.Duration
+
+	// RetryDelay is the longest random delay between two tries for a lock
+	// that is held; the shortest is a fifth of it. Defaults to 200 ms.
+	RetryDelay time.Duration
+
+	// NoToken leaves out fencing tokens: leases have token 0, and nothing
+	// protects the resource from a holder that was paused beyond its
+	// deadline. Defaults to false.
+	NoToken bool
+
+	// TokenWindow is how far a proposed token may be from a node's clock.
+	// Clients of the same nodes must agree on it. Defaults to 10 s.
+	TokenWindow time.Duration
+
+	// FenceRetention is how long a node remembers the highest token of a name
+	// that is no longer used. It must be above twice the TokenWindow.
+	// Defaults to 1 h.
+	FenceRetention time.Duration
+
+	// Clock is the time by which the client measures. Defaults to the
+	// system's.
+	Clock Clock
+
+	// Logger is told what an operator would want to know. Defaults to none.
+	Logger *slog.Logger
+
+	// Observer is told of every lock, round and lease, for traces and
+	// metrics. Defaults to none.
+	Observer Observer
+}
+
+// LockOptions are the settings of one lock. The zero value works.
+type LockOptions struct {
+	// TTL is the time to live. Defaults to the client's.
+	TTL time.Duration
+
+	// Wait is how long Lock waits at the most; when it is over, Lock returns
+	// ErrHeld or ErrNoQuorum, whichever kept it. Defaults to no bound but the
+	// context's.
+	Wait time.Duration
+
+	// Tries is how many rounds Lock tries at the most. Defaults to no bound.
+	Tries int
+
+	// MaxHold is how long the lease is extended at the most. Defaults to the
+	// client's.
+	MaxHold time.Duration
+
+	// NoKeepAlive leaves extension to the caller. The lease ends at its
+	// deadline unless Extend is called before. Defaults to false.
+	NoKeepAlive bool
+}
+
+// withDefaults returns o with every unset field set, or the first field that
+// is out of bounds.
+func (o Options) withDefaults() (Options, error) {
+	if err := checkText("Prefix", o.Prefix, 0, MaxNameLen-1); err != nil {
+		return o, err
+	}
+	if err := checkText("Label", o.Label, 0, MaxLabelLen); err != nil {
+		return o, err
+	}
+	for _, f := range []struct {
+		name     string
+		value    *time.Duration
+		deflt    time.Duration
+		min, max time.Duration
+	}{
+		{"MaxTTL", &o.MaxTTL, 30 * time.Second, MinTTL, maxMaxTTL},
+		{"MaxHold", &o.MaxHold, 24 * time.Hour, MinTTL, maxWait},
+		{"NodeTimeout", &o.NodeTimeout, 250 * time.Millisecond, time.Millisecond, time.Minute},
+		{"RetryDelay", &o.RetryDelay, 200 * time.Millisecond, time.Millisecond, time.Hour},
+		{"TokenWindow", &o.TokenWindow, 10 * time.Second, time.Millisecond, time.Hour},
+		{"FenceRetention", &o.FenceRetention, time.Hour, time.Millisecond, maxWait},
+	} {
+		if *f.value == 0 {
+			*f.value = f.deflt
+		}
+		if err := checkDuration(f.name, *f.value, f.min, f.max); err != nil {
+			return o, err
+		}
+	}
+	if o.FenceRetention <= 2*o.TokenWindow {
+		return o, &ConfigError{Field: "FenceRetention", Value: o.FenceRetention,
+			Bound: fmt.Sprintf("above twice the TokenWindow of %v", o.TokenWindow)}
+	}
+	if o.TTL == 0 {
+		o.TTL = min(10*time.Second, o.MaxTTL)
+	}
+	if err := checkDuration("TTL", o.TTL, MinTTL, o.MaxTTL); err != nil {
+		return o, err
+	}
+	if o.Clock == nil {
+		o.Clock = newSystemClock()
+	}
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	return o, nil
+}
+
+// withDefaults returns o with what it leaves unset taken from the client's
+// options.
+func (o LockOptions) withDefaults(client Options) (LockOptions, error) {
+	if o.TTL == 0 {
+		o.TTL = client.TTL
+	}
+	if err := checkDuration("TTL", o.TTL, MinTTL, client.MaxTTL); err != nil {
+		return o, err
+	}
+	if o.MaxHold == 0 {
+		o.MaxHold = client.MaxHold
+	}
+	if err := checkDuration("MaxHold", o.MaxHold, MinTTL, maxWait); err != nil {
+		return o, err
+	}
+	if err := checkDuration("Wait", o.Wait, 0, maxWait); err != nil {
+		return o, err
+	}
+	if o.Tries < 0 || o.Tries > maxTries {
+		return o, &ConfigError{Field: "Tries", Value: o.Tries, Bound: fmt.Sprintf("from 0 to %d", maxTries)}
+	}
+	return o, nil
+}
+
+func checkDuration(field string, d, least, most time.Duration) error {
+	if d < least || d > most {
+		return &ConfigError{Field: field, Value: d, Bound: fmt.Sprintf("from %v to %v", least, most)}
+	}
+	return nil
+}
+
+// checkText refuses what cannot be shown, logged or typed: a lock's name ends
+// up in keys, error messages and terminals.
+func checkText(field, s string, least, most int) error {
+	bound := fmt.Sprintf("%d to %d bytes of UTF-8 with no control characters", least, most)
+	if len(s) < least || len(s) > most || !utf8.ValidString(s) {
+		return &ConfigError{Field: field, Value: fmt.Sprintf("%d bytes, %q", len(s), s[:min(len(s), 32)]), Bound: bound}
+	}
+	for _, r := range s {
+		if unicode.IsControl(r) {
+			return &ConfigError{Field: field, Value: s, Bound: bound}
+		}
+	}
+	return nil
+}
