@@ -1,0 +1,215 @@
+package redlatch
+
+import (
+	"context"
+	"sync"
+	"time"
+)
+
+// This file is the Redlock round: one request to all nodes at once, settled by
+// the answers of a majority. The counting and the arithmetic are pure; what a
+// node is, it need not know.
+
+// quorumOf returns the smallest majority of n nodes.
+func quorumOf(n int) int { return n/2 + 1 }
+
+// driftOf returns how much of a time to live is given up for clocks that run
+// at different rates, and for the resolution in which nodes expire keys.
+func driftOf(ttl time.Duration) time.Duration { return ttl/100 + 2*time.Millisecond }
+
+// validityOf returns how long a lock can be relied on after a round that took
+// elapsed from its first send. It is not positive if the round took too long.
+func validityOf(ttl, elapsed time.Duration) time.Duration {
+	return ttl - elapsed - driftOf(ttl)
+}
+
+// tally counts the answers of one round.
+type tally struct {
+	nodes   int
+	granted int
+	refused int // said no
+	failed  int // said nothing that counts
+}
+
+func (t *tally) count(r NodeResult) {
+	switch {
+	case r.Err != nil:
+		t.failed++
+	case r.Reply.Status == Granted:
+		t.granted++
+	default:
+		t.refused++
+	}
+}
+
+// won reports that a quorum has granted.
+func (t *tally) won() bool { return t.granted >= quorumOf(t.nodes) }
+
+// hopeless reports that no quorum can grant any more.
+func (t *tally) hopeless() bool {
+	return t.nodes-t.refused-t.failed < quorumOf(t.nodes)
+}
+
+// answered reports that a quorum said yes or no: the nodes are there, whatever
+// they said.
+func (t *tally) answered() bool { return t.granted+t.refused >= quorumOf(t.nodes) }
+
+// round is the outcome of one request to all nodes.
+type round struct {
+	tally
+	start   time.Duration // on the client's clock, before the first send
+	elapsed time.Duration
+	results []NodeResult // one a node
+}
+
+// fanout is a round under way. Each node's answer is either counted, if the
+// round is not settled yet, or handed to late.
+type fanout struct {
+	mu      sync.Mutex
+	settled bool
+	awaited int // nodes worth waiting for that have not answered
+	left    int // nodes that have not answered
+	tally   tally
+	results []NodeResult
+	done    chan struct{}
+	late    func(node int, r NodeResult)
+	ended   func() // called when every node has answered
+}
+
+// ask sends req to every node at once and returns as soon as the outcome is
+// settled, the node time limit is over, or ctx ends. Answers that come after
+// that go to late, one call for each, from another goroutine.
+//
+// The nodes' context is not a child of ctx: a request that was cut off half
+// way leaves us not knowing whether it was carried out.
+func (c *Client) ask(ctx context.Context, req Request, late func(node int, r NodeResult)) round {
+	limit := c.opts.NodeTimeout
+	if req.TTL > 0 {
+		limit = min(limit, req.TTL)
+	}
+	start := c.clock.Uptime()
+	nodeCtx, cancel := context.WithTimeout(context.WithoutCancel(ctx), limit)
+
+	rd := round{start: start, tally: tally{nodes: len(c.members)}}
+	if len(c.members) == 1 && c.members[0].prompt {
+		r := c.members[0].call(nodeCtx, req)
+		cancel()
+		rd.results = []NodeResult{r}
+		rd.count(r)
+	} else {
+		// The round counts as background work until the last node has
+		// answered and what came late is dealt with.
+		counted := c.background.start()
+		f := c.fanOut(nodeCtx, req, late, func() {
+			cancel()
+			if counted {
+				c.background.end()
+			}
+		})
+		select {
+		case <-f.done:
+		case <-nodeCtx.Done():
+		case <-ctx.Done():
+		}
+		f.close(&rd, nodeCtx.Err() != nil)
+	}
+	rd.elapsed = c.clock.Uptime() - start
+	c.roundEnd(ctx, req, &rd)
+	return rd
+}
+
+func (c *Client) fanOut(ctx context.Context, req Request, late func(int, NodeResult), ended func()) *fanout {
+	n := len(c.members)
+	f := &fanout{
+		left:    n,
+		tally:   tally{nodes: n},
+		results: make([]NodeResult, n),
+		done:    make(chan struct{}),
+		late:    late,
+		ended:   ended,
+	}
+	for i, m := range c.members {
+		f.results[i] = NodeResult{Node: m.name, Err: errPending}
+	}
+	// Nodes that did not answer lately are asked all the same, one call at a
+	// time, but not waited for where the others can settle the round alone.
+	suspects := c.suspects()
+	f.awaited = n - suspects.count()
+	for i, m := range c.members {
+		suspect := suspects.has(i)
+		if suspect && !m.probing.CompareAndSwap(false, true) {
+			f.answer(i, NodeResult{Node: m.name, Err: errSuspect}, false)
+			continue
+		}
+		go func() {
+			r := m.call(ctx, req)
+			if suspect {
+				m.probing.Store(false)
+			}
+			f.answer(i, r, !suspect)
+		}()
+	}
+	return f
+}
+
+// answer takes in one node's answer.
+func (f *fanout) answer(i int, r NodeResult, awaited bool) {
+	f.mu.Lock()
+	f.left--
+	last := f.left == 0
+	late := f.settled
+	if !late {
+		f.results[i] = r
+		f.tally.count(r)
+		if awaited {
+			f.awaited--
+		}
+		if f.tally.won() || f.tally.hopeless() || f.awaited <= 0 || last {
+			f.settled = true
+			close(f.done)
+		}
+	}
+	f.mu.Unlock()
+	if late && f.late != nil {
+		f.late(i, r)
+	}
+	if last {
+		f.ended()
+	}
+}
+
+// close ends the taking in of answers and copies what has come into rd.
+func (f *fanout) close(rd *round, timedOut bool) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.settled = true
+	rd.tally = f.tally
+	rd.results = f.results
+	for i := range rd.results {
+		if rd.results[i].Err == errPending {
+			rd.failed++
+			if timedOut {
+				// The goroutine that asks is left to itself: not every driver
+				// returns when its context ends.
+				rd.results[i].Err = ErrNodeTimeout
+			}
+		}
+	}
+}
+
+func (c *Client) roundEnd(ctx context.Context, req Request, rd *round) {
+	if o, ok := c.opts.Observer.(RoundObserver); ok {
+		o.RoundEnd(ctx, RoundEnd{
+			Op: req.Op, Name: req.Name, Won: rd.won(),
+			Granted: rd.granted, Refused: rd.refused, Failed: rd.failed, Elapsed: rd.elapsed,
+		})
+	}
+}
+
+// quorumError describes a round that found no quorum.
+func (rd *round) quorumError(req Request) *QuorumError {
+	return &QuorumError{
+		Op: req.Op, Name: req.Name, Need: quorumOf(rd.nodes),
+		Elapsed: rd.elapsed, Late: rd.won(), Nodes: rd.results,
+	}
+}
