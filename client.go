@@ -1,0 +1,179 @@
+package redlatch
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+)
+
+// MaxNodes is the highest number of nodes a client takes.
+const MaxNodes = 15
+
+// A Client takes locks on one node, or on a majority of several. It is safe
+// for use by many goroutines; a process needs one for each set of nodes.
+type Client struct {
+	opts       Options
+	clock      Clock
+	log        *slog.Logger
+	members    []*member
+	owner      string
+	ids        identities
+	proposer   proposer
+	keeper     keeper
+	dropped    dropped
+	background *background
+
+	mu     sync.Mutex
+	closed bool
+}
+
+// New returns a client for the given nodes, of which it takes possession:
+// Close closes them. Nodes that can be reached are asked for their identity,
+// so that a server listed twice is found out; nodes that are down are no
+// error here.
+func New(nodes []Node, opts Options) (*Client, error) {
+	opts, err := opts.withDefaults()
+	if err != nil {
+		return nil, err
+	}
+	if len(nodes) < 1 || len(nodes) > MaxNodes {
+		return nil, &ConfigError{Field: "nodes", Value: fmt.Sprintf("a list of %d", len(nodes)), Bound: fmt.Sprintf("a list of 1 to %d", MaxNodes)}
+	}
+	c := &Client{
+		opts:       opts,
+		clock:      opts.Clock,
+		log:        opts.Logger,
+		owner:      ownerName(opts.Label),
+		ids:        identities{owner: map[string]*member{}},
+		proposer:   proposer{clock: opts.Clock},
+		background: newBackground(),
+	}
+	c.keeper.init(c)
+	seen := map[string]int{}
+	for i, n := range nodes {
+		field := fmt.Sprintf("nodes[%d]", i)
+		if n == nil {
+			return nil, &ConfigError{Field: field, Value: nil, Bound: "a node"}
+		}
+		name := n.String()
+		if j, twice := seen[name]; twice {
+			return nil, &ConfigError{Field: field, Value: name, Bound: fmt.Sprintf("another node than nodes[%d]", j)}
+		}
+		seen[name] = i
+		p, ok := n.(Prompt)
+		c.members = append(c.members, &member{node: n, name: name, index: i, client: c, prompt: ok && p.ReturnsByDeadline()})
+	}
+	if err := c.identify(); err != nil {
+		return nil, err
+	}
+	return c, nil
+}
+
+// identify asks every node at once who it is. Only a server that is found
+// twice is an error: a node that does not answer now is asked again before its
+// first request.
+func (c *Client) identify() error {
+	ctx, cancel := context.WithTimeout(context.Background(), c.opts.NodeTimeout)
+	errs := make(chan error, len(c.members))
+	var all sync.WaitGroup
+	for _, m := range c.members {
+		all.Go(func() { errs <- c.ids.check(ctx, m) })
+	}
+	go func() {
+		all.Wait()
+		cancel()
+	}()
+	for range c.members {
+		select {
+		case err := <-errs:
+			if errors.Is(err, ErrConfig) {
+				return err
+			}
+		case <-ctx.Done():
+			return nil
+		}
+	}
+	return nil
+}
+
+// Close releases the leases that are still held, waits a moment for what is
+// under way, and closes the nodes. Their contexts end with ErrReleased.
+func (c *Client) Close() error {
+	c.mu.Lock()
+	if c.closed {
+		c.mu.Unlock()
+		return nil
+	}
+	c.closed = true
+	c.mu.Unlock()
+
+	c.keeper.close()
+	c.background.close(2*c.opts.NodeTimeout + 100*time.Millisecond)
+	var errs []error
+	for _, m := range c.members {
+		errs = append(errs, m.node.Close())
+	}
+	return errors.Join(errs...)
+}
+
+func (c *Client) isClosed() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.closed
+}
+
+// key returns the key of a lock, or an error if the name cannot be one.
+func (c *Client) key(name string) (string, error) {
+	if name == "" {
+		return "", &ConfigError{Field: "name", Value: name, Bound: fmt.Sprintf("1 to %d bytes of UTF-8 with no control characters", MaxNameLen-len(c.opts.Prefix))}
+	}
+	if err := checkText("name", name, 1, MaxNameLen-len(c.opts.Prefix)); err != nil {
+		return "", err
+	}
+	return c.opts.Prefix + name, nil
+}
+
+// A value is 32 hexadecimal digits, random, then the owner.
+const valueDigits = 32
+
+func (c *Client) newValue() string {
+	var random [valueDigits / 2]byte
+	rand.Read(random[:])
+	b := make([]byte, 0, valueDigits+1+len(c.owner))
+	b = hex.AppendEncode(b, random[:])
+	b = append(b, ':')
+	return string(append(b, c.owner...))
+}
+
+// ownerOf returns the owner that a value names, and whether it is a value of
+// ours at all.
+func ownerOf(value string) (string, bool) {
+	if len(value) <= valueDigits || value[valueDigits] != ':' {
+		return "", false
+	}
+	if _, err := hex.DecodeString(value[:valueDigits]); err != nil {
+		return "", false
+	}
+	return value[valueDigits+1:], true
+}
+
+// ownerName returns host/pid/label.
+func ownerName(label string) string {
+	host, err := os.Hostname()
+	if err != nil || checkText("host", host, 1, 255) != nil {
+		host = "unknown"
+	}
+	if label == "" {
+		label = strings.TrimSuffix(filepath.Base(os.Args[0]), ".exe")
+	}
+	return host + "/" + strconv.Itoa(os.Getpid()) + "/" + label
+}

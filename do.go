@@ -1,0 +1,63 @@
+package redlatch
+
+import (
+	"context"
+	"errors"
+)
+
+// Do waits for the lock like Lock, runs fn under it, and releases it whatever
+// becomes of fn. The context that fn gets is a child of ctx and ends at the
+// lease's deadline at the latest; fn is to stop when it does.
+//
+// Do returns fn's error. If the lock was lost while fn ran, the error is also
+// ErrLost, even if fn returned none: others may have held the lock by then.
+func (c *Client) Do(ctx context.Context, name string, opts LockOptions, fn func(ctx context.Context, lease *Lease) error) (err error) {
+	lease, err := c.Lock(ctx, name, opts)
+	if err != nil {
+		return err
+	}
+	work, cancel := context.WithCancelCause(withHeld(ctx, c, lease.req.Name))
+	stop := context.AfterFunc(lease.Context(), func() { cancel(context.Cause(lease.Context())) })
+	defer func() {
+		stop()
+		lost := lease.Err()
+		releaseErr := lease.Release(context.WithoutCancel(ctx))
+		cancel(ErrReleased)
+		switch {
+		case errors.Is(lost, ErrLost):
+			err = errors.Join(err, lost)
+		case errors.Is(releaseErr, ErrLost):
+			err = errors.Join(err, releaseErr)
+		case releaseErr != nil:
+			// The work was done under the lock; that it is freed by its time
+			// to live instead of by us is no failure of the work.
+			c.log.Warn("redlatch: lock could not be released and will run out", "name", name, "err", releaseErr)
+		}
+	}()
+	return fn(work, lease)
+}
+
+// held is a chain, kept in contexts, of the locks that Do holds around a
+// function.
+type held struct {
+	client *Client
+	key    string
+	outer  *held
+}
+
+type heldKey struct{}
+
+func withHeld(ctx context.Context, c *Client, key string) context.Context {
+	outer, _ := ctx.Value(heldKey{}).(*held)
+	return context.WithValue(ctx, heldKey{}, &held{client: c, key: key, outer: outer})
+}
+
+func heldOn(ctx context.Context, c *Client, key string) bool {
+	h, _ := ctx.Value(heldKey{}).(*held)
+	for ; h != nil; h = h.outer {
+		if h.client == c && h.key == key {
+			return true
+		}
+	}
+	return false
+}

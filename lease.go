@@ -1,0 +1,173 @@
+package redlatch
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+)
+
+// A Lease is a lock that was acquired. It belongs to whoever has it, not to a
+// goroutine, and is safe for use by many.
+//
+// Until its Deadline no other lease on the name is valid; the package comment
+// says under which assumptions. Unless told otherwise the client extends it in
+// the background until it is released, lost, or held for MaxHold.
+type Lease struct {
+	*claim
+	opts     LockOptions
+	acquired time.Duration
+	ctx      context.Context
+	cancel   context.CancelCauseFunc
+
+	// The keeper's, under its mutex.
+	deadline time.Duration // the lease ends then unless it is extended
+	next     time.Duration // when the keeper looks at it again
+	index    int           // in the keeper's heap; -1 if not there
+	cause    error         // why it ended; nil while it stands
+}
+
+// newLease hands the claim over to a lease that stands until deadline.
+func (c *Client) newLease(cl *claim, opts LockOptions, deadline time.Duration) (*Lease, error) {
+	l := &Lease{claim: cl, opts: opts, acquired: c.clock.Uptime(), index: -1}
+	l.ctx, l.cancel = context.WithCancelCause(context.Background())
+	l.deadline = min(deadline, l.holdUntil())
+	if err := c.keeper.add(l); err != nil {
+		return nil, err
+	}
+	return l, nil
+}
+
+// holdUntil is when the lease ends even if it could be extended.
+func (l *Lease) holdUntil() time.Duration { return l.acquired + l.opts.MaxHold }
+
+// Name returns the name of the lock, without the client's prefix.
+func (l *Lease) Name() string { return l.name }
+
+// Token returns the fencing token. It stays the same for the life of the
+// lease. It is 0 if the client was told to leave tokens out.
+func (l *Lease) Token() Token { return l.req.Token }
+
+// Owner returns the owner under which others see the lock: host/pid/label.
+func (l *Lease) Owner() string {
+	owner, _ := ownerOf(l.req.Value)
+	return owner
+}
+
+// TTL returns the lock's time to live.
+func (l *Lease) TTL() time.Duration { return l.req.TTL }
+
+// Context returns a context that ends with the lease, at the deadline at the
+// latest, whether or not any server can be reached. Its cause is ErrLost,
+// ErrReleased or ErrDetached.
+func (l *Lease) Context() context.Context { return l.ctx }
+
+// Deadline returns when the lease ends unless it is extended before. It moves
+// only when a quorum of nodes has confirmed an extension.
+func (l *Lease) Deadline() time.Time { return l.c.clock.Now().Add(l.Remaining()) }
+
+// Remaining returns how long the lease stands yet unless it is extended. It is
+// not positive once it has ended.
+func (l *Lease) Remaining() time.Duration {
+	k := &l.c.keeper
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	left := l.deadline - l.c.clock.Uptime()
+	if l.cause != nil {
+		left = min(left, 0)
+	}
+	return left
+}
+
+// Err returns nil while the lease stands, and why it ended after that.
+func (l *Lease) Err() error {
+	if l.Remaining() > 0 {
+		return nil
+	}
+	// The deadline may have passed a moment before the keeper sees it.
+	_, cause := l.c.keeper.end(l, ErrLost)
+	return cause
+}
+
+// Extend gives the lock its whole time to live again, on a quorum of nodes. It
+// returns ErrLost if the lock is no longer ours, and a *QuorumError, with the
+// lease as it was, if too few nodes answered.
+func (l *Lease) Extend(ctx context.Context) error {
+	if err := l.Err(); err != nil {
+		return err
+	}
+	if ctx.Err() != nil {
+		return endedError(ctx, nil)
+	}
+	err := l.extend(ctx)
+	if err != nil && ctx.Err() != nil {
+		return endedError(ctx, err)
+	}
+	return err
+}
+
+func (l *Lease) extend(ctx context.Context) error {
+	req := l.request(OpExtend)
+	rd := l.c.ask(ctx, req, nil)
+	validity := validityOf(req.TTL, rd.elapsed)
+	switch {
+	case rd.won() && validity > 0:
+		return l.c.keeper.confirm(l, rd.start, rd.start+rd.elapsed+validity)
+	case rd.nodes-rd.refused < quorumOf(rd.nodes):
+		// So many say that it is not ours that no quorum is left to say that
+		// it is. Nodes that merely failed to answer decide nothing.
+		_, cause := l.c.keeper.end(l, fmt.Errorf("%w: %w", ErrLost, rd.quorumError(req)))
+		return cause
+	}
+	return rd.quorumError(req)
+}
+
+// Release ends the lease and frees the lock on every node. It returns as soon
+// as a quorum has confirmed; nodes that did not answer are asked again in the
+// background until they do or the lock has run out there.
+//
+// Release returns ErrLost if the lock had been lost before, and a *QuorumError
+// if too few nodes answered: the lock then runs out by itself, within its time
+// to live. Releasing twice is harmless.
+func (l *Lease) Release(ctx context.Context) error {
+	if l.Remaining() <= 0 {
+		l.c.keeper.end(l, ErrLost)
+	}
+	if first, cause := l.c.keeper.end(l, ErrReleased); !first {
+		if errors.Is(cause, ErrReleased) {
+			return nil
+		}
+		return cause
+	}
+	return l.free(ctx)
+}
+
+// free sends the release of a lease that has ended.
+func (l *Lease) free(ctx context.Context) error {
+	req := l.request(OpRelease)
+	rd := l.c.ask(ctx, req, func(node int, r NodeResult) {
+		if r.Err != nil {
+			m := l.c.members[node]
+			m.janitor.add(m, req)
+		}
+	})
+	for i, r := range rd.results {
+		if r.Err != nil && !r.underway() {
+			m := l.c.members[i]
+			m.janitor.add(m, req)
+		}
+	}
+	switch {
+	case rd.won():
+		return nil
+	case rd.nodes-rd.refused < quorumOf(rd.nodes):
+		return fmt.Errorf("%w: %w", ErrLost, rd.quorumError(req))
+	case ctx.Err() != nil:
+		return endedError(ctx, nil)
+	}
+	return rd.quorumError(req)
+}
+
+// underway reports that the node's answer was not waited for and may still
+// come.
+func (r NodeResult) underway() bool { return r.Err == errPending || r.Err == ErrNodeTimeout }

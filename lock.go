@@ -1,0 +1,298 @@
+package redlatch
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"sync/atomic"
+	"time"
+)
+
+// claim is what stands under one value: the keys that the nodes may have of it.
+type claim struct {
+	c    *Client
+	name string  // as the caller gave it
+	req  Request // the OpAcquire, with the token proposed last
+
+	// over is set when nothing under this value may stand any more: asking
+	// for it failed, or its lease has ended. Grants that arrive after are
+	// undone.
+	over atomic.Bool
+}
+
+// request returns a request about the claim.
+func (cl *claim) request(op Op) Request {
+	req := cl.req
+	req.Op = op
+	return req
+}
+
+// ask sends the claim to all nodes.
+func (cl *claim) ask(ctx context.Context) round {
+	release := cl.request(OpRelease)
+	return cl.c.ask(ctx, cl.req, func(node int, r NodeResult) {
+		if cl.over.Load() && mayHold(r) {
+			cl.c.undo(node, release)
+		}
+	})
+}
+
+// drop takes the claim back on every node that may have something of it: a
+// grant, an answer that is still to come, or a place in its queue. A node that
+// said no has nothing, and is left alone.
+func (cl *claim) drop(rd *round) {
+	cl.over.Store(true)
+	release := cl.request(OpRelease)
+	if slices.ContainsFunc(rd.results, mayHold) {
+		now := cl.c.clock.Uptime()
+		cl.c.dropped.add(release, now+release.TTL+cl.c.opts.NodeTimeout, now)
+	}
+	for i, r := range rd.results {
+		if mayHold(r) || r.Reply.Rank > 0 {
+			cl.c.undo(i, release)
+		}
+	}
+}
+
+// attempt is one caller's asking for one lock, over as many rounds as it
+// takes.
+type attempt struct {
+	*claim
+	opts  LockOptions
+	floor Token // what the nodes' fences ask for, so far
+}
+
+func (c *Client) newAttempt(name string, opts LockOptions) (*attempt, error) {
+	key, err := c.key(name)
+	if err != nil {
+		return nil, err
+	}
+	if opts, err = opts.withDefaults(c.opts); err != nil {
+		return nil, err
+	}
+	if c.isClosed() {
+		return nil, ErrClosed
+	}
+	return &attempt{opts: opts, claim: &claim{c: c, name: name, req: Request{
+		Op:        OpAcquire,
+		Name:      key,
+		Value:     c.newValue(),
+		TTL:       opts.TTL,
+		Window:    c.opts.TokenWindow,
+		Retention: c.opts.FenceRetention,
+	}}}, nil
+}
+
+// yield takes back the grants of a round that was not won. What is taken back
+// may be overtaken by the next round, so that one claims under a new value;
+// the ticket, and with it the place in line, stays the same.
+func (a *attempt) yield(rd *round) {
+	if !slices.ContainsFunc(rd.results, mayHold) {
+		return
+	}
+	a.drop(rd)
+	next := &claim{c: a.c, name: a.name, req: a.req}
+	next.req.Value = a.c.newValue()
+	a.claim = next
+}
+
+// maxProposals bounds how often a round is asked again with a higher token.
+// Once is the rule when a clock is off; each further one needs another client
+// to have come in between.
+const maxProposals = 8
+
+// try asks the nodes for the lock once, with as many proposals of a token as
+// that takes. Only the last round counts: grants of an earlier proposal are
+// refreshed by it or undone with it.
+func (a *attempt) try(ctx context.Context) round {
+	for proposal := 1; ; proposal++ {
+		if !a.c.opts.NoToken {
+			a.req.Token = a.c.proposer.propose(a.c.clockOffset(), a.floor)
+		}
+		rd := a.ask(ctx)
+		if rd.won() || proposal == maxProposals || ctx.Err() != nil || !rd.wantsHigherToken() {
+			return rd
+		}
+		a.floor = max(a.floor, floorAfter(rd.results, quorumOf(rd.nodes)))
+	}
+}
+
+// wantsHigherToken reports whether a quorum would grant if only the token were
+// another.
+func (rd *round) wantsHigherToken() bool {
+	would, refused := 0, 0
+	for _, r := range rd.results {
+		if r.Err != nil {
+			continue
+		}
+		switch r.Reply.Status {
+		case Stale, Behind, Ahead:
+			refused++
+			would++
+		case Granted:
+			would++
+		}
+	}
+	return refused > 0 && would >= quorumOf(rd.nodes)
+}
+
+// settle turns a round into a lease, or says why it gives none.
+func (a *attempt) settle(rd *round) (*Lease, error) {
+	if rd.won() {
+		// Counted from before the first send: a node's time to live began
+		// after that, so ours ends first.
+		if validity := validityOf(a.req.TTL, rd.elapsed); validity > 0 {
+			return a.c.newLease(a.claim, a.opts, rd.start+rd.elapsed+validity)
+		}
+		return nil, rd.quorumError(a.req)
+	}
+	if holders := rd.holders(); rd.answered() && len(holders) > 0 {
+		return nil, &HeldError{Name: a.name, Holders: holders}
+	}
+	for _, r := range rd.results {
+		var bad *ConfigError
+		if errors.As(r.Err, &bad) {
+			return nil, r.Err
+		}
+	}
+	return nil, rd.quorumError(a.req)
+}
+
+// holders returns those whom the nodes name as having the lock.
+func (rd *round) holders() []Holder {
+	type key struct{ kind, value string }
+	byKey := map[key]int{}
+	var holders []Holder
+	for _, r := range rd.results {
+		if r.Err != nil {
+			continue
+		}
+		h := Holder{Token: r.Reply.Fence, Left: r.Reply.Left, Nodes: 1}
+		switch r.Reply.Status {
+		case Held:
+			h.Kind = KindLease
+			owner, ours := ownerOf(r.Reply.Value)
+			if !ours {
+				h.Kind = KindPlain
+				owner = strconv.QuoteToGraphic(r.Reply.Value[:min(len(r.Reply.Value), 64)])
+			}
+			h.Owner = owner
+		case Foreign:
+			h.Kind, h.Owner = KindForeign, r.Reply.Value
+		case Reserved:
+			h.Kind = KindReserved
+		default:
+			continue
+		}
+		k := key{string(h.Kind), r.Reply.Value}
+		if i, known := byKey[k]; known {
+			holders[i].Nodes++
+			holders[i].Token = max(holders[i].Token, h.Token)
+			holders[i].Left = max(holders[i].Left, h.Left)
+			continue
+		}
+		byKey[k] = len(holders)
+		holders = append(holders, h)
+	}
+	slices.SortStableFunc(holders, func(a, b Holder) int { return b.Nodes - a.Nodes })
+	return holders
+}
+
+// TryLock asks for the lock once, in one round, and does not wait. It returns
+// a *HeldError if another has it, and a *QuorumError if too few nodes
+// answered. The lease is not bound to ctx.
+func (c *Client) TryLock(ctx context.Context, name string, opts LockOptions) (*Lease, error) {
+	opts.Tries = 1
+	return c.lock(ctx, name, opts)
+}
+
+// Lock waits until it has the lock, ctx ends, or the bounds of opts are
+// reached. The lease is not bound to ctx.
+//
+// Lock waits for holders, not for servers: unless Tries asks for more, it
+// returns a *QuorumError at once if the first round finds no quorum of nodes.
+// An outage that begins while it waits is waited out.
+//
+// Locks are not re-entrant: a second Lock of the same name waits for the first
+// to be released, whoever asks.
+func (c *Client) Lock(ctx context.Context, name string, opts LockOptions) (*Lease, error) {
+	return c.lock(ctx, name, opts)
+}
+
+func (c *Client) lock(ctx context.Context, name string, opts LockOptions) (lease *Lease, err error) {
+	a, err := c.newAttempt(name, opts)
+	if err != nil {
+		return nil, err
+	}
+	if ctx.Err() != nil {
+		return nil, endedError(ctx, nil)
+	}
+	if a.opts.Tries == 0 && a.opts.Wait == 0 && heldOn(ctx, c, a.req.Name) {
+		return nil, fmt.Errorf("%w: %q", ErrDeadlock, name)
+	}
+	rounds, start := 0, c.clock.Uptime()
+	if o := c.opts.Observer; o != nil {
+		ctx = o.LockStart(ctx, LockStart{Name: a.req.Name, TTL: a.req.TTL, Nodes: len(c.members)})
+		defer func() {
+			end := LockEnd{Name: a.req.Name, Rounds: rounds, Waited: c.clock.Uptime() - start, Err: err}
+			if lease != nil {
+				end.Token = lease.Token()
+			}
+			o.LockEnd(ctx, end)
+		}()
+	}
+	w := newWaiter(a, start)
+	for {
+		rounds++
+		rd := a.try(ctx)
+		if ctx.Err() != nil {
+			a.drop(&rd)
+			return nil, endedError(ctx, nil)
+		}
+		lease, failure := a.settle(&rd)
+		if failure == nil {
+			return lease, nil
+		}
+		delay, again := w.next(&rd, failure, rounds, c.clock.Uptime())
+		if !again {
+			a.drop(&rd)
+			return nil, failure
+		}
+		a.yield(&rd)
+		if !sleep(ctx, delay) {
+			a.drop(&rd)
+			return nil, endedError(ctx, failure)
+		}
+		if c.isClosed() {
+			a.drop(&rd)
+			return nil, ErrClosed
+		}
+	}
+}
+
+// endedError is what a caller gets whose context ended: the context's own
+// error, its cause, and what had kept us until then.
+func endedError(ctx context.Context, failure error) error {
+	err := ctx.Err()
+	if cause := context.Cause(ctx); cause != err {
+		err = fmt.Errorf("%w: %w", err, cause)
+	}
+	if failure != nil {
+		err = fmt.Errorf("%w while waiting: %w", err, failure)
+	}
+	return err
+}
+
+// sleep waits for d, and reports false if ctx ended first.
+func sleep(ctx context.Context, d time.Duration) bool {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
