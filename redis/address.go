@@ -1,0 +1,250 @@
+package redis
+
+import (
+	"crypto/tls"
+	"crypto/x509"
+	"fmt"
+	"net"
+	"net/url"
+	"os"
+	"strconv"
+	"strings"
+
+	"github.com/redlatch/redlatch"
+)
+
+// Kind says what stands behind an address.
+type Kind string
+
+// The kinds of address.
+const (
+	Single   Kind = "single"   // redis://, rediss://
+	Sentinel Kind = "sentinel" // redis+sentinel://, rediss+sentinel://
+	Cluster  Kind = "cluster"  // redis+cluster://, rediss+cluster://
+)
+
+// Address is a parsed address. Its forms are
+//
+//	redis://[user:password@]host[:port][/database]
+//	redis+sentinel://[user:password@]host[:port][+host[:port]…]/master[/database]
+//	redis+cluster://[user:password@]host[:port][+host[:port]…]
+//
+// With rediss in place of redis the connection is encrypted. Parameters after
+// a question mark: tls_ca, tls_cert and tls_key name PEM files;
+// tls_server_name is the name to expect; sentinel_user and sentinel_password
+// log in at the sentinels.
+type Address struct {
+	Kind     Kind
+	Hosts    []string // host:port
+	Master   string   // the master's name, for Sentinel
+	Database int
+	Username string
+	Password string
+	TLS      *tls.Config // nil for a plain connection
+
+	SentinelUsername string
+	SentinelPassword string
+
+	secure bool
+}
+
+const forms = "redis://host:port/database, rediss://…, redis+sentinel://host+host/master or redis+cluster://host+host"
+
+// ParseAddress reads an address. Its errors never show the password.
+func ParseAddress(text string) (*Address, error) {
+	fail := func(bound string) (*Address, error) {
+		return nil, &redlatch.ConfigError{Field: "address", Value: Redact(text), Bound: bound}
+	}
+	scheme, rest, ok := strings.Cut(text, "://")
+	if !ok {
+		return fail(forms)
+	}
+	a := &Address{}
+	transport, kind, special := strings.Cut(scheme, "+")
+	switch transport {
+	case "redis":
+	case "rediss":
+		a.secure = true
+	default:
+		return fail(forms)
+	}
+	a.Kind = Single
+	if special {
+		a.Kind = Kind(kind)
+	}
+	// Several hosts are no URL: they are taken out before the rest is read.
+	authority, tail := rest, ""
+	if i := strings.IndexAny(rest, "/?#"); i >= 0 {
+		authority, tail = rest[:i], rest[i:]
+	}
+	userinfo, hosts := "", authority
+	if i := strings.LastIndex(authority, "@"); i >= 0 {
+		userinfo, hosts = authority[:i+1], authority[i+1:]
+	}
+	u, err := url.Parse("redis://" + userinfo + "host" + tail)
+	if err != nil {
+		return fail("an address whose user, password and path are URL-encoded: " + forms)
+	}
+	if u.User != nil {
+		a.Username = u.User.Username()
+		a.Password, _ = u.User.Password()
+	}
+	path := strings.Split(strings.Trim(u.Path, "/"), "/")
+	port := "6379"
+	switch a.Kind {
+	case Single:
+	case Sentinel:
+		port = "26379"
+		a.Master, path = path[0], path[1:]
+		if a.Master == "" {
+			return fail("redis+sentinel://host+host/master, with the name of the master")
+		}
+	case Cluster:
+		if path[0] != "" {
+			return fail("redis+cluster://host+host, with no database: a cluster has one only")
+		}
+	default:
+		return fail(forms)
+	}
+	if len(path) > 1 {
+		return fail(forms)
+	}
+	if len(path) == 1 && path[0] != "" {
+		if a.Database, err = strconv.Atoi(path[0]); err != nil || a.Database < 0 || a.Database > 65535 {
+			return fail("an address with a database from 0 to 65535")
+		}
+	}
+	for host := range strings.SplitSeq(hosts, "+") {
+		hp, ok := hostPort(host, port)
+		if !ok {
+			return fail("an address whose hosts are host:port, with a port from 1 to 65535")
+		}
+		a.Hosts = append(a.Hosts, hp)
+	}
+	if a.Kind == Single && len(a.Hosts) > 1 {
+		return fail("an address with one host; several are for redis+sentinel:// and redis+cluster://")
+	}
+	if err := a.parameters(u.Query()); err != nil {
+		return fail(err.Error())
+	}
+	return a, nil
+}
+
+// hostPort adds the port where it is missing.
+func hostPort(s, port string) (string, bool) {
+	host, p, err := net.SplitHostPort(s)
+	if err != nil {
+		host, p = strings.Trim(s, "[]"), port
+		if strings.Contains(host, ":") && !strings.HasPrefix(s, "[") {
+			return "", false
+		}
+	}
+	n, err := strconv.Atoi(p)
+	if err != nil || n < 1 || n > 65535 || host == "" || strings.ContainsAny(host, " /@") {
+		return "", false
+	}
+	return net.JoinHostPort(host, p), true
+}
+
+// parameters reads what stands after the question mark.
+func (a *Address) parameters(q url.Values) error {
+	if a.secure {
+		a.TLS = &tls.Config{MinVersion: tls.VersionTLS12}
+	}
+	for key, values := range q {
+		value := values[len(values)-1]
+		if strings.HasPrefix(key, "tls_") && a.TLS == nil {
+			return fmt.Errorf("one that begins with rediss, since it sets %s", key)
+		}
+		switch key {
+		case "sentinel_user":
+			a.SentinelUsername = value
+		case "sentinel_password":
+			a.SentinelPassword = value
+		case "tls_server_name":
+			a.TLS.ServerName = value
+		case "tls_ca":
+			pem, err := os.ReadFile(value)
+			if err != nil {
+				return fmt.Errorf("one whose tls_ca can be read: %w", err)
+			}
+			a.TLS.RootCAs = x509.NewCertPool()
+			if !a.TLS.RootCAs.AppendCertsFromPEM(pem) {
+				return fmt.Errorf("one whose tls_ca holds a certificate: %s does not", value)
+			}
+		case "tls_cert", "tls_key":
+			// Read together, below.
+		default:
+			return fmt.Errorf("one without the unknown parameter %q", key)
+		}
+	}
+	if cert, key := q.Get("tls_cert"), q.Get("tls_key"); cert != "" || key != "" {
+		pair, err := tls.LoadX509KeyPair(cert, key)
+		if err != nil {
+			return fmt.Errorf("one whose tls_cert and tls_key belong together: %w", err)
+		}
+		a.TLS.Certificates = []tls.Certificate{pair}
+	}
+	return nil
+}
+
+// String returns the address without user, password and parameters.
+func (a *Address) String() string {
+	s := "redis"
+	if a.secure {
+		s = "rediss"
+	}
+	if a.Kind != Single {
+		s += "+" + string(a.Kind)
+	}
+	s += "://" + strings.Join(a.Hosts, "+")
+	if a.Master != "" {
+		s += "/" + a.Master
+	}
+	if a.Database != 0 {
+		s += "/" + strconv.Itoa(a.Database)
+	}
+	return s
+}
+
+// Redact returns an address as it was written, without what may be secret.
+func Redact(text string) string {
+	scheme, rest, ok := strings.Cut(text, "://")
+	if !ok {
+		// Whatever it is, before an @ there may be a password.
+		if i := strings.LastIndex(text, "@"); i >= 0 {
+			return "…" + text[i:]
+		}
+		return text
+	}
+	// A password may itself hold a slash or a question mark that somebody
+	// forgot to encode: everything up to the last @ goes.
+	if i := strings.LastIndex(rest, "@"); i >= 0 {
+		rest = "…" + rest[i:]
+	}
+	rest, _, query := strings.Cut(rest, "?")
+	if query {
+		rest += "?…"
+	}
+	return scheme + "://" + rest
+}
+
+// ParseAddresses reads a list of addresses and refuses one that stands there
+// twice.
+func ParseAddresses(texts []string) ([]*Address, error) {
+	var list []*Address
+	seen := map[string]int{}
+	for i, text := range texts {
+		a, err := ParseAddress(text)
+		if err != nil {
+			return nil, err
+		}
+		if j, twice := seen[a.String()]; twice {
+			return nil, &redlatch.ConfigError{Field: fmt.Sprintf("addresses[%d]", i), Value: a.String(),
+				Bound: fmt.Sprintf("another than addresses[%d]", j)}
+		}
+		seen[a.String()] = i
+		list = append(list, a)
+	}
+	return list, nil
+}

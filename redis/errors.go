@@ -1,0 +1,75 @@
+package redis
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"strings"
+
+	"github.com/redlatch/redlatch"
+)
+
+// ServerError is an error that the server replied with.
+type ServerError struct {
+	// Code is the first word of the reply: READONLY, NOAUTH, OOM.
+	Code string
+	// Text is the whole reply.
+	Text string
+}
+
+// NewServerError returns the error for a reply's text.
+func NewServerError(text string) *ServerError {
+	code, _, _ := strings.Cut(text, " ")
+	if code != strings.ToUpper(code) {
+		code = "ERR"
+	}
+	return &ServerError{Code: code, Text: text}
+}
+
+func (e *ServerError) Error() string {
+	if hint := e.Hint(); hint != "" {
+		return e.Text + " (" + hint + ")"
+	}
+	return e.Text
+}
+
+// Is reports that a request which the server answered with an error had no
+// effect: every script writes the lock last.
+func (e *ServerError) Is(target error) bool { return target == redlatch.ErrUnsent }
+
+// Hint says what can be done about the error; empty if nothing is known.
+func (e *ServerError) Hint() string { return hints[e.Code] }
+
+var hints = map[string]string{
+	"READONLY":    "the server is a replica: give the address of its master, or use redis+sentinel://",
+	"LOADING":     "the server is loading its data: it will answer when it is done",
+	"MISCONF":     "the server cannot save to disk and refuses writes: see its log, free disk space, or set stop-writes-on-bgsave-error no",
+	"OOM":         "the server is out of memory: raise maxmemory, and keep locks on a server with maxmemory-policy noeviction",
+	"CLUSTERDOWN": "the cluster does not serve this slot: see CLUSTER INFO",
+	"MASTERDOWN":  "the server is a replica that lost its master: give the address of the master",
+	"NOREPLICAS":  "the server has fewer replicas than min-replicas-to-write asks for",
+	"NOAUTH":      "the server wants a password: redis://user:password@host",
+	"WRONGPASS":   "user name or password is wrong, or the user is disabled",
+	"NOPERM":      "the user's ACL does not allow what a lock needs: see the documentation of this package",
+	"MOVED":       "the server is part of a cluster: use redis+cluster://",
+	"ASK":         "the server is part of a cluster: use redis+cluster://",
+	"CROSSSLOT":   "the lock and its fence are in different slots, which must not happen: please report the lock's name",
+	"BUSY":        "a script runs on the server without end: SCRIPT KILL stops it",
+	"TRYAGAIN":    "the slot is being moved: it is served again soon",
+	"NOSCRIPT":    "the server has forgotten a script that was just sent to it",
+	"WRONGTYPE":   "the key is held by a foreign format",
+}
+
+// explain makes of a driver's error one that says what it means for the
+// request.
+func explain(err error) error {
+	var server *ServerError
+	if errors.As(err, &server) {
+		return err
+	}
+	var op *net.OpError
+	if errors.As(err, &op) && op.Op == "dial" {
+		return fmt.Errorf("%w (%w)", err, redlatch.ErrUnsent)
+	}
+	return err
+}

@@ -1,0 +1,143 @@
+// Package goredis makes redlatch nodes of Redis servers reached through the
+// go-redis client, for programs that have one already.
+package goredis
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	goredis "github.com/redis/go-redis/v9"
+	"github.com/redis/go-redis/v9/maintnotifications"
+
+	"github.com/redlatch/redlatch"
+	"github.com/redlatch/redlatch/redis"
+)
+
+const (
+	// dialTimeout bounds the time in which a connection must be made.
+	dialTimeout = 2 * time.Second
+	// keptConnections is how many connections of a node serve only the
+	// extension and release of locks that are held.
+	keptConnections = 4
+)
+
+// Nodes returns a node for each address; redis.Address documents their forms.
+// Nothing is connected before the first request, so servers that are down are
+// no error here. Closing a node closes its connections.
+func Nodes(addresses ...string) ([]redlatch.Node, error) {
+	list, err := redis.ParseAddresses(addresses)
+	if err != nil {
+		return nil, err
+	}
+	var nodes []redlatch.Node
+	for _, a := range list {
+		nodes = append(nodes, redis.New(&driver{
+			ask:    open(a, 0),
+			keep:   open(a, keptConnections),
+			prompt: a.Kind == redis.Single,
+			owned:  true,
+		}, a.String()))
+	}
+	return nodes, nil
+}
+
+// Node returns a node over a client that the program already has, called name
+// in errors and logs. Closing the node leaves the client open.
+//
+// The client's pool serves everything that the program does with it: if it is
+// used up, locks cannot be extended. Nodes made by Nodes have connections set
+// aside for that.
+func Node(client goredis.UniversalClient, name string) (redlatch.Node, error) {
+	if client == nil {
+		return nil, &redlatch.ConfigError{Field: "client", Value: nil, Bound: "a go-redis client"}
+	}
+	if name == "" {
+		return nil, &redlatch.ConfigError{Field: "name", Value: name, Bound: "what the node is called in errors and logs"}
+	}
+	single, ok := client.(*goredis.Client)
+	return redis.New(&driver{
+		ask:    client,
+		keep:   client,
+		prompt: ok && single.Options().ContextTimeoutEnabled,
+	}, name), nil
+}
+
+// open makes a client with at most the given number of connections; 0 for the
+// library's default.
+func open(a *redis.Address, connections int) goredis.UniversalClient {
+	quiet := &maintnotifications.Config{Mode: maintnotifications.ModeDisabled}
+	const noRetries = -1 // a round is our own retry, with a clock on it
+	switch a.Kind {
+	case redis.Sentinel:
+		return goredis.NewFailoverClient(&goredis.FailoverOptions{
+			MasterName: a.Master, SentinelAddrs: a.Hosts,
+			SentinelUsername: a.SentinelUsername, SentinelPassword: a.SentinelPassword,
+			Username: a.Username, Password: a.Password, DB: a.Database, TLSConfig: a.TLS,
+			ClientName: "redlatch", DisableIdentity: true, DialerRetries: 1,
+			MaxRetries: noRetries, DialTimeout: dialTimeout, ContextTimeoutEnabled: true, PoolSize: connections,
+		})
+	case redis.Cluster:
+		return goredis.NewClusterClient(&goredis.ClusterOptions{
+			Addrs:    a.Hosts,
+			Username: a.Username, Password: a.Password, TLSConfig: a.TLS,
+			ClientName: "redlatch", DisableIdentity: true, MaintNotificationsConfig: quiet, DialerRetries: 1,
+			MaxRetries: noRetries, DialTimeout: dialTimeout, ContextTimeoutEnabled: true, PoolSize: connections,
+		})
+	}
+	return goredis.NewClient(&goredis.Options{
+		Addr:     a.Hosts[0],
+		Username: a.Username, Password: a.Password, DB: a.Database, TLSConfig: a.TLS,
+		ClientName: "redlatch", DisableIdentity: true, MaintNotificationsConfig: quiet, DialerRetries: 1,
+		MaxRetries: noRetries, DialTimeout: dialTimeout, ContextTimeoutEnabled: true, PoolSize: connections,
+	})
+}
+
+// driver runs scripts on go-redis clients: ask for those who want a lock, keep
+// for those who have one.
+type driver struct {
+	ask, keep goredis.UniversalClient
+	prompt    bool
+	owned     bool // made by us, and to be closed by us
+}
+
+func (d *driver) Eval(ctx context.Context, call redis.Call) ([]string, error) {
+	client := d.ask
+	if call.Keep {
+		client = d.keep
+	}
+	args := make([]any, len(call.Args))
+	for i, a := range call.Args {
+		args[i] = a
+	}
+	reply, err := client.EvalSha(ctx, call.Script.SHA1, call.Keys, args...).StringSlice()
+	if goredis.HasErrorPrefix(err, "NOSCRIPT") {
+		reply, err = client.Eval(ctx, call.Script.Source, call.Keys, args...).StringSlice()
+	}
+	return reply, wrap(err)
+}
+
+func wrap(err error) error {
+	var server goredis.Error
+	switch {
+	case err == nil:
+		return nil
+	case errors.As(err, &server):
+		return redis.NewServerError(server.Error())
+	case errors.Is(err, goredis.ErrClosed):
+		return fmt.Errorf("%w (%w)", redlatch.ErrClosed, redlatch.ErrUnsent)
+	case errors.Is(err, goredis.ErrPoolTimeout), errors.Is(err, goredis.ErrPoolExhausted):
+		return fmt.Errorf("%w (%w)", err, redlatch.ErrUnsent)
+	}
+	return err
+}
+
+func (d *driver) ReturnsByDeadline() bool { return d.prompt }
+
+func (d *driver) Close() error {
+	if !d.owned {
+		return nil
+	}
+	return errors.Join(d.ask.Close(), d.keep.Close())
+}

@@ -1,0 +1,73 @@
+package redis
+
+import (
+	"strconv"
+	"strings"
+	"sync"
+)
+
+// reserved begins the names of this package's own keys. The number is the
+// version of their format.
+const reserved = "redlatch:1:"
+
+// sideKey returns the key of the given kind that belongs to the lock name. In
+// a cluster it is in the same slot as the name, whatever the name looks like.
+func sideKey(kind, name string) string {
+	if _, ok := hashTag(name); ok {
+		// The name's own tag is the first in the key, and so counts.
+		return reserved + kind + ":" + name
+	}
+	if !strings.Contains(name, "}") {
+		return reserved + kind + ":{" + name + "}"
+	}
+	// Braces around such a name would end too early ("a}b", "{}x"): borrow a
+	// tag that is known to fall into the name's slot.
+	return reserved + kind + ":{" + slotTag(slotOf(name)) + "}" + name
+}
+
+// hashTag returns the part of a key that alone decides its slot, if it has
+// one: what stands between the first { and the next }, unless it is nothing.
+func hashTag(key string) (string, bool) {
+	_, rest, ok := strings.Cut(key, "{")
+	if !ok {
+		return "", false
+	}
+	tag, _, ok := strings.Cut(rest, "}")
+	return tag, ok && tag != ""
+}
+
+const slots = 16384
+
+// slotOf returns the Redis Cluster slot of a key.
+func slotOf(key string) int {
+	if tag, ok := hashTag(key); ok {
+		key = tag
+	}
+	var crc uint16
+	for i := 0; i < len(key); i++ {
+		crc ^= uint16(key[i]) << 8
+		for range 8 {
+			if crc&0x8000 != 0 {
+				crc = crc<<1 ^ 0x1021
+			} else {
+				crc <<= 1
+			}
+		}
+	}
+	return int(crc) % slots
+}
+
+// slotTag returns a short text that falls into the given slot.
+func slotTag(slot int) string { return slotTags()[slot] }
+
+var slotTags = sync.OnceValue(func() *[slots]string {
+	var tags [slots]string
+	for i, missing := 0, slots; missing > 0; i++ {
+		tag := strconv.FormatInt(int64(i), 36)
+		if s := slotOf(tag); tags[s] == "" {
+			tags[s] = tag
+			missing--
+		}
+	}
+	return &tags
+})

@@ -1,0 +1,31 @@
+-- Gives the lock its whole time to live again, if it is the value's. It never
+-- creates.
+--
+-- KEYS[1]  the lock                   ARGV[1]  value
+-- KEYS[2]  its fence                  ARGV[2]  time to live, ms
+--                                     ARGV[3]  token, 20 digits; '' for none
+--                                     ARGV[4]  retention of the fence, ms
+--
+-- Reply: {status, holder, left ms, fence, now s, now µs}, all strings
+--   granted   the key is ours for the whole time to live
+--   held      holder has it, for as long as left says (-1: no expiry)
+--   foreign   a key of type holder is in its place
+--   absent    there is no key
+local lock, token = KEYS[1], ARGV[3]
+local time = redis.call('TIME')
+local holder = redis.pcall('GET', lock)
+if type(holder) == 'table' then
+  if not string.find(holder.err, 'WRONGTYPE', 1, true) then return holder end
+  return {'foreign', redis.call('TYPE', lock).ok, tostring(redis.call('PTTL', lock)), '', time[1], time[2]}
+end
+if not holder then
+  return {'absent', '', '0', '', time[1], time[2]}
+end
+if holder ~= ARGV[1] then
+  return {'held', holder, tostring(redis.call('PTTL', lock)), '', time[1], time[2]}
+end
+if token ~= '' then
+  redis.call('PEXPIRE', KEYS[2], ARGV[4])
+end
+redis.call('PEXPIRE', lock, ARGV[2])
+return {'granted', '', '0', token, time[1], time[2]}

@@ -1,0 +1,36 @@
+-- Frees the lock, if it is the value's. Where it is not, the fence is raised
+-- to the token: an acquire of the same value and token that is still on its
+-- way then finds itself stale, and no lock is left behind by it.
+--
+-- KEYS[1]  the lock                   ARGV[1]  value
+-- KEYS[2]  its fence                  ARGV[2]  token, 20 digits; '' for none
+--                                     ARGV[3]  retention of the fence, ms
+--
+-- Reply: {status, holder, left ms, fence, now s, now µs}, all strings
+--   granted   the key was ours and is gone
+--   held      holder has it, for as long as left says (-1: no expiry)
+--   foreign   a key of type holder is in its place
+--   absent    there is no key
+local lock, token = KEYS[1], ARGV[2]
+local time = redis.call('TIME')
+local holder = redis.pcall('GET', lock)
+if holder == ARGV[1] then
+  redis.call('DEL', lock)
+  return {'granted', '', '0', token, time[1], time[2]}
+end
+local fence = ''
+if token ~= '' then
+  fence = redis.call('GET', KEYS[2]) or ''
+  if fence < token then
+    redis.call('SET', KEYS[2], token, 'PX', ARGV[3])
+    fence = token
+  end
+end
+if type(holder) == 'table' then
+  if not string.find(holder.err, 'WRONGTYPE', 1, true) then return holder end
+  return {'foreign', redis.call('TYPE', lock).ok, tostring(redis.call('PTTL', lock)), fence, time[1], time[2]}
+end
+if not holder then
+  return {'absent', '', '0', fence, time[1], time[2]}
+end
+return {'held', holder, tostring(redis.call('PTTL', lock)), fence, time[1], time[2]}

@@ -1,0 +1,171 @@
+package redis
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/redlatch/redlatch"
+)
+
+// A Driver is what a client library must be able to do for a Node.
+type Driver interface {
+	// Eval runs a script on the server that has the keys, by its digest, and
+	// by its source where the server does not know it yet. The reply is an
+	// array of strings. A server's error reply is returned as a *ServerError.
+	Eval(ctx context.Context, call Call) ([]string, error)
+
+	// ReturnsByDeadline reports whether Eval returns when the context's
+	// deadline passes.
+	ReturnsByDeadline() bool
+
+	// Close closes what the driver opened.
+	Close() error
+}
+
+// Call is one run of a script.
+type Call struct {
+	Script *Script
+	Keys   []string
+	Args   []string
+
+	// Keep marks the extension or release of a lock that is held. A driver
+	// with a pool of connections keeps some for these, so that callers who
+	// ask for locks cannot use up what holders need to keep theirs.
+	Keep bool
+}
+
+// Node is a redlatch.Node over a Redis server.
+type Node struct {
+	driver Driver
+	name   string
+}
+
+// New returns a node that is called name in errors and logs.
+func New(driver Driver, name string) *Node { return &Node{driver: driver, name: name} }
+
+// String returns the node's name.
+func (n *Node) String() string { return n.name }
+
+// Close closes what the driver opened.
+func (n *Node) Close() error { return n.driver.Close() }
+
+// ReturnsByDeadline reports whether the driver keeps to deadlines by itself.
+func (n *Node) ReturnsByDeadline() bool { return n.driver.ReturnsByDeadline() }
+
+// Identity returns the server's run id.
+func (n *Node) Identity(ctx context.Context) (string, error) {
+	reply, err := n.driver.Eval(ctx, Call{Script: identityScript, Keys: []string{reserved + "identity"}})
+	if err != nil {
+		return "", explain(err)
+	}
+	if len(reply) != 1 {
+		return "", fmt.Errorf("redlatch: unexpected reply %q to the identity script", reply)
+	}
+	return reply[0], nil
+}
+
+// Do carries out one request.
+func (n *Node) Do(ctx context.Context, req redlatch.Request) (redlatch.Reply, error) {
+	if err := ctx.Err(); err != nil {
+		return redlatch.Reply{}, fmt.Errorf("%w (%w)", err, redlatch.ErrUnsent)
+	}
+	call, err := callFor(req)
+	if err != nil {
+		return redlatch.Reply{}, fmt.Errorf("%w (%w)", err, redlatch.ErrUnsent)
+	}
+	reply, err := n.driver.Eval(ctx, call)
+	if err != nil {
+		return redlatch.Reply{}, explain(err)
+	}
+	return parseReply(reply)
+}
+
+// callFor turns a request into the run of a script.
+func callFor(req redlatch.Request) (Call, error) {
+	if req.Mode != redlatch.Exclusive {
+		return Call{}, &redlatch.ConfigError{Field: "Mode", Value: req.Mode, Bound: "Exclusive"}
+	}
+	if strings.HasPrefix(req.Name, reserved) {
+		return Call{}, &redlatch.ConfigError{Field: "name", Value: req.Name, Bound: "one that does not begin with " + reserved}
+	}
+	token := ""
+	if req.Token != 0 {
+		token = req.Token.String()
+	}
+	ttl := milliseconds(req.TTL)
+	retention := milliseconds(req.Retention)
+	call := Call{Keys: []string{req.Name, sideKey("fence", req.Name)}}
+	switch req.Op {
+	case redlatch.OpAcquire:
+		call.Script = acquireScript
+		call.Args = []string{req.Value, ttl, token, retention,
+			strconv.FormatInt(req.Window.Microseconds(), 10), strconv.Itoa(redlatch.TokenLeap)}
+	case redlatch.OpExtend:
+		call.Script, call.Keep = extendScript, true
+		call.Args = []string{req.Value, ttl, token, retention}
+	case redlatch.OpRelease:
+		call.Script, call.Keep = releaseScript, true
+		call.Args = []string{req.Value, token, retention}
+	case redlatch.OpInspect:
+		call.Script = inspectScript
+	default:
+		return Call{}, &redlatch.ConfigError{Field: "Op", Value: uint8(req.Op), Bound: "one of this package's operations"}
+	}
+	return call, nil
+}
+
+// milliseconds rounds up: a lock may live longer than asked for, never
+// shorter.
+func milliseconds(d time.Duration) string {
+	return strconv.FormatInt(int64((d+time.Millisecond-1)/time.Millisecond), 10)
+}
+
+var statuses = map[string]redlatch.Status{
+	"granted": redlatch.Granted,
+	"held":    redlatch.Held,
+	"foreign": redlatch.Foreign,
+	"absent":  redlatch.Absent,
+	"stale":   redlatch.Stale,
+	"behind":  redlatch.Behind,
+	"ahead":   redlatch.Ahead,
+}
+
+// parseReply reads {status, holder, left ms, fence, now s, now µs}.
+func parseReply(r []string) (redlatch.Reply, error) {
+	bad := func(what string) (redlatch.Reply, error) {
+		return redlatch.Reply{}, fmt.Errorf("redlatch: unexpected reply %.200q: %s", r, what)
+	}
+	if len(r) != 6 {
+		return bad("it must have 6 parts")
+	}
+	status, ok := statuses[r[0]]
+	if !ok {
+		return bad("unknown status")
+	}
+	reply := redlatch.Reply{Status: status, Value: r[1]}
+	left, err := strconv.ParseInt(r[2], 10, 64)
+	if err != nil {
+		return bad("time left is no number")
+	}
+	switch {
+	case left == -1:
+		reply.Left = redlatch.NoExpiry
+	case left > 0 && left < int64(1<<62/time.Millisecond):
+		reply.Left = time.Duration(left) * time.Millisecond
+	}
+	// A fence that is no token was not written by this package; it is told
+	// apart from none by nobody, and bars nobody.
+	if fence, err := redlatch.ParseToken(r[3]); err == nil {
+		reply.Fence = fence
+	}
+	sec, err1 := strconv.ParseInt(r[4], 10, 64)
+	usec, err2 := strconv.ParseInt(r[5], 10, 64)
+	if err1 != nil || err2 != nil {
+		return bad("the time is no number")
+	}
+	reply.Now = time.Unix(sec, usec*1000)
+	return reply, nil
+}

@@ -1,0 +1,189 @@
+// Package rueidis makes redlatch nodes of Redis servers reached through the
+// rueidis client. It is the driver to choose unless a program already has
+// another: requests of many goroutines share one connection in one pipeline,
+// and stay in order on it.
+package rueidis
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/redis/rueidis"
+
+	"github.com/redlatch/redlatch"
+	"github.com/redlatch/redlatch/redis"
+)
+
+// dialTimeout bounds the time in which a connection must be made and greeted.
+const dialTimeout = 2 * time.Second
+
+// Nodes returns a node for each address; redis.Address documents their forms.
+// Nothing is connected before the first request, so servers that are down are
+// no error here. Closing a node closes its connections.
+func Nodes(addresses ...string) ([]redlatch.Node, error) {
+	list, err := redis.ParseAddresses(addresses)
+	if err != nil {
+		return nil, err
+	}
+	var nodes []redlatch.Node
+	for _, a := range list {
+		nodes = append(nodes, redis.New(&driver{open: opener(a), prompt: a.Kind == redis.Single}, a.String()))
+	}
+	return nodes, nil
+}
+
+// Node returns a node over a client that the program already has, called name
+// in errors and logs. Closing the node leaves the client open.
+func Node(client rueidis.Client, name string) (redlatch.Node, error) {
+	if client == nil {
+		return nil, &redlatch.ConfigError{Field: "client", Value: nil, Bound: "a rueidis client"}
+	}
+	if name == "" {
+		return nil, &redlatch.ConfigError{Field: "name", Value: name, Bound: "what the node is called in errors and logs"}
+	}
+	d := &driver{prompt: client.Mode() == rueidis.ClientModeStandalone}
+	d.client.Store(&client)
+	return redis.New(d, name), nil
+}
+
+// opener returns the function that makes the client for an address.
+func opener(a *redis.Address) func() (rueidis.Client, error) {
+	opt := rueidis.ClientOption{
+		InitAddress:       a.Hosts,
+		Username:          a.Username,
+		Password:          a.Password,
+		SelectDB:          a.Database,
+		TLSConfig:         a.TLS,
+		ClientName:        "redlatch",
+		ClientSetInfo:     rueidis.DisableClientSetInfo,
+		Dialer:            net.Dialer{Timeout: dialTimeout},
+		DisableCache:      true,
+		DisableRetry:      true, // a round is our own retry, with a clock on it
+		PipelineMultiplex: -1,   // one connection: requests stay in order
+		ForceSingleClient: a.Kind == redis.Single,
+	}
+	if a.Kind == redis.Sentinel {
+		opt.Sentinel = rueidis.SentinelOption{
+			MasterSet: a.Master, TLSConfig: a.TLS,
+			Username: a.SentinelUsername, Password: a.SentinelPassword,
+			Dialer: net.Dialer{Timeout: dialTimeout},
+		}
+	}
+	return func() (rueidis.Client, error) {
+		client, err := rueidis.NewClient(opt)
+		if client != nil && a.Kind == redis.Single {
+			// It connects again by itself, whatever this first try met.
+			return client, nil
+		}
+		return client, err
+	}
+}
+
+// driver runs scripts on a rueidis client, which it makes when it is first
+// needed: making one connects, and the server may be down.
+type driver struct {
+	client atomic.Pointer[rueidis.Client]
+	open   func() (rueidis.Client, error) // nil for a client that is not ours
+	prompt bool
+
+	mu      sync.Mutex
+	opening *opening
+	closed  bool
+}
+
+// opening is a client in the making; err is set before done is closed.
+type opening struct {
+	done chan struct{}
+	err  error
+}
+
+var errClosed = fmt.Errorf("%w (%w)", redlatch.ErrClosed, redlatch.ErrUnsent)
+
+// get returns the client, waiting for it to be made until ctx ends.
+func (d *driver) get(ctx context.Context) (rueidis.Client, error) {
+	if c := d.client.Load(); c != nil {
+		return *c, nil
+	}
+	d.mu.Lock()
+	if d.closed {
+		d.mu.Unlock()
+		return nil, errClosed
+	}
+	o := d.opening
+	if o == nil {
+		o = &opening{done: make(chan struct{})}
+		d.opening = o
+		go d.make(o)
+	}
+	d.mu.Unlock()
+	select {
+	case <-o.done:
+	case <-ctx.Done():
+		return nil, fmt.Errorf("%w while connecting (%w)", ctx.Err(), redlatch.ErrUnsent)
+	}
+	if c := d.client.Load(); c != nil {
+		return *c, nil
+	}
+	return nil, fmt.Errorf("%w (%w)", o.err, redlatch.ErrUnsent)
+}
+
+func (d *driver) make(o *opening) {
+	client, err := d.open()
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	defer close(o.done)
+	d.opening = nil
+	switch {
+	case err != nil:
+		o.err = err
+	case d.closed:
+		client.Close()
+		o.err = redlatch.ErrClosed
+	default:
+		d.client.Store(&client)
+	}
+}
+
+func (d *driver) Eval(ctx context.Context, call redis.Call) ([]string, error) {
+	client, err := d.get(ctx)
+	if err != nil {
+		return nil, err
+	}
+	n := int64(len(call.Keys))
+	reply, err := client.Do(ctx, client.B().Evalsha().Sha1(call.Script.SHA1).Numkeys(n).
+		Key(call.Keys...).Arg(call.Args...).Build()).AsStrSlice()
+	if e, ok := rueidis.IsRedisErr(err); ok && e.IsNoScript() {
+		reply, err = client.Do(ctx, client.B().Eval().Script(call.Script.Source).Numkeys(n).
+			Key(call.Keys...).Arg(call.Args...).Build()).AsStrSlice()
+	}
+	return reply, wrap(err)
+}
+
+func wrap(err error) error {
+	switch e, ok := rueidis.IsRedisErr(err); {
+	case err == nil:
+		return nil
+	case ok:
+		return redis.NewServerError(e.Error())
+	case errors.Is(err, rueidis.ErrClosing):
+		return errClosed
+	}
+	return err
+}
+
+func (d *driver) ReturnsByDeadline() bool { return d.prompt }
+
+func (d *driver) Close() error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.closed = true
+	if c := d.client.Load(); c != nil && d.open != nil {
+		(*c).Close()
+	}
+	return nil
+}

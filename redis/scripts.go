@@ -1,0 +1,43 @@
+package redis
+
+import (
+	"crypto/sha1"
+	_ "embed" // for the scripts
+	"encoding/hex"
+)
+
+// A Script is a Lua script and the digest by which a server knows it.
+type Script struct {
+	Name   string
+	Source string
+	SHA1   string
+}
+
+func newScript(name, source string) *Script {
+	sum := sha1.Sum([]byte(source))
+	return &Script{Name: name, Source: source, SHA1: hex.EncodeToString(sum[:])}
+}
+
+//go:embed lua/acquire.lua
+var acquireSource string
+
+//go:embed lua/extend.lua
+var extendSource string
+
+//go:embed lua/release.lua
+var releaseSource string
+
+//go:embed lua/inspect.lua
+var inspectSource string
+
+//go:embed lua/identity.lua
+var identitySource string
+
+// The scripts, one for each operation. Each is idempotent for its own value.
+var (
+	acquireScript  = newScript("acquire", acquireSource)
+	extendScript   = newScript("extend", extendSource)
+	releaseScript  = newScript("release", releaseSource)
+	inspectScript  = newScript("inspect", inspectSource)
+	identityScript = newScript("identity", identitySource)
+)
