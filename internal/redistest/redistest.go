@@ -1,0 +1,230 @@
+//go:build unix
+
+// Package redistest runs real redis-server processes for tests: each on a free
+// loopback port, in a folder of its own, ended with the test that started it.
+package redistest
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// Server is a redis-server process.
+type Server struct {
+	t    testing.TB
+	port int
+	dir  string
+	args []string
+	cmd  *exec.Cmd
+	log  *os.File
+}
+
+// Start starts n servers and waits until each answers. Settings are given as
+// on the command line: "--maxmemory", "10mb".
+func Start(t testing.TB, n int, settings ...string) []*Server {
+	t.Helper()
+	if _, err := exec.LookPath("redis-server"); err != nil {
+		t.Fatalf("these tests need redis-server: install it with the system's package manager (apt-get install redis-server) or run make test, which does")
+	}
+	servers := make([]*Server, n)
+	for i := range servers {
+		servers[i] = &Server{t: t, dir: t.TempDir(), args: settings}
+		servers[i].start()
+	}
+	for _, s := range servers {
+		s.await()
+	}
+	return servers
+}
+
+// Addresses returns the redis:// addresses of servers.
+func Addresses(servers []*Server) []string {
+	addresses := make([]string, len(servers))
+	for i, s := range servers {
+		addresses[i] = s.URL()
+	}
+	return addresses
+}
+
+// start starts the process, on a free port the first time and on the same one
+// after that.
+func (s *Server) start() {
+	s.t.Helper()
+	first := s.port == 0
+	if first {
+		l, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			s.t.Fatal(err)
+		}
+		s.port = l.Addr().(*net.TCPAddr).Port
+		l.Close()
+	}
+	log, err := os.OpenFile(filepath.Join(s.dir, "log"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	args := []string{"--port", strconv.Itoa(s.port), "--bind", "127.0.0.1", "--dir", s.dir,
+		"--save", "", "--appendonly", "no", "--daemonize", "no"}
+	s.cmd = exec.Command("redis-server", append(args, s.args...)...)
+	s.cmd.Stdout, s.cmd.Stderr, s.log = log, log, log
+	if err := s.cmd.Start(); err != nil {
+		s.t.Fatal(err)
+	}
+	if first {
+		s.t.Cleanup(s.stop)
+	}
+}
+
+// await waits until the server answers a PING.
+func (s *Server) await() {
+	s.t.Helper()
+	for end := time.Now().Add(20 * time.Second); time.Now().Before(end); {
+		if reply, err := s.Try("PING"); err == nil && reply == "PONG" {
+			return
+		} else if err != nil && strings.HasPrefix(err.Error(), "NOAUTH") {
+			return
+		}
+		time.Sleep(5 * time.Millisecond) // nothing tells us when it listens
+	}
+	text, _ := os.ReadFile(filepath.Join(s.dir, "log"))
+	s.t.Fatalf("redis-server on port %d does not answer; its log:\n%s", s.port, text)
+}
+
+func (s *Server) stop() {
+	if s.cmd == nil {
+		return
+	}
+	s.cmd.Process.Signal(syscall.SIGCONT)
+	s.cmd.Process.Kill()
+	s.cmd.Wait()
+	s.log.Close()
+	s.cmd = nil
+}
+
+// Addr returns host:port.
+func (s *Server) Addr() string { return net.JoinHostPort("127.0.0.1", strconv.Itoa(s.port)) }
+
+// URL returns the redis:// address.
+func (s *Server) URL() string { return "redis://" + s.Addr() }
+
+// Dir returns the server's folder.
+func (s *Server) Dir() string { return s.dir }
+
+// Freeze stops the process where it is: connections stay open, and nothing is
+// answered.
+func (s *Server) Freeze() { s.signal(syscall.SIGSTOP) }
+
+// Thaw lets a frozen process go on.
+func (s *Server) Thaw() { s.signal(syscall.SIGCONT) }
+
+func (s *Server) signal(sig syscall.Signal) {
+	s.t.Helper()
+	if err := s.cmd.Process.Signal(sig); err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+// Kill ends the process at once, as kill -9 does.
+func (s *Server) Kill() {
+	s.t.Helper()
+	s.stop()
+}
+
+// Restart starts the process again after Kill, on the same port and folder.
+func (s *Server) Restart(settings ...string) {
+	s.t.Helper()
+	if len(settings) > 0 {
+		s.args = settings
+	}
+	s.start()
+	s.await()
+}
+
+// Do sends a command over a connection of its own and returns the reply as
+// text: nil is "", an array is its elements, one to a line.
+func (s *Server) Do(args ...string) string {
+	s.t.Helper()
+	reply, err := s.Try(args...)
+	if err != nil {
+		s.t.Fatalf("%s: %v", strings.Join(args, " "), err)
+	}
+	return reply
+}
+
+// Try is like Do, and returns the error.
+func (s *Server) Try(args ...string) (string, error) {
+	c, err := net.DialTimeout("tcp", s.Addr(), time.Second)
+	if err != nil {
+		return "", err
+	}
+	defer c.Close()
+	c.SetDeadline(time.Now().Add(10 * time.Second))
+	var b strings.Builder
+	fmt.Fprintf(&b, "*%d\r\n", len(args))
+	for _, a := range args {
+		fmt.Fprintf(&b, "$%d\r\n%s\r\n", len(a), a)
+	}
+	if _, err := io.WriteString(c, b.String()); err != nil {
+		return "", err
+	}
+	return readReply(bufio.NewReader(c))
+}
+
+func readReply(r *bufio.Reader) (string, error) {
+	line, err := r.ReadString('\n')
+	if err != nil {
+		return "", err
+	}
+	line = strings.TrimRight(line, "\r\n")
+	kind, rest := line[0], line[1:]
+	switch kind {
+	case '+', ':':
+		return rest, nil
+	case '-':
+		return "", errors.New(rest)
+	}
+	n, err := strconv.Atoi(rest)
+	if err != nil || n < 0 {
+		return "", err
+	}
+	if kind == '$' {
+		text := make([]byte, n+2)
+		_, err := io.ReadFull(r, text)
+		return string(text[:n]), err
+	}
+	var parts []string
+	for range n {
+		part, err := readReply(r)
+		if err != nil {
+			return "", err
+		}
+		parts = append(parts, part)
+	}
+	return strings.Join(parts, "\n"), nil
+}
+
+// Keys returns the keys on the server that are locks, in order: all but those
+// that redlatch keeps beside them.
+func (s *Server) Keys() []string {
+	s.t.Helper()
+	var keys []string
+	for key := range strings.SplitSeq(s.Do("KEYS", "*"), "\n") {
+		if key != "" && !strings.HasPrefix(key, "redlatch:1:") {
+			keys = append(keys, key)
+		}
+	}
+	slices.Sort(keys)
+	return keys
+}
