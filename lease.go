@@ -108,7 +108,7 @@ func (l *Lease) Extend(ctx context.Context) error {
 
 func (l *Lease) extend(ctx context.Context) error {
 	req := l.request(OpExtend)
-	rd := l.c.ask(ctx, req, nil)
+	rd := l.c.ask(ctx, req, 0, nil)
 	validity := validityOf(req.TTL, rd.elapsed)
 	switch {
 	case rd.won() && validity > 0:
@@ -145,7 +145,7 @@ func (l *Lease) Release(ctx context.Context) error {
 // free sends the release of a lease that has ended.
 func (l *Lease) free(ctx context.Context) error {
 	req := l.request(OpRelease)
-	rd := l.c.ask(ctx, req, func(node int, r NodeResult) {
+	rd := l.c.ask(ctx, req, l.underway(), func(node int, r NodeResult) {
 		if r.Err != nil {
 			m := l.c.members[node]
 			m.janitor.add(m, req)

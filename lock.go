@@ -20,6 +20,9 @@ type claim struct {
 	// for it failed, or its lease has ended. Grants that arrive after are
 	// undone.
 	over atomic.Bool
+
+	// out is the last round of it, while nodes are still to answer.
+	out atomic.Pointer[fanout]
 }
 
 // request returns a request about the claim.
@@ -32,25 +35,46 @@ func (cl *claim) request(op Op) Request {
 // ask sends the claim to all nodes.
 func (cl *claim) ask(ctx context.Context) round {
 	release := cl.request(OpRelease)
-	return cl.c.ask(ctx, cl.req, func(node int, r NodeResult) {
+	rd := cl.c.ask(ctx, cl.req, 0, func(node int, r NodeResult) {
 		if cl.over.Load() && mayHold(r) {
 			cl.c.undo(node, release)
 		}
+		if f := cl.out.Load(); f != nil && f.underway() == 0 {
+			cl.out.CompareAndSwap(f, nil)
+		}
 	})
+	if rd.out != nil && rd.out.underway() != 0 {
+		cl.out.Store(rd.out)
+	} else {
+		cl.out.Store(nil)
+	}
+	return rd
+}
+
+// underway returns the nodes that have not answered the claim yet. Once it is
+// over, they are undone when they do: a release sent to them now might be
+// overtaken by what it is to undo.
+func (cl *claim) underway() nodeSet {
+	if f := cl.out.Load(); f != nil {
+		return f.underway()
+	}
+	return 0
 }
 
 // drop takes the claim back on every node that may have something of it: a
 // grant, an answer that is still to come, or a place in its queue. A node that
 // said no has nothing, and is left alone.
 func (cl *claim) drop(rd *round) {
+	// Only after this is it certain that whoever answers late is undone.
 	cl.over.Store(true)
+	later := cl.underway()
 	release := cl.request(OpRelease)
 	if slices.ContainsFunc(rd.results, mayHold) {
 		now := cl.c.clock.Uptime()
 		cl.c.dropped.add(release, now+release.TTL+cl.c.opts.NodeTimeout, now)
 	}
 	for i, r := range rd.results {
-		if mayHold(r) || r.Reply.Rank > 0 {
+		if !later.has(i) && (mayHold(r) || r.Reply.Rank > 0) {
 			cl.c.undo(i, release)
 		}
 	}
@@ -119,23 +143,20 @@ func (a *attempt) try(ctx context.Context) round {
 	}
 }
 
-// wantsHigherToken reports whether a quorum would grant if only the token were
+// wantsHigherToken reports whether a quorum might grant if only the token were
 // another.
 func (rd *round) wantsHigherToken() bool {
-	would, refused := 0, 0
+	firm, byToken := rd.failed, 0
 	for _, r := range rd.results {
-		if r.Err != nil {
-			continue
-		}
-		switch r.Reply.Status {
-		case Stale, Behind, Ahead:
-			refused++
-			would++
-		case Granted:
-			would++
+		switch {
+		case r.Err != nil || r.Reply.Status == Granted:
+		case r.Reply.Status == Stale, r.Reply.Status == Behind, r.Reply.Status == Ahead:
+			byToken++
+		default:
+			firm++
 		}
 	}
-	return refused > 0 && would >= quorumOf(rd.nodes)
+	return byToken > 0 && rd.nodes-firm >= quorumOf(rd.nodes)
 }
 
 // settle turns a round into a lease, or says why it gives none.
@@ -148,7 +169,7 @@ func (a *attempt) settle(rd *round) (*Lease, error) {
 		}
 		return nil, rd.quorumError(a.req)
 	}
-	if holders := rd.holders(); rd.answered() && len(holders) > 0 {
+	if holders := rd.holders(); rd.reachable() && len(holders) > 0 {
 		return nil, &HeldError{Name: a.name, Holders: holders}
 	}
 	for _, r := range rd.results {
@@ -244,14 +265,14 @@ func (c *Client) lock(ctx context.Context, name string, opts LockOptions) (lease
 		}()
 	}
 	w := newWaiter(a, start)
-	for {
+	for failure := error(nil); ; {
 		rounds++
 		rd := a.try(ctx)
 		if ctx.Err() != nil {
 			a.drop(&rd)
-			return nil, endedError(ctx, nil)
+			return nil, endedError(ctx, failure)
 		}
-		lease, failure := a.settle(&rd)
+		lease, failure = a.settle(&rd)
 		if failure == nil {
 			return lease, nil
 		}

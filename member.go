@@ -93,6 +93,8 @@ func (m *member) suspect(now time.Duration) bool {
 // nodeSet is a set of nodes by their index.
 type nodeSet uint16
 
+func allNodes(n int) nodeSet { return 1<<n - 1 }
+
 func (s nodeSet) has(i int) bool { return s&(1<<i) != 0 }
 func (s nodeSet) count() int     { return bits.OnesCount16(uint16(s)) }
 

@@ -28,7 +28,7 @@ type tally struct {
 	nodes   int
 	granted int
 	refused int // said no
-	failed  int // said nothing that counts
+	failed  int // did not answer in time, or with an error
 }
 
 func (t *tally) count(r NodeResult) {
@@ -50,9 +50,9 @@ func (t *tally) hopeless() bool {
 	return t.nodes-t.refused-t.failed < quorumOf(t.nodes)
 }
 
-// answered reports that a quorum said yes or no: the nodes are there, whatever
-// they said.
-func (t *tally) answered() bool { return t.granted+t.refused >= quorumOf(t.nodes) }
+// reachable reports that no more than a minority failed: what was refused was
+// refused by somebody, not for want of nodes.
+func (t *tally) reachable() bool { return t.nodes-t.failed >= quorumOf(t.nodes) }
 
 // round is the outcome of one request to all nodes.
 type round struct {
@@ -60,6 +60,7 @@ type round struct {
 	start   time.Duration // on the client's clock, before the first send
 	elapsed time.Duration
 	results []NodeResult // one a node
+	out     *fanout      // nil where nobody can answer any more
 }
 
 // fanout is a round under way. Each node's answer is either counted, if the
@@ -67,8 +68,8 @@ type round struct {
 type fanout struct {
 	mu      sync.Mutex
 	settled bool
-	awaited int // nodes worth waiting for that have not answered
-	left    int // nodes that have not answered
+	pending nodeSet // nodes that have not answered
+	awaited int     // how many of them are worth waiting for
 	tally   tally
 	results []NodeResult
 	done    chan struct{}
@@ -78,11 +79,12 @@ type fanout struct {
 
 // ask sends req to every node at once and returns as soon as the outcome is
 // settled, the node time limit is over, or ctx ends. Answers that come after
-// that go to late, one call for each, from another goroutine.
+// that go to late, one call for each, from another goroutine. Nodes in skip
+// are left out, as if they had not answered yet.
 //
 // The nodes' context is not a child of ctx: a request that was cut off half
 // way leaves us not knowing whether it was carried out.
-func (c *Client) ask(ctx context.Context, req Request, late func(node int, r NodeResult)) round {
+func (c *Client) ask(ctx context.Context, req Request, skip nodeSet, late func(node int, r NodeResult)) round {
 	limit := c.opts.NodeTimeout
 	if req.TTL > 0 {
 		limit = min(limit, req.TTL)
@@ -100,42 +102,43 @@ func (c *Client) ask(ctx context.Context, req Request, late func(node int, r Nod
 		// The round counts as background work until the last node has
 		// answered and what came late is dealt with.
 		counted := c.background.start()
-		f := c.fanOut(nodeCtx, req, late, func() {
+		f := &fanout{late: late, ended: func() {
 			cancel()
 			if counted {
 				c.background.end()
 			}
-		})
+		}}
+		c.fanOut(nodeCtx, req, skip, f)
+		rd.out = f
 		select {
 		case <-f.done:
 		case <-nodeCtx.Done():
 		case <-ctx.Done():
 		}
-		f.close(&rd, nodeCtx.Err() != nil)
+		f.close(&rd, nodeCtx.Err() == context.DeadlineExceeded)
 	}
 	rd.elapsed = c.clock.Uptime() - start
 	c.roundEnd(ctx, req, &rd)
 	return rd
 }
 
-func (c *Client) fanOut(ctx context.Context, req Request, late func(int, NodeResult), ended func()) *fanout {
+func (c *Client) fanOut(ctx context.Context, req Request, skip nodeSet, f *fanout) {
 	n := len(c.members)
-	f := &fanout{
-		left:    n,
-		tally:   tally{nodes: n},
-		results: make([]NodeResult, n),
-		done:    make(chan struct{}),
-		late:    late,
-		ended:   ended,
-	}
+	f.tally.nodes = n
+	f.results = make([]NodeResult, n)
+	f.done = make(chan struct{})
 	for i, m := range c.members {
 		f.results[i] = NodeResult{Node: m.name, Err: errPending}
 	}
 	// Nodes that did not answer lately are asked all the same, one call at a
 	// time, but not waited for where the others can settle the round alone.
 	suspects := c.suspects()
-	f.awaited = n - suspects.count()
+	f.pending = allNodes(n) &^ skip
+	f.awaited = (f.pending &^ suspects).count()
 	for i, m := range c.members {
+		if skip.has(i) {
+			continue
+		}
 		suspect := suspects.has(i)
 		if suspect && !m.probing.CompareAndSwap(false, true) {
 			f.answer(i, NodeResult{Node: m.name, Err: errSuspect}, false)
@@ -149,14 +152,13 @@ func (c *Client) fanOut(ctx context.Context, req Request, late func(int, NodeRes
 			f.answer(i, r, !suspect)
 		}()
 	}
-	return f
 }
 
 // answer takes in one node's answer.
 func (f *fanout) answer(i int, r NodeResult, awaited bool) {
 	f.mu.Lock()
-	f.left--
-	last := f.left == 0
+	f.pending &^= 1 << i
+	last := f.pending == 0
 	late := f.settled
 	if !late {
 		f.results[i] = r
@@ -178,6 +180,13 @@ func (f *fanout) answer(i int, r NodeResult, awaited bool) {
 	}
 }
 
+// underway returns the nodes whose answer is still to come.
+func (f *fanout) underway() nodeSet {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.pending
+}
+
 // close ends the taking in of answers and copies what has come into rd.
 func (f *fanout) close(rd *round, timedOut bool) {
 	f.mu.Lock()
@@ -186,13 +195,11 @@ func (f *fanout) close(rd *round, timedOut bool) {
 	rd.tally = f.tally
 	rd.results = f.results
 	for i := range rd.results {
-		if rd.results[i].Err == errPending {
+		if timedOut && rd.results[i].Err == errPending {
+			// The goroutine that asks is left to itself: not every driver
+			// returns when its context ends.
+			rd.results[i].Err = ErrNodeTimeout
 			rd.failed++
-			if timedOut {
-				// The goroutine that asks is left to itself: not every driver
-				// returns when its context ends.
-				rd.results[i].Err = ErrNodeTimeout
-			}
 		}
 	}
 }

@@ -67,16 +67,16 @@ func (p *proposer) propose(offset time.Duration, floor Token) Token {
 }
 
 // floorAfter returns the least token that a quorum of nodes could accept as
-// far as fences go, given their replies to a refused proposal. Nodes that
-// answered with no fence in the way need nothing. Raising the token above the
+// far as fences go, given their replies to a refused proposal. Nodes that have
+// shown no fence in the way need nothing. Raising the token above the
 // highest fence of all would let a single node whose clock ran away drag the
 // proposal out of every other node's window.
 func floorAfter(results []NodeResult, quorum int) Token {
 	needs := make([]Token, 0, len(results))
 	for _, r := range results {
 		switch {
-		case r.Err != nil:
-		case r.Reply.Status == Stale:
+		case r.Err != nil && r.Err != errPending:
+		case r.Err == nil && r.Reply.Status == Stale:
 			needs = append(needs, r.Reply.Fence+1)
 		default:
 			needs = append(needs, 0)

@@ -11,9 +11,12 @@ import (
 type waiter struct {
 	a     *attempt
 	until time.Duration // when the wait is over; 0 for never
-	// served is set once a quorum of nodes has answered: from then on an
-	// outage is waited out.
+	// served is set once a quorum of nodes was there: from then on an outage
+	// is waited out.
 	served bool
+	// rank is our place in line, and since when we have had it.
+	rank  int
+	since time.Duration
 }
 
 func newWaiter(a *attempt, now time.Duration) *waiter {
@@ -31,7 +34,7 @@ func newWaiter(a *attempt, now time.Duration) *waiter {
 // next returns how long to wait before the next round, and whether there is to
 // be one.
 func (w *waiter) next(rd *round, failure error, rounds int, now time.Duration) (time.Duration, bool) {
-	w.served = w.served || rd.answered()
+	w.served = w.served || rd.reachable()
 	switch {
 	case errors.Is(failure, ErrConfig):
 		return 0, false
@@ -40,7 +43,7 @@ func (w *waiter) next(rd *round, failure error, rounds int, now time.Duration) (
 	case w.a.opts.Tries > 0 && rounds >= w.a.opts.Tries:
 		return 0, false
 	}
-	delay := w.delay(rd)
+	delay := w.delay(rd, now)
 	if w.until > 0 {
 		left := w.until - now
 		if left <= 0 {
@@ -52,21 +55,26 @@ func (w *waiter) next(rd *round, failure error, rounds int, now time.Duration) (
 	return delay, true
 }
 
-// Between two askings of a node that keeps a queue, its head and those close
-// behind wait pollStep for each place; nobody waits so long that its place
-// would lapse.
+// A node that keeps a queue is asked again after pollStep for each place before
+// us; more rarely the longer the line stands still, so that waiting for a long
+// job costs little; and never so rarely that our place would lapse.
 const (
-	pollStep = 5 * time.Millisecond
-	pollMost = WaiterLease * 2 / 5
+	pollStep  = 5 * time.Millisecond
+	pollStill = 100 * time.Millisecond
+	pollMost  = WaiterLease * 2 / 5
 )
 
 // delay is how long to wait after a refused round. In a queue it goes by our
 // place: the order is kept there, and asking merely tells us that it is our
 // turn. Otherwise it is random, so that contenders do not split the nodes
 // among them again and again, and no longer than the lock can be held yet.
-func (w *waiter) delay(rd *round) time.Duration {
+func (w *waiter) delay(rd *round, now time.Duration) time.Duration {
 	if rank := rd.rank(); rank > 0 {
-		return min(time.Duration(rank)*pollStep, pollMost)
+		if rank != w.rank {
+			w.rank, w.since = rank, now
+		}
+		still := min((now-w.since)/10, pollStill)
+		return min(max(time.Duration(rank)*pollStep, still), pollMost)
 	}
 	most := w.a.c.opts.RetryDelay
 	delay := most/5 + rand.N(most-most/5)

@@ -1,0 +1,98 @@
+// Package redlatch is a distributed lock: one holder at a time for a name,
+// among all the goroutines, processes and machines that ask the same nodes.
+//
+// A node is an independent place that can grant a lock. Packages
+// redis/rueidis and redis/goredis make nodes of Redis servers, package sqlite
+// of a file on this machine, package memory of nothing at all, for tests. With
+// one node the lock is as good as that node. With several a majority of them
+// decides, in the manner of Redlock, and a minority may fail.
+//
+// # Basics
+//
+// A Client is made once and used by everyone:
+//
+//	nodes, err := rueidis.Nodes("redis://a:6379", "redis://b:6379", "redis://c:6379")
+//	locks, err := redlatch.New(nodes, redlatch.Options{})
+//	defer locks.Close()
+//
+// Do waits for a lock, runs a function under it, and releases it. The
+// function's context ends when the lock does, and the token goes to whatever
+// the lock protects:
+//
+//	err = locks.Do(ctx, "orders/42", redlatch.LockOptions{},
+//		func(ctx context.Context, lease *redlatch.Lease) error {
+//			return store.Write(ctx, order, lease.Token())
+//		})
+//
+// Lock and TryLock return the Lease itself. It is extended in the background
+// until Release, and its Context ends when it is lost:
+//
+//	lease, err := locks.TryLock(ctx, "orders/42", redlatch.LockOptions{})
+//	if errors.Is(err, redlatch.ErrHeld) {
+//		return nil // somebody else is at it; err says who, and for how long yet
+//	}
+//
+// A lease belongs to whoever has it, not to a goroutine, and outlives the
+// context with which it was asked for. Locks are not re-entrant.
+//
+// # Guarantees
+//
+//  1. Exclusion. From the moment a lease is returned until its deadline no
+//     other lease on the name is valid, if clocks run at the same rate within
+//     a margin of 1 % of the time to live plus 2 ms, and no node forgets a
+//     lock that it granted.
+//  2. Loss is told in time. The lease's context ends at its deadline at the
+//     latest, by a local timer that was set from the start of the last
+//     confirmed round, never by the return of a network call. Its cause says
+//     why: ErrLost, ErrReleased or ErrDetached.
+//  3. Tokens only grow. If the attempt for a lease began after another was
+//     acquired, its token is the higher one, even when a process was paused,
+//     messages came late, or the earlier holder still believes in its lock;
+//     again if no node forgets.
+//  4. No deadlock. A holder that crashes is gone after its time to live, one
+//     that hangs after its MaxHold. A waiter that crashes holds up nobody for
+//     longer than WaiterLease.
+//  5. Fault tolerance. With a majority of nodes answering, locks are
+//     acquired, extended and released. A frozen, slow or dead minority costs
+//     nothing where the others settle a round among themselves, and no more
+//     than the node time limit where they do not.
+//  6. No ghosts. An attempt that failed or was cancelled is taken back on
+//     every node that can be reached, whatever became of the caller's
+//     context, and so are grants that come late.
+//  7. Extension never creates and never steals. It lengthens what is still
+//     ours, and never shortens it.
+//  8. Order. A node that keeps a queue serves waiters in the order in which
+//     they came.
+//
+// # Caveats
+//
+// Nothing is promised beyond the deadline. A program that is stopped, by its
+// scheduler, its hypervisor or a debugger, may wake up after it and write
+// before it has looked at the context. Where that must do no harm, let the
+// resource check the token: it keeps the highest that it has seen and refuses
+// lower ones. A holder first claims the resource with its token, then reads,
+// then writes.
+//
+// A node forgets a lock when it restarts without its data, is flushed, evicts
+// keys, or is failed over to a replica that lacks the last writes. One such
+// node is enough, where it was the one that two majorities had in common. Keep
+// a node that lost its data out of the list for the longest time to live
+// before it is asked again; the guard that does so by itself is not written
+// yet.
+//
+// A machine that was suspended has its leases ended within a tenth of a
+// second after it wakes. That a virtual machine was paused cannot always be
+// seen from inside it.
+//
+// Redis nodes keep no queue so far: who waits for a lock there asks again
+// after a random delay, so waiters are served in no order.
+//
+// With NoToken there is no token, and nothing stops a request that was thought
+// lost and arrives after it was taken back: the lock it takes then runs out by
+// its time to live.
+//
+// A lock is for those who ask for it. Whoever can write to the nodes can take
+// or remove any lock.
+//
+// The file docs/algorithm.md explains how all this comes about.
+package redlatch

@@ -1,0 +1,174 @@
+package redlatch_test
+
+import (
+	"context"
+	"errors"
+	"strconv"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/redlatch/redlatch"
+	"github.com/redlatch/redlatch/memory"
+)
+
+// link stands between a client and a node in memory, and does to their
+// messages what a network can do.
+type link struct {
+	*memory.Node
+	mu       sync.Mutex
+	out      time.Duration // how long a request is on its way
+	back     time.Duration // how long a reply is
+	deaf     bool          // the driver does not return when its context ends
+	frozen   chan struct{} // requests wait here until it is closed
+	dropping int           // so many replies are still to be lost
+	requests map[redlatch.Op]int
+	underway sync.WaitGroup
+}
+
+func newLinks(t testing.TB, n int) ([]*link, []redlatch.Node) {
+	links := make([]*link, n)
+	nodes := make([]redlatch.Node, n)
+	for i := range links {
+		links[i] = newLink(t, memory.New(memory.Options{Name: strconv.Itoa(i + 1)}))
+		nodes[i] = links[i]
+	}
+	return links, nodes
+}
+
+func newLink(t testing.TB, node *memory.Node) *link {
+	l := &link{Node: node, requests: map[redlatch.Op]int{}}
+	t.Cleanup(func() {
+		l.thaw()
+		l.underway.Wait()
+	})
+	return l
+}
+
+func (l *link) set(change func(l *link)) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	change(l)
+}
+
+func (l *link) freeze() { l.set(func(l *link) { l.frozen = make(chan struct{}) }) }
+func (l *link) thaw() {
+	l.set(func(l *link) {
+		if l.frozen != nil {
+			close(l.frozen)
+			l.frozen = nil
+		}
+	})
+}
+
+func (l *link) count(op redlatch.Op) int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.requests[op]
+}
+
+var errLostReply = errors.New("connection reset by peer")
+
+// Do carries the request on a goroutine of its own: like a real server, the
+// node gets it whether or not the caller is still there.
+func (l *link) Do(ctx context.Context, req redlatch.Request) (redlatch.Reply, error) {
+	l.mu.Lock()
+	l.requests[req.Op]++
+	out, back, deaf, frozen := l.out, l.back, l.deaf, l.frozen
+	lose := l.dropping > 0
+	if lose {
+		l.dropping--
+	}
+	l.mu.Unlock()
+	if out == 0 && back == 0 && frozen == nil && !lose {
+		return l.Node.Do(ctx, req)
+	}
+	type answer struct {
+		reply redlatch.Reply
+		err   error
+	}
+	answered := make(chan answer, 1)
+	l.underway.Go(func() {
+		time.Sleep(out)
+		if frozen != nil {
+			<-frozen
+		}
+		reply, err := l.Node.Do(context.Background(), req)
+		time.Sleep(back)
+		if lose {
+			err = errLostReply
+		}
+		answered <- answer{reply, err}
+	})
+	done := ctx.Done()
+	if deaf {
+		done = nil
+	}
+	select {
+	case a := <-answered:
+		return a.reply, a.err
+	case <-done:
+		return redlatch.Reply{}, ctx.Err()
+	}
+}
+
+func (l *link) ReturnsByDeadline() bool { return true }
+
+// holder returns the value that has the name on the node.
+func (l *link) holder(t *testing.T, name string) string {
+	t.Helper()
+	reply, err := l.Node.Do(context.Background(), redlatch.Request{Op: redlatch.OpInspect, Name: name})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return reply.Value
+}
+
+// take has another client's value hold the name.
+func (l *link) take(t *testing.T, name, value string, ttl time.Duration) {
+	t.Helper()
+	reply, err := l.Node.Do(context.Background(), redlatch.Request{Op: redlatch.OpAcquire, Name: name, Value: value, TTL: ttl})
+	if err != nil || reply.Status != redlatch.Granted {
+		t.Fatalf("taking %q for %q: %v, %v", name, value, reply.Status, err)
+	}
+}
+
+// wantFree fails if any node still has the name.
+func wantFree(t *testing.T, links []*link, name string) {
+	t.Helper()
+	for _, l := range links {
+		if v := l.holder(t, name); v != "" {
+			t.Errorf("node %v still has %q for %q", l, name, v)
+		}
+	}
+}
+
+// newClient returns a client that is closed with the test.
+func newClient(t testing.TB, nodes []redlatch.Node, opts redlatch.Options) *redlatch.Client {
+	t.Helper()
+	c, err := redlatch.New(nodes, opts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { c.Close() })
+	return c
+}
+
+func mustLock(t testing.TB, c *redlatch.Client, name string, opts redlatch.LockOptions) *redlatch.Lease {
+	t.Helper()
+	l, err := c.Lock(context.Background(), name, opts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return l
+}
+
+// wantErr fails unless err is all of targets.
+func wantErr(t *testing.T, err error, targets ...error) {
+	t.Helper()
+	for _, target := range targets {
+		if !errors.Is(err, target) {
+			t.Fatalf("got error %v, want one that is %v", err, target)
+		}
+	}
+}

@@ -1,0 +1,411 @@
+package redlatch_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/redlatch/redlatch"
+)
+
+func TestLeaseIsKeptForAsLongAsItIsHeld(t *testing.T) {
+	for _, n := range []int{1, 3} {
+		synctest.Test(t, func(t *testing.T) {
+			links, nodes := newLinks(t, n)
+			c := newClient(t, nodes, redlatch.Options{})
+			l := mustLock(t, c, "job", redlatch.LockOptions{TTL: time.Second})
+			token := l.Token()
+			for range 100 {
+				time.Sleep(time.Second)
+				if err := l.Err(); err != nil {
+					t.Fatal(err)
+				}
+				if left := l.Remaining(); left < 600*time.Millisecond {
+					t.Fatalf("only %v were left of a second that is extended at a third", left)
+				}
+			}
+			if l.Token() != token {
+				t.Errorf("extension changed the token from %d to %d", token, l.Token())
+			}
+			// 100 s at three extensions a second, give or take the last.
+			if n := links[0].count(redlatch.OpExtend); n < 295 || n > 305 {
+				t.Errorf("%d extensions in 100 s of a lease of 1 s", n)
+			}
+		})
+	}
+}
+
+func TestLeaseContextEndsAtTheDeadlineThoughNoCallReturns(t *testing.T) {
+	for _, n := range []int{1, 5} {
+		synctest.Test(t, func(t *testing.T) {
+			links, nodes := newLinks(t, n)
+			c := newClient(t, nodes, redlatch.Options{NodeTimeout: time.Minute})
+			l := mustLock(t, c, "job", redlatch.LockOptions{TTL: 2 * time.Second})
+			for _, lk := range links[:n/2+1] {
+				lk.set(func(l *link) { l.deaf = true })
+				lk.freeze()
+			}
+			deadline := l.Deadline()
+			<-l.Context().Done()
+			if late := time.Since(deadline); late > 0 {
+				t.Errorf("the context ended %v after the deadline", late)
+			}
+			wantErr(t, context.Cause(l.Context()), redlatch.ErrLost)
+			wantErr(t, l.Err(), redlatch.ErrLost)
+			wantErr(t, l.Extend(t.Context()), redlatch.ErrLost)
+			wantErr(t, l.Release(t.Context()), redlatch.ErrLost)
+			if left := l.Remaining(); left > 0 {
+				t.Errorf("%v are left of a lost lease", left)
+			}
+		})
+	}
+}
+
+func TestDeadlineMovesOnlyWhenAQuorumHasConfirmed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		links, nodes := newLinks(t, 5)
+		c := newClient(t, nodes, redlatch.Options{})
+		l := mustLock(t, c, "job", redlatch.LockOptions{NoKeepAlive: true})
+		before := l.Deadline()
+		time.Sleep(time.Second)
+		for _, lk := range links[:3] {
+			lk.SetDown(errors.New("connection refused"))
+		}
+		wantErr(t, l.Extend(t.Context()), redlatch.ErrNoQuorum)
+		if !l.Deadline().Equal(before) {
+			t.Errorf("two of five moved the deadline by %v", l.Deadline().Sub(before))
+		}
+		links[0].SetDown(nil)
+		for _, lk := range links {
+			lk.set(func(l *link) { l.back = 100 * time.Millisecond })
+		}
+		if err := l.Extend(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		// From the start of the round, not from its end.
+		if moved := l.Deadline().Sub(before); moved != time.Second {
+			t.Errorf("an extension 1 s later moved the deadline by %v", moved)
+		}
+	})
+}
+
+func TestKeepAliveTriesAgainUntilTheDeadline(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		links, nodes := newLinks(t, 3)
+		c := newClient(t, nodes, redlatch.Options{})
+		l := mustLock(t, c, "job", redlatch.LockOptions{TTL: 3 * time.Second})
+		for _, lk := range links {
+			lk.SetDown(errors.New("connection refused"))
+		}
+		time.Sleep(2700 * time.Millisecond)
+		if err := l.Err(); err != nil {
+			t.Fatalf("lost before the deadline: %v", err)
+		}
+		for _, lk := range links {
+			lk.SetDown(nil)
+		}
+		time.Sleep(time.Minute)
+		if err := l.Err(); err != nil {
+			t.Errorf("servers that came back before the deadline did not save the lease: %v", err)
+		}
+	})
+}
+
+func TestExtendNeverCreatesALostLock(t *testing.T) {
+	for _, n := range []int{1, 3} {
+		synctest.Test(t, func(t *testing.T) {
+			links, nodes := newLinks(t, n)
+			c := newClient(t, nodes, redlatch.Options{})
+			l := mustLock(t, c, "job", redlatch.LockOptions{TTL: 30 * time.Second, NoKeepAlive: true})
+			synctest.Wait()
+			for _, lk := range links {
+				release(t, lk, "job")
+			}
+			wantErr(t, l.Extend(t.Context()), redlatch.ErrLost)
+			wantErr(t, context.Cause(l.Context()), redlatch.ErrLost)
+			synctest.Wait()
+			wantFree(t, links, "job")
+		})
+	}
+}
+
+func TestExtendNeverTouchesAnothersLock(t *testing.T) {
+	for _, n := range []int{1, 3} {
+		synctest.Test(t, func(t *testing.T) {
+			links, nodes := newLinks(t, n)
+			c := newClient(t, nodes, redlatch.Options{})
+			l := mustLock(t, c, "job", redlatch.LockOptions{TTL: 30 * time.Second, NoKeepAlive: true})
+			synctest.Wait()
+			for _, lk := range links {
+				release(t, lk, "job")
+				lk.take(t, "job", "theirs", 5*time.Second)
+			}
+			wantErr(t, l.Extend(t.Context()), redlatch.ErrLost)
+			synctest.Wait()
+			for _, lk := range links {
+				reply, err := lk.Node.Do(t.Context(), redlatch.Request{Op: redlatch.OpInspect, Name: "job"})
+				if err != nil || reply.Value != "theirs" || reply.Left > 5*time.Second {
+					t.Errorf("after our extension the other's lock is %+v, %v", reply, err)
+				}
+			}
+		})
+	}
+}
+
+func TestLostLeaseIsFoundOutByTheKeepAlive(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		links, nodes := newLinks(t, 3)
+		c := newClient(t, nodes, redlatch.Options{})
+		l := mustLock(t, c, "job", redlatch.LockOptions{TTL: 30 * time.Second})
+		synctest.Wait()
+		release(t, links[0], "job")
+		release(t, links[1], "job")
+		start := time.Now()
+		<-l.Context().Done()
+		if took := time.Since(start); took > 10*time.Second {
+			t.Errorf("a lock that a quorum has forgotten was noticed after %v, want a third of the TTL", took)
+		}
+		wantErr(t, context.Cause(l.Context()), redlatch.ErrLost)
+		time.Sleep(time.Second)
+		wantFree(t, links, "job") // the third node's key is of no use to anyone
+	})
+}
+
+// suspendable is a clock whose machine can be suspended: timers stand still,
+// and only Uptime knows.
+type suspendable struct {
+	start time.Time
+	mu    sync.Mutex
+	slept time.Duration
+}
+
+func (c *suspendable) Now() time.Time { return time.Now().Add(c.asleep()) }
+
+func (c *suspendable) Uptime() time.Duration { return time.Since(c.start) + c.asleep() }
+
+func (c *suspendable) asleep() time.Duration {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.slept
+}
+
+func (c *suspendable) suspend(d time.Duration) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.slept += d
+}
+
+func TestSuspendedMachineHasLostItsLeaseOnWaking(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		_, nodes := newLinks(t, 3)
+		clock := &suspendable{start: time.Now()}
+		c := newClient(t, nodes, redlatch.Options{Clock: clock})
+		l := mustLock(t, c, "job", redlatch.LockOptions{TTL: 30 * time.Second})
+		time.Sleep(time.Second)
+
+		clock.suspend(time.Hour)
+		if left := l.Remaining(); left > 0 {
+			t.Errorf("an hour later %v are left of 30 s", left)
+		}
+		woke := time.Now()
+		<-l.Context().Done()
+		wantErr(t, context.Cause(l.Context()), redlatch.ErrLost)
+		if took := time.Since(woke); took > 150*time.Millisecond {
+			t.Errorf("it was told only %v after waking", took)
+		}
+		wantErr(t, l.Extend(t.Context()), redlatch.ErrLost)
+	})
+}
+
+func TestSuspensionShorterThanTheDeadlineCostsNothing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		_, nodes := newLinks(t, 3)
+		clock := &suspendable{start: time.Now()}
+		c := newClient(t, nodes, redlatch.Options{Clock: clock})
+		l := mustLock(t, c, "job", redlatch.LockOptions{TTL: 30 * time.Second})
+		clock.suspend(20 * time.Second)
+		time.Sleep(time.Second) // the overdue extension is made up for
+		if err := l.Err(); err != nil {
+			t.Fatal(err)
+		}
+		if left := l.Remaining(); left < 25*time.Second {
+			t.Errorf("%v are left after a suspension that an extension followed", left)
+		}
+	})
+}
+
+func TestHoldHasACeiling(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		_, nodes := newLinks(t, 3)
+		c := newClient(t, nodes, redlatch.Options{})
+		l := mustLock(t, c, "job", redlatch.LockOptions{MaxHold: time.Minute})
+		start := time.Now()
+		<-l.Context().Done()
+		if held := time.Since(start); held != time.Minute {
+			t.Errorf("held for %v with a MaxHold of a minute", held)
+		}
+		wantErr(t, context.Cause(l.Context()), redlatch.ErrLost, redlatch.ErrMaxHold)
+	})
+}
+
+func TestLeaseThatIsNotKeptEndsAtItsFirstDeadline(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		_, nodes := newLinks(t, 3)
+		c := newClient(t, nodes, redlatch.Options{})
+		l := mustLock(t, c, "job", redlatch.LockOptions{TTL: 10 * time.Second, NoKeepAlive: true})
+		start := time.Now()
+		<-l.Context().Done()
+		if held, want := time.Since(start), 10*time.Second-102*time.Millisecond; held != want {
+			t.Errorf("held for %v, want %v", held, want)
+		}
+	})
+}
+
+func TestReleaseTwiceIsHarmless(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		links, nodes := newLinks(t, 3)
+		c := newClient(t, nodes, redlatch.Options{})
+		l := mustLock(t, c, "job", redlatch.LockOptions{})
+		for range 2 {
+			if err := l.Release(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			wantErr(t, context.Cause(l.Context()), redlatch.ErrReleased)
+			wantErr(t, l.Extend(t.Context()), redlatch.ErrReleased)
+		}
+		synctest.Wait()
+		wantFree(t, links, "job")
+	})
+}
+
+func TestReleaseReachesANodeThatWasAway(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		links, nodes := newLinks(t, 3)
+		c := newClient(t, nodes, redlatch.Options{})
+		l := mustLock(t, c, "job", redlatch.LockOptions{TTL: 30 * time.Second})
+		synctest.Wait()
+		links[1].SetDown(errors.New("connection refused"))
+		if err := l.Release(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(5 * time.Second)
+		links[1].SetDown(nil)
+		time.Sleep(2 * time.Second)
+		wantFree(t, links, "job")
+	})
+}
+
+func TestReleaseGoesOnWhenItsContextHasEnded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		links, nodes := newLinks(t, 3)
+		c := newClient(t, nodes, redlatch.Options{})
+		l := mustLock(t, c, "job", redlatch.LockOptions{TTL: 30 * time.Second})
+		for _, lk := range links {
+			lk.set(func(l *link) { l.out = 100 * time.Millisecond })
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		cancel()
+		wantErr(t, l.Release(ctx), context.Canceled)
+		time.Sleep(time.Second)
+		wantFree(t, links, "job")
+	})
+}
+
+func TestReleaseOfALostLockSaysSo(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		links, nodes := newLinks(t, 3)
+		c := newClient(t, nodes, redlatch.Options{})
+		l := mustLock(t, c, "job", redlatch.LockOptions{})
+		synctest.Wait()
+		release(t, links[0], "job")
+		release(t, links[2], "job")
+		wantErr(t, l.Release(t.Context()), redlatch.ErrLost)
+	})
+}
+
+func TestCloseReleasesWhatIsHeld(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		links, nodes := newLinks(t, 3)
+		c := newClient(t, nodes, redlatch.Options{})
+		var leases []*redlatch.Lease
+		for i := range 100 {
+			leases = append(leases, mustLock(t, c, fmt.Sprint("job ", i), redlatch.LockOptions{}))
+		}
+		if err := c.Close(); err != nil {
+			t.Fatal(err)
+		}
+		for i, l := range leases {
+			wantErr(t, context.Cause(l.Context()), redlatch.ErrReleased)
+			wantFree(t, links, fmt.Sprint("job ", i))
+		}
+		_, err := c.Lock(t.Context(), "job", redlatch.LockOptions{})
+		wantErr(t, err, redlatch.ErrClosed)
+		if err := leases[0].Release(t.Context()); err != nil {
+			t.Errorf("releasing what Close released: %v", err)
+		}
+	})
+}
+
+func TestLeaseIsCarriedToAnotherClient(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		links, nodes := newLinks(t, 3)
+		a := newClient(t, nodes, redlatch.Options{Prefix: "p:"})
+		b := newClient(t, nodes, redlatch.Options{Prefix: "p:"})
+		l := mustLock(t, a, "job", redlatch.LockOptions{TTL: 5 * time.Second})
+		handle, err := l.Detach()
+		if err != nil {
+			t.Fatal(err)
+		}
+		wantErr(t, context.Cause(l.Context()), redlatch.ErrDetached)
+		time.Sleep(3 * time.Second)
+		l2, err := b.Attach(t.Context(), handle)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if l2.Token() != l.Token() || l2.Name() != "job" || l2.TTL() != 5*time.Second {
+			t.Errorf("attached %s token %d ttl %v", l2.Name(), l2.Token(), l2.TTL())
+		}
+		time.Sleep(time.Minute)
+		if err := l2.Release(t.Context()); err != nil {
+			t.Errorf("after a minute in the other client: %v", err)
+		}
+		synctest.Wait()
+		wantFree(t, links, "p:job")
+		_, err = b.Attach(t.Context(), handle)
+		wantErr(t, err, redlatch.ErrLost)
+		wantFree(t, links, "p:job")
+	})
+}
+
+func TestDetachedLockRunsOutIfNobodyTakesItUp(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		links, nodes := newLinks(t, 3)
+		c := newClient(t, nodes, redlatch.Options{})
+		l := mustLock(t, c, "job", redlatch.LockOptions{TTL: 5 * time.Second})
+		handle, err := l.Detach()
+		if err != nil {
+			t.Fatal(err)
+		}
+		c.Close()
+		if links[0].holder(t, "job") == "" {
+			t.Error("Close released a lock that was handed on")
+		}
+		time.Sleep(6 * time.Second)
+		wantFree(t, links, "job")
+		d := newClient(t, nodes, redlatch.Options{})
+		_, err = d.Attach(t.Context(), handle)
+		wantErr(t, err, redlatch.ErrLost)
+	})
+}
+
+// release frees the name on one node, whoever has it.
+func release(t *testing.T, l *link, name string) {
+	t.Helper()
+	if _, err := l.Node.Do(t.Context(), redlatch.Request{Op: redlatch.OpRelease, Name: name, Value: l.holder(t, name)}); err != nil {
+		t.Fatal(err)
+	}
+}

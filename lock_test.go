@@ -1,0 +1,481 @@
+package redlatch_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/redlatch/redlatch"
+	"github.com/redlatch/redlatch/memory"
+)
+
+func TestLockIsGrantedToOneAtATime(t *testing.T) {
+	for _, n := range []int{1, 2, 3, 4, 5} {
+		t.Run(fmt.Sprint(n), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				nodes := memory.Nodes(n)
+				var mu sync.Mutex
+				inside, most, served := 0, 0, 0
+				var last redlatch.Token
+				var all sync.WaitGroup
+				for range 5 {
+					c := newClient(t, nodes, redlatch.Options{})
+					all.Go(func() {
+						l, err := c.Lock(t.Context(), "job", redlatch.LockOptions{})
+						if err != nil {
+							t.Error(err)
+							return
+						}
+						mu.Lock()
+						inside++
+						most = max(most, inside)
+						served++
+						if l.Token() <= last {
+							t.Errorf("token %d came after %d", l.Token(), last)
+						}
+						last = l.Token()
+						mu.Unlock()
+						time.Sleep(12 * time.Second) // more than the time to live
+						mu.Lock()
+						inside--
+						mu.Unlock()
+						if err := l.Release(t.Context()); err != nil {
+							t.Error(err)
+						}
+					})
+				}
+				all.Wait()
+				if most != 1 || served != 5 {
+					t.Errorf("%d were inside at once, %d of 5 were served", most, served)
+				}
+			})
+		})
+	}
+}
+
+func TestRoundIsSettledAsSoonAsAQuorumHasGranted(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		links, nodes := newLinks(t, 5)
+		c := newClient(t, nodes, redlatch.Options{})
+		links[1].freeze()
+		links[3].freeze()
+		start := time.Now()
+		l := mustLock(t, c, "job", redlatch.LockOptions{})
+		if err := l.Extend(t.Context()); err != nil {
+			t.Error(err)
+		}
+		if err := l.Release(t.Context()); err != nil {
+			t.Error(err)
+		}
+		if took := time.Since(start); took != 0 {
+			t.Errorf("two frozen nodes of five cost %v", took)
+		}
+	})
+}
+
+func TestRoundIsSettledAsSoonAsNoQuorumIsPossible(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		links, nodes := newLinks(t, 5)
+		c := newClient(t, nodes, redlatch.Options{})
+		for _, l := range links[:3] {
+			l.take(t, "job", "another", time.Minute)
+		}
+		for _, l := range links[3:] {
+			l.freeze()
+		}
+		start := time.Now()
+		_, err := c.TryLock(t.Context(), "job", redlatch.LockOptions{})
+		wantErr(t, err, redlatch.ErrHeld)
+		if took := time.Since(start); took != 0 {
+			t.Errorf("three refusals of five took %v", took)
+		}
+	})
+}
+
+func TestSilentMinorityIsNotWaitedForTwice(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		links, nodes := newLinks(t, 5)
+		c := newClient(t, nodes, redlatch.Options{NodeTimeout: 100 * time.Millisecond})
+		// Two refuse and one grants: only the two silent ones could settle it.
+		links[0].take(t, "job", "another", time.Hour)
+		links[1].take(t, "job", "another", time.Hour)
+		for _, l := range links[3:] {
+			l.freeze()
+		}
+		for i, want := range []time.Duration{100 * time.Millisecond, 0, 0} {
+			start := time.Now()
+			_, err := c.TryLock(t.Context(), "job", redlatch.LockOptions{})
+			wantErr(t, err, redlatch.ErrHeld)
+			if took := time.Since(start); took != want {
+				t.Errorf("round %d took %v, want %v", i+1, took, want)
+			}
+			synctest.Wait()
+		}
+		if asked := links[4].count(redlatch.OpAcquire); asked != 2 {
+			t.Errorf("a silent node was asked %d times, want 2: once, and once more while nobody waits for it", asked)
+		}
+	})
+}
+
+func TestNoQuorumIsToldWithinTheNodeTimeLimitWithEachNodesCause(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		links, nodes := newLinks(t, 5)
+		c := newClient(t, nodes, redlatch.Options{NodeTimeout: 100 * time.Millisecond})
+		refused := errors.New("connection refused")
+		links[0].SetDown(refused)
+		links[2].freeze()
+		links[4].freeze()
+		start := time.Now()
+		_, err := c.Lock(t.Context(), "job", redlatch.LockOptions{})
+		if took := time.Since(start); took != 100*time.Millisecond {
+			t.Errorf("it took %v, want the node time limit", took)
+		}
+		wantErr(t, err, redlatch.ErrNoQuorum, refused, redlatch.ErrNodeTimeout)
+		var q *redlatch.QuorumError
+		if !errors.As(err, &q) || len(q.Nodes) != 5 || q.Need != 3 {
+			t.Fatalf("got %#v, want a QuorumError with an entry for each of five nodes", err)
+		}
+		for i, want := range []string{"connection refused", "granted", "time limit", "granted", "time limit"} {
+			if got := q.Nodes[i].String(); !strings.Contains(got, want) {
+				t.Errorf("node %d: %q, want %q in it", i, got, want)
+			}
+		}
+		time.Sleep(time.Second)
+		wantFree(t, []*link{links[1], links[3]}, "job")
+	})
+}
+
+func TestLockWithoutValidityLeftIsNotReturned(t *testing.T) {
+	for _, n := range []int{1, 3} {
+		synctest.Test(t, func(t *testing.T) {
+			links, nodes := newLinks(t, n)
+			c := newClient(t, nodes, redlatch.Options{})
+			for _, l := range links {
+				l.set(func(l *link) { l.back = 18 * time.Millisecond })
+			}
+			// 20 ms less 18 ms less 2.2 ms of drift: nothing is left.
+			_, err := c.TryLock(t.Context(), "job", redlatch.LockOptions{TTL: 20 * time.Millisecond})
+			wantErr(t, err, redlatch.ErrNoQuorum)
+			var q *redlatch.QuorumError
+			if !errors.As(err, &q) || !q.Late {
+				t.Errorf("got %v, want a QuorumError that says it came too late", err)
+			}
+			// With a little more it is.
+			l, err := c.TryLock(t.Context(), "other", redlatch.LockOptions{TTL: 30 * time.Millisecond, NoKeepAlive: true})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if left, want := l.Remaining(), 30*time.Millisecond-18*time.Millisecond-2300*time.Microsecond; left != want {
+				t.Errorf("%v are left, want %v", left, want)
+			}
+		})
+	}
+}
+
+func TestTieEndsAndLeavesNoMinorityKeys(t *testing.T) {
+	for _, n := range []int{2, 4} {
+		synctest.Test(t, func(t *testing.T) {
+			links, nodes := newLinks(t, n)
+			c := newClient(t, nodes, redlatch.Options{})
+			for _, l := range links[:n/2] {
+				l.take(t, "job", "another", time.Hour)
+			}
+			_, err := c.TryLock(t.Context(), "job", redlatch.LockOptions{})
+			wantErr(t, err, redlatch.ErrHeld)
+			synctest.Wait()
+			wantFree(t, links[n/2:], "job")
+			// While the tie lasts a waiter waits, and is told why at the end.
+			_, err = c.Lock(t.Context(), "job", redlatch.LockOptions{Wait: 3 * time.Second})
+			wantErr(t, err, redlatch.ErrHeld)
+			time.Sleep(time.Second)
+			wantFree(t, links[n/2:], "job")
+		})
+	}
+}
+
+func TestContendersOnAnEvenNumberOfNodesAreAllServed(t *testing.T) {
+	for _, n := range []int{2, 4} {
+		synctest.Test(t, func(t *testing.T) {
+			_, nodes := newLinks(t, n)
+			var all sync.WaitGroup
+			for range 4 {
+				c := newClient(t, nodes, redlatch.Options{})
+				all.Go(func() {
+					l, err := c.Lock(t.Context(), "job", redlatch.LockOptions{Wait: time.Minute})
+					if err != nil {
+						t.Error(err)
+						return
+					}
+					l.Release(t.Context())
+				})
+			}
+			all.Wait()
+		})
+	}
+}
+
+func TestCancelledCallerLeavesNothingBehind(t *testing.T) {
+	for name, slow := range map[string]func(*link){
+		"slow on the way":            func(l *link) { l.out = time.Second },
+		"slow on the way back":       func(l *link) { l.back = time.Second },
+		"with a driver that is deaf": func(l *link) { l.out = time.Second; l.deaf = true },
+	} {
+		for _, n := range []int{1, 3, 5} {
+			t.Run(fmt.Sprint(name, " ", n), func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					links, nodes := newLinks(t, n)
+					c := newClient(t, nodes, redlatch.Options{})
+					for _, l := range links[:n/2+1] {
+						l.set(slow)
+					}
+					ctx, cancel := context.WithCancel(t.Context())
+					time.AfterFunc(50*time.Millisecond, cancel)
+					_, err := c.Lock(ctx, "job", redlatch.LockOptions{})
+					wantErr(t, err, context.Canceled)
+					time.Sleep(5 * time.Second)
+					wantFree(t, links, "job")
+				})
+			})
+		}
+	}
+}
+
+func TestContextThatHasEndedSendsNothing(t *testing.T) {
+	links, nodes := newLinks(t, 3)
+	c := newClient(t, nodes, redlatch.Options{})
+	gone := errors.New("the user went away")
+	ctx, cancel := context.WithCancelCause(context.Background())
+	cancel(gone)
+	_, err := c.Lock(ctx, "job", redlatch.LockOptions{})
+	wantErr(t, err, context.Canceled, gone)
+	for _, l := range links {
+		if l.count(redlatch.OpAcquire) != 0 {
+			t.Errorf("node %v was asked", l)
+		}
+	}
+}
+
+func TestGrantThatComesAfterTheReleaseIsUndone(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		links, nodes := newLinks(t, 3)
+		c := newClient(t, nodes, redlatch.Options{})
+		links[2].set(func(l *link) { l.out = 2 * time.Second; l.deaf = true })
+		l := mustLock(t, c, "job", redlatch.LockOptions{TTL: 30 * time.Second})
+		links[2].set(func(l *link) { l.out = 0 })
+		if err := l.Release(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(3 * time.Second)
+		wantFree(t, links, "job")
+	})
+}
+
+// TestGrantThatOvertakesItsUndoIsStale is about a request that nobody waits
+// for any more, and that reaches the node after the release did.
+func TestGrantThatOvertakesItsUndoIsStale(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		links, nodes := newLinks(t, 1)
+		c := newClient(t, nodes, redlatch.Options{})
+		links[0].set(func(l *link) { l.out = 2 * time.Second })
+		_, err := c.TryLock(t.Context(), "job", redlatch.LockOptions{TTL: 30 * time.Second})
+		wantErr(t, err, redlatch.ErrNoQuorum)
+		links[0].set(func(l *link) { l.out = 0 })
+		synctest.Wait()
+		time.Sleep(3 * time.Second)
+		wantFree(t, links, "job")
+	})
+}
+
+func TestLostReplyDoesNotMakeOurOwnLockLookLikeAnothers(t *testing.T) {
+	for _, n := range []int{1, 3} {
+		synctest.Test(t, func(t *testing.T) {
+			links, nodes := newLinks(t, n)
+			c := newClient(t, nodes, redlatch.Options{})
+			lose := func() {
+				for _, l := range links {
+					l.set(func(l *link) { l.dropping = 1 })
+				}
+			}
+			lose()
+			_, err := c.TryLock(t.Context(), "job", redlatch.LockOptions{})
+			wantErr(t, err, redlatch.ErrNoQuorum)
+			// At once, before the nodes have heard of the undo:
+			for _, l := range links {
+				l.set(func(l *link) { l.out = 10 * time.Millisecond })
+			}
+			l, err := c.TryLock(t.Context(), "job", redlatch.LockOptions{})
+			if err != nil {
+				t.Fatalf("after a lost reply the same client got: %v", err)
+			}
+			lose()
+			if err := l.Extend(t.Context()); !errors.Is(err, redlatch.ErrNoQuorum) {
+				t.Fatalf("extension with all replies lost: %v", err)
+			}
+			if err := l.Extend(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			lose()
+			wantErr(t, l.Release(t.Context()), redlatch.ErrNoQuorum)
+			time.Sleep(time.Second)
+			wantFree(t, links, "job")
+		})
+	}
+}
+
+func TestUncontendedPairIsTwoRequestsToEachNode(t *testing.T) {
+	for _, n := range []int{1, 5} {
+		synctest.Test(t, func(t *testing.T) {
+			links, nodes := newLinks(t, n)
+			c := newClient(t, nodes, redlatch.Options{})
+			for _, l := range links {
+				l.set(func(l *link) { l.out = time.Millisecond })
+			}
+			start := time.Now()
+			for range 10 {
+				l := mustLock(t, c, "job", redlatch.LockOptions{})
+				synctest.Wait()
+				if err := l.Release(t.Context()); err != nil {
+					t.Fatal(err)
+				}
+				synctest.Wait()
+			}
+			if took := time.Since(start); took != 20*time.Millisecond {
+				t.Errorf("N=%d: 10 pairs took %v, want 20 round trips of 1ms", n, took)
+			}
+			for _, l := range links {
+				if a, r := l.count(redlatch.OpAcquire), l.count(redlatch.OpRelease); a != 10 || r != 10 {
+					t.Errorf("N=%d: node %v got %d acquires and %d releases for 10 pairs", n, l, a, r)
+				}
+			}
+		})
+	}
+}
+
+// stackNode notes the stack on which it is called.
+type stackNode struct {
+	*memory.Node
+	prompt bool
+	stack  string
+}
+
+func (n *stackNode) Do(ctx context.Context, req redlatch.Request) (redlatch.Reply, error) {
+	buf := make([]byte, 1<<14)
+	n.stack = string(buf[:runtime.Stack(buf, false)])
+	return n.Node.Do(ctx, req)
+}
+
+func (n *stackNode) ReturnsByDeadline() bool { return n.prompt }
+
+func TestOneNodeRoundStartsNoGoroutineIfTheNodeIsPrompt(t *testing.T) {
+	for _, prompt := range []bool{true, false} {
+		node := &stackNode{Node: memory.New(memory.Options{}), prompt: prompt}
+		c := newClient(t, []redlatch.Node{node}, redlatch.Options{})
+		mustLock(t, c, "job", redlatch.LockOptions{})
+		if ours := strings.Contains(node.stack, t.Name()); ours != prompt {
+			t.Errorf("prompt is %v, and the node was called on the caller's goroutine: %v", prompt, ours)
+		}
+	}
+}
+
+func TestWaitIsBoundedByWaitTriesAndContext(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		links, nodes := newLinks(t, 3)
+		c := newClient(t, nodes, redlatch.Options{})
+		for _, l := range links {
+			l.take(t, "job", "another", time.Hour)
+		}
+		start := time.Now()
+		_, err := c.Lock(t.Context(), "job", redlatch.LockOptions{Wait: 3 * time.Second})
+		wantErr(t, err, redlatch.ErrHeld)
+		if took := time.Since(start); took != 3*time.Second {
+			t.Errorf("Wait of 3s ended after %v", took)
+		}
+
+		synctest.Wait()
+		before := links[0].count(redlatch.OpAcquire)
+		_, err = c.Lock(t.Context(), "job", redlatch.LockOptions{Tries: 4})
+		wantErr(t, err, redlatch.ErrHeld)
+		synctest.Wait()
+		if tries := links[0].count(redlatch.OpAcquire) - before; tries != 4 {
+			t.Errorf("4 tries were %d", tries)
+		}
+
+		ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
+		defer cancel()
+		start = time.Now()
+		_, err = c.Lock(ctx, "job", redlatch.LockOptions{})
+		wantErr(t, err, context.DeadlineExceeded, redlatch.ErrHeld)
+		if took := time.Since(start); took != 2*time.Second {
+			t.Errorf("a context of 2s ended the wait after %v", took)
+		}
+	})
+}
+
+func TestTriesRideOutAnOutage(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		links, nodes := newLinks(t, 3)
+		c := newClient(t, nodes, redlatch.Options{})
+		for _, l := range links {
+			l.SetDown(errors.New("connection refused"))
+		}
+		_, err := c.Lock(t.Context(), "job", redlatch.LockOptions{})
+		wantErr(t, err, redlatch.ErrNoQuorum)
+		time.AfterFunc(time.Second, func() {
+			for _, l := range links {
+				l.SetDown(nil)
+			}
+		})
+		if _, err := c.Lock(t.Context(), "job", redlatch.LockOptions{Tries: 100}); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+func TestWaiterGetsALockThatRunsOut(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		links, nodes := newLinks(t, 5)
+		c := newClient(t, nodes, redlatch.Options{RetryDelay: time.Hour})
+		for _, l := range links {
+			l.take(t, "job", "a crashed client", 7*time.Second)
+		}
+		start := time.Now()
+		mustLock(t, c, "job", redlatch.LockOptions{})
+		if took := time.Since(start); took < 7*time.Second || took > 8*time.Second {
+			// RetryDelay alone would have meant twelve minutes or more.
+			t.Errorf("a lock that ran out after 7s was had after %v", took)
+		}
+	})
+}
+
+func TestHeldErrorSaysWhoAndForHowLong(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		links, nodes := newLinks(t, 3)
+		a := newClient(t, nodes, redlatch.Options{Label: "nightly"})
+		b := newClient(t, nodes, redlatch.Options{})
+		l := mustLock(t, a, "job", redlatch.LockOptions{TTL: 8 * time.Second})
+		time.Sleep(time.Second)
+		_, err := b.TryLock(t.Context(), "job", redlatch.LockOptions{})
+		var held *redlatch.HeldError
+		if !errors.As(err, &held) || held.Name != "job" || len(held.Holders) != 1 {
+			t.Fatalf("got %v, want a HeldError with one holder", err)
+		}
+		h := held.Holders[0]
+		if h.Owner != l.Owner() || !strings.HasSuffix(h.Owner, "/nightly") || h.Kind != redlatch.KindLease ||
+			h.Left != 7*time.Second || h.Token != l.Token() || h.Nodes < 2 {
+			t.Errorf("got holder %+v, want %s for 7s with token %d", h, l.Owner(), l.Token())
+		}
+		for _, l := range links {
+			l.take(t, "plain", "not one of ours", time.Minute)
+		}
+		_, err = b.TryLock(t.Context(), "plain", redlatch.LockOptions{})
+		if !errors.As(err, &held) || held.Holders[0].Kind != redlatch.KindPlain {
+			t.Errorf("got %v, want a plain holder", err)
+		}
+	})
+}
