@@ -22,7 +22,8 @@ type Clock interface {
 type systemClock struct {
 	start     time.Time
 	base      time.Duration
-	suspended atomic.Int64
+	suspended atomic.Int64 // nanoseconds, since start
+	looked    atomic.Int64 // when, on the monotonic clock, that was last found out
 }
 
 func newSystemClock() *systemClock {
@@ -34,19 +35,23 @@ func newSystemClock() *systemClock {
 func (c *systemClock) Now() time.Time { return time.Now() }
 
 func (c *systemClock) Uptime() time.Duration {
-	// The measured time in suspension can only be too small, when we were
-	// held up between two readings; so the greatest is the best, and taking
-	// it keeps Uptime from going back.
+	awake := time.Since(c.start)
+	// Finding out costs more than all the rest of an uncontended lock, so it
+	// is done once a millisecond. A suspension is noticed so much later.
+	if looked := c.looked.Load(); awake-time.Duration(looked) >= time.Millisecond && c.looked.CompareAndSwap(looked, int64(awake)) {
+		c.look()
+	}
+	return awake + time.Duration(c.suspended.Load())
+}
+
+// look finds out how long the machine has been suspended. What is measured can
+// only be too little, when we were held up between two readings; so the
+// greatest is the best, and taking it keeps Uptime from going back.
+func (c *systemClock) look() {
 	s := int64(suspendedTime(c.start) - c.base)
-	for {
-		most := c.suspended.Load()
-		if s <= most {
-			s = most
-			break
-		}
+	for most := c.suspended.Load(); s > most; most = c.suspended.Load() {
 		if c.suspended.CompareAndSwap(most, s) {
-			break
+			return
 		}
 	}
-	return time.Since(c.start) + time.Duration(s)
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"strconv"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -23,7 +24,7 @@ type link struct {
 	frozen   chan struct{} // requests wait here until it is closed
 	dropping int           // so many replies are still to be lost
 	requests map[redlatch.Op]int
-	underway sync.WaitGroup
+	underway atomic.Int32 // requests on their way
 }
 
 func newLinks(t testing.TB, n int) ([]*link, []redlatch.Node) {
@@ -40,7 +41,9 @@ func newLink(t testing.TB, node *memory.Node) *link {
 	l := &link{Node: node, requests: map[redlatch.Op]int{}}
 	t.Cleanup(func() {
 		l.thaw()
-		l.underway.Wait()
+		for l.underway.Load() > 0 {
+			time.Sleep(time.Millisecond)
+		}
 	})
 	return l
 }
@@ -88,7 +91,9 @@ func (l *link) Do(ctx context.Context, req redlatch.Request) (redlatch.Reply, er
 		err   error
 	}
 	answered := make(chan answer, 1)
-	l.underway.Go(func() {
+	l.underway.Add(1)
+	go func() {
+		defer l.underway.Add(-1)
 		time.Sleep(out)
 		if frozen != nil {
 			<-frozen
@@ -99,7 +104,7 @@ func (l *link) Do(ctx context.Context, req redlatch.Request) (redlatch.Reply, er
 			err = errLostReply
 		}
 		answered <- answer{reply, err}
-	})
+	}()
 	done := ctx.Done()
 	if deaf {
 		done = nil

@@ -1,0 +1,132 @@
+package redlatch_test
+
+import (
+	"context"
+	"fmt"
+	"runtime"
+	"testing"
+	"time"
+
+	"github.com/redlatch/redlatch"
+	"github.com/redlatch/redlatch/memory"
+)
+
+// counting is a node that grants everything and keeps nothing, so that what is
+// measured is the client's own.
+type counting struct{ *memory.Node }
+
+func (counting) Do(context.Context, redlatch.Request) (redlatch.Reply, error) {
+	return redlatch.Reply{Status: redlatch.Granted}, nil
+}
+
+func grantingNodes(n int) []redlatch.Node {
+	nodes := memory.Nodes(n)
+	for i := range nodes {
+		nodes[i] = counting{nodes[i].(*memory.Node)}
+	}
+	return nodes
+}
+
+func heap() uint64 {
+	runtime.GC()
+	runtime.GC()
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return m.HeapAlloc + m.StackInuse
+}
+
+func TestHeldLeaseCostsLittleAndNoGoroutine(t *testing.T) {
+	const leases, most = 10_000, 2048
+	for _, n := range []int{1, 5} {
+		c := newClient(t, grantingNodes(n), redlatch.Options{})
+		mustLock(t, c, "warm up", redlatch.LockOptions{})
+		held := make([]*redlatch.Lease, leases)
+		names := make([]string, leases)
+		for i := range names {
+			names[i] = fmt.Sprintf("lease number %08d", i)
+		}
+		goroutines, before := runtime.NumGoroutine(), heap()
+		for i, name := range names {
+			held[i] = mustLock(t, c, name, redlatch.LockOptions{TTL: 30 * time.Second})
+		}
+		// Rounds end when their slowest node has answered, a moment after the
+		// last lock was returned.
+		for end := time.Now().Add(5 * time.Second); runtime.NumGoroutine() > goroutines && time.Now().Before(end); {
+			runtime.Gosched()
+		}
+		if each := (heap() - before) / leases; each > most {
+			t.Errorf("N=%d: a held lease costs %d bytes, want at most %d", n, each, most)
+		} else {
+			t.Logf("N=%d: a held lease costs %d bytes", n, each)
+		}
+		if more := runtime.NumGoroutine() - goroutines; more > 0 {
+			t.Errorf("N=%d: %d leases cost %d goroutines", n, leases, more)
+		}
+		runtime.KeepAlive(held)
+		c.Close()
+	}
+}
+
+func TestTenThousandLeasesAreKeptByOneScheduler(t *testing.T) {
+	const leases = 10_000
+	c := newClient(t, grantingNodes(3), redlatch.Options{})
+	goroutines := runtime.NumGoroutine()
+	held := make([]*redlatch.Lease, leases)
+	for i := range held {
+		held[i] = mustLock(t, c, fmt.Sprint("lease ", i), redlatch.LockOptions{TTL: 3 * time.Second})
+	}
+	most := 0
+	for end := time.Now().Add(4 * time.Second); time.Now().Before(end); {
+		most = max(most, runtime.NumGoroutine()-goroutines)
+		time.Sleep(10 * time.Millisecond) // to look now and then is the point
+	}
+	for _, l := range held {
+		if err := l.Err(); err != nil {
+			t.Fatalf("one of %d leases of 3s is gone after 4s: %v", leases, err)
+		}
+	}
+	// 64 workers with a round of three nodes each, and the scheduler.
+	if most > 400 {
+		t.Errorf("keeping %d leases took %d goroutines at its busiest", leases, most)
+	}
+}
+
+func BenchmarkPair(b *testing.B) {
+	for _, n := range []int{1, 5} {
+		b.Run(fmt.Sprintf("nodes=%d", n), func(b *testing.B) {
+			c := newClient(b, grantingNodes(n), redlatch.Options{})
+			b.ReportAllocs()
+			for b.Loop() {
+				mustLock(b, c, "job", redlatch.LockOptions{}).Release(context.Background())
+			}
+		})
+	}
+}
+
+func BenchmarkExtend(b *testing.B) {
+	for _, n := range []int{1, 5} {
+		b.Run(fmt.Sprintf("nodes=%d", n), func(b *testing.B) {
+			c := newClient(b, grantingNodes(n), redlatch.Options{})
+			l := mustLock(b, c, "job", redlatch.LockOptions{NoKeepAlive: true, TTL: 30 * time.Second})
+			b.ReportAllocs()
+			for b.Loop() {
+				if err := l.Extend(context.Background()); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}
+
+// BenchmarkHeldLease reports what it takes to acquire one lease more while
+// many are held.
+func BenchmarkHeldLease(b *testing.B) {
+	c := newClient(b, grantingNodes(1), redlatch.Options{})
+	for i := range 10_000 {
+		mustLock(b, c, fmt.Sprint("held ", i), redlatch.LockOptions{TTL: 30 * time.Second})
+	}
+	b.ReportAllocs()
+	for b.Loop() {
+		mustLock(b, c, "job", redlatch.LockOptions{}).Release(context.Background())
+	}
+}

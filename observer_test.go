@@ -1,0 +1,66 @@
+package redlatch_test
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/redlatch/redlatch"
+)
+
+// witness writes down what it is told.
+type witness struct {
+	mu   sync.Mutex
+	told []string
+}
+
+type spanKey struct{}
+
+func (w *witness) note(format string, args ...any) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.told = append(w.told, fmt.Sprintf(format, args...))
+}
+
+func (w *witness) LockStart(ctx context.Context, s redlatch.LockStart) context.Context {
+	w.note("start %s on %d", s.Name, s.Nodes)
+	return context.WithValue(ctx, spanKey{}, s.Name)
+}
+
+func (w *witness) LockEnd(ctx context.Context, e redlatch.LockEnd) {
+	w.note("end %s span=%v rounds=%d err=%v", e.Name, ctx.Value(spanKey{}), e.Rounds, e.Err != nil)
+}
+
+func (w *witness) RoundEnd(ctx context.Context, e redlatch.RoundEnd) {
+	w.note("round %v won=%v", e.Op, e.Won)
+}
+
+func (w *witness) LeaseEnd(e redlatch.LeaseEnd) {
+	w.note("lease %s: %v after %v", e.Name, e.Cause, e.Held)
+}
+
+func TestObserverIsToldOfEverything(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		_, nodes := newLinks(t, 3)
+		w := &witness{}
+		c := newClient(t, nodes, redlatch.Options{Observer: w})
+		l := mustLock(t, c, "job", redlatch.LockOptions{NoKeepAlive: true})
+		c.TryLock(t.Context(), "job", redlatch.LockOptions{})
+		time.Sleep(time.Second)
+		l.Extend(t.Context())
+		l.Release(t.Context())
+		want := []string{
+			"start job on 3", "round acquire won=true", "end job span=job rounds=1 err=false",
+			"start job on 3", "round acquire won=false", "end job span=job rounds=1 err=true",
+			"round extend won=true",
+			"lease job: redlatch: lock is released after 1s", "round release won=true",
+		}
+		if !slices.Equal(w.told, want) {
+			t.Errorf("told\n%q, want\n%q", w.told, want)
+		}
+	})
+}

@@ -1,0 +1,157 @@
+package redlatch_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/redlatch/redlatch"
+	"github.com/redlatch/redlatch/memory"
+)
+
+// wantConfigError fails unless err names the field, the value and the bound.
+func wantConfigError(t *testing.T, err error, field string) {
+	t.Helper()
+	var bad *redlatch.ConfigError
+	if !errors.As(err, &bad) || !errors.Is(err, redlatch.ErrConfig) {
+		t.Fatalf("got %v, want a ConfigError", err)
+	}
+	if bad.Field != field || bad.Bound == "" || !strings.Contains(err.Error(), field) || !strings.Contains(err.Error(), bad.Bound) {
+		t.Errorf("got %q, want the field %s and its bound named", err, field)
+	}
+}
+
+func TestBadOptionsAreRefusedByName(t *testing.T) {
+	for field, opts := range map[string]redlatch.Options{
+		"TTL":            {TTL: 9 * time.Millisecond},
+		"MaxTTL":         {MaxTTL: -time.Second},
+		"MaxHold":        {MaxHold: -1},
+		"NodeTimeout":    {NodeTimeout: -time.Millisecond},
+		"RetryDelay":     {RetryDelay: -1},
+		"TokenWindow":    {TokenWindow: -1},
+		"FenceRetention": {FenceRetention: 20 * time.Second},
+		"Prefix":         {Prefix: "a\nb"},
+		"Label":          {Label: strings.Repeat("x", 65)},
+	} {
+		_, err := redlatch.New(memory.Nodes(3), opts)
+		wantConfigError(t, err, field)
+	}
+	_, err := redlatch.New(memory.Nodes(3), redlatch.Options{TTL: 31 * time.Second})
+	wantConfigError(t, err, "TTL")
+	if !strings.Contains(err.Error(), "31s") || !strings.Contains(err.Error(), "30s") {
+		t.Errorf("%q does not name value and bound", err)
+	}
+	c := newClient(t, memory.Nodes(1), redlatch.Options{MaxTTL: time.Second})
+	if l := mustLock(t, c, "job", redlatch.LockOptions{}); l.TTL() != time.Second {
+		t.Errorf("with a MaxTTL of 1s the default TTL is %v", l.TTL())
+	}
+}
+
+func TestBadNamesAreRefusedBeforeAnythingIsSent(t *testing.T) {
+	links, nodes := newLinks(t, 1)
+	c := newClient(t, nodes, redlatch.Options{Prefix: "locks/"})
+	for what, name := range map[string]string{
+		"empty":             "",
+		"over-long":         strings.Repeat("x", 507),
+		"newline":           "a\nb",
+		"escape":            "\x1b[31m",
+		"C1 control":        "a\u0085b",
+		"delete":            "a\x7f",
+		"invalid UTF-8":     "a\xff",
+		"over-long control": strings.Repeat("\x00", 600),
+	} {
+		t.Run(what, func(t *testing.T) {
+			_, err := c.Lock(context.Background(), name, redlatch.LockOptions{})
+			wantConfigError(t, err, "name")
+		})
+	}
+	if n := links[0].count(redlatch.OpAcquire); n != 0 {
+		t.Errorf("%d requests were sent", n)
+	}
+	mustLock(t, c, strings.Repeat("x", 506), redlatch.LockOptions{}) // 512 with the prefix
+	mustLock(t, c, "Grüße, {日本} 100%", redlatch.LockOptions{})
+}
+
+func TestBadLockOptionsAreRefusedBeforeAnythingIsSent(t *testing.T) {
+	links, nodes := newLinks(t, 1)
+	c := newClient(t, nodes, redlatch.Options{MaxTTL: 5 * time.Second})
+	for _, bad := range []struct {
+		field string
+		opts  redlatch.LockOptions
+	}{
+		{"TTL", redlatch.LockOptions{TTL: 9 * time.Millisecond}},
+		{"TTL", redlatch.LockOptions{TTL: 5001 * time.Millisecond}},
+		{"TTL", redlatch.LockOptions{TTL: -1}},
+		{"Wait", redlatch.LockOptions{Wait: -time.Second}},
+		{"Wait", redlatch.LockOptions{Wait: 100 * 24 * 365 * time.Hour}},
+		{"Tries", redlatch.LockOptions{Tries: -1}},
+		{"MaxHold", redlatch.LockOptions{MaxHold: -1}},
+	} {
+		_, err := c.Lock(context.Background(), "job", bad.opts)
+		wantConfigError(t, err, bad.field)
+	}
+	if n := links[0].count(redlatch.OpAcquire); n != 0 {
+		t.Errorf("%d requests were sent", n)
+	}
+}
+
+func TestBadNodeListsAreRefused(t *testing.T) {
+	one := memory.New(memory.Options{Name: "one"})
+	for what, c := range map[string]struct {
+		field string
+		nodes []redlatch.Node
+	}{
+		"none":      {"nodes", nil},
+		"too many":  {"nodes", memory.Nodes(16)},
+		"nil":       {"nodes[1]", []redlatch.Node{one, nil}},
+		"same node": {"nodes[1]", []redlatch.Node{one, one}},
+		"same name": {"nodes[2]", []redlatch.Node{one, memory.New(memory.Options{Name: "two"}), memory.New(memory.Options{Name: "one"})}},
+	} {
+		t.Run(what, func(t *testing.T) {
+			_, err := redlatch.New(c.nodes, redlatch.Options{})
+			wantConfigError(t, err, c.field)
+		})
+	}
+}
+
+// alias is an address of a server that others may be addresses of too.
+type alias struct {
+	*memory.Node
+	name string
+	down bool
+}
+
+func (a *alias) String() string { return a.name }
+
+func (a *alias) Identity(ctx context.Context) (string, error) {
+	if a.down {
+		return "", errors.New("connection refused")
+	}
+	return a.Node.Identity(ctx)
+}
+
+func TestOneServerUnderTwoNamesIsFoundOut(t *testing.T) {
+	one := memory.New(memory.Options{Name: "one"})
+	a, b := &alias{Node: one, name: "a"}, &alias{Node: one, name: "b"}
+	_, err := redlatch.New([]redlatch.Node{a, b, memory.New(memory.Options{})}, redlatch.Options{})
+	wantConfigError(t, err, "nodes[1]")
+
+	// A server that was down when the client was made is found out before it
+	// is sent its first request.
+	b.down = true
+	c := newClient(t, []redlatch.Node{a, b}, redlatch.Options{})
+	b.down = false
+	_, err = c.Lock(context.Background(), "job", redlatch.LockOptions{})
+	wantErr(t, err, redlatch.ErrConfig)
+}
+
+func TestBadHandlesAreRefused(t *testing.T) {
+	c := newClient(t, memory.Nodes(1), redlatch.Options{})
+	good := mustLock(t, c, "job", redlatch.LockOptions{}).Handle()
+	for _, text := range []string{"", "redlatch1.", "redlatch1.!!!", "redlatch2." + good[10:], good[:len(good)-4], "redlatch1.e30", "nonsense"} {
+		_, err := c.Attach(context.Background(), text)
+		wantConfigError(t, err, "handle")
+	}
+}

@@ -1,0 +1,156 @@
+package redlatch_test
+
+import (
+	"context"
+	"strconv"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"github.com/redlatch/redlatch"
+	"github.com/redlatch/redlatch/memory"
+)
+
+func TestTokenTextComparesLikeTheNumber(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		near := rapid.SampledFrom([]uint64{1, 999_999_999_999_999, 1_763_000_000_000_000, 9_999_999_999_999_999 / 2, uint64(redlatch.MaxToken) - 1000})
+		draw := func(label string) redlatch.Token {
+			return redlatch.Token(near.Draw(t, label) + rapid.Uint64Range(0, 1000).Draw(t, label+"+"))
+		}
+		a, b := draw("a"), draw("b")
+		if (a < b) != (a.String() < b.String()) || (a == b) != (a.String() == b.String()) {
+			t.Fatalf("%d and %d compare otherwise as %q and %q", a, b, a, b)
+		}
+		for _, text := range []string{a.String(), strconv.FormatUint(uint64(a), 10)} {
+			back, err := redlatch.ParseToken(text)
+			if err != nil || back != a {
+				t.Fatalf("%d came back from %q as %d, %v", a, text, back, err)
+			}
+		}
+		if uint64(float64(a)) != uint64(a) {
+			t.Fatalf("%d is not exact as a double", a)
+		}
+	})
+}
+
+func TestBadTokensAreRefused(t *testing.T) {
+	for _, text := range []string{"", "0", "-1", "+1", "9007199254740992", "1e3", "0x10", "1 ", "000000000000000000001", "18446744073709551616"} {
+		_, err := redlatch.ParseToken(text)
+		wantConfigError(t, err, "token")
+	}
+}
+
+// offClock is a wall clock that is wrong by a fixed amount.
+type offClock struct {
+	start time.Time
+	by    time.Duration
+}
+
+func (c offClock) Now() time.Time        { return time.Now().Add(c.by) }
+func (c offClock) Uptime() time.Duration { return time.Since(c.start) }
+
+func TestTokensGrowThoughClientClocksAreWrong(t *testing.T) {
+	for _, n := range []int{1, 5} {
+		synctest.Test(t, func(t *testing.T) {
+			_, nodes := newLinks(t, n)
+			var mu sync.Mutex
+			var last redlatch.Token
+			var all sync.WaitGroup
+			for _, off := range []time.Duration{0, time.Hour, -time.Hour, 37 * time.Minute, -11 * time.Second, 11 * time.Second} {
+				c := newClient(t, nodes, redlatch.Options{Clock: offClock{time.Now(), off}})
+				all.Go(func() {
+					for range 20 {
+						l, err := c.Lock(t.Context(), "job", redlatch.LockOptions{})
+						if err != nil {
+							t.Errorf("clock off by %v: %v", off, err)
+							return
+						}
+						mu.Lock()
+						if l.Token() <= last {
+							t.Errorf("clock off by %v: token %d after %d", off, l.Token(), last)
+						}
+						last = l.Token()
+						mu.Unlock()
+						if err := l.Release(t.Context()); err != nil {
+							t.Error(err)
+						}
+						time.Sleep(time.Millisecond)
+					}
+				})
+			}
+			all.Wait()
+		})
+	}
+}
+
+func TestANodeWithAWrongClockDoesNotLockAnyoneOut(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		for _, off := range []time.Duration{time.Hour, -time.Hour} {
+			nodes := memory.Nodes(4)
+			nodes = append(nodes, memory.New(memory.Options{Name: "wrong", Clock: func() time.Time { return time.Now().Add(off) }}))
+			ahead := newClient(t, nodes, redlatch.Options{Clock: offClock{time.Now(), off}})
+			right := newClient(t, nodes, redlatch.Options{})
+			var last redlatch.Token
+			for range 10 {
+				for _, c := range []*redlatch.Client{ahead, right} {
+					l, err := c.TryLock(t.Context(), "job", redlatch.LockOptions{})
+					if err != nil {
+						t.Fatal(err)
+					}
+					if l.Token() <= last {
+						t.Fatalf("token %d after %d", l.Token(), last)
+					}
+					last = l.Token()
+					if off := time.UnixMicro(int64(last)).Sub(time.Now()).Abs(); off > time.Minute {
+						t.Fatalf("token %d is %v away from the time of four nodes of five", last, off)
+					}
+					if err := l.Release(t.Context()); err != nil {
+						t.Fatal(err)
+					}
+					synctest.Wait()
+					time.Sleep(time.Millisecond)
+				}
+			}
+		}
+	})
+}
+
+func TestClocksThatWereSetBackDoNotLockAnyoneOut(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var back time.Duration
+		clock := func() time.Time { return time.Now().Add(-back) }
+		var nodes []redlatch.Node
+		for i := range 3 {
+			nodes = append(nodes, memory.New(memory.Options{Name: strconv.Itoa(i), Clock: clock}))
+		}
+		c := newClient(t, nodes, redlatch.Options{})
+		l := mustLock(t, c, "job", redlatch.LockOptions{})
+		first := l.Token()
+		l.Release(t.Context())
+		synctest.Wait()
+		back = 30 * time.Minute
+		d := newClient(t, nodes, redlatch.Options{})
+		l, err := d.TryLock(t.Context(), "job", redlatch.LockOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if l.Token() <= first {
+			t.Errorf("token %d after %d", l.Token(), first)
+		}
+	})
+}
+
+func TestTokenIsLeftOutWhereItIsNotWanted(t *testing.T) {
+	links, nodes := newLinks(t, 1)
+	c := newClient(t, nodes, redlatch.Options{NoToken: true})
+	if l := mustLock(t, c, "job", redlatch.LockOptions{}); l.Token() != 0 {
+		t.Errorf("token is %d", l.Token())
+	}
+	reply, err := links[0].Node.Do(context.Background(), redlatch.Request{Op: redlatch.OpInspect, Name: "job"})
+	if err != nil || reply.Fence != 0 {
+		t.Errorf("fence is %d, %v", reply.Fence, err)
+	}
+}
