@@ -5,10 +5,12 @@ import (
 	"crypto/x509"
 	"fmt"
 	"net"
+	"net/netip"
 	"net/url"
 	"os"
 	"strconv"
 	"strings"
+	"unicode"
 
 	"github.com/redlatch/redlatch"
 )
@@ -134,16 +136,39 @@ func ParseAddress(text string) (*Address, error) {
 func hostPort(s, port string) (string, bool) {
 	host, p, err := net.SplitHostPort(s)
 	if err != nil {
-		host, p = strings.Trim(s, "[]"), port
-		if strings.Contains(host, ":") && !strings.HasPrefix(s, "[") {
+		host, p = s, port
+		if inner, ok := strings.CutPrefix(s, "["); ok {
+			host, ok = strings.CutSuffix(inner, "]")
+			if !ok {
+				return "", false
+			}
+		} else if strings.Contains(s, ":") {
 			return "", false
 		}
 	}
-	n, err := strconv.Atoi(p)
-	if err != nil || n < 1 || n > 65535 || host == "" || strings.ContainsAny(host, " /@") {
+	if strings.Contains(host, ":") {
+		if _, err := netip.ParseAddr(host); err != nil {
+			return "", false
+		}
+	} else if !plainHost(host) {
 		return "", false
 	}
-	return net.JoinHostPort(host, p), true
+	n, err := strconv.Atoi(p)
+	if err != nil || n < 1 || n > 65535 {
+		return "", false
+	}
+	return net.JoinHostPort(host, strconv.Itoa(n)), true
+}
+
+// plainHost lets through what a resolver may know: letters, digits and the
+// marks between them.
+func plainHost(host string) bool {
+	for _, r := range host {
+		if !strings.ContainsRune("-._", r) && !unicode.IsLetter(r) && !unicode.IsDigit(r) {
+			return false
+		}
+	}
+	return host != ""
 }
 
 // parameters reads what stands after the question mark.

@@ -14,8 +14,9 @@ const reserved = "redlatch:1:"
 // a cluster it is in the same slot as the name, whatever the name looks like.
 func sideKey(kind, name string) string {
 	if _, ok := hashTag(name); ok {
-		// The name's own tag is the first in the key, and so counts.
-		return reserved + kind + ":" + name
+		// The name's own tag is the first in the key, and so counts. The
+		// second colon tells {a} from a.
+		return reserved + kind + "::" + name
 	}
 	if !strings.Contains(name, "}") {
 		return reserved + kind + ":{" + name + "}"
