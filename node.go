@@ -62,9 +62,9 @@ const (
 	// It never creates. Granted, Held, Foreign or Absent.
 	OpExtend
 	// OpRelease frees the name if Value has it, takes Value out of the queue,
-	// and where Value does not have the name raises the fence to Token, so
-	// that an OpAcquire of the same Value and Token that is still under way
-	// finds itself Stale. Granted, Held, Foreign or Absent.
+	// and raises the fence to Token if it is lower, so that an OpAcquire of
+	// the same Value and Token that is still under way finds itself Stale.
+	// Granted, Held, Foreign or Absent.
 	OpRelease
 	// OpInspect changes nothing. Held, Foreign or Absent.
 	OpInspect

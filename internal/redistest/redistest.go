@@ -49,6 +49,17 @@ func Start(t testing.TB, n int, settings ...string) []*Server {
 	return servers
 }
 
+// FreePort returns a loopback port that nobody listens on.
+func FreePort(t testing.TB) string {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	return strconv.Itoa(l.Addr().(*net.TCPAddr).Port)
+}
+
 // Addresses returns the redis:// addresses of servers.
 func Addresses(servers []*Server) []string {
 	addresses := make([]string, len(servers))
@@ -64,12 +75,7 @@ func (s *Server) start() {
 	s.t.Helper()
 	first := s.port == 0
 	if first {
-		l, err := net.Listen("tcp", "127.0.0.1:0")
-		if err != nil {
-			s.t.Fatal(err)
-		}
-		s.port = l.Addr().(*net.TCPAddr).Port
-		l.Close()
+		s.port, _ = strconv.Atoi(FreePort(s.t))
 	}
 	log, err := os.OpenFile(filepath.Join(s.dir, "log"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 	if err != nil {
@@ -142,14 +148,30 @@ func (s *Server) Kill() {
 	s.stop()
 }
 
-// Restart starts the process again after Kill, on the same port and folder.
+// Restart starts the process again after Kill, on the same port and folder,
+// and waits until it answers.
 func (s *Server) Restart(settings ...string) {
+	s.t.Helper()
+	s.RestartNow(settings...)
+	s.await()
+}
+
+// RestartNow is like Restart, and waits only until the server listens: it may
+// be loading its data.
+func (s *Server) RestartNow(settings ...string) {
 	s.t.Helper()
 	if len(settings) > 0 {
 		s.args = settings
 	}
 	s.start()
-	s.await()
+	for end := time.Now().Add(20 * time.Second); time.Now().Before(end); {
+		if c, err := net.DialTimeout("tcp", s.Addr(), time.Second); err == nil {
+			c.Close()
+			return
+		}
+		time.Sleep(5 * time.Millisecond) // nothing tells us when it listens
+	}
+	s.t.Fatalf("redis-server on port %d does not listen", s.port)
 }
 
 // Do sends a command over a connection of its own and returns the reply as

@@ -14,18 +14,19 @@
 local lock, token = KEYS[1], ARGV[3]
 local time = redis.call('TIME')
 local holder = redis.pcall('GET', lock)
+if holder == ARGV[1] then
+  if token ~= '' then
+    redis.call('PEXPIRE', KEYS[2], ARGV[4])
+  end
+  redis.call('PEXPIRE', lock, ARGV[2])
+  return {'granted', '', '0', token, time[1], time[2]}
+end
+local fence = token ~= '' and redis.call('GET', KEYS[2]) or ''
 if type(holder) == 'table' then
   if not string.find(holder.err, 'WRONGTYPE', 1, true) then return holder end
-  return {'foreign', redis.call('TYPE', lock).ok, tostring(redis.call('PTTL', lock)), '', time[1], time[2]}
+  return {'foreign', redis.call('TYPE', lock).ok, tostring(redis.call('PTTL', lock)), fence, time[1], time[2]}
 end
 if not holder then
-  return {'absent', '', '0', '', time[1], time[2]}
+  return {'absent', '', '0', fence, time[1], time[2]}
 end
-if holder ~= ARGV[1] then
-  return {'held', holder, tostring(redis.call('PTTL', lock)), '', time[1], time[2]}
-end
-if token ~= '' then
-  redis.call('PEXPIRE', KEYS[2], ARGV[4])
-end
-redis.call('PEXPIRE', lock, ARGV[2])
-return {'granted', '', '0', token, time[1], time[2]}
+return {'held', holder, tostring(redis.call('PTTL', lock)), fence, time[1], time[2]}

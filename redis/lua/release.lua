@@ -1,6 +1,6 @@
--- Frees the lock, if it is the value's. Where it is not, the fence is raised
--- to the token: an acquire of the same value and token that is still on its
--- way then finds itself stale, and no lock is left behind by it.
+-- Frees the lock, if it is the value's, and raises the fence to the token: an
+-- acquire of the same value and token that is still on its way then finds
+-- itself stale, and no lock is left behind by it.
 --
 -- KEYS[1]  the lock                   ARGV[1]  value
 -- KEYS[2]  its fence                  ARGV[2]  token, 20 digits; '' for none
@@ -13,11 +13,6 @@
 --   absent    there is no key
 local lock, token = KEYS[1], ARGV[2]
 local time = redis.call('TIME')
-local holder = redis.pcall('GET', lock)
-if holder == ARGV[1] then
-  redis.call('DEL', lock)
-  return {'granted', '', '0', token, time[1], time[2]}
-end
 local fence = ''
 if token ~= '' then
   fence = redis.call('GET', KEYS[2]) or ''
@@ -25,6 +20,11 @@ if token ~= '' then
     redis.call('SET', KEYS[2], token, 'PX', ARGV[3])
     fence = token
   end
+end
+local holder = redis.pcall('GET', lock)
+if holder == ARGV[1] then
+  redis.call('DEL', lock)
+  return {'granted', '', '0', fence, time[1], time[2]}
 end
 if type(holder) == 'table' then
   if not string.find(holder.err, 'WRONGTYPE', 1, true) then return holder end
