@@ -31,9 +31,9 @@ type Call struct {
 	Keys   []string
 	Args   []string
 
-	// Keep marks the extension or release of a lock that is held. A driver
-	// with a pool of connections keeps some for these, so that callers who
-	// ask for locks cannot use up what holders need to keep theirs.
+	// Keep marks the extension of a lock that is held. A driver with a pool
+	// of connections keeps some for these alone, so that callers who come and
+	// go cannot use up what holders need to keep theirs.
 	Keep bool
 }
 
@@ -107,7 +107,7 @@ func callFor(req redlatch.Request) (Call, error) {
 		call.Script, call.Keep = extendScript, true
 		call.Args = []string{req.Value, ttl, token, retention}
 	case redlatch.OpRelease:
-		call.Script, call.Keep = releaseScript, true
+		call.Script = releaseScript
 		call.Args = []string{req.Value, token, retention}
 	case redlatch.OpInspect:
 		call.Script = inspectScript

@@ -26,6 +26,7 @@ type Server struct {
 	t    testing.TB
 	port int
 	dir  string
+	file string // a configuration file, for a sentinel
 	args []string
 	cmd  *exec.Cmd
 	log  *os.File
@@ -47,6 +48,16 @@ func Start(t testing.TB, n int, settings ...string) []*Server {
 		s.await()
 	}
 	return servers
+}
+
+// StartSentinel starts a sentinel with a configuration file, which it will
+// write to.
+func StartSentinel(t testing.TB, config string) *Server {
+	t.Helper()
+	s := &Server{t: t, dir: t.TempDir(), file: config}
+	s.start()
+	s.await()
+	return s
 }
 
 // FreePort returns a loopback port that nobody listens on.
@@ -83,6 +94,9 @@ func (s *Server) start() {
 	}
 	args := []string{"--port", strconv.Itoa(s.port), "--bind", "127.0.0.1", "--dir", s.dir,
 		"--save", "", "--appendonly", "no", "--daemonize", "no"}
+	if s.file != "" {
+		args = []string{s.file, "--sentinel", "--port", strconv.Itoa(s.port), "--bind", "127.0.0.1", "--dir", s.dir}
+	}
 	s.cmd = exec.Command("redis-server", append(args, s.args...)...)
 	s.cmd.Stdout, s.cmd.Stderr, s.log = log, log, log
 	if err := s.cmd.Start(); err != nil {

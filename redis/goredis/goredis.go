@@ -19,7 +19,8 @@ const (
 	// dialTimeout bounds the time in which a connection must be made.
 	dialTimeout = 2 * time.Second
 	// keptConnections is how many connections of a node serve only the
-	// extension and release of locks that are held.
+	// extension of locks that are held. Releases are not among them: one that
+	// fails is made up for in the background, and loses nothing.
 	keptConnections = 4
 )
 
@@ -94,8 +95,8 @@ func open(a *redis.Address, connections int) goredis.UniversalClient {
 	})
 }
 
-// driver runs scripts on go-redis clients: ask for those who want a lock, keep
-// for those who have one.
+// driver runs scripts on go-redis clients: keep for extensions, ask for all
+// else.
 type driver struct {
 	ask, keep goredis.UniversalClient
 	prompt    bool
