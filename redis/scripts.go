@@ -13,7 +13,8 @@ type Script struct {
 	SHA1   string
 }
 
-func newScript(name, source string) *Script {
+// NewScript returns a script; name is what it is called in errors.
+func NewScript(name, source string) *Script {
 	sum := sha1.Sum([]byte(source))
 	return &Script{Name: name, Source: source, SHA1: hex.EncodeToString(sum[:])}
 }
@@ -35,9 +36,9 @@ var identitySource string
 
 // The scripts, one for each operation. Each is idempotent for its own value.
 var (
-	acquireScript  = newScript("acquire", acquireSource)
-	extendScript   = newScript("extend", extendSource)
-	releaseScript  = newScript("release", releaseSource)
-	inspectScript  = newScript("inspect", inspectSource)
-	identityScript = newScript("identity", identitySource)
+	acquireScript  = NewScript("acquire", acquireSource)
+	extendScript   = NewScript("extend", extendSource)
+	releaseScript  = NewScript("release", releaseSource)
+	inspectScript  = NewScript("inspect", inspectSource)
+	identityScript = NewScript("identity", identitySource)
 )

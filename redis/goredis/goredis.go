@@ -51,18 +51,28 @@ func Nodes(addresses ...string) ([]redlatch.Node, error) {
 // used up, locks cannot be extended. Nodes made by Nodes have connections set
 // aside for that.
 func Node(client goredis.UniversalClient, name string) (redlatch.Node, error) {
-	if client == nil {
-		return nil, &redlatch.ConfigError{Field: "client", Value: nil, Bound: "a go-redis client"}
-	}
 	if name == "" {
 		return nil, &redlatch.ConfigError{Field: "name", Value: name, Bound: "what the node is called in errors and logs"}
 	}
+	d, err := Driver(client)
+	if err != nil {
+		return nil, err
+	}
+	return redis.New(d, name), nil
+}
+
+// Driver returns what runs scripts on a client that the program already has.
+// Closing it leaves the client open.
+func Driver(client goredis.UniversalClient) (redis.Driver, error) {
+	if client == nil {
+		return nil, &redlatch.ConfigError{Field: "client", Value: nil, Bound: "a go-redis client"}
+	}
 	single, ok := client.(*goredis.Client)
-	return redis.New(&driver{
+	return &driver{
 		ask:    client,
 		keep:   client,
 		prompt: ok && single.Options().ContextTimeoutEnabled,
-	}, name), nil
+	}, nil
 }
 
 // open makes a client with at most the given number of connections; 0 for the

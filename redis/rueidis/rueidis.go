@@ -40,15 +40,25 @@ func Nodes(addresses ...string) ([]redlatch.Node, error) {
 // Node returns a node over a client that the program already has, called name
 // in errors and logs. Closing the node leaves the client open.
 func Node(client rueidis.Client, name string) (redlatch.Node, error) {
-	if client == nil {
-		return nil, &redlatch.ConfigError{Field: "client", Value: nil, Bound: "a rueidis client"}
-	}
 	if name == "" {
 		return nil, &redlatch.ConfigError{Field: "name", Value: name, Bound: "what the node is called in errors and logs"}
 	}
+	d, err := Driver(client)
+	if err != nil {
+		return nil, err
+	}
+	return redis.New(d, name), nil
+}
+
+// Driver returns what runs scripts on a client that the program already has.
+// Closing it leaves the client open.
+func Driver(client rueidis.Client) (redis.Driver, error) {
+	if client == nil {
+		return nil, &redlatch.ConfigError{Field: "client", Value: nil, Bound: "a rueidis client"}
+	}
 	d := &driver{prompt: client.Mode() == rueidis.ClientModeStandalone}
 	d.client.Store(&client)
-	return redis.New(d, name), nil
+	return d, nil
 }
 
 // opener returns the function that makes the client for an address.
