@@ -11,7 +11,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
-	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -31,16 +31,21 @@ type Client struct {
 	keeper     keeper
 	dropped    dropped
 	background *background
-
-	mu     sync.Mutex
-	closed bool
 }
 
-// New returns a client for the given nodes, of which it takes possession:
-// Close closes them. Nodes that can be reached are asked for their identity,
+// New returns a client for the given nodes, which are the client's from then
+// on: Close closes them. Nodes that can be reached are asked for their identity,
 // so that a server listed twice is found out; nodes that are down are no
 // error here.
 func New(nodes []Node, opts Options) (*Client, error) {
+	if opts.NodeTimeout == 0 {
+		opts.NodeTimeout = defaultNodeTimeout
+		for _, n := range nodes {
+			if slow, ok := n.(Slow); ok {
+				opts.NodeTimeout = max(opts.NodeTimeout, slow.TimeLimit())
+			}
+		}
+	}
 	opts, err := opts.withDefaults()
 	if err != nil {
 		return nil, err
@@ -84,21 +89,24 @@ func New(nodes []Node, opts Options) (*Client, error) {
 func (c *Client) identify() error {
 	ctx, cancel := context.WithTimeout(context.Background(), c.opts.NodeTimeout)
 	errs := make(chan error, len(c.members))
-	var all sync.WaitGroup
+	var left atomic.Int32
+	left.Store(int32(len(c.members)))
 	for _, m := range c.members {
-		all.Go(func() { errs <- c.ids.check(ctx, m) })
+		go func() {
+			errs <- c.ids.check(ctx, m)
+			if left.Add(-1) == 0 {
+				cancel()
+			}
+		}()
 	}
-	go func() {
-		all.Wait()
-		cancel()
-	}()
+	late := time.After(c.opts.NodeTimeout) // a driver need not heed ctx
 	for range c.members {
 		select {
 		case err := <-errs:
 			if errors.Is(err, ErrConfig) {
 				return err
 			}
-		case <-ctx.Done():
+		case <-late:
 			return nil
 		}
 	}
@@ -106,18 +114,14 @@ func (c *Client) identify() error {
 }
 
 // Close releases the leases that are still held, waits a moment for what is
-// under way, and closes the nodes. Their contexts end with ErrReleased.
+// under way, and closes the nodes. The leases' contexts end with ErrReleased,
+// and callers that wait for a lock get ErrClosed.
 func (c *Client) Close() error {
-	c.mu.Lock()
-	if c.closed {
-		c.mu.Unlock()
+	if !c.background.close() {
 		return nil
 	}
-	c.closed = true
-	c.mu.Unlock()
-
 	c.keeper.close()
-	c.background.close(2*c.opts.NodeTimeout + 100*time.Millisecond)
+	c.background.wait(2*c.opts.NodeTimeout + 100*time.Millisecond)
 	var errs []error
 	for _, m := range c.members {
 		errs = append(errs, m.node.Close())
@@ -125,10 +129,14 @@ func (c *Client) Close() error {
 	return errors.Join(errs...)
 }
 
+// isClosed reports that Close has begun.
 func (c *Client) isClosed() bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.closed
+	select {
+	case <-c.background.closing:
+		return true
+	default:
+		return false
+	}
 }
 
 // key returns the key of a lock, or an error if the name cannot be one.

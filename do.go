@@ -16,7 +16,7 @@ func (c *Client) Do(ctx context.Context, name string, opts LockOptions, fn func(
 	if err != nil {
 		return err
 	}
-	work, cancel := context.WithCancelCause(withHeld(ctx, c, lease.req.Name))
+	work, cancel := context.WithCancelCause(withHeld(ctx, lease))
 	stop := context.AfterFunc(lease.Context(), func() { cancel(context.Cause(lease.Context())) })
 	defer func() {
 		stop()
@@ -37,25 +37,26 @@ func (c *Client) Do(ctx context.Context, name string, opts LockOptions, fn func(
 	return fn(work, lease)
 }
 
-// held is a chain, kept in contexts, of the locks that Do holds around a
+// held is a chain, kept in contexts, of the leases that Do holds around a
 // function.
 type held struct {
-	client *Client
-	key    string
-	outer  *held
+	lease *Lease
+	outer *held
 }
 
 type heldKey struct{}
 
-func withHeld(ctx context.Context, c *Client, key string) context.Context {
+func withHeld(ctx context.Context, l *Lease) context.Context {
 	outer, _ := ctx.Value(heldKey{}).(*held)
-	return context.WithValue(ctx, heldKey{}, &held{client: c, key: key, outer: outer})
+	return context.WithValue(ctx, heldKey{}, &held{lease: l, outer: outer})
 }
 
+// heldOn reports that a lease on the key stands around this context: whoever
+// waits for it waits for itself.
 func heldOn(ctx context.Context, c *Client, key string) bool {
 	h, _ := ctx.Value(heldKey{}).(*held)
 	for ; h != nil; h = h.outer {
-		if h.client == c && h.key == key {
+		if h.lease.c == c && h.lease.req.Name == key && h.lease.Remaining() > 0 {
 			return true
 		}
 	}

@@ -62,9 +62,9 @@ var (
 	// was settled without it.
 	errPending = errors.New("redlatch: no answer yet when the round was settled")
 
-	// errSuspect stands for a node that was not asked, since its last call
-	// ran into the time limit and one is still under way.
-	errSuspect = fmt.Errorf("redlatch: node is not answering, last asked a moment ago (%w)", ErrUnsent)
+	// errSuspect stands for a node that was not asked, since it is not
+	// answering and enough calls to it are under way.
+	errSuspect = fmt.Errorf("redlatch: node is not answering (%w)", ErrUnsent)
 )
 
 // ConfigError says which setting is out of bounds.

@@ -18,7 +18,7 @@ type handle struct {
 	Key   string `json:"key"`
 	Value string `json:"value"`
 	Token string `json:"token"`
-	TTL   int64  `json:"ttl_ms"`
+	TTL   int64  `json:"ttl_ns"`
 }
 
 // Handle returns the lease as a text with which Attach takes it up, in this
@@ -26,7 +26,7 @@ type handle struct {
 func (l *Lease) Handle() string {
 	text, err := json.Marshal(handle{
 		Name: l.name, Key: l.req.Name, Value: l.req.Value,
-		Token: l.req.Token.String(), TTL: l.req.TTL.Milliseconds(),
+		Token: l.req.Token.String(), TTL: int64(l.req.TTL),
 	})
 	if err != nil {
 		panic("redlatch: a handle is strings and a number: " + err.Error())
@@ -98,7 +98,7 @@ func (c *Client) parseHandle(text string) (*claim, error) {
 		return bad()
 	}
 	cl := &claim{c: c, name: h.Name, req: Request{
-		Op: OpAcquire, Name: h.Key, Value: h.Value, TTL: time.Duration(h.TTL) * time.Millisecond,
+		Op: OpAcquire, Name: h.Key, Value: h.Value, TTL: time.Duration(h.TTL),
 		Window: c.opts.TokenWindow, Retention: c.opts.FenceRetention,
 	}}
 	if strings.Trim(h.Token, "0") != "" {

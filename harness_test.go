@@ -3,6 +3,7 @@ package redlatch_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strconv"
 	"sync"
 	"sync/atomic"
@@ -23,6 +24,8 @@ type link struct {
 	deaf     bool          // the driver does not return when its context ends
 	frozen   chan struct{} // requests wait here until it is closed
 	dropping int           // so many replies are still to be lost
+	refusing error         // requests fail with this, without any effect
+	hook     func(req redlatch.Request)
 	requests map[redlatch.Op]int
 	underway atomic.Int32 // requests on their way
 }
@@ -78,11 +81,21 @@ func (l *link) Do(ctx context.Context, req redlatch.Request) (redlatch.Reply, er
 	l.mu.Lock()
 	l.requests[req.Op]++
 	out, back, deaf, frozen := l.out, l.back, l.deaf, l.frozen
+	hook := l.hook
 	lose := l.dropping > 0
 	if lose {
 		l.dropping--
 	}
 	l.mu.Unlock()
+	if hook != nil {
+		hook(req)
+	}
+	l.mu.Lock()
+	refusing := l.refusing
+	l.mu.Unlock()
+	if refusing != nil {
+		return redlatch.Reply{}, fmt.Errorf("%w (%w)", refusing, redlatch.ErrUnsent)
+	}
 	if out == 0 && back == 0 && frozen == nil && !lose {
 		return l.Node.Do(ctx, req)
 	}

@@ -119,24 +119,40 @@ func (k *keeper) confirm(l *Lease, start, deadline time.Duration) error {
 	return nil
 }
 
-// unlock frees the mutex, and then tells of the leases that ended under it:
-// neither a logger nor an observer may hold up the clock.
-func (k *keeper) unlock() {
+// unlock frees the mutex, and then tells of the leases that ended under it.
+func (k *keeper) unlock() { k.unlockAnd(func(tell func()) { tell() }) }
+
+// unlockAnd is unlock with a say in how the telling is run.
+func (k *keeper) unlockAnd(run func(tell func())) {
 	ended := k.ended
 	k.ended = nil
+	counted := len(ended) > 0 && k.c.background.start()
 	k.mu.Unlock()
-	for _, l := range ended {
-		if errors.Is(l.cause, ErrLost) {
-			k.c.log.Warn("redlatch: lock is lost", "name", l.name, "token", uint64(l.req.Token), "cause", l.cause)
-			// Whatever still stands of it on some node is in the way of
-			// others.
-			for _, m := range k.c.members {
-				m.janitor.add(m, l.request(OpRelease))
-			}
+	if len(ended) == 0 {
+		return
+	}
+	run(func() {
+		for _, l := range ended {
+			k.tell(l)
 		}
-		if o, ok := k.c.opts.Observer.(LeaseObserver); ok {
-			o.LeaseEnd(LeaseEnd{Name: l.name, Token: l.req.Token, Held: k.c.clock.Uptime() - l.acquired, Cause: l.cause})
+		if counted {
+			k.c.background.end()
 		}
+	})
+}
+
+// tell says that a lease has ended to whoever wants to know. A logger or an
+// observer may take its time.
+func (k *keeper) tell(l *Lease) {
+	if errors.Is(l.cause, ErrLost) {
+		// Whatever still stands of it on some node is in the way of others.
+		for _, m := range k.c.members {
+			m.janitor.add(m, l.request(OpRelease))
+		}
+		k.c.log.Warn("redlatch: lock is lost", "name", l.name, "token", uint64(l.req.Token), "cause", l.cause)
+	}
+	if o, ok := k.c.opts.Observer.(LeaseObserver); ok {
+		o.LeaseEnd(LeaseEnd{Name: l.name, Token: l.req.Token, Held: k.c.clock.Uptime() - l.acquired, Cause: l.cause})
 	}
 }
 
@@ -188,7 +204,7 @@ func (k *keeper) loop() {
 // if there is nothing to look at.
 func (k *keeper) look() (time.Duration, bool) {
 	k.mu.Lock()
-	defer k.unlock()
+	defer k.unlockAnd(func(tell func()) { go tell() }) // nothing holds up the clock
 	now := k.c.clock.Uptime()
 	for len(k.leases) > 0 && k.leases[0].next <= now {
 		l := k.leases[0]

@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strconv"
 	"sync/atomic"
-	"time"
 )
 
 // claim is what stands under one value: the keys that the nodes may have of it.
@@ -16,9 +15,12 @@ type claim struct {
 	name string  // as the caller gave it
 	req  Request // the OpAcquire, with the token proposed last
 
+	// may is the set of nodes that may have something of it: a grant, an
+	// answer that was lost, a place in the queue.
+	may atomic.Uint32
+
 	// over is set when nothing under this value may stand any more: asking
-	// for it failed, or its lease has ended. Grants that arrive after are
-	// undone.
+	// for it failed, or its lease has ended. What is granted after is undone.
 	over atomic.Bool
 
 	// out is the last round of it, while nodes are still to answer.
@@ -36,6 +38,9 @@ func (cl *claim) request(op Op) Request {
 func (cl *claim) ask(ctx context.Context) round {
 	release := cl.request(OpRelease)
 	rd := cl.c.ask(ctx, cl.req, 0, func(node int, r NodeResult) {
+		// First this, then a look at over: drop does the same the other way
+		// round, so that one of the two undoes it.
+		cl.note(node, r)
 		if cl.over.Load() && mayHold(r) {
 			cl.c.undo(node, release)
 		}
@@ -43,12 +48,24 @@ func (cl *claim) ask(ctx context.Context) round {
 			cl.out.CompareAndSwap(f, nil)
 		}
 	})
+	for i, r := range rd.results {
+		if r.Err != errPending {
+			cl.note(i, r)
+		}
+	}
 	if rd.out != nil && rd.out.underway() != 0 {
 		cl.out.Store(rd.out)
 	} else {
 		cl.out.Store(nil)
 	}
 	return rd
+}
+
+// note remembers a node that may have something of the claim.
+func (cl *claim) note(node int, r NodeResult) {
+	if mayHold(r) || r.Reply.Rank > 0 {
+		cl.may.Or(1 << node)
+	}
 }
 
 // underway returns the nodes that have not answered the claim yet. Once it is
@@ -61,20 +78,20 @@ func (cl *claim) underway() nodeSet {
 	return 0
 }
 
-// drop takes the claim back on every node that may have something of it: a
-// grant, an answer that is still to come, or a place in its queue. A node that
-// said no has nothing, and is left alone.
-func (cl *claim) drop(rd *round) {
-	// Only after this is it certain that whoever answers late is undone.
+// drop takes the claim back on every node that may have something of it, and
+// sees to it that those who have not answered yet are undone when they do. A
+// node that said no has nothing, and is left alone.
+func (cl *claim) drop() {
 	cl.over.Store(true)
-	later := cl.underway()
-	release := cl.request(OpRelease)
-	if slices.ContainsFunc(rd.results, mayHold) {
-		now := cl.c.clock.Uptime()
-		cl.c.dropped.add(release, now+release.TTL+cl.c.opts.NodeTimeout, now)
+	may := nodeSet(cl.may.Load())
+	if may|cl.underway() == 0 {
+		return
 	}
-	for i, r := range rd.results {
-		if !later.has(i) && (mayHold(r) || r.Reply.Rank > 0) {
+	release := cl.request(OpRelease)
+	now := cl.c.clock.Uptime()
+	cl.c.dropped.add(release, now+release.TTL+cl.c.opts.NodeTimeout, now)
+	for i := range cl.c.members {
+		if may.has(i) {
 			cl.c.undo(i, release)
 		}
 	}
@@ -96,9 +113,6 @@ func (c *Client) newAttempt(name string, opts LockOptions) (*attempt, error) {
 	if opts, err = opts.withDefaults(c.opts); err != nil {
 		return nil, err
 	}
-	if c.isClosed() {
-		return nil, ErrClosed
-	}
 	return &attempt{opts: opts, claim: &claim{c: c, name: name, req: Request{
 		Op:        OpAcquire,
 		Name:      key,
@@ -116,7 +130,7 @@ func (a *attempt) yield(rd *round) {
 	if !slices.ContainsFunc(rd.results, mayHold) {
 		return
 	}
-	a.drop(rd)
+	a.drop()
 	next := &claim{c: a.c, name: a.name, req: a.req}
 	next.req.Value = a.c.newValue()
 	a.claim = next
@@ -211,7 +225,9 @@ func (rd *round) holders() []Holder {
 		if i, known := byKey[k]; known {
 			holders[i].Nodes++
 			holders[i].Token = max(holders[i].Token, h.Token)
-			holders[i].Left = max(holders[i].Left, h.Left)
+			if holders[i].Left != NoExpiry && (h.Left == NoExpiry || h.Left > holders[i].Left) {
+				holders[i].Left = h.Left
+			}
 			continue
 		}
 		byKey[k] = len(holders)
@@ -253,6 +269,11 @@ func (c *Client) lock(ctx context.Context, name string, opts LockOptions) (lease
 	if a.opts.Tries == 0 && a.opts.Wait == 0 && heldOn(ctx, c, a.req.Name) {
 		return nil, fmt.Errorf("%w: %q", ErrDeadlock, name)
 	}
+	// Close waits for us, so that nothing is granted that nobody undoes.
+	if !c.background.start() {
+		return nil, ErrClosed
+	}
+	defer c.background.end()
 	rounds, start := 0, c.clock.Uptime()
 	if o := c.opts.Observer; o != nil {
 		ctx = o.LockStart(ctx, LockStart{Name: a.req.Name, TTL: a.req.TTL, Nodes: len(c.members)})
@@ -269,7 +290,7 @@ func (c *Client) lock(ctx context.Context, name string, opts LockOptions) (lease
 		rounds++
 		rd := a.try(ctx)
 		if ctx.Err() != nil {
-			a.drop(&rd)
+			a.drop()
 			return nil, endedError(ctx, failure)
 		}
 		lease, failure = a.settle(&rd)
@@ -278,16 +299,16 @@ func (c *Client) lock(ctx context.Context, name string, opts LockOptions) (lease
 		}
 		delay, again := w.next(&rd, failure, rounds, c.clock.Uptime())
 		if !again {
-			a.drop(&rd)
+			a.drop()
 			return nil, failure
 		}
 		a.yield(&rd)
-		if !sleep(ctx, delay) {
-			a.drop(&rd)
+		switch wait(ctx, delay, c.background.closing) {
+		case waitEnded:
+			a.drop()
 			return nil, endedError(ctx, failure)
-		}
-		if c.isClosed() {
-			a.drop(&rd)
+		case waitClosed:
+			a.drop()
 			return nil, ErrClosed
 		}
 	}
@@ -304,16 +325,4 @@ func endedError(ctx context.Context, failure error) error {
 		err = fmt.Errorf("%w while waiting: %w", err, failure)
 	}
 	return err
-}
-
-// sleep waits for d, and reports false if ctx ended first.
-func sleep(ctx context.Context, d time.Duration) bool {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-t.C:
-		return true
-	case <-ctx.Done():
-		return false
-	}
 }

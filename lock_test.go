@@ -108,8 +108,11 @@ func TestSilentMinorityIsNotWaitedForTwice(t *testing.T) {
 		for _, l := range links[3:] {
 			l.freeze()
 		}
-		for i, want := range []time.Duration{100 * time.Millisecond, 0, 0} {
-			start := time.Now()
+		for i := range 100 {
+			start, want := time.Now(), time.Duration(0)
+			if i == 0 {
+				want = 100 * time.Millisecond
+			}
 			_, err := c.TryLock(t.Context(), "job", redlatch.LockOptions{})
 			wantErr(t, err, redlatch.ErrHeld)
 			if took := time.Since(start); took != want {
@@ -117,8 +120,8 @@ func TestSilentMinorityIsNotWaitedForTwice(t *testing.T) {
 			}
 			synctest.Wait()
 		}
-		if asked := links[4].count(redlatch.OpAcquire); asked != 2 {
-			t.Errorf("a silent node was asked %d times, want 2: once, and once more while nobody waits for it", asked)
+		if asked := links[4].count(redlatch.OpAcquire); asked > 1+16 {
+			t.Errorf("a silent node was asked %d times at once", asked)
 		}
 	})
 }

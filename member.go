@@ -19,10 +19,14 @@ type member struct {
 	client *Client
 	index  int
 
-	// late is set while the last call ran into the time limit; probing while
-	// such a node is being asked again.
+	// failing is set while the last call failed, and late if it did so by
+	// running into the time limit. probes counts the calls with which such a
+	// node is being asked again, and probed is when, on the client's clock,
+	// the last of them began.
+	failing atomic.Bool
 	late    atomic.Bool
-	probing atomic.Bool
+	probes  atomic.Int32
+	probed  atomic.Int64
 
 	// inflight counts the calls under way; waitingSince is when, on the
 	// client's clock, the node last answered one or was first asked.
@@ -43,44 +47,73 @@ type member struct {
 
 // call asks the node, and notes what the answer shows of it.
 func (m *member) call(ctx context.Context, req Request) NodeResult {
-	if !m.identified.Load() {
-		if err := m.client.ids.check(ctx, m); err != nil {
-			return NodeResult{Node: m.name, Err: err}
-		}
-	}
 	if m.inflight.Add(1) == 1 {
 		m.waitingSince.Store(int64(m.client.clock.Uptime()))
 	}
-	sent := m.client.clock.Now()
-	reply, err := m.node.Do(ctx, req)
+	reply, err := m.ask(ctx, req)
+	m.waitingSince.Store(int64(m.client.clock.Uptime()))
+	m.inflight.Add(-1)
+
+	late := err != nil && ctx.Err() != nil
+	m.failing.Store(err != nil)
+	m.late.Store(late)
+	if late && !errors.Is(err, ErrUnsent) {
+		err = fmt.Errorf("%w (%w)", ErrNodeTimeout, err)
+	}
+	return NodeResult{Node: m.name, Reply: reply, Err: err}
+}
+
+func (m *member) ask(ctx context.Context, req Request) (Reply, error) {
+	if !m.identified.Load() {
+		if err := m.client.ids.check(ctx, m); err != nil {
+			return Reply{}, err
+		}
+	}
+	reply, err := m.do(ctx, req)
 	if err == nil && reply.Status == Held && req.Op == OpAcquire {
 		if release, ours := m.client.dropped.get(reply.Value); ours {
 			// It has not heard yet that we gave this up.
-			if _, err = m.node.Do(ctx, release); err == nil {
-				reply, err = m.node.Do(ctx, req)
+			if _, err := m.do(ctx, release); err != nil {
+				return Reply{}, err
 			}
+			return m.do(ctx, req)
 		}
 	}
-	m.waitingSince.Store(int64(m.client.clock.Uptime()))
-	m.inflight.Add(-1)
-	if err != nil {
-		late := ctx.Err() != nil
-		m.late.Store(late)
-		if late && !errors.Is(err, ErrUnsent) {
-			err = fmt.Errorf("%w (%w)", ErrNodeTimeout, err)
-		}
-		return NodeResult{Node: m.name, Err: err}
+	return reply, err
+}
+
+// do sends one request, and learns from the reply how far the node's clock is
+// ahead of ours.
+func (m *member) do(ctx context.Context, req Request) (Reply, error) {
+	sent := m.client.clock.Now()
+	reply, err := m.node.Do(ctx, req)
+	if err != nil || reply.Now.IsZero() {
+		return reply, err
 	}
-	m.late.Store(false)
-	if !reply.Now.IsZero() {
-		// Half of the round trip is the best guess at when the node looked at
-		// its clock.
-		back := m.client.clock.Now()
-		middle := sent.Add(back.Sub(sent) / 2)
-		m.offset.Store(int64(reply.Now.Sub(middle)))
+	// The node looked at its clock at some time during the round trip. If what
+	// we believe agrees with that, a slow answer must not make it worse.
+	half := m.client.clock.Now().Sub(sent) / 2
+	offset := reply.Now.Sub(sent.Add(half))
+	if known := time.Duration(m.offset.Load()); !m.offsetKnown.Load() || (offset-known).Abs() > half {
+		m.offset.Store(int64(offset))
 		m.offsetKnown.Store(true)
 	}
-	return NodeResult{Node: m.name, Reply: reply}
+	return reply, nil
+}
+
+// maxProbes is how many calls at once may find out whether a node that was not
+// answering answers again.
+const maxProbes = 16
+
+// probe reports whether a node that is not answering may be asked: by a few
+// calls at a time, or by one more now and then when those hang.
+func (m *member) probe(now time.Duration) bool {
+	if m.probes.Load() >= maxProbes && now-time.Duration(m.probed.Load()) < 4*m.client.opts.NodeTimeout {
+		return false
+	}
+	m.probes.Add(1)
+	m.probed.Store(int64(now))
+	return true
 }
 
 // suspect reports that the node is not answering: its last call ran into the
@@ -98,20 +131,22 @@ func allNodes(n int) nodeSet { return 1<<n - 1 }
 func (s nodeSet) has(i int) bool { return s&(1<<i) != 0 }
 func (s nodeSet) count() int     { return bits.OnesCount16(uint16(s)) }
 
-// suspects returns the nodes that are not answering, or none of them if the
-// others are no quorum: then everyone is worth waiting for.
-func (c *Client) suspects() nodeSet {
-	var s nodeSet
-	now := c.clock.Uptime()
+// suspects returns the nodes that are not answering, or none of them if those
+// that answer are no quorum: then everyone is worth waiting for.
+func (c *Client) suspects(now time.Duration) nodeSet {
+	var suspects, failing nodeSet
 	for i, m := range c.members {
 		if m.suspect(now) {
-			s |= 1 << i
+			suspects |= 1 << i
+		}
+		if m.failing.Load() {
+			failing |= 1 << i
 		}
 	}
-	if len(c.members)-s.count() < quorumOf(len(c.members)) {
+	if len(c.members)-(suspects|failing).count() < quorumOf(len(c.members)) {
 		return 0
 	}
-	return s
+	return suspects
 }
 
 // clockOffset returns how far the nodes' clocks are ahead of ours: the median,
@@ -151,10 +186,12 @@ func (ids *identities) check(ctx context.Context, m *member) error {
 	id, err := node.Identity(ctx)
 	if err != nil {
 		if ctx.Err() != nil {
-			m.late.Store(true)
 			err = fmt.Errorf("%w (%w)", ErrNodeTimeout, err)
 		}
-		return fmt.Errorf("%w (%w)", err, ErrUnsent)
+		if !errors.Is(err, ErrUnsent) {
+			err = fmt.Errorf("%w (%w)", err, ErrUnsent)
+		}
+		return err
 	}
 	if id == "" {
 		m.client.log.Warn("redlatch: node does not say which server it is; that no other node is the same one goes unchecked", "node", m.name)

@@ -13,7 +13,7 @@ import (
 // the conformance suite that says so; a new kind of node starts there.
 //
 // What a node can do beyond this it says by implementing the small interfaces
-// below: Prompt, Identifier.
+// below: Prompt, Identifier, Slow.
 type Node interface {
 	// Do carries out one request and gives one reply. A refusal is a Reply;
 	// an error means that the node could not say yes or no. An error that
@@ -47,6 +47,15 @@ type Identifier interface {
 	// Identity returns a text that two nodes share only if they are the same
 	// server. Empty means that the server would not say.
 	Identity(ctx context.Context) (string, error)
+}
+
+// Slow is implemented by a Node that can take longer to answer than a server
+// would, and that should be waited for all the same.
+type Slow interface {
+	Node
+	// TimeLimit is the node time limit to use where Options.NodeTimeout
+	// leaves it open.
+	TimeLimit() time.Duration
 }
 
 // Op says what a Request asks for.

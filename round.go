@@ -130,9 +130,10 @@ func (c *Client) fanOut(ctx context.Context, req Request, skip nodeSet, f *fanou
 	for i, m := range c.members {
 		f.results[i] = NodeResult{Node: m.name, Err: errPending}
 	}
-	// Nodes that did not answer lately are asked all the same, one call at a
-	// time, but not waited for where the others can settle the round alone.
-	suspects := c.suspects()
+	// Nodes that did not answer lately are asked all the same, a few calls at
+	// a time, but not waited for where the others can settle the round alone.
+	now := c.clock.Uptime()
+	suspects := c.suspects(now)
 	f.pending = allNodes(n) &^ skip
 	f.awaited = (f.pending &^ suspects).count()
 	for i, m := range c.members {
@@ -140,14 +141,14 @@ func (c *Client) fanOut(ctx context.Context, req Request, skip nodeSet, f *fanou
 			continue
 		}
 		suspect := suspects.has(i)
-		if suspect && !m.probing.CompareAndSwap(false, true) {
+		if suspect && !m.probe(now) {
 			f.answer(i, NodeResult{Node: m.name, Err: errSuspect}, false)
 			continue
 		}
 		go func() {
 			r := m.call(ctx, req)
 			if suspect {
-				m.probing.Store(false)
+				m.probes.Add(-1)
 			}
 			f.answer(i, r, !suspect)
 		}()
@@ -166,7 +167,10 @@ func (f *fanout) answer(i int, r NodeResult, awaited bool) {
 		if awaited {
 			f.awaited--
 		}
-		if f.tally.won() || f.tally.hopeless() || f.awaited <= 0 || last {
+		// Suspects are done without only where the others were enough to say
+		// yes or no.
+		enough := f.awaited <= 0 && f.tally.granted+f.tally.refused >= quorumOf(f.tally.nodes)
+		if f.tally.won() || f.tally.hopeless() || enough || last {
 			f.settled = true
 			close(f.done)
 		}

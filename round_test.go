@@ -78,6 +78,7 @@ func TestFloorIsWhatAQuorumCanAccept(t *testing.T) {
 		{"one runaway fence does not drag the rest along", []NodeResult{stale(1 << 50), granted, granted}, 0},
 		{"a quorum of fences does", []NodeResult{stale(7), stale(9), granted}, 8},
 		{"all stale: the second lowest of three", []NodeResult{stale(7), stale(9), stale(5)}, 8},
+		{"a node that another holds is out of the question", []NodeResult{granted, stale(7), {Reply: Reply{Status: Held}}}, 8},
 		{"too few answers: nothing to go by", []NodeResult{stale(7), down, down}, 0},
 	} {
 		if got := floorAfter(c.results, quorumOf(len(c.results))); got != c.want {

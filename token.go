@@ -40,8 +40,8 @@ func ParseToken(s string) (Token, error) {
 }
 
 // proposer chooses the tokens that a client proposes: its own clock in
-// microseconds, put right by what the nodes' clocks say, and never twice the
-// same.
+// microseconds, put right by what the nodes' clocks say, and not twice the same
+// while that runs on.
 type proposer struct {
 	clock Clock
 	last  atomic.Uint64
@@ -68,17 +68,20 @@ func (p *proposer) propose(offset time.Duration, floor Token) Token {
 
 // floorAfter returns the least token that a quorum of nodes could accept as
 // far as fences go, given their replies to a refused proposal. Nodes that have
-// shown no fence in the way need nothing. Raising the token above the
+// shown no fence in the way need nothing; nodes on which another has the lock
+// are out of the question. Raising the token above the
 // highest fence of all would let a single node whose clock ran away drag the
 // proposal out of every other node's window.
 func floorAfter(results []NodeResult, quorum int) Token {
 	needs := make([]Token, 0, len(results))
 	for _, r := range results {
 		switch {
-		case r.Err != nil && r.Err != errPending:
-		case r.Err == nil && r.Reply.Status == Stale:
+		case r.Err == errPending:
+			needs = append(needs, 0)
+		case r.Err != nil:
+		case r.Reply.Status == Stale:
 			needs = append(needs, r.Reply.Fence+1)
-		default:
+		case r.Reply.Status == Granted, r.Reply.Status == Behind, r.Reply.Status == Ahead:
 			needs = append(needs, 0)
 		}
 	}

@@ -143,21 +143,22 @@ func (j *janitor) work(m *member) {
 	}
 }
 
-// background counts the work that outlives the call that began it, so that
-// Close can wait for it.
+// background counts the work that outlives the call that began it, or that may
+// leave something behind, so that Close can wait for it.
 type background struct {
 	mu      sync.Mutex
 	running int
 	closed  bool
-	idle    chan struct{} // closed when running falls to zero after closing
-	stop    chan struct{} // closed when waiting is over
+	closing chan struct{} // closed when Close begins
+	idle    chan struct{} // closed when nothing runs any more after that
 }
 
 func newBackground() *background {
-	return &background{idle: make(chan struct{}), stop: make(chan struct{})}
+	return &background{closing: make(chan struct{}), idle: make(chan struct{})}
 }
 
-// start reports whether work may begin.
+// start reports whether work may begin. After Close has begun, only work that
+// follows from work under way may.
 func (b *background) start() bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -177,34 +178,33 @@ func (b *background) end() {
 	}
 }
 
-// sleep waits, and reports false if the client is closed for good meanwhile.
+// sleep waits, and reports false if Close has begun: then what could not be
+// done is left to run out.
 func (b *background) sleep(d time.Duration) bool {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-t.C:
-		return true
-	case <-b.stop:
-		return false
-	}
+	return wait(context.Background(), d, b.closing) == waitOver
 }
 
-// close waits for the work under way, no longer than patience, and lets none
-// begin after it.
-func (b *background) close(patience time.Duration) {
+// close has waiting callers give up, and counts as work itself until wait is
+// called. It reports false if that was done before.
+func (b *background) close() bool {
 	b.mu.Lock()
-	b.closed = true
-	if b.running == 0 {
-		b.mu.Unlock()
-		close(b.stop)
-		return
+	defer b.mu.Unlock()
+	if b.closed {
+		return false
 	}
-	b.mu.Unlock()
+	b.closed = true
+	b.running++
+	close(b.closing)
+	return true
+}
+
+// wait waits until nothing runs any more, no longer than patience.
+func (b *background) wait(patience time.Duration) {
+	b.end()
 	t := time.NewTimer(patience)
 	defer t.Stop()
 	select {
 	case <-b.idle:
 	case <-t.C:
 	}
-	close(b.stop)
 }

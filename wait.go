@@ -1,6 +1,7 @@
 package redlatch
 
 import (
+	"context"
 	"errors"
 	"math/rand/v2"
 	"slices"
@@ -124,4 +125,25 @@ func (rd *round) freeIn() (time.Duration, bool) {
 	// With a quorum free already it was a split vote, which only chance can
 	// settle.
 	return d, d > 0
+}
+
+// How a wait came to its end.
+const (
+	waitOver = iota
+	waitEnded
+	waitClosed
+)
+
+// wait waits for d, or until ctx ends or the client is being closed.
+func wait(ctx context.Context, d time.Duration, closing <-chan struct{}) int {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return waitOver
+	case <-ctx.Done():
+		return waitEnded
+	case <-closing:
+		return waitClosed
+	}
 }

@@ -68,7 +68,7 @@ func explain(err error) error {
 		return err
 	}
 	var op *net.OpError
-	if errors.As(err, &op) && op.Op == "dial" {
+	if errors.As(err, &op) && op.Op == "dial" && !errors.Is(err, redlatch.ErrUnsent) {
 		return fmt.Errorf("%w (%w)", err, redlatch.ErrUnsent)
 	}
 	return err

@@ -1,0 +1,183 @@
+package redlatch_test
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/redlatch/redlatch"
+	"github.com/redlatch/redlatch/memory"
+)
+
+var errRefused = errors.New("connection refused")
+
+// TestGrantOfALowerProposalIsUndone has one node grant the first proposal of a
+// token and be away when the attempt is given up after the second.
+func TestGrantOfALowerProposalIsUndone(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		links, nodes := newLinks(t, 3)
+		c := newClient(t, nodes, redlatch.Options{})
+		// Two of three have a fence ahead of the clock: the first proposal is
+		// stale there.
+		for _, l := range links[1:] {
+			l.take(t, "job", "before", time.Second)
+			if _, err := l.Node.Do(t.Context(), redlatch.Request{Op: redlatch.OpRelease, Name: "job", Value: "before",
+				Token: redlatch.Token(time.Now().Add(5 * time.Second).UnixMicro()), Window: 10 * time.Second, Retention: time.Hour}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for _, l := range links {
+			asked := 0
+			l.set(func(l *link) {
+				l.hook = func(req redlatch.Request) {
+					if req.Op == redlatch.OpAcquire {
+						if asked++; asked == 2 {
+							l.set(func(l *link) { l.refusing = errRefused })
+						}
+					}
+				}
+			})
+		}
+		links[1].set(func(l *link) { l.out = time.Millisecond })
+		links[2].set(func(l *link) { l.out = time.Millisecond })
+		_, err := c.TryLock(t.Context(), "job", redlatch.LockOptions{TTL: 30 * time.Second})
+		wantErr(t, err, redlatch.ErrNoQuorum)
+		for _, l := range links {
+			l.set(func(l *link) { l.refusing, l.hook = nil, nil })
+		}
+		time.Sleep(5 * time.Second)
+		wantFree(t, links, "job")
+	})
+}
+
+func TestCloseDuringAnAttemptLeavesNothingBehind(t *testing.T) {
+	for _, n := range []int{1, 3} {
+		synctest.Test(t, func(t *testing.T) {
+			links, nodes := newLinks(t, n)
+			c := newClient(t, nodes, redlatch.Options{})
+			for _, l := range links {
+				l.set(func(l *link) { l.out = 50 * time.Millisecond })
+			}
+			done := make(chan error)
+			go func() {
+				_, err := c.TryLock(t.Context(), "job", redlatch.LockOptions{TTL: 30 * time.Second})
+				done <- err
+			}()
+			time.Sleep(10 * time.Millisecond)
+			go c.Close()
+			wantErr(t, <-done, redlatch.ErrClosed)
+			time.Sleep(time.Second)
+			wantFree(t, links, "job")
+		})
+	}
+}
+
+func TestCloseEndsTheWaitOfCallers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		links, nodes := newLinks(t, 3)
+		c := newClient(t, nodes, redlatch.Options{})
+		for _, l := range links {
+			l.take(t, "job", "another", time.Hour)
+		}
+		done := make(chan error)
+		go func() {
+			_, err := c.Lock(t.Context(), "job", redlatch.LockOptions{})
+			done <- err
+		}()
+		time.Sleep(time.Second)
+		start := time.Now()
+		c.Close()
+		wantErr(t, <-done, redlatch.ErrClosed)
+		if took := time.Since(start); took > 10*time.Millisecond {
+			t.Errorf("closing took %v", took)
+		}
+	})
+}
+
+func TestCloseDoesNotWaitForNodesThatAreDown(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		links, nodes := newLinks(t, 3)
+		c := newClient(t, nodes, redlatch.Options{})
+		mustLock(t, c, "job", redlatch.LockOptions{})
+		links[0].set(func(l *link) { l.refusing = errRefused })
+		start := time.Now()
+		c.Close()
+		if took := time.Since(start); took > 0 {
+			t.Errorf("closing took %v with a node down that answers at once", took)
+		}
+		wantFree(t, links[1:], "job")
+	})
+}
+
+// slowHandler is a logger that takes its time.
+type slowHandler struct{ slog.Handler }
+
+func (slowHandler) Enabled(context.Context, slog.Level) bool { return true }
+func (slowHandler) Handle(context.Context, slog.Record) error {
+	time.Sleep(2 * time.Second)
+	return nil
+}
+
+func TestSlowLoggerDoesNotHoldUpTheClock(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		_, nodes := newLinks(t, 3)
+		c := newClient(t, nodes, redlatch.Options{Logger: slog.New(slowHandler{})})
+		first := mustLock(t, c, "first", redlatch.LockOptions{TTL: time.Second, NoKeepAlive: true})
+		second := mustLock(t, c, "second", redlatch.LockOptions{TTL: time.Second, NoKeepAlive: true})
+		<-first.Context().Done()
+		<-second.Context().Done()
+		if late := -second.Remaining(); late > 100*time.Millisecond {
+			t.Errorf("the second lease ended %v late, while the first was being logged", late)
+		}
+		time.Sleep(10 * time.Second) // until it has all been logged
+	})
+}
+
+func TestRecoveredNodeIsWaitedForWhereItIsNeeded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		links, nodes := newLinks(t, 3)
+		c := newClient(t, nodes, redlatch.Options{})
+		links[0].freeze()
+		l := mustLock(t, c, "one", redlatch.LockOptions{})
+		time.Sleep(time.Second) // node 1 is known to be silent
+		l.Release(t.Context())
+		links[0].thaw()
+		links[0].set(func(l *link) { l.out = 20 * time.Millisecond })
+		links[1].set(func(l *link) { l.refusing = errRefused })
+		if _, err := c.TryLock(t.Context(), "two", redlatch.LockOptions{}); err != nil {
+			t.Errorf("nodes 1 and 3 are a quorum, and yet: %v", err)
+		}
+	})
+}
+
+func TestAttachedLeaseKeepsTheWholeTTL(t *testing.T) {
+	_, nodes := newLinks(t, 1)
+	c := newClient(t, nodes, redlatch.Options{})
+	ttl := 50*time.Millisecond + 999*time.Microsecond
+	l := mustLock(t, c, "job", redlatch.LockOptions{TTL: ttl, NoKeepAlive: true})
+	again, err := c.Attach(context.Background(), l.Handle())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if again.TTL() != ttl {
+		t.Errorf("a TTL of %v came back as %v: its extensions would shorten the first lease", ttl, again.TTL())
+	}
+}
+
+func TestLockThatDoReleasedEarlyCanBeHadAgain(t *testing.T) {
+	c := newClient(t, memory.Nodes(3), redlatch.Options{})
+	err := c.Do(context.Background(), "job", redlatch.LockOptions{}, func(ctx context.Context, l *redlatch.Lease) error {
+		l.Release(context.Background())
+		again, err := c.Lock(context.WithoutCancel(ctx), "job", redlatch.LockOptions{})
+		if err == nil {
+			err = again.Release(context.Background())
+		}
+		return err
+	})
+	if err != nil {
+		t.Error(err)
+	}
+}
