@@ -11,7 +11,6 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
-	"sync/atomic"
 	"time"
 )
 
@@ -88,16 +87,10 @@ func New(nodes []Node, opts Options) (*Client, error) {
 // first request.
 func (c *Client) identify() error {
 	ctx, cancel := context.WithTimeout(context.Background(), c.opts.NodeTimeout)
+	defer cancel()
 	errs := make(chan error, len(c.members))
-	var left atomic.Int32
-	left.Store(int32(len(c.members)))
 	for _, m := range c.members {
-		go func() {
-			errs <- c.ids.check(ctx, m)
-			if left.Add(-1) == 0 {
-				cancel()
-			}
-		}()
+		go func() { errs <- c.ids.check(ctx, m) }()
 	}
 	late := time.After(c.opts.NodeTimeout) // a driver need not heed ctx
 	for range c.members {
