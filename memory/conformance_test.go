@@ -1,0 +1,33 @@
+package memory_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/redlatch/redlatch"
+	"github.com/redlatch/redlatch/memory"
+	"github.com/redlatch/redlatch/nodetest"
+)
+
+func TestConformance(t *testing.T) {
+	now := time.Now()
+	nodetest.Run(t, nodetest.Harness{
+		Open: func(testing.TB) (a, b redlatch.Node) {
+			node := memory.New(memory.Options{Clock: func() time.Time { return now }})
+			return node, node
+		},
+		Queues:  true,
+		Advance: func(d time.Duration) { now = now.Add(d) },
+	})
+}
+
+func TestConformanceInRealTime(t *testing.T) {
+	nodetest.Run(t, nodetest.Harness{
+		Open: func(testing.TB) (a, b redlatch.Node) {
+			node := memory.New(memory.Options{})
+			return node, node
+		},
+		Queues: true,
+		Unit:   20 * time.Millisecond,
+	})
+}

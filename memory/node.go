@@ -1,0 +1,127 @@
+package memory
+
+import (
+	"context"
+	"crypto/rand"
+	"fmt"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/redlatch/redlatch"
+)
+
+// Options are the settings of a Node. The zero value works.
+type Options struct {
+	// Name tells the node from others in errors and logs. Defaults to a
+	// random text.
+	Name string
+
+	// Clock is the node's clock, by which locks expire and tokens are
+	// judged. It may be wrong. Defaults to time.Now.
+	Clock func() time.Time
+}
+
+// A Node keeps locks in memory. It may be given to any number of clients at
+// the same time, and closing one of them leaves it to the others.
+type Node struct {
+	name  string
+	id    string
+	clock func() time.Time
+
+	mu    sync.Mutex
+	down  error
+	names map[string]*entry
+	// sweepAt is the number of names at which the dead ones are looked for.
+	sweepAt int
+}
+
+var (
+	_ redlatch.Prompt     = (*Node)(nil)
+	_ redlatch.Identifier = (*Node)(nil)
+)
+
+// New returns a node on which nothing is locked.
+func New(o Options) *Node {
+	n := &Node{
+		name:    o.Name,
+		id:      rand.Text(),
+		clock:   o.Clock,
+		names:   map[string]*entry{},
+		sweepAt: leastSweep,
+	}
+	if n.name == "" {
+		n.name = n.id[:8]
+	}
+	if n.clock == nil {
+		n.clock = time.Now
+	}
+	return n
+}
+
+// Nodes returns n nodes for a client that asks a majority of them.
+func Nodes(n int) []redlatch.Node {
+	nodes := make([]redlatch.Node, n)
+	for i := range nodes {
+		nodes[i] = New(Options{Name: strconv.Itoa(i + 1)})
+	}
+	return nodes
+}
+
+// SetDown has every request from now on fail with err, without any effect;
+// nil brings the node back, with all that it held.
+func (n *Node) SetDown(err error) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.down = err
+}
+
+// Do carries out one request. Its errors all wrap redlatch.ErrUnsent.
+func (n *Node) Do(ctx context.Context, req redlatch.Request) (redlatch.Reply, error) {
+	if err := check(req); err != nil {
+		return redlatch.Reply{}, unsent(err)
+	}
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	// Looked at under the mutex, so that what was refused here can have no
+	// effect later.
+	if err := ctx.Err(); err != nil {
+		return redlatch.Reply{}, unsent(err)
+	}
+	if n.down != nil {
+		return redlatch.Reply{}, unsent(n.down)
+	}
+	return n.carryOut(req), nil
+}
+
+// String returns "memory:" and the node's name.
+func (n *Node) String() string { return "memory:" + n.name }
+
+// ReturnsByDeadline reports true: a node in memory never waits.
+func (n *Node) ReturnsByDeadline() bool { return true }
+
+// Identity returns a text that no other node has.
+func (n *Node) Identity(context.Context) (string, error) { return "memory:" + n.id, nil }
+
+// Close does nothing: the node stays as it is for the other clients it was
+// given to.
+func (n *Node) Close() error { return nil }
+
+// check refuses a request that could only be carried out wrongly.
+func check(req redlatch.Request) error {
+	switch {
+	case req.Mode != redlatch.Exclusive:
+		return fmt.Errorf("lock mode %d is unknown", req.Mode)
+	case req.Op < redlatch.OpAcquire || req.Op > redlatch.OpInspect:
+		return fmt.Errorf("operation %d is unknown", req.Op)
+	case req.Token > redlatch.MaxToken:
+		return fmt.Errorf("token %d is above the largest, %d", uint64(req.Token), uint64(redlatch.MaxToken))
+	case req.TTL <= 0 && (req.Op == redlatch.OpAcquire || req.Op == redlatch.OpExtend):
+		return fmt.Errorf("time to live is %v: it must be positive", req.TTL)
+	}
+	return nil
+}
+
+func unsent(err error) error {
+	return fmt.Errorf("redlatch: node in memory: %w (%w)", err, redlatch.ErrUnsent)
+}

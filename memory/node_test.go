@@ -1,0 +1,138 @@
+package memory
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/redlatch/redlatch"
+)
+
+func request(op redlatch.Op, name, value string) redlatch.Request {
+	return redlatch.Request{
+		Op: op, Name: name, Value: value,
+		TTL: time.Minute, Window: 10 * time.Second, Retention: time.Hour,
+	}
+}
+
+// do has the node carry out a request that must not fail.
+func do(t testing.TB, n redlatch.Node, req redlatch.Request) redlatch.Reply {
+	t.Helper()
+	r, err := n.Do(context.Background(), req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+func TestALockExpiresInVirtualTime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n := New(Options{})
+		do(t, n, request(redlatch.OpAcquire, "name", "one"))
+		time.Sleep(time.Minute - 1)
+		if r := do(t, n, request(redlatch.OpAcquire, "name", "two")); r.Status != redlatch.Held || r.Left != 1 {
+			t.Errorf("%v for %v yet, want held for 1ns yet", r.Status, r.Left)
+		}
+		time.Sleep(time.Nanosecond)
+		if r := do(t, n, request(redlatch.OpAcquire, "name", "two")); r.Status != redlatch.Granted {
+			t.Errorf("%v after the time to live", r.Status)
+		}
+	})
+}
+
+func TestClosingLeavesTheNodeToOthers(t *testing.T) {
+	n := New(Options{})
+	do(t, n, request(redlatch.OpAcquire, "name", "one"))
+	if err := n.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if r := do(t, n, request(redlatch.OpAcquire, "name", "two")); r.Status != redlatch.Held {
+		t.Errorf("%v after a close", r.Status)
+	}
+}
+
+func TestANodeThatIsDownDoesNothing(t *testing.T) {
+	n := New(Options{})
+	do(t, n, request(redlatch.OpAcquire, "name", "one"))
+	outage := errors.New("no route to host")
+	n.SetDown(outage)
+	_, err := n.Do(context.Background(), request(redlatch.OpRelease, "name", "one"))
+	if !errors.Is(err, outage) || !errors.Is(err, redlatch.ErrUnsent) {
+		t.Errorf("while down: %v", err)
+	}
+	n.SetDown(nil)
+	if r := do(t, n, request(redlatch.OpInspect, "name", "")); r.Status != redlatch.Held {
+		t.Errorf("up again: %v", r.Status)
+	}
+}
+
+func TestANodeGoesByItsOwnClock(t *testing.T) {
+	late := func() time.Time { return time.Now().Add(-time.Hour) }
+	n := New(Options{Clock: late})
+	req := request(redlatch.OpAcquire, "name", "one")
+	req.Token = redlatch.Token(time.Now().UnixMicro())
+	if r := do(t, n, req); r.Status != redlatch.Ahead || time.Since(r.Now) < time.Hour {
+		t.Errorf("a clock an hour late: %v at %v", r.Status, r.Now)
+	}
+}
+
+func TestNodesAreToldApart(t *testing.T) {
+	names, ids := map[string]bool{}, map[string]bool{}
+	for _, n := range append(Nodes(3), New(Options{}), New(Options{})) {
+		id, err := n.(redlatch.Identifier).Identity(context.Background())
+		if err != nil {
+			t.Fatal(err)
+		}
+		names[n.String()], ids[id] = true, true
+	}
+	if len(names) != 5 || len(ids) != 5 {
+		t.Errorf("5 nodes have the names %v and the identities %v", names, ids)
+	}
+}
+
+func TestNamesUsedOnceDoNotFillTheMemory(t *testing.T) {
+	now := time.Now()
+	n := New(Options{Clock: func() time.Time { return now }})
+	const names, alive = 10_000, 60
+	for i := range names {
+		req := request(redlatch.OpAcquire, fmt.Sprint("name ", i), "one")
+		req.Token = redlatch.Token(now.UnixMicro())
+		req.TTL, req.Retention = alive*time.Second, alive*time.Second
+		do(t, n, req)
+		req.Value, req.Wait = "two", true
+		do(t, n, req)
+		now = now.Add(time.Second)
+	}
+	if most := 3*alive + leastSweep; len(n.names) > most {
+		t.Errorf("%d names are kept of which %d are alive, want at most %d", len(n.names), alive, most)
+	}
+}
+
+func TestALockWithoutATokenLeavesNothingBehind(t *testing.T) {
+	n := New(Options{})
+	do(t, n, request(redlatch.OpAcquire, "name", "one"))
+	do(t, n, request(redlatch.OpRelease, "name", "one"))
+	do(t, n, request(redlatch.OpInspect, "another", ""))
+	if len(n.names) != 0 {
+		t.Errorf("%d names are kept", len(n.names))
+	}
+}
+
+func BenchmarkAcquireRelease(b *testing.B) {
+	n := New(Options{})
+	ctx := context.Background()
+	req := request(redlatch.OpAcquire, "bench", "0123456789abcdef0123456789abcdef host/1/bench")
+	b.ReportAllocs()
+	for b.Loop() {
+		req.Token = max(req.Token+1, redlatch.Token(time.Now().UnixMicro()))
+		for _, op := range []redlatch.Op{redlatch.OpAcquire, redlatch.OpRelease} {
+			req.Op = op
+			if r, err := n.Do(ctx, req); err != nil || r.Status != redlatch.Granted {
+				b.Fatal(r, err)
+			}
+		}
+	}
+}

@@ -1,0 +1,96 @@
+package nodetest
+
+import (
+	"context"
+	"sync"
+
+	"github.com/redlatch/redlatch"
+	"github.com/redlatch/redlatch/memory"
+)
+
+// A breakage answers in place of a node, mostly by asking it something else.
+type breakage func(n *broken, ctx context.Context, req redlatch.Request) (redlatch.Reply, error)
+
+// broken is a node in memory that is broken on purpose.
+type broken struct {
+	*memory.Node
+	do breakage
+
+	mu    sync.Mutex        // held while do runs
+	notes map[string]string // whatever a breakage must remember
+	count int
+	asked []redlatch.Request
+	shut  bool
+}
+
+func (n *broken) Do(ctx context.Context, req redlatch.Request) (redlatch.Reply, error) {
+	if n.do == nil {
+		return n.Node.Do(ctx, req)
+	}
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.do(n, ctx, req)
+}
+
+func (n *broken) Close() error {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.shut = true
+	return nil
+}
+
+// ask asks the healthy node, whatever became of the caller.
+func (n *broken) ask(req redlatch.Request) redlatch.Reply {
+	reply, err := n.Node.Do(context.Background(), req)
+	if err != nil {
+		panic(err)
+	}
+	return reply
+}
+
+// evict frees the name, whoever has it.
+func (n *broken) evict(req redlatch.Request) {
+	req.Op, req.Token = redlatch.OpInspect, 0
+	if held := n.ask(req); held.Status == redlatch.Held {
+		req.Op, req.Value = redlatch.OpRelease, held.Value
+		n.ask(req)
+	}
+}
+
+// rewrite breaks a node by changing what it is asked.
+func rewrite(change func(req *redlatch.Request)) breakage {
+	return func(n *broken, ctx context.Context, req redlatch.Request) (redlatch.Reply, error) {
+		change(&req)
+		return n.Node.Do(ctx, req)
+	}
+}
+
+// misreport breaks a node by changing what it answers.
+func misreport(change func(req redlatch.Request, reply *redlatch.Reply)) breakage {
+	return func(n *broken, ctx context.Context, req redlatch.Request) (redlatch.Reply, error) {
+		reply, err := n.Node.Do(ctx, req)
+		if err == nil {
+			change(req, &reply)
+		}
+		return reply, err
+	}
+}
+
+// instead breaks a node by what it does about one operation.
+func instead(op redlatch.Op, f func(n *broken, req redlatch.Request) redlatch.Reply) breakage {
+	return func(n *broken, ctx context.Context, req redlatch.Request) (redlatch.Reply, error) {
+		if req.Op != op || ctx.Err() != nil || req.Mode != redlatch.Exclusive {
+			return n.Node.Do(ctx, req)
+		}
+		return f(n, req), nil
+	}
+}
+
+// healthy returns what a node in memory must do to be of another kind and
+// still right.
+func healthy(kind string) breakage {
+	if kind == "no queue" {
+		return rewrite(func(req *redlatch.Request) { req.Wait = false })
+	}
+	return rewrite(func(req *redlatch.Request) { req.Retention *= 1000 })
+}

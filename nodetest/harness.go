@@ -1,0 +1,90 @@
+package nodetest
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/redlatch/redlatch"
+)
+
+// A Harness says how to reach the nodes that are tested.
+type Harness struct {
+	// Open returns two nodes that reach one and the same store, as the nodes
+	// of two processes would. It is called once for every claim, and may give
+	// a new store each time or always the same: no two claims use the same
+	// name. Run closes the nodes. Required.
+	Open func(t testing.TB) (a, b redlatch.Node)
+
+	// Queues says that the node keeps a queue of waiters. Defaults to false:
+	// the node must then leave Wait and Ticket alone.
+	Queues bool
+
+	// KeepsFences says that a token at or below a fence stays refused when
+	// the fence's retention is over. Defaults to false: it must then be
+	// granted.
+	KeepsFences bool
+
+	// Unit is the shortest time to live that is used; the longest is a
+	// hundred times as long. Defaults to 100 milliseconds.
+	Unit time.Duration
+
+	// Tolerance is how late the store may be in seeing that a time is over.
+	// Defaults to a fifth of Unit.
+	Tolerance time.Duration
+
+	// Advance lets the store's time pass, for a store whose clock the test
+	// holds. Defaults to nil: the suite waits, and runs its claims in
+	// parallel.
+	Advance func(d time.Duration)
+}
+
+// Run checks every claim that the harness lets a node make.
+func Run(t *testing.T, h Harness) {
+	if h.Open == nil {
+		t.Fatal("nodetest: Harness.Open is nil: it must open the nodes to test")
+	}
+	for _, c := range claims(h) {
+		t.Run(c.name, func(t *testing.T) {
+			if h.Advance == nil {
+				t.Parallel()
+			}
+			a, b := h.Open(t)
+			c.check(newProbe(t, h, c, a, b))
+		})
+	}
+}
+
+// reporter is what a claim asks of a *testing.T. It is no more than that, so
+// that the suite's own test can see a claim fail.
+type reporter interface {
+	Helper()
+	Errorf(format string, args ...any)
+	Fatalf(format string, args ...any)
+	Cleanup(func())
+}
+
+// A claim is one sentence about nodes, and the check that it holds.
+type claim struct {
+	name  string
+	check func(p *probe)
+}
+
+// claims returns all that a node of the harness's kind must live up to.
+func claims(h Harness) []claim {
+	all := slices.Concat(holdClaims(), nameClaims(), callClaims(), tokenClaims(), fenceClaims(h))
+	if h.Queues {
+		return append(all, queueClaims()...)
+	}
+	return append(all, noQueueClaims()...)
+}
+
+func newProbe(t reporter, h Harness, c claim, a, b redlatch.Node) *probe {
+	h.Unit = cmp.Or(h.Unit, 100*time.Millisecond)
+	h.Tolerance = cmp.Or(h.Tolerance, h.Unit/5)
+	p := &probe{reporter: t, h: h, a: a, b: b, name: uniqueName(strings.ReplaceAll(c.name, " ", "-"))}
+	t.Cleanup(func() { p.close(&p.a); p.close(&p.b) })
+	return p
+}

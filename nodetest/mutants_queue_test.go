@@ -1,0 +1,134 @@
+package nodetest
+
+import (
+	"context"
+
+	"github.com/redlatch/redlatch"
+)
+
+func queueMutants() []mutant {
+	return []mutant{
+		{
+			name: "queues by arrival",
+			do: func(n *broken, ctx context.Context, req redlatch.Request) (redlatch.Reply, error) {
+				n.count++
+				req.Ticket = int64(n.count)
+				return n.Node.Do(ctx, req)
+			},
+			claims: []string{"the queue is ordered by ticket and value, not by arrival"},
+		},
+		{
+			name: "queues those with one ticket by arrival",
+			do: func(n *broken, ctx context.Context, req redlatch.Request) (redlatch.Reply, error) {
+				n.count++
+				req.Ticket = req.Ticket*1000 + int64(n.count)
+				return n.Node.Do(ctx, req)
+			},
+			claims: []string{"the queue is ordered by ticket and value, not by arrival"},
+		},
+		{
+			name:   "queues nobody",
+			do:     rewrite(func(req *redlatch.Request) { req.Wait = false }),
+			claims: []string{"a refused waiter is told its rank", "a free name is granted to the head alone", "renewing keeps the place", "queues are independent"},
+		},
+		{
+			name: "queues everybody",
+			do: func(n *broken, ctx context.Context, req redlatch.Request) (redlatch.Reply, error) {
+				if req.Op == redlatch.OpAcquire && !req.Wait {
+					req.Wait = true
+					req.Ticket = 1 << 60
+				}
+				return n.Node.Do(ctx, req)
+			},
+			claims: []string{"a caller that does not wait is not queued"},
+		},
+		{
+			name: "grants a free name to whoever asks",
+			do: instead(redlatch.OpAcquire, func(n *broken, req redlatch.Request) redlatch.Reply {
+				reply := n.ask(req)
+				if reply.Status == redlatch.Reserved {
+					reply.Status, reply.Rank = redlatch.Granted, 0
+				}
+				return reply
+			}),
+			claims: []string{"a free name is granted to the head alone"},
+		},
+		{
+			name: "leaves the granted in the queue",
+			do: func(n *broken, ctx context.Context, req redlatch.Request) (redlatch.Reply, error) {
+				reply, err := n.Node.Do(ctx, req)
+				if reply.Status == redlatch.Granted && req.Wait && n.notes["waited"+req.Value] != "" {
+					n.notes[req.Name] = req.Value
+				}
+				if reply.Rank > 0 {
+					n.notes["waited"+req.Value] = "yes"
+				}
+				if was := n.notes[req.Name]; was != "" && was != req.Value && reply.Status == redlatch.Granted {
+					reply.Status = redlatch.Reserved
+				}
+				return reply, err
+			},
+			claims: []string{"a place in the queue does not survive the grant"},
+		},
+		{
+			name: "never drops a waiter",
+			do: func(n *broken, ctx context.Context, req redlatch.Request) (redlatch.Reply, error) {
+				reply, err := n.Node.Do(ctx, req)
+				// As if the silent ones were counted for ever.
+				if reply.Status == redlatch.Held && req.Wait && n.notes[req.Value] == "" {
+					n.notes[req.Value] = "waits"
+					n.asked = append(n.asked, req)
+				}
+				for _, w := range n.asked {
+					if reply.Rank > 0 && w.Name == req.Name && w.Ticket < req.Ticket {
+						reply.Rank = max(reply.Rank, 2)
+					}
+				}
+				return reply, err
+			},
+			claims: []string{"a waiter that does not renew is dropped", "a release takes the waiter out at once"},
+		},
+		{
+			name: "drops a waiter that renews",
+			do: func(n *broken, ctx context.Context, req redlatch.Request) (redlatch.Reply, error) {
+				if n.notes["joined"+req.Value] != "" {
+					req.Wait = false
+				}
+				reply, err := n.Node.Do(ctx, req)
+				if reply.Rank > 0 {
+					n.notes["joined"+req.Value] = "yes"
+				}
+				return reply, err
+			},
+			claims: []string{"renewing keeps the place"},
+		},
+		{
+			name: "leaves the released in the queue",
+			do: instead(redlatch.OpRelease, func(n *broken, req redlatch.Request) redlatch.Reply {
+				look := req
+				look.Op = redlatch.OpInspect
+				reply := n.ask(look)
+				if reply.Status == redlatch.Held && reply.Value == req.Value {
+					return n.ask(req)
+				}
+				return reply
+			}),
+			claims: []string{"a release takes the waiter out at once"},
+		},
+		{
+			name: "has one queue for all names",
+			do: misreport(func(req redlatch.Request, r *redlatch.Reply) {
+				if req.Value == "two" && r.Rank > 0 {
+					r.Rank = 2
+				}
+			}),
+			claims: []string{"queues are independent"},
+		},
+		{
+			name:   "queues though it says that it does not",
+			kind:   "no queue",
+			do:     rewrite(func(*redlatch.Request) {}),
+			claims: []string{"a node without a queue ranks nobody"},
+		},
+	}
+}

@@ -1,0 +1,298 @@
+package nodetest
+
+import (
+	"context"
+	"fmt"
+	"runtime"
+	"strings"
+	"time"
+
+	"github.com/redlatch/redlatch"
+)
+
+// A mutant is a node that is wrong in one way, and the claims that must tell.
+type mutant struct {
+	name   string
+	do     breakage
+	kind   string // "" for a node that queues and forgets
+	claims []string
+}
+
+func mutants() []mutant {
+	var all []mutant
+	for _, some := range [][]mutant{holdMutants(), textMutants(), callMutants(), tokenMutants(), fenceMutants(), queueMutants()} {
+		all = append(all, some...)
+	}
+	return all
+}
+
+func holdMutants() []mutant {
+	return []mutant{
+		{
+			name: "says granted and does nothing",
+			do: instead(redlatch.OpAcquire, func(n *broken, req redlatch.Request) redlatch.Reply {
+				return redlatch.Reply{Status: redlatch.Granted, Now: time.Now(), Fence: req.Token}
+			}),
+			claims: []string{"a free name is granted", "a grant sets the fence to its token"},
+		},
+		{
+			name: "grants what is held",
+			do: instead(redlatch.OpAcquire, func(n *broken, req redlatch.Request) redlatch.Reply {
+				n.evict(req)
+				return n.ask(req)
+			}),
+			claims: []string{
+				"a refused caller is told who and for how long", "a lock expires by itself",
+				"one of many at once is granted", "held is answered before any fault of the token",
+			},
+		},
+		{
+			name:   "does not say who holds",
+			do:     misreport(func(_ redlatch.Request, r *redlatch.Reply) { r.Value = "" }),
+			claims: []string{"a refused caller is told who and for how long", "release by another value changes nothing"},
+		},
+		{
+			name: "says how long it was and not how long yet",
+			do: misreport(func(req redlatch.Request, r *redlatch.Reply) {
+				if r.Status == redlatch.Held {
+					r.Left = req.TTL
+				}
+			}),
+			claims: []string{"a refused caller is told who and for how long"},
+		},
+		{
+			name:   "does not say the time",
+			do:     misreport(func(_ redlatch.Request, r *redlatch.Reply) { r.Now = time.Time{} }),
+			claims: []string{"the node's clock runs on", "a free name is granted"},
+		},
+		{
+			name:   "has a clock that stands still",
+			do:     misreport(func(_ redlatch.Request, r *redlatch.Reply) { r.Now = time.Unix(1e9, 0) }),
+			claims: []string{"the node's clock runs on"},
+		},
+		{
+			name: "refuses the holder who asks again",
+			do: instead(redlatch.OpAcquire, func(n *broken, req redlatch.Request) redlatch.Reply {
+				look := req
+				look.Op = redlatch.OpInspect
+				if held := n.ask(look); held.Status == redlatch.Held {
+					return held
+				}
+				return n.ask(req)
+			}),
+			claims: []string{
+				"asking again is granted and refreshes", "asking again with a higher token raises the fence",
+				"asking again with a lower token is stale",
+			},
+		},
+		{
+			name: "does not refresh for the holder who asks again",
+			do: instead(redlatch.OpAcquire, func(n *broken, req redlatch.Request) redlatch.Reply {
+				look := req
+				look.Op = redlatch.OpInspect
+				if held := n.ask(look); held.Status == redlatch.Held && held.Value == req.Value {
+					req.TTL = held.Left
+				}
+				return n.ask(req)
+			}),
+			claims: []string{"asking again is granted and refreshes"},
+		},
+		{
+			name: "does not release",
+			do: instead(redlatch.OpRelease, func(n *broken, req redlatch.Request) redlatch.Reply {
+				req.Op = redlatch.OpExtend
+				return n.ask(req)
+			}),
+			claims: []string{"release frees the name", "releasing twice is harmless"},
+		},
+		{
+			name: "releases without comparing",
+			do: instead(redlatch.OpRelease, func(n *broken, req redlatch.Request) redlatch.Reply {
+				reply := n.ask(req)
+				n.evict(req)
+				return reply
+			}),
+			claims: []string{
+				"release by another value changes nothing", "releasing twice is harmless",
+				"values are compared whole and exactly", "a release where another holds raises the fence",
+			},
+		},
+		{
+			name: "extends without comparing",
+			do: instead(redlatch.OpExtend, func(n *broken, req redlatch.Request) redlatch.Reply {
+				reply := n.ask(req)
+				if reply.Status == redlatch.Held {
+					req.Value = reply.Value
+					n.ask(req)
+				}
+				return reply
+			}),
+			claims: []string{"extend by another value changes nothing"},
+		},
+		{
+			name: "creates by extending",
+			do: instead(redlatch.OpExtend, func(n *broken, req redlatch.Request) redlatch.Reply {
+				reply := n.ask(req)
+				if reply.Status == redlatch.Absent {
+					req.Op = redlatch.OpAcquire
+					n.ask(req)
+				}
+				return reply
+			}),
+			claims: []string{"extend never creates"},
+		},
+		{
+			name: "says extended and is not",
+			do: instead(redlatch.OpExtend, func(n *broken, req redlatch.Request) redlatch.Reply {
+				look := req
+				look.Op = redlatch.OpInspect
+				reply := n.ask(look)
+				if reply.Status == redlatch.Held && reply.Value == req.Value {
+					reply.Status = redlatch.Granted
+				}
+				return reply
+			}),
+			claims: []string{"extend lengthens", "extension renews the fence's retention"},
+		},
+		{
+			name:   "never lets a lock expire",
+			do:     rewrite(func(req *redlatch.Request) { req.TTL *= 1000 }),
+			claims: []string{"a lock expires by itself", "extend never creates", "the fence outlives expiry"},
+		},
+		{
+			name: "extends by inspecting",
+			do: instead(redlatch.OpInspect, func(n *broken, req redlatch.Request) redlatch.Reply {
+				reply := n.ask(req)
+				if reply.Status == redlatch.Held {
+					req.Op, req.Value = redlatch.OpExtend, reply.Value
+					n.ask(req)
+				}
+				return reply
+			}),
+			claims: []string{"inspect changes nothing"},
+		},
+		{
+			name: "drops its locks when it is closed",
+			do: func(n *broken, ctx context.Context, req redlatch.Request) (redlatch.Reply, error) {
+				if n.shut {
+					n.evict(req)
+				}
+				return n.Node.Do(ctx, req)
+			},
+			claims: []string{"closing a node leaves its locks"},
+		},
+	}
+}
+
+func textMutants() []mutant {
+	value := func(change func(string) string) breakage {
+		return rewrite(func(req *redlatch.Request) { req.Value = change(req.Value) })
+	}
+	name := func(change func(string) string) breakage {
+		return rewrite(func(req *redlatch.Request) { req.Name = change(req.Name) })
+	}
+	prefix := func(s string) string { return s[:min(len(s), 12)] }
+	var all []mutant
+	for what, do := range map[string]breakage{
+		"compares the beginning of values": value(prefix),
+		"compares values without case":     value(strings.ToLower),
+		"trims values":                     value(strings.TrimSpace),
+		"ends values at a zero byte":       value(func(s string) string { s, _, _ = strings.Cut(s, "\x00"); return s }),
+	} {
+		all = append(all, mutant{name: what, do: do, claims: []string{"values are compared whole and exactly", "values come back byte for byte"}})
+	}
+	all = append(all, mutant{
+		name:   "takes values for text",
+		do:     value(func(s string) string { return strings.ToValidUTF8(s, "?") }),
+		claims: []string{"values come back byte for byte"},
+	})
+	for what, do := range map[string]breakage{
+		"cuts names at 255 bytes":     name(func(s string) string { return s[:min(len(s), 255)] }),
+		"compares names without case": name(strings.ToLower),
+		"trims names":                 name(func(s string) string { return strings.ReplaceAll(s, " ", "") }),
+		"takes names for text":        name(func(s string) string { return strings.ToValidUTF8(s, "") }),
+		"cleans names as paths":       name(func(s string) string { return strings.ReplaceAll(s, "//", "/") }),
+		"drops hash tags":             name(func(s string) string { return strings.NewReplacer("{", "", "}", "").Replace(s) }),
+		"ends names at a zero byte":   name(func(s string) string { s, _, _ = strings.Cut(s, "\x00"); return s }),
+	} {
+		all = append(all, mutant{name: what, do: do, claims: []string{"names are independent, however odd"}})
+	}
+	return all
+}
+
+func callMutants() []mutant {
+	return []mutant{
+		{
+			name: "looks before it grants and is overtaken",
+			do: instead(redlatch.OpAcquire, func(n *broken, req redlatch.Request) redlatch.Reply {
+				look := req
+				look.Op = redlatch.OpInspect
+				free := n.ask(look).Status == redlatch.Absent
+				n.mu.Unlock()
+				for range 1000 {
+					runtime.Gosched()
+				}
+				n.mu.Lock()
+				if free {
+					n.evict(req)
+					req.Token = 0
+				}
+				return n.ask(req)
+			}),
+			claims: []string{"one of many at once is granted"},
+		},
+		{
+			name:   "takes any mode for exclusive",
+			do:     rewrite(func(req *redlatch.Request) { req.Mode = redlatch.Exclusive }),
+			claims: []string{"an unknown mode is an error without effect"},
+		},
+		{
+			name: "refuses an unknown mode after the deed",
+			do: func(n *broken, ctx context.Context, req redlatch.Request) (redlatch.Reply, error) {
+				if req.Mode == redlatch.Exclusive {
+					return n.Node.Do(ctx, req)
+				}
+				req.Mode = redlatch.Exclusive
+				n.ask(req)
+				return redlatch.Reply{}, fmt.Errorf("unknown mode")
+			},
+			claims: []string{"an unknown mode is an error without effect"},
+		},
+		{
+			name: "takes an unknown operation for an inspection",
+			do: rewrite(func(req *redlatch.Request) {
+				if req.Op.String() == "unknown operation" {
+					req.Op = redlatch.OpInspect
+				}
+			}),
+			claims: []string{"an unknown operation is an error without effect"},
+		},
+		{
+			name: "does not look at the context",
+			do: func(n *broken, ctx context.Context, req redlatch.Request) (redlatch.Reply, error) {
+				return n.Node.Do(context.WithoutCancel(ctx), req)
+			},
+			claims: []string{"a context that has ended is an error without effect"},
+		},
+		{
+			name: "does not say that nothing was sent",
+			do: func(n *broken, ctx context.Context, req redlatch.Request) (redlatch.Reply, error) {
+				if err := ctx.Err(); err != nil {
+					return redlatch.Reply{}, err
+				}
+				return n.Node.Do(ctx, req)
+			},
+			claims: []string{"a context that has ended is an error without effect"},
+		},
+		{
+			name: "does not say that the context ended it",
+			do: func(n *broken, ctx context.Context, req redlatch.Request) (redlatch.Reply, error) {
+				if ctx.Err() != nil {
+					return redlatch.Reply{}, redlatch.ErrUnsent
+				}
+				return n.Node.Do(ctx, req)
+			},
+			claims: []string{"a context that has ended is an error without effect"},
+		},
+	}
+}

@@ -1,0 +1,203 @@
+package nodetest
+
+import (
+	"context"
+	"time"
+
+	"github.com/redlatch/redlatch"
+)
+
+func tokenMutants() []mutant {
+	return []mutant{
+		{
+			name:   "keeps no fence",
+			do:     rewrite(func(req *redlatch.Request) { req.Token = 0 }),
+			claims: []string{"a grant sets the fence to its token", "a token at or below the fence is stale", "the fence outlives release"},
+		},
+		{
+			name:   "does not tell the fence",
+			do:     misreport(func(_ redlatch.Request, r *redlatch.Reply) { r.Fence = 0 }),
+			claims: []string{"a grant sets the fence to its token", "a refused caller is told who and for how long"},
+		},
+		{
+			name: "grants the fence's own token again",
+			do: instead(redlatch.OpAcquire, func(n *broken, req redlatch.Request) redlatch.Reply {
+				reply := n.ask(req)
+				if reply.Status == redlatch.Stale && reply.Fence == req.Token {
+					req.Token = 0
+					reply = n.ask(req)
+				}
+				return reply
+			}),
+			claims: []string{"a token at or below the fence is stale", "tokens are exact to the last digit"},
+		},
+		{
+			name:   "has no window",
+			do:     rewrite(func(req *redlatch.Request) { req.Window = 200 * 365 * 24 * time.Hour }),
+			claims: []string{"a token behind the window is refused even with no fence", "a token ahead of the window is refused"},
+		},
+		{
+			name: "has a window behind only where there is a fence",
+			do: instead(redlatch.OpAcquire, func(n *broken, req redlatch.Request) redlatch.Reply {
+				reply := n.ask(req)
+				if reply.Status == redlatch.Behind && reply.Fence == 0 {
+					req.Window = 200 * 365 * 24 * time.Hour
+					reply = n.ask(req)
+				}
+				return reply
+			}),
+			claims: []string{"a token behind the window is refused even with no fence"},
+		},
+		{
+			name: "does not let a fence lead beyond the window",
+			do: instead(redlatch.OpAcquire, func(n *broken, req redlatch.Request) redlatch.Reply {
+				look := req
+				look.Op = redlatch.OpInspect
+				reply := n.ask(look)
+				if req.Token > redlatch.Token(reply.Now.Add(req.Window).UnixMicro()) {
+					reply.Status = redlatch.Ahead
+					return reply
+				}
+				return n.ask(req)
+			}),
+			claims: []string{"a token just above a fence far ahead is granted"},
+		},
+		{
+			name:   "has too small a window",
+			do:     rewrite(func(req *redlatch.Request) { req.Window /= 4 }),
+			claims: []string{"a token within the window is granted"},
+		},
+		{
+			name: "does not raise the fence for the holder",
+			do: instead(redlatch.OpAcquire, func(n *broken, req redlatch.Request) redlatch.Reply {
+				look := req
+				look.Op = redlatch.OpInspect
+				if held := n.ask(look); held.Value == req.Value && req.Token >= held.Fence {
+					req.Token = 0
+				}
+				return n.ask(req)
+			}),
+			claims: []string{"asking again with a higher token raises the fence"},
+		},
+		{
+			name: "grants the holder any token",
+			do: instead(redlatch.OpAcquire, func(n *broken, req redlatch.Request) redlatch.Reply {
+				look := req
+				look.Op = redlatch.OpInspect
+				if held := n.ask(look); held.Value == req.Value {
+					req.Token = 0
+				}
+				return n.ask(req)
+			}),
+			claims: []string{"asking again with a lower token is stale", "tokens are exact to the last digit"},
+		},
+		{
+			name: "finds fault with the token before it says who holds",
+			do: instead(redlatch.OpAcquire, func(n *broken, req redlatch.Request) redlatch.Reply {
+				reply := n.ask(req)
+				if reply.Status == redlatch.Held && req.Token != 0 && req.Token <= reply.Fence {
+					reply.Status = redlatch.Stale
+				}
+				return reply
+			}),
+			claims: []string{"held is answered before any fault of the token"},
+		},
+		{
+			name: "takes token 0 for a token",
+			do: instead(redlatch.OpAcquire, func(n *broken, req redlatch.Request) redlatch.Reply {
+				req.Token = max(req.Token, 1)
+				req.Window = 200 * 365 * 24 * time.Hour
+				return n.ask(req)
+			}),
+			claims: []string{"token 0 neither checks nor touches the fence"},
+		},
+		{
+			name:   "keeps tokens as 15 digits",
+			do:     rewrite(func(req *redlatch.Request) { req.Token = (req.Token + 5) / 10 * 10 }),
+			claims: []string{"tokens are exact to the last digit"},
+		},
+	}
+}
+
+func fenceMutants() []mutant {
+	return []mutant{
+		{
+			name: "raises the fence by extending",
+			do: instead(redlatch.OpExtend, func(n *broken, req redlatch.Request) redlatch.Reply {
+				if req.Token != 0 {
+					phantom := req
+					phantom.Op, phantom.Value, phantom.Token = redlatch.OpRelease, "phantom", req.Token+1
+					n.ask(phantom)
+				}
+				return n.ask(req)
+			}),
+			claims: []string{"extension keeps the fence"},
+		},
+		{
+			name: "forgets the fence with the lock",
+			do:   rewrite(func(req *redlatch.Request) { req.Retention = req.TTL }),
+			claims: []string{
+				"the fence outlives expiry",
+			},
+		},
+		{
+			name: "forgets the fence by releasing",
+			do: func(n *broken, ctx context.Context, req redlatch.Request) (redlatch.Reply, error) {
+				name := req.Name
+				req.Name += n.notes[name]
+				reply, err := n.Node.Do(ctx, req)
+				if req.Op == redlatch.OpRelease && reply.Status == redlatch.Granted {
+					n.notes[name] += "+"
+				}
+				return reply, err
+			},
+			claims: []string{"the fence outlives release", "a token at or below the fence is stale", "a release never lowers the fence"},
+		},
+		{
+			name:   "never forgets a fence",
+			do:     rewrite(func(req *redlatch.Request) { req.Retention *= 1000 }),
+			claims: []string{"a fence is forgotten after its retention"},
+		},
+		{
+			name:   "forgets a fence that it should keep",
+			kind:   "keeps fences",
+			do:     rewrite(func(*redlatch.Request) {}),
+			claims: []string{"a fence binds beyond its retention"},
+		},
+		{
+			name: "does not raise the fence by releasing",
+			do: rewrite(func(req *redlatch.Request) {
+				if req.Op == redlatch.OpRelease {
+					req.Token = 0
+				}
+			}),
+			claims: []string{
+				"a release that comes first makes the acquire stale", "a release where another holds raises the fence",
+				"a release of what is held raises the fence",
+			},
+		},
+		{
+			name: "raises the fence out of the window by releasing",
+			do: rewrite(func(req *redlatch.Request) {
+				if req.Op == redlatch.OpRelease {
+					req.Window *= 100
+				}
+			}),
+			claims: []string{"a release ahead of the window raises nothing"},
+		},
+		{
+			name: "sets the fence by releasing",
+			do: func(n *broken, ctx context.Context, req redlatch.Request) (redlatch.Reply, error) {
+				reply, err := n.Node.Do(ctx, req)
+				if req.Op == redlatch.OpRelease && reply.Fence > req.Token {
+					n.notes[req.Name] = "lowered"
+				}
+				if n.notes[req.Name] != "" {
+					reply.Fence = req.Token
+				}
+				return reply, err
+			},
+			claims: []string{"a release never lowers the fence"},
+		},
+	}
+}

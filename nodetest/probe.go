@@ -1,0 +1,176 @@
+package nodetest
+
+import (
+	"context"
+	"crypto/rand"
+	"time"
+
+	"github.com/redlatch/redlatch"
+)
+
+const (
+	// window is wide enough that a slow machine does not push a token out of
+	// it, and outside is far enough away to be so on every machine.
+	window  = 10 * time.Second
+	outside = 20 * time.Second
+
+	// retention is longer than any claim takes.
+	retention = time.Hour
+
+	// callLimit ends a call on a store that is stuck.
+	callLimit = 10 * time.Second
+)
+
+// probe is what a claim works with: two nodes on one store, and a name that is
+// its own.
+type probe struct {
+	reporter
+	h    Harness
+	a, b redlatch.Node
+	name string
+}
+
+func uniqueName(what string) string { return "nodetest/" + what + "/" + rand.Text() }
+
+// long is a time to live that does not run out while a claim is checked.
+func (p *probe) long() time.Duration { return 100 * p.h.Unit }
+
+// pass lets time go by.
+func (p *probe) pass(d time.Duration) {
+	if p.h.Advance != nil {
+		p.h.Advance(d)
+		return
+	}
+	time.Sleep(d)
+}
+
+// outlast lets so much time go by that what lives for d is over.
+func (p *probe) outlast(d time.Duration) { p.pass(d + p.h.Tolerance) }
+
+func (p *probe) close(n *redlatch.Node) {
+	p.Helper()
+	if *n == nil {
+		return
+	}
+	if err := (*n).Close(); err != nil {
+		p.Errorf("close of %v: %v", *n, err)
+	}
+	*n = nil
+}
+
+// do has the node carry out a request that must not fail.
+func (p *probe) do(n redlatch.Node, req redlatch.Request) redlatch.Reply {
+	p.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), callLimit)
+	defer cancel()
+	reply, err := n.Do(ctx, req)
+	if err != nil {
+		p.Fatalf("%v by %q failed: %v", req.Op, req.Value, err)
+	}
+	if reply.Now.IsZero() {
+		p.Errorf("%v by %q: the reply has no Now", req.Op, req.Value)
+	}
+	return reply
+}
+
+// expect has the node carry out a request and ends the claim unless it answers
+// as it should.
+func (p *probe) expect(want redlatch.Status, n redlatch.Node, req redlatch.Request) redlatch.Reply {
+	p.Helper()
+	reply := p.do(n, req)
+	if reply.Status != want {
+		p.Fatalf("%v by %q with token %d: answered %q (holder %q, fence %d), want %q",
+			req.Op, req.Value, uint64(req.Token), reply.Status, reply.Value, uint64(reply.Fence), want)
+	}
+	return reply
+}
+
+// The requests below are on the claim's name, with times that do not matter.
+
+func (p *probe) acquire(value string, token redlatch.Token) redlatch.Request {
+	return p.request(redlatch.OpAcquire, value, token)
+}
+
+func (p *probe) extend(value string, token redlatch.Token) redlatch.Request {
+	return p.request(redlatch.OpExtend, value, token)
+}
+
+func (p *probe) release(value string, token redlatch.Token) redlatch.Request {
+	return p.request(redlatch.OpRelease, value, token)
+}
+
+func (p *probe) inspect() redlatch.Request {
+	return p.request(redlatch.OpInspect, "", 0)
+}
+
+func (p *probe) request(op redlatch.Op, value string, token redlatch.Token) redlatch.Request {
+	return redlatch.Request{
+		Op:        op,
+		Name:      p.name,
+		Value:     value,
+		TTL:       p.long(),
+		Token:     token,
+		Window:    window,
+		Retention: retention,
+	}
+}
+
+func withTTL(req redlatch.Request, ttl time.Duration) redlatch.Request {
+	req.TTL = ttl
+	return req
+}
+
+func withName(req redlatch.Request, name string) redlatch.Request {
+	req.Name = name
+	return req
+}
+
+func withWindow(req redlatch.Request, window time.Duration) redlatch.Request {
+	req.Window = window
+	return req
+}
+
+func withRetention(req redlatch.Request, retention time.Duration) redlatch.Request {
+	req.Retention = retention
+	return req
+}
+
+// token returns the token for a moment that is off from the node's clock as it
+// is now.
+func (p *probe) token(off time.Duration) redlatch.Token {
+	p.Helper()
+	return redlatch.Token(p.do(p.a, p.inspect()).Now.Add(off).UnixMicro())
+}
+
+// heldBy checks that the name is held, as both nodes see it.
+func (p *probe) heldBy(value string) redlatch.Reply {
+	p.Helper()
+	p.expect(redlatch.Held, p.b, p.inspect())
+	reply := p.expect(redlatch.Held, p.a, p.inspect())
+	if reply.Value != value {
+		p.Fatalf("the name is held by %q, want %q", reply.Value, value)
+	}
+	return reply
+}
+
+// free checks that the name is held by nobody, as both nodes see it.
+func (p *probe) free() redlatch.Reply {
+	p.Helper()
+	p.expect(redlatch.Absent, p.b, p.inspect())
+	return p.expect(redlatch.Absent, p.a, p.inspect())
+}
+
+// fence checks the fence, as both nodes see it.
+func (p *probe) fence(want redlatch.Token) {
+	p.Helper()
+	for _, n := range []redlatch.Node{p.a, p.b} {
+		p.wantFence(p.do(n, p.inspect()), want)
+	}
+}
+
+func (p *probe) wantFence(reply redlatch.Reply, want redlatch.Token) {
+	p.Helper()
+	if reply.Fence != want {
+		p.Fatalf("the reply (%v) has the fence %d, want %d", reply.Status, uint64(reply.Fence), uint64(want))
+	}
+}

@@ -1,0 +1,113 @@
+package nodetest
+
+import (
+	"fmt"
+	"maps"
+	"runtime"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/redlatch/redlatch"
+	"github.com/redlatch/redlatch/memory"
+)
+
+func TestAHealthyNodeFailsNoClaim(t *testing.T) {
+	for _, kind := range []string{"", "no queue", "keeps fences"} {
+		for claim, why := range judge(t, kind, nil) {
+			t.Errorf("%s: %q failed: %s", kind, claim, why)
+		}
+	}
+}
+
+func TestEachBreakageIsToldByTheRightClaim(t *testing.T) {
+	told := map[string]bool{}
+	for _, m := range mutants() {
+		t.Run(m.name, func(t *testing.T) {
+			failed := judge(t, m.kind, m.do)
+			for _, claim := range m.claims {
+				if failed[claim] == "" {
+					t.Errorf("%q was not refuted; refuted were %q", claim, slices.Sorted(maps.Keys(failed)))
+				}
+				told[claim] = true
+			}
+		})
+	}
+	if t.Failed() {
+		return
+	}
+	for _, kind := range []string{"", "no queue", "keeps fences"} {
+		for _, c := range claims(harness(kind, nil)) {
+			if !told[c.name] {
+				t.Errorf("no breakage is told by %q", c.name)
+			}
+		}
+	}
+}
+
+// judge holds a node against every claim and returns those that failed, and
+// why.
+func judge(t *testing.T, kind string, do breakage) map[string]string {
+	h := harness(kind, do)
+	failed := map[string]string{}
+	for _, c := range claims(h) {
+		a, b := h.Open(t)
+		if why := refute(h, c, a, b); why != "" {
+			failed[c.name] = why
+		}
+	}
+	return failed
+}
+
+// harness opens nodes in memory, broken by do, on a clock of their own.
+func harness(kind string, do breakage) Harness {
+	now := time.Now()
+	return Harness{
+		Open: func(testing.TB) (a, b redlatch.Node) {
+			n := &broken{
+				Node:  memory.New(memory.Options{Clock: func() time.Time { return now }}),
+				do:    do,
+				notes: map[string]string{},
+			}
+			if kind != "" && do == nil {
+				n.do = healthy(kind)
+			}
+			return n, n
+		},
+		Queues:      kind != "no queue",
+		KeepsFences: kind == "keeps fences",
+		Advance:     func(d time.Duration) { now = now.Add(d) },
+	}
+}
+
+// refute returns why the claim failed, or nothing.
+func refute(h Harness, c claim, a, b redlatch.Node) string {
+	r := &recorder{}
+	done := make(chan struct{})
+	// A goroutine of its own, since Fatalf ends the one it is called on.
+	go func() {
+		defer close(done)
+		c.check(newProbe(r, h, c, a, b))
+	}()
+	<-done
+	for _, f := range r.cleanups {
+		f()
+	}
+	return r.why
+}
+
+// recorder is a reporter that remembers that it failed.
+type recorder struct {
+	why      string
+	cleanups []func()
+}
+
+func (r *recorder) Helper()          {}
+func (r *recorder) Cleanup(f func()) { r.cleanups = append(r.cleanups, f) }
+func (r *recorder) Errorf(format string, args ...any) {
+	r.why += fmt.Sprintf(format, args...) + "; "
+}
+func (r *recorder) Fatalf(format string, args ...any) {
+	r.Errorf(format, args...)
+	runtime.Goexit()
+}
