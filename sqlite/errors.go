@@ -1,0 +1,69 @@
+package sqlite
+
+import (
+	"errors"
+	"fmt"
+	"os"
+
+	"github.com/redlatch/redlatch"
+	driver "modernc.org/sqlite"
+	codes "modernc.org/sqlite/lib"
+)
+
+// fault is an error that says what is wrong with the file, to be read after
+// its path.
+type fault string
+
+func (f fault) Error() string { return string(f) }
+
+func faultf(format string, args ...any) error { return fault(fmt.Sprintf(format, args...)) }
+
+const (
+	errIsFolder    = fault("is a folder: give the path of a file")
+	errForeign     = fault("is a database of another program: choose another path")
+	errNoBootClock = fault("goes by the boot clock, which this process cannot read" +
+		" (/proc/sys/kernel/random/boot_id): choose another path")
+	errReplaced = fault("was removed or replaced while it was in use: open it anew")
+	errClosed   = fault("is closed")
+)
+
+// code returns SQLite's primary result code, or 0.
+func code(err error) int {
+	if e, ok := errors.AsType[*driver.Error](err); ok {
+		return e.Code() & 0xff
+	}
+	return codes.SQLITE_OK
+}
+
+// explain says which file an error is about and what can be done.
+func explain(path string, err error) error {
+	if _, ok := errors.AsType[fault](err); ok {
+		return fmt.Errorf("redlatch: lock file %s %w", path, err)
+	}
+	hint := ""
+	switch code(err) {
+	case codes.SQLITE_CANTOPEN:
+		hint = " cannot be opened: this user must be allowed to create files in its folder"
+	case codes.SQLITE_READONLY, codes.SQLITE_PERM, codes.SQLITE_AUTH:
+		hint = " cannot be written: this user must be allowed to write to it and to its folder"
+	case codes.SQLITE_NOTADB:
+		hint = " is not a database: move it away, or choose another path"
+	case codes.SQLITE_CORRUPT:
+		hint = " is damaged: when no process uses it, remove it and those beside it that end in -wal and -shm"
+	case codes.SQLITE_FULL:
+		hint = " cannot grow: free some space on its disk"
+	case codes.SQLITE_IOERR:
+		hint = " cannot be read or written: look at its disk"
+	case codes.SQLITE_BUSY:
+		hint = " is in use by another process"
+	}
+	if errors.Is(err, os.ErrPermission) {
+		hint = " cannot be opened: this user must be allowed to use its folder"
+	}
+	return fmt.Errorf("redlatch: lock file %s%s: %w", path, hint, err)
+}
+
+// unsent explains an error of a request that had no effect.
+func (n *Node) unsent(err error) error {
+	return fmt.Errorf("%w (%w)", explain(n.path, err), redlatch.ErrUnsent)
+}

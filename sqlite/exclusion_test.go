@@ -1,0 +1,152 @@
+package sqlite
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/redlatch/redlatch"
+)
+
+const (
+	countTTL   = time.Second
+	countTimes = 40
+)
+
+// count adds to a number in a file, again and again, in a way that is right
+// only under a lock. It says so each time.
+func count(n *Node, file string) error {
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	for i := 0; i < countTimes; {
+		req := request(redlatch.OpAcquire, "counter", fmt.Sprintf("process %d time %d", os.Getpid(), i))
+		req.TTL, req.Wait, req.Ticket = countTTL, true, time.Now().UnixMicro()
+		granted, err := untilGranted(ctx, n, &req)
+		if err != nil {
+			return err
+		}
+		// A process that was held up for long has no lock any more.
+		if time.Since(granted) < countTTL/2 {
+			if err := increment(file, req.Token); err != nil {
+				return err
+			}
+			fmt.Println("counted")
+			i++
+		}
+		req.Op = redlatch.OpRelease
+		if _, err := n.Do(ctx, req); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// untilGranted returns when the request that was granted was sent.
+func untilGranted(ctx context.Context, n *Node, req *redlatch.Request) (time.Time, error) {
+	for {
+		sent := time.Now()
+		req.Token = max(req.Token+1, redlatch.Token(time.Now().UnixMicro()))
+		r, err := n.Do(ctx, *req)
+		if err != nil {
+			return sent, err
+		}
+		switch r.Status {
+		case redlatch.Granted:
+			return sent, nil
+		case redlatch.Stale:
+			req.Token = r.Fence
+		default:
+			<-time.After(5 * time.Millisecond)
+		}
+	}
+}
+
+// increment reads and writes in two steps. The second is small enough that a
+// process is killed before it or after it.
+func increment(file string, token redlatch.Token) error {
+	was, last, err := readCount(file)
+	if err != nil {
+		return err
+	}
+	if token <= last {
+		return fmt.Errorf("the token %d came after %d", uint64(token), uint64(last))
+	}
+	f, err := os.OpenFile(file, os.O_CREATE|os.O_WRONLY, 0o600)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	_, err = f.WriteAt(fmt.Appendf(nil, "%020d %v\n", was+1, token), 0)
+	return err
+}
+
+func readCount(file string) (n int, last redlatch.Token, err error) {
+	b, err := os.ReadFile(file)
+	if errors.Is(err, fs.ErrNotExist) {
+		return 0, 0, nil
+	}
+	if err == nil {
+		_, err = fmt.Sscanf(string(b), "%d %d", &n, (*uint64)(&last))
+	}
+	return n, last, err
+}
+
+func TestProcessesThatAreKilledDoNotBreakExclusion(t *testing.T) {
+	if testing.Short() {
+		t.Skip("starts processes and waits for locks of dead ones to expire")
+	}
+	const processes, victims = 6, 3
+	dir := t.TempDir()
+	file := filepath.Join(dir, "count")
+
+	var all []*process
+	for range processes {
+		all = append(all, start(t, "count", filepath.Join(dir, "locks.db"), file))
+	}
+	for _, p := range all {
+		p.begin()
+	}
+	counted := make([]int, processes)
+	var done sync.WaitGroup
+	for i, p := range all {
+		dies := countTimes + 1
+		if i < victims {
+			dies = 5 + rand.IntN(countTimes/2)
+		}
+		done.Go(func() {
+			for p.stdout.Scan() {
+				if counted[i]++; counted[i] == dies {
+					// Somewhere in its release, or in the next acquire, or
+					// holding.
+					p.kill()
+				}
+			}
+		})
+	}
+	done.Wait()
+	said := 0
+	for i, p := range all {
+		if i >= victims {
+			p.finish()
+			if counted[i] != countTimes {
+				t.Errorf("process %d counted %d times, want %d: %s", i, counted[i], countTimes, p.stderr.String())
+			}
+		}
+		said += counted[i]
+	}
+	n, _, err := readCount(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	// A process that was killed may have written once more than it could say.
+	if n < said || n > said+victims {
+		t.Errorf("the count is %d after %d increments, give or take %d that were killed", n, said, victims)
+	}
+}

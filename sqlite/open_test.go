@@ -1,0 +1,212 @@
+package sqlite
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+
+	"github.com/redlatch/redlatch"
+)
+
+func TestOneFileByTwoPathsIsOneNode(t *testing.T) {
+	dir := t.TempDir()
+	real := filepath.Join(dir, "locks.db")
+	link := filepath.Join(dir, "link.db")
+	a := mustOpen(t, real, systemTime())
+	if err := os.Symlink(real, link); err != nil {
+		t.Skip(err)
+	}
+	b := mustOpen(t, link, systemTime())
+	other := mustOpen(t, filepath.Join(dir, "other.db"), systemTime())
+
+	ctx := context.Background()
+	idA, _ := a.Identity(ctx)
+	idB, _ := b.Identity(ctx)
+	idOther, _ := other.Identity(ctx)
+	if idA == "" || idA != idB {
+		t.Errorf("one file is %q by one path and %q by another", idA, idB)
+	}
+	if idA == idOther {
+		t.Errorf("two files are both %q", idA)
+	}
+	do(t, a, request(redlatch.OpAcquire, "name", "one"))
+	if r := do(t, b, request(redlatch.OpAcquire, "name", "two")); r.Status != redlatch.Held {
+		t.Errorf("by the other path: %v", r.Status)
+	}
+}
+
+func TestNoCharacterOfAPathIsTakenForAnOption(t *testing.T) {
+	dir := t.TempDir()
+	for _, name := range []string{"a b", "a?mode=memory", "a%20b", "a#b", "ключ", "a&b=c", "file:x"} {
+		if runtime.GOOS == "windows" && strings.ContainsAny(name, "?:") {
+			continue
+		}
+		path := filepath.Join(dir, name)
+		n := mustOpen(t, path, systemTime())
+		if n.String() != "sqlite:"+path {
+			t.Errorf("String is %q, want the path %q", n, path)
+		}
+		if info, err := os.Stat(path); err != nil || info.Size() == 0 {
+			t.Errorf("%q is not where the file was made: %v", name, err)
+		}
+	}
+}
+
+func TestTheFileIsForThisUserAlone(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("no file modes")
+	}
+	dir := filepath.Join(t.TempDir(), "new")
+	n := mustOpen(t, filepath.Join(dir, "locks.db"), systemTime())
+	do(t, n, request(redlatch.OpAcquire, "name", "one"))
+	for path, want := range map[string]os.FileMode{
+		dir: 0o700, n.path: 0o600, n.path + "-wal": 0o600, n.path + "-shm": 0o600,
+	} {
+		info, err := os.Stat(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := info.Mode().Perm(); got != want {
+			t.Errorf("%s has the mode %v, want %v", path, got, want)
+		}
+	}
+}
+
+func TestAFileThatCannotBeUsedIsExplained(t *testing.T) {
+	dir := t.TempDir()
+	file := filepath.Join(dir, "plain")
+	if err := os.WriteFile(file, []byte(strings.Repeat("no database\n", 100)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	foreign := filepath.Join(dir, "foreign.db")
+	alter(t, foreign, `PRAGMA application_id = 1`)
+	newer := filepath.Join(dir, "newer.db")
+	alter(t, newer, `PRAGMA user_version = 2`)
+
+	for path, want := range map[string]string{
+		dir:                             "is a folder",
+		file:                            "not a database",
+		filepath.Join(file, "locks.db"): "plain",
+		foreign:                         "another program",
+		newer:                           "has format 2 and this release knows 1: upgrade",
+	} {
+		n, err := Open(path)
+		if err == nil {
+			n.Close()
+			t.Errorf("%s was opened", path)
+			continue
+		}
+		if !strings.Contains(err.Error(), path) || !strings.Contains(err.Error(), want) {
+			t.Errorf("the error does not say %q of %s: %v", want, path, err)
+		}
+	}
+}
+
+func TestAFolderThatMayNotBeWrittenToIsExplained(t *testing.T) {
+	if runtime.GOOS == "windows" || os.Getuid() == 0 {
+		t.Skip("this user may write everywhere")
+	}
+	dir := t.TempDir()
+	if err := os.Chmod(dir, 0o500); err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range []string{filepath.Join(dir, "locks.db"), filepath.Join(dir, "sub", "locks.db")} {
+		n, err := Open(path)
+		if err == nil {
+			n.Close()
+			t.Fatalf("%s was opened", path)
+		}
+		if !strings.Contains(err.Error(), path) || !strings.Contains(err.Error(), "must be allowed") {
+			t.Errorf("the error does not say what to do: %v", err)
+		}
+	}
+}
+
+func TestAFullDiskIsExplainedAndHasNoEffect(t *testing.T) {
+	n := mustOpen(t, filepath.Join(t.TempDir(), "locks.db"), systemTime())
+	pragma(t, n, `PRAGMA max_page_count = 1`) // as many as there are
+	fill := strings.Repeat("x", 400)
+	var err error
+	var req redlatch.Request
+	for i := 0; err == nil && i < 1000; i++ {
+		req = request(redlatch.OpAcquire, fmt.Sprint(fill, i), "one")
+		_, err = n.Do(context.Background(), req)
+	}
+	if !errors.Is(err, redlatch.ErrUnsent) || !strings.Contains(err.Error(), "free some space") {
+		t.Fatalf("with no space left: %v", err)
+	}
+	pragma(t, n, `PRAGMA max_page_count = 1000000`)
+	if r := do(t, n, request(redlatch.OpInspect, req.Name, "")); r.Status != redlatch.Absent {
+		t.Errorf("what failed left %v behind", r.Status)
+	}
+	if r := do(t, n, req); r.Status != redlatch.Granted {
+		t.Errorf("with space again: %v", r.Status)
+	}
+}
+
+func TestAFileThatMayNotBeWrittenIsExplained(t *testing.T) {
+	n := mustOpen(t, filepath.Join(t.TempDir(), "locks.db"), systemTime())
+	pragma(t, n, `PRAGMA query_only = 1`)
+	_, err := n.Do(context.Background(), request(redlatch.OpAcquire, "name", "one"))
+	if !errors.Is(err, redlatch.ErrUnsent) || !strings.Contains(err.Error(), "must be allowed to write") {
+		t.Errorf("with no right to write: %v", err)
+	}
+}
+
+func TestAFileThatWasReplacedIsNotUsedOn(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("an open file cannot be removed")
+	}
+	path := filepath.Join(t.TempDir(), "locks.db")
+	old := mustOpen(t, path, systemTime())
+	do(t, old, request(redlatch.OpAcquire, "name", "one"))
+	for _, suffix := range []string{"", "-wal", "-shm"} {
+		if err := os.Remove(path + suffix); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, what := range []string{"removed", "replaced"} {
+		if what == "replaced" {
+			mustOpen(t, path, systemTime())
+		}
+		_, err := old.Do(context.Background(), request(redlatch.OpExtend, "name", "one"))
+		if !errors.Is(err, redlatch.ErrUnsent) || !strings.Contains(err.Error(), "removed or replaced") {
+			t.Errorf("with the file %s: %v", what, err)
+		}
+	}
+}
+
+func TestAClosedNodeSaysSo(t *testing.T) {
+	n := mustOpen(t, filepath.Join(t.TempDir(), "locks.db"), systemTime())
+	for range 2 {
+		if err := n.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	_, err := n.Do(context.Background(), request(redlatch.OpAcquire, "name", "one"))
+	if !errors.Is(err, redlatch.ErrUnsent) || !strings.Contains(err.Error(), "is closed") {
+		t.Errorf("after Close: %v", err)
+	}
+}
+
+// alter makes a lock file and then has it be something else.
+func alter(t *testing.T, path, sql string) {
+	t.Helper()
+	n := mustOpen(t, path, systemTime())
+	pragma(t, n, sql)
+	if err := n.Close(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func pragma(t *testing.T, n *Node, sql string) {
+	t.Helper()
+	if _, err := n.conn.ExecContext(context.Background(), sql); err != nil {
+		t.Fatal(err)
+	}
+}

@@ -1,0 +1,241 @@
+package sqlite
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/redlatch/redlatch"
+)
+
+// roles are what a process that a test starts can do with a lock file.
+var roles = map[string]func(n *Node, arg string) error{
+	"count": count,
+	"hold":  holdAndWait,
+	"write": writeAndWait,
+}
+
+// TestMain turns the test binary into one of the processes of a test when it
+// is told so.
+func TestMain(m *testing.M) {
+	role, path, arg := os.Getenv("REDLATCH_TEST_ROLE"), os.Getenv("REDLATCH_TEST_FILE"), os.Getenv("REDLATCH_TEST_ARG")
+	if role == "" {
+		os.Exit(m.Run())
+	}
+	if err := play(role, path, arg); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+}
+
+func play(role, path, arg string) error {
+	// All processes of a test begin at one word, so that they meet.
+	bufio.NewReader(os.Stdin).ReadString('\n')
+	n, err := Open(path)
+	if err != nil {
+		return err
+	}
+	defer n.Close()
+	if role == "identify" {
+		id, err := n.Identity(context.Background())
+		fmt.Println(id)
+		return err
+	}
+	return roles[role](n, arg)
+}
+
+// process is another process at work on a lock file.
+type process struct {
+	t      *testing.T
+	cmd    *exec.Cmd
+	stdin  io.WriteCloser
+	stdout *bufio.Scanner
+	stderr strings.Builder
+}
+
+func start(t *testing.T, role, path, arg string) *process {
+	t.Helper()
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := &process{t: t, cmd: exec.Command(self)}
+	p.cmd.Env = append(os.Environ(),
+		"REDLATCH_TEST_ROLE="+role, "REDLATCH_TEST_FILE="+path, "REDLATCH_TEST_ARG="+arg)
+	p.cmd.Stderr = &p.stderr
+	if p.stdin, err = p.cmd.StdinPipe(); err != nil {
+		t.Fatal(err)
+	}
+	out, err := p.cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.stdout = bufio.NewScanner(out)
+	if err := p.cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(p.kill)
+	return p
+}
+
+// begin gives the word to begin.
+func (p *process) begin() { fmt.Fprintln(p.stdin) }
+
+// line waits for the process to say something.
+func (p *process) line() string {
+	p.t.Helper()
+	if !p.stdout.Scan() {
+		p.cmd.Wait()
+		p.t.Fatalf("the process ended early: %v: %s", p.cmd.ProcessState, p.stderr.String())
+	}
+	return p.stdout.Text()
+}
+
+func (p *process) kill() { p.cmd.Process.Kill(); p.cmd.Wait() }
+
+// finish tells the process to end, and checks that it does so well.
+func (p *process) finish() {
+	p.t.Helper()
+	p.stdin.Close()
+	if err := p.cmd.Wait(); err != nil {
+		p.t.Errorf("%v: %s", err, p.stderr.String())
+	}
+}
+
+// holdAndWait takes the lock, says so, and waits to be ended.
+func holdAndWait(n *Node, arg string) error {
+	ttl, err := time.ParseDuration(arg)
+	if err != nil {
+		return err
+	}
+	req := request(redlatch.OpAcquire, "name", "other process")
+	req.TTL = ttl
+	if r, err := n.Do(context.Background(), req); err != nil || r.Status != redlatch.Granted {
+		return fmt.Errorf("acquire: %v, %w", r.Status, err)
+	}
+	fmt.Println("held")
+	io.Copy(io.Discard, os.Stdin)
+	return nil
+}
+
+// writeAndWait stops in the midst of a transaction in which the lock was
+// granted.
+func writeAndWait(n *Node, _ string) error {
+	if err := n.begin(context.Background(), beginWrite); err != nil {
+		return err
+	}
+	if _, err := n.carryOut(request(redlatch.OpAcquire, "name", "other process")); err != nil {
+		return err
+	}
+	fmt.Println("writing")
+	io.Copy(io.Discard, os.Stdin)
+	n.rollback()
+	return nil
+}
+
+func TestManyProcessesCreateOneFile(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "new", "folder", "locks.db")
+	var all []*process
+	for range 20 {
+		all = append(all, start(t, "identify", path, ""))
+	}
+	for _, p := range all {
+		p.begin()
+	}
+	ids := map[string]int{}
+	for _, p := range all {
+		ids[p.line()]++
+		p.finish()
+	}
+	if len(ids) != 1 {
+		t.Errorf("%d processes opened %d different files: %v", len(all), len(ids), ids)
+	}
+}
+
+func TestALockOutlivesItsKilledProcessUntilItExpires(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "locks.db")
+	p := start(t, "hold", path, "400ms")
+	p.begin()
+	p.line()
+	n := mustOpen(t, path, systemTime())
+	p.kill()
+
+	r := do(t, n, request(redlatch.OpAcquire, "name", "we"))
+	if r.Status != redlatch.Held || r.Value != "other process" {
+		t.Fatalf("answered %v by %q, want held by the killed process", r.Status, r.Value)
+	}
+	<-time.After(r.Left)
+	if r := do(t, n, request(redlatch.OpAcquire, "name", "we")); r.Status != redlatch.Granted {
+		t.Errorf("answered %v after the time that was said to be left", r.Status)
+	}
+}
+
+func TestAProcessKilledInATransactionLeavesNoTrace(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "locks.db")
+	n := mustOpen(t, path, systemTime())
+	p := start(t, "write", path, "")
+	p.begin()
+	p.line()
+	p.kill()
+	if r := do(t, n, request(redlatch.OpAcquire, "name", "we")); r.Status != redlatch.Granted {
+		t.Errorf("answered %v by %q, want granted", r.Status, r.Value)
+	}
+}
+
+func TestTheDeadlineHoldsWhileAnotherProcessWrites(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "locks.db")
+	n := mustOpen(t, path, systemTime())
+	p := start(t, "write", path, "")
+	p.begin()
+	p.line()
+
+	for _, op := range []redlatch.Op{redlatch.OpAcquire, redlatch.OpExtend, redlatch.OpRelease} {
+		ctx, cancel := context.WithTimeout(context.Background(), 30*time.Millisecond)
+		began := time.Now()
+		_, err := n.Do(ctx, request(op, "name", "we"))
+		cancel()
+		if !errors.Is(err, redlatch.ErrUnsent) || !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("%v: %v, want an error that says that nothing was sent before the deadline", op, err)
+		}
+		if took := time.Since(began); took > time.Second {
+			t.Errorf("%v took %v with 30ms to do it in", op, took)
+		}
+		if err != nil && !strings.Contains(err.Error(), "in use by another process") {
+			t.Errorf("the error does not say why: %v", err)
+		}
+	}
+	// A reader is not held up, and sees nothing that was not committed.
+	if r := do(t, n, request(redlatch.OpInspect, "name", "")); r.Status != redlatch.Absent {
+		t.Errorf("inspect answered %v by %q", r.Status, r.Value)
+	}
+	p.finish()
+	if r := do(t, n, request(redlatch.OpAcquire, "name", "we")); r.Status != redlatch.Granted {
+		t.Errorf("answered %v by %q, want granted", r.Status, r.Value)
+	}
+}
+
+// request is one with times that do not matter, and no token.
+func request(op redlatch.Op, name, value string) redlatch.Request {
+	return redlatch.Request{
+		Op: op, Name: name, Value: value,
+		TTL: time.Minute, Window: 10 * time.Second, Retention: time.Hour,
+	}
+}
+
+// do has the node carry out a request that must not fail.
+func do(t testing.TB, n *Node, req redlatch.Request) redlatch.Reply {
+	t.Helper()
+	r, err := n.Do(context.Background(), req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}

@@ -1,0 +1,92 @@
+package sqlite
+
+import "github.com/redlatch/redlatch"
+
+const (
+	// ?1 name, ?2 now
+	selectHead query = `
+		SELECT ticket, value FROM waiter WHERE name = ?1 AND lapses > ?2
+		ORDER BY ticket, value LIMIT 1`
+
+	// ?1 name, ?2 now, ?3 value
+	selectTicket query = `SELECT ticket FROM waiter WHERE name = ?1 AND value = ?3 AND lapses > ?2`
+
+	// ?1 name, ?2 now, ?3 value, ?4 ticket
+	countBefore query = `
+		SELECT count(*) FROM waiter
+		WHERE name = ?1 AND lapses > ?2 AND (ticket, value) < (?4, ?3)`
+
+	// ?1 name, ?2 value, ?3 ticket, ?4 lapses. A second ticket does not move
+	// a waiter.
+	upsertWaiter query = `
+		INSERT INTO waiter (name, value, ticket, lapses) VALUES (?1, ?2, ?3, ?4)
+		ON CONFLICT (name, value) DO UPDATE SET lapses = excluded.lapses`
+
+	// ?1 name, ?2 value, ?3 lapses
+	updateWaiter query = `UPDATE waiter SET lapses = ?3 WHERE name = ?1 AND value = ?2`
+
+	// ?1 name, ?2 value
+	deleteWaiter query = `DELETE FROM waiter WHERE name = ?1 AND value = ?2`
+
+	// ?1 name, ?2 now
+	deleteLapsed query = `DELETE FROM waiter WHERE name = ?1 AND lapses <= ?2`
+)
+
+// isNext reports whether a free name is ours to take: nobody waits, or we
+// stand at the head, or would if we joined.
+func (t *tx) isNext() bool {
+	if !t.queued {
+		return true
+	}
+	t.exec(deleteLapsed, t.req.Name, t.now)
+	var ticket int64
+	var value string
+	if !t.scan(selectHead, []any{t.req.Name, t.now}, &ticket, &value) {
+		t.queued = false
+		return true
+	}
+	if value == t.req.Value {
+		return true
+	}
+	ahead := t.req.Ticket < ticket || t.req.Ticket == ticket && t.req.Value < value
+	return t.req.Wait && ahead && t.rank() == 0
+}
+
+// join puts us into the queue or renews our place, if we are to wait.
+func (t *tx) join() {
+	if !t.req.Wait {
+		return
+	}
+	if t.queued {
+		t.exec(deleteLapsed, t.req.Name, t.now)
+	}
+	t.exec(upsertWaiter, t.req.Name, t.req.Value, t.req.Ticket, t.now+int64(redlatch.WaiterLease))
+	t.queued = true
+}
+
+// renew keeps our place in the queue, if we have one and are to wait.
+func (t *tx) renew() {
+	if t.req.Wait && t.queued {
+		t.exec(updateWaiter, t.req.Name, t.req.Value, t.now+int64(redlatch.WaiterLease))
+	}
+}
+
+func (t *tx) leave() {
+	if t.queued {
+		t.exec(deleteWaiter, t.req.Name, t.req.Value)
+	}
+}
+
+// rank returns our place in the queue, 1 for the head, or 0.
+func (t *tx) rank() int {
+	if !t.queued {
+		return 0
+	}
+	var ticket int64
+	if !t.scan(selectTicket, []any{t.req.Name, t.now, t.req.Value}, &ticket) {
+		return 0
+	}
+	var before int
+	t.scan(countBefore, []any{t.req.Name, t.now, t.req.Value, ticket}, &before)
+	return before + 1
+}

@@ -1,0 +1,122 @@
+package sqlite
+
+import (
+	"context"
+	"crypto/rand"
+	"fmt"
+)
+
+const (
+	// applicationID marks a database as ours: "rltc" as big-endian bytes.
+	applicationID = 0x726c7463
+
+	// format is the version of the schema. Releases that know the same
+	// format share a file; one that finds a newer one leaves it alone.
+	format = 1
+)
+
+// Times are nanoseconds on the file's clock. The texts are compared byte by
+// byte, which is SQLite's default and what a value needs.
+var schema = []string{
+	// One row about the file. Tokens up to floor are refused for every name
+	// that has no fence of its own.
+	`CREATE TABLE meta (
+		id    TEXT NOT NULL,
+		clock TEXT NOT NULL,
+		boot  TEXT NOT NULL,
+		floor INTEGER NOT NULL
+	)`,
+	// Who has a name, and its fence. A name that nobody has stays until its
+	// fence is over and it is swept.
+	`CREATE TABLE lock (
+		row         INTEGER PRIMARY KEY,
+		name        TEXT NOT NULL UNIQUE,
+		value       TEXT NOT NULL,
+		until       INTEGER NOT NULL,
+		fence       INTEGER NOT NULL,
+		fence_until INTEGER NOT NULL
+	)`,
+	// The queues. Renewing a place touches no index.
+	`CREATE TABLE waiter (
+		row    INTEGER PRIMARY KEY,
+		name   TEXT NOT NULL,
+		value  TEXT NOT NULL,
+		ticket INTEGER NOT NULL,
+		lapses INTEGER NOT NULL,
+		UNIQUE (name, value)
+	)`,
+	`CREATE INDEX waiter_order ON waiter (name, ticket, value)`,
+	fmt.Sprintf(`PRAGMA application_id = %d`, applicationID),
+	fmt.Sprintf(`PRAGMA user_version = %d`, format),
+}
+
+// formatOf says what kind of file this is: 0 is a new one.
+func (n *Node) formatOf(ctx context.Context) (int, error) {
+	var app, version, tables int
+	err := n.conn.QueryRowContext(ctx,
+		`SELECT a.application_id, v.user_version, (SELECT count(*) FROM sqlite_schema)
+		 FROM pragma_application_id a, pragma_user_version v`).Scan(&app, &version, &tables)
+	switch {
+	case err != nil:
+		return 0, err
+	case app == 0 && version == 0 && tables == 0:
+		return 0, nil
+	case app != applicationID:
+		return 0, errForeign
+	case version != format:
+		return 0, faultf("has format %d and this release knows %d: upgrade redlatch, or choose another path", version, format)
+	}
+	return version, nil
+}
+
+// create makes a new file ours. Any number of processes may be at it at the
+// same time; the first one does it.
+func (n *Node) create(ctx context.Context) error {
+	var mode string
+	if err := n.conn.QueryRowContext(ctx, `PRAGMA journal_mode = WAL`).Scan(&mode); err != nil {
+		return err
+	}
+	if mode != "wal" {
+		return faultf("cannot be shared between processes here (journal mode %q): choose a path on a local disk", mode)
+	}
+	if err := n.begin(ctx, beginWrite); err != nil {
+		return err
+	}
+	if err := n.createTables(ctx); err != nil {
+		n.rollback()
+		return err
+	}
+	err := n.exec(commit)
+	if err != nil {
+		n.rollback()
+	}
+	return err
+}
+
+func (n *Node) createTables(ctx context.Context) error {
+	if v, err := n.formatOf(ctx); err != nil || v != 0 {
+		return err
+	}
+	for _, s := range schema {
+		if _, err := n.conn.ExecContext(ctx, s); err != nil {
+			return err
+		}
+	}
+	k := n.time
+	_, err := n.conn.ExecContext(ctx, `INSERT INTO meta (id, clock, boot, floor) VALUES (?, ?, ?, 0)`,
+		rand.Text(), k.best(), k.boot)
+	return err
+}
+
+// read takes from the file what does not change.
+func (n *Node) read(ctx context.Context) error {
+	var clock string
+	if err := n.conn.QueryRowContext(ctx, `SELECT id, clock FROM meta`).Scan(&n.id, &clock); err != nil {
+		return err
+	}
+	if clock == byBoot && n.time.best() != byBoot {
+		return errNoBootClock
+	}
+	n.time = n.time.by(clock)
+	return nil
+}

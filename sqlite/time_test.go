@@ -1,0 +1,191 @@
+package sqlite
+
+import (
+	"context"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/redlatch/redlatch"
+)
+
+// testTime is a machine's time, in the hands of a test.
+type testTime struct {
+	wall    time.Time
+	elapsed time.Duration
+	boot    string
+}
+
+func (m *testTime) timekeeper() timekeeper {
+	return timekeeper{
+		wall:    func() time.Time { return m.wall },
+		elapsed: func() int64 { return int64(m.elapsed) },
+		boot:    m.boot,
+	}
+}
+
+func (m *testTime) pass(d time.Duration) {
+	m.wall = m.wall.Add(d)
+	m.elapsed += d
+}
+
+func (m *testTime) token() redlatch.Token { return redlatch.Token(m.wall.UnixMicro()) }
+
+func newTestTime() *testTime {
+	return &testTime{wall: time.Now(), elapsed: time.Hour, boot: "first boot"}
+}
+
+func withToken(req redlatch.Request, token redlatch.Token) redlatch.Request {
+	req.Token = token
+	return req
+}
+
+func TestSettingTheWallClockMovesNoExpiry(t *testing.T) {
+	for _, step := range []time.Duration{24 * time.Hour, -24 * time.Hour} {
+		m := newTestTime()
+		n := mustOpen(t, filepath.Join(t.TempDir(), "locks.db"), m.timekeeper())
+		do(t, n, request(redlatch.OpAcquire, "name", "one"))
+
+		m.wall = m.wall.Add(step)
+		m.pass(59 * time.Second)
+		r := do(t, n, request(redlatch.OpAcquire, "name", "two"))
+		if r.Status != redlatch.Held || r.Left != time.Second {
+			t.Errorf("a step of %v: %v for %v yet, want held for 1s yet", step, r.Status, r.Left)
+		}
+		if !r.Now.Equal(m.wall) {
+			t.Errorf("a step of %v: Now is %v, want the wall clock, %v", step, r.Now, m.wall)
+		}
+		m.pass(time.Second)
+		if r := do(t, n, request(redlatch.OpAcquire, "name", "two")); r.Status != redlatch.Granted {
+			t.Errorf("a step of %v: %v after the time to live", step, r.Status)
+		}
+	}
+}
+
+func TestARebootEndsLocksAndQueuesButNotFences(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "locks.db")
+	m := newTestTime()
+	before := mustOpen(t, path, m.timekeeper())
+	old := m.token()
+	do(t, before, withToken(request(redlatch.OpAcquire, "name", "one"), old))
+	wait := request(redlatch.OpAcquire, "name", "two")
+	wait.Wait = true
+	do(t, before, wait)
+
+	// The new boot clock is behind the old one, so that every time in the
+	// file is yet to come.
+	m.boot, m.elapsed = "second boot", time.Second
+	after := mustOpen(t, path, m.timekeeper())
+	if r := do(t, after, request(redlatch.OpInspect, "name", "two")); r.Status != redlatch.Absent || r.Rank != 0 {
+		t.Errorf("inspect after a reboot: %v by %q, rank %d", r.Status, r.Value, r.Rank)
+	}
+	for _, name := range []string{"name", "another name"} {
+		r := do(t, after, withToken(request(redlatch.OpAcquire, name, "three"), old))
+		if r.Status != redlatch.Stale || r.Fence != old {
+			t.Errorf("%s, with the token from before the reboot: %v, fence %d", name, r.Status, r.Fence)
+		}
+		r = do(t, after, withToken(request(redlatch.OpAcquire, name, "three"), old+1))
+		if r.Status != redlatch.Granted {
+			t.Errorf("%s, with a higher token: %v", name, r.Status)
+		}
+	}
+	// What was written since the reboot is of this boot.
+	if r := do(t, after, request(redlatch.OpAcquire, "name", "four")); r.Status != redlatch.Held {
+		t.Errorf("the lock of this boot: %v", r.Status)
+	}
+}
+
+func TestTokensNeverGoBackWhateverTheClockDoes(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "locks.db")
+	m := newTestTime()
+	n := mustOpen(t, path, m.timekeeper())
+	old := m.token()
+	req := withToken(request(redlatch.OpAcquire, "name", "one"), old)
+	do(t, n, req)
+	req.Op = redlatch.OpRelease
+	do(t, n, req)
+
+	m.pass(2 * time.Hour)
+	sweepAll(t, n)
+	if rows := countRows(t, n, "lock"); rows != 0 {
+		t.Fatalf("%d rows are left of what is over", rows)
+	}
+	m.wall = m.wall.Add(-24 * time.Hour)
+	if r := do(t, n, withToken(request(redlatch.OpAcquire, "name", "two"), m.token())); r.Status != redlatch.Stale || r.Fence != old {
+		t.Errorf("with the clock set back: %v, fence %d, want stale, %d", r.Status, r.Fence, old)
+	}
+	// And nobody is locked out until the clock is right again.
+	if r := do(t, n, withToken(request(redlatch.OpAcquire, "name", "two"), old+1)); r.Status != redlatch.Granted {
+		t.Errorf("just above the floor: %v", r.Status)
+	}
+}
+
+func TestALateReleaseDoesNotLowerWhatAForgottenFenceLeft(t *testing.T) {
+	m := newTestTime()
+	n := mustOpen(t, filepath.Join(t.TempDir(), "locks.db"), m.timekeeper())
+	old := m.token()
+	do(t, n, withToken(request(redlatch.OpAcquire, "name", "one"), old))
+	m.pass(2 * time.Hour)
+	sweepAll(t, n)
+	do(t, n, withToken(request(redlatch.OpRelease, "name", "late"), old-10))
+	if r := do(t, n, withToken(request(redlatch.OpAcquire, "name", "two"), old)); r.Status != redlatch.Stale {
+		t.Errorf("the token that was granted before: %v", r.Status)
+	}
+}
+
+func TestAFileOfTheBootClockNeedsTheBootClock(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "locks.db")
+	m := newTestTime()
+	mustOpen(t, path, m.timekeeper())
+	m.boot = ""
+	n, err := open(path, m.timekeeper())
+	if err == nil {
+		n.Close()
+		t.Fatal("a process without the boot clock opened the file")
+	}
+	if !strings.Contains(err.Error(), path) || !strings.Contains(err.Error(), "boot clock") {
+		t.Errorf("the error does not say what is wrong: %v", err)
+	}
+}
+
+func TestAFileOfTheWallClockIsReadByItEverywhere(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "locks.db")
+	m := newTestTime()
+	m.boot = ""
+	a := mustOpen(t, path, m.timekeeper())
+	m.boot = "some boot"
+	b := mustOpen(t, path, m.timekeeper())
+	do(t, a, request(redlatch.OpAcquire, "name", "one"))
+	if r := do(t, b, request(redlatch.OpAcquire, "name", "two")); r.Status != redlatch.Held || r.Left != time.Minute {
+		t.Errorf("%v for %v yet, want held for 1m yet", r.Status, r.Left)
+	}
+}
+
+// sweepAll deletes all that is over.
+func sweepAll(t *testing.T, n *Node) {
+	t.Helper()
+	if err := n.begin(context.Background(), beginWrite); err != nil {
+		t.Fatal(err)
+	}
+	x := &tx{n: n, now: n.time.elapsed()}
+	for range 100 {
+		x.sweepLocks()
+		x.sweepWaiters()
+	}
+	if x.err != nil {
+		t.Fatal(x.err)
+	}
+	if err := n.exec(commit); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func countRows(t *testing.T, n *Node, table string) int {
+	t.Helper()
+	var rows int
+	if err := n.conn.QueryRowContext(context.Background(), `SELECT count(*) FROM `+table).Scan(&rows); err != nil {
+		t.Fatal(err)
+	}
+	return rows
+}
