@@ -72,8 +72,9 @@ const (
 	OpExtend
 	// OpRelease frees the name if Value has it, takes Value out of the queue,
 	// and raises the fence to Token if it is lower, so that an OpAcquire of
-	// the same Value and Token that is still under way finds itself Stale.
-	// Granted, Held, Foreign or Absent.
+	// the same Value and Token that is still under way finds itself Stale; a
+	// Token that would be Ahead raises nothing. Granted, Held, Foreign or
+	// Absent.
 	OpRelease
 	// OpInspect changes nothing. Held, Foreign or Absent.
 	OpInspect

@@ -83,6 +83,8 @@ func (n *Node) Do(ctx context.Context, req redlatch.Request) (redlatch.Reply, er
 	return parseReply(reply)
 }
 
+var leap = strconv.Itoa(redlatch.TokenLeap)
+
 // callFor turns a request into the run of a script.
 func callFor(req redlatch.Request) (Call, error) {
 	if req.Mode != redlatch.Exclusive {
@@ -97,18 +99,18 @@ func callFor(req redlatch.Request) (Call, error) {
 	}
 	ttl := milliseconds(req.TTL)
 	retention := milliseconds(req.Retention)
+	window := strconv.FormatInt(req.Window.Microseconds(), 10)
 	call := Call{Keys: []string{req.Name, sideKey("fence", req.Name)}}
 	switch req.Op {
 	case redlatch.OpAcquire:
 		call.Script = acquireScript
-		call.Args = []string{req.Value, ttl, token, retention,
-			strconv.FormatInt(req.Window.Microseconds(), 10), strconv.Itoa(redlatch.TokenLeap)}
+		call.Args = []string{req.Value, ttl, token, retention, window, leap}
 	case redlatch.OpExtend:
 		call.Script, call.Keep = extendScript, true
 		call.Args = []string{req.Value, ttl, token, retention}
 	case redlatch.OpRelease:
 		call.Script = releaseScript
-		call.Args = []string{req.Value, token, retention}
+		call.Args = []string{req.Value, token, retention, window, leap}
 	case redlatch.OpInspect:
 		call.Script = inspectScript
 	default:

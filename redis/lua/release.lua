@@ -5,6 +5,8 @@
 -- KEYS[1]  the lock                   ARGV[1]  value
 -- KEYS[2]  its fence                  ARGV[2]  token, 20 digits; '' for none
 --                                     ARGV[3]  retention of the fence, ms
+--                                     ARGV[4]  window of the token, µs
+--                                     ARGV[5]  how far a token may leap over its fence
 --
 -- Reply: {status, holder, left ms, fence, now s, now µs}, all strings
 --   granted   the key was ours and is gone
@@ -17,8 +19,13 @@ local fence = ''
 if token ~= '' then
   fence = redis.call('GET', KEYS[2]) or ''
   if fence < token then
-    redis.call('SET', KEYS[2], token, 'PX', ARGV[3])
-    fence = token
+    -- A token that is ahead of the clock would be refused in any case, and
+    -- must not lift the fence by way of its release.
+    local t, now = tonumber(token), time[1] * 1000000 + time[2]
+    if t <= now + ARGV[4] or (fence ~= '' and t <= fence + ARGV[5]) then
+      redis.call('SET', KEYS[2], token, 'PX', ARGV[3])
+      fence = token
+    end
   end
 end
 local holder = redis.pcall('GET', lock)
