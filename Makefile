@@ -1,0 +1,74 @@
+# Every target says what it does after two hashes; make help collects them.
+
+GO          ?= go
+STATICCHECK ?= $(GO) run honnef.co/go/tools/cmd/staticcheck@v0.8.1
+RACE        ?= -race
+TIMEOUT     ?= 8m
+PLATFORMS   ?= linux/amd64 linux/arm64 darwin/amd64 darwin/arm64 windows/amd64 windows/arm64
+
+# The modules of their own beside the main one: benchmarks beside the peers,
+# tests against foreign clients.
+NESTED := $(patsubst %/go.mod,%,$(wildcard bench/go.mod interop/go.mod))
+
+.DEFAULT_GOAL := help
+
+.PHONY: help
+help: ## list what can be made
+	@awk -F ':.*## ' '/^[a-z]+:.*## /{printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+.PHONY: build
+build: ## the command, as bin/redlatch
+	$(GO) build ./...
+	$(GO) build -trimpath -o bin/redlatch ./cmd/redlatch
+
+.PHONY: deps
+deps: ## install what the tests need and is missing: redis-server, a C compiler
+	@scripts/install-deps.sh
+
+.PHONY: test
+test: deps lint ## everything that must pass: deps, lint, all tests under the race detector
+	$(GO) test $(RACE) -timeout $(TIMEOUT) ./...
+	@set -e; for m in $(NESTED); do \
+		echo "$(GO) vet, in $$m"; (cd $$m && $(GO) vet ./... && $(GO) build ./...); \
+	done
+
+.PHONY: short
+short: ## the quick tests alone, no race detector
+	$(GO) test -short -timeout 2m ./...
+
+.PHONY: lint
+lint: ## formatting, go vet, staticcheck, and whether the README's program is the example
+	@test -z "$$(gofmt -s -l .)" || { echo "not formatted (make fmt):"; gofmt -s -l .; exit 1; }
+	$(GO) vet ./...
+	$(STATICCHECK) ./...
+	@awk '/^```go$$/{f=1;next} /^```$$/{f=0} f' README.md | diff -u - examples/quickstart/main.go \
+		|| { echo "README.md and examples/quickstart/main.go must show the same program"; exit 1; }
+
+.PHONY: cross
+cross: ## build library and command for every platform
+	@set -e; for p in $(PLATFORMS); do \
+		echo "  $$p"; GOOS=$${p%/*} GOARCH=$${p#*/} CGO_ENABLED=0 $(GO) build ./...; \
+	done
+
+.PHONY: bench
+bench: deps ## the benchmarks of this module
+	$(GO) test -run '^$$' -bench . -benchmem -timeout 30m ./...
+
+.PHONY: soak
+soak: deps ## the tests twenty times in a row, under the race detector
+	$(GO) test $(RACE) -count 20 -failfast -timeout 120m ./...
+
+.PHONY: cover
+cover: deps ## what the tests reach, as build/cover.html
+	@mkdir -p build
+	$(GO) test -timeout $(TIMEOUT) -coverpkg ./... -coverprofile build/cover.out ./...
+	$(GO) tool cover -html build/cover.out -o build/cover.html
+	@$(GO) tool cover -func build/cover.out | tail -n 1
+
+.PHONY: fmt
+fmt: ## format the code
+	gofmt -s -w .
+
+.PHONY: clean
+clean: ## remove what was built
+	rm -rf bin build

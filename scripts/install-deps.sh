@@ -1,0 +1,48 @@
+#!/bin/sh
+# Installs what the tests need and the machine lacks: redis-server, a C
+# compiler for the race detector, and make. Does nothing where all are there.
+set -eu
+
+has() { command -v "$1" >/dev/null 2>&1; }
+
+need=""
+has redis-server || need="$need redis"
+has make || need="$need make"
+# Only on Linux does the race detector want a C compiler.
+if [ "$(uname -s)" = Linux ] && ! has "${CC:-gcc}"; then
+  need="$need cc"
+fi
+[ -n "$need" ] || exit 0
+
+as_root=""
+[ "$(id -u)" -eq 0 ] || as_root="sudo"
+
+# names turns what is needed into the packages of one manager.
+names() {
+  for n in $need; do
+    case $n in
+      redis) echo "$1" ;;
+      make) echo make ;;
+      cc) echo "$2" ;;
+    esac
+  done
+}
+
+echo "installing:$need" >&2
+# The package lists hold several words on purpose.
+# shellcheck disable=SC2046
+if has apt-get; then
+  export DEBIAN_FRONTEND=noninteractive
+  $as_root apt-get update -q
+  $as_root apt-get install -q -y --no-install-recommends $(names redis-server "gcc libc6-dev")
+elif has dnf; then
+  # Where Redis is not packaged any more, Valkey answers to its name.
+  $as_root dnf install -y $(names redis gcc) || $as_root dnf install -y $(names valkey-compat-redis gcc)
+elif has apk; then
+  $as_root apk add --no-cache $(names redis "gcc musl-dev")
+elif has brew; then
+  brew install $(names redis gcc)
+else
+  echo "no apt-get, dnf, apk or brew here: please install$need by hand" >&2
+  exit 1
+fi
