@@ -1,0 +1,90 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"syscall"
+
+	"github.com/redlatch/redlatch"
+)
+
+// The exit codes that are not CMD's own. They follow sysexits.h and the shell
+// where those have one; 79 is the first after sysexits.h.
+const (
+	exitUsage     = 64  // the command line is wrong
+	exitNoQuorum  = 69  // too few nodes answered
+	exitHeld      = 75  // another holds the lock, or the wait is over
+	exitLost      = 79  // the lock was lost while CMD ran
+	exitCannotRun = 126 // CMD is there and cannot be run
+	exitNotFound  = 127 // CMD is not there
+	exitSignal    = 128 // plus the number of the signal
+)
+
+// outcome is how a verb ended. It is an error so that it passes through cobra,
+// also when the code is 0.
+type outcome struct {
+	code  int
+	event string // what happened, in one word, for JSON
+	err   error  // what there is to say; nil for nothing
+	hint  string // what to do about it
+
+	// What is known of the lock.
+	name string
+	run  *runFacts
+}
+
+func (o *outcome) Error() string {
+	if o.err == nil {
+		return fmt.Sprintf("exit %d", o.code)
+	}
+	return o.err.Error()
+}
+
+func (o *outcome) Unwrap() error { return o.err }
+
+// usageError is the outcome of a command line that is wrong.
+func usageError(err error, hint string) *outcome {
+	return &outcome{code: exitUsage, event: "usage", err: err, hint: hint}
+}
+
+// interruptedError says which signal ended the waiting for a lock.
+type interruptedError struct{ signal syscall.Signal }
+
+func (e *interruptedError) Error() string { return e.signal.String() }
+
+// outcomeOf turns an error into an outcome. What the library does not know is
+// cobra's, and so about the command line.
+func outcomeOf(err error) *outcome {
+	var (
+		already *outcome
+		signal  *interruptedError
+		bad     *redlatch.ConfigError
+	)
+	switch {
+	case errors.As(err, &already):
+		return already
+	case errors.As(err, &signal):
+		return &outcome{code: exitSignal + int(signal.signal), event: "interrupted",
+			err: fmt.Errorf("%v while waiting for the lock", signal)}
+	case errors.Is(err, redlatch.ErrHeld):
+		return &outcome{code: exitHeld, event: "held", err: err}
+	case errors.As(err, &bad):
+		hint := ""
+		if bad.Field == "TTL" {
+			hint = "try without --ttl: the lock is kept for as long as CMD runs, whatever its TTL"
+		}
+		return usageError(err, hint)
+	case errors.Is(err, redlatch.ErrNoQuorum):
+		return &outcome{code: exitNoQuorum, event: "no_quorum", err: err,
+			hint: "check that a majority of the nodes is up and can be reached from here"}
+	}
+	return usageError(err, "try redlatch --help")
+}
+
+// message is an error on one line, without the prefix that the reporter puts
+// before it.
+func message(err error) string {
+	text := strings.TrimPrefix(err.Error(), "redlatch: ")
+	return strings.Join(strings.Fields(text), " ")
+}

@@ -1,0 +1,267 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"time"
+
+	"github.com/redlatch/redlatch"
+)
+
+const (
+	// heartbeat is how often the lease is looked at though nothing is due:
+	// timers stand still while the machine is suspended, leases do not.
+	heartbeat = 100 * time.Millisecond
+	// sweep is how often we look whether what CMD left behind is gone.
+	sweep = 5 * time.Millisecond
+	// patience is how long a killed group is waited for. One that is stuck in
+	// the kernel must not keep us for ever.
+	patience = 5 * time.Second
+)
+
+// hold runs CMD within its lease: it ends when CMD and everything in its
+// process group is gone, which it sees to before the lease's deadline.
+type hold struct {
+	name     string
+	lease    *redlatch.Lease
+	acquired time.Time
+	maxHold  time.Duration
+	extends  *extensions
+	plan     plan
+	say      *reporter
+	signals  chan os.Signal
+
+	child      *child
+	exited     bool // CMD is gone; its group may not be
+	code       int
+	interrupts int
+	told       bool          // we were told to end, and CMD with us
+	extended   chan struct{} // told when an extension of our own is over
+	trying     bool          // one is under way
+	tried      bool          // one was of no use
+	warned     bool          // that CMD does not take our signals
+
+	ending  bool      // the group was asked to end
+	killAt  time.Time // when it is killed; set if ending
+	killed  time.Time // when it was
+	lostErr error     // why it had to be, if the lock is what it was about
+}
+
+// run starts cmd and returns when it is over, with the lock still ours unless
+// the outcome says otherwise.
+func (h *hold) run(cmd *exec.Cmd) *outcome {
+	if left := h.lease.Remaining(); left <= h.plan.grace && h.plan.mode != onLostIgnore {
+		// We were held up between getting the lock and here.
+		if h.lease.Extend(context.Background()) != nil || h.lease.Remaining() <= h.plan.grace {
+			return lostOutcome(fmt.Errorf("%q ran out before CMD was started", h.name))
+		}
+	}
+	// Not a moment later: stopped while CMD runs, we could not keep its lock.
+	notify(h.signals, stopping())
+	child, err := startChild(cmd)
+	if err != nil {
+		return cannotRun(cmd.Args[0], err)
+	}
+	defer child.close()
+	h.child, h.extended = child, make(chan struct{}, 1)
+
+	timer := time.NewTimer(0)
+	defer timer.Stop()
+	lost := h.lease.Context().Done()
+	for {
+		select {
+		case h.code = <-child.exited:
+			h.exited = true
+		case s := <-child.stopped:
+			h.stopped(s)
+		case s := <-h.signals:
+			h.signal(s)
+		case <-h.extended:
+			h.trying = false
+			h.tried = h.lease.Remaining() <= h.plan.grace
+		case <-lost:
+			lost = nil
+			h.ignored()
+		case <-timer.C:
+		}
+		wait, over := h.look()
+		if over {
+			break
+		}
+		timer.Reset(wait)
+	}
+	if cause := h.lease.Err(); cause != nil && h.plan.mode != onLostIgnore {
+		h.lose(cause)
+	}
+	if h.lostErr != nil {
+		return lostOutcome(h.lostErr)
+	}
+	return &outcome{code: h.code, event: "exited"}
+}
+
+// look does what is due, and returns how long until it must look again, or
+// that all is over.
+func (h *hold) look() (wait time.Duration, over bool) {
+	now := time.Now()
+	if h.exited {
+		switch {
+		case !h.child.left():
+			return 0, true
+		case !h.killed.IsZero() && now.Sub(h.killed) > patience:
+			h.say.warn(h.name, "something that CMD started does not end, though it was killed")
+			return 0, true
+		case !h.ending:
+			h.end(now.Add(h.plan.grace))
+		}
+	}
+	if h.killed.IsZero() {
+		left := h.lease.Remaining()
+		cause := h.lease.Err()
+		var taken *redlatch.QuorumError
+		switch h.plan.due(left, errors.As(cause, &taken)) {
+		case stepKill:
+			h.lose(cause)
+			h.kill()
+		case stepTerm:
+			killAt := now.Add(left - h.plan.margin)
+			if cause != nil {
+				killAt = now.Add(h.plan.short)
+			} else if !h.ending && h.hope() {
+				break
+			}
+			h.lose(cause)
+			h.end(killAt)
+		}
+		if h.ending && !now.Before(h.killAt) {
+			h.kill()
+		}
+	}
+	wait = heartbeat
+	if h.exited {
+		wait = sweep
+	}
+	if h.killed.IsZero() {
+		if h.ending {
+			wait = min(wait, h.killAt.Sub(now))
+		}
+		if left := h.lease.Remaining(); left > 0 {
+			wait = min(wait, h.plan.next(left))
+		}
+	}
+	return max(wait, time.Millisecond), false
+}
+
+// hope reports whether a lease that is low on time may yet be saved. It may if
+// no extension failed so far: then not the nodes but we were held up, and one
+// try of our own, beside the keeper's, is worth its time.
+func (h *hold) hope() bool {
+	if h.tried || h.extends.failure() != "" || h.maxHoldOver() {
+		return false
+	}
+	if !h.trying {
+		h.trying = true
+		go func() {
+			h.lease.Extend(context.Background())
+			h.extended <- struct{}{}
+		}()
+	}
+	return true
+}
+
+// maxHoldOver reports that it is --max-hold that ends the lease.
+func (h *hold) maxHoldOver() bool {
+	return h.maxHold-time.Since(h.acquired) <= h.plan.grace
+}
+
+// lose notes, once, why the lock is lost.
+func (h *hold) lose(cause error) {
+	if h.lostErr != nil || h.exited && cause == nil {
+		return
+	}
+	failure := h.extends.failure()
+	switch {
+	case errors.Is(cause, redlatch.ErrNoQuorum):
+		h.lostErr = fmt.Errorf("%q is no longer ours, and CMD was ended: %s", h.name, lostCause(cause))
+	case h.maxHoldOver():
+		h.lostErr = fmt.Errorf("%q was held for its --max-hold of %v, and CMD was ended", h.name, h.maxHold)
+	case failure != "":
+		h.lostErr = fmt.Errorf("%q could not be extended in time, and CMD was ended: %s", h.name, failure)
+	default:
+		h.lostErr = fmt.Errorf("%q could not be extended in time, and CMD was ended: this process, or the machine, stood still", h.name)
+	}
+}
+
+// ignored tells that the lock is lost and CMD runs on, if that was asked for.
+func (h *hold) ignored() {
+	if h.plan.mode == onLostIgnore && !h.exited {
+		h.say.warn(h.name, "%q is lost, and CMD runs on without it: %s", h.name, lostCause(h.lease.Err()))
+	}
+}
+
+// end asks the group to end, and sets when it is killed if it does not.
+func (h *hold) end(killAt time.Time) {
+	if !h.ending {
+		h.ending = true
+		h.killAt = killAt
+		h.check(h.child.terminate())
+	}
+	if killAt.Before(h.killAt) {
+		h.killAt = killAt
+	}
+}
+
+func (h *hold) kill() {
+	h.ending = true
+	h.killed = time.Now()
+	h.killAt = h.killed
+	h.check(h.child.kill())
+}
+
+// check warns, once, of a group that does not take our signals: that of another
+// user, since sudo.
+func (h *hold) check(err error) {
+	if err == nil || h.warned || h.exited {
+		return
+	}
+	h.warned = true
+	h.say.warn(h.name, "CMD could not be ended: %w", err)
+}
+
+// signal passes a signal on to CMD.
+func (h *hold) signal(s os.Signal) {
+	if isStop(s) {
+		h.pause(false)
+		return
+	}
+	h.told = h.told || ends(s)
+	if s == os.Interrupt {
+		h.interrupts++
+	}
+	if h.interrupts > 1 && s == os.Interrupt {
+		h.kill()
+		return
+	}
+	h.child.forward(s)
+}
+
+// stopped reacts to CMD having been stopped.
+func (h *hold) stopped(s os.Signal) {
+	if !h.child.wantsTerminal(s) && h.child.isJobStop(s) {
+		h.pause(true)
+	}
+}
+
+// pause stops everyone, us included: while we stand still nobody extends the
+// lease, so CMD must not run. When somebody has us go on, so does CMD, if the
+// lease still stands.
+func (h *hold) pause(stopped bool) {
+	if !h.child.pause(stopped) {
+		return
+	}
+	if h.plan.mode == onLostIgnore || h.lease.Remaining() > h.plan.margin {
+		h.child.resume()
+	}
+}

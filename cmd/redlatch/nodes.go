@@ -1,0 +1,158 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/spf13/pflag"
+
+	"github.com/redlatch/redlatch"
+	"github.com/redlatch/redlatch/redis/rueidis"
+	"github.com/redlatch/redlatch/sqlite"
+)
+
+// nodesVariable holds the addresses for command lines that name none.
+const nodesVariable = "REDLATCH_NODES"
+
+const addressForms = "redis://HOST:PORT, rediss://…, redis+sentinel://HOST+HOST/MASTER, redis+cluster://HOST+HOST or sqlite:FILE"
+
+// nodeFlags say which nodes are asked.
+type nodeFlags struct {
+	nodes []string
+	state string
+}
+
+func (f *nodeFlags) register(flags *pflag.FlagSet) {
+	flags.StringArrayVar(&f.nodes, "nodes", nil,
+		"`addresses` of the nodes, separated by commas; may be repeated (default $"+nodesVariable+", else a file on this machine)")
+	flags.StringVar(&f.state, "state", "", "the `file` that holds the locks of this machine (default in $REDLATCH_STATE_DIR, else in the user's state folder)")
+}
+
+// open returns the nodes that the flags name, else those of the environment,
+// else the file of this machine.
+func (f *nodeFlags) open() ([]redlatch.Node, error) {
+	addresses := split(f.nodes...)
+	switch {
+	case len(f.nodes) > 0 && f.state != "":
+		return nil, usageError(errors.New("--nodes and --state contradict each other"),
+			"write sqlite:FILE in --nodes for a file among other nodes")
+	case len(f.nodes) > 0 && len(addresses) == 0:
+		return nil, usageError(errors.New("--nodes is empty"), "give it "+addressForms)
+	case f.state != "":
+		addresses = []string{"sqlite:" + f.state}
+	case len(addresses) == 0:
+		addresses = split(os.Getenv(nodesVariable))
+	}
+	if len(addresses) == 0 {
+		path, err := sqlite.DefaultPath()
+		if err != nil {
+			return nil, &outcome{code: exitNoQuorum, event: "no_quorum", err: err, hint: "try --state FILE"}
+		}
+		addresses = []string{"sqlite:" + path}
+	}
+	return openNodes(addresses)
+}
+
+func split(lists ...string) []string {
+	var all []string
+	for _, list := range lists {
+		for address := range strings.SplitSeq(list, ",") {
+			if address = strings.TrimSpace(address); address != "" {
+				all = append(all, address)
+			}
+		}
+	}
+	return all
+}
+
+// openNodes returns a node for each address, in their order.
+func openNodes(addresses []string) (nodes []redlatch.Node, err error) {
+	defer func() {
+		if err != nil {
+			closeAll(nodes)
+		}
+	}()
+	// Every address is looked at before any is parsed: a password with a
+	// comma in it falls into two, and neither half may show up in an error.
+	var servers []string
+	for i, a := range addresses {
+		switch kindOf(a) {
+		case "redis":
+			servers = append(servers, a)
+		case "sqlite":
+		default:
+			return nil, usageError(fmt.Errorf("address %d of the nodes does not begin like %s", i+1, addressForms),
+				"write %2C for a comma that belongs to a password")
+		}
+	}
+	// All servers at once: what a node is asked may depend on how many there
+	// are.
+	var redis []redlatch.Node
+	if len(servers) > 0 {
+		if redis, err = rueidis.Nodes(servers...); err != nil {
+			return nil, outcomeOf(err)
+		}
+	}
+	for _, a := range addresses {
+		if kindOf(a) == "redis" {
+			nodes, redis = append(nodes, redis[0]), redis[1:]
+			continue
+		}
+		file, err := sqlite.Open(filePath(a))
+		if err != nil {
+			closeAll(redis)
+			if errors.Is(err, redlatch.ErrConfig) {
+				return nodes, outcomeOf(err)
+			}
+			return nodes, &outcome{code: exitNoQuorum, event: "no_quorum", err: err, hint: "try --state with a file that can be written"}
+		}
+		nodes = append(nodes, file)
+	}
+	return nodes, nil
+}
+
+// nodeTimeout returns how long a node is waited for; 0 is the library's own
+// choice. A file that is slow to answer is not down but in demand, and there is
+// no other node that could settle the round meanwhile.
+func nodeTimeout(nodes []redlatch.Node) time.Duration {
+	if len(nodes) == 1 {
+		if _, file := nodes[0].(*sqlite.Node); file {
+			return 2 * time.Second
+		}
+	}
+	return 0
+}
+
+// kindOf returns "redis", "sqlite", or "" for an address of no known kind.
+func kindOf(address string) string {
+	scheme, _, ok := strings.Cut(address, ":")
+	if !ok {
+		return ""
+	}
+	switch transport, _, _ := strings.Cut(scheme, "+"); transport {
+	case "redis", "rediss":
+		return "redis"
+	case "sqlite":
+		return "sqlite"
+	}
+	return ""
+}
+
+// filePath returns the file of a sqlite address: sqlite:FILE, or as a URL
+// sqlite:///FILE.
+func filePath(address string) string {
+	path := strings.TrimPrefix(address, "sqlite:")
+	if strings.HasPrefix(path, "///") {
+		path = path[2:]
+	}
+	return path
+}
+
+func closeAll(nodes []redlatch.Node) {
+	for _, n := range nodes {
+		n.Close()
+	}
+}

@@ -1,0 +1,131 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/spf13/pflag"
+
+	"github.com/redlatch/redlatch"
+)
+
+// reporter tells the person at the terminal, or the program that reads
+// stderr, what became of a verb. Stdout is left to CMD.
+type reporter struct {
+	w      io.Writer
+	quiet  bool
+	format format
+}
+
+// format is a pflag.Value: text or json.
+type format string
+
+func (f *format) String() string { return string(*f) }
+func (f *format) Type() string   { return "text|json" }
+func (f *format) Set(s string) error {
+	if s != "text" && s != "json" {
+		return errors.New("must be text or json")
+	}
+	*f = format(s)
+	return nil
+}
+
+func (r *reporter) register(flags *pflag.FlagSet) {
+	r.format = "text"
+	flags.BoolVarP(&r.quiet, "quiet", "q", false, "say nothing when the lock is held by another; errors are still told")
+	flags.VarP(&r.format, "output", "o", "how stderr is told: in words, or in lines of JSON with one for every outcome")
+}
+
+// runFacts is what is known of a lock that was acquired.
+type runFacts struct {
+	token  redlatch.Token
+	owner  string
+	waited time.Duration
+	held   time.Duration
+}
+
+// event is a line of JSON. The token is a string: readers that keep numbers
+// as doubles must not round it.
+type event struct {
+	Event   string   `json:"event"`
+	Name    string   `json:"name,omitempty"`
+	Exit    *int     `json:"exit,omitempty"`
+	Message string   `json:"message,omitempty"`
+	Hint    string   `json:"hint,omitempty"`
+	Holders []holder `json:"holders,omitempty"`
+	Token   string   `json:"token,omitempty"`
+	Owner   string   `json:"owner,omitempty"`
+	Waited  *float64 `json:"waited_ms,omitempty"`
+	Held    *float64 `json:"held_ms,omitempty"`
+}
+
+// holder is who has the lock that we wanted.
+type holder struct {
+	Owner string   `json:"owner"`
+	Kind  string   `json:"kind"`
+	Left  *float64 `json:"left_ms"` // null if it never runs out
+}
+
+// end reports an outcome: in text if there is something to say, in JSON
+// always.
+func (r *reporter) end(o *outcome) {
+	if r.quiet && (o.event == "held" || o.err == nil) {
+		return
+	}
+	if r.format != "json" {
+		if o.err != nil {
+			r.line(message(o.err), o.hint)
+		}
+		return
+	}
+	e := event{Event: o.event, Name: o.name, Exit: &o.code, Hint: o.hint}
+	if o.err != nil {
+		e.Message = message(o.err)
+	}
+	var held *redlatch.HeldError
+	if errors.As(o.err, &held) {
+		for _, h := range held.Holders {
+			who := holder{Owner: h.Owner, Kind: string(h.Kind)}
+			if h.Left != redlatch.NoExpiry {
+				who.Left = ms(h.Left)
+			}
+			e.Holders = append(e.Holders, who)
+		}
+	}
+	if f := o.run; f != nil {
+		e.Token, e.Owner = f.token.String(), f.owner
+		e.Waited, e.Held = ms(f.waited), ms(f.held)
+	}
+	r.json(e)
+}
+
+// warn tells of something that the outcome does not show.
+func (r *reporter) warn(name, format string, args ...any) {
+	err := fmt.Errorf(format, args...)
+	if r.format == "json" {
+		r.json(event{Event: "warning", Name: name, Message: message(err)})
+		return
+	}
+	r.line(message(err), "")
+}
+
+func (r *reporter) line(text, hint string) {
+	if hint != "" {
+		text += "; " + hint
+	}
+	fmt.Fprintf(r.w, "redlatch: %s\n", text)
+}
+
+func (r *reporter) json(e event) {
+	enc := json.NewEncoder(r.w)
+	enc.SetEscapeHTML(false)
+	enc.Encode(e) // a stderr that is gone cannot be told so
+}
+
+func ms(d time.Duration) *float64 {
+	f := float64(d.Microseconds()) / 1000
+	return &f
+}

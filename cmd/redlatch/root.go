@@ -1,0 +1,46 @@
+package main
+
+import (
+	"os"
+
+	"github.com/spf13/cobra"
+)
+
+// execute runs the command line and returns the exit code.
+func execute(args []string) int {
+	say := &reporter{w: os.Stderr}
+	root := newRoot(say)
+	root.SetArgs(args)
+	err := root.Execute()
+	if err == nil {
+		return 0
+	}
+	end := outcomeOf(err)
+	say.end(end)
+	return end.code
+}
+
+func newRoot(say *reporter) *cobra.Command {
+	root := &cobra.Command{
+		Use:   "redlatch",
+		Short: "Distributed locks for the shell",
+		Long: `Distributed locks for the shell: run a command while holding a lock, so that
+it runs once at a time, on this machine or on many.
+
+Without --nodes the lock is kept in a file and holds between the processes of
+this machine. With the addresses of one or more Redis servers it holds between
+all machines that use the same servers; with three or five servers it outlives
+the loss of one or two of them.`,
+		Example: `  redlatch run nightly-report -- ./report.sh
+  redlatch run -n --nodes redis://a:6379,redis://b:6379,redis://c:6379 backup -- ./backup.sh`,
+		Args:          cobra.NoArgs,
+		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+		SilenceErrors: true,
+		SilenceUsage:  true,
+	}
+	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
+		return usageError(err, "try "+cmd.CommandPath()+" --help")
+	})
+	root.AddCommand(newRun(say), newVersion())
+	return root
+}

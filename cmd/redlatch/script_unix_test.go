@@ -1,0 +1,215 @@
+//go:build unix
+
+package main
+
+import (
+	"bytes"
+	"database/sql"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/rogpeppe/go-internal/testscript"
+)
+
+func TestMain(m *testing.M) {
+	// The race detector has a process that ends well sleep for a second.
+	os.Setenv("GORACE", "atexit_sleep_ms=0")
+	testscript.Main(m, map[string]func(){"redlatch": main})
+}
+
+func TestScripts(t *testing.T) {
+	testscript.Run(t, testscript.Params{
+		Dir: "testdata/script",
+		Setup: func(env *testscript.Env) error {
+			env.Setenv("REDLATCH_STATE_DIR", env.WorkDir)
+			env.Setenv("GORACE", os.Getenv("GORACE"))
+			env.Values[jobsKey{}] = map[string]*job{}
+			return nil
+		},
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){
+			"exits":   exits,
+			"spawn":   spawn,
+			"signal":  sendSignal,
+			"ends":    jobEnds,
+			"await":   awaitFile,
+			"gone":    gone,
+			"dies":    dies,
+			"waiters": waiters,
+			"lose":    lose,
+		},
+	})
+}
+
+// eventually polls until what the script waits for is so.
+func eventually(ts *testscript.TestScript, what string, is func() bool) {
+	if !soon(is) {
+		ts.Fatalf("in vain waited for %s", what)
+	}
+}
+
+func soon(is func() bool) bool {
+	for end := time.Now().Add(15 * time.Second); time.Now().Before(end); time.Sleep(2 * time.Millisecond) {
+		if is() {
+			return true
+		}
+	}
+	return false
+}
+
+// exits CODE CMD...: CMD ends with that very exit code.
+func exits(ts *testscript.TestScript, _ bool, args []string) {
+	err := ts.Exec(args[1], args[2:]...)
+	checkCode(ts, args[0], err)
+}
+
+func checkCode(ts *testscript.TestScript, want string, err error) {
+	code := 0
+	var exit *exec.ExitError
+	if errors.As(err, &exit) {
+		code = exit.ExitCode()
+	} else {
+		ts.Check(err)
+	}
+	if strconv.Itoa(code) != want {
+		ts.Fatalf("exit code %d (%v), not %s", code, err, want)
+	}
+}
+
+// job is a process in the background of a script.
+type job struct {
+	cmd    *exec.Cmd
+	stderr string // a file
+}
+
+type jobsKey struct{}
+
+func jobOf(ts *testscript.TestScript, id string) *job {
+	j := ts.Value(jobsKey{}).(map[string]*job)[id]
+	if j == nil {
+		ts.Fatalf("no job %s", id)
+	}
+	return j
+}
+
+// spawn ID CMD...: starts CMD in the background, with its stderr in ID.err.
+func spawn(ts *testscript.TestScript, _ bool, args []string) {
+	path := args[1]
+	for dir := range strings.SplitSeq(ts.Getenv("PATH"), ":") {
+		if p := filepath.Join(dir, args[1]); !strings.Contains(path, "/") {
+			if _, err := os.Stat(p); err == nil {
+				path = p
+			}
+		}
+	}
+	j := &job{cmd: &exec.Cmd{Path: path, Args: args[1:], Dir: ts.MkAbs(".")}, stderr: ts.MkAbs(args[0] + ".err")}
+	for _, name := range []string{"PATH", "REDLATCH_STATE_DIR", "GORACE"} {
+		j.cmd.Env = append(j.cmd.Env, name+"="+ts.Getenv(name))
+	}
+	stderr, err := os.Create(j.stderr)
+	ts.Check(err)
+	defer stderr.Close()
+	j.cmd.Stderr = stderr
+	ts.Check(j.cmd.Start())
+	ts.Defer(func() { j.cmd.Process.Kill() })
+	ts.Value(jobsKey{}).(map[string]*job)[args[0]] = j
+}
+
+// signal NAME ID: sends a signal to a job.
+func sendSignal(ts *testscript.TestScript, _ bool, args []string) {
+	s := map[string]syscall.Signal{
+		"INT": syscall.SIGINT, "TERM": syscall.SIGTERM, "HUP": syscall.SIGHUP, "USR1": syscall.SIGUSR1,
+		"TSTP": syscall.SIGTSTP, "KILL": syscall.SIGKILL, "STOP": syscall.SIGSTOP, "CONT": syscall.SIGCONT,
+	}[args[0]]
+	if s == 0 {
+		ts.Fatalf("unknown signal %s", args[0])
+	}
+	ts.Check(jobOf(ts, args[1]).cmd.Process.Signal(s))
+}
+
+// ends ID CODE: the job ends with that exit code; its stderr is the script's.
+func jobEnds(ts *testscript.TestScript, _ bool, args []string) {
+	j := jobOf(ts, args[0])
+	timer := time.AfterFunc(20*time.Second, func() { j.cmd.Process.Kill() })
+	err := j.cmd.Wait()
+	timer.Stop()
+	stderr := ts.ReadFile(j.stderr)
+	fmt.Fprint(ts.Stderr(), stderr)
+	ts.Logf("%s: %v\n%s", args[0], err, stderr)
+	checkCode(ts, args[1], err)
+}
+
+// await FILE [LINES]: the file has so many whole lines, 1 by default.
+func awaitFile(ts *testscript.TestScript, _ bool, args []string) {
+	lines := 1
+	if len(args) > 1 {
+		lines, _ = strconv.Atoi(args[1])
+	}
+	eventually(ts, args[0], func() bool {
+		text, err := os.ReadFile(ts.MkAbs(args[0]))
+		return err == nil && bytes.Count(text, []byte("\n")) >= lines
+	})
+}
+
+// gone FILE: no process that the file lists is alive; with !, all are.
+func gone(ts *testscript.TestScript, neg bool, args []string) {
+	for pid := range strings.FieldsSeq(ts.ReadFile(args[0])) {
+		n, err := strconv.Atoi(pid)
+		ts.Check(err)
+		if alive(n) != neg {
+			ts.Fatalf("process %d: alive %v", n, !neg)
+		}
+	}
+}
+
+// dies FILE: the process that the file names is gone in a moment.
+func dies(ts *testscript.TestScript, _ bool, args []string) {
+	pid, err := strconv.Atoi(strings.TrimSpace(ts.ReadFile(args[0])))
+	ts.Check(err)
+	eventually(ts, "the end of process "+args[0], func() bool { return !alive(pid) })
+}
+
+// alive reports whether a process is there and not a zombie.
+func alive(pid int) bool {
+	if syscall.Kill(pid, 0) != nil {
+		return false
+	}
+	out, err := exec.Command("ps", "-o", "stat=", "-p", strconv.Itoa(pid)).Output()
+	return err == nil && !bytes.HasPrefix(bytes.TrimSpace(out), []byte("Z"))
+}
+
+// waiters N NAME: so many wait for the lock.
+func waiters(ts *testscript.TestScript, _ bool, args []string) {
+	db := openFile(ts)
+	defer db.Close()
+	n := -1
+	eventually(ts, args[0]+" waiters", func() bool {
+		ts.Check(db.QueryRow(`SELECT count(*) FROM waiter WHERE name = ?`, args[1]).Scan(&n))
+		return strconv.Itoa(n) == args[0]
+	})
+}
+
+// lose NAME: somebody takes the lock away from whoever has it.
+func lose(ts *testscript.TestScript, _ bool, args []string) {
+	db := openFile(ts)
+	defer db.Close()
+	result, err := db.Exec(`UPDATE lock SET value = 'thief' WHERE name = ? AND value <> ''`, args[0])
+	ts.Check(err)
+	if n, _ := result.RowsAffected(); n != 1 {
+		ts.Fatalf("%s is not held", args[0])
+	}
+}
+
+func openFile(ts *testscript.TestScript) *sql.DB {
+	path := filepath.Join(ts.Getenv("REDLATCH_STATE_DIR"), "redlatch", "locks.db")
+	db, err := sql.Open("sqlite", fmt.Sprintf("file:%s?_pragma=busy_timeout(5000)", path))
+	ts.Check(err)
+	return db
+}

@@ -1,0 +1,161 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+
+	"golang.org/x/sys/unix"
+)
+
+// console is a terminal with a process on it, seen from the keyboard.
+type console struct {
+	t        *testing.T
+	keyboard *os.File
+	cmd      *exec.Cmd
+
+	mu     sync.Mutex
+	screen strings.Builder
+}
+
+// onTerminal starts a command as the leader of a session with a terminal.
+func onTerminal(t *testing.T, args ...string) *console {
+	t.Helper()
+	master, err := os.OpenFile("/dev/ptmx", os.O_RDWR|unix.O_NOCTTY, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { master.Close() })
+	n, err := unix.IoctlGetInt(int(master.Fd()), unix.TIOCGPTN)
+	if err == nil {
+		err = unix.IoctlSetPointerInt(int(master.Fd()), unix.TIOCSPTLCK, 0)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	slave, err := os.OpenFile(fmt.Sprintf("/dev/pts/%d", n), os.O_RDWR|unix.O_NOCTTY, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer slave.Close()
+	c := &console{t: t, keyboard: master, cmd: exec.Command(args[0], args[1:]...)}
+	c.cmd.Env = append(os.Environ(), "REDLATCH_STATE_DIR="+t.TempDir(), "PS1=ready> ", "TERM=dumb")
+	c.cmd.Stdin, c.cmd.Stdout, c.cmd.Stderr = slave, slave, slave
+	c.cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true}
+	if err := c.cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { c.cmd.Process.Kill() })
+	go func() {
+		buf := make([]byte, 1024)
+		for {
+			n, err := master.Read(buf)
+			c.mu.Lock()
+			c.screen.Write(buf[:n])
+			c.mu.Unlock()
+			if err != nil {
+				return
+			}
+		}
+	}()
+	return c
+}
+
+// shows waits until the screen shows text, and wipes it.
+func (c *console) shows(text string) {
+	c.t.Helper()
+	var seen string
+	if !soon(func() bool {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		seen = c.screen.String()
+		return strings.Contains(seen, text)
+	}) {
+		c.t.Fatalf("the terminal never shows %q, but:\n%s", text, seen)
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.screen.Reset()
+}
+
+func (c *console) types(keys string) {
+	c.t.Helper()
+	if _, err := c.keyboard.WriteString(keys); err != nil {
+		c.t.Fatal(err)
+	}
+}
+
+const (
+	ctrlC = "\x03"
+	ctrlZ = "\x1a"
+)
+
+func TestCommandHasTheTerminal(t *testing.T) {
+	c := onTerminal(t, "redlatch", "run", "job", "--", "sh", "-c", "read word; echo $word $word; exec sleep 1000")
+	c.types("la\n")
+	c.shows("la la")
+	// No shell is there that could have us go on, so nobody stops.
+	c.types(ctrlZ)
+	c.shows("^Z")
+	c.types(ctrlC)
+	if code := exitCode(t, c.cmd.Wait()); code != 130 {
+		t.Errorf("exit code %d, want 130", code)
+	}
+}
+
+func TestShellStopsAndResumesTheJob(t *testing.T) {
+	if _, err := exec.LookPath("bash"); err != nil {
+		t.Skip("needs bash, for its job control")
+	}
+	for _, how := range []string{
+		"redlatch run job -- %s",
+		"redlatch run job -- %s | cat",             // CMD gets the terminal when it asks for it
+		"redlatch run job -- redlatch run 2 -- %s", // and hands it on
+	} {
+		t.Run(how, func(t *testing.T) {
+			t.Parallel()
+			c := onTerminal(t, "bash", "--norc", "--noprofile", "-i")
+			c.shows("ready> ")
+			c.types(fmt.Sprintf(how, "sed -u s/^/line:/") + "\n")
+			c.types("one\n")
+			c.shows("line:one")
+			c.types(ctrlZ)
+			c.shows("Stopped")
+			c.types("fg\n")
+			c.types("two\n")
+			c.shows("line:two")
+			c.types(ctrlC)
+			c.shows("ready> ")
+			c.types("redlatch run -n job -- echo is free\n")
+			c.shows("\nis free")
+			c.types("exit\n")
+			c.cmd.Wait()
+		})
+	}
+}
+
+func TestJobThatWasStoppedForTooLongIsLost(t *testing.T) {
+	t.Parallel()
+	if _, err := exec.LookPath("bash"); err != nil {
+		t.Skip("needs bash, for its job control")
+	}
+	c := onTerminal(t, "bash", "--norc", "--noprofile", "-i")
+	c.shows("ready> ")
+	c.types("redlatch run --ttl 1s job -- sed -u s/^/line:/\n")
+	c.types("one\n")
+	c.shows("line:one")
+	c.types(ctrlZ)
+	c.shows("Stopped")
+	c.types("redlatch run job -- echo mine\n") // waits until the lock has run out
+	c.shows("\nmine")
+	c.types("fg\n")
+	c.shows("CMD was ended")
+	c.types("echo code $?\n")
+	c.shows("code 79")
+	c.types("exit\n")
+	c.cmd.Wait()
+}
