@@ -29,6 +29,7 @@ type Client struct {
 	proposer   proposer
 	keeper     keeper
 	dropped    dropped
+	guard      guard
 	background *background
 }
 
@@ -37,6 +38,7 @@ type Client struct {
 // so that a server listed twice is found out; nodes that are down are no
 // error here.
 func New(nodes []Node, opts Options) (*Client, error) {
+	given := opts
 	if opts.NodeTimeout == 0 {
 		opts.NodeTimeout = defaultNodeTimeout
 		for _, n := range nodes {
@@ -75,6 +77,9 @@ func New(nodes []Node, opts Options) (*Client, error) {
 		seen[name] = i
 		p, ok := n.(Prompt)
 		c.members = append(c.members, &member{node: n, name: name, index: i, client: c, prompt: ok && p.ReturnsByDeadline()})
+	}
+	if err := c.guard.init(c, given); err != nil {
+		return nil, err
 	}
 	if err := c.identify(); err != nil {
 		return nil, err

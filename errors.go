@@ -3,6 +3,7 @@ package redlatch
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 )
@@ -28,6 +29,11 @@ var (
 	// ErrHeld is returned when another holds the lock. The error is a
 	// *HeldError that says who and for how long yet.
 	ErrHeld = errors.New("redlatch: lock is held by another")
+
+	// ErrQuarantine is returned, along with ErrNoQuorum, when nodes do not
+	// grant because they may have forgotten locks. It passes by itself; the
+	// *QuorumError says when.
+	ErrQuarantine = errors.New("redlatch: node is in quarantine")
 
 	// ErrNoQuorum is returned when too few nodes answered in time. The error
 	// is a *QuorumError that says what became of each.
@@ -169,7 +175,24 @@ func (r NodeResult) String() string {
 	if r.Err != nil {
 		return r.Node + ": " + strings.TrimPrefix(r.Err.Error(), "redlatch: ")
 	}
-	return r.Node + ": " + r.Reply.Status.String()
+	s := r.Node + ": " + r.Reply.Status.String()
+	if r.Reply.Status == Quarantined {
+		s += fmt.Sprintf(" for %v yet, since %s", r.Reply.Left.Round(time.Millisecond), quarantineReason(r.Reply.Value))
+	}
+	return s
+}
+
+// quarantineReason says in words why a node sits out.
+func quarantineReason(reason string) string {
+	switch reason {
+	case ReasonNew:
+		return "it is new or has lost its data"
+	case ReasonChanged:
+		return "it restarted or was promoted, and may lack the last writes"
+	case ReasonList:
+		return "the list of nodes was changed"
+	}
+	return "it may have forgotten locks"
 }
 
 // QuorumError says what each node answered in a round that found no quorum.
@@ -194,12 +217,27 @@ func (e *QuorumError) Error() string {
 	if e.Late {
 		why = "was granted too late to be of use"
 	}
-	return fmt.Sprintf("redlatch: %s of %q %s, after %v: %s",
+	s := fmt.Sprintf("redlatch: %s of %q %s, after %v: %s",
 		e.Op, e.Name, why, e.Elapsed.Round(time.Microsecond), strings.Join(said, "; "))
+	if e.quarantined(ReasonNew) {
+		s += "; if these are new servers that never held a lock, say so with: redlatch init --assume-fresh"
+	}
+	return s
 }
 
-// Is reports that every QuorumError is an ErrNoQuorum.
-func (e *QuorumError) Is(target error) bool { return target == ErrNoQuorum }
+// Is reports that every QuorumError is an ErrNoQuorum, and one with a node in
+// quarantine an ErrQuarantine besides.
+func (e *QuorumError) Is(target error) bool {
+	return target == ErrNoQuorum || target == ErrQuarantine && e.quarantined("")
+}
+
+// quarantined reports whether a node sits out, for the given reason if it is
+// not empty.
+func (e *QuorumError) quarantined(reason string) bool {
+	return slices.ContainsFunc(e.Nodes, func(r NodeResult) bool {
+		return r.Err == nil && r.Reply.Status == Quarantined && (reason == "" || r.Reply.Value == reason)
+	})
+}
 
 // Unwrap returns the nodes' own errors, so that errors.As finds a driver's.
 func (e *QuorumError) Unwrap() []error {

@@ -60,7 +60,7 @@ func (c *Client) Attach(ctx context.Context, text string) (*Lease, error) {
 	if c.isClosed() {
 		return nil, ErrClosed
 	}
-	opts, err := LockOptions{TTL: cl.req.TTL}.withDefaults(c.opts)
+	opts, err := LockOptions{TTL: cl.req.TTL}.withDefaults(c.opts, c.guard.bounds().MaxTTL)
 	if err != nil {
 		return nil, err
 	}
@@ -99,8 +99,8 @@ func (c *Client) parseHandle(text string) (*claim, error) {
 	}
 	cl := &claim{c: c, name: h.Name, req: Request{
 		Op: OpAcquire, Name: h.Key, Value: h.Value, TTL: time.Duration(h.TTL),
-		Window: c.opts.TokenWindow, Retention: c.opts.FenceRetention,
 	}}
+	c.guard.apply(&cl.req)
 	if strings.Trim(h.Token, "0") != "" {
 		if cl.req.Token, err = ParseToken(h.Token); err != nil {
 			return bad()

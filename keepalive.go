@@ -47,14 +47,14 @@ func (k *keeper) init(c *Client) {
 	k.quit = make(chan struct{})
 }
 
-// add puts a new lease under watch.
-func (k *keeper) add(l *Lease) error {
+// add puts a new lease under watch, after a round that began at start.
+func (k *keeper) add(l *Lease, start time.Duration) error {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if k.closed {
 		return ErrClosed
 	}
-	l.schedule(k.c.clock.Uptime())
+	l.schedule(start)
 	k.push(l)
 	return nil
 }

@@ -27,12 +27,13 @@ type Lease struct {
 	cause    error         // why it ended; nil while it stands
 }
 
-// newLease hands the claim over to a lease that stands until deadline.
-func (c *Client) newLease(cl *claim, opts LockOptions, deadline time.Duration) (*Lease, error) {
+// newLease hands the claim over to a lease that stands until deadline, after a
+// round that began at start.
+func (c *Client) newLease(cl *claim, opts LockOptions, start, deadline time.Duration) (*Lease, error) {
 	l := &Lease{claim: cl, opts: opts, acquired: c.clock.Uptime(), index: -1}
 	l.ctx, l.cancel = context.WithCancelCause(context.Background())
 	l.deadline = min(deadline, l.holdUntil())
-	if err := c.keeper.add(l); err != nil {
+	if err := c.keeper.add(l, start); err != nil {
 		return nil, err
 	}
 	return l, nil
@@ -110,6 +111,9 @@ func (l *Lease) extend(ctx context.Context) error {
 	req := l.request(OpExtend)
 	rd := l.c.ask(ctx, req, 0, nil)
 	validity := validityOf(req.TTL, rd.elapsed)
+	if rd.won() {
+		l.repair(&rd)
+	}
 	switch {
 	case rd.won() && validity > 0:
 		return l.c.keeper.confirm(l, rd.start, rd.start+rd.elapsed+validity)

@@ -101,6 +101,7 @@ func (cl *claim) drop() {
 // takes.
 type attempt struct {
 	*claim
+	asked LockOptions // as the caller gave them
 	opts  LockOptions
 	floor Token // what the nodes' fences ask for, so far
 }
@@ -110,17 +111,21 @@ func (c *Client) newAttempt(name string, opts LockOptions) (*attempt, error) {
 	if err != nil {
 		return nil, err
 	}
-	if opts, err = opts.withDefaults(c.opts); err != nil {
-		return nil, err
+	a := &attempt{asked: opts, claim: &claim{c: c, name: name, req: Request{
+		Op: OpAcquire, Name: key, Value: c.newValue(),
+	}}}
+	return a, a.configure()
+}
+
+// configure sets what depends on the bounds that the nodes are marked with.
+func (a *attempt) configure() error {
+	opts, err := a.asked.withDefaults(a.c.opts, a.c.guard.bounds().MaxTTL)
+	if err != nil {
+		return err
 	}
-	return &attempt{opts: opts, claim: &claim{c: c, name: name, req: Request{
-		Op:        OpAcquire,
-		Name:      key,
-		Value:     c.newValue(),
-		TTL:       opts.TTL,
-		Window:    c.opts.TokenWindow,
-		Retention: c.opts.FenceRetention,
-	}}}, nil
+	a.opts, a.req.TTL = opts, opts.TTL
+	a.c.guard.apply(&a.req)
+	return nil
 }
 
 // yield takes back the grants of a round that was not won. What is taken back
@@ -150,7 +155,13 @@ func (a *attempt) try(ctx context.Context) round {
 			a.req.Token = a.c.proposer.propose(a.c.clockOffset(), a.floor)
 		}
 		rd := a.ask(ctx)
-		if rd.won() || proposal == maxProposals || ctx.Err() != nil || !rd.wantsHigherToken() {
+		if rd.won() || proposal == maxProposals || ctx.Err() != nil {
+			return rd
+		}
+		if a.c.guard.adopt(&rd) && a.configure() == nil {
+			continue // the nodes are marked with bounds that we left open
+		}
+		if !rd.wantsHigherToken() {
 			return rd
 		}
 		a.floor = max(a.floor, floorAfter(rd.results, quorumOf(rd.nodes)))
@@ -179,12 +190,15 @@ func (a *attempt) settle(rd *round) (*Lease, error) {
 		// Counted from before the first send: a node's time to live began
 		// after that, so ours ends first.
 		if validity := validityOf(a.req.TTL, rd.elapsed); validity > 0 {
-			return a.c.newLease(a.claim, a.opts, rd.start+rd.elapsed+validity)
+			return a.c.newLease(a.claim, a.opts, rd.start, rd.start+rd.elapsed+validity)
 		}
 		return nil, rd.quorumError(a.req)
 	}
-	if holders := rd.holders(); rd.reachable() && len(holders) > 0 {
+	if holders := rd.holders(); rd.available() && len(holders) > 0 {
 		return nil, &HeldError{Name: a.name, Holders: holders}
+	}
+	if err := a.c.guard.mismatch(rd); err != nil {
+		return nil, err
 	}
 	for _, r := range rd.results {
 		var bad *ConfigError
@@ -284,6 +298,9 @@ func (c *Client) lock(ctx context.Context, name string, opts LockOptions) (lease
 			}
 			o.LockEnd(ctx, end)
 		}()
+	}
+	if err := c.guard.start(ctx, c); err != nil {
+		return nil, err
 	}
 	w := newWaiter(a, start)
 	for failure := error(nil); ; {

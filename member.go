@@ -38,6 +38,10 @@ type member struct {
 	offset      atomic.Int64
 	offsetKnown atomic.Bool
 
+	// sitting is until when, on the client's clock, the node is known to be in
+	// quarantine; 0 if it is not.
+	sitting atomic.Int64
+
 	// identified is set once the server behind the node is known not to be
 	// that of another.
 	identified atomic.Bool
@@ -59,6 +63,9 @@ func (m *member) call(ctx context.Context, req Request) NodeResult {
 	m.late.Store(late)
 	if late && !errors.Is(err, ErrUnsent) {
 		err = fmt.Errorf("%w (%w)", ErrNodeTimeout, err)
+	}
+	if err == nil {
+		m.noteQuarantine(reply)
 	}
 	return NodeResult{Node: m.name, Reply: reply, Err: err}
 }
@@ -212,5 +219,10 @@ func (ids *identities) check(ctx context.Context, m *member) error {
 	}
 	ids.owner[id] = m
 	m.identified.Store(true)
+	if w, ok := m.node.(interface{ Warnings() []string }); ok {
+		for _, warning := range w.Warnings() {
+			m.client.log.Warn("redlatch: "+warning, "node", m.name)
+		}
+	}
 	return nil
 }

@@ -13,7 +13,7 @@ import (
 // the conformance suite that says so; a new kind of node starts there.
 //
 // What a node can do beyond this it says by implementing the small interfaces
-// below: Prompt, Identifier, Slow.
+// below: Prompt, Identifier, Slow, Guarded.
 type Node interface {
 	// Do carries out one request and gives one reply. A refusal is a Reply;
 	// an error means that the node could not say yes or no. An error that
@@ -58,17 +58,27 @@ type Slow interface {
 	TimeLimit() time.Duration
 }
 
+// Guarded is implemented by a Node that carries a marker, by which it can tell
+// that it may have forgotten locks. Such a node heeds Request.Guard.
+type Guarded interface {
+	Node
+	// GuardsAlone reports whether the guard is wanted even where this is the
+	// only node: because what stands behind it can change to a server that
+	// lacks the last writes.
+	GuardsAlone() bool
+}
+
 // Op says what a Request asks for.
 type Op uint8
 
 // The operations of a node.
 const (
 	// OpAcquire takes the name for Value if it is free, and refreshes it if
-	// Value has it already. Granted, Held, Foreign, Reserved, Stale, Behind
-	// or Ahead.
+	// Value has it already. Granted, Held, Foreign, Reserved, Stale, Behind,
+	// Ahead, Quarantined or Misconfigured.
 	OpAcquire Op = iota + 1
 	// OpExtend gives the name a time to live of TTL from now if Value has it.
-	// It never creates. Granted, Held, Foreign or Absent.
+	// It never creates. Granted, Held, Foreign, Absent or Misconfigured.
 	OpExtend
 	// OpRelease frees the name if Value has it, takes Value out of the queue,
 	// and raises the fence to Token if it is lower, so that an OpAcquire of
@@ -78,6 +88,17 @@ const (
 	OpRelease
 	// OpInspect changes nothing. Held, Foreign or Absent.
 	OpInspect
+	// OpRepair gives the name to Value on a node that missed the acquisition,
+	// after a quorum of nodes has extended it: if nobody has the name, and
+	// the fence is not at Token, which would mean that the node knew of the
+	// lock and that it was released. The fence is raised to Token and never
+	// lowered; Window and queue do not matter. Granted, Held, Foreign, Stale,
+	// Quarantined or Misconfigured.
+	OpRepair
+	// OpMark reads or writes the node's marker, as Mark says. Granted if the
+	// marker stands and the node is trusted, Quarantined, Misconfigured, or
+	// Absent.
+	OpMark
 )
 
 // String returns the operation's name.
@@ -91,6 +112,10 @@ func (o Op) String() string {
 		return "release"
 	case OpInspect:
 		return "inspect"
+	case OpRepair:
+		return "repair"
+	case OpMark:
+		return "mark"
 	}
 	return "unknown operation"
 }
@@ -137,7 +162,48 @@ type Request struct {
 	// Ticket is the waiter's arrival in microseconds, the same on every
 	// node. The queue is ordered by Ticket, then by Value.
 	Ticket int64
+
+	// Guard is what a Guarded node holds its marker against before it grants
+	// an OpAcquire or OpRepair, and, as to the list alone, an OpExtend. Nil
+	// leaves the marker alone.
+	Guard *Guard
+
+	// Mark says what an OpMark does.
+	Mark Mark
 }
+
+// Guard is what a node's marker says of the list of nodes that it belongs to.
+// Clients of one list agree on all of it.
+type Guard struct {
+	// List is the id of the list: 16 hexadecimal digits.
+	List string
+	// Nodes is the list in words.
+	Nodes string
+	// MaxTTL is the longest time to live of a lock.
+	MaxTTL time.Duration
+	// Window is how far a token may be from a node's clock.
+	Window time.Duration
+	// Quarantine is how long a node that may have forgotten locks does not
+	// grant.
+	Quarantine time.Duration
+}
+
+// Mark says what an OpMark does.
+type Mark uint8
+
+// What an OpMark can do.
+const (
+	// MarkRead writes nothing.
+	MarkRead Mark = iota
+	// MarkWrite writes the marker, with a quarantine, where there is none or
+	// it is not this server's.
+	MarkWrite
+	// MarkFresh is like MarkWrite, and trusts the node at once: it has
+	// forgotten nothing, because there was nothing.
+	MarkFresh
+	// MarkReplace writes the marker over another list's, with a quarantine.
+	MarkReplace
+)
 
 // WaiterLease is how long a place in a node's queue stands without being
 // renewed.
@@ -168,6 +234,22 @@ const (
 	// Ahead: Token is more than Window ahead of the node's clock, and more
 	// than TokenLeap above the fence.
 	Ahead
+	// Quarantined: the node may have forgotten locks and does not grant until
+	// they have run out. Left says for how long yet, Value why.
+	Quarantined
+	// Misconfigured: the node is marked for another list of nodes, or with
+	// other bounds. Guard says which.
+	Misconfigured
+)
+
+// Why a node is in quarantine.
+const (
+	// ReasonNew: it carried no marker. It is new, or has lost all its data.
+	ReasonNew = "new"
+	// ReasonChanged: it started anew, or was promoted, since it was marked.
+	ReasonChanged = "changed"
+	// ReasonList: its list of nodes was changed.
+	ReasonList = "list"
 )
 
 // TokenLeap is how far above a node's fence a token may be whatever the node's
@@ -193,6 +275,10 @@ func (s Status) String() string {
 		return "token is behind the node's clock"
 	case Ahead:
 		return "token is ahead of the node's clock"
+	case Quarantined:
+		return "in quarantine"
+	case Misconfigured:
+		return "marked for another list of nodes"
 	}
 	return "unknown status"
 }
@@ -202,12 +288,12 @@ func (s Status) String() string {
 type Reply struct {
 	Status Status
 
-	// Value is the holder's value (Held), or the foreign format's name
-	// (Foreign).
+	// Value is the holder's value (Held), the foreign format's name (Foreign),
+	// or the reason (Quarantined).
 	Value string
 
-	// Left is how long the name is taken yet (Held, Foreign); NoExpiry if for
-	// ever.
+	// Left is how long the name is taken yet (Held, Foreign), NoExpiry if for
+	// ever; or how long the node sits out yet (Quarantined).
 	Left time.Duration
 
 	// Fence is the highest token granted on this node for this name, as far
@@ -216,6 +302,9 @@ type Reply struct {
 
 	// Now is the node's clock when it answered.
 	Now time.Time
+
+	// Guard is what the node's marker says (Misconfigured, and to an OpMark).
+	Guard *Guard
 
 	// Rank is our place in the queue after this request: 1 for the head, 0
 	// if we are not in it or the node keeps none.

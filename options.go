@@ -43,8 +43,9 @@ type Options struct {
 	// Defaults to 10 s, or to MaxTTL if that is shorter.
 	TTL time.Duration
 
-	// MaxTTL is the longest time to live that a lock may ask for.
-	// Defaults to 30 s.
+	// MaxTTL is the longest time to live that a lock may ask for. Clients of
+	// guarded nodes must agree on it; one that leaves it open takes what the
+	// nodes are marked with. Defaults to 30 s.
 	MaxTTL time.Duration
 
 	// MaxHold is how long a lease is extended at the most, so that a holder
@@ -67,13 +68,31 @@ type Options struct {
 	NoToken bool
 
 	// TokenWindow is how far a proposed token may be from a node's clock.
-	// Clients of the same nodes must agree on it. Defaults to 10 s.
+	// Clients of the same nodes must agree on it; one that leaves it open
+	// takes what guarded nodes are marked with. Defaults to 10 s.
 	TokenWindow time.Duration
 
 	// FenceRetention is how long a node remembers the highest token of a name
-	// that is no longer used. It must be above twice the TokenWindow.
+	// that is no longer used. It must be above three times the TokenWindow.
 	// Defaults to 1 h.
 	FenceRetention time.Duration
+
+	// Guard says whether a node that may have forgotten locks, because it
+	// restarted, was flushed, or was promoted without the last writes, sits
+	// out until those have run out. Defaults to GuardAuto.
+	Guard GuardMode
+
+	// NodeList names the list of nodes. Clients with another list are refused
+	// by guarded nodes; clients that reach the same nodes by other addresses
+	// give the list the same name. Defaults to the names of the nodes.
+	NodeList string
+
+	// AssumeFresh declares that if no node carries a marker yet, none has
+	// anything to forget: the nodes are trusted at once instead of after a
+	// quarantine. It is for tests and for the very first start; a program
+	// that always sets it gives up the guard against all nodes losing their
+	// data together. Defaults to false.
+	AssumeFresh bool
 
 	// Clock is the time by which the client measures. Defaults to the
 	// system's.
@@ -138,15 +157,20 @@ func (o Options) withDefaults() (Options, error) {
 			return o, err
 		}
 	}
-	if o.FenceRetention <= 2*o.TokenWindow {
+	if o.FenceRetention <= 3*o.TokenWindow {
 		return o, &ConfigError{Field: "FenceRetention", Value: o.FenceRetention,
-			Bound: fmt.Sprintf("above twice the TokenWindow of %v", o.TokenWindow)}
+			Bound: fmt.Sprintf("above three times the TokenWindow of %v", o.TokenWindow)}
 	}
-	if o.TTL == 0 {
-		o.TTL = min(10*time.Second, o.MaxTTL)
+	if o.TTL != 0 {
+		if err := checkDuration("TTL", o.TTL, MinTTL, o.MaxTTL); err != nil {
+			return o, err
+		}
 	}
-	if err := checkDuration("TTL", o.TTL, MinTTL, o.MaxTTL); err != nil {
+	if err := checkText("NodeList", o.NodeList, 0, MaxNameLen); err != nil {
 		return o, err
+	}
+	if o.Guard > GuardOff {
+		return o, &ConfigError{Field: "Guard", Value: uint8(o.Guard), Bound: "GuardAuto, GuardOn or GuardOff"}
 	}
 	if o.Clock == nil {
 		o.Clock = newSystemClock()
@@ -157,13 +181,20 @@ func (o Options) withDefaults() (Options, error) {
 	return o, nil
 }
 
+// defaultTTL outlives a crashed holder by little, and a pause of the garbage
+// collector by much.
+const defaultTTL = 10 * time.Second
+
 // withDefaults returns o with what it leaves unset taken from the client's
-// options.
-func (o LockOptions) withDefaults(client Options) (LockOptions, error) {
+// options; maxTTL is the longest time to live that the nodes allow.
+func (o LockOptions) withDefaults(client Options, maxTTL time.Duration) (LockOptions, error) {
 	if o.TTL == 0 {
 		o.TTL = client.TTL
 	}
-	if err := checkDuration("TTL", o.TTL, MinTTL, client.MaxTTL); err != nil {
+	if o.TTL == 0 {
+		o.TTL = min(defaultTTL, maxTTL)
+	}
+	if err := checkDuration("TTL", o.TTL, MinTTL, maxTTL); err != nil {
 		return o, err
 	}
 	if o.MaxHold == 0 {

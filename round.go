@@ -28,6 +28,7 @@ type tally struct {
 	nodes   int
 	granted int
 	refused int // said no
+	sitting int // of those, because they may have forgotten locks
 	failed  int // did not answer in time, or with an error
 }
 
@@ -39,6 +40,9 @@ func (t *tally) count(r NodeResult) {
 		t.granted++
 	default:
 		t.refused++
+		if r.Reply.Status == Quarantined || r.Reply.Status == Misconfigured {
+			t.sitting++
+		}
 	}
 }
 
@@ -50,9 +54,9 @@ func (t *tally) hopeless() bool {
 	return t.nodes-t.refused-t.failed < quorumOf(t.nodes)
 }
 
-// reachable reports that no more than a minority failed: what was refused was
-// refused by somebody, not for want of nodes.
-func (t *tally) reachable() bool { return t.nodes-t.failed >= quorumOf(t.nodes) }
+// available reports that no more than a minority failed or sits out: what was
+// refused was refused by somebody, not for want of nodes.
+func (t *tally) available() bool { return t.nodes-t.failed-t.sitting >= quorumOf(t.nodes) }
 
 // round is the outcome of one request to all nodes.
 type round struct {

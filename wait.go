@@ -35,7 +35,7 @@ func newWaiter(a *attempt, now time.Duration) *waiter {
 // next returns how long to wait before the next round, and whether there is to
 // be one.
 func (w *waiter) next(rd *round, failure error, rounds int, now time.Duration) (time.Duration, bool) {
-	w.served = w.served || rd.reachable()
+	w.served = w.served || rd.available()
 	switch {
 	case errors.Is(failure, ErrConfig):
 		return 0, false

@@ -112,11 +112,11 @@ func check(req redlatch.Request) error {
 	switch {
 	case req.Mode != redlatch.Exclusive:
 		return fmt.Errorf("lock mode %d is unknown", req.Mode)
-	case req.Op < redlatch.OpAcquire || req.Op > redlatch.OpInspect:
+	case req.Op < redlatch.OpAcquire || req.Op > redlatch.OpRepair:
 		return fmt.Errorf("operation %d is unknown", req.Op)
 	case req.Token > redlatch.MaxToken:
 		return fmt.Errorf("token %d is above the largest, %d", uint64(req.Token), uint64(redlatch.MaxToken))
-	case req.TTL <= 0 && (req.Op == redlatch.OpAcquire || req.Op == redlatch.OpExtend):
+	case req.TTL <= 0 && (req.Op == redlatch.OpAcquire || req.Op == redlatch.OpExtend || req.Op == redlatch.OpRepair):
 		return fmt.Errorf("time to live is %v: it must be positive", req.TTL)
 	}
 	return nil

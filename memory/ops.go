@@ -18,6 +18,8 @@ func (n *Node) carryOut(req redlatch.Request) redlatch.Reply {
 		status = e.extend(req, now)
 	case redlatch.OpRelease:
 		status = e.release(req, now)
+	case redlatch.OpRepair:
+		status = e.repair(req, now)
 	default:
 		status = e.taken()
 	}
@@ -97,6 +99,20 @@ func judge(req redlatch.Request, fence redlatch.Token, now time.Time) redlatch.S
 func (e *entry) extend(req redlatch.Request, now time.Time) redlatch.Status {
 	if !e.heldBy(req.Value) {
 		return e.taken()
+	}
+	e.hold(req, now)
+	e.raise(req, now)
+	return redlatch.Granted
+}
+
+func (e *entry) repair(req redlatch.Request, now time.Time) redlatch.Status {
+	switch {
+	case e.heldBy(req.Value):
+		return redlatch.Granted
+	case e.held():
+		return redlatch.Held
+	case req.Token == e.fence:
+		return redlatch.Stale
 	}
 	e.hold(req, now)
 	e.raise(req, now)

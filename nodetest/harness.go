@@ -74,7 +74,7 @@ type claim struct {
 
 // claims returns all that a node of the harness's kind must live up to.
 func claims(h Harness) []claim {
-	all := slices.Concat(holdClaims(), nameClaims(), callClaims(), tokenClaims(), fenceClaims(h))
+	all := slices.Concat(holdClaims(), nameClaims(), callClaims(), tokenClaims(), fenceClaims(h), repairClaims())
 	if h.Queues {
 		return append(all, queueClaims()...)
 	}

@@ -177,6 +177,47 @@ func fenceMutants() []mutant {
 			},
 		},
 		{
+			name: "repairs nothing",
+			do: func(n *broken, ctx context.Context, req redlatch.Request) (redlatch.Reply, error) {
+				if req.Op == redlatch.OpRepair {
+					req.Op = redlatch.OpInspect
+				}
+				return n.Node.Do(ctx, req)
+			},
+			claims: []string{
+				"a repair takes a free name and sets the fence", "a repair with a token behind the window is granted",
+				"a repair keeps a higher fence",
+			},
+		},
+		{
+			name: "repairs as if it were acquired",
+			do: rewrite(func(req *redlatch.Request) {
+				if req.Op == redlatch.OpRepair {
+					req.Op = redlatch.OpAcquire
+				}
+			}),
+			claims: []string{"a repair with a token behind the window is granted", "a repair keeps a higher fence"},
+		},
+		{
+			name: "repairs over another's lock",
+			do: func(n *broken, ctx context.Context, req redlatch.Request) (redlatch.Reply, error) {
+				if req.Op == redlatch.OpRepair {
+					n.evict(req)
+				}
+				return n.Node.Do(ctx, req)
+			},
+			claims: []string{"a repair never takes what another holds"},
+		},
+		{
+			name: "repairs what was released",
+			do: rewrite(func(req *redlatch.Request) {
+				if req.Op == redlatch.OpRepair {
+					req.Token++
+				}
+			}),
+			claims: []string{"a repair after the release of its own token is stale"},
+		},
+		{
 			name: "raises the fence out of the window by releasing",
 			do: rewrite(func(req *redlatch.Request) {
 				if req.Op == redlatch.OpRelease {

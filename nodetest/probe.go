@@ -99,6 +99,10 @@ func (p *probe) release(value string, token redlatch.Token) redlatch.Request {
 	return p.request(redlatch.OpRelease, value, token)
 }
 
+func (p *probe) repair(value string, token redlatch.Token) redlatch.Request {
+	return p.request(redlatch.OpRepair, value, token)
+}
+
 func (p *probe) inspect() redlatch.Request {
 	return p.request(redlatch.OpInspect, "", 0)
 }

@@ -52,8 +52,11 @@ func eachDriver(t *testing.T, test func(t *testing.T, nodes func(addresses ...st
 	}
 }
 
+// newClient returns a client of servers that were just started, closed with
+// the test.
 func newClient(t testing.TB, nodes []redlatch.Node, opts redlatch.Options) *redlatch.Client {
 	t.Helper()
+	opts.AssumeFresh = true
 	c, err := redlatch.New(nodes, opts)
 	if err != nil {
 		t.Fatal(err)

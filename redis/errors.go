@@ -51,6 +51,7 @@ var hints = map[string]string{
 	"NOAUTH":      "the server wants a password: redis://user:password@host",
 	"WRONGPASS":   "user name or password is wrong, or the user is disabled",
 	"NOPERM":      "the user's ACL does not allow what a lock needs: see the documentation of this package",
+	"NOINFO":      "the restart guard asks INFO inside a script: allow it to the user (+info), or switch the guard off and accept that a server which forgot its locks grants them again",
 	"MOVED":       "the server is part of a cluster: use redis+cluster://",
 	"ASK":         "the server is part of a cluster: use redis+cluster://",
 	"CROSSSLOT":   "the lock and its fence are in different slots, which must not happen: please report the lock's name",

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/redlatch/redlatch"
@@ -20,6 +21,9 @@ type Driver interface {
 	// ReturnsByDeadline reports whether Eval returns when the context's
 	// deadline passes.
 	ReturnsByDeadline() bool
+
+	// Kind says what stands behind the driver.
+	Kind() Kind
 
 	// Close closes what the driver opened.
 	Close() error
@@ -39,8 +43,9 @@ type Call struct {
 
 // Node is a redlatch.Node over a Redis server.
 type Node struct {
-	driver Driver
-	name   string
+	driver  Driver
+	name    string
+	warning atomic.Pointer[string]
 }
 
 // New returns a node that is called name in errors and logs.
@@ -55,16 +60,33 @@ func (n *Node) Close() error { return n.driver.Close() }
 // ReturnsByDeadline reports whether the driver keeps to deadlines by itself.
 func (n *Node) ReturnsByDeadline() bool { return n.driver.ReturnsByDeadline() }
 
-// Identity returns the server's run id.
+// GuardsAlone reports whether the server can change behind the address, to one
+// that lacks the last writes.
+func (n *Node) GuardsAlone() bool { return n.driver.Kind() == Sentinel }
+
+// Identity returns the server's run id, and finds out whether it is fit to
+// keep locks.
 func (n *Node) Identity(ctx context.Context) (string, error) {
 	reply, err := n.driver.Eval(ctx, Call{Script: identityScript, Keys: []string{reserved + "identity"}})
 	if err != nil {
 		return "", explain(err)
 	}
-	if len(reply) != 1 {
+	if len(reply) != 3 {
 		return "", fmt.Errorf("redlatch: unexpected reply %q to the identity script", reply)
 	}
+	if policy := reply[2]; reply[1] != "0" && policy != "" && policy != "noeviction" {
+		n.warning.Store(new("the server may evict keys (maxmemory-policy " + policy +
+			"), and with them locks: set maxmemory-policy noeviction"))
+	}
 	return reply[0], nil
+}
+
+// Warnings returns what Identity found that endangers locks.
+func (n *Node) Warnings() []string {
+	if w := n.warning.Load(); w != nil {
+		return []string{*w}
+	}
+	return nil
 }
 
 // Do carries out one request.
@@ -72,7 +94,10 @@ func (n *Node) Do(ctx context.Context, req redlatch.Request) (redlatch.Reply, er
 	if err := ctx.Err(); err != nil {
 		return redlatch.Reply{}, fmt.Errorf("%w (%w)", err, redlatch.ErrUnsent)
 	}
-	call, err := callFor(req)
+	if req.Op == redlatch.OpMark {
+		return n.mark(ctx, req)
+	}
+	call, err := n.callFor(req)
 	if err != nil {
 		return redlatch.Reply{}, fmt.Errorf("%w (%w)", err, redlatch.ErrUnsent)
 	}
@@ -86,7 +111,7 @@ func (n *Node) Do(ctx context.Context, req redlatch.Request) (redlatch.Reply, er
 var leap = strconv.Itoa(redlatch.TokenLeap)
 
 // callFor turns a request into the run of a script.
-func callFor(req redlatch.Request) (Call, error) {
+func (n *Node) callFor(req redlatch.Request) (Call, error) {
 	if req.Mode != redlatch.Exclusive {
 		return Call{}, &redlatch.ConfigError{Field: "Mode", Value: req.Mode, Bound: "Exclusive"}
 	}
@@ -100,14 +125,29 @@ func callFor(req redlatch.Request) (Call, error) {
 	ttl := milliseconds(req.TTL)
 	retention := milliseconds(req.Retention)
 	window := strconv.FormatInt(req.Window.Microseconds(), 10)
-	call := Call{Keys: []string{req.Name, sideKey("fence", req.Name)}}
+	call := Call{Keys: append(make([]string, 0, 3), req.Name, sideKey("fence", req.Name))}
+	if req.Guard != nil && req.Op != redlatch.OpRelease && req.Op != redlatch.OpInspect {
+		call.Keys = append(call.Keys, n.markerKey(req.Name))
+	}
 	switch req.Op {
 	case redlatch.OpAcquire:
 		call.Script = acquireScript
-		call.Args = []string{req.Value, ttl, token, retention, window, leap}
+		call.Args = append(make([]string, 0, 8), req.Value, ttl, token, retention, window, leap)
+		if req.Guard != nil {
+			call.Args = append(call.Args, config(req.Guard), req.Guard.Nodes)
+		}
+	case redlatch.OpRepair:
+		call.Script, call.Keep = repairScript, true
+		call.Args = append(make([]string, 0, 6), req.Value, ttl, token, retention)
+		if req.Guard != nil {
+			call.Args = append(call.Args, config(req.Guard), req.Guard.Nodes)
+		}
 	case redlatch.OpExtend:
 		call.Script, call.Keep = extendScript, true
-		call.Args = []string{req.Value, ttl, token, retention}
+		call.Args = append(make([]string, 0, 5), req.Value, ttl, token, retention)
+		if req.Guard != nil {
+			call.Args = append(call.Args, req.Guard.List)
+		}
 	case redlatch.OpRelease:
 		call.Script = releaseScript
 		call.Args = []string{req.Value, token, retention, window, leap}
@@ -133,6 +173,9 @@ var statuses = map[string]redlatch.Status{
 	"stale":   redlatch.Stale,
 	"behind":  redlatch.Behind,
 	"ahead":   redlatch.Ahead,
+
+	"quarantine": redlatch.Quarantined,
+	"config":     redlatch.Misconfigured,
 }
 
 // parseReply reads {status, holder, left ms, fence, now s, now µs}.
@@ -148,6 +191,10 @@ func parseReply(r []string) (redlatch.Reply, error) {
 		return bad("unknown status")
 	}
 	reply := redlatch.Reply{Status: status, Value: r[1]}
+	if status == redlatch.Misconfigured {
+		reply.Value = ""
+		reply.Guard, _ = parseMarker(r[1])
+	}
 	left, err := strconv.ParseInt(r[2], 10, 64)
 	if err != nil {
 		return bad("time left is no number")

@@ -19,6 +19,9 @@ func NewScript(name, source string) *Script {
 	return &Script{Name: name, Source: source, SHA1: hex.EncodeToString(sum[:])}
 }
 
+//go:embed lua/guard.lua
+var guardSource string
+
 //go:embed lua/acquire.lua
 var acquireSource string
 
@@ -28,6 +31,12 @@ var extendSource string
 //go:embed lua/release.lua
 var releaseSource string
 
+//go:embed lua/repair.lua
+var repairSource string
+
+//go:embed lua/mark.lua
+var markSource string
+
 //go:embed lua/inspect.lua
 var inspectSource string
 
@@ -36,7 +45,9 @@ var identitySource string
 
 // The scripts, one for each operation. Each is idempotent for its own value.
 var (
-	acquireScript  = NewScript("acquire", acquireSource)
+	acquireScript  = NewScript("acquire", guardSource+acquireSource)
+	repairScript   = NewScript("repair", guardSource+repairSource)
+	markScript     = NewScript("mark", markSource)
 	extendScript   = NewScript("extend", extendSource)
 	releaseScript  = NewScript("release", releaseSource)
 	inspectScript  = NewScript("inspect", inspectSource)

@@ -116,7 +116,7 @@ func startSentinel(t *testing.T) (master, replica *redistest.Server, address str
 func TestSentinelIsANodeAndFollowsItsMaster(t *testing.T) {
 	eachDriver(t, func(t *testing.T, nodes func(...string) []redlatch.Node) {
 		master, replica, address := startSentinel(t)
-		c := newClient(t, nodes(address), redlatch.Options{NodeTimeout: 2 * time.Second})
+		c := newClient(t, nodes(address), redlatch.Options{NodeTimeout: 2 * time.Second, MaxTTL: time.Second, TokenWindow: 300 * time.Millisecond})
 		if err := cycle(c); err != nil {
 			t.Fatal(err)
 		}

@@ -164,11 +164,11 @@ func check(req redlatch.Request) error {
 	switch {
 	case req.Mode != redlatch.Exclusive:
 		return faultf("was asked for the lock mode %d, which is unknown", req.Mode)
-	case req.Op < redlatch.OpAcquire || req.Op > redlatch.OpInspect:
+	case req.Op < redlatch.OpAcquire || req.Op > redlatch.OpRepair:
 		return faultf("was asked for the operation %d, which is unknown", req.Op)
 	case req.Token > redlatch.MaxToken:
 		return faultf("was given the token %d, above the largest, %d", uint64(req.Token), uint64(redlatch.MaxToken))
-	case req.TTL <= 0 && (req.Op == redlatch.OpAcquire || req.Op == redlatch.OpExtend):
+	case req.TTL <= 0 && (req.Op == redlatch.OpAcquire || req.Op == redlatch.OpExtend || req.Op == redlatch.OpRepair):
 		return faultf("was given the time to live %v: it must be positive", req.TTL)
 	}
 	return nil

@@ -46,6 +46,8 @@ func (n *Node) carryOut(req redlatch.Request) (redlatch.Reply, error) {
 		status = t.extend()
 	case redlatch.OpRelease:
 		status = t.release()
+	case redlatch.OpRepair:
+		status = t.repair()
 	default:
 		status = t.taken()
 	}
@@ -175,6 +177,21 @@ func (t *tx) judge() redlatch.Status {
 func (t *tx) extend() redlatch.Status {
 	if !t.heldByUs() {
 		return t.taken()
+	}
+	t.hold()
+	t.raise()
+	t.store()
+	return redlatch.Granted
+}
+
+func (t *tx) repair() redlatch.Status {
+	switch {
+	case t.heldByUs():
+		return redlatch.Granted
+	case t.held:
+		return redlatch.Held
+	case t.req.Token == t.least:
+		return redlatch.Stale
 	}
 	t.hold()
 	t.raise()

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"os"
 	"strings"
-	"time"
 
 	"github.com/spf13/pflag"
 
@@ -112,18 +111,6 @@ func openNodes(addresses []string) (nodes []redlatch.Node, err error) {
 		nodes = append(nodes, file)
 	}
 	return nodes, nil
-}
-
-// nodeTimeout returns how long a node is waited for; 0 is the library's own
-// choice. A file that is slow to answer is not down but in demand, and there is
-// no other node that could settle the round meanwhile.
-func nodeTimeout(nodes []redlatch.Node) time.Duration {
-	if len(nodes) == 1 {
-		if _, file := nodes[0].(*sqlite.Node); file {
-			return 2 * time.Second
-		}
-	}
-	return 0
 }
 
 // kindOf returns "redis", "sqlite", or "" for an address of no known kind.

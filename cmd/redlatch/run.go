@@ -160,7 +160,7 @@ func (f *runFlags) run(say *reporter, name string, argv []string) *outcome {
 	extends := &extensions{}
 	client, err := redlatch.New(nodes, redlatch.Options{
 		Label: f.labelFor(argv[0]), TTL: f.ttl, MaxHold: f.maxHold,
-		NodeTimeout: nodeTimeout(nodes), Observer: extends,
+		Observer: extends,
 	})
 	if err != nil {
 		closeAll(nodes)

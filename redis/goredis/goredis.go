@@ -38,6 +38,7 @@ func Nodes(addresses ...string) ([]redlatch.Node, error) {
 			ask:    open(a, 0),
 			keep:   open(a, keptConnections),
 			prompt: a.Kind == redis.Single,
+			kind:   a.Kind,
 			owned:  true,
 		}, a.String()))
 	}
@@ -67,12 +68,18 @@ func Driver(client goredis.UniversalClient) (redis.Driver, error) {
 	if client == nil {
 		return nil, &redlatch.ConfigError{Field: "client", Value: nil, Bound: "a go-redis client"}
 	}
-	single, ok := client.(*goredis.Client)
-	return &driver{
-		ask:    client,
-		keep:   client,
-		prompt: ok && single.Options().ContextTimeoutEnabled,
-	}, nil
+	d := &driver{ask: client, keep: client, kind: redis.Single}
+	switch c := client.(type) {
+	case *goredis.ClusterClient:
+		d.kind = redis.Cluster
+	case *goredis.Client:
+		d.prompt = c.Options().ContextTimeoutEnabled
+		// That is how the library calls a client that follows a master.
+		if c.Options().Addr == "FailoverClient" {
+			d.kind, d.prompt = redis.Sentinel, false
+		}
+	}
+	return d, nil
 }
 
 // open makes a client with at most the given number of connections; 0 for the
@@ -110,6 +117,7 @@ func open(a *redis.Address, connections int) goredis.UniversalClient {
 type driver struct {
 	ask, keep goredis.UniversalClient
 	prompt    bool
+	kind      redis.Kind
 	owned     bool // made by us, and to be closed by us
 }
 
@@ -145,6 +153,8 @@ func wrap(err error) error {
 }
 
 func (d *driver) ReturnsByDeadline() bool { return d.prompt }
+
+func (d *driver) Kind() redis.Kind { return d.kind }
 
 func (d *driver) Close() error {
 	if !d.owned {

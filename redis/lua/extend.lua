@@ -3,18 +3,27 @@
 --
 -- KEYS[1]  the lock                   ARGV[1]  value
 -- KEYS[2]  its fence                  ARGV[2]  time to live, ms
---                                     ARGV[3]  token, 20 digits; '' for none
---                                     ARGV[4]  retention of the fence, ms
+-- KEYS[3]  the server's marker;       ARGV[3]  token, 20 digits; '' for none
+--          absent with the guard off  ARGV[4]  retention of the fence, ms
+--                                     ARGV[5]  with the guard on: the id of its list
 --
 -- Reply: {status, holder, left ms, fence, now s, now µs}, all strings
 --   granted   the key is ours for the whole time to live
 --   held      holder has it, for as long as left says (-1: no expiry)
 --   foreign   a key of type holder is in its place
 --   absent    there is no key
+--   config    this server is marked for another list of nodes, and a lock of
+--             the old list must run out
 local lock, token = KEYS[1], ARGV[3]
 local time = redis.call('TIME')
 local holder = redis.pcall('GET', lock)
 if holder == ARGV[1] then
+  if KEYS[3] then
+    local marker = redis.call('GET', KEYS[3])
+    if marker and string.sub(marker, 44, 59) ~= ARGV[5] then
+      return {'config', marker, '0', '', time[1], time[2]}
+    end
+  end
   if token ~= '' then
     redis.call('PEXPIRE', KEYS[2], ARGV[4])
   end

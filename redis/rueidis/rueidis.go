@@ -32,7 +32,7 @@ func Nodes(addresses ...string) ([]redlatch.Node, error) {
 	}
 	var nodes []redlatch.Node
 	for _, a := range list {
-		nodes = append(nodes, redis.New(&driver{open: opener(a), prompt: a.Kind == redis.Single}, a.String()))
+		nodes = append(nodes, redis.New(&driver{open: opener(a), kind: a.Kind}, a.String()))
 	}
 	return nodes, nil
 }
@@ -56,7 +56,13 @@ func Driver(client rueidis.Client) (redis.Driver, error) {
 	if client == nil {
 		return nil, &redlatch.ConfigError{Field: "client", Value: nil, Bound: "a rueidis client"}
 	}
-	d := &driver{prompt: client.Mode() == rueidis.ClientModeStandalone}
+	d := &driver{kind: redis.Single}
+	switch client.Mode() {
+	case rueidis.ClientModeCluster:
+		d.kind = redis.Cluster
+	case rueidis.ClientModeSentinel:
+		d.kind = redis.Sentinel
+	}
 	d.client.Store(&client)
 	return d, nil
 }
@@ -99,7 +105,7 @@ func opener(a *redis.Address) func() (rueidis.Client, error) {
 type driver struct {
 	client atomic.Pointer[rueidis.Client]
 	open   func() (rueidis.Client, error) // nil for a client that is not ours
-	prompt bool
+	kind   redis.Kind
 
 	mu      sync.Mutex
 	opening *opening
@@ -186,7 +192,11 @@ func wrap(err error) error {
 	return err
 }
 
-func (d *driver) ReturnsByDeadline() bool { return d.prompt }
+// ReturnsByDeadline is certain of a single server only: looking for a master or
+// for the owner of a slot has time limits of its own.
+func (d *driver) ReturnsByDeadline() bool { return d.kind == redis.Single }
+
+func (d *driver) Kind() redis.Kind { return d.kind }
 
 func (d *driver) Close() error {
 	d.mu.Lock()

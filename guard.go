@@ -1,0 +1,233 @@
+package redlatch
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// GuardMode says whether nodes that may have forgotten locks sit out.
+type GuardMode uint8
+
+// The modes of the guard.
+const (
+	// GuardAuto is GuardOn for several nodes and for a master that Sentinel
+	// manages, where the nodes can be guarded, and GuardOff otherwise: a
+	// single plain server has no majority to carry on meanwhile.
+	GuardAuto GuardMode = iota
+	// GuardOn has every node carry a marker, and sit out after it lost it.
+	GuardOn
+	// GuardOff leaves markers alone. A node that restarts without its data
+	// can then grant what another still holds.
+	GuardOff
+)
+
+// quarantineOf returns how long a node that may have forgotten locks sits out:
+// until the last lock it can have granted has run out on a clock that is slow,
+// and until no token it can have granted is within the window any more, with
+// clocks that are off by up to half of it.
+func quarantineOf(maxTTL, window time.Duration) time.Duration {
+	return (max(maxTTL, 3*window) + maxTTL/15).Truncate(time.Millisecond)
+}
+
+// guard is what a client holds the nodes' markers against. Bounds that the
+// caller left open are taken from the markers.
+type guard struct {
+	on          bool
+	retention   time.Duration
+	fixedTTL    bool // the caller set MaxTTL
+	fixedWindow bool // the caller set TokenWindow
+	current     atomic.Pointer[Guard]
+	fresh       sync.Mutex // held while a new cluster is being declared
+	declared    atomic.Bool
+}
+
+// init decides whether the guard is on. given are the options as the caller
+// gave them.
+func (g *guard) init(c *Client, given Options) error {
+	able, alone := true, false
+	for i, m := range c.members {
+		node, ok := m.node.(Guarded)
+		if !ok && given.Guard == GuardOn {
+			return &ConfigError{Field: fmt.Sprintf("nodes[%d]", i), Value: m.name, Bound: "a node that can be guarded, since Guard is on"}
+		}
+		able = able && ok
+		alone = alone || ok && node.GuardsAlone()
+	}
+	g.on = given.Guard == GuardOn || given.Guard == GuardAuto && able && (len(c.members) > 1 || alone)
+	g.declared.Store(!g.on || !given.AssumeFresh)
+	g.retention = c.opts.FenceRetention
+	g.fixedTTL, g.fixedWindow = given.MaxTTL != 0, given.TokenWindow != 0
+
+	text := given.NodeList
+	if text == "" {
+		var names []string
+		for _, m := range c.members {
+			names = append(names, m.name)
+		}
+		slices.Sort(names)
+		text = strings.Join(names, " ")
+	}
+	id := sha256.Sum256([]byte(text))
+	g.current.Store(&Guard{
+		List: hex.EncodeToString(id[:8]), Nodes: text,
+		MaxTTL: c.opts.MaxTTL, Window: c.opts.TokenWindow, Quarantine: quarantineOf(c.opts.MaxTTL, c.opts.TokenWindow),
+	})
+	return nil
+}
+
+// bounds returns what is agreed on so far.
+func (g *guard) bounds() *Guard { return g.current.Load() }
+
+// apply puts the bounds into a request.
+func (g *guard) apply(req *Request) {
+	b := g.bounds()
+	req.Window = b.Window
+	req.Retention = max(g.retention, 4*b.Window)
+	if g.on {
+		req.Guard = b
+	}
+}
+
+// adopt takes over the bounds of the nodes' markers where the caller left them
+// open. It reports whether anything changed.
+func (g *guard) adopt(rd *round) bool {
+	mine := g.bounds()
+	for _, r := range rd.results {
+		theirs := r.Reply.Guard
+		if r.Err != nil || r.Reply.Status != Misconfigured || theirs == nil || theirs.List != mine.List || *theirs == *mine {
+			continue
+		}
+		if g.fixedTTL && theirs.MaxTTL != mine.MaxTTL || g.fixedWindow && theirs.Window != mine.Window {
+			continue
+		}
+		if checkDuration("MaxTTL", theirs.MaxTTL, MinTTL, maxMaxTTL) != nil || theirs.Quarantine < quarantineOf(theirs.MaxTTL, theirs.Window) {
+			continue
+		}
+		adopted := *theirs
+		adopted.Nodes = mine.Nodes
+		return g.current.CompareAndSwap(mine, &adopted)
+	}
+	return false
+}
+
+// mismatch says in what the nodes' markers differ from what this client was
+// given; nil if they do not.
+func (g *guard) mismatch(rd *round) error {
+	mine := g.bounds()
+	for _, r := range rd.results {
+		if r.Err != nil || r.Reply.Status != Misconfigured {
+			continue
+		}
+		theirs := r.Reply.Guard
+		switch {
+		case theirs == nil:
+			return &ConfigError{Field: "nodes", Value: r.Node, Bound: "nodes whose marker this release can read: it was written by another"}
+		case theirs.List != mine.List:
+			return &ConfigError{Field: "nodes", Value: mine.Nodes, Bound: fmt.Sprintf(
+				"the list that %s is marked for, %q%s; to change the list, see redlatch init --help", r.Node, theirs.Nodes, difference(mine.Nodes, theirs.Nodes))}
+		case theirs.MaxTTL != mine.MaxTTL:
+			return &ConfigError{Field: "MaxTTL", Value: mine.MaxTTL, Bound: fmt.Sprintf("%v, as %s is marked", theirs.MaxTTL, r.Node)}
+		case theirs.Window != mine.Window:
+			return &ConfigError{Field: "TokenWindow", Value: mine.Window, Bound: fmt.Sprintf("%v, as %s is marked", theirs.Window, r.Node)}
+		}
+		return &ConfigError{Field: "quarantine", Value: mine.Quarantine, Bound: fmt.Sprintf("%v, as %s is marked", theirs.Quarantine, r.Node)}
+	}
+	return nil
+}
+
+// difference names what stands in one list of nodes alone.
+func difference(mine, theirs string) string {
+	a, b := strings.Fields(mine), strings.Fields(theirs)
+	without := func(list, other []string) string {
+		return strings.Join(slices.DeleteFunc(slices.Clone(list), func(s string) bool { return slices.Contains(other, s) }), " ")
+	}
+	var s string
+	if missing := without(b, a); missing != "" {
+		s += "; missing here: " + missing
+	}
+	if extra := without(a, b); extra != "" {
+		s += "; not there: " + extra
+	}
+	return s
+}
+
+// start declares a new cluster before the first lock, if the caller asked for
+// that.
+func (g *guard) start(ctx context.Context, c *Client) error {
+	if g.declared.Load() {
+		return nil
+	}
+	g.fresh.Lock()
+	defer g.fresh.Unlock()
+	if g.declared.Load() {
+		return nil
+	}
+	_, err := c.Init(ctx, InitOptions{AssumeFresh: true})
+	switch {
+	case err == nil, errors.Is(err, ErrNotFresh):
+		g.declared.Store(true)
+	case errors.Is(err, ErrConfig) || ctx.Err() != nil:
+		return err
+	default:
+		// Not every node could be asked. The guard stands meanwhile, and
+		// says what it has to say.
+		c.log.Warn("redlatch: nodes could not be declared new", "err", err)
+	}
+	return nil
+}
+
+// noteQuarantine logs once when a node begins to sit out, and once when it is
+// back.
+func (m *member) noteQuarantine(reply Reply) {
+	if reply.Status == Quarantined {
+		until := m.client.clock.Uptime() + reply.Left
+		if before := m.sitting.Swap(int64(max(until, 1))); before == 0 {
+			m.client.log.Warn("redlatch: node sits out", "node", m.name, "left", reply.Left, "reason", quarantineReason(reply.Value))
+		}
+		return
+	}
+	if reply.Status == Granted && m.sitting.Load() != 0 && m.client.clock.Uptime() >= time.Duration(m.sitting.Load()) && m.sitting.Swap(0) != 0 {
+		m.client.log.Info("redlatch: node takes part again", "node", m.name)
+	}
+}
+
+// repair gives the lock to nodes that said they have none, after a round in
+// which a quorum extended it. It never counts towards that round. Nodes that
+// are in quarantine take it later.
+func (l *Lease) repair(rd *round) {
+	if l.req.Token == 0 {
+		return
+	}
+	for i, r := range rd.results {
+		m := l.c.members[i]
+		if r.Err != nil || r.Reply.Status != Absent || l.c.clock.Uptime() < time.Duration(m.sitting.Load()) {
+			continue
+		}
+		if !l.c.background.start() {
+			return
+		}
+		go func() {
+			defer l.c.background.end()
+			ctx, cancel := context.WithTimeout(context.Background(), min(l.c.opts.NodeTimeout, l.req.TTL))
+			defer cancel()
+			r := m.call(ctx, l.request(OpRepair))
+			// As with a grant that comes late: either the release sees it, or
+			// we see that the lease is over.
+			l.note(i, r)
+			if l.over.Load() && mayHold(r) {
+				l.c.undo(i, l.request(OpRelease))
+			}
+			if r.Err == nil && r.Reply.Status == Granted {
+				l.c.log.Info("redlatch: lock is back on a node that lacked it", "node", m.name, "name", l.name)
+			}
+		}()
+	}
+}

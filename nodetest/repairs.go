@@ -1,0 +1,53 @@
+package nodetest
+
+import "github.com/redlatch/redlatch"
+
+// repairClaims are about giving a lock to a node that missed its acquisition.
+func repairClaims() []claim {
+	return []claim{
+		{"a repair takes a free name and sets the fence", repairTakesFreeName},
+		{"a repair with a token behind the window is granted", repairBehindTheWindow},
+		{"a repair never takes what another holds", repairNeverSteals},
+		{"a repair after the release of its own token is stale", repairAfterRelease},
+		{"a repair keeps a higher fence", repairKeepsHigherFence},
+	}
+}
+
+func repairTakesFreeName(p *probe) {
+	token := p.token(0)
+	for range 2 { // asking again is harmless
+		p.wantFence(p.expect(redlatch.Granted, p.a, p.repair("one", token)), token)
+		p.fence(token)
+	}
+	p.expect(redlatch.Held, p.b, p.acquire("two", token+1))
+	p.expect(redlatch.Granted, p.b, p.extend("one", token))
+}
+
+func repairBehindTheWindow(p *probe) {
+	p.expect(redlatch.Granted, p.a, p.repair("one", p.token(-3*outside)))
+}
+
+func repairNeverSteals(p *probe) {
+	token := p.token(0)
+	p.expect(redlatch.Granted, p.a, p.acquire("one", token))
+	p.expect(redlatch.Held, p.b, p.repair("two", token+1))
+	p.expect(redlatch.Granted, p.a, p.extend("one", token))
+	p.fence(token)
+}
+
+// A repair that is overtaken by the release of the lock must not bring it back.
+func repairAfterRelease(p *probe) {
+	token := p.token(0)
+	p.expect(redlatch.Absent, p.a, p.release("one", token))
+	p.expect(redlatch.Stale, p.a, p.repair("one", token))
+	p.free()
+}
+
+// A contender may have come to the node meanwhile, and given up.
+func repairKeepsHigherFence(p *probe) {
+	token := p.token(0)
+	p.expect(redlatch.Granted, p.b, p.acquire("two", token+5))
+	p.expect(redlatch.Granted, p.b, p.release("two", token+5))
+	p.wantFence(p.expect(redlatch.Granted, p.a, p.repair("one", token)), token+5)
+	p.fence(token + 5)
+}

@@ -1,0 +1,63 @@
+-- Reads the server's marker, or writes it.
+--
+-- KEYS[1]  the marker                 ARGV[1]  config: LIST MAXTTL WINDOW QUARANTINE
+--                                     ARGV[2]  nodes
+--                                     ARGV[3]  what to do:
+--                                       read     write nothing
+--                                       mark     write it where there is none, or none of this server's
+--                                       fresh    the same, and trust the server at once
+--                                       replace  write it over another list's, with a quarantine
+--
+-- Reply: {status, marker, left ms, '', now s, now µs}, all strings
+--   granted     the marker stands, and the server is trusted
+--   quarantine  the marker stands, and the server sits out for as long as left says
+--   config      the marker is another list's
+--   absent      there is no marker, or none of this server's
+local config, nodes, what = ARGV[1], ARGV[2], ARGV[3]
+local time = redis.call('TIME')
+local now = time[1] * 1000000 + time[2]
+local info = redis.pcall('INFO', 'replication')
+if type(info) == 'table' then
+  return redis.error_reply('NOINFO this user may not ask INFO')
+end
+if not string.find(info, 'role:master', 1, true) then
+  return redis.error_reply('READONLY this server is a replica')
+end
+local id = string.match(info, 'master_replid:(%x+)')
+
+local function reply(status, marker, trusted)
+  local left = math.max(0, math.ceil((trusted - now) / 1000))
+  return {status, marker, string.format('%.0f', left), '', time[1], time[2]}
+end
+local function write(trusted, reason)
+  local marker = string.format('1 %s %s %016.0f %s %s', id, config, trusted, reason, nodes)
+  redis.call('SET', KEYS[1], marker)
+  return reply(trusted <= now and 'granted' or 'quarantine', marker, trusted)
+end
+
+local marker = redis.call('GET', KEYS[1])
+local quarantine = now + tonumber(string.match(config, '(%d+)$')) * 1000
+local theirs, standing, trusted, reason
+if marker then
+  theirs, standing, trusted, reason = string.match(marker, '^1 (%x+) (%x+ %d+ %d+ %d+) (%d+) (%a+) ')
+  trusted = tonumber(trusted)
+end
+if not theirs then
+  if marker and what ~= 'replace' then return reply('config', marker, now) end
+  if what == 'read' then return reply('absent', '', now) end
+  return write(what == 'fresh' and now or quarantine, 'new')
+end
+if what == 'replace' then
+  return write(quarantine, 'list')
+end
+if standing ~= config then
+  return reply('config', marker, trusted)
+end
+if theirs ~= id then
+  if what == 'read' then return reply('absent', marker, now) end
+  return write(what == 'fresh' and now or quarantine, 'changed')
+end
+if what == 'fresh' and trusted > now then
+  return write(now, 'new')
+end
+return reply(trusted <= now and 'granted' or 'quarantine', marker, trusted)

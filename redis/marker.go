@@ -1,0 +1,132 @@
+package redis
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/redlatch/redlatch"
+)
+
+// A marker is one key on each server, with no expiry: a server without it has
+// forgotten that it ever was in service. Its format is in lua/guard.lua.
+
+// markerKey returns the key of the marker that a lock's grant depends on. In a
+// cluster each slot has its own, since a script sees one slot alone.
+func (n *Node) markerKey(name string) string {
+	if n.driver.Kind() == Cluster {
+		return slotMarkerKey(slotOf(name))
+	}
+	return reserved + "marker"
+}
+
+func slotMarkerKey(slot int) string { return reserved + "marker:{" + slotTag(slot) + "}" }
+
+// config returns what clients of one list agree on, as it stands in a marker.
+func config(g *redlatch.Guard) string {
+	b := make([]byte, 0, 64)
+	b = append(b, g.List...)
+	b = append(b, ' ')
+	b = strconv.AppendInt(b, g.MaxTTL.Milliseconds(), 10)
+	b = append(b, ' ')
+	b = strconv.AppendInt(b, g.Window.Microseconds(), 10)
+	b = append(b, ' ')
+	b = strconv.AppendInt(b, g.Quarantine.Milliseconds(), 10)
+	return string(b)
+}
+
+// parseMarker reads a marker, and why the server sits or sat out.
+func parseMarker(text string) (*redlatch.Guard, string) {
+	parts := strings.SplitN(text, " ", 9)
+	if len(parts) != 9 || parts[0] != "1" {
+		return nil, ""
+	}
+	var numbers [3]int64
+	for i := range numbers {
+		n, err := strconv.ParseInt(parts[3+i], 10, 64)
+		if err != nil || n < 0 || n > int64(1<<62/time.Millisecond) {
+			return nil, ""
+		}
+		numbers[i] = n
+	}
+	return &redlatch.Guard{
+		List:       parts[2],
+		Nodes:      parts[8],
+		MaxTTL:     time.Duration(numbers[0]) * time.Millisecond,
+		Window:     time.Duration(numbers[1]) * time.Microsecond,
+		Quarantine: time.Duration(numbers[2]) * time.Millisecond,
+	}, parts[7]
+}
+
+var marks = map[redlatch.Mark]string{
+	redlatch.MarkRead: "read", redlatch.MarkWrite: "mark", redlatch.MarkFresh: "fresh", redlatch.MarkReplace: "replace",
+}
+
+// mark carries out an OpMark.
+func (n *Node) mark(ctx context.Context, req redlatch.Request) (redlatch.Reply, error) {
+	what, ok := marks[req.Mark]
+	if !ok || req.Guard == nil {
+		return redlatch.Reply{}, fmt.Errorf("%w (%w)", &redlatch.ConfigError{Field: "Mark", Value: req.Mark, Bound: "one of this package's, with a Guard"}, redlatch.ErrUnsent)
+	}
+	call := Call{Script: markScript, Args: []string{config(req.Guard), req.Guard.Nodes, what}}
+	if n.driver.Kind() != Cluster {
+		return n.markOne(ctx, call, reserved+"marker")
+	}
+	return n.markSlots(ctx, call)
+}
+
+func (n *Node) markOne(ctx context.Context, call Call, key string) (redlatch.Reply, error) {
+	call.Keys = []string{key}
+	r, err := n.driver.Eval(ctx, call)
+	if err != nil {
+		return redlatch.Reply{}, explain(err)
+	}
+	reply, err := parseReply(r)
+	if err == nil {
+		reply.Guard, reply.Value = parseMarker(r[1])
+	}
+	return reply, err
+}
+
+// severity orders the answers of a cluster's slots: the worst speaks for all.
+var severity = map[redlatch.Status]int{
+	redlatch.Granted: 0, redlatch.Quarantined: 1, redlatch.Absent: 2, redlatch.Misconfigured: 3,
+}
+
+// markSlots marks every slot of a cluster.
+func (n *Node) markSlots(ctx context.Context, call Call) (redlatch.Reply, error) {
+	var (
+		mu    sync.Mutex
+		worst redlatch.Reply
+		first error
+		all   sync.WaitGroup
+	)
+	const workers = 64
+	for w := range workers {
+		all.Go(func() {
+			for slot := w; slot < slots && ctx.Err() == nil; slot += workers {
+				reply, err := n.markOne(ctx, call, slotMarkerKey(slot))
+				mu.Lock()
+				if err != nil && first == nil {
+					first = err
+				}
+				if worst.Status == 0 || severity[reply.Status] > severity[worst.Status] ||
+					reply.Status == worst.Status && reply.Left > worst.Left {
+					worst = reply
+				}
+				mu.Unlock()
+				if err != nil {
+					return
+				}
+			}
+		})
+	}
+	all.Wait()
+	if first == nil {
+		first = ctx.Err()
+	}
+	return worst, first
+}
