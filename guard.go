@@ -97,13 +97,16 @@ func (g *guard) apply(req *Request) {
 }
 
 // adopt takes over the bounds of the nodes' markers where the caller left them
-// open. It reports whether anything changed.
-func (g *guard) adopt(rd *round) bool {
+// open. It reports whether they are others than those that were asked with.
+func (g *guard) adopt(rd *round, asked *Guard) bool {
 	mine := g.bounds()
 	for _, r := range rd.results {
 		theirs := r.Reply.Guard
-		if r.Err != nil || r.Reply.Status != Misconfigured || theirs == nil || theirs.List != mine.List || *theirs == *mine {
+		if r.Err != nil || r.Reply.Status != Misconfigured || theirs == nil || theirs.List != mine.List {
 			continue
+		}
+		if mine != asked {
+			return true // another goroutine was faster
 		}
 		if g.fixedTTL && theirs.MaxTTL != mine.MaxTTL || g.fixedWindow && theirs.Window != mine.Window {
 			continue

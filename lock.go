@@ -104,6 +104,7 @@ type attempt struct {
 	asked LockOptions // as the caller gave them
 	opts  LockOptions
 	floor Token // what the nodes' fences ask for, so far
+	bad   error // what the caller asked for is beyond the nodes' bounds
 }
 
 func (c *Client) newAttempt(name string, opts LockOptions) (*attempt, error) {
@@ -158,8 +159,12 @@ func (a *attempt) try(ctx context.Context) round {
 		if rd.won() || proposal == maxProposals || ctx.Err() != nil {
 			return rd
 		}
-		if a.c.guard.adopt(&rd) && a.configure() == nil {
-			continue // the nodes are marked with bounds that we left open
+		if a.c.guard.adopt(&rd, a.req.Guard) {
+			// The nodes are marked with bounds that we left open.
+			if a.bad = a.configure(); a.bad != nil {
+				return rd
+			}
+			continue
 		}
 		if !rd.wantsHigherToken() {
 			return rd
@@ -193,6 +198,9 @@ func (a *attempt) settle(rd *round) (*Lease, error) {
 			return a.c.newLease(a.claim, a.opts, rd.start, rd.start+rd.elapsed+validity)
 		}
 		return nil, rd.quorumError(a.req)
+	}
+	if a.bad != nil {
+		return nil, a.bad
 	}
 	if holders := rd.holders(); rd.available() && len(holders) > 0 {
 		return nil, &HeldError{Name: a.name, Holders: holders}

@@ -75,6 +75,10 @@ func outcomeOf(err error) *outcome {
 			hint = "try without --ttl: the lock is kept for as long as CMD runs, whatever its TTL"
 		}
 		return usageError(err, hint)
+	case errors.Is(err, redlatch.ErrQuarantine):
+		return &outcome{code: exitNoQuorum, event: "quarantine", err: err}
+	case errors.Is(err, redlatch.ErrNotFresh):
+		return &outcome{code: exitUsage, event: "not_fresh", err: err, hint: "leave out --assume-fresh: a node that lost its data is trusted again after its quarantine"}
 	case errors.Is(err, redlatch.ErrNoQuorum):
 		return &outcome{code: exitNoQuorum, event: "no_quorum", err: err,
 			hint: "check that a majority of the nodes is up and can be reached from here"}

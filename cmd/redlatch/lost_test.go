@@ -57,8 +57,8 @@ func TestGraceLeavesTimeForExtensions(t *testing.T) {
 		{10 * time.Second, time.Second, 200 * time.Millisecond},
 	} {
 		f := &runFlags{ttl: c.ttl, maxHold: c.maxHold}
-		if err := f.check(); err != nil || f.grace != c.want {
-			t.Errorf("grace for a TTL of %v and a hold of %v: %v, %v, want %v", c.ttl, c.maxHold, f.grace, err, c.want)
+		if err := f.check(); err != nil || f.graceFor(c.ttl) != c.want {
+			t.Errorf("grace for a TTL of %v and a hold of %v: %v, %v, want %v", c.ttl, c.maxHold, f.graceFor(c.ttl), err, c.want)
 		}
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 
 	"github.com/spf13/pflag"
@@ -16,17 +17,46 @@ import (
 // nodesVariable holds the addresses for command lines that name none.
 const nodesVariable = "REDLATCH_NODES"
 
+// listVariable holds the name of the list for command lines that give none.
+const listVariable = "REDLATCH_NODE_LIST"
+
 const addressForms = "redis://HOST:PORT, rediss://…, redis+sentinel://HOST+HOST/MASTER, redis+cluster://HOST+HOST or sqlite:FILE"
 
 // nodeFlags say which nodes are asked.
 type nodeFlags struct {
 	nodes []string
 	state string
+	list  string
+	guard guardMode
+}
+
+// guardMode is a pflag.Value: auto, on or off.
+type guardMode redlatch.GuardMode
+
+var guardModes = []string{"auto", "on", "off"} // in the order of the library's
+
+func (m *guardMode) String() string { return guardModes[*m] }
+func (m *guardMode) Type() string   { return "auto|on|off" }
+func (m *guardMode) Set(s string) error {
+	i := slices.Index(guardModes, s)
+	if i < 0 {
+		return errors.New("must be auto, on or off")
+	}
+	*m = guardMode(i)
+	return nil
+}
+
+// apply sets the client's options that the flags are about.
+func (f *nodeFlags) apply(opts *redlatch.Options) {
+	opts.NodeList = f.list
+	opts.Guard = redlatch.GuardMode(f.guard)
 }
 
 func (f *nodeFlags) register(flags *pflag.FlagSet) {
 	flags.StringArrayVar(&f.nodes, "nodes", nil,
 		"`addresses` of the nodes, separated by commas; may be repeated (default $"+nodesVariable+", else a file on this machine)")
+	flags.StringVar(&f.list, "node-list", os.Getenv(listVariable), "the `name` of the list of nodes, for clients that reach them by different addresses (default $"+listVariable+", else the addresses)")
+	flags.Var(&f.guard, "guard", "whether a node that may have forgotten locks sits out until they have run out; auto is on for several nodes and for Sentinel")
 	flags.StringVar(&f.state, "state", "", "the `file` that holds the locks of this machine (default in $REDLATCH_STATE_DIR, else in the user's state folder)")
 }
 

@@ -32,6 +32,15 @@ func run(t *testing.T, servers []*redistest.Server, args ...string) (*exec.Cmd, 
 	return cmd, stderr
 }
 
+// declareNew has redlatch init mark servers that were just started.
+func declareNew(t *testing.T, servers []*redistest.Server, args ...string) {
+	t.Helper()
+	args = append([]string{"init", "--assume-fresh", "--nodes", strings.Join(redistest.Addresses(servers), ",")}, args...)
+	if out, err := exec.Command("redlatch", args...).CombinedOutput(); err != nil {
+		t.Fatalf("redlatch init: %v\n%s", err, out)
+	}
+}
+
 func exitCode(t *testing.T, err error) int {
 	t.Helper()
 	var exit *exec.ExitError
@@ -46,6 +55,7 @@ func exitCode(t *testing.T, err error) int {
 
 func TestMinorityOfDeadNodesIsNoObstacle(t *testing.T) {
 	servers := redistest.Start(t, 5)
+	declareNew(t, servers)
 	servers[0].Kill()
 	servers[3].Kill()
 	cmd, stderr := run(t, servers, "job", "--", "sh", "-c", "exit 42")
@@ -89,6 +99,7 @@ func TestFrozenQuorumEndsTheGroupBeforeTheDeadline(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			servers := redistest.Start(t, 3)
+			declareNew(t, servers)
 			file := filepath.Join(t.TempDir(), "pids")
 			script := `sleep 1000 & echo $! >>"$0"; sleep 1000 & echo $! >>"$0"; echo $$ >>"$0"; wait; wait`
 			if !heeds {

@@ -41,6 +41,6 @@ the loss of one or two of them.`,
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		return usageError(err, "try "+cmd.CommandPath()+" --help")
 	})
-	root.AddCommand(newRun(say), newVersion())
+	root.AddCommand(newRun(say), newInit(say), newVersion())
 	return root
 }

@@ -27,6 +27,7 @@ type runFlags struct {
 	wait         time.Duration
 	waitSet      bool
 	ttl          time.Duration
+	ttlSet       bool
 	maxHold      time.Duration
 	minHold      time.Duration
 	grace        time.Duration
@@ -78,6 +79,7 @@ Exit status: CMD's own, or
 		RunE: func(cmd *cobra.Command, args []string) error {
 			f.waitSet = cmd.Flags().Changed("wait")
 			f.graceSet = cmd.Flags().Changed("grace")
+			f.ttlSet = cmd.Flags().Changed("ttl")
 			end := f.run(say, args[0], args[1:])
 			end.name = args[0]
 			return end
@@ -133,13 +135,19 @@ func (f *runFlags) check() error {
 	}
 	// Half of the TTL at the most: the first extension is tried after a third
 	// of it, and must have time to be tried again.
-	span := min(f.ttl, f.maxHold)
-	if !f.graceSet {
-		f.grace = min(span/5, 2*time.Second)
-	} else if least, most := time.Millisecond, span/2; f.grace < least || f.grace > most {
+	if least, most := time.Millisecond, min(f.ttl, f.maxHold)/2; f.graceSet && (f.grace < least || f.grace > most) {
 		return &redlatch.ConfigError{Field: "--grace", Value: f.grace, Bound: fmt.Sprintf("from %v to %v, half of the TTL or of --max-hold", least, most)}
 	}
 	return nil
+}
+
+// graceFor returns the grace for a lock with the given time to live.
+func (f *runFlags) graceFor(ttl time.Duration) time.Duration {
+	span := min(ttl, f.maxHold)
+	if f.graceSet {
+		return min(f.grace, span/2)
+	}
+	return min(span/5, 2*time.Second)
 }
 
 // run does what the command is for.
@@ -158,10 +166,13 @@ func (f *runFlags) run(say *reporter, name string, argv []string) *outcome {
 		return outcomeOf(err)
 	}
 	extends := &extensions{}
-	client, err := redlatch.New(nodes, redlatch.Options{
-		Label: f.labelFor(argv[0]), TTL: f.ttl, MaxHold: f.maxHold,
-		Observer: extends,
-	})
+	opts := redlatch.Options{Label: f.labelFor(argv[0]), MaxHold: f.maxHold, Observer: extends}
+	if f.ttlSet {
+		// Otherwise the library's: the nodes may be marked for a shorter one.
+		opts.TTL = f.ttl
+	}
+	f.apply(&opts)
+	client, err := redlatch.New(nodes, opts)
 	if err != nil {
 		closeAll(nodes)
 		return outcomeOf(err)
@@ -184,7 +195,7 @@ func (f *runFlags) run(say *reporter, name string, argv []string) *outcome {
 	}
 	h := &hold{
 		name: name, lease: lease, acquired: acquired, maxHold: f.maxHold, extends: extends,
-		plan: newPlan(f.grace, f.onLost), say: say, signals: signals,
+		plan: newPlan(f.graceFor(lease.TTL()), f.onLost), say: say, signals: signals,
 	}
 	end := h.run(cmd)
 	if end.event == "exited" && !h.told {

@@ -1,0 +1,94 @@
+//go:build unix
+
+package main
+
+import (
+	"os/exec"
+	"strings"
+	"testing"
+
+	"github.com/redlatch/redlatch/internal/redistest"
+)
+
+// command runs redlatch and returns its exit code, stdout and stderr.
+func command(t *testing.T, args ...string) (code int, stdout, stderr string) {
+	t.Helper()
+	var out, err strings.Builder
+	cmd := exec.Command("redlatch", args...)
+	cmd.Stdout, cmd.Stderr = &out, &err
+	return exitCode(t, cmd.Run()), out.String(), err.String()
+}
+
+func TestInitMarksNewServersAndSaysHowTheyStand(t *testing.T) {
+	servers := redistest.Start(t, 4)
+	abc := strings.Join(redistest.Addresses(servers[:3]), ",")
+	abd := strings.Join([]string{servers[0].URL(), servers[1].URL(), servers[3].URL()}, ",")
+
+	code, _, stderr := command(t, "run", "--nodes", abc, "job", "--", "true")
+	if code != exitNoQuorum || !strings.Contains(stderr, "quarantine for 3") || !strings.Contains(stderr, "redlatch init --assume-fresh") || strings.Count(stderr, "\n") != 1 {
+		t.Errorf("run on new servers: exit %d, %s", code, stderr)
+	}
+	code, stdout, stderr := command(t, "init", "--nodes", abc)
+	if code != 0 || strings.Count(stdout, "in quarantine for") != 3 {
+		t.Errorf("init: exit %d, %s%s", code, stdout, stderr)
+	}
+	code, stdout, stderr = command(t, "init", "--assume-fresh", "--nodes", abc)
+	if code != 0 || strings.Count(stdout, "trusted; max TTL 30s, window 10s, quarantine 32s") != 3 {
+		t.Errorf("init --assume-fresh: exit %d, %s%s", code, stdout, stderr)
+	}
+	if code, _, stderr = command(t, "run", "--nodes", abc, "job", "--", "true"); code != 0 {
+		t.Errorf("run: exit %d, %s", code, stderr)
+	}
+
+	servers[1].Do("FLUSHALL")
+	code, stdout, stderr = command(t, "init", "--assume-fresh", "--nodes", abc)
+	if code != exitUsage || !strings.Contains(stderr, "not new") || !strings.Contains(stdout, "not marked") {
+		t.Errorf("init --assume-fresh of a flushed server: exit %d, %s%s", code, stdout, stderr)
+	}
+	code, _, stderr = command(t, "run", "--nodes", abd, "job", "--", "true")
+	if code != exitUsage || !strings.Contains(stderr, "missing here: "+servers[2].URL()) {
+		t.Errorf("run with another list: exit %d, %s", code, stderr)
+	}
+	code, stdout, stderr = command(t, "init", "-o", "json", "--nodes", abd, "--former", abc)
+	if code != 0 || strings.Count(stdout, `"trusted":false`) != 4 || strings.Count(stdout, `"reason":"list"`) != 4 {
+		t.Errorf("init --former: exit %d, %s%s", code, stdout, stderr)
+	}
+	code, _, stderr = command(t, "init", "--max-ttl", "20s", "--nodes", abd)
+	if code != exitUsage || !strings.Contains(stderr, "MaxTTL is 20s") {
+		t.Errorf("init with another bound: exit %d, %s", code, stderr)
+	}
+	servers[3].Kill()
+	code, stdout, _ = command(t, "init", "--nodes", abd)
+	if code != exitNoQuorum || !strings.Contains(stdout, "refused") {
+		t.Errorf("init with a server down: exit %d, %s", code, stdout)
+	}
+}
+
+func TestShortBoundsOfTheNodesAreHeeded(t *testing.T) {
+	servers := redistest.Start(t, 3)
+	declareNew(t, servers, "--max-ttl", "2s", "--window", "500ms")
+	nodes := strings.Join(redistest.Addresses(servers), ",")
+	if code, _, stderr := command(t, "run", "--nodes", nodes, "job", "--", "true"); code != 0 {
+		t.Errorf("exit %d, %s", code, stderr)
+	}
+	if code, _, stderr := command(t, "run", "--ttl", "3s", "--nodes", nodes, "job", "--", "true"); code != exitUsage || !strings.Contains(stderr, "TTL is 3s") {
+		t.Errorf("exit %d, %s", code, stderr)
+	}
+}
+
+func TestInitRefusesBadInput(t *testing.T) {
+	server := redistest.Start(t, 1)[0].URL()
+	for _, args := range [][]string{
+		{"init", "x"},
+		{"init", "--nodes", server, "--max-ttl", "1ms"},
+		{"init", "--nodes", server, "--window", "-1s"},
+		{"init", "--nodes", server, "--guard", "maybe"},
+		{"init", "--nodes", server, "--assume-fresh", "--former", server},
+		{"init", "--state", t.TempDir() + "/locks.db"},
+	} {
+		code, _, stderr := command(t, args...)
+		if code != exitUsage || strings.Count(stderr, "\n") != 1 {
+			t.Errorf("%q: exit %d, %s", args, code, stderr)
+		}
+	}
+}
