@@ -49,9 +49,11 @@ func (t *tally) count(r NodeResult) {
 // won reports that a quorum has granted.
 func (t *tally) won() bool { return t.granted >= quorumOf(t.nodes) }
 
-// hopeless reports that no quorum can grant any more.
+// hopeless reports that no quorum can grant any more. Where nodes sit out it
+// does not say so before all have answered: what is wrong with the nodes is
+// worth more to the caller than a fraction of a round trip.
 func (t *tally) hopeless() bool {
-	return t.nodes-t.refused-t.failed < quorumOf(t.nodes)
+	return t.nodes-(t.refused-t.sitting)-t.failed < quorumOf(t.nodes)
 }
 
 // available reports that no more than a minority failed or sits out: what was
