@@ -176,7 +176,10 @@ func (r NodeResult) String() string {
 		return r.Node + ": " + strings.TrimPrefix(r.Err.Error(), "redlatch: ")
 	}
 	s := r.Node + ": " + r.Reply.Status.String()
-	if r.Reply.Status == Quarantined {
+	switch r.Reply.Status {
+	case Behind, Ahead:
+		s += fmt.Sprintf(", which says %s", r.Reply.Now.UTC().Format(time.RFC3339))
+	case Quarantined:
 		s += fmt.Sprintf(" for %v yet, since %s", r.Reply.Left.Round(time.Millisecond), quarantineReason(r.Reply.Value))
 	}
 	return s

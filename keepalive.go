@@ -176,6 +176,7 @@ func (k *keeper) endLocked(l *Lease, cause error) {
 	if l.index >= 0 {
 		heap.Remove(&k.leases, l.index)
 	}
+	l.freed.Store(errors.Is(cause, ErrReleased))
 	l.over.Store(!errors.Is(cause, ErrDetached))
 	l.cancel(cause)
 	k.ended = append(k.ended, l)

@@ -23,8 +23,14 @@ type claim struct {
 	// for it failed, or its lease has ended. What is granted after is undone.
 	over atomic.Bool
 
-	// out is the last round of it, while nodes are still to answer.
-	out atomic.Pointer[fanout]
+	// out is the last round of it, while nodes are still to answer, and
+	// rounds counts them.
+	out    atomic.Pointer[fanout]
+	rounds atomic.Int32
+
+	// freed is set when every node has been, or is being, sent a release but
+	// those that have not answered the last round.
+	freed atomic.Bool
 }
 
 // request returns a request about the claim.
@@ -37,16 +43,20 @@ func (cl *claim) request(op Op) Request {
 // ask sends the claim to all nodes.
 func (cl *claim) ask(ctx context.Context) round {
 	release := cl.request(OpRelease)
+	round := cl.rounds.Add(1)
 	rd := cl.c.ask(ctx, cl.req, 0, func(node int, r NodeResult) {
 		// First this, then a look at over: drop does the same the other way
 		// round, so that one of the two undoes it.
 		cl.note(node, r)
-		if cl.over.Load() && mayHold(r) {
-			cl.c.undo(node, release)
+		if !cl.over.Load() || !mayHold(r) {
+			return
 		}
-		if f := cl.out.Load(); f != nil && f.underway() == 0 {
-			cl.out.CompareAndSwap(f, nil)
+		// A lower proposal is covered by the release, whose token is higher:
+		// it takes away what came before it and makes stale what comes after.
+		if cl.freed.Load() && round != cl.rounds.Load() {
+			return
 		}
+		cl.c.undo(node, release)
 	})
 	for i, r := range rd.results {
 		if r.Err != errPending {
@@ -129,11 +139,12 @@ func (a *attempt) configure() error {
 	return nil
 }
 
-// yield takes back the grants of a round that was not won. What is taken back
-// may be overtaken by the next round, so that one claims under a new value;
-// the ticket, and with it the place in line, stays the same.
+// yield takes back the grants of a round that was not won, and those that may
+// still come of it. What is taken back may be overtaken by the next round, so
+// that one claims under a new value; the ticket, and with it the place in
+// line, stays the same. Where nothing was granted, the claim is kept.
 func (a *attempt) yield(rd *round) {
-	if !slices.ContainsFunc(rd.results, mayHold) {
+	if a.underway() == 0 && !slices.ContainsFunc(rd.results, mayHold) {
 		return
 	}
 	a.drop()
@@ -152,6 +163,9 @@ const maxProposals = 8
 // refreshed by it or undone with it.
 func (a *attempt) try(ctx context.Context) round {
 	for proposal := 1; ; proposal++ {
+		if proposal == 1 {
+			a.floor = 0
+		}
 		if !a.c.opts.NoToken {
 			a.req.Token = a.c.proposer.propose(a.c.clockOffset(), a.floor)
 		}
@@ -169,7 +183,11 @@ func (a *attempt) try(ctx context.Context) round {
 		if !rd.wantsHigherToken() {
 			return rd
 		}
-		a.floor = max(a.floor, floorAfter(rd.results, quorumOf(rd.nodes)))
+		var ok bool
+		now := a.c.clock.Now().Add(a.c.clockOffset())
+		if a.floor, ok = floorAfter(rd.results, quorumOf(rd.nodes), now, a.req.Window); !ok {
+			return rd
+		}
 	}
 }
 

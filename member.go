@@ -37,6 +37,7 @@ type member struct {
 	// and offsetKnown whether it has been seen.
 	offset      atomic.Int64
 	offsetKnown atomic.Bool
+	wrongClock  atomic.Bool // and this has been said
 
 	// sitting is until when, on the client's clock, the node is known to be in
 	// quarantine; 0 if it is not.
@@ -104,8 +105,36 @@ func (m *member) do(ctx context.Context, req Request) (Reply, error) {
 	if known := time.Duration(m.offset.Load()); !m.offsetKnown.Load() || (offset-known).Abs() > half {
 		m.offset.Store(int64(offset))
 		m.offsetKnown.Store(true)
+		m.client.checkClocks()
 	}
 	return reply, nil
+}
+
+// checkClocks names the nodes whose clock is not with the others'. Tokens are
+// proposed by the median, so such a node is on its way out of the window.
+func (c *Client) checkClocks() {
+	known := 0
+	for _, m := range c.members {
+		if m.offsetKnown.Load() {
+			known++
+		}
+	}
+	if known < 3 || known < quorumOf(len(c.members)) {
+		return // there is no telling yet which are the wrong ones
+	}
+	median := c.clockOffset()
+	for _, m := range c.members {
+		if !m.offsetKnown.Load() {
+			continue
+		}
+		off := time.Duration(m.offset.Load()) - median
+		wrong := off.Abs() > c.guard.bounds().Window/2
+		if wrong && !m.wrongClock.Swap(true) {
+			c.log.Warn("redlatch: node's clock is not with the others'", "node", m.name, "ahead", off.Round(time.Millisecond))
+		} else if !wrong && m.wrongClock.Swap(false) {
+			c.log.Info("redlatch: node's clock is right again", "node", m.name)
+		}
+	}
 }
 
 // maxProbes is how many calls at once may find out whether a node that was not

@@ -164,9 +164,16 @@ func (c *Client) fanOut(ctx context.Context, req Request, skip nodeSet, f *fanou
 // answer takes in one node's answer.
 func (f *fanout) answer(i int, r NodeResult, awaited bool) {
 	f.mu.Lock()
+	late := f.settled
+	if late && f.late != nil {
+		// The node counts as under way until this is done, so that nobody
+		// else sees to it at the same time.
+		f.mu.Unlock()
+		f.late(i, r)
+		f.mu.Lock()
+	}
 	f.pending &^= 1 << i
 	last := f.pending == 0
-	late := f.settled
 	if !late {
 		f.results[i] = r
 		f.tally.count(r)
@@ -182,9 +189,6 @@ func (f *fanout) answer(i int, r NodeResult, awaited bool) {
 		}
 	}
 	f.mu.Unlock()
-	if late && f.late != nil {
-		f.late(i, r)
-	}
 	if last {
 		f.ended()
 	}
@@ -203,7 +207,7 @@ func (f *fanout) close(rd *round, timedOut bool) {
 	defer f.mu.Unlock()
 	f.settled = true
 	rd.tally = f.tally
-	rd.results = f.results
+	rd.results, f.results = f.results, nil // a claim keeps f, and need not keep these
 	for i := range rd.results {
 		if timedOut && rd.results[i].Err == errPending {
 			// The goroutine that asks is left to itself: not every driver

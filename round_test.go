@@ -67,22 +67,35 @@ func TestRoundIsWonOrHopelessNeverBoth(t *testing.T) {
 }
 
 func TestFloorIsWhatAQuorumCanAccept(t *testing.T) {
-	stale := func(f Token) NodeResult { return NodeResult{Reply: Reply{Status: Stale, Fence: f}} }
-	granted := NodeResult{Reply: Reply{Status: Granted}}
+	const window = 10 * time.Second
+	now := time.Now()
+	at := func(d time.Duration) Token { return Token(now.Add(d).UnixMicro()) }
+	node := func(s Status, clock time.Duration, fence Token) NodeResult {
+		return NodeResult{Reply: Reply{Status: s, Now: now.Add(clock), Fence: fence}}
+	}
+	stale := func(ahead time.Duration) NodeResult { return node(Stale, 0, at(ahead)) }
+	granted := node(Granted, 0, at(0))
+	held := node(Held, 0, at(0))
+	runaway := node(Stale, time.Hour, at(time.Hour))
+	pending := NodeResult{Err: errPending}
 	down := NodeResult{Err: errors.New("down")}
 	for _, c := range []struct {
 		what    string
 		results []NodeResult
-		want    Token
+		want    Token // 0 for none
 	}{
-		{"one runaway fence does not drag the rest along", []NodeResult{stale(1 << 50), granted, granted}, 0},
-		{"a quorum of fences does", []NodeResult{stale(7), stale(9), granted}, 8},
-		{"all stale: the second lowest of three", []NodeResult{stale(7), stale(9), stale(5)}, 8},
-		{"a node that another holds is out of the question", []NodeResult{granted, stale(7), {Reply: Reply{Status: Held}}}, 8},
-		{"too few answers: nothing to go by", []NodeResult{stale(7), down, down}, 0},
+		{"one runaway node does not drag the rest along", []NodeResult{runaway, granted, granted}, at(0)},
+		{"nor where the others are few", []NodeResult{runaway, held, granted}, 0},
+		{"nor where they have not answered yet", []NodeResult{runaway, held, held, pending, pending}, 0},
+		{"a quorum of fences does", []NodeResult{stale(time.Second), stale(2 * time.Second), held}, at(2*time.Second) + 1},
+		{"the second lowest of three is enough", []NodeResult{stale(2 * time.Second), stale(3 * time.Second), stale(time.Second)}, at(2*time.Second) + 1},
+		{"a node that another holds is out of the question", []NodeResult{granted, stale(time.Second), held}, at(time.Second) + 1},
+		{"fences far ahead of clocks that were set back are leapt over", []NodeResult{stale(time.Hour), stale(time.Hour), stale(time.Hour)}, at(time.Hour) + 1},
+		{"too few answers", []NodeResult{stale(time.Second), down, down}, 0},
 	} {
-		if got := floorAfter(c.results, quorumOf(len(c.results))); got != c.want {
-			t.Errorf("%s: floor is %d, want %d", c.what, got, c.want)
+		got, ok := floorAfter(c.results, quorumOf(len(c.results)), now, window)
+		if got != c.want || ok != (c.want != 0) {
+			t.Errorf("%s: floor is %d, %v, want %d", c.what, got, ok, c.want)
 		}
 	}
 }

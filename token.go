@@ -1,9 +1,7 @@
 package redlatch
 
 import (
-	"cmp"
 	"fmt"
-	"slices"
 	"strconv"
 	"sync/atomic"
 	"time"
@@ -66,28 +64,54 @@ func (p *proposer) propose(offset time.Duration, floor Token) Token {
 	}
 }
 
-// floorAfter returns the least token that a quorum of nodes could accept as
-// far as fences go, given their replies to a refused proposal. Nodes that have
-// shown no fence in the way need nothing; nodes on which another has the lock
-// are out of the question. Raising the token above the
-// highest fence of all would let a single node whose clock ran away drag the
+// span is which tokens a node would accept.
+type span struct{ least, most Token }
+
+// spanOf returns the span of a node that refused a proposal for its token, or
+// that granted it; false for a node that would grant no token at all. A node
+// that has not answered yet is taken to have no fence and the right time.
+func spanOf(r NodeResult, now time.Time, window time.Duration) (span, bool) {
+	s := span{}
+	switch {
+	case r.Err == errPending:
+		s.least = 1
+	case r.Err != nil:
+		return span{}, false
+	case r.Reply.Status == Granted:
+		s.least = r.Reply.Fence // it has our value already
+		now = r.Reply.Now
+	case r.Reply.Status == Stale, r.Reply.Status == Behind, r.Reply.Status == Ahead:
+		now = r.Reply.Now
+		s.least = max(r.Reply.Fence+1, Token(max(now.Add(-window).UnixMicro(), 1)))
+	default:
+		return span{}, false
+	}
+	s.most = max(r.Reply.Fence+TokenLeap, Token(max(now.Add(window).UnixMicro(), 1)))
+	return s, true
+}
+
+// floorAfter returns the least token that a quorum of nodes would accept, given
+// their replies to a refused proposal and the time; false if there is none. It is not simply
+// above the highest fence: a single node whose clock ran away would drag the
 // proposal out of every other node's window.
-func floorAfter(results []NodeResult, quorum int) Token {
-	needs := make([]Token, 0, len(results))
+func floorAfter(results []NodeResult, quorum int, now time.Time, window time.Duration) (Token, bool) {
+	var spans []span
 	for _, r := range results {
-		switch {
-		case r.Err == errPending:
-			needs = append(needs, 0)
-		case r.Err != nil:
-		case r.Reply.Status == Stale:
-			needs = append(needs, r.Reply.Fence+1)
-		case r.Reply.Status == Granted, r.Reply.Status == Behind, r.Reply.Status == Ahead:
-			needs = append(needs, 0)
+		if s, ok := spanOf(r, now, window); ok {
+			spans = append(spans, s)
 		}
 	}
-	if len(needs) < quorum {
-		return 0
+	best, found := Token(0), false
+	for _, s := range spans {
+		accept := 0
+		for _, other := range spans {
+			if other.least <= s.least && s.least <= other.most {
+				accept++
+			}
+		}
+		if accept >= quorum && (!found || s.least < best) {
+			best, found = s.least, true
+		}
 	}
-	slices.SortFunc(needs, cmp.Compare[Token])
-	return needs[quorum-1]
+	return best, found
 }

@@ -2,7 +2,9 @@ package redlatch_test
 
 import (
 	"context"
+	"log/slog"
 	"strconv"
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -86,13 +88,14 @@ func TestTokensGrowThoughClientClocksAreWrong(t *testing.T) {
 	}
 }
 
-func TestANodeWithAWrongClockDoesNotLockAnyoneOut(t *testing.T) {
+func TestANodeWithAWrongClockIsNamedAndLocksNobodyOut(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		for _, off := range []time.Duration{time.Hour, -time.Hour} {
+			var log strings.Builder
 			nodes := memory.Nodes(4)
 			nodes = append(nodes, memory.New(memory.Options{Name: "wrong", Clock: func() time.Time { return time.Now().Add(off) }}))
 			ahead := newClient(t, nodes, redlatch.Options{Clock: offClock{time.Now(), off}})
-			right := newClient(t, nodes, redlatch.Options{})
+			right := newClient(t, nodes, redlatch.Options{Logger: slog.New(slog.NewTextHandler(&log, nil))})
 			var last redlatch.Token
 			for range 10 {
 				for _, c := range []*redlatch.Client{ahead, right} {
@@ -113,6 +116,9 @@ func TestANodeWithAWrongClockDoesNotLockAnyoneOut(t *testing.T) {
 					synctest.Wait()
 					time.Sleep(time.Millisecond)
 				}
+			}
+			if text := log.String(); !strings.Contains(text, "clock") || !strings.Contains(text, "node=memory:wrong") || strings.Count(text, "node=") != 1 {
+				t.Errorf("the wrong node is not named, once and alone: %s", text)
 			}
 		}
 	})

@@ -53,6 +53,9 @@ func (e *entry) acquire(req redlatch.Request, now time.Time) redlatch.Status {
 		if req.Token != 0 && req.Token < e.fence {
 			return redlatch.Stale
 		}
+		if judge(req, e.fence, now) == redlatch.Ahead {
+			return redlatch.Ahead
+		}
 	case e.held():
 		if req.Wait {
 			e.queue.join(req, now)

@@ -177,6 +177,16 @@ func fenceMutants() []mutant {
 			},
 		},
 		{
+			name: "lets its holder raise the token without bounds",
+			do: func(n *broken, ctx context.Context, req redlatch.Request) (redlatch.Reply, error) {
+				if held := n.ask(redlatch.Request{Op: redlatch.OpInspect, Name: req.Name}); req.Op == redlatch.OpAcquire && held.Value == req.Value {
+					req.Window *= 100
+				}
+				return n.Node.Do(ctx, req)
+			},
+			claims: []string{"asking again with a token ahead of the window is refused"},
+		},
+		{
 			name: "repairs nothing",
 			do: func(n *broken, ctx context.Context, req redlatch.Request) (redlatch.Reply, error) {
 				if req.Op == redlatch.OpRepair {

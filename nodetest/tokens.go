@@ -17,6 +17,7 @@ func tokenClaims() []claim {
 		{"a token within the window is granted", tokenWithinWindow},
 		{"asking again with a higher token raises the fence", askingAgainHigher},
 		{"asking again with a lower token is stale", askingAgainLower},
+		{"asking again with a token ahead of the window is refused", askingAgainAhead},
 		{"held is answered before any fault of the token", heldBeforeTokenFaults},
 		{"token 0 neither checks nor touches the fence", tokenZero},
 		{"tokens are exact to the last digit", tokensAreExact},
@@ -98,6 +99,16 @@ func askingAgainLower(p *probe) {
 	token := p.token(0)
 	p.expect(redlatch.Granted, p.a, p.acquire("one", token))
 	p.wantFence(p.expect(redlatch.Stale, p.b, p.acquire("one", token-1)), token)
+	p.fence(token)
+	p.heldBy("one")
+}
+
+// The first proposal of a client whose clock is far ahead may arrive after the
+// second, which was right.
+func askingAgainAhead(p *probe) {
+	token := p.token(0)
+	p.expect(redlatch.Granted, p.a, p.acquire("one", token))
+	p.expect(redlatch.Ahead, p.b, p.acquire("one", p.token(outside)))
 	p.fence(token)
 	p.heldBy("one")
 }

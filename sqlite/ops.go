@@ -135,6 +135,9 @@ func (t *tx) acquire() redlatch.Status {
 		if t.req.Token != 0 && t.req.Token < t.least {
 			return redlatch.Stale
 		}
+		if t.judge() == redlatch.Ahead {
+			return redlatch.Ahead
+		}
 	case t.held:
 		t.join()
 		return redlatch.Held

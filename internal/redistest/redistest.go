@@ -28,6 +28,7 @@ type Server struct {
 	dir  string
 	file string // a configuration file, for a sentinel
 	args []string
+	env  []string // besides the test's own
 	cmd  *exec.Cmd
 	log  *os.File
 }
@@ -98,6 +99,7 @@ func (s *Server) start() {
 		args = []string{s.file, "--sentinel", "--port", strconv.Itoa(s.port), "--bind", "127.0.0.1", "--dir", s.dir}
 	}
 	s.cmd = exec.Command("redis-server", append(args, s.args...)...)
+	s.cmd.Env = append(os.Environ(), s.env...)
 	s.cmd.Stdout, s.cmd.Stderr, s.log = log, log, log
 	if err := s.cmd.Start(); err != nil {
 		s.t.Fatal(err)

@@ -44,14 +44,12 @@ if token ~= '' then
   if fence ~= '' and (token < fence or (token == fence and not holder)) then
     return {'stale', '', '0', fence, time[1], time[2]}
   end
-  if not holder then
-    local t, now = tonumber(token), time[1] * 1000000 + time[2]
-    if t < now - ARGV[5] then
-      return {'behind', '', '0', fence, time[1], time[2]}
-    end
-    if t > now + ARGV[5] and (fence == '' or t > fence + ARGV[6]) then
-      return {'ahead', '', '0', fence, time[1], time[2]}
-    end
+  local t, now = tonumber(token), time[1] * 1000000 + time[2]
+  if not holder and t < now - ARGV[5] then
+    return {'behind', '', '0', fence, time[1], time[2]}
+  end
+  if t > now + ARGV[5] and (fence == '' or t > fence + ARGV[6]) then
+    return {'ahead', '', '0', fence, time[1], time[2]}
   end
 end
 if holder then
