@@ -58,6 +58,14 @@ bench: deps ## the benchmarks of this module
 soak: deps ## the tests twenty times in a row, under the race detector
 	$(GO) test $(RACE) -count 20 -failfast -timeout 120m ./...
 
+.PHONY: fences
+fences: deps ## a million names used once: are their fences gone after the retention?
+	REDLATCH_NAMES=1000000 $(GO) test -run UsedOnce -v -timeout 30m ./redis
+
+.PHONY: cost
+cost: deps ## what token and guard cost, beside the same client without them
+	$(GO) test -run '^$$' -bench TokenAndGuard -benchtime 20x -timeout 30m ./redis
+
 .PHONY: cover
 cover: deps ## what the tests reach, as build/cover.html
 	@mkdir -p build
