@@ -8,6 +8,7 @@ has() { command -v "$1" >/dev/null 2>&1; }
 need=""
 has redis-server || need="$need redis"
 has make || need="$need make"
+has bash || need="$need bash"
 # Only on Linux does the race detector want a C compiler.
 if [ "$(uname -s)" = Linux ] && ! has "${CC:-gcc}"; then
   need="$need cc"
@@ -22,7 +23,7 @@ names() {
   for n in $need; do
     case $n in
       redis) echo "$1" ;;
-      make) echo make ;;
+      make | bash) echo "$n" ;;
       cc) echo "$2" ;;
     esac
   done

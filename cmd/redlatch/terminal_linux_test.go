@@ -109,7 +109,7 @@ func TestCommandHasTheTerminal(t *testing.T) {
 
 func TestShellStopsAndResumesTheJob(t *testing.T) {
 	if _, err := exec.LookPath("bash"); err != nil {
-		t.Skip("needs bash, for its job control")
+		t.Fatal("needs bash, for its job control: install it, or run make test, which does")
 	}
 	for _, how := range []string{
 		"redlatch run job -- %s",
@@ -141,7 +141,7 @@ func TestShellStopsAndResumesTheJob(t *testing.T) {
 func TestJobThatWasStoppedForTooLongIsLost(t *testing.T) {
 	t.Parallel()
 	if _, err := exec.LookPath("bash"); err != nil {
-		t.Skip("needs bash, for its job control")
+		t.Fatal("needs bash, for its job control: install it, or run make test, which does")
 	}
 	c := onTerminal(t, "bash", "--norc", "--noprofile", "-i")
 	c.shows("ready> ")
