@@ -137,8 +137,8 @@ func TestFullPoolCannotLoseALock(t *testing.T) {
 	eachDriver(t, func(t *testing.T, nodes func(...string) []redlatch.Node) {
 		server := redistest.Start(t, 1)[0]
 		proxy := redistest.NewProxy(t, server)
-		c := newClient(t, nodes(proxy.URL()), redlatch.Options{NodeTimeout: 400 * time.Millisecond})
-		l, err := c.Lock(context.Background(), "kept", redlatch.LockOptions{TTL: time.Second})
+		c := newClient(t, nodes(proxy.URL()), redlatch.Options{NodeTimeout: time.Second})
+		l, err := c.Lock(context.Background(), "kept", redlatch.LockOptions{TTL: 2 * time.Second})
 		if err != nil {
 			t.Fatal(err)
 		}

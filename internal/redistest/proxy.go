@@ -3,7 +3,6 @@
 package redistest
 
 import (
-	"io"
 	"net"
 	"sync"
 	"testing"
@@ -94,23 +93,41 @@ func (p *Proxy) accept() {
 	}
 }
 
-// copy carries one direction of a connection.
+// parcel is a piece of a connection's traffic and when it is to arrive.
+type parcel struct {
+	data []byte
+	at   time.Time
+}
+
+// copy carries one direction of a connection. A delay holds up each parcel by
+// as much, and does not hold up those behind it the more.
 func (p *Proxy) copy(to, from net.Conn, weather func() (delay time.Duration, lost bool)) {
-	defer to.Close()
-	defer from.Close()
-	buf := make([]byte, 64<<10)
+	onTheWay := make(chan parcel, 10_000)
+	go func() {
+		defer to.Close()
+		defer from.Close()
+		for x := range onTheWay {
+			time.Sleep(time.Until(x.at))
+			if _, err := to.Write(x.data); err != nil {
+				return
+			}
+		}
+	}()
+	defer close(onTheWay)
 	for {
+		buf := make([]byte, 16<<10)
 		n, err := from.Read(buf)
 		p.mu.Lock()
 		delay, lost := weather()
 		p.mu.Unlock()
 		if n > 0 && !lost {
-			time.Sleep(delay)
-			if _, err := to.Write(buf[:n]); err != nil {
-				return
+			select {
+			case onTheWay <- parcel{buf[:n], time.Now().Add(delay)}:
+			default:
+				return // nobody takes anything any more
 			}
 		}
-		if err != nil && err != io.EOF || n == 0 {
+		if err != nil {
 			return
 		}
 	}
