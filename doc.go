@@ -40,22 +40,23 @@
 //  1. Exclusion. From the moment a lease is returned until its deadline no
 //     other lease on the name is valid, if clocks run at the same rate within
 //     a margin of 1 % of the time to live plus 2 ms, and no node forgets a
-//     lock that it granted.
+//     lock that it granted without the restart guard seeing it.
 //  2. Loss is told in time. The lease's context ends at its deadline at the
 //     latest, by a local timer that was set from the start of the last
 //     confirmed round, never by the return of a network call. Its cause says
 //     why: ErrLost, ErrReleased or ErrDetached.
 //  3. Tokens only grow. If the attempt for a lease began after another was
 //     acquired, its token is the higher one, even when a process was paused,
-//     messages came late, or the earlier holder still believes in its lock;
-//     again if no node forgets.
+//     messages came late, clocks are wrong, or the earlier holder still
+//     believes in its lock; again if no node forgets unseen.
 //  4. No deadlock. A holder that crashes is gone after its time to live, one
 //     that hangs after its MaxHold. A waiter that crashes holds up nobody for
 //     longer than WaiterLease.
 //  5. Fault tolerance. With a majority of nodes answering, locks are
 //     acquired, extended and released. A frozen, slow or dead minority costs
 //     nothing where the others settle a round among themselves, and no more
-//     than the node time limit where they do not.
+//     than the node time limit where they do not. A node that lacks a lock
+//     is given it again after a majority has extended it.
 //  6. No ghosts. An attempt that failed or was cancelled is taken back on
 //     every node that can be reached, whatever became of the caller's
 //     context, and so are grants that come late.
@@ -70,15 +71,26 @@
 // scheduler, its hypervisor or a debugger, may wake up after it and write
 // before it has looked at the context. Where that must do no harm, let the
 // resource check the token: it keeps the highest that it has seen and refuses
-// lower ones. A holder first claims the resource with its token, then reads,
-// then writes.
+// lower ones. Package fence is that side. A holder first claims the resource
+// with its token, then reads, then writes.
 //
-// A node forgets a lock when it restarts without its data, is flushed, evicts
-// keys, or is failed over to a replica that lacks the last writes. One such
-// node is enough, where it was the one that two majorities had in common. Keep
-// a node that lost its data out of the list for the longest time to live
-// before it is asked again; the guard that does so by itself is not written
-// yet.
+// A node forgets a lock when it restarts without its data, is flushed, or is
+// failed over to a replica that lacks the last writes. One such node is enough,
+// where it was the one that two majorities had in common. The restart guard
+// sees this by a marker that each node carries, and has the node sit out until
+// whatever it forgot has run out: 32 s by default. It also refuses clients with
+// another list of nodes, or other bounds. It is on for several Redis nodes and
+// for Sentinel; see Options.Guard. It does not see that a server evicts or
+// loses single keys, that its clock is set forward, or that it is put back to
+// an earlier moment together with its memory.
+//
+// New nodes cannot be told from nodes that have lost everything. Several of
+// them, or one with the guard on, sit out at first: declare them new once, with
+// redlatch init --assume-fresh or Client.Init, and not after an outage.
+//
+// A single plain server is not guarded unless asked for, since nobody would
+// carry on meanwhile. If it restarts without its data, it can grant what
+// another still holds.
 //
 // A machine that was suspended has its leases ended within a tenth of a
 // second after it wakes. That a virtual machine was paused cannot always be
@@ -94,5 +106,6 @@
 // A lock is for those who ask for it. Whoever can write to the nodes can take
 // or remove any lock.
 //
-// The file docs/algorithm.md explains how all this comes about.
+// The file docs/guarantees.md says what each promise stands on, and what is left
+// without it; docs/algorithm.md explains how all this comes about.
 package redlatch

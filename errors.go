@@ -180,7 +180,10 @@ func (r NodeResult) String() string {
 	case Behind, Ahead:
 		s += fmt.Sprintf(", which says %s", r.Reply.Now.UTC().Format(time.RFC3339))
 	case Quarantined:
-		s += fmt.Sprintf(" for %v yet, since %s", r.Reply.Left.Round(time.Millisecond), quarantineReason(r.Reply.Value))
+		if r.Reply.Value != ReasonUnmarked {
+			s += fmt.Sprintf(" for %v yet", r.Reply.Left.Round(time.Millisecond))
+		}
+		s += ", since " + quarantineReason(r.Reply.Value)
 	}
 	return s
 }
@@ -194,6 +197,8 @@ func quarantineReason(reason string) string {
 		return "it restarted or was promoted, and may lack the last writes"
 	case ReasonList:
 		return "the list of nodes was changed"
+	case ReasonUnmarked:
+		return "it is not marked (redlatch init marks it)"
 	}
 	return "it may have forgotten locks"
 }

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"time"
 )
@@ -45,8 +44,8 @@ type guard struct {
 	fixedTTL    bool // the caller set MaxTTL
 	fixedWindow bool // the caller set TokenWindow
 	current     atomic.Pointer[Guard]
-	fresh       sync.Mutex // held while a new cluster is being declared
 	declared    atomic.Bool
+	declaring   chan struct{} // held while a new cluster is being declared
 }
 
 // init decides whether the guard is on. given are the options as the caller
@@ -63,6 +62,7 @@ func (g *guard) init(c *Client, given Options) error {
 	}
 	g.on = given.Guard == GuardOn || given.Guard == GuardAuto && able && (len(c.members) > 1 || alone)
 	g.declared.Store(!g.on || !given.AssumeFresh)
+	g.declaring = make(chan struct{}, 1)
 	g.retention = c.opts.FenceRetention
 	g.fixedTTL, g.fixedWindow = given.MaxTTL != 0, given.TokenWindow != 0
 
@@ -115,10 +115,83 @@ func (g *guard) adopt(rd *round, asked *Guard) bool {
 			continue
 		}
 		adopted := *theirs
-		adopted.Nodes = mine.Nodes
+		adopted.Nodes, adopted.Sure = mine.Nodes, true
 		return g.current.CompareAndSwap(mine, &adopted)
 	}
-	return false
+	return g.beSure(rd, mine, asked)
+}
+
+// beSure finds out whether the list and its bounds are as the caller gave them,
+// or left them: because a node is marked so, or because every node has said
+// that it carries no marker, so that there is nothing to contradict. Until then
+// no node is marked: a client with another list or shorter bounds must not bring
+// nodes into service on its own word. It reports whether it is now worth asking
+// again.
+func (g *guard) beSure(rd *round, mine, asked *Guard) bool {
+	unmarked, agree := 0, false
+	for _, r := range rd.results {
+		switch {
+		case r.Err != nil:
+		case r.Reply.Status == Misconfigured:
+			return false
+		case r.Reply.Status == Quarantined && r.Reply.Value == ReasonUnmarked:
+			unmarked++
+		default:
+			agree = true // it looked at its marker before it said anything else
+		}
+	}
+	if unmarked == 0 || mine.Sure && mine == asked {
+		return false
+	}
+	if mine != asked {
+		return true // another goroutine was faster
+	}
+	if !agree && unmarked < rd.nodes {
+		return false
+	}
+	sure := *mine
+	sure.Sure = true
+	return g.current.CompareAndSwap(mine, &sure)
+}
+
+// won notes that a quorum is marked as we are: from now on the rest may be too.
+func (g *guard) won() {
+	if mine := g.bounds(); g.on && !mine.Sure {
+		sure := *mine
+		sure.Sure = true
+		g.current.CompareAndSwap(mine, &sure)
+	}
+}
+
+// learn looks at the nodes' markers when a caller wants more than the default
+// bounds allow and has left them open. It reports whether they were others.
+func (g *guard) learn(ctx context.Context, c *Client, err error) bool {
+	var bad *ConfigError
+	if !g.on || g.fixedTTL || !errors.As(err, &bad) || bad.Field != "TTL" {
+		return false
+	}
+	before := g.bounds().MaxTTL
+	c.adoptMarkers(ctx)
+	return g.bounds().MaxTTL != before
+}
+
+// follow takes over the bounds of a former list, as far as the caller left them
+// open: the longest there are.
+func (g *guard) follow(states []NodeState) {
+	next := *g.bounds()
+	for _, s := range states {
+		if s.Marked == nil {
+			continue
+		}
+		if !g.fixedTTL {
+			next.MaxTTL = max(next.MaxTTL, s.Marked.MaxTTL)
+		}
+		if !g.fixedWindow {
+			next.Window = max(next.Window, s.Marked.Window)
+		}
+	}
+	next.Quarantine = quarantineOf(next.MaxTTL, next.Window)
+	g.current.Store(&next)
 }
 
 // mismatch says in what the nodes' markers differ from what this client was
@@ -162,26 +235,37 @@ func difference(mine, theirs string) string {
 	return s
 }
 
+// declareLimit bounds the time that a first lock may take to declare a new
+// cluster; marking each slot of a Redis Cluster takes a second or so.
+const declareLimit = 5 * time.Second
+
 // start declares a new cluster before the first lock, if the caller asked for
-// that.
+// that. It is tried once: where not every node could be asked, the guard stands
+// and says what it has to say.
 func (g *guard) start(ctx context.Context, c *Client) error {
 	if g.declared.Load() {
 		return nil
 	}
-	g.fresh.Lock()
-	defer g.fresh.Unlock()
+	select {
+	case g.declaring <- struct{}{}:
+		defer func() { <-g.declaring }()
+	case <-ctx.Done():
+		return endedError(ctx, nil)
+	}
 	if g.declared.Load() {
 		return nil
 	}
-	_, err := c.Init(ctx, InitOptions{AssumeFresh: true})
+	limited, cancel := context.WithTimeout(ctx, declareLimit)
+	defer cancel()
+	_, err := c.Init(limited, InitOptions{AssumeFresh: true})
+	if ctx.Err() != nil {
+		return endedError(ctx, err)
+	}
+	g.declared.Store(true)
 	switch {
-	case err == nil, errors.Is(err, ErrNotFresh):
-		g.declared.Store(true)
-	case errors.Is(err, ErrConfig) || ctx.Err() != nil:
+	case errors.Is(err, ErrConfig):
 		return err
-	default:
-		// Not every node could be asked. The guard stands meanwhile, and
-		// says what it has to say.
+	case err != nil && !errors.Is(err, ErrNotFresh):
 		c.log.Warn("redlatch: nodes could not be declared new", "err", err)
 	}
 	return nil
@@ -202,35 +286,30 @@ func (m *member) noteQuarantine(reply Reply) {
 	}
 }
 
-// repair gives the lock to nodes that said they have none, after a round in
-// which a quorum extended it. It never counts towards that round. Nodes that
-// are in quarantine take it later.
-func (l *Lease) repair(rd *round) {
-	if l.req.Token == 0 {
+// repair gives the lock to a node that said it has none, in a round in which a
+// quorum extended it. It never counts towards that round. A node that is in
+// quarantine takes it later.
+func (l *Lease) repair(node int, r NodeResult) {
+	m := l.c.members[node]
+	if l.req.Token == 0 || r.Err != nil || r.Reply.Status != Absent || l.c.clock.Uptime() < time.Duration(m.sitting.Load()) {
 		return
 	}
-	for i, r := range rd.results {
-		m := l.c.members[i]
-		if r.Err != nil || r.Reply.Status != Absent || l.c.clock.Uptime() < time.Duration(m.sitting.Load()) {
-			continue
-		}
-		if !l.c.background.start() {
-			return
-		}
-		go func() {
-			defer l.c.background.end()
-			ctx, cancel := context.WithTimeout(context.Background(), min(l.c.opts.NodeTimeout, l.req.TTL))
-			defer cancel()
-			r := m.call(ctx, l.request(OpRepair))
-			// As with a grant that comes late: either the release sees it, or
-			// we see that the lease is over.
-			l.note(i, r)
-			if l.over.Load() && mayHold(r) {
-				l.c.undo(i, l.request(OpRelease))
-			}
-			if r.Err == nil && r.Reply.Status == Granted {
-				l.c.log.Info("redlatch: lock is back on a node that lacked it", "node", m.name, "name", l.name)
-			}
-		}()
+	if !l.c.background.start() {
+		return
 	}
+	go func() {
+		defer l.c.background.end()
+		ctx, cancel := context.WithTimeout(context.Background(), min(l.c.opts.NodeTimeout, l.req.TTL))
+		defer cancel()
+		r := m.call(ctx, l.request(OpRepair))
+		// As with a grant that comes late: either the release sees it, or we
+		// see that the lease is over.
+		l.note(node, r)
+		if l.over.Load() && mayHold(r) {
+			l.c.undo(node, l.request(OpRelease))
+		}
+		if r.Err == nil && r.Reply.Status == Granted {
+			l.c.log.Info("redlatch: lock is back on a node that lacked it", "node", m.name, "name", l.name)
+		}
+	}()
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/base64"
 	"encoding/json"
+	"fmt"
 	"strings"
 	"time"
 )
@@ -61,21 +62,28 @@ func (c *Client) Attach(ctx context.Context, text string) (*Lease, error) {
 		return nil, ErrClosed
 	}
 	opts, err := LockOptions{TTL: cl.req.TTL}.withDefaults(c.opts, c.guard.bounds().MaxTTL)
+	if err != nil && c.guard.learn(ctx, c, err) {
+		opts, err = LockOptions{TTL: cl.req.TTL}.withDefaults(c.opts, c.guard.bounds().MaxTTL)
+	}
 	if err != nil {
 		return nil, err
 	}
+	c.guard.apply(&cl.req)
 	// The lease stands only once the extension is confirmed; until then it is
-	// one whose deadline is now.
-	l := &Lease{claim: cl, opts: opts, acquired: c.clock.Uptime(), index: -1}
-	l.ctx, l.cancel = context.WithCancelCause(context.Background())
-	l.deadline = l.acquired
-	if err := l.extend(ctx); err != nil {
-		if ctx.Err() != nil {
-			err = endedError(ctx, err)
-		}
+	// nobody's, and whatever goes wrong, nothing is released.
+	rd := c.ask(ctx, cl.request(OpExtend), 0, nil)
+	validity := validityOf(cl.req.TTL, rd.elapsed)
+	switch err := c.guard.mismatch(&rd); {
+	case rd.won() && validity > 0:
+		return c.newLease(cl, opts, rd.start, rd.start+rd.elapsed+validity)
+	case ctx.Err() != nil:
+		return nil, endedError(ctx, rd.quorumError(cl.req))
+	case err != nil:
 		return nil, err
+	case rd.nodes-rd.refused < quorumOf(rd.nodes):
+		return nil, fmt.Errorf("%w: %w", ErrLost, rd.quorumError(cl.req))
 	}
-	return l, nil
+	return nil, rd.quorumError(cl.req)
 }
 
 func (c *Client) parseHandle(text string) (*claim, error) {
@@ -100,7 +108,6 @@ func (c *Client) parseHandle(text string) (*claim, error) {
 	cl := &claim{c: c, name: h.Name, req: Request{
 		Op: OpAcquire, Name: h.Key, Value: h.Value, TTL: time.Duration(h.TTL),
 	}}
-	c.guard.apply(&cl.req)
 	if strings.Trim(h.Token, "0") != "" {
 		if cl.req.Token, err = ParseToken(h.Token); err != nil {
 			return bad()

@@ -29,6 +29,8 @@ type InitOptions struct {
 // NodeState is what a node's marker says.
 type NodeState struct {
 	Node string
+	// Trusted says that the node grants.
+	Trusted bool
 	// Left is how long the node sits out yet; 0 if it is trusted.
 	Left time.Duration
 	// Reason is why it sits out.
@@ -53,41 +55,53 @@ func (c *Client) Init(ctx context.Context, opts InitOptions) ([]NodeState, error
 		}
 		return c.changeList(ctx, opts.Former)
 	}
+	states := c.adoptMarkers(ctx)
+	if err := statesError(states, len(states)); err != nil && opts.AssumeFresh {
+		return states, err
+	}
 	mark := MarkWrite
 	if opts.AssumeFresh {
-		states := c.markAll(ctx, MarkRead, c.members)
-		if err := statesError(states, len(states)); err != nil {
-			return states, err
-		}
-		inService := 0
+		trusted, used := 0, 0
 		for _, s := range states {
-			// A node that sits out because it was first seen a moment ago has
-			// not been in service yet.
-			if s.Marked != nil && (s.Left == 0 || s.Reason != ReasonNew) {
-				inService++
+			switch {
+			case s.Trusted:
+				trusted++
+			case s.Marked != nil && !(s.Left > 0 && s.Reason == ReasonNew):
+				// A node that sits out because it was first seen a moment ago
+				// has not been in service yet; this one has.
+				used++
 			}
 		}
 		switch {
-		case inService == len(states):
+		case trusted == len(states):
 			return states, nil
-		case inService > 0:
-			return states, fmt.Errorf("%w: %d of %d are marked as being in service", ErrNotFresh, inService, len(states))
+		case trusted+used > 0:
+			return states, fmt.Errorf("%w: %d of %d are, or have been, in service", ErrNotFresh, trusted+used, len(states))
 		}
 		mark = MarkFresh
 	}
-	states := c.markAll(ctx, mark, c.members)
+	states = c.markAll(ctx, mark, c.members)
 	return states, statesError(states, len(states))
 }
 
-// changeList marks the nodes of both lists for the new one. Enough nodes of
-// the former list must answer that those which do not are no quorum of it:
-// otherwise the old list could go on granting.
-func (c *Client) changeList(ctx context.Context, former []Node) ([]NodeState, error) {
-	members := append([]*member(nil), c.members...)
-	known := map[string]bool{}
-	for _, m := range members {
-		known[m.name] = true
+// adoptMarkers reads the markers, and takes from them what the caller left
+// open.
+func (c *Client) adoptMarkers(ctx context.Context) []NodeState {
+	states := c.markAll(ctx, MarkRead, c.members)
+	for _, s := range states {
+		theirs := NodeResult{Node: s.Node, Reply: Reply{Status: Misconfigured, Guard: s.Marked}}
+		if s.Marked != nil && c.guard.adopt(&round{results: []NodeResult{theirs}}, c.guard.bounds()) {
+			return c.markAll(ctx, MarkRead, c.members)
+		}
 	}
+	return states
+}
+
+// changeList bars the former list, and then brings the new one into service.
+// The order is what makes it safe: a quarantine must begin after no quorum of
+// the former list can grant or extend any more.
+func (c *Client) changeList(ctx context.Context, former []Node) ([]NodeState, error) {
+	barred := make([]*member, len(former))
 	for i, n := range former {
 		if n == nil {
 			return nil, &ConfigError{Field: fmt.Sprintf("Former[%d]", i), Value: nil, Bound: "a node"}
@@ -95,24 +109,42 @@ func (c *Client) changeList(ctx context.Context, former []Node) ([]NodeState, er
 		if _, ok := n.(Guarded); !ok {
 			return nil, &ConfigError{Field: fmt.Sprintf("Former[%d]", i), Value: n.String(), Bound: "a node that can be marked"}
 		}
-		if !known[n.String()] {
-			members = append(members, &member{node: n, name: n.String(), client: c})
-		}
+		barred[i] = &member{node: n, name: n.String(), client: c}
 	}
-	states := c.markAll(ctx, MarkReplace, members)
-	unmarked := 0
-	for _, n := range former {
+	enough := func(states []NodeState) error {
+		away := 0
 		for _, s := range states {
-			if s.Node == n.String() && s.Err != nil {
-				unmarked++
+			if s.Err != nil && !errors.Is(s.Err, ErrConfig) {
+				away++
 			}
 		}
+		if away < quorumOf(len(states)) {
+			return nil
+		}
+		return fmt.Errorf("%w: %d nodes of the former list do not answer, and are a quorum that may go on granting", ErrNoQuorum, away)
 	}
-	if unmarked >= quorumOf(len(former)) {
-		return states, fmt.Errorf("%w: %d nodes of the former list could not be marked, and are a quorum that may go on granting: %w",
-			ErrNoQuorum, unmarked, statesError(states, len(states)))
+	// Nothing is written where it could not be brought to an end.
+	states := c.markAll(ctx, MarkRead, barred)
+	if err := enough(states); err != nil {
+		return states, err
 	}
-	return states, statesError(states[:len(c.members)], len(c.members))
+	c.guard.follow(states)
+	states = c.markAll(ctx, MarkReplace, barred)
+	if err := enough(states); err != nil {
+		return states, err
+	}
+	after := c.markAll(ctx, MarkReplace, c.members)
+	known := map[string]bool{}
+	for _, s := range after {
+		known[s.Node] = true
+	}
+	all := after
+	for _, s := range states {
+		if !known[s.Node] {
+			all = append(all, s)
+		}
+	}
+	return all, statesError(after, len(after))
 }
 
 // markAll sends an OpMark to every member at once and waits for all of them.
@@ -128,15 +160,16 @@ func (c *Client) markAll(ctx context.Context, mark Mark, members []*member) []No
 			reply, err := m.node.Do(ctx, Request{Op: OpMark, Mark: mark, Guard: c.guard.bounds()})
 			s.Err = err
 			if err == nil {
+				// A node that restarted with its data carries a marker that
+				// is no longer its own; that it was in service shows in it.
 				s.Marked = reply.Guard
-				if reply.Status == Quarantined {
+				switch reply.Status {
+				case Granted:
+					s.Trusted = true
+				case Quarantined:
 					s.Left, s.Reason = reply.Left, reply.Value
-				}
-				if reply.Status == Misconfigured {
+				case Misconfigured:
 					s.Err = c.guard.mismatch(&round{results: []NodeResult{{Node: m.name, Reply: reply}}})
-				}
-				if reply.Status == Absent {
-					s.Marked = nil
 				}
 			}
 			states[i] = s

@@ -55,18 +55,14 @@ func (k *keeper) add(l *Lease, start time.Duration) error {
 		return ErrClosed
 	}
 	l.schedule(start)
-	k.push(l)
-	return nil
-}
-
-func (k *keeper) push(l *Lease) {
 	heap.Push(&k.leases, l)
 	if !k.running {
 		k.running = true
 		go k.loop()
-		return
+	} else {
+		k.rearm(l.next)
 	}
-	k.rearm(l.next)
+	return nil
 }
 
 // rearm makes the loop look at a time that is earlier than it would have.
@@ -94,25 +90,18 @@ func (l *Lease) schedule(from time.Duration) {
 func (k *keeper) confirm(l *Lease, start, deadline time.Duration) error {
 	k.mu.Lock()
 	defer k.unlock()
-	watched := l.index >= 0
 	switch {
 	case l.cause != nil:
 		return l.cause
-	case k.closed:
-		return ErrClosed
-	case watched && k.c.clock.Uptime() >= l.deadline:
+	case k.c.clock.Uptime() >= l.deadline:
 		k.endLocked(l, ErrLost)
 		return l.cause
 	}
 	before := l.deadline
 	l.deadline = max(before, min(deadline, l.holdUntil()))
 	l.schedule(start)
-	if watched {
-		heap.Fix(&k.leases, l.index)
-		k.rearm(l.next)
-	} else {
-		k.push(l)
-	}
+	heap.Fix(&k.leases, l.index)
+	k.rearm(l.next)
 	if l.deadline == before && before == l.holdUntil() {
 		return ErrMaxHold
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync/atomic"
 	"time"
 )
 
@@ -109,10 +110,18 @@ func (l *Lease) Extend(ctx context.Context) error {
 
 func (l *Lease) extend(ctx context.Context) error {
 	req := l.request(OpExtend)
-	rd := l.c.ask(ctx, req, 0, nil)
+	var won atomic.Bool
+	rd := l.c.ask(ctx, req, 0, func(node int, r NodeResult) {
+		if won.Load() {
+			l.repair(node, r)
+		}
+	})
 	validity := validityOf(req.TTL, rd.elapsed)
 	if rd.won() {
-		l.repair(&rd)
+		won.Store(true)
+		for i, r := range rd.results {
+			l.repair(i, r)
+		}
 	}
 	switch {
 	case rd.won() && validity > 0:

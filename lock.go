@@ -48,7 +48,7 @@ func (cl *claim) ask(ctx context.Context) round {
 		// First this, then a look at over: drop does the same the other way
 		// round, so that one of the two undoes it.
 		cl.note(node, r)
-		if !cl.over.Load() || !mayHold(r) {
+		if !cl.over.Load() || !nodeSet(cl.may.Load()).has(node) {
 			return
 		}
 		// A lower proposal is covered by the release, whose token is higher:
@@ -139,12 +139,13 @@ func (a *attempt) configure() error {
 	return nil
 }
 
-// yield takes back the grants of a round that was not won, and those that may
-// still come of it. What is taken back may be overtaken by the next round, so
-// that one claims under a new value; the ticket, and with it the place in
-// line, stays the same. Where nothing was granted, the claim is kept.
+// yield takes back the grants of a round that was not won. What is taken back
+// may be overtaken by the next round, so that one claims under a new value; the
+// ticket, and with it the place in line, stays the same. Where nothing was
+// granted, the claim is kept: a grant that comes after all stands until the
+// next round finds it.
 func (a *attempt) yield(rd *round) {
-	if a.underway() == 0 && !slices.ContainsFunc(rd.results, mayHold) {
+	if !slices.ContainsFunc(rd.results, func(r NodeResult) bool { return r.Err != errPending && mayHold(r) }) {
 		return
 	}
 	a.drop()
@@ -170,7 +171,11 @@ func (a *attempt) try(ctx context.Context) round {
 			a.req.Token = a.c.proposer.propose(a.c.clockOffset(), a.floor)
 		}
 		rd := a.ask(ctx)
-		if rd.won() || proposal == maxProposals || ctx.Err() != nil {
+		if rd.won() {
+			a.c.guard.won()
+			return rd
+		}
+		if proposal == maxProposals || ctx.Err() != nil {
 			return rd
 		}
 		if a.c.guard.adopt(&rd, a.req.Guard) {
@@ -223,7 +228,7 @@ func (a *attempt) settle(rd *round) (*Lease, error) {
 	if holders := rd.holders(); rd.available() && len(holders) > 0 {
 		return nil, &HeldError{Name: a.name, Holders: holders}
 	}
-	if err := a.c.guard.mismatch(rd); err != nil {
+	if err := a.c.guard.mismatch(rd); err != nil && !rd.available() {
 		return nil, err
 	}
 	for _, r := range rd.results {
@@ -299,12 +304,15 @@ func (c *Client) Lock(ctx context.Context, name string, opts LockOptions) (*Leas
 }
 
 func (c *Client) lock(ctx context.Context, name string, opts LockOptions) (lease *Lease, err error) {
-	a, err := c.newAttempt(name, opts)
-	if err != nil {
-		return nil, err
-	}
 	if ctx.Err() != nil {
 		return nil, endedError(ctx, nil)
+	}
+	a, err := c.newAttempt(name, opts)
+	if err != nil && c.guard.learn(ctx, c, err) {
+		a, err = c.newAttempt(name, opts)
+	}
+	if err != nil {
+		return nil, err
 	}
 	if a.opts.Tries == 0 && a.opts.Wait == 0 && heldOn(ctx, c, a.req.Name) {
 		return nil, fmt.Errorf("%w: %q", ErrDeadlock, name)

@@ -62,8 +62,14 @@ func (m *member) call(ctx context.Context, req Request) NodeResult {
 	late := err != nil && ctx.Err() != nil
 	m.failing.Store(err != nil)
 	m.late.Store(late)
-	if late && !errors.Is(err, ErrUnsent) {
-		err = fmt.Errorf("%w (%w)", ErrNodeTimeout, err)
+	if errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled) {
+		// The node's context, not the caller's: errors.Is must not take the
+		// one for the other.
+		sent := ErrNodeTimeout
+		if errors.Is(err, ErrUnsent) {
+			sent = fmt.Errorf("%w (%w)", ErrNodeTimeout, ErrUnsent)
+		}
+		err = fmt.Errorf("%w: %v", sent, err)
 	}
 	if err == nil {
 		m.noteQuarantine(reply)
@@ -221,9 +227,6 @@ func (ids *identities) check(ctx context.Context, m *member) error {
 	}
 	id, err := node.Identity(ctx)
 	if err != nil {
-		if ctx.Err() != nil {
-			err = fmt.Errorf("%w (%w)", ErrNodeTimeout, err)
-		}
 		if !errors.Is(err, ErrUnsent) {
 			err = fmt.Errorf("%w (%w)", err, ErrUnsent)
 		}

@@ -186,6 +186,10 @@ type Guard struct {
 	// Quarantine is how long a node that may have forgotten locks does not
 	// grant.
 	Quarantine time.Duration
+	// Sure says that these are known to be the list's bounds. Otherwise a
+	// node that carries no marker is not marked with them: it answers
+	// Quarantined, for ReasonUnmarked.
+	Sure bool
 }
 
 // Mark says what an OpMark does.
@@ -250,6 +254,9 @@ const (
 	ReasonChanged = "changed"
 	// ReasonList: its list of nodes was changed.
 	ReasonList = "list"
+	// ReasonUnmarked: it carries no marker, and the client does not know with
+	// which bounds to mark it.
+	ReasonUnmarked = "unmarked"
 )
 
 // TokenLeap is how far above a node's fence a token may be whatever the node's
@@ -302,6 +309,11 @@ type Reply struct {
 
 	// Now is the node's clock when it answered.
 	Now time.Time
+
+	// Server is the server that granted, as far as the node can tell: in one
+	// round no two nodes may name the same. An address can be led to another
+	// server at any time.
+	Server string
 
 	// Guard is what the node's marker says (Misconfigured, and to an OpMark).
 	Guard *Guard

@@ -166,15 +166,14 @@ func (f *fanout) answer(i int, r NodeResult, awaited bool) {
 	f.mu.Lock()
 	late := f.settled
 	if late && f.late != nil {
-		// The node counts as under way until this is done, so that nobody
-		// else sees to it at the same time.
-		f.mu.Unlock()
+		// Under the mutex, so that whoever asks what is under way finds this
+		// node either there or seen to.
 		f.late(i, r)
-		f.mu.Lock()
 	}
 	f.pending &^= 1 << i
 	last := f.pending == 0
 	if !late {
+		r = f.once(r)
 		f.results[i] = r
 		f.tally.count(r)
 		if awaited {
@@ -192,6 +191,20 @@ func (f *fanout) answer(i int, r NodeResult, awaited bool) {
 	if last {
 		f.ended()
 	}
+}
+
+// once refuses the grant of a server that has granted under another address in
+// the same round: it must not be counted twice.
+func (f *fanout) once(r NodeResult) NodeResult {
+	if r.Err != nil || r.Reply.Status != Granted || r.Reply.Server == "" {
+		return r
+	}
+	for _, other := range f.results {
+		if other.Err == nil && other.Reply.Server == r.Reply.Server {
+			r.Err = &ConfigError{Field: "nodes", Value: r.Node, Bound: "another server than " + other.Node + ", which it is now"}
+		}
+	}
+	return r
 }
 
 // underway returns the nodes whose answer is still to come.

@@ -34,7 +34,8 @@ func (e *ServerError) Error() string {
 }
 
 // Is reports that a request which the server answered with an error had no
-// effect: every script writes the lock last.
+// effect: what makes a server refuse a write is found out before the first of a
+// script, and holds for the others too.
 func (e *ServerError) Is(target error) bool { return target == redlatch.ErrUnsent }
 
 // Hint says what can be done about the error; empty if nothing is known.

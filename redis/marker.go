@@ -38,6 +38,15 @@ func config(g *redlatch.Guard) string {
 	return string(b)
 }
 
+// markWith returns the nodes for a marker, or nothing where none is to be
+// written.
+func markWith(g *redlatch.Guard) string {
+	if !g.Sure {
+		return ""
+	}
+	return g.Nodes
+}
+
 // parseMarker reads a marker, and why the server sits or sat out.
 func parseMarker(text string) (*redlatch.Guard, string) {
 	parts := strings.SplitN(text, " ", 9)
@@ -101,6 +110,7 @@ func (n *Node) markSlots(ctx context.Context, call Call) (redlatch.Reply, error)
 	var (
 		mu    sync.Mutex
 		worst redlatch.Reply
+		used  *redlatch.Guard // what a slot that has been in service is marked with
 		first error
 		all   sync.WaitGroup
 	)
@@ -112,6 +122,9 @@ func (n *Node) markSlots(ctx context.Context, call Call) (redlatch.Reply, error)
 				mu.Lock()
 				if err != nil && first == nil {
 					first = err
+				}
+				if err == nil && reply.Guard != nil && !(reply.Status == redlatch.Quarantined && reply.Value == redlatch.ReasonNew) {
+					used = reply.Guard
 				}
 				if worst.Status == 0 || severity[reply.Status] > severity[worst.Status] ||
 					reply.Status == worst.Status && reply.Left > worst.Left {
@@ -127,6 +140,9 @@ func (n *Node) markSlots(ctx context.Context, call Call) (redlatch.Reply, error)
 	all.Wait()
 	if first == nil {
 		first = ctx.Err()
+	}
+	if used != nil {
+		worst.Guard = used
 	}
 	return worst, first
 }

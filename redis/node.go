@@ -134,13 +134,13 @@ func (n *Node) callFor(req redlatch.Request) (Call, error) {
 		call.Script = acquireScript
 		call.Args = append(make([]string, 0, 8), req.Value, ttl, token, retention, window, leap)
 		if req.Guard != nil {
-			call.Args = append(call.Args, config(req.Guard), req.Guard.Nodes)
+			call.Args = append(call.Args, config(req.Guard), markWith(req.Guard))
 		}
 	case redlatch.OpRepair:
 		call.Script, call.Keep = repairScript, true
 		call.Args = append(make([]string, 0, 6), req.Value, ttl, token, retention)
 		if req.Guard != nil {
-			call.Args = append(call.Args, config(req.Guard), req.Guard.Nodes)
+			call.Args = append(call.Args, config(req.Guard), markWith(req.Guard))
 		}
 	case redlatch.OpExtend:
 		call.Script, call.Keep = extendScript, true
@@ -191,9 +191,12 @@ func parseReply(r []string) (redlatch.Reply, error) {
 		return bad("unknown status")
 	}
 	reply := redlatch.Reply{Status: status, Value: r[1]}
-	if status == redlatch.Misconfigured {
+	switch status {
+	case redlatch.Misconfigured:
 		reply.Value = ""
 		reply.Guard, _ = parseMarker(r[1])
+	case redlatch.Granted:
+		reply.Value, reply.Server = "", r[1]
 	}
 	left, err := strconv.ParseInt(r[2], 10, 64)
 	if err != nil {

@@ -116,7 +116,7 @@ func describe(s redlatch.NodeState) string {
 		return message(s.Err)
 	case s.Left > 0:
 		return fmt.Sprintf("in quarantine for %v yet", s.Left.Round(time.Millisecond))
-	case s.Marked == nil:
+	case !s.Trusted:
 		return "not marked"
 	}
 	return fmt.Sprintf("trusted; max TTL %v, window %v, quarantine %v", s.Marked.MaxTTL, s.Marked.Window, s.Marked.Quarantine)
@@ -137,7 +137,7 @@ func writeStatesJSON(out io.Writer, states []redlatch.NodeState) {
 	enc := json.NewEncoder(out)
 	enc.SetEscapeHTML(false)
 	for _, s := range states {
-		line := state{Node: s.Node, Trusted: s.Err == nil && s.Left == 0 && s.Marked != nil, Reason: s.Reason}
+		line := state{Node: s.Node, Trusted: s.Trusted, Reason: s.Reason}
 		if s.Left > 0 {
 			line.Left = ms(s.Left)
 		}

@@ -16,6 +16,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -31,6 +32,8 @@ type Server struct {
 	env  []string // besides the test's own
 	cmd  *exec.Cmd
 	log  *os.File
+
+	cleanup bool // stop is called when the test ends
 }
 
 // Start starts n servers and waits until each answers. Settings are given as
@@ -47,8 +50,25 @@ func Start(t testing.TB, n int, settings ...string) []*Server {
 	}
 	for _, s := range servers {
 		s.await()
+		// Another process may have been faster in taking the port; then it is
+		// that one which answered.
+		for tries := 0; tries < 5 && !s.isOurs(); tries++ {
+			s.stop()
+			s.port = 0
+			s.start()
+			s.await()
+		}
 	}
 	return servers
+}
+
+// isOurs reports whether the server that answers is the one we started.
+func (s *Server) isOurs() bool {
+	info, err := s.Try("INFO", "server")
+	if err != nil {
+		return strings.HasPrefix(err.Error(), "NOAUTH") || strings.HasPrefix(err.Error(), "LOADING")
+	}
+	return strings.Contains(info, fmt.Sprintf("process_id:%d\r\n", s.cmd.Process.Pid))
 }
 
 // StartSentinel starts a sentinel with a configuration file, which it will
@@ -69,8 +89,16 @@ func FreePort(t testing.TB) string {
 		t.Fatal(err)
 	}
 	defer l.Close()
-	return strconv.Itoa(l.Addr().(*net.TCPAddr).Port)
+	port := strconv.Itoa(l.Addr().(*net.TCPAddr).Port)
+	if _, twice := given.LoadOrStore(port, true); twice {
+		return FreePort(t)
+	}
+	return port
 }
+
+// given are the ports that were handed out: one that nobody listens on yet must
+// not be handed out again.
+var given sync.Map
 
 // Addresses returns the redis:// addresses of servers.
 func Addresses(servers []*Server) []string {
@@ -85,8 +113,7 @@ func Addresses(servers []*Server) []string {
 // after that.
 func (s *Server) start() {
 	s.t.Helper()
-	first := s.port == 0
-	if first {
+	if s.port == 0 {
 		s.port, _ = strconv.Atoi(FreePort(s.t))
 	}
 	log, err := os.OpenFile(filepath.Join(s.dir, "log"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
@@ -104,7 +131,8 @@ func (s *Server) start() {
 	if err := s.cmd.Start(); err != nil {
 		s.t.Fatal(err)
 	}
-	if first {
+	if !s.cleanup {
+		s.cleanup = true
 		s.t.Cleanup(s.stop)
 	}
 }

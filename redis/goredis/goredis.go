@@ -126,15 +126,37 @@ func (d *driver) Eval(ctx context.Context, call redis.Call) ([]string, error) {
 	if call.Keep {
 		client = d.keep
 	}
-	args := make([]any, len(call.Args))
-	for i, a := range call.Args {
-		args[i] = a
-	}
-	reply, err := client.EvalSha(ctx, call.Script.SHA1, call.Keys, args...).StringSlice()
+	reply, err := eval(ctx, client, "EVALSHA", call.Script.SHA1, call)
 	if goredis.HasErrorPrefix(err, "NOSCRIPT") {
-		reply, err = client.Eval(ctx, call.Script.Source, call.Keys, args...).StringSlice()
+		reply, err = eval(ctx, client, "EVAL", call.Script.Source, call)
 	}
 	return reply, wrap(err)
+}
+
+// onlyOnce is a command that the library does not try again by itself, whatever
+// the client's settings: after a second try nobody could say any more what
+// became of the first.
+type onlyOnce struct{ *goredis.Cmd }
+
+func (onlyOnce) NoRetry() bool { return true }
+
+func eval(ctx context.Context, client goredis.UniversalClient, command, script string, call redis.Call) ([]string, error) {
+	args := make([]any, 0, 3+len(call.Keys)+len(call.Args))
+	args = append(args, command, script, len(call.Keys))
+	for _, k := range call.Keys {
+		args = append(args, k)
+	}
+	for _, a := range call.Args {
+		args = append(args, a)
+	}
+	cmd := goredis.NewCmd(ctx, args...)
+	if len(call.Keys) > 0 {
+		cmd.SetFirstKeyPos(3)
+	}
+	if err := client.Process(ctx, onlyOnce{cmd}); err != nil {
+		return nil, err
+	}
+	return cmd.StringSlice()
 }
 
 func wrap(err error) error {

@@ -10,7 +10,8 @@
 --                                     ARGV[8]  with the guard on: its nodes
 --
 -- Reply: {status, holder, left ms, fence, now s, now µs}, all strings
---   granted     the key is ours for the whole time to live
+--   granted     the key is ours for the whole time to live; holder is the
+--               server's replication id, with the guard on
 --   held        holder has it, for as long as left says (-1: no expiry)
 --   foreign     a key of type holder is in its place
 --   stale       the token is not above the fence
@@ -20,12 +21,12 @@
 --   config      this server is marked for another list of nodes
 local lock, value, token = KEYS[1], ARGV[1], ARGV[3]
 local time = redis.call('TIME')
-local holder, fence
+local holder, fence, server = nil, nil, ''
 if KEYS[3] then
   local got = redis.call('MGET', lock, KEYS[2], KEYS[3])
   local refused = guard(got[3], KEYS[3], ARGV[7], ARGV[8], time)
   if refused then return refused end
-  holder, fence = got[1], got[2]
+  holder, fence, server = got[1], got[2], string.sub(got[3], 3, 42)
 elseif token == '' then
   if redis.call('SET', lock, value, 'NX', 'PX', ARGV[2]) then
     return {'granted', '', '0', '', time[1], time[2]}
@@ -63,4 +64,4 @@ if token ~= '' then
   -- and so are for the second.
   redis.call('SET', KEYS[2], token, 'PX', ARGV[4])
 end
-return {'granted', '', '0', token, time[1], time[2]}
+return {'granted', server, '0', token, time[1], time[2]}

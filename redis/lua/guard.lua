@@ -7,7 +7,9 @@
 -- written before this server may have lost something.
 --
 -- guard(marker, key, config, nodes, time) returns nil if it may. config is
--- LIST MAXTTL WINDOW QUARANTINE. Otherwise it returns the reply:
+-- LIST MAXTTL WINDOW QUARANTINE. nodes is empty where the caller does not know
+-- for certain that these are the list's bounds: then a server without a marker
+-- is not marked. Otherwise it returns the reply:
 --   {'quarantine', reason, left ms, '', now s, now µs}
 --   {'config', marker, '0', '', now s, now µs}   it belongs to another list
 local function guard(marker, key, config, nodes, time)
@@ -29,7 +31,13 @@ local function guard(marker, key, config, nodes, time)
     if trusted <= now then
       return nil
     end
-    local reason = string.match(marker, '^ (%a+)', 61 + n)
+    local reason, most = string.match(marker, '^ (%a+)', 61 + n), string.match(config, '(%d+)$') * 1000
+    if trusted - now > most and reason ~= 'list' then
+      -- The clock was set back. A whole quarantine from now is enough; but
+      -- after a change of list it goes by the bounds of the former one.
+      trusted = now + most
+      redis.call('SET', key, string.format('%s%016.0f%s', string.sub(marker, 1, 44 + n), trusted, string.sub(marker, 61 + n)))
+    end
     return {'quarantine', reason, string.format('%.0f', math.ceil((trusted - now) / 1000)), '', time[1], time[2]}
   end
   if marker and not known then
@@ -44,6 +52,9 @@ local function guard(marker, key, config, nodes, time)
     end
   end
   local left = tonumber(string.match(config, '(%d+)$'))
+  if nodes == '' then
+    return {'quarantine', 'unmarked', tostring(left), '', time[1], time[2]}
+  end
   local id = string.match(info, 'master_replid:(%x+)')
   redis.call('SET', key, string.format('1 %s %s %016.0f %s %s', id, config, now + left * 1000, reason, nodes))
   return {'quarantine', reason, tostring(left), '', time[1], time[2]}

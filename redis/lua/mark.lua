@@ -5,7 +5,8 @@
 --                                     ARGV[3]  what to do:
 --                                       read     write nothing
 --                                       mark     write it where there is none, or none of this server's
---                                       fresh    the same, and trust the server at once
+--                                       fresh    the same, and trust the server at once if it
+--                                                was never in service
 --                                       replace  write it over another list's, with a quarantine
 --
 -- Reply: {status, marker, left ms, '', now s, now µs}, all strings
@@ -36,18 +37,25 @@ local function write(trusted, reason)
 end
 
 local marker = redis.call('GET', KEYS[1])
-local quarantine = now + tonumber(string.match(config, '(%d+)$')) * 1000
+local left = tonumber(string.match(config, '(%d+)$'))
 local theirs, standing, trusted, reason
 if marker then
   theirs, standing, trusted, reason = string.match(marker, '^1 (%x+) (%x+ %d+ %d+ %d+) (%d+) (%a+) ')
   trusted = tonumber(trusted)
 end
+if theirs then
+  -- What may have been forgotten was granted under the old bounds.
+  left = math.max(left, tonumber(string.match(standing, '(%d+)$')))
+end
+local quarantine = now + left * 1000
 if not theirs then
   if marker and what ~= 'replace' then return reply('config', marker, now) end
   if what == 'read' then return reply('absent', '', now) end
   return write(what == 'fresh' and now or quarantine, 'new')
 end
 if what == 'replace' then
+  -- A second time, for the new list, must not cut short the first.
+  if reason == 'list' then quarantine = math.max(quarantine, trusted) end
   return write(quarantine, 'list')
 end
 if standing ~= config then
@@ -55,9 +63,9 @@ if standing ~= config then
 end
 if theirs ~= id then
   if what == 'read' then return reply('absent', marker, now) end
-  return write(what == 'fresh' and now or quarantine, 'changed')
+  return write(quarantine, 'changed')
 end
-if what == 'fresh' and trusted > now then
+if what == 'fresh' and trusted > now and reason == 'new' then
   return write(now, 'new')
 end
 return reply(trusted <= now and 'granted' or 'quarantine', marker, trusted)

@@ -1,0 +1,361 @@
+//go:build unix
+
+package redis_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	goredisclient "github.com/redis/go-redis/v9"
+
+	"github.com/redlatch/redlatch"
+	"github.com/redlatch/redlatch/internal/redistest"
+	"github.com/redlatch/redlatch/redis/goredis"
+)
+
+// Each test here tries to bring nodes into service on a false word.
+
+// hold takes a lock that stands without being extended, on every server.
+func hold(t *testing.T, c *redlatch.Client, servers ...*redistest.Server) *redlatch.Lease {
+	t.Helper()
+	l, err := c.Lock(context.Background(), "job", redlatch.LockOptions{TTL: 2 * time.Second, NoKeepAlive: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, time.Second, func() error {
+		for _, s := range servers {
+			if s.Do("GET", "job") == "" {
+				return errors.New(s.Addr() + " has not been reached yet")
+			}
+		}
+		return nil
+	})
+	return l
+}
+
+// wantNoSecond fails if c is granted the lock while l stands.
+func wantNoSecond(t *testing.T, c *redlatch.Client, l *redlatch.Lease) {
+	t.Helper()
+	for l.Remaining() > 0 {
+		l2, err := c.TryLock(context.Background(), "job", redlatch.LockOptions{})
+		if err == nil && l.Remaining() > 0 {
+			t.Fatalf("two holders: the first for %v yet, the second for %v", l.Remaining(), l2.Remaining())
+		}
+		time.Sleep(20 * time.Millisecond) // asking again and again is the point
+	}
+}
+
+func TestListChangeThatCannotBarTheOldListWritesNothing(t *testing.T) {
+	servers := redistest.Start(t, 5)
+	a := redistest.Addresses(servers)
+	old := newClient(t, open(t, a[:3]...), quick)
+	if err := cycle(old); err != nil {
+		t.Fatal(err)
+	}
+	changed := laterClient(t, quick, a[2:]...)
+	nobody := func() string { return "redis://127.0.0.1:" + redistest.FreePort(t) }
+	_, err := changed.Init(context.Background(), redlatch.InitOptions{Former: open(t, nobody(), nobody(), a[2])})
+	wantErr(t, err, redlatch.ErrNoQuorum)
+	for _, s := range servers[3:] {
+		if marker := s.Do("GET", "redlatch:1:marker"); marker != "" {
+			t.Errorf("%s is marked %q", s.Addr(), marker)
+		}
+	}
+	if err := cycle(old); err != nil {
+		t.Errorf("the old list: %v", err)
+	}
+}
+
+func TestQuarantineOfAListChangeBeginsWhenTheOldListIsBarred(t *testing.T) {
+	servers := redistest.Start(t, 5)
+	a := redistest.Addresses(servers)
+	old := newClient(t, open(t, a[:3]...), quick)
+	if err := cycle(old); err != nil {
+		t.Fatal(err)
+	}
+	// Marking the former nodes takes seconds; so long the old list grants.
+	var slow []string
+	for _, s := range servers[:2] {
+		p := redistest.NewProxy(t, s)
+		p.Delay(700 * time.Millisecond)
+		slow = append(slow, p.URL())
+	}
+	changed := laterClient(t, quick, a[2:]...)
+	done := make(chan error, 1)
+	go func() {
+		_, err := changed.Init(context.Background(), redlatch.InitOptions{Former: open(t, append(slow, a[2])...)})
+		done <- err
+	}()
+	var last *redlatch.Lease
+	for {
+		l, err := old.TryLock(context.Background(), "job", redlatch.LockOptions{NoKeepAlive: true})
+		if err != nil {
+			break // it is barred
+		}
+		if last = l; len(done) > 0 {
+			t.Fatal("the list was changed, and the old one still grants")
+		}
+		next, err := old.TryLock(context.Background(), "other", redlatch.LockOptions{NoKeepAlive: true})
+		if err != nil {
+			break
+		}
+		next.Release(context.Background())
+		time.Sleep(10 * time.Millisecond)
+		if time.Since(time.UnixMicro(int64(l.Token()))) > 5*time.Second {
+			t.Fatal("the old list is never barred")
+		}
+		l.Release(context.Background())
+	}
+	if last == nil {
+		t.Fatal("the old list was barred before it granted anything")
+	}
+	wantNoSecond(t, changed, last)
+	if err := <-done; err != nil {
+		t.Error(err)
+	}
+}
+
+func TestListChangeToShorterBoundsSitsOutTheLongerOnes(t *testing.T) {
+	servers := redistest.Start(t, 5)
+	a := redistest.Addresses(servers)
+	long := redlatch.Options{MaxTTL: 20 * time.Second, TokenWindow: 500 * time.Millisecond, NodeTimeout: time.Second}
+	if err := cycle(newClient(t, open(t, a[:3]...), long)); err != nil {
+		t.Fatal(err)
+	}
+	for _, opts := range []redlatch.Options{quick, {NodeTimeout: time.Second}} { // set shorter, and left open
+		states, err := laterClient(t, opts, a[2:]...).Init(context.Background(), redlatch.InitOptions{Former: open(t, a[:3]...)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, s := range states[:1] { // the one that both lists have
+			if s.Left < 20*time.Second {
+				t.Errorf("%s sits out for %v, where locks of 20s may stand", s.Node, s.Left)
+			}
+		}
+	}
+}
+
+func TestServersThatWereInServiceAreNotFresh(t *testing.T) {
+	for _, n := range []int{1, 3} {
+		servers := redistest.Start(t, n)
+		a := redistest.Addresses(servers)
+		opts := quick
+		opts.Guard = redlatch.GuardOn
+		first := newClient(t, open(t, a...), opts)
+		if err := cycle(first); err != nil {
+			t.Fatal(err)
+		}
+		for _, s := range servers {
+			s.Do("SAVE") // with the marker, and without the lock
+		}
+		l := hold(t, first, servers...)
+		for _, s := range servers {
+			s.Kill()
+			s.Restart()
+		}
+		wantNoSecond(t, newClient(t, open(t, a...), opts), l) // which assumes that they are fresh
+	}
+}
+
+func TestAttachByAnotherListHarmsNothing(t *testing.T) {
+	servers := redistest.Start(t, 4)
+	a := redistest.Addresses(servers)
+	l := hold(t, newClient(t, open(t, a[:3]...), quick), servers[:3]...)
+	_, err := laterClient(t, quick, a[0], a[1], a[3]).Attach(context.Background(), l.Handle())
+	wantErr(t, err, redlatch.ErrConfig)
+	wantNoSecond(t, laterClient(t, quick, a[:3]...), l)
+}
+
+func TestFlushedServersAreNotMarkedAgainstTheWordOfOthers(t *testing.T) {
+	servers := redistest.Start(t, 3)
+	a := redistest.Addresses(servers)
+	long := redlatch.Options{MaxTTL: 20 * time.Second, TokenWindow: 500 * time.Millisecond, NodeTimeout: time.Second}
+	if err := cycle(newClient(t, open(t, a...), long)); err != nil {
+		t.Fatal(err)
+	}
+	servers[0].Do("FLUSHALL")
+	servers[1].Do("FLUSHALL")
+	_, err := laterClient(t, quick, a...).TryLock(context.Background(), "job", redlatch.LockOptions{})
+	wantErr(t, err, redlatch.ErrConfig)
+	for _, s := range servers[:2] {
+		if marker := s.Do("GET", "redlatch:1:marker"); marker != "" {
+			t.Errorf("a client with shorter bounds marked %s %q", s.Addr(), marker)
+		}
+	}
+	// One that agrees with the third may.
+	_, err = laterClient(t, redlatch.Options{NodeTimeout: time.Second}, a...).TryLock(context.Background(), "job", redlatch.LockOptions{})
+	wantErr(t, err, redlatch.ErrQuarantine)
+	if marker := servers[0].Do("GET", "redlatch:1:marker"); !strings.Contains(marker, " 20000 ") {
+		t.Errorf("marked %q, want the bounds of the third server", marker)
+	}
+}
+
+func TestNewListDoesNotBringItselfIntoService(t *testing.T) {
+	servers := redistest.Start(t, 5)
+	a := redistest.Addresses(servers)
+	old := newClient(t, open(t, a[:3]...), quick)
+	if err := cycle(old); err != nil {
+		t.Fatal(err)
+	}
+	other := laterClient(t, quick, a[2:]...)
+	_, err := other.TryLock(context.Background(), "job", redlatch.LockOptions{})
+	wantErr(t, err, redlatch.ErrConfig)
+	for _, s := range servers[3:] {
+		if marker := s.Do("GET", "redlatch:1:marker"); marker != "" {
+			t.Errorf("%s is marked %q", s.Addr(), marker)
+		}
+	}
+}
+
+func TestServerThatIsReachedTwiceLaterIsNotCountedTwice(t *testing.T) {
+	servers := redistest.Start(t, 3)
+	var proxies []*redistest.Proxy
+	var urls []string
+	for _, s := range servers {
+		p := redistest.NewProxy(t, s)
+		proxies, urls = append(proxies, p), append(urls, p.URL())
+	}
+	opts := quick
+	opts.NodeList = "prod"
+	first := newClient(t, open(t, redistest.Addresses(servers)...), opts)
+	rerouted := newClient(t, open(t, urls...), opts)
+	if err := cycle(rerouted); err != nil {
+		t.Fatal(err)
+	}
+	l := hold(t, first, servers...)
+	servers[1].Do("DEL", "job")
+	proxies[0].Target(servers[1])
+	proxies[0].Cut()
+	wantNoSecond(t, rerouted, l)
+}
+
+func TestFrozenServerDoesNotHoldUpAssumingFresh(t *testing.T) {
+	servers := redistest.Start(t, 3)
+	a := redistest.Addresses(servers)
+	if err := cycle(newClient(t, open(t, a...), quick)); err != nil {
+		t.Fatal(err)
+	}
+	servers[2].Freeze()
+	defer servers[2].Thaw()
+	c := newClient(t, open(t, a...), quick)
+	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+	defer cancel()
+	if _, err := c.TryLock(ctx, "job", redlatch.LockOptions{}); err != nil {
+		wantErr(t, err, context.DeadlineExceeded)
+	}
+	if _, err := c.Lock(context.Background(), "job", redlatch.LockOptions{Wait: 20 * time.Second}); err != nil {
+		t.Errorf("two of three are there, and yet: %v", err)
+	}
+}
+
+func TestQuarantineIsNoLongerBecauseAClockWasSetBack(t *testing.T) {
+	server := redistest.Start(t, 1)[0]
+	opts := quick
+	opts.Guard = redlatch.GuardOn
+	if err := cycle(newClient(t, open(t, server.URL()), opts)); err != nil {
+		t.Fatal(err)
+	}
+	// As it looks after the clock was a day ahead when the server was marked.
+	parts := strings.Fields(server.Do("GET", "redlatch:1:marker"))
+	parts[6] = fmt.Sprintf("%016d", time.Now().Add(24*time.Hour).UnixMicro())
+	server.Do("SET", "redlatch:1:marker", strings.Join(parts, " "))
+	c := laterClient(t, opts, server.URL())
+	_, err := c.TryLock(context.Background(), "job", redlatch.LockOptions{})
+	wantErr(t, err, redlatch.ErrQuarantine)
+	eventually(t, 10*time.Second, func() error { return cycle(c) })
+}
+
+func TestLongerBoundsOfTheNodesAreLearned(t *testing.T) {
+	servers := redistest.Start(t, 3)
+	a := redistest.Addresses(servers)
+	l, err := newClient(t, open(t, a...), redlatch.Options{MaxTTL: 5 * time.Minute}).Lock(context.Background(), "job", redlatch.LockOptions{TTL: time.Minute})
+	if err != nil {
+		t.Fatal(err)
+	}
+	handle, err := l.Detach()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := laterClient(t, redlatch.Options{}, a...).Attach(context.Background(), handle); err != nil {
+		t.Errorf("attaching a lease of a minute: %v", err)
+	}
+	if _, err := laterClient(t, redlatch.Options{}, a...).TryLock(context.Background(), "other", redlatch.LockOptions{TTL: time.Minute}); err != nil {
+		t.Errorf("asking for a minute: %v", err)
+	}
+	_, err = laterClient(t, redlatch.Options{}, a...).TryLock(context.Background(), "third", redlatch.LockOptions{TTL: 6 * time.Minute})
+	wantErr(t, err, redlatch.ErrConfig)
+}
+
+// TestClientThatTriesAgainIsNotBelievedUnsent has a go-redis client with its
+// default retries lose a reply, and find nobody when it asks again.
+func TestClientThatTriesAgainIsNotBelievedUnsent(t *testing.T) {
+	server := redistest.Start(t, 1)[0]
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer listener.Close()
+	go func() {
+		for {
+			client, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			upstream, err := net.Dial("tcp", server.Addr())
+			if err != nil {
+				return
+			}
+			var lost atomic.Bool
+			go pass(client, upstream, func(string) bool { return !lost.Load() })
+			go pass(upstream, client, func(text string) bool {
+				if !strings.Contains(strings.ToLower(text), "\r\neval\r\n") {
+					return true
+				}
+				// The script arrives; what comes back does not, and nobody
+				// listens any more.
+				lost.Store(true)
+				upstream.Write([]byte(text))
+				listener.Close()
+				client.Close()
+				return false
+			})
+		}
+	}()
+	client := goredisclient.NewClient(&goredisclient.Options{Addr: listener.Addr().String(), MaxRetries: 3})
+	defer client.Close()
+	node, err := goredis.Node(client, "theirs")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = node.Do(context.Background(), redlatch.Request{Op: redlatch.OpAcquire, Name: "job", Value: "v", TTL: 10 * time.Second})
+	if err == nil {
+		t.Fatal("the reply was not lost")
+	}
+	eventually(t, 5*time.Second, func() error {
+		if server.Do("GET", "job") != "v" {
+			return errors.New("the request was not carried out")
+		}
+		return nil
+	})
+	if errors.Is(err, redlatch.ErrUnsent) {
+		t.Errorf("it was carried out, and the node says: %v", err)
+	}
+}
+
+// pass copies from one connection to the other while see is content.
+func pass(to, from net.Conn, see func(text string) bool) {
+	buf := make([]byte, 64<<10)
+	for {
+		n, err := from.Read(buf)
+		if err != nil || !see(string(buf[:n])) {
+			return
+		}
+		to.Write(buf[:n])
+	}
+}
