@@ -22,7 +22,7 @@ build: ## the command, as bin/redlatch
 	$(GO) build -trimpath -o bin/redlatch ./cmd/redlatch
 
 .PHONY: deps
-deps: ## install what the tests need and is missing: redis-server, a C compiler
+deps: ## install what the tests need and is missing: redis-server, MariaDB, PostgreSQL, a C compiler
 	@scripts/install-deps.sh
 
 .PHONY: test

@@ -23,7 +23,7 @@ func deps(t *testing.T, path string) map[string]bool {
 }
 
 func TestCoreImportsTheStandardLibraryAlone(t *testing.T) {
-	for _, path := range []string{".", "./memory", "./nodetest", "./redis"} {
+	for _, path := range []string{".", "./memory", "./nodetest", "./redis", "./fence"} {
 		if d := deps(t, path); len(d) > 0 {
 			t.Errorf("%s brings %v", path, d)
 		}

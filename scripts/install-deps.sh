@@ -1,12 +1,15 @@
 #!/bin/sh
-# Installs what the tests need and the machine lacks: redis-server, a C
-# compiler for the race detector, and make. Does nothing where all are there.
+# Installs what the tests need and the machine lacks: redis-server, the servers
+# of MariaDB and PostgreSQL, a C compiler for the race detector, make and bash.
+# Does nothing where all are there. The tests start their own servers.
 set -eu
 
 has() { command -v "$1" >/dev/null 2>&1; }
 
 need=""
 has redis-server || need="$need redis"
+has mariadbd || has mysqld || [ -x /usr/sbin/mariadbd ] || need="$need mariadb"
+has postgres || ls /usr/lib/postgresql/*/bin/postgres >/dev/null 2>&1 || need="$need postgresql"
 has make || need="$need make"
 has bash || need="$need bash"
 # Only on Linux does the race detector want a C compiler.
@@ -23,8 +26,10 @@ names() {
   for n in $need; do
     case $n in
       redis) echo "$1" ;;
-      make | bash) echo "$n" ;;
       cc) echo "$2" ;;
+      mariadb) echo "$3" ;;
+      postgresql) echo "$4" ;;
+      *) echo "$n" ;;
     esac
   done
 }
@@ -35,14 +40,15 @@ echo "installing:$need" >&2
 if has apt-get; then
   export DEBIAN_FRONTEND=noninteractive
   $as_root apt-get update -q
-  $as_root apt-get install -q -y --no-install-recommends $(names redis-server "gcc libc6-dev")
+  $as_root apt-get install -q -y --no-install-recommends $(names redis-server "gcc libc6-dev" mariadb-server postgresql)
 elif has dnf; then
   # Where Redis is not packaged any more, Valkey answers to its name.
-  $as_root dnf install -y $(names redis gcc) || $as_root dnf install -y $(names valkey-compat-redis gcc)
+  $as_root dnf install -y $(names redis gcc mariadb-server postgresql-server) ||
+    $as_root dnf install -y $(names valkey-compat-redis gcc mariadb-server postgresql-server)
 elif has apk; then
-  $as_root apk add --no-cache $(names redis "gcc musl-dev")
+  $as_root apk add --no-cache $(names redis "gcc musl-dev" mariadb postgresql)
 elif has brew; then
-  brew install $(names redis gcc)
+  brew install $(names redis gcc mariadb postgresql)
 else
   echo "no apt-get, dnf, apk or brew here: please install$need by hand" >&2
   exit 1

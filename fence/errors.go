@@ -1,0 +1,42 @@
+package fence
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/redlatch/redlatch"
+)
+
+var (
+	// ErrStale is returned when the resource has seen a higher token. Nothing
+	// was written. The error is a *StaleError that says which.
+	ErrStale = errors.New("redlatch: token is stale")
+
+	// ErrNoToken is returned when a server asks for a token and the request
+	// had none. Nothing was written.
+	ErrNoToken = errors.New("redlatch: request has no token")
+)
+
+// StaleError says which token was refused, and because of which.
+type StaleError struct {
+	Resource string
+	Token    redlatch.Token // the one that was refused
+	Highest  redlatch.Token // the highest that the resource has seen
+}
+
+func (e *StaleError) Error() string {
+	return fmt.Sprintf("redlatch: token %d is stale: %q has seen %d", uint64(e.Token), e.Resource, uint64(e.Highest))
+}
+
+// Is reports that every StaleError is an ErrStale.
+func (e *StaleError) Is(target error) bool { return target == ErrStale }
+
+// ended makes sure that an error which came of the context's end says so:
+// drivers tell of it in words of their own.
+func ended(ctx context.Context, err error) error {
+	if end := ctx.Err(); err != nil && end != nil && !errors.Is(err, end) {
+		return fmt.Errorf("%w: %w", end, err)
+	}
+	return err
+}

@@ -1,0 +1,112 @@
+//go:build unix
+
+package fence_test
+
+import (
+	"context"
+	"fmt"
+	"log"
+	"os"
+	"testing"
+
+	rueidisclient "github.com/redis/rueidis"
+
+	"github.com/redlatch/redlatch"
+	"github.com/redlatch/redlatch/fence"
+	"github.com/redlatch/redlatch/internal/redistest"
+	"github.com/redlatch/redlatch/redis"
+	"github.com/redlatch/redlatch/redis/rueidis"
+)
+
+// exampleTB is as much of a test as it takes to start a server: an example has
+// none.
+type exampleTB struct {
+	testing.TB
+	cleanups []func()
+}
+
+func (*exampleTB) Helper()                      {}
+func (*exampleTB) Fatal(args ...any)            { log.Fatal(args...) }
+func (*exampleTB) Fatalf(f string, args ...any) { log.Fatalf(f, args...) }
+func (e *exampleTB) Cleanup(f func())           { e.cleanups = append([]func(){f}, e.cleanups...) }
+func (e *exampleTB) end() {
+	for _, f := range e.cleanups {
+		f()
+	}
+}
+func (e *exampleTB) TempDir() string {
+	dir, err := os.MkdirTemp("", "fence")
+	if err != nil {
+		log.Fatal(err)
+	}
+	e.Cleanup(func() { os.RemoveAll(dir) })
+	return dir
+}
+
+// exampleRedis is a new server, and a client of it.
+func exampleRedis() (client rueidisclient.Client, stop func()) {
+	e := &exampleTB{}
+	server := redistest.Start(e, 1)[0]
+	client, err := rueidisclient.NewClient(rueidisclient.ClientOption{InitAddress: []string{server.Addr()}, DisableCache: true})
+	if err != nil {
+		log.Fatal(err)
+	}
+	return client, func() {
+		client.Close()
+		e.end()
+	}
+}
+
+// A value is set only with a token that is not stale.
+func ExampleRedis_Set() {
+	client, stop := exampleRedis()
+	defer stop()
+
+	driver, err := rueidis.Driver(client)
+	if err != nil {
+		log.Fatal(err)
+	}
+	guard, err := fence.NewRedis(driver, fence.RedisOptions{})
+	if err != nil {
+		log.Fatal(err)
+	}
+	ctx := context.Background()
+	// Tokens come from Lease.Token.
+	older, newer := redlatch.Token(1763000000123456), redlatch.Token(1763000009876543)
+	fmt.Println(guard.Set(ctx, "config", "new", newer, 0))
+	fmt.Println(guard.Set(ctx, "config", "old", older, 0))
+	value, err := guard.Get(ctx, "config")
+	fmt.Println(value.Text, err)
+	// Output:
+	// <nil>
+	// redlatch: token 1763000000123456 is stale: "config" has seen 1763000009876543
+	// new <nil>
+}
+
+// A script of one's own begins with the check. Its keys share a hash tag, and
+// so a slot in a cluster.
+func ExampleRedisCheck() {
+	client, stop := exampleRedis()
+	defer stop()
+
+	driver, err := rueidis.Driver(client)
+	if err != nil {
+		log.Fatal(err)
+	}
+	push := redis.NewScript("push", fence.RedisCheck+`
+		local highest = redlatch_fence(KEYS[1], ARGV[1])
+		if highest then return {'stale', highest} end
+		redis.call('LPUSH', KEYS[2], ARGV[2])
+		return {'pushed'}`)
+	for _, token := range []redlatch.Token{1763000009876543, 1763000000123456} {
+		reply, err := driver.Eval(context.Background(), redis.Call{
+			Script: push,
+			Keys:   []string{"{jobs}:token", "{jobs}:list"},
+			Args:   []string{token.String(), "a job"},
+		})
+		fmt.Println(reply, err)
+	}
+	// Output:
+	// [pushed] <nil>
+	// [stale 00001763000009876543] <nil>
+}

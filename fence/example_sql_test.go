@@ -1,0 +1,150 @@
+package fence_test
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"log"
+	"os"
+	"path/filepath"
+
+	_ "modernc.org/sqlite"
+
+	"github.com/redlatch/redlatch"
+	"github.com/redlatch/redlatch/fence"
+)
+
+// exampleDB is a new database in a file, with a table of accounts.
+func exampleDB() (db *sql.DB, remove func()) {
+	dir, err := os.MkdirTemp("", "fence")
+	if err != nil {
+		log.Fatal(err)
+	}
+	if db, err = sql.Open("sqlite", filepath.Join(dir, "bank.db")); err != nil {
+		log.Fatal(err)
+	}
+	if _, err := db.Exec("CREATE TABLE accounts (id INTEGER PRIMARY KEY, balance INTEGER, token INTEGER)"); err != nil {
+		log.Fatal(err)
+	}
+	if _, err := db.Exec("INSERT INTO accounts (id, balance) VALUES (42, 100)"); err != nil {
+		log.Fatal(err)
+	}
+	return db, func() {
+		db.Close()
+		os.RemoveAll(dir)
+	}
+}
+
+func printBalance(db *sql.DB) {
+	var balance int
+	if err := db.QueryRow("SELECT balance FROM accounts WHERE id = 42").Scan(&balance); err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println("balance:", balance)
+}
+
+// Check and writes are one transaction.
+func ExampleSQL_Do() {
+	db, remove := exampleDB()
+	defer remove()
+
+	guard, err := fence.NewSQL(db, fence.SQLite, fence.SQLOptions{})
+	if err != nil {
+		log.Fatal(err)
+	}
+	ctx := context.Background()
+	if err := guard.Create(ctx); err != nil {
+		log.Fatal(err)
+	}
+	deposit := func(token redlatch.Token, amount int) error {
+		return guard.Do(ctx, "accounts/42", token, func(tx *sql.Tx) error {
+			_, err := tx.ExecContext(ctx, "UPDATE accounts SET balance = balance + ? WHERE id = 42", amount)
+			return err
+		})
+	}
+
+	// Tokens come from Lease.Token. The holder of the first was stopped for
+	// so long that another got the lock.
+	older, newer := redlatch.Token(1763000000123456), redlatch.Token(1763000009876543)
+	fmt.Println(deposit(newer, 5))
+	fmt.Println(deposit(older, 1000))
+	fmt.Println(deposit(newer, 5))
+	printBalance(db)
+	// Output:
+	// <nil>
+	// redlatch: token 1763000000123456 is stale: "accounts/42" has seen 1763000009876543
+	// <nil>
+	// balance: 110
+}
+
+// A transaction of one's own begins with the check.
+func ExampleSQL_CheckTx() {
+	db, remove := exampleDB()
+	defer remove()
+
+	guard, err := fence.NewSQL(db, fence.SQLite, fence.SQLOptions{})
+	if err != nil {
+		log.Fatal(err)
+	}
+	ctx := context.Background()
+	if err := guard.Create(ctx); err != nil {
+		log.Fatal(err)
+	}
+	double := func(token redlatch.Token) error {
+		tx, err := db.BeginTx(ctx, nil)
+		if err != nil {
+			return err
+		}
+		defer tx.Rollback()
+		if err := guard.CheckTx(ctx, tx, "accounts/42", token); err != nil {
+			return err
+		}
+		// From here on nobody with another token can come in between.
+		var balance int
+		if err := tx.QueryRowContext(ctx, "SELECT balance FROM accounts WHERE id = 42").Scan(&balance); err != nil {
+			return err
+		}
+		if _, err := tx.ExecContext(ctx, "UPDATE accounts SET balance = ? WHERE id = 42", 2*balance); err != nil {
+			return err
+		}
+		return tx.Commit()
+	}
+
+	fmt.Println(double(2))
+	fmt.Println(errors.Is(double(1), fence.ErrStale))
+	printBalance(db)
+	// Output:
+	// <nil>
+	// true
+	// balance: 200
+}
+
+// A table with a token column of its own needs neither a guard row nor a
+// transaction.
+func ExampleColumn() {
+	db, remove := exampleDB()
+	defer remove()
+
+	accounts, err := fence.NewColumn(fence.SQLite, "accounts", "id", "token")
+	if err != nil {
+		log.Fatal(err)
+	}
+	ctx := context.Background()
+	fmt.Println(accounts.Update(ctx, db, 42, 2, "balance = ?", 150))
+	fmt.Println(accounts.Update(ctx, db, 42, 1, "balance = ?", 0))
+	fmt.Println(errors.Is(accounts.Update(ctx, db, 43, 2, "balance = ?", 0), sql.ErrNoRows))
+
+	// The same in a statement of one's own.
+	err = accounts.Exec(ctx, db, 42, 3,
+		"UPDATE accounts SET balance = balance - ?, "+accounts.Set(2)+" WHERE id = ? AND "+accounts.Where(4),
+		30, 3, 42, 3)
+	fmt.Println(err)
+	printBalance(db)
+	// Output:
+	// <nil>
+	// redlatch: token 1 is stale: "accounts/42" has seen 2
+	// true
+	// <nil>
+	// balance: 120
+}

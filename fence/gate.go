@@ -1,0 +1,106 @@
+package fence
+
+import (
+	"container/list"
+	"context"
+	"sync"
+
+	"github.com/redlatch/redlatch"
+)
+
+// GateOptions are the settings of a Gate. The zero value works.
+type GateOptions struct {
+	// MaxNames bounds the number of resources that the gate remembers one by
+	// one, each at some 200 bytes beside its name. Defaults to 100,000.
+	MaxNames int
+}
+
+// A Gate is a guard in the memory of this process, for resources that live
+// and die with it: a cache, a device, a child process. It is safe for use by
+// many.
+//
+// Its memory is bounded. When it is full it forgets the resource that was
+// claimed the longest ago, and remembers in its place a floor: the highest
+// token it has forgotten, of all such resources together. A resource that it
+// does not know is open to tokens from the floor on. So what it forgot can
+// never let a stale writer in; but it may refuse a holder that is not stale:
+// one that acquired its lock before the last holder of a forgotten resource
+// did, and that has not claimed its own for so long that MaxNames others were
+// claimed since. Tokens are times, so a lock acquired just now is above the
+// floor.
+type Gate struct {
+	max int
+
+	mu    sync.Mutex
+	known map[string]*list.Element // of *claimed
+	order list.List                // the last claimed first
+	floor redlatch.Token
+}
+
+// claimed is a resource and the highest token it was claimed with.
+type claimed struct {
+	resource string
+	highest  redlatch.Token
+}
+
+// NewGate returns a gate that has seen nothing.
+func NewGate(opts GateOptions) (*Gate, error) {
+	switch {
+	case opts.MaxNames < 0:
+		return nil, &redlatch.ConfigError{Field: "MaxNames", Value: opts.MaxNames, Bound: "at least 1, or 0 for the default"}
+	case opts.MaxNames == 0:
+		opts.MaxNames = 100_000
+	}
+	return &Gate{max: opts.MaxNames, known: map[string]*list.Element{}}, nil
+}
+
+// Check claims the resource for the token, or returns a *StaleError.
+func (g *Gate) Check(ctx context.Context, resource string, token redlatch.Token) error {
+	if err := checkInput(resource, token); err != nil {
+		return err
+	}
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	at, highest := g.highest(resource)
+	if token < highest {
+		// The stale do not count as use: they must not push others out.
+		return &StaleError{Resource: resource, Token: token, Highest: highest}
+	}
+	if at != nil {
+		at.Value.(*claimed).highest = token
+		g.order.MoveToFront(at)
+		return nil
+	}
+	if len(g.known) == g.max {
+		g.forget(g.order.Back())
+	}
+	g.known[resource] = g.order.PushFront(&claimed{resource, token})
+	return nil
+}
+
+// Highest returns the least token with which the resource can be claimed: the
+// highest it was claimed with, or the floor if that is not known; 0 if any
+// will do.
+func (g *Gate) Highest(resource string) redlatch.Token {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	_, highest := g.highest(resource)
+	return highest
+}
+
+func (g *Gate) highest(resource string) (*list.Element, redlatch.Token) {
+	if at := g.known[resource]; at != nil {
+		return at, at.Value.(*claimed).highest
+	}
+	return nil, g.floor
+}
+
+func (g *Gate) forget(at *list.Element) {
+	c := at.Value.(*claimed)
+	g.floor = max(g.floor, c.highest)
+	delete(g.known, c.resource)
+	g.order.Remove(at)
+}

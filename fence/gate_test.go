@@ -1,0 +1,98 @@
+package fence_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/redlatch/redlatch"
+	"github.com/redlatch/redlatch/fence"
+)
+
+// TestGateForgetsNothingThatMatters holds a small gate against a model that
+// remembers everything: what the model refuses, the gate refuses.
+func TestGateForgetsNothingThatMatters(t *testing.T) {
+	ctx := context.Background()
+	rapid.Check(t, func(t *rapid.T) {
+		gate, err := fence.NewGate(fence.GateOptions{MaxNames: rapid.IntRange(1, 4).Draw(t, "max")})
+		if err != nil {
+			t.Fatal(err)
+		}
+		model, forgetful := map[string]redlatch.Token{}, false
+		for range rapid.IntRange(1, 60).Draw(t, "claims") {
+			name := rapid.StringMatching("[a-h]").Draw(t, "name")
+			token := redlatch.Token(rapid.IntRange(1, 30).Draw(t, "token"))
+			err := gate.Check(ctx, name, token)
+			if token < model[name] && !errors.Is(err, fence.ErrStale) {
+				t.Fatalf("%s: %d after %d: got %v", name, token, model[name], err)
+			}
+			var stale *fence.StaleError
+			if errors.As(err, &stale) && (stale.Highest <= token || stale.Highest < model[name]) {
+				t.Fatalf("%s: %d after %d: got %v", name, token, model[name], err)
+			}
+			if err == nil {
+				model[name] = token
+			} else if token >= model[name] {
+				forgetful = true
+			}
+		}
+		if forgetful && len(model) < 2 {
+			t.Fatal("refused a good token although it had forgotten nothing")
+		}
+	})
+}
+
+func TestFullGateKeepsThoseInUse(t *testing.T) {
+	ctx := context.Background()
+	gate, err := fence.NewGate(fence.GateOptions{MaxNames: 10})
+	if err != nil {
+		t.Fatal(err)
+	}
+	const leader = redlatch.Token(1)
+	for i := range 100 {
+		// A lease held for long, beside many that come and go.
+		if err := gate.Check(ctx, "leader", leader); err != nil {
+			t.Fatalf("after %d others: %v", i, err)
+		}
+		if err := gate.Check(ctx, fmt.Sprint("order/", i), redlatch.Token(1000+i)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	// 91 orders are forgotten, the last with this token.
+	const floor = 1000 + 90
+	if got := gate.Highest("order/0"); got != floor {
+		t.Errorf("the floor is %d, want %d", got, floor)
+	}
+	wantStale(t, gate.Check(ctx, "never seen", floor-1), floor-1, floor)
+	if err := gate.Check(ctx, "order/90", floor); err != nil {
+		t.Errorf("the holder of a forgotten resource: %v", err)
+	}
+}
+
+func TestStaleClaimsPushNobodyOutOfAGate(t *testing.T) {
+	ctx := context.Background()
+	gate, err := fence.NewGate(fence.GateOptions{MaxNames: 2})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, token := range map[string]redlatch.Token{"a": 10, "b": 10} {
+		if err := gate.Check(ctx, name, token); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for range 5 {
+		wantStale(t, gate.Check(ctx, "a", 3), 3, 10)
+	}
+	if floor := gate.Highest("c"); floor != 0 {
+		t.Errorf("the floor is %d: something was forgotten", floor)
+	}
+}
+
+func TestGateRefusesABadBound(t *testing.T) {
+	if _, err := fence.NewGate(fence.GateOptions{MaxNames: -1}); !errors.Is(err, redlatch.ErrConfig) {
+		t.Errorf("got %v", err)
+	}
+}

@@ -1,0 +1,56 @@
+package fence
+
+import (
+	"context"
+	"math"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/redlatch/redlatch"
+)
+
+// A Guard keeps the highest token per resource. Gate, SQL and Redis are
+// guards.
+type Guard interface {
+	// Check claims the resource for a token: it returns nil, and remembers
+	// the token, if it is not lower than any that was claimed before, and a
+	// *StaleError if it is. Any other error says nothing of the token.
+	Check(ctx context.Context, resource string, token redlatch.Token) error
+}
+
+var (
+	_ Guard = (*Gate)(nil)
+	_ Guard = (*SQL)(nil)
+	_ Guard = (*Redis)(nil)
+)
+
+// MaxResourceLen is the length of the longest name of a resource, in bytes. It
+// fits the keys of every store.
+const MaxResourceLen = 255
+
+// checkInput refuses what must never reach a store.
+func checkInput(resource string, token redlatch.Token) error {
+	if err := checkResource(resource); err != nil {
+		return err
+	}
+	return checkToken(token)
+}
+
+func checkResource(resource string) error {
+	if resource == "" || len(resource) > MaxResourceLen || !utf8.ValidString(resource) || strings.ContainsFunc(resource, unicode.IsControl) {
+		return &redlatch.ConfigError{Field: "resource", Value: resource, Bound: "1 to 255 bytes of UTF-8 without control characters"}
+	}
+	return nil
+}
+
+func checkToken(token redlatch.Token) error {
+	if token >= 1 && token <= redlatch.MaxToken {
+		return nil
+	}
+	e := &redlatch.ConfigError{Field: "token", Value: uint64(token), Bound: "from 1 to 9007199254740991"}
+	if token > math.MaxInt64 {
+		e.Value = int64(token) // it was negative before it became a Token
+	}
+	return e
+}

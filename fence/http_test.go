@@ -1,0 +1,383 @@
+package fence_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"testing/synctest"
+
+	"pgregory.net/rapid"
+
+	"github.com/redlatch/redlatch"
+	"github.com/redlatch/redlatch/fence"
+)
+
+// site is a server behind the middleware, and the number of requests that got
+// through.
+type site struct {
+	*httptest.Server
+	through int
+	token   redlatch.Token // in the context of the last one
+}
+
+func newSite(t testing.TB, guard fence.Guard, opts fence.MiddlewareOptions) *site {
+	t.Helper()
+	wrap, err := fence.Middleware(guard, opts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &site{}
+	s.Server = httptest.NewServer(wrap(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		s.through++
+		s.token, _ = fence.TokenFrom(r.Context())
+	})))
+	t.Cleanup(s.Close)
+	return s
+}
+
+// ask sends a request with the given values of the header, and returns the
+// response with its body read.
+func (s *site) ask(t rapid.TB, method, path string, tokens ...string) (*http.Response, map[string]any) {
+	t.Helper()
+	req, err := http.NewRequest(method, s.URL+path, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, token := range tokens {
+		req.Header.Add(fence.TokenHeader, token)
+	}
+	resp, err := s.Client().Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	body, err := io.ReadAll(resp.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	resp.Body = io.NopCloser(bytes.NewReader(body))
+	problem := map[string]any{}
+	if len(body) > 0 {
+		if err := json.Unmarshal(body, &problem); err != nil {
+			t.Fatalf("%v: %s", err, body)
+		}
+	}
+	return resp, problem
+}
+
+func newGate(t testing.TB) *fence.Gate {
+	t.Helper()
+	gate, err := fence.NewGate(fence.GateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return gate
+}
+
+func TestRequestsGetTheAnswerTheirTokenDeserves(t *testing.T) {
+	gate := newGate(t)
+	s := newSite(t, gate, fence.MiddlewareOptions{})
+	if err := gate.Check(context.Background(), "/orders/42", 1763000000123456); err != nil {
+		t.Fatal(err)
+	}
+	const good, stale = "1763000000123456", "1763000000123455"
+	for _, c := range []struct {
+		method string
+		tokens []string
+		status int
+	}{
+		{"PUT", []string{good}, 200}, {"POST", []string{good}, 200}, {"PATCH", []string{good}, 200}, {"DELETE", []string{good}, 200},
+		{"PUT", []string{"00001763000000123456"}, 200},
+		{"PUT", []string{stale}, 409}, {"POST", []string{stale}, 409}, {"DELETE", []string{"1"}, 409},
+		{"PUT", nil, 428}, {"POST", nil, 428}, {"DELETE", nil, 428}, {"FROBNICATE", nil, 428},
+		{"GET", nil, 200}, {"HEAD", nil, 200}, {"OPTIONS", nil, 200},
+		// With a token, also a read claims.
+		{"GET", []string{good}, 200}, {"GET", []string{stale}, 409}, {"GET", []string{"x"}, 400},
+		{"PUT", []string{""}, 400}, {"PUT", []string{"0"}, 400}, {"PUT", []string{"-1"}, 400}, {"PUT", []string{"+1"}, 400},
+		{"PUT", []string{"1e16"}, 400}, {"PUT", []string{"1.0"}, 400}, {"PUT", []string{"0x10"}, 400}, {"PUT", []string{"1_0"}, 400},
+		{"PUT", []string{"9007199254740992"}, 400}, {"PUT", []string{"18446744073709551617"}, 400}, {"PUT", []string{"١"}, 400},
+		{"PUT", []string{strings.Repeat("0", 21) + "7"}, 400}, {"PUT", []string{good + ", " + good}, 400}, {"PUT", []string{good, good}, 400},
+		{"PUT", []string{good + " " + good}, 400}, {"PUT", []string{`"` + good + `"`}, 400},
+	} {
+		before := s.through
+		resp, problem := s.ask(t, c.method, "/orders/42", c.tokens...)
+		if resp.StatusCode != c.status {
+			t.Errorf("%s with %q: %s, want %d", c.method, c.tokens, resp.Status, c.status)
+		}
+		if (s.through > before) != (c.status == 200) {
+			t.Errorf("%s with %q and %d reached the handler: %t", c.method, c.tokens, c.status, s.through > before)
+		}
+		if c.status == 200 {
+			continue
+		}
+		if media := resp.Header.Get("Content-Type"); media != "application/problem+json" {
+			t.Errorf("%d comes as %s", c.status, media)
+		}
+		for _, field := range []string{"type", "title", "detail"} {
+			if text, _ := problem[field].(string); text == "" {
+				t.Errorf("the problem of %d has no %s: %v", c.status, field, problem)
+			}
+		}
+		if status, _ := problem["status"].(float64); int(status) != c.status {
+			t.Errorf("the problem of %d has status %v", c.status, problem["status"])
+		}
+	}
+	if got := gate.Highest("/orders/42"); got != 1763000000123456 {
+		t.Errorf("the highest token is %d", got)
+	}
+}
+
+func TestStaleResponsesBecomeStaleErrors(t *testing.T) {
+	gate := newGate(t)
+	s := newSite(t, gate, fence.MiddlewareOptions{})
+	if err := gate.Check(context.Background(), "/orders/42", redlatch.MaxToken); err != nil {
+		t.Fatal(err)
+	}
+	resp, problem := s.ask(t, "PUT", "/orders/42", "9007199254740990")
+	err := fence.ResponseError(resp)
+	wantStale(t, err, redlatch.MaxToken-1, redlatch.MaxToken)
+	var stale *fence.StaleError
+	if errors.As(err, &stale); stale.Resource != "/orders/42" {
+		t.Errorf("the resource is %q", stale.Resource)
+	}
+	if problem["token"] != "9007199254740990" || problem["highest"] != "9007199254740991" || problem["resource"] != "/orders/42" {
+		t.Errorf("the problem is %v", problem)
+	}
+	if body, err := io.ReadAll(resp.Body); err != nil || !json.Valid(body) {
+		t.Errorf("afterwards the body is %q, %v", body, err)
+	}
+	resp, _ = s.ask(t, "PUT", "/orders/42")
+	if err := fence.ResponseError(resp); !errors.Is(err, fence.ErrNoToken) {
+		t.Errorf("no token: %v", err)
+	}
+	for _, tokens := range [][]string{{"x"}, {"9007199254740991"}} {
+		if resp, _ := s.ask(t, "PUT", "/orders/42", tokens...); fence.ResponseError(resp) != nil {
+			t.Errorf("%s became %v", resp.Status, fence.ResponseError(resp))
+		}
+	}
+}
+
+// TestConflictsOfOthersAreLeftAlone answers as another server might.
+func TestConflictsOfOthersAreLeftAlone(t *testing.T) {
+	const ours = `"type":"https://pkg.go.dev/github.com/redlatch/redlatch/fence#StaleError"`
+	for _, c := range []struct {
+		status      int
+		media, body string
+	}{
+		{409, "text/plain", "conflict"},
+		{409, "application/problem+json", `{"type":"about:blank","token":"1","highest":"2"}`},
+		{409, "application/problem+json", `{` + ours + `,"token":1,"highest":2}`},
+		{409, "application/problem+json", `{` + ours + `,"token":"1"}`},
+		{409, "application/problem+json", `{` + ours + `,"token":"1","highest":"2`},
+		{409, "application/json", `{` + ours + `,"token":"1","highest":"2"}`},
+		{428, "application/problem+json", `{` + ours + `,"token":"1","highest":"2"}`},
+		{409, "application/problem+json", strings.Repeat(" ", 1<<20)},
+		{200, "application/problem+json", `{` + ours + `,"token":"1","highest":"2"}`},
+	} {
+		resp := &http.Response{StatusCode: c.status, Header: http.Header{"Content-Type": {c.media}}, Body: io.NopCloser(strings.NewReader(c.body))}
+		if err := fence.ResponseError(resp); err != nil {
+			t.Errorf("%d %s %.80s: %v", c.status, c.media, c.body, err)
+		}
+		if rest, err := io.ReadAll(resp.Body); err != nil || string(rest) != c.body {
+			t.Errorf("%d %s %.80s: afterwards the body is %.80s, %v", c.status, c.media, c.body, rest, err)
+		}
+	}
+}
+
+func TestTransportSendsTheTokenOnce(t *testing.T) {
+	var seen []string
+	base := roundTripper(func(r *http.Request) (*http.Response, error) {
+		seen = r.Header.Values(fence.TokenHeader)
+		return &http.Response{StatusCode: 200, Body: http.NoBody}, nil
+	})
+	ctx := context.Background()
+	for _, c := range []struct {
+		name  string
+		ctx   context.Context
+		fixed redlatch.Token
+		hand  string
+		want  string
+	}{
+		{"fixed", ctx, 7, "", "7"},
+		{"in the context", fence.WithToken(ctx, 8), 0, "", "8"},
+		{"both: the context's", fence.WithToken(ctx, 8), 7, "", "8"},
+		{"by hand", fence.WithToken(ctx, 8), 7, "9", "9"},
+		{"none", ctx, 0, "", ""},
+		{"the largest", ctx, redlatch.MaxToken, "", "9007199254740991"},
+	} {
+		req, _ := http.NewRequestWithContext(c.ctx, "PUT", "http://example.com/", nil)
+		if c.hand != "" {
+			req.Header.Set(fence.TokenHeader, c.hand)
+		}
+		before := len(req.Header)
+		if _, err := (&fence.Transport{Token: c.fixed, Base: base}).RoundTrip(req); err != nil {
+			t.Fatal(err)
+		}
+		if strings.Join(seen, "|") != c.want {
+			t.Errorf("%s: sent %q, want %q", c.name, seen, c.want)
+		}
+		if len(req.Header) != before {
+			t.Errorf("%s: the caller's request was changed", c.name)
+		}
+	}
+}
+
+func TestTransportSendsNoBadToken(t *testing.T) {
+	base := roundTripper(func(r *http.Request) (*http.Response, error) {
+		t.Error("something was sent")
+		return nil, io.ErrUnexpectedEOF
+	})
+	for _, token := range []redlatch.Token{0, redlatch.MaxToken + 1} {
+		body := &closing{}
+		req, _ := http.NewRequestWithContext(fence.WithToken(context.Background(), token), "PUT", "http://example.com/", body)
+		if _, err := (&fence.Transport{Base: base}).RoundTrip(req); !errors.Is(err, redlatch.ErrConfig) {
+			t.Errorf("token %d: %v", token, err)
+		}
+		if !body.closed {
+			t.Errorf("token %d: the body was left open", token)
+		}
+	}
+}
+
+type roundTripper func(*http.Request) (*http.Response, error)
+
+func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
+
+type closing struct{ closed bool }
+
+func (c *closing) Read([]byte) (int, error) { return 0, io.EOF }
+func (c *closing) Close() error             { c.closed = true; return nil }
+
+type guardFunc func(ctx context.Context, resource string, token redlatch.Token) error
+
+func (f guardFunc) Check(ctx context.Context, resource string, token redlatch.Token) error {
+	return f(ctx, resource, token)
+}
+
+func TestAGuardThatFailsLetsNobodyIn(t *testing.T) {
+	var log bytes.Buffer
+	s := newSite(t, guardFunc(func(context.Context, string, redlatch.Token) error {
+		return errors.New("dial db.internal: secret")
+	}), fence.MiddlewareOptions{Logger: slog.New(slog.NewTextHandler(&log, nil))})
+	resp, problem := s.ask(t, "PUT", "/orders/42", "7")
+	if resp.StatusCode != http.StatusServiceUnavailable || s.through != 0 {
+		t.Errorf("%s, %d got through", resp.Status, s.through)
+	}
+	if text, _ := json.Marshal(problem); bytes.Contains(text, []byte("secret")) {
+		t.Errorf("the client is told %s", text)
+	}
+	if !strings.Contains(log.String(), "secret") || !strings.Contains(log.String(), "/orders/42") {
+		t.Errorf("the log says %q", log.String())
+	}
+}
+
+func TestResourcesOutOfBoundsAreBadRequests(t *testing.T) {
+	s := newSite(t, newGate(t), fence.MiddlewareOptions{})
+	for _, path := range []string{"/" + strings.Repeat("x", fence.MaxResourceLen), "/a%0Ab", "/%FF"} {
+		if resp, _ := s.ask(t, "PUT", path, "7"); resp.StatusCode != http.StatusBadRequest || s.through != 0 {
+			t.Errorf("%.20q: %s, %d got through", path, resp.Status, s.through)
+		}
+	}
+}
+
+func TestMiddlewareAsksItsOptions(t *testing.T) {
+	gate := newGate(t)
+	s := newSite(t, gate, fence.MiddlewareOptions{
+		Resource: func(r *http.Request) string { return "all" },
+		Requires: func(r *http.Request) bool { return r.URL.Path == "/strict" },
+	})
+	if resp, _ := s.ask(t, "GET", "/strict"); resp.StatusCode != http.StatusPreconditionRequired {
+		t.Errorf("a read that requires a token: %s", resp.Status)
+	}
+	if resp, _ := s.ask(t, "PUT", "/lax"); resp.StatusCode != http.StatusOK {
+		t.Errorf("a write that requires none: %s", resp.Status)
+	}
+	if resp, _ := s.ask(t, "PUT", "/lax", "7"); resp.StatusCode != http.StatusOK || s.token != 7 || gate.Highest("all") != 7 {
+		t.Errorf("%s, token %d, highest %d", resp.Status, s.token, gate.Highest("all"))
+	}
+	if _, err := fence.Middleware(nil, fence.MiddlewareOptions{}); !errors.Is(err, redlatch.ErrConfig) {
+		t.Errorf("no guard: %v", err)
+	}
+}
+
+// TestSerialRequestsWriteInTheOrderOfTheirTokens stops a handler after it was
+// let in. Without Serial it writes after the newer one.
+func TestSerialRequestsWriteInTheOrderOfTheirTokens(t *testing.T) {
+	for serial, want := range map[bool]string{true: "[other 5 6 8]", false: "[6 7 other 5 8]"} {
+		synctest.Test(t, func(t *testing.T) {
+			wrap, err := fence.Middleware(newGate(t), fence.MiddlewareOptions{Serial: serial})
+			if err != nil {
+				t.Fatal(err)
+			}
+			resume := make(chan struct{})
+			var written []string
+			handler := wrap(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				if r.Header.Get(fence.TokenHeader) == "5" {
+					<-resume
+				}
+				name := r.Header.Get(fence.TokenHeader)
+				if r.URL.Path == "/other" {
+					name = "other"
+				}
+				written = append(written, name)
+			}))
+			// send returns when the request was dealt with or has to wait.
+			send := func(ctx context.Context, path, token string) *httptest.ResponseRecorder {
+				w := httptest.NewRecorder()
+				r := httptest.NewRequestWithContext(ctx, "PUT", path, nil)
+				r.Header.Set(fence.TokenHeader, token)
+				go handler.ServeHTTP(w, r)
+				synctest.Wait()
+				return w
+			}
+			ctx := context.Background()
+			send(ctx, "/r", "5")
+			send(ctx, "/r", "6")
+			impatient, cancel := context.WithCancel(ctx)
+			gone := send(impatient, "/r", "7")
+			send(ctx, "/other", "4")
+			cancel()
+			synctest.Wait()
+			close(resume)
+			synctest.Wait()
+			// One that is refused gives its turn back.
+			if stale := send(ctx, "/r", "1"); stale.Code != http.StatusConflict {
+				t.Errorf("the stale one got %d", stale.Code)
+			}
+			send(ctx, "/r", "8")
+			if got := fmt.Sprint(written); got != want {
+				t.Errorf("serial %t: written %s, want %s", serial, got, want)
+			}
+			if serial && gone.Code != http.StatusServiceUnavailable {
+				t.Errorf("who gave up waiting got %d", gone.Code)
+			}
+		})
+	}
+}
+
+func TestProblemsKeepTokensExact(t *testing.T) {
+	gate := newGate(t)
+	s := newSite(t, gate, fence.MiddlewareOptions{})
+	rapid.Check(t, func(t *rapid.T) {
+		highest := redlatch.Token(rapid.Uint64Range(uint64(redlatch.MaxToken)-1000, uint64(redlatch.MaxToken)).Draw(t, "highest"))
+		resource := "/" + highest.String()
+		if err := gate.Check(context.Background(), resource, highest); err != nil {
+			t.Fatal(err)
+		}
+		// Read as JavaScript would: a number would come out as a double.
+		_, problem := s.ask(t, "PUT", resource, (highest - 1).String())
+		token, err1 := redlatch.ParseToken(problem["token"].(string))
+		seen, err2 := redlatch.ParseToken(problem["highest"].(string))
+		if err1 != nil || err2 != nil || token != highest-1 || seen != highest {
+			t.Fatalf("%d came back as %v", uint64(highest), problem)
+		}
+	})
+}

@@ -1,0 +1,131 @@
+package fence
+
+import (
+	"context"
+	"log/slog"
+	"net/http"
+	"strings"
+
+	"github.com/redlatch/redlatch"
+)
+
+// TokenHeader is the header in which a token travels, once, in decimal digits.
+const TokenHeader = "Redlatch-Token"
+
+// MiddlewareOptions are the settings of a Middleware. The zero value works.
+type MiddlewareOptions struct {
+	// Resource names the resource that a request is about. Defaults to the
+	// path of its URL.
+	Resource func(*http.Request) string
+
+	// Requires reports whether a request must have a token. Those that need
+	// not are checked all the same if they have one: that is how a holder
+	// claims a resource before it reads. Defaults to all requests but GET,
+	// HEAD and OPTIONS.
+	Requires func(*http.Request) bool
+
+	// Serial lets requests with a token for one resource through one at a
+	// time, and checks each when it is its turn: then a request that was let
+	// in has been dealt with before one with a higher token is. This holds
+	// within this process. Defaults to false.
+	Serial bool
+
+	// Logger is told of checks that failed for another reason than the token.
+	// Defaults to silence.
+	Logger *slog.Logger
+}
+
+// Middleware returns what puts a guard before a handler. A request whose token
+// is not stale reaches the handler, with the token in its context (see
+// TokenFrom). All others get an RFC 9457 problem: 409 with a stale token, 428
+// without one, 400 with a malformed one or a resource name out of bounds, 503
+// if the guard fails.
+//
+// The check comes before the handler and is not one step with what that
+// writes. A request that is late is refused; a handler that is stopped half
+// way may still write late, unless Serial is set and all writers of the
+// resource are in this process, or the handler hands the token on to its
+// store.
+func Middleware(guard Guard, opts MiddlewareOptions) (func(http.Handler) http.Handler, error) {
+	if guard == nil {
+		return nil, &redlatch.ConfigError{Field: "guard", Value: nil, Bound: "a guard"}
+	}
+	if opts.Resource == nil {
+		opts.Resource = func(r *http.Request) string { return r.URL.Path }
+	}
+	if opts.Requires == nil {
+		opts.Requires = func(r *http.Request) bool {
+			return r.Method != http.MethodGet && r.Method != http.MethodHead && r.Method != http.MethodOptions
+		}
+	}
+	if opts.Logger == nil {
+		opts.Logger = slog.New(slog.DiscardHandler)
+	}
+	m := &middleware{MiddlewareOptions: opts, guard: guard}
+	return func(next http.Handler) http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { m.serve(w, r, next) })
+	}, nil
+}
+
+type middleware struct {
+	MiddlewareOptions
+	guard Guard
+	turns turns
+}
+
+func (m *middleware) serve(w http.ResponseWriter, r *http.Request, next http.Handler) {
+	values := r.Header.Values(TokenHeader)
+	if len(values) == 0 {
+		if m.Requires(r) {
+			problemFor(ErrNoToken).write(w)
+			return
+		}
+		next.ServeHTTP(w, r)
+		return
+	}
+	token, err := parseHeader(values)
+	if err != nil {
+		problemFor(err).write(w)
+		return
+	}
+	resource := m.Resource(r)
+	done, err := m.admit(r.Context(), resource, token)
+	if err != nil {
+		p := problemFor(err)
+		if p.Status == http.StatusServiceUnavailable {
+			m.Logger.ErrorContext(r.Context(), "redlatch: token could not be checked", "resource", resource, "token", uint64(token), "error", err)
+		}
+		p.write(w)
+		return
+	}
+	defer done()
+	next.ServeHTTP(w, r.WithContext(WithToken(r.Context(), token)))
+}
+
+// admit checks the token, in turn if that was asked for.
+func (m *middleware) admit(ctx context.Context, resource string, token redlatch.Token) (done func(), err error) {
+	done = func() {}
+	if m.Serial {
+		if done, err = m.turns.take(ctx, resource); err != nil {
+			return nil, err
+		}
+	}
+	if err := m.guard.Check(ctx, resource, token); err != nil {
+		done()
+		return nil, err
+	}
+	return done, nil
+}
+
+// parseHeader takes one value in digits alone. Two values are an error even if
+// they are equal: whoever put two there meant one of them.
+func parseHeader(values []string) (redlatch.Token, error) {
+	if len(values) != 1 {
+		return 0, &redlatch.ConfigError{Field: "header " + TokenHeader, Value: strings.Join(values, ", "), Bound: "there once"}
+	}
+	token, err := redlatch.ParseToken(values[0])
+	if err != nil {
+		return 0, &redlatch.ConfigError{Field: "header " + TokenHeader, Value: values[0], Bound: "a whole number from 1 to 9007199254740991, in digits"}
+	}
+	return token, nil
+}

@@ -1,0 +1,194 @@
+package fence
+
+import (
+	"context"
+	_ "embed" // for the scripts
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/redlatch/redlatch"
+	"github.com/redlatch/redlatch/redis"
+)
+
+// RedisCheck is the bare check for scripts of one's own: Lua that defines the
+// function redlatch_fence(key, token, retention). Put it at the head of a
+// script, call it before anything is written, with a token in the form of
+// Token.String, and write nothing unless it returns false:
+//
+//	script := fence.RedisCheck + `
+//	if redlatch_fence(KEYS[1], ARGV[1]) then return 0 end
+//	redis.call('LPUSH', KEYS[2], ARGV[2])
+//	return 1`
+//
+// The text itself says more.
+//
+//go:embed lua/fence.lua
+var RedisCheck string
+
+//go:embed lua/check.lua
+var checkSource string
+
+//go:embed lua/set.lua
+var setSource string
+
+//go:embed lua/delete.lua
+var deleteSource string
+
+//go:embed lua/get.lua
+var getSource string
+
+var (
+	checkScript  = redis.NewScript("fence check", RedisCheck+checkSource)
+	setScript    = redis.NewScript("fence set", RedisCheck+setSource)
+	deleteScript = redis.NewScript("fence delete", RedisCheck+deleteSource)
+	getScript    = redis.NewScript("fence get", getSource)
+)
+
+// RedisOptions are the settings of a Redis guard. The zero value works.
+type RedisOptions struct {
+	// Prefix begins the names of the keys, so that a resource can have the
+	// name of the lock that protects it. It has no braces. Defaults to
+	// "fence:".
+	Prefix string
+
+	// Retention is how long a token is remembered after it was last used. A
+	// stale writer that comes later is not known as one. Defaults to for ever.
+	Retention time.Duration
+}
+
+// Redis is a guard in a Redis server, with values that are set under it. For
+// the resource name it has two keys, in one cluster slot: fence:{name}:token
+// has the highest token as 20 digits, and fence:{name}:value the value as it
+// is, for other clients to read. In the keys % and } are written as %25 and
+// %7D.
+//
+// Use a server that neither evicts keys nor loses writes: see the package
+// comment.
+type Redis struct {
+	driver    redis.Driver
+	prefix    string
+	retention string // ms; 0 for ever
+}
+
+// NewRedis returns a guard in a Redis server. It sends nothing. Packages
+// redis/rueidis and redis/goredis make drivers of clients.
+func NewRedis(driver redis.Driver, opts RedisOptions) (*Redis, error) {
+	if driver == nil {
+		return nil, &redlatch.ConfigError{Field: "driver", Value: nil, Bound: "a driver"}
+	}
+	if opts.Prefix == "" {
+		opts.Prefix = "fence:"
+	}
+	if len(opts.Prefix) > MaxResourceLen || !utf8.ValidString(opts.Prefix) || strings.ContainsFunc(opts.Prefix, unicode.IsControl) ||
+		strings.ContainsAny(opts.Prefix, "{}") {
+		return nil, &redlatch.ConfigError{Field: "Prefix", Value: opts.Prefix, Bound: "at most 255 bytes of UTF-8 without control characters and braces"}
+	}
+	retention, err := milliseconds("Retention", opts.Retention)
+	if err != nil {
+		return nil, err
+	}
+	return &Redis{driver: driver, prefix: opts.Prefix, retention: retention}, nil
+}
+
+// milliseconds rounds up: what is kept may be kept longer than asked for,
+// never shorter.
+func milliseconds(field string, d time.Duration) (string, error) {
+	if d < 0 {
+		return "", &redlatch.ConfigError{Field: field, Value: d, Bound: "positive, or 0 for ever"}
+	}
+	ms := d / time.Millisecond
+	if d%time.Millisecond > 0 {
+		ms++
+	}
+	return strconv.FormatInt(int64(ms), 10), nil
+}
+
+// escape keeps a name from ending the hash tag that it stands in.
+var escape = strings.NewReplacer("%", "%25", "}", "%7D")
+
+// keys returns the keys of the resource's token and value. What stands in
+// braces alone decides the slot.
+func (r *Redis) keys(resource string) []string {
+	stem := r.prefix + "{" + escape.Replace(resource) + "}"
+	return []string{stem + ":token", stem + ":value"}
+}
+
+// Check claims the resource for the token, or returns a *StaleError.
+func (r *Redis) Check(ctx context.Context, resource string, token redlatch.Token) error {
+	return r.claim(ctx, checkScript, 1, resource, token)
+}
+
+// Set sets the resource's value for a time to live, 0 being for ever, or
+// returns a *StaleError and leaves everything as it was. When the value
+// expires, the token stays.
+func (r *Redis) Set(ctx context.Context, resource, value string, token redlatch.Token, ttl time.Duration) error {
+	ms, err := milliseconds("ttl", ttl)
+	if err != nil {
+		return err
+	}
+	return r.claim(ctx, setScript, 2, resource, token, value, ms)
+}
+
+// Delete deletes the resource's value, or returns a *StaleError and leaves
+// everything as it was. The token stays.
+func (r *Redis) Delete(ctx context.Context, resource string, token redlatch.Token) error {
+	return r.claim(ctx, deleteScript, 2, resource, token)
+}
+
+// claim runs a script that begins with the check, on the first of the
+// resource's keys.
+func (r *Redis) claim(ctx context.Context, script *redis.Script, keys int, resource string, token redlatch.Token, more ...string) error {
+	if err := checkInput(resource, token); err != nil {
+		return err
+	}
+	reply, err := r.driver.Eval(ctx, redis.Call{
+		Script: script,
+		Keys:   r.keys(resource)[:keys],
+		Args:   append([]string{token.String(), r.retention}, more...),
+	})
+	if err != nil {
+		return fmt.Errorf("redlatch: %s of %q: %w", script.Name, resource, ended(ctx, err))
+	}
+	if len(reply) == 2 && reply[0] == "accepted" {
+		return nil
+	}
+	if len(reply) == 2 && reply[0] == "stale" {
+		if highest, err := redlatch.ParseToken(reply[1]); err == nil {
+			return &StaleError{Resource: resource, Token: token, Highest: highest}
+		}
+	}
+	return fmt.Errorf("redlatch: unexpected reply %.200q to %s of %q", reply, script.Name, resource)
+}
+
+// Value is what a resource has in Redis, as of one moment.
+type Value struct {
+	Text    string         // the value
+	Exists  bool           // whether there is one
+	Highest redlatch.Token // the highest token seen; 0 if none
+}
+
+// Get returns the resource's value. It asks for no token: whoever is to write
+// what follows from the value claims the resource first.
+func (r *Redis) Get(ctx context.Context, resource string) (Value, error) {
+	if err := checkResource(resource); err != nil {
+		return Value{}, err
+	}
+	reply, err := r.driver.Eval(ctx, redis.Call{Script: getScript, Keys: r.keys(resource)})
+	if err != nil {
+		return Value{}, fmt.Errorf("redlatch: %s of %q: %w", getScript.Name, resource, ended(ctx, err))
+	}
+	if len(reply) != 3 || reply[0] != "found" && reply[0] != "absent" {
+		return Value{}, fmt.Errorf("redlatch: unexpected reply %.200q to %s of %q", reply, getScript.Name, resource)
+	}
+	v := Value{Text: reply[2], Exists: reply[0] == "found"}
+	if reply[1] != "" {
+		if v.Highest, err = redlatch.ParseToken(reply[1]); err != nil {
+			return Value{}, fmt.Errorf("redlatch: the token of %q is kept wrongly: %w", resource, err)
+		}
+	}
+	return v, nil
+}

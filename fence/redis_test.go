@@ -1,0 +1,338 @@
+//go:build unix
+
+package fence_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/redlatch/redlatch"
+	"github.com/redlatch/redlatch/fence"
+	"github.com/redlatch/redlatch/internal/redistest"
+	"github.com/redlatch/redlatch/redis"
+)
+
+// eachRedis runs a test with both drivers and both protocols.
+func eachRedis(t *testing.T, test func(t *testing.T, server *redistest.Server, driver redis.Driver)) {
+	server := redistest.Start(t, 1)[0]
+	for name, open := range redisClients {
+		t.Run(name, func(t *testing.T) {
+			server.Do("FLUSHALL")
+			test(t, server, open(t, server.Addr()))
+		})
+	}
+}
+
+func wantValue(t *testing.T, guard *fence.Redis, resource string, want fence.Value) {
+	t.Helper()
+	got, err := guard.Get(context.Background(), resource)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got != want {
+		t.Fatalf("%q has %+v, want %+v", resource, got, want)
+	}
+}
+
+func TestStaleSetLeavesTheValue(t *testing.T) {
+	ctx := context.Background()
+	eachRedis(t, func(t *testing.T, server *redistest.Server, driver redis.Driver) {
+		guard := newRedis(t, driver)
+		wantValue(t, guard, "r", fence.Value{})
+		binary := "\x00\xff\r\n'"
+		if err := guard.Set(ctx, "r", binary, 6, 0); err != nil {
+			t.Fatal(err)
+		}
+		wantStale(t, guard.Set(ctx, "r", "stale", 5, 0), 5, 6)
+		wantStale(t, guard.Delete(ctx, "r", 5), 5, 6)
+		wantStale(t, guard.Check(ctx, "r", 5), 5, 6)
+		wantValue(t, guard, "r", fence.Value{Text: binary, Exists: true, Highest: 6})
+		if err := guard.Set(ctx, "r", "", 6, 0); err != nil {
+			t.Fatal(err)
+		}
+		wantValue(t, guard, "r", fence.Value{Text: "", Exists: true, Highest: 6})
+		// A claim alone is enough to shut the older holder out.
+		if err := guard.Check(ctx, "r", 8); err != nil {
+			t.Fatal(err)
+		}
+		wantStale(t, guard.Set(ctx, "r", "stale", 7, 0), 7, 8)
+		wantValue(t, guard, "r", fence.Value{Text: "", Exists: true, Highest: 8})
+		// Other clients read the value as it is.
+		if err := guard.Set(ctx, "r", "plain", 8, 0); err != nil {
+			t.Fatal(err)
+		}
+		if got := server.Do("GET", "fence:{r}:value"); got != "plain" {
+			t.Errorf("GET says %q", got)
+		}
+	})
+}
+
+func TestDeletedAndExpiredValuesKeepTheirToken(t *testing.T) {
+	ctx := context.Background()
+	eachRedis(t, func(t *testing.T, server *redistest.Server, driver redis.Driver) {
+		guard := newRedis(t, driver)
+		if err := guard.Set(ctx, "deleted", "v", 5, 0); err != nil {
+			t.Fatal(err)
+		}
+		if err := guard.Delete(ctx, "deleted", 6); err != nil {
+			t.Fatal(err)
+		}
+		if err := guard.Set(ctx, "expired", "v", 6, time.Hour); err != nil {
+			t.Fatal(err)
+		}
+		if left, _ := strconv.Atoi(server.Do("PTTL", "fence:{expired}:value")); left < 3_500_000 || left > 3_600_000 {
+			t.Errorf("the value lives for %d ms", left)
+		}
+		server.Do("PEXPIRE", "fence:{expired}:value", "0") // its time is up
+		for _, resource := range []string{"deleted", "expired"} {
+			wantValue(t, guard, resource, fence.Value{Highest: 6})
+			wantStale(t, guard.Set(ctx, resource, "back again", 5, 0), 5, 6)
+			wantValue(t, guard, resource, fence.Value{Highest: 6})
+			if left := server.Do("PTTL", "fence:{"+resource+"}:token"); left != "-1" {
+				t.Errorf("the token of %s lives for %s ms", resource, left)
+			}
+		}
+		// A value for ever takes the place of one for an hour.
+		for _, ttl := range []time.Duration{time.Hour, 0} {
+			if err := guard.Set(ctx, "both", "v", 6, ttl); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if left := server.Do("PTTL", "fence:{both}:value"); left != "-1" {
+			t.Errorf("the value lives for %s ms", left)
+		}
+	})
+}
+
+func TestTokensAreRetainedForAsLongAsAsked(t *testing.T) {
+	ctx := context.Background()
+	eachRedis(t, func(t *testing.T, server *redistest.Server, driver redis.Driver) {
+		guard, err := fence.NewRedis(driver, fence.RedisOptions{Prefix: "p:", Retention: time.Hour + time.Microsecond})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, write := range []func() error{
+			func() error { return guard.Check(ctx, "r", 6) },
+			func() error { return guard.Set(ctx, "r", "v", 6, 0) },
+			func() error { return guard.Delete(ctx, "r", 6) },
+		} {
+			server.Do("PEXPIRE", "p:{r}:token", "1000")
+			if err := write(); err != nil {
+				t.Fatal(err)
+			}
+			if left, _ := strconv.Atoi(server.Do("PTTL", "p:{r}:token")); left < 3_500_000 || left > 3_600_001 {
+				t.Errorf("the token lives for %d ms", left)
+			}
+		}
+		wantStale(t, guard.Check(ctx, "r", 5), 5, 6)
+	})
+}
+
+// TestKeysOfAResourceShareASlot asks a server in cluster mode, which refuses a
+// script whose keys do not.
+func TestKeysOfAResourceShareASlot(t *testing.T) {
+	ctx := context.Background()
+	server := redistest.Start(t, 1, "--cluster-enabled", "yes")[0]
+	// One command for each slot of a sixteenth: not every version takes ranges.
+	for from := 0; from < 16384; from += 1024 {
+		args := []string{"CLUSTER", "ADDSLOTS"}
+		for slot := range 1024 {
+			args = append(args, strconv.Itoa(from+slot))
+		}
+		server.Do(args...)
+	}
+	for end := time.Now().Add(10 * time.Second); !strings.Contains(server.Do("CLUSTER", "INFO"), "cluster_state:ok"); time.Sleep(5 * time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatal("the cluster does not come up")
+		}
+	}
+	guard := newRedis(t, goredisDriver(t, server.Addr(), 3))
+	for _, name := range []string{"a", "a}b", "{}x", "{}", "}{", "{a}", "{a}{b}", "a{b", "a{b}c}", "{{a}}", "}", "{", "a}b{c}", "%7D", "日本{}"} {
+		if err := guard.Set(ctx, name, name, 6, 0); err != nil {
+			t.Errorf("%q: %v", name, err)
+			continue
+		}
+		wantStale(t, guard.Set(ctx, name, "stale", 5, 0), 5, 6)
+		wantValue(t, guard, name, fence.Value{Text: name, Exists: true, Highest: 6})
+	}
+}
+
+// TestScriptsOfOnesOwnAreFencedByTheBareCheck also looks at the order in which
+// they wrote.
+func TestScriptsOfOnesOwnAreFencedByTheBareCheck(t *testing.T) {
+	const workers, each = 6, 40
+	ctx := context.Background()
+	push := redis.NewScript("push", fence.RedisCheck+`
+		local highest = redlatch_fence(KEYS[1], ARGV[1])
+		if highest then return {highest} end
+		redis.call('RPUSH', KEYS[2], ARGV[1])
+		return {''}`)
+	eachRedis(t, func(t *testing.T, server *redistest.Server, driver redis.Driver) {
+		var wg sync.WaitGroup
+		for range workers {
+			wg.Go(func() {
+				for i := range each {
+					token := redlatch.Token(1 + i*10 + rand.IntN(20))
+					reply, err := driver.Eval(ctx, redis.Call{Script: push, Keys: []string{"highest", "list"}, Args: []string{token.String()}})
+					if err != nil || len(reply) != 1 || reply[0] != "" && reply[0] <= token.String() {
+						t.Errorf("token %d: %q, %v", token, reply, err)
+					}
+				}
+			})
+		}
+		wg.Wait()
+		list := strings.Split(server.Do("LRANGE", "list", "0", "-1"), "\n")
+		for i := 1; i < len(list); i++ {
+			if list[i] < list[i-1] {
+				t.Fatalf("%s wrote after %s", list[i], list[i-1])
+			}
+		}
+		if len(list) < each/2 || len(list) == workers*each {
+			t.Errorf("%d writes of %d: this run shows nothing", len(list), workers*each)
+		}
+		if last := list[len(list)-1]; server.Do("GET", "highest") != last {
+			t.Errorf("highest is %s, last write by %s", server.Do("GET", "highest"), last)
+		}
+	})
+}
+
+func TestTheBareCheckRefusesWhatIsNoToken(t *testing.T) {
+	ctx := context.Background()
+	write := redis.NewScript("write", fence.RedisCheck+`
+		if redlatch_fence(KEYS[1], ARGV[1]) then return {'stale'} end
+		redis.call('SET', KEYS[2], 'written')
+		return {'written'}`)
+	eachRedis(t, func(t *testing.T, server *redistest.Server, driver redis.Driver) {
+		call := func(token string) ([]string, error) {
+			return driver.Eval(ctx, redis.Call{Script: write, Keys: []string{"highest", "value"}, Args: []string{token}})
+		}
+		for _, token := range []string{"", "6", "1763000000123456", fmt.Sprintf("%020d", 0), fmt.Sprintf("%020d", redlatch.MaxToken+1),
+			fmt.Sprintf("%021d", 6), "-0000000000000000006", "0000000000000000000x", "1.7630000001235e+150"} {
+			if reply, err := call(token); err == nil || !strings.Contains(err.Error(), "20 digits") {
+				t.Errorf("%q: %q, %v", token, reply, err)
+			}
+		}
+		if keys := server.Do("KEYS", "*"); keys != "" {
+			t.Errorf("something was written: %s", keys)
+		}
+		// What stands in the token's place and is none shuts everyone out.
+		for _, wrong := range []string{"5", "", "~", "0000000000000000000x"} {
+			server.Do("SET", "highest", wrong)
+			if reply, err := call(redlatch.Token(6).String()); err == nil || !strings.Contains(err.Error(), "holds something else") {
+				t.Errorf("%q: %q, %v", wrong, reply, err)
+			}
+		}
+		server.Do("DEL", "highest")
+		server.Do("HSET", "highest", "a", "b")
+		if reply, err := call(redlatch.Token(6).String()); err == nil || errors.Is(err, fence.ErrStale) || !strings.Contains(err.Error(), "WRONGTYPE") {
+			t.Errorf("a hash: %q, %v", reply, err)
+		}
+		if got := server.Do("EXISTS", "value"); got != "0" {
+			t.Error("the value was written")
+		}
+	})
+}
+
+// TestWithoutTheBareCheckTheStaleScriptWrites shows that it is the check which
+// holds it back.
+func TestWithoutTheBareCheckTheStaleScriptWrites(t *testing.T) {
+	ctx := context.Background()
+	blind := redis.NewScript("blind", "redis.call('SET', KEYS[1], ARGV[1]); return {}")
+	eachRedis(t, func(t *testing.T, server *redistest.Server, driver redis.Driver) {
+		guard := newRedis(t, driver)
+		if err := guard.Set(ctx, "r", "newer", 6, 0); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := driver.Eval(ctx, redis.Call{Script: blind, Keys: []string{"fence:{r}:value"}, Args: []string{"older"}}); err != nil {
+			t.Fatal(err)
+		}
+		wantValue(t, guard, "r", fence.Value{Text: "older", Exists: true, Highest: 6})
+	})
+}
+
+func TestRedisRefusesBadOptions(t *testing.T) {
+	ctx := context.Background()
+	server := redistest.Start(t, 1)[0]
+	driver := goredisDriver(t, server.Addr(), 3)
+	for field, opts := range map[string]fence.RedisOptions{
+		"Prefix":    {Prefix: "{a}"},
+		"Retention": {Retention: -1},
+	} {
+		_, err := fence.NewRedis(driver, opts)
+		var bad *redlatch.ConfigError
+		if !errors.As(err, &bad) || bad.Field != field {
+			t.Errorf("%s: %v", field, err)
+		}
+	}
+	if _, err := fence.NewRedis(nil, fence.RedisOptions{}); !errors.Is(err, redlatch.ErrConfig) {
+		t.Errorf("no driver: %v", err)
+	}
+	guard := newRedis(t, driver)
+	for what, err := range map[string]error{
+		"ttl":      guard.Set(ctx, "r", "v", 6, -time.Second),
+		"token":    guard.Set(ctx, "r", "v", 0, 0),
+		"resource": guard.Delete(ctx, "", 6),
+	} {
+		var bad *redlatch.ConfigError
+		if !errors.As(err, &bad) || bad.Field != what {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+	if keys := server.Do("KEYS", "*"); keys != "" {
+		t.Errorf("something was written: %s", keys)
+	}
+	server.Kill()
+	if err := guard.Check(ctx, "r", 6); err == nil || errors.Is(err, fence.ErrStale) {
+		t.Errorf("no server: %v", err)
+	}
+}
+
+// lateDriver fails as some clients do when a deadline passes: in words of its
+// own.
+type lateDriver struct{ redis.Driver }
+
+func (lateDriver) Eval(context.Context, redis.Call) ([]string, error) {
+	return nil, errors.New("i/o timeout")
+}
+
+// oddDriver answers with what no script of ours returns.
+type oddDriver struct {
+	redis.Driver
+	reply []string
+}
+
+func (d oddDriver) Eval(context.Context, redis.Call) ([]string, error) { return d.reply, nil }
+
+func TestErrorsOfAnEndedContextSaySo(t *testing.T) {
+	ctx, cancel := context.WithTimeout(context.Background(), -1)
+	defer cancel()
+	guard := newRedis(t, lateDriver{})
+	_, err := guard.Get(ctx, "r")
+	for _, err := range []error{guard.Check(ctx, "r", 6), err} {
+		if !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), "i/o timeout") {
+			t.Errorf("got %v", err)
+		}
+	}
+	if err := guard.Check(context.Background(), "r", 6); err == nil || errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestOddRepliesAreNeverAYes(t *testing.T) {
+	for _, reply := range [][]string{nil, {}, {"accepted"}, {"stale"}, {"stale", ""}, {"stale", "x"}, {"OK", "1"}, {"accepted", "1", "2"}, {"found", "x", "v"}} {
+		guard := newRedis(t, oddDriver{reply: reply})
+		if err := guard.Check(context.Background(), "r", 6); err == nil || errors.Is(err, fence.ErrStale) {
+			t.Errorf("Check, told %q: %v", reply, err)
+		}
+		if v, err := guard.Get(context.Background(), "r"); err == nil {
+			t.Errorf("Get, told %q: %+v", reply, v)
+		}
+	}
+}

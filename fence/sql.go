@@ -1,0 +1,187 @@
+package fence
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+
+	"github.com/redlatch/redlatch"
+)
+
+// SQLOptions are the settings of an SQL guard. The zero value works.
+type SQLOptions struct {
+	// Table is the table with the guard rows: a name as it is, capitals and
+	// all, or schema.name. Defaults to "redlatch_fence".
+	Table string
+}
+
+// SQL is a guard in a database: a table with one row per resource, that has
+// the highest token seen.
+//
+// The row is locked by the check and until its transaction ends, so that of
+// two transactions on one resource the second checks after the first has
+// committed. This holds at READ COMMITTED and above in MySQL, MariaDB and
+// PostgreSQL, always in SQLite, and for the first two claims of a resource as
+// for any other. A Galera cluster does not carry row locks from one node to
+// another: there, write to one.
+type SQL struct {
+	db      *sql.DB
+	dialect Dialect
+	table   string
+	text    statements
+}
+
+// NewSQL returns a guard in a database. It sends nothing.
+func NewSQL(db *sql.DB, dialect Dialect, opts SQLOptions) (*SQL, error) {
+	if db == nil {
+		return nil, &redlatch.ConfigError{Field: "db", Value: nil, Bound: "a database"}
+	}
+	if err := dialect.check(); err != nil {
+		return nil, err
+	}
+	if opts.Table == "" {
+		opts.Table = "redlatch_fence"
+	}
+	if err := checkTable(opts.Table); err != nil {
+		return nil, err
+	}
+	return &SQL{db: db, dialect: dialect, table: opts.Table, text: dialect.statements(opts.Table)}, nil
+}
+
+// Schema returns the statement that makes the table, for those who keep such
+// statements themselves.
+func (s *SQL) Schema() string { return s.text.create }
+
+// Create makes the table if it is not there.
+func (s *SQL) Create(ctx context.Context) error {
+	_, err := s.db.ExecContext(ctx, s.text.create)
+	if err == nil {
+		return nil
+	}
+	// Of two who create it at once, PostgreSQL lets one fail although the
+	// table is there then.
+	var n int
+	if probe := s.db.QueryRowContext(ctx, "SELECT 1 FROM "+s.dialect.quote(s.table)+" WHERE token < 0").Scan(&n); errors.Is(probe, sql.ErrNoRows) {
+		return nil
+	}
+	return fmt.Errorf("redlatch: create table %s: %w", s.table, ended(ctx, err))
+}
+
+// Check claims the resource for the token, in a step of its own, or returns a
+// *StaleError. What is written after it is not covered by it: use Do or
+// CheckTx for that.
+func (s *SQL) Check(ctx context.Context, resource string, token redlatch.Token) error {
+	return s.claim(ctx, s.db, resource, token)
+}
+
+// CheckTx claims the resource for the token within a transaction, which it
+// ought to begin: what the transaction reads after it is up to date, and what
+// it writes is written only if the token is not stale by then. On an error the
+// transaction is to be rolled back.
+//
+// Deadlocks and serialization failures are returned as the database tells
+// them. They are no verdict on the token, and the transaction may be tried
+// again.
+func (s *SQL) CheckTx(ctx context.Context, tx *sql.Tx, resource string, token redlatch.Token) error {
+	if tx == nil {
+		return &redlatch.ConfigError{Field: "tx", Value: nil, Bound: "a transaction"}
+	}
+	return s.claim(ctx, tx, resource, token)
+}
+
+// Do runs a function in a transaction that begins with the check, and commits
+// it if the function returns nil. If Do returns a *StaleError, the function
+// has not run.
+func (s *SQL) Do(ctx context.Context, resource string, token redlatch.Token, f func(tx *sql.Tx) error) error {
+	// Before anything is sent, not even a BEGIN.
+	if err := checkInput(resource, token); err != nil {
+		return err
+	}
+	tx, err := s.db.BeginTx(ctx, nil)
+	if err != nil {
+		return fmt.Errorf("redlatch: begin: %w", ended(ctx, err))
+	}
+	// Also if f panics. After the commit it does nothing.
+	defer tx.Rollback()
+	if err := s.CheckTx(ctx, tx, resource, token); err != nil {
+		return err
+	}
+	if err := f(tx); err != nil {
+		return err
+	}
+	if err := tx.Commit(); err != nil {
+		return fmt.Errorf("redlatch: commit: %w", ended(ctx, err))
+	}
+	return nil
+}
+
+// Highest returns the highest token that the resource was claimed with; 0 if
+// it never was.
+func (s *SQL) Highest(ctx context.Context, resource string) (redlatch.Token, error) {
+	if err := checkResource(resource); err != nil {
+		return 0, err
+	}
+	highest, err := s.read(ctx, s.db, resource)
+	if errors.Is(err, sql.ErrNoRows) {
+		return 0, nil
+	}
+	if err != nil {
+		return 0, fmt.Errorf("redlatch: read of %q: %w", resource, ended(ctx, err))
+	}
+	return highest, nil
+}
+
+// An Execer runs statements: a *sql.DB, a *sql.Conn or a *sql.Tx.
+type Execer interface {
+	ExecContext(ctx context.Context, query string, args ...any) (sql.Result, error)
+	QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row
+}
+
+func (s *SQL) claim(ctx context.Context, db Execer, resource string, token redlatch.Token) error {
+	if err := checkInput(resource, token); err != nil {
+		return err
+	}
+	highest, err := s.raise(ctx, db, resource, token)
+	if err != nil {
+		return fmt.Errorf("redlatch: check of %q: %w", resource, ended(ctx, err))
+	}
+	if highest > token {
+		return &StaleError{Resource: resource, Token: token, Highest: highest}
+	}
+	return nil
+}
+
+// raise sets the resource's row to the token, unless it is higher, and returns
+// the highest token that the row has seen.
+func (s *SQL) raise(ctx context.Context, db Execer, resource string, token redlatch.Token) (redlatch.Token, error) {
+	if s.dialect == MySQL {
+		result, err := db.ExecContext(ctx, s.text.raise, resource, int64(token), int64(token))
+		if err != nil {
+			return 0, err
+		}
+		before, err := result.LastInsertId() // 0 for a new row
+		return max(redlatch.Token(max(before, 0)), token), err
+	}
+	result, err := db.ExecContext(ctx, s.text.raise, resource, int64(token))
+	if err != nil {
+		return 0, err
+	}
+	if n, err := result.RowsAffected(); n > 0 || err != nil {
+		return token, err
+	}
+	highest, err := s.read(ctx, db, resource)
+	if errors.Is(err, sql.ErrNoRows) || err == nil && highest <= token {
+		err = errors.New("the guard row was deleted or put back meanwhile")
+	}
+	return highest, err
+}
+
+// read returns the resource's token as it is now.
+func (s *SQL) read(ctx context.Context, db Execer, resource string) (redlatch.Token, error) {
+	var token int64
+	if err := db.QueryRowContext(ctx, s.text.read, resource).Scan(&token); err != nil {
+		return 0, err
+	}
+	return redlatch.Token(max(token, 0)), nil
+}

@@ -1,0 +1,386 @@
+//go:build unix
+
+package fence_test
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/go-sql-driver/mysql"
+	"github.com/jackc/pgx/v5/pgconn"
+
+	"github.com/redlatch/redlatch"
+	"github.com/redlatch/redlatch/fence"
+)
+
+// bench is a guard and a table that it protects: one row, and a log of who
+// wrote it.
+type bench struct {
+	database
+	db    *sql.DB
+	guard *fence.SQL
+	row   string
+	log   string
+}
+
+func newBench(t *testing.T, d database) *bench {
+	t.Helper()
+	b := &bench{database: d, db: d.open(t), row: newTable(), log: newTable()}
+	b.guard = newSQL(t, d, b.db)
+	mustExec(t, b.db, "CREATE TABLE "+b.row+" (id INT PRIMARY KEY, writer INT)")
+	mustExec(t, b.db, "INSERT INTO "+b.row+" VALUES (1, 0)")
+	serial := map[fence.Dialect]string{
+		fence.SQLite: "INTEGER PRIMARY KEY AUTOINCREMENT", fence.MySQL: "INT AUTO_INCREMENT PRIMARY KEY", fence.PostgreSQL: "serial PRIMARY KEY",
+	}[d.dialect]
+	mustExec(t, b.db, "CREATE TABLE "+b.log+" (id "+serial+", token BIGINT)")
+	return b
+}
+
+// write is what a holder does in its transaction.
+func (b *bench) write(tx *sql.Tx, token redlatch.Token) error {
+	if _, err := tx.Exec(fmt.Sprintf("UPDATE %s SET writer = %d WHERE id = 1", b.row, token)); err != nil {
+		return err
+	}
+	_, err := tx.Exec(fmt.Sprintf("INSERT INTO %s (token) VALUES (%d)", b.log, token))
+	return err
+}
+
+func (b *bench) writer(t testing.TB) (token redlatch.Token) {
+	t.Helper()
+	if err := b.db.QueryRow("SELECT writer FROM " + b.row).Scan(&token); err != nil {
+		t.Fatal(err)
+	}
+	return token
+}
+
+func (b *bench) begin(t testing.TB, level sql.IsolationLevel) *sql.Tx {
+	t.Helper()
+	tx, err := b.db.BeginTx(context.Background(), &sql.TxOptions{Isolation: level})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { tx.Rollback() })
+	return tx
+}
+
+// awaitWaiter returns when a transaction waits for a lock, and reports whether
+// it does; false if done was closed instead.
+func (b *bench) awaitWaiter(t testing.TB, done <-chan struct{}) bool {
+	t.Helper()
+	for end := time.Now().Add(20 * time.Second); time.Now().Before(end); {
+		var n int
+		if err := b.db.QueryRow(b.waiting).Scan(&n); err != nil {
+			t.Fatal(err)
+		}
+		if n > 0 {
+			return true
+		}
+		select {
+		case <-done:
+			return false
+		case <-time.After(5 * time.Millisecond): // the server cannot tell us
+		}
+	}
+	t.Fatal("nobody waits and nobody is done")
+	return false
+}
+
+// serialization reports whether a database refused a transaction for what
+// another did meanwhile.
+func serialization(err error) bool {
+	var pg *pgconn.PgError
+	var my *mysql.MySQLError
+	return errors.As(err, &pg) && (pg.Code == "40001" || pg.Code == "40P01") ||
+		errors.As(err, &my) && (my.Number == 1213 || my.Number == 1020)
+}
+
+var levels = []sql.IsolationLevel{sql.LevelDefault, sql.LevelReadCommitted, sql.LevelRepeatableRead, sql.LevelSerializable}
+
+// eachLevel runs a test on both servers at every level, with a guard row that
+// is there and with one that is yet to be.
+func eachLevel(t *testing.T, test func(t *testing.T, b *bench, level sql.IsolationLevel)) {
+	for _, d := range []database{mariaDB, postgresDB} {
+		for _, level := range levels {
+			for _, known := range []bool{true, false} {
+				t.Run(fmt.Sprintf("%s, %v, row %t", d.name, level, known), func(t *testing.T) {
+					b := newBench(t, d)
+					if known {
+						if err := b.guard.Check(context.Background(), "r", 1); err != nil {
+							t.Fatal(err)
+						}
+					}
+					test(t, b, level)
+				})
+			}
+		}
+	}
+}
+
+func TestStaleTransactionThatHadToWaitIsRefused(t *testing.T) {
+	ctx := context.Background()
+	eachLevel(t, func(t *testing.T, b *bench, level sql.IsolationLevel) {
+		newer, older := b.begin(t, level), b.begin(t, level)
+		if err := b.guard.CheckTx(ctx, newer, "r", 6); err != nil {
+			t.Fatal(err)
+		}
+		var verdict error
+		done := make(chan struct{})
+		go func() {
+			defer close(done)
+			verdict = b.guard.CheckTx(ctx, older, "r", 5)
+		}()
+		if !b.awaitWaiter(t, done) {
+			t.Fatalf("the second check did not wait for the first, but returned %v", verdict)
+		}
+		if err := errors.Join(b.write(newer, 6), newer.Commit()); err != nil {
+			t.Fatal(err)
+		}
+		<-done
+		if serialization(verdict) && level >= sql.LevelRepeatableRead {
+			return // the database's own way to say no
+		}
+		wantStale(t, verdict, 5, 6)
+	})
+}
+
+func TestNewerTransactionSeesWhatTheOlderWrote(t *testing.T) {
+	ctx := context.Background()
+	eachLevel(t, func(t *testing.T, b *bench, level sql.IsolationLevel) {
+		older, newer := b.begin(t, level), b.begin(t, level)
+		if err := b.guard.CheckTx(ctx, older, "r", 5); err != nil {
+			t.Fatal(err)
+		}
+		var verdict error
+		done := make(chan struct{})
+		go func() {
+			defer close(done)
+			verdict = b.guard.CheckTx(ctx, newer, "r", 6)
+		}()
+		if !b.awaitWaiter(t, done) {
+			t.Fatalf("the second check did not wait for the first, but returned %v", verdict)
+		}
+		if err := errors.Join(b.write(older, 5), older.Commit()); err != nil {
+			t.Fatal(err)
+		}
+		<-done
+		if serialization(verdict) && level >= sql.LevelRepeatableRead {
+			return // it starts anew, and then sees it
+		}
+		if verdict != nil {
+			t.Fatal(verdict)
+		}
+		var writer int
+		if err := newer.QueryRow("SELECT writer FROM " + b.row).Scan(&writer); err != nil || writer != 5 {
+			t.Errorf("after the check the row shows writer %d, %v", writer, err)
+		}
+	})
+}
+
+// TestOldSnapshotsDoNotHideANewerToken has the check come late in its
+// transaction, when that sees the past.
+func TestOldSnapshotsDoNotHideANewerToken(t *testing.T) {
+	ctx := context.Background()
+	eachLevel(t, func(t *testing.T, b *bench, level sql.IsolationLevel) {
+		if level == sql.LevelSerializable && b.dialect == fence.MySQL {
+			return // its reads lock: the newer holder would wait for this one
+		}
+		older := b.begin(t, level)
+		var writer int
+		if err := older.QueryRow("SELECT writer FROM " + b.row).Scan(&writer); err != nil {
+			t.Fatal(err)
+		}
+		if err := b.guard.Do(ctx, "r", 6, func(tx *sql.Tx) error { return b.write(tx, 6) }); err != nil {
+			t.Fatal(err)
+		}
+		err := b.guard.CheckTx(ctx, older, "r", 5)
+		if serialization(err) && level >= sql.LevelRepeatableRead {
+			return
+		}
+		wantStale(t, err, 5, 6)
+	})
+}
+
+// TestAPausedTransactionCannotOverwrite stops a holder between its check and
+// its write. A check that takes no lock, as one might write it by hand, shows
+// what then happens.
+func TestAPausedTransactionCannotOverwrite(t *testing.T) {
+	ctx := context.Background()
+	for _, d := range []database{mariaDB, postgresDB} {
+		run := func(t *testing.T, check func(b *bench, tx *sql.Tx) error) redlatch.Token {
+			b := newBench(t, d)
+			if err := b.guard.Check(ctx, "r", 5); err != nil {
+				t.Fatal(err)
+			}
+			older := b.begin(t, sql.LevelReadCommitted)
+			if err := check(b, older); err != nil {
+				t.Fatal(err)
+			}
+			var verdict error
+			done := make(chan struct{})
+			go func() {
+				defer close(done)
+				verdict = b.guard.Do(ctx, "r", 6, func(tx *sql.Tx) error { return b.write(tx, 6) })
+			}()
+			b.awaitWaiter(t, done)
+			if err := errors.Join(b.write(older, 5), older.Commit()); err != nil {
+				t.Fatal(err)
+			}
+			<-done
+			if verdict != nil {
+				t.Fatal(verdict)
+			}
+			return b.writer(t)
+		}
+		t.Run(d.name, func(t *testing.T) {
+			if got := run(t, func(b *bench, tx *sql.Tx) error { return b.guard.CheckTx(ctx, tx, "r", 5) }); got != 6 {
+				t.Errorf("the row was last written by %d", got)
+			}
+		})
+		t.Run(d.name+", with a check that takes no lock", func(t *testing.T) {
+			if got := run(t, func(b *bench, tx *sql.Tx) error {
+				highest, err := b.guard.Highest(ctx, "r")
+				if err == nil && highest > 5 {
+					err = fence.ErrStale
+				}
+				return err
+			}); got != 5 {
+				t.Errorf("the row was last written by %d: this test cannot fail", got)
+			}
+		})
+	}
+}
+
+// TestWritesFollowTheOrderOfTokens looks at what was written, in the order in
+// which it was.
+func TestWritesFollowTheOrderOfTokens(t *testing.T) {
+	const workers, each = 6, 15
+	ctx := context.Background()
+	for _, d := range databases {
+		t.Run(d.name, func(t *testing.T) {
+			b := newBench(t, d)
+			var wg sync.WaitGroup
+			for range workers {
+				wg.Go(func() {
+					for i := range each {
+						token := redlatch.Token(1 + i*10 + rand.IntN(20))
+						err := b.guard.Do(ctx, "r", token, func(tx *sql.Tx) error { return b.write(tx, token) })
+						if err != nil && !errors.Is(err, fence.ErrStale) && !serialization(err) {
+							t.Errorf("token %d: %v", token, err)
+						}
+					}
+				})
+			}
+			wg.Wait()
+			rows, err := b.db.Query("SELECT token FROM " + b.log + " ORDER BY id")
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer rows.Close()
+			var last redlatch.Token
+			n := 0
+			for ; rows.Next(); n++ {
+				var token redlatch.Token
+				if err := rows.Scan(&token); err != nil {
+					t.Fatal(err)
+				}
+				if token < last {
+					t.Fatalf("%d wrote after %d", token, last)
+				}
+				last = token
+			}
+			if n < each/2 || n == workers*each {
+				t.Errorf("%d writes of %d: this run shows nothing", n, workers*each)
+			}
+			if highest, err := b.guard.Highest(ctx, "r"); err != nil || highest != last || b.writer(t) != last {
+				t.Errorf("highest %d, row by %d, last write by %d, %v", highest, b.writer(t), last, err)
+			}
+		})
+	}
+}
+
+func TestDoWritesAllOrNothing(t *testing.T) {
+	ctx := context.Background()
+	for _, d := range databases {
+		t.Run(d.name, func(t *testing.T) {
+			b := newBench(t, d)
+			if err := b.guard.Do(ctx, "r", 6, func(tx *sql.Tx) error { return b.write(tx, 6) }); err != nil {
+				t.Fatal(err)
+			}
+			called := false
+			wantStale(t, b.guard.Do(ctx, "r", 5, func(*sql.Tx) error { called = true; return nil }), 5, 6)
+			for _, token := range []redlatch.Token{0, redlatch.MaxToken + 1} {
+				if err := b.guard.Do(ctx, "r", token, func(*sql.Tx) error { called = true; return nil }); !errors.Is(err, redlatch.ErrConfig) {
+					t.Errorf("token %d: %v", token, err)
+				}
+			}
+			if called {
+				t.Error("the function ran with a token that was refused")
+			}
+			boom := errors.New("boom")
+			if err := b.guard.Do(ctx, "r", 7, func(tx *sql.Tx) error {
+				if err := b.write(tx, 7); err != nil {
+					return err
+				}
+				return boom
+			}); !errors.Is(err, boom) {
+				t.Errorf("got %v", err)
+			}
+			func() {
+				defer func() { recover() }()
+				b.guard.Do(ctx, "r", 8, func(tx *sql.Tx) error {
+					b.write(tx, 8)
+					panic(boom)
+				})
+			}()
+			if highest, err := b.guard.Highest(ctx, "r"); err != nil || highest != 6 || b.writer(t) != 6 {
+				t.Errorf("after a failure and a panic: highest %d, row by %d, %v", highest, b.writer(t), err)
+			}
+		})
+	}
+}
+
+func TestDeadlocksAreNotTakenForStaleTokens(t *testing.T) {
+	ctx := context.Background()
+	for _, d := range []database{mariaDB, postgresDB} {
+		t.Run(d.name, func(t *testing.T) {
+			b := newBench(t, d)
+			for _, r := range []string{"a", "b"} {
+				if err := b.guard.Check(ctx, r, 1); err != nil {
+					t.Fatal(err)
+				}
+			}
+			one, two := b.begin(t, sql.LevelDefault), b.begin(t, sql.LevelDefault)
+			if err := errors.Join(b.guard.CheckTx(ctx, one, "a", 2), b.guard.CheckTx(ctx, two, "b", 2)); err != nil {
+				t.Fatal(err)
+			}
+			first := make(chan error, 1)
+			go func() {
+				err := b.guard.CheckTx(ctx, one, "b", 3)
+				one.Rollback()
+				first <- err
+			}()
+			b.awaitWaiter(t, nil)
+			err2 := b.guard.CheckTx(ctx, two, "a", 3)
+			two.Rollback()
+			err1 := <-first
+			failed := 0
+			for _, err := range []error{err1, err2} {
+				if err != nil {
+					failed++
+					if errors.Is(err, fence.ErrStale) || !serialization(err) {
+						t.Errorf("got %v, want the database's own error", err)
+					}
+				}
+			}
+			if failed != 1 {
+				t.Errorf("got %v and %v, want one of them to fail", err1, err2)
+			}
+		})
+	}
+}

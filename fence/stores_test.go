@@ -1,0 +1,281 @@
+//go:build unix
+
+package fence_test
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"os"
+	"path/filepath"
+	"sync/atomic"
+	"testing"
+
+	_ "github.com/go-sql-driver/mysql"
+	_ "github.com/jackc/pgx/v5/stdlib"
+	goredisclient "github.com/redis/go-redis/v9"
+	rueidisclient "github.com/redis/rueidis"
+	_ "modernc.org/sqlite"
+
+	"github.com/redlatch/redlatch"
+	"github.com/redlatch/redlatch/fence"
+	"github.com/redlatch/redlatch/internal/redistest"
+	"github.com/redlatch/redlatch/internal/sqltest"
+	"github.com/redlatch/redlatch/redis"
+	"github.com/redlatch/redlatch/redis/goredis"
+	"github.com/redlatch/redlatch/redis/rueidis"
+)
+
+// database is a real database and how it is reached.
+type database struct {
+	name    string
+	dialect fence.Dialect
+	driver  string
+	dsn     func(t testing.TB) string
+	waiting string // a query for the number of transactions that wait for a lock
+}
+
+func (d database) open(t testing.TB) *sql.DB {
+	t.Helper()
+	db, err := sql.Open(d.driver, d.dsn(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { db.Close() })
+	db.SetMaxOpenConns(8)
+	return db
+}
+
+var (
+	sqliteDB = database{"sqlite", fence.SQLite, "sqlite", sqliteFile, ""}
+	mariaDB  = database{"mariadb", fence.MySQL, "mysql", sqltest.MariaDB,
+		"SELECT variable_value FROM information_schema.global_status WHERE variable_name = 'INNODB_ROW_LOCK_CURRENT_WAITS'"}
+	postgresDB = database{"postgresql", fence.PostgreSQL, "pgx", sqltest.PostgreSQL,
+		"SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock'"}
+
+	databases = []database{sqliteDB, mariaDB, postgresDB}
+
+	// The same with settings of the drivers that change what is on the wire,
+	// or what comes back.
+	variants = []database{
+		{"mariadb with found rows and no prepared statements", fence.MySQL, "mysql", func(t testing.TB) string {
+			return sqltest.MariaDB(t) + "?clientFoundRows=true&interpolateParams=true"
+		}, mariaDB.waiting},
+		{"postgresql with the simple protocol", fence.PostgreSQL, "pgx", func(t testing.TB) string {
+			return sqltest.PostgreSQL(t) + "&default_query_exec_mode=simple_protocol"
+		}, postgresDB.waiting},
+	}
+)
+
+func sqliteFile(t testing.TB) string {
+	return "file:" + filepath.Join(t.TempDir(), "db") + "?_pragma=busy_timeout(20000)&_pragma=journal_mode(WAL)"
+}
+
+var tables atomic.Int64
+
+// newTable returns a name that no other test uses.
+func newTable() string { return fmt.Sprintf("t%d_%d", os.Getpid(), tables.Add(1)) }
+
+func mustExec(t testing.TB, db fence.Execer, query string, args ...any) {
+	t.Helper()
+	if _, err := db.ExecContext(context.Background(), query, args...); err != nil {
+		t.Fatalf("%s: %v", query, err)
+	}
+}
+
+func newSQL(t testing.TB, d database, db *sql.DB) *fence.SQL {
+	t.Helper()
+	guard, err := fence.NewSQL(db, d.dialect, fence.SQLOptions{Table: newTable()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := guard.Create(context.Background()); err != nil {
+		t.Fatal(err)
+	}
+	return guard
+}
+
+// redisClients are ways to speak to a server: both drivers, both protocols.
+var redisClients = map[string]func(t testing.TB, addr string) redis.Driver{
+	"rueidis, RESP2": func(t testing.TB, addr string) redis.Driver { return rueidisDriver(t, addr, true) },
+	"rueidis, RESP3": func(t testing.TB, addr string) redis.Driver { return rueidisDriver(t, addr, false) },
+	"goredis, RESP2": func(t testing.TB, addr string) redis.Driver { return goredisDriver(t, addr, 2) },
+	"goredis, RESP3": func(t testing.TB, addr string) redis.Driver { return goredisDriver(t, addr, 3) },
+}
+
+func rueidisDriver(t testing.TB, addr string, resp2 bool) redis.Driver {
+	t.Helper()
+	client, err := rueidisclient.NewClient(rueidisclient.ClientOption{InitAddress: []string{addr}, AlwaysRESP2: resp2, DisableCache: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(client.Close)
+	driver, err := rueidis.Driver(client)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return driver
+}
+
+func goredisDriver(t testing.TB, addr string, protocol int) redis.Driver {
+	t.Helper()
+	client := goredisclient.NewClient(&goredisclient.Options{Addr: addr, Protocol: protocol})
+	t.Cleanup(func() { client.Close() })
+	driver, err := goredis.Driver(client)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return driver
+}
+
+func newRedis(t testing.TB, driver redis.Driver) *fence.Redis {
+	t.Helper()
+	guard, err := fence.NewRedis(driver, fence.RedisOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return guard
+}
+
+// store is a guard as the tests see it.
+type store struct {
+	fence.Guard
+	// highest returns the token that is kept for a resource.
+	highest func(resource string) (redlatch.Token, error)
+}
+
+// eachStore runs a test on every guard, and on everything else that follows
+// its rule: a token column, a server behind the middleware.
+func eachStore(t *testing.T, test func(t *testing.T, s store)) {
+	ctx := context.Background()
+	t.Run("gate", func(t *testing.T) {
+		gate := newGate(t)
+		test(t, store{gate, func(r string) (redlatch.Token, error) { return gate.Highest(r), nil }})
+	})
+	t.Run("http", func(t *testing.T) {
+		gate := newGate(t)
+		test(t, store{newHTTPGuard(t, gate), func(r string) (redlatch.Token, error) { return gate.Highest(r), nil }})
+	})
+	for _, d := range append(databases, variants...) {
+		t.Run(d.name, func(t *testing.T) {
+			guard := newSQL(t, d, d.open(t))
+			test(t, store{guard, func(r string) (redlatch.Token, error) { return guard.Highest(ctx, r) }})
+		})
+		t.Run("column in "+d.name, func(t *testing.T) {
+			guard := newColumnGuard(t, d)
+			test(t, store{guard, guard.highest})
+		})
+	}
+	server := redistest.Start(t, 1)[0]
+	for name, open := range redisClients {
+		t.Run(name, func(t *testing.T) {
+			server.Do("FLUSHALL")
+			guard := newRedis(t, open(t, server.Addr()))
+			test(t, store{guard, func(r string) (redlatch.Token, error) {
+				v, err := guard.Get(ctx, r)
+				return v.Highest, err
+			}})
+		})
+	}
+}
+
+// httpGuard claims resources over HTTP, from a server behind the middleware.
+type httpGuard struct {
+	client *http.Client
+	url    string
+}
+
+func newHTTPGuard(t testing.TB, guard fence.Guard) httpGuard {
+	t.Helper()
+	wrap, err := fence.Middleware(guard, fence.MiddlewareOptions{
+		Resource: func(r *http.Request) string { return r.URL.Query().Get("resource") },
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := httptest.NewServer(wrap(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		token, _ := fence.TokenFrom(r.Context())
+		fmt.Fprint(w, uint64(token))
+	})))
+	t.Cleanup(server.Close)
+	return httpGuard{&http.Client{Transport: &fence.Transport{}}, server.URL}
+}
+
+func (g httpGuard) Check(ctx context.Context, resource string, token redlatch.Token) error {
+	req, err := http.NewRequestWithContext(fence.WithToken(ctx, token), "POST", g.url+"?resource="+url.QueryEscape(resource), nil)
+	if err != nil {
+		return err
+	}
+	resp, err := g.client.Do(req)
+	if err != nil {
+		return err
+	}
+	defer resp.Body.Close()
+	if err := fence.ResponseError(resp); err != nil {
+		return err
+	}
+	body, err := io.ReadAll(resp.Body)
+	switch {
+	case err != nil:
+		return err
+	case resp.StatusCode == http.StatusBadRequest:
+		return fmt.Errorf("%w: %s", redlatch.ErrConfig, body)
+	case string(body) != fmt.Sprint(uint64(token)):
+		return fmt.Errorf("token %d reached the handler as %s", uint64(token), body)
+	}
+	return nil
+}
+
+// columnGuard claims resources that are rows with a token column.
+type columnGuard struct {
+	db     *sql.DB
+	column *fence.Column
+	insert string
+	read   string
+}
+
+func newColumnGuard(t testing.TB, d database) columnGuard {
+	t.Helper()
+	db, table := d.open(t), newTable()
+	g := columnGuard{db: db}
+	var err error
+	if g.column, err = fence.NewColumn(d.dialect, table, "id", "token"); err != nil {
+		t.Fatal(err)
+	}
+	switch d.dialect {
+	case fence.SQLite:
+		mustExec(t, db, "CREATE TABLE "+table+" (id TEXT PRIMARY KEY, payload TEXT, token INTEGER)")
+		g.insert, g.read = "INSERT OR IGNORE INTO "+table+" (id) VALUES (?)", "SELECT token FROM "+table+" WHERE id = ?"
+	case fence.MySQL:
+		mustExec(t, db, "CREATE TABLE "+table+" (id VARBINARY(255) PRIMARY KEY, payload TEXT, token BIGINT)")
+		g.insert, g.read = "INSERT IGNORE INTO "+table+" (id) VALUES (?)", "SELECT token FROM "+table+" WHERE id = ?"
+	case fence.PostgreSQL:
+		mustExec(t, db, "CREATE TABLE "+table+" (id text PRIMARY KEY, payload text, token bigint)")
+		g.insert, g.read = "INSERT INTO "+table+" (id) VALUES ($1) ON CONFLICT DO NOTHING", "SELECT token FROM "+table+" WHERE id = $1"
+	}
+	return g
+}
+
+func (g columnGuard) Check(ctx context.Context, resource string, token redlatch.Token) error {
+	if resource == "" || len(resource) > fence.MaxResourceLen {
+		return redlatch.ErrConfig // a row's key is its table's business
+	}
+	if _, err := g.db.ExecContext(ctx, g.insert, resource); err != nil {
+		return err
+	}
+	return g.column.Update(ctx, g.db, resource, token, "payload = 'x'")
+}
+
+func (g columnGuard) highest(resource string) (redlatch.Token, error) {
+	var token sql.NullInt64
+	err := g.db.QueryRow(g.read, resource).Scan(&token)
+	if errors.Is(err, sql.ErrNoRows) {
+		err = nil
+	}
+	return redlatch.Token(token.Int64), err
+}

@@ -1,0 +1,49 @@
+package fence
+
+import (
+	"net/http"
+
+	"github.com/redlatch/redlatch"
+)
+
+// A Transport sends a token along with HTTP requests: the one that a request's
+// context carries (see WithToken), else its own. A request that has the header
+// already, or for which there is no token, is sent as it is. ResponseError
+// says what a response means. The zero value works.
+type Transport struct {
+	// Token is sent with requests whose context carries none. Defaults to
+	// none.
+	Token redlatch.Token
+
+	// Base sends the requests. Defaults to http.DefaultTransport.
+	Base http.RoundTripper
+}
+
+// RoundTrip sends a request. A token out of bounds is an error, and nothing is
+// sent.
+func (t *Transport) RoundTrip(r *http.Request) (*http.Response, error) {
+	base := t.Base
+	if base == nil {
+		base = http.DefaultTransport
+	}
+	token, given := TokenFrom(r.Context())
+	if !given {
+		token, given = t.Token, t.Token != 0
+	}
+	if !given || len(r.Header.Values(TokenHeader)) > 0 {
+		return base.RoundTrip(r)
+	}
+	if err := checkToken(token); err != nil {
+		if r.Body != nil {
+			r.Body.Close() // a transport closes it whatever happens
+		}
+		return nil, err
+	}
+	// A transport must not change the request it was given.
+	r = r.Clone(r.Context())
+	if r.Header == nil {
+		r.Header = http.Header{}
+	}
+	r.Header.Set(TokenHeader, decimal(token))
+	return base.RoundTrip(r)
+}
