@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"math/rand/v2"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -180,4 +182,95 @@ func TestLockThatDoReleasedEarlyCanBeHadAgain(t *testing.T) {
 	if err != nil {
 		t.Error(err)
 	}
+}
+
+// TestGrantOfALowerProposalIsUndoneThoughTheLastNeverGotThere has the third
+// node grant the first proposal late, and the last proposal never reach it.
+func TestGrantOfALowerProposalIsUndoneThoughTheLastNeverGotThere(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		links, nodes := newLinks(t, 3)
+		c := newClient(t, nodes, redlatch.Options{})
+		for _, l := range links[:2] { // a fence ahead of the clock: the first proposal is stale
+			if _, err := l.Node.Do(t.Context(), redlatch.Request{Op: redlatch.OpRelease, Name: "job", Value: "before",
+				Token: redlatch.Token(time.Now().Add(2 * time.Second).UnixMicro()), Window: time.Minute, Retention: time.Hour}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		asked := 0
+		links[2].set(func(l *link) {
+			l.back = 100 * time.Millisecond
+			l.hook = func(req redlatch.Request) {
+				if req.Op != redlatch.OpAcquire {
+					return
+				}
+				if asked++; asked == 2 {
+					time.Sleep(150 * time.Millisecond)
+					l.set(func(l *link) { l.refusing = errRefused })
+				}
+			}
+		})
+		l := mustLock(t, c, "job", redlatch.LockOptions{})
+		if err := l.Release(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(200 * time.Millisecond)
+		links[2].set(func(l *link) { l.refusing, l.hook = nil, nil })
+		time.Sleep(3 * time.Second)
+		wantFree(t, links, "job")
+	})
+}
+
+// TestQueueOnAQuorumIsNotHeldUpByPlacesLeftBehind counts hand-overs on nodes
+// that keep a queue, over links whose delays differ from request to request.
+func TestQueueOnAQuorumIsNotHeldUpByPlacesLeftBehind(t *testing.T) {
+	for _, n := range []int{3, 5} {
+		synctest.Test(t, func(t *testing.T) {
+			const clients, each = 4, 25
+			links, nodes := newLinks(t, n)
+			for _, l := range links {
+				l.set(func(l *link) {
+					l.hook = func(redlatch.Request) { time.Sleep(rand.N(2 * time.Millisecond)) }
+				})
+			}
+			start := time.Now()
+			var all sync.WaitGroup
+			for range clients {
+				c := newClient(t, nodes, redlatch.Options{})
+				all.Go(func() {
+					for range each {
+						l, err := c.Lock(t.Context(), "job", redlatch.LockOptions{})
+						if err != nil {
+							t.Error(err)
+							return
+						}
+						l.Release(t.Context())
+					}
+				})
+			}
+			all.Wait()
+			// A place that a dead claim keeps at the head costs a second.
+			if took := time.Since(start); took > clients*each*50*time.Millisecond {
+				t.Errorf("N=%d: %d hand-overs took %v", n, clients*each, took)
+			}
+		})
+	}
+}
+
+// TestNodeThatIsAlwaysLastIsRepairedToo has one node answer after the others
+// have settled every round.
+func TestNodeThatIsAlwaysLastIsRepairedToo(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		links, nodes := newLinks(t, 3)
+		c := newClient(t, nodes, redlatch.Options{})
+		links[2].set(func(l *link) { l.refusing = errRefused })
+		l := mustLock(t, c, "job", redlatch.LockOptions{TTL: 3 * time.Second})
+		links[2].set(func(l *link) { l.refusing, l.back = nil, 20*time.Millisecond })
+		time.Sleep(5 * time.Second)
+		if links[2].holder(t, "job") == "" {
+			t.Error("the node that answers last never got the lock it missed")
+		}
+		l.Release(t.Context())
+		time.Sleep(time.Second)
+		wantFree(t, links, "job")
+	})
 }

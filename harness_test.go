@@ -21,6 +21,7 @@ type link struct {
 	mu       sync.Mutex
 	out      time.Duration // how long a request is on its way
 	back     time.Duration // how long a reply is
+	lag      time.Duration // how much longer a release is on its way
 	deaf     bool          // the driver does not return when its context ends
 	frozen   chan struct{} // requests wait here until it is closed
 	dropping int           // so many replies are still to be lost
@@ -81,6 +82,9 @@ func (l *link) Do(ctx context.Context, req redlatch.Request) (redlatch.Reply, er
 	l.mu.Lock()
 	l.requests[req.Op]++
 	out, back, deaf, frozen := l.out, l.back, l.deaf, l.frozen
+	if req.Op == redlatch.OpRelease {
+		out += l.lag
+	}
 	hook := l.hook
 	lose := l.dropping > 0
 	if lose {

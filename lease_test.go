@@ -252,6 +252,20 @@ func TestHoldHasACeiling(t *testing.T) {
 	})
 }
 
+func TestHoldShorterThanTheTTLIsHeeded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		_, nodes := newLinks(t, 3)
+		c := newClient(t, nodes, redlatch.Options{})
+		l := mustLock(t, c, "job", redlatch.LockOptions{TTL: 10 * time.Second, MaxHold: 2 * time.Second})
+		start := time.Now()
+		<-l.Context().Done()
+		if held := time.Since(start); held != 2*time.Second {
+			t.Errorf("held for %v with a MaxHold of 2s", held)
+		}
+		wantErr(t, context.Cause(l.Context()), redlatch.ErrMaxHold)
+	})
+}
+
 func TestLeaseThatIsNotKeptEndsAtItsFirstDeadline(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		_, nodes := newLinks(t, 3)

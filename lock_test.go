@@ -306,12 +306,12 @@ func TestLostReplyDoesNotMakeOurOwnLockLookLikeAnothers(t *testing.T) {
 				}
 			}
 			lose()
+			for _, l := range links {
+				l.set(func(l *link) { l.lag = 50 * time.Millisecond })
+			}
 			_, err := c.TryLock(t.Context(), "job", redlatch.LockOptions{})
 			wantErr(t, err, redlatch.ErrNoQuorum)
 			// At once, before the nodes have heard of the undo:
-			for _, l := range links {
-				l.set(func(l *link) { l.out = 10 * time.Millisecond })
-			}
 			l, err := c.TryLock(t.Context(), "job", redlatch.LockOptions{})
 			if err != nil {
 				t.Fatalf("after a lost reply the same client got: %v", err)
