@@ -27,7 +27,7 @@ deps: ## install what the tests need and is missing: redis-server, MariaDB, Post
 
 .PHONY: test
 test: deps lint ## everything that must pass: deps, lint, all tests under the race detector
-	$(GO) test $(RACE) -timeout $(TIMEOUT) ./...
+	$(GO) test $(RACE) -parallel 6 -timeout $(TIMEOUT) ./...
 	@set -e; for m in $(NESTED); do \
 		echo "$(GO) vet, in $$m"; (cd $$m && $(GO) vet ./... && $(GO) build ./...); \
 	done
@@ -56,7 +56,7 @@ bench: deps ## the benchmarks of this module
 
 .PHONY: soak
 soak: deps ## the tests twenty times in a row, under the race detector
-	$(GO) test $(RACE) -count 20 -failfast -timeout 120m ./...
+	$(GO) test $(RACE) -parallel 6 -count 20 -failfast -timeout 120m ./...
 
 .PHONY: fences
 fences: deps ## a million names used once: are their fences gone after the retention?

@@ -19,6 +19,7 @@ import (
 // TestFencesOfNamesUsedOnceAreGoneAfterTheirRetention takes 20,000 names, or
 // as many as REDLATCH_NAMES says: make fences takes a million.
 func TestFencesOfNamesUsedOnceAreGoneAfterTheirRetention(t *testing.T) {
+	t.Parallel()
 	names := 20_000
 	if text := os.Getenv("REDLATCH_NAMES"); text != "" {
 		var err error

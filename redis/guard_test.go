@@ -227,6 +227,7 @@ func TestForgetfulServerDoesNotLetASecondHolderIn(t *testing.T) {
 }
 
 func TestPromotedReplicaBehindOneAddressIsNotTrusted(t *testing.T) {
+	t.Parallel()
 	servers := redistest.Start(t, 3)
 	host, port, _ := net.SplitHostPort(servers[0].Addr())
 	replica := redistest.Start(t, 1, "--replicaof", host+" "+port)[0]
@@ -275,6 +276,7 @@ func TestPromotedReplicaBehindOneAddressIsNotTrusted(t *testing.T) {
 }
 
 func TestNewServersSayForHowLongAndWhatToDo(t *testing.T) {
+	t.Parallel()
 	servers := redistest.Start(t, 3)
 	addresses := redistest.Addresses(servers)
 	c := laterClient(t, quick, addresses...)
@@ -315,6 +317,7 @@ func TestNewServersSayForHowLongAndWhatToDo(t *testing.T) {
 }
 
 func TestQuarantineEndsByItself(t *testing.T) {
+	t.Parallel()
 	servers := redistest.Start(t, 3)
 	c := laterClient(t, quick, redistest.Addresses(servers)...)
 	start := time.Now()
@@ -329,6 +332,7 @@ func TestQuarantineEndsByItself(t *testing.T) {
 }
 
 func TestClientsWithAnotherListAreRefused(t *testing.T) {
+	t.Parallel()
 	servers := redistest.Start(t, 4)
 	a, b, c, d := servers[0].URL(), servers[1].URL(), servers[2].URL(), servers[3].URL()
 	first := newClient(t, open(t, a, b, c), quick)
@@ -361,6 +365,7 @@ func TestClientsWithAnotherListAreRefused(t *testing.T) {
 }
 
 func TestListUnderANameIsTheSameByOtherAddresses(t *testing.T) {
+	t.Parallel()
 	servers := redistest.Start(t, 3)
 	opts := quick
 	opts.NodeList = "prod"
@@ -379,6 +384,7 @@ func TestListUnderANameIsTheSameByOtherAddresses(t *testing.T) {
 }
 
 func TestBoundsAreTakenFromTheMarkers(t *testing.T) {
+	t.Parallel()
 	servers := redistest.Start(t, 3)
 	addresses := redistest.Addresses(servers)
 	if err := cycle(newClient(t, open(t, addresses...), quick)); err != nil {
@@ -414,6 +420,7 @@ func TestBoundsAreTakenFromTheMarkers(t *testing.T) {
 
 // TestChangingTheListEndsOldLeasesFirst replaces one server of three.
 func TestChangingTheListEndsOldLeasesFirst(t *testing.T) {
+	t.Parallel()
 	servers := redistest.Start(t, 4)
 	a, b, c, d := servers[0].URL(), servers[1].URL(), servers[2].URL(), servers[3].URL()
 	old := newClient(t, open(t, a, b, c), quick)
@@ -455,6 +462,7 @@ func TestChangingTheListEndsOldLeasesFirst(t *testing.T) {
 // TestRollingRestartLosesNothing restarts all five servers without their data,
 // each after the one before is trusted again.
 func TestRollingRestartLosesNothing(t *testing.T) {
+	t.Parallel()
 	servers := redistest.Start(t, 5)
 	addresses := redistest.Addresses(servers)
 	holder := newClient(t, open(t, addresses...), quick)
@@ -496,6 +504,7 @@ func TestRollingRestartLosesNothing(t *testing.T) {
 }
 
 func TestReplicaNeverGrantsThoughItCanBeWrittenTo(t *testing.T) {
+	t.Parallel()
 	master := redistest.Start(t, 1)[0]
 	host, port, _ := net.SplitHostPort(master.Addr())
 	replica := redistest.Start(t, 1, "--replicaof", host+" "+port, "--replica-read-only", "no")[0]
@@ -509,6 +518,7 @@ func TestReplicaNeverGrantsThoughItCanBeWrittenTo(t *testing.T) {
 }
 
 func TestGuardFailsClosedWhereINFOIsForbidden(t *testing.T) {
+	t.Parallel()
 	server := redistest.Start(t, 1)[0]
 	server.Do("ACL", "SETUSER", "locker", "on", ">pw", "~*", "&*", "+@all", "-info")
 	opts := quick
@@ -525,6 +535,7 @@ func TestGuardFailsClosedWhereINFOIsForbidden(t *testing.T) {
 }
 
 func TestClusterCanBeGuarded(t *testing.T) {
+	t.Parallel()
 	servers := startCluster(t)
 	var hosts []string
 	for _, s := range servers {

@@ -44,6 +44,7 @@ func startCluster(t *testing.T) []*redistest.Server {
 }
 
 func TestClusterIsANode(t *testing.T) {
+	t.Parallel()
 	servers := startCluster(t)
 	var hosts []string
 	for _, s := range servers {
@@ -70,6 +71,7 @@ func TestClusterIsANode(t *testing.T) {
 }
 
 func TestPlainAddressOfAClusterSaysWhatToUse(t *testing.T) {
+	t.Parallel()
 	servers := startCluster(t)
 	eachDriver(t, func(t *testing.T, nodes func(...string) []redlatch.Node) {
 		c := newClient(t, nodes(servers[0].URL()), redlatch.Options{NodeTimeout: 2 * time.Second})
@@ -114,6 +116,7 @@ func startSentinel(t *testing.T) (master, replica *redistest.Server, address str
 }
 
 func TestSentinelIsANodeAndFollowsItsMaster(t *testing.T) {
+	t.Parallel()
 	eachDriver(t, func(t *testing.T, nodes func(...string) []redlatch.Node) {
 		master, replica, address := startSentinel(t)
 		c := newClient(t, nodes(address), redlatch.Options{NodeTimeout: 2 * time.Second, MaxTTL: time.Second, TokenWindow: 300 * time.Millisecond})
@@ -134,6 +137,7 @@ func TestSentinelIsANodeAndFollowsItsMaster(t *testing.T) {
 // TestFullPoolCannotLoseALock has callers take every connection there is to
 // ask for locks, on a server that answers slowly.
 func TestFullPoolCannotLoseALock(t *testing.T) {
+	t.Parallel()
 	eachDriver(t, func(t *testing.T, nodes func(...string) []redlatch.Node) {
 		server := redistest.Start(t, 1)[0]
 		proxy := redistest.NewProxy(t, server)

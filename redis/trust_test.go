@@ -52,6 +52,7 @@ func wantNoSecond(t *testing.T, c *redlatch.Client, l *redlatch.Lease) {
 }
 
 func TestListChangeThatCannotBarTheOldListWritesNothing(t *testing.T) {
+	t.Parallel()
 	servers := redistest.Start(t, 5)
 	a := redistest.Addresses(servers)
 	old := newClient(t, open(t, a[:3]...), quick)
@@ -73,6 +74,7 @@ func TestListChangeThatCannotBarTheOldListWritesNothing(t *testing.T) {
 }
 
 func TestQuarantineOfAListChangeBeginsWhenTheOldListIsBarred(t *testing.T) {
+	t.Parallel()
 	servers := redistest.Start(t, 5)
 	a := redistest.Addresses(servers)
 	old := newClient(t, open(t, a[:3]...), quick)
@@ -122,6 +124,7 @@ func TestQuarantineOfAListChangeBeginsWhenTheOldListIsBarred(t *testing.T) {
 }
 
 func TestListChangeToShorterBoundsSitsOutTheLongerOnes(t *testing.T) {
+	t.Parallel()
 	servers := redistest.Start(t, 5)
 	a := redistest.Addresses(servers)
 	long := redlatch.Options{MaxTTL: 20 * time.Second, TokenWindow: 500 * time.Millisecond, NodeTimeout: time.Second}
@@ -142,6 +145,7 @@ func TestListChangeToShorterBoundsSitsOutTheLongerOnes(t *testing.T) {
 }
 
 func TestServersThatWereInServiceAreNotFresh(t *testing.T) {
+	t.Parallel()
 	for _, n := range []int{1, 3} {
 		servers := redistest.Start(t, n)
 		a := redistest.Addresses(servers)
@@ -164,6 +168,7 @@ func TestServersThatWereInServiceAreNotFresh(t *testing.T) {
 }
 
 func TestAttachByAnotherListHarmsNothing(t *testing.T) {
+	t.Parallel()
 	servers := redistest.Start(t, 4)
 	a := redistest.Addresses(servers)
 	l := hold(t, newClient(t, open(t, a[:3]...), quick), servers[:3]...)
@@ -173,6 +178,7 @@ func TestAttachByAnotherListHarmsNothing(t *testing.T) {
 }
 
 func TestFlushedServersAreNotMarkedAgainstTheWordOfOthers(t *testing.T) {
+	t.Parallel()
 	servers := redistest.Start(t, 3)
 	a := redistest.Addresses(servers)
 	long := redlatch.Options{MaxTTL: 20 * time.Second, TokenWindow: 500 * time.Millisecond, NodeTimeout: time.Second}
@@ -197,6 +203,7 @@ func TestFlushedServersAreNotMarkedAgainstTheWordOfOthers(t *testing.T) {
 }
 
 func TestNewListDoesNotBringItselfIntoService(t *testing.T) {
+	t.Parallel()
 	servers := redistest.Start(t, 5)
 	a := redistest.Addresses(servers)
 	old := newClient(t, open(t, a[:3]...), quick)
@@ -214,6 +221,7 @@ func TestNewListDoesNotBringItselfIntoService(t *testing.T) {
 }
 
 func TestServerThatIsReachedTwiceLaterIsNotCountedTwice(t *testing.T) {
+	t.Parallel()
 	servers := redistest.Start(t, 3)
 	var proxies []*redistest.Proxy
 	var urls []string
@@ -236,6 +244,7 @@ func TestServerThatIsReachedTwiceLaterIsNotCountedTwice(t *testing.T) {
 }
 
 func TestFrozenServerDoesNotHoldUpAssumingFresh(t *testing.T) {
+	t.Parallel()
 	servers := redistest.Start(t, 3)
 	a := redistest.Addresses(servers)
 	if err := cycle(newClient(t, open(t, a...), quick)); err != nil {
@@ -255,6 +264,7 @@ func TestFrozenServerDoesNotHoldUpAssumingFresh(t *testing.T) {
 }
 
 func TestQuarantineIsNoLongerBecauseAClockWasSetBack(t *testing.T) {
+	t.Parallel()
 	server := redistest.Start(t, 1)[0]
 	opts := quick
 	opts.Guard = redlatch.GuardOn
@@ -272,6 +282,7 @@ func TestQuarantineIsNoLongerBecauseAClockWasSetBack(t *testing.T) {
 }
 
 func TestLongerBoundsOfTheNodesAreLearned(t *testing.T) {
+	t.Parallel()
 	servers := redistest.Start(t, 3)
 	a := redistest.Addresses(servers)
 	l, err := newClient(t, open(t, a...), redlatch.Options{MaxTTL: 5 * time.Minute}).Lock(context.Background(), "job", redlatch.LockOptions{TTL: time.Minute})
@@ -295,6 +306,7 @@ func TestLongerBoundsOfTheNodesAreLearned(t *testing.T) {
 // TestClientThatTriesAgainIsNotBelievedUnsent has a go-redis client with its
 // default retries lose a reply, and find nobody when it asks again.
 func TestClientThatTriesAgainIsNotBelievedUnsent(t *testing.T) {
+	t.Parallel()
 	server := redistest.Start(t, 1)[0]
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

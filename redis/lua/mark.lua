@@ -51,7 +51,7 @@ local quarantine = now + left * 1000
 if not theirs then
   if marker and what ~= 'replace' then return reply('config', marker, now) end
   if what == 'read' then return reply('absent', '', now) end
-  return write(what == 'fresh' and now or quarantine, 'new')
+  return write(what == 'fresh' and now or quarantine, what == 'replace' and 'list' or 'new')
 end
 if what == 'replace' then
   -- A second time, for the new list, must not cut short the first.
