@@ -1,0 +1,148 @@
+package redlatch_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log"
+	"time"
+
+	"github.com/redlatch/redlatch"
+	"github.com/redlatch/redlatch/memory"
+)
+
+// Do runs a function under a lock, and releases it whatever becomes of the
+// function.
+func ExampleClient_Do() {
+	// In a program: rueidis.Nodes("redis://a:6379", "redis://b:6379", "redis://c:6379").
+	locks, err := redlatch.New(memory.Nodes(3), redlatch.Options{})
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer locks.Close()
+
+	err = locks.Do(context.Background(), "orders/42", redlatch.LockOptions{}, func(ctx context.Context, lease *redlatch.Lease) error {
+		// ctx ends before anybody else can have the lock; the token goes to
+		// whatever is written to.
+		fmt.Println(lease.Name(), "has a token:", lease.Token() > 0)
+		return nil
+	})
+	fmt.Println("error:", err)
+	// Output:
+	// orders/42 has a token: true
+	// error: <nil>
+}
+
+// Lock waits, for as long as its context and options let it, and returns the
+// lease itself.
+func ExampleClient_Lock() {
+	locks, err := redlatch.New(memory.Nodes(1), redlatch.Options{})
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer locks.Close()
+
+	lease, err := locks.Lock(context.Background(), "orders/42", redlatch.LockOptions{TTL: 5 * time.Second, Wait: time.Minute})
+	if err != nil {
+		log.Fatal(err)
+	}
+	select {
+	case <-lease.Context().Done():
+		fmt.Println("lost:", context.Cause(lease.Context()))
+	default:
+		fmt.Println("still ours")
+	}
+	fmt.Println("released:", lease.Release(context.Background()) == nil)
+	// Output:
+	// still ours
+	// released: true
+}
+
+// TryLock asks once. The error says who has the lock, and for how long yet.
+func ExampleClient_TryLock() {
+	nodes := memory.Nodes(3)
+	first, err := redlatch.New(nodes, redlatch.Options{Label: "nightly"})
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer first.Close()
+	second, err := redlatch.New(nodes, redlatch.Options{})
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer second.Close()
+
+	lease, err := first.TryLock(context.Background(), "report", redlatch.LockOptions{})
+	if err != nil {
+		log.Fatal(err)
+	}
+	_, err = second.TryLock(context.Background(), "report", redlatch.LockOptions{})
+	var held *redlatch.HeldError
+	if errors.As(err, &held) {
+		h := held.Holders[0]
+		fmt.Println("held by the first:", h.Owner == lease.Owner(), "for less than 10s:", h.Left <= 10*time.Second)
+	}
+	// Output:
+	// held by the first: true for less than 10s: true
+}
+
+// Detach hands a lease on, as a text, to whoever attaches it: another process,
+// perhaps.
+func ExampleClient_Attach() {
+	nodes := memory.Nodes(3)
+	ours, err := redlatch.New(nodes, redlatch.Options{})
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer ours.Close()
+	theirs, err := redlatch.New(nodes, redlatch.Options{})
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer theirs.Close()
+
+	lease, err := ours.Lock(context.Background(), "deploy", redlatch.LockOptions{})
+	if err != nil {
+		log.Fatal(err)
+	}
+	handle, err := lease.Detach()
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println("here:", context.Cause(lease.Context()))
+
+	taken, err := theirs.Attach(context.Background(), handle)
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println("there, with the same token:", taken.Token() == lease.Token())
+	// Output:
+	// here: redlatch: lease is detached
+	// there, with the same token: true
+}
+
+// counter is an Observer that counts.
+type counter struct{ locks, failures int }
+
+func (c *counter) LockStart(ctx context.Context, _ redlatch.LockStart) context.Context { return ctx }
+
+func (c *counter) LockEnd(_ context.Context, end redlatch.LockEnd) {
+	c.locks++
+	if end.Err != nil {
+		c.failures++
+	}
+}
+
+func ExampleObserver() {
+	seen := &counter{}
+	locks, err := redlatch.New(memory.Nodes(1), redlatch.Options{Observer: seen})
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer locks.Close()
+	locks.TryLock(context.Background(), "job", redlatch.LockOptions{})
+	locks.TryLock(context.Background(), "job", redlatch.LockOptions{})
+	fmt.Println(seen.locks, "asked for,", seen.failures, "refused")
+	// Output:
+	// 2 asked for, 1 refused
+}

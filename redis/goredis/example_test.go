@@ -1,0 +1,39 @@
+//go:build unix
+
+package goredis_test
+
+import (
+	"context"
+	"fmt"
+	"log"
+
+	"github.com/redlatch/redlatch"
+	"github.com/redlatch/redlatch/internal/redistest"
+	"github.com/redlatch/redlatch/redis/goredis"
+)
+
+// Nodes opens connections of its own; Node takes a client that the program has.
+func ExampleNodes() {
+	a, b, c, stop := redistest.Example()
+	defer stop()
+
+	nodes, err := goredis.Nodes(a, b, c) // redis://host:port, or with a password redis://user:password@host:port
+	if err != nil {
+		log.Fatal(err)
+	}
+	// New servers are declared once, here or with redlatch init --assume-fresh.
+	locks, err := redlatch.New(nodes, redlatch.Options{AssumeFresh: true})
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer locks.Close()
+
+	lease, err := locks.Lock(context.Background(), "orders/42", redlatch.LockOptions{})
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer lease.Release(context.Background())
+	fmt.Println("locked", lease.Name())
+	// Output:
+	// locked orders/42
+}
