@@ -115,7 +115,7 @@ func (g *guard) adopt(rd *round, asked *Guard) bool {
 			continue
 		}
 		adopted := *theirs
-		adopted.Nodes, adopted.Sure = mine.Nodes, true
+		adopted.Nodes, adopted.Sure = mine.Nodes, false
 		return g.current.CompareAndSwap(mine, &adopted)
 	}
 	return g.beSure(rd, mine, asked)
@@ -171,6 +171,8 @@ func (g *guard) learn(ctx context.Context, c *Client, err error) bool {
 		return false
 	}
 	before := g.bounds().MaxTTL
+	ctx, cancel := context.WithTimeout(ctx, declareLimit)
+	defer cancel()
 	c.adoptMarkers(ctx)
 	return g.bounds().MaxTTL != before
 }
@@ -235,8 +237,8 @@ func difference(mine, theirs string) string {
 	return s
 }
 
-// declareLimit bounds the time that a first lock may take to declare a new
-// cluster; marking each slot of a Redis Cluster takes a second or so.
+// declareLimit bounds the time that a first lock may take to read or write the
+// markers; each slot of a Redis Cluster has one, and all take a second or so.
 const declareLimit = 5 * time.Second
 
 // start declares a new cluster before the first lock, if the caller asked for

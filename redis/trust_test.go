@@ -220,6 +220,27 @@ func TestNewListDoesNotBringItselfIntoService(t *testing.T) {
 	}
 }
 
+// TestServerOfAnotherListDoesNotAgreeBecauseItRestarted is the same, with the
+// common server restarted from its data: it sits out, for its own list.
+func TestServerOfAnotherListDoesNotAgreeBecauseItRestarted(t *testing.T) {
+	t.Parallel()
+	servers := redistest.Start(t, 5)
+	a := redistest.Addresses(servers)
+	if err := cycle(newClient(t, open(t, a[:3]...), quick)); err != nil {
+		t.Fatal(err)
+	}
+	servers[2].Do("SAVE")
+	servers[2].Kill()
+	servers[2].Restart()
+	_, err := laterClient(t, quick, a[2:]...).TryLock(context.Background(), "job", redlatch.LockOptions{})
+	wantErr(t, err, redlatch.ErrConfig)
+	for _, s := range servers[3:] {
+		if marker := s.Do("GET", "redlatch:1:marker"); marker != "" {
+			t.Errorf("%s is marked %q", s.Addr(), marker)
+		}
+	}
+}
+
 func TestServerThatIsReachedTwiceLaterIsNotCountedTwice(t *testing.T) {
 	t.Parallel()
 	servers := redistest.Start(t, 3)

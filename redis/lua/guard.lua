@@ -44,7 +44,7 @@ local function guard(marker, key, config, nodes, time)
     return {'config', marker, '0', '', time[1], time[2]}
   end
   -- Marked anew: for its old list, if it remembers one.
-  local reason = 'new'
+  local reason, asked = 'new', config
   if marker then
     local c, n = string.match(marker, '^1 %x+ (%x+ %d+ %d+ %d+) %d+ %a+ (.*)$')
     if c then
@@ -56,6 +56,10 @@ local function guard(marker, key, config, nodes, time)
     return {'quarantine', 'unmarked', tostring(left), '', time[1], time[2]}
   end
   local id = string.match(info, 'master_replid:(%x+)')
-  redis.call('SET', key, string.format('1 %s %s %016.0f %s %s', id, config, now + left * 1000, reason, nodes))
+  marker = string.format('1 %s %s %016.0f %s %s', id, config, now + left * 1000, reason, nodes)
+  redis.call('SET', key, marker)
+  if config ~= asked then
+    return {'config', marker, '0', '', time[1], time[2]}
+  end
   return {'quarantine', reason, tostring(left), '', time[1], time[2]}
 end
