@@ -316,10 +316,12 @@ func TestLostReplyDoesNotMakeOurOwnLockLookLikeAnothers(t *testing.T) {
 			if err != nil {
 				t.Fatalf("after a lost reply the same client got: %v", err)
 			}
+			time.Sleep(time.Second) // until all nodes have it
 			lose()
 			if err := l.Extend(t.Context()); !errors.Is(err, redlatch.ErrNoQuorum) {
 				t.Fatalf("extension with all replies lost: %v", err)
 			}
+			synctest.Wait()
 			if err := l.Extend(t.Context()); err != nil {
 				t.Fatal(err)
 			}
