@@ -57,6 +57,9 @@ func eachDriver(t *testing.T, test func(t *testing.T, nodes func(addresses ...st
 func newClient(t testing.TB, nodes []redlatch.Node, opts redlatch.Options) *redlatch.Client {
 	t.Helper()
 	opts.AssumeFresh = true
+	if opts.NodeTimeout == 0 {
+		opts.NodeTimeout = time.Second // other tests share this machine
+	}
 	c, err := redlatch.New(nodes, opts)
 	if err != nil {
 		t.Fatal(err)

@@ -56,8 +56,8 @@ func TestQuorumOutlivesAMinority(t *testing.T) {
 			start := time.Now()
 			_, err := c.Lock(context.Background(), "job", redlatch.LockOptions{})
 			wantErr(t, err, redlatch.ErrNoQuorum)
-			if took := time.Since(start); took > time.Second {
-				t.Errorf("it took %v to say so, with a node time limit of 250ms", took)
+			if took := time.Since(start); took > 2*time.Second {
+				t.Errorf("it took %v to say so, with a node time limit of 1s", took)
 			}
 			var q *redlatch.QuorumError
 			if !errors.As(err, &q) || len(q.Nodes) != 5 {
@@ -78,7 +78,7 @@ func TestQuorumOutlivesAMinority(t *testing.T) {
 func TestFrozenMinorityAddsNothing(t *testing.T) {
 	eachDriver(t, func(t *testing.T, nodes func(...string) []redlatch.Node) {
 		servers := redistest.Start(t, 5)
-		c := newClient(t, nodes(redistest.Addresses(servers)...), redlatch.Options{})
+		c := newClient(t, nodes(redistest.Addresses(servers)...), redlatch.Options{NodeTimeout: 250 * time.Millisecond})
 		measure := func() (m [3]time.Duration) {
 			var times [3][]time.Duration
 			for range 101 {
@@ -149,7 +149,7 @@ func TestCancelledCallerLeavesNoKeyOnAnyServer(t *testing.T) {
 			slow = append(slow, p)
 			addresses[i] = p.URL()
 		}
-		c := newClient(t, nodes(addresses...), redlatch.Options{})
+		c := newClient(t, nodes(addresses...), redlatch.Options{NodeTimeout: 250 * time.Millisecond})
 		if err := cycle(c); err != nil {
 			t.Fatal(err)
 		}

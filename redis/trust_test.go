@@ -314,13 +314,13 @@ func TestLongerBoundsOfTheNodesAreLearned(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := laterClient(t, redlatch.Options{}, a...).Attach(context.Background(), handle); err != nil {
+	if _, err := laterClient(t, redlatch.Options{NodeTimeout: time.Second}, a...).Attach(context.Background(), handle); err != nil {
 		t.Errorf("attaching a lease of a minute: %v", err)
 	}
-	if _, err := laterClient(t, redlatch.Options{}, a...).TryLock(context.Background(), "other", redlatch.LockOptions{TTL: time.Minute}); err != nil {
+	if _, err := laterClient(t, redlatch.Options{NodeTimeout: time.Second}, a...).TryLock(context.Background(), "other", redlatch.LockOptions{TTL: time.Minute}); err != nil {
 		t.Errorf("asking for a minute: %v", err)
 	}
-	_, err = laterClient(t, redlatch.Options{}, a...).TryLock(context.Background(), "third", redlatch.LockOptions{TTL: 6 * time.Minute})
+	_, err = laterClient(t, redlatch.Options{NodeTimeout: time.Second}, a...).TryLock(context.Background(), "third", redlatch.LockOptions{TTL: 6 * time.Minute})
 	wantErr(t, err, redlatch.ErrConfig)
 }
 
