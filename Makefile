@@ -56,7 +56,7 @@ bench: deps ## the benchmarks of this module
 
 .PHONY: soak
 soak: deps ## the tests twenty times in a row, under the race detector
-	$(GO) test $(RACE) -parallel 6 -count 20 -failfast -timeout 120m ./...
+	$(GO) test $(RACE) -parallel 6 -count 20 -timeout 120m ./...
 
 .PHONY: fences
 fences: deps ## a million names used once: are their fences gone after the retention?
