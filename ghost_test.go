@@ -128,7 +128,7 @@ func TestSlowLoggerDoesNotHoldUpTheClock(t *testing.T) {
 		_, nodes := newLinks(t, 3)
 		c := newClient(t, nodes, redlatch.Options{Logger: slog.New(slowHandler{})})
 		first := mustLock(t, c, "first", redlatch.LockOptions{TTL: time.Second, NoKeepAlive: true})
-		second := mustLock(t, c, "second", redlatch.LockOptions{TTL: time.Second, NoKeepAlive: true})
+		second := mustLock(t, c, "second", redlatch.LockOptions{TTL: 1500 * time.Millisecond, NoKeepAlive: true})
 		<-first.Context().Done()
 		<-second.Context().Done()
 		if late := -second.Remaining(); late > 100*time.Millisecond {

@@ -73,7 +73,19 @@ var (
 )
 
 func sqliteFile(t testing.TB) string {
-	return "file:" + filepath.Join(t.TempDir(), "db") + "?_pragma=busy_timeout(20000)&_pragma=journal_mode(WAL)"
+	t.Helper()
+	dsn := "file:" + filepath.Join(t.TempDir(), "db") + "?_pragma=busy_timeout(20000)&_pragma=journal_mode(WAL)"
+	// The journal mode stays with the file. Several connections that set it at
+	// once get SQLITE_BUSY, whatever the timeout, so the first does it alone.
+	db, err := sql.Open("sqlite", dsn)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	if err := db.Ping(); err != nil {
+		t.Fatal(err)
+	}
+	return dsn
 }
 
 var tables atomic.Int64
