@@ -50,18 +50,7 @@ func laterClient(t testing.TB, opts redlatch.Options, addresses ...string) *redl
 // holdOnThree has a lease stand on exactly the first three of five servers.
 func holdOnThree(t *testing.T, c *redlatch.Client, servers []*redistest.Server) *redlatch.Lease {
 	t.Helper()
-	l, err := c.Lock(context.Background(), "job", redlatch.LockOptions{NoKeepAlive: true})
-	if err != nil {
-		t.Fatal(err)
-	}
-	eventually(t, 5*time.Second, func() error {
-		for i, s := range servers {
-			if s.Do("GET", "job") == "" {
-				return fmt.Errorf("server %d has not been reached yet", i)
-			}
-		}
-		return nil
-	})
+	l := hold(t, c, servers...)
 	for _, s := range servers[3:] {
 		s.Do("DEL", "job")
 	}
@@ -252,17 +241,8 @@ func TestPromotedReplicaBehindOneAddressIsNotTrusted(t *testing.T) {
 	})
 	// The replica loses its master before the last write reaches it.
 	replica.Do("REPLICAOF", "NO", "ONE")
-	l, err := c.Lock(context.Background(), "job", redlatch.LockOptions{NoKeepAlive: true})
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := hold(t, c, servers...)
 	servers[2].Do("DEL", "job") // the lease stands on the first two
-	eventually(t, time.Second, func() error {
-		if servers[0].Do("GET", "job") == "" || servers[1].Do("GET", "job") == "" {
-			return errors.New("not reached yet")
-		}
-		return nil
-	})
 	proxy.Target(replica)
 	proxy.Cut()
 	second := laterClient(t, quick, addresses...)
@@ -340,7 +320,7 @@ func TestClientsWithAnotherListAreRefused(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, time.Second, func() error {
+	eventually(t, 5*time.Second, func() error {
 		if servers[1].Do("GET", "job") == "" || servers[0].Do("GET", "job") == "" {
 			return errors.New("not reached yet")
 		}
