@@ -1,7 +1,6 @@
 package redlatch
 
 import (
-	"fmt"
 	"strconv"
 	"sync/atomic"
 	"time"
@@ -25,7 +24,14 @@ const tokenDigits = 20
 
 // String returns the token as 20 digits, zero-padded: the form in which it is
 // stored and compared.
-func (t Token) String() string { return fmt.Sprintf("%0*d", tokenDigits, uint64(t)) }
+func (t Token) String() string {
+	var b [tokenDigits]byte
+	for i := len(b) - 1; i >= 0; i-- {
+		b[i] = byte('0' + t%10)
+		t /= 10
+	}
+	return string(b[:])
+}
 
 // ParseToken reads a token from its decimal form, with or without leading
 // zeros.

@@ -33,11 +33,18 @@ func BenchmarkTokenAndGuard(b *testing.B) {
 			on := newClient(b, open(b, addresses...), redlatch.Options{Guard: redlatch.GuardOn})
 			off := newClient(b, open(b, addresses...), redlatch.Options{Guard: redlatch.GuardOff, NoToken: true})
 
+			clients := []*redlatch.Client{on, off}
 			var times [2][]time.Duration
 			var rates [2][]float64
 			for b.Loop() {
-				for i, c := range []*redlatch.Client{on, off} {
-					times[i] = append(times[i], pairs(b, c, 300)...)
+				for range 300 { // pair by pair
+					for i, c := range clients {
+						times[i] = append(times[i], pair(b, c))
+					}
+				}
+			}
+			for range 5 {
+				for i, c := range clients {
 					rates[i] = append(rates[i], rate(b, c, 64, 300*time.Millisecond))
 				}
 			}
@@ -57,22 +64,18 @@ func BenchmarkTokenAndGuard(b *testing.B) {
 	}
 }
 
-// pairs times n uncontended pairs.
-func pairs(b *testing.B, c *redlatch.Client, n int) []time.Duration {
+// pair times an uncontended pair.
+func pair(b *testing.B, c *redlatch.Client) time.Duration {
 	b.Helper()
-	times := make([]time.Duration, n)
-	for i := range times {
-		start := time.Now()
-		l, err := c.Lock(context.Background(), "pair", redlatch.LockOptions{})
-		if err == nil {
-			err = l.Release(context.Background())
-		}
-		if err != nil {
-			b.Fatal(err)
-		}
-		times[i] = time.Since(start)
+	start := time.Now()
+	l, err := c.Lock(context.Background(), "pair", redlatch.LockOptions{})
+	if err == nil {
+		err = l.Release(context.Background())
 	}
-	return times
+	if err != nil {
+		b.Fatal(err)
+	}
+	return time.Since(start)
 }
 
 // rate counts the pairs a second of several goroutines on names of their own.

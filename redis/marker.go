@@ -25,23 +25,27 @@ func (n *Node) markerKey(name string) string {
 
 func slotMarkerKey(slot int) string { return reserved + "marker:{" + slotTag(slot) + "}" }
 
+// configText is a guard's configuration, written out.
+type configText struct {
+	guard *redlatch.Guard
+	text  string
+}
+
 // config returns what clients of one list agree on, as it stands in a marker.
-func config(g *redlatch.Guard) string {
-	b := make([]byte, 0, 64)
-	b = append(b, g.List...)
-	b = append(b, ' ')
-	b = strconv.AppendInt(b, g.MaxTTL.Milliseconds(), 10)
-	b = append(b, ' ')
-	b = strconv.AppendInt(b, g.Window.Microseconds(), 10)
-	b = append(b, ' ')
-	b = strconv.AppendInt(b, g.Quarantine.Milliseconds(), 10)
-	return string(b)
+// It is asked for with every grant, and seldom another.
+func (n *Node) config(g *redlatch.Guard) string {
+	if c := n.known.Load(); c != nil && c.guard == g {
+		return c.text
+	}
+	text := fmt.Sprintf("%s %d %d %d", g.List, g.MaxTTL.Milliseconds(), g.Window.Microseconds(), g.Quarantine.Milliseconds())
+	n.known.Store(&configText{g, text})
+	return text
 }
 
 // markWith returns the nodes for a marker, or nothing where none is to be
 // written.
-func markWith(g *redlatch.Guard) string {
-	if !g.Sure {
+func (n *Node) markWith(g *redlatch.Guard) string {
+	if !g.Sure || !n.unmarked.Load() {
 		return ""
 	}
 	return g.Nodes
@@ -80,7 +84,7 @@ func (n *Node) mark(ctx context.Context, req redlatch.Request) (redlatch.Reply, 
 	if !ok || req.Guard == nil {
 		return redlatch.Reply{}, fmt.Errorf("%w (%w)", &redlatch.ConfigError{Field: "Mark", Value: req.Mark, Bound: "one of this package's, with a Guard"}, redlatch.ErrUnsent)
 	}
-	call := Call{Script: markScript, Args: []string{config(req.Guard), req.Guard.Nodes, what}}
+	call := Call{Script: markScript, Args: []string{n.config(req.Guard), req.Guard.Nodes, what}}
 	if n.driver.Kind() != Cluster {
 		return n.markOne(ctx, call, reserved+"marker")
 	}

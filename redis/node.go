@@ -46,6 +46,12 @@ type Node struct {
 	driver  Driver
 	name    string
 	warning atomic.Pointer[string]
+
+	// unmarked is set while the server carries no marker, as far as is known;
+	// only then is it sent what to mark itself with.
+	unmarked atomic.Bool
+	// known is the configuration that was written out last.
+	known atomic.Pointer[configText]
 }
 
 // New returns a node that is called name in errors and logs.
@@ -101,11 +107,15 @@ func (n *Node) Do(ctx context.Context, req redlatch.Request) (redlatch.Reply, er
 	if err != nil {
 		return redlatch.Reply{}, fmt.Errorf("%w (%w)", err, redlatch.ErrUnsent)
 	}
-	reply, err := n.driver.Eval(ctx, call)
+	r, err := n.driver.Eval(ctx, call)
 	if err != nil {
 		return redlatch.Reply{}, explain(err)
 	}
-	return parseReply(reply)
+	reply, err := parseReply(r)
+	if unmarked := reply.Status == redlatch.Quarantined && reply.Value == redlatch.ReasonUnmarked; unmarked != n.unmarked.Load() {
+		n.unmarked.Store(unmarked)
+	}
+	return reply, err
 }
 
 var leap = strconv.Itoa(redlatch.TokenLeap)
@@ -134,13 +144,13 @@ func (n *Node) callFor(req redlatch.Request) (Call, error) {
 		call.Script = acquireScript
 		call.Args = append(make([]string, 0, 8), req.Value, ttl, token, retention, window, leap)
 		if req.Guard != nil {
-			call.Args = append(call.Args, config(req.Guard), markWith(req.Guard))
+			call.Args = append(call.Args, n.config(req.Guard), n.markWith(req.Guard))
 		}
 	case redlatch.OpRepair:
 		call.Script, call.Keep = repairScript, true
 		call.Args = append(make([]string, 0, 6), req.Value, ttl, token, retention)
 		if req.Guard != nil {
-			call.Args = append(call.Args, config(req.Guard), markWith(req.Guard))
+			call.Args = append(call.Args, n.config(req.Guard), n.markWith(req.Guard))
 		}
 	case redlatch.OpExtend:
 		call.Script, call.Keep = extendScript, true

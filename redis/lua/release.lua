@@ -15,29 +15,27 @@
 --   absent    there is no key
 local lock, token = KEYS[1], ARGV[2]
 local time = redis.call('TIME')
-local fence = ''
-if token ~= '' then
-  fence = redis.call('GET', KEYS[2]) or ''
-  if fence < token then
-    -- A token that is ahead of the clock would be refused in any case, and
-    -- must not lift the fence by way of its release.
-    local t, now = tonumber(token), time[1] * 1000000 + time[2]
-    if t <= now + ARGV[4] or (fence ~= '' and t <= fence + ARGV[5]) then
-      redis.call('SET', KEYS[2], token, 'PX', ARGV[3])
-      fence = token
-    end
+local got = redis.call('MGET', lock, KEYS[2])
+local holder, fence = got[1], token ~= '' and got[2] or ''
+if fence < token then
+  -- A token that is ahead of the clock would be refused in any case, and must
+  -- not lift the fence by way of its release.
+  local t, now = tonumber(token), time[1] * 1000000 + time[2]
+  if t <= now + ARGV[4] or (fence ~= '' and t <= fence + ARGV[5]) then
+    redis.call('SET', KEYS[2], token, 'PX', ARGV[3])
+    fence = token
   end
 end
-local holder = redis.pcall('GET', lock)
 if holder == ARGV[1] then
   redis.call('DEL', lock)
   return {'granted', '', '0', fence, time[1], time[2]}
 end
-if type(holder) == 'table' then
-  if not string.find(holder.err, 'WRONGTYPE', 1, true) then return holder end
-  return {'foreign', redis.call('TYPE', lock).ok, tostring(redis.call('PTTL', lock)), fence, time[1], time[2]}
+if holder then
+  return {'held', holder, tostring(redis.call('PTTL', lock)), fence, time[1], time[2]}
 end
-if not holder then
+-- MGET does not see what is no string.
+local kind = redis.call('TYPE', lock).ok
+if kind == 'none' then
   return {'absent', '', '0', fence, time[1], time[2]}
 end
-return {'held', holder, tostring(redis.call('PTTL', lock)), fence, time[1], time[2]}
+return {'foreign', kind, tostring(redis.call('PTTL', lock)), fence, time[1], time[2]}
