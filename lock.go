@@ -251,9 +251,9 @@ func (c *Client) lock(ctx context.Context, name string, opts LockOptions) (lease
 		return nil, err
 	}
 	if a.opts.Tries == 0 {
-		leave, err := c.lines.enter(ctx, a.req.Name, w.until, c)
-		if err != nil {
-			return nil, err
+		leave, ended := c.lines.enter(ctx, a.req.Name, w.until, c)
+		if ended != nil {
+			return nil, ended
 		}
 		defer func() { leave(err) }()
 	}
