@@ -27,6 +27,7 @@ func (w *waiter) pause(ctx context.Context, rd *round, delay time.Duration) (*Le
 	a := w.a
 	g := gathering{first: a.number, start: rd.start, granted: rd.grants()}
 	delay = w.giveWay(ctx, rd, &g, delay)
+	asked := a.number // what was granted before it, all have been asked about
 	timer := time.NewTimer(delay)
 	defer timer.Stop()
 	var enough <-chan time.Time // the other nodes have had time to offer it too
@@ -68,7 +69,7 @@ func (w *waiter) pause(ctx context.Context, rd *round, delay time.Duration) (*Le
 			switch {
 			case g.asked|g.granted == 0:
 				enough = nil
-			case enough == nil && g.granted != 0:
+			case enough == nil && e.number > asked && g.granted.has(e.node):
 				enough = time.After(max(leastPatience, 4*rd.elapsed))
 			}
 		}
@@ -90,40 +91,42 @@ func (w *waiter) giveWay(ctx context.Context, rd *round, g *gathering, delay tim
 		// Cut off from the others, we would be in everyone's way: we leave
 		// every line, and come back behind those who are there.
 		w.takeTicket()
-		w.split = 0
-		a.again()
-		*g = gathering{}
+		w.giveUp(g)
 		return w.random()
 	case g.granted == 0:
 		w.split = 0
 		return delay
 	case !rd.queued():
 		// Nobody stands in line here, and chance must settle it.
-		w.split = 0
-		a.again()
-		*g = gathering{}
+		w.giveUp(g)
 		return delay
-	}
-	if w.split == 0 {
-		w.split = now
-	} else if now-w.split >= maxSplit*a.c.opts.NodeTimeout {
-		w.split = 0
-		a.again()
-		*g = gathering{}
+	case w.split != 0 && now-w.split >= maxSplit*a.c.opts.NodeTimeout:
+		w.giveUp(g)
 		return w.random() / 4
 	}
 	kept, ok := a.offer(ctx, g.granted)
 	if !ok {
-		w.split = 0
-		a.again()
-		*g = gathering{}
+		w.giveUp(g)
 		return w.random() / 4
 	}
 	g.granted = kept
-	if kept == 0 {
+	if kept == 0 || rd.taken() {
+		// A minority beside somebody's majority is in nobody's way, and will
+		// do for a beginning when that one has gone.
+		w.split = 0
 		return delay
 	}
+	if w.split == 0 {
+		w.split = now
+	}
 	return min(delay, a.c.opts.NodeTimeout)
+}
+
+// giveUp takes back all that we have and goes on under a new value.
+func (w *waiter) giveUp(g *gathering) {
+	w.split = 0
+	w.a.again()
+	*g = gathering{}
 }
 
 // offer leaves nodes to those who are before us in line there, and returns
@@ -205,6 +208,25 @@ func (rd *round) grants() (granted nodeSet) {
 		}
 	}
 	return granted
+}
+
+// taken reports whether somebody else has a quorum.
+func (rd *round) taken() bool {
+	for _, r := range rd.results {
+		if r.Err != nil || r.Reply.Status != Held {
+			continue
+		}
+		same := 0
+		for _, other := range rd.results {
+			if other.Err == nil && other.Reply.Status == Held && other.Reply.Value == r.Reply.Value {
+				same++
+			}
+		}
+		if same >= quorumOf(rd.nodes) {
+			return true
+		}
+	}
+	return false
 }
 
 // queued reports whether a quorum of nodes either granted, or know us in a
