@@ -22,6 +22,10 @@ type Harness struct {
 	// the node must then leave Wait and Ticket alone.
 	Queues bool
 
+	// Wakes says that the node tells those who wait when it is their turn, and
+	// can leave a name to who is before its holder in line. Defaults to false.
+	Wakes bool
+
 	// KeepsFences says that a token at or below a fence stays refused when
 	// the fence's retention is over. Defaults to false: it must then be
 	// granted.
@@ -75,10 +79,14 @@ type claim struct {
 // claims returns all that a node of the harness's kind must live up to.
 func claims(h Harness) []claim {
 	all := slices.Concat(holdClaims(), nameClaims(), callClaims(), tokenClaims(), fenceClaims(h), repairClaims())
-	if h.Queues {
-		return append(all, queueClaims()...)
+	if !h.Queues {
+		return append(all, noQueueClaims()...)
 	}
-	return append(all, noQueueClaims()...)
+	all = append(all, queueClaims()...)
+	if h.Wakes {
+		all = slices.Concat(all, wakeClaims(), offerClaims())
+	}
+	return all
 }
 
 func newProbe(t reporter, h Harness, c claim, a, b redlatch.Node) *probe {

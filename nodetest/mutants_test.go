@@ -14,13 +14,14 @@ import (
 type mutant struct {
 	name   string
 	do     breakage
+	tell   garbling
 	kind   string // "" for a node that queues and forgets
 	claims []string
 }
 
 func mutants() []mutant {
 	var all []mutant
-	for _, some := range [][]mutant{holdMutants(), textMutants(), callMutants(), tokenMutants(), fenceMutants(), queueMutants()} {
+	for _, some := range [][]mutant{holdMutants(), textMutants(), callMutants(), tokenMutants(), fenceMutants(), queueMutants(), wakeMutants()} {
 		all = append(all, some...)
 	}
 	return all
