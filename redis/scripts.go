@@ -31,6 +31,9 @@ var otherSource string
 //go:embed lua/offer.lua
 var offerSource string
 
+//go:embed lua/publish.lua
+var publishSource string
+
 //go:embed lua/acquire.lua
 var acquireSource string
 
@@ -62,4 +65,5 @@ var (
 	offerScript    = NewScript("offer", queueSource+otherSource+offerSource)
 	inspectScript  = NewScript("inspect", otherSource+inspectSource)
 	identityScript = NewScript("identity", identitySource)
+	publishScript  = NewScript("publish", publishSource)
 )
