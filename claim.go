@@ -66,11 +66,11 @@ func (cl *claim) request(op Op) Request {
 	return req
 }
 
-// ask sends the claim to all nodes and waits for the outcome.
-func (cl *claim) ask(ctx context.Context) round {
+// ask sends the claim to all nodes but those in skip, and waits for the outcome.
+func (cl *claim) ask(ctx context.Context, skip nodeSet) round {
 	req := cl.req
-	number := cl.send(allNodes(len(cl.c.members)))
-	return cl.c.ask(ctx, req, 0,
+	number := cl.send(allNodes(len(cl.c.members)) &^ skip)
+	return cl.c.ask(ctx, req, skip,
 		func(node int, r NodeResult) { cl.answered(number, node, r, req) },
 		func(node int, r NodeResult) { cl.post(event{node: node, result: r, number: number}) })
 }

@@ -17,6 +17,10 @@ type attempt struct {
 	floor Token // what the nodes' fences ask for, so far
 	fence Token // the highest that a node told of that may be near the others'
 	bad   error // what the caller asked for is beyond the nodes' bounds
+
+	// left is the nodes that we leave to holder, who has a quorum without them.
+	left   nodeSet
+	holder string
 }
 
 func (c *Client) newAttempt(name string, opts LockOptions) (*attempt, error) {
@@ -84,7 +88,7 @@ func (a *attempt) try(ctx context.Context) round {
 			a.floor = 0
 		}
 		a.propose()
-		rd := a.ask(ctx)
+		rd := a.ask(ctx, a.left)
 		if rd.won() {
 			a.c.guard.won()
 			return rd

@@ -44,6 +44,9 @@ const leastPatience = 5 * time.Millisecond
 // another round, or why there is to be none.
 func (w *waiter) pause(ctx context.Context, rd *round, delay time.Duration) (*Lease, error) {
 	a := w.a
+	if holder, _ := rd.taken(); holder != a.holder {
+		a.left, a.holder = 0, ""
+	}
 	p := &pause{w: w, rd: rd, round: a.number, until: a.c.clock.Uptime() + delay,
 		g: gathering{first: a.number, start: rd.start}}
 	p.timer = time.NewTimer(delay)
@@ -139,6 +142,13 @@ func (p *pause) giveWay(ctx context.Context, granted nodeSet) {
 		p.giveUp(w.random() / 4)
 		return
 	}
+	holder, taken := p.rd.taken()
+	if taken {
+		if !a.leave(ctx, granted, holder) {
+			p.giveUp(w.random() / 4)
+		}
+		return
+	}
 	kept, next, ok := a.offer(ctx, granted)
 	if !ok {
 		p.giveUp(w.random() / 4)
@@ -151,9 +161,7 @@ func (p *pause) giveWay(ctx context.Context, granted nodeSet) {
 			p.follow(ctx, i, 0)
 		}
 	}
-	if kept == 0 || p.rd.taken() {
-		// A minority beside somebody's majority is in nobody's way, and will
-		// do for a beginning when that one has gone.
+	if kept == 0 {
 		return
 	}
 	if w.split == 0 {
@@ -192,6 +200,25 @@ func (a *attempt) offer(ctx context.Context, nodes nodeSet) (kept, next nodeSet,
 	}
 	a.lacks(nodes &^ kept)
 	return kept, next, true
+}
+
+// leave frees nodes that are of no use to us, because somebody has a quorum
+// without them, and has them left alone as long as that one has it: it is to
+// have them too, so that it outlives the loss of others. It reports false if a
+// node did not answer, as offer does.
+func (a *attempt) leave(ctx context.Context, nodes nodeSet, holder string) bool {
+	rd := a.c.ask(ctx, a.request(OpRelease), allNodes(len(a.c.members))&^nodes, nil, nil)
+	for i, r := range rd.results {
+		if nodes.has(i) && r.Err != nil {
+			return false
+		}
+	}
+	a.lacks(nodes)
+	if a.holder != holder {
+		a.left, a.holder = 0, holder
+	}
+	a.left |= nodes
+	return true
 }
 
 // follow asks a node that offers the lock. It reports false if all must be
@@ -285,8 +312,8 @@ func (rd *round) grants() (granted nodeSet) {
 	return granted
 }
 
-// taken reports whether somebody else has a quorum.
-func (rd *round) taken() bool {
+// taken returns who else has a quorum, if anybody.
+func (rd *round) taken() (holder string, taken bool) {
 	for _, r := range rd.results {
 		if r.Err != nil || r.Reply.Status != Held {
 			continue
@@ -298,10 +325,10 @@ func (rd *round) taken() bool {
 			}
 		}
 		if same >= quorumOf(rd.nodes) {
-			return true
+			return r.Reply.Value, true
 		}
 	}
-	return false
+	return "", false
 }
 
 // queued reports whether a quorum of nodes either granted, or know us in a
