@@ -2,6 +2,7 @@ package report
 
 import (
 	"fmt"
+	"math"
 	"strconv"
 	"strings"
 	"time"
@@ -12,10 +13,8 @@ func short(d time.Duration) string {
 	switch {
 	case d == 0:
 		return "–"
-	case d < 10*time.Microsecond:
-		return digits(float64(d)/1e3) + " µs"
 	case d < time.Millisecond:
-		return fmt.Sprintf("%.0f µs", float64(d)/1e3)
+		return digits(float64(d)/1e3) + " µs"
 	case d < time.Second:
 		return digits(float64(d)/1e6) + " ms"
 	}
@@ -35,7 +34,7 @@ func digits(f float64) string {
 
 // count returns a number of things, with its thousands apart.
 func count(f float64) string {
-	if f < 100 {
+	if f < 100 && f != math.Trunc(f) {
 		return digits(f)
 	}
 	s := strconv.FormatFloat(f, 'f', 0, 64)

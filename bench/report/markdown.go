@@ -80,7 +80,11 @@ func table(b *strings.Builder, heading, text string, columns []string, rows [][]
 	if len(rows) == 0 {
 		return
 	}
-	fmt.Fprintf(b, "\n%s\n\n%s\n\n| %s |\n|%s\n", heading, text, strings.Join(columns, " | "), strings.Repeat("---|", len(columns)))
+	fmt.Fprintf(b, "\n%s\n\n", heading)
+	if text != "" {
+		fmt.Fprintf(b, "%s\n\n", text)
+	}
+	fmt.Fprintf(b, "| %s |\n|%s\n", strings.Join(columns, " | "), strings.Repeat("---|", len(columns)))
 	for _, row := range rows {
 		fmt.Fprintf(b, "| %s |\n", strings.Join(row, " | "))
 	}
@@ -107,7 +111,7 @@ func row(x measure.Result, width int, cells ...string) []string {
 func (r *Report) pairTable(b *strings.Builder, kind cell.Kind, heading, text string) {
 	var rows [][]string
 	for _, x := range r.of(kind) {
-		const width = 8
+		const width = 9
 		if x.Pair == nil {
 			x.Pair = &measure.Pair{}
 		}
@@ -119,11 +123,11 @@ func (r *Report) pairTable(b *strings.Builder, kind cell.Kind, heading, text str
 			}
 			return fmt.Sprintf("%.2f", float64(p.Times.Median)/float64(f.Pair.Times.Median))
 		}
-		rows = append(rows, row(x, width, short(p.Times.Median), short(p.Times.P99), short(p.Times.Max), beside("floor-scripts"), beside("floor-plain"),
+		rows = append(rows, row(x, width, short(p.Times.Median), short(p.Times.P99), short(p.Times.Max), count(float64(p.Times.Count)), beside("floor-scripts"), beside("floor-plain"),
 			digitsOr(p.Commands), short(p.ClientCPU), short(p.ServerCPU)))
 	}
 	table(b, "## "+heading, text,
-		[]string{"", "servers", "median", "p99", "longest", "× floor, same scripts", "× floor, plain", "commands a pair", "client CPU", "server CPU", "cell"}, rows)
+		[]string{"", "servers", "median", "p99", "longest", "pairs", "× floor, same scripts", "× floor, plain", "commands a pair", "client CPU", "server CPU", "cell"}, rows)
 }
 
 // digitsOr is a number, or a dash for nothing.
@@ -184,8 +188,8 @@ func (r *Report) contendedTables(b *strings.Builder, kind cell.Kind, heading str
 		return
 	}
 	fmt.Fprintf(b, "\n## %s\n\nProcesses of their own on one name, which begin together and lock, hold and release until the time is over. "+
-		"A hand-over is an acquisition by another contender than the holder before, and takes from the calling of the release to the next holder running. "+
-		"Waits of those who were still waiting at the end count with what they had waited. CPU and commands are for each acquisition, where it is not said otherwise. "+
+		"A hand-over is an acquisition by another contender than the holder before, and takes from the calling of the release to the next holder running: "+
+		"who mostly acquires again what it just released has many acquisitions and few hand-overs. Waits of those who were still waiting at the end count with what they had waited. CPU and commands are for each acquisition, where it is not said otherwise. "+
 		"Every history was checked for holds that overlap.\n", heading)
 	for _, s := range order {
 		processes, threads := cell.Cell{Count: s.count}.Processes()

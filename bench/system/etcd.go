@@ -48,7 +48,7 @@ func (l *etcdLocker) Lock(ctx context.Context, name string) (Held, error) {
 	if err := m.Lock(ctx); err != nil {
 		return nil, err
 	}
-	return heldFunc(m.Unlock), nil
+	return etcdHeld{m}, nil
 }
 
 func (l *etcdLocker) Close() {
@@ -56,4 +56,14 @@ func (l *etcdLocker) Close() {
 	if !l.forked {
 		l.client.Close()
 	}
+}
+
+// etcdHeld gives a release more time than the others have: on a crowded
+// machine etcd needs it, and one that is given up keeps everyone waiting.
+type etcdHeld struct{ mutex *concurrency.Mutex }
+
+func (h etcdHeld) Release() error {
+	ctx, cancel := context.WithTimeout(context.Background(), TTL)
+	defer cancel()
+	return h.mutex.Unlock(ctx)
 }

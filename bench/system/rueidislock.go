@@ -2,6 +2,7 @@ package system
 
 import (
 	"context"
+	"time"
 
 	"github.com/redis/rueidis"
 	"github.com/redis/rueidis/rueidislock"
@@ -15,6 +16,10 @@ func openRueidislock(_ context.Context, addresses []string) (Locker, error) {
 		KeyValidity:    TTL,
 		KeyMajority:    1,
 		NoLoopTracking: true,
+		// Its default of 20 ms is too little for a crowded machine: a try that
+		// takes longer is given up, and then waits for a notification which
+		// nobody sends if nobody else has the lock.
+		TryNextAfter: 250 * time.Millisecond,
 	})
 	if err != nil {
 		return nil, err

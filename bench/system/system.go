@@ -149,12 +149,12 @@ func All() []*System {
 		},
 		{
 			Key: "rueidislock", Title: "rueidislock", Kind: Peer, Store: Redis, Nodes: one, Keeps: true,
-			Note: "one server or one cluster only: its majority is of keys in one place, not of independent servers; `KeyMajority: 1` and `NoLoopTracking` as its README advises for one server",
+			Note: "one server or one cluster only: its majority is of keys in one place, not of independent servers; `KeyMajority: 1` and `NoLoopTracking` as its README advises for one server; `TryNextAfter` 250 ms, the time that redlatch too gives a server, since with its default of 20 ms it hangs on a crowded machine",
 			Open: openRueidislock,
 		},
 		{
 			Key: "etcd", Title: "etcd concurrency", Kind: Peer, Store: Etcd, Nodes: []int{3}, Keeps: true,
-			Note: "a three-member etcd on the same machine, which writes to disk before it answers and agrees on every write: a stronger store than any Redis here; one session for each contender in contended cells, one for the process elsewhere",
+			Note: "client v3 on a three-member etcd on the same machine, which writes to disk before it answers and agrees on every write: a stronger store than any Redis here; one session for each contender in contended cells, one for the process elsewhere",
 			Open: openEtcd,
 		},
 		{

@@ -29,11 +29,13 @@ func prepareContend(ctx context.Context, s *system.System, c Config) (job, error
 			if lockers[i], _, errs[i] = system.Fork(ctx, shared); errs[i] != nil {
 				return
 			}
-			held, err := lockers[i].Lock(ctx, fmt.Sprintf("%s/warm/%d", c.Name, int(c.First)+i))
-			if err == nil {
-				err = held.Release()
+			var held system.Held
+			held, errs[i] = insist(ctx, lockers[i], fmt.Sprintf("%s/warm/%d", c.Name, int(c.First)+i))
+			if errs[i] == nil {
+				// What a crowd that connects at once does not get done in time
+				// is no matter here.
+				_ = held.Release()
 			}
-			errs[i] = err
 		})
 	}
 	all.Wait()

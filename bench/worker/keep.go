@@ -25,9 +25,6 @@ func prepareKeep(ctx context.Context, s *system.System, c Config) (job, error) {
 	if err := take(ctx, l, c.Name+"/warm", takers*4, func(h system.Held) { h.Release() }); err != nil {
 		return nil, err
 	}
-	// The locks of some contenders live no longer than the context they were
-	// asked for with, and this one ends with the preparation.
-	ctx = context.WithoutCancel(ctx)
 	before := footprint()
 	kept := make(chan system.Held, c.Leases)
 	if err := take(ctx, l, c.Name, c.Leases, func(h system.Held) { kept <- h }); err != nil {
@@ -53,7 +50,7 @@ func take(ctx context.Context, l system.Locker, prefix string, n int, then func(
 	for range takers {
 		all.Go(func() {
 			for i := next.Add(1); int(i) <= n; i = next.Add(1) {
-				h, err := l.Lock(ctx, fmt.Sprintf("%s/%d", prefix, i))
+				h, err := insist(ctx, l, fmt.Sprintf("%s/%d", prefix, i))
 				if err != nil {
 					failed.add(err)
 					return

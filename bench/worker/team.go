@@ -30,6 +30,11 @@ type member struct {
 	stderr bytes.Buffer
 }
 
+// startingAtOnce is how many workers start and connect at the same time. A
+// crowd that did so together would run into the contenders' time limits, try
+// again, and keep itself from getting ready.
+const startingAtOnce = 8
+
 // Start starts a worker for each config and waits until all are ready. The
 // workers end with ctx.
 func Start(ctx context.Context, configs []Config) (*Team, error) {
@@ -38,40 +43,66 @@ func Start(ctx context.Context, configs []Config) (*Team, error) {
 		return nil, err
 	}
 	t := &Team{}
+	var mu sync.Mutex
+	var failed error
+	turns := make(chan struct{}, startingAtOnce)
+	var all sync.WaitGroup
 	for _, c := range configs {
-		m := &member{config: c, cmd: exec.CommandContext(ctx, program, Argument)}
-		m.cmd.Stderr = &m.stderr
-		in, err := m.cmd.StdinPipe()
-		if err != nil {
-			t.Stop()
-			return nil, err
+		turns <- struct{}{}
+		mu.Lock()
+		stop := failed != nil
+		mu.Unlock()
+		if stop || ctx.Err() != nil {
+			break
 		}
-		out, err := m.cmd.StdoutPipe()
-		if err == nil {
-			err = m.cmd.Start()
-		}
-		if err != nil {
-			t.Stop()
-			return nil, err
-		}
-		m.in, m.out = in, bufio.NewReader(out)
-		t.members = append(t.members, m)
+		all.Go(func() {
+			defer func() { <-turns }()
+			m, err := startMember(ctx, program, c)
+			mu.Lock()
+			defer mu.Unlock()
+			if m != nil {
+				t.members = append(t.members, m)
+			}
+			if err != nil && failed == nil {
+				failed = err
+			}
+		})
 	}
-	err = t.each(func(m *member) error {
-		if err := m.send(m.config); err != nil {
-			return m.explain(err)
-		}
-		line, err := m.out.ReadString('\n')
-		if err != nil || line != readyLine {
-			return m.explain(fmt.Errorf("worker is not ready: %q, %v", line, err))
-		}
-		return nil
-	})
-	if err != nil {
+	all.Wait()
+	if failed == nil {
+		failed = ctx.Err()
+	}
+	if failed != nil {
 		t.Stop()
-		return nil, err
+		return nil, failed
 	}
 	return t, nil
+}
+
+// startMember starts a worker and waits until it is ready.
+func startMember(ctx context.Context, program string, c Config) (*member, error) {
+	m := &member{config: c, cmd: exec.CommandContext(ctx, program, Argument)}
+	m.cmd.Stderr = &m.stderr
+	in, err := m.cmd.StdinPipe()
+	if err != nil {
+		return nil, err
+	}
+	out, err := m.cmd.StdoutPipe()
+	if err != nil {
+		return nil, err
+	}
+	if err := m.cmd.Start(); err != nil {
+		return nil, err
+	}
+	m.in, m.out = in, bufio.NewReader(out)
+	if err := m.send(c); err != nil {
+		return m, m.explain(err)
+	}
+	line, err := m.out.ReadString('\n')
+	if err != nil || line != readyLine {
+		return m, m.explain(fmt.Errorf("worker is not ready: %q, %v", line, err))
+	}
+	return m, nil
 }
 
 // Begin gives all the same order.

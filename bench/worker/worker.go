@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"math/rand/v2"
 	"os"
 	"sync"
 	"syscall"
@@ -99,4 +100,37 @@ func (f *failures) add(err error) {
 		f.first = err.Error()
 	}
 	f.count++
+}
+
+// insistTimeout is how long a lock on a name of one's own may take before it
+// is asked for anew, insistPause how long to wait before that.
+const (
+	insistTimeout = 5 * time.Second
+	insistPause   = 200 * time.Millisecond
+)
+
+// insist takes a lock that nobody else wants, with as many tries as it takes:
+// while a crowd of processes connects at once, servers may be too slow for a
+// contender's time limits, and that is not what is measured.
+func insist(ctx context.Context, l system.Locker, name string) (system.Held, error) {
+	for {
+		// The locks of some contenders end with the context they were asked
+		// for with, so this one ends only if there is none.
+		try, end := context.WithCancel(context.WithoutCancel(ctx))
+		timer := time.AfterFunc(insistTimeout, end)
+		held, err := l.Lock(try, name)
+		if timer.Stop() && err == nil {
+			return held, nil
+		}
+		end()
+		if err == nil {
+			_ = held.Release()
+			err = context.DeadlineExceeded
+		}
+		select {
+		case <-ctx.Done():
+			return nil, err
+		case <-time.After(insistPause + rand.N(insistPause)):
+		}
+	}
 }
