@@ -18,7 +18,7 @@ import (
 	"github.com/redlatch/redlatch/bench/stats"
 )
 
-// Argument, as the only one on the command line, makes the program a worker.
+// Argument makes the program a worker, as the only one on the command line.
 const Argument = "worker"
 
 // Mode is what a worker does.
