@@ -27,6 +27,9 @@ type Settings struct {
 	// more than there are processes for.
 	ContendTime, CrowdTime time.Duration
 	WaitTime, LeaseTime    time.Duration
+	// SettleTime is how long waiters have to come to rest before they are
+	// counted.
+	SettleTime time.Duration
 }
 
 // Full are the settings of the whole bench.
@@ -38,7 +41,7 @@ func Full() Settings {
 		Goroutines: 64, LeaseCount: 10_000, Waiters: 16,
 		PairTime: 3 * time.Second, OwnTime: 400 * time.Millisecond, OwnRounds: 8,
 		ContendTime: 5 * time.Second, CrowdTime: 10 * time.Second,
-		WaitTime: 4 * time.Second, LeaseTime: 10 * time.Second,
+		SettleTime: time.Second, WaitTime: 4 * time.Second, LeaseTime: 10 * time.Second,
 	}
 }
 
@@ -53,7 +56,7 @@ func Quick() Settings {
 		Goroutines: 64, LeaseCount: 1000, Waiters: 8,
 		PairTime: 300 * time.Millisecond, OwnTime: 100 * time.Millisecond, OwnRounds: 2,
 		ContendTime: 1200 * time.Millisecond, CrowdTime: 2 * time.Second,
-		WaitTime: time.Second, LeaseTime: 4 * time.Second,
+		SettleTime: 300 * time.Millisecond, WaitTime: time.Second, LeaseTime: 4 * time.Second,
 	}
 }
 
@@ -94,7 +97,11 @@ func Plan(s Settings, systems []*system.System) []Cell {
 	add(FrozenPair, 5, 0, 0)
 	add(FrozenContended, 5, 16, time.Millisecond)
 	for _, n := range all {
-		add(Leases, n, s.LeaseCount, 0)
+		// Keeping them shows only after a third of their time to live, so a
+		// quick run has fewer of these.
+		if !s.Quick || n == 1 {
+			add(Leases, n, s.LeaseCount, 0)
+		}
 	}
 	return cells
 }
@@ -112,18 +119,12 @@ func (s Settings) Duration(c Cell) time.Duration {
 	case Contended, FrozenContended:
 		return s.ContendFor(c) + starting
 	case Waiting:
-		return s.WaitTime + settleTime + starting
+		return s.WaitTime + s.SettleTime + starting
 	case Leases:
 		return s.LeaseTime + 2*time.Second
 	}
 	return 0
 }
-
-// settleTime is how long waiters have to come to rest before they are counted.
-const settleTime = time.Second
-
-// SettleTime is how long waiters have to come to rest before they are counted.
-func (s Settings) SettleTime() time.Duration { return settleTime }
 
 // ContendFor returns how long the contenders of a cell contend.
 func (s Settings) ContendFor(c Cell) time.Duration {

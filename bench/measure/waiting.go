@@ -38,7 +38,7 @@ func (r *Runner) waiting(ctx context.Context, result *Result) error {
 	}
 	defer held.Release()
 	start := clock.Now() + int64(lead)
-	from := start + int64(r.Settings.SettleTime())
+	from := start + int64(r.Settings.SettleTime)
 	o := worker.Order{Start: start, End: from + int64(r.Settings.WaitTime) + int64(tail)}
 	if err := team.Begin(o); err != nil {
 		return err

@@ -86,7 +86,7 @@ func watchRedlatch(ctx context.Context, addresses []string, name string) (*learn
 			return nil, err
 		}
 		monitors = append(monitors, m)
-		m.SetDeadline(time.Now().Add(10 * time.Second))
+		m.SetDeadline(time.Now().Add(30 * time.Second))
 		if err := m.Monitor(); err != nil {
 			return nil, err
 		}
@@ -97,33 +97,50 @@ func watchRedlatch(ctx context.Context, addresses []string, name string) (*learn
 		_, err := w.each("ECHO", mark)
 		return err
 	}
-	var runs [2]observed
-	for r := range runs {
-		err := pair(func() error { return settle(markHeld) })
-		if err == nil {
-			err = settle(markDone)
+	watch := func() (o observed, err error) {
+		if err := pair(func() error { return settle(markHeld) }); err != nil {
+			return o, err
 		}
-		if err != nil {
-			return nil, err
+		if err := settle(markDone); err != nil {
+			return o, err
 		}
 		for _, m := range monitors {
 			acquire, err := readUntil(m, markHeld, name)
 			if err != nil {
-				return nil, err
+				return o, err
 			}
 			release, err := readUntil(m, markDone, name)
 			if err != nil {
+				return o, err
+			}
+			o.acquire, o.release = append(o.acquire, acquire), append(o.release, release)
+		}
+		return o, nil
+	}
+	// On a busy machine a server may be late, and be asked again or given up:
+	// such a pair is no model.
+	var l *learned
+	for range 10 {
+		var runs [2]observed
+		for i := range runs {
+			if runs[i], err = watch(); err != nil {
 				return nil, err
 			}
-			runs[r].acquire = append(runs[r].acquire, acquire)
-			runs[r].release = append(runs[r].release, release)
+		}
+		if l, err = learnFrom(runs[0], runs[1]); err == nil {
+			break
 		}
 	}
-	l := &learned{}
-	if l.acquire, err = l.compare(runs[0].acquire, runs[1].acquire); err != nil {
+	return l, err
+}
+
+// learnFrom makes templates of two undisturbed pairs.
+func learnFrom(a, b observed) (l *learned, err error) {
+	l = &learned{}
+	if l.acquire, err = l.compare(a.acquire, b.acquire); err != nil {
 		return nil, err
 	}
-	l.release, err = l.compare(runs[0].release, runs[1].release)
+	l.release, err = l.compare(a.release, b.release)
 	return l, err
 }
 
