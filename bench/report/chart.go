@@ -2,6 +2,7 @@ package report
 
 import (
 	"fmt"
+	"math"
 	"slices"
 )
 
@@ -15,7 +16,7 @@ type bar struct {
 
 // bars draws horizontal bars on a scale from 0, one panel above the other.
 func bars(heading, axis string, panels []panelOf[bar]) string {
-	const left, right, rowHeight, width = 230.0, 120.0, 22.0, 860.0
+	const left, right, rowHeight, width = 260.0, 100.0, 22.0, 860.0
 	height := 60.0
 	for _, p := range panels {
 		height += 34 + rowHeight*float64(len(p.items))
@@ -25,22 +26,22 @@ func bars(heading, axis string, panels []panelOf[bar]) string {
 	c.text(16, 44, "start", pale, axis)
 	y := 60.0
 	for _, p := range panels {
-		most := 0.0
-		for _, b := range p.items {
-			most = max(most, b.value)
-		}
+		most := scaleOf(p.items)
 		c.text(16, y+14, "start", ink, p.title)
 		y += 24
 		for _, b := range p.items {
-			long := 0.0
-			if most > 0 {
-				long = b.value / most * (width - left - right)
-			}
+			long := func(v float64) float64 { return min(v/most, 1) * (width - left - right) }
 			c.text(left-8, y+14, "end", ink, title(b.system))
-			c.rect(left, y+3, max(long, 1), rowHeight-7, colour(b.system))
+			c.rect(left, y+3, max(long(b.value), 1), rowHeight-7, colour(b.system))
 			// A tail beyond the scale is cut at its end.
 			if b.tail > b.value {
-				c.line(left+long, y+rowHeight/2, left+min(b.tail/most, 1)*(width-left-right), y+rowHeight/2, 1.5, colour(b.system))
+				c.line(left+long(b.value), y+rowHeight/2, left+long(b.tail), y+rowHeight/2, 1.5, colour(b.system))
+			}
+			// And so is a bar, which shows it by two white cuts.
+			if b.value > most {
+				for _, at := range []float64{30, 38} {
+					c.line(left+long(b.value)-at-4, y+rowHeight, left+long(b.value)-at+4, y, 3, "#ffffff")
+				}
 			}
 			c.text(width-right+6, y+14, "start", ink, b.label)
 			y += rowHeight
@@ -48,6 +49,26 @@ func bars(heading, axis string, panels []panelOf[bar]) string {
 		y += 10
 	}
 	return c.String()
+}
+
+// scaleOf returns the value at the end of the scale: the largest, unless that
+// would leave the others too short to be told apart.
+func scaleOf(items []bar) float64 {
+	var values []float64
+	for _, b := range items {
+		values = append(values, b.value)
+	}
+	slices.Sort(values)
+	most := values[len(values)-1]
+	if len(values) > 1 {
+		if second := values[len(values)-2]; second > 0 && most > 2.5*second {
+			most = 1.4 * second
+		}
+	}
+	if most == 0 {
+		return 1
+	}
+	return most
 }
 
 // panelOf is one of several parts of a picture.
@@ -85,7 +106,7 @@ func lines(heading, across, up string, format func(float64) string, panels []pan
 	c.text(16, 44, "start", pale, fmt.Sprintf("%s, by %s; both scales are logarithmic, and the same in both halves", up, across))
 	for i, p := range panels {
 		x0 := left + float64(i)*(panelWidth+gap)
-		x := newLogAxis(xs, x0, x0+panelWidth)
+		x := logAxis{math.Log10(xs[0]) - 0.15, math.Log10(xs[len(xs)-1]) + 0.15, x0, x0 + panelWidth}
 		y := newLogAxis(ys, top+panelHeight, top)
 		c.text(x0, top-10, "start", ink, p.title)
 		for _, t := range y.ticks() {

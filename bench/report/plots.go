@@ -34,7 +34,8 @@ func (r *Report) plots() []plot {
 			}
 			return bar{value: x.Own.PerSecond, label: count(x.Own.PerSecond) + " /s"}, true
 		}))
-	duration := func(f float64) string { return short(time.Duration(f * 1e6)) }
+	// The marks of an axis are powers of ten, and look odd with decimals.
+	duration := func(f float64) string { return time.Duration(f * 1e6).String() }
 	for _, held := range r.Settings.Held {
 		ms := held.Milliseconds()
 		for _, p := range []struct {
