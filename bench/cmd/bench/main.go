@@ -122,6 +122,9 @@ func bench(ctx context.Context, settings cell.Settings, cells []cell.Cell, f fla
 	r := &measure.Runner{Settings: settings, Progress: bar}
 	results, err := r.Run(ctx, cells)
 	bar.Close()
+	if ctx.Err() != nil {
+		return errors.New("interrupted; servers and workers are stopped, and nothing is written")
+	}
 	if err != nil {
 		return err
 	}
