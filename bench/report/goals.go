@@ -67,7 +67,7 @@ func (g *goals) atMost(goal string, value, base time.Duration, factor float64, o
 func peers(nodes int) []*system.System {
 	var list []*system.System
 	for _, s := range system.All() {
-		if s.Kind != system.Peer {
+		if s.Kind != system.Peer || s.Aside {
 			continue
 		}
 		for _, n := range s.Nodes {
@@ -126,10 +126,6 @@ func (g *goals) ownRate(nodes int, sys string) (float64, bool) {
 	return 0, false
 }
 
-// isRedsyncRueidis tells the peer which does far less for a pair from the
-// others; with fail-fast it is the same.
-func isRedsyncRueidis(key string) bool { return key == "redsync-rueidis" || key == "redsync-failfast" }
-
 func (g *goals) own(n int) {
 	where := fmt.Sprintf("64 goroutines on own names, %s: ", servers(n))
 	on, ok := g.ownRate(n, "redlatch")
@@ -141,8 +137,8 @@ func (g *goals) own(n int) {
 		if rate > best {
 			best, bestOf = rate, p.Title
 		}
-		if isRedsyncRueidis(p.Key) {
-			rueidis = max(rueidis, rate)
+		if p.Key == "redsync-rueidis" {
+			rueidis = rate // it does far less for a pair than the others
 		} else if rate > others {
 			others, othersOf = rate, p.Title
 		}
