@@ -142,8 +142,8 @@ func All() []*System {
 		{
 			Key: "redsync-failfast", Title: "redsync, rueidis, fail-fast", Kind: Peer, Store: Redis, Nodes: []int{5}, Direct: []string{"set", "setnx"},
 			Cells: []string{"pair", "own", "frozen-pair", "frozen-contended"}, Aside: true,
-			Note:  "as above, with `WithFailFast(true)`, an option that returns at a majority and does not wait for the rest; shown where that matters, but not held against in the goals: its release can overtake the lock on a server that was not waited for, and the key then stays there until it runs out",
-			Open:  openRedsync(rueidisPools, failFast),
+			Note: "as above, with `WithFailFast(true)`, an option that returns at a majority and does not wait for the rest; shown where that matters, but not held against in the goals: its release can overtake the lock on a server that was not waited for, and the key then stays there until it runs out",
+			Open: openRedsync(rueidisPools, failFast),
 		},
 		{
 			Key: "redislock", Title: "bsm/redislock", Kind: Peer, Store: Redis, Nodes: one,
