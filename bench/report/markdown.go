@@ -19,6 +19,9 @@ func (r *Report) Markdown(plots bool) string {
 	if failed := r.failed(); failed != "" {
 		b.WriteString("\n## Failed cells\n\n" + failed)
 	}
+	if errs := r.errors(); errs != "" {
+		b.WriteString("\n## Calls that failed\n\nThe contender asked again, and its wait went on.\n\n" + errs)
+	}
 	if plots {
 		b.WriteString("\n## Pictures\n\n")
 		for _, p := range r.plots() {
@@ -70,6 +73,18 @@ func (r *Report) failed() string {
 	for _, x := range r.Results {
 		if x.Failed != "" {
 			fmt.Fprintf(&b, "- **`%s`: %s**\n", x.ID, strings.ReplaceAll(x.Failed, "\n", " "))
+		}
+	}
+	return b.String()
+}
+
+// errors lists the cells in which calls failed.
+func (r *Report) errors() string {
+	var b strings.Builder
+	for _, x := range r.Results {
+		if x.Errors > 0 {
+			text := []rune(strings.ReplaceAll(x.Error, "\n", " "))
+			fmt.Fprintf(&b, "- `%s`: %d, the first: %s\n", x.ID, x.Errors, string(text[:min(len(text), 300)]))
 		}
 	}
 	return b.String()

@@ -3,6 +3,7 @@ package worker
 import (
 	"context"
 	"fmt"
+	"math/rand/v2"
 	"sync"
 	"time"
 
@@ -11,8 +12,10 @@ import (
 	"github.com/redlatch/redlatch/bench/system"
 )
 
-// afterFailure is how long a contender pauses after a call that failed.
-const afterFailure = 10 * time.Millisecond
+// afterFailure is how long a contender pauses after a call that failed, and
+// again as long at random: whoever cannot reach its servers and asks again at
+// once would keep them from recovering.
+const afterFailure = 100 * time.Millisecond
 
 // prepareContend connects, and has every contender take a lock of its own
 // once, so that no connection is made and no script is loaded later.
@@ -89,7 +92,7 @@ func (c contender) run(ctx context.Context) []stats.Hold {
 			}
 			// It goes on waiting: the time since it first asked counts.
 			c.failed.add(fmt.Errorf("lock: %w", err))
-			time.Sleep(afterFailure)
+			time.Sleep(afterFailure + rand.N(afterFailure))
 			continue
 		}
 		if c.config.Held > 0 {
