@@ -14,7 +14,7 @@ NESTED := $(patsubst %/go.mod,%,$(wildcard bench/go.mod interop/go.mod))
 
 .PHONY: help
 help: ## list what can be made
-	@awk -F ':.*## ' '/^[a-z]+:.*## /{printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z]+:.*## /{printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 .PHONY: build
 build: ## the command, as bin/redlatch
@@ -29,7 +29,7 @@ deps: ## install what the tests need and is missing: redis-server, MariaDB, Post
 test: deps lint ## everything that must pass: deps, lint, all tests under the race detector
 	$(GO) test $(RACE) -parallel 6 -timeout $(TIMEOUT) ./...
 	@set -e; for m in $(NESTED); do \
-		echo "$(GO) vet, in $$m"; (cd $$m && $(GO) vet ./... && $(GO) build ./...); \
+		echo "$(GO) test, in $$m"; (cd $$m && $(GO) test $(RACE) -timeout $(TIMEOUT) ./...); \
 	done
 
 .PHONY: short
@@ -41,6 +41,9 @@ lint: ## formatting, go vet, staticcheck, and whether the README's program is th
 	@test -z "$$(gofmt -s -l .)" || { echo "not formatted (make fmt):"; gofmt -s -l .; exit 1; }
 	$(GO) vet ./...
 	$(STATICCHECK) ./...
+	@set -e; for m in $(NESTED); do \
+		echo "$(GO) vet and staticcheck, in $$m"; (cd $$m && $(GO) vet ./... && $(STATICCHECK) ./...); \
+	done
 	@awk '/^```go$$/{f=1;next} /^```$$/{f=0} f' README.md | diff -u - examples/quickstart/main.go \
 		|| { echo "README.md and examples/quickstart/main.go must show the same program"; exit 1; }
 
@@ -51,7 +54,12 @@ cross: ## build library and command for every platform
 	done
 
 .PHONY: bench
-bench: deps ## the benchmarks of this module
+bench: ## redlatch beside its peers on real servers, some 20 minutes, into docs/bench; BENCH=-quick for a look
+	@scripts/install-deps.sh etcd
+	cd bench && $(GO) run ./cmd/bench $(BENCH)
+
+.PHONY: microbench
+microbench: deps ## the benchmarks of this module
 	$(GO) test -run '^$$' -bench . -benchmem -timeout 30m ./...
 
 .PHONY: soak

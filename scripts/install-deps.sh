@@ -1,7 +1,8 @@
 #!/bin/sh
 # Installs what the tests need and the machine lacks: redis-server, the servers
 # of MariaDB and PostgreSQL, a C compiler for the race detector, make and bash.
-# Does nothing where all are there. The tests start their own servers.
+# Does nothing where all are there. The tests start their own servers. What is
+# needed beyond that is given as an argument: etcd, for the benchmarks.
 set -eu
 
 has() { command -v "$1" >/dev/null 2>&1; }
@@ -16,6 +17,15 @@ has bash || need="$need bash"
 if [ "$(uname -s)" = Linux ] && ! has "${CC:-gcc}"; then
   need="$need cc"
 fi
+for extra in "$@"; do
+  case $extra in
+    etcd) has etcd || need="$need etcd" ;;
+    *)
+      echo "do not know how to install $extra; there is: etcd" >&2
+      exit 64
+      ;;
+  esac
+done
 [ -n "$need" ] || exit 0
 
 as_root=""
@@ -29,6 +39,7 @@ names() {
       cc) echo "$2" ;;
       mariadb) echo "$3" ;;
       postgresql) echo "$4" ;;
+      etcd) echo "$5" ;;
       *) echo "$n" ;;
     esac
   done
@@ -40,15 +51,15 @@ echo "installing:$need" >&2
 if has apt-get; then
   export DEBIAN_FRONTEND=noninteractive
   $as_root apt-get update -q
-  $as_root apt-get install -q -y --no-install-recommends $(names redis-server "gcc libc6-dev" mariadb-server postgresql)
+  $as_root apt-get install -q -y --no-install-recommends $(names redis-server "gcc libc6-dev" mariadb-server postgresql etcd-server)
 elif has dnf; then
   # Where Redis is not packaged any more, Valkey answers to its name.
-  $as_root dnf install -y $(names redis gcc mariadb-server postgresql-server) ||
-    $as_root dnf install -y $(names valkey-compat-redis gcc mariadb-server postgresql-server)
+  $as_root dnf install -y $(names redis gcc mariadb-server postgresql-server etcd) ||
+    $as_root dnf install -y $(names valkey-compat-redis gcc mariadb-server postgresql-server etcd)
 elif has apk; then
-  $as_root apk add --no-cache $(names redis "gcc musl-dev" mariadb postgresql)
+  $as_root apk add --no-cache $(names redis "gcc musl-dev" mariadb postgresql etcd)
 elif has brew; then
-  brew install $(names redis gcc mariadb postgresql)
+  brew install $(names redis gcc mariadb postgresql etcd)
 else
   echo "no apt-get, dnf, apk or brew here: please install$need by hand" >&2
   exit 1

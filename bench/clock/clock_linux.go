@@ -1,0 +1,28 @@
+package clock
+
+import (
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// Now returns nanoseconds since the machine was started. Go's own monotonic
+// reading counts from the start of each process and cannot be handed on.
+func Now() int64 {
+	var t unix.Timespec
+	// It cannot fail with this clock.
+	_ = unix.ClockGettime(unix.CLOCK_MONOTONIC, &t)
+	return t.Nano()
+}
+
+// OfProcess returns the CPU time that a process has used, all its threads
+// together, and whether this system says so.
+func OfProcess(pid int) (time.Duration, bool) {
+	// A process's CPU clock is named by its complemented id, with 2 in the low
+	// bits for the scheduler's count; see clock_getcpuclockid(3).
+	var t unix.Timespec
+	if err := unix.ClockGettime(int32((^pid)<<3|2), &t); err != nil {
+		return 0, false
+	}
+	return time.Duration(t.Nano()), true
+}

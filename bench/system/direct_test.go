@@ -1,0 +1,186 @@
+package system_test
+
+import (
+	"context"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/redlatch/redlatch/bench/resp"
+	"github.com/redlatch/redlatch/bench/server"
+	"github.com/redlatch/redlatch/bench/system"
+)
+
+func startRedis(t *testing.T, n int) *server.Redis {
+	t.Helper()
+	g, err := server.StartRedis(n)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(g.Stop)
+	if err := system.Prepare(t.Context(), g.Addresses()); err != nil {
+		t.Fatal(err)
+	}
+	return g
+}
+
+func TestScriptsAreOneCommandEachWhateverTheyRun(t *testing.T) {
+	t.Parallel()
+	g := startRedis(t, 1)
+	c, err := resp.Dial(g.Addresses()[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	before, err := g.Sample()
+	if err != nil {
+		t.Fatal(err)
+	}
+	const calls = 37
+	for range calls {
+		if _, err := c.Do("EVAL", "redis.call('SET', KEYS[1], 1) redis.call('GET', KEYS[1]) return redis.call('DEL', KEYS[1])", "1", "a"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	after, err := g.Sample()
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := system.Find("redlatch")
+	if err != nil {
+		t.Fatal(err)
+	}
+	d := after.Sub(before)
+	if got := s.Sent(d.Commands); got != calls {
+		t.Fatalf("counted %d sent commands of %v; want %d", got, d.Commands, calls)
+	}
+	// What makes the counting by names necessary: the server counts both.
+	if d.Commands["set"] != calls || d.Commands["eval"] != calls {
+		t.Fatalf("the server counted %v", d.Commands)
+	}
+}
+
+func TestSentCommandsAreThoseThatMonitorShowsFromClients(t *testing.T) {
+	for _, s := range system.All() {
+		if s.Store != system.Redis || !slices.Contains(s.Nodes, 1) {
+			continue
+		}
+		t.Run(s.Key, func(t *testing.T) {
+			t.Parallel()
+			g := startRedis(t, 1)
+			ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+			defer cancel()
+			open := func() system.Locker {
+				l, err := s.Open(ctx, g.Addresses())
+				if err != nil {
+					t.Fatal(err)
+				}
+				t.Cleanup(l.Close)
+				return l
+			}
+			a, b := open(), open()
+			pair(t, ctx, a, "warm")
+			pair(t, ctx, b, "warm")
+			waits := s.Kind != system.Floor
+			if waits {
+				// What waiting opens, it opens once.
+				contend(t, ctx, a, b, "warm too")
+				contend(t, ctx, b, a, "warm too")
+			}
+			seen := monitor(t, g)
+			before, err := g.Sample()
+			if err != nil {
+				t.Fatal(err)
+			}
+			for range 3 {
+				pair(t, ctx, a, "mine")
+			}
+			if waits {
+				contend(t, ctx, a, b, "both")
+			}
+			after, err := g.Sample()
+			if err != nil {
+				t.Fatal(err)
+			}
+			counted, shown := s.Sent(after.Sub(before).Commands), seen()
+			if counted != int64(len(shown)) {
+				t.Fatalf("counted %d of %v; MONITOR showed %d: %v", counted, after.Sub(before).Commands, len(shown), shown)
+			}
+			if counted < 6 {
+				t.Fatalf("three pairs are no %d commands", counted)
+			}
+		})
+	}
+}
+
+func pair(t *testing.T, ctx context.Context, l system.Locker, name string) {
+	t.Helper()
+	held, err := l.Lock(ctx, name)
+	if err == nil {
+		err = held.Release()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// contend has one wait for what the other holds.
+func contend(t *testing.T, ctx context.Context, a, b system.Locker, name string) {
+	t.Helper()
+	held, err := a.Lock(ctx, name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	done := make(chan error, 1)
+	go func() {
+		got, err := b.Lock(ctx, name)
+		if err == nil {
+			err = got.Release()
+		}
+		done <- err
+	}()
+	select {
+	case err := <-done:
+		t.Fatalf("a lock that is held was given to another (%v)", err)
+	case <-time.After(300 * time.Millisecond):
+	}
+	if err := held.Release(); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-done; err != nil {
+		t.Fatal(err)
+	}
+}
+
+// monitor watches a server; the function it returns says what clients sent
+// until then, between the two readings of the statistics.
+func monitor(t *testing.T, g *server.Redis) func() []string {
+	t.Helper()
+	m, err := resp.Dial(g.Addresses()[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { m.Close() })
+	if err := m.Monitor(); err != nil {
+		t.Fatal(err)
+	}
+	return func() []string {
+		m.SetDeadline(time.Now().Add(10 * time.Second))
+		var sent []string
+		for samples := 0; ; {
+			c, err := m.NextCommand()
+			if err != nil {
+				t.Fatal(err)
+			}
+			switch {
+			case c.FromScript():
+			case len(c.Args) == 2 && c.Args[1] == "commandstats":
+				if samples++; samples == 2 {
+					return sent
+				}
+			case samples == 1:
+				sent = append(sent, c.Args[0])
+			}
+		}
+	}
+}

@@ -1,0 +1,79 @@
+package system
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/redlatch/redlatch"
+	"github.com/redlatch/redlatch/redis/goredis"
+	"github.com/redlatch/redlatch/redis/rueidis"
+)
+
+func overRueidis(addresses ...string) ([]redlatch.Node, error) { return rueidis.Nodes(addresses...) }
+func overGoRedis(addresses ...string) ([]redlatch.Node, error) { return goredis.Nodes(addresses...) }
+
+func plainOptions() redlatch.Options { return redlatch.Options{TTL: TTL} }
+
+func bareOptions() redlatch.Options {
+	return redlatch.Options{TTL: TTL, NoToken: true, Guard: redlatch.GuardOff}
+}
+
+// lockOptions are those of every lock.
+func lockOptions() redlatch.LockOptions { return redlatch.LockOptions{} }
+
+type redlatchLocker struct{ client *redlatch.Client }
+
+func openRedlatch(
+	nodes func(...string) ([]redlatch.Node, error), options func() redlatch.Options,
+) func(context.Context, []string) (Locker, error) {
+	return func(_ context.Context, addresses []string) (Locker, error) {
+		c, err := newRedlatch(nodes, options(), addresses)
+		if err != nil {
+			return nil, err
+		}
+		return redlatchLocker{c}, nil
+	}
+}
+
+func newRedlatch(nodes func(...string) ([]redlatch.Node, error), options redlatch.Options, addresses []string) (*redlatch.Client, error) {
+	list, err := nodes(urls(addresses)...)
+	if err != nil {
+		return nil, err
+	}
+	return redlatch.New(list, options)
+}
+
+func urls(addresses []string) []string {
+	list := make([]string, len(addresses))
+	for i, a := range addresses {
+		list[i] = "redis://" + a
+	}
+	return list
+}
+
+func (l redlatchLocker) Lock(ctx context.Context, name string) (Held, error) {
+	lease, err := l.client.Lock(ctx, name, lockOptions())
+	if err != nil {
+		return nil, err
+	}
+	return heldFunc(lease.Release), nil
+}
+
+func (l redlatchLocker) Close() { l.client.Close() }
+
+// Prepare declares new servers to be new, as an operator does once: the
+// restart guard would have them sit out at first otherwise.
+func Prepare(ctx context.Context, addresses []string) error {
+	if len(addresses) < 2 {
+		return nil // a single plain server is not guarded by default
+	}
+	c, err := newRedlatch(overRueidis, plainOptions(), addresses)
+	if err != nil {
+		return err
+	}
+	defer c.Close()
+	if _, err := c.Init(ctx, redlatch.InitOptions{AssumeFresh: true}); err != nil {
+		return fmt.Errorf("declaring the servers new: %w", err)
+	}
+	return nil
+}
