@@ -78,6 +78,7 @@ func TestMinorityBesideAHolderIsLeftToIt(t *testing.T) {
 		links[2].SetDown(errors.New("down"))
 		l := mustLock(t, h, "job", redlatch.LockOptions{})
 		links[2].SetDown(nil)
+		time.Sleep(time.Millisecond) // so that the tokens differ
 		links[2].set(func(l *link) { l.back = time.Millisecond })
 		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 		defer cancel()
