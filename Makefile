@@ -66,6 +66,10 @@ microbench: deps ## the benchmarks of this module
 soak: deps ## the tests twenty times in a row, under the race detector
 	$(GO) test $(RACE) -parallel 6 -count 20 -timeout 120m ./...
 
+.PHONY: sim
+sim: ## schedules by the thousand, in virtual time: SEEDS=FROM:COUNT
+	REDLATCH_SEEDS=$(or $(SEEDS),1000:5000) $(GO) test -run NoScheduleBreaksExclusion -timeout 60m .
+
 .PHONY: fences
 fences: deps ## a million names used once: are their fences gone after the retention?
 	REDLATCH_NAMES=1000000 $(GO) test -run UsedOnce -v -timeout 30m ./redis

@@ -200,6 +200,13 @@ func (cl *claim) underway() nodeSet {
 	return allNodes(len(cl.c.members)) &^ cl.freed
 }
 
+// latest reports whether a request was the last that the node was sent.
+func (cl *claim) latest(node int, number uint32) bool {
+	cl.mu.Lock()
+	defer cl.mu.Unlock()
+	return cl.sent[node] == number
+}
+
 // lacks notes that nodes have been left to others.
 func (cl *claim) lacks(nodes nodeSet) {
 	cl.mu.Lock()

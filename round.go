@@ -76,12 +76,15 @@ type fanout struct {
 	pending nodeSet // nodes that have not answered
 	granted nodeSet
 	awaited int // how many of them are worth waiting for
-	tally   tally
-	results []NodeResult
-	done    chan struct{}
-	seen    func(node int, r NodeResult)
-	late    func(node int, r NodeResult)
-	ended   func() // called when every node has answered
+	// impatient is set where a round that is not won can be tried again. What
+	// is ours already is worth waiting for whoever may have it.
+	impatient bool
+	tally     tally
+	results   []NodeResult
+	done      chan struct{}
+	seen      func(node int, r NodeResult)
+	late      func(node int, r NodeResult)
+	ended     func() // called when every node has answered
 }
 
 // ask sends req to every node at once and returns as soon as the outcome is
@@ -113,7 +116,7 @@ func (c *Client) ask(ctx context.Context, req Request, skip nodeSet, seen, late 
 		// The round counts as background work until the last node has
 		// answered and what came late is dealt with.
 		counted := c.background.start()
-		f := &fanout{seen: seen, late: late, ended: func() {
+		f := &fanout{impatient: req.Op == OpAcquire, seen: seen, late: late, ended: func() {
 			cancel()
 			if counted {
 				c.background.end()
@@ -190,7 +193,7 @@ func (f *fanout) answer(i int, r NodeResult, awaited bool) {
 		}
 		// Suspects are done without only where the others were enough to say
 		// yes or no.
-		enough := f.awaited <= 0 && f.tally.granted+f.tally.refused >= quorumOf(f.tally.nodes)
+		enough := f.impatient && f.awaited <= 0 && f.tally.granted+f.tally.refused >= quorumOf(f.tally.nodes)
 		if f.tally.won() || f.tally.hopeless() || enough || last {
 			f.settled = true
 			close(f.done)

@@ -248,7 +248,8 @@ func (p *pause) follow(ctx context.Context, node int, fence Token) bool {
 // take counts a node's answer.
 func (p *pause) take(ctx context.Context, e event) (lease *Lease, again bool) {
 	a, g, rd, r := p.w.a, &p.g, p.rd, e.result
-	if e.number < g.first {
+	if e.number < g.first || !a.latest(e.node, e.number) {
+		// What counts is the answer to the last request that a node was sent.
 		return nil, false
 	}
 	late := e.number == p.round // of the round itself, which was not won

@@ -1,0 +1,93 @@
+package redlatch_test
+
+import (
+	"context"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/redlatch/redlatch"
+	"github.com/redlatch/redlatch/memory"
+)
+
+// tardy is a node whose first grant is heard of after its round is over, and
+// which offers the lock once more before that: the wake had been on its way.
+// Meanwhile somebody with a lower ticket queues up.
+type tardy struct {
+	*memory.Node
+	mu     sync.Mutex
+	asked  int
+	listen func(redlatch.Wake)
+}
+
+func (n *tardy) Listen(f func(redlatch.Wake)) (stop func()) {
+	n.listen = f
+	return n.Node.Listen(f)
+}
+
+func (n *tardy) ReturnsByDeadline() bool { return false }
+
+func (n *tardy) Do(ctx context.Context, req redlatch.Request) (redlatch.Reply, error) {
+	reply, err := n.Node.Do(context.Background(), req)
+	if req.Op != redlatch.OpAcquire {
+		return reply, err
+	}
+	n.mu.Lock()
+	n.asked++
+	asked := n.asked
+	n.mu.Unlock()
+	switch asked {
+	case 1:
+		earlier := req
+		earlier.Value, earlier.Ticket = "0", 1
+		time.AfterFunc(10*time.Millisecond, func() { n.Node.Do(context.Background(), earlier) })
+		time.AfterFunc(33*time.Millisecond, func() { n.listen(redlatch.Wake{Kind: redlatch.WakeTurn, Value: req.Value}) })
+		time.Sleep(36 * time.Millisecond)
+	case 2:
+		time.Sleep(10 * time.Millisecond)
+	}
+	return reply, err
+}
+
+func TestGrantIsNotCountedWhereTheLockWasLeftToAnother(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		links, nodes := newLinks(t, 5)
+		nodes[0] = &tardy{Node: links[0].Node}
+		links[1].take(t, "job", "x", time.Minute)
+		links[2].take(t, "job", "y", time.Minute)
+		c := newClient(t, nodes, redlatch.Options{NodeTimeout: 30 * time.Millisecond})
+		l := mustLock(t, c, "job", redlatch.LockOptions{})
+		ours := 0
+		for _, link := range links {
+			if link.holder(t, "job") == links[4].holder(t, "job") {
+				ours++
+			}
+		}
+		if ours < 3 || l.Err() != nil {
+			t.Errorf("a lease stands on %d of 5 nodes", ours)
+		}
+	})
+}
+
+func TestValidityIsCountedFromTheFirstRequestOfAGathering(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		hosts := newHosts(t, 2, 5, redlatch.Options{})
+		first := mustLock(t, hosts[1].Client, "job", redlatch.LockOptions{})
+		synctest.Wait()
+		lease := make(chan *redlatch.Lease)
+		go func() { lease <- mustLock(t, hosts[0].Client, "job", redlatch.LockOptions{TTL: 10 * time.Second}) }()
+		time.Sleep(time.Millisecond)
+		// Two nodes offer the lock at once, the third 4 ms later.
+		for _, l := range hosts[1].links[2:] {
+			l.set(func(l *link) { l.lag = 4 * time.Millisecond })
+		}
+		start := time.Now()
+		go first.Release(context.Background())
+		l := <-lease
+		waited := time.Since(start)
+		if want := 10*time.Second - 102*time.Millisecond - waited; waited != 4*time.Millisecond || l.Remaining() != want {
+			t.Errorf("a lease that was gathered in %v has %v left, want %v", waited, l.Remaining(), want)
+		}
+	})
+}
