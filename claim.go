@@ -179,9 +179,6 @@ func (cl *claim) end(over, freed bool) {
 	if freed {
 		cl.freed = allNodes(len(cl.c.members)) &^ (cl.open &^ cl.has)
 	}
-	if cl.heard && over {
-		cl.remember(true)
-	}
 	cl.c.inbox.forget(cl)
 }
 

@@ -29,6 +29,7 @@ type link struct {
 	unwoken  bool          // wakes are lost
 	wakeLag  time.Duration // how much longer a wake is on its way
 	keeping  bool          // offers are not carried out
+	listener func(redlatch.Wake)
 	hook     func(req redlatch.Request)
 	requests map[redlatch.Op]int
 	underway atomic.Int32 // requests on their way
@@ -144,6 +145,7 @@ func (l *link) ReturnsByDeadline() bool { return true }
 
 // Listen passes wakes on as the network would: a cut one loses them.
 func (l *link) Listen(f func(redlatch.Wake)) (stop func()) {
+	l.set(func(l *link) { l.listener = f })
 	return l.Node.Listen(func(w redlatch.Wake) {
 		l.mu.Lock()
 		lost := l.unwoken || l.refusing != nil || l.frozen != nil

@@ -91,3 +91,30 @@ func TestValidityIsCountedFromTheFirstRequestOfAGathering(t *testing.T) {
 		}
 	})
 }
+
+func TestWakeThatComesLateDoesNotReleaseForTheHolder(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		hosts := newHosts(t, 2, 1, redlatch.Options{})
+		first := mustLock(t, hosts[1].Client, "job", redlatch.LockOptions{})
+		lease := make(chan *redlatch.Lease)
+		go func() { lease <- mustLock(t, hosts[0].Client, "job", redlatch.LockOptions{}) }()
+		time.Sleep(time.Millisecond)
+		first.Release(t.Context())
+		l := <-lease
+		road := hosts[0].links[0]
+		var once sync.Once
+		road.set(func(l *link) {
+			l.hook = func(req redlatch.Request) {
+				if req.Op == redlatch.OpRelease {
+					once.Do(func() {
+						road.listener(redlatch.Wake{Kind: redlatch.WakeTurn, Value: req.Value})
+						time.Sleep(5 * time.Millisecond)
+					})
+				}
+			}
+		})
+		if err := l.Release(t.Context()); err != nil {
+			t.Errorf("the lock was released by others than its holder: %v", err)
+		}
+	})
+}

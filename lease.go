@@ -170,6 +170,9 @@ func (l *Lease) free(ctx context.Context) error {
 			m.janitor.add(m, req)
 		}
 	}
+	if l.heard {
+		l.remember(true)
+	}
 	switch {
 	case rd.won():
 		return nil
