@@ -11,12 +11,13 @@ func execute(args []string) int {
 	say := &reporter{w: os.Stderr}
 	root := newRoot(say)
 	root.SetArgs(args)
-	err := root.Execute()
+	cmd, err := root.ExecuteC()
 	if err == nil {
 		return 0
 	}
 	end := outcomeOf(err)
 	say.end(end)
+	failEval(cmd, say, end.code)
 	return end.code
 }
 
@@ -41,6 +42,6 @@ the loss of one or two of them.`,
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		return usageError(err, "try "+cmd.CommandPath()+" --help")
 	})
-	root.AddCommand(newRun(say), newInit(say), newVersion())
+	root.AddCommand(newRun(say), newLock(say), newExtend(say), newUnlock(say), newInit(say), newVersion())
 	return root
 }
