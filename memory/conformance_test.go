@@ -17,6 +17,7 @@ func TestConformance(t *testing.T) {
 			return node, node
 		},
 		Queues:  true,
+		Lists:   true,
 		Advance: func(d time.Duration) { now = now.Add(d) },
 	})
 }
@@ -28,6 +29,7 @@ func TestConformanceInRealTime(t *testing.T) {
 			return node, node
 		},
 		Queues: true,
+		Lists:  true,
 		Unit:   20 * time.Millisecond,
 	})
 }

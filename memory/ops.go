@@ -20,6 +20,8 @@ func (n *Node) carryOut(req redlatch.Request) redlatch.Reply {
 		status = e.release(req, now)
 	case redlatch.OpRepair:
 		status = e.repair(req, now)
+	case redlatch.OpBreak:
+		status = e.breakUp(req, now)
 	default:
 		status = e.taken()
 	}

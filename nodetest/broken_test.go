@@ -14,7 +14,8 @@ type breakage func(n *broken, ctx context.Context, req redlatch.Request) (redlat
 // broken is a node in memory that is broken on purpose.
 type broken struct {
 	*memory.Node
-	do breakage
+	do   breakage
+	read misreading
 
 	mu    sync.Mutex        // held while do runs
 	notes map[string]string // whatever a breakage must remember

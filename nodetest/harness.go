@@ -22,6 +22,9 @@ type Harness struct {
 	// the node must then leave Wait and Ticket alone.
 	Queues bool
 
+	// Lists says that the node is a redlatch.Lister. Defaults to false.
+	Lists bool
+
 	// KeepsFences says that a token at or below a fence stays refused when
 	// the fence's retention is over. Defaults to false: it must then be
 	// granted.
@@ -74,7 +77,7 @@ type claim struct {
 
 // claims returns all that a node of the harness's kind must live up to.
 func claims(h Harness) []claim {
-	all := slices.Concat(holdClaims(), nameClaims(), callClaims(), tokenClaims(), fenceClaims(h), repairClaims())
+	all := slices.Concat(holdClaims(), nameClaims(), callClaims(), tokenClaims(), fenceClaims(h), repairClaims(), breakClaims(h), listClaims(h))
 	if h.Queues {
 		return append(all, queueClaims()...)
 	}

@@ -14,13 +14,14 @@ import (
 type mutant struct {
 	name   string
 	do     breakage
+	read   misreading
 	kind   string // "" for a node that queues and forgets
 	claims []string
 }
 
 func mutants() []mutant {
 	var all []mutant
-	for _, some := range [][]mutant{holdMutants(), textMutants(), callMutants(), tokenMutants(), fenceMutants(), queueMutants()} {
+	for _, some := range [][]mutant{holdMutants(), textMutants(), callMutants(), tokenMutants(), fenceMutants(), queueMutants(), breakMutants(), listMutants()} {
 		all = append(all, some...)
 	}
 	return all

@@ -14,7 +14,7 @@ import (
 
 func TestAHealthyNodeFailsNoClaim(t *testing.T) {
 	for _, kind := range []string{"", "no queue", "keeps fences"} {
-		for claim, why := range judge(t, kind, nil) {
+		for claim, why := range judge(t, kind, nil, misreading{}) {
 			t.Errorf("%s: %q failed: %s", kind, claim, why)
 		}
 	}
@@ -24,7 +24,7 @@ func TestEachBreakageIsToldByTheRightClaim(t *testing.T) {
 	told := map[string]bool{}
 	for _, m := range mutants() {
 		t.Run(m.name, func(t *testing.T) {
-			failed := judge(t, m.kind, m.do)
+			failed := judge(t, m.kind, m.do, m.read)
 			for _, claim := range m.claims {
 				if failed[claim] == "" {
 					t.Errorf("%q was not refuted; refuted were %q", claim, slices.Sorted(maps.Keys(failed)))
@@ -37,7 +37,7 @@ func TestEachBreakageIsToldByTheRightClaim(t *testing.T) {
 		return
 	}
 	for _, kind := range []string{"", "no queue", "keeps fences"} {
-		for _, c := range claims(harness(kind, nil)) {
+		for _, c := range claims(harness(kind, nil, misreading{})) {
 			if !told[c.name] {
 				t.Errorf("no breakage is told by %q", c.name)
 			}
@@ -47,8 +47,8 @@ func TestEachBreakageIsToldByTheRightClaim(t *testing.T) {
 
 // judge holds a node against every claim and returns those that failed, and
 // why.
-func judge(t *testing.T, kind string, do breakage) map[string]string {
-	h := harness(kind, do)
+func judge(t *testing.T, kind string, do breakage, read misreading) map[string]string {
+	h := harness(kind, do, read)
 	failed := map[string]string{}
 	for _, c := range claims(h) {
 		a, b := h.Open(t)
@@ -60,13 +60,14 @@ func judge(t *testing.T, kind string, do breakage) map[string]string {
 }
 
 // harness opens nodes in memory, broken by do, on a clock of their own.
-func harness(kind string, do breakage) Harness {
+func harness(kind string, do breakage, read misreading) Harness {
 	now := time.Now()
 	return Harness{
 		Open: func(testing.TB) (a, b redlatch.Node) {
 			n := &broken{
 				Node:  memory.New(memory.Options{Clock: func() time.Time { return now }}),
 				do:    do,
+				read:  read,
 				notes: map[string]string{},
 			}
 			if kind != "" && do == nil {
@@ -75,6 +76,7 @@ func harness(kind string, do breakage) Harness {
 			return n, n
 		},
 		Queues:      kind != "no queue",
+		Lists:       true,
 		KeepsFences: kind == "keeps fences",
 		Advance:     func(d time.Duration) { now = now.Add(d) },
 	}

@@ -19,7 +19,8 @@
 //		+eval +evalsha +time +get +mget +set +del +pexpire +pttl +type +info
 //		+client|setname +ping +select
 //
-// in one line. INFO is for the guard, and for finding one server under two
+// in one line. To list locks and show who waits takes +scan +zcard +zrange
+// besides. INFO is for the guard, and for finding one server under two
 // addresses; SELECT for addresses with a database. A cluster needs
 // +cluster|slots besides (from Redis 8 on +cluster|shards with rueidis, and
 // +command with goredis), servers behind Sentinel +role with rueidis.

@@ -163,6 +163,8 @@ func (n *Node) callFor(req redlatch.Request) (Call, error) {
 		call.Args = []string{req.Value, token, retention, window, leap}
 	case redlatch.OpInspect:
 		call.Script = inspectScript
+	case redlatch.OpBreak:
+		call.Script, call.Args = breakScript, breakArgs(req, token, retention, window)
 	default:
 		return Call{}, &redlatch.ConfigError{Field: "Op", Value: uint8(req.Op), Bound: "one of this package's operations"}
 	}

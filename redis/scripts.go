@@ -40,6 +40,18 @@ var markSource string
 //go:embed lua/inspect.lua
 var inspectSource string
 
+//go:embed lua/break.lua
+var breakSource string
+
+//go:embed lua/scan.lua
+var scanSource string
+
+//go:embed lua/look.lua
+var lookSource string
+
+//go:embed lua/masters.lua
+var mastersSource string
+
 //go:embed lua/identity.lua
 var identitySource string
 
@@ -52,4 +64,8 @@ var (
 	releaseScript  = NewScript("release", releaseSource)
 	inspectScript  = NewScript("inspect", inspectSource)
 	identityScript = NewScript("identity", identitySource)
+	breakScript    = NewScript("break", breakSource)
+	scanScript     = NewScript("scan", scanSource)
+	lookScript     = NewScript("look", lookSource)
+	mastersScript  = NewScript("masters", mastersSource)
 )
