@@ -7,7 +7,9 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"unicode"
 
+	"github.com/mattn/go-isatty"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
@@ -56,9 +58,17 @@ func failEval(cmd *cobra.Command, say *reporter, code int) {
 }
 
 // isTerminal reports whether somebody may be looking at f.
-func isTerminal(f *os.File) bool {
-	info, err := f.Stat()
-	return err == nil && info.Mode()&os.ModeCharDevice != 0 && f.Name() != os.DevNull
+func isTerminal(f *os.File) bool { return isatty.IsTerminal(f.Fd()) }
+
+// harmless returns a text that others wrote, a name or an owner, without what
+// could take hold of the terminal.
+func harmless(s string) string {
+	return strings.Map(func(r rune) rune {
+		if !unicode.IsPrint(r) {
+			return unicode.ReplacementChar
+		}
+		return r
+	}, s)
 }
 
 // quote makes one word of a text for every shell that knows single quotes.
