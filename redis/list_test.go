@@ -63,6 +63,14 @@ func TestListShowsTheQueueWithoutItsInboxes(t *testing.T) {
 		if err != nil || len(s.Locks) != 1 || s.Locks[0].Waiting != 150 || s.Locks[0].Held {
 			t.Fatalf("a lock that is only waited for is listed as %+v, %v", s.Locks, err)
 		}
+		// With a fence and a queue it is still one lock.
+		server.Do("SET", "redlatch:1:fence:{job}", "00000000000000000001", "PX", "60000")
+		times := 0
+		node := nodes(server.URL())[0].(redlatch.Lister)
+		if err := node.List(context.Background(), "", func(redlatch.Listing) { times++ }); err != nil || times != 1 {
+			t.Errorf("it is listed %d times, %v", times, err)
+		}
+		node.Close()
 		state, err := c.Show(context.Background(), "job")
 		if err != nil || state.Waiting != 150 || len(state.Waiters) != redlatch.MaxWaiters {
 			t.Fatalf("it is shown with %d waiters, %d of them named, %v", state.Waiting, len(state.Waiters), err)
