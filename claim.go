@@ -2,31 +2,59 @@ package redlatch
 
 import (
 	"context"
-	"sync/atomic"
+	"sync"
 )
 
-// claim is what stands under one value: the keys that the nodes may have of it.
+// claim is what stands under one value: the keys that the nodes may have of it,
+// and its places in their queues.
 type claim struct {
 	c    *Client
 	name string  // as the caller gave it
 	req  Request // the OpAcquire, with the token proposed last
 
+	mu sync.Mutex
+
 	// may is the set of nodes that may have something of it: a grant, an
 	// answer that was lost, a place in the queue.
-	may atomic.Uint32
+	may nodeSet
+
+	// has is the set of nodes that granted it.
+	has nodeSet
+
+	// open is the set of nodes that have not answered the last request that
+	// they were sent, and sent is which that was, by number.
+	open   nodeSet
+	number uint32
+	sent   [MaxNodes]uint32
 
 	// over is set when nothing under this value may stand any more: asking
 	// for it failed, or its lease has ended. What is granted after is undone.
-	over atomic.Bool
-
-	// out is the last round of it, while nodes are still to answer, and
-	// rounds counts them.
-	out    atomic.Pointer[fanout]
-	rounds atomic.Int32
+	over bool
 
 	// freed is set when every node has been, or is being, sent a release but
-	// those that have not answered the last round.
-	freed atomic.Bool
+	// those that are open.
+	freed bool
+
+	// heard is set while the claim is known to the inbox, which it is as soon
+	// as a node has queued it.
+	heard bool
+	// events is where a waiting caller hears of wakes and late answers; nil
+	// before it begins to wait, and once it waits no more.
+	events chan event
+	// early is the set of nodes that offered the lock before that.
+	early nodeSet
+	// won is set when the claim has become a lease.
+	won bool
+}
+
+// event is something that happened to a claim while its caller waits.
+type event struct {
+	claim *claim
+	node  int
+	wake  Wake
+	// Where wake says nothing: the answer to the request of that number.
+	result NodeResult
+	number uint32
 }
 
 // request returns a request about the claim.
@@ -36,64 +64,196 @@ func (cl *claim) request(op Op) Request {
 	return req
 }
 
-// ask sends the claim to all nodes.
+// ask sends the claim to all nodes and waits for the outcome.
 func (cl *claim) ask(ctx context.Context) round {
-	release := cl.request(OpRelease)
-	round := cl.rounds.Add(1)
-	rd := cl.c.ask(ctx, cl.req, 0, func(node int, r NodeResult) {
-		// First this, then a look at over: drop does the same the other way
-		// round, so that one of the two undoes it.
-		cl.note(node, r)
-		if !cl.over.Load() || !nodeSet(cl.may.Load()).has(node) {
-			return
-		}
-		// A lower proposal is covered by the release, whose token is higher:
-		// it takes away what came before it and makes stale what comes after.
-		if cl.freed.Load() && round != cl.rounds.Load() {
-			return
-		}
-		cl.c.undo(node, release)
-	})
-	for i, r := range rd.results {
-		if r.Err != errPending {
-			cl.note(i, r)
-		}
+	req := cl.req
+	number := cl.send(allNodes(len(cl.c.members)))
+	return cl.c.ask(ctx, req, 0,
+		func(node int, r NodeResult) { cl.answered(number, node, r, req) },
+		func(node int, r NodeResult) { cl.post(event{node: node, result: r, number: number}) })
+}
+
+// askOne sends the claim to one node, in the background unless that node is all
+// there is, and posts the answer.
+func (cl *claim) askOne(ctx context.Context, node int) {
+	c, req := cl.c, cl.req
+	number := cl.send(1 << node)
+	if !c.background.start() {
+		cl.answered(number, node, NodeResult{Node: c.members[node].name, Err: ErrUnsent}, req)
+		return
 	}
-	if rd.out != nil && rd.out.underway() != 0 {
-		cl.out.Store(rd.out)
+	ask := func() {
+		defer c.background.end()
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), min(c.opts.NodeTimeout, req.TTL))
+		defer cancel()
+		r := c.members[node].call(ctx, req)
+		cl.answered(number, node, r, req)
+		cl.post(event{node: node, result: r, number: number})
+	}
+	if len(c.members) == 1 && c.members[0].prompt {
+		ask()
 	} else {
-		cl.out.Store(nil)
+		go ask()
 	}
-	return rd
 }
 
-// note remembers a node that may have something of the claim.
-func (cl *claim) note(node int, r NodeResult) {
+// send notes that a request goes to the nodes, and returns its number.
+func (cl *claim) send(nodes nodeSet) uint32 {
+	cl.mu.Lock()
+	defer cl.mu.Unlock()
+	cl.number++
+	cl.open |= nodes
+	for i := range cl.c.members {
+		if nodes.has(i) {
+			cl.sent[i] = cl.number
+		}
+	}
+	return cl.number
+}
+
+// answered takes in a node's answer to the request of that number: what is
+// granted to a claim that is over is undone.
+func (cl *claim) answered(number uint32, node int, r NodeResult, req Request) {
+	cl.mu.Lock()
+	last := cl.sent[node] == number
+	if last {
+		cl.open &^= 1 << node
+	}
 	if mayHold(r) || r.Reply.Rank > 0 {
-		cl.may.Or(1 << node)
+		cl.may |= 1 << node
+	}
+	if r.Err == nil && r.Reply.Status == Granted {
+		cl.has |= 1 << node
+	}
+	if r.Reply.Rank > 0 && !cl.heard && !cl.over {
+		cl.early |= cl.c.inbox.expect(cl)
+		if cl.won {
+			defer cl.catchUp()
+		}
+	}
+	// An earlier request is covered by the release, whose token is no lower:
+	// it takes away what came before it and makes stale what comes after.
+	undo := cl.over && cl.may.has(node) && (last || !cl.freed)
+	cl.mu.Unlock()
+	if undo {
+		req.Op, req.Wait = OpRelease, false
+		cl.c.undo(node, req)
 	}
 }
 
-// underway returns the nodes that have not answered the claim yet. Once it is
-// over, they are undone when they do: a release sent to them now might be
-// overtaken by what it is to undo.
-func (cl *claim) underway() nodeSet {
-	if f := cl.out.Load(); f != nil {
-		return f.underway()
+// post tells a waiting caller what happened. What it has no room for is lost:
+// it asks again by itself after a while. It reports false for a wake that
+// comes when the claim is won.
+func (cl *claim) post(e event) bool {
+	cl.mu.Lock()
+	events := cl.events
+	if events == nil && !cl.won && e.wake.Kind == WakeTurn {
+		cl.early |= 1 << e.node
 	}
-	return 0
+	won := cl.won
+	cl.mu.Unlock()
+	if events == nil {
+		return !won
+	}
+	e.claim = cl
+	select {
+	case events <- e:
+	default:
+	}
+	return true
+}
+
+// underway returns the nodes that have granted nothing and have not answered
+// the claim yet. Once it is over, they are undone when they do: a release sent
+// to them now might be overtaken by what it is to undo.
+func (cl *claim) underway() nodeSet {
+	cl.mu.Lock()
+	defer cl.mu.Unlock()
+	return cl.open &^ cl.has
+}
+
+// end has the claim stand no more, except where it is to stand without us:
+// over, and freed if every node that is not open is being sent a release.
+func (cl *claim) end(over, freed bool) {
+	cl.mu.Lock()
+	defer cl.mu.Unlock()
+	cl.over, cl.freed, cl.events = over, freed, nil
+	cl.c.inbox.forget(cl)
+}
+
+// hear has wakes and late answers come to events.
+func (cl *claim) hear(events chan event) {
+	cl.mu.Lock()
+	defer cl.mu.Unlock()
+	cl.events = events
+	if !cl.heard {
+		cl.early |= cl.c.inbox.expect(cl)
+	}
+	for i := range cl.c.members {
+		if cl.early.has(i) {
+			events <- event{claim: cl, node: i, wake: Wake{Kind: WakeTurn}}
+		}
+	}
+	cl.early = 0
+}
+
+// win has the claim stand as a lease. Nodes that offer the lock from now on are
+// asked for it in the background.
+func (cl *claim) win() {
+	cl.mu.Lock()
+	events := cl.events
+	cl.won, cl.events = true, nil
+	cl.mu.Unlock()
+	for {
+		select {
+		case e := <-events:
+			if e.wake.Kind == WakeTurn {
+				cl.followUp(e.node)
+			}
+		default:
+			cl.catchUp()
+			return
+		}
+	}
+}
+
+// catchUp asks the nodes that offered the lock while nobody listened.
+func (cl *claim) catchUp() {
+	cl.mu.Lock()
+	early := cl.early
+	cl.early = 0
+	cl.mu.Unlock()
+	for i := range cl.c.members {
+		if early.has(i) {
+			cl.followUp(i)
+		}
+	}
+}
+
+// followUp takes what a node offers to a claim that was won without it: the
+// lease then stands there too, and the node's queue moves on.
+func (cl *claim) followUp(node int) {
+	cl.mu.Lock()
+	has := cl.has.has(node)
+	cl.mu.Unlock()
+	if !has {
+		go cl.askOne(context.Background(), node)
+	}
 }
 
 // drop takes the claim back on every node that may have something of it, and
 // sees to it that those who have not answered yet are undone when they do. A
 // node that said no has nothing, and is left alone.
 func (cl *claim) drop() {
-	cl.over.Store(true)
-	may := nodeSet(cl.may.Load())
-	if may|cl.underway() == 0 {
+	cl.end(true, false)
+	cl.mu.Lock()
+	may, open := cl.may, cl.open
+	cl.mu.Unlock()
+	if may|open == 0 {
 		return
 	}
 	release := cl.request(OpRelease)
+	release.Wait = false
 	now := cl.c.clock.Uptime()
 	cl.c.dropped.add(release, now+release.TTL+cl.c.opts.NodeTimeout, now)
 	for i := range cl.c.members {

@@ -30,6 +30,8 @@ type Client struct {
 	keeper     keeper
 	dropped    dropped
 	guard      guard
+	inbox      inbox
+	lines      lines
 	background *background
 }
 
@@ -84,6 +86,7 @@ func New(nodes []Node, opts Options) (*Client, error) {
 	if err := c.identify(); err != nil {
 		return nil, err
 	}
+	c.inbox.listen(c)
 	return c, nil
 }
 
@@ -120,6 +123,7 @@ func (c *Client) Close() error {
 	}
 	c.keeper.close()
 	c.background.wait(2*c.opts.NodeTimeout + 100*time.Millisecond)
+	c.inbox.close()
 	var errs []error
 	for _, m := range c.members {
 		errs = append(errs, m.node.Close())

@@ -62,8 +62,8 @@
 //     context, and so are grants that come late.
 //  7. Extension never creates and never steals. It lengthens what is still
 //     ours, and never shortens it.
-//  8. Order. A node that keeps a queue serves waiters in the order in which
-//     they came.
+//  8. Order. Waiters are served in the order in which they came. A release
+//     wakes one of them, and costs the same however many wait.
 //
 // # Caveats
 //
@@ -96,8 +96,11 @@
 // second after it wakes. That a virtual machine was paused cannot always be
 // seen from inside it.
 //
-// Redis nodes keep no queue so far: who waits for a lock there asks again
-// after a random delay, so waiters are served in no order.
+// Order is kept among clients of this package. Plain Redlock clients on the
+// same key take it when they find it free; their release wakes nobody, and is
+// found out by asking after a random delay. Order is by the nodes' clocks, so
+// two callers that came within a round trip of each other may be served either
+// way.
 //
 // With NoToken there is no token, and nothing stops a request that was thought
 // lost and arrives after it was taken back: the lock it takes then runs out by

@@ -299,17 +299,13 @@ func (l *Lease) repair(node int, r NodeResult) {
 	if !l.c.background.start() {
 		return
 	}
+	number := l.send(1 << node)
 	go func() {
 		defer l.c.background.end()
 		ctx, cancel := context.WithTimeout(context.Background(), min(l.c.opts.NodeTimeout, l.req.TTL))
 		defer cancel()
 		r := m.call(ctx, l.request(OpRepair))
-		// As with a grant that comes late: either the release sees it, or we
-		// see that the lease is over.
-		l.note(node, r)
-		if l.over.Load() && mayHold(r) {
-			l.c.undo(node, l.request(OpRelease))
-		}
+		l.answered(number, node, r, l.req)
 		if r.Err == nil && r.Reply.Status == Granted {
 			l.c.log.Info("redlatch: lock is back on a node that lacked it", "node", m.name, "name", l.name)
 		}

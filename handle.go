@@ -72,7 +72,7 @@ func (c *Client) Attach(ctx context.Context, text string) (*Lease, error) {
 	c.guard.apply(&cl.req)
 	// The lease stands only once the extension is confirmed; until then it is
 	// nobody's, and whatever goes wrong, nothing is released.
-	rd := c.ask(ctx, cl.request(OpExtend), 0, nil)
+	rd := c.ask(ctx, cl.request(OpExtend), 0, nil, nil)
 	validity := validityOf(cl.req.TTL, rd.elapsed)
 	switch err := c.guard.mismatch(&rd); {
 	case rd.won() && validity > 0:

@@ -26,6 +26,9 @@ type link struct {
 	frozen   chan struct{} // requests wait here until it is closed
 	dropping int           // so many replies are still to be lost
 	refusing error         // requests fail with this, without any effect
+	unwoken  bool          // wakes are lost
+	wakeLag  time.Duration // how much longer a wake is on its way
+	keeping  bool          // offers are not carried out
 	hook     func(req redlatch.Request)
 	requests map[redlatch.Op]int
 	underway atomic.Int32 // requests on their way
@@ -95,8 +98,11 @@ func (l *link) Do(ctx context.Context, req redlatch.Request) (redlatch.Reply, er
 		hook(req)
 	}
 	l.mu.Lock()
-	refusing := l.refusing
+	refusing, keeping := l.refusing, l.keeping
 	l.mu.Unlock()
+	if keeping && req.Op == redlatch.OpOffer {
+		return redlatch.Reply{Status: redlatch.Granted}, nil
+	}
 	if refusing != nil {
 		return redlatch.Reply{}, fmt.Errorf("%w (%w)", refusing, redlatch.ErrUnsent)
 	}
@@ -135,6 +141,72 @@ func (l *link) Do(ctx context.Context, req redlatch.Request) (redlatch.Reply, er
 }
 
 func (l *link) ReturnsByDeadline() bool { return true }
+
+// Listen passes wakes on as the network would: a cut one loses them.
+func (l *link) Listen(f func(redlatch.Wake)) (stop func()) {
+	return l.Node.Listen(func(w redlatch.Wake) {
+		l.mu.Lock()
+		lost := l.unwoken || l.refusing != nil || l.frozen != nil
+		lag := l.back + l.wakeLag
+		l.mu.Unlock()
+		switch {
+		case lost:
+		case lag == 0:
+			f(w)
+		default:
+			l.underway.Add(1)
+			time.AfterFunc(lag, func() {
+				defer l.underway.Add(-1)
+				f(w)
+			})
+		}
+	})
+}
+
+// cut has the link lose everything, as a network that is partitioned; mend ends
+// that.
+func (l *link) cut()  { l.set(func(l *link) { l.refusing = errUnreachable }) }
+func (l *link) mend() { l.set(func(l *link) { l.refusing = nil }) }
+
+var errUnreachable = errors.New("no route to host")
+
+// host is a client with links of its own to nodes that it shares with others.
+type host struct {
+	*redlatch.Client
+	links []*link
+}
+
+// newHosts returns clients of the same n nodes, each with its own network.
+func newHosts(t testing.TB, hosts, n int, opts redlatch.Options) []*host {
+	nodes := make([]*memory.Node, n)
+	for i := range nodes {
+		nodes[i] = memory.New(memory.Options{Name: strconv.Itoa(i + 1)})
+	}
+	all := make([]*host, hosts)
+	for h := range all {
+		all[h] = &host{}
+		list := make([]redlatch.Node, n)
+		for i, node := range nodes {
+			l := newLink(t, node)
+			all[h].links = append(all[h].links, l)
+			list[i] = l
+		}
+		all[h].Client = newClient(t, list, opts)
+	}
+	return all
+}
+
+// requests returns how many requests the hosts have sent.
+func requests(hosts ...*host) (n int) {
+	for _, h := range hosts {
+		for _, l := range h.links {
+			for _, op := range []redlatch.Op{redlatch.OpAcquire, redlatch.OpRelease, redlatch.OpOffer} {
+				n += l.count(op)
+			}
+		}
+	}
+	return n
+}
 
 // holder returns the value that has the name on the node.
 func (l *link) holder(t *testing.T, name string) string {

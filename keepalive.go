@@ -165,8 +165,7 @@ func (k *keeper) endLocked(l *Lease, cause error) {
 	if l.index >= 0 {
 		heap.Remove(&k.leases, l.index)
 	}
-	l.freed.Store(errors.Is(cause, ErrReleased))
-	l.over.Store(!errors.Is(cause, ErrDetached))
+	l.end(!errors.Is(cause, ErrDetached), errors.Is(cause, ErrReleased))
 	l.cancel(cause)
 	k.ended = append(k.ended, l)
 }

@@ -111,7 +111,7 @@ func (l *Lease) Extend(ctx context.Context) error {
 func (l *Lease) extend(ctx context.Context) error {
 	req := l.request(OpExtend)
 	var won atomic.Bool
-	rd := l.c.ask(ctx, req, 0, func(node int, r NodeResult) {
+	rd := l.c.ask(ctx, req, 0, nil, func(node int, r NodeResult) {
 		if won.Load() {
 			l.repair(node, r)
 		}
@@ -158,7 +158,7 @@ func (l *Lease) Release(ctx context.Context) error {
 // free sends the release of a lease that has ended.
 func (l *Lease) free(ctx context.Context) error {
 	req := l.request(OpRelease)
-	rd := l.c.ask(ctx, req, l.underway(), func(node int, r NodeResult) {
+	rd := l.c.ask(ctx, req, l.underway(), nil, func(node int, r NodeResult) {
 		if r.Err != nil {
 			m := l.c.members[node]
 			m.janitor.add(m, req)

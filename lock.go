@@ -15,6 +15,7 @@ type attempt struct {
 	asked LockOptions // as the caller gave them
 	opts  LockOptions
 	floor Token // what the nodes' fences ask for, so far
+	fence Token // the highest that a node told of that may be near the others'
 	bad   error // what the caller asked for is beyond the nodes' bounds
 }
 
@@ -35,24 +36,38 @@ func (a *attempt) configure() error {
 	if err != nil {
 		return err
 	}
-	a.opts, a.req.TTL = opts, opts.TTL
+	a.opts, a.req.TTL, a.req.Barge = opts, opts.TTL, opts.Barge
 	a.c.guard.apply(&a.req)
 	return nil
 }
 
-// yield takes back the grants of a round that was not won. What is taken back
-// may be overtaken by the next round, so that one claims under a new value; the
-// ticket, and with it the place in line, stays the same. Where nothing was
-// granted, the claim is kept: a grant that comes after all stands until the
-// next round finds it.
-func (a *attempt) yield(rd *round) {
-	if !slices.ContainsFunc(rd.results, func(r NodeResult) bool { return r.Err != errPending && mayHold(r) }) {
-		return
-	}
+// again takes back all that stands under the attempt's value, places in line
+// included, and goes on under a new one: what is taken back may be overtaken by
+// the next round. The ticket, and with it the place in line, stays the same.
+func (a *attempt) again() {
+	events := a.events
 	a.drop()
 	next := &claim{c: a.c, name: a.name, req: a.req}
 	next.req.Value = a.c.newValue()
 	a.claim = next
+	if events != nil {
+		next.hear(events)
+	}
+}
+
+// propose chooses the token of the next round.
+func (a *attempt) propose() {
+	if a.c.opts.NoToken {
+		return
+	}
+	floor := a.floor
+	// The last holder's token was accepted by a quorum, so one above it will
+	// be; unless it is that of a node whose clock ran away.
+	now := a.c.clock.Now().Add(a.c.clockOffset())
+	if a.fence < Token(now.Add(a.req.Window/2).UnixMicro()) {
+		floor = max(floor, a.fence+1)
+	}
+	a.req.Token = a.c.proposer.propose(a.c.clockOffset(), floor)
 }
 
 // maxProposals bounds how often a round is asked again with a higher token.
@@ -68,9 +83,7 @@ func (a *attempt) try(ctx context.Context) round {
 		if proposal == 1 {
 			a.floor = 0
 		}
-		if !a.c.opts.NoToken {
-			a.req.Token = a.c.proposer.propose(a.c.clockOffset(), a.floor)
-		}
+		a.propose()
 		rd := a.ask(ctx)
 		if rd.won() {
 			a.c.guard.won()
@@ -223,11 +236,11 @@ func (c *Client) lock(ctx context.Context, name string, opts LockOptions) (lease
 		return nil, ErrClosed
 	}
 	defer c.background.end()
-	rounds, start := 0, c.clock.Uptime()
+	w := newWaiter(a)
 	if o := c.opts.Observer; o != nil {
 		ctx = o.LockStart(ctx, LockStart{Name: a.req.Name, TTL: a.req.TTL, Nodes: len(c.members)})
 		defer func() {
-			end := LockEnd{Name: a.req.Name, Rounds: rounds, Waited: c.clock.Uptime() - start, Err: err}
+			end := LockEnd{Name: a.req.Name, Rounds: w.rounds, Waited: c.clock.Uptime() - w.began, Err: err}
 			if lease != nil {
 				end.Token = lease.Token()
 			}
@@ -237,33 +250,14 @@ func (c *Client) lock(ctx context.Context, name string, opts LockOptions) (lease
 	if err := c.guard.start(ctx, c); err != nil {
 		return nil, err
 	}
-	w := newWaiter(a, start)
-	for failure := error(nil); ; {
-		rounds++
-		rd := a.try(ctx)
-		if ctx.Err() != nil {
-			a.drop()
-			return nil, endedError(ctx, failure)
+	if a.opts.Tries == 0 {
+		leave, ended := c.lines.enter(ctx, a.req.Name, w.until, c)
+		if ended != nil {
+			return nil, ended
 		}
-		lease, failure = a.settle(&rd)
-		if failure == nil {
-			return lease, nil
-		}
-		delay, again := w.next(&rd, failure, rounds, c.clock.Uptime())
-		if !again {
-			a.drop()
-			return nil, failure
-		}
-		a.yield(&rd)
-		switch wait(ctx, delay, c.background.closing) {
-		case waitEnded:
-			a.drop()
-			return nil, endedError(ctx, failure)
-		case waitClosed:
-			a.drop()
-			return nil, ErrClosed
-		}
+		defer func() { leave(err) }()
 	}
+	return w.lock(ctx)
 }
 
 // endedError is what a caller gets whose context ended: the context's own

@@ -47,6 +47,9 @@ type member struct {
 	// that of another.
 	identified atomic.Bool
 
+	// asking is set once it was said that the node cannot wake.
+	asking atomic.Bool
+
 	janitor janitor
 }
 
@@ -140,6 +143,16 @@ func (c *Client) checkClocks() {
 		} else if !wrong && m.wrongClock.Swap(false) {
 			c.log.Info("redlatch: node's clock is right again", "node", m.name)
 		}
+	}
+}
+
+// noteWakes says once if a node cannot wake, and for what reason, and once when
+// it can again.
+func (m *member) noteWakes(err error) {
+	if err != nil && !m.asking.Swap(true) {
+		m.client.log.Warn("redlatch: node cannot wake those who wait, and is asked again and again instead", "node", m.name, "err", err)
+	} else if err == nil && m.asking.Swap(false) {
+		m.client.log.Info("redlatch: node wakes those who wait again", "node", m.name)
 	}
 }
 

@@ -13,7 +13,7 @@ import (
 // the conformance suite that says so; a new kind of node starts there.
 //
 // What a node can do beyond this it says by implementing the small interfaces
-// below, and Lister and Examiner: Prompt, Identifier, Slow, Guarded.
+// below, Lister and Examiner: Prompt, Identifier, Slow, Guarded, Waker.
 type Node interface {
 	// Do carries out one request and gives one reply. A refusal is a Reply;
 	// an error means that the node could not say yes or no. An error that
@@ -68,6 +68,46 @@ type Guarded interface {
 	GuardsAlone() bool
 }
 
+// Waker is implemented by a Node that keeps a queue and tells a waiter when it
+// is its turn, so that it need not ask.
+type Waker interface {
+	Node
+	// Listen has f called with what the node tells the waiters that are queued
+	// through it, until stop is called. f does not block. A node may put off
+	// opening the way by which wakes come until somebody waits; it then queues
+	// nobody before that way stands.
+	Listen(f func(Wake)) (stop func())
+}
+
+// A Wake is what a Waker tells its waiters. Wakes may be lost, late, or twice
+// the same: they speed things up, and nothing else leans on them.
+type Wake struct {
+	Kind WakeKind
+	// Value is whom it is for; empty with WakeMissed, which is for all.
+	Value string
+	// Fence is the highest token that the node granted for the name; 0 if it
+	// knows of none.
+	Fence Token
+	// Err is why no wakes can come, with WakeMissed. The node still keeps the
+	// queue, but must be asked.
+	Err error
+}
+
+// WakeKind says what a Wake is about.
+type WakeKind uint8
+
+// What a node can tell.
+const (
+	// WakeTurn: the name is free, and kept for you for a moment.
+	WakeTurn WakeKind = iota + 1
+	// WakeNear: you are one of the first two in line. From now on your place
+	// lapses unless it is renewed.
+	WakeNear
+	// WakeMissed: the way by which wakes come stands, or stands again, or
+	// cannot be had. Anything before it may have been missed.
+	WakeMissed
+)
+
 // Op says what a Request asks for.
 type Op uint8
 
@@ -95,6 +135,12 @@ const (
 	// lowered; Window and queue do not matter. Granted, Held, Foreign, Stale,
 	// Quarantined or Misconfigured.
 	OpRepair
+	// OpOffer frees the name if Value has it and somebody with a lower Ticket
+	// waits, and puts Value into the queue in the same step. Granted means
+	// that Value has kept the name; otherwise it is as with an OpRelease, and
+	// Rank says where Value now waits. A node that keeps no queue refuses
+	// this with an error.
+	OpOffer
 	// OpMark reads or writes the node's marker, as Mark says. Granted if the
 	// marker stands and the node is trusted, Quarantined, Misconfigured, or
 	// Absent.
@@ -103,8 +149,8 @@ const (
 	// Token, so that whoever has it next has a higher one. Somebody who has it
 	// with a fence that is not below Token took it after the break was decided
 	// on: Stale.
-	// A key that is no plain lock stays unless Foreign says otherwise. Queue
-	// and quarantine do not matter; of the marker, the list alone does. Asking
+	// A key that is no plain lock stays unless Foreign says otherwise. Those
+	// who wait keep their places. Quarantine does not matter; of the marker, the list alone does. Asking
 	// again is harmless. Granted if nobody has the name any more, else Foreign,
 	// Stale, Ahead or Misconfigured, and nothing was changed.
 	OpBreak
@@ -123,6 +169,8 @@ func (o Op) String() string {
 		return "inspect"
 	case OpRepair:
 		return "repair"
+	case OpOffer:
+		return "offer"
 	case OpMark:
 		return "mark"
 	case OpBreak:
@@ -165,14 +213,18 @@ type Request struct {
 	Retention time.Duration
 
 	// Wait asks a node that keeps a queue to put Value into it when an
-	// OpAcquire is refused with Held or Reserved, or, if it stands there
-	// already, to renew its place. The place lapses when it is not renewed
-	// for WaiterLease.
+	// OpAcquire is refused with Held, Foreign or Reserved, or, if it stands
+	// there already, to renew its place. The place of the first in line
+	// lapses when it is not renewed for WaiterLease; a node may have the
+	// places behind it lapse too.
 	Wait bool
 
 	// Ticket is the waiter's arrival in microseconds, the same on every
 	// node. The queue is ordered by Ticket, then by Value.
 	Ticket int64
+
+	// Barge lets an OpAcquire take a free name though others wait for it.
+	Barge bool
 
 	// Guard is what a Guarded node holds its marker against before it grants
 	// an OpAcquire or OpRepair, and, as to the list alone, an OpExtend or
@@ -223,9 +275,15 @@ const (
 	MarkReplace
 )
 
-// WaiterLease is how long a place in a node's queue stands without being
-// renewed.
-const WaiterLease = time.Second
+const (
+	// WaiterLease is how long the first place in a node's queue stands without
+	// being renewed.
+	WaiterLease = time.Second
+
+	// TurnLease is how long a Waker keeps a free name for the waiter that it
+	// woke. One that does not ask by then loses its place.
+	TurnLease = 300 * time.Millisecond
+)
 
 // Status is the essence of a Reply.
 type Status uint8
@@ -335,6 +393,9 @@ type Reply struct {
 	// Rank is our place in the queue after this request: 1 for the head, 0
 	// if we are not in it or the node keeps none.
 	Rank int
+
+	// Wakes says that the node will tell us when it is our turn.
+	Wakes bool
 }
 
 // NoExpiry as a time left means that the key has no expiry at all.

@@ -66,7 +66,6 @@ type round struct {
 	start   time.Duration // on the client's clock, before the first send
 	elapsed time.Duration
 	results []NodeResult // one a node
-	out     *fanout      // nil where nobody can answer any more
 }
 
 // fanout is a round under way. Each node's answer is either counted, if the
@@ -75,22 +74,25 @@ type fanout struct {
 	mu      sync.Mutex
 	settled bool
 	pending nodeSet // nodes that have not answered
-	awaited int     // how many of them are worth waiting for
+	granted nodeSet
+	awaited int // how many of them are worth waiting for
 	tally   tally
 	results []NodeResult
 	done    chan struct{}
+	seen    func(node int, r NodeResult)
 	late    func(node int, r NodeResult)
 	ended   func() // called when every node has answered
 }
 
 // ask sends req to every node at once and returns as soon as the outcome is
-// settled, the node time limit is over, or ctx ends. Answers that come after
-// that go to late, one call for each, from another goroutine. Nodes in skip
-// are left out, as if they had not answered yet.
+// settled, the node time limit is over, or ctx ends. Every answer is shown to
+// seen before it is counted; those that come after the round was settled go to
+// late, from another goroutine. Nodes in skip are left out, as if they had not
+// answered yet.
 //
 // The nodes' context is not a child of ctx: a request that was cut off half
 // way leaves us not knowing whether it was carried out.
-func (c *Client) ask(ctx context.Context, req Request, skip nodeSet, late func(node int, r NodeResult)) round {
+func (c *Client) ask(ctx context.Context, req Request, skip nodeSet, seen, late func(node int, r NodeResult)) round {
 	limit := c.opts.NodeTimeout
 	if req.TTL > 0 {
 		limit = min(limit, req.TTL)
@@ -102,20 +104,22 @@ func (c *Client) ask(ctx context.Context, req Request, skip nodeSet, late func(n
 	if len(c.members) == 1 && c.members[0].prompt {
 		r := c.members[0].call(nodeCtx, req)
 		cancel()
+		if seen != nil {
+			seen(0, r)
+		}
 		rd.results = []NodeResult{r}
 		rd.count(r)
 	} else {
 		// The round counts as background work until the last node has
 		// answered and what came late is dealt with.
 		counted := c.background.start()
-		f := &fanout{late: late, ended: func() {
+		f := &fanout{seen: seen, late: late, ended: func() {
 			cancel()
 			if counted {
 				c.background.end()
 			}
 		}}
 		c.fanOut(nodeCtx, req, skip, f)
-		rd.out = f
 		select {
 		case <-f.done:
 		case <-nodeCtx.Done():
@@ -163,17 +167,22 @@ func (c *Client) fanOut(ctx context.Context, req Request, skip nodeSet, f *fanou
 
 // answer takes in one node's answer.
 func (f *fanout) answer(i int, r NodeResult, awaited bool) {
+	if f.seen != nil {
+		f.seen(i, r)
+	}
 	f.mu.Lock()
 	late := f.settled
 	if late && f.late != nil {
-		// Under the mutex, so that whoever asks what is under way finds this
-		// node either there or seen to.
 		f.late(i, r)
 	}
 	f.pending &^= 1 << i
 	last := f.pending == 0
 	if !late {
-		r = f.once(r)
+		if r.Err == nil && r.Reply.Status == Granted {
+			if r = once(f.results, f.granted, r); r.Err == nil {
+				f.granted |= 1 << i
+			}
+		}
 		f.results[i] = r
 		f.tally.count(r)
 		if awaited {
@@ -193,25 +202,18 @@ func (f *fanout) answer(i int, r NodeResult, awaited bool) {
 	}
 }
 
-// once refuses the grant of a server that has granted under another address in
-// the same round: it must not be counted twice.
-func (f *fanout) once(r NodeResult) NodeResult {
-	if r.Err != nil || r.Reply.Status != Granted || r.Reply.Server == "" {
+// once refuses the grant of a server that has granted under another address
+// among the given nodes: it must not be counted twice.
+func once(results []NodeResult, granted nodeSet, r NodeResult) NodeResult {
+	if r.Reply.Server == "" {
 		return r
 	}
-	for _, other := range f.results {
-		if other.Err == nil && other.Reply.Server == r.Reply.Server {
+	for i, other := range results {
+		if granted.has(i) && other.Reply.Server == r.Reply.Server {
 			r.Err = &ConfigError{Field: "nodes", Value: r.Node, Bound: "another server than " + other.Node + ", which it is now"}
 		}
 	}
 	return r
-}
-
-// underway returns the nodes whose answer is still to come.
-func (f *fanout) underway() nodeSet {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	return f.pending
 }
 
 // close ends the taking in of answers and copies what has come into rd.
@@ -220,7 +222,7 @@ func (f *fanout) close(rd *round, timedOut bool) {
 	defer f.mu.Unlock()
 	f.settled = true
 	rd.tally = f.tally
-	rd.results, f.results = f.results, nil // a claim keeps f, and need not keep these
+	rd.results = f.results
 	for i := range rd.results {
 		if timedOut && rd.results[i].Err == errPending {
 			// The goroutine that asks is left to itself: not every driver

@@ -8,40 +8,91 @@ import (
 	"time"
 )
 
-// waiter decides when a caller that was refused asks again.
+// waiter gets a lock for a caller that waits: it decides when to ask again, and
+// takes what the nodes offer meanwhile.
 type waiter struct {
-	a     *attempt
-	until time.Duration // when the wait is over; 0 for never
+	a      *attempt
+	began  time.Duration
+	until  time.Duration // when the wait is over; 0 for never
+	rounds int
 	// served is set once a quorum of nodes was there: from then on an outage
 	// is waited out.
 	served bool
 	// rank is our place in line, and since when we have had it.
 	rank  int
 	since time.Duration
+	// front is set while we are known to be one of the first two in line.
+	front bool
+	// split is since when every round has left us with a minority; 0 if the
+	// last one did not.
+	split time.Duration
+	// failure is why the last round gave no lease.
+	failure error
 }
 
-func newWaiter(a *attempt, now time.Duration) *waiter {
-	w := &waiter{a: a}
+func newWaiter(a *attempt) *waiter {
+	w := &waiter{a: a, began: a.c.clock.Uptime()}
 	if a.opts.Wait > 0 {
-		w.until = now + a.opts.Wait
+		w.until = w.began + a.opts.Wait
 	}
 	if a.opts.Tries != 1 {
 		a.req.Wait = true
-		a.req.Ticket = a.c.clock.Now().Add(a.c.clockOffset()).UnixMicro()
+		w.takeTicket()
 	}
 	return w
 }
 
+// takeTicket sets our place in line: behind all who came before now.
+func (w *waiter) takeTicket() {
+	w.a.req.Ticket = w.a.c.clock.Now().Add(w.a.c.clockOffset()).UnixMicro()
+}
+
+// lock asks until it has the lock, ctx ends, or the caller's bounds are reached.
+func (w *waiter) lock(ctx context.Context) (*Lease, error) {
+	a := w.a
+	for {
+		w.rounds++
+		rd := a.try(ctx)
+		if ctx.Err() != nil {
+			a.drop()
+			return nil, endedError(ctx, w.failure)
+		}
+		var lease *Lease
+		if lease, w.failure = a.settle(&rd); lease != nil {
+			a.win()
+			return lease, nil
+		}
+		delay, again := w.next(&rd)
+		if !again {
+			a.drop()
+			return nil, w.failure
+		}
+		if a.events == nil {
+			a.hear(make(chan event, 4*len(a.c.members)+4))
+		}
+		lease, err := w.pause(ctx, &rd, delay)
+		if lease != nil {
+			a.win()
+			return lease, nil
+		}
+		if err != nil {
+			a.drop()
+			return nil, err
+		}
+	}
+}
+
 // next returns how long to wait before the next round, and whether there is to
 // be one.
-func (w *waiter) next(rd *round, failure error, rounds int, now time.Duration) (time.Duration, bool) {
+func (w *waiter) next(rd *round) (time.Duration, bool) {
+	now := w.a.c.clock.Uptime()
 	w.served = w.served || rd.available()
 	switch {
-	case errors.Is(failure, ErrConfig):
+	case errors.Is(w.failure, ErrConfig):
 		return 0, false
 	case !w.served && w.a.opts.Tries == 0:
 		return 0, false
-	case w.a.opts.Tries > 0 && rounds >= w.a.opts.Tries:
+	case w.a.opts.Tries > 0 && w.rounds >= w.a.opts.Tries:
 		return 0, false
 	}
 	delay := w.delay(rd, now)
@@ -56,50 +107,101 @@ func (w *waiter) next(rd *round, failure error, rounds int, now time.Duration) (
 	return delay, true
 }
 
-// A node that keeps a queue is asked again after pollStep for each place before
-// us; more rarely the longer the line stands still, so that waiting for a long
-// job costs little; and never so rarely that our place would lapse.
+// In a queue that does not wake, a node is asked again after pollStep for each
+// place before us; more rarely the longer the line stands still, so that
+// waiting for a long job costs little. In one that does, asking merely renews
+// our place: for the first two in line, so that one of them sees if the other
+// is gone, and ever more rarely behind them. Nobody asks so rarely that the
+// first place would lapse, or the queue be forgotten.
 const (
 	pollStep  = 5 * time.Millisecond
 	pollStill = 100 * time.Millisecond
 	pollMost  = WaiterLease * 2 / 5
+	idleMost  = 20 * time.Second
 )
 
 // delay is how long to wait after a refused round. In a queue it goes by our
-// place: the order is kept there, and asking merely tells us that it is our
-// turn. Otherwise it is random, so that contenders do not split the nodes
-// among them again and again, and no longer than the lock can be held yet.
+// place: the order is kept there. Otherwise it is random, so that contenders
+// do not split the nodes among them again and again, and no longer than the
+// lock can be held yet.
 func (w *waiter) delay(rd *round, now time.Duration) time.Duration {
-	if rank := rd.rank(); rank > 0 {
-		if rank != w.rank {
-			w.rank, w.since = rank, now
+	rank, wakes := rd.rank()
+	if rank != w.rank {
+		w.rank, w.since = rank, now
+	}
+	switch {
+	case rank == 0:
+		delay := w.random()
+		if left, ok := rd.freeIn(); ok {
+			// A random part of a step on top: everyone who waits for the same
+			// expiry was told the same time.
+			delay = min(delay, left+time.Millisecond+rand.N(w.a.c.opts.RetryDelay/20+time.Millisecond))
 		}
+		return delay
+	case !wakes:
 		still := min((now-w.since)/10, pollStill)
 		return min(max(time.Duration(rank)*pollStep, still), pollMost)
+	case rank > 2:
+		w.front = false
+		idle := min(time.Duration(rank)*pollMost, idleMost)
+		return idle - rand.N(idle/4) // not all at once
 	}
-	most := w.a.c.opts.RetryDelay
-	delay := most/5 + rand.N(most-most/5)
+	w.front = true
+	if rank == 2 {
+		return pollMost
+	}
+	delay := pollMost
+	if rd.plain() {
+		delay = min(delay, w.random()) // its release wakes nobody
+	}
 	if left, ok := rd.freeIn(); ok {
-		// A random part of a step on top: everyone who waits for the same
-		// expiry was told the same time.
-		delay = min(delay, left+time.Millisecond+rand.N(most/20+time.Millisecond))
+		delay = min(delay, left+time.Millisecond)
 	}
 	return delay
 }
 
-// rank returns our place in line, or 0 if a quorum does not know us.
-func (rd *round) rank() int {
-	var ranks []int
+// random is the delay by which strangers avoid each other.
+func (w *waiter) random() time.Duration {
+	most := w.a.c.opts.RetryDelay
+	return most/5 + rand.N(most-most/5)
+}
+
+// rank returns our place in line, or 0 if a quorum does not know us; and
+// whether a quorum will tell us when it is our turn.
+func (rd *round) rank() (rank int, wakes bool) {
+	var buf [MaxNodes]int
+	ranks, telling := buf[:0], 0
 	for _, r := range rd.results {
 		if r.Err == nil && r.Reply.Rank > 0 {
 			ranks = append(ranks, r.Reply.Rank)
+			if r.Reply.Wakes {
+				telling++
+			}
 		}
 	}
 	if len(ranks) < quorumOf(rd.nodes) {
-		return 0
+		return 0, false
 	}
 	slices.Sort(ranks)
-	return ranks[quorumOf(rd.nodes)-1]
+	return ranks[quorumOf(rd.nodes)-1], telling >= quorumOf(rd.nodes)
+}
+
+// plain reports whether somebody has the lock whose release wakes nobody.
+func (rd *round) plain() bool {
+	for _, r := range rd.results {
+		if r.Err != nil {
+			continue
+		}
+		if r.Reply.Status == Foreign {
+			return true
+		}
+		if r.Reply.Status == Held {
+			if _, ours := ownerOf(r.Reply.Value); !ours {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // freeIn returns when a quorum of nodes will be free at the latest if nobody
@@ -122,7 +224,7 @@ func (rd *round) freeIn() (time.Duration, bool) {
 	}
 	slices.Sort(left)
 	d := left[quorumOf(rd.nodes)-1]
-	// With a quorum free already it was a split vote, which only chance can
+	// With a quorum free already it was a split vote, which time does not
 	// settle.
 	return d, d > 0
 }

@@ -1,19 +1,17 @@
 package memory
 
-import (
-	"time"
+import "github.com/redlatch/redlatch"
 
-	"github.com/redlatch/redlatch"
-)
-
-func (e *entry) breakUp(req redlatch.Request, now time.Time) redlatch.Status {
+func (e *entry) breakUp(req redlatch.Request, s *serving) redlatch.Status {
 	switch {
 	case req.Token != 0 && (req.Token < e.fence || req.Token == e.fence && e.held()):
 		return redlatch.Stale
-	case judge(req, e.fence, now) == redlatch.Ahead:
+	case judge(req, e.fence, s.now) == redlatch.Ahead:
 		return redlatch.Ahead
 	}
-	e.value, e.until = "", time.Time{}
-	e.raise(req, now)
+	e.free()
+	e.raise(req, s.now)
+	s.fence = e.fence
+	e.queue.serve(true, s)
 	return redlatch.Granted
 }

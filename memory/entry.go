@@ -37,12 +37,14 @@ func (e *entry) held() bool               { return !e.until.IsZero() }
 func (e *entry) heldBy(value string) bool { return e.held() && e.value == value }
 
 func (e *entry) dead() bool {
-	return !e.held() && e.fence == 0 && len(e.queue) == 0
+	return !e.held() && e.fence == 0 && e.queue.empty()
 }
 
 func (e *entry) hold(req redlatch.Request, now time.Time) {
 	e.value, e.until = req.Value, now.Add(req.TTL)
 }
+
+func (e *entry) free() { e.value, e.until = "", time.Time{} }
 
 // raise lifts the fence to the request's token and has it remembered for
 // Retention from now. It lowers neither.

@@ -77,4 +77,4 @@ func (e *entry) listing(name string, now time.Time) redlatch.Listing {
 }
 
 // waiters returns the places in the queue, in order.
-func (e *entry) waiters() []waiter { return e.queue }
+func (e *entry) waiters() []waiter { return e.queue.waiters }

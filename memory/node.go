@@ -4,6 +4,8 @@ import (
 	"context"
 	"crypto/rand"
 	"fmt"
+	"maps"
+	"slices"
 	"strconv"
 	"sync"
 	"time"
@@ -29,9 +31,11 @@ type Node struct {
 	id    string
 	clock func() time.Time
 
-	mu    sync.Mutex
-	down  error
-	names map[string]*entry
+	mu        sync.Mutex
+	down      error
+	names     map[string]*entry
+	listeners map[int]func(redlatch.Wake)
+	listened  int // how many there ever were
 	// sweepAt is the number of names at which the dead ones are looked for.
 	sweepAt int
 }
@@ -39,15 +43,19 @@ type Node struct {
 var (
 	_ redlatch.Prompt     = (*Node)(nil)
 	_ redlatch.Identifier = (*Node)(nil)
+	_ redlatch.Waker      = (*Node)(nil)
 )
 
 // New returns a node on which nothing is locked.
 func New(o Options) *Node {
 	n := &Node{
-		name:    o.Name,
-		id:      rand.Text(),
-		clock:   o.Clock,
-		names:   map[string]*entry{},
+		name:  o.Name,
+		id:    rand.Text(),
+		clock: o.Clock,
+		names: map[string]*entry{},
+
+		listeners: map[int]func(redlatch.Wake){},
+
 		sweepAt: leastSweep,
 	}
 	if n.name == "" {
@@ -81,17 +89,45 @@ func (n *Node) Do(ctx context.Context, req redlatch.Request) (redlatch.Reply, er
 	if err := check(req); err != nil {
 		return redlatch.Reply{}, unsent(err)
 	}
+	reply, wakes, listeners, err := n.do(ctx, req)
+	for _, w := range wakes {
+		for _, f := range listeners {
+			f(w)
+		}
+	}
+	return reply, err
+}
+
+func (n *Node) do(ctx context.Context, req redlatch.Request) (redlatch.Reply, []redlatch.Wake, []func(redlatch.Wake), error) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	// Looked at under the mutex, so that what was refused here can have no
 	// effect later.
 	if err := ctx.Err(); err != nil {
-		return redlatch.Reply{}, unsent(err)
+		return redlatch.Reply{}, nil, nil, unsent(err)
 	}
 	if n.down != nil {
-		return redlatch.Reply{}, unsent(n.down)
+		return redlatch.Reply{}, nil, nil, unsent(n.down)
 	}
-	return n.carryOut(req), nil
+	reply, wakes := n.carryOut(req)
+	if len(wakes) == 0 {
+		return reply, nil, nil, nil
+	}
+	return reply, wakes, slices.Collect(maps.Values(n.listeners)), nil
+}
+
+// Listen has f called with every wake of the node, whoever it is for.
+func (n *Node) Listen(f func(redlatch.Wake)) (stop func()) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.listened++
+	id := n.listened
+	n.listeners[id] = f
+	return func() {
+		n.mu.Lock()
+		defer n.mu.Unlock()
+		delete(n.listeners, id)
+	}
 }
 
 // String returns "memory:" and the node's name.
@@ -112,7 +148,7 @@ func check(req redlatch.Request) error {
 	switch {
 	case req.Mode != redlatch.Exclusive:
 		return fmt.Errorf("lock mode %d is unknown", req.Mode)
-	case req.Op < redlatch.OpAcquire || req.Op > redlatch.OpRepair && req.Op != redlatch.OpBreak:
+	case req.Op < redlatch.OpAcquire || req.Op > redlatch.OpOffer && req.Op != redlatch.OpBreak:
 		return fmt.Errorf("operation %d is unknown", req.Op)
 	case req.Token > redlatch.MaxToken:
 		return fmt.Errorf("token %d is above the largest, %d", uint64(req.Token), uint64(redlatch.MaxToken))

@@ -6,22 +6,32 @@ import (
 	"github.com/redlatch/redlatch"
 )
 
-// carryOut does what the request asks. The node's mutex is held.
-func (n *Node) carryOut(req redlatch.Request) redlatch.Reply {
+// carryOut does what the request asks, and returns whom to tell what. The
+// node's mutex is held.
+func (n *Node) carryOut(req redlatch.Request) (redlatch.Reply, []redlatch.Wake) {
 	now := n.clock()
 	e := n.entry(req.Name, now)
+	s := &serving{now: now, fence: e.fence, turn: redlatch.TurnLease}
+	if len(n.listeners) == 0 {
+		s.turn = redlatch.WaiterLease // nobody can be told: they ask
+	}
+	if req.Wait {
+		s.asker = req.Value
+	}
 	var status redlatch.Status
 	switch req.Op {
 	case redlatch.OpAcquire:
-		status = e.acquire(req, now)
+		status = e.acquire(req, s)
 	case redlatch.OpExtend:
 		status = e.extend(req, now)
 	case redlatch.OpRelease:
-		status = e.release(req, now)
+		status = e.release(req, s)
+	case redlatch.OpOffer:
+		status = e.offer(req, s)
 	case redlatch.OpRepair:
-		status = e.repair(req, now)
+		status = e.repair(req, s)
 	case redlatch.OpBreak:
-		status = e.breakUp(req, now)
+		status = e.breakUp(req, s)
 	default:
 		status = e.taken()
 	}
@@ -32,11 +42,12 @@ func (n *Node) carryOut(req redlatch.Request) redlatch.Reply {
 		Fence:  e.fence,
 		Now:    now,
 		Rank:   e.queue.rank(req.Value),
+		Wakes:  len(n.listeners) > 0,
 	}
 	if status == redlatch.Held {
 		reply.Value, reply.Left = e.value, e.until.Sub(now)
 	}
-	return reply
+	return reply, s.wakes
 }
 
 // taken says whether anybody has the name.
@@ -47,7 +58,7 @@ func (e *entry) taken() redlatch.Status {
 	return redlatch.Absent
 }
 
-func (e *entry) acquire(req redlatch.Request, now time.Time) redlatch.Status {
+func (e *entry) acquire(req redlatch.Request, s *serving) redlatch.Status {
 	switch {
 	case e.heldBy(req.Value):
 		// Asking again after a lost reply must not end in a refusal; but a
@@ -55,31 +66,34 @@ func (e *entry) acquire(req redlatch.Request, now time.Time) redlatch.Status {
 		if req.Token != 0 && req.Token < e.fence {
 			return redlatch.Stale
 		}
-		if judge(req, e.fence, now) == redlatch.Ahead {
+		if judge(req, e.fence, s.now) == redlatch.Ahead {
 			return redlatch.Ahead
 		}
 	case e.held():
-		if req.Wait {
-			e.queue.join(req, now)
-		}
-		return redlatch.Held
-	case !e.queue.isNext(req):
-		if req.Wait {
-			e.queue.join(req, now)
-		}
-		return redlatch.Reserved
+		return e.wait(req, redlatch.Held, s)
 	default:
-		if s := judge(req, e.fence, now); s != redlatch.Granted {
-			if req.Wait {
-				e.queue.renew(req.Value, now)
-			}
-			return s
+		e.queue.serve(true, s)
+		if !e.queue.isNext(req) {
+			return e.wait(req, redlatch.Reserved, s)
+		}
+		if status := judge(req, e.fence, s.now); status != redlatch.Granted {
+			return status
 		}
 	}
-	e.hold(req, now)
-	e.raise(req, now)
+	e.hold(req, s.now)
+	e.raise(req, s.now)
 	e.queue.leave(req.Value)
+	e.queue.serve(false, s)
 	return redlatch.Granted
+}
+
+// wait puts a refused caller into the queue, if it is to wait.
+func (e *entry) wait(req redlatch.Request, why redlatch.Status, s *serving) redlatch.Status {
+	if req.Wait {
+		e.queue.join(req)
+	}
+	e.queue.serve(why == redlatch.Reserved, s)
+	return why
 }
 
 // judge holds the proposed token against the fence and the node's clock.
@@ -110,7 +124,7 @@ func (e *entry) extend(req redlatch.Request, now time.Time) redlatch.Status {
 	return redlatch.Granted
 }
 
-func (e *entry) repair(req redlatch.Request, now time.Time) redlatch.Status {
+func (e *entry) repair(req redlatch.Request, s *serving) redlatch.Status {
 	switch {
 	case e.heldBy(req.Value):
 		return redlatch.Granted
@@ -119,24 +133,41 @@ func (e *entry) repair(req redlatch.Request, now time.Time) redlatch.Status {
 	case req.Token == e.fence:
 		return redlatch.Stale
 	}
-	e.hold(req, now)
-	e.raise(req, now)
+	e.hold(req, s.now)
+	e.raise(req, s.now)
+	e.queue.leave(req.Value)
+	e.queue.serve(false, s)
 	return redlatch.Granted
 }
 
-func (e *entry) release(req redlatch.Request, now time.Time) redlatch.Status {
+func (e *entry) release(req redlatch.Request, s *serving) redlatch.Status {
 	status := e.taken()
 	if e.heldBy(req.Value) {
 		status = redlatch.Granted
-		e.value, e.until = "", time.Time{}
+		e.free()
 	}
 	e.queue.leave(req.Value)
 	// Also where the name was ours: an acquire with a raised token may still
 	// be under way, and would take the name again after we gave it up. One
 	// that is ahead of the clock would be refused in any case, and must not
 	// lift the fence by way of its release.
-	if judge(req, e.fence, now) != redlatch.Ahead {
-		e.raise(req, now)
+	if judge(req, e.fence, s.now) != redlatch.Ahead {
+		e.raise(req, s.now)
 	}
+	s.fence, s.asker = e.fence, ""
+	e.queue.serve(!e.held(), s)
 	return status
+}
+
+func (e *entry) offer(req redlatch.Request, s *serving) redlatch.Status {
+	if !e.heldBy(req.Value) {
+		return e.taken()
+	}
+	if e.queue.precedes(req) {
+		return redlatch.Granted
+	}
+	e.free()
+	e.queue.join(req)
+	e.queue.serve(true, s)
+	return redlatch.Reserved
 }

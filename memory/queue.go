@@ -12,7 +12,6 @@ import (
 type waiter struct {
 	ticket int64
 	value  string
-	until  time.Time
 }
 
 func (w waiter) compare(o waiter) int {
@@ -20,50 +19,114 @@ func (w waiter) compare(o waiter) int {
 }
 
 // queue holds the waiters for one name, ordered by ticket and then by value.
-type queue []waiter
+// Only the first of them can lapse: who stands behind it is in nobody's way.
+type queue struct {
+	waiters []waiter
 
-func (q *queue) settle(now time.Time) {
-	*q = slices.DeleteFunc(*q, func(w waiter) bool { return !w.until.After(now) })
+	// head is the value that was found first in line, lapses is when it loses
+	// its place, and woken whether it has been told that it is its turn.
+	head   string
+	lapses time.Time
+	woken  bool
+	// near is the value that was told that it is next but one.
+	near string
+
+	touched time.Time // when it was last served
 }
 
-// join puts the request's value at its place, or renews the place it has: a
-// second ticket does not move it.
-func (q *queue) join(req redlatch.Request, now time.Time) {
-	if q.renew(req.Value, now) {
+// queueRetention is how long a queue is remembered that nobody asks about. It
+// is far above the time after which every waiter asks again.
+const queueRetention = 90 * time.Second
+
+func (q *queue) empty() bool { return len(q.waiters) == 0 }
+
+// serving is what a queue must know of the moment in which it is served.
+type serving struct {
+	now   time.Time
+	fence redlatch.Token
+	asker string        // who has just asked, and so need not be told
+	turn  time.Duration // how long a name is kept for whom it was offered to
+	wakes []redlatch.Wake
+}
+
+func (s *serving) tell(kind redlatch.WakeKind, value string) {
+	if value != s.asker {
+		s.wakes = append(s.wakes, redlatch.Wake{Kind: kind, Value: value, Fence: s.fence})
+	}
+}
+
+// serve sees to it that somebody who is alive stands first in line, and knows
+// what to do. free says that the name is to be had.
+func (q *queue) serve(free bool, s *serving) {
+	q.touched = s.now
+	if len(q.waiters) > 0 && q.waiters[0].value == q.head && !q.lapses.After(s.now) && q.head != s.asker {
+		q.leave(q.head)
+	}
+	if len(q.waiters) == 0 {
+		*q = queue{}
 		return
 	}
-	w := waiter{req.Ticket, req.Value, now.Add(redlatch.WaiterLease)}
-	i, _ := slices.BinarySearchFunc(*q, w, waiter.compare)
-	*q = slices.Insert(*q, i, w)
+	first := q.waiters[0].value
+	switch {
+	case first != q.head:
+		q.head, q.woken, q.lapses = first, false, s.now.Add(redlatch.WaiterLease)
+		if first != q.near && !free {
+			s.tell(redlatch.WakeNear, first)
+		}
+	case first == s.asker, q.woken && !free:
+		q.woken, q.lapses = false, s.now.Add(redlatch.WaiterLease)
+	}
+	if !free || q.woken || first == s.asker {
+		return
+	}
+	q.woken, q.lapses = true, s.now.Add(s.turn)
+	s.tell(redlatch.WakeTurn, first)
+	if len(q.waiters) > 1 && q.waiters[1].value != q.near {
+		q.near = q.waiters[1].value
+		s.tell(redlatch.WakeNear, q.near)
+	}
 }
 
-// renew keeps the value's place for another lease, if it has one.
-func (q queue) renew(value string, now time.Time) bool {
-	r := q.rank(value)
-	if r == 0 {
-		return false
+// settle forgets waiters of whom nothing was heard for long.
+func (q *queue) settle(now time.Time) {
+	if len(q.waiters) > 0 && now.Sub(q.touched) > queueRetention {
+		*q = queue{}
 	}
-	q[r-1].until = now.Add(redlatch.WaiterLease)
-	return true
+}
+
+// join puts the request's value at its place. A second ticket does not move
+// it.
+func (q *queue) join(req redlatch.Request) {
+	if q.rank(req.Value) > 0 {
+		return
+	}
+	w := waiter{req.Ticket, req.Value}
+	i, _ := slices.BinarySearchFunc(q.waiters, w, waiter.compare)
+	q.waiters = slices.Insert(q.waiters, i, w)
 }
 
 // isNext reports whether a free name is the request's to take: nobody waits,
 // or it stands at the head, or it would if it joined.
-func (q queue) isNext(req redlatch.Request) bool {
-	if len(q) == 0 {
+func (q *queue) isNext(req redlatch.Request) bool {
+	if q.empty() || req.Barge {
 		return true
 	}
 	if r := q.rank(req.Value); r > 0 {
 		return r == 1
 	}
-	return req.Wait && waiter.compare(waiter{ticket: req.Ticket, value: req.Value}, q[0]) < 0
+	return req.Wait && q.precedes(req)
+}
+
+// precedes reports whether the request's ticket comes before all that wait.
+func (q *queue) precedes(req redlatch.Request) bool {
+	return q.empty() || waiter.compare(waiter{ticket: req.Ticket, value: req.Value}, q.waiters[0]) < 0
 }
 
 func (q *queue) leave(value string) {
-	*q = slices.DeleteFunc(*q, func(w waiter) bool { return w.value == value })
+	q.waiters = slices.DeleteFunc(q.waiters, func(w waiter) bool { return w.value == value })
 }
 
 // rank returns the value's place, 1 for the head, or 0.
-func (q queue) rank(value string) int {
-	return slices.IndexFunc(q, func(w waiter) bool { return w.value == value }) + 1
+func (q *queue) rank(value string) int {
+	return slices.IndexFunc(q.waiters, func(w waiter) bool { return w.value == value }) + 1
 }

@@ -7,7 +7,9 @@
 // The lock is the caller's name as a plain string key with an expiry, so that
 // other Redlock clients exclude this one and are excluded by it. Beside it
 // stands the fence, the highest token granted, under a key of its own in the
-// same cluster slot, with an expiry too. With the guard on each server also
+// same cluster slot, with an expiry too; and while somebody waits for it, the
+// queue, a sorted set, and the turn, which says what its head was told. Each
+// process that waits listens to one channel, redlatch:1:inbox:ID. With the guard on each server also
 // carries a marker, redlatch:1:marker, without one; in a cluster each slot has
 // its own.
 //
@@ -15,12 +17,14 @@
 //
 // What a user must be allowed, for locks whose names begin with orders/:
 //
-//	ACL SETUSER locks reset on >PASSWORD resetchannels ~orders/* ~redlatch:1:*
-//		+eval +evalsha +time +get +mget +set +del +pexpire +pttl +type +info
-//		+client|setname +ping +select
+//	ACL SETUSER locks reset on >PASSWORD resetchannels &redlatch:1:inbox:*
+//		~orders/* ~redlatch:1:* +eval +evalsha +time +get +mget +set +del
+//		+exists +pexpire +pttl +type +zadd +zrange +zrank +zrem +zscore
+//		+publish +subscribe +info +client|setname +ping +select
 //
-// in one line. To list locks and show who waits takes +scan +zcard +zrange
-// besides. INFO is for the guard, and for finding one server under two
+// in one line. PUBLISH and SUBSCRIBE are for waking those who wait: without them
+// they ask again and again. To list locks takes +scan +zcard besides. INFO is
+// for the guard, and for finding one server under two
 // addresses; SELECT for addresses with a database. A cluster needs
 // +cluster|slots besides (from Redis 8 on +cluster|shards with rueidis, and
 // +command with goredis), servers behind Sentinel +role with rueidis.

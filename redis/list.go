@@ -146,7 +146,7 @@ func parseLook(r, names []string) ([]redlatch.Listing, error) {
 				return bad("a ticket is no number")
 			}
 			// After the value stands where the waiter wants to be told.
-			value, _, _ := strings.Cut(rest[1], "\x00")
+			value := rest[1][:max(strings.LastIndexByte(rest[1], 0), 0)]
 			l.Waiters = append(l.Waiters, redlatch.Waiter{Value: value, Ticket: int64(ticket)})
 			rest = rest[2:]
 		}

@@ -197,4 +197,37 @@ func TestABreakByAnotherListOfNodesIsRefused(t *testing.T) {
 	})
 }
 
+func TestABreakWakesWhoIsNextInLine(t *testing.T) {
+	t.Parallel()
+	servers := redistest.Start(t, 3)
+	eachDriver(t, func(t *testing.T, nodes func(...string) []redlatch.Node) {
+		for _, s := range servers {
+			s.Do("FLUSHALL")
+		}
+		urls := redistest.Addresses(servers)
+		a, b := newClient(t, nodes(urls...), redlatch.Options{}), newClient(t, nodes(urls...), redlatch.Options{RetryDelay: time.Hour})
+		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+		defer cancel()
+		if _, err := a.Lock(ctx, "job", redlatch.LockOptions{TTL: 30 * time.Second, NoKeepAlive: true}); err != nil {
+			t.Fatal(err)
+		}
+		got := make(chan error, 1)
+		go func() { got <- second(b.Lock(ctx, "job", redlatch.LockOptions{})) }()
+		eventually(t, 20*time.Second, func() error {
+			s, err := a.Show(ctx, "job")
+			if err == nil && (s.Waiting != 1 || s.Waiters[0].Nodes != 3) {
+				err = fmt.Errorf("waiting are %+v", s.Waiters)
+			}
+			return err
+		})
+		start := time.Now()
+		if _, err := a.Break(ctx, "job", redlatch.BreakOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		if err := <-got; err != nil || time.Since(start) > 10*time.Second {
+			t.Errorf("who waited had it %v after the break, %v", time.Since(start), err)
+		}
+	})
+}
+
 var _ redlatch.Lister = (*redis.Node)(nil)

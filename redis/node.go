@@ -52,16 +52,25 @@ type Node struct {
 	unmarked atomic.Bool
 	// known is the configuration that was written out last.
 	known atomic.Pointer[configText]
+
+	inbox inbox
 }
 
 // New returns a node that is called name in errors and logs.
-func New(driver Driver, name string) *Node { return &Node{driver: driver, name: name} }
+func New(driver Driver, name string) *Node {
+	n := &Node{driver: driver, name: name}
+	n.inbox.init(driver)
+	return n
+}
 
 // String returns the node's name.
 func (n *Node) String() string { return n.name }
 
 // Close closes what the driver opened.
-func (n *Node) Close() error { return n.driver.Close() }
+func (n *Node) Close() error {
+	n.inbox.close()
+	return n.driver.Close()
+}
 
 // ReturnsByDeadline reports whether the driver keeps to deadlines by itself.
 func (n *Node) ReturnsByDeadline() bool { return n.driver.ReturnsByDeadline() }
@@ -103,7 +112,8 @@ func (n *Node) Do(ctx context.Context, req redlatch.Request) (redlatch.Reply, er
 	if req.Op == redlatch.OpMark {
 		return n.mark(ctx, req)
 	}
-	call, err := n.callFor(req)
+	place := n.inbox.place(req)
+	call, err := n.callFor(req, place)
 	if err != nil {
 		return redlatch.Reply{}, fmt.Errorf("%w (%w)", err, redlatch.ErrUnsent)
 	}
@@ -115,13 +125,17 @@ func (n *Node) Do(ctx context.Context, req redlatch.Request) (redlatch.Reply, er
 	if unmarked := reply.Status == redlatch.Quarantined && reply.Value == redlatch.ReasonUnmarked; unmarked != n.unmarked.Load() {
 		n.unmarked.Store(unmarked)
 	}
+	reply.Wakes = reply.Rank > 0 && place.inbox != ""
+	if req.Wait && !place.wait && req.Op == redlatch.OpAcquire && reply.Status != redlatch.Granted {
+		n.inbox.open()
+	}
 	return reply, err
 }
 
 var leap = strconv.Itoa(redlatch.TokenLeap)
 
 // callFor turns a request into the run of a script.
-func (n *Node) callFor(req redlatch.Request) (Call, error) {
+func (n *Node) callFor(req redlatch.Request, place place) (Call, error) {
 	if req.Mode != redlatch.Exclusive {
 		return Call{}, &redlatch.ConfigError{Field: "Mode", Value: req.Mode, Bound: "Exclusive"}
 	}
@@ -135,32 +149,50 @@ func (n *Node) callFor(req redlatch.Request) (Call, error) {
 	ttl := milliseconds(req.TTL)
 	retention := milliseconds(req.Retention)
 	window := strconv.FormatInt(req.Window.Microseconds(), 10)
-	call := Call{Keys: append(make([]string, 0, 3), req.Name, sideKey("fence", req.Name))}
-	if req.Guard != nil && req.Op != redlatch.OpRelease && req.Op != redlatch.OpInspect {
+	call := Call{Keys: append(make([]string, 0, 5), req.Name, sideKey("fence", req.Name))}
+	if req.Op != redlatch.OpExtend && req.Op != redlatch.OpInspect {
+		call.Keys = append(call.Keys, sideKey("turn", req.Name), sideKey("queue", req.Name))
+	}
+	guarded := req.Guard != nil
+	if guarded && (req.Op == redlatch.OpAcquire || req.Op == redlatch.OpRepair || req.Op == redlatch.OpExtend || req.Op == redlatch.OpBreak) {
 		call.Keys = append(call.Keys, n.markerKey(req.Name))
 	}
 	switch req.Op {
 	case redlatch.OpAcquire:
 		call.Script = acquireScript
-		call.Args = append(make([]string, 0, 8), req.Value, ttl, token, retention, window, leap)
-		if req.Guard != nil {
+		call.Args = append(make([]string, 0, 11), req.Value, ttl, token, retention, window, leap)
+		if guarded {
 			call.Args = append(call.Args, n.config(req.Guard), n.markWith(req.Guard))
+		} else if req.Barge || place.wait {
+			call.Args = append(call.Args, "", "")
+		}
+		switch {
+		case req.Barge:
+			call.Args = append(call.Args, "b")
+		case place.wait:
+			call.Args = append(call.Args, "")
+		}
+		if place.wait {
+			call.Args = append(call.Args, strconv.FormatInt(req.Ticket, 10), place.inbox)
 		}
 	case redlatch.OpRepair:
 		call.Script, call.Keep = repairScript, true
-		call.Args = append(make([]string, 0, 6), req.Value, ttl, token, retention)
-		if req.Guard != nil {
+		call.Args = append(make([]string, 0, 7), req.Value, ttl, token, retention, place.inbox)
+		if guarded {
 			call.Args = append(call.Args, n.config(req.Guard), n.markWith(req.Guard))
 		}
 	case redlatch.OpExtend:
 		call.Script, call.Keep = extendScript, true
 		call.Args = append(make([]string, 0, 5), req.Value, ttl, token, retention)
-		if req.Guard != nil {
+		if guarded {
 			call.Args = append(call.Args, req.Guard.List)
 		}
 	case redlatch.OpRelease:
 		call.Script = releaseScript
-		call.Args = []string{req.Value, token, retention, window, leap}
+		call.Args = []string{req.Value, token, retention, window, leap, place.inbox}
+	case redlatch.OpOffer:
+		call.Script = offerScript
+		call.Args = []string{req.Value, strconv.FormatInt(req.Ticket, 10), place.inbox}
 	case redlatch.OpInspect:
 		call.Script = inspectScript
 	case redlatch.OpBreak:
@@ -178,25 +210,27 @@ func milliseconds(d time.Duration) string {
 }
 
 var statuses = map[string]redlatch.Status{
-	"granted": redlatch.Granted,
-	"held":    redlatch.Held,
-	"foreign": redlatch.Foreign,
-	"absent":  redlatch.Absent,
-	"stale":   redlatch.Stale,
-	"behind":  redlatch.Behind,
-	"ahead":   redlatch.Ahead,
+	"granted":  redlatch.Granted,
+	"held":     redlatch.Held,
+	"foreign":  redlatch.Foreign,
+	"absent":   redlatch.Absent,
+	"reserved": redlatch.Reserved,
+	"stale":    redlatch.Stale,
+	"behind":   redlatch.Behind,
+	"ahead":    redlatch.Ahead,
 
 	"quarantine": redlatch.Quarantined,
 	"config":     redlatch.Misconfigured,
 }
 
-// parseReply reads {status, holder, left ms, fence, now s, now µs}.
+// parseReply reads {status, holder, left ms, fence, now s, now µs, rank}, the
+// last of which may be missing.
 func parseReply(r []string) (redlatch.Reply, error) {
 	bad := func(what string) (redlatch.Reply, error) {
 		return redlatch.Reply{}, fmt.Errorf("redlatch: unexpected reply %.200q: %s", r, what)
 	}
-	if len(r) != 6 {
-		return bad("it must have 6 parts")
+	if len(r) != 6 && len(r) != 7 {
+		return bad("it must have 6 or 7 parts")
 	}
 	status, ok := statuses[r[0]]
 	if !ok {
@@ -231,5 +265,10 @@ func parseReply(r []string) (redlatch.Reply, error) {
 		return bad("the time is no number")
 	}
 	reply.Now = time.Unix(sec, usec*1000)
+	if len(r) == 7 {
+		if reply.Rank, err = strconv.Atoi(r[6]); err != nil {
+			return bad("the rank is no number")
+		}
+	}
 	return reply, nil
 }

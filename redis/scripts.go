@@ -22,6 +22,15 @@ func NewScript(name, source string) *Script {
 //go:embed lua/guard.lua
 var guardSource string
 
+//go:embed lua/queue.lua
+var queueSource string
+
+//go:embed lua/other.lua
+var otherSource string
+
+//go:embed lua/offer.lua
+var offerSource string
+
 //go:embed lua/acquire.lua
 var acquireSource string
 
@@ -57,14 +66,15 @@ var identitySource string
 
 // The scripts, one for each operation. Each is idempotent for its own value.
 var (
-	acquireScript  = NewScript("acquire", guardSource+acquireSource)
-	repairScript   = NewScript("repair", guardSource+repairSource)
+	acquireScript  = NewScript("acquire", guardSource+queueSource+acquireSource)
+	repairScript   = NewScript("repair", guardSource+queueSource+otherSource+repairSource)
 	markScript     = NewScript("mark", markSource)
-	extendScript   = NewScript("extend", extendSource)
-	releaseScript  = NewScript("release", releaseSource)
-	inspectScript  = NewScript("inspect", inspectSource)
+	extendScript   = NewScript("extend", otherSource+extendSource)
+	releaseScript  = NewScript("release", queueSource+otherSource+releaseSource)
+	offerScript    = NewScript("offer", queueSource+otherSource+offerSource)
+	inspectScript  = NewScript("inspect", otherSource+inspectSource)
 	identityScript = NewScript("identity", identitySource)
-	breakScript    = NewScript("break", breakSource)
+	breakScript    = NewScript("break", queueSource+breakSource)
 	scanScript     = NewScript("scan", scanSource)
 	lookScript     = NewScript("look", lookSource)
 	mastersScript  = NewScript("masters", mastersSource)

@@ -38,7 +38,7 @@ above that of the former one: a resource that checks tokens is safe.
 You are shown who holds it and asked, unless --yes is given. Whoever takes the
 lock between that and the break is left alone. It counts as broken when a
 majority of nodes has taken it away; what each node answered is shown. Those who
-wait keep their places.
+wait keep their places, and the first of them is woken.
 
 Exit status:
     0  the lock is broken, or nobody held it

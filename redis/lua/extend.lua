@@ -16,26 +16,16 @@
 --             the old list must run out
 local lock, token = KEYS[1], ARGV[3]
 local time = redis.call('TIME')
-local holder = redis.pcall('GET', lock)
-if holder == ARGV[1] then
-  if KEYS[3] then
-    local marker = redis.call('GET', KEYS[3])
-    if marker and string.sub(marker, 44, 59) ~= ARGV[5] then
-      return {'config', marker, '0', '', time[1], time[2]}
-    end
-  end
-  if token ~= '' then
-    redis.call('PEXPIRE', KEYS[2], ARGV[4])
-  end
-  redis.call('PEXPIRE', lock, ARGV[2])
-  return {'granted', '', '0', token, time[1], time[2]}
+local got = redis.call('MGET', lock, unpack(KEYS, 2))
+local holder, fence, marker = got[1], token ~= '' and got[2] or '', got[3]
+if holder ~= ARGV[1] then
+  return other(holder, fence, time)
 end
-local fence = token ~= '' and redis.call('GET', KEYS[2]) or ''
-if type(holder) == 'table' then
-  if not string.find(holder.err, 'WRONGTYPE', 1, true) then return holder end
-  return {'foreign', redis.call('TYPE', lock).ok, tostring(redis.call('PTTL', lock)), fence, time[1], time[2]}
+if marker and string.sub(marker, 44, 59) ~= ARGV[5] then
+  return {'config', marker, '0', '', time[1], time[2]}
 end
-if not holder then
-  return {'absent', '', '0', fence, time[1], time[2]}
+if token ~= '' then
+  redis.call('PEXPIRE', KEYS[2], ARGV[4])
 end
-return {'held', holder, tostring(redis.call('PTTL', lock)), fence, time[1], time[2]}
+redis.call('PEXPIRE', lock, ARGV[2])
+return {'granted', '', '0', token, time[1], time[2]}

@@ -6,10 +6,11 @@
 --
 -- KEYS[1]  the lock                   ARGV[1]  value
 -- KEYS[2]  its fence                  ARGV[2]  time to live, ms
--- KEYS[3]  the server's marker;       ARGV[3]  token, 20 digits
---          absent with the guard off  ARGV[4]  retention of the fence, ms
---                                     ARGV[5]  with the guard on: its config
---                                     ARGV[6]  with the guard on: its nodes
+-- KEYS[3]  its turn                   ARGV[3]  token, 20 digits
+-- KEYS[4]  its queue                  ARGV[4]  retention of the fence, ms
+-- KEYS[5]  the server's marker;       ARGV[5]  inbox under which the value may wait
+--          absent with the guard off  ARGV[6]  with the guard on: its config
+--                                     ARGV[7]  with the guard on: its nodes
 --
 -- Reply: {status, holder, left ms, fence, now s, now µs}, all strings
 --   granted     the key is ours for the whole time to live
@@ -20,26 +21,31 @@
 --   config      this server is marked for another list of nodes
 local lock, token = KEYS[1], ARGV[3]
 local time = redis.call('TIME')
-if KEYS[3] then
-  local refused = guard(redis.call('GET', KEYS[3]), KEYS[3], ARGV[5], ARGV[6], time)
+if KEYS[5] then
+  local refused = guard(redis.call('GET', KEYS[5]), KEYS[5], ARGV[6], ARGV[7], time)
   if refused then return refused end
 end
-local got = redis.call('MGET', lock, KEYS[2])
-local holder, fence = got[1], got[2] or ''
+local got = redis.call('MGET', lock, KEYS[2], KEYS[3])
+local holder, fence, turn = got[1], got[2] or '', got[3]
 if holder == ARGV[1] then
   return {'granted', '', '0', fence, time[1], time[2]}
 end
 if holder then
-  return {'held', holder, tostring(redis.call('PTTL', lock)), fence, time[1], time[2]}
+  return other(holder, fence, time)
 end
 if fence == token then
   return {'stale', '', '0', fence, time[1], time[2]}
 end
 if not redis.call('SET', lock, ARGV[1], 'NX', 'PX', ARGV[2]) then
-  return {'foreign', redis.call('TYPE', lock).ok, tostring(redis.call('PTTL', lock)), fence, time[1], time[2]}
+  return other(holder, fence, time)
 end
 if fence < token then
   redis.call('SET', KEYS[2], token, 'PX', ARGV[4])
   fence = token
+end
+if turn then
+  line(turn, time, fence, '')
+  redis.call('ZREM', KEYS[4], ARGV[1] .. '\0' .. ARGV[5])
+  serve(false)
 end
 return {'granted', '', '0', fence, time[1], time[2]}

@@ -1,0 +1,102 @@
+package redlatch
+
+import "sync"
+
+// inbox knows which claims wait, so that what the nodes tell reaches them. One
+// serves all names of a client.
+type inbox struct {
+	mu     sync.Mutex
+	claims map[string]*claim // by value
+	// early is the nodes that offered a lock to a value before the answer that
+	// queued it was taken in: wakes have a connection of their own. order is
+	// its values, oldest first.
+	early map[string]nodeSet
+	order []string
+	stops []func()
+}
+
+// maxEarly bounds what is kept for values that are not known yet, or not any
+// more.
+const maxEarly = 64
+
+// listen begins to listen to every node that wakes.
+func (b *inbox) listen(c *Client) {
+	b.claims, b.early = map[string]*claim{}, map[string]nodeSet{}
+	for i, m := range c.members {
+		if w, ok := m.node.(Waker); ok {
+			b.stops = append(b.stops, w.Listen(func(wake Wake) { b.deliver(i, m, wake) }))
+		}
+	}
+}
+
+// close ends the listening.
+func (b *inbox) close() {
+	for _, stop := range b.stops {
+		stop()
+	}
+}
+
+// expect has wakes for the claim delivered to it until it is over: also after
+// it was won, since a node that was slow may offer the lock then. It returns
+// the nodes that have done so already. The claim's mutex is held.
+func (b *inbox) expect(cl *claim) nodeSet {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.claims[cl.req.Value] = cl
+	cl.heard = true
+	return b.early[cl.req.Value]
+}
+
+// forget ends that. The claim's mutex is held.
+func (b *inbox) forget(cl *claim) {
+	if !cl.heard {
+		return
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	delete(b.claims, cl.req.Value)
+}
+
+// deliver passes on what a node told.
+func (b *inbox) deliver(node int, m *member, wake Wake) {
+	if wake.Kind == WakeMissed {
+		m.noteWakes(wake.Err)
+		for _, cl := range b.all() {
+			cl.post(event{node: node, wake: wake})
+		}
+		return
+	}
+	b.mu.Lock()
+	cl := b.claims[wake.Value]
+	if cl == nil && wake.Kind == WakeTurn {
+		b.keep(wake.Value, node)
+	}
+	b.mu.Unlock()
+	if cl == nil || cl.post(event{node: node, wake: wake}) || wake.Kind != WakeTurn {
+		return
+	}
+	// It was won without this node, which now keeps the name for it.
+	cl.followUp(node)
+}
+
+// keep remembers a wake for a value that is not known.
+func (b *inbox) keep(value string, node int) {
+	if _, known := b.early[value]; !known {
+		if len(b.order) == maxEarly {
+			delete(b.early, b.order[0])
+			b.order = b.order[1:]
+		}
+		b.order = append(b.order, value)
+	}
+	b.early[value] |= 1 << node
+}
+
+func (b *inbox) all() []*claim {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	all := make([]*claim, 0, len(b.claims))
+	for _, cl := range b.claims {
+		all = append(all, cl)
+	}
+	return all
+}

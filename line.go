@@ -1,0 +1,99 @@
+package redlatch
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+)
+
+// lines keep the callers of one client that want the same name in order: one
+// asks the nodes, the others stand behind it, and cost no node anything. Who
+// asks does so with the ticket of its arrival, so callers in other processes
+// are neither overtaken nor kept waiting by it.
+type lines struct {
+	mu     sync.Mutex
+	byName map[string]*line
+}
+
+// line is the callers behind the one that asks, in the order of their arrival.
+type line struct {
+	behind []chan struct{}
+}
+
+// enter returns when it is the caller's turn to ask, or its wait is over: then
+// it asks once, to be told who has the lock. leave is called with what came of
+// it.
+func (ls *lines) enter(ctx context.Context, name string, until time.Duration, c *Client) (leave func(error), err error) {
+	ls.mu.Lock()
+	l := ls.byName[name]
+	if l == nil {
+		if ls.byName == nil {
+			ls.byName = map[string]*line{}
+		}
+		l = &line{}
+		ls.byName[name] = l
+		ls.mu.Unlock()
+		return func(err error) { ls.leave(name, l, err) }, nil
+	}
+	turn := make(chan struct{})
+	l.behind = append(l.behind, turn)
+	ls.mu.Unlock()
+
+	var over <-chan time.Time
+	if until > 0 {
+		timer := time.NewTimer(until - c.clock.Uptime())
+		defer timer.Stop()
+		over = timer.C
+	}
+	select {
+	case <-turn:
+		return func(err error) { ls.leave(name, l, err) }, nil
+	case <-over:
+	case <-ctx.Done():
+		err = endedError(ctx, nil)
+	case <-c.background.closing:
+		err = ErrClosed
+	}
+	if !ls.giveUp(l, turn) {
+		// Our turn came in the same moment.
+		if err == nil {
+			return func(err error) { ls.leave(name, l, err) }, nil
+		}
+		ls.leave(name, l, nil)
+	}
+	return func(error) {}, err
+}
+
+// giveUp takes a caller out of the line. It reports false if its turn has come.
+func (ls *lines) giveUp(l *line, turn chan struct{}) bool {
+	ls.mu.Lock()
+	defer ls.mu.Unlock()
+	for i, t := range l.behind {
+		if t == turn {
+			l.behind = append(l.behind[:i], l.behind[i+1:]...)
+			return true
+		}
+	}
+	return false
+}
+
+// leave lets the next one ask. If there was nobody to ask, all do so at once:
+// one after the other, the last of them would be told of an outage late.
+func (ls *lines) leave(name string, l *line, err error) {
+	ls.mu.Lock()
+	defer ls.mu.Unlock()
+	switch {
+	case ls.byName[name] != l: // all were let go before
+	case len(l.behind) == 0:
+		delete(ls.byName, name)
+	case errors.Is(err, ErrNoQuorum):
+		for _, turn := range l.behind {
+			close(turn)
+		}
+		delete(ls.byName, name)
+	default:
+		close(l.behind[0])
+		l.behind = l.behind[1:]
+	}
+}

@@ -1,0 +1,147 @@
+package redlatch_test
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/redlatch/redlatch"
+)
+
+func TestOneCallerOfAProcessAsksForAllInOrder(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const callers = 100
+		h := newHosts(t, 1, 5, redlatch.Options{})[0]
+		first := mustLock(t, h.Client, "job", redlatch.LockOptions{})
+		var mu sync.Mutex
+		var served []int
+		var all sync.WaitGroup
+		for i := range callers {
+			all.Go(func() {
+				l := mustLock(t, h.Client, "job", redlatch.LockOptions{})
+				mu.Lock()
+				served = append(served, i)
+				mu.Unlock()
+				l.Release(t.Context())
+			})
+			synctest.Wait() // so that they come one after the other
+		}
+		waiting := h.links[0].count(redlatch.OpAcquire)
+		time.Sleep(10 * time.Second)
+		if asked := h.links[0].count(redlatch.OpAcquire) - waiting; waiting > 2 || asked > 26 {
+			t.Errorf("%d callers asked a node %d times at once and %d times in 10 s, want as one", callers, waiting-1, asked)
+		}
+		first.Release(t.Context())
+		all.Wait()
+		if !slices.IsSorted(served) || len(served) != callers {
+			t.Errorf("served in the order %v", served)
+		}
+	})
+}
+
+func TestCrowdInOneProcessStarvesNoOther(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		hosts := newHosts(t, 2, 3, redlatch.Options{})
+		for _, h := range hosts {
+			for _, l := range h.links {
+				l.set(func(l *link) { l.out = 100 * time.Microsecond })
+			}
+		}
+		var had [2]int
+		end := time.Now().Add(10 * time.Second)
+		var mu sync.Mutex
+		var all sync.WaitGroup
+		for i, callers := range []int{19, 1} {
+			for range callers {
+				all.Go(func() {
+					for time.Now().Before(end) {
+						l := mustLock(t, hosts[i].Client, "job", redlatch.LockOptions{})
+						time.Sleep(time.Millisecond)
+						l.Release(t.Context())
+						mu.Lock()
+						had[i]++
+						mu.Unlock()
+					}
+				})
+			}
+		}
+		all.Wait()
+		// One of twenty callers, and so a twentieth of the turns.
+		if share := float64(had[1]) / float64(had[0]+had[1]); share < 0.045 || share > 0.06 {
+			t.Errorf("one caller beside a crowd of 19 in another process had %.3f of the turns, want 0.05", share)
+		}
+	})
+}
+
+func TestOutageIsToldToAllInLineAtOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := newHosts(t, 1, 3, redlatch.Options{})[0]
+		for _, l := range h.links {
+			l.freeze()
+		}
+		start := time.Now()
+		var all sync.WaitGroup
+		for range 50 {
+			all.Go(func() {
+				_, err := h.Lock(t.Context(), "job", redlatch.LockOptions{})
+				wantErr(t, err, redlatch.ErrNoQuorum)
+			})
+		}
+		all.Wait()
+		if took := time.Since(start); took > time.Second {
+			t.Errorf("fifty callers were told of an outage after %v, want within two node time limits", took)
+		}
+	})
+}
+
+func TestCallerInLineIsHeldToItsOwnBounds(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := newHosts(t, 1, 3, redlatch.Options{Label: "us"})[0]
+		first := mustLock(t, h.Client, "job", redlatch.LockOptions{})
+		front := make(chan *redlatch.Lease)
+		go func() { front <- mustLock(t, h.Client, "job", redlatch.LockOptions{}) }()
+		time.Sleep(time.Millisecond)
+
+		start := time.Now()
+		_, err := h.Lock(t.Context(), "job", redlatch.LockOptions{Wait: 3 * time.Second})
+		var held *redlatch.HeldError
+		if took := time.Since(start); !errors.As(err, &held) || len(held.Holders) == 0 || took != 3*time.Second {
+			t.Errorf("a wait of 3 s in line ended after %v with %v, want who holds the lock", took, err)
+		}
+
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		_, err = h.Lock(ctx, "job", redlatch.LockOptions{})
+		wantErr(t, err, context.DeadlineExceeded)
+
+		// Neither is in the way of the others now.
+		first.Release(t.Context())
+		l := <-front
+		time.Sleep(time.Millisecond)
+		l.Release(t.Context())
+		mustLock(t, h.Client, "job", redlatch.LockOptions{}).Release(t.Context())
+	})
+}
+
+func TestCloseEndsThoseInLine(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := newHosts(t, 1, 3, redlatch.Options{})[0]
+		mustLock(t, h.Client, "job", redlatch.LockOptions{})
+		errs := make(chan error)
+		for range 5 {
+			go func() {
+				_, err := h.Lock(t.Context(), "job", redlatch.LockOptions{})
+				errs <- err
+			}()
+			synctest.Wait()
+		}
+		h.Close()
+		for range 5 {
+			wantErr(t, <-errs, redlatch.ErrClosed)
+		}
+	})
+}

@@ -1,0 +1,172 @@
+package redis
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"errors"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/redlatch/redlatch"
+)
+
+// Subscriber is implemented by a Driver that can listen. Over one that cannot,
+// those who wait ask again and again.
+type Subscriber interface {
+	Driver
+	// Subscribe listens to a channel until ctx ends or the connection breaks,
+	// and returns why. It calls up once the server has confirmed, and message
+	// with every message after that. A connection that went silent is found
+	// out within a few seconds.
+	Subscribe(ctx context.Context, channel string, up func(), message func(text string)) error
+}
+
+// inboxPrefix begins the names of the channels by which wakes come.
+const inboxPrefix = reserved + "inbox:"
+
+// How long a broken inbox waits before it is opened again; and one that the
+// server denied.
+const (
+	reopenLeast  = 10 * time.Millisecond
+	reopenMost   = time.Second
+	reopenDenied = time.Minute
+)
+
+// inbox is a node's one channel, by which all wakes for all names come. It is
+// opened when somebody first waits.
+type inbox struct {
+	id     string
+	driver Subscriber // nil if it cannot listen
+	quit   context.Context
+	stop   context.CancelFunc
+
+	state  atomic.Int32
+	mu     sync.Mutex
+	listen func(redlatch.Wake) // nil if nobody listens
+	opened bool
+}
+
+// The states of an inbox.
+const (
+	inboxUnused int32 = iota // nobody listens: those who wait ask
+	inboxShut                // it is not open, or not yet, or broken
+	inboxOpen
+	inboxDenied // the server does not allow it: those who wait ask
+)
+
+func (b *inbox) init(driver Driver) {
+	var id [8]byte
+	rand.Read(id[:])
+	b.id = hex.EncodeToString(id[:])
+	if driver.Kind() == Cluster {
+		b.id = "+" + b.id // listeners on other servers are not counted
+	}
+	b.driver, _ = driver.(Subscriber)
+	b.quit, b.stop = context.WithCancel(context.Background())
+}
+
+// place is where a request may wait.
+type place struct {
+	wait  bool
+	inbox string // empty for one who asks
+}
+
+// place returns where a request may wait as things are. While the inbox is not
+// open nobody is queued: a wake would find nobody there.
+func (b *inbox) place(req redlatch.Request) place {
+	state := b.state.Load()
+	p := place{wait: req.Wait && state != inboxShut}
+	if state == inboxOpen || state == inboxShut {
+		p.inbox = b.id
+	}
+	return p
+}
+
+// Listen has f called with what the server tells those who wait. The inbox is
+// opened when somebody does.
+func (n *Node) Listen(f func(redlatch.Wake)) (stop func()) {
+	b := &n.inbox
+	if b.driver == nil {
+		return func() {}
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.listen = f
+	b.state.CompareAndSwap(inboxUnused, inboxShut)
+	return func() {
+		b.mu.Lock()
+		defer b.mu.Unlock()
+		b.listen = nil
+		b.stop()
+	}
+}
+
+func (b *inbox) close() { b.stop() }
+
+// open begins to listen, if that has not been done.
+func (b *inbox) open() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.opened || b.listen == nil {
+		return
+	}
+	b.opened = true
+	go b.run(b.listen)
+}
+
+// run keeps the inbox open.
+func (b *inbox) run(listen func(redlatch.Wake)) {
+	delay := reopenLeast
+	for b.quit.Err() == nil {
+		err := b.driver.Subscribe(b.quit, inboxPrefix+b.id, func() {
+			delay = reopenLeast
+			b.state.Store(inboxOpen)
+			// Whatever came before this was missed: all ask again.
+			listen(redlatch.Wake{Kind: redlatch.WakeMissed})
+		}, func(text string) {
+			if wake, ok := parseWake(text); ok {
+				listen(wake)
+			}
+		})
+		if denied(err) {
+			b.state.Store(inboxDenied)
+			listen(redlatch.Wake{Kind: redlatch.WakeMissed, Err: err})
+			delay = reopenDenied
+		} else if b.state.Load() != inboxDenied {
+			b.state.Store(inboxShut)
+		}
+		timer := time.NewTimer(delay)
+		select {
+		case <-timer.C:
+		case <-b.quit.Done():
+			timer.Stop()
+		}
+		delay = min(2*delay, max(reopenMost, delay))
+	}
+}
+
+// denied reports that the server understood, and said no.
+func denied(err error) bool {
+	var server *ServerError
+	return errors.As(err, &server) && (server.Code == "NOPERM" || server.Code == "ERR")
+}
+
+// parseWake reads a message: t or n, the fence in 20 digits, the value.
+func parseWake(text string) (redlatch.Wake, bool) {
+	if len(text) < 22 {
+		return redlatch.Wake{}, false
+	}
+	w := redlatch.Wake{Value: text[21:]}
+	switch text[0] {
+	case 't':
+		w.Kind = redlatch.WakeTurn
+	case 'n':
+		w.Kind = redlatch.WakeNear
+	default:
+		return redlatch.Wake{}, false
+	}
+	w.Fence, _ = redlatch.ParseToken(text[1:21]) // zeros stand for none
+	return w, true
+}

@@ -1,0 +1,30 @@
+-- Leaves the lock to somebody with a lower ticket, if one waits here: frees it,
+-- and puts the value into the line, in one step. So callers who have a few
+-- servers each end up with all of them in the hands of the first in line.
+--
+-- KEYS[1]  the lock                   ARGV[1]  value
+-- KEYS[2]  its fence                  ARGV[2]  ticket, µs
+-- KEYS[3]  its turn                   ARGV[3]  inbox; '' for one who asks
+-- KEYS[4]  its queue
+--
+-- Reply: {status, holder, left ms, fence, now s, now µs, rank}, all strings
+--   granted   the key is still ours: nobody is before us in line
+--   reserved  the key was ours, and is free for who is before us
+--   held      holder has it, for as long as left says (-1: no expiry)
+--   foreign   a key of type holder is in its place
+--   absent    there is no key
+local lock, value, ticket = KEYS[1], ARGV[1], tonumber(ARGV[2])
+local time = redis.call('TIME')
+local got = redis.call('MGET', lock, KEYS[2], KEYS[3])
+local holder, fence, turn = got[1], got[2] or '', got[3]
+if holder ~= value then
+  return other(holder, fence, time)
+end
+line(turn, time, fence, value .. '\0' .. ARGV[3])
+local first = redis.call('ZRANGE', KEYS[4], 0, 0, 'WITHSCORES')
+local score = tonumber(first[2])
+if not score or ticket < score or (ticket == score and me < first[1]) then
+  return {'granted', '', '0', fence, time[1], time[2], '0'}
+end
+redis.call('DEL', lock)
+return {'reserved', '', '0', fence, time[1], time[2], join(ARGV[2], true)}

@@ -1,0 +1,91 @@
+-- Keeps the line of those who wait for the lock, and tells its head when the
+-- lock is to be had. This file is put before the scripts that touch the line.
+--
+-- KEYS[3] is the turn, KEYS[4] the queue: a sorted set of those who wait,
+--   score TICKET, member VALUE '\0' INBOX
+-- An INBOX is empty for those who come and ask by themselves. One that begins
+-- with + may have listeners elsewhere, which PUBLISH does not count.
+--
+-- The turn stands as long as the queue, and says what its head was told:
+--   LAPSES (16 digits, µs)  WOKEN (0 or 1)  LENGTH of HEAD (5 digits)  HEAD  NEAR
+-- LAPSES is when the head loses its place unless it asks before. NEAR is the
+-- member that was told that it is next but one.
+--
+-- A message is: t (it is your turn) or n (you are near), FENCE (20 digits), VALUE
+local lease, kept, remembered = 1000000, 300000, '90000'
+local head, lapses, woken, near = nil, 0, false, ''
+local now, fenced, me = 0, '', ''
+
+-- Reads the turn. me is the member who asks, and so need not be told anything.
+local function line(turn, time, fence, member)
+  now, fenced, me = time[1] * 1000000 + time[2], fence, member
+  if turn then
+    local n = tonumber(string.sub(turn, 18, 22))
+    lapses, woken = tonumber(string.sub(turn, 1, 16)), string.sub(turn, 17, 17) == '1'
+    head, near = string.sub(turn, 23, 22 + n), string.sub(turn, 23 + n)
+  end
+end
+
+-- Tells a member, and says whether it may still be there.
+local function tell(member, what)
+  local value, inbox = string.match(member, '^(.*)%z([^%z]*)$')
+  if inbox == '' or inbox == nil then return true end
+  if fenced == '' then fenced = '00000000000000000000' end
+  -- A user may lack the right to publish; what the script is for stands all
+  -- the same, and the one who waits asks after a while.
+  local heard = redis.pcall('PUBLISH', 'redlatch:1:inbox:' .. inbox, what .. fenced .. value)
+  return heard ~= 0 or string.sub(inbox, 1, 1) == '+'
+end
+
+-- Sees to it that somebody who is there stands first in line and knows what to
+-- do, and returns it. free says that the lock is to be had.
+local function serve(free)
+  while true do
+    local front = redis.call('ZRANGE', KEYS[4], 0, 1)
+    local first, gone, same = front[1], false, false
+    if not first then
+      redis.call('DEL', KEYS[3])
+      return nil
+    end
+    if first ~= head then
+      if not free and first ~= near and first ~= me then gone = not tell(first, 'n') end
+      head, woken, lapses = first, false, now + lease
+    elseif first == me then
+      woken, lapses = false, now + lease
+    elseif lapses <= now then
+      gone = true
+    elseif woken and not free then
+      woken, lapses = false, now + lease
+    else
+      same = woken or not free
+    end
+    if free and not gone and not woken and first ~= me then
+      local polls = string.sub(first, -1) == '\0'
+      woken, lapses = true, now + (polls and lease or kept)
+      gone = not tell(first, 't')
+      local second = front[2]
+      if not gone and second and second ~= near and second ~= me then
+        near = second
+        tell(second, 'n')
+      end
+    end
+    if not gone then
+      if not same then
+        redis.call('SET', KEYS[3], string.format('%016.0f', lapses) .. (woken and '1' or '0') ..
+          string.format('%05d', #head) .. head .. near, 'PX', remembered)
+      end
+      return first
+    end
+    redis.call('ZREM', KEYS[4], first)
+    head = nil
+  end
+end
+
+-- Puts me into the line, or renews my place, and returns which it is. A second
+-- ticket does not move me.
+local function join(ticket, free)
+  redis.call('ZADD', KEYS[4], 'NX', ticket, me)
+  redis.call('PEXPIRE', KEYS[4], remembered)
+  serve(free)
+  return tostring(redis.call('ZRANK', KEYS[4], me) + 1)
+end

@@ -1,0 +1,218 @@
+package redlatch_test
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/redlatch/redlatch"
+)
+
+// firstServed has each host wait for the lock, one after the other, and tells
+// when one has it. It gives it up at once.
+func firstServed(t *testing.T, hosts ...*host) <-chan time.Time {
+	served := make(chan time.Time, len(hosts))
+	ctx, cancel := context.WithCancel(t.Context())
+	t.Cleanup(cancel)
+	for _, h := range hosts {
+		go func() {
+			l, err := h.Lock(ctx, "job", redlatch.LockOptions{Tries: 1_000_000})
+			if err != nil {
+				return
+			}
+			served <- time.Now()
+			l.Release(context.Background())
+		}()
+		time.Sleep(time.Millisecond)
+	}
+	return served
+}
+
+func wantServedWithin(t *testing.T, served <-chan time.Time, since time.Time, limit time.Duration) {
+	t.Helper()
+	select {
+	case at := <-served:
+		if late := at.Sub(since); late > limit {
+			t.Errorf("the lock was had %v after it was free, want within %v", late, limit)
+		}
+	case <-time.After(time.Minute):
+		t.Error("nobody had the lock a minute after it was free")
+	}
+}
+
+// Somebody who can reach a majority gets the lock within a second of its being
+// free, whoever else is in the way.
+
+func TestLowestTicketThatIsCutOffHoldsUpNobody(t *testing.T) {
+	for _, down := range []int{2, 3, 4} {
+		t.Run(fmt.Sprintf("node %d is down", down+1), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				hosts := newHosts(t, 4, 5, redlatch.Options{})
+				first := mustLock(t, hosts[3].Client, "job", redlatch.LockOptions{})
+				firstServed(t, hosts[0])
+				served := firstServed(t, hosts[1], hosts[2])
+				for _, l := range hosts[0].links[2:] {
+					l.cut()
+				}
+				for _, h := range hosts[1:] {
+					h.links[down].cut()
+				}
+				first.Release(t.Context())
+				wantServedWithin(t, served, time.Now(), time.Second)
+			})
+		})
+	}
+}
+
+func TestLowestTicketThatWasAlwaysCutOffHoldsUpNobody(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		hosts := newHosts(t, 3, 5, redlatch.Options{})
+		first := mustLock(t, hosts[2].Client, "job", redlatch.LockOptions{})
+		for _, l := range hosts[0].links[2:] {
+			l.freeze()
+		}
+		hosts[1].links[4].cut()
+		firstServed(t, hosts[0])
+		served := firstServed(t, hosts[1])
+		time.Sleep(5 * time.Second)
+		first.Release(t.Context())
+		wantServedWithin(t, served, time.Now(), time.Second)
+	})
+}
+
+func TestCallersWithAMinorityEachDoNotWaitForEachOther(t *testing.T) {
+	for _, n := range []int{2, 3, 4, 5} {
+		t.Run(fmt.Sprint(n, " nodes"), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				hosts := newHosts(t, 2, n, redlatch.Options{})
+				for i := range n {
+					// Each is near one half of the nodes and far from the
+					// other, so each has its half before the other comes.
+					far := hosts[i*2/n]
+					far.links[i].set(func(l *link) { l.out = 20 * time.Millisecond })
+				}
+				start := time.Now()
+				wantServedWithin(t, firstServed(t, hosts...), start, time.Second)
+			})
+		})
+	}
+}
+
+func TestEqualTicketsAreSettled(t *testing.T) {
+	for _, n := range []int{1, 2, 3, 4, 5} {
+		for crowd := 2; crowd <= 6; crowd += 2 {
+			t.Run(fmt.Sprintf("%d on %d nodes", crowd, n), func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					hosts := newHosts(t, crowd, n, redlatch.Options{})
+					// All come in the same moment of virtual time, so their
+					// tickets are the same.
+					var all sync.WaitGroup
+					start := time.Now()
+					for _, h := range hosts {
+						all.Go(func() {
+							l := mustLock(t, h.Client, "job", redlatch.LockOptions{})
+							l.Release(t.Context())
+						})
+					}
+					all.Wait()
+					if took := time.Since(start); took > time.Second {
+						t.Errorf("%d callers were through after %v", crowd, took)
+					}
+				})
+			})
+		}
+	}
+}
+
+func TestReleaseThatReachesAMinorityAloneIsOutlived(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		hosts := newHosts(t, 3, 5, redlatch.Options{})
+		first := mustLock(t, hosts[2].Client, "job", redlatch.LockOptions{TTL: 3 * time.Second})
+		served := firstServed(t, hosts[:2]...)
+		for _, l := range hosts[2].links[2:] {
+			l.cut() // and stays so: nobody can make up for it
+		}
+		start := time.Now()
+		first.Release(t.Context())
+		wantServedWithin(t, served, start.Add(3*time.Second), time.Second)
+	})
+}
+
+func TestSplitVotesAreSettledByOrder(t *testing.T) {
+	rounds := func(yield bool) (total int64) {
+		synctest.Test(t, func(t *testing.T) {
+			counter := &roundCounter{}
+			hosts := newHosts(t, 10, 5, redlatch.Options{Observer: counter})
+			random := rand.New(rand.NewPCG(1, 2))
+			for _, h := range hosts {
+				for _, l := range h.links {
+					l.set(func(l *link) {
+						l.out = time.Duration(random.Int64N(int64(2 * time.Millisecond)))
+						l.keeping = !yield // who has a minority keeps it
+					})
+				}
+			}
+			for range 10 {
+				var all sync.WaitGroup
+				for _, h := range hosts {
+					all.Go(func() {
+						l := mustLock(t, h.Client, "job", redlatch.LockOptions{})
+						l.Release(t.Context())
+					})
+				}
+				all.Wait()
+			}
+			total = counter.n.Load()
+		})
+		return total
+	}
+	// Each of the hundred needs two: one that queues it, one that is offered.
+	with, without := rounds(true), rounds(false)
+	t.Logf("rounds for a hundred locks of ten at once: %d, without yielding %d", with, without)
+	const most = 350
+	if with > most {
+		t.Errorf("%d rounds, want at most %d", with, most)
+	}
+	if without <= most {
+		t.Errorf("only %d rounds without yielding: this test cannot tell", without)
+	}
+}
+
+// roundCounter counts the rounds that ask for a lock.
+type roundCounter struct{ n atomic.Int64 }
+
+func (c *roundCounter) LockStart(ctx context.Context, _ redlatch.LockStart) context.Context {
+	return ctx
+}
+func (c *roundCounter) LockEnd(context.Context, redlatch.LockEnd) {}
+func (c *roundCounter) RoundEnd(_ context.Context, r redlatch.RoundEnd) {
+	if r.Op == redlatch.OpAcquire {
+		c.n.Add(1)
+	}
+}
+
+func TestNodeThatOffersALockLateIsTakenToo(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		hosts := newHosts(t, 3, 5, redlatch.Options{})
+		first := mustLock(t, hosts[2].Client, "job", redlatch.LockOptions{})
+		// The wake of one node comes when the lease has long been had.
+		hosts[0].links[4].set(func(l *link) { l.wakeLag = 100 * time.Millisecond })
+		lease := make(chan *redlatch.Lease)
+		go func() { lease <- mustLock(t, hosts[0].Client, "job", redlatch.LockOptions{}) }()
+		time.Sleep(time.Millisecond)
+		first.Release(t.Context())
+		l := <-lease
+		time.Sleep(200 * time.Millisecond)
+		if hosts[0].links[4].holder(t, "job") == "" {
+			t.Error("the lease does not stand on the node whose wake came late")
+		}
+		l.Release(t.Context())
+		synctest.Wait()
+		wantFree(t, hosts[0].links, "job")
+	})
+}

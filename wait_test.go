@@ -1,0 +1,258 @@
+package redlatch_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/redlatch/redlatch"
+)
+
+// queueUp has each host wait for the lock in turn, and returns their names in
+// the order in which they had it, each for a millisecond.
+func queueUp(t *testing.T, hosts []*host, hold time.Duration, free func()) []int {
+	t.Helper()
+	var mu sync.Mutex
+	var served []int
+	var all sync.WaitGroup
+	for i, h := range hosts {
+		all.Go(func() {
+			l, err := h.Lock(t.Context(), "job", redlatch.LockOptions{})
+			if err != nil {
+				t.Errorf("host %d: %v", i, err)
+				return
+			}
+			mu.Lock()
+			served = append(served, i)
+			mu.Unlock()
+			time.Sleep(hold)
+			if err := l.Release(t.Context()); err != nil {
+				t.Errorf("host %d: %v", i, err)
+			}
+		})
+		time.Sleep(2 * time.Millisecond)
+	}
+	free()
+	all.Wait()
+	return served
+}
+
+func TestWaitersAreServedInTheOrderOfTheirArrival(t *testing.T) {
+	for _, n := range []int{1, 2, 3, 5} {
+		t.Run(fmt.Sprint(n, " nodes"), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				hosts := newHosts(t, 21, n, redlatch.Options{})
+				for i, h := range hosts {
+					for j, l := range h.links {
+						// Further from some nodes than from others.
+						l.set(func(l *link) { l.out = time.Duration(1+(i+j)%5) * 100 * time.Microsecond })
+					}
+				}
+				first := mustLock(t, hosts[20].Client, "job", redlatch.LockOptions{})
+				served := queueUp(t, hosts[:20], time.Millisecond, func() { first.Release(t.Context()) })
+				if !slices.IsSorted(served) || len(served) != 20 {
+					t.Errorf("served in the order %v", served)
+				}
+			})
+		})
+	}
+}
+
+func TestHandOverCostsTheSameInAnyCrowd(t *testing.T) {
+	cost := func(t *testing.T, crowd int) (perHandOver float64) {
+		synctest.Test(t, func(t *testing.T) {
+			hosts := newHosts(t, crowd+1, 5, redlatch.Options{})
+			first := mustLock(t, hosts[crowd].Client, "job", redlatch.LockOptions{})
+			var before int
+			queueUp(t, hosts[:crowd], time.Millisecond, func() {
+				before = requests(hosts...)
+				first.Release(t.Context())
+			})
+			synctest.Wait()
+			perHandOver = float64(requests(hosts...)-before) / float64(crowd) / 5
+		})
+		return perHandOver
+	}
+	few, many := cost(t, 8), cost(t, 400)
+	t.Logf("requests to each node a hand-over: %.2f with 8 waiting, %.2f with 400", few, many)
+	// One that takes the lock and one that frees it. A little more for waiters
+	// that renew their place.
+	if few > 2.3 || many > 2.3 {
+		t.Errorf("a hand-over costs %.2f and %.2f requests to each node, want 2", few, many)
+	}
+}
+
+func TestWaiterAsksNothingUntilItsTurnButToKeepItsPlace(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const held = 40 * time.Second
+		hosts := newHosts(t, 11, 3, redlatch.Options{})
+		first := mustLock(t, hosts[10].Client, "job", redlatch.LockOptions{})
+		queueUp(t, hosts[:10], 0, func() {
+			time.Sleep(held)
+			for rank := 1; rank <= 10; rank++ {
+				asked := hosts[rank-1].links[0].count(redlatch.OpAcquire)
+				// Every 400 ms for the first two, and for each place behind
+				// them as much longer, less what spreads them.
+				every := time.Duration(max(rank, 1)) * 400 * time.Millisecond
+				if rank <= 2 {
+					every = 400 * time.Millisecond
+				}
+				most := 2 + int(held/(every*3/4))
+				if least := int(held/every) / 2; asked > most || asked < least {
+					t.Errorf("waiter of rank %d asked %d times in %v, want %d to %d", rank, asked, held, least, most)
+				}
+			}
+			first.Release(t.Context())
+		})
+	})
+}
+
+func TestCallerThatGivesUpPassesItsTurnOn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		hosts := newHosts(t, 3, 5, redlatch.Options{})
+		first := mustLock(t, hosts[2].Client, "job", redlatch.LockOptions{})
+		for _, l := range hosts[0].links {
+			l.set(func(l *link) { l.wakeLag = time.Minute }) // told, and does not hear
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		gone := make(chan error)
+		go func() {
+			_, err := hosts[0].Lock(ctx, "job", redlatch.LockOptions{})
+			gone <- err
+		}()
+		time.Sleep(time.Millisecond)
+		served := make(chan time.Time)
+		go func() {
+			mustLock(t, hosts[1].Client, "job", redlatch.LockOptions{})
+			served <- time.Now()
+		}()
+		time.Sleep(time.Millisecond)
+		first.Release(t.Context())
+		synctest.Wait()
+		cancel()
+		start := time.Now()
+		wantErr(t, <-gone, context.Canceled)
+		if late := (<-served).Sub(start); late > 10*time.Millisecond {
+			t.Errorf("the next in line had the lock %v after the one before it gave up", late)
+		}
+	})
+}
+
+func TestWaiterThatDiesOrFreezesHoldsUpNobodyForLong(t *testing.T) {
+	for _, n := range []int{1, 5} {
+		for _, held := range []time.Duration{0, 3 * time.Second} {
+			t.Run(fmt.Sprintf("%d nodes, held for %v more", n, held), func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					hosts := newHosts(t, 5, n, redlatch.Options{})
+					first := mustLock(t, hosts[4].Client, "job", redlatch.LockOptions{})
+					for _, h := range hosts[:2] {
+						go h.Lock(t.Context(), "job", redlatch.LockOptions{Wait: time.Minute})
+						time.Sleep(2 * time.Millisecond)
+					}
+					served := make(chan time.Time)
+					go func() {
+						l := mustLock(t, hosts[2].Client, "job", redlatch.LockOptions{})
+						served <- time.Now()
+						l.Release(t.Context())
+					}()
+					time.Sleep(2 * time.Millisecond)
+					for _, h := range hosts[:2] {
+						for _, l := range h.links {
+							l.freeze()
+						}
+					}
+					time.Sleep(held)
+					first.Release(t.Context())
+					start := time.Now()
+					// Two dead ones: under a second each.
+					if late := (<-served).Sub(start); late > 2*time.Second {
+						t.Errorf("two dead waiters held up the third for %v", late)
+					}
+				})
+			})
+		}
+	}
+}
+
+func TestHolderThatDiesIsOutlivedByItsTTLAndASecond(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		hosts := newHosts(t, 4, 5, redlatch.Options{})
+		mustLock(t, hosts[3].Client, "job", redlatch.LockOptions{TTL: 5 * time.Second})
+		for _, l := range hosts[3].links {
+			l.cut()
+		}
+		start := time.Now()
+		queueUp(t, hosts[:3], 0, func() {})
+		if took := time.Since(start); took < 5*time.Second || took > 6*time.Second {
+			t.Errorf("three waiters behind a dead holder were through after %v, want 5 to 6 s", took)
+		}
+	})
+}
+
+func TestPlainHolderIsWaitedForByAskingNowAndThen(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		hosts := newHosts(t, 3, 3, redlatch.Options{})
+		for _, l := range hosts[2].links {
+			l.take(t, "job", "plain", time.Minute)
+		}
+		var freed time.Time
+		queueUp(t, hosts[:2], 0, func() {
+			time.Sleep(10 * time.Second)
+			for _, l := range hosts[2].links {
+				// As by a plain client: nobody is told.
+				for _, h := range hosts {
+					for _, l := range h.links {
+						l.set(func(l *link) { l.unwoken = true })
+					}
+				}
+				l.Node.Do(t.Context(), redlatch.Request{Op: redlatch.OpRelease, Name: "job", Value: "plain"})
+			}
+			freed = time.Now()
+			if asked := hosts[1].links[0].count(redlatch.OpAcquire); asked > 30 {
+				t.Errorf("the second in line asked %d times in 10 s, though only the first need", asked)
+			}
+		})
+		if late := time.Since(freed); late > time.Second {
+			t.Errorf("both were through %v after a plain client had gone, want within 0.2 s and 0.8 s", late)
+		}
+	})
+}
+
+func TestBargingOvertakesThoseWhoWait(t *testing.T) {
+	for _, barge := range []bool{true, false} {
+		synctest.Test(t, func(t *testing.T) {
+			hosts := newHosts(t, 3, 3, redlatch.Options{})
+			first := mustLock(t, hosts[2].Client, "job", redlatch.LockOptions{})
+			for _, l := range hosts[0].links {
+				l.set(func(l *link) { l.wakeLag = 50 * time.Millisecond })
+			}
+			served := make(chan time.Time)
+			go func() {
+				l := mustLock(t, hosts[0].Client, "job", redlatch.LockOptions{})
+				served <- time.Now()
+				l.Release(t.Context())
+			}()
+			time.Sleep(time.Millisecond)
+			first.Release(t.Context())
+			l, err := hosts[1].TryLock(t.Context(), "job", redlatch.LockOptions{Barge: barge})
+			switch {
+			case barge && err != nil:
+				t.Errorf("barging: %v", err)
+			case !barge && !errors.Is(err, redlatch.ErrHeld):
+				t.Errorf("without barging a free lock that others wait for was had: %v", err)
+			case barge:
+				time.Sleep(time.Second)
+				l.Release(t.Context())
+			}
+			start := time.Now()
+			if late := (<-served).Sub(start); late > 100*time.Millisecond {
+				t.Errorf("barge %v: the waiter was served %v after the lock was free", barge, late)
+			}
+		})
+	}
+}
