@@ -199,33 +199,45 @@ func TestABreakByAnotherListOfNodesIsRefused(t *testing.T) {
 
 func TestABreakWakesWhoIsNextInLine(t *testing.T) {
 	t.Parallel()
-	servers := redistest.Start(t, 3)
+	server := redistest.Start(t, 1)[0]
 	eachDriver(t, func(t *testing.T, nodes func(...string) []redlatch.Node) {
-		for _, s := range servers {
-			s.Do("FLUSHALL")
-		}
-		urls := redistest.Addresses(servers)
-		a, b := newClient(t, nodes(urls...), redlatch.Options{}), newClient(t, nodes(urls...), redlatch.Options{RetryDelay: time.Hour})
-		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
-		defer cancel()
-		if _, err := a.Lock(ctx, "job", redlatch.LockOptions{TTL: 30 * time.Second, NoKeepAlive: true}); err != nil {
-			t.Fatal(err)
-		}
-		got := make(chan error, 1)
-		go func() { got <- second(b.Lock(ctx, "job", redlatch.LockOptions{})) }()
-		eventually(t, 20*time.Second, func() error {
-			s, err := a.Show(ctx, "job")
-			if err == nil && (s.Waiting != 1 || s.Waiters[0].Nodes != 3) {
-				err = fmt.Errorf("waiting are %+v", s.Waiters)
+		server.Do("FLUSHALL")
+		node := nodes(server.URL())[0]
+		defer node.Close()
+		wakes := make(chan redlatch.Wake, 10)
+		defer node.(redlatch.Waker).Listen(func(w redlatch.Wake) { wakes <- w })()
+		do := func(req redlatch.Request) redlatch.Reply {
+			req.Name, req.TTL, req.Window, req.Retention = "job", time.Minute, 10*time.Second, time.Minute
+			reply, err := node.Do(context.Background(), req)
+			if err != nil {
+				t.Fatal(err)
 			}
-			return err
-		})
-		start := time.Now()
-		if _, err := a.Break(ctx, "job", redlatch.BreakOptions{}); err != nil {
-			t.Fatal(err)
+			return reply
 		}
-		if err := <-got; err != nil || time.Since(start) > 10*time.Second {
-			t.Errorf("who waited had it %v after the break, %v", time.Since(start), err)
+		token := redlatch.Token(time.Now().UnixMicro())
+		do(redlatch.Request{Op: redlatch.OpAcquire, Value: "holder", Token: token})
+		eventually(t, 20*time.Second, func() error {
+			waiting := do(redlatch.Request{Op: redlatch.OpAcquire, Value: "waiter", Token: token + 1, Wait: true, Ticket: int64(token)})
+			if !waiting.Wakes {
+				return fmt.Errorf("it is not queued: %+v", waiting)
+			}
+			return nil
+		})
+		do(redlatch.Request{Op: redlatch.OpBreak, Token: token + 5})
+		// It does not ask again in this test: only the break can have told it.
+		for timeout := time.After(20 * time.Second); ; {
+			select {
+			case w := <-wakes:
+				if w.Kind != redlatch.WakeTurn {
+					continue
+				}
+				if w.Value != "waiter" || w.Fence != token+5 {
+					t.Errorf("the wake is %+v", w)
+				}
+			case <-timeout:
+				t.Error("nobody was woken")
+			}
+			return
 		}
 	})
 }
