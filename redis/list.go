@@ -24,20 +24,9 @@ var _ redlatch.Lister = (*Node)(nil)
 // without a token has none and is not found, nor is that of another client. In
 // a cluster it walks through one master after the other.
 func (n *Node) List(ctx context.Context, prefix string, found func(redlatch.Listing)) error {
-	routes := []string{reserved + "identity"}
-	if n.driver.Kind() == Cluster {
-		slots, err := n.driver.Eval(ctx, Call{Script: mastersScript, Keys: routes})
-		if err != nil {
-			return explain(err)
-		}
-		routes = nil
-		for _, s := range slots {
-			slot, err := strconv.Atoi(s)
-			if err != nil || slot < 0 || slot >= len(slotTags()) {
-				return fmt.Errorf("redlatch: unexpected slot %.20q in the cluster's list of masters", s)
-			}
-			routes = append(routes, slotMarkerKey(slot))
-		}
+	routes, err := n.routes(ctx)
+	if err != nil {
+		return err
 	}
 	seen := map[string]bool{} // a walk may come by a key twice, and each lock has two
 	for _, route := range routes {
@@ -66,6 +55,28 @@ func (n *Node) List(ctx context.Context, prefix string, found func(redlatch.List
 		}
 	}
 	return nil
+}
+
+// routes returns a key for each master: the one of a plain server, or those of
+// a cluster.
+func (n *Node) routes(ctx context.Context) ([]string, error) {
+	routes := []string{reserved + "identity"}
+	if n.driver.Kind() != Cluster {
+		return routes, nil
+	}
+	masters, err := n.driver.Eval(ctx, Call{Script: mastersScript, Keys: routes})
+	if err != nil {
+		return nil, explain(err)
+	}
+	routes = nil
+	for _, s := range masters {
+		slot, err := strconv.Atoi(s)
+		if err != nil || slot < 0 || slot >= slots {
+			return nil, fmt.Errorf("redlatch: unexpected slot %.20q in the cluster's list of masters", s)
+		}
+		routes = append(routes, slotMarkerKey(slot))
+	}
+	return routes, nil
 }
 
 // listNames looks at names, and tells of those that are held or waited for.

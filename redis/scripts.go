@@ -61,6 +61,12 @@ var lookSource string
 //go:embed lua/masters.lua
 var mastersSource string
 
+//go:embed lua/health.lua
+var healthSource string
+
+//go:embed lua/publish.lua
+var publishSource string
+
 //go:embed lua/identity.lua
 var identitySource string
 
@@ -77,5 +83,7 @@ var (
 	breakScript    = NewScript("break", queueSource+breakSource)
 	scanScript     = NewScript("scan", scanSource)
 	lookScript     = NewScript("look", lookSource)
+	healthScript   = NewScript("health", healthSource)
+	publishScript  = NewScript("publish", publishSource)
 	mastersScript  = NewScript("masters", mastersSource)
 )
