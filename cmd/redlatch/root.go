@@ -42,6 +42,6 @@ the loss of one or two of them.`,
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		return usageError(err, "try "+cmd.CommandPath()+" --help")
 	})
-	root.AddCommand(newRun(say), newLock(say), newExtend(say), newUnlock(say), newLs(say), newShow(say), newBreak(say), newDoctor(say), newInit(say), newVersion())
+	root.AddCommand(newRun(say), newLock(say), newExtend(say), newUnlock(say), newLs(say), newShow(say), newBreak(say), newDoctor(say), newDev(say), newInit(say), newVersion())
 	return root
 }
