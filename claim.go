@@ -31,9 +31,11 @@ type claim struct {
 	// for it failed, or its lease has ended. What is granted after is undone.
 	over bool
 
-	// freed is set when every node has been, or is being, sent a release but
-	// those that are open.
-	freed bool
+	// freed is the set of nodes that have been, or are being, sent a release.
+	freed nodeSet
+
+	// ended is set when it is over or stands without us.
+	ended bool
 
 	// heard is set while the claim is known to the inbox, which it is as soon
 	// as a node has queued it.
@@ -125,18 +127,20 @@ func (cl *claim) answered(number uint32, node int, r NodeResult, req Request) {
 	if r.Err == nil && r.Reply.Status == Granted {
 		cl.has |= 1 << node
 	}
-	if r.Reply.Rank > 0 && !cl.heard && !cl.over {
+	if r.Reply.Rank > 0 && !cl.heard && !cl.ended {
 		cl.early |= cl.c.inbox.expect(cl)
 		if cl.won {
 			defer cl.catchUp()
 		}
 	}
-	// An earlier request is covered by the release, whose token is no lower:
-	// it takes away what came before it and makes stale what comes after.
-	undo := cl.over && cl.may.has(node) && (last || !cl.freed)
+	// An earlier request is covered by the release that the node was sent, if
+	// its token is no lower: it takes away what came before it and makes stale
+	// what comes after.
+	covered := !last && cl.freed.has(node) && req.Token != 0
+	undo := cl.over && cl.may.has(node) && !covered
 	cl.mu.Unlock()
 	if undo {
-		req.Op, req.Wait = OpRelease, false
+		req.Op = OpRelease
 		cl.c.undo(node, req)
 	}
 }
@@ -163,22 +167,44 @@ func (cl *claim) post(e event) bool {
 	return true
 }
 
-// underway returns the nodes that have granted nothing and have not answered
-// the claim yet. Once it is over, they are undone when they do: a release sent
-// to them now might be overtaken by what it is to undo.
-func (cl *claim) underway() nodeSet {
-	cl.mu.Lock()
-	defer cl.mu.Unlock()
-	return cl.open &^ cl.has
-}
-
-// end has the claim stand no more, except where it is to stand without us:
-// over, and freed if every node that is not open is being sent a release.
+// end has the claim stand no more, except where it is to stand without us. A
+// claim that is freed is being sent a release on every node, except for those
+// that have granted nothing and have not answered yet: they are undone when
+// they do, since a release sent to them now might be overtaken by what it is to
+// undo.
 func (cl *claim) end(over, freed bool) {
 	cl.mu.Lock()
 	defer cl.mu.Unlock()
-	cl.over, cl.freed, cl.events = over, freed, nil
+	cl.ended, cl.over, cl.events = true, over, nil
+	if freed {
+		cl.freed = allNodes(len(cl.c.members)) &^ (cl.open &^ cl.has)
+	}
+	if cl.heard && over {
+		cl.remember(true)
+	}
 	cl.c.inbox.forget(cl)
+}
+
+// remember has the client know the claim's value for as long as a late request
+// may have something of it: a key, or a place in line.
+func (cl *claim) remember(released bool) {
+	release := cl.request(OpRelease)
+	now := cl.c.clock.Uptime()
+	cl.c.dropped.add(leftover{req: release, until: now + release.TTL + cl.c.opts.NodeTimeout, released: released}, now)
+}
+
+// underway returns the nodes that are not being sent a release.
+func (cl *claim) underway() nodeSet {
+	cl.mu.Lock()
+	defer cl.mu.Unlock()
+	return allNodes(len(cl.c.members)) &^ cl.freed
+}
+
+// lacks notes that nodes have been left to others.
+func (cl *claim) lacks(nodes nodeSet) {
+	cl.mu.Lock()
+	defer cl.mu.Unlock()
+	cl.has &^= nodes
 }
 
 // hear has wakes and late answers come to events.
@@ -252,10 +278,8 @@ func (cl *claim) drop() {
 	if may|open == 0 {
 		return
 	}
+	cl.remember(false)
 	release := cl.request(OpRelease)
-	release.Wait = false
-	now := cl.c.clock.Uptime()
-	cl.c.dropped.add(release, now+release.TTL+cl.c.opts.NodeTimeout, now)
 	for i := range cl.c.members {
 		if may.has(i) {
 			cl.c.undo(i, release)

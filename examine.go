@@ -110,7 +110,7 @@ func Examine(ctx context.Context, nodes []Node, opts Options, how ExamineOptions
 // examine asks one node all there is to ask.
 func (m *member) examine(ctx context.Context, n *NodeCheckup, exam Exam, samples int) error {
 	if node, ok := m.node.(Identifier); ok {
-		id, err := node.Identity(ctx)
+		id, _, err := node.Identity(ctx)
 		if err != nil {
 			return err
 		}

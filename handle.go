@@ -102,6 +102,7 @@ func (c *Client) Free(ctx context.Context, text string) error {
 		return ErrClosed
 	}
 	c.guard.apply(&cl.req)
+	cl.end(true, true) // on every node, since nothing of it is under way here
 	return (&Lease{claim: cl}).free(ctx)
 }
 

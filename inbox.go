@@ -1,10 +1,15 @@
 package redlatch
 
-import "sync"
+import (
+	"sync"
+	"sync/atomic"
+)
 
 // inbox knows which claims wait, so that what the nodes tell reaches them. One
 // serves all names of a client.
 type inbox struct {
+	missed atomic.Uint32 // how often a node said that something may have been
+
 	mu     sync.Mutex
 	claims map[string]*claim // by value
 	// early is the nodes that offered a lock to a value before the answer that
@@ -61,9 +66,15 @@ func (b *inbox) forget(cl *claim) {
 func (b *inbox) deliver(node int, m *member, wake Wake) {
 	if wake.Kind == WakeMissed {
 		m.noteWakes(wake.Err)
+		b.missed.Add(1)
 		for _, cl := range b.all() {
 			cl.post(event{node: node, wake: wake})
 		}
+		return
+	}
+	if release, ours := m.client.dropped.place(wake.Value); ours {
+		// A request that came late has queued what we gave up.
+		m.client.undo(node, release)
 		return
 	}
 	b.mu.Lock()

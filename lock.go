@@ -251,11 +251,11 @@ func (c *Client) lock(ctx context.Context, name string, opts LockOptions) (lease
 		return nil, err
 	}
 	if a.opts.Tries == 0 {
-		leave, ended := c.lines.enter(ctx, a.req.Name, w.until, c)
-		if ended != nil {
+		var ended error
+		if w.line, ended = c.lines.enter(ctx, a.req.Name, w.until, c); ended != nil {
 			return nil, ended
 		}
-		defer func() { leave(err) }()
+		defer func() { c.lines.leave(a.req.Name, w.line, err) }()
 	}
 	return w.lock(ctx)
 }

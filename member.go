@@ -88,7 +88,7 @@ func (m *member) ask(ctx context.Context, req Request) (Reply, error) {
 	}
 	reply, err := m.do(ctx, req)
 	if err == nil && reply.Status == Held && req.Op == OpAcquire {
-		if release, ours := m.client.dropped.get(reply.Value); ours {
+		if release, ours := m.client.dropped.key(reply.Value); ours {
 			// It has not heard yet that we gave this up.
 			if _, err := m.do(ctx, release); err != nil {
 				return Reply{}, err
@@ -104,19 +104,27 @@ func (m *member) ask(ctx context.Context, req Request) (Reply, error) {
 func (m *member) do(ctx context.Context, req Request) (Reply, error) {
 	sent := m.client.clock.Now()
 	reply, err := m.node.Do(ctx, req)
-	if err != nil || reply.Now.IsZero() {
-		return reply, err
+	if err == nil {
+		m.showed(sent, reply.Now)
 	}
-	// The node looked at its clock at some time during the round trip. If what
-	// we believe agrees with that, a slow answer must not make it worse.
+	return reply, err
+}
+
+// showed takes in what the node's clock was during a round trip that began at
+// sent.
+func (m *member) showed(sent, now time.Time) {
+	if now.IsZero() {
+		return
+	}
+	// The node looked at its clock at some time in between. If what we believe
+	// agrees with that, a slow answer must not make it worse.
 	half := m.client.clock.Now().Sub(sent) / 2
-	offset := reply.Now.Sub(sent.Add(half))
+	offset := now.Sub(sent.Add(half))
 	if known := time.Duration(m.offset.Load()); !m.offsetKnown.Load() || (offset-known).Abs() > half {
 		m.offset.Store(int64(offset))
 		m.offsetKnown.Store(true)
 		m.client.checkClocks()
 	}
-	return reply, nil
 }
 
 // checkClocks names the nodes whose clock is not with the others'. Tokens are
@@ -204,6 +212,16 @@ func (c *Client) suspects(now time.Duration) nodeSet {
 	return suspects
 }
 
+// clockKnown reports whether any node has shown its clock.
+func (c *Client) clockKnown() bool {
+	for _, m := range c.members {
+		if m.offsetKnown.Load() {
+			return true
+		}
+	}
+	return false
+}
+
 // clockOffset returns how far the nodes' clocks are ahead of ours: the median,
 // so that a minority of wrong ones has no say.
 func (c *Client) clockOffset() time.Duration {
@@ -238,13 +256,15 @@ func (ids *identities) check(ctx context.Context, m *member) error {
 		m.identified.Store(true)
 		return nil
 	}
-	id, err := node.Identity(ctx)
+	sent := m.client.clock.Now()
+	id, now, err := node.Identity(ctx)
 	if err != nil {
 		if !errors.Is(err, ErrUnsent) {
 			err = fmt.Errorf("%w (%w)", err, ErrUnsent)
 		}
 		return err
 	}
+	m.showed(sent, now)
 	if id == "" {
 		m.client.log.Warn("redlatch: node does not say which server it is; that no other node is the same one goes unchecked", "node", m.name)
 		m.identified.Store(true)

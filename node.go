@@ -45,8 +45,9 @@ type Prompt interface {
 type Identifier interface {
 	Node
 	// Identity returns a text that two nodes share only if they are the same
-	// server. Empty means that the server would not say.
-	Identity(ctx context.Context) (string, error)
+	// server, and the node's clock. Empty, and the zero time, mean that the
+	// server would not say.
+	Identity(ctx context.Context) (id string, now time.Time, err error)
 }
 
 // Slow is implemented by a Node that can take longer to answer than a server

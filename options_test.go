@@ -125,9 +125,9 @@ type alias struct {
 
 func (a *alias) String() string { return a.name }
 
-func (a *alias) Identity(ctx context.Context) (string, error) {
+func (a *alias) Identity(ctx context.Context) (string, time.Time, error) {
 	if a.down {
-		return "", errors.New("connection refused")
+		return "", time.Time{}, errors.New("connection refused")
 	}
 	return a.Node.Identity(ctx)
 }

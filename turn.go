@@ -14,28 +14,56 @@ type gathering struct {
 	start   time.Duration // on the client's clock, before that was sent
 	granted nodeSet
 	asked   nodeSet // asked, and not answered yet
+	woken   nodeSet // of those, the ones that offered the lock once more meanwhile
+	stale   int     // so many answers in a row wanted a higher token
+}
+
+// pause is the time between two rounds.
+type pause struct {
+	w     *waiter
+	rd    *round // the round before it, with what was answered since
+	g     gathering
+	round uint32 // the number of that round's request
+	until time.Duration
+	timer *time.Timer
+	// enough ends it sooner, when the nodes that have not offered the lock had
+	// time to.
+	enough <-chan time.Time
 }
 
 // maxSplit is for how many node time limits a minority of grants is kept before
 // all of it is given up.
 const maxSplit = 3
 
+// leastPatience is how long the first node to offer the lock may be ahead of
+// the others before these are asked, if a round takes next to no time.
+const leastPatience = 5 * time.Millisecond
+
 // pause waits after a round that was not won, for delay at the most. It returns
 // a lease if enough nodes offered the lock meanwhile, nothing if it is time for
 // another round, or why there is to be none.
 func (w *waiter) pause(ctx context.Context, rd *round, delay time.Duration) (*Lease, error) {
 	a := w.a
-	g := gathering{first: a.number, start: rd.start, granted: rd.grants()}
-	delay = w.giveWay(ctx, rd, &g, delay)
-	timer := time.NewTimer(delay)
-	defer timer.Stop()
-	var enough <-chan time.Time // the other nodes have had time to offer it too
+	p := &pause{w: w, rd: rd, round: a.number, until: a.c.clock.Uptime() + delay,
+		g: gathering{first: a.number, start: rd.start}}
+	p.timer = time.NewTimer(delay)
+	defer p.timer.Stop()
+	switch {
+	case !rd.available() && rd.nodes > 1:
+		// Cut off from the others, we would be in everyone's way: we leave
+		// every line, and come back behind those who are there.
+		w.came = a.c.clock.Now()
+		w.takeTicket()
+		p.giveUp(w.random())
+	default:
+		p.giveWay(ctx, rd.grants())
+	}
 	for {
 		select {
-		case <-timer.C:
-			return nil, nil
-		case <-enough:
-			return nil, nil
+		case <-p.timer.C:
+			return nil, p.end()
+		case <-p.enough:
+			return nil, p.end()
 		case <-ctx.Done():
 			return nil, endedError(ctx, w.failure)
 		case <-a.c.background.closing:
@@ -44,147 +72,183 @@ func (w *waiter) pause(ctx context.Context, rd *round, delay time.Duration) (*Le
 			if e.claim != a.claim {
 				continue // it was on its way when we gave that up
 			}
-			switch e.wake.Kind {
-			case WakeNear:
-				if !w.front {
-					w.front = true
-					timer.Reset(min(delay, pollMost))
-				}
-				continue
-			case WakeTurn, WakeMissed:
-				if !w.follow(ctx, &g, e) {
-					return nil, nil
-				}
-				continue
-			}
-			before, _ := rd.rank()
-			lease, again := w.take(ctx, rd, &g, e)
-			if lease != nil || again {
-				return lease, nil
-			}
-			if after, _ := rd.rank(); before == 0 && after > 0 {
-				timer.Reset(min(delay, w.delay(rd, a.c.clock.Uptime())))
-			}
-			switch {
-			case g.asked|g.granted == 0:
-				enough = nil
-			case enough == nil && g.granted != 0:
-				enough = time.After(max(leastPatience, 4*rd.elapsed))
+			if lease, again := p.happened(ctx, e); lease != nil || again {
+				return lease, p.end()
 			}
 		}
 	}
 }
 
-// leastPatience is how long the first node to offer the lock may be ahead of
-// the others before these are asked, if a round takes next to no time.
-const leastPatience = 5 * time.Millisecond
+func (p *pause) end() error {
+	if p.g.granted == 0 {
+		p.w.split = 0
+	}
+	return nil
+}
 
-// giveWay sees to the grants of a round that was not won, so that two callers
-// with a minority each do not wait for each other. It returns how long to
-// wait.
-func (w *waiter) giveWay(ctx context.Context, rd *round, g *gathering, delay time.Duration) time.Duration {
-	a := w.a
+// within has the pause end no later than in d.
+func (p *pause) within(d time.Duration) {
+	now := p.w.a.c.clock.Uptime()
+	if now+d < p.until {
+		p.until = now + d
+		p.timer.Reset(d)
+	}
+}
+
+// happened takes in an event. It returns a lease if that makes a quorum, and
+// reports whether it is time for another round.
+func (p *pause) happened(ctx context.Context, e event) (*Lease, bool) {
+	w := p.w
+	switch e.wake.Kind {
+	case WakeNear:
+		if !w.front {
+			w.front = true
+			p.within(pollMost)
+		}
+		return nil, false
+	case WakeTurn, WakeMissed:
+		return nil, !p.follow(ctx, e.node, e.wake.Fence)
+	}
+	before, _ := p.rd.rank()
+	lease, again := p.take(ctx, e)
+	if lease != nil || again {
+		return lease, again
+	}
+	if after, _ := p.rd.rank(); before == 0 && after > 0 {
+		p.within(w.delay(p.rd, w.a.c.clock.Uptime()))
+	}
+	if p.g.asked|p.g.granted == 0 {
+		p.enough = nil
+	}
+	return nil, false
+}
+
+// giveWay sees to grants of a round that was not won, so that two callers with
+// a minority each do not wait for each other.
+func (p *pause) giveWay(ctx context.Context, granted nodeSet) {
+	w, a := p.w, p.w.a
 	now := a.c.clock.Uptime()
 	switch {
-	case !rd.available() && rd.nodes > 1:
-		// Cut off from the others, we would be in everyone's way: we leave
-		// every line, and come back behind those who are there.
-		w.takeTicket()
-		w.split = 0
-		a.again()
-		*g = gathering{}
-		return w.random()
-	case g.granted == 0:
-		w.split = 0
-		return delay
-	case !rd.queued():
+	case granted == 0:
+		return
+	case !p.rd.queued():
 		// Nobody stands in line here, and chance must settle it.
-		w.split = 0
-		a.again()
-		*g = gathering{}
-		return delay
+		p.giveUp(0)
+		return
+	case w.split != 0 && now-w.split >= maxSplit*a.c.opts.NodeTimeout:
+		p.giveUp(w.random() / 4)
+		return
+	}
+	kept, next, ok := a.offer(ctx, granted)
+	if !ok {
+		p.giveUp(w.random() / 4)
+		return
+	}
+	p.g.granted |= kept
+	// Where those before us turned out to be gone, it is our turn.
+	for i := range a.c.members {
+		if next.has(i) {
+			p.follow(ctx, i, 0)
+		}
+	}
+	if kept == 0 || p.rd.taken() {
+		// A minority beside somebody's majority is in nobody's way, and will
+		// do for a beginning when that one has gone.
+		return
 	}
 	if w.split == 0 {
 		w.split = now
-	} else if now-w.split >= maxSplit*a.c.opts.NodeTimeout {
-		w.split = 0
-		a.again()
-		*g = gathering{}
-		return w.random() / 4
 	}
-	kept, ok := a.offer(ctx, g.granted)
-	if !ok {
-		w.split = 0
-		a.again()
-		*g = gathering{}
-		return w.random() / 4
-	}
-	g.granted = kept
-	if kept == 0 {
-		return delay
-	}
-	return min(delay, a.c.opts.NodeTimeout)
+	p.within(a.c.opts.NodeTimeout)
 }
 
-// offer leaves nodes to those who are before us in line there, and returns
-// those that we keep. It reports false if a node did not answer: then it may
-// free the lock there at any later time, and nothing can be built on this value
-// any more.
-func (a *attempt) offer(ctx context.Context, nodes nodeSet) (kept nodeSet, ok bool) {
-	rd := a.c.ask(context.WithoutCancel(ctx), a.request(OpOffer), allNodes(len(a.c.members))&^nodes, nil, nil)
+// giveUp takes back all that we have and goes on under a new value, after delay
+// or, if that is 0, when the pause is over.
+func (p *pause) giveUp(delay time.Duration) {
+	p.w.split = 0
+	p.w.a.again()
+	p.g, p.round = gathering{}, 0
+	if delay > 0 {
+		p.within(delay)
+	}
+}
+
+// offer leaves nodes to those who are before us in line there. It returns those
+// that we keep, and those where nobody is before us any more. It reports false
+// if a node did not answer: then it may free the lock there at any later time,
+// and nothing can be built on this value any more.
+func (a *attempt) offer(ctx context.Context, nodes nodeSet) (kept, next nodeSet, ok bool) {
+	rd := a.c.ask(ctx, a.request(OpOffer), allNodes(len(a.c.members))&^nodes, nil, nil)
 	for i, r := range rd.results {
 		switch {
 		case !nodes.has(i):
 		case r.Err != nil:
-			return 0, false
+			return 0, 0, false
 		case r.Reply.Status == Granted:
 			kept |= 1 << i
+		case r.Reply.Status == Reserved && r.Reply.Rank == 1:
+			next |= 1 << i
 		}
 	}
-	return kept, true
+	a.lacks(nodes &^ kept)
+	return kept, next, true
 }
 
-// follow asks the node that offers the lock. It reports false if all must be
+// follow asks a node that offers the lock. It reports false if all must be
 // asked again, with a higher token.
-func (w *waiter) follow(ctx context.Context, g *gathering, e event) bool {
-	a := w.a
-	a.fence = max(a.fence, e.wake.Fence)
+func (p *pause) follow(ctx context.Context, node int, fence Token) bool {
+	a, g := p.w.a, &p.g
+	a.fence = max(a.fence, fence)
 	switch {
-	case (g.granted | g.asked).has(e.node):
+	case g.granted.has(node):
+		return true
+	case g.asked.has(node):
+		// The answer under way may be from before this.
+		g.woken |= 1 << node
 		return true
 	case g.granted|g.asked == 0:
 		a.propose()
-		*g = gathering{first: a.number + 1, start: a.c.clock.Uptime()}
-		w.rounds++
-	case a.req.Token != 0 && e.wake.Fence >= a.req.Token:
+		*g = gathering{first: a.number + 1, start: a.c.clock.Uptime(), stale: g.stale}
+		p.w.rounds++
+	case a.req.Token != 0 && fence >= a.req.Token:
 		return false
 	}
-	g.asked |= 1 << e.node
-	a.askOne(ctx, e.node)
+	g.asked |= 1 << node
+	a.askOne(ctx, node)
 	return true
 }
 
-// take counts a node's answer. It returns a lease if that makes a quorum, and
-// reports whether all must be asked again.
-func (w *waiter) take(ctx context.Context, rd *round, g *gathering, e event) (lease *Lease, again bool) {
-	a, r := w.a, e.result
+// take counts a node's answer.
+func (p *pause) take(ctx context.Context, e event) (lease *Lease, again bool) {
+	a, g, rd, r := p.w.a, &p.g, p.rd, e.result
 	if e.number < g.first {
 		return nil, false
 	}
-	g.asked &^= 1 << e.node
-	if r.Err == nil && r.Reply.Status == Granted {
+	late := e.number == p.round // of the round itself, which was not won
+	bit := nodeSet(1) << e.node
+	woken := g.woken&bit != 0
+	g.asked &^= bit
+	g.woken &^= bit
+	granted := r.Err == nil && r.Reply.Status == Granted
+	if granted {
 		r = once(rd.results, g.granted, r)
+		granted = r.Err == nil
 	}
 	rd.results[e.node] = r
-	if r.Err != nil {
+	switch {
+	case r.Err != nil:
 		return nil, false
-	}
-	a.fence = max(a.fence, r.Reply.Fence)
-	switch r.Reply.Status {
-	case Stale, Behind, Ahead:
-		return nil, true
-	case Granted:
-		g.granted |= 1 << e.node
+	case granted && late:
+		p.giveWay(ctx, bit)
+	case granted:
+		g.granted |= bit
+		g.stale = 0
+		if p.enough == nil {
+			p.enough = time.After(max(leastPatience, 4*rd.elapsed))
+		}
+	default:
+		a.fence = max(a.fence, r.Reply.Fence)
+		return nil, !late && !p.refused(ctx, e.node, r.Reply.Status, woken)
 	}
 	if g.granted.count() < quorumOf(rd.nodes) {
 		return nil, false
@@ -193,8 +257,22 @@ func (w *waiter) take(ctx context.Context, rd *round, g *gathering, e event) (le
 		tally: tally{nodes: rd.nodes, granted: g.granted.count()}}
 	a.c.roundEnd(ctx, a.req, &won)
 	a.c.guard.won()
-	lease, w.failure = a.settle(&won)
+	lease, p.w.failure = a.settle(&won)
 	return lease, lease == nil
+}
+
+// refused sees to a node that offered the lock and then did not grant it. It
+// reports false if all must be asked again.
+func (p *pause) refused(ctx context.Context, node int, status Status, woken bool) bool {
+	switch status {
+	case Stale, Behind, Ahead:
+		p.g.stale++
+		if p.g.granted|p.g.asked != 0 {
+			return false
+		}
+		woken = p.g.stale < maxProposals // the next token will be higher
+	}
+	return !woken || p.follow(ctx, node, 0)
 }
 
 // grants returns the nodes that have granted.
@@ -205,6 +283,25 @@ func (rd *round) grants() (granted nodeSet) {
 		}
 	}
 	return granted
+}
+
+// taken reports whether somebody else has a quorum.
+func (rd *round) taken() bool {
+	for _, r := range rd.results {
+		if r.Err != nil || r.Reply.Status != Held {
+			continue
+		}
+		same := 0
+		for _, other := range rd.results {
+			if other.Err == nil && other.Reply.Status == Held && other.Reply.Value == r.Reply.Value {
+				same++
+			}
+		}
+		if same >= quorumOf(rd.nodes) {
+			return true
+		}
+	}
+	return false
 }
 
 // queued reports whether a quorum of nodes either granted, or know us in a

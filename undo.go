@@ -46,7 +46,7 @@ type dropped struct {
 	reqs map[string]leftover // by value
 }
 
-func (d *dropped) add(req Request, until, now time.Duration) {
+func (d *dropped) add(l leftover, now time.Duration) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.reqs == nil {
@@ -60,10 +60,19 @@ func (d *dropped) add(req Request, until, now time.Duration) {
 			}
 		}
 	}
-	d.reqs[req.Value] = leftover{req: req, until: until}
+	d.reqs[l.req.Value] = l
 }
 
-func (d *dropped) get(value string) (Request, bool) {
+// key returns the release of a claim whose key may still be on a node.
+func (d *dropped) key(value string) (Request, bool) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	l, ok := d.reqs[value]
+	return l.req, ok && !l.released
+}
+
+// place returns the release of a claim whose place may still be in a queue.
+func (d *dropped) place(value string) (Request, bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	l, ok := d.reqs[value]
@@ -82,6 +91,9 @@ type janitor struct {
 type leftover struct {
 	req   Request
 	until time.Duration // on the client's clock: when the key is gone anyway
+	// released is set for a lease that its holder releases: the key goes by
+	// that, and only its place in a queue may be left.
+	released bool
 }
 
 // maxLeftovers bounds what a janitor remembers; beyond it the oldest, which

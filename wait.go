@@ -12,7 +12,9 @@ import (
 // takes what the nodes offer meanwhile.
 type waiter struct {
 	a      *attempt
+	line   *line // in which we stand foremost; nil if in none
 	began  time.Duration
+	came   time.Time     // the same, on the clock by which tickets are taken
 	until  time.Duration // when the wait is over; 0 for never
 	rounds int
 	// served is set once a quorum of nodes was there: from then on an outage
@@ -26,25 +28,29 @@ type waiter struct {
 	// split is since when every round has left us with a minority; 0 if the
 	// last one did not.
 	split time.Duration
+	// missed is how often an inbox had been opened when we came.
+	missed uint32
 	// failure is why the last round gave no lease.
 	failure error
 }
 
 func newWaiter(a *attempt) *waiter {
-	w := &waiter{a: a, began: a.c.clock.Uptime()}
+	w := &waiter{a: a, began: a.c.clock.Uptime(), came: a.c.clock.Now(), missed: a.c.inbox.missed.Load()}
 	if a.opts.Wait > 0 {
 		w.until = w.began + a.opts.Wait
 	}
-	if a.opts.Tries != 1 {
-		a.req.Wait = true
+	if a.opts.Tries != 1 && a.c.clockKnown() {
 		w.takeTicket()
 	}
 	return w
 }
 
-// takeTicket sets our place in line: behind all who came before now.
+// takeTicket sets our place in line, by the nodes' clocks: behind all who came
+// before us. Before any of them has shown its clock nobody is queued, since a
+// wrong ticket would last for the whole wait.
 func (w *waiter) takeTicket() {
-	w.a.req.Ticket = w.a.c.clock.Now().Add(w.a.c.clockOffset()).UnixMicro()
+	w.a.req.Wait = true
+	w.a.req.Ticket = w.came.Add(w.a.c.clockOffset()).UnixMicro()
 }
 
 // lock asks until it has the lock, ctx ends, or the caller's bounds are reached.
@@ -67,8 +73,16 @@ func (w *waiter) lock(ctx context.Context) (*Lease, error) {
 			a.drop()
 			return nil, w.failure
 		}
+		a.c.lines.note(w.line, !rd.available())
+		if !a.req.Wait {
+			w.takeTicket()
+			delay = 0 // only now can we be queued
+		}
 		if a.events == nil {
 			a.hear(make(chan event, 4*len(a.c.members)+4))
+			if w.missed != a.c.inbox.missed.Load() {
+				delay = 0
+			}
 		}
 		lease, err := w.pause(ctx, &rd, delay)
 		if lease != nil {

@@ -18,6 +18,7 @@ func TestConformance(t *testing.T) {
 		},
 		Queues:  true,
 		Lists:   true,
+		Wakes:   true,
 		Advance: func(d time.Duration) { now = now.Add(d) },
 	})
 }
@@ -30,6 +31,7 @@ func TestConformanceInRealTime(t *testing.T) {
 		},
 		Queues: true,
 		Lists:  true,
+		Wakes:  true,
 		Unit:   20 * time.Millisecond,
 	})
 }

@@ -137,7 +137,9 @@ func (n *Node) String() string { return "memory:" + n.name }
 func (n *Node) ReturnsByDeadline() bool { return true }
 
 // Identity returns a text that no other node has.
-func (n *Node) Identity(context.Context) (string, error) { return "memory:" + n.id, nil }
+func (n *Node) Identity(context.Context) (string, time.Time, error) {
+	return "memory:" + n.id, n.clock(), nil
+}
 
 // Close does nothing: the node stays as it is for the other clients it was
 // given to.

@@ -82,7 +82,7 @@ func TestANodeGoesByItsOwnClock(t *testing.T) {
 func TestNodesAreToldApart(t *testing.T) {
 	names, ids := map[string]bool{}, map[string]bool{}
 	for _, n := range append(Nodes(3), New(Options{}), New(Options{})) {
-		id, err := n.(redlatch.Identifier).Identity(context.Background())
+		id, _, err := n.(redlatch.Identifier).Identity(context.Background())
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -24,10 +24,10 @@ type queue struct {
 	waiters []waiter
 
 	// head is the value that was found first in line, lapses is when it loses
-	// its place, and woken whether it has been told that it is its turn.
+	// its place, and told what it knows. Only its own asking puts that off.
 	head   string
 	lapses time.Time
-	woken  bool
+	told   told
 	// near is the value that was told that it is next but one.
 	near string
 
@@ -37,6 +37,15 @@ type queue struct {
 // queueRetention is how long a queue is remembered that nobody asks about. It
 // is far above the time after which every waiter asks again.
 const queueRetention = 90 * time.Second
+
+// told is what the head of a queue knows.
+type told uint8
+
+const (
+	untold told = iota // that it is near, at the most
+	turn               // that it is its turn, and the name is kept for it
+	taken              // the same, and another took the name before it asked
+)
 
 func (q *queue) empty() bool { return len(q.waiters) == 0 }
 
@@ -69,17 +78,22 @@ func (q *queue) serve(free bool, s *serving) {
 	first := q.waiters[0].value
 	switch {
 	case first != q.head:
-		q.head, q.woken, q.lapses = first, false, s.now.Add(redlatch.WaiterLease)
+		q.head, q.told, q.lapses = first, untold, s.now.Add(redlatch.WaiterLease)
 		if first != q.near && !free {
 			s.tell(redlatch.WakeNear, first)
 		}
-	case first == s.asker, q.woken && !free:
-		q.woken, q.lapses = false, s.now.Add(redlatch.WaiterLease)
+	case first == s.asker:
+		q.told, q.lapses = untold, s.now.Add(redlatch.WaiterLease)
+	case q.told == turn && !free:
+		q.told = taken
 	}
-	if !free || q.woken || first == s.asker {
+	if !free || q.told == turn || first == s.asker {
 		return
 	}
-	q.woken, q.lapses = true, s.now.Add(s.turn)
+	if q.told == untold {
+		q.lapses = s.now.Add(s.turn)
+	}
+	q.told = turn
 	s.tell(redlatch.WakeTurn, first)
 	if len(q.waiters) > 1 && q.waiters[1].value != q.near {
 		q.near = q.waiters[1].value

@@ -11,17 +11,35 @@ import (
 // A breakage answers in place of a node, mostly by asking it something else.
 type breakage func(n *broken, ctx context.Context, req redlatch.Request) (redlatch.Reply, error)
 
+// A garbling tells something else in place of a wake.
+type garbling func(w redlatch.Wake) []redlatch.Wake
+
 // broken is a node in memory that is broken on purpose.
 type broken struct {
 	*memory.Node
 	do   breakage
 	read misreading
+	tell garbling
 
 	mu    sync.Mutex        // held while do runs
 	notes map[string]string // whatever a breakage must remember
 	count int
 	asked []redlatch.Request
 	shut  bool
+
+	listening func(redlatch.Wake)
+}
+
+func (n *broken) Listen(f func(redlatch.Wake)) (stop func()) {
+	n.listening = f
+	if n.tell == nil {
+		return n.Node.Listen(f)
+	}
+	return n.Node.Listen(func(w redlatch.Wake) {
+		for _, w := range n.tell(w) {
+			f(w)
+		}
+	})
 }
 
 func (n *broken) Do(ctx context.Context, req redlatch.Request) (redlatch.Reply, error) {

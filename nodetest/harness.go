@@ -25,6 +25,10 @@ type Harness struct {
 	// Lists says that the node is a redlatch.Lister. Defaults to false.
 	Lists bool
 
+	// Wakes says that the node tells those who wait when it is their turn, and
+	// can leave a name to who is before its holder in line. Defaults to false.
+	Wakes bool
+
 	// KeepsFences says that a token at or below a fence stays refused when
 	// the fence's retention is over. Defaults to false: it must then be
 	// granted.
@@ -78,10 +82,14 @@ type claim struct {
 // claims returns all that a node of the harness's kind must live up to.
 func claims(h Harness) []claim {
 	all := slices.Concat(holdClaims(), nameClaims(), callClaims(), tokenClaims(), fenceClaims(h), repairClaims(), breakClaims(h), listClaims(h))
-	if h.Queues {
-		return append(all, queueClaims()...)
+	if !h.Queues {
+		return append(all, noQueueClaims()...)
 	}
-	return append(all, noQueueClaims()...)
+	all = append(all, queueClaims()...)
+	if h.Wakes {
+		all = slices.Concat(all, wakeClaims(), offerClaims())
+	}
+	return all
 }
 
 func newProbe(t reporter, h Harness, c claim, a, b redlatch.Node) *probe {

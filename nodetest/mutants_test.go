@@ -15,13 +15,14 @@ type mutant struct {
 	name   string
 	do     breakage
 	read   misreading
+	tell   garbling
 	kind   string // "" for a node that queues and forgets
 	claims []string
 }
 
 func mutants() []mutant {
 	var all []mutant
-	for _, some := range [][]mutant{holdMutants(), textMutants(), callMutants(), tokenMutants(), fenceMutants(), queueMutants(), breakMutants(), listMutants()} {
+	for _, some := range [][]mutant{holdMutants(), textMutants(), callMutants(), tokenMutants(), fenceMutants(), queueMutants(), wakeMutants(), breakMutants(), listMutants()} {
 		all = append(all, some...)
 	}
 	return all

@@ -18,6 +18,7 @@ func queueClaims() []claim {
 		{"renewing keeps the place", renewingKeepsThePlace},
 		{"a release takes the waiter out at once", releaseLeavesTheQueue},
 		{"queues are independent", queuesAreIndependent},
+		{"a barging caller takes a free name", bargingTakesAFreeName},
 	}
 }
 
@@ -162,6 +163,19 @@ func queuesAreIndependent(p *probe) {
 	p.expect(redlatch.Granted, p.a, withName(p.release("holder", 0), other))
 	p.expectRank(redlatch.Granted, 0, p.b, withName(p.wait("two", first, 2*time.Millisecond), other))
 	p.expectRank(redlatch.Granted, 0, p.a, p.wait("one", first, 1*time.Millisecond))
+}
+
+func bargingTakesAFreeName(p *probe) {
+	first := p.token(0)
+	p.expect(redlatch.Granted, p.a, p.acquire("holder", 0))
+	p.expectRank(redlatch.Held, 1, p.a, p.wait("one", first, time.Millisecond))
+	p.expect(redlatch.Granted, p.a, p.release("holder", 0))
+	barging := p.acquire("barger", 0)
+	barging.Barge = true
+	p.expectRank(redlatch.Granted, 0, p.b, barging)
+	p.expectRank(redlatch.Held, 1, p.a, p.wait("one", first, time.Millisecond))
+	p.expect(redlatch.Granted, p.b, p.release("barger", 0))
+	p.expectRank(redlatch.Granted, 0, p.a, p.wait("one", first, time.Millisecond))
 }
 
 func noQueueRanksNobody(p *probe) {

@@ -262,7 +262,11 @@ func (x *examination) wakes(ctx context.Context) {
 		x.add(redlatch.Warning, "wakes", "SUBSCRIBE: "+err.Error(), poll, mend)
 		return
 	}
-	if _, err := x.n.driver.Eval(ctx, Call{Script: publishScript, Keys: []string{reserved + "identity"}, Args: []string{channel, "?"}}); err != nil {
+	reply, err := x.n.driver.Eval(ctx, Call{Script: publishScript, Keys: []string{reserved + "identity"}, Args: []string{channel}})
+	if err == nil && len(reply) == 1 && reply[0] != "" {
+		err = errors.New(reply[0])
+	}
+	if err != nil {
 		x.add(redlatch.Warning, "wakes", "PUBLISH: "+err.Error(), poll, mend)
 		return
 	}

@@ -120,16 +120,10 @@ func (b *inbox) open() {
 func (b *inbox) run(listen func(redlatch.Wake)) {
 	delay := reopenLeast
 	for b.quit.Err() == nil {
-		err := b.driver.Subscribe(b.quit, inboxPrefix+b.id, func() {
-			delay = reopenLeast
-			b.state.Store(inboxOpen)
-			// Whatever came before this was missed: all ask again.
-			listen(redlatch.Wake{Kind: redlatch.WakeMissed})
-		}, func(text string) {
-			if wake, ok := parseWake(text); ok {
-				listen(wake)
-			}
-		})
+		err := b.mayPublish()
+		if err == nil {
+			err = b.subscribe(listen, &delay)
+		}
 		if denied(err) {
 			b.state.Store(inboxDenied)
 			listen(redlatch.Wake{Kind: redlatch.WakeMissed, Err: err})
@@ -145,6 +139,32 @@ func (b *inbox) run(listen func(redlatch.Wake)) {
 		}
 		delay = min(2*delay, max(reopenMost, delay))
 	}
+}
+
+// subscribe listens until that ends, and returns why.
+func (b *inbox) subscribe(listen func(redlatch.Wake), delay *time.Duration) error {
+	return b.driver.Subscribe(b.quit, inboxPrefix+b.id, func() {
+		*delay = reopenLeast
+		b.state.Store(inboxOpen)
+		// Whatever came before this was missed: all ask again.
+		listen(redlatch.Wake{Kind: redlatch.WakeMissed})
+	}, func(text string) {
+		if wake, ok := parseWake(text); ok {
+			listen(wake)
+		}
+	})
+}
+
+// mayPublish finds out whether the scripts may wake: one who listens in vain
+// would wait for long.
+func (b *inbox) mayPublish() error {
+	ctx, cancel := context.WithTimeout(b.quit, reopenMost)
+	defer cancel()
+	reply, err := b.driver.Eval(ctx, Call{Script: publishScript, Keys: []string{reserved + "inbox"}, Args: []string{inboxPrefix + b.id}})
+	if err == nil && len(reply) == 1 && reply[0] != "" {
+		err = NewServerError(reply[0])
+	}
+	return err
 }
 
 // denied reports that the server understood, and said no.

@@ -2,6 +2,7 @@ package redis
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strconv"
 	"strings"
@@ -81,19 +82,20 @@ func (n *Node) GuardsAlone() bool { return n.driver.Kind() == Sentinel }
 
 // Identity returns the server's run id, and finds out whether it is fit to
 // keep locks.
-func (n *Node) Identity(ctx context.Context) (string, error) {
+func (n *Node) Identity(ctx context.Context) (string, time.Time, error) {
 	reply, err := n.driver.Eval(ctx, Call{Script: identityScript, Keys: []string{reserved + "identity"}})
 	if err != nil {
-		return "", explain(err)
+		return "", time.Time{}, explain(err)
 	}
-	if len(reply) != 3 {
-		return "", fmt.Errorf("redlatch: unexpected reply %q to the identity script", reply)
+	if len(reply) != 5 {
+		return "", time.Time{}, fmt.Errorf("redlatch: unexpected reply %q to the identity script", reply)
 	}
 	if policy := reply[2]; reply[1] != "0" && policy != "" && policy != "noeviction" {
 		n.warning.Store(new("the server may evict keys (maxmemory-policy " + policy +
 			"), and with them locks: set maxmemory-policy noeviction"))
 	}
-	return reply[0], nil
+	now, err := parseTime(reply[3], reply[4])
+	return reply[0], now, err
 }
 
 // Warnings returns what Identity found that endangers locks.
@@ -259,16 +261,20 @@ func parseReply(r []string) (redlatch.Reply, error) {
 	if fence, err := redlatch.ParseToken(r[3]); err == nil {
 		reply.Fence = fence
 	}
-	sec, err1 := strconv.ParseInt(r[4], 10, 64)
-	usec, err2 := strconv.ParseInt(r[5], 10, 64)
-	if err1 != nil || err2 != nil {
+	if reply.Now, err = parseTime(r[4], r[5]); err != nil {
 		return bad("the time is no number")
 	}
-	reply.Now = time.Unix(sec, usec*1000)
 	if len(r) == 7 {
 		if reply.Rank, err = strconv.Atoi(r[6]); err != nil {
 			return bad("the rank is no number")
 		}
 	}
 	return reply, nil
+}
+
+// parseTime reads what TIME returns: seconds, and microseconds.
+func parseTime(sec, usec string) (time.Time, error) {
+	s, err1 := strconv.ParseInt(sec, 10, 64)
+	us, err2 := strconv.ParseInt(usec, 10, 64)
+	return time.Unix(s, us*1000), errors.Join(err1, err2)
 }

@@ -77,7 +77,9 @@ func (n *Node) String() string { return "sqlite:" + n.path }
 
 // Identity returns a text that is in the file, and so the same by whichever
 // path it was opened.
-func (n *Node) Identity(context.Context) (string, error) { return "sqlite:" + n.id, nil }
+func (n *Node) Identity(context.Context) (string, time.Time, error) {
+	return "sqlite:" + n.id, time.Now(), nil
+}
 
 // TimeLimit is longer than a server's: many processes may be in line for the
 // file, and a busy disk is no sign that it is gone.

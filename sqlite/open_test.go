@@ -25,9 +25,9 @@ func TestOneFileByTwoPathsIsOneNode(t *testing.T) {
 	other := mustOpen(t, filepath.Join(dir, "other.db"), systemTime())
 
 	ctx := context.Background()
-	idA, _ := a.Identity(ctx)
-	idB, _ := b.Identity(ctx)
-	idOther, _ := other.Identity(ctx)
+	idA, _, _ := a.Identity(ctx)
+	idB, _, _ := b.Identity(ctx)
+	idOther, _, _ := other.Identity(ctx)
 	if idA == "" || idA != idB {
 		t.Errorf("one file is %q by one path and %q by another", idA, idB)
 	}

@@ -45,7 +45,7 @@ func play(role, path, arg string) error {
 	}
 	defer n.Close()
 	if role == "identify" {
-		id, err := n.Identity(context.Background())
+		id, _, err := n.Identity(context.Background())
 		fmt.Println(id)
 		return err
 	}

@@ -33,9 +33,9 @@ const (
 )
 
 // isNext reports whether a free name is ours to take: nobody waits, or we
-// stand at the head, or would if we joined.
+// stand at the head, or would if we joined, or do not care.
 func (t *tx) isNext() bool {
-	if !t.queued {
+	if !t.queued || t.req.Barge {
 		return true
 	}
 	t.exec(deleteLapsed, t.req.Name, t.now)

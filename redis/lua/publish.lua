@@ -1,7 +1,8 @@
--- Sends a message to a channel, as a script that wakes somebody does.
+-- Says whether this user may wake those who wait.
 --
--- KEYS[1]  any key        ARGV[1]  the channel
---                         ARGV[2]  the message
+-- KEYS[1]  any key; in a cluster it chooses the shard
+-- ARGV[1]  a channel
 --
--- Reply: {listeners}
-return {tostring(redis.call('PUBLISH', ARGV[1], ARGV[2]))}
+-- Reply: {''}, or {error}
+local heard = redis.pcall('PUBLISH', ARGV[1], '')
+return {type(heard) == 'table' and heard.err or ''}

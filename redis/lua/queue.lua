@@ -7,21 +7,23 @@
 -- with + may have listeners elsewhere, which PUBLISH does not count.
 --
 -- The turn stands as long as the queue, and says what its head was told:
---   LAPSES (16 digits, µs)  WOKEN (0 or 1)  LENGTH of HEAD (5 digits)  HEAD  NEAR
--- LAPSES is when the head loses its place unless it asks before. NEAR is the
--- member that was told that it is next but one.
+--   LAPSES (16 digits, µs)  TOLD (1 digit)  LENGTH of HEAD (5 digits)  HEAD  NEAR
+-- LAPSES is when the head loses its place unless it asks before; nothing else
+-- puts that off. TOLD is 1 when it was told that it is its turn, and the lock is
+-- kept for it; 2 when another took the lock before it asked; else 0. NEAR is
+-- the member that was told that it is next but one.
 --
 -- A message is: t (it is your turn) or n (you are near), FENCE (20 digits), VALUE
 local lease, kept, remembered = 1000000, 300000, '90000'
-local head, lapses, woken, near = nil, 0, false, ''
+local head, lapses, told, near = nil, 0, 0, ''
 local now, fenced, me = 0, '', ''
 
 -- Reads the turn. me is the member who asks, and so need not be told anything.
 local function line(turn, time, fence, member)
   now, fenced, me = time[1] * 1000000 + time[2], fence, member
-  if turn then
-    local n = tonumber(string.sub(turn, 18, 22))
-    lapses, woken = tonumber(string.sub(turn, 1, 16)), string.sub(turn, 17, 17) == '1'
+  local at, said, n = string.match(turn or '', '^(%d+)(%d)(%d%d%d%d%d)')
+  if at and #at == 16 then
+    lapses, told = tonumber(at), tonumber(said)
     head, near = string.sub(turn, 23, 22 + n), string.sub(turn, 23 + n)
   end
 end
@@ -49,19 +51,22 @@ local function serve(free)
     end
     if first ~= head then
       if not free and first ~= near and first ~= me then gone = not tell(first, 'n') end
-      head, woken, lapses = first, false, now + lease
+      head, told, lapses = first, 0, now + lease
     elseif first == me then
-      woken, lapses = false, now + lease
+      told, lapses = 0, now + lease
     elseif lapses <= now then
       gone = true
-    elseif woken and not free then
-      woken, lapses = false, now + lease
+    elseif told == 1 and not free then
+      told = 2
     else
-      same = woken or not free
+      same = told == 1 or not free
     end
-    if free and not gone and not woken and first ~= me then
-      local polls = string.sub(first, -1) == '\0'
-      woken, lapses = true, now + (polls and lease or kept)
+    if free and not gone and told ~= 1 and first ~= me then
+      if told == 0 then
+        local polls = string.sub(first, -1) == '\0'
+        lapses = now + (polls and lease or kept)
+      end
+      told = 1
       gone = not tell(first, 't')
       local second = front[2]
       if not gone and second and second ~= near and second ~= me then
@@ -71,8 +76,7 @@ local function serve(free)
     end
     if not gone then
       if not same then
-        redis.call('SET', KEYS[3], string.format('%016.0f', lapses) .. (woken and '1' or '0') ..
-          string.format('%05d', #head) .. head .. near, 'PX', remembered)
+        redis.call('SET', KEYS[3], string.format('%016.0f%d%05d', lapses, told, #head) .. head .. near, 'PX', remembered)
       end
       return first
     end

@@ -37,7 +37,8 @@ else
 end
 if turn then
   line(turn, time, fence, '')
-  redis.call('ZREM', KEYS[4], ARGV[1] .. '\0' .. ARGV[6])
+  -- Under either form: the inbox may have been denied, or allowed, meanwhile.
+  redis.call('ZREM', KEYS[4], ARGV[1] .. '\0' .. ARGV[6], ARGV[1] .. '\0')
   serve(reply[1] == 'granted' or reply[1] == 'absent')
 end
 return reply

@@ -1,0 +1,233 @@
+package nodetest
+
+import (
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/redlatch/redlatch"
+)
+
+// wakeClaims are for nodes that wake those who wait. In them a does the asking,
+// and all that it is told is written down.
+func wakeClaims() []claim {
+	return []claim{
+		{"a release wakes the head, once", releaseWakesTheHead},
+		{"the second in line is told that it is near", secondIsToldItIsNear},
+		{"a wake carries the fence", wakeCarriesTheFence},
+		{"a woken waiter that does not ask loses its place", wokenWaiterMustAsk},
+		{"who leaves the queue passes its turn on", leavingPassesTheTurnOn},
+		{"nobody is woken while the name is held", heldNameWakesNobody},
+	}
+}
+
+// offerClaims are for nodes that keep a queue and can leave a name to its head.
+func offerClaims() []claim {
+	return []claim{
+		{"an offer gives way to a lower ticket", offerGivesWay},
+		{"an offer keeps the name from a higher ticket", offerKeeps},
+		{"an offer by another value changes nothing", offerByAnother},
+	}
+}
+
+// ear writes down what a node tells.
+type ear struct {
+	p    *probe
+	mu   sync.Mutex
+	told []redlatch.Wake
+}
+
+// listen has the ear hear what the node tells, and waits until it is told
+// anything at all: a node opens the way by which wakes come when it is needed.
+func (p *probe) listen(n redlatch.Node) *ear {
+	p.Helper()
+	w, ok := n.(redlatch.Waker)
+	if !ok {
+		p.Fatalf("the node is no Waker")
+	}
+	e := &ear{p: p}
+	p.Cleanup(w.Listen(func(w redlatch.Wake) {
+		e.mu.Lock()
+		defer e.mu.Unlock()
+		if w.Kind != redlatch.WakeMissed {
+			e.told = append(e.told, w)
+		}
+	}))
+	// Somebody has to wait, and be refused, for the way to be opened.
+	first := p.token(0)
+	name := p.name + "/opening"
+	p.expect(redlatch.Granted, n, withName(p.acquire("holder", 0), name))
+	for range 1000 {
+		if p.expect(redlatch.Held, n, withName(p.wait("opener", first, 0), name)).Wakes {
+			p.do(n, withName(p.release("opener", 0), name))
+			p.do(n, withName(p.release("holder", 0), name))
+			e.take()
+			return e
+		}
+		if !p.linger() {
+			break
+		}
+	}
+	p.Fatalf("the node queued nobody whom it would wake")
+	return nil
+}
+
+// linger waits a moment for what is on its way. It reports false for a store
+// whose clock the test holds: it tells before it answers.
+func (p *probe) linger() bool {
+	if p.h.Advance != nil {
+		return false
+	}
+	time.Sleep(5 * time.Millisecond)
+	return true
+}
+
+// take returns what was told since it was last asked.
+func (e *ear) take() []redlatch.Wake {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	told := e.told
+	e.told = nil
+	return told
+}
+
+// expect waits until the node has told what is wanted, and checks that it tells
+// nothing else.
+func (e *ear) expect(wants ...redlatch.Wake) []redlatch.Wake {
+	e.p.Helper()
+	told := e.take()
+	for i := 0; len(told) < len(wants) && i < 400 && e.p.linger(); i++ {
+		told = append(told, e.take()...)
+	}
+	e.p.linger() // for what should not come
+	told = append(told, e.take()...)
+	same := slices.EqualFunc(told, wants, func(a, b redlatch.Wake) bool { return a.Kind == b.Kind && a.Value == b.Value })
+	if !same {
+		e.p.Fatalf("the node told %v, want %v", told, wants)
+	}
+	return told
+}
+
+func turn(value string) redlatch.Wake {
+	return redlatch.Wake{Kind: redlatch.WakeTurn, Value: value}
+}
+func near(value string) redlatch.Wake {
+	return redlatch.Wake{Kind: redlatch.WakeNear, Value: value}
+}
+
+// line has so many wait behind a holder, and returns the first ticket.
+func (p *probe) line(n redlatch.Node, waiters ...string) redlatch.Token {
+	p.Helper()
+	first := p.token(0)
+	p.expect(redlatch.Granted, n, p.acquire("holder", 0))
+	for i, w := range waiters {
+		p.expectRank(redlatch.Held, i+1, n, p.wait(w, first, time.Duration(i+1)*time.Millisecond))
+	}
+	return first
+}
+
+func releaseWakesTheHead(p *probe) {
+	e := p.listen(p.a)
+	p.line(p.a, "one", "two", "three")
+	e.expect()
+	p.expect(redlatch.Granted, p.b, p.release("holder", 0))
+	e.expect(turn("one"), near("two"))
+	// Twice the same changes nothing: it has been told.
+	p.do(p.b, p.release("holder", 0))
+	e.expect()
+}
+
+func secondIsToldItIsNear(p *probe) {
+	e := p.listen(p.a)
+	first := p.line(p.a, "one", "two", "three")
+	p.expect(redlatch.Granted, p.b, p.release("holder", 0))
+	e.expect(turn("one"), near("two"))
+	p.expect(redlatch.Granted, p.a, p.wait("one", first, time.Millisecond))
+	e.expect() // "two" knows that it is near, and "three" is not
+	p.expect(redlatch.Granted, p.a, p.release("one", 0))
+	e.expect(turn("two"), near("three"))
+}
+
+func wakeCarriesTheFence(p *probe) {
+	e := p.listen(p.a)
+	token := p.token(0)
+	p.expect(redlatch.Granted, p.a, p.acquire("holder", token))
+	p.expectRank(redlatch.Held, 1, p.a, p.wait("one", token, time.Millisecond))
+	p.expect(redlatch.Granted, p.b, p.release("holder", token))
+	if told := e.expect(turn("one")); told[0].Fence != token {
+		p.Fatalf("the wake carries the fence %v, want %v", told[0].Fence, token)
+	}
+}
+
+func wokenWaiterMustAsk(p *probe) {
+	e := p.listen(p.a)
+	first := p.line(p.a, "silent", "two")
+	p.expect(redlatch.Granted, p.b, p.release("holder", 0))
+	e.expect(turn("silent"), near("two"))
+	p.expectRank(redlatch.Reserved, 2, p.a, p.wait("two", first, 2*time.Millisecond))
+	p.pass(redlatch.TurnLease + p.h.Tolerance)
+	p.expectRank(redlatch.Granted, 0, p.a, p.wait("two", first, 2*time.Millisecond))
+}
+
+func leavingPassesTheTurnOn(p *probe) {
+	e := p.listen(p.a)
+	p.line(p.a, "one", "two")
+	p.expect(redlatch.Granted, p.b, p.release("holder", 0))
+	e.expect(turn("one"), near("two"))
+	p.expect(redlatch.Absent, p.a, p.release("one", 0))
+	e.expect(turn("two"))
+}
+
+func heldNameWakesNobody(p *probe) {
+	e := p.listen(p.a)
+	first := p.line(p.a, "one", "two")
+	p.expectRank(redlatch.Held, 1, p.a, p.wait("one", first, time.Millisecond))
+	p.expectRank(redlatch.Held, 0, p.b, p.release("passer-by", 0))
+	p.expect(redlatch.Granted, p.a, p.extend("holder", 0))
+	e.expect()
+	// The head leaves: the next is told that it is the head, not that it is
+	// its turn. It was second from the start, and knows that it is near.
+	p.expectRank(redlatch.Held, 0, p.a, p.release("one", 0))
+	for _, w := range e.take() {
+		if w.Kind == redlatch.WakeTurn {
+			p.Fatalf("%q was woken while the name is held", w.Value)
+		}
+	}
+}
+
+// offer is an OpOffer by somebody who came so long after the first.
+func (p *probe) offer(value string, first redlatch.Token, after time.Duration) redlatch.Request {
+	req := p.wait(value, first, after)
+	req.Op = redlatch.OpOffer
+	return req
+}
+
+func offerGivesWay(p *probe) {
+	first := p.token(0)
+	p.expect(redlatch.Granted, p.a, p.wait("late", first, 9*time.Millisecond))
+	p.expectRank(redlatch.Held, 1, p.a, p.wait("early", first, time.Millisecond))
+	p.expectRank(redlatch.Reserved, 2, p.b, p.offer("late", first, 9*time.Millisecond))
+	p.free()
+	p.expectRank(redlatch.Reserved, 2, p.b, p.wait("late", first, 9*time.Millisecond))
+	p.expectRank(redlatch.Granted, 0, p.a, p.wait("early", first, time.Millisecond))
+}
+
+func offerKeeps(p *probe) {
+	first := p.token(0)
+	p.expect(redlatch.Granted, p.a, p.wait("early", first, time.Millisecond))
+	p.expectRank(redlatch.Granted, 0, p.a, p.offer("early", first, time.Millisecond))
+	p.expectRank(redlatch.Held, 1, p.a, p.wait("late", first, 9*time.Millisecond))
+	p.expectRank(redlatch.Granted, 0, p.b, p.offer("early", first, time.Millisecond))
+	p.heldBy("early")
+}
+
+func offerByAnother(p *probe) {
+	first := p.token(0)
+	p.expect(redlatch.Granted, p.a, p.wait("holder", first, 5*time.Millisecond))
+	p.expectRank(redlatch.Held, 1, p.a, p.wait("early", first, time.Millisecond))
+	p.expect(redlatch.Held, p.b, p.offer("stranger", first, 9*time.Millisecond))
+	p.heldBy("holder")
+	p.expect(redlatch.Granted, p.a, p.release("holder", 0))
+	p.expect(redlatch.Absent, p.b, p.offer("stranger", first, 9*time.Millisecond))
+	p.free()
+}

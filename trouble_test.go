@@ -1,0 +1,374 @@
+package redlatch_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/redlatch/redlatch"
+	"github.com/redlatch/redlatch/memory"
+)
+
+// Two callers and a healthy network: each node is slow to answer just the one
+// who has it, so that both hear of their grants when their rounds are over.
+func TestMinoritiesThatComeLateAreSettled(t *testing.T) {
+	for _, n := range []int{2, 4} {
+		t.Run(fmt.Sprint(n), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				mems := memory.Nodes(n)
+				var all sync.WaitGroup
+				for me := range 2 {
+					var nodes []redlatch.Node
+					for i, m := range mems {
+						l := newLink(t, m.(*memory.Node))
+						if i%2 == me {
+							l.back = 5 * time.Millisecond
+						} else {
+							l.out = time.Millisecond
+						}
+						nodes = append(nodes, l)
+					}
+					c := newClient(t, nodes, redlatch.Options{})
+					all.Go(func() {
+						ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+						defer cancel()
+						l, err := c.Lock(ctx, "job", redlatch.LockOptions{})
+						if err != nil {
+							t.Errorf("caller %d: %v", me, err)
+							return
+						}
+						l.Release(t.Context())
+					})
+				}
+				all.Wait()
+			})
+		})
+	}
+}
+
+func TestNodeWithAWrongClockIsNotAskedWithoutEnd(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		links, nodes := newLinks(t, 3)
+		off := newLink(t, memory.New(memory.Options{Name: "off", Clock: func() time.Time { return time.Now().Add(-time.Hour) }}))
+		links[2], nodes[2] = off, off
+		h := newClient(t, nodes, redlatch.Options{})
+		w := newClient(t, nodes, redlatch.Options{})
+		l := mustLock(t, h, "job", redlatch.LockOptions{})
+		off.set(func(l *link) { l.back = time.Millisecond })
+		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+		defer cancel()
+		before := links[0].count(redlatch.OpAcquire)
+		w.Lock(ctx, "job", redlatch.LockOptions{})
+		if n := links[0].count(redlatch.OpAcquire) - before; n > 100 {
+			t.Errorf("one waiter asked a node %d times in 10 s", n)
+		}
+		l.Release(t.Context())
+	})
+}
+
+func TestMinorityBesideAHolderIsNotAskedForWithoutEnd(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		links, nodes := newLinks(t, 3)
+		h := newClient(t, nodes, redlatch.Options{})
+		w := newClient(t, nodes, redlatch.Options{})
+		links[2].SetDown(errors.New("down"))
+		l := mustLock(t, h, "job", redlatch.LockOptions{})
+		links[2].SetDown(nil)
+		links[2].set(func(l *link) { l.back = time.Millisecond })
+		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+		defer cancel()
+		before := links[0].count(redlatch.OpAcquire)
+		w.Lock(ctx, "job", redlatch.LockOptions{})
+		if n := links[0].count(redlatch.OpAcquire) - before; n > 100 {
+			t.Errorf("one waiter asked a node %d times in 10 s", n)
+		}
+		if links[2].count(redlatch.OpOffer) == 0 {
+			t.Error("and offered its minority to nobody")
+		}
+		l.Release(t.Context())
+	})
+}
+
+func TestWakeIsNotLostWhileItsNodeIsBeingAsked(t *testing.T) {
+	for _, n := range []int{1, 3} {
+		t.Run("", func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				links, nodes := newLinks(t, n)
+				var mem, wn []redlatch.Node
+				var slow []*link
+				for _, l := range links {
+					s := newLink(t, l.Node)
+					mem, wn, slow = append(mem, l.Node), append(wn, s), append(slow, s)
+				}
+				_ = nodes
+				h := newClient(t, mem, redlatch.Options{})
+				b := newClient(t, mem, redlatch.Options{})
+				w := newClient(t, wn, redlatch.Options{})
+				l := mustLock(t, h, "job", redlatch.LockOptions{})
+				for _, s := range slow {
+					s.set(func(l *link) { l.out = 2 * time.Millisecond; l.back = 10 * time.Millisecond })
+				}
+				var got time.Time
+				var all sync.WaitGroup
+				all.Go(func() {
+					l := mustLock(t, w, "job", redlatch.LockOptions{})
+					got = time.Now()
+					l.Release(t.Context())
+				})
+				time.Sleep(1050 * time.Millisecond)
+				l.Release(t.Context()) // wakes w, which asks
+				time.Sleep(time.Millisecond)
+				l2 := mustLock(t, b, "job", redlatch.LockOptions{Barge: true})
+				time.Sleep(5 * time.Millisecond)
+				l2.Release(t.Context()) // wakes w again, before it has its answer
+				start := time.Now()
+				all.Wait()
+				if took := got.Sub(start); took > 100*time.Millisecond {
+					t.Errorf("%d nodes: free for %v until the only waiter had it", n, took)
+				}
+			})
+		})
+	}
+}
+
+func TestCancelledCallerDoesNotWaitForItsOffers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		links, nodes := newLinks(t, 3)
+		h := newClient(t, nodes, redlatch.Options{})
+		w := newClient(t, nodes, redlatch.Options{NodeTimeout: 10 * time.Second})
+		links[0].SetDown(errors.New("down"))
+		l := mustLock(t, h, "job", redlatch.LockOptions{})
+		links[0].SetDown(nil)
+		links[1].set(func(l *link) { l.back = time.Millisecond })
+		links[2].set(func(l *link) { l.back = time.Millisecond })
+		links[0].set(func(l *link) {
+			l.hook = func(req redlatch.Request) {
+				if req.Op == redlatch.OpOffer {
+					time.Sleep(5 * time.Second)
+				}
+			}
+		})
+		ctx, cancel := context.WithCancel(t.Context())
+		time.AfterFunc(100*time.Millisecond, cancel)
+		start := time.Now()
+		_, err := w.Lock(ctx, "job", redlatch.LockOptions{})
+		if took := time.Since(start); took > 200*time.Millisecond {
+			t.Errorf("cancelled after 100ms, returned after %v: %v", took, err)
+		}
+		l.Release(t.Context())
+		time.Sleep(10 * time.Second)
+	})
+}
+
+func TestDeadHeadIsDroppedThoughOthersComeAndGo(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n := memory.New(memory.Options{})
+		w := newClient(t, []redlatch.Node{n}, redlatch.Options{})
+		do := func(op redlatch.Op, value string, wait, barge bool) redlatch.Status {
+			r, err := n.Do(context.Background(), redlatch.Request{Op: op, Name: "job", Value: value, TTL: time.Minute, Wait: wait, Barge: barge, Ticket: 1})
+			if err != nil {
+				t.Fatal(err)
+			}
+			return r.Status
+		}
+		do(redlatch.OpAcquire, "plain", false, true)
+		do(redlatch.OpAcquire, "dead", true, false) // queued, and never heard of again
+		done := make(chan struct{})
+		var all sync.WaitGroup
+		all.Go(func() { // comes every 200 ms and stays for 1 ms
+			for i := 0; ; i++ {
+				time.Sleep(time.Millisecond)
+				do(redlatch.OpRelease, "plain", false, false)
+				time.Sleep(200 * time.Millisecond)
+				select {
+				case <-done:
+					return
+				default:
+				}
+				do(redlatch.OpAcquire, "plain", false, true)
+			}
+		})
+		start := time.Now()
+		l, err := w.Lock(t.Context(), "job", redlatch.LockOptions{Wait: time.Minute})
+		if took := time.Since(start); err != nil || took > 3*time.Second {
+			t.Errorf("free for 99.5%% of the time, and had after %v: %v", took, err)
+		}
+		if l != nil {
+			l.Release(t.Context())
+		}
+		close(done)
+		all.Wait()
+	})
+}
+
+func TestRequestThatComesLateLeavesNoPlaceInLine(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		links, nodes := newLinks(t, 3)
+		h := newClient(t, nodes, redlatch.Options{})
+		l := mustLock(t, h, "job", redlatch.LockOptions{TTL: 30 * time.Second})
+		var own []redlatch.Node
+		for _, x := range links {
+			own = append(own, lateNode{x.Node})
+		}
+		w := newClient(t, own, redlatch.Options{})
+		ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+		_, err := w.Lock(ctx, "job", redlatch.LockOptions{})
+		cancel()
+		time.Sleep(500 * time.Millisecond)
+		l.Release(t.Context())
+		start := time.Now()
+		l2, err := h.Lock(t.Context(), "job", redlatch.LockOptions{})
+		if took := time.Since(start); err != nil || took > 50*time.Millisecond {
+			t.Errorf("nobody waits, and the lock took %v, %v", took, err)
+		}
+		if l2 != nil {
+			l2.Release(t.Context())
+		}
+	})
+}
+
+func TestGrantThatComesLateIsUndoneWithoutATokenToo(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		links, nodes := newLinks(t, 3)
+		h := newClient(t, nodes, redlatch.Options{NoToken: true})
+		l := mustLock(t, h, "job", redlatch.LockOptions{})
+		slow := &slowFirst{Node: links[2].Node}
+		w := newClient(t, []redlatch.Node{links[0].Node, links[1].Node, slow}, redlatch.Options{NoToken: true, NodeTimeout: 2 * time.Second})
+		time.AfterFunc(500*time.Millisecond, func() { l.Release(context.Background()) })
+		lw := mustLock(t, w, "job", redlatch.LockOptions{TTL: 30 * time.Second})
+		time.Sleep(100 * time.Millisecond)
+		if err := lw.Release(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(5 * time.Second)
+		wantFree(t, links, "job")
+	})
+}
+
+func TestWaitIsHeededInAnOutage(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		links, nodes := newLinks(t, 3)
+		h := newClient(t, nodes, redlatch.Options{})
+		w := newClient(t, nodes, redlatch.Options{RetryDelay: 10 * time.Second})
+		l := mustLock(t, h, "job", redlatch.LockOptions{})
+		time.AfterFunc(100*time.Millisecond, func() {
+			for _, l := range links {
+				l.SetDown(errors.New("down"))
+			}
+		})
+		start := time.Now()
+		w.Lock(t.Context(), "job", redlatch.LockOptions{Wait: 500 * time.Millisecond})
+		if took := time.Since(start); took > time.Second {
+			t.Errorf("Wait of 500ms took %v", took)
+		}
+		for _, l := range links {
+			l.SetDown(nil)
+		}
+		l.Release(t.Context())
+	})
+}
+
+func TestTicketsAreTakenByTheNodesClocks(t *testing.T) {
+	for _, by := range []time.Duration{time.Hour, -time.Hour} {
+		t.Run(by.String(), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				_, nodes := newLinks(t, 3)
+				h := newClient(t, nodes, redlatch.Options{})
+				l := mustLock(t, h, "job", redlatch.LockOptions{})
+				right := newClient(t, nodes, redlatch.Options{})
+				wrong := newClient(t, nodes, redlatch.Options{Clock: offClock{time.Now(), by}})
+				first, second := wrong, right
+				if by < 0 {
+					first, second = right, wrong
+				}
+				var order []string
+				var mu sync.Mutex
+				var all sync.WaitGroup
+				lock := func(c *redlatch.Client, name string) {
+					all.Go(func() {
+						l := mustLock(t, c, "job", redlatch.LockOptions{})
+						mu.Lock()
+						order = append(order, name)
+						mu.Unlock()
+						l.Release(t.Context())
+					})
+				}
+				lock(first, "first")
+				time.Sleep(3 * time.Second)
+				lock(second, "second")
+				time.Sleep(3 * time.Second)
+				l.Release(t.Context())
+				all.Wait()
+				if order[0] != "first" {
+					t.Errorf("clock off by %v: %v", by, order)
+				}
+			})
+		})
+	}
+}
+
+func TestNewcomerIsToldOfAnOutageThatOthersWaitOut(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		links, nodes := newLinks(t, 3)
+		h := newClient(t, nodes, redlatch.Options{})
+		w := newClient(t, nodes, redlatch.Options{})
+		l := mustLock(t, h, "job", redlatch.LockOptions{})
+		ctx, cancel := context.WithCancel(t.Context())
+		var all sync.WaitGroup
+		all.Go(func() { w.Lock(ctx, "job", redlatch.LockOptions{}) })
+		time.Sleep(time.Second)
+		for _, l := range links {
+			l.SetDown(errors.New("down"))
+		}
+		time.Sleep(time.Second) // the one that asks finds out
+		start := time.Now()
+		c2, cancel2 := context.WithTimeout(t.Context(), time.Minute)
+		_, err := w.Lock(c2, "job", redlatch.LockOptions{})
+		cancel2()
+		if took := time.Since(start); took > time.Second {
+			t.Errorf("told of the outage after %v: %v", took, err)
+		}
+		cancel()
+		all.Wait()
+		for _, l := range links {
+			l.SetDown(nil)
+		}
+		l.Release(t.Context())
+	})
+}
+
+// lateNode carries out acquires 400 ms late and loses their replies.
+type lateNode struct{ *memory.Node }
+
+func (n lateNode) Do(ctx context.Context, req redlatch.Request) (redlatch.Reply, error) {
+	if req.Op != redlatch.OpAcquire {
+		return n.Node.Do(context.Background(), req)
+	}
+	time.AfterFunc(400*time.Millisecond, func() { n.Node.Do(context.Background(), req) })
+	<-ctx.Done()
+	return redlatch.Reply{}, ctx.Err()
+}
+
+// slowFirst carries out the first acquire long after it was sent.
+type slowFirst struct {
+	*memory.Node
+	mu   sync.Mutex
+	seen int
+}
+
+func (n *slowFirst) Do(ctx context.Context, req redlatch.Request) (redlatch.Reply, error) {
+	if req.Op == redlatch.OpAcquire {
+		n.mu.Lock()
+		n.seen++
+		first := n.seen == 1
+		n.mu.Unlock()
+		if first { // sits in a buffer for longer than the whole lease, and its answer does come
+			time.Sleep(900 * time.Millisecond)
+		}
+	}
+	return n.Node.Do(context.Background(), req)
+}
