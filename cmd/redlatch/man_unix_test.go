@@ -76,6 +76,21 @@ func TestEveryCommandAndFlagIsInItsManualPage(t *testing.T) {
 	}
 }
 
+func TestManualPagesShowTextsAsTheyAre(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "page.1")
+	odd := `a\nb -- 'c' ` + "`d` ~e ^f"
+	page := ".TH X 1\n.SH NAME\nx \\- y\n.SH DESCRIPTION\n.nf\n" + escape(odd+"\n.g\n'h") + "\n.fi\n"
+	if err := os.WriteFile(path, []byte(page), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	shown := render(t, path)
+	for _, line := range []string{odd, ".g", "'h"} {
+		if !strings.Contains(shown, line) {
+			t.Errorf("%q is shown as %s", line, shown)
+		}
+	}
+}
+
 // render returns a page as it is shown, and fails if it cannot be without a
 // warning. Where there is no groff, it undoes what escape does.
 func render(t *testing.T, path string) string {
