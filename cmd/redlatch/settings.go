@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -154,8 +155,8 @@ func readSettings() (*settingsFile, error) {
 		return f, nil
 	}
 	file, err := os.Open(path)
-	if errors.Is(err, os.ErrNotExist) && !must {
-		return f, nil
+	if !must && (errors.Is(err, os.ErrNotExist) || errors.Is(err, syscall.ENOTDIR)) {
+		return f, nil // also with XDG_CONFIG_HOME=/dev/null
 	}
 	if err != nil {
 		return f, usageError(fmt.Errorf("the settings file cannot be read: %w", err), "see "+configVariable+", or remove it")
