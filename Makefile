@@ -89,6 +89,10 @@ cover: deps ## what the tests reach, as build/cover.html
 fmt: ## format the code
 	gofmt -s -w .
 
+.PHONY: man
+man: ## the manual pages, into build/man
+	$(GO) run ./cmd/redlatch man build/man
+
 .PHONY: clean
 clean: ## remove what was built
 	rm -rf bin build

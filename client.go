@@ -40,6 +40,19 @@ type Client struct {
 // so that a server listed twice is found out; nodes that are down are no
 // error here.
 func New(nodes []Node, opts Options) (*Client, error) {
+	c, err := assemble(nodes, opts)
+	if err != nil {
+		return nil, err
+	}
+	if err := c.identify(); err != nil {
+		return nil, err
+	}
+	c.inbox.listen(c)
+	return c, nil
+}
+
+// assemble makes a client without asking the nodes anything.
+func assemble(nodes []Node, opts Options) (*Client, error) {
 	given := opts
 	if opts.NodeTimeout == 0 {
 		opts.NodeTimeout = defaultNodeTimeout
@@ -80,14 +93,7 @@ func New(nodes []Node, opts Options) (*Client, error) {
 		p, ok := n.(Prompt)
 		c.members = append(c.members, &member{node: n, name: name, index: i, client: c, prompt: ok && p.ReturnsByDeadline()})
 	}
-	if err := c.guard.init(c, given); err != nil {
-		return nil, err
-	}
-	if err := c.identify(); err != nil {
-		return nil, err
-	}
-	c.inbox.listen(c)
-	return c, nil
+	return c, c.guard.init(c, given)
 }
 
 // identify asks every node at once who it is. Only a server that is found

@@ -23,7 +23,8 @@ type handle struct {
 }
 
 // Handle returns the lease as a text with which Attach takes it up, in this
-// process or in another. Whoever has it can extend and release the lock.
+// process or in another. Whoever has it can extend and release the lock, so it
+// is a secret of a kind.
 func (l *Lease) Handle() string {
 	text, err := json.Marshal(handle{
 		Name: l.name, Key: l.req.Name, Value: l.req.Value,
@@ -86,9 +87,29 @@ func (c *Client) Attach(ctx context.Context, text string) (*Lease, error) {
 	return nil, rd.quorumError(cl.req)
 }
 
+// Free releases the lock of a handle without taking the lease up first. It
+// returns ErrLost if the lock was no longer that lease's, and a *QuorumError if
+// too few nodes answered: the lock then runs out by itself.
+func (c *Client) Free(ctx context.Context, text string) error {
+	cl, err := c.parseHandle(text)
+	if err != nil {
+		return err
+	}
+	if ctx.Err() != nil {
+		return endedError(ctx, nil)
+	}
+	if c.isClosed() {
+		return ErrClosed
+	}
+	c.guard.apply(&cl.req)
+	cl.end(true, true) // on every node, since nothing of it is under way here
+	return (&Lease{claim: cl}).free(ctx)
+}
+
 func (c *Client) parseHandle(text string) (*claim, error) {
 	bad := func() (*claim, error) {
-		return nil, &ConfigError{Field: "handle", Value: text, Bound: "a text that Handle or Detach returned"}
+		// Not the text itself: whoever reads the error could release the lock.
+		return nil, &ConfigError{Field: "handle", Value: fmt.Sprintf("%d bytes", len(text)), Bound: "a text that Handle or Detach returned"}
 	}
 	encoded, ok := strings.CutPrefix(text, handlePrefix)
 	if !ok {
@@ -102,7 +123,7 @@ func (c *Client) parseHandle(text string) (*claim, error) {
 	if err := json.Unmarshal(plain, &h); err != nil {
 		return bad()
 	}
-	if _, ours := ownerOf(h.Value); !ours || checkText("key", h.Key, 1, MaxNameLen) != nil {
+	if _, ours := ownerOf(h.Value); !ours || checkText("key", h.Key, 1, MaxNameLen) != nil || checkText("name", h.Name, 1, MaxNameLen) != nil {
 		return bad()
 	}
 	cl := &claim{c: c, name: h.Name, req: Request{

@@ -13,7 +13,7 @@ import (
 // the conformance suite that says so; a new kind of node starts there.
 //
 // What a node can do beyond this it says by implementing the small interfaces
-// below: Prompt, Identifier, Slow, Guarded, Waker.
+// below, Lister and Examiner: Prompt, Identifier, Slow, Guarded, Waker.
 type Node interface {
 	// Do carries out one request and gives one reply. A refusal is a Reply;
 	// an error means that the node could not say yes or no. An error that
@@ -146,6 +146,15 @@ const (
 	// marker stands and the node is trusted, Quarantined, Misconfigured, or
 	// Absent.
 	OpMark
+	// OpBreak takes the name away from whoever has it and raises the fence to
+	// Token, so that whoever has it next has a higher one. Somebody who has it
+	// with a fence that is not below Token took it after the break was decided
+	// on: Stale.
+	// A key that is no plain lock stays unless Foreign says otherwise. Those
+	// who wait keep their places. Quarantine does not matter; of the marker, the list alone does. Asking
+	// again is harmless. Granted if nobody has the name any more, else Foreign,
+	// Stale, Ahead or Misconfigured, and nothing was changed.
+	OpBreak
 )
 
 // String returns the operation's name.
@@ -165,6 +174,8 @@ func (o Op) String() string {
 		return "offer"
 	case OpMark:
 		return "mark"
+	case OpBreak:
+		return "break"
 	}
 	return "unknown operation"
 }
@@ -217,12 +228,15 @@ type Request struct {
 	Barge bool
 
 	// Guard is what a Guarded node holds its marker against before it grants
-	// an OpAcquire or OpRepair, and, as to the list alone, an OpExtend. Nil
-	// leaves the marker alone.
+	// an OpAcquire or OpRepair, and, as to the list alone, an OpExtend or
+	// OpBreak. Nil leaves the marker alone.
 	Guard *Guard
 
 	// Mark says what an OpMark does.
 	Mark Mark
+
+	// Foreign has an OpBreak remove a key that is no plain lock.
+	Foreign bool
 }
 
 // Guard is what a node's marker says of the list of nodes that it belongs to.

@@ -17,6 +17,7 @@ func TestConformance(t *testing.T) {
 			return node, node
 		},
 		Queues:  true,
+		Lists:   true,
 		Wakes:   true,
 		Advance: func(d time.Duration) { now = now.Add(d) },
 	})
@@ -29,6 +30,7 @@ func TestConformanceInRealTime(t *testing.T) {
 			return node, node
 		},
 		Queues: true,
+		Lists:  true,
 		Wakes:  true,
 		Unit:   20 * time.Millisecond,
 	})

@@ -150,7 +150,7 @@ func check(req redlatch.Request) error {
 	switch {
 	case req.Mode != redlatch.Exclusive:
 		return fmt.Errorf("lock mode %d is unknown", req.Mode)
-	case req.Op < redlatch.OpAcquire || req.Op > redlatch.OpOffer:
+	case req.Op < redlatch.OpAcquire || req.Op > redlatch.OpOffer && req.Op != redlatch.OpBreak:
 		return fmt.Errorf("operation %d is unknown", req.Op)
 	case req.Token > redlatch.MaxToken:
 		return fmt.Errorf("token %d is above the largest, %d", uint64(req.Token), uint64(redlatch.MaxToken))

@@ -30,6 +30,8 @@ func (n *Node) carryOut(req redlatch.Request) (redlatch.Reply, []redlatch.Wake) 
 		status = e.offer(req, s)
 	case redlatch.OpRepair:
 		status = e.repair(req, s)
+	case redlatch.OpBreak:
+		status = e.breakUp(req, s)
 	default:
 		status = e.taken()
 	}

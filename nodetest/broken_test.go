@@ -18,6 +18,7 @@ type garbling func(w redlatch.Wake) []redlatch.Wake
 type broken struct {
 	*memory.Node
 	do   breakage
+	read misreading
 	tell garbling
 
 	mu    sync.Mutex        // held while do runs

@@ -22,6 +22,9 @@ type Harness struct {
 	// the node must then leave Wait and Ticket alone.
 	Queues bool
 
+	// Lists says that the node is a redlatch.Lister. Defaults to false.
+	Lists bool
+
 	// Wakes says that the node tells those who wait when it is their turn, and
 	// can leave a name to who is before its holder in line. Defaults to false.
 	Wakes bool
@@ -78,7 +81,7 @@ type claim struct {
 
 // claims returns all that a node of the harness's kind must live up to.
 func claims(h Harness) []claim {
-	all := slices.Concat(holdClaims(), nameClaims(), callClaims(), tokenClaims(), fenceClaims(h), repairClaims())
+	all := slices.Concat(holdClaims(), nameClaims(), callClaims(), tokenClaims(), fenceClaims(h), repairClaims(), breakClaims(h), listClaims(h))
 	if !h.Queues {
 		return append(all, noQueueClaims()...)
 	}

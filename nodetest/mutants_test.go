@@ -14,6 +14,7 @@ import (
 type mutant struct {
 	name   string
 	do     breakage
+	read   misreading
 	tell   garbling
 	kind   string // "" for a node that queues and forgets
 	claims []string
@@ -21,7 +22,7 @@ type mutant struct {
 
 func mutants() []mutant {
 	var all []mutant
-	for _, some := range [][]mutant{holdMutants(), textMutants(), callMutants(), tokenMutants(), fenceMutants(), queueMutants(), wakeMutants()} {
+	for _, some := range [][]mutant{holdMutants(), textMutants(), callMutants(), tokenMutants(), fenceMutants(), queueMutants(), wakeMutants(), breakMutants(), listMutants()} {
 		all = append(all, some...)
 	}
 	return all

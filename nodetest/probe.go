@@ -103,6 +103,10 @@ func (p *probe) repair(value string, token redlatch.Token) redlatch.Request {
 	return p.request(redlatch.OpRepair, value, token)
 }
 
+func (p *probe) breakUp(token redlatch.Token) redlatch.Request {
+	return p.request(redlatch.OpBreak, "", token)
+}
+
 func (p *probe) inspect() redlatch.Request {
 	return p.request(redlatch.OpInspect, "", 0)
 }

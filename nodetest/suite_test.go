@@ -14,7 +14,7 @@ import (
 
 func TestAHealthyNodeFailsNoClaim(t *testing.T) {
 	for _, kind := range []string{"", "no queue", "keeps fences"} {
-		for claim, why := range judge(t, kind, nil, nil) {
+		for claim, why := range judge(t, kind, mutant{}) {
 			t.Errorf("%s: %q failed: %s", kind, claim, why)
 		}
 	}
@@ -24,7 +24,7 @@ func TestEachBreakageIsToldByTheRightClaim(t *testing.T) {
 	told := map[string]bool{}
 	for _, m := range mutants() {
 		t.Run(m.name, func(t *testing.T) {
-			failed := judge(t, m.kind, m.do, m.tell)
+			failed := judge(t, m.kind, m)
 			for _, claim := range m.claims {
 				if failed[claim] == "" {
 					t.Errorf("%q was not refuted; refuted were %q", claim, slices.Sorted(maps.Keys(failed)))
@@ -37,7 +37,7 @@ func TestEachBreakageIsToldByTheRightClaim(t *testing.T) {
 		return
 	}
 	for _, kind := range []string{"", "no queue", "keeps fences"} {
-		for _, c := range claims(harness(kind, nil, nil)) {
+		for _, c := range claims(harness(kind, mutant{})) {
 			if !told[c.name] {
 				t.Errorf("no breakage is told by %q", c.name)
 			}
@@ -47,8 +47,8 @@ func TestEachBreakageIsToldByTheRightClaim(t *testing.T) {
 
 // judge holds a node against every claim and returns those that failed, and
 // why.
-func judge(t *testing.T, kind string, do breakage, tell garbling) map[string]string {
-	h := harness(kind, do, tell)
+func judge(t *testing.T, kind string, m mutant) map[string]string {
+	h := harness(kind, m)
 	failed := map[string]string{}
 	for _, c := range claims(h) {
 		a, b := h.Open(t)
@@ -59,23 +59,25 @@ func judge(t *testing.T, kind string, do breakage, tell garbling) map[string]str
 	return failed
 }
 
-// harness opens nodes in memory, broken by do, on a clock of their own.
-func harness(kind string, do breakage, tell garbling) Harness {
+// harness opens nodes in memory, broken as m says, on a clock of their own.
+func harness(kind string, m mutant) Harness {
 	now := time.Now()
 	return Harness{
 		Open: func(testing.TB) (a, b redlatch.Node) {
 			n := &broken{
 				Node:  memory.New(memory.Options{Clock: func() time.Time { return now }}),
-				do:    do,
-				tell:  tell,
+				do:    m.do,
+				read:  m.read,
+				tell:  m.tell,
 				notes: map[string]string{},
 			}
-			if kind != "" && do == nil {
+			if kind != "" && m.do == nil {
 				n.do = healthy(kind)
 			}
 			return n, n
 		},
 		Queues:      kind != "no queue",
+		Lists:       true,
 		Wakes:       kind != "no queue",
 		KeepsFences: kind == "keeps fences",
 		Advance:     func(d time.Duration) { now = now.Add(d) },

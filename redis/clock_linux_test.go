@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -97,4 +98,16 @@ func unix(t *testing.T, text string) time.Time {
 		t.Fatal(err)
 	}
 	return time.Unix(sec, usec*1000)
+}
+
+func TestExaminationFindsClocksThatAreApart(t *testing.T) {
+	t.Parallel()
+	servers := append(redistest.Start(t, 2), redistest.StartWithClock(t, -3*time.Second), redistest.StartWithClock(t, time.Hour))
+	found, up := examine(t, must(drivers["rueidis"](redistest.Addresses(servers)...)), redlatch.Options{Guard: redlatch.GuardOff}, "")
+	if !slices.Contains(found, "danger clock") || !slices.Contains(found, "warning clock") {
+		t.Errorf("found is %q", found)
+	}
+	if off := up.Nodes[3].Clock - time.Hour; off.Abs() > time.Second {
+		t.Errorf("a clock that is an hour ahead is said to be %v ahead", up.Nodes[3].Clock)
+	}
 }

@@ -23,7 +23,8 @@
 //		+publish +subscribe +info +client|setname +ping +select
 //
 // in one line. PUBLISH and SUBSCRIBE are for waking those who wait: without them
-// they ask again and again. INFO is for the guard, and for finding one server under two
+// they ask again and again. To list locks takes +scan +zcard besides. INFO is
+// for the guard, and for finding one server under two
 // addresses; SELECT for addresses with a database. A cluster needs
 // +cluster|slots besides (from Redis 8 on +cluster|shards with rueidis, and
 // +command with goredis), servers behind Sentinel +role with rueidis.

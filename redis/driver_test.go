@@ -98,6 +98,7 @@ func TestConformance(t *testing.T) {
 			Open: func(testing.TB) (a, b redlatch.Node) {
 				return nodes(server.URL())[0], nodes(server.URL())[0]
 			},
+			Lists: true,
 		})
 	})
 }
@@ -110,7 +111,7 @@ func TestConformanceOverAClientOfTheCallers(t *testing.T) {
 			t.Fatal(err)
 		}
 		t.Cleanup(client.Close)
-		nodetest.Run(t, nodetest.Harness{Queues: true, Wakes: true, Open: func(t testing.TB) (a, b redlatch.Node) {
+		nodetest.Run(t, nodetest.Harness{Queues: true, Wakes: true, Lists: true, Open: func(t testing.TB) (a, b redlatch.Node) {
 			a, err1 := rueidis.Node(client, "a")
 			b, err2 := rueidis.Node(client, "b")
 			if err1 != nil || err2 != nil {
@@ -122,7 +123,7 @@ func TestConformanceOverAClientOfTheCallers(t *testing.T) {
 	t.Run("goredis with RESP3 and retries", func(t *testing.T) {
 		client := goredisclient.NewClient(&goredisclient.Options{Addr: server.Addr(), Protocol: 3, MaxRetries: 3})
 		t.Cleanup(func() { client.Close() })
-		nodetest.Run(t, nodetest.Harness{Queues: true, Wakes: true, Open: func(t testing.TB) (a, b redlatch.Node) {
+		nodetest.Run(t, nodetest.Harness{Queues: true, Wakes: true, Lists: true, Open: func(t testing.TB) (a, b redlatch.Node) {
 			a, err1 := goredis.Node(client, "a")
 			b, err2 := goredis.Node(client, "b")
 			if err1 != nil || err2 != nil {

@@ -26,6 +26,27 @@ func sideKey(kind, name string) string {
 	return reserved + kind + ":{" + slotTag(slotOf(name)) + "}" + name
 }
 
+// nameOf is the inverse of sideKey: it returns the kind of a side key, and the
+// name it belongs to; false for a key that sideKey did not make.
+func nameOf(key string) (kind, name string, ok bool) {
+	rest, ok := strings.CutPrefix(key, reserved)
+	if !ok {
+		return "", "", false
+	}
+	kind, rest, ok = strings.Cut(rest, ":")
+	if !ok {
+		return "", "", false
+	}
+	if tagged, ok := strings.CutPrefix(rest, ":"); ok {
+		name = tagged
+	} else if i := strings.Index(rest, "}"); i == len(rest)-1 && strings.HasPrefix(rest, "{") {
+		name = rest[1:i]
+	} else {
+		name = rest[i+1:]
+	}
+	return kind, name, sideKey(kind, name) == key
+}
+
 // hashTag returns the part of a key that alone decides its slot, if it has
 // one: what stands between the first { and the next }, unless it is nothing.
 func hashTag(key string) (string, bool) {

@@ -47,3 +47,25 @@ func TestSideKeysOfDifferentNamesDiffer(t *testing.T) {
 		}
 	})
 }
+
+func TestSideKeysTellTheirName(t *testing.T) {
+	check := func(t rapid.TB, kind, name string) {
+		if k, n, ok := nameOf(sideKey(kind, name)); !ok || k != kind || n != name {
+			t.Errorf("%q, the %s of %q, is read as the %s of %q (%v)", sideKey(kind, name), kind, name, k, n, ok)
+		}
+	}
+	for _, name := range []string{"a", ":", "::a", ":{a}", "a}b", "{}x", "{}", "}{", "{a}", "{a}{b}", "a{b", "a{b}c}", "{{a}}", "}", "{", "a}b{c}", "{}{a}", "fence:{a}", "redlatch:1:fence:{a}", "\xff}"} {
+		check(t, "fence", name)
+		check(t, "queue", name)
+	}
+	rapid.Check(t, func(t *rapid.T) {
+		check(t, "fence", rapid.StringMatching(`[a{}é:0]{1,12}`).Draw(t, "name"))
+	})
+	rapid.Check(t, func(t *rapid.T) { check(t, "queue", rapid.StringN(1, 40, -1).Draw(t, "name")) })
+	// What sideKey did not make is nobody's.
+	for _, key := range []string{"", "a", "redlatch:1:", "redlatch:1:fence", "redlatch:1:fence:a", "redlatch:1:fence:{a", "redlatch:1:fence::a", "redlatch:1:fence:{a}b", "redlatch:1:fence:{zz}a}b", "redlatch:2:fence:{a}"} {
+		if _, name, ok := nameOf(key); ok {
+			t.Errorf("%q is taken for a side key of %q", key, name)
+		}
+	}
+}

@@ -156,7 +156,7 @@ func (n *Node) callFor(req redlatch.Request, place place) (Call, error) {
 		call.Keys = append(call.Keys, sideKey("turn", req.Name), sideKey("queue", req.Name))
 	}
 	guarded := req.Guard != nil
-	if guarded && (req.Op == redlatch.OpAcquire || req.Op == redlatch.OpRepair || req.Op == redlatch.OpExtend) {
+	if guarded && (req.Op == redlatch.OpAcquire || req.Op == redlatch.OpRepair || req.Op == redlatch.OpExtend || req.Op == redlatch.OpBreak) {
 		call.Keys = append(call.Keys, n.markerKey(req.Name))
 	}
 	switch req.Op {
@@ -197,6 +197,8 @@ func (n *Node) callFor(req redlatch.Request, place place) (Call, error) {
 		call.Args = []string{req.Value, strconv.FormatInt(req.Ticket, 10), place.inbox}
 	case redlatch.OpInspect:
 		call.Script = inspectScript
+	case redlatch.OpBreak:
+		call.Script, call.Args = breakScript, breakArgs(req, token, retention, window)
 	default:
 		return Call{}, &redlatch.ConfigError{Field: "Op", Value: uint8(req.Op), Bound: "one of this package's operations"}
 	}

@@ -31,9 +31,6 @@ var otherSource string
 //go:embed lua/offer.lua
 var offerSource string
 
-//go:embed lua/publish.lua
-var publishSource string
-
 //go:embed lua/acquire.lua
 var acquireSource string
 
@@ -52,6 +49,24 @@ var markSource string
 //go:embed lua/inspect.lua
 var inspectSource string
 
+//go:embed lua/break.lua
+var breakSource string
+
+//go:embed lua/scan.lua
+var scanSource string
+
+//go:embed lua/look.lua
+var lookSource string
+
+//go:embed lua/masters.lua
+var mastersSource string
+
+//go:embed lua/health.lua
+var healthSource string
+
+//go:embed lua/publish.lua
+var publishSource string
+
 //go:embed lua/identity.lua
 var identitySource string
 
@@ -65,5 +80,10 @@ var (
 	offerScript    = NewScript("offer", queueSource+otherSource+offerSource)
 	inspectScript  = NewScript("inspect", otherSource+inspectSource)
 	identityScript = NewScript("identity", identitySource)
+	breakScript    = NewScript("break", queueSource+breakSource)
+	scanScript     = NewScript("scan", scanSource)
+	lookScript     = NewScript("look", lookSource)
+	healthScript   = NewScript("health", healthSource)
 	publishScript  = NewScript("publish", publishSource)
+	mastersScript  = NewScript("masters", mastersSource)
 )

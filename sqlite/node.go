@@ -166,7 +166,7 @@ func check(req redlatch.Request) error {
 	switch {
 	case req.Mode != redlatch.Exclusive:
 		return faultf("was asked for the lock mode %d, which is unknown", req.Mode)
-	case req.Op < redlatch.OpAcquire || req.Op > redlatch.OpRepair:
+	case req.Op < redlatch.OpAcquire || req.Op > redlatch.OpRepair && req.Op != redlatch.OpBreak:
 		return faultf("was asked for the operation %d, which is unknown", req.Op)
 	case req.Token > redlatch.MaxToken:
 		return faultf("was given the token %d, above the largest, %d", uint64(req.Token), uint64(redlatch.MaxToken))

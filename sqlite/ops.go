@@ -48,6 +48,8 @@ func (n *Node) carryOut(req redlatch.Request) (redlatch.Reply, error) {
 		status = t.release()
 	case redlatch.OpRepair:
 		status = t.repair()
+	case redlatch.OpBreak:
+		status = t.breakUp()
 	default:
 		status = t.taken()
 	}

@@ -90,5 +90,5 @@ func outcomeOf(err error) *outcome {
 // before it.
 func message(err error) string {
 	text := strings.TrimPrefix(err.Error(), "redlatch: ")
-	return strings.Join(strings.Fields(text), " ")
+	return harmless(strings.Join(strings.Fields(text), " "))
 }

@@ -77,7 +77,7 @@ func (f *initFlags) run(out io.Writer, say *reporter) error {
 	}
 	var former []redlatch.Node
 	if addresses := split(f.former...); len(addresses) > 0 {
-		if former, err = openNodes(addresses); err != nil {
+		if former, err = f.openAll(addresses); err != nil {
 			closeAll(nodes)
 			return err
 		}

@@ -3,7 +3,6 @@ package main
 import (
 	"errors"
 	"fmt"
-	"os"
 	"slices"
 	"strings"
 
@@ -28,6 +27,8 @@ type nodeFlags struct {
 	state string
 	list  string
 	guard guardMode
+
+	passwordFile string
 }
 
 // guardMode is a pflag.Value: auto, on or off.
@@ -55,12 +56,13 @@ func (f *nodeFlags) apply(opts *redlatch.Options) {
 func (f *nodeFlags) register(flags *pflag.FlagSet) {
 	flags.StringArrayVar(&f.nodes, "nodes", nil,
 		"`addresses` of the nodes, separated by commas; may be repeated (default $"+nodesVariable+", else a file on this machine)")
-	flags.StringVar(&f.list, "node-list", os.Getenv(listVariable), "the `name` of the list of nodes, for clients that reach them by different addresses (default $"+listVariable+", else the addresses)")
+	flags.StringVar(&f.list, "node-list", "", "the `name` of the list of nodes, for clients that reach them by different addresses (default $"+listVariable+", else the addresses)")
 	flags.Var(&f.guard, "guard", "whether a node that may have forgotten locks sits out until they have run out; auto is on for several nodes and for Sentinel")
+	flags.StringVar(&f.passwordFile, "password-file", "", "a `file` whose first line is the password for addresses without one (default $"+passwordVariable+")")
 	flags.StringVar(&f.state, "state", "", "the `file` that holds the locks of this machine (default in $REDLATCH_STATE_DIR, else in the user's state folder)")
 }
 
-// open returns the nodes that the flags name, else those of the environment,
+// open returns the nodes that the flags name, or the settings in their place,
 // else the file of this machine.
 func (f *nodeFlags) open() ([]redlatch.Node, error) {
 	addresses := split(f.nodes...)
@@ -72,8 +74,6 @@ func (f *nodeFlags) open() ([]redlatch.Node, error) {
 		return nil, usageError(errors.New("--nodes is empty"), "give it "+addressForms)
 	case f.state != "":
 		addresses = []string{"sqlite:" + f.state}
-	case len(addresses) == 0:
-		addresses = split(os.Getenv(nodesVariable))
 	}
 	if len(addresses) == 0 {
 		path, err := sqlite.DefaultPath()
@@ -81,6 +81,19 @@ func (f *nodeFlags) open() ([]redlatch.Node, error) {
 			return nil, &outcome{code: exitNoQuorum, event: "no_quorum", err: err, hint: "try --state FILE"}
 		}
 		addresses = []string{"sqlite:" + path}
+	}
+	return f.openAll(addresses)
+}
+
+// openAll returns a node for each address, with the password that the flags
+// name where an address has none.
+func (f *nodeFlags) openAll(addresses []string) ([]redlatch.Node, error) {
+	password, err := f.password()
+	if err != nil {
+		return nil, err
+	}
+	for i, a := range addresses {
+		addresses[i] = withPassword(a, password)
 	}
 	return openNodes(addresses)
 }

@@ -1,15 +1,28 @@
 package main
 
 import (
+	"io"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/spf13/cobra"
 )
 
-func names(t *testing.T, f *nodeFlags) []string {
+// names returns the nodes of a command line.
+func names(t *testing.T, args ...string) []string {
 	t.Helper()
+	f := &nodeFlags{}
+	cmd := &cobra.Command{Use: "test", RunE: func(*cobra.Command, []string) error { return nil }}
+	f.register(cmd.Flags())
+	if err := cmd.ParseFlags(args); err != nil {
+		t.Fatal(err)
+	}
+	if err := applySettings(cmd, &reporter{w: io.Discard}); err != nil {
+		t.Fatal(err)
+	}
 	nodes, err := f.open()
 	if err != nil {
 		t.Fatal(err)
@@ -29,22 +42,24 @@ func TestNodesComeFromFlagsThenEnvironmentThenTheFile(t *testing.T) {
 	}
 	t.Setenv("REDLATCH_STATE_DIR", dir)
 	t.Setenv(nodesVariable, "")
+	t.Setenv(configVariable, "")
+	t.Setenv("XDG_CONFIG_HOME", dir)
 
-	got := names(t, &nodeFlags{})
+	got := names(t)
 	if len(got) != 1 || !strings.Contains(got[0], dir) {
 		t.Errorf("with nothing said the node is %q, not the file in %s", got, dir)
 	}
 	t.Setenv(nodesVariable, "redis://env:1, redis://env:2")
-	if got, want := names(t, &nodeFlags{}), []string{"redis://env:1", "redis://env:2"}; !slices.Equal(got, want) {
+	if got, want := names(t), []string{"redis://env:1", "redis://env:2"}; !slices.Equal(got, want) {
 		t.Errorf("from the environment: %q, want %q", got, want)
 	}
 	// Different kinds may be mixed, and keep their order.
 	file := filepath.Join(dir, "more.db")
-	got = names(t, &nodeFlags{nodes: []string{"redis://a:1,sqlite:" + file, "redis+cluster://b:1+c:1"}})
+	got = names(t, "--nodes", "redis://a:1,sqlite:"+file, "--nodes", "redis+cluster://b:1+c:1")
 	if len(got) != 3 || got[0] != "redis://a:1" || !strings.Contains(got[1], "more.db") || got[2] != "redis+cluster://b:1+c:1" {
 		t.Errorf("from flags: %q", got)
 	}
-	got = names(t, &nodeFlags{state: file})
+	got = names(t, "--state", file)
 	if len(got) != 1 || !strings.Contains(got[0], "more.db") {
 		t.Errorf("--state against REDLATCH_NODES: %q, want the file", got)
 	}

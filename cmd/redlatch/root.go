@@ -11,12 +11,13 @@ func execute(args []string) int {
 	say := &reporter{w: os.Stderr}
 	root := newRoot(say)
 	root.SetArgs(args)
-	err := root.Execute()
+	cmd, err := root.ExecuteC()
 	if err == nil {
 		return 0
 	}
 	end := outcomeOf(err)
 	say.end(end)
+	failEval(cmd, say, end.code)
 	return end.code
 }
 
@@ -32,15 +33,22 @@ this machine. With the addresses of one or more Redis servers it holds between
 all machines that use the same servers; with three or five servers it outlives
 the loss of one or two of them.`,
 		Example: `  redlatch run nightly-report -- ./report.sh
-  redlatch run -n --nodes redis://a:6379,redis://b:6379,redis://c:6379 backup -- ./backup.sh`,
+  redlatch run -n --nodes redis://a:6379,redis://b:6379,redis://c:6379 backup -- ./backup.sh
+  redlatch ls
+  redlatch doctor`,
 		Args:          cobra.NoArgs,
 		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 		SilenceErrors: true,
 		SilenceUsage:  true,
+		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error {
+			return applySettings(cmd, say)
+		},
 	}
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		return usageError(err, "try "+cmd.CommandPath()+" --help")
 	})
-	root.AddCommand(newRun(say), newInit(say), newVersion())
+	root.AddCommand(newRun(say), newLock(say), newExtend(say), newUnlock(say), newLs(say), newShow(say), newBreak(say), newDoctor(say), newDev(say), newInit(say), newVersion(), newCompletion(), newMan())
+	root.CompletionOptions.DisableDefaultCmd = true
+	completeAll(root)
 	return root
 }

@@ -1,0 +1,188 @@
+package main
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/redlatch/redlatch"
+)
+
+// breakFlags are the flags of break.
+type breakFlags struct {
+	nodeFlags
+	yes     bool
+	foreign bool
+}
+
+func newBreak(say *reporter) *cobra.Command {
+	f := &breakFlags{}
+	cmd := &cobra.Command{
+		Use:   "break [flags] NAME",
+		Short: "Take a lock away from whoever holds it",
+		Long: `Take the lock NAME away from whoever holds it, for when the holder hangs.
+
+This does not stop the former holder. It goes on, believing that it holds the
+lock, until it next asks the nodes, which a living one does within a third of its
+TTL, or until the resource has seen a higher token and refuses its own. So stop
+it first if you can. The fence is raised, so that the next holder's token is
+above that of the former one: a resource that checks tokens is safe.
+
+You are shown who holds it and asked, unless --yes is given. Whoever takes the
+lock between that and the break is left alone. It counts as broken when a
+majority of nodes has taken it away; what each node answered is shown. Those who
+wait keep their places, and the first of them is woken.
+
+Exit status:
+    0  the lock is broken, or nobody held it
+   64  the command line is wrong
+   69  too few nodes answered
+   75  another holds the lock by now, or its format is foreign
+  130  the answer was no`,
+		Example: `  redlatch break nightly
+  redlatch break --yes -o json nightly`,
+		Args: nameArgs("break"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return named(args[0], f.run(cmd, say, args[0]))
+		},
+	}
+	flags := cmd.Flags()
+	flags.SortFlags = false
+	f.register(flags)
+	flags.BoolVar(&f.yes, "yes", false, "do not ask")
+	flags.BoolVar(&f.foreign, "foreign", false, "also remove a key that is no plain lock, such as Redisson's hash")
+	say.registerOutput(flags, "how it is told: in words, or as a line of JSON", "text", "json")
+	return cmd
+}
+
+func (f *breakFlags) run(cmd *cobra.Command, say *reporter, name string) error {
+	client, err := f.client(redlatch.Options{NodeTimeout: 2 * time.Second})
+	if err != nil {
+		return err
+	}
+	defer client.Close()
+	ctx, stop := untilSignal()
+	defer stop()
+	out := cmd.OutOrStdout()
+	state, err := client.Show(ctx, name)
+	if err != nil {
+		return err
+	}
+	if len(state.Holders) == 0 {
+		if say.format == "json" {
+			return writeJSON(out, breakJSON{Event: "free", Name: name})
+		}
+		_, err := fmt.Fprintf(out, "%q is held by nobody\n", name)
+		return err
+	}
+	if h := state.Holders[0]; h.Kind == redlatch.KindForeign && !f.foreign {
+		return &outcome{code: exitHeld, event: "held", err: &redlatch.HeldError{Name: name, Holders: state.Holders},
+			hint: "add --foreign to remove a key that is no plain lock"}
+	}
+	if !f.yes {
+		if err := f.confirm(cmd, state); err != nil {
+			return err
+		}
+	}
+	report, err := client.Break(ctx, name, redlatch.BreakOptions{Seen: state.Token, Foreign: f.foreign})
+	if report != nil {
+		if err := writeBreak(out, say, name, state, report, err == nil); err != nil {
+			return &outcome{code: exitOutput, event: "output", err: fmt.Errorf("stdout cannot be written: %w", err)}
+		}
+	}
+	if errors.Is(err, redlatch.ErrHeld) {
+		return &outcome{code: exitHeld, event: "held", err: err, hint: "it changed hands since it was looked at: look again with redlatch show"}
+	}
+	return err
+}
+
+// confirm asks on the terminal; without one there is nobody to ask.
+func (f *breakFlags) confirm(cmd *cobra.Command, state *redlatch.LockState) error {
+	in := cmd.InOrStdin()
+	if file, ok := in.(*os.File); ok && !isTerminal(file) {
+		return usageError(errors.New("there is no terminal to ask whether the lock is to be broken"), "add --yes")
+	}
+	fmt.Fprint(os.Stderr, breakQuestion(state))
+	answer, err := bufio.NewReader(in).ReadString('\n')
+	switch strings.ToLower(strings.TrimSpace(answer)) {
+	case "y", "yes":
+		return nil
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr)
+	}
+	return &outcome{code: exitSignal + 2, event: "declined", err: errors.New("nothing was changed")}
+}
+
+func breakQuestion(s *redlatch.LockState) string {
+	var b strings.Builder
+	for _, h := range s.Holders {
+		fmt.Fprintf(&b, "%q is held by %s, %s, on %d of %d nodes", s.Name, holderText(h), forHowLong(h.Left), h.Nodes, len(s.Nodes))
+		if s.Token != 0 {
+			fmt.Fprintf(&b, "; token %s", number(s.Token))
+		}
+		b.WriteString(".\n")
+	}
+	b.WriteString(notStopped + "\nBreak it? [y/N] ")
+	return b.String()
+}
+
+// notStopped is what everyone who breaks a lock must know.
+const notStopped = `The former holder is not stopped: it goes on until it next asks the nodes, or
+until the resource has seen a higher token and refuses its own.`
+
+type breakJSON struct {
+	Event   string       `json:"event"`
+	Name    string       `json:"name"`
+	Token   string       `json:"token,omitempty"`
+	Holders []holderJSON `json:"former_holders,omitempty"`
+	Nodes   []answerJSON `json:"nodes,omitempty"`
+}
+
+type answerJSON struct {
+	Node   string `json:"node"`
+	Broken bool   `json:"broken"`
+	Said   string `json:"said,omitempty"`
+}
+
+// writeBreak tells what each node answered.
+func writeBreak(out io.Writer, say *reporter, name string, state *redlatch.LockState, report *redlatch.BreakReport, done bool) error {
+	broken := 0
+	answers := make([]answerJSON, len(report.Nodes))
+	for i, n := range report.Nodes {
+		answers[i] = answerJSON{Node: n.Node, Broken: n.Err == nil && n.Reply.Status == redlatch.Granted}
+		if answers[i].Broken {
+			broken++
+		} else {
+			answers[i].Said = strings.TrimPrefix(n.String(), n.Node+": ")
+		}
+	}
+	if say.format == "json" {
+		line := breakJSON{Event: "broken", Name: name, Token: tokenText(report.Token), Holders: stateJSON(state, false).Holders, Nodes: answers}
+		if !done {
+			line.Event = "not_broken"
+		}
+		return writeJSON(out, line)
+	}
+	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	for _, a := range answers {
+		if a.Broken {
+			a.Said = "broken"
+		}
+		fmt.Fprintf(w, "%s\t%s\n", a.Node, a.Said)
+	}
+	w.Flush()
+	if !done {
+		_, err := fmt.Fprintf(out, "%q is not broken: only %d of %d nodes took it away, and its holder may go on\n", name, broken, len(answers))
+		return err
+	}
+	_, err := fmt.Fprintf(out, "%q is broken on %d of %d nodes; the next token is above %s\n%s\n", name, broken, len(answers), number(report.Token), notStopped)
+	return err
+}

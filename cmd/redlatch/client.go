@@ -1,0 +1,43 @@
+package main
+
+import (
+	"time"
+
+	"github.com/redlatch/redlatch"
+)
+
+// longestTTL is what a lock may live for where no marker bounds it: as much as
+// the library allows at all.
+const longestTTL = 30 * 24 * time.Hour
+
+// client returns a client for the nodes that the flags name.
+func (f *nodeFlags) client(opts redlatch.Options) (*redlatch.Client, error) {
+	nodes, err := f.open()
+	if err != nil {
+		return nil, err
+	}
+	f.apply(&opts)
+	if !guarded(nodes, opts.Guard) {
+		// No node has to sit out the longest lock there may be.
+		opts.MaxTTL = longestTTL
+	}
+	client, err := redlatch.New(nodes, opts)
+	if err != nil {
+		closeAll(nodes)
+		return nil, err
+	}
+	return client, nil
+}
+
+// guarded reports whether a client of these nodes goes by their markers.
+func guarded(nodes []redlatch.Node, mode redlatch.GuardMode) bool {
+	alone := len(nodes) > 1
+	for _, n := range nodes {
+		g, ok := n.(redlatch.Guarded)
+		if !ok {
+			return mode == redlatch.GuardOn
+		}
+		alone = alone || g.GuardsAlone()
+	}
+	return mode == redlatch.GuardOn || mode == redlatch.GuardAuto && alone
+}

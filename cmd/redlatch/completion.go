@@ -1,0 +1,109 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/redlatch/redlatch"
+)
+
+func newCompletion() *cobra.Command {
+	shells := []string{"bash", "zsh", "fish"}
+	return &cobra.Command{
+		Use:   "completion bash|zsh|fish",
+		Short: "Print what a shell needs to complete commands, flags and names",
+		Long: `Print a script for bash, zsh or fish that has the shell complete commands,
+flags, their values, and the names of locks. For the names the nodes are asked,
+with what the environment and the settings file say of them.`,
+		Example: `  # bash, with its bash-completion installed
+  source <(redlatch completion bash)
+
+  # zsh
+  redlatch completion zsh > "${fpath[1]}/_redlatch"
+
+  # fish
+  redlatch completion fish > ~/.config/fish/completions/redlatch.fish`,
+		ValidArgs: shells,
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) != 1 {
+				return usageError(fmt.Errorf("completion takes one shell, and %d are given", len(args)), "try bash, zsh or fish")
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			out, root := cmd.OutOrStdout(), cmd.Root()
+			switch args[0] {
+			case "bash":
+				return root.GenBashCompletionV2(out, true)
+			case "zsh":
+				return root.GenZshCompletion(out)
+			case "fish":
+				return root.GenFishCompletion(out, true)
+			}
+			return usageError(fmt.Errorf("the shell is %q: it must be bash, zsh or fish", args[0]), "try redlatch completion bash")
+		},
+	}
+}
+
+// completeAll tells every command how its flags and arguments are completed.
+func completeAll(cmd *cobra.Command) {
+	cmd.Flags().VisitAll(func(f *pflag.Flag) {
+		switch {
+		case strings.Contains(f.Value.Type(), "|"):
+			cmd.RegisterFlagCompletionFunc(f.Name, cobra.FixedCompletions(strings.Split(f.Value.Type(), "|"), cobra.ShellCompDirectiveNoFileComp))
+		case f.Name != "state" && f.Name != "password-file" && f.Value.Type() != "bool":
+			cmd.RegisterFlagCompletionFunc(f.Name, cobra.NoFileCompletions)
+		}
+	})
+	switch cmd.Name() {
+	case "run", "lock", "ls", "show", "break":
+		cmd.ValidArgsFunction = completeName
+	case "extend", "unlock", "init", "doctor", "version":
+		cmd.ValidArgsFunction = cobra.NoFileCompletions
+	}
+	for _, sub := range cmd.Commands() {
+		completeAll(sub)
+	}
+}
+
+// completeLimit is how long a person who presses the key is kept waiting.
+const completeLimit = time.Second
+
+// completeName completes the name of a lock with those that the nodes know.
+// Whatever goes wrong, there is nothing to complete.
+func completeName(cmd *cobra.Command, args []string, begun string) ([]string, cobra.ShellCompDirective) {
+	if len(args) > 0 {
+		return nil, cobra.ShellCompDirectiveDefault // CMD and what belongs to it
+	}
+	const none = cobra.ShellCompDirectiveNoFileComp
+	if applySettings(cmd, &reporter{w: io.Discard}) != nil {
+		return nil, none
+	}
+	f := &nodeFlags{}
+	f.nodes, _ = cmd.Flags().GetStringArray("nodes")
+	f.state, _ = cmd.Flags().GetString("state")
+	f.list, _ = cmd.Flags().GetString("node-list")
+	f.passwordFile, _ = cmd.Flags().GetString("password-file")
+	f.guard.Set(cmd.Flags().Lookup("guard").Value.String())
+	client, err := f.client(redlatch.Options{NodeTimeout: completeLimit})
+	if err != nil {
+		return nil, none
+	}
+	defer client.Close()
+	ctx, cancel := context.WithTimeout(context.Background(), completeLimit)
+	defer cancel()
+	survey, _ := client.List(ctx)
+	var names []string
+	for i := range survey.Locks {
+		if l := &survey.Locks[i]; strings.HasPrefix(l.Name, begun) && harmless(l.Name) == l.Name {
+			names = append(names, l.Name+"\t"+stateOf(l))
+		}
+	}
+	return names, none
+}

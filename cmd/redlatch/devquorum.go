@@ -1,0 +1,174 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/redlatch/redlatch"
+)
+
+// startLimit is how long servers may take until they answer.
+const startLimit = 20 * time.Second
+
+// devQuorum is a number of servers of our own.
+type devQuorum struct {
+	program string
+	dir     string
+	servers []*devServer
+	died    chan error // told when a server ends that should not
+}
+
+// devServer is one of them.
+type devServer struct {
+	port int
+	cmd  *exec.Cmd
+	log  string
+	gone chan struct{} // closed when the process has ended
+}
+
+func (s *devServer) url() string { return "redis://127.0.0.1:" + strconv.Itoa(s.port) }
+
+func (q *devQuorum) addresses() []string {
+	var all []string
+	for _, s := range q.servers {
+		all = append(all, s.url())
+	}
+	return all
+}
+
+// start starts the servers, waits until they answer, and declares them new.
+func (q *devQuorum) start(ctx context.Context, n, port int) error {
+	var err error
+	if q.dir, err = os.MkdirTemp("", "redlatch-dev-"); err != nil {
+		return fmt.Errorf("there is no folder for the servers: %w", err)
+	}
+	q.died = make(chan error, n)
+	for i := range n {
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		p := port + i
+		if port == 0 {
+			if p, err = freePort(); err != nil {
+				return err
+			}
+		} else if err := portIsFree(p); err != nil {
+			return err
+		}
+		if err := q.startServer(i, p); err != nil {
+			return err
+		}
+	}
+	return q.declare(ctx)
+}
+
+func (q *devQuorum) startServer(i, port int) error {
+	dir := filepath.Join(q.dir, strconv.Itoa(i+1))
+	if err := os.Mkdir(dir, 0o700); err != nil {
+		return err
+	}
+	s := &devServer{port: port, log: filepath.Join(dir, "log"), gone: make(chan struct{})}
+	s.cmd = exec.Command(q.program, "--port", strconv.Itoa(port), "--bind", "127.0.0.1", "--dir", dir,
+		"--save", "", "--appendonly", "no", "--daemonize", "no", "--maxmemory-policy", "noeviction", "--logfile", s.log)
+	s.cmd.SysProcAttr = apart()
+	wait, err := startOwned(s.cmd)
+	if err != nil {
+		return fmt.Errorf("%s cannot be started: %w", q.program, err)
+	}
+	q.servers = append(q.servers, s)
+	go func() {
+		err := wait()
+		close(s.gone)
+		q.died <- fmt.Errorf("the server on port %d ended by itself (%v): %s", s.port, err, s.lastWords())
+	}()
+	return nil
+}
+
+// lastWords is the last line of a server's log.
+func (s *devServer) lastWords() string {
+	text, err := os.ReadFile(s.log)
+	if err != nil {
+		return "it left no log"
+	}
+	lines := strings.Split(strings.TrimSpace(string(text)), "\n")
+	return lines[len(lines)-1]
+}
+
+// declare waits until all answer, and marks them as new.
+func (q *devQuorum) declare(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, startLimit)
+	defer cancel()
+	for {
+		err := q.initialise(ctx)
+		if err == nil {
+			return nil
+		}
+		select {
+		case died := <-q.died:
+			return died
+		case <-ctx.Done():
+			return fmt.Errorf("the servers do not answer: %w", err)
+		case <-time.After(10 * time.Millisecond): // nothing tells us when they listen
+		}
+	}
+}
+
+func (q *devQuorum) initialise(ctx context.Context) error {
+	nodes, err := openNodes(q.addresses())
+	if err != nil {
+		return err
+	}
+	client, err := redlatch.New(nodes, redlatch.Options{Guard: redlatch.GuardOn, NodeTimeout: time.Second})
+	if err != nil {
+		closeAll(nodes)
+		return err
+	}
+	defer client.Close()
+	_, err = client.Init(ctx, redlatch.InitOptions{AssumeFresh: true})
+	return err
+}
+
+// stop ends the servers, each by its own process, and removes their folder.
+func (q *devQuorum) stop() {
+	for _, s := range q.servers {
+		s.cmd.Process.Signal(terminateSignal)
+	}
+	patience := time.After(5 * time.Second)
+	for _, s := range q.servers {
+		select {
+		case <-s.gone:
+		case <-patience:
+			s.cmd.Process.Kill()
+			<-s.gone
+		}
+	}
+	if q.dir != "" {
+		os.RemoveAll(q.dir)
+	}
+}
+
+// freePort returns a loopback port that nobody listens on.
+func freePort() (int, error) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return 0, fmt.Errorf("there is no free port: %w", err)
+	}
+	defer l.Close()
+	return l.Addr().(*net.TCPAddr).Port, nil
+}
+
+func portIsFree(port int) error {
+	l, err := net.Listen("tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(port)))
+	if err != nil {
+		return fmt.Errorf("port %d is not free; try another --port, or none: %w", port, errors.Unwrap(err))
+	}
+	return l.Close()
+}

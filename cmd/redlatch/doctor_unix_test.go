@@ -1,0 +1,75 @@
+//go:build unix
+
+package main
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/redlatch/redlatch/internal/redistest"
+)
+
+func TestDoctorTellsByItsExitCodeWhetherLocksAreInDanger(t *testing.T) {
+	servers := redistest.Start(t, 3)
+	nodes := strings.Join(redistest.Addresses(servers), ",")
+	code, stdout, stderr := command(t, "doctor", "--nodes", nodes)
+	if code != 0 || stderr != "" || strings.Count(stdout, "not marked") != 3 || !strings.Contains(stdout, "do: run redlatch init") {
+		t.Errorf("new servers: exit %d, %s%s", code, stdout, stderr)
+	}
+	declareNew(t, servers)
+	code, stdout, _ = command(t, "doctor", "--nodes", nodes)
+	if code != 0 || !strings.Contains(stdout, "fits: --ttl ") || strings.Contains(stdout, "danger") || strings.Contains(stdout, "\x1b") {
+		t.Errorf("servers in service: exit %d, %s", code, stdout)
+	}
+	if _, wide, _ := command(t, "doctor", "-o", "wide", "--nodes", nodes); strings.Count(wide, "it is a master") != 3 {
+		t.Errorf("in full: %s", wide)
+	}
+	servers[1].Do("CONFIG", "SET", "maxmemory", "100mb")
+	servers[1].Do("CONFIG", "SET", "maxmemory-policy", "allkeys-lru")
+	code, stdout, stderr = command(t, "doctor", "--nodes", nodes)
+	if code != exitEndangered || stderr != "" || !strings.HasPrefix(stdout, "danger   eviction, "+servers[1].URL()+"\n") {
+		t.Errorf("a server that evicts: exit %d, %s%s", code, stdout, stderr)
+	}
+	code, stdout, _ = command(t, "doctor", "-o", "json", "--nodes", nodes)
+	var last struct{ Event, Worst string }
+	lines := strings.Split(strings.TrimSpace(stdout), "\n")
+	for _, line := range lines {
+		if err := json.Unmarshal([]byte(line), &last); err != nil {
+			t.Errorf("%s: %v", line, err)
+		}
+	}
+	if code != exitEndangered || last.Event != "checkup" || last.Worst != "danger" {
+		t.Errorf("in JSON: exit %d, %s", code, stdout)
+	}
+	servers[0].Kill()
+	servers[1].Kill()
+	code, stdout, stderr = command(t, "doctor", "--nodes", nodes)
+	if code != exitNoQuorum || !strings.Contains(stdout, "danger   quorum") || !strings.Contains(stderr, "1 of 3 nodes answer") {
+		t.Errorf("a majority is away: exit %d, %s%s", code, stdout, stderr)
+	}
+	servers[2].Kill()
+	if code, _, _ = command(t, "doctor", "--nodes", nodes); code != exitNoQuorum {
+		t.Errorf("all are away: exit %d", code)
+	}
+	for _, args := range [][]string{{"doctor", "x"}, {"doctor", "--samples", "0"}, {"doctor", "--samples", "1001"}, {"doctor", "--name", strings.Repeat("n", 600)}, {"doctor", "-o", "yaml"}, {"doctor", "--nodes", "http://x"}} {
+		if code, _, stderr := command(t, args...); code != exitUsage || strings.Count(stderr, "\n") != 1 {
+			t.Errorf("%q: exit %d, %s", args, code, stderr)
+		}
+	}
+}
+
+func TestColourHeedsNoColorAndTerminals(t *testing.T) {
+	for _, c := range []struct {
+		noColor, term string
+		terminal      bool
+		want          bool
+	}{
+		{"", "xterm", true, true}, {"", "", true, true}, {"1", "xterm", true, false},
+		{"", "dumb", true, false}, {"", "xterm", false, false},
+	} {
+		if got := colourful(c.noColor, c.term, c.terminal); got != c.want {
+			t.Errorf("%+v: %v", c, got)
+		}
+	}
+}

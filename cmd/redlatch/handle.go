@@ -1,0 +1,166 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/redlatch/redlatch"
+)
+
+// handleVariable holds the handle for command lines that give none.
+const handleVariable = "REDLATCH_HANDLE"
+
+// maxHandle bounds what is read from stdin: a handle holds a name and a key of
+// 512 bytes each, and little else.
+const maxHandle = 16 << 10
+
+func newExtend(say *reporter) *cobra.Command {
+	f := &nodeFlags{}
+	cmd := &cobra.Command{
+		Use:   "extend [flags] [HANDLE | -]",
+		Short: "Give a lock its whole time to live again",
+		Long: `Give the lock of a handle its whole --ttl again, as it was given to "redlatch
+lock". Who holds it, its token and its handle stay the same; the deadline moves.
+
+The handle is taken from the environment, REDLATCH_HANDLE, or with - from
+stdin. As an argument it is taken too, but ps shows an argument to others, and
+whoever has the handle can release the lock.
+
+Stdout gets the same lines as from "redlatch lock", with the new deadline, or
+one that makes an eval fail.
+
+Exit status:
+    0  the lock is ours for its whole --ttl again
+   64  the command line, or the handle, is wrong
+   69  too few nodes answered: the lock may stand or not
+   79  the lock is lost: it ran out, was broken, or another has it`,
+		Example: `  eval "$(redlatch extend)" || exit
+
+  printf %s "$handle" | redlatch extend -o json -`,
+		Args:        handleArgs,
+		Annotations: map[string]string{evaluated: ""},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return f.withHandle(cmd, args, func(ctx context.Context, client *redlatch.Client, handle string) error {
+				lease, err := client.Attach(ctx, handle)
+				if err != nil {
+					return err
+				}
+				if err := writeLease(cmd.OutOrStdout(), say, lease, nil); err != nil {
+					lease.Detach()
+					return &outcome{code: exitOutput, event: "output", err: fmt.Errorf("the lock is extended, but that could not be written: %w", err)}
+				}
+				_, err = lease.Detach()
+				return err
+			})
+		},
+	}
+	cmd.Flags().SortFlags = false
+	f.register(cmd.Flags())
+	say.registerOutput(cmd.Flags(), "what stdout gets: lines for eval, or one of JSON", "sh", "json")
+	return cmd
+}
+
+func newUnlock(say *reporter) *cobra.Command {
+	f := &nodeFlags{}
+	cmd := &cobra.Command{
+		Use:   "unlock [flags] [HANDLE | -]",
+		Short: "Release the lock of a handle",
+		Long: `Release the lock of a handle.
+
+The handle is taken from the environment, REDLATCH_HANDLE, or with - from
+stdin. As an argument it is taken too, but ps shows an argument to others, and
+until the lock is released whoever has the handle can release it.
+
+Exit status:
+    0  the lock was ours until now, and is free
+   64  the command line, or the handle, is wrong
+   69  too few nodes answered: the lock runs out by itself
+   79  the lock was lost before: it ran out, was broken, or another has it`,
+		Example: `  trap 'redlatch unlock' EXIT
+
+  printf %s "$handle" | redlatch unlock -`,
+		Args: handleArgs,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return f.withHandle(cmd, args, func(ctx context.Context, client *redlatch.Client, handle string) error {
+				if err := client.Free(ctx, handle); err != nil {
+					return err
+				}
+				if say.format == "json" {
+					return writeJSON(cmd.OutOrStdout(), map[string]string{"event": "released"})
+				}
+				return nil
+			})
+		},
+	}
+	cmd.Flags().SortFlags = false
+	f.register(cmd.Flags())
+	say.registerOutput(cmd.Flags(), "how it is told: in words, or as a line of JSON", "text", "json")
+	return cmd
+}
+
+// handleArgs takes one handle, or none.
+func handleArgs(cmd *cobra.Command, args []string) error {
+	if len(args) > 1 {
+		return usageError(fmt.Errorf("there are %d arguments: %s takes one handle", len(args), cmd.Name()), "try "+cmd.CommandPath()+" --help")
+	}
+	return nil
+}
+
+// withHandle finds the handle and calls do with it and a client. A second error
+// than those of asking for a lock is that the lock is lost.
+func (f *nodeFlags) withHandle(cmd *cobra.Command, args []string, do func(context.Context, *redlatch.Client, string) error) error {
+	handle, err := findHandle(args, cmd.InOrStdin())
+	if err != nil {
+		return err
+	}
+	client, err := f.client(redlatch.Options{})
+	if err != nil {
+		return err
+	}
+	defer client.Close()
+	ctx, stop := untilSignal()
+	defer stop()
+	err = do(ctx, client, handle)
+	var bad *redlatch.ConfigError
+	switch {
+	case err == nil:
+		return nil
+	case context.Cause(ctx) != nil:
+		return context.Cause(ctx)
+	case errors.Is(err, redlatch.ErrLost):
+		return lostOutcome(fmt.Errorf("the lock was lost before: %s", lostCause(err)))
+	case errors.As(err, &bad) && bad.Field == "handle":
+		return usageError(err, `give what "redlatch lock" put into REDLATCH_HANDLE, unchanged`)
+	}
+	return err
+}
+
+// findHandle returns the handle from the argument, from stdin, or from the
+// environment.
+func findHandle(args []string, stdin io.Reader) (string, error) {
+	const hint = `set REDLATCH_HANDLE, as eval "$(redlatch lock NAME)" does, or give - and the handle on stdin`
+	handle := os.Getenv(handleVariable)
+	if len(args) > 0 {
+		handle = args[0]
+	}
+	if handle == "-" {
+		text, err := io.ReadAll(io.LimitReader(stdin, maxHandle+1))
+		if err != nil {
+			return "", usageError(fmt.Errorf("the handle cannot be read from stdin: %w", err), hint)
+		}
+		if len(text) > maxHandle {
+			return "", usageError(fmt.Errorf("stdin holds more than %d bytes, which is no handle", maxHandle), hint)
+		}
+		handle = string(text)
+	}
+	if handle = strings.TrimSpace(handle); handle == "" {
+		return "", usageError(errors.New("there is no handle"), hint)
+	}
+	return handle, nil
+}

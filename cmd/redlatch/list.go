@@ -1,0 +1,303 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/redlatch/redlatch"
+)
+
+// listFlags are the flags of ls and show.
+type listFlags struct {
+	nodeFlags
+	watch    bool
+	interval time.Duration
+}
+
+func (f *listFlags) register(cmd *cobra.Command, say *reporter) {
+	flags := cmd.Flags()
+	flags.SortFlags = false
+	f.nodeFlags.register(flags)
+	flags.BoolVar(&f.watch, "watch", false, "show it again and again, until a signal comes")
+	flags.DurationVar(&f.interval, "interval", time.Second, "with --watch: how long to `WAIT` in between")
+	say.registerOutput(flags, "how it is shown: in columns, in more of them, or as JSON", "text", "wide", "json")
+}
+
+const unlisted = `A Redis node is listed by what redlatch keeps beside its locks: those of other
+clients, and those taken without a token, are not found by ls. "redlatch show"
+sees them.`
+
+func newLs(say *reporter) *cobra.Command {
+	f := &listFlags{}
+	cmd := &cobra.Command{
+		Use:   "ls [flags] [PREFIX]",
+		Short: "List the locks that are held or waited for",
+		Long: `List the locks that are held or waited for, with all names or those that begin
+with PREFIX: who holds each, its token, for how long yet, how many wait, and how
+many nodes say so. Nodes may disagree, while contenders split them or after one
+was away: a lock is held if a majority names one holder, else the state is split
+or waited. Nothing is changed.
+
+` + unlisted + `
+
+Exit status: 0; 64 for a wrong command line; 69 if too few nodes answered, after
+what the others said.`,
+		Example: `  redlatch ls
+  redlatch ls -o wide deploy/
+  redlatch ls --watch
+  redlatch ls -o json | jq -r 'select(.waiting > 10) | .name'`,
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) > 1 {
+				return usageError(fmt.Errorf("there are %d arguments: ls takes one prefix", len(args)), "quote a prefix with spaces in it")
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			prefix := strings.Join(args, "")
+			return f.run(cmd.OutOrStdout(), say, func(ctx context.Context, client *redlatch.Client, out io.Writer) error {
+				survey, err := client.List(ctx)
+				if survey == nil {
+					return err
+				}
+				for _, failed := range survey.Failed {
+					if err == nil { // otherwise it names them all
+						say.warn("", "%s does not answer: %s", failed.Node, message(failed.Err))
+					}
+				}
+				var locks []redlatch.LockState
+				for _, l := range survey.Locks {
+					if strings.HasPrefix(l.Name, prefix) {
+						locks = append(locks, l)
+					}
+				}
+				return errors.Join(writeLocks(out, say, locks), err)
+			})
+		},
+	}
+	f.register(cmd, say)
+	return cmd
+}
+
+func newShow(say *reporter) *cobra.Command {
+	f := &listFlags{}
+	cmd := &cobra.Command{
+		Use:   "show [flags] NAME",
+		Short: "Show one lock: its holder, who waits, what each node says",
+		Long: `Show what every node says of the lock NAME: who holds it there, for how long
+yet, the highest token it remembers, and who waits, in the order in which they
+are served. It sees every lock, also those of other clients. Nothing is changed.
+
+Exit status: 0, whether or not it is held; 64 for a wrong command line; 69 if too
+few nodes answered, after what the others said.`,
+		Example: `  redlatch show nightly
+  redlatch show --watch nightly
+  redlatch show -o json nightly | jq .holders`,
+		Args: nameArgs("show"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return named(args[0], f.run(cmd.OutOrStdout(), say, func(ctx context.Context, client *redlatch.Client, out io.Writer) error {
+				state, err := client.Show(ctx, args[0])
+				if state == nil {
+					return err
+				}
+				if say.format == "json" {
+					return errors.Join(writeJSON(out, stateJSON(state, true)), err)
+				}
+				return errors.Join(writeState(out, state), err)
+			}))
+		},
+	}
+	f.register(cmd, say)
+	return cmd
+}
+
+// run shows once, or again and again.
+func (f *listFlags) run(out io.Writer, say *reporter, show func(context.Context, *redlatch.Client, io.Writer) error) error {
+	if f.interval < 100*time.Millisecond || f.interval > time.Hour {
+		return &redlatch.ConfigError{Field: "--interval", Value: f.interval, Bound: "from 100ms to 1h"}
+	}
+	client, err := f.client(redlatch.Options{NodeTimeout: 2 * time.Second})
+	if err != nil {
+		return err
+	}
+	defer client.Close()
+	ctx, stop := untilSignal()
+	defer stop()
+	if !f.watch {
+		err := show(ctx, client, out)
+		if cause := context.Cause(ctx); cause != nil {
+			return cause
+		}
+		return err
+	}
+	return watch(ctx, out, f.interval, func(out io.Writer) error {
+		err := show(ctx, client, out)
+		if errors.Is(err, redlatch.ErrConfig) {
+			return err
+		}
+		if err != nil && ctx.Err() == nil && say.format != "json" {
+			fmt.Fprintf(out, "%s\n", message(err)) // it may pass
+		} else if err != nil && ctx.Err() == nil {
+			say.warn("", "%s", message(err))
+		}
+		return nil
+	})
+}
+
+// writeLocks writes a line for each lock.
+func writeLocks(out io.Writer, say *reporter, locks []redlatch.LockState) error {
+	if say.format == "json" {
+		for i := range locks {
+			if err := writeJSON(out, stateJSON(&locks[i], false)); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	wide := say.format == "wide"
+	fmt.Fprint(w, "NAME\tSTATE\tHOLDER\tLEFT\tWAITING\tNODES")
+	if wide {
+		fmt.Fprint(w, "\tTOKEN\tEACH NODE")
+	}
+	fmt.Fprintln(w)
+	for i := range locks {
+		l := &locks[i]
+		holder, left := "-", "-"
+		if len(l.Holders) > 0 {
+			holder, left = holderText(l.Holders[0]), leftText(l.Holders[0].Left)
+		}
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%d\t%s", harmless(l.Name), stateOf(l), holder, left, l.Waiting, votes(l))
+		if wide {
+			fmt.Fprintf(w, "\t%s\t%s", number(l.Token), strings.Join(eachNode(l), "; "))
+		}
+		fmt.Fprintln(w)
+	}
+	return w.Flush()
+}
+
+// stateOf is a lock's state in one word.
+func stateOf(l *redlatch.LockState) string {
+	switch {
+	case l.Held:
+		return "held"
+	case len(l.Holders) > 0:
+		return "split" // some nodes name a holder, and no majority the same
+	case l.Waiting > 0:
+		return "waited"
+	}
+	return "free"
+}
+
+// votes says how many nodes name the holder, of how many.
+func votes(l *redlatch.LockState) string {
+	n := 0
+	if len(l.Holders) > 0 {
+		n = l.Holders[0].Nodes
+	}
+	return fmt.Sprintf("%d/%d", n, len(l.Nodes))
+}
+
+func holderText(h redlatch.Holder) string {
+	switch h.Kind {
+	case redlatch.KindForeign:
+		return "a key of type " + h.Owner
+	case redlatch.KindPlain:
+		return "another client, " + h.Owner
+	}
+	return harmless(h.Owner)
+}
+
+func leftText(d time.Duration) string {
+	if d == redlatch.NoExpiry {
+		return "for ever"
+	}
+	return d.Round(100 * time.Millisecond).String()
+}
+
+// forHowLong is leftText as part of a sentence.
+func forHowLong(d time.Duration) string {
+	if d == redlatch.NoExpiry {
+		return "with no expiry"
+	}
+	return "for " + leftText(d) + " yet"
+}
+
+func number(t redlatch.Token) string {
+	if t == 0 {
+		return "-"
+	}
+	return strconv.FormatUint(uint64(t), 10)
+}
+
+// eachNode is what each node says, in a few words.
+func eachNode(l *redlatch.LockState) []string {
+	var said []string
+	for _, n := range l.Nodes {
+		switch {
+		case n.Err != nil:
+			said = append(said, n.Node+" "+message(n.Err))
+		case n.Owner == "":
+			said = append(said, n.Node+" free")
+		default:
+			said = append(said, n.Node+" "+harmless(n.Owner)+" "+leftText(n.Reply.Left))
+		}
+	}
+	return said
+}
+
+// writeState writes all that is known of one lock.
+func writeState(out io.Writer, s *redlatch.LockState) error {
+	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	fmt.Fprintf(w, "name\t%s\n", harmless(s.Name))
+	switch stateOf(s) {
+	case "held":
+		fmt.Fprintf(w, "state\theld, on %d of %d nodes\n", s.Holders[0].Nodes, len(s.Nodes))
+	case "split":
+		fmt.Fprintf(w, "state\tsplit: no majority of the %d nodes names the same holder\n", len(s.Nodes))
+	case "waited":
+		fmt.Fprint(w, "state\tfree, and waited for\n")
+	default:
+		fmt.Fprint(w, "state\tfree\n")
+	}
+	for _, h := range s.Holders {
+		fmt.Fprintf(w, "holder\t%s, %s, on %d of %d nodes\n", holderText(h), forHowLong(h.Left), h.Nodes, len(s.Nodes))
+	}
+	switch {
+	case s.Token != 0 && len(s.Holders) > 0:
+		fmt.Fprintf(w, "token\t%s\n", number(s.Token))
+	case s.Token != 0:
+		fmt.Fprintf(w, "token\t%s, the last\n", number(s.Token))
+	}
+	fmt.Fprintf(w, "waiting\t%d\n", s.Waiting)
+	for i, q := range s.Waiters {
+		fmt.Fprintf(w, "  %d.\t%s, since %s, on %d of %d nodes\n", i+1, harmless(q.Owner), q.Since.UTC().Format(time.RFC3339), q.Nodes, len(s.Nodes))
+	}
+	if more := s.Waiting - len(s.Waiters); more > 0 && len(s.Waiters) > 0 {
+		fmt.Fprintf(w, "  …\tand %d more\n", more)
+	}
+	if err := w.Flush(); err != nil {
+		return err
+	}
+	fmt.Fprintln(out)
+	w = tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(w, "NODE\tHOLDER\tLEFT\tTOKEN\tWAITING")
+	for _, n := range s.Nodes {
+		switch {
+		case n.Err != nil:
+			fmt.Fprintf(w, "%s\t%s\t\t\t\n", n.Node, message(n.Err))
+		case n.Owner == "":
+			fmt.Fprintf(w, "%s\t-\t-\t%s\t%d\n", n.Node, number(n.Reply.Fence), n.Waiting)
+		default:
+			fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%d\n", n.Node, harmless(n.Owner), leftText(n.Reply.Left), number(n.Reply.Fence), n.Waiting)
+		}
+	}
+	return w.Flush()
+}

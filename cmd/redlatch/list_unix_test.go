@@ -1,0 +1,113 @@
+//go:build unix
+
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"os"
+	"os/exec"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/redlatch/redlatch/internal/redistest"
+)
+
+func TestListShowsWhereNodesDisagree(t *testing.T) {
+	servers := redistest.Start(t, 5)
+	declareNew(t, servers)
+	nodes := strings.Join(redistest.Addresses(servers), ",")
+	handleOf(t, nodes, "whole", "--label", "shift")
+	for _, s := range servers[:2] {
+		s.Do("SET", "partly", strings.Repeat("0", 32)+":host/1/\x1b[31mred", "PX", "60000")
+		s.Do("SET", "redlatch:1:fence:{partly}", "00001763000000123457", "PX", "60000")
+	}
+	servers[4].Do("HSET", "strange", "id", "1")
+
+	code, stdout, stderr := command(t, "ls", "--nodes", nodes)
+	if code != 0 || stderr != "" || !regexp.MustCompile(`(?m)^whole +held +\S+/shift .* 5/5$`).MatchString(stdout) ||
+		!regexp.MustCompile(`(?m)^partly +split +\S+ .* 2/5$`).MatchString(stdout) {
+		t.Errorf("ls: exit %d, %s%s", code, stdout, stderr)
+	}
+	if strings.Contains(stdout, "\x1b") {
+		t.Errorf("what another wrote reached the terminal: %q", stdout)
+	}
+	code, stdout, _ = command(t, "show", "--nodes", nodes, "partly")
+	if code != 0 || !strings.Contains(stdout, "split: no majority of the 5 nodes") || strings.Count(stdout, " -  ") < 3 || strings.Contains(stdout, "\x1b") {
+		t.Errorf("show: exit %d, %s", code, stdout)
+	}
+	// A key that is no lock is shown, and broken only when told so.
+	code, stdout, _ = command(t, "show", "--nodes", nodes, "strange")
+	if code != 0 || !strings.Contains(stdout, "a key of type hash, with no expiry, on 1 of 5 nodes") {
+		t.Errorf("show of a hash: exit %d, %s", code, stdout)
+	}
+	code, _, stderr = command(t, "break", "--yes", "--nodes", nodes, "strange")
+	if code != exitHeld || !strings.Contains(stderr, "--foreign") || servers[4].Do("EXISTS", "strange") != "1" {
+		t.Errorf("break of a hash: exit %d, %s", code, stderr)
+	}
+	if code, stdout, _ = command(t, "break", "--yes", "--foreign", "--nodes", nodes, "strange"); code != 0 || servers[4].Do("EXISTS", "strange") != "0" {
+		t.Errorf("break --foreign: exit %d, %s", code, stdout)
+	}
+
+	// One node less is a warning, a majority less the exit code.
+	servers[0].Kill()
+	code, stdout, stderr = command(t, "ls", "--nodes", nodes)
+	if code != 0 || strings.Count(stderr, "does not answer") != 1 || !strings.Contains(stdout, "4/5") {
+		t.Errorf("ls with a node away: exit %d, %s%s", code, stdout, stderr)
+	}
+	code, stdout, _ = command(t, "break", "--yes", "--nodes", nodes, "whole")
+	if code != 0 || !strings.Contains(stdout, `"whole" is broken on 4 of 5 nodes`) || strings.Count(stdout, "refused") != 1 {
+		t.Errorf("break with a node away: exit %d, %s", code, stdout)
+	}
+	handleOf(t, nodes, "whole")
+	servers[1].Kill()
+	servers[2].Kill()
+	code, stdout, stderr = command(t, "ls", "--nodes", nodes)
+	if code != exitNoQuorum || !strings.Contains(stdout, "2/5") || strings.Count(stderr, "\n") != 1 {
+		t.Errorf("ls without a quorum: exit %d, %s%s", code, stdout, stderr)
+	}
+	before := servers[3].Do("GET", "whole")
+	code, _, stderr = command(t, "break", "--yes", "--nodes", nodes, "whole")
+	if code != exitNoQuorum || servers[3].Do("GET", "whole") != before {
+		t.Errorf("break without a quorum: exit %d, %s", code, stderr)
+	}
+}
+
+func TestWatchWritesALineEachTimeUntilInterrupted(t *testing.T) {
+	server := redistest.Start(t, 1)[0]
+	handleOf(t, server.URL(), "job")
+	cmd := exec.Command("redlatch", "ls", "--watch", "--interval", "100ms", "-o", "json", "--nodes", server.URL())
+	var stderr bytes.Buffer
+	cmd.Stderr = &stderr
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { cmd.Process.Kill() })
+	lines := bufio.NewScanner(out)
+	for range 3 {
+		if !lines.Scan() || !strings.HasPrefix(lines.Text(), `{"name":"job","state":"held"`) {
+			t.Fatalf("watch wrote %q, %s", lines.Text(), stderr.String())
+		}
+	}
+	cmd.Process.Signal(os.Interrupt)
+	for lines.Scan() {
+	}
+	if code := exitCode(t, cmd.Wait()); code != 0 || stderr.Len() > 0 {
+		t.Errorf("exit %d, %s", code, stderr.String())
+	}
+}
+
+func TestWatchRefreshesATerminalInPlace(t *testing.T) {
+	page := string(refresh([]byte("a\nb\n"), false))
+	if page != "\x1b[Ha\x1b[K\nb\x1b[K\n\x1b[J" {
+		t.Errorf("the page is %q", page)
+	}
+	if !strings.HasPrefix(string(refresh(nil, true)), "\x1b[2J") {
+		t.Error("the first page does not begin with an empty screen")
+	}
+}

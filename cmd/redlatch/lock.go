@@ -1,0 +1,233 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"syscall"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/redlatch/redlatch"
+)
+
+// lockFlags are the flags of lock.
+type lockFlags struct {
+	nodeFlags
+	noWait  bool
+	wait    time.Duration
+	waitSet bool
+	ttl     time.Duration
+	label   string
+}
+
+func newLock(say *reporter) *cobra.Command {
+	f := &lockFlags{}
+	cmd := &cobra.Command{
+		Use:   "lock [flags] NAME",
+		Short: "Take a lock that outlives the command",
+		Long: `Wait for the lock NAME, and leave it to whoever has its handle.
+
+Nothing runs on: the lock is not kept alive. It lives for --ttl, and then it is
+free, unless "redlatch extend" gives it its whole --ttl again before. Choose a
+--ttl that outlasts the longest step between two extensions. Nodes under the
+restart guard allow as much as they were marked for, 30s unless "redlatch init
+--max-ttl" said otherwise. If the work is one command, "redlatch run" is
+better: it keeps the lock, and ends the command when the lock is lost.
+
+Stdout gets lines for the shell's eval: REDLATCH_HANDLE, REDLATCH_NAME,
+REDLATCH_TOKEN, REDLATCH_OWNER and REDLATCH_DEADLINE. If the lock was not to be
+had, it gets a line that makes the eval fail with the same exit status. So check
+the eval: eval "$(redlatch lock NAME)" || exit
+
+The handle can extend and release the lock: keep it from others as you would a
+password. "redlatch extend" and "redlatch unlock" find it in the environment,
+where other users do not see it; ps shows them a command line.
+
+Exit status:
+    0  the lock is taken
+   64  the command line is wrong
+   69  too few nodes answered
+   74  the handle could not be written, and the lock was released again
+   75  another holds the lock, or the wait is over
+128+N  the waiting was ended by signal N`,
+		Example: `  # a script that holds a lock over several steps
+  eval "$(redlatch lock -w 1m --ttl 20s nightly)" || exit
+  trap 'redlatch unlock' EXIT
+  ./collect && eval "$(redlatch extend)" && ./publish --fence "$REDLATCH_TOKEN"
+
+  # with jq
+  handle=$(redlatch lock -n -o json nightly | jq -r .handle)`,
+		Args:        nameArgs("lock"),
+		Annotations: map[string]string{evaluated: ""},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			f.waitSet = cmd.Flags().Changed("wait")
+			return named(args[0], f.run(cmd.OutOrStdout(), say, args[0]))
+		},
+	}
+	flags := cmd.Flags()
+	flags.SortFlags = false
+	f.register(flags)
+	flags.BoolVarP(&f.noWait, "no-wait", "n", false, "do not wait: exit 75 if another holds the lock")
+	flags.DurationVarP(&f.wait, "wait", "w", 0, "wait for `DURATION` at the most, then exit 75 (default without end)")
+	flags.DurationVar(&f.ttl, "ttl", 0, "`DURATION` for which the lock lives unless it is extended (default 10s, or the longest that the nodes allow)")
+	flags.StringVar(&f.label, "label", "", "what others see as the holder, besides host and process id (default shell-PID, the process that called)")
+	flags.BoolVarP(&say.quiet, "quiet", "q", false, "say nothing when the lock is held by another; errors are still told")
+	say.registerOutput(flags, "what stdout gets: lines for eval, or one of JSON", "sh", "json")
+	return cmd
+}
+
+// nameArgs wants the name of one lock.
+func nameArgs(verb string) cobra.PositionalArgs {
+	return func(_ *cobra.Command, args []string) error {
+		switch {
+		case len(args) == 0:
+			return usageError(errors.New("the name of the lock is missing"), "try redlatch "+verb+" NAME")
+		case len(args) > 1:
+			return usageError(fmt.Errorf("there are %d names: %s takes one lock", len(args), verb), "quote a name with spaces in it")
+		}
+		return nil
+	}
+}
+
+// named says in an outcome which lock it is about.
+func named(name string, err error) error {
+	if err == nil {
+		return nil
+	}
+	end := outcomeOf(err)
+	end.name = name
+	return end
+}
+
+// exitOutput is the exit code of a verb whose output could not be written.
+const exitOutput = 74
+
+func (f *lockFlags) run(out io.Writer, say *reporter, name string) error {
+	switch {
+	case f.noWait && f.waitSet:
+		return usageError(errors.New("-n and -w contradict each other"), "leave out one of them")
+	case f.wait < 0:
+		return &redlatch.ConfigError{Field: "--wait", Value: f.wait, Bound: "0s or longer"}
+	}
+	if f.label == "" {
+		f.label = fmt.Sprintf("shell-%d", os.Getppid())
+	}
+	client, err := f.client(redlatch.Options{Label: f.label})
+	if err != nil {
+		return err
+	}
+	defer client.Close()
+	signal.Ignore(syscall.SIGPIPE) // whom nobody listens to must know
+	ctx, stop := untilSignal()
+	defer stop()
+
+	asked := time.Now()
+	opts := redlatch.LockOptions{TTL: f.ttl, Wait: f.wait, NoKeepAlive: true}
+	ask := client.Lock
+	if f.noWait || f.waitSet && f.wait == 0 {
+		ask = client.TryLock
+	}
+	lease, err := ask(ctx, name, opts)
+	waited := time.Since(asked)
+	if err != nil {
+		return f.refused(err, ctx, waited)
+	}
+	if ctx.Err() != nil { // the signal came at the same moment as the lock
+		lease.Release(context.Background())
+		return context.Cause(ctx)
+	}
+	// The lock is ours until somebody else can have its handle.
+	if err := writeLease(out, say, lease, &waited); err != nil {
+		lease.Release(context.Background())
+		return &outcome{code: exitOutput, event: "output", err: fmt.Errorf("the handle could not be written, and the lock was released again: %w", err)}
+	}
+	if _, err := lease.Detach(); err != nil {
+		return lostOutcome(fmt.Errorf("%q ran out before it could be used", name))
+	}
+	return nil
+}
+
+// refused is the outcome of asking for a lock in vain.
+func (f *lockFlags) refused(err error, ctx context.Context, waited time.Duration) error {
+	if cause := context.Cause(ctx); cause != nil {
+		return cause
+	}
+	end := outcomeOf(err)
+	var bad *redlatch.ConfigError
+	switch {
+	case errors.As(err, &bad) && bad.Field == "TTL":
+		end.hint = "try a --ttl within that; under the restart guard the longest is what redlatch init --max-ttl set"
+	case end.event == "held" && (f.noWait || f.wait == 0):
+		end.hint = "leave out -n to wait for it, or give -w 30s to wait for a while"
+	case end.event == "held":
+		end.err = fmt.Errorf("%w, after a wait of %v", err, waited.Round(time.Millisecond))
+		end.hint = "try a longer -w"
+	}
+	return end
+}
+
+// untilSignal returns a context that a signal ends which would end us; its
+// cause says which.
+func untilSignal() (context.Context, func()) {
+	ctx, cancel := context.WithCancelCause(context.Background())
+	signals := make(chan os.Signal, 1)
+	notify(signals, []os.Signal{os.Interrupt, syscall.SIGTERM, syscall.SIGHUP})
+	go func() {
+		select {
+		case s := <-signals:
+			cancel(&interruptedError{s.(syscall.Signal)})
+		case <-ctx.Done():
+		}
+	}()
+	return ctx, func() {
+		signal.Stop(signals)
+		cancel(nil)
+	}
+}
+
+// writeLease tells what a script must know of its lock. waited is nil for an
+// extension.
+func writeLease(out io.Writer, say *reporter, lease *redlatch.Lease, waited *time.Duration) error {
+	variables := append([]string{"REDLATCH_HANDLE=" + lease.Handle()}, leaseVariables(lease)...)
+	if say.format != "json" {
+		return writeExports(out, variables)
+	}
+	line := struct {
+		Event    string   `json:"event"`
+		Name     string   `json:"name"`
+		Handle   string   `json:"handle"`
+		Token    string   `json:"token"`
+		Owner    string   `json:"owner"`
+		Deadline string   `json:"deadline"`
+		TTL      *float64 `json:"ttl_ms"`
+		Left     *float64 `json:"left_ms"`
+		Waited   *float64 `json:"waited_ms,omitempty"`
+	}{
+		Event: "extended", Name: lease.Name(), Handle: lease.Handle(), Token: lease.Token().String(), Owner: lease.Owner(),
+		Deadline: lease.Deadline().UTC().Format(time.RFC3339Nano), TTL: ms(lease.TTL()), Left: ms(lease.Remaining()),
+	}
+	if waited != nil {
+		line.Event, line.Waited = "locked", ms(*waited)
+	}
+	return writeJSON(out, line)
+}
+
+// writeExports writes variables as lines for a shell's eval.
+func writeExports(out io.Writer, variables []string) error {
+	var b []byte
+	for _, v := range variables {
+		for i := range v {
+			if v[i] == '=' {
+				b = fmt.Appendf(b, "export %s=%s\n", v[:i], quote(v[i+1:]))
+				break
+			}
+		}
+	}
+	_, err := out.Write(b)
+	return err
+}

@@ -1,0 +1,73 @@
+//go:build unix
+
+package main
+
+import (
+	"encoding/json"
+	"os/exec"
+	"strings"
+	"testing"
+
+	"github.com/redlatch/redlatch/internal/redistest"
+)
+
+// handleOf takes a lock on nodes and returns its handle.
+func handleOf(t *testing.T, nodes, name string, args ...string) string {
+	t.Helper()
+	code, stdout, stderr := command(t, append([]string{"lock", "-n", "-o", "json", "--nodes", nodes, name}, args...)...)
+	var locked struct{ Handle string }
+	if err := json.Unmarshal([]byte(stdout), &locked); code != 0 || err != nil {
+		t.Fatalf("lock: exit %d, %v, %s", code, err, stderr)
+	}
+	return locked.Handle
+}
+
+// commandWith is command with a stdin.
+func commandWith(t *testing.T, stdin string, args ...string) (code int, stdout, stderr string) {
+	t.Helper()
+	var out, err strings.Builder
+	cmd := exec.Command("redlatch", args...)
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = strings.NewReader(stdin), &out, &err
+	return exitCode(t, cmd.Run()), out.String(), err.String()
+}
+
+func TestLockOnAQuorumOutlivesTheCommandAndAMinority(t *testing.T) {
+	servers := redistest.Start(t, 5)
+	declareNew(t, servers)
+	nodes := strings.Join(redistest.Addresses(servers), ",")
+	handle := handleOf(t, nodes, "job")
+	for i, s := range servers {
+		if keys := s.Keys(); len(keys) != 1 {
+			t.Errorf("node %d has %q after the command has ended", i, keys)
+		}
+	}
+	servers[0].Kill()
+	servers[1].Kill()
+	if code, _, stderr := commandWith(t, handle, "extend", "--nodes", nodes, "-"); code != 0 {
+		t.Errorf("extend: exit %d, %s", code, stderr)
+	}
+	if code, _, stderr := command(t, "run", "-n", "--nodes", nodes, "job", "--", "true"); code != exitHeld {
+		t.Errorf("run beside it: exit %d, %s", code, stderr)
+	}
+	// The bounds are those that the nodes are marked with.
+	if code, _, stderr := command(t, "lock", "--ttl", "31s", "--nodes", nodes, "other"); code != exitUsage || !strings.Contains(stderr, "TTL is 31s: it must be from 10ms to 30s") {
+		t.Errorf("lock with a long TTL: exit %d, %s", code, stderr)
+	}
+	servers[2].Freeze()
+	defer servers[2].Thaw()
+	for _, verb := range []string{"extend", "unlock"} {
+		if code, _, stderr := commandWith(t, handle, verb, "--nodes", nodes, "-"); code != exitNoQuorum || !strings.Contains(stderr, "needs 3 of 5 nodes") {
+			t.Errorf("%s without a quorum: exit %d, %s", verb, code, stderr)
+		}
+	}
+	servers[2].Thaw()
+	// What answered has been released; a majority now says that it is not ours.
+	if code, _, stderr := commandWith(t, handle, "unlock", "--nodes", nodes, "-"); code == 0 {
+		t.Errorf("unlock again: exit %d, %s", code, stderr)
+	}
+	for _, s := range servers[2:] {
+		if keys := s.Keys(); len(keys) > 0 {
+			t.Errorf("%s still has %q", s.Addr(), keys)
+		}
+	}
+}

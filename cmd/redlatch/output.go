@@ -1,0 +1,91 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strings"
+	"unicode"
+
+	"github.com/mattn/go-isatty"
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/redlatch/redlatch"
+)
+
+// choice is a pflag.Value: one of a few words.
+type choice struct {
+	value *string
+	words []string
+}
+
+func (c choice) String() string {
+	if c.value == nil {
+		return ""
+	}
+	return *c.value
+}
+func (c choice) Type() string { return strings.Join(c.words, "|") }
+func (c choice) Set(s string) error {
+	if !slices.Contains(c.words, s) {
+		last := len(c.words) - 1
+		return fmt.Errorf("must be %s or %s", strings.Join(c.words[:last], ", "), c.words[last])
+	}
+	*c.value = s
+	return nil
+}
+
+// registerOutput gives a verb that writes to stdout its -o, the first word
+// being the default.
+func (r *reporter) registerOutput(flags *pflag.FlagSet, usage string, words ...string) {
+	r.format = format(words[0])
+	flags.VarP(choice{(*string)(&r.format), words}, "output", "o", usage)
+}
+
+// evaluated marks the verbs whose stdout is meant for eval.
+const evaluated = "evaluated"
+
+// failEval has an eval of our stdout end as we do. Without it a script that
+// says eval "$(redlatch lock …)" || exit would go on without the lock, since an
+// eval of nothing succeeds.
+func failEval(cmd *cobra.Command, say *reporter, code int) {
+	if _, ok := cmd.Annotations[evaluated]; ok && say.format != "json" && !isTerminal(os.Stdout) {
+		fmt.Fprintf(cmd.OutOrStdout(), "(exit %d)\n", code)
+	}
+}
+
+// isTerminal reports whether somebody may be looking at f.
+func isTerminal(f *os.File) bool { return isatty.IsTerminal(f.Fd()) }
+
+// harmless returns a text that others wrote, a name or an owner, without what
+// could take hold of the terminal.
+func harmless(s string) string {
+	return strings.Map(func(r rune) rune {
+		if !unicode.IsPrint(r) {
+			return unicode.ReplacementChar
+		}
+		return r
+	}, s)
+}
+
+// quote makes one word of a text for every shell that knows single quotes.
+func quote(s string) string { return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'" }
+
+// writeJSON writes v as one line.
+func writeJSON(out io.Writer, v any) error {
+	enc := json.NewEncoder(out)
+	enc.SetEscapeHTML(false)
+	return enc.Encode(v)
+}
+
+// tokenText is a token in JSON: a string, since readers that keep numbers as
+// doubles must not round it; empty for none.
+func tokenText(t redlatch.Token) string {
+	if t == 0 {
+		return ""
+	}
+	return t.String()
+}

@@ -1,0 +1,91 @@
+//go:build unix
+
+package main
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/redlatch/redlatch/internal/redistest"
+)
+
+func TestPasswordsComeFromFileOrEnvironmentAndAreNotShown(t *testing.T) {
+	const secret = `p/w@?#:,%20 "x`
+	server := redistest.Start(t, 1, "--requirepass", secret)[0]
+	file := filepath.Join(t.TempDir(), "password")
+	if err := os.WriteFile(file, []byte(secret+"\r\nsecond line\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	config := filepath.Join(t.TempDir(), "config")
+	if err := os.WriteFile(config, []byte("nodes = "+server.URL()+"\npassword-file = "+file+"\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		name string
+		env  []string
+		args []string
+		code int
+	}{
+		{"none", nil, []string{"--nodes", server.URL()}, exitNoQuorum},
+		{"wrong", []string{"REDLATCH_PASSWORD=hunter2"}, []string{"--nodes", server.URL()}, exitNoQuorum},
+		{"environment", []string{"REDLATCH_PASSWORD=" + secret}, []string{"--nodes", server.URL()}, 0},
+		{"file", nil, []string{"--nodes", server.URL(), "--password-file", file}, 0},
+		{"file before environment", []string{"REDLATCH_PASSWORD=hunter2"}, []string{"--nodes", server.URL(), "--password-file", file}, 0},
+		{"settings file", []string{"REDLATCH_CONFIG=" + config}, nil, 0},
+		{"own password first", []string{"REDLATCH_PASSWORD=" + secret}, []string{"--nodes", strings.Replace(server.URL(), "://", "://:hunter2@", 1)}, exitNoQuorum},
+		{"user without a password", []string{"REDLATCH_PASSWORD=" + secret}, []string{"--nodes", strings.Replace(server.URL(), "://", "://default@", 1)}, 0},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			cmd := exec.Command("redlatch", append(append([]string{"run", "-n"}, c.args...), "job", "--", "true")...)
+			cmd.Env = append(os.Environ(), c.env...)
+			out, err := cmd.CombinedOutput()
+			if code := exitCode(t, err); code != c.code {
+				t.Errorf("exit %d, want %d: %s", code, c.code, out)
+			}
+			for _, word := range []string{"hunter2", secret, "p%2Fw", `p/w`} {
+				if strings.Contains(string(out), word) {
+					t.Errorf("the output shows a password: %s", out)
+				}
+			}
+		})
+	}
+}
+
+func TestPasswordIsPutWhereNoneIs(t *testing.T) {
+	for address, want := range map[string]string{
+		"redis://a:1":                   "redis://:p%40w@a:1",
+		"redis://user@a:1/2":            "redis://user:p%40w@a:1/2",
+		"redis://:own@a:1":              "redis://:own@a:1",
+		"redis://user:own@a:1":          "redis://user:own@a:1",
+		"rediss://a?tls_server_name=b":  "rediss://:p%40w@a?tls_server_name=b",
+		"redis+sentinel://a:1+b:2/main": "redis+sentinel://:p%40w@a:1+b:2/main",
+		"redis+cluster://a:1+b:2":       "redis+cluster://:p%40w@a:1+b:2",
+		"redis://:half/of@a:1":          "redis://:half/of@a:1",
+		"sqlite:/tmp/x":                 "sqlite:/tmp/x",
+		"nonsense":                      "nonsense",
+	} {
+		if got := withPassword(address, "p@w"); got != want {
+			t.Errorf("%s becomes %s, want %s", address, got, want)
+		}
+		if got := withPassword(address, ""); got != address {
+			t.Errorf("without a password %s becomes %s", address, got)
+		}
+	}
+	for text, want := range map[string]bool{"redis://a:1,redis://b:2": false, "redis://a:1,redis://u:p@b:2": true, "redis://:p@b": true, "redis://u@b:1": false, "redis+sentinel://a/m?sentinel_password=x": true} {
+		if got := hasPassword(text); got != want {
+			t.Errorf("%s has a password: %v", text, got)
+		}
+	}
+}
+
+func TestEverySettingIsAFlag(t *testing.T) {
+	run := newRun(&reporter{})
+	for _, name := range settings {
+		if run.Flags().Lookup(name) == nil {
+			t.Errorf("run has no flag --%s", name)
+		}
+	}
+}

@@ -1,0 +1,61 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"syscall"
+	"time"
+)
+
+// watch shows something again and again until a signal comes, which is the
+// expected end. On a terminal it is refreshed in place; elsewhere each time is
+// written after the last.
+func watch(ctx context.Context, out io.Writer, interval time.Duration, show func(io.Writer) error) error {
+	inPlace := false
+	if f, ok := out.(*os.File); ok {
+		inPlace = isTerminal(f) && os.Getenv("TERM") != "dumb"
+	}
+	for first := true; ; first = false {
+		// Written in one go, so that nobody sees half of it.
+		var page bytes.Buffer
+		err := show(&page)
+		var signal *interruptedError
+		if errors.As(context.Cause(ctx), &signal) {
+			if signal.signal == syscall.SIGINT {
+				return nil // that is how one leaves
+			}
+			return signal
+		}
+		if err != nil {
+			return err
+		}
+		text := page.Bytes()
+		if inPlace {
+			text = refresh(text, first)
+		}
+		if _, err := out.Write(text); err != nil {
+			return &outcome{code: exitOutput, event: "output", err: fmt.Errorf("stdout cannot be written: %w", err)}
+		}
+		select {
+		case <-time.After(interval):
+		case <-ctx.Done():
+		}
+	}
+}
+
+// refresh makes a page one that takes the place of the last: from the top, each
+// line to its end, and nothing below it. What was there before is not wiped
+// first, so that nothing flickers.
+func refresh(page []byte, first bool) []byte {
+	const top, restOfLine, below = "\x1b[H", "\x1b[K\n", "\x1b[J"
+	text := bytes.ReplaceAll(page, []byte("\n"), []byte(restOfLine))
+	start := top
+	if first {
+		start = "\x1b[2J" + top
+	}
+	return append(append([]byte(start), text...), below...)
+}

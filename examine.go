@@ -1,0 +1,298 @@
+package redlatch
+
+import (
+	"context"
+	"crypto/rand"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+)
+
+// ExamineOptions say how nodes are examined.
+type ExamineOptions struct {
+	// Name begins the key under which is tried what a lock does; choose it
+	// where the user of the nodes may have locks. Defaults to
+	// "redlatch-doctor".
+	Name string
+
+	// Samples is how many round trips are measured, from 1 to 1000. Defaults
+	// to 50.
+	Samples int
+}
+
+// Checkup is what an examination found.
+type Checkup struct {
+	Nodes    []NodeCheckup
+	Findings []Finding
+	// Answered is how many nodes answered, of which Need are a quorum.
+	Answered, Need int
+	// TTL and NodeTimeout are what fits the times that were measured; 0 if none
+	// were.
+	TTL, NodeTimeout time.Duration
+}
+
+// NodeCheckup is what was measured on one node.
+type NodeCheckup struct {
+	Node string
+	// Median and P99 are times of round trips.
+	Median, P99 time.Duration
+	// Clock is how far the node's clock is ahead of ours, give or take
+	// ClockError.
+	Clock, ClockError time.Duration
+	// State is what its marker says, with the guard on.
+	State NodeState
+	Err   error
+
+	identity string
+	findings []Finding
+}
+
+// Worst returns the highest severity that was found.
+func (c *Checkup) Worst() Severity {
+	worst := Fine
+	for _, f := range c.Findings {
+		worst = max(worst, f.Severity)
+	}
+	return worst
+}
+
+// examineLimit bounds the time that one node is examined for.
+const examineLimit = 15 * time.Second
+
+// Examine looks for what endangers locks on nodes, and measures which times fit
+// them. It asks and tries, and leaves locks and nodes as they are; the nodes
+// stay open. Unlike New it does not refuse one server that is listed twice: it
+// says so.
+func Examine(ctx context.Context, nodes []Node, opts Options, how ExamineOptions) (*Checkup, error) {
+	if how.Name == "" {
+		how.Name = "redlatch-doctor"
+	}
+	if how.Samples == 0 {
+		how.Samples = 50
+	}
+	if how.Samples < 1 || how.Samples > 1000 {
+		return nil, &ConfigError{Field: "Samples", Value: how.Samples, Bound: "from 1 to 1000"}
+	}
+	c, err := assemble(nodes, opts)
+	if err != nil {
+		return nil, err
+	}
+	name, err := c.key(how.Name + "/" + rand.Text())
+	if err != nil {
+		return nil, err
+	}
+	exam := Exam{Name: name, Guarded: c.guard.on, Window: c.guard.bounds().Window}
+	if c.guard.on {
+		c.adoptMarkers(ctx)
+	}
+	seen := make([]NodeCheckup, len(c.members))
+	errs := c.each(ctx, examineLimit, func(ctx context.Context, m *member) error {
+		found := NodeCheckup{Node: m.name}
+		err := m.examine(ctx, &found, exam, how.Samples)
+		if err == nil {
+			seen[m.index] = found
+		}
+		return err
+	})
+	up := &Checkup{Nodes: make([]NodeCheckup, len(c.members)), Need: quorumOf(len(c.members))}
+	for i, m := range c.members {
+		up.Nodes[i] = NodeCheckup{Node: m.name, Err: errs[i]}
+		if errs[i] == nil {
+			up.Nodes[i] = seen[i]
+			up.Answered++
+		}
+	}
+	c.conclude(up)
+	return up, ctx.Err()
+}
+
+// examine asks one node all there is to ask.
+func (m *member) examine(ctx context.Context, n *NodeCheckup, exam Exam, samples int) error {
+	if node, ok := m.node.(Identifier); ok {
+		id, _, err := node.Identity(ctx)
+		if err != nil {
+			return err
+		}
+		n.identity = id
+	}
+	times := make([]time.Duration, samples)
+	for i := range times {
+		sent, start := m.client.clock.Now(), time.Now()
+		reply, err := m.node.Do(ctx, Request{Op: OpInspect, Name: exam.Name})
+		if err != nil {
+			return err
+		}
+		times[i] = time.Since(start)
+		// The node looked at its clock during the round trip: the shortest
+		// says the most.
+		if half := times[i] / 2; i == 0 || half < n.ClockError {
+			n.Clock, n.ClockError = reply.Now.Sub(sent.Add(half)), half
+		}
+	}
+	slices.Sort(times)
+	n.Median, n.P99 = times[len(times)/2], times[(len(times)*99-1)/100]
+	if exam.Guarded {
+		n.State = m.client.markAll(ctx, MarkRead, []*member{m})[0]
+	}
+	if node, ok := m.node.(Examiner); ok {
+		var err error
+		if n.findings, err = node.Examine(ctx, exam); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// conclude says what follows from what the nodes said.
+func (c *Client) conclude(up *Checkup) {
+	add := func(f Finding) { up.Findings = append(up.Findings, f) }
+	c.judgeList(up, add)
+	c.judgeClocks(up, add)
+	for i := range up.Nodes {
+		n := &up.Nodes[i]
+		if n.Err != nil {
+			add(Finding{Severity: Warning, Check: "reach", Node: n.Node,
+				Found: strings.TrimPrefix(n.Err.Error(), "redlatch: "),
+				Means: "it takes no part: one more like it may be one too many",
+				Do:    "see that it runs, and that this machine and this user may reach it"})
+			continue
+		}
+		if c.guard.on {
+			add(judgeMarker(n))
+		}
+		up.Findings = append(up.Findings, n.findings...)
+	}
+	c.recommend(up, add)
+	slices.SortStableFunc(up.Findings, func(a, b Finding) int { return int(b.Severity) - int(a.Severity) })
+}
+
+// judgeList says whether the nodes are enough, and as many as they seem.
+func (c *Client) judgeList(up *Checkup, add func(Finding)) {
+	n := len(up.Nodes)
+	switch {
+	case up.Answered < up.Need:
+		add(Finding{Severity: Danger, Check: "quorum", Found: fmt.Sprintf("%d of %d nodes answer, and %d are needed", up.Answered, n, up.Need),
+			Means: "no lock can be had, extended or released", Do: "bring back a majority of the nodes"})
+	case up.Answered < n:
+		add(Finding{Severity: Warning, Check: "quorum", Found: fmt.Sprintf("%d of %d nodes answer, and %d are needed", up.Answered, n, up.Need),
+			Means: fmt.Sprintf("locks are had; %d more may fail", up.Answered-up.Need), Do: "bring back those that do not answer"})
+	case n == 1:
+		add(Finding{Severity: Advice, Check: "quorum", Found: "there is one node", Means: "when it is away no lock can be had",
+			Do: "for locks that outlive a failure use three or five independent servers"})
+	case n%2 == 0:
+		add(Finding{Severity: Advice, Check: "quorum", Found: fmt.Sprintf("there are %d nodes", n),
+			Means: fmt.Sprintf("they bear the loss of %d, as %d would", n-up.Need, n-1), Do: "use an odd number"})
+	default:
+		add(Finding{Severity: Fine, Check: "quorum", Found: fmt.Sprintf("all %d nodes answer; %d may fail", n, n-up.Need)})
+	}
+	first := map[string]string{}
+	for _, node := range up.Nodes {
+		switch other := first[node.identity]; {
+		case node.Err != nil || node.identity == "":
+		case other != "":
+			add(Finding{Severity: Danger, Check: "identity", Node: node.Node, Found: "it is the same server as " + other,
+				Means: "one server would be counted twice, and be a majority that is none: clients refuse the list",
+				Do:    "list every server once"})
+		default:
+			first[node.identity] = node.Node
+		}
+	}
+}
+
+// judgeClocks says whether the nodes' clocks are together. Half the window is
+// what the quarantine reckons with.
+func (c *Client) judgeClocks(up *Checkup, add func(Finding)) {
+	var clocks []time.Duration
+	for _, n := range up.Nodes {
+		if n.Err == nil {
+			clocks = append(clocks, n.Clock)
+		}
+	}
+	if len(clocks) == 0 {
+		return
+	}
+	slices.Sort(clocks)
+	median, window := clocks[len(clocks)/2], c.guard.bounds().Window
+	for _, n := range up.Nodes {
+		if n.Err != nil || len(clocks) < 2 {
+			continue
+		}
+		f := Finding{Check: "clock", Node: n.Node, Do: "keep its clock with a time service (NTP), slewing and not stepping"}
+		off := n.Clock - median
+		f.Found = fmt.Sprintf("its clock is %v from the others', give or take %v", off.Round(time.Millisecond), n.ClockError.Round(10*time.Microsecond))
+		switch d := off.Abs() - n.ClockError; {
+		case d > window/2:
+			f.Severity = Danger
+			f.Means = fmt.Sprintf("above half the window of %v it refuses good tokens, and after a loss of data tokens may repeat", window)
+		case d > window/10:
+			f.Severity = Warning
+			f.Means = fmt.Sprintf("half the window of %v is what it may be off", window)
+		default:
+			f.Severity, f.Do = Fine, ""
+		}
+		add(f)
+	}
+	if d := median.Abs(); d > window {
+		add(Finding{Severity: Advice, Check: "clock", Found: fmt.Sprintf("this machine's clock is %v from the nodes'", (-median).Round(time.Millisecond)),
+			Means: "the first lock of every process takes a second round trip", Do: "keep this machine's clock with a time service"})
+	}
+}
+
+// judgeMarker says whether a node is in service.
+func judgeMarker(n *NodeCheckup) Finding {
+	f := Finding{Check: "marker", Node: n.Node}
+	switch s := n.State; {
+	case s.Err != nil:
+		f.Severity, f.Found = Danger, strings.TrimPrefix(s.Err.Error(), "redlatch: ")
+		f.Means, f.Do = "this list of nodes is refused there", "give the list that the nodes are marked for, or change it: redlatch init --help"
+	case s.Left > 0:
+		f.Severity, f.Found = Warning, fmt.Sprintf("it is in quarantine for %v yet, since %s", s.Left.Round(time.Millisecond), quarantineReason(s.Reason))
+		f.Means, f.Do = "until then it grants nothing", "wait; new servers can be declared so: redlatch init --assume-fresh"
+	case !s.Trusted:
+		f.Severity, f.Found = Warning, "it is not marked, or restarted since it was"
+		f.Means, f.Do = "it sits out when it is first asked for a lock", "run redlatch init, for new servers with --assume-fresh"
+	default:
+		f.Found = fmt.Sprintf("it is marked for this list and trusted; max TTL %v, window %v", s.Marked.MaxTTL, s.Marked.Window)
+	}
+	return f
+}
+
+// recommend says which times fit what was measured: a node time limit of ten
+// round trips of the slow kind, and a TTL in which some ten of those limits fit
+// between the first try of an extension, after a third, and the deadline.
+func (c *Client) recommend(up *Checkup, add func(Finding)) {
+	var slowest time.Duration
+	for _, n := range up.Nodes {
+		if n.Err == nil {
+			slowest = max(slowest, n.P99)
+		}
+	}
+	if slowest == 0 {
+		return
+	}
+	const least = 50 * time.Millisecond
+	up.NodeTimeout = max(least, roundUp(10*slowest))
+	up.TTL = max(2*time.Second, roundUp(40*up.NodeTimeout))
+	for _, m := range c.members {
+		if slow, ok := m.node.(Slow); ok {
+			up.NodeTimeout = max(up.NodeTimeout, slow.TimeLimit())
+			up.TTL = max(up.TTL, 2*slow.TimeLimit())
+		}
+	}
+	f := Finding{Check: "times", Found: fmt.Sprintf("the slowest round trips take %v: a TTL of %v and a node time limit of %v fit", slowest.Round(10*time.Microsecond), up.TTL, up.NodeTimeout)}
+	if most := c.guard.bounds().MaxTTL; up.TTL > most {
+		f.Severity, f.Means = Warning, fmt.Sprintf("the nodes allow a TTL of %v at the most: locks may be lost to slow answers", most)
+		f.Do = "bring client and nodes closer together, or allow longer locks: redlatch init --max-ttl"
+	}
+	add(f)
+}
+
+// roundUp rounds to one leading digit, upwards.
+func roundUp(d time.Duration) time.Duration {
+	unit := time.Millisecond
+	for d >= 10*unit {
+		unit *= 10
+	}
+	return (d + unit - 1) / unit * unit
+}

@@ -1,0 +1,289 @@
+package redlatch
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+)
+
+// Lister is implemented by a Node that can say which names it knows, and who
+// waits for them. Looking changes nothing.
+type Lister interface {
+	Node
+
+	// List calls found for each name that begins with prefix and is held or
+	// waited for, once, in no order, and without Waiters. It looks at the store
+	// bit by bit: a name that is taken or freed meanwhile may be missing.
+	List(ctx context.Context, prefix string, found func(Listing)) error
+
+	// Look returns what the node knows of one name at one moment, with the
+	// first MaxWaiters of those who wait.
+	Look(ctx context.Context, name string) (Listing, error)
+}
+
+// MaxWaiters is how many waiters a Look names at the most.
+const MaxWaiters = 100
+
+// Listing is what a node knows of one name.
+type Listing struct {
+	// Name is the key, prefix included.
+	Name string
+	// Reply is as to an OpInspect: Held, Foreign or Absent.
+	Reply Reply
+	// Waiting is how many wait.
+	Waiting int
+	// Waiters are the first of them, in the order of the queue.
+	Waiters []Waiter
+}
+
+// Waiter is a place in a node's queue.
+type Waiter struct {
+	Value  string
+	Ticket int64 // as in a Request
+}
+
+// errCannotList stands for a node that is no Lister.
+var errCannotList = errors.New("redlatch: this kind of node cannot list its locks")
+
+// listLimit bounds how long a node is waited for that lists its locks.
+const listLimit = 5 * time.Second
+
+// LockState is what the nodes say of one lock. They may disagree: while
+// contenders split them, when one was away, or after a break that did not reach
+// a quorum.
+type LockState struct {
+	// Name is the lock's name, without the client's prefix.
+	Name string
+	// Held says that a quorum of nodes names one and the same holder.
+	Held bool
+	// Holders are those whom the nodes name, the one named by most nodes first.
+	Holders []Holder
+	// Token is the highest that any node remembers of the name: that of the
+	// holder, or of the last one if there is none. 0 if none does.
+	Token Token
+	// Waiting is how many wait: the most that any node knows of.
+	Waiting int
+	// Waiters are the first of them, in the order of their tickets. Only Show
+	// fills them in.
+	Waiters []WaiterState
+	// Nodes has one entry for each node, in the order of the client's list.
+	Nodes []NodeListing
+}
+
+// WaiterState is somebody who waits for a lock.
+type WaiterState struct {
+	// Owner is host/pid/label.
+	Owner string
+	// Since is when it came, by the nodes' clocks.
+	Since time.Time
+	// Nodes is the number of nodes in whose queue it stands.
+	Nodes int
+}
+
+// NodeListing is what one node says of a lock, or why it says nothing.
+type NodeListing struct {
+	Node string
+	Listing
+	// Owner is who has the lock there, as in a Holder; empty for nobody.
+	Owner string
+	Err   error
+}
+
+// Survey is what the nodes know of all locks.
+type Survey struct {
+	// Locks are the locks that are held or waited for, by their names.
+	Locks []LockState
+	// Failed are the nodes that did not answer.
+	Failed []NodeResult
+}
+
+// List returns the locks that are held or waited for on any node, as far as the
+// nodes can list them: on Redis, a lock without a token is not found, nor is
+// that of another Redlock client. It returns a *QuorumError, with what was
+// found, if too few nodes answered.
+func (c *Client) List(ctx context.Context) (*Survey, error) {
+	all := make([]map[string]Listing, len(c.members))
+	errs := c.each(ctx, max(listLimit, c.opts.NodeTimeout), func(ctx context.Context, m *member) error {
+		node, ok := m.node.(Lister)
+		if !ok {
+			return errCannotList
+		}
+		found := map[string]Listing{}
+		err := node.List(ctx, c.opts.Prefix, func(l Listing) { found[l.Name] = l })
+		if err == nil {
+			all[m.index] = found
+		}
+		return err
+	})
+	keys := map[string]bool{}
+	for i := range all {
+		if errs[i] != nil {
+			continue // it may still be writing
+		}
+		for key := range all[i] {
+			keys[key] = true
+		}
+	}
+	s := &Survey{Failed: c.failed(errs)}
+	for key := range keys {
+		nodes := make([]NodeListing, len(c.members))
+		for i, m := range c.members {
+			nodes[i] = NodeListing{Node: m.name, Err: errs[i]}
+			if errs[i] != nil {
+				continue
+			}
+			l, known := all[i][key]
+			if !known {
+				l = Listing{Name: key, Reply: Reply{Status: Absent}}
+			}
+			nodes[i].Listing = l
+		}
+		s.Locks = append(s.Locks, c.lockState(key, nodes))
+	}
+	slices.SortFunc(s.Locks, func(a, b LockState) int { return cmp.Compare(a.Name, b.Name) })
+	if len(c.members)-len(s.Failed) < quorumOf(len(c.members)) {
+		return s, c.listError("all locks", errs)
+	}
+	return s, nil
+}
+
+// Show returns what every node says of one lock, also of one without a token or
+// of another client. It returns a *QuorumError, with what was found, if too few
+// nodes answered.
+func (c *Client) Show(ctx context.Context, name string) (*LockState, error) {
+	key, err := c.key(name)
+	if err != nil {
+		return nil, err
+	}
+	nodes := make([]NodeListing, len(c.members))
+	found := make([]Listing, len(c.members))
+	errs := c.each(ctx, c.opts.NodeTimeout, func(ctx context.Context, m *member) error {
+		var l Listing
+		var err error
+		if node, ok := m.node.(Lister); ok {
+			l, err = node.Look(ctx, key)
+		} else {
+			l = Listing{Name: key}
+			l.Reply, err = m.node.Do(ctx, Request{Op: OpInspect, Name: key})
+		}
+		if err == nil {
+			found[m.index] = l
+		}
+		return err
+	})
+	for i, m := range c.members {
+		nodes[i] = NodeListing{Node: m.name, Err: errs[i]}
+		if errs[i] == nil {
+			nodes[i].Listing = found[i]
+		}
+	}
+	s := c.lockState(key, nodes)
+	for _, err := range errs {
+		if errors.Is(err, ErrConfig) {
+			return nil, err
+		}
+	}
+	if len(c.members)-len(c.failed(errs)) < quorumOf(len(c.members)) {
+		return &s, c.listError(name, errs)
+	}
+	return &s, nil
+}
+
+// each calls f for every node at once and waits for all of them, no longer than
+// limit: not every driver returns when its context ends. What f does after that
+// must not be looked at.
+func (c *Client) each(ctx context.Context, limit time.Duration, f func(ctx context.Context, m *member) error) []error {
+	ctx, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	var mu sync.Mutex
+	errs := make([]error, len(c.members))
+	for i := range errs {
+		errs[i] = ErrNodeTimeout
+	}
+	var all sync.WaitGroup
+	for i, m := range c.members {
+		all.Go(func() {
+			err := f(ctx, m)
+			mu.Lock()
+			defer mu.Unlock()
+			errs[i] = err
+		})
+	}
+	done := make(chan struct{})
+	go func() { all.Wait(); close(done) }()
+	select {
+	case <-done:
+	case <-ctx.Done():
+		// Those who heed their context return about now.
+		select {
+		case <-done:
+		case <-time.After(limit / 10):
+		}
+	}
+	mu.Lock()
+	defer mu.Unlock()
+	return slices.Clone(errs)
+}
+
+// failed returns the nodes that have an error.
+func (c *Client) failed(errs []error) []NodeResult {
+	var failed []NodeResult
+	for i, err := range errs {
+		if err != nil {
+			failed = append(failed, NodeResult{Node: c.members[i].name, Err: err})
+		}
+	}
+	return failed
+}
+
+func (c *Client) listError(name string, errs []error) error {
+	e := &QuorumError{Op: OpInspect, Name: name, Need: quorumOf(len(c.members))}
+	for i, m := range c.members {
+		r := NodeResult{Node: m.name, Err: errs[i]}
+		r.Reply.Status = Granted
+		e.Nodes = append(e.Nodes, r)
+	}
+	return e
+}
+
+// lockState puts together what the nodes say of one lock.
+func (c *Client) lockState(key string, nodes []NodeListing) LockState {
+	s := LockState{Name: strings.TrimPrefix(key, c.opts.Prefix), Nodes: nodes}
+	var rd round
+	waiters := map[Waiter]int{}
+	for i := range nodes {
+		n := &nodes[i]
+		if n.Err != nil {
+			continue
+		}
+		r := NodeResult{Node: n.Node, Reply: n.Reply}
+		rd.results = append(rd.results, r)
+		if h := (&round{results: []NodeResult{r}}).holders(); len(h) > 0 {
+			n.Owner = h[0].Owner
+		}
+		s.Token = max(s.Token, n.Reply.Fence)
+		s.Waiting = max(s.Waiting, n.Waiting)
+		for _, w := range n.Waiters {
+			waiters[w]++
+		}
+	}
+	s.Holders = rd.holders()
+	s.Held = len(s.Holders) > 0 && s.Holders[0].Nodes >= quorumOf(len(nodes))
+	order := make([]Waiter, 0, len(waiters))
+	for w := range waiters {
+		order = append(order, w)
+	}
+	slices.SortFunc(order, func(a, b Waiter) int {
+		return cmp.Or(cmp.Compare(a.Ticket, b.Ticket), cmp.Compare(a.Value, b.Value))
+	})
+	for _, w := range order[:min(len(order), MaxWaiters)] {
+		owner, _ := ownerOf(w.Value)
+		s.Waiters = append(s.Waiters, WaiterState{Owner: owner, Since: time.UnixMicro(w.Ticket), Nodes: waiters[w]})
+	}
+	s.Waiting = max(s.Waiting, len(order))
+	return s
+}

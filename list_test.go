@@ -1,0 +1,135 @@
+package redlatch_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/redlatch/redlatch"
+)
+
+func TestListShowsWhatTheNodesDisagreeOn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		links, nodes := newLinks(t, 5)
+		c := newClient(t, nodes, redlatch.Options{Prefix: "p:", Label: "ours"})
+		lease := mustLock(t, c, "whole", redlatch.LockOptions{})
+		synctest.Wait()
+		links[0].take(t, "p:split", "a", time.Minute)
+		links[1].take(t, "p:split", "a", time.Minute)
+		links[2].take(t, "p:split", "b", time.Minute)
+		links[3].take(t, "other prefix", "c", time.Minute)
+		links[4].SetDown(errors.New("unplugged"))
+
+		s, err := c.List(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(s.Locks) != 2 || s.Locks[0].Name != "split" || s.Locks[1].Name != "whole" || len(s.Failed) != 1 {
+			t.Fatalf("listed are %+v", s)
+		}
+		split, whole := s.Locks[0], s.Locks[1]
+		if split.Held || len(split.Holders) != 2 || split.Holders[0].Nodes != 2 || split.Holders[1].Nodes != 1 {
+			t.Errorf("what two share is %+v", split)
+		}
+		if !whole.Held || whole.Holders[0].Owner != lease.Owner() || whole.Holders[0].Nodes != 4 || whole.Token != lease.Token() {
+			t.Errorf("what is held is %+v", whole)
+		}
+		for i, n := range split.Nodes {
+			want := []string{`"a"`, `"a"`, `"b"`, "", ""}[i]
+			if n.Owner != want || (n.Err != nil) != (i == 4) {
+				t.Errorf("node %d says %q, %v, want %q", i, n.Owner, n.Err, want)
+			}
+		}
+	})
+}
+
+func TestShowNamesWhoWaitsInTheirOrder(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		_, nodes := newLinks(t, 3)
+		holder := newClient(t, nodes, redlatch.Options{Label: "holder"})
+		lease := mustLock(t, holder, "job", redlatch.LockOptions{})
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		done := make(chan struct{}, 2)
+		for _, label := range []string{"first", "second"} {
+			c := newClient(t, nodes, redlatch.Options{Label: label, RetryDelay: 100 * time.Millisecond})
+			go func() {
+				c.Lock(ctx, "job", redlatch.LockOptions{})
+				done <- struct{}{}
+			}()
+			time.Sleep(10 * time.Millisecond)
+		}
+		time.Sleep(300 * time.Millisecond)
+		s, err := holder.Show(t.Context(), "job")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !s.Held || s.Holders[0].Nodes != 3 || s.Token != lease.Token() {
+			t.Errorf("the holder is %+v", s.Holders)
+		}
+		if s.Waiting != 2 || len(s.Waiters) != 2 || s.Waiters[0].Nodes == 0 ||
+			!hasLabel(s.Waiters[0].Owner, "first") || !hasLabel(s.Waiters[1].Owner, "second") {
+			t.Errorf("waiting are %d: %+v", s.Waiting, s.Waiters)
+		}
+		cancel()
+		<-done
+		<-done
+	})
+}
+
+func hasLabel(owner, label string) bool {
+	return len(owner) > len(label) && owner[len(owner)-len(label)-1:] == "/"+label
+}
+
+func TestListWithoutAQuorumSaysSoAndShowsWhatItFound(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		links, nodes := newLinks(t, 3)
+		c := newClient(t, nodes, redlatch.Options{})
+		mustLock(t, c, "job", redlatch.LockOptions{})
+		synctest.Wait()
+		for _, l := range links[:2] {
+			l.SetDown(errors.New("unplugged"))
+		}
+		s, err := c.List(t.Context())
+		wantErr(t, err, redlatch.ErrNoQuorum)
+		if len(s.Locks) != 1 || s.Locks[0].Held {
+			t.Errorf("one node of three lists %+v", s.Locks)
+		}
+		state, err := c.Show(t.Context(), "job")
+		wantErr(t, err, redlatch.ErrNoQuorum)
+		if len(state.Holders) != 1 || state.Held {
+			t.Errorf("one node of three shows %+v", state)
+		}
+		_, err = c.Show(t.Context(), "")
+		wantErr(t, err, redlatch.ErrConfig)
+	})
+}
+
+// hung is a node that lists without end, and does not heed its context.
+type hung struct {
+	*link
+	until chan struct{}
+}
+
+func (h *hung) List(context.Context, string, func(redlatch.Listing)) error { <-h.until; return nil }
+
+func TestANodeThatHangsDoesNotHoldUpAListing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		links, nodes := newLinks(t, 3)
+		h := &hung{links[1], make(chan struct{})}
+		nodes[1] = h
+		c := newClient(t, nodes, redlatch.Options{})
+		mustLock(t, c, "job", redlatch.LockOptions{})
+		start := time.Now()
+		s, err := c.List(t.Context())
+		if err != nil || len(s.Locks) != 1 || len(s.Failed) != 1 {
+			t.Errorf("listed are %+v, %v", s, err)
+		}
+		if took := time.Since(start); took > 6*time.Second {
+			t.Errorf("it took %v", took)
+		}
+		close(h.until)
+	})
+}

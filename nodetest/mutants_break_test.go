@@ -1,0 +1,125 @@
+package nodetest
+
+import (
+	"github.com/redlatch/redlatch"
+)
+
+func breakMutants() []mutant {
+	look := func(n *broken, req redlatch.Request) redlatch.Reply {
+		req.Op = redlatch.OpInspect
+		return n.ask(req)
+	}
+	return []mutant{
+		{
+			name: "says broken and leaves the holder",
+			do: instead(redlatch.OpBreak, func(n *broken, req redlatch.Request) redlatch.Reply {
+				reply := look(n, req)
+				reply.Status, reply.Fence = redlatch.Granted, req.Token
+				return reply
+			}),
+			claims: []string{"a break frees the name, whoever has it", "a broken holder can neither extend nor release", "a break without a token leaves the fence alone"},
+		},
+		{
+			name: "breaks without raising the fence",
+			do: instead(redlatch.OpBreak, func(n *broken, req redlatch.Request) redlatch.Reply {
+				n.evict(req)
+				reply := look(n, req)
+				reply.Status, reply.Fence = redlatch.Granted, req.Token
+				return reply
+			}),
+			claims: []string{"after a break the next token must be above its own", "a break of a free name raises the fence"},
+		},
+		{
+			name: "raises the fence only where somebody holds",
+			do: instead(redlatch.OpBreak, func(n *broken, req redlatch.Request) redlatch.Reply {
+				if look(n, req).Status == redlatch.Absent {
+					reply := look(n, req)
+					reply.Status, reply.Fence = redlatch.Granted, req.Token
+					return reply
+				}
+				return n.ask(req)
+			}),
+			claims: []string{"a break of a free name raises the fence"},
+		},
+		{
+			name: "breaks whatever came later",
+			do: instead(redlatch.OpBreak, func(n *broken, req redlatch.Request) redlatch.Reply {
+				n.evict(req)
+				return n.ask(req)
+			}),
+			claims: []string{"a break leaves alone what was granted its token or a higher one"},
+		},
+		{
+			name: "breaks what was granted its own token",
+			do: instead(redlatch.OpBreak, func(n *broken, req redlatch.Request) redlatch.Reply {
+				if req.Token != 0 && look(n, req).Fence == req.Token {
+					n.evict(req)
+				}
+				return n.ask(req)
+			}),
+			claims: []string{"a break leaves alone what was granted its token or a higher one"},
+		},
+		{
+			name: "breaks once with a token",
+			do: instead(redlatch.OpBreak, func(n *broken, req redlatch.Request) redlatch.Reply {
+				if reply := look(n, req); req.Token != 0 && reply.Fence == req.Token {
+					reply.Status = redlatch.Stale
+					return reply
+				}
+				return n.ask(req)
+			}),
+			claims: []string{"breaking twice is harmless"},
+		},
+		{
+			name: "has no window for a break",
+			do: instead(redlatch.OpBreak, func(n *broken, req redlatch.Request) redlatch.Reply {
+				req.Window *= 1000
+				return n.ask(req)
+			}),
+			claims: []string{"a break ahead of the window changes nothing"},
+		},
+		{
+			name: "breaks before it looks at the window",
+			do: instead(redlatch.OpBreak, func(n *broken, req redlatch.Request) redlatch.Reply {
+				reply := n.ask(req)
+				if reply.Status == redlatch.Ahead {
+					n.evict(req)
+				}
+				return reply
+			}),
+			claims: []string{"a break ahead of the window changes nothing"},
+		},
+		{
+			name: "forgets the fence in a break without a token",
+			do: instead(redlatch.OpBreak, func(n *broken, req redlatch.Request) redlatch.Reply {
+				if req.Token == 0 {
+					req.Token = look(n, req).Fence + 1
+				}
+				return n.ask(req)
+			}),
+			claims: []string{"a break without a token leaves the fence alone"},
+		},
+		{
+			name: "breaks what begins alike",
+			do: instead(redlatch.OpBreak, func(n *broken, req redlatch.Request) redlatch.Reply {
+				other := req
+				other.Name += "/other"
+				n.evict(other)
+				return n.ask(req)
+			}),
+			claims: []string{"a break takes one name alone"},
+		},
+		{
+			name: "empties the queue with a break",
+			do: instead(redlatch.OpBreak, func(n *broken, req redlatch.Request) redlatch.Reply {
+				for _, value := range []string{"one", "two"} {
+					leave := req
+					leave.Op, leave.Value, leave.Token = redlatch.OpRelease, value, 0
+					n.ask(leave)
+				}
+				return n.ask(req)
+			}),
+			claims: []string{"a break leaves those who wait their places"},
+		},
+	}
+}

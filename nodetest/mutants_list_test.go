@@ -1,0 +1,115 @@
+package nodetest
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/redlatch/redlatch"
+)
+
+// A misreading changes what a node lists, or says when it is looked at.
+type misreading struct {
+	list func(n *broken, prefix string, found func(redlatch.Listing))
+	look func(n *broken, l *redlatch.Listing)
+}
+
+func (n *broken) List(ctx context.Context, prefix string, found func(redlatch.Listing)) error {
+	if n.read.list == nil {
+		return n.Node.List(ctx, prefix, found)
+	}
+	n.read.list(n, prefix, found)
+	return nil
+}
+
+func (n *broken) Look(ctx context.Context, name string) (redlatch.Listing, error) {
+	l, err := n.Node.Look(ctx, name)
+	if n.read.look != nil && err == nil {
+		n.read.look(n, &l)
+	}
+	return l, err
+}
+
+// listed lists as a healthy node does.
+func (n *broken) listed(prefix string, found func(redlatch.Listing)) {
+	n.Node.List(context.Background(), prefix, found)
+}
+
+func listMutants() []mutant {
+	change := func(f func(l *redlatch.Listing)) misreading {
+		return misreading{
+			list: func(n *broken, prefix string, found func(redlatch.Listing)) {
+				n.listed(prefix, func(l redlatch.Listing) { f(&l); found(l) })
+			},
+			look: func(_ *broken, l *redlatch.Listing) { f(l) },
+		}
+	}
+	return []mutant{
+		{
+			name:   "lists nothing",
+			read:   misreading{list: func(*broken, string, func(redlatch.Listing)) {}},
+			claims: []string{"a held name is listed with its holder", "names are listed as they are, however odd", "a listing keeps to its prefix"},
+		},
+		{
+			name:   "lists names without their holders",
+			read:   change(func(l *redlatch.Listing) { l.Reply.Value = "" }),
+			claims: []string{"a held name is listed with its holder"},
+		},
+		{
+			name: "lists what was held",
+			read: misreading{list: func(n *broken, prefix string, found func(redlatch.Listing)) {
+				n.listed(prefix, found)
+				found(redlatch.Listing{Name: prefix, Reply: redlatch.Reply{Status: redlatch.Absent}})
+			}},
+			claims: []string{"a free name is not listed"},
+		},
+		{
+			name:   "tidies the names that it lists",
+			read:   change(func(l *redlatch.Listing) { l.Name = strings.NewReplacer("{", "", "}", "").Replace(l.Name) }),
+			claims: []string{"names are listed as they are, however odd"},
+		},
+		{
+			name: "lists a part of the names",
+			read: misreading{list: func(n *broken, prefix string, found func(redlatch.Listing)) {
+				left := 5
+				n.listed(prefix, func(l redlatch.Listing) {
+					if left--; left >= 0 {
+						found(l)
+					}
+				})
+			}},
+			claims: []string{"names are listed as they are, however odd"},
+		},
+		{
+			name: "takes a prefix for a pattern",
+			read: misreading{list: func(n *broken, prefix string, found func(redlatch.Listing)) {
+				n.listed(strings.TrimSuffix(prefix, "*"), found)
+			}},
+			claims: []string{"a listing keeps to its prefix"},
+		},
+		{
+			name: "extends by looking",
+			read: misreading{look: func(n *broken, l *redlatch.Listing) {
+				n.ask(redlatch.Request{Op: redlatch.OpExtend, Name: l.Name, Value: l.Reply.Value, TTL: time.Hour})
+			}},
+			claims: []string{"looking changes nothing"},
+		},
+		{
+			name:   "lists waiters in the wrong order",
+			read:   change(func(l *redlatch.Listing) { slices.Reverse(l.Waiters) }),
+			claims: []string{"a name is listed with those who wait for it"},
+		},
+		{
+			name: "lists a name that is waited for only while it is held",
+			read: misreading{list: func(n *broken, prefix string, found func(redlatch.Listing)) {
+				n.listed(prefix, func(l redlatch.Listing) {
+					if l.Reply.Status == redlatch.Held {
+						found(l)
+					}
+				})
+			}},
+			claims: []string{"a name is listed with those who wait for it"},
+		},
+	}
+}

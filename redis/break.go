@@ -1,0 +1,16 @@
+package redis
+
+import "github.com/redlatch/redlatch"
+
+// breakArgs are what the break script is given.
+func breakArgs(req redlatch.Request, token, retention, window string) []string {
+	foreign := ""
+	if req.Foreign {
+		foreign = "1"
+	}
+	args := []string{token, retention, window, leap, foreign}
+	if req.Guard != nil {
+		args = append(args, req.Guard.List)
+	}
+	return args
+}

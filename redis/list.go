@@ -1,0 +1,167 @@
+package redis
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/redlatch/redlatch"
+)
+
+const (
+	// scanStep is how many keys the server looks at in one go: a fraction of a
+	// millisecond in which it serves nobody else.
+	scanStep = 500
+	// lookBatch is how many names are looked at in one go.
+	lookBatch = 100
+)
+
+var _ redlatch.Lister = (*Node)(nil)
+
+// List walks through the server's keys in small steps and calls found for every
+// lock that is held or waited for. It goes by the keys beside the locks: a lock
+// without a token has none and is not found, nor is that of another client. In
+// a cluster it walks through one master after the other.
+func (n *Node) List(ctx context.Context, prefix string, found func(redlatch.Listing)) error {
+	routes, err := n.routes(ctx)
+	if err != nil {
+		return err
+	}
+	seen := map[string]bool{} // a walk may come by a key twice, and each lock has two
+	for _, route := range routes {
+		for cursor := "0"; ; {
+			step, err := n.driver.Eval(ctx, Call{Script: scanScript, Keys: []string{route}, Args: []string{cursor, strconv.Itoa(scanStep)}})
+			if err != nil {
+				return explain(err)
+			}
+			if len(step) == 0 {
+				return fmt.Errorf("redlatch: unexpected empty reply to the scan script")
+			}
+			var names []string
+			for _, key := range step[1:] {
+				kind, name, ok := nameOf(key)
+				if ok && (kind == "fence" || kind == "queue") && strings.HasPrefix(name, prefix) && !seen[name] {
+					seen[name] = true
+					names = append(names, name)
+				}
+			}
+			if err := n.listNames(ctx, names, found); err != nil {
+				return err
+			}
+			if cursor = step[0]; cursor == "0" {
+				break
+			}
+		}
+	}
+	return nil
+}
+
+// routes returns a key for each master: the one of a plain server, or those of
+// a cluster.
+func (n *Node) routes(ctx context.Context) ([]string, error) {
+	routes := []string{reserved + "identity"}
+	if n.driver.Kind() != Cluster {
+		return routes, nil
+	}
+	masters, err := n.driver.Eval(ctx, Call{Script: mastersScript, Keys: routes})
+	if err != nil {
+		return nil, explain(err)
+	}
+	routes = nil
+	for _, s := range masters {
+		slot, err := strconv.Atoi(s)
+		if err != nil || slot < 0 || slot >= slots {
+			return nil, fmt.Errorf("redlatch: unexpected slot %.20q in the cluster's list of masters", s)
+		}
+		routes = append(routes, slotMarkerKey(slot))
+	}
+	return routes, nil
+}
+
+// listNames looks at names, and tells of those that are held or waited for.
+func (n *Node) listNames(ctx context.Context, names []string, found func(redlatch.Listing)) error {
+	batch := lookBatch
+	if n.driver.Kind() == Cluster {
+		batch = 1 // a script sees one slot alone
+	}
+	for len(names) > 0 {
+		some := names[:min(batch, len(names))]
+		names = names[len(some):]
+		all, err := n.look(ctx, some, 0)
+		if err != nil {
+			return err
+		}
+		for _, l := range all {
+			if l.Reply.Status != redlatch.Absent || l.Waiting > 0 {
+				found(l)
+			}
+		}
+	}
+	return nil
+}
+
+// Look returns what the server knows of one name.
+func (n *Node) Look(ctx context.Context, name string) (redlatch.Listing, error) {
+	if strings.HasPrefix(name, reserved) {
+		return redlatch.Listing{}, &redlatch.ConfigError{Field: "name", Value: name, Bound: "one that does not begin with " + reserved}
+	}
+	all, err := n.look(ctx, []string{name}, redlatch.MaxWaiters)
+	if err != nil {
+		return redlatch.Listing{}, err
+	}
+	return all[0], nil
+}
+
+func (n *Node) look(ctx context.Context, names []string, waiters int) ([]redlatch.Listing, error) {
+	call := Call{Script: lookScript, Args: []string{strconv.Itoa(waiters)}}
+	for _, name := range names {
+		call.Keys = append(call.Keys, name, sideKey("fence", name), sideKey("queue", name))
+	}
+	r, err := n.driver.Eval(ctx, call)
+	if err != nil {
+		return nil, explain(err)
+	}
+	return parseLook(r, names)
+}
+
+// parseLook reads the reply of the look script.
+func parseLook(r, names []string) ([]redlatch.Listing, error) {
+	bad := func(what string) ([]redlatch.Listing, error) {
+		return nil, fmt.Errorf("redlatch: unexpected reply %.200q to the look script: %s", r, what)
+	}
+	if len(r) < 2 {
+		return bad("it has no time")
+	}
+	now, rest := r[:2], r[2:]
+	var all []redlatch.Listing
+	for _, name := range names {
+		if len(rest) < 6 {
+			return bad("it is too short")
+		}
+		reply, err := parseReply([]string{rest[0], rest[1], rest[2], rest[3], now[0], now[1]})
+		if err != nil {
+			return nil, err
+		}
+		l := redlatch.Listing{Name: name, Reply: reply}
+		waiting, err1 := strconv.Atoi(rest[4])
+		named, err2 := strconv.Atoi(rest[5])
+		rest = rest[6:]
+		if err1 != nil || err2 != nil || named < 0 || len(rest) < 2*named {
+			return bad("the number of waiters is none")
+		}
+		l.Waiting = waiting
+		for range named {
+			ticket, err := strconv.ParseFloat(rest[0], 64)
+			if err != nil {
+				return bad("a ticket is no number")
+			}
+			// After the value stands where the waiter wants to be told.
+			value := rest[1][:max(strings.LastIndexByte(rest[1], 0), 0)]
+			l.Waiters = append(l.Waiters, redlatch.Waiter{Value: value, Ticket: int64(ticket)})
+			rest = rest[2:]
+		}
+		all = append(all, l)
+	}
+	return all, nil
+}

@@ -1,0 +1,52 @@
+-- Takes the lock away from whoever has it, and raises the fence to the token,
+-- so that the next holder's is above it. Those who wait keep their places, and
+-- the first of them is woken.
+--
+-- KEYS[1]  the lock                   ARGV[1]  token, 20 digits; '' for none
+-- KEYS[2]  its fence                  ARGV[2]  retention of the fence, ms
+-- KEYS[3]  its turn                   ARGV[3]  window of the token, µs
+-- KEYS[4]  its queue                  ARGV[4]  how far a token may leap over its fence
+-- KEYS[5]  the server's marker;       ARGV[5]  '1' to remove a foreign format too
+--          absent with the guard off  ARGV[6]  with the guard on: the id of its list
+--
+-- Reply: {status, holder, left ms, fence, now s, now µs}, all strings
+--   granted   there is no key any more
+--   foreign   a key of type holder is in its place, and stays
+--   stale     the fence is not below the token: somebody took the lock since
+--   ahead     the token is too far ahead of this server's clock, and of the fence
+--   config    this server is marked for another list of nodes
+local lock, token = KEYS[1], ARGV[1]
+local time = redis.call('TIME')
+if KEYS[5] then
+  local marker = redis.call('GET', KEYS[5])
+  if marker and string.sub(marker, 44, 59) ~= ARGV[6] then
+    return {'config', marker, '0', '', time[1], time[2]}
+  end
+end
+local got = redis.call('MGET', lock, KEYS[2], KEYS[3])
+local fence = token ~= '' and got[2] or ''
+if fence > token or (fence == token and token ~= '' and got[1]) then
+  return {'stale', '', '0', fence, time[1], time[2]}
+end
+if fence < token then
+  local t, at = tonumber(token), time[1] * 1000000 + time[2]
+  if t > at + ARGV[3] and (fence == '' or t > fence + ARGV[4]) then
+    return {'ahead', '', '0', fence, time[1], time[2]}
+  end
+end
+-- MGET does not see what is no string.
+if not got[1] and ARGV[5] ~= '1' then
+  local kind = redis.call('TYPE', lock).ok
+  if kind ~= 'none' then
+    return {'foreign', kind, tostring(redis.call('PTTL', lock)), fence, time[1], time[2]}
+  end
+end
+redis.call('DEL', lock)
+if token ~= '' then
+  redis.call('SET', KEYS[2], token, 'PX', ARGV[2])
+end
+if got[3] then
+  line(got[3], time, token, '')
+  serve(true)
+end
+return {'granted', '', '0', token, time[1], time[2]}

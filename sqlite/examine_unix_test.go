@@ -1,0 +1,70 @@
+//go:build unix
+
+package sqlite
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/redlatch/redlatch"
+)
+
+// severities returns how severe each check's finding is.
+func severities(t *testing.T, n *Node) map[string]redlatch.Severity {
+	t.Helper()
+	found, err := n.Examine(context.Background(), redlatch.Exam{Name: "probe"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := map[string]redlatch.Severity{}
+	for _, f := range found {
+		all[f.Check] = f.Severity
+	}
+	return all
+}
+
+func TestExaminationOfAFileFindsWhoElseMayWriteToIt(t *testing.T) {
+	dir := t.TempDir()
+	n := mustOpen(t, filepath.Join(dir, "locks.db"), systemTime())
+	for _, c := range []struct {
+		file, folder os.FileMode
+		want         redlatch.Severity
+	}{
+		{0o600, 0o700, redlatch.Fine},
+		{0o660, 0o770, redlatch.Advice},
+		{0o666, 0o755, redlatch.Warning},
+		{0o600, 0o777, redlatch.Danger},
+		{0o600, 0o777 | os.ModeSticky, redlatch.Fine},
+	} {
+		if err := os.Chmod(n.path, c.file); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Chmod(dir, c.folder); err != nil {
+			t.Fatal(err)
+		}
+		if got := severities(t, n)["permissions"]; got != c.want {
+			t.Errorf("file %v, folder %v: %v, want %v", c.file, c.folder, got, c.want)
+		}
+	}
+}
+
+func TestExaminationOfAFileTriesALockAndLeavesNone(t *testing.T) {
+	n := mustOpen(t, filepath.Join(t.TempDir(), "locks.db"), systemTime())
+	if all := severities(t, n); all["rights"] != redlatch.Fine {
+		t.Errorf("found is %v", all)
+	}
+	if err := n.List(t.Context(), "", func(l redlatch.Listing) { t.Errorf("%q is left", l.Name) }); err != nil {
+		t.Fatal(err)
+	}
+	wall := mustOpen(t, filepath.Join(t.TempDir(), "locks.db"), timekeeper{wall: time.Now})
+	if all := severities(t, wall); all["clock"] != redlatch.Warning {
+		t.Errorf("by the wall clock: %v", all)
+	}
+	os.Remove(wall.path)
+	if all := severities(t, wall); all["rights"] != redlatch.Danger {
+		t.Errorf("of a file that is gone: %v", all)
+	}
+}

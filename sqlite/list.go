@@ -1,0 +1,138 @@
+package sqlite
+
+import (
+	"context"
+	"strings"
+	"time"
+
+	"github.com/redlatch/redlatch"
+)
+
+var _ redlatch.Lister = (*Node)(nil)
+
+const (
+	selectBoot query = `SELECT boot FROM meta`
+
+	// ?1 now
+	selectHeld query = `SELECT name, value, until, fence, fence_until FROM lock WHERE until > ?1`
+	// ?1 now
+	countWaiters query = `SELECT name, count(*) FROM waiter WHERE lapses > ?1 GROUP BY name`
+
+	// ?1 name, ?2 now, ?3 how many
+	selectWaiters query = `
+		SELECT ticket, value FROM waiter WHERE name = ?1 AND lapses > ?2
+		ORDER BY ticket, value LIMIT ?3`
+	// ?1 name, ?2 now
+	countNameWaiters query = `SELECT count(*) FROM waiter WHERE name = ?1 AND lapses > ?2`
+)
+
+// List calls found for every name that is held or waited for.
+func (n *Node) List(ctx context.Context, prefix string, found func(redlatch.Listing)) error {
+	all := map[string]*redlatch.Listing{}
+	err := n.view(ctx, func(now int64, wall time.Time) error {
+		entry := func(name string) *redlatch.Listing {
+			if !strings.HasPrefix(name, prefix) {
+				return &redlatch.Listing{}
+			}
+			l := all[name]
+			if l == nil {
+				l = &redlatch.Listing{Name: name, Reply: redlatch.Reply{Status: redlatch.Absent, Now: wall}}
+				all[name] = l
+			}
+			return l
+		}
+		err := n.each(countWaiters, []any{now}, func(scan func(...any) error) error {
+			var name string
+			var count int
+			err := scan(&name, &count)
+			entry(name).Waiting = count
+			return err
+		})
+		if err != nil {
+			return err
+		}
+		return n.each(selectHeld, []any{now}, func(scan func(...any) error) error {
+			var name, value string
+			var until, fence, fenceUntil int64
+			err := scan(&name, &value, &until, &fence, &fenceUntil)
+			entry(name).Reply = heldReply(value, until, fence, fenceUntil, now, wall)
+			return err
+		})
+	})
+	if err != nil {
+		return n.unsent(err)
+	}
+	for _, l := range all {
+		found(*l)
+	}
+	return nil
+}
+
+func heldReply(value string, until, fence, fenceUntil, now int64, wall time.Time) redlatch.Reply {
+	r := redlatch.Reply{Status: redlatch.Held, Value: value, Left: time.Duration(until - now), Now: wall}
+	if fenceUntil > now {
+		r.Fence = redlatch.Token(fence)
+	}
+	return r
+}
+
+// Look returns what is known of one name.
+func (n *Node) Look(ctx context.Context, name string) (redlatch.Listing, error) {
+	reply, err := n.Do(ctx, redlatch.Request{Op: redlatch.OpInspect, Name: name})
+	if err != nil {
+		return redlatch.Listing{}, err
+	}
+	l := redlatch.Listing{Name: name, Reply: reply}
+	err = n.view(ctx, func(now int64, _ time.Time) error {
+		if _, err := n.queryRow(countNameWaiters, []any{name, now}, &l.Waiting); err != nil {
+			return err
+		}
+		return n.each(selectWaiters, []any{name, now, redlatch.MaxWaiters}, func(scan func(...any) error) error {
+			var w redlatch.Waiter
+			err := scan(&w.Ticket, &w.Value)
+			l.Waiters = append(l.Waiters, w)
+			return err
+		})
+	})
+	if err != nil {
+		return redlatch.Listing{}, n.unsent(err)
+	}
+	return l, nil
+}
+
+// view runs do in one transaction that writes nothing; not at all if the file
+// is from before the machine was last started, and nothing in it stands.
+func (n *Node) view(ctx context.Context, do func(now int64, wall time.Time) error) error {
+	if err := n.enter(ctx); err != nil {
+		return err
+	}
+	defer n.leave()
+	if err := n.begin(ctx, beginRead); err != nil {
+		return err
+	}
+	defer n.rollback()
+	var boot string
+	if _, err := n.queryRow(selectBoot, nil, &boot); err != nil || boot != n.time.boot {
+		return err
+	}
+	return do(n.time.elapsed(), n.time.wall())
+}
+
+// each runs a query and calls row for each of its rows.
+func (n *Node) each(q query, args []any, row func(scan func(...any) error) error) error {
+	s, err := n.statement(q)
+	if err != nil {
+		return err
+	}
+	rows, err := s.QueryContext(context.Background(), args...)
+	if err != nil {
+		return err
+	}
+	defer rows.Close()
+	for rows.Next() {
+		if err := row(rows.Scan); err != nil {
+			return err
+		}
+	}
+	return rows.Err()
+}
