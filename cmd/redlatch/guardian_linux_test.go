@@ -1,0 +1,93 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// TestGuardianKeepsNothingOfTheUser looks at a guardian from outside. What it
+// kept open would keep a pipeline from ending, and what it kept in its
+// environment would be one more place to read secrets from.
+func TestGuardianKeepsNothingOfTheUser(t *testing.T) {
+	dir := t.TempDir()
+	cmd := exec.Command("redlatch", "run", "job", "--", "sh", "-c", "echo >ready; exec cat")
+	cmd.Env = append(os.Environ(), "REDLATCH_STATE_DIR="+dir, "PASSWORD=hunter2")
+	cmd.Dir = dir
+	stdin, err := cmd.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	stdout, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd.Stderr = os.Stderr
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { cmd.Process.Kill() })
+	if !soon(func() bool { _, err := os.Stat(filepath.Join(dir, "ready")); return err == nil }) {
+		t.Fatal("CMD did not start")
+	}
+	proc := fmt.Sprintf("/proc/%d/", cmd.Process.Pid)
+	guard := fmt.Sprintf("/proc/%d/", guardianPid(cmd.Process.Pid))
+	for fd := range 3 {
+		users, err := os.Readlink(fmt.Sprint(proc, "fd/", fd))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if its, err := os.Readlink(fmt.Sprint(guard, "fd/", fd)); err != nil || its == users {
+			t.Errorf("descriptor %d of the guardian is %q (%v), and the user's is %q", fd, its, err, users)
+		}
+	}
+	if at, err := os.Readlink(guard + "cwd"); err != nil || at != "/" {
+		t.Errorf("the guardian is in %q, %v", at, err)
+	}
+	if env, err := os.ReadFile(guard + "environ"); err != nil || bytes.Contains(env, []byte("hunter2")) {
+		t.Errorf("the guardian's environment of %d bytes has the password in it, or cannot be read: %v", len(env), err)
+	}
+	stdin.Close()
+	if out, err := io.ReadAll(stdout); err != nil || len(out) > 0 {
+		t.Errorf("stdout: %q, %v", out, err)
+	}
+	if code := exitCode(t, cmd.Wait()); code != 0 {
+		t.Errorf("exit code %d", code)
+	}
+}
+
+// TestPipelineEndsWithItsCommand ends redlatch as hard as can be: whoever reads
+// its stdout must not wait for the guardian, which has work to do yet.
+func TestPipelineEndsWithItsCommand(t *testing.T) {
+	dir := t.TempDir()
+	cmd := exec.Command("redlatch", "run", "--ttl", "3s", "job", "--", "sh", "-c", `trap "" TERM; echo $$; exec >&- 2>&-; while :; do sleep 0.02; done`)
+	cmd.Env = append(os.Environ(), "REDLATCH_STATE_DIR="+dir)
+	stdout, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { cmd.Process.Kill() })
+	var pid int
+	if _, err := fmt.Fscan(stdout, &pid); err != nil {
+		t.Fatal(err)
+	}
+	cmd.Process.Kill()
+	if rest, err := io.ReadAll(stdout); err != nil || strings.TrimSpace(string(rest)) != "" {
+		t.Errorf("stdout: %q, %v", rest, err)
+	}
+	if !alive(pid) {
+		t.Error("CMD ended first: this shows nothing")
+	}
+	cmd.Wait()
+	if !soon(func() bool { return !alive(pid) }) {
+		t.Errorf("CMD, process %d, is still alive", pid)
+	}
+}
