@@ -41,6 +41,14 @@ func declareNew(t *testing.T, servers []*redistest.Server, args ...string) {
 	}
 }
 
+// newQuorum starts servers that are declared to be new.
+func newQuorum(t *testing.T, n int) []*redistest.Server {
+	t.Helper()
+	servers := redistest.Start(t, n)
+	declareNew(t, servers)
+	return servers
+}
+
 func exitCode(t *testing.T, err error) int {
 	t.Helper()
 	var exit *exec.ExitError

@@ -182,7 +182,9 @@ func (f *runFlags) run(say *reporter, name string, argv []string) *outcome {
 	signals := make(chan os.Signal, 16)
 	notify(signals, forwarded())
 	asked := time.Now()
+	show := say.showWaiting(name, nodes)
 	lease, err := f.acquire(client, name, signals)
+	show.stop()
 	if err != nil {
 		return f.refused(err, time.Since(asked))
 	}
