@@ -49,3 +49,38 @@ func TestPlaceBehindTheFirstOutlastsABusyMachine(t *testing.T) {
 	now = now.Add(redlatch.WaiterLease / 2)
 	want(redlatch.Granted, redlatch.OpAcquire, "third", 3)
 }
+
+// TestWaiterThatAsksAgainNeedsNotWaitForWriters has another process in the middle
+// of writing. Whoever stands in line already is answered all the same.
+func TestWaiterThatAsksAgainNeedsNotWaitForWriters(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "locks.db")
+	n, other := mustOpen(t, path, systemTime()), mustOpen(t, path, systemTime())
+	holder := request(redlatch.OpAcquire, "job", "holder")
+	holder.Token = redlatch.Token(time.Now().UnixMicro())
+	do(t, n, holder)
+	req := request(redlatch.OpAcquire, "job", "waiter")
+	req.Wait, req.Ticket, req.Token = true, 1, holder.Token+1
+	first := do(t, n, req)
+	if err := other.begin(context.Background(), beginWrite); err != nil {
+		t.Fatal(err)
+	}
+	defer other.rollback()
+	ctx, cancel := context.WithTimeout(context.Background(), redlatch.WaiterLease/4)
+	defer cancel()
+	again, err := n.Do(ctx, req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if again.Left > first.Left || again.Left <= 0 {
+		t.Errorf("left %v, then %v", first.Left, again.Left)
+	}
+	again.Left, again.Now = first.Left, first.Now
+	if again != first || again.Rank != 1 {
+		t.Errorf("the answer was %+v at first, and then %+v", first, again)
+	}
+	// A place that is about to lapse must be written anew.
+	<-time.After(redlatch.WaiterLease * 6 / 10)
+	if _, err := n.Do(ctx, req); err == nil {
+		t.Error("the place was not renewed")
+	}
+}
