@@ -1,6 +1,7 @@
 #!/bin/sh
 # Installs what the tests need and the machine lacks: redis-server, the servers
-# of MariaDB and PostgreSQL, a C compiler for the race detector, make and bash.
+# of MariaDB and PostgreSQL, a C compiler for the race detector, make, bash, and
+# on Linux ip, for hosts in network namespaces, and ps.
 # Does nothing where all are there. The tests start their own servers.
 set -eu
 
@@ -16,6 +17,10 @@ has bash || need="$need bash"
 if [ "$(uname -s)" = Linux ] && ! has "${CC:-gcc}"; then
   need="$need cc"
 fi
+if [ "$(uname -s)" = Linux ]; then
+  has ip || [ -x /usr/sbin/ip ] || [ -x /sbin/ip ] || need="$need iproute"
+  has ps || need="$need ps"
+fi
 [ -n "$need" ] || exit 0
 
 as_root=""
@@ -29,6 +34,8 @@ names() {
       cc) echo "$2" ;;
       mariadb) echo "$3" ;;
       postgresql) echo "$4" ;;
+      iproute) echo "${5:-iproute2}" ;;
+      ps) echo "${6:-procps}" ;;
       *) echo "$n" ;;
     esac
   done
@@ -40,13 +47,13 @@ echo "installing:$need" >&2
 if has apt-get; then
   export DEBIAN_FRONTEND=noninteractive
   $as_root apt-get update -q
-  $as_root apt-get install -q -y --no-install-recommends $(names redis-server "gcc libc6-dev" mariadb-server postgresql)
+  $as_root apt-get install -q -y --no-install-recommends $(names redis-server "gcc libc6-dev" mariadb-server postgresql iproute2 procps)
 elif has dnf; then
   # Where Redis is not packaged any more, Valkey answers to its name.
-  $as_root dnf install -y $(names redis gcc mariadb-server postgresql-server) ||
-    $as_root dnf install -y $(names valkey-compat-redis gcc mariadb-server postgresql-server)
+  $as_root dnf install -y $(names redis gcc mariadb-server postgresql-server iproute procps-ng) ||
+    $as_root dnf install -y $(names valkey-compat-redis gcc mariadb-server postgresql-server iproute procps-ng)
 elif has apk; then
-  $as_root apk add --no-cache $(names redis "gcc musl-dev" mariadb postgresql)
+  $as_root apk add --no-cache $(names redis "gcc musl-dev" mariadb postgresql iproute2 procps)
 elif has brew; then
   brew install $(names redis gcc mariadb postgresql)
 else

@@ -66,9 +66,9 @@ Exit status: CMD's own, or
 		Example: `  # one at a time on this machine, with no server at all
   redlatch run nightly-report -- ./report.sh
 
-  # a cron job on many machines: the first runs it, the others leave at once,
-  # even those whose clocks are up to a minute late
-  redlatch run -n -q --min-hold 1m --nodes redis://a:6379,redis://b:6379,redis://c:6379 backup -- ./backup.sh
+  # a cron job on many machines: the first runs it, the others leave after a
+  # second, even those whose clocks are up to a minute late
+  redlatch run -w 1s -q --min-hold 1m --nodes redis://a:6379,redis://b:6379,redis://c:6379 backup -- ./backup.sh
 
   # wait for half a minute at the most
   redlatch run -w 30s deploy/web -- make deploy
