@@ -29,7 +29,11 @@ const cronHosts = 10
 func TestCronJobOnTenHostsRunsOnce(t *testing.T) {
 	t.Parallel()
 	hosts, server := cronNetwork(t)
-	servers := redistest.Start(t, 3, "--bind", server, "127.0.0.1", "--protected-mode", "no")
+	settings := []string{"--protected-mode", "no", "--bind", "127.0.0.1"}
+	if server != "127.0.0.1" {
+		settings = append(settings, server)
+	}
+	servers := redistest.Start(t, 3, settings...)
 	var nodes []string
 	for _, s := range servers {
 		_, port, _ := net.SplitHostPort(s.Addr())

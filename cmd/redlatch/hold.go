@@ -68,7 +68,7 @@ func (h *hold) run(cmd *exec.Cmd) *outcome {
 	h.guardian.keep(h.lease.Remaining())
 	child, err := startChild(cmd, h.guardian, h.plan.mode != onLostIgnore)
 	if err != nil {
-		return cannotRun(cmd.Args[0], err)
+		return cannotRun(cmd.Args[0], err, true)
 	}
 	defer child.close()
 	h.child, h.extended = child, make(chan struct{}, 1)

@@ -126,6 +126,11 @@ func (f *runFlags) check() error {
 	switch {
 	case f.noWait && f.waitSet:
 		return usageError(errors.New("-n and -w contradict each other"), "leave out one of them")
+	case f.ttlSet && f.ttl <= 0:
+		// The library takes 0 for its default, which nobody means who writes it.
+		return &redlatch.ConfigError{Field: "--ttl", Value: f.ttl, Bound: "longer than 0s"}
+	case f.maxHold <= 0:
+		return &redlatch.ConfigError{Field: "--max-hold", Value: f.maxHold, Bound: "longer than 0s"}
 	case f.wait < 0:
 		return &redlatch.ConfigError{Field: "--wait", Value: f.wait, Bound: "0s or longer"}
 	case f.minHold < 0 || f.minHold > f.maxHold:
@@ -159,7 +164,7 @@ func (f *runFlags) run(say *reporter, name string, argv []string) *outcome {
 	// cannot be run.
 	path, err := exec.LookPath(argv[0])
 	if err != nil {
-		return cannotRun(argv[0], err)
+		return cannotRun(argv[0], err, false)
 	}
 	nodes, err := f.open()
 	if err != nil {
@@ -314,6 +319,8 @@ func (f *runFlags) release(lease *redlatch.Lease, end *outcome, say *reporter, n
 	err := lease.Release(context.Background())
 	switch {
 	case err == nil:
+	case end.event == "lost":
+		// That it could not be released either is no news.
 	case !errors.Is(err, redlatch.ErrLost):
 		say.warn(name, "%q could not be released and runs out within %v: %s", name, lease.TTL(), message(err))
 	case end.event == "exited" && f.onLost != onLostIgnore && f.minHold == 0:
@@ -321,8 +328,9 @@ func (f *runFlags) release(lease *redlatch.Lease, end *outcome, say *reporter, n
 	}
 }
 
-// cannotRun is the outcome of a command that cannot be started.
-func cannotRun(command string, err error) *outcome {
+// cannotRun is the outcome of a command that cannot be started. started says that
+// it was tried, since nothing spoke against it.
+func cannotRun(command string, err error, started bool) *outcome {
 	var inner *exec.Error
 	if errors.As(err, &inner) {
 		err = inner.Err
@@ -332,15 +340,25 @@ func cannotRun(command string, err error) *outcome {
 		err = path.Err
 	}
 	end := &outcome{code: exitCannotRun, event: "cannot_run", err: fmt.Errorf("cannot run %q: %w", command, err)}
+	isPath := strings.ContainsRune(command, filepath.Separator)
 	switch {
 	case errors.Is(err, exec.ErrNotFound), errors.Is(err, os.ErrNotExist):
 		end.code, end.event = exitNotFound, "not_found"
-		if strings.ContainsAny(command, " \t") {
+		switch {
+		case strings.ContainsAny(command, " \t"):
 			end.hint = fmt.Sprintf("try sh -c %q, if this is a line for the shell", command)
+		case !isPath:
+			end.hint = "install it, or give its path"
+		case started:
+			end.hint = "look at its first line: the interpreter that it names is not there"
+		default:
+			end.hint = "check the path"
 		}
 	case errors.Is(err, exec.ErrDot):
 		end.code, end.event = exitNotFound, "not_found"
 		end.hint = "try ./" + command
+	case errors.Is(err, syscall.EISDIR):
+		end.hint = "give a program in it"
 	case errors.Is(err, os.ErrPermission):
 		end.hint = "try chmod +x, if it is meant to be run"
 	case errors.Is(err, syscall.ENOEXEC):

@@ -52,6 +52,8 @@ func TestScripts(t *testing.T) {
 			"lose":    lose,
 
 			"guardian": guardianOf,
+			"oneline":  oneLine,
+			"unheld":   unheld,
 		},
 	})
 }
@@ -261,6 +263,24 @@ func lose(ts *testscript.TestScript, _ bool, args []string) {
 	ts.Check(err)
 	if n, _ := result.RowsAffected(); n != 1 {
 		ts.Fatalf("%s is not held", args[0])
+	}
+}
+
+// oneline stderr: the last command said one thing.
+func oneLine(ts *testscript.TestScript, _ bool, args []string) {
+	if text := ts.ReadFile(args[0]); strings.Count(text, "\n") != 1 || !strings.HasPrefix(text, "redlatch: ") {
+		ts.Fatalf("%s is %q", args[0], text)
+	}
+}
+
+// unheld NAME: nobody has the lock, or stands in line for it.
+func unheld(ts *testscript.TestScript, _ bool, args []string) {
+	db := openFile(ts)
+	defer db.Close()
+	n := -1
+	ts.Check(db.QueryRow(`SELECT (SELECT count(*) FROM lock WHERE name = ?1 AND value <> '') + (SELECT count(*) FROM waiter WHERE name = ?1)`, args[0]).Scan(&n))
+	if n != 0 {
+		ts.Fatalf("%s is held, or waited for", args[0])
 	}
 }
 
