@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 )
 
 // TestGuardianKeepsNothingOfTheUser looks at a guardian from outside. What it
@@ -89,5 +90,39 @@ func TestPipelineEndsWithItsCommand(t *testing.T) {
 	cmd.Wait()
 	if !soon(func() bool { return !alive(pid) }) {
 		t.Errorf("CMD, process %d, is still alive", pid)
+	}
+}
+
+// TestKilledAtAnyMomentLeavesNothingRunning kills redlatch while it starts CMD,
+// which starts others at once: sooner or later within every step of that.
+func TestKilledAtAnyMomentLeavesNothingRunning(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	path := buildCommand(t)
+	marker := fmt.Sprintf("%d.%d", 100000+os.Getpid(), time.Now().UnixNano()%1e9)
+	for i := range 60 {
+		cmd := exec.Command(path, "run", "--ttl", "2s", fmt.Sprint("job", i), "--",
+			"sh", "-c", "sleep "+marker+" & sleep "+marker+" & wait")
+		cmd.Env = append(os.Environ(), "REDLATCH_STATE_DIR="+dir)
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		// CMD begins after some ten milliseconds.
+		time.Sleep(5*time.Millisecond + time.Duration(i)*300*time.Microsecond)
+		cmd.Process.Kill()
+		cmd.Wait()
+	}
+	var left string
+	if !soon(func() bool {
+		out, _ := exec.Command("ps", "-A", "-o", "pid=,args=").Output()
+		left = ""
+		for line := range strings.Lines(string(out)) {
+			if strings.Contains(line, marker) {
+				left += line
+			}
+		}
+		return left == ""
+	}) {
+		t.Errorf("still there:\n%s", left)
 	}
 }
