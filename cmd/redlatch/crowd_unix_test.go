@@ -210,7 +210,12 @@ func TestCrowdThroughFiveServersRunsOneAtATime(t *testing.T) {
 	release := c.hold()
 	for i := range serverCrowdSize {
 		c.start(i)
-		time.Sleep(10 * time.Millisecond) // so that the order is well defined
+		// The next one comes when this one stands in line everywhere.
+		for _, s := range servers {
+			if serversKeepOrder && !soon(func() bool { return s.Do("ZCARD", "redlatch:1:queue:{job}") == fmt.Sprint(i+1) }) {
+				t.Fatalf("run %d does not stand in line", i)
+			}
+		}
 	}
 	release()
 	if order := c.finish(serverCrowdSize); serversKeepOrder && !slices.IsSorted(order) {
