@@ -166,6 +166,10 @@ func (f *runFlags) run(say *reporter, name string, argv []string) *outcome {
 	if err != nil {
 		return cannotRun(argv[0], err, false)
 	}
+	// Before anything is asked of a node: from then on there may be something
+	// to take back.
+	signals := make(chan os.Signal, 16)
+	notify(signals, forwarded())
 	nodes, err := f.open()
 	if err != nil {
 		return outcomeOf(err)
@@ -184,8 +188,6 @@ func (f *runFlags) run(say *reporter, name string, argv []string) *outcome {
 	}
 	defer client.Close()
 
-	signals := make(chan os.Signal, 16)
-	notify(signals, forwarded())
 	asked := time.Now()
 	show := say.showWaiting(name, nodes)
 	lease, err := f.acquire(client, name, signals)

@@ -142,10 +142,14 @@ func TestInterruptedWaiterLeavesNothingOnTheServers(t *testing.T) {
 	if !soon(func() bool { _, err := os.Stat(file); return err == nil }) {
 		t.Fatal("the holder did not start")
 	}
+	asking := func() int { return strings.Count(servers[0].Do("CLIENT", "LIST"), " cmd=eval") }
 	for s, want := range map[syscall.Signal]int{syscall.SIGINT: 130, syscall.SIGTERM: 143} {
 		ran := filepath.Join(t.TempDir(), "ran")
+		soon(func() bool { return asking() == 1 }) // the last one has hung up
 		cmd, stderr := run(t, servers, "job", "--", "touch", ran)
-		time.Sleep(300 * time.Millisecond) // nothing outside says that it waits
+		if !soon(func() bool { return asking() > 1 }) { // besides the holder
+			t.Fatal("the waiter does not ask")
+		}
 		cmd.Process.Signal(s)
 		if code := exitCode(t, cmd.Wait()); code != want {
 			t.Errorf("%v: exit code %d, want %d", s, code, want)
