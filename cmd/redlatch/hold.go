@@ -203,9 +203,11 @@ func (h *hold) hope() bool {
 	return true
 }
 
-// maxHoldOver reports that it is --max-hold that ends the lease.
+// maxHoldOver reports that it is --max-hold that ends the lease. The lease counts
+// from a bit before we do, by as much as we were held up in between: hence the
+// second grace.
 func (h *hold) maxHoldOver() bool {
-	return h.maxHold-time.Since(h.acquired) <= h.plan.grace
+	return h.maxHold-time.Since(h.acquired) <= 2*h.plan.grace
 }
 
 // lose notes, once, why the lock is lost.
