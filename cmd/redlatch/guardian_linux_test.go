@@ -7,9 +7,14 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
+	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
+
+	"github.com/redlatch/redlatch/internal/redistest"
 )
 
 // TestGuardianKeepsNothingOfTheUser looks at a guardian from outside. What it
@@ -59,6 +64,41 @@ func TestGuardianKeepsNothingOfTheUser(t *testing.T) {
 	}
 	if code := exitCode(t, cmd.Wait()); code != 0 {
 		t.Errorf("exit code %d", code)
+	}
+}
+
+// TestFrozenRedlatchDoesNotOutliveItsLease stops redlatch itself: as good as dead
+// when the lease is about to end. On a server, since a process that is stopped
+// while it writes to a file holds up everybody there.
+func TestFrozenRedlatchDoesNotOutliveItsLease(t *testing.T) {
+	t.Parallel()
+	const ttl = 2 * time.Second
+	servers := redistest.Start(t, 1)
+	file := filepath.Join(t.TempDir(), "pids")
+	script := `trap "" TERM; sleep 1000 & echo $! >>"$0"; echo $$ >>"$0"; while :; do sleep 0.02; done`
+	cmd, stderr := run(t, servers, "--ttl", ttl.String(), "job", "--", "sh", "-c", script, file)
+	var pids []int
+	if !soon(func() bool {
+		pids = nil
+		text, _ := os.ReadFile(file)
+		for field := range strings.FieldsSeq(string(text)) {
+			pid, _ := strconv.Atoi(field)
+			pids = append(pids, pid)
+		}
+		return len(pids) == 2
+	}) {
+		t.Fatalf("CMD did not start: %s", stderr)
+	}
+	cmd.Process.Signal(syscall.SIGSTOP)
+	if next, said := run(t, servers, "job", "--", "true"); exitCode(t, next.Wait()) != 0 {
+		t.Errorf("the next one: %s", said)
+	}
+	if slices.ContainsFunc(pids, alive) {
+		t.Errorf("of %v some are alive while another has had the lock", pids)
+	}
+	cmd.Process.Signal(syscall.SIGCONT)
+	if code := exitCode(t, cmd.Wait()); code != exitLost || strings.Count(stderr.String(), "\n") != 1 {
+		t.Errorf("exit code %d, want %d; stderr %q", code, exitLost, stderr)
 	}
 }
 
