@@ -78,6 +78,10 @@ fences: deps ## a million names used once: are their fences gone after the reten
 cost: deps ## what token and guard cost, beside the same client without them
 	$(GO) test -run '^$$' -bench TokenAndGuard -benchtime 20x -timeout 30m ./redis
 
+.PHONY: startup
+startup: deps ## how much later a command begins under redlatch run than by itself
+	@$(GO) test -run '^$$' -bench Startup -benchtime 1x ./cmd/redlatch | grep CMD
+
 .PHONY: cover
 cover: deps ## what the tests reach, as build/cover.html
 	@mkdir -p build

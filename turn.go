@@ -110,6 +110,12 @@ func (p *pause) happened(ctx context.Context, e event) (*Lease, bool) {
 		}
 		return nil, false
 	case WakeTurn, WakeMissed:
+		if e.wake.Kind == WakeTurn && !w.front {
+			// Should it come to nothing, we are first in line, and lose our
+			// place unless we renew it.
+			w.front = true
+			p.within(pollMost)
+		}
 		return nil, !p.follow(ctx, e.node, e.wake.Fence)
 	}
 	before, _ := p.rd.rank()

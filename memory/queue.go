@@ -87,14 +87,15 @@ func (q *queue) serve(free bool, s *serving) {
 	case q.told == turn && !free:
 		q.told = taken
 	}
-	if !free || q.told == turn || first == s.asker {
-		return
+	if free && q.told != turn && first != s.asker {
+		if q.told == untold {
+			q.lapses = s.now.Add(s.turn)
+		}
+		q.told = turn
+		s.tell(redlatch.WakeTurn, first)
 	}
-	if q.told == untold {
-		q.lapses = s.now.Add(s.turn)
-	}
-	q.told = turn
-	s.tell(redlatch.WakeTurn, first)
+	// Two know that they are near, at all times: each sees if the other is
+	// gone.
 	if len(q.waiters) > 1 && q.waiters[1].value != q.near {
 		q.near = q.waiters[1].value
 		s.tell(redlatch.WakeNear, q.near)

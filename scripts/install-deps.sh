@@ -1,6 +1,7 @@
 #!/bin/sh
 # Installs what the tests need and the machine lacks: redis-server, the servers
-# of MariaDB and PostgreSQL, a C compiler for the race detector, make and bash.
+# of MariaDB and PostgreSQL, a C compiler for the race detector, make, bash, and
+# on Linux ip, for hosts in network namespaces, and ps.
 # Does nothing where all are there. The tests start their own servers. What is
 # needed beyond that is given as an argument: etcd, for the benchmarks.
 set -eu
@@ -16,6 +17,10 @@ has bash || need="$need bash"
 # Only on Linux does the race detector want a C compiler.
 if [ "$(uname -s)" = Linux ] && ! has "${CC:-gcc}"; then
   need="$need cc"
+fi
+if [ "$(uname -s)" = Linux ]; then
+  has ip || [ -x /usr/sbin/ip ] || [ -x /sbin/ip ] || need="$need iproute"
+  has ps || need="$need ps"
 fi
 for extra in "$@"; do
   case $extra in
@@ -39,7 +44,9 @@ names() {
       cc) echo "$2" ;;
       mariadb) echo "$3" ;;
       postgresql) echo "$4" ;;
-      etcd) echo "$5" ;;
+      iproute) echo "$5" ;;
+      ps) echo "$6" ;;
+      etcd) echo "$7" ;;
       *) echo "$n" ;;
     esac
   done
@@ -51,15 +58,15 @@ echo "installing:$need" >&2
 if has apt-get; then
   export DEBIAN_FRONTEND=noninteractive
   $as_root apt-get update -q
-  $as_root apt-get install -q -y --no-install-recommends $(names redis-server "gcc libc6-dev" mariadb-server postgresql etcd-server)
+  $as_root apt-get install -q -y --no-install-recommends $(names redis-server "gcc libc6-dev" mariadb-server postgresql iproute2 procps etcd-server)
 elif has dnf; then
   # Where Redis is not packaged any more, Valkey answers to its name.
-  $as_root dnf install -y $(names redis gcc mariadb-server postgresql-server etcd) ||
-    $as_root dnf install -y $(names valkey-compat-redis gcc mariadb-server postgresql-server etcd)
+  $as_root dnf install -y $(names redis gcc mariadb-server postgresql-server iproute procps-ng etcd) ||
+    $as_root dnf install -y $(names valkey-compat-redis gcc mariadb-server postgresql-server iproute procps-ng etcd)
 elif has apk; then
-  $as_root apk add --no-cache $(names redis "gcc musl-dev" mariadb postgresql etcd)
+  $as_root apk add --no-cache $(names redis "gcc musl-dev" mariadb postgresql iproute2 procps etcd)
 elif has brew; then
-  brew install $(names redis gcc mariadb postgresql etcd)
+  brew install $(names redis gcc mariadb postgresql iproute2mac procps etcd)
 else
   echo "no apt-get, dnf, apk or brew here: please install$need by hand" >&2
   exit 1

@@ -45,6 +45,11 @@ func (n *Node) Do(ctx context.Context, req redlatch.Request) (redlatch.Reply, er
 	}
 	defer n.leave()
 
+	if req.Op == redlatch.OpAcquire && req.Wait {
+		if reply, ok := n.glance(ctx, req); ok {
+			return reply, nil
+		}
+	}
 	start := beginWrite
 	if req.Op == redlatch.OpInspect {
 		start = beginRead // which no writer can hold up

@@ -1,11 +1,20 @@
 package sqlite
 
-import "github.com/redlatch/redlatch"
+import (
+	"time"
+
+	"github.com/redlatch/redlatch"
+)
+
+// placeBehind is how long a place behind the first stands without being renewed.
+// Nobody is held up by it before it is the first, and a machine that is busy with
+// a crowd of waiters must not put them out of order.
+const placeBehind = 10 * time.Second
 
 const (
 	// ?1 name, ?2 now
 	selectHead query = `
-		SELECT ticket, value FROM waiter WHERE name = ?1 AND lapses > ?2
+		SELECT ticket, value, lapses FROM waiter WHERE name = ?1 AND lapses > ?2
 		ORDER BY ticket, value LIMIT 1`
 
 	// ?1 name, ?2 now, ?3 value
@@ -39,14 +48,19 @@ func (t *tx) isNext() bool {
 		return true
 	}
 	t.exec(deleteLapsed, t.req.Name, t.now)
-	var ticket int64
+	var ticket, lapses int64
 	var value string
-	if !t.scan(selectHead, []any{t.req.Name, t.now}, &ticket, &value) {
+	if !t.scan(selectHead, []any{t.req.Name, t.now}, &ticket, &value, &lapses) {
 		t.queued = false
 		return true
 	}
 	if value == t.req.Value {
 		return true
+	}
+	if most := t.now + int64(redlatch.WaiterLease); lapses > most {
+		// It is the first now, and has that long to come for a name that is
+		// free.
+		t.exec(updateWaiter, t.req.Name, value, most)
 	}
 	ahead := t.req.Ticket < ticket || t.req.Ticket == ticket && t.req.Value < value
 	return t.req.Wait && ahead && t.rank() == 0
@@ -62,6 +76,11 @@ func (t *tx) join() {
 	}
 	t.exec(upsertWaiter, t.req.Name, t.req.Value, t.req.Ticket, t.now+int64(redlatch.WaiterLease))
 	t.queued = true
+	var ticket, lapses int64
+	var first string
+	if t.scan(selectHead, []any{t.req.Name, t.now}, &ticket, &first, &lapses) && first != t.req.Value {
+		t.exec(updateWaiter, t.req.Name, t.req.Value, t.now+int64(placeBehind))
+	}
 }
 
 // renew keeps our place in the queue, if we have one and are to wait.

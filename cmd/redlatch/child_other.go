@@ -2,10 +2,17 @@
 
 package main
 
-import "syscall"
+import (
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
+
+// sharedClock is what uptime reads.
+const sharedClock = unix.CLOCK_MONOTONIC
 
 // endWithParent does nothing: only Linux ends a process with its parent.
 func endWithParent(*syscall.SysProcAttr) {}
 
-// groupLives takes the kernel's word that the group has members.
-func groupLives(int) bool { return true }
+// groupLives reports whether a process group has a member.
+func groupLives(group int) bool { return syscall.Kill(-group, 0) == nil }

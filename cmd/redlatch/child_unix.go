@@ -17,17 +17,21 @@ const stopDelay = 100 * time.Millisecond
 // child is CMD, in a process group of its own.
 type child struct {
 	group   int            // its process id, and that of its group
+	guard   *guardian      // sits in the group; nil for none
 	exited  chan int       // told the exit code, once
 	stopped chan os.Signal // told when it was stopped
 	tty     *terminal      // nil if we have none
 }
 
-// startChild starts cmd. What cmd starts belongs to its group, unless it takes
-// care not to.
-func startChild(cmd *exec.Cmd) (*child, error) {
-	c := &child{exited: make(chan int, 1), stopped: make(chan os.Signal), tty: openTerminal()}
+// startChild starts cmd under a guardian, or without one, and in that case has
+// it end with us if that is what is wanted. What cmd starts belongs to its
+// group, unless it takes care not to.
+func startChild(cmd *exec.Cmd, guard *guardian, endsWithUs bool) (*child, error) {
+	c := &child{guard: guard, exited: make(chan int, 1), stopped: make(chan os.Signal), tty: openTerminal()}
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-	endWithParent(cmd.SysProcAttr)
+	if guard == nil && endsWithUs {
+		endWithParent(cmd.SysProcAttr)
+	}
 	if c.tty != nil && c.tty.give(cmd) {
 		cmd.SysProcAttr.Foreground = true
 		cmd.SysProcAttr.Ctty = c.tty.fd
@@ -37,10 +41,7 @@ func startChild(cmd *exec.Cmd) (*child, error) {
 		// Linux ends the child with the thread that started it, not with the
 		// process: this goroutine keeps its thread until the child is gone.
 		runtime.LockOSThread()
-		err := cmd.Start()
-		if err == nil {
-			c.group = cmd.Process.Pid
-		}
+		err := c.start(cmd)
 		started <- err
 		if err == nil {
 			c.wait()
@@ -51,6 +52,34 @@ func startChild(cmd *exec.Cmd) (*child, error) {
 		return nil, err
 	}
 	return c, nil
+}
+
+// start starts cmd, with the guardian in its group before its first
+// instruction.
+func (c *child) start(cmd *exec.Cmd) error {
+	if c.guard == nil {
+		err := cmd.Start()
+		if err == nil {
+			c.group = cmd.Process.Pid
+		}
+		return err
+	}
+	held, gate, err := behindGate(cmd)
+	if err != nil {
+		return err
+	}
+	err = held.Start()
+	gate.passed()
+	if err != nil {
+		gate.close()
+		return err
+	}
+	c.group = held.Process.Pid
+	c.guard.join(c.group)
+	if err = gate.open(); err != nil {
+		held.Wait()
+	}
+	return err
 }
 
 // wait reports what becomes of the child. It is not cmd.Wait, which does not
@@ -78,13 +107,21 @@ func (c *child) wait() {
 
 // left reports whether anything of the group is alive.
 func (c *child) left() bool {
-	// As process 1 of a container we inherit what CMD orphaned.
+	// As process 1 of a container we inherit what CMD orphaned. Should this
+	// reap the guardian, it was dead before.
 	for {
 		if pid, err := syscall.Wait4(-c.group, nil, syscall.WNOHANG, nil); pid <= 0 || err != nil {
 			break
 		}
 	}
-	return syscall.Kill(-c.group, 0) == nil && groupLives(c.group)
+	if company, ok := c.guard.hasCompany(); ok {
+		return company
+	}
+	// The guardian died with the group, or by itself, and until it is reaped it
+	// would count as one of them.
+	c.guard.dismiss()
+	c.guard = nil
+	return groupLives(c.group)
 }
 
 // terminate asks the group to end. What is stopped is woken, or it would not

@@ -22,7 +22,7 @@ type child struct {
 	stopped chan os.Signal // never told
 }
 
-func startChild(cmd *exec.Cmd) (*child, error) {
+func startChild(cmd *exec.Cmd, _ *guardian, _ bool) (*child, error) {
 	job, err := windows.CreateJobObject(nil, nil)
 	if err != nil {
 		return nil, err

@@ -84,7 +84,7 @@ func (f *devFlags) run(cmd *cobra.Command, say *reporter, argv []string) error {
 	var path string
 	if len(argv) > 0 {
 		if path, err = exec.LookPath(argv[0]); err != nil {
-			return cannotRun(argv[0], err)
+			return cannotRun(argv[0], err, false)
 		}
 	}
 	// Caught before there is anything to leave behind.
@@ -164,7 +164,7 @@ func (q *devQuorum) with(path string, argv []string, signals <-chan os.Signal) e
 		Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr,
 	}
 	if err := cmd.Start(); err != nil {
-		return cannotRun(argv[0], err)
+		return cannotRun(argv[0], err, true)
 	}
 	done := make(chan error, 1)
 	go func() { done <- cmd.Wait() }()

@@ -35,7 +35,9 @@ type hold struct {
 	signals  chan os.Signal
 
 	child      *child
-	exited     bool // CMD is gone; its group may not be
+	guardian   *guardian
+	unguarded  time.Time // since when there is none, though there was
+	exited     bool      // CMD is gone; its group may not be
 	code       int
 	interrupts int
 	told       bool          // we were told to end, and CMD with us
@@ -53,6 +55,8 @@ type hold struct {
 // run starts cmd and returns when it is over, with the lock still ours unless
 // the outcome says otherwise.
 func (h *hold) run(cmd *exec.Cmd) *outcome {
+	h.startGuardian()
+	defer h.guardian.dismiss()
 	if left := h.lease.Remaining(); left <= h.plan.grace && h.plan.mode != onLostIgnore {
 		// We were held up between getting the lock and here.
 		if h.lease.Extend(context.Background()) != nil || h.lease.Remaining() <= h.plan.grace {
@@ -61,16 +65,17 @@ func (h *hold) run(cmd *exec.Cmd) *outcome {
 	}
 	// Not a moment later: stopped while CMD runs, we could not keep its lock.
 	notify(h.signals, stopping())
-	child, err := startChild(cmd)
+	h.guardian.keep(h.lease.Remaining())
+	child, err := startChild(cmd, h.guardian, h.plan.mode != onLostIgnore)
 	if err != nil {
-		return cannotRun(cmd.Args[0], err)
+		return cannotRun(cmd.Args[0], err, true)
 	}
 	defer child.close()
 	h.child, h.extended = child, make(chan struct{}, 1)
 
 	timer := time.NewTimer(0)
 	defer timer.Stop()
-	lost := h.lease.Context().Done()
+	lost, unguarded := h.lease.Context().Done(), h.guardian.lost()
 	for {
 		select {
 		case h.code = <-child.exited:
@@ -85,6 +90,9 @@ func (h *hold) run(cmd *exec.Cmd) *outcome {
 		case <-lost:
 			lost = nil
 			h.ignored()
+		case <-unguarded:
+			unguarded = nil
+			h.unguarded = time.Now()
 		case <-timer.C:
 		}
 		wait, over := h.look()
@@ -102,10 +110,34 @@ func (h *hold) run(cmd *exec.Cmd) *outcome {
 	return &outcome{code: h.code, event: "exited"}
 }
 
+// startGuardian has somebody end CMD if we are killed. With onLostIgnore CMD is
+// meant to run on without its lock, and so without us.
+func (h *hold) startGuardian() {
+	if h.plan.mode == onLostIgnore {
+		return
+	}
+	var err error
+	if h.guardian, err = startGuardian(h.plan); err != nil {
+		h.say.warn(h.name, "CMD runs without a guardian, which would end it if redlatch were killed: %w", err)
+	}
+}
+
+// missGuardian tells, once, that the guardian is gone and CMD is not. One that
+// was killed along with CMD is not missed.
+func (h *hold) missGuardian(now time.Time) {
+	if h.unguarded.IsZero() || now.Sub(h.unguarded) < heartbeat || h.exited || !h.killed.IsZero() {
+		return
+	}
+	h.unguarded = time.Time{}
+	h.say.warn(h.name, "the guardian of CMD was killed: from now on nobody would end CMD if redlatch were killed too")
+}
+
 // look does what is due, and returns how long until it must look again, or
 // that all is over.
 func (h *hold) look() (wait time.Duration, over bool) {
 	now := time.Now()
+	h.guardian.keep(h.lease.Remaining())
+	h.missGuardian(now)
 	if h.exited {
 		switch {
 		case !h.child.left():
@@ -171,9 +203,11 @@ func (h *hold) hope() bool {
 	return true
 }
 
-// maxHoldOver reports that it is --max-hold that ends the lease.
+// maxHoldOver reports that it is --max-hold that ends the lease. The lease counts
+// from a bit before we do, by as much as we were held up in between: hence the
+// second grace.
 func (h *hold) maxHoldOver() bool {
-	return h.maxHold-time.Since(h.acquired) <= h.plan.grace
+	return h.maxHold-time.Since(h.acquired) <= 2*h.plan.grace
 }
 
 // lose notes, once, why the lock is lost.
@@ -206,6 +240,7 @@ func (h *hold) end(killAt time.Time) {
 	if !h.ending {
 		h.ending = true
 		h.killAt = killAt
+		h.guardian.hurry()
 		h.check(h.child.terminate())
 	}
 	if killAt.Before(h.killAt) {
@@ -236,7 +271,10 @@ func (h *hold) signal(s os.Signal) {
 		h.pause(false)
 		return
 	}
-	h.told = h.told || ends(s)
+	if ends(s) {
+		h.told = true
+		h.guardian.hurry()
+	}
 	if s == os.Interrupt {
 		h.interrupts++
 	}

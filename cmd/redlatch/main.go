@@ -4,4 +4,13 @@ package main
 
 import "os"
 
-func main() { os.Exit(execute(os.Args[1:])) }
+func main() {
+	args := os.Args[1:]
+	switch {
+	case isGuardian(args):
+		os.Exit(runGuardian(args))
+	case isGate(args):
+		os.Exit(runGate(args))
+	}
+	os.Exit(execute(args))
+}

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -39,6 +40,14 @@ func declareNew(t *testing.T, servers []*redistest.Server, args ...string) {
 	if out, err := exec.Command("redlatch", args...).CombinedOutput(); err != nil {
 		t.Fatalf("redlatch init: %v\n%s", err, out)
 	}
+}
+
+// newQuorum starts servers that are declared to be new.
+func newQuorum(t *testing.T, n int) []*redistest.Server {
+	t.Helper()
+	servers := redistest.Start(t, n)
+	declareNew(t, servers)
+	return servers
 }
 
 func exitCode(t *testing.T, err error) int {
@@ -132,9 +141,53 @@ func TestFrozenQuorumEndsTheGroupBeforeTheDeadline(t *testing.T) {
 			if code := exitCode(t, cmd.Wait()); code != exitLost {
 				t.Errorf("exit code %d, want %d", code, exitLost)
 			}
-			if text := stderr.String(); !strings.Contains(text, `"job" could not be extended in time, and CMD was ended: of 3 nodes 1 granted it, 0 refused and 2 did not answer`) {
+			if text := stderr.String(); !strings.HasPrefix(text, `redlatch: "job" could not be extended in time, and CMD was ended: of 3 nodes `) || !strings.Contains(text, " and 2 did not answer\n") || strings.Count(text, "\n") != 1 {
 				t.Errorf("stderr: %s", text)
 			}
 		})
+	}
+}
+
+func TestExitCodesThroughServersLeaveNothingBehind(t *testing.T) {
+	t.Parallel()
+	servers := newQuorum(t, 3)
+	file := filepath.Join(t.TempDir(), "held")
+	holder, _ := run(t, servers, "taken", "--", "sh", "-c", `echo >"$0"; exec sleep 1000`, file)
+	if !soon(func() bool { _, err := os.Stat(file); return err == nil }) {
+		t.Fatal("the holder did not start")
+	}
+	garbage := filepath.Join(t.TempDir(), "garbage")
+	if err := os.WriteFile(garbage, []byte("no program"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		want int
+		says string
+		args []string
+	}{
+		{0, "", []string{"job", "--", "true"}},
+		{1, "", []string{"job", "--", "false"}},
+		{42, "", []string{"job", "--", "sh", "-c", "exit 42"}},
+		{143, "", []string{"job", "--", "sh", "-c", "kill -TERM $$"}},
+		{exitHeld, "is held by", []string{"-n", "taken", "--", "true"}},
+		{exitHeld, "after a wait of", []string{"-w", "50ms", "taken", "--", "true"}},
+		{7, "is held by", []string{"-n", "-E", "7", "taken", "--", "true"}},
+		{exitUsage, "contradict", []string{"-n", "-w", "1s", "job", "--", "true"}},
+		{exitCannotRun, "#!/bin/sh", []string{"job", "--", garbage}},
+		{exitNotFound, "install it", []string{"job", "--", "no-such-command"}},
+		{exitLost, "--max-hold of 500ms", []string{"--max-hold", "500ms", "job", "--", "sleep", "1000"}},
+	} {
+		cmd, stderr := run(t, servers, c.args...)
+		code, text := exitCode(t, cmd.Wait()), stderr.String()
+		if lines := strings.Count(text, "\n"); code != c.want || !strings.Contains(text, c.says) || lines > 1 || c.says == "" && lines > 0 {
+			t.Errorf("run %q: exit code %d, want %d; stderr %q", c.args, code, c.want, text)
+		}
+	}
+	holder.Process.Signal(syscall.SIGTERM)
+	holder.Wait()
+	for _, s := range servers {
+		if keys := s.Keys(); len(keys) > 0 {
+			t.Errorf("%s still has %q", s.Addr(), keys)
+		}
 	}
 }

@@ -66,9 +66,9 @@ Exit status: CMD's own, or
 		Example: `  # one at a time on this machine, with no server at all
   redlatch run nightly-report -- ./report.sh
 
-  # a cron job on many machines: the first runs it, the others leave at once,
-  # even those whose clocks are up to a minute late
-  redlatch run -n -q --min-hold 1m --nodes redis://a:6379,redis://b:6379,redis://c:6379 backup -- ./backup.sh
+  # a cron job on many machines: the first runs it, the others leave after a
+  # second, even those whose clocks are up to a minute late
+  redlatch run -w 1s -q --min-hold 1m --nodes redis://a:6379,redis://b:6379,redis://c:6379 backup -- ./backup.sh
 
   # wait for half a minute at the most
   redlatch run -w 30s deploy/web -- make deploy
@@ -126,6 +126,11 @@ func (f *runFlags) check() error {
 	switch {
 	case f.noWait && f.waitSet:
 		return usageError(errors.New("-n and -w contradict each other"), "leave out one of them")
+	case f.ttlSet && f.ttl <= 0:
+		// The library takes 0 for its default, which nobody means who writes it.
+		return &redlatch.ConfigError{Field: "--ttl", Value: f.ttl, Bound: "longer than 0s"}
+	case f.maxHold <= 0:
+		return &redlatch.ConfigError{Field: "--max-hold", Value: f.maxHold, Bound: "longer than 0s"}
 	case f.wait < 0:
 		return &redlatch.ConfigError{Field: "--wait", Value: f.wait, Bound: "0s or longer"}
 	case f.minHold < 0 || f.minHold > f.maxHold:
@@ -159,8 +164,12 @@ func (f *runFlags) run(say *reporter, name string, argv []string) *outcome {
 	// cannot be run.
 	path, err := exec.LookPath(argv[0])
 	if err != nil {
-		return cannotRun(argv[0], err)
+		return cannotRun(argv[0], err, false)
 	}
+	// Before anything is asked of a node: from then on there may be something
+	// to take back.
+	signals := make(chan os.Signal, 16)
+	notify(signals, forwarded())
 	nodes, err := f.open()
 	if err != nil {
 		return outcomeOf(err)
@@ -179,10 +188,10 @@ func (f *runFlags) run(say *reporter, name string, argv []string) *outcome {
 	}
 	defer client.Close()
 
-	signals := make(chan os.Signal, 16)
-	notify(signals, forwarded())
 	asked := time.Now()
+	show := say.showWaiting(name, nodes)
 	lease, err := f.acquire(client, name, signals)
+	show.stop()
 	if err != nil {
 		return f.refused(err, time.Since(asked))
 	}
@@ -312,6 +321,8 @@ func (f *runFlags) release(lease *redlatch.Lease, end *outcome, say *reporter, n
 	err := lease.Release(context.Background())
 	switch {
 	case err == nil:
+	case end.event == "lost":
+		// That it could not be released either is no news.
 	case !errors.Is(err, redlatch.ErrLost):
 		say.warn(name, "%q could not be released and runs out within %v: %s", name, lease.TTL(), message(err))
 	case end.event == "exited" && f.onLost != onLostIgnore && f.minHold == 0:
@@ -319,8 +330,9 @@ func (f *runFlags) release(lease *redlatch.Lease, end *outcome, say *reporter, n
 	}
 }
 
-// cannotRun is the outcome of a command that cannot be started.
-func cannotRun(command string, err error) *outcome {
+// cannotRun is the outcome of a command that cannot be started. started says that
+// it was tried, since nothing spoke against it.
+func cannotRun(command string, err error, started bool) *outcome {
 	var inner *exec.Error
 	if errors.As(err, &inner) {
 		err = inner.Err
@@ -330,15 +342,25 @@ func cannotRun(command string, err error) *outcome {
 		err = path.Err
 	}
 	end := &outcome{code: exitCannotRun, event: "cannot_run", err: fmt.Errorf("cannot run %q: %w", command, err)}
+	isPath := strings.ContainsRune(command, filepath.Separator)
 	switch {
 	case errors.Is(err, exec.ErrNotFound), errors.Is(err, os.ErrNotExist):
 		end.code, end.event = exitNotFound, "not_found"
-		if strings.ContainsAny(command, " \t") {
+		switch {
+		case strings.ContainsAny(command, " \t"):
 			end.hint = fmt.Sprintf("try sh -c %q, if this is a line for the shell", command)
+		case !isPath:
+			end.hint = "install it, or give its path"
+		case started:
+			end.hint = "look at its first line: the interpreter that it names is not there"
+		default:
+			end.hint = "check the path"
 		}
 	case errors.Is(err, exec.ErrDot):
 		end.code, end.event = exitNotFound, "not_found"
 		end.hint = "try ./" + command
+	case errors.Is(err, syscall.EISDIR):
+		end.hint = "give a program in it"
 	case errors.Is(err, os.ErrPermission):
 		end.hint = "try chmod +x, if it is meant to be run"
 	case errors.Is(err, syscall.ENOEXEC):

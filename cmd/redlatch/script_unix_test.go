@@ -55,6 +55,10 @@ func TestScripts(t *testing.T) {
 			"dies":    dies,
 			"waiters": waiters,
 			"lose":    lose,
+
+			"guardian": guardianOf,
+			"oneline":  oneLine,
+			"unheld":   unheld,
 		},
 	})
 }
@@ -180,11 +184,60 @@ func gone(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
-// dies FILE: the process that the file names is gone in a moment.
+// dies FILE [DURATION]: the processes that the file names are gone in a moment,
+// or in no more than that time.
 func dies(ts *testscript.TestScript, _ bool, args []string) {
-	pid, err := strconv.Atoi(strings.TrimSpace(ts.ReadFile(args[0])))
-	ts.Check(err)
-	eventually(ts, "the end of process "+args[0], func() bool { return !alive(pid) })
+	if len(args) > 1 {
+		limit, err := time.ParseDuration(args[1])
+		ts.Check(err)
+		defer func(start time.Time) {
+			if took := time.Since(start); took > limit {
+				ts.Fatalf("it took %v, not %v", took, limit)
+			}
+		}(time.Now())
+	}
+	for field := range strings.FieldsSeq(ts.ReadFile(args[0])) {
+		pid, err := strconv.Atoi(field)
+		ts.Check(err)
+		eventually(ts, "the end of process "+field+" of "+args[0], func() bool { return !alive(pid) })
+	}
+}
+
+// guardian ID none|joined|killed|>FILE: the job has no guardian, has one that
+// sits in CMD's group, loses it to a KILL, or has its process id in a file.
+func guardianOf(ts *testscript.TestScript, _ bool, args []string) {
+	pid := guardianPid(jobOf(ts, args[0]).cmd.Process.Pid)
+	file, isFile := strings.CutPrefix(args[1], ">")
+	switch {
+	case args[1] == "none":
+		if pid != 0 {
+			ts.Fatalf("there is a guardian, process %d", pid)
+		}
+	case pid == 0:
+		ts.Fatalf("there is no guardian")
+	case isFile:
+		ts.Check(os.WriteFile(ts.MkAbs(file), fmt.Appendln(nil, pid), 0o600))
+	case args[1] == "joined":
+		eventually(ts, "a guardian in CMD's group", func() bool {
+			group, err := syscall.Getpgid(pid)
+			return err == nil && group != pid
+		})
+	default:
+		ts.Check(syscall.Kill(pid, syscall.SIGKILL))
+	}
+}
+
+// guardianPid finds the guardian that a process started; 0 if there is none.
+func guardianPid(parent int) int {
+	out, _ := exec.Command("ps", "-A", "-o", "pid=,ppid=,args=").Output()
+	for line := range strings.Lines(string(out)) {
+		fields := strings.Fields(line)
+		if len(fields) > 3 && fields[1] == strconv.Itoa(parent) && fields[3] == guardianVerb {
+			pid, _ := strconv.Atoi(fields[0])
+			return pid
+		}
+	}
+	return 0
 }
 
 // alive reports whether a process is there and not a zombie.
@@ -215,6 +268,24 @@ func lose(ts *testscript.TestScript, _ bool, args []string) {
 	ts.Check(err)
 	if n, _ := result.RowsAffected(); n != 1 {
 		ts.Fatalf("%s is not held", args[0])
+	}
+}
+
+// oneline stderr: the last command said one thing.
+func oneLine(ts *testscript.TestScript, _ bool, args []string) {
+	if text := ts.ReadFile(args[0]); strings.Count(text, "\n") != 1 || !strings.HasPrefix(text, "redlatch: ") {
+		ts.Fatalf("%s is %q", args[0], text)
+	}
+}
+
+// unheld NAME: nobody has the lock, or stands in line for it.
+func unheld(ts *testscript.TestScript, _ bool, args []string) {
+	db := openFile(ts)
+	defer db.Close()
+	n := -1
+	ts.Check(db.QueryRow(`SELECT (SELECT count(*) FROM lock WHERE name = ?1 AND value <> '') + (SELECT count(*) FROM waiter WHERE name = ?1)`, args[0]).Scan(&n))
+	if n != 0 {
+		ts.Fatalf("%s is held, or waited for", args[0])
 	}
 }
 

@@ -65,21 +65,30 @@ func onTerminal(t *testing.T, args ...string) *console {
 	return c
 }
 
-// shows waits until the screen shows text, and wipes it.
-func (c *console) shows(text string) {
+// seen returns what the screen shows.
+func (c *console) seen() string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.screen.String()
+}
+
+// shows waits until the screen shows text, and wipes it up to there. It returns
+// what it showed.
+func (c *console) shows(text string) string {
 	c.t.Helper()
-	var seen string
+	var at int
 	if !soon(func() bool {
-		c.mu.Lock()
-		defer c.mu.Unlock()
-		seen = c.screen.String()
-		return strings.Contains(seen, text)
+		at = strings.Index(c.seen(), text)
+		return at >= 0
 	}) {
-		c.t.Fatalf("the terminal never shows %q, but:\n%s", text, seen)
+		c.t.Fatalf("the terminal never shows %q, but:\n%s", text, c.seen())
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	all := c.screen.String()
 	c.screen.Reset()
+	c.screen.WriteString(all[at+len(text):])
+	return all[:at+len(text)]
 }
 
 func (c *console) types(keys string) {

@@ -68,11 +68,15 @@ local function serve(free)
       end
       told = 1
       gone = not tell(first, 't')
-      local second = front[2]
-      if not gone and second and second ~= near and second ~= me then
-        near = second
-        tell(second, 'n')
-      end
+    end
+    -- Two know that they are near, at all times: each sees if the other is
+    -- gone.
+    local second = front[2]
+    while not gone and second and second ~= near do
+      near, same = second, false
+      if second == me or tell(second, 'n') then break end
+      redis.call('ZREM', KEYS[4], second)
+      second = redis.call('ZRANGE', KEYS[4], 1, 1)[1]
     end
     if not gone then
       if not same then

@@ -1,0 +1,225 @@
+//go:build unix
+
+package main
+
+import (
+	"bytes"
+	"database/sql"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/redlatch/redlatch"
+	"github.com/redlatch/redlatch/internal/redistest"
+)
+
+const (
+	// crowdSize is how many runs contend for one name on one machine.
+	crowdSize = 200
+	// serverCrowdSize is how many do through five servers.
+	//
+	serverCrowdSize = crowdSize
+	// serversKeepOrder says that waiters are served in order there too.
+	serversKeepOrder = true
+)
+
+// buildCommand builds the command as users have it: with the race detector, two
+// hundred of them would be a test of the machine.
+func buildCommand(t testing.TB) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "redlatch")
+	if out, err := exec.Command("go", "build", "-o", path, ".").CombinedOutput(); err != nil {
+		t.Fatalf("go build: %v\n%s", err, out)
+	}
+	return path
+}
+
+// crowd is many runs of one name.
+type crowd struct {
+	t     *testing.T
+	path  string
+	nodes []string // flags
+	dir   string
+	done  sync.WaitGroup
+
+	mu     sync.Mutex
+	failed []string
+}
+
+// start starts run i, whose CMD notes when it begins and when it ends.
+func (c *crowd) start(i int) {
+	c.t.Helper()
+	args := append([]string{"run"}, c.nodes...)
+	args = append(args, "job", "--", "sh", "-c", `echo "begin $0" >>log; echo "end $0" >>log`, fmt.Sprint(i))
+	cmd := exec.Command(c.path, args...)
+	cmd.Dir = c.dir
+	cmd.Env = append(os.Environ(), "REDLATCH_STATE_DIR="+c.dir)
+	stderr := new(bytes.Buffer)
+	cmd.Stderr = stderr
+	if err := cmd.Start(); err != nil {
+		c.t.Fatal(err)
+	}
+	c.t.Cleanup(func() { cmd.Process.Kill() })
+	c.done.Go(func() {
+		if err := cmd.Wait(); err != nil || stderr.Len() > 0 {
+			c.mu.Lock()
+			defer c.mu.Unlock()
+			c.failed = append(c.failed, fmt.Sprintf("run %d: %v, %s", i, err, stderr))
+		}
+	})
+}
+
+// finish waits for all, checks that each of n ran once, and never two at a time,
+// and returns the order in which they did.
+func (c *crowd) finish(n int) (order []int) {
+	c.t.Helper()
+	c.done.Wait()
+	for _, f := range c.failed {
+		c.t.Error(f)
+	}
+	log, err := os.ReadFile(filepath.Join(c.dir, "log"))
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	lines := strings.Split(strings.TrimSpace(string(log)), "\n")
+	if len(lines) != 2*n {
+		c.t.Errorf("%d lines in the log, want two for each of %d runs", len(lines), n)
+	}
+	times := map[string]int{}
+	for i := 0; i+1 < len(lines); i += 2 {
+		who, ok := strings.CutPrefix(lines[i], "begin ")
+		if !ok || lines[i+1] != "end "+who {
+			c.t.Fatalf("two at a time: %q is followed by %q", lines[i], lines[i+1])
+		}
+		if times[who]++; times[who] > 1 {
+			c.t.Errorf("run %s ran %d times", who, times[who])
+		}
+		number, _ := strconv.Atoi(who)
+		order = append(order, number)
+	}
+	return order
+}
+
+// hold has the lock held until the returned function is called.
+func (c *crowd) hold() (release func()) {
+	c.t.Helper()
+	args := append([]string{"run"}, c.nodes...)
+	cmd := exec.Command(c.path, append(args, "job", "--", "sh", "-c", "echo >held; exec cat")...)
+	cmd.Dir = c.dir
+	cmd.Env = append(os.Environ(), "REDLATCH_STATE_DIR="+c.dir)
+	stdin, err := cmd.StdinPipe()
+	if err == nil {
+		err = cmd.Start()
+	}
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	c.t.Cleanup(func() { cmd.Process.Kill() })
+	if !soon(func() bool { _, err := os.Stat(filepath.Join(c.dir, "held")); return err == nil }) {
+		c.t.Fatal("the holder did not start")
+	}
+	return func() {
+		stdin.Close()
+		if err := cmd.Wait(); err != nil {
+			c.t.Error(err)
+		}
+	}
+}
+
+// stall measures for how long this process was not scheduled at the worst, until
+// the returned function is called.
+func stall() (worst func() time.Duration) {
+	stop, result := make(chan struct{}), make(chan time.Duration)
+	go func() {
+		const step = 5 * time.Millisecond
+		most := time.Duration(0)
+		for {
+			before := time.Now()
+			select {
+			case <-stop:
+				result <- most
+				return
+			case <-time.After(step):
+				most = max(most, time.Since(before)-step)
+			}
+		}
+	}()
+	return func() time.Duration { close(stop); return <-result }
+}
+
+func TestTwoHundredRunsTakeTheirTurnsInOrder(t *testing.T) {
+	path := buildCommand(t)
+	for try := 1; ; try++ {
+		worst := stall()
+		c := &crowd{t: t, path: path, dir: t.TempDir()}
+		c.standInLine(crowdSize)
+		order := c.finish(crowdSize)
+		if slices.IsSorted(order) {
+			return
+		}
+		// A waiter that is not heard of for as long as WaiterLease loses its
+		// turn, or a frozen one would hold up everyone. On a machine that
+		// stood still for nearly as long, the order shows nothing.
+		if stood := worst(); stood < redlatch.WaiterLease/4 || try == 3 {
+			t.Fatalf("the order was %v, and the machine stood still for no more than %v", order, stood)
+		}
+	}
+}
+
+// standInLine starts n runs, each when the one before it stands in line, and
+// then lets the first go.
+func (c *crowd) standInLine(n int) {
+	t := c.t
+	t.Helper()
+	release := c.hold()
+	db, err := sql.Open("sqlite", "file:"+filepath.Join(c.dir, "redlatch", "locks.db")+"?_pragma=busy_timeout(5000)")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	for i := range n {
+		c.start(i)
+		// The next one comes when this one stands in line.
+		if !soon(func() bool {
+			n := 0
+			if err := db.QueryRow(`SELECT count(*) FROM waiter WHERE name = 'job'`).Scan(&n); err != nil {
+				t.Fatal(err)
+			}
+			return n > i
+		}) {
+			t.Fatalf("run %d does not stand in line", i)
+		}
+	}
+	release()
+}
+
+func TestCrowdThroughFiveServersRunsOneAtATime(t *testing.T) {
+	servers := newQuorum(t, 5)
+	c := &crowd{t: t, path: buildCommand(t), dir: t.TempDir(), nodes: []string{"--nodes", strings.Join(redistest.Addresses(servers), ",")}}
+	release := c.hold()
+	for i := range serverCrowdSize {
+		c.start(i)
+		// The next one comes when this one stands in line everywhere.
+		for _, s := range servers {
+			if serversKeepOrder && !soon(func() bool { return s.Do("ZCARD", "redlatch:1:queue:{job}") == fmt.Sprint(i+1) }) {
+				t.Fatalf("run %d does not stand in line", i)
+			}
+		}
+	}
+	release()
+	if order := c.finish(serverCrowdSize); serversKeepOrder && !slices.IsSorted(order) {
+		t.Errorf("the order was %v", order)
+	}
+	for _, s := range servers {
+		if keys := s.Keys(); len(keys) > 0 {
+			t.Errorf("%s still has %q", s.Addr(), keys)
+		}
+	}
+}

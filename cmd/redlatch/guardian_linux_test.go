@@ -1,0 +1,168 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/redlatch/redlatch/internal/redistest"
+)
+
+// TestGuardianKeepsNothingOfTheUser looks at a guardian from outside. What it
+// kept open would keep a pipeline from ending, and what it kept in its
+// environment would be one more place to read secrets from.
+func TestGuardianKeepsNothingOfTheUser(t *testing.T) {
+	dir := t.TempDir()
+	cmd := exec.Command("redlatch", "run", "job", "--", "sh", "-c", "echo >ready; exec cat")
+	cmd.Env = append(os.Environ(), "REDLATCH_STATE_DIR="+dir, "PASSWORD=hunter2")
+	cmd.Dir = dir
+	stdin, err := cmd.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	stdout, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd.Stderr = os.Stderr
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { cmd.Process.Kill() })
+	if !soon(func() bool { _, err := os.Stat(filepath.Join(dir, "ready")); return err == nil }) {
+		t.Fatal("CMD did not start")
+	}
+	proc := fmt.Sprintf("/proc/%d/", cmd.Process.Pid)
+	guard := fmt.Sprintf("/proc/%d/", guardianPid(cmd.Process.Pid))
+	for fd := range 3 {
+		users, err := os.Readlink(fmt.Sprint(proc, "fd/", fd))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if its, err := os.Readlink(fmt.Sprint(guard, "fd/", fd)); err != nil || its == users {
+			t.Errorf("descriptor %d of the guardian is %q (%v), and the user's is %q", fd, its, err, users)
+		}
+	}
+	if at, err := os.Readlink(guard + "cwd"); err != nil || at != "/" {
+		t.Errorf("the guardian is in %q, %v", at, err)
+	}
+	if env, err := os.ReadFile(guard + "environ"); err != nil || bytes.Contains(env, []byte("hunter2")) {
+		t.Errorf("the guardian's environment of %d bytes has the password in it, or cannot be read: %v", len(env), err)
+	}
+	stdin.Close()
+	if out, err := io.ReadAll(stdout); err != nil || len(out) > 0 {
+		t.Errorf("stdout: %q, %v", out, err)
+	}
+	if code := exitCode(t, cmd.Wait()); code != 0 {
+		t.Errorf("exit code %d", code)
+	}
+}
+
+// TestFrozenRedlatchDoesNotOutliveItsLease stops redlatch itself: as good as dead
+// when the lease is about to end. On a server, since a process that is stopped
+// while it writes to a file holds up everybody there.
+func TestFrozenRedlatchDoesNotOutliveItsLease(t *testing.T) {
+	t.Parallel()
+	const ttl = 2 * time.Second
+	servers := redistest.Start(t, 1)
+	file := filepath.Join(t.TempDir(), "pids")
+	script := `trap "" TERM; sleep 1000 & echo $! >>"$0"; echo $$ >>"$0"; while :; do sleep 0.02; done`
+	cmd, stderr := run(t, servers, "--ttl", ttl.String(), "job", "--", "sh", "-c", script, file)
+	var pids []int
+	if !soon(func() bool {
+		pids = nil
+		text, _ := os.ReadFile(file)
+		for field := range strings.FieldsSeq(string(text)) {
+			pid, _ := strconv.Atoi(field)
+			pids = append(pids, pid)
+		}
+		return len(pids) == 2
+	}) {
+		t.Fatalf("CMD did not start: %s", stderr)
+	}
+	cmd.Process.Signal(syscall.SIGSTOP)
+	if next, said := run(t, servers, "job", "--", "true"); exitCode(t, next.Wait()) != 0 {
+		t.Errorf("the next one: %s", said)
+	}
+	if slices.ContainsFunc(pids, alive) {
+		t.Errorf("of %v some are alive while another has had the lock", pids)
+	}
+	cmd.Process.Signal(syscall.SIGCONT)
+	if code := exitCode(t, cmd.Wait()); code != exitLost || strings.Count(stderr.String(), "\n") != 1 {
+		t.Errorf("exit code %d, want %d; stderr %q", code, exitLost, stderr)
+	}
+}
+
+// TestPipelineEndsWithItsCommand ends redlatch as hard as can be: whoever reads
+// its stdout must not wait for the guardian, which has work to do yet.
+func TestPipelineEndsWithItsCommand(t *testing.T) {
+	dir := t.TempDir()
+	cmd := exec.Command("redlatch", "run", "--ttl", "3s", "job", "--", "sh", "-c", `trap "" TERM; echo $$; exec >&- 2>&-; while :; do sleep 0.02; done`)
+	cmd.Env = append(os.Environ(), "REDLATCH_STATE_DIR="+dir)
+	stdout, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { cmd.Process.Kill() })
+	var pid int
+	if _, err := fmt.Fscan(stdout, &pid); err != nil {
+		t.Fatal(err)
+	}
+	cmd.Process.Kill()
+	if rest, err := io.ReadAll(stdout); err != nil || strings.TrimSpace(string(rest)) != "" {
+		t.Errorf("stdout: %q, %v", rest, err)
+	}
+	if !alive(pid) {
+		t.Error("CMD ended first: this shows nothing")
+	}
+	cmd.Wait()
+	if !soon(func() bool { return !alive(pid) }) {
+		t.Errorf("CMD, process %d, is still alive", pid)
+	}
+}
+
+// TestKilledAtAnyMomentLeavesNothingRunning kills redlatch while it starts CMD,
+// which starts others at once: sooner or later within every step of that.
+func TestKilledAtAnyMomentLeavesNothingRunning(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	path := buildCommand(t)
+	marker := fmt.Sprintf("%d.%d", 100000+os.Getpid(), time.Now().UnixNano()%1e9)
+	for i := range 60 {
+		cmd := exec.Command(path, "run", "--ttl", "2s", fmt.Sprint("job", i), "--",
+			"sh", "-c", "sleep "+marker+" & sleep "+marker+" & wait")
+		cmd.Env = append(os.Environ(), "REDLATCH_STATE_DIR="+dir)
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		// CMD begins after some ten milliseconds.
+		time.Sleep(5*time.Millisecond + time.Duration(i)*300*time.Microsecond)
+		cmd.Process.Kill()
+		cmd.Wait()
+	}
+	var left string
+	if !soon(func() bool {
+		out, _ := exec.Command("ps", "-A", "-o", "pid=,args=").Output()
+		left = ""
+		for line := range strings.Lines(string(out)) {
+			if strings.Contains(line, marker) {
+				left += line
+			}
+		}
+		return left == ""
+	}) {
+		t.Errorf("still there:\n%s", left)
+	}
+}

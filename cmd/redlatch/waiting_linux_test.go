@@ -1,0 +1,171 @@
+package main
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/redlatch/redlatch"
+)
+
+// holdJob has somebody hold the lock "job" in a state folder, until the returned
+// function is called.
+func holdJob(t *testing.T) (dir string, release func()) {
+	t.Helper()
+	dir = t.TempDir()
+	cmd := exec.Command("redlatch", "run", "--label", "night-shift", "job", "--", "sh", "-c", "echo >held; exec cat")
+	cmd.Dir = dir
+	cmd.Env = append(os.Environ(), "REDLATCH_STATE_DIR="+dir)
+	stdin, err := cmd.StdinPipe()
+	if err == nil {
+		err = cmd.Start()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { cmd.Process.Kill() })
+	if !soon(func() bool { _, err := os.Stat(filepath.Join(dir, "held")); return err == nil }) {
+		t.Fatal("the holder did not start")
+	}
+	return dir, func() {
+		stdin.Close()
+		cmd.Wait()
+	}
+}
+
+// waitOn starts a waiter for "job" on a terminal.
+func waitOn(t *testing.T, dir string, args ...string) *console {
+	t.Helper()
+	env := []string{"env", "TERM=xterm", "REDLATCH_STATE_DIR=" + dir}
+	return onTerminal(t, append(env, args...)...)
+}
+
+const wiped = "\r\x1b[K"
+
+func TestWaitingShowsTheHolderAndHowLongYet(t *testing.T) {
+	t.Parallel()
+	dir, release := holdJob(t)
+	c := waitOn(t, dir, "NO_COLOR=1", "redlatch", "run", "job", "--", "echo", "mine")
+	line := c.shows("/night-shift for ")
+	if !strings.Contains(line, wiped+`redlatch: waiting for "job", held by `) {
+		t.Errorf("the terminal shows %q", line)
+	}
+	c.shows(" yet (1s so far)") // it is kept up to date
+	release()
+	rest := c.shows("mine")
+	if !strings.HasSuffix(rest, wiped+"mine") {
+		t.Errorf("the line is still there when CMD runs: %q", rest)
+	}
+	if strings.Contains(line+rest, "\x1b[2m") {
+		t.Errorf("with NO_COLOR there is colour: %q", line)
+	}
+	if code := exitCode(t, c.cmd.Wait()); code != 0 {
+		t.Errorf("exit code %d", code)
+	}
+}
+
+func TestWaitingIsInColourUnlessToldOtherwise(t *testing.T) {
+	t.Parallel()
+	dir, _ := holdJob(t)
+	c := waitOn(t, dir, "redlatch", "run", "job", "--", "true")
+	c.shows(wiped + "\x1b[2mredlatch: waiting")
+	c.types(ctrlC)
+	if code := exitCode(t, c.cmd.Wait()); code != 130 {
+		t.Errorf("exit code %d, want 130", code)
+	}
+	c.shows(wiped + "redlatch: interrupt while waiting for the lock\r\n")
+}
+
+func TestWaitingIsSilentWhereNobodyLooks(t *testing.T) {
+	t.Parallel()
+	dir, _ := holdJob(t)
+	for name, args := range map[string][]string{
+		"quiet":     {"redlatch", "run", "-q", "-w", "1s", "job", "--", "true"},
+		"dumb":      {"TERM=dumb", "redlatch", "run", "-w", "1s", "job", "--", "true"},
+		"in JSON":   {"redlatch", "run", "-o", "json", "-w", "1s", "job", "--", "true"},
+		"to a file": {"sh", "-c", `redlatch run -w 1s job -- true 2>"$0"; code=$?; test $(wc -l <"$0") = 1 && exit $code`, filepath.Join(dir, "err")},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			c := waitOn(t, dir, args...)
+			code := exitCode(t, c.cmd.Wait())
+			if seen := c.seen(); code != exitHeld || strings.Contains(seen, "waiting") || strings.Contains(seen, "\x1b") {
+				t.Errorf("exit code %d, and the terminal shows %q", code, seen)
+			}
+		})
+	}
+}
+
+func TestBackgroundJobWaitsWithoutAWord(t *testing.T) {
+	t.Parallel()
+	dir, release := holdJob(t)
+	c := waitOn(t, dir, "PS1=ready> ", "bash", "--norc", "--noprofile", "-i")
+	c.shows("ready> ")
+	c.types("stty tostop; redlatch run job -- true & sleep 1; jobs; echo done $?\n")
+	if seen := c.shows("done 0"); strings.Contains(seen, "waiting for") || !strings.Contains(seen, "Running") {
+		t.Errorf("the terminal shows %q", seen)
+	}
+	release()
+	c.types("wait; exit\n")
+	c.cmd.Wait()
+}
+
+func TestWaitingLineFitsTheTerminalAndObeysNobody(t *testing.T) {
+	if got := redraw("0123456789", 8, false); got != wiped+"012345…" {
+		t.Errorf("in 8 columns: %q", got)
+	}
+	if got := redraw("0123456789", 0, false); got != wiped+"0123456789" {
+		t.Errorf("in an unknown width: %q", got)
+	}
+	value := strings.Repeat("0", 32) + ":host/1/\x1b]0;pwned\a"
+	got := holderOf(redlatch.Reply{Status: redlatch.Held, Value: value, Left: 1234 * time.Millisecond})
+	if strings.ContainsAny(got, "\x1b\a") || !strings.HasSuffix(got, " for 1.2s yet") {
+		t.Errorf("a holder with control characters in its name: %q", got)
+	}
+	got = holderOf(redlatch.Reply{Status: redlatch.Held, Value: "some value", Left: redlatch.NoExpiry})
+	if !strings.HasPrefix(got, `another client ("some value") with no expiry`) {
+		t.Errorf("a plain lock: %q", got)
+	}
+}
+
+// TestInterruptedWaiterLeavesNothingOnTheServers looks at the servers after a
+// waiter was told to end, and at what it says.
+func TestInterruptedWaiterLeavesNothingOnTheServers(t *testing.T) {
+	t.Parallel()
+	servers := newQuorum(t, 3)
+	file := filepath.Join(t.TempDir(), "held")
+	holder, _ := run(t, servers, "job", "--", "sh", "-c", `echo >"$0"; exec sleep 1000`, file)
+	if !soon(func() bool { _, err := os.Stat(file); return err == nil }) {
+		t.Fatal("the holder did not start")
+	}
+	asking := func() int { return strings.Count(servers[0].Do("CLIENT", "LIST"), " cmd=eval") }
+	for s, want := range map[syscall.Signal]int{syscall.SIGINT: 130, syscall.SIGTERM: 143} {
+		ran := filepath.Join(t.TempDir(), "ran")
+		soon(func() bool { return asking() == 1 }) // the last one has hung up
+		cmd, stderr := run(t, servers, "job", "--", "touch", ran)
+		if !soon(func() bool { return asking() > 1 }) { // besides the holder
+			t.Fatal("the waiter does not ask")
+		}
+		cmd.Process.Signal(s)
+		if code := exitCode(t, cmd.Wait()); code != want {
+			t.Errorf("%v: exit code %d, want %d", s, code, want)
+		}
+		if want := "redlatch: " + s.String() + " while waiting for the lock\n"; stderr.String() != want {
+			t.Errorf("stderr: %q, want %q", stderr, want)
+		}
+		if _, err := os.Stat(ran); err == nil {
+			t.Error("CMD ran")
+		}
+	}
+	holder.Process.Signal(syscall.SIGTERM)
+	holder.Wait()
+	for _, s := range servers {
+		if keys := s.Keys(); len(keys) > 0 {
+			t.Errorf("%s still has %q", s.Addr(), keys)
+		}
+	}
+}
