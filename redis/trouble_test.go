@@ -108,12 +108,12 @@ func TestInboxCutInTheInstantOfAWakeIsMadeUpFor(t *testing.T) {
 	eachDriver(t, func(t *testing.T, nodes func(...string) []redlatch.Node) {
 		server := redistest.Start(t, 1)[0]
 		proxy := redistest.NewProxy(t, server)
-		holder := newClient(t, nodes(server.URL()), deaf)
-		waiter := newClient(t, nodes(proxy.URL()), deaf)
+		holder := newClient(t, nodes(server.URL()), redlatch.Options{})
+		waiter := newClient(t, nodes(proxy.URL()), redlatch.Options{})
 		best := time.Hour
 		for range 3 {
-			lease := mustLock(t, holder, "job", redlatch.LockOptions{TTL: ages})
-			waiting := goLock(waiter, "job", redlatch.LockOptions{TTL: ages})
+			lease := mustLock(t, holder, "job", redlatch.LockOptions{})
+			waiting := goLock(waiter, "job", redlatch.LockOptions{})
 			eventually(t, 10*time.Second, inLine([]*redistest.Server{server}, "job", 1))
 			proxy.CutAt("\r\nt0000") // a wake: it is your turn, and a fence
 			start := time.Now()
