@@ -60,7 +60,7 @@ func TestDocumentedUserIsAllowedAllThatALockNeeds(t *testing.T) {
 		a, b := newClient(t, nodes(addresses...), opts), newClient(t, nodes(addresses...), opts)
 		best := time.Hour
 		for range 3 {
-			l := mustLock(t, a, "orders/1", redlatch.LockOptions{})
+			l := holdOnAll(t, a, servers, "orders/1", redlatch.LockOptions{})
 			waiting := goLock(b, "orders/1", redlatch.LockOptions{})
 			if err := l.Extend(context.Background()); err != nil {
 				t.Error(err)

@@ -156,10 +156,7 @@ func TestTwoHundredContendersAreServedInOrderThoughSomeAreKilled(t *testing.T) {
 	servers := redistest.Start(t, 5)
 	o := orders{Driver: "goredis", Name: "crowd", Addresses: redistest.Addresses(servers), TTL: ttl}
 	first := newClient(t, open(t, o.Addresses...), redlatch.Options{})
-	lease, err := first.Lock(context.Background(), "crowd", redlatch.LockOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	lease := holdOnAll(t, first, servers, "crowd", redlatch.LockOptions{})
 
 	// A few at a time, so that none waits for its first connection for long.
 	start := time.Now()

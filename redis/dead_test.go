@@ -30,6 +30,7 @@ func crowdOf(t *testing.T, servers []*redistest.Server, n int, ttl time.Duration
 		p.ask(-1)
 		if i == 0 {
 			p.await(acquired, 20*time.Second)
+			eventually(t, 20*time.Second, heldOnAll(servers, "job"))
 		}
 	}
 	eventually(t, 20*time.Second, inLine(servers, "job", n-1))

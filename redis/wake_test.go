@@ -4,6 +4,7 @@ package redis_test
 
 import (
 	"context"
+	"fmt"
 	"sync"
 	"testing"
 	"time"
@@ -54,6 +55,29 @@ func mustLock(t *testing.T, c *redlatch.Client, name string, opts redlatch.LockO
 	return mustGet(t, goLock(c, name, opts), 20*time.Second)
 }
 
+// holdOnAll takes a lock and returns when every server has it: until then one
+// that comes after could be first on one of them.
+func holdOnAll(t *testing.T, c *redlatch.Client, servers []*redistest.Server, name string, opts redlatch.LockOptions) *redlatch.Lease {
+	t.Helper()
+	eventually(t, 20*time.Second, noKeys(servers)) // the last one's release may be on its way
+	l := mustLock(t, c, name, opts)
+	eventually(t, 20*time.Second, heldOnAll(servers, name))
+	return l
+}
+
+// heldOnAll complains unless one and the same value has the lock everywhere.
+func heldOnAll(servers []*redistest.Server, name string) func() error {
+	return func() error {
+		value := servers[0].Do("GET", name)
+		for i, s := range servers {
+			if v := s.Do("GET", name); v == "" || v != value {
+				return fmt.Errorf("server %d has %q, the first one %q", i, v, value)
+			}
+		}
+		return nil
+	}
+}
+
 func mustRelease(t *testing.T, l *redlatch.Lease) {
 	t.Helper()
 	if err := l.Release(context.Background()); err != nil {
@@ -72,7 +96,7 @@ func TestReleaseBeforeTheInboxStandsIsNotMissed(t *testing.T) {
 				t.Parallel()
 				servers := redistest.Start(t, n)
 				holder := newClient(t, open(t, redistest.Addresses(servers)...), deaf)
-				lease := mustLock(t, holder, "job", redlatch.LockOptions{TTL: ages})
+				lease := holdOnAll(t, holder, servers, "job", redlatch.LockOptions{TTL: ages})
 
 				refused, free := make(chan struct{}, n), make(chan struct{})
 				taps := make([]*tap, n)
@@ -124,7 +148,7 @@ func TestInboxThatStandsBeforeTheRefusalIsTakenInIsNotMissed(t *testing.T) {
 			t.Parallel()
 			servers := redistest.Start(t, 1)
 			holder := newClient(t, open(t, servers[0].URL()), deaf)
-			lease := mustLock(t, holder, "job", redlatch.LockOptions{TTL: ages})
+			lease := holdOnAll(t, holder, servers, "job", redlatch.LockOptions{TTL: ages})
 
 			stands := make(chan struct{})
 			d := newTap(t, kind, servers[0])
