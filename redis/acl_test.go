@@ -126,6 +126,46 @@ func TestWithoutRightToPublishOrderIsKeptByAsking(t *testing.T) {
 	})
 }
 
+// TestTurnThatCouldNotBeToldIsNotTakenAway has somebody come by when the turn of
+// the head has run out, and it has not asked since, because nobody told it.
+func TestTurnThatCouldNotBeToldIsNotTakenAway(t *testing.T) {
+	t.Parallel()
+	servers := redistest.Start(t, 1)
+	servers[0].Do(leaveOut(t, documentedUser(t), "+publish")...)
+	address := asUser(servers[0], "locks:PASSWORD")
+	opts := redlatch.Options{}
+	renewed := make(chan struct{}, 100)
+	opts.Observer = rounds{f: func() { renewed <- struct{}{} }}
+	holder, head, passer := newClient(t, open(t, address), redlatch.Options{}), newClient(t, open(t, address), opts), newClient(t, open(t, address), redlatch.Options{})
+	lease := holdOnAll(t, holder, servers, "orders/1", redlatch.LockOptions{})
+	first := goLock(head, "orders/1", redlatch.LockOptions{})
+	eventually(t, 10*time.Second, inLine(servers, "orders/1", 1))
+	for len(renewed) > 0 {
+		<-renewed
+	}
+	<-renewed // it asks again in 400 ms
+	mustRelease(t, lease)
+	time.Sleep(redlatch.TurnLease + 30*time.Millisecond)
+	second := goLock(passer, "orders/1", redlatch.LockOptions{})
+	lease = mustGet(t, first, 3*time.Second)
+	mustRelease(t, lease)
+	mustRelease(t, mustGet(t, second, 3*time.Second))
+}
+
+func TestMissingRightToPublishIsSaidOnce(t *testing.T) {
+	t.Parallel()
+	weak := leaveOut(t, documentedUser(t), "+publish")
+	eachDriver(t, func(t *testing.T, nodes func(...string) []redlatch.Node) {
+		server := redistest.Start(t, 1)[0]
+		server.Do(weak...)
+		for i, text := range servedByAsking(t, nodes, server) {
+			if n := strings.Count(text, cannotWake); n != 1 {
+				t.Errorf("waiter %d said %d times that it is not woken, want once: %s", i, n, text)
+			}
+		}
+	})
+}
+
 // leaveOut returns the user without one of its rights.
 func leaveOut(t *testing.T, user []string, right string) []string {
 	t.Helper()

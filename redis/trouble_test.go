@@ -5,6 +5,7 @@ package redis_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -132,4 +133,29 @@ func TestInboxCutInTheInstantOfAWakeIsMadeUpFor(t *testing.T) {
 			t.Errorf("the lock was handed on within %v at the best", best)
 		}
 	})
+}
+
+// TestWaiterDoesNotKeepTheHolderFromBeingRepaired has one server forget a lock,
+// and a waiter find it free there before the holder comes to extend it. What is
+// of no use to the waiter must not be kept from the holder: with one server
+// less it does not outlive the loss of another.
+func TestWaiterDoesNotKeepTheHolderFromBeingRepaired(t *testing.T) {
+	t.Parallel()
+	servers := redistest.Start(t, 3)
+	holder := newClient(t, open(t, redistest.Addresses(servers)...), redlatch.Options{})
+	waiter := newClient(t, open(t, redistest.Addresses(servers)...), redlatch.Options{})
+	lease := holdOnAll(t, holder, servers, "job", redlatch.LockOptions{TTL: time.Second})
+	ours := servers[0].Do("GET", "job")
+	servers[2].Do("DEL", "job")
+	waiting := goLock(waiter, "job", redlatch.LockOptions{TTL: time.Second})
+	eventually(t, 5*time.Second, inLine(servers[:2], "job", 1))
+	// It is extended, and repaired, every 300 ms or so.
+	eventually(t, 5*time.Second, func() error {
+		if value := servers[2].Do("GET", "job"); value != ours {
+			return fmt.Errorf("the third server has %q, the holder is %q", value, ours)
+		}
+		return lease.Err()
+	})
+	mustRelease(t, lease)
+	mustRelease(t, mustGet(t, waiting, 5*time.Second))
 }
