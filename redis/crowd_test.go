@@ -20,12 +20,13 @@ import (
 
 // life is what became of a contender; moments that did not come are 0.
 type life struct {
+	number                                            int
 	arriving, arrived, acquired, validTill, releasing time.Duration
 	killed                                            bool
 }
 
 func (l life) String() string {
-	text := fmt.Sprintf("the one that came at %v", l.arriving)
+	text := fmt.Sprintf("number %d", l.number)
 	if l.killed {
 		text += " and was killed"
 	}
@@ -34,8 +35,9 @@ func (l life) String() string {
 
 // judge says what is wrong with a history: two that held the lock at once, a
 // survivor that never had it, survivors that had it in another order than that
-// of their arrival.
-func judge(lives []life) error {
+// of their arrival, a line that stood still for longer than the dead in it may
+// cost.
+func judge(lives []life, ttl time.Duration) error {
 	var wrong []error
 	var served []life
 	for _, l := range lives {
@@ -50,6 +52,19 @@ func judge(lives []life) error {
 	}
 	slices.SortFunc(served, func(a, b life) int { return int(a.acquired - b.acquired) })
 	for i, a := range served {
+		if i > 0 {
+			last := served[i-1]
+			dead := 0
+			for _, l := range lives {
+				if l.killed && l.number >= last.number && l.number <= a.number {
+					dead++
+				}
+			}
+			// Each of them may have died as it was given the lock.
+			if gap := a.acquired - last.acquired; gap > time.Duration(max(dead, 1))*(ttl+time.Second)+slack {
+				wrong = append(wrong, fmt.Errorf("%v was served %v after %v, with %d dead thereabouts", a, gap, last, dead))
+			}
+		}
 		until := a.releasing
 		if until == 0 {
 			until = a.validTill // killed as it held the lock
@@ -71,13 +86,13 @@ func TestJudgeOfTheCrowdFindsWhatIsWrong(t *testing.T) {
 		var lives []life
 		for i := range 6 {
 			at := time.Duration(i+1) * time.Millisecond
-			lives = append(lives, life{arriving: at, arrived: at + 100, acquired: 100 * at, validTill: 190 * at, releasing: 100*at + 50*time.Millisecond})
+			lives = append(lives, life{number: i, arriving: at, arrived: at + 100, acquired: 100 * at, validTill: 190 * at, releasing: 100*at + 50*time.Millisecond})
 		}
-		lives[1] = life{arriving: lives[1].arriving, arrived: lives[1].arrived, killed: true}
+		lives[1] = life{number: 1, arriving: lives[1].arriving, arrived: lives[1].arrived, killed: true}
 		lives[3].killed, lives[3].releasing, lives[3].validTill = true, 0, 490*time.Millisecond
 		return lives
 	}
-	if err := judge(good()); err != nil {
+	if err := judge(good(), time.Second); err != nil {
 		t.Fatalf("nothing is wrong, and yet: %v", err)
 	}
 	for _, c := range []struct {
@@ -88,13 +103,14 @@ func TestJudgeOfTheCrowdFindsWhatIsWrong(t *testing.T) {
 		{"before a dead holder's time is over", "had the lock until", func(l []life) { l[4].acquired = l[3].validTill - 1 }},
 		{"a survivor without", "never had the lock", func(l []life) { l[5].acquired = 0 }},
 		{"a survivor that lost it", "never released it", func(l []life) { l[5].releasing = 0 }},
+		{"a line that stood still", "thereabouts", func(l []life) { l[5].acquired += 3 * time.Second; l[5].releasing += 3 * time.Second }},
 		{"out of order", "was served", func(l []life) {
 			l[4].arriving, l[4].arrived, l[5].arriving, l[5].arrived = l[5].arriving, l[5].arrived, l[4].arriving, l[4].arrived
 		}},
 	} {
 		lives := good()
 		c.doctor(lives)
-		if err := judge(lives); err == nil || !strings.Contains(err.Error(), c.want) {
+		if err := judge(lives, time.Second); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: the judge says %v", c.what, err)
 		}
 	}
@@ -244,13 +260,14 @@ func TestTwoHundredContendersAreServedInOrderThoughSomeAreKilled(t *testing.T) {
 
 	for i, p := range contenders {
 		l := &lives[i]
+		l.number = i
 		for event, at := range map[string]*time.Duration{
 			arriving: &l.arriving, arrived: &l.arrived, acquired: &l.acquired, validTill: &l.validTill, releasing: &l.releasing,
 		} {
 			*at, _ = p.at(event)
 		}
 	}
-	if err := judge(lives); err != nil {
+	if err := judge(lives, ttl); err != nil {
 		t.Error(err)
 	}
 	// A place of one that was killed as the last in line is left to run out. A

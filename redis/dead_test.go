@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/redlatch/redlatch"
 	"github.com/redlatch/redlatch/internal/redistest"
 )
 
@@ -118,5 +119,40 @@ func TestDeadHolderCostsItsTTLAndASecond(t *testing.T) {
 				t.Errorf("the next one had the lock %v after the holder died, with a TTL of %v", after, ttl)
 			}
 		})
+	}
+}
+
+// TestDeadHolderAndDeadHeadDoNotStopALongLine has the holder die, who would have
+// told those who wait, and before it the one who would have noticed. The next
+// came when the line was long, and does not look by itself for a good while.
+func TestDeadHolderAndDeadHeadDoNotStopALongLine(t *testing.T) {
+	t.Parallel()
+	const ttl = time.Second
+	servers := redistest.Start(t, 3)
+	first := newClient(t, open(t, redistest.Addresses(servers)...), redlatch.Options{})
+	lease := holdOnAll(t, first, servers, "job", redlatch.LockOptions{})
+	_, waiting := lineOf(t, servers, "job", 20)
+	var last []*contender
+	for i := range 3 {
+		p := startContender(t, orders{Driver: "goredis", Name: "job", TTL: ttl, Addresses: redistest.Addresses(servers)})
+		p.await(ready, 20*time.Second)
+		p.ask(-1)
+		eventually(t, 20*time.Second, inLine(servers, "job", 21+i))
+		last = append(last, p)
+	}
+	// Before its inbox stood the last one chose a random time to ask again;
+	// with that over it goes by its place in line, which is far back.
+	time.Sleep(300 * time.Millisecond)
+	last[1].signal(syscall.SIGKILL)
+	<-last[1].ended
+	for _, in := range waiting {
+		mustRelease(t, lease)
+		lease = mustGet(t, in, 10*time.Second)
+	}
+	mustRelease(t, lease)
+	last[0].await(acquired, 10*time.Second)
+	killed := last[0].signal(syscall.SIGKILL)
+	if after := last[2].await(acquired, 30*time.Second) - killed; after > ttl+time.Second+slack {
+		t.Errorf("the next one had the lock %v after the holder died, with a TTL of %v", after, ttl)
 	}
 }
