@@ -109,8 +109,8 @@ func TestInboxCutInTheInstantOfAWakeIsMadeUpFor(t *testing.T) {
 		proxy := redistest.NewProxy(t, server)
 		holder := newClient(t, nodes(server.URL()), redlatch.Options{})
 		waiter := newClient(t, nodes(proxy.URL()), redlatch.Options{})
-		best := time.Hour
-		for range 3 {
+		best, cuts := time.Hour, 0
+		for try := 0; cuts < 3 && try < 10; try++ {
 			lease := mustLock(t, holder, "job", redlatch.LockOptions{})
 			waiting := goLock(waiter, "job", redlatch.LockOptions{})
 			eventually(t, 10*time.Second, inLine([]*redistest.Server{server}, "job", 1))
@@ -118,11 +118,16 @@ func TestInboxCutInTheInstantOfAWakeIsMadeUpFor(t *testing.T) {
 			start := time.Now()
 			mustRelease(t, lease)
 			l := mustGet(t, waiting, time.Second+slack)
-			best = min(best, time.Since(start))
-			if !proxy.HasCut() {
-				t.Error("no wake came by the proxy")
+			took := time.Since(start)
+			if proxy.HasCut() { // else it happened to ask in that very moment
+				best = min(best, took)
+				cuts++
 			}
+			proxy.CutAt("")
 			mustRelease(t, l)
+		}
+		if cuts < 3 {
+			t.Errorf("only %d wakes came by the proxy", cuts)
 		}
 		t.Logf("the lock was handed on within %v at the best", best)
 		// The inbox stands again after 10 ms, and the waiter looks then. Else
