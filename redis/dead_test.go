@@ -3,6 +3,7 @@
 package redis_test
 
 import (
+	"fmt"
 	"syscall"
 	"testing"
 	"time"
@@ -40,7 +41,7 @@ func crowdOf(t *testing.T, servers []*redistest.Server, n int, ttl time.Duration
 
 // outOfTheWay has a signal sent to every second in a line as it stands first,
 // and returns how long each of those behind waited from the release on.
-func outOfTheWay(t *testing.T, line []*contender, sig syscall.Signal) (waits []time.Duration) {
+func outOfTheWay(t *testing.T, servers []*redistest.Server, line []*contender, sig syscall.Signal) (waits []time.Duration) {
 	t.Helper()
 	for i := 0; i+2 < len(line); i += 2 {
 		line[i+1].signal(sig)
@@ -48,7 +49,14 @@ func outOfTheWay(t *testing.T, line []*contender, sig syscall.Signal) (waits []t
 			<-line[i+1].ended
 		}
 		line[i].release()
-		wait := line[i+2].await(acquired, 10*time.Second) - line[i].await(releasing, 10*time.Second)
+		eventually(t, 8*time.Second, func() error {
+			if _, has := line[i+2].at(acquired); has {
+				return nil
+			}
+			return fmt.Errorf("number %d, process %d, is not served; the first server says %q has it", i+2,
+				line[i+2].cmd.Process.Pid, servers[0].Do("GET", "job"))
+		})
+		wait := line[i+2].await(acquired, time.Second) - line[i].await(releasing, time.Second)
 		waits = append(waits, wait)
 	}
 	t.Logf("those behind waited %v", waits)
@@ -60,7 +68,7 @@ func TestWaiterKilledAtTheHeadCostsTheOthersNextToNothing(t *testing.T) {
 	servers := redistest.Start(t, 3)
 	line := crowdOf(t, servers, 7, 10*time.Second)
 	best := time.Hour
-	for _, wait := range outOfTheWay(t, line, syscall.SIGKILL) {
+	for _, wait := range outOfTheWay(t, servers, line, syscall.SIGKILL) {
 		if wait > time.Second {
 			t.Errorf("after a waiter was killed the next one waited %v, want well under a second", wait)
 		}
@@ -78,7 +86,7 @@ func TestWaiterFrozenAtTheHeadCostsTheOthersUnderASecond(t *testing.T) {
 	servers := redistest.Start(t, 3)
 	line := crowdOf(t, servers, 5, 10*time.Second)
 	// Its inbox stands, so its turn must run out, and the next must look.
-	for _, wait := range outOfTheWay(t, line, syscall.SIGSTOP) {
+	for _, wait := range outOfTheWay(t, servers, line, syscall.SIGSTOP) {
 		if wait > time.Second+slack {
 			t.Errorf("after a waiter was frozen the next one waited %v, want under a second", wait)
 		}
