@@ -3,6 +3,7 @@
 package redistest
 
 import (
+	"bytes"
 	"net"
 	"sync"
 	"testing"
@@ -19,6 +20,7 @@ type Proxy struct {
 	conns   map[net.Conn]bool
 	out     time.Duration
 	swallow bool
+	cutAt   []byte
 }
 
 // NewProxy returns a proxy to a server, ended with the test.
@@ -52,6 +54,21 @@ func (p *Proxy) SwallowReplies(on bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.swallow = on
+}
+
+// CutAt breaks the next connection on which the server says the text, which
+// does not arrive. Empty stands for none.
+func (p *Proxy) CutAt(text string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.cutAt = []byte(text)
+}
+
+// HasCut reports whether the text that CutAt waits for has come.
+func (p *Proxy) HasCut() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return len(p.cutAt) == 0
 }
 
 // Target sends new connections to another server.
@@ -88,8 +105,14 @@ func (p *Proxy) accept() {
 		p.mu.Lock()
 		p.conns[client], p.conns[server] = true, true
 		p.mu.Unlock()
-		go p.copy(server, client, func() (time.Duration, bool) { return p.out, false })
-		go p.copy(client, server, func() (time.Duration, bool) { return 0, p.swallow })
+		go p.copy(server, client, func([]byte) (time.Duration, bool, bool) { return p.out, false, false })
+		go p.copy(client, server, func(data []byte) (time.Duration, bool, bool) {
+			cut := len(p.cutAt) > 0 && bytes.Contains(data, p.cutAt)
+			if cut {
+				p.cutAt = nil
+			}
+			return 0, p.swallow, cut
+		})
 	}
 }
 
@@ -101,7 +124,7 @@ type parcel struct {
 
 // copy carries one direction of a connection. A delay holds up each parcel by
 // as much, and does not hold up those behind it the more.
-func (p *Proxy) copy(to, from net.Conn, weather func() (delay time.Duration, lost bool)) {
+func (p *Proxy) copy(to, from net.Conn, weather func(data []byte) (delay time.Duration, lost, cut bool)) {
 	onTheWay := make(chan parcel, 10_000)
 	go func() {
 		defer to.Close()
@@ -118,8 +141,11 @@ func (p *Proxy) copy(to, from net.Conn, weather func() (delay time.Duration, los
 		buf := make([]byte, 16<<10)
 		n, err := from.Read(buf)
 		p.mu.Lock()
-		delay, lost := weather()
+		delay, lost, cut := weather(buf[:n])
 		p.mu.Unlock()
+		if cut {
+			return
+		}
 		if n > 0 && !lost {
 			select {
 			case onTheWay <- parcel{buf[:n], time.Now().Add(delay)}:

@@ -1,0 +1,206 @@
+//go:build unix
+
+package redis_test
+
+import (
+	"context"
+	"log/slog"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/redlatch/redlatch"
+	"github.com/redlatch/redlatch/internal/redistest"
+)
+
+// documentedUser is the command that the documentation gives for a user that
+// takes locks whose names begin with orders/; its password is PASSWORD.
+func documentedUser(t *testing.T) []string {
+	t.Helper()
+	text, err := os.ReadFile("../docs/guarantees.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for line := range strings.Lines(string(text)) {
+		if strings.HasPrefix(line, "ACL SETUSER locks ") {
+			return strings.Fields(line)
+		}
+	}
+	t.Fatal("the documentation has no ACL SETUSER locks")
+	return nil
+}
+
+// asUser returns the address of a server for a user and password.
+func asUser(s *redistest.Server, credentials string) string {
+	return strings.Replace(s.URL(), "redis://", "redis://"+credentials+"@", 1)
+}
+
+// logged returns options that log to a text.
+func logged(opts redlatch.Options) (redlatch.Options, *lockedWriter) {
+	log := &lockedWriter{}
+	opts.Logger = slog.New(slog.NewTextHandler(log, nil))
+	return opts, log
+}
+
+const cannotWake = "cannot wake those who wait"
+
+func TestDocumentedUserIsAllowedAllThatALockNeeds(t *testing.T) {
+	t.Parallel()
+	user := documentedUser(t)
+	eachDriver(t, func(t *testing.T, nodes func(...string) []redlatch.Node) {
+		servers := redistest.Start(t, 3)
+		var addresses []string
+		for _, s := range servers {
+			s.Do(user...)
+			addresses = append(addresses, asUser(s, "locks:PASSWORD"))
+		}
+		opts, log := logged(redlatch.Options{})
+		a, b := newClient(t, nodes(addresses...), opts), newClient(t, nodes(addresses...), opts)
+		best := time.Hour
+		for range 3 {
+			l := holdOnAll(t, a, servers, "orders/1", redlatch.LockOptions{})
+			waiting := goLock(b, "orders/1", redlatch.LockOptions{})
+			eventually(t, 5*time.Second, func() error { return l.Extend(context.Background()) })
+			eventually(t, 10*time.Second, inLine(servers, "orders/1", 1))
+			start := time.Now()
+			mustRelease(t, l)
+			l = mustGet(t, waiting, 5*time.Second)
+			best = min(best, time.Since(start))
+			mustRelease(t, l)
+		}
+		if best > 200*time.Millisecond {
+			t.Errorf("the lock was handed on within %v at the best: there was no wake", best)
+		}
+		// Another database takes one right more.
+		other := newClient(t, nodes(addresses[0]+"/2"), opts)
+		mustRelease(t, mustLock(t, other, "orders/1", redlatch.LockOptions{}))
+
+		if text := log.String(); strings.Contains(text, "WARN") {
+			t.Errorf("the log says %s", text)
+		}
+		for _, s := range servers {
+			if denied := s.Do("ACL", "LOG"); denied != "" {
+				t.Errorf("the server denied something: %s", denied)
+			}
+		}
+		if _, err := a.TryLock(context.Background(), "customers/1", redlatch.LockOptions{}); err == nil {
+			t.Error("a name outside the pattern was granted, so the user's rights were not put to the test")
+		}
+	})
+}
+
+// TestWithoutRightToListenOrderIsKeptByAsking leaves out one right at a time.
+func TestWithoutRightToListenOrderIsKeptByAsking(t *testing.T) {
+	t.Parallel()
+	user := documentedUser(t)
+	for _, without := range []string{"+subscribe", "&redlatch:1:inbox:*"} {
+		t.Run(without, func(t *testing.T) {
+			t.Parallel()
+			weak := leaveOut(t, user, without)
+			eachDriver(t, func(t *testing.T, nodes func(...string) []redlatch.Node) {
+				server := redistest.Start(t, 1)[0]
+				server.Do(weak...)
+				for i, text := range servedByAsking(t, nodes, server) {
+					if n := strings.Count(text, cannotWake); n != 1 {
+						t.Errorf("waiter %d said %d times that it is not woken, want once: %s", i, n, text)
+					}
+				}
+			})
+		})
+	}
+}
+
+// TestWithoutRightToPublishOrderIsKeptByAsking has waiters that listen for wakes
+// which nobody may send.
+func TestWithoutRightToPublishOrderIsKeptByAsking(t *testing.T) {
+	t.Parallel()
+	weak := leaveOut(t, documentedUser(t), "+publish")
+	eachDriver(t, func(t *testing.T, nodes func(...string) []redlatch.Node) {
+		server := redistest.Start(t, 1)[0]
+		server.Do(weak...)
+		servedByAsking(t, nodes, server)
+	})
+}
+
+// TestTurnThatCouldNotBeToldIsNotTakenAway has somebody come by when the turn of
+// the head has run out, and it has not asked since, because nobody told it.
+func TestTurnThatCouldNotBeToldIsNotTakenAway(t *testing.T) {
+	t.Parallel()
+	servers := redistest.Start(t, 1)
+	servers[0].Do(leaveOut(t, documentedUser(t), "+publish")...)
+	address := asUser(servers[0], "locks:PASSWORD")
+	opts := redlatch.Options{}
+	renewed := make(chan struct{}, 100)
+	opts.Observer = rounds{f: func() { renewed <- struct{}{} }}
+	holder, head, passer := newClient(t, open(t, address), redlatch.Options{}), newClient(t, open(t, address), opts), newClient(t, open(t, address), redlatch.Options{})
+	lease := holdOnAll(t, holder, servers, "orders/1", redlatch.LockOptions{})
+	first := goLock(head, "orders/1", redlatch.LockOptions{})
+	eventually(t, 10*time.Second, inLine(servers, "orders/1", 1))
+	for len(renewed) > 0 {
+		<-renewed
+	}
+	<-renewed // it asks again in 400 ms
+	mustRelease(t, lease)
+	time.Sleep(redlatch.TurnLease + 30*time.Millisecond)
+	second := goLock(passer, "orders/1", redlatch.LockOptions{})
+	lease = mustGet(t, first, 3*time.Second)
+	mustRelease(t, lease)
+	mustRelease(t, mustGet(t, second, 3*time.Second))
+}
+
+func TestMissingRightToPublishIsSaidOnce(t *testing.T) {
+	t.Parallel()
+	weak := leaveOut(t, documentedUser(t), "+publish")
+	eachDriver(t, func(t *testing.T, nodes func(...string) []redlatch.Node) {
+		server := redistest.Start(t, 1)[0]
+		server.Do(weak...)
+		for i, text := range servedByAsking(t, nodes, server) {
+			if n := strings.Count(text, cannotWake); n != 1 {
+				t.Errorf("waiter %d said %d times that it is not woken, want once: %s", i, n, text)
+			}
+		}
+	})
+}
+
+// leaveOut returns the user without one of its rights.
+func leaveOut(t *testing.T, user []string, right string) []string {
+	t.Helper()
+	if !slices.Contains(user, right) {
+		t.Fatalf("the documented user has no %s that could be left out", right)
+	}
+	return slices.DeleteFunc(slices.Clone(user), func(s string) bool { return s == right })
+}
+
+// servedByAsking has waiters served twice, with no wakes to be had, and returns
+// the log of each.
+func servedByAsking(t *testing.T, nodes func(...string) []redlatch.Node, server *redistest.Server) (logs []string) {
+	t.Helper()
+	address := asUser(server, "locks:PASSWORD")
+	holder := newClient(t, nodes(address), redlatch.Options{})
+	var waiters []*redlatch.Client
+	var writers []*lockedWriter
+	for range 3 {
+		opts, log := logged(redlatch.Options{})
+		writers = append(writers, log)
+		waiters = append(waiters, newClient(t, nodes(address), opts))
+	}
+	for range 2 {
+		lease := mustLock(t, holder, "orders/1", redlatch.LockOptions{})
+		var waiting []<-chan got
+		for i, c := range waiters {
+			waiting = append(waiting, goLock(c, "orders/1", redlatch.LockOptions{}))
+			eventually(t, 10*time.Second, inLine([]*redistest.Server{server}, "orders/1", i+1))
+		}
+		for _, in := range waiting {
+			mustRelease(t, lease)
+			lease = mustGet(t, in, 5*time.Second)
+		}
+		mustRelease(t, lease)
+	}
+	for _, w := range writers {
+		logs = append(logs, w.String())
+	}
+	return logs
+}

@@ -1,0 +1,303 @@
+//go:build unix
+
+package redis_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/redlatch/redlatch"
+	"github.com/redlatch/redlatch/internal/redistest"
+)
+
+// life is what became of a contender; moments that did not come are 0.
+type life struct {
+	number                                            int
+	arriving, arrived, acquired, validTill, releasing time.Duration
+	killed                                            bool
+}
+
+func (l life) String() string {
+	text := fmt.Sprintf("number %d", l.number)
+	if l.killed {
+		text += " and was killed"
+	}
+	return text
+}
+
+// judge says what is wrong with a history: two that held the lock at once, a
+// survivor that never had it, survivors that had it in another order than that
+// of their arrival, a line that stood still for longer than the dead in it may
+// cost.
+func judge(lives []life, ttl time.Duration) error {
+	var wrong []error
+	var served []life
+	for _, l := range lives {
+		switch {
+		case l.acquired == 0 && !l.killed:
+			wrong = append(wrong, fmt.Errorf("%v never had the lock", l))
+		case l.acquired != 0 && l.releasing == 0 && !l.killed:
+			wrong = append(wrong, fmt.Errorf("%v never released it", l))
+		case l.acquired != 0:
+			served = append(served, l)
+		}
+	}
+	slices.SortFunc(served, func(a, b life) int { return int(a.acquired - b.acquired) })
+	for i, a := range served {
+		if i > 0 {
+			last := served[i-1]
+			dead := 0
+			for _, l := range lives {
+				if l.killed && l.number >= last.number && l.number <= a.number {
+					dead++
+				}
+			}
+			// Each of them may have died as it was given the lock.
+			if gap := a.acquired - last.acquired; gap > time.Duration(max(dead, 1))*(ttl+time.Second)+slack {
+				wrong = append(wrong, fmt.Errorf("%v was served %v after %v, with %d dead thereabouts", a, gap, last, dead))
+			}
+		}
+		until := a.releasing
+		if until == 0 {
+			until = a.validTill // killed as it held the lock
+		}
+		for _, b := range served[i+1:] {
+			if b.acquired < until {
+				wrong = append(wrong, fmt.Errorf("%v had the lock until %v, and %v from %v on", a, until, b, b.acquired))
+			}
+			if !a.killed && !b.killed && b.arrived < a.arriving {
+				wrong = append(wrong, fmt.Errorf("%v was served %v before %v", a, b.acquired-a.acquired, b))
+			}
+		}
+	}
+	return errors.Join(wrong...)
+}
+
+func TestJudgeOfTheCrowdFindsWhatIsWrong(t *testing.T) {
+	good := func() []life {
+		var lives []life
+		for i := range 6 {
+			at := time.Duration(i+1) * time.Millisecond
+			lives = append(lives, life{number: i, arriving: at, arrived: at + 100, acquired: 100 * at, validTill: 190 * at, releasing: 100*at + 50*time.Millisecond})
+		}
+		lives[1] = life{number: 1, arriving: lives[1].arriving, arrived: lives[1].arrived, killed: true}
+		lives[3].killed, lives[3].releasing, lives[3].validTill = true, 0, 490*time.Millisecond
+		return lives
+	}
+	if err := judge(good(), time.Second); err != nil {
+		t.Fatalf("nothing is wrong, and yet: %v", err)
+	}
+	for _, c := range []struct {
+		what, want string
+		doctor     func(lives []life)
+	}{
+		{"two at once", "had the lock until", func(l []life) { l[2].acquired = l[0].releasing - 1 }},
+		{"before a dead holder's time is over", "had the lock until", func(l []life) { l[4].acquired = l[3].validTill - 1 }},
+		{"a survivor without", "never had the lock", func(l []life) { l[5].acquired = 0 }},
+		{"a survivor that lost it", "never released it", func(l []life) { l[5].releasing = 0 }},
+		{"a line that stood still", "thereabouts", func(l []life) { l[5].acquired += 3 * time.Second; l[5].releasing += 3 * time.Second }},
+		{"out of order", "was served", func(l []life) {
+			l[4].arriving, l[4].arrived, l[5].arriving, l[5].arrived = l[5].arriving, l[5].arrived, l[4].arriving, l[4].arrived
+		}},
+	} {
+		lives := good()
+		c.doctor(lives)
+		if err := judge(lives, time.Second); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: the judge says %v", c.what, err)
+		}
+	}
+}
+
+// queueOf is where the line of a name without braces stands on a server.
+func queueOf(name string) string { return "redlatch:1:queue:{" + name + "}" }
+
+// inLine complains unless so many wait for the name on each server.
+func inLine(servers []*redistest.Server, name string, want int) func() error {
+	return func() error {
+		for i, s := range servers {
+			if n := s.Do("ZCARD", queueOf(name)); n != strconv.Itoa(want) {
+				return fmt.Errorf("%s wait on server %d, want %d", n, i, want)
+			}
+		}
+		return nil
+	}
+}
+
+// inLineOnAQuorum is content when so many wait for the name on a quorum of the
+// servers each.
+func inLineOnAQuorum(servers []*redistest.Server, name string, want int) func() error {
+	return func() error {
+		on := map[string]int{}
+		for _, s := range servers {
+			for member := range strings.SplitSeq(s.Do("ZRANGE", queueOf(name), "0", "-1"), "\n") {
+				value, _, _ := strings.Cut(member, "\x00")
+				on[value]++
+			}
+		}
+		n := 0
+		for _, count := range on {
+			if count > len(servers)/2 {
+				n++
+			}
+		}
+		if n != want {
+			return fmt.Errorf("%d wait on a quorum, want %d", n, want)
+		}
+		return nil
+	}
+}
+
+// TestTwoHundredContendersAreServedInOrderThoughSomeAreKilled has processes
+// killed at every point of their waiting and while they hold the lock.
+func TestTwoHundredContendersAreServedInOrderThoughSomeAreKilled(t *testing.T) {
+	t.Parallel()
+	const (
+		crowd       = 200
+		killWaiting = 20
+		killHolding = 3
+		ttl         = time.Second
+	)
+	seed := uint64(time.Now().UnixNano())
+	t.Logf("seed %d", seed)
+	random := rand.New(rand.NewPCG(seed, 0))
+
+	servers := redistest.Start(t, 5)
+	o := orders{Driver: "goredis", Name: "crowd", Addresses: redistest.Addresses(servers), TTL: ttl}
+	first := newClient(t, open(t, o.Addresses...), redlatch.Options{})
+	lease := holdOnAll(t, first, servers, "crowd", redlatch.LockOptions{})
+
+	// A few at a time, so that none waits for its first connection for long.
+	start := time.Now()
+	contenders := make([]*contender, crowd)
+	for batch := range slices.Chunk(contenders, 20) {
+		for i := range batch {
+			batch[i] = startContender(t, o)
+		}
+		for _, p := range batch {
+			p.await(ready, 30*time.Second)
+		}
+	}
+
+	t.Logf("started after %v", time.Since(start))
+	// Some are killed as they hold the lock; of the others some are killed
+	// before the first turn, the head among them, and some at a random moment
+	// of the run, each time the one that is to be served next or one further
+	// back.
+	order := random.Perm(crowd - 1)
+	holding := map[int]bool{}
+	for _, i := range order[:killHolding] {
+		holding[i+1] = true
+	}
+	victims := order[killHolding : killHolding+killWaiting-1]
+	early, late := victims[:killWaiting/2], victims[killWaiting/2:]
+
+	for i, p := range contenders {
+		if holding[i] {
+			p.ask(-1)
+		} else {
+			p.ask(time.Millisecond)
+		}
+	}
+	eventually(t, 20*time.Second, inLineOnAQuorum(servers, "crowd", crowd))
+
+	lives := make([]life, crowd)
+	kill := func(i int) {
+		if !lives[i].killed {
+			lives[i].killed = true
+			contenders[i].signal(syscall.SIGKILL)
+		}
+	}
+	kill(0)
+	for _, i := range early {
+		kill(i + 1)
+	}
+	t.Logf("in line after %v", time.Since(start))
+	began := monotonic()
+	if err := lease.Release(context.Background()); err != nil {
+		t.Fatal(err)
+	}
+
+	// The late ones are killed when those before them have been served: half
+	// of them as they are woken, half somewhat further back in line.
+	eventually(t, 60*time.Second, func() error {
+		open, served := 0, 0
+		for i, p := range contenders {
+			_, has := p.at(acquired)
+			if has {
+				served = i + 1
+			}
+			if has && holding[i] {
+				kill(i)
+			}
+			if _, done := p.at(released); !done && !lives[i].killed {
+				open++
+			}
+		}
+		for _, i := range late {
+			if i++; i-served <= 3*(i%2) {
+				kill(i)
+			}
+		}
+		if open > 0 {
+			return fmt.Errorf("%d have not been served yet", open)
+		}
+		return nil
+	})
+	for i, p := range contenders {
+		if lives[i].killed {
+			<-p.ended // and has said all it had to say
+		}
+	}
+	t.Logf("served within %v", monotonic()-began)
+
+	for i, p := range contenders {
+		l := &lives[i]
+		l.number = i
+		for event, at := range map[string]*time.Duration{
+			arriving: &l.arriving, arrived: &l.arrived, acquired: &l.acquired, validTill: &l.validTill, releasing: &l.releasing,
+		} {
+			*at, _ = p.at(event)
+		}
+	}
+	if err := judge(lives, ttl); err != nil {
+		t.Error(err)
+	}
+	// A place of one that was killed as the last in line is left to run out. A
+	// survivor has none.
+	alive := map[string]bool{}
+	for i, p := range contenders {
+		alive[strconv.Itoa(p.cmd.Process.Pid)] = !lives[i].killed
+	}
+	eventually(t, 10*time.Second, func() error {
+		for i, s := range servers {
+			for member := range strings.SplitSeq(s.Do("ZRANGE", queueOf("crowd"), "0", "-1"), "\n") {
+				if parts := strings.Split(member, "/"); len(parts) > 1 && alive[parts[len(parts)-2]] {
+					return fmt.Errorf("%q still waits on server %d", member, i)
+				}
+			}
+		}
+		return nil
+	})
+}
+
+// nothingLeft complains if a lock, a queue or a turn is left on any server.
+func nothingLeft(servers []*redistest.Server, name string) func() error {
+	return func() error {
+		for i, s := range servers {
+			for key := range strings.SplitSeq(s.Do("KEYS", "*"), "\n") {
+				if key == name || strings.HasPrefix(key, "redlatch:1:queue:") || strings.HasPrefix(key, "redlatch:1:turn:") {
+					return fmt.Errorf("server %d has %q", i, key)
+				}
+			}
+		}
+		return nil
+	}
+}

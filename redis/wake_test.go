@@ -1,0 +1,166 @@
+//go:build unix
+
+package redis_test
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/redlatch/redlatch"
+	"github.com/redlatch/redlatch/internal/redistest"
+)
+
+// The tests of this file have waiters that would sleep for an hour if it were
+// not for a wake, and a holder whose time does not run out meanwhile.
+var deaf = redlatch.Options{RetryDelay: time.Hour, MaxTTL: time.Hour}
+
+const ages = 50 * time.Minute
+
+// got is what came of a Lock.
+type got struct {
+	lease *redlatch.Lease
+	err   error
+}
+
+// goLock calls Lock in the background.
+func goLock(c *redlatch.Client, name string, opts redlatch.LockOptions) <-chan got {
+	out := make(chan got, 1)
+	go func() {
+		l, err := c.Lock(context.Background(), name, opts)
+		out <- got{l, err}
+	}()
+	return out
+}
+
+// mustGet waits for what comes of a Lock in the background.
+func mustGet(t *testing.T, in <-chan got, within time.Duration) *redlatch.Lease {
+	t.Helper()
+	select {
+	case g := <-in:
+		if g.err != nil {
+			t.Fatal(g.err)
+		}
+		return g.lease
+	case <-time.After(within):
+		t.Fatalf("the lock was to be had, and the waiter did not have it within %v", within)
+		return nil
+	}
+}
+
+func mustLock(t *testing.T, c *redlatch.Client, name string, opts redlatch.LockOptions) *redlatch.Lease {
+	t.Helper()
+	return mustGet(t, goLock(c, name, opts), 20*time.Second)
+}
+
+// holdOnAll takes a lock and returns when every server has it: until then one
+// that comes after could be first on one of them.
+func holdOnAll(t *testing.T, c *redlatch.Client, servers []*redistest.Server, name string, opts redlatch.LockOptions) *redlatch.Lease {
+	t.Helper()
+	eventually(t, 20*time.Second, noKeys(servers)) // the last one's release may be on its way
+	l := mustLock(t, c, name, opts)
+	eventually(t, 20*time.Second, heldOnAll(servers, name))
+	return l
+}
+
+// heldOnAll complains unless one and the same value has the lock everywhere.
+func heldOnAll(servers []*redistest.Server, name string) func() error {
+	return func() error {
+		value := servers[0].Do("GET", name)
+		for i, s := range servers {
+			if v := s.Do("GET", name); v == "" || v != value {
+				return fmt.Errorf("server %d has %q, the first one %q", i, v, value)
+			}
+		}
+		return nil
+	}
+}
+
+func mustRelease(t *testing.T, l *redlatch.Lease) {
+	t.Helper()
+	if err := l.Release(context.Background()); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestReleaseBeforeTheInboxStandsIsNotMissed has the holder release after the
+// waiter was refused and before the server has confirmed its subscription: the
+// wake goes to nobody, and the waiter must look once more when it can hear.
+func TestReleaseBeforeTheInboxStandsIsNotMissed(t *testing.T) {
+	t.Parallel()
+	for kind := range subscribers {
+		for _, n := range []int{1, 3} {
+			t.Run(kind, func(t *testing.T) {
+				t.Parallel()
+				servers := redistest.Start(t, n)
+				holder := newClient(t, open(t, redistest.Addresses(servers)...), deaf)
+				lease := holdOnAll(t, holder, servers, "job", redlatch.LockOptions{TTL: ages})
+
+				refused, free := make(chan struct{}, n), make(chan struct{})
+				taps := make([]*tap, n)
+				for i, s := range servers {
+					taps[i] = newTap(t, kind, s)
+					// The first wake of all is before the node is told that
+					// it is listening.
+					taps[i].confirming = func() {
+						refused <- struct{}{}
+						<-free
+					}
+				}
+				freed := sync.OnceFunc(func() { close(free) })
+				t.Cleanup(freed)
+				waiter := newClient(t, tapped(servers, taps...), deaf)
+				waiting := goLock(waiter, "job", redlatch.LockOptions{TTL: ages})
+				for range n {
+					<-refused
+				}
+				mustRelease(t, lease)
+				freed()
+				mustRelease(t, mustGet(t, waiting, 5*time.Second))
+			})
+		}
+	}
+}
+
+// rounds calls a function at the end of each round.
+type rounds struct {
+	announcerless
+	f func()
+}
+
+// announcerless is an observer that does nothing.
+type announcerless struct{}
+
+func (announcerless) LockStart(ctx context.Context, _ redlatch.LockStart) context.Context { return ctx }
+func (announcerless) LockEnd(context.Context, redlatch.LockEnd)                           {}
+
+func (r rounds) RoundEnd(context.Context, redlatch.RoundEnd) { r.f() }
+
+// TestInboxThatStandsBeforeTheRefusalIsTakenInIsNotMissed has the server
+// confirm the subscription while the refusal that asked for it is still on its
+// way to the caller, as on a busy machine: nobody waits yet who could be told.
+func TestInboxThatStandsBeforeTheRefusalIsTakenInIsNotMissed(t *testing.T) {
+	t.Parallel()
+	for kind := range subscribers {
+		t.Run(kind, func(t *testing.T) {
+			t.Parallel()
+			servers := redistest.Start(t, 1)
+			holder := newClient(t, open(t, servers[0].URL()), deaf)
+			lease := holdOnAll(t, holder, servers, "job", redlatch.LockOptions{TTL: ages})
+
+			stands := make(chan struct{})
+			d := newTap(t, kind, servers[0])
+			d.confirmed = sync.OnceFunc(func() { close(stands) })
+			opts := deaf
+			opts.Observer = rounds{f: func() { <-stands }}
+			waiter := newClient(t, tapped(servers, d), opts)
+			waiting := goLock(waiter, "job", redlatch.LockOptions{TTL: ages})
+			<-stands
+			eventually(t, 5*time.Second, inLine(servers, "job", 1))
+			mustRelease(t, lease)
+			mustRelease(t, mustGet(t, waiting, 5*time.Second))
+		})
+	}
+}
