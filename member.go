@@ -116,11 +116,14 @@ func (m *member) showed(sent, now time.Time) {
 	if now.IsZero() {
 		return
 	}
-	// The node looked at its clock at some time in between. If what we believe
-	// agrees with that, a slow answer must not make it worse.
-	half := m.client.clock.Now().Sub(sent) / 2
-	offset := now.Sub(sent.Add(half))
-	if known := time.Duration(m.offset.Load()); !m.offsetKnown.Load() || (offset-known).Abs() > half {
+	// The node looked at its clock at some time in between, so it is ahead of
+	// ours by no more than most and no less than least. What we believe is
+	// moved no further than that: two clocks that agree are better than any
+	// estimate, and a slow answer must not make it worse.
+	most, least := now.Sub(sent), now.Sub(m.client.clock.Now())
+	known := time.Duration(m.offset.Load())
+	offset := max(least, min(known, most))
+	if offset != known || !m.offsetKnown.Load() {
 		m.offset.Store(int64(offset))
 		m.offsetKnown.Store(true)
 		m.client.checkClocks()

@@ -75,8 +75,12 @@ func (w *waiter) lock(ctx context.Context) (*Lease, error) {
 		}
 		a.c.lines.note(w.line, !rd.available())
 		if !a.req.Wait {
-			w.takeTicket()
 			delay = 0 // only now can we be queued
+		}
+		if !rd.inLine() {
+			// What we know of the nodes' clocks has become better by this
+			// round, and nobody has our ticket yet.
+			w.takeTicket()
 		}
 		if a.events == nil {
 			a.hear(make(chan event, 4*len(a.c.members)+4))
@@ -198,6 +202,16 @@ func (rd *round) rank() (rank int, wakes bool) {
 	}
 	slices.Sort(ranks)
 	return ranks[quorumOf(rd.nodes)-1], telling >= quorumOf(rd.nodes)
+}
+
+// inLine reports whether a node may have queued us.
+func (rd *round) inLine() bool {
+	for _, r := range rd.results {
+		if r.Reply.Rank > 0 || r.Err != nil && !errors.Is(r.Err, ErrUnsent) {
+			return true
+		}
+	}
+	return false
 }
 
 // plain reports whether somebody has the lock whose release wakes nobody.

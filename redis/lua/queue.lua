@@ -21,9 +21,10 @@ local now, fenced, me = 0, '', ''
 -- Reads the turn. me is the member who asks, and so need not be told anything.
 local function line(turn, time, fence, member)
   now, fenced, me = time[1] * 1000000 + time[2], fence, member
-  local at, said, n = string.match(turn or '', '^(%d+)(%d)(%d%d%d%d%d)')
-  if at and #at == 16 then
-    lapses, told = tonumber(at), tonumber(said)
+  if not turn then return end
+  local at, said, n = tonumber(string.sub(turn, 1, 16)), tonumber(string.sub(turn, 17, 17)), tonumber(string.sub(turn, 18, 22))
+  if at and said and n then
+    lapses, told = at, said
     head, near = string.sub(turn, 23, 22 + n), string.sub(turn, 23 + n)
   end
 end
