@@ -48,6 +48,9 @@ func outOfTheWay(t *testing.T, servers []*redistest.Server, line []*contender, s
 		if sig == syscall.SIGKILL {
 			<-line[i+1].ended
 		}
+		// What it had just sent is carried out before the release. Granted the
+		// lock, it would be a dead holder, which is another matter.
+		time.Sleep(50 * time.Millisecond)
 		line[i].release()
 		eventually(t, 8*time.Second, func() error {
 			if _, has := line[i+2].at(acquired); has {
