@@ -31,11 +31,17 @@ var otherSource string
 //go:embed lua/offer.lua
 var offerSource string
 
+//go:embed lua/quick.lua
+var quickSource string
+
 //go:embed lua/acquire.lua
 var acquireSource string
 
 //go:embed lua/extend.lua
 var extendSource string
+
+//go:embed lua/free.lua
+var freeSource string
 
 //go:embed lua/release.lua
 var releaseSource string
@@ -72,11 +78,11 @@ var identitySource string
 
 // The scripts, one for each operation. Each is idempotent for its own value.
 var (
-	acquireScript  = NewScript("acquire", guardSource+queueSource+acquireSource)
+	acquireScript  = NewScript("acquire", quickSource+guardSource+queueSource+acquireSource)
 	repairScript   = NewScript("repair", guardSource+queueSource+otherSource+repairSource)
 	markScript     = NewScript("mark", markSource)
 	extendScript   = NewScript("extend", otherSource+extendSource)
-	releaseScript  = NewScript("release", queueSource+otherSource+releaseSource)
+	releaseScript  = NewScript("release", freeSource+queueSource+otherSource+releaseSource)
 	offerScript    = NewScript("offer", queueSource+otherSource+offerSource)
 	inspectScript  = NewScript("inspect", otherSource+inspectSource)
 	identityScript = NewScript("identity", identitySource)

@@ -1,43 +1,10 @@
--- Takes the lock for a value, if it is free or already that value's, and puts
--- the value into the line if it is not.
---
--- KEYS[1]  the lock                   ARGV[1]   value
--- KEYS[2]  its fence                  ARGV[2]   time to live, ms
--- KEYS[3]  its turn                   ARGV[3]   token, 20 digits; '' for none
--- KEYS[4]  its queue                  ARGV[4]   retention of the fence, ms
--- KEYS[5]  the server's marker;       ARGV[5]   window of the token, µs
---          absent with the guard off  ARGV[6]   how far a token may leap over its fence
---                                     ARGV[7]   with the guard on: its config
---                                     ARGV[8]   with the guard on: its nodes
---                                     ARGV[9]   b to barge, else ''
---                                     ARGV[10]  to wait: ticket, µs
---                                     ARGV[11]  to wait: inbox; '' for one who asks
---          ARGV[7] to [11] may be absent from some point on
---
--- Reply: {status, holder, left ms, fence, now s, now µs, rank}, all strings
---   granted     the key is ours for the whole time to live; holder is the
---               server's replication id, with the guard on
---   held        holder has it, for as long as left says (-1: no expiry)
---   foreign     a key of type holder is in its place
---   reserved    it is free, and kept for somebody before us in line
---   stale       the token is not above the fence
---   behind      the token is too far behind this server's clock
---   ahead       the token is too far ahead of this server's clock, and of the fence
---   quarantine  this server may have forgotten locks; left says for how long yet
---   config      this server is marked for another list of nodes
--- rank is our place in line, 1 for the head; 0, or absent, if we have none
-local lock, value, token, ticket = KEYS[1], ARGV[1], ARGV[3], ARGV[10]
-local time = redis.call('TIME')
-local got, server = nil, ''
+-- Takes the lock in all but the common case; see quick.lua, which is put before
+-- this file and has read the keys.
 if KEYS[5] then
-  got = redis.call('MGET', lock, KEYS[2], KEYS[3], KEYS[5])
-  local refused = guard(got[4], KEYS[5], ARGV[7], ARGV[8], time)
-  if refused then return refused end
-  server = string.sub(got[4], 3, 42)
-else
-  got = redis.call('MGET', lock, KEYS[2], KEYS[3])
+  local sits = guard(marker, KEYS[5], ARGV[7], ARGV[8], time)
+  if sits then return sits end
+  server = string.sub(marker, 3, 42)
 end
-local holder, fence, turn = got[1], token ~= '' and got[2] or '', got[3]
 
 local function refused(status, by, left, free)
   local rank = '0'

@@ -1,36 +1,7 @@
--- Frees the lock, if it is the value's, and raises the fence to the token: an
--- acquire of the same value and token that is still on its way then finds
--- itself stale, and no lock is left behind by it. Takes the value out of the
--- line, and wakes who is next.
---
--- KEYS[1]  the lock                   ARGV[1]  value
--- KEYS[2]  its fence                  ARGV[2]  token, 20 digits; '' for none
--- KEYS[3]  its turn                   ARGV[3]  retention of the fence, ms
--- KEYS[4]  its queue                  ARGV[4]  window of the token, µs
---                                     ARGV[5]  how far a token may leap over its fence
---                                     ARGV[6]  inbox under which the value may wait
---
--- Reply: {status, holder, left ms, fence, now s, now µs}, all strings
---   granted   the key was ours and is gone
---   held      holder has it, for as long as left says (-1: no expiry)
---   foreign   a key of type holder is in its place
---   absent    there is no key
-local lock, token = KEYS[1], ARGV[2]
-local time = redis.call('TIME')
-local got = redis.call('MGET', lock, KEYS[2], KEYS[3])
-local holder, fence, turn = got[1], token ~= '' and got[2] or '', got[3]
-if fence < token then
-  -- A token that is ahead of the clock would be refused in any case, and must
-  -- not lift the fence by way of its release.
-  local t, at = tonumber(token), time[1] * 1000000 + time[2]
-  if t <= at + ARGV[4] or (fence ~= '' and t <= fence + ARGV[5]) then
-    redis.call('SET', KEYS[2], token, 'PX', ARGV[3])
-    fence = token
-  end
-end
+-- Tells who has a lock that was not ours to release, and serves those who wait.
+-- free.lua is put before this file, and has freed the lock if it was ours.
 local reply
 if holder == ARGV[1] then
-  redis.call('DEL', lock)
   reply = {'granted', '', '0', fence, time[1], time[2]}
 else
   reply = other(holder, fence, time)
