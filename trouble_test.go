@@ -87,6 +87,9 @@ func TestMinorityBesideAHolderIsLeftToIt(t *testing.T) {
 		if n := links[0].count(redlatch.OpAcquire) - before; n > 100 {
 			t.Errorf("one waiter asked a node %d times in 10 s", n)
 		}
+		if n := links[2].count(redlatch.OpAcquire); n > 3 {
+			t.Errorf("and the node that it was to leave alone %d times", n)
+		}
 		if at := links[2].holder(t, "job"); at == "" || at != links[0].holder(t, "job") {
 			t.Errorf("the node that the holder lacked has %q, want it repaired", at)
 		}
@@ -98,20 +101,22 @@ func TestWakeIsNotLostWhileItsNodeIsBeingAsked(t *testing.T) {
 	for _, n := range []int{1, 3} {
 		t.Run("", func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				links, nodes := newLinks(t, n)
+				links, _ := newLinks(t, n)
 				var mem, wn []redlatch.Node
 				var slow []*link
 				for _, l := range links {
 					s := newLink(t, l.Node)
 					mem, wn, slow = append(mem, l.Node), append(wn, s), append(slow, s)
 				}
-				_ = nodes
 				h := newClient(t, mem, redlatch.Options{})
 				b := newClient(t, mem, redlatch.Options{})
 				w := newClient(t, wn, redlatch.Options{})
 				l := mustLock(t, h, "job", redlatch.LockOptions{})
 				for _, s := range slow {
-					s.set(func(l *link) { l.out = 2 * time.Millisecond; l.back = 10 * time.Millisecond })
+					// Wakes overtake answers.
+					s.set(func(l *link) {
+						l.out, l.back, l.wakeLag = 2*time.Millisecond, 10*time.Millisecond, -10*time.Millisecond
+					})
 				}
 				var got time.Time
 				var all sync.WaitGroup
@@ -136,33 +141,39 @@ func TestWakeIsNotLostWhileItsNodeIsBeingAsked(t *testing.T) {
 	}
 }
 
-func TestCancelledCallerDoesNotWaitForItsOffers(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		links, nodes := newLinks(t, 3)
-		h := newClient(t, nodes, redlatch.Options{})
-		w := newClient(t, nodes, redlatch.Options{NodeTimeout: 10 * time.Second})
-		links[0].SetDown(errors.New("down"))
-		l := mustLock(t, h, "job", redlatch.LockOptions{})
-		links[0].SetDown(nil)
-		links[1].set(func(l *link) { l.back = time.Millisecond })
-		links[2].set(func(l *link) { l.back = time.Millisecond })
-		links[0].set(func(l *link) {
-			l.hook = func(req redlatch.Request) {
-				if req.Op == redlatch.OpOffer {
-					time.Sleep(5 * time.Second)
+func TestCancelledCallerDoesNotWaitForWhatItGivesUp(t *testing.T) {
+	for what, holders := range map[string][]string{
+		"offered to who is before it": {"x", "y"},
+		"left to the holder":          {"x", "x"},
+	} {
+		t.Run(what, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				links, nodes := newLinks(t, 3)
+				c := newClient(t, nodes, redlatch.Options{NodeTimeout: 10 * time.Second})
+				for i, holder := range holders {
+					links[i+1].take(t, "job", holder, time.Minute)
+					links[i+1].set(func(l *link) { l.back = time.Millisecond })
 				}
-			}
+				slow := 0
+				links[0].set(func(l *link) {
+					l.hook = func(req redlatch.Request) {
+						if req.Op == redlatch.OpOffer || req.Op == redlatch.OpRelease {
+							slow++
+							time.Sleep(5 * time.Second)
+						}
+					}
+				})
+				ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+				defer cancel()
+				start := time.Now()
+				_, err := c.Lock(ctx, "job", redlatch.LockOptions{})
+				if took := time.Since(start); took != 100*time.Millisecond || slow == 0 {
+					t.Errorf("cancelled after 100ms, returned after %v, with %d slow requests: %v", took, slow, err)
+				}
+				time.Sleep(10 * time.Second)
+			})
 		})
-		ctx, cancel := context.WithCancel(t.Context())
-		time.AfterFunc(100*time.Millisecond, cancel)
-		start := time.Now()
-		_, err := w.Lock(ctx, "job", redlatch.LockOptions{})
-		if took := time.Since(start); took > 200*time.Millisecond {
-			t.Errorf("cancelled after 100ms, returned after %v: %v", took, err)
-		}
-		l.Release(t.Context())
-		time.Sleep(10 * time.Second)
-	})
+	}
 }
 
 func TestDeadHeadIsDroppedThoughOthersComeAndGo(t *testing.T) {
