@@ -3,6 +3,7 @@ package redlatch
 import (
 	"context"
 	"sync"
+	"time"
 )
 
 // claim is what stands under one value: the keys that the nodes may have of it,
@@ -186,9 +187,17 @@ func (cl *claim) end(over, freed bool) {
 // may have something of it: a key, or a place in line.
 func (cl *claim) remember(released bool) {
 	release := cl.request(OpRelease)
-	now := cl.c.clock.Uptime()
-	cl.c.dropped.add(leftover{req: release, until: now + release.TTL + cl.c.opts.NodeTimeout, released: released}, now)
+	now, left := cl.c.clock.Uptime(), release.TTL
+	if released {
+		left = min(left, latePlace)
+	}
+	cl.c.dropped.add(leftover{req: release, until: now + left + cl.c.opts.NodeTimeout, released: released}, now)
 }
+
+// latePlace is how long after its release a lease may still be queued by a
+// request that comes late. Longer than that is taken for never: the place then
+// costs those behind it a second.
+const latePlace = 10 * time.Second
 
 // underway returns the nodes that are not being sent a release.
 func (cl *claim) underway() nodeSet {
