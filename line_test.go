@@ -145,3 +145,30 @@ func TestCloseEndsThoseInLine(t *testing.T) {
 		}
 	})
 }
+
+func TestCallerThatKnowsNoClockIsQueuedAllTheSame(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		hosts := newHosts(t, 1, 3, redlatch.Options{})
+		mustLock(t, hosts[0].Client, "job", redlatch.LockOptions{})
+		links, nodes := hosts[0].links, []redlatch.Node{}
+		for _, l := range links {
+			nodes = append(nodes, clockless{newLink(t, l.Node)})
+		}
+		nodes[2].(clockless).freeze()
+		c := newClient(t, nodes, redlatch.Options{})
+		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+		defer cancel()
+		c.Lock(ctx, "job", redlatch.LockOptions{})
+		if n := nodes[0].(clockless).count(redlatch.OpAcquire); n > 40 {
+			t.Errorf("a node was asked %d times in 10 s", n)
+		}
+	})
+}
+
+// clockless is a node that does not say who it is, nor what the time is, until
+// it is asked for a lock.
+type clockless struct{ *link }
+
+func (clockless) Identity(context.Context) (string, time.Time, error) {
+	return "", time.Time{}, nil
+}

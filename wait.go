@@ -75,9 +75,9 @@ func (w *waiter) lock(ctx context.Context) (*Lease, error) {
 		}
 		a.c.lines.note(w.line, !rd.available())
 		if !a.req.Wait {
+			w.takeTicket()
 			delay = 0 // only now can we be queued
-		}
-		if !rd.inLine() {
+		} else if !rd.inLine() {
 			// What we know of the nodes' clocks has become better by this
 			// round, and nobody has our ticket yet.
 			w.takeTicket()
