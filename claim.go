@@ -134,15 +134,20 @@ func (cl *claim) answered(number uint32, node int, r NodeResult, req Request) {
 			defer cl.catchUp()
 		}
 	}
-	// An earlier request is covered by the release that the node was sent, if
-	// its token is no lower: it takes away what came before it and makes stale
-	// what comes after.
-	covered := !last && cl.freed.has(node) && req.Token != 0
-	undo := cl.over && cl.may.has(node) && !covered
+	undo, released := cl.over && cl.may.has(node), cl.freed.has(node)
 	cl.mu.Unlock()
-	if undo {
-		req.Op = OpRelease
+	req.Op = OpRelease
+	switch {
+	case !undo:
+	case !released:
 		cl.c.undo(node, req)
+	case req.Token != 0:
+		// The release that the node was sent has a token that is no lower: it
+		// takes away what came before it, and makes stale what comes after.
+	default:
+		// Without tokens it may have come first. But if it has not come yet,
+		// the holder is to hear that it was not too late.
+		cl.c.undoLater(node, req)
 	}
 }
 

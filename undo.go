@@ -37,6 +37,18 @@ func (c *Client) undo(node int, req Request) {
 	}()
 }
 
+// undoLater does so when a release that is under way has had its time.
+func (c *Client) undoLater(node int, req Request) {
+	if !c.background.start() {
+		return
+	}
+	go func() {
+		defer c.background.end()
+		c.background.sleep(c.opts.NodeTimeout / 10)
+		c.undo(node, req)
+	}()
+}
+
 // dropped remembers the claims that are being taken back. A node that has not
 // heard of it yet answers the next attempt of this client with the value of
 // its last one, and without this our own leftover would look like another's
