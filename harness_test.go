@@ -165,10 +165,8 @@ func (l *link) Listen(f func(redlatch.Wake)) (stop func()) {
 	})
 }
 
-// cut has the link lose everything, as a network that is partitioned; mend ends
-// that.
-func (l *link) cut()  { l.set(func(l *link) { l.refusing = errUnreachable }) }
-func (l *link) mend() { l.set(func(l *link) { l.refusing = nil }) }
+// cut has the link lose everything, as a network that is partitioned.
+func (l *link) cut() { l.set(func(l *link) { l.refusing = errUnreachable }) }
 
 var errUnreachable = errors.New("no route to host")
 

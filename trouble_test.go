@@ -229,6 +229,7 @@ func TestRequestThatComesLateLeavesNoPlaceInLine(t *testing.T) {
 		w := newClient(t, own, redlatch.Options{})
 		ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 		_, err := w.Lock(ctx, "job", redlatch.LockOptions{})
+		wantErr(t, err, context.DeadlineExceeded)
 		cancel()
 		time.Sleep(500 * time.Millisecond)
 		l.Release(t.Context())
