@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -154,11 +155,11 @@ func TestCancelledCallerDoesNotWaitForWhatItGivesUp(t *testing.T) {
 					links[i+1].take(t, "job", holder, time.Minute)
 					links[i+1].set(func(l *link) { l.back = time.Millisecond })
 				}
-				slow := 0
+				var slow atomic.Int32
 				links[0].set(func(l *link) {
 					l.hook = func(req redlatch.Request) {
 						if req.Op == redlatch.OpOffer || req.Op == redlatch.OpRelease {
-							slow++
+							slow.Add(1)
 							time.Sleep(5 * time.Second)
 						}
 					}
@@ -167,8 +168,8 @@ func TestCancelledCallerDoesNotWaitForWhatItGivesUp(t *testing.T) {
 				defer cancel()
 				start := time.Now()
 				_, err := c.Lock(ctx, "job", redlatch.LockOptions{})
-				if took := time.Since(start); took != 100*time.Millisecond || slow == 0 {
-					t.Errorf("cancelled after 100ms, returned after %v, with %d slow requests: %v", took, slow, err)
+				if took := time.Since(start); took != 100*time.Millisecond || slow.Load() == 0 {
+					t.Errorf("cancelled after 100ms, returned after %v, with %d slow requests: %v", took, slow.Load(), err)
 				}
 				time.Sleep(10 * time.Second)
 			})
