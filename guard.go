@@ -90,7 +90,8 @@ func (g *guard) bounds() *Guard { return g.current.Load() }
 func (g *guard) apply(req *Request) {
 	b := g.bounds()
 	req.Window = b.Window
-	req.Retention = max(g.retention, 4*b.Window)
+	// A fence that a lock outlives would leave it without a token.
+	req.Retention = max(g.retention, 4*b.Window, req.TTL+b.Window)
 	if g.on {
 		req.Guard = b
 	}

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"maps"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -20,14 +21,36 @@ func endWithParent(attr *syscall.SysProcAttr) { attr.Pdeathsig = syscall.SIGKILL
 // groupLives reports whether a process group has a member that is not a
 // zombie: where process 1 does not reap, in many a container, the dead would
 // count for ever.
+//
+// A process that forks and exits while the list is read is seen in neither of
+// its lives. So the group is taken for dead only when two looks in a row find
+// the same dead in it, and nobody else: whoever forked in between has left
+// another one.
 func groupLives(group int) bool {
-	if syscall.Kill(-group, 0) != nil {
-		return false
+	var before map[string]bool
+	for range 10 {
+		if syscall.Kill(-group, 0) == syscall.ESRCH {
+			return false
+		}
+		dead, alive := membersOf(group)
+		if alive {
+			return true
+		}
+		if len(dead) > 0 && maps.Equal(dead, before) {
+			return false
+		}
+		before = dead
 	}
+	return true
+}
+
+// membersOf returns the zombies of a group, and whether anyone else is in it.
+func membersOf(group int) (dead map[string]bool, alive bool) {
 	stats, err := filepath.Glob("/proc/[0-9]*/stat")
 	if err != nil || len(stats) == 0 {
-		return true
+		return nil, true
 	}
+	dead = map[string]bool{}
 	for _, path := range stats {
 		text, err := os.ReadFile(path)
 		if err != nil {
@@ -39,8 +62,9 @@ func groupLives(group int) bool {
 			continue
 		}
 		if state := fields[0][0]; state != 'Z' && state != 'X' {
-			return true
+			return nil, true
 		}
+		dead[path] = true
 	}
-	return false
+	return dead, false
 }

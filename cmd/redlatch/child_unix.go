@@ -3,6 +3,7 @@
 package main
 
 import (
+	"errors"
 	"os"
 	"os/exec"
 	"os/signal"
@@ -129,13 +130,28 @@ func (c *child) left() bool {
 func (c *child) terminate() error {
 	err := c.send(syscall.SIGTERM)
 	c.send(syscall.SIGCONT)
-	return err
+	return errors.Join(err, c.mayEnd())
 }
 
-func (c *child) kill() error { return c.send(syscall.SIGKILL) }
+func (c *child) kill() error { return errors.Join(c.send(syscall.SIGKILL), c.mayEnd()) }
 
-// forward passes a signal on to the group.
-func (c *child) forward(s os.Signal) { c.send(s.(syscall.Signal)) }
+// mayEnd returns an error if CMD does not take our signals, being another
+// user's. The group would not tell: the guardian is in it, and takes them.
+func (c *child) mayEnd() error {
+	if err := syscall.Kill(c.group, 0); err == syscall.EPERM {
+		return err
+	}
+	return nil
+}
+
+// forward passes a signal on to the group. What is stopped is woken if it is to
+// end, or it would not hear of it.
+func (c *child) forward(s os.Signal) {
+	c.send(s.(syscall.Signal))
+	if ends(s) {
+		c.send(syscall.SIGCONT)
+	}
+}
 
 func (c *child) send(s syscall.Signal) error {
 	err := syscall.Kill(-c.group, s)

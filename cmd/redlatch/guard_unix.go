@@ -70,7 +70,7 @@ func (g *guard) patience() time.Duration {
 	if g.alone {
 		wait = guardSweep
 	}
-	if g.group != 0 {
+	if g.group != 0 && (g.until != 0 || g.alone) {
 		wait = min(wait, g.end()-uptime())
 	}
 	return max(wait, 0)
@@ -89,7 +89,9 @@ func (g *guard) end() time.Duration {
 // due reports whether the group must not live any longer: because redlatch is
 // dead and the grace is over, or because it stands still and the lease's end is
 // near.
-func (g *guard) due() bool { return g.group != 0 && uptime() >= g.end() }
+func (g *guard) due() bool {
+	return g.group != 0 && (g.until != 0 || g.alone) && uptime() >= g.end()
+}
 
 // hear waits for a message and heeds it. It reports false if none came.
 func (g *guard) hear(wait time.Duration) (bool, error) {

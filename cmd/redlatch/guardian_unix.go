@@ -180,24 +180,34 @@ func (g *guardian) keep(left time.Duration) {
 	if g == nil || left <= 0 {
 		return
 	}
-	if until := uptime() + left; until > g.until+time.Millisecond {
+	if until := uptime() + left; until > g.until+time.Millisecond && g.tell(tellUntil, int64(until)) {
 		g.until = until
-		g.tell(tellUntil, int64(until))
 	}
 }
 
 // hurry tells the guardian that CMD was asked to end.
 func (g *guardian) hurry() { g.tell(tellHasty, 0) }
 
-// tell sends a message, or none if the guardian does not read: we have more to
-// do than to wait for it. So small a message is never sent in part.
-func (g *guardian) tell(what byte, number int64) {
+// tell sends a message, or none if the pipe is full: we have more to do than to
+// wait for a guardian that does not read. So small a message is never sent in
+// part. It reports whether it was sent.
+func (g *guardian) tell(what byte, number int64) bool {
 	if g == nil {
-		return
+		return false
 	}
 	message := binary.BigEndian.AppendUint64([]byte{what}, uint64(number))
-	g.line.SetWriteDeadline(time.Now().Add(10 * time.Millisecond))
-	g.line.Write(message)
+	conn, err := g.line.SyscallConn()
+	if err != nil {
+		return false
+	}
+	sent := false
+	// Tried once, whatever the clock says: a deadline could pass before.
+	conn.Write(func(fd uintptr) bool {
+		n, err := unix.Write(int(fd), message)
+		sent = err == nil && n == len(message)
+		return true
+	})
+	return sent
 }
 
 // dismiss ends the guardian, before it can take our end for a death.

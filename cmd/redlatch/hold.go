@@ -149,6 +149,10 @@ func (h *hold) look() (wait time.Duration, over bool) {
 			h.end(now.Add(h.plan.grace))
 		}
 	}
+	if !h.exited && !h.killed.IsZero() && now.Sub(h.killed) > patience {
+		h.lostErr = fmt.Errorf("%q is lost, and CMD could not be ended and runs on: end it by hand", h.name)
+		return 0, true
+	}
 	if h.killed.IsZero() {
 		left := h.lease.Remaining()
 		cause := h.lease.Err()

@@ -206,11 +206,11 @@ func (f *runFlags) run(say *reporter, name string, argv []string) *outcome {
 		name: name, lease: lease, acquired: acquired, maxHold: f.maxHold, extends: extends,
 		plan: newPlan(f.graceFor(lease.TTL()), f.onLost), say: say, signals: signals,
 	}
-	end := h.run(cmd)
+	end, stayed := h.run(cmd), false
 	if end.event == "exited" && !h.told {
-		f.stay(lease, acquired, signals)
+		stayed = f.stay(lease, acquired, signals)
 	}
-	f.release(lease, end, say, name)
+	f.release(lease, end, stayed, say, name)
 	facts.held = time.Since(acquired)
 	end.run = facts
 	return end
@@ -294,22 +294,22 @@ func (f *runFlags) refused(err error, waited time.Duration) *outcome {
 
 // stay keeps the lock until its --min-hold is over, or a signal or a loss
 // comes first.
-func (f *runFlags) stay(lease *redlatch.Lease, acquired time.Time, signals <-chan os.Signal) {
+func (f *runFlags) stay(lease *redlatch.Lease, acquired time.Time, signals <-chan os.Signal) (stayed bool) {
 	left := f.minHold - time.Since(acquired)
 	if left <= 0 {
-		return
+		return false
 	}
 	over := time.NewTimer(left)
 	defer over.Stop()
 	for {
 		select {
 		case <-over.C:
-			return
+			return true
 		case <-lease.Context().Done():
-			return
+			return true
 		case s := <-signals:
 			if ends(s) {
-				return
+				return true
 			}
 		}
 	}
@@ -317,7 +317,7 @@ func (f *runFlags) stay(lease *redlatch.Lease, acquired time.Time, signals <-cha
 
 // release frees the lock, unless it was lost. If the nodes only now say that
 // it had been, CMD may have run beside another, and that is the outcome.
-func (f *runFlags) release(lease *redlatch.Lease, end *outcome, say *reporter, name string) {
+func (f *runFlags) release(lease *redlatch.Lease, end *outcome, stayed bool, say *reporter, name string) {
 	err := lease.Release(context.Background())
 	switch {
 	case err == nil:
@@ -325,7 +325,9 @@ func (f *runFlags) release(lease *redlatch.Lease, end *outcome, say *reporter, n
 		// That it could not be released either is no news.
 	case !errors.Is(err, redlatch.ErrLost):
 		say.warn(name, "%q could not be released and runs out within %v: %s", name, lease.TTL(), message(err))
-	case end.event == "exited" && f.onLost != onLostIgnore && f.minHold == 0:
+	case stayed:
+		say.warn(name, "%q was lost before its --min-hold of %v was over: %s", name, f.minHold, lostCause(err))
+	case end.event == "exited" && f.onLost != onLostIgnore:
 		*end = *lostOutcome(fmt.Errorf("%q was lost before CMD ended: %s", name, lostCause(err)))
 	}
 }
