@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strings"
 	"text/tabwriter"
 	"time"
@@ -36,7 +37,8 @@ it first if you can. The fence is raised, so that the next holder's token is
 above that of the former one: a resource that checks tokens is safe.
 
 You are shown who holds it and asked, unless --yes is given. Whoever takes the
-lock between that and the break is left alone. It counts as broken when a
+lock between that and the break is left alone, except that one plain holder, with
+no token, cannot be told from the next. It counts as broken when a
 majority of nodes has taken it away; what each node answered is shown. Those who
 wait keep their places, and the first of them is woken.
 
@@ -91,7 +93,7 @@ func (f *breakFlags) run(cmd *cobra.Command, say *reporter, name string) error {
 			return err
 		}
 	}
-	report, err := client.Break(ctx, name, redlatch.BreakOptions{Seen: state.Token, Foreign: f.foreign})
+	report, err := client.Break(ctx, name, redlatch.BreakOptions{Seen: shownUpTo(state), Foreign: f.foreign})
 	if report != nil {
 		if err := writeBreak(out, say, name, state, report, err == nil); err != nil {
 			return &outcome{code: exitOutput, event: "output", err: fmt.Errorf("stdout cannot be written: %w", err)}
@@ -101,6 +103,26 @@ func (f *breakFlags) run(cmd *cobra.Command, say *reporter, name string) error {
 		return &outcome{code: exitHeld, event: "held", err: err, hint: "it changed hands since it was looked at: look again with redlatch show"}
 	}
 	return err
+}
+
+// shownUpTo is the token up to which holders were shown: whoever has a higher
+// one came later. Where no node remembers a token it is the moment of the
+// showing, by the median of the nodes' clocks, since tokens go by those.
+func shownUpTo(s *redlatch.LockState) redlatch.Token {
+	if s.Token != 0 {
+		return s.Token
+	}
+	var clocks []int64
+	for _, n := range s.Nodes {
+		if n.Err == nil {
+			clocks = append(clocks, n.Reply.Now.UnixMicro())
+		}
+	}
+	if len(clocks) == 0 {
+		return 0
+	}
+	slices.Sort(clocks)
+	return redlatch.Token(max(clocks[len(clocks)/2], 1))
 }
 
 // confirm asks on the terminal; without one there is nobody to ask.
