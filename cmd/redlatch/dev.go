@@ -28,8 +28,9 @@ func newDev(say *reporter) *cobra.Command {
 		Use:   "dev [flags] [-- CMD [ARG...]]",
 		Short: "Start a quorum of real servers on this machine, to try things on",
 		Long: `Start several redis-server processes on this machine, declare them new, and keep
-them until Ctrl-C, TERM or HUP; then end them, and remove their folder. With CMD,
-run that with REDLATCH_NODES set, and end the servers when it ends.
+them until Ctrl-C, TERM or HUP; then end them, and remove their folder. Those that
+do not end within 5s, or before a second signal, are killed. With CMD, run that
+with REDLATCH_NODES set, and end the servers when it ends.
 
 The servers listen on loopback alone, on free ports or on those from --port on,
 and keep nothing. They are for trying things out, not for service: on one machine
@@ -95,7 +96,7 @@ func (f *devFlags) run(cmd *cobra.Command, say *reporter, argv []string) error {
 	defer cancel(nil)
 	started := make(chan error, 1)
 	q := &devQuorum{program: program}
-	defer q.stop()
+	defer q.stop(signals)
 	go func() { started <- q.start(ctx, f.servers, f.port) }()
 	select {
 	case err := <-started:

@@ -14,6 +14,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/redlatch/redlatch/internal/redistest"
 )
@@ -74,6 +75,39 @@ func TestDevServersEndWithDev(t *testing.T) {
 			}
 			if code != 0 {
 				t.Errorf("exit %d", code)
+			}
+			if _, err := os.Stat(dir); err == nil {
+				t.Errorf("%s is left behind", dir)
+			}
+		})
+	}
+}
+
+func TestDevKillsServersThatDoNotEnd(t *testing.T) {
+	for _, impatient := range []bool{false, true} {
+		t.Run(strconv.FormatBool(impatient), func(t *testing.T) {
+			t.Parallel()
+			cmd, _, pids, dir := startDev(t, "-n", "3")
+			for _, pid := range pids[:2] {
+				syscall.Kill(pid, syscall.SIGSTOP)
+			}
+			start := time.Now()
+			cmd.Process.Signal(syscall.SIGINT)
+			if impatient {
+				// The third has ended: dev has seen the first.
+				if !soon(func() bool { return !alive(pids[2]) }) {
+					t.Fatal("the third server is still alive")
+				}
+				cmd.Process.Signal(syscall.SIGINT)
+			}
+			hung := time.AfterFunc(stopLimit+10*time.Second, func() { cmd.Process.Kill() })
+			defer hung.Stop()
+			code := exitCode(t, cmd.Wait())
+			if took := time.Since(start); code != 0 || impatient && took >= stopLimit {
+				t.Errorf("exit %d after %v", code, took)
+			}
+			if !soon(func() bool { return !slices.ContainsFunc(pids, alive) }) {
+				t.Errorf("of %v some are still alive", pids)
 			}
 			if _, err := os.Stat(dir); err == nil {
 				t.Errorf("%s is left behind", dir)
