@@ -2,6 +2,7 @@ package main
 
 import (
 	"bufio"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -47,7 +48,8 @@ Exit status:
    64  the command line is wrong
    69  too few nodes answered
    75  another holds the lock by now, or its format is foreign
-  130  the answer was no`,
+  130  the answer was no
+128+N  signal N came before the lock was broken: nothing was changed`,
 		Example: `  redlatch break nightly
   redlatch break --yes -o json nightly`,
 		Args: nameArgs("break"),
@@ -89,9 +91,12 @@ func (f *breakFlags) run(cmd *cobra.Command, say *reporter, name string) error {
 			hint: "add --foreign to remove a key that is no plain lock"}
 	}
 	if !f.yes {
-		if err := f.confirm(cmd, state); err != nil {
+		if err := f.confirm(ctx, cmd, state); err != nil {
 			return err
 		}
+	}
+	if ctx.Err() != nil {
+		return notBroken(ctx)
 	}
 	report, err := client.Break(ctx, name, redlatch.BreakOptions{Seen: shownUpTo(state), Foreign: f.foreign})
 	if report != nil {
@@ -126,21 +131,42 @@ func shownUpTo(s *redlatch.LockState) redlatch.Token {
 }
 
 // confirm asks on the terminal; without one there is nobody to ask.
-func (f *breakFlags) confirm(cmd *cobra.Command, state *redlatch.LockState) error {
+func (f *breakFlags) confirm(ctx context.Context, cmd *cobra.Command, state *redlatch.LockState) error {
 	in := cmd.InOrStdin()
 	if file, ok := in.(*os.File); ok && !isTerminal(file) {
 		return usageError(errors.New("there is no terminal to ask whether the lock is to be broken"), "add --yes")
 	}
 	fmt.Fprint(os.Stderr, breakQuestion(state))
-	answer, err := bufio.NewReader(in).ReadString('\n')
-	switch strings.ToLower(strings.TrimSpace(answer)) {
-	case "y", "yes":
-		return nil
+	type line struct {
+		text string
+		err  error
 	}
-	if err != nil {
+	answered := make(chan line, 1) // a read does not end with a signal
+	go func() {
+		text, err := bufio.NewReader(in).ReadString('\n')
+		answered <- line{text, err}
+	}()
+	select {
+	case answer := <-answered:
+		switch strings.ToLower(strings.TrimSpace(answer.text)) {
+		case "y", "yes":
+			return nil
+		}
+		if answer.err != nil {
+			fmt.Fprintln(os.Stderr)
+		}
+	case <-ctx.Done():
 		fmt.Fprintln(os.Stderr)
+		return notBroken(ctx)
 	}
 	return &outcome{code: exitSignal + 2, event: "declined", err: errors.New("nothing was changed")}
+}
+
+// notBroken is the outcome of a break that a signal came before.
+func notBroken(ctx context.Context) error {
+	end := outcomeOf(context.Cause(ctx))
+	end.err = errors.New("nothing was changed")
+	return end
 }
 
 func breakQuestion(s *redlatch.LockState) string {

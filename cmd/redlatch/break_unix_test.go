@@ -5,7 +5,9 @@ package main
 import (
 	"bytes"
 	"io"
+	"os"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/redlatch/redlatch/internal/redistest"
@@ -70,5 +72,19 @@ func TestBreakLeavesAloneWhoWasNotShown(t *testing.T) {
 	plain()
 	if out, err := breakAt(nodes, "job", strings.NewReader("y\n")); err != nil || servers[0].Do("EXISTS", "job") != "0" {
 		t.Errorf("break of a plain lock: %v, %s", err, out)
+	}
+}
+
+func TestBreakIsGivenUpAtItsQuestion(t *testing.T) {
+	server := redistest.Start(t, 1)[0]
+	handleOf(t, server.URL(), "job")
+	silent, typed := io.Pipe()
+	defer typed.Close()
+	_, err := breakAt(server.URL(), "job", &answer{silent, func() { syscall.Kill(os.Getpid(), syscall.SIGINT) }})
+	if err == nil || outcomeOf(err).code != 130 || !strings.Contains(err.Error(), "nothing was changed") {
+		t.Errorf("break that was interrupted: %v", err)
+	}
+	if server.Do("EXISTS", "job") != "1" {
+		t.Error("the lock is broken")
 	}
 }
