@@ -136,7 +136,9 @@ func (f *nodeFlags) withHandle(cmd *cobra.Command, args []string, do func(contex
 	case context.Cause(ctx) != nil:
 		return context.Cause(ctx)
 	case errors.Is(err, redlatch.ErrLost):
-		return lostOutcome(fmt.Errorf("the lock was lost before: %s", lostCause(err)))
+		end := lostOutcome(fmt.Errorf("the lock was lost before: %s", lostCause(err)))
+		end.hint = "were the same --nodes given as to lock?" // others know nothing of it
+		return end
 	case errors.As(err, &bad) && bad.Field == "handle":
 		return usageError(err, `give what "redlatch lock" put into REDLATCH_HANDLE, unchanged`)
 	}
