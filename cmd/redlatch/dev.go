@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"os/signal"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -160,8 +161,12 @@ func (q *devQuorum) show(cmd *cobra.Command, say *reporter) error {
 // with runs CMD beside the servers. It is in our process group, so a Ctrl-C is
 // its own to heed; signals that were sent to us alone are passed on.
 func (q *devQuorum) with(path string, argv []string, signals <-chan os.Signal) error {
+	environment := slices.DeleteFunc(os.Environ(), func(v string) bool {
+		name, _, _ := strings.Cut(v, "=") // these are about other nodes
+		return name == variable("state") || name == listVariable || name == nodesVariable
+	})
 	cmd := &exec.Cmd{
-		Path: path, Args: argv, Env: append(os.Environ(), nodesVariable+"="+strings.Join(q.addresses(), ",")),
+		Path: path, Args: argv, Env: append(environment, nodesVariable+"="+strings.Join(q.addresses(), ",")),
 		Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr,
 	}
 	if err := cmd.Start(); err != nil {

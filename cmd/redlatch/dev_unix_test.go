@@ -127,6 +127,11 @@ func TestDevRunsACommandBesideItsServers(t *testing.T) {
 	if code, _, _ := command(t, "run", "-n", "--nodes", nodes[0], "job", "--", "true"); code != exitNoQuorum {
 		t.Errorf("after the end a server answers: exit %d", code)
 	}
+	t.Setenv("REDLATCH_STATE", file)
+	t.Setenv("REDLATCH_NODE_LIST", "another")
+	if code, _, stderr := command(t, "dev", "-n", "1", "--", "redlatch", "run", "-n", "job", "--", "true"); code != 0 {
+		t.Errorf("with other nodes in the environment: exit %d, %s", code, stderr)
+	}
 	if code, _, _ := command(t, "dev", "-n", "1", "--", "sh", "-c", "kill -TERM $$"); code != 143 {
 		t.Errorf("a command that was killed: exit %d", code)
 	}
