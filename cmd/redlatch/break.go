@@ -76,15 +76,18 @@ func (f *breakFlags) run(cmd *cobra.Command, say *reporter, name string) error {
 	defer stop()
 	out := cmd.OutOrStdout()
 	state, err := client.Show(ctx, name)
+	if ctx.Err() != nil {
+		return notBroken(ctx)
+	}
 	if err != nil {
 		return err
 	}
 	if len(state.Holders) == 0 {
 		if say.format == "json" {
-			return writeJSON(out, breakJSON{Event: "free", Name: name})
+			return unwritten(writeJSON(out, breakJSON{Event: "free", Name: name}))
 		}
 		_, err := fmt.Fprintf(out, "%q is held by nobody\n", name)
-		return err
+		return unwritten(err)
 	}
 	if h := state.Holders[0]; h.Kind == redlatch.KindForeign && !f.foreign {
 		return &outcome{code: exitHeld, event: "held", err: &redlatch.HeldError{Name: name, Holders: state.Holders},
@@ -101,7 +104,7 @@ func (f *breakFlags) run(cmd *cobra.Command, say *reporter, name string) error {
 	report, err := client.Break(ctx, name, redlatch.BreakOptions{Seen: shownUpTo(state), Foreign: f.foreign})
 	if report != nil {
 		if err := writeBreak(out, say, name, state, report, err == nil); err != nil {
-			return &outcome{code: exitOutput, event: "output", err: fmt.Errorf("stdout cannot be written: %w", err)}
+			return unwritten(err)
 		}
 	}
 	if errors.Is(err, redlatch.ErrHeld) {

@@ -133,8 +133,8 @@ func (f *nodeFlags) withHandle(cmd *cobra.Command, args []string, do func(contex
 	switch {
 	case err == nil:
 		return nil
-	case context.Cause(ctx) != nil:
-		return context.Cause(ctx)
+	case ctx.Err() != nil:
+		return ended(ctx)
 	case errors.Is(err, redlatch.ErrLost):
 		end := lostOutcome(fmt.Errorf("the lock was lost before: %s", lostCause(err)))
 		end.hint = "were the same --nodes given as to lock?" // others know nothing of it

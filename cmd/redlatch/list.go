@@ -50,7 +50,7 @@ changed.
 ` + unlisted + `
 
 Exit status: 0; 64 for a wrong command line; 69 if too few nodes answered, after
-what the others said.`,
+what the others said; 74 if stdout cannot be written.`,
 		Example: `  redlatch ls
   redlatch ls -o wide deploy/
   redlatch ls --watch
@@ -79,7 +79,7 @@ what the others said.`,
 						locks = append(locks, l)
 					}
 				}
-				return errors.Join(writeLocks(out, say, locks), err)
+				return errors.Join(unwritten(writeLocks(out, say, locks)), err)
 			})
 		},
 	}
@@ -98,7 +98,7 @@ are served. It sees every lock, also those of other clients. Nothing is changed.
 If no majority answers and nobody is named, the state is unknown, not free.
 
 Exit status: 0, whether or not it is held; 64 for a wrong command line; 69 if too
-few nodes answered, after what the others said.`,
+few nodes answered, after what the others said; 74 if stdout cannot be written.`,
 		Example: `  redlatch show nightly
   redlatch show --watch nightly
   redlatch show -o json nightly | jq .holders`,
@@ -110,9 +110,9 @@ few nodes answered, after what the others said.`,
 					return err
 				}
 				if say.format == "json" {
-					return errors.Join(writeJSON(out, stateJSON(state, true)), err)
+					return errors.Join(unwritten(writeJSON(out, stateJSON(state, true))), err)
 				}
-				return errors.Join(writeState(out, state), err)
+				return errors.Join(unwritten(writeState(out, state)), err)
 			}))
 		},
 	}
@@ -134,8 +134,8 @@ func (f *listFlags) run(out io.Writer, say *reporter, show func(context.Context,
 	defer stop()
 	if !f.watch {
 		err := show(ctx, client, out)
-		if cause := context.Cause(ctx); cause != nil {
-			return cause
+		if end := ended(ctx); end != nil {
+			return end
 		}
 		return err
 	}
