@@ -11,7 +11,9 @@ import (
 type BreakOptions struct {
 	// Seen is the highest token that was seen on the lock when the break was
 	// decided on: what was granted with a higher one since then is left alone.
-	// Defaults to the highest that the nodes remember when Break is called.
+	// Defaults to the highest that the nodes remember when Break is called. If
+	// Show found no token, give the nodes' time at which it looked, in
+	// microseconds: tokens go by the nodes' clocks.
 	Seen Token
 
 	// Foreign has a key removed that is no plain lock, such as Redisson's.

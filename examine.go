@@ -3,6 +3,7 @@ package redlatch
 import (
 	"context"
 	"crypto/rand"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -109,17 +110,30 @@ func Examine(ctx context.Context, nodes []Node, opts Options, how ExamineOptions
 
 // examine asks one node all there is to ask.
 func (m *member) examine(ctx context.Context, n *NodeCheckup, exam Exam, samples int) error {
+	ask := func() (time.Time, error) {
+		reply, err := m.node.Do(ctx, Request{Op: OpInspect, Name: exam.Name})
+		return reply.Now, err
+	}
 	if node, ok := m.node.(Identifier); ok {
 		id, _, err := node.Identity(ctx)
 		if err != nil {
 			return err
 		}
 		n.identity = id
+		var right interface{ Forbidden() bool }
+		if _, err := ask(); errors.As(err, &right) && right.Forbidden() {
+			// It answers, if not about this name: which right is missing the
+			// node's own examination says.
+			ask = func() (time.Time, error) {
+				_, now, err := node.Identity(ctx)
+				return now, err
+			}
+		}
 	}
 	times := make([]time.Duration, samples)
 	for i := range times {
 		sent, start := m.client.clock.Now(), time.Now()
-		reply, err := m.node.Do(ctx, Request{Op: OpInspect, Name: exam.Name})
+		now, err := ask()
 		if err != nil {
 			return err
 		}
@@ -127,7 +141,7 @@ func (m *member) examine(ctx context.Context, n *NodeCheckup, exam Exam, samples
 		// The node looked at its clock during the round trip: the shortest
 		// says the most.
 		if half := times[i] / 2; i == 0 || half < n.ClockError {
-			n.Clock, n.ClockError = reply.Now.Sub(sent.Add(half)), half
+			n.Clock, n.ClockError = now.Sub(sent.Add(half)), half
 		}
 	}
 	slices.Sort(times)
@@ -149,6 +163,9 @@ func (c *Client) conclude(up *Checkup) {
 	add := func(f Finding) { up.Findings = append(up.Findings, f) }
 	c.judgeList(up, add)
 	c.judgeClocks(up, add)
+	if c.guard.on {
+		judgeTrust(up, add)
+	}
 	for i := range up.Nodes {
 		n := &up.Nodes[i]
 		if n.Err != nil {
@@ -236,6 +253,21 @@ func (c *Client) judgeClocks(up *Checkup, add func(Finding)) {
 	if d := median.Abs(); d > window {
 		add(Finding{Severity: Advice, Check: "clock", Found: fmt.Sprintf("this machine's clock is %v from the nodes'", (-median).Round(time.Millisecond)),
 			Means: "the first lock of every process takes a second round trip", Do: "keep this machine's clock with a time service"})
+	}
+}
+
+// judgeTrust says whether enough of the nodes that answer grant anything.
+func judgeTrust(up *Checkup, add func(Finding)) {
+	trusted := 0
+	for _, n := range up.Nodes {
+		if n.Err == nil && n.State.Err == nil && n.State.Trusted {
+			trusted++
+		}
+	}
+	if trusted < up.Need && up.Answered >= up.Need {
+		add(Finding{Severity: Danger, Check: "marker", Found: fmt.Sprintf("%d of %d nodes are trusted, and %d are needed", trusted, len(up.Nodes), up.Need),
+			Means: "no lock can be had until those that are not have sat out",
+			Do:    "run redlatch init, for new servers with --assume-fresh, and wait until a majority is trusted"})
 	}
 }
 

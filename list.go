@@ -8,6 +8,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/redlatch/redlatch/internal/progress"
 )
 
 // Lister is implemented by a Node that can say which names it knows, and who
@@ -49,7 +51,8 @@ type Waiter struct {
 // errCannotList stands for a node that is no Lister.
 var errCannotList = errors.New("redlatch: this kind of node cannot list its locks")
 
-// listLimit bounds how long a node is waited for that lists its locks.
+// listLimit bounds how long a node is waited for that lists its locks, from one
+// sign of progress to the next: the whole takes as long as there are keys.
 const listLimit = 5 * time.Second
 
 // LockState is what the nodes say of one lock. They may disagree: while
@@ -104,16 +107,22 @@ type Survey struct {
 // List returns the locks that are held or waited for on any node, as far as the
 // nodes can list them: on Redis, a lock without a token is not found, nor is
 // that of another Redlock client. It returns a *QuorumError, with what was
-// found, if too few nodes answered.
+// found, if too few nodes answered. It takes as long as the nodes have keys to
+// walk through; ctx ends it.
 func (c *Client) List(ctx context.Context) (*Survey, error) {
 	all := make([]map[string]Listing, len(c.members))
-	errs := c.each(ctx, max(listLimit, c.opts.NodeTimeout), func(ctx context.Context, m *member) error {
+	errs := c.each(ctx, 0, func(ctx context.Context, m *member) error {
 		node, ok := m.node.(Lister)
 		if !ok {
 			return errCannotList
 		}
 		found := map[string]Listing{}
-		err := node.List(ctx, c.opts.Prefix, func(l Listing) { found[l.Name] = l })
+		err := whileItGoesOn(ctx, max(listLimit, c.opts.NodeTimeout), func(ctx context.Context) error {
+			return node.List(ctx, c.opts.Prefix, func(l Listing) {
+				found[l.Name] = l
+				progress.Tell(ctx)
+			})
+		})
 		if err == nil {
 			all[m.index] = found
 		}
@@ -193,12 +202,36 @@ func (c *Client) Show(ctx context.Context, name string) (*LockState, error) {
 	return &s, nil
 }
 
+// whileItGoesOn calls f and waits for it for as long as it tells of progress at
+// least once per limit. What f does after an error must not be looked at: not
+// every driver returns when its context ends.
+func whileItGoesOn(ctx context.Context, limit time.Duration, f func(context.Context) error) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	stalled := time.AfterFunc(limit, func() { cancel(ErrNodeTimeout) })
+	defer stalled.Stop()
+	done := make(chan error, 1)
+	go func() { done <- f(progress.With(ctx, func() { stalled.Reset(limit) })) }()
+	select {
+	case err := <-done:
+		if err != nil && ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		return err
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
 // each calls f for every node at once and waits for all of them, no longer than
-// limit: not every driver returns when its context ends. What f does after that
-// must not be looked at.
+// limit, if there is one: not every driver returns when its context ends. What f
+// does after that must not be looked at.
 func (c *Client) each(ctx context.Context, limit time.Duration, f func(ctx context.Context, m *member) error) []error {
-	ctx, cancel := context.WithTimeout(ctx, limit)
-	defer cancel()
+	if limit > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, limit)
+		defer cancel()
+	}
 	var mu sync.Mutex
 	errs := make([]error, len(c.members))
 	for i := range errs {
@@ -221,7 +254,7 @@ func (c *Client) each(ctx context.Context, limit time.Duration, f func(ctx conte
 		// Those who heed their context return about now.
 		select {
 		case <-done:
-		case <-time.After(limit / 10):
+		case <-time.After(max(limit/10, 10*time.Millisecond)):
 		}
 	}
 	mu.Lock()

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/redlatch/redlatch"
+	"github.com/redlatch/redlatch/internal/progress"
 )
 
 func TestListShowsWhatTheNodesDisagreeOn(t *testing.T) {
@@ -131,5 +132,42 @@ func TestANodeThatHangsDoesNotHoldUpAListing(t *testing.T) {
 			t.Errorf("it took %v", took)
 		}
 		close(h.until)
+	})
+}
+
+// vast is a node that takes many steps to list its locks.
+type vast struct{ *link }
+
+func (v *vast) List(ctx context.Context, prefix string, found func(redlatch.Listing)) error {
+	for range 20 {
+		select {
+		case <-time.After(2 * time.Second):
+			progress.Tell(ctx)
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+	return v.Node.List(ctx, prefix, found)
+}
+
+func TestAListingTakesAsLongAsItGoesOn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		links, nodes := newLinks(t, 3)
+		for i := range nodes {
+			nodes[i] = &vast{links[i]}
+		}
+		c := newClient(t, nodes, redlatch.Options{})
+		mustLock(t, c, "job", redlatch.LockOptions{TTL: 30 * time.Second})
+		s, err := c.List(t.Context())
+		if err != nil || len(s.Locks) != 1 || len(s.Failed) != 0 {
+			t.Errorf("listed are %+v, %v", s, err)
+		}
+		// It ends with its context.
+		ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)
+		defer cancel()
+		start := time.Now()
+		if _, err := c.List(ctx); err == nil || time.Since(start) > 4*time.Second {
+			t.Errorf("a listing that was given up ended with %v after %v", err, time.Since(start))
+		}
 	})
 }

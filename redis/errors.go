@@ -38,6 +38,12 @@ func (e *ServerError) Error() string {
 // script, and holds for the others too.
 func (e *ServerError) Is(target error) bool { return target == redlatch.ErrUnsent }
 
+// Forbidden reports that the user lacks a right. Of a command in a script some
+// servers say so in words alone.
+func (e *ServerError) Forbidden() bool {
+	return e.Code == "NOPERM" || strings.Contains(e.Text, "user executing the script can't")
+}
+
 // Hint says what can be done about the error; empty if nothing is known.
 func (e *ServerError) Hint() string { return hints[e.Code] }
 

@@ -212,22 +212,16 @@ func (x *examination) rights(ctx context.Context) {
 		x.add(redlatch.Fine, "rights", "a lock can be taken, extended, waited for and released", "", "")
 	case errors.As(err, &server):
 		do := cmp.Or(server.Hint(), "see the server's log")
-		if forbidden(server) {
+		if server.Forbidden() {
 			do = "allow what is missing; docs/guarantees.md has the whole ACL. If only names under a prefix are allowed, give doctor one with --name"
 		}
 		x.add(redlatch.Danger, "rights", strings.TrimPrefix(err.Error(), "redlatch: "), "no lock can be had, or not be kept", do)
 	default:
 		x.add(redlatch.Warning, "rights", strings.TrimPrefix(err.Error(), "redlatch: "), "whether a lock can be had is not known", "try again")
 	}
-	if _, err := n.driver.Eval(ctx, Call{Script: scanScript, Keys: []string{reserved + "identity"}, Args: []string{"0", "1"}}); errors.As(err, &server) && forbidden(server) {
+	if _, err := n.driver.Eval(ctx, Call{Script: scanScript, Keys: []string{reserved + "identity"}, Args: []string{"0", "1"}}); errors.As(err, &server) && server.Forbidden() {
 		x.add(redlatch.Advice, "rights", "the user may not SCAN", "redlatch ls does not work", "allow it, where that is wanted: +scan +zcard")
 	}
-}
-
-// forbidden reports that the user lacks a right. Of a command in a script some
-// servers say so in words alone.
-func forbidden(err *ServerError) bool {
-	return err.Code == "NOPERM" || strings.Contains(err.Text, "user executing the script can't")
 }
 
 func withOp(req redlatch.Request, op redlatch.Op) redlatch.Request {

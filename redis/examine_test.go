@@ -56,10 +56,10 @@ func TestExaminationFindsWhatEndangersLocks(t *testing.T) {
 		{"kept every second", []string{"--appendonly", "yes", "--appendfsync", "everysec"}, redlatch.GuardOff, []string{"warning persistence"}},
 		{"kept now and then", []string{"--save", "60 1"}, redlatch.GuardOff, []string{"danger persistence"}},
 		{"not kept", nil, redlatch.GuardOff, []string{"danger persistence"}},
-		{"not kept, guarded", nil, redlatch.GuardOn, []string{"warning marker"}},
-		{"evicting", []string{"--maxmemory", "100mb", "--maxmemory-policy", "allkeys-lru"}, redlatch.GuardOn, []string{"danger eviction", "warning marker"}},
-		{"evicting some day", []string{"--maxmemory-policy", "volatile-ttl"}, redlatch.GuardOn, []string{"warning marker", "advice eviction"}},
-		{"nearly full", nil, redlatch.GuardOn, []string{"warning marker", "warning memory"}},
+		{"not kept, guarded", nil, redlatch.GuardOn, []string{"danger marker", "warning marker"}},
+		{"evicting", []string{"--maxmemory", "100mb", "--maxmemory-policy", "allkeys-lru"}, redlatch.GuardOn, []string{"danger marker", "danger eviction", "warning marker"}},
+		{"evicting some day", []string{"--maxmemory-policy", "volatile-ttl"}, redlatch.GuardOn, []string{"danger marker", "warning marker", "advice eviction"}},
+		{"nearly full", nil, redlatch.GuardOn, []string{"danger marker", "warning marker", "warning memory"}},
 		{"a replica", []string{"--replicaof", host + " " + port}, redlatch.GuardOff, []string{"danger rights", "danger role", "danger persistence"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -185,7 +185,7 @@ func TestExaminationTriesTheRightsOfTheUser(t *testing.T) {
 		want                 string
 	}{
 		{"all that a lock needs", "", "orders/x", ""},
-		{"a name out of bounds", "", "other", "warning reach"},
+		{"a name out of bounds", "", "other", "danger rights"},
 		{"no extension", "+pexpire ", "orders/x", "danger rights"},
 		{"no queue", "+zadd ", "orders/x", "danger rights"},
 		{"no channel", "&redlatch:1:inbox:* ", "orders/x", "warning wakes"},

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/redlatch/redlatch"
+	"github.com/redlatch/redlatch/internal/progress"
 )
 
 const (
@@ -35,6 +36,7 @@ func (n *Node) List(ctx context.Context, prefix string, found func(redlatch.List
 			if err != nil {
 				return explain(err)
 			}
+			progress.Tell(ctx)
 			if len(step) == 0 {
 				return fmt.Errorf("redlatch: unexpected empty reply to the scan script")
 			}
@@ -92,6 +94,7 @@ func (n *Node) listNames(ctx context.Context, names []string, found func(redlatc
 		if err != nil {
 			return err
 		}
+		progress.Tell(ctx)
 		for _, l := range all {
 			if l.Reply.Status != redlatch.Absent || l.Waiting > 0 {
 				found(l)

@@ -2,10 +2,12 @@ package main
 
 import (
 	"bufio"
+	"context"
 	"errors"
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strings"
 	"text/tabwriter"
 	"time"
@@ -36,7 +38,8 @@ it first if you can. The fence is raised, so that the next holder's token is
 above that of the former one: a resource that checks tokens is safe.
 
 You are shown who holds it and asked, unless --yes is given. Whoever takes the
-lock between that and the break is left alone. It counts as broken when a
+lock between that and the break is left alone, except that one plain holder, with
+no token, cannot be told from the next. It counts as broken when a
 majority of nodes has taken it away; what each node answered is shown. Those who
 wait keep their places, and the first of them is woken.
 
@@ -45,7 +48,8 @@ Exit status:
    64  the command line is wrong
    69  too few nodes answered
    75  another holds the lock by now, or its format is foreign
-  130  the answer was no`,
+  130  the answer was no
+128+N  signal N came before the lock was broken: nothing was changed`,
 		Example: `  redlatch break nightly
   redlatch break --yes -o json nightly`,
 		Args: nameArgs("break"),
@@ -72,29 +76,35 @@ func (f *breakFlags) run(cmd *cobra.Command, say *reporter, name string) error {
 	defer stop()
 	out := cmd.OutOrStdout()
 	state, err := client.Show(ctx, name)
+	if ctx.Err() != nil {
+		return notBroken(ctx)
+	}
 	if err != nil {
 		return err
 	}
 	if len(state.Holders) == 0 {
 		if say.format == "json" {
-			return writeJSON(out, breakJSON{Event: "free", Name: name})
+			return unwritten(writeJSON(out, breakJSON{Event: "free", Name: name}))
 		}
 		_, err := fmt.Fprintf(out, "%q is held by nobody\n", name)
-		return err
+		return unwritten(err)
 	}
 	if h := state.Holders[0]; h.Kind == redlatch.KindForeign && !f.foreign {
 		return &outcome{code: exitHeld, event: "held", err: &redlatch.HeldError{Name: name, Holders: state.Holders},
 			hint: "add --foreign to remove a key that is no plain lock"}
 	}
 	if !f.yes {
-		if err := f.confirm(cmd, state); err != nil {
+		if err := f.confirm(ctx, cmd, state); err != nil {
 			return err
 		}
 	}
-	report, err := client.Break(ctx, name, redlatch.BreakOptions{Seen: state.Token, Foreign: f.foreign})
+	if ctx.Err() != nil {
+		return notBroken(ctx)
+	}
+	report, err := client.Break(ctx, name, redlatch.BreakOptions{Seen: shownUpTo(state), Foreign: f.foreign})
 	if report != nil {
 		if err := writeBreak(out, say, name, state, report, err == nil); err != nil {
-			return &outcome{code: exitOutput, event: "output", err: fmt.Errorf("stdout cannot be written: %w", err)}
+			return unwritten(err)
 		}
 	}
 	if errors.Is(err, redlatch.ErrHeld) {
@@ -103,22 +113,63 @@ func (f *breakFlags) run(cmd *cobra.Command, say *reporter, name string) error {
 	return err
 }
 
+// shownUpTo is the token up to which holders were shown: whoever has a higher
+// one came later. Where no node remembers a token it is the moment of the
+// showing, by the median of the nodes' clocks, since tokens go by those.
+func shownUpTo(s *redlatch.LockState) redlatch.Token {
+	if s.Token != 0 {
+		return s.Token
+	}
+	var clocks []int64
+	for _, n := range s.Nodes {
+		if n.Err == nil {
+			clocks = append(clocks, n.Reply.Now.UnixMicro())
+		}
+	}
+	if len(clocks) == 0 {
+		return 0
+	}
+	slices.Sort(clocks)
+	return redlatch.Token(max(clocks[len(clocks)/2], 1))
+}
+
 // confirm asks on the terminal; without one there is nobody to ask.
-func (f *breakFlags) confirm(cmd *cobra.Command, state *redlatch.LockState) error {
+func (f *breakFlags) confirm(ctx context.Context, cmd *cobra.Command, state *redlatch.LockState) error {
 	in := cmd.InOrStdin()
 	if file, ok := in.(*os.File); ok && !isTerminal(file) {
 		return usageError(errors.New("there is no terminal to ask whether the lock is to be broken"), "add --yes")
 	}
 	fmt.Fprint(os.Stderr, breakQuestion(state))
-	answer, err := bufio.NewReader(in).ReadString('\n')
-	switch strings.ToLower(strings.TrimSpace(answer)) {
-	case "y", "yes":
-		return nil
+	type line struct {
+		text string
+		err  error
 	}
-	if err != nil {
+	answered := make(chan line, 1) // a read does not end with a signal
+	go func() {
+		text, err := bufio.NewReader(in).ReadString('\n')
+		answered <- line{text, err}
+	}()
+	select {
+	case answer := <-answered:
+		switch strings.ToLower(strings.TrimSpace(answer.text)) {
+		case "y", "yes":
+			return nil
+		}
+		if answer.err != nil {
+			fmt.Fprintln(os.Stderr)
+		}
+	case <-ctx.Done():
 		fmt.Fprintln(os.Stderr)
+		return notBroken(ctx)
 	}
 	return &outcome{code: exitSignal + 2, event: "declined", err: errors.New("nothing was changed")}
+}
+
+// notBroken is the outcome of a break that a signal came before.
+func notBroken(ctx context.Context) error {
+	end := outcomeOf(context.Cause(ctx))
+	end.err = errors.New("nothing was changed")
+	return end
 }
 
 func breakQuestion(s *redlatch.LockState) string {

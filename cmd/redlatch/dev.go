@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"os/signal"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -28,8 +29,9 @@ func newDev(say *reporter) *cobra.Command {
 		Use:   "dev [flags] [-- CMD [ARG...]]",
 		Short: "Start a quorum of real servers on this machine, to try things on",
 		Long: `Start several redis-server processes on this machine, declare them new, and keep
-them until Ctrl-C, TERM or HUP; then end them, and remove their folder. With CMD,
-run that with REDLATCH_NODES set, and end the servers when it ends.
+them until Ctrl-C, TERM or HUP; then end them, and remove their folder. Those that
+do not end within 5s, or before a second signal, are killed. With CMD, run that
+with REDLATCH_NODES set, and end the servers when it ends.
 
 The servers listen on loopback alone, on free ports or on those from --port on,
 and keep nothing. They are for trying things out, not for service: on one machine
@@ -95,7 +97,7 @@ func (f *devFlags) run(cmd *cobra.Command, say *reporter, argv []string) error {
 	defer cancel(nil)
 	started := make(chan error, 1)
 	q := &devQuorum{program: program}
-	defer q.stop()
+	defer q.stop(signals)
 	go func() { started <- q.start(ctx, f.servers, f.port) }()
 	select {
 	case err := <-started:
@@ -159,8 +161,12 @@ func (q *devQuorum) show(cmd *cobra.Command, say *reporter) error {
 // with runs CMD beside the servers. It is in our process group, so a Ctrl-C is
 // its own to heed; signals that were sent to us alone are passed on.
 func (q *devQuorum) with(path string, argv []string, signals <-chan os.Signal) error {
+	environment := slices.DeleteFunc(os.Environ(), func(v string) bool {
+		name, _, _ := strings.Cut(v, "=") // these are about other nodes
+		return name == variable("state") || name == listVariable || name == nodesVariable
+	})
 	cmd := &exec.Cmd{
-		Path: path, Args: argv, Env: append(os.Environ(), nodesVariable+"="+strings.Join(q.addresses(), ",")),
+		Path: path, Args: argv, Env: append(environment, nodesVariable+"="+strings.Join(q.addresses(), ",")),
 		Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr,
 	}
 	if err := cmd.Start(); err != nil {

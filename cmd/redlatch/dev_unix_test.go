@@ -14,6 +14,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/redlatch/redlatch/internal/redistest"
 )
@@ -82,6 +83,39 @@ func TestDevServersEndWithDev(t *testing.T) {
 	}
 }
 
+func TestDevKillsServersThatDoNotEnd(t *testing.T) {
+	for _, impatient := range []bool{false, true} {
+		t.Run(strconv.FormatBool(impatient), func(t *testing.T) {
+			t.Parallel()
+			cmd, _, pids, dir := startDev(t, "-n", "3")
+			for _, pid := range pids[:2] {
+				syscall.Kill(pid, syscall.SIGSTOP)
+			}
+			start := time.Now()
+			cmd.Process.Signal(syscall.SIGINT)
+			if impatient {
+				// The third has ended: dev has seen the first.
+				if !soon(func() bool { return !alive(pids[2]) }) {
+					t.Fatal("the third server is still alive")
+				}
+				cmd.Process.Signal(syscall.SIGINT)
+			}
+			hung := time.AfterFunc(stopLimit+10*time.Second, func() { cmd.Process.Kill() })
+			defer hung.Stop()
+			code := exitCode(t, cmd.Wait())
+			if took := time.Since(start); code != 0 || impatient && took >= stopLimit {
+				t.Errorf("exit %d after %v", code, took)
+			}
+			if !soon(func() bool { return !slices.ContainsFunc(pids, alive) }) {
+				t.Errorf("of %v some are still alive", pids)
+			}
+			if _, err := os.Stat(dir); err == nil {
+				t.Errorf("%s is left behind", dir)
+			}
+		})
+	}
+}
+
 func TestDevRunsACommandBesideItsServers(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "nodes")
 	code, stdout, stderr := command(t, "dev", "-n", "3", "--", "sh", "-c", `echo "$REDLATCH_NODES" >"$0"; redlatch run -n job -- sh -c 'exit 42'`, file)
@@ -92,6 +126,11 @@ func TestDevRunsACommandBesideItsServers(t *testing.T) {
 	}
 	if code, _, _ := command(t, "run", "-n", "--nodes", nodes[0], "job", "--", "true"); code != exitNoQuorum {
 		t.Errorf("after the end a server answers: exit %d", code)
+	}
+	t.Setenv("REDLATCH_STATE", file)
+	t.Setenv("REDLATCH_NODE_LIST", "another")
+	if code, _, stderr := command(t, "dev", "-n", "1", "--", "redlatch", "run", "-n", "job", "--", "true"); code != 0 {
+		t.Errorf("with other nodes in the environment: exit %d, %s", code, stderr)
 	}
 	if code, _, _ := command(t, "dev", "-n", "1", "--", "sh", "-c", "kill -TERM $$"); code != 143 {
 		t.Errorf("a command that was killed: exit %d", code)

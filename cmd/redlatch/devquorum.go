@@ -136,19 +136,30 @@ func (q *devQuorum) initialise(ctx context.Context) error {
 	return err
 }
 
+// stopLimit is how long servers may take to end.
+const stopLimit = 5 * time.Second
+
 // stop ends the servers, each by its own process, and removes their folder.
-func (q *devQuorum) stop() {
+// Those that are left after a while, or when another signal comes, are killed.
+func (q *devQuorum) stop(signals <-chan os.Signal) {
 	for _, s := range q.servers {
 		s.cmd.Process.Signal(terminateSignal)
 	}
-	patience := time.After(5 * time.Second)
+	patience := time.After(stopLimit)
 	for _, s := range q.servers {
 		select {
 		case <-s.gone:
+			continue
 		case <-patience:
-			s.cmd.Process.Kill()
-			<-s.gone
+		case <-signals:
 		}
+		for _, left := range q.servers {
+			left.cmd.Process.Kill() // nothing happens to those that are gone
+		}
+		break
+	}
+	for _, s := range q.servers {
+		<-s.gone
 	}
 	if q.dir != "" {
 		os.RemoveAll(q.dir)

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"fmt"
 	"io"
 	"strings"
@@ -77,8 +76,8 @@ func (f *doctorFlags) run(out io.Writer, say *reporter) error {
 	opts := redlatch.Options{}
 	f.apply(&opts)
 	up, err := redlatch.Examine(ctx, nodes, opts, redlatch.ExamineOptions{Name: f.name, Samples: f.samples})
-	if cause := context.Cause(ctx); cause != nil {
-		return cause
+	if end := ended(ctx); end != nil {
+		return end
 	}
 	if err != nil {
 		return err
@@ -90,7 +89,7 @@ func (f *doctorFlags) run(out io.Writer, say *reporter) error {
 	}
 	switch {
 	case err != nil:
-		return &outcome{code: exitOutput, event: "output", err: fmt.Errorf("stdout cannot be written: %w", err)}
+		return unwritten(err)
 	case up.Answered < up.Need:
 		return &outcome{code: exitNoQuorum, event: "no_quorum", err: fmt.Errorf("%d of %d nodes answer, and %d are needed", up.Answered, len(up.Nodes), up.Need)}
 	case up.Worst() == redlatch.Danger:

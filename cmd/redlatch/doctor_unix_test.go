@@ -14,7 +14,7 @@ func TestDoctorTellsByItsExitCodeWhetherLocksAreInDanger(t *testing.T) {
 	servers := redistest.Start(t, 3)
 	nodes := strings.Join(redistest.Addresses(servers), ",")
 	code, stdout, stderr := command(t, "doctor", "--nodes", nodes)
-	if code != 0 || stderr != "" || strings.Count(stdout, "not marked") != 3 || !strings.Contains(stdout, "do: run redlatch init") {
+	if code != exitEndangered || stderr != "" || !strings.HasPrefix(stdout, "danger   marker\n         0 of 3 nodes are trusted, and 2 are needed") || strings.Count(stdout, "not marked") != 3 || !strings.Contains(stdout, "do: run redlatch init") {
 		t.Errorf("new servers: exit %d, %s%s", code, stdout, stderr)
 	}
 	declareNew(t, servers)

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"strings"
@@ -52,6 +53,27 @@ func usageError(err error, hint string) *outcome {
 type interruptedError struct{ signal syscall.Signal }
 
 func (e *interruptedError) Error() string { return e.signal.String() }
+
+// ended is the outcome of a verb that does not wait for a lock and that a signal
+// ended; nil if none did.
+func ended(ctx context.Context) error {
+	cause := context.Cause(ctx)
+	if cause == nil {
+		return nil
+	}
+	end := outcomeOf(cause)
+	end.err = fmt.Errorf("ended by a signal: %w", cause)
+	return end
+}
+
+// unwritten is the outcome of a verb whose output could not be written; nil for
+// no error.
+func unwritten(err error) error {
+	if err == nil {
+		return nil
+	}
+	return &outcome{code: exitOutput, event: "output", err: fmt.Errorf("stdout cannot be written: %w", err)}
+}
 
 // outcomeOf turns an error into an outcome. What the library does not know is
 // cobra's, and so about the command line.

@@ -33,14 +33,16 @@ stdin. As an argument it is taken too, but ps shows an argument to others, and
 whoever has the handle can release the lock.
 
 Stdout gets the same lines as from "redlatch lock", with the new deadline, or
-one that makes an eval fail.
+one that makes an eval fail. Check the exit status before the eval: an eval of
+nothing, as from a redlatch that was killed, succeeds.
 
 Exit status:
     0  the lock is ours for its whole --ttl again
    64  the command line, or the handle, is wrong
    69  too few nodes answered: the lock may stand or not
    79  the lock is lost: it ran out, was broken, or another has it`,
-		Example: `  eval "$(redlatch extend)" || exit
+		Example: `  lease=$(redlatch extend) || exit
+  eval "$lease"
 
   printf %s "$handle" | redlatch extend -o json -`,
 		Args:        handleArgs,
@@ -131,10 +133,12 @@ func (f *nodeFlags) withHandle(cmd *cobra.Command, args []string, do func(contex
 	switch {
 	case err == nil:
 		return nil
-	case context.Cause(ctx) != nil:
-		return context.Cause(ctx)
+	case ctx.Err() != nil:
+		return ended(ctx)
 	case errors.Is(err, redlatch.ErrLost):
-		return lostOutcome(fmt.Errorf("the lock was lost before: %s", lostCause(err)))
+		end := lostOutcome(fmt.Errorf("the lock was lost before: %s", lostCause(err)))
+		end.hint = "were the same --nodes given as to lock?" // others know nothing of it
+		return end
 	case errors.As(err, &bad) && bad.Field == "handle":
 		return usageError(err, `give what "redlatch lock" put into REDLATCH_HANDLE, unchanged`)
 	}
@@ -144,7 +148,7 @@ func (f *nodeFlags) withHandle(cmd *cobra.Command, args []string, do func(contex
 // findHandle returns the handle from the argument, from stdin, or from the
 // environment.
 func findHandle(args []string, stdin io.Reader) (string, error) {
-	const hint = `set REDLATCH_HANDLE, as eval "$(redlatch lock NAME)" does, or give - and the handle on stdin`
+	const hint = `set REDLATCH_HANDLE, as an eval of what redlatch lock writes does, or give - and the handle on stdin`
 	handle := os.Getenv(handleVariable)
 	if len(args) > 0 {
 		handle = args[0]

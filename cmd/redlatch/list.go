@@ -44,12 +44,13 @@ func newLs(say *reporter) *cobra.Command {
 with PREFIX: who holds each, its token, for how long yet, how many wait, and how
 many nodes say so. Nodes may disagree, while contenders split them or after one
 was away: a lock is held if a majority names one holder, else the state is split
-or waited. Nothing is changed.
+or waited, or unknown if no majority answers and nobody is named. Nothing is
+changed.
 
 ` + unlisted + `
 
 Exit status: 0; 64 for a wrong command line; 69 if too few nodes answered, after
-what the others said.`,
+what the others said; 74 if stdout cannot be written.`,
 		Example: `  redlatch ls
   redlatch ls -o wide deploy/
   redlatch ls --watch
@@ -78,7 +79,7 @@ what the others said.`,
 						locks = append(locks, l)
 					}
 				}
-				return errors.Join(writeLocks(out, say, locks), err)
+				return errors.Join(unwritten(writeLocks(out, say, locks)), err)
 			})
 		},
 	}
@@ -94,9 +95,10 @@ func newShow(say *reporter) *cobra.Command {
 		Long: `Show what every node says of the lock NAME: who holds it there, for how long
 yet, the highest token it remembers, and who waits, in the order in which they
 are served. It sees every lock, also those of other clients. Nothing is changed.
+If no majority answers and nobody is named, the state is unknown, not free.
 
 Exit status: 0, whether or not it is held; 64 for a wrong command line; 69 if too
-few nodes answered, after what the others said.`,
+few nodes answered, after what the others said; 74 if stdout cannot be written.`,
 		Example: `  redlatch show nightly
   redlatch show --watch nightly
   redlatch show -o json nightly | jq .holders`,
@@ -108,9 +110,9 @@ few nodes answered, after what the others said.`,
 					return err
 				}
 				if say.format == "json" {
-					return errors.Join(writeJSON(out, stateJSON(state, true)), err)
+					return errors.Join(unwritten(writeJSON(out, stateJSON(state, true))), err)
 				}
-				return errors.Join(writeState(out, state), err)
+				return errors.Join(unwritten(writeState(out, state)), err)
 			}))
 		},
 	}
@@ -132,8 +134,8 @@ func (f *listFlags) run(out io.Writer, say *reporter, show func(context.Context,
 	defer stop()
 	if !f.watch {
 		err := show(ctx, client, out)
-		if cause := context.Cause(ctx); cause != nil {
-			return cause
+		if end := ended(ctx); end != nil {
+			return end
 		}
 		return err
 	}
@@ -190,10 +192,23 @@ func stateOf(l *redlatch.LockState) string {
 		return "held"
 	case len(l.Holders) > 0:
 		return "split" // some nodes name a holder, and no majority the same
+	case answered(l) <= len(l.Nodes)/2:
+		return "unknown" // those that do not answer may name a holder
 	case l.Waiting > 0:
 		return "waited"
 	}
 	return "free"
+}
+
+// answered is how many nodes said something of a lock.
+func answered(l *redlatch.LockState) int {
+	n := 0
+	for i := range l.Nodes {
+		if l.Nodes[i].Err == nil {
+			n++
+		}
+	}
+	return n
 }
 
 // votes says how many nodes name the holder, of how many.
@@ -262,6 +277,8 @@ func writeState(out io.Writer, s *redlatch.LockState) error {
 		fmt.Fprintf(w, "state\theld, on %d of %d nodes\n", s.Holders[0].Nodes, len(s.Nodes))
 	case "split":
 		fmt.Fprintf(w, "state\tsplit: no majority of the %d nodes names the same holder\n", len(s.Nodes))
+	case "unknown":
+		fmt.Fprintf(w, "state\tunknown: only %d of %d nodes answer, and none of them names a holder\n", answered(s), len(s.Nodes))
 	case "waited":
 		fmt.Fprint(w, "state\tfree, and waited for\n")
 	default:

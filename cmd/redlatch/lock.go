@@ -40,9 +40,12 @@ restart guard allow as much as they were marked for, 30s unless "redlatch init
 better: it keeps the lock, and ends the command when the lock is lost.
 
 Stdout gets lines for the shell's eval: REDLATCH_HANDLE, REDLATCH_NAME,
-REDLATCH_TOKEN, REDLATCH_OWNER and REDLATCH_DEADLINE. If the lock was not to be
-had, it gets a line that makes the eval fail with the same exit status. So check
-the eval: eval "$(redlatch lock NAME)" || exit
+REDLATCH_TOKEN, REDLATCH_OWNER and REDLATCH_DEADLINE. Check that there are any
+before the eval: lease=$(redlatch lock NAME) || exit; eval "$lease". An eval of
+nothing succeeds, so that eval "$(redlatch lock NAME)" || exit would go on
+without the lock if redlatch was killed, or is not installed. Otherwise a lock
+that was not to be had gets a line that makes the eval fail with the same exit
+status.
 
 The handle can extend and release the lock: keep it from others as you would a
 password. "redlatch extend" and "redlatch unlock" find it in the environment,
@@ -56,12 +59,17 @@ Exit status:
    75  another holds the lock, or the wait is over
 128+N  the waiting was ended by signal N`,
 		Example: `  # a script that holds a lock over several steps
-  eval "$(redlatch lock -w 1m --ttl 20s nightly)" || exit
+  lease=$(redlatch lock -w 1m --ttl 20s nightly) || exit
+  eval "$lease"
   trap 'redlatch unlock' EXIT
-  ./collect && eval "$(redlatch extend)" && ./publish --fence "$REDLATCH_TOKEN"
+  ./collect || exit
+  lease=$(redlatch extend) || exit
+  eval "$lease"
+  ./publish --fence "$REDLATCH_TOKEN"
 
   # with jq
-  handle=$(redlatch lock -n -o json nightly | jq -r .handle)`,
+  lease=$(redlatch lock -n -o json nightly) || exit
+  handle=$(printf %s "$lease" | jq -r .handle)`,
 		Args:        nameArgs("lock"),
 		Annotations: map[string]string{evaluated: ""},
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -176,7 +184,7 @@ func (f *lockFlags) refused(err error, ctx context.Context, waited time.Duration
 func untilSignal() (context.Context, func()) {
 	ctx, cancel := context.WithCancelCause(context.Background())
 	signals := make(chan os.Signal, 1)
-	notify(signals, []os.Signal{os.Interrupt, syscall.SIGTERM, syscall.SIGHUP})
+	notify(signals, []os.Signal{os.Interrupt, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT})
 	go func() {
 		select {
 		case s := <-signals:

@@ -55,11 +55,11 @@ func (f *nodeFlags) apply(opts *redlatch.Options) {
 
 func (f *nodeFlags) register(flags *pflag.FlagSet) {
 	flags.StringArrayVar(&f.nodes, "nodes", nil,
-		"`addresses` of the nodes, separated by commas; may be repeated (default $"+nodesVariable+", else a file on this machine)")
+		"`addresses` of the nodes, separated by commas; may be repeated (default $"+nodesVariable+", else a file of this user on this machine)")
 	flags.StringVar(&f.list, "node-list", "", "the `name` of the list of nodes, for clients that reach them by different addresses (default $"+listVariable+", else the addresses)")
 	flags.Var(&f.guard, "guard", "whether a node that may have forgotten locks sits out until they have run out; auto is on for several nodes and for Sentinel")
 	flags.StringVar(&f.passwordFile, "password-file", "", "a `file` whose first line is the password for addresses without one (default $"+passwordVariable+")")
-	flags.StringVar(&f.state, "state", "", "the `file` that holds the locks of this machine (default in $REDLATCH_STATE_DIR, else in the user's state folder)")
+	flags.StringVar(&f.state, "state", "", "the `file` that holds the locks of this machine; several users need one that all may write to (default in $REDLATCH_STATE_DIR, else in the user's own state folder)")
 }
 
 // open returns the nodes that the flags name, or the settings in their place,

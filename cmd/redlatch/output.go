@@ -48,9 +48,10 @@ func (r *reporter) registerOutput(flags *pflag.FlagSet, usage string, words ...s
 // evaluated marks the verbs whose stdout is meant for eval.
 const evaluated = "evaluated"
 
-// failEval has an eval of our stdout end as we do. Without it a script that
-// says eval "$(redlatch lock …)" || exit would go on without the lock, since an
-// eval of nothing succeeds.
+// failEval has an eval of our stdout end as we do. Scripts should look at our
+// exit status first: of those that say eval "$(redlatch lock …)" || exit this
+// keeps most from going on without the lock, though not if we are killed, since
+// an eval of nothing succeeds.
 func failEval(cmd *cobra.Command, say *reporter, code int) {
 	if _, ok := cmd.Annotations[evaluated]; ok && say.format != "json" && !isTerminal(os.Stdout) {
 		fmt.Fprintf(cmd.OutOrStdout(), "(exit %d)\n", code)

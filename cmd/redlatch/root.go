@@ -29,9 +29,10 @@ func newRoot(say *reporter) *cobra.Command {
 it runs once at a time, on this machine or on many.
 
 Without --nodes the lock is kept in a file and holds between the processes of
-this machine. With the addresses of one or more Redis servers it holds between
-all machines that use the same servers; with three or five servers it outlives
-the loss of one or two of them.`,
+this user on this machine; for those of several users give them all one file that
+they may write to, with --state FILE. With the addresses of one or more Redis
+servers it holds between all machines that use the same servers; with three or
+five servers it outlives the loss of one or two of them.`,
 		Example: `  redlatch run nightly-report -- ./report.sh
   redlatch run -n --nodes redis://a:6379,redis://b:6379,redis://c:6379 backup -- ./backup.sh
   redlatch ls

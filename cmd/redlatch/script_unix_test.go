@@ -140,7 +140,7 @@ func spawn(ts *testscript.TestScript, _ bool, args []string) {
 // signal NAME ID: sends a signal to a job.
 func sendSignal(ts *testscript.TestScript, _ bool, args []string) {
 	s := map[string]syscall.Signal{
-		"INT": syscall.SIGINT, "TERM": syscall.SIGTERM, "HUP": syscall.SIGHUP, "USR1": syscall.SIGUSR1,
+		"INT": syscall.SIGINT, "TERM": syscall.SIGTERM, "HUP": syscall.SIGHUP, "QUIT": syscall.SIGQUIT, "USR1": syscall.SIGUSR1,
 		"TSTP": syscall.SIGTSTP, "KILL": syscall.SIGKILL, "STOP": syscall.SIGSTOP, "CONT": syscall.SIGCONT,
 	}[args[0]]
 	if s == 0 {

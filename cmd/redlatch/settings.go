@@ -56,6 +56,9 @@ func applySettings(cmd *cobra.Command, say *reporter) error {
 	}
 	environment := func(name string) (setting, bool) {
 		value := os.Getenv(variable(name))
+		if name == "password-file" && value == "" && os.Getenv(passwordVariable) != "" {
+			set[name] = true // the password itself, nearer than what the file names
+		}
 		return setting{value: value, from: "$" + variable(name)}, value != ""
 	}
 	for _, level := range []func(string) (setting, bool){environment, file.get} {

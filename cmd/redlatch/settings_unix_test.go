@@ -23,6 +23,10 @@ func TestPasswordsComeFromFileOrEnvironmentAndAreNotShown(t *testing.T) {
 	if err := os.WriteFile(config, []byte("nodes = "+server.URL()+"\npassword-file = "+file+"\n"), 0o644); err != nil {
 		t.Fatal(err)
 	}
+	stale := config + "-stale"
+	if err := os.WriteFile(stale, []byte("nodes = "+server.URL()+"\npassword-file = "+file+"-missing\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
 	for _, c := range []struct {
 		name string
 		env  []string
@@ -35,6 +39,8 @@ func TestPasswordsComeFromFileOrEnvironmentAndAreNotShown(t *testing.T) {
 		{"file", nil, []string{"--nodes", server.URL(), "--password-file", file}, 0},
 		{"file before environment", []string{"REDLATCH_PASSWORD=hunter2"}, []string{"--nodes", server.URL(), "--password-file", file}, 0},
 		{"settings file", []string{"REDLATCH_CONFIG=" + config}, nil, 0},
+		{"environment before settings file", []string{"REDLATCH_CONFIG=" + stale, "REDLATCH_PASSWORD=" + secret}, nil, 0},
+		{"file before environment and settings file", []string{"REDLATCH_CONFIG=" + stale, "REDLATCH_PASSWORD=hunter2"}, []string{"--password-file", file}, 0},
 		{"own password first", []string{"REDLATCH_PASSWORD=" + secret}, []string{"--nodes", strings.Replace(server.URL(), "://", "://:hunter2@", 1)}, exitNoQuorum},
 		{"user without a password", []string{"REDLATCH_PASSWORD=" + secret}, []string{"--nodes", strings.Replace(server.URL(), "://", "://default@", 1)}, 0},
 	} {

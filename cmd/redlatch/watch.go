@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"os"
 	"syscall"
@@ -28,7 +27,7 @@ func watch(ctx context.Context, out io.Writer, interval time.Duration, show func
 			if signal.signal == syscall.SIGINT {
 				return nil // that is how one leaves
 			}
-			return signal
+			return ended(ctx)
 		}
 		if err != nil {
 			return err
@@ -38,7 +37,7 @@ func watch(ctx context.Context, out io.Writer, interval time.Duration, show func
 			text = refresh(text, first)
 		}
 		if _, err := out.Write(text); err != nil {
-			return &outcome{code: exitOutput, event: "output", err: fmt.Errorf("stdout cannot be written: %w", err)}
+			return unwritten(err)
 		}
 		select {
 		case <-time.After(interval):

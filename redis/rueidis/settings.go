@@ -1,13 +1,23 @@
 package rueidis
 
-import "context"
+import (
+	"context"
+	"maps"
+)
 
-// Settings asks CONFIG GET.
+// Settings asks CONFIG GET, which takes one name alone before Redis 7.
 func (d *driver) Settings(ctx context.Context, names ...string) (map[string]string, error) {
 	client, err := d.get(ctx)
 	if err != nil {
 		return nil, err
 	}
-	all, err := client.Do(ctx, client.B().ConfigGet().Parameter(names...).Build()).AsStrMap()
-	return all, wrap(err)
+	all := map[string]string{}
+	for _, name := range names {
+		some, err := client.Do(ctx, client.B().ConfigGet().Parameter(name).Build()).AsStrMap()
+		if err != nil {
+			return nil, wrap(err)
+		}
+		maps.Copy(all, some)
+	}
+	return all, nil
 }

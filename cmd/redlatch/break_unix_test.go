@@ -1,0 +1,90 @@
+//go:build unix
+
+package main
+
+import (
+	"bytes"
+	"io"
+	"os"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/redlatch/redlatch/internal/redistest"
+)
+
+// answer is what an operator types, after something has happened.
+type answer struct {
+	io.Reader
+	before func()
+}
+
+func (a *answer) Read(p []byte) (int, error) {
+	if a.before != nil {
+		a.before()
+		a.before = nil
+	}
+	return a.Reader.Read(p)
+}
+
+// breakAt runs break with an operator who is asked.
+func breakAt(nodes, name string, in io.Reader) (string, error) {
+	var out bytes.Buffer
+	cmd := newBreak(&reporter{w: io.Discard})
+	cmd.SilenceErrors, cmd.SilenceUsage = true, true
+	cmd.SetArgs([]string{"--nodes", nodes, name})
+	cmd.SetIn(in)
+	cmd.SetOut(&out)
+	err := cmd.Execute()
+	return out.String(), err
+}
+
+func TestBreakLeavesAloneWhoWasNotShown(t *testing.T) {
+	servers := redistest.Start(t, 3)
+	declareNew(t, servers)
+	nodes := strings.Join(redistest.Addresses(servers), ",")
+	plain := func() {
+		for _, s := range servers {
+			s.Do("SET", "job", "another client's", "PX", "60000")
+		}
+	}
+	plain()
+	out, err := breakAt(nodes, "job", &answer{strings.NewReader("y\n"), func() {
+		for _, s := range servers {
+			s.Do("DEL", "job")
+		}
+		if code, _, stderr := command(t, "lock", "-n", "--label", "later", "--nodes", nodes, "job"); code != 0 {
+			t.Errorf("lock: exit %d, %s", code, stderr)
+		}
+	}})
+	if err == nil || outcomeOf(err).code != exitHeld || !strings.Contains(err.Error(), "/later") {
+		t.Errorf("break of what changed hands: %v, %s", err, out)
+	}
+	if got := servers[0].Do("GET", "job"); !strings.Contains(got, "/later") {
+		t.Errorf("the later holder has lost its lock to %q", got)
+	}
+
+	// The plain holder who was shown is broken.
+	for _, s := range servers {
+		s.Do("FLUSHALL")
+	}
+	declareNew(t, servers)
+	plain()
+	if out, err := breakAt(nodes, "job", strings.NewReader("y\n")); err != nil || servers[0].Do("EXISTS", "job") != "0" {
+		t.Errorf("break of a plain lock: %v, %s", err, out)
+	}
+}
+
+func TestBreakIsGivenUpAtItsQuestion(t *testing.T) {
+	server := redistest.Start(t, 1)[0]
+	handleOf(t, server.URL(), "job")
+	silent, typed := io.Pipe()
+	defer typed.Close()
+	_, err := breakAt(server.URL(), "job", &answer{silent, func() { syscall.Kill(os.Getpid(), syscall.SIGINT) }})
+	if err == nil || outcomeOf(err).code != 130 || !strings.Contains(err.Error(), "nothing was changed") {
+		t.Errorf("break that was interrupted: %v", err)
+	}
+	if server.Do("EXISTS", "job") != "1" {
+		t.Error("the lock is broken")
+	}
+}
