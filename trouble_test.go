@@ -78,6 +78,7 @@ func TestMinorityBesideAHolderIsLeftToIt(t *testing.T) {
 		w := newClient(t, nodes, redlatch.Options{})
 		links[2].SetDown(errors.New("down"))
 		l := mustLock(t, h, "job", redlatch.LockOptions{})
+		synctest.Wait() // until the node that is down was asked
 		links[2].SetDown(nil)
 		time.Sleep(time.Millisecond) // so that the tokens differ
 		links[2].set(func(l *link) { l.back = time.Millisecond })
