@@ -22,7 +22,7 @@ build: ## the command, as bin/redlatch
 	$(GO) build -trimpath -o bin/redlatch ./cmd/redlatch
 
 .PHONY: deps
-deps: ## install what the tests need and is missing: redis-server, MariaDB, PostgreSQL, a C compiler
+deps: ## install what the tests need and is missing: redis-server, MariaDB, PostgreSQL, etcd, a C compiler
 	@scripts/install-deps.sh
 
 .PHONY: test
@@ -54,8 +54,7 @@ cross: ## build library and command for every platform
 	done
 
 .PHONY: bench
-bench: ## redlatch beside its peers on real servers, some 20 minutes, into docs/bench; BENCH=-quick for a look
-	@scripts/install-deps.sh etcd
+bench: deps ## redlatch beside its peers on real servers, some 20 minutes, into docs/bench; BENCH=-quick for a look
 	cd bench && $(GO) run ./cmd/bench $(BENCH)
 
 .PHONY: microbench

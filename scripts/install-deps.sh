@@ -1,9 +1,8 @@
 #!/bin/sh
 # Installs what the tests need and the machine lacks: redis-server, the servers
-# of MariaDB and PostgreSQL, a C compiler for the race detector, make, bash, and
-# on Linux ip, for hosts in network namespaces, and ps.
-# Does nothing where all are there. The tests start their own servers. What is
-# needed beyond that is given as an argument: etcd, for the benchmarks.
+# of MariaDB and PostgreSQL, etcd, a C compiler for the race detector, make,
+# bash, and on Linux ip, for hosts in network namespaces, and ps.
+# Does nothing where all are there. The tests start their own servers.
 set -eu
 
 has() { command -v "$1" >/dev/null 2>&1; }
@@ -12,6 +11,7 @@ need=""
 has redis-server || need="$need redis"
 has mariadbd || has mysqld || [ -x /usr/sbin/mariadbd ] || need="$need mariadb"
 has postgres || ls /usr/lib/postgresql/*/bin/postgres >/dev/null 2>&1 || need="$need postgresql"
+has etcd || need="$need etcd"
 has make || need="$need make"
 has bash || need="$need bash"
 # Only on Linux does the race detector want a C compiler.
@@ -22,15 +22,6 @@ if [ "$(uname -s)" = Linux ]; then
   has ip || [ -x /usr/sbin/ip ] || [ -x /sbin/ip ] || need="$need iproute"
   has ps || need="$need ps"
 fi
-for extra in "$@"; do
-  case $extra in
-    etcd) has etcd || need="$need etcd" ;;
-    *)
-      echo "do not know how to install $extra; there is: etcd" >&2
-      exit 64
-      ;;
-  esac
-done
 [ -n "$need" ] || exit 0
 
 as_root=""

@@ -40,7 +40,7 @@ func start(dir, program string, args ...string) (*process, error) {
 	p.cmd.Stdout, p.cmd.Stderr = log, log
 	p.cmd.SysProcAttr = ownGroup()
 	if err := p.cmd.Start(); err != nil {
-		return nil, fmt.Errorf("cannot start %s (make bench installs it): %w", program, err)
+		return nil, fmt.Errorf("cannot start %s (make deps installs it): %w", program, err)
 	}
 	go func() {
 		p.cmd.Wait()

@@ -111,7 +111,7 @@ func choose(s cell.Settings, f flags) ([]cell.Cell, error) {
 
 func bench(ctx context.Context, settings cell.Settings, cells []cell.Cell, f flags) error {
 	if server.EtcdVersion() == "" {
-		fmt.Fprintln(os.Stderr, "bench: there is no etcd here, its cells will fail (make bench installs it)")
+		fmt.Fprintln(os.Stderr, "bench: there is no etcd here, its cells will fail (make deps installs it)")
 	}
 	var planned time.Duration
 	for _, c := range cells {
