@@ -96,6 +96,12 @@ func (a *attempt) try(ctx context.Context) round {
 		if proposal == maxProposals || ctx.Err() != nil {
 			return rd
 		}
+		if proposal == 1 && a.opts.Tries != 1 && rd.broken() {
+			// That a connection was cut shows when it is next used. The second
+			// try goes over new ones; for the same value it does no harm. One who
+			// asks now and then might otherwise meet nothing but cut ones.
+			continue
+		}
 		if a.c.guard.adopt(&rd, a.req.Guard) {
 			// The nodes are marked with bounds that we left open.
 			if a.bad = a.configure(); a.bad != nil {
@@ -112,6 +118,13 @@ func (a *attempt) try(ctx context.Context) round {
 			return rd
 		}
 	}
+}
+
+// broken reports whether a quorum was missed for connections that broke.
+func (rd *round) broken() bool {
+	return !rd.available() && slices.ContainsFunc(rd.results, func(r NodeResult) bool {
+		return r.Err != nil && !r.underway() && !errors.Is(r.Err, ErrNodeTimeout) && !errors.Is(r.Err, ErrUnsent)
+	})
 }
 
 // wantsHigherToken reports whether a quorum might grant if only the token were
