@@ -2,6 +2,7 @@ package redlatch_test
 
 import (
 	"context"
+	"slices"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -115,6 +116,42 @@ func TestWakeThatComesLateDoesNotReleaseForTheHolder(t *testing.T) {
 		})
 		if err := l.Release(t.Context()); err != nil {
 			t.Errorf("the lock was released by others than its holder: %v", err)
+		}
+	})
+}
+
+func TestOfferWithoutAnAnswerEndsItsValue(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		links, nodes := newLinks(t, 3)
+		links[1].take(t, "job", "x", time.Minute)
+		links[2].take(t, "job", "y", time.Minute)
+		var mu sync.Mutex
+		var offered string
+		var after []string
+		links[0].set(func(l *link) {
+			l.hook = func(req redlatch.Request) {
+				mu.Lock()
+				defer mu.Unlock()
+				switch {
+				case req.Op == redlatch.OpOffer && offered == "":
+					offered = req.Value
+					// It may be carried out at any later time.
+					links[0].set(func(l *link) { l.refusing = errLostReply })
+				case req.Op == redlatch.OpAcquire && offered != "":
+					links[0].set(func(l *link) { l.refusing = nil })
+					after = append(after, req.Value)
+				}
+			}
+		})
+		c := newClient(t, nodes, redlatch.Options{})
+		ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
+		defer cancel()
+		c.Lock(ctx, "job", redlatch.LockOptions{})
+		synctest.Wait()
+		mu.Lock()
+		defer mu.Unlock()
+		if offered == "" || len(after) == 0 || slices.Contains(after, offered) {
+			t.Errorf("%q was offered without an answer, and then %q asked for", offered, after)
 		}
 	})
 }
