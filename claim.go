@@ -136,10 +136,11 @@ func (cl *claim) answered(number uint32, node int, r NodeResult, req Request) {
 	}
 	undo, released := cl.over && cl.may.has(node), cl.freed.has(node)
 	cl.mu.Unlock()
+	repaired := req.Op == OpRepair
 	req.Op = OpRelease
 	switch {
 	case !undo:
-	case !released:
+	case !released || repaired: // a repair that comes after its release is not stale
 		cl.c.undo(node, req)
 	case req.Token != 0:
 		// The release that the node was sent has a token that is no lower: it

@@ -173,6 +173,10 @@ type Request struct {
 	// Retention is how long the node remembers the fence after its last use.
 	Retention time.Duration
 
+	// Until, on the node's own clock, is when an OpRepair is too late, and
+	// Stale: whoever sent it may have released the lock since. Zero for never.
+	Until time.Time
+
 	// Wait asks a node that keeps a queue to put Value into it when an
 	// OpAcquire is refused with Held, Foreign or Reserved, or, if it stands
 	// there already, to renew its place. The place of the first in line

@@ -130,7 +130,7 @@ func (e *entry) repair(req redlatch.Request, s *serving) redlatch.Status {
 		return redlatch.Granted
 	case e.held():
 		return redlatch.Held
-	case req.Token == e.fence:
+	case req.Token == e.fence, !req.Until.IsZero() && s.now.After(req.Until):
 		return redlatch.Stale
 	}
 	e.hold(req, s.now)

@@ -228,6 +228,13 @@ func fenceMutants() []mutant {
 			claims: []string{"a repair after the release of its own token is stale"},
 		},
 		{
+			name: "repairs however late it is",
+			do: rewrite(func(req *redlatch.Request) {
+				req.Until = time.Time{}
+			}),
+			claims: []string{"a repair that comes too late is stale"},
+		},
+		{
 			name: "raises the fence out of the window by releasing",
 			do: rewrite(func(req *redlatch.Request) {
 				if req.Op == redlatch.OpRelease {

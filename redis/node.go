@@ -179,7 +179,11 @@ func (n *Node) callFor(req redlatch.Request, place place) (Call, error) {
 		}
 	case redlatch.OpRepair:
 		call.Script, call.Keep = repairScript, true
-		call.Args = append(make([]string, 0, 7), req.Value, ttl, token, retention, place.inbox)
+		until := int64(redlatch.MaxToken)
+		if !req.Until.IsZero() {
+			until = req.Until.UnixMicro()
+		}
+		call.Args = append(make([]string, 0, 8), req.Value, ttl, token, retention, place.inbox, strconv.FormatInt(until, 10))
 		if guarded {
 			call.Args = append(call.Args, n.config(req.Guard), n.markWith(req.Guard))
 		}

@@ -195,7 +195,7 @@ func (t *tx) repair() redlatch.Status {
 		return redlatch.Granted
 	case t.held:
 		return redlatch.Held
-	case t.req.Token == t.least:
+	case t.req.Token == t.least, !t.req.Until.IsZero() && t.wall.After(t.req.Until):
 		return redlatch.Stale
 	}
 	t.hold()
