@@ -195,10 +195,13 @@ func (n *Node) callFor(req redlatch.Request, place place) (Call, error) {
 		}
 	case redlatch.OpRelease:
 		call.Script = releaseScript
-		call.Args = []string{req.Value, token, retention, window, leap, place.inbox}
+		call.Args = append(make([]string, 0, 7), req.Value, token, retention, window, leap, place.inbox)
+		if req.Once {
+			call.Args = append(call.Args, "1")
+		}
 	case redlatch.OpOffer:
 		call.Script = offerScript
-		call.Args = []string{req.Value, strconv.FormatInt(req.Ticket, 10), place.inbox}
+		call.Args = []string{req.Value, strconv.FormatInt(req.Ticket, 10), place.inbox, token, retention, window, leap}
 	case redlatch.OpInspect:
 		call.Script = inspectScript
 	case redlatch.OpBreak:

@@ -206,7 +206,11 @@ func (t *tx) repair() redlatch.Status {
 
 func (t *tx) release() redlatch.Status {
 	status := t.taken()
-	if t.heldByUs() {
+	switch {
+	case !t.heldByUs():
+	case t.req.Once && (t.judge() == redlatch.Stale || t.judge() == redlatch.Ahead):
+		return t.judge()
+	default:
 		status = redlatch.Granted
 		t.held, t.value, t.until = false, "", 0
 	}
