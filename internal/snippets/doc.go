@@ -20,5 +20,6 @@
 //     parsed by that shell. Commands takes them apart, for those who know what
 //     flags a command has.
 //
-// Other languages are taken as they are.
+// Other languages are taken as they are. CheckLinks follows the links between
+// the files.
 package snippets
