@@ -7,6 +7,7 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/redlatch/redlatch"
 	"github.com/redlatch/redlatch/internal/progtest"
 )
 
@@ -40,10 +41,25 @@ func TestWriterThatWasPausedIsRefused(t *testing.T) {
 }
 
 func TestWriterThatWasPausedWritesIfNobodyElseDid(t *testing.T) {
-	env, db := progtest.File(t), filepath.Join(t.TempDir(), "accounts.db")
-	a := progtest.Start(t, "A", env, "-db", db, "-ttl", "10ms")
+	t.Setenv("REDLATCH_NODES", "")
+	t.Setenv("REDLATCH_STATE_DIR", t.TempDir())
+	a := progtest.Start(t, "A", nil, "-db", filepath.Join(t.TempDir(), "accounts.db"), "-ttl", "1s")
 	a.Line("the balance is 100;")
 	a.Signal(syscall.SIGSTOP)
+
+	// Whoever gets the lock now knows that A has lost it.
+	nodes, err := nodes()
+	if err != nil {
+		t.Fatal(err)
+	}
+	locks, err := redlatch.New(nodes, redlatch.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer locks.Close()
+	if _, err := locks.Lock(t.Context(), "account/1", redlatch.LockOptions{}); err != nil {
+		t.Fatal(err)
+	}
 	a.Type("150")
 	a.Signal(syscall.SIGCONT)
 	a.Line("written: 150")
