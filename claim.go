@@ -136,11 +136,17 @@ func (cl *claim) answered(number uint32, node int, r NodeResult, req Request) {
 	}
 	undo, released := cl.over && cl.may.has(node), cl.freed.has(node)
 	cl.mu.Unlock()
+	repair := req.Op == OpRepair
 	req.Op = OpRelease
 	switch {
 	case !undo:
 	case !released:
 		cl.c.undo(node, req)
+	case repair && mayHold(r):
+		// It minds only the fence that is just at its token. Where a contender
+		// has left a higher one, a release that came first has not made it
+		// stale.
+		cl.c.undoLater(node, req)
 	case req.Token != 0:
 		// The release that the node was sent has a token that is no lower: it
 		// takes away what came before it, and makes stale what comes after.
