@@ -103,7 +103,6 @@ func TestRandomWalksFindBrokenSiblings(t *testing.T) {
 	for name, r := range map[string]Rules{
 		"a quorum of N/2":          {HalfQuorum: true},
 		"believed at once":         {BelievedAtOnce: true},
-		"extension by one node":    {ExtendByOne: true},
 		"no fence":                 {NoFence: true},
 		"validity from the reply":  {ValidityFromReply: true},
 		"value kept":               {SameValue: true},
