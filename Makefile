@@ -72,6 +72,11 @@ soak: deps ## the tests twenty times in a row, under the race detector
 sim: ## histories by the million, in virtual time, about an hour: SEEDS=FROM:COUNT for others
 	REDLATCH_SEEDS=$(or $(SEEDS),1:1000000) GOGC=400 $(GO) test -count=1 -run '^TestNoHistoryBreaksAPromise$$' -v -timeout 6h ./internal/sim
 
+.PHONY: model
+model: ## the formal model: every instance to its end in Go, then Spin; needs spin, and 2 GB
+	$(GO) run ./internal/model/check
+	@scripts/spin.sh
+
 .PHONY: fences
 fences: deps ## a million names used once: are their fences gone after the retention?
 	REDLATCH_NAMES=1000000 $(GO) test -run UsedOnce -v -timeout 30m ./redis
