@@ -297,7 +297,7 @@ func (l *Lease) repair(node int, r NodeResult) {
 	if l.req.Token == 0 || r.Err != nil || r.Reply.Status != Absent || l.c.clock.Uptime() < time.Duration(m.sitting.Load()) {
 		return
 	}
-	if !l.c.background.start() {
+	if l.isOver() || !l.c.background.start() {
 		return
 	}
 	number := l.send(1 << node)
@@ -305,8 +305,9 @@ func (l *Lease) repair(node int, r NodeResult) {
 		defer l.c.background.end()
 		ctx, cancel := context.WithTimeout(context.Background(), min(l.c.opts.NodeTimeout, l.req.TTL))
 		defer cancel()
-		r := m.call(ctx, l.request(OpRepair))
-		l.answered(number, node, r, l.req)
+		req := l.request(OpRepair)
+		r := m.call(ctx, req)
+		l.answered(number, node, r, req)
 		if r.Err == nil && r.Reply.Status == Granted {
 			l.c.log.Info("redlatch: lock is back on a node that lacked it", "node", m.name, "name", l.name)
 		}
