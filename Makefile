@@ -69,6 +69,10 @@ soak: deps ## the tests twenty times in a row, under the race detector
 sim: ## schedules by the thousand, in virtual time: SEEDS=FROM:COUNT
 	REDLATCH_SEEDS=$(or $(SEEDS),1000:5000) $(GO) test -run NoScheduleBreaksExclusion -timeout 60m .
 
+.PHONY: fuzz
+fuzz: ## every fuzz target, for FUZZTIME=30s each; FUZZ=REGEXP for some of them
+	@FUZZTIME=$(or $(FUZZTIME),30s) scripts/fuzz.sh
+
 .PHONY: fences
 fences: deps ## a million names used once: are their fences gone after the retention?
 	REDLATCH_NAMES=1000000 $(GO) test -run UsedOnce -v -timeout 30m ./redis
