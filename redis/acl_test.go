@@ -9,6 +9,7 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -36,6 +37,24 @@ func documentedUser(t *testing.T) []string {
 // asUser returns the address of a server for a user and password.
 func asUser(s *redistest.Server, credentials string) string {
 	return strings.Replace(s.URL(), "redis://", "redis://"+credentials+"@", 1)
+}
+
+// lockedWriter lets several loggers write to one text.
+type lockedWriter struct {
+	mu   sync.Mutex
+	text strings.Builder
+}
+
+func (w *lockedWriter) Write(p []byte) (int, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.text.Write(p)
+}
+
+func (w *lockedWriter) String() string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.text.String()
 }
 
 // logged returns options that log to a text.
