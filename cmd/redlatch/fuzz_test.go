@@ -98,6 +98,7 @@ func FuzzSettingsOfTheEnvironment(f *testing.F) {
 	for i, value := range []string{"redis://u:p@a", "/tmp/x", "list", "on", "/etc/passwd", "5s", "true", "-1s", "1e9h", "9999999h", "\xff", "ignore", "256", ""} {
 		f.Add(uint8(i), value)
 	}
+	f.Add(uint8(slices.Index(settings, "grace")), strings.Repeat("x\xff", 1000))
 	f.Fuzz(func(t *testing.T, which uint8, value string) {
 		if strings.Contains(value, "\x00") {
 			return // no environment can hold it
