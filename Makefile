@@ -77,6 +77,10 @@ model: ## the formal model: every instance to its end in Go, then Spin; needs sp
 	$(GO) run ./internal/model/check
 	@scripts/spin.sh
 
+.PHONY: fuzz
+fuzz: ## every fuzz target, for FUZZTIME=30s each; FUZZ=REGEXP for some of them
+	@FUZZTIME=$(or $(FUZZTIME),30s) scripts/fuzz.sh
+
 .PHONY: fences
 fences: deps ## a million names used once: are their fences gone after the retention?
 	REDLATCH_NAMES=1000000 $(GO) test -run UsedOnce -v -timeout 30m ./redis

@@ -87,7 +87,7 @@ func (e *ConfigError) Error() string {
 	}
 	const most = 80
 	if len(v) > most {
-		v = v[:most] + "…"
+		v = strings.ToValidUTF8(v[:most], "") + "…" // not half a letter
 	}
 	return fmt.Sprintf("redlatch: %s is %s: it must be %s", e.Field, v, e.Bound)
 }

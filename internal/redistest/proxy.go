@@ -20,6 +20,7 @@ type Proxy struct {
 	conns   map[net.Conn]bool
 	out     time.Duration
 	swallow bool
+	lose    bool
 	cutAt   []byte
 }
 
@@ -39,6 +40,16 @@ func NewProxy(t testing.TB, s *Server) *Proxy {
 	return p
 }
 
+// NewProxies returns a proxy to each server, and their addresses.
+func NewProxies(t testing.TB, servers []*Server) (proxies []*Proxy, urls []string) {
+	t.Helper()
+	for _, s := range servers {
+		p := NewProxy(t, s)
+		proxies, urls = append(proxies, p), append(urls, p.URL())
+	}
+	return proxies, urls
+}
+
 // URL returns the redis:// address of the proxy.
 func (p *Proxy) URL() string { return "redis://" + p.listener.Addr().String() }
 
@@ -54,6 +65,20 @@ func (p *Proxy) SwallowReplies(on bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.swallow = on
+}
+
+// LoseRequests sets whether what a client says is lost on the way.
+func (p *Proxy) LoseRequests(on bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.lose = on
+}
+
+// Partition sets whether all is lost on the way, in both directions. New
+// connections are made, and nobody answers on them.
+func (p *Proxy) Partition(on bool) {
+	p.LoseRequests(on)
+	p.SwallowReplies(on)
 }
 
 // CutAt breaks the next connection on which the server says the text, which
@@ -105,7 +130,7 @@ func (p *Proxy) accept() {
 		p.mu.Lock()
 		p.conns[client], p.conns[server] = true, true
 		p.mu.Unlock()
-		go p.copy(server, client, func([]byte) (time.Duration, bool, bool) { return p.out, false, false })
+		go p.copy(server, client, func([]byte) (time.Duration, bool, bool) { return p.out, p.lose, false })
 		go p.copy(client, server, func(data []byte) (time.Duration, bool, bool) {
 			cut := len(p.cutAt) > 0 && bytes.Contains(data, p.cutAt)
 			if cut {

@@ -75,7 +75,7 @@ var mutants = []mutant{
 	{"a repair may come late", "guard.go",
 		"	req.Until = r.Reply.Now.Add(limit)", "	_ = limit", Keeper},
 	{"a repair is not taken back", "claim.go",
-		"case !released || req.Op == OpRepair:", "case !released:", Keeper},
+		"		released = false\n", "", Keeper},
 	{"a repair though no quorum extended", "lease.go",
 		"	if rd.won() {\n		won.Store(true)", "	if true {\n		won.Store(true)", Keeper},
 	{"a wake is swallowed", "inbox.go",
