@@ -56,9 +56,8 @@ func Installed() []*Client {
 		with(python("pottery", "pottery", true), func(c *Client) { c.Prefix = "redlock:" }),
 		python("aioredlock", "aioredlock", true),
 		with(python("python-redis-lock", "python-redis-lock", false), func(c *Client) { c.Prefix = "lock:" }),
-		{Name: "Redisson", Source: "Maven", Five: true, deps: "redisson",
-			command: []string{"java", "-Xmx128m", "-XX:TieredStopAtLevel=1", "-cp",
-				filepath.Join(DepsDir, "redisson", "classes") + ":" + filepath.Join(DepsDir, "redisson", "lib", "*"), "RedissonDriver"}},
+		redisson("Redisson"),
+		with(redisson("Redisson, watchdog"), func(c *Client) { c.Renews, c.envs = true, []string{"REDISSON_WATCHDOG=1"} }),
 		php("Symfony Lock", "symfony", true),
 		php("Laravel Cache lock", "laravel", false),
 	}
@@ -81,6 +80,13 @@ func node(name, file string, five bool) *Client {
 func python(name, file string, five bool) *Client {
 	return &Client{Name: name, Source: "PyPI", Five: five, deps: file,
 		command: []string{filepath.Join(DepsDir, file, "bin", "python"), "-u", filepath.Join("clients", "python", file+".py")}}
+}
+
+func redisson(name string) *Client {
+	dir := filepath.Join(DepsDir, "redisson")
+	return &Client{Name: name, Source: "Maven", Five: true, deps: "redisson",
+		command: []string{"java", "-Xmx128m", "-XX:TieredStopAtLevel=1",
+			"-cp", filepath.Join(dir, "classes") + ":" + filepath.Join(dir, "lib", "*"), "RedissonDriver"}}
 }
 
 func php(name, file string, five bool) *Client {

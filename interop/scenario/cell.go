@@ -63,8 +63,9 @@ type Row struct {
 	Err error
 }
 
-// Play runs all scenarios with one client. done is told after each.
-func Play(t testing.TB, c *foreign.Client, nodes int, done func(scenario string)) *Row {
+// Play runs scenarios with one client: those that are named, or all. done is
+// told after each.
+func Play(t testing.TB, c *foreign.Client, nodes int, done func(scenario string), only ...string) *Row {
 	row := &Row{Client: c, Nodes: nodes, Cells: map[string]Cell{}}
 	s, err := NewStage(t, c, nodes)
 	if err != nil {
@@ -73,6 +74,9 @@ func Play(t testing.TB, c *foreign.Client, nodes int, done func(scenario string)
 	}
 	row.Version = s.it.Version
 	for i, x := range All() {
+		if len(only) > 0 && !slices.Contains(only, x.Name) {
+			continue
+		}
 		s.name = fmt.Sprintf("job-%d", i)
 		row.Cells[x.Name] = s.run(x)
 		if done != nil {

@@ -95,7 +95,7 @@ func TestClientsThatBreakARuleAreFoundOut(t *testing.T) {
 	for _, c := range doctored() {
 		t.Run(c.Name, func(t *testing.T) {
 			t.Parallel()
-			row := scenario.Play(t, c, 1, nil)
+			row := scenario.Play(t, c, 1, nil, caught[c.Name]...)
 			if row.Err != nil {
 				t.Fatal(row.Err)
 			}

@@ -17,18 +17,19 @@ func excludes(s *Stage) Cell {
 	h := s.refused()
 	s.weMust(untouched(before, s.look()) == "", "%s while it was refused", untouched(before, s.look()))
 	var remark string
+	key := first(before)
 	switch {
 	case h.Kind == redlatch.KindForeign:
 		remark = "as a foreign format, a " + h.Owner
-		s.weMust(h.Owner == before[0].kind, "calls a %s a %s", before[0].kind, h.Owner)
+		s.weMust(h.Owner == key.kind, "calls a %s a %s", key.kind, h.Owner)
 	case h.Kind != redlatch.KindPlain:
 		s.weMust(false, "takes it for a %s", h.Kind)
 	}
-	if before[0].left < 0 {
+	if key.left < 0 {
 		s.weMust(h.Left == redlatch.NoExpiry, "says %v of a key with no expiry", h.Left)
 		remark = "with no expiry"
 	} else {
-		s.weMust(h.Left > 0 && h.Left <= before[0].left+time.Second, "says that it has %v left, the server %v", h.Left, before[0].left)
+		s.weMust(h.Left > 0 && h.Left <= key.left+time.Second, "says that it has %v left, the server %v", h.Left, key.left)
 	}
 	s.it.Release()
 	return yes(remark)
@@ -112,21 +113,21 @@ func ourRelease(s *Stage) Cell {
 
 // crossing: each holds what the other wants next.
 func crossing(s *Stage) Cell {
-	first, second := s.name+"-a", s.name+"-b"
+	one, other := s.name+"-a", s.name+"-b"
 	as := func(name string, f func()) {
 		s.name = name
 		f()
 	}
-	var lease *redlatch.Lease
-	as(first, func() { s.take(s.it, long) })
-	as(second, func() { lease = s.ours(redlatch.LockOptions{TTL: long}) })
-	as(first, func() { s.refused() })
 	// Its driver holds one lock at a time, so it is another process that wants
-	// the second.
+	// the second. It is started first: that may take longer than a lock lives.
 	two, err := s.process()
 	s.must(err == nil, "does not start: %v", err)
 	defer two.Kill()
-	a := two.Acquire(second, long)
+	var lease *redlatch.Lease
+	as(one, func() { s.take(s.it, long) })
+	as(other, func() { lease = s.ours(redlatch.LockOptions{TTL: long}) })
+	as(one, func() { s.refused() })
+	a := two.Acquire(other, long)
 	if a.OK() {
 		s.it.Release()
 		two.Release()
@@ -135,9 +136,9 @@ func crossing(s *Stage) Cell {
 	a = s.it.Release()
 	s.must(a.OK(), "cannot release what it holds: %s", a)
 	s.free(lease)
-	as(second, func() { s.take(two, long) })
-	as(first, func() { lease = s.ours(redlatch.LockOptions{TTL: long}) })
-	as(second, func() { s.refused() })
+	as(other, func() { s.take(two, long) })
+	as(one, func() { lease = s.ours(redlatch.LockOptions{TTL: long}) })
+	as(other, func() { s.refused() })
 	s.free(lease)
 	two.Release()
 	return yes()

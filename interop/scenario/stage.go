@@ -174,6 +174,17 @@ func there(states []state) int {
 	return n
 }
 
+// first returns the first key that is there: a client that has its quorum may
+// have left the other servers out.
+func first(states []state) state {
+	for _, x := range states {
+		if x.kind != "none" {
+			return x
+		}
+	}
+	return state{kind: "none"}
+}
+
 // take has the foreign client take the lock, which nobody holds.
 func (s *Stage) take(p *foreign.Process, ttl time.Duration) []state {
 	var a foreign.Answer

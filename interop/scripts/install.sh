@@ -61,8 +61,7 @@ from_pypi() {
 
 from_maven() {
   mvn -q -B -f clients/java/pom.xml -Dmaven.repo.local="$PWD/.deps/m2" \
-    org.apache.maven.plugins:maven-dependency-plugin:3.6.1:copy-dependencies -DoutputDirectory="$1/lib" &&
-    javac -d "$1/classes" -cp "$1/lib/*" clients/java/RedissonDriver.java
+    org.apache.maven.plugins:maven-dependency-plugin:3.6.1:copy-dependencies -DoutputDirectory="$1/lib"
 }
 
 get redlock4 from_npm redlock@4.2.0 ioredis@5.11.1
@@ -74,3 +73,6 @@ get pottery from_pypi pottery==3.0.1
 get aioredlock from_pypi aioredlock==0.7.3
 get python-redis-lock from_pypi python-redis-lock==4.0.1
 get redisson from_maven
+if [ -d .deps/redisson ] && [ ! .deps/redisson/classes/RedissonDriver.class -nt clients/java/RedissonDriver.java ]; then
+  javac -d .deps/redisson/classes -cp '.deps/redisson/lib/*' clients/java/RedissonDriver.java
+fi
