@@ -10,7 +10,7 @@ import (
 )
 
 // Bar is a line that is drawn over and over. Where there is no terminal, each
-// part that is done is a line of its own instead.
+// step is a line of its own instead.
 type Bar struct {
 	out      *os.File
 	terminal bool
@@ -27,24 +27,23 @@ func New(out *os.File, steps int) *Bar {
 	return &Bar{out: out, terminal: err == nil && info.Mode()&os.ModeCharDevice != 0, steps: steps, began: time.Now()}
 }
 
-// Step says that n steps are done, and of what the last was.
-func (b *Bar) Step(n int, what string) {
+// Step says that one more step is done, and what it was.
+func (b *Bar) Step(what string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.done += n
+	b.done++
 	if b.terminal {
 		fmt.Fprintf(b.out, "\r\x1b[K%s", b.line(what))
+	} else {
+		fmt.Fprintf(b.out, "%3d %% %s\n", 100*b.done/max(b.steps, 1), what)
 	}
 }
 
-// Say writes a line that stays.
-func (b *Bar) Say(format string, args ...any) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
+// End takes the line away.
+func (b *Bar) End() {
 	if b.terminal {
 		fmt.Fprint(b.out, "\r\x1b[K")
 	}
-	fmt.Fprintf(b.out, "%3d %% %s\n", 100*b.done/max(b.steps, 1), fmt.Sprintf(format, args...))
 }
 
 func (b *Bar) line(what string) string {

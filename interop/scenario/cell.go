@@ -6,9 +6,13 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"testing"
+	"sync"
+
+	"github.com/redlatch/redlatch"
+	"github.com/redlatch/redlatch/internal/redistest"
 
 	"github.com/redlatch/redlatch/interop/foreign"
+	"github.com/redlatch/redlatch/interop/ground"
 )
 
 // Verdict is how a scenario ended.
@@ -63,23 +67,56 @@ type Row struct {
 	Err error
 }
 
-// Play runs scenarios with one client: those that are named, or all. done is
-// told after each.
-func Play(t testing.TB, c *foreign.Client, nodes int, done func(scenario string), only ...string) *Row {
-	row := &Row{Client: c, Nodes: nodes, Cells: map[string]Cell{}}
-	s, err := NewStage(t, c, nodes)
-	if err != nil {
-		row.Err = err
+// Part is what makes a Row: a client on a number of servers.
+type Part struct {
+	Client *foreign.Client
+	Nodes  int
+	// Only are the scenarios to play. Defaults to all.
+	Only []string
+
+	// doctor stands between redlatch and a server, for tests of the judge.
+	doctor func(redlatch.Node, *redistest.Server) redlatch.Node
+}
+
+// PlayAll plays parts, so many at a time: they mostly wait. done is told after
+// each scenario.
+func PlayAll(parts []Part, at int, done func(p Part, scenario string)) []*Row {
+	rows := make([]*Row, len(parts))
+	places := make(chan struct{}, at)
+	var all sync.WaitGroup
+	for i, p := range parts {
+		places <- struct{}{}
+		all.Go(func() {
+			defer func() { <-places }()
+			rows[i] = play(p, func(name string) {
+				if done != nil {
+					done(p, name)
+				}
+			})
+		})
+	}
+	all.Wait()
+	return rows
+}
+
+func play(p Part, done func(scenario string)) (row *Row) {
+	row = &Row{Client: p.Client, Nodes: p.Nodes, Cells: map[string]Cell{}}
+	g := &ground.Ground{}
+	defer g.End()
+	defer func() {
+		if why := recover(); why != nil {
+			row.Err = fmt.Errorf("the stage broke down: %v", why)
+		}
+	}()
+	var s *Stage
+	if s, row.Err = newStage(g, p); row.Err != nil {
 		return row
 	}
 	row.Version = s.it.Version
 	for i, x := range All() {
-		if len(only) > 0 && !slices.Contains(only, x.Name) {
-			continue
-		}
-		s.name = fmt.Sprintf("job-%d", i)
-		row.Cells[x.Name] = s.run(x)
-		if done != nil {
+		if len(p.Only) == 0 || slices.Contains(p.Only, x.Name) {
+			s.name = fmt.Sprintf("job-%d", i)
+			row.Cells[x.Name] = s.run(x)
 			done(x.Name)
 		}
 	}
@@ -89,10 +126,14 @@ func Play(t testing.TB, c *foreign.Client, nodes int, done func(scenario string)
 // run plays one scenario, and turns a rule that was broken into its verdict.
 func (s *Stage) run(x Scenario) (cell Cell) {
 	defer func() {
-		broken, ok := recover().(failure)
+		why := recover()
+		if why == nil {
+			return
+		}
+		broken, ok := why.(failure)
 		switch {
 		case !ok:
-			return
+			panic(why)
 		case broken.ours:
 			cell = Cell{OurFall, broken.text}
 		default:

@@ -92,22 +92,21 @@ func TestClientsThatBreakARuleAreFoundOut(t *testing.T) {
 		freesNothing:   {"its release"},
 		elsewhere:      {"excludes"},
 	}
+	var parts []scenario.Part
 	for _, c := range doctored() {
-		t.Run(c.Name, func(t *testing.T) {
-			t.Parallel()
-			row := scenario.Play(t, c, 1, nil, caught[c.Name]...)
-			if row.Err != nil {
-				t.Fatal(row.Err)
-			}
-			for _, name := range caught[c.Name] {
-				if v := row.Cells[name].Verdict; v != scenario.Breaks && v != scenario.OurFall {
-					t.Errorf("%s: %s, %s; want it red", name, v, row.Cells[name].Text)
-				}
-			}
-			if len(row.Unexpected()) == 0 {
-				t.Error("the run would be green")
-			}
-			log(t, row)
-		})
+		parts = append(parts, scenario.Part{Client: c, Nodes: 1, Only: caught[c.Name]})
 	}
+	report(t, scenario.PlayAll(parts, atOnce, nil), func(t *testing.T, r *scenario.Row) {
+		if r.Err != nil {
+			t.Fatal(r.Err)
+		}
+		for _, name := range caught[r.Client.Name] {
+			if c := r.Cells[name]; c.Verdict != scenario.Breaks {
+				t.Errorf("%s: %s, %s; want it red", name, c.Verdict, c.Text)
+			}
+		}
+		if len(r.Unexpected()) == 0 {
+			t.Error("the run would be green")
+		}
+	})
 }

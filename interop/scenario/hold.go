@@ -47,7 +47,7 @@ func excluded(s *Stage) Cell {
 	a := s.it.Acquire(s.name, long)
 	if harm := untouched(before[:s.quorum()], s.look()[:s.quorum()]); a.OK() || harm != "" {
 		s.must(harm != "", "has it too, under another key")
-		stolen := s.stolen(lease)
+		stolen := s.stolen(lease, harm)
 		s.must(!a.OK(), "takes it from redlatch. %s", stolen)
 		s.must(false, "is refused, and %s. %s", harm, stolen)
 	}

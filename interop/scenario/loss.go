@@ -72,7 +72,7 @@ func lateRelease(s *Stage) Cell {
 	before := s.look()
 	a := s.it.Release()
 	if harm := untouched(before, s.look()); harm != "" {
-		s.must(false, "%s, though it was redlatch's. %s", harm, s.stolen(lease))
+		s.must(false, "%s, though it was redlatch's. %s", harm, s.stolen(lease, harm))
 	}
 	s.free(lease)
 	return Cell{Holds, "harmless, " + told(a)}
@@ -102,7 +102,7 @@ func lateExtension(s *Stage) Cell {
 	}
 	a := extend()
 	if harm := untouched(before, s.look()); harm != "" {
-		stolen := s.stolen(lease)
+		stolen := s.stolen(lease, harm)
 		s.it.Release()
 		s.must(false, "steals: it %s, though it was redlatch's. %s", harm, stolen)
 	}

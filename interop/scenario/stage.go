@@ -43,20 +43,25 @@ type Stage struct {
 	name    string           // of the lock, new for each scenario
 }
 
-// NewStage starts servers, and both sides on them.
-func NewStage(t testing.TB, c *foreign.Client, nodes int) (*Stage, error) {
-	s := &Stage{t: t, ctx: context.Background(), client: c, servers: redistest.Start(t, nodes)}
-	s.locks, s.other = s.redlatch(), s.redlatch()
+// newStage starts servers, and both sides on them.
+func newStage(t testing.TB, p Part) (*Stage, error) {
+	s := &Stage{t: t, ctx: context.Background(), client: p.Client, servers: redistest.Start(t, p.Nodes)}
+	s.locks, s.other = s.redlatch(p.doctor), s.redlatch(p.doctor)
 	var err error
 	s.it, err = s.process()
 	return s, err
 }
 
 // redlatch returns a client of ours, as another process would have it.
-func (s *Stage) redlatch() *redlatch.Client {
+func (s *Stage) redlatch(doctor func(redlatch.Node, *redistest.Server) redlatch.Node) *redlatch.Client {
 	nodes, err := rueidis.Nodes(redistest.Addresses(s.servers)...)
 	if err != nil {
 		s.t.Fatal(err)
+	}
+	for i := range nodes {
+		if doctor != nil {
+			nodes[i] = doctor(nodes[i], s.servers[i])
+		}
 	}
 	c, err := redlatch.New(nodes, redlatch.Options{
 		Prefix: s.client.Prefix, Label: "interop", AssumeFresh: true,
@@ -132,6 +137,12 @@ func (s *Stage) look() []state {
 	return states
 }
 
+// What is done to a key that stays its owner's.
+const (
+	lengthened = "lengthened it"
+	shortened  = "shortened it"
+)
+
 // untouched reports what was done to keys that are not as they were. That time
 // passed is no change; nor is that one more server has the key that others had,
 // since a holder does not wait for all of them.
@@ -155,9 +166,9 @@ func untouched(before, after []state) string {
 		case b.content != a.content:
 			return "replaced it"
 		case a.left > b.left:
-			return "lengthened it"
+			return lengthened
 		case b.left-a.left > passed:
-			return "shortened it"
+			return shortened
 		}
 	}
 	return ""

@@ -17,7 +17,10 @@ import (
 // stolen is what is left to redlatch when the foreign client has taken a lock
 // from under it: the loss is told, and the token keeps a stale holder off the
 // resource. It returns that in words, for the matrix.
-func (s *Stage) stolen(lease *redlatch.Lease) string {
+func (s *Stage) stolen(lease *redlatch.Lease, harm string) string {
+	if harm == lengthened || harm == shortened {
+		return "The lock is still redlatch's"
+	}
 	client, err := rueidis.NewClient(rueidis.ClientOption{
 		InitAddress: []string{s.servers[0].Addr()}, ForceSingleClient: true, DisableCache: true})
 	s.weMust(err == nil, "cannot reach the resource: %v", err)

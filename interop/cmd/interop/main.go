@@ -11,7 +11,6 @@ import (
 	"os"
 	"regexp"
 	"slices"
-	"sync"
 	"time"
 
 	"github.com/redis/go-redis/v9/logging"
@@ -77,42 +76,18 @@ func run(only, page string, at int, services time.Duration) error {
 
 // play plays all scenarios with all clients, on one server and on five.
 func play(clients []*foreign.Client, at int) []*scenario.Row {
-	type part struct {
-		client *foreign.Client
-		nodes  int
-	}
-	var parts []part
+	var parts []scenario.Part
 	for _, c := range clients {
-		parts = append(parts, part{c, 1})
+		parts = append(parts, scenario.Part{Client: c, Nodes: 1})
 		if c.Five {
-			parts = append(parts, part{c, 5})
+			parts = append(parts, scenario.Part{Client: c, Nodes: 5})
 		}
 	}
-	rows := make([]*scenario.Row, len(parts))
 	bar := progress.New(os.Stderr, len(parts)*len(scenario.All()))
-	var all sync.WaitGroup
-	places := make(chan struct{}, at)
-	for i, p := range parts {
-		places <- struct{}{}
-		all.Go(func() {
-			defer func() { <-places }()
-			g := &ground.Ground{}
-			defer g.End()
-			done := 0
-			rows[i] = scenario.Play(g, p.client, p.nodes, func(what string) {
-				done++
-				bar.Step(1, fmt.Sprintf("%s, %s", p.client.Name, what))
-			})
-			bar.Step(len(scenario.All())-done, "")
-			said := "as it should be"
-			if u := rows[i].Unexpected(); len(u) > 0 {
-				said = "NOT as it should be"
-			}
-			bar.Say("%s on %d: %s", p.client.Name, p.nodes, said)
-		})
-	}
-	all.Wait()
-	return rows
+	defer bar.End()
+	return scenario.PlayAll(parts, at, func(p scenario.Part, name string) {
+		bar.Step(fmt.Sprintf("%s on %d: %s", p.Client.Name, p.Nodes, name))
+	})
 }
 
 // share has a service on redsync and one on redlatch share servers that fail.
