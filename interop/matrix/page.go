@@ -85,7 +85,7 @@ func clients(rows []*scenario.Row) string {
 			continue
 		}
 		fmt.Fprintf(&b, "| %s | %s | %s | %s | %s | %s | %s | %s |\n", c.client.Name, c.version, from, key, servers,
-			c.all("excludes", "contention"), c.all("excluded", "contention"), escape(strings.Join(c.known(), ". ")))
+			c.all("excludes"), c.all("excluded", "contention"), escape(strings.Join(c.known(), ". ")))
 	}
 	return b.String()
 }
