@@ -60,6 +60,11 @@ cross: ## build library and command for every platform
 bench: deps ## redlatch beside its peers on real servers, some 20 minutes, into docs/bench; BENCH=-quick for a look
 	cd bench && $(GO) run ./cmd/bench $(BENCH)
 
+.PHONY: interop
+interop: deps ## foreign lock clients and redlatch on the same keys, some 5 minutes, into docs/interop.md
+	@interop/scripts/install.sh
+	cd interop && $(GO) run ./cmd/interop $(INTEROP)
+
 .PHONY: microbench
 microbench: deps ## the benchmarks of this module
 	$(GO) test -run '^$$' -bench . -benchmem -timeout 30m ./...

@@ -138,7 +138,11 @@ func (h Holder) String() string {
 		b.WriteString(h.Owner)
 	}
 	if h.Left == NoExpiry {
-		b.WriteString(" with no expiry: it must be deleted by whoever set it")
+		way := "redlatch break"
+		if h.Kind == KindForeign {
+			way += " --foreign"
+		}
+		fmt.Fprintf(&b, " with no expiry: whoever set it must delete it, or, if that one is gone, %s", way)
 	} else {
 		fmt.Fprintf(&b, " for %v yet", h.Left.Round(time.Millisecond))
 	}
