@@ -27,7 +27,7 @@ var mutants = []mutant{
 	{"an extension is counted from the reply", "lease.go",
 		"rd.start, rd.start+rd.elapsed+validity)", "rd.start, rd.start+2*rd.elapsed+validity)", Keeper},
 	{"undo only where it was granted", "undo.go",
-		"return !errors.Is(r.Err, ErrUnsent)", "return false", Crowd},
+		"return !errors.Is(r.Err, ErrUnsent)", "return !errors.Is(r.Err, ErrUnsent) && r.Err == nil", Crowd},
 	{"a late grant is not undone", "claim.go",
 		"undo, released := cl.over && cl.may.has(node), cl.freed.has(node)", "undo, released := false, cl.freed.has(node)", Plain},
 	{"the release does not overtake", "claim.go",
