@@ -123,9 +123,12 @@ func (c *both) known() []string {
 			if cell.Verdict == scenario.Holds || cell.Verdict == scenario.None {
 				continue
 			}
-			text := x.Head + ": " + cell.Text
-			if cell.Verdict == scenario.OurFall {
-				text = x.Head + ": redlatch " + cell.Text
+			text := x.Head + ": " + strings.TrimPrefix(cell.Text, "yes; ")
+			switch cell.Verdict {
+			case scenario.Breaks:
+				text = "**" + x.Head + ": " + cell.Text + "**"
+			case scenario.OurFall:
+				text = "**" + x.Head + ": redlatch " + cell.Text + "**"
 			}
 			if said[text] == nil {
 				order = append(order, text)
