@@ -78,7 +78,7 @@ func clients(rows []*scenario.Row) string {
 		}
 		key := "`" + c.client.Prefix + "NAME`"
 		if c.client.Setting != "" {
-			key += ", with `" + c.client.Setting + "`"
+			key += "; " + c.client.Setting
 		}
 		if err := c.failed(); err != nil {
 			fmt.Fprintf(&b, "| %s | – | %s | %s | %s | not run | not run | could not be had: %s |\n", c.client.Name, from, key, servers, escape(err.Error()))
