@@ -21,7 +21,7 @@ type Client struct {
 	// Prefix is what the client puts before a name, and so redlatch's
 	// Options.Prefix if both are to meet.
 	Prefix string
-	// Setting is what else has to be set, on its side, for both to meet.
+	// Setting is what else was set on its side, or used of it.
 	Setting string
 	// Five is set if it can ask several independent servers.
 	Five bool

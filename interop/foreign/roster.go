@@ -15,7 +15,7 @@ func InProcess() []*Client {
 			open: func(a []string) (string, drive.Lock) { return drive.Redsync(a) }},
 		{Name: "redsync, WithSetNXOnExtend", Source: "Go", Five: true, open: drive.RedsyncSetNX},
 		{Name: "bsm/redislock", Source: "Go", open: drive.Redislock},
-		{Name: "rueidislock", Source: "Go", Prefix: "rueidislock:0:", Setting: "KeyMajority: 1", Renews: true, open: drive.Rueidislock},
+		{Name: "rueidislock", Source: "Go", Prefix: "rueidislock:0:", Setting: "needs `KeyMajority: 1`", Renews: true, open: drive.Rueidislock},
 	}
 	for _, f := range replay.Formats() {
 		list = append(list, &Client{Name: f.Name, Source: "replay", Reason: absent[f.Name],
@@ -50,7 +50,9 @@ func Installed() []*Client {
 	return []*Client{
 		node("redlock 4", "redlock4", true),
 		node("redlock 5", "redlock5", true),
-		with(node("redis-semaphore", "redis-semaphore", true), func(c *Client) { c.Prefix, c.Renews = "mutex:", true }),
+		with(node("redis-semaphore", "redis-semaphore", true), func(c *Client) {
+			c.Prefix, c.Renews, c.Setting = "mutex:", true, "`Mutex`, on five `RedlockMutex`"
+		}),
 		python("redis-py Lock", "redis-py", false),
 		python("redlock-py", "redlock-py", true),
 		with(python("pottery", "pottery", true), func(c *Client) { c.Prefix = "redlock:" }),
@@ -58,8 +60,10 @@ func Installed() []*Client {
 		with(python("python-redis-lock", "python-redis-lock", false), func(c *Client) { c.Prefix = "lock:" }),
 		redisson("Redisson"),
 		with(redisson("Redisson, watchdog"), func(c *Client) { c.Renews, c.envs = true, []string{"REDISSON_WATCHDOG=1"} }),
-		php("Symfony Lock", "symfony", true),
-		php("Laravel Cache lock", "laravel", false),
+		with(php("Symfony Lock", "symfony", true), func(c *Client) {
+			c.Setting = "`RedisStore`, on five in a `CombinedStore` with `ConsensusStrategy`"
+		}),
+		with(php("Laravel Cache lock", "laravel", false), func(c *Client) { c.Setting = "needs an empty cache prefix" }),
 	}
 }
 
@@ -84,7 +88,7 @@ func python(name, file string, five bool) *Client {
 
 func redisson(name string) *Client {
 	dir := filepath.Join(DepsDir, "redisson")
-	return &Client{Name: name, Source: "Maven", Five: true, deps: "redisson",
+	return &Client{Name: name, Source: "Maven", Five: true, deps: "redisson", Setting: "on five `RedissonRedLock`",
 		command: []string{"java", "-Xmx128m", "-XX:TieredStopAtLevel=1",
 			"-cp", filepath.Join(dir, "classes") + ":" + filepath.Join(dir, "lib", "*"), "RedissonDriver"}}
 }

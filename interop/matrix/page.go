@@ -78,7 +78,7 @@ func clients(rows []*scenario.Row) string {
 		}
 		key := "`" + c.client.Prefix + "NAME`"
 		if c.client.Setting != "" {
-			key += ", with `" + c.client.Setting + "`"
+			key += "; " + c.client.Setting
 		}
 		if err := c.failed(); err != nil {
 			fmt.Fprintf(&b, "| %s | – | %s | %s | %s | not run | not run | could not be had: %s |\n", c.client.Name, from, key, servers, escape(err.Error()))
@@ -123,9 +123,12 @@ func (c *both) known() []string {
 			if cell.Verdict == scenario.Holds || cell.Verdict == scenario.None {
 				continue
 			}
-			text := x.Head + ": " + cell.Text
-			if cell.Verdict == scenario.OurFall {
-				text = x.Head + ": redlatch " + cell.Text
+			text := x.Head + ": " + strings.TrimPrefix(cell.Text, "yes; ")
+			switch cell.Verdict {
+			case scenario.Breaks:
+				text = "**" + x.Head + ": " + cell.Text + "**"
+			case scenario.OurFall:
+				text = "**" + x.Head + ": redlatch " + cell.Text + "**"
 			}
 			if said[text] == nil {
 				order = append(order, text)

@@ -40,8 +40,8 @@ func TestPageShowsWhatWasFound(t *testing.T) {
 	}
 	for _, want := range []string{
 		"| good | 1.2 | npm | `p:NAME` | 1 | yes | yes |  |",
-		"| bad | 1.2 | *replayed* | `p:NAME` | 1 | yes | **no** | is excluded: takes it. its late extension: refused; but sets a free one |",
-		"| trying | 1.2 | Go | `p:NAME` | 1 | **no** | yes | excludes redlatch: redlatch is not refused |",
+		"| bad | 1.2 | *replayed* | `p:NAME` | 1 | yes | **no** | **is excluded: takes it**. its late extension: refused; but sets a free one |",
+		"| trying | 1.2 | Go | `p:NAME` | 1 | **no** | yes | **excludes redlatch: redlatch is not refused** |",
 		"| gone | – | PyPI | `NAME` | 1 | not run | not run | could not be had: the registry has it not |",
 		"| **redlatch fails** |",
 		"| refused * |",

@@ -25,12 +25,13 @@ func death(s *Stage) Cell {
 		return s.forEver()
 	}
 	lease := s.ours(redlatch.LockOptions{TTL: long})
-	// No quorum is free before the first of its keys runs out.
-	had := time.Now()
+	had, alive := time.Now(), 0
 	for _, x := range before {
-		early := x.from.Add(x.left).Sub(had)
-		s.weMust(x.kind == "none" || early < 10*time.Millisecond, "has the lock %v before that of the dead holder runs out", early)
+		if x.kind != "none" && x.from.Add(x.left).Sub(had) > 10*time.Millisecond {
+			alive++
+		}
 	}
+	s.weMust(alive <= len(before)-s.quorum(), "has the lock while %d keys of the dead holder stand", alive)
 	s.free(lease)
 	return yes()
 }
@@ -73,14 +74,13 @@ func lateRelease(s *Stage) Cell {
 		s.must(false, "%s, though it was redlatch's. %s", harm, s.stolen(lease, harm))
 	}
 	s.free(lease)
-	return Cell{Holds, "harmless, " + told(a)}
-}
-
-func told(a foreign.Answer) string {
-	if a.OK() {
-		return "it is not told"
+	switch {
+	case s.client.Source == "replay":
+		return Cell{Holds, "harmless"} // what its caller is told is not on the wire
+	case a.OK():
+		return Cell{Holds, "harmless, it is not told"}
 	}
-	return "it is told"
+	return Cell{Holds, "harmless, it is told"}
 }
 
 // lateExtension: a foreign holder whose time is over extends what is ours, and

@@ -59,8 +59,8 @@ type Report struct {
 }
 
 func (r *Report) String() string {
-	return fmt.Sprintf("redlatch had the lock %d times, redsync %d times, %d servers were killed, %d overlaps",
-		r.Turns["redlatch"], r.Turns["redsync"], r.Kills, len(r.Overlaps))
+	return fmt.Sprintf("redlatch had the lock %d times, redsync %d times, %d servers were killed, %d overlaps, %d of them since redlatch took what another held",
+		r.Turns["redlatch"], r.Turns["redsync"], r.Kills, len(r.Overlaps), len(r.Ours()))
 }
 
 type world struct {
