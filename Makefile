@@ -70,7 +70,7 @@ sim: ## schedules by the thousand, in virtual time: SEEDS=FROM:COUNT
 	REDLATCH_SEEDS=$(or $(SEEDS),1000:5000) $(GO) test -run NoScheduleBreaksExclusion -timeout 60m .
 
 .PHONY: model
-model: ## the formal model: every instance to its end in Go, then Spin; needs spin, and 2 GB
+model: ## the formal model: every instance to its end in Go, then Spin; needs spin
 	$(GO) run ./internal/model/check
 	@scripts/spin.sh
 
