@@ -78,7 +78,7 @@ sim: ## histories by the million, in virtual time, about an hour: SEEDS=FROM:COU
 	REDLATCH_SEEDS=$(or $(SEEDS),1:1000000) GOGC=400 $(GO) test -count=1 -run '^TestNoHistoryBreaksAPromise$$' -v -timeout 6h ./internal/sim
 
 .PHONY: model
-model: ## the formal model: every instance to its end in Go, then Spin; needs spin, and 2 GB
+model: ## the formal model: every instance to its end in Go, then Spin; needs spin
 	$(GO) run ./internal/model/check
 	@scripts/spin.sh
 

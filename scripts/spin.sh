@@ -50,10 +50,8 @@ search 'a quorum of N/2' broken -DHALF_QUORUM
 search 'validity from the reply' broken -DVALIDITY_FROM_REPLY
 search 'no drift' broken -DNO_DRIFT
 search 'no fence' broken -DNO_FENCE
-search 'no window' broken -DNO_WINDOW
 search 'believed at once' broken -DBELIEVED_AT_ONCE
 search 'quarantine of a TTL' broken -DQUARANTINE_TTL
 search 'retention of a TTL' broken -DRETENTION_TTL
 search 'extension by one node' broken -DEXTEND_BY_ONE -DTTL=3 -DEXTENSIONS=1 -DRIGHT_CLOCKS
-search 'extension that creates' broken -DEXTEND_CREATES -DTTL=3 -DEXTENSIONS=1 -DRIGHT_CLOCKS
 exit "$wrong"
