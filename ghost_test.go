@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"math/rand/v2"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -341,3 +342,33 @@ func TestRepairThatTheReleaseOvertakesIsTakenBack(t *testing.T) {
 		wantFree(t, links, "job")
 	})
 }
+
+// TestReleaseOvertakesEarlierProposals has a client whose clock was set forward
+// propose a token, learn the time, and win with a lower one, while the first
+// proposal is still on its way to a node. It comes when the lock was released.
+func TestReleaseOvertakesEarlierProposals(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		links, nodes := newLinks(t, 3)
+		for _, l := range links[:2] {
+			l.take(t, "job", "another", 50*time.Millisecond)
+		}
+		clock := &settableClock{start: time.Now()}
+		c := newClient(t, nodes, redlatch.Options{Clock: clock})
+		clock.ahead.Store(int64(3 * time.Second))
+		links[2].set(func(l *link) { l.out = time.Second })
+		time.AfterFunc(10*time.Millisecond, func() { links[2].set(func(l *link) { l.out = 0 }) })
+		l := mustLock(t, c, "job", redlatch.LockOptions{TTL: 30 * time.Second})
+		l.Release(t.Context())
+		time.Sleep(5 * time.Second)
+		wantFree(t, links, "job")
+	})
+}
+
+// settableClock is a wall clock that can be set.
+type settableClock struct {
+	ahead atomic.Int64
+	start time.Time
+}
+
+func (c *settableClock) Now() time.Time        { return time.Now().Add(time.Duration(c.ahead.Load())) }
+func (c *settableClock) Uptime() time.Duration { return time.Since(c.start) }

@@ -181,9 +181,16 @@ func NewPlan(seed uint64) *Plan {
 func (p *Plan) bounds(s *stream) {
 	p.MaxTTL, p.Window = 6500*time.Millisecond, 2*time.Second
 	p.TTL = p.MaxTTL
-	if s.intn(5) > 1 && p.Climate != Calm {
+	switch n := s.intn(10); {
+	case p.Climate == Calm:
+	case n == 0:
+		// Gone long before its token is out of the window.
+		p.TTL = s.between(100*time.Millisecond, 400*time.Millisecond)
+	case n > 3:
 		p.MaxTTL, p.Window = time.Second, 300*time.Millisecond
-		p.TTL = s.between(150*time.Millisecond, time.Second)
+		if p.TTL = s.between(150*time.Millisecond, time.Second); s.one(2) {
+			p.TTL = p.MaxTTL // as long as a quarantine is made for
+		}
 	}
 }
 
@@ -214,11 +221,13 @@ func (p *Plan) clocks(s *stream) {
 		p.NodeClocks = append(p.NodeClocks, clock(p.apart()*2/5))
 	}
 	for range p.Clients {
-		apart := time.Second
-		if s.one(4) {
-			apart = 10 * time.Hour
+		// About right, or so wrong that no node grants what it proposes. What
+		// lies between can leave a ghost, as is documented.
+		c := clock(p.apart())
+		if s.one(4) && p.Climate != Calm {
+			c.Offset += []time.Duration{-1, 1}[s.intn(2)] * s.between(time.Minute, 10*time.Hour)
 		}
-		p.ClientClocks = append(p.ClientClocks, clock(apart))
+		p.ClientClocks = append(p.ClientClocks, c)
 	}
 }
 
@@ -328,7 +337,11 @@ func (p *Plan) faults(s *stream) {
 		case Pause, Isolation:
 			f.For = s.between(0, min(p.TTL, time.Second)*2)
 		case Wall:
-			f.By = s.between(-time.Hour, time.Hour)
+			by := s.between(0, p.apart()*4/5)
+			if s.one(2) {
+				by = s.between(time.Minute, time.Hour)
+			}
+			f.By = []time.Duration{-1, 1}[s.intn(2)] * by
 		case Back:
 			f.By = -s.between(0, p.apart()/2)
 		case Forward:
