@@ -69,6 +69,12 @@ soak: deps ## the tests twenty times in a row, under the race detector
 sim: ## schedules by the thousand, in virtual time: SEEDS=FROM:COUNT
 	REDLATCH_SEEDS=$(or $(SEEDS),1000:5000) $(GO) test -run NoScheduleBreaksExclusion -timeout 60m .
 
+.PHONY: torture
+torture: deps ## real servers and clients under every fault, 13 minutes: TORTURE=SEEDSxTIME; KEEP=DIR draws each history
+	@mkdir -p $(or $(KEEP),build/torture)
+	REDLATCH_TORTURE=$(or $(TORTURE),5x120s) REDLATCH_TORTURE_KEEP=$(abspath $(or $(KEEP),build/torture)) \
+		$(GO) test -run 'UnderEveryFault|WithoutFencing' -v -count 1 -timeout 120m ./internal/chaos
+
 .PHONY: fences
 fences: deps ## a million names used once: are their fences gone after the retention?
 	REDLATCH_NAMES=1000000 $(GO) test -run UsedOnce -v -timeout 30m ./redis
