@@ -23,24 +23,21 @@ func memoryFaults() []Family {
 // ballast is what the keys begin with that fill a memory.
 const ballast = "torture-ballast:"
 
-// fill writes until the memory is full by the given policy.
-func fill(s *redisproc.Server, policy string) error {
+// fill writes a good deal, and then has the memory be too small by short bytes,
+// to be dealt with by a policy.
+func fill(s *redisproc.Server, policy string, short int64) error {
+	junk := strings.Repeat("x", 32<<10)
+	for i := range 8 {
+		if _, err := s.Ask("SET", ballast+strconv.Itoa(i), junk); err != nil {
+			return err
+		}
+	}
 	used, err := infoNumber(s, "memory", "used_memory")
 	if err != nil {
 		return err
 	}
-	const room = 256 << 10
-	for _, set := range [][]string{{"maxmemory-policy", policy}, {"maxmemory", strconv.FormatInt(used+room, 10)}} {
+	for _, set := range [][]string{{"maxmemory-policy", policy}, {"maxmemory", strconv.FormatInt(used-short, 10)}} {
 		if _, err := s.Ask("CONFIG", "SET", set[0], set[1]); err != nil {
-			return err
-		}
-	}
-	junk := strings.Repeat("x", 32<<10)
-	for i := range 2 * room / len(junk) {
-		if _, err := s.Ask("SET", ballast+strconv.Itoa(i), junk); err != nil {
-			if strings.HasPrefix(err.Error(), "OOM") {
-				return nil // that is what was wanted
-			}
 			return err
 		}
 	}
@@ -81,7 +78,7 @@ func full(w *world, rng *rand.Rand) *strike {
 		return nil
 	}
 	return &strike{node: n, detail: "has no memory left, and refuses", lasts: between(rng, 300*time.Millisecond, 2*time.Second),
-		apply: func(*Fault) error { return fill(n.at(), "noeviction") },
+		apply: func(*Fault) error { return fill(n.at(), "noeviction", 64<<10) },
 		heal:  func(*Fault) error { return makeRoom(n.at()) }}
 }
 
@@ -94,7 +91,8 @@ func evict(w *world, rng *rand.Rand) *strike {
 	return &strike{node: n, detail: "has no memory left, and evicts (" + policy + ")", lasts: between(rng, 300*time.Millisecond, 2*time.Second),
 		apply: func(f *Fault) error {
 			f.Forgets = true
-			return fill(n.at(), policy)
+			// By little, so that it goes on granting what it will soon drop.
+			return fill(n.at(), policy, 2<<10)
 		},
 		heal: func(f *Fault) error {
 			evicted, err := infoNumber(n.at(), "stats", "evicted_keys")
