@@ -7,17 +7,25 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"os"
 	"os/exec"
 	"runtime"
 	"strconv"
 	"strings"
+	"time"
+
+	"github.com/redlatch/redlatch/internal/owned"
 )
 
 // namespace is a network of its own for the servers, with a cable to ours and a
 // packet filter at its end. What the filter drops TCP sends again: a request
 // that was cut off arrives when the filter is lifted, if its sender still lives.
+//
+// It has no name: it is that of a process which does nothing else, and which
+// ends with us however we end. So nothing of it can be left behind.
 type namespace struct {
-	name    string
+	holder  *exec.Cmd
+	wait    func() error
 	cable   string // our end of it
 	address string // the servers', for us
 }
@@ -27,29 +35,33 @@ func newNamespace() (*namespace, error) {
 	if runtime.GOOS != "linux" {
 		return nil, errors.New("network namespaces are Linux's alone")
 	}
-	for _, program := range []string{"ip", "nft"} {
+	for _, program := range []string{"ip", "nft", "unshare", "nsenter"} {
 		if _, err := exec.LookPath(program); err != nil {
-			return nil, fmt.Errorf("%s is missing: install it (apt-get install iproute2 nftables)", program)
+			return nil, fmt.Errorf("%s is missing: install it (apt-get install iproute2 nftables util-linux)", program)
 		}
 	}
-	// Names and addresses of its own for every run on the machine.
+	n, err := holdNamespace()
+	if err != nil {
+		return nil, fmt.Errorf("network namespaces need root here: %w", err)
+	}
+	// A name and addresses of its own for every run on the machine.
 	id := rand.IntN(10_000)
-	n := &namespace{name: fmt.Sprintf("redlatch%d", id), cable: fmt.Sprintf("rlt%d", id), address: fmt.Sprintf("10.%d.%d.2", 200+id/256%40, id%256)}
-	ours := fmt.Sprintf("10.%d.%d.1", 200+id/256%40, id%256)
+	subnet := fmt.Sprintf("10.%d.%d", 200+id/256%40, id%256)
+	n.cable, n.address = fmt.Sprintf("rlt%d", id), subnet+".2"
+	inside := strings.Join(n.wrap(), " ") + " "
 	for _, line := range []string{
-		"ip netns add " + n.name,
-		"ip link add " + n.cable + " type veth peer name far netns " + n.name,
-		"ip addr add " + ours + "/30 dev " + n.cable,
+		"ip link add " + n.cable + " type veth peer name far netns " + strconv.Itoa(n.holder.Process.Pid),
+		"ip addr add " + subnet + ".1/30 dev " + n.cable,
 		"ip link set " + n.cable + " up",
-		"ip -n " + n.name + " addr add " + n.address + "/30 dev far",
-		"ip -n " + n.name + " link set far up",
-		"ip -n " + n.name + " link set lo up",
-		"ip netns exec " + n.name + " nft add table inet torture",
-		"ip netns exec " + n.name + " nft add set inet torture cut { type inet_service ; }",
-		"ip netns exec " + n.name + " nft add chain inet torture in { type filter hook input priority 0 ; }",
-		"ip netns exec " + n.name + " nft add chain inet torture out { type filter hook output priority 0 ; }",
-		"ip netns exec " + n.name + " nft add rule inet torture in iifname far tcp dport @cut drop",
-		"ip netns exec " + n.name + " nft add rule inet torture out oifname far tcp sport @cut drop",
+		inside + "ip addr add " + n.address + "/30 dev far",
+		inside + "ip link set far up",
+		inside + "ip link set lo up",
+		inside + "nft add table inet torture",
+		inside + "nft add set inet torture cut { type inet_service ; }",
+		inside + "nft add chain inet torture in { type filter hook input priority 0 ; }",
+		inside + "nft add chain inet torture out { type filter hook output priority 0 ; }",
+		inside + "nft add rule inet torture in iifname far tcp dport @cut drop",
+		inside + "nft add rule inet torture out oifname far tcp sport @cut drop",
 	} {
 		if err := run(line); err != nil {
 			n.remove()
@@ -59,30 +71,72 @@ func newNamespace() (*namespace, error) {
 	return n, nil
 }
 
+// holdNamespace starts the process whose namespace it is.
+func holdNamespace() (*namespace, error) {
+	var said bytes.Buffer
+	n := &namespace{holder: exec.Command("unshare", "--net", "sleep", "infinity")}
+	n.holder.SysProcAttr, n.holder.Stderr = owned.Apart(), &said
+	wait, err := owned.Start(n.holder)
+	if err != nil {
+		return nil, err
+	}
+	gone := make(chan struct{})
+	go func() {
+		wait()
+		close(gone)
+	}()
+	n.wait = func() error { <-gone; return nil }
+	ours, err := os.Readlink("/proc/self/ns/net")
+	if err != nil {
+		n.remove()
+		return nil, err
+	}
+	for {
+		theirs, err := os.Readlink(fmt.Sprintf("/proc/%d/ns/net", n.holder.Process.Pid))
+		if err == nil && theirs != ours {
+			return n, nil
+		}
+		select {
+		case <-gone:
+			return nil, errors.New(firstLine(said.String()))
+		case <-time.After(time.Millisecond): // nothing tells us when it is there
+		}
+	}
+}
+
 func run(line string) error {
 	args := strings.Fields(line)
 	if out, err := exec.Command(args[0], args[1:]...).CombinedOutput(); err != nil {
-		said, _, _ := strings.Cut(string(bytes.TrimSpace(out)), "\n")
-		return fmt.Errorf("%s: %s", strings.Join(args[:min(len(args), 4)], " "), said)
+		return fmt.Errorf("%s: %s", strings.Join(args[:min(len(args), 4)], " "), firstLine(string(out)))
 	}
 	return nil
 }
 
-// wrap is the command line that runs another in the namespace.
-func (n *namespace) wrap() []string { return []string{"ip", "netns", "exec", n.name} }
-
-// cut has the filter drop all packets from and to a port.
-func (n *namespace) cut(port int) error {
-	return run("ip netns exec " + n.name + " nft add element inet torture cut { " + strconv.Itoa(port) + " }")
+func firstLine(text string) string {
+	line, _, _ := strings.Cut(strings.TrimSpace(text), "\n")
+	return line
 }
 
+// wrap is the command line that runs another in the namespace.
+func (n *namespace) wrap() []string {
+	return []string{"nsenter", fmt.Sprintf("--net=/proc/%d/ns/net", n.holder.Process.Pid), "--"}
+}
+
+// cut has the filter drop all packets from and to a port.
+func (n *namespace) cut(port int) error { return n.filter("add", port) }
+
 // mend lets the packets pass again.
-func (n *namespace) mend(port int) error {
-	return run("ip netns exec " + n.name + " nft delete element inet torture cut { " + strconv.Itoa(port) + " }")
+func (n *namespace) mend(port int) error { return n.filter("delete", port) }
+
+func (n *namespace) filter(what string, port int) error {
+	return run(fmt.Sprintf("%s nft %s element inet torture cut { %d }", strings.Join(n.wrap(), " "), what, port))
 }
 
 // remove takes all of it away.
 func (n *namespace) remove() {
-	run("ip link del " + n.cable)
-	run("ip netns del " + n.name)
+	if n.cable != "" {
+		run("ip link del " + n.cable)
+	}
+	n.holder.Process.Kill()
+	n.wait()
 }
