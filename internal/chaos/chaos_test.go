@@ -154,7 +154,7 @@ func longestPause(r *chaos.Result) (longest time.Duration) {
 func TestNoLeasesOverlapWithinTheAssumptions(t *testing.T) {
 	t.Parallel()
 	c := config(t, "within")
-	c.Seed, c.For = 2, 6*time.Second
+	c.Seed, c.For = 2, 5*time.Second
 	if r := run(t, c); !r.Verdict.Held() || len(r.Verdict.Excused) > 0 {
 		t.Error("a promise was broken, or excused where nothing excuses it")
 	}
@@ -221,7 +221,7 @@ func TestSabotagedClientsAreFoundOut(t *testing.T) {
 		t.Run(string(c.how), func(t *testing.T) {
 			t.Parallel()
 			config := config(t, c.faults)
-			config.Sabotage, config.For = c.how, 4*time.Second
+			config.Sabotage, config.For = c.how, 3*time.Second
 			config.Allowed = 100 // as many as there are, and at once
 			config.Least, config.Most = 5*time.Millisecond, 40*time.Millisecond
 			if r := run(t, config); !slices.Contains(rules(r.Verdict.Violations), chaos.Overlap) {
