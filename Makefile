@@ -6,9 +6,10 @@ RACE        ?= -race
 TIMEOUT     ?= 8m
 PLATFORMS   ?= linux/amd64 linux/arm64 darwin/amd64 darwin/arm64 windows/amd64 windows/arm64
 
-# The modules of their own beside the main one: benchmarks beside the peers,
-# tests against foreign clients.
-NESTED := $(patsubst %/go.mod,%,$(wildcard bench/go.mod interop/go.mod))
+# The modules of their own beside the main one, for what must not become a
+# dependency of it: benchmarks beside the peers, tests against foreign clients,
+# the snippets of docs/migrate.md.
+NESTED := $(patsubst %/go.mod,%,$(wildcard bench/go.mod interop/go.mod examples/migrate/go.mod))
 
 .DEFAULT_GOAL := help
 
@@ -37,15 +38,17 @@ short: ## the quick tests alone, no race detector
 	$(GO) test -short -timeout 2m ./...
 
 .PHONY: lint
-lint: ## formatting, go vet, staticcheck, and whether the README's program is the example
+lint: ## formatting, go vet and staticcheck, in every module
 	@test -z "$$(gofmt -s -l .)" || { echo "not formatted (make fmt):"; gofmt -s -l .; exit 1; }
 	$(GO) vet ./...
 	$(STATICCHECK) ./...
 	@set -e; for m in $(NESTED); do \
 		echo "$(GO) vet and staticcheck, in $$m"; (cd $$m && $(GO) vet ./... && $(STATICCHECK) ./...); \
 	done
-	@awk '/^```go$$/{f=1;next} /^```$$/{f=0} f' README.md | diff -u - examples/quickstart/main.go \
-		|| { echo "README.md and examples/quickstart/main.go must show the same program"; exit 1; }
+
+.PHONY: snippets
+snippets: ## write the marked blocks of the documentation anew from their sources
+	$(GO) test -count 1 -run TheCodeItShows ./internal/snippets -update
 
 .PHONY: cross
 cross: ## build library and command for every platform

@@ -2,6 +2,7 @@ package redlatch
 
 import (
 	"context"
+	"errors"
 	"sync"
 	"time"
 )
@@ -27,6 +28,14 @@ type claim struct {
 	open   nodeSet
 	number uint32
 	sent   [MaxNodes]uint32
+
+	// owed is how many requests have had no answer, and lost is set once one
+	// will never have any: they may yet be carried out. earlier is the tokens
+	// that were asked with before the last.
+	owed    int
+	lost    bool
+	earlier []Token
+	last    Token
 
 	// over is set when nothing under this value may stand any more: asking
 	// for it failed, or its lease has ended. What is granted after is undone.
@@ -64,6 +73,27 @@ type event struct {
 func (cl *claim) request(op Op) Request {
 	req := cl.req
 	req.Op = op
+	return req
+}
+
+// release returns the request that takes the claim back. Its token is no lower
+// than that of any request which may still be on its way, so that it makes all
+// of them stale: before we know how far our clock is off, proposals may be above
+// the one that is granted in the end. Those that are so far off that no node
+// would grant them do not count, since no node would let them raise its fence.
+func (cl *claim) release() Request {
+	req := cl.request(OpRelease)
+	cl.mu.Lock()
+	defer cl.mu.Unlock()
+	if cl.owed == 0 && !cl.lost || cl.earlier == nil {
+		return req
+	}
+	most := cl.c.plausible(req.Window)
+	for _, t := range cl.earlier {
+		if t <= most {
+			req.Token = max(req.Token, t)
+		}
+	}
 	return req
 }
 
@@ -109,7 +139,14 @@ func (cl *claim) send(nodes nodeSet) uint32 {
 	for i := range cl.c.members {
 		if nodes.has(i) {
 			cl.sent[i] = cl.number
+			cl.owed++
 		}
+	}
+	if cl.last != cl.req.Token {
+		if cl.last != 0 {
+			cl.earlier = append(cl.earlier, cl.last)
+		}
+		cl.last = cl.req.Token
 	}
 	return cl.number
 }
@@ -122,6 +159,8 @@ func (cl *claim) answered(number uint32, node int, r NodeResult, req Request) {
 	if last {
 		cl.open &^= 1 << node
 	}
+	cl.owed--
+	cl.lost = cl.lost || r.Err != nil && !errors.Is(r.Err, ErrUnsent)
 	if mayHold(r) || r.Reply.Rank > 0 {
 		cl.may |= 1 << node
 	}
@@ -136,18 +175,20 @@ func (cl *claim) answered(number uint32, node int, r NodeResult, req Request) {
 	}
 	undo, released := cl.over && cl.may.has(node), cl.freed.has(node)
 	cl.mu.Unlock()
-	req.Op = OpRelease
+	if !undo {
+		return
+	}
+	release := cl.release()
 	switch {
-	case !undo:
-	case !released:
-		cl.c.undo(node, req)
+	case !released || req.Op == OpRepair: // a repair that comes after its release is not stale
+		cl.c.undo(node, release)
 	case req.Token != 0:
 		// The release that the node was sent has a token that is no lower: it
 		// takes away what came before it, and makes stale what comes after.
 	default:
 		// Without tokens it may have come first. But if it has not come yet,
 		// the holder is to hear that it was not too late.
-		cl.c.undoLater(node, req)
+		cl.c.undoLater(node, release)
 	}
 }
 
@@ -191,7 +232,7 @@ func (cl *claim) end(over, freed bool) {
 // remember has the client know the claim's value for as long as a late request
 // may have something of it: a key, or a place in line.
 func (cl *claim) remember(released bool) {
-	release := cl.request(OpRelease)
+	release := cl.release()
 	now, left := cl.c.clock.Uptime(), release.TTL
 	if released {
 		left = min(left, latePlace)
@@ -297,7 +338,7 @@ func (cl *claim) drop() {
 		return
 	}
 	cl.remember(false)
-	release := cl.request(OpRelease)
+	release := cl.release()
 	for i := range cl.c.members {
 		if may.has(i) {
 			cl.c.undo(i, release)

@@ -2,7 +2,6 @@ package redlatch
 
 import (
 	"context"
-	"crypto/rand"
 	"encoding/hex"
 	"errors"
 	"fmt"
@@ -27,6 +26,7 @@ type Client struct {
 	owner      string
 	ids        identities
 	proposer   proposer
+	chance     chance
 	keeper     keeper
 	dropped    dropped
 	guard      guard
@@ -76,6 +76,7 @@ func assemble(nodes []Node, opts Options) (*Client, error) {
 		owner:      ownerName(opts.Label),
 		ids:        identities{owner: map[string]*member{}},
 		proposer:   proposer{clock: opts.Clock},
+		chance:     newChance(opts.Clock),
 		background: newBackground(),
 	}
 	c.keeper.init(c)
@@ -163,7 +164,7 @@ const valueDigits = 32
 
 func (c *Client) newValue() string {
 	var random [valueDigits / 2]byte
-	rand.Read(random[:])
+	c.chance.value(&random)
 	b := make([]byte, 0, valueDigits+1+len(c.owner))
 	b = hex.AppendEncode(b, random[:])
 	b = append(b, ':')

@@ -274,3 +274,32 @@ func TestNodeThatIsAlwaysLastIsRepairedToo(t *testing.T) {
 		wantFree(t, links, "job")
 	})
 }
+
+// TestRepairThatComesLateLeavesNothing holds a repair up until the lock was
+// released and had by others, who left a higher fence: for a little, so that its
+// grant is taken back, and for so long that nobody waits for it any more.
+func TestRepairThatComesLateLeavesNothing(t *testing.T) {
+	for _, late := range []time.Duration{100 * time.Millisecond, time.Second} {
+		synctest.Test(t, func(t *testing.T) {
+			links, nodes := newLinks(t, 3)
+			c := newClient(t, nodes, redlatch.Options{})
+			l := mustLock(t, c, "job", redlatch.LockOptions{TTL: 30 * time.Second, NoKeepAlive: true})
+			synctest.Wait()
+			links[2].set(func(l *link) { l.mending = late })
+			if !links[2].Drop("job") {
+				t.Fatal("there was nothing to forget")
+			}
+			if err := l.Extend(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			synctest.Wait()
+			l.Release(t.Context())
+			mustLock(t, c, "job", redlatch.LockOptions{}).Release(t.Context())
+			time.Sleep(5 * time.Second)
+			if links[2].count(redlatch.OpRepair) == 0 {
+				t.Fatal("nothing was repaired")
+			}
+			wantFree(t, links, "job")
+		})
+	}
+}

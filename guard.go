@@ -301,12 +301,18 @@ func (l *Lease) repair(node int, r NodeResult) {
 		return
 	}
 	number := l.send(1 << node)
+	limit := min(l.c.opts.NodeTimeout, l.req.TTL)
+	req := l.request(OpRepair)
+	// Counted from when the node said that it has none, which is before we
+	// send: when we have stopped waiting for an answer, and take the repair
+	// back, it cannot be carried out any more.
+	req.Until = r.Reply.Now.Add(limit)
 	go func() {
 		defer l.c.background.end()
-		ctx, cancel := context.WithTimeout(context.Background(), min(l.c.opts.NodeTimeout, l.req.TTL))
+		ctx, cancel := context.WithTimeout(context.Background(), limit)
 		defer cancel()
-		r := m.call(ctx, l.request(OpRepair))
-		l.answered(number, node, r, l.req)
+		r := m.call(ctx, req)
+		l.answered(number, node, r, req)
 		if r.Err == nil && r.Reply.Status == Granted {
 			l.c.log.Info("redlatch: lock is back on a node that lacked it", "node", m.name, "name", l.name)
 		}

@@ -22,6 +22,7 @@ type link struct {
 	out      time.Duration // how long a request is on its way
 	back     time.Duration // how long a reply is
 	lag      time.Duration // how much longer a release is on its way
+	mending  time.Duration // how much longer a repair is
 	deaf     bool          // the driver does not return when its context ends
 	frozen   chan struct{} // requests wait here until it is closed
 	dropping int           // so many replies are still to be lost
@@ -88,6 +89,9 @@ func (l *link) Do(ctx context.Context, req redlatch.Request) (redlatch.Reply, er
 	out, back, deaf, frozen := l.out, l.back, l.deaf, l.frozen
 	if req.Op == redlatch.OpRelease {
 		out += l.lag
+	}
+	if req.Op == redlatch.OpRepair {
+		out += l.mending
 	}
 	hook := l.hook
 	lose := l.dropping > 0

@@ -136,7 +136,7 @@ func (k *keeper) tell(l *Lease) {
 	if errors.Is(l.cause, ErrLost) {
 		// Whatever still stands of it on some node is in the way of others.
 		for _, m := range k.c.members {
-			m.janitor.add(m, l.request(OpRelease))
+			m.janitor.add(m, l.release())
 		}
 		k.c.log.Warn("redlatch: lock is lost", "name", l.name, "token", uint64(l.req.Token), "cause", l.cause)
 	}

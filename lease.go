@@ -157,7 +157,7 @@ func (l *Lease) Release(ctx context.Context) error {
 
 // free sends the release of a lease that has ended.
 func (l *Lease) free(ctx context.Context) error {
-	req := l.request(OpRelease)
+	req := l.release()
 	rd := l.c.ask(ctx, req, l.underway(), nil, func(node int, r NodeResult) {
 		if r.Err != nil {
 			m := l.c.members[node]

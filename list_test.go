@@ -51,6 +51,7 @@ func TestShowNamesWhoWaitsInTheirOrder(t *testing.T) {
 		_, nodes := newLinks(t, 3)
 		holder := newClient(t, nodes, redlatch.Options{Label: "holder"})
 		lease := mustLock(t, holder, "job", redlatch.LockOptions{})
+		synctest.Wait() // until the third node has it too
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()
 		done := make(chan struct{}, 2)

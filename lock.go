@@ -16,6 +16,7 @@ type attempt struct {
 	opts  LockOptions
 	floor Token // what the nodes' fences ask for, so far
 	fence Token // the highest that a node told of that may be near the others'
+	above Token // of the last request that was to be carried out once
 	bad   error // what the caller asked for is beyond the nodes' bounds
 
 	// left is the nodes that we leave to holder, who has a quorum without them.
@@ -53,7 +54,7 @@ func (a *attempt) again() {
 	a.drop()
 	next := &claim{c: a.c, name: a.name, req: a.req}
 	next.req.Value = a.c.newValue()
-	a.claim = next
+	a.claim, a.above = next, 0
 	if events != nil {
 		next.hear(events)
 	}
@@ -64,15 +65,17 @@ func (a *attempt) propose() {
 	if a.c.opts.NoToken {
 		return
 	}
-	floor := a.floor
+	floor := max(a.floor, a.above+1)
 	// The last holder's token was accepted by a quorum, so one above it will
 	// be; unless it is that of a node whose clock ran away.
-	now := a.c.clock.Now().Add(a.c.clockOffset())
-	if a.fence < Token(now.Add(a.req.Window/2).UnixMicro()) {
+	if a.fence < a.plausible() {
 		floor = max(floor, a.fence+1)
 	}
 	a.req.Token = a.c.proposer.propose(a.c.clockOffset(), floor)
 }
+
+// plausible is the highest token that nodes can be expected to accept.
+func (a *attempt) plausible() Token { return a.c.plausible(a.req.Window) }
 
 // maxProposals bounds how often a round is asked again with a higher token.
 // Once is the rule when a clock is off; each further one needs another client
@@ -86,6 +89,9 @@ func (a *attempt) try(ctx context.Context) round {
 	for proposal := 1; ; proposal++ {
 		if proposal == 1 {
 			a.floor = 0
+			if a.above > a.plausible() {
+				a.again() // our clock was wrong then, and no node would grant what is above that
+			}
 		}
 		a.propose()
 		rd := a.ask(ctx, a.left)

@@ -85,7 +85,7 @@ const (
 	// and raises the fence to Token if it is lower, so that an OpAcquire of
 	// the same Value and Token that is still under way finds itself Stale; a
 	// Token that would be Ahead raises nothing. Granted, Held, Foreign or
-	// Absent.
+	// Absent; with Once also Stale or Ahead.
 	OpRelease
 	// OpInspect changes nothing. Held, Foreign or Absent.
 	OpInspect
@@ -98,9 +98,10 @@ const (
 	OpRepair
 	// OpOffer frees the name if Value has it and somebody with a lower Ticket
 	// waits, and puts Value into the queue in the same step. Granted means
-	// that Value has kept the name; otherwise it is as with an OpRelease, and
-	// Rank says where Value now waits. A node that keeps no queue refuses
-	// this with an error.
+	// that Value has kept the name, and the fence was raised to Token;
+	// otherwise it is as with an OpRelease, and Rank says where Value now
+	// waits. It is always as if Once were set. A node that keeps no queue
+	// refuses this with an error.
 	OpOffer
 	// OpMark reads or writes the node's marker, as Mark says. Granted if the
 	// marker stands and the node is trusted, Quarantined, Misconfigured, or
@@ -172,6 +173,17 @@ type Request struct {
 
 	// Retention is how long the node remembers the fence after its last use.
 	Retention time.Duration
+
+	// Until, on the node's own clock, is when an OpRepair is too late, and
+	// Stale: whoever sent it may have released the lock since. Zero for never.
+	Until time.Time
+
+	// Once has an OpRelease that is carried out a second time change nothing,
+	// though Value has taken the name again since: if Value has it and the
+	// fence is not below Token, which is above all that Value asked with
+	// before, it is Stale; and if Token could not be the fence, Ahead. Without
+	// a Token it means nothing.
+	Once bool
 
 	// Wait asks a node that keeps a queue to put Value into it when an
 	// OpAcquire is refused with Held, Foreign or Reserved, or, if it stands

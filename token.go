@@ -70,6 +70,12 @@ func (p *proposer) propose(offset time.Duration, floor Token) Token {
 	}
 }
 
+// plausible is the highest token that nodes with that window can be expected to
+// accept, as far as we know their clocks.
+func (c *Client) plausible(window time.Duration) Token {
+	return Token(max(c.clock.Now().Add(c.clockOffset()+window/2).UnixMicro(), 0))
+}
+
 // span is which tokens a node would accept.
 type span struct{ least, most Token }
 

@@ -189,35 +189,29 @@ func (p *pause) giveUp(delay time.Duration) {
 
 // offer leaves nodes to those who are before us in line there. It returns those
 // that we keep, and those where nobody is before us any more. It reports false
-// if a node did not answer: then it may free the lock there at any later time,
-// and nothing can be built on this value any more.
+// if nothing can be built on this value any more.
 func (a *attempt) offer(ctx context.Context, nodes nodeSet) (kept, next nodeSet, ok bool) {
-	rd := a.c.ask(ctx, a.request(OpOffer), allNodes(len(a.c.members))&^nodes, nil, nil)
-	for i, r := range rd.results {
+	ok = a.once(ctx, OpOffer, nodes, func(i int, r Reply) {
 		switch {
-		case !nodes.has(i):
-		case r.Err != nil:
-			return 0, 0, false
-		case r.Reply.Status == Granted:
+		case r.Status == Granted:
 			kept |= 1 << i
-		case r.Reply.Status == Reserved && r.Reply.Rank == 1:
+		case r.Status == Reserved && r.Rank == 1:
 			next |= 1 << i
 		}
+	})
+	if ok {
+		a.lacks(nodes &^ kept)
 	}
-	a.lacks(nodes &^ kept)
-	return kept, next, true
+	return kept, next, ok
 }
 
 // leave frees nodes that are of no use to us, because somebody has a quorum
 // without them, and has them left alone as long as that one has it: it is to
-// have them too, so that it outlives the loss of others. It reports false if a
-// node did not answer, as offer does.
+// have them too, so that it outlives the loss of others. It reports false as
+// offer does.
 func (a *attempt) leave(ctx context.Context, nodes nodeSet, holder string) bool {
-	rd := a.c.ask(ctx, a.request(OpRelease), allNodes(len(a.c.members))&^nodes, nil, nil)
-	for i, r := range rd.results {
-		if nodes.has(i) && r.Err != nil {
-			return false
-		}
+	if !a.once(ctx, OpRelease, nodes, func(int, Reply) {}) {
+		return false
 	}
 	a.lacks(nodes)
 	if a.holder != holder {
@@ -225,6 +219,51 @@ func (a *attempt) leave(ctx context.Context, nodes nodeSet, holder string) bool 
 	}
 	a.left |= nodes
 	return true
+}
+
+// once asks nodes to give up what a value has that we go on with, and hands
+// their replies to told. It reports false if a node did not answer: then it may
+// free the lock there at any later time, and nothing can be built on this value
+// any more.
+//
+// A copy of such a request that comes later, from a driver or proxy that repeats
+// what it had no answer to, must not free what the value has been granted since.
+// So it has a token of its own, above those before it and below those after. One
+// that is not above the fence changes nothing, and is sent again with a higher
+// token: to tell of a fence is all that a node may do with it, now or later.
+func (a *attempt) once(ctx context.Context, op Op, nodes nodeSet, told func(node int, r Reply)) bool {
+	req := a.request(op)
+	req.Once = true
+	floor := max(req.Token, a.above)
+	for range maxProposals {
+		if req.Token != 0 {
+			// No higher than it must be: others may have proposed meanwhile, and
+			// are not to find themselves stale.
+			req.Token = floor + 1
+			a.above = req.Token
+		}
+		rd := a.c.ask(ctx, req, allNodes(len(a.c.members))&^nodes, nil, nil)
+		var stale nodeSet
+		for i, r := range rd.results {
+			switch {
+			case !nodes.has(i):
+			case r.Err != nil || r.Reply.Status == Ahead:
+				return false
+			case r.Reply.Status == Stale:
+				stale |= 1 << i
+				floor = max(floor, r.Reply.Fence)
+			default:
+				told(i, r.Reply)
+			}
+		}
+		if stale == 0 {
+			return true
+		}
+		if nodes = stale; floor > a.plausible() {
+			return false
+		}
+	}
+	return false
 }
 
 // follow asks a node that offers the lock. It reports false if all must be

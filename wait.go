@@ -3,7 +3,6 @@ package redlatch
 import (
 	"context"
 	"errors"
-	"math/rand/v2"
 	"slices"
 	"time"
 )
@@ -153,7 +152,7 @@ func (w *waiter) delay(rd *round, now time.Duration) time.Duration {
 		if left, ok := rd.freeIn(); ok {
 			// A random part of a step on top: everyone who waits for the same
 			// expiry was told the same time.
-			delay = min(delay, left+time.Millisecond+rand.N(w.a.c.opts.RetryDelay/20+time.Millisecond))
+			delay = min(delay, left+time.Millisecond+w.a.c.chance.below(w.a.c.opts.RetryDelay/20+time.Millisecond))
 		}
 		return delay
 	case !wakes:
@@ -162,7 +161,7 @@ func (w *waiter) delay(rd *round, now time.Duration) time.Duration {
 	case rank > 2:
 		w.front = false
 		idle := min(time.Duration(rank)*pollMost, idleMost)
-		return idle - rand.N(idle/4) // not all at once
+		return idle - w.a.c.chance.below(idle/4) // not all at once
 	}
 	w.front = true
 	if rank == 2 {
@@ -181,7 +180,7 @@ func (w *waiter) delay(rd *round, now time.Duration) time.Duration {
 // random is the delay by which strangers avoid each other.
 func (w *waiter) random() time.Duration {
 	most := w.a.c.opts.RetryDelay
-	return most/5 + rand.N(most-most/5)
+	return most/5 + w.a.c.chance.below(most-most/5)
 }
 
 // rank returns our place in line, or 0 if a quorum does not know us; and

@@ -130,7 +130,7 @@ func (e *entry) repair(req redlatch.Request, s *serving) redlatch.Status {
 		return redlatch.Granted
 	case e.held():
 		return redlatch.Held
-	case req.Token == e.fence:
+	case req.Token == e.fence, !req.Until.IsZero() && s.now.After(req.Until):
 		return redlatch.Stale
 	}
 	e.hold(req, s.now)
@@ -142,7 +142,11 @@ func (e *entry) repair(req redlatch.Request, s *serving) redlatch.Status {
 
 func (e *entry) release(req redlatch.Request, s *serving) redlatch.Status {
 	status := e.taken()
-	if e.heldBy(req.Value) {
+	switch {
+	case !e.heldBy(req.Value):
+	case req.Once && e.once(req, s.now) != redlatch.Granted:
+		return e.once(req, s.now)
+	default:
 		status = redlatch.Granted
 		e.free()
 	}
@@ -160,14 +164,27 @@ func (e *entry) release(req redlatch.Request, s *serving) redlatch.Status {
 }
 
 func (e *entry) offer(req redlatch.Request, s *serving) redlatch.Status {
-	if !e.heldBy(req.Value) {
+	switch {
+	case !e.heldBy(req.Value):
 		return e.taken()
-	}
-	if e.queue.precedes(req) {
+	case e.once(req, s.now) != redlatch.Granted:
+		return e.once(req, s.now)
+	case e.queue.precedes(req):
+		e.raise(req, s.now)
 		return redlatch.Granted
 	}
 	e.free()
 	e.queue.join(req)
 	e.queue.serve(true, s)
 	return redlatch.Reserved
+}
+
+// once says whether a request that must not be carried out twice may be carried
+// out: if it has not been overtaken, by itself or by a later one, and its token
+// is one that could overtake it.
+func (e *entry) once(req redlatch.Request, now time.Time) redlatch.Status {
+	if status := judge(req, e.fence, now); status != redlatch.Behind {
+		return status
+	}
+	return redlatch.Granted
 }

@@ -15,6 +15,7 @@ func fenceClaims(h Harness) []claim {
 		{"a release of what is held raises the fence", releaseOfWhatIsHeld},
 		{"a release never lowers the fence", releaseNeverLowers},
 		{"a release ahead of the window raises nothing", releaseAhead},
+		{"a release that is to be carried out once is", releaseOnce},
 	}
 	if h.KeepsFences {
 		return append(all, claim{"a fence binds beyond its retention", fenceBindsOn})
@@ -133,4 +134,19 @@ func (p *probe) spentFence() redlatch.Token {
 	p.expect(redlatch.Granted, p.a, withRetention(p.release("one", token), p.h.Unit))
 	p.outlast(p.h.Unit)
 	return token
+}
+
+// A release that a proxy repeats, after its value has taken the name again.
+func releaseOnce(p *probe) {
+	token := p.token(0)
+	p.expect(redlatch.Granted, p.a, p.acquire("one", token))
+	once := p.release("one", token+1)
+	once.Once = true
+	p.expect(redlatch.Granted, p.a, once)
+	p.expect(redlatch.Granted, p.b, p.acquire("one", token+2))
+	p.expect(redlatch.Stale, p.a, once)
+	p.heldBy("one")
+	p.fence(token + 2)
+	p.expect(redlatch.Granted, p.a, p.release("one", token+1))
+	p.free()
 }

@@ -228,6 +228,20 @@ func fenceMutants() []mutant {
 			claims: []string{"a repair after the release of its own token is stale"},
 		},
 		{
+			name: "repairs however late it is",
+			do: rewrite(func(req *redlatch.Request) {
+				req.Until = time.Time{}
+			}),
+			claims: []string{"a repair that comes too late is stale"},
+		},
+		{
+			name: "carries out a release however often it comes",
+			do: rewrite(func(req *redlatch.Request) {
+				req.Once = false
+			}),
+			claims: []string{"a release that is to be carried out once is"},
+		},
+		{
 			name: "raises the fence out of the window by releasing",
 			do: rewrite(func(req *redlatch.Request) {
 				if req.Op == redlatch.OpRelease {

@@ -101,5 +101,14 @@ func wakeMutants() []mutant {
 			}),
 			claims: []string{"an offer by another value changes nothing"},
 		},
+		{
+			name: "carries out an offer however often it comes",
+			do: rewrite(func(req *redlatch.Request) {
+				if req.Op == redlatch.OpOffer {
+					req.Token = 0
+				}
+			}),
+			claims: []string{"an offer is carried out once"},
+		},
 	}
 }

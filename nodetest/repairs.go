@@ -1,6 +1,10 @@
 package nodetest
 
-import "github.com/redlatch/redlatch"
+import (
+	"time"
+
+	"github.com/redlatch/redlatch"
+)
 
 // repairClaims are about giving a lock to a node that missed its acquisition.
 func repairClaims() []claim {
@@ -10,6 +14,7 @@ func repairClaims() []claim {
 		{"a repair never takes what another holds", repairNeverSteals},
 		{"a repair after the release of its own token is stale", repairAfterRelease},
 		{"a repair keeps a higher fence", repairKeepsHigherFence},
+		{"a repair that comes too late is stale", repairTooLate},
 	}
 }
 
@@ -50,4 +55,19 @@ func repairKeepsHigherFence(p *probe) {
 	p.expect(redlatch.Granted, p.b, p.release("two", token+5))
 	p.wantFence(p.expect(redlatch.Granted, p.a, p.repair("one", token)), token+5)
 	p.fence(token + 5)
+}
+
+// A repair that was under way for long must not bring back what was released,
+// though others have had the lock since and the fence is another.
+func repairTooLate(p *probe) {
+	token := p.token(0)
+	p.expect(redlatch.Absent, p.a, p.release("one", token))
+	now := p.expect(redlatch.Granted, p.b, p.acquire("two", token+5)).Now
+	p.expect(redlatch.Granted, p.b, p.release("two", token+5))
+	req := p.repair("one", token)
+	req.Until = now.Add(-time.Millisecond)
+	p.expect(redlatch.Stale, p.a, req)
+	p.free()
+	req.Until = now.Add(time.Hour)
+	p.expect(redlatch.Granted, p.a, req)
 }

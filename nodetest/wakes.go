@@ -27,6 +27,7 @@ func offerClaims() []claim {
 		{"an offer gives way to a lower ticket", offerGivesWay},
 		{"an offer keeps the name from a higher ticket", offerKeeps},
 		{"an offer by another value changes nothing", offerByAnother},
+		{"an offer is carried out once", offerTwice},
 	}
 }
 
@@ -221,6 +222,24 @@ func offerKeeps(p *probe) {
 	p.expectRank(redlatch.Held, 1, p.a, p.wait("late", first, 9*time.Millisecond))
 	p.expectRank(redlatch.Granted, 0, p.b, p.offer("early", first, time.Millisecond))
 	p.heldBy("early")
+}
+
+// An offer that was kept, and is carried out a second time: a proxy repeated it.
+// In the meantime somebody with a lower ticket has come.
+func offerTwice(p *probe) {
+	first := p.token(0)
+	req := p.wait("late", first, 9*time.Millisecond)
+	req.Token = first
+	p.expect(redlatch.Granted, p.a, req)
+	offer := p.offer("late", first, 9*time.Millisecond)
+	offer.Token = first + 1
+	p.wantFence(p.expect(redlatch.Granted, p.a, offer), first+1)
+	p.expectRank(redlatch.Held, 1, p.a, p.wait("early", first, time.Millisecond))
+	p.expect(redlatch.Stale, p.b, offer)
+	p.heldBy("late")
+	offer.Token++
+	p.expectRank(redlatch.Reserved, 2, p.b, offer)
+	p.free()
 }
 
 func offerByAnother(p *probe) {

@@ -179,7 +179,11 @@ func (n *Node) callFor(req redlatch.Request, place place) (Call, error) {
 		}
 	case redlatch.OpRepair:
 		call.Script, call.Keep = repairScript, true
-		call.Args = append(make([]string, 0, 7), req.Value, ttl, token, retention, place.inbox)
+		until := int64(redlatch.MaxToken)
+		if !req.Until.IsZero() {
+			until = req.Until.UnixMicro()
+		}
+		call.Args = append(make([]string, 0, 8), req.Value, ttl, token, retention, place.inbox, strconv.FormatInt(until, 10))
 		if guarded {
 			call.Args = append(call.Args, n.config(req.Guard), n.markWith(req.Guard))
 		}
@@ -191,10 +195,13 @@ func (n *Node) callFor(req redlatch.Request, place place) (Call, error) {
 		}
 	case redlatch.OpRelease:
 		call.Script = releaseScript
-		call.Args = []string{req.Value, token, retention, window, leap, place.inbox}
+		call.Args = append(make([]string, 0, 7), req.Value, token, retention, window, leap, place.inbox)
+		if req.Once {
+			call.Args = append(call.Args, "1")
+		}
 	case redlatch.OpOffer:
 		call.Script = offerScript
-		call.Args = []string{req.Value, strconv.FormatInt(req.Ticket, 10), place.inbox}
+		call.Args = []string{req.Value, strconv.FormatInt(req.Ticket, 10), place.inbox, token, retention, window, leap}
 	case redlatch.OpInspect:
 		call.Script = inspectScript
 	case redlatch.OpBreak:

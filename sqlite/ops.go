@@ -195,7 +195,7 @@ func (t *tx) repair() redlatch.Status {
 		return redlatch.Granted
 	case t.held:
 		return redlatch.Held
-	case t.req.Token == t.least:
+	case t.req.Token == t.least, !t.req.Until.IsZero() && t.wall.After(t.req.Until):
 		return redlatch.Stale
 	}
 	t.hold()
@@ -206,7 +206,11 @@ func (t *tx) repair() redlatch.Status {
 
 func (t *tx) release() redlatch.Status {
 	status := t.taken()
-	if t.heldByUs() {
+	switch {
+	case !t.heldByUs():
+	case t.req.Once && (t.judge() == redlatch.Stale || t.judge() == redlatch.Ahead):
+		return t.judge()
+	default:
 		status = redlatch.Granted
 		t.held, t.value, t.until = false, "", 0
 	}

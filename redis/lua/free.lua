@@ -10,16 +10,24 @@
 -- KEYS[4]  its queue                  ARGV[4]  window of the token, µs
 --                                     ARGV[5]  how far a token may leap over its fence
 --                                     ARGV[6]  inbox under which the value may wait
+--                                     ARGV[7]  given if it must not be done twice: with a
+--                                              token that is above all before it
 --
 -- Reply: {status, holder, left ms, fence, now s, now µs}, all strings
 --   granted   the key was ours and is gone
 --   held      holder has it, for as long as left says (-1: no expiry)
 --   foreign   a key of type holder is in its place
 --   absent    there is no key
+--   stale     with ARGV[7]: the key is ours, and the fence is not below the token
+--   ahead     with ARGV[7]: the key is ours, and the token could not be the fence
 local lock, token = KEYS[1], ARGV[2]
 local time = redis.call('TIME')
 local got = redis.call('MGET', lock, KEYS[2], KEYS[3])
 local holder, fence, turn = got[1], token ~= '' and got[2] or '', got[3]
+local once = ARGV[7] and holder == ARGV[1] and token ~= ''
+if once and fence >= token then
+  return {'stale', '', '0', fence, time[1], time[2]}
+end
 if fence < token then
   -- A token that is ahead of the clock would be refused in any case, and must
   -- not lift the fence by way of its release.
@@ -27,6 +35,8 @@ if fence < token then
   if t <= at + ARGV[4] or (fence ~= '' and t <= fence + ARGV[5]) then
     redis.call('SET', KEYS[2], token, 'PX', ARGV[3])
     fence = token
+  elseif once then
+    return {'ahead', '', '0', fence, time[1], time[2]}
   end
 end
 if holder == ARGV[1] then

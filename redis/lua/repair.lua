@@ -2,27 +2,30 @@
 -- quorum of others has just extended it. A fence at the very token means that
 -- this server knew of the lock and that it was released: then it stays free. A
 -- higher one is that of a contender who came here meanwhile, and in vain: a
--- quorum had just said whose the lock is. It stays as it is.
+-- quorum had just said whose the lock is. It stays as it is. But if it comes
+-- late, the lock may have been released since, and others have had it: then it
+-- would stand for nobody.
 --
 -- KEYS[1]  the lock                   ARGV[1]  value
 -- KEYS[2]  its fence                  ARGV[2]  time to live, ms
 -- KEYS[3]  its turn                   ARGV[3]  token, 20 digits
 -- KEYS[4]  its queue                  ARGV[4]  retention of the fence, ms
 -- KEYS[5]  the server's marker;       ARGV[5]  inbox under which the value may wait
---          absent with the guard off  ARGV[6]  with the guard on: its config
---                                     ARGV[7]  with the guard on: its nodes
+--          absent with the guard off  ARGV[6]  when it is too late, µs on this clock
+--                                     ARGV[7]  with the guard on: its config
+--                                     ARGV[8]  with the guard on: its nodes
 --
 -- Reply: {status, holder, left ms, fence, now s, now µs}, all strings
 --   granted     the key is ours for the whole time to live
 --   held        holder has it, for as long as left says (-1: no expiry)
 --   foreign     a key of type holder is in its place
---   stale       the token is the fence
+--   stale       the token is the fence, or it is too late
 --   quarantine  this server may have forgotten locks; left says for how long yet
 --   config      this server is marked for another list of nodes
 local lock, token = KEYS[1], ARGV[3]
 local time = redis.call('TIME')
 if KEYS[5] then
-  local refused = guard(redis.call('GET', KEYS[5]), KEYS[5], ARGV[6], ARGV[7], time)
+  local refused = guard(redis.call('GET', KEYS[5]), KEYS[5], ARGV[7], ARGV[8], time)
   if refused then return refused end
 end
 local got = redis.call('MGET', lock, KEYS[2], KEYS[3])
@@ -33,7 +36,7 @@ end
 if holder then
   return other(holder, fence, time)
 end
-if fence == token then
+if fence == token or time[1] * 1000000 + time[2] > tonumber(ARGV[6]) then
   return {'stale', '', '0', fence, time[1], time[2]}
 end
 if not redis.call('SET', lock, ARGV[1], 'NX', 'PX', ARGV[2]) then

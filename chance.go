@@ -1,0 +1,36 @@
+package redlatch
+
+import (
+	cryptorand "crypto/rand"
+	"encoding/binary"
+	"math/rand/v2"
+	"time"
+)
+
+// chance is what a client leaves to chance: the values of its locks, and how
+// long it waits before it asks again. It is the system's, unless the clock
+// that the caller gave is a source of its own.
+type chance struct{ source rand.Source }
+
+func newChance(clock Clock) chance {
+	source, _ := clock.(rand.Source)
+	return chance{source}
+}
+
+// value fills b with bytes that nobody can guess.
+func (c chance) value(b *[16]byte) {
+	if c.source == nil {
+		cryptorand.Read(b[:])
+		return
+	}
+	binary.BigEndian.PutUint64(b[:8], c.source.Uint64())
+	binary.BigEndian.PutUint64(b[8:], c.source.Uint64())
+}
+
+// below returns a duration from 0 up to, but not including, d.
+func (c chance) below(d time.Duration) time.Duration {
+	if c.source == nil {
+		return rand.N(d)
+	}
+	return time.Duration(c.source.Uint64() % uint64(d))
+}

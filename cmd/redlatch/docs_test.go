@@ -1,0 +1,91 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/redlatch/redlatch/internal/snippets"
+)
+
+// TestCommandLinesOfTheDocumentationAreUnderstood parses every command line
+// of ours that the documentation shows: verb, flags, their values, arguments.
+func TestCommandLinesOfTheDocumentationAreUnderstood(t *testing.T) {
+	blocks, err := snippets.Blocks("../..")
+	if err != nil {
+		t.Fatal(err)
+	}
+	seen := 0
+	for _, b := range blocks {
+		_, script := snippets.Script(b)
+		for _, args := range ourCommands(script) {
+			seen++
+			if err := understand(args); err != nil {
+				t.Errorf("%s: redlatch %s: %v", b.Where(), strings.Join(args, " "), err)
+			}
+		}
+	}
+	if seen < 10 {
+		t.Errorf("found %d command lines of redlatch in %d blocks: the documentation has more", seen, len(blocks))
+	}
+}
+
+func TestCommandLinesThatAreWrongAreNotUnderstood(t *testing.T) {
+	for line, says := range map[string]string{
+		"redlatch run --try a -- b":                   "unknown flag: --try",
+		"redlatch run -w soon a -- b":                 "invalid argument",
+		"redlatch run a b":                            "no -- before",
+		"redlatch obtain a":                           "unknown command",
+		"flock /tmp/f redlatch run -z a -- b":         "unknown shorthand flag",
+		"x=$(redlatch lock -q --wait-for 1s a) || :":  "unknown flag: --wait-for",
+		"redlatch dev -n 3 -- redlatch doctor --deep": "unknown flag: --deep",
+		"go run ./cmd/redlatch run --x hello -- true": "unknown flag: --x",
+		"A=1 sh -c 'redlatch ls --everything'":        "unknown flag: --everything",
+	} {
+		var errs []string
+		for _, args := range ourCommands(line) {
+			if err := understand(args); err != nil {
+				errs = append(errs, err.Error())
+			}
+		}
+		if len(errs) != 1 || !strings.Contains(errs[0], says) {
+			t.Errorf("%s: errors %q, want one that says %q", line, errs, says)
+		}
+	}
+}
+
+// ourCommands returns the arguments of each redlatch that a script runs, be it
+// through another command or within another redlatch.
+func ourCommands(script string) [][]string {
+	var all [][]string
+	for _, words := range snippets.Commands(script) {
+		for i, w := range words {
+			if w == "redlatch" || w == "./cmd/redlatch" {
+				all = append(all, words[i+1:])
+			}
+		}
+	}
+	return all
+}
+
+// understand parses a command line as the command itself would, and runs
+// nothing.
+func understand(args []string) error {
+	root := newRoot(&reporter{w: io.Discard})
+	cmd, rest, err := root.Find(args)
+	if err != nil {
+		return err
+	}
+	if cmd == root && len(rest) > 0 && !strings.HasPrefix(rest[0], "-") {
+		return fmt.Errorf("unknown command %q", rest[0])
+	}
+	if slices.Contains(rest, "--help") {
+		return nil
+	}
+	if err := cmd.ParseFlags(rest); err != nil {
+		return err
+	}
+	return cmd.ValidateArgs(cmd.Flags().Args())
+}

@@ -1,0 +1,124 @@
+// Account changes the balance of an account, by hand: it shows the balance,
+// and writes the one that is typed. Nobody else changes the account meanwhile;
+// and if this program was stopped for longer than its lock lasts (Ctrl-Z is
+// enough) and somebody else did, its write is refused.
+package main
+
+import (
+	"bufio"
+	"context"
+	"database/sql"
+	"errors"
+	"flag"
+	"fmt"
+	"log"
+	"os"
+	"os/signal"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	_ "modernc.org/sqlite"
+
+	"github.com/redlatch/redlatch"
+	"github.com/redlatch/redlatch/fence"
+	"github.com/redlatch/redlatch/redis/rueidis"
+	"github.com/redlatch/redlatch/sqlite"
+)
+
+var (
+	file = flag.String("db", "accounts.db", "the database; it is made if it is not there")
+	id   = flag.Int("id", 1, "the account")
+	ttl  = flag.Duration("ttl", 5*time.Second, "time to live of the lock")
+)
+
+func main() {
+	log.SetFlags(0)
+	flag.Parse()
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	context.AfterFunc(ctx, stop) // a second signal ends us while we read
+	if err := run(ctx); err != nil {
+		log.Fatal(err)
+	}
+}
+
+func run(ctx context.Context) error {
+	nodes, err := nodes()
+	if err != nil {
+		return err
+	}
+	locks, err := redlatch.New(nodes, redlatch.Options{})
+	if err != nil {
+		return err
+	}
+	defer locks.Close()
+	db, err := sql.Open("sqlite", "file:"+*file+"?_pragma=busy_timeout(10000)")
+	if err != nil {
+		return err
+	}
+	defer db.Close()
+	const schema = `CREATE TABLE IF NOT EXISTS accounts (id INTEGER PRIMARY KEY, balance INTEGER NOT NULL, token INTEGER);
+		INSERT OR IGNORE INTO accounts VALUES (1, 100, NULL)`
+	if _, err := db.ExecContext(ctx, schema); err != nil {
+		return err
+	}
+	accounts, err := fence.NewColumn(fence.SQLite, "accounts", "id", "token")
+	if err != nil {
+		return err
+	}
+
+	lease, err := locks.Lock(ctx, fmt.Sprintf("account/%d", *id), redlatch.LockOptions{TTL: *ttl})
+	if err != nil {
+		return err
+	}
+	defer lease.Release(context.WithoutCancel(ctx))
+
+	// Claim, read, write. From the claim on, holders before us are refused;
+	// so what we read stays as it is until we write, or until we are refused.
+	if err := accounts.Update(ctx, db, *id, lease.Token(), "balance = balance"); errors.Is(err, sql.ErrNoRows) {
+		return fmt.Errorf("there is no account %d", *id)
+	} else if err != nil {
+		return err
+	}
+	var balance int
+	if err := db.QueryRowContext(ctx, "SELECT balance FROM accounts WHERE id = ?", *id).Scan(&balance); err != nil {
+		return err
+	}
+	fmt.Printf("the balance is %d; the new one?\n", balance)
+	line, err := bufio.NewReader(os.Stdin).ReadString('\n')
+	if err != nil {
+		return fmt.Errorf("no balance was typed: %w", err)
+	}
+	balance, err = strconv.Atoi(strings.TrimSpace(line))
+	if err != nil {
+		return err
+	}
+	// Not on the lease's context: the row itself is the judge of the token, at
+	// the moment of the write, which no look at a clock beforehand can be.
+	err = accounts.Update(ctx, db, *id, lease.Token(), "balance = ?", balance)
+	if errors.Is(err, fence.ErrStale) {
+		return fmt.Errorf("nothing is written, the account was changed by another meanwhile: %w", err)
+	}
+	if err != nil {
+		return err
+	}
+	fmt.Println("written:", balance)
+	return nil
+}
+
+// nodes returns the servers of REDLATCH_NODES, or else a file of this machine.
+func nodes() ([]redlatch.Node, error) {
+	if list := os.Getenv("REDLATCH_NODES"); list != "" {
+		return rueidis.Nodes(strings.Split(list, ",")...)
+	}
+	path, err := sqlite.DefaultPath()
+	if err != nil {
+		return nil, err
+	}
+	node, err := sqlite.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	return []redlatch.Node{node}, nil
+}

@@ -1,0 +1,76 @@
+//go:build unix
+
+package main
+
+import (
+	"path/filepath"
+	"syscall"
+	"testing"
+
+	"github.com/redlatch/redlatch"
+	"github.com/redlatch/redlatch/internal/progtest"
+)
+
+func TestMain(m *testing.M) { progtest.Main(m, main) }
+
+func TestWriterThatWasPausedIsRefused(t *testing.T) {
+	env, db := progtest.File(t), filepath.Join(t.TempDir(), "accounts.db")
+	start := func(name string) *progtest.Process {
+		return progtest.Start(t, name, env, "-db", db, "-ttl", "1s")
+	}
+	a := start("A")
+	a.Line("the balance is 100;")
+	a.Signal(syscall.SIGSTOP)
+
+	b := start("B")
+	b.Line("the balance is 100;")
+	b.Type("70")
+	b.Line("written: 70")
+	if code := b.Wait(); code != 0 {
+		t.Errorf("B exits with %d: %s", code, b.Said())
+	}
+
+	a.Type("150")
+	a.Signal(syscall.SIGCONT)
+	a.Line("nothing is written, the account was changed by another meanwhile")
+	if code := a.Wait(); code != 1 {
+		t.Errorf("A exits with %d: %s", code, a.Said())
+	}
+	c := start("C")
+	c.Line("the balance is 70;")
+}
+
+func TestWriterThatWasPausedWritesIfNobodyElseDid(t *testing.T) {
+	t.Setenv("REDLATCH_NODES", "")
+	t.Setenv("REDLATCH_STATE_DIR", t.TempDir())
+	a := progtest.Start(t, "A", nil, "-db", filepath.Join(t.TempDir(), "accounts.db"), "-ttl", "1s")
+	a.Line("the balance is 100;")
+	a.Signal(syscall.SIGSTOP)
+
+	// Whoever gets the lock now knows that A has lost it.
+	nodes, err := nodes()
+	if err != nil {
+		t.Fatal(err)
+	}
+	locks, err := redlatch.New(nodes, redlatch.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer locks.Close()
+	if _, err := locks.Lock(t.Context(), "account/1", redlatch.LockOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	a.Type("150")
+	a.Signal(syscall.SIGCONT)
+	a.Line("written: 150")
+}
+
+func TestNobodyElseReadsWhileTheLockIsHeld(t *testing.T) {
+	env, db := progtest.File(t), filepath.Join(t.TempDir(), "accounts.db")
+	a := progtest.Start(t, "A", env, "-db", db)
+	a.Line("the balance is 100;")
+	b := progtest.Start(t, "B", env, "-db", db)
+	a.Type("70")
+	a.Line("written: 70")
+	b.Line("the balance is 70;")
+}

@@ -1,0 +1,106 @@
+// Leader is a service of which any number of copies run and one leads. When
+// the leader is told to stop, the next in line leads at once; when it dies,
+// after the time to live of its lock.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"log"
+	"os"
+	"os/signal"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/redlatch/redlatch"
+	"github.com/redlatch/redlatch/redis/rueidis"
+	"github.com/redlatch/redlatch/sqlite"
+)
+
+var ttl = flag.Duration("ttl", 5*time.Second, "how long a dead leader is waited for")
+
+func main() {
+	log.SetFlags(0)
+	flag.Parse()
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	if err := run(ctx); err != nil {
+		log.Fatal(err)
+	}
+}
+
+func run(ctx context.Context) error {
+	nodes, err := nodes()
+	if err != nil {
+		return err
+	}
+	locks, err := redlatch.New(nodes, redlatch.Options{})
+	if err != nil {
+		return err
+	}
+	defer locks.Close()
+
+	for {
+		fmt.Println("following")
+		err := locks.Do(ctx, "scheduler", redlatch.LockOptions{TTL: *ttl}, lead)
+		switch {
+		case ctx.Err() != nil:
+			// Told to stop. Do has released the lock, and that woke the next
+			// in line.
+			return nil
+		case errors.Is(err, redlatch.ErrConfig):
+			return err // asking again would not help
+		case errors.Is(err, redlatch.ErrLost):
+			fmt.Println("no longer the leader:", err)
+		case err != nil:
+			// Too few nodes answer: nobody leads until they do.
+			fmt.Println("cannot stand for leader:", err)
+			select {
+			case <-time.After(time.Second):
+			case <-ctx.Done():
+			}
+		}
+	}
+}
+
+// lead does the leader's work until ctx ends: because the service is told to
+// stop, because the lock is lost, or because it was held for MaxHold, a day.
+func lead(ctx context.Context, lease *redlatch.Lease) error {
+	fmt.Println("leading, token", lease.Token())
+	tick := time.NewTicker(time.Second)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-tick.C:
+			schedule(ctx, lease.Token())
+		}
+	}
+}
+
+// schedule stands for the work. It hands the token to whatever it writes to,
+// so that a leader that was paused and does not know of its successor is
+// refused there.
+func schedule(_ context.Context, token redlatch.Token) {
+	fmt.Println("scheduling with token", token)
+}
+
+// nodes returns the servers of REDLATCH_NODES, or else a file of this machine.
+func nodes() ([]redlatch.Node, error) {
+	if list := os.Getenv("REDLATCH_NODES"); list != "" {
+		return rueidis.Nodes(strings.Split(list, ",")...)
+	}
+	path, err := sqlite.DefaultPath()
+	if err != nil {
+		return nil, err
+	}
+	node, err := sqlite.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	return []redlatch.Node{node}, nil
+}

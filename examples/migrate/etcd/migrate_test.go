@@ -1,0 +1,104 @@
+package etcd
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"go.etcd.io/etcd/client/v3/concurrency"
+
+	"github.com/redlatch/redlatch"
+	"github.com/redlatch/redlatch/examples/migrate/contend"
+	"github.com/redlatch/redlatch/internal/redistest"
+	"github.com/redlatch/redlatch/redis/rueidis"
+)
+
+type work = func(context.Context) error
+
+func newLocks(t *testing.T) *redlatch.Client {
+	t.Helper()
+	nodes, err := rueidis.Nodes(redistest.Start(t, 1)[0].URL())
+	if err != nil {
+		t.Fatal(err)
+	}
+	locks, err := redlatch.New(nodes, redlatch.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { locks.Close() })
+	return locks
+}
+
+func TestWithBothHeldEitherMayBeLeftOut(t *testing.T) {
+	t.Parallel()
+	client, locks := start(t), newLocks(t)
+	before := func(ctx context.Context, w work) error {
+		return lockBefore(ctx, client, func(ctx context.Context, _ int64) error { return w(ctx) })
+	}
+	nested := func(ctx context.Context, w work) error {
+		session, err := concurrency.NewSession(client, concurrency.WithTTL(8))
+		if err != nil {
+			return err
+		}
+		defer session.Close()
+		return both(ctx, session, locks, func(ctx context.Context, _ int64, _ redlatch.Token) error { return w(ctx) })
+	}
+	after := func(ctx context.Context, w work) error {
+		return lockAfter(ctx, locks, func(ctx context.Context, _ redlatch.Token) error { return w(ctx) })
+	}
+	for _, sides := range []map[string]contend.Side{
+		{"etcd": before, "both": nested},
+		{"both": nested, "redlatch": after},
+	} {
+		if err := contend.Run(t.Context(), sides, 10, time.Minute); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// TestTokensGrowFromEtcdToRedlatch is why a resource that has seen revisions
+// takes tokens, once nobody comes with a revision any more.
+func TestTokensGrowFromEtcdToRedlatch(t *testing.T) {
+	t.Parallel()
+	client, locks := start(t), newLocks(t)
+	var revision int64
+	if err := lockBefore(t.Context(), client, func(_ context.Context, token int64) error {
+		revision = token
+		return nil
+	}); err != nil {
+		t.Fatal(err)
+	}
+	err := lockAfter(t.Context(), locks, func(_ context.Context, token redlatch.Token) error {
+		// A thousand writes a second for ten thousand years.
+		const ever = 1000 * 86400 * 365 * 10000
+		if revision <= 0 || int64(token) <= revision || token < ever {
+			t.Errorf("token %d after revision %d", token, revision)
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestOneLeadsAtATime(t *testing.T) {
+	t.Parallel()
+	client, locks := start(t), newLocks(t)
+	session, err := concurrency.NewSession(client)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer session.Close()
+	led := 0
+	for range 2 {
+		if err := leadBefore(t.Context(), session, func(context.Context, int64) error { led++; return nil }); err != nil {
+			t.Error(err)
+		}
+		if err := leadAfter(t.Context(), locks, func(context.Context, redlatch.Token) error { led++; return nil }); err != nil {
+			t.Error(err)
+		}
+	}
+	if led != 4 {
+		t.Errorf("led %d times of 4", led)
+	}
+}

@@ -1,0 +1,4 @@
+#!/bin/sh
+# snippet: run
+redlatch run nightly -- ./nightly.sh
+# end snippet

@@ -1,0 +1,4 @@
+#!/bin/sh
+# snippet: run
+flock nightly.lock ./nightly.sh
+# end snippet

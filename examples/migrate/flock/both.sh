@@ -1,0 +1,4 @@
+#!/bin/sh
+# snippet: run
+flock nightly.lock redlatch run nightly -- ./nightly.sh
+# end snippet

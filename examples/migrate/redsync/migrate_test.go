@@ -1,0 +1,153 @@
+package redsync
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/go-redsync/redsync/v4"
+
+	"github.com/redlatch/redlatch"
+	"github.com/redlatch/redlatch/examples/migrate/contend"
+	"github.com/redlatch/redlatch/internal/redistest"
+)
+
+// connect starts three servers that are trusted, and returns both clients on
+// them.
+func connect(t *testing.T) (*redsync.Redsync, *redlatch.Client) {
+	t.Helper()
+	rs, locks := open(t)
+	if _, err := locks.Init(t.Context(), redlatch.InitOptions{AssumeFresh: true}); err != nil {
+		t.Fatal(err)
+	}
+	return rs, locks
+}
+
+func open(t *testing.T) (*redsync.Redsync, *redlatch.Client) {
+	t.Helper()
+	s := redistest.Start(t, 3)
+	rs := connectBefore(s[0].Addr(), s[1].Addr(), s[2].Addr())
+	locks, err := connectAfter(s[0].Addr(), s[1].Addr(), s[2].Addr())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { locks.Close() })
+	return rs, locks
+}
+
+func TestRedsyncAndRedlatchNeverHoldTogether(t *testing.T) {
+	t.Parallel()
+	rs, locks := connect(t)
+	err := contend.Run(t.Context(), map[string]contend.Side{
+		"redsync": func(ctx context.Context, work func(context.Context) error) error { return lockBefore(ctx, rs, work) },
+		"redlatch": func(ctx context.Context, work func(context.Context) error) error {
+			return lockAfter(ctx, locks, work)
+		},
+	}, 10, time.Minute)
+	if err != nil {
+		t.Error(err)
+	}
+}
+
+func TestEachTellsThatTheOtherHolds(t *testing.T) {
+	t.Parallel()
+	rs, locks := connect(t)
+	err := lockBefore(t.Context(), rs, func(ctx context.Context) error {
+		if busy, err := tryAfter(ctx, locks); !busy || err != nil {
+			t.Errorf("redlatch sees redsync's lock: %t, %v", busy, err)
+		}
+		return nil
+	})
+	if err != nil {
+		t.Error(err)
+	}
+	err = lockAfter(t.Context(), locks, func(ctx context.Context) error {
+		if busy, err := tryBefore(ctx, rs.NewMutex("orders/42")); !busy || err != nil {
+			t.Errorf("redsync sees redlatch's lock: %t, %v", busy, err)
+		}
+		return nil
+	})
+	if err != nil {
+		t.Error(err)
+	}
+	// redsync last: it keeps the lock that it gets.
+	if busy, err := tryAfter(t.Context(), locks); busy || err != nil {
+		t.Errorf("redlatch finds the lock still held: %t, %v", busy, err)
+	}
+	if busy, err := tryBefore(t.Context(), rs.NewMutex("orders/42")); busy || err != nil {
+		t.Errorf("redsync finds the lock still held: %t, %v", busy, err)
+	}
+}
+
+func TestLockIsFreedFromElsewhere(t *testing.T) {
+	t.Parallel()
+	rs, locks := connect(t)
+	mutex := rs.NewMutex("orders/42")
+	if err := mutex.LockContext(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if err := elsewhereBefore(t.Context(), rs, mutex); err != nil {
+		t.Fatal(err)
+	}
+	lease, err := locks.TryLock(t.Context(), "orders/42", redlatch.LockOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := elsewhereAfter(t.Context(), locks, lease); err != nil {
+		t.Error(err)
+	}
+	if busy, err := tryBefore(t.Context(), mutex); busy || err != nil {
+		t.Errorf("after Free: held %t, %v", busy, err)
+	}
+}
+
+// TestLossIsToldByBoth takes the lock away under both.
+func TestLossIsToldByBoth(t *testing.T) {
+	t.Parallel()
+	rs, locks := connect(t)
+	mutex := rs.NewMutex("orders/42", redsync.WithExpiry(2*time.Second))
+	if err := mutex.LockContext(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := rs.NewMutex("orders/42", redsync.WithValue(mutex.Value())).UnlockContext(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	err := keepBefore(t.Context(), mutex, func(ctx context.Context) error {
+		<-ctx.Done()
+		return context.Cause(ctx)
+	})
+	if err == nil || err.Error() != "the lock is lost" {
+		t.Errorf("keepBefore returns %v", err)
+	}
+	err = lockAfter(t.Context(), locks, func(ctx context.Context) error {
+		if _, err := locks.Break(ctx, "orders/42", redlatch.BreakOptions{}); err != nil {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-time.After(time.Minute):
+			return errors.New("not told within a minute")
+		}
+	})
+	if !errors.Is(err, redlatch.ErrLost) {
+		t.Errorf("lockAfter returns %v, want ErrLost", err)
+	}
+}
+
+// TestRedsyncGoesOnWhileTheNodesSitOut marks servers that redsync has been
+// using.
+func TestRedsyncGoesOnWhileTheNodesSitOut(t *testing.T) {
+	t.Parallel()
+	rs, locks := open(t)
+	if _, err := locks.Init(t.Context(), redlatch.InitOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := locks.TryLock(t.Context(), "orders/42", redlatch.LockOptions{}); !errors.Is(err, redlatch.ErrQuarantine) {
+		t.Errorf("redlatch gets %v, want ErrQuarantine", err)
+	}
+	if err := lockBefore(t.Context(), rs, func(context.Context) error { return nil }); err != nil {
+		t.Errorf("redsync gets %v", err)
+	}
+}

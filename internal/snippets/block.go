@@ -1,0 +1,131 @@
+package snippets
+
+import (
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// A Block is a fenced block of a Markdown file.
+type Block struct {
+	File string // slashes, from the root of the repository
+	Line int    // of the fence that opens it
+	Lang string // the first word after the fence
+	Text string // with a newline at the end of every line
+	Mark string // what the mark before it names; empty if there is none
+}
+
+// Where returns file:line.
+func (b Block) Where() string { return fmt.Sprintf("%s:%d", b.File, b.Line) }
+
+var (
+	fence = regexp.MustCompile("^( {0,3})(`{3,}|~{3,})(.*)$")
+	mark  = regexp.MustCompile(`^\s*<!-- snippet: (\S+) -->\s*$`)
+)
+
+// span says which lines of a file a block's text is, counted from 0.
+type span struct {
+	Block
+	from, to int
+}
+
+// spans returns the blocks of a Markdown text, and an error for a mark that
+// stands before none, or a fence that is never closed.
+func spans(file, text string) ([]span, error) {
+	var all []span
+	lines := strings.SplitAfter(text, "\n")
+	marked, markLine := "", 0
+	for i := 0; i < len(lines); i++ {
+		line := strings.TrimRight(lines[i], "\r\n")
+		open := fence.FindStringSubmatch(line)
+		if open == nil {
+			if marked != "" {
+				return nil, fmt.Errorf("%s:%d: the mark of %s is not right before a block", file, markLine, marked)
+			}
+			if m := mark.FindStringSubmatch(line); m != nil {
+				marked, markLine = m[1], i+1
+			}
+			continue
+		}
+		end := i + 1
+		for ; end < len(lines); end++ {
+			c := fence.FindStringSubmatch(strings.TrimRight(lines[end], "\r\n"))
+			if c != nil && strings.HasPrefix(c[2], open[2]) && strings.TrimSpace(c[3]) == "" {
+				break
+			}
+		}
+		if end == len(lines) {
+			return nil, fmt.Errorf("%s:%d: the block is never closed", file, i+1)
+		}
+		lang, _, _ := strings.Cut(strings.TrimSpace(open[3]), " ")
+		all = append(all, span{
+			Block: Block{File: file, Line: i + 1, Lang: lang, Text: strings.Join(lines[i+1:end], ""), Mark: marked},
+			from:  i + 1, to: end,
+		})
+		marked, i = "", end
+	}
+	if marked != "" {
+		return nil, fmt.Errorf("%s:%d: the mark of %s is not right before a block", file, markLine, marked)
+	}
+	return all, nil
+}
+
+// Parse returns the blocks of a Markdown text.
+func Parse(file, text string) ([]Block, error) {
+	all, err := spans(file, text)
+	blocks := make([]Block, len(all))
+	for i, s := range all {
+		blocks[i] = s.Block
+	}
+	return blocks, err
+}
+
+// Files returns the Markdown files under root, with slashes, in order.
+func Files(root string) ([]string, error) {
+	var files []string
+	err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		if d.IsDir() {
+			if skip := []string{".git", "testdata", "node_modules", "build", "bin"}; path != root && slices.Contains(skip, d.Name()) {
+				return filepath.SkipDir
+			}
+			return nil
+		}
+		if filepath.Ext(path) == ".md" {
+			rel, err := filepath.Rel(root, path)
+			if err != nil {
+				return err
+			}
+			files = append(files, filepath.ToSlash(rel))
+		}
+		return nil
+	})
+	return files, err
+}
+
+// Blocks returns the blocks of all Markdown files under root.
+func Blocks(root string) ([]Block, error) {
+	files, err := Files(root)
+	if err != nil {
+		return nil, err
+	}
+	var all []Block
+	for _, file := range files {
+		text, err := os.ReadFile(filepath.Join(root, filepath.FromSlash(file)))
+		if err != nil {
+			return nil, err
+		}
+		blocks, err := Parse(file, string(text))
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, blocks...)
+	}
+	return all, nil
+}

@@ -1,0 +1,126 @@
+package snippets
+
+import "strings"
+
+// Commands takes a script apart into commands, each into its words, as far as
+// is needed to see which commands it runs with which flags: quotes, comments,
+// lines that go on, substitutions, and the script in sh -c 'script'. Variables
+// stay as they are written. A script that the shell itself can parse is
+// assumed.
+func Commands(script string) [][]string {
+	l := &lexer{in: []rune(strings.ReplaceAll(script, "\\\n", " "))}
+	l.run(0)
+	var all [][]string
+	for _, words := range l.commands {
+		all = append(all, words)
+		for i, w := range words {
+			if w == "-c" && i+1 < len(words) {
+				all = append(all, Commands(words[i+1])...)
+			}
+		}
+	}
+	return all
+}
+
+type lexer struct {
+	in       []rune
+	at       int
+	commands [][]string
+}
+
+// run reads commands until the script, or the substitution that closes with
+// the given rune, ends.
+func (l *lexer) run(closing rune) {
+	var words []string
+	var word strings.Builder
+	begun := false
+	endWord := func() {
+		if begun {
+			words = append(words, word.String())
+		}
+		word.Reset()
+		begun = false
+	}
+	endCommand := func() {
+		endWord()
+		if len(words) > 0 {
+			l.commands = append(l.commands, words)
+		}
+		words = nil
+	}
+	defer endCommand()
+	for l.at < len(l.in) {
+		r := l.in[l.at]
+		l.at++
+		switch {
+		case r == closing && closing != 0:
+			return
+		case r == '\\':
+			if l.at < len(l.in) {
+				word.WriteRune(l.in[l.at])
+				l.at++
+			}
+			begun = true
+		case r == '\'':
+			begun = true
+			for ; l.at < len(l.in) && l.in[l.at] != '\''; l.at++ {
+				word.WriteRune(l.in[l.at])
+			}
+			l.at++
+		case r == '"':
+			begun = true
+			l.quoted(&word)
+		case r == '$' && l.peek() == '(', r == '`':
+			begun = true
+			l.substitution(r, &word)
+		case r == '#' && !begun:
+			for l.at < len(l.in) && l.in[l.at] != '\n' {
+				l.at++
+			}
+		case strings.ContainsRune(" \t", r):
+			endWord()
+		case strings.ContainsRune("\n;|&(){}", r) && (!strings.ContainsRune("{}", r) || !begun):
+			endCommand()
+		default:
+			begun = true
+			word.WriteRune(r)
+		}
+	}
+}
+
+// quoted reads what is between double quotes, where substitutions still count.
+func (l *lexer) quoted(word *strings.Builder) {
+	for l.at < len(l.in) {
+		r := l.in[l.at]
+		l.at++
+		switch {
+		case r == '"':
+			return
+		case r == '\\' && l.at < len(l.in):
+			word.WriteRune(l.in[l.at])
+			l.at++
+		case r == '$' && l.peek() == '(', r == '`':
+			l.substitution(r, word)
+		default:
+			word.WriteRune(r)
+		}
+	}
+}
+
+// substitution reads $(…) or `…`, whose commands are commands of their own.
+func (l *lexer) substitution(opened rune, word *strings.Builder) {
+	closing := '`'
+	if opened == '$' {
+		l.at++
+		closing = ')'
+	}
+	word.WriteString("$()")
+	l.run(closing)
+}
+
+func (l *lexer) peek() rune {
+	if l.at < len(l.in) {
+		return l.in[l.at]
+	}
+	return 0
+}

@@ -1,0 +1,47 @@
+package snippets
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+func TestEveryLinkOfTheDocumentationLeadsSomewhere(t *testing.T) {
+	files, err := Files(root)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, file := range files {
+		text, err := os.ReadFile(filepath.Join(root, filepath.FromSlash(file)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, err := range CheckLinks(root, file, string(text)) {
+			t.Error(err)
+		}
+	}
+}
+
+func TestLinksThatLeadNowhereAreFound(t *testing.T) {
+	const text = "# The title, `code`\n\n```text\n[not a link](nowhere)\n# no heading\n```\n"
+	for target, says := range map[string]string{
+		"#the-title-code":         "",
+		"../README.md":            "",
+		"../docs":                 "",
+		"../README.md#try-it":     "",
+		"https://example.com/#x":  "",
+		"#no-heading":             "no heading no-heading",
+		"none.md":                 "no such file",
+		"../README.md#try-me":     "no heading try-me",
+		"../../README.md#missing": "no such file",
+	} {
+		wrong := CheckLinks(root, "docs/a.md", text+"[here]("+target+")\n")
+		switch {
+		case says == "" && len(wrong) != 0:
+			t.Errorf("%s: %v", target, wrong)
+		case says != "" && (len(wrong) != 1 || !strings.Contains(wrong[0].Error(), says)):
+			t.Errorf("%s: %v, want one error that says %q", target, wrong, says)
+		}
+	}
+}

@@ -1,0 +1,131 @@
+package snippets
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+)
+
+var (
+	regionBegin = regexp.MustCompile(`^\s*(?://|#|--)\s*snippet:\s*(\S+)\s*$`)
+	regionEnd   = regexp.MustCompile(`^\s*(?://|#|--)\s*end snippet\s*$`)
+)
+
+// Source returns what a mark names: a file of the repository, or a region of
+// it, moved to the left margin.
+func Source(root, mark string) (string, error) {
+	path, region, inFile := strings.Cut(mark, "#")
+	if !filepath.IsLocal(filepath.FromSlash(path)) {
+		return "", fmt.Errorf("%s is not within the repository: write its path from the root", path)
+	}
+	full := filepath.Join(root, filepath.FromSlash(path))
+	text, err := os.ReadFile(full)
+	if err != nil {
+		return "", err
+	}
+	if filepath.Ext(path) == ".go" {
+		if err := isBuilt(root, path); err != nil {
+			return "", err
+		}
+	}
+	if !inFile {
+		return string(text), nil
+	}
+	return cut(path, string(text), region)
+}
+
+// cut returns the named region of a text.
+func cut(path, text, region string) (string, error) {
+	var lines []string
+	inside, found := false, false
+	for line := range strings.Lines(text) {
+		line = strings.TrimRight(line, "\r\n")
+		begins := regionBegin.FindStringSubmatch(line)
+		switch {
+		case begins != nil && inside:
+			return "", fmt.Errorf("%s: region %s begins within %s", path, begins[1], region)
+		case begins != nil && begins[1] == region:
+			if found {
+				return "", fmt.Errorf("%s: there are two regions %s", path, region)
+			}
+			inside, found = true, true
+		case regionEnd.MatchString(line):
+			inside = false
+		case inside:
+			lines = append(lines, line)
+		}
+	}
+	switch {
+	case !found:
+		return "", fmt.Errorf("%s: there is no region %s: write // snippet: %s before it", path, region, region)
+	case inside:
+		return "", fmt.Errorf("%s: region %s has no end: write // end snippet after it", path, region)
+	case len(lines) == 0:
+		return "", fmt.Errorf("%s: region %s is empty", path, region)
+	}
+	return dedent(lines), nil
+}
+
+// dedent takes away the white space that all lines begin with.
+func dedent(lines []string) string {
+	margin, first := "", true
+	for _, line := range lines {
+		if strings.TrimSpace(line) == "" {
+			continue
+		}
+		indent := line[:len(line)-len(strings.TrimLeft(line, " \t"))]
+		if first {
+			margin, first = indent, false
+		}
+		for !strings.HasPrefix(indent, margin) {
+			margin = margin[:len(margin)-1]
+		}
+	}
+	var b strings.Builder
+	for _, line := range lines {
+		b.WriteString(strings.TrimPrefix(line, margin) + "\n")
+	}
+	return b.String()
+}
+
+// isBuilt returns an error for a Go file that ./... leaves out: it could say
+// anything.
+func isBuilt(root, path string) error {
+	for part := range strings.SplitSeq(path, "/") {
+		if part == "testdata" || strings.HasPrefix(part, "_") || strings.HasPrefix(part, ".") {
+			return fmt.Errorf("%s is not built: go leaves %s out", path, part)
+		}
+	}
+	dir := filepath.Dir(filepath.FromSlash(path))
+	for ; dir != "."; dir = filepath.Dir(dir) {
+		if _, err := os.Stat(filepath.Join(root, dir, "go.mod")); err == nil {
+			return inMakefile(root, filepath.ToSlash(dir))
+		} else if !errors.Is(err, os.ErrNotExist) {
+			return err
+		}
+	}
+	return nil
+}
+
+// inMakefile returns an error if a module of its own is not among those that
+// the Makefile's NESTED finds.
+func inMakefile(root, module string) error {
+	text, err := os.ReadFile(filepath.Join(root, "Makefile"))
+	if err != nil {
+		return err
+	}
+	for line := range strings.Lines(string(text)) {
+		if !strings.HasPrefix(line, "NESTED") {
+			continue
+		}
+		for _, word := range strings.FieldsFunc(line, func(r rune) bool { return strings.ContainsRune(" \t\n(),$", r) }) {
+			if ok, _ := filepath.Match(word, module+"/go.mod"); ok {
+				return nil
+			}
+		}
+	}
+	return fmt.Errorf("module %s is not built: add %s/go.mod to NESTED in the Makefile", module, module)
+}
