@@ -181,8 +181,8 @@ func (f *tortureFlags) config(cmd *cobra.Command) (chaos.Config, error) {
 			return chaos.Config{}, &redlatch.ConfigError{Field: bound.flag, Value: bound.value, Bound: fmt.Sprintf("from %d to %d", bound.least, bound.most)}
 		}
 	}
-	if f.time < time.Second || f.time > 24*time.Hour {
-		return chaos.Config{}, &redlatch.ConfigError{Field: "--for", Value: f.time, Bound: "from 1s to 24h"}
+	if f.time < time.Second || f.time > 2*time.Hour {
+		return chaos.Config{}, &redlatch.ConfigError{Field: "--for", Value: f.time, Bound: "from 1s to 2h"}
 	}
 	program, err := serverProgram()
 	if err != nil {

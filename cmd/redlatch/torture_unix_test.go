@@ -58,7 +58,7 @@ func TestTortureRefusesBadInput(t *testing.T) {
 	}{
 		{[]string{"--faults", "earthquake"}, exitUsage, `the fault "earthquake" is unknown: it must be all, within, beyond, or one of kill, `},
 		{[]string{"--faults", ""}, exitUsage, `the fault "" is unknown`},
-		{[]string{"--for", "0s"}, exitUsage, "--for is 0s: it must be from 1s to 24h"},
+		{[]string{"--for", "0s"}, exitUsage, "--for is 0s: it must be from 1s to 2h"},
 		{[]string{"--for", "ten"}, exitUsage, `invalid argument "ten" for "--for"`},
 		{[]string{"--clients", "0"}, exitUsage, "--clients is 0: it must be from 1 to 100"},
 		{[]string{"--names", "-1"}, exitUsage, "--names is -1"},

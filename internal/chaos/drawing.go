@@ -27,6 +27,9 @@ const (
 	tokenHeight = 56
 	nodeHeight  = 24
 	laneGap     = 6
+
+	// finest is how far apart two things must be to be drawn both.
+	finest = 0.2
 )
 
 func newDrawing(r *Result) *drawing {
@@ -96,8 +99,13 @@ func colour(client, of int) string {
 // name draws who held a lock when, and when the resource refused whom.
 func (d *drawing) name(name string, leases []*Lease) {
 	top := d.lane(name, nameHeight)
+	drawn := -1.0
 	for _, l := range leases {
 		x, end := d.x(l.Got), d.x(l.Until)
+		if end-drawn < finest {
+			continue // nobody could see it
+		}
+		drawn = end
 		d.printf(`<rect x="%.2f" y="%d" width="%.2f" height="%d" fill="%s"><title>%s, from %.3f s for %.1f ms</title></rect>`,
 			x, top+12, math.Max(end-x, 0.7), nameHeight-14, colour(l.Client, d.History.Clients),
 			html.EscapeString(l.String()), float64(l.Got-d.Began)/1e9, float64(l.Until-l.Got)/1e6)
@@ -139,12 +147,12 @@ func (d *drawing) tokens(leases []*Lease) {
 		return float64(top+tokenHeight-4) - float64(token-least)/math.Max(float64(most-least), 1)*(tokenHeight-8)
 	}
 	d.text.WriteString(`<path class="tokens" d="`)
-	for i, l := range leases {
-		step := "L"
-		if i == 0 {
-			step = "M"
+	step, drawn := "M", -1.0
+	for _, l := range leases {
+		if x := d.x(l.Got); x-drawn >= finest {
+			fmt.Fprintf(&d.text, "%s%.1f %.1f", step, x, y(l.Token))
+			step, drawn = "L", x
 		}
-		fmt.Fprintf(&d.text, "%s%.1f %.1f", step, d.x(l.Got), y(l.Token))
 	}
 	d.printf(`"/>`)
 	for _, l := range leases {

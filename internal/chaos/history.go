@@ -36,7 +36,6 @@ type Lease struct {
 	Freed    int64 // when that was confirmed
 	Extended []Span
 	Refused  []int64 // when the resource refused it
-	Wrote    []int64
 }
 
 // leases puts the leases of a history together, by name, in the order in which
@@ -79,8 +78,6 @@ func (h *History) leases() map[string][]*Lease {
 			}
 		case Refused:
 			l.Refused = append(l.Refused, e.At)
-		case Wrote:
-			l.Wrote = append(l.Wrote, e.At)
 		}
 	}
 	for _, leases := range byName {

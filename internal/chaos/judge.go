@@ -54,7 +54,7 @@ func (v *Verdict) Held() bool { return len(v.Violations) == 0 }
 
 // Judge holds a history against all rules.
 func Judge(h *History) *Verdict {
-	v := &Verdict{Faults: len(h.Faults), Writes: len(h.Rows)}
+	v := &Verdict{Faults: len(h.Faults), Writes: len(h.Rows), Violations: []Finding{}, Excused: []Finding{}, Corruption: []Finding{}}
 	for _, e := range h.Events {
 		switch e.Kind {
 		case Got:

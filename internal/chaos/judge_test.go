@@ -118,6 +118,13 @@ func TestJudgeFindsEveryOffence(t *testing.T) {
 			}
 			s.lease(10, 6000, 6001, 6100, 6050)
 		}, want: []chaos.Rule{chaos.Order, chaos.TokenOrder}},
+		{what: "two leases at once, after more than porcupine is shown in one go", tell: func(s *story) {
+			for i := range int64(9000) {
+				s.lease(uint64(10+i), 100*i, 100*i+1, 100*i+90, 100*i+50)
+			}
+			s.lease(9999, 899_950, 899_961, 899_999, 899_990)
+			s.lease(99_999, 899_950, 899_970, 899_999, 899_980)
+		}, want: []chaos.Rule{chaos.Order, chaos.Overlap}},
 		{what: "a token that goes back after a fence was evicted", tell: func(s *story) {
 			s.Faults = append(s.Faults, chaos.Fault{Family: "evict", Beyond: true, Node: 1, Span: chaos.Span{From: 52, To: 55}, Forgets: true})
 			s.lease(2, 0, 10, 100, 50)

@@ -4,6 +4,7 @@ package chaos
 
 import (
 	"sync"
+	"time"
 )
 
 // recorder collects the events of all clients, and knows how things stand.
@@ -49,6 +50,10 @@ func (r *recorder) hear(e Event) {
 	}
 }
 
+// forgotten is how long after its deadline a lease of which nothing was heard
+// any more is remembered: one that is kept may stand longer than we know.
+const forgotten = int64(10 * time.Second)
+
 // holders returns, for each name, the lease that was got last and is not over.
 func (r *recorder) holders() map[string]Event {
 	r.mu.Lock()
@@ -56,15 +61,10 @@ func (r *recorder) holders() map[string]Event {
 	all, t := map[string]Event{}, now()
 	for name, leases := range r.holding {
 		for id, e := range leases {
-			if e.Deadline < t && e.Kind == Got {
-				// A lease that is kept may stand longer than we know; one that
-				// was forgotten does not.
-				if t-e.Deadline > int64(10e9) {
-					delete(leases, id)
-				}
-				continue
-			}
-			if all[name].At < e.At {
+			switch {
+			case e.Deadline+forgotten < t:
+				delete(leases, id)
+			case e.Deadline >= t && all[name].At < e.At:
 				all[name] = e
 			}
 		}
@@ -72,7 +72,7 @@ func (r *recorder) holders() map[string]Event {
 	return all
 }
 
-// holding clients, by number.
+// holdingClients returns the clients that hold a lock, by number.
 func (r *recorder) holdingClients() map[int]bool {
 	clients := map[int]bool{}
 	for _, e := range r.holders() {

@@ -65,12 +65,15 @@ func (r *Result) Summary() Summary {
 		s.Ran = append(s.Ran, f.Name)
 	}
 	s.Struck = r.Struck()
+	if s.LeftOut == nil {
+		s.LeftOut = []Left{} // for those who read it
+	}
 	return s
 }
 
 // Struck returns the kinds of faults that had their turn, in order.
 func (r *Result) Struck() []string {
-	var kinds []string
+	kinds := []string{}
 	for _, f := range r.History.Faults {
 		if !slices.Contains(kinds, f.Family) {
 			kinds = append(kinds, f.Family)
