@@ -73,7 +73,7 @@ sim: ## schedules by the thousand, in virtual time: SEEDS=FROM:COUNT
 	REDLATCH_SEEDS=$(or $(SEEDS),1000:5000) $(GO) test -run NoScheduleBreaksExclusion -timeout 60m .
 
 .PHONY: torture
-torture: deps ## real servers and clients under every fault, 13 minutes: TORTURE=SEEDSxTIME; KEEP=DIR draws each history
+torture: deps ## real servers and clients under every fault, 13 minutes: TORTURE=[FROM:]SEEDSxTIME, KEEP=DIR for the histories
 	@mkdir -p $(or $(KEEP),build/torture)
 	REDLATCH_TORTURE=$(or $(TORTURE),5x120s) REDLATCH_TORTURE_KEEP=$(abspath $(or $(KEEP),build/torture)) \
 		$(GO) test -run 'UnderEveryFault|WithoutFencing' -v -count 1 -timeout 120m ./internal/chaos
