@@ -69,8 +69,13 @@ soak: deps ## the tests twenty times in a row, under the race detector
 	$(GO) test $(RACE) -parallel 6 -count 20 -timeout 120m ./...
 
 .PHONY: sim
-sim: ## schedules by the thousand, in virtual time: SEEDS=FROM:COUNT
-	REDLATCH_SEEDS=$(or $(SEEDS),1000:5000) $(GO) test -run NoScheduleBreaksExclusion -timeout 60m .
+sim: ## histories by the million, in virtual time, about an hour: SEEDS=FROM:COUNT for others
+	REDLATCH_SEEDS=$(or $(SEEDS),1:1000000) GOGC=400 $(GO) test -count=1 -run '^TestNoHistoryBreaksAPromise$$' -v -timeout 6h ./internal/sim
+
+.PHONY: model
+model: ## the formal model: every instance to its end in Go, then Spin; needs spin, and 2 GB
+	$(GO) run ./internal/model/check
+	@scripts/spin.sh
 
 .PHONY: torture
 torture: deps ## real servers and clients under every fault, 13 minutes: TORTURE=[FROM:]SEEDSxTIME, KEEP=DIR for the histories

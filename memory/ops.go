@@ -41,8 +41,11 @@ func (n *Node) carryOut(req redlatch.Request) (redlatch.Reply, []redlatch.Wake) 
 		Status: status,
 		Fence:  e.fence,
 		Now:    now,
-		Rank:   e.queue.rank(req.Value),
 		Wakes:  len(n.listeners) > 0,
+	}
+	if status == redlatch.Reserved && req.Op == redlatch.OpOffer ||
+		(status == redlatch.Held || status == redlatch.Reserved) && req.Op == redlatch.OpAcquire && req.Wait {
+		reply.Rank = e.queue.rank(req.Value)
 	}
 	if status == redlatch.Held {
 		reply.Value, reply.Left = e.value, e.until.Sub(now)
@@ -72,7 +75,9 @@ func (e *entry) acquire(req redlatch.Request, s *serving) redlatch.Status {
 	case e.held():
 		return e.wait(req, redlatch.Held, s)
 	default:
-		e.queue.serve(true, s)
+		if !req.Barge && !e.queue.first(req.Value) { // else it is not for anybody else
+			e.queue.serve(true, s)
+		}
 		if !e.queue.isNext(req) {
 			return e.wait(req, redlatch.Reserved, s)
 		}
@@ -120,6 +125,7 @@ func (e *entry) extend(req redlatch.Request, now time.Time) redlatch.Status {
 		return e.taken()
 	}
 	e.hold(req, now)
+	req.Token = min(req.Token, e.fence) // which stays as it is, and is remembered for longer
 	e.raise(req, now)
 	return redlatch.Granted
 }

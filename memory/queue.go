@@ -132,6 +132,9 @@ func (q *queue) isNext(req redlatch.Request) bool {
 	return req.Wait && q.precedes(req)
 }
 
+// first reports whether the value stands first in line.
+func (q *queue) first(value string) bool { return len(q.waiters) > 0 && q.waiters[0].value == value }
+
 // precedes reports whether the request's ticket comes before all that wait.
 func (q *queue) precedes(req redlatch.Request) bool {
 	return q.empty() || waiter.compare(waiter{ticket: req.Ticket, value: req.Value}, q.waiters[0]) < 0

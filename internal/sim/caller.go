@@ -1,0 +1,78 @@
+package sim
+
+import (
+	"context"
+	"time"
+
+	"github.com/redlatch/redlatch"
+)
+
+// live makes one caller's calls, and after them as many as it takes to make the
+// history long enough: at a time when nothing breaks any more, and everybody
+// must be served.
+func (w *World) live(client, caller int) {
+	mine := uint64(client)<<8 | uint64(caller)
+	time.Sleep(w.jitter(mine ^ 0x11fe))
+	for i, call := range w.plan.Calls {
+		if call.Client != client || call.Caller != caller {
+			continue
+		}
+		time.Sleep(call.Gap + w.jitter(uint64(i)))
+		if w.isDead(client) || w.ctx.Err() != nil {
+			return
+		}
+		w.call(call)
+	}
+	if rest := w.plan.Mend - w.now(); rest > 0 {
+		time.Sleep(rest + w.jitter(mine))
+	}
+	for n := uint64(0); n == 0 || w.ops.Load() < Operations; n++ {
+		time.Sleep(w.jitter(n ^ mine<<16))
+		if w.isDead(client) || w.ctx.Err() != nil {
+			return
+		}
+		w.call(Call{Client: client, Caller: caller, Name: int(n) % w.plan.Names, Hold: time.Millisecond + w.jitter(n^mine<<8), Tries: 1000})
+	}
+}
+
+// call uses a lock as the plan says.
+func (w *World) call(call Call) {
+	ctx, cancel := context.WithCancel(w.lives[call.Client][call.Caller])
+	if call.Cancel > 0 {
+		ctx, cancel = context.WithTimeout(ctx, call.Cancel)
+	}
+	c := w.clients[call.Client]
+	lock := c.Lock
+	if call.Try {
+		lock = c.TryLock
+	}
+	w.ops.Add(1)
+	began := w.now()
+	l, err := lock(ctx, nameOf(call.Name), redlatch.LockOptions{
+		Barge: call.Barge, Tries: call.Tries, Wait: call.Wait, NoKeepAlive: call.Alone,
+	})
+	cancel()
+	w.note("client %d: lock of %d: %v", call.Client, call.Name, err)
+	if err != nil {
+		return
+	}
+	h := w.judge.acquired(l, call, began)
+	for n := range call.Extend + 1 {
+		time.Sleep(call.Hold/time.Duration(call.Extend+1) + w.jitter(uint64(began)+uint64(n)))
+		if n < call.Extend {
+			w.ops.Add(1)
+			err := l.Extend(w.lives[call.Client][call.Caller])
+			w.note("client %d: extension of %d: %v", call.Client, call.Name, err)
+			w.judge.look(h)
+		}
+	}
+	w.judge.look(h)
+	if call.Drop {
+		w.judge.dropped(h)
+		return
+	}
+	w.ops.Add(1)
+	w.judge.releasing(h)
+	err = l.Release(context.Background())
+	w.note("client %d: release of %d: %v", call.Client, call.Name, err)
+}

@@ -1,0 +1,288 @@
+//go:build unix
+
+package sim
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/redlatch/redlatch"
+	"github.com/redlatch/redlatch/internal/redistest"
+	"github.com/redlatch/redlatch/redis/rueidis"
+)
+
+// TestModelAnswersAsARealServer sends rows of random requests to a real server
+// and to its model, whose clock is set to what the server's showed each time.
+// They must answer the same, and wake the same waiters.
+func TestModelAnswersAsARealServer(t *testing.T) {
+	from, count := seeds(t, 1, 60)
+	server := redistest.Start(t, 1)[0]
+	for w := range uint64(8) {
+		t.Run("", func(t *testing.T) {
+			t.Parallel()
+			node := realNode(t, server.URL())
+			whole := 0
+			for seed := from + w; seed < from+count; seed += 8 {
+				if newDuel(t, node, fmt.Sprintf("duel/%d", seed), seed).fight(nil) {
+					whole++
+				}
+			}
+			// One that comes near the edge of a time to live ends there, and
+			// proves little.
+			if whole == 0 {
+				t.Error("none of the rows was gone through to its end")
+			}
+		})
+	}
+}
+
+// TestModelIsGuardedAsARealServer does so with the guard on, and has both be
+// flushed meanwhile.
+func TestModelIsGuardedAsARealServer(t *testing.T) {
+	from, count := seeds(t, 1, 6)
+	for seed := from; seed < from+min(count, 200); seed++ {
+		server := redistest.Start(t, 1)[0]
+		node := realNode(t, server.URL())
+		s := &stream{dice: dice(mix(seed))}
+		guard := &redlatch.Guard{List: "0123456789abcdef", Nodes: "a b c", MaxTTL: time.Second,
+			Window: 2 * time.Second, Quarantine: s.between(50*time.Millisecond, 500*time.Millisecond).Truncate(time.Millisecond), Sure: s.one(2)}
+		d := newDuel(t, node, "guarded", seed)
+		d.flush = func() { server.Do("FLUSHALL") }
+		d.fight(guard)
+	}
+}
+
+func realNode(t *testing.T, url string) *watched {
+	t.Helper()
+	nodes, err := rueidis.Nodes(url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := &watched{Node: nodes[0]}
+	t.Cleanup(func() { nodes[0].Close() })
+	t.Cleanup(nodes[0].(redlatch.Waker).Listen(w.hear))
+	// Nobody is queued before wakes can come.
+	for value, deadline := "primer", time.Now().Add(20*time.Second); ; time.Sleep(5 * time.Millisecond) {
+		for _, v := range []string{"holder", value} {
+			r, err := w.Do(context.Background(), redlatch.Request{Op: redlatch.OpAcquire, Name: "primer", Value: v,
+				TTL: time.Minute, Wait: v == value, Ticket: time.Now().UnixMicro()})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if r.Wakes {
+				return w
+			}
+		}
+		if time.Now().After(deadline) {
+			t.Fatal("wakes do not come")
+		}
+	}
+}
+
+// watched is a real node, and what it told.
+type watched struct {
+	redlatch.Node
+	mu    sync.Mutex
+	wakes []string
+}
+
+func (w *watched) hear(wake redlatch.Wake) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.wakes = append(w.wakes, told(wake))
+}
+
+func told(w redlatch.Wake) string { return fmt.Sprintf("%d %s %d", w.Kind, w.Value, w.Fence) }
+
+// duel is a real server and its model.
+type duel struct {
+	t     *testing.T
+	name  string
+	s     *stream
+	real  *watched
+	model View
+	began time.Time
+	now   time.Time
+	fence redlatch.Token
+	plain bool // without tokens
+	wakes []string
+	edges []time.Time // when something lapses
+	flush func()
+	log   []string
+}
+
+func newDuel(t *testing.T, real *watched, name string, seed uint64) *duel {
+	d := &duel{t: t, name: name, s: &stream{dice: dice(mix(seed))}, real: real, began: time.Now()}
+	d.plain = d.s.one(6)
+	d.model.Server = NewServer("model", func() time.Time { return d.now }, false)
+	d.model.tell = func(w redlatch.Wake) { d.wakes = append(d.wakes, told(w)) }
+	return d
+}
+
+const duelWindow = 2 * time.Second
+
+// fight sends one row of requests, and reports whether it came to its end.
+func (d *duel) fight(guard *redlatch.Guard) bool {
+	for range 60 {
+		if guard != nil && d.s.one(12) {
+			d.flush()
+			d.model.Server.flush()
+			d.log = append(d.log, "flush")
+		}
+		if d.s.one(10) {
+			time.Sleep(170 * time.Millisecond)
+		}
+		req := d.request()
+		if guard != nil && req.Op != redlatch.OpOffer {
+			req.Guard = guard
+			if d.s.one(10) {
+				other := *guard
+				other.List = "fedcba9876543210"
+				req.Guard = &other
+			}
+		}
+		if !d.step(req) {
+			return false
+		}
+	}
+	return d.sameWakes()
+}
+
+// request makes up a request about few values, so that they meet.
+func (d *duel) request() redlatch.Request {
+	s, now := d.s, time.Now()
+	ops := []redlatch.Op{redlatch.OpAcquire, redlatch.OpAcquire, redlatch.OpAcquire, redlatch.OpAcquire, redlatch.OpRelease, redlatch.OpRelease,
+		redlatch.OpExtend, redlatch.OpOffer, redlatch.OpRepair, redlatch.OpInspect, redlatch.OpBreak}
+	who := s.intn(4)
+	req := redlatch.Request{
+		Op: ops[s.intn(len(ops))], Name: d.name, Value: fmt.Sprintf("%032x:%s", who, d.name),
+		TTL: []time.Duration{100 * time.Millisecond, time.Hour}[s.intn(4)/3], Window: duelWindow, Retention: time.Hour,
+		Ticket: d.began.Add(time.Duration(who*2%3) * time.Second).UnixMicro(), // two have the same
+	}
+	far := duelWindow + 700*time.Millisecond
+	req.Token = []redlatch.Token{
+		redlatch.Token(now.UnixMicro()), redlatch.Token(now.UnixMicro()), d.fence + 1, d.fence + 1, d.fence, d.fence - min(d.fence, 1),
+		redlatch.Token(now.Add(far).UnixMicro()), redlatch.Token(now.Add(-far).UnixMicro()),
+	}[s.intn(8)]
+	if d.plain {
+		req.Token = 0
+		if req.Op == redlatch.OpRepair {
+			req.Op = redlatch.OpInspect // without tokens nothing is repaired
+		}
+	}
+	switch req.Op {
+	case redlatch.OpAcquire:
+		req.Wait, req.Barge = who != 3, who > 1 // for as long as it asks
+	case redlatch.OpOffer:
+		req.Wait = true
+	case redlatch.OpRelease:
+		req.Once = s.one(3)
+	case redlatch.OpRepair:
+		req.Token = max(req.Token, 1)
+		req.Until = []time.Time{{}, now.Add(time.Hour), now.Add(-time.Hour)}[s.intn(3)]
+	case redlatch.OpBreak:
+		req.Value = ""
+	}
+	return req
+}
+
+// step sends a request to both. It reports false where time is too near an edge
+// for the answers to be compared.
+func (d *duel) step(req redlatch.Request) bool {
+	sent := time.Now()
+	real, err := d.real.Do(context.Background(), req)
+	if err != nil {
+		d.t.Fatalf("%+v: %v", req, err)
+	}
+	if time.Since(sent) > 30*time.Millisecond {
+		return false
+	}
+	for _, e := range d.edges {
+		if e.Sub(real.Now).Abs() < 40*time.Millisecond {
+			return false
+		}
+	}
+	d.now = real.Now
+	model, err := d.model.Do(req)
+	if err != nil {
+		d.t.Fatalf("the model on %+v: %v", req, err)
+	}
+	d.fence = max(d.fence, model.Fence)
+	d.edges = append(d.edges, d.now.Add(req.TTL), d.now.Add(redlatch.WaiterLease), d.now.Add(redlatch.TurnLease))
+	if g := req.Guard; g != nil {
+		d.edges = append(d.edges, d.now.Add(g.Quarantine))
+	}
+	d.log = append(d.log, fmt.Sprintf("%v %v %.32s token %d ticket %d wait %v barge %v once %v guard %v: %v", d.now.UnixMicro(), req.Op, req.Value,
+		req.Token, req.Ticket, req.Wait, req.Barge, req.Once, req.Guard != nil, real.Status))
+	if a, b := essence(req, real), essence(req, model); a != b {
+		d.t.Fatalf("the server says %s, the model %s, to the last of:\n%s", a, b, joined(d.log))
+	}
+	if off := real.Left - model.Left; off.Abs() > 30*time.Millisecond {
+		d.t.Fatalf("the server says %v yet, the model %v, to the last of:\n%s", real.Left, model.Left, joined(d.log))
+	}
+	return true
+}
+
+// essence is what is compared of a reply.
+func essence(req redlatch.Request, r redlatch.Reply) string {
+	text := fmt.Sprintf("%v, holder or reason %q", r.Status, r.Value)
+	// To an extension a server repeats the token that it was sent.
+	if req.Token != 0 && req.Op != redlatch.OpExtend && r.Status != redlatch.Quarantined && r.Status != redlatch.Misconfigured {
+		text += fmt.Sprintf(", fence %d", r.Fence)
+	}
+	if r.Status != redlatch.Granted && req.Wait {
+		text += fmt.Sprintf(", place %d", r.Rank)
+	}
+	if r.Guard != nil {
+		text += ", list " + r.Guard.List
+	}
+	return text
+}
+
+// sameWakes compares whom both have woken, once the real ones have come.
+func (d *duel) sameWakes() bool {
+	want := slices.Sorted(slices.Values(d.wakes))
+	var got []string
+	for deadline := time.Now().Add(5 * time.Second); ; time.Sleep(2 * time.Millisecond) {
+		d.real.mu.Lock()
+		got = slices.DeleteFunc(slices.Clone(d.real.wakes), func(s string) bool { return !slices.Contains(want, s) && !ours(s, d.name) })
+		d.real.mu.Unlock()
+		slices.Sort(got)
+		if slices.Equal(got, want) {
+			return true
+		}
+		if time.Now().After(deadline) {
+			d.t.Fatalf("the server alone woke\n%sthe model alone\n%safter:\n%s", joined(minus(got, want)), joined(minus(want, got)), joined(d.log))
+		}
+	}
+}
+
+// ours reports whether a wake is for a value of the duel over that name.
+func ours(wake, name string) bool {
+	var kind, fence int
+	var value string
+	fmt.Sscanf(wake, "%d %s %d", &kind, &value, &fence)
+	return len(value) > 33 && value[33:] == name
+}
+
+func joined(lines []string) (s string) {
+	for _, l := range lines {
+		s += "  " + l + "\n"
+	}
+	return s
+}
+
+// minus returns what is in a and not, or not as often, in b.
+func minus(a, b []string) []string {
+	a = slices.Clone(a)
+	for _, s := range b {
+		if i := slices.Index(a, s); i >= 0 {
+			a = slices.Delete(a, i, i+1)
+		}
+	}
+	return a
+}

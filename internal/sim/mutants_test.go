@@ -1,0 +1,170 @@
+package sim
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// A mutant is one line of the algorithm, or of the model of a server, made
+// wrong. File is from the module's root; Old stands there once.
+type mutant struct {
+	name, file, old, wrong string
+	flavour                Flavour // of the histories that have most of what it takes
+}
+
+var mutants = []mutant{
+	{"a quorum is half of the nodes", "round.go",
+		"return n/2 + 1 }", "return max(n/2, 1) }", Plain},
+	{"drift is dropped", "round.go",
+		"return ttl - elapsed - driftOf(ttl)", "return ttl - elapsed", Plain},
+	{"validity is counted from the reply", "lock.go",
+		"a.opts, rd.start, rd.start+rd.elapsed+validity)", "a.opts, rd.start, rd.start+2*rd.elapsed+validity)", Plain},
+	{"an extension is counted from the reply", "lease.go",
+		"rd.start, rd.start+rd.elapsed+validity)", "rd.start, rd.start+2*rd.elapsed+validity)", Keeper},
+	{"undo only where it was granted", "undo.go",
+		"return !errors.Is(r.Err, ErrUnsent)", "return false", Crowd},
+	{"a late grant is not undone", "claim.go",
+		"undo, released := cl.over && cl.may.has(node), cl.freed.has(node)", "undo, released := false, cl.freed.has(node)", Plain},
+	{"the release does not overtake", "claim.go",
+		"			req.Token = max(req.Token, t)", "			_ = t", Crowd},
+	{"the fence is not checked", "memory/ops.go",
+		"	case req.Token <= fence:\n		return redlatch.Stale", "	case false:\n		return redlatch.Stale", Plain},
+	{"the fence is checked where it is held alone", "memory/ops.go",
+		"		if status := judge(req, e.fence, s.now); status != redlatch.Granted {", "		if status := judge(req, 0, s.now); status != redlatch.Granted {", Plain},
+	{"a token may be behind the window", "memory/ops.go",
+		"case token < clock-window:", "case false:", Plain},
+	{"a token may be ahead of the window", "memory/ops.go",
+		"case token > max(clock+window, int64(fence)+redlatch.TokenLeap):", "case false:", Plain},
+	{"a release leaves the fence", "memory/ops.go",
+		"	if judge(req, e.fence, s.now) != redlatch.Ahead {\n		e.raise(req, s.now)", "	if judge(req, e.fence, s.now) == redlatch.Ahead {\n		e.raise(req, s.now)", Plain},
+	{"fences are kept for the time to live alone", "guard.go",
+		"req.Retention = max(g.retention, 4*b.Window, req.TTL+b.Window)", "req.Retention = req.TTL", Plain},
+	{"rounds are mixed", "turn.go",
+		"if e.number < g.first || !a.latest(e.node, e.number) {", "if !a.latest(e.node, e.number) {", Crowd},
+	{"grants of the round before count", "turn.go",
+		"	case granted && late:\n		p.giveWay(ctx, bit)", "	case granted && late && false:\n		p.giveWay(ctx, bit)", Crowd},
+	{"the guard goes by the address", "internal/sim/marker.go",
+		"case m.id != s.id:", "case false:", Plain},
+	{"a flush leaves the marker", "internal/sim/server.go",
+		"	s.marker, s.virgin = nil, false", "	s.virgin = false", Plain},
+	{"a node that forgot is believed at once", "internal/sim/marker.go",
+		"case m.trusted.After(now):", "case false:", Plain},
+	{"the quarantine is half as long", "guard.go",
+		"return (max(maxTTL, 3*window) + maxTTL/15).Truncate(time.Millisecond)", "return (max(maxTTL, 3*window) / 2).Truncate(time.Millisecond)", Plain},
+	{"one node is enough to extend", "lease.go",
+		"case rd.won() && validity > 0:", "case rd.granted > 0 && validity > 0:", Keeper},
+	{"an extension creates", "memory/ops.go",
+		"	if !e.heldBy(req.Value) {\n		return e.taken()\n	}\n	e.hold(req, now)", "	if e.held() && !e.heldBy(req.Value) {\n		return e.taken()\n	}\n	e.hold(req, now)", Plain},
+	{"the deadline moves before it is confirmed", "lease.go",
+		"	req := l.request(OpExtend)\n	var won atomic.Bool", "	req := l.request(OpExtend)\n	l.c.keeper.confirm(l, l.c.clock.Uptime(), l.c.clock.Uptime()+validityOf(req.TTL, 0))\n	var won atomic.Bool", Keeper},
+	{"the deadline is not watched", "keepalive.go",
+		"		if l.deadline <= now {\n			k.endLocked(l, ErrLost)", "		if l.deadline+l.req.TTL <= now {\n			k.endLocked(l, ErrLost)", Plain},
+	{"a lease ends when a call says so", "lease.go",
+		"	left := l.deadline - l.c.clock.Uptime()\n	if l.cause != nil {", "	left := time.Hour\n	if l.cause != nil {", Plain},
+	{"a release frees whoever has the lock", "memory/ops.go",
+		"	case !e.heldBy(req.Value):\n	case req.Once", "	case !e.held():\n	case req.Once", Plain},
+	{"a lock that is held is granted", "memory/ops.go",
+		"	case e.held():\n		return e.wait(req, redlatch.Held, s)", "	case e.held() && s.now.UnixMicro()%7 > 0:\n		return e.wait(req, redlatch.Held, s)", Plain},
+	{"an offer is carried out as often as it comes", "memory/ops.go",
+		"	case e.once(req, s.now) != redlatch.Granted:\n		return e.once(req, s.now)\n	case e.queue", "	case e.queue", Crowd},
+	{"a repair may come late", "guard.go",
+		"	req.Until = r.Reply.Now.Add(limit)", "	_ = limit", Keeper},
+	{"a repair is not taken back", "claim.go",
+		"case !released || req.Op == OpRepair:", "case !released:", Keeper},
+	{"a repair though no quorum extended", "lease.go",
+		"	if rd.won() {\n		won.Store(true)", "	if true {\n		won.Store(true)", Keeper},
+	{"a wake is swallowed", "inbox.go",
+		"	if cl == nil || cl.post(event{node: node, wake: wake}) || wake.Kind != WakeTurn {", "	if cl == nil || wake.Kind == WakeTurn || cl.post(event{node: node, wake: wake}) {", Plain},
+	{"a release wakes nobody", "memory/ops.go",
+		"	s.fence, s.asker = e.fence, \"\"\n	e.queue.serve(!e.held(), s)", "	s.fence, s.asker = e.fence, \"\"", Plain},
+	{"nobody yields", "turn.go",
+		"	kept, next, ok := a.offer(ctx, granted)", "	kept, next, ok := granted, nodeSet(0), true", Plain},
+	{"a value is used again after an offer without an answer", "turn.go",
+		"			case r.Err != nil || r.Reply.Status == Ahead:\n				return false", "			case r.Err != nil || r.Reply.Status == Ahead:", Crowd},
+	{"a caller that gives up stays in line", "claim.go",
+		"	cl.remember(false)\n	release := cl.release()\n	for i := range cl.c.members {\n		if may.has(i) {", "	cl.remember(false)\n	release := cl.release()\n	for i := range cl.c.members {\n		if may.has(i) && cl.has.has(i) {", Plain},
+	{"a release goes to the nodes that granted in time", "lease.go",
+		"	rd := l.c.ask(ctx, req, l.underway(), nil,", "	rd := l.c.ask(ctx, req, allNodes(len(l.c.members))&^l.has, nil,", Plain},
+	{"nobody keeps at a release that failed", "undo.go",
+		"		if r := m.call(ctx, req); r.Err != nil {\n			m.janitor.add(m, req)", "		if r := m.call(ctx, req); r.Err != nil && false {\n			m.janitor.add(m, req)", Plain},
+}
+
+// mutantSeeds is within how many histories each mutant must be found out.
+const mutantSeeds = 1000
+
+// seeds is how many seeds that takes: about one in seven has a given flavour.
+func (m mutant) seeds() int {
+	if m.flavour != Plain {
+		return 7 * mutantSeeds
+	}
+	return mutantSeeds
+}
+
+// TestEveryMutantIsFoundOut applies each sabotage to a copy, and has the
+// simulation find it. One that it does not find is a hole in the simulation.
+func TestEveryMutantIsFoundOut(t *testing.T) {
+	root, err := filepath.Abs("../..")
+	if err != nil {
+		t.Fatal(err)
+	}
+	only := os.Getenv("REDLATCH_MUTANT")
+	for _, m := range mutants {
+		if !strings.Contains(m.name, only) {
+			continue
+		}
+		t.Run(m.name, func(t *testing.T) {
+			t.Parallel()
+			out, err := m.run(t, root)
+			if err == nil {
+				t.Fatalf("%d histories went well without it:\n%s", mutantSeeds, out)
+			}
+			if !strings.Contains(out, "breaks a promise: ") {
+				t.Fatalf("it was not found out by a broken promise:\n%s", out)
+			}
+			_, found, _ := strings.Cut(out, "seed ")
+			found, _, _ = strings.Cut(found, "\n")
+			t.Log("seed " + found)
+		})
+	}
+}
+
+// run builds the simulation with the mutant in it, and runs it.
+func (m mutant) run(t *testing.T, root string) (string, error) {
+	source, err := os.ReadFile(filepath.Join(root, m.file))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n := strings.Count(string(source), m.old); n != 1 {
+		t.Fatalf("%s has %d places that read\n%s\nwant 1: has the code changed?", m.file, n, m.old)
+	}
+	dir := t.TempDir()
+	wrong := filepath.Join(dir, "wrong.go")
+	if err := os.WriteFile(wrong, []byte(strings.Replace(string(source), m.old, m.wrong, 1)), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	overlay, err := json.Marshal(map[string]any{"Replace": map[string]string{filepath.Join(root, m.file): wrong}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	file, binary := filepath.Join(dir, "overlay.json"), filepath.Join(dir, "sim.test")
+	if err := os.WriteFile(file, overlay, 0o666); err != nil {
+		t.Fatal(err)
+	}
+	// Without the race detector, whatever this test runs with: it looks for
+	// other things, and takes ten times as long.
+	build := exec.CommandContext(t.Context(), "go", "test", "-c", "-overlay", file, "-o", binary, "./internal/sim")
+	build.Dir = root
+	if out, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("it does not compile: %v\n%s", err, out)
+	}
+	run := exec.CommandContext(t.Context(), binary, "-test.run", "^TestNoHistoryBreaksAPromise$", "-test.v")
+	run.Dir = dir
+	run.Env = append(os.Environ(), fmt.Sprintf("REDLATCH_SEEDS=1:%d", m.seeds()), "REDLATCH_RAW=1", "REDLATCH_FLAVOUR="+string(m.flavour))
+	out, err := run.CombinedOutput()
+	return string(out), err
+}

@@ -1,0 +1,330 @@
+package sim
+
+import (
+	"fmt"
+	"time"
+)
+
+// Climate says what a world does to those who live in it.
+type Climate string
+
+// The climates. In all but those whose name begins with beyond, the
+// assumptions of the guarantees hold, and so must every promise.
+const (
+	// Calm: nothing goes wrong, so that the lock must be handed over at once.
+	Calm Climate = "calm"
+	// Within: all that the promises bear, at the same time.
+	Within Climate = "within"
+	// BeyondRates: clocks run at rates that differ by more than the margin.
+	BeyondRates Climate = "beyond: rates"
+	// BeyondSteps: clocks of nodes are set forward.
+	BeyondSteps Climate = "beyond: steps"
+	// BeyondMemory: nodes forget, and nothing shows it.
+	BeyondMemory Climate = "beyond: memory"
+)
+
+// Flavour says what a history within the assumptions is full of.
+type Flavour string
+
+// The flavours.
+const (
+	// Plain: a little of everything.
+	Plain Flavour = ""
+	// Crowd: everybody wants the lock at the same time and for a moment, and
+	// messages suffer: votes are split, and offered to each other.
+	Crowd Flavour = "crowd"
+	// Keeper: locks are held and extended while nodes come and go: what they
+	// miss is repaired.
+	Keeper Flavour = "keeper"
+)
+
+// Plan is all that is decided about a history before it begins. What happens
+// to a single message follows from the seed and from what the message is.
+type Plan struct {
+	Seed    uint64
+	Climate Climate
+	Flavour Flavour
+
+	Nodes   int
+	Clients int
+	Callers int // of each client
+	Names   int
+	Guard   bool
+	NoToken bool
+	Prompt  bool // a single node is asked on the caller's goroutine
+	TTL     time.Duration
+	MaxTTL  time.Duration
+	Window  time.Duration
+	Road    time.Duration // how long a message is on its way, about
+	Storm   int           // how often messages suffer: none, now and then, often
+
+	NodeClocks   []Clock
+	ClientClocks []Clock
+
+	// Mend is when everything that is broken is mended, and nothing breaks
+	// any more.
+	Mend   time.Duration
+	Calls  []Call
+	Faults []Fault
+	// Spared are messages to which nothing happens: all that shrinking found
+	// not to matter.
+	Spared map[uint64]bool
+}
+
+// Clock is how a clock goes: off by Offset at first, and gaining PPM
+// millionths.
+type Clock struct {
+	Offset time.Duration
+	PPM    int64
+}
+
+// Call is one caller's use of a lock.
+type Call struct {
+	Client int
+	Caller int // of the client's; each makes its calls one after the other
+	Name   int
+	Gap    time.Duration // before it
+	Try    bool          // TryLock
+	Barge  bool
+	Tries  int
+	Wait   time.Duration
+	Cancel time.Duration // when the caller gives up; 0 for never
+	Hold   time.Duration
+	Extend int  // how often, at even distances
+	Alone  bool // without keep-alive
+	Drop   bool // the lock is not released: its holder forgets it
+}
+
+// FaultKind says what breaks.
+type FaultKind string
+
+// What can break.
+const (
+	CrashKeep  FaultKind = "crash, data kept"
+	CrashEmpty FaultKind = "crash, data lost"
+	CrashStale FaultKind = "crash, old data"
+	Flush      FaultKind = "flush"
+	Freeze     FaultKind = "freeze"
+	Cut        FaultKind = "connections cut"
+	Partition  FaultKind = "partition"
+	Deafness   FaultKind = "replies lost"
+	Pause      FaultKind = "client paused"
+	Death      FaultKind = "client dies"
+	Wall       FaultKind = "client clock set"
+	Back       FaultKind = "node clock set back"
+	Forward    FaultKind = "node clock set forward"
+	Evict      FaultKind = "keys evicted"
+)
+
+// Fault is one thing that breaks.
+type Fault struct {
+	Kind   FaultKind
+	At     time.Duration
+	For    time.Duration
+	Node   int
+	Client int
+	By     time.Duration // how far a clock is set, how old the data is
+}
+
+func (f Fault) String() string {
+	return fmt.Sprintf("%v: %s (node %d, client %d, for %v, by %v)", f.At, f.Kind, f.Node, f.Client, f.For, f.By)
+}
+
+// NewPlan makes the plan that a seed stands for.
+func NewPlan(seed uint64) *Plan {
+	s := &stream{dice: dice(mix(seed))}
+	p := &Plan{Seed: seed, Climate: Within, Mend: 4 * time.Second}
+	switch s.intn(20) {
+	case 0, 1:
+		p.Climate = Calm
+	case 2:
+		p.Climate = BeyondRates
+	case 3:
+		p.Climate = BeyondSteps
+	case 4:
+		p.Climate = BeyondMemory
+	}
+	p.Nodes = []int{1, 2, 3, 3, 3, 4, 5, 5}[s.intn(8)]
+	p.Clients = 2 + s.intn(3)
+	p.Callers = 1 + s.intn(3)/2
+	p.Names = 1 + s.intn(4)/3
+	p.Guard = s.intn(4) > 0
+	p.NoToken = s.one(12)
+	p.Prompt = s.one(2)
+	p.Road = s.between(200*time.Microsecond, 4*time.Millisecond)
+	p.Storm = s.intn(3)
+	if p.Climate == Within {
+		p.Flavour = []Flavour{Plain, Plain, Plain, Crowd, Keeper}[s.intn(5)]
+	}
+	if p.Flavour != Plain {
+		p.Nodes, p.NoToken, p.Storm, p.Names = []int{3, 3, 4, 5}[s.intn(4)], false, 2+s.intn(2), 1
+	}
+	p.bounds(s)
+	p.clocks(s)
+	p.calls(s)
+	if p.Climate == Calm {
+		p.Storm = 0
+	} else {
+		p.faults(s)
+	}
+	return p
+}
+
+// bounds chooses times to live: short, so that locks run out in the middle of
+// everything, or so long that whatever is left behind is seen.
+func (p *Plan) bounds(s *stream) {
+	p.MaxTTL, p.Window = 30*time.Second, 2*time.Second
+	p.TTL = 30 * time.Second
+	if s.intn(5) > 1 && p.Climate != Calm {
+		p.MaxTTL, p.Window = time.Second, 300*time.Millisecond
+		p.TTL = s.between(150*time.Millisecond, time.Second)
+	}
+}
+
+// apart is how far the clocks of nodes may be off: half the window.
+func (p *Plan) apart() time.Duration { return p.Window / 2 }
+
+const (
+	// steadyPPM is within the margin of 1 %: 4 per mille at each end.
+	steadyPPM = 4000
+	// wildPPM is beyond it.
+	wildPPM = 60_000
+)
+
+func (p *Plan) clocks(s *stream) {
+	clock := func(apart time.Duration) Clock {
+		c := Clock{Offset: s.between(-apart, apart), PPM: int64(s.intn(2*steadyPPM+1)) - steadyPPM}
+		switch {
+		case p.Climate == Calm:
+			return Clock{}
+		case p.Climate == BeyondRates:
+			c.PPM = int64(s.intn(2*wildPPM)) - wildPPM
+		case s.one(3):
+			c.PPM = []int64{-steadyPPM, steadyPPM}[s.intn(2)]
+		}
+		return c
+	}
+	for range p.Nodes {
+		p.NodeClocks = append(p.NodeClocks, clock(p.apart()*2/5))
+	}
+	for range p.Clients {
+		apart := time.Second
+		if s.one(4) {
+			apart = 10 * time.Hour
+		}
+		p.ClientClocks = append(p.ClientClocks, clock(apart))
+	}
+}
+
+func (p *Plan) calls(s *stream) {
+	for i := range 26 {
+		c := Call{
+			Client: i % p.Clients, Caller: s.intn(p.Callers), Name: s.intn(p.Names),
+			Gap: s.between(0, 250*time.Millisecond), Hold: s.between(0, 20*time.Millisecond),
+		}
+		switch {
+		case p.Climate == Calm:
+			if s.one(6) {
+				c.Cancel = s.between(0, 100*time.Millisecond)
+			}
+		case p.Flavour == Crowd:
+			c.Gap, c.Hold = s.between(0, 5*time.Millisecond), s.between(0, 3*time.Millisecond)
+			if s.one(6) {
+				c.Cancel = s.between(0, 300*time.Millisecond)
+			}
+		case p.Flavour == Keeper:
+			c.Hold, c.Extend = s.between(0, 150*time.Millisecond), s.intn(6)
+		default:
+			p.vary(s, &c)
+		}
+		p.Calls = append(p.Calls, c)
+	}
+}
+
+// vary has a call be one of many kinds.
+func (p *Plan) vary(s *stream, c *Call) {
+	switch s.intn(12) {
+	case 0:
+		c.Try = true
+	case 1:
+		c.Barge = true
+	case 2:
+		c.Tries = 1 + s.intn(4)
+	case 3:
+		c.Wait = s.between(time.Millisecond, time.Second)
+	}
+	if s.one(5) {
+		c.Cancel = s.between(0, 600*time.Millisecond)
+	}
+	if s.one(5) {
+		c.Extend = 1 + s.intn(3)
+	}
+	switch s.intn(8) {
+	case 0, 1:
+		// Until it is lost, or nearly.
+		c.Alone, c.Hold = true, s.between(min(p.TTL, time.Second)/2, min(p.TTL, time.Second)*3/2)
+		if s.one(2) {
+			c.Extend = 0
+		}
+	case 2:
+		c.Hold = s.between(0, min(p.TTL, 500*time.Millisecond)*2)
+	case 3:
+		c.Drop = p.TTL <= time.Second
+		c.Alone = c.Drop
+	}
+}
+
+func (p *Plan) faults(s *stream) {
+	kinds := []FaultKind{Freeze, Cut, Cut, Partition, Deafness, Pause, Pause, Wall, CrashKeep}
+	if p.Clients > 2 && s.one(3) {
+		kinds = append(kinds, Death)
+	}
+	switch {
+	case p.Climate == BeyondSteps:
+		kinds = append(kinds, Forward, Forward, Forward)
+	case p.Climate == BeyondMemory:
+		p.Guard = p.Guard && s.one(2)
+		kinds = append(kinds, Evict, Evict, Evict)
+		if !p.Guard {
+			kinds = append(kinds, Flush, CrashEmpty, CrashStale)
+		}
+	case p.Climate == Within && p.Guard:
+		kinds = append(kinds, CrashEmpty, CrashEmpty, CrashStale, CrashStale, Flush, Back)
+	case p.Climate == Within:
+		kinds = append(kinds, Back)
+	}
+	switch p.Flavour {
+	case Crowd:
+		kinds = []FaultKind{Cut, Pause}
+	case Keeper:
+		kinds = []FaultKind{Cut, Partition, Partition, Deafness, Freeze, CrashKeep}
+		if p.Guard {
+			kinds = append(kinds, CrashEmpty, Flush)
+		}
+	}
+	dead := false
+	for range 1 + s.intn(9) {
+		f := Fault{
+			Kind: kinds[s.intn(len(kinds))], At: s.between(0, p.Mend-time.Second), For: s.between(0, 500*time.Millisecond),
+			Node: s.intn(p.Nodes), Client: s.intn(p.Clients),
+		}
+		switch f.Kind {
+		case Death:
+			if dead {
+				continue
+			}
+			dead = true
+		case CrashStale:
+			f.By = s.between(0, 2*p.TTL)
+		case Pause:
+			f.For = s.between(0, min(p.TTL, time.Second)*2)
+		case Wall:
+			f.By = s.between(-time.Hour, time.Hour)
+		case Back:
+			f.By = -s.between(0, p.apart()/2)
+		case Forward:
+			f.By = s.between(0, p.TTL)
+		}
+		p.Faults = append(p.Faults, f)
+	}
+}

@@ -1,0 +1,85 @@
+package sim
+
+import (
+	"maps"
+	"slices"
+	"testing"
+)
+
+// attempts is how often a plan is run to see whether it breaks a promise. Once
+// is enough as a rule; but what several goroutines of one client do at the very
+// same moment they do in any order.
+const attempts = 4
+
+// breaks reports whether a plan leads to a broken promise.
+func breaks(t *testing.T, p *Plan) bool {
+	for range attempts {
+		if Run(t, p, false).Violation != "" {
+			return true
+		}
+	}
+	return false
+}
+
+// Shrink takes out of a plan that breaks a promise whatever is not needed for
+// that: faults, calls, and what happens to messages.
+func Shrink(t *testing.T, p *Plan) *Plan {
+	small := *p
+	try := func(change func(p *Plan)) bool {
+		next := small
+		next.Spared = maps.Clone(small.Spared)
+		change(&next)
+		if !breaks(t, &next) {
+			return false
+		}
+		small = next
+		return true
+	}
+	try(func(p *Plan) { p.Storm = 0 })
+	for again := true; again; {
+		again = without(len(small.Faults), func(from, to int) bool {
+			return try(func(p *Plan) { p.Faults = slices.Delete(slices.Clone(p.Faults), from, to) })
+		})
+		again = without(len(small.Calls), func(from, to int) bool {
+			return try(func(p *Plan) { p.Calls = slices.Delete(slices.Clone(p.Calls), from, to) })
+		}) || again
+	}
+	if small.Storm > 0 {
+		harmed := Run(t, &small, true).Harmed
+		for at, size := 0, len(harmed)/2; size > 0; at += size {
+			if at >= len(harmed) {
+				at, size = 0, size/2
+				if size == 0 {
+					break
+				}
+			}
+			some := harmed[at:min(at+size, len(harmed))]
+			try(func(p *Plan) {
+				if p.Spared == nil {
+					p.Spared = map[uint64]bool{}
+				}
+				for _, id := range some {
+					p.Spared[id] = true
+				}
+			})
+		}
+	}
+	return &small
+}
+
+// without takes parts out of a row of n things, ever smaller ones, and reports
+// whether any could be. drop is told which of those that are left.
+func without(n int, drop func(from, to int) bool) (dropped bool) {
+	for size := n; size > 0; size /= 2 {
+		for from := 0; from < n; {
+			to := min(from+size, n)
+			if drop(from, to) {
+				n -= to - from
+				dropped = true
+			} else {
+				from = to
+			}
+		}
+	}
+	return dropped
+}

@@ -1,0 +1,51 @@
+package sim
+
+import (
+	"fmt"
+	"hash/fnv"
+
+	"github.com/redlatch/redlatch"
+)
+
+// note adds a line to the trace, and to the digest of what happened.
+func (w *World) note(format string, args ...any) {
+	if !w.keep {
+		return
+	}
+	line := fmt.Sprintf("%12v  ", w.now()) + fmt.Sprintf(format, args...)
+	h := fnv.New64a()
+	h.Write([]byte(line))
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.lines = append(w.lines, line)
+	w.digest = mix(w.digest ^ h.Sum64())
+}
+
+// trace notes what a server did.
+func (w *World) trace(l *link, req redlatch.Request, f fate, reply redlatch.Reply, err error) {
+	if !w.keep {
+		return
+	}
+	harm := ""
+	if f.harm != unharmed {
+		harm = ", " + harms[f.harm]
+	}
+	what := reply.Status.String()
+	if reply.Rank > 0 {
+		what += fmt.Sprintf(", place %d", reply.Rank)
+	}
+	if err != nil {
+		what = err.Error()
+	}
+	w.note("client %d -> %s: %v %.6s token %d: %s%s", l.client, l.name, req.Op, req.Value, uint64(req.Token)%1e9, what, harm)
+}
+
+// met notes that something happens to a message.
+func (w *World) met(f fate) {
+	if f.harm == unharmed || !w.keep {
+		return
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.harmed = append(w.harmed, f.id)
+}
