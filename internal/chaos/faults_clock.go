@@ -49,7 +49,7 @@ func clockJump(w *world, rng *rand.Rand) *strike {
 }
 
 func clockDrift(w *world, rng *rand.Rand) *strike {
-	n := w.freeNode(rng)
+	n := w.calmNode(rng)
 	if n == nil {
 		return nil
 	}

@@ -64,7 +64,7 @@ func weather(what string, draw func(*rand.Rand) faultproxy.Weather) func(*world,
 }
 
 func resetAll(w *world, rng *rand.Rand) *strike {
-	n := w.freeNode(rng)
+	n := w.calmNode(rng)
 	if n == nil {
 		return nil
 	}

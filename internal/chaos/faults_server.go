@@ -144,7 +144,7 @@ func flushData(w *world, rng *rand.Rand) *strike {
 }
 
 func flushScripts(w *world, rng *rand.Rand) *strike {
-	n := w.freeNode(rng)
+	n := w.calmNode(rng)
 	if n == nil {
 		return nil
 	}

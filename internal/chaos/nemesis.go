@@ -42,6 +42,18 @@ func (w *world) freeNode(rng *rand.Rand) *node {
 	if down >= allowed {
 		return nil
 	}
+	return w.takeNode(rng)
+}
+
+// calmNode takes a node for a fault that does not keep it from granting: any
+// that no other fault has struck.
+func (w *world) calmNode(rng *rand.Rand) *node {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.takeNode(rng)
+}
+
+func (w *world) takeNode(rng *rand.Rand) *node {
 	for _, i := range rng.Perm(len(w.cluster.nodes)) {
 		if n := w.cluster.nodes[i]; !w.struck[n] {
 			w.struck[n] = true
@@ -85,7 +97,9 @@ func (w *world) healed(s *strike) {
 	defer w.mu.Unlock()
 	if s.node != nil {
 		delete(w.struck, s.node)
-		w.out[s.node] = time.Now().Add(s.sits)
+		if until := time.Now().Add(s.sits); until.After(w.out[s.node]) {
+			w.out[s.node] = until
+		}
 	}
 	if s.member != nil {
 		delete(w.busy, s.member)
