@@ -15,6 +15,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -29,6 +30,8 @@ type bench struct {
 	*testing.T
 	w *world
 	n *node
+
+	written atomic.Int64 // the last write that was acknowledged
 }
 
 func newBench(t *testing.T, family Family) *bench {
@@ -145,20 +148,23 @@ var effects = map[string]struct {
 			b.ask("SET", "k", "v")
 			old := b.n.at()
 			b.Cleanup(old.Kill)
+			begun := make(chan bool)
 			go func() {
-				for n := 1; ; n++ { // until it is no more
-					if _, err := old.Ask("SET", "last", strconv.Itoa(n)); err != nil {
+				for n := int64(1); ; n++ { // until it is no more
+					if _, err := old.Ask("SET", "last", strconv.FormatInt(n, 10)); err != nil {
 						return
 					}
-					os.WriteFile(b.n.in.dir+"/written", []byte(strconv.Itoa(n)), 0o600)
+					if b.written.Swap(n) == 0 {
+						close(begun)
+					}
 				}
 			}()
+			<-begun
 		},
 		after: func(b *bench, _ *Fault) {
 			b.has("k")
-			written, _ := os.ReadFile(b.n.in.dir + "/written")
-			if last := b.ask("GET", "last"); last == string(written) || len(written) == 0 {
-				b.Errorf("all %s writes are there: it lacks none", written)
+			if last, written := b.ask("GET", "last"), b.written.Load(); last == strconv.FormatInt(written, 10) {
+				b.Errorf("all %d writes are there: it lacks none", written)
 			}
 			if role := b.ask("ROLE"); !strings.HasPrefix(role, "master") {
 				b.Errorf("the replica is a %s", role)
