@@ -60,6 +60,11 @@ cross: ## build library and command for every platform
 bench: deps ## redlatch beside its peers on real servers, some 20 minutes, into docs/bench; BENCH=-quick for a look
 	cd bench && $(GO) run ./cmd/bench $(BENCH)
 
+.PHONY: interop
+interop: deps ## foreign lock clients and redlatch on the same keys, some 5 minutes, into docs/interop.md
+	@interop/scripts/install.sh
+	cd interop && $(GO) run ./cmd/interop $(INTEROP)
+
 .PHONY: microbench
 microbench: deps ## the benchmarks of this module
 	$(GO) test -run '^$$' -bench . -benchmem -timeout 30m ./...
@@ -73,7 +78,7 @@ sim: ## histories by the million, in virtual time, about an hour: SEEDS=FROM:COU
 	REDLATCH_SEEDS=$(or $(SEEDS),1:1000000) GOGC=400 $(GO) test -count=1 -run '^TestNoHistoryBreaksAPromise$$' -v -timeout 6h ./internal/sim
 
 .PHONY: model
-model: ## the formal model: every instance to its end in Go, then Spin; needs spin, and 2 GB
+model: ## the formal model: every instance to its end in Go, then Spin; needs spin
 	$(GO) run ./internal/model/check
 	@scripts/spin.sh
 
@@ -82,6 +87,10 @@ torture: deps ## real servers and clients under every fault, 13 minutes: TORTURE
 	@mkdir -p $(or $(KEEP),build/torture)
 	REDLATCH_TORTURE=$(or $(TORTURE),5x120s) REDLATCH_TORTURE_KEEP=$(abspath $(or $(KEEP),build/torture)) \
 		$(GO) test -run 'UnderEveryFault|WithoutFencing' -v -count 1 -timeout 120m ./internal/chaos
+
+.PHONY: fuzz
+fuzz: ## every fuzz target, for FUZZTIME=30s each; FUZZ=REGEXP for some of them
+	@FUZZTIME=$(or $(FUZZTIME),30s) scripts/fuzz.sh
 
 .PHONY: fences
 fences: deps ## a million names used once: are their fences gone after the retention?

@@ -174,13 +174,19 @@ func (cl *claim) answered(number uint32, node int, r NodeResult, req Request) {
 		}
 	}
 	undo, released := cl.over && cl.may.has(node), cl.freed.has(node)
+	if req.Op == OpRepair {
+		// It asks for a fence that is not at the token. A release makes it
+		// stale only until the next holder's fence is there, and then one that
+		// was overtaken is granted.
+		released = false
+	}
 	cl.mu.Unlock()
 	if !undo {
 		return
 	}
 	release := cl.release()
 	switch {
-	case !released || req.Op == OpRepair: // a repair that comes after its release is not stale
+	case !released:
 		cl.c.undo(node, release)
 	case req.Token != 0:
 		// The release that the node was sent has a token that is no lower: it
@@ -233,17 +239,24 @@ func (cl *claim) end(over, freed bool) {
 // may have something of it: a key, or a place in line.
 func (cl *claim) remember(released bool) {
 	release := cl.release()
-	now, left := cl.c.clock.Uptime(), release.TTL
+	now, left := cl.c.clock.Uptime(), cl.c.lateness(release)
 	if released {
 		left = min(left, latePlace)
 	}
-	cl.c.dropped.add(leftover{req: release, until: now + left + cl.c.opts.NodeTimeout, released: released}, now)
+	cl.c.dropped.add(leftover{req: release, until: now + left, released: released}, now)
 }
 
 // latePlace is how long after its release a lease may still be queued by a
 // request that comes late. Longer than that is taken for never: the place then
 // costs those behind it a second.
 const latePlace = 10 * time.Second
+
+// isOver reports that nothing under the claim's value may stand any more.
+func (cl *claim) isOver() bool {
+	cl.mu.Lock()
+	defer cl.mu.Unlock()
+	return cl.over
+}
 
 // underway returns the nodes that are not being sent a release.
 func (cl *claim) underway() nodeSet {

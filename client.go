@@ -171,10 +171,14 @@ func (c *Client) newValue() string {
 	return string(append(b, c.owner...))
 }
 
+// maxOwnerLen is more than host, process id and label have.
+const maxOwnerLen = 400
+
 // ownerOf returns the owner that a value names, and whether it is a value of
-// ours at all.
+// ours at all. Anybody may have set it, and it is shown to users: an owner that
+// cannot be is none of ours.
 func ownerOf(value string) (string, bool) {
-	if len(value) <= valueDigits || value[valueDigits] != ':' {
+	if len(value) <= valueDigits || value[valueDigits] != ':' || checkText("owner", value[valueDigits+1:], 0, maxOwnerLen) != nil {
 		return "", false
 	}
 	if _, err := hex.DecodeString(value[:valueDigits]); err != nil {
@@ -191,6 +195,9 @@ func ownerName(label string) string {
 	}
 	if label == "" {
 		label = strings.TrimSuffix(filepath.Base(os.Args[0]), ".exe")
+		if checkText("label", label, 1, MaxLabelLen) != nil {
+			label = "unknown"
+		}
 	}
 	return host + "/" + strconv.Itoa(os.Getpid()) + "/" + label
 }

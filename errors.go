@@ -87,7 +87,7 @@ func (e *ConfigError) Error() string {
 	}
 	const most = 80
 	if len(v) > most {
-		v = v[:most] + "…"
+		v = strings.ToValidUTF8(v[:most], "") + "…" // not half a letter
 	}
 	return fmt.Sprintf("redlatch: %s is %s: it must be %s", e.Field, v, e.Bound)
 }
@@ -138,7 +138,11 @@ func (h Holder) String() string {
 		b.WriteString(h.Owner)
 	}
 	if h.Left == NoExpiry {
-		b.WriteString(" with no expiry: it must be deleted by whoever set it")
+		way := "redlatch break"
+		if h.Kind == KindForeign {
+			way += " --foreign"
+		}
+		fmt.Fprintf(&b, " with no expiry: whoever set it must delete it, or, if that one is gone, %s", way)
 	} else {
 		fmt.Fprintf(&b, " for %v yet", h.Left.Round(time.Millisecond))
 	}

@@ -297,7 +297,7 @@ func (l *Lease) repair(node int, r NodeResult) {
 	if l.req.Token == 0 || r.Err != nil || r.Reply.Status != Absent || l.c.clock.Uptime() < time.Duration(m.sitting.Load()) {
 		return
 	}
-	if !l.c.background.start() {
+	if l.isOver() || !l.c.background.start() {
 		return
 	}
 	number := l.send(1 << node)

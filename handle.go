@@ -72,19 +72,20 @@ func (c *Client) Attach(ctx context.Context, text string) (*Lease, error) {
 	c.guard.apply(&cl.req)
 	// The lease stands only once the extension is confirmed; until then it is
 	// nobody's, and whatever goes wrong, nothing is released.
-	rd := c.ask(ctx, cl.request(OpExtend), 0, nil, nil)
+	req := cl.request(OpExtend)
+	rd := c.ask(ctx, req, 0, nil, nil)
 	validity := validityOf(cl.req.TTL, rd.elapsed)
 	switch err := c.guard.mismatch(&rd); {
 	case rd.won() && validity > 0:
 		return c.newLease(cl, opts, rd.start, rd.start+rd.elapsed+validity)
 	case ctx.Err() != nil:
-		return nil, endedError(ctx, rd.quorumError(cl.req))
+		return nil, endedError(ctx, rd.quorumError(req))
 	case err != nil:
 		return nil, err
 	case rd.nodes-rd.refused < quorumOf(rd.nodes):
-		return nil, fmt.Errorf("%w: %w", ErrLost, rd.quorumError(cl.req))
+		return nil, fmt.Errorf("%w: %w", ErrLost, rd.quorumError(req))
 	}
-	return nil, rd.quorumError(cl.req)
+	return nil, rd.quorumError(req)
 }
 
 // Free releases the lock of a handle without taking the lease up first. It
@@ -124,6 +125,10 @@ func (c *Client) parseHandle(text string) (*claim, error) {
 		return bad()
 	}
 	if _, ours := ownerOf(h.Value); !ours || checkText("key", h.Key, 1, MaxNameLen) != nil || checkText("name", h.Name, 1, MaxNameLen) != nil {
+		return bad()
+	}
+	// An extension by nothing would delete the key.
+	if checkDuration("ttl", time.Duration(h.TTL), MinTTL, maxMaxTTL) != nil {
 		return bad()
 	}
 	cl := &claim{c: c, name: h.Name, req: Request{

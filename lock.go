@@ -198,6 +198,9 @@ func (rd *round) holders() []Holder {
 			h.Owner = owner
 		case Foreign:
 			h.Kind, h.Owner = KindForeign, r.Reply.Value
+			if checkText("type", h.Owner, 1, 64) != nil {
+				h.Owner = strconv.QuoteToGraphic(h.Owner[:min(len(h.Owner), 64)])
+			}
 		case Reserved:
 			h.Kind = KindReserved
 		default:

@@ -108,6 +108,19 @@ type leftover struct {
 	released bool
 }
 
+// lateness is how long from now something of a request may stand on a node that
+// does not answer. It may be carried out late, for as long as the token is in
+// the node's window, whose clock may be off by half of that; and what it sets
+// then lives for its time to live. Without a token there is no such bound, and
+// a time limit is taken for one.
+func (c *Client) lateness(req Request) time.Duration {
+	d := req.TTL + c.opts.NodeTimeout
+	if req.Token != 0 {
+		d += req.Window + req.Window/2
+	}
+	return d
+}
+
 // maxLeftovers bounds what a janitor remembers; beyond it the oldest, which
 // have the least time to run, are left to expire.
 const maxLeftovers = 10_000
@@ -119,7 +132,7 @@ func (j *janitor) add(m *member, req Request) {
 	if len(j.pending) >= maxLeftovers {
 		j.pending = j.pending[1:]
 	}
-	j.pending = append(j.pending, leftover{req: req, until: c.clock.Uptime() + req.TTL + c.opts.NodeTimeout})
+	j.pending = append(j.pending, leftover{req: req, until: c.clock.Uptime() + c.lateness(req)})
 	if !j.running && c.background.start() {
 		j.running = true
 		go j.work(m)

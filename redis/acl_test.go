@@ -4,10 +4,12 @@ package redis_test
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"os"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -35,6 +37,24 @@ func documentedUser(t *testing.T) []string {
 // asUser returns the address of a server for a user and password.
 func asUser(s *redistest.Server, credentials string) string {
 	return strings.Replace(s.URL(), "redis://", "redis://"+credentials+"@", 1)
+}
+
+// lockedWriter lets several loggers write to one text.
+type lockedWriter struct {
+	mu   sync.Mutex
+	text strings.Builder
+}
+
+func (w *lockedWriter) Write(p []byte) (int, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.text.Write(p)
+}
+
+func (w *lockedWriter) String() string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.text.String()
 }
 
 // logged returns options that log to a text.
@@ -203,4 +223,39 @@ func servedByAsking(t *testing.T, nodes func(...string) []redlatch.Node, server 
 		logs = append(logs, w.String())
 	}
 	return logs
+}
+
+// TestRefusalInTheMidstOfAScriptMayHaveLeftSomething has a user who may set a
+// key, but not look after the line behind it: the script ends half way.
+func TestRefusalInTheMidstOfAScriptMayHaveLeftSomething(t *testing.T) {
+	t.Parallel()
+	weak := leaveOut(t, documentedUser(t), "+zrange")
+	eachDriver(t, func(t *testing.T, nodes func(...string) []redlatch.Node) {
+		server := redistest.Start(t, 1)[0]
+		server.Do(weak...)
+		strong, half := nodes(server.URL())[0], nodes(asUser(server, "locks:PASSWORD"))[0]
+		defer strong.Close()
+		defer half.Close()
+		do := func(n redlatch.Node, req redlatch.Request) (redlatch.Reply, error) {
+			req.Op, req.Name, req.TTL = redlatch.OpAcquire, "orders/1", 20*time.Second
+			return n.Do(context.Background(), req)
+		}
+		if reply, err := do(strong, redlatch.Request{Value: "first"}); err != nil || reply.Status != redlatch.Granted {
+			t.Fatal(reply, err)
+		}
+		if reply, err := do(strong, redlatch.Request{Value: "second", Wait: true, Ticket: time.Now().UnixMicro()}); err != nil || reply.Rank != 1 {
+			t.Fatal(reply, err)
+		}
+		server.Do("DEL", "orders/1")
+		_, err := do(half, redlatch.Request{Value: "third", Barge: true})
+		if err == nil || server.Do("GET", "orders/1") != "third" {
+			t.Fatalf("the script did not end half way: %v, and %q has the lock", err, server.Do("GET", "orders/1"))
+		}
+		if errors.Is(err, redlatch.ErrUnsent) {
+			t.Errorf("it left a lock behind, and is said to have had no effect: %v", err)
+		}
+		if !strings.Contains(err.Error(), "ACL does not allow") {
+			t.Errorf("%v does not say what to do", err)
+		}
+	})
 }

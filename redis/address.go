@@ -11,6 +11,7 @@ import (
 	"strconv"
 	"strings"
 	"unicode"
+	"unicode/utf8"
 
 	"github.com/redlatch/redlatch"
 )
@@ -91,14 +92,15 @@ func ParseAddress(text string) (*Address, error) {
 		a.Username = u.User.Username()
 		a.Password, _ = u.User.Password()
 	}
-	path := strings.Split(strings.Trim(u.Path, "/"), "/")
+	path := strings.Split(strings.Trim(u.EscapedPath(), "/"), "/")
 	port := "6379"
 	switch a.Kind {
 	case Single:
 	case Sentinel:
 		port = "26379"
-		a.Master, path = path[0], path[1:]
-		if a.Master == "" {
+		a.Master, err = url.PathUnescape(path[0])
+		path = path[1:]
+		if err != nil || a.Master == "" || !utf8.ValidString(a.Master) || strings.ContainsFunc(a.Master, unicode.IsControl) {
 			return fail("redis+sentinel://host+host/master, with the name of the master")
 		}
 	case Cluster:
@@ -224,7 +226,7 @@ func (a *Address) String() string {
 	}
 	s += "://" + strings.Join(a.Hosts, "+")
 	if a.Master != "" {
-		s += "/" + a.Master
+		s += "/" + url.PathEscape(a.Master)
 	}
 	if a.Database != 0 {
 		s += "/" + strconv.Itoa(a.Database)

@@ -58,33 +58,3 @@ func TestBadAddressesAreRefusedWithoutTheirSecrets(t *testing.T) {
 		t.Errorf("the same address twice: %v", err)
 	}
 }
-
-func FuzzParseAddress(f *testing.F) {
-	for _, text := range []string{"redis://u:p@a:1/2?x=y", "redis+sentinel://a+b/m/1", "rediss+cluster://[::1]:1+c", "redis://@@", "redis://u:pw@a/%"} {
-		f.Add(text)
-	}
-	f.Fuzz(func(t *testing.T, text string) {
-		a, err := ParseAddress(text)
-		if err != nil {
-			return
-		}
-		if len(a.Hosts) == 0 {
-			t.Errorf("%q has no host", text)
-		}
-		again, err := ParseAddress(a.String())
-		if err != nil || again.String() != a.String() {
-			t.Errorf("%q reads as %q, and that as %v, %v", text, a, again, err)
-		}
-	})
-}
-
-func FuzzParseReply(f *testing.F) {
-	f.Add("granted", "", "0", "00000000000000000001", "1", "2")
-	f.Add("held", "v", "-1", "", "1763000000", "999999")
-	f.Fuzz(func(t *testing.T, a, b, c, d, e, g string) {
-		reply, err := parseReply([]string{a, b, c, d, e, g})
-		if err == nil && (reply.Status == 0 || reply.Fence > redlatch.MaxToken || reply.Left < redlatch.NoExpiry) {
-			t.Errorf("got %+v", reply)
-		}
-	})
-}

@@ -23,24 +23,6 @@ type offClock struct {
 func (c offClock) Now() time.Time        { return time.Now().Add(c.by) }
 func (c offClock) Uptime() time.Duration { return time.Since(c.start) }
 
-// lockedWriter lets several loggers write to one text.
-type lockedWriter struct {
-	mu   sync.Mutex
-	text strings.Builder
-}
-
-func (w *lockedWriter) Write(p []byte) (int, error) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return w.text.Write(p)
-}
-
-func (w *lockedWriter) String() string {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return w.text.String()
-}
-
 // TestTokensGrowThoughClocksAreAnHourWrong has contenders whose clocks are up
 // to an hour wrong in either direction, and one real server whose clock is.
 func TestTokensGrowThoughClocksAreAnHourWrong(t *testing.T) {

@@ -205,6 +205,7 @@ func TestServerErrorsSayWhatToDo(t *testing.T) {
 					return nil
 				})
 			}},
+			{code: "NOREPLICAS", settings: []string{"--min-replicas-to-write", "1"}},
 			{code: "CLUSTERDOWN", settings: []string{"--cluster-enabled", "yes"}},
 		} {
 			t.Run(c.code, func(t *testing.T) {

@@ -34,9 +34,16 @@ func (e *ServerError) Error() string {
 }
 
 // Is reports that a request which the server answered with an error had no
-// effect: what makes a server refuse a write is found out before the first of a
-// script, and holds for the others too.
-func (e *ServerError) Is(target error) bool { return target == redlatch.ErrUnsent }
+// effect, where that is certain: the script was not begun, or was refused its
+// first write for a reason that holds for all others. Other errors may end a
+// script half way, such as a right that is missing for a later command.
+func (e *ServerError) Is(target error) bool {
+	return target == redlatch.ErrUnsent && (!strings.Contains(e.Text, "user_script") || refusesWrites[e.Code])
+}
+
+// refusesWrites are the codes with which a server refuses whatever writes, or
+// whatever a grant writes.
+var refusesWrites = map[string]bool{"OOM": true, "MISCONF": true, "READONLY": true, "NOREPLICAS": true, "MASTERDOWN": true}
 
 // Forbidden reports that the user lacks a right. Of a command in a script some
 // servers say so in words alone.
@@ -45,7 +52,12 @@ func (e *ServerError) Forbidden() bool {
 }
 
 // Hint says what can be done about the error; empty if nothing is known.
-func (e *ServerError) Hint() string { return hints[e.Code] }
+func (e *ServerError) Hint() string {
+	if e.Forbidden() {
+		return hints["NOPERM"]
+	}
+	return hints[e.Code]
+}
 
 var hints = map[string]string{
 	"READONLY":    "the server is a replica: give the address of its master, or use redis+sentinel://",

@@ -131,7 +131,7 @@ func (n *Node) look(ctx context.Context, names []string, waiters int) ([]redlatc
 // parseLook reads the reply of the look script.
 func parseLook(r, names []string) ([]redlatch.Listing, error) {
 	bad := func(what string) ([]redlatch.Listing, error) {
-		return nil, fmt.Errorf("redlatch: unexpected reply %.200q to the look script: %s", r, what)
+		return nil, fmt.Errorf("redlatch: unexpected reply %s to the look script: %s", shown(r), what)
 	}
 	if len(r) < 2 {
 		return bad("it has no time")
@@ -150,14 +150,14 @@ func parseLook(r, names []string) ([]redlatch.Listing, error) {
 		waiting, err1 := strconv.Atoi(rest[4])
 		named, err2 := strconv.Atoi(rest[5])
 		rest = rest[6:]
-		if err1 != nil || err2 != nil || named < 0 || len(rest) < 2*named {
+		if err1 != nil || err2 != nil || waiting < 0 || named < 0 || named > redlatch.MaxWaiters || len(rest) < 2*named {
 			return bad("the number of waiters is none")
 		}
 		l.Waiting = waiting
 		for range named {
 			ticket, err := strconv.ParseFloat(rest[0], 64)
-			if err != nil {
-				return bad("a ticket is no number")
+			if err != nil || !(ticket >= 0 && ticket <= float64(redlatch.MaxToken)) { // nor one that is no number
+				return bad("a ticket is no time in microseconds")
 			}
 			// After the value stands where the waiter wants to be told.
 			value := rest[1][:max(strings.LastIndexByte(rest[1], 0), 0)]

@@ -88,14 +88,17 @@ func (n *Node) Identity(ctx context.Context) (string, time.Time, error) {
 		return "", time.Time{}, explain(err)
 	}
 	if len(reply) != 5 {
-		return "", time.Time{}, fmt.Errorf("redlatch: unexpected reply %q to the identity script", reply)
+		return "", time.Time{}, fmt.Errorf("redlatch: unexpected reply %s to the identity script", shown(reply))
 	}
 	if policy := reply[2]; reply[1] != "0" && policy != "" && policy != "noeviction" {
 		n.warning.Store(new("the server may evict keys (maxmemory-policy " + policy +
 			"), and with them locks: set maxmemory-policy noeviction"))
 	}
 	now, err := parseTime(reply[3], reply[4])
-	return reply[0], now, err
+	if err != nil {
+		return "", time.Time{}, fmt.Errorf("redlatch: unexpected reply %s to the identity script: %w", shown(reply), err)
+	}
+	return reply[0], now, nil
 }
 
 // Warnings returns what Identity found that endangers locks.
@@ -236,7 +239,7 @@ var statuses = map[string]redlatch.Status{
 // last of which may be missing.
 func parseReply(r []string) (redlatch.Reply, error) {
 	bad := func(what string) (redlatch.Reply, error) {
-		return redlatch.Reply{}, fmt.Errorf("redlatch: unexpected reply %.200q: %s", r, what)
+		return redlatch.Reply{}, fmt.Errorf("redlatch: unexpected reply %s: %s", shown(r), what)
 	}
 	if len(r) != 6 && len(r) != 7 {
 		return bad("it must have 6 or 7 parts")
@@ -258,9 +261,9 @@ func parseReply(r []string) (redlatch.Reply, error) {
 		return bad("time left is no number")
 	}
 	switch {
-	case left == -1:
+	case left == -1, left > int64(1<<62/time.Millisecond): // a century is as good as for ever
 		reply.Left = redlatch.NoExpiry
-	case left > 0 && left < int64(1<<62/time.Millisecond):
+	case left > 0:
 		reply.Left = time.Duration(left) * time.Millisecond
 	}
 	// A fence that is no token was not written by this package; it is told
@@ -269,19 +272,38 @@ func parseReply(r []string) (redlatch.Reply, error) {
 		reply.Fence = fence
 	}
 	if reply.Now, err = parseTime(r[4], r[5]); err != nil {
-		return bad("the time is no number")
+		return bad(err.Error())
 	}
 	if len(r) == 7 {
-		if reply.Rank, err = strconv.Atoi(r[6]); err != nil {
-			return bad("the rank is no number")
+		if reply.Rank, err = strconv.Atoi(r[6]); err != nil || reply.Rank < 0 {
+			return bad("the rank is no number from 0 on")
 		}
 	}
 	return reply, nil
 }
 
+// shown returns a reply as an error shows it: so much of it as somebody would
+// read.
+func shown(r []string) string {
+	const parts, letters = 8, 60
+	if len(r) > parts {
+		return fmt.Sprintf("%.*q and %d parts more", letters, r[:parts], len(r)-parts)
+	}
+	return fmt.Sprintf("%.*q", letters, r)
+}
+
+var errNoTime = errors.New("the time is none from 1970 to 9999")
+
+// lastSecond is the last of the year 9999. What is beyond it cannot be
+// reckoned with.
+const lastSecond = 253402300799
+
 // parseTime reads what TIME returns: seconds, and microseconds.
 func parseTime(sec, usec string) (time.Time, error) {
 	s, err1 := strconv.ParseInt(sec, 10, 64)
 	us, err2 := strconv.ParseInt(usec, 10, 64)
-	return time.Unix(s, us*1000), errors.Join(err1, err2)
+	if err1 != nil || err2 != nil || s < 0 || s > lastSecond || us < 0 || us >= 1e6 {
+		return time.Time{}, errNoTime
+	}
+	return time.Unix(s, us*1000), nil
 }

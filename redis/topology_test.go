@@ -134,6 +134,47 @@ func TestSentinelIsANodeAndFollowsItsMaster(t *testing.T) {
 	})
 }
 
+// TestMasterLostBehindSentinelLetsNobodyInTooEarly has a replica be promoted
+// that lacks the lock.
+func TestMasterLostBehindSentinelLetsNobodyInTooEarly(t *testing.T) {
+	t.Parallel()
+	master, replica, address := startSentinel(t)
+	opts := redlatch.Options{MaxTTL: 20 * time.Second, TokenWindow: time.Second, NodeTimeout: 2 * time.Second}
+	first, second := newClient(t, open(t, address), opts), newClient(t, open(t, address), opts)
+	for _, c := range []*redlatch.Client{second, first} {
+		if err := cycle(c); err != nil {
+			t.Fatal(err)
+		}
+	}
+	l := mustLock(t, first, "job", redlatch.LockOptions{TTL: 20 * time.Second, NoKeepAlive: true})
+	master.Kill()
+	eventually(t, 30*time.Second, func() error {
+		// A sentinel that promotes a server cuts its connections.
+		if info, err := replica.Try("INFO", "replication"); err != nil || !strings.Contains(info, "role:master") {
+			return fmt.Errorf("the replica is not promoted yet: %v", err)
+		}
+		_, err := replica.Try("DEL", "job") // as if the last write had not reached it
+		return err
+	})
+	eventually(t, 10*time.Second, func() error {
+		_, err := second.TryLock(context.Background(), "job", redlatch.LockOptions{})
+		if l.Remaining() <= 0 {
+			t.Fatal("this machine was too busy to fail over within the lease: nothing is shown")
+		}
+		if err == nil {
+			t.Fatalf("two holders: %v are left of the first lease", l.Remaining())
+		}
+		if !errors.Is(err, redlatch.ErrQuarantine) {
+			return err
+		}
+		t.Log("who asks is told:", err)
+		return nil
+	})
+	if err := l.Extend(context.Background()); !errors.Is(err, redlatch.ErrLost) {
+		t.Errorf("the holder is told %v", err)
+	}
+}
+
 // TestFullPoolCannotLoseALock has callers take every connection there is to
 // ask for locks, on a server that answers slowly.
 func TestFullPoolCannotLoseALock(t *testing.T) {

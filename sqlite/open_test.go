@@ -13,33 +13,6 @@ import (
 	"github.com/redlatch/redlatch"
 )
 
-func TestOneFileByTwoPathsIsOneNode(t *testing.T) {
-	dir := t.TempDir()
-	real := filepath.Join(dir, "locks.db")
-	link := filepath.Join(dir, "link.db")
-	a := mustOpen(t, real, systemTime())
-	if err := os.Symlink(real, link); err != nil {
-		t.Skip(err)
-	}
-	b := mustOpen(t, link, systemTime())
-	other := mustOpen(t, filepath.Join(dir, "other.db"), systemTime())
-
-	ctx := context.Background()
-	idA, _, _ := a.Identity(ctx)
-	idB, _, _ := b.Identity(ctx)
-	idOther, _, _ := other.Identity(ctx)
-	if idA == "" || idA != idB {
-		t.Errorf("one file is %q by one path and %q by another", idA, idB)
-	}
-	if idA == idOther {
-		t.Errorf("two files are both %q", idA)
-	}
-	do(t, a, request(redlatch.OpAcquire, "name", "one"))
-	if r := do(t, b, request(redlatch.OpAcquire, "name", "two")); r.Status != redlatch.Held {
-		t.Errorf("by the other path: %v", r.Status)
-	}
-}
-
 func TestNoCharacterOfAPathIsTakenForAnOption(t *testing.T) {
 	dir := t.TempDir()
 	for _, name := range []string{"a b", "a?mode=memory", "a%20b", "a#b", "ключ", "a&b=c", "file:x"} {
@@ -53,26 +26,6 @@ func TestNoCharacterOfAPathIsTakenForAnOption(t *testing.T) {
 		}
 		if info, err := os.Stat(path); err != nil || info.Size() == 0 {
 			t.Errorf("%q is not where the file was made: %v", name, err)
-		}
-	}
-}
-
-func TestTheFileIsForThisUserAlone(t *testing.T) {
-	if runtime.GOOS == "windows" {
-		t.Skip("no file modes")
-	}
-	dir := filepath.Join(t.TempDir(), "new")
-	n := mustOpen(t, filepath.Join(dir, "locks.db"), systemTime())
-	do(t, n, request(redlatch.OpAcquire, "name", "one"))
-	for path, want := range map[string]os.FileMode{
-		dir: 0o700, n.path: 0o600, n.path + "-wal": 0o600, n.path + "-shm": 0o600,
-	} {
-		info, err := os.Stat(path)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if got := info.Mode().Perm(); got != want {
-			t.Errorf("%s has the mode %v, want %v", path, got, want)
 		}
 	}
 }
@@ -135,29 +88,6 @@ func TestAFileThatMayNotBeWrittenIsExplained(t *testing.T) {
 	_, err := n.Do(context.Background(), request(redlatch.OpAcquire, "name", "one"))
 	if !errors.Is(err, redlatch.ErrUnsent) || !strings.Contains(err.Error(), "must be allowed to write") {
 		t.Errorf("with no right to write: %v", err)
-	}
-}
-
-func TestAFileThatWasReplacedIsNotUsedOn(t *testing.T) {
-	if runtime.GOOS == "windows" {
-		t.Skip("an open file cannot be removed")
-	}
-	path := filepath.Join(t.TempDir(), "locks.db")
-	old := mustOpen(t, path, systemTime())
-	do(t, old, request(redlatch.OpAcquire, "name", "one"))
-	for _, suffix := range []string{"", "-wal", "-shm"} {
-		if err := os.Remove(path + suffix); err != nil {
-			t.Fatal(err)
-		}
-	}
-	for _, what := range []string{"removed", "replaced"} {
-		if what == "replaced" {
-			mustOpen(t, path, systemTime())
-		}
-		_, err := old.Do(context.Background(), request(redlatch.OpExtend, "name", "one"))
-		if !errors.Is(err, redlatch.ErrUnsent) || !strings.Contains(err.Error(), "removed or replaced") {
-			t.Errorf("with the file %s: %v", what, err)
-		}
 	}
 }
 

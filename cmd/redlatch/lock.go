@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"slices"
 	"syscall"
 	"time"
 
@@ -176,7 +177,18 @@ func (f *lockFlags) refused(err error, ctx context.Context, waited time.Duration
 		end.err = fmt.Errorf("%w, after a wait of %v", err, waited.Round(time.Millisecond))
 		end.hint = "try a longer -w"
 	}
+	if endless(err) {
+		end.hint = "" // the error says what to do, and waiting is not it
+	}
 	return end
+}
+
+// endless reports whether the lock is held by a key that does not run out.
+func endless(err error) bool {
+	var held *redlatch.HeldError
+	return errors.As(err, &held) && slices.ContainsFunc(held.Holders, func(h redlatch.Holder) bool {
+		return h.Left == redlatch.NoExpiry
+	})
 }
 
 // untilSignal returns a context that a signal ends which would end us; its

@@ -289,6 +289,9 @@ func (f *runFlags) refused(err error, waited time.Duration) *outcome {
 		end.err = fmt.Errorf("%w, after a wait of %v", err, waited.Round(time.Millisecond))
 		end.hint = "try a longer -w"
 	}
+	if endless(err) {
+		end.hint = "" // the error says what to do, and waiting is not it
+	}
 	return end
 }
 

@@ -106,6 +106,10 @@ func (s setting) apply(flags *pflag.FlagSet, name string) error {
 		if inner := errors.Unwrap(err); inner != nil {
 			cause = inner
 		}
+		const most = 200 // the value may be shown by it, and be of any length
+		if text := cause.Error(); len(text) > most {
+			cause = errors.New(strings.ToValidUTF8(text[:most], "") + "…")
+		}
 		return usageError(fmt.Errorf("%s of %s cannot be taken: %w", name, s.from, cause), "see redlatch run --help for its form")
 	}
 	return nil

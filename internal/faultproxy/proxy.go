@@ -75,11 +75,13 @@ func (p *Proxy) URL() string { return "redis://" + p.Addr() }
 
 // Set changes the weather. A connection that lost bytes is broken off when
 // nothing is lost any more: no network lets one go on with a hole in it.
-func (p *Proxy) Set(w Weather) {
+func (p *Proxy) Set(w Weather) { p.change(func(now *Weather) { *now = w }) }
+
+func (p *Proxy) change(to func(w *Weather)) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.weather = w
-	if w.Requests.Lost || w.Replies.Lost {
+	to(&p.weather)
+	if p.weather.Requests.Lost || p.weather.Replies.Lost {
 		return
 	}
 	for c := range p.pairs {
@@ -91,13 +93,18 @@ func (p *Proxy) Set(w Weather) {
 }
 
 // Delay holds every request up for d from now on.
-func (p *Proxy) Delay(d time.Duration) {
-	p.Set(Weather{Requests: Direction{Delay: d}})
-}
+func (p *Proxy) Delay(d time.Duration) { p.change(func(w *Weather) { w.Requests.Delay = d }) }
 
 // SwallowReplies sets whether what the server says is lost on the way.
-func (p *Proxy) SwallowReplies(on bool) {
-	p.Set(Weather{Replies: Direction{Lost: on}})
+func (p *Proxy) SwallowReplies(on bool) { p.change(func(w *Weather) { w.Replies.Lost = on }) }
+
+// LoseRequests sets whether what a client says is lost on the way.
+func (p *Proxy) LoseRequests(on bool) { p.change(func(w *Weather) { w.Requests.Lost = on }) }
+
+// Partition sets whether all is lost on the way, in both directions. New
+// connections are made, and nobody answers on them.
+func (p *Proxy) Partition(on bool) {
+	p.change(func(w *Weather) { w.Requests.Lost, w.Replies.Lost = on, on })
 }
 
 // CutAt breaks the next connection on which the server says the text, which

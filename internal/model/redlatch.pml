@@ -12,9 +12,8 @@
  * and time needs no bound. Tokens are times.
  *
  * A rule of the design is left out by -D:
- *   HALF_QUORUM, VALIDITY_FROM_REPLY, NO_DRIFT, NO_FENCE, NO_WINDOW,
- *   BELIEVED_AT_ONCE, QUARANTINE_TTL, RETENTION_TTL, EXTEND_BY_ONE,
- *   EXTEND_CREATES
+ *   HALF_QUORUM, VALIDITY_FROM_REPLY, NO_DRIFT, NO_FENCE, BELIEVED_AT_ONCE,
+ *   QUARANTINE_TTL, RETENTION_TTL, EXTEND_BY_ONE
  * And sized by -D: TTL, RESTARTS, EXTENSIONS, and RIGHT_CLOCKS for clients that
  * propose the true time alone.
  */
@@ -31,7 +30,6 @@
 #endif
 #define DRIFT 1 /* a key, or a quarantine, may end so much too early */
 #define W     1 /* how far a token may be from a node's clock */
-#define FAR   5 /* how wrong a client's clock is where the window is left out */
 #define NONE  (-100)
 #define ALWAYS 99 /* longer than makes a difference */
 
@@ -152,11 +150,7 @@ inline take_extension(c, n) {
    in, or lost. */
 #define TRUSTED(n)   (sits[n] <= DRIFT)
 #define ABOVE(c, n)  (fence[n] == NONE || token[c] > fence[n])
-#ifdef NO_WINDOW
-#define WITHIN(c)    true
-#else
 #define WITHIN(c)    (token[c] >= -W && token[c] <= W)
-#endif
 #define MAY_GRANT(c, n) (TRUSTED(n) && key[n] == 0 && ABOVE(c, n) && WITHIN(c))
 
 inline on_acquire(c, n) {
@@ -173,11 +167,8 @@ inline on_acquire(c, n) {
 inline on_extend(c, n) {
     extend[c] = WITHOUT(extend[c], n);
     if
-    :: key[n] == c + 1
-#ifdef EXTEND_CREATES
-    || key[n] == 0
-#endif
-    ->  key[n] = c + 1; left[n] = TTL;
+    :: key[n] == c + 1 ->
+        key[n] = c + 1; left[n] = TTL;
         if :: fence[n] != NONE -> kept[n] = R :: else fi;
         if :: phase[c] == holding && extending[c] && !lost -> take_extension(c, n) :: else fi
     :: else
@@ -253,7 +244,6 @@ inline tick() {
 #define LOSS (Q - DRIFT)
 #endif
 inline tidy() {
-#ifndef NO_WINDOW
     n = 0;
     do
     :: n < NODES ->
@@ -277,13 +267,11 @@ inline tidy() {
                 release[c] = WITHOUT(release[c], n)
             :: else
             fi;
-#ifndef EXTEND_CREATES
             if
             :: HAS(extend[c], n) && key[n] != c + 1 && phase[c] == over && !HAS(acquire[c], n) ->
                 extend[c] = WITHOUT(extend[c], n)
             :: else
             fi;
-#endif
             c++
         :: else -> break
         od;
@@ -299,7 +287,6 @@ inline tidy() {
     :: else -> break
     od;
     if :: top < -(W + TTL + 1) -> top = NONE :: else fi;
-#endif
     c = 0; n = 0; lost = false
 }
 
@@ -318,9 +305,6 @@ proctype world() {
             :: token[c] = -W
             :: token[c] = W
 #endif
-#ifdef NO_WINDOW
-            :: token[c] = FAR
-#endif
             fi;
             phase[c] = asking; age[c] = 0; began[c] = top;
             acquire[c] = ALL
@@ -331,7 +315,7 @@ proctype world() {
             end(c) /* gives up, or releases */
         :: else
         fi;
-        tidy()
+        d_step { tidy() }
        }
     :: atomic { /* a node carries out a message; any may be late or never come */
         select(c : 0 .. CLIENTS - 1);
@@ -341,23 +325,23 @@ proctype world() {
         :: lost = true
         fi;
         if
-        :: HAS(acquire[c], n) -> on_acquire(c, n)
-        :: HAS(extend[c], n) -> on_extend(c, n)
-        :: HAS(release[c], n) && !lost -> on_release(c, n)
+        :: HAS(acquire[c], n) -> d_step { on_acquire(c, n) }
+        :: HAS(extend[c], n) -> d_step { on_extend(c, n) }
+        :: HAS(release[c], n) && !lost -> d_step { on_release(c, n) }
         :: else
         fi;
-        tidy()
+        d_step { tidy() }
        }
     :: atomic { /* a key runs out early, by the drift of the node's clock */
         select(n : 0 .. NODES - 1);
         if :: key[n] != 0 && left[n] <= DRIFT -> key[n] = 0; left[n] = 0 :: else fi;
-        tidy()
+        d_step { tidy() }
        }
     :: atomic { restarts > 0 -> /* a node loses its data */
         restarts--;
         select(n : 0 .. NODES - 1);
         forget(n);
-        tidy()
+        d_step { tidy() }
        }
     :: d_step { tick(); tidy() }
     od

@@ -10,9 +10,22 @@ import (
 	"github.com/redlatch/redlatch/internal/clockshim"
 )
 
+// Clock is the wall clock of a server.
+type Clock struct{ clock *clockshim.Clock }
+
+// Set has the clock be off by the given time from now on.
+func (c *Clock) Set(off time.Duration) { c.clock.Set(off, 0) }
+
 // StartWithClock starts a server whose wall clock is off by the given time. It
 // needs a C compiler.
 func StartWithClock(t testing.TB, off time.Duration, settings ...string) *Server {
+	t.Helper()
+	s, _ := StartWithSettableClock(t, off, settings...)
+	return s
+}
+
+// StartWithSettableClock is like StartWithClock, and returns the clock besides.
+func StartWithSettableClock(t testing.TB, off time.Duration, settings ...string) (*Server, *Clock) {
 	t.Helper()
 	dir := t.TempDir()
 	library, err := clockshim.Build(dir)
@@ -28,5 +41,5 @@ func StartWithClock(t testing.TB, off time.Duration, settings ...string) *Server
 	s := &Server{t: t, dir: t.TempDir(), args: settings, env: clock.Env(library)}
 	s.start()
 	s.await()
-	return s
+	return s, &Clock{clock}
 }

@@ -23,5 +23,15 @@ func NewProxy(t testing.TB, s *Server) *Proxy {
 	return &Proxy{p}
 }
 
+// NewProxies returns a proxy to each server, and their addresses.
+func NewProxies(t testing.TB, servers []*Server) (proxies []*Proxy, urls []string) {
+	t.Helper()
+	for _, s := range servers {
+		p := NewProxy(t, s)
+		proxies, urls = append(proxies, p), append(urls, p.URL())
+	}
+	return proxies, urls
+}
+
 // Target sends new connections to another server.
 func (p *Proxy) Target(s *Server) { p.LeadTo(s.Addr()) }

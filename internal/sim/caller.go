@@ -66,6 +66,7 @@ func (w *World) call(call Call) {
 			w.judge.look(h)
 		}
 	}
+	time.Sleep(call.Stay)
 	w.judge.look(h)
 	if call.Drop {
 		w.judge.dropped(h)

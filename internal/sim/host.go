@@ -79,6 +79,12 @@ func (w *World) strike(f Fault, n uint64, old *image) {
 		onLinks(func(l *link) { l.breakOff(); l.reopened() })
 	case Partition:
 		onLinks(func(l *link) { l.lose(&l.gone, until) })
+	case Isolation:
+		for i, l := range w.links[f.Client] {
+			if i != f.Node {
+				l.lose(&l.gone, until)
+			}
+		}
 	case Deafness:
 		onLinks(func(l *link) { l.lose(&l.deaf, until) })
 	case Pause:

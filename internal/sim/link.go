@@ -83,7 +83,11 @@ func (l *link) fateOf(req *redlatch.Request, now time.Duration) fate {
 	if w.plan.Storm == 0 || now >= w.plan.Mend || w.plan.Spared[f.id] {
 		return f
 	}
-	switch n := f.by % uint64(400>>(w.plan.Storm-1)); {
+	of := uint64(400) >> (w.plan.Storm - 1)
+	if req.Op == redlatch.OpRepair || req.Op == redlatch.OpOffer {
+		of /= 2 // there are few of them
+	}
+	switch n := f.by % of; {
 	case n < 4:
 		f.harm = requestLost
 	case n < 8:

@@ -131,11 +131,11 @@ func report(t *testing.T, p *Plan) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	file := filepath.Join(t.ArtifactDir(), fmt.Sprintf("seed-%d.json", p.Seed))
+	file := filepath.Join(os.TempDir(), fmt.Sprintf("redlatch-seed-%d.json", p.Seed))
 	if err := os.WriteFile(file, text, 0o666); err != nil {
 		t.Fatal(err)
 	}
-	t.Logf("shrunk to %d calls and %d faults, %d messages spared, kept in %s (run go test with -artifacts to find it later)\nplay it again: REDLATCH_PLAN=%[4]s go test -run TestPlanIsPlayedAgain -v ./internal/sim",
+	t.Logf("shrunk to %d calls and %d faults, %d messages spared, kept in %s\nplay it again: REDLATCH_PLAN=%[4]s go test -run TestPlanIsPlayedAgain -v ./internal/sim",
 		len(small.Calls), len(small.Faults), len(small.Spared), file)
 	lines := o.Trace
 	if len(lines) > 120 {

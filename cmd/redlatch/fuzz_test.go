@@ -1,0 +1,245 @@
+package main
+
+import (
+	"errors"
+	"io"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/spf13/pflag"
+
+	"github.com/redlatch/redlatch/redis"
+)
+
+// alone has the test see nothing of this machine's own settings.
+func alone(t *testing.T) {
+	t.Helper()
+	for _, name := range settings {
+		t.Setenv(variable(name), "")
+	}
+	for _, name := range []string{configVariable, passwordVariable, handleVariable, "XDG_CONFIG_HOME", "HOME"} {
+		t.Setenv(name, "")
+	}
+}
+
+// usage fails unless an error is about usage and can be shown, and returns what
+// is shown.
+func usage(t *testing.T, err error) string {
+	t.Helper()
+	var end *outcome
+	if !errors.As(err, &end) || end.code != exitUsage || end.err == nil || end.hint == "" {
+		t.Fatalf("got %v, want an error about usage that says what to do", err)
+	}
+	text := message(err)
+	if len(text) > 1000+2*len(os.TempDir()) || text == "" || harmless(text) != text {
+		t.Errorf("it is shown as %q", text)
+	}
+	return text
+}
+
+// FuzzSettingsFiles reads files of settings. A secret stands in their last line.
+func FuzzSettingsFiles(f *testing.F) {
+	for _, text := range []string{
+		"", "# a comment\n\nttl = 5s\n", "ttl=5s\nttl=6s", "ttl", "=", "ttl =", "unknown = x", "nodes = redis://a, redis://b", "wait = 1s\r\nno-wait = true\r\n",
+		"\xff = \xfe", "ttl = \x00", "label = a = b # c", strings.Repeat("x", 70_000), "\xef\xbb\xbfttl = 5s",
+	} {
+		f.Add(text)
+	}
+	const secret = "s3cr3t"
+	f.Fuzz(func(t *testing.T, text string) {
+		if strings.Contains(text, secret) {
+			return
+		}
+		alone(t)
+		path := filepath.Join(t.TempDir(), "config")
+		t.Setenv(configVariable, path)
+		for _, content := range []string{text, text + "\npassword-file = " + secret, text + "\n" + secret} {
+			if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			file, err := readSettings()
+			if err != nil {
+				if shown := usage(t, err); strings.Contains(shown, secret) || !strings.Contains(shown, path) {
+					t.Errorf("%q: the error shows a value, or not the file: %s", content, shown)
+				}
+				continue
+			}
+			// What was read can be written and read again.
+			var again strings.Builder
+			for _, key := range slices.Sorted(maps.Keys(file.values)) {
+				value := file.values[key].value
+				if !slices.Contains(settings, key) || value == "" || value != strings.TrimSpace(value) || !strings.Contains(content, value) {
+					t.Errorf("%q sets %q to %q", content, key, value)
+				}
+				again.WriteString(key + "=" + value + "\n")
+			}
+			if err := os.WriteFile(path, []byte(again.String()), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			second, err := readSettings()
+			if err != nil || len(second.values) != len(file.values) {
+				t.Fatalf("%q was written as %q, and that is %v, %v", content, again.String(), second, err)
+			}
+			for key, s := range file.values {
+				if second.values[key].value != s.value {
+					t.Errorf("%s was %q, and came back as %q", key, s.value, second.values[key].value)
+				}
+			}
+		}
+	})
+}
+
+// FuzzSettingsOfTheEnvironment sets one variable.
+func FuzzSettingsOfTheEnvironment(f *testing.F) {
+	for i, value := range []string{"redis://u:p@a", "/tmp/x", "list", "on", "/etc/passwd", "5s", "true", "-1s", "1e9h", "9999999h", "\xff", "ignore", "256", ""} {
+		f.Add(uint8(i), value)
+	}
+	f.Add(uint8(slices.Index(settings, "grace")), strings.Repeat("x\xff", 1000))
+	f.Fuzz(func(t *testing.T, which uint8, value string) {
+		if strings.Contains(value, "\x00") {
+			return // no environment can hold it
+		}
+		alone(t)
+		name := settings[int(which)%len(settings)]
+		t.Setenv(variable(name), value)
+		say := &reporter{w: io.Discard}
+		cmd := newRun(say)
+		if err := applySettings(cmd, say); err != nil {
+			if shown := usage(t, err); !strings.Contains(shown, name) || !strings.Contains(shown, "$"+variable(name)) {
+				t.Errorf("%s=%q: the error does not name it: %s", variable(name), value, shown)
+			}
+			return
+		}
+		flag := cmd.Flags().Lookup(name)
+		if flag.Changed != (value != "") {
+			t.Errorf("%s=%q is heeded: %v", variable(name), value, flag.Changed)
+		}
+		cmd.Flags().Visit(func(f *pflag.Flag) {
+			if f.Name != name {
+				t.Errorf("%s=%q sets %s", variable(name), value, f.Name)
+			}
+		})
+	})
+}
+
+// FuzzPasswords puts the password of a file into an address.
+func FuzzPasswords(f *testing.F) {
+	for _, address := range []string{"redis://a", "rediss://user@a:1/2?tls_server_name=b", "redis+sentinel://a+b/m", "redis://u:p@a", "redis://@a", "sqlite:x", "redis://a/@", "redis://[::1]:1", "redis:a", "redis://:@a"} {
+		for _, text := range []string{"pw", "p@ss/w?o#r:d\n", "pw\r\nrest", "\n", "", "\xff\x00", "%", " pw ", "a+b,c"} {
+			f.Add(address, text)
+		}
+	}
+	f.Fuzz(func(t *testing.T, address, text string) {
+		if strings.Contains(address, "tls_") && !strings.Contains(address, "tls_server_name") {
+			return // it names files of this machine
+		}
+		alone(t)
+		path := filepath.Join(t.TempDir(), "password")
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		password, err := (&nodeFlags{passwordFile: path}).password()
+		if err != nil {
+			usage(t, err)
+			return
+		}
+		if password == "" || strings.Contains(password, "\n") || !strings.HasPrefix(text, password) {
+			t.Fatalf("%q holds the password %q", text, password)
+		}
+		before, err := redis.ParseAddress(address)
+		if err != nil {
+			return
+		}
+		with := withPassword(address, password)
+		after, err := redis.ParseAddress(with)
+		if err != nil {
+			t.Fatalf("%q is good, and with %q in it is not: %v", address, password, err)
+		}
+		want := password
+		if before.Password != "" || strings.Contains(address[:strings.LastIndex(address, "@")+1], ":@") {
+			want = before.Password // its own, be it empty
+		}
+		if after.String() != before.String() || after.Username != before.Username || after.Password != want {
+			t.Errorf("%q with the password %q is %q, user %q, password %q", address, password, after, after.Username, after.Password)
+		}
+		if before.Password != "" && !hasPassword(address) || want != "" && !hasPassword(with) {
+			t.Errorf("the password in %q or %q is not seen", address, with)
+		}
+	})
+}
+
+// FuzzNodeLists splits lists of addresses.
+func FuzzNodeLists(f *testing.F) {
+	for _, text := range []string{"", ",", "redis://a,redis://b", " redis://a , sqlite:/x ", "redis://u:p,w@a", "sqlite:///a", "a,,b", "\xff", "REDIS://a", "redis+x://a"} {
+		f.Add(text)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		addresses := split(text)
+		for _, a := range addresses {
+			if a == "" || strings.Contains(a, ",") || strings.TrimSpace(a) != a || !strings.Contains(text, a) {
+				t.Errorf("%q has the address %q", text, a)
+			}
+			parsed, err := redis.ParseAddress(a)
+			if err == nil && kindOf(a) != "redis" {
+				t.Errorf("%q is an address of Redis, and is taken for %q", a, kindOf(a))
+			}
+			if err == nil && parsed.Password != "" && !hasPassword(text) {
+				t.Errorf("the password in %q is not seen", text)
+			}
+			if kindOf(a) == "sqlite" && !strings.HasSuffix(a, filePath(a)) {
+				t.Errorf("%q names the file %q", a, filePath(a))
+			}
+		}
+		if again := split(strings.Join(addresses, ",")); !slices.Equal(again, addresses) {
+			t.Errorf("%q is split into %q, and that into %q", text, addresses, again)
+		}
+	})
+}
+
+// FuzzHandleInput reads a handle from where the command finds one.
+func FuzzHandleInput(f *testing.F) {
+	for _, text := range []string{"", " ", "redlatch1.abc\n", "-", strings.Repeat("x", maxHandle), strings.Repeat("x", maxHandle+1), "\x00"} {
+		f.Add(text, text)
+	}
+	f.Fuzz(func(t *testing.T, argument, stdin string) {
+		alone(t)
+		handle, err := findHandle([]string{argument}, strings.NewReader(stdin))
+		if err != nil {
+			usage(t, err)
+			return
+		}
+		if handle == "" || handle != strings.TrimSpace(handle) {
+			t.Errorf("%q and %q give the handle %q", argument, stdin, handle)
+		}
+		if argument == "-" && (len(stdin) > maxHandle || !strings.Contains(stdin, handle)) || argument != "-" && !strings.Contains(argument, handle) {
+			t.Errorf("%q and %q give the handle %q", argument, stdin, handle)
+		}
+	})
+}
+
+// FuzzFlags has values for the flags that are read by our own code.
+func FuzzFlags(f *testing.F) {
+	for _, text := range []string{"", "auto", "on", "off", "ON", "term", "kill", "ignore", "text", "json", "\xff"} {
+		f.Add(text)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		alone(t)
+		for _, name := range []string{"guard", "on-lost", "output"} {
+			say := &reporter{w: io.Discard}
+			cmd := newRun(say)
+			before := cmd.Flags().Lookup(name).Value.String()
+			err := cmd.Flags().Set(name, text)
+			after := cmd.Flags().Lookup(name).Value.String()
+			if err == nil && after != text || err != nil && after != before {
+				t.Errorf("--%s=%q: %v, and it is %q", name, text, err, after)
+			}
+			if err != nil && !strings.Contains(err.Error(), "must be ") {
+				t.Errorf("--%s=%q does not say what it may be: %v", name, text, err)
+			}
+		}
+	})
+}

@@ -1,0 +1,104 @@
+// Package drive is the side of a foreign client: it takes orders, one a line,
+// carries them out with a lock of that client, and answers each with one line.
+// The drivers in other languages, in clients/, speak the same lines.
+//
+//	acquire NAME MS    ok | held | error TEXT     asks once, does not wait
+//	extend MS          ok | lost | cannot | error TEXT
+//	release            ok | lost | error TEXT
+//
+// A driver says "ready VERSION" when it can be given orders, and ends with its
+// input. It holds one lock at a time.
+package drive
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"runtime/debug"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Lock is one lock of a foreign client, as its own documentation uses it.
+type Lock interface {
+	// Acquire asks once for the name and reports whether it was given.
+	Acquire(ctx context.Context, name string, ttl time.Duration) (bool, error)
+	// Extend gives what is held its time again. It reports false if the client
+	// says that the lock is not its own any more.
+	Extend(ctx context.Context, ttl time.Duration) (bool, error)
+	// Release frees what is held. It reports false if the client says that the
+	// lock was not its own any more.
+	Release(ctx context.Context) (bool, error)
+}
+
+// ErrCannot is returned by the Extend of a client that has no extension, or
+// extends by itself alone.
+var ErrCannot = errors.New("this client has no extension")
+
+// patience bounds one order: far above any, so that a client that hangs is
+// told as such.
+const patience = 20 * time.Second
+
+// Serve takes orders until the input ends.
+func Serve(version string, lock Lock, in io.Reader, out io.Writer) error {
+	if _, err := fmt.Fprintf(out, "ready %s\n", version); err != nil {
+		return err
+	}
+	lines := bufio.NewScanner(in)
+	for lines.Scan() {
+		if _, err := fmt.Fprintln(out, answer(lock, strings.Fields(lines.Text()))); err != nil {
+			return err
+		}
+	}
+	return lines.Err()
+}
+
+func answer(lock Lock, order []string) string {
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	switch {
+	case len(order) == 3 && order[0] == "acquire":
+		return said("held")(lock.Acquire(ctx, order[1], millis(order[2])))
+	case len(order) == 2 && order[0] == "extend":
+		return said("lost")(lock.Extend(ctx, millis(order[1])))
+	case len(order) == 1 && order[0] == "release":
+		return said("lost")(lock.Release(ctx))
+	}
+	return fmt.Sprintf("error not an order: %q", strings.Join(order, " "))
+}
+
+func said(no string) func(bool, error) string {
+	return func(ok bool, err error) string {
+		switch {
+		case errors.Is(err, ErrCannot):
+			return "cannot"
+		case err != nil:
+			return "error " + strings.ReplaceAll(err.Error(), "\n", " ")
+		case !ok:
+			return no
+		}
+		return "ok"
+	}
+}
+
+func millis(s string) time.Duration {
+	n, _ := strconv.Atoi(s)
+	return time.Duration(n) * time.Millisecond
+}
+
+// Module returns the version of a module that this program was built with.
+func Module(path string) string {
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return "unknown"
+	}
+	for _, m := range info.Deps {
+		if m.Path == path {
+			return strings.TrimPrefix(m.Version, "v")
+		}
+	}
+	return "unknown"
+}

@@ -1,0 +1,146 @@
+//go:build unix
+
+package foreign
+
+import (
+	"bufio"
+	"bytes"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+)
+
+// Answer is what a driver said to an order: its first word, and the rest.
+type Answer struct{ Word, Text string }
+
+// OK reports a yes.
+func (a Answer) OK() bool { return a.Word == "ok" }
+
+func (a Answer) String() string { return strings.TrimSpace(a.Word + " " + a.Text) }
+
+// patience is how long a driver is waited for. It is above what a driver
+// allows its client, and what a JVM takes to start on a busy machine.
+const patience = 60 * time.Second
+
+// Process is a driver that runs: one foreign client, in a process of its own.
+type Process struct {
+	Version string // of the client, as the driver says
+
+	cmd    *exec.Cmd
+	in     io.WriteCloser
+	lines  chan string
+	stderr *tail
+	once   sync.Once
+}
+
+// Start starts a client's driver on the servers, given as host:port, and waits
+// until it is ready.
+func Start(c *Client, addresses []string) (*Process, error) {
+	argv, err := c.argv()
+	if err != nil {
+		return nil, err
+	}
+	cmd := exec.Command(argv[0], append(argv[1:], addresses...)...)
+	cmd.Env = append(os.Environ(), c.env()...)
+	p := &Process{cmd: cmd, lines: make(chan string, 16), stderr: &tail{}}
+	cmd.Stderr = p.stderr
+	if p.in, err = cmd.StdinPipe(); err != nil {
+		return nil, err
+	}
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		return nil, err
+	}
+	if err := cmd.Start(); err != nil {
+		return nil, err
+	}
+	go func() {
+		defer close(p.lines)
+		for s := bufio.NewScanner(out); s.Scan(); {
+			p.lines <- s.Text()
+		}
+	}()
+	if ready := p.next(); ready.Word != "ready" {
+		p.Kill()
+		return nil, fmt.Errorf("the driver of %s is not ready: %s", c.Name, ready)
+	} else {
+		p.Version = ready.Text
+	}
+	return p, nil
+}
+
+// Acquire asks once for the name.
+func (p *Process) Acquire(name string, ttl time.Duration) Answer {
+	return p.order("acquire", name, fmt.Sprint(ttl.Milliseconds()))
+}
+
+// Extend gives what is held its time again.
+func (p *Process) Extend(ttl time.Duration) Answer {
+	return p.order("extend", fmt.Sprint(ttl.Milliseconds()))
+}
+
+// Release frees what is held.
+func (p *Process) Release() Answer { return p.order("release") }
+
+func (p *Process) order(words ...string) Answer {
+	if _, err := fmt.Fprintln(p.in, strings.Join(words, " ")); err != nil {
+		return Answer{"error", "the driver is gone: " + p.stderr.String()}
+	}
+	return p.next()
+}
+
+func (p *Process) next() Answer {
+	select {
+	case line, ok := <-p.lines:
+		if !ok {
+			return Answer{"error", "the driver ended: " + p.stderr.String()}
+		}
+		word, text, _ := strings.Cut(line, " ")
+		return Answer{word, text}
+	case <-time.After(patience):
+		return Answer{"error", fmt.Sprintf("the driver has not answered for %v: %s", patience, p.stderr)}
+	}
+}
+
+// Freeze stops the process where it is, timers and all.
+func (p *Process) Freeze() { p.cmd.Process.Signal(syscall.SIGSTOP) }
+
+// Thaw lets it go on.
+func (p *Process) Thaw() { p.cmd.Process.Signal(syscall.SIGCONT) }
+
+// Kill ends it at once, as kill -9 does.
+func (p *Process) Kill() {
+	p.once.Do(func() {
+		p.cmd.Process.Kill()
+		for range p.lines {
+		}
+		p.cmd.Wait()
+	})
+}
+
+// tail keeps the end of what a driver complains of.
+type tail struct {
+	mu  sync.Mutex
+	buf bytes.Buffer
+}
+
+func (t *tail) Write(b []byte) (int, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.buf.Write(b)
+	if over := t.buf.Len() - 2000; over > 0 {
+		t.buf.Next(over)
+	}
+	return len(b), nil
+}
+
+func (t *tail) String() string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return strings.Join(strings.Fields(t.buf.String()), " ")
+}

@@ -1,0 +1,61 @@
+//go:build unix
+
+package scenario
+
+import (
+	"context"
+	"testing"
+
+	"github.com/redlatch/redlatch"
+	"github.com/redlatch/redlatch/internal/redistest"
+
+	"github.com/redlatch/redlatch/interop/foreign"
+)
+
+// doctoredNode lets redlatch break a rule: what it is about to ask for, it has
+// first made possible by force.
+type doctoredNode struct {
+	redlatch.Node
+	server *redistest.Server
+	op     redlatch.Op
+	force  func(s *redistest.Server, req redlatch.Request)
+}
+
+func (n *doctoredNode) Do(ctx context.Context, req redlatch.Request) (redlatch.Reply, error) {
+	if req.Op == n.op {
+		n.force(n.server, req)
+	}
+	return n.Node.Do(ctx, req)
+}
+
+// TestRedlatchIsFoundOutWhenItBreaksARule plays the scenarios with a redlatch
+// that takes, frees or extends what is not its own. The judge must say that it
+// was redlatch.
+func TestRedlatchIsFoundOutWhenItBreaksARule(t *testing.T) {
+	t.Parallel()
+	remove := func(s *redistest.Server, req redlatch.Request) { s.Do("DEL", req.Name) }
+	replace := func(s *redistest.Server, req redlatch.Request) { s.Do("SET", req.Name, req.Value, "PX", "10000") }
+	client := foreign.InProcess()[0]
+	for what, c := range map[string]struct {
+		op       redlatch.Op
+		force    func(*redistest.Server, redlatch.Request)
+		scenario string
+	}{
+		"takes what another holds":   {redlatch.OpAcquire, remove, "excludes"},
+		"frees what another holds":   {redlatch.OpRelease, remove, "our loss"},
+		"extends what another holds": {redlatch.OpExtend, replace, "our loss"},
+	} {
+		t.Run(what, func(t *testing.T) {
+			t.Parallel()
+			doctor := func(n redlatch.Node, s *redistest.Server) redlatch.Node {
+				return &doctoredNode{Node: n, server: s, op: c.op, force: c.force}
+			}
+			row := play(Part{Client: client, Nodes: 1, Only: []string{c.scenario}, doctor: doctor}, func(string) {})
+			if cell := row.Cells[c.scenario]; row.Err != nil || cell.Verdict != OurFall {
+				t.Errorf("%s: %s, %s, %v; want that redlatch is found out", c.scenario, cell.Verdict, cell.Text, row.Err)
+			} else {
+				t.Log(cell.Text)
+			}
+		})
+	}
+}

@@ -1,0 +1,141 @@
+//go:build unix
+
+package service
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/go-redsync/redsync/v4"
+
+	"github.com/redlatch/redlatch"
+	"github.com/redlatch/redlatch/fence"
+	"github.com/redlatch/redlatch/internal/redistest"
+)
+
+// holdFor is long beside what these tests take: nothing runs out in them.
+const holdFor = 15 * time.Second
+
+var kept = []string{"--appendonly", "yes", "--appendfsync", "always"}
+
+// onThree has hold take the lock while the last two of five servers are away,
+// brings these back with their data, and the third without. Of those who
+// granted it, two remember.
+func onThree(t *testing.T, servers []*redistest.Server, hold func()) {
+	t.Helper()
+	for _, s := range servers[3:] {
+		s.Kill()
+	}
+	hold()
+	for _, s := range servers[3:] {
+		s.Restart(kept...)
+	}
+	servers[2].Kill()
+	servers[2].Restart("--appendonly", "no")
+	if n := len(servers[2].Keys()); n != 0 {
+		t.Fatalf("the server that was to forget has %d keys", n)
+	}
+}
+
+func redsyncMutex(t *testing.T, servers []*redistest.Server) *redsync.Mutex {
+	return newRedsync(t, servers).NewMutex(name, redsync.WithExpiry(holdFor), redsync.WithTries(1), redsync.WithTimeoutFactor(0.3))
+}
+
+// TestRedlatchDoesNotBelieveAServerThatForgotWhatRedsyncHolds is where the
+// guard helps a client that has none: redsync's lock stands on two servers that
+// remember, and the three others would make a quorum.
+func TestRedlatchDoesNotBelieveAServerThatForgotWhatRedsyncHolds(t *testing.T) {
+	t.Parallel()
+	for _, guard := range []redlatch.GuardMode{redlatch.GuardOn, redlatch.GuardOff} {
+		t.Run(map[bool]string{true: "guard on", false: "guard off"}[guard == redlatch.GuardOn], func(t *testing.T) {
+			t.Parallel()
+			servers := redistest.Start(t, 5, kept...)
+			locks := newRedlatch(t, servers, redlatch.Options{Guard: guard, MaxTTL: 2 * holdFor})
+			m := redsyncMutex(t, servers)
+			onThree(t, servers, func() {
+				if err := m.Lock(); err != nil {
+					t.Fatal(err)
+				}
+			})
+			var lease *redlatch.Lease
+			var err error
+			for range 3 { // the first may meet connections that the restarts cut
+				if lease, err = locks.TryLock(t.Context(), name, redlatch.LockOptions{TTL: ttl}); err == nil || errors.Is(err, redlatch.ErrQuarantine) {
+					break
+				}
+			}
+			if time.Now().After(m.Until()) {
+				t.Fatal("the machine is so slow that redsync's lock ran out")
+			}
+			switch {
+			case guard == redlatch.GuardOn && !errors.Is(err, redlatch.ErrQuarantine):
+				t.Errorf("redlatch is told %v, want that servers sit out", err)
+			case guard == redlatch.GuardOff && err != nil:
+				t.Errorf("with the guard off redlatch is told %v: then this test shows nothing", err)
+			}
+			if lease != nil {
+				lease.Release(t.Context())
+			}
+		})
+	}
+}
+
+// TestRedsyncTakesWhatAServerForgotAndTheLossIsTold is where the guard cannot
+// help: redsync believes the server that forgot, and both have the lock. Then
+// redlatch is told with its next extension, and the token keeps the one who is
+// told off the resource.
+func TestRedsyncTakesWhatAServerForgotAndTheLossIsTold(t *testing.T) {
+	t.Parallel()
+	servers := redistest.Start(t, 5, kept...)
+	locks := newRedlatch(t, servers, redlatch.Options{MaxTTL: 2 * holdFor})
+	var lease *redlatch.Lease
+	onThree(t, servers, func() {
+		var err error
+		if lease, err = locks.Lock(t.Context(), name, redlatch.LockOptions{TTL: holdFor}); err != nil {
+			t.Fatal(err)
+		}
+	})
+	m := redsyncMutex(t, servers)
+	if err := m.Lock(); err != nil {
+		t.Fatalf("redsync is refused, and this test shows nothing: %v", err)
+	}
+	if lease.Err() == nil {
+		t.Log("both have the lock")
+	}
+	select {
+	case <-lease.Context().Done():
+	case <-time.After(holdFor):
+		t.Fatal("redlatch is not told")
+	}
+	if cause := context.Cause(lease.Context()); !errors.Is(cause, redlatch.ErrLost) {
+		t.Errorf("redlatch is told %v, want that its lock is lost", cause)
+	}
+	if ok, err := m.Unlock(); !ok || err != nil {
+		t.Fatal(ok, err)
+	}
+
+	gate, err := fence.NewGate(fence.GateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := gate.Check(t.Context(), name, lease.Token()); err != nil {
+		t.Fatal(err)
+	}
+	// The servers that were away sit out, and are a majority, until a
+	// quarantine is over; with these bounds that is longer than a test may take.
+	// A client without the guard shows the next token as well.
+	open := newRedlatch(t, servers, redlatch.Options{Guard: redlatch.GuardOff})
+	next, err := open.Lock(t.Context(), name, redlatch.LockOptions{TTL: ttl, Wait: holdFor})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer next.Release(t.Context())
+	if err := gate.Check(t.Context(), name, next.Token()); err != nil {
+		t.Errorf("the next holder is refused: %v", err)
+	}
+	if err := gate.Check(t.Context(), name, lease.Token()); !errors.Is(err, fence.ErrStale) {
+		t.Errorf("the stale holder is told %v, want that its token is stale", err)
+	}
+}

@@ -1,0 +1,150 @@
+//go:build unix
+
+package redis_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/redlatch/redlatch"
+	"github.com/redlatch/redlatch/internal/redistest"
+	"github.com/redlatch/redlatch/redis"
+)
+
+// startBusy returns a server that says after a moment that a script keeps it
+// busy.
+func startBusy(t *testing.T, n int) []*redistest.Server {
+	t.Helper()
+	return redistest.Start(t, n, "--lua-time-limit", "50")
+}
+
+// occupy has a server run a script without end, and returns when it says so.
+func occupy(t *testing.T, s *redistest.Server) {
+	t.Helper()
+	go s.Try("EVAL", "while true do end", "0")
+	eventually(t, 10*time.Second, func() error {
+		if _, err := s.Try("GET", "x"); err == nil || !strings.HasPrefix(err.Error(), "BUSY") {
+			return errors.New("the server is not busy yet")
+		}
+		return nil
+	})
+}
+
+// backAfterAContender waits until a lock stands on all servers again. One that
+// kept the fence while the lock ran out there takes it back only when somebody
+// else has asked for it in vain: until then it looks as if it was released.
+func backAfterAContender(t *testing.T, other *redlatch.Client, servers []*redistest.Server, name string) {
+	t.Helper()
+	eventually(t, 20*time.Second, func() error {
+		err := heldOnAll(servers, name)()
+		if err != nil {
+			_, asked := other.TryLock(context.Background(), name, redlatch.LockOptions{})
+			if asked == nil {
+				t.Fatal("two holders")
+			}
+			time.Sleep(100 * time.Millisecond) // in which it is extended, and repaired
+		}
+		return err
+	})
+}
+
+// TestServerBusyWithAScriptEndsTheLeaseAtItsDeadline has the only server there
+// is do nothing but run somebody's script.
+func TestServerBusyWithAScriptEndsTheLeaseAtItsDeadline(t *testing.T) {
+	t.Parallel()
+	eachDriver(t, func(t *testing.T, nodes func(...string) []redlatch.Node) {
+		server := startBusy(t, 1)[0]
+		c := newClient(t, nodes(server.URL()), redlatch.Options{})
+		l := mustLock(t, c, "job", redlatch.LockOptions{TTL: time.Second})
+		occupy(t, server)
+		_, err := c.TryLock(context.Background(), "another", redlatch.LockOptions{})
+		wantErr(t, err, redlatch.ErrNoQuorum)
+		var busy *redis.ServerError
+		if !errors.As(err, &busy) || busy.Code != "BUSY" || !strings.Contains(err.Error(), "SCRIPT KILL stops it") {
+			t.Errorf("got %v, want BUSY and what to do", err)
+		}
+		t.Log("who asks is told:", err)
+		<-l.Context().Done()
+		wantErr(t, context.Cause(l.Context()), redlatch.ErrLost)
+		if late := time.Since(l.Deadline()); late > slack {
+			t.Errorf("it was told %v after the deadline", late)
+		}
+		server.Do("SCRIPT", "KILL")
+		next := mustLock(t, c, "job", redlatch.LockOptions{Tries: 100})
+		if next.Token() <= l.Token() {
+			t.Errorf("token %d came after %d", next.Token(), l.Token())
+		}
+		mustRelease(t, next)
+		eventually(t, 10*time.Second, noKeys([]*redistest.Server{server}))
+	})
+}
+
+func TestMinorityBusyWithAScriptIsDoneWithout(t *testing.T) {
+	t.Parallel()
+	eachDriver(t, func(t *testing.T, nodes func(...string) []redlatch.Node) {
+		servers := startBusy(t, 3)
+		addresses := redistest.Addresses(servers)
+		c, other := newClient(t, nodes(addresses...), quick), newClient(t, nodes(addresses...), quick)
+		l := holdOnAll(t, c, servers, "kept", redlatch.LockOptions{TTL: time.Second})
+		occupy(t, servers[0])
+		for end := time.Now().Add(1200 * time.Millisecond); time.Now().Before(end); {
+			if err := cycle(c); err != nil {
+				t.Fatalf("with one of three busy: %v", err)
+			}
+		}
+		if err := l.Err(); err != nil {
+			t.Errorf("with one of three busy: %v", err)
+		}
+		servers[0].Do("SCRIPT", "KILL")
+		eventually(t, 10*time.Second, func() error {
+			_, err := servers[0].Try("GET", "kept")
+			return err
+		})
+		backAfterAContender(t, other, servers, "kept")
+		mustRelease(t, l)
+		eventually(t, 10*time.Second, noKeys(servers))
+	})
+}
+
+// TestServerThatLoadsItsDataIsDoneWithoutAndSitsOut restarts one of three with
+// so much data that it takes seconds to load.
+func TestServerThatLoadsItsDataIsDoneWithoutAndSitsOut(t *testing.T) {
+	t.Parallel()
+	servers := redistest.Start(t, 3)
+	addresses := redistest.Addresses(servers)
+	c, other := newClient(t, open(t, addresses...), quick), newClient(t, open(t, addresses...), quick)
+	l := holdOnAll(t, c, servers, "kept", redlatch.LockOptions{TTL: time.Second})
+	s := servers[0]
+	s.Do("EVAL", "for i=1,1000 do redis.call('SET', 'filler'..i, string.rep('x', 100)) end", "0")
+	s.Do("SAVE")
+	s.Kill()
+	s.RestartNow("--key-load-delay", "1000", "--loading-process-events-interval-bytes", "1024")
+	loading := 0
+	eventually(t, 30*time.Second, func() error {
+		if err := cycle(c); err != nil {
+			t.Fatalf("with one of three loading: %v", err)
+		}
+		_, err := s.Try("GET", "x")
+		if err != nil && strings.HasPrefix(err.Error(), "LOADING") {
+			loading++
+		}
+		return err
+	})
+	if loading == 0 {
+		t.Fatal("the server never said that it is loading: nothing is shown")
+	}
+	if err := cycle(c); err != nil {
+		t.Fatal(err)
+	}
+	if marker := s.Do("GET", "redlatch:1:marker"); !strings.Contains(marker, " changed ") {
+		t.Errorf("after loading it is marked %q, want it in quarantine", marker)
+	}
+	backAfterAContender(t, other, servers, "kept")
+	if err := l.Err(); err != nil {
+		t.Error(err)
+	}
+	mustRelease(t, l)
+}

@@ -1,0 +1,142 @@
+//go:build unix
+
+package redis_test
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/redlatch/redlatch"
+	"github.com/redlatch/redlatch/internal/redistest"
+)
+
+// TestEvictedLockIsGivenBackWhileAMajorityHasIt has servers with a policy that
+// drops keys with an expiry run out of memory, one and then another.
+func TestEvictedLockIsGivenBackWhileAMajorityHasIt(t *testing.T) {
+	t.Parallel()
+	eachDriver(t, func(t *testing.T, nodes func(...string) []redlatch.Node) {
+		servers := redistest.Start(t, 3, "--maxmemory", "100mb", "--maxmemory-policy", "volatile-ttl")
+		addresses := redistest.Addresses(servers)
+		opts, log := logged(quick)
+		holder, other := newClient(t, nodes(addresses...), opts), newClient(t, nodes(addresses...), quick)
+		if err := cycle(other); err != nil {
+			t.Fatal(err)
+		}
+		l := holdOnAll(t, holder, servers, "job", redlatch.LockOptions{TTL: time.Second})
+		const warning = "the server may evict keys (maxmemory-policy volatile-ttl), and with them locks: set maxmemory-policy noeviction"
+		if n := strings.Count(log.String(), warning); n != len(servers) {
+			t.Errorf("it was said %d times, want once for each of three servers: %s", n, log.String())
+		}
+		evict := func(s *redistest.Server) {
+			s.Do("CONFIG", "SET", "maxmemory", "1")
+			eventually(t, 10*time.Second, func() error {
+				if s.Do("GET", "job") != "" {
+					return errors.New("the lock is not evicted")
+				}
+				return nil
+			})
+		}
+		evict(servers[0])
+		for end := time.Now().Add(1200 * time.Millisecond); time.Now().Before(end); time.Sleep(20 * time.Millisecond) { // longer than the TTL
+			if _, err := other.TryLock(context.Background(), "job", redlatch.LockOptions{}); !errors.Is(err, redlatch.ErrHeld) {
+				t.Fatalf("with one of three evicted another got %v", err)
+			}
+		}
+		servers[0].Do("CONFIG", "SET", "maxmemory", "100mb")
+		eventually(t, 10*time.Second, heldOnAll(servers, "job"))
+		// Evicted on a majority it is lost, and that is told by the next
+		// extension.
+		evict(servers[0])
+		evict(servers[1])
+		<-l.Context().Done()
+		wantErr(t, context.Cause(l.Context()), redlatch.ErrLost)
+		t.Log("the holder is told:", context.Cause(l.Context()))
+		for _, s := range servers {
+			s.Do("CONFIG", "SET", "maxmemory", "100mb")
+		}
+		next := mustLock(t, other, "job", redlatch.LockOptions{Tries: 1000})
+		if next.Token() <= l.Token() {
+			t.Errorf("token %d came after %d", next.Token(), l.Token())
+		}
+	})
+}
+
+// TestFullServersKeepWhatIsHeld fills the servers' memory under a holder.
+func TestFullServersKeepWhatIsHeld(t *testing.T) {
+	t.Parallel()
+	eachDriver(t, func(t *testing.T, nodes func(...string) []redlatch.Node) {
+		servers := redistest.Start(t, 3)
+		addresses := redistest.Addresses(servers)
+		holder, other := newClient(t, nodes(addresses...), quick), newClient(t, nodes(addresses...), quick)
+		if err := cycle(other); err != nil {
+			t.Fatal(err)
+		}
+		const ttl = time.Second
+		l := holdOnAll(t, holder, servers, "job", redlatch.LockOptions{TTL: ttl})
+		for _, s := range servers {
+			s.Do("CONFIG", "SET", "maxmemory", "1")
+		}
+		for end := time.Now().Add(ttl + ttl/4); time.Now().Before(end); time.Sleep(50 * time.Millisecond) {
+			_, err := other.TryLock(context.Background(), "another", redlatch.LockOptions{})
+			wantErr(t, err, redlatch.ErrNoQuorum)
+			if !strings.Contains(err.Error(), "OOM ") {
+				t.Fatalf("%v does not say that memory is used up", err)
+			}
+			_, err = other.TryLock(context.Background(), "job", redlatch.LockOptions{})
+			wantErr(t, err, redlatch.ErrHeld)
+		}
+		if err := l.Err(); err != nil {
+			t.Errorf("the holder: %v", err)
+		}
+		mustRelease(t, l)
+		eventually(t, 10*time.Second, noKeys(servers))
+		for _, s := range servers {
+			s.Do("CONFIG", "SET", "maxmemory", "0")
+		}
+		if err := cycle(other); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// TestServerThatCannotSaveEndsTheLeaseAtItsDeadline has a server refuse every
+// write under a holder, which is how it tells that its disk is full.
+func TestServerThatCannotSaveEndsTheLeaseAtItsDeadline(t *testing.T) {
+	t.Parallel()
+	eachDriver(t, func(t *testing.T, nodes func(...string) []redlatch.Node) {
+		server := redistest.Start(t, 1, "--save", "3600 1000000")[0]
+		c := newClient(t, nodes(server.URL()), redlatch.Options{})
+		l := mustLock(t, c, "job", redlatch.LockOptions{TTL: time.Second})
+		// A folder in the place of the file it saves to.
+		if err := os.Mkdir(filepath.Join(server.Dir(), "dump.rdb"), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		server.Try("BGSAVE")
+		eventually(t, 20*time.Second, func() error {
+			if !strings.Contains(server.Do("INFO", "persistence"), "rdb_last_bgsave_status:err") {
+				return errors.New("the save has not failed yet")
+			}
+			return nil
+		})
+		err := l.Extend(context.Background())
+		wantErr(t, err, redlatch.ErrNoQuorum)
+		if !strings.Contains(err.Error(), "MISCONF ") {
+			t.Errorf("%v does not say what is wrong", err)
+		}
+		t.Log("who extends is told:", err)
+		<-l.Context().Done()
+		wantErr(t, context.Cause(l.Context()), redlatch.ErrLost)
+		eventually(t, 10*time.Second, noKeys([]*redistest.Server{server})) // it runs out all the same
+		server.Do("CONFIG", "SET", "stop-writes-on-bgsave-error", "no")
+		next := mustLock(t, c, "job", redlatch.LockOptions{})
+		if next.Token() <= l.Token() {
+			t.Errorf("token %d came after %d", next.Token(), l.Token())
+		}
+		mustRelease(t, next)
+	})
+}

@@ -1,0 +1,208 @@
+package redis_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/redlatch/redlatch"
+	"github.com/redlatch/redlatch/fence"
+	"github.com/redlatch/redlatch/internal/redistest"
+)
+
+// withClocks returns three servers whose wall clocks can be set.
+func withClocks(t *testing.T) (servers []*redistest.Server, clocks []*redistest.Clock) {
+	t.Helper()
+	for range 3 {
+		s, c := redistest.StartWithSettableClock(t, 0)
+		servers, clocks = append(servers, s), append(clocks, c)
+	}
+	return servers, clocks
+}
+
+// TestServerWhoseClockJumpsIsNamedAndLetsNobodyIn sets one clock of three by
+// more than the window, under a lease that stands on that server and one other.
+func TestServerWhoseClockJumpsIsNamedAndLetsNobodyIn(t *testing.T) {
+	t.Parallel()
+	for _, jump := range []time.Duration{time.Minute, -time.Minute} {
+		t.Run(jump.String(), func(t *testing.T) {
+			t.Parallel()
+			servers, clocks := withClocks(t)
+			addresses := redistest.Addresses(servers)
+			opts, log := logged(redlatch.Options{MaxTTL: 20 * time.Second})
+			first, second := newClient(t, open(t, addresses...), opts), newClient(t, open(t, addresses...), opts)
+			if err := cycle(second); err != nil {
+				t.Fatal(err)
+			}
+			l := hold(t, first, servers...)
+			servers[2].Do("DEL", "job")
+			clocks[0].Set(jump)
+			if gone := servers[0].Do("GET", "job") == ""; gone != (jump > 0) {
+				t.Fatalf("the clock was set by %v, and the lock is gone: %v", jump, gone)
+			}
+			_, err := second.TryLock(context.Background(), "job", redlatch.LockOptions{})
+			t.Log("who asks is told:", err)
+			if err == nil || l.Err() != nil {
+				t.Fatalf("two holders, or none: %v, %v", err, l.Err())
+			}
+			eventually(t, 10*time.Second, func() error {
+				second.TryLock(context.Background(), "job", redlatch.LockOptions{})
+				if text := log.String(); !strings.Contains(text, "clock is not with the others") || !strings.Contains(text, servers[0].Addr()) {
+					return errors.New("the log does not name the server: " + text)
+				}
+				return nil
+			})
+			// Set forward, two of three say that there is no such lock any more.
+			if err := l.Release(context.Background()); errors.Is(err, redlatch.ErrLost) != (jump > 0) {
+				t.Errorf("the release is told %v", err)
+			}
+			clocks[0].Set(0)
+			eventually(t, 10*time.Second, func() error {
+				if err := cycle(second); err != nil {
+					return err
+				}
+				if !strings.Contains(log.String(), "clock is right again") {
+					return errors.New("the log does not say that it is right again")
+				}
+				return nil
+			})
+			eventually(t, 10*time.Second, noKeys(servers))
+		})
+	}
+}
+
+// TestJumpWithinTheWindowCanMakeTwoHoldersAndTheTokenTellsThem is outside of
+// what exclusion stands on: the one server that two majorities share has its
+// clock set forward by more than the lock has left.
+func TestJumpWithinTheWindowCanMakeTwoHoldersAndTheTokenTellsThem(t *testing.T) {
+	t.Parallel()
+	servers, clocks := withClocks(t)
+	addresses := redistest.Addresses(servers)
+	opts := redlatch.Options{MaxTTL: 20 * time.Second, TTL: 5 * time.Second}
+	first, second := newClient(t, open(t, addresses...), opts), newClient(t, open(t, addresses...), opts)
+	if err := cycle(second); err != nil {
+		t.Fatal(err)
+	}
+	l := hold(t, first, servers...)
+	// While the lock stands on all, one clock makes no second holder.
+	clocks[0].Set(6 * time.Second)
+	_, err := second.TryLock(context.Background(), "job", redlatch.LockOptions{})
+	wantErr(t, err, redlatch.ErrHeld)
+	eventually(t, 5*time.Second, noKeys(servers[:1])) // what it was granted in vain
+	servers[2].Do("DEL", "job")
+	next, err := second.TryLock(context.Background(), "job", redlatch.LockOptions{})
+	if err != nil || l.Err() != nil {
+		t.Fatalf("there should be two holders: %v, and the first is %v", err, l.Err())
+	}
+	if next.Token() <= l.Token() {
+		t.Errorf("token %d came after %d", next.Token(), l.Token())
+	}
+	staleIsRefused(t, servers[1], l, next)
+}
+
+// staleIsRefused has both of two holders write, the second first.
+func staleIsRefused(t *testing.T, s *redistest.Server, stale, next *redlatch.Lease) {
+	t.Helper()
+	store, err := fence.NewRedis(subscribers["rueidis"](t, s), fence.RedisOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := store.Set(context.Background(), "data", "by the second", next.Token(), 0); err != nil {
+		t.Fatal(err)
+	}
+	err = store.Set(context.Background(), "data", "by the first", stale.Token(), 0)
+	wantErr(t, err, fence.ErrStale)
+	t.Log("who writes with the lower token is told:", err)
+	if got := s.Do("GET", "fence:{data}:value"); got != "by the second" {
+		t.Errorf("the data is %q", got)
+	}
+}
+
+// TestClocksSetBackKeepADeadHoldersLockUntilItIsBroken is what is left of "no
+// deadlock" if a majority of clocks is set back under a holder that then dies.
+func TestClocksSetBackKeepADeadHoldersLockUntilItIsBroken(t *testing.T) {
+	t.Parallel()
+	servers, clocks := withClocks(t)
+	addresses := redistest.Addresses(servers)
+	first := newClient(t, open(t, addresses...), quick)
+	l := holdOnAll(t, first, servers, "job", redlatch.LockOptions{TTL: time.Second, NoKeepAlive: true})
+	if _, err := l.Detach(); err != nil { // nobody takes it back, as nobody does who is dead
+		t.Fatal(err)
+	}
+	for _, c := range clocks {
+		c.Set(-time.Hour)
+	}
+	second := laterClient(t, quick, addresses...)
+	_, err := second.TryLock(context.Background(), "job", redlatch.LockOptions{})
+	wantErr(t, err, redlatch.ErrQuarantine) // until a moment that is an hour away now
+	eventually(t, 20*time.Second, func() error {
+		if _, err = second.TryLock(context.Background(), "job", redlatch.LockOptions{}); errors.Is(err, redlatch.ErrHeld) {
+			return nil
+		}
+		return err
+	})
+	t.Log("who asks is told:", err)
+	var held *redlatch.HeldError
+	if !errors.As(err, &held) || held.Holders[0].Left < 59*time.Minute {
+		t.Errorf("got %v, want it held for an hour yet", err)
+	}
+	if _, err := second.Break(context.Background(), "job", redlatch.BreakOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	next, err := second.TryLock(context.Background(), "job", redlatch.LockOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if next.Token() <= l.Token() {
+		t.Errorf("token %d came after %d, an hour back", next.Token(), l.Token())
+	}
+}
+
+// jumpyClock is a wall clock that can be set; what is measured by it goes on.
+type jumpyClock struct {
+	start time.Time
+	by    atomic.Int64
+}
+
+func (c *jumpyClock) Now() time.Time        { return time.Now().Add(time.Duration(c.by.Load())) }
+func (c *jumpyClock) Uptime() time.Duration { return time.Since(c.start) }
+
+// TestHolderWhoseClockJumpsKeepsItsLock sets the wall clock of a client to and
+// fro.
+func TestHolderWhoseClockJumpsKeepsItsLock(t *testing.T) {
+	t.Parallel()
+	eachDriver(t, func(t *testing.T, nodes func(...string) []redlatch.Node) {
+		servers := redistest.Start(t, 3)
+		addresses := redistest.Addresses(servers)
+		clock := &jumpyClock{start: time.Now()}
+		opts := quick
+		opts.Clock = clock
+		jumpy, other := newClient(t, nodes(addresses...), opts), newClient(t, nodes(addresses...), quick)
+		l := holdOnAll(t, jumpy, servers, "job", redlatch.LockOptions{TTL: time.Second})
+		var last redlatch.Token
+		for _, by := range []time.Duration{time.Hour, -time.Hour, 0, 24 * 365 * time.Hour, -24 * 365 * time.Hour} {
+			clock.by.Store(int64(by))
+			for _, c := range []*redlatch.Client{jumpy, other, jumpy} {
+				next := mustLock(t, c, "turns", redlatch.LockOptions{})
+				if next.Token() <= last {
+					t.Errorf("clock set by %v: token %d came after %d", by, next.Token(), last)
+				}
+				last = next.Token()
+				mustRelease(t, next)
+			}
+			if err := l.Extend(context.Background()); err != nil {
+				t.Errorf("clock set by %v: %v", by, err)
+			}
+			_, err := other.TryLock(context.Background(), "job", redlatch.LockOptions{})
+			wantErr(t, err, redlatch.ErrHeld)
+		}
+		if away := time.Until(time.UnixMicro(int64(last))).Abs(); away > time.Minute {
+			t.Errorf("the last token is %v away from the servers' time", away)
+		}
+		mustRelease(t, l)
+		eventually(t, 10*time.Second, noKeys(servers))
+	})
+}

@@ -1,0 +1,68 @@
+//go:build unix
+
+package redis_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	goredisclient "github.com/redis/go-redis/v9"
+
+	"github.com/redlatch/redlatch"
+	"github.com/redlatch/redlatch/internal/redistest"
+	"github.com/redlatch/redlatch/redis/goredis"
+)
+
+// TestPoolThatTheProgramUsesUpEndsTheLeaseAtItsDeadline has a client of the
+// program's own, whose connections wait for something else. Nodes of our own
+// making keep some aside: see TestFullPoolCannotLoseALock.
+func TestPoolThatTheProgramUsesUpEndsTheLeaseAtItsDeadline(t *testing.T) {
+	t.Parallel()
+	server := redistest.Start(t, 1)[0]
+	client := goredisclient.NewClient(&goredisclient.Options{Addr: server.Addr(), PoolSize: 2, MinIdleConns: 0,
+		MaxActiveConns: 2, PoolTimeout: 100 * time.Millisecond, ReadTimeout: -1, MaxRetries: -1, ContextTimeoutEnabled: true})
+	t.Cleanup(func() { client.Close() })
+	node, err := goredis.Node(client, "theirs")
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := newClient(t, []redlatch.Node{node}, redlatch.Options{})
+	l := mustLock(t, c, "job", redlatch.LockOptions{TTL: time.Second})
+	done := make(chan error, 2)
+	for range 2 {
+		go func() { done <- client.BLPop(context.Background(), 0, "work").Err() }()
+	}
+	eventually(t, 10*time.Second, func() error {
+		other, err := c.TryLock(context.Background(), "another", redlatch.LockOptions{})
+		if err == nil {
+			other.Release(context.Background())
+			return errors.New("the pool is not used up yet")
+		}
+		if !strings.Contains(err.Error(), "connection pool") {
+			return err
+		}
+		wantErr(t, err, redlatch.ErrNoQuorum, redlatch.ErrUnsent)
+		t.Log("who asks is told:", err)
+		return nil
+	})
+	<-l.Context().Done()
+	wantErr(t, context.Cause(l.Context()), redlatch.ErrLost)
+	if late := time.Since(l.Deadline()); late > slack {
+		t.Errorf("it was told %v after the deadline", late)
+	}
+	server.Do("RPUSH", "work", "a", "b")
+	for range 2 {
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+	}
+	next := mustLock(t, c, "job", redlatch.LockOptions{Tries: 100})
+	if next.Token() <= l.Token() {
+		t.Errorf("token %d came after %d", next.Token(), l.Token())
+	}
+	mustRelease(t, next)
+	eventually(t, 10*time.Second, noKeys([]*redistest.Server{server}))
+}

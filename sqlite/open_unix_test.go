@@ -1,0 +1,81 @@
+//go:build unix
+
+package sqlite
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/redlatch/redlatch"
+)
+
+// On Windows links need a right of their own, files have no modes, and one that
+// is open cannot be removed.
+
+func TestOneFileByTwoPathsIsOneNode(t *testing.T) {
+	dir := t.TempDir()
+	real := filepath.Join(dir, "locks.db")
+	link := filepath.Join(dir, "link.db")
+	a := mustOpen(t, real, systemTime())
+	if err := os.Symlink(real, link); err != nil {
+		t.Fatal(err)
+	}
+	b := mustOpen(t, link, systemTime())
+	other := mustOpen(t, filepath.Join(dir, "other.db"), systemTime())
+
+	ctx := context.Background()
+	idA, _, _ := a.Identity(ctx)
+	idB, _, _ := b.Identity(ctx)
+	idOther, _, _ := other.Identity(ctx)
+	if idA == "" || idA != idB {
+		t.Errorf("one file is %q by one path and %q by another", idA, idB)
+	}
+	if idA == idOther {
+		t.Errorf("two files are both %q", idA)
+	}
+	do(t, a, request(redlatch.OpAcquire, "name", "one"))
+	if r := do(t, b, request(redlatch.OpAcquire, "name", "two")); r.Status != redlatch.Held {
+		t.Errorf("by the other path: %v", r.Status)
+	}
+}
+
+func TestTheFileIsForThisUserAlone(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "new")
+	n := mustOpen(t, filepath.Join(dir, "locks.db"), systemTime())
+	do(t, n, request(redlatch.OpAcquire, "name", "one"))
+	for path, want := range map[string]os.FileMode{
+		dir: 0o700, n.path: 0o600, n.path + "-wal": 0o600, n.path + "-shm": 0o600,
+	} {
+		info, err := os.Stat(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := info.Mode().Perm(); got != want {
+			t.Errorf("%s has the mode %v, want %v", path, got, want)
+		}
+	}
+}
+
+func TestAFileThatWasReplacedIsNotUsedOn(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "locks.db")
+	old := mustOpen(t, path, systemTime())
+	do(t, old, request(redlatch.OpAcquire, "name", "one"))
+	for _, suffix := range []string{"", "-wal", "-shm"} {
+		if err := os.Remove(path + suffix); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, what := range []string{"removed", "replaced"} {
+		if what == "replaced" {
+			mustOpen(t, path, systemTime())
+		}
+		_, err := old.Do(context.Background(), request(redlatch.OpExtend, "name", "one"))
+		if !errors.Is(err, redlatch.ErrUnsent) || !strings.Contains(err.Error(), "removed or replaced") {
+			t.Errorf("with the file %s: %v", what, err)
+		}
+	}
+}
