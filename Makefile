@@ -82,6 +82,12 @@ model: ## the formal model: every instance to its end in Go, then Spin; needs sp
 	$(GO) run ./internal/model/check
 	@scripts/spin.sh
 
+.PHONY: torture
+torture: deps ## real servers and clients under every fault, 13 minutes: TORTURE=[FROM:]SEEDSxTIME, KEEP=DIR for the histories
+	@mkdir -p $(or $(KEEP),build/torture)
+	REDLATCH_TORTURE=$(or $(TORTURE),5x120s) REDLATCH_TORTURE_KEEP=$(abspath $(or $(KEEP),build/torture)) \
+		$(GO) test -run 'UnderEveryFault|WithoutFencing' -v -count 1 -timeout 120m ./internal/chaos
+
 .PHONY: fuzz
 fuzz: ## every fuzz target, for FUZZTIME=30s each; FUZZ=REGEXP for some of them
 	@FUZZTIME=$(or $(FUZZTIME),30s) scripts/fuzz.sh

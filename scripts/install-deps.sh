@@ -1,7 +1,7 @@
 #!/bin/sh
 # Installs what the tests need and the machine lacks: redis-server, the servers
 # of MariaDB and PostgreSQL, etcd, a C compiler for the race detector, make,
-# bash, and on Linux ip, for hosts in network namespaces, and ps.
+# bash, and on Linux ip and nft, for network namespaces with packet filters, and ps.
 # Does nothing where all are there. The tests start their own servers.
 set -eu
 
@@ -20,6 +20,7 @@ if [ "$(uname -s)" = Linux ] && ! has "${CC:-gcc}"; then
 fi
 if [ "$(uname -s)" = Linux ]; then
   has ip || [ -x /usr/sbin/ip ] || [ -x /sbin/ip ] || need="$need iproute"
+  has nft || [ -x /usr/sbin/nft ] || [ -x /sbin/nft ] || need="$need nftables"
   has ps || need="$need ps"
 fi
 [ -n "$need" ] || exit 0

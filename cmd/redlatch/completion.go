@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"time"
 
@@ -57,14 +58,15 @@ func completeAll(cmd *cobra.Command) {
 		switch {
 		case strings.Contains(f.Value.Type(), "|"):
 			cmd.RegisterFlagCompletionFunc(f.Name, cobra.FixedCompletions(strings.Split(f.Value.Type(), "|"), cobra.ShellCompDirectiveNoFileComp))
-		case f.Name != "state" && f.Name != "password-file" && f.Value.Type() != "bool":
+		case f.Name == "faults": // torture knows them
+		case !slices.Contains([]string{"state", "password-file", "report", "keep"}, f.Name) && f.Value.Type() != "bool":
 			cmd.RegisterFlagCompletionFunc(f.Name, cobra.NoFileCompletions)
 		}
 	})
 	switch cmd.Name() {
 	case "run", "lock", "ls", "show", "break":
 		cmd.ValidArgsFunction = completeName
-	case "extend", "unlock", "init", "doctor", "version":
+	case "extend", "unlock", "init", "doctor", "torture", "version":
 		cmd.ValidArgsFunction = cobra.NoFileCompletions
 	}
 	for _, sub := range cmd.Commands() {

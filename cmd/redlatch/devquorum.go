@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/redlatch/redlatch"
+	"github.com/redlatch/redlatch/internal/owned"
 )
 
 // startLimit is how long servers may take until they answer.
@@ -78,8 +79,8 @@ func (q *devQuorum) startServer(i, port int) error {
 	s := &devServer{port: port, log: filepath.Join(dir, "log"), gone: make(chan struct{})}
 	s.cmd = exec.Command(q.program, "--port", strconv.Itoa(port), "--bind", "127.0.0.1", "--dir", dir,
 		"--save", "", "--appendonly", "no", "--daemonize", "no", "--maxmemory-policy", "noeviction", "--logfile", s.log)
-	s.cmd.SysProcAttr = apart()
-	wait, err := startOwned(s.cmd)
+	s.cmd.SysProcAttr = owned.Apart() // a Ctrl-C is also for CMD, which may still need the server
+	wait, err := owned.Start(s.cmd)
 	if err != nil {
 		return fmt.Errorf("%s cannot be started: %w", q.program, err)
 	}

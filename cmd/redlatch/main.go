@@ -11,6 +11,8 @@ func main() {
 		os.Exit(runGuardian(args))
 	case isGate(args):
 		os.Exit(runGate(args))
+	case isTortureClient(args):
+		os.Exit(runTortureClient())
 	}
 	os.Exit(execute(args))
 }

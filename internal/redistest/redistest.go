@@ -5,10 +5,7 @@
 package redistest
 
 import (
-	"bufio"
-	"errors"
 	"fmt"
-	"io"
 	"net"
 	"os"
 	"os/exec"
@@ -20,6 +17,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/redlatch/redlatch/internal/redisproc"
 )
 
 // Server is a redis-server process.
@@ -231,54 +230,7 @@ func (s *Server) Do(args ...string) string {
 
 // Try is like Do, and returns the error.
 func (s *Server) Try(args ...string) (string, error) {
-	c, err := net.DialTimeout("tcp", s.Addr(), time.Second)
-	if err != nil {
-		return "", err
-	}
-	defer c.Close()
-	c.SetDeadline(time.Now().Add(10 * time.Second))
-	var b strings.Builder
-	fmt.Fprintf(&b, "*%d\r\n", len(args))
-	for _, a := range args {
-		fmt.Fprintf(&b, "$%d\r\n%s\r\n", len(a), a)
-	}
-	if _, err := io.WriteString(c, b.String()); err != nil {
-		return "", err
-	}
-	return readReply(bufio.NewReader(c))
-}
-
-func readReply(r *bufio.Reader) (string, error) {
-	line, err := r.ReadString('\n')
-	if err != nil {
-		return "", err
-	}
-	line = strings.TrimRight(line, "\r\n")
-	kind, rest := line[0], line[1:]
-	switch kind {
-	case '+', ':':
-		return rest, nil
-	case '-':
-		return "", errors.New(rest)
-	}
-	n, err := strconv.Atoi(rest)
-	if err != nil || n < 0 {
-		return "", err
-	}
-	if kind == '$' {
-		text := make([]byte, n+2)
-		_, err := io.ReadFull(r, text)
-		return string(text[:n]), err
-	}
-	var parts []string
-	for range n {
-		part, err := readReply(r)
-		if err != nil {
-			return "", err
-		}
-		parts = append(parts, part)
-	}
-	return strings.Join(parts, "\n"), nil
+	return redisproc.Ask("tcp", s.Addr(), 10*time.Second, args...)
 }
 
 // Keys returns the keys on the server that are locks, in order: all but those

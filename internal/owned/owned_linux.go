@@ -1,6 +1,6 @@
-package main
+package owned
 
 import "syscall"
 
-// endWithUs has the kernel kill a server if we are killed ourselves.
+// endWithUs has the kernel kill a process if we are killed ourselves.
 func endWithUs(attr *syscall.SysProcAttr) { attr.Pdeathsig = syscall.SIGKILL }

@@ -1,0 +1,345 @@
+//go:build unix
+
+package chaos
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"os"
+	"sync"
+	"time"
+
+	"github.com/redlatch/redlatch"
+	"github.com/redlatch/redlatch/fence"
+	"github.com/redlatch/redlatch/redis/rueidis"
+)
+
+// ClientVerb is the first argument under which a program is to call RunClient.
+const ClientVerb = "__torture-client"
+
+// Sabotage is how a client is broken on purpose, to see whether the judge
+// finds out.
+type Sabotage string
+
+// The sabotages.
+const (
+	None       Sabotage = ""
+	NoGuard    Sabotage = "no-guard"    // servers that forgot are believed at once
+	NoValidity Sabotage = "no-validity" // a lease is relied on for three times its life
+)
+
+// clientConfig is what a client process is told, on the first line of its
+// standard input.
+type clientConfig struct {
+	Client   int           `json:"client"`
+	Life     int           `json:"life"`
+	Seed     uint64        `json:"seed"`
+	Nodes    []string      `json:"nodes"`
+	Names    []string      `json:"names"`
+	Bounds   bounds        `json:"bounds"`
+	Store    Store         `json:"store"`
+	Fenced   bool          `json:"fenced"`
+	WallOff  time.Duration `json:"wall_off"` // how wrong its wall clock is to begin with
+	Sabotage Sabotage      `json:"sabotage,omitempty"`
+}
+
+// bounds are the parameters of the locks: small, so that a quarantine is over
+// soon and the run goes on.
+type bounds struct {
+	MaxTTL      time.Duration `json:"max_ttl"`
+	Window      time.Duration `json:"window"`
+	NodeTimeout time.Duration `json:"node_timeout"`
+}
+
+var standardBounds = bounds{MaxTTL: 2 * time.Second, Window: 600 * time.Millisecond, NodeTimeout: 150 * time.Millisecond}
+
+// quarantine is how long a node sits out that may have forgotten.
+func (b bounds) quarantine() time.Duration { return max(b.MaxTTL, 3*b.Window) + b.MaxTTL/15 }
+
+// listName is the name of the list of nodes, which every client reaches by
+// addresses of its own.
+const listName = "torture"
+
+// order is what a client is told while it runs, a line each; the end of its
+// standard input is the order to end.
+type order struct {
+	WallOff time.Duration `json:"wall_off"`
+}
+
+// RunClient is a client process: it takes locks and writes to the resource
+// until its standard input ends, and tells of every step on its standard output.
+// It returns the exit code.
+func RunClient(in io.Reader, out, complaints io.Writer) int {
+	lines := bufio.NewScanner(in)
+	var config clientConfig
+	if !lines.Scan() {
+		fmt.Fprintln(complaints, "torture client: there is no configuration")
+		return 2
+	}
+	if err := json.Unmarshal(lines.Bytes(), &config); err != nil {
+		fmt.Fprintln(complaints, "torture client:", err)
+		return 2
+	}
+	c := &client{clientConfig: config, out: out, clock: &wallClock{}, stop: make(chan struct{}),
+		rng: rand.New(rand.NewPCG(config.Seed, uint64(config.Client)<<32|uint64(config.Life)))}
+	c.clock.off.Store(int64(config.WallOff))
+	go func() {
+		defer close(c.stop)
+		for lines.Scan() {
+			var o order
+			if json.Unmarshal(lines.Bytes(), &o) == nil {
+				c.clock.off.Store(int64(o.WallOff))
+			}
+		}
+	}()
+	if err := c.run(); err != nil {
+		fmt.Fprintf(complaints, "torture client %d: %v\n", c.Client, err)
+		return 1
+	}
+	return 0
+}
+
+type client struct {
+	clientConfig
+	rng   *rand.Rand
+	clock *wallClock
+	stop  chan struct{}
+	locks *redlatch.Client
+	store *resource
+	seq   int
+
+	forgotten []*held // leases that were never released
+
+	mu  sync.Mutex
+	out io.Writer
+}
+
+// tell writes an event in one go, so that a process that is killed leaves
+// whole lines. One whose reader is gone has nothing left to do.
+func (c *client) tell(e Event) {
+	e.Client, e.Life = c.Client, c.Life
+	if e.At == 0 {
+		e.At = now()
+	}
+	line, err := json.Marshal(e)
+	if err != nil {
+		panic(err) // an Event can always be written
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if _, err := c.out.Write(append(line, '\n')); err != nil {
+		os.Exit(1)
+	}
+}
+
+func (c *client) run() error {
+	var err error
+	if c.store, err = c.Store.open(c.Fenced); err != nil {
+		return err
+	}
+	defer c.store.db.Close()
+	nodes, err := rueidis.Nodes(c.Nodes...)
+	if err != nil {
+		return err
+	}
+	opts := redlatch.Options{
+		Label: fmt.Sprintf("torture-%d.%d", c.Client, c.Life), MaxTTL: c.Bounds.MaxTTL, TokenWindow: c.Bounds.Window,
+		NodeTimeout: c.Bounds.NodeTimeout, Guard: redlatch.GuardOn, NodeList: listName, Clock: c.clock,
+	}
+	if c.Sabotage == NoGuard {
+		opts.Guard = redlatch.GuardOff
+	}
+	if c.locks, err = redlatch.New(nodes, opts); err != nil {
+		return err
+	}
+	defer c.locks.Close()
+	c.tell(Event{Kind: Ready})
+	for !c.stopped() {
+		c.seq++
+		c.turn(c.Names[c.rng.IntN(len(c.Names))])
+	}
+	// Close releases what still stands, which is to be known before it happens.
+	for _, h := range c.forgotten {
+		if h.lease.Remaining() > 0 {
+			c.tell(h.event(Release))
+		}
+	}
+	if err := c.locks.Close(); err != nil {
+		return err
+	}
+	c.tell(Event{Kind: Done})
+	return nil
+}
+
+func (c *client) stopped() bool {
+	select {
+	case <-c.stop:
+		return true
+	default:
+		return false
+	}
+}
+
+// between draws a time.
+func (c *client) between(least, most time.Duration) time.Duration {
+	return least + time.Duration(c.rng.Int64N(int64(most-least)+1))
+}
+
+// turn asks for a lock once, and does something with it.
+func (c *client) turn(name string) {
+	longest := c.Bounds.MaxTTL / 2
+	if c.rng.IntN(5) == 0 {
+		longest = c.Bounds.MaxTTL
+	}
+	opts := redlatch.LockOptions{TTL: c.between(c.Bounds.MaxTTL/6, longest), NoKeepAlive: c.rng.IntN(2) == 0 || c.Sabotage == NoValidity}
+	hold := c.between(0, 12*time.Millisecond)
+	if c.rng.IntN(30) == 0 {
+		hold = c.between(0, 3*opts.TTL/2) // past its end, if it is not kept
+	}
+	ask, extend, release := c.locks.Lock, c.rng.IntN(4) == 0, c.rng.IntN(80) > 0
+	switch c.rng.IntN(8) {
+	case 0:
+		ask = c.locks.TryLock
+	case 1:
+		opts.Barge = true
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), c.between(100*time.Millisecond, 3*time.Second))
+	defer cancel()
+	c.tell(Event{Kind: Ask, Seq: c.seq, Name: name})
+	lease, err := ask(ctx, name, opts)
+	if err != nil {
+		c.tell(Event{Kind: Missed, Seq: c.seq, Name: name, Err: err.Error()})
+		if !errors.Is(err, redlatch.ErrHeld) && !errors.Is(err, context.DeadlineExceeded) {
+			c.sleep(c.between(10*time.Millisecond, 100*time.Millisecond)) // no quorum: it will not be there at once
+		}
+		return
+	}
+	h := &held{client: c, lease: lease, seq: c.seq}
+	got := Event{At: now(), Kind: Got, Seq: c.seq, Name: name, Token: uint64(lease.Token()), Deadline: h.deadline()}
+	if c.Sabotage == NoValidity {
+		got.Deadline = got.At + 3*int64(opts.TTL)
+		hold = 3 * opts.TTL
+		extend, release = false, false
+	} else {
+		defer context.AfterFunc(lease.Context(), h.ended)()
+	}
+	c.tell(got)
+	h.work(hold, extend)
+	if !release && opts.NoKeepAlive {
+		// As one does that has forgotten it: it runs out by itself.
+		c.forgotten = append(c.forgotten, h)
+		return
+	}
+	h.release()
+}
+
+// sleep sleeps, and not for much longer than the client is to run.
+func (c *client) sleep(d time.Duration) {
+	select {
+	case <-time.After(d):
+	case <-c.stop:
+	}
+}
+
+// held is a lease that the client has.
+type held struct {
+	*client
+	lease *redlatch.Lease
+	seq   int
+}
+
+// deadline returns the lease's deadline on the clock that all share, to within
+// what it takes to read it: too early by that, and never too late. It is 0 if
+// the lease has ended before its deadline.
+func (h *held) deadline() int64 {
+	var best, took int64
+	for range 3 {
+		before := now()
+		left := h.lease.Remaining()
+		if left == 0 {
+			return 0
+		}
+		if d := now() - before; best == 0 || d < took {
+			best, took = before+int64(left), d
+		}
+		if took < int64(50*time.Microsecond) {
+			break
+		}
+	}
+	return best
+}
+
+// ended tells that the lease has ended, unless that was by our own release.
+func (h *held) ended() {
+	if cause := context.Cause(h.lease.Context()); !errors.Is(cause, redlatch.ErrReleased) {
+		e := h.event(Lost)
+		e.Deadline, e.Err = h.deadline(), cause.Error()
+		h.tell(e)
+	}
+}
+
+// work does what the lock is for, as code does that trusts its lock: it reads,
+// takes its time, and writes, without another look at the lease.
+func (h *held) work(hold time.Duration, extend bool) {
+	event := h.event("")
+	was, err := h.store.read(event.Name, h.lease.Token())
+	h.tell(outcome(event, Read, was, err))
+	h.sleep(hold / 2)
+	if extend {
+		h.extend()
+	}
+	h.sleep(hold - hold/2)
+	if err != nil {
+		return
+	}
+	event.To = was + 1
+	h.tell(outcome(event, Wrote, was, h.store.write(event.Name, h.lease.Token(), h.Client, was)))
+}
+
+// outcome is the event of a step at the resource.
+func outcome(e Event, well Kind, was int64, err error) Event {
+	e.Kind, e.From = well, was
+	switch {
+	case errors.Is(err, fence.ErrStale):
+		e.Kind, e.Err = Refused, err.Error()
+	case err != nil:
+		e.Kind, e.Err = Failed, err.Error()
+	}
+	return e
+}
+
+// event is one about the lease.
+func (h *held) event(kind Kind) Event {
+	return Event{Kind: kind, Seq: h.seq, Name: h.lease.Name(), Token: uint64(h.lease.Token())}
+}
+
+func (h *held) extend() {
+	e := h.event(Extend)
+	h.tell(e)
+	ctx, cancel := context.WithTimeout(context.Background(), h.Bounds.MaxTTL)
+	defer cancel()
+	err := h.lease.Extend(ctx)
+	e.Kind, e.Deadline = Extended, h.deadline()
+	if err != nil {
+		e.Err = err.Error()
+	}
+	h.tell(e)
+}
+
+func (h *held) release() {
+	e := h.event(Release)
+	e.Deadline = h.deadline()
+	h.tell(e)
+	ctx, cancel := context.WithTimeout(context.Background(), h.Bounds.MaxTTL)
+	defer cancel()
+	e.Kind, e.Deadline = Released, 0
+	if err := h.lease.Release(ctx); err != nil {
+		e.Err = err.Error()
+	}
+	h.tell(e)
+}

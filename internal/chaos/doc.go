@@ -1,0 +1,27 @@
+// Package chaos breaks a quorum of real servers under contending clients, and
+// judges what the clients saw.
+//
+// A run starts servers and client processes, each client reaching each server
+// over a proxy of its own. A nemesis, drawn from a seed, strikes with faults of
+// the chosen families and heals them. Clients lock, read and write a fenced
+// resource in a database, extend and release, and tell every step on the clock
+// that all processes of a machine share. Afterwards all is healed, every client
+// must get a lock again, and what is left on the servers is looked at.
+//
+// # What is judged
+//
+//  1. No two leases on one name are valid at once.
+//  2. Tokens grow: a lease that was asked for after another was acquired has the
+//     higher one.
+//  3. The resource accepts no stale write, and no update is lost.
+//  4. No lock is left on any server when its time is over.
+//  5. After the faults every client gets a lock again.
+//  6. The history of each name can be put in an order in which a lock with a
+//     token behaves as it should (porcupine).
+//  7. An extension is not confirmed after another lease was given.
+//
+// Families of faults are within the assumptions of docs/guarantees.md or beyond
+// them. An offence against 1, 2, 6 or 7 is excused only if a fault beyond them
+// struck in its very time; it is counted all the same. Offences against 3, 4 and
+// 5 are never excused.
+package chaos

@@ -1,0 +1,74 @@
+//go:build unix
+
+package chaos
+
+// Kind is what an Event tells of.
+type Kind string
+
+// The steps of a client.
+const (
+	Ready    Kind = "ready"    // the client is up
+	Ask      Kind = "ask"      // it begins to ask for a lock
+	Got      Kind = "got"      // it has a lease, until Deadline
+	Missed   Kind = "missed"   // it has none, because of Err
+	Read     Kind = "read"     // it claimed the resource and read the counter From
+	Wrote    Kind = "wrote"    // the resource took the counter To, read as From
+	Refused  Kind = "refused"  // the resource refused the token
+	Failed   Kind = "failed"   // the resource could not be asked, because of Err
+	Extend   Kind = "extend"   // it begins to extend the lease
+	Extended Kind = "extended" // the lease stands until Deadline; with Err, as before
+	Lost     Kind = "lost"     // the lease has ended otherwise than by a release
+	Release  Kind = "release"  // it relies on the lease no longer, and begins to release it
+	Released Kind = "released" // the release has returned, with Err if it was not confirmed
+	Done     Kind = "done"     // the client ends as it was told to
+)
+
+// Event is a step of a client: a line of its history.
+type Event struct {
+	At     int64  `json:"at"` // on the clock that all processes share
+	Kind   Kind   `json:"kind"`
+	Client int    `json:"client"`
+	Life   int    `json:"life"` // which of the processes that were this client
+	Seq    int    `json:"seq"`  // which of its attempts
+	Name   string `json:"name,omitempty"`
+
+	Token    uint64 `json:"token,omitempty,string"`
+	Deadline int64  `json:"deadline,omitempty"`
+	From     int64  `json:"from,omitempty"` // the counter that was read
+	To       int64  `json:"to,omitempty"`   // the counter that was written
+	Err      string `json:"err,omitempty"`
+}
+
+// Span is a stretch of time.
+type Span struct {
+	From int64 `json:"from"`
+	To   int64 `json:"to"`
+}
+
+// meets reports whether two stretches share a moment.
+func (s Span) meets(from, to int64) bool { return s.From <= to && from <= s.To }
+
+// Fault is a fault that struck.
+type Fault struct {
+	Family string `json:"family"`
+	Beyond bool   `json:"beyond"`
+	Node   int    `json:"node,omitempty"`   // from 1; 0 if it struck no node
+	Client int    `json:"client,omitempty"` // from 1; 0 if it struck no client in particular
+	Detail string `json:"detail"`
+	Span
+	// Breaks are the stretches in which an assumption was broken. Locks that
+	// stood then may be gone early.
+	Breaks []Span `json:"breaks,omitempty"`
+	// Forgets says that fencing tokens may have been forgotten unseen.
+	Forgets bool   `json:"forgets,omitempty"`
+	Err     string `json:"err,omitempty"` // why it could not strike or be healed
+}
+
+// Row is an accepted write, in the order of the resource.
+type Row struct {
+	Name   string `json:"name"`
+	Token  uint64 `json:"token,string"`
+	Client int    `json:"client"`
+	Was    int64  `json:"was"` // the counter as the writer had read it
+	Is     int64  `json:"is"`
+}

@@ -1,0 +1,74 @@
+//go:build unix
+
+package chaos
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"time"
+)
+
+// clockFaults are what becomes of the clocks of servers and clients. Those of
+// clients are injected in code; see wallClock.
+func clockFaults() []Family {
+	return []Family{
+		{Name: "clock-jump", About: "set a server's wall clock forward or back, and right again", Beyond: true, need: clocks, plan: clockJump},
+		{Name: "clock-drift", About: "have a server's clock run up to half a percent too fast or too slow", need: clocks, plan: clockDrift},
+		{Name: "client-clock", About: "set a client's wall clock, by up to an hour", plan: clientClock},
+	}
+}
+
+// step sets a node's clock, and notes if it went forward: a step back only has
+// locks live for longer.
+func step(n *node, f *Fault, off time.Duration) {
+	from, forward := now(), off > n.clock.Off()
+	n.clock.Set(off, 0)
+	if forward {
+		f.Breaks = append(f.Breaks, Span{from, now()})
+	}
+}
+
+func clockJump(w *world, rng *rand.Rand) *strike {
+	n := w.freeNode(rng)
+	if n == nil {
+		return nil
+	}
+	// Small ones leave the node within the token window, where it goes on
+	// granting; large ones put it out of it.
+	off := between(rng, 100*time.Millisecond, 3*time.Second)
+	if rng.IntN(3) == 0 {
+		off = between(rng, 3*time.Second, time.Minute)
+	}
+	word := "forward"
+	if rng.IntN(2) == 0 {
+		off, word = -off, "back"
+	}
+	return &strike{node: n, detail: fmt.Sprintf("its clock is set %s by %v", word, off.Abs().Round(time.Millisecond)), lasts: between(rng, 200*time.Millisecond, 3*time.Second),
+		apply: func(f *Fault) error { step(n, f, off); return nil },
+		heal:  func(f *Fault) error { step(n, f, 0); return nil }}
+}
+
+func clockDrift(w *world, rng *rand.Rand) *strike {
+	n := w.calmNode(rng)
+	if n == nil {
+		return nil
+	}
+	gain := between(rng, time.Millisecond, 5*time.Millisecond)
+	// Back towards the right time, so that it stays near it in the long run.
+	if n.clock.Off() > 0 || n.clock.Off() == 0 && rng.IntN(2) == 0 {
+		gain = -gain
+	}
+	return &strike{node: n, detail: fmt.Sprintf("its clock gains %v a second", gain.Round(time.Microsecond)), lasts: between(rng, time.Second, 6*time.Second),
+		apply: func(*Fault) error { n.clock.Slew(gain); return nil },
+		heal:  func(*Fault) error { n.clock.Slew(0); return nil }}
+}
+
+func clientClock(w *world, rng *rand.Rand) *strike {
+	m := w.freeMember(rng, false)
+	if m == nil {
+		return nil
+	}
+	off := between(rng, -time.Hour, time.Hour)
+	return &strike{member: m, detail: fmt.Sprintf("its wall clock is set to be off by %v", off.Round(time.Second)),
+		apply: func(*Fault) error { return m.setClock(off) }}
+}

@@ -1,0 +1,106 @@
+//go:build unix
+
+package chaos
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/redlatch/redlatch/internal/redisproc"
+)
+
+// memoryFaults are what becomes of servers whose memory is full.
+func memoryFaults() []Family {
+	return []Family{
+		{Name: "full", About: "fill a server's memory, so that it refuses to write", plan: full},
+		{Name: "evict", About: "fill a server's memory, so that it drops locks and fences to make room", Beyond: true, plan: evict},
+	}
+}
+
+// ballast is what the keys begin with that fill a memory.
+const ballast = "torture-ballast:"
+
+// fill writes a good deal, and then has the memory be too small by short bytes,
+// to be dealt with by a policy.
+func fill(s *redisproc.Server, policy string, short int64) error {
+	junk := strings.Repeat("x", 32<<10)
+	for i := range 8 {
+		if _, err := s.Ask("SET", ballast+strconv.Itoa(i), junk); err != nil {
+			return err
+		}
+	}
+	used, err := infoNumber(s, "memory", "used_memory")
+	if err != nil {
+		return err
+	}
+	for _, set := range [][]string{{"maxmemory-policy", policy}, {"maxmemory", strconv.FormatInt(used-short, 10)}} {
+		if _, err := s.Ask("CONFIG", "SET", set[0], set[1]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// makeRoom makes room again, and evicts nothing from then on.
+func makeRoom(s *redisproc.Server) error {
+	for _, set := range [][]string{{"maxmemory-policy", "noeviction"}, {"maxmemory", "0"}} {
+		if _, err := s.Ask("CONFIG", "SET", set[0], set[1]); err != nil {
+			return err
+		}
+	}
+	keys, err := s.Ask("KEYS", ballast+"*")
+	if err != nil || keys == "" {
+		return err
+	}
+	_, err = s.Ask(append([]string{"DEL"}, strings.Split(keys, "\n")...)...)
+	return err
+}
+
+func infoNumber(s *redisproc.Server, section, field string) (int64, error) {
+	text, err := s.Ask("INFO", section)
+	if err != nil {
+		return 0, err
+	}
+	_, rest, ok := strings.Cut(text, "\n"+field+":")
+	if !ok {
+		return 0, fmt.Errorf("INFO %s has no %s", section, field)
+	}
+	number, _, _ := strings.Cut(rest, "\r")
+	return strconv.ParseInt(number, 10, 64)
+}
+
+func full(w *world, rng *rand.Rand) *strike {
+	n := w.freeNode(rng)
+	if n == nil {
+		return nil
+	}
+	return &strike{node: n, detail: "has no memory left, and refuses", lasts: between(rng, 300*time.Millisecond, 2*time.Second),
+		apply: func(*Fault) error { return fill(n.at(), "noeviction", 64<<10) },
+		heal:  func(*Fault) error { return makeRoom(n.at()) }}
+}
+
+func evict(w *world, rng *rand.Rand) *strike {
+	n := w.freeNode(rng)
+	if n == nil {
+		return nil
+	}
+	policy := []string{"volatile-lru", "volatile-ttl", "allkeys-random"}[rng.IntN(3)]
+	return &strike{node: n, detail: "has no memory left, and evicts (" + policy + ")", lasts: between(rng, 300*time.Millisecond, 2*time.Second),
+		apply: func(f *Fault) error {
+			f.Forgets = true
+			// By little, so that it goes on granting what it will soon drop.
+			return fill(n.at(), policy, 2<<10)
+		},
+		heal: func(f *Fault) error {
+			evicted, err := infoNumber(n.at(), "stats", "evicted_keys")
+			if err == nil {
+				f.Detail += fmt.Sprintf("; %d keys since it started", evicted)
+			}
+			err = makeRoom(n.at())
+			f.Breaks = append(f.Breaks, Span{f.From, now()})
+			return err
+		}}
+}

@@ -1,0 +1,198 @@
+//go:build unix
+
+package chaos
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/redlatch/redlatch/internal/redisproc"
+)
+
+// serverFaults are what becomes of servers and of what they remember.
+func serverFaults() []Family {
+	return []Family{
+		{Name: "kill", About: "kill -9 a server, and start it again with all that it had acknowledged", plan: restart("comes back with its data", nil)},
+		{Name: "empty", About: "kill -9 a server, and start it again without its data", plan: restart("comes back empty", wipe)},
+		{Name: "stale-rdb", About: "start a server again from a snapshot that lacks the last writes", plan: staleSnapshot},
+		{Name: "cut-aof", About: "start a server again from a log whose end was lost, as with the power", plan: restart("comes back with its log cut short", cutLog)},
+		{Name: "freeze", About: "stop a server where it is, and let it go on", plan: freeze},
+		{Name: "promote", About: "replace a server by a replica that lacks its last writes", plan: promote},
+		{Name: "flush-data", About: "FLUSHALL", plan: flushData},
+		{Name: "flush-scripts", About: "SCRIPT FLUSH", plan: flushScripts},
+	}
+}
+
+// restart kills a server and starts it again after its files were tampered
+// with.
+func restart(how string, tamper func(s *redisproc.Server, rng *rand.Rand) error) func(*world, *rand.Rand) *strike {
+	return func(w *world, rng *rand.Rand) *strike {
+		n := w.freeNode(rng)
+		if n == nil {
+			return nil
+		}
+		own := rand.New(rand.NewPCG(rng.Uint64(), 0)) // healing runs on a goroutine of its own
+		return &strike{node: n, detail: how, lasts: between(rng, 50*time.Millisecond, 1500*time.Millisecond), sits: w.bounds.quarantine(),
+			apply: func(*Fault) error { n.at().Kill(); return nil },
+			heal: func(*Fault) error {
+				if tamper != nil {
+					if err := tamper(n.at(), own); err != nil {
+						return err
+					}
+				}
+				return again(func() error { return n.at().Start(durable()...) })
+			}}
+	}
+}
+
+// again tries a few times: a port may be taken for a moment by a connection of
+// somebody else.
+func again(try func() error) (err error) {
+	for range 10 {
+		if err = try(); err == nil {
+			return nil
+		}
+		time.Sleep(200 * time.Millisecond) // nothing tells us when it is free
+	}
+	return err
+}
+
+func wipe(s *redisproc.Server, _ *rand.Rand) error {
+	for _, path := range dataFiles(s) {
+		if err := os.RemoveAll(path); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func dataFiles(s *redisproc.Server) []string {
+	return []string{filepath.Join(s.Dir, "appendonlydir"), filepath.Join(s.Dir, "appendonly.aof"), filepath.Join(s.Dir, "dump.rdb")}
+}
+
+// cutLog takes the end off the append-only file, if there is one: of a server
+// that has just begun to write it, all is lost.
+func cutLog(s *redisproc.Server, rng *rand.Rand) error {
+	files, err := filepath.Glob(filepath.Join(s.Dir, "appendonlydir", "*.incr.aof"))
+	if err != nil {
+		return err
+	}
+	files = append(files, filepath.Join(s.Dir, "appendonly.aof")) // before Redis 7
+	var newest os.FileInfo
+	var path string
+	for _, file := range files {
+		if info, err := os.Stat(file); err == nil && (newest == nil || info.ModTime().After(newest.ModTime())) {
+			newest, path = info, file
+		}
+	}
+	if newest == nil {
+		return nil
+	}
+	return os.Truncate(path, max(0, newest.Size()-rng.Int64N(20_000)-1))
+}
+
+// staleSnapshot saves what a server has, lets it go on for a while, and starts
+// it again from there.
+func staleSnapshot(w *world, rng *rand.Rand) *strike {
+	n := w.freeNode(rng)
+	if n == nil {
+		return nil
+	}
+	return &strike{node: n, detail: "comes back from a stale snapshot", lasts: between(rng, 200*time.Millisecond, 1500*time.Millisecond), sits: w.bounds.quarantine(),
+		apply: func(*Fault) error {
+			// The server may be saving for a replica of its own just now.
+			return again(func() error { _, err := n.at().Ask("SAVE"); return err })
+		},
+		heal: func(*Fault) error {
+			s := n.at()
+			s.Kill()
+			for _, path := range dataFiles(s)[:2] {
+				if err := os.RemoveAll(path); err != nil {
+					return err
+				}
+			}
+			// With a log switched on it would be read in place of the snapshot.
+			if err := again(func() error { return s.Start("--repl-diskless-sync-delay", "0") }); err != nil {
+				return err
+			}
+			_, err := s.Ask("CONFIG", "SET", "appendonly", "yes")
+			return err
+		}}
+}
+
+func freeze(w *world, rng *rand.Rand) *strike {
+	n := w.freeNode(rng)
+	if n == nil {
+		return nil
+	}
+	return &strike{node: n, detail: "is frozen", lasts: between(rng, 100*time.Millisecond, 2*w.bounds.MaxTTL),
+		apply: func(*Fault) error { return n.at().Freeze() },
+		heal:  func(*Fault) error { return n.at().Thaw() }}
+}
+
+func flushData(w *world, rng *rand.Rand) *strike {
+	n := w.freeNode(rng)
+	if n == nil {
+		return nil
+	}
+	return &strike{node: n, detail: "is flushed", sits: w.bounds.quarantine(),
+		apply: func(*Fault) error { _, err := n.at().Ask("FLUSHALL"); return err }}
+}
+
+func flushScripts(w *world, rng *rand.Rand) *strike {
+	n := w.calmNode(rng)
+	if n == nil {
+		return nil
+	}
+	return &strike{node: n, detail: "forgets its scripts",
+		apply: func(*Fault) error { _, err := n.at().Ask("SCRIPT", "FLUSH"); return err }}
+}
+
+// promote gives a server a replica, makes a master of that, and leaves the
+// clients with the old one for a while: what they write then is lost when the
+// node's address leads to the new one.
+func promote(w *world, rng *rand.Rand) *strike {
+	n := w.freeNode(rng)
+	if n == nil {
+		return nil
+	}
+	lag := between(rng, 50*time.Millisecond, 600*time.Millisecond)
+	return &strike{node: n, detail: fmt.Sprintf("is replaced by a replica that lacks the last %v", lag.Round(time.Millisecond)), sits: w.bounds.quarantine(),
+		apply: func(*Fault) error {
+			old := n.at()
+			replica, err := n.newServer()
+			if err != nil {
+				return err
+			}
+			if err := replica.Start(append(durable(), "--replicaof", "127.0.0.1 "+fmt.Sprint(old.Port))...); err != nil {
+				return err
+			}
+			if err := awaitSync(replica); err != nil {
+				replica.Kill()
+				return err
+			}
+			if _, err := replica.Ask("REPLICAOF", "NO", "ONE"); err != nil {
+				replica.Kill()
+				return err
+			}
+			time.Sleep(lag) // the fault itself: meanwhile clients write to the old one
+			n.become(replica)
+			old.Kill()
+			return os.RemoveAll(old.Dir)
+		}}
+}
+
+func awaitSync(replica *redisproc.Server) error {
+	for end := time.Now().Add(10 * time.Second); time.Now().Before(end); {
+		text, err := replica.Ask("INFO", "replication")
+		if err == nil && strings.Contains(text, "master_link_status:up") {
+			return nil
+		}
+		time.Sleep(5 * time.Millisecond) // nothing tells us when it is in step
+	}
+	return fmt.Errorf("the replica on port %d is not in step with its master", replica.Port)
+}

@@ -1,0 +1,120 @@
+//go:build unix
+
+package chaos
+
+import (
+	"cmp"
+	"slices"
+)
+
+// History is all that is known of a run: what the judge judges.
+type History struct {
+	Events   []Event          `json:"events"`
+	Faults   []Fault          `json:"faults"`
+	Rows     []Row            `json:"rows"`
+	Counters map[string]int64 `json:"counters"`
+	Fenced   bool             `json:"fenced"`
+
+	Clients int              `json:"clients"`
+	Healed  int64            `json:"healed"` // when the last fault was
+	Live    []int            `json:"live"`   // the clients that got a lock after that
+	Left    map[int][]string `json:"left"`   // by node: locks that stood when their time was over
+}
+
+// Lease is a lock that a client was given, put together from its events.
+type Lease struct {
+	Name     string
+	Client   int
+	Life     int
+	Seq      int
+	Token    uint64
+	Asked    int64
+	Got      int64
+	Until    int64 // the client relied on it until then at the most
+	Deadline int64 // as last known
+	Released bool  // Until is when it was given up, and the release was confirmed
+	Freed    int64 // when that was confirmed
+	Extended []Span
+	Refused  []int64 // when the resource refused it
+}
+
+// leases puts the leases of a history together, by name, in the order in which
+// they were given.
+func (h *History) leases() map[string][]*Lease {
+	open, asked, began := map[attemptID]*Lease{}, map[attemptID]int64{}, map[attemptID]int64{}
+	byName := map[string][]*Lease{}
+	for _, e := range h.Events {
+		id := e.attempt()
+		l := open[id]
+		if e.Kind == Ask {
+			asked[id] = e.At
+			continue
+		}
+		if e.Kind == Got {
+			l = &Lease{Name: e.Name, Client: e.Client, Life: e.Life, Seq: e.Seq, Token: e.Token, Asked: asked[id], Got: e.At, Until: -1}
+			open[id] = l
+			byName[e.Name] = append(byName[e.Name], l)
+		}
+		if l == nil {
+			continue
+		}
+		if e.Deadline > 0 {
+			l.Deadline = max(l.Deadline, e.Deadline)
+		}
+		switch e.Kind {
+		case Extend:
+			began[id] = e.At
+		case Extended:
+			if e.Err == "" {
+				l.Extended = append(l.Extended, Span{began[id], e.At})
+			}
+		case Release, Lost:
+			if l.Until < 0 || e.At < l.Until {
+				l.Until = e.At
+			}
+		case Released:
+			if e.Err == "" {
+				l.Released, l.Freed = true, e.At
+			}
+		case Refused:
+			l.Refused = append(l.Refused, e.At)
+		}
+	}
+	for _, leases := range byName {
+		for _, l := range leases {
+			if l.Until < 0 || l.Deadline < l.Until {
+				l.Until = l.Deadline
+			}
+		}
+		slices.SortStableFunc(leases, func(a, b *Lease) int { return cmp.Compare(a.Got, b.Got) })
+	}
+	return byName
+}
+
+// breakIn returns the first stretch in which an assumption was broken between
+// two moments, and the fault that did so; nil if there is none.
+func (h *History) breakIn(from, to int64) (*Fault, Span) {
+	var first *Fault
+	var when Span
+	for i := range h.Faults {
+		for _, b := range h.Faults[i].Breaks {
+			if b.meets(from, to) && (first == nil || b.From < when.From) {
+				first, when = &h.Faults[i], b
+			}
+		}
+	}
+	return first, when
+}
+
+// forgottenIn returns a fault by which tokens may have been forgotten between
+// two moments: an eviction, or, where a clock that was moved may have ended a
+// quarantine early, the two together.
+func (h *History) forgottenIn(from, to int64) *Fault {
+	for i := range h.Faults {
+		if f := &h.Faults[i]; f.Forgets && f.meets(from, to) {
+			return f
+		}
+	}
+	f, _ := h.breakIn(from, to)
+	return f
+}

@@ -1,0 +1,108 @@
+//go:build unix
+
+package chaos
+
+import (
+	"fmt"
+	"math"
+	"time"
+
+	"github.com/anishathalye/porcupine"
+)
+
+// op is a step of a lock with a token, as porcupine is told of it: it is given
+// to a lease, or a lease on it ends.
+type op struct {
+	lease *Lease
+	ends  bool
+}
+
+// lockState is a lock with a token: who holds it, and who did so last.
+type lockState struct {
+	holder *Lease
+	last   *Lease
+}
+
+// model is a lock as it should be. It is given to one lease at a time, and each
+// has a higher token than the one before.
+func (h *History) model() porcupine.Model {
+	return porcupine.Model{
+		Init: func() any { return lockState{} },
+		Step: func(state, input, _ any) (bool, any) {
+			s, o := state.(lockState), input.(op)
+			if o.ends {
+				return s.holder == o.lease, lockState{last: s.last}
+			}
+			if s.holder != nil {
+				return false, s
+			}
+			if s.last != nil && s.last.Token >= o.lease.Token && h.forgottenIn(s.last.Asked, o.lease.Got) == nil {
+				return false, s
+			}
+			return true, lockState{holder: o.lease, last: o.lease}
+		},
+		DescribeOperation: func(input, _ any) string {
+			o := input.(op)
+			if o.ends {
+				return fmt.Sprintf("end of %s", o.lease)
+			}
+			return o.lease.String()
+		},
+	}
+}
+
+// operations tells porcupine of the leases on one name. A lease ends at some
+// moment after the client relied on it last, and before the next was given.
+// Where an assumption was broken while it stood, it may have ended from then on.
+func (h *History) operations(leases []*Lease) []porcupine.Operation {
+	var all []porcupine.Operation
+	for i, l := range leases {
+		ends, over := max(l.Until, l.Got), int64(math.MaxInt64)
+		if fault, when := h.breakIn(l.Asked, ends); fault != nil {
+			ends = max(l.Asked, when.From)
+		} else {
+			for _, next := range leases[i+1:] {
+				if next.Got >= ends {
+					over = next.Got
+					break
+				}
+			}
+			if l.Released && l.Freed >= ends {
+				over = min(over, l.Freed)
+			}
+		}
+		all = append(all,
+			porcupine.Operation{ClientId: l.Client, Input: op{lease: l}, Call: l.Asked, Return: l.Got},
+			porcupine.Operation{ClientId: l.Client, Input: op{lease: l, ends: true}, Call: ends, Return: max(over, ends)})
+	}
+	return all
+}
+
+const (
+	// linearLimit is how long porcupine may think about one stretch.
+	linearLimit = 60 * time.Second
+	// stretch is how many leases it is shown at once, and overlapping how many
+	// of them again with the next: what it remembers grows with the square. A
+	// history that is in order is so in every stretch, and what is out of order
+	// over a longer time the rule about tokens finds.
+	stretch     = 4000
+	overlapping = 1000
+)
+
+// linear asks porcupine whether the leases on one name can be put in an order in
+// which the lock behaves as it should.
+func (v *Verdict) linear(h *History, leases []*Lease) {
+	for from := 0; from < len(leases); from += stretch - overlapping {
+		part := leases[from:min(from+stretch, len(leases))]
+		f := Finding{Rule: Order, Name: part[0].Name, At: part[0].Got}
+		switch porcupine.CheckOperationsTimeout(h.model(), h.operations(part), linearLimit) {
+		case porcupine.Ok:
+			continue
+		case porcupine.Illegal:
+			f.Text = "the leases cannot be put in any order in which the lock behaves as it should"
+		default:
+			f.Text = fmt.Sprintf("porcupine came to no end within %v", linearLimit)
+		}
+		v.find(f, nil)
+	}
+}

@@ -1,0 +1,160 @@
+//go:build unix
+
+package chaos
+
+import (
+	"bufio"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/redlatch/redlatch/internal/owned"
+)
+
+// member is a client of the run: a process, and another in its place when it
+// was killed.
+type member struct {
+	number int // from 1
+	path   string
+	args   []string
+	config clientConfig
+	hear   func(Event)
+	errors *complaints
+
+	mu    sync.Mutex
+	cmd   *exec.Cmd
+	stdin io.WriteCloser
+	gone  chan struct{} // closed when the process has ended and all it said was heard
+}
+
+// complaints collects what clients say on their standard error.
+type complaints struct {
+	mu   sync.Mutex
+	text []byte
+}
+
+func (c *complaints) Write(b []byte) (int, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.text = append(c.text, b...)
+	return len(b), nil
+}
+
+func (c *complaints) String() string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return string(c.text)
+}
+
+// start starts the next process of this client.
+func (m *member) start() error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.config.Life++
+	cmd := &exec.Cmd{Path: m.path, Args: m.args, Stderr: m.errors, SysProcAttr: owned.Apart()}
+	// The race detector has a process that ends well sleep for a second.
+	cmd.Env = append(os.Environ(), "GORACE=atexit_sleep_ms=0")
+	stdin, err := cmd.StdinPipe()
+	if err != nil {
+		return err
+	}
+	// Not by StdoutPipe, which is closed when the process has ended, whether or
+	// not all was read.
+	ours, theirs, err := os.Pipe()
+	if err != nil {
+		return err
+	}
+	cmd.Stdout = theirs
+	wait, err := owned.Start(cmd)
+	theirs.Close()
+	if err != nil {
+		ours.Close()
+		return fmt.Errorf("client %d cannot be started: %w", m.number, err)
+	}
+	gone := make(chan struct{})
+	m.cmd, m.stdin, m.gone = cmd, stdin, gone
+	go func() {
+		defer close(gone)
+		m.listen(ours)
+		wait()
+	}()
+	return json.NewEncoder(stdin).Encode(m.config)
+}
+
+func (m *member) listen(r io.ReadCloser) {
+	defer r.Close()
+	lines := bufio.NewScanner(r)
+	for lines.Scan() {
+		var e Event
+		if json.Unmarshal(lines.Bytes(), &e) == nil { // the last line may be cut short
+			m.hear(e)
+		}
+	}
+}
+
+// errGone is returned for what only a running client can do.
+var errGone = errors.New("the client has ended")
+
+func (m *member) signal(s syscall.Signal) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.cmd == nil {
+		return errGone
+	}
+	return m.cmd.Process.Signal(s)
+}
+
+func (m *member) freeze() error { return m.signal(syscall.SIGSTOP) }
+
+func (m *member) thaw() error { return m.signal(syscall.SIGCONT) }
+
+// setClock sets the client's wall clock, for its next processes as well.
+func (m *member) setClock(off time.Duration) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.config.WallOff = off
+	return json.NewEncoder(m.stdin).Encode(order{WallOff: off})
+}
+
+// kill ends the process at once.
+func (m *member) kill() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.cmd == nil {
+		return
+	}
+	m.cmd.Process.Kill()
+	<-m.gone
+	m.stdin.Close()
+	m.cmd = nil
+}
+
+// end tells the client to end, and waits until it has; one that does not is
+// killed, which is an error.
+func (m *member) end(limit time.Duration) error {
+	m.mu.Lock()
+	cmd, gone := m.cmd, m.gone
+	if cmd != nil {
+		m.stdin.Close()
+	}
+	m.mu.Unlock()
+	if cmd == nil {
+		return fmt.Errorf("client %d: %w", m.number, errGone)
+	}
+	select {
+	case <-gone:
+	case <-time.After(limit):
+		m.kill()
+		return fmt.Errorf("client %d did not end within %v", m.number, limit)
+	}
+	if code := cmd.ProcessState.ExitCode(); code != 0 {
+		return fmt.Errorf("client %d ended with %d", m.number, code)
+	}
+	return nil
+}

@@ -1,0 +1,238 @@
+//go:build unix
+
+package chaos
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"sync"
+	"time"
+)
+
+// world is what faults can strike.
+type world struct {
+	cluster *cluster
+	members []*member
+	bounds  bounds
+	holders func() map[int]bool // the clients that hold a lock just now
+
+	mu      sync.Mutex
+	struck  map[*node]bool      // by a fault that is not healed yet
+	out     map[*node]time.Time // when the node may grant again, for all we know
+	busy    map[*member]bool
+	allowed int // how many nodes may be struck or out at once
+}
+
+// freeNode takes a node that no fault has struck, or none if so many are struck
+// or sit out that another would leave no quorum for too long.
+func (w *world) freeNode(rng *rand.Rand) *node {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	allowed := w.allowed
+	if rng.IntN(8) == 0 {
+		allowed++ // now and then a quorum is lost for a while
+	}
+	down := 0
+	for _, n := range w.cluster.nodes {
+		if w.struck[n] || time.Now().Before(w.out[n]) {
+			down++
+		}
+	}
+	if down >= allowed {
+		return nil
+	}
+	return w.takeNode(rng)
+}
+
+// calmNode takes a node for a fault that does not keep it from granting: any
+// that no other fault has struck.
+func (w *world) calmNode(rng *rand.Rand) *node {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.takeNode(rng)
+}
+
+func (w *world) takeNode(rng *rand.Rand) *node {
+	for _, i := range rng.Perm(len(w.cluster.nodes)) {
+		if n := w.cluster.nodes[i]; !w.struck[n] {
+			w.struck[n] = true
+			return n
+		}
+	}
+	return nil
+}
+
+// freeMember takes a client that no fault has struck; if asked for, one that
+// holds a lock, where there is one.
+func (w *world) freeMember(rng *rand.Rand, holder bool) *member {
+	holders := w.holders()
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if 2*len(w.busy) >= len(w.members) && len(w.members) > 1 {
+		return nil // half of them go on
+	}
+	var found *member
+	for _, i := range rng.Perm(len(w.members)) {
+		m := w.members[i]
+		if w.busy[m] {
+			continue
+		}
+		if found == nil || holder && holders[m.number] {
+			found = m
+		}
+		if !holder || holders[found.number] {
+			break
+		}
+	}
+	if found != nil {
+		w.busy[found] = true
+	}
+	return found
+}
+
+// healed gives a target back.
+func (w *world) healed(s *strike) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if s.node != nil {
+		delete(w.struck, s.node)
+		if until := time.Now().Add(s.sits); until.After(w.out[s.node]) {
+			w.out[s.node] = until
+		}
+	}
+	if s.member != nil {
+		delete(w.busy, s.member)
+	}
+}
+
+// nemesis strikes the world with faults, drawn from a seed, and heals them.
+type nemesis struct {
+	world    *world
+	families []Family
+	rng      *rand.Rand
+	least    time.Duration // between two faults
+	most     time.Duration
+
+	mu     sync.Mutex
+	faults []*Fault
+	active map[*Fault]bool
+}
+
+// run strikes until ctx ends, and returns when all is healed.
+func (n *nemesis) run(ctx context.Context) {
+	var healing sync.WaitGroup
+	defer healing.Wait()
+	var bag []Family
+	for wait(ctx, between(n.rng, n.least, n.most)) {
+		// From a bag, so that every family has its turn.
+		if len(bag) == 0 {
+			for _, i := range n.rng.Perm(len(n.families)) {
+				bag = append(bag, n.families[i])
+			}
+		}
+		s, i := n.draw(bag)
+		if s != nil {
+			bag = append(bag[:i:i], bag[i+1:]...)
+		} else if s, _ = n.draw(n.families); s == nil {
+			continue // everything is struck
+		}
+		f := n.begin(s)
+		healing.Go(func() { n.strike(ctx, s, f) })
+	}
+}
+
+// draw returns a strike of the first family that has something to strike, and
+// which that was. The others wait for their turn.
+func (n *nemesis) draw(families []Family) (*strike, int) {
+	for i, family := range families {
+		if s := family.plan(n.world, n.rng); s != nil {
+			s.family = family
+			return s, i
+		}
+	}
+	return nil, 0
+}
+
+// wait sleeps, and reports whether ctx still stands.
+func wait(ctx context.Context, d time.Duration) bool {
+	select {
+	case <-ctx.Done():
+		return false
+	case <-time.After(d):
+		return ctx.Err() == nil
+	}
+}
+
+func (n *nemesis) begin(s *strike) *Fault {
+	f := &Fault{Family: s.family.Name, Beyond: s.family.Beyond, Detail: s.detail, Span: Span{From: now()}}
+	if s.node != nil {
+		f.Node = s.node.number
+	}
+	if s.member != nil {
+		f.Client = s.member.number
+	}
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.faults = append(n.faults, f)
+	n.active[f] = true
+	return f
+}
+
+// strike applies a fault, lets it last, and heals it.
+func (n *nemesis) strike(ctx context.Context, s *strike, f *Fault) {
+	// Others look at the fault while it lasts; only at its end is it written to.
+	own := *f
+	err := s.apply(&own)
+	if err == nil && s.lasts > 0 {
+		wait(ctx, s.lasts)
+	}
+	if s.heal != nil {
+		// Also what was applied by half.
+		if healing := s.heal(&own); err == nil {
+			err = healing
+		}
+	}
+	own.To = now()
+	if err != nil {
+		own.Err = err.Error()
+	}
+	n.world.healed(s)
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	*f = own
+	delete(n.active, f)
+}
+
+// snapshot returns copies of the faults so far, and those that last.
+func (n *nemesis) snapshot() (all, active []Fault) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	for _, f := range n.faults {
+		all = append(all, *f)
+		if n.active[f] {
+			active = append(active, *f)
+		}
+	}
+	return all, active
+}
+
+// broken returns what could not be struck or healed as it should.
+func broken(faults []Fault) error {
+	for _, f := range faults {
+		if f.Err != "" {
+			return fmt.Errorf("the fault %s on %s: %s", f.Family, f.where(), f.Err)
+		}
+	}
+	return nil
+}
+
+func (f *Fault) where() string {
+	switch {
+	case f.Node > 0:
+		return fmt.Sprintf("node %d", f.Node)
+	case f.Client > 0:
+		return fmt.Sprintf("client %d", f.Client)
+	}
+	return "all"
+}

@@ -1,0 +1,368 @@
+//go:build unix
+
+package chaos
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/redlatch/redlatch"
+)
+
+// Config is what a run does. Every field but the last few must be set.
+type Config struct {
+	Program string   // redis-server or valkey-server, with its path
+	Path    string   // of a program that calls RunClient
+	Args    []string // with these arguments, its own name before them
+	Nodes   int
+	Clients int
+	Names   int
+	For     time.Duration
+	Seed    uint64
+	Faults  []Family
+	Least   time.Duration // between two faults
+	Most    time.Duration
+	Fenced  bool
+
+	// Store is where the resource is. Defaults to a file in SQLite.
+	Store *Store
+	// Sabotage breaks the clients on purpose. Defaults to None.
+	Sabotage Sabotage
+	// Allowed is how many nodes may be struck at once. Defaults to as many as
+	// leave a quorum.
+	Allowed int
+	// Notice is told what cannot be done here, and what still runs. Defaults to
+	// nobody.
+	Notice func(text string)
+	// Watch is told now and then how the run stands. Defaults to nobody.
+	Watch func(Status)
+}
+
+// Result is what a run came to.
+type Result struct {
+	Seed    uint64
+	Began   int64
+	Ended   int64 // when the last client had ended
+	History *History
+	Verdict *Verdict
+	LeftOut []Left
+	Ran     []Family // those that could
+}
+
+// Left is a family of faults that could not be run, and why.
+type Left struct {
+	Family string `json:"family"`
+	Why    string `json:"why"`
+}
+
+// Status is how a run stands.
+type Status struct {
+	Phase        string // what is being done, in a word or two
+	Elapsed, For time.Duration
+	Acquisitions int
+	Missed       int
+	Writes       int
+	Refused      int
+	Lost         int
+	Faults       int
+	Active       []Fault
+	Holders      map[string]Event // by name
+	Names        []string
+}
+
+const (
+	// liveLimit is how long every client has to get a lock after the faults: a
+	// quarantine, a line of others before it, and a machine that is slow.
+	liveLimit = 45 * time.Second
+	// endLimit is how long a client has to end.
+	endLimit = 45 * time.Second
+	// ghostMargin is how long after the longest life of a lock one may still be
+	// there: servers look for expired keys now and then, and a machine is slow.
+	ghostMargin = 5 * time.Second
+)
+
+// Run starts servers and clients, strikes them, heals them, and judges.
+func Run(ctx context.Context, c Config) (*Result, error) {
+	if err := c.check(); err != nil {
+		return nil, err
+	}
+	dir, err := os.MkdirTemp("", "rlt") // short, for a socket's path is bounded
+	if err != nil {
+		return nil, fmt.Errorf("there is no folder for the servers: %w", err)
+	}
+	defer os.RemoveAll(dir)
+	r := &running{Config: c, dir: dir, result: &Result{Seed: c.Seed, Ran: c.Faults}, recorder: newRecorder(), errors: &complaints{}}
+	defer r.stop()
+	if err := r.setUp(ctx); err != nil {
+		return nil, err
+	}
+	if err := r.torture(ctx); err != nil {
+		return nil, err
+	}
+	r.phase = "judging"
+	r.show()
+	r.result.Verdict = Judge(r.result.History)
+	return r.result, nil
+}
+
+func (c *Config) check() error {
+	for _, f := range []struct {
+		name              string
+		value, from, upTo int
+	}{{"nodes", c.Nodes, 1, redlatch.MaxNodes}, {"clients", c.Clients, 1, 100}, {"names", c.Names, 1, 100}} {
+		if f.value < f.from || f.value > f.upTo {
+			return &redlatch.ConfigError{Field: f.name, Value: f.value, Bound: fmt.Sprintf("from %d to %d", f.from, f.upTo)}
+		}
+	}
+	if c.For <= 0 {
+		return &redlatch.ConfigError{Field: "time", Value: c.For, Bound: "above 0"}
+	}
+	return nil
+}
+
+// running is a run under way.
+type running struct {
+	Config
+	dir      string
+	began    time.Time
+	phase    string
+	result   *Result
+	recorder *recorder
+	errors   *complaints
+	cluster  *cluster
+	members  []*member
+	nemesis  *nemesis
+	store    *resource
+	names    []string
+}
+
+func (r *running) notice(format string, args ...any) {
+	if r.Notice != nil {
+		r.Notice(fmt.Sprintf(format, args...))
+	}
+}
+
+// setUp starts servers and clients, and finds out which faults can be had here.
+func (r *running) setUp(ctx context.Context) error {
+	r.phase = "starting"
+	r.cluster = &cluster{dir: r.dir, program: r.Program}
+	r.provide()
+	if len(r.Faults) == 0 {
+		return fmt.Errorf("none of the faults can be had here: %s", r.result.LeftOut[0].Why)
+	}
+	for i := range r.Names {
+		r.names = append(r.names, fmt.Sprintf("job-%d", i+1))
+	}
+	if err := r.cluster.start(ctx, r.Nodes, r.Clients, standardBounds); err != nil {
+		return fmt.Errorf("the servers cannot be set up: %w", err)
+	}
+	where := SQLiteStore(filepath.Join(r.dir, "resource.db"))
+	if r.Store != nil {
+		where = *r.Store
+	}
+	var err error
+	if r.store, err = where.open(r.Fenced); err != nil {
+		return err
+	}
+	if err := r.store.create(ctx, r.names); err != nil {
+		return err
+	}
+	rng := rand.New(rand.NewPCG(r.Seed, 1))
+	wrongClocks := slices.ContainsFunc(r.Faults, func(f Family) bool { return f.Name == "client-clock" })
+	for i := range r.Clients {
+		m := &member{number: i + 1, path: r.Path, args: r.Args, hear: r.recorder.hear, errors: r.errors, config: clientConfig{
+			Client: i + 1, Seed: rng.Uint64(), Nodes: r.cluster.addresses(i), Names: r.names, Bounds: standardBounds,
+			Store: where, Fenced: r.Fenced, Sabotage: r.Sabotage}}
+		if wrongClocks {
+			m.config.WallOff = between(rng, -time.Hour, time.Hour)
+		}
+		if err := m.start(); err != nil {
+			return err
+		}
+		r.members = append(r.members, m)
+	}
+	return nil
+}
+
+// provide makes what some faults need, and leaves out those whose needs cannot
+// be met, with a word on why.
+func (r *running) provide() {
+	why := map[need]error{}
+	for _, f := range r.Faults {
+		if _, done := why[f.need]; done {
+			continue
+		}
+		switch f.need {
+		case nothing:
+			why[nothing] = nil
+		case clocks:
+			r.cluster.shim, why[clocks] = buildShim(r.dir)
+		case filters:
+			r.cluster.net, why[filters] = newNamespace()
+		}
+	}
+	var possible []Family
+	left := map[need][]string{}
+	for _, f := range r.Faults {
+		if err := why[f.need]; err != nil {
+			r.result.LeftOut = append(r.result.LeftOut, Left{f.Name, err.Error()})
+			left[f.need] = append(left[f.need], f.Name)
+			continue
+		}
+		possible = append(possible, f)
+	}
+	for _, n := range []need{clocks, filters} {
+		if len(left[n]) > 0 {
+			said, _, _ := strings.Cut(why[n].Error(), "\n")
+			r.notice("left out: %s (%s); the other %d kinds of faults run", strings.Join(left[n], ", "), said, len(possible))
+		}
+	}
+	r.Faults, r.result.Ran = possible, possible
+}
+
+// torture strikes for as long as was asked for, heals, and looks at what is
+// left.
+func (r *running) torture(ctx context.Context) error {
+	if r.Allowed == 0 {
+		r.Allowed = (r.Nodes - 1) / 2
+	}
+	w := &world{cluster: r.cluster, members: r.members, bounds: standardBounds, holders: r.recorder.holdingClients,
+		struck: map[*node]bool{}, out: map[*node]time.Time{}, busy: map[*member]bool{}, allowed: r.Allowed}
+	r.nemesis = &nemesis{world: w, families: r.Faults, rng: rand.New(rand.NewPCG(r.Seed, 2)), least: r.Least, most: r.Most, active: map[*Fault]bool{}}
+	// The clock starts when every client has had a lock.
+	if err := r.awaitAll(ctx, 0); err != nil {
+		return fmt.Errorf("the clients do not get going: %w: %s", err, r.errors)
+	}
+	r.began, r.phase, r.result.Began = time.Now(), "torture", now()
+	striking, cancel := context.WithTimeout(ctx, r.For)
+	defer cancel()
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		r.nemesis.run(striking)
+	}()
+	for tick := time.NewTicker(200 * time.Millisecond); ; {
+		select {
+		case <-tick.C:
+			r.show()
+			continue
+		case <-done:
+		}
+		tick.Stop()
+		break
+	}
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	r.phase = "healed"
+	h := &History{Fenced: r.Fenced, Clients: r.Clients, Healed: now()}
+	r.result.History = h
+	h.Faults, _ = r.nemesis.snapshot()
+	if err := broken(h.Faults); err != nil {
+		return fmt.Errorf("the run is worth nothing: %w", err)
+	}
+	alive := r.awaitAll(ctx, h.Healed)
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	live, _ := r.recorder.since(h.Healed)
+	h.Live = slices.Sorted(maps.Keys(live))
+	if err := r.endAll(); err != nil && alive == nil {
+		return fmt.Errorf("%w: %s", err, r.errors)
+	}
+	r.result.Ended = now()
+	h.Events = r.recorder.all()
+	return r.look(ctx, h)
+}
+
+// awaitAll waits until every client has got a lock after a moment.
+func (r *running) awaitAll(ctx context.Context, moment int64) error {
+	limit := time.After(liveLimit)
+	for {
+		live, changed := r.recorder.since(moment)
+		if len(live) == len(r.members) {
+			return nil
+		}
+		select {
+		case <-changed:
+		case <-time.After(time.Second):
+			r.show()
+		case <-limit:
+			return fmt.Errorf("after %v %d of %d clients had a lock", liveLimit, len(live), len(r.members))
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
+}
+
+// endAll tells all clients to end, and waits until they have.
+func (r *running) endAll() error {
+	errs := make(chan error, len(r.members))
+	for _, m := range r.members {
+		go func() { errs <- m.end(endLimit) }()
+	}
+	var all []error
+	for range r.members {
+		all = append(all, <-errs)
+	}
+	return errors.Join(all...)
+}
+
+// look reads what is left on the servers when every lock has run out, and the
+// resource.
+func (r *running) look(ctx context.Context, h *History) error {
+	for end := time.Now().Add(standardBounds.MaxTTL + ghostMargin); ; {
+		left, err := r.cluster.locksLeft()
+		if err != nil {
+			return err
+		}
+		if h.Left = left; len(left) == 0 || time.Now().After(end) {
+			break
+		}
+		if !wait(ctx, 50*time.Millisecond) {
+			return context.Cause(ctx)
+		}
+	}
+	var err error
+	h.Rows, h.Counters, err = r.store.rows(ctx)
+	return err
+}
+
+// show tells whoever watches how the run stands.
+func (r *running) show() {
+	if r.Watch == nil {
+		return
+	}
+	s := Status{Phase: r.phase, For: r.For, Names: r.names, Holders: r.recorder.holders(),
+		Acquisitions: r.recorder.count(Got), Missed: r.recorder.count(Missed), Writes: r.recorder.count(Wrote),
+		Refused: r.recorder.count(Refused), Lost: r.recorder.count(Lost)}
+	if !r.began.IsZero() {
+		s.Elapsed = min(time.Since(r.began), r.For)
+	}
+	if r.nemesis != nil {
+		all, active := r.nemesis.snapshot()
+		s.Faults, s.Active = len(all), active
+	}
+	r.Watch(s)
+}
+
+// stop ends whatever runs.
+func (r *running) stop() {
+	for _, m := range r.members {
+		m.kill()
+	}
+	if r.store != nil {
+		r.store.db.Close()
+	}
+	if r.cluster != nil {
+		r.cluster.stop()
+	}
+}

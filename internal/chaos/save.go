@@ -1,0 +1,84 @@
+//go:build unix
+
+package chaos
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"slices"
+)
+
+// Save writes the history into a folder, for who wants to look closer: a line of
+// JSON for each event, fault and accepted write, and the verdict.
+func (r *Result) Save(dir string) error {
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return err
+	}
+	if err := saveLines(filepath.Join(dir, "events.jsonl"), r.History.Events); err != nil {
+		return err
+	}
+	if err := saveLines(filepath.Join(dir, "faults.jsonl"), r.History.Faults); err != nil {
+		return err
+	}
+	if err := saveLines(filepath.Join(dir, "writes.jsonl"), r.History.Rows); err != nil {
+		return err
+	}
+	return saveLines(filepath.Join(dir, "verdict.json"), []Summary{r.Summary()})
+}
+
+func saveLines[T any](path string, list []T) error {
+	f, err := os.Create(path)
+	if err != nil {
+		return err
+	}
+	enc := json.NewEncoder(f)
+	enc.SetEscapeHTML(false)
+	for _, x := range list {
+		if err := enc.Encode(x); err != nil {
+			f.Close()
+			return err
+		}
+	}
+	return f.Close()
+}
+
+// Summary is a result in one line of JSON.
+type Summary struct {
+	Event    string   `json:"event"`
+	Held     bool     `json:"held"`
+	Headline string   `json:"headline"`
+	Seed     uint64   `json:"seed,string"`
+	Seconds  float64  `json:"seconds"`
+	Fenced   bool     `json:"fenced"`
+	Ran      []string `json:"ran"`    // the kinds of faults that could strike
+	Struck   []string `json:"struck"` // those of them that did
+	LeftOut  []Left   `json:"left_out"`
+	*Verdict
+}
+
+// Summary returns what there is to say.
+func (r *Result) Summary() Summary {
+	s := Summary{Event: "verdict", Held: r.Verdict.Held(), Headline: r.Headline(), Seed: r.Seed, Fenced: r.History.Fenced,
+		Seconds: float64((r.Ended-r.Began)/1e6) / 1e3, LeftOut: r.LeftOut, Verdict: r.Verdict}
+	for _, f := range r.Ran {
+		s.Ran = append(s.Ran, f.Name)
+	}
+	s.Struck = r.Struck()
+	if s.LeftOut == nil {
+		s.LeftOut = []Left{} // for those who read it
+	}
+	return s
+}
+
+// Struck returns the kinds of faults that had their turn, in order.
+func (r *Result) Struck() []string {
+	kinds := []string{}
+	for _, f := range r.History.Faults {
+		if !slices.Contains(kinds, f.Family) {
+			kinds = append(kinds, f.Family)
+		}
+	}
+	slices.Sort(kinds)
+	return kinds
+}

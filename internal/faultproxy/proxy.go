@@ -1,0 +1,255 @@
+// Package faultproxy is a TCP proxy that does to connections what a network
+// can do: it delays, reorders between connections, loses one direction or both,
+// swallows only the replies, breaks connections off, and leads an address to
+// another server.
+package faultproxy
+
+import (
+	"bytes"
+	"math/rand/v2"
+	"net"
+	"sync"
+	"time"
+)
+
+// Direction is what happens to the traffic in one direction.
+type Direction struct {
+	Delay  time.Duration // every parcel is held up for as long
+	Jitter time.Duration // and for up to as long again, each by chance
+	Lost   bool          // nothing arrives
+}
+
+// Weather is what happens to the traffic of a proxy. The zero value is fair.
+type Weather struct {
+	Requests, Replies Direction
+}
+
+// Proxy stands between clients and a server.
+type Proxy struct {
+	listener net.Listener
+
+	mu      sync.Mutex
+	target  string
+	pairs   map[*pair]bool
+	weather Weather
+	cutAt   []byte
+	closed  bool
+}
+
+// pair is a client's connection and the one to the server that belongs to it.
+type pair struct {
+	client, server net.Conn
+	holed          bool // bytes of it were lost
+}
+
+func (p *pair) close() {
+	p.client.Close()
+	p.server.Close()
+}
+
+// New returns a proxy on a free loopback port that leads to target, host:port.
+func New(target string) (*Proxy, error) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return nil, err
+	}
+	p := &Proxy{listener: l, target: target, pairs: map[*pair]bool{}}
+	go p.accept()
+	return p, nil
+}
+
+// Close ends the proxy and its connections.
+func (p *Proxy) Close() {
+	p.listener.Close()
+	p.mu.Lock()
+	p.closed = true
+	p.mu.Unlock()
+	p.Cut()
+}
+
+// Addr returns host:port.
+func (p *Proxy) Addr() string { return p.listener.Addr().String() }
+
+// URL returns the redis:// address of the proxy.
+func (p *Proxy) URL() string { return "redis://" + p.Addr() }
+
+// Set changes the weather. A connection that lost bytes is broken off when
+// nothing is lost any more: no network lets one go on with a hole in it.
+func (p *Proxy) Set(w Weather) { p.change(func(now *Weather) { *now = w }) }
+
+func (p *Proxy) change(to func(w *Weather)) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	to(&p.weather)
+	if p.weather.Requests.Lost || p.weather.Replies.Lost {
+		return
+	}
+	for c := range p.pairs {
+		if c.holed {
+			c.close()
+			delete(p.pairs, c)
+		}
+	}
+}
+
+// Delay holds every request up for d from now on.
+func (p *Proxy) Delay(d time.Duration) { p.change(func(w *Weather) { w.Requests.Delay = d }) }
+
+// SwallowReplies sets whether what the server says is lost on the way.
+func (p *Proxy) SwallowReplies(on bool) { p.change(func(w *Weather) { w.Replies.Lost = on }) }
+
+// LoseRequests sets whether what a client says is lost on the way.
+func (p *Proxy) LoseRequests(on bool) { p.change(func(w *Weather) { w.Requests.Lost = on }) }
+
+// Partition sets whether all is lost on the way, in both directions. New
+// connections are made, and nobody answers on them.
+func (p *Proxy) Partition(on bool) {
+	p.change(func(w *Weather) { w.Requests.Lost, w.Replies.Lost = on, on })
+}
+
+// CutAt breaks the next connection on which the server says the text, which
+// does not arrive. Empty stands for none.
+func (p *Proxy) CutAt(text string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.cutAt = []byte(text)
+}
+
+// HasCut reports whether the text that CutAt waits for has come.
+func (p *Proxy) HasCut() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return len(p.cutAt) == 0
+}
+
+// LeadTo sends new connections to another server.
+func (p *Proxy) LeadTo(target string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.target = target
+}
+
+// Cut breaks all connections.
+func (p *Proxy) Cut() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for c := range p.pairs {
+		c.close()
+	}
+	clear(p.pairs)
+}
+
+// Reset breaks all connections as a host does that knows nothing of them: with
+// a reset, so that what was on the way is gone as well.
+func (p *Proxy) Reset() {
+	p.mu.Lock()
+	for c := range p.pairs {
+		for _, end := range []net.Conn{c.client, c.server} {
+			if tcp, ok := end.(*net.TCPConn); ok {
+				tcp.SetLinger(0)
+			}
+		}
+	}
+	p.mu.Unlock()
+	p.Cut()
+}
+
+func (p *Proxy) accept() {
+	for {
+		client, err := p.listener.Accept()
+		if err != nil {
+			return
+		}
+		// Each on its own: a server that cannot be reached must not keep the
+		// others from being connected.
+		go p.connect(client)
+	}
+}
+
+// dialLimit is how long a server that does not answer is waited for.
+const dialLimit = 5 * time.Second
+
+func (p *Proxy) connect(client net.Conn) {
+	p.mu.Lock()
+	target := p.target
+	p.mu.Unlock()
+	server, err := net.DialTimeout("tcp", target, dialLimit)
+	if err != nil {
+		client.Close()
+		return
+	}
+	c := &pair{client: client, server: server}
+	p.mu.Lock()
+	p.pairs[c] = true
+	closed := p.closed
+	p.mu.Unlock()
+	if closed {
+		p.Cut()
+		return
+	}
+	go p.copy(c, server, client, func() Direction { return p.weather.Requests })
+	go p.copy(c, client, server, func() Direction { return p.weather.Replies })
+}
+
+// parcel is a piece of a connection's traffic and when it is to arrive.
+type parcel struct {
+	data []byte
+	at   time.Time
+}
+
+// copy carries one direction of a connection. A delay holds up each parcel by
+// as much, and does not hold up those behind it the more; they stay in order, as
+// on every connection, and those of different connections do not.
+func (p *Proxy) copy(c *pair, to, from net.Conn, weather func() Direction) {
+	onTheWay := make(chan parcel, 10_000)
+	go func() {
+		defer p.forget(c)
+		for x := range onTheWay {
+			time.Sleep(time.Until(x.at))
+			if _, err := to.Write(x.data); err != nil {
+				return
+			}
+		}
+	}()
+	defer close(onTheWay)
+	hole := false
+	for {
+		buf := make([]byte, 16<<10)
+		n, err := from.Read(buf)
+		p.mu.Lock()
+		w := weather()
+		cut := to == c.client && len(p.cutAt) > 0 && bytes.Contains(buf[:n], p.cutAt)
+		if cut {
+			p.cutAt = nil
+		}
+		if n > 0 && w.Lost {
+			hole, c.holed = true, true
+		}
+		p.mu.Unlock()
+		if cut {
+			return
+		}
+		if n > 0 && !hole { // after a hole nothing could be made sense of
+			delay := w.Delay
+			if w.Jitter > 0 {
+				delay += rand.N(w.Jitter)
+			}
+			select {
+			case onTheWay <- parcel{buf[:n], time.Now().Add(delay)}:
+			default:
+				return // nobody takes anything any more
+			}
+		}
+		if err != nil {
+			return
+		}
+	}
+}
+
+// forget closes a pair of connections.
+func (p *Proxy) forget(c *pair) {
+	c.close()
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	delete(p.pairs, c)
+}

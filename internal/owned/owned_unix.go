@@ -1,0 +1,34 @@
+//go:build unix
+
+// Package owned starts processes that end with us.
+package owned
+
+import (
+	"os/exec"
+	"runtime"
+	"syscall"
+)
+
+// Apart puts a process into a group of its own: a Ctrl-C is for us. Where the
+// system can do it, the process is killed if we are.
+func Apart() *syscall.SysProcAttr {
+	attr := &syscall.SysProcAttr{Setpgid: true}
+	endWithUs(attr)
+	return attr
+}
+
+// Start starts a process and returns what waits for its end. The kernel ends it
+// with the thread that started it, so that thread must live as long as we do.
+func Start(cmd *exec.Cmd) (wait func() error, err error) {
+	started, ended := make(chan error), make(chan error, 1)
+	go func() {
+		runtime.LockOSThread() // and never unlocked while the process lives
+		err := cmd.Start()
+		started <- err
+		if err == nil {
+			ended <- cmd.Wait()
+		}
+		runtime.UnlockOSThread()
+	}()
+	return func() error { return <-ended }, <-started
+}
