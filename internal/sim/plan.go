@@ -146,8 +146,8 @@ func NewPlan(seed uint64) *Plan {
 	case 4:
 		p.Climate = BeyondMemory
 	}
-	p.Nodes = []int{1, 2, 3, 3, 3, 3, 4, 5}[s.intn(8)]
-	p.Clients = 2 + s.intn(3)
+	p.Nodes = []int{1, 1, 2, 3, 3, 3, 3, 3, 4, 5}[s.intn(10)]
+	p.Clients = []int{2, 2, 3, 3, 4}[s.intn(5)]
 	p.Callers = 1 + s.intn(3)/2
 	p.Names = 1 + s.intn(4)/3
 	p.Guard = s.intn(4) > 0
@@ -159,7 +159,7 @@ func NewPlan(seed uint64) *Plan {
 		p.Flavour = []Flavour{Plain, Plain, Plain, Crowd, Keeper}[s.intn(5)]
 	}
 	if p.Flavour != Plain {
-		p.Nodes, p.NoToken, p.Storm, p.Names = []int{3, 3, 3, 5}[s.intn(4)], false, 2+s.intn(2), 1
+		p.Nodes, p.NoToken, p.Storm, p.Names = []int{3, 3, 3, 3, 5}[s.intn(5)], false, 2+s.intn(2), 1
 	}
 	p.bounds(s)
 	if p.Flavour == Keeper && p.TTL <= time.Second {
@@ -232,7 +232,7 @@ func (p *Plan) clocks(s *stream) {
 }
 
 func (p *Plan) calls(s *stream) {
-	for i := range 18 {
+	for i := range 15 {
 		c := Call{
 			Client: i % p.Clients, Caller: s.intn(p.Callers), Name: s.intn(p.Names),
 			Gap: s.between(0, 250*time.Millisecond), Hold: s.between(0, 20*time.Millisecond),
