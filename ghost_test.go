@@ -290,16 +290,17 @@ func TestRepairThatComesLateLeavesNothing(t *testing.T) {
 			if !links[2].Drop("job") {
 				t.Fatal("there was nothing to forget")
 			}
-			if err := l.Extend(t.Context()); err != nil {
-				t.Fatal(err)
+			// An answer that comes in the very moment in which the round is
+			// settled is not acted on until the next.
+			for links[2].count(redlatch.OpRepair) == 0 {
+				if err := l.Extend(t.Context()); err != nil {
+					t.Fatal(err)
+				}
+				synctest.Wait()
 			}
-			synctest.Wait()
 			l.Release(t.Context())
 			mustLock(t, c, "job", redlatch.LockOptions{}).Release(t.Context())
 			time.Sleep(5 * time.Second)
-			if links[2].count(redlatch.OpRepair) == 0 {
-				t.Fatal("nothing was repaired")
-			}
 			wantFree(t, links, "job")
 		})
 	}
