@@ -306,44 +306,6 @@ func TestRepairThatComesLateLeavesNothing(t *testing.T) {
 	}
 }
 
-// TestRepairThatTheReleaseOvertakesIsTakenBack has a node lose its key, and a
-// contender leave a fence there that no release of the lease can raise: so the
-// release does not make the repair stale which it overtakes.
-func TestRepairThatTheReleaseOvertakesIsTakenBack(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		links, nodes := newLinks(t, 3)
-		c := newClient(t, nodes, redlatch.Options{})
-		l := mustLock(t, c, "job", redlatch.LockOptions{TTL: 30 * time.Second, NoKeepAlive: true})
-		repaired := make(chan struct{})
-		links[2].set(func(l *link) {
-			l.hook = func(req redlatch.Request) {
-				if req.Op == redlatch.OpRepair {
-					close(repaired)
-					time.Sleep(100 * time.Millisecond)
-				}
-			}
-		})
-		for _, release := range []redlatch.Request{
-			{Value: links[2].holder(t, "job")},
-			{Value: "contender", Token: l.Token() + 1, Window: 10 * time.Second, Retention: time.Hour},
-		} {
-			release.Op, release.Name = redlatch.OpRelease, "job"
-			if _, err := links[2].Node.Do(t.Context(), release); err != nil {
-				t.Fatal(err)
-			}
-		}
-		if err := l.Extend(t.Context()); err != nil {
-			t.Fatal(err)
-		}
-		<-repaired
-		if err := l.Release(t.Context()); err != nil {
-			t.Fatal(err)
-		}
-		time.Sleep(5 * time.Second)
-		wantFree(t, links, "job")
-	})
-}
-
 // TestReleaseOvertakesEarlierProposals has a client whose clock was set forward
 // propose a token, learn the time, and win with a lower one, while the first
 // proposal is still on its way to a node. It comes when the lock was released.
