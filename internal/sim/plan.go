@@ -146,8 +146,8 @@ func NewPlan(seed uint64) *Plan {
 	case 4:
 		p.Climate = BeyondMemory
 	}
-	p.Nodes = []int{1, 2, 3, 3, 3, 3, 4, 5}[s.intn(8)]
-	p.Clients = 2 + s.intn(3)
+	p.Nodes = []int{1, 1, 2, 3, 3, 3, 3, 3, 4, 5}[s.intn(10)]
+	p.Clients = []int{2, 2, 3, 3, 4}[s.intn(5)]
 	p.Callers = 1 + s.intn(3)/2
 	p.Names = 1 + s.intn(4)/3
 	p.Guard = s.intn(4) > 0
@@ -159,7 +159,7 @@ func NewPlan(seed uint64) *Plan {
 		p.Flavour = []Flavour{Plain, Plain, Plain, Crowd, Keeper}[s.intn(5)]
 	}
 	if p.Flavour != Plain {
-		p.Nodes, p.NoToken, p.Storm, p.Names = []int{3, 3, 3, 5}[s.intn(4)], false, 2+s.intn(2), 1
+		p.Nodes, p.NoToken, p.Storm, p.Names = []int{3, 3, 3, 3, 5}[s.intn(5)], false, 2+s.intn(2), 1
 	}
 	p.bounds(s)
 	if p.Flavour == Keeper && p.TTL <= time.Second {
@@ -181,9 +181,16 @@ func NewPlan(seed uint64) *Plan {
 func (p *Plan) bounds(s *stream) {
 	p.MaxTTL, p.Window = 6500*time.Millisecond, 2*time.Second
 	p.TTL = p.MaxTTL
-	if s.intn(5) > 1 && p.Climate != Calm {
+	switch n := s.intn(10); {
+	case p.Climate == Calm:
+	case n == 0:
+		// Gone long before its token is out of the window.
+		p.TTL = s.between(100*time.Millisecond, 400*time.Millisecond)
+	case n > 3:
 		p.MaxTTL, p.Window = time.Second, 300*time.Millisecond
-		p.TTL = s.between(150*time.Millisecond, time.Second)
+		if p.TTL = s.between(150*time.Millisecond, time.Second); s.one(2) {
+			p.TTL = p.MaxTTL // as long as a quarantine is made for
+		}
 	}
 }
 
@@ -214,16 +221,18 @@ func (p *Plan) clocks(s *stream) {
 		p.NodeClocks = append(p.NodeClocks, clock(p.apart()*2/5))
 	}
 	for range p.Clients {
-		apart := time.Second
-		if s.one(4) {
-			apart = 10 * time.Hour
+		// About right, or so wrong that no node grants what it proposes. What
+		// lies between can leave a ghost, as is documented.
+		c := clock(p.apart())
+		if s.one(4) && p.Climate != Calm {
+			c.Offset += []time.Duration{-1, 1}[s.intn(2)] * s.between(time.Minute, 10*time.Hour)
 		}
-		p.ClientClocks = append(p.ClientClocks, clock(apart))
+		p.ClientClocks = append(p.ClientClocks, c)
 	}
 }
 
 func (p *Plan) calls(s *stream) {
-	for i := range 18 {
+	for i := range 15 {
 		c := Call{
 			Client: i % p.Clients, Caller: s.intn(p.Callers), Name: s.intn(p.Names),
 			Gap: s.between(0, 250*time.Millisecond), Hold: s.between(0, 20*time.Millisecond),
@@ -328,7 +337,11 @@ func (p *Plan) faults(s *stream) {
 		case Pause, Isolation:
 			f.For = s.between(0, min(p.TTL, time.Second)*2)
 		case Wall:
-			f.By = s.between(-time.Hour, time.Hour)
+			by := s.between(0, p.apart()*4/5)
+			if s.one(2) {
+				by = s.between(time.Minute, time.Hour)
+			}
+			f.By = []time.Duration{-1, 1}[s.intn(2)] * by
 		case Back:
 			f.By = -s.between(0, p.apart()/2)
 		case Forward:

@@ -68,6 +68,9 @@ func lateRelease(s *Stage) Cell {
 	if lease == nil {
 		return Cell{None, "– (never runs out)"}
 	}
+	if s.client.Renews {
+		time.Sleep(short / 2) // its own timers come first, which stood still
+	}
 	before := s.look()
 	a := s.it.Release()
 	if harm := untouched(before, s.look()); harm != "" {
