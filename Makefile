@@ -75,7 +75,7 @@ soak: deps ## the tests twenty times in a row, under the race detector
 
 .PHONY: sim
 sim: ## histories by the million, in virtual time, about an hour: SEEDS=FROM:COUNT for others
-	REDLATCH_SEEDS=$(or $(SEEDS),1:1000000) GOGC=400 $(GO) test -count=1 -run '^TestNoHistoryBreaksAPromise$$' -v -timeout 6h ./internal/sim
+	@GO="$(GO)" scripts/sim.sh $(SEEDS)
 
 .PHONY: model
 model: ## the formal model: every instance to its end in Go, then Spin; needs spin
