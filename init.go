@@ -22,7 +22,9 @@ type InitOptions struct {
 	// Former is the list of nodes as it was, when the list is being changed.
 	// Nodes on both lists are given as they are in the new one. Until the
 	// quarantine is over nobody is granted a lock, by the old list or the new
-	// one; leases by the old one run out. Defaults to none.
+	// one; leases by the old one run out. A change that fails has barred the
+	// nodes whose Reason is ReasonBarred: they grant nothing until it is run
+	// again, and brought to its end. Defaults to none.
 	Former []Node
 }
 
@@ -33,7 +35,8 @@ type NodeState struct {
 	Trusted bool
 	// Left is how long the node sits out yet; 0 if it is trusted.
 	Left time.Duration
-	// Reason is why it sits out.
+	// Reason is why it sits out. ReasonBarred has no end by itself, so Left
+	// is 0, and Err says what to do.
 	Reason string
 	// Marked is what it is marked with; nil if it is not.
 	Marked *Guard
@@ -80,75 +83,26 @@ func (c *Client) Init(ctx context.Context, opts InitOptions) ([]NodeState, error
 		}
 		mark = MarkFresh
 	}
-	states = c.markAll(ctx, mark, c.members)
+	states = c.markAll(ctx, Request{Mark: mark}, c.members)
 	return states, statesError(states, len(states))
 }
 
 // adoptMarkers reads the markers, and takes from them what the caller left
 // open.
 func (c *Client) adoptMarkers(ctx context.Context) []NodeState {
-	states := c.markAll(ctx, MarkRead, c.members)
+	states := c.markAll(ctx, Request{Mark: MarkRead}, c.members)
 	for _, s := range states {
 		theirs := NodeResult{Node: s.Node, Reply: Reply{Status: Misconfigured, Guard: s.Marked}}
 		if s.Marked != nil && c.guard.adopt(&round{results: []NodeResult{theirs}}, c.guard.bounds()) {
-			return c.markAll(ctx, MarkRead, c.members)
+			return c.markAll(ctx, Request{Mark: MarkRead}, c.members)
 		}
 	}
 	return states
 }
 
-// changeList bars the former list, and then brings the new one into service.
-// The order is what makes it safe: a quarantine must begin after no quorum of
-// the former list can grant or extend any more.
-func (c *Client) changeList(ctx context.Context, former []Node) ([]NodeState, error) {
-	barred := make([]*member, len(former))
-	for i, n := range former {
-		if n == nil {
-			return nil, &ConfigError{Field: fmt.Sprintf("Former[%d]", i), Value: nil, Bound: "a node"}
-		}
-		if _, ok := n.(Guarded); !ok {
-			return nil, &ConfigError{Field: fmt.Sprintf("Former[%d]", i), Value: n.String(), Bound: "a node that can be marked"}
-		}
-		barred[i] = &member{node: n, name: n.String(), client: c}
-	}
-	enough := func(states []NodeState) error {
-		away := 0
-		for _, s := range states {
-			if s.Err != nil && !errors.Is(s.Err, ErrConfig) {
-				away++
-			}
-		}
-		if away < quorumOf(len(states)) {
-			return nil
-		}
-		return fmt.Errorf("%w: %d nodes of the former list do not answer, and are a quorum that may go on granting", ErrNoQuorum, away)
-	}
-	// Nothing is written where it could not be brought to an end.
-	states := c.markAll(ctx, MarkRead, barred)
-	if err := enough(states); err != nil {
-		return states, err
-	}
-	c.guard.follow(states)
-	states = c.markAll(ctx, MarkReplace, barred)
-	if err := enough(states); err != nil {
-		return states, err
-	}
-	after := c.markAll(ctx, MarkReplace, c.members)
-	known := map[string]bool{}
-	for _, s := range after {
-		known[s.Node] = true
-	}
-	all := after
-	for _, s := range states {
-		if !known[s.Node] {
-			all = append(all, s)
-		}
-	}
-	return all, statesError(after, len(after))
-}
-
 // markAll sends an OpMark to every member at once and waits for all of them.
-func (c *Client) markAll(ctx context.Context, mark Mark, members []*member) []NodeState {
+func (c *Client) markAll(ctx context.Context, req Request, members []*member) []NodeState {
+	req.Op, req.Guard = OpMark, c.guard.bounds()
 	states := make([]NodeState, len(members))
 	var all sync.WaitGroup
 	for i, m := range members {
@@ -157,7 +111,7 @@ func (c *Client) markAll(ctx context.Context, mark Mark, members []*member) []No
 			ctx, cancel := context.WithTimeout(ctx, max(c.opts.NodeTimeout, 30*time.Second))
 			defer cancel()
 			s := NodeState{Node: m.name}
-			reply, err := m.node.Do(ctx, Request{Op: OpMark, Mark: mark, Guard: c.guard.bounds()})
+			reply, err := m.node.Do(ctx, req)
 			s.Err = err
 			if err == nil {
 				// A node that restarted with its data carries a marker that
@@ -169,6 +123,9 @@ func (c *Client) markAll(ctx context.Context, mark Mark, members []*member) []No
 				case Quarantined:
 					s.Left, s.Reason = reply.Left, reply.Value
 				case Misconfigured:
+					if reply.Guard.barred() {
+						s.Reason = ReasonBarred
+					}
 					s.Err = c.guard.mismatch(&round{results: []NodeResult{{Node: m.name, Reply: reply}}})
 				}
 			}

@@ -160,7 +160,8 @@ type Request struct {
 	Value string
 
 	// TTL is how long the lock lives from the moment the node carries out
-	// an OpAcquire or OpExtend.
+	// an OpAcquire or OpExtend; of an OpMark that changes the list, how long
+	// the node sits out at least.
 	TTL time.Duration
 
 	// Token is the fencing token proposed (OpAcquire) or held. With 0 the
@@ -244,9 +245,20 @@ const (
 	// MarkFresh is like MarkWrite, and trusts the node at once: it has
 	// forgotten nothing, because there was nothing.
 	MarkFresh
-	// MarkReplace writes the marker over another list's, with a quarantine.
+	// MarkReplace writes the marker over another list's, with a quarantine of
+	// TTL at least.
 	MarkReplace
+	// MarkBar takes the node out of its list and into none: it is marked for
+	// BarredList, until a MarkReplace. A node that is marked for the list of
+	// the Guard already stays as it is. Misconfigured, with what it is marked
+	// with now.
+	MarkBar
 )
+
+// BarredList is the List of a node that a change of the list of nodes has
+// barred. No client's list has this id, so it grants to nobody and speaks for
+// no list, for as long as it takes, and whatever release asks it.
+const BarredList = "0000000000000000"
 
 // Status is the essence of a Reply.
 type Status uint8
@@ -289,6 +301,9 @@ const (
 	ReasonChanged = "changed"
 	// ReasonList: its list of nodes was changed.
 	ReasonList = "list"
+	// ReasonBarred: its list of nodes is being changed. It is the reason of a
+	// NodeState alone: to those who want a lock such a node is Misconfigured.
+	ReasonBarred = "barred"
 	// ReasonUnmarked: it carries no marker, and the client does not know with
 	// which bounds to mark it.
 	ReasonUnmarked = "unmarked"
