@@ -202,7 +202,8 @@ type Request struct {
 
 	// Guard is what a Guarded node holds its marker against before it grants
 	// an OpAcquire or OpRepair, and, as to the list alone, an OpExtend or
-	// OpBreak. Nil leaves the marker alone.
+	// OpBreak; an OpExtend must be within its MaxTTL, too. Nil leaves the
+	// marker alone.
 	Guard *Guard
 
 	// Mark says what an OpMark does.

@@ -46,6 +46,7 @@ end
 local marker = redis.call('GET', KEYS[1])
 local left = math.max(tonumber(string.match(config, '(%d+)$')), tonumber(ARGV[4]))
 local theirs, standing, trusted, reason
+local changed = 'changed'
 if marker then
   theirs, standing, trusted, reason = string.match(marker, '^1 (%x+) (%x+ %d+ %d+ %d+) (%d+) (%a+) ')
   trusted = tonumber(trusted)
@@ -54,7 +55,9 @@ if theirs then
   -- What may have been forgotten was granted under the old bounds.
   left = math.max(left, tonumber(string.match(standing, '(%d+)$')))
   -- After a change of list that may be under longer ones than it is marked with.
-  if reason == 'list' then left = math.max(left, math.ceil((trusted - now) / 1000)) end
+  if reason == 'list' and trusted > now + left * 1000 then
+    changed, left = reason, math.ceil((trusted - now) / 1000)
+  end
 end
 local quarantine = now + left * 1000
 if what == 'bar' and not (theirs == id and standing == config) then
@@ -76,7 +79,7 @@ if standing ~= config then
 end
 if theirs ~= id then
   if what == 'read' then return reply('absent', marker, now) end
-  return write(quarantine, 'changed')
+  return write(quarantine, changed)
 end
 if what == 'fresh' and trusted > now and reason == 'new' then
   return write(now, 'new')
