@@ -31,9 +31,12 @@ func (c *Client) changeList(ctx context.Context, former []Node) ([]NodeState, er
 	if away := count(states, NodeState.silent); away >= quorumOf(len(states)) {
 		return states, fmt.Errorf("%w: %d nodes of the former list do not answer, and are a quorum that may go on granting; nothing was changed: run this again when they answer", ErrNoQuorum, away)
 	}
+	if err := unanswered(c.markAll(ctx, Request{Mark: MarkRead}, c.members)); err != nil {
+		return states, fmt.Errorf("%w; nothing was changed: all nodes of the new list must answer", err)
+	}
 	c.guard.follow(states)
 	least := sitsOut(states)
-	states = c.markAll(ctx, Request{Mark: MarkBar, TTL: least}, barred)
+	states = c.markAfter(ctx, Request{Mark: MarkBar, TTL: least}, barred, states)
 	if away := count(states, NodeState.mayServe); away >= quorumOf(len(states)) {
 		var barred []string
 		for _, s := range states {
@@ -58,7 +61,8 @@ func (c *Client) changeList(ctx context.Context, former []Node) ([]NodeState, er
 			members = append(members, m)
 		}
 	}
-	states = c.markAll(ctx, Request{Mark: MarkReplace, TTL: least}, members)
+	states = c.markAll(ctx, Request{Mark: MarkRead}, members)
+	states = c.markAfter(ctx, Request{Mark: MarkReplace, TTL: least}, members, states)
 	after := states[:len(c.members)]
 	states = append(states, silent...)
 	if err := statesError(after, len(after)); err != nil {
@@ -93,6 +97,16 @@ func count(states []NodeState, is func(NodeState) bool) int {
 		}
 	}
 	return n
+}
+
+// unanswered returns an error if a node has said nothing of its marker.
+func unanswered(states []NodeState) error {
+	for i := range states {
+		if !states[i].silent() {
+			states[i].Err = nil // which list it is marked for does not matter here
+		}
+	}
+	return statesError(states, len(states))
 }
 
 // silent reports whether the node has said nothing of its marker.

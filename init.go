@@ -41,6 +41,8 @@ type NodeState struct {
 	// Marked is what it is marked with; nil if it is not.
 	Marked *Guard
 	Err    error
+
+	now time.Time // on its own clock, when it said so
 }
 
 // Init marks the nodes for the client's list, and says what became of each. A
@@ -83,7 +85,7 @@ func (c *Client) Init(ctx context.Context, opts InitOptions) ([]NodeState, error
 		}
 		mark = MarkFresh
 	}
-	states = c.markAll(ctx, Request{Mark: mark}, c.members)
+	states = c.markAfter(ctx, Request{Mark: mark}, c.members, states)
 	return states, statesError(states, len(states))
 }
 
@@ -100,15 +102,35 @@ func (c *Client) adoptMarkers(ctx context.Context) []NodeState {
 	return states
 }
 
+// markLimit is how long a node may take to be marked, where the node time limit
+// is not longer: marking a cluster takes a request for each of its slots.
+const markLimit = 30 * time.Second
+
 // markAll sends an OpMark to every member at once and waits for all of them.
 func (c *Client) markAll(ctx context.Context, req Request, members []*member) []NodeState {
+	return c.markAfter(ctx, req, members, nil)
+}
+
+// markAfter is markAll for members of which it is known how they stood a moment
+// before. Those that did not answer then are left out. The others carry out
+// nothing once we have stopped waiting: what is late may undo what was decided
+// since.
+func (c *Client) markAfter(ctx context.Context, req Request, members []*member, before []NodeState) []NodeState {
 	req.Op, req.Guard = OpMark, c.guard.bounds()
+	limit := max(c.opts.NodeTimeout, markLimit)
 	states := make([]NodeState, len(members))
 	var all sync.WaitGroup
 	for i, m := range members {
+		req := req
+		if before != nil {
+			if before[i].silent() {
+				states[i] = before[i]
+				continue
+			}
+			req.Until = before[i].now.Add(limit)
+		}
 		all.Go(func() {
-			// Marking a cluster takes a request for each of its slots.
-			ctx, cancel := context.WithTimeout(ctx, max(c.opts.NodeTimeout, 30*time.Second))
+			ctx, cancel := context.WithTimeout(ctx, limit)
 			defer cancel()
 			s := NodeState{Node: m.name}
 			reply, err := m.node.Do(ctx, req)
@@ -116,12 +138,14 @@ func (c *Client) markAll(ctx context.Context, req Request, members []*member) []
 			if err == nil {
 				// A node that restarted with its data carries a marker that
 				// is no longer its own; that it was in service shows in it.
-				s.Marked = reply.Guard
+				s.Marked, s.now = reply.Guard, reply.Now
 				switch reply.Status {
 				case Granted:
 					s.Trusted = true
 				case Quarantined:
 					s.Left, s.Reason = reply.Left, reply.Value
+				case Stale:
+					s.Err = fmt.Errorf("redlatch: the request came too late, at %v by the clock of %s: run it again", reply.Now, m.name)
 				case Misconfigured:
 					if reply.Guard.barred() {
 						s.Reason = ReasonBarred

@@ -104,8 +104,8 @@ const (
 	// refuses this with an error.
 	OpOffer
 	// OpMark reads or writes the node's marker, as Mark says. Granted if the
-	// marker stands and the node is trusted, Quarantined, Misconfigured, or
-	// Absent.
+	// marker stands and the node is trusted, Quarantined, Misconfigured,
+	// Stale, or Absent.
 	OpMark
 	// OpBreak takes the name away from whoever has it and raises the fence to
 	// Token, so that whoever has it next has a higher one. Somebody who has it
@@ -175,8 +175,9 @@ type Request struct {
 	// Retention is how long the node remembers the fence after its last use.
 	Retention time.Duration
 
-	// Until, on the node's own clock, is when an OpRepair is too late, and
-	// Stale: whoever sent it may have released the lock since. Zero for never.
+	// Until, on the node's own clock, is when an OpRepair or OpMark is too
+	// late, and Stale: whoever sent it may have released the lock, or decided
+	// on another list, since. Zero for never.
 	Until time.Time
 
 	// Once has an OpRelease that is carried out a second time change nothing,

@@ -86,7 +86,7 @@ func (n *Node) mark(ctx context.Context, req redlatch.Request) (redlatch.Reply, 
 	if !ok || req.Guard == nil {
 		return redlatch.Reply{}, fmt.Errorf("%w (%w)", &redlatch.ConfigError{Field: "Mark", Value: req.Mark, Bound: "one of this package's, with a Guard"}, redlatch.ErrUnsent)
 	}
-	call := Call{Script: markScript, Args: []string{n.config(req.Guard), req.Guard.Nodes, what, milliseconds(req.TTL)}}
+	call := Call{Script: markScript, Args: []string{n.config(req.Guard), req.Guard.Nodes, what, milliseconds(req.TTL), until(req)}}
 	if n.driver.Kind() != Cluster {
 		return n.markOne(ctx, call, reserved+"marker")
 	}
@@ -108,7 +108,7 @@ func (n *Node) markOne(ctx context.Context, call Call, key string) (redlatch.Rep
 
 // severity orders the answers of a cluster's slots: the worst speaks for all.
 var severity = map[redlatch.Status]int{
-	redlatch.Granted: 0, redlatch.Quarantined: 1, redlatch.Absent: 2, redlatch.Misconfigured: 3,
+	redlatch.Granted: 0, redlatch.Quarantined: 1, redlatch.Absent: 2, redlatch.Misconfigured: 3, redlatch.Stale: 4,
 }
 
 // markSlots marks every slot of a cluster.

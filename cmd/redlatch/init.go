@@ -43,7 +43,8 @@ The marker names the list of nodes. A client with another list is refused, since
 two lists can each have a majority of their own. To change the list, stop
 nothing, and run init once with the new list in --nodes and the old one in
 --former. Locks by the old list run out, those who wait by it are told, and after
-the quarantine the new list grants. Most of the former nodes must answer.
+the quarantine the new list grants. Most of the former nodes must answer, and all
+new ones.
 
 The nodes are first barred: they grant nothing, to whichever list. If the change
 stops half way those that were reached stay barred, and are shown so; the rest

@@ -10,12 +10,14 @@
 --                                       replace  write it over another list's, with a quarantine
 --                                       bar      take the server out of another list and into none
 --                                     ARGV[4]  how long it sits out at least after replace, ms
+--                                     ARGV[5]  when it is too late, µs on this clock
 --
 -- Reply: {status, marker, left ms, '', now s, now µs}, all strings
 --   granted     the marker stands, and the server is trusted
 --   quarantine  the marker stands, and the server sits out for as long as left says
 --   config      the marker is another list's; or nobody's, for it is barred
 --   absent      there is no marker, or none of this server's
+--   stale       it is too late, and nothing was written
 --
 -- A barred server's marker is that of a list with the id 0, which no client
 -- has: so it refuses everyone, agrees with nobody, and stays so through any
@@ -44,6 +46,7 @@ local function write(trusted, reason)
 end
 
 local marker = redis.call('GET', KEYS[1])
+if now > tonumber(ARGV[5]) then return reply('stale', marker or '', now) end
 local left = math.max(tonumber(string.match(config, '(%d+)$')), tonumber(ARGV[4]))
 local theirs, standing, trusted, reason
 local changed = 'changed'
