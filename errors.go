@@ -201,6 +201,8 @@ func quarantineReason(reason string) string {
 		return "it restarted or was promoted, and may lack the last writes"
 	case ReasonList:
 		return "the list of nodes was changed"
+	case ReasonBarred:
+		return "a change of the list of nodes is not finished"
 	case ReasonUnmarked:
 		return "it is not marked (redlatch init marks it)"
 	}

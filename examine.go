@@ -147,7 +147,7 @@ func (m *member) examine(ctx context.Context, n *NodeCheckup, exam Exam, samples
 	slices.Sort(times)
 	n.Median, n.P99 = times[len(times)/2], times[(len(times)*99-1)/100]
 	if exam.Guarded {
-		n.State = m.client.markAll(ctx, MarkRead, []*member{m})[0]
+		n.State = m.client.markAll(ctx, Request{Mark: MarkRead}, []*member{m})[0]
 	}
 	if node, ok := m.node.(Examiner); ok {
 		var err error
@@ -275,6 +275,9 @@ func judgeTrust(up *Checkup, add func(Finding)) {
 func judgeMarker(n *NodeCheckup) Finding {
 	f := Finding{Check: "marker", Node: n.Node}
 	switch s := n.State; {
+	case s.Reason == ReasonBarred:
+		f.Severity, f.Found = Danger, "it is barred, since "+quarantineReason(s.Reason)
+		f.Means, f.Do = "it grants nothing, to whichever list", runAgain
 	case s.Err != nil:
 		f.Severity, f.Found = Danger, strings.TrimPrefix(s.Err.Error(), "redlatch: ")
 		f.Means, f.Do = "this list of nodes is refused there", "give the list that the nodes are marked for, or change it: redlatch init --help"

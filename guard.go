@@ -209,6 +209,9 @@ func (g *guard) mismatch(rd *round) error {
 		switch {
 		case theirs == nil:
 			return &ConfigError{Field: "nodes", Value: r.Node, Bound: "nodes whose marker this release can read: it was written by another"}
+		case theirs.barred():
+			return &ConfigError{Field: "nodes", Value: mine.Nodes, Bound: fmt.Sprintf(
+				"a list that is in service: %s is barred, since the change to the list %q is not finished; %s", r.Node, theirs.Nodes, runAgain)}
 		case theirs.List != mine.List:
 			return &ConfigError{Field: "nodes", Value: mine.Nodes, Bound: fmt.Sprintf(
 				"the list that %s is marked for, %q%s; to change the list, see redlatch init --help", r.Node, theirs.Nodes, difference(mine.Nodes, theirs.Nodes))}

@@ -22,7 +22,9 @@ type InitOptions struct {
 	// Former is the list of nodes as it was, when the list is being changed.
 	// Nodes on both lists are given as they are in the new one. Until the
 	// quarantine is over nobody is granted a lock, by the old list or the new
-	// one; leases by the old one run out. Defaults to none.
+	// one; leases by the old one run out. A change that fails has barred the
+	// nodes whose Reason is ReasonBarred: they grant nothing until it is run
+	// again, and brought to its end. Defaults to none.
 	Former []Node
 }
 
@@ -33,11 +35,14 @@ type NodeState struct {
 	Trusted bool
 	// Left is how long the node sits out yet; 0 if it is trusted.
 	Left time.Duration
-	// Reason is why it sits out.
+	// Reason is why it sits out. ReasonBarred has no end by itself, so Left
+	// is 0, and Err says what to do.
 	Reason string
 	// Marked is what it is marked with; nil if it is not.
 	Marked *Guard
 	Err    error
+
+	now time.Time // on its own clock, when it said so
 }
 
 // Init marks the nodes for the client's list, and says what became of each. A
@@ -80,95 +85,71 @@ func (c *Client) Init(ctx context.Context, opts InitOptions) ([]NodeState, error
 		}
 		mark = MarkFresh
 	}
-	states = c.markAll(ctx, mark, c.members)
+	states = c.markAfter(ctx, Request{Mark: mark}, c.members, states)
 	return states, statesError(states, len(states))
 }
 
 // adoptMarkers reads the markers, and takes from them what the caller left
 // open.
 func (c *Client) adoptMarkers(ctx context.Context) []NodeState {
-	states := c.markAll(ctx, MarkRead, c.members)
+	states := c.markAll(ctx, Request{Mark: MarkRead}, c.members)
 	for _, s := range states {
 		theirs := NodeResult{Node: s.Node, Reply: Reply{Status: Misconfigured, Guard: s.Marked}}
 		if s.Marked != nil && c.guard.adopt(&round{results: []NodeResult{theirs}}, c.guard.bounds()) {
-			return c.markAll(ctx, MarkRead, c.members)
+			return c.markAll(ctx, Request{Mark: MarkRead}, c.members)
 		}
 	}
 	return states
 }
 
-// changeList bars the former list, and then brings the new one into service.
-// The order is what makes it safe: a quarantine must begin after no quorum of
-// the former list can grant or extend any more.
-func (c *Client) changeList(ctx context.Context, former []Node) ([]NodeState, error) {
-	barred := make([]*member, len(former))
-	for i, n := range former {
-		if n == nil {
-			return nil, &ConfigError{Field: fmt.Sprintf("Former[%d]", i), Value: nil, Bound: "a node"}
-		}
-		if _, ok := n.(Guarded); !ok {
-			return nil, &ConfigError{Field: fmt.Sprintf("Former[%d]", i), Value: n.String(), Bound: "a node that can be marked"}
-		}
-		barred[i] = &member{node: n, name: n.String(), client: c}
-	}
-	enough := func(states []NodeState) error {
-		away := 0
-		for _, s := range states {
-			if s.Err != nil && !errors.Is(s.Err, ErrConfig) {
-				away++
-			}
-		}
-		if away < quorumOf(len(states)) {
-			return nil
-		}
-		return fmt.Errorf("%w: %d nodes of the former list do not answer, and are a quorum that may go on granting", ErrNoQuorum, away)
-	}
-	// Nothing is written where it could not be brought to an end.
-	states := c.markAll(ctx, MarkRead, barred)
-	if err := enough(states); err != nil {
-		return states, err
-	}
-	c.guard.follow(states)
-	states = c.markAll(ctx, MarkReplace, barred)
-	if err := enough(states); err != nil {
-		return states, err
-	}
-	after := c.markAll(ctx, MarkReplace, c.members)
-	known := map[string]bool{}
-	for _, s := range after {
-		known[s.Node] = true
-	}
-	all := after
-	for _, s := range states {
-		if !known[s.Node] {
-			all = append(all, s)
-		}
-	}
-	return all, statesError(after, len(after))
-}
+// markLimit is how long a node may take to be marked, where the node time limit
+// is not longer: marking a cluster takes a request for each of its slots.
+const markLimit = 30 * time.Second
 
 // markAll sends an OpMark to every member at once and waits for all of them.
-func (c *Client) markAll(ctx context.Context, mark Mark, members []*member) []NodeState {
+func (c *Client) markAll(ctx context.Context, req Request, members []*member) []NodeState {
+	return c.markAfter(ctx, req, members, nil)
+}
+
+// markAfter is markAll for members of which it is known how they stood a moment
+// before. Those that did not answer then are left out. The others carry out
+// nothing once we have stopped waiting: what is late may undo what was decided
+// since.
+func (c *Client) markAfter(ctx context.Context, req Request, members []*member, before []NodeState) []NodeState {
+	req.Op, req.Guard = OpMark, c.guard.bounds()
+	limit := max(c.opts.NodeTimeout, markLimit)
 	states := make([]NodeState, len(members))
 	var all sync.WaitGroup
 	for i, m := range members {
+		req := req
+		if before != nil {
+			if before[i].silent() {
+				states[i] = before[i]
+				continue
+			}
+			req.Until = before[i].now.Add(limit)
+		}
 		all.Go(func() {
-			// Marking a cluster takes a request for each of its slots.
-			ctx, cancel := context.WithTimeout(ctx, max(c.opts.NodeTimeout, 30*time.Second))
+			ctx, cancel := context.WithTimeout(ctx, limit)
 			defer cancel()
 			s := NodeState{Node: m.name}
-			reply, err := m.node.Do(ctx, Request{Op: OpMark, Mark: mark, Guard: c.guard.bounds()})
+			reply, err := m.node.Do(ctx, req)
 			s.Err = err
 			if err == nil {
 				// A node that restarted with its data carries a marker that
 				// is no longer its own; that it was in service shows in it.
-				s.Marked = reply.Guard
+				s.Marked, s.now = reply.Guard, reply.Now
 				switch reply.Status {
 				case Granted:
 					s.Trusted = true
 				case Quarantined:
 					s.Left, s.Reason = reply.Left, reply.Value
+				case Stale:
+					s.Err = fmt.Errorf("redlatch: the request came too late, at %v by the clock of %s: run it again", reply.Now, m.name)
 				case Misconfigured:
+					if reply.Guard.barred() {
+						s.Reason = ReasonBarred
+					}
 					s.Err = c.guard.mismatch(&round{results: []NodeResult{{Node: m.name, Reply: reply}}})
 				}
 			}

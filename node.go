@@ -104,8 +104,8 @@ const (
 	// refuses this with an error.
 	OpOffer
 	// OpMark reads or writes the node's marker, as Mark says. Granted if the
-	// marker stands and the node is trusted, Quarantined, Misconfigured, or
-	// Absent.
+	// marker stands and the node is trusted, Quarantined, Misconfigured,
+	// Stale, or Absent.
 	OpMark
 	// OpBreak takes the name away from whoever has it and raises the fence to
 	// Token, so that whoever has it next has a higher one. Somebody who has it
@@ -160,7 +160,8 @@ type Request struct {
 	Value string
 
 	// TTL is how long the lock lives from the moment the node carries out
-	// an OpAcquire or OpExtend.
+	// an OpAcquire or OpExtend; of an OpMark that changes the list, how long
+	// the node sits out at least.
 	TTL time.Duration
 
 	// Token is the fencing token proposed (OpAcquire) or held. With 0 the
@@ -174,8 +175,9 @@ type Request struct {
 	// Retention is how long the node remembers the fence after its last use.
 	Retention time.Duration
 
-	// Until, on the node's own clock, is when an OpRepair is too late, and
-	// Stale: whoever sent it may have released the lock since. Zero for never.
+	// Until, on the node's own clock, is when an OpRepair or OpMark is too
+	// late, and Stale: whoever sent it may have released the lock, or decided
+	// on another list, since. Zero for never.
 	Until time.Time
 
 	// Once has an OpRelease that is carried out a second time change nothing,
@@ -201,7 +203,8 @@ type Request struct {
 
 	// Guard is what a Guarded node holds its marker against before it grants
 	// an OpAcquire or OpRepair, and, as to the list alone, an OpExtend or
-	// OpBreak. Nil leaves the marker alone.
+	// OpBreak; an OpExtend must be within its MaxTTL, too. Nil leaves the
+	// marker alone.
 	Guard *Guard
 
 	// Mark says what an OpMark does.
@@ -244,9 +247,20 @@ const (
 	// MarkFresh is like MarkWrite, and trusts the node at once: it has
 	// forgotten nothing, because there was nothing.
 	MarkFresh
-	// MarkReplace writes the marker over another list's, with a quarantine.
+	// MarkReplace writes the marker over another list's, with a quarantine of
+	// TTL at least.
 	MarkReplace
+	// MarkBar takes the node out of its list and into none: it is marked for
+	// BarredList, until a MarkReplace. A node that is marked for the list of
+	// the Guard already stays as it is. Misconfigured, with what it is marked
+	// with now.
+	MarkBar
 )
+
+// BarredList is the List of a node that a change of the list of nodes has
+// barred. No client's list has this id, so it grants to nobody and speaks for
+// no list, for as long as it takes, and whatever release asks it.
+const BarredList = "0000000000000000"
 
 // Status is the essence of a Reply.
 type Status uint8
@@ -289,6 +303,9 @@ const (
 	ReasonChanged = "changed"
 	// ReasonList: its list of nodes was changed.
 	ReasonList = "list"
+	// ReasonBarred: its list of nodes is being changed. It is the reason of a
+	// NodeState alone: to those who want a lock such a node is Misconfigured.
+	ReasonBarred = "barred"
 	// ReasonUnmarked: it carries no marker, and the client does not know with
 	// which bounds to mark it.
 	ReasonUnmarked = "unmarked"

@@ -12,7 +12,8 @@ import (
 )
 
 // A marker is one key on each server, with no expiry: a server without it has
-// forgotten that it ever was in service. Its format is in lua/guard.lua.
+// forgotten that it ever was in service. Its format is in lua/guard.lua. While
+// the list is being changed it is that of a list which nobody has.
 
 // markerKey returns the key of the marker that a lock's grant depends on. In a
 // cluster each slot has its own, since a script sees one slot alone.
@@ -76,6 +77,7 @@ func parseMarker(text string) (*redlatch.Guard, string) {
 
 var marks = map[redlatch.Mark]string{
 	redlatch.MarkRead: "read", redlatch.MarkWrite: "mark", redlatch.MarkFresh: "fresh", redlatch.MarkReplace: "replace",
+	redlatch.MarkBar: "bar",
 }
 
 // mark carries out an OpMark.
@@ -84,7 +86,7 @@ func (n *Node) mark(ctx context.Context, req redlatch.Request) (redlatch.Reply, 
 	if !ok || req.Guard == nil {
 		return redlatch.Reply{}, fmt.Errorf("%w (%w)", &redlatch.ConfigError{Field: "Mark", Value: req.Mark, Bound: "one of this package's, with a Guard"}, redlatch.ErrUnsent)
 	}
-	call := Call{Script: markScript, Args: []string{n.config(req.Guard), req.Guard.Nodes, what}}
+	call := Call{Script: markScript, Args: []string{n.config(req.Guard), req.Guard.Nodes, what, milliseconds(req.TTL), until(req)}}
 	if n.driver.Kind() != Cluster {
 		return n.markOne(ctx, call, reserved+"marker")
 	}
@@ -106,7 +108,7 @@ func (n *Node) markOne(ctx context.Context, call Call, key string) (redlatch.Rep
 
 // severity orders the answers of a cluster's slots: the worst speaks for all.
 var severity = map[redlatch.Status]int{
-	redlatch.Granted: 0, redlatch.Quarantined: 1, redlatch.Absent: 2, redlatch.Misconfigured: 3,
+	redlatch.Granted: 0, redlatch.Quarantined: 1, redlatch.Absent: 2, redlatch.Misconfigured: 3, redlatch.Stale: 4,
 }
 
 // markSlots marks every slot of a cluster.
@@ -145,7 +147,7 @@ func (n *Node) markSlots(ctx context.Context, call Call) (redlatch.Reply, error)
 	if first == nil {
 		first = ctx.Err()
 	}
-	if used != nil {
+	if used != nil && worst.Status != redlatch.Misconfigured {
 		worst.Guard = used
 	}
 	return worst, first

@@ -182,11 +182,7 @@ func (n *Node) callFor(req redlatch.Request, place place) (Call, error) {
 		}
 	case redlatch.OpRepair:
 		call.Script, call.Keep = repairScript, true
-		until := int64(redlatch.MaxToken)
-		if !req.Until.IsZero() {
-			until = req.Until.UnixMicro()
-		}
-		call.Args = append(make([]string, 0, 8), req.Value, ttl, token, retention, place.inbox, strconv.FormatInt(until, 10))
+		call.Args = append(make([]string, 0, 8), req.Value, ttl, token, retention, place.inbox, until(req))
 		if guarded {
 			call.Args = append(call.Args, n.config(req.Guard), n.markWith(req.Guard))
 		}
@@ -213,6 +209,14 @@ func (n *Node) callFor(req redlatch.Request, place place) (Call, error) {
 		return Call{}, &redlatch.ConfigError{Field: "Op", Value: uint8(req.Op), Bound: "one of this package's operations"}
 	}
 	return call, nil
+}
+
+// until is when a request is too late, in microseconds.
+func until(req redlatch.Request) string {
+	if req.Until.IsZero() {
+		return strconv.FormatInt(int64(redlatch.MaxToken), 10)
+	}
+	return strconv.FormatInt(req.Until.UnixMicro(), 10)
 }
 
 // milliseconds rounds up: a lock may live longer than asked for, never

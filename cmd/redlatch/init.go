@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"text/tabwriter"
 	"time"
 
@@ -42,7 +43,14 @@ The marker names the list of nodes. A client with another list is refused, since
 two lists can each have a majority of their own. To change the list, stop
 nothing, and run init once with the new list in --nodes and the old one in
 --former. Locks by the old list run out, those who wait by it are told, and after
-the quarantine the new list grants. Most of the former nodes must answer.`,
+the quarantine the new list grants. Most of the former nodes must answer, and all
+new ones.
+
+The nodes are first barred: they grant nothing, to whichever list. If the change
+stops half way those that were reached stay barred, and are shown so; the rest
+serve the old list as far as they are enough. Run the same command again, and it
+is finished; or go back, with the old list in --nodes and the new one in
+--former.`,
 		Example: `  # three new servers
   redlatch init --assume-fresh --nodes redis://a:6379,redis://b:6379,redis://c:6379
 
@@ -92,7 +100,8 @@ func (f *initFlags) run(out io.Writer, say *reporter) error {
 	}
 	defer client.Close()
 	states, err := client.Init(context.Background(), redlatch.InitOptions{AssumeFresh: f.assumeFresh, Former: former})
-	if len(states) > 0 && !errors.Is(err, redlatch.ErrConfig) {
+	half := slices.ContainsFunc(states, func(s redlatch.NodeState) bool { return s.Reason == redlatch.ReasonBarred })
+	if len(states) > 0 && (half || !errors.Is(err, redlatch.ErrConfig)) {
 		if say.format == "json" {
 			writeStatesJSON(out, states)
 		} else {
@@ -112,6 +121,8 @@ func writeStates(out io.Writer, states []redlatch.NodeState) {
 
 func describe(s redlatch.NodeState) string {
 	switch {
+	case s.Reason == redlatch.ReasonBarred:
+		return "barred: it grants nothing until the change of the list is finished"
 	case s.Err != nil:
 		return message(s.Err)
 	case s.Left > 0:

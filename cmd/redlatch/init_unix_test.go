@@ -3,11 +3,15 @@
 package main
 
 import (
+	"context"
 	"os/exec"
 	"strings"
 	"testing"
+	"time"
 
+	"github.com/redlatch/redlatch"
 	"github.com/redlatch/redlatch/internal/redistest"
+	"github.com/redlatch/redlatch/redis/rueidis"
 )
 
 // command runs redlatch and returns its exit code, stdout and stderr.
@@ -61,6 +65,41 @@ func TestInitMarksNewServersAndSaysHowTheyStand(t *testing.T) {
 	code, stdout, _ = command(t, "init", "--nodes", abd)
 	if code != exitNoQuorum || !strings.Contains(stdout, "refused") {
 		t.Errorf("init with a server down: exit %d, %s", code, stdout)
+	}
+}
+
+func TestInitShowsAndFinishesAChangeThatStoppedHalfWay(t *testing.T) {
+	servers := redistest.Start(t, 4)
+	declareNew(t, servers[:3], "--max-ttl", "2s", "--window", "500ms")
+	abc := strings.Join(redistest.Addresses(servers[:3]), ",")
+	abd := strings.Join([]string{servers[0].URL(), servers[1].URL(), servers[3].URL()}, ",")
+	nodes, err := rueidis.Nodes(servers[0].URL())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer nodes[0].Close()
+	_, err = nodes[0].Do(context.Background(), redlatch.Request{Op: redlatch.OpMark, Mark: redlatch.MarkBar, Guard: &redlatch.Guard{
+		List: "0123456789abcdef", Nodes: "a b d", MaxTTL: time.Second, Window: time.Second, Quarantine: time.Second,
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if code, _, stderr := command(t, "run", "--nodes", abc, "job", "--", "true"); code != 0 {
+		t.Errorf("run with the old list, of which two are left: exit %d, %s", code, stderr)
+	}
+	for _, list := range []string{abc, abd} {
+		code, stdout, stderr := command(t, "init", "--nodes", list)
+		if code != exitUsage || strings.Count(stdout, "barred: it grants nothing") != 1 || !strings.Contains(stderr, "run the same change again") {
+			t.Errorf("init --nodes %s: exit %d, %s%s", list, code, stdout, stderr)
+		}
+	}
+	code, stdout, stderr := command(t, "doctor", "--nodes", abc)
+	if code == 0 || !strings.Contains(stdout, "it is barred") || !strings.Contains(stdout, "run the same change again") {
+		t.Errorf("doctor: exit %d, %s%s", code, stdout, stderr)
+	}
+	code, stdout, stderr = command(t, "init", "--nodes", abd, "--former", abc, "--max-ttl", "2s", "--window", "500ms")
+	if code != 0 || strings.Count(stdout, "in quarantine for") != 4 {
+		t.Errorf("init --former: exit %d, %s%s", code, stdout, stderr)
 	}
 }
 

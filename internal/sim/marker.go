@@ -37,7 +37,7 @@ func (s *Server) guard(req redlatch.Request, mark bool) (redlatch.Reply, bool) {
 	case redlatch.OpExtend, redlatch.OpBreak:
 		// What is ours already may be extended by whoever has the same list. A
 		// key that is not there is no matter of the marker.
-		if m != nil && m.guard.List != g.List && (req.Op == redlatch.OpBreak || s.look(req.Name).Value == req.Value) {
+		if m != nil && (m.guard.List != g.List || req.Op == redlatch.OpExtend && req.TTL > m.guard.MaxTTL) && (req.Op == redlatch.OpBreak || s.look(req.Name).Value == req.Value) {
 			return another()
 		}
 		return redlatch.Reply{}, false
@@ -57,14 +57,17 @@ func (s *Server) guard(req redlatch.Request, mark bool) (redlatch.Reply, bool) {
 		return sits(redlatch.ReasonNew, g.Quarantine)
 	case m.id != s.id:
 		s.marker = &marker{id: s.id, guard: m.guard, trusted: now.Add(m.guard.Quarantine), reason: redlatch.ReasonChanged}
+		if m.reason == redlatch.ReasonList && m.trusted.After(s.marker.trusted) {
+			s.marker.trusted, s.marker.reason = m.trusted, m.reason
+		}
 		if !m.agrees(g) {
 			return another()
 		}
-		return sits(redlatch.ReasonChanged, g.Quarantine)
+		return sits(s.marker.reason, s.marker.trusted.Sub(now))
 	case !m.agrees(g):
 		return another()
 	case m.trusted.After(now):
-		if m.reason != "list" && m.trusted.Sub(now) > g.Quarantine {
+		if m.reason != redlatch.ReasonList && m.trusted.Sub(now) > g.Quarantine {
 			m.trusted = now.Add(g.Quarantine) // the clock was set back
 		}
 		return sits(m.reason, m.trusted.Sub(now))

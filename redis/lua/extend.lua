@@ -12,8 +12,8 @@
 --   held      holder has it, for as long as left says (-1: no expiry)
 --   foreign   a key of type holder is in its place
 --   absent    there is no key
---   config    this server is marked for another list of nodes, and a lock of
---             the old list must run out
+--   config    this server is marked for another list of nodes, or for locks
+--             that live less long, and a lock from before must run out
 local lock, token = KEYS[1], ARGV[3]
 local time = redis.call('TIME')
 local got = redis.call('MGET', lock, unpack(KEYS, 2))
@@ -21,7 +21,9 @@ local holder, fence, marker = got[1], token ~= '' and got[2] or '', got[3]
 if holder ~= ARGV[1] then
   return other(holder, fence, time)
 end
-if marker and string.sub(marker, 44, 59) ~= ARGV[5] then
+-- A part of a millisecond is rounded up in ours and down in theirs.
+if marker and (string.sub(marker, 44, 59) ~= ARGV[5]
+  or tonumber(ARGV[2]) > tonumber(string.match(marker, '^%d+', 61)) + 1) then
   return {'config', marker, '0', '', time[1], time[2]}
 end
 if token ~= '' then

@@ -44,16 +44,19 @@ local function guard(marker, key, config, nodes, time)
     return {'config', marker, '0', '', time[1], time[2]}
   end
   -- Marked anew: for its old list, if it remembers one.
-  local reason, asked = 'new', config
+  local reason, asked, trusted, why = 'new', config
   if marker then
-    local c, n = string.match(marker, '^1 %x+ (%x+ %d+ %d+ %d+) %d+ %a+ (.*)$')
+    local c, t, w, n = string.match(marker, '^1 %x+ (%x+ %d+ %d+ %d+) (%d+) (%a+) (.*)$')
     if c then
-      reason, config, nodes = 'changed', c, n
+      reason, config, trusted, why, nodes = 'changed', c, tonumber(t), w, n
     end
   end
   local left = tonumber(string.match(config, '(%d+)$'))
   if nodes == '' then
     return {'quarantine', 'unmarked', tostring(left), '', time[1], time[2]}
+  end
+  if why == 'list' and trusted > now + left * 1000 then
+    reason, left = why, math.ceil((trusted - now) / 1000)
   end
   local id = string.match(info, 'master_replid:(%x+)')
   marker = string.format('1 %s %s %016.0f %s %s', id, config, now + left * 1000, reason, nodes)
@@ -61,5 +64,5 @@ local function guard(marker, key, config, nodes, time)
   if config ~= asked then
     return {'config', marker, '0', '', time[1], time[2]}
   end
-  return {'quarantine', reason, tostring(left), '', time[1], time[2]}
+  return {'quarantine', reason, string.format('%.0f', left), '', time[1], time[2]}
 end

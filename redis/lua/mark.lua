@@ -8,12 +8,21 @@
 --                                       fresh    the same, and trust the server at once if it
 --                                                was never in service
 --                                       replace  write it over another list's, with a quarantine
+--                                       bar      take the server out of another list and into none
+--                                     ARGV[4]  how long it sits out at least after replace, ms
+--                                     ARGV[5]  when it is too late, µs on this clock
 --
 -- Reply: {status, marker, left ms, '', now s, now µs}, all strings
 --   granted     the marker stands, and the server is trusted
 --   quarantine  the marker stands, and the server sits out for as long as left says
---   config      the marker is another list's
+--   config      the marker is another list's; or nobody's, for it is barred
 --   absent      there is no marker, or none of this server's
+--   stale       it is too late, and nothing was written
+--
+-- A barred server's marker is that of a list with the id 0, which no client
+-- has: so it refuses everyone, agrees with nobody, and stays so through any
+-- restart and any change of the clock, by the rules for other lists. It keeps
+-- the former bounds.
 local config, nodes, what = ARGV[1], ARGV[2], ARGV[3]
 local time = redis.call('TIME')
 local now = time[1] * 1000000 + time[2]
@@ -37,8 +46,10 @@ local function write(trusted, reason)
 end
 
 local marker = redis.call('GET', KEYS[1])
-local left = tonumber(string.match(config, '(%d+)$'))
+if now > tonumber(ARGV[5]) then return reply('stale', marker or '', now) end
+local left = math.max(tonumber(string.match(config, '(%d+)$')), tonumber(ARGV[4]))
 local theirs, standing, trusted, reason
+local changed = 'changed'
 if marker then
   theirs, standing, trusted, reason = string.match(marker, '^1 (%x+) (%x+ %d+ %d+ %d+) (%d+) (%a+) ')
   trusted = tonumber(trusted)
@@ -46,16 +57,24 @@ end
 if theirs then
   -- What may have been forgotten was granted under the old bounds.
   left = math.max(left, tonumber(string.match(standing, '(%d+)$')))
+  -- After a change of list that may be under longer ones than it is marked with.
+  if reason == 'list' and trusted > now + left * 1000 then
+    changed, left = reason, math.ceil((trusted - now) / 1000)
+  end
 end
 local quarantine = now + left * 1000
+if what == 'bar' and not (theirs == id and standing == config) then
+  local bounds = string.match(standing or config, ' (%d+ %d+) ')
+  marker = string.format('1 %s 0000000000000000 %s %.0f 9000000000000000 barred %s', id, bounds, left, nodes)
+  redis.call('SET', KEYS[1], marker)
+  return reply('config', marker, now)
+end
 if not theirs then
   if marker and what ~= 'replace' then return reply('config', marker, now) end
   if what == 'read' then return reply('absent', '', now) end
   return write(what == 'fresh' and now or quarantine, what == 'replace' and 'list' or 'new')
 end
 if what == 'replace' then
-  -- A second time, for the new list, must not cut short the first.
-  if reason == 'list' then quarantine = math.max(quarantine, trusted) end
   return write(quarantine, 'list')
 end
 if standing ~= config then
@@ -63,7 +82,7 @@ if standing ~= config then
 end
 if theirs ~= id then
   if what == 'read' then return reply('absent', marker, now) end
-  return write(quarantine, 'changed')
+  return write(quarantine, changed)
 end
 if what == 'fresh' and trusted > now and reason == 'new' then
   return write(now, 'new')

@@ -1,0 +1,264 @@
+//go:build unix
+
+package redis_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/redlatch/redlatch"
+	"github.com/redlatch/redlatch/internal/redistest"
+)
+
+// writing is a node before whose first marking something happens.
+type writing struct {
+	redlatch.Guarded
+	before func(*redlatch.Request)
+}
+
+func (w writing) Do(ctx context.Context, req redlatch.Request) (redlatch.Reply, error) {
+	if req.Op == redlatch.OpMark && req.Mark != redlatch.MarkRead {
+		w.before(&req)
+	}
+	return w.Guarded.Do(ctx, req)
+}
+
+// halfWay is a change of the list from {a, b, c} to {a, b, d} whose operator has
+// barred a, and then been cut off from b and c. Clients of the new list do not
+// reach b either.
+type halfWay struct {
+	servers  []*redistest.Server // a, b, c, d
+	proxies  []*redistest.Proxy  // to b and c, for the operator and the new list
+	old, new *redlatch.Client
+	err      error // what the operator was told
+	states   []redlatch.NodeState
+}
+
+func listed(name string) redlatch.Options {
+	opts := quick
+	opts.NodeList = name
+	return opts
+}
+
+// stopHalfWay makes one. mark may change what the operator writes to a.
+func stopHalfWay(t *testing.T, mark func(*redlatch.Request)) *halfWay {
+	t.Helper()
+	servers := redistest.Start(t, 4)
+	addresses := redistest.Addresses(servers)
+	h := &halfWay{servers: servers}
+	h.old = newClient(t, open(t, addresses[:3]...), listed("abc"))
+	if err := cycle(h.old); err != nil {
+		t.Fatal(err)
+	}
+	h.proxies, _ = redistest.NewProxies(t, servers[1:3])
+	h.new = laterClient(t, listed("abd"), addresses[0], h.proxies[0].URL(), addresses[3])
+	former := h.former(t)
+	former[0] = writing{former[0].(redlatch.Guarded), mark}
+	for i, p := range h.proxies {
+		former[1+i] = writing{former[1+i].(redlatch.Guarded), func(*redlatch.Request) { p.Partition(true) }}
+	}
+	before := h.marker(0)
+	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Second)
+	defer cancel()
+	h.states, h.err = h.new.Init(ctx, redlatch.InitOptions{Former: former})
+	wantErr(t, h.err, redlatch.ErrNoQuorum)
+	if h.marker(0) == before {
+		t.Fatal("the change of list did not reach the first server: this test shows nothing")
+	}
+	return h
+}
+
+func (h *halfWay) marker(i int) string { return h.servers[i].Do("GET", "redlatch:1:marker") }
+
+func (h *halfWay) former(t *testing.T) []redlatch.Node {
+	return open(t, h.servers[0].URL(), h.proxies[0].URL(), h.proxies[1].URL())
+}
+
+// connect ends the partition.
+func (h *halfWay) connect() {
+	for _, p := range h.proxies {
+		p.Partition(false)
+		p.Cut()
+	}
+}
+
+// second has a client of the new list ask for what a client of the old one
+// holds, for longer than a quarantine. It returns the second holder.
+func (h *halfWay) second(t *testing.T) *redlatch.Lease {
+	t.Helper()
+	l, err := h.old.Lock(context.Background(), "job", redlatch.LockOptions{Wait: 10 * time.Second})
+	if err != nil {
+		t.Fatalf("the old list is still in service, and yet: %v", err)
+	}
+	defer l.Release(context.Background())
+	for end := time.Now().Add(4 * time.Second); time.Now().Before(end); time.Sleep(50 * time.Millisecond) {
+		l2, err := h.new.TryLock(context.Background(), "job", redlatch.LockOptions{})
+		if l.Err() != nil {
+			t.Fatalf("the lease of the old list: %v", l.Err())
+		}
+		if err == nil {
+			return l2
+		}
+	}
+	return nil
+}
+
+// TestChangeOfListThatStopsHalfWayLetsNobodyIn has the old list stay in service
+// until a change of list is brought to its end, whatever becomes of the server
+// that was barred already.
+func TestChangeOfListThatStopsHalfWayLetsNobodyIn(t *testing.T) {
+	for name, accident := range map[string]func(s *redistest.Server){
+		"and nothing else": func(*redistest.Server) {},
+		"and the barred server restarts with its data": func(s *redistest.Server) {
+			s.Do("SAVE")
+			s.Kill()
+			s.Restart()
+		},
+		"and the barred server forgets everything": func(s *redistest.Server) { s.Do("FLUSHALL") },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			h := stopHalfWay(t, func(*redlatch.Request) {})
+			accident(h.servers[0])
+			if l2 := h.second(t); l2 != nil {
+				t.Fatalf("two holders: the new list granted token %d", l2.Token())
+			}
+			if m := h.marker(3); m != "" {
+				t.Errorf("the new server is marked %q, and the old list is in service", m)
+			}
+
+			// Run again, it is finished.
+			h.connect()
+			l, err := h.old.Lock(context.Background(), "job", redlatch.LockOptions{Wait: 10 * time.Second})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if states, err := h.new.Init(context.Background(), redlatch.InitOptions{Former: h.former(t)}); err != nil {
+				t.Fatal(err, states)
+			}
+			wantHandOver(t, h.old, l, h.new)
+		})
+	}
+}
+
+// TestNodeThatIsMarkedForTheNewListTooEarlyLetsASecondHolderIn is why nodes are
+// barred: the same change of list, but that its first step marks the node for
+// the new list, gives two holders.
+func TestNodeThatIsMarkedForTheNewListTooEarlyLetsASecondHolderIn(t *testing.T) {
+	t.Parallel()
+	h := stopHalfWay(t, func(req *redlatch.Request) { req.Mark = redlatch.MarkReplace })
+	if h.second(t) == nil {
+		t.Error("there is no second holder, so that the tests of barred nodes show nothing")
+	}
+}
+
+func TestChangeOfListThatStoppedHalfWaySaysWhatToDo(t *testing.T) {
+	t.Parallel()
+	h := stopHalfWay(t, func(*redlatch.Request) {})
+	for _, want := range []string{"2 nodes of the former list do not answer", "until the change is finished: redis://" + h.servers[0].Addr() + ";", "run the same change again"} {
+		if !strings.Contains(h.err.Error(), want) {
+			t.Errorf("%v does not say %q", h.err, want)
+		}
+	}
+	if s := h.states[0]; s.Reason != redlatch.ReasonBarred || s.Trusted || s.Left != 0 {
+		t.Errorf("the barred node is shown as %+v", s)
+	}
+	_, err := h.new.TryLock(context.Background(), "job", redlatch.LockOptions{})
+	wantErr(t, err, redlatch.ErrConfig)
+	for _, want := range []string{h.servers[0].Addr() + " is barred", `the list "abd" is not finished`, "run the same change again"} {
+		if !strings.Contains(err.Error(), want) {
+			t.Errorf("%v does not say %q", err, want)
+		}
+	}
+	for _, opts := range []redlatch.InitOptions{{}, {AssumeFresh: true}} { // which do not unbar it
+		before := h.marker(0)
+		if _, err := h.old.Init(context.Background(), opts); !errors.Is(err, redlatch.ErrConfig) || h.marker(0) != before {
+			t.Errorf("%+v: %v, marked %q", opts, err, h.marker(0))
+		}
+	}
+}
+
+func TestChangeOfListThatStoppedHalfWayCanBeTakenBack(t *testing.T) {
+	t.Parallel()
+	h := stopHalfWay(t, func(*redlatch.Request) {})
+	h.connect()
+	l, err := h.old.Lock(context.Background(), "job", redlatch.LockOptions{NoKeepAlive: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	target := open(t, h.servers[0].URL(), h.proxies[0].URL(), h.servers[3].URL())
+	if states, err := h.old.Init(context.Background(), redlatch.InitOptions{Former: target}); err != nil {
+		t.Fatal(err, states)
+	}
+	_, err = h.new.TryLock(context.Background(), "job", redlatch.LockOptions{})
+	wantErr(t, err, redlatch.ErrConfig)
+	eventually(t, 20*time.Second, func() error {
+		l2, err := h.old.TryLock(context.Background(), "job", redlatch.LockOptions{})
+		if err == nil && l.Err() == nil {
+			t.Fatalf("two holders: token %d beside %d", l2.Token(), l.Token())
+		}
+		return err
+	})
+}
+
+// TestChangeOfListThatStopsAfterTheOldListIsBarredCanBeFinished cuts the
+// operator off when the old list is barred whole and not every node is marked for
+// the new one.
+func TestChangeOfListThatStopsAfterTheOldListIsBarredCanBeFinished(t *testing.T) {
+	t.Parallel()
+	servers := redistest.Start(t, 4)
+	addresses := redistest.Addresses(servers)
+	old := newClient(t, open(t, addresses[:3]...), listed("abc"))
+	l, err := old.Lock(context.Background(), "job", redlatch.LockOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	proxies, urls := redistest.NewProxies(t, []*redistest.Server{servers[1], servers[3]})
+	members := open(t, addresses[0], urls[0], urls[1])
+	for i, p := range proxies {
+		members[1+i] = writing{members[1+i].(redlatch.Guarded), func(*redlatch.Request) { p.Partition(true) }}
+	}
+	operator, err := redlatch.New(members, listed("abd"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { operator.Close() })
+	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Second)
+	defer cancel()
+	_, err = operator.Init(ctx, redlatch.InitOptions{Former: open(t, addresses[:3]...)})
+	wantErr(t, err, redlatch.ErrNoQuorum)
+	if !strings.Contains(err.Error(), "run the same change again") {
+		t.Errorf("%v does not say what to do", err)
+	}
+	changed := laterClient(t, listed("abd"), addresses[0], addresses[1], addresses[3])
+	if _, err := changed.Init(context.Background(), redlatch.InitOptions{Former: open(t, addresses[:3]...)}); err != nil {
+		t.Fatal(err)
+	}
+	wantHandOver(t, old, l, changed)
+}
+
+// wantHandOver wants the lease of one list to be over before the other list
+// grants, which it does in the end, and the first list to grant nothing more.
+func wantHandOver(t *testing.T, from *redlatch.Client, l *redlatch.Lease, to *redlatch.Client) {
+	t.Helper()
+	eventually(t, 20*time.Second, func() error {
+		l2, err := to.TryLock(context.Background(), l.Name(), redlatch.LockOptions{})
+		if err != nil {
+			return err
+		}
+		defer l2.Release(context.Background())
+		if l.Err() == nil {
+			t.Fatalf("two holders: token %d beside %d", l2.Token(), l.Token())
+		}
+		if l2.Token() <= l.Token() {
+			t.Fatalf("token %d came after %d", l2.Token(), l.Token())
+		}
+		return nil
+	})
+	wantErr(t, context.Cause(l.Context()), redlatch.ErrLost)
+	_, err := from.TryLock(context.Background(), "other", redlatch.LockOptions{})
+	wantErr(t, err, redlatch.ErrConfig)
+}
