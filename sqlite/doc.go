@@ -32,6 +32,10 @@
 // asks for something. Nor may any part of a process open the file by other
 // means: on Unix, closing it again would drop SQLite's own locks on it.
 //
+// A process that is stopped (SIGSTOP, a debugger) in the very moment in which it
+// writes to the file holds up everybody else until it goes on or is killed: they
+// get ErrNoQuorum.
+//
 // After a power failure the last grants may be missing. Their locks are over
 // anyhow; their tokens are then outdone only by the wall clock.
 //

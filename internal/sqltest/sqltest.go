@@ -10,12 +10,14 @@ package sqltest
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"net"
 	"os"
 	"os/exec"
 	"os/user"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -72,14 +74,40 @@ func (s *server) start() error {
 	if s.dir, err = os.MkdirTemp("", "sqltest"); err != nil {
 		return err
 	}
+	s.port = laterPort
+	if err := s.setUp(s); err != nil {
+		return err
+	}
+	// Another process may be faster in taking a port that was free.
+	for tries := 1; ; tries++ {
+		err := s.startOn()
+		if err == nil || tries == 5 || !errors.Is(err, errPortTaken) {
+			return err
+		}
+		s.parent.Close()
+		s.cmd.Wait()
+	}
+}
+
+// laterPort stands in a command line for the port, which is chosen when the
+// server is set up: that takes seconds.
+const laterPort = "PORT"
+
+var errPortTaken = errors.New("the port was taken meanwhile")
+
+// startOn starts the server on a free port.
+func (s *server) startOn() error {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		return err
 	}
 	_, s.port, _ = net.SplitHostPort(l.Addr().String())
 	l.Close()
-	if err := s.setUp(s); err != nil {
-		return err
+	run := slices.Clone(s.run)
+	for i := range run {
+		if run[i] == laterPort || strings.HasSuffix(run[i], "="+laterPort) {
+			run[i] = strings.TrimSuffix(run[i], laterPort) + s.port
+		}
 	}
 	log, err := os.Create(filepath.Join(s.dir, "log"))
 	if err != nil {
@@ -92,7 +120,7 @@ func (s *server) start() error {
 	}
 	defer theirs.Close()
 	s.parent = ours
-	s.cmd = exec.Command("sh", append([]string{"-c", watch, "watch", s.end}, s.run...)...)
+	s.cmd = exec.Command("sh", append([]string{"-c", watch, "watch", s.end}, run...)...)
 	s.cmd.Dir, s.cmd.Stdin, s.cmd.Stdout, s.cmd.Stderr = s.dir, theirs, log, log
 	// A group of its own: Ctrl-C at the terminal is for the tests, which then
 	// end the server themselves.
@@ -113,6 +141,9 @@ func (s *server) await() error {
 		text, _ = os.ReadFile(filepath.Join(s.dir, "log"))
 		if bytes.Contains(text, []byte(s.ready)) {
 			return nil
+		}
+		if bytes.Contains(text, []byte("Address already in use")) {
+			return fmt.Errorf("%w: port %s", errPortTaken, s.port)
 		}
 		time.Sleep(10 * time.Millisecond) // a log cannot be waited on
 	}
