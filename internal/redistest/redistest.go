@@ -5,6 +5,7 @@
 package redistest
 
 import (
+	"bytes"
 	"fmt"
 	"net"
 	"os"
@@ -33,6 +34,7 @@ type Server struct {
 	log  *os.File
 
 	cleanup bool // stop is called when the test ends
+	settled bool // it has answered, and keeps its port from now on
 }
 
 // Start starts n servers and waits until each answers. Settings are given as
@@ -140,15 +142,27 @@ func (s *Server) start() {
 func (s *Server) await() {
 	s.t.Helper()
 	for end := time.Now().Add(20 * time.Second); time.Now().Before(end); {
-		if reply, err := s.Try("PING"); err == nil && reply == "PONG" {
+		if reply, err := s.Try("PING"); err == nil && reply == "PONG" || err != nil && strings.HasPrefix(err.Error(), "NOAUTH") {
+			s.settled = true
 			return
-		} else if err != nil && strings.HasPrefix(err.Error(), "NOAUTH") {
-			return
+		}
+		if !s.settled && s.file == "" && s.portTaken() {
+			s.stop()
+			s.port = 0
+			s.start()
 		}
 		time.Sleep(5 * time.Millisecond) // nothing tells us when it listens
 	}
 	text, _ := os.ReadFile(filepath.Join(s.dir, "log"))
 	s.t.Fatalf("redis-server on port %d does not answer; its log:\n%s", s.port, text)
+}
+
+// portTaken reports whether the server found its port in use, or the one of a
+// cluster's bus, which is 10,000 above it; and forgets that it said so.
+func (s *Server) portTaken() bool {
+	file := filepath.Join(s.dir, "log")
+	text, _ := os.ReadFile(file)
+	return bytes.Contains(text, []byte("Address already in use")) && os.Truncate(file, 0) == nil
 }
 
 func (s *Server) stop() {
