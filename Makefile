@@ -23,7 +23,7 @@ build: ## the command, as bin/redlatch
 	$(GO) build -trimpath -o bin/redlatch ./cmd/redlatch
 
 .PHONY: deps
-deps: ## install what the tests need and is missing: redis-server, MariaDB, PostgreSQL, etcd, a C compiler
+deps: ## install what the tests need and is missing: redis-server, MariaDB, PostgreSQL, etcd, a C compiler, ip, nft, ps
 	@scripts/install-deps.sh
 
 .PHONY: test
@@ -78,7 +78,7 @@ sim: ## histories by the million, in virtual time, about an hour: SEEDS=FROM:COU
 	@GO="$(GO)" scripts/sim.sh $(SEEDS)
 
 .PHONY: model
-model: ## the formal model: every instance to its end in Go, then Spin; needs spin
+model: ## the formal model: every instance to its end in Go, then Spin; needs spin and gcc
 	$(GO) run ./internal/model/check
 	@scripts/spin.sh
 

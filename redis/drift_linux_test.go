@@ -37,13 +37,14 @@ func TestDriftWithinTheMarginMakesNoSecondHolder(t *testing.T) {
 }
 
 // TestDriftBeyondTheMarginCanMakeTwoHoldersAndTheTokenTellsThem is outside of
-// what exclusion stands on: the holder's clock runs at half the speed.
+// what exclusion stands on: the holder's clock runs at a quarter of
+// the speed.
 func TestDriftBeyondTheMarginCanMakeTwoHoldersAndTheTokenTellsThem(t *testing.T) {
 	t.Parallel()
 	servers := redistest.Start(t, 3)
 	addresses := redistest.Addresses(servers)
 	opts := quick
-	opts.Clock = driftingClock{time.Now(), 0.5}
+	opts.Clock = driftingClock{time.Now(), 0.25}
 	holder, other := newClient(t, open(t, addresses...), opts), newClient(t, open(t, addresses...), quick)
 	l := holdOnAll(t, holder, servers, "job", redlatch.LockOptions{TTL: 2 * time.Second, NoKeepAlive: true})
 	next := mustLock(t, other, "job", redlatch.LockOptions{})

@@ -61,7 +61,7 @@ func stopHalfWay(t *testing.T, mark func(*redlatch.Request)) *halfWay {
 		former[1+i] = writing{former[1+i].(redlatch.Guarded), func(*redlatch.Request) { p.Partition(true) }}
 	}
 	before := h.marker(0)
-	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), 4*time.Second)
 	defer cancel()
 	h.states, h.err = h.new.Init(ctx, redlatch.InitOptions{Former: former})
 	wantErr(t, h.err, redlatch.ErrNoQuorum)
@@ -86,15 +86,15 @@ func (h *halfWay) connect() {
 }
 
 // second has a client of the new list ask for what a client of the old one
-// holds, for longer than a quarantine. It returns the second holder.
-func (h *halfWay) second(t *testing.T) *redlatch.Lease {
+// holds. It returns the second holder.
+func (h *halfWay) second(t *testing.T, within time.Duration) *redlatch.Lease {
 	t.Helper()
 	l, err := h.old.Lock(context.Background(), "job", redlatch.LockOptions{Wait: 10 * time.Second})
 	if err != nil {
 		t.Fatalf("the old list is still in service, and yet: %v", err)
 	}
 	defer l.Release(context.Background())
-	for end := time.Now().Add(4 * time.Second); time.Now().Before(end); time.Sleep(50 * time.Millisecond) {
+	for end := time.Now().Add(within); time.Now().Before(end); time.Sleep(50 * time.Millisecond) {
 		l2, err := h.new.TryLock(context.Background(), "job", redlatch.LockOptions{})
 		if l.Err() != nil {
 			t.Fatalf("the lease of the old list: %v", l.Err())
@@ -123,7 +123,7 @@ func TestChangeOfListThatStopsHalfWayLetsNobodyIn(t *testing.T) {
 			t.Parallel()
 			h := stopHalfWay(t, func(*redlatch.Request) {})
 			accident(h.servers[0])
-			if l2 := h.second(t); l2 != nil {
+			if l2 := h.second(t, 4*time.Second); l2 != nil { // longer than a quarantine
 				t.Fatalf("two holders: the new list granted token %d", l2.Token())
 			}
 			if m := h.marker(3); m != "" {
@@ -150,7 +150,7 @@ func TestChangeOfListThatStopsHalfWayLetsNobodyIn(t *testing.T) {
 func TestNodeThatIsMarkedForTheNewListTooEarlyLetsASecondHolderIn(t *testing.T) {
 	t.Parallel()
 	h := stopHalfWay(t, func(req *redlatch.Request) { req.Mark = redlatch.MarkReplace })
-	if h.second(t) == nil {
+	if h.second(t, 20*time.Second) == nil {
 		t.Error("there is no second holder, so that the tests of barred nodes show nothing")
 	}
 }
@@ -226,7 +226,7 @@ func TestChangeOfListThatStopsAfterTheOldListIsBarredCanBeFinished(t *testing.T)
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { operator.Close() })
-	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), 4*time.Second)
 	defer cancel()
 	_, err = operator.Init(ctx, redlatch.InitOptions{Former: open(t, addresses[:3]...)})
 	wantErr(t, err, redlatch.ErrNoQuorum)

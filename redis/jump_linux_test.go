@@ -128,7 +128,7 @@ func TestClocksSetBackKeepADeadHoldersLockUntilItIsBroken(t *testing.T) {
 	servers, clocks := withClocks(t)
 	addresses := redistest.Addresses(servers)
 	first := newClient(t, open(t, addresses...), quick)
-	l := holdOnAll(t, first, servers, "job", redlatch.LockOptions{TTL: time.Second, NoKeepAlive: true})
+	l := holdOnAll(t, first, servers, "job", redlatch.LockOptions{TTL: 2 * time.Second, NoKeepAlive: true})
 	if _, err := l.Detach(); err != nil { // nobody takes it back, as nobody does who is dead
 		t.Fatal(err)
 	}
@@ -181,7 +181,7 @@ func TestHolderWhoseClockJumpsKeepsItsLock(t *testing.T) {
 		opts := quick
 		opts.Clock = clock
 		jumpy, other := newClient(t, nodes(addresses...), opts), newClient(t, nodes(addresses...), quick)
-		l := holdOnAll(t, jumpy, servers, "job", redlatch.LockOptions{TTL: time.Second})
+		l := holdOnAll(t, jumpy, servers, "job", redlatch.LockOptions{TTL: 2 * time.Second})
 		var last redlatch.Token
 		for _, by := range []time.Duration{time.Hour, -time.Hour, 0, 24 * 365 * time.Hour, -24 * 365 * time.Hour} {
 			clock.by.Store(int64(by))

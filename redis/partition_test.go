@@ -73,7 +73,7 @@ func TestServerThatIsCutOffIsDoneWithoutAndRepaired(t *testing.T) {
 		if err := cycle(other); err != nil { // it has seen that the servers are marked
 			t.Fatal(err)
 		}
-		l := holdOnAll(t, holder, servers, "job", redlatch.LockOptions{TTL: time.Second})
+		l := holdOnAll(t, holder, servers, "job", redlatch.LockOptions{TTL: 2 * time.Second})
 		proxies[0].Partition(true)
 		gone := func() error {
 			if servers[0].Do("GET", "job") != "" {

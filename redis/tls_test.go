@@ -163,7 +163,7 @@ func TestRightsThatAreTakenEndTheLeaseAtItsDeadline(t *testing.T) {
 				server := redistest.Start(t, 1)[0]
 				server.Do("ACL", "SETUSER", "locks", "on", ">pw", "~*", "&*", "+@all")
 				client := newClient(t, nodes(asUser(server, "locks:pw")), redlatch.Options{})
-				l := mustLock(t, client, "job", redlatch.LockOptions{TTL: 1500 * time.Millisecond})
+				l := mustLock(t, client, "job", redlatch.LockOptions{TTL: 3 * time.Second})
 				take := func() {
 					server.Do("ACL", "SETUSER", "locks", c.take)
 					if c.take == "off" { // who is logged in stays so
@@ -174,7 +174,7 @@ func TestRightsThatAreTakenEndTheLeaseAtItsDeadline(t *testing.T) {
 				err := l.Extend(context.Background())
 				wantErr(t, err, redlatch.ErrNoQuorum)
 				server.Do("ACL", "SETUSER", "locks", c.give)
-				eventually(t, time.Second, func() error { return l.Extend(context.Background()) })
+				eventually(t, 10*time.Second, func() error { return l.Extend(context.Background()) })
 				take()
 				eventually(t, 5*time.Second, func() error {
 					if err = l.Extend(context.Background()); err == nil || !strings.Contains(err.Error(), c.want) {

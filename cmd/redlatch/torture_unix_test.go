@@ -202,7 +202,9 @@ func TestTortureThatIsInterruptedLeavesNothingBehind(t *testing.T) {
 		}
 		cmd.Process.Signal(s)
 		said, _ := io.ReadAll(stderr)
-		if code := exitCode(t, cmd.Wait()); code != exitSignal+int(s) || strings.Count(string(said), "\n") != 1 {
+		// On a slow machine it has told before how far it is.
+		last := slices.DeleteFunc(slices.Collect(strings.Lines(string(said))), func(line string) bool { return strings.Contains(line, " of 1m0s: ") })
+		if code := exitCode(t, cmd.Wait()); code != exitSignal+int(s) || len(last) != 1 {
 			t.Errorf("exit %d, %s", code, said)
 		}
 		if !soon(func() bool { return !slices.ContainsFunc(children, alive) }) {

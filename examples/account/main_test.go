@@ -16,7 +16,7 @@ func TestMain(m *testing.M) { progtest.Main(m, main) }
 func TestWriterThatWasPausedIsRefused(t *testing.T) {
 	env, db := progtest.File(t), filepath.Join(t.TempDir(), "accounts.db")
 	start := func(name string) *progtest.Process {
-		return progtest.Start(t, name, env, "-db", db, "-ttl", "1s")
+		return progtest.Start(t, name, env, "-db", db, "-ttl", "2s")
 	}
 	a := start("A")
 	a.Line("the balance is 100;")
@@ -43,7 +43,7 @@ func TestWriterThatWasPausedIsRefused(t *testing.T) {
 func TestWriterThatWasPausedWritesIfNobodyElseDid(t *testing.T) {
 	t.Setenv("REDLATCH_NODES", "")
 	t.Setenv("REDLATCH_STATE_DIR", t.TempDir())
-	a := progtest.Start(t, "A", nil, "-db", filepath.Join(t.TempDir(), "accounts.db"), "-ttl", "1s")
+	a := progtest.Start(t, "A", nil, "-db", filepath.Join(t.TempDir(), "accounts.db"), "-ttl", "2s")
 	a.Line("the balance is 100;")
 	a.Signal(syscall.SIGSTOP)
 

@@ -26,7 +26,7 @@ func leads(t *testing.T, p *progtest.Process) redlatch.Token {
 
 func TestLeadershipPassesOnWithAHigherToken(t *testing.T) {
 	servers, env := progtest.Quorum(t, 3)
-	a := progtest.Start(t, "A", env, "-ttl", "1s")
+	a := progtest.Start(t, "A", env, "-ttl", "2s")
 	first := leads(t, a)
 	b := progtest.Start(t, "B", env, "-ttl", "30s")
 	b.Line("following")
@@ -38,7 +38,7 @@ func TestLeadershipPassesOnWithAHigherToken(t *testing.T) {
 	}
 
 	// B's lock would last for 30 s, so who leads before was handed it.
-	c := progtest.Start(t, "C", env, "-ttl", "1s")
+	c := progtest.Start(t, "C", env, "-ttl", "2s")
 	c.Line("following")
 	b.Signal(syscall.SIGTERM)
 	if code := b.Wait(); code != 0 {

@@ -251,9 +251,13 @@ func TestSabotagedClientsAreFoundOut(t *testing.T) {
 			config.Sabotage, config.For = c.how, 3*time.Second
 			config.Allowed = 100 // as many as there are, and at once
 			config.Least, config.Most = 5*time.Millisecond, 40*time.Millisecond
-			if r := run(t, config); !slices.Contains(rules(r.Verdict.Violations), chaos.Overlap) {
-				t.Error("the judge finds no two leases that were valid at once")
+			for range 4 { // on a busy machine few locks are taken in so short a run
+				if r := run(t, config); slices.Contains(rules(r.Verdict.Violations), chaos.Overlap) {
+					return
+				}
+				config.Seed++
 			}
+			t.Error("the judge finds no two leases that were valid at once")
 		})
 	}
 }

@@ -26,13 +26,13 @@ func TestModelAnswersAsARealServer(t *testing.T) {
 			t.Parallel()
 			node := realNode(t, server.URL())
 			whole := 0
-			for seed := from + w; seed < from+count; seed += 8 {
+			// One that comes near the edge of a time to live, or waits long for an
+			// answer, ends there and proves little: a busy machine takes more.
+			for seed := from + w; seed < from+count || whole == 0 && seed < from+20*count; seed += 8 {
 				if newDuel(t, node, fmt.Sprintf("duel/%d", seed), seed).fight(nil) {
 					whole++
 				}
 			}
-			// One that comes near the edge of a time to live ends there, and
-			// proves little.
 			if whole == 0 {
 				t.Error("none of the rows was gone through to its end")
 			}

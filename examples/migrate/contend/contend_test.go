@@ -32,7 +32,7 @@ func TestTwoInsideAreSeen(t *testing.T) {
 func TestSideThatGetsNoTurnIsSeen(t *testing.T) {
 	var one, other sync.Mutex
 	other.Lock()
-	time.AfterFunc(200*time.Millisecond, other.Unlock)
+	time.AfterFunc(time.Second, other.Unlock)
 	err := contend.Run(t.Context(), map[string]contend.Side{"a": under(&one), "b": under(&other)}, 1, 50*time.Millisecond)
 	if err == nil || !strings.Contains(err.Error(), "not all had 1 turns") {
 		t.Errorf("a side without turns: %v", err)

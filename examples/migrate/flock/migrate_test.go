@@ -158,9 +158,9 @@ func TestExitCodesAreAsTheTableSays(t *testing.T) {
 		"redlatch run nightly -- redlatch run -q -n -E 7 nightly -- true":                                   7,
 		"redlatch run nightly -- sh -c 'exit 3'":                                                            3,
 		"flock -s nightly.lock flock -s -n nightly.lock true":                                               0,
-		"flock nightly.lock sh -c 'sleep 1 >/dev/null 2>&1 & exit 0'; flock -n nightly.lock true":           1,
-		"flock -o nightly.lock sh -c 'sleep 1 >/dev/null 2>&1 & exit 0'; flock -n nightly.lock true":        0,
-		"redlatch run nightly -- sh -c 'sleep 1 >/dev/null 2>&1 & exit 0'; redlatch run -n nightly -- true": 0,
+		"flock nightly.lock sh -c 'sleep 5 >/dev/null 2>&1 & exit 0'; flock -n nightly.lock true":           1,
+		"flock -o nightly.lock sh -c 'sleep 5 >/dev/null 2>&1 & exit 0'; flock -n nightly.lock true":        0,
+		"redlatch run nightly -- sh -c 'sleep 5 >/dev/null 2>&1 & exit 0'; redlatch run -n nightly -- true": 0,
 	} {
 		out, err := newFolder(t).sh("-c", command)
 		code := 0
