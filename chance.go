@@ -12,9 +12,18 @@ import (
 // that the caller gave is a source of its own.
 type chance struct{ source rand.Source }
 
+// A chancy clock decides what is left to chance. The method is one that no clock
+// has by accident: values must be unique wherever locks are not simulated.
+type chancy interface {
+	Clock
+	Chance() rand.Source
+}
+
 func newChance(clock Clock) chance {
-	source, _ := clock.(rand.Source)
-	return chance{source}
+	if c, ok := clock.(chancy); ok {
+		return chance{c.Chance()}
+	}
+	return chance{}
 }
 
 // value fills b with bytes that nobody can guess.

@@ -34,6 +34,9 @@ func (c *Client) changeList(ctx context.Context, former []Node) ([]NodeState, er
 	if err := unanswered(c.markAll(ctx, Request{Mark: MarkRead}, c.members)); err != nil {
 		return states, fmt.Errorf("%w; nothing was changed: all nodes of the new list must answer", err)
 	}
+	if err := cmp.Or(c.guard.contradicts(states), oddOneOut(states)); err != nil {
+		return states, err
+	}
 	c.guard.follow(states)
 	least := sitsOut(states)
 	states = c.markAfter(ctx, Request{Mark: MarkBar, TTL: least}, barred, states)
@@ -117,6 +120,51 @@ func (s NodeState) silent() bool { return s.Err != nil && !errors.Is(s.Err, ErrC
 func (s NodeState) mayServe() bool {
 	ours := s.Err == nil && (s.Trusted || s.Reason != "")
 	return !ours && s.Reason != ReasonBarred
+}
+
+// contradicts refuses a former list that is shorter than the one its nodes are
+// marked for: those that were left out would go on granting. A marker that has
+// the list under a name says nothing about that.
+func (g *guard) contradicts(former []NodeState) error {
+	var names []string
+	for _, s := range former {
+		names = append(names, s.Node)
+	}
+	slices.Sort(names)
+	for _, s := range former {
+		if s.Marked == nil || s.Marked.barred() || s.Marked.List == g.bounds().List {
+			continue
+		}
+		// Some may be reached by other addresses; but they are as many.
+		marked := strings.Fields(s.Marked.Nodes)
+		if slices.Contains(marked, s.Node) && len(marked) > len(names) {
+			return &ConfigError{Field: "former list", Value: strings.Join(names, " "), Bound: fmt.Sprintf("the list that %s is marked for, %q%s; nothing was changed",
+				s.Node, s.Marked.Nodes, difference(strings.Join(names, " "), s.Marked.Nodes))}
+		}
+	}
+	return nil
+}
+
+// oddOneOut refuses a change while one node sits out for far longer than all
+// others: its clock was wrong when it was marked, and is right again. All would
+// have to sit out for as long.
+func oddOneOut(states []NodeState) error {
+	for i, s := range states {
+		var others time.Duration
+		marked := 0
+		for j, o := range states {
+			if i != j && o.Marked != nil {
+				marked++
+				others = max(others, o.Left, o.Marked.Quarantine)
+			}
+		}
+		if marked >= 2 && s.Left > 2*others {
+			return &ConfigError{Field: "node", Value: s.Node, Bound: fmt.Sprintf(
+				"one that sits out for about as long as the others, %v at the most: it says %v yet, so its clock was wrong when it was marked, and all would sit out for as long; nothing was changed: remove its marker (redis-cli DEL redlatch:1:marker), as if it had lost its data, and run this again",
+				others, s.Left.Round(time.Second))}
+		}
+	}
+	return nil
 }
 
 // sitsOut returns how long nodes have to sit out after these were in service:

@@ -134,6 +134,9 @@ func (cl *claim) askOne(ctx context.Context, node int) {
 func (cl *claim) send(nodes nodeSet) uint32 {
 	cl.mu.Lock()
 	defer cl.mu.Unlock()
+	if cl.owed == 0 && !cl.lost {
+		cl.earlier, cl.last = nil, 0 // nothing of them can come any more
+	}
 	cl.number++
 	cl.open |= nodes
 	for i := range cl.c.members {
@@ -187,6 +190,10 @@ func (cl *claim) answered(number uint32, node int, r NodeResult, req Request) {
 	release := cl.release()
 	switch {
 	case !released:
+		cl.c.undo(node, release)
+	case r.Err == nil && r.Reply.Status == Granted && req.Token > release.Token:
+		// So far off was our clock that this was not thought possible.
+		release.Token = req.Token
 		cl.c.undo(node, release)
 	case req.Token != 0:
 		// The release that the node was sent has a token that is no lower: it

@@ -183,6 +183,10 @@ func (r NodeResult) String() string {
 	switch r.Reply.Status {
 	case Behind, Ahead:
 		s += fmt.Sprintf(", which says %s", r.Reply.Now.UTC().Format(time.RFC3339))
+	case Misconfigured:
+		if r.Reply.Guard != nil && !r.Reply.Guard.barred() {
+			s += fmt.Sprintf(", or with other bounds: %s, locks of up to %v", r.Reply.Guard.Nodes, r.Reply.Guard.MaxTTL)
+		}
 	case Quarantined:
 		if r.Reply.Value != ReasonUnmarked {
 			s += fmt.Sprintf(" for %v yet", r.Reply.Left.Round(time.Millisecond))

@@ -147,6 +147,7 @@ func (c *Client) markAfter(ctx context.Context, req Request, members []*member, 
 				case Stale:
 					s.Err = fmt.Errorf("redlatch: the request came too late, at %v by the clock of %s: run it again", reply.Now, m.name)
 				case Misconfigured:
+					s.Left = reply.Left
 					if reply.Guard.barred() {
 						s.Reason = ReasonBarred
 					}

@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"math/rand/v2"
 	"sync"
 	"time"
 )
@@ -61,6 +62,9 @@ type clientClock struct {
 
 // Uptime starts anywhere but at zero.
 func (c *clientClock) Uptime() time.Duration { return time.Hour + c.elapsed() }
+
+// Chance is what the client's values and delays come from.
+func (c *clientClock) Chance() rand.Source { return c }
 
 // Uint64 depends on the moment alone, so that a call which is taken out of a
 // plan does not change what chance has for the next.
