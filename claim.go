@@ -31,11 +31,11 @@ type claim struct {
 
 	// owed is how many requests have had no answer, and lost is set once one
 	// will never have any: they may yet be carried out. earlier is the tokens
-	// that were asked with before the last.
-	owed    int
-	lost    bool
-	earlier []Token
-	last    Token
+	// that were asked with before proposed, the last.
+	owed     int
+	lost     bool
+	earlier  []Token
+	proposed Token
 
 	// over is set when nothing under this value may stand any more: asking
 	// for it failed, or its lease has ended. What is granted after is undone.
@@ -135,7 +135,7 @@ func (cl *claim) send(nodes nodeSet) uint32 {
 	cl.mu.Lock()
 	defer cl.mu.Unlock()
 	if cl.owed == 0 && !cl.lost {
-		cl.earlier, cl.last = nil, 0 // nothing of them can come any more
+		cl.earlier, cl.proposed = nil, 0 // nothing of them can come any more
 	}
 	cl.number++
 	cl.open |= nodes
@@ -145,11 +145,11 @@ func (cl *claim) send(nodes nodeSet) uint32 {
 			cl.owed++
 		}
 	}
-	if cl.last != cl.req.Token {
-		if cl.last != 0 {
-			cl.earlier = append(cl.earlier, cl.last)
+	if cl.proposed != cl.req.Token {
+		if cl.proposed != 0 {
+			cl.earlier = append(cl.earlier, cl.proposed)
 		}
-		cl.last = cl.req.Token
+		cl.proposed = cl.req.Token
 	}
 	return cl.number
 }

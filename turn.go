@@ -191,7 +191,7 @@ func (p *pause) giveUp(delay time.Duration) {
 // that we keep, and those where nobody is before us any more. It reports false
 // if nothing can be built on this value any more.
 func (a *attempt) offer(ctx context.Context, nodes nodeSet) (kept, next nodeSet, ok bool) {
-	ok = a.once(ctx, OpOffer, nodes, func(i int, r Reply) {
+	ok = a.yield(ctx, OpOffer, nodes, func(i int, r Reply) {
 		switch {
 		case r.Status == Granted:
 			kept |= 1 << i
@@ -210,7 +210,7 @@ func (a *attempt) offer(ctx context.Context, nodes nodeSet) (kept, next nodeSet,
 // have them too, so that it outlives the loss of others. It reports false as
 // offer does.
 func (a *attempt) leave(ctx context.Context, nodes nodeSet, holder string) bool {
-	if !a.once(ctx, OpRelease, nodes, func(int, Reply) {}) {
+	if !a.yield(ctx, OpRelease, nodes, func(int, Reply) {}) {
 		return false
 	}
 	a.lacks(nodes)
@@ -221,7 +221,7 @@ func (a *attempt) leave(ctx context.Context, nodes nodeSet, holder string) bool 
 	return true
 }
 
-// once asks nodes to give up what a value has that we go on with, and hands
+// yield asks nodes to give up what a value has that we go on with, and hands
 // their replies to told. It reports false if a node did not answer: then it may
 // free the lock there at any later time, and nothing can be built on this value
 // any more.
@@ -231,7 +231,7 @@ func (a *attempt) leave(ctx context.Context, nodes nodeSet, holder string) bool 
 // So it has a token of its own, above those before it and below those after. One
 // that is not above the fence changes nothing, and is sent again with a higher
 // token: to tell of a fence is all that a node may do with it, now or later.
-func (a *attempt) once(ctx context.Context, op Op, nodes nodeSet, told func(node int, r Reply)) bool {
+func (a *attempt) yield(ctx context.Context, op Op, nodes nodeSet, told func(node int, r Reply)) bool {
 	req := a.request(op)
 	req.Once = true
 	floor := max(req.Token, a.above)

@@ -147,11 +147,11 @@ func (e *entry) repair(req redlatch.Request, s *serving) redlatch.Status {
 }
 
 func (e *entry) release(req redlatch.Request, s *serving) redlatch.Status {
-	status := e.taken()
+	status, verdict := e.taken(), judge(req, e.fence, s.now)
 	switch {
 	case !e.heldBy(req.Value):
-	case req.Once && e.once(req, s.now) != redlatch.Granted:
-		return e.once(req, s.now)
+	case req.Once && overtaken(verdict):
+		return verdict
 	default:
 		status = redlatch.Granted
 		e.free()
@@ -161,7 +161,7 @@ func (e *entry) release(req redlatch.Request, s *serving) redlatch.Status {
 	// be under way, and would take the name again after we gave it up. One
 	// that is ahead of the clock would be refused in any case, and must not
 	// lift the fence by way of its release.
-	if judge(req, e.fence, s.now) != redlatch.Ahead {
+	if verdict != redlatch.Ahead {
 		e.raise(req, s.now)
 	}
 	s.fence, s.asker = e.fence, ""
@@ -170,11 +170,12 @@ func (e *entry) release(req redlatch.Request, s *serving) redlatch.Status {
 }
 
 func (e *entry) offer(req redlatch.Request, s *serving) redlatch.Status {
+	verdict := judge(req, e.fence, s.now)
 	switch {
 	case !e.heldBy(req.Value):
 		return e.taken()
-	case e.once(req, s.now) != redlatch.Granted:
-		return e.once(req, s.now)
+	case overtaken(verdict):
+		return verdict
 	case e.queue.precedes(req):
 		e.raise(req, s.now)
 		return redlatch.Granted
@@ -185,12 +186,9 @@ func (e *entry) offer(req redlatch.Request, s *serving) redlatch.Status {
 	return redlatch.Reserved
 }
 
-// once says whether a request that must not be carried out twice may be carried
-// out: if it has not been overtaken, by itself or by a later one, and its token
-// is one that could overtake it.
-func (e *entry) once(req redlatch.Request, now time.Time) redlatch.Status {
-	if status := judge(req, e.fence, now); status != redlatch.Behind {
-		return status
-	}
-	return redlatch.Granted
+// overtaken reports whether a request that must not be carried out twice is not
+// to be carried out: it was overtaken, by itself or by a later one, or its token
+// is none that could overtake it. How old it is does not matter.
+func overtaken(verdict redlatch.Status) bool {
+	return verdict == redlatch.Stale || verdict == redlatch.Ahead
 }

@@ -205,11 +205,11 @@ func (t *tx) repair() redlatch.Status {
 }
 
 func (t *tx) release() redlatch.Status {
-	status := t.taken()
+	status, verdict := t.taken(), t.judge()
 	switch {
 	case !t.heldByUs():
-	case t.req.Once && (t.judge() == redlatch.Stale || t.judge() == redlatch.Ahead):
-		return t.judge()
+	case t.req.Once && (verdict == redlatch.Stale || verdict == redlatch.Ahead):
+		return verdict
 	default:
 		status = redlatch.Granted
 		t.held, t.value, t.until = false, "", 0
@@ -218,7 +218,7 @@ func (t *tx) release() redlatch.Status {
 	// be under way, and would take the name again after we gave it up. One
 	// that is ahead of the clock would be refused in any case, and must not
 	// lift the fence by way of its release.
-	if t.judge() != redlatch.Ahead {
+	if verdict != redlatch.Ahead {
 		t.raise()
 	}
 	if status == redlatch.Granted || t.req.Token != 0 {

@@ -82,6 +82,8 @@ func (s *Server) flush() {
 }
 
 func (s *Server) empty() image {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	s.virgin = false
 	return image{data: memory.New(memory.Options{Name: s.name, Clock: s.clock})}
 }
