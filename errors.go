@@ -27,7 +27,7 @@ var (
 // These errors come from asking for a lock.
 var (
 	// ErrHeld is returned when another holds the lock. The error is a
-	// *HeldError that says who and for how long yet.
+	// *HeldError that says who, since when, and when it expires.
 	ErrHeld = errors.New("redlatch: lock is held by another")
 
 	// ErrQuarantine is returned, along with ErrNoQuorum, when nodes do not
@@ -115,38 +115,20 @@ type Holder struct {
 	// Owner is host/pid/label for a lease, the value for a plain lock, and
 	// the type of the key for a foreign one.
 	Owner string
-	// Token is the highest token the nodes remember for the name; 0 if none.
+	// Token is the holder's own token; 0 if it has none.
 	Token Token
-	// Left is the time until the lock runs out; NoExpiry if it never does.
+	// Since is when the lock was acquired, on the nodes' clocks; zero if that
+	// is not known.
+	Since time.Time
+	// Held is how long ago that was when the nodes answered.
+	Held time.Duration
+	// Left is the time until the lock expires unless its holder extends it;
+	// NoExpiry if it never does.
 	Left time.Duration
 	// Kind says what sort of client holds it.
 	Kind HolderKind
 	// Nodes is the number of nodes that name this holder.
 	Nodes int
-}
-
-func (h Holder) String() string {
-	var b strings.Builder
-	switch h.Kind {
-	case KindReserved:
-		return "the next in line"
-	case KindForeign:
-		fmt.Fprintf(&b, "a foreign format (a key of type %s)", h.Owner)
-	case KindPlain:
-		fmt.Fprintf(&b, "another client (%s)", h.Owner)
-	default:
-		b.WriteString(h.Owner)
-	}
-	if h.Left == NoExpiry {
-		way := "redlatch break"
-		if h.Kind == KindForeign {
-			way += " --foreign"
-		}
-		fmt.Fprintf(&b, " with no expiry: whoever set it must delete it, or, if that one is gone, %s", way)
-	} else {
-		fmt.Fprintf(&b, " for %v yet", h.Left.Round(time.Millisecond))
-	}
-	return b.String()
 }
 
 // HeldError says who holds a lock.
@@ -162,7 +144,7 @@ func (e *HeldError) Error() string {
 	for i, h := range e.Holders {
 		who[i] = h.String()
 	}
-	return fmt.Sprintf("redlatch: %q is held by %s", e.Name, strings.Join(who, "; "))
+	return fmt.Sprintf("redlatch: %q is held by %s", e.Name, strings.Join(who, "; and by "))
 }
 
 // Is reports that every HeldError is an ErrHeld.

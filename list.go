@@ -65,9 +65,10 @@ type LockState struct {
 	Held bool
 	// Holders are those whom the nodes name, the one named by most nodes first.
 	Holders []Holder
-	// Token is the highest that any node remembers of the name: that of the
-	// holder, or of the last one if there is none. 0 if none does.
-	Token Token
+	// Fence is the highest token that any node remembers of the name: that of
+	// the holder, of the last one if there is none, or of one who asked in vain.
+	// 0 if none does.
+	Fence Token
 	// Waiting is how many wait: the most that any node knows of.
 	Waiting int
 	// Waiters are the first of them, in the order of their tickets. Only Show
@@ -93,6 +94,8 @@ type NodeListing struct {
 	Listing
 	// Owner is who has the lock there, as in a Holder; empty for nobody.
 	Owner string
+	// Token is the token of whoever that is; 0 for none.
+	Token Token
 	Err   error
 }
 
@@ -295,10 +298,10 @@ func (c *Client) lockState(key string, nodes []NodeListing) LockState {
 		}
 		r := NodeResult{Node: n.Node, Reply: n.Reply}
 		rd.results = append(rd.results, r)
-		if h := (&round{results: []NodeResult{r}}).holders(); len(h) > 0 {
-			n.Owner = h[0].Owner
+		if h, ok := HolderOf(n.Reply); ok {
+			n.Owner, n.Token = h.Owner, h.Token
 		}
-		s.Token = max(s.Token, n.Reply.Fence)
+		s.Fence = max(s.Fence, n.Reply.Fence)
 		s.Waiting = max(s.Waiting, n.Waiting)
 		for _, w := range n.Waiters {
 			waiters[w]++

@@ -34,7 +34,7 @@ func TestListShowsWhatTheNodesDisagreeOn(t *testing.T) {
 		if split.Held || len(split.Holders) != 2 || split.Holders[0].Nodes != 2 || split.Holders[1].Nodes != 1 {
 			t.Errorf("what two share is %+v", split)
 		}
-		if !whole.Held || whole.Holders[0].Owner != lease.Owner() || whole.Holders[0].Nodes != 4 || whole.Token != lease.Token() {
+		if !whole.Held || whole.Holders[0].Owner != lease.Owner() || whole.Holders[0].Nodes != 4 || whole.Holders[0].Token != lease.Token() || whole.Fence != lease.Token() {
 			t.Errorf("what is held is %+v", whole)
 		}
 		for i, n := range split.Nodes {
@@ -68,7 +68,7 @@ func TestShowNamesWhoWaitsInTheirOrder(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if !s.Held || s.Holders[0].Nodes != 3 || s.Token != lease.Token() {
+		if !s.Held || s.Holders[0].Nodes != 3 || s.Holders[0].Token != lease.Token() {
 			t.Errorf("the holder is %+v", s.Holders)
 		}
 		if s.Waiting != 2 || len(s.Waiters) != 2 || s.Waiters[0].Nodes == 0 ||

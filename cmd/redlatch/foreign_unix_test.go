@@ -39,7 +39,7 @@ func TestForeignFormatsAreShownAsSuch(t *testing.T) {
 			t.Errorf("%s: lock -w: exit %d, %s", c.name, code, stderr)
 		}
 		code, _, stderr = command(t, "run", "-n", "-o", "json", "--nodes", server.URL(), c.name, "--", "true")
-		if code != exitHeld || !strings.Contains(stderr, c.json+`,"left_ms":null`) || !strings.Contains(stderr, `"event":"held"`) {
+		if code != exitHeld || !strings.Contains(stderr, c.json+`,"expires_in_ms":null`) || !strings.Contains(stderr, `"event":"held"`) {
 			t.Errorf("%s: run -n -o json: exit %d, %s", c.name, code, stderr)
 		}
 
@@ -56,7 +56,7 @@ func TestForeignFormatsAreShownAsSuch(t *testing.T) {
 
 		server.Do("PEXPIRE", c.name, "60000")
 		code, _, stderr = command(t, "run", "-n", "--nodes", server.URL(), c.name, "--", "true")
-		if code != exitHeld || !strings.Contains(stderr, c.holder+" for ") || !strings.Contains(stderr, "leave out -n") || strings.Contains(stderr, "break") {
+		if code != exitHeld || !strings.Contains(stderr, c.holder+"; it expires in ") || !strings.Contains(stderr, "leave out -n") || strings.Contains(stderr, "break") {
 			t.Errorf("%s: run -n of a key that runs out: exit %d, %s", c.name, code, stderr)
 		}
 		server.Do("PERSIST", c.name)

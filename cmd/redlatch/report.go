@@ -50,23 +50,16 @@ type runFacts struct {
 // event is a line of JSON. The token is a string: readers that keep numbers
 // as doubles must not round it.
 type event struct {
-	Event   string   `json:"event"`
-	Name    string   `json:"name,omitempty"`
-	Exit    *int     `json:"exit,omitempty"`
-	Message string   `json:"message,omitempty"`
-	Hint    string   `json:"hint,omitempty"`
-	Holders []holder `json:"holders,omitempty"`
-	Token   string   `json:"token,omitempty"`
-	Owner   string   `json:"owner,omitempty"`
-	Waited  *float64 `json:"waited_ms,omitempty"`
-	Held    *float64 `json:"held_ms,omitempty"`
-}
-
-// holder is who has the lock that we wanted.
-type holder struct {
-	Owner string   `json:"owner"`
-	Kind  string   `json:"kind"`
-	Left  *float64 `json:"left_ms"` // null if it never runs out
+	Event   string       `json:"event"`
+	Name    string       `json:"name,omitempty"`
+	Exit    *int         `json:"exit,omitempty"`
+	Message string       `json:"message,omitempty"`
+	Hint    string       `json:"hint,omitempty"`
+	Holders []holderJSON `json:"holders,omitempty"`
+	Token   string       `json:"token,omitempty"`
+	Owner   string       `json:"owner,omitempty"`
+	Waited  *float64     `json:"waited_ms,omitempty"`
+	Held    *float64     `json:"held_ms,omitempty"`
 }
 
 // end reports an outcome: in text if there is something to say, in JSON
@@ -87,13 +80,7 @@ func (r *reporter) end(o *outcome) {
 	}
 	var held *redlatch.HeldError
 	if errors.As(o.err, &held) {
-		for _, h := range held.Holders {
-			who := holder{Owner: h.Owner, Kind: string(h.Kind)}
-			if h.Left != redlatch.NoExpiry {
-				who.Left = ms(h.Left)
-			}
-			e.Holders = append(e.Holders, who)
-		}
+		e.Holders = holdersJSON(held.Holders)
 	}
 	if f := o.run; f != nil {
 		e.Token, e.Owner = f.token.String(), f.owner
