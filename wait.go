@@ -72,6 +72,7 @@ func (w *waiter) lock(ctx context.Context) (*Lease, error) {
 			a.drop()
 			return nil, w.failure
 		}
+		w.report(ctx, &rd)
 		a.c.lines.note(w.line, !rd.available())
 		if !a.req.Wait {
 			w.takeTicket()
@@ -96,6 +97,14 @@ func (w *waiter) lock(ctx context.Context) (*Lease, error) {
 			a.drop()
 			return nil, err
 		}
+	}
+}
+
+// report notifies an observer of what we wait for.
+func (w *waiter) report(ctx context.Context, rd *round) {
+	if o, ok := w.a.c.opts.Observer.(WaitObserver); ok {
+		place, _ := rd.rank()
+		o.Waiting(ctx, Waiting{Name: w.a.name, Place: place, Waited: w.a.c.clock.Uptime() - w.began, Err: w.failure})
 	}
 }
 

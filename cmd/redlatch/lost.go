@@ -96,14 +96,12 @@ func lostCause(err error) string {
 }
 
 // extensions is an Observer that remembers how the last extension went, for
-// the line that says why a lock was lost.
+// the line that says why a lock was lost; and, before that, our place in line.
 type extensions struct {
+	places
 	mu     sync.Mutex
 	failed *redlatch.RoundEnd // nil if the last one was confirmed
 }
-
-func (e *extensions) LockStart(ctx context.Context, _ redlatch.LockStart) context.Context { return ctx }
-func (e *extensions) LockEnd(context.Context, redlatch.LockEnd)                           {}
 
 func (e *extensions) RoundEnd(_ context.Context, end redlatch.RoundEnd) {
 	if end.Op != redlatch.OpExtend {

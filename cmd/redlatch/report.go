@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 	"time"
 
 	"github.com/spf13/pflag"
@@ -35,7 +36,7 @@ func (f *format) Set(s string) error {
 
 func (r *reporter) register(flags *pflag.FlagSet) {
 	r.format = "text"
-	flags.BoolVarP(&r.quiet, "quiet", "q", false, "say nothing when the lock is held by another; errors are still told")
+	flags.BoolVarP(&r.quiet, "quiet", "q", false, "say nothing while waiting, nor when the lock is held by another; errors are still told")
 	flags.VarP(&r.format, "output", "o", "how stderr is told: in words, or in lines of JSON with one for every outcome")
 }
 
@@ -56,6 +57,7 @@ type event struct {
 	Message string       `json:"message,omitempty"`
 	Hint    string       `json:"hint,omitempty"`
 	Holders []holderJSON `json:"holders,omitempty"`
+	Place   int          `json:"place,omitempty"`
 	Token   string       `json:"token,omitempty"`
 	Owner   string       `json:"owner,omitempty"`
 	Waited  *float64     `json:"waited_ms,omitempty"`
@@ -87,6 +89,16 @@ func (r *reporter) end(o *outcome) {
 		e.Waited, e.Held = ms(f.waited), ms(f.held)
 	}
 	r.json(e)
+}
+
+// waiting reports what is waited for.
+func (r *reporter) waiting(name string, v waitView) {
+	text := strings.TrimPrefix(v.line(name), "redlatch: ")
+	if r.format == "json" {
+		r.json(event{Event: "waiting", Name: name, Message: text, Holders: holdersJSON(v.holders), Place: v.place, Waited: ms(v.waited)})
+		return
+	}
+	r.line(text, "")
 }
 
 // warn tells of something that the outcome does not show.
