@@ -44,7 +44,8 @@ var (
 // with which a lease's context ends.
 var (
 	// ErrLost is returned when the lease ended without being released: it
-	// could not be extended in time, or the nodes say it is no longer ours.
+	// could not be extended in time, or the nodes say it is no longer ours. The
+	// error is a *LostError that says which lock, since when, and why.
 	ErrLost = errors.New("redlatch: lock is lost")
 
 	// ErrReleased is returned when the lease was released by its owner.
@@ -159,7 +160,11 @@ type NodeResult struct {
 
 func (r NodeResult) String() string {
 	if r.Err != nil {
-		return r.Node + ": " + strings.TrimPrefix(r.Err.Error(), "redlatch: ")
+		text := strings.TrimPrefix(r.Err.Error(), "redlatch: ")
+		return r.Node + ": " + strings.ReplaceAll(text, "(redlatch: ", "(")
+	}
+	if r.Reply.Status == 0 {
+		return r.Node + ": answered"
 	}
 	s := r.Node + ": " + r.Reply.Status.String()
 	switch r.Reply.Status {
@@ -198,7 +203,7 @@ func quarantineReason(reason string) string {
 // QuorumError says what each node answered in a round that found no quorum.
 type QuorumError struct {
 	Op      Op
-	Name    string
+	Name    string        // empty for a list of all locks
 	Need    int           // the quorum
 	Elapsed time.Duration // how long the round took
 	// Late is set when a quorum granted, but so late that of the TTL no
@@ -217,8 +222,11 @@ func (e *QuorumError) Error() string {
 	if e.Late {
 		why = "was granted too late to be of use"
 	}
-	s := fmt.Sprintf("redlatch: %s of %q %s, after %v: %s",
-		e.Op, e.Name, why, e.Elapsed.Round(time.Microsecond), strings.Join(said, "; "))
+	what := fmt.Sprintf("%s of %q", e.Op, e.Name)
+	if e.Op == OpInspect && e.Name == "" {
+		what = "list of all locks"
+	}
+	s := fmt.Sprintf("redlatch: %s %s, after %v: %s", what, why, e.Elapsed.Round(time.Microsecond), strings.Join(said, "; "))
 	if e.quarantined(ReasonNew) {
 		s += "; if these are new servers that never held a lock, say so with: redlatch init --assume-fresh"
 	}

@@ -68,6 +68,8 @@ type RoundEnd struct {
 	Refused int
 	Failed  int // did not answer, or not yet
 	Elapsed time.Duration
+	// Err is a *QuorumError that says what each node did; nil if Won.
+	Err error
 }
 
 // LeaseObserver is an Observer that is told when a lease ends.

@@ -334,11 +334,15 @@ func writeState(out io.Writer, s *redlatch.LockState) error {
 	}
 	fmt.Fprintln(out)
 	w = tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(w, "NODE\tHOLDER\tEXPIRES IN\tTOKEN\tFENCE\tWAITING")
+	fmt.Fprint(w, "NODE\tHOLDER\tEXPIRES IN\tTOKEN\tFENCE\tWAITING")
+	if answered(s) < len(s.Nodes) {
+		fmt.Fprint(w, "\tERROR")
+	}
+	fmt.Fprintln(w)
 	for _, n := range s.Nodes {
 		switch {
 		case n.Err != nil:
-			fmt.Fprintf(w, "%s\t%s\t\t\t\t\n", n.Node, message(n.Err))
+			fmt.Fprintf(w, "%s\tunknown\t-\t-\t-\t-\t%s\n", n.Node, message(n.Err))
 		case n.Owner == "":
 			fmt.Fprintf(w, "%s\t-\t-\t-\t%s\t%d\n", n.Node, number(n.Reply.Fence), n.Waiting)
 		default:
