@@ -13,6 +13,7 @@ import (
 // no lock of ours, and asks every verb that meets them.
 func TestForeignFormatsAreShownAsSuch(t *testing.T) {
 	server := redistest.Start(t, 1)[0]
+	shown := strings.Repeat("v", 64)
 	for _, c := range []struct {
 		name, holder, json, way string
 		set                     []string
@@ -22,6 +23,7 @@ func TestForeignFormatsAreShownAsSuch(t *testing.T) {
 		{"list", "a foreign format (a key of type list)", `"owner":"list","kind":"foreign"`, "redlatch break --foreign", []string{"RPUSH", "list", "a"}},
 		{"zset", "a foreign format (a key of type zset)", `"owner":"zset","kind":"foreign"`, "redlatch break --foreign", []string{"ZADD", "zset", "1", "a"}},
 		{"plain", `another client ("value")`, `"owner":"\"value\"","kind":"plain"`, "redlatch break", []string{"SET", "plain", "value"}},
+		{"long", `another client ("` + shown + `"…)`, `"owner":"\"` + shown + `\"…","kind":"plain"`, "redlatch break", []string{"SET", "long", shown + "more"}},
 	} {
 		// It has been a lock of ours before, so that ls knows the name.
 		if code, _, stderr := command(t, "run", "--nodes", server.URL(), c.name, "--", "true"); code != 0 {
