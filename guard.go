@@ -174,7 +174,7 @@ func (g *guard) learn(ctx context.Context, c *Client, err error) bool {
 	before := g.bounds().MaxTTL
 	ctx, cancel := context.WithTimeout(ctx, declareLimit)
 	defer cancel()
-	c.adoptMarkers(ctx)
+	c.learnMarkers(ctx)
 	return g.bounds().MaxTTL != before
 }
 

@@ -93,11 +93,8 @@ func (c *Client) Init(ctx context.Context, opts InitOptions) ([]NodeState, error
 // open.
 func (c *Client) adoptMarkers(ctx context.Context) []NodeState {
 	states := c.markAll(ctx, Request{Mark: MarkRead}, c.members)
-	for _, s := range states {
-		theirs := NodeResult{Node: s.Node, Reply: Reply{Status: Misconfigured, Guard: s.Marked}}
-		if s.Marked != nil && c.guard.adopt(&round{results: []NodeResult{theirs}}, c.guard.bounds()) {
-			return c.markAll(ctx, Request{Mark: MarkRead}, c.members)
-		}
+	if c.adoptStates(states) {
+		return c.markAll(ctx, Request{Mark: MarkRead}, c.members)
 	}
 	return states
 }

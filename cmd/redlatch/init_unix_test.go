@@ -131,3 +131,15 @@ func TestInitRefusesBadInput(t *testing.T) {
 		}
 	}
 }
+
+func TestLongTTLIsTakenWhereTheNodesAreMarkedForIt(t *testing.T) {
+	servers := redistest.Start(t, 3)
+	declareNew(t, servers, "--max-ttl", "5m")
+	nodes := strings.Join(redistest.Addresses(servers), ",")
+	if code, _, stderr := command(t, "run", "--ttl", "1m", "--nodes", nodes, "job", "--", "true"); code != 0 {
+		t.Errorf("run --ttl 1m on nodes for 5m: exit %d, %s", code, stderr)
+	}
+	if code, _, stderr := command(t, "run", "--ttl", "6m", "--nodes", nodes, "job", "--", "true"); code != exitUsage || !strings.Contains(stderr, "from 10ms to 5m0s") {
+		t.Errorf("run --ttl 6m: exit %d, %s", code, stderr)
+	}
+}
