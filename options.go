@@ -88,11 +88,11 @@ type Options struct {
 	// give the list the same name. Defaults to the names of the nodes.
 	NodeList string
 
-	// AssumeFresh declares that if no node carries a marker yet, none has
-	// anything to forget: the nodes are trusted at once instead of after a
-	// quarantine. It is for tests and for the very first start; a program
-	// that always sets it gives up the guard against all nodes losing their
-	// data together. Defaults to false.
+	// AssumeFresh declares, before the first lock, that nodes on which nothing
+	// is left of an earlier service are new: they are trusted at once instead
+	// of after a quarantine. It is for tests and for the very first start; a
+	// program that always sets it gives up the guard against all nodes losing
+	// their data together. Defaults to false.
 	AssumeFresh bool
 
 	// Clock is the time by which the client measures. Defaults to the
