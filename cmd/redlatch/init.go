@@ -29,7 +29,7 @@ func newInit(say *reporter) *cobra.Command {
 	f := &initFlags{}
 	cmd := &cobra.Command{
 		Use:   "init [flags]",
-		Short: "Mark the nodes, and check their list",
+		Short: "Mark the nodes, and wait until they are trusted",
 		Long: `Mark the nodes for the list that is given, wait until they are trusted, and say
 how each of them stands.
 
@@ -72,6 +72,9 @@ is finished; or go back, with the old list in --nodes and the new one in
   # c is replaced by d
   redlatch init --nodes redis://a:6379,redis://b:6379,redis://d:6379 --former redis://a:6379,redis://b:6379,redis://c:6379`,
 		Args: func(cmd *cobra.Command, args []string) error {
+			if err := strayAddress(args); err != nil {
+				return err
+			}
 			if len(args) > 0 {
 				return usageError(fmt.Errorf("init takes no argument, and %q is one", args[0]), "give addresses in --nodes")
 			}
