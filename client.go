@@ -94,7 +94,15 @@ func assemble(nodes []Node, opts Options) (*Client, error) {
 		p, ok := n.(Prompt)
 		c.members = append(c.members, &member{node: n, name: name, index: i, client: c, prompt: ok && p.ReturnsByDeadline()})
 	}
-	return c, c.guard.init(c, given)
+	if err := c.guard.init(c, given); err != nil {
+		return nil, err
+	}
+	if opts.TTL != 0 && !c.guard.on { // otherwise the markers say, at the first lock
+		if err := checkDuration("TTL", opts.TTL, MinTTL, opts.MaxTTL); err != nil {
+			return nil, err
+		}
+	}
+	return c, nil
 }
 
 // identify asks every node at once who it is. Only a server that is found

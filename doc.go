@@ -85,8 +85,10 @@
 // an earlier moment together with its memory.
 //
 // New nodes cannot be told from nodes that have lost everything. Several of
-// them, or one with the guard on, sit out at first: declare them new once, with
-// redlatch init --assume-fresh or Client.Init, and not after an outage.
+// them, or one with the guard on, are quarantined at first: redlatch init, or
+// Client.Init with Wait, marks them and waits until they are trusted. To trust
+// them at once, with AssumeFresh, is for tests and first installations, and
+// after an outage lets a second holder in.
 //
 // A single plain server is not guarded unless asked for, since nobody would
 // carry on meanwhile. If it restarts without its data, it can grant what

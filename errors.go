@@ -228,10 +228,13 @@ func (e *QuorumError) Error() string {
 	}
 	s := fmt.Sprintf("redlatch: %s %s, after %v: %s", what, why, e.Elapsed.Round(time.Microsecond), strings.Join(said, "; "))
 	if e.quarantined(ReasonNew) {
-		s += "; if these are new servers that never held a lock, say so with: redlatch init --assume-fresh"
+		s += "; " + waitOut
 	}
 	return s
 }
+
+// waitOut is what to do about nodes that are new or have lost their data.
+const waitOut = "wait until the quarantine is over, as redlatch init does: a lock from before a loss of data may still be held; only brand-new servers may be trusted at once, with redlatch init --assume-fresh"
 
 // Is reports that every QuorumError is an ErrNoQuorum, and one with a node in
 // quarantine an ErrQuarantine besides.

@@ -267,7 +267,7 @@ func judgeTrust(up *Checkup, add func(Finding)) {
 	if trusted < up.Need && up.Answered >= up.Need {
 		add(Finding{Severity: Danger, Check: "marker", Found: fmt.Sprintf("%d of %d nodes are trusted, and %d are needed", trusted, len(up.Nodes), up.Need),
 			Means: "no lock can be had until those that are not have sat out",
-			Do:    "run redlatch init, for new servers with --assume-fresh, and wait until a majority is trusted"})
+			Do:    "run redlatch init, which waits until they are trusted"})
 	}
 }
 
@@ -283,10 +283,10 @@ func judgeMarker(n *NodeCheckup) Finding {
 		f.Means, f.Do = "this list of nodes is refused there", "give the list that the nodes are marked for, or change it: redlatch init --help"
 	case s.Left > 0:
 		f.Severity, f.Found = Warning, fmt.Sprintf("it is in quarantine for %v yet, since %s", s.Left.Round(time.Millisecond), quarantineReason(s.Reason))
-		f.Means, f.Do = "until then it grants nothing", "wait; new servers can be declared so: redlatch init --assume-fresh"
+		f.Means, f.Do = "until then it grants nothing", "wait, as redlatch init does"
 	case !s.Trusted:
 		f.Severity, f.Found = Warning, "it is not marked, or restarted since it was"
-		f.Means, f.Do = "it sits out when it is first asked for a lock", "run redlatch init, for new servers with --assume-fresh"
+		f.Means, f.Do = "it is quarantined from when it is first asked for a lock", "run redlatch init, which marks it and waits until it is trusted"
 	default:
 		f.Found = fmt.Sprintf("it is marked for this list and trusted; max TTL %v, window %v", s.Marked.MaxTTL, s.Marked.Window)
 	}

@@ -45,6 +45,7 @@ type guard struct {
 	fixedWindow bool // the caller set TokenWindow
 	current     atomic.Pointer[Guard]
 	declared    atomic.Bool
+	inService   atomic.Bool   // a node was seen trusted, or has granted
 	declaring   chan struct{} // held while a new cluster is being declared
 }
 
@@ -174,7 +175,7 @@ func (g *guard) learn(ctx context.Context, c *Client, err error) bool {
 	before := g.bounds().MaxTTL
 	ctx, cancel := context.WithTimeout(ctx, declareLimit)
 	defer cancel()
-	c.adoptMarkers(ctx)
+	c.learnMarkers(ctx)
 	return g.bounds().MaxTTL != before
 }
 
@@ -271,7 +272,9 @@ func (g *guard) start(ctx context.Context, c *Client) error {
 	switch {
 	case errors.Is(err, ErrConfig):
 		return err
-	case err != nil && !errors.Is(err, ErrNotFresh):
+	case errors.Is(err, ErrNotFresh):
+		c.log.Info("redlatch: nodes are not taken for new", "err", err)
+	case err != nil:
 		c.log.Warn("redlatch: nodes could not be declared new", "err", err)
 	}
 	return nil

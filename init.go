@@ -14,9 +14,22 @@ var ErrNotFresh = errors.New("redlatch: nodes are not new")
 
 // InitOptions say how the nodes of a client are marked.
 type InitOptions struct {
-	// AssumeFresh declares that the nodes have nothing to forget, and are to
-	// be trusted at once. It is refused with ErrNotFresh if any of them has
-	// been in service. Defaults to false.
+	// Wait has Init return when the nodes are trusted: after the quarantine,
+	// 32 s by default. This is how nodes come into service, new ones and those
+	// that lost all their data alike. Defaults to false: Init marks the nodes
+	// and returns, and they are trusted by themselves when it is over.
+	Wait bool
+
+	// Progress is called from time to time while Init waits, with what is
+	// known of each node. Defaults to none.
+	Progress func([]NodeState)
+
+	// AssumeFresh declares that the nodes are brand-new, and has them trusted
+	// at once. It is for tests and first installations. After all nodes lost
+	// their data it lets a second holder in, while a lock from before is still
+	// valid: then Wait. It is refused with ErrNotFresh where anything is left
+	// of an earlier service: a marker, a key of a lock, or what this client
+	// has seen. Defaults to false.
 	AssumeFresh bool
 
 	// Former is the list of nodes as it was, when the list is being changed.
@@ -54,36 +67,37 @@ func (c *Client) Init(ctx context.Context, opts InitOptions) ([]NodeState, error
 			return nil, &ConfigError{Field: fmt.Sprintf("nodes[%d]", i), Value: m.name, Bound: "a node that can be marked"}
 		}
 	}
-	if len(opts.Former) > 0 {
-		if opts.AssumeFresh {
-			return nil, &ConfigError{Field: "AssumeFresh", Value: true, Bound: "false when the list is changed: the nodes of the former list are in service"}
-		}
-		return c.changeList(ctx, opts.Former)
+	var states []NodeState
+	var err error
+	switch {
+	case len(opts.Former) > 0 && opts.AssumeFresh:
+		return nil, &ConfigError{Field: "AssumeFresh", Value: true, Bound: "false when the list is changed: the nodes of the former list are in service"}
+	case len(opts.Former) > 0:
+		states, err = c.changeList(ctx, opts.Former)
+	case opts.AssumeFresh:
+		states, err = c.markNodes(ctx, MarkFresh)
+	default:
+		states, err = c.markNodes(ctx, MarkWrite)
 	}
-	states := c.adoptMarkers(ctx)
-	if err := statesError(states, len(states)); err != nil && opts.AssumeFresh {
+	if err != nil || !opts.Wait {
 		return states, err
 	}
-	mark := MarkWrite
-	if opts.AssumeFresh {
-		trusted, used := 0, 0
-		for _, s := range states {
-			switch {
-			case s.Trusted:
-				trusted++
-			case s.Marked != nil && !(s.Left > 0 && s.Reason == ReasonNew):
-				// A node that sits out because it was first seen a moment ago
-				// has not been in service yet; this one has.
-				used++
-			}
+	return c.awaitTrust(ctx, states, opts.Progress)
+}
+
+// markNodes marks the client's nodes, by MarkWrite or MarkFresh.
+func (c *Client) markNodes(ctx context.Context, mark Mark) ([]NodeState, error) {
+	states := c.adoptMarkers(ctx)
+	if mark == MarkFresh {
+		if err := statesError(states, len(states)); err != nil {
+			return states, err
 		}
-		switch {
-		case trusted == len(states):
+		if count(states, func(s NodeState) bool { return s.Trusted }) == len(states) {
 			return states, nil
-		case trusted+used > 0:
-			return states, fmt.Errorf("%w: %d of %d are, or have been, in service", ErrNotFresh, trusted+used, len(states))
 		}
-		mark = MarkFresh
+		if err := c.notFresh(ctx, states); err != nil {
+			return states, err
+		}
 	}
 	states = c.markAfter(ctx, Request{Mark: mark}, c.members, states)
 	return states, statesError(states, len(states))
@@ -93,11 +107,8 @@ func (c *Client) Init(ctx context.Context, opts InitOptions) ([]NodeState, error
 // open.
 func (c *Client) adoptMarkers(ctx context.Context) []NodeState {
 	states := c.markAll(ctx, Request{Mark: MarkRead}, c.members)
-	for _, s := range states {
-		theirs := NodeResult{Node: s.Node, Reply: Reply{Status: Misconfigured, Guard: s.Marked}}
-		if s.Marked != nil && c.guard.adopt(&round{results: []NodeResult{theirs}}, c.guard.bounds()) {
-			return c.markAll(ctx, Request{Mark: MarkRead}, c.members)
-		}
+	if c.adoptStates(states) {
+		return c.markAll(ctx, Request{Mark: MarkRead}, c.members)
 	}
 	return states
 }
@@ -142,6 +153,7 @@ func (c *Client) markAfter(ctx context.Context, req Request, members []*member, 
 				switch reply.Status {
 				case Granted:
 					s.Trusted = true
+					c.guard.inService.Store(true)
 				case Quarantined:
 					s.Left, s.Reason = reply.Left, reply.Value
 				case Stale:

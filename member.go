@@ -72,6 +72,7 @@ func (m *member) call(ctx context.Context, req Request) NodeResult {
 	}
 	if err == nil {
 		m.noteQuarantine(reply)
+		m.client.guard.noteService(req.Op, reply.Status)
 	}
 	return NodeResult{Node: m.name, Reply: reply, Err: err}
 }

@@ -13,7 +13,7 @@ import (
 // the conformance suite that says so; a new kind of node starts there.
 //
 // What a node can do beyond this it says by implementing the small interfaces
-// below, Lister and Examiner: Prompt, Identifier, Slow, Guarded, Waker.
+// below, Lister, Evidencer and Examiner: Prompt, Identifier, Slow, Guarded, Waker.
 type Node interface {
 	// Do carries out one request and gives one reply. A refusal is a Reply;
 	// an error means that the node could not say yes or no. An error that

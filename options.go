@@ -39,8 +39,9 @@ type Options struct {
 	Label string
 
 	// TTL is the time to live of a lock whose LockOptions set none. A lock
-	// outlives a crashed holder by as much; a living one extends it.
-	// Defaults to 10 s, or to MaxTTL if that is shorter.
+	// outlives a crashed holder by as much; a living one extends it. Where
+	// MaxTTL is left open, guarded nodes decide at the first lock whether it
+	// is too long. Defaults to 10 s, or to MaxTTL if that is shorter.
 	TTL time.Duration
 
 	// MaxTTL is the longest time to live that a lock may ask for. Clients of
@@ -87,11 +88,11 @@ type Options struct {
 	// give the list the same name. Defaults to the names of the nodes.
 	NodeList string
 
-	// AssumeFresh declares that if no node carries a marker yet, none has
-	// anything to forget: the nodes are trusted at once instead of after a
-	// quarantine. It is for tests and for the very first start; a program
-	// that always sets it gives up the guard against all nodes losing their
-	// data together. Defaults to false.
+	// AssumeFresh declares, before the first lock, that nodes on which nothing
+	// is left of an earlier service are new: they are trusted at once instead
+	// of after a quarantine. It is for tests and for the very first start; a
+	// program that always sets it gives up the guard against all nodes losing
+	// their data together. Defaults to false.
 	AssumeFresh bool
 
 	// Clock is the time by which the client measures. Defaults to the
@@ -142,6 +143,10 @@ func (o Options) withDefaults() (Options, error) {
 	if err := checkText("Label", o.Label, 0, MaxLabelLen); err != nil {
 		return o, err
 	}
+	longest := o.MaxTTL
+	if longest == 0 {
+		longest = maxMaxTTL // the nodes may be marked for as much
+	}
 	for _, f := range []struct {
 		name     string
 		value    *time.Duration
@@ -167,7 +172,7 @@ func (o Options) withDefaults() (Options, error) {
 			Bound: fmt.Sprintf("above three times the TokenWindow of %v", o.TokenWindow)}
 	}
 	if o.TTL != 0 {
-		if err := checkDuration("TTL", o.TTL, MinTTL, o.MaxTTL); err != nil {
+		if err := checkDuration("TTL", o.TTL, MinTTL, longest); err != nil {
 			return o, err
 		}
 	}

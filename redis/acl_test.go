@@ -76,6 +76,10 @@ func TestDocumentedUserIsAllowedAllThatALockNeeds(t *testing.T) {
 			s.Do(user...)
 			addresses = append(addresses, asUser(s, "locks:PASSWORD"))
 		}
+		// New servers are declared so by an operator, who may SCAN.
+		if _, err := laterClient(t, redlatch.Options{}, redistest.Addresses(servers)...).Init(context.Background(), redlatch.InitOptions{AssumeFresh: true}); err != nil {
+			t.Fatal(err)
+		}
 		opts, log := logged(redlatch.Options{})
 		a, b := newClient(t, nodes(addresses...), opts), newClient(t, nodes(addresses...), opts)
 		best := time.Hour

@@ -26,7 +26,8 @@ const (
 	Cluster  Kind = "cluster"  // redis+cluster://, rediss+cluster://
 )
 
-// Address is a parsed address. Its forms are
+// Address is a parsed address. The file docs/nodes.md has all forms, with
+// examples. They are
 //
 //	redis://[user:password@]host[:port][/database]
 //	redis+sentinel://[user:password@]host[:port][+host[:port]…]/master[/database]
@@ -58,8 +59,14 @@ func ParseAddress(text string) (*Address, error) {
 	fail := func(bound string) (*Address, error) {
 		return nil, &redlatch.ConfigError{Field: "address", Value: Redact(text), Bound: bound}
 	}
+	if several(text) {
+		return fail("one address: separate addresses by a comma")
+	}
 	scheme, rest, ok := strings.Cut(text, "://")
 	if !ok {
+		if _, err := ParseAddress("redis://" + text); err == nil && !strings.Contains(text, "@") {
+			return fail(fmt.Sprintf("redis://%s, or rediss://%s with TLS", text, text))
+		}
 		return fail(forms)
 	}
 	a := &Address{}
@@ -132,6 +139,18 @@ func ParseAddress(text string) (*Address, error) {
 		return fail(err.Error())
 	}
 	return a, nil
+}
+
+// several reports whether a text is more than one address, with spaces between
+// them.
+func several(text string) bool {
+	fields := strings.Fields(text)
+	for i, f := range fields {
+		if _, ok := hostPort(f, "6379"); i > 0 && !ok && !strings.Contains(f, "://") {
+			return false
+		}
+	}
+	return len(fields) > 1
 }
 
 // hostPort adds the port where it is missing.

@@ -53,6 +53,21 @@ func TestBadAddressesAreRefusedWithoutTheirSecrets(t *testing.T) {
 			t.Errorf("%q: the error shows the password: %v", text, err)
 		}
 	}
+	for text, says := range map[string]string{
+		"localhost:6379":                         "it must be redis://localhost:6379, or rediss://localhost:6379 with TLS",
+		"redis:6379":                             "it must be redis://redis:6379,",
+		"[::1]:6379/2":                           "it must be redis://[::1]:6379/2,",
+		"10.0.0.7":                               "it must be redis://10.0.0.7,",
+		"redis://a redis://b":                    "separate addresses by a comma",
+		"localhost:1 localhost:2":                "separate addresses by a comma",
+		"redis://u:secret@a\tredis://u:secret@b": "separate addresses by a comma",
+		"user:pass":                              "it must be redis://host:port/database",
+	} {
+		_, err := ParseAddress(text)
+		if err == nil || !strings.Contains(err.Error(), says) || strings.Contains(err.Error(), "secret") {
+			t.Errorf("%q: got %v, want an error that says %q", text, err, says)
+		}
+	}
 	_, err := ParseAddresses([]string{"redis://a", "redis://b", "redis://u:p@a:6379"})
 	if err == nil || !strings.Contains(err.Error(), "addresses[2]") {
 		t.Errorf("the same address twice: %v", err)

@@ -193,12 +193,15 @@ func (x *examination) rights(ctx context.Context) {
 	if err == nil {
 		first.Token = redlatch.Token(look.Now.UnixMicro())
 		second.Token, second.Ticket, second.Wait = first.Token+1, int64(first.Token), true
+		// Nothing is to be left that would show that locks were kept here.
+		last := first
+		last.Token, last.Retention = first.Token+2, time.Millisecond
 		for _, step := range []struct {
 			op  redlatch.Op
 			req redlatch.Request
 		}{
 			{redlatch.OpAcquire, first}, {redlatch.OpExtend, first}, {redlatch.OpAcquire, second},
-			{redlatch.OpRelease, second}, {redlatch.OpRelease, first},
+			{redlatch.OpRelease, second}, {redlatch.OpRelease, first}, {redlatch.OpRelease, last},
 		} {
 			if _, err = try(withOp(step.req, step.op), step.req.Wait && step.op == redlatch.OpAcquire); err != nil {
 				err = fmt.Errorf("%v: %w", step.op, err)

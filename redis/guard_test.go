@@ -266,7 +266,7 @@ func TestNewServersSayForHowLongAndWhatToDo(t *testing.T) {
 	if time.Since(start) > time.Second {
 		t.Errorf("it took %v to say so", time.Since(start))
 	}
-	for _, want := range []string{servers[0].Addr(), "quarantine for 2.1", "new or has lost its data", "redlatch init --assume-fresh"} {
+	for _, want := range []string{servers[0].Addr(), "quarantine for 2.1", "new or has lost its data", "wait until the quarantine is over, as redlatch init does", "may still be held", "redlatch init --assume-fresh"} {
 		if !strings.Contains(err.Error(), want) {
 			t.Errorf("%v does not say %q", err, want)
 		}

@@ -61,6 +61,9 @@ var breakSource string
 //go:embed lua/scan.lua
 var scanSource string
 
+//go:embed lua/evidence.lua
+var evidenceSource string
+
 //go:embed lua/look.lua
 var lookSource string
 
@@ -88,6 +91,7 @@ var (
 	identityScript = NewScript("identity", identitySource)
 	breakScript    = NewScript("break", queueSource+breakSource)
 	scanScript     = NewScript("scan", scanSource)
+	evidenceScript = NewScript("evidence", evidenceSource)
 	lookScript     = NewScript("look", lookSource)
 	healthScript   = NewScript("health", healthSource)
 	publishScript  = NewScript("publish", publishSource)

@@ -1,12 +1,9 @@
 package main
 
 import (
-	"bufio"
-	"context"
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"slices"
 	"strings"
 	"text/tabwriter"
@@ -77,7 +74,7 @@ func (f *breakFlags) run(cmd *cobra.Command, say *reporter, name string) error {
 	out := cmd.OutOrStdout()
 	state, err := client.Show(ctx, name)
 	if ctx.Err() != nil {
-		return notBroken(ctx)
+		return unchanged(ctx)
 	}
 	if err != nil {
 		return err
@@ -94,12 +91,12 @@ func (f *breakFlags) run(cmd *cobra.Command, say *reporter, name string) error {
 			hint: "add --foreign to remove a key that is no plain lock"}
 	}
 	if !f.yes {
-		if err := f.confirm(ctx, cmd, state); err != nil {
+		if err := confirm(ctx, cmd.InOrStdin(), breakQuestion(state), "the lock is to be broken"); err != nil {
 			return err
 		}
 	}
 	if ctx.Err() != nil {
-		return notBroken(ctx)
+		return unchanged(ctx)
 	}
 	report, err := client.Break(ctx, name, redlatch.BreakOptions{Seen: shownUpTo(state), Foreign: f.foreign})
 	if report != nil {
@@ -131,45 +128,6 @@ func shownUpTo(s *redlatch.LockState) redlatch.Token {
 	}
 	slices.Sort(clocks)
 	return redlatch.Token(max(clocks[len(clocks)/2], 1))
-}
-
-// confirm asks on the terminal; without one there is nobody to ask.
-func (f *breakFlags) confirm(ctx context.Context, cmd *cobra.Command, state *redlatch.LockState) error {
-	in := cmd.InOrStdin()
-	if file, ok := in.(*os.File); ok && !isTerminal(file) {
-		return usageError(errors.New("there is no terminal to ask whether the lock is to be broken"), "add --yes")
-	}
-	fmt.Fprint(os.Stderr, breakQuestion(state))
-	type line struct {
-		text string
-		err  error
-	}
-	answered := make(chan line, 1) // a read does not end with a signal
-	go func() {
-		text, err := bufio.NewReader(in).ReadString('\n')
-		answered <- line{text, err}
-	}()
-	select {
-	case answer := <-answered:
-		switch strings.ToLower(strings.TrimSpace(answer.text)) {
-		case "y", "yes":
-			return nil
-		}
-		if answer.err != nil {
-			fmt.Fprintln(os.Stderr)
-		}
-	case <-ctx.Done():
-		fmt.Fprintln(os.Stderr)
-		return notBroken(ctx)
-	}
-	return &outcome{code: exitSignal + 2, event: "declined", err: errors.New("nothing was changed")}
-}
-
-// notBroken is the outcome of a break that a signal came before.
-func notBroken(ctx context.Context) error {
-	end := outcomeOf(context.Cause(ctx))
-	end.err = errors.New("nothing was changed")
-	return end
 }
 
 func breakQuestion(s *redlatch.LockState) string {

@@ -100,7 +100,7 @@ func outcomeOf(err error) *outcome {
 	case errors.Is(err, redlatch.ErrQuarantine):
 		return &outcome{code: exitNoQuorum, event: "quarantine", err: err}
 	case errors.Is(err, redlatch.ErrNotFresh):
-		return &outcome{code: exitUsage, event: "not_fresh", err: err, hint: "leave out --assume-fresh: a node that lost its data is trusted again after its quarantine"}
+		return &outcome{code: exitUsage, event: "not_fresh", err: err, hint: "leave out --assume-fresh: init then waits until the nodes are trusted"}
 	case errors.Is(err, redlatch.ErrNoQuorum):
 		return &outcome{code: exitNoQuorum, event: "no_quorum", err: err,
 			hint: "check that a majority of the nodes is up and can be reached from here"}

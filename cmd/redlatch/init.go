@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -19,6 +18,8 @@ import (
 type initFlags struct {
 	nodeFlags
 	assumeFresh bool
+	yes         bool
+	noWait      bool
 	former      []string
 	maxTTL      time.Duration
 	window      time.Duration
@@ -28,16 +29,24 @@ func newInit(say *reporter) *cobra.Command {
 	f := &initFlags{}
 	cmd := &cobra.Command{
 		Use:   "init [flags]",
-		Short: "Mark the nodes, and check their list",
-		Long: `Mark the nodes for the list that is given, and say how each of them stands.
+		Short: "Mark the nodes, and wait until they are trusted",
+		Long: `Mark the nodes for the list that is given, wait until they are trusted, and say
+how each of them stands.
 
 A node that carries no marker, or one from before it was restarted or promoted,
-may have forgotten locks. It sits out, in quarantine, until those have run out:
-a bit longer than --max-ttl. Then it takes part by itself. A node that is marked
-already stays as it is, so init can be run at any time to look.
+may have forgotten locks. It is quarantined until those have run out: a bit longer
+than --max-ttl, 32 s by default. Then it takes part by itself. init waits for that
+and shows for how long yet; with --no-wait it returns at once. A node that is
+marked already stays as it is, so init can be run at any time.
 
-New servers have nothing to forget: --assume-fresh declares that, and they are
-trusted at once. It is refused if any of them is, or has been, in service.
+This is the way for new servers, and for servers that have all lost their data: a
+lock from before may still be held. If locks were allowed to be longer than 30 s,
+give the --max-ttl of then.
+
+--assume-fresh has the nodes trusted at once, and is for tests and brand-new
+servers alone. After a loss of data it lets a second holder in. It asks first, or
+needs --yes where there is no terminal, and is refused where anything is left that
+shows an earlier service: a marker, a lock, or what is kept beside one.
 
 The marker names the list of nodes. A client with another list is refused, since
 two lists can each have a majority of their own. To change the list, stop
@@ -51,26 +60,35 @@ stops half way those that were reached stay barred, and are shown so; the rest
 serve the old list as far as they are enough. Run the same command again, and it
 is finished; or go back, with the old list in --nodes and the new one in
 --former.`,
-		Example: `  # three new servers
-  redlatch init --assume-fresh --nodes redis://a:6379,redis://b:6379,redis://c:6379
+		Example: `  # three servers, new ones or after a loss of all data
+  redlatch init --nodes redis://a:6379,redis://b:6379,redis://c:6379
 
   # how do they stand?
-  redlatch init --nodes redis://a:6379,redis://b:6379,redis://c:6379
+  redlatch init --no-wait --nodes redis://a:6379,redis://b:6379,redis://c:6379
+
+  # three servers that a test has just started
+  redlatch init --assume-fresh --yes --nodes redis://a:6379,redis://b:6379,redis://c:6379
 
   # c is replaced by d
   redlatch init --nodes redis://a:6379,redis://b:6379,redis://d:6379 --former redis://a:6379,redis://b:6379,redis://c:6379`,
 		Args: func(cmd *cobra.Command, args []string) error {
+			if err := strayAddress(args); err != nil {
+				return err
+			}
 			if len(args) > 0 {
 				return usageError(fmt.Errorf("init takes no argument, and %q is one", args[0]), "give addresses in --nodes")
 			}
 			return nil
 		},
-		RunE: func(cmd *cobra.Command, _ []string) error { return f.run(cmd.OutOrStdout(), say) },
+		RunE: func(cmd *cobra.Command, _ []string) error { return f.run(cmd, say) },
 	}
 	flags := cmd.Flags()
 	flags.SortFlags = false
 	f.register(flags)
-	flags.BoolVar(&f.assumeFresh, "assume-fresh", false, "the nodes are new and have nothing to forget: trust them at once")
+	flags.BoolVar(&f.noWait, "no-wait", false, "do not wait until the nodes are trusted")
+	flags.SetAnnotation("no-wait", ownMeaning, []string{"it is not about locks"})
+	flags.BoolVar(&f.assumeFresh, "assume-fresh", false, "trust the nodes at once: they are brand-new. Dangerous after a loss of data, when locks may still be held")
+	flags.BoolVar(&f.yes, "yes", false, "with --assume-fresh: do not ask")
 	flags.StringArrayVar(&f.former, "former", nil, "the `addresses` of the list as it was, when the list is being changed")
 	flags.DurationVar(&f.maxTTL, "max-ttl", 0, "the longest TTL that a lock may have: `DURATION`, from which the quarantine follows (default 30s, or as the nodes are marked)")
 	flags.DurationVar(&f.window, "window", 0, "how far clocks may be apart: `DURATION` (default 10s, or as the nodes are marked)")
@@ -78,7 +96,10 @@ is finished; or go back, with the old list in --nodes and the new one in
 	return cmd
 }
 
-func (f *initFlags) run(out io.Writer, say *reporter) error {
+func (f *initFlags) run(cmd *cobra.Command, say *reporter) error {
+	out := cmd.OutOrStdout()
+	ctx, stop := untilSignal()
+	defer stop()
 	nodes, err := f.open()
 	if err != nil {
 		return err
@@ -99,7 +120,14 @@ func (f *initFlags) run(out io.Writer, say *reporter) error {
 		return err
 	}
 	defer client.Close()
-	states, err := client.Init(context.Background(), redlatch.InitOptions{AssumeFresh: f.assumeFresh, Former: former})
+	if f.assumeFresh && !f.yes && len(former) == 0 {
+		if err := confirm(ctx, cmd.InOrStdin(), freshQuestion, "the nodes are brand-new"); err != nil {
+			return err
+		}
+	}
+	view := say.showQuarantine()
+	states, err := client.Init(ctx, redlatch.InitOptions{AssumeFresh: f.assumeFresh, Former: former, Wait: !f.noWait, Progress: view.progress})
+	view.stop()
 	half := slices.ContainsFunc(states, func(s redlatch.NodeState) bool { return s.Reason == redlatch.ReasonBarred })
 	if len(states) > 0 && (half || !errors.Is(err, redlatch.ErrConfig)) {
 		if say.format == "json" {
@@ -107,6 +135,9 @@ func (f *initFlags) run(out io.Writer, say *reporter) error {
 		} else {
 			writeStates(out, states)
 		}
+	}
+	if ctx.Err() != nil && err != nil {
+		return interruptedInit(ctx, states, err)
 	}
 	return err
 }

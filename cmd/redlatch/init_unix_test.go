@@ -29,14 +29,14 @@ func TestInitMarksNewServersAndSaysHowTheyStand(t *testing.T) {
 	abd := strings.Join([]string{servers[0].URL(), servers[1].URL(), servers[3].URL()}, ",")
 
 	code, _, stderr := command(t, "run", "--nodes", abc, "job", "--", "true")
-	if code != exitNoQuorum || !strings.Contains(stderr, "quarantine for 3") || !strings.Contains(stderr, "redlatch init --assume-fresh") || strings.Count(stderr, "\n") != 1 {
+	if code != exitNoQuorum || !strings.Contains(stderr, "quarantine for 3") || !strings.Contains(stderr, "wait until the quarantine is over, as redlatch init does") || strings.Count(stderr, "\n") != 1 {
 		t.Errorf("run on new servers: exit %d, %s", code, stderr)
 	}
-	code, stdout, stderr := command(t, "init", "--nodes", abc)
+	code, stdout, stderr := command(t, "init", "--no-wait", "--nodes", abc)
 	if code != 0 || strings.Count(stdout, "in quarantine for") != 3 {
 		t.Errorf("init: exit %d, %s%s", code, stdout, stderr)
 	}
-	code, stdout, stderr = command(t, "init", "--assume-fresh", "--nodes", abc)
+	code, stdout, stderr = command(t, "init", "--assume-fresh", "--yes", "--nodes", abc)
 	if code != 0 || strings.Count(stdout, "trusted; max TTL 30s, window 10s, quarantine 32s") != 3 {
 		t.Errorf("init --assume-fresh: exit %d, %s%s", code, stdout, stderr)
 	}
@@ -45,7 +45,7 @@ func TestInitMarksNewServersAndSaysHowTheyStand(t *testing.T) {
 	}
 
 	servers[1].Do("FLUSHALL")
-	code, stdout, stderr = command(t, "init", "--assume-fresh", "--nodes", abc)
+	code, stdout, stderr = command(t, "init", "--assume-fresh", "--yes", "--nodes", abc)
 	if code != exitUsage || !strings.Contains(stderr, "not new") || !strings.Contains(stdout, "not marked") {
 		t.Errorf("init --assume-fresh of a flushed server: exit %d, %s%s", code, stdout, stderr)
 	}
@@ -53,7 +53,7 @@ func TestInitMarksNewServersAndSaysHowTheyStand(t *testing.T) {
 	if code != exitUsage || !strings.Contains(stderr, "missing here: "+servers[2].URL()) {
 		t.Errorf("run with another list: exit %d, %s", code, stderr)
 	}
-	code, stdout, stderr = command(t, "init", "-o", "json", "--nodes", abd, "--former", abc)
+	code, stdout, stderr = command(t, "init", "--no-wait", "-o", "json", "--nodes", abd, "--former", abc)
 	if code != 0 || strings.Count(stdout, `"trusted":false`) != 4 || strings.Count(stdout, `"reason":"list"`) != 4 {
 		t.Errorf("init --former: exit %d, %s%s", code, stdout, stderr)
 	}
@@ -98,7 +98,7 @@ func TestInitShowsAndFinishesAChangeThatStoppedHalfWay(t *testing.T) {
 		t.Errorf("doctor: exit %d, %s%s", code, stdout, stderr)
 	}
 	code, stdout, stderr = command(t, "init", "--nodes", abd, "--former", abc, "--max-ttl", "2s", "--window", "500ms")
-	if code != 0 || strings.Count(stdout, "in quarantine for") != 4 {
+	if code != 0 || strings.Count(stdout, "trusted; max TTL 2s") != 3 {
 		t.Errorf("init --former: exit %d, %s%s", code, stdout, stderr)
 	}
 }
@@ -122,12 +122,24 @@ func TestInitRefusesBadInput(t *testing.T) {
 		{"init", "--nodes", server, "--max-ttl", "1ms"},
 		{"init", "--nodes", server, "--window", "-1s"},
 		{"init", "--nodes", server, "--guard", "maybe"},
-		{"init", "--nodes", server, "--assume-fresh", "--former", server},
+		{"init", "--nodes", server, "--assume-fresh", "--yes", "--former", server},
 		{"init", "--state", t.TempDir() + "/locks.db"},
 	} {
 		code, _, stderr := command(t, args...)
 		if code != exitUsage || strings.Count(stderr, "\n") != 1 {
 			t.Errorf("%q: exit %d, %s", args, code, stderr)
 		}
+	}
+}
+
+func TestLongTTLIsTakenWhereTheNodesAreMarkedForIt(t *testing.T) {
+	servers := redistest.Start(t, 3)
+	declareNew(t, servers, "--max-ttl", "5m")
+	nodes := strings.Join(redistest.Addresses(servers), ",")
+	if code, _, stderr := command(t, "run", "--ttl", "1m", "--nodes", nodes, "job", "--", "true"); code != 0 {
+		t.Errorf("run --ttl 1m on nodes for 5m: exit %d, %s", code, stderr)
+	}
+	if code, _, stderr := command(t, "run", "--ttl", "6m", "--nodes", nodes, "job", "--", "true"); code != exitUsage || !strings.Contains(stderr, "from 10ms to 5m0s") {
+		t.Errorf("run --ttl 6m: exit %d, %s", code, stderr)
 	}
 }

@@ -97,6 +97,9 @@ func nameArgs(verb string) cobra.PositionalArgs {
 		case len(args) == 0:
 			return usageError(errors.New("the name of the lock is missing"), "try redlatch "+verb+" NAME")
 		case len(args) > 1:
+			if err := strayAddress(args); err != nil {
+				return err
+			}
 			return usageError(fmt.Errorf("there are %d names: %s takes one lock", len(args), verb), "quote a name with spaces in it")
 		}
 		return nil

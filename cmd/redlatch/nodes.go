@@ -2,7 +2,6 @@ package main
 
 import (
 	"errors"
-	"fmt"
 	"slices"
 	"strings"
 
@@ -55,7 +54,7 @@ func (f *nodeFlags) apply(opts *redlatch.Options) {
 
 func (f *nodeFlags) register(flags *pflag.FlagSet) {
 	flags.StringArrayVar(&f.nodes, "nodes", nil,
-		"`addresses` of the nodes, separated by commas; may be repeated (default $"+nodesVariable+", else a file of this user on this machine)")
+		"`addresses` of the nodes, separated by commas; may be repeated; see redlatch help nodes (default $"+nodesVariable+", else a file of this user on this machine)")
 	flags.StringVar(&f.list, "node-list", "", "the `name` of the list of nodes, for clients that reach them by different addresses (default $"+listVariable+", else the addresses)")
 	flags.Var(&f.guard, "guard", "whether a node that may have forgotten locks sits out until they have run out; auto is on for several nodes and for Sentinel")
 	flags.StringVar(&f.passwordFile, "password-file", "", "a `file` whose first line is the password for addresses without one (default $"+passwordVariable+")")
@@ -88,6 +87,10 @@ func (f *nodeFlags) open() ([]redlatch.Node, error) {
 // openAll returns a node for each address, with the password that the flags
 // name where an address has none.
 func (f *nodeFlags) openAll(addresses []string) ([]redlatch.Node, error) {
+	// Before there are passwords in them.
+	if err := checkAddresses(addresses); err != nil {
+		return nil, err
+	}
 	password, err := f.password()
 	if err != nil {
 		return nil, err
@@ -117,17 +120,13 @@ func openNodes(addresses []string) (nodes []redlatch.Node, err error) {
 			closeAll(nodes)
 		}
 	}()
-	// Every address is looked at before any is parsed: a password with a
-	// comma in it falls into two, and neither half may show up in an error.
+	if err := checkAddresses(addresses); err != nil {
+		return nil, err
+	}
 	var servers []string
-	for i, a := range addresses {
-		switch kindOf(a) {
-		case "redis":
+	for _, a := range addresses {
+		if kindOf(a) == "redis" {
 			servers = append(servers, a)
-		case "sqlite":
-		default:
-			return nil, usageError(fmt.Errorf("address %d of the nodes does not begin like %s", i+1, addressForms),
-				"write %2C for a comma that belongs to a password")
 		}
 	}
 	// All servers at once: what a node is asked may depend on how many there

@@ -80,3 +80,38 @@ func TestNodesAreClosedWhenOneCannotBeOpened(t *testing.T) {
 		t.Errorf("exit code %d (%v), want %d", end.code, err, exitNoQuorum)
 	}
 }
+
+func TestAddressesThatAreNearlyRightAreAnsweredWithTheRightForm(t *testing.T) {
+	for _, c := range []struct {
+		args []string
+		says string
+	}{
+		{[]string{"ls", "--nodes", "localhost:6379"}, `address 1 of the nodes is "localhost:6379": it has no scheme; write redis://localhost:6379, or rediss://localhost:6379 with TLS`},
+		{[]string{"ls", "--nodes", "redis://a,redis:6379"}, "must be redis://redis:6379"},
+		{[]string{"ls", "--nodes", "redis://a redis://b"}, "separate addresses by a comma"},
+		{[]string{"ls", "--nodes", "localhost:1 localhost:2"}, "separate addresses by a comma"},
+		{[]string{"run", "--nodes", "redis://a", "redis://b", "job", "--", "true"}, "separate addresses by a comma"},
+		{[]string{"lock", "--nodes", "redis://a", "redis://b", "job"}, "separate addresses by a comma"},
+		{[]string{"init", "--nodes", "redis://a", "redis://b"}, "separate addresses by a comma"},
+		{[]string{"ls", "--nodes", "/var/lib/locks.db"}, "redlatch help nodes"},
+	} {
+		var stderr strings.Builder
+		say := &reporter{w: &stderr}
+		root := newRoot(say)
+		root.SetArgs(c.args)
+		root.SetOut(io.Discard)
+		end := outcomeOf(root.Execute())
+		say.end(end)
+		if end.code != exitUsage || !strings.Contains(stderr.String(), c.says) {
+			t.Errorf("%q: exit %d, %swant %q", c.args, end.code, stderr.String(), c.says)
+		}
+	}
+}
+
+// TestHalfOfAPasswordIsNotShownAsAnAddress has a password with commas in it.
+func TestHalfOfAPasswordIsNotShownAsAnAddress(t *testing.T) {
+	_, err := openNodes(split("redis://u:sec,ret:12,x@host:6379"))
+	if err == nil || strings.Contains(err.Error(), "ret") || strings.Contains(err.Error(), "sec") {
+		t.Errorf("the error is: %v", err)
+	}
+}

@@ -37,7 +37,7 @@ func run(t *testing.T, servers []*redistest.Server, args ...string) (*exec.Cmd, 
 // declareNew has redlatch init mark servers that were just started.
 func declareNew(t *testing.T, servers []*redistest.Server, args ...string) {
 	t.Helper()
-	args = append([]string{"init", "--assume-fresh", "--nodes", strings.Join(redistest.Addresses(servers), ",")}, args...)
+	args = append([]string{"init", "--assume-fresh", "--yes", "--nodes", strings.Join(redistest.Addresses(servers), ",")}, args...)
 	if out, err := exec.Command("redlatch", args...).CombinedOutput(); err != nil {
 		t.Fatalf("redlatch init: %v\n%s", err, out)
 	}

@@ -62,6 +62,7 @@ type event struct {
 	Owner   string       `json:"owner,omitempty"`
 	Waited  *float64     `json:"waited_ms,omitempty"`
 	Held    *float64     `json:"held_ms,omitempty"`
+	Left    *float64     `json:"left_ms,omitempty"`
 }
 
 // end reports an outcome: in text if there is something to say, in JSON

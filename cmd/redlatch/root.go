@@ -48,7 +48,7 @@ five servers it outlives the loss of one or two of them.`,
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		return usageError(err, "try "+cmd.CommandPath()+" --help")
 	})
-	root.AddCommand(newRun(say), newLock(say), newExtend(say), newUnlock(say), newLs(say), newShow(say), newBreak(say), newDoctor(say), newDev(say), newTorture(say), newInit(say), newVersion(), newCompletion(), newMan())
+	root.AddCommand(newRun(say), newLock(say), newExtend(say), newUnlock(say), newLs(say), newShow(say), newBreak(say), newDoctor(say), newDev(say), newTorture(say), newInit(say), newVersion(), newCompletion(), newMan(), newNodesTopic())
 	root.CompletionOptions.DisableDefaultCmd = true
 	completeAll(root)
 	return root

@@ -113,6 +113,9 @@ func runArgs(cmd *cobra.Command, args []string) error {
 	case dash == 0:
 		return usageError(errors.New("there is no name before --"), form)
 	case dash > 1:
+		if err := strayAddress(args[:dash]); err != nil {
+			return err
+		}
 		return usageError(fmt.Errorf("there are %d names before --: run takes one lock", dash), "try one redlatch run inside the other")
 	case len(args) == 1:
 		return usageError(errors.New("there is no command after --"), form)

@@ -25,6 +25,10 @@ var settings = []string{
 // out of force.
 var exclusive = [][]string{{"nodes", "state"}, {"no-wait", "wait"}}
 
+// ownMeaning annotates a flag that is called like a setting and means something
+// else.
+const ownMeaning = "own-meaning"
+
 // configVariable names the file of settings.
 const configVariable = "REDLATCH_CONFIG"
 
@@ -97,7 +101,7 @@ type setting struct{ value, from string }
 
 // apply sets a flag, if the command has it.
 func (s setting) apply(flags *pflag.FlagSet, name string) error {
-	if flags.Lookup(name) == nil {
+	if f := flags.Lookup(name); f == nil || f.Annotations[ownMeaning] != nil {
 		return nil
 	}
 	if err := flags.Set(name, s.value); err != nil {

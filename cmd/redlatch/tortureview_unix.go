@@ -89,9 +89,8 @@ func over(before int, lines []string, width int) string {
 // tortureLines is the view: progress, counts, who holds what, which faults last.
 func tortureLines(s chaos.Status, width int) []string {
 	room := min(max(width-36, 10), 50)
-	full := int(float64(room) * min(1, s.Elapsed.Seconds()/max(s.For.Seconds(), 0.001)))
 	lines := []string{
-		fmt.Sprintf("%-9s [%s%s] %3.0fs of %v", s.Phase, strings.Repeat("#", full), strings.Repeat(".", room-full), s.Elapsed.Seconds(), s.For),
+		fmt.Sprintf("%-9s [%s] %3.0fs of %v", s.Phase, bar(room, s.Elapsed.Seconds()/max(s.For.Seconds(), 0.001)), s.Elapsed.Seconds(), s.For),
 		fmt.Sprintf("%d acquisitions, %d missed, %d writes, %d stale ones refused, %d lost, %d faults", s.Acquisitions, s.Missed, s.Writes, s.Refused, s.Lost, s.Faults),
 	}
 	for _, name := range s.Names {

@@ -21,7 +21,8 @@ func ExampleNodes() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	// New servers are declared once, here or with redlatch init --assume-fresh.
+	// These servers are brand-new. Those in production are marked once, by
+	// redlatch init, which waits until they are trusted.
 	locks, err := redlatch.New(nodes, redlatch.Options{AssumeFresh: true})
 	if err != nil {
 		log.Fatal(err)

@@ -1,0 +1,112 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/redlatch/redlatch/redis"
+)
+
+// checkAddresses refuses addresses of no known kind. It looks at all of them
+// before any is parsed: a password with a comma in it falls into two, and neither
+// half may show up in an error.
+func checkAddresses(addresses []string) error {
+	// A part of a password is in a list with an @ in it.
+	secret := slices.ContainsFunc(addresses, func(a string) bool { return strings.Contains(a, "@") })
+	for i, a := range addresses {
+		if kindOf(a) != "" {
+			continue
+		}
+		if secret {
+			return usageError(fmt.Errorf("address %d of the nodes does not begin like %s", i+1, addressForms),
+				"write %2C for a comma that belongs to a password")
+		}
+		if len(strings.Fields(a)) > 1 {
+			return usageError(fmt.Errorf("address %d of the nodes is %q: there is a space in it", i+1, a), "separate addresses by a comma")
+		}
+		if _, err := redis.ParseAddress("redis://" + a); err == nil {
+			return usageError(fmt.Errorf("address %d of the nodes is %q: it has no scheme", i+1, a),
+				fmt.Sprintf("write redis://%s, or rediss://%s with TLS", a, a))
+		}
+		return usageError(fmt.Errorf("address %d of the nodes is %q: it does not begin like %s", i+1, a, addressForms), "see redlatch help nodes")
+	}
+	return nil
+}
+
+// strayAddress is the outcome of a command line with an address where none
+// belongs: after a space instead of a comma. It is nil if there is none.
+func strayAddress(args []string) error {
+	if !slices.ContainsFunc(args, func(a string) bool { return kindOf(a) == "redis" && strings.Contains(a, "://") }) {
+		return nil
+	}
+	return usageError(errors.New("an address of a node is in the place of a name"), "separate addresses by a comma: --nodes redis://a,redis://b")
+}
+
+// newNodesTopic is what redlatch help nodes shows. It is no command.
+func newNodesTopic() *cobra.Command {
+	return &cobra.Command{Use: "nodes", Short: "How the addresses of nodes are written", Long: nodesHelp}
+}
+
+// nodesHelp is also the text of docs/nodes.md.
+const nodesHelp = `Nodes are given by their addresses, separated by commas: in --nodes, in
+REDLATCH_NODES, or in the settings file. Every client gives the same list.
+
+One Redis or Valkey server: the host, its port (6379 if it is left out), and the
+number of the database (0 if it is left out).
+
+  redis://redis-1.example.com
+  redis://10.0.0.7:6380/2
+  redis://[2001:db8::7]:6379
+
+With a user and a password, or a password alone. Write %2C for a comma in them,
+%40 for an @, %2F for a slash, %3A for a colon. Better keep the password in a file
+(--password-file) or in REDLATCH_PASSWORD, where ps does not show it: it is used
+for each address that has none.
+
+  redis://locker:secret@redis-1.example.com
+  redis://:secret@redis-1.example.com
+  redis://locker@redis-1.example.com
+
+With TLS it is rediss, with an s. The certificates of the system are trusted,
+unless tls_ca names a file of others. tls_cert and tls_key are the client's own,
+where the server asks for one. tls_server_name is the name that is expected in the
+server's certificate, where it is not the host's. The files are in PEM form.
+
+  rediss://redis-1.example.com:6380
+  rediss://10.0.0.7?tls_ca=/etc/redlatch/ca.pem&tls_server_name=redis-1.example.com
+  rediss://locker@10.0.0.7?tls_ca=/etc/redlatch/ca.pem&tls_cert=/etc/redlatch/client.pem&tls_key=/etc/redlatch/client-key.pem
+
+In a shell, quote an address that has an & or a ? in it.
+
+A master that Sentinel manages: the sentinels (port 26379 if it is left out),
+separated by a plus, then the master's name, then the database. The user and the
+password are the servers'; sentinel_user and sentinel_password are the sentinels'.
+All of it together is one node.
+
+  redis+sentinel://s1.example.com+s2.example.com+s3.example.com/mymaster
+  redis+sentinel://locker:secret@s1:26379+s2:26379/mymaster/2?sentinel_user=watch&sentinel_password=secret
+  rediss+sentinel://s1+s2+s3/mymaster?tls_ca=/etc/redlatch/ca.pem
+
+A Redis Cluster: some of its servers, separated by a plus. It too is one node.
+
+  redis+cluster://c1.example.com:7000+c2.example.com:7000
+  rediss+cluster://locker@c1+c2+c3?tls_ca=/etc/redlatch/ca.pem
+
+A file on this machine, by a path:
+
+  sqlite:/var/lib/redlatch/locks.db
+
+Without any address the locks are in a file of this user on this machine; --state
+FILE names another. Such a lock holds between the processes of one machine alone.
+
+Three or five servers that share nothing, each a node of its own, outlive the loss
+of one or two. Mark them once with redlatch init, and check them with redlatch
+doctor:
+
+  export REDLATCH_NODES=redis://a:6379,redis://b:6379,redis://c:6379
+  redlatch init
+  redlatch doctor`

@@ -1,0 +1,51 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+)
+
+// confirm asks a question on the terminal, and returns nil for a yes. Without a
+// terminal there is nobody to ask: then --yes is needed. whether is what the
+// question is about.
+func confirm(ctx context.Context, in io.Reader, question, whether string) error {
+	if file, ok := in.(*os.File); ok && !isTerminal(file) {
+		return usageError(fmt.Errorf("there is no terminal to ask whether %s", whether), "add --yes")
+	}
+	fmt.Fprint(os.Stderr, question)
+	type line struct {
+		text string
+		err  error
+	}
+	answered := make(chan line, 1) // a read does not end with a signal
+	go func() {
+		text, err := bufio.NewReader(in).ReadString('\n')
+		answered <- line{text, err}
+	}()
+	select {
+	case answer := <-answered:
+		switch strings.ToLower(strings.TrimSpace(answer.text)) {
+		case "y", "yes":
+			return nil
+		}
+		if answer.err != nil {
+			fmt.Fprintln(os.Stderr)
+		}
+	case <-ctx.Done():
+		fmt.Fprintln(os.Stderr)
+		return unchanged(ctx)
+	}
+	return &outcome{code: exitSignal + 2, event: "declined", err: errors.New("nothing was changed")}
+}
+
+// unchanged is the outcome of a verb that a signal ended before it did anything.
+func unchanged(ctx context.Context) error {
+	end := outcomeOf(context.Cause(ctx))
+	end.err = errors.New("nothing was changed")
+	return end
+}

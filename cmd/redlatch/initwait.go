@@ -1,0 +1,149 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/redlatch/redlatch"
+)
+
+// quarantineLine is how often a line is written while nodes are in quarantine
+// and there is no terminal for a bar.
+const quarantineLine = 10 * time.Second
+
+// quarantineView shows, while init waits, for how long yet: as a bar on a
+// terminal, and elsewhere as a line now and then.
+type quarantineView struct {
+	say    *reporter
+	screen *screen
+
+	mu    sync.Mutex // guards what follows
+	nodes int        // how many are waited for
+	until time.Time  // when the last of them is trusted
+	whole time.Duration
+	said  time.Time
+
+	end  chan struct{}
+	over chan struct{}
+}
+
+// showQuarantine begins to show the waiting. It returns nil if nothing is to be
+// shown.
+func (r *reporter) showQuarantine() *quarantineView {
+	if r.quiet {
+		return nil
+	}
+	v := &quarantineView{say: r, end: make(chan struct{}), over: make(chan struct{})}
+	if file, ok := r.w.(*os.File); ok && r.format != "json" && os.Getenv("TERM") != "dumb" {
+		v.screen = openScreen(file)
+	}
+	go v.run()
+	return v
+}
+
+// progress takes in how the nodes stand.
+func (v *quarantineView) progress(states []redlatch.NodeState) {
+	if v == nil {
+		return
+	}
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	now := time.Now()
+	v.nodes = 0
+	var left time.Duration
+	for _, s := range states {
+		if s.Err != nil || !s.Trusted {
+			v.nodes++
+		}
+		left = max(left, s.Left)
+	}
+	v.until, v.whole = now.Add(left), max(v.whole, left)
+	if v.screen == nil && (v.said.IsZero() || now.Sub(v.said) >= quarantineLine) {
+		v.said = now
+		text := fmt.Sprintf("waiting until %s trusted, for %v yet", are(v.nodes), left.Round(time.Second))
+		if v.say.format == "json" {
+			v.say.json(event{Event: "waiting", Message: text, Left: ms(left)})
+			return
+		}
+		v.say.line(text, "")
+	}
+}
+
+func are(nodes int) string {
+	if nodes == 1 {
+		return "1 node is"
+	}
+	return fmt.Sprintf("%d nodes are", nodes)
+}
+
+// run keeps the bar up to date.
+func (v *quarantineView) run() {
+	defer close(v.over)
+	ticker := time.NewTicker(waitShown)
+	defer ticker.Stop()
+	painted := false
+	for {
+		select {
+		case <-v.end:
+			if painted && v.screen.ours() {
+				v.screen.write("\r\x1b[K")
+			}
+			return
+		case <-ticker.C:
+		}
+		if line := v.bar(); line != "" && v.screen != nil && v.screen.ours() {
+			v.screen.write(redraw(line, v.screen.width(), os.Getenv("NO_COLOR") == ""))
+			painted = true
+		}
+	}
+}
+
+// bar is the line on a terminal; empty before anything is known.
+func (v *quarantineView) bar() string {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if v.whole == 0 {
+		return ""
+	}
+	left := max(time.Until(v.until), 0)
+	return fmt.Sprintf("redlatch: waiting until %s trusted [%s] %v yet", are(v.nodes),
+		bar(20, 1-left.Seconds()/v.whole.Seconds()), left.Round(time.Second))
+}
+
+// stop takes the bar away. Nothing is written after that.
+func (v *quarantineView) stop() {
+	if v == nil {
+		return
+	}
+	close(v.end)
+	<-v.over
+}
+
+// bar draws which part of the whole is done.
+func bar(room int, done float64) string {
+	full := int(float64(room) * min(1, max(0, done)))
+	return strings.Repeat("#", full) + strings.Repeat(".", room-full)
+}
+
+// freshQuestion is what everyone must know who trusts nodes at once.
+const freshQuestion = `To trust these servers at once is safe only if they are brand-new. If they have
+lost their data, a lock from before may still be held, and there will be two
+holders: then answer no, and leave out --assume-fresh. init waits as long as such
+a lock can last, and needs no answer.
+Are all of them brand-new? [y/N] `
+
+// interruptedInit is the outcome of an init that a signal ended.
+func interruptedInit(ctx context.Context, states []redlatch.NodeState, err error) error {
+	end := outcomeOf(context.Cause(ctx))
+	end.err = err
+	if !slices.ContainsFunc(states, func(s redlatch.NodeState) bool { return s.Err != nil }) {
+		end.err = errors.New("not waited for: the nodes are marked, and are trusted by themselves when their quarantine is over")
+	}
+	return end
+}

@@ -1,0 +1,59 @@
+package main
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/redlatch/redlatch/internal/redistest"
+)
+
+func TestTrustingAtOnceIsAskedForOnATerminal(t *testing.T) {
+	t.Parallel()
+	servers := redistest.Start(t, 3)
+	nodes := strings.Join(redistest.Addresses(servers), ",")
+	for _, c := range []struct {
+		answer, shows string
+		code          int
+	}{{"n\n", "nothing was changed", 130}, {ctrlC, "nothing was changed", 130}, {"y\n", "trusted;", 0}} {
+		term := onTerminal(t, "redlatch", "init", "--assume-fresh", "--nodes", nodes)
+		question := term.shows("[y/N]")
+		if !strings.Contains(question, "there will be two") {
+			t.Errorf("the question does not name the danger: %q", question)
+		}
+		term.types(c.answer)
+		term.shows(c.shows)
+		if code := exitCode(t, term.cmd.Wait()); code != c.code {
+			t.Errorf("answer %q: exit %d, want %d", c.answer, code, c.code)
+		}
+	}
+}
+
+func TestQuarantineIsABarOnATerminal(t *testing.T) {
+	t.Parallel()
+	servers := redistest.Start(t, 3)
+	args := []string{"env", "TERM=xterm", "NO_COLOR=1", "redlatch", "init", "--nodes", strings.Join(redistest.Addresses(servers), ","), "--max-ttl", "3s", "--window", "500ms"}
+	c := onTerminal(t, args...)
+	c.shows(wiped + "redlatch: waiting until 3 nodes are trusted [")
+	c.shows("[#") // it grows
+	if rest := c.shows("trusted; max TTL 3s"); !strings.Contains(rest, wiped+servers[0].URL()) {
+		t.Errorf("the bar is still there when it is over: %q", rest)
+	}
+	if code := exitCode(t, c.cmd.Wait()); code != 0 {
+		t.Errorf("exit %d", code)
+	}
+}
+
+func TestInitThatIsInterruptedLeavesTheNodesToTheirQuarantine(t *testing.T) {
+	t.Parallel()
+	servers := redistest.Start(t, 3)
+	c := onTerminal(t, "env", "TERM=xterm", "NO_COLOR=1", "redlatch", "init", "--nodes", strings.Join(redistest.Addresses(servers), ","))
+	c.shows("redlatch: waiting until 3 nodes are trusted [")
+	c.types(ctrlC)
+	c.shows("not waited for: the nodes are marked")
+	if code := exitCode(t, c.cmd.Wait()); code != 130 {
+		t.Errorf("exit %d, want 130", code)
+	}
+	if marker := servers[0].Do("GET", "redlatch:1:marker"); !strings.Contains(marker, " new ") {
+		t.Errorf("the node is marked %q", marker)
+	}
+}

@@ -1,0 +1,156 @@
+//go:build unix
+
+package main
+
+import (
+	"context"
+	"os/exec"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/redlatch/redlatch"
+	"github.com/redlatch/redlatch/internal/redistest"
+	"github.com/redlatch/redlatch/redis/rueidis"
+)
+
+// brief are bounds with a quarantine of ten seconds and a bit.
+var brief = []string{"--max-ttl", "10s", "--window", "1s"}
+
+// briefClient is a client with these bounds.
+func briefClient(t *testing.T, servers []*redistest.Server) *redlatch.Client {
+	t.Helper()
+	nodes, err := rueidis.Nodes(redistest.Addresses(servers)...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, err := redlatch.New(nodes, redlatch.Options{MaxTTL: 10 * time.Second, TokenWindow: time.Second, NodeTimeout: 2 * time.Second})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { c.Close() })
+	return c
+}
+
+// restartEmpty has all servers lose their data at once.
+func restartEmpty(servers []*redistest.Server) {
+	for _, s := range servers {
+		s.Kill()
+		s.Restart()
+	}
+}
+
+var hinted = regexp.MustCompile(`redlatch init(?: --[a-z-]+)*`)
+
+// TestHintAfterALossOfAllDataLeadsToNoSecondHolder follows the error's hint word
+// by word while a lock from before the loss is still valid.
+func TestHintAfterALossOfAllDataLeadsToNoSecondHolder(t *testing.T) {
+	t.Parallel()
+	servers := redistest.Start(t, 3)
+	declareNew(t, servers, brief...)
+	first, err := briefClient(t, servers).Lock(context.Background(), "job", redlatch.LockOptions{TTL: 10 * time.Second, NoKeepAlive: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	restartEmpty(servers)
+	second := briefClient(t, servers)
+	_, err = second.TryLock(context.Background(), "job", redlatch.LockOptions{})
+	if err == nil || first.Remaining() <= 0 {
+		t.Fatalf("after the loss: %v, with %v left of the first lock", err, first.Remaining())
+	}
+	hint := strings.Fields(hinted.FindString(err.Error()))
+	if len(hint) < 2 {
+		t.Fatalf("no hint in: %v", err)
+	}
+	args := append(append(hint[1:], "--nodes", strings.Join(redistest.Addresses(servers), ",")), brief...)
+	out, err := exec.Command("redlatch", args...).CombinedOutput()
+	t.Logf("the hint is %q, and says:\n%s", hint, out)
+	if err != nil {
+		t.Fatal(err)
+	}
+	l, err := second.TryLock(context.Background(), "job", redlatch.LockOptions{})
+	if left := first.Remaining(); err == nil && left > 0 {
+		t.Fatalf("two holders: the hint was followed, and the first lock is valid for %v", left)
+	}
+	if err != nil {
+		t.Fatalf("after init has returned: %v", err)
+	}
+	if l.Token() <= first.Token() {
+		t.Errorf("token %d came after %d", l.Token(), first.Token())
+	}
+}
+
+func TestInitWaitsWithALineNowAndThenUnlessToldOtherwise(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		args   []string
+		waits  bool
+		stderr string
+	}{
+		"in words":   {nil, true, "redlatch: waiting until 3 nodes are trusted, for 2s yet\n"},
+		"quietly":    {[]string{"-q"}, true, ""},
+		"in JSON":    {[]string{"-o", "json"}, true, `{"event":"waiting","message":"waiting until 3 nodes are trusted, for 2s yet","left_ms":2133}` + "\n"},
+		"not at all": {[]string{"--no-wait"}, false, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			servers := redistest.Start(t, 3)
+			args := append([]string{"init", "--nodes", strings.Join(redistest.Addresses(servers), ","), "--max-ttl", "2s", "--window", "500ms"}, c.args...)
+			start := time.Now()
+			code, stdout, stderr := command(t, args...)
+			if took := time.Since(start); code != 0 || c.waits != (took > 2*time.Second) {
+				t.Errorf("exit %d after %v", code, took)
+			}
+			want := "in quarantine for 2"
+			switch {
+			case name == "in JSON":
+				want = `"trusted":true`
+			case c.waits:
+				want = "trusted; max TTL 2s"
+			}
+			if strings.Count(stdout, want) != 3 || stderr != c.stderr {
+				t.Errorf("stdout %q, stderr %q", stdout, stderr)
+			}
+		})
+	}
+}
+
+// TestNoWaitOfTheSettingsIsAboutLocksAlone has a setting that is meant for run.
+func TestNoWaitOfTheSettingsIsAboutLocksAlone(t *testing.T) {
+	t.Setenv("REDLATCH_NO_WAIT", "true")
+	servers := redistest.Start(t, 1)
+	code, stdout, stderr := command(t, "init", "-q", "--nodes", servers[0].URL(), "--max-ttl", "1s", "--window", "300ms")
+	if code != 0 || !strings.Contains(stdout, "trusted; max TTL 1s") {
+		t.Errorf("exit %d, %s%s", code, stdout, stderr)
+	}
+}
+
+func TestTrustingAtOnceNeedsAYes(t *testing.T) {
+	t.Parallel()
+	servers := redistest.Start(t, 3)
+	nodes := strings.Join(redistest.Addresses(servers), ",")
+	code, _, stderr := command(t, "init", "--assume-fresh", "--nodes", nodes)
+	if code != exitUsage || !strings.Contains(stderr, "add --yes") {
+		t.Errorf("without a terminal: exit %d, %s", code, stderr)
+	}
+	for _, s := range servers {
+		if marker := s.Do("GET", "redlatch:1:marker"); marker != "" {
+			t.Errorf("nobody said yes, and %s is marked %q", s.Addr(), marker)
+		}
+	}
+	if code, stdout, stderr := command(t, "init", "--assume-fresh", "--yes", "--nodes", nodes); code != 0 || strings.Count(stdout, "trusted;") != 3 {
+		t.Errorf("with --yes: exit %d, %s%s", code, stdout, stderr)
+	}
+}
+
+func TestYesIsNotEnoughWhereALockIsLeft(t *testing.T) {
+	t.Parallel()
+	servers := redistest.Start(t, 3)
+	// Somebody used one of them alone, with the guard off.
+	handleOf(t, servers[0].URL(), "job")
+	code, _, stderr := command(t, "init", "--assume-fresh", "--yes", "--nodes", strings.Join(redistest.Addresses(servers), ","))
+	if code != exitUsage || !strings.Contains(stderr, "nodes are not new") || !strings.Contains(stderr, "leave out --assume-fresh") {
+		t.Errorf("exit %d, %s", code, stderr)
+	}
+}

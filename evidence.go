@@ -1,0 +1,74 @@
+package redlatch
+
+import (
+	"context"
+	"fmt"
+)
+
+// This file decides whether nodes may be trusted at once, because they are new.
+// A node that has lost everything looks just like a new one. So whatever is left
+// of an earlier service speaks against it: a marker, a key, or what this client
+// has seen.
+
+// Evidencer is implemented by a Guarded node that can say whether anything of
+// locks is stored there.
+type Evidencer interface {
+	Node
+	// Evidence returns the key of a lock, or of something that is kept beside
+	// one; "" if there is none. It changes nothing, and takes as long as there
+	// are keys.
+	Evidence(ctx context.Context) (key string, err error)
+}
+
+// noteService notes that the nodes are in service: one of them has granted, or
+// said who has a lock.
+func (g *guard) noteService(op Op, status Status) {
+	switch {
+	case !g.on || g.inService.Load():
+	case op == OpAcquire && status == Held,
+		status == Granted && (op == OpAcquire || op == OpExtend || op == OpRepair):
+		g.inService.Store(true)
+	}
+}
+
+// notFresh returns an error if anything shows that the nodes, which are in these
+// states, have been in service.
+func (c *Client) notFresh(ctx context.Context, states []NodeState) error {
+	used := 0
+	for _, s := range states {
+		// A node that is in quarantine because it was first seen a moment ago
+		// has not been in service yet.
+		if s.Trusted || s.Marked != nil && !(s.Left > 0 && s.Reason == ReasonNew) {
+			used++
+		}
+	}
+	if used > 0 {
+		return fmt.Errorf("%w: %d of %d are, or have been, in service", ErrNotFresh, used, len(states))
+	}
+	if c.guard.inService.Load() {
+		return fmt.Errorf("%w: this client has seen them in service, so they have lost their data", ErrNotFresh)
+	}
+	keys := make([]string, len(c.members))
+	errs := c.each(ctx, 0, func(ctx context.Context, m *member) error {
+		node, ok := m.node.(Evidencer)
+		if !ok {
+			return nil
+		}
+		return whileItGoesOn(ctx, max(listLimit, c.opts.NodeTimeout), func(ctx context.Context) error {
+			key, err := node.Evidence(ctx)
+			if err == nil {
+				keys[m.index] = key
+			}
+			return err
+		})
+	})
+	for i, m := range c.members {
+		switch {
+		case errs[i] != nil:
+			return fmt.Errorf("%w: %s cannot be searched for locks from before: %w", ErrNotFresh, m.name, errs[i])
+		case keys[i] != "":
+			return fmt.Errorf("%w: %s has the key %q, so it has kept locks before", ErrNotFresh, m.name, keys[i])
+		}
+	}
+	return nil
+}

@@ -1,0 +1,46 @@
+package redlatch
+
+import "context"
+
+// learnMarkers reads the markers and takes from them what the caller left open.
+// It returns as soon as a quorum of nodes says the same: a frozen minority is
+// not waited for, whatever its driver does with the context.
+func (c *Client) learnMarkers(ctx context.Context) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	answers := make(chan NodeState, len(c.members))
+	for _, m := range c.members {
+		go func() { answers <- c.markAll(ctx, Request{Mark: MarkRead}, []*member{m})[0] }()
+	}
+	var states []NodeState
+	votes := map[Guard]int{}
+	for range c.members {
+		select {
+		case s := <-answers:
+			states = append(states, s)
+			if s.Marked == nil {
+				continue
+			}
+			said := *s.Marked
+			said.Nodes = "" // the list in words, which its id stands for
+			if votes[said]++; votes[said] >= quorumOf(len(c.members)) {
+				c.adoptStates([]NodeState{s})
+				return
+			}
+		case <-ctx.Done():
+		}
+	}
+	c.adoptStates(states)
+}
+
+// adoptStates takes from the markers that were read what the caller left open.
+// It reports whether that is other than what they were read with.
+func (c *Client) adoptStates(states []NodeState) bool {
+	for _, s := range states {
+		theirs := NodeResult{Node: s.Node, Reply: Reply{Status: Misconfigured, Guard: s.Marked}}
+		if s.Marked != nil && c.guard.adopt(&round{results: []NodeResult{theirs}}, c.guard.bounds()) {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,103 @@
+package redlatch_test
+
+import (
+	"context"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/redlatch/redlatch"
+)
+
+// marked is a link to a node that carries a trusted marker, with cluster
+// parameters of its own.
+type marked struct {
+	*link
+	guard redlatch.Guard
+}
+
+func (m *marked) GuardsAlone() bool { return false }
+
+func (m *marked) Do(ctx context.Context, req redlatch.Request) (redlatch.Reply, error) {
+	if req.Guard == nil {
+		return m.link.Do(ctx, req)
+	}
+	asked := *req.Guard
+	theirs := m.guard
+	theirs.List, theirs.Nodes = asked.List, asked.Nodes
+	asked.Sure = false
+	if req.Op != redlatch.OpMark && asked == theirs {
+		return m.link.Do(ctx, req)
+	}
+	// Only the way there and back is needed: the marker answers.
+	reply, err := m.link.Do(ctx, redlatch.Request{Op: redlatch.OpInspect, Name: "marker"})
+	if err != nil {
+		return reply, err
+	}
+	status := redlatch.Granted
+	if asked != theirs {
+		status = redlatch.Misconfigured
+	}
+	return redlatch.Reply{Status: status, Guard: &theirs, Now: reply.Now}, nil
+}
+
+// newMarked returns links to n nodes that are marked for locks of up to 5 min.
+func newMarked(t testing.TB, n int) ([]*link, []redlatch.Node) {
+	links, nodes := newLinks(t, n)
+	for i, l := range links {
+		nodes[i] = &marked{l, redlatch.Guard{MaxTTL: 5 * time.Minute, Window: 10 * time.Second, Quarantine: 5*time.Minute + 20*time.Second}}
+	}
+	return links, nodes
+}
+
+func TestLongTTLIsLearnedFromAQuorumThoughOneNodeIsFrozen(t *testing.T) {
+	for name, deaf := range map[string]bool{"a driver that heeds its context": false, "one that does not": true} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				links, nodes := newMarked(t, 3)
+				links[0].set(func(l *link) { l.deaf = deaf })
+				links[0].freeze()
+				defer links[0].thaw()
+				c := newClient(t, nodes, redlatch.Options{NodeTimeout: 250 * time.Millisecond})
+				start := time.Now()
+				l, err := c.TryLock(context.Background(), "job", redlatch.LockOptions{TTL: time.Minute})
+				if err != nil {
+					t.Fatal(err)
+				}
+				// The frozen node may cost what it costs in any first round.
+				if took := time.Since(start); took > time.Second {
+					t.Errorf("the first lock of a minute took %v", took)
+				}
+				if l.TTL() != time.Minute {
+					t.Errorf("the lease has a TTL of %v", l.TTL())
+				}
+				l.Release(context.Background())
+			})
+		})
+	}
+}
+
+func TestLongTTLOfAClientIsJudgedByTheMarkers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		_, nodes := newMarked(t, 3)
+		c := newClient(t, nodes, redlatch.Options{TTL: time.Minute})
+		if l := mustLock(t, c, "job", redlatch.LockOptions{}); l.TTL() != time.Minute {
+			t.Errorf("the lease has a TTL of %v", l.TTL())
+		}
+		_, nodes = newMarked(t, 3)
+		c = newClient(t, nodes, redlatch.Options{TTL: 6 * time.Minute})
+		_, err := c.TryLock(context.Background(), "job", redlatch.LockOptions{})
+		wantErr(t, err, redlatch.ErrConfig)
+	})
+}
+
+func TestLongTTLOfAClientIsRefusedWhereNoMarkerCanAllowIt(t *testing.T) {
+	_, plain := newLinks(t, 3)
+	_, err := redlatch.New(plain, redlatch.Options{TTL: time.Minute})
+	wantErr(t, err, redlatch.ErrConfig)
+	_, guarded := newMarked(t, 3)
+	_, err = redlatch.New(guarded, redlatch.Options{TTL: time.Minute, MaxTTL: 30 * time.Second})
+	wantErr(t, err, redlatch.ErrConfig)
+	_, err = redlatch.New(guarded, redlatch.Options{TTL: 31 * 24 * time.Hour})
+	wantErr(t, err, redlatch.ErrConfig)
+}
