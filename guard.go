@@ -192,6 +192,8 @@ func (g *guard) follow(states []NodeState) {
 		if !g.fixedWindow {
 			next.Window = max(next.Window, s.Marked.Window)
 		}
+		next.Replicas = max(next.Replicas, s.Marked.Replicas)
+		next.ReplicaLag = max(next.ReplicaLag, s.Marked.ReplicaLag)
 	}
 	next.Quarantine = quarantineOf(next.MaxTTL, next.Window)
 	g.current.Store(&next)
@@ -208,9 +210,9 @@ func (g *guard) mismatch(rd *round) error {
 		theirs := r.Reply.Guard
 		switch {
 		case theirs == nil:
-			return &ConfigError{Field: "nodes", Value: r.Node, Bound: "nodes whose marker this release can read: it was written by another"}
+			return &ConfigError{Field: "nodes", Value: r.Node, Bound: unreadable(r.Reply.Value)}
 		case theirs.barred():
-			return &ConfigError{Field: "nodes", Value: mine.Nodes, Bound: fmt.Sprintf(
+			return &ConfigError{changing: true, Field: "nodes", Value: mine.Nodes, Bound: fmt.Sprintf(
 				"a list that is in service: %s is barred, since the change to the list %q is not finished; %s", r.Node, theirs.Nodes, runAgain)}
 		case theirs.List != mine.List:
 			return &ConfigError{Field: "nodes", Value: mine.Nodes, Bound: fmt.Sprintf(
@@ -219,10 +221,23 @@ func (g *guard) mismatch(rd *round) error {
 			return &ConfigError{Field: "MaxTTL", Value: mine.MaxTTL, Bound: fmt.Sprintf("%v, as %s is marked", theirs.MaxTTL, r.Node)}
 		case theirs.Window != mine.Window:
 			return &ConfigError{Field: "TokenWindow", Value: mine.Window, Bound: fmt.Sprintf("%v, as %s is marked", theirs.Window, r.Node)}
+		case theirs.Replicas != mine.Replicas:
+			return &ConfigError{Field: "replicas", Value: mine.Replicas, Bound: fmt.Sprintf("%d, as %s is marked", theirs.Replicas, r.Node)}
+		case theirs.ReplicaLag != mine.ReplicaLag:
+			return &ConfigError{Field: "replica lag", Value: mine.ReplicaLag, Bound: fmt.Sprintf("%v, as %s is marked", theirs.ReplicaLag, r.Node)}
 		}
 		return &ConfigError{Field: "quarantine", Value: mine.Quarantine, Bound: fmt.Sprintf("%v, as %s is marked", theirs.Quarantine, r.Node)}
 	}
 	return nil
+}
+
+// unreadable says what to do about a marker in another version.
+func unreadable(version string) string {
+	const remove = "stop the clients of that release, remove the marker from every node (redis-cli DEL redlatch:1:marker) and run redlatch init, which quarantines the nodes"
+	if version == "1" {
+		return "a node with a marker that this release can read: it has version 1, of redlatch before its first release; " + remove
+	}
+	return fmt.Sprintf("a node with a marker that this release can read: it has version %q, of another release; use that, or %s", version, remove)
 }
 
 // difference names what stands in one list of nodes alone.

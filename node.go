@@ -228,6 +228,11 @@ type Guard struct {
 	// Quarantine is how long a node that may have forgotten locks does not
 	// grant.
 	Quarantine time.Duration
+	// Replicas is how many replicas of a node must be online for it to grant;
+	// 0 for none.
+	Replicas int
+	// ReplicaLag is how long ago such a replica may have answered last.
+	ReplicaLag time.Duration
 	// Sure says that these are known to be the list's bounds. Otherwise a
 	// node that carries no marker is not marked with them: it answers
 	// Quarantined, for ReasonUnmarked.
@@ -348,7 +353,8 @@ type Reply struct {
 	Status Status
 
 	// Value is the holder's value (Held), the foreign format's name (Foreign),
-	// or the reason (Quarantined).
+	// the reason (Quarantined), or the version of a marker that cannot be read
+	// (Misconfigured, without a Guard).
 	Value string
 
 	// Left is how long the name is taken yet (Held, Foreign), NoExpiry if for

@@ -21,7 +21,7 @@ local holder, fence, marker = got[1], token ~= '' and got[2] or '', got[3]
 if holder ~= ARGV[1] then
   return other(holder, fence, time)
 end
--- A part of a millisecond is rounded up in ours and down in theirs.
+-- The offsets are those of marker.lua. A part of a millisecond is rounded up in ours and down in theirs.
 if marker and (string.sub(marker, 44, 59) ~= ARGV[5]
   or tonumber(ARGV[2]) > tonumber(string.match(marker, '^%d+', 61)) + 1) then
   return {'config', marker, '0', '', time[1], time[2]}
