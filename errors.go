@@ -15,6 +15,11 @@ var (
 	// of bounds. The error is a *ConfigError that says which and how.
 	ErrConfig = errors.New("redlatch: bad configuration")
 
+	// ErrChanging is returned, along with ErrConfig, when nodes grant nothing
+	// because a membership change is in progress. It passes when the change is
+	// finished; the error says how.
+	ErrChanging = errors.New("redlatch: the membership is being changed")
+
 	// ErrClosed is returned when the client was closed.
 	ErrClosed = errors.New("redlatch: client is closed")
 
@@ -79,6 +84,8 @@ type ConfigError struct {
 	Field string // what was set: "TTL", "name", "nodes[2]"
 	Value any    // what it was set to
 	Bound string // what it may be
+
+	changing bool // because of a membership change in progress
 }
 
 func (e *ConfigError) Error() string {
@@ -93,8 +100,11 @@ func (e *ConfigError) Error() string {
 	return fmt.Sprintf("redlatch: %s is %s: it must be %s", e.Field, v, e.Bound)
 }
 
-// Is reports that every ConfigError is an ErrConfig.
-func (e *ConfigError) Is(target error) bool { return target == ErrConfig }
+// Is reports that every ConfigError is an ErrConfig, and one that is due to a
+// membership change in progress an ErrChanging besides.
+func (e *ConfigError) Is(target error) bool {
+	return target == ErrConfig || target == ErrChanging && e.changing
+}
 
 // HolderKind says what sort of client holds a lock.
 type HolderKind string

@@ -228,6 +228,12 @@ type Guard struct {
 	// Quarantine is how long a node that may have forgotten locks does not
 	// grant.
 	Quarantine time.Duration
+	// Replicas is how many replicas of a node must be online for it to grant
+	// and extend; 0 for none. With fewer it answers with an error.
+	Replicas int
+	// ReplicaLag is how long ago such a replica may have been heard from, in
+	// whole seconds; 0 if Replicas is.
+	ReplicaLag time.Duration
 	// Sure says that these are known to be the list's bounds. Otherwise a
 	// node that carries no marker is not marked with them: it answers
 	// Quarantined, for ReasonUnmarked.
@@ -348,7 +354,8 @@ type Reply struct {
 	Status Status
 
 	// Value is the holder's value (Held), the foreign format's name (Foreign),
-	// or the reason (Quarantined).
+	// the reason (Quarantined), or the version of a marker that cannot be read
+	// (Misconfigured, without a Guard).
 	Value string
 
 	// Left is how long the name is taken yet (Held, Foreign), NoExpiry if for
@@ -374,6 +381,14 @@ type Reply struct {
 
 	// Guard is what the node's marker says (Misconfigured, and to an OpMark).
 	Guard *Guard
+
+	// TrustedFrom is since when the node may grant, on its own clock (to an
+	// OpMark).
+	TrustedFrom time.Time
+
+	// Replicas is how many replicas of the node are online, with the lag that
+	// its marker allows (to an OpMark).
+	Replicas int
 
 	// Rank is our place in the queue after this request: 1 for the head, 0
 	// if we are not in it or the node keeps none.

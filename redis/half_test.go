@@ -168,6 +168,7 @@ func TestChangeOfListThatStoppedHalfWaySaysWhatToDo(t *testing.T) {
 	}
 	_, err := h.new.TryLock(context.Background(), "job", redlatch.LockOptions{})
 	wantErr(t, err, redlatch.ErrConfig)
+	wantErr(t, err, redlatch.ErrChanging)
 	for _, want := range []string{h.servers[0].Addr() + " is barred", `the list "abd" is not finished`, "run the same change again"} {
 		if !strings.Contains(err.Error(), want) {
 			t.Errorf("%v does not say %q", err, want)

@@ -3,6 +3,7 @@ package redis
 import (
 	"context"
 	"fmt"
+	"math"
 	"strconv"
 	"strings"
 	"sync"
@@ -12,7 +13,7 @@ import (
 )
 
 // A marker is one key on each server, with no expiry: a server without it has
-// forgotten that it ever was in service. Its format is in lua/guard.lua. While
+// forgotten that it ever was in service. Its format is in lua/marker.lua. While
 // the list is being changed it is that of a list which nobody has.
 
 // markerKey returns the key of the marker that a lock's grant depends on. In a
@@ -38,7 +39,8 @@ func (n *Node) config(g *redlatch.Guard) string {
 	if c := n.known.Load(); c != nil && c.guard == g {
 		return c.text
 	}
-	text := fmt.Sprintf("%s %d %d %d", g.List, g.MaxTTL.Milliseconds(), g.Window.Microseconds(), g.Quarantine.Milliseconds())
+	text := fmt.Sprintf("%s %d %d %d %d %d", g.List, g.MaxTTL.Milliseconds(), g.Window.Microseconds(), g.Quarantine.Milliseconds(),
+		g.Replicas, g.ReplicaLag.Milliseconds())
 	n.known.Store(&configText{g, text})
 	return text
 }
@@ -52,13 +54,26 @@ func (n *Node) markWith(g *redlatch.Guard) string {
 	return g.Nodes
 }
 
+// trustedFrom returns since when a marker has its server trusted.
+func trustedFrom(text string) time.Time {
+	parts := strings.SplitN(text, " ", 11)
+	if len(parts) != 11 {
+		return time.Time{}
+	}
+	us, err := strconv.ParseInt(parts[8], 10, 64)
+	if err != nil {
+		return time.Time{}
+	}
+	return time.UnixMicro(us)
+}
+
 // parseMarker reads a marker, and why the server sits or sat out.
 func parseMarker(text string) (*redlatch.Guard, string) {
-	parts := strings.SplitN(text, " ", 9)
-	if len(parts) != 9 || parts[0] != "1" {
+	parts := strings.SplitN(text, " ", 11)
+	if len(parts) != 11 || parts[0] != "2" {
 		return nil, ""
 	}
-	var numbers [3]int64
+	var numbers [5]int64
 	for i := range numbers {
 		n, err := strconv.ParseInt(parts[3+i], 10, 64)
 		if err != nil || n < 0 || n > int64(1<<62/time.Millisecond) {
@@ -66,13 +81,24 @@ func parseMarker(text string) (*redlatch.Guard, string) {
 		}
 		numbers[i] = n
 	}
+	if numbers[3] > math.MaxInt32 {
+		return nil, ""
+	}
 	return &redlatch.Guard{
 		List:       parts[2],
-		Nodes:      parts[8],
+		Nodes:      parts[10],
 		MaxTTL:     time.Duration(numbers[0]) * time.Millisecond,
 		Window:     time.Duration(numbers[1]) * time.Microsecond,
 		Quarantine: time.Duration(numbers[2]) * time.Millisecond,
-	}, parts[7]
+		Replicas:   int(numbers[3]),
+		ReplicaLag: time.Duration(numbers[4]) * time.Millisecond,
+	}, parts[9]
+}
+
+// version is the first word of a marker that cannot be read.
+func version(marker string) string {
+	v, _, _ := strings.Cut(marker, " ")
+	return v[:min(len(v), 8)]
 }
 
 var marks = map[redlatch.Mark]string{
@@ -100,10 +126,14 @@ func (n *Node) markOne(ctx context.Context, call Call, key string) (redlatch.Rep
 		return redlatch.Reply{}, explain(err)
 	}
 	reply, err := parseReply(r)
-	if err == nil {
-		reply.Guard, reply.Value = parseMarker(r[1])
+	if err != nil {
+		return reply, err
 	}
-	return reply, err
+	reply.Replicas, reply.Rank = reply.Rank, 0 // the last part of this reply
+	if guard, reason := parseMarker(r[1]); guard != nil {
+		reply.Guard, reply.Value, reply.TrustedFrom = guard, reason, trustedFrom(r[1])
+	}
+	return reply, nil
 }
 
 // severity orders the answers of a cluster's slots: the worst speaks for all.

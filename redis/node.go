@@ -256,7 +256,9 @@ func parseReply(r []string) (redlatch.Reply, error) {
 	switch status {
 	case redlatch.Misconfigured:
 		reply.Value = ""
-		reply.Guard, _ = parseMarker(r[1])
+		if reply.Guard, _ = parseMarker(r[1]); reply.Guard == nil {
+			reply.Value = version(r[1])
+		}
 	case redlatch.Granted:
 		reply.Value, reply.Server = "", r[1]
 	}

@@ -7,7 +7,7 @@ import (
 )
 
 // marker is the key by which a server knows that it has forgotten nothing; see
-// redis/lua/guard.lua, of which this is the model.
+// redis/lua/marker.lua and guard.lua, of which this is the model.
 type marker struct {
 	id      int // the replication id of the server that wrote it
 	guard   redlatch.Guard
@@ -17,7 +17,8 @@ type marker struct {
 
 // agrees reports whether a client goes by the same list and bounds.
 func (m *marker) agrees(g *redlatch.Guard) bool {
-	return m.guard.List == g.List && m.guard.MaxTTL == g.MaxTTL && m.guard.Window == g.Window && m.guard.Quarantine == g.Quarantine
+	return m.guard.List == g.List && m.guard.MaxTTL == g.MaxTTL && m.guard.Window == g.Window && m.guard.Quarantine == g.Quarantine &&
+		m.guard.Replicas == g.Replicas && m.guard.ReplicaLag == g.ReplicaLag
 }
 
 // guard says whether the server may carry out a request, and what it answers if

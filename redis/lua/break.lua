@@ -19,6 +19,7 @@ local lock, token = KEYS[1], ARGV[1]
 local time = redis.call('TIME')
 if KEYS[5] then
   local marker = redis.call('GET', KEYS[5])
+  -- The offsets are those of marker.lua.
   if marker and string.sub(marker, 44, 59) ~= ARGV[6] then
     return {'config', marker, '0', '', time[1], time[2]}
   end

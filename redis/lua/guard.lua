@@ -1,65 +1,50 @@
--- Says whether this server may grant, by the marker that it carries. This file
--- is put before the scripts that grant.
+-- Says whether this server may grant, by the marker that it carries; see
+-- marker.lua. This file is put before the scripts that grant.
 --
--- The marker is: 1 REPLICATION-ID LIST MAXTTL WINDOW QUARANTINE TRUSTED-FROM REASON NODES
--- with times in ms, µs, ms and µs. A master's replication id changes whenever
--- it starts and whenever it is promoted, so a marker with another id was
--- written before this server may have lost something.
---
--- guard(marker, key, config, nodes, time) returns nil if it may. config is
--- LIST MAXTTL WINDOW QUARANTINE. nodes is empty where the caller does not know
--- for certain that these are the list's bounds: then a server without a marker
--- is not marked. Otherwise it returns the reply:
+-- guard(marker, key, config, nodes, time) returns nil if it may. nodes is empty
+-- where the caller does not know for certain that these are the membership's
+-- parameters: then a server without a marker is not marked. Otherwise it returns
+-- the reply:
 --   {'quarantine', reason, left ms, '', now s, now µs}
---   {'config', marker, '0', '', now s, now µs}   it belongs to another list
+--   {'config', marker, '0', '', now s, now µs}   it belongs to another membership
+-- or an error: NOINFO, READONLY, UNREPLICATED
 local function guard(marker, key, config, nodes, time)
-  local info = redis.pcall('INFO', 'replication')
-  if type(info) == 'table' then
-    return redis.error_reply('NOINFO this user may not ask INFO')
-  end
-  if not string.find(info, 'role:master', 1, true) then
-    return redis.error_reply('READONLY this server is a replica')
-  end
+  local info, refused = replication()
+  if not info then return refused end
   local now = time[1] * 1000000 + time[2]
-  local known = marker and string.sub(marker, 1, 2) == '1 '
-  if known and string.find(info, 'master_replid:' .. string.sub(marker, 3, 42), 1, true) then
-    local n = #config
-    if string.sub(marker, 43, 44 + n) ~= ' ' .. config .. ' ' then
+  local standing = read(marker)
+  if marker and not standing then
+    return {'config', marker, '0', '', time[1], time[2]}
+  end
+  if standing and string.find(info, 'master_replid:' .. standing.id, 1, true) then
+    if standing.config ~= config then
       return {'config', marker, '0', '', time[1], time[2]}
     end
-    local trusted = tonumber(string.sub(marker, 45 + n, 60 + n))
+    local trusted, most = standing.trusted, standing.quarantine * 1000
     if trusted <= now then
-      return nil
+      return unreplicated(info, standing)
     end
-    local reason, most = string.match(marker, '^ (%a+)', 61 + n), string.match(config, '(%d+)$') * 1000
-    if trusted - now > most and reason ~= 'list' then
+    if trusted - now > most and standing.reason ~= 'list' then
       -- The clock was set back. A whole quarantine from now is enough; but
       -- after a change of list it goes by the bounds of the former one.
       trusted = now + most
-      redis.call('SET', key, string.format('%s%016.0f%s', string.sub(marker, 1, 44 + n), trusted, string.sub(marker, 61 + n)))
+      redis.call('SET', key, written(standing.id, config, trusted, standing.reason, standing.nodes))
     end
-    return {'quarantine', reason, string.format('%.0f', math.ceil((trusted - now) / 1000)), '', time[1], time[2]}
-  end
-  if marker and not known then
-    return {'config', marker, '0', '', time[1], time[2]}
+    return {'quarantine', standing.reason, string.format('%.0f', math.ceil((trusted - now) / 1000)), '', time[1], time[2]}
   end
   -- Marked anew: for its old list, if it remembers one.
-  local reason, asked, trusted, why = 'new', config
-  if marker then
-    local c, t, w, n = string.match(marker, '^1 %x+ (%x+ %d+ %d+ %d+) (%d+) (%a+) (.*)$')
-    if c then
-      reason, config, trusted, why, nodes = 'changed', c, tonumber(t), w, n
-    end
+  local reason, asked = 'new', config
+  if standing then
+    reason, config, nodes = 'changed', standing.config, standing.nodes
   end
-  local left = tonumber(string.match(config, '(%d+)$'))
+  local left = quarantineOf(config)
   if nodes == '' then
     return {'quarantine', 'unmarked', tostring(left), '', time[1], time[2]}
   end
-  if why == 'list' and trusted > now + left * 1000 then
-    reason, left = why, math.ceil((trusted - now) / 1000)
+  if standing and standing.reason == 'list' and standing.trusted > now + left * 1000 then
+    reason, left = 'list', math.ceil((standing.trusted - now) / 1000)
   end
-  local id = string.match(info, 'master_replid:(%x+)')
-  marker = string.format('1 %s %s %016.0f %s %s', id, config, now + left * 1000, reason, nodes)
+  marker = written(string.match(info, 'master_replid:(%x+)'), config, now + left * 1000, reason, nodes)
   redis.call('SET', key, marker)
   if config ~= asked then
     return {'config', marker, '0', '', time[1], time[2]}

@@ -1,0 +1,74 @@
+-- The marker, by which a server knows that it has forgotten nothing. Its format
+-- is here alone; this file is put before the scripts that read or write it.
+--
+--   2 REPLICATION-ID LIST MAXTTL WINDOW QUARANTINE REPLICAS LAG TRUSTED-FROM REASON NODES
+--
+-- with times in ms, µs, ms, ms and µs; REPLICAS is how many must be online, 0
+-- for none. LIST to LAG is the config, on which all clients of a membership
+-- agree. A master's replication id changes whenever it starts and whenever it
+-- is promoted, so a marker with another id was written before this server may
+-- have lost something.
+--
+-- Some lengths are fixed, so that the common case need not take it apart:
+--   1 to 2     the version and a space
+--   3 to 42    REPLICATION-ID
+--   44 to 59   LIST, the first 16 of the config, which begins at 44
+--   61 on      MAXTTL
+-- and behind a config of n letters:
+--   45 + n to 60 + n   TRUSTED-FROM
+--   61 + n on          a space and REASON
+
+-- read(marker) takes it apart; nil if there is none, or in another version.
+local function read(marker)
+  local id, config, list, ttl, window, quarantine, replicas, lag, trusted, reason, nodes =
+    string.match(marker or '', '^2 (%x+) ((%x+) (%d+) (%d+) (%d+) (%d+) (%d+)) (%d+) (%a+) (.*)$')
+  if not id then return nil end
+  return {
+    id = id, config = config, list = list, ttl = ttl, window = window, quarantine = tonumber(quarantine),
+    replicas = replicas, lag = lag, trusted = tonumber(trusted), reason = reason, nodes = nodes,
+  }
+end
+
+-- written(id, config, trusted, reason, nodes) puts it together.
+local function written(id, config, trusted, reason, nodes)
+  return string.format('2 %s %s %016.0f %s %s', id, config, trusted, reason, nodes)
+end
+
+-- quarantineOf(config) returns the QUARANTINE of a config.
+local function quarantineOf(config)
+  return tonumber(string.match(config, '^%x+ %d+ %d+ (%d+)'))
+end
+
+-- replication() returns what INFO says; or nil and the error to answer with.
+local function replication()
+  local info = redis.pcall('INFO', 'replication')
+  if type(info) == 'table' then
+    return nil, redis.error_reply('NOINFO this user may not ask INFO')
+  end
+  if not string.find(info, 'role:master', 1, true) then
+    return nil, redis.error_reply('READONLY this server is a replica')
+  end
+  return info
+end
+
+-- online(info, lag) returns how many replicas are online and were heard from
+-- within lag ms. INFO shows whole seconds, so up to a second more may have passed.
+local function online(info, lag)
+  local n = 0
+  for seconds in string.gmatch(info, 'slave%d+:[^\r\n]*,state=online,[^\r\n]*lag=(%d+)') do
+    if seconds * 1000 <= tonumber(lag) then n = n + 1 end
+  end
+  return n
+end
+
+-- unreplicated(info, standing) returns the error to answer with if fewer
+-- replicas are online than the marker asks for; nil otherwise. A master that is
+-- cut off from a replica must stop before that replica, once promoted, grants.
+local function unreplicated(info, standing)
+  local need, n = tonumber(standing.replicas), 0
+  if need > 0 then n = online(info, standing.lag) end
+  if n < need then
+    return redis.error_reply(string.format('UNREPLICATED %d of %d required replicas are online with a lag of %.0f s or less',
+      n, need, standing.lag / 1000))
+  end
+end
