@@ -82,7 +82,7 @@ func (c *Client) Attach(ctx context.Context, text string) (*Lease, error) {
 		return nil, endedError(ctx, rd.quorumError(req))
 	case err != nil:
 		return nil, err
-	case rd.nodes-rd.refused < quorumOf(rd.nodes):
+	case rd.lost():
 		return nil, fmt.Errorf("%w: %w", ErrLost, rd.quorumError(req))
 	}
 	return nil, rd.quorumError(req)

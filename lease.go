@@ -126,9 +126,7 @@ func (l *Lease) extend(ctx context.Context) error {
 	switch {
 	case rd.won() && validity > 0:
 		return l.c.keeper.confirm(l, rd.start, rd.start+rd.elapsed+validity)
-	case rd.nodes-rd.refused < quorumOf(rd.nodes):
-		// So many say that it is not ours that no quorum is left to say that
-		// it is. Nodes that merely failed to answer decide nothing.
+	case rd.lost():
 		_, cause := l.c.keeper.end(l, fmt.Errorf("%w: %w", ErrLost, rd.quorumError(req)))
 		return cause
 	}
@@ -137,9 +135,12 @@ func (l *Lease) extend(ctx context.Context) error {
 
 // Release ends the lease and frees the lock on every node. It returns as soon
 // as a quorum has confirmed; nodes that did not answer are asked again in the
-// background until they do or the lock has run out there.
+// background until they do or the lock has run out there. A node that did not
+// have the lock, because it missed the acquisition or forgot it, counts as one
+// that freed it.
 //
-// Release returns ErrLost if the lock had been lost before, and a *QuorumError
+// Release returns ErrLost if the lock had been lost before, which is also the
+// case if so few nodes still had it that they are no quorum; and a *QuorumError
 // if too few nodes answered: the lock then runs out by itself, within its time
 // to live. Releasing twice is harmless.
 func (l *Lease) Release(ctx context.Context) error {
@@ -174,9 +175,9 @@ func (l *Lease) free(ctx context.Context) error {
 		l.remember(true)
 	}
 	switch {
-	case rd.won():
+	case rd.freed():
 		return nil
-	case rd.nodes-rd.refused < quorumOf(rd.nodes):
+	case rd.lost():
 		return fmt.Errorf("%w: %w", ErrLost, rd.quorumError(req))
 	case ctx.Err() != nil:
 		return endedError(ctx, nil)

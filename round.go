@@ -56,6 +56,14 @@ func (t *tally) hopeless() bool {
 	return t.nodes-(t.refused-t.sitting)-t.failed < quorumOf(t.nodes)
 }
 
+// lost reports that so many nodes say "not yours" that those which may have had
+// the lock are no quorum. Nodes that merely failed to answer decide nothing.
+func (t *tally) lost() bool { return t.nodes-t.refused < quorumOf(t.nodes) }
+
+// freed reports, of a release, that the name is free of our key on a quorum of
+// nodes: they deleted it, or did not have it.
+func (t *tally) freed() bool { return !t.lost() && t.granted+t.refused >= quorumOf(t.nodes) }
+
 // available reports that no more than a minority failed or sits out: what was
 // refused was refused by somebody, not for want of nodes.
 func (t *tally) available() bool { return t.nodes-t.failed-t.sitting >= quorumOf(t.nodes) }
@@ -76,15 +84,13 @@ type fanout struct {
 	pending nodeSet // nodes that have not answered
 	granted nodeSet
 	awaited int // how many of them are worth waiting for
-	// impatient is set where a round that is not won can be tried again. What
-	// is ours already is worth waiting for whoever may have it.
-	impatient bool
-	tally     tally
-	results   []NodeResult
-	done      chan struct{}
-	seen      func(node int, r NodeResult)
-	late      func(node int, r NodeResult)
-	ended     func() // called when every node has answered
+	op      Op
+	tally   tally
+	results []NodeResult
+	done    chan struct{}
+	seen    func(node int, r NodeResult)
+	late    func(node int, r NodeResult)
+	ended   func() // called when every node has answered
 }
 
 // ask sends req to every node at once and returns as soon as the outcome is
@@ -116,7 +122,7 @@ func (c *Client) ask(ctx context.Context, req Request, skip nodeSet, seen, late 
 		// The round counts as background work until the last node has
 		// answered and what came late is dealt with.
 		counted := c.background.start()
-		f := &fanout{impatient: req.Op == OpAcquire, seen: seen, late: late, ended: func() {
+		f := &fanout{op: req.Op, seen: seen, late: late, ended: func() {
 			cancel()
 			if counted {
 				c.background.end()
@@ -191,10 +197,7 @@ func (f *fanout) answer(i int, r NodeResult, awaited bool) {
 		if awaited {
 			f.awaited--
 		}
-		// Suspects are done without only where the others were enough to say
-		// yes or no.
-		enough := f.impatient && f.awaited <= 0 && f.tally.granted+f.tally.refused >= quorumOf(f.tally.nodes)
-		if f.tally.won() || f.tally.hopeless() || enough || last {
+		if last || f.decided() {
 			f.settled = true
 			close(f.done)
 		}
@@ -203,6 +206,29 @@ func (f *fanout) answer(i int, r NodeResult, awaited bool) {
 	if last {
 		f.ended()
 	}
+}
+
+// decided reports that the answers which are still to come need not be waited
+// for.
+func (f *fanout) decided() bool {
+	t := &f.tally
+	if t.won() {
+		return true
+	}
+	// Suspects are done without only where the others were enough to say yes
+	// or no.
+	enough := f.awaited <= 0 && t.granted+t.refused >= quorumOf(t.nodes)
+	switch f.op {
+	case OpAcquire:
+		return enough || t.hopeless()
+	case OpRelease:
+		// That no quorum can grant any more decides nothing: a node without
+		// our key is as good as one that deleted it. The answers that are
+		// still to come say whether the lock was lost.
+		return enough || t.lost() || t.failed >= quorumOf(t.nodes)
+	}
+	// Suspects are waited for: one of them may hold our key.
+	return t.hopeless()
 }
 
 // once refuses the grant of a server that has granted under another address
@@ -238,8 +264,9 @@ func (f *fanout) close(rd *round, timedOut bool) {
 
 func (c *Client) roundEnd(ctx context.Context, req Request, rd *round) {
 	if o, ok := c.opts.Observer.(RoundObserver); ok {
+		won := rd.won() || req.Op == OpRelease && rd.freed()
 		o.RoundEnd(ctx, RoundEnd{
-			Op: req.Op, Name: req.Name, Won: rd.won(),
+			Op: req.Op, Name: req.Name, Won: won,
 			Granted: rd.granted, Refused: rd.refused, Failed: rd.failed, Elapsed: rd.elapsed,
 		})
 	}
