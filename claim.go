@@ -106,8 +106,8 @@ func (cl *claim) ask(ctx context.Context, skip nodeSet) round {
 		func(node int, r NodeResult) { cl.post(event{node: node, result: r, number: number}) })
 }
 
-// askOne sends the claim to one node, in the background unless that node is all
-// there is, and posts the answer.
+// askOne sends the claim to one node, in the background unless it can be called
+// inline, and posts the answer.
 func (cl *claim) askOne(ctx context.Context, node int) {
 	c, req := cl.c, cl.req
 	number := cl.send(1 << node)
@@ -115,6 +115,7 @@ func (cl *claim) askOne(ctx context.Context, node int) {
 		cl.answered(number, node, NodeResult{Node: c.members[node].name, Err: ErrUnsent}, req)
 		return
 	}
+	inline := c.inline(ctx)
 	ask := func() {
 		defer c.background.end()
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), min(c.opts.NodeTimeout, req.TTL))
@@ -123,7 +124,7 @@ func (cl *claim) askOne(ctx context.Context, node int) {
 		cl.answered(number, node, r, req)
 		cl.post(event{node: node, result: r, number: number})
 	}
-	if len(c.members) == 1 && c.members[0].prompt {
+	if inline {
 		ask()
 	} else {
 		go ask()

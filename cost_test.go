@@ -110,6 +110,19 @@ func BenchmarkPair(b *testing.B) {
 			}
 		})
 	}
+	// A caller that may cancel is not bound to the node's time limit, and pays
+	// for a second goroutine.
+	b.Run("nodes=1/cancellable", func(b *testing.B) {
+		c := newClient(b, grantingNodes(1), patient)
+		b.ReportAllocs()
+		for b.Loop() {
+			l, err := c.Lock(b.Context(), "job", redlatch.LockOptions{})
+			if err != nil {
+				b.Fatal(err)
+			}
+			l.Release(b.Context())
+		}
+	})
 }
 
 func BenchmarkExtend(b *testing.B) {

@@ -110,7 +110,7 @@ func (c *Client) ask(ctx context.Context, req Request, skip nodeSet, seen, late 
 	nodeCtx, cancel := context.WithTimeout(context.WithoutCancel(ctx), limit)
 
 	rd := round{start: start, tally: tally{nodes: len(c.members)}}
-	if len(c.members) == 1 && c.members[0].prompt {
+	if c.inline(ctx) {
 		r := c.members[0].call(nodeCtx, req)
 		cancel()
 		if seen != nil {
@@ -139,6 +139,13 @@ func (c *Client) ask(ctx context.Context, req Request, skip nodeSet, seen, late 
 	rd.elapsed = c.clock.Uptime() - start
 	c.roundEnd(ctx, req, &rd)
 	return rd
+}
+
+// inline reports that a node may be called on the caller's goroutine: there is
+// but one, it returns by the node time limit, and the caller cannot want to
+// leave before that, since its context never ends.
+func (c *Client) inline(ctx context.Context) bool {
+	return len(c.members) == 1 && c.members[0].prompt && ctx.Done() == nil
 }
 
 func (c *Client) fanOut(ctx context.Context, req Request, skip nodeSet, f *fanout) {
