@@ -73,7 +73,7 @@ func (c *Client) Attach(ctx context.Context, text string) (*Lease, error) {
 	// The lease stands only once the extension is confirmed; until then it is
 	// nobody's, and whatever goes wrong, nothing is released.
 	req := cl.request(OpExtend)
-	rd := c.ask(ctx, req, 0, nil, nil)
+	rd := c.ask(ctx, cl.name, req, 0, nil, nil)
 	validity := validityOf(cl.req.TTL, rd.elapsed)
 	switch err := c.guard.mismatch(&rd); {
 	case rd.won() && validity > 0:

@@ -9,9 +9,10 @@ import (
 	"time"
 )
 
-// ErrMaxHold is, together with ErrLost, the cause with which a lease ends that
-// was extended for as long as its MaxHold allows.
-var ErrMaxHold = errors.New("redlatch: lock was held for its MaxHold")
+// ErrMaxHold is returned by Extend when the lease cannot be extended any further,
+// since its deadline is at its MaxHold: it is valid until then. Together with
+// ErrLost, it is the cause with which such a lease ends.
+var ErrMaxHold = errors.New("redlatch: lock is at the end of its MaxHold")
 
 // keeper watches over a client's leases: one goroutine and one timer for all
 // of them. It ends each at its deadline by the local clock alone. The extensions
@@ -94,14 +95,10 @@ func (k *keeper) confirm(l *Lease, start, deadline time.Duration) error {
 		k.endLocked(l, ErrLost)
 		return l.cause
 	}
-	before := l.deadline
-	l.deadline = max(before, min(deadline, l.holdUntil()))
+	l.deadline = max(l.deadline, min(deadline, l.holdUntil()))
 	l.schedule(start)
 	heap.Fix(&k.leases, l.index)
 	k.rearm(l.next)
-	if l.deadline == before && before == l.holdUntil() {
-		return ErrMaxHold
-	}
 	return nil
 }
 

@@ -92,14 +92,19 @@ func (l *Lease) Err() error {
 }
 
 // Extend gives the lock its whole time to live again, on a quorum of nodes. It
-// returns ErrLost if the lock is no longer ours, and a *QuorumError, with the
-// lease as it was, if too few nodes answered.
+// returns ErrLost if the lock is no longer ours. With any other error the lease
+// is as it was, valid until its deadline: a *QuorumError if too few nodes
+// answered, the context's error if ctx ended, and ErrMaxHold if the deadline is
+// at the lease's MaxHold already and cannot be moved any further.
 func (l *Lease) Extend(ctx context.Context) error {
 	if err := l.Err(); err != nil {
 		return err
 	}
 	if ctx.Err() != nil {
 		return endedError(ctx, nil)
+	}
+	if err := l.atMaxHold(); err != nil {
+		return err // asking would only have the keys outlive the lease
 	}
 	err := l.extend(ctx)
 	if err != nil && ctx.Err() != nil {
@@ -108,10 +113,22 @@ func (l *Lease) Extend(ctx context.Context) error {
 	return err
 }
 
+// atMaxHold returns ErrMaxHold if the deadline is as late as it can be.
+func (l *Lease) atMaxHold() error {
+	k := &l.c.keeper
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if l.deadline < l.holdUntil() {
+		return nil
+	}
+	return fmt.Errorf("%w of %v: %q cannot be extended, and is valid for another %v",
+		ErrMaxHold, l.opts.MaxHold, l.name, (l.deadline - l.c.clock.Uptime()).Round(time.Millisecond))
+}
+
 func (l *Lease) extend(ctx context.Context) error {
 	req := l.request(OpExtend)
 	var won atomic.Bool
-	rd := l.c.ask(ctx, req, 0, nil, func(node int, r NodeResult) {
+	rd := l.c.ask(ctx, l.name, req, 0, nil, func(node int, r NodeResult) {
 		if won.Load() {
 			l.repair(node, r)
 		}
@@ -159,7 +176,7 @@ func (l *Lease) Release(ctx context.Context) error {
 // free sends the release of a lease that has ended.
 func (l *Lease) free(ctx context.Context) error {
 	req := l.release()
-	rd := l.c.ask(ctx, req, l.underway(), nil, func(node int, r NodeResult) {
+	rd := l.c.ask(ctx, l.name, req, l.underway(), nil, func(node int, r NodeResult) {
 		if r.Err != nil {
 			m := l.c.members[node]
 			m.janitor.add(m, req)

@@ -97,11 +97,11 @@ type fanout struct {
 // settled, the node time limit is over, or ctx ends. Every answer is shown to
 // seen before it is counted; those that come after the round was settled go to
 // late, from another goroutine. Nodes in skip are left out, as if they had not
-// answered yet.
+// answered yet. The observer is given name, the caller's.
 //
 // The nodes' context is not a child of ctx: a request that was cut off half
 // way leaves us not knowing whether it was carried out.
-func (c *Client) ask(ctx context.Context, req Request, skip nodeSet, seen, late func(node int, r NodeResult)) round {
+func (c *Client) ask(ctx context.Context, name string, req Request, skip nodeSet, seen, late func(node int, r NodeResult)) round {
 	limit := c.opts.NodeTimeout
 	if req.TTL > 0 {
 		limit = min(limit, req.TTL)
@@ -137,7 +137,7 @@ func (c *Client) ask(ctx context.Context, req Request, skip nodeSet, seen, late 
 		f.close(&rd, nodeCtx.Err() == context.DeadlineExceeded)
 	}
 	rd.elapsed = c.clock.Uptime() - start
-	c.roundEnd(ctx, req, &rd)
+	c.roundEnd(ctx, name, req.Op, &rd)
 	return rd
 }
 
@@ -269,11 +269,11 @@ func (f *fanout) close(rd *round, timedOut bool) {
 	}
 }
 
-func (c *Client) roundEnd(ctx context.Context, req Request, rd *round) {
+func (c *Client) roundEnd(ctx context.Context, name string, op Op, rd *round) {
 	if o, ok := c.opts.Observer.(RoundObserver); ok {
-		won := rd.won() || req.Op == OpRelease && rd.freed()
+		won := rd.won() || op == OpRelease && rd.freed()
 		o.RoundEnd(ctx, RoundEnd{
-			Op: req.Op, Name: req.Name, Won: won,
+			Op: op, Name: name, Won: won,
 			Granted: rd.granted, Refused: rd.refused, Failed: rd.failed, Elapsed: rd.elapsed,
 		})
 	}
