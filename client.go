@@ -37,16 +37,21 @@ type Client struct {
 	closeErr   error         // what it returned; set before that
 }
 
-// New returns a client for the given nodes, which are the client's from then
-// on: Close closes them. Nodes that can be reached are asked for their identity,
-// so that a server listed twice is found out; nodes that are down are no
-// error here.
+// New returns a client for the given nodes. It takes them over, also when it
+// returns an error: Close closes them, and if New is refused it has closed them
+// itself. Nodes that can be reached are asked for their identity, so that a
+// server listed twice is found out; nodes that are down are no error here.
 func New(nodes []Node, opts Options) (*Client, error) {
 	c, err := assemble(nodes, opts)
-	if err != nil {
-		return nil, err
+	if err == nil {
+		err = c.identify()
 	}
-	if err := c.identify(); err != nil {
+	if err != nil {
+		for _, n := range nodes {
+			if n != nil {
+				n.Close() // err says what went wrong
+			}
+		}
 		return nil, err
 	}
 	c.inbox.listen(c)

@@ -23,7 +23,6 @@ func (f *nodeFlags) client(opts redlatch.Options) (*redlatch.Client, error) {
 	}
 	client, err := redlatch.New(nodes, opts)
 	if err != nil {
-		closeAll(nodes)
 		return nil, err
 	}
 	return client, nil

@@ -95,7 +95,6 @@ func (f *initFlags) run(out io.Writer, say *reporter) error {
 	f.apply(&opts)
 	client, err := redlatch.New(nodes, opts)
 	if err != nil {
-		closeAll(nodes)
 		return err
 	}
 	defer client.Close()
