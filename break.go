@@ -87,7 +87,7 @@ func (c *Client) Break(ctx context.Context, name string, opts BreakOptions) (*Br
 		rd.results = append(rd.results, r)
 		rd.count(r)
 	}
-	c.roundEnd(ctx, req, &rd)
+	c.roundEnd(ctx, name, req.Op, &rd)
 	if rd.won() {
 		c.log.Warn("redlatch: lock was broken", "name", name, "token", uint64(req.Token))
 		return report, nil

@@ -34,7 +34,7 @@ type claim struct {
 	// that were asked with before proposed, the last.
 	owed     int
 	lost     bool
-	earlier  []Token
+	earlier  proposals
 	proposed Token
 
 	// over is set when nothing under this value may stand any more: asking
@@ -85,29 +85,44 @@ func (cl *claim) release() Request {
 	req := cl.request(OpRelease)
 	cl.mu.Lock()
 	defer cl.mu.Unlock()
-	if cl.owed == 0 && !cl.lost || cl.earlier == nil {
-		return req
-	}
-	most := cl.c.plausible(req.Window)
-	for _, t := range cl.earlier {
-		if t <= most {
-			req.Token = max(req.Token, t)
-		}
+	if cl.owed > 0 || cl.lost {
+		req.Token = max(req.Token, cl.earlier.upTo(cl.c.plausible(req.Window)))
 	}
 	return req
+}
+
+// proposals is the tokens that a claim was asked for with, however many: the
+// lowest and the highest of them. Both are 0 if there are none.
+type proposals struct{ least, most Token }
+
+func (p *proposals) add(t Token) {
+	if p.least == 0 || t < p.least {
+		p.least = t
+	}
+	p.most = max(p.most, t)
+}
+
+// upTo returns a token that is no lower than any proposal up to most, and no
+// higher than most; 0 if every proposal is above it. Where some are, because our
+// clock was put right in between, it is most itself.
+func (p *proposals) upTo(most Token) Token {
+	if p.least > most {
+		return 0
+	}
+	return min(p.most, most)
 }
 
 // ask sends the claim to all nodes but those in skip, and waits for the outcome.
 func (cl *claim) ask(ctx context.Context, skip nodeSet) round {
 	req := cl.req
 	number := cl.send(allNodes(len(cl.c.members)) &^ skip)
-	return cl.c.ask(ctx, req, skip,
+	return cl.c.ask(ctx, cl.name, req, skip,
 		func(node int, r NodeResult) { cl.answered(number, node, r, req) },
 		func(node int, r NodeResult) { cl.post(event{node: node, result: r, number: number}) })
 }
 
-// askOne sends the claim to one node, in the background unless that node is all
-// there is, and posts the answer.
+// askOne sends the claim to one node, in the background unless it can be called
+// inline, and posts the answer.
 func (cl *claim) askOne(ctx context.Context, node int) {
 	c, req := cl.c, cl.req
 	number := cl.send(1 << node)
@@ -115,6 +130,7 @@ func (cl *claim) askOne(ctx context.Context, node int) {
 		cl.answered(number, node, NodeResult{Node: c.members[node].name, Err: ErrUnsent}, req)
 		return
 	}
+	inline := c.inline(ctx)
 	ask := func() {
 		defer c.background.end()
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), min(c.opts.NodeTimeout, req.TTL))
@@ -123,7 +139,7 @@ func (cl *claim) askOne(ctx context.Context, node int) {
 		cl.answered(number, node, r, req)
 		cl.post(event{node: node, result: r, number: number})
 	}
-	if len(c.members) == 1 && c.members[0].prompt {
+	if inline {
 		ask()
 	} else {
 		go ask()
@@ -135,7 +151,7 @@ func (cl *claim) send(nodes nodeSet) uint32 {
 	cl.mu.Lock()
 	defer cl.mu.Unlock()
 	if cl.owed == 0 && !cl.lost {
-		cl.earlier, cl.proposed = nil, 0 // nothing of them can come any more
+		cl.earlier, cl.proposed = proposals{}, 0 // nothing of them can come any more
 	}
 	cl.number++
 	cl.open |= nodes
@@ -147,7 +163,7 @@ func (cl *claim) send(nodes nodeSet) uint32 {
 	}
 	if cl.proposed != cl.req.Token {
 		if cl.proposed != 0 {
-			cl.earlier = append(cl.earlier, cl.proposed)
+			cl.earlier.add(cl.proposed)
 		}
 		cl.proposed = cl.req.Token
 	}

@@ -33,18 +33,25 @@ type Client struct {
 	inbox      inbox
 	lines      lines
 	background *background
+	closed     chan struct{} // closed when Close is done
+	closeErr   error         // what it returned; set before that
 }
 
-// New returns a client for the given nodes, which are the client's from then
-// on: Close closes them. Nodes that can be reached are asked for their identity,
-// so that a server listed twice is found out; nodes that are down are no
-// error here.
+// New returns a client for the given nodes. It takes them over, also when it
+// returns an error: Close closes them, and if New is refused it has closed them
+// itself. Nodes that can be reached are asked for their identity, so that a
+// server listed twice is found out; nodes that are down are no error here.
 func New(nodes []Node, opts Options) (*Client, error) {
 	c, err := assemble(nodes, opts)
-	if err != nil {
-		return nil, err
+	if err == nil {
+		err = c.identify()
 	}
-	if err := c.identify(); err != nil {
+	if err != nil {
+		for _, n := range nodes {
+			if n != nil {
+				n.Close() // err says what went wrong
+			}
+		}
 		return nil, err
 	}
 	c.inbox.listen(c)
@@ -78,6 +85,7 @@ func assemble(nodes []Node, opts Options) (*Client, error) {
 		proposer:   proposer{clock: opts.Clock},
 		chance:     newChance(opts.Clock),
 		background: newBackground(),
+		closed:     make(chan struct{}),
 	}
 	c.keeper.init(c)
 	seen := map[string]int{}
@@ -129,21 +137,31 @@ func (c *Client) identify() error {
 	return nil
 }
 
-// Close releases the leases that are still held, waits a moment for what is
-// under way, and closes the nodes. The leases' contexts end with ErrReleased,
-// and callers that wait for a lock get ErrClosed.
+// Close releases the leases that are still held, all at once, waits for requests
+// in flight, and closes the nodes. With nodes that do not answer it takes two
+// node time limits and a tenth of a second. The leases' contexts end with
+// ErrReleased, and callers that wait for a lock get ErrClosed.
+//
+// Close can be called again, and from several goroutines: each call returns when
+// the client is closed, with the same error. It must not be called from an
+// Observer.
 func (c *Client) Close() error {
 	if !c.background.close() {
-		return nil
+		<-c.closed
+		return c.closeErr
 	}
+	patience := time.NewTimer(2*c.opts.NodeTimeout + 100*time.Millisecond)
+	defer patience.Stop()
 	c.keeper.close()
-	c.background.wait(2*c.opts.NodeTimeout + 100*time.Millisecond)
+	c.background.wait(patience.C)
 	c.inbox.close()
 	var errs []error
 	for _, m := range c.members {
 		errs = append(errs, m.node.Close())
 	}
-	return errors.Join(errs...)
+	c.closeErr = errors.Join(errs...)
+	close(c.closed)
+	return c.closeErr
 }
 
 // isClosed reports that Close has begun.

@@ -73,7 +73,7 @@ func (c *Client) Attach(ctx context.Context, text string) (*Lease, error) {
 	// The lease stands only once the extension is confirmed; until then it is
 	// nobody's, and whatever goes wrong, nothing is released.
 	req := cl.request(OpExtend)
-	rd := c.ask(ctx, req, 0, nil, nil)
+	rd := c.ask(ctx, cl.name, req, 0, nil, nil)
 	validity := validityOf(cl.req.TTL, rd.elapsed)
 	switch err := c.guard.mismatch(&rd); {
 	case rd.won() && validity > 0:
@@ -82,7 +82,7 @@ func (c *Client) Attach(ctx context.Context, text string) (*Lease, error) {
 		return nil, endedError(ctx, rd.quorumError(req))
 	case err != nil:
 		return nil, err
-	case rd.nodes-rd.refused < quorumOf(rd.nodes):
+	case rd.lost():
 		return nil, &LostError{Name: cl.name, Token: req.Token, Err: rd.quorumError(req)}
 	}
 	return nil, rd.quorumError(req)

@@ -9,14 +9,16 @@ import (
 	"time"
 )
 
-// ErrMaxHold is, together with ErrLost, the cause with which a lease ends that
-// was extended for as long as its MaxHold allows.
-var ErrMaxHold = errors.New("redlatch: lock was held for its MaxHold")
+// ErrMaxHold is returned by Extend when the lease cannot be extended any further,
+// since its deadline is at its MaxHold: it is valid until then. Together with
+// ErrLost, it is the cause with which such a lease ends.
+var ErrMaxHold = errors.New("redlatch: lock is at the end of its MaxHold")
 
 // keeper watches over a client's leases: one goroutine and one timer for all
-// of them. It ends each at its deadline by the local clock alone; the
-// extensions that move a deadline run on workers, so that a server which does
-// not answer never holds up the clock.
+// of them. It ends each at its deadline by the local clock alone. The extensions
+// that move a deadline run on goroutines of their own, one for each lease that
+// is due, so that neither the clock nor another lease waits for a server that
+// answers late.
 type keeper struct {
 	c *Client
 
@@ -25,21 +27,15 @@ type keeper struct {
 	running bool
 	armed   time.Duration // when the loop looks next; 0 if it is parked
 	closed  bool
-	due     []*Lease // to be extended by the workers
 	ended   []*Lease // to be told of once the mutex is free
-	workers int
 
 	wake chan struct{} // the loop is to look now
 	quit chan struct{}
 }
 
-const (
-	// heartbeat is how often the loop looks though no timer of its own is
-	// due: after a suspension of the machine, timers fire late.
-	heartbeat = 100 * time.Millisecond
-	// maxWorkers is how many extensions run at once.
-	maxWorkers = 64
-)
+// heartbeat is how often the loop looks though no timer of its own is due: after
+// a suspension of the machine, timers fire late.
+const heartbeat = 100 * time.Millisecond
 
 func (k *keeper) init(c *Client) {
 	k.c = c
@@ -54,7 +50,9 @@ func (k *keeper) add(l *Lease, start time.Duration) error {
 	if k.closed {
 		return ErrClosed
 	}
-	l.schedule(start)
+	// The first extension comes a little earlier, by chance: leases that were
+	// acquired together are not extended together for as long as they are held.
+	l.schedule(start - k.c.chance.below(l.req.TTL/12))
 	heap.Push(&k.leases, l)
 	if !k.running {
 		k.running = true
@@ -98,14 +96,10 @@ func (k *keeper) confirm(l *Lease, start, deadline time.Duration) error {
 		return l.cause
 	}
 	l.failed = nil
-	before := l.deadline
-	l.deadline = max(before, min(deadline, l.holdUntil()))
+	l.deadline = max(l.deadline, min(deadline, l.holdUntil()))
 	l.schedule(start)
 	heap.Fix(&k.leases, l.index)
 	k.rearm(l.next)
-	if l.deadline == before && before == l.holdUntil() {
-		return ErrMaxHold
-	}
 	return nil
 }
 
@@ -206,11 +200,7 @@ func (k *keeper) look() (time.Duration, bool) {
 		}
 		l.next = l.deadline
 		heap.Fix(&k.leases, 0)
-		k.due = append(k.due, l)
-		if k.workers < maxWorkers {
-			k.workers++
-			go k.work()
-		}
+		go k.extend(l)
 	}
 	if len(k.leases) == 0 {
 		if k.armed != 0 && k.armed <= now {
@@ -226,31 +216,15 @@ func (k *keeper) look() (time.Duration, bool) {
 	return k.armed - now, true
 }
 
-// work extends leases until none is due.
-func (k *keeper) work() {
-	for {
-		k.mu.Lock()
-		if len(k.due) == 0 || k.closed {
-			k.due = nil
-			k.workers--
-			k.mu.Unlock()
-			return
-		}
-		l := k.due[0]
-		k.due = k.due[1:]
-		ended := l.cause != nil
-		k.mu.Unlock()
-		if ended {
-			continue
-		}
-		err := l.extend(context.Background())
-		switch {
-		case err == nil:
-			k.relieve(l)
-		case errors.Is(err, ErrNoQuorum) && !errors.Is(err, ErrLost):
-			k.warn(l, err)
-			k.retry(l)
-		}
+// extend extends a lease that is due.
+func (k *keeper) extend(l *Lease) {
+	err := l.extend(context.Background())
+	switch {
+	case err == nil:
+		k.relieve(l)
+	case errors.Is(err, ErrNoQuorum) && !errors.Is(err, ErrLost):
+		k.warn(l, err)
+		k.retry(l)
 	}
 }
 
@@ -267,7 +241,7 @@ func (k *keeper) retry(l *Lease) {
 	k.rearm(l.next)
 }
 
-// close ends every lease, releases the locks, and stops the loop.
+// close ends every lease, releases all locks at once, and stops the loop.
 func (k *keeper) close() {
 	k.mu.Lock()
 	k.closed = true
@@ -279,11 +253,8 @@ func (k *keeper) close() {
 	k.unlock()
 
 	var all sync.WaitGroup
-	slots := make(chan struct{}, maxWorkers)
 	for _, l := range leases {
-		slots <- struct{}{}
 		all.Go(func() {
-			defer func() { <-slots }()
 			if err := l.free(context.Background()); err != nil && !errors.Is(err, ErrLost) {
 				k.c.log.Warn("redlatch: lock could not be released and will run out", "name", l.name, "err", err)
 			}

@@ -3,6 +3,7 @@ package redlatch
 import (
 	"context"
 	"errors"
+	"fmt"
 	"sync/atomic"
 	"time"
 )
@@ -93,14 +94,19 @@ func (l *Lease) Err() error {
 }
 
 // Extend gives the lock its whole time to live again, on a quorum of nodes. It
-// returns ErrLost if the lock is no longer ours, and a *QuorumError, with the
-// lease as it was, if too few nodes answered.
+// returns ErrLost if the lock is no longer ours. With any other error the lease
+// is as it was, valid until its deadline: a *QuorumError if too few nodes
+// answered, the context's error if ctx ended, and ErrMaxHold if the deadline is
+// at the lease's MaxHold already and cannot be moved any further.
 func (l *Lease) Extend(ctx context.Context) error {
 	if err := l.Err(); err != nil {
 		return err
 	}
 	if ctx.Err() != nil {
 		return endedError(ctx, nil)
+	}
+	if err := l.atMaxHold(); err != nil {
+		return err // asking would only have the keys outlive the lease
 	}
 	err := l.extend(ctx)
 	if err != nil && ctx.Err() != nil {
@@ -109,10 +115,22 @@ func (l *Lease) Extend(ctx context.Context) error {
 	return err
 }
 
+// atMaxHold returns ErrMaxHold if the deadline is as late as it can be.
+func (l *Lease) atMaxHold() error {
+	k := &l.c.keeper
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if l.deadline < l.holdUntil() {
+		return nil
+	}
+	return fmt.Errorf("%w of %v: %q cannot be extended, and is valid for another %v",
+		ErrMaxHold, l.opts.MaxHold, l.name, (l.deadline - l.c.clock.Uptime()).Round(time.Millisecond))
+}
+
 func (l *Lease) extend(ctx context.Context) error {
 	req := l.request(OpExtend)
 	var won atomic.Bool
-	rd := l.c.ask(ctx, req, 0, nil, func(node int, r NodeResult) {
+	rd := l.c.ask(ctx, l.name, req, 0, nil, func(node int, r NodeResult) {
 		if won.Load() {
 			l.repair(node, r)
 		}
@@ -127,9 +145,7 @@ func (l *Lease) extend(ctx context.Context) error {
 	switch {
 	case rd.won() && validity > 0:
 		return l.c.keeper.confirm(l, rd.start, rd.start+rd.elapsed+validity)
-	case rd.nodes-rd.refused < quorumOf(rd.nodes):
-		// So many say that it is not ours that no quorum is left to say that
-		// it is. Nodes that merely failed to answer decide nothing.
+	case rd.lost():
 		_, cause := l.c.keeper.end(l, l.lost(rd.quorumError(req)))
 		return cause
 	}
@@ -138,9 +154,12 @@ func (l *Lease) extend(ctx context.Context) error {
 
 // Release ends the lease and frees the lock on every node. It returns as soon
 // as a quorum has confirmed; nodes that did not answer are asked again in the
-// background until they do or the lock has run out there.
+// background until they do or the lock has run out there. A node that did not
+// have the lock, because it missed the acquisition or forgot it, counts as one
+// that freed it.
 //
-// Release returns ErrLost if the lock had been lost before, and a *QuorumError
+// Release returns ErrLost if the lock had been lost before, which is also the
+// case if so few nodes still had it that they are no quorum; and a *QuorumError
 // if too few nodes answered: the lock then runs out by itself, within its time
 // to live. Releasing twice is harmless.
 func (l *Lease) Release(ctx context.Context) error {
@@ -159,7 +178,7 @@ func (l *Lease) Release(ctx context.Context) error {
 // free sends the release of a lease that has ended.
 func (l *Lease) free(ctx context.Context) error {
 	req := l.release()
-	rd := l.c.ask(ctx, req, l.underway(), nil, func(node int, r NodeResult) {
+	rd := l.c.ask(ctx, l.name, req, l.underway(), nil, func(node int, r NodeResult) {
 		if r.Err != nil {
 			m := l.c.members[node]
 			m.janitor.add(m, req)
@@ -175,9 +194,9 @@ func (l *Lease) free(ctx context.Context) error {
 		l.remember(true)
 	}
 	switch {
-	case rd.won():
+	case rd.freed():
 		return nil
-	case rd.nodes-rd.refused < quorumOf(rd.nodes):
+	case rd.lost():
 		return l.lost(rd.quorumError(req))
 	case ctx.Err() != nil:
 		return endedError(ctx, nil)

@@ -423,3 +423,35 @@ func release(t *testing.T, l *link, name string) {
 		t.Fatal(err)
 	}
 }
+
+// failingNode is a node that cannot be closed cleanly.
+type failingNode struct {
+	redlatch.Node
+	err error
+}
+
+func (n failingNode) Close() error { return n.err }
+
+func TestEveryCloseReturnsWhenTheClientIsClosed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		links, nodes := newLinks(t, 1)
+		broken := errors.New("cannot be closed")
+		nodes[0] = failingNode{links[0], broken}
+		c := newClient(t, nodes, redlatch.Options{})
+		mustLock(t, c, "job", redlatch.LockOptions{})
+		links[0].set(func(l *link) { l.out = 100 * time.Millisecond })
+		start := time.Now()
+		errs := make(chan error)
+		for range 2 {
+			go func() { errs <- c.Close() }()
+		}
+		for range 2 {
+			wantErr(t, <-errs, broken)
+			if took := time.Since(start); took != 100*time.Millisecond {
+				t.Errorf("a Close returned after %v, the lock was released after 100ms", took)
+			}
+		}
+		wantErr(t, c.Close(), broken)
+		wantFree(t, links, "job")
+	})
+}

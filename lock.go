@@ -250,9 +250,9 @@ func (c *Client) lock(ctx context.Context, name string, opts LockOptions) (lease
 	defer c.background.end()
 	w := newWaiter(a)
 	if o := c.opts.Observer; o != nil {
-		ctx = o.LockStart(ctx, LockStart{Name: a.req.Name, TTL: a.req.TTL, Nodes: len(c.members)})
+		ctx = o.LockStart(ctx, LockStart{Name: name, TTL: a.req.TTL, Nodes: len(c.members)})
 		defer func() {
-			end := LockEnd{Name: a.req.Name, Rounds: w.rounds, Waited: c.clock.Uptime() - w.began, Err: err}
+			end := LockEnd{Name: name, Rounds: w.rounds, Waited: c.clock.Uptime() - w.began, Err: err}
 			if lease != nil {
 				end.Token = lease.Token()
 			}

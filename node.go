@@ -32,7 +32,8 @@ type Node interface {
 
 // Prompt is implemented by a Node whose Do returns by the deadline of its
 // context without help. A client with a single prompt node calls it on the
-// caller's goroutine; any other call is watched over from a second one.
+// caller's goroutine if the caller's context cannot end; any other call is
+// watched from a second one.
 type Prompt interface {
 	Node
 	// ReturnsByDeadline reports whether Do can be relied on to return when

@@ -7,7 +7,8 @@ import (
 
 // Observer is told when a lock is asked for and how that ended. It runs on the
 // caller's goroutine and must not block. Implement WaitObserver, RoundObserver
-// or LeaseObserver besides to be told more.
+// or LeaseObserver besides to be told more. In every call, Name is the name of
+// the lock as the caller gave it, without the client's Prefix.
 type Observer interface {
 	// LockStart is called before the first round of Lock or TryLock. The
 	// context that it returns is used from there on.
@@ -63,7 +64,7 @@ type RoundObserver interface {
 type RoundEnd struct {
 	Op      Op
 	Name    string
-	Won     bool
+	Won     bool // a quorum did what was asked; of a release, is without the key
 	Granted int
 	Refused int
 	Failed  int // did not answer, or not yet

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -37,7 +38,7 @@ func (w *witness) LockEnd(ctx context.Context, e redlatch.LockEnd) {
 }
 
 func (w *witness) RoundEnd(ctx context.Context, e redlatch.RoundEnd) {
-	w.note("round %v won=%v", e.Op, e.Won)
+	w.note("round %v of %s won=%v", e.Op, e.Name, e.Won)
 }
 
 func (w *witness) LeaseEnd(e redlatch.LeaseEnd) {
@@ -48,17 +49,17 @@ func TestObserverIsToldOfEverything(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		_, nodes := newLinks(t, 3)
 		w := &witness{}
-		c := newClient(t, nodes, redlatch.Options{Observer: w})
+		c := newClient(t, nodes, redlatch.Options{Observer: w, Prefix: "prefix:"})
 		l := mustLock(t, c, "job", redlatch.LockOptions{NoKeepAlive: true})
 		c.TryLock(t.Context(), "job", redlatch.LockOptions{})
 		time.Sleep(time.Second)
 		l.Extend(t.Context())
 		l.Release(t.Context())
 		want := []string{
-			"start job on 3", "round acquire won=true", "end job span=job rounds=1 err=false",
-			"start job on 3", "round acquire won=false", "end job span=job rounds=1 err=true",
-			"round extend won=true",
-			"lease job: redlatch: lock is released after 1s", "round release won=true",
+			"start job on 3", "round acquire of job won=true", "end job span=job rounds=1 err=false",
+			"start job on 3", "round acquire of job won=false", "end job span=job rounds=1 err=true",
+			"round extend of job won=true",
+			"lease job: redlatch: lock is released after 1s", "round release of job won=true",
 		}
 		if !slices.Equal(w.told, want) {
 			t.Errorf("told\n%q, want\n%q", w.told, want)
@@ -119,5 +120,42 @@ func TestWaitObserverIsNotifiedOfPlaceAndHolder(t *testing.T) {
 		second.Release(t.Context())
 		(<-done).Release(t.Context())
 		(<-done).Release(t.Context())
+	})
+}
+
+// TestObserverIsNotGivenThePrefix has a waiter that is woken, one that offers
+// what it has, and a lease that is taken up by a client with another prefix: the
+// name is the caller's in every call.
+func TestObserverIsNotGivenThePrefix(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		links, nodes := newLinks(t, 3)
+		w := &witness{}
+		a := newClient(t, nodes, redlatch.Options{Observer: w, Prefix: "one:"})
+		b := newClient(t, nodes, redlatch.Options{Observer: w, Prefix: "two:"})
+		links[0].take(t, "one:job", "x", time.Second)
+		links[1].take(t, "one:job", "y", time.Second)
+		l := mustLock(t, a, "job", redlatch.LockOptions{}) // a split vote first
+		time.AfterFunc(time.Second, func() { l.Release(context.Background()) })
+		handle, err := mustLock(t, a, "job", redlatch.LockOptions{}).Detach() // woken
+		if err != nil {
+			t.Fatal(err)
+		}
+		if l, err = b.Attach(t.Context(), handle); err != nil {
+			t.Fatal(err)
+		}
+		l.Extend(t.Context())
+		l.Release(t.Context())
+		ops := map[string]bool{}
+		for _, told := range w.told {
+			if strings.Contains(told, "one:") || strings.Contains(told, "two:") {
+				t.Error(told)
+			}
+			ops[strings.Join(strings.Fields(told)[:2], " ")] = true
+		}
+		for _, want := range []string{"start job", "end job", "lease job:", "round acquire", "round offer", "round extend", "round release"} {
+			if !ops[want] {
+				t.Errorf("there was no call %q", want)
+			}
+		}
 	})
 }

@@ -164,3 +164,47 @@ func TestBadHandlesAreRefused(t *testing.T) {
 		wantConfigError(t, err, "handle")
 	}
 }
+
+// closable counts how often it is closed.
+type closable struct {
+	*alias
+	closed int
+}
+
+func (n *closable) Close() error {
+	n.closed++
+	return n.alias.Close()
+}
+
+func TestNewThatIsRefusedClosesItsNodes(t *testing.T) {
+	for what, opts := range map[string]redlatch.Options{
+		"a bad option":                   {TTL: -1},
+		"nodes that cannot be guarded":   {Guard: redlatch.GuardOn},
+		"one server under several names": {},
+	} {
+		t.Run(what, func(t *testing.T) {
+			one := memory.New(memory.Options{Name: "one"})
+			a, b := &closable{alias: &alias{Node: one, name: "a"}}, &closable{alias: &alias{Node: one, name: "b"}}
+			_, err := redlatch.New([]redlatch.Node{a, b}, opts)
+			wantErr(t, err, redlatch.ErrConfig)
+			if a.closed != 1 || b.closed != 1 {
+				t.Errorf("the nodes were closed %d and %d times, want once", a.closed, b.closed)
+			}
+		})
+	}
+	t.Run("a list with a gap", func(t *testing.T) {
+		a := &closable{alias: &alias{Node: memory.New(memory.Options{}), name: "a"}}
+		_, err := redlatch.New([]redlatch.Node{nil, a}, redlatch.Options{})
+		wantConfigError(t, err, "nodes[0]")
+		if a.closed != 1 {
+			t.Errorf("the node was closed %d times, want once", a.closed)
+		}
+	})
+	t.Run("but Examine leaves them open", func(t *testing.T) {
+		a := &closable{alias: &alias{Node: memory.New(memory.Options{}), name: "a"}}
+		redlatch.Examine(t.Context(), []redlatch.Node{a}, redlatch.Options{TTL: -1}, redlatch.ExamineOptions{})
+		if a.closed != 0 {
+			t.Error("Examine closed a node")
+		}
+	})
+}

@@ -56,6 +56,14 @@ func (t *tally) hopeless() bool {
 	return t.nodes-(t.refused-t.sitting)-t.failed < quorumOf(t.nodes)
 }
 
+// lost reports that so many nodes say "not yours" that those which may have had
+// the lock are no quorum. Nodes that merely failed to answer decide nothing.
+func (t *tally) lost() bool { return t.nodes-t.refused < quorumOf(t.nodes) }
+
+// freed reports, of a release, that the name is free of our key on a quorum of
+// nodes: they deleted it, or did not have it.
+func (t *tally) freed() bool { return !t.lost() && t.granted+t.refused >= quorumOf(t.nodes) }
+
 // available reports that no more than a minority failed or sits out: what was
 // refused was refused by somebody, not for want of nodes.
 func (t *tally) available() bool { return t.nodes-t.failed-t.sitting >= quorumOf(t.nodes) }
@@ -76,26 +84,24 @@ type fanout struct {
 	pending nodeSet // nodes that have not answered
 	granted nodeSet
 	awaited int // how many of them are worth waiting for
-	// impatient is set where a round that is not won can be tried again. What
-	// is ours already is worth waiting for whoever may have it.
-	impatient bool
-	tally     tally
-	results   []NodeResult
-	done      chan struct{}
-	seen      func(node int, r NodeResult)
-	late      func(node int, r NodeResult)
-	ended     func() // called when every node has answered
+	op      Op
+	tally   tally
+	results []NodeResult
+	done    chan struct{}
+	seen    func(node int, r NodeResult)
+	late    func(node int, r NodeResult)
+	ended   func() // called when every node has answered
 }
 
 // ask sends req to every node at once and returns as soon as the outcome is
 // settled, the node time limit is over, or ctx ends. Every answer is shown to
 // seen before it is counted; those that come after the round was settled go to
 // late, from another goroutine. Nodes in skip are left out, as if they had not
-// answered yet.
+// answered yet. The observer is given name, the caller's.
 //
 // The nodes' context is not a child of ctx: a request that was cut off half
 // way leaves us not knowing whether it was carried out.
-func (c *Client) ask(ctx context.Context, req Request, skip nodeSet, seen, late func(node int, r NodeResult)) round {
+func (c *Client) ask(ctx context.Context, name string, req Request, skip nodeSet, seen, late func(node int, r NodeResult)) round {
 	limit := c.opts.NodeTimeout
 	if req.TTL > 0 {
 		limit = min(limit, req.TTL)
@@ -104,7 +110,7 @@ func (c *Client) ask(ctx context.Context, req Request, skip nodeSet, seen, late 
 	nodeCtx, cancel := context.WithTimeout(context.WithoutCancel(ctx), limit)
 
 	rd := round{start: start, tally: tally{nodes: len(c.members)}}
-	if len(c.members) == 1 && c.members[0].prompt {
+	if c.inline(ctx) {
 		r := c.members[0].call(nodeCtx, req)
 		cancel()
 		if seen != nil {
@@ -116,7 +122,7 @@ func (c *Client) ask(ctx context.Context, req Request, skip nodeSet, seen, late 
 		// The round counts as background work until the last node has
 		// answered and what came late is dealt with.
 		counted := c.background.start()
-		f := &fanout{impatient: req.Op == OpAcquire, seen: seen, late: late, ended: func() {
+		f := &fanout{op: req.Op, seen: seen, late: late, ended: func() {
 			cancel()
 			if counted {
 				c.background.end()
@@ -131,8 +137,15 @@ func (c *Client) ask(ctx context.Context, req Request, skip nodeSet, seen, late 
 		f.close(&rd, nodeCtx.Err() == context.DeadlineExceeded)
 	}
 	rd.elapsed = c.clock.Uptime() - start
-	c.roundEnd(ctx, req, &rd)
+	c.roundEnd(ctx, name, req.Op, &rd)
 	return rd
+}
+
+// inline reports that a node may be called on the caller's goroutine: there is
+// but one, it returns by the node time limit, and the caller cannot want to
+// leave before that, since its context never ends.
+func (c *Client) inline(ctx context.Context) bool {
+	return len(c.members) == 1 && c.members[0].prompt && ctx.Done() == nil
 }
 
 func (c *Client) fanOut(ctx context.Context, req Request, skip nodeSet, f *fanout) {
@@ -191,10 +204,7 @@ func (f *fanout) answer(i int, r NodeResult, awaited bool) {
 		if awaited {
 			f.awaited--
 		}
-		// Suspects are done without only where the others were enough to say
-		// yes or no.
-		enough := f.impatient && f.awaited <= 0 && f.tally.granted+f.tally.refused >= quorumOf(f.tally.nodes)
-		if f.tally.won() || f.tally.hopeless() || enough || last {
+		if last || f.decided() {
 			f.settled = true
 			close(f.done)
 		}
@@ -203,6 +213,29 @@ func (f *fanout) answer(i int, r NodeResult, awaited bool) {
 	if last {
 		f.ended()
 	}
+}
+
+// decided reports that the answers which are still to come need not be waited
+// for.
+func (f *fanout) decided() bool {
+	t := &f.tally
+	if t.won() {
+		return true
+	}
+	// Suspects are done without only where the others were enough to say yes
+	// or no.
+	enough := f.awaited <= 0 && t.granted+t.refused >= quorumOf(t.nodes)
+	switch f.op {
+	case OpAcquire:
+		return enough || t.hopeless()
+	case OpRelease:
+		// That no quorum can grant any more decides nothing: a node without
+		// our key is as good as one that deleted it. The answers that are
+		// still to come say whether the lock was lost.
+		return enough || t.lost() || t.failed >= quorumOf(t.nodes)
+	}
+	// Suspects are waited for: one of them may hold our key.
+	return t.hopeless()
 }
 
 // once refuses the grant of a server that has granted under another address
@@ -236,14 +269,14 @@ func (f *fanout) close(rd *round, timedOut bool) {
 	}
 }
 
-func (c *Client) roundEnd(ctx context.Context, req Request, rd *round) {
+func (c *Client) roundEnd(ctx context.Context, name string, op Op, rd *round) {
 	if o, ok := c.opts.Observer.(RoundObserver); ok {
 		end := RoundEnd{
-			Op: req.Op, Name: req.Name, Won: rd.won(),
+			Op: op, Name: name, Won: rd.won() || op == OpRelease && rd.freed(),
 			Granted: rd.granted, Refused: rd.refused, Failed: rd.failed, Elapsed: rd.elapsed,
 		}
 		if !end.Won {
-			end.Err = rd.quorumError(req)
+			end.Err = rd.quorumError(Request{Op: op, Name: name})
 		}
 		o.RoundEnd(ctx, end)
 	}

@@ -99,3 +99,24 @@ func TestFloorIsWhatAQuorumCanAccept(t *testing.T) {
 		}
 	}
 }
+
+// TestReleaseIsFreedLostOrUnknown counts every way in which the nodes can answer
+// a release: the name is free on a quorum, or no quorum had it at the end, or
+// too few answered to say. Never two of them.
+func TestReleaseIsFreedLostOrUnknown(t *testing.T) {
+	for n := 1; n <= 7; n++ {
+		for granted := 0; granted <= n; granted++ {
+			for refused := 0; granted+refused <= n; refused++ {
+				sum := tally{nodes: n, granted: granted, refused: refused, failed: n - granted - refused}
+				lost := n-refused < quorumOf(n) // those that may have had it are no quorum
+				freed := !lost && granted+refused >= quorumOf(n)
+				if sum.lost() != lost || sum.freed() != freed {
+					t.Errorf("%+v: freed %v, lost %v, want %v, %v", sum, sum.freed(), sum.lost(), freed, lost)
+				}
+				if sum.won() && !sum.freed() {
+					t.Errorf("%+v: a quorum freed it, and it is not freed", sum)
+				}
+			}
+		}
+	}
+}

@@ -242,7 +242,7 @@ func (a *attempt) yield(ctx context.Context, op Op, nodes nodeSet, told func(nod
 			req.Token = floor + 1
 			a.above = req.Token
 		}
-		rd := a.c.ask(ctx, req, allNodes(len(a.c.members))&^nodes, nil, nil)
+		rd := a.c.ask(ctx, a.name, req, allNodes(len(a.c.members))&^nodes, nil, nil)
 		var stale nodeSet
 		for i, r := range rd.results {
 			switch {
@@ -328,7 +328,7 @@ func (p *pause) take(ctx context.Context, e event) (lease *Lease, again bool) {
 	}
 	won := round{start: g.start, elapsed: a.c.clock.Uptime() - g.start, results: rd.results,
 		tally: tally{nodes: rd.nodes, granted: g.granted.count()}}
-	a.c.roundEnd(ctx, a.req, &won)
+	a.c.roundEnd(ctx, a.name, a.req.Op, &won)
 	a.c.guard.won()
 	lease, p.w.failure = a.settle(&won)
 	return lease, lease == nil

@@ -235,13 +235,11 @@ func (b *background) close() bool {
 	return true
 }
 
-// wait waits until nothing runs any more, no longer than patience.
-func (b *background) wait(patience time.Duration) {
+// wait waits until nothing runs any more, or patience is over.
+func (b *background) wait(patience <-chan time.Time) {
 	b.end()
-	t := time.NewTimer(patience)
-	defer t.Stop()
 	select {
 	case <-b.idle:
-	case <-t.C:
+	case <-patience:
 	}
 }

@@ -339,6 +339,26 @@ func TestOneServerReachedByTwoAddressesIsRefused(t *testing.T) {
 	})
 }
 
+func TestRefusedClientsLeaveNoConnections(t *testing.T) {
+	eachDriver(t, func(t *testing.T, nodes func(...string) []redlatch.Node) {
+		server := redistest.Start(t, 1)[0]
+		twice := strings.Replace(server.URL(), "127.0.0.1", "localhost", 1)
+		connections := func() int { return strings.Count(server.Do("CLIENT", "LIST"), "id=") }
+		before := connections()
+		for range 20 {
+			_, err := redlatch.New(nodes(server.URL(), twice), redlatch.Options{NodeTimeout: 5 * time.Second})
+			wantErr(t, err, redlatch.ErrConfig)
+		}
+		// The server sees a moment later that a connection was closed.
+		for end := time.Now().Add(10 * time.Second); connections() > before+1 && time.Now().Before(end); {
+			time.Sleep(10 * time.Millisecond)
+		}
+		if after := connections(); after > before+1 {
+			t.Errorf("20 refused clients left %d connections", after-before)
+		}
+	})
+}
+
 func TestPlainClientsAndWeExcludeEachOther(t *testing.T) {
 	servers := redistest.Start(t, 3)
 	eachDriver(t, func(t *testing.T, nodes func(...string) []redlatch.Node) {

@@ -29,7 +29,6 @@ func (f *nodeFlags) clientOf(nodes []redlatch.Node, opts redlatch.Options) (*red
 	}
 	client, err := redlatch.New(nodes, opts)
 	if err != nil {
-		closeAll(nodes)
 		return nil, err
 	}
 	return client, nil

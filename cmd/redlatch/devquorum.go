@@ -129,7 +129,6 @@ func (q *devQuorum) initialise(ctx context.Context) error {
 	}
 	client, err := redlatch.New(nodes, redlatch.Options{Guard: redlatch.GuardOn, NodeTimeout: time.Second})
 	if err != nil {
-		closeAll(nodes)
 		return err
 	}
 	defer client.Close()

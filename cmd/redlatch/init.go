@@ -137,7 +137,6 @@ func (f *initFlags) run(cmd *cobra.Command, say *reporter) error {
 	f.apply(&opts)
 	client, err := redlatch.New(nodes, opts)
 	if err != nil {
-		closeAll(nodes)
 		return err
 	}
 	defer client.Close()

@@ -186,7 +186,6 @@ func (f *runFlags) run(say *reporter, name string, argv []string) *outcome {
 	f.apply(&opts)
 	client, err := redlatch.New(nodes, opts)
 	if err != nil {
-		closeAll(nodes)
 		return outcomeOf(err)
 	}
 	defer client.Close()

@@ -1,0 +1,105 @@
+package redlatch_test
+
+import (
+	"context"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/redlatch/redlatch"
+)
+
+// TestContextIsHeededOnASingleServer has a server freeze, and a caller whose
+// context ends after 50 ms, long before the node time limit.
+func TestContextIsHeededOnASingleServer(t *testing.T) {
+	const patience = 50 * time.Millisecond
+	for what, begin := range map[string]func(context.Context) (context.Context, error){
+		"deadline": func(ctx context.Context) (context.Context, error) {
+			ctx, cancel := context.WithTimeout(ctx, patience)
+			context.AfterFunc(ctx, cancel)
+			return ctx, context.DeadlineExceeded
+		},
+		"cancellation": func(ctx context.Context) (context.Context, error) {
+			ctx, cancel := context.WithCancel(ctx)
+			time.AfterFunc(patience, cancel)
+			return ctx, context.Canceled
+		},
+	} {
+		t.Run(what, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				links, nodes := newLinks(t, 1)
+				c := newClient(t, nodes, redlatch.Options{NodeTimeout: 5 * time.Second})
+				held := mustLock(t, c, "held", redlatch.LockOptions{TTL: 30 * time.Second, NoKeepAlive: true})
+				links[0].freeze()
+				for call, f := range map[string]func(context.Context) error{
+					"TryLock": func(ctx context.Context) error {
+						_, err := c.TryLock(ctx, "tried", redlatch.LockOptions{TTL: 30 * time.Second})
+						return err
+					},
+					"Lock": func(ctx context.Context) error {
+						_, err := c.Lock(ctx, "waited for", redlatch.LockOptions{TTL: 30 * time.Second})
+						return err
+					},
+					"Extend": held.Extend,
+				} {
+					ctx, end := begin(t.Context())
+					start := time.Now()
+					wantErr(t, f(ctx), end)
+					if took := time.Since(start); took != patience {
+						t.Errorf("%s returned after %v, its context ended after %v", call, took, patience)
+					}
+				}
+				ctx, end := begin(t.Context())
+				start := time.Now()
+				wantErr(t, held.Release(ctx), end)
+				if took := time.Since(start); took != patience {
+					t.Errorf("Release returned after %v, its context ended after %v", took, patience)
+				}
+				// The server executes what it was sent. Nothing of it stays.
+				links[0].thaw()
+				time.Sleep(time.Second)
+				for _, name := range []string{"held", "tried", "waited for"} {
+					wantFree(t, links, name)
+				}
+			})
+		})
+	}
+}
+
+// TestContextIsHeededWhileASingleServerOffersTheLock has a waiter ask the server
+// that offers it the lock, and the server freeze then.
+func TestContextIsHeededWhileASingleServerOffersTheLock(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		hosts := newHosts(t, 2, 1, redlatch.Options{NodeTimeout: 5 * time.Second})
+		first := mustLock(t, hosts[0].Client, "job", redlatch.LockOptions{TTL: 30 * time.Second})
+		ctx, cancel := context.WithCancel(t.Context())
+		done := make(chan error)
+		go func() {
+			_, err := hosts[1].Lock(ctx, "job", redlatch.LockOptions{TTL: 30 * time.Second})
+			done <- err
+		}()
+		time.Sleep(10 * time.Millisecond)
+		road := hosts[1].links[0]
+		asked := make(chan struct{}, 1)
+		road.set(func(l *link) {
+			l.hook = func(req redlatch.Request) {
+				if req.Op == redlatch.OpAcquire {
+					asked <- struct{}{}
+					time.Sleep(4 * time.Second)
+				}
+			}
+		})
+		if err := first.Release(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		<-asked
+		start := time.Now()
+		cancel()
+		wantErr(t, <-done, context.Canceled)
+		if took := time.Since(start); took > 0 {
+			t.Errorf("Lock returned %v after its context had ended", took)
+		}
+		time.Sleep(10 * time.Second)
+		wantFree(t, hosts[1].links, "job")
+	})
+}

@@ -1,0 +1,117 @@
+package redlatch_test
+
+import (
+	"fmt"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/redlatch/redlatch"
+)
+
+// TestManyLeasesOnSlowNodesAreAllKept has nodes that answer after 100 ms, and so
+// many leases that hundreds of extensions are in flight at any time.
+func TestManyLeasesOnSlowNodesAreAllKept(t *testing.T) {
+	for _, n := range []int{1, 3} {
+		synctest.Test(t, func(t *testing.T) {
+			const leases = 2500
+			links, nodes := newLinks(t, n)
+			c := newClient(t, nodes, redlatch.Options{})
+			held := make([]*redlatch.Lease, leases)
+			for i := range held {
+				held[i] = mustLock(t, c, fmt.Sprint("lease ", i), redlatch.LockOptions{TTL: 3 * time.Second})
+			}
+			for _, l := range links {
+				l.set(func(l *link) { l.out = 100 * time.Millisecond })
+			}
+			time.Sleep(5 * time.Second)
+			lost := 0
+			for _, l := range held {
+				if l.Err() != nil {
+					lost++
+				}
+			}
+			if lost > 0 {
+				t.Errorf("N=%d: %d of %d leases are lost, though every node answers in 100 ms", n, lost, leases)
+			}
+		})
+	}
+}
+
+// TestExtensionsOfLeasesThatCameTogetherAreSpread acquires many leases in one
+// moment: their extensions do not all come in one.
+func TestExtensionsOfLeasesThatCameTogetherAreSpread(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const leases = 1000
+		links, nodes := newLinks(t, 1)
+		c := newClient(t, nodes, redlatch.Options{})
+		for i := range leases {
+			mustLock(t, c, fmt.Sprint("lease ", i), redlatch.LockOptions{TTL: 3 * time.Second})
+		}
+		start, before, most := time.Now(), 0, 0
+		for time.Since(start) < 3*time.Second {
+			time.Sleep(10 * time.Millisecond)
+			now := links[0].count(redlatch.OpExtend)
+			before, most = now, max(most, now-before)
+		}
+		if before < 2*leases {
+			t.Errorf("%d leases of 3s were extended %d times in 3s", leases, before)
+		}
+		if most > leases/10 {
+			t.Errorf("%d of %d leases were extended within 10 ms", most, leases)
+		}
+	})
+}
+
+// TestCloseOfManyLeasesOnAFrozenServerIsBounded releases all leases at once, and
+// does not wait for a server that does not answer any longer than for one lease.
+func TestCloseOfManyLeasesOnAFrozenServerIsBounded(t *testing.T) {
+	for _, n := range []int{1, 3} {
+		for _, deaf := range []bool{false, true} {
+			if n == 1 && deaf {
+				continue // a single node that declares itself prompt is not deaf
+			}
+			synctest.Test(t, func(t *testing.T) {
+				links, nodes := newLinks(t, n)
+				c := newClient(t, nodes, redlatch.Options{NodeTimeout: time.Second})
+				for i := range 2500 {
+					mustLock(t, c, fmt.Sprint("lease ", i), redlatch.LockOptions{})
+				}
+				for _, l := range links {
+					l.set(func(l *link) { l.deaf = deaf })
+					l.freeze()
+				}
+				start := time.Now()
+				c.Close()
+				if took := time.Since(start); took > 2200*time.Millisecond {
+					t.Errorf("N=%d: Close took %v with a node time limit of 1s", n, took)
+				}
+			})
+		}
+	}
+}
+
+// TestCloseReleasesManyLeasesAtOnce counts what Close takes where every node
+// answers in 100 ms.
+func TestCloseReleasesManyLeasesAtOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const leases = 1000
+		links, nodes := newLinks(t, 3)
+		c := newClient(t, nodes, redlatch.Options{})
+		for i := range leases {
+			mustLock(t, c, fmt.Sprint("lease ", i), redlatch.LockOptions{})
+		}
+		synctest.Wait()
+		for _, l := range links {
+			l.set(func(l *link) { l.out = 100 * time.Millisecond })
+		}
+		start := time.Now()
+		c.Close()
+		if took := time.Since(start); took > 100*time.Millisecond {
+			t.Errorf("Close took %v", took)
+		}
+		for i := range leases {
+			wantFree(t, links, fmt.Sprint("lease ", i))
+		}
+	})
+}

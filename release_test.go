@@ -1,0 +1,84 @@
+package redlatch_test
+
+import (
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/redlatch/redlatch"
+)
+
+// TestReleaseIsDoneWhereANodeNeverHadTheLock releases a lock that one node
+// frees, one does not have, and one cannot be asked about. The name is free on
+// a quorum of nodes, and the next caller gets it.
+func TestReleaseIsDoneWhereANodeNeverHadTheLock(t *testing.T) {
+	for what, third := range map[string]func(l *link){
+		"frozen":      func(l *link) { l.frozen = make(chan struct{}) },
+		"unreachable": func(l *link) { l.refusing = errUnreachable },
+	} {
+		t.Run(what, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				links, nodes := newLinks(t, 3)
+				c := newClient(t, nodes, redlatch.Options{})
+				other := newClient(t, []redlatch.Node{links[0].Node, links[1].Node, links[2].Node}, redlatch.Options{})
+				l := mustLock(t, c, "job", redlatch.LockOptions{NoKeepAlive: true})
+				synctest.Wait()
+				links[1].Drop("job")
+				links[2].set(third)
+				// The node that has the key answers last.
+				links[0].set(func(l *link) { l.out = 50 * time.Millisecond })
+				if err := l.Release(t.Context()); err != nil {
+					t.Errorf("the lock is free on two of three nodes, and Release says: %v", err)
+				}
+				if v := links[0].holder(t, "job"); v != "" {
+					t.Errorf("Release returned before the node that had the key had freed it")
+				}
+				if _, err := other.TryLock(t.Context(), "job", redlatch.LockOptions{}); err != nil {
+					t.Errorf("the next caller: %v", err)
+				}
+			})
+		})
+	}
+}
+
+// TestReleaseDoesNotWaitForANodeThatIsKnownToBeSilent has the node that cannot
+// be asked be a suspect: the answers of the others are enough.
+func TestReleaseDoesNotWaitForANodeThatIsKnownToBeSilent(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		links, nodes := newLinks(t, 3)
+		c := newClient(t, nodes, redlatch.Options{})
+		links[2].freeze()
+		l := mustLock(t, c, "job", redlatch.LockOptions{NoKeepAlive: true})
+		time.Sleep(time.Second) // node 3 is known to be silent
+		links[1].Drop("job")
+		start := time.Now()
+		if err := l.Release(t.Context()); err != nil {
+			t.Error(err)
+		}
+		if took := time.Since(start); took > 0 {
+			t.Errorf("the release took %v", took)
+		}
+	})
+}
+
+// TestReleaseSaysLostThoughNodesAreDown has so many nodes say that the lock is
+// not ours that no quorum can have held it at the end, whatever the others hold.
+func TestReleaseSaysLostThoughNodesAreDown(t *testing.T) {
+	for n, without := range map[int]int{3: 2, 4: 2, 5: 3} {
+		synctest.Test(t, func(t *testing.T) {
+			links, nodes := newLinks(t, n)
+			c := newClient(t, nodes, redlatch.Options{})
+			l := mustLock(t, c, "job", redlatch.LockOptions{NoKeepAlive: true})
+			synctest.Wait()
+			for i, lk := range links {
+				if i < without {
+					lk.Drop("job")
+					lk.set(func(l *link) { l.out = 50 * time.Millisecond })
+				} else {
+					lk.set(func(l *link) { l.refusing = errUnreachable })
+				}
+			}
+			wantErr(t, l.Release(t.Context()), redlatch.ErrLost)
+		})
+	}
+}
