@@ -54,6 +54,9 @@ func StartSentinel(t testing.TB, config string) *Server {
 // that ends with the test.
 func newServer(t testing.TB, proc *redisproc.Server) *Server {
 	t.Helper()
+	if testing.Short() {
+		t.Skip("it needs redis-server, and -short starts no servers")
+	}
 	path, err := exec.LookPath("redis-server")
 	if err != nil {
 		t.Fatalf("these tests need redis-server: install it with the system's package manager (apt-get install redis-server) or run make test, which does")

@@ -15,6 +15,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"slices"
 	"strings"
 	"time"
 )
@@ -26,6 +27,7 @@ func main() {
 	}
 	begin := time.Now()
 	s := newSummary(os.Stdout)
+	s.short = slices.Contains(args, "-short")
 	for _, dir := range dirs {
 		if err := run(dir, args, s); err != nil {
 			fmt.Fprintf(os.Stderr, "testrun: in %s: %v\n", dir, err)
@@ -69,6 +71,7 @@ type event struct {
 type summary struct {
 	out                     io.Writer
 	red                     bool // go test said so
+	short                   bool // that tests are skipped is what was asked for
 	passed, failed, skipped int
 	packages                map[string]int      // tests that passed, by package
 	output                  map[string][]string // by package and test, while it runs
@@ -126,7 +129,9 @@ func (s *summary) endOfTest(e event, output []string) {
 		s.packages[e.Package]++
 	case "skip":
 		s.skipped++
-		s.skips = append(s.skips, short(e.Package)+" "+e.Test)
+		if !s.short {
+			s.skips = append(s.skips, short(e.Package)+" "+e.Test)
+		}
 	case "fail":
 		s.failed++
 		s.failures = append(s.failures, short(e.Package)+" "+e.Test+"\n"+tail(output))
