@@ -74,6 +74,11 @@ microbench: deps ## the benchmarks of this module
 soak: deps ## the tests twenty times in a row, under the race detector
 	$(GO) test $(RACE) -parallel $(PARALLEL) -count 20 -timeout 120m ./...
 
+.PHONY: busy
+busy: deps ## eight processes with one lock on five servers, beside busy loops, 5 minutes: BUSY=LOOPS, FOR=TIME for others
+	@$(GO) build -o bin/soak ./internal/soak
+	scripts/busy.sh $(or $(BUSY),4) bin/soak -for $(or $(FOR),5m)
+
 .PHONY: sim
 sim: ## histories by the million, in virtual time, about an hour: SEEDS=FROM:COUNT for others
 	@GO="$(GO)" scripts/sim.sh $(SEEDS)

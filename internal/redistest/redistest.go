@@ -54,13 +54,8 @@ func StartSentinel(t testing.TB, config string) *Server {
 // that ends with the test.
 func newServer(t testing.TB, proc *redisproc.Server) *Server {
 	t.Helper()
-	if testing.Short() {
-		t.Skip("it needs redis-server, and -short starts no servers")
-	}
-	path, err := exec.LookPath("redis-server")
-	if err != nil {
-		t.Fatalf("these tests need redis-server: install it with the system's package manager (apt-get install redis-server) or run make test, which does")
-	}
+	path := Need(t)
+	var err error
 	// Not the test's own folder: its name is long, and a socket's path bounded.
 	if proc.Dir, err = os.MkdirTemp("", "redis"); err != nil {
 		t.Fatal(err)
@@ -71,6 +66,20 @@ func newServer(t testing.TB, proc *redisproc.Server) *Server {
 		os.RemoveAll(proc.Dir)
 	})
 	return &Server{t, proc}
+}
+
+// Need returns the program of a server, for a test that starts some by other
+// means. Without it the test fails: what cannot be tested was not tested.
+func Need(t testing.TB) string {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("it needs redis-server, and -short starts no servers")
+	}
+	path, err := exec.LookPath("redis-server")
+	if err != nil {
+		t.Fatal("this test needs redis-server: install it with the system's package manager (apt-get install redis-server) or run make test, which does")
+	}
+	return path
 }
 
 func (s *Server) must(err error) {
