@@ -3,13 +3,21 @@
 GO          ?= go
 STATICCHECK ?= $(GO) run honnef.co/go/tools/cmd/staticcheck@v0.8.1
 RACE        ?= -race
-TIMEOUT     ?= 8m
+# Far above what a package takes on an idle machine: a busy one must not run
+# into it.
+TIMEOUT     ?= 30m
+# Tests on real servers wait most of the time: a few run at once on each
+# processor.
+PARALLEL    ?= $(shell expr 3 \* $$(getconf _NPROCESSORS_ONLN 2>/dev/null || echo 2))
 PLATFORMS   ?= linux/amd64 linux/arm64 darwin/amd64 darwin/arm64 windows/amd64 windows/arm64
 
 # The modules of their own beside the main one, for what must not become a
 # dependency of it: benchmarks beside the peers, tests against foreign clients,
 # the snippets of docs/migrate.md.
 NESTED := $(patsubst %/go.mod,%,$(wildcard bench/go.mod interop/go.mod examples/migrate/go.mod))
+
+comma := ,
+space := $(subst ,, )
 
 .DEFAULT_GOAL := help
 
@@ -28,23 +36,16 @@ deps: ## install what the tests need and is missing: redis-server, MariaDB, Post
 
 .PHONY: test
 test: deps lint ## everything that must pass: deps, lint, all tests under the race detector
-	$(GO) test $(RACE) -parallel 6 -timeout $(TIMEOUT) ./...
-	@set -e; for m in $(NESTED); do \
-		echo "$(GO) test, in $$m"; (cd $$m && $(GO) test $(RACE) -timeout $(TIMEOUT) ./...); \
-	done
+	@$(GO) run ./internal/testrun -in $(subst $(space),$(comma),. $(NESTED)) $(RACE) -parallel $(PARALLEL) -timeout $(TIMEOUT) ./...
 
 .PHONY: short
-short: ## the quick tests alone, no race detector
-	$(GO) test -short -timeout 2m ./...
+short: ## the quick tests alone: no servers, no race detector
+	@$(GO) run ./internal/testrun -short -run '^(Test|Fuzz)' -timeout $(TIMEOUT) ./...
 
 .PHONY: lint
 lint: ## formatting, go vet and staticcheck, in every module
 	@test -z "$$(gofmt -s -l .)" || { echo "not formatted (make fmt):"; gofmt -s -l .; exit 1; }
-	$(GO) vet ./...
-	$(STATICCHECK) ./...
-	@set -e; for m in $(NESTED); do \
-		echo "$(GO) vet and staticcheck, in $$m"; (cd $$m && $(GO) vet ./... && $(STATICCHECK) ./...); \
-	done
+	@set -e; for m in . $(NESTED); do (cd $$m && $(GO) vet ./... && $(STATICCHECK) ./...); done
 
 .PHONY: snippets
 snippets: ## write the marked blocks of the documentation anew from their sources
@@ -71,7 +72,12 @@ microbench: deps ## the benchmarks of this module
 
 .PHONY: soak
 soak: deps ## the tests twenty times in a row, under the race detector
-	$(GO) test $(RACE) -parallel 6 -count 20 -timeout 120m ./...
+	$(GO) test $(RACE) -parallel $(PARALLEL) -count 20 -timeout 120m ./...
+
+.PHONY: busy
+busy: deps ## eight processes with one lock on five servers, beside busy loops, 5 minutes: BUSY=LOOPS, FOR=TIME for others
+	@$(GO) build -o bin/soak ./internal/soak
+	scripts/busy.sh $(or $(BUSY),4) bin/soak -for $(or $(FOR),5m)
 
 .PHONY: sim
 sim: ## histories by the million, in virtual time, about an hour: SEEDS=FROM:COUNT for others

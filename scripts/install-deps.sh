@@ -44,21 +44,35 @@ names() {
   done
 }
 
-echo "installing:$need" >&2
+# install says what it is about to install, and how, and then does it. What the
+# package manager prints is kept, and shown if it fails.
+install() {
+  echo "make test needs what this machine lacks:$need" >&2
+  echo "installing it now: $*" >&2
+  log=$(mktemp)
+  if "$@" >"$log" 2>&1; then
+    rm -f "$log"
+    return 0
+  fi
+  tail -n 40 "$log" >&2
+  rm -f "$log"
+  return 1
+}
+
 # The package lists hold several words on purpose.
 # shellcheck disable=SC2046
 if has apt-get; then
   export DEBIAN_FRONTEND=noninteractive
-  $as_root apt-get update -q
-  $as_root apt-get install -q -y --no-install-recommends $(names redis-server "gcc libc6-dev" mariadb-server postgresql iproute2 procps etcd-server)
+  $as_root apt-get update -qq
+  install $as_root apt-get install -y --no-install-recommends $(names redis-server "gcc libc6-dev" mariadb-server postgresql iproute2 procps etcd-server)
 elif has dnf; then
   # Where Redis is not packaged any more, Valkey answers to its name.
-  $as_root dnf install -y $(names redis gcc mariadb-server postgresql-server iproute procps-ng etcd) ||
-    $as_root dnf install -y $(names valkey-compat-redis gcc mariadb-server postgresql-server iproute procps-ng etcd)
+  install $as_root dnf install -y $(names redis gcc mariadb-server postgresql-server iproute procps-ng etcd) ||
+    install $as_root dnf install -y $(names valkey-compat-redis gcc mariadb-server postgresql-server iproute procps-ng etcd)
 elif has apk; then
-  $as_root apk add --no-cache $(names redis "gcc musl-dev" mariadb postgresql iproute2 procps etcd)
+  install $as_root apk add --no-cache $(names redis "gcc musl-dev" mariadb postgresql iproute2 procps etcd)
 elif has brew; then
-  brew install $(names redis gcc mariadb postgresql iproute2mac procps etcd)
+  install brew install $(names redis gcc mariadb postgresql iproute2mac procps etcd)
 else
   echo "no apt-get, dnf, apk or brew here: please install$need by hand" >&2
   exit 1

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/redlatch/redlatch/internal/clockshim"
+	"github.com/redlatch/redlatch/internal/redisproc"
 )
 
 // Clock is the wall clock of a server.
@@ -38,8 +39,7 @@ func StartWithSettableClock(t testing.TB, off time.Duration, settings ...string)
 	}
 	t.Cleanup(func() { clock.Close() })
 	clock.Set(off, 0)
-	s := &Server{t: t, dir: t.TempDir(), args: settings, env: clock.Env(library)}
-	s.start()
-	s.await()
+	s := newServer(t, &redisproc.Server{Settings: settings, Env: clock.Env(library)})
+	s.must(s.proc.Start())
 	return s, &Clock{clock}
 }

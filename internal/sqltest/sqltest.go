@@ -56,6 +56,9 @@ var servers = []*server{mariaDB, postgreSQL}
 // address starts the server if it does not run yet, and returns its port.
 func (s *server) address(t testing.TB) string {
 	t.Helper()
+	if testing.Short() {
+		t.Skipf("it needs %s, and -short starts no servers", s.name)
+	}
 	s.once.Do(func() { s.err = s.start() })
 	if s.err != nil {
 		t.Fatalf("%s: %v", s.name, s.err)

@@ -1,0 +1,47 @@
+//go:build unix
+
+package redisproc
+
+import (
+	"net"
+	"os"
+	"strconv"
+	"testing"
+)
+
+// TestServerWhosePortWasTakenGetsAnother takes the port of a cluster's bus,
+// which is 10,000 above the server's, between the choice of a port and the
+// start.
+func TestServerWhosePortWasTakenGetsAnother(t *testing.T) {
+	dir, err := os.MkdirTemp("", "redis")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer os.RemoveAll(dir)
+	s := &Server{Program: "redis-server", Bind: []string{"127.0.0.1"}, Dir: dir, Settings: []string{"--cluster-enabled", "yes"}}
+	var taken []int
+	choosePort = func() (int, error) {
+		for {
+			port, err := FreePort()
+			if err != nil || len(taken) > 0 && port+10000 < 65536 {
+				return port, err
+			}
+			if l, err := net.Listen("tcp", "127.0.0.1:"+strconv.Itoa(port+10000)); err == nil {
+				t.Cleanup(func() { l.Close() })
+				taken = append(taken, port)
+				return port, nil
+			}
+		}
+	}
+	defer func() { choosePort = FreePort }()
+	if err := s.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer s.Kill()
+	if s.Port == taken[0] {
+		t.Errorf("it answers on port %d, where the bus was taken from", s.Port)
+	}
+	if reply, err := Ask("tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(s.Port)), askLimit, "PING"); err != nil || reply != "PONG" {
+		t.Errorf("on port %d: %q, %v", s.Port, reply, err)
+	}
+}

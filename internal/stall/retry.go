@@ -1,0 +1,154 @@
+package stall
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+	"runtime"
+	"sync"
+	"testing"
+	"time"
+)
+
+// tries is how often a test is run at the most.
+const tries = 3
+
+// Retry runs a test whose assertions depend on time. If it fails, and a timer
+// of this process was late by more than limit meanwhile, the machine was too
+// busy to tell, and the test is run again: three times in all, each with a log
+// line that says so. The last failure counts, and so does one in which the
+// machine did not stall.
+//
+// The test gets a TB of its own for each run. It must not skip.
+func Retry(t testing.TB, limit time.Duration, test func(t testing.TB)) {
+	t.Helper()
+	Watch()
+	for try := 1; ; try++ {
+		start := time.Now()
+		a := &attempt{TB: t}
+		a.run(test)
+		stalled := Longest(start)
+		if !a.Failed() {
+			a.report(t.Logf)
+			return
+		}
+		if stalled <= limit || try == tries {
+			a.report(t.Logf)
+			t.Errorf("failed; the latest timer was %v late meanwhile, run %d of %d", stalled, try, tries)
+			return
+		}
+		t.Logf("run %d of %d failed while the machine stood still for %v (limit %v); running it again", try, tries, stalled, limit)
+		a.report(func(format string, args ...any) { t.Logf("  "+format, args...) })
+	}
+}
+
+// attempt is one run: a testing.TB that keeps its failures to itself.
+type attempt struct {
+	testing.TB
+	ctx    context.Context
+	cancel context.CancelFunc
+
+	mu       sync.Mutex
+	failed   bool
+	lines    []string
+	cleanups []func()
+}
+
+// run runs the test and its cleanups on a goroutine that FailNow can end.
+func (a *attempt) run(test func(t testing.TB)) {
+	a.ctx, a.cancel = context.WithCancel(a.TB.Context())
+	goAndWait(func() { test(a) })
+	a.cancel()
+	for {
+		a.mu.Lock()
+		n := len(a.cleanups)
+		if n == 0 {
+			a.mu.Unlock()
+			return
+		}
+		f := a.cleanups[n-1]
+		a.cleanups = a.cleanups[:n-1]
+		a.mu.Unlock()
+		goAndWait(f)
+	}
+}
+
+func goAndWait(f func()) {
+	var done sync.WaitGroup
+	done.Go(f)
+	done.Wait()
+}
+
+// report passes on what the run logged.
+func (a *attempt) report(logf func(format string, args ...any)) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for _, line := range a.lines {
+		logf("%s", line)
+	}
+}
+
+// add notes a line, with the place in the test that it comes from.
+func (a *attempt) add(failed bool, text string) {
+	_, file, line, _ := runtime.Caller(2)
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.failed = a.failed || failed
+	a.lines = append(a.lines, fmt.Sprintf("%s:%d: %s", filepath.Base(file), line, text))
+}
+
+func (a *attempt) Context() context.Context { return a.ctx }
+
+func (a *attempt) Cleanup(f func()) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.cleanups = append(a.cleanups, f)
+}
+
+func (a *attempt) Failed() bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.failed
+}
+
+func (a *attempt) Log(args ...any)                 { a.add(false, fmt.Sprint(args...)) }
+func (a *attempt) Logf(format string, args ...any) { a.add(false, fmt.Sprintf(format, args...)) }
+
+func (a *attempt) Error(args ...any)                 { a.add(true, fmt.Sprint(args...)) }
+func (a *attempt) Errorf(format string, args ...any) { a.add(true, fmt.Sprintf(format, args...)) }
+
+func (a *attempt) Fatal(args ...any) {
+	a.add(true, fmt.Sprint(args...))
+	runtime.Goexit()
+}
+
+func (a *attempt) Fatalf(format string, args ...any) {
+	a.add(true, fmt.Sprintf(format, args...))
+	runtime.Goexit()
+}
+
+func (a *attempt) Fail() { a.add(true, "failed") }
+
+func (a *attempt) FailNow() {
+	a.add(true, "failed")
+	runtime.Goexit()
+}
+
+const noSkip = "a test that may be run again does not skip"
+
+func (a *attempt) Skip(...any) {
+	a.add(true, noSkip)
+	runtime.Goexit()
+}
+
+func (a *attempt) Skipf(string, ...any) {
+	a.add(true, noSkip)
+	runtime.Goexit()
+}
+
+func (a *attempt) SkipNow() {
+	a.add(true, noSkip)
+	runtime.Goexit()
+}
+
+func (a *attempt) Skipped() bool { return false }

@@ -1,0 +1,203 @@
+// Testrun runs go test in one module after the other and keeps quiet about what
+// passes: a line for each package, what failed at the end, and the counts.
+//
+//	go run ./internal/testrun [-in DIR,DIR] [flags of go test] PACKAGES
+//
+// It exits with 1 if anything failed or nothing was run. A test that was run
+// again because the machine stood still is named, and so is one that was
+// skipped.
+package main
+
+import (
+	"bufio"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"slices"
+	"strings"
+	"time"
+)
+
+func main() {
+	dirs, args := []string{"."}, os.Args[1:]
+	if len(args) >= 2 && args[0] == "-in" {
+		dirs, args = strings.Split(args[1], ","), args[2:]
+	}
+	begin := time.Now()
+	s := newSummary(os.Stdout)
+	s.short = slices.Contains(args, "-short")
+	for _, dir := range dirs {
+		if err := run(dir, args, s); err != nil {
+			fmt.Fprintf(os.Stderr, "testrun: in %s: %v\n", dir, err)
+			os.Exit(2)
+		}
+	}
+	if !s.report(time.Since(begin)) {
+		os.Exit(1)
+	}
+}
+
+// run runs go test in a module and passes what it prints to s. That go test
+// failed is no error: s knows.
+func run(dir string, args []string, s *summary) error {
+	cmd := exec.Command("go", append([]string{"test", "-json"}, args...)...)
+	cmd.Dir, cmd.Stderr = dir, os.Stderr
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		return err
+	}
+	if err := cmd.Start(); err != nil {
+		return err
+	}
+	s.read(out)
+	if err := cmd.Wait(); err != nil && cmd.ProcessState.ExitCode() == 1 {
+		s.red = true
+		return nil
+	} else {
+		return err
+	}
+}
+
+// event is a line that go test -json prints.
+type event struct {
+	Action, Package, ImportPath, Test, Output string
+	Elapsed                                   float64
+	FailedBuild                               string
+}
+
+// summary collects what the tests of all modules came to.
+type summary struct {
+	out                     io.Writer
+	red                     bool // go test said so
+	short                   bool // that tests are skipped is what was asked for
+	passed, failed, skipped int
+	packages                map[string]int      // tests that passed, by package
+	output                  map[string][]string // by package and test, while it runs
+	failures, skips, again  []string
+}
+
+func newSummary(out io.Writer) *summary {
+	return &summary{out: out, packages: map[string]int{}, output: map[string][]string{}}
+}
+
+func (s *summary) read(r io.Reader) {
+	in := bufio.NewScanner(r)
+	in.Buffer(nil, 16<<20)
+	for in.Scan() {
+		var e event
+		if json.Unmarshal(in.Bytes(), &e) != nil {
+			fmt.Fprintln(s.out, in.Text())
+			continue
+		}
+		s.take(e)
+	}
+}
+
+// take takes in one event.
+func (s *summary) take(e event) {
+	key := e.Package + " " + e.Test
+	switch e.Action {
+	case "output", "build-output":
+		if e.Action == "build-output" {
+			key = "build " + e.ImportPath
+		}
+		s.output[key] = append(s.output[key], e.Output)
+		if strings.Contains(e.Output, againMark) {
+			s.again = append(s.again, e.Test+": "+strings.TrimSpace(e.Output))
+		}
+	case "build-fail":
+		s.failures = append(s.failures, "build of "+e.ImportPath+" failed\n"+tail(s.output["build "+e.ImportPath]))
+	case "pass", "fail", "skip":
+		if e.Test == "" {
+			s.endOfPackage(e)
+		} else {
+			s.endOfTest(e, s.output[key])
+		}
+		delete(s.output, key)
+	}
+}
+
+// againMark is in the line that package stall logs when it runs a test again.
+const againMark = "; running it again"
+
+func (s *summary) endOfTest(e event, output []string) {
+	switch e.Action {
+	case "pass":
+		s.passed++
+		s.packages[e.Package]++
+	case "skip":
+		s.skipped++
+		if !s.short {
+			s.skips = append(s.skips, short(e.Package)+" "+e.Test)
+		}
+	case "fail":
+		s.failed++
+		s.failures = append(s.failures, short(e.Package)+" "+e.Test+"\n"+tail(output))
+	}
+}
+
+func (s *summary) endOfPackage(e event) {
+	switch {
+	case e.Action == "skip": // it has no tests
+		return
+	case e.Action == "fail" && e.FailedBuild == "":
+		// What it printed outside of tests: a panic, a time limit.
+		if text := tail(s.output[e.Package+" "]); strings.Contains(text, "panic") || strings.Contains(text, "exit status 2") {
+			s.failures = append(s.failures, short(e.Package)+"\n"+text)
+		}
+	}
+	word := map[string]string{"pass": "ok  ", "fail": "FAIL"}[e.Action]
+	fmt.Fprintf(s.out, "%s  %-28s %4d tests %8.1fs\n", word, short(e.Package), s.packages[e.Package], e.Elapsed)
+}
+
+// short is a package's name as it reads from the root of the repository.
+func short(path string) string {
+	if rest, ok := strings.CutPrefix(path, "github.com/redlatch/redlatch"); ok {
+		return "." + rest
+	}
+	return path
+}
+
+// most is how many lines of a failure are shown.
+const most = 40
+
+// tail returns the last lines of an output, and where a test says what went
+// wrong, not its frame.
+func tail(output []string) string {
+	var lines []string
+	for line := range strings.Lines(strings.Join(output, "")) {
+		text := strings.TrimSpace(line)
+		if text == "" || strings.HasPrefix(text, "=== ") {
+			continue
+		}
+		lines = append(lines, "    "+strings.TrimRight(line, "\n"))
+	}
+	if n := len(lines); n > most {
+		lines = append([]string{fmt.Sprintf("    … %d lines before", n-most)}, lines[n-most:]...)
+	}
+	return strings.Join(lines, "\n")
+}
+
+// report prints what there is to say at the end, and returns whether all is
+// well.
+func (s *summary) report(took time.Duration) bool {
+	for _, list := range []struct {
+		title string
+		lines []string
+	}{
+		{"run again, since the machine stood still:", s.again},
+		{"skipped:", s.skips},
+		{"failed:", s.failures},
+	} {
+		if len(list.lines) > 0 {
+			fmt.Fprintf(s.out, "\n%s\n", list.title)
+		}
+		for _, line := range list.lines {
+			fmt.Fprintf(s.out, "  %s\n", line)
+		}
+	}
+	fmt.Fprintf(s.out, "\nafter %v:\n%d passed, %d failed, %d skipped\n", took.Round(time.Second), s.passed, s.failed, s.skipped)
+	return !s.red && s.failed == 0 && len(s.failures) == 0 && s.passed > 0
+}
