@@ -84,6 +84,25 @@ func TestServerThatLostItsDataComesBackByItself(t *testing.T) {
 			}
 		})
 	}
+	t.Run("a lock that is held, and is not lost with the marker", func(t *testing.T) {
+		t.Parallel()
+		servers, c := start(t)
+		l, err := c.Lock(ctx, "job", redlatch.LockOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		eventually(t, 20*time.Second, func() error {
+			if servers[0].Do("GET", "job") == "" {
+				return errors.New("not reached yet")
+			}
+			return nil
+		})
+		servers[0].Do("DEL", "redlatch:1:marker")
+		eventually(t, 20*time.Second, func() error { return trusted(servers[0]) })
+		if err := l.Err(); err != nil {
+			t.Error(err)
+		}
+	})
 	t.Run("clients of one lock each", func(t *testing.T) {
 		t.Parallel()
 		servers, _ := start(t)

@@ -112,3 +112,39 @@ func once(t *testing.T, c *redlatch.Client) {
 	}
 	l.Release(t.Context()) // a server may have forgotten it in between
 }
+
+// TestReleaseDoesNotShowThatANodeIsBack has a node lose its marker alone, while
+// too few others answer to mark it again.
+func TestReleaseDoesNotShowThatANodeIsBack(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var nodes []redlatch.Node
+		var all []near
+		for _, name := range []string{"a", "b", "c"} {
+			all = append(all, near{NewServer(name, time.Now, true), time.Millisecond, new(bool)})
+			nodes = append(nodes, all[len(all)-1])
+		}
+		c, err := redlatch.New(nodes, redlatch.Options{Guard: redlatch.GuardOn})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer c.Close()
+		l, err := c.Lock(t.Context(), "held", redlatch.LockOptions{NoKeepAlive: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(time.Second)
+		all[0].mu.Lock()
+		all[0].marker = nil
+		all[0].mu.Unlock()
+		*all[2].down = true
+		if _, err := c.TryLock(t.Context(), "job", redlatch.LockOptions{}); err == nil {
+			t.Fatal("an unmarked node has granted")
+		}
+		l.Release(t.Context())
+		time.Sleep(time.Second)
+		out := c.Quarantined()
+		if len(out) != 1 || out[0].Node != "a" || out[0].Reply.Value != redlatch.ReasonUnmarked {
+			t.Errorf("after the release these are known to take no part: %v", out)
+		}
+	})
+}
