@@ -39,6 +39,12 @@ type InitOptions struct {
 	// nodes whose Reason is ReasonBarred: they grant nothing until it is run
 	// again, and brought to its end. Defaults to none.
 	Former []Node
+
+	// Retired has nodes marked for the client's list that are marked for one
+	// which they are no longer on: a node that was taken off a list keeps that
+	// list's marker. It is refused for a node that is on the list that it is
+	// marked for. Defaults to false.
+	Retired bool
 }
 
 // NodeState is what a node's marker says.
@@ -74,8 +80,12 @@ func (c *Client) Init(ctx context.Context, opts InitOptions) ([]NodeState, error
 	var states []NodeState
 	var err error
 	switch {
+	case opts.Retired && (opts.AssumeFresh || len(opts.Former) > 0):
+		return nil, &ConfigError{Field: "Retired", Value: true, Bound: "false together with AssumeFresh or Former"}
 	case len(opts.Former) > 0 && opts.AssumeFresh:
 		return nil, &ConfigError{Field: "AssumeFresh", Value: true, Bound: "false when the list is changed: the nodes of the former list are in service"}
+	case opts.Retired:
+		states, err = c.retire(ctx)
 	case len(opts.Former) > 0:
 		states, err = c.changeList(ctx, opts.Former)
 	case opts.AssumeFresh:
@@ -109,10 +119,15 @@ func (c *Client) markNodes(ctx context.Context, mark Mark) ([]NodeState, error) 
 
 // adoptMarkers reads the markers, and takes from them what the caller left
 // open.
-func (c *Client) adoptMarkers(ctx context.Context) []NodeState {
-	states := c.markAll(ctx, Request{Mark: MarkRead}, c.members)
+func (c *Client) adoptMarkers(ctx context.Context) []NodeState { return c.adoptMarkersFor(ctx, "") }
+
+// adoptMarkersFor is adoptMarkers for the marker that the lock name depends on;
+// all of them if it is empty.
+func (c *Client) adoptMarkersFor(ctx context.Context, name string) []NodeState {
+	read := Request{Mark: MarkRead, Name: name}
+	states := c.markAll(ctx, read, c.members)
 	if c.adoptStates(states) {
-		return c.markAll(ctx, Request{Mark: MarkRead}, c.members)
+		return c.markAll(ctx, read, c.members)
 	}
 	return states
 }
@@ -131,8 +146,12 @@ func (c *Client) markAll(ctx context.Context, req Request, members []*member) []
 // nothing once we have stopped waiting: what is late may undo what was decided
 // since.
 func (c *Client) markAfter(ctx context.Context, req Request, members []*member, before []NodeState) []NodeState {
+	return c.markWithin(ctx, max(c.opts.NodeTimeout, markLimit), req, members, before)
+}
+
+// markWithin is markAfter with a time limit, counted from what was known before.
+func (c *Client) markWithin(ctx context.Context, limit time.Duration, req Request, members []*member, before []NodeState) []NodeState {
 	req.Op, req.Guard = OpMark, c.guard.bounds()
-	limit := max(c.opts.NodeTimeout, markLimit)
 	states := make([]NodeState, len(members))
 	var all sync.WaitGroup
 	for i, m := range members {

@@ -25,7 +25,6 @@ func (m *marked) Do(ctx context.Context, req redlatch.Request) (redlatch.Reply, 
 	asked := *req.Guard
 	theirs := m.guard
 	theirs.List, theirs.Nodes = asked.List, asked.Nodes
-	asked.Sure = false
 	if req.Op != redlatch.OpMark && asked == theirs {
 		return m.link.Do(ctx, req)
 	}

@@ -146,7 +146,7 @@ func (l *Lease) extend(ctx context.Context) error {
 	case rd.won() && validity > 0:
 		return l.c.keeper.confirm(l, rd.start, rd.start+rd.elapsed+validity)
 	case rd.lost():
-		_, cause := l.c.keeper.end(l, l.lost(rd.quorumError(req)))
+		_, cause := l.c.keeper.end(l, l.lost(l.c.guard.refusal(&rd, req)))
 		return cause
 	}
 	return l.c.keeper.failing(l, rd.quorumError(req))

@@ -93,9 +93,9 @@ func (a *attempt) try(ctx context.Context) round {
 			}
 		}
 		a.propose()
+		marked, _ := a.c.marking.count()
 		rd := a.ask(ctx, a.left)
 		if rd.won() {
-			a.c.guard.won()
 			return rd
 		}
 		if proposal == maxProposals || ctx.Err() != nil {
@@ -114,6 +114,9 @@ func (a *attempt) try(ctx context.Context) round {
 			}
 			continue
 		}
+		if rd.needsMark() && a.c.marking.await(ctx, marked, markTime*a.c.opts.NodeTimeout) {
+			continue // for what the nodes say now that they are marked
+		}
 		if !rd.wantsHigherToken() {
 			return rd
 		}
@@ -123,6 +126,11 @@ func (a *attempt) try(ctx context.Context) round {
 			return rd
 		}
 	}
+}
+
+// needsMark reports whether a node is to be marked.
+func (rd *round) needsMark() bool {
+	return slices.ContainsFunc(rd.results, func(r NodeResult) bool { return r.Err == nil && r.Reply.needsMark() })
 }
 
 // broken reports whether a quorum was missed for connections that broke.
@@ -154,6 +162,7 @@ func (a *attempt) settle(rd *round) (*Lease, error) {
 		// Counted from before the first send: a node's time to live began
 		// after that, so ours ends first.
 		if validity := validityOf(a.req.TTL, rd.elapsed); validity > 0 {
+			a.c.guard.won()
 			return a.c.newLease(a.claim, a.opts, rd.start, rd.start+rd.elapsed+validity)
 		}
 		return nil, rd.quorumError(a.req)

@@ -40,8 +40,10 @@ type member struct {
 	wrongClock  atomic.Bool // and this has been said
 
 	// sitting is until when, on the client's clock, the node is known to be in
-	// quarantine; 0 if it is not.
+	// quarantine; 0 if it is not, unmarkedYet if it has to be marked. sitsFor is
+	// the reason.
 	sitting atomic.Int64
+	sitsFor atomic.Pointer[string]
 
 	// identified is set once the server behind the node is known not to be
 	// that of another.
@@ -71,8 +73,11 @@ func (m *member) call(ctx context.Context, req Request) NodeResult {
 		err = &timeoutError{text: err.Error(), unsent: errors.Is(err, ErrUnsent)}
 	}
 	if err == nil {
-		m.noteQuarantine(reply)
+		m.noteQuarantine(req.Op, reply)
 		m.client.guard.noteService(req.Op, reply.Status)
+		if reply.needsMark() {
+			m.client.marking.start(m.client, req.Name)
+		}
 	}
 	return NodeResult{Node: m.name, Reply: reply, Err: err}
 }

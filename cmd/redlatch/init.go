@@ -21,6 +21,7 @@ type initFlags struct {
 	yes         bool
 	noWait      bool
 	former      []string
+	retired     bool
 	maxTTL      time.Duration
 	window      time.Duration
 	replicas    int
@@ -63,6 +64,11 @@ serve the old list as far as they are enough. Run the same command again, and it
 is finished; or go back, with the old list in --nodes and the new one in
 --former.
 
+A server that was taken off a list keeps that list's marker, and clients with
+any other list are refused there. To use it for something else, run init with
+--retired and its new list in --nodes. It is refused for a server that is on the
+list that it is marked for.
+
 Behind Sentinel, or wherever a replica may take a master's place, give
 --replicas: a master that has fewer of them online grants and extends nothing.
 So one that is cut off together with a holder stops before the promoted replica
@@ -77,6 +83,9 @@ network that is cut in two: 1 for three hosts.`,
 
   # three servers that a test has just started
   redlatch init --assume-fresh --yes --nodes redis://a:6379,redis://b:6379,redis://c:6379
+
+  # c, which is on no list any more, is to serve on its own
+  redlatch init --retired --nodes redis://c:6379
 
   # c is replaced by d
   redlatch init --nodes redis://a:6379,redis://b:6379,redis://d:6379 --former redis://a:6379,redis://b:6379,redis://c:6379
@@ -102,6 +111,7 @@ network that is cut in two: 1 for three hosts.`,
 	flags.BoolVar(&f.assumeFresh, "assume-fresh", false, "trust the nodes at once: they are brand-new. Dangerous after a loss of data, when locks may still be held")
 	flags.BoolVar(&f.yes, "yes", false, "with --assume-fresh: do not ask")
 	flags.StringArrayVar(&f.former, "former", nil, "the `addresses` of the list as it was, when the list is being changed")
+	flags.BoolVar(&f.retired, "retired", false, "the nodes were taken off the list that they are marked for: mark them for this one")
 	flags.DurationVar(&f.maxTTL, "max-ttl", 0, "the longest TTL that a lock may have: `DURATION`, from which the quarantine follows (default 30s, or as the nodes are marked)")
 	flags.DurationVar(&f.window, "window", 0, "how far clocks may be apart: `DURATION` (default 10s, or as the nodes are marked)")
 	flags.IntVar(&f.replicas, "replicas", replicasOpen, "how many replicas of each node must be online for it to grant and extend: `N` (default as the nodes are marked, else 0)")
@@ -146,7 +156,9 @@ func (f *initFlags) run(cmd *cobra.Command, say *reporter) error {
 		}
 	}
 	view := say.showQuarantine()
-	states, err := client.Init(ctx, redlatch.InitOptions{AssumeFresh: f.assumeFresh, Former: former, Wait: !f.noWait, Progress: view.progress})
+	states, err := client.Init(ctx, redlatch.InitOptions{
+		AssumeFresh: f.assumeFresh, Former: former, Retired: f.retired, Wait: !f.noWait, Progress: view.progress,
+	})
 	view.stop()
 	half := slices.ContainsFunc(states, func(s redlatch.NodeState) bool { return s.Reason == redlatch.ReasonBarred })
 	if len(states) > 0 && (half || !errors.Is(err, redlatch.ErrConfig)) {
