@@ -306,6 +306,9 @@ const (
 const (
 	// ReasonNew: it carried no marker. It is new, or has lost all its data.
 	ReasonNew = "new"
+	// ReasonFresh: it was declared new, and trusted at once. It is the reason
+	// of a quarantine only if the node's clock was set back since.
+	ReasonFresh = "fresh"
 	// ReasonChanged: it started anew, or was promoted, since it was marked.
 	ReasonChanged = "changed"
 	// ReasonList: its list of nodes was changed.
@@ -389,7 +392,7 @@ type Reply struct {
 	Guard *Guard
 
 	// TrustedFrom is since when the node may grant, on its own clock (to an
-	// OpMark).
+	// OpMark); zero if it never was in quarantine.
 	TrustedFrom time.Time
 
 	// Replicas is how many replicas of the node are online, with the lag that

@@ -130,7 +130,10 @@ func (n *Node) markOne(ctx context.Context, call Call, key string) (redlatch.Rep
 	}
 	reply.Replicas, reply.Rank = reply.Rank, 0 // the last part of this reply
 	if guard, reason := parseMarker(r[1]); guard != nil {
-		reply.Guard, reply.Value, reply.TrustedFrom = guard, reason, trustedFrom(r[1])
+		reply.Guard, reply.Value = guard, reason
+		if reason != redlatch.ReasonFresh {
+			reply.TrustedFrom = trustedFrom(r[1])
+		}
 	}
 	return reply, nil
 }

@@ -6,8 +6,8 @@
 --                                       read     write nothing
 --                                       mark     write it where there is none, or none of this server's,
 --                                                or one by a clock that was set back since
---                                       fresh    the same, and trust the server at once, as one
---                                                that always was, if it was never in service
+--                                       fresh    the same, and trust the server at once if it
+--                                                was never in service
 --                                       replace  write it over another list's, with a quarantine
 --                                       bar      take the server out of another list and into none
 --                                     ARGV[4]  how long it sits out at least after replace, ms
@@ -69,7 +69,7 @@ end
 if not standing then
   if marker and what ~= 'replace' then return reply('config', marker, now) end
   if what == 'read' then return reply('absent', '', now) end
-  return write(what == 'fresh' and 0 or quarantine, what == 'replace' and 'list' or 'new')
+  return write(what == 'fresh' and now or quarantine, what == 'replace' and 'list' or what == 'fresh' and 'fresh' or 'new')
 end
 if what == 'replace' then
   return write(quarantine, 'list')
@@ -85,6 +85,6 @@ if what == 'mark' and setBack(standing, standing.trusted - now) then
   return write(quarantine, standing.reason)
 end
 if what == 'fresh' and standing.trusted > now and standing.reason == 'new' then
-  return write(0, 'new')
+  return write(now, 'fresh')
 end
 return reply(standing.trusted <= now and 'granted' or 'quarantine', marker, standing.trusted)
