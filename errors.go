@@ -209,6 +209,8 @@ func (r NodeResult) String() string {
 // quarantineReason says in words why a node sits out.
 func quarantineReason(reason string) string {
 	switch reason {
+	case ReasonFresh:
+		return "its clock was set back"
 	case ReasonNew:
 		return "it is new or has lost its data"
 	case ReasonChanged:

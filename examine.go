@@ -86,6 +86,7 @@ func Examine(ctx context.Context, nodes []Node, opts Options, how ExamineOptions
 	exam := Exam{Name: name, Guarded: c.guard.on, Window: c.guard.bounds().Window}
 	if c.guard.on {
 		c.adoptMarkers(ctx)
+		exam.Replicas, exam.ReplicaLag = c.guard.bounds().Replicas, c.guard.bounds().ReplicaLag
 	}
 	seen := make([]NodeCheckup, len(c.members))
 	errs := c.each(ctx, examineLimit, func(ctx context.Context, m *member) error {

@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"log/slog"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -31,10 +32,21 @@ const (
 // quarantineOf returns how long a node that may have forgotten locks sits out:
 // until the last lock it can have granted has run out on a clock that is slow,
 // and until no token it can have granted is within the window any more, with
-// clocks that are off by up to half of it.
-func quarantineOf(maxTTL, window time.Duration) time.Duration {
-	return (max(maxTTL, 3*window) + maxTTL/15).Truncate(time.Millisecond)
+// clocks that are off by up to half of it. Where replicas are required, with the
+// given lag, it begins to count when the master that was replaced can have
+// granted and extended last.
+func quarantineOf(maxTTL, window, lag time.Duration) time.Duration {
+	q := max(maxTTL, 3*window) + maxTTL/15
+	if lag > 0 {
+		q += lag + replicaMargin
+	}
+	return q.Truncate(time.Millisecond)
 }
+
+// replicaMargin is for what the lag does not show: a server counts it in whole
+// seconds, so up to one more has passed; and what a replica said last may have
+// been another one on its way.
+const replicaMargin = 2 * time.Second
 
 // guard is what a client holds the nodes' markers against. Bounds that the
 // caller left open are taken from the markers.
@@ -43,6 +55,11 @@ type guard struct {
 	retention   time.Duration
 	fixedTTL    bool // the caller set MaxTTL
 	fixedWindow bool // the caller set TokenWindow
+	fixedNumber bool // the caller set Replicas
+	fixedLag    bool // the caller set ReplicaLag
+	failover    bool // a node is a master that another server can replace
+	warned      atomic.Bool
+	log         *slog.Logger
 	current     atomic.Pointer[Guard]
 	declared    atomic.Bool
 	declaring   chan struct{} // held while a new cluster is being declared
@@ -65,6 +82,11 @@ func (g *guard) init(c *Client, given Options) error {
 	g.declaring = make(chan struct{}, 1)
 	g.retention = c.opts.FenceRetention
 	g.fixedTTL, g.fixedWindow = given.MaxTTL != 0, given.TokenWindow != 0
+	g.fixedNumber, g.fixedLag = given.Replicas != 0, given.ReplicaLag != 0
+	g.failover, g.log = alone, c.log
+	if given.Replicas > 0 && !g.on {
+		return &ConfigError{Field: "Replicas", Value: given.Replicas, Bound: "0 where the guard is off: it is the guard that counts them (Guard: GuardOn, --guard on)"}
+	}
 
 	text := given.NodeList
 	if text == "" {
@@ -78,7 +100,8 @@ func (g *guard) init(c *Client, given Options) error {
 	id := sha256.Sum256([]byte(text))
 	g.current.Store(&Guard{
 		List: hex.EncodeToString(id[:8]), Nodes: text,
-		MaxTTL: c.opts.MaxTTL, Window: c.opts.TokenWindow, Quarantine: quarantineOf(c.opts.MaxTTL, c.opts.TokenWindow),
+		MaxTTL: c.opts.MaxTTL, Window: c.opts.TokenWindow, Replicas: c.opts.Replicas, ReplicaLag: c.opts.ReplicaLag,
+		Quarantine: quarantineOf(c.opts.MaxTTL, c.opts.TokenWindow, c.opts.ReplicaLag),
 	})
 	return nil
 }
@@ -109,10 +132,12 @@ func (g *guard) adopt(rd *round, asked *Guard) bool {
 		if mine != asked {
 			return true // another goroutine was faster
 		}
-		if g.fixedTTL && theirs.MaxTTL != mine.MaxTTL || g.fixedWindow && theirs.Window != mine.Window {
+		if g.fixedTTL && theirs.MaxTTL != mine.MaxTTL || g.fixedWindow && theirs.Window != mine.Window ||
+			g.fixedNumber && theirs.Replicas != mine.Replicas || g.fixedLag && theirs.ReplicaLag != mine.ReplicaLag {
 			continue
 		}
-		if checkDuration("MaxTTL", theirs.MaxTTL, MinTTL, maxMaxTTL) != nil || theirs.Quarantine < quarantineOf(theirs.MaxTTL, theirs.Window) {
+		if checkDuration("MaxTTL", theirs.MaxTTL, MinTTL, maxMaxTTL) != nil || (theirs.Replicas > 0) != (theirs.ReplicaLag > 0) ||
+			theirs.Quarantine < quarantineOf(theirs.MaxTTL, theirs.Window, theirs.ReplicaLag) {
 			continue
 		}
 		adopted := *theirs
@@ -157,6 +182,9 @@ func (g *guard) beSure(rd *round, mine, asked *Guard) bool {
 
 // won notes that a quorum is marked as we are: from now on the rest may be too.
 func (g *guard) won() {
+	if g.on && g.failover && g.bounds().Replicas == 0 && !g.warned.Swap(true) {
+		g.log.Warn("redlatch: no replicas are required behind Sentinel: a master that is cut off with a holder goes on extending while its promoted replica grants; see redlatch init --replicas")
+	}
 	if mine := g.bounds(); g.on && !mine.Sure {
 		sure := *mine
 		sure.Sure = true
@@ -192,10 +220,14 @@ func (g *guard) follow(states []NodeState) {
 		if !g.fixedWindow {
 			next.Window = max(next.Window, s.Marked.Window)
 		}
-		next.Replicas = max(next.Replicas, s.Marked.Replicas)
-		next.ReplicaLag = max(next.ReplicaLag, s.Marked.ReplicaLag)
+		if !g.fixedNumber {
+			next.Replicas = max(next.Replicas, s.Marked.Replicas)
+		}
+		if !g.fixedLag && next.Replicas > 0 {
+			next.ReplicaLag = max(next.ReplicaLag, s.Marked.ReplicaLag)
+		}
 	}
-	next.Quarantine = quarantineOf(next.MaxTTL, next.Window)
+	next.Quarantine = quarantineOf(next.MaxTTL, next.Window, next.ReplicaLag)
 	g.current.Store(&next)
 }
 
@@ -222,9 +254,9 @@ func (g *guard) mismatch(rd *round) error {
 		case theirs.Window != mine.Window:
 			return &ConfigError{Field: "TokenWindow", Value: mine.Window, Bound: fmt.Sprintf("%v, as %s is marked", theirs.Window, r.Node)}
 		case theirs.Replicas != mine.Replicas:
-			return &ConfigError{Field: "replicas", Value: mine.Replicas, Bound: fmt.Sprintf("%d, as %s is marked", theirs.Replicas, r.Node)}
+			return &ConfigError{Field: "Replicas", Value: mine.Replicas, Bound: fmt.Sprintf("%d, as %s is marked", theirs.Replicas, r.Node)}
 		case theirs.ReplicaLag != mine.ReplicaLag:
-			return &ConfigError{Field: "replica lag", Value: mine.ReplicaLag, Bound: fmt.Sprintf("%v, as %s is marked", theirs.ReplicaLag, r.Node)}
+			return &ConfigError{Field: "ReplicaLag", Value: mine.ReplicaLag, Bound: fmt.Sprintf("%v, as %s is marked", theirs.ReplicaLag, r.Node)}
 		}
 		return &ConfigError{Field: "quarantine", Value: mine.Quarantine, Bound: fmt.Sprintf("%v, as %s is marked", theirs.Quarantine, r.Node)}
 	}

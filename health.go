@@ -23,6 +23,10 @@ type Exam struct {
 	Guarded bool
 	// Window is how far a token may be from a node's clock.
 	Window time.Duration
+	// Replicas is how many replicas of a node must be online, with a lag of
+	// ReplicaLag at the most.
+	Replicas   int
+	ReplicaLag time.Duration
 }
 
 // Severity says how much a Finding matters.

@@ -40,7 +40,11 @@ type NodeState struct {
 	Reason string
 	// Marked is what it is marked with; nil if it is not.
 	Marked *Guard
-	Err    error
+	// TrustedFor is for how long it has been trusted, by its own clock.
+	TrustedFor time.Duration
+	// Replicas is how many of its replicas are online.
+	Replicas int
+	Err      error
 
 	now time.Time // on its own clock, when it said so
 }
@@ -138,10 +142,10 @@ func (c *Client) markAfter(ctx context.Context, req Request, members []*member, 
 			if err == nil {
 				// A node that restarted with its data carries a marker that
 				// is no longer its own; that it was in service shows in it.
-				s.Marked, s.now = reply.Guard, reply.Now
+				s.Marked, s.now, s.Replicas = reply.Guard, reply.Now, reply.Replicas
 				switch reply.Status {
 				case Granted:
-					s.Trusted = true
+					s.Trusted, s.TrustedFor = true, reply.Now.Sub(reply.TrustedFrom)
 				case Quarantined:
 					s.Left, s.Reason = reply.Left, reply.Value
 				case Stale:

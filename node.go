@@ -228,10 +228,11 @@ type Guard struct {
 	// Quarantine is how long a node that may have forgotten locks does not
 	// grant.
 	Quarantine time.Duration
-	// Replicas is how many replicas of a node must be online for it to grant;
-	// 0 for none.
+	// Replicas is how many replicas of a node must be online for it to grant
+	// and extend; 0 for none. With fewer it answers with an error.
 	Replicas int
-	// ReplicaLag is how long ago such a replica may have answered last.
+	// ReplicaLag is how long ago such a replica may have been heard from, in
+	// whole seconds; 0 if Replicas is.
 	ReplicaLag time.Duration
 	// Sure says that these are known to be the list's bounds. Otherwise a
 	// node that carries no marker is not marked with them: it answers
@@ -304,6 +305,9 @@ const (
 const (
 	// ReasonNew: it carried no marker. It is new, or has lost all its data.
 	ReasonNew = "new"
+	// ReasonFresh: it was declared new, and trusted at once. It is the reason
+	// of a quarantine only if the node's clock was set back since.
+	ReasonFresh = "fresh"
 	// ReasonChanged: it started anew, or was promoted, since it was marked.
 	ReasonChanged = "changed"
 	// ReasonList: its list of nodes was changed.
@@ -375,6 +379,14 @@ type Reply struct {
 
 	// Guard is what the node's marker says (Misconfigured, and to an OpMark).
 	Guard *Guard
+
+	// TrustedFrom is since when the node may grant, on its own clock (to an
+	// OpMark); zero if it never was in quarantine.
+	TrustedFrom time.Time
+
+	// Replicas is how many replicas of the node are online, with the lag that
+	// its marker allows (to an OpMark).
+	Replicas int
 
 	// Rank is our place in the queue after this request: 1 for the head, 0
 	// if we are not in it or the node keeps none.

@@ -72,6 +72,23 @@ type Options struct {
 	// takes what guarded nodes are marked with. Defaults to 10 s.
 	TokenWindow time.Duration
 
+	// Replicas is how many replicas of each node must be online for it to
+	// grant and extend, so that a master which is cut off stops before a
+	// replica that was promoted in its place grants. Behind Sentinel set it:
+	// to the number of all replicas, or, if the sentinels run on the same
+	// hosts, to one more than can stay on the smaller side of a network that
+	// is cut in two. NoReplicas states that none is required, which leaves two
+	// holders possible there. Clients of guarded nodes must agree on it; one
+	// that leaves it open takes what the nodes are marked with. Defaults to
+	// none required.
+	Replicas int
+
+	// ReplicaLag is how long ago a replica may have been heard from to count
+	// as online: whole seconds, since servers show no parts of them. The
+	// quarantine is longer by it and 2 s. Defaults to 2 s where Replicas are
+	// required.
+	ReplicaLag time.Duration
+
 	// FenceRetention is how long a node remembers the highest token of a name
 	// that is no longer used. It must be above three times the TokenWindow.
 	// Defaults to 1 h.
@@ -171,6 +188,9 @@ func (o Options) withDefaults() (Options, error) {
 			return o, err
 		}
 	}
+	if err := o.checkReplicas(); err != nil {
+		return o, err
+	}
 	if err := checkText("NodeList", o.NodeList, 0, MaxNameLen); err != nil {
 		return o, err
 	}
@@ -184,6 +204,36 @@ func (o Options) withDefaults() (Options, error) {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
 	return o, nil
+}
+
+// NoReplicas as Options.Replicas states that no replica is required.
+const NoReplicas = -1
+
+const (
+	maxReplicas = 100
+	// defaultReplicaLag lets one report of a replica be missing: there is one
+	// a second.
+	defaultReplicaLag = 2 * time.Second
+	maxReplicaLag     = time.Minute
+)
+
+// checkReplicas sets what is unset of Replicas and ReplicaLag.
+func (o *Options) checkReplicas() error {
+	if o.Replicas < NoReplicas || o.Replicas > maxReplicas {
+		return &ConfigError{Field: "Replicas", Value: o.Replicas, Bound: fmt.Sprintf("from 0 to %d, or NoReplicas", maxReplicas)}
+	}
+	o.Replicas = max(o.Replicas, 0)
+	switch {
+	case o.Replicas == 0 && o.ReplicaLag != 0:
+		return &ConfigError{Field: "ReplicaLag", Value: o.ReplicaLag, Bound: "left out where Replicas is not set"}
+	case o.Replicas == 0:
+		return nil
+	case o.ReplicaLag == 0:
+		o.ReplicaLag = defaultReplicaLag
+	case o.ReplicaLag%time.Second != 0:
+		return &ConfigError{Field: "ReplicaLag", Value: o.ReplicaLag, Bound: "whole seconds: servers show no parts of them"}
+	}
+	return checkDuration("ReplicaLag", o.ReplicaLag, time.Second, maxReplicaLag)
 }
 
 // defaultTTL outlives a crashed holder by little, and a pause of the garbage

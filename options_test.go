@@ -38,6 +38,15 @@ func TestBadOptionsAreRefusedByName(t *testing.T) {
 		_, err := redlatch.New(memory.Nodes(3), opts)
 		wantConfigError(t, err, field)
 	}
+	for _, opts := range []redlatch.Options{{Replicas: -2}, {Replicas: 101}, {Replicas: 1} /* the guard is off */} {
+		_, err := redlatch.New(memory.Nodes(3), opts)
+		wantConfigError(t, err, "Replicas")
+	}
+	for _, opts := range []redlatch.Options{{ReplicaLag: time.Second}, {Replicas: 1, ReplicaLag: 1500 * time.Millisecond},
+		{Replicas: 1, ReplicaLag: 2 * time.Minute}, {Replicas: 1, ReplicaLag: -time.Second}} {
+		_, err := redlatch.New(memory.Nodes(3), opts)
+		wantConfigError(t, err, "ReplicaLag")
+	}
 	_, err := redlatch.New(memory.Nodes(3), redlatch.Options{TTL: 31 * time.Second})
 	wantConfigError(t, err, "TTL")
 	if !strings.Contains(err.Error(), "31s") || !strings.Contains(err.Error(), "30s") {

@@ -55,6 +55,7 @@ func (n *Node) Examine(ctx context.Context, exam redlatch.Exam) ([]redlatch.Find
 		}
 		x.version(info)
 		x.role(info)
+		x.replicas(info)
 		x.eviction(info)
 		x.persistence(info, settings)
 	}

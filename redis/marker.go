@@ -54,6 +54,19 @@ func (n *Node) markWith(g *redlatch.Guard) string {
 	return g.Nodes
 }
 
+// trustedFrom returns since when a marker has its server trusted.
+func trustedFrom(text string) time.Time {
+	parts := strings.SplitN(text, " ", 11)
+	if len(parts) != 11 {
+		return time.Time{}
+	}
+	us, err := strconv.ParseInt(parts[8], 10, 64)
+	if err != nil {
+		return time.Time{}
+	}
+	return time.UnixMicro(us)
+}
+
 // parseMarker reads a marker, and why the server sits or sat out.
 func parseMarker(text string) (*redlatch.Guard, string) {
 	parts := strings.SplitN(text, " ", 11)
@@ -116,8 +129,12 @@ func (n *Node) markOne(ctx context.Context, call Call, key string) (redlatch.Rep
 	if err != nil {
 		return reply, err
 	}
+	reply.Replicas, reply.Rank = reply.Rank, 0 // the last part of this reply
 	if guard, reason := parseMarker(r[1]); guard != nil {
 		reply.Guard, reply.Value = guard, reason
+		if reason != redlatch.ReasonFresh {
+			reply.TrustedFrom = trustedFrom(r[1])
+		}
 	}
 	return reply, nil
 }

@@ -84,7 +84,7 @@ var (
 	acquireScript  = NewScript("acquire", quickSource+markerSource+guardSource+queueSource+acquireSource)
 	repairScript   = NewScript("repair", markerSource+guardSource+queueSource+otherSource+repairSource)
 	markScript     = NewScript("mark", markerSource+markSource)
-	extendScript   = NewScript("extend", otherSource+extendSource)
+	extendScript   = NewScript("extend", markerSource+otherSource+extendSource)
 	releaseScript  = NewScript("release", freeSource+queueSource+otherSource+releaseSource)
 	offerScript    = NewScript("offer", queueSource+otherSource+offerSource)
 	inspectScript  = NewScript("inspect", otherSource+inspectSource)

@@ -22,6 +22,8 @@ type initFlags struct {
 	former      []string
 	maxTTL      time.Duration
 	window      time.Duration
+	replicas    int
+	replicaLag  time.Duration
 }
 
 func newInit(say *reporter) *cobra.Command {
@@ -50,7 +52,14 @@ The nodes are first barred: they grant nothing, to whichever list. If the change
 stops half way those that were reached stay barred, and are shown so; the rest
 serve the old list as far as they are enough. Run the same command again, and it
 is finished; or go back, with the old list in --nodes and the new one in
---former.`,
+--former.
+
+Behind Sentinel, or wherever a replica may take a master's place, give
+--replicas: a master that has fewer of them online grants and extends nothing.
+So one that is cut off together with a holder stops before the promoted replica
+grants; without it both go on. Give the number of all replicas, or, where the
+sentinels run on the same hosts, one more than can stay on the smaller side of a
+network that is cut in two: 1 for three hosts.`,
 		Example: `  # three new servers
   redlatch init --assume-fresh --nodes redis://a:6379,redis://b:6379,redis://c:6379
 
@@ -58,7 +67,10 @@ is finished; or go back, with the old list in --nodes and the new one in
   redlatch init --nodes redis://a:6379,redis://b:6379,redis://c:6379
 
   # c is replaced by d
-  redlatch init --nodes redis://a:6379,redis://b:6379,redis://d:6379 --former redis://a:6379,redis://b:6379,redis://c:6379`,
+  redlatch init --nodes redis://a:6379,redis://b:6379,redis://d:6379 --former redis://a:6379,redis://b:6379,redis://c:6379
+
+  # a master with two replicas behind Sentinel, on three hosts with a sentinel each
+  redlatch init --assume-fresh --replicas 1 --nodes redis+sentinel://a:26379+b:26379+c:26379/main`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) > 0 {
 				return usageError(fmt.Errorf("init takes no argument, and %q is one", args[0]), "give addresses in --nodes")
@@ -74,6 +86,9 @@ is finished; or go back, with the old list in --nodes and the new one in
 	flags.StringArrayVar(&f.former, "former", nil, "the `addresses` of the list as it was, when the list is being changed")
 	flags.DurationVar(&f.maxTTL, "max-ttl", 0, "the longest TTL that a lock may have: `DURATION`, from which the quarantine follows (default 30s, or as the nodes are marked)")
 	flags.DurationVar(&f.window, "window", 0, "how far clocks may be apart: `DURATION` (default 10s, or as the nodes are marked)")
+	flags.IntVar(&f.replicas, "replicas", replicasOpen, "how many replicas of each node must be online for it to grant and extend: `N` (default as the nodes are marked, else 0)")
+	flags.Lookup("replicas").DefValue = "0" // not shown: that it is open is said above
+	flags.DurationVar(&f.replicaLag, "replica-lag", 0, "how long ago such a replica may have been heard from: `DURATION` in whole seconds, by which and 2s the quarantine is longer (default 2s, or as the nodes are marked)")
 	say.register(flags)
 	return cmd
 }
@@ -91,7 +106,13 @@ func (f *initFlags) run(out io.Writer, say *reporter) error {
 		}
 		defer closeAll(former)
 	}
-	opts := redlatch.Options{MaxTTL: f.maxTTL, TokenWindow: f.window, NodeTimeout: 2 * time.Second}
+	opts := redlatch.Options{MaxTTL: f.maxTTL, TokenWindow: f.window, ReplicaLag: f.replicaLag, NodeTimeout: 2 * time.Second}
+	switch {
+	case f.replicas == 0:
+		opts.Replicas = redlatch.NoReplicas
+	case f.replicas != replicasOpen:
+		opts.Replicas = f.replicas
+	}
 	f.apply(&opts)
 	client, err := redlatch.New(nodes, opts)
 	if err != nil {
@@ -110,6 +131,9 @@ func (f *initFlags) run(out io.Writer, say *reporter) error {
 	}
 	return err
 }
+
+// replicasOpen is the value of --replicas where it is not given.
+const replicasOpen = -1
 
 func writeStates(out io.Writer, states []redlatch.NodeState) {
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
@@ -130,7 +154,11 @@ func describe(s redlatch.NodeState) string {
 	case !s.Trusted:
 		return "not marked"
 	}
-	return fmt.Sprintf("trusted; max TTL %v, window %v, quarantine %v", s.Marked.MaxTTL, s.Marked.Window, s.Marked.Quarantine)
+	text := fmt.Sprintf("trusted; max TTL %v, window %v, quarantine %v", s.Marked.MaxTTL, s.Marked.Window, s.Marked.Quarantine)
+	if s.Marked.Replicas > 0 {
+		text += fmt.Sprintf(", %d of %d required replicas online (lag %v or less)", s.Replicas, s.Marked.Replicas, s.Marked.ReplicaLag)
+	}
+	return text
 }
 
 func writeStatesJSON(out io.Writer, states []redlatch.NodeState) {
@@ -143,6 +171,8 @@ func writeStatesJSON(out io.Writer, states []redlatch.NodeState) {
 		MaxTTL     *float64 `json:"max_ttl_ms,omitempty"`
 		Window     *float64 `json:"window_ms,omitempty"`
 		Quarantine *float64 `json:"quarantine_ms,omitempty"`
+		Replicas   int      `json:"replicas,omitempty"` // required
+		ReplicaLag *float64 `json:"replica_lag_ms,omitempty"`
 		Error      string   `json:"error,omitempty"`
 	}
 	enc := json.NewEncoder(out)
@@ -154,6 +184,9 @@ func writeStatesJSON(out io.Writer, states []redlatch.NodeState) {
 		}
 		if g := s.Marked; g != nil {
 			line.List, line.MaxTTL, line.Window, line.Quarantine = g.List, ms(g.MaxTTL), ms(g.Window), ms(g.Quarantine)
+			if line.Replicas = g.Replicas; g.Replicas > 0 {
+				line.ReplicaLag = ms(g.ReplicaLag)
+			}
 		}
 		if s.Err != nil {
 			line.Error = message(s.Err)

@@ -12,6 +12,7 @@
 --   held      holder has it, for as long as left says (-1: no expiry)
 --   foreign   a key of type holder is in its place
 --   absent    there is no key
+--   an error, UNREPLICATED, if the marker asks for more replicas than are online
 --   config    this server is marked for another list of nodes, or for locks
 --             that live less long, and a lock from before must run out
 local lock, token = KEYS[1], ARGV[3]
@@ -25,6 +26,12 @@ end
 if marker and (string.sub(marker, 44, 59) ~= ARGV[5]
   or tonumber(ARGV[2]) > tonumber(string.match(marker, '^%d+', 61)) + 1) then
   return {'config', marker, '0', '', time[1], time[2]}
+end
+local standing = read(marker)
+if standing and standing.replicas ~= '0' then
+  local info, refused = replication()
+  refused = refused or unreplicated(info, standing)
+  if refused then return refused end
 end
 if token ~= '' then
   redis.call('PEXPIRE', KEYS[2], ARGV[4])

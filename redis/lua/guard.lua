@@ -7,6 +7,7 @@
 -- the reply:
 --   {'quarantine', reason, left ms, '', now s, now µs}
 --   {'config', marker, '0', '', now s, now µs}   it belongs to another membership
+-- or an error: NOINFO, READONLY, UNREPLICATED
 local function guard(marker, key, config, nodes, time)
   local info, refused = replication()
   if not info then return refused end
@@ -21,7 +22,7 @@ local function guard(marker, key, config, nodes, time)
     end
     local trusted, most = standing.trusted, standing.quarantine * 1000
     if trusted <= now then
-      return nil
+      return unreplicated(info, standing)
     end
     if trusted - now > most and standing.reason ~= 'list' then
       -- The clock was set back. A whole quarantine from now is enough; but

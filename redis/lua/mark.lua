@@ -12,7 +12,8 @@
 --                                     ARGV[4]  how long it sits out at least after replace, ms
 --                                     ARGV[5]  when it is too late, µs on this clock
 --
--- Reply: {status, marker, left ms, '', now s, now µs}, all strings
+-- Reply: {status, marker, left ms, '', now s, now µs, replicas}, all strings;
+-- replicas is how many are online, with the lag that the marker allows
 --   granted     the marker stands, and the server is trusted
 --   quarantine  the marker stands, and the server sits out for as long as left says
 --   config      the marker is another list's; or nobody's, for it is barred
@@ -32,7 +33,9 @@ local id = string.match(info, 'master_replid:(%x+)')
 
 local function reply(status, marker, trusted)
   local left = math.max(0, math.ceil((trusted - now) / 1000))
-  return {status, marker, string.format('%.0f', left), '', time[1], time[2]}
+  local standing = read(marker)
+  local replicas = standing and online(info, standing.lag) or 0
+  return {status, marker, string.format('%.0f', left), '', time[1], time[2], tostring(replicas)}
 end
 local function write(trusted, reason)
   local marker = written(id, config, trusted, reason, nodes)
@@ -65,7 +68,7 @@ end
 if not standing then
   if marker and what ~= 'replace' then return reply('config', marker, now) end
   if what == 'read' then return reply('absent', '', now) end
-  return write(what == 'fresh' and now or quarantine, what == 'replace' and 'list' or 'new')
+  return write(what == 'fresh' and now or quarantine, what == 'replace' and 'list' or what == 'fresh' and 'fresh' or 'new')
 end
 if what == 'replace' then
   return write(quarantine, 'list')
@@ -78,6 +81,6 @@ if standing.id ~= id then
   return write(quarantine, changed)
 end
 if what == 'fresh' and standing.trusted > now and standing.reason == 'new' then
-  return write(now, 'new')
+  return write(now, 'fresh')
 end
 return reply(standing.trusted <= now and 'granted' or 'quarantine', marker, standing.trusted)

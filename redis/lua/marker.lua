@@ -50,3 +50,25 @@ local function replication()
   end
   return info
 end
+
+-- online(info, lag) returns how many replicas are online and were heard from
+-- within lag ms. INFO shows whole seconds, so up to a second more may have passed.
+local function online(info, lag)
+  local n = 0
+  for seconds in string.gmatch(info, 'slave%d+:[^\r\n]*,state=online,[^\r\n]*lag=(%d+)') do
+    if seconds * 1000 <= tonumber(lag) then n = n + 1 end
+  end
+  return n
+end
+
+-- unreplicated(info, standing) returns the error to answer with if fewer
+-- replicas are online than the marker asks for; nil otherwise. A master that is
+-- cut off from a replica must stop before that replica, once promoted, grants.
+local function unreplicated(info, standing)
+  local need, n = tonumber(standing.replicas), 0
+  if need > 0 then n = online(info, standing.lag) end
+  if n < need then
+    return redis.error_reply(string.format('UNREPLICATED %d of %d required replicas are online with a lag of %.0f s or less',
+      n, need, standing.lag / 1000))
+  end
+end

@@ -37,7 +37,8 @@ if not holder and not turn then
   -- The offsets are those of marker.lua.
   local at, n = time[1] * 1000000 + time[2], KEYS[5] and #ARGV[7]
   local trusted = not n
-  if marker and string.sub(marker, 1, 2) == '2 ' and string.sub(marker, 44, 44 + n) == ARGV[7] .. ' ' then
+  -- Where replicas are required it is left to guard.lua to count them.
+  if marker and string.sub(ARGV[7], -4) == ' 0 0' and string.sub(marker, 1, 2) == '2 ' and string.sub(marker, 44, 44 + n) == ARGV[7] .. ' ' then
     server = string.sub(marker, 3, 42)
     local info = redis.pcall('INFO', 'replication')
     trusted = type(info) == 'string' and string.find(info, 'role:master', 1, true)

@@ -1,0 +1,55 @@
+package redis
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/redlatch/redlatch"
+)
+
+// replicas says whether a master that is cut off stops before a replica of it
+// that was promoted grants.
+func (x *examination) replicas(info map[string]string) {
+	if !x.exam.Guarded || info["role"] != "master" || x.n.driver.Kind() == Cluster {
+		return
+	}
+	connected, _ := strconv.Atoi(info["connected_slaves"])
+	online, need := onlineReplicas(info, x.exam.ReplicaLag), x.exam.Replicas
+	const (
+		two    = "a master that is cut off together with a holder goes on extending while a promoted replica grants: two holders"
+		number = "the number of all replicas, or, with the sentinels on the same hosts, one more than can stay on the smaller side of a network that is cut in two; to change it, run redlatch init --replicas N with the same addresses in --nodes and --former"
+	)
+	switch {
+	case need == 0 && x.n.driver.Kind() == Sentinel:
+		x.add(redlatch.Danger, "replicas", "no replica is required, behind Sentinel", two, "require "+number)
+	case need == 0 && connected > 0:
+		x.add(redlatch.Warning, "replicas", fmt.Sprintf("it has %d replicas, and none is required", connected),
+			"if one of them is promoted behind this address while this server lives on: "+two, "require "+number)
+	case need == 0:
+	case online < need:
+		x.add(redlatch.Danger, "replicas", fmt.Sprintf("%d of %d required replicas are online with a lag of %v or less", online, need, x.exam.ReplicaLag),
+			"it grants and extends nothing", "bring them back; if they were removed for good, require "+number)
+	case connected > need:
+		x.add(redlatch.Warning, "replicas", fmt.Sprintf("it has %d replicas, and %d must be online", connected, need),
+			"where so many can stay with a master that is cut off, it goes on beside the promoted one", "require "+number)
+	default:
+		x.add(redlatch.Fine, "replicas", fmt.Sprintf("all %d required replicas are online", need), "", "")
+	}
+}
+
+// onlineReplicas counts as lua/marker.lua does.
+func onlineReplicas(info map[string]string, lag time.Duration) int {
+	n := 0
+	for i := 0; info["slave"+strconv.Itoa(i)] != ""; i++ {
+		line := info["slave"+strconv.Itoa(i)]
+		_, after, _ := strings.Cut(line, ",lag=")
+		after, _, _ = strings.Cut(after, ",")
+		seconds, err := strconv.Atoi(after)
+		if strings.Contains(line, ",state=online,") && err == nil && seconds >= 0 && time.Duration(seconds)*time.Second <= lag {
+			n++
+		}
+	}
+	return n
+}
