@@ -18,6 +18,7 @@ const exitEndangered = 1
 // doctorFlags are the flags of doctor.
 type doctorFlags struct {
 	nodeFlags
+	readyFlags
 	name    string
 	samples int
 }
@@ -37,14 +38,22 @@ Locks are left as they are. What a lock does is tried under a name that nobody
 has, beginning with --name, and taken back; whatever is left if doctor is killed
 runs out within seconds.
 
+With --ready it only says whether every node is in service: it answers, is
+marked for this membership, is not in quarantine, and has been given the locks
+that are held. There is a line for each node that is not, and for how long. So
+servers are restarted one after the other: restart one, wait with --ready -w 2m,
+go on to the next. A node that restarted is quarantined from the first request
+that finds it so, and this is one.
+
 Exit status:
-    0  nothing endangers the locks (there may be warnings)
+    0  nothing endangers the locks (there may be warnings); --ready: all are
     1  something endangers them, or keeps them from being had
    64  the command line is wrong
-   69  too few nodes answered`,
+   69  too few nodes answered; --ready: not every node is ready`,
 		Example: `  redlatch doctor --nodes redis://a:6379,redis://b:6379,redis://c:6379
   redlatch doctor -o json | jq 'select(.severity == "danger")'
-  redlatch doctor --name orders/probe     # for a user who may use orders/* alone`,
+  redlatch doctor --name orders/probe     # for a user who may use orders/* alone
+  redlatch doctor --ready -w 2m           # may the next server be restarted?`,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) > 0 {
 				return usageError(fmt.Errorf("doctor takes no argument, and %q is one", args[0]), "give addresses in --nodes")
@@ -55,7 +64,8 @@ Exit status:
 	}
 	flags := cmd.Flags()
 	flags.SortFlags = false
-	f.register(flags)
+	f.nodeFlags.register(flags)
+	f.readyFlags.register(flags)
 	flags.StringVar(&f.name, "name", "redlatch-doctor", "the `NAME` that the locks begin with which are tried")
 	flags.IntVar(&f.samples, "samples", 50, "how many round trips are measured: `N`, from 1 to 1000")
 	say.registerOutput(flags, "how it is told: what is not as it should be, everything, or as JSON", "text", "wide", "json")
@@ -65,6 +75,12 @@ Exit status:
 func (f *doctorFlags) run(out io.Writer, say *reporter) error {
 	if f.samples < 1 || f.samples > 1000 {
 		return &redlatch.ConfigError{Field: "--samples", Value: f.samples, Bound: "from 1 to 1000"}
+	}
+	if err := f.check(); err != nil {
+		return err
+	}
+	if f.ready {
+		return f.awaitReady(out, say)
 	}
 	nodes, err := f.open()
 	if err != nil {

@@ -1,0 +1,108 @@
+//go:build unix
+
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/redlatch/redlatch"
+	"github.com/redlatch/redlatch/internal/redistest"
+	"github.com/redlatch/redlatch/redis/rueidis"
+)
+
+// shortBounds make a quarantine of 3.2 s.
+var shortBounds = []string{"--max-ttl", "3s", "--window", "500ms"}
+
+func TestReadyNamesTheNodesThatAreNotAndForHowLong(t *testing.T) {
+	servers := redistest.Start(t, 3)
+	nodes := strings.Join(redistest.Addresses(servers), ",")
+	if code, stdout, stderr := command(t, "doctor", "--ready", "--nodes", nodes); code != exitNoQuorum || strings.Count(stdout, "not marked") != 3 {
+		t.Errorf("new servers: exit %d, %s%s", code, stdout, stderr)
+	}
+	declareNew(t, servers, shortBounds...)
+	if code, stdout, stderr := command(t, "doctor", "--ready", "--nodes", nodes); code != 0 || stdout != "all 3 nodes are ready\n" || stderr != "" {
+		t.Errorf("servers in service: exit %d, %s%s", code, stdout, stderr)
+	}
+	servers[1].Do("FLUSHALL")
+	code, stdout, stderr := command(t, "doctor", "--ready", "--nodes", nodes)
+	if code != exitNoQuorum || !strings.HasPrefix(stdout, servers[1].URL()+": it is in quarantine") || strings.Count(stdout, "\n") != 1 ||
+		!strings.Contains(stdout, "ready in ") || !strings.Contains(stderr, "1 of 3 nodes are not ready") {
+		t.Errorf("one has lost its data: exit %d, %s%s", code, stdout, stderr)
+	}
+	began := time.Now()
+	code, stdout, stderr = command(t, "doctor", "--ready", "-w", "1m", "--nodes", nodes)
+	if code != 0 || stdout != "all 3 nodes are ready\n" || !strings.Contains(stderr, "waiting for "+servers[1].URL()) {
+		t.Errorf("after %v: exit %d, %s%s", time.Since(began), code, stdout, stderr)
+	}
+	if marker := servers[1].Do("GET", "redlatch:1:marker"); marker == "" {
+		t.Error("it is ready, and not marked")
+	}
+	servers[2].Kill()
+	began = time.Now()
+	code, stdout, _ = command(t, "doctor", "--ready", "-w", "1500ms", "-o", "json", "--nodes", nodes)
+	if waited := time.Since(began); code != exitNoQuorum || waited < 1500*time.Millisecond {
+		t.Errorf("one is away: exit %d after %v, %s", code, waited, stdout)
+	}
+	lines := strings.Split(strings.TrimSpace(stdout), "\n")
+	var last struct {
+		Node, Why string
+		Ready     bool
+	}
+	if len(lines) != 3 || json.Unmarshal([]byte(lines[2]), &last) != nil || last.Node != servers[2].URL() || last.Ready || !strings.Contains(last.Why, "refused") {
+		t.Errorf("in JSON: %s", stdout)
+	}
+	// Another membership is no matter of waiting.
+	two := strings.Join(redistest.Addresses(servers[:2]), ",")
+	if code, stdout, stderr = command(t, "doctor", "--ready", "-w", "1m", "--nodes", two); code != exitUsage || !strings.Contains(stderr, "missing here: "+servers[2].URL()) {
+		t.Errorf("another membership: exit %d, %s%s", code, stdout, stderr)
+	}
+	for _, args := range [][]string{{"doctor", "-w", "5s"}, {"doctor", "--ready", "-w", "-1s"}, {"doctor", "--ready", "-w", "soon"}} {
+		if code, _, stderr := command(t, args...); code != exitUsage || strings.Count(stderr, "\n") != 1 {
+			t.Errorf("%q: exit %d, %s", args, code, stderr)
+		}
+	}
+}
+
+// TestRollingRestartByTheReadinessCheckLosesNoLock restarts three servers
+// without their data, each when the check says so, under a lease.
+func TestRollingRestartByTheReadinessCheckLosesNoLock(t *testing.T) {
+	servers := redistest.Start(t, 3)
+	declareNew(t, servers, shortBounds...)
+	addresses := redistest.Addresses(servers)
+	all, err := rueidis.Nodes(addresses...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	client, err := redlatch.New(all, redlatch.Options{NodeTimeout: time.Second})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer client.Close()
+	l, err := client.Lock(context.Background(), "held throughout", redlatch.LockOptions{TTL: 3 * time.Second})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, s := range servers {
+		s.Kill()
+		s.Restart()
+		code, stdout, stderr := command(t, "doctor", "--ready", "-w", "1m", "--nodes", strings.Join(addresses, ","))
+		if code != 0 {
+			t.Fatalf("after the restart of server %d: exit %d, %s%s", i, code, stdout, stderr)
+		}
+		if err := l.Err(); err != nil {
+			t.Fatalf("after the restart of server %d: %v", i, err)
+		}
+	}
+	for i, s := range servers {
+		if s.Do("GET", "held throughout") == "" {
+			t.Errorf("server %d does not have the lock", i)
+		}
+	}
+	if err := l.Release(context.Background()); err != nil {
+		t.Error(err)
+	}
+}

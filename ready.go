@@ -1,0 +1,95 @@
+package redlatch
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+)
+
+// Readiness says whether another node may be restarted without regard to this
+// one.
+type Readiness struct {
+	Node  string
+	Ready bool
+	// Why says what is missing; empty if the node is ready.
+	Why string
+	// Left is how long it takes yet; 0 if that is not known.
+	Left time.Duration
+	// Err is set if the node did not answer, or refuses this client.
+	Err error
+}
+
+// readyLimit bounds the time that one look at the nodes may take.
+const readyLimit = 5 * time.Second
+
+// Ready asks every node whether it is in service: it answers, is marked for
+// this membership, is trusted, has the replicas that it must have, and has been
+// trusted for so long that the locks which are held are back on it. With the
+// guard off it is enough that it answers.
+//
+// A node that restarted is quarantined from the first request that finds it so.
+// Ready is such a request, provided that a quorum of nodes is marked for this
+// membership, or the node itself remembers that it was.
+func (c *Client) Ready(ctx context.Context) []Readiness {
+	ctx, cancel := context.WithTimeout(ctx, readyLimit)
+	defer cancel()
+	ready := make([]Readiness, len(c.members))
+	if !c.guard.on {
+		errs := c.each(ctx, readyLimit, func(ctx context.Context, m *member) error {
+			_, err := m.node.Do(ctx, Request{Op: OpInspect, Name: c.opts.Prefix + "redlatch-ready"})
+			return err
+		})
+		for i, m := range c.members {
+			ready[i] = NodeState{Node: m.name, Trusted: true, Err: errs[i]}.readiness()
+		}
+		return ready
+	}
+	states := c.adoptMarkers(ctx)
+	c.beginQuarantine(ctx, states)
+	for i, s := range states {
+		ready[i] = s.readiness()
+	}
+	return ready
+}
+
+// beginQuarantine marks the nodes that restarted, and puts into states what
+// they are then.
+func (c *Client) beginQuarantine(ctx context.Context, states []NodeState) {
+	marked := count(states, func(s NodeState) bool { return s.Err == nil && (s.Trusted || s.Left > 0) })
+	for i, s := range states {
+		if s.Err != nil || s.Trusted || s.Left > 0 {
+			continue
+		}
+		if s.Marked != nil || marked >= quorumOf(len(states)) {
+			states[i] = c.markAfter(ctx, Request{Mark: MarkWrite}, c.members[i:i+1], states[i:i+1])[0]
+		}
+	}
+}
+
+// readiness says what is missing.
+func (s NodeState) readiness() Readiness {
+	r := Readiness{Node: s.Node, Err: s.Err}
+	switch {
+	case s.Reason == ReasonBarred:
+		r.Why = "it is barred, since " + quarantineReason(s.Reason)
+	case s.Err != nil:
+		r.Why = strings.TrimPrefix(s.Err.Error(), "redlatch: ")
+	case s.Left > 0:
+		r.Why, r.Left = "it is in quarantine, since "+quarantineReason(s.Reason), s.Left
+	case !s.Trusted:
+		r.Why = "it is not marked, and too few others are to confirm the membership: run redlatch init"
+	case s.Marked != nil && s.TrustedFor < settling(s.Marked):
+		r.Why, r.Left = "it is trusted, and is being given the locks that are held", settling(s.Marked)-s.TrustedFor
+	case s.Marked != nil && s.Replicas < s.Marked.Replicas:
+		r.Why = fmt.Sprintf("%d of %d required replicas are online", s.Replicas, s.Marked.Replicas)
+	default:
+		r.Ready = true
+	}
+	return r
+}
+
+// settling is how long it takes until every lock that is extended is back on a
+// node that is trusted again. An extension begins a third of the TTL after the
+// one before, and is followed by the repair.
+func settling(g *Guard) time.Duration { return g.MaxTTL / 2 }
