@@ -198,7 +198,7 @@ func (r NodeResult) String() string {
 			s += fmt.Sprintf(", or with other bounds: %s, locks of up to %v", r.Reply.Guard.Nodes, r.Reply.Guard.MaxTTL)
 		}
 	case Quarantined:
-		if r.Reply.Value != ReasonUnmarked {
+		if !r.Reply.needsMark() {
 			s += fmt.Sprintf(" for %v yet", r.Reply.Left.Round(time.Millisecond))
 		}
 		s += ", since " + quarantineReason(r.Reply.Value)
@@ -213,14 +213,14 @@ func quarantineReason(reason string) string {
 		return "its clock was set back"
 	case ReasonNew:
 		return "it is new or has lost its data"
-	case ReasonChanged:
+	case ReasonChanged, ReasonRemark:
 		return "it restarted or was promoted, and may lack the last writes"
 	case ReasonList:
 		return "the list of nodes was changed"
 	case ReasonBarred:
 		return "a change of the list of nodes is not finished"
 	case ReasonUnmarked:
-		return "it is not marked (redlatch init marks it)"
+		return "it is new or has lost its data, and is not marked until enough nodes confirm the list (redlatch init marks it, too)"
 	}
 	return "it may have forgotten locks"
 }

@@ -31,6 +31,7 @@ type Lease struct {
 // newLease hands the claim over to a lease that stands until deadline, after a
 // round that began at start.
 func (c *Client) newLease(cl *claim, opts LockOptions, start, deadline time.Duration) (*Lease, error) {
+	c.guard.warn()
 	l := &Lease{claim: cl, opts: opts, acquired: c.clock.Uptime(), index: -1}
 	l.ctx, l.cancel = context.WithCancelCause(context.Background())
 	l.deadline = min(deadline, l.holdUntil())
@@ -129,7 +130,7 @@ func (l *Lease) extend(ctx context.Context) error {
 	case rd.nodes-rd.refused < quorumOf(rd.nodes):
 		// So many say that it is not ours that no quorum is left to say that
 		// it is. Nodes that merely failed to answer decide nothing.
-		_, cause := l.c.keeper.end(l, fmt.Errorf("%w: %w", ErrLost, rd.quorumError(req)))
+		_, cause := l.c.keeper.end(l, fmt.Errorf("%w: %w", ErrLost, l.c.guard.refusal(&rd, req)))
 		return cause
 	}
 	return rd.quorumError(req)

@@ -19,7 +19,7 @@ import (
 // markerKey returns the key of the marker that a lock's grant depends on. In a
 // cluster each slot has its own, since a script sees one slot alone.
 func (n *Node) markerKey(name string) string {
-	if n.driver.Kind() == Cluster {
+	if n.driver.Kind() == Cluster || n.slotted.Load() {
 		return slotMarkerKey(slotOf(name))
 	}
 	return reserved + "marker"
@@ -45,13 +45,12 @@ func (n *Node) config(g *redlatch.Guard) string {
 	return text
 }
 
-// markWith returns the nodes for a marker, or nothing where none is to be
-// written.
-func (n *Node) markWith(g *redlatch.Guard) string {
-	if !g.Sure || !n.unmarked.Load() {
-		return ""
+// off tells a script that the client's guard is off.
+func off(g *redlatch.Guard) string {
+	if g.Off {
+		return "o"
 	}
-	return g.Nodes
+	return ""
 }
 
 // trustedFrom returns since when a marker has its server trusted.
@@ -113,8 +112,8 @@ func (n *Node) mark(ctx context.Context, req redlatch.Request) (redlatch.Reply, 
 		return redlatch.Reply{}, fmt.Errorf("%w (%w)", &redlatch.ConfigError{Field: "Mark", Value: req.Mark, Bound: "one of this package's, with a Guard"}, redlatch.ErrUnsent)
 	}
 	call := Call{Script: markScript, Args: []string{n.config(req.Guard), req.Guard.Nodes, what, milliseconds(req.TTL), until(req)}}
-	if n.driver.Kind() != Cluster {
-		return n.markOne(ctx, call, reserved+"marker")
+	if n.driver.Kind() != Cluster || req.Name != "" {
+		return n.markOne(ctx, call, n.markerKey(req.Name))
 	}
 	return n.markSlots(ctx, call)
 }

@@ -19,6 +19,9 @@ func NewScript(name, source string) *Script {
 	return &Script{Name: name, Source: source, SHA1: hex.EncodeToString(sum[:])}
 }
 
+//go:embed lua/role.lua
+var roleSource string
+
 //go:embed lua/marker.lua
 var markerSource string
 
@@ -81,10 +84,10 @@ var identitySource string
 
 // The scripts, one for each operation. Each is idempotent for its own value.
 var (
-	acquireScript  = NewScript("acquire", quickSource+markerSource+guardSource+queueSource+acquireSource)
-	repairScript   = NewScript("repair", markerSource+guardSource+queueSource+otherSource+repairSource)
-	markScript     = NewScript("mark", markerSource+markSource)
-	extendScript   = NewScript("extend", markerSource+otherSource+extendSource)
+	acquireScript  = NewScript("acquire", quickSource+roleSource+markerSource+guardSource+queueSource+acquireSource)
+	repairScript   = NewScript("repair", roleSource+markerSource+guardSource+queueSource+otherSource+repairSource)
+	markScript     = NewScript("mark", roleSource+markerSource+markSource)
+	extendScript   = NewScript("extend", otherSource+roleSource+markerSource+extendSource)
 	releaseScript  = NewScript("release", freeSource+queueSource+otherSource+releaseSource)
 	offerScript    = NewScript("offer", queueSource+otherSource+offerSource)
 	inspectScript  = NewScript("inspect", otherSource+inspectSource)

@@ -20,6 +20,7 @@ type initFlags struct {
 	nodeFlags
 	assumeFresh bool
 	former      []string
+	retired     bool
 	maxTTL      time.Duration
 	window      time.Duration
 	replicas    int
@@ -59,12 +60,20 @@ Behind Sentinel, or wherever a replica may take a master's place, give
 So one that is cut off together with a holder stops before the promoted replica
 grants; without it both go on. Give the number of all replicas, or, where the
 sentinels run on the same hosts, one more than can stay on the smaller side of a
-network that is cut in two: 1 for three hosts.`,
+network that is cut in two: 1 for three hosts.
+
+A server that was taken off a list keeps that list's marker, and clients with
+any other list are refused there. To use it for something else, run init with
+--retired and its new list in --nodes. It is refused for a server that is on the
+list that it is marked for.`,
 		Example: `  # three new servers
   redlatch init --assume-fresh --nodes redis://a:6379,redis://b:6379,redis://c:6379
 
   # how do they stand?
   redlatch init --nodes redis://a:6379,redis://b:6379,redis://c:6379
+
+  # c, which is on no list any more, is to serve on its own
+  redlatch init --retired --nodes redis://c:6379
 
   # c is replaced by d
   redlatch init --nodes redis://a:6379,redis://b:6379,redis://d:6379 --former redis://a:6379,redis://b:6379,redis://c:6379
@@ -84,6 +93,7 @@ network that is cut in two: 1 for three hosts.`,
 	f.register(flags)
 	flags.BoolVar(&f.assumeFresh, "assume-fresh", false, "the nodes are new and have nothing to forget: trust them at once")
 	flags.StringArrayVar(&f.former, "former", nil, "the `addresses` of the list as it was, when the list is being changed")
+	flags.BoolVar(&f.retired, "retired", false, "the nodes were taken off the list that they are marked for: mark them for this one")
 	flags.DurationVar(&f.maxTTL, "max-ttl", 0, "the longest TTL that a lock may have: `DURATION`, from which the quarantine follows (default 30s, or as the nodes are marked)")
 	flags.DurationVar(&f.window, "window", 0, "how far clocks may be apart: `DURATION` (default 10s, or as the nodes are marked)")
 	flags.IntVar(&f.replicas, "replicas", replicasOpen, "how many replicas of each node must be online for it to grant and extend: `N` (default as the nodes are marked, else 0)")
@@ -120,7 +130,7 @@ func (f *initFlags) run(out io.Writer, say *reporter) error {
 		return err
 	}
 	defer client.Close()
-	states, err := client.Init(context.Background(), redlatch.InitOptions{AssumeFresh: f.assumeFresh, Former: former})
+	states, err := client.Init(context.Background(), redlatch.InitOptions{AssumeFresh: f.assumeFresh, Former: former, Retired: f.retired})
 	half := slices.ContainsFunc(states, func(s redlatch.NodeState) bool { return s.Reason == redlatch.ReasonBarred })
 	if len(states) > 0 && (half || !errors.Is(err, redlatch.ErrConfig)) {
 		if say.format == "json" {

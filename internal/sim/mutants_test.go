@@ -43,7 +43,7 @@ var mutants = []mutant{
 	{"fences are kept for the time to live alone", "guard.go",
 		"req.Retention = max(g.retention, 4*b.Window, req.TTL+b.Window)", "req.Retention = req.TTL", Plain},
 	{"the guard goes by the address", "internal/sim/marker.go",
-		"case m.id != s.id:", "case false:", Plain},
+		"case m.id != s.id || m.setBack(now):", "case m.setBack(now):", Plain},
 	{"a flush leaves the marker", "internal/sim/server.go",
 		"	s.marker, s.virgin = nil, false", "	s.virgin = false", Plain},
 	{"a node that forgot is believed at once", "internal/sim/marker.go",

@@ -4,7 +4,8 @@
 --                                     ARGV[2]  nodes
 --                                     ARGV[3]  what to do:
 --                                       read     write nothing
---                                       mark     write it where there is none, or none of this server's
+--                                       mark     write it where there is none, or none of this server's,
+--                                                or one by a clock that was set back since
 --                                       fresh    the same, and trust the server at once if it
 --                                                was never in service
 --                                       replace  write it over another list's, with a quarantine
@@ -79,6 +80,9 @@ end
 if standing.id ~= id then
   if what == 'read' then return reply('absent', marker, now) end
   return write(quarantine, changed)
+end
+if what == 'mark' and setBack(standing, standing.trusted - now) then
+  return write(quarantine, standing.reason)
 end
 if what == 'fresh' and standing.trusted > now and standing.reason == 'new' then
   return write(now, 'fresh')

@@ -1,5 +1,6 @@
 -- The marker, by which a server knows that it has forgotten nothing. Its format
--- is here alone; this file is put before the scripts that read or write it.
+-- is here alone; this file is put before the scripts that read or write it, and
+-- role.lua before it.
 --
 --   2 REPLICATION-ID LIST MAXTTL WINDOW QUARANTINE REPLICAS LAG TRUSTED-FROM REASON NODES
 --
@@ -39,16 +40,12 @@ local function quarantineOf(config)
   return tonumber(string.match(config, '^%x+ %d+ %d+ (%d+)'))
 end
 
--- replication() returns what INFO says; or nil and the error to answer with.
-local function replication()
-  local info = redis.pcall('INFO', 'replication')
-  if type(info) == 'table' then
-    return nil, redis.error_reply('NOINFO this user may not ask INFO')
-  end
-  if not string.find(info, 'role:master', 1, true) then
-    return nil, redis.error_reply('READONLY this server is a replica')
-  end
-  return info
+-- setBack(marker, left) reports whether the clock was set back since the marker
+-- was written, if the server sits out for another left µs: then a whole
+-- quarantine from now is enough. But after a change of list it goes by the bounds
+-- of the former one, which may be longer.
+local function setBack(standing, left)
+  return left > standing.quarantine * 1000 and standing.reason ~= 'list'
 end
 
 -- online(info, lag) returns how many replicas are online and were heard from
