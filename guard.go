@@ -162,8 +162,9 @@ func (g *guard) adopt(rd *round, asked *Guard) bool {
 	return false
 }
 
-// won notes that a quorum has granted.
-func (g *guard) won() {
+// warn says once that no replicas are required where another server can take a
+// node's place.
+func (g *guard) warn() {
 	if g.on && g.failover && g.bounds().Replicas == 0 && !g.warned.Swap(true) {
 		g.log.Warn("redlatch: no replicas are required behind Sentinel: a master that is cut off with a holder goes on extending while its promoted replica grants; see redlatch init --replicas")
 	}

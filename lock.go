@@ -162,7 +162,7 @@ func (a *attempt) settle(rd *round) (*Lease, error) {
 		// Counted from before the first send: a node's time to live began
 		// after that, so ours ends first.
 		if validity := validityOf(a.req.TTL, rd.elapsed); validity > 0 {
-			a.c.guard.won()
+			a.c.guard.warn()
 			return a.c.newLease(a.claim, a.opts, rd.start, rd.start+rd.elapsed+validity)
 		}
 		return nil, rd.quorumError(a.req)
