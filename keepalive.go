@@ -95,7 +95,9 @@ func (k *keeper) confirm(l *Lease, start, deadline time.Duration) error {
 		k.endLocked(l, ErrLost)
 		return l.cause
 	}
-	l.deadline = max(l.deadline, min(deadline, l.holdUntil()))
+	if deadline > l.deadline {
+		l.moveDeadline(deadline)
+	}
 	l.schedule(start)
 	heap.Fix(&k.leases, l.index)
 	k.rearm(l.next)
@@ -156,6 +158,9 @@ func (k *keeper) endLocked(l *Lease, cause error) {
 		cause = fmt.Errorf("%w: %w", ErrLost, ErrMaxHold)
 	}
 	l.cause = cause
+	if k.c.clock.Uptime() < l.deadline {
+		l.at = k.c.clock.Now()
+	}
 	if l.index >= 0 {
 		heap.Remove(&k.leases, l.index)
 	}
