@@ -76,6 +76,7 @@ func (m *member) call(ctx context.Context, req Request) NodeResult {
 	}
 	if err == nil {
 		m.noteQuarantine(reply)
+		m.janitor.answered()
 	}
 	return NodeResult{Node: m.name, Reply: reply, Err: err}
 }
