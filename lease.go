@@ -4,7 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"sync/atomic"
+	"sync"
 	"time"
 )
 
@@ -146,19 +146,36 @@ func (l *Lease) atMaxHold() error {
 
 func (l *Lease) extend(ctx context.Context) error {
 	req := l.request(OpExtend)
-	var won atomic.Bool
+	// What comes late waits here until it is known whether the round was won.
+	var late struct {
+		mu      sync.Mutex
+		settled bool
+		won     bool
+		answers []event
+	}
 	rd := l.c.ask(ctx, l.name, req, 0, nil, func(node int, r NodeResult) {
-		if won.Load() {
+		late.mu.Lock()
+		defer late.mu.Unlock()
+		if !late.settled {
+			late.answers = append(late.answers, event{node: node, result: r})
+		} else if late.won {
 			l.repair(node, r)
 		}
 	})
 	validity := validityOf(req.TTL, rd.elapsed)
 	if rd.won() {
-		won.Store(true)
 		for i, r := range rd.results {
 			l.repair(i, r)
 		}
 	}
+	late.mu.Lock()
+	late.settled, late.won = true, rd.won()
+	if late.won {
+		for _, e := range late.answers {
+			l.repair(e.node, e.result)
+		}
+	}
+	late.mu.Unlock()
 	switch {
 	case rd.won() && validity > 0:
 		return l.c.keeper.confirm(l, rd.start, rd.start+rd.elapsed+validity)
