@@ -2,6 +2,8 @@ package redlatch_test
 
 import (
 	"context"
+	"errors"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -102,4 +104,79 @@ func TestContextIsHeededWhileASingleServerOffersTheLock(t *testing.T) {
 		time.Sleep(10 * time.Second)
 		wantFree(t, hosts[1].links, "job")
 	})
+}
+
+// TestEndOfTheContextIsNotTakenForARefusal has callers whose context ends while
+// another holds the lock, and while there is no quorum. Who handles "held by
+// another" as no failure must not take a cancellation for it.
+func TestEndOfTheContextIsNotTakenForARefusal(t *testing.T) {
+	for what, c := range map[string]struct {
+		trouble func(l *link)
+		says    string
+	}{
+		"held":      {func(l *link) {}, "held by"},
+		"no quorum": {func(l *link) { l.refusing = errUnreachable }, "no route to host"},
+	} {
+		t.Run(what, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				links, nodes := newLinks(t, 3)
+				client := newClient(t, nodes, redlatch.Options{})
+				for _, l := range links {
+					l.take(t, "job", "another", time.Hour)
+				}
+				time.AfterFunc(time.Second, func() {
+					for _, l := range links {
+						l.set(c.trouble)
+					}
+				})
+				ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)
+				defer cancel()
+				_, err := client.Lock(ctx, "job", redlatch.LockOptions{})
+				wantErr(t, err, context.DeadlineExceeded)
+				if errors.Is(err, redlatch.ErrHeld) || errors.Is(err, redlatch.ErrNoQuorum) {
+					t.Errorf("%v is taken for a refusal", err)
+				}
+				if !strings.Contains(err.Error(), c.says) {
+					t.Errorf("%v does not say what it waited for", err)
+				}
+			})
+		})
+	}
+}
+
+// ender is an observer that ends a context when a round is over.
+type ender struct{ end func() }
+
+func (e *ender) LockStart(ctx context.Context, _ redlatch.LockStart) context.Context { return ctx }
+func (e *ender) LockEnd(context.Context, redlatch.LockEnd)                           {}
+func (e *ender) RoundEnd(context.Context, redlatch.RoundEnd)                         { e.end() }
+
+// TestLossIsReportedThoughTheContextEnded has the nodes say that the lock is lost
+// in the moment in which the caller's context ends.
+func TestLossIsReportedThoughTheContextEnded(t *testing.T) {
+	for what, f := range map[string]func(*redlatch.Client, *redlatch.Lease, context.Context) error{
+		"Extend":  func(_ *redlatch.Client, l *redlatch.Lease, ctx context.Context) error { return l.Extend(ctx) },
+		"Release": func(_ *redlatch.Client, l *redlatch.Lease, ctx context.Context) error { return l.Release(ctx) },
+		"Attach": func(c *redlatch.Client, l *redlatch.Lease, ctx context.Context) error {
+			_, err := c.Attach(ctx, l.Handle())
+			return err
+		},
+	} {
+		t.Run(what, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				links, nodes := newLinks(t, 3)
+				observer := &ender{func() {}}
+				c := newClient(t, nodes, redlatch.Options{Observer: observer})
+				l := mustLock(t, c, "job", redlatch.LockOptions{NoKeepAlive: true})
+				synctest.Wait()
+				for _, lk := range links {
+					lk.Drop("job")
+				}
+				ctx, cancel := context.WithCancel(t.Context())
+				defer cancel()
+				observer.end = cancel
+				wantErr(t, f(c, l, ctx), redlatch.ErrLost)
+			})
+		})
+	}
 }

@@ -78,12 +78,12 @@ func (c *Client) Attach(ctx context.Context, text string) (*Lease, error) {
 	switch err := c.guard.mismatch(&rd); {
 	case rd.won() && validity > 0:
 		return c.newLease(cl, opts, rd.start, rd.start+rd.elapsed+validity)
-	case ctx.Err() != nil:
-		return nil, endedError(ctx, rd.quorumError(req))
 	case err != nil:
 		return nil, err
 	case rd.lost():
 		return nil, &LostError{Name: cl.name, Token: req.Token, Err: rd.quorumError(req)}
+	case ctx.Err() != nil:
+		return nil, endedError(ctx, rd.quorumError(req))
 	}
 	return nil, rd.quorumError(req)
 }

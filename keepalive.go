@@ -96,7 +96,9 @@ func (k *keeper) confirm(l *Lease, start, deadline time.Duration) error {
 		return l.cause
 	}
 	l.failed = nil
-	l.deadline = max(l.deadline, min(deadline, l.holdUntil()))
+	if deadline > l.deadline {
+		l.moveDeadline(deadline)
+	}
 	l.schedule(start)
 	heap.Fix(&k.leases, l.index)
 	k.rearm(l.next)
@@ -159,6 +161,9 @@ func (k *keeper) endLocked(l *Lease, cause error) {
 		cause = l.lost(nil)
 	}
 	l.cause = cause
+	if k.c.clock.Uptime() < l.deadline {
+		l.at = k.c.clock.Now()
+	}
 	if l.index >= 0 {
 		heap.Remove(&k.leases, l.index)
 	}

@@ -4,7 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"sync/atomic"
+	"sync"
 	"time"
 )
 
@@ -23,6 +23,7 @@ type Lease struct {
 
 	// The keeper's, under its mutex.
 	deadline time.Duration // the lease ends then unless it is extended
+	at       time.Time     // the same by the wall clock; once it has ended, when it did
 	next     time.Duration // when the keeper looks at it again
 	index    int           // in the keeper's heap; -1 if not there
 	cause    error         // why it ended; nil while it stands
@@ -35,7 +36,7 @@ type Lease struct {
 func (c *Client) newLease(cl *claim, opts LockOptions, start, deadline time.Duration) (*Lease, error) {
 	l := &Lease{claim: cl, opts: opts, acquired: c.clock.Uptime(), index: -1}
 	l.ctx, l.cancel = context.WithCancelCause(context.Background())
-	l.deadline = min(deadline, l.holdUntil())
+	l.moveDeadline(deadline)
 	if err := c.keeper.add(l, start); err != nil {
 		return nil, err
 	}
@@ -67,8 +68,26 @@ func (l *Lease) TTL() time.Duration { return l.req.TTL }
 func (l *Lease) Context() context.Context { return l.ctx }
 
 // Deadline returns when the lease ends unless it is extended before. It moves
-// only when a quorum of nodes has confirmed an extension.
-func (l *Lease) Deadline() time.Time { return l.c.clock.Now().Add(l.Remaining()) }
+// only when a quorum of nodes has confirmed an extension, and is the same
+// instant at each call until then. Once the lease has ended, it is when it did.
+//
+// It is a time on this machine's wall clock, with a reading of Go's monotonic
+// clock, which time.Until goes by. It does not follow a wall clock that is set,
+// and a monotonic clock that stands still while the machine is suspended makes
+// time.Until too long by as much. Remaining and Err heed a suspension.
+func (l *Lease) Deadline() time.Time {
+	k := &l.c.keeper
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return l.at
+}
+
+// moveDeadline sets the deadline, but for MaxHold. The keeper's mutex is held,
+// unless nobody else has the lease yet.
+func (l *Lease) moveDeadline(to time.Duration) {
+	l.deadline = min(to, l.holdUntil())
+	l.at = l.c.clock.Now().Add(l.deadline - l.c.clock.Uptime())
+}
 
 // Remaining returns how long the lease stands yet unless it is extended. It is
 // not positive once it has ended.
@@ -109,7 +128,7 @@ func (l *Lease) Extend(ctx context.Context) error {
 		return err // asking would only have the keys outlive the lease
 	}
 	err := l.extend(ctx)
-	if err != nil && ctx.Err() != nil {
+	if ctx.Err() != nil && errors.Is(err, ErrNoQuorum) && !errors.Is(err, ErrLost) {
 		return endedError(ctx, err)
 	}
 	return err
@@ -129,19 +148,36 @@ func (l *Lease) atMaxHold() error {
 
 func (l *Lease) extend(ctx context.Context) error {
 	req := l.request(OpExtend)
-	var won atomic.Bool
+	// What comes late waits here until it is known whether the round was won.
+	var late struct {
+		mu      sync.Mutex
+		settled bool
+		won     bool
+		answers []event
+	}
 	rd := l.c.ask(ctx, l.name, req, 0, nil, func(node int, r NodeResult) {
-		if won.Load() {
+		late.mu.Lock()
+		defer late.mu.Unlock()
+		if !late.settled {
+			late.answers = append(late.answers, event{node: node, result: r})
+		} else if late.won {
 			l.repair(node, r)
 		}
 	})
 	validity := validityOf(req.TTL, rd.elapsed)
 	if rd.won() {
-		won.Store(true)
 		for i, r := range rd.results {
 			l.repair(i, r)
 		}
 	}
+	late.mu.Lock()
+	late.settled, late.won = true, rd.won()
+	if late.won {
+		for _, e := range late.answers {
+			l.repair(e.node, e.result)
+		}
+	}
+	late.mu.Unlock()
 	switch {
 	case rd.won() && validity > 0:
 		return l.c.keeper.confirm(l, rd.start, rd.start+rd.elapsed+validity)

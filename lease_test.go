@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/redlatch/redlatch"
+	"github.com/redlatch/redlatch/memory"
 )
 
 func TestLeaseIsKeptForAsLongAsItIsHeld(t *testing.T) {
@@ -454,4 +455,33 @@ func TestEveryCloseReturnsWhenTheClientIsClosed(t *testing.T) {
 		wantErr(t, c.Close(), broken)
 		wantFree(t, links, "job")
 	})
+}
+
+func TestDeadlineIsTheSameInstantUntilItMoves(t *testing.T) {
+	// In real time: two looks at the clock are never the same.
+	c := newClient(t, memory.Nodes(3), patient)
+	l := mustLock(t, c, "job", redlatch.LockOptions{TTL: 30 * time.Second, NoKeepAlive: true})
+	first := l.Deadline()
+	for range 1000 {
+		if again := l.Deadline(); !again.Equal(first) {
+			t.Fatalf("the deadline moved by %v, and nothing was extended", again.Sub(first))
+		}
+	}
+	if left, until := l.Remaining(), time.Until(first); (left - until).Abs() > 5*time.Second {
+		t.Errorf("%v are left, and %v until the deadline", left, until)
+	}
+	if err := l.Extend(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	second := l.Deadline()
+	if !second.After(first) || !l.Deadline().Equal(second) {
+		t.Errorf("an extension moved the deadline by %v", second.Sub(first))
+	}
+	if err := l.Release(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	ended := l.Deadline()
+	if time.Until(ended) > 0 || !l.Deadline().Equal(ended) {
+		t.Errorf("the deadline of a lease that was released is %v from now", time.Until(ended))
+	}
 }

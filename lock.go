@@ -226,7 +226,8 @@ func (c *Client) TryLock(ctx context.Context, name string, opts LockOptions) (*L
 }
 
 // Lock waits until it has the lock, ctx ends, or the bounds of opts are
-// reached. The lease is not bound to ctx.
+// reached. The lease is not bound to ctx. If ctx ends, the error is the
+// context's, and says what Lock waited for; it is not ErrHeld or ErrNoQuorum.
 //
 // Lock waits for holders, not for servers: unless Tries asks for more, it
 // returns a *QuorumError at once if the first round finds no quorum of nodes.
@@ -282,14 +283,16 @@ func (c *Client) lock(ctx context.Context, name string, opts LockOptions) (lease
 }
 
 // endedError is what a caller gets whose context ended: the context's own
-// error, its cause, and what had kept us until then.
+// error, its cause, and what had kept us until then, in words alone. It is not
+// ErrHeld or ErrNoQuorum: who takes those for no failure must not take the end
+// of its context for one of them.
 func endedError(ctx context.Context, failure error) error {
 	err := ctx.Err()
 	if cause := context.Cause(ctx); cause != err {
 		err = fmt.Errorf("%w: %w", err, cause)
 	}
 	if failure != nil {
-		err = fmt.Errorf("%w while waiting: %w", err, failure)
+		err = fmt.Errorf("%w while waiting: %v", err, failure)
 	}
 	return err
 }

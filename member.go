@@ -75,6 +75,7 @@ func (m *member) call(ctx context.Context, req Request) NodeResult {
 	if err == nil {
 		m.noteQuarantine(req.Op, reply)
 		m.client.guard.noteService(req.Op, reply.Status)
+		m.janitor.answered()
 		if reply.needsMark() {
 			m.client.marking.start(m.client, req.Name)
 		}

@@ -22,8 +22,9 @@ type Node interface {
 	// may be yet.
 	Do(ctx context.Context, req Request) (Reply, error)
 
-	// String names the node in errors and logs. It is stable, differs
-	// between nodes, and holds no secret.
+	// String names the node in errors, in logs, and in the membership that
+	// guarded nodes are marked with, so that all clients must use the same
+	// name. It is stable, differs between nodes, and holds no secret.
 	String() string
 
 	// Close frees what the node holds open. Locks on it stay as they are.

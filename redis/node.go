@@ -57,7 +57,9 @@ type Node struct {
 	inbox inbox
 }
 
-// New returns a node that is called name in errors and logs.
+// New returns a node that is called name in errors and logs. The name is part of
+// the membership: all clients of the same nodes must use the same name for this
+// one, or are refused by guarded nodes.
 func New(driver Driver, name string) *Node {
 	n := &Node{driver: driver, name: name}
 	n.inbox.init(driver)

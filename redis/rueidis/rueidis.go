@@ -39,9 +39,14 @@ func Nodes(addresses ...string) ([]redlatch.Node, error) {
 
 // Node returns a node over a client that the program already has, called name
 // in errors and logs. Closing the node leaves the client open.
+//
+// The name is part of the membership: all clients of the same nodes must use the
+// same name for this one, or are refused by guarded nodes (Options.NodeList is
+// the way out). The address of the server is a good choice, in the form in which
+// the other clients list it.
 func Node(client rueidis.Client, name string) (redlatch.Node, error) {
 	if name == "" {
-		return nil, &redlatch.ConfigError{Field: "name", Value: name, Bound: "what the node is called in errors and logs"}
+		return nil, &redlatch.ConfigError{Field: "name", Value: name, Bound: "what all clients call this node, such as its address"}
 	}
 	d, err := Driver(client)
 	if err != nil {

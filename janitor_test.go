@@ -1,0 +1,111 @@
+package redlatch_test
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/redlatch/redlatch"
+)
+
+// pooled is a node over a pool of connections. Those that went silent are given
+// up one by one, each when a request on it has run into its time limit.
+type pooled struct {
+	*link
+	mu     sync.Mutex
+	silent int
+}
+
+func (n *pooled) Do(ctx context.Context, req redlatch.Request) (redlatch.Reply, error) {
+	n.mu.Lock()
+	silent := n.silent > 0
+	if silent {
+		n.silent--
+	}
+	n.mu.Unlock()
+	if silent {
+		<-ctx.Done()
+		return redlatch.Reply{}, ctx.Err()
+	}
+	return n.link.Do(ctx, req)
+}
+
+// TestReleaseIsRepeatedUntilAConnectionIsFoundThatWorks has the connections to a
+// minority go silent while a lock is held. Each try costs a time limit, which is
+// wait enough: nothing is added to the first of them.
+func TestReleaseIsRepeatedUntilAConnectionIsFoundThatWorks(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const limit, silent = 250 * time.Millisecond, 4
+		links, nodes := newLinks(t, 3)
+		pool := &pooled{link: links[2]}
+		nodes[2] = pool
+		c := newClient(t, nodes, redlatch.Options{NodeTimeout: limit})
+		l := mustLock(t, c, "job", redlatch.LockOptions{TTL: 30 * time.Second, NoKeepAlive: true})
+		synctest.Wait()
+		pool.mu.Lock()
+		pool.silent = silent
+		pool.mu.Unlock()
+		start := time.Now()
+		if err := l.Release(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		for links[2].holder(t, "job") != "" && time.Since(start) < time.Minute {
+			time.Sleep(time.Millisecond)
+		}
+		if took := time.Since(start); took > silent*limit+limit/10 {
+			t.Errorf("the key was gone %v after the release, want it after %d time limits of %v", took, silent, limit)
+		}
+	})
+}
+
+// TestReleaseIsRepeatedWhenTheNodeAnswersAnother has a node come back after a
+// while, when releases are repeated about once a second.
+func TestReleaseIsRepeatedWhenTheNodeAnswersAnother(t *testing.T) {
+	for _, away := range []time.Duration{5 * time.Second, 5300 * time.Millisecond, 5600 * time.Millisecond} {
+		synctest.Test(t, func(t *testing.T) {
+			links, nodes := newLinks(t, 3)
+			c := newClient(t, nodes, redlatch.Options{})
+			l := mustLock(t, c, "job", redlatch.LockOptions{TTL: 30 * time.Second, NoKeepAlive: true})
+			synctest.Wait()
+			links[2].set(func(l *link) { l.refusing = errUnreachable })
+			if err := l.Release(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			time.Sleep(away)
+			links[2].set(func(l *link) { l.refusing = nil })
+			mustLock(t, c, "another", redlatch.LockOptions{})
+			synctest.Wait()
+			wantFree(t, links, "job")
+		})
+	}
+}
+
+// TestReleasesThatAreOwedGoTogether has a node that answers in 100 ms come back
+// when many releases are owed to it.
+func TestReleasesThatAreOwedGoTogether(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const leases = 1000
+		links, nodes := newLinks(t, 3)
+		c := newClient(t, nodes, redlatch.Options{})
+		var held []*redlatch.Lease
+		for i := range leases {
+			held = append(held, mustLock(t, c, fmt.Sprint("job ", i), redlatch.LockOptions{TTL: 30 * time.Second, NoKeepAlive: true}))
+		}
+		synctest.Wait()
+		links[2].set(func(l *link) { l.refusing = errUnreachable })
+		for _, l := range held {
+			if err := l.Release(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+		}
+		synctest.Wait()
+		links[2].set(func(l *link) { l.refusing, l.out = nil, 100*time.Millisecond })
+		time.Sleep(5 * time.Second)
+		for i := range leases {
+			wantFree(t, links, fmt.Sprint("job ", i))
+		}
+	})
+}
