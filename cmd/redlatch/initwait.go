@@ -64,7 +64,7 @@ func (v *quarantineView) progress(states []redlatch.NodeState) {
 		left = max(left, s.Left)
 	}
 	v.until, v.whole = now.Add(left), max(v.whole, left)
-	if v.screen == nil && (v.said.IsZero() || now.Sub(v.said) >= quarantineLine) {
+	if v.screen == nil && (v.said.IsZero() || now.Sub(v.said) >= quarantineLine && left >= time.Second) {
 		v.said = now
 		text := fmt.Sprintf("waiting until %s trusted, for %v yet", are(v.nodes), left.Round(time.Second))
 		if v.say.format == "json" {
