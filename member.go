@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math/bits"
+	"net"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -62,10 +63,10 @@ func (m *member) call(ctx context.Context, req Request) NodeResult {
 	m.waitingSince.Store(int64(m.client.clock.Uptime()))
 	m.inflight.Add(-1)
 
-	late := err != nil && ctx.Err() != nil
+	late := timedOut(err) || err != nil && ctx.Err() != nil
 	m.failing.Store(err != nil)
 	m.late.Store(late)
-	if errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled) {
+	if timedOut(err) {
 		// The node's context, not the caller's: errors.Is must not take the
 		// one for the other.
 		sent := ErrNodeTimeout
@@ -78,6 +79,14 @@ func (m *member) call(ctx context.Context, req Request) NodeResult {
 		m.noteQuarantine(reply)
 	}
 	return NodeResult{Node: m.name, Reply: reply, Err: err}
+}
+
+// timedOut reports that a call had no answer in time, whichever way its driver
+// says so.
+func timedOut(err error) bool {
+	var network net.Error
+	return errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled) ||
+		errors.As(err, &network) && network.Timeout()
 }
 
 func (m *member) ask(ctx context.Context, req Request) (Reply, error) {
