@@ -183,7 +183,7 @@ const maxProbes = 16
 // probe reports whether a node that is not answering may be asked: by a few
 // calls at a time, or by one more now and then when those hang.
 func (m *member) probe(now time.Duration) bool {
-	if m.probes.Load() >= maxProbes && now-time.Duration(m.probed.Load()) < 4*m.client.opts.NodeTimeout {
+	if m.probes.Load() >= maxProbes && now-time.Duration(m.probed.Load()) < 4*m.client.patience() {
 		return false
 	}
 	m.probes.Add(1)
@@ -192,10 +192,10 @@ func (m *member) probe(now time.Duration) bool {
 }
 
 // suspect reports that the node is not answering: its last call ran into the
-// time limit, or those under way have had no answer for as long.
+// time limit, or those in flight have had no answer for a while.
 func (m *member) suspect(now time.Duration) bool {
 	return m.late.Load() ||
-		m.inflight.Load() > 0 && now-time.Duration(m.waitingSince.Load()) > m.client.opts.NodeTimeout
+		m.inflight.Load() > 0 && now-time.Duration(m.waitingSince.Load()) >= m.client.patience()
 }
 
 // nodeSet is a set of nodes by their index.

@@ -79,6 +79,9 @@ type fanout struct {
 	// impatient is set where a round that is not won can be tried again. What
 	// is ours already is worth waiting for whoever may have it.
 	impatient bool
+	began     time.Time
+	patience  time.Duration
+	overdue   bool // a timer runs after which nobody is awaited any more
 	tally     tally
 	results   []NodeResult
 	done      chan struct{}
@@ -96,12 +99,8 @@ type fanout struct {
 // The nodes' context is not a child of ctx: a request that was cut off half
 // way leaves us not knowing whether it was carried out.
 func (c *Client) ask(ctx context.Context, req Request, skip nodeSet, seen, late func(node int, r NodeResult)) round {
-	limit := c.opts.NodeTimeout
-	if req.TTL > 0 {
-		limit = min(limit, req.TTL)
-	}
 	start := c.clock.Uptime()
-	nodeCtx, cancel := context.WithTimeout(context.WithoutCancel(ctx), limit)
+	nodeCtx, cancel := context.WithTimeout(context.WithoutCancel(ctx), c.limit(req))
 
 	rd := round{start: start, tally: tally{nodes: len(c.members)}}
 	if len(c.members) == 1 && c.members[0].prompt {
@@ -116,7 +115,7 @@ func (c *Client) ask(ctx context.Context, req Request, skip nodeSet, seen, late 
 		// The round counts as background work until the last node has
 		// answered and what came late is dealt with.
 		counted := c.background.start()
-		f := &fanout{impatient: req.Op == OpAcquire, seen: seen, late: late, ended: func() {
+		f := &fanout{impatient: req.Op == OpAcquire, began: time.Now(), patience: c.patience(), seen: seen, late: late, ended: func() {
 			cancel()
 			if counted {
 				c.background.end()
@@ -197,11 +196,27 @@ func (f *fanout) answer(i int, r NodeResult, awaited bool) {
 		if f.tally.won() || f.tally.hopeless() || enough || last {
 			f.settled = true
 			close(f.done)
+		} else if f.impatient && !f.overdue && f.tally.granted+f.tally.refused >= quorumOf(f.tally.nodes) {
+			// A quorum has answered: it is not to wait for nodes that do not
+			// answer, be it the first round in which they do not.
+			f.overdue = true
+			took := time.Since(f.began)
+			time.AfterFunc(max(f.patience, slowness*took)-took, f.settle)
 		}
 	}
 	f.mu.Unlock()
 	if last {
 		f.ended()
+	}
+}
+
+// settle ends the round with what has come.
+func (f *fanout) settle() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if !f.settled {
+		f.settled = true
+		close(f.done)
 	}
 }
 

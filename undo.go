@@ -44,7 +44,7 @@ func (c *Client) undoLater(node int, req Request) {
 	}
 	go func() {
 		defer c.background.end()
-		c.background.sleep(c.opts.NodeTimeout / 10)
+		c.background.sleep(c.patience() / 10)
 		c.undo(node, req)
 	}()
 }
@@ -157,7 +157,7 @@ func (j *janitor) next(now time.Duration) (leftover, bool) {
 func (j *janitor) work(m *member) {
 	c := m.client
 	defer c.background.end()
-	delay := c.opts.NodeTimeout / 4
+	delay := c.patience() / 4
 	for {
 		l, ok := j.next(c.clock.Uptime())
 		if !ok {
@@ -167,7 +167,7 @@ func (j *janitor) work(m *member) {
 		r := m.call(ctx, l.req)
 		cancel()
 		if r.Err == nil {
-			delay = c.opts.NodeTimeout / 4
+			delay = c.patience() / 4
 			continue
 		}
 		j.mu.Lock()
