@@ -133,7 +133,7 @@ func (cl *claim) askOne(ctx context.Context, node int) {
 	inline := c.inline(ctx)
 	ask := func() {
 		defer c.background.end()
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), min(c.opts.NodeTimeout, req.TTL))
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), c.limit(req))
 		defer cancel()
 		r := c.members[node].call(ctx, req)
 		cl.answered(number, node, r, req)

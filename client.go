@@ -20,6 +20,7 @@ const MaxNodes = 15
 // for use by many goroutines; a process needs one for each set of nodes.
 type Client struct {
 	opts       Options
+	limitSet   bool // opts.NodeTimeout holds for locks with any TTL
 	clock      Clock
 	log        *slog.Logger
 	members    []*member
@@ -62,13 +63,14 @@ func New(nodes []Node, opts Options) (*Client, error) {
 // assemble makes a client without asking the nodes anything.
 func assemble(nodes []Node, opts Options) (*Client, error) {
 	given := opts
-	if opts.NodeTimeout == 0 {
-		opts.NodeTimeout = defaultNodeTimeout
-		for _, n := range nodes {
-			if slow, ok := n.(Slow); ok {
-				opts.NodeTimeout = max(opts.NodeTimeout, slow.TimeLimit())
-			}
+	for _, n := range nodes {
+		if slow, ok := n.(Slow); ok && given.NodeTimeout == 0 {
+			opts.NodeTimeout = max(opts.NodeTimeout, slow.TimeLimit())
 		}
+	}
+	limitSet := opts.NodeTimeout != 0
+	if !limitSet && opts.TTL > 0 {
+		opts.NodeTimeout = limitFor(opts.TTL)
 	}
 	opts, err := opts.withDefaults()
 	if err != nil {
@@ -79,6 +81,7 @@ func assemble(nodes []Node, opts Options) (*Client, error) {
 	}
 	c := &Client{
 		opts:       opts,
+		limitSet:   limitSet,
 		clock:      opts.Clock,
 		log:        opts.Logger,
 		owner:      ownerName(opts.Label),
@@ -118,13 +121,14 @@ func assemble(nodes []Node, opts Options) (*Client, error) {
 // twice is an error: a node that does not answer now is asked again before its
 // first request.
 func (c *Client) identify() error {
-	ctx, cancel := context.WithTimeout(context.Background(), c.opts.NodeTimeout)
+	// No longer than a frozen minority may hold us up.
+	ctx, cancel := context.WithTimeout(context.Background(), c.patience())
 	defer cancel()
 	errs := make(chan error, len(c.members))
 	for _, m := range c.members {
 		go func() { errs <- c.ids.check(ctx, m) }()
 	}
-	late := time.After(c.opts.NodeTimeout) // a driver need not heed ctx
+	late := time.After(c.patience()) // a driver need not heed ctx
 	for range c.members {
 		select {
 		case err := <-errs:

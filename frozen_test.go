@@ -1,7 +1,11 @@
 package redlatch_test
 
 import (
+	"context"
 	"errors"
+	"fmt"
+	"net"
+	"os"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -48,6 +52,52 @@ func TestGrantOfANodeThatWasFrozenForLongIsUndone(t *testing.T) {
 			links[0].set(func(l *link) { l.refusing, l.hook = nil, nil })
 			time.Sleep(ttl / 2)
 			wantFree(t, links, "job")
+		})
+	}
+}
+
+// worded is a node whose driver has words of its own for a call that ran into
+// its time limit.
+type worded struct {
+	*link
+	timeout error
+}
+
+func (n worded) Do(ctx context.Context, req redlatch.Request) (redlatch.Reply, error) {
+	reply, err := n.link.Do(ctx, req)
+	if errors.Is(err, context.DeadlineExceeded) {
+		err = n.timeout
+	}
+	return reply, err
+}
+
+// TestReplyThatNeverComesIsATimeoutWhateverTheDriverSays compares drivers: the
+// same error, the same number of requests, the same time. A connection that was
+// cut is another matter, and is asked again at once.
+func TestReplyThatNeverComesIsATimeoutWhateverTheDriverSays(t *testing.T) {
+	const limit = time.Second
+	for _, timeout := range []error{
+		context.DeadlineExceeded,
+		os.ErrDeadlineExceeded,
+		&net.OpError{Op: "read", Net: "tcp", Err: os.ErrDeadlineExceeded},
+		fmt.Errorf("while connecting: %w", context.DeadlineExceeded),
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			links, _ := newLinks(t, 1)
+			c := newClient(t, []redlatch.Node{worded{links[0], timeout}}, redlatch.Options{NodeTimeout: limit})
+			links[0].freeze()
+			start := time.Now()
+			_, err := c.Lock(t.Context(), "job", redlatch.LockOptions{Tries: 3})
+			wantErr(t, err, redlatch.ErrNoQuorum, redlatch.ErrNodeTimeout)
+			if errors.Is(err, context.DeadlineExceeded) {
+				t.Errorf("%q: %v is taken for the end of the caller's context", timeout, err)
+			}
+			if n := links[0].count(redlatch.OpAcquire); n != 3 {
+				t.Errorf("%q: the node was asked %d times, want 3", timeout, n)
+			}
+			if took := time.Since(start); took < 3*limit || took >= 4*limit {
+				t.Errorf("%q: it took %v, want three time limits and the delays between them", timeout, took)
+			}
 		})
 	}
 }

@@ -343,8 +343,8 @@ func (l *Lease) repair(node int, r NodeResult) {
 		return
 	}
 	number := l.send(1 << node)
-	limit := min(l.c.opts.NodeTimeout, l.req.TTL)
 	req := l.request(OpRepair)
+	limit := l.c.limit(req)
 	// Counted from when the node said that it has none, which is before we
 	// send: when we have stopped waiting for an answer, and take the repair
 	// back, it cannot be carried out any more.

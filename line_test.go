@@ -79,7 +79,7 @@ func TestCrowdInOneProcessStarvesNoOther(t *testing.T) {
 
 func TestOutageIsToldToAllInLineAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		h := newHosts(t, 1, 3, redlatch.Options{})[0]
+		h := newHosts(t, 1, 3, redlatch.Options{NodeTimeout: 250 * time.Millisecond})[0]
 		for _, l := range h.links {
 			l.freeze()
 		}

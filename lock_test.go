@@ -284,7 +284,7 @@ func TestGrantThatComesAfterTheReleaseIsUndone(t *testing.T) {
 func TestGrantThatOvertakesItsUndoIsStale(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		links, nodes := newLinks(t, 1)
-		c := newClient(t, nodes, redlatch.Options{})
+		c := newClient(t, nodes, redlatch.Options{NodeTimeout: time.Second})
 		links[0].set(func(l *link) { l.out = 2 * time.Second })
 		_, err := c.TryLock(t.Context(), "job", redlatch.LockOptions{TTL: 30 * time.Second})
 		wantErr(t, err, redlatch.ErrNoQuorum)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math/bits"
+	"net"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -64,10 +65,10 @@ func (m *member) call(ctx context.Context, req Request) NodeResult {
 	m.waitingSince.Store(int64(m.client.clock.Uptime()))
 	m.inflight.Add(-1)
 
-	late := err != nil && ctx.Err() != nil
+	late := timedOut(err) || err != nil && ctx.Err() != nil
 	m.failing.Store(err != nil)
 	m.late.Store(late)
-	if errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled) {
+	if timedOut(err) {
 		// The node's context, not the caller's: errors.Is must not take the
 		// one for the other.
 		err = &timeoutError{text: err.Error(), unsent: errors.Is(err, ErrUnsent)}
@@ -81,6 +82,14 @@ func (m *member) call(ctx context.Context, req Request) NodeResult {
 		}
 	}
 	return NodeResult{Node: m.name, Reply: reply, Err: err}
+}
+
+// timedOut reports that a call had no answer in time, whichever way its driver
+// says so.
+func timedOut(err error) bool {
+	var network net.Error
+	return errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled) ||
+		errors.As(err, &network) && network.Timeout()
 }
 
 // timeoutError is an ErrNodeTimeout, with what the node said about it. That says
@@ -190,7 +199,7 @@ const maxProbes = 16
 // probe reports whether a node that is not answering may be asked: by a few
 // calls at a time, or by one more now and then when those hang.
 func (m *member) probe(now time.Duration) bool {
-	if m.probes.Load() >= maxProbes && now-time.Duration(m.probed.Load()) < 4*m.client.opts.NodeTimeout {
+	if m.probes.Load() >= maxProbes && now-time.Duration(m.probed.Load()) < 4*m.client.patience() {
 		return false
 	}
 	m.probes.Add(1)
@@ -199,10 +208,10 @@ func (m *member) probe(now time.Duration) bool {
 }
 
 // suspect reports that the node is not answering: its last call ran into the
-// time limit, or those under way have had no answer for as long.
+// time limit, or those in flight have had no answer for a while.
 func (m *member) suspect(now time.Duration) bool {
 	return m.late.Load() ||
-		m.inflight.Load() > 0 && now-time.Duration(m.waitingSince.Load()) > m.client.opts.NodeTimeout
+		m.inflight.Load() > 0 && now-time.Duration(m.waitingSince.Load()) >= m.client.patience()
 }
 
 // nodeSet is a set of nodes by their index.

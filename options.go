@@ -16,8 +16,6 @@ const (
 	MaxLabelLen = 64
 	// MinTTL is the shortest time to live.
 	MinTTL = 10 * time.Millisecond
-	// defaultNodeTimeout is many round trips, and little beside a TTL.
-	defaultNodeTimeout = 250 * time.Millisecond
 	// maxMaxTTL keeps a time to live, in milliseconds, well within what every
 	// node can count.
 	maxMaxTTL = 30 * 24 * time.Hour
@@ -53,10 +51,12 @@ type Options struct {
 	// that hangs does not keep a lock for ever. Defaults to 24 h.
 	MaxHold time.Duration
 
-	// NodeTimeout is how long a single node is waited for in a round. Keep it
-	// small beside the TTL, and above the time it takes to connect. A round
-	// never waits for longer than its TTL. Defaults to 250 ms, or to more if a
-	// node asks for it.
+	// NodeTimeout is how long a node may take to answer, before too few answers
+	// are an error. Once a quorum has answered, the others are waited for no
+	// longer than 250 ms, or four times what the quorum took. Keep it small
+	// beside the TTL, and above the time it takes to connect. A round never
+	// waits for longer than its TTL. Defaults to a tenth of the lock's TTL, from
+	// 250 ms to 2 s, or to more if a node asks for it.
 	NodeTimeout time.Duration
 
 	// RetryDelay is the longest random delay between two tries for a lock
@@ -178,7 +178,7 @@ func (o Options) withDefaults() (Options, error) {
 	}{
 		{"MaxTTL", &o.MaxTTL, 30 * time.Second, MinTTL, maxMaxTTL},
 		{"MaxHold", &o.MaxHold, 24 * time.Hour, MinTTL, maxWait},
-		{"NodeTimeout", &o.NodeTimeout, defaultNodeTimeout, time.Millisecond, time.Minute},
+		{"NodeTimeout", &o.NodeTimeout, limitFor(defaultTTL), time.Millisecond, time.Minute},
 		{"RetryDelay", &o.RetryDelay, 200 * time.Millisecond, time.Millisecond, time.Hour},
 		{"TokenWindow", &o.TokenWindow, 10 * time.Second, time.Millisecond, time.Hour},
 		{"FenceRetention", &o.FenceRetention, time.Hour, time.Millisecond, maxWait},

@@ -86,12 +86,17 @@ type fanout struct {
 	granted nodeSet
 	awaited int // how many of them are worth waiting for
 	op      Op
-	tally   tally
-	results []NodeResult
-	done    chan struct{}
-	seen    func(node int, r NodeResult)
-	late    func(node int, r NodeResult)
-	ended   func() // called when every node has answered
+	began   time.Time
+	// patience is how long nodes are waited for once a quorum has answered, and
+	// overdue that a timer runs which ends the round then.
+	patience time.Duration
+	overdue  bool
+	tally    tally
+	results  []NodeResult
+	done     chan struct{}
+	seen     func(node int, r NodeResult)
+	late     func(node int, r NodeResult)
+	ended    func() // called when every node has answered
 }
 
 // ask sends req to every node at once and returns as soon as the outcome is
@@ -103,12 +108,8 @@ type fanout struct {
 // The nodes' context is not a child of ctx: a request that was cut off half
 // way leaves us not knowing whether it was carried out.
 func (c *Client) ask(ctx context.Context, name string, req Request, skip nodeSet, seen, late func(node int, r NodeResult)) round {
-	limit := c.opts.NodeTimeout
-	if req.TTL > 0 {
-		limit = min(limit, req.TTL)
-	}
 	start := c.clock.Uptime()
-	nodeCtx, cancel := context.WithTimeout(context.WithoutCancel(ctx), limit)
+	nodeCtx, cancel := context.WithTimeout(context.WithoutCancel(ctx), c.limit(req))
 
 	rd := round{start: start, ttl: req.TTL, tally: tally{nodes: len(c.members)}}
 	if c.inline(ctx) {
@@ -123,7 +124,7 @@ func (c *Client) ask(ctx context.Context, name string, req Request, skip nodeSet
 		// The round counts as background work until the last node has
 		// answered and what came late is dealt with.
 		counted := c.background.start()
-		f := &fanout{op: req.Op, seen: seen, late: late, ended: func() {
+		f := &fanout{op: req.Op, began: time.Now(), patience: c.patience(), seen: seen, late: late, ended: func() {
 			cancel()
 			if counted {
 				c.background.end()
@@ -208,6 +209,12 @@ func (f *fanout) answer(i int, r NodeResult, awaited bool) {
 		if last || f.decided() {
 			f.settled = true
 			close(f.done)
+		} else if f.op == OpAcquire && !f.overdue && f.tally.granted+f.tally.refused >= quorumOf(f.tally.nodes) {
+			// A quorum has answered: it is not to wait for nodes that do not
+			// answer, be it the first round in which they do not.
+			f.overdue = true
+			took := time.Since(f.began)
+			time.AfterFunc(max(f.patience, slowness*took)-took, f.settle)
 		}
 	}
 	f.mu.Unlock()
@@ -237,6 +244,16 @@ func (f *fanout) decided() bool {
 	}
 	// Suspects are waited for: one of them may hold our key.
 	return t.hopeless()
+}
+
+// settle ends the round with what has come.
+func (f *fanout) settle() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if !f.settled {
+		f.settled = true
+		close(f.done)
+	}
 }
 
 // once refuses the grant of a server that has granted under another address

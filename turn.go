@@ -144,7 +144,7 @@ func (p *pause) giveWay(ctx context.Context, granted nodeSet) {
 		// Nobody stands in line here, and chance must settle it.
 		p.giveUp(0)
 		return
-	case w.split != 0 && now-w.split >= maxSplit*a.c.opts.NodeTimeout:
+	case w.split != 0 && now-w.split >= maxSplit*a.c.patience():
 		p.giveUp(w.random() / 4)
 		return
 	}
@@ -173,7 +173,7 @@ func (p *pause) giveWay(ctx context.Context, granted nodeSet) {
 	if w.split == 0 {
 		w.split = now
 	}
-	p.within(a.c.opts.NodeTimeout)
+	p.within(a.c.patience())
 }
 
 // giveUp takes back all that we have and goes on under a new value, after delay

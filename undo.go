@@ -45,7 +45,7 @@ func (c *Client) undoLater(node int, req Request) {
 	}
 	go func() {
 		defer c.background.end()
-		c.background.sleep(c.opts.NodeTimeout / 10)
+		c.background.sleep(c.patience() / 10)
 		c.undo(node, req)
 	}()
 }
@@ -174,7 +174,7 @@ func (j *janitor) next(now time.Duration, n int) (batch []leftover) {
 func (j *janitor) work(m *member) {
 	c := m.client
 	defer c.background.end()
-	least := c.opts.NodeTimeout / 4
+	least := c.patience() / 4
 	delay, together := least, 1
 	for {
 		start := c.clock.Uptime()

@@ -5,7 +5,9 @@ package redis_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -73,4 +75,41 @@ func TestPoolThatTheProgramUsesUpEndsTheLeaseAtItsDeadline(t *testing.T) {
 	}
 	mustRelease(t, next)
 	eventually(t, 10*time.Second, noKeys([]*redistest.Server{server}))
+}
+
+// TestExtensionsOfManyLeasesDoNotWaitForEachOther extends all the leases of a
+// program at once, on a server that answers slowly. What they may take is
+// counted in answers, of which one on each connection at a time would take
+// hundreds.
+func TestExtensionsOfManyLeasesDoNotWaitForEachOther(t *testing.T) {
+	t.Parallel()
+	const leases, delay = 2500, 100 * time.Millisecond
+	eachDriver(t, func(t *testing.T, nodes func(...string) []redlatch.Node) {
+		proxy := redistest.NewProxy(t, redistest.Start(t, 1)[0])
+		c := newClient(t, nodes(proxy.URL()), redlatch.Options{NodeTimeout: 20 * time.Second})
+		held := make([]*redlatch.Lease, leases)
+		for i := range held {
+			held[i] = mustLock(t, c, fmt.Sprint("job ", i), redlatch.LockOptions{TTL: 30 * time.Second, NoKeepAlive: true})
+		}
+		extend := func() time.Duration {
+			start := time.Now()
+			var all sync.WaitGroup
+			for _, l := range held {
+				all.Go(func() {
+					if err := l.Extend(context.Background()); err != nil {
+						t.Error(err)
+					}
+				})
+			}
+			all.Wait()
+			return time.Since(start)
+		}
+		quick := extend()
+		proxy.Delay(delay)
+		slow := extend()
+		t.Logf("%d extensions take %v, and %v with answers after %v", leases, quick, slow, delay)
+		if slow-quick > 20*delay {
+			t.Errorf("%d extensions took %v, and without the delay %v: they waited for each other", leases, slow, quick)
+		}
+	})
 }

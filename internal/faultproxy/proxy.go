@@ -40,6 +40,7 @@ type Proxy struct {
 type pair struct {
 	client, server net.Conn
 	holed          bool // bytes of it were lost
+	forgotten      bool // nothing arrives any more, and neither end is notified
 }
 
 func (p *pair) close() {
@@ -120,6 +121,17 @@ func (p *Proxy) HasCut() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return len(p.cutAt) == 0
+}
+
+// Forget has the connections that exist go silent for good, as when a firewall
+// or a NAT forgets them: nothing arrives, and neither end is notified. New ones
+// work.
+func (p *Proxy) Forget() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for c := range p.pairs {
+		c.forgotten = true
+	}
 }
 
 // LeadTo sends new connections to another server.
@@ -225,6 +237,7 @@ func (p *Proxy) copy(c *pair, to, from net.Conn, weather func() Direction) {
 		if n > 0 && w.Lost {
 			hole, c.holed = true, true
 		}
+		hole = hole || c.forgotten
 		p.mu.Unlock()
 		if cut {
 			return
@@ -246,10 +259,14 @@ func (p *Proxy) copy(c *pair, to, from net.Conn, weather func() Direction) {
 	}
 }
 
-// forget closes a pair of connections.
+// forget closes a pair of connections when one end of it is gone, unless the
+// other cannot hear of it.
 func (p *Proxy) forget(c *pair) {
-	c.close()
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	if c.forgotten && !p.closed {
+		return
+	}
+	c.close()
 	delete(p.pairs, c)
 }

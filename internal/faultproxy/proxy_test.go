@@ -165,6 +165,25 @@ func TestResetAndCutBreakConnections(t *testing.T) {
 	}
 }
 
+func TestForgottenConnectionsAreSilentAndNewOnesWork(t *testing.T) {
+	address, heard := echo(t)
+	p := proxy(t, address)
+	c := dial(t, p)
+	io.WriteString(c, "a")
+	<-heard
+	hear(c, goodTime)
+	p.Forget()
+	io.WriteString(c, "b")
+	if got, err := hear(c, moment); !errors.Is(err, os.ErrDeadlineExceeded) || len(heard) > 0 {
+		t.Errorf("%q, %v, heard %d", got, err, len(heard))
+	}
+	fresh := dial(t, p)
+	io.WriteString(fresh, "c")
+	if got, err := hear(fresh, goodTime); got != "c" {
+		t.Errorf("%q, %v", got, err)
+	}
+}
+
 func TestNewConnectionsAreLedToAnotherServer(t *testing.T) {
 	first, _ := echo(t)
 	second, heard := echo(t)

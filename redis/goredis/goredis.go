@@ -6,6 +6,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
+	"slices"
 	"time"
 
 	goredis "github.com/redis/go-redis/v9"
@@ -13,15 +15,18 @@ import (
 
 	"github.com/redlatch/redlatch"
 	"github.com/redlatch/redlatch/redis"
+	"github.com/redlatch/redlatch/redis/internal/conns"
 )
 
+// How many connections of a node serve only the extension of locks that are
+// held, and how many all else. Releases are not among the first: one that fails
+// is made up for in the background, and loses nothing. Of a cluster it is how
+// many of each of its servers; requests to different servers cannot wait for
+// connections together, so there are more.
 const (
-	// dialTimeout bounds the time in which a connection must be made.
-	dialTimeout = 2 * time.Second
-	// keptConnections is how many connections of a node serve only the
-	// extension of locks that are held. Releases are not among them: one that
-	// fails is made up for in the background, and loses nothing.
-	keptConnections = 4
+	keptConnections        = 4
+	askedConnections       = 16
+	keptClusterConnections = 64
 )
 
 // Nodes returns a node for each address; redis.Address documents their forms.
@@ -34,13 +39,16 @@ func Nodes(addresses ...string) ([]redlatch.Node, error) {
 	}
 	var nodes []redlatch.Node
 	for _, a := range list {
-		nodes = append(nodes, redis.New(&driver{
-			ask:    open(a, 0),
-			keep:   open(a, keptConnections),
-			prompt: a.Kind == redis.Single,
-			kind:   a.Kind,
-			owned:  true,
-		}, a.String()))
+		d := &driver{prompt: a.Kind == redis.Single, kind: a.Kind, owned: true}
+		if a.Kind == redis.Cluster {
+			d.ask.client = open(a, &d.conns, 0)
+			d.keep.client = open(a, &d.conns, keptClusterConnections)
+		} else {
+			d.ask.connections, d.keep.connections = askedConnections, keptConnections
+			d.ask.client = open(a, &d.conns, askedConnections)
+			d.keep.client = open(a, &d.conns, keptConnections)
+		}
+		nodes = append(nodes, redis.New(d, a.String()))
 	}
 	return nodes, nil
 }
@@ -56,6 +64,14 @@ func Nodes(addresses ...string) ([]redlatch.Node, error) {
 // The client's pool serves everything that the program does with it: if it is
 // used up, locks cannot be extended. Nodes made by Nodes have connections set
 // aside for that.
+//
+// The client keeps its own time limits. Set Options.ContextTimeoutEnabled, or
+// ReadTimeout and WriteTimeout to the node time limit: without, a server that
+// does not answer is waited for in the background for as long as they say. When
+// a firewall or a NAT forgets the connections of a pool, each costs one request
+// before it is given up: keep PoolSize small, or set ConnMaxIdleTime below the
+// time after which they are forgotten. Nodes made by Nodes give all of them up
+// after twice the client's NodeTimeout.
 func Node(client goredis.UniversalClient, name string) (redlatch.Node, error) {
 	if name == "" {
 		return nil, &redlatch.ConfigError{Field: "name", Value: name, Bound: "what all clients call this node, such as its address"}
@@ -73,7 +89,8 @@ func Driver(client goredis.UniversalClient) (redis.Driver, error) {
 	if client == nil {
 		return nil, &redlatch.ConfigError{Field: "client", Value: nil, Bound: "a go-redis client"}
 	}
-	d := &driver{ask: client, keep: client, kind: redis.Single}
+	d := &driver{kind: redis.Single}
+	d.ask.client, d.keep.client = client, client
 	switch c := client.(type) {
 	case *goredis.ClusterClient:
 		d.kind = redis.Cluster
@@ -87,9 +104,20 @@ func Driver(client goredis.UniversalClient) (redis.Driver, error) {
 	return d, nil
 }
 
-// open makes a client with at most the given number of connections; 0 for the
-// library's default.
-func open(a *redis.Address, connections int) goredis.UniversalClient {
+// open makes a client with at most the given number of connections, which are
+// in the group; 0 for the library's default.
+func open(a *redis.Address, group *conns.Group, connections int) goredis.UniversalClient {
+	dial := func(ctx context.Context, network, address string) (net.Conn, error) {
+		g := group
+		if a.Kind == redis.Sentinel && slices.Contains(a.Hosts, address) {
+			g = new(conns.Group) // a sentinel is not silent because the server is
+		}
+		c, err := g.Dial(ctx, network, address, a.TLS)
+		if err != nil {
+			return unmade{fmt.Errorf("%w (%w)", err, redlatch.ErrUnsent)}, nil
+		}
+		return c, nil
+	}
 	quiet := &maintnotifications.Config{Mode: maintnotifications.ModeDisabled}
 	const noRetries = -1 // a round is our own retry, with a clock on it
 	switch a.Kind {
@@ -97,45 +125,62 @@ func open(a *redis.Address, connections int) goredis.UniversalClient {
 		return goredis.NewFailoverClient(&goredis.FailoverOptions{
 			MasterName: a.Master, SentinelAddrs: a.Hosts,
 			SentinelUsername: a.SentinelUsername, SentinelPassword: a.SentinelPassword,
-			Username: a.Username, Password: a.Password, DB: a.Database, TLSConfig: a.TLS,
+			Username: a.Username, Password: a.Password, DB: a.Database,
 			ClientName: "redlatch", DisableIdentity: true, DialerRetries: 1,
-			MaxRetries: noRetries, DialTimeout: dialTimeout, ContextTimeoutEnabled: true, PoolSize: connections,
+			MaxRetries: noRetries, Dialer: dial, ContextTimeoutEnabled: true, PoolSize: connections,
 		})
 	case redis.Cluster:
 		return goredis.NewClusterClient(&goredis.ClusterOptions{
 			Addrs:    a.Hosts,
-			Username: a.Username, Password: a.Password, TLSConfig: a.TLS,
+			Username: a.Username, Password: a.Password,
 			ClientName: "redlatch", DisableIdentity: true, MaintNotificationsConfig: quiet, DialerRetries: 1,
-			MaxRetries: noRetries, DialTimeout: dialTimeout, ContextTimeoutEnabled: true, PoolSize: connections,
+			MaxRetries: noRetries, Dialer: dial, ContextTimeoutEnabled: true, PoolSize: connections,
 		})
 	}
 	return goredis.NewClient(&goredis.Options{
 		Addr:     a.Hosts[0],
-		Username: a.Username, Password: a.Password, DB: a.Database, TLSConfig: a.TLS,
+		Username: a.Username, Password: a.Password, DB: a.Database,
 		ClientName: "redlatch", DisableIdentity: true, MaintNotificationsConfig: quiet, DialerRetries: 1,
-		MaxRetries: noRetries, DialTimeout: dialTimeout, ContextTimeoutEnabled: true, PoolSize: connections,
+		MaxRetries: noRetries, Dialer: dial, ContextTimeoutEnabled: true, PoolSize: connections,
 	})
 }
 
 // driver runs scripts on go-redis clients: keep for extensions, ask for all
 // else.
 type driver struct {
-	ask, keep goredis.UniversalClient
+	ask, keep pool
 	prompt    bool
 	kind      redis.Kind
 	owned     bool // made by us, and to be closed by us
+	conns     conns.Group
 }
 
 func (d *driver) Eval(ctx context.Context, call redis.Call) ([]string, error) {
-	client := d.ask
-	if call.Keep {
-		client = d.keep
-	}
-	reply, err := eval(ctx, client, "EVALSHA", call.Script.SHA1, call)
+	start := time.Now()
+	reply, err := d.eval(ctx, "EVALSHA", call.Script.SHA1, call)
 	if goredis.HasErrorPrefix(err, "NOSCRIPT") {
-		reply, err = eval(ctx, client, "EVAL", call.Script.Source, call)
+		reply, err = d.eval(ctx, "EVAL", call.Script.Source, call)
 	}
+	d.conns.Returned(ctx, start, err)
 	return reply, wrap(err)
+}
+
+func (d *driver) eval(ctx context.Context, command, script string, call redis.Call) ([]string, error) {
+	p := &d.ask
+	if call.Keep {
+		p = &d.keep
+	}
+	for {
+		cmd := newCmd(ctx, command, script, call)
+		switch err := p.process(ctx, cmd); {
+		case err == nil:
+			return cmd.StringSlice()
+		case !errors.Is(err, conns.ErrUnused):
+			return nil, err
+		}
+		// Nothing was sent, and the pool has one connection less that was given
+		// up.
+	}
 }
 
 // onlyOnce is a command that the library does not try again by itself, whatever
@@ -145,7 +190,7 @@ type onlyOnce struct{ *goredis.Cmd }
 
 func (onlyOnce) NoRetry() bool { return true }
 
-func eval(ctx context.Context, client goredis.UniversalClient, command, script string, call redis.Call) ([]string, error) {
+func newCmd(ctx context.Context, command, script string, call redis.Call) *goredis.Cmd {
 	args := make([]any, 0, 3+len(call.Keys)+len(call.Args))
 	args = append(args, command, script, len(call.Keys))
 	for _, k := range call.Keys {
@@ -158,10 +203,7 @@ func eval(ctx context.Context, client goredis.UniversalClient, command, script s
 	if len(call.Keys) > 0 {
 		cmd.SetFirstKeyPos(3)
 	}
-	if err := client.Process(ctx, onlyOnce{cmd}); err != nil {
-		return nil, err
-	}
-	return cmd.StringSlice()
+	return cmd
 }
 
 func wrap(err error) error {
@@ -187,5 +229,5 @@ func (d *driver) Close() error {
 	if !d.owned {
 		return nil
 	}
-	return errors.Join(d.ask.Close(), d.keep.Close())
+	return errors.Join(d.ask.client.Close(), d.keep.client.Close())
 }

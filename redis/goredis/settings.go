@@ -9,7 +9,7 @@ import (
 func (d *driver) Settings(ctx context.Context, names ...string) (map[string]string, error) {
 	all := map[string]string{}
 	for _, name := range names {
-		some, err := d.ask.ConfigGet(ctx, name).Result()
+		some, err := d.ask.client.ConfigGet(ctx, name).Result()
 		if err != nil {
 			return nil, wrap(err)
 		}

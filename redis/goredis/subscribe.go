@@ -7,15 +7,20 @@ import (
 	"time"
 
 	goredis "github.com/redis/go-redis/v9"
+
+	"github.com/redlatch/redlatch/redis/internal/conns"
 )
 
-// pingEvery is how often a connection that only listens is tried. One that went
-// silent is found out after twice that.
-const pingEvery = 2 * time.Second
+// pingEvery is how often a connection that only listens is tried, and pingLimit
+// how long the answer may take.
+const (
+	pingEvery = 2 * time.Second
+	pingLimit = time.Second
+)
 
 // Subscribe listens on a connection of its own.
 func (d *driver) Subscribe(ctx context.Context, channel string, up func(), message func(text string)) error {
-	conn := d.ask.Subscribe(ctx)
+	conn := d.ask.client.Subscribe(ctx)
 	defer conn.Close()
 	// Receive does not return when ctx ends, but when the connection is closed.
 	defer context.AfterFunc(ctx, func() { conn.Close() })()
@@ -23,14 +28,18 @@ func (d *driver) Subscribe(ctx context.Context, channel string, up func(), messa
 		return wrap(err)
 	}
 	for silent := false; ; {
-		got, err := conn.ReceiveTimeout(ctx, pingEvery)
+		limit := pingEvery
+		if silent {
+			limit = pingLimit
+		}
+		got, err := conn.ReceiveTimeout(ctx, limit)
 		var timeout net.Error
 		switch {
 		case ctx.Err() != nil:
 			return ctx.Err()
 		case err == nil:
 			silent = false
-		case silent || !errors.As(err, &timeout) || !timeout.Timeout():
+		case silent || errors.Is(err, conns.ErrSilent) || !errors.As(err, &timeout) || !timeout.Timeout():
 			return wrap(err)
 		default:
 			silent = true

@@ -6,6 +6,7 @@ package rueidis
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"net"
@@ -17,10 +18,8 @@ import (
 
 	"github.com/redlatch/redlatch"
 	"github.com/redlatch/redlatch/redis"
+	"github.com/redlatch/redlatch/redis/internal/conns"
 )
-
-// dialTimeout bounds the time in which a connection must be made and greeted.
-const dialTimeout = 2 * time.Second
 
 // Nodes returns a node for each address; redis.Address documents their forms.
 // Nothing is connected before the first request, so servers that are down are
@@ -32,7 +31,9 @@ func Nodes(addresses ...string) ([]redlatch.Node, error) {
 	}
 	var nodes []redlatch.Node
 	for _, a := range list {
-		nodes = append(nodes, redis.New(&driver{open: opener(a), kind: a.Kind}, a.String()))
+		d := &driver{kind: a.Kind}
+		d.open = opener(a, &d.conns)
+		nodes = append(nodes, redis.New(d, a.String()))
 	}
 	return nodes, nil
 }
@@ -44,6 +45,13 @@ func Nodes(addresses ...string) ([]redlatch.Node, error) {
 // same name for this one, or are refused by guarded nodes (Options.NodeList is
 // the way out). The address of the server is a good choice, in the form in which
 // the other clients list it.
+//
+// The client keeps its own time limits. With the library's defaults, a
+// connection that a firewall or a NAT has forgotten is given up after 11 s, and
+// leases of 10 s are lost with it. Set ClientOption.ConnWriteTimeout to a
+// quarter of the shortest TTL at the most, and Dialer.KeepAlive to a second.
+// Nodes made by Nodes give such a connection up after twice the client's
+// NodeTimeout.
 func Node(client rueidis.Client, name string) (redlatch.Node, error) {
 	if name == "" {
 		return nil, &redlatch.ConfigError{Field: "name", Value: name, Bound: "what all clients call this node, such as its address"}
@@ -72,8 +80,17 @@ func Driver(client rueidis.Client) (redis.Driver, error) {
 	return d, nil
 }
 
-// opener returns the function that makes the client for an address.
-func opener(a *redis.Address) func() (rueidis.Client, error) {
+// opener returns the function that makes the client for an address, with its
+// connections in the group.
+func opener(a *redis.Address, group *conns.Group) func() (rueidis.Client, error) {
+	const noPings = -1 // the library's own, every second: the group finds out without
+	dial := func(ctx context.Context, address string, dialer *net.Dialer, config *tls.Config) (net.Conn, error) {
+		if dialer.KeepAlive != noPings {
+			// A sentinel is not silent because the server is.
+			return new(conns.Group).Dial(ctx, "tcp", address, config)
+		}
+		return group.Dial(ctx, "tcp", address, config)
+	}
 	opt := rueidis.ClientOption{
 		InitAddress:       a.Hosts,
 		Username:          a.Username,
@@ -82,7 +99,8 @@ func opener(a *redis.Address) func() (rueidis.Client, error) {
 		TLSConfig:         a.TLS,
 		ClientName:        "redlatch",
 		ClientSetInfo:     rueidis.DisableClientSetInfo,
-		Dialer:            net.Dialer{Timeout: dialTimeout},
+		DialCtxFn:         dial,
+		Dialer:            net.Dialer{KeepAlive: noPings},
 		DisableCache:      true,
 		DisableRetry:      true, // a round is our own retry, with a clock on it
 		PipelineMultiplex: -1,   // one connection: requests stay in order
@@ -92,7 +110,6 @@ func opener(a *redis.Address) func() (rueidis.Client, error) {
 		opt.Sentinel = rueidis.SentinelOption{
 			MasterSet: a.Master, TLSConfig: a.TLS,
 			Username: a.SentinelUsername, Password: a.SentinelPassword,
-			Dialer: net.Dialer{Timeout: dialTimeout},
 		}
 	}
 	return func() (rueidis.Client, error) {
@@ -111,6 +128,7 @@ type driver struct {
 	client atomic.Pointer[rueidis.Client]
 	open   func() (rueidis.Client, error) // nil for a client that is not ours
 	kind   redis.Kind
+	conns  conns.Group // those of a client that is ours
 
 	mu      sync.Mutex
 	opening *opening
@@ -171,6 +189,13 @@ func (d *driver) make(o *opening) {
 }
 
 func (d *driver) Eval(ctx context.Context, call redis.Call) ([]string, error) {
+	start := time.Now()
+	reply, err := d.eval(ctx, call)
+	d.conns.Returned(ctx, start, err)
+	return reply, err
+}
+
+func (d *driver) eval(ctx context.Context, call redis.Call) ([]string, error) {
 	client, err := d.get(ctx)
 	if err != nil {
 		return nil, err

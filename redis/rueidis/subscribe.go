@@ -8,9 +8,12 @@ import (
 	"github.com/redis/rueidis"
 )
 
-// pingEvery is how often a connection that only listens is tried. One that went
-// silent is found out after twice that.
-const pingEvery = 2 * time.Second
+// pingEvery is how often a connection that only listens is tried, and pingLimit
+// how long the answer may take.
+const (
+	pingEvery = 2 * time.Second
+	pingLimit = time.Second
+)
 
 // Subscribe listens on a connection of its own. On the one that requests go
 // over, the library would have to hand every reply from goroutine to goroutine.
@@ -53,7 +56,7 @@ func (d *driver) Subscribe(ctx context.Context, channel string, up func(), messa
 }
 
 func do(ctx context.Context, conn rueidis.DedicatedClient, cmd rueidis.Completed) error {
-	ctx, cancel := context.WithTimeout(ctx, pingEvery)
+	ctx, cancel := context.WithTimeout(ctx, pingLimit)
 	defer cancel()
 	return wrap(conn.Do(ctx, cmd).Error())
 }

@@ -1,0 +1,103 @@
+package redlatch_test
+
+import (
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/redlatch/redlatch"
+)
+
+// slowly has every request and reply on a link take half of d.
+func slowly(links []*link, d time.Duration) {
+	for _, l := range links {
+		l.set(func(l *link) { l.out, l.back = d/2, d/2 })
+	}
+}
+
+// TestMomentOfStarvationIsWaitedOut has all nodes answer late, as they do when a
+// machine has other work to do, within the bounds that the TTL leaves.
+func TestMomentOfStarvationIsWaitedOut(t *testing.T) {
+	for _, n := range []int{1, 5} {
+		for _, c := range []struct{ ttl, late time.Duration }{
+			{0, 900 * time.Millisecond}, // the default, 10 s
+			{3 * time.Second, 280 * time.Millisecond},
+			{30 * time.Second, 1900 * time.Millisecond},
+		} {
+			synctest.Test(t, func(t *testing.T) {
+				links, nodes := newLinks(t, n)
+				client := newClient(t, nodes, redlatch.Options{})
+				slowly(links, c.late)
+				l, err := client.TryLock(t.Context(), "job", redlatch.LockOptions{TTL: c.ttl})
+				if err != nil {
+					t.Fatalf("TTL %v, answers after %v: %v", c.ttl, c.late, err)
+				}
+				if err := l.Extend(t.Context()); err != nil {
+					t.Errorf("TTL %v, answers after %v: %v", c.ttl, c.late, err)
+				}
+				if err := l.Release(t.Context()); err != nil {
+					t.Errorf("TTL %v, answers after %v: %v", c.ttl, c.late, err)
+				}
+				time.Sleep(time.Minute) // what came late is undone
+				wantFree(t, links, "job")
+			})
+		}
+	}
+}
+
+// TestTimeLimitLeavesRoomForAnotherTry freezes the only node: with a short TTL
+// the limit is short, so that a lease can be saved by a second try.
+func TestTimeLimitLeavesRoomForAnotherTry(t *testing.T) {
+	for _, c := range []struct{ ttl, limit, set time.Duration }{
+		{100 * time.Millisecond, 100 * time.Millisecond, 0},
+		{time.Second, 250 * time.Millisecond, 0},
+		{5 * time.Second, 500 * time.Millisecond, 0},
+		{30 * time.Second, 2 * time.Second, 0},
+		{30 * time.Second, 100 * time.Millisecond, 100 * time.Millisecond}, // what is set counts
+		{5 * time.Second, 4 * time.Second, 4 * time.Second},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			links, nodes := newLinks(t, 1)
+			client := newClient(t, nodes, redlatch.Options{NodeTimeout: c.set})
+			links[0].freeze()
+			start := time.Now()
+			_, err := client.TryLock(t.Context(), "job", redlatch.LockOptions{TTL: c.ttl})
+			wantErr(t, err, redlatch.ErrNoQuorum, redlatch.ErrNodeTimeout)
+			if took := time.Since(start); took != c.limit {
+				t.Errorf("TTL %v, NodeTimeout %v: a node was waited for for %v, want %v", c.ttl, c.set, took, c.limit)
+			}
+		})
+	}
+}
+
+// TestMinorityThatIsFrozenHoldsUpNoDecision has a quorum answer without a
+// decision: the rest is waited for a moment, and not for the whole limit.
+func TestMinorityThatIsFrozenHoldsUpNoDecision(t *testing.T) {
+	for _, c := range []struct{ answers, want time.Duration }{
+		{0, 250 * time.Millisecond},
+		{100 * time.Millisecond, 400 * time.Millisecond}, // slow nodes: four times what the others took
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			links, nodes := newLinks(t, 5)
+			client := newClient(t, nodes, redlatch.Options{})
+			// Two refuse and one grants: only the two silent ones could settle it.
+			links[0].take(t, "job", "another", time.Hour)
+			links[1].take(t, "job", "another", time.Hour)
+			slowly(links, c.answers)
+			links[3].freeze()
+			links[4].freeze()
+			for i := range 3 {
+				start, want := time.Now(), c.answers
+				if i == 0 {
+					want = c.want
+				}
+				_, err := client.TryLock(t.Context(), "job", redlatch.LockOptions{})
+				wantErr(t, err, redlatch.ErrHeld)
+				if took := time.Since(start); took != want {
+					t.Errorf("answers after %v: round %d took %v, want %v", c.answers, i+1, took, want)
+				}
+				time.Sleep(time.Second) // what was granted is undone
+			}
+		})
+	}
+}

@@ -1,0 +1,172 @@
+// Package conns makes the connections of a driver, and gives up those that went
+// silent: a firewall or a NAT that forgets a connection drops what is sent on
+// it, and neither end is notified.
+//
+// A client library waits long for such a connection, or finds out about each
+// one in a pool by a request of its own that is lost. Here one request without
+// an answer is enough for all of them: when twice its time limit is over, every
+// connection on which nothing has arrived since it began is closed.
+package conns
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"net"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"time"
+)
+
+// dialTimeout bounds the time in which a connection must be made.
+const dialTimeout = 2 * time.Second
+
+// keepAlive has the kernel find out about an idle connection that went silent,
+// and keeps those on its way from forgetting it.
+var keepAlive = net.KeepAliveConfig{Enable: true, Idle: 5 * time.Second, Interval: time.Second, Count: 3}
+
+// A Group is the connections of a driver. The zero value is an empty one.
+type Group struct {
+	mu      sync.Mutex
+	open    map[*conn]bool
+	waiting bool // a check is due
+}
+
+// Dial makes a connection, with TLS if config is not nil.
+func (g *Group) Dial(ctx context.Context, network, address string, config *tls.Config) (net.Conn, error) {
+	ctx, cancel := context.WithTimeout(ctx, dialTimeout)
+	defer cancel()
+	dialer := net.Dialer{KeepAliveConfig: keepAlive}
+	raw, err := dialer.DialContext(ctx, network, address)
+	if err != nil {
+		return nil, err
+	}
+	c := &conn{Conn: raw, group: g}
+	c.heard.Store(int64(time.Since(began)))
+	g.mu.Lock()
+	if g.open == nil {
+		g.open = map[*conn]bool{}
+	}
+	g.open[c] = true
+	g.mu.Unlock()
+	if config == nil {
+		return c, nil
+	}
+	if config.ServerName == "" {
+		config = config.Clone()
+		config.ServerName, _, _ = net.SplitHostPort(address)
+	}
+	secure := tls.Client(c, config)
+	if err := secure.HandshakeContext(ctx); err != nil {
+		c.Close()
+		return nil, err
+	}
+	return secure, nil
+}
+
+// Returned reports how a request ended that began at start. If it has had no
+// answer by the deadline of ctx, the connections on which nothing has arrived
+// since start are closed when as much time again has passed. The second half is
+// for a process that stood still, and has yet to read what arrived.
+func (g *Group) Returned(ctx context.Context, start time.Time, err error) {
+	if err == nil {
+		return
+	}
+	// A library that sets the deadline on the connection may be back before the
+	// context has ended.
+	if deadline, ok := ctx.Deadline(); !ok || time.Now().Before(deadline) {
+		return
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.waiting {
+		return // if all stays silent, the next request reports it
+	}
+	g.waiting = true
+	time.AfterFunc(time.Since(start), func() {
+		for _, c := range g.silentSince(int64(start.Sub(began))) {
+			c.givenUp.Store(true)
+			c.Conn.Close() // who reads from it is notified, and calls Close
+		}
+	})
+}
+
+// silentSince returns the connections on which nothing has arrived since then.
+func (g *Group) silentSince(then int64) (silent []*conn) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.waiting = false
+	for c := range g.open {
+		if c.heard.Load() < then {
+			silent = append(silent, c)
+		}
+	}
+	return silent
+}
+
+// began is what times are counted from.
+var began = time.Now()
+
+// conn is a connection that knows when something last arrived on it.
+type conn struct {
+	net.Conn
+	group   *Group
+	heard   atomic.Int64 // when something last arrived, since began
+	owed    atomic.Bool  // something was sent after that
+	givenUp atomic.Bool
+}
+
+func (c *conn) Read(b []byte) (int, error) {
+	n, err := c.Conn.Read(b)
+	if n > 0 {
+		c.heard.Store(int64(time.Since(began)))
+		c.owed.Store(false)
+	}
+	if err != nil && c.givenUp.Load() {
+		err = ErrSilent
+	}
+	return n, err
+}
+
+func (c *conn) Write(b []byte) (int, error) {
+	if c.givenUp.Load() && !c.owed.Load() {
+		return 0, ErrUnused
+	}
+	c.owed.Store(true)
+	n, err := c.Conn.Write(b)
+	if err != nil && c.givenUp.Load() {
+		err = ErrSilent
+	}
+	return n, err
+}
+
+func (c *conn) Close() error {
+	c.group.mu.Lock()
+	delete(c.group.open, c)
+	c.group.mu.Unlock()
+	return c.Conn.Close()
+}
+
+// SyscallConn lets a pool look at an idle connection.
+func (c *conn) SyscallConn() (syscall.RawConn, error) {
+	if s, ok := c.Conn.(syscall.Conn); ok {
+		return s.SyscallConn()
+	}
+	return nil, errors.ErrUnsupported
+}
+
+var (
+	// ErrSilent is returned for a request that had no answer on a connection
+	// which was given up. It is a timeout.
+	ErrSilent error = silent{}
+	// ErrUnused is returned for a request on a connection that was given up
+	// while it was idle: nothing of it was sent.
+	ErrUnused = errors.New("an idle connection that went silent was given up")
+)
+
+type silent struct{}
+
+func (silent) Error() string   { return "a connection that went silent was given up" }
+func (silent) Timeout() bool   { return true }
+func (silent) Temporary() bool { return false }
