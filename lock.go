@@ -202,7 +202,7 @@ func (rd *round) holders() []Holder {
 				h.Owner = strconv.QuoteToGraphic(h.Owner[:min(len(h.Owner), 64)])
 			}
 		case Reserved:
-			h.Kind = KindReserved
+			h.Kind, h.Left = KindReserved, 0
 		default:
 			continue
 		}

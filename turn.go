@@ -109,10 +109,10 @@ func (p *pause) happened(ctx context.Context, e event) (*Lease, bool) {
 			p.within(pollMost)
 		}
 		return nil, false
-	case WakeTurn, WakeMissed:
-		if e.wake.Kind == WakeTurn && !w.front {
-			// Should it come to nothing, we are first in line, and lose our
-			// place unless we renew it.
+	case WakeTurn, WakeCall, WakeMissed:
+		if e.wake.Kind.asks() && !w.front {
+			// If we do not get the lock now, we lose our place unless we renew
+			// it.
 			w.front = true
 			p.within(pollMost)
 		}
@@ -321,6 +321,9 @@ func (p *pause) take(ctx context.Context, e event) (lease *Lease, again bool) {
 		}
 	default:
 		a.fence = max(a.fence, r.Reply.Fence)
+		if d, ok := p.w.lookIn(r); ok {
+			p.within(d)
+		}
 		return nil, !late && !p.refused(ctx, e.node, r.Reply.Status, woken)
 	}
 	if g.granted.count() < quorumOf(rd.nodes) {

@@ -126,15 +126,19 @@ func (w *waiter) next(rd *round) (time.Duration, bool) {
 
 // In a queue that does not wake, a node is asked again after pollStep for each
 // place before us; more rarely the longer the line stands still, so that
-// waiting for a long job costs little. In one that does, asking merely renews
-// our place: for the first two in line, so that one of them sees if the other
-// is gone, and ever more rarely behind them. Nobody asks so rarely that the
-// first place would lapse, or the queue be forgotten.
+// waiting for a long job costs little. In one that does, the first two in line
+// ask every pollMost to renew their places, so that one of them sees if the
+// other is gone. Those behind look whether anybody before them is left: a node
+// does nothing by itself, and if all before us are frozen nobody else would. So
+// each of the first lookMany looks about once in lookLeast, and those behind
+// them ever more rarely, so that a long line costs little more than a short one.
 const (
 	pollStep  = 5 * time.Millisecond
 	pollStill = 100 * time.Millisecond
 	pollMost  = WaiterLease * 2 / 5
-	idleMost  = 20 * time.Second
+	lookLeast = WaiterLease * 9 / 10
+	lookMost  = 20 * time.Second
+	lookMany  = 50
 )
 
 // delay is how long to wait after a refused round. In a queue it goes by our
@@ -158,23 +162,34 @@ func (w *waiter) delay(rd *round, now time.Duration) time.Duration {
 	case !wakes:
 		still := min((now-w.since)/10, pollStill)
 		return min(max(time.Duration(rank)*pollStep, still), pollMost)
-	case rank > 2:
-		w.front = false
-		idle := min(time.Duration(rank)*pollMost, idleMost)
-		return idle - w.a.c.chance.below(idle/4) // not all at once
-	}
-	w.front = true
-	if rank == 2 {
-		return pollMost
 	}
 	delay := pollMost
-	if rd.plain() {
+	w.front = rank <= 2
+	if !w.front {
+		delay = min(lookLeast*time.Duration(max(rank, lookMany))/lookMany, lookMost)
+		delay -= w.a.c.chance.below(delay / 4) // not all at once
+	}
+	if rank == 1 && rd.plain() {
 		delay = min(delay, w.random()) // its release wakes nobody
 	}
-	if left, ok := rd.freeIn(); ok {
+	if left, ok := rd.freeIn(); ok && rank == 1 {
 		delay = min(delay, left+time.Millisecond)
 	}
+	for _, r := range rd.results {
+		if d, ok := w.lookIn(r); ok {
+			delay = min(delay, d)
+		}
+	}
 	return delay
+}
+
+// lookIn returns when we are to look whether those for whom a node keeps a free
+// lock have come for it, if nobody else may.
+func (w *waiter) lookIn(r NodeResult) (time.Duration, bool) {
+	if r.Err != nil || r.Reply.Status != Reserved || r.Reply.Left <= 0 {
+		return 0, false
+	}
+	return r.Reply.Left + time.Millisecond + w.a.c.chance.below(10*time.Millisecond), true
 }
 
 // random is the delay by which strangers avoid each other.

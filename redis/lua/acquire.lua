@@ -11,6 +11,9 @@ local function refused(status, by, left, free)
   if ticket then
     rank = join(ticket, free)
   end
+  if free and watch then
+    left = string.format('%.0f', (lapses - now) / 1000)
+  end
   return {status, by, left, fence, time[1], time[2], rank}
 end
 
