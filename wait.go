@@ -16,9 +16,11 @@ type waiter struct {
 	came   time.Time     // the same, on the clock by which tickets are taken
 	until  time.Duration // when the wait is over; 0 for never
 	rounds int
-	// served is set once a quorum of nodes was there: from then on an outage
-	// is waited out.
-	served bool
+	// unbounded is set if the caller set no bound to its wait.
+	unbounded bool
+	// outage is since when every round has found too few nodes; 0 if the last
+	// one did not.
+	outage time.Duration
 	// rank is our place in line, and since when we have had it.
 	rank  int
 	since time.Duration
@@ -33,11 +35,13 @@ type waiter struct {
 	failure error
 }
 
-func newWaiter(a *attempt) *waiter {
+func newWaiter(ctx context.Context, a *attempt) *waiter {
 	w := &waiter{a: a, began: a.c.clock.Uptime(), came: a.c.clock.Now(), missed: a.c.inbox.missed.Load()}
 	if a.opts.Wait > 0 {
 		w.until = w.began + a.opts.Wait
 	}
+	_, deadline := ctx.Deadline()
+	w.unbounded = a.opts.Wait == 0 && a.opts.Tries == 0 && !deadline
 	if a.opts.Tries != 1 && a.c.clockKnown() {
 		w.takeTicket()
 	}
@@ -103,18 +107,24 @@ func (w *waiter) lock(ctx context.Context) (*Lease, error) {
 // be one.
 func (w *waiter) next(rd *round) (time.Duration, bool) {
 	now := w.a.c.clock.Uptime()
-	w.served = w.served || rd.available()
+	if rd.available() {
+		w.outage = 0
+	} else if w.outage == 0 {
+		w.outage = max(rd.start, 1)
+	}
+	until := w.until
+	if w.unbounded && w.outage != 0 {
+		until = w.outage + OutagePatience
+	}
 	switch {
 	case errors.Is(w.failure, ErrConfig):
-		return 0, false
-	case !w.served && w.a.opts.Tries == 0:
-		return 0, false
+		return 0, false // that does not pass by itself
 	case w.a.opts.Tries > 0 && w.rounds >= w.a.opts.Tries:
 		return 0, false
 	}
 	delay := w.delay(rd, now)
-	if w.until > 0 {
-		left := w.until - now
+	if until > 0 {
+		left := until - now
 		if left <= 0 {
 			return 0, false
 		}
