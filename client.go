@@ -30,6 +30,7 @@ type Client struct {
 	keeper     keeper
 	dropped    dropped
 	guard      guard
+	marking    marking
 	inbox      inbox
 	lines      lines
 	background *background

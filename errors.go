@@ -15,6 +15,11 @@ var (
 	// of bounds. The error is a *ConfigError that says which and how.
 	ErrConfig = errors.New("redlatch: bad configuration")
 
+	// ErrChanging is returned, along with ErrConfig, when nodes grant nothing
+	// because a membership change is in progress. It passes when the change is
+	// finished; the error says how.
+	ErrChanging = errors.New("redlatch: the membership is being changed")
+
 	// ErrClosed is returned when the client was closed.
 	ErrClosed = errors.New("redlatch: client is closed")
 
@@ -78,6 +83,8 @@ type ConfigError struct {
 	Field string // what was set: "TTL", "name", "nodes[2]"
 	Value any    // what it was set to
 	Bound string // what it may be
+
+	changing bool // because of a membership change in progress
 }
 
 func (e *ConfigError) Error() string {
@@ -92,8 +99,11 @@ func (e *ConfigError) Error() string {
 	return fmt.Sprintf("redlatch: %s is %s: it must be %s", e.Field, v, e.Bound)
 }
 
-// Is reports that every ConfigError is an ErrConfig.
-func (e *ConfigError) Is(target error) bool { return target == ErrConfig }
+// Is reports that every ConfigError is an ErrConfig, and one that is due to a
+// membership change in progress an ErrChanging besides.
+func (e *ConfigError) Is(target error) bool {
+	return target == ErrConfig || target == ErrChanging && e.changing
+}
 
 // HolderKind says what sort of client holds a lock.
 type HolderKind string
@@ -188,7 +198,7 @@ func (r NodeResult) String() string {
 			s += fmt.Sprintf(", or with other bounds: %s, locks of up to %v", r.Reply.Guard.Nodes, r.Reply.Guard.MaxTTL)
 		}
 	case Quarantined:
-		if r.Reply.Value != ReasonUnmarked {
+		if !r.Reply.needsMark() {
 			s += fmt.Sprintf(" for %v yet", r.Reply.Left.Round(time.Millisecond))
 		}
 		s += ", since " + quarantineReason(r.Reply.Value)
@@ -201,14 +211,14 @@ func quarantineReason(reason string) string {
 	switch reason {
 	case ReasonNew:
 		return "it is new or has lost its data"
-	case ReasonChanged:
+	case ReasonChanged, ReasonRemark:
 		return "it restarted or was promoted, and may lack the last writes"
 	case ReasonList:
 		return "the list of nodes was changed"
 	case ReasonBarred:
 		return "a change of the list of nodes is not finished"
 	case ReasonUnmarked:
-		return "it is not marked (redlatch init marks it)"
+		return "it is new or has lost its data, and is not marked until enough nodes confirm the list (redlatch init marks it, too)"
 	}
 	return "it may have forgotten locks"
 }

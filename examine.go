@@ -41,7 +41,8 @@ type NodeCheckup struct {
 	// Clock is how far the node's clock is ahead of ours, give or take
 	// ClockError.
 	Clock, ClockError time.Duration
-	// State is what its marker says, with the guard on.
+	// State is what its marker says. With the guard off only the list matters,
+	// and nothing does with AnyMembership.
 	State NodeState
 	Err   error
 
@@ -146,8 +147,12 @@ func (m *member) examine(ctx context.Context, n *NodeCheckup, exam Exam, samples
 	}
 	slices.Sort(times)
 	n.Median, n.P99 = times[len(times)/2], times[(len(times)*99-1)/100]
-	if exam.Guarded {
-		n.State = m.client.markAll(ctx, Request{Mark: MarkRead}, []*member{m})[0]
+	if _, ok := m.node.(Guarded); ok && m.client.guard.compares {
+		read := Request{Mark: MarkRead}
+		if !exam.Guarded {
+			read.Name = exam.Name // one marker of a cluster's is enough
+		}
+		n.State = m.client.markAll(ctx, read, []*member{m})[0]
 	}
 	if node, ok := m.node.(Examiner); ok {
 		var err error
@@ -166,6 +171,10 @@ func (c *Client) conclude(up *Checkup) {
 	if c.guard.on {
 		judgeTrust(up, add)
 	}
+	if c.opts.AnyMembership {
+		add(Finding{Severity: Advice, Check: "marker", Found: "markers of other lists of nodes are ignored (AnyMembership, --any-membership)",
+			Means: "clients with another list that use the same names can hold the same locks", Do: "see that no two applications share the name of a lock, or leave it out"})
+	}
 	for i := range up.Nodes {
 		n := &up.Nodes[i]
 		if n.Err != nil {
@@ -175,7 +184,7 @@ func (c *Client) conclude(up *Checkup) {
 				Do:    "see that it runs, and that this machine and this user may reach it"})
 			continue
 		}
-		if c.guard.on {
+		if c.guard.on || errors.Is(n.State.Err, ErrConfig) {
 			add(judgeMarker(n))
 		}
 		up.Findings = append(up.Findings, n.findings...)
@@ -280,13 +289,14 @@ func judgeMarker(n *NodeCheckup) Finding {
 		f.Means, f.Do = "it grants nothing, to whichever list", runAgain
 	case s.Err != nil:
 		f.Severity, f.Found = Danger, strings.TrimPrefix(s.Err.Error(), "redlatch: ")
-		f.Means, f.Do = "this list of nodes is refused there", "give the list that the nodes are marked for, or change it: redlatch init --help"
+		f.Means, f.Do = "this client is refused there: with another list both could hold one lock", "as it says"
 	case s.Left > 0:
 		f.Severity, f.Found = Warning, fmt.Sprintf("it is in quarantine for %v yet, since %s", s.Left.Round(time.Millisecond), quarantineReason(s.Reason))
 		f.Means, f.Do = "until then it grants nothing", "wait; new servers can be declared so: redlatch init --assume-fresh"
 	case !s.Trusted:
 		f.Severity, f.Found = Warning, "it is not marked, or restarted since it was"
-		f.Means, f.Do = "it sits out when it is first asked for a lock", "run redlatch init, for new servers with --assume-fresh"
+		f.Means = "it takes no part, and one other node less may fail: the next client with this list marks it, and it is quarantined from then on"
+		f.Do = "run redlatch init, so that the quarantine begins now; for new servers with --assume-fresh"
 	default:
 		f.Found = fmt.Sprintf("it is marked for this list and trusted; max TTL %v, window %v", s.Marked.MaxTTL, s.Marked.Window)
 	}

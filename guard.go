@@ -23,8 +23,10 @@ const (
 	GuardAuto GuardMode = iota
 	// GuardOn has every node carry a marker, and sit out after it lost it.
 	GuardOn
-	// GuardOff leaves markers alone. A node that restarts without its data
-	// can then grant what another still holds.
+	// GuardOff writes no markers, and minds no quarantine. A node that restarts
+	// without its data can then grant what another still holds. A marker of
+	// another list of nodes is refused all the same, unless AnyMembership is
+	// set.
 	GuardOff
 )
 
@@ -40,6 +42,7 @@ func quarantineOf(maxTTL, window time.Duration) time.Duration {
 // caller left open are taken from the markers.
 type guard struct {
 	on          bool
+	compares    bool // nodes are asked to look at their markers at all
 	retention   time.Duration
 	fixedTTL    bool // the caller set MaxTTL
 	fixedWindow bool // the caller set TokenWindow
@@ -58,9 +61,13 @@ func (g *guard) init(c *Client, given Options) error {
 			return &ConfigError{Field: fmt.Sprintf("nodes[%d]", i), Value: m.name, Bound: "a node that can be guarded, since Guard is on"}
 		}
 		able = able && ok
+		g.compares = g.compares || ok && !given.AnyMembership
 		alone = alone || ok && node.GuardsAlone()
 	}
 	g.on = given.Guard == GuardOn || given.Guard == GuardAuto && able && (len(c.members) > 1 || alone)
+	if g.on && given.AnyMembership {
+		return &ConfigError{Field: "AnyMembership", Value: true, Bound: "false with the guard on, which goes by the membership; to ignore it, set Guard to GuardOff"}
+	}
 	g.declared.Store(!g.on || !given.AssumeFresh)
 	g.declaring = make(chan struct{}, 1)
 	g.retention = c.opts.FenceRetention
@@ -79,6 +86,7 @@ func (g *guard) init(c *Client, given Options) error {
 	g.current.Store(&Guard{
 		List: hex.EncodeToString(id[:8]), Nodes: text,
 		MaxTTL: c.opts.MaxTTL, Window: c.opts.TokenWindow, Quarantine: quarantineOf(c.opts.MaxTTL, c.opts.TokenWindow),
+		Off: !g.on,
 	})
 	return nil
 }
@@ -92,7 +100,7 @@ func (g *guard) apply(req *Request) {
 	req.Window = b.Window
 	// A fence that a lock outlives would leave it without a token.
 	req.Retention = max(g.retention, 4*b.Window, req.TTL+b.Window)
-	if g.on {
+	if g.compares {
 		req.Guard = b
 	}
 }
@@ -101,6 +109,9 @@ func (g *guard) apply(req *Request) {
 // open. It reports whether they are others than those that were asked with.
 func (g *guard) adopt(rd *round, asked *Guard) bool {
 	mine := g.bounds()
+	if mine.Off {
+		return false // the parameters of the markers do not matter
+	}
 	for _, r := range rd.results {
 		theirs := r.Reply.Guard
 		if r.Err != nil || r.Reply.Status != Misconfigured || theirs == nil || theirs.List != mine.List {
@@ -109,59 +120,20 @@ func (g *guard) adopt(rd *round, asked *Guard) bool {
 		if mine != asked {
 			return true // another goroutine was faster
 		}
+		adopted := *theirs
+		adopted.Nodes, adopted.Off = mine.Nodes, mine.Off
+		if adopted == *mine {
+			continue
+		}
 		if g.fixedTTL && theirs.MaxTTL != mine.MaxTTL || g.fixedWindow && theirs.Window != mine.Window {
 			continue
 		}
 		if checkDuration("MaxTTL", theirs.MaxTTL, MinTTL, maxMaxTTL) != nil || theirs.Quarantine < quarantineOf(theirs.MaxTTL, theirs.Window) {
 			continue
 		}
-		adopted := *theirs
-		adopted.Nodes, adopted.Sure = mine.Nodes, false
 		return g.current.CompareAndSwap(mine, &adopted)
 	}
-	return g.beSure(rd, mine, asked)
-}
-
-// beSure finds out whether the list and its bounds are as the caller gave them,
-// or left them: because a node is marked so, or because every node has said
-// that it carries no marker, so that there is nothing to contradict. Until then
-// no node is marked: a client with another list or shorter bounds must not bring
-// nodes into service on its own word. It reports whether it is now worth asking
-// again.
-func (g *guard) beSure(rd *round, mine, asked *Guard) bool {
-	unmarked, agree := 0, false
-	for _, r := range rd.results {
-		switch {
-		case r.Err != nil:
-		case r.Reply.Status == Misconfigured:
-			return false
-		case r.Reply.Status == Quarantined && r.Reply.Value == ReasonUnmarked:
-			unmarked++
-		default:
-			agree = true // it looked at its marker before it said anything else
-		}
-	}
-	if unmarked == 0 || mine.Sure && mine == asked {
-		return false
-	}
-	if mine != asked {
-		return true // another goroutine was faster
-	}
-	if !agree && unmarked < rd.nodes {
-		return false
-	}
-	sure := *mine
-	sure.Sure = true
-	return g.current.CompareAndSwap(mine, &sure)
-}
-
-// won notes that a quorum is marked as we are: from now on the rest may be too.
-func (g *guard) won() {
-	if mine := g.bounds(); g.on && !mine.Sure {
-		sure := *mine
-		sure.Sure = true
-		g.current.CompareAndSwap(mine, &sure)
-	}
+	return false
 }
 
 // learn looks at the nodes' markers when a caller wants more than the default
@@ -192,6 +164,8 @@ func (g *guard) follow(states []NodeState) {
 		if !g.fixedWindow {
 			next.Window = max(next.Window, s.Marked.Window)
 		}
+		next.Replicas = max(next.Replicas, s.Marked.Replicas)
+		next.ReplicaLag = max(next.ReplicaLag, s.Marked.ReplicaLag)
 	}
 	next.Quarantine = quarantineOf(next.MaxTTL, next.Window)
 	g.current.Store(&next)
@@ -208,21 +182,54 @@ func (g *guard) mismatch(rd *round) error {
 		theirs := r.Reply.Guard
 		switch {
 		case theirs == nil:
-			return &ConfigError{Field: "nodes", Value: r.Node, Bound: "nodes whose marker this release can read: it was written by another"}
+			return &ConfigError{Field: "nodes", Value: r.Node, Bound: unreadable(r.Reply.Value)}
 		case theirs.barred():
-			return &ConfigError{Field: "nodes", Value: mine.Nodes, Bound: fmt.Sprintf(
+			return &ConfigError{changing: true, Field: "nodes", Value: mine.Nodes, Bound: fmt.Sprintf(
 				"a list that is in service: %s is barred, since the change to the list %q is not finished; %s", r.Node, theirs.Nodes, runAgain)}
 		case theirs.List != mine.List:
 			return &ConfigError{Field: "nodes", Value: mine.Nodes, Bound: fmt.Sprintf(
-				"the list that %s is marked for, %q%s; to change the list, see redlatch init --help", r.Node, theirs.Nodes, difference(mine.Nodes, theirs.Nodes))}
+				"the list that %s is marked for, %q%s; %s", r.Node, theirs.Nodes, difference(mine.Nodes, theirs.Nodes), waysOut)}
+		case mine.Off:
+			if rd.ttl > theirs.MaxTTL {
+				return &ConfigError{Field: "TTL", Value: rd.ttl, Bound: fmt.Sprintf("%v at the most, as %s is marked", theirs.MaxTTL, r.Node)}
+			}
+			continue
 		case theirs.MaxTTL != mine.MaxTTL:
 			return &ConfigError{Field: "MaxTTL", Value: mine.MaxTTL, Bound: fmt.Sprintf("%v, as %s is marked", theirs.MaxTTL, r.Node)}
 		case theirs.Window != mine.Window:
 			return &ConfigError{Field: "TokenWindow", Value: mine.Window, Bound: fmt.Sprintf("%v, as %s is marked", theirs.Window, r.Node)}
+		case theirs.Replicas != mine.Replicas:
+			return &ConfigError{Field: "replicas", Value: mine.Replicas, Bound: fmt.Sprintf("%d, as %s is marked", theirs.Replicas, r.Node)}
+		case theirs.ReplicaLag != mine.ReplicaLag:
+			return &ConfigError{Field: "replica lag", Value: mine.ReplicaLag, Bound: fmt.Sprintf("%v, as %s is marked", theirs.ReplicaLag, r.Node)}
 		}
 		return &ConfigError{Field: "quarantine", Value: mine.Quarantine, Bound: fmt.Sprintf("%v, as %s is marked", theirs.Quarantine, r.Node)}
 	}
 	return nil
+}
+
+// refusal says why a round found no quorum: that the nodes are marked for
+// others, if too many are, or what each of them answered.
+func (g *guard) refusal(rd *round, req Request) error {
+	if err := g.mismatch(rd); err != nil && !rd.available() {
+		return err
+	}
+	return rd.quorumError(req)
+}
+
+// waysOut is what to do about a marker of another membership.
+const waysOut = "use that list; or, if these are the same servers by other addresses, give the list one name in all clients (Options.NodeList, --node-list); " +
+	"or, if this server was taken off that list, remove its marker with redlatch init --retired; " +
+	"or, if two applications share the server and no lock names, and the guard is off, set Options.AnyMembership (--any-membership); " +
+	"to change the list, see redlatch init --help"
+
+// unreadable says what to do about a marker in another version.
+func unreadable(version string) string {
+	const remove = "stop the clients of that release, remove the marker from every node (redis-cli DEL redlatch:1:marker) and run redlatch init, which quarantines the nodes"
+	if version == "1" {
+		return "a node with a marker that this release can read: it has version 1, of redlatch before its first release; " + remove
+	}
+	return fmt.Sprintf("a node with a marker that this release can read: it has version %q, of another release; use that, or %s", version, remove)
 }
 
 // difference names what stands in one list of nodes alone.
@@ -277,27 +284,19 @@ func (g *guard) start(ctx context.Context, c *Client) error {
 	return nil
 }
 
-// noteQuarantine logs once when a node begins to sit out, and once when it is
-// back.
-func (m *member) noteQuarantine(reply Reply) {
-	if reply.Status == Quarantined {
-		until := m.client.clock.Uptime() + reply.Left
-		if before := m.sitting.Swap(int64(max(until, 1))); before == 0 {
-			m.client.log.Warn("redlatch: node sits out", "node", m.name, "left", reply.Left, "reason", quarantineReason(reply.Value))
-		}
-		return
-	}
-	if reply.Status == Granted && m.sitting.Load() != 0 && m.client.clock.Uptime() >= time.Duration(m.sitting.Load()) && m.sitting.Swap(0) != 0 {
-		m.client.log.Info("redlatch: node takes part again", "node", m.name)
-	}
-}
-
 // repair gives the lock to a node that said it has none, in a round in which a
 // quorum extended it. It never counts towards that round. A node that is in
 // quarantine takes it later.
 func (l *Lease) repair(node int, r NodeResult) {
 	m := l.c.members[node]
-	if l.req.Token == 0 || r.Err != nil || r.Reply.Status != Absent || l.c.clock.Uptime() < time.Duration(m.sitting.Load()) {
+	if r.Err != nil || r.Reply.Status != Absent || l.c.clock.Uptime() < time.Duration(m.sitting.Load()) {
+		return
+	}
+	if l.req.Token == 0 {
+		// It is not repaired; but the node may have lost its marker, too.
+		if l.c.guard.on {
+			l.c.marking.start(l.c, l.req.Name)
+		}
 		return
 	}
 	if l.isOver() || !l.c.background.start() {

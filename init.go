@@ -26,6 +26,12 @@ type InitOptions struct {
 	// nodes whose Reason is ReasonBarred: they grant nothing until it is run
 	// again, and brought to its end. Defaults to none.
 	Former []Node
+
+	// Retired has nodes marked for the client's list that are marked for one
+	// which they are no longer on: a node that was taken off a list keeps that
+	// list's marker. It is refused for a node that is on the list that it is
+	// marked for. Defaults to false.
+	Retired bool
 }
 
 // NodeState is what a node's marker says.
@@ -53,6 +59,12 @@ func (c *Client) Init(ctx context.Context, opts InitOptions) ([]NodeState, error
 		if _, ok := m.node.(Guarded); !ok {
 			return nil, &ConfigError{Field: fmt.Sprintf("nodes[%d]", i), Value: m.name, Bound: "a node that can be marked"}
 		}
+	}
+	if opts.Retired {
+		if opts.AssumeFresh || len(opts.Former) > 0 {
+			return nil, &ConfigError{Field: "Retired", Value: true, Bound: "false together with AssumeFresh or Former"}
+		}
+		return c.retire(ctx)
 	}
 	if len(opts.Former) > 0 {
 		if opts.AssumeFresh {
@@ -91,12 +103,17 @@ func (c *Client) Init(ctx context.Context, opts InitOptions) ([]NodeState, error
 
 // adoptMarkers reads the markers, and takes from them what the caller left
 // open.
-func (c *Client) adoptMarkers(ctx context.Context) []NodeState {
-	states := c.markAll(ctx, Request{Mark: MarkRead}, c.members)
+func (c *Client) adoptMarkers(ctx context.Context) []NodeState { return c.adoptMarkersFor(ctx, "") }
+
+// adoptMarkersFor is adoptMarkers for the marker that the lock name depends on;
+// all of them if it is empty.
+func (c *Client) adoptMarkersFor(ctx context.Context, name string) []NodeState {
+	read, asked := Request{Mark: MarkRead, Name: name}, c.guard.bounds()
+	states := c.markAll(ctx, read, c.members)
 	for _, s := range states {
 		theirs := NodeResult{Node: s.Node, Reply: Reply{Status: Misconfigured, Guard: s.Marked}}
-		if s.Marked != nil && c.guard.adopt(&round{results: []NodeResult{theirs}}, c.guard.bounds()) {
-			return c.markAll(ctx, Request{Mark: MarkRead}, c.members)
+		if s.Marked != nil && c.guard.adopt(&round{results: []NodeResult{theirs}}, asked) {
+			return c.markAll(ctx, read, c.members)
 		}
 	}
 	return states
@@ -116,8 +133,12 @@ func (c *Client) markAll(ctx context.Context, req Request, members []*member) []
 // nothing once we have stopped waiting: what is late may undo what was decided
 // since.
 func (c *Client) markAfter(ctx context.Context, req Request, members []*member, before []NodeState) []NodeState {
+	return c.markWithin(ctx, max(c.opts.NodeTimeout, markLimit), req, members, before)
+}
+
+// markWithin is markAfter with a time limit, counted from what was known before.
+func (c *Client) markWithin(ctx context.Context, limit time.Duration, req Request, members []*member, before []NodeState) []NodeState {
 	req.Op, req.Guard = OpMark, c.guard.bounds()
-	limit := max(c.opts.NodeTimeout, markLimit)
 	states := make([]NodeState, len(members))
 	var all sync.WaitGroup
 	for i, m := range members {

@@ -129,7 +129,7 @@ func (l *Lease) extend(ctx context.Context) error {
 	case rd.nodes-rd.refused < quorumOf(rd.nodes):
 		// So many say that it is not ours that no quorum is left to say that
 		// it is. Nodes that merely failed to answer decide nothing.
-		_, cause := l.c.keeper.end(l, fmt.Errorf("%w: %w", ErrLost, rd.quorumError(req)))
+		_, cause := l.c.keeper.end(l, fmt.Errorf("%w: %w", ErrLost, l.c.guard.refusal(&rd, req)))
 		return cause
 	}
 	return rd.quorumError(req)

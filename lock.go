@@ -94,9 +94,9 @@ func (a *attempt) try(ctx context.Context) round {
 			}
 		}
 		a.propose()
+		marked, _ := a.c.marking.count()
 		rd := a.ask(ctx, a.left)
 		if rd.won() {
-			a.c.guard.won()
 			return rd
 		}
 		if proposal == maxProposals || ctx.Err() != nil {
@@ -115,6 +115,9 @@ func (a *attempt) try(ctx context.Context) round {
 			}
 			continue
 		}
+		if rd.needsMark() && a.c.marking.await(ctx, marked, markTime*a.c.opts.NodeTimeout) {
+			continue // for what the nodes say now that they are marked
+		}
 		if !rd.wantsHigherToken() {
 			return rd
 		}
@@ -124,6 +127,11 @@ func (a *attempt) try(ctx context.Context) round {
 			return rd
 		}
 	}
+}
+
+// needsMark reports whether a node is to be marked.
+func (rd *round) needsMark() bool {
+	return slices.ContainsFunc(rd.results, func(r NodeResult) bool { return r.Err == nil && r.Reply.needsMark() })
 }
 
 // broken reports whether a quorum was missed for connections that broke.

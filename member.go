@@ -40,8 +40,10 @@ type member struct {
 	wrongClock  atomic.Bool // and this has been said
 
 	// sitting is until when, on the client's clock, the node is known to be in
-	// quarantine; 0 if it is not.
+	// quarantine; 0 if it is not, unmarkedYet if it has to be marked. sitsFor is
+	// the reason.
 	sitting atomic.Int64
+	sitsFor atomic.Pointer[string]
 
 	// identified is set once the server behind the node is known not to be
 	// that of another.
@@ -75,7 +77,10 @@ func (m *member) call(ctx context.Context, req Request) NodeResult {
 		err = fmt.Errorf("%w: %v", sent, err)
 	}
 	if err == nil {
-		m.noteQuarantine(reply)
+		m.noteQuarantine(req.Op, reply)
+		if reply.needsMark() {
+			m.client.marking.start(m.client, req.Name)
+		}
 	}
 	return NodeResult{Node: m.name, Reply: reply, Err: err}
 }

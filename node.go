@@ -153,7 +153,8 @@ type Request struct {
 	Op   Op
 	Mode Mode
 
-	// Name is the key of the lock, prefix included.
+	// Name is the key of the lock, prefix included; of an OpMark, a lock whose
+	// marker is meant where a node has several, and all of them if it is empty.
 	Name string
 
 	// Value is the attempt's own value: unique, and compared whole.
@@ -204,7 +205,7 @@ type Request struct {
 	// Guard is what a Guarded node holds its marker against before it grants
 	// an OpAcquire or OpRepair, and, as to the list alone, an OpExtend or
 	// OpBreak; an OpExtend must be within its MaxTTL, too. Nil leaves the
-	// marker alone.
+	// marker alone. None but an OpMark writes one.
 	Guard *Guard
 
 	// Mark says what an OpMark does.
@@ -228,10 +229,14 @@ type Guard struct {
 	// Quarantine is how long a node that may have forgotten locks does not
 	// grant.
 	Quarantine time.Duration
-	// Sure says that these are known to be the list's bounds. Otherwise a
-	// node that carries no marker is not marked with them: it answers
-	// Quarantined, for ReasonUnmarked.
-	Sure bool
+	// Replicas is how many replicas of a node must be online for it to grant;
+	// 0 for none.
+	Replicas int
+	// ReplicaLag is how long ago such a replica may have answered last.
+	ReplicaLag time.Duration
+	// Off says that the client's guard is off: a node without a marker grants,
+	// and of a marker the list and MaxTTL alone count.
+	Off bool
 }
 
 // Mark says what an OpMark does.
@@ -242,7 +247,7 @@ const (
 	// MarkRead writes nothing.
 	MarkRead Mark = iota
 	// MarkWrite writes the marker, with a quarantine, where there is none or
-	// it is not this server's.
+	// it is not this server's, or by a clock that was set back since.
 	MarkWrite
 	// MarkFresh is like MarkWrite, and trusts the node at once: it has
 	// forgotten nothing, because there was nothing.
@@ -307,9 +312,13 @@ const (
 	// ReasonBarred: its list of nodes is being changed. It is the reason of a
 	// NodeState alone: to those who want a lock such a node is Misconfigured.
 	ReasonBarred = "barred"
-	// ReasonUnmarked: it carries no marker, and the client does not know with
-	// which bounds to mark it.
+	// ReasonUnmarked: it carries no marker. It is in quarantine from when it is
+	// marked, which an OpMark does.
 	ReasonUnmarked = "unmarked"
+	// ReasonRemark: its marker is from before it started or was promoted, or by
+	// a clock that was set back since. It is in quarantine from when it is
+	// marked again.
+	ReasonRemark = "remark"
 )
 
 // TokenLeap is how far above a node's fence a token may be whatever the node's
@@ -349,7 +358,9 @@ type Reply struct {
 	Status Status
 
 	// Value is the holder's value (Held), the foreign format's name (Foreign),
-	// or the reason (Quarantined).
+	// the reason (Quarantined), ReasonRemark for a node that has extended and
+	// has to be marked (Granted, to an OpExtend), or the version of a marker that cannot be read
+	// (Misconfigured, without a Guard).
 	Value string
 
 	// Left is how long the name is taken yet (Held, Foreign), NoExpiry if for

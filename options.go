@@ -87,6 +87,12 @@ type Options struct {
 	// give the list the same name. Defaults to the names of the nodes.
 	NodeList string
 
+	// AnyMembership has markers of other lists of nodes ignored, where the guard
+	// is off: for two applications that share a server, and no names of locks.
+	// Two clients of one lock that set it and have different lists can both
+	// hold it. Defaults to false.
+	AnyMembership bool
+
 	// AssumeFresh declares that if no node carries a marker yet, none has
 	// anything to forget: the nodes are trusted at once instead of after a
 	// quarantine. It is for tests and for the very first start; a program

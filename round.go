@@ -68,7 +68,8 @@ type round struct {
 	tally
 	start   time.Duration // on the client's clock, before the first send
 	elapsed time.Duration
-	results []NodeResult // one a node
+	ttl     time.Duration // that was asked for
+	results []NodeResult  // one a node
 }
 
 // fanout is a round under way. Each node's answer is either counted, if the
@@ -106,7 +107,7 @@ func (c *Client) ask(ctx context.Context, req Request, skip nodeSet, seen, late 
 	start := c.clock.Uptime()
 	nodeCtx, cancel := context.WithTimeout(context.WithoutCancel(ctx), limit)
 
-	rd := round{start: start, tally: tally{nodes: len(c.members)}}
+	rd := round{start: start, ttl: req.TTL, tally: tally{nodes: len(c.members)}}
 	if len(c.members) == 1 && c.members[0].prompt {
 		r := c.members[0].call(nodeCtx, req)
 		cancel()

@@ -332,7 +332,6 @@ func (p *pause) take(ctx context.Context, e event) (lease *Lease, again bool) {
 	won := round{start: g.start, elapsed: a.c.clock.Uptime() - g.start, results: rd.results,
 		tally: tally{nodes: rd.nodes, granted: g.granted.count()}}
 	a.c.roundEnd(ctx, a.req, &won)
-	a.c.guard.won()
 	lease, p.w.failure = a.settle(&won)
 	return lease, lease == nil
 }

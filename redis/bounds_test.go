@@ -34,7 +34,7 @@ func TestRestartDoesNotCutShortTheQuarantineOfAChange(t *testing.T) {
 	}
 	c := changeBounds(t, quick, addresses)
 	trustedFrom := func(s *redistest.Server) string {
-		return strings.Fields(s.Do("GET", "redlatch:1:marker"))[6]
+		return strings.Fields(s.Do("GET", "redlatch:1:marker"))[8]
 	}
 	for name, ask := range map[string]func() error{
 		"when it is asked for a lock": func() error {

@@ -73,7 +73,7 @@ var hints = map[string]string{
 	"NOINFO":      "the restart guard asks INFO inside a script: allow it to the user (+info), or switch the guard off and accept that a server which forgot its locks grants them again",
 	"MOVED":       "the server is part of a cluster: use redis+cluster://",
 	"ASK":         "the server is part of a cluster: use redis+cluster://",
-	"CROSSSLOT":   "the lock and its fence are in different slots, which must not happen: please report the lock's name",
+	"CROSSSLOT":   "the server is part of a cluster: use redis+cluster://",
 	"BUSY":        "a script runs on the server without end: SCRIPT KILL stops it",
 	"TRYAGAIN":    "the slot is being moved: it is served again soon",
 	"NOSCRIPT":    "the server has forgotten a script that was just sent to it",

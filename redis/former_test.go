@@ -26,8 +26,8 @@ func TestClockOfOneNodeDoesNotMakeAllSitOut(t *testing.T) {
 	if _, err := old.Init(context.Background(), redlatch.InitOptions{Former: open(t, a[:3]...)}); err != nil {
 		t.Fatal(err)
 	}
-	marker := strings.SplitN(servers[2].Do("GET", "redlatch:1:marker"), " ", 9)
-	marker[6] = fmt.Sprintf("%016d", time.Now().Add(24*time.Hour).UnixMicro())
+	marker := strings.SplitN(servers[2].Do("GET", "redlatch:1:marker"), " ", 11)
+	marker[8] = fmt.Sprintf("%016d", time.Now().Add(24*time.Hour).UnixMicro())
 	servers[2].Do("SET", "redlatch:1:marker", strings.Join(marker, " "))
 
 	changed := laterClient(t, quick, a[0], a[1], a[3])

@@ -114,16 +114,16 @@ func FuzzWakes(f *testing.F) {
 // FuzzMarkers is about the marker, which is text that anybody with the right to
 // write can change.
 func FuzzMarkers(f *testing.F) {
-	f.Add("1 dd4b68befc31fa69359eaf9de7af049cd651e0ab 8fd65869eaf57c00 2000 500000 2133 1794740042136691 changed redis://a:1 redis://b:2", int64(30000), int64(10_000_000))
-	f.Add("1 a b 1 2 3 4 new ", int64(1), int64(1))
-	f.Add("2 a b 1 2 3 4 new c", int64(0), int64(0))
-	f.Add("1 a b -1 9223372036854775807 3 4 new c", int64(10), int64(1000))
+	f.Add("2 dd4b68befc31fa69359eaf9de7af049cd651e0ab 8fd65869eaf57c00 2000 500000 2133 1 2000 1794740042136691 changed redis://a:1 redis://b:2", int64(30000), int64(10_000_000))
+	f.Add("2 a b 1 2 3 4 5 6 new ", int64(1), int64(1))
+	f.Add("1 a b 1 2 3 4 new c", int64(0), int64(0))
+	f.Add("2 a b -1 9223372036854775807 3 4 5 6 new c", int64(10), int64(1000))
 	f.Fuzz(func(t *testing.T, text string, ttl, window int64) {
 		if g, reason := parseMarker(text); g == nil {
 			if reason != "" {
 				t.Errorf("%q is no marker, and gives the reason %q", text, reason)
 			}
-		} else if g.MaxTTL < 0 || g.Window < 0 || g.Quarantine < 0 || !strings.HasSuffix(text, " "+g.Nodes) {
+		} else if g.MaxTTL < 0 || g.Window < 0 || g.Quarantine < 0 || g.Replicas < 0 || g.ReplicaLag < 0 || !strings.HasSuffix(text, " "+g.Nodes) {
 			t.Errorf("%q is read as %+v", text, g)
 		}
 		// What is written is read again.
@@ -132,8 +132,9 @@ func FuzzMarkers(f *testing.F) {
 			return
 		}
 		g := &redlatch.Guard{List: "8fd65869eaf57c00", Nodes: text, MaxTTL: time.Duration(ttl) * time.Millisecond,
-			Window: time.Duration(window) * time.Microsecond, Quarantine: time.Duration(ttl) * time.Millisecond}
-		marker := "1 dd4b68befc31fa69359eaf9de7af049cd651e0ab " + (&Node{}).config(g) + " 1794740042136691 list " + text
+			Window: time.Duration(window) * time.Microsecond, Quarantine: time.Duration(ttl) * time.Millisecond,
+			Replicas: int(ttl % 7), ReplicaLag: time.Duration(window) * time.Millisecond}
+		marker := "2 dd4b68befc31fa69359eaf9de7af049cd651e0ab " + (&Node{}).config(g) + " 1794740042136691 list " + text
 		if again, reason := parseMarker(marker); again == nil || *again != *g || reason != "list" {
 			t.Errorf("%+v is written as %q, and that read as %+v, %q", g, marker, again, reason)
 		}

@@ -108,7 +108,9 @@ var waysToForget = map[string]forgetting{
 			// is promoted again before any client has asked it anything: its
 			// run id is the one it always had.
 			other := redistest.Start(t, 1, "--repl-diskless-sync-delay", "0")[0]
-			other.Do("RESTORE", "redlatch:1:marker", "0", s.Do("DUMP", "redlatch:1:marker"))
+			if marker := s.Do("DUMP", "redlatch:1:marker"); marker != "" {
+				other.Do("RESTORE", "redlatch:1:marker", "0", marker)
+			}
 			host, port, _ := net.SplitHostPort(other.Addr())
 			s.Do("REPLICAOF", host, port)
 			eventually(t, 20*time.Second, func() error {
@@ -165,12 +167,9 @@ func TestForgetfulServerDoesNotLetASecondHolderIn(t *testing.T) {
 				eventually(t, 5*time.Second, noKeys(servers))
 				if way.prepare != nil {
 					if !guarded {
-						servers[0].Do("SET", "redlatch:1:marker", "x") // something to save
+						servers[0].Do("SET", "redlatch:1:something", "to save")
 					}
 					way.prepare(t, servers[0])
-				}
-				if !guarded {
-					servers[0].Do("SET", "redlatch:1:marker", "x")
 				}
 				l := holdOnThree(t, first, servers)
 				way.forget(t, servers[0])
@@ -336,11 +335,16 @@ func TestClientsWithAnotherListAreRefused(t *testing.T) {
 			t.Errorf("%v does not say %q", err, want)
 		}
 	}
+	// With the guard off it is refused as well.
+	_, err = laterClient(t, guardOff(quick), a, c, d).TryLock(context.Background(), "job", redlatch.LockOptions{})
+	wantErr(t, err, redlatch.ErrConfig)
 	// With the check off there are two holders.
-	third := laterClient(t, guardOff(quick), a, c, d)
+	unchecked := guardOff(quick)
+	unchecked.AnyMembership = true
+	third := laterClient(t, unchecked, a, c, d)
 	servers[2].Do("DEL", "job")
 	if _, err = third.TryLock(context.Background(), "job", redlatch.LockOptions{}); err != nil || l.Err() != nil {
-		t.Errorf("with the guard off: %v, and the first lease is %v", err, l.Err())
+		t.Errorf("with the check off: %v, and the first lease is %v", err, l.Err())
 	}
 }
 
@@ -536,5 +540,20 @@ func TestClusterCanBeGuarded(t *testing.T) {
 		} else {
 			l.Release(context.Background())
 		}
+	}
+	// Each slot that forgot is marked again when it is used.
+	for _, s := range servers {
+		s.Do("FLUSHALL")
+	}
+	for _, name := range []string{"job", "a}b"} {
+		_, err := c.TryLock(context.Background(), name, redlatch.LockOptions{})
+		wantErr(t, err, redlatch.ErrQuarantine)
+		eventually(t, 20*time.Second, func() error {
+			l, err := c.TryLock(context.Background(), name, redlatch.LockOptions{})
+			if err == nil {
+				l.Release(context.Background())
+			}
+			return err
+		})
 	}
 }

@@ -4,6 +4,8 @@ package redis_test
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"strings"
 	"testing"
@@ -144,12 +146,37 @@ func TestChangeOfListThatStopsHalfWayLetsNobodyIn(t *testing.T) {
 	}
 }
 
-// TestNodeThatIsMarkedForTheNewListTooEarlyLetsASecondHolderIn is why nodes are
-// barred: the same change of list, but that its first step marks the node for
-// the new list, gives two holders.
-func TestNodeThatIsMarkedForTheNewListTooEarlyLetsASecondHolderIn(t *testing.T) {
+// TestNodeThatIsMarkedForTheNewListTooEarlyIsNoQuorum has the first step of the
+// same change mark the node for the new list, instead of barring it. It alone
+// does not bring the new list into service.
+func TestNodeThatIsMarkedForTheNewListTooEarlyIsNoQuorum(t *testing.T) {
 	t.Parallel()
 	h := stopHalfWay(t, func(req *redlatch.Request) { req.Mark = redlatch.MarkReplace })
+	if l2 := h.second(t, 4*time.Second); l2 != nil {
+		t.Errorf("two holders: the new list granted token %d", l2.Token())
+	}
+}
+
+// TestNodesThatAreMarkedForTheNewListTooEarlyLetASecondHolderIn is why nodes are
+// barred: where a list becomes shorter, a quorum of the new one can be marked
+// while the rest are a quorum of the old one.
+func TestNodesThatAreMarkedForTheNewListTooEarlyLetASecondHolderIn(t *testing.T) {
+	t.Parallel()
+	servers := redistest.Start(t, 5)
+	addresses := redistest.Addresses(servers)
+	h := &halfWay{servers: servers, old: newClient(t, open(t, addresses...), listed("abcde")), new: laterClient(t, listed("abc"), addresses[:3]...)}
+	if err := cycle(h.old); err != nil {
+		t.Fatal(err)
+	}
+	id := sha256.Sum256([]byte("abc"))
+	for _, n := range open(t, addresses[:2]...) {
+		_, err := n.Do(context.Background(), redlatch.Request{Op: redlatch.OpMark, Mark: redlatch.MarkReplace, Guard: &redlatch.Guard{
+			List: hex.EncodeToString(id[:8]), Nodes: "abc", MaxTTL: quick.MaxTTL, Window: quick.TokenWindow, Quarantine: 2133 * time.Millisecond}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		n.Close()
+	}
 	if h.second(t, 20*time.Second) == nil {
 		t.Error("there is no second holder, so that the tests of barred nodes show nothing")
 	}
@@ -168,6 +195,7 @@ func TestChangeOfListThatStoppedHalfWaySaysWhatToDo(t *testing.T) {
 	}
 	_, err := h.new.TryLock(context.Background(), "job", redlatch.LockOptions{})
 	wantErr(t, err, redlatch.ErrConfig)
+	wantErr(t, err, redlatch.ErrChanging)
 	for _, want := range []string{h.servers[0].Addr() + " is barred", `the list "abd" is not finished`, "run the same change again"} {
 		if !strings.Contains(err.Error(), want) {
 			t.Errorf("%v does not say %q", err, want)

@@ -3,6 +3,7 @@ package redis
 import (
 	"context"
 	"fmt"
+	"math"
 	"strconv"
 	"strings"
 	"sync"
@@ -12,13 +13,13 @@ import (
 )
 
 // A marker is one key on each server, with no expiry: a server without it has
-// forgotten that it ever was in service. Its format is in lua/guard.lua. While
+// forgotten that it ever was in service. Its format is in lua/marker.lua. While
 // the list is being changed it is that of a list which nobody has.
 
 // markerKey returns the key of the marker that a lock's grant depends on. In a
 // cluster each slot has its own, since a script sees one slot alone.
 func (n *Node) markerKey(name string) string {
-	if n.driver.Kind() == Cluster {
+	if n.driver.Kind() == Cluster || n.slotted.Load() {
 		return slotMarkerKey(slotOf(name))
 	}
 	return reserved + "marker"
@@ -38,27 +39,27 @@ func (n *Node) config(g *redlatch.Guard) string {
 	if c := n.known.Load(); c != nil && c.guard == g {
 		return c.text
 	}
-	text := fmt.Sprintf("%s %d %d %d", g.List, g.MaxTTL.Milliseconds(), g.Window.Microseconds(), g.Quarantine.Milliseconds())
+	text := fmt.Sprintf("%s %d %d %d %d %d", g.List, g.MaxTTL.Milliseconds(), g.Window.Microseconds(), g.Quarantine.Milliseconds(),
+		g.Replicas, g.ReplicaLag.Milliseconds())
 	n.known.Store(&configText{g, text})
 	return text
 }
 
-// markWith returns the nodes for a marker, or nothing where none is to be
-// written.
-func (n *Node) markWith(g *redlatch.Guard) string {
-	if !g.Sure || !n.unmarked.Load() {
-		return ""
+// off tells a script that the client's guard is off.
+func off(g *redlatch.Guard) string {
+	if g.Off {
+		return "o"
 	}
-	return g.Nodes
+	return ""
 }
 
 // parseMarker reads a marker, and why the server sits or sat out.
 func parseMarker(text string) (*redlatch.Guard, string) {
-	parts := strings.SplitN(text, " ", 9)
-	if len(parts) != 9 || parts[0] != "1" {
+	parts := strings.SplitN(text, " ", 11)
+	if len(parts) != 11 || parts[0] != "2" {
 		return nil, ""
 	}
-	var numbers [3]int64
+	var numbers [5]int64
 	for i := range numbers {
 		n, err := strconv.ParseInt(parts[3+i], 10, 64)
 		if err != nil || n < 0 || n > int64(1<<62/time.Millisecond) {
@@ -66,13 +67,24 @@ func parseMarker(text string) (*redlatch.Guard, string) {
 		}
 		numbers[i] = n
 	}
+	if numbers[3] > math.MaxInt32 {
+		return nil, ""
+	}
 	return &redlatch.Guard{
 		List:       parts[2],
-		Nodes:      parts[8],
+		Nodes:      parts[10],
 		MaxTTL:     time.Duration(numbers[0]) * time.Millisecond,
 		Window:     time.Duration(numbers[1]) * time.Microsecond,
 		Quarantine: time.Duration(numbers[2]) * time.Millisecond,
-	}, parts[7]
+		Replicas:   int(numbers[3]),
+		ReplicaLag: time.Duration(numbers[4]) * time.Millisecond,
+	}, parts[9]
+}
+
+// version is the first word of a marker that cannot be read.
+func version(marker string) string {
+	v, _, _ := strings.Cut(marker, " ")
+	return v[:min(len(v), 8)]
 }
 
 var marks = map[redlatch.Mark]string{
@@ -87,8 +99,8 @@ func (n *Node) mark(ctx context.Context, req redlatch.Request) (redlatch.Reply, 
 		return redlatch.Reply{}, fmt.Errorf("%w (%w)", &redlatch.ConfigError{Field: "Mark", Value: req.Mark, Bound: "one of this package's, with a Guard"}, redlatch.ErrUnsent)
 	}
 	call := Call{Script: markScript, Args: []string{n.config(req.Guard), req.Guard.Nodes, what, milliseconds(req.TTL), until(req)}}
-	if n.driver.Kind() != Cluster {
-		return n.markOne(ctx, call, reserved+"marker")
+	if n.driver.Kind() != Cluster || req.Name != "" {
+		return n.markOne(ctx, call, n.markerKey(req.Name))
 	}
 	return n.markSlots(ctx, call)
 }
@@ -100,10 +112,13 @@ func (n *Node) markOne(ctx context.Context, call Call, key string) (redlatch.Rep
 		return redlatch.Reply{}, explain(err)
 	}
 	reply, err := parseReply(r)
-	if err == nil {
-		reply.Guard, reply.Value = parseMarker(r[1])
+	if err != nil {
+		return reply, err
 	}
-	return reply, err
+	if guard, reason := parseMarker(r[1]); guard != nil {
+		reply.Guard, reply.Value = guard, reason
+	}
+	return reply, nil
 }
 
 // severity orders the answers of a cluster's slots: the worst speaks for all.

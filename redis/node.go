@@ -48,9 +48,9 @@ type Node struct {
 	name    string
 	warning atomic.Pointer[string]
 
-	// unmarked is set while the server carries no marker, as far as is known;
-	// only then is it sent what to mark itself with.
-	unmarked atomic.Bool
+	// slotted is set once a server that is no Cluster to the driver has turned
+	// out to be part of one: then it has a marker for each slot.
+	slotted atomic.Bool
 	// known is the configuration that was written out last.
 	known atomic.Pointer[configText]
 
@@ -118,18 +118,20 @@ func (n *Node) Do(ctx context.Context, req redlatch.Request) (redlatch.Reply, er
 		return n.mark(ctx, req)
 	}
 	place := n.inbox.place(req)
+	slotted := n.slotted.Load()
 	call, err := n.callFor(req, place)
 	if err != nil {
 		return redlatch.Reply{}, fmt.Errorf("%w (%w)", err, redlatch.ErrUnsent)
 	}
 	r, err := n.driver.Eval(ctx, call)
+	if server := (*ServerError)(nil); !slotted && req.Guard != nil && req.Guard.Off && errors.As(err, &server) && server.Code == "CROSSSLOT" {
+		n.slotted.Store(true)
+		return n.Do(ctx, req)
+	}
 	if err != nil {
 		return redlatch.Reply{}, explain(err)
 	}
 	reply, err := parseReply(r)
-	if unmarked := reply.Status == redlatch.Quarantined && reply.Value == redlatch.ReasonUnmarked; unmarked != n.unmarked.Load() {
-		n.unmarked.Store(unmarked)
-	}
 	reply.Wakes = reply.Rank > 0 && place.inbox != ""
 	if req.Wait && !place.wait && req.Op == redlatch.OpAcquire && reply.Status != redlatch.Granted {
 		n.inbox.open()
@@ -167,7 +169,7 @@ func (n *Node) callFor(req redlatch.Request, place place) (Call, error) {
 		call.Script = acquireScript
 		call.Args = append(make([]string, 0, 11), req.Value, ttl, token, retention, window, leap)
 		if guarded {
-			call.Args = append(call.Args, n.config(req.Guard), n.markWith(req.Guard))
+			call.Args = append(call.Args, n.config(req.Guard), off(req.Guard))
 		} else if req.Barge || place.wait {
 			call.Args = append(call.Args, "", "")
 		}
@@ -184,13 +186,13 @@ func (n *Node) callFor(req redlatch.Request, place place) (Call, error) {
 		call.Script, call.Keep = repairScript, true
 		call.Args = append(make([]string, 0, 8), req.Value, ttl, token, retention, place.inbox, until(req))
 		if guarded {
-			call.Args = append(call.Args, n.config(req.Guard), n.markWith(req.Guard))
+			call.Args = append(call.Args, n.config(req.Guard), off(req.Guard))
 		}
 	case redlatch.OpExtend:
 		call.Script, call.Keep = extendScript, true
-		call.Args = append(make([]string, 0, 5), req.Value, ttl, token, retention)
+		call.Args = append(make([]string, 0, 6), req.Value, ttl, token, retention)
 		if guarded {
-			call.Args = append(call.Args, req.Guard.List)
+			call.Args = append(call.Args, req.Guard.List, off(req.Guard))
 		}
 	case redlatch.OpRelease:
 		call.Script = releaseScript
@@ -256,9 +258,13 @@ func parseReply(r []string) (redlatch.Reply, error) {
 	switch status {
 	case redlatch.Misconfigured:
 		reply.Value = ""
-		reply.Guard, _ = parseMarker(r[1])
+		if reply.Guard, _ = parseMarker(r[1]); reply.Guard == nil {
+			reply.Value = version(r[1])
+		}
 	case redlatch.Granted:
-		reply.Value, reply.Server = "", r[1]
+		if reply.Value != redlatch.ReasonRemark {
+			reply.Value, reply.Server = "", r[1]
+		}
 	}
 	left, err := strconv.ParseInt(r[2], 10, 64)
 	if err != nil {

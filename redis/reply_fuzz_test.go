@@ -65,7 +65,7 @@ var operations = []redlatch.Op{
 // FuzzReplies has a server reply with anything to everything. The parts of a
 // reply are separated by a zero.
 func FuzzReplies(f *testing.F) {
-	const marker = "1 dd4b68befc31fa69359eaf9de7af049cd651e0ab 8fd65869eaf57c00 2000 500000 2133 1794740042136691 changed redis://a:1"
+	const marker = "2 dd4b68befc31fa69359eaf9de7af049cd651e0ab 8fd65869eaf57c00 2000 500000 2133 1 2000 1794740042136691 changed redis://a:1"
 	for i, parts := range [][]string{
 		{"granted", "dd4b68befc31fa69359eaf9de7af049cd651e0ab", "0", "00001794740038819640", "1794740045", "9426", "0"},
 		{"granted", "", "0", "", "1794740045", "9426"},

@@ -19,6 +19,12 @@ func NewScript(name, source string) *Script {
 	return &Script{Name: name, Source: source, SHA1: hex.EncodeToString(sum[:])}
 }
 
+//go:embed lua/role.lua
+var roleSource string
+
+//go:embed lua/marker.lua
+var markerSource string
+
 //go:embed lua/guard.lua
 var guardSource string
 
@@ -78,10 +84,10 @@ var identitySource string
 
 // The scripts, one for each operation. Each is idempotent for its own value.
 var (
-	acquireScript  = NewScript("acquire", quickSource+guardSource+queueSource+acquireSource)
-	repairScript   = NewScript("repair", guardSource+queueSource+otherSource+repairSource)
-	markScript     = NewScript("mark", markSource)
-	extendScript   = NewScript("extend", otherSource+extendSource)
+	acquireScript  = NewScript("acquire", quickSource+roleSource+markerSource+guardSource+queueSource+acquireSource)
+	repairScript   = NewScript("repair", roleSource+markerSource+guardSource+queueSource+otherSource+repairSource)
+	markScript     = NewScript("mark", roleSource+markerSource+markSource)
+	extendScript   = NewScript("extend", otherSource+roleSource+extendSource)
 	releaseScript  = NewScript("release", freeSource+queueSource+otherSource+releaseSource)
 	offerScript    = NewScript("offer", queueSource+otherSource+offerSource)
 	inspectScript  = NewScript("inspect", otherSource+inspectSource)

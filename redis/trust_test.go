@@ -290,6 +290,31 @@ func TestFrozenServerDoesNotHoldUpAssumingFresh(t *testing.T) {
 	}
 }
 
+func TestMarkerOfAnEarlierVersionIsRefusedWithWhatToDo(t *testing.T) {
+	t.Parallel()
+	server := redistest.Start(t, 1)[0]
+	opts := quick
+	opts.Guard = redlatch.GuardOn
+	const former = "1 dd4b68befc31fa69359eaf9de7af049cd651e0ab 8fd65869eaf57c00 2000 500000 2133 1794740042136691 new redis://a:1"
+	server.Do("SET", "redlatch:1:marker", former)
+	c := laterClient(t, opts, server.URL())
+	_, err := c.TryLock(context.Background(), "job", redlatch.LockOptions{})
+	wantErr(t, err, redlatch.ErrConfig)
+	for _, says := range []string{server.URL(), "version 1", "redis-cli DEL redlatch:1:marker", "redlatch init"} {
+		if !strings.Contains(err.Error(), says) {
+			t.Errorf("the error lacks %q: %v", says, err)
+		}
+	}
+	if errors.Is(err, redlatch.ErrChanging) {
+		t.Errorf("%v says that it passes", err)
+	}
+	if now := server.Do("GET", "redlatch:1:marker"); now != former {
+		t.Errorf("the marker is now %q", now)
+	}
+	server.Do("DEL", "redlatch:1:marker")
+	eventually(t, 20*time.Second, func() error { return cycle(c) })
+}
+
 func TestQuarantineIsNoLongerBecauseAClockWasSetBack(t *testing.T) {
 	t.Parallel()
 	server := redistest.Start(t, 1)[0]
@@ -300,7 +325,7 @@ func TestQuarantineIsNoLongerBecauseAClockWasSetBack(t *testing.T) {
 	}
 	// As it looks after the clock was a day ahead when the server was marked.
 	parts := strings.Fields(server.Do("GET", "redlatch:1:marker"))
-	parts[6] = fmt.Sprintf("%016d", time.Now().Add(24*time.Hour).UnixMicro())
+	parts[8] = fmt.Sprintf("%016d", time.Now().Add(24*time.Hour).UnixMicro())
 	server.Do("SET", "redlatch:1:marker", strings.Join(parts, " "))
 	c := laterClient(t, opts, server.URL())
 	_, err := c.TryLock(context.Background(), "job", redlatch.LockOptions{})

@@ -20,6 +20,7 @@ type initFlags struct {
 	nodeFlags
 	assumeFresh bool
 	former      []string
+	retired     bool
 	maxTTL      time.Duration
 	window      time.Duration
 }
@@ -50,12 +51,20 @@ The nodes are first barred: they grant nothing, to whichever list. If the change
 stops half way those that were reached stay barred, and are shown so; the rest
 serve the old list as far as they are enough. Run the same command again, and it
 is finished; or go back, with the old list in --nodes and the new one in
---former.`,
+--former.
+
+A server that was taken off a list keeps that list's marker, and clients with
+any other list are refused there. To use it for something else, run init with
+--retired and its new list in --nodes. It is refused for a server that is on the
+list that it is marked for.`,
 		Example: `  # three new servers
   redlatch init --assume-fresh --nodes redis://a:6379,redis://b:6379,redis://c:6379
 
   # how do they stand?
   redlatch init --nodes redis://a:6379,redis://b:6379,redis://c:6379
+
+  # c, which is on no list any more, is to serve on its own
+  redlatch init --retired --nodes redis://c:6379
 
   # c is replaced by d
   redlatch init --nodes redis://a:6379,redis://b:6379,redis://d:6379 --former redis://a:6379,redis://b:6379,redis://c:6379`,
@@ -72,6 +81,7 @@ is finished; or go back, with the old list in --nodes and the new one in
 	f.register(flags)
 	flags.BoolVar(&f.assumeFresh, "assume-fresh", false, "the nodes are new and have nothing to forget: trust them at once")
 	flags.StringArrayVar(&f.former, "former", nil, "the `addresses` of the list as it was, when the list is being changed")
+	flags.BoolVar(&f.retired, "retired", false, "the nodes were taken off the list that they are marked for: mark them for this one")
 	flags.DurationVar(&f.maxTTL, "max-ttl", 0, "the longest TTL that a lock may have: `DURATION`, from which the quarantine follows (default 30s, or as the nodes are marked)")
 	flags.DurationVar(&f.window, "window", 0, "how far clocks may be apart: `DURATION` (default 10s, or as the nodes are marked)")
 	say.register(flags)
@@ -99,7 +109,7 @@ func (f *initFlags) run(out io.Writer, say *reporter) error {
 		return err
 	}
 	defer client.Close()
-	states, err := client.Init(context.Background(), redlatch.InitOptions{AssumeFresh: f.assumeFresh, Former: former})
+	states, err := client.Init(context.Background(), redlatch.InitOptions{AssumeFresh: f.assumeFresh, Former: former, Retired: f.retired})
 	half := slices.ContainsFunc(states, func(s redlatch.NodeState) bool { return s.Reason == redlatch.ReasonBarred })
 	if len(states) > 0 && (half || !errors.Is(err, redlatch.ErrConfig)) {
 		if say.format == "json" {

@@ -158,6 +158,8 @@ func (f *lockFlags) run(out io.Writer, say *reporter, name string) error {
 	if _, err := lease.Detach(); err != nil {
 		return lostOutcome(fmt.Errorf("%q ran out before it could be used", name))
 	}
+	client.Close() // waits for answers that came late
+	say.reduced(name, client)
 	return nil
 }
 

@@ -27,6 +27,7 @@ type nodeFlags struct {
 	state string
 	list  string
 	guard guardMode
+	any   bool
 
 	passwordFile string
 }
@@ -51,6 +52,7 @@ func (m *guardMode) Set(s string) error {
 func (f *nodeFlags) apply(opts *redlatch.Options) {
 	opts.NodeList = f.list
 	opts.Guard = redlatch.GuardMode(f.guard)
+	opts.AnyMembership = f.any
 }
 
 func (f *nodeFlags) register(flags *pflag.FlagSet) {
@@ -58,6 +60,7 @@ func (f *nodeFlags) register(flags *pflag.FlagSet) {
 		"`addresses` of the nodes, separated by commas; may be repeated (default $"+nodesVariable+", else a file of this user on this machine)")
 	flags.StringVar(&f.list, "node-list", "", "the `name` of the list of nodes, for clients that reach them by different addresses (default $"+listVariable+", else the addresses)")
 	flags.Var(&f.guard, "guard", "whether a node that may have forgotten locks sits out until they have run out; auto is on for several nodes and for Sentinel")
+	flags.BoolVar(&f.any, "any-membership", false, "with the guard off: lock on nodes that are marked for another list of nodes, with whose clients no lock names are shared")
 	flags.StringVar(&f.passwordFile, "password-file", "", "a `file` whose first line is the password for addresses without one (default $"+passwordVariable+")")
 	flags.StringVar(&f.state, "state", "", "the `file` that holds the locks of this machine; several users need one that all may write to (default in $REDLATCH_STATE_DIR, else in the user's own state folder)")
 }

@@ -112,6 +112,15 @@ func (r *reporter) warn(name, format string, args ...any) {
 	r.line(message(err), "")
 }
 
+// reduced says which nodes take no part, and reports whether there are any.
+func (r *reporter) reduced(name string, client *redlatch.Client) bool {
+	out := client.Quarantined()
+	for _, node := range out {
+		r.warn(name, "%v; until then fewer other nodes may fail", node)
+	}
+	return len(out) > 0
+}
+
 func (r *reporter) line(text, hint string) {
 	if hint != "" {
 		text += "; " + hint

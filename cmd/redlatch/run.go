@@ -186,15 +186,24 @@ func (f *runFlags) run(say *reporter, name string, argv []string) *outcome {
 		closeAll(nodes)
 		return outcomeOf(err)
 	}
-	defer client.Close()
+	var lease *redlatch.Lease
+	told := false
+	defer func() {
+		// An answer that was not waited for may have come by now, and a node
+		// that lost its data may have been marked.
+		if client.Close(); lease != nil && !told {
+			say.reduced(name, client)
+		}
+	}()
 
 	asked := time.Now()
 	show := say.showWaiting(name, nodes)
-	lease, err := f.acquire(client, name, signals)
+	lease, err = f.acquire(client, name, signals)
 	show.stop()
 	if err != nil {
 		return f.refused(err, time.Since(asked))
 	}
+	told = say.reduced(name, client)
 	acquired := time.Now()
 	facts := &runFacts{token: lease.Token(), owner: lease.Owner(), waited: acquired.Sub(asked)}
 	cmd := &exec.Cmd{

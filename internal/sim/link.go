@@ -19,7 +19,7 @@ type link struct {
 	name   string
 
 	mu      sync.Mutex
-	view    View
+	view    *Server
 	cut     chan struct{} // closed when the connection breaks
 	gone    time.Duration // until when nothing gets through
 	deaf    time.Duration // until when nothing gets back
@@ -138,7 +138,9 @@ func (l *link) Do(ctx context.Context, req redlatch.Request) (redlatch.Reply, er
 	cut := l.cut
 	gone := now < l.gone
 	l.mu.Unlock()
-	w.own(req.Value, l.client)
+	if req.Value != "" {
+		w.own(req.Value, l.client)
+	}
 	done := make(chan answer, 1)
 	switch {
 	case f.harm == neverSent, gone && f.by&1 == 0:

@@ -49,7 +49,7 @@ func TestModelIsGuardedAsARealServer(t *testing.T) {
 		node := realNode(t, server.URL())
 		s := &stream{dice: dice(mix(seed))}
 		guard := &redlatch.Guard{List: "0123456789abcdef", Nodes: "a b c", MaxTTL: time.Second,
-			Window: 2 * time.Second, Quarantine: s.between(50*time.Millisecond, 500*time.Millisecond).Truncate(time.Millisecond), Sure: s.one(2)}
+			Window: 2 * time.Second, Quarantine: s.between(50*time.Millisecond, 500*time.Millisecond).Truncate(time.Millisecond)}
 		d := newDuel(t, node, "guarded", seed)
 		d.flush = func() { server.Do("FLUSHALL") }
 		d.fight(guard)
@@ -104,7 +104,7 @@ type duel struct {
 	name  string
 	s     *stream
 	real  *watched
-	model View
+	model *Server
 	began time.Time
 	now   time.Time
 	fence redlatch.Token
@@ -118,7 +118,7 @@ type duel struct {
 func newDuel(t *testing.T, real *watched, name string, seed uint64) *duel {
 	d := &duel{t: t, name: name, s: &stream{dice: dice(mix(seed))}, real: real, began: time.Now()}
 	d.plain = d.s.one(6)
-	d.model.Server = NewServer("model", func() time.Time { return d.now }, false)
+	d.model = NewServer("model", func() time.Time { return d.now }, false)
 	d.model.tell = func(w redlatch.Wake) { d.wakes = append(d.wakes, told(w)) }
 	return d
 }
@@ -130,7 +130,7 @@ func (d *duel) fight(guard *redlatch.Guard) bool {
 	for range 60 {
 		if guard != nil && d.s.one(12) {
 			d.flush()
-			d.model.Server.flush()
+			d.model.flush()
 			d.log = append(d.log, "flush")
 		}
 		if d.s.one(10) {
@@ -140,9 +140,16 @@ func (d *duel) fight(guard *redlatch.Guard) bool {
 		req := d.request()
 		if guard != nil && req.Op != redlatch.OpOffer {
 			req.Guard = guard
+			if d.s.one(6) {
+				req = redlatch.Request{Op: redlatch.OpMark, Mark: redlatch.Mark(d.s.intn(2)), Guard: guard,
+					Until: []time.Time{{}, time.Now().Add(time.Hour), time.Now().Add(-time.Hour)}[d.s.intn(3)]}
+			}
+			other := *guard
+			other.Off = req.Op != redlatch.OpMark && d.s.one(5)
 			if d.s.one(10) {
-				other := *guard
 				other.List = "fedcba9876543210"
+			}
+			if other != *guard {
 				req.Guard = &other
 			}
 		}

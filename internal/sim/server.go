@@ -107,18 +107,22 @@ func (s *Server) look(name string) redlatch.Reply {
 	return r
 }
 
-// do carries out a request. mark says whether a server without a marker is told
-// with what to mark itself.
-func (s *Server) do(req redlatch.Request, mark bool) (redlatch.Reply, error) {
+// Do carries out a request.
+func (s *Server) Do(req redlatch.Request) (redlatch.Reply, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	var server string
 	if req.Guard != nil {
-		reply, sits := s.guard(req, mark)
-		if sits {
+		s.firstSight(req.Guard)
+		if req.Op == redlatch.OpMark {
+			return s.mark(req)
+		}
+		if reply, refused := s.guard(req); refused {
 			return reply, nil
 		}
-		server = strconv.Itoa(s.id)
+		if !req.Guard.Off {
+			server = strconv.Itoa(s.id)
+		}
 	}
 	before := s.look(req.Name)
 	reply, err := s.data.Do(context.Background(), req)
@@ -130,6 +134,9 @@ func (s *Server) do(req redlatch.Request, mark bool) (redlatch.Reply, error) {
 		if server == "" {
 			reply.Server = ""
 		}
+	}
+	if reply.Status == redlatch.Granted && req.Op == redlatch.OpExtend && server != "" && (s.marker == nil || s.marker.id != s.id) {
+		reply.Value = redlatch.ReasonRemark
 	}
 	s.check(req, before, reply)
 	return reply, nil

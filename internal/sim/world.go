@@ -90,7 +90,7 @@ func (w *World) addClient(i int) {
 	var nodes []redlatch.Node
 	var links []*link
 	for j, h := range w.hosts {
-		l := &link{w: w, client: i, server: j, name: "node " + strconv.Itoa(j), view: View{Server: h.server}, cut: make(chan struct{})}
+		l := &link{w: w, client: i, server: j, name: "node " + strconv.Itoa(j), view: h.server, cut: make(chan struct{})}
 		links = append(links, l)
 		if p.Guard {
 			nodes = append(nodes, guardedLink{l})

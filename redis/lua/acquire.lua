@@ -1,9 +1,9 @@
 -- Takes the lock in all but the common case; see quick.lua, which is put before
 -- this file and has read the keys.
 if KEYS[5] then
-  local sits = guard(marker, KEYS[5], ARGV[7], ARGV[8], time)
+  local sits = guard(marker, ARGV[7], ARGV[8], ARGV[2], time)
   if sits then return sits end
-  server = string.sub(marker, 3, 42)
+  server = ARGV[8] ~= 'o' and string.sub(marker, 3, 42) or ''
 end
 
 local function refused(status, by, left, free)

@@ -7,7 +7,8 @@
 -- KEYS[3]  its turn                   ARGV[3]  window of the token, µs
 -- KEYS[4]  its queue                  ARGV[4]  how far a token may leap over its fence
 -- KEYS[5]  the server's marker;       ARGV[5]  '1' to remove a foreign format too
---          absent with the guard off  ARGV[6]  with the guard on: the id of its list
+--          absent where it is not to  ARGV[6]  with KEYS[5]: the id of the list
+--          be looked at
 --
 -- Reply: {status, holder, left ms, fence, now s, now µs}, all strings
 --   granted   there is no key any more
@@ -19,6 +20,7 @@ local lock, token = KEYS[1], ARGV[1]
 local time = redis.call('TIME')
 if KEYS[5] then
   local marker = redis.call('GET', KEYS[5])
+  -- The offsets are those of marker.lua.
   if marker and string.sub(marker, 44, 59) ~= ARGV[6] then
     return {'config', marker, '0', '', time[1], time[2]}
   end

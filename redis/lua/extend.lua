@@ -4,11 +4,13 @@
 -- KEYS[1]  the lock                   ARGV[1]  value
 -- KEYS[2]  its fence                  ARGV[2]  time to live, ms
 -- KEYS[3]  the server's marker;       ARGV[3]  token, 20 digits; '' for none
---          absent with the guard off  ARGV[4]  retention of the fence, ms
---                                     ARGV[5]  with the guard on: the id of its list
+--          absent where it is not to  ARGV[4]  retention of the fence, ms
+--          be looked at               ARGV[5]  with KEYS[3]: the id of the list
+--                                     ARGV[6]  with KEYS[3]: o if the guard is off, else ''
 --
 -- Reply: {status, holder, left ms, fence, now s, now µs}, all strings
---   granted   the key is ours for the whole time to live
+--   granted   the key is ours for the whole time to live; with the guard on,
+--             holder is remark if this server has no marker or not its own
 --   held      holder has it, for as long as left says (-1: no expiry)
 --   foreign   a key of type holder is in its place
 --   absent    there is no key
@@ -21,13 +23,18 @@ local holder, fence, marker = got[1], token ~= '' and got[2] or '', got[3]
 if holder ~= ARGV[1] then
   return other(holder, fence, time)
 end
--- A part of a millisecond is rounded up in ours and down in theirs.
+-- The offsets are those of marker.lua. A part of a millisecond is rounded up in ours and down in theirs.
 if marker and (string.sub(marker, 44, 59) ~= ARGV[5]
   or tonumber(ARGV[2]) > tonumber(string.match(marker, '^%d+', 61)) + 1) then
   return {'config', marker, '0', '', time[1], time[2]}
 end
+local guarded = KEYS[3] and ARGV[6] ~= 'o'
+local info, refused = replication(not guarded)
+if refused then return refused end
 if token ~= '' then
   redis.call('PEXPIRE', KEYS[2], ARGV[4])
 end
 redis.call('PEXPIRE', lock, ARGV[2])
-return {'granted', '', '0', token, time[1], time[2]}
+-- What is extended is safe. But this server may have forgotten other locks.
+local remark = guarded and not (marker and string.find(info, 'master_replid:' .. string.sub(marker, 3, 42), 1, true))
+return {'granted', remark and 'remark' or '', '0', token, time[1], time[2]}

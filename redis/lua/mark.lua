@@ -1,10 +1,11 @@
 -- Reads the server's marker, or writes it.
 --
--- KEYS[1]  the marker                 ARGV[1]  config: LIST MAXTTL WINDOW QUARANTINE
+-- KEYS[1]  the marker                 ARGV[1]  config; see marker.lua
 --                                     ARGV[2]  nodes
 --                                     ARGV[3]  what to do:
 --                                       read     write nothing
---                                       mark     write it where there is none, or none of this server's
+--                                       mark     write it where there is none, or none of this server's,
+--                                                or one by a clock that was set back since
 --                                       fresh    the same, and trust the server at once if it
 --                                                was never in service
 --                                       replace  write it over another list's, with a quarantine
@@ -26,13 +27,8 @@
 local config, nodes, what = ARGV[1], ARGV[2], ARGV[3]
 local time = redis.call('TIME')
 local now = time[1] * 1000000 + time[2]
-local info = redis.pcall('INFO', 'replication')
-if type(info) == 'table' then
-  return redis.error_reply('NOINFO this user may not ask INFO')
-end
-if not string.find(info, 'role:master', 1, true) then
-  return redis.error_reply('READONLY this server is a replica')
-end
+local info, refused = replication()
+if not info then return refused end
 local id = string.match(info, 'master_replid:(%x+)')
 
 local function reply(status, marker, trusted)
@@ -40,36 +36,34 @@ local function reply(status, marker, trusted)
   return {status, marker, string.format('%.0f', left), '', time[1], time[2]}
 end
 local function write(trusted, reason)
-  local marker = string.format('1 %s %s %016.0f %s %s', id, config, trusted, reason, nodes)
+  local marker = written(id, config, trusted, reason, nodes)
   redis.call('SET', KEYS[1], marker)
   return reply(trusted <= now and 'granted' or 'quarantine', marker, trusted)
 end
 
 local marker = redis.call('GET', KEYS[1])
 if now > tonumber(ARGV[5]) then return reply('stale', marker or '', now) end
-local left = math.max(tonumber(string.match(config, '(%d+)$')), tonumber(ARGV[4]))
-local theirs, standing, trusted, reason
+local left = math.max(quarantineOf(config), tonumber(ARGV[4]))
+local standing = read(marker)
 local changed = 'changed'
-if marker then
-  theirs, standing, trusted, reason = string.match(marker, '^1 (%x+) (%x+ %d+ %d+ %d+) (%d+) (%a+) ')
-  trusted = tonumber(trusted)
-end
-if theirs then
+if standing then
   -- What may have been forgotten was granted under the old bounds.
-  left = math.max(left, tonumber(string.match(standing, '(%d+)$')))
+  left = math.max(left, standing.quarantine)
   -- After a change of list that may be under longer ones than it is marked with.
-  if reason == 'list' and trusted > now + left * 1000 then
-    changed, left = reason, math.ceil((trusted - now) / 1000)
+  if standing.reason == 'list' and standing.trusted > now + left * 1000 then
+    changed, left = 'list', math.ceil((standing.trusted - now) / 1000)
   end
 end
 local quarantine = now + left * 1000
-if what == 'bar' and not (theirs == id and standing == config) then
-  local bounds = string.match(standing or config, ' (%d+ %d+) ')
-  marker = string.format('1 %s 0000000000000000 %s %.0f 9000000000000000 barred %s', id, bounds, left, nodes)
+if what == 'bar' and not (standing and standing.id == id and standing.config == config) then
+  -- It keeps the former bounds.
+  local bounds = standing or read(written(id, config, now, 'barred', nodes))
+  marker = written(id, string.format('0000000000000000 %s %s %.0f %s %s', bounds.ttl, bounds.window, left, bounds.replicas, bounds.lag),
+    9000000000000000, 'barred', nodes)
   redis.call('SET', KEYS[1], marker)
   return reply('config', marker, now)
 end
-if not theirs then
+if not standing then
   if marker and what ~= 'replace' then return reply('config', marker, now) end
   if what == 'read' then return reply('absent', '', now) end
   return write(what == 'fresh' and now or quarantine, what == 'replace' and 'list' or 'new')
@@ -77,14 +71,17 @@ end
 if what == 'replace' then
   return write(quarantine, 'list')
 end
-if standing ~= config then
-  return reply('config', marker, trusted)
+if standing.config ~= config then
+  return reply('config', marker, standing.trusted)
 end
-if theirs ~= id then
+if standing.id ~= id then
   if what == 'read' then return reply('absent', marker, now) end
   return write(quarantine, changed)
 end
-if what == 'fresh' and trusted > now and reason == 'new' then
+if what == 'mark' and setBack(standing, standing.trusted - now) then
+  return write(quarantine, standing.reason)
+end
+if what == 'fresh' and standing.trusted > now and standing.reason == 'new' then
   return write(now, 'new')
 end
-return reply(trusted <= now and 'granted' or 'quarantine', marker, trusted)
+return reply(standing.trusted <= now and 'granted' or 'quarantine', marker, standing.trusted)

@@ -8,9 +8,9 @@
 -- KEYS[3]  its turn                   ARGV[3]   token, 20 digits; '' for none
 -- KEYS[4]  its queue                  ARGV[4]   retention of the fence, ms
 -- KEYS[5]  the server's marker;       ARGV[5]   window of the token, µs
---          absent with the guard off  ARGV[6]   how far a token may leap over its fence
---                                     ARGV[7]   with the guard on: its config
---                                     ARGV[8]   with the guard on: its nodes
+--          absent where it is not to  ARGV[6]   how far a token may leap over its fence
+--          be looked at               ARGV[7]   with KEYS[5]: the config of the membership
+--                                     ARGV[8]   with KEYS[5]: o if the guard is off, else ''
 --                                     ARGV[9]   b to barge, else ''
 --                                     ARGV[10]  to wait: ticket, µs
 --                                     ARGV[11]  to wait: inbox; '' for one who asks
@@ -27,7 +27,8 @@
 --   behind      the token is too far behind this server's clock
 --   ahead       the token is too far ahead of this server's clock, and of the fence
 --   quarantine  this server may have forgotten locks; left says for how long yet
---   config      this server is marked for another list of nodes
+--   config      this server is marked for another list of nodes, or, with the
+--               guard off, for locks that live less long
 -- rank is our place in line, 1 for the head; 0, or absent, if we have none
 local lock, value, token, ticket = KEYS[1], ARGV[1], ARGV[3], ARGV[10]
 local time = redis.call('TIME')
@@ -35,9 +36,10 @@ local got = redis.call('MGET', lock, KEYS[2], KEYS[3], KEYS[5] or KEYS[3])
 local holder, fence, turn, marker = got[1], token ~= '' and got[2] or '', got[3], KEYS[5] and got[4]
 local server = ''
 if not holder and not turn then
+  -- The offsets are those of marker.lua.
   local at, n = time[1] * 1000000 + time[2], KEYS[5] and #ARGV[7]
-  local trusted = not n
-  if marker and string.sub(marker, 1, 2) == '1 ' and string.sub(marker, 44, 44 + n) == ARGV[7] .. ' ' then
+  local trusted = not n or ARGV[8] == 'o' and not marker
+  if marker and string.sub(marker, 1, 2) == '2 ' and string.sub(marker, 44, 44 + n) == ARGV[7] .. ' ' then
     server = string.sub(marker, 3, 42)
     local info = redis.pcall('INFO', 'replication')
     trusted = type(info) == 'string' and string.find(info, 'role:master', 1, true)

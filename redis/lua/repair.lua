@@ -11,9 +11,9 @@
 -- KEYS[3]  its turn                   ARGV[3]  token, 20 digits
 -- KEYS[4]  its queue                  ARGV[4]  retention of the fence, ms
 -- KEYS[5]  the server's marker;       ARGV[5]  inbox under which the value may wait
---          absent with the guard off  ARGV[6]  when it is too late, µs on this clock
---                                     ARGV[7]  with the guard on: its config
---                                     ARGV[8]  with the guard on: its nodes
+--          absent where it is not to  ARGV[6]  when it is too late, µs on this clock
+--          be looked at               ARGV[7]  with KEYS[5]: the config of the membership
+--                                     ARGV[8]  with KEYS[5]: o if the guard is off, else ''
 --
 -- Reply: {status, holder, left ms, fence, now s, now µs}, all strings
 --   granted     the key is ours for the whole time to live
@@ -24,10 +24,14 @@
 --   config      this server is marked for another list of nodes
 local lock, token = KEYS[1], ARGV[3]
 local time = redis.call('TIME')
-if KEYS[5] then
-  local refused = guard(redis.call('GET', KEYS[5]), KEYS[5], ARGV[7], ARGV[8], time)
-  if refused then return refused end
+local marker = KEYS[5] and redis.call('GET', KEYS[5])
+local refused
+if marker or KEYS[5] and ARGV[8] ~= 'o' then
+  refused = guard(marker, ARGV[7], ARGV[8], ARGV[2], time)
+else
+  refused = select(2, replication(true))
 end
+if refused then return refused end
 local got = redis.call('MGET', lock, KEYS[2], KEYS[3])
 local holder, fence, turn = got[1], got[2] or '', got[3]
 if holder == ARGV[1] then

@@ -1,0 +1,86 @@
+//go:build unix
+
+package main
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/redlatch/redlatch/internal/redistest"
+)
+
+// TestRunWithAListOfOneBesideAListOfThreeIsRefused is about two holders of one
+// lock, one by each list.
+func TestRunWithAListOfOneBesideAListOfThreeIsRefused(t *testing.T) {
+	servers := newQuorum(t, 3)
+	a := servers[0].URL()
+	code, stdout, stderr := command(t, "run", "-n", "--nodes", a, "pay", "--", "echo", "ran")
+	if code != exitUsage || stdout != "" {
+		t.Errorf("run with a list of one: exit %d, %s%s", code, stdout, stderr)
+	}
+	for _, says := range []string{"missing here: ", servers[1].URL(), servers[2].URL(), "--node-list", "--any-membership", "redlatch init --retired"} {
+		if !strings.Contains(stderr, says) {
+			t.Errorf("it does not say %q: %s", says, stderr)
+		}
+	}
+	code, stdout, _ = command(t, "doctor", "--nodes", a)
+	if code != exitEndangered || !strings.Contains(stdout, "danger   marker") || !strings.Contains(stdout, servers[2].URL()) {
+		t.Errorf("doctor: exit %d, %s", code, stdout)
+	}
+	if code, stdout, stderr = command(t, "run", "-n", "--any-membership", "--nodes", a, "other", "--", "echo", "ran"); code != 0 || stdout != "ran\n" {
+		t.Errorf("run --any-membership: exit %d, %s%s", code, stdout, stderr)
+	}
+	if code, _, stderr = command(t, "init", "--retired", "--nodes", a); code != exitUsage || !strings.Contains(stderr, "it is on that list") {
+		t.Errorf("init --retired of a server in service: exit %d, %s", code, stderr)
+	}
+	abc := strings.Join(redistest.Addresses(servers), ",")
+	if code, _, stderr = command(t, "run", "-n", "--nodes", abc, "pay", "--", "true"); code != 0 {
+		t.Errorf("run with the list of three: exit %d, %s", code, stderr)
+	}
+}
+
+// TestServerThatLostItsDataComesBackThroughCommandsOfOneLock has nothing but
+// commands that end at once ask the servers.
+func TestServerThatLostItsDataComesBackThroughCommandsOfOneLock(t *testing.T) {
+	for _, verb := range []string{"run", "lock"} {
+		servers := redistest.Start(t, 3)
+		declareNew(t, servers, "--max-ttl", "1s", "--window", "200ms")
+		abc := strings.Join(redistest.Addresses(servers), ",")
+		servers[0].Do("FLUSHALL")
+		// Until it did what it should; on a busy machine an answer may be late.
+		commands := 0
+		repeat := func(done func(stderr string) bool) {
+			t.Helper()
+			for deadline := time.Now().Add(time.Minute); ; commands++ {
+				args := []string{verb, "--nodes", abc, fmt.Sprint("job ", commands)}
+				if verb == "run" {
+					args = append(args, "--", "true")
+				}
+				code, _, stderr := command(t, args...)
+				if code == 0 && done(stderr) {
+					return
+				}
+				if time.Now().After(deadline) {
+					t.Fatalf("the last %s: exit %d, %s; the server is marked %q", verb, code, stderr, servers[0].Do("GET", "redlatch:1:marker"))
+				}
+			}
+		}
+		repeat(func(stderr string) bool {
+			if strings.Count(stderr, "\n") > 1 {
+				t.Errorf("%s says more than one line: %q", verb, stderr)
+			}
+			return strings.Contains(stderr, servers[0].URL()+": in quarantine")
+		})
+		repeat(func(string) bool {
+			var trusted int64
+			if marker := strings.Fields(servers[0].Do("GET", "redlatch:1:marker")); len(marker) > 8 {
+				fmt.Sscan(marker[8], &trusted)
+			}
+			return trusted > 0 && trusted < time.Now().UnixMicro()
+		})
+		servers[1].Kill()
+		repeat(func(string) bool { return true })
+	}
+}

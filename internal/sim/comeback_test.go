@@ -1,0 +1,114 @@
+package sim
+
+import (
+	"context"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/redlatch/redlatch"
+)
+
+// near is a client's node that is a server with no network in between.
+type near struct {
+	*Server
+	trip time.Duration
+	down *bool
+}
+
+func (n near) String() string    { return n.name }
+func (n near) Close() error      { return nil }
+func (n near) GuardsAlone() bool { return false }
+func (n near) Do(ctx context.Context, req redlatch.Request) (redlatch.Reply, error) {
+	time.Sleep(n.trip)
+	if *n.down {
+		return redlatch.Reply{}, errReset
+	}
+	return n.Server.Do(req)
+}
+
+// TestServersThatForgotComeBackByUseAlone has one server of three forget in each
+// way, while it is used in each way. When its quarantine is over it must do for
+// another that fails.
+func TestServersThatForgotComeBackByUseAlone(t *testing.T) {
+	forget := map[string]func(s *Server){
+		"flushed":                 func(s *Server) { s.flush() },
+		"restarted empty":         func(s *Server) { s.restart(s.empty()) },
+		"restarted with its data": func(s *Server) { s.restart(s.save()) },
+	}
+	const ttl, window = 10 * time.Second, time.Second
+	uses := map[string]func(t *testing.T, client func() *redlatch.Client) (check func()){
+		"locks that come and go": func(t *testing.T, client func() *redlatch.Client) func() {
+			c := client()
+			for range 300 {
+				once(t, c)
+				time.Sleep(100 * time.Millisecond)
+			}
+			return func() { once(t, c) }
+		},
+		"one lock and the end": func(t *testing.T, client func() *redlatch.Client) func() {
+			time.Sleep(2 * time.Second)
+			c := client()
+			once(t, c)
+			c.Close()
+			time.Sleep(40 * time.Second)
+			return func() { once(t, client()) }
+		},
+		"one lock that is held": func(t *testing.T, client func() *redlatch.Client) func() {
+			l, err := client().Lock(t.Context(), "held", redlatch.LockOptions{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			time.Sleep(40 * time.Second)
+			return func() {
+				time.Sleep(2 * ttl)
+				if err := l.Err(); err != nil {
+					t.Errorf("the lease: %v", err)
+				}
+			}
+		},
+	}
+	for how, forget := range forget {
+		for name, use := range uses {
+			t.Run(how+", "+name, func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					var nodes []near
+					for i, name := range []string{"a", "b", "c"} {
+						// The one that forgets answers before the others have said
+						// with which parameters they are marked.
+						nodes = append(nodes, near{NewServer(name, time.Now, true), time.Duration(2+3*i) * time.Millisecond, new(bool)})
+					}
+					opts := redlatch.Options{Guard: redlatch.GuardOn, TTL: ttl, MaxTTL: ttl, TokenWindow: window}
+					client := func() *redlatch.Client {
+						c, err := redlatch.New([]redlatch.Node{nodes[0], nodes[1], nodes[2]}, opts)
+						if err != nil {
+							t.Fatal(err)
+						}
+						t.Cleanup(func() { c.Close() })
+						return c
+					}
+					once(t, client())
+					opts.MaxTTL, opts.TokenWindow = 0, 0 // the others take them from the markers
+					time.Sleep(time.Second)
+					time.AfterFunc(time.Second, func() { forget(nodes[0].Server) })
+					check := use(t, client)
+					if m := nodes[0].marker; m == nil || m.id != nodes[0].id || m.trusted.After(time.Now()) {
+						t.Fatalf("the server is marked %+v", m)
+					}
+					*nodes[1].down = true
+					check()
+				})
+			})
+		}
+	}
+}
+
+// once takes a lock and releases it.
+func once(t *testing.T, c *redlatch.Client) {
+	t.Helper()
+	l, err := c.Lock(t.Context(), "job", redlatch.LockOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	l.Release(t.Context()) // a server may have forgotten it in between
+}

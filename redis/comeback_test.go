@@ -1,0 +1,144 @@
+//go:build unix
+
+package redis_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/redlatch/redlatch"
+	"github.com/redlatch/redlatch/internal/redistest"
+)
+
+// short are bounds with a quarantine of about a second.
+var short = redlatch.Options{MaxTTL: time.Second, TokenWindow: 200 * time.Millisecond, NodeTimeout: time.Second}
+
+// trusted reports whether a server is marked, and sits out no more.
+func trusted(s *redistest.Server) error {
+	m := strings.Fields(s.Do("GET", "redlatch:1:marker"))
+	if len(m) < 11 {
+		return fmt.Errorf("%s is marked %q", s.Addr(), m)
+	}
+	var from int64
+	fmt.Sscan(m[8], &from)
+	if left := time.Until(time.UnixMicro(from)); left > 0 {
+		return fmt.Errorf("%s is in quarantine for %v", s.Addr(), left)
+	}
+	return nil
+}
+
+// TestServerThatLostItsDataComesBackByItself has one of three servers flushed.
+// After a while another fails, and the two that are left must do.
+func TestServerThatLostItsDataComesBackByItself(t *testing.T) {
+	t.Parallel()
+	ctx := context.Background()
+	start := func(t *testing.T) ([]*redistest.Server, *redlatch.Client) {
+		servers := redistest.Start(t, 3)
+		c := newClient(t, open(t, redistest.Addresses(servers)...), short)
+		if err := cycle(c); err != nil {
+			t.Fatal(err)
+		}
+		return servers, c
+	}
+	t.Run("locks that come and go", func(t *testing.T) {
+		t.Parallel()
+		servers, c := start(t)
+		servers[0].Do("FLUSHALL")
+		eventually(t, 20*time.Second, func() error {
+			if err := cycle(c); err != nil {
+				t.Fatal(err)
+			}
+			return trusted(servers[0])
+		})
+		servers[1].Kill()
+		eventually(t, 20*time.Second, func() error { return cycle(c) })
+	})
+	for name, opts := range map[string]redlatch.Options{"a lock that is held": short, "one without a token": {MaxTTL: short.MaxTTL, TokenWindow: short.TokenWindow, NodeTimeout: time.Second, NoToken: true}} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			servers, _ := start(t)
+			c := laterClient(t, opts, redistest.Addresses(servers)...)
+			l, err := c.Lock(ctx, "job", redlatch.LockOptions{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			servers[0].Do("FLUSHALL")
+			eventually(t, 20*time.Second, func() error { return trusted(servers[0]) })
+			if opts.NoToken {
+				return // such a lock is not repaired
+			}
+			eventually(t, 20*time.Second, func() error {
+				if servers[0].Do("GET", "job") == "" {
+					return errors.New("the lock is not back there")
+				}
+				return nil
+			})
+			servers[1].Kill()
+			time.Sleep(2 * short.MaxTTL) // it must be extended meanwhile
+			if err := l.Err(); err != nil {
+				t.Errorf("with two of three left: %v", err)
+			}
+		})
+	}
+	t.Run("clients of one lock each", func(t *testing.T) {
+		t.Parallel()
+		servers, _ := start(t)
+		servers[0].Do("FLUSHALL")
+		eventually(t, 20*time.Second, func() error {
+			c, err := redlatch.New(open(t, redistest.Addresses(servers)...), short)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer c.Close()
+			if err := cycle(c); err != nil {
+				t.Fatal(err)
+			}
+			return trusted(servers[0])
+		})
+	})
+}
+
+// TestOneWitnessIsNotEnoughToMarkANode changes the list of nodes from a, b, c to
+// a, b, d while c is away. c comes back with its old marker, and b loses its
+// data: a client with the old list must not bring b and c into service, while
+// a and d serve the new one.
+func TestOneWitnessIsNotEnoughToMarkANode(t *testing.T) {
+	t.Parallel()
+	servers := redistest.Start(t, 4)
+	a, b, c, d := servers[0].URL(), servers[1].URL(), servers[2].URL(), servers[3].URL()
+	old := newClient(t, open(t, a, b, c), short)
+	if err := cycle(old); err != nil {
+		t.Fatal(err)
+	}
+	servers[2].Freeze()
+	changed := laterClient(t, short, a, b, d)
+	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+	_, err := changed.Init(ctx, redlatch.InitOptions{Former: open(t, a, b, c)})
+	cancel()
+	servers[2].Thaw()
+	if err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, 20*time.Second, func() error { return cycle(changed) })
+	l, err := changed.Lock(context.Background(), "job", redlatch.LockOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	servers[1].Do("FLUSHALL")
+	for end := time.Now().Add(3 * time.Second); time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
+		if l2, err := old.TryLock(context.Background(), "job", redlatch.LockOptions{}); err == nil {
+			t.Fatalf("two holders: %v of the new list is left, and the old one granted token %d", l.Remaining(), l2.Token())
+		}
+		// b may be marked for the new list, of which a and d are a quorum.
+		if m := servers[1].Do("GET", "redlatch:1:marker"); m != "" && !strings.Contains(m, d) {
+			t.Fatalf("on the word of one node, b was marked %q", m)
+		}
+	}
+	if err := l.Err(); err != nil {
+		t.Errorf("the new list's lease: %v", err)
+	}
+}
