@@ -61,8 +61,8 @@ func (c *Client) Break(ctx context.Context, name string, opts BreakOptions) (*Br
 		if err != nil {
 			return nil, err
 		}
-		req.Token = state.Token + 1
-		if state.Token == 0 {
+		req.Token = state.Fence + 1
+		if state.Fence == 0 {
 			req.Token = state.now()
 		}
 	}

@@ -48,7 +48,7 @@ func TestABreakLeavesAloneWhoCameAfterTheLook(t *testing.T) {
 		}
 		stuck.Release(t.Context())
 		later := mustLock(t, a, "job", redlatch.LockOptions{})
-		_, err = b.Break(t.Context(), "job", redlatch.BreakOptions{Seen: seen.Token})
+		_, err = b.Break(t.Context(), "job", redlatch.BreakOptions{Seen: seen.Fence})
 		var held *redlatch.HeldError
 		if !errors.As(err, &held) || held.Holders[0].Owner != later.Owner() {
 			t.Errorf("the break of what has changed hands: %v", err)

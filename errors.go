@@ -32,7 +32,7 @@ var (
 // These errors come from asking for a lock.
 var (
 	// ErrHeld is returned when another holds the lock. The error is a
-	// *HeldError that says who and for how long yet.
+	// *HeldError that says who, since when, and when it expires.
 	ErrHeld = errors.New("redlatch: lock is held by another")
 
 	// ErrQuarantine is returned, along with ErrNoQuorum, when nodes do not
@@ -49,7 +49,8 @@ var (
 // with which a lease's context ends.
 var (
 	// ErrLost is returned when the lease ended without being released: it
-	// could not be extended in time, or the nodes say it is no longer ours.
+	// could not be extended in time, or the nodes say it is no longer ours. The
+	// error is a *LostError that says which lock, since when, and why.
 	ErrLost = errors.New("redlatch: lock is lost")
 
 	// ErrReleased is returned when the lease was released by its owner.
@@ -125,38 +126,20 @@ type Holder struct {
 	// Owner is host/pid/label for a lease, the value for a plain lock, and
 	// the type of the key for a foreign one.
 	Owner string
-	// Token is the highest token the nodes remember for the name; 0 if none.
+	// Token is the holder's own token; 0 if it has none.
 	Token Token
-	// Left is the time until the lock runs out; NoExpiry if it never does.
+	// Since is when the lock was acquired, on the nodes' clocks; zero if that
+	// is not known.
+	Since time.Time
+	// Held is how long ago that was when the nodes answered.
+	Held time.Duration
+	// Left is the time until the lock expires unless its holder extends it;
+	// NoExpiry if it never does.
 	Left time.Duration
 	// Kind says what sort of client holds it.
 	Kind HolderKind
 	// Nodes is the number of nodes that name this holder.
 	Nodes int
-}
-
-func (h Holder) String() string {
-	var b strings.Builder
-	switch h.Kind {
-	case KindReserved:
-		return "the next in line"
-	case KindForeign:
-		fmt.Fprintf(&b, "a foreign format (a key of type %s)", h.Owner)
-	case KindPlain:
-		fmt.Fprintf(&b, "another client (%s)", h.Owner)
-	default:
-		b.WriteString(h.Owner)
-	}
-	if h.Left == NoExpiry {
-		way := "redlatch break"
-		if h.Kind == KindForeign {
-			way += " --foreign"
-		}
-		fmt.Fprintf(&b, " with no expiry: whoever set it must delete it, or, if that one is gone, %s", way)
-	} else {
-		fmt.Fprintf(&b, " for %v yet", h.Left.Round(time.Millisecond))
-	}
-	return b.String()
 }
 
 // HeldError says who holds a lock.
@@ -172,7 +155,7 @@ func (e *HeldError) Error() string {
 	for i, h := range e.Holders {
 		who[i] = h.String()
 	}
-	return fmt.Sprintf("redlatch: %q is held by %s", e.Name, strings.Join(who, "; "))
+	return fmt.Sprintf("redlatch: %q is held by %s", e.Name, strings.Join(who, "; and by "))
 }
 
 // Is reports that every HeldError is an ErrHeld.
@@ -187,7 +170,11 @@ type NodeResult struct {
 
 func (r NodeResult) String() string {
 	if r.Err != nil {
-		return r.Node + ": " + strings.TrimPrefix(r.Err.Error(), "redlatch: ")
+		text := strings.TrimPrefix(r.Err.Error(), "redlatch: ")
+		return r.Node + ": " + strings.ReplaceAll(text, "(redlatch: ", "(")
+	}
+	if r.Reply.Status == 0 {
+		return r.Node + ": answered"
 	}
 	s := r.Node + ": " + r.Reply.Status.String()
 	switch r.Reply.Status {
@@ -226,7 +213,7 @@ func quarantineReason(reason string) string {
 // QuorumError says what each node answered in a round that found no quorum.
 type QuorumError struct {
 	Op      Op
-	Name    string
+	Name    string        // empty for a list of all locks
 	Need    int           // the quorum
 	Elapsed time.Duration // how long the round took
 	// Late is set when a quorum granted, but so late that of the TTL no
@@ -245,8 +232,11 @@ func (e *QuorumError) Error() string {
 	if e.Late {
 		why = "was granted too late to be of use"
 	}
-	s := fmt.Sprintf("redlatch: %s of %q %s, after %v: %s",
-		e.Op, e.Name, why, e.Elapsed.Round(time.Microsecond), strings.Join(said, "; "))
+	what := fmt.Sprintf("%s of %q", e.Op, e.Name)
+	if e.Op == OpInspect && e.Name == "" {
+		what = "list of all locks"
+	}
+	s := fmt.Sprintf("redlatch: %s %s, after %v: %s", what, why, e.Elapsed.Round(time.Microsecond), strings.Join(said, "; "))
 	if e.quarantined(ReasonNew) {
 		s += "; if these are new servers that never held a lock, say so with: redlatch init --assume-fresh"
 	}

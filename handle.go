@@ -83,7 +83,7 @@ func (c *Client) Attach(ctx context.Context, text string) (*Lease, error) {
 	case err != nil:
 		return nil, err
 	case rd.nodes-rd.refused < quorumOf(rd.nodes):
-		return nil, fmt.Errorf("%w: %w", ErrLost, rd.quorumError(req))
+		return nil, &LostError{Name: cl.name, Token: req.Token, Err: rd.quorumError(req)}
 	}
 	return nil, rd.quorumError(req)
 }

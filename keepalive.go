@@ -97,6 +97,7 @@ func (k *keeper) confirm(l *Lease, start, deadline time.Duration) error {
 		k.endLocked(l, ErrLost)
 		return l.cause
 	}
+	l.failed = nil
 	before := l.deadline
 	l.deadline = max(before, min(deadline, l.holdUntil()))
 	l.schedule(start)
@@ -138,7 +139,7 @@ func (k *keeper) tell(l *Lease) {
 		for _, m := range k.c.members {
 			m.janitor.add(m, l.release())
 		}
-		k.c.log.Warn("redlatch: lock is lost", "name", l.name, "token", uint64(l.req.Token), "cause", l.cause)
+		k.c.log.Warn("redlatch: lock is lost", "name", l.name, "token", uint64(l.req.Token), "held", k.c.clock.Uptime()-l.acquired, "cause", l.cause)
 	}
 	if o, ok := k.c.opts.Observer.(LeaseObserver); ok {
 		o.LeaseEnd(LeaseEnd{Name: l.name, Token: l.req.Token, Held: k.c.clock.Uptime() - l.acquired, Cause: l.cause})
@@ -159,7 +160,9 @@ func (k *keeper) end(l *Lease, cause error) (first bool, why error) {
 
 func (k *keeper) endLocked(l *Lease, cause error) {
 	if errors.Is(cause, ErrLost) && l.deadline == l.holdUntil() && k.c.clock.Uptime() >= l.deadline {
-		cause = fmt.Errorf("%w: %w", ErrLost, ErrMaxHold)
+		cause = l.lost(ErrMaxHold)
+	} else if cause == ErrLost {
+		cause = l.lost(nil)
 	}
 	l.cause = cause
 	if l.index >= 0 {
@@ -240,8 +243,12 @@ func (k *keeper) work() {
 		if ended {
 			continue
 		}
-		if err := l.extend(context.Background()); err != nil && errors.Is(err, ErrNoQuorum) && !errors.Is(err, ErrLost) {
-			k.c.log.Warn("redlatch: lock could not be extended, trying again", "name", l.name, "left", l.Remaining(), "err", err)
+		err := l.extend(context.Background())
+		switch {
+		case err == nil:
+			k.relieve(l)
+		case errors.Is(err, ErrNoQuorum) && !errors.Is(err, ErrLost):
+			k.warn(l, err)
 			k.retry(l)
 		}
 	}

@@ -3,7 +3,6 @@ package redlatch
 import (
 	"context"
 	"errors"
-	"fmt"
 	"sync/atomic"
 	"time"
 )
@@ -26,6 +25,8 @@ type Lease struct {
 	next     time.Duration // when the keeper looks at it again
 	index    int           // in the keeper's heap; -1 if not there
 	cause    error         // why it ended; nil while it stands
+	failed   error         // of the last extension; nil if it was confirmed
+	said     []answer      // what the nodes did about extensions, if that was logged
 }
 
 // newLease hands the claim over to a lease that stands until deadline, after a
@@ -129,10 +130,10 @@ func (l *Lease) extend(ctx context.Context) error {
 	case rd.nodes-rd.refused < quorumOf(rd.nodes):
 		// So many say that it is not ours that no quorum is left to say that
 		// it is. Nodes that merely failed to answer decide nothing.
-		_, cause := l.c.keeper.end(l, fmt.Errorf("%w: %w", ErrLost, l.c.guard.refusal(&rd, req)))
+		_, cause := l.c.keeper.end(l, l.lost(l.c.guard.refusal(&rd, req)))
 		return cause
 	}
-	return rd.quorumError(req)
+	return l.c.keeper.failing(l, rd.quorumError(req))
 }
 
 // Release ends the lease and frees the lock on every node. It returns as soon
@@ -177,7 +178,7 @@ func (l *Lease) free(ctx context.Context) error {
 	case rd.won():
 		return nil
 	case rd.nodes-rd.refused < quorumOf(rd.nodes):
-		return fmt.Errorf("%w: %w", ErrLost, rd.quorumError(req))
+		return l.lost(rd.quorumError(req))
 	case ctx.Err() != nil:
 		return endedError(ctx, nil)
 	}

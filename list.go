@@ -65,9 +65,10 @@ type LockState struct {
 	Held bool
 	// Holders are those whom the nodes name, the one named by most nodes first.
 	Holders []Holder
-	// Token is the highest that any node remembers of the name: that of the
-	// holder, or of the last one if there is none. 0 if none does.
-	Token Token
+	// Fence is the highest token that any node remembers of the name: that of
+	// the holder, of the last one if there is none, or of one who asked in vain.
+	// 0 if none does.
+	Fence Token
 	// Waiting is how many wait: the most that any node knows of.
 	Waiting int
 	// Waiters are the first of them, in the order of their tickets. Only Show
@@ -93,6 +94,8 @@ type NodeListing struct {
 	Listing
 	// Owner is who has the lock there, as in a Holder; empty for nobody.
 	Owner string
+	// Token is the token of whoever that is; 0 for none.
+	Token Token
 	Err   error
 }
 
@@ -110,7 +113,7 @@ type Survey struct {
 // found, if too few nodes answered. It takes as long as the nodes have keys to
 // walk through; ctx ends it.
 func (c *Client) List(ctx context.Context) (*Survey, error) {
-	all := make([]map[string]Listing, len(c.members))
+	all, start := make([]map[string]Listing, len(c.members)), c.clock.Uptime()
 	errs := c.each(ctx, 0, func(ctx context.Context, m *member) error {
 		node, ok := m.node.(Lister)
 		if !ok {
@@ -155,7 +158,7 @@ func (c *Client) List(ctx context.Context) (*Survey, error) {
 	}
 	slices.SortFunc(s.Locks, func(a, b LockState) int { return cmp.Compare(a.Name, b.Name) })
 	if len(c.members)-len(s.Failed) < quorumOf(len(c.members)) {
-		return s, c.listError("all locks", errs)
+		return s, c.listError("", c.clock.Uptime()-start, errs)
 	}
 	return s, nil
 }
@@ -168,7 +171,7 @@ func (c *Client) Show(ctx context.Context, name string) (*LockState, error) {
 	if err != nil {
 		return nil, err
 	}
-	nodes := make([]NodeListing, len(c.members))
+	nodes, start := make([]NodeListing, len(c.members)), c.clock.Uptime()
 	found := make([]Listing, len(c.members))
 	errs := c.each(ctx, c.opts.NodeTimeout, func(ctx context.Context, m *member) error {
 		var l Listing
@@ -184,6 +187,7 @@ func (c *Client) Show(ctx context.Context, name string) (*LockState, error) {
 		}
 		return err
 	})
+	elapsed := c.clock.Uptime() - start
 	for i, m := range c.members {
 		nodes[i] = NodeListing{Node: m.name, Err: errs[i]}
 		if errs[i] == nil {
@@ -197,7 +201,7 @@ func (c *Client) Show(ctx context.Context, name string) (*LockState, error) {
 		}
 	}
 	if len(c.members)-len(c.failed(errs)) < quorumOf(len(c.members)) {
-		return &s, c.listError(name, errs)
+		return &s, c.listError(name, elapsed, errs)
 	}
 	return &s, nil
 }
@@ -227,6 +231,7 @@ func whileItGoesOn(ctx context.Context, limit time.Duration, f func(context.Cont
 // limit, if there is one: not every driver returns when its context ends. What f
 // does after that must not be looked at.
 func (c *Client) each(ctx context.Context, limit time.Duration, f func(ctx context.Context, m *member) error) []error {
+	caller := ctx
 	if limit > 0 {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeout(ctx, limit)
@@ -241,6 +246,9 @@ func (c *Client) each(ctx context.Context, limit time.Duration, f func(ctx conte
 	for i, m := range c.members {
 		all.Go(func() {
 			err := f(ctx, m)
+			if errors.Is(err, context.DeadlineExceeded) && caller.Err() == nil {
+				err = ErrNodeTimeout // our own limit, not the caller's
+			}
 			mu.Lock()
 			defer mu.Unlock()
 			errs[i] = err
@@ -273,12 +281,10 @@ func (c *Client) failed(errs []error) []NodeResult {
 	return failed
 }
 
-func (c *Client) listError(name string, errs []error) error {
-	e := &QuorumError{Op: OpInspect, Name: name, Need: quorumOf(len(c.members))}
+func (c *Client) listError(name string, elapsed time.Duration, errs []error) error {
+	e := &QuorumError{Op: OpInspect, Name: name, Need: quorumOf(len(c.members)), Elapsed: elapsed}
 	for i, m := range c.members {
-		r := NodeResult{Node: m.name, Err: errs[i]}
-		r.Reply.Status = Granted
-		e.Nodes = append(e.Nodes, r)
+		e.Nodes = append(e.Nodes, NodeResult{Node: m.name, Err: errs[i]})
 	}
 	return e
 }
@@ -295,10 +301,10 @@ func (c *Client) lockState(key string, nodes []NodeListing) LockState {
 		}
 		r := NodeResult{Node: n.Node, Reply: n.Reply}
 		rd.results = append(rd.results, r)
-		if h := (&round{results: []NodeResult{r}}).holders(); len(h) > 0 {
-			n.Owner = h[0].Owner
+		if h, ok := HolderOf(n.Reply); ok {
+			n.Owner, n.Token = h.Owner, h.Token
 		}
-		s.Token = max(s.Token, n.Reply.Fence)
+		s.Fence = max(s.Fence, n.Reply.Fence)
 		s.Waiting = max(s.Waiting, n.Waiting)
 		for _, w := range n.Waiters {
 			waiters[w]++

@@ -34,7 +34,7 @@ func TestListShowsWhatTheNodesDisagreeOn(t *testing.T) {
 		if split.Held || len(split.Holders) != 2 || split.Holders[0].Nodes != 2 || split.Holders[1].Nodes != 1 {
 			t.Errorf("what two share is %+v", split)
 		}
-		if !whole.Held || whole.Holders[0].Owner != lease.Owner() || whole.Holders[0].Nodes != 4 || whole.Token != lease.Token() {
+		if !whole.Held || whole.Holders[0].Owner != lease.Owner() || whole.Holders[0].Nodes != 4 || whole.Holders[0].Token != lease.Token() || whole.Fence != lease.Token() {
 			t.Errorf("what is held is %+v", whole)
 		}
 		for i, n := range split.Nodes {
@@ -68,7 +68,7 @@ func TestShowNamesWhoWaitsInTheirOrder(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if !s.Held || s.Holders[0].Nodes != 3 || s.Token != lease.Token() {
+		if !s.Held || s.Holders[0].Nodes != 3 || s.Holders[0].Token != lease.Token() {
 			t.Errorf("the holder is %+v", s.Holders)
 		}
 		if s.Waiting != 2 || len(s.Waiters) != 2 || s.Waiters[0].Nodes == 0 ||
@@ -171,4 +171,65 @@ func TestAListingTakesAsLongAsItGoesOn(t *testing.T) {
 			t.Errorf("a listing that was given up ended with %v after %v", err, time.Since(start))
 		}
 	})
+}
+
+// What could not be listed for want of nodes is said in words that fit a look:
+// nothing was granted, and the time that it took is known.
+func TestAListingWithoutAQuorumSaysWhatTheNodesDid(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		links, nodes := newLinks(t, 3)
+		for i := range nodes {
+			nodes[i] = &slowLook{links[i], 0}
+		}
+		c := newClient(t, nodes, redlatch.Options{})
+		mustLock(t, c, "job", redlatch.LockOptions{})
+		synctest.Wait()
+		for _, n := range nodes[1:] {
+			n.(*slowLook).by = time.Hour
+		}
+		silent := "; memory:2: node did not answer within its time limit; memory:3: node did not answer within its time limit"
+		s, err := c.List(t.Context())
+		if want := "redlatch: list of all locks needs 2 of 3 nodes, after 5s: memory:1: answered" + silent; err == nil || err.Error() != want {
+			t.Errorf("got  %v\nwant %s", err, want)
+		}
+		if len(s.Failed) != 2 || !errors.Is(s.Failed[0].Err, redlatch.ErrNodeTimeout) {
+			t.Errorf("failed are %v", s.Failed)
+		}
+		state, err := c.Show(t.Context(), "job")
+		if want := `redlatch: inspect of "job" needs 2 of 3 nodes, after 250ms: memory:1: answered` + silent; err == nil || err.Error() != want {
+			t.Errorf("got  %v\nwant %s", err, want)
+		}
+		if !errors.Is(state.Nodes[1].Err, redlatch.ErrNodeTimeout) || errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("a node that is silent says %v", state.Nodes[1].Err)
+		}
+	})
+}
+
+// slowLook is a node that takes its time to be looked at, and heeds its context.
+type slowLook struct {
+	*link
+	by time.Duration
+}
+
+func (s *slowLook) wait(ctx context.Context) error {
+	select {
+	case <-time.After(s.by):
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+func (s *slowLook) Look(ctx context.Context, name string) (redlatch.Listing, error) {
+	if err := s.wait(ctx); err != nil {
+		return redlatch.Listing{}, err
+	}
+	return s.Node.Look(ctx, name)
+}
+
+func (s *slowLook) List(ctx context.Context, prefix string, found func(redlatch.Listing)) error {
+	if err := s.wait(ctx); err != nil {
+		return err
+	}
+	return s.Node.List(ctx, prefix, found)
 }

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strconv"
 )
 
 // attempt is one caller's asking for one lock, over as many rounds as it
@@ -194,30 +193,17 @@ func (rd *round) holders() []Holder {
 		if r.Err != nil {
 			continue
 		}
-		h := Holder{Token: r.Reply.Fence, Left: r.Reply.Left, Nodes: 1}
-		switch r.Reply.Status {
-		case Held:
-			h.Kind = KindLease
-			owner, ours := ownerOf(r.Reply.Value)
-			if !ours {
-				h.Kind = KindPlain
-				owner = strconv.QuoteToGraphic(r.Reply.Value[:min(len(r.Reply.Value), 64)])
-			}
-			h.Owner = owner
-		case Foreign:
-			h.Kind, h.Owner = KindForeign, r.Reply.Value
-			if checkText("type", h.Owner, 1, 64) != nil {
-				h.Owner = strconv.QuoteToGraphic(h.Owner[:min(len(h.Owner), 64)])
-			}
-		case Reserved:
-			h.Kind, h.Left = KindReserved, 0
-		default:
+		h, ok := HolderOf(r.Reply)
+		if !ok {
 			continue
 		}
 		k := key{string(h.Kind), r.Reply.Value}
 		if i, known := byKey[k]; known {
 			holders[i].Nodes++
-			holders[i].Token = max(holders[i].Token, h.Token)
+			if h.Token > holders[i].Token {
+				// A node may know of an earlier proposal alone.
+				holders[i].Token, holders[i].Since, holders[i].Held = h.Token, h.Since, h.Held
+			}
 			if holders[i].Left != NoExpiry && (h.Left == NoExpiry || h.Left > holders[i].Left) {
 				holders[i].Left = h.Left
 			}
@@ -242,10 +228,10 @@ func (c *Client) TryLock(ctx context.Context, name string, opts LockOptions) (*L
 // reached. The lease is not bound to ctx.
 //
 // It waits for holders and for servers alike: for whatever can pass by itself.
-// That is another holder, too few nodes that answer, nodes in quarantine. It
-// does not matter whether an outage is there when Lock is called or begins
-// later. What cannot pass by itself, which is a *ConfigError, is returned at
-// once.
+// That is another holder, too few nodes that answer, nodes in quarantine, a
+// change of the membership in progress (ErrChanging). It does not matter whether
+// an outage is there when Lock is called or begins later. What cannot pass by
+// itself, which is any other *ConfigError, is returned at once.
 //
 //   - With Wait or a deadline of ctx, Lock waits until that. With Tries, it asks
 //     so many times at the most.

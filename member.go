@@ -70,11 +70,7 @@ func (m *member) call(ctx context.Context, req Request) NodeResult {
 	if errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled) {
 		// The node's context, not the caller's: errors.Is must not take the
 		// one for the other.
-		sent := ErrNodeTimeout
-		if errors.Is(err, ErrUnsent) {
-			sent = fmt.Errorf("%w (%w)", ErrNodeTimeout, ErrUnsent)
-		}
-		err = fmt.Errorf("%w: %v", sent, err)
+		err = &timeoutError{text: err.Error(), unsent: errors.Is(err, ErrUnsent)}
 	}
 	if err == nil {
 		m.noteQuarantine(req.Op, reply)
@@ -83,6 +79,19 @@ func (m *member) call(ctx context.Context, req Request) NodeResult {
 		}
 	}
 	return NodeResult{Node: m.name, Reply: reply, Err: err}
+}
+
+// timeoutError is an ErrNodeTimeout, with what the node said about it. That says
+// by itself if nothing was sent.
+type timeoutError struct {
+	text   string
+	unsent bool
+}
+
+func (e *timeoutError) Error() string { return ErrNodeTimeout.Error() + ": " + e.text }
+
+func (e *timeoutError) Is(target error) bool {
+	return target == ErrNodeTimeout || target == ErrUnsent && e.unsent
 }
 
 func (m *member) ask(ctx context.Context, req Request) (Reply, error) {

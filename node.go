@@ -372,6 +372,11 @@ type Reply struct {
 	// as it remembers; 0 if it does not.
 	Fence Token
 
+	// HolderToken is the token with which the holder was last granted the name
+	// (Held); 0 if it has none. It is below Fence where others raised that
+	// meanwhile: with a release of what they had asked for, or before a repair.
+	HolderToken Token
+
 	// Now is the node's clock when it answered.
 	Now time.Time
 

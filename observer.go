@@ -6,8 +6,8 @@ import (
 )
 
 // Observer is told when a lock is asked for and how that ended. It runs on the
-// caller's goroutine and must not block. Implement RoundObserver or
-// LeaseObserver besides to be told more.
+// caller's goroutine and must not block. Implement WaitObserver, RoundObserver
+// or LeaseObserver besides to be told more.
 type Observer interface {
 	// LockStart is called before the first round of Lock or TryLock. The
 	// context that it returns is used from there on.
@@ -32,6 +32,27 @@ type LockEnd struct {
 	Err    error
 }
 
+// WaitObserver is an Observer that is notified while a lock is waited for.
+type WaitObserver interface {
+	Observer
+	// Waiting is called after each round that did not get the lock, if there is
+	// to be another.
+	Waiting(ctx context.Context, w Waiting)
+}
+
+// Waiting is what a WaitObserver is notified of.
+type Waiting struct {
+	Name string
+	// Place is our place in the nodes' queue: 1 for the next one to have the
+	// lock, 0 if a quorum has not queued us. Far behind it is some seconds old,
+	// since those who wait there seldom ask.
+	Place  int
+	Waited time.Duration
+	// Err is what we wait for: a *HeldError, or a *QuorumError if too few nodes
+	// answer.
+	Err error
+}
+
 // RoundObserver is an Observer that is told of every round.
 type RoundObserver interface {
 	Observer
@@ -47,6 +68,8 @@ type RoundEnd struct {
 	Refused int
 	Failed  int // did not answer, or not yet
 	Elapsed time.Duration
+	// Err is a *QuorumError that says what each node did; nil if Won.
+	Err error
 }
 
 // LeaseObserver is an Observer that is told when a lease ends.

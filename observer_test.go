@@ -2,6 +2,7 @@ package redlatch_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"sync"
@@ -62,5 +63,61 @@ func TestObserverIsToldOfEverything(t *testing.T) {
 		if !slices.Equal(w.told, want) {
 			t.Errorf("told\n%q, want\n%q", w.told, want)
 		}
+	})
+}
+
+// places writes down what it is notified of while a lock is waited for.
+type places struct {
+	witness
+	waits []redlatch.Waiting
+}
+
+func (p *places) Waiting(_ context.Context, w redlatch.Waiting) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.waits = append(p.waits, w)
+}
+
+func (p *places) last() redlatch.Waiting {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if len(p.waits) == 0 {
+		return redlatch.Waiting{}
+	}
+	return p.waits[len(p.waits)-1]
+}
+
+func TestWaitObserverIsNotifiedOfPlaceAndHolder(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		_, nodes := newLinks(t, 3)
+		holder := newClient(t, nodes, redlatch.Options{})
+		lease := mustLock(t, holder, "job", redlatch.LockOptions{})
+		synctest.Wait() // until the third node has it too
+		var seen []*places
+		done := make(chan *redlatch.Lease, 3)
+		for range 3 {
+			p := &places{}
+			seen = append(seen, p)
+			c := newClient(t, nodes, redlatch.Options{Observer: p})
+			go func() { done <- mustLock(t, c, "job", redlatch.LockOptions{}) }()
+			time.Sleep(100 * time.Millisecond)
+		}
+		time.Sleep(2 * time.Second)
+		for i, p := range seen {
+			w := p.last()
+			var held *redlatch.HeldError
+			if w.Place != i+1 || w.Name != "job" || w.Waited <= 0 || !errors.As(w.Err, &held) || held.Holders[0].Token != lease.Token() {
+				t.Errorf("number %d in line was notified of %+v", i+1, w)
+			}
+		}
+		lease.Release(t.Context())
+		second := <-done
+		time.Sleep(2 * time.Second)
+		if w := seen[1].last(); w.Place != 1 {
+			t.Errorf("the second, who is the first now, was notified of %+v", w)
+		}
+		second.Release(t.Context())
+		(<-done).Release(t.Context())
+		(<-done).Release(t.Context())
 	})
 }

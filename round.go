@@ -242,10 +242,14 @@ func (f *fanout) close(rd *round, timedOut bool) {
 
 func (c *Client) roundEnd(ctx context.Context, req Request, rd *round) {
 	if o, ok := c.opts.Observer.(RoundObserver); ok {
-		o.RoundEnd(ctx, RoundEnd{
+		end := RoundEnd{
 			Op: req.Op, Name: req.Name, Won: rd.won(),
 			Granted: rd.granted, Refused: rd.refused, Failed: rd.failed, Elapsed: rd.elapsed,
-		})
+		}
+		if !end.Won {
+			end.Err = rd.quorumError(req)
+		}
+		o.RoundEnd(ctx, end)
 	}
 }
 

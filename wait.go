@@ -76,6 +76,7 @@ func (w *waiter) lock(ctx context.Context) (*Lease, error) {
 			a.drop()
 			return nil, w.failure
 		}
+		w.report(ctx, &rd)
 		a.c.lines.note(w.line, !rd.available())
 		if !a.req.Wait {
 			w.takeTicket()
@@ -103,6 +104,14 @@ func (w *waiter) lock(ctx context.Context) (*Lease, error) {
 	}
 }
 
+// report notifies an observer of what we wait for.
+func (w *waiter) report(ctx context.Context, rd *round) {
+	if o, ok := w.a.c.opts.Observer.(WaitObserver); ok {
+		place, _ := rd.rank()
+		o.Waiting(ctx, Waiting{Name: w.a.name, Place: place, Waited: w.a.c.clock.Uptime() - w.began, Err: w.failure})
+	}
+}
+
 // next returns how long to wait before the next round, and whether there is to
 // be one.
 func (w *waiter) next(rd *round) (time.Duration, bool) {
@@ -117,7 +126,7 @@ func (w *waiter) next(rd *round) (time.Duration, bool) {
 		until = w.outage + OutagePatience
 	}
 	switch {
-	case errors.Is(w.failure, ErrConfig):
+	case errors.Is(w.failure, ErrConfig) && !errors.Is(w.failure, ErrChanging):
 		return 0, false // that does not pass by itself
 	case w.a.opts.Tries > 0 && w.rounds >= w.a.opts.Tries:
 		return 0, false

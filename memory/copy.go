@@ -38,7 +38,7 @@ func (n *Node) Drop(name string) bool {
 		return false
 	}
 	had := e.until.After(n.clock())
-	e.value, e.until = "", time.Time{}
+	e.free()
 	e.fence, e.fenceUntil = 0, time.Time{}
 	return had
 }

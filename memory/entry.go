@@ -12,7 +12,8 @@ const leastSweep = 64
 // entry is all that a node knows of one name.
 type entry struct {
 	value string
-	until time.Time // zero while nobody has the name
+	until time.Time      // zero while nobody has the name
+	token redlatch.Token // with which it was granted; 0 for none
 
 	fence      redlatch.Token
 	fenceUntil time.Time
@@ -25,7 +26,7 @@ type entry struct {
 // is seen from outside.
 func (e *entry) settle(now time.Time) {
 	if !e.until.After(now) {
-		e.value, e.until = "", time.Time{}
+		e.free()
 	}
 	if !e.fenceUntil.After(now) {
 		e.fence, e.fenceUntil = 0, time.Time{}
@@ -40,11 +41,14 @@ func (e *entry) dead() bool {
 	return !e.held() && e.fence == 0 && e.queue.empty()
 }
 
-func (e *entry) hold(req redlatch.Request, now time.Time) {
-	e.value, e.until = req.Value, now.Add(req.TTL)
+// grant gives the name to the request's value. What others raise the fence to
+// after that is not its token.
+func (e *entry) grant(req redlatch.Request, now time.Time) {
+	e.value, e.token, e.until = req.Value, req.Token, now.Add(req.TTL)
+	e.raise(req, now)
 }
 
-func (e *entry) free() { e.value, e.until = "", time.Time{} }
+func (e *entry) free() { e.value, e.token, e.until = "", 0, time.Time{} }
 
 // raise lifts the fence to the request's token and has it remembered for
 // Retention from now. It lowers neither.

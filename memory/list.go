@@ -66,7 +66,7 @@ func (n *Node) unable(ctx context.Context) error {
 func (e *entry) listing(name string, now time.Time) redlatch.Listing {
 	l := redlatch.Listing{Name: name, Reply: redlatch.Reply{Status: e.taken(), Fence: e.fence, Now: now}}
 	if e.held() {
-		l.Reply.Value, l.Reply.Left = e.value, e.until.Sub(now)
+		l.Reply.Value, l.Reply.HolderToken, l.Reply.Left = e.value, e.token, e.until.Sub(now)
 	}
 	waiters := e.waiters()
 	l.Waiting = len(waiters)

@@ -51,7 +51,7 @@ func (n *Node) carryOut(req redlatch.Request) (redlatch.Reply, []redlatch.Wake) 
 		reply.Left = e.queue.lapses.Sub(now)
 	}
 	if status == redlatch.Held {
-		reply.Value, reply.Left = e.value, e.until.Sub(now)
+		reply.Value, reply.HolderToken, reply.Left = e.value, e.token, e.until.Sub(now)
 	}
 	if req.Token == 0 && req.Op != redlatch.OpOffer {
 		for i := range s.wakes {
@@ -93,8 +93,7 @@ func (e *entry) acquire(req redlatch.Request, s *serving) redlatch.Status {
 			return status
 		}
 	}
-	e.hold(req, s.now)
-	e.raise(req, s.now)
+	e.grant(req, s.now)
 	e.queue.leave(req.Value)
 	e.queue.serve(false, s)
 	return redlatch.Granted
@@ -132,7 +131,7 @@ func (e *entry) extend(req redlatch.Request, now time.Time) redlatch.Status {
 	if !e.heldBy(req.Value) {
 		return e.taken()
 	}
-	e.hold(req, now)
+	e.until = now.Add(req.TTL)
 	req.Token = min(req.Token, e.fence) // which stays as it is, and is remembered for longer
 	e.raise(req, now)
 	return redlatch.Granted
@@ -147,8 +146,7 @@ func (e *entry) repair(req redlatch.Request, s *serving) redlatch.Status {
 	case req.Token == e.fence, !req.Until.IsZero() && s.now.After(req.Until):
 		return redlatch.Stale
 	}
-	e.hold(req, s.now)
-	e.raise(req, s.now)
+	e.grant(req, s.now)
 	s.fence = e.fence
 	e.queue.leave(req.Value)
 	e.queue.serve(false, s)

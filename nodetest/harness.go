@@ -81,7 +81,7 @@ type claim struct {
 
 // claims returns all that a node of the harness's kind must live up to.
 func claims(h Harness) []claim {
-	all := slices.Concat(holdClaims(), nameClaims(), callClaims(), tokenClaims(), fenceClaims(h), repairClaims(), breakClaims(h), listClaims(h))
+	all := slices.Concat(holdClaims(), nameClaims(), callClaims(), tokenClaims(), fenceClaims(h), holderClaims(), repairClaims(), breakClaims(h), listClaims(h))
 	if !h.Queues {
 		return append(all, noQueueClaims()...)
 	}

@@ -63,14 +63,15 @@ func (p *probe) look(name string) redlatch.Listing {
 func heldNameIsListed(p *probe) {
 	token := p.token(0)
 	p.expect(redlatch.Granted, p.a, p.acquire("one", token))
+	p.expect(redlatch.Held, p.b, p.release("two", token+5))
 	l, listed := p.list(p.name)[p.name]
 	if !listed {
 		p.Fatalf("the name is not listed")
 	}
 	for _, l := range []redlatch.Listing{l, p.look(p.name)} {
 		r := l.Reply
-		if l.Name != p.name || r.Status != redlatch.Held || r.Value != "one" || r.Fence != token || l.Waiting != 0 {
-			p.Errorf("listed is %+v, want it held by one with the token %d", l, uint64(token))
+		if l.Name != p.name || r.Status != redlatch.Held || r.Value != "one" || r.Fence != token+5 || r.HolderToken != token || l.Waiting != 0 {
+			p.Errorf("listed is %+v, want it held by one with the token %d, and the fence 5 above", l, uint64(token))
 		}
 		if r.Left <= 0 || r.Left > p.long() || r.Now.IsZero() {
 			p.Errorf("the time left is %v of %v, the time %v", r.Left, p.long(), r.Now)

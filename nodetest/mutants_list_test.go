@@ -57,6 +57,11 @@ func listMutants() []mutant {
 			claims: []string{"a held name is listed with its holder"},
 		},
 		{
+			name:   "lists the fence as the holder's token",
+			read:   change(func(l *redlatch.Listing) { l.Reply.HolderToken = l.Reply.Fence }),
+			claims: []string{"a held name is listed with its holder"},
+		},
+		{
 			name: "lists what was held",
 			read: misreading{list: func(n *broken, prefix string, found func(redlatch.Listing)) {
 				n.listed(prefix, found)

@@ -20,6 +20,23 @@ func tokenMutants() []mutant {
 			claims: []string{"a grant sets the fence to its token", "a refused caller is told who and for how long"},
 		},
 		{
+			name: "takes the fence for the holder's token",
+			do: misreport(func(_ redlatch.Request, r *redlatch.Reply) {
+				if r.Status == redlatch.Held {
+					r.HolderToken = r.Fence
+				}
+			}),
+			claims: []string{
+				"a holder is reported with its own token, however high the fence", "a holder by repair is reported with its own token",
+				"a holder without a token is reported without one", "an offer that is kept leaves the holder its token",
+			},
+		},
+		{
+			name:   "does not report the holder's token",
+			do:     misreport(func(_ redlatch.Request, r *redlatch.Reply) { r.HolderToken = 0 }),
+			claims: []string{"a holder that asks again is reported with its last token", "the next holder is reported with its own token"},
+		},
+		{
 			name: "grants the fence's own token again",
 			do: instead(redlatch.OpAcquire, func(n *broken, req redlatch.Request) redlatch.Reply {
 				reply := n.ask(req)

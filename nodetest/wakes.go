@@ -31,6 +31,7 @@ func offerClaims() []claim {
 		{"an offer keeps the name from a higher ticket", offerKeeps},
 		{"an offer by another value changes nothing", offerByAnother},
 		{"an offer is carried out once", offerTwice},
+		{"an offer that is kept leaves the holder its token", offerKeepsToken},
 	}
 }
 

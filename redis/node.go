@@ -276,10 +276,9 @@ func parseReply(r []string) (redlatch.Reply, error) {
 	case left > 0:
 		reply.Left = time.Duration(left) * time.Millisecond
 	}
-	// A fence that is no token was not written by this package; it is told
-	// apart from none by nobody, and bars nobody.
-	if fence, err := redlatch.ParseToken(r[3]); err == nil {
-		reply.Fence = fence
+	fence, holder := parseFence(r[3])
+	if reply.Fence = fence; status == redlatch.Held {
+		reply.HolderToken = holder
 	}
 	if reply.Now, err = parseTime(r[4], r[5]); err != nil {
 		return bad(err.Error())

@@ -39,7 +39,7 @@ var earliest, latest = time.Unix(0, 0), time.Date(10000, 1, 1, 0, 0, 0, 0, time.
 // checkReply complains about a reply that nobody could work with.
 func checkReply(t *testing.T, said []string, r redlatch.Reply) {
 	t.Helper()
-	if r.Status == 0 || r.Status.String() == "unknown status" || r.Fence > redlatch.MaxToken || r.Left < redlatch.NoExpiry || r.Rank < 0 ||
+	if r.Status == 0 || r.Status.String() == "unknown status" || r.Fence > redlatch.MaxToken || r.HolderToken > redlatch.MaxToken || r.Left < redlatch.NoExpiry || r.Rank < 0 ||
 		r.Now.Before(earliest) || !r.Now.Before(latest) || r.Wakes {
 		t.Errorf("%q is read as %+v", said, r)
 	}
@@ -71,6 +71,8 @@ func FuzzReplies(f *testing.F) {
 		{"granted", "", "0", "", "1794740045", "9426"},
 		{"held", "v", "-1", "", "1763000000", "999999", "3"},
 		{"held", "v", "9223372036854775807", "99999999999999999999", "9223372036854775807", "9223372036854775807", "-1"},
+		{"held", "v", "10", "00001794740038819640 00001794740038819631", "1794740045", "9426"},
+		{"held", "v", "10", "00001794740038819640 ", "1794740045", "9426"},
 		{"foreign", "hash", "-2", "x", "-1", "-1"},
 		{"quarantine", "new", "2133", "", "1794740045", "9426"},
 		{"config", marker, "0", "", "1794740045", "9426"},

@@ -9,7 +9,7 @@ func (t *tx) breakUp() redlatch.Status {
 	case t.judge() == redlatch.Ahead:
 		return redlatch.Ahead
 	}
-	t.held, t.value, t.until = false, "", 0
+	t.free()
 	t.raise()
 	t.store()
 	return redlatch.Granted

@@ -43,7 +43,7 @@ func (n *Node) glance(ctx context.Context, req redlatch.Request) (redlatch.Reply
 	case t.err != nil || place-t.now < int64(lease/2):
 		return redlatch.Reply{}, false
 	case t.held:
-		reply.Status, reply.Value, reply.Left = redlatch.Held, t.value, time.Duration(t.until-t.now)
+		reply.Status, reply.Value, reply.HolderToken, reply.Left = redlatch.Held, t.value, t.token, time.Duration(t.until-t.now)
 	case first == own || lapses-t.now > int64(redlatch.WaiterLease):
 		return redlatch.Reply{}, false // it is ours to take, or somebody must be hurried
 	default:

@@ -14,7 +14,7 @@ const (
 	selectBoot query = `SELECT boot FROM meta`
 
 	// ?1 now
-	selectHeld query = `SELECT name, value, until, fence, fence_until FROM lock WHERE until > ?1`
+	selectHeld query = `SELECT name, value, until, fence, fence_until, token FROM lock WHERE until > ?1`
 	// ?1 now
 	countWaiters query = `SELECT name, count(*) FROM waiter WHERE lapses > ?1 GROUP BY name`
 
@@ -53,9 +53,9 @@ func (n *Node) List(ctx context.Context, prefix string, found func(redlatch.List
 		}
 		return n.each(selectHeld, []any{now}, func(scan func(...any) error) error {
 			var name, value string
-			var until, fence, fenceUntil int64
-			err := scan(&name, &value, &until, &fence, &fenceUntil)
-			entry(name).Reply = heldReply(value, until, fence, fenceUntil, now, wall)
+			var until, fence, fenceUntil, token int64
+			err := scan(&name, &value, &until, &fence, &fenceUntil, &token)
+			entry(name).Reply = heldReply(value, until, fence, fenceUntil, token, now, wall)
 			return err
 		})
 	})
@@ -68,8 +68,8 @@ func (n *Node) List(ctx context.Context, prefix string, found func(redlatch.List
 	return nil
 }
 
-func heldReply(value string, until, fence, fenceUntil, now int64, wall time.Time) redlatch.Reply {
-	r := redlatch.Reply{Status: redlatch.Held, Value: value, Left: time.Duration(until - now), Now: wall}
+func heldReply(value string, until, fence, fenceUntil, token, now int64, wall time.Time) redlatch.Reply {
+	r := redlatch.Reply{Status: redlatch.Held, Value: value, HolderToken: redlatch.Token(token), Left: time.Duration(until - now), Now: wall}
 	if fenceUntil > now {
 		r.Fence = redlatch.Token(fence)
 	}

@@ -95,7 +95,7 @@ func (n *Node) setUp(ctx context.Context) error {
 		return err
 	}
 	version, err := n.formatOf(ctx)
-	if err == nil && version == 0 {
+	if err == nil && version < format {
 		err = n.create(ctx)
 	}
 	if err != nil {

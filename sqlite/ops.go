@@ -22,6 +22,7 @@ type tx struct {
 	row        int64 // 0 while it is not there
 	value      string
 	until      int64
+	token      redlatch.Token // with which value was granted; 0 for none
 	kept       redlatch.Token // the fence, even if its retention is over
 	fenceUntil int64
 	queued     bool // somebody stands in the queue, or did
@@ -56,7 +57,7 @@ func (n *Node) carryOut(req redlatch.Request) (redlatch.Reply, error) {
 	reply := redlatch.Reply{Status: status, Fence: t.fence, Now: t.wall, Rank: t.rank()}
 	switch status {
 	case redlatch.Held:
-		reply.Value, reply.Left = t.value, time.Duration(t.until-t.now)
+		reply.Value, reply.HolderToken, reply.Left = t.value, t.token, time.Duration(t.until-t.now)
 	case redlatch.Stale:
 		reply.Fence = t.least
 	}
@@ -81,11 +82,11 @@ func (t *tx) load() {
 		t.reboot()
 		t.scan(selectMeta, name, &boot, &floor, &t.queued)
 	}
-	var kept int64
-	t.scan(selectLock, name, &t.row, &t.value, &t.until, &kept, &t.fenceUntil)
+	var kept, token int64
+	t.scan(selectLock, name, &t.row, &t.value, &t.until, &kept, &t.fenceUntil, &token)
 
 	t.held = t.until > t.now
-	t.kept = redlatch.Token(kept)
+	t.kept, t.token = redlatch.Token(kept), redlatch.Token(token)
 	t.fence, t.least = t.kept, t.kept
 	if t.fenceUntil <= t.now {
 		t.fence, t.least = 0, max(t.kept, redlatch.Token(floor))
@@ -98,9 +99,9 @@ func (t *tx) store() {
 	case t.row != 0 && !t.held && t.kept == 0:
 		t.exec(deleteLock, t.row)
 	case t.row != 0:
-		t.exec(updateLock, t.row, t.value, t.until, int64(t.kept), t.fenceUntil)
+		t.exec(updateLock, t.row, t.value, t.until, int64(t.kept), t.fenceUntil, int64(t.token))
 	case t.held || t.kept != 0:
-		t.exec(insertLock, t.req.Name, t.value, t.until, int64(t.kept), t.fenceUntil)
+		t.exec(insertLock, t.req.Name, t.value, t.until, int64(t.kept), t.fenceUntil, int64(t.token))
 	}
 }
 
@@ -114,9 +115,20 @@ func (t *tx) taken() redlatch.Status {
 	return redlatch.Absent
 }
 
+// hold gives the name to the request's value for its time to live from now.
 func (t *tx) hold() {
 	t.held, t.value, t.until = true, t.req.Value, t.now+int64(min(t.req.TTL, farFuture))
 }
+
+// grant is hold for a value that did not have the name, or asks for it again.
+// What others raise the fence to after that is not its token.
+func (t *tx) grant() {
+	t.hold()
+	t.token = t.req.Token
+	t.raise()
+}
+
+func (t *tx) free() { t.held, t.value, t.token, t.until = false, "", 0, 0 }
 
 // raise lifts the fence to the request's token and has it remembered for
 // Retention from now. It lowers neither.
@@ -152,8 +164,7 @@ func (t *tx) acquire() redlatch.Status {
 			return s
 		}
 	}
-	t.hold()
-	t.raise()
+	t.grant()
 	t.store()
 	t.leave()
 	return redlatch.Granted
@@ -198,8 +209,7 @@ func (t *tx) repair() redlatch.Status {
 	case t.req.Token == t.least, !t.req.Until.IsZero() && t.wall.After(t.req.Until):
 		return redlatch.Stale
 	}
-	t.hold()
-	t.raise()
+	t.grant()
 	t.store()
 	return redlatch.Granted
 }
@@ -212,7 +222,7 @@ func (t *tx) release() redlatch.Status {
 		return verdict
 	default:
 		status = redlatch.Granted
-		t.held, t.value, t.until = false, "", 0
+		t.free()
 	}
 	// Also where the name was ours: an acquire with a raised token may still
 	// be under way, and would take the name again after we gave it up. One

@@ -20,15 +20,15 @@ const (
 	selectMeta query = `SELECT boot, floor, EXISTS (SELECT 1 FROM waiter WHERE name = ?1) FROM meta`
 
 	// ?1 name
-	selectLock query = `SELECT row, value, until, fence, fence_until FROM lock WHERE name = ?1`
+	selectLock query = `SELECT row, value, until, fence, fence_until, token FROM lock WHERE name = ?1`
 
-	// ?1 name, ?2 value, ?3 until, ?4 fence, ?5 fence_until
+	// ?1 name, ?2 value, ?3 until, ?4 fence, ?5 fence_until, ?6 token
 	insertLock query = `
-		INSERT INTO lock (name, value, until, fence, fence_until) VALUES (?1, ?2, ?3, ?4, ?5)`
+		INSERT INTO lock (name, value, until, fence, fence_until, token) VALUES (?1, ?2, ?3, ?4, ?5, ?6)`
 
-	// ?1 row, ?2 value, ?3 until, ?4 fence, ?5 fence_until
+	// ?1 row, ?2 value, ?3 until, ?4 fence, ?5 fence_until, ?6 token
 	updateLock query = `
-		UPDATE lock SET value = ?2, until = ?3, fence = ?4, fence_until = ?5 WHERE row = ?1`
+		UPDATE lock SET value = ?2, until = ?3, fence = ?4, fence_until = ?5, token = ?6 WHERE row = ?1`
 
 	// ?1 row
 	deleteLock query = `DELETE FROM lock WHERE row = ?1`

@@ -11,8 +11,9 @@ const (
 	applicationID = 0x726c7463
 
 	// format is the version of the schema. Releases that know the same
-	// format share a file; one that finds a newer one leaves it alone.
-	format = 1
+	// format share a file; one that finds a newer one leaves it alone, and one
+	// that finds an older one brings it up to date.
+	format = 2
 )
 
 // Times are nanoseconds on the file's clock. The texts are compared byte by
@@ -26,7 +27,8 @@ var schema = []string{
 		boot  TEXT NOT NULL,
 		floor INTEGER NOT NULL
 	)`,
-	// Who has a name, and its fence. A name that nobody has stays until its
+	// Who has a name, the token that it was granted with (0 for none), and the
+	// fence, which others may have raised since. A name that nobody has stays until its
 	// fence is over and it is swept.
 	`CREATE TABLE lock (
 		row         INTEGER PRIMARY KEY,
@@ -34,7 +36,8 @@ var schema = []string{
 		value       TEXT NOT NULL,
 		until       INTEGER NOT NULL,
 		fence       INTEGER NOT NULL,
-		fence_until INTEGER NOT NULL
+		fence_until INTEGER NOT NULL,
+		token       INTEGER NOT NULL DEFAULT 0
 	)`,
 	// The queues. Renewing a place touches no index.
 	`CREATE TABLE waiter (
@@ -50,6 +53,13 @@ var schema = []string{
 	fmt.Sprintf(`PRAGMA user_version = %d`, format),
 }
 
+// toFormat2 makes a file of format 1 one of format 2. The tokens of those who
+// hold a name now are not known.
+var toFormat2 = []string{
+	`ALTER TABLE lock ADD COLUMN token INTEGER NOT NULL DEFAULT 0`,
+	`PRAGMA user_version = 2`,
+}
+
 // formatOf says what kind of file this is: 0 is a new one.
 func (n *Node) formatOf(ctx context.Context) (int, error) {
 	var app, version, tables int
@@ -63,13 +73,13 @@ func (n *Node) formatOf(ctx context.Context) (int, error) {
 		return 0, nil
 	case app != applicationID:
 		return 0, errForeign
-	case version != format:
+	case version < 1 || version > format:
 		return 0, faultf("has format %d and this release knows %d: upgrade redlatch, or choose another path", version, format)
 	}
 	return version, nil
 }
 
-// create makes a new file ours. Any number of processes may be at it at the
+// create makes a new file ours, or brings one of an older format up to date. Any number of processes may be at it at the
 // same time; the first one does it.
 func (n *Node) create(ctx context.Context) error {
 	var mode string
@@ -94,16 +104,24 @@ func (n *Node) create(ctx context.Context) error {
 }
 
 func (n *Node) createTables(ctx context.Context) error {
-	if v, err := n.formatOf(ctx); err != nil || v != 0 {
+	version, err := n.formatOf(ctx)
+	if err != nil || version == format {
 		return err
 	}
-	for _, s := range schema {
+	steps := schema
+	if version == 1 {
+		steps = toFormat2
+	}
+	for _, s := range steps {
 		if _, err := n.conn.ExecContext(ctx, s); err != nil {
 			return err
 		}
 	}
+	if version > 0 {
+		return nil
+	}
 	k := n.time
-	_, err := n.conn.ExecContext(ctx, `INSERT INTO meta (id, clock, boot, floor) VALUES (?, ?, ?, 0)`,
+	_, err = n.conn.ExecContext(ctx, `INSERT INTO meta (id, clock, boot, floor) VALUES (?, ?, ?, 0)`,
 		rand.Text(), k.best(), k.boot)
 	return err
 }

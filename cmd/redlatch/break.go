@@ -117,8 +117,8 @@ func (f *breakFlags) run(cmd *cobra.Command, say *reporter, name string) error {
 // one came later. Where no node remembers a token it is the moment of the
 // showing, by the median of the nodes' clocks, since tokens go by those.
 func shownUpTo(s *redlatch.LockState) redlatch.Token {
-	if s.Token != 0 {
-		return s.Token
+	if s.Fence != 0 {
+		return s.Fence
 	}
 	var clocks []int64
 	for _, n := range s.Nodes {
@@ -175,9 +175,9 @@ func notBroken(ctx context.Context) error {
 func breakQuestion(s *redlatch.LockState) string {
 	var b strings.Builder
 	for _, h := range s.Holders {
-		fmt.Fprintf(&b, "%q is held by %s, %s, on %d of %d nodes", s.Name, holderText(h), forHowLong(h.Left), h.Nodes, len(s.Nodes))
-		if s.Token != 0 {
-			fmt.Fprintf(&b, "; token %s", number(s.Token))
+		fmt.Fprintf(&b, "%q is held by %s, %s, on %d of %d nodes", s.Name, holderText(h), whenText(h), h.Nodes, len(s.Nodes))
+		if h.Token != 0 {
+			fmt.Fprintf(&b, "; token %s", number(h.Token))
 		}
 		b.WriteString(".\n")
 	}

@@ -16,6 +16,12 @@ func (f *nodeFlags) client(opts redlatch.Options) (*redlatch.Client, error) {
 	if err != nil {
 		return nil, err
 	}
+	return f.clientOf(nodes, opts)
+}
+
+// clientOf is client for nodes that were opened before. They are the client's
+// from then on.
+func (f *nodeFlags) clientOf(nodes []redlatch.Node, opts redlatch.Options) (*redlatch.Client, error) {
 	f.apply(&opts)
 	if !guarded(nodes, opts.Guard) {
 		// No node has to sit out the longest lock there may be.

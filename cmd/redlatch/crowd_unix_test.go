@@ -56,7 +56,7 @@ type crowd struct {
 // start starts run i, whose CMD notes when it begins and when it ends.
 func (c *crowd) start(i int) {
 	c.t.Helper()
-	args := append([]string{"run"}, c.nodes...)
+	args := append([]string{"run", "-q"}, c.nodes...)
 	args = append(args, "job", "--", "sh", "-c", `echo "begin $0" >>log; echo "end $0" >>log`, fmt.Sprint(i))
 	cmd := exec.Command(c.path, args...)
 	cmd.Dir = c.dir
@@ -110,7 +110,7 @@ func (c *crowd) finish(n int) (order []int) {
 // hold has the lock held until the returned function is called.
 func (c *crowd) hold() (release func()) {
 	c.t.Helper()
-	args := append([]string{"run"}, c.nodes...)
+	args := append([]string{"run", "-q"}, c.nodes...)
 	cmd := exec.Command(c.path, append(args, "job", "--", "sh", "-c", "echo >held; exec cat")...)
 	cmd.Dir = c.dir
 	cmd.Env = append(os.Environ(), "REDLATCH_STATE_DIR="+c.dir)

@@ -13,6 +13,7 @@ import (
 // no lock of ours, and asks every verb that meets them.
 func TestForeignFormatsAreShownAsSuch(t *testing.T) {
 	server := redistest.Start(t, 1)[0]
+	shown := strings.Repeat("v", 64)
 	for _, c := range []struct {
 		name, holder, json, way string
 		set                     []string
@@ -22,6 +23,7 @@ func TestForeignFormatsAreShownAsSuch(t *testing.T) {
 		{"list", "a foreign format (a key of type list)", `"owner":"list","kind":"foreign"`, "redlatch break --foreign", []string{"RPUSH", "list", "a"}},
 		{"zset", "a foreign format (a key of type zset)", `"owner":"zset","kind":"foreign"`, "redlatch break --foreign", []string{"ZADD", "zset", "1", "a"}},
 		{"plain", `another client ("value")`, `"owner":"\"value\"","kind":"plain"`, "redlatch break", []string{"SET", "plain", "value"}},
+		{"long", `another client ("` + shown + `"…)`, `"owner":"\"` + shown + `\"…","kind":"plain"`, "redlatch break", []string{"SET", "long", shown + "more"}},
 	} {
 		// It has been a lock of ours before, so that ls knows the name.
 		if code, _, stderr := command(t, "run", "--nodes", server.URL(), c.name, "--", "true"); code != 0 {
@@ -39,7 +41,7 @@ func TestForeignFormatsAreShownAsSuch(t *testing.T) {
 			t.Errorf("%s: lock -w: exit %d, %s", c.name, code, stderr)
 		}
 		code, _, stderr = command(t, "run", "-n", "-o", "json", "--nodes", server.URL(), c.name, "--", "true")
-		if code != exitHeld || !strings.Contains(stderr, c.json+`,"left_ms":null`) || !strings.Contains(stderr, `"event":"held"`) {
+		if code != exitHeld || !strings.Contains(stderr, c.json+`,"expires_in_ms":null`) || !strings.Contains(stderr, `"event":"held"`) {
 			t.Errorf("%s: run -n -o json: exit %d, %s", c.name, code, stderr)
 		}
 
@@ -56,7 +58,7 @@ func TestForeignFormatsAreShownAsSuch(t *testing.T) {
 
 		server.Do("PEXPIRE", c.name, "60000")
 		code, _, stderr = command(t, "run", "-n", "--nodes", server.URL(), c.name, "--", "true")
-		if code != exitHeld || !strings.Contains(stderr, c.holder+" for ") || !strings.Contains(stderr, "leave out -n") || strings.Contains(stderr, "break") {
+		if code != exitHeld || !strings.Contains(stderr, c.holder+"; it expires in ") || !strings.Contains(stderr, "leave out -n") || strings.Contains(stderr, "break") {
 			t.Errorf("%s: run -n of a key that runs out: exit %d, %s", c.name, code, stderr)
 		}
 		server.Do("PERSIST", c.name)

@@ -219,23 +219,23 @@ func (h *hold) lose(cause error) {
 	if h.lostErr != nil || h.exited && cause == nil {
 		return
 	}
-	failure := h.extends.failure()
+	failure, job := h.extends.failure(), heldSince(h.name, h.acquired)
 	switch {
 	case errors.Is(cause, redlatch.ErrNoQuorum):
-		h.lostErr = fmt.Errorf("%q is no longer ours, and CMD was ended: %s", h.name, lostCause(cause))
+		h.lostErr = fmt.Errorf("%s is no longer ours, and CMD was ended: %s", job, lostCause(cause))
 	case h.maxHoldOver():
 		h.lostErr = fmt.Errorf("%q was held for its --max-hold of %v, and CMD was ended", h.name, h.maxHold)
 	case failure != "":
-		h.lostErr = fmt.Errorf("%q could not be extended in time, and CMD was ended: %s", h.name, failure)
+		h.lostErr = fmt.Errorf("%s could not be extended in time, and CMD was ended: %s", job, failure)
 	default:
-		h.lostErr = fmt.Errorf("%q could not be extended in time, and CMD was ended: this process, or the machine, stood still", h.name)
+		h.lostErr = fmt.Errorf("%s could not be extended in time, and CMD was ended: this process, or the machine, stood still", job)
 	}
 }
 
 // ignored tells that the lock is lost and CMD runs on, if that was asked for.
 func (h *hold) ignored() {
 	if h.plan.mode == onLostIgnore && !h.exited {
-		h.say.warn(h.name, "%q is lost, and CMD runs on without it: %s", h.name, lostCause(h.lease.Err()))
+		h.say.warn(h.name, "%s is lost, and CMD runs on without it: %s", heldSince(h.name, h.acquired), lostCause(h.lease.Err()))
 	}
 }
 

@@ -41,11 +41,11 @@ func newLs(say *reporter) *cobra.Command {
 		Use:   "ls [flags] [PREFIX]",
 		Short: "List the locks that are held or waited for",
 		Long: `List the locks that are held or waited for, with all names or those that begin
-with PREFIX: who holds each, its token, for how long yet, how many wait, and how
-many nodes say so. Nodes may disagree, while contenders split them or after one
-was away: a lock is held if a majority names one holder, else the state is split
-or waited, or unknown if no majority answers and nobody is named. Nothing is
-changed.
+with PREFIX: who holds each, since when, in what time it expires unless it is
+extended, how many wait, and how many nodes say so. Nodes may disagree, while
+contenders split them or after one was away: a lock is held if a majority names
+one holder, else the state is split or waited, or unknown if that depends on
+nodes that do not answer. Nothing is changed.
 
 ` + unlisted + `
 
@@ -92,10 +92,11 @@ func newShow(say *reporter) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "show [flags] NAME",
 		Short: "Show one lock: its holder, who waits, what each node says",
-		Long: `Show what every node says of the lock NAME: who holds it there, for how long
-yet, the highest token it remembers, and who waits, in the order in which they
+		Long: `Show what every node says of the lock NAME: who holds it there and with which
+token, in what time it expires unless it is extended, the fence, which is the
+highest token that the node remembers, and who waits, in the order in which they
 are served. It sees every lock, also those of other clients. Nothing is changed.
-If no majority answers and nobody is named, the state is unknown, not free.
+If it depends on nodes that do not answer, the state is unknown, not free.
 
 Exit status: 0, whether or not it is held; 64 for a wrong command line; 69 if too
 few nodes answered, after what the others said; 74 if stdout cannot be written.`,
@@ -165,20 +166,24 @@ func writeLocks(out io.Writer, say *reporter, locks []redlatch.LockState) error 
 	}
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	wide := say.format == "wide"
-	fmt.Fprint(w, "NAME\tSTATE\tHOLDER\tLEFT\tWAITING\tNODES")
+	fmt.Fprint(w, "NAME\tSTATE\tHOLDER\tSINCE\tEXPIRES IN\tWAITING\tNODES")
 	if wide {
-		fmt.Fprint(w, "\tTOKEN\tEACH NODE")
+		fmt.Fprint(w, "\tTOKEN\tFENCE\tEACH NODE")
 	}
 	fmt.Fprintln(w)
 	for i := range locks {
 		l := &locks[i]
-		holder, left := "-", "-"
+		holder, since, left, token := "-", "-", "-", redlatch.Token(0)
 		if len(l.Holders) > 0 {
-			holder, left = holderText(l.Holders[0]), leftText(l.Holders[0].Left)
+			h := l.Holders[0]
+			holder, left, token = holderText(h), leftText(h.Left), h.Token
+			if !h.Since.IsZero() {
+				since = agoText(h, time.DateTime)
+			}
 		}
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%d\t%s", harmless(l.Name), stateOf(l), holder, left, l.Waiting, votes(l))
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%d\t%s", harmless(l.Name), stateOf(l), holder, since, left, l.Waiting, votes(l))
 		if wide {
-			fmt.Fprintf(w, "\t%s\t%s", number(l.Token), strings.Join(eachNode(l), "; "))
+			fmt.Fprintf(w, "\t%s\t%s\t%s", number(token), number(l.Fence), strings.Join(eachNode(l), "; "))
 		}
 		fmt.Fprintln(w)
 	}
@@ -190,10 +195,10 @@ func stateOf(l *redlatch.LockState) string {
 	switch {
 	case l.Held:
 		return "held"
+	case answered(l) <= len(l.Nodes)/2, naming(l)+len(l.Nodes)-answered(l) > len(l.Nodes)/2:
+		return "unknown" // with those that do not answer, there may be a majority for a holder
 	case len(l.Holders) > 0:
 		return "split" // some nodes name a holder, and no majority the same
-	case answered(l) <= len(l.Nodes)/2:
-		return "unknown" // those that do not answer may name a holder
 	case l.Waiting > 0:
 		return "waited"
 	}
@@ -211,14 +216,16 @@ func answered(l *redlatch.LockState) int {
 	return n
 }
 
-// votes says how many nodes name the holder, of how many.
-func votes(l *redlatch.LockState) string {
-	n := 0
-	if len(l.Holders) > 0 {
-		n = l.Holders[0].Nodes
+// naming is how many nodes name the first holder.
+func naming(l *redlatch.LockState) int {
+	if len(l.Holders) == 0 {
+		return 0
 	}
-	return fmt.Sprintf("%d/%d", n, len(l.Nodes))
+	return l.Holders[0].Nodes
 }
+
+// votes says how many nodes name the holder, of how many.
+func votes(l *redlatch.LockState) string { return fmt.Sprintf("%d/%d", naming(l), len(l.Nodes)) }
 
 func holderText(h redlatch.Holder) string {
 	switch h.Kind {
@@ -237,12 +244,22 @@ func leftText(d time.Duration) string {
 	return d.Round(100 * time.Millisecond).String()
 }
 
-// forHowLong is leftText as part of a sentence.
-func forHowLong(d time.Duration) string {
-	if d == redlatch.NoExpiry {
-		return "with no expiry"
+// agoText says since when a holder has had its lock.
+func agoText(h redlatch.Holder, layout string) string {
+	return fmt.Sprintf("%s (%v ago)", h.Since.Format(layout), h.Held.Round(time.Second))
+}
+
+// whenText says since when a holder has had its lock, if that is known, and what
+// ends it.
+func whenText(h redlatch.Holder) string {
+	since := ""
+	if !h.Since.IsZero() {
+		since = "since " + agoText(h, time.RFC3339) + ", "
 	}
-	return "for " + leftText(d) + " yet"
+	if h.Left == redlatch.NoExpiry {
+		return since + "with no expiry"
+	}
+	return since + "expires in " + leftText(h.Left) + " unless extended"
 }
 
 func number(t redlatch.Token) string {
@@ -268,6 +285,14 @@ func eachNode(l *redlatch.LockState) []string {
 	return said
 }
 
+// whomTheyName says whom the nodes that answer name as the holder.
+func whomTheyName(s *redlatch.LockState) string {
+	if n := naming(s); n > 0 {
+		return fmt.Sprintf("%d of those name %s", n, holderText(s.Holders[0]))
+	}
+	return "none of those names a holder"
+}
+
 // writeState writes all that is known of one lock.
 func writeState(out io.Writer, s *redlatch.LockState) error {
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
@@ -278,20 +303,24 @@ func writeState(out io.Writer, s *redlatch.LockState) error {
 	case "split":
 		fmt.Fprintf(w, "state\tsplit: no majority of the %d nodes names the same holder\n", len(s.Nodes))
 	case "unknown":
-		fmt.Fprintf(w, "state\tunknown: only %d of %d nodes answer, and none of them names a holder\n", answered(s), len(s.Nodes))
+		fmt.Fprintf(w, "state\tunknown: only %d of %d nodes answer, and %s\n", answered(s), len(s.Nodes), whomTheyName(s))
 	case "waited":
 		fmt.Fprint(w, "state\tfree, and waited for\n")
 	default:
 		fmt.Fprint(w, "state\tfree\n")
 	}
 	for _, h := range s.Holders {
-		fmt.Fprintf(w, "holder\t%s, %s, on %d of %d nodes\n", holderText(h), forHowLong(h.Left), h.Nodes, len(s.Nodes))
+		fmt.Fprintf(w, "holder\t%s, %s, on %d of %d nodes\n", holderText(h), whenText(h), h.Nodes, len(s.Nodes))
+		if h.Token != 0 {
+			fmt.Fprintf(w, "token\t%s\n", number(h.Token))
+		}
 	}
 	switch {
-	case s.Token != 0 && len(s.Holders) > 0:
-		fmt.Fprintf(w, "token\t%s\n", number(s.Token))
-	case s.Token != 0:
-		fmt.Fprintf(w, "token\t%s, the last\n", number(s.Token))
+	case s.Fence == 0 || len(s.Holders) > 0 && s.Fence == s.Holders[0].Token:
+	case len(s.Holders) > 0:
+		fmt.Fprintf(w, "fence\t%s, raised by somebody who gave up, or of an earlier holder\n", number(s.Fence))
+	default:
+		fmt.Fprintf(w, "fence\t%s: the next token is above it\n", number(s.Fence))
 	}
 	fmt.Fprintf(w, "waiting\t%d\n", s.Waiting)
 	for i, q := range s.Waiters {
@@ -305,15 +334,19 @@ func writeState(out io.Writer, s *redlatch.LockState) error {
 	}
 	fmt.Fprintln(out)
 	w = tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(w, "NODE\tHOLDER\tLEFT\tTOKEN\tWAITING")
+	fmt.Fprint(w, "NODE\tHOLDER\tEXPIRES IN\tTOKEN\tFENCE\tWAITING")
+	if answered(s) < len(s.Nodes) {
+		fmt.Fprint(w, "\tERROR")
+	}
+	fmt.Fprintln(w)
 	for _, n := range s.Nodes {
 		switch {
 		case n.Err != nil:
-			fmt.Fprintf(w, "%s\t%s\t\t\t\n", n.Node, message(n.Err))
+			fmt.Fprintf(w, "%s\tunknown\t-\t-\t-\t-\t%s\n", n.Node, message(n.Err))
 		case n.Owner == "":
-			fmt.Fprintf(w, "%s\t-\t-\t%s\t%d\n", n.Node, number(n.Reply.Fence), n.Waiting)
+			fmt.Fprintf(w, "%s\t-\t-\t-\t%s\t%d\n", n.Node, number(n.Reply.Fence), n.Waiting)
 		default:
-			fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%d\n", n.Node, harmless(n.Owner), leftText(n.Reply.Left), number(n.Reply.Fence), n.Waiting)
+			fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%d\n", n.Node, harmless(n.Owner), leftText(n.Reply.Left), number(n.Token), number(n.Reply.Fence), n.Waiting)
 		}
 	}
 	return w.Flush()

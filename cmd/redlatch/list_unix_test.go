@@ -5,12 +5,14 @@ package main
 import (
 	"bufio"
 	"bytes"
+	"errors"
 	"os"
 	"os/exec"
 	"regexp"
 	"strings"
 	"testing"
 
+	"github.com/redlatch/redlatch"
 	"github.com/redlatch/redlatch/internal/redistest"
 )
 
@@ -116,5 +118,66 @@ func TestWatchRefreshesATerminalInPlace(t *testing.T) {
 	}
 	if !strings.HasPrefix(string(refresh(nil, true)), "\x1b[2J") {
 		t.Error("the first page does not begin with an empty screen")
+	}
+}
+
+// TestStateGoesByThoseThatAnswer: a lock is split only if no majority can name
+// one holder, whatever the silent nodes would say.
+func TestStateGoesByThoseThatAnswer(t *testing.T) {
+	silent := errors.New("no answer")
+	for _, c := range []struct {
+		nodes string // a and b are holders, - is nobody, ? does not answer
+		want  string
+	}{
+		{"aaa", "held"}, {"aa?", "held"}, {"a??", "unknown"}, {"a-?", "unknown"}, {"a--", "split"}, {"ab?", "unknown"}, {"aab--", "split"},
+		{"aab-?", "unknown"}, {"ab--?", "split"}, {"---", "free"}, {"--?", "free"}, {"-??", "unknown"}, {"???", "unknown"}, {"--??", "unknown"},
+	} {
+		var l redlatch.LockState
+		votes := map[rune]int{}
+		for _, n := range c.nodes {
+			var err error
+			if n == '?' {
+				err = silent
+			}
+			l.Nodes = append(l.Nodes, redlatch.NodeListing{Err: err})
+			votes[n]++
+		}
+		for _, h := range "ab" {
+			if votes[h] > 0 {
+				l.Holders = append(l.Holders, redlatch.Holder{Owner: string(h), Nodes: votes[h]})
+			}
+		}
+		l.Held = votes['a'] > len(c.nodes)/2
+		if got := stateOf(&l); got != c.want {
+			t.Errorf("%s is %s, want %s", c.nodes, got, c.want)
+		}
+	}
+}
+
+func TestSilentNodesAreShownAsSuch(t *testing.T) {
+	t.Parallel()
+	servers := redistest.Start(t, 3)
+	declareNew(t, servers)
+	nodes := strings.Join(redistest.Addresses(servers), ",")
+	handleOf(t, nodes, "job", "--ttl", "25s")
+	if !soon(func() bool { return servers[0].Do("EXISTS", "job") == "1" }) {
+		t.Fatal("the first server does not have the lock")
+	}
+	servers[1].Freeze()
+	servers[2].Freeze()
+	code, stdout, stderr := command(t, "ls", "--nodes", nodes)
+	if code != exitNoQuorum || !regexp.MustCompile(`(?m)^job +unknown +\S+ .* 1/3$`).MatchString(stdout) ||
+		!regexp.MustCompile(`^redlatch: list of all locks needs 2 of 3 nodes, after \S+: redis://\S+: answered; redis://\S+: node did not answer within its time limit; redis://\S+: node did not answer`).MatchString(stderr) {
+		t.Errorf("ls: exit %d, %s%s", code, stdout, stderr)
+	}
+	code, stdout, stderr = command(t, "show", "--nodes", nodes, "job")
+	if code != exitNoQuorum || strings.Contains(stdout+stderr, "context deadline") ||
+		!regexp.MustCompile(`(?m)^state +unknown: only 1 of 3 nodes answer, and 1 of those name \S+$`).MatchString(stdout) ||
+		!regexp.MustCompile(`(?m)^NODE +HOLDER +EXPIRES IN +TOKEN +FENCE +WAITING +ERROR$`).MatchString(stdout) ||
+		len(regexp.MustCompile(`(?m)^redis://\S+ +unknown +- +- +- +- +node did not answer within its time limit$`).FindAllString(stdout, -1)) != 2 {
+		t.Errorf("show: exit %d, %s%s", code, stdout, stderr)
+	}
+	for _, s := range servers {
+		s.Thaw()
 	}
 }

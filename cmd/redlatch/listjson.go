@@ -6,22 +6,43 @@ import (
 	"github.com/redlatch/redlatch"
 )
 
-// lockJSON is a lock as a line of JSON. Tokens are strings.
+// lockJSON is a lock as a line of JSON. Tokens are strings. Token is that of the
+// first holder; Fence is there if it is another: others raised it, or nobody
+// holds the lock.
 type lockJSON struct {
 	Name    string       `json:"name"`
 	State   string       `json:"state"`
 	Holders []holderJSON `json:"holders"`
 	Token   string       `json:"token,omitempty"`
+	Fence   string       `json:"fence,omitempty"`
 	Waiting int          `json:"waiting"`
 	Waiters []waiterJSON `json:"waiters,omitempty"`
 	Nodes   []nodeJSON   `json:"nodes"`
 }
 
 type holderJSON struct {
-	Owner string   `json:"owner"`
-	Kind  string   `json:"kind"`
-	Left  *float64 `json:"left_ms"` // null if it never runs out
-	Nodes int      `json:"nodes"`
+	Owner   string   `json:"owner"`
+	Kind    string   `json:"kind"`
+	Token   string   `json:"token,omitempty"`
+	Since   string   `json:"since,omitempty"`
+	Held    *float64 `json:"held_ms,omitempty"`
+	Expires *float64 `json:"expires_in_ms"` // null if it never does
+	Nodes   int      `json:"nodes"`
+}
+
+func holdersJSON(holders []redlatch.Holder) []holderJSON {
+	all := make([]holderJSON, 0, len(holders))
+	for _, h := range holders {
+		who := holderJSON{Owner: h.Owner, Kind: string(h.Kind), Token: tokenText(h.Token), Nodes: h.Nodes}
+		if !h.Since.IsZero() {
+			who.Since, who.Held = h.Since.UTC().Format(time.RFC3339Nano), ms(h.Held)
+		}
+		if h.Left != redlatch.NoExpiry {
+			who.Expires = ms(h.Left)
+		}
+		all = append(all, who)
+	}
+	return all
 }
 
 type waiterJSON struct {
@@ -33,20 +54,20 @@ type waiterJSON struct {
 type nodeJSON struct {
 	Node    string   `json:"node"`
 	Owner   string   `json:"owner,omitempty"`
-	Left    *float64 `json:"left_ms,omitempty"`
+	Expires *float64 `json:"expires_in_ms,omitempty"`
 	Token   string   `json:"token,omitempty"`
+	Fence   string   `json:"fence,omitempty"`
 	Waiting int      `json:"waiting"`
 	Error   string   `json:"error,omitempty"`
 }
 
 func stateJSON(s *redlatch.LockState, waiters bool) lockJSON {
-	j := lockJSON{Name: s.Name, State: stateOf(s), Holders: []holderJSON{}, Token: tokenText(s.Token), Waiting: s.Waiting}
-	for _, h := range s.Holders {
-		who := holderJSON{Owner: h.Owner, Kind: string(h.Kind), Nodes: h.Nodes}
-		if h.Left != redlatch.NoExpiry {
-			who.Left = ms(h.Left)
-		}
-		j.Holders = append(j.Holders, who)
+	j := lockJSON{Name: s.Name, State: stateOf(s), Holders: holdersJSON(s.Holders), Waiting: s.Waiting}
+	if len(s.Holders) > 0 {
+		j.Token = tokenText(s.Holders[0].Token)
+	}
+	if fence := tokenText(s.Fence); fence != j.Token {
+		j.Fence = fence
 	}
 	if waiters {
 		for _, w := range s.Waiters {
@@ -54,9 +75,12 @@ func stateJSON(s *redlatch.LockState, waiters bool) lockJSON {
 		}
 	}
 	for _, n := range s.Nodes {
-		node := nodeJSON{Node: n.Node, Owner: n.Owner, Token: tokenText(n.Reply.Fence), Waiting: n.Waiting}
+		node := nodeJSON{Node: n.Node, Owner: n.Owner, Token: tokenText(n.Token), Waiting: n.Waiting}
+		if n.Reply.Fence != n.Token {
+			node.Fence = tokenText(n.Reply.Fence)
+		}
 		if n.Owner != "" && n.Reply.Left != redlatch.NoExpiry {
-			node.Left = ms(n.Reply.Left)
+			node.Expires = ms(n.Reply.Left)
 		}
 		if n.Err != nil {
 			node.Error = message(n.Err)

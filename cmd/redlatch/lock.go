@@ -85,7 +85,7 @@ Exit status:
 	flags.DurationVarP(&f.wait, "wait", "w", 0, "wait for `DURATION` at the most, then exit 75 (default without end)")
 	flags.DurationVar(&f.ttl, "ttl", 0, "`DURATION` for which the lock lives unless it is extended (default 10s, or the longest that the nodes allow)")
 	flags.StringVar(&f.label, "label", "", "what others see as the holder, besides host and process id (default shell-PID, the process that called)")
-	flags.BoolVarP(&say.quiet, "quiet", "q", false, "say nothing when the lock is held by another; errors are still told")
+	flags.BoolVarP(&say.quiet, "quiet", "q", false, "say nothing while waiting, nor when the lock is held by another; errors are still told")
 	say.registerOutput(flags, "what stdout gets: lines for eval, or one of JSON", "sh", "json")
 	return cmd
 }
@@ -126,7 +126,12 @@ func (f *lockFlags) run(out io.Writer, say *reporter, name string) error {
 	if f.label == "" {
 		f.label = fmt.Sprintf("shell-%d", os.Getppid())
 	}
-	client, err := f.client(redlatch.Options{Label: f.label})
+	nodes, err := f.open()
+	if err != nil {
+		return err
+	}
+	places := &places{}
+	client, err := f.clientOf(nodes, redlatch.Options{Label: f.label, Observer: places})
 	if err != nil {
 		return err
 	}
@@ -141,7 +146,9 @@ func (f *lockFlags) run(out io.Writer, say *reporter, name string) error {
 	if f.noWait || f.waitSet && f.wait == 0 {
 		ask = client.TryLock
 	}
+	show := say.showWaiting(name, nodes, places)
 	lease, err := ask(ctx, name, opts)
+	show.stop()
 	waited := time.Since(asked)
 	if err != nil {
 		return f.refused(err, ctx, waited)

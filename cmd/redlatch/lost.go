@@ -92,18 +92,30 @@ func lostCause(err error) string {
 	if errors.As(err, &nodes) {
 		return message(nodes)
 	}
+	var lost *redlatch.LostError
+	if errors.As(err, &lost) {
+		return message(errors.New(lost.Reason()))
+	}
 	return message(err)
 }
 
-// extensions is an Observer that remembers how the last extension went, for
-// the line that says why a lock was lost.
-type extensions struct {
-	mu     sync.Mutex
-	failed *redlatch.RoundEnd // nil if the last one was confirmed
+// heldSince names a lock of ours that is lost, and since when it was held.
+func heldSince(name string, acquired time.Time) string {
+	layout := time.TimeOnly
+	held := time.Since(acquired)
+	if held >= 24*time.Hour {
+		layout = time.DateTime
+	}
+	return fmt.Sprintf("%q, held since %s (%v),", name, acquired.Format(layout), held.Round(time.Second))
 }
 
-func (e *extensions) LockStart(ctx context.Context, _ redlatch.LockStart) context.Context { return ctx }
-func (e *extensions) LockEnd(context.Context, redlatch.LockEnd)                           {}
+// extensions is an Observer that remembers how the last extension went, for
+// the line that says why a lock was lost; and, before that, our place in line.
+type extensions struct {
+	places
+	mu     sync.Mutex
+	failed error // nil if the last one was confirmed
+}
 
 func (e *extensions) RoundEnd(_ context.Context, end redlatch.RoundEnd) {
 	if end.Op != redlatch.OpExtend {
@@ -111,10 +123,7 @@ func (e *extensions) RoundEnd(_ context.Context, end redlatch.RoundEnd) {
 	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	e.failed = nil
-	if !end.Won {
-		e.failed = &end
-	}
+	e.failed = end.Err
 }
 
 // failure describes the last extension if it failed, and is empty otherwise.
@@ -124,7 +133,5 @@ func (e *extensions) failure() string {
 	if e.failed == nil {
 		return ""
 	}
-	r := e.failed
-	return fmt.Sprintf("of %d nodes %d granted it, %d refused and %d did not answer",
-		r.Granted+r.Refused+r.Failed, r.Granted, r.Refused, r.Failed)
+	return message(e.failed)
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 	"time"
 
 	"github.com/spf13/pflag"
@@ -35,7 +36,7 @@ func (f *format) Set(s string) error {
 
 func (r *reporter) register(flags *pflag.FlagSet) {
 	r.format = "text"
-	flags.BoolVarP(&r.quiet, "quiet", "q", false, "say nothing when the lock is held by another; errors are still told")
+	flags.BoolVarP(&r.quiet, "quiet", "q", false, "say nothing while waiting, nor when the lock is held by another; errors are still told")
 	flags.VarP(&r.format, "output", "o", "how stderr is told: in words, or in lines of JSON with one for every outcome")
 }
 
@@ -50,23 +51,17 @@ type runFacts struct {
 // event is a line of JSON. The token is a string: readers that keep numbers
 // as doubles must not round it.
 type event struct {
-	Event   string   `json:"event"`
-	Name    string   `json:"name,omitempty"`
-	Exit    *int     `json:"exit,omitempty"`
-	Message string   `json:"message,omitempty"`
-	Hint    string   `json:"hint,omitempty"`
-	Holders []holder `json:"holders,omitempty"`
-	Token   string   `json:"token,omitempty"`
-	Owner   string   `json:"owner,omitempty"`
-	Waited  *float64 `json:"waited_ms,omitempty"`
-	Held    *float64 `json:"held_ms,omitempty"`
-}
-
-// holder is who has the lock that we wanted.
-type holder struct {
-	Owner string   `json:"owner"`
-	Kind  string   `json:"kind"`
-	Left  *float64 `json:"left_ms"` // null if it never runs out
+	Event   string       `json:"event"`
+	Name    string       `json:"name,omitempty"`
+	Exit    *int         `json:"exit,omitempty"`
+	Message string       `json:"message,omitempty"`
+	Hint    string       `json:"hint,omitempty"`
+	Holders []holderJSON `json:"holders,omitempty"`
+	Place   int          `json:"place,omitempty"`
+	Token   string       `json:"token,omitempty"`
+	Owner   string       `json:"owner,omitempty"`
+	Waited  *float64     `json:"waited_ms,omitempty"`
+	Held    *float64     `json:"held_ms,omitempty"`
 }
 
 // end reports an outcome: in text if there is something to say, in JSON
@@ -87,19 +82,23 @@ func (r *reporter) end(o *outcome) {
 	}
 	var held *redlatch.HeldError
 	if errors.As(o.err, &held) {
-		for _, h := range held.Holders {
-			who := holder{Owner: h.Owner, Kind: string(h.Kind)}
-			if h.Left != redlatch.NoExpiry {
-				who.Left = ms(h.Left)
-			}
-			e.Holders = append(e.Holders, who)
-		}
+		e.Holders = holdersJSON(held.Holders)
 	}
 	if f := o.run; f != nil {
 		e.Token, e.Owner = f.token.String(), f.owner
 		e.Waited, e.Held = ms(f.waited), ms(f.held)
 	}
 	r.json(e)
+}
+
+// waiting reports what is waited for.
+func (r *reporter) waiting(name string, v waitView) {
+	text := strings.TrimPrefix(v.line(name), "redlatch: ")
+	if r.format == "json" {
+		r.json(event{Event: "waiting", Name: name, Message: text, Holders: holdersJSON(v.holders), Place: v.place, Waited: ms(v.waited)})
+		return
+	}
+	r.line(text, "")
 }
 
 // warn tells of something that the outcome does not show.

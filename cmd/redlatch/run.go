@@ -197,7 +197,7 @@ func (f *runFlags) run(say *reporter, name string, argv []string) *outcome {
 	}()
 
 	asked := time.Now()
-	show := say.showWaiting(name, nodes)
+	show := say.showWaiting(name, nodes, &extends.places)
 	lease, err = f.acquire(client, name, signals)
 	show.stop()
 	if err != nil {

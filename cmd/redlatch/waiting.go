@@ -4,50 +4,58 @@ import (
 	"context"
 	"fmt"
 	"os"
-	"strconv"
-	"strings"
 	"sync"
 	"time"
-	"unicode"
 	"unicode/utf8"
 
 	"github.com/redlatch/redlatch"
 )
 
 const (
-	// waitShown is after how long a wait is worth a word.
+	// waitShown is after how long a wait is worth a word on a terminal.
 	waitShown = 200 * time.Millisecond
 	// waitRefresh is how often the line is brought up to date. Each time asks
 	// the nodes, which changes nothing there.
 	waitRefresh = 500 * time.Millisecond
+	// waitLine is after how long a wait is worth a line where there is no
+	// terminal. The next one follows when the wait is waitRarer times as long,
+	// and after waitMost at the latest.
+	waitLine  = 2 * time.Second
+	waitRarer = 4
+	waitMost  = 10 * time.Minute
 )
 
-// waiting is the line on a terminal that shows, while a lock is waited for, who
-// has it and for how long yet.
+// waiting shows, while a lock is waited for, who has it, since when, and our
+// place in line: on a terminal in one line that is kept up to date, elsewhere in
+// a line now and then.
 type waiting struct {
 	name   string
 	nodes  []redlatch.Node
-	screen *screen
+	places *places
+	say    *reporter
+	screen *screen // nil if there is no terminal
 	since  time.Time
 	cancel context.CancelFunc
 	over   chan struct{}
 }
 
 // showWaiting begins to show that a lock is waited for. It returns nil, and
-// shows nothing, if that is not wanted or there is nobody to see it.
-func (r *reporter) showWaiting(name string, nodes []redlatch.Node) *waiting {
-	file, ok := r.w.(*os.File)
-	if !ok || r.quiet || r.format == "json" || os.Getenv("TERM") == "dumb" {
+// shows nothing, if that is not wanted.
+func (r *reporter) showWaiting(name string, nodes []redlatch.Node, places *places) *waiting {
+	if r.quiet {
 		return nil
 	}
-	screen := openScreen(file)
-	if screen == nil {
-		return nil
+	w := &waiting{name: name, nodes: nodes, places: places, say: r, since: time.Now(), over: make(chan struct{})}
+	if file, ok := r.w.(*os.File); ok && r.format != "json" && os.Getenv("TERM") != "dumb" {
+		w.screen = openScreen(file)
 	}
-	w := &waiting{name: name, nodes: nodes, screen: screen, since: time.Now(), over: make(chan struct{})}
 	var ctx context.Context
 	ctx, w.cancel = context.WithCancel(context.Background())
-	go w.run(ctx)
+	if w.screen != nil {
+		go w.paint(ctx)
+	} else {
+		go w.tell(ctx)
+	}
 	return w
 }
 
@@ -60,7 +68,8 @@ func (w *waiting) stop() {
 	<-w.over
 }
 
-func (w *waiting) run(ctx context.Context) {
+// paint keeps a line on a terminal up to date.
+func (w *waiting) paint(ctx context.Context) {
 	defer close(w.over)
 	painted := false
 	timer := time.NewTimer(waitShown)
@@ -74,13 +83,36 @@ func (w *waiting) run(ctx context.Context) {
 			return
 		case <-timer.C:
 		}
-		line := w.line(ctx)
+		line := w.look(ctx).line(w.name)
 		if ctx.Err() == nil && w.screen.ours() {
 			w.screen.write(redraw(line, w.screen.width(), os.Getenv("NO_COLOR") == ""))
 			painted = true
 		}
 		timer.Reset(waitRefresh)
 	}
+}
+
+// tell writes a line now and then, ever more rarely.
+func (w *waiting) tell(ctx context.Context) {
+	defer close(w.over)
+	timer := time.NewTimer(waitLine)
+	defer timer.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-timer.C:
+		}
+		if seen := w.look(ctx); ctx.Err() == nil {
+			w.say.waiting(w.name, seen)
+		}
+		timer.Reset(nextLine(time.Since(w.since)))
+	}
+}
+
+// nextLine is how long after a line the next one follows.
+func nextLine(waited time.Duration) time.Duration {
+	return min((waitRarer-1)*waited, waitMost)
 }
 
 // redraw puts a line in the place of the last one. One that wrapped could not be
@@ -95,21 +127,17 @@ func redraw(line string, width int, colour bool) string {
 	return "\r\x1b[K" + line
 }
 
-// line says what is waited for.
-func (w *waiting) line(ctx context.Context) string {
-	who, answers := w.ask(ctx)
-	waited := time.Since(w.since).Round(time.Second)
-	switch {
-	case answers <= len(w.nodes)/2:
-		who = fmt.Sprintf(", but %d of %d nodes do not answer", len(w.nodes)-answers, len(w.nodes))
-	case who != "":
-		who = ", held by " + who
-	}
-	return fmt.Sprintf("redlatch: waiting for %q%s (%v so far)", w.name, who, waited)
+// waitView is what is known of a wait at one moment.
+type waitView struct {
+	holders []redlatch.Holder // whom most nodes name; empty for nobody
+	place   int               // in line; 0 if it is not known
+	waited  time.Duration
+	nodes   int
+	silent  int // of those, the ones that do not answer
 }
 
-// ask returns whom most nodes name as the holder, and how many answered.
-func (w *waiting) ask(ctx context.Context) (who string, answers int) {
+// look asks the nodes whom they name as the holder.
+func (w *waiting) look(ctx context.Context) waitView {
 	ctx, cancel := context.WithTimeout(ctx, waitRefresh)
 	defer cancel()
 	replies := make([]redlatch.Reply, len(w.nodes))
@@ -121,40 +149,75 @@ func (w *waiting) ask(ctx context.Context) (who string, answers int) {
 		})
 	}
 	asked.Wait()
+	v := waitView{place: w.places.last(), waited: time.Since(w.since), nodes: len(w.nodes)}
 	votes := map[string]int{}
 	for i, r := range replies {
 		if errs[i] != nil {
+			v.silent++
 			continue
 		}
-		answers++
 		key := r.Status.String() + r.Value
-		if votes[key]++; votes[key] > votes[""] && (r.Status == redlatch.Held || r.Status == redlatch.Foreign) {
-			votes[""], who = votes[key], holderOf(r)
+		if votes[key]++; votes[key] <= votes[""] {
+			continue
+		}
+		if h, ok := redlatch.HolderOf(r); ok {
+			votes[""], v.holders = votes[key], []redlatch.Holder{h}
+			v.holders[0].Nodes = votes[key]
 		}
 	}
-	return who, answers
+	return v
 }
 
-// holderOf says who has a lock, in a form that is fit for a terminal.
-func holderOf(r redlatch.Reply) string {
-	h := redlatch.Holder{Kind: redlatch.KindLease, Left: r.Left}
-	const digits = 32 // of the random part, before the owner
+// line says what is waited for, in a form that is fit for a terminal: anybody
+// may have written the holder's value, and a terminal obeys what it is shown.
+func (v waitView) line(name string) string {
+	place := ""
+	if v.place > 0 {
+		place = ", " + ordinal(v.place) + " in line"
+	}
+	why := ""
 	switch {
-	case r.Status == redlatch.Foreign:
-		h.Kind, h.Owner = redlatch.KindForeign, r.Value
-	case len(r.Value) > digits && r.Value[digits] == ':':
-		h.Owner = r.Value[digits+1:]
-	default:
-		h.Kind, h.Owner = redlatch.KindPlain, strconv.QuoteToGraphic(r.Value[:min(len(r.Value), 64)])
+	case 2*(v.nodes-v.silent) <= v.nodes:
+		why = fmt.Sprintf(": %d of %d nodes do not answer", v.silent, v.nodes)
+	case len(v.holders) > 0:
+		why = ": held by " + v.holders[0].String()
 	}
-	if h.Left != redlatch.NoExpiry {
-		h.Left = h.Left.Round(100 * time.Millisecond)
-	}
-	// Anybody may have written the value, and a terminal obeys what it is shown.
-	return strings.Map(func(c rune) rune {
-		if !unicode.IsGraphic(c) {
-			return '�'
+	return harmless(fmt.Sprintf("redlatch: waiting for %q%s (%v so far)%s", name, place, v.waited.Round(time.Second), why))
+}
+
+// ordinal is 1st, 2nd, 3rd, …
+func ordinal(n int) string {
+	end := "th"
+	if n%100/10 != 1 {
+		switch n % 10 {
+		case 1:
+			end = "st"
+		case 2:
+			end = "nd"
+		case 3:
+			end = "rd"
 		}
-		return c
-	}, h.String())
+	}
+	return fmt.Sprint(n, end)
+}
+
+// places is an Observer that remembers our place in line.
+type places struct {
+	mu    sync.Mutex
+	place int
+}
+
+func (p *places) LockStart(ctx context.Context, _ redlatch.LockStart) context.Context { return ctx }
+func (p *places) LockEnd(context.Context, redlatch.LockEnd)                           {}
+
+func (p *places) Waiting(_ context.Context, w redlatch.Waiting) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.place = w.Place
+}
+
+func (p *places) last() int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.place
 }

@@ -4,6 +4,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"syscall"
 	"testing"
@@ -46,15 +47,15 @@ func waitOn(t *testing.T, dir string, args ...string) *console {
 
 const wiped = "\r\x1b[K"
 
-func TestWaitingShowsTheHolderAndHowLongYet(t *testing.T) {
+func TestWaitingShowsTheHolderSinceWhenAndThePlaceInLine(t *testing.T) {
 	t.Parallel()
 	dir, release := holdJob(t)
 	c := waitOn(t, dir, "NO_COLOR=1", "redlatch", "run", "job", "--", "echo", "mine")
-	line := c.shows("/night-shift for ")
-	if !strings.Contains(line, wiped+`redlatch: waiting for "job", held by `) {
+	line := c.shows("/night-shift since ")
+	if !strings.Contains(line, wiped+`redlatch: waiting for "job", 1st in line (`) {
 		t.Errorf("the terminal shows %q", line)
 	}
-	c.shows(" yet (1s so far)") // it is kept up to date
+	c.shows("(1s so far): held by ") // it is kept up to date
 	release()
 	rest := c.shows("mine")
 	if !strings.HasSuffix(rest, wiped+"mine") {
@@ -122,13 +123,99 @@ func TestWaitingLineFitsTheTerminalAndObeysNobody(t *testing.T) {
 		t.Errorf("in an unknown width: %q", got)
 	}
 	value := strings.Repeat("0", 32) + ":host/1/\x1b]0;pwned\a"
-	got := holderOf(redlatch.Reply{Status: redlatch.Held, Value: value, Left: 1234 * time.Millisecond})
-	if strings.ContainsAny(got, "\x1b\a") || !strings.HasSuffix(got, " for 1.2s yet") {
+	view := func(r redlatch.Reply) waitView {
+		r.Status = redlatch.Held
+		h, _ := redlatch.HolderOf(r)
+		return waitView{holders: []redlatch.Holder{h}, nodes: 1, place: 2, waited: 3 * time.Second}
+	}
+	got := view(redlatch.Reply{Value: value, Left: 1234 * time.Millisecond}).line("job")
+	if strings.ContainsAny(got, "\x1b\a") || !strings.HasPrefix(got, `redlatch: waiting for "job", 2nd in line (3s so far): held by another client ("`) ||
+		!strings.HasSuffix(got, `); it expires in 1s unless extended`) {
 		t.Errorf("a holder with control characters in its name: %q", got)
 	}
-	got = holderOf(redlatch.Reply{Status: redlatch.Held, Value: "some value", Left: redlatch.NoExpiry})
-	if !strings.HasPrefix(got, `another client ("some value") with no expiry`) {
+	got = view(redlatch.Reply{Value: "some value", Left: redlatch.NoExpiry}).line("job")
+	if !strings.Contains(got, `: held by another client ("some value") with no expiry`) {
 		t.Errorf("a plain lock: %q", got)
+	}
+	if got, want := (waitView{nodes: 3, silent: 2}).line("job"), `redlatch: waiting for "job" (0s so far): 2 of 3 nodes do not answer`; got != want {
+		t.Errorf("an outage: %q, want %q", got, want)
+	}
+}
+
+func TestPlacesAreOrdinals(t *testing.T) {
+	for n, want := range map[int]string{1: "1st", 2: "2nd", 3: "3rd", 4: "4th", 11: "11th", 12: "12th", 13: "13th", 21: "21st", 102: "102nd", 111: "111th"} {
+		if got := ordinal(n); got != want {
+			t.Errorf("%d is %s, want %s", n, got, want)
+		}
+	}
+}
+
+// TestWaitingWithoutATerminalSaysSoNowAndThen has waiters with stderr in a file.
+// They say what they wait for, without being looked at, and with -q nothing.
+func TestWaitingWithoutATerminalSaysSoNowAndThen(t *testing.T) {
+	t.Parallel()
+	dir, release := holdJob(t)
+	type waiter struct {
+		cmd    *exec.Cmd
+		stdout strings.Builder
+		stderr string // the file
+	}
+	said := func(w *waiter) string { text, _ := os.ReadFile(w.stderr); return string(text) }
+	all := map[string]*waiter{}
+	for name, args := range map[string][]string{
+		"run":   {"run", "job", "--", "true"},
+		"quiet": {"run", "-q", "job", "--", "true"},
+		"JSON":  {"run", "-o", "json", "job", "--", "true"},
+		"lock":  {"lock", "--ttl", "100ms", "job"},
+	} {
+		w := &waiter{cmd: exec.Command("redlatch", args...), stderr: filepath.Join(dir, name)}
+		file, err := os.Create(w.stderr)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer file.Close()
+		w.cmd.Env = append(os.Environ(), "REDLATCH_STATE_DIR="+dir)
+		w.cmd.Stdout, w.cmd.Stderr = &w.stdout, file
+		if err := w.cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { w.cmd.Process.Kill() })
+		all[name] = w
+	}
+	if !soon(func() bool { return said(all["run"]) != "" && said(all["JSON"]) != "" && said(all["lock"]) != "" }) {
+		t.Error("they wait in silence")
+	}
+	release()
+	line := regexp.MustCompile(`^redlatch: waiting for "job", [1-4](st|nd|rd|th) in line \(\d+s so far\): held by \S+/night-shift since \S+ \(\d+s ago\); it expires in \S+ unless extended\n`)
+	for name, w := range all {
+		w.cmd.Wait()
+		switch text := said(w); name {
+		case "quiet":
+			if text != "" {
+				t.Errorf("with -q: %q", text)
+			}
+		case "JSON":
+			if !regexp.MustCompile(`^\{"event":"waiting","name":"job","message":"waiting for .*","holders":\[\{"owner":.*\}\],"place":[1-4],"waited_ms":[0-9.]+\}\n`).MatchString(text) {
+				t.Errorf("in JSON: %q", text)
+			}
+		default:
+			if !line.MatchString(text) || strings.Contains(w.stdout.String(), "waiting") {
+				t.Errorf("%s: %q, want %v", name, text, line)
+			}
+		}
+	}
+}
+
+func TestLinesAboutAWaitBecomeEverRarer(t *testing.T) {
+	var at []time.Duration
+	for waited := waitLine; waited < time.Hour; waited += nextLine(waited) {
+		at = append(at, waited)
+	}
+	if len(at) < 5 || len(at) > 12 || at[1] != 8*time.Second || at[2] != 32*time.Second {
+		t.Errorf("within an hour there are lines after %v", at)
+	}
+	if d := nextLine(24 * time.Hour); d != waitMost {
+		t.Errorf("after a day the next line is %v away", d)
 	}
 }
 
@@ -154,7 +241,7 @@ func TestInterruptedWaiterLeavesNothingOnTheServers(t *testing.T) {
 		if code := exitCode(t, cmd.Wait()); code != want {
 			t.Errorf("%v: exit code %d, want %d", s, code, want)
 		}
-		if want := "redlatch: " + s.String() + " while waiting for the lock\n"; stderr.String() != want {
+		if want := "redlatch: " + s.String() + " while waiting for the lock\n"; !strings.HasSuffix(stderr.String(), want) {
 			t.Errorf("stderr: %q, want %q", stderr, want)
 		}
 		if _, err := os.Stat(ran); err == nil {

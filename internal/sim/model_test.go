@@ -185,6 +185,9 @@ func (d *duel) request() redlatch.Request {
 	switch req.Op {
 	case redlatch.OpAcquire:
 		req.Wait, req.Barge = who != 3, who > 1 // for as long as it asks
+		if s.one(8) {
+			req.Token = 0 // as one who does without, beside those who do not
+		}
 	case redlatch.OpOffer:
 		req.Wait = true
 	case redlatch.OpRelease:
@@ -241,6 +244,9 @@ func essence(req redlatch.Request, r redlatch.Reply) string {
 	// To an extension a server repeats the token that it was sent.
 	if req.Token != 0 && req.Op != redlatch.OpExtend && r.Status != redlatch.Quarantined && r.Status != redlatch.Misconfigured {
 		text += fmt.Sprintf(", fence %d", r.Fence)
+	}
+	if r.Status == redlatch.Held && (req.Token != 0 || req.Op == redlatch.OpAcquire || req.Op == redlatch.OpInspect) {
+		text += fmt.Sprintf(", holder's token %d", r.HolderToken)
 	}
 	if r.Status != redlatch.Granted && req.Wait {
 		text += fmt.Sprintf(", place %d", r.Rank)

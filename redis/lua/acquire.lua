@@ -6,6 +6,10 @@ if KEYS[5] then
   server = ARGV[8] ~= 'o' and string.sub(marker, 3, 42) or ''
 end
 
+-- redis/fence.go says how a fence is stored.
+local stored = got[2] or ''
+fence = string.sub(fence, 1, 20)
+
 local function refused(status, by, left, free)
   local rank = '0'
   if ticket then
@@ -14,11 +18,11 @@ local function refused(status, by, left, free)
   if free and watch then
     left = string.format('%.0f', (lapses - now) / 1000)
   end
-  return {status, by, left, fence, time[1], time[2], rank}
+  return {status, by, left, stored, time[1], time[2], rank}
 end
 
 if turn or ticket then
-  line(turn, time, fence, ticket and value .. '\0' .. ARGV[11] or '')
+  line(turn, time, string.sub(stored, 1, 20), ticket and value .. '\0' .. ARGV[11] or '')
 end
 if holder and holder ~= value then
   return refused('held', holder, tostring(redis.call('PTTL', lock)), false)
@@ -58,6 +62,9 @@ if token ~= '' then
   -- Memory, disk and role were found fit for the first write of this script,
   -- and so are for the second.
   redis.call('SET', KEYS[2], token, 'PX', ARGV[4])
+elseif stored ~= '' then
+  -- The fence is not our token.
+  redis.call('SET', KEYS[2], string.sub(stored, 1, 20) .. ' 00000000000000000000', 'KEEPTTL')
 end
 if turn then
   if ticket then redis.call('ZREM', KEYS[4], me) end

@@ -26,7 +26,7 @@ if KEYS[5] then
   end
 end
 local got = redis.call('MGET', lock, KEYS[2], KEYS[3])
-local fence = token ~= '' and got[2] or ''
+local fence = token ~= '' and string.sub(got[2] or '', 1, 20) or ''
 if fence > token or (fence == token and token ~= '' and got[1]) then
   return {'stale', '', '0', fence, time[1], time[2]}
 end

@@ -32,9 +32,14 @@ if fence < token then
   -- A token that is ahead of the clock would be refused in any case, and must
   -- not lift the fence by way of its release.
   local t, at = tonumber(token), time[1] * 1000000 + time[2]
-  if t <= at + ARGV[4] or (fence ~= '' and t <= fence + ARGV[5]) then
-    redis.call('SET', KEYS[2], token, 'PX', ARGV[3])
-    fence = token
+  if t <= at + ARGV[4] or (fence ~= '' and t <= string.sub(fence, 1, 20) + ARGV[5]) then
+    if holder and holder ~= ARGV[1] then
+      -- Another has the lock, and keeps its token: see redis/fence.go.
+      fence = token .. ' ' .. (fence == '' and '00000000000000000000' or string.sub(fence, -20))
+    else
+      fence = token
+    end
+    redis.call('SET', KEYS[2], fence, 'PX', ARGV[3])
   elseif once then
     return {'ahead', '', '0', fence, time[1], time[2]}
   end

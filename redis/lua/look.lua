@@ -7,7 +7,7 @@
 --   status   held, foreign or absent
 --   holder   its value; for a foreign format the type of the key
 --   left     ms (-1: no expiry)
---   fence    20 digits, or ''
+--   fence    as it is stored, or ''
 --   waiting  how many wait
 --   named    how many of them follow, each as ticket, member
 local time = redis.call('TIME')

@@ -27,7 +27,9 @@ local holder, fence, turn = got[1], got[2] or '', got[3]
 if holder ~= value then
   return other(holder, fence, time)
 end
-local token = ARGV[4]
+-- redis/fence.go says how a fence is stored.
+local token, stored = ARGV[4], fence
+fence = string.sub(stored, 1, 20)
 if token ~= '' then
   local t, at = tonumber(token), time[1] * 1000000 + time[2]
   if fence >= token then
@@ -43,7 +45,8 @@ if not score or ticket < score or (ticket == score and me < first[1]) then
   -- What we keep we build on. Should this be carried out a second time, it
   -- must not free the lock then.
   if token ~= '' then
-    redis.call('SET', KEYS[2], token, 'PX', ARGV[5])
+    local own = stored == '' and '00000000000000000000' or string.sub(stored, -20)
+    redis.call('SET', KEYS[2], token .. ' ' .. own, 'PX', ARGV[5])
     fence = token
   end
   return {'granted', '', '0', fence, time[1], time[2], '0'}

@@ -7,7 +7,7 @@ else
   reply = other(holder, fence, time)
 end
 if turn then
-  line(turn, time, fence, '')
+  line(turn, time, string.sub(fence, 1, 20), '')
   -- Under either form: the inbox may have been denied, or allowed, meanwhile.
   redis.call('ZREM', KEYS[4], ARGV[1] .. '\0' .. ARGV[6], ARGV[1] .. '\0')
   serve(reply[1] == 'granted' or reply[1] == 'absent')

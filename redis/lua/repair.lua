@@ -40,6 +40,8 @@ end
 if holder then
   return other(holder, fence, time)
 end
+-- redis/fence.go says how a fence is stored.
+fence = string.sub(fence, 1, 20)
 if fence == token or time[1] * 1000000 + time[2] > tonumber(ARGV[6]) then
   return {'stale', '', '0', fence, time[1], time[2]}
 end
@@ -47,8 +49,10 @@ if not redis.call('SET', lock, ARGV[1], 'NX', 'PX', ARGV[2]) then
   return other(holder, fence, time)
 end
 if fence < token then
-  redis.call('SET', KEYS[2], token, 'PX', ARGV[4])
   fence = token
+  redis.call('SET', KEYS[2], token, 'PX', ARGV[4])
+else
+  redis.call('SET', KEYS[2], fence .. ' ' .. token, 'PX', ARGV[4])
 end
 if turn then
   line(turn, time, fence, '')

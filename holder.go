@@ -1,0 +1,114 @@
+package redlatch
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+	"unicode/utf8"
+)
+
+// HolderOf returns who holds a name, by one node's reply: Held, Foreign or
+// Reserved. It reports false for any other reply.
+func HolderOf(r Reply) (Holder, bool) {
+	h := Holder{Left: r.Left, Nodes: 1}
+	switch r.Status {
+	case Held:
+		owner, ours := ownerOf(r.Value)
+		if !ours {
+			// What a node may know of a token is not about this holder.
+			h.Kind, h.Owner = KindPlain, shownValue(r.Value)
+			break
+		}
+		h.Kind, h.Owner, h.Token = KindLease, owner, r.HolderToken
+		h.Since, h.Held = heldSince(r.HolderToken, r.Now)
+	case Foreign:
+		h.Kind, h.Owner = KindForeign, r.Value
+		if checkText("type", h.Owner, 1, maxShownValue) != nil {
+			h.Owner = shownValue(h.Owner)
+		}
+	case Reserved:
+		h.Kind, h.Left = KindReserved, 0
+	default:
+		return Holder{}, false
+	}
+	return h, true
+}
+
+// heldSince returns when a token was granted, and how long ago that was on the
+// node's clock: a token is the time of its acquisition. The zero time is for one
+// that says nothing, since it lies in the future: tokens do when clocks were set
+// back. A moment ahead is a matter of clocks that differ a little.
+func heldSince(token Token, now time.Time) (time.Time, time.Duration) {
+	if token == 0 {
+		return time.Time{}, 0
+	}
+	held := now.Sub(time.UnixMicro(int64(token)))
+	if held < -time.Second {
+		return time.Time{}, 0
+	}
+	held = max(held, 0)
+	return now.Add(-held), held
+}
+
+// maxShownValue is how many bytes of a foreign value are shown.
+const maxShownValue = 64
+
+// shownValue quotes a value that anybody may have set. What is left out is
+// marked.
+func shownValue(value string) string {
+	n, mark := len(value), ""
+	if n > maxShownValue {
+		n, mark = maxShownValue, "…"
+		for i := range utf8.UTFMax - 1 { // not half a letter
+			if utf8.RuneStart(value[n-i]) {
+				n -= i
+				break
+			}
+		}
+	}
+	return strconv.QuoteToGraphic(value[:n]) + mark
+}
+
+func (h Holder) String() string {
+	var b strings.Builder
+	switch h.Kind {
+	case KindReserved:
+		return "the next in line"
+	case KindForeign:
+		fmt.Fprintf(&b, "a foreign format (a key of type %s)", h.Owner)
+	case KindPlain:
+		fmt.Fprintf(&b, "another client (%s)", h.Owner)
+	default:
+		b.WriteString(h.Owner)
+	}
+	if !h.Since.IsZero() {
+		fmt.Fprintf(&b, " since %s (%v ago)", clockText(h.Since, h.Held), roughly(h.Held))
+	}
+	if h.Left == NoExpiry {
+		way := "redlatch break"
+		if h.Kind == KindForeign {
+			way += " --foreign"
+		}
+		fmt.Fprintf(&b, " with no expiry: whoever set it must delete it, or, if that one is gone, %s", way)
+	} else {
+		fmt.Fprintf(&b, "; it expires in %v unless extended", roughly(h.Left))
+	}
+	return b.String()
+}
+
+// clockText is a time of day, with the date if that was long ago.
+func clockText(t time.Time, ago time.Duration) string {
+	if ago >= 24*time.Hour {
+		return t.Local().Format("2006-01-02 15:04:05")
+	}
+	return t.Local().Format("15:04:05")
+}
+
+// roughly rounds a duration to what somebody would read.
+func roughly(d time.Duration) time.Duration {
+	if d >= time.Second {
+		return d.Round(time.Second)
+	}
+	return d.Round(time.Millisecond)
+}

@@ -1,0 +1,111 @@
+package redlatch_test
+
+import (
+	"context"
+	"errors"
+	"regexp"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/redlatch/redlatch"
+)
+
+// held asks once, and returns the refusal and its first holder.
+func held(t *testing.T, c *redlatch.Client, name string) (*redlatch.HeldError, redlatch.Holder) {
+	t.Helper()
+	var err *redlatch.HeldError
+	if _, got := c.TryLock(t.Context(), name, redlatch.LockOptions{}); !errors.As(got, &err) {
+		t.Fatalf("got %v, want a HeldError", got)
+	}
+	return err, err.Holders[0]
+}
+
+func TestHeldErrorSaysSinceWhenAndWhatExpiryMeans(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		hosts := newHosts(t, 2, 3, redlatch.Options{Label: "api"})
+		lease := mustLock(t, hosts[0].Client, "orders/42", redlatch.LockOptions{})
+		time.Sleep(34 * time.Second)
+		err, _ := held(t, hosts[1].Client, "orders/42")
+		since := time.UnixMicro(int64(lease.Token())).Format("15:04:05")
+		want := regexp.MustCompile(`^redlatch: "orders/42" is held by ` + regexp.QuoteMeta(lease.Owner()) +
+			` since ` + since + ` \(34s ago\); it expires in \d+s unless extended$`)
+		if !want.MatchString(err.Error()) {
+			t.Errorf("got  %v\nwant %v", err, want)
+		}
+	})
+}
+
+// A waiter that gives up raises the fence behind itself. The holder's token, and
+// since when it holds, stay what they are.
+func TestAWaiterThatGivesUpLeavesTheHolderItsToken(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		hosts := newHosts(t, 3, 3, redlatch.Options{})
+		lease := mustLock(t, hosts[0].Client, "job", redlatch.LockOptions{})
+		time.Sleep(time.Second)
+		ctx, cancel := context.WithTimeout(t.Context(), 2300*time.Millisecond)
+		defer cancel()
+		if _, err := hosts[1].Lock(ctx, "job", redlatch.LockOptions{}); err == nil {
+			t.Fatal("two hold the lock")
+		}
+		time.Sleep(time.Second)
+		_, h := held(t, hosts[2].Client, "job")
+		if h.Token != lease.Token() {
+			t.Errorf("the holder is said to have the token %d, which is %v above its own", h.Token, time.Duration(h.Token-lease.Token())*time.Microsecond)
+		}
+		if !strings.Contains(h.String(), "(4.3s ago)") && !strings.Contains(h.String(), "(4s ago)") {
+			t.Errorf("the holder is %v, want it to have held for 4.3s", h)
+		}
+		s, err := hosts[2].Show(t.Context(), "job")
+		if err != nil || s.Holders[0].Token != lease.Token() {
+			t.Errorf("Show says %+v, %v, want the token %d", s.Holders, err, lease.Token())
+		}
+	})
+}
+
+// Where the nodes know no time, or one that cannot be, the text leaves it out.
+func TestAHolderOfUnknownAgeIsShownWithoutOne(t *testing.T) {
+	const value = "00112233445566778899aabbccddeeff:web-3/812/api"
+	now := time.Date(2026, 11, 15, 14, 2, 45, 0, time.Local)
+	token := func(ahead time.Duration) redlatch.Token { return redlatch.Token(now.Add(ahead).UnixMicro()) }
+	const expires = "; it expires in 8s unless extended"
+	for name, c := range map[string]struct {
+		reply redlatch.Reply
+		want  string
+	}{
+		"known":           {redlatch.Reply{Value: value, HolderToken: token(-34 * time.Second)}, "web-3/812/api since 14:02:11 (34s ago)" + expires},
+		"for days":        {redlatch.Reply{Value: value, HolderToken: token(-50 * time.Hour)}, "web-3/812/api since 2026-11-13 12:02:45 (50h0m0s ago)" + expires},
+		"just now":        {redlatch.Reply{Value: value, HolderToken: token(300 * time.Millisecond)}, "web-3/812/api since 14:02:45 (0s ago)" + expires},
+		"in the future":   {redlatch.Reply{Value: value, HolderToken: token(time.Hour)}, "web-3/812/api" + expires},
+		"without a token": {redlatch.Reply{Value: value, Fence: token(-time.Minute)}, "web-3/812/api" + expires},
+		"another client":  {redlatch.Reply{Value: "plain", HolderToken: token(-time.Minute)}, `another client ("plain")` + expires},
+	} {
+		c.reply.Status, c.reply.Now, c.reply.Left = redlatch.Held, now, 8*time.Second
+		h, ok := redlatch.HolderOf(c.reply)
+		if !ok || h.String() != c.want {
+			t.Errorf("%s: %v, want %s", name, h, c.want)
+		}
+	}
+}
+
+// A value that is too long to be shown says so.
+func TestAForeignValueThatIsCutIsMarked(t *testing.T) {
+	long := strings.Repeat("x", 64)
+	for value, want := range map[string]string{
+		long:                            `"` + long + `"`,
+		long + "y":                      `"` + long + `"…`,
+		strings.Repeat("x", 62) + "日本語": `"` + long[:62] + `"…`,
+		strings.Repeat("\x80", 100):     `"` + strings.Repeat(`\x80`, 64) + `"…`,
+	} {
+		for _, status := range []redlatch.Status{redlatch.Held, redlatch.Foreign} {
+			h, _ := redlatch.HolderOf(redlatch.Reply{Status: status, Value: value, Left: time.Second})
+			if status == redlatch.Foreign && value == long {
+				want = long // a type is a word, and is quoted only if it cannot be one
+			}
+			if h.Owner != want {
+				t.Errorf("%v %q is shown as %s, want %s", status, value, h.Owner, want)
+			}
+		}
+	}
+}

@@ -1,0 +1,39 @@
+package redis_test
+
+import (
+	"testing"
+
+	"github.com/redlatch/redlatch"
+	"github.com/redlatch/redlatch/internal/redistest"
+)
+
+// TestUncheckedDELByAForeignClientIsFoundAtTheNextExtension has a client that
+// comes late release by a bare DEL, though the lock is redlatch's by then. The
+// next one to ask has it too, until the first one's extension finds out; and a
+// resource that has seen the higher token refuses the first.
+func TestUncheckedDELByAForeignClientIsFoundAtTheNextExtension(t *testing.T) {
+	t.Parallel()
+	for _, n := range []int{1, 3} {
+		servers := redistest.Start(t, n)
+		addresses := redistest.Addresses(servers)
+		first, second := newClient(t, open(t, addresses...), redlatch.Options{}), newClient(t, open(t, addresses...), redlatch.Options{})
+		for _, s := range servers {
+			s.Do("SET", "job", "a foreign client's", "NX", "PX", "50") // it is paused for longer than that
+		}
+		eventually(t, slack, noKeys(servers))
+		l := hold(t, first, servers...)
+		for _, s := range servers {
+			s.Do("DEL", "job")
+		}
+		next, err := second.TryLock(t.Context(), "job", redlatch.LockOptions{})
+		if err != nil || l.Err() != nil {
+			t.Fatalf("on %d: there should be two holders: %v, and the first is %v", n, err, l.Err())
+		}
+		wantErr(t, l.Extend(t.Context()), redlatch.ErrLost)
+		wantErr(t, l.Err(), redlatch.ErrLost)
+		if err := next.Err(); err != nil {
+			t.Errorf("on %d: the second is %v", n, err)
+		}
+		staleIsRefused(t, servers[0], l, next)
+	}
+}
