@@ -3,6 +3,7 @@ package redlatch_test
 import (
 	"context"
 	"errors"
+	"slices"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -185,6 +186,32 @@ func TestEachCallerInLineWaitsForServersByItsOwnBound(t *testing.T) {
 			time.Sleep(2 * time.Second)
 			outage(hosts[0].links, 0)
 			all.Wait()
+		})
+	}
+}
+
+// TestWaiterThatMissedARoundHasItsOldPlaceBack has the first in line cut off from
+// the nodes for a moment, as a starved process is, while more come behind it.
+func TestWaiterThatMissedARoundHasItsOldPlaceBack(t *testing.T) {
+	for _, n := range []int{1, 3, 5} {
+		synctest.Test(t, func(t *testing.T) {
+			hosts := newHosts(t, 6, n, redlatch.Options{})
+			first := mustLock(t, hosts[5].Client, "job", redlatch.LockOptions{})
+			served := queueUp(t, hosts[:5], time.Millisecond, func() {
+				time.Sleep(time.Second)
+				for _, l := range hosts[0].links {
+					l.freeze()
+				}
+				time.Sleep(900 * time.Millisecond)
+				for _, l := range hosts[0].links {
+					l.thaw()
+				}
+				time.Sleep(600 * time.Millisecond)
+				first.Release(t.Context())
+			})
+			if !slices.IsSorted(served) {
+				t.Errorf("%d nodes: served in the order %v", n, served)
+			}
 		})
 	}
 }

@@ -54,10 +54,9 @@ func (w *waiter) pause(ctx context.Context, rd *round, delay time.Duration) (*Le
 	switch {
 	case !rd.available() && rd.nodes > 1:
 		// Cut off from the others, we would be in everyone's way: we leave
-		// every line, and come back behind those who are there.
-		w.came = a.c.clock.Now()
-		w.takeTicket()
+		// every line, and come back to our old place when we see a quorum.
 		p.giveUp(w.random())
+		a.req.Wait = false
 	default:
 		p.giveWay(ctx, rd.grants())
 	}

@@ -78,10 +78,12 @@ func (w *waiter) lock(ctx context.Context) (*Lease, error) {
 		}
 		w.report(ctx, &rd)
 		a.c.lines.note(w.line, !rd.available())
-		if !a.req.Wait {
+		switch {
+		case !rd.available(): // and so no candidate
+		case !a.req.Wait:
 			w.takeTicket()
 			delay = 0 // only now can we be queued
-		} else if !rd.inLine() {
+		case !rd.inLine():
 			// What we know of the nodes' clocks has become better by this
 			// round, and nobody has our ticket yet.
 			w.takeTicket()
