@@ -35,6 +35,10 @@ type pause struct {
 // all of it is given up.
 const maxSplit = 3
 
+// maxMissing is after how many rounds without a quorum, one after the other, a
+// caller is queued no more.
+const maxMissing = 2
+
 // leastPatience is how long the first node to offer the lock may be ahead of
 // the others before these are asked, if a round takes next to no time.
 const leastPatience = 5 * time.Millisecond
@@ -54,9 +58,11 @@ func (w *waiter) pause(ctx context.Context, rd *round, delay time.Duration) (*Le
 	switch {
 	case !rd.available() && rd.nodes > 1:
 		// Cut off from the others, we would be in everyone's way: we leave
-		// every line, and come back to our old place when we see a quorum.
+		// every line. A round that is missed now and then may be for want of
+		// time alone, and the next one has our old place back. If there are
+		// more of them, we are queued nowhere until we see a quorum.
 		p.giveUp(w.random())
-		a.req.Wait = false
+		a.req.Wait = a.req.Wait && w.missing <= maxMissing
 	default:
 		p.giveWay(ctx, rd.grants())
 	}

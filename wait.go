@@ -21,6 +21,8 @@ type waiter struct {
 	// outage is since when every round has found too few nodes; 0 if the last
 	// one did not.
 	outage time.Duration
+	// missing is how many rounds that was.
+	missing int
 	// rank is our place in line, and since when we have had it.
 	rank  int
 	since time.Duration
@@ -119,8 +121,8 @@ func (w *waiter) report(ctx context.Context, rd *round) {
 func (w *waiter) next(rd *round) (time.Duration, bool) {
 	now := w.a.c.clock.Uptime()
 	if rd.available() {
-		w.outage = 0
-	} else if w.outage == 0 {
+		w.outage, w.missing = 0, 0
+	} else if w.missing++; w.outage == 0 {
 		w.outage = max(rd.start, 1)
 	}
 	until := w.until
