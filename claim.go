@@ -227,7 +227,7 @@ func (cl *claim) answered(number uint32, node int, r NodeResult, req Request) {
 func (cl *claim) post(e event) bool {
 	cl.mu.Lock()
 	events := cl.events
-	if events == nil && !cl.won && e.wake.Kind == WakeTurn {
+	if events == nil && !cl.won && e.wake.Kind.asks() {
 		cl.early |= 1 << e.node
 	}
 	won := cl.won
@@ -328,7 +328,7 @@ func (cl *claim) win() {
 	for {
 		select {
 		case e := <-events:
-			if e.wake.Kind == WakeTurn {
+			if e.wake.Kind.asks() {
 				cl.followUp(e.node)
 			}
 		default:

@@ -56,7 +56,7 @@ func TestClaimDoesNotGrowWhileItsCallerWaits(t *testing.T) {
 				}
 			}
 		}
-		if _, err := newWaiter(a).lock(t.Context()); !errors.Is(err, ErrHeld) {
+		if _, err := newWaiter(t.Context(), a).lock(t.Context()); !errors.Is(err, ErrHeld) {
 			t.Fatal(err)
 		}
 		if node.asked.Load() < 100 {

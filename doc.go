@@ -50,8 +50,9 @@
 //     messages came late, clocks are wrong, or the earlier holder still
 //     believes in its lock; again if no node forgets unseen.
 //  4. No deadlock. A holder that crashes is gone after its time to live, one
-//     that hangs after its MaxHold. A waiter that crashes holds up nobody for
-//     longer than WaiterLease.
+//     that hangs after its MaxHold. Waiters that crash or freeze hold up
+//     nobody for longer than about one and a half times WaiterLease, however
+//     many they are.
 //  5. Fault tolerance. With a majority of nodes answering, locks are
 //     acquired, extended and released. A frozen, slow or dead minority costs
 //     nothing where the others settle a round among themselves, and no more

@@ -28,7 +28,7 @@ func HolderOf(r Reply) (Holder, bool) {
 			h.Owner = shownValue(h.Owner)
 		}
 	case Reserved:
-		h.Kind = KindReserved
+		h.Kind, h.Left = KindReserved, 0
 	default:
 		return Holder{}, false
 	}

@@ -79,11 +79,11 @@ func (b *inbox) deliver(node int, m *member, wake Wake) {
 	}
 	b.mu.Lock()
 	cl := b.claims[wake.Value]
-	if cl == nil && wake.Kind == WakeTurn {
+	if cl == nil && wake.Kind.asks() {
 		b.keep(wake.Value, node)
 	}
 	b.mu.Unlock()
-	if cl == nil || cl.post(event{node: node, wake: wake}) || wake.Kind != WakeTurn {
+	if cl == nil || cl.post(event{node: node, wake: wake}) || !wake.Kind.asks() {
 		return
 	}
 	// It was won without this node, which now keeps the name for it.

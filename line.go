@@ -2,7 +2,7 @@ package redlatch
 
 import (
 	"context"
-	"errors"
+	"slices"
 	"sync"
 	"time"
 )
@@ -18,15 +18,23 @@ type lines struct {
 
 // line is the callers behind the one that asks, in the order of their arrival.
 type line struct {
-	behind []chan struct{}
-	outage bool // the one that asks waits for nodes, not for a holder
+	behind []*standing
+	outage bool // the one that asks finds too few nodes
+}
+
+// standing is one caller in a line.
+type standing struct {
+	w *waiter
+	// turn is sent the line when it is our turn to ask, and nil if we are to ask
+	// beside it.
+	turn chan *line
 }
 
 // enter returns when it is the caller's turn to ask, with the line that it is to
 // leave when that has come to an end. It returns none if the caller is to ask
-// beside it: because there is an outage of which it must be told, or because
-// its wait is over, and it is to be told who has the lock.
-func (ls *lines) enter(ctx context.Context, name string, until time.Duration, c *Client) (*line, error) {
+// beside it: because its wait is over, and it is to be told who has the lock; or
+// because there is an outage, for which it has a patience of its own.
+func (ls *lines) enter(ctx context.Context, name string, w *waiter, c *Client) (*line, error) {
 	ls.mu.Lock()
 	l := ls.byName[name]
 	if l == nil {
@@ -38,77 +46,70 @@ func (ls *lines) enter(ctx context.Context, name string, until time.Duration, c 
 		ls.mu.Unlock()
 		return l, nil
 	}
-	if l.outage {
+	if l.outage && w.unbounded {
 		ls.mu.Unlock()
 		return nil, nil
 	}
-	turn := make(chan struct{})
-	l.behind = append(l.behind, turn)
+	me := &standing{w: w, turn: make(chan *line, 1)}
+	l.behind = append(l.behind, me)
 	ls.mu.Unlock()
 
 	var over <-chan time.Time
-	if until > 0 {
-		timer := time.NewTimer(until - c.clock.Uptime())
+	if w.until > 0 {
+		timer := time.NewTimer(w.until - c.clock.Uptime())
 		defer timer.Stop()
 		over = timer.C
 	}
 	var err error
 	select {
-	case <-turn:
-		return l, nil
+	case mine := <-me.turn:
+		return mine, nil
 	case <-over:
 	case <-ctx.Done():
 		err = endedError(ctx, nil)
 	case <-c.background.closing:
 		err = ErrClosed
 	}
-	if !ls.giveUp(l, turn) {
+	if !ls.giveUp(l, me) {
 		// Our turn came in the same moment.
+		mine := <-me.turn
 		if err == nil {
-			return l, nil
+			return mine, nil
 		}
-		ls.leave(name, l, nil)
+		ls.leave(name, mine)
 	}
 	return nil, err
 }
 
 // giveUp takes a caller out of the line. It reports false if its turn has come.
-func (ls *lines) giveUp(l *line, turn chan struct{}) bool {
+func (ls *lines) giveUp(l *line, me *standing) bool {
 	ls.mu.Lock()
 	defer ls.mu.Unlock()
-	for i, t := range l.behind {
-		if t == turn {
-			l.behind = append(l.behind[:i], l.behind[i+1:]...)
-			return true
-		}
+	i := slices.Index(l.behind, me)
+	if i >= 0 {
+		l.behind = slices.Delete(l.behind, i, i+1)
 	}
-	return false
+	return i >= 0
 }
 
-// leave lets the next one ask; all of them if there was nobody to ask: one after
-// the other, the last of them would be told of an outage late.
-func (ls *lines) leave(name string, l *line, err error) {
+// leave lets the next one ask.
+func (ls *lines) leave(name string, l *line) {
+	if l == nil {
+		return
+	}
 	ls.mu.Lock()
 	defer ls.mu.Unlock()
-	switch {
-	case l == nil || ls.byName[name] != l: // all were let go before
-	case errors.Is(err, ErrNoQuorum):
-		for _, turn := range l.behind {
-			close(turn)
-		}
-		l.behind = nil
-		fallthrough
-	case len(l.behind) == 0:
+	if len(l.behind) == 0 {
 		delete(ls.byName, name)
-	default:
-		close(l.behind[0])
-		l.behind = l.behind[1:]
+		return
 	}
+	l.behind[0].turn <- l
+	l.behind = l.behind[1:]
 }
 
-// note says whether the one that asks finds a quorum of nodes. Those who stand
-// behind it came while there was one, and wait like it; those who come now do
-// not.
+// note says whether the one that asks finds too few nodes. Those behind it who
+// set no bound then ask beside it, each with its own patience; the others wait
+// as it does.
 func (ls *lines) note(l *line, outage bool) {
 	if l == nil {
 		return
@@ -116,4 +117,13 @@ func (ls *lines) note(l *line, outage bool) {
 	ls.mu.Lock()
 	defer ls.mu.Unlock()
 	l.outage = outage
+	if !outage {
+		return
+	}
+	l.behind = slices.DeleteFunc(l.behind, func(s *standing) bool {
+		if s.w.unbounded {
+			s.turn <- nil
+		}
+		return s.w.unbounded
+	})
 }

@@ -229,9 +229,19 @@ func (c *Client) TryLock(ctx context.Context, name string, opts LockOptions) (*L
 // reached. The lease is not bound to ctx. If ctx ends, the error is the
 // context's, and says what Lock waited for; it is not ErrHeld or ErrNoQuorum.
 //
-// Lock waits for holders, not for servers: unless Tries asks for more, it
-// returns a *QuorumError at once if the first round finds no quorum of nodes.
-// An outage that begins while it waits is waited out.
+// It waits for holders and for servers alike: for whatever can pass by itself.
+// That is another holder, too few nodes that answer, nodes in quarantine, a
+// change of the membership in progress (ErrChanging). It does not matter whether
+// an outage is there when Lock is called or begins later. What cannot pass by
+// itself, which is any other *ConfigError, is returned at once.
+//
+//   - With Wait or a deadline of ctx, Lock waits until that. With Tries, it asks
+//     so many times at the most.
+//   - With none of these, it waits for a holder without end, and for servers for
+//     OutagePatience each time a quorum of them is gone.
+//
+// At the end of the wait it returns what kept it last: a *HeldError or a
+// *QuorumError; if ctx ended, the error of ctx, with the same in its text.
 //
 // Locks are not re-entrant: a second Lock of the same name waits for the first
 // to be released, whoever asks.
@@ -258,7 +268,7 @@ func (c *Client) lock(ctx context.Context, name string, opts LockOptions) (lease
 		return nil, ErrClosed
 	}
 	defer c.background.end()
-	w := newWaiter(a)
+	w := newWaiter(ctx, a)
 	if o := c.opts.Observer; o != nil {
 		ctx = o.LockStart(ctx, LockStart{Name: name, TTL: a.req.TTL, Nodes: len(c.members)})
 		defer func() {
@@ -274,10 +284,10 @@ func (c *Client) lock(ctx context.Context, name string, opts LockOptions) (lease
 	}
 	if a.opts.Tries == 0 {
 		var ended error
-		if w.line, ended = c.lines.enter(ctx, a.req.Name, w.until, c); ended != nil {
+		if w.line, ended = c.lines.enter(ctx, a.req.Name, w, c); ended != nil {
 			return nil, ended
 		}
-		defer func() { c.lines.leave(a.req.Name, w.line, err) }()
+		defer func() { c.lines.leave(a.req.Name, w.line) }()
 	}
 	return w.lock(ctx)
 }

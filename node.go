@@ -193,8 +193,8 @@ type Request struct {
 	// Wait asks a node that keeps a queue to put Value into it when an
 	// OpAcquire is refused with Held, Foreign or Reserved, or, if it stands
 	// there already, to renew its place. The place of the first in line
-	// lapses when it is not renewed for WaiterLease; a node may have the
-	// places behind it lapse too.
+	// lapses when it is not renewed for WaiterLease. Then those behind it may
+	// lapse with it that were called (WakeCall) and did not ask.
 	Wait bool
 
 	// Ticket is the waiter's arrival in microseconds, the same on every
@@ -286,7 +286,8 @@ const (
 	// Absent: nobody has the name.
 	Absent
 	// Reserved: nobody has the name, but somebody before us in the queue is
-	// to have it.
+	// to have it. Left, if it is not 0, says when we are to look whether that
+	// one has come for it, since nobody else may.
 	Reserved
 	// Stale: Token is not above the fence.
 	Stale
@@ -369,7 +370,8 @@ type Reply struct {
 	Value string
 
 	// Left is how long the name is taken yet (Held, Foreign), NoExpiry if for
-	// ever; or how long the node sits out yet (Quarantined).
+	// ever; how long it is kept for another (Reserved); or how long the node
+	// sits out yet (Quarantined).
 	Left time.Duration
 
 	// Fence is the highest token granted on this node for this name, as far

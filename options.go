@@ -130,17 +130,22 @@ type Options struct {
 	Observer Observer
 }
 
+// OutagePatience is how long Lock waits for a quorum of nodes if the caller has
+// set no bound: neither Wait nor Tries, nor a deadline of its context.
+const OutagePatience = 2 * time.Second
+
 // LockOptions are the settings of one lock. The zero value works.
 type LockOptions struct {
 	// TTL is the time to live. Defaults to the client's.
 	TTL time.Duration
 
-	// Wait is how long Lock waits at the most; when it is over, Lock returns
-	// ErrHeld or ErrNoQuorum, whichever kept it. Defaults to no bound but the
-	// context's.
+	// Wait is how long Lock waits at the most, for holders and for servers; see
+	// there. Defaults to no bound but the context's.
 	Wait time.Duration
 
-	// Tries is how many rounds Lock tries at the most. Defaults to no bound.
+	// Tries is how often Lock asks the nodes at the most, whatever it waits
+	// for; a lock that is offered to us in between is taken all the same.
+	// Defaults to no bound.
 	Tries int
 
 	// Barge takes the lock the moment it is free, even if others have waited

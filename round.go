@@ -49,11 +49,14 @@ func (t *tally) count(r NodeResult) {
 // won reports that a quorum has granted.
 func (t *tally) won() bool { return t.granted >= quorumOf(t.nodes) }
 
-// hopeless reports that no quorum can grant any more. Where nodes sit out it
+// hopeless reports that no quorum can grant any more, and that it is known why:
+// because others have the lock, or for want of nodes. Where nodes sit out it
 // does not say so before all have answered: what is wrong with the nodes is
 // worth more to the caller than a fraction of a round trip.
 func (t *tally) hopeless() bool {
-	return t.nodes-(t.refused-t.sitting)-t.failed < quorumOf(t.nodes)
+	quorum, firm := quorumOf(t.nodes), t.refused-t.sitting
+	known := t.granted+firm >= quorum || t.nodes-t.failed < quorum
+	return known && t.nodes-firm-t.failed < quorum
 }
 
 // lost reports that so many nodes say "not yours" that those which may have had

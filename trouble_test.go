@@ -326,7 +326,7 @@ func TestTicketsAreTakenByTheNodesClocks(t *testing.T) {
 	}
 }
 
-func TestNewcomerIsToldOfAnOutageThatOthersWaitOut(t *testing.T) {
+func TestNewcomerHasItsOwnPatienceWithAnOutageThatOthersWaitOut(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		links, nodes := newLinks(t, 3)
 		h := newClient(t, nodes, redlatch.Options{})
@@ -334,18 +334,17 @@ func TestNewcomerIsToldOfAnOutageThatOthersWaitOut(t *testing.T) {
 		l := mustLock(t, h, "job", redlatch.LockOptions{})
 		ctx, cancel := context.WithCancel(t.Context())
 		var all sync.WaitGroup
-		all.Go(func() { w.Lock(ctx, "job", redlatch.LockOptions{}) })
+		all.Go(func() { w.Lock(ctx, "job", redlatch.LockOptions{Wait: time.Minute}) })
 		time.Sleep(time.Second)
 		for _, l := range links {
 			l.SetDown(errors.New("down"))
 		}
 		time.Sleep(time.Second) // the one that asks finds out
 		start := time.Now()
-		c2, cancel2 := context.WithTimeout(t.Context(), time.Minute)
-		_, err := w.Lock(c2, "job", redlatch.LockOptions{})
-		cancel2()
-		if took := time.Since(start); took > time.Second {
-			t.Errorf("told of the outage after %v: %v", took, err)
+		_, err := w.Lock(t.Context(), "job", redlatch.LockOptions{})
+		wantErr(t, err, redlatch.ErrNoQuorum)
+		if took := time.Since(start); took != redlatch.OutagePatience {
+			t.Errorf("the outage was reported after %v: %v", took, err)
 		}
 		cancel()
 		all.Wait()

@@ -35,6 +35,10 @@ type pause struct {
 // all of it is given up.
 const maxSplit = 3
 
+// maxMissing is after how many rounds without a quorum, one after the other, a
+// caller is queued no more.
+const maxMissing = 2
+
 // leastPatience is how long the first node to offer the lock may be ahead of
 // the others before these are asked, if a round takes next to no time.
 const leastPatience = 5 * time.Millisecond
@@ -54,10 +58,11 @@ func (w *waiter) pause(ctx context.Context, rd *round, delay time.Duration) (*Le
 	switch {
 	case !rd.available() && rd.nodes > 1:
 		// Cut off from the others, we would be in everyone's way: we leave
-		// every line, and come back behind those who are there.
-		w.came = a.c.clock.Now()
-		w.takeTicket()
+		// every line. A round that is missed now and then may be for want of
+		// time alone, and the next one has our old place back. If there are
+		// more of them, we are queued nowhere until we see a quorum.
 		p.giveUp(w.random())
+		a.req.Wait = a.req.Wait && w.missing <= maxMissing
 	default:
 		p.giveWay(ctx, rd.grants())
 	}
@@ -109,10 +114,10 @@ func (p *pause) happened(ctx context.Context, e event) (*Lease, bool) {
 			p.within(pollMost)
 		}
 		return nil, false
-	case WakeTurn, WakeMissed:
-		if e.wake.Kind == WakeTurn && !w.front {
-			// Should it come to nothing, we are first in line, and lose our
-			// place unless we renew it.
+	case WakeTurn, WakeCall, WakeMissed:
+		if e.wake.Kind.asks() && !w.front {
+			// If we do not get the lock now, we lose our place unless we renew
+			// it.
 			w.front = true
 			p.within(pollMost)
 		}
@@ -321,6 +326,9 @@ func (p *pause) take(ctx context.Context, e event) (lease *Lease, again bool) {
 		}
 	default:
 		a.fence = max(a.fence, r.Reply.Fence)
+		if d, ok := p.w.lookIn(r); ok {
+			p.within(d)
+		}
 		return nil, !late && !p.refused(ctx, e.node, r.Reply.Status, woken)
 	}
 	if g.granted.count() < quorumOf(rd.nodes) {

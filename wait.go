@@ -16,9 +16,13 @@ type waiter struct {
 	came   time.Time     // the same, on the clock by which tickets are taken
 	until  time.Duration // when the wait is over; 0 for never
 	rounds int
-	// served is set once a quorum of nodes was there: from then on an outage
-	// is waited out.
-	served bool
+	// unbounded is set if the caller set no bound to its wait.
+	unbounded bool
+	// outage is since when every round has found too few nodes; 0 if the last
+	// one did not.
+	outage time.Duration
+	// missing is how many rounds that was.
+	missing int
 	// rank is our place in line, and since when we have had it.
 	rank  int
 	since time.Duration
@@ -33,11 +37,13 @@ type waiter struct {
 	failure error
 }
 
-func newWaiter(a *attempt) *waiter {
+func newWaiter(ctx context.Context, a *attempt) *waiter {
 	w := &waiter{a: a, began: a.c.clock.Uptime(), came: a.c.clock.Now(), missed: a.c.inbox.missed.Load()}
 	if a.opts.Wait > 0 {
 		w.until = w.began + a.opts.Wait
 	}
+	_, deadline := ctx.Deadline()
+	w.unbounded = a.opts.Wait == 0 && a.opts.Tries == 0 && !deadline
 	if a.opts.Tries != 1 && a.c.clockKnown() {
 		w.takeTicket()
 	}
@@ -74,10 +80,12 @@ func (w *waiter) lock(ctx context.Context) (*Lease, error) {
 		}
 		w.report(ctx, &rd)
 		a.c.lines.note(w.line, !rd.available())
-		if !a.req.Wait {
+		switch {
+		case !rd.available(): // and so no candidate
+		case !a.req.Wait:
 			w.takeTicket()
 			delay = 0 // only now can we be queued
-		} else if !rd.inLine() {
+		case !rd.inLine():
 			// What we know of the nodes' clocks has become better by this
 			// round, and nobody has our ticket yet.
 			w.takeTicket()
@@ -112,18 +120,24 @@ func (w *waiter) report(ctx context.Context, rd *round) {
 // be one.
 func (w *waiter) next(rd *round) (time.Duration, bool) {
 	now := w.a.c.clock.Uptime()
-	w.served = w.served || rd.available()
+	if rd.available() {
+		w.outage, w.missing = 0, 0
+	} else if w.missing++; w.outage == 0 {
+		w.outage = max(rd.start, 1)
+	}
+	until := w.until
+	if w.unbounded && w.outage != 0 {
+		until = w.outage + OutagePatience
+	}
 	switch {
-	case errors.Is(w.failure, ErrConfig):
-		return 0, false
-	case !w.served && w.a.opts.Tries == 0:
-		return 0, false
+	case errors.Is(w.failure, ErrConfig) && !errors.Is(w.failure, ErrChanging):
+		return 0, false // that does not pass by itself
 	case w.a.opts.Tries > 0 && w.rounds >= w.a.opts.Tries:
 		return 0, false
 	}
 	delay := w.delay(rd, now)
-	if w.until > 0 {
-		left := w.until - now
+	if until > 0 {
+		left := until - now
 		if left <= 0 {
 			return 0, false
 		}
@@ -135,15 +149,19 @@ func (w *waiter) next(rd *round) (time.Duration, bool) {
 
 // In a queue that does not wake, a node is asked again after pollStep for each
 // place before us; more rarely the longer the line stands still, so that
-// waiting for a long job costs little. In one that does, asking merely renews
-// our place: for the first two in line, so that one of them sees if the other
-// is gone, and ever more rarely behind them. Nobody asks so rarely that the
-// first place would lapse, or the queue be forgotten.
+// waiting for a long job costs little. In one that does, the first two in line
+// ask every pollMost to renew their places, so that one of them sees if the
+// other is gone. Those behind look whether anybody before them is left: a node
+// does nothing by itself, and if all before us are frozen nobody else would. So
+// each of the first lookMany looks about once in lookLeast, and those behind
+// them ever more rarely, so that a long line costs little more than a short one.
 const (
 	pollStep  = 5 * time.Millisecond
 	pollStill = 100 * time.Millisecond
 	pollMost  = WaiterLease * 2 / 5
-	idleMost  = 20 * time.Second
+	lookLeast = WaiterLease * 9 / 10
+	lookMost  = 20 * time.Second
+	lookMany  = 50
 )
 
 // delay is how long to wait after a refused round. In a queue it goes by our
@@ -167,23 +185,34 @@ func (w *waiter) delay(rd *round, now time.Duration) time.Duration {
 	case !wakes:
 		still := min((now-w.since)/10, pollStill)
 		return min(max(time.Duration(rank)*pollStep, still), pollMost)
-	case rank > 2:
-		w.front = false
-		idle := min(time.Duration(rank)*pollMost, idleMost)
-		return idle - w.a.c.chance.below(idle/4) // not all at once
-	}
-	w.front = true
-	if rank == 2 {
-		return pollMost
 	}
 	delay := pollMost
-	if rd.plain() {
+	w.front = rank <= 2
+	if !w.front {
+		delay = min(lookLeast*time.Duration(max(rank, lookMany))/lookMany, lookMost)
+		delay -= w.a.c.chance.below(delay / 4) // not all at once
+	}
+	if rank == 1 && rd.plain() {
 		delay = min(delay, w.random()) // its release wakes nobody
 	}
-	if left, ok := rd.freeIn(); ok {
+	if left, ok := rd.freeIn(); ok && rank == 1 {
 		delay = min(delay, left+time.Millisecond)
 	}
+	for _, r := range rd.results {
+		if d, ok := w.lookIn(r); ok {
+			delay = min(delay, d)
+		}
+	}
 	return delay
+}
+
+// lookIn returns when we are to look whether those for whom a node keeps a free
+// lock have come for it, if nobody else may.
+func (w *waiter) lookIn(r NodeResult) (time.Duration, bool) {
+	if r.Err != nil || r.Reply.Status != Reserved || r.Reply.Left <= 0 {
+		return 0, false
+	}
+	return r.Reply.Left + time.Millisecond + w.a.c.chance.below(10*time.Millisecond), true
 }
 
 // random is the delay by which strangers avoid each other.

@@ -96,9 +96,9 @@ func TestWaiterAsksNothingUntilItsTurnButToKeepItsPlace(t *testing.T) {
 			time.Sleep(held)
 			for rank := 1; rank <= 10; rank++ {
 				asked := hosts[rank-1].links[0].count(redlatch.OpAcquire)
-				// Every 400 ms for the first two, and for each place behind
-				// them as much longer, less what spreads them.
-				every := time.Duration(max(rank, 1)) * 400 * time.Millisecond
+				// Every 400 ms for the first two, and about once a second for
+				// those behind, less what spreads them.
+				every := 900 * time.Millisecond
 				if rank <= 2 {
 					every = 400 * time.Millisecond
 				}
@@ -106,6 +106,27 @@ func TestWaiterAsksNothingUntilItsTurnButToKeepItsPlace(t *testing.T) {
 				if least := int(held/every) / 2; asked > most || asked < least {
 					t.Errorf("waiter of rank %d asked %d times in %v, want %d to %d", rank, asked, held, least, most)
 				}
+			}
+			first.Release(t.Context())
+		})
+	})
+}
+
+// TestLongLineAsksLittleMoreThanAShortOne has as many wait as would ask 440 times
+// a second if each did so as often as the first fifty.
+func TestLongLineAsksLittleMoreThanAShortOne(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const waiters, seconds = 400, 20
+		hosts := newHosts(t, waiters+1, 1, redlatch.Options{})
+		first := mustLock(t, hosts[waiters].Client, "job", redlatch.LockOptions{})
+		queueUp(t, hosts[:waiters], 0, func() {
+			time.Sleep(5 * time.Second)
+			before := requests(hosts...)
+			time.Sleep(seconds * time.Second)
+			rate := float64(requests(hosts...)-before) / seconds
+			t.Logf("a line of %d asks a node %.0f times a second", waiters, rate)
+			if rate > 230 {
+				t.Errorf("a line of %d asks a node %.0f times a second, want 230 at the most", waiters, rate)
 			}
 			first.Release(t.Context())
 		})
@@ -169,13 +190,78 @@ func TestWaiterThatDiesOrFreezesHoldsUpNobodyForLong(t *testing.T) {
 					time.Sleep(held)
 					first.Release(t.Context())
 					start := time.Now()
-					// Two dead ones: under a second each.
-					if late := (<-served).Sub(start); late > 2*time.Second {
+					if late := (<-served).Sub(start); late > 1500*time.Millisecond {
 						t.Errorf("two dead waiters held up the third for %v", late)
 					}
 				})
 			})
 		}
+	}
+}
+
+// frozenLine has so many hosts wait in a line, all of which freeze, and behind
+// them one that does not. It returns when that one has the lock.
+func frozenLine(t *testing.T, hosts []*host) (served <-chan time.Time) {
+	t.Helper()
+	alive := len(hosts) - 1
+	for _, h := range hosts[:alive] {
+		go h.Lock(t.Context(), "job", redlatch.LockOptions{Wait: time.Minute})
+		time.Sleep(2 * time.Millisecond)
+	}
+	at := make(chan time.Time, 1)
+	go func() {
+		l := mustLock(t, hosts[alive].Client, "job", redlatch.LockOptions{})
+		at <- time.Now()
+		l.Release(t.Context())
+	}()
+	time.Sleep(2 * time.Second) // until each asks as rarely as its place asks for
+	for _, h := range hosts[:alive] {
+		for _, l := range h.links {
+			l.freeze()
+		}
+	}
+	return at
+}
+
+func TestFrozenWaitersHoldUpNobodyHoweverManyTheyAre(t *testing.T) {
+	for _, n := range []int{1, 3} {
+		for _, frozen := range []int{1, 5, 10, 20, 50} {
+			for _, held := range []time.Duration{0, 10 * time.Millisecond, 700 * time.Millisecond, 3 * time.Second} {
+				t.Run(fmt.Sprintf("%d nodes, %d frozen, held for %v more", n, frozen, held), func(t *testing.T) {
+					synctest.Test(t, func(t *testing.T) {
+						hosts := newHosts(t, frozen+2, n, redlatch.Options{})
+						first := mustLock(t, hosts[frozen+1].Client, "job", redlatch.LockOptions{})
+						served := frozenLine(t, hosts[:frozen+1])
+						time.Sleep(held)
+						first.Release(t.Context())
+						start := time.Now()
+						if late := (<-served).Sub(start); late > 1700*time.Millisecond {
+							t.Errorf("%d frozen waiters held up the next for %v", frozen, late)
+						}
+					})
+				})
+			}
+		}
+	}
+}
+
+func TestFrozenHolderAndFrozenWaitersAreOutlivedByTheTTLAndASecond(t *testing.T) {
+	const ttl = 3 * time.Second
+	for _, frozen := range []int{1, 5, 20, 50} {
+		t.Run(fmt.Sprint(frozen, " frozen"), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				hosts := newHosts(t, frozen+2, 3, redlatch.Options{})
+				first := mustLock(t, hosts[frozen+1].Client, "job", redlatch.LockOptions{TTL: ttl})
+				served := frozenLine(t, hosts[:frozen+1])
+				for _, l := range hosts[frozen+1].links {
+					l.freeze()
+				}
+				start := first.Deadline()
+				if late := (<-served).Sub(start); late < 0 || late > 1700*time.Millisecond {
+					t.Errorf("a frozen holder and %d frozen waiters held up the next for %v after its deadline", frozen, late)
+				}
+			})
+		})
 	}
 }
 

@@ -40,7 +40,13 @@ const (
 	// WakeMissed: the way by which wakes come stands, or stands again, or
 	// cannot be had. Anything before it may have been missed.
 	WakeMissed
+	// WakeCall: those before you seem to be gone. Ask at once: who has not asked
+	// when they lapse loses its place with them.
+	WakeCall
 )
+
+// asks reports whether the one that is woken is to ask the node at once.
+func (k WakeKind) asks() bool { return k == WakeTurn || k == WakeCall }
 
 const (
 	// WaiterLease is how long the first place in a node's queue stands without
@@ -48,6 +54,8 @@ const (
 	WaiterLease = time.Second
 
 	// TurnLease is how long a Waker keeps a free name for the waiter that it
-	// woke. One that does not ask by then loses its place.
+	// woke. One that does not ask by then loses its place, together with those
+	// behind it that were called. A waiter that lost its place and is alive has
+	// it back when it asks.
 	TurnLease = 300 * time.Millisecond
 )

@@ -21,6 +21,7 @@ func (n *Node) Copy() *Node {
 	for name, e := range n.names {
 		twin := *e
 		twin.queue.waiters = slices.Clone(e.queue.waiters)
+		twin.queue.called = slices.Clone(e.queue.called)
 		c.names[name] = &twin
 	}
 	return c

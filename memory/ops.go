@@ -47,8 +47,16 @@ func (n *Node) carryOut(req redlatch.Request) (redlatch.Reply, []redlatch.Wake) 
 		(status == redlatch.Held || status == redlatch.Reserved) && req.Op == redlatch.OpAcquire && req.Wait {
 		reply.Rank = e.queue.rank(req.Value)
 	}
+	if status == redlatch.Reserved && req.Op == redlatch.OpAcquire && s.watch {
+		reply.Left = e.queue.lapses.Sub(now)
+	}
 	if status == redlatch.Held {
 		reply.Value, reply.HolderToken, reply.Left = e.value, e.token, e.until.Sub(now)
+	}
+	if req.Token == 0 && req.Op != redlatch.OpOffer {
+		for i := range s.wakes {
+			s.wakes[i].Fence = 0 // as a server, which does not look at it then
+		}
 	}
 	return reply, s.wakes
 }
@@ -139,6 +147,7 @@ func (e *entry) repair(req redlatch.Request, s *serving) redlatch.Status {
 		return redlatch.Stale
 	}
 	e.grant(req, s.now)
+	s.fence = e.fence
 	e.queue.leave(req.Value)
 	e.queue.serve(false, s)
 	return redlatch.Granted

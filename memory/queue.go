@@ -19,7 +19,8 @@ func (w waiter) compare(o waiter) int {
 }
 
 // queue holds the waiters for one name, ordered by ticket and then by value.
-// Only the first of them can lapse: who stands behind it is in nobody's way.
+// Only the first of them can lapse, and those with it who were called: who stands
+// behind them is in nobody's way.
 type queue struct {
 	waiters []waiter
 
@@ -30,6 +31,11 @@ type queue struct {
 	told   told
 	// near is the value that was told that it is next but one.
 	near string
+	// called is those behind a head that did not ask, who were told to ask at
+	// once and have not: they lapse with the head that they have now. reach is
+	// how many were in question.
+	called []string
+	reach  int
 
 	touched time.Time // when it was last served
 }
@@ -56,6 +62,7 @@ type serving struct {
 	asker string        // who has just asked, and so need not be told
 	turn  time.Duration // how long a name is kept for whom it was offered to
 	wakes []redlatch.Wake
+	watch bool // the asker is to see whether the one before it comes
 }
 
 func (s *serving) tell(kind redlatch.WakeKind, value string) {
@@ -68,9 +75,8 @@ func (s *serving) tell(kind redlatch.WakeKind, value string) {
 // what to do. free says that the name is to be had.
 func (q *queue) serve(free bool, s *serving) {
 	q.touched = s.now
-	if len(q.waiters) > 0 && q.waiters[0].value == q.head && !q.lapses.After(s.now) && q.head != s.asker {
-		q.leave(q.head)
-	}
+	q.called = slices.DeleteFunc(q.called, func(v string) bool { return v == s.asker })
+	unheard := q.lapse(s)
 	if len(q.waiters) == 0 {
 		*q = queue{}
 		return
@@ -92,13 +98,64 @@ func (q *queue) serve(free bool, s *serving) {
 			q.lapses = s.now.Add(s.turn)
 		}
 		q.told = turn
+		s.watch = true
 		s.tell(redlatch.WakeTurn, first)
+	}
+	if unheard && first != s.asker {
+		q.call(s)
+	}
+	if q.told == turn && q.lapses.Sub(s.now) <= s.turn-redlatch.TurnLease/6 {
+		s.watch = true // it is late
 	}
 	// Two know that they are near, at all times: each sees if the other is
 	// gone.
 	if len(q.waiters) > 1 && q.waiters[1].value != q.near {
 		q.near = q.waiters[1].value
 		s.tell(redlatch.WakeNear, q.near)
+	}
+}
+
+// lapse drops the head if its time is over, and with it those who were called
+// and did not ask. It reports whether nobody of them has been heard of, so that
+// those behind may be gone too.
+func (q *queue) lapse(s *serving) (unheard bool) {
+	if !q.first(q.head) || q.lapses.After(s.now) || q.head == s.asker {
+		return false
+	}
+	unheard = len(q.called) == q.reach
+	for _, v := range append(q.called, q.head) {
+		q.leave(v)
+	}
+	q.called = nil
+	if !unheard {
+		q.reach = 0
+	}
+	return unheard
+}
+
+// A call reaches so many times as many places as the one before it, of which
+// nobody was heard; and this many at the most.
+const (
+	callFactor = 8
+	callMost   = 512
+)
+
+// call asks those behind the head to show that they are there. Where nobody can
+// be told, all come and ask by themselves.
+func (q *queue) call(s *serving) {
+	q.reach = min(callFactor*(q.reach+1), callMost) - 1
+	if s.turn == redlatch.WaiterLease {
+		q.reach = callMost - 1
+	}
+	q.reach = min(q.reach, len(q.waiters)-1)
+	for _, w := range q.waiters[1 : q.reach+1] {
+		if w.value != s.asker {
+			q.called = append(q.called, w.value)
+			s.tell(redlatch.WakeCall, w.value)
+		}
+	}
+	if q.reach > 0 {
+		q.near = q.waiters[1].value
 	}
 }
 

@@ -89,6 +89,20 @@ func queueMutants() []mutant {
 			claims: []string{"a waiter that does not renew is dropped", "a release takes the waiter out at once"},
 		},
 		{
+			name: "drops one silent waiter at a time",
+			do: func(n *broken, ctx context.Context, req redlatch.Request) (redlatch.Reply, error) {
+				if req.Value == "living" && n.notes["joined"] != "" {
+					return redlatch.Reply{Status: redlatch.Reserved, Rank: 2}, nil
+				}
+				reply, err := n.Node.Do(ctx, req)
+				if req.Value == "living" {
+					n.notes["joined"] = "yes"
+				}
+				return reply, err
+			},
+			claims: []string{"waiters that do not renew are dropped together"},
+		},
+		{
 			name: "drops a waiter that renews",
 			do: func(n *broken, ctx context.Context, req redlatch.Request) (redlatch.Reply, error) {
 				if n.notes["joined"+req.Value] != "" {

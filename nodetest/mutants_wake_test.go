@@ -32,6 +32,34 @@ func wakeMutants() []mutant {
 			claims: []string{"the second in line is told that it is near"},
 		},
 		{
+			name:   "calls nobody",
+			tell:   drop(redlatch.WakeCall),
+			claims: []string{"those behind a silent head are called, ever more, and lapse together"},
+		},
+		{
+			name: "does not say when to look again",
+			do: misreport(func(_ redlatch.Request, r *redlatch.Reply) {
+				if r.Status == redlatch.Reserved {
+					r.Left = 0
+				}
+			}),
+			claims: []string{"those behind a silent head are called, ever more, and lapse together"},
+		},
+		{
+			name: "drops those whom it calls though they ask",
+			do: func(n *broken, ctx context.Context, req redlatch.Request) (redlatch.Reply, error) {
+				if req.Value == "three" && n.notes["joined three"] != "" {
+					return redlatch.Reply{Status: redlatch.Reserved, Rank: 2}, nil
+				}
+				reply, err := n.Node.Do(ctx, req)
+				if req.Value == "three" && reply.Rank > 0 {
+					n.notes["joined three"] = "yes"
+				}
+				return reply, err
+			},
+			claims: []string{"who asks when it is called keeps its place"},
+		},
+		{
 			name: "leaves the fence out of its wakes",
 			tell: func(w redlatch.Wake) []redlatch.Wake {
 				w.Fence = 0

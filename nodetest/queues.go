@@ -1,6 +1,7 @@
 package nodetest
 
 import (
+	"fmt"
 	"time"
 
 	"github.com/redlatch/redlatch"
@@ -15,6 +16,7 @@ func queueClaims() []claim {
 		{"a free name is granted to the head alone", headAloneIsGranted},
 		{"a place in the queue does not survive the grant", grantEndsThePlace},
 		{"a waiter that does not renew is dropped", silentWaiterIsDropped},
+		{"waiters that do not renew are dropped together", silentWaitersAreDroppedTogether},
 		{"renewing keeps the place", renewingKeepsThePlace},
 		{"a release takes the waiter out at once", releaseLeavesTheQueue},
 		{"queues are independent", queuesAreIndependent},
@@ -121,6 +123,26 @@ func silentWaiterIsDropped(p *probe) {
 	p.expectRank(redlatch.Held, 1, p.b, p.wait("two", first, 2*time.Millisecond))
 	p.expect(redlatch.Granted, p.a, p.release("holder", 0))
 	p.expectRank(redlatch.Granted, 0, p.b, p.wait("two", first, 2*time.Millisecond))
+}
+
+// Many are gone, and the name is free. One after the other they would keep it
+// from who is behind them for as many seconds.
+func silentWaitersAreDroppedTogether(p *probe) {
+	const silent, step = 12, redlatch.WaiterLease / 5
+	first := p.token(0)
+	p.expect(redlatch.Granted, p.a, p.acquire("holder", 0))
+	for i := range silent {
+		p.expectRank(redlatch.Held, i+1, p.a, p.wait(fmt.Sprint("silent ", i), first, time.Duration(i+1)*time.Millisecond))
+	}
+	living := p.wait("living", first, time.Minute)
+	p.expectRank(redlatch.Held, silent+1, p.b, living)
+	p.expect(redlatch.Granted, p.a, p.release("holder", 0))
+	for waited := time.Duration(0); p.do(p.b, living).Status != redlatch.Granted; waited += step {
+		if waited > 3*redlatch.WaiterLease {
+			p.Fatalf("%d waiters that are gone keep a free name from the next for more than %v", silent, waited)
+		}
+		p.pass(step)
+	}
 }
 
 func renewingKeepsThePlace(p *probe) {

@@ -1,6 +1,7 @@
 package nodetest
 
 import (
+	"fmt"
 	"slices"
 	"sync"
 	"time"
@@ -16,6 +17,8 @@ func wakeClaims() []claim {
 		{"the second in line is told that it is near", secondIsToldItIsNear},
 		{"a wake carries the fence", wakeCarriesTheFence},
 		{"a woken waiter that does not ask loses its place", wokenWaiterMustAsk},
+		{"those behind a silent head are called, ever more, and lapse together", callReachesEverMore},
+		{"who asks when it is called keeps its place", calledWaiterKeepsItsPlace},
 		{"who leaves the queue passes its turn on", leavingPassesTheTurnOn},
 		{"nobody is woken while the name is held", heldNameWakesNobody},
 	}
@@ -113,6 +116,9 @@ func (e *ear) expect(wants ...redlatch.Wake) []redlatch.Wake {
 func turn(value string) redlatch.Wake {
 	return redlatch.Wake{Kind: redlatch.WakeTurn, Value: value}
 }
+func called(value string) redlatch.Wake {
+	return redlatch.Wake{Kind: redlatch.WakeCall, Value: value}
+}
 func near(value string) redlatch.Wake {
 	return redlatch.Wake{Kind: redlatch.WakeNear, Value: value}
 }
@@ -171,6 +177,54 @@ func wokenWaiterMustAsk(p *probe) {
 	p.expectRank(redlatch.Reserved, 2, p.a, p.wait("two", first, 2*time.Millisecond))
 	p.pass(redlatch.TurnLease + p.h.Tolerance)
 	p.expectRank(redlatch.Granted, 0, p.a, p.wait("two", first, 2*time.Millisecond))
+}
+
+// Nobody answers but the last. Eight are called first, the head among them, then
+// eight times as many.
+func callReachesEverMore(p *probe) {
+	e := p.listen(p.a)
+	var silent []string
+	for i := range 12 {
+		silent = append(silent, fmt.Sprint("silent ", i))
+	}
+	first := p.line(p.a, append(silent, "living")...)
+	living := p.wait("living", first, 13*time.Millisecond)
+	p.expect(redlatch.Granted, p.b, p.release("holder", 0))
+	e.expect(turn(silent[0]))
+	p.pass(redlatch.TurnLease + p.h.Tolerance)
+	for _, group := range [][]string{silent[1:9], silent[9:]} {
+		reply := p.expect(redlatch.Reserved, p.a, living)
+		if reply.Left <= 0 || reply.Left > redlatch.TurnLease {
+			p.Fatalf("it is to look again in %v, want when the reservation ends", reply.Left)
+		}
+		wants := []redlatch.Wake{turn(group[0])}
+		for _, w := range group[1:] {
+			wants = append(wants, called(w))
+		}
+		e.expect(wants...)
+		p.pass(redlatch.TurnLease + p.h.Tolerance)
+	}
+	p.expectRank(redlatch.Granted, 0, p.a, living)
+}
+
+func calledWaiterKeepsItsPlace(p *probe) {
+	e := p.listen(p.a)
+	first := p.line(p.a, "one", "two", "three", "four", "five")
+	five := p.wait("five", first, 5*time.Millisecond)
+	p.expect(redlatch.Granted, p.b, p.release("holder", 0))
+	e.expect(turn("one"))
+	p.pass(redlatch.TurnLease + p.h.Tolerance)
+	p.expectRank(redlatch.Reserved, 4, p.a, five)
+	e.expect(turn("two"), called("three"), called("four"))
+	if p.do(p.a, p.wait("three", first, 3*time.Millisecond)).Status == redlatch.Granted {
+		return // so slow is the machine that "two" was gone by then
+	}
+	p.pass(redlatch.TurnLease + p.h.Tolerance)
+	p.expectRank(redlatch.Reserved, 2, p.a, five) // "four" is gone, "three" is not
+	if woken := e.take(); len(woken) > 0 && woken[0].Kind != redlatch.WakeTurn {
+		p.Fatalf("the node told %v, want the turn of \"three\" first", woken)
+	}
+	p.expectRank(redlatch.Granted, 0, p.a, p.wait("three", first, 3*time.Millisecond))
 }
 
 func leavingPassesTheTurnOn(p *probe) {

@@ -109,6 +109,38 @@ func TestWaiterFrozenAtTheHeadCostsTheOthersUnderASecond(t *testing.T) {
 	}
 }
 
+// TestFrozenWaitersCostTheSameHoweverManyTheyAre stops all who wait but the last,
+// in the moment before the lock is released. Their inboxes stand, so that only
+// their silence shows it. One after the other they cost 6 s, 22 s and 80 s.
+func TestFrozenWaitersCostTheSameHoweverManyTheyAre(t *testing.T) {
+	t.Parallel()
+	for _, frozen := range []int{5, 20} {
+		t.Run(fmt.Sprint(frozen, " frozen"), func(t *testing.T) {
+			servers := redistest.Start(t, 3)
+			line := crowdOf(t, servers, frozen+2, 20*time.Second)
+			for _, p := range line[1 : frozen+1] {
+				p.signal(syscall.SIGSTOP)
+			}
+			line[0].release()
+			wait := line[frozen+1].await(acquired, 60*time.Second) - line[0].await(releasing, time.Second)
+			t.Logf("with %d frozen before it the next one waited %v", frozen, wait)
+			if wait > 1700*time.Millisecond+4*slack {
+				t.Errorf("with %d frozen before it the next one waited %v, want about a second and a half", frozen, wait)
+			}
+			// They are not forgotten: each comes back to its old place.
+			for _, p := range line[1 : frozen+1] {
+				p.signal(syscall.SIGCONT)
+			}
+			eventually(t, 20*time.Second, inLine(servers, "job", frozen))
+			line[frozen+1].release()
+			for _, p := range line[1 : frozen+1] {
+				p.await(acquired, 20*time.Second)
+				p.release()
+			}
+		})
+	}
+}
+
 func TestDeadHolderCostsItsTTLAndASecond(t *testing.T) {
 	t.Parallel()
 	const ttl = time.Second

@@ -102,7 +102,7 @@ func FuzzWakes(f *testing.F) {
 		if !ok {
 			return
 		}
-		if w.Kind != redlatch.WakeTurn && w.Kind != redlatch.WakeNear || w.Value == "" || w.Fence > redlatch.MaxToken || w.Err != nil {
+		if w.Kind != redlatch.WakeTurn && w.Kind != redlatch.WakeNear && w.Kind != redlatch.WakeCall || w.Value == "" || w.Fence > redlatch.MaxToken || w.Err != nil {
 			t.Errorf("%q is read as %+v", text, w)
 		}
 		if !strings.HasSuffix(text, w.Value) || w.Fence != 0 && !strings.Contains(text, w.Fence.String()) {

@@ -173,7 +173,7 @@ func denied(err error) bool {
 	return errors.As(err, &server) && (server.Code == "NOPERM" || server.Code == "ERR")
 }
 
-// parseWake reads a message: t or n, the fence in 20 digits, the value.
+// parseWake reads a message: t, n or c, the fence in 20 digits, the value.
 func parseWake(text string) (redlatch.Wake, bool) {
 	if len(text) < 22 {
 		return redlatch.Wake{}, false
@@ -184,6 +184,8 @@ func parseWake(text string) (redlatch.Wake, bool) {
 		w.Kind = redlatch.WakeTurn
 	case 'n':
 		w.Kind = redlatch.WakeNear
+	case 'c':
+		w.Kind = redlatch.WakeCall
 	default:
 		return redlatch.Wake{}, false
 	}

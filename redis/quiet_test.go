@@ -45,12 +45,12 @@ func asked(taps [][]*tap) (n []int) {
 }
 
 // mostIn is how many requests a waiter of that rank may send in a time: the
-// first two every 400 ms, those behind more rarely the further back, with a
-// random quarter off. One more may fall on the edge.
+// first two every 400 ms, the fifty behind them every 900 ms, with a random
+// quarter off. One more may fall on the edge.
 func mostIn(rank int, d time.Duration) int {
 	every := 400 * time.Millisecond
 	if rank > 2 {
-		every = min(time.Duration(rank)*every, 20*time.Second) * 3 / 4
+		every = 900 * time.Millisecond * 3 / 4
 	}
 	return int(d/every) + 1
 }

@@ -34,6 +34,11 @@ const (
 	// ?1 name, ?2 value, ?3 lapses
 	updateWaiter query = `UPDATE waiter SET lapses = ?3 WHERE name = ?1 AND value = ?2`
 
+	// ?1 name, ?2 value, ?3 ticket, ?4 lapses
+	hurryBefore query = `
+		UPDATE waiter SET lapses = ?4
+		WHERE name = ?1 AND lapses > ?4 AND (ticket, value) < (?3, ?2)`
+
 	// ?1 name, ?2 value
 	deleteWaiter query = `DELETE FROM waiter WHERE name = ?1 AND value = ?2`
 
@@ -57,10 +62,16 @@ func (t *tx) isNext() bool {
 	if value == t.req.Value {
 		return true
 	}
-	if most := t.now + int64(redlatch.WaiterLease); lapses > most {
+	most := t.now + int64(redlatch.WaiterLease)
+	if lapses > most {
 		// It is the first now, and has that long to come for a name that is
 		// free.
 		t.exec(updateWaiter, t.req.Name, value, most)
+	}
+	if t.req.Wait {
+		// So have all before us: if many are gone, their places lapse together.
+		// Who is there asks within that time, and stays.
+		t.exec(hurryBefore, t.req.Name, t.req.Value, t.req.Ticket, most)
 	}
 	ahead := t.req.Ticket < ticket || t.req.Ticket == ticket && t.req.Value < value
 	return t.req.Wait && ahead && t.rank() == 0

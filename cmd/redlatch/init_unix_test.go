@@ -28,7 +28,7 @@ func TestInitMarksNewServersAndSaysHowTheyStand(t *testing.T) {
 	abc := strings.Join(redistest.Addresses(servers[:3]), ",")
 	abd := strings.Join([]string{servers[0].URL(), servers[1].URL(), servers[3].URL()}, ",")
 
-	code, _, stderr := command(t, "run", "--nodes", abc, "job", "--", "true")
+	code, _, stderr := command(t, "run", "-n", "--nodes", abc, "job", "--", "true")
 	if code != exitNoQuorum || !strings.Contains(stderr, "quarantine for 3") || !strings.Contains(stderr, "wait until the quarantine is over, as redlatch init does") || strings.Count(stderr, "\n") != 1 {
 		t.Errorf("run on new servers: exit %d, %s", code, stderr)
 	}
@@ -40,7 +40,7 @@ func TestInitMarksNewServersAndSaysHowTheyStand(t *testing.T) {
 	if code != 0 || strings.Count(stdout, "trusted; max TTL 30s, window 10s, quarantine 32s") != 3 {
 		t.Errorf("init --assume-fresh: exit %d, %s%s", code, stdout, stderr)
 	}
-	if code, _, stderr = command(t, "run", "--nodes", abc, "job", "--", "true"); code != 0 {
+	if code, _, stderr = command(t, "run", "-n", "--nodes", abc, "job", "--", "true"); code != 0 {
 		t.Errorf("run: exit %d, %s", code, stderr)
 	}
 
@@ -84,7 +84,7 @@ func TestInitShowsAndFinishesAChangeThatStoppedHalfWay(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if code, _, stderr := command(t, "run", "--nodes", abc, "job", "--", "true"); code != 0 {
+	if code, _, stderr := command(t, "run", "-n", "--nodes", abc, "job", "--", "true"); code != 0 {
 		t.Errorf("run with the old list, of which two are left: exit %d, %s", code, stderr)
 	}
 	for _, list := range []string{abc, abd} {

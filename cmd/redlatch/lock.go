@@ -81,8 +81,8 @@ Exit status:
 	flags := cmd.Flags()
 	flags.SortFlags = false
 	f.register(flags)
-	flags.BoolVarP(&f.noWait, "no-wait", "n", false, "do not wait: exit 75 if another holds the lock")
-	flags.DurationVarP(&f.wait, "wait", "w", 0, "wait for `DURATION` at the most, then exit 75 (default without end)")
+	flags.BoolVarP(&f.noWait, "no-wait", "n", false, "ask once and do not wait: exit 75 if another holds the lock, 69 if too few nodes answer")
+	flags.DurationVarP(&f.wait, "wait", "w", 0, "wait for `DURATION` at the most, for holders and for nodes, then exit 75 or 69 (default: for holders without end, for nodes 2s)")
 	flags.DurationVar(&f.ttl, "ttl", 0, "`DURATION` for which the lock lives unless it is extended (default 10s, or the longest that the nodes allow)")
 	flags.StringVar(&f.label, "label", "", "what others see as the holder, besides host and process id (default shell-PID, the process that called)")
 	flags.BoolVarP(&say.quiet, "quiet", "q", false, "say nothing while waiting, nor when the lock is held by another; errors are still told")

@@ -16,6 +16,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/redlatch/redlatch"
 	"github.com/redlatch/redlatch/internal/redistest"
 )
 
@@ -194,4 +195,36 @@ func TestExitCodesThroughServersLeaveNothingBehind(t *testing.T) {
 			t.Errorf("%s still has %q", s.Addr(), keys)
 		}
 	}
+}
+
+// TestRunWaitsForNodesAsForAHolder has a majority lose its data, so that the
+// nodes are in quarantine for some four seconds.
+func TestRunWaitsForNodesAsForAHolder(t *testing.T) {
+	servers := redistest.Start(t, 3)
+	declareNew(t, servers, "--max-ttl", "4s", "--window", "1s")
+	lose := func() {
+		for _, s := range servers[1:] {
+			s.Do("FLUSHALL")
+		}
+	}
+	lose()
+	start := time.Now()
+	cmd, stderr := run(t, servers, "-n", "job", "--", "true")
+	if code := exitCode(t, cmd.Wait()); code != exitNoQuorum || strings.Contains(stderr.String(), "waiting") {
+		t.Errorf("-n: exit code %d, want %d; %s", code, exitNoQuorum, stderr)
+	}
+	cmd, stderr = run(t, servers, "job", "--", "true")
+	if code := exitCode(t, cmd.Wait()); code != exitNoQuorum || !strings.Contains(stderr.String(), "quarantine") {
+		t.Errorf("without -w: exit code %d, want %d; %s", code, exitNoQuorum, stderr)
+	}
+	if took := time.Since(start); took < redlatch.OutagePatience {
+		t.Errorf("without -w it gave up after %v, want a patience of %v", took, redlatch.OutagePatience)
+	}
+	lose()
+	cmd, stderr = run(t, servers, "-w", "1m", "job", "--", "true")
+	if code := exitCode(t, cmd.Wait()); code != 0 || !strings.Contains(stderr.String(), `waiting for nodes for "job"`) ||
+		!strings.Contains(stderr.String(), "quarantine") {
+		t.Errorf("-w 1m: exit code %d, want 0 and what it waited for: %s", code, stderr)
+	}
+	t.Log(stderr)
 }

@@ -88,8 +88,8 @@ Exit status: CMD's own, or
 	flags := cmd.Flags()
 	flags.SortFlags = false
 	f.register(flags)
-	flags.BoolVarP(&f.noWait, "no-wait", "n", false, "do not wait: exit 75 if another holds the lock")
-	flags.DurationVarP(&f.wait, "wait", "w", 0, "wait for `DURATION` at the most, then exit 75 (default without end)")
+	flags.BoolVarP(&f.noWait, "no-wait", "n", false, "ask once and do not wait: exit 75 if another holds the lock, 69 if too few nodes answer")
+	flags.DurationVarP(&f.wait, "wait", "w", 0, "wait for `DURATION` at the most, for holders and for nodes, then exit 75 or 69 (default: for holders without end, for nodes 2s)")
 	flags.DurationVar(&f.ttl, "ttl", 10*time.Second, "`DURATION` after which the lock of a crashed holder is free; a living one extends it")
 	flags.DurationVar(&f.maxHold, "max-hold", 24*time.Hour, "hold the lock for `DURATION` at the most: CMD is ended then")
 	flags.DurationVar(&f.minHold, "min-hold", 0, "hold the lock for `DURATION` at the least, even if CMD ends before")

@@ -2,8 +2,10 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
+	"strings"
 	"sync"
 	"time"
 	"unicode/utf8"
@@ -19,8 +21,9 @@ const (
 	waitRefresh = 500 * time.Millisecond
 	// waitLine is after how long a wait is worth a line where there is no
 	// terminal. The next one follows when the wait is waitRarer times as long,
-	// and after waitMost at the latest.
-	waitLine  = 2 * time.Second
+	// and after waitMost at the latest. It is longer than OutagePatience, after
+	// which an outage is reported in any case.
+	waitLine  = 2500 * time.Millisecond
 	waitRarer = 4
 	waitMost  = 10 * time.Minute
 )
@@ -133,7 +136,8 @@ type waitView struct {
 	place   int               // in line; 0 if it is not known
 	waited  time.Duration
 	nodes   int
-	silent  int // of those, the ones that do not answer
+	silent  int    // of those, the ones that do not answer
+	outage  string // what is wrong with the nodes, if we wait for them
 }
 
 // look asks the nodes whom they name as the holder.
@@ -149,7 +153,8 @@ func (w *waiting) look(ctx context.Context) waitView {
 		})
 	}
 	asked.Wait()
-	v := waitView{place: w.places.last(), waited: time.Since(w.since), nodes: len(w.nodes)}
+	v := waitView{waited: time.Since(w.since), nodes: len(w.nodes)}
+	v.place, v.outage = w.places.last()
 	votes := map[string]int{}
 	for i, r := range replies {
 		if errs[i] != nil {
@@ -172,6 +177,9 @@ func (w *waiting) look(ctx context.Context) waitView {
 // may have written the holder's value, and a terminal obeys what it is shown.
 func (v waitView) line(name string) string {
 	place := ""
+	if v.outage != "" {
+		return harmless(fmt.Sprintf("redlatch: waiting for nodes for %q (%v so far): %s", name, v.waited.Round(time.Second), v.outage))
+	}
 	if v.place > 0 {
 		place = ", " + ordinal(v.place) + " in line"
 	}
@@ -201,10 +209,12 @@ func ordinal(n int) string {
 	return fmt.Sprint(n, end)
 }
 
-// places is an Observer that remembers our place in line.
+// places is an Observer that remembers our place in line, or what is wrong with
+// the nodes if too few of them serve.
 type places struct {
-	mu    sync.Mutex
-	place int
+	mu     sync.Mutex
+	place  int
+	outage string
 }
 
 func (p *places) LockStart(ctx context.Context, _ redlatch.LockStart) context.Context { return ctx }
@@ -213,11 +223,30 @@ func (p *places) LockEnd(context.Context, redlatch.LockEnd)                     
 func (p *places) Waiting(_ context.Context, w redlatch.Waiting) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.place = w.Place
+	p.place, p.outage = w.Place, outageOf(w.Err)
 }
 
-func (p *places) last() int {
+func (p *places) last() (place int, outage string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return p.place
+	return p.place, p.outage
+}
+
+// outageOf says what is wrong with the nodes that we wait for; nothing, if we
+// wait for a holder.
+func outageOf(err error) string {
+	var nodes *redlatch.QuorumError
+	switch {
+	case errors.Is(err, redlatch.ErrChanging):
+		return message(err)
+	case !errors.As(err, &nodes):
+		return ""
+	}
+	var why []string
+	for _, r := range nodes.Nodes {
+		if r.Err != nil || r.Reply.Status == redlatch.Quarantined || r.Reply.Status == redlatch.Misconfigured {
+			why = append(why, r.String())
+		}
+	}
+	return strings.Join(why, "; ")
 }

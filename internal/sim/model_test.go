@@ -134,7 +134,8 @@ func (d *duel) fight(guard *redlatch.Guard) bool {
 			d.log = append(d.log, "flush")
 		}
 		if d.s.one(10) {
-			time.Sleep(170 * time.Millisecond)
+			// Short of a turn, or beyond it.
+			time.Sleep([]time.Duration{170 * time.Millisecond, 380 * time.Millisecond}[d.s.intn(4)/3])
 		}
 		req := d.request()
 		if guard != nil && req.Op != redlatch.OpOffer {
@@ -164,7 +165,7 @@ func (d *duel) request() redlatch.Request {
 	s, now := d.s, time.Now()
 	ops := []redlatch.Op{redlatch.OpAcquire, redlatch.OpAcquire, redlatch.OpAcquire, redlatch.OpAcquire, redlatch.OpRelease, redlatch.OpRelease,
 		redlatch.OpExtend, redlatch.OpOffer, redlatch.OpRepair, redlatch.OpInspect, redlatch.OpBreak}
-	who := s.intn(4)
+	who := s.intn(6)
 	req := redlatch.Request{
 		Op: ops[s.intn(len(ops))], Name: d.name, Value: fmt.Sprintf("%032x:%s", who, d.name),
 		TTL: []time.Duration{100 * time.Millisecond, time.Hour}[s.intn(4)/3], Window: duelWindow, Retention: time.Hour,
@@ -222,7 +223,7 @@ func (d *duel) step(req redlatch.Request) bool {
 		d.t.Fatalf("the model on %+v: %v", req, err)
 	}
 	d.fence = max(d.fence, model.Fence)
-	d.edges = append(d.edges, d.now.Add(req.TTL), d.now.Add(redlatch.WaiterLease), d.now.Add(redlatch.TurnLease))
+	d.edges = append(d.edges, d.now.Add(req.TTL), d.now.Add(redlatch.WaiterLease), d.now.Add(redlatch.TurnLease), d.now.Add(redlatch.TurnLease/6))
 	if g := req.Guard; g != nil {
 		d.edges = append(d.edges, d.now.Add(g.Quarantine))
 	}

@@ -15,6 +15,9 @@ local function refused(status, by, left, free)
   if ticket then
     rank = join(ticket, free)
   end
+  if free and watch then
+    left = string.format('%.0f', (lapses - now) / 1000)
+  end
   return {status, by, left, stored, time[1], time[2], rank}
 end
 

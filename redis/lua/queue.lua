@@ -7,26 +7,49 @@
 -- with + may have listeners elsewhere, which PUBLISH does not count.
 --
 -- The turn stands as long as the queue, and says what its head was told:
---   LAPSES (16 digits, µs)  TOLD (1 digit)  LENGTH of HEAD (5 digits)  HEAD  NEAR
--- LAPSES is when the head loses its place unless it asks before; nothing else
--- puts that off. TOLD is 1 when it was told that it is its turn, and the lock is
--- kept for it; 2 when another took the lock before it asked; else 0. NEAR is
--- the member that was told that it is next but one.
+--   LAPSES (16 digits, µs)  TOLD (1 digit)  REACH (3 digits)  HEAD  NEAR  CALLED...
+-- each of the last with its LENGTH (5 digits) before it. LAPSES is when the head
+-- loses its place unless it asks before; nothing else puts that off. TOLD is 1
+-- when it was told that it is its turn, and the lock is kept for it; 2 when
+-- another took the lock before it asked; else 0. NEAR is the member that was
+-- told that it is next but one. CALLED are those behind a head that did not ask,
+-- who were told to ask at once and have not: they lose their places together
+-- with the head that they have now. REACH is how many were in question.
 --
--- A message is: t (it is your turn) or n (you are near), FENCE (20 digits), VALUE
-local lease, kept, remembered = 1000000, 300000, '90000'
-local head, lapses, told, near = nil, 0, 0, ''
-local now, fenced, me = 0, '', ''
+-- A message is: t (it is your turn), n (you are near) or c (ask at once),
+-- FENCE (20 digits), VALUE
+local lease, kept, late, remembered = 1000000, 300000, 50000, '90000'
+local head, lapses, told, near, called, reach = nil, 0, 0, '', {}, 0
+local now, fenced, me, watch, same = 0, '', '', false, true
 
 -- Reads the turn. me is the member who asks, and so need not be told anything.
 local function line(turn, time, fence, member)
   now, fenced, me = time[1] * 1000000 + time[2], fence, member
   if not turn then return end
-  local at, said, n = tonumber(string.sub(turn, 1, 16)), tonumber(string.sub(turn, 17, 17)), tonumber(string.sub(turn, 18, 22))
-  if at and said and n then
-    lapses, told = at, said
-    head, near = string.sub(turn, 23, 22 + n), string.sub(turn, 23 + n)
+  local at, said, asked = tonumber(string.sub(turn, 1, 16)), tonumber(string.sub(turn, 17, 17)), tonumber(string.sub(turn, 18, 20))
+  local members, from = {}, 21
+  while from <= #turn do
+    local n = tonumber(string.sub(turn, from, from + 4))
+    if not n then return end
+    members[#members + 1] = string.sub(turn, from + 5, from + 4 + n)
+    from = from + 5 + n
   end
+  if at and said and asked and #members >= 2 then
+    lapses, told, reach = at, said, asked
+    head, near = members[1], members[2]
+    for i = 3, #members do
+      if members[i] == me then same = false else called[#called + 1] = members[i] end
+    end
+  end
+end
+
+-- Writes the turn.
+local function keep()
+  local text = {string.format('%016.0f%d%03d', lapses, told, reach)}
+  for _, member in ipairs({head, near, unpack(called)}) do
+    text[#text + 1] = string.format('%05d', #member) .. member
+  end
+  redis.call('SET', KEYS[3], table.concat(text), 'PX', remembered)
 end
 
 -- Tells a member, and says whether it may still be there.
@@ -40,53 +63,83 @@ local function tell(member, what)
   return heard ~= 0 or string.sub(inbox, 1, 1) == '+'
 end
 
+-- One who polls comes and asks by itself, and cannot be told.
+local function polls(member) return string.sub(member, -1) == '\0' end
+
+-- Asks those behind the head to show that they are there: eight times as many
+-- as last time, when nobody did. They lapse together with the head.
+local function call()
+  local most = polls(head) and 511 or math.min(8 * reach + 7, 511)
+  local behind = redis.call('ZRANGE', KEYS[4], 1, most)
+  reach, near = #behind, behind[1] or near
+  for _, member in ipairs(behind) do
+    if member ~= me then
+      if tell(member, 'c') then
+        called[#called + 1] = member
+        if polls(member) then lapses = now + lease end
+      else
+        redis.call('ZREM', KEYS[4], member)
+        reach = reach - 1
+      end
+    end
+  end
+end
+
 -- Sees to it that somebody who is there stands first in line and knows what to
 -- do, and returns it. free says that the lock is to be had.
 local function serve(free)
+  local unheard = false
+  if head and head ~= me and lapses <= now and redis.call('ZRANGE', KEYS[4], 0, 0)[1] == head then
+    unheard = #called == reach
+    if not unheard then reach = 0 end
+    redis.call('ZREM', KEYS[4], head, unpack(called))
+    head, called = nil, {}
+  end
   while true do
     local front = redis.call('ZRANGE', KEYS[4], 0, 1)
-    local first, gone, same = front[1], false, false
+    local first, gone = front[1], false
     if not first then
       redis.call('DEL', KEYS[3])
       return nil
     end
     if first ~= head then
       if not free and first ~= near and first ~= me then gone = not tell(first, 'n') end
-      head, told, lapses = first, 0, now + lease
+      head, told, lapses, same = first, 0, now + lease, false
     elseif first == me then
-      told, lapses = 0, now + lease
-    elseif lapses <= now then
-      gone = true
+      told, lapses, same = 0, now + lease, false
     elseif told == 1 and not free then
-      told = 2
-    else
-      same = told == 1 or not free
+      told, same = 2, false
     end
     if free and not gone and told ~= 1 and first ~= me then
       if told == 0 then
-        local polls = string.sub(first, -1) == '\0'
-        lapses = now + (polls and lease or kept)
+        lapses = now + (polls(first) and lease or kept)
       end
-      told = 1
+      told, same, watch = 1, false, true
       gone = not tell(first, 't')
     end
-    -- Two know that they are near, at all times: each sees if the other is
-    -- gone.
-    local second = front[2]
-    while not gone and second and second ~= near do
-      near, same = second, false
-      if second == me or tell(second, 'n') then break end
-      redis.call('ZREM', KEYS[4], second)
-      second = redis.call('ZRANGE', KEYS[4], 1, 1)[1]
-    end
-    if not gone then
-      if not same then
-        redis.call('SET', KEYS[3], string.format('%016.0f%d%05d', lapses, told, #head) .. head .. near, 'PX', remembered)
+    if gone then
+      redis.call('ZREM', KEYS[4], first)
+      head = nil
+    else
+      if unheard and first ~= me then
+        call()
+        front[2] = reach > 0 and near
       end
+      -- It is late, and so may not come at all.
+      if told == 1 and lapses - now <= (polls(first) and lease or kept) - late then watch = true end
+      -- Two know that they are near, at all times: each sees if the other is
+      -- gone.
+      local second = front[2]
+      while second and second ~= near do
+        near, same = second, false
+        if second == me or tell(second, 'n') then break end
+        redis.call('ZREM', KEYS[4], second)
+        second = redis.call('ZRANGE', KEYS[4], 1, 1)[1]
+      end
+      if not same then keep() end
+      same = true
       return first
     end
-    redis.call('ZREM', KEYS[4], first)
-    head = nil
   end
 end
 

@@ -21,7 +21,8 @@
 --               server's replication id, with the guard on
 --   held        holder has it, for as long as left says (-1: no expiry)
 --   foreign     a key of type holder is in its place
---   reserved    it is free, and kept for somebody before us in line
+--   reserved    it is free, and kept for somebody before us in line; left says
+--               when we are to look whether that one came for it, if it is not 0
 --   stale       the token is not above the fence
 --   behind      the token is too far behind this server's clock
 --   ahead       the token is too far ahead of this server's clock, and of the fence

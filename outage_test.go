@@ -1,0 +1,217 @@
+package redlatch_test
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/redlatch/redlatch"
+)
+
+// outage has two of three links fail for a while from now on; for ever, if that
+// is 0.
+func outage(links []*link, d time.Duration) {
+	for _, l := range links[1:3] {
+		l.cut()
+	}
+	if d > 0 {
+		time.AfterFunc(d, func() {
+			for _, l := range links[1:3] {
+				l.set(func(l *link) { l.refusing = nil })
+			}
+		})
+	}
+}
+
+// wantTook fails unless it is now about so long after start: a bound is kept to
+// the moment, and nodes that are back are found within the longest delay.
+func wantTook(t *testing.T, start time.Time, least, most time.Duration) {
+	t.Helper()
+	if took := time.Since(start); took < least || took > most {
+		t.Errorf("it took %v, want %v to %v", took, least, most)
+	}
+}
+
+func TestLockWaitsForServersUntilItsBound(t *testing.T) {
+	for name, ask := range map[string]func(c *redlatch.Client) (*redlatch.Lease, error){
+		"wait": func(c *redlatch.Client) (*redlatch.Lease, error) {
+			return c.Lock(context.Background(), "job", redlatch.LockOptions{Wait: 10 * time.Second})
+		},
+		"context": func(c *redlatch.Client) (*redlatch.Lease, error) {
+			ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+			defer cancel()
+			return c.Lock(ctx, "job", redlatch.LockOptions{})
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				links, nodes := newLinks(t, 3)
+				c := newClient(t, nodes, redlatch.Options{})
+				outage(links, 7*time.Second)
+				start := time.Now()
+				l, err := ask(c)
+				if err != nil {
+					t.Fatal(err)
+				}
+				wantTook(t, start, 7*time.Second, 7200*time.Millisecond)
+				l.Release(t.Context())
+
+				outage(links, 0)
+				start = time.Now()
+				_, err = ask(c)
+				wantErr(t, err, redlatch.ErrNoQuorum)
+				wantTook(t, start, 10*time.Second, 10*time.Second)
+			})
+		})
+	}
+}
+
+func TestLockWithNoBoundHasPatienceWithAnOutage(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		links, nodes := newLinks(t, 3)
+		c := newClient(t, nodes, redlatch.Options{})
+		outage(links, redlatch.OutagePatience-300*time.Millisecond)
+		mustLock(t, c, "job", redlatch.LockOptions{}).Release(t.Context())
+
+		outage(links, 0)
+		start := time.Now()
+		_, err := c.Lock(t.Context(), "job", redlatch.LockOptions{})
+		wantErr(t, err, redlatch.ErrNoQuorum)
+		wantTook(t, start, redlatch.OutagePatience, redlatch.OutagePatience)
+
+		// And TryLock has none.
+		start = time.Now()
+		_, err = c.TryLock(t.Context(), "job", redlatch.LockOptions{})
+		wantErr(t, err, redlatch.ErrNoQuorum)
+		wantTook(t, start, 0, 0)
+	})
+}
+
+// Two outages that begin in the middle of a wait, one of which is too long for
+// a caller that set no bound.
+func TestOutageInTheMiddleOfAWaitIsAsOneAtItsBeginning(t *testing.T) {
+	for _, wait := range []time.Duration{0, time.Minute} {
+		synctest.Test(t, func(t *testing.T) {
+			hosts := newHosts(t, 2, 3, redlatch.Options{})
+			mustLock(t, hosts[1].Client, "job", redlatch.LockOptions{})
+			start := time.Now()
+			var ended error
+			over := make(chan struct{})
+			go func() {
+				defer close(over)
+				_, ended = hosts[0].Lock(context.Background(), "job", redlatch.LockOptions{Wait: wait})
+			}()
+			for range 3 {
+				time.Sleep(10 * time.Second)
+				outage(hosts[0].links, redlatch.OutagePatience/2)
+			}
+			time.Sleep(10 * time.Second)
+			outage(hosts[0].links, 0)
+			<-over
+			wantErr(t, ended, redlatch.ErrNoQuorum)
+			if wait == 0 {
+				// It is noticed when it next asks.
+				wantTook(t, start, 40*time.Second+redlatch.OutagePatience, 41*time.Second+redlatch.OutagePatience)
+			} else {
+				wantTook(t, start, wait, wait)
+			}
+		})
+	}
+}
+
+func TestErrorAtTheEndOfAWaitIsWhatKeptItLast(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		hosts := newHosts(t, 2, 3, redlatch.Options{})
+		mustLock(t, hosts[1].Client, "job", redlatch.LockOptions{})
+		outage(hosts[0].links, 5*time.Second)
+		_, err := hosts[0].Lock(t.Context(), "job", redlatch.LockOptions{Wait: 10 * time.Second})
+		wantErr(t, err, redlatch.ErrHeld)
+		if errors.Is(err, redlatch.ErrNoQuorum) {
+			t.Errorf("the outage was over, and yet: %v", err)
+		}
+		time.AfterFunc(5*time.Second, func() { outage(hosts[0].links, 0) })
+		_, err = hosts[0].Lock(t.Context(), "job", redlatch.LockOptions{Wait: 10 * time.Second})
+		wantErr(t, err, redlatch.ErrNoQuorum)
+		if errors.Is(err, redlatch.ErrHeld) {
+			t.Errorf("in an outage nobody can know who holds the lock, and yet: %v", err)
+		}
+	})
+}
+
+// TestTriesBoundWhateverIsWaitedFor has so few tries in an outage as with a
+// holder, and so many that it is waited out though no other bound is set.
+func TestTriesBoundWhateverIsWaitedFor(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		links, nodes := newLinks(t, 3)
+		c := newClient(t, nodes, redlatch.Options{})
+		outage(links, 3*redlatch.OutagePatience)
+		before := links[0].count(redlatch.OpAcquire)
+		_, err := c.Lock(t.Context(), "job", redlatch.LockOptions{Tries: 3})
+		wantErr(t, err, redlatch.ErrNoQuorum)
+		if tries := links[0].count(redlatch.OpAcquire) - before; tries != 3 {
+			t.Errorf("3 tries were %d", tries)
+		}
+		if _, err := c.Lock(t.Context(), "job", redlatch.LockOptions{Tries: 1000}); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// TestEachCallerInLineWaitsForServersByItsOwnBound has callers of one client, of
+// which one asks for the others, in an outage that begins as they wait.
+func TestEachCallerInLineWaitsForServersByItsOwnBound(t *testing.T) {
+	for _, front := range []time.Duration{time.Minute, 0} {
+		synctest.Test(t, func(t *testing.T) {
+			hosts := newHosts(t, 2, 3, redlatch.Options{})
+			mustLock(t, hosts[1].Client, "job", redlatch.LockOptions{})
+			var all sync.WaitGroup
+			waits := []time.Duration{front, 0, 5 * time.Second, 0, 20 * time.Second}
+			begin := time.Now()
+			for _, wait := range waits {
+				all.Go(func() {
+					_, err := hosts[0].Lock(context.Background(), "job", redlatch.LockOptions{Wait: wait})
+					wantErr(t, err, redlatch.ErrNoQuorum)
+					if wait == 0 {
+						wantTook(t, begin, 2*time.Second+redlatch.OutagePatience, 3500*time.Millisecond+redlatch.OutagePatience)
+					} else {
+						wantTook(t, begin, wait, wait+10*time.Millisecond)
+					}
+				})
+				time.Sleep(time.Millisecond)
+			}
+			time.Sleep(2 * time.Second)
+			outage(hosts[0].links, 0)
+			all.Wait()
+		})
+	}
+}
+
+// TestWaiterThatMissedARoundHasItsOldPlaceBack has the first in line cut off from
+// the nodes for a moment, as a starved process is, while more come behind it.
+func TestWaiterThatMissedARoundHasItsOldPlaceBack(t *testing.T) {
+	for _, n := range []int{1, 3, 5} {
+		synctest.Test(t, func(t *testing.T) {
+			hosts := newHosts(t, 6, n, redlatch.Options{})
+			first := mustLock(t, hosts[5].Client, "job", redlatch.LockOptions{})
+			served := queueUp(t, hosts[:5], time.Millisecond, func() {
+				time.Sleep(time.Second)
+				for _, l := range hosts[0].links {
+					l.freeze()
+				}
+				time.Sleep(900 * time.Millisecond)
+				for _, l := range hosts[0].links {
+					l.thaw()
+				}
+				time.Sleep(600 * time.Millisecond)
+				first.Release(t.Context())
+			})
+			if !slices.IsSorted(served) {
+				t.Errorf("%d nodes: served in the order %v", n, served)
+			}
+		})
+	}
+}
