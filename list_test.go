@@ -196,7 +196,7 @@ func TestAListingWithoutAQuorumSaysWhatTheNodesDid(t *testing.T) {
 			t.Errorf("failed are %v", s.Failed)
 		}
 		state, err := c.Show(t.Context(), "job")
-		if want := `redlatch: inspect of "job" needs 2 of 3 nodes, after 250ms: memory:1: answered` + silent; err == nil || err.Error() != want {
+		if want := `redlatch: inspect of "job" needs 2 of 3 nodes, after 1s: memory:1: answered` + silent; err == nil || err.Error() != want {
 			t.Errorf("got  %v\nwant %s", err, want)
 		}
 		if !errors.Is(state.Nodes[1].Err, redlatch.ErrNodeTimeout) || errors.Is(err, context.DeadlineExceeded) {
