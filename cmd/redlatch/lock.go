@@ -58,7 +58,7 @@ Exit status:
    69  too few nodes answered
    74  the handle could not be written, and the lock was released again
    75  another holds the lock, or the wait is over
-128+N  the waiting was ended by signal N`,
+128+N  the waiting was ended by signal N, by which redlatch dies too`,
 		Example: `  # a script that holds a lock over several steps
   lease=$(redlatch lock -w 1m --ttl 20s nightly) || exit
   eval "$lease"

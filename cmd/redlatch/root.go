@@ -6,19 +6,19 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// execute runs the command line and returns the exit code.
-func execute(args []string) int {
+// execute runs the command line and returns how it ended.
+func execute(args []string) *outcome {
 	say := &reporter{w: os.Stderr}
 	root := newRoot(say)
 	root.SetArgs(args)
 	cmd, err := root.ExecuteC()
 	if err == nil {
-		return 0
+		return &outcome{}
 	}
 	end := outcomeOf(err)
 	say.end(end)
 	failEval(cmd, say, end.code)
-	return end.code
+	return end
 }
 
 func newRoot(say *reporter) *cobra.Command {

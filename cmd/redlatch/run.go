@@ -62,7 +62,8 @@ Exit status: CMD's own, or
    75  another holds the lock, or the wait is over (or CODE, with -E)
    79  the lock was lost while CMD ran
   126  CMD cannot be run        127  CMD is not found
-128+N  CMD, or the waiting for the lock, was ended by signal N`,
+128+N  CMD, or the waiting for the lock, was ended by signal N; for INT, TERM, HUP
+       and QUIT redlatch dies by the signal itself, of which a shell makes 128+N`,
 		Example: `  # one at a time on this machine, with no server at all
   redlatch run nightly-report -- ./report.sh
 
@@ -207,10 +208,15 @@ func (f *runFlags) run(say *reporter, name string, argv []string) *outcome {
 		plan: newPlan(f.graceFor(lease.TTL()), f.onLost), say: say, signals: signals,
 	}
 	end, stayed := h.run(cmd), false
-	if end.event == "exited" && !h.told {
-		stayed = f.stay(lease, acquired, signals)
+	interrupted := false
+	if end.event == "exited" && len(h.received) == 0 && !end.keyed {
+		stayed, interrupted = f.stay(lease, acquired, signals)
 	}
 	f.release(lease, end, stayed, say, name)
+	if interrupted && end.event == "exited" {
+		*end = *outcomeOf(&interruptedError{syscall.SIGINT})
+		end.err = fmt.Errorf("interrupt after CMD ended with %d, before the --min-hold of %v was over", h.ended.code, f.minHold)
+	}
 	facts.held = time.Since(acquired)
 	end.run = facts
 	return end
@@ -296,23 +302,24 @@ func (f *runFlags) refused(err error, waited time.Duration) *outcome {
 }
 
 // stay keeps the lock until its --min-hold is over, or a signal or a loss
-// comes first.
-func (f *runFlags) stay(lease *redlatch.Lease, acquired time.Time, signals <-chan os.Signal) (stayed bool) {
+// comes first. An interrupt is from somebody who wants all of this to end, and
+// not only the staying.
+func (f *runFlags) stay(lease *redlatch.Lease, acquired time.Time, signals <-chan os.Signal) (stayed, interrupted bool) {
 	left := f.minHold - time.Since(acquired)
 	if left <= 0 {
-		return false
+		return false, false
 	}
 	over := time.NewTimer(left)
 	defer over.Stop()
 	for {
 		select {
 		case <-over.C:
-			return true
+			return true, false
 		case <-lease.Context().Done():
-			return true
+			return true, false
 		case s := <-signals:
 			if ends(s) {
-				return true
+				return true, s == os.Interrupt
 			}
 		}
 	}

@@ -79,7 +79,8 @@ func soon(is func() bool) bool {
 	return false
 }
 
-// exits CODE CMD...: CMD ends with that very exit code.
+// exits CODE CMD...: CMD ends with that very exit code, or by the signal of that
+// name.
 func exits(ts *testscript.TestScript, _ bool, args []string) {
 	err := ts.Exec(args[1], args[2:]...)
 	checkCode(ts, args[0], err)
@@ -90,6 +91,9 @@ func checkCode(ts *testscript.TestScript, want string, err error) {
 	var exit *exec.ExitError
 	if errors.As(err, &exit) {
 		code = exit.ExitCode()
+		if w := exit.Sys().(syscall.WaitStatus); w.Signaled() && w.Signal() == signals[want] {
+			return
+		}
 	} else {
 		ts.Check(err)
 	}
@@ -137,19 +141,23 @@ func spawn(ts *testscript.TestScript, _ bool, args []string) {
 	ts.Value(jobsKey{}).(map[string]*job)[args[0]] = j
 }
 
+// signals are those that scripts name.
+var signals = map[string]syscall.Signal{
+	"INT": syscall.SIGINT, "TERM": syscall.SIGTERM, "HUP": syscall.SIGHUP, "QUIT": syscall.SIGQUIT, "USR1": syscall.SIGUSR1,
+	"TSTP": syscall.SIGTSTP, "KILL": syscall.SIGKILL, "STOP": syscall.SIGSTOP, "CONT": syscall.SIGCONT,
+}
+
 // signal NAME ID: sends a signal to a job.
 func sendSignal(ts *testscript.TestScript, _ bool, args []string) {
-	s := map[string]syscall.Signal{
-		"INT": syscall.SIGINT, "TERM": syscall.SIGTERM, "HUP": syscall.SIGHUP, "QUIT": syscall.SIGQUIT, "USR1": syscall.SIGUSR1,
-		"TSTP": syscall.SIGTSTP, "KILL": syscall.SIGKILL, "STOP": syscall.SIGSTOP, "CONT": syscall.SIGCONT,
-	}[args[0]]
+	s := signals[args[0]]
 	if s == 0 {
 		ts.Fatalf("unknown signal %s", args[0])
 	}
 	ts.Check(jobOf(ts, args[1]).cmd.Process.Signal(s))
 }
 
-// ends ID CODE: the job ends with that exit code; its stderr is the script's.
+// ends ID CODE: the job ends with that exit code, or by the signal of that name;
+// its stderr is the script's.
 func jobEnds(ts *testscript.TestScript, _ bool, args []string) {
 	j := jobOf(ts, args[0])
 	timer := time.AfterFunc(20*time.Second, func() { j.cmd.Process.Kill() })
