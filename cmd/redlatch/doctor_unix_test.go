@@ -52,7 +52,7 @@ func TestDoctorTellsByItsExitCodeWhetherLocksAreInDanger(t *testing.T) {
 	if code, _, _ = command(t, "doctor", "--nodes", nodes); code != exitNoQuorum {
 		t.Errorf("all are away: exit %d", code)
 	}
-	for _, args := range [][]string{{"doctor", "x"}, {"doctor", "--samples", "0"}, {"doctor", "--samples", "1001"}, {"doctor", "--name", strings.Repeat("n", 600)}, {"doctor", "-o", "yaml"}, {"doctor", "--nodes", "http://x"}} {
+	for _, args := range [][]string{{"doctor", "x"}, {"doctor", "--samples", "0"}, {"doctor", "--samples", "1001"}, {"doctor", "--nodes", "local", "--name", strings.Repeat("n", 600)}, {"doctor", "-o", "yaml"}, {"doctor", "--nodes", "http://x"}} {
 		if code, _, stderr := command(t, args...); code != exitUsage || strings.Count(stderr, "\n") != 1 {
 			t.Errorf("%q: exit %d, %s", args, code, stderr)
 		}

@@ -39,8 +39,9 @@ type outcome struct {
 	keyed bool
 
 	// What is known of the lock.
-	name string
-	run  *runFacts
+	name  string
+	nodes []string
+	run   *runFacts
 }
 
 func (o *outcome) Error() string {

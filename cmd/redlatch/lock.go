@@ -75,7 +75,7 @@ Exit status:
 		Annotations: map[string]string{evaluated: ""},
 		RunE: func(cmd *cobra.Command, args []string) error {
 			f.waitSet = cmd.Flags().Changed("wait")
-			return named(args[0], f.run(cmd.OutOrStdout(), say, args[0]))
+			return named(args[0], f.located(f.run(cmd.OutOrStdout(), say, args[0])))
 		},
 	}
 	flags := cmd.Flags()
@@ -110,6 +110,16 @@ func named(name string, err error) error {
 	}
 	end := outcomeOf(err)
 	end.name = name
+	return end
+}
+
+// located says in an outcome which nodes were asked.
+func (f *nodeFlags) located(err error) error {
+	if err == nil {
+		return nil
+	}
+	end := outcomeOf(err)
+	end.nodes = f.opened
 	return end
 }
 
@@ -151,7 +161,7 @@ func (f *lockFlags) run(out io.Writer, say *reporter, name string) error {
 		return context.Cause(ctx)
 	}
 	// The lock is ours until somebody else can have its handle.
-	if err := writeLease(out, say, lease, &waited); err != nil {
+	if err := f.writeLease(out, say, lease, &waited); err != nil {
 		lease.Release(context.Background())
 		return &outcome{code: exitOutput, event: "output", err: fmt.Errorf("the handle could not be written, and the lock was released again: %w", err)}
 	}
@@ -212,7 +222,7 @@ func untilSignal() (context.Context, func()) {
 
 // writeLease tells what a script must know of its lock. waited is nil for an
 // extension.
-func writeLease(out io.Writer, say *reporter, lease *redlatch.Lease, waited *time.Duration) error {
+func (f *nodeFlags) writeLease(out io.Writer, say *reporter, lease *redlatch.Lease, waited *time.Duration) error {
 	variables := append([]string{"REDLATCH_HANDLE=" + lease.Handle()}, leaseVariables(lease)...)
 	if say.format != "json" {
 		return writeExports(out, variables)
@@ -227,9 +237,10 @@ func writeLease(out io.Writer, say *reporter, lease *redlatch.Lease, waited *tim
 		TTL      *float64 `json:"ttl_ms"`
 		Left     *float64 `json:"left_ms"`
 		Waited   *float64 `json:"waited_ms,omitempty"`
+		Nodes    []string `json:"nodes"`
 	}{
 		Event: "extended", Name: lease.Name(), Handle: lease.Handle(), Token: lease.Token().String(), Owner: lease.Owner(),
-		Deadline: lease.Deadline().UTC().Format(time.RFC3339Nano), TTL: ms(lease.TTL()), Left: ms(lease.Remaining()),
+		Deadline: lease.Deadline().UTC().Format(time.RFC3339Nano), TTL: ms(lease.TTL()), Left: ms(lease.Remaining()), Nodes: f.opened,
 	}
 	if waited != nil {
 		line.Event, line.Waited = "locked", ms(*waited)

@@ -29,6 +29,10 @@ type nodeFlags struct {
 	guard guardMode
 
 	passwordFile string
+	requireNodes bool
+
+	say    *reporter // where to report that locks are local by default; nil for nowhere
+	opened []string  // the names of the nodes, once they are open
 }
 
 // guardMode is a pflag.Value: auto, on or off.
@@ -55,7 +59,9 @@ func (f *nodeFlags) apply(opts *redlatch.Options) {
 
 func (f *nodeFlags) register(flags *pflag.FlagSet) {
 	flags.StringArrayVar(&f.nodes, "nodes", nil,
-		"`addresses` of the nodes, separated by commas; may be repeated (default $"+nodesVariable+", else a file of this user on this machine)")
+		"`addresses` of the nodes, separated by commas, or local for a file of this user on this machine (default $"+nodesVariable+", else local)")
+	flags.Var(requireNodes{f}, "require-nodes", "refuse to lock on this machine only because no nodes are given")
+	flags.Lookup("require-nodes").NoOptDefVal = "true"
 	flags.StringVar(&f.list, "node-list", "", "the `name` of the list of nodes, for clients that reach them by different addresses (default $"+listVariable+", else the addresses)")
 	flags.Var(&f.guard, "guard", "whether a node that may have forgotten locks sits out until they have run out; auto is on for several nodes and for Sentinel")
 	flags.StringVar(&f.passwordFile, "password-file", "", "a `file` whose first line is the password for addresses without one (default $"+passwordVariable+")")
@@ -76,13 +82,14 @@ func (f *nodeFlags) open() ([]redlatch.Node, error) {
 		addresses = []string{"sqlite:" + f.state}
 	}
 	if len(addresses) == 0 {
-		path, err := sqlite.DefaultPath()
-		if err != nil {
-			return nil, &outcome{code: exitNoQuorum, event: "no_quorum", err: err, hint: "try --state FILE"}
+		if err := f.byDefault(); err != nil {
+			return nil, err
 		}
-		addresses = []string{"sqlite:" + path}
+		addresses = []string{localNodes}
 	}
-	return f.openAll(addresses)
+	nodes, err := f.openAll(addresses)
+	f.opened = nodeNames(nodes)
+	return nodes, err
 }
 
 // openAll returns a node for each address, with the password that the flags
@@ -93,6 +100,12 @@ func (f *nodeFlags) openAll(addresses []string) ([]redlatch.Node, error) {
 		return nil, err
 	}
 	for i, a := range addresses {
+		if a == localNodes {
+			if addresses[i], err = fileOfUser(); err != nil {
+				return nil, err
+			}
+			continue
+		}
 		addresses[i] = withPassword(a, password)
 	}
 	return openNodes(addresses)

@@ -55,6 +55,7 @@ type event struct {
 	Exit    *int     `json:"exit,omitempty"`
 	Message string   `json:"message,omitempty"`
 	Hint    string   `json:"hint,omitempty"`
+	Nodes   []string `json:"nodes,omitempty"`
 	Holders []holder `json:"holders,omitempty"`
 	Token   string   `json:"token,omitempty"`
 	Owner   string   `json:"owner,omitempty"`
@@ -81,7 +82,7 @@ func (r *reporter) end(o *outcome) {
 		}
 		return
 	}
-	e := event{Event: o.event, Name: o.name, Exit: &o.code, Hint: o.hint}
+	e := event{Event: o.event, Name: o.name, Exit: &o.code, Hint: o.hint, Nodes: o.nodes}
 	if o.err != nil {
 		e.Message = message(o.err)
 	}

@@ -28,8 +28,8 @@ func newRoot(say *reporter) *cobra.Command {
 		Long: `Distributed locks for the shell: run a command while holding a lock, so that
 it runs once at a time, on this machine or on many.
 
-Without --nodes the lock is kept in a file and holds between the processes of
-this user on this machine; for those of several users give them all one file that
+Without --nodes, or with --nodes local, the lock is kept in a file and holds
+between the processes of this user on this machine; for those of several users give them all one file that
 they may write to, with --state FILE. With the addresses of one or more Redis
 servers it holds between all machines that use the same servers; with three or
 five servers it outlives the loss of one or two of them.`,

@@ -82,7 +82,7 @@ Exit status: CMD's own, or
 			f.graceSet = cmd.Flags().Changed("grace")
 			f.ttlSet = cmd.Flags().Changed("ttl")
 			end := f.run(say, args[0], args[1:])
-			end.name = args[0]
+			end.name, end.nodes = args[0], f.opened
 			return end
 		},
 	}

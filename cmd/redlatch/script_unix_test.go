@@ -28,7 +28,21 @@ func TestMain(m *testing.M) {
 		// which is this program under another name, has those of its test.
 		os.Setenv("XDG_CONFIG_HOME", os.DevNull)
 	}
-	testscript.Main(m, map[string]func(){"redlatch": main})
+	testscript.Main(apart{m}, map[string]func(){"redlatch": main})
+}
+
+// apart runs the tests with a folder for state of their own: the user's locks
+// are not theirs.
+type apart struct{ m *testing.M }
+
+func (a apart) Run() int {
+	dir, err := os.MkdirTemp("", "redlatch-test-")
+	if err != nil {
+		panic(err)
+	}
+	defer os.RemoveAll(dir)
+	os.Setenv("REDLATCH_STATE_DIR", dir)
+	return a.m.Run()
 }
 
 func TestScripts(t *testing.T) {
@@ -41,6 +55,7 @@ func TestScripts(t *testing.T) {
 		Dir: "testdata/script",
 		Setup: func(env *testscript.Env) error {
 			env.Setenv("REDLATCH_STATE_DIR", env.WorkDir)
+			env.Setenv("REDLATCH_NODES", "local")
 			env.Setenv("GORACE", os.Getenv("GORACE"))
 			env.Values[jobsKey{}] = map[string]*job{}
 			return nil
@@ -129,7 +144,7 @@ func spawn(ts *testscript.TestScript, _ bool, args []string) {
 		}
 	}
 	j := &job{cmd: &exec.Cmd{Path: path, Args: args[1:], Dir: ts.MkAbs(".")}, stderr: ts.MkAbs(args[0] + ".err")}
-	for _, name := range []string{"PATH", "REDLATCH_STATE_DIR", "GORACE"} {
+	for _, name := range []string{"PATH", "REDLATCH_STATE_DIR", "REDLATCH_NODES", "GORACE"} {
 		j.cmd.Env = append(j.cmd.Env, name+"="+ts.Getenv(name))
 	}
 	stderr, err := os.Create(j.stderr)
