@@ -10,6 +10,8 @@ import (
 	"runtime"
 	"syscall"
 	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 // stopDelay is how long after it was sent a stop has surely shown.
@@ -236,6 +238,12 @@ func ends(s os.Signal) bool {
 		return true
 	}
 	return false
+}
+
+// session is the session that we are in.
+func session() int {
+	id, _ := unix.Getsid(0)
+	return id
 }
 
 // stopping are the signals on which we pause.

@@ -87,6 +87,9 @@ func ends(os.Signal) bool { return true }
 // dieBy does nothing: Windows has no signals to die by.
 func dieBy(syscall.Signal, bool) {}
 
+// session is one for all.
+func session() int { return 0 }
+
 func stopping() []os.Signal { return nil }
 
 func isStop(os.Signal) bool { return false }

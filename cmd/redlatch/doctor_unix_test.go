@@ -19,7 +19,7 @@ func TestDoctorTellsByItsExitCodeWhetherLocksAreInDanger(t *testing.T) {
 	}
 	declareNew(t, servers)
 	code, stdout, _ = command(t, "doctor", "--nodes", nodes)
-	if code != 0 || !strings.Contains(stdout, "fits: --ttl ") || strings.Contains(stdout, "danger") || strings.Contains(stdout, "\x1b") {
+	if code != 0 || !strings.Contains(stdout, "fits: --ttl ") || !strings.Contains(stdout, " --node-timeout ") || strings.Contains(stdout, "danger") || strings.Contains(stdout, "\x1b") {
 		t.Errorf("servers in service: exit %d, %s", code, stdout)
 	}
 	if _, wide, _ := command(t, "doctor", "-o", "wide", "--nodes", nodes); strings.Count(wide, "it is a master") != 3 {
@@ -42,7 +42,12 @@ func TestDoctorTellsByItsExitCodeWhetherLocksAreInDanger(t *testing.T) {
 	if code != exitEndangered || last.Event != "checkup" || last.Worst != "danger" {
 		t.Errorf("in JSON: exit %d, %s", code, stdout)
 	}
+	servers[1].Do("CONFIG", "SET", "maxmemory-policy", "noeviction")
 	servers[0].Kill()
+	code, stdout, stderr = command(t, "doctor", "--nodes", nodes)
+	if code != exitEndangered || strings.Contains(stdout, "danger") || !strings.Contains(stdout, "warning  quorum") || stderr != "redlatch: 1 of 3 nodes does not answer: "+servers[0].URL()+"\n" {
+		t.Errorf("one node is down: exit %d, %s%s", code, stdout, stderr)
+	}
 	servers[1].Kill()
 	code, stdout, stderr = command(t, "doctor", "--nodes", nodes)
 	if code != exitNoQuorum || !strings.Contains(stdout, "danger   quorum") || !strings.Contains(stderr, "1 of 3 nodes answer") {

@@ -82,7 +82,7 @@ Exit status:
 	flags.SortFlags = false
 	f.register(flags)
 	flags.BoolVarP(&f.noWait, "no-wait", "n", false, "do not wait: exit 75 if another holds the lock")
-	flags.DurationVarP(&f.wait, "wait", "w", 0, "wait for `DURATION` at the most, then exit 75 (default without end)")
+	flags.VarP(seconds{&f.wait}, "wait", "w", "wait for `DURATION` at the most, then exit 75; a bare number is seconds (default without end)")
 	flags.DurationVar(&f.ttl, "ttl", 0, "`DURATION` for which the lock lives unless it is extended (default 10s, or the longest that the nodes allow)")
 	flags.StringVar(&f.label, "label", "", "what others see as the holder, besides host and process id (default shell-PID, the process that called)")
 	flags.BoolVarP(&say.quiet, "quiet", "q", false, "say nothing when the lock is held by another; errors are still told")
@@ -145,6 +145,11 @@ func (f *lockFlags) run(out io.Writer, say *reporter, name string) error {
 	ctx, stop := untilSignal()
 	defer stop()
 
+	if !f.noWait && !f.waitSet {
+		if err := f.nested(name); err != nil {
+			return err
+		}
+	}
 	asked := time.Now()
 	opts := redlatch.LockOptions{TTL: f.ttl, Wait: f.wait, NoKeepAlive: true}
 	ask := client.Lock
@@ -239,7 +244,7 @@ func (f *nodeFlags) writeLease(out io.Writer, say *reporter, lease *redlatch.Lea
 		Waited   *float64 `json:"waited_ms,omitempty"`
 		Nodes    []string `json:"nodes"`
 	}{
-		Event: "extended", Name: lease.Name(), Handle: lease.Handle(), Token: lease.Token().String(), Owner: lease.Owner(),
+		Event: "extended", Name: lease.Name(), Handle: lease.Handle(), Token: tokenText(lease.Token()), Owner: lease.Owner(),
 		Deadline: lease.Deadline().UTC().Format(time.RFC3339Nano), TTL: ms(lease.TTL()), Left: ms(lease.Remaining()), Nodes: f.opened,
 	}
 	if waited != nil {

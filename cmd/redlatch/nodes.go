@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/spf13/pflag"
 
@@ -30,6 +31,7 @@ type nodeFlags struct {
 
 	passwordFile string
 	requireNodes bool
+	nodeTimeout  time.Duration // 0 for the verb's own
 
 	say    *reporter // where to report that locks are local by default; nil for nowhere
 	opened []string  // the names of the nodes, once they are open
@@ -51,10 +53,32 @@ func (m *guardMode) Set(s string) error {
 	return nil
 }
 
+// timeLimit is a pflag.Value: a duration above 0, which stands for none.
+type timeLimit struct{ d *time.Duration }
+
+func (l timeLimit) String() string {
+	if l.d == nil || *l.d == 0 {
+		return ""
+	}
+	return l.d.String()
+}
+func (l timeLimit) Type() string { return "duration" }
+func (l timeLimit) Set(s string) error {
+	d, err := time.ParseDuration(s)
+	if err != nil || d <= 0 {
+		return errors.New("must be a duration longer than 0s, such as 500ms")
+	}
+	*l.d = d
+	return nil
+}
+
 // apply sets the client's options that the flags are about.
 func (f *nodeFlags) apply(opts *redlatch.Options) {
 	opts.NodeList = f.list
 	opts.Guard = redlatch.GuardMode(f.guard)
+	if f.nodeTimeout > 0 {
+		opts.NodeTimeout = f.nodeTimeout
+	}
 }
 
 func (f *nodeFlags) register(flags *pflag.FlagSet) {
@@ -64,6 +88,7 @@ func (f *nodeFlags) register(flags *pflag.FlagSet) {
 	flags.Lookup("require-nodes").NoOptDefVal = "true"
 	flags.StringVar(&f.list, "node-list", "", "the `name` of the list of nodes, for clients that reach them by different addresses (default $"+listVariable+", else the addresses)")
 	flags.Var(&f.guard, "guard", "whether a node that may have forgotten locks sits out until they have run out; auto is on for several nodes and for Sentinel")
+	flags.Var(timeLimit{&f.nodeTimeout}, "node-timeout", "`DURATION` after which a node that has not answered counts as away (default what fits most networks; redlatch doctor measures what fits yours)")
 	flags.StringVar(&f.passwordFile, "password-file", "", "a `file` whose first line is the password for addresses without one (default $"+passwordVariable+")")
 	flags.StringVar(&f.state, "state", "", "the `file` that holds the locks of this machine; several users need one that all may write to (default in $REDLATCH_STATE_DIR, else in the user's own state folder)")
 }

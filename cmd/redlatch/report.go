@@ -97,7 +97,7 @@ func (r *reporter) end(o *outcome) {
 		}
 	}
 	if f := o.run; f != nil {
-		e.Token, e.Owner = f.token.String(), f.owner
+		e.Token, e.Owner = tokenText(f.token), f.owner
 		e.Waited, e.Held = ms(f.waited), ms(f.held)
 	}
 	r.json(e)

@@ -8,7 +8,6 @@ import (
 	"os/exec"
 	"os/signal"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"syscall"
 	"time"
@@ -48,6 +47,8 @@ CMD runs in a process group of its own, with stdin, stdout and stderr as they
 are, and finds REDLATCH_NAME, REDLATCH_TOKEN, REDLATCH_OWNER and
 REDLATCH_DEADLINE in its environment. The token grows with every holder: hand
 it to whatever CMD writes to, and have that refuse a lower one than it has seen.
+Locks are not re-entrant: inside of CMD a run of the same name is refused, and
+one of another name is not.
 The deadline is the one at the start; it moves on for as long as CMD runs.
 
 Signals go to CMD's whole group; a second interrupt kills it. When CMD ends,
@@ -57,7 +58,7 @@ because --max-hold is over, the group gets a TERM one --grace before the
 deadline, and a KILL before the deadline.
 
 Exit status: CMD's own, or
-   64  the command line is wrong
+   64  the command line is wrong, or CMD itself is under the lock that it waits for
    69  too few nodes answered
    75  another holds the lock, or the wait is over (or CODE, with -E)
    79  the lock was lost while CMD ran
@@ -90,7 +91,7 @@ Exit status: CMD's own, or
 	flags.SortFlags = false
 	f.register(flags)
 	flags.BoolVarP(&f.noWait, "no-wait", "n", false, "do not wait: exit 75 if another holds the lock")
-	flags.DurationVarP(&f.wait, "wait", "w", 0, "wait for `DURATION` at the most, then exit 75 (default without end)")
+	flags.VarP(seconds{&f.wait}, "wait", "w", "wait for `DURATION` at the most, then exit 75; a bare number is seconds (default without end)")
 	flags.DurationVar(&f.ttl, "ttl", 10*time.Second, "`DURATION` after which the lock of a crashed holder is free; a living one extends it")
 	flags.DurationVar(&f.maxHold, "max-hold", 24*time.Hour, "hold the lock for `DURATION` at the most: CMD is ended then")
 	flags.DurationVar(&f.minHold, "min-hold", 0, "hold the lock for `DURATION` at the least, even if CMD ends before")
@@ -189,6 +190,11 @@ func (f *runFlags) run(say *reporter, name string, argv []string) *outcome {
 	}
 	defer client.Close()
 
+	if !f.noWait && !f.waitSet {
+		if err := nested(name, nodes); err != nil {
+			return outcomeOf(err)
+		}
+	}
 	asked := time.Now()
 	show := say.showWaiting(name, nodes)
 	lease, err := f.acquire(client, name, signals)
@@ -200,7 +206,7 @@ func (f *runFlags) run(say *reporter, name string, argv []string) *outcome {
 	facts := &runFacts{token: lease.Token(), owner: lease.Owner(), waited: acquired.Sub(asked)}
 	cmd := &exec.Cmd{
 		Path: path, Args: argv,
-		Env:   append(os.Environ(), leaseVariables(lease)...),
+		Env:   append(append(os.Environ(), leaseVariables(lease)...), heldWith(lease)),
 		Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr,
 	}
 	h := &hold{
@@ -240,7 +246,7 @@ func (f *runFlags) labelFor(command string) string {
 func leaseVariables(lease *redlatch.Lease) []string {
 	return []string{
 		"REDLATCH_NAME=" + lease.Name(),
-		"REDLATCH_TOKEN=" + strconv.FormatUint(uint64(lease.Token()), 10),
+		"REDLATCH_TOKEN=" + tokenText(lease.Token()),
 		"REDLATCH_OWNER=" + lease.Owner(),
 		"REDLATCH_DEADLINE=" + lease.Deadline().UTC().Format(time.RFC3339Nano),
 	}

@@ -17,7 +17,7 @@ import (
 // settings are the flags that the environment and the file may set, by their
 // long names. Flags that say what to do, such as --yes, are none.
 var settings = []string{
-	"nodes", "state", "require-nodes", "node-list", "guard", "password-file",
+	"nodes", "state", "require-nodes", "node-list", "guard", "node-timeout", "password-file",
 	"ttl", "no-wait", "wait", "max-hold", "min-hold", "grace", "on-lost", "conflict-exit-code", "label",
 }
 

@@ -78,7 +78,7 @@ func nodeNames(nodes []redlatch.Node) []string {
 // knownVariables are the environment variables with our prefix: settings, what
 // else we read, and what we set for CMD and for scripts.
 func knownVariables() []string {
-	known := []string{configVariable, passwordVariable, "REDLATCH_STATE_DIR", handleVariable,
+	known := []string{configVariable, passwordVariable, "REDLATCH_STATE_DIR", handleVariable, heldVariable,
 		"REDLATCH_NAME", "REDLATCH_TOKEN", "REDLATCH_OWNER", "REDLATCH_DEADLINE"}
 	for _, name := range settings {
 		known = append(known, variable(name))
@@ -118,24 +118,26 @@ func nearest(word string, candidates []string) (best string, edits int) {
 	return best, edits
 }
 
-// distance is how many letters must be put in, left out or exchanged to make one
-// word of the other.
+// distance is how many letters must be put in, left out, replaced or swapped with
+// the next to make one word of the other.
 func distance(a, b string) int {
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range len(a) {
-		diagonal := row[0]
-		row[0] = i + 1
-		for j := range len(b) {
-			exchange := diagonal
-			if a[i] != b[j] {
+	rows := make([][]int, len(a)+1)
+	for i := range rows {
+		rows[i] = make([]int, len(b)+1)
+		for j := range rows[i] {
+			if i == 0 || j == 0 {
+				rows[i][j] = i + j
+				continue
+			}
+			exchange := rows[i-1][j-1]
+			if a[i-1] != b[j-1] {
 				exchange++
 			}
-			diagonal = row[j+1]
-			row[j+1] = min(exchange, diagonal+1, row[j]+1)
+			rows[i][j] = min(exchange, rows[i-1][j]+1, rows[i][j-1]+1)
+			if i > 1 && j > 1 && a[i-1] == b[j-2] && a[i-2] == b[j-1] {
+				rows[i][j] = min(rows[i][j], rows[i-2][j-2]+1)
+			}
 		}
 	}
-	return row[len(b)]
+	return rows[len(a)][len(b)]
 }
