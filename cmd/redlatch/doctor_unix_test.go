@@ -4,8 +4,12 @@ package main
 
 import (
 	"encoding/json"
+	"os"
+	"regexp"
 	"strings"
 	"testing"
+
+	"github.com/spf13/pflag"
 
 	"github.com/redlatch/redlatch/internal/redistest"
 )
@@ -76,5 +80,32 @@ func TestColourHeedsNoColorAndTerminals(t *testing.T) {
 		if got := colourful(c.noColor, c.term, c.terminal); got != c.want {
 			t.Errorf("%+v: %v", c, got)
 		}
+	}
+}
+
+// TestFlagsThatDoctorNamesExist reads the sources of its findings.
+func TestFlagsThatDoctorNamesExist(t *testing.T) {
+	known := map[string]bool{}
+	for _, cmd := range everyCommand() {
+		cmd.InitDefaultHelpFlag()
+		cmd.Flags().VisitAll(func(f *pflag.Flag) { known[f.Name] = true })
+	}
+	seen := 0
+	for _, file := range []string{"doctor.go", "../../examine.go", "../../change.go", "../../redis/examine.go", "../../sqlite/examine.go"} {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, found := range regexp.MustCompile(`[ ":]--([a-z][a-z-]+)`).FindAllStringSubmatch(string(text), -1) {
+			if seen++; !known[found[1]] {
+				t.Errorf("%s names --%s, and no command has it", file, found[1])
+			}
+		}
+	}
+	if seen < 8 {
+		t.Errorf("found %d flags", seen)
+	}
+	if text, _ := os.ReadFile("doctor.go"); strings.Contains(string(text), "node time limit %v") {
+		t.Error("doctor recommends a node time limit without its flag")
 	}
 }
