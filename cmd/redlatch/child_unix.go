@@ -10,6 +10,8 @@ import (
 	"runtime"
 	"syscall"
 	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 // stopDelay is how long after it was sent a stop has surely shown.
@@ -19,7 +21,7 @@ const stopDelay = 100 * time.Millisecond
 type child struct {
 	group   int            // its process id, and that of its group
 	guard   *guardian      // sits in the group; nil for none
-	exited  chan int       // told the exit code, once
+	exited  chan ending    // gets how CMD ended, once
 	stopped chan os.Signal // told when it was stopped
 	tty     *terminal      // nil if we have none
 }
@@ -28,7 +30,7 @@ type child struct {
 // it end with us if that is what is wanted. What cmd starts belongs to its
 // group, unless it takes care not to.
 func startChild(cmd *exec.Cmd, guard *guardian, endsWithUs bool) (*child, error) {
-	c := &child{guard: guard, exited: make(chan int, 1), stopped: make(chan os.Signal), tty: openTerminal()}
+	c := &child{guard: guard, exited: make(chan ending, 1), stopped: make(chan os.Signal), tty: openTerminal()}
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	if guard == nil && endsWithUs {
 		endWithParent(cmd.SysProcAttr)
@@ -92,15 +94,15 @@ func (c *child) wait() {
 		switch {
 		case err == syscall.EINTR:
 		case err != nil:
-			c.exited <- exitCannotRun // nobody else waits for it: this cannot be
+			c.exited <- ending{code: exitCannotRun} // nobody else waits for it: this cannot be
 			return
 		case status.Stopped():
 			c.stopped <- status.StopSignal()
 		case status.Signaled():
-			c.exited <- exitSignal + int(status.Signal())
+			c.exited <- ending{exitSignal + int(status.Signal()), status.Signal()}
 			return
 		case status.Exited():
-			c.exited <- status.ExitStatus()
+			c.exited <- ending{code: status.ExitStatus()}
 			return
 		}
 	}
@@ -178,6 +180,12 @@ func (c *child) isJobStop(s os.Signal) bool {
 	return s != syscall.SIGSTOP || c.tty != nil && c.tty.given
 }
 
+// keyed reports whether a signal that ended CMD can be a key of the terminal's,
+// which sends it to CMD's group alone while that is in the foreground.
+func (c *child) keyed(s syscall.Signal) bool {
+	return (s == syscall.SIGINT || s == syscall.SIGQUIT) && c.tty != nil && c.tty.given
+}
+
 // pause stops CMD's group and ours, as the terminal would have if they were
 // one, and returns when somebody has us go on. It does nothing, and reports so,
 // where no shell could have us go on. stopped says that CMD has been already.
@@ -230,6 +238,12 @@ func ends(s os.Signal) bool {
 		return true
 	}
 	return false
+}
+
+// session is the session that we are in.
+func session() int {
+	id, _ := unix.Getsid(0)
+	return id
 }
 
 // stopping are the signals on which we pause.

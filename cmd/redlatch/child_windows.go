@@ -18,7 +18,7 @@ import (
 // KILL.
 type child struct {
 	job     windows.Handle
-	exited  chan int
+	exited  chan ending
 	stopped chan os.Signal // never told
 }
 
@@ -27,7 +27,7 @@ func startChild(cmd *exec.Cmd, _ *guardian, _ bool) (*child, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &child{job: job, exited: make(chan int, 1)}
+	c := &child{job: job, exited: make(chan ending, 1)}
 	limits := windows.JOBOBJECT_EXTENDED_LIMIT_INFORMATION{
 		BasicLimitInformation: windows.JOBOBJECT_BASIC_LIMIT_INFORMATION{LimitFlags: windows.JOB_OBJECT_LIMIT_KILL_ON_JOB_CLOSE},
 	}
@@ -50,7 +50,7 @@ func startChild(cmd *exec.Cmd, _ *guardian, _ bool) (*child, error) {
 	}
 	go func() {
 		cmd.Wait()
-		c.exited <- cmd.ProcessState.ExitCode()
+		c.exited <- ending{code: cmd.ProcessState.ExitCode()}
 	}()
 	return c, nil
 }
@@ -72,6 +72,8 @@ func (c *child) wantsTerminal(os.Signal) bool { return false }
 
 func (c *child) isJobStop(os.Signal) bool { return false }
 
+func (c *child) keyed(syscall.Signal) bool { return false }
+
 func (c *child) pause(bool) bool { return false }
 
 func (c *child) resume() {}
@@ -81,6 +83,12 @@ func (c *child) close() { windows.CloseHandle(c.job) }
 func forwarded() []os.Signal { return []os.Signal{os.Interrupt, syscall.SIGTERM} }
 
 func ends(os.Signal) bool { return true }
+
+// dieBy does nothing: Windows has no signals to die by.
+func dieBy(syscall.Signal, bool) {}
+
+// session is one for all.
+func session() int { return 0 }
 
 func stopping() []os.Signal { return nil }
 

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -20,7 +21,8 @@ func newCompletion() *cobra.Command {
 		Use:   "completion bash|zsh|fish",
 		Short: "Print what a shell needs to complete commands, flags and names",
 		Long: `Print a script for bash, zsh or fish that has the shell complete commands,
-flags, their values, and the names of locks. For the names the nodes are asked,
+flags, their values, and the names of locks; what follows -- is completed as the
+command line that it is. For the names the nodes are asked,
 with what the environment and the settings file say of them.`,
 		Example: `  # bash, with its bash-completion installed
   source <(redlatch completion bash)
@@ -41,15 +43,27 @@ with what the environment and the settings file say of them.`,
 			out, root := cmd.OutOrStdout(), cmd.Root()
 			switch args[0] {
 			case "bash":
-				return root.GenBashCompletionV2(out, true)
+				return errors.Join(root.GenBashCompletionV2(out, true), write(out, afterDashesBash))
 			case "zsh":
-				return root.GenZshCompletion(out)
+				var text strings.Builder
+				err := root.GenZshCompletion(&text)
+				// The last lines call the function, which must be ours by then.
+				last := strings.LastIndex(text.String(), "\n# don't run the completion function")
+				if last < 0 {
+					last = text.Len()
+				}
+				return errors.Join(err, write(out, text.String()[:last]+afterDashesZsh+text.String()[last:]))
 			case "fish":
-				return root.GenFishCompletion(out, true)
+				return errors.Join(root.GenFishCompletion(out, true), write(out, afterDashesFish))
 			}
 			return usageError(fmt.Errorf("the shell is %q: it must be bash, zsh or fish", args[0]), "try redlatch completion bash")
 		},
 	}
+}
+
+func write(out io.Writer, text string) error {
+	_, err := io.WriteString(out, text)
+	return err
 }
 
 // completeAll tells every command how its flags and arguments are completed.
@@ -66,7 +80,7 @@ func completeAll(cmd *cobra.Command) {
 	switch cmd.Name() {
 	case "run", "lock", "ls", "show", "break":
 		cmd.ValidArgsFunction = completeName
-	case "extend", "unlock", "init", "doctor", "torture", "version":
+	case "extend", "unlock", "init", "doctor", "dev", "torture", "version":
 		cmd.ValidArgsFunction = cobra.NoFileCompletions
 	}
 	for _, sub := range cmd.Commands() {
@@ -81,7 +95,7 @@ const completeLimit = time.Second
 // Whatever goes wrong, there is nothing to complete.
 func completeName(cmd *cobra.Command, args []string, begun string) ([]string, cobra.ShellCompDirective) {
 	if len(args) > 0 {
-		return nil, cobra.ShellCompDirectiveDefault // CMD and what belongs to it
+		return nil, cobra.ShellCompDirectiveNoFileComp // what follows -- the shell completes
 	}
 	const none = cobra.ShellCompDirectiveNoFileComp
 	if applySettings(cmd, &reporter{w: io.Discard}) != nil {

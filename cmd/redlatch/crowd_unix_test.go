@@ -60,7 +60,7 @@ func (c *crowd) start(i int) {
 	args = append(args, "job", "--", "sh", "-c", `echo "begin $0" >>log; echo "end $0" >>log`, fmt.Sprint(i))
 	cmd := exec.Command(c.path, args...)
 	cmd.Dir = c.dir
-	cmd.Env = append(os.Environ(), "REDLATCH_STATE_DIR="+c.dir)
+	cmd.Env = append(os.Environ(), "REDLATCH_STATE_DIR="+c.dir, "REDLATCH_NODES=local")
 	stderr := new(bytes.Buffer)
 	cmd.Stderr = stderr
 	if err := cmd.Start(); err != nil {

@@ -107,7 +107,7 @@ func (f *devFlags) run(cmd *cobra.Command, say *reporter, argv []string) error {
 	case s := <-signals:
 		cancel(&interruptedError{s.(syscall.Signal)})
 		<-started
-		return &outcome{code: exitSignal + int(s.(syscall.Signal)), event: "interrupted", err: fmt.Errorf("%v while the servers were started", s)}
+		return &outcome{code: exitSignal + int(s.(syscall.Signal)), signal: s.(syscall.Signal), event: "interrupted", err: fmt.Errorf("%v while the servers were started", s)}
 	}
 	if len(argv) > 0 {
 		return q.with(path, argv, signals)
@@ -177,7 +177,7 @@ func (q *devQuorum) with(path string, argv []string, signals <-chan os.Signal) e
 	for {
 		select {
 		case <-done:
-			return &outcome{code: codeOf(cmd.ProcessState), event: "exited"}
+			return &outcome{code: codeOf(cmd.ProcessState), signal: signalOf(cmd.ProcessState), event: "exited"}
 		case s := <-signals:
 			if s != os.Interrupt || !isTerminal(os.Stdin) {
 				cmd.Process.Signal(s)

@@ -16,3 +16,12 @@ func codeOf(state *os.ProcessState) int {
 	}
 	return state.ExitCode()
 }
+
+// signalOf is the signal that ended a process, if it is one that is meant to; 0
+// otherwise.
+func signalOf(state *os.ProcessState) syscall.Signal {
+	if w, ok := state.Sys().(syscall.WaitStatus); ok && w.Signaled() && ends(w.Signal()) {
+		return w.Signal()
+	}
+	return 0
+}

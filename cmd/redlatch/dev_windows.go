@@ -9,3 +9,5 @@ import (
 const terminateSignal = syscall.SIGKILL
 
 func codeOf(state *os.ProcessState) int { return state.ExitCode() }
+
+func signalOf(*os.ProcessState) syscall.Signal { return 0 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"strings"
@@ -47,7 +48,8 @@ that finds it so, and this is one.
 
 Exit status:
     0  nothing endangers the locks (there may be warnings); --ready: all are
-    1  something endangers them, or keeps them from being had
+    1  something endangers them, or keeps them from being had; or a node does not
+       answer, though enough do
    64  the command line is wrong
    69  too few nodes answered; --ready: not every node is ready`,
 		Example: `  redlatch doctor --nodes redis://a:6379,redis://b:6379,redis://c:6379
@@ -108,10 +110,27 @@ func (f *doctorFlags) run(out io.Writer, say *reporter) error {
 		return unwritten(err)
 	case up.Answered < up.Need:
 		return &outcome{code: exitNoQuorum, event: "no_quorum", err: fmt.Errorf("%d of %d nodes answer, and %d are needed", up.Answered, len(up.Nodes), up.Need)}
+	case up.Answered < len(up.Nodes):
+		return &outcome{code: exitEndangered, event: "degraded", err: errors.New(silent(up))}
 	case up.Worst() == redlatch.Danger:
 		return &outcome{code: exitEndangered, event: "endangered"}
 	}
 	return nil
+}
+
+// silent says which nodes do not answer.
+func silent(up *redlatch.Checkup) string {
+	var names []string
+	for _, n := range up.Nodes {
+		if n.Err != nil {
+			names = append(names, n.Node)
+		}
+	}
+	does := "does"
+	if len(names) > 1 {
+		does = "do"
+	}
+	return fmt.Sprintf("%d of %d nodes %s not answer: %s", len(names), len(up.Nodes), does, strings.Join(names, ", "))
 }
 
 var colours = map[redlatch.Severity]string{redlatch.Fine: "32", redlatch.Advice: "36", redlatch.Warning: "33", redlatch.Danger: "1;31"}
@@ -152,7 +171,7 @@ func writeCheckup(out io.Writer, up *redlatch.Checkup, wide bool) error {
 	}
 	w.Flush()
 	if up.TTL > 0 {
-		fmt.Fprintf(out, "\nfits: --ttl %v, node time limit %v\n", up.TTL, up.NodeTimeout)
+		fmt.Fprintf(out, "\nfits: --ttl %v --node-timeout %v\n", up.TTL, up.NodeTimeout)
 	}
 	var parts []string
 	for _, s := range []redlatch.Severity{redlatch.Danger, redlatch.Warning, redlatch.Advice, redlatch.Fine} {

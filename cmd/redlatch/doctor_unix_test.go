@@ -4,8 +4,12 @@ package main
 
 import (
 	"encoding/json"
+	"os"
+	"regexp"
 	"strings"
 	"testing"
+
+	"github.com/spf13/pflag"
 
 	"github.com/redlatch/redlatch/internal/redistest"
 )
@@ -19,7 +23,7 @@ func TestDoctorTellsByItsExitCodeWhetherLocksAreInDanger(t *testing.T) {
 	}
 	declareNew(t, servers)
 	code, stdout, _ = command(t, "doctor", "--nodes", nodes)
-	if code != 0 || !strings.Contains(stdout, "fits: --ttl ") || strings.Contains(stdout, "danger") || strings.Contains(stdout, "\x1b") {
+	if code != 0 || !strings.Contains(stdout, "fits: --ttl ") || !strings.Contains(stdout, " --node-timeout ") || strings.Contains(stdout, "danger") || strings.Contains(stdout, "\x1b") {
 		t.Errorf("servers in service: exit %d, %s", code, stdout)
 	}
 	if _, wide, _ := command(t, "doctor", "-o", "wide", "--nodes", nodes); strings.Count(wide, "it is a master") != 3 {
@@ -42,7 +46,12 @@ func TestDoctorTellsByItsExitCodeWhetherLocksAreInDanger(t *testing.T) {
 	if code != exitEndangered || last.Event != "checkup" || last.Worst != "danger" {
 		t.Errorf("in JSON: exit %d, %s", code, stdout)
 	}
+	servers[1].Do("CONFIG", "SET", "maxmemory-policy", "noeviction")
 	servers[0].Kill()
+	code, stdout, stderr = command(t, "doctor", "--nodes", nodes)
+	if code != exitEndangered || strings.Contains(stdout, "danger") || !strings.Contains(stdout, "warning  quorum") || stderr != "redlatch: 1 of 3 nodes does not answer: "+servers[0].URL()+"\n" {
+		t.Errorf("one node is down: exit %d, %s%s", code, stdout, stderr)
+	}
 	servers[1].Kill()
 	code, stdout, stderr = command(t, "doctor", "--nodes", nodes)
 	if code != exitNoQuorum || !strings.Contains(stdout, "danger   quorum") || !strings.Contains(stderr, "1 of 3 nodes answer") {
@@ -52,7 +61,7 @@ func TestDoctorTellsByItsExitCodeWhetherLocksAreInDanger(t *testing.T) {
 	if code, _, _ = command(t, "doctor", "--nodes", nodes); code != exitNoQuorum {
 		t.Errorf("all are away: exit %d", code)
 	}
-	for _, args := range [][]string{{"doctor", "x"}, {"doctor", "--samples", "0"}, {"doctor", "--samples", "1001"}, {"doctor", "--name", strings.Repeat("n", 600)}, {"doctor", "-o", "yaml"}, {"doctor", "--nodes", "http://x"}} {
+	for _, args := range [][]string{{"doctor", "x"}, {"doctor", "--samples", "0"}, {"doctor", "--samples", "1001"}, {"doctor", "--nodes", "local", "--name", strings.Repeat("n", 600)}, {"doctor", "-o", "yaml"}, {"doctor", "--nodes", "http://x"}} {
 		if code, _, stderr := command(t, args...); code != exitUsage || strings.Count(stderr, "\n") != 1 {
 			t.Errorf("%q: exit %d, %s", args, code, stderr)
 		}
@@ -71,5 +80,32 @@ func TestColourHeedsNoColorAndTerminals(t *testing.T) {
 		if got := colourful(c.noColor, c.term, c.terminal); got != c.want {
 			t.Errorf("%+v: %v", c, got)
 		}
+	}
+}
+
+// TestFlagsThatDoctorNamesExist reads the sources of its findings.
+func TestFlagsThatDoctorNamesExist(t *testing.T) {
+	known := map[string]bool{}
+	for _, cmd := range everyCommand() {
+		cmd.InitDefaultHelpFlag()
+		cmd.Flags().VisitAll(func(f *pflag.Flag) { known[f.Name] = true })
+	}
+	seen := 0
+	for _, file := range []string{"doctor.go", "../../examine.go", "../../change.go", "../../redis/examine.go", "../../sqlite/examine.go"} {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, found := range regexp.MustCompile(`[ ":]--([a-z][a-z-]+)`).FindAllStringSubmatch(string(text), -1) {
+			if seen++; !known[found[1]] {
+				t.Errorf("%s names --%s, and no command has it", file, found[1])
+			}
+		}
+	}
+	if seen < 8 {
+		t.Errorf("found %d flags", seen)
+	}
+	if text, _ := os.ReadFile("doctor.go"); strings.Contains(string(text), "node time limit %v") {
+		t.Error("doctor recommends a node time limit without its flag")
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"strings"
 	"syscall"
 
@@ -30,9 +31,17 @@ type outcome struct {
 	err   error  // what there is to say; nil for nothing
 	hint  string // what to do about it
 
+	// signal is by which signal we die after all is cleaned up; 0 for none.
+	// The code is what a shell makes of it.
+	signal syscall.Signal
+	// keyed says that a key of the terminal sent it, to CMD's process group
+	// alone, and that it is for ours too.
+	keyed bool
+
 	// What is known of the lock.
-	name string
-	run  *runFacts
+	name  string
+	nodes []string
+	run   *runFacts
 }
 
 func (o *outcome) Error() string {
@@ -43,6 +52,15 @@ func (o *outcome) Error() string {
 }
 
 func (o *outcome) Unwrap() error { return o.err }
+
+// leave ends this process as the outcome says. Shells end a loop when a command
+// died by the interrupt, and not when it exited with 130.
+func (o *outcome) leave() {
+	if o.signal != 0 {
+		dieBy(o.signal, o.keyed)
+	}
+	os.Exit(o.code)
+}
 
 // usageError is the outcome of a command line that is wrong.
 func usageError(err error, hint string) *outcome {
@@ -87,7 +105,7 @@ func outcomeOf(err error) *outcome {
 	case errors.As(err, &already):
 		return already
 	case errors.As(err, &signal):
-		return &outcome{code: exitSignal + int(signal.signal), event: "interrupted",
+		return &outcome{code: exitSignal + int(signal.signal), signal: signal.signal, event: "interrupted",
 			err: fmt.Errorf("%v while waiting for the lock", signal)}
 	case errors.Is(err, redlatch.ErrHeld):
 		return &outcome{code: exitHeld, event: "held", err: err}

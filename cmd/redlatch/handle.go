@@ -46,20 +46,20 @@ Exit status:
 
   printf %s "$handle" | redlatch extend -o json -`,
 		Args:        handleArgs,
-		Annotations: map[string]string{evaluated: ""},
+		Annotations: map[string]string{evaluated: "", byHandle: ""},
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return f.withHandle(cmd, args, func(ctx context.Context, client *redlatch.Client, handle string) error {
+			return f.located(f.withHandle(cmd, args, func(ctx context.Context, client *redlatch.Client, handle string) error {
 				lease, err := client.Attach(ctx, handle)
 				if err != nil {
 					return err
 				}
-				if err := writeLease(cmd.OutOrStdout(), say, lease, nil); err != nil {
+				if err := f.writeLease(cmd.OutOrStdout(), say, lease, nil); err != nil {
 					lease.Detach()
 					return &outcome{code: exitOutput, event: "output", err: fmt.Errorf("the lock is extended, but that could not be written: %w", err)}
 				}
 				_, err = lease.Detach()
 				return err
-			})
+			}))
 		},
 	}
 	cmd.Flags().SortFlags = false
@@ -87,17 +87,18 @@ Exit status:
 		Example: `  trap 'redlatch unlock' EXIT
 
   printf %s "$handle" | redlatch unlock -`,
-		Args: handleArgs,
+		Args:        handleArgs,
+		Annotations: map[string]string{byHandle: ""},
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return f.withHandle(cmd, args, func(ctx context.Context, client *redlatch.Client, handle string) error {
+			return f.located(f.withHandle(cmd, args, func(ctx context.Context, client *redlatch.Client, handle string) error {
 				if err := client.Free(ctx, handle); err != nil {
 					return err
 				}
 				if say.format == "json" {
-					return writeJSON(cmd.OutOrStdout(), map[string]string{"event": "released"})
+					return writeJSON(cmd.OutOrStdout(), event{Event: "released", Nodes: f.opened})
 				}
 				return nil
-			})
+			}))
 		},
 	}
 	cmd.Flags().SortFlags = false

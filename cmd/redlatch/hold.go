@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"slices"
+	"syscall"
 	"time"
 
 	"github.com/redlatch/redlatch"
@@ -38,9 +40,9 @@ type hold struct {
 	guardian   *guardian
 	unguarded  time.Time // since when there is none, though there was
 	exited     bool      // CMD is gone; its group may not be
-	code       int
+	ended      ending    // how it went
 	interrupts int
-	told       bool          // we were told to end, and CMD with us
+	received   []os.Signal   // those that we got ourselves, and that end a process
 	extended   chan struct{} // told when an extension of our own is over
 	trying     bool          // one is under way
 	tried      bool          // one was of no use
@@ -78,7 +80,7 @@ func (h *hold) run(cmd *exec.Cmd) *outcome {
 	lost, unguarded := h.lease.Context().Done(), h.guardian.lost()
 	for {
 		select {
-		case h.code = <-child.exited:
+		case h.ended = <-child.exited:
 			h.exited = true
 		case s := <-child.stopped:
 			h.stopped(s)
@@ -107,7 +109,29 @@ func (h *hold) run(cmd *exec.Cmd) *outcome {
 	if h.lostErr != nil {
 		return lostOutcome(h.lostErr)
 	}
-	return &outcome{code: h.code, event: "exited"}
+	return h.exit()
+}
+
+// ending is how CMD ended: with an exit code, or by a signal, of which the code
+// is what a shell makes of it.
+type ending struct {
+	code   int
+	signal syscall.Signal // 0 for none
+}
+
+// exit is the outcome of a run that kept its lock. A signal that is meant to end
+// a process ended us as it ended CMD. A CMD that handles one and exits has an
+// exit code, and that counts.
+func (h *hold) exit() *outcome {
+	end := &outcome{code: h.ended.code, event: "exited"}
+	switch s := h.ended.signal; {
+	case s == syscall.SIGKILL && h.interrupts > 1: // ours
+		end.code, end.signal = exitSignal+int(syscall.SIGINT), syscall.SIGINT
+	case s != 0 && ends(s):
+		end.signal = s
+		end.keyed = !slices.Contains(h.received, os.Signal(s)) && h.child.keyed(s)
+	}
+	return end
 }
 
 // startGuardian has somebody end CMD if we are killed. With onLostIgnore CMD is
@@ -276,7 +300,7 @@ func (h *hold) signal(s os.Signal) {
 		return
 	}
 	if ends(s) {
-		h.told = true
+		h.received = append(h.received, s)
 		h.guardian.hurry()
 	}
 	if s == os.Interrupt {

@@ -58,7 +58,7 @@ Exit status:
    69  too few nodes answered
    74  the handle could not be written, and the lock was released again
    75  another holds the lock, or the wait is over
-128+N  the waiting was ended by signal N`,
+128+N  the waiting was ended by signal N, by which redlatch dies too`,
 		Example: `  # a script that holds a lock over several steps
   lease=$(redlatch lock -w 1m --ttl 20s nightly) || exit
   eval "$lease"
@@ -75,14 +75,14 @@ Exit status:
 		Annotations: map[string]string{evaluated: ""},
 		RunE: func(cmd *cobra.Command, args []string) error {
 			f.waitSet = cmd.Flags().Changed("wait")
-			return named(args[0], f.run(cmd.OutOrStdout(), say, args[0]))
+			return named(args[0], f.located(f.run(cmd.OutOrStdout(), say, args[0])))
 		},
 	}
 	flags := cmd.Flags()
 	flags.SortFlags = false
 	f.register(flags)
 	flags.BoolVarP(&f.noWait, "no-wait", "n", false, "ask once and do not wait: exit 75 if another holds the lock, 69 if too few nodes answer")
-	flags.DurationVarP(&f.wait, "wait", "w", 0, "wait for `DURATION` at the most, for holders and for nodes, then exit 75 or 69 (default: for holders without end, for nodes 2s)")
+	flags.VarP(seconds{&f.wait}, "wait", "w", "wait for `DURATION` at the most, for holders and for nodes, then exit 75 or 69; a bare number is seconds (default: for holders without end, for nodes 2s)")
 	flags.DurationVar(&f.ttl, "ttl", 0, "`DURATION` for which the lock lives unless it is extended (default 10s, or the longest that the nodes allow)")
 	flags.StringVar(&f.label, "label", "", "what others see as the holder, besides host and process id (default shell-PID, the process that called)")
 	flags.BoolVarP(&say.quiet, "quiet", "q", false, "say nothing while waiting, nor when the lock is held by another; errors are still told")
@@ -116,6 +116,16 @@ func named(name string, err error) error {
 	return end
 }
 
+// located says in an outcome which nodes were asked.
+func (f *nodeFlags) located(err error) error {
+	if err == nil {
+		return nil
+	}
+	end := outcomeOf(err)
+	end.nodes = f.opened
+	return end
+}
+
 // exitOutput is the exit code of a verb whose output could not be written.
 const exitOutput = 74
 
@@ -143,6 +153,11 @@ func (f *lockFlags) run(out io.Writer, say *reporter, name string) error {
 	ctx, stop := untilSignal()
 	defer stop()
 
+	if !f.noWait && !f.waitSet {
+		if err := f.nested(name); err != nil {
+			return err
+		}
+	}
 	asked := time.Now()
 	opts := redlatch.LockOptions{TTL: f.ttl, Wait: f.wait, NoKeepAlive: true}
 	ask := client.Lock
@@ -161,7 +176,7 @@ func (f *lockFlags) run(out io.Writer, say *reporter, name string) error {
 		return context.Cause(ctx)
 	}
 	// The lock is ours until somebody else can have its handle.
-	if err := writeLease(out, say, lease, &waited); err != nil {
+	if err := f.writeLease(out, say, lease, &waited); err != nil {
 		lease.Release(context.Background())
 		return &outcome{code: exitOutput, event: "output", err: fmt.Errorf("the handle could not be written, and the lock was released again: %w", err)}
 	}
@@ -224,7 +239,7 @@ func untilSignal() (context.Context, func()) {
 
 // writeLease tells what a script must know of its lock. waited is nil for an
 // extension.
-func writeLease(out io.Writer, say *reporter, lease *redlatch.Lease, waited *time.Duration) error {
+func (f *nodeFlags) writeLease(out io.Writer, say *reporter, lease *redlatch.Lease, waited *time.Duration) error {
 	variables := append([]string{"REDLATCH_HANDLE=" + lease.Handle()}, leaseVariables(lease)...)
 	if say.format != "json" {
 		return writeExports(out, variables)
@@ -239,9 +254,10 @@ func writeLease(out io.Writer, say *reporter, lease *redlatch.Lease, waited *tim
 		TTL      *float64 `json:"ttl_ms"`
 		Left     *float64 `json:"left_ms"`
 		Waited   *float64 `json:"waited_ms,omitempty"`
+		Nodes    []string `json:"nodes"`
 	}{
-		Event: "extended", Name: lease.Name(), Handle: lease.Handle(), Token: lease.Token().String(), Owner: lease.Owner(),
-		Deadline: lease.Deadline().UTC().Format(time.RFC3339Nano), TTL: ms(lease.TTL()), Left: ms(lease.Remaining()),
+		Event: "extended", Name: lease.Name(), Handle: lease.Handle(), Token: tokenText(lease.Token()), Owner: lease.Owner(),
+		Deadline: lease.Deadline().UTC().Format(time.RFC3339Nano), TTL: ms(lease.TTL()), Left: ms(lease.Remaining()), Nodes: f.opened,
 	}
 	if waited != nil {
 		line.Event, line.Waited = "locked", ms(*waited)

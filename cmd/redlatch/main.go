@@ -14,5 +14,5 @@ func main() {
 	case isTortureClient(args):
 		os.Exit(runTortureClient())
 	}
-	os.Exit(execute(args))
+	execute(args).leave()
 }

@@ -168,3 +168,32 @@ func TestCompletionKnowsFlagsValuesAndNames(t *testing.T) {
 		}
 	}
 }
+
+func TestCompletionAfterTheDashesIsThatOfTheCommand(t *testing.T) {
+	_, script, _ := command(t, "completion", "bash")
+	for _, c := range []struct{ name, before, words, want string }{
+		{"with bash-completion", `_command_offset() { COMPREPLY=("offset $1"); }`, `redlatch run job -- gre`, "offset 4"},
+		{"with a newer one", `_comp_command_offset() { COMPREPLY=("new $1"); }`, `redlatch run -n job -- grep -`, "new 5"},
+		{"with none", "", `redlatch dev -- bas`, "bash"},
+		{"before the dashes", `_command_offset() { COMPREPLY=("offset $1"); }; __start_redlatch() { COMPREPLY=(ours); }`, `redlatch run jo`, "ours"},
+		{"of another verb", `_command_offset() { COMPREPLY=("offset $1"); }; __start_redlatch() { COMPREPLY=(ours); }`, `redlatch show -- jo`, "ours"},
+	} {
+		run := exec.Command("bash", "--norc", "--noprofile", "-c",
+			script+"\n"+c.before+"\nCOMP_WORDS=("+c.words+"); COMP_CWORD=$((${#COMP_WORDS[@]} - 1)); f=$(complete -p redlatch); f=${f##*-F }; ${f% *} redlatch; printf '%s\\n' \"${COMPREPLY[@]}\"")
+		out, err := run.CombinedOutput()
+		if err != nil || !strings.Contains("\n"+string(out), "\n"+c.want+"\n") {
+			t.Errorf("%s: %v, %q, want %q", c.name, err, out, c.want)
+		}
+	}
+	// Where the other shells are, TestCompletionIsWhatAShellCanRead has them read it.
+	if _, zsh, _ := command(t, "completion", "zsh"); !strings.Contains(zsh, "_normal") || strings.Index(zsh, "_normal") > strings.LastIndex(zsh, "$funcstack[1]") {
+		t.Error("zsh: what follows the dashes is not completed before cobra's function is called")
+	}
+	if _, fish, _ := command(t, "completion", "fish"); !strings.Contains(fish, "__redlatch_complete_wrapped") {
+		t.Error("fish: what follows the dashes is not completed")
+	}
+	// What we are asked ourselves after the dashes offers nothing of ours.
+	if _, stdout, _ := command(t, "__complete", "run", "job", "--", ""); !strings.HasPrefix(stdout, ":4\n") {
+		t.Errorf("after the dashes we offer %q", stdout)
+	}
+}

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/spf13/pflag"
 
@@ -29,6 +30,11 @@ type nodeFlags struct {
 	any   bool
 
 	passwordFile string
+	requireNodes bool
+	nodeTimeout  time.Duration // 0 for the verb's own
+
+	say    *reporter // where to report that locks are local by default; nil for nowhere
+	opened []string  // the names of the nodes, once they are open
 }
 
 // guardMode is a pflag.Value: auto, on or off.
@@ -47,19 +53,44 @@ func (m *guardMode) Set(s string) error {
 	return nil
 }
 
+// timeLimit is a pflag.Value: a duration above 0, which stands for none.
+type timeLimit struct{ d *time.Duration }
+
+func (l timeLimit) String() string {
+	if l.d == nil || *l.d == 0 {
+		return ""
+	}
+	return l.d.String()
+}
+func (l timeLimit) Type() string { return "duration" }
+func (l timeLimit) Set(s string) error {
+	d, err := time.ParseDuration(s)
+	if err != nil || d <= 0 {
+		return errors.New("must be a duration longer than 0s, such as 500ms")
+	}
+	*l.d = d
+	return nil
+}
+
 // apply sets the client's options that the flags are about.
 func (f *nodeFlags) apply(opts *redlatch.Options) {
 	opts.NodeList = f.list
 	opts.Guard = redlatch.GuardMode(f.guard)
 	opts.AnyMembership = f.any
+	if f.nodeTimeout > 0 {
+		opts.NodeTimeout = f.nodeTimeout
+	}
 }
 
 func (f *nodeFlags) register(flags *pflag.FlagSet) {
 	flags.StringArrayVar(&f.nodes, "nodes", nil,
-		"`addresses` of the nodes, separated by commas; may be repeated; see redlatch help nodes (default $"+nodesVariable+", else a file of this user on this machine)")
+		"`addresses` of the nodes, separated by commas, or local for a file of this user on this machine; may be repeated; see redlatch help nodes (default $"+nodesVariable+", else local)")
+	flags.Var(requireNodes{f}, "require-nodes", "refuse to lock on this machine only because no nodes are given")
+	flags.Lookup("require-nodes").NoOptDefVal = "true"
 	flags.StringVar(&f.list, "node-list", "", "the `name` of the list of nodes, for clients that reach them by different addresses (default $"+listVariable+", else the addresses)")
 	flags.Var(&f.guard, "guard", "whether a node that may have forgotten locks sits out until they have run out; auto is on for several nodes and for Sentinel")
 	flags.BoolVar(&f.any, "any-membership", false, "with the guard off: lock on nodes that are marked for another list of nodes, with whose clients no lock names are shared")
+	flags.Var(timeLimit{&f.nodeTimeout}, "node-timeout", "`DURATION` after which a node that has not answered counts as away (default a tenth of the TTL, from 250ms to 2s; redlatch doctor measures what fits)")
 	flags.StringVar(&f.passwordFile, "password-file", "", "a `file` whose first line is the password for addresses without one (default $"+passwordVariable+")")
 	flags.StringVar(&f.state, "state", "", "the `file` that holds the locks of this machine; several users need one that all may write to (default in $REDLATCH_STATE_DIR, else in the user's own state folder)")
 }
@@ -78,13 +109,14 @@ func (f *nodeFlags) open() ([]redlatch.Node, error) {
 		addresses = []string{"sqlite:" + f.state}
 	}
 	if len(addresses) == 0 {
-		path, err := sqlite.DefaultPath()
-		if err != nil {
-			return nil, &outcome{code: exitNoQuorum, event: "no_quorum", err: err, hint: "try --state FILE"}
+		if err := f.byDefault(); err != nil {
+			return nil, err
 		}
-		addresses = []string{"sqlite:" + path}
+		addresses = []string{localNodes}
 	}
-	return f.openAll(addresses)
+	nodes, err := f.openAll(addresses)
+	f.opened = nodeNames(nodes)
+	return nodes, err
 }
 
 // openAll returns a node for each address, with the password that the flags
@@ -99,6 +131,12 @@ func (f *nodeFlags) openAll(addresses []string) ([]redlatch.Node, error) {
 		return nil, err
 	}
 	for i, a := range addresses {
+		if a == localNodes {
+			if addresses[i], err = fileOfUser(); err != nil {
+				return nil, err
+			}
+			continue
+		}
 		addresses[i] = withPassword(a, password)
 	}
 	return openNodes(addresses)

@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 	"slices"
+	"strconv"
 	"strings"
 	"unicode"
 
@@ -82,11 +83,13 @@ func writeJSON(out io.Writer, v any) error {
 	return enc.Encode(v)
 }
 
-// tokenText is a token in JSON: a string, since readers that keep numbers as
-// doubles must not round it; empty for none.
+// tokenText is a token as users meet it everywhere: its digits, without leading
+// zeros, as they are pasted into SQL or compared by a shell. In JSON it is a
+// string, since readers that keep numbers as doubles must not round it. It is
+// empty for none.
 func tokenText(t redlatch.Token) string {
 	if t == 0 {
 		return ""
 	}
-	return t.String()
+	return strconv.FormatUint(uint64(t), 10)
 }

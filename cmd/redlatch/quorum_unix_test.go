@@ -52,6 +52,8 @@ func newQuorum(t *testing.T, n int) []*redistest.Server {
 	return servers
 }
 
+// exitCode is the exit code as a shell says it: 128 and the signal for a process
+// that died by one.
 func exitCode(t *testing.T, err error) int {
 	t.Helper()
 	var exit *exec.ExitError
@@ -61,7 +63,7 @@ func exitCode(t *testing.T, err error) int {
 	if exit == nil {
 		return 0
 	}
-	return exit.ExitCode()
+	return codeOf(exit.ProcessState)
 }
 
 func TestMinorityOfDeadNodesIsNoObstacle(t *testing.T) {

@@ -19,7 +19,7 @@ type readyFlags struct {
 
 func (f *readyFlags) register(flags *pflag.FlagSet) {
 	flags.BoolVar(&f.ready, "ready", false, "only say whether every node is in service, so that the next one may be restarted")
-	flags.DurationVarP(&f.within, "within", "w", 0, "with --ready: wait for `DURATION` at the most until it is so")
+	flags.VarP(seconds{&f.within}, "within", "w", "with --ready: wait for `DURATION` at the most until it is so; a bare number is seconds")
 }
 
 // check refuses flags that mean nothing.

@@ -56,6 +56,7 @@ type event struct {
 	Exit    *int         `json:"exit,omitempty"`
 	Message string       `json:"message,omitempty"`
 	Hint    string       `json:"hint,omitempty"`
+	Nodes   []string     `json:"nodes,omitempty"`
 	Holders []holderJSON `json:"holders,omitempty"`
 	Place   int          `json:"place,omitempty"`
 	Token   string       `json:"token,omitempty"`
@@ -77,7 +78,7 @@ func (r *reporter) end(o *outcome) {
 		}
 		return
 	}
-	e := event{Event: o.event, Name: o.name, Exit: &o.code, Hint: o.hint}
+	e := event{Event: o.event, Name: o.name, Exit: &o.code, Hint: o.hint, Nodes: o.nodes}
 	if o.err != nil {
 		e.Message = message(o.err)
 	}
@@ -86,7 +87,7 @@ func (r *reporter) end(o *outcome) {
 		e.Holders = holdersJSON(held.Holders)
 	}
 	if f := o.run; f != nil {
-		e.Token, e.Owner = f.token.String(), f.owner
+		e.Token, e.Owner = tokenText(f.token), f.owner
 		e.Waited, e.Held = ms(f.waited), ms(f.held)
 	}
 	r.json(e)

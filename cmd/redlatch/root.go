@@ -6,19 +6,19 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// execute runs the command line and returns the exit code.
-func execute(args []string) int {
+// execute runs the command line and returns how it ended.
+func execute(args []string) *outcome {
 	say := &reporter{w: os.Stderr}
 	root := newRoot(say)
 	root.SetArgs(args)
 	cmd, err := root.ExecuteC()
 	if err == nil {
-		return 0
+		return &outcome{}
 	}
 	end := outcomeOf(err)
 	say.end(end)
 	failEval(cmd, say, end.code)
-	return end.code
+	return end
 }
 
 func newRoot(say *reporter) *cobra.Command {
@@ -28,26 +28,31 @@ func newRoot(say *reporter) *cobra.Command {
 		Long: `Distributed locks for the shell: run a command while holding a lock, so that
 it runs once at a time, on this machine or on many.
 
-Without --nodes the lock is kept in a file and holds between the processes of
-this user on this machine; for those of several users give them all one file that
-they may write to, with --state FILE. With the addresses of one or more Redis
-servers it holds between all machines that use the same servers; with three or
-five servers it outlives the loss of one or two of them.`,
+Without --nodes, or with --nodes local, the lock is kept in a file and holds
+between the processes of this user on this machine; for those of several users
+give them all one file that they may write to, with --state FILE. With the
+addresses of one or more Redis servers it holds between all machines that use the
+same servers; with three or five servers it outlives the loss of one or two of
+them.`,
 		Example: `  redlatch run nightly-report -- ./report.sh
   redlatch run -n --nodes redis://a:6379,redis://b:6379,redis://c:6379 backup -- ./backup.sh
   redlatch ls
   redlatch doctor`,
-		Args:          cobra.NoArgs,
-		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+		Args: unknownCommand,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if asked, _ := cmd.Flags().GetBool("version"); asked {
+				return writeVersion(cmd)
+			}
+			return cmd.Help()
+		},
 		SilenceErrors: true,
 		SilenceUsage:  true,
 		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error {
 			return applySettings(cmd, say)
 		},
 	}
-	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
-		return usageError(err, "try "+cmd.CommandPath()+" --help")
-	})
+	root.Flags().Bool("version", false, "print the version")
+	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error { return usageError(err, meantFlag(cmd, err)) })
 	root.AddCommand(newRun(say), newLock(say), newExtend(say), newUnlock(say), newLs(say), newShow(say), newBreak(say), newDoctor(say), newDev(say), newTorture(say), newInit(say), newVersion(), newCompletion(), newMan(), newNodesTopic())
 	root.CompletionOptions.DisableDefaultCmd = true
 	completeAll(root)

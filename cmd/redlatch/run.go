@@ -8,7 +8,6 @@ import (
 	"os/exec"
 	"os/signal"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"syscall"
 	"time"
@@ -48,6 +47,8 @@ CMD runs in a process group of its own, with stdin, stdout and stderr as they
 are, and finds REDLATCH_NAME, REDLATCH_TOKEN, REDLATCH_OWNER and
 REDLATCH_DEADLINE in its environment. The token grows with every holder: hand
 it to whatever CMD writes to, and have that refuse a lower one than it has seen.
+Locks are not re-entrant: inside of CMD a run of the same name is refused, and
+one of another name is not.
 The deadline is the one at the start; it moves on for as long as CMD runs.
 
 Signals go to CMD's whole group; a second interrupt kills it. When CMD ends,
@@ -57,12 +58,13 @@ because --max-hold is over, the group gets a TERM one --grace before the
 deadline, and a KILL before the deadline.
 
 Exit status: CMD's own, or
-   64  the command line is wrong
+   64  the command line is wrong, or CMD itself is under the lock that it waits for
    69  too few nodes answered
    75  another holds the lock, or the wait is over (or CODE, with -E)
    79  the lock was lost while CMD ran
   126  CMD cannot be run        127  CMD is not found
-128+N  CMD, or the waiting for the lock, was ended by signal N`,
+128+N  CMD, or the waiting for the lock, was ended by signal N; for INT, TERM, HUP
+       and QUIT redlatch dies by the signal itself, of which a shell makes 128+N`,
 		Example: `  # one at a time on this machine, with no server at all
   redlatch run nightly-report -- ./report.sh
 
@@ -81,7 +83,7 @@ Exit status: CMD's own, or
 			f.graceSet = cmd.Flags().Changed("grace")
 			f.ttlSet = cmd.Flags().Changed("ttl")
 			end := f.run(say, args[0], args[1:])
-			end.name = args[0]
+			end.name, end.nodes = args[0], f.opened
 			return end
 		},
 	}
@@ -89,7 +91,7 @@ Exit status: CMD's own, or
 	flags.SortFlags = false
 	f.register(flags)
 	flags.BoolVarP(&f.noWait, "no-wait", "n", false, "ask once and do not wait: exit 75 if another holds the lock, 69 if too few nodes answer")
-	flags.DurationVarP(&f.wait, "wait", "w", 0, "wait for `DURATION` at the most, for holders and for nodes, then exit 75 or 69 (default: for holders without end, for nodes 2s)")
+	flags.VarP(seconds{&f.wait}, "wait", "w", "wait for `DURATION` at the most, for holders and for nodes, then exit 75 or 69; a bare number is seconds (default: for holders without end, for nodes 2s)")
 	flags.DurationVar(&f.ttl, "ttl", 10*time.Second, "`DURATION` after which the lock of a crashed holder is free; a living one extends it")
 	flags.DurationVar(&f.maxHold, "max-hold", 24*time.Hour, "hold the lock for `DURATION` at the most: CMD is ended then")
 	flags.DurationVar(&f.minHold, "min-hold", 0, "hold the lock for `DURATION` at the least, even if CMD ends before")
@@ -198,6 +200,11 @@ func (f *runFlags) run(say *reporter, name string, argv []string) *outcome {
 		}
 	}()
 
+	if !f.noWait && !f.waitSet {
+		if err := nested(name, nodes); err != nil {
+			return outcomeOf(err)
+		}
+	}
 	asked := time.Now()
 	show := say.showWaiting(name, nodes, &extends.places)
 	lease, err = f.acquire(client, name, signals)
@@ -210,7 +217,7 @@ func (f *runFlags) run(say *reporter, name string, argv []string) *outcome {
 	facts := &runFacts{token: lease.Token(), owner: lease.Owner(), waited: acquired.Sub(asked)}
 	cmd := &exec.Cmd{
 		Path: path, Args: argv,
-		Env:   append(os.Environ(), leaseVariables(lease)...),
+		Env:   append(append(os.Environ(), leaseVariables(lease)...), heldWith(lease)),
 		Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr,
 	}
 	h := &hold{
@@ -218,10 +225,15 @@ func (f *runFlags) run(say *reporter, name string, argv []string) *outcome {
 		plan: newPlan(f.graceFor(lease.TTL()), f.onLost), say: say, signals: signals,
 	}
 	end, stayed := h.run(cmd), false
-	if end.event == "exited" && !h.told {
-		stayed = f.stay(lease, acquired, signals)
+	interrupted := false
+	if end.event == "exited" && len(h.received) == 0 && !end.keyed {
+		stayed, interrupted = f.stay(lease, acquired, signals)
 	}
 	f.release(lease, end, stayed, say, name)
+	if interrupted && end.event == "exited" {
+		*end = *outcomeOf(&interruptedError{syscall.SIGINT})
+		end.err = fmt.Errorf("interrupt after CMD ended with %d, before the --min-hold of %v was over", h.ended.code, f.minHold)
+	}
 	facts.held = time.Since(acquired)
 	end.run = facts
 	return end
@@ -245,7 +257,7 @@ func (f *runFlags) labelFor(command string) string {
 func leaseVariables(lease *redlatch.Lease) []string {
 	return []string{
 		"REDLATCH_NAME=" + lease.Name(),
-		"REDLATCH_TOKEN=" + strconv.FormatUint(uint64(lease.Token()), 10),
+		"REDLATCH_TOKEN=" + tokenText(lease.Token()),
 		"REDLATCH_OWNER=" + lease.Owner(),
 		"REDLATCH_DEADLINE=" + lease.Deadline().UTC().Format(time.RFC3339Nano),
 	}
@@ -307,23 +319,24 @@ func (f *runFlags) refused(err error, waited time.Duration) *outcome {
 }
 
 // stay keeps the lock until its --min-hold is over, or a signal or a loss
-// comes first.
-func (f *runFlags) stay(lease *redlatch.Lease, acquired time.Time, signals <-chan os.Signal) (stayed bool) {
+// comes first. An interrupt is from somebody who wants all of this to end, and
+// not only the staying.
+func (f *runFlags) stay(lease *redlatch.Lease, acquired time.Time, signals <-chan os.Signal) (stayed, interrupted bool) {
 	left := f.minHold - time.Since(acquired)
 	if left <= 0 {
-		return false
+		return false, false
 	}
 	over := time.NewTimer(left)
 	defer over.Stop()
 	for {
 		select {
 		case <-over.C:
-			return true
+			return true, false
 		case <-lease.Context().Done():
-			return true
+			return true, false
 		case s := <-signals:
 			if ends(s) {
-				return true
+				return true, s == os.Interrupt
 			}
 		}
 	}

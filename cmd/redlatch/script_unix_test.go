@@ -28,7 +28,21 @@ func TestMain(m *testing.M) {
 		// which is this program under another name, has those of its test.
 		os.Setenv("XDG_CONFIG_HOME", os.DevNull)
 	}
-	testscript.Main(m, map[string]func(){"redlatch": main})
+	testscript.Main(apart{m}, map[string]func(){"redlatch": main})
+}
+
+// apart runs the tests with a folder for state of their own: the user's locks
+// are not theirs.
+type apart struct{ m *testing.M }
+
+func (a apart) Run() int {
+	dir, err := os.MkdirTemp("", "redlatch-test-")
+	if err != nil {
+		panic(err)
+	}
+	defer os.RemoveAll(dir)
+	os.Setenv("REDLATCH_STATE_DIR", dir)
+	return a.m.Run()
 }
 
 func TestScripts(t *testing.T) {
@@ -41,6 +55,7 @@ func TestScripts(t *testing.T) {
 		Dir: "testdata/script",
 		Setup: func(env *testscript.Env) error {
 			env.Setenv("REDLATCH_STATE_DIR", env.WorkDir)
+			env.Setenv("REDLATCH_NODES", "local")
 			env.Setenv("GORACE", os.Getenv("GORACE"))
 			env.Values[jobsKey{}] = map[string]*job{}
 			return nil
@@ -79,7 +94,8 @@ func soon(is func() bool) bool {
 	return false
 }
 
-// exits CODE CMD...: CMD ends with that very exit code.
+// exits CODE CMD...: CMD ends with that very exit code, or by the signal of that
+// name.
 func exits(ts *testscript.TestScript, _ bool, args []string) {
 	err := ts.Exec(args[1], args[2:]...)
 	checkCode(ts, args[0], err)
@@ -90,6 +106,9 @@ func checkCode(ts *testscript.TestScript, want string, err error) {
 	var exit *exec.ExitError
 	if errors.As(err, &exit) {
 		code = exit.ExitCode()
+		if w := exit.Sys().(syscall.WaitStatus); w.Signaled() && w.Signal() == signals[want] {
+			return
+		}
 	} else {
 		ts.Check(err)
 	}
@@ -125,7 +144,7 @@ func spawn(ts *testscript.TestScript, _ bool, args []string) {
 		}
 	}
 	j := &job{cmd: &exec.Cmd{Path: path, Args: args[1:], Dir: ts.MkAbs(".")}, stderr: ts.MkAbs(args[0] + ".err")}
-	for _, name := range []string{"PATH", "REDLATCH_STATE_DIR", "GORACE"} {
+	for _, name := range []string{"PATH", "REDLATCH_STATE_DIR", "REDLATCH_NODES", "GORACE"} {
 		j.cmd.Env = append(j.cmd.Env, name+"="+ts.Getenv(name))
 	}
 	stderr, err := os.Create(j.stderr)
@@ -137,19 +156,23 @@ func spawn(ts *testscript.TestScript, _ bool, args []string) {
 	ts.Value(jobsKey{}).(map[string]*job)[args[0]] = j
 }
 
+// signals are those that scripts name.
+var signals = map[string]syscall.Signal{
+	"INT": syscall.SIGINT, "TERM": syscall.SIGTERM, "HUP": syscall.SIGHUP, "QUIT": syscall.SIGQUIT, "USR1": syscall.SIGUSR1,
+	"TSTP": syscall.SIGTSTP, "KILL": syscall.SIGKILL, "STOP": syscall.SIGSTOP, "CONT": syscall.SIGCONT,
+}
+
 // signal NAME ID: sends a signal to a job.
 func sendSignal(ts *testscript.TestScript, _ bool, args []string) {
-	s := map[string]syscall.Signal{
-		"INT": syscall.SIGINT, "TERM": syscall.SIGTERM, "HUP": syscall.SIGHUP, "QUIT": syscall.SIGQUIT, "USR1": syscall.SIGUSR1,
-		"TSTP": syscall.SIGTSTP, "KILL": syscall.SIGKILL, "STOP": syscall.SIGSTOP, "CONT": syscall.SIGCONT,
-	}[args[0]]
+	s := signals[args[0]]
 	if s == 0 {
 		ts.Fatalf("unknown signal %s", args[0])
 	}
 	ts.Check(jobOf(ts, args[1]).cmd.Process.Signal(s))
 }
 
-// ends ID CODE: the job ends with that exit code; its stderr is the script's.
+// ends ID CODE: the job ends with that exit code, or by the signal of that name;
+// its stderr is the script's.
 func jobEnds(ts *testscript.TestScript, _ bool, args []string) {
 	j := jobOf(ts, args[0])
 	timer := time.AfterFunc(20*time.Second, func() { j.cmd.Process.Kill() })

@@ -17,7 +17,7 @@ import (
 // settings are the flags that the environment and the file may set, by their
 // long names. Flags that say what to do, such as --yes, are none.
 var settings = []string{
-	"nodes", "state", "node-list", "guard", "any-membership", "password-file",
+	"nodes", "state", "require-nodes", "node-list", "guard", "any-membership", "node-timeout", "password-file",
 	"ttl", "no-wait", "wait", "max-hold", "min-hold", "grace", "on-lost", "conflict-exit-code", "label",
 }
 
@@ -43,6 +43,9 @@ func applySettings(cmd *cobra.Command, say *reporter) error {
 	flags := cmd.Flags()
 	if flags.Lookup("nodes") == nil {
 		return nil // it asks no nodes, and must work whatever is in the file
+	}
+	if err := checkVariables(os.Environ()); err != nil {
+		return err
 	}
 	onLine := func(name string) bool { f := flags.Lookup(name); return f != nil && f.Changed }
 	for _, name := range []string{"nodes", "former"} {
@@ -80,6 +83,7 @@ func applySettings(cmd *cobra.Command, say *reporter) error {
 		}
 	}
 	file.warn(say)
+	reportWhere(cmd, say)
 	return nil
 }
 

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"syscall"
@@ -95,6 +97,22 @@ func (c *console) types(keys string) {
 	c.t.Helper()
 	if _, err := c.keyboard.WriteString(keys); err != nil {
 		c.t.Fatal(err)
+	}
+}
+
+// foregroundIs waits until the terminal's keys go to a process group whose
+// leader, or any member, has that name.
+func (c *console) foregroundIs(name string) {
+	c.t.Helper()
+	if !soon(func() bool {
+		group, err := unix.IoctlGetInt(int(c.keyboard.Fd()), unix.TIOCGPGRP)
+		out, _ := exec.Command("ps", "-A", "-o", "pgid=,comm=").Output()
+		return err == nil && slices.ContainsFunc(strings.Split(string(out), "\n"), func(line string) bool {
+			fields := strings.Fields(line)
+			return len(fields) > 1 && fields[0] == strconv.Itoa(group) && fields[1] == name
+		})
+	}) {
+		c.t.Fatalf("%s never has the terminal's foreground", name)
 	}
 }
 

@@ -15,11 +15,13 @@ func newVersion() *cobra.Command {
 		Long:    "Print the version of redlatch, the Go release it was built with, and the platform.",
 		Example: "  redlatch version",
 		Args:    cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			_, err := fmt.Fprintf(cmd.OutOrStdout(), "redlatch %s %s %s/%s\n", version(), runtime.Version(), runtime.GOOS, runtime.GOARCH)
-			return unwritten(err)
-		},
+		RunE:    func(cmd *cobra.Command, _ []string) error { return writeVersion(cmd) },
 	}
+}
+
+func writeVersion(cmd *cobra.Command) error {
+	_, err := fmt.Fprintf(cmd.OutOrStdout(), "redlatch %s %s %s/%s\n", version(), runtime.Version(), runtime.GOOS, runtime.GOARCH)
+	return unwritten(err)
 }
 
 // version returns the module's version as the Go tool stamped it, or the

@@ -41,7 +41,7 @@ func holdJob(t *testing.T) (dir string, release func()) {
 // waitOn starts a waiter for "job" on a terminal.
 func waitOn(t *testing.T, dir string, args ...string) *console {
 	t.Helper()
-	env := []string{"env", "TERM=xterm", "REDLATCH_STATE_DIR=" + dir}
+	env := []string{"env", "TERM=xterm", "REDLATCH_NODES=local", "REDLATCH_STATE_DIR=" + dir}
 	return onTerminal(t, append(env, args...)...)
 }
 

@@ -76,7 +76,7 @@ func (f *folder) sh(args ...string) (string, error) {
 	}
 	cmd := exec.Command("sh", args...)
 	cmd.Dir = f.dir
-	cmd.Env = append(os.Environ(), "PATH="+bin+":"+os.Getenv("PATH"), "REDLATCH_NODES=", "REDLATCH_STATE_DIR="+f.dir, "XDG_CONFIG_HOME="+os.DevNull)
+	cmd.Env = append(os.Environ(), "PATH="+bin+":"+os.Getenv("PATH"), "REDLATCH_NODES=local", "REDLATCH_STATE_DIR="+f.dir, "XDG_CONFIG_HOME="+os.DevNull)
 	out, err := cmd.CombinedOutput()
 	return string(out), err
 }

@@ -1,0 +1,118 @@
+package main
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+)
+
+// TestCtrlCEndsALoopOfRuns has shells run redlatch in a loop. A shell ends such
+// a loop when the command died by the interrupt, and, in a script, when the
+// interrupt reached the shell too.
+func TestCtrlCEndsALoopOfRuns(t *testing.T) {
+	if _, err := exec.LookPath("bash"); err != nil {
+		t.Fatal("needs bash, for its job control: install it, or run make test, which does")
+	}
+	const cmd = `sh -c 'echo sta$((0))rted; exec sleep 1000'`
+	for _, c := range []struct {
+		name, how, shell string
+		before, shows    string
+	}{
+		{name: "typed in", how: "redlatch run job -- " + cmd, shows: "sta0rted"},
+		{name: "in a script", shell: "bash", how: "redlatch run job -- " + cmd, shows: "sta0rted"},
+		{name: "in a script of sh", shell: "sh", how: "redlatch run job -- " + cmd, shows: "sta0rted"},
+		{name: "without the terminal's foreground", shell: "bash", how: "redlatch run job -- " + cmd + " | cat", shows: "sta0rted"},
+		{name: "a run within a run", shell: "bash", how: "redlatch run job -- redlatch run inner -- " + cmd, shows: "sta0rted"},
+		{name: "while waiting", shell: "bash", before: "redlatch lock --ttl 1h job >/dev/null", how: "redlatch run job -- true"},
+		{name: "while lock waits", shell: "bash", before: "redlatch lock --ttl 1h job >/dev/null", how: "redlatch lock job"},
+		{name: "during --min-hold", shell: "bash", how: "redlatch run --min-hold 1h job -- sh -c 'echo sta$((0))rted'", shows: "sta0rted"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			term := onTerminal(t, "bash", "--norc", "--noprofile", "-i")
+			term.shows("ready> ")
+			if c.before != "" {
+				term.types(c.before + "\n")
+				term.shows("ready> ")
+			}
+			line := "while :; do " + c.how + "; echo aga$((0))in; done"
+			if c.shell != "" {
+				// It ends with the test at the latest, which removes the script.
+				line = strings.Replace(line, ":", `[ -e "$0" ]`, 1)
+				script := filepath.Join(t.TempDir(), "loop")
+				if err := os.WriteFile(script, []byte(line+"\n"), 0o600); err != nil {
+					t.Fatal(err)
+				}
+				line = c.shell + " " + script
+			}
+			term.types(line + "\n")
+			switch {
+			case c.shows == "":
+				if !soon(func() bool {
+					ls := exec.Command("redlatch", "ls", "-o", "json")
+					ls.Env = term.cmd.Env
+					out, err := ls.Output()
+					return err == nil && strings.Contains(string(out), `"waiting":1`)
+				}) {
+					t.Fatalf("redlatch never waits:\n%s", term.seen())
+				}
+			case strings.HasPrefix(c.name, "during"):
+				term.shows(c.shows)
+				// CMD is gone, and the terminal is redlatch's again.
+				term.foregroundIs("redlatch")
+			default:
+				term.shows(c.shows)
+			}
+			term.types(ctrlC)
+			if seen := term.shows("ready> "); strings.Contains(seen, "aga0in") || strings.Contains(seen, "sta0rted") {
+				t.Errorf("the loop went on:\n%s", seen)
+			}
+			term.types("echo code $?\n")
+			term.shows("code 130")
+			term.types("exit\n")
+			term.cmd.Wait()
+		})
+	}
+}
+
+// TestCtrlCThatCommandHandlesDoesNotEndTheLoop: shells take a command that exits
+// after an interrupt for one that has dealt with it.
+func TestCtrlCThatCommandHandlesDoesNotEndTheLoop(t *testing.T) {
+	term := onTerminal(t, "bash", "-c", `for i in 1 2; do redlatch run job -- sh -c 'trap "exit 3" INT; echo started $0; while :; do sleep 0.01; done' $i; echo code $?; done`)
+	term.shows("started 1")
+	term.types(ctrlC)
+	term.shows("code 3")
+	term.shows("started 2")
+	term.types(ctrlC)
+	term.shows("code 3")
+	term.cmd.Wait()
+}
+
+// TestInterruptSentToRedlatchAloneStaysThere: what no key sent is not for the
+// other processes of our group.
+func TestInterruptSentToRedlatchAloneStaysThere(t *testing.T) {
+	term := onTerminal(t, "bash", "-c", `trap "echo trapped" INT; redlatch run job -- sh -c 'echo started; kill -INT $PPID; exec sleep 1000'; echo code $?`)
+	if seen := term.shows("code 130"); strings.Contains(seen, "trapped") {
+		t.Errorf("the shell was interrupted too:\n%s", seen)
+	}
+	term.cmd.Wait()
+}
+
+// TestQuitLeavesNoCoreOfOurs: CMD may leave a core, and ours would take its
+// place.
+func TestQuitLeavesNoCoreOfOurs(t *testing.T) {
+	dir := t.TempDir()
+	cmd := exec.Command("sh", "-c", `ulimit -c unlimited; exec redlatch run --state "$0"/locks.db job -- sh -c 'ulimit -c 0; kill -QUIT $$'`, dir)
+	cmd.Dir = dir
+	err := cmd.Run()
+	status, ok := cmd.ProcessState.Sys().(syscall.WaitStatus)
+	if !ok || !status.Signaled() || status.Signal() != syscall.SIGQUIT {
+		t.Fatalf("redlatch ended with %v, want the signal QUIT", err)
+	}
+	if status.CoreDump() {
+		t.Error("redlatch left a core")
+	}
+}

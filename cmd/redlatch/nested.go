@@ -1,0 +1,103 @@
+package main
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/redlatch/redlatch"
+)
+
+// heldVariable lists the locks that CMD runs under, the outermost first,
+// separated by spaces. An entry is made of what the nodes have as the lock's
+// value, which is drawn anew for every lease: so it is the same lock on the same
+// nodes, by whichever addresses, and it is still held, exactly if a node shows
+// that value under the name. The entry is a digest, since the value itself could
+// release the lock.
+const heldVariable = "REDLATCH_HELD"
+
+// heldEntry is the entry of a value, for those in this session: who has left it,
+// as with setsid, does not keep CMD from ending, and may wait for its lock.
+func heldEntry(value string) string {
+	sum := sha256.Sum256([]byte(value))
+	return fmt.Sprintf("%s@%d", hex.EncodeToString(sum[:16]), session())
+}
+
+// heldWith is the variable for a CMD that runs under one more lock.
+func heldWith(lease *redlatch.Lease) string {
+	var parts struct{ Value string }
+	_, text, _ := strings.Cut(lease.Handle(), ".")
+	if plain, err := base64.RawURLEncoding.DecodeString(text); err == nil {
+		json.Unmarshal(plain, &parts)
+	}
+	return heldVariable + "=" + strings.TrimSpace(os.Getenv(heldVariable)+" "+heldEntry(parts.Value))
+}
+
+// nested is as the function, on nodes that are opened for it, if there is
+// anything to ask.
+func (f *nodeFlags) nested(name string) error {
+	if os.Getenv(heldVariable) == "" {
+		return nil
+	}
+	again := *f
+	again.say = nil
+	nodes, err := again.open()
+	if err != nil {
+		return err
+	}
+	defer closeAll(nodes)
+	return nested(name, nodes)
+}
+
+// nestedLimit is how long nodes are asked whether a lock is one that we run
+// under. Without an answer the wait for it begins.
+const nestedLimit = 2 * time.Second
+
+// nested returns an error if the lock that is to be waited for without end is
+// held by a redlatch under which we run, and which waits for us.
+func nested(name string, nodes []redlatch.Node) error {
+	entries := strings.Fields(os.Getenv(heldVariable))
+	if len(entries) == 0 {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), nestedLimit)
+	defer cancel()
+	values := make([]string, len(nodes))
+	var asked sync.WaitGroup
+	for i, n := range nodes {
+		asked.Go(func() {
+			if r, err := n.Do(ctx, redlatch.Request{Op: redlatch.OpInspect, Name: name}); err == nil && r.Status == redlatch.Held {
+				values[i] = r.Value
+			}
+		})
+	}
+	asked.Wait()
+	for _, value := range values {
+		if value == "" || !slices.Contains(entries, heldEntry(value)) {
+			continue
+		}
+		same := 0
+		for _, other := range values {
+			if other == value {
+				same++
+			}
+		}
+		if same <= len(nodes)/2 {
+			continue // a remainder on a minority
+		}
+		_, owner, _ := strings.Cut(value, ":")
+		return &outcome{code: exitUsage, event: "nested",
+			err: fmt.Errorf("%q is held by %s, under which this command runs: locks are not re-entrant, and the wait would not end", name, harmless(owner)),
+			// Not 75: to try again later is of no use.
+			hint: "use another name for the inner lock, or one run for both"}
+	}
+	return nil
+}
