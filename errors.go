@@ -185,9 +185,11 @@ func (r NodeResult) String() string {
 			s += fmt.Sprintf(", or with other bounds: %s, locks of up to %v", r.Reply.Guard.Nodes, r.Reply.Guard.MaxTTL)
 		}
 	case Quarantined:
-		if !r.Reply.needsMark() {
-			s += fmt.Sprintf(" for %v yet", r.Reply.Left.Round(time.Millisecond))
+		from := " yet"
+		if r.Reply.needsMark() {
+			from = " from when it is marked"
 		}
+		s += fmt.Sprintf(" for %v%s", r.Reply.Left.Round(time.Millisecond), from)
 		s += ", since " + quarantineReason(r.Reply.Value)
 	}
 	return s
@@ -198,7 +200,7 @@ func quarantineReason(reason string) string {
 	switch reason {
 	case ReasonFresh:
 		return "its clock was set back"
-	case ReasonNew:
+	case ReasonNew, ReasonUnmarked:
 		return "it is new or has lost its data"
 	case ReasonChanged, ReasonRemark:
 		return "it restarted or was promoted, and may lack the last writes"
@@ -206,8 +208,6 @@ func quarantineReason(reason string) string {
 		return "the list of nodes was changed"
 	case ReasonBarred:
 		return "a change of the list of nodes is not finished"
-	case ReasonUnmarked:
-		return "it is new or has lost its data, and is not marked until enough nodes confirm the list (redlatch init marks it, too)"
 	}
 	return "it may have forgotten locks"
 }
@@ -241,6 +241,9 @@ func (e *QuorumError) Error() string {
 	s := fmt.Sprintf("redlatch: %s %s, after %v: %s", what, why, e.Elapsed.Round(time.Microsecond), strings.Join(said, "; "))
 	if e.quarantined(ReasonNew) {
 		s += "; " + waitOut
+	}
+	if e.quarantined(ReasonUnmarked) {
+		s += "; a node that lost its marker is marked when a quorum confirms the list of nodes, or by redlatch init"
 	}
 	return s
 }

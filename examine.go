@@ -290,7 +290,7 @@ func judgeMarker(n *NodeCheckup) Finding {
 		f.Means, f.Do = "it grants nothing, to whichever list", runAgain
 	case s.Err != nil:
 		f.Severity, f.Found = Danger, strings.TrimPrefix(s.Err.Error(), "redlatch: ")
-		f.Means, f.Do = "this client is refused there: with another list both could hold one lock", "as it says"
+		f.Means, f.Do = "this client is refused there: with another list both could hold one lock", "give the list that it is marked for, or take one of the other ways named"
 	case s.Left > 0:
 		f.Severity, f.Found = Warning, fmt.Sprintf("it is in quarantine for %v yet, since %s", s.Left.Round(time.Millisecond), quarantineReason(s.Reason))
 		f.Means, f.Do = "until then it grants nothing", "wait, as redlatch init does"

@@ -257,7 +257,7 @@ func (g *guard) refusal(rd *round, req Request) error {
 
 // waysOut is what to do about a marker of another membership.
 const waysOut = "use that list; or, if these are the same servers by other addresses, give the list one name in all clients (Options.NodeList, --node-list); " +
-	"or, if this server was taken off that list, remove its marker with redlatch init --retired; " +
+	"or, if this server was taken off that list, mark it for this one with redlatch init --retired; " +
 	"or, if two applications share the server and no lock names, and the guard is off, set Options.AnyMembership (--any-membership); " +
 	"to change the list, see redlatch init --help"
 

@@ -128,8 +128,9 @@ func (s NodeState) outdated() bool {
 
 // Quarantined returns the nodes that take no part at present, as far as this
 // client has noticed: fewer others may fail meanwhile. Each is described as it
-// answered last, with why and for how long yet; Left is 0 for one that is not
-// marked yet. It asks the nodes nothing.
+// answered last, with why and for how long yet; for one whose reason is
+// ReasonUnmarked or ReasonRemark, from when it is marked. It asks the nodes
+// nothing.
 func (c *Client) Quarantined() []NodeResult {
 	var out []NodeResult
 	for _, m := range c.members {
@@ -138,7 +139,11 @@ func (c *Client) Quarantined() []NodeResult {
 		if why == nil || until == 0 || until != unmarkedYet && until <= now {
 			continue
 		}
-		out = append(out, NodeResult{Node: m.name, Reply: Reply{Status: Quarantined, Value: *why, Left: max(until-now, 0)}})
+		left := until - now
+		if until == unmarkedYet {
+			left = c.guard.bounds().Quarantine
+		}
+		out = append(out, NodeResult{Node: m.name, Reply: Reply{Status: Quarantined, Value: *why, Left: left}})
 	}
 	return out
 }

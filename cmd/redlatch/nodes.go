@@ -122,6 +122,16 @@ func (f *nodeFlags) open() ([]redlatch.Node, error) {
 // openAll returns a node for each address, with the password that the flags
 // name where an address has none.
 func (f *nodeFlags) openAll(addresses []string) ([]redlatch.Node, error) {
+	for i, a := range addresses {
+		if a != localNodes {
+			continue
+		}
+		file, err := fileOfUser()
+		if err != nil {
+			return nil, err
+		}
+		addresses[i] = file
+	}
 	// Before there are passwords in them.
 	if err := checkAddresses(addresses); err != nil {
 		return nil, err
@@ -131,12 +141,6 @@ func (f *nodeFlags) openAll(addresses []string) ([]redlatch.Node, error) {
 		return nil, err
 	}
 	for i, a := range addresses {
-		if a == localNodes {
-			if addresses[i], err = fileOfUser(); err != nil {
-				return nil, err
-			}
-			continue
-		}
 		addresses[i] = withPassword(a, password)
 	}
 	return openNodes(addresses)

@@ -2,6 +2,7 @@ package sim
 
 import (
 	"context"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -13,7 +14,7 @@ import (
 type near struct {
 	*Server
 	trip time.Duration
-	down *bool
+	down *atomic.Bool
 }
 
 func (n near) String() string    { return n.name }
@@ -21,7 +22,7 @@ func (n near) Close() error      { return nil }
 func (n near) GuardsAlone() bool { return false }
 func (n near) Do(ctx context.Context, req redlatch.Request) (redlatch.Reply, error) {
 	time.Sleep(n.trip)
-	if *n.down {
+	if n.down.Load() {
 		return redlatch.Reply{}, errReset
 	}
 	return n.Server.Do(req)
@@ -76,7 +77,7 @@ func TestServersThatForgotComeBackByUseAlone(t *testing.T) {
 					for i, name := range []string{"a", "b", "c"} {
 						// The one that forgets answers before the others have said
 						// with which parameters they are marked.
-						nodes = append(nodes, near{NewServer(name, time.Now, true), time.Duration(2+3*i) * time.Millisecond, new(bool)})
+						nodes = append(nodes, near{NewServer(name, time.Now, true), time.Duration(2+3*i) * time.Millisecond, new(atomic.Bool)})
 					}
 					opts := redlatch.Options{Guard: redlatch.GuardOn, TTL: ttl, MaxTTL: ttl, TokenWindow: window}
 					client := func() *redlatch.Client {
@@ -92,15 +93,22 @@ func TestServersThatForgotComeBackByUseAlone(t *testing.T) {
 					time.Sleep(time.Second)
 					time.AfterFunc(time.Second, func() { forget(nodes[0].Server) })
 					check := use(t, client)
-					if m := nodes[0].marker; m == nil || m.id != nodes[0].id || m.trusted.After(time.Now()) {
+					if m := nodes[0].save().marker; m == nil || m.id != nodes[0].number() || m.trusted.After(time.Now()) {
 						t.Fatalf("the server is marked %+v", m)
 					}
-					*nodes[1].down = true
+					nodes[1].down.Store(true)
 					check()
 				})
 			})
 		}
 	}
+}
+
+// number returns the replication id.
+func (s *Server) number() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.id
 }
 
 // once takes a lock and releases it.
@@ -120,7 +128,7 @@ func TestReleaseDoesNotShowThatANodeIsBack(t *testing.T) {
 		var nodes []redlatch.Node
 		var all []near
 		for _, name := range []string{"a", "b", "c"} {
-			all = append(all, near{NewServer(name, time.Now, true), time.Millisecond, new(bool)})
+			all = append(all, near{NewServer(name, time.Now, true), time.Millisecond, new(atomic.Bool)})
 			nodes = append(nodes, all[len(all)-1])
 		}
 		c, err := redlatch.New(nodes, redlatch.Options{Guard: redlatch.GuardOn})
@@ -136,7 +144,7 @@ func TestReleaseDoesNotShowThatANodeIsBack(t *testing.T) {
 		all[0].mu.Lock()
 		all[0].marker = nil
 		all[0].mu.Unlock()
-		*all[2].down = true
+		all[2].down.Store(true)
 		if _, err := c.TryLock(t.Context(), "job", redlatch.LockOptions{}); err == nil {
 			t.Fatal("an unmarked node has granted")
 		}
