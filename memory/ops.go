@@ -53,7 +53,7 @@ func (n *Node) carryOut(req redlatch.Request) (redlatch.Reply, []redlatch.Wake) 
 	if status == redlatch.Held {
 		reply.Value, reply.HolderToken, reply.Left = e.value, e.token, e.until.Sub(now)
 	}
-	if req.Token == 0 && req.Op != redlatch.OpOffer {
+	if req.Token == 0 && (req.Op == redlatch.OpRelease || req.Op == redlatch.OpBreak) {
 		for i := range s.wakes {
 			s.wakes[i].Fence = 0 // as a server, which does not look at it then
 		}
