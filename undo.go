@@ -223,11 +223,11 @@ func (j *janitor) send(m *member, batch []leftover) bool {
 // if Close has begun.
 func (j *janitor) rest(c *Client, d, least time.Duration) bool {
 	least = min(d, least)
+	j.resting.Store(true)
+	defer j.resting.Store(false)
 	if !c.background.sleep(least) {
 		return false
 	}
-	j.resting.Store(true)
-	defer j.resting.Store(false)
 	t := time.NewTimer(d - least)
 	defer t.Stop()
 	select {

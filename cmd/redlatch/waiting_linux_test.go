@@ -211,7 +211,7 @@ func TestLinesAboutAWaitBecomeEverRarer(t *testing.T) {
 	for waited := waitLine; waited < time.Hour; waited += nextLine(waited) {
 		at = append(at, waited)
 	}
-	if len(at) < 5 || len(at) > 12 || at[1] != 8*time.Second || at[2] != 32*time.Second {
+	if len(at) < 5 || len(at) > 12 || at[1] != 4*waitLine || at[2] != 16*waitLine {
 		t.Errorf("within an hour there are lines after %v", at)
 	}
 	if d := nextLine(24 * time.Hour); d != waitMost {
