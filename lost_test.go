@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"regexp"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -14,8 +15,23 @@ import (
 	"github.com/redlatch/redlatch"
 )
 
-// logged is what a client logs, a line each.
-type logged struct{ bytes.Buffer }
+// logged is what a client logs, a line each. It logs from several goroutines.
+type logged struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+}
+
+func (l *logged) Write(line []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.Write(line)
+}
+
+func (l *logged) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.String()
+}
 
 func (l *logged) options() redlatch.Options {
 	return redlatch.Options{Logger: slog.New(slog.NewTextHandler(l, nil))}

@@ -129,17 +129,18 @@ func TestServerThatLostItsDataComesBackByItself(t *testing.T) {
 func TestOneWitnessIsNotEnoughToMarkANode(t *testing.T) {
 	t.Parallel()
 	servers := redistest.Start(t, 4)
-	a, b, c, d := servers[0].URL(), servers[1].URL(), servers[2].URL(), servers[3].URL()
+	proxy := redistest.NewProxy(t, servers[2])
+	a, b, c, d := servers[0].URL(), servers[1].URL(), proxy.URL(), servers[3].URL()
 	old := newClient(t, open(t, a, b, c), short)
 	if err := cycle(old); err != nil {
 		t.Fatal(err)
 	}
-	servers[2].Freeze()
+	nobody := "127.0.0.1:" + redistest.FreePort(t)
+	proxy.LeadTo(nobody)
+	proxy.Reset()
 	changed := laterClient(t, short, a, b, d)
-	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
-	_, err := changed.Init(ctx, redlatch.InitOptions{Former: open(t, a, b, c)})
-	cancel()
-	servers[2].Thaw()
+	_, err := changed.Init(context.Background(), redlatch.InitOptions{Former: open(t, a, b, c)})
+	proxy.Target(servers[2])
 	if err != nil {
 		t.Fatal(err)
 	}

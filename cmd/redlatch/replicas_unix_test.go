@@ -33,7 +33,7 @@ func TestInitSetsHowManyReplicasAreRequired(t *testing.T) {
 			t.Errorf("init %q: exit %d, %s", bad, code, stderr)
 		}
 	}
-	code, stdout, stderr := run(append([]string{"init", "--assume-fresh", "--replicas", "1", "--replica-lag", "1s"}, shortBounds...)...)
+	code, stdout, stderr := run(append([]string{"init", "--assume-fresh", "--yes", "--replicas", "1", "--replica-lag", "1s"}, shortBounds...)...)
 	if code != 0 || !strings.Contains(stdout, "quarantine 6.2s, 1 of 1 required replicas online (lag 1s or less)") {
 		t.Errorf("init --replicas 1: exit %d, %s%s", code, stdout, stderr)
 	}

@@ -174,7 +174,7 @@ func TestWaitingWithoutATerminalSaysSoNowAndThen(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer file.Close()
-		w.cmd.Env = append(os.Environ(), "REDLATCH_STATE_DIR="+dir)
+		w.cmd.Env = append(os.Environ(), "REDLATCH_NODES=local", "REDLATCH_STATE_DIR="+dir)
 		w.cmd.Stdout, w.cmd.Stderr = &w.stdout, file
 		if err := w.cmd.Start(); err != nil {
 			t.Fatal(err)
