@@ -125,8 +125,9 @@ func (c *Client) adoptMarkers(ctx context.Context) []NodeState { return c.adoptM
 // all of them if it is empty.
 func (c *Client) adoptMarkersFor(ctx context.Context, name string) []NodeState {
 	read := Request{Mark: MarkRead, Name: name}
+	asked := c.guard.bounds()
 	states := c.markAll(ctx, read, c.members)
-	if c.adoptStates(states) {
+	if c.adoptStates(states, asked) {
 		return c.markAll(ctx, read, c.members)
 	}
 	return states

@@ -8,6 +8,7 @@ import "context"
 func (c *Client) learnMarkers(ctx context.Context) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
+	asked := c.guard.bounds()
 	answers := make(chan NodeState, len(c.members))
 	for _, m := range c.members {
 		go func() { answers <- c.markAll(ctx, Request{Mark: MarkRead}, []*member{m})[0] }()
@@ -24,21 +25,22 @@ func (c *Client) learnMarkers(ctx context.Context) {
 			said := *s.Marked
 			said.Nodes = "" // the list in words, which its id stands for
 			if votes[said]++; votes[said] >= quorumOf(len(c.members)) {
-				c.adoptStates([]NodeState{s})
+				c.adoptStates([]NodeState{s}, asked)
 				return
 			}
 		case <-ctx.Done():
 		}
 	}
-	c.adoptStates(states)
+	c.adoptStates(states, asked)
 }
 
-// adoptStates takes from the markers that were read what the caller left open.
-// It reports whether that is other than what they were read with.
-func (c *Client) adoptStates(states []NodeState) bool {
+// adoptStates takes from the markers what the caller left open. It reports
+// whether the parameters are now other than asked, with which the markers were
+// read: then they have to be read again, also if a lock adopted them meanwhile.
+func (c *Client) adoptStates(states []NodeState, asked *Guard) bool {
 	for _, s := range states {
 		theirs := NodeResult{Node: s.Node, Reply: Reply{Status: Misconfigured, Guard: s.Marked}}
-		if s.Marked != nil && c.guard.adopt(&round{results: []NodeResult{theirs}}, c.guard.bounds()) {
+		if s.Marked != nil && c.guard.adopt(&round{results: []NodeResult{theirs}}, asked) {
 			return true
 		}
 	}
