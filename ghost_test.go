@@ -308,7 +308,8 @@ func TestRepairThatComesLateLeavesNothing(t *testing.T) {
 
 // TestReleaseOvertakesEarlierProposals has a client whose clock was set forward
 // propose a token, learn the time, and win with a lower one, while the first
-// proposal is still on its way to a node. It comes when the lock was released.
+// proposal is still in flight to a node. It comes when the lock was released and
+// nobody waits for its answer any more.
 func TestReleaseOvertakesEarlierProposals(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		links, nodes := newLinks(t, 3)
@@ -316,7 +317,7 @@ func TestReleaseOvertakesEarlierProposals(t *testing.T) {
 			l.take(t, "job", "another", 50*time.Millisecond)
 		}
 		clock := &settableClock{start: time.Now()}
-		c := newClient(t, nodes, redlatch.Options{Clock: clock})
+		c := newClient(t, nodes, redlatch.Options{Clock: clock, NodeTimeout: 250 * time.Millisecond})
 		clock.ahead.Store(int64(3 * time.Second))
 		links[2].set(func(l *link) { l.out = time.Second })
 		time.AfterFunc(10*time.Millisecond, func() { links[2].set(func(l *link) { l.out = 0 }) })

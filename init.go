@@ -124,7 +124,8 @@ func (c *Client) adoptMarkers(ctx context.Context) []NodeState { return c.adoptM
 // adoptMarkersFor is adoptMarkers for the marker that the lock name depends on;
 // all of them if it is empty.
 func (c *Client) adoptMarkersFor(ctx context.Context, name string) []NodeState {
-	read, asked := Request{Mark: MarkRead, Name: name}, c.guard.bounds()
+	read := Request{Mark: MarkRead, Name: name}
+	asked := c.guard.bounds()
 	states := c.markAll(ctx, read, c.members)
 	if c.adoptStates(states, asked) {
 		return c.markAll(ctx, read, c.members)

@@ -8,7 +8,8 @@ import "context"
 func (c *Client) learnMarkers(ctx context.Context) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	asked, answers := c.guard.bounds(), make(chan NodeState, len(c.members))
+	asked := c.guard.bounds()
+	answers := make(chan NodeState, len(c.members))
 	for _, m := range c.members {
 		go func() { answers <- c.markAll(ctx, Request{Mark: MarkRead}, []*member{m})[0] }()
 	}
@@ -33,9 +34,9 @@ func (c *Client) learnMarkers(ctx context.Context) {
 	c.adoptStates(states, asked)
 }
 
-// adoptStates takes from the markers that were read what the caller left open.
-// It reports whether that is other than asked, with which they were read: then
-// what the nodes said of themselves no longer counts.
+// adoptStates takes from the markers what the caller left open. It reports
+// whether the parameters are now other than asked, with which the markers were
+// read: then they have to be read again, also if a lock adopted them meanwhile.
 func (c *Client) adoptStates(states []NodeState, asked *Guard) bool {
 	for _, s := range states {
 		theirs := NodeResult{Node: s.Node, Reply: Reply{Status: Misconfigured, Guard: s.Marked}}

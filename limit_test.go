@@ -1,6 +1,7 @@
 package redlatch_test
 
 import (
+	"context"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -97,6 +98,41 @@ func TestMinorityThatIsFrozenHoldsUpNoDecision(t *testing.T) {
 					t.Errorf("answers after %v: round %d took %v, want %v", c.answers, i+1, took, want)
 				}
 				time.Sleep(time.Second) // what was granted is undone
+			}
+		})
+	}
+}
+
+// firstRound is an observer that keeps what the first round came to.
+type firstRound struct {
+	witness
+	end *redlatch.RoundEnd
+}
+
+func (f *firstRound) RoundEnd(_ context.Context, end redlatch.RoundEnd) {
+	if f.end == nil {
+		f.end = &end
+	}
+}
+
+// TestLimitThatIsNoLongerThanPatienceEndsTheRound has the node time limit come
+// when a quorum without a decision stops to wait for the rest: the nodes that
+// are silent have timed out then.
+func TestLimitThatIsNoLongerThanPatienceEndsTheRound(t *testing.T) {
+	for range 20 { // two timers for the same moment would leave it to chance
+		synctest.Test(t, func(t *testing.T) {
+			links, nodes := newLinks(t, 5)
+			var saw firstRound
+			client := newClient(t, nodes, redlatch.Options{NodeTimeout: 50 * time.Millisecond, Observer: &saw})
+			// Two refuse and one grants: only the two silent ones could settle it.
+			links[0].take(t, "job", "another", time.Hour)
+			links[1].take(t, "job", "another", time.Hour)
+			links[3].freeze()
+			links[4].freeze()
+			_, err := client.TryLock(t.Context(), "job", redlatch.LockOptions{})
+			wantErr(t, err, redlatch.ErrHeld)
+			if saw.end.Failed != 2 || saw.end.Elapsed != 50*time.Millisecond {
+				t.Errorf("%d nodes failed, after %v; want the 2 that were silent, after 50ms", saw.end.Failed, saw.end.Elapsed)
 			}
 		})
 	}

@@ -90,6 +90,7 @@ type fanout struct {
 	awaited int // how many of them are worth waiting for
 	op      Op
 	began   time.Time
+	limit   time.Duration // after which the round ends in any case
 	// patience is how long nodes are waited for once a quorum has answered, and
 	// overdue that a timer runs which ends the round then.
 	patience time.Duration
@@ -112,7 +113,8 @@ type fanout struct {
 // way leaves us not knowing whether it was carried out.
 func (c *Client) ask(ctx context.Context, name string, req Request, skip nodeSet, seen, late func(node int, r NodeResult)) round {
 	start := c.clock.Uptime()
-	nodeCtx, cancel := context.WithTimeout(context.WithoutCancel(ctx), c.limit(req))
+	limit := c.limit(req)
+	nodeCtx, cancel := context.WithTimeout(context.WithoutCancel(ctx), limit)
 
 	rd := round{start: start, ttl: req.TTL, tally: tally{nodes: len(c.members)}}
 	if c.inline(ctx) {
@@ -127,7 +129,7 @@ func (c *Client) ask(ctx context.Context, name string, req Request, skip nodeSet
 		// The round counts as background work until the last node has
 		// answered and what came late is dealt with.
 		counted := c.background.start()
-		f := &fanout{op: req.Op, began: time.Now(), patience: c.patience(), seen: seen, late: late, ended: func() {
+		f := &fanout{op: req.Op, began: time.Now(), limit: limit, patience: c.patience(), seen: seen, late: late, ended: func() {
 			cancel()
 			if counted {
 				c.background.end()
@@ -217,7 +219,11 @@ func (f *fanout) answer(i int, r NodeResult, awaited bool) {
 			// answer, be it the first round in which they do not.
 			f.overdue = true
 			took := time.Since(f.began)
-			time.AfterFunc(max(f.patience, slowness*took)-took, f.settle)
+			// Where the node time limit comes as soon, that ends the round, and
+			// the nodes have timed out.
+			if most := max(f.patience, slowness*took); most < f.limit {
+				time.AfterFunc(most-took, f.settle)
+			}
 		}
 	}
 	f.mu.Unlock()

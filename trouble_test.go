@@ -14,19 +14,21 @@ import (
 	"github.com/redlatch/redlatch/memory"
 )
 
-// Two callers and a healthy network: each node is slow to answer just the one
-// who has it, so that both hear of their grants when their rounds are over.
+// TestMinoritiesThatComeLateAreSettled has callers share the nodes on a healthy
+// network, where each node is slow to answer just the one who has it. Two callers
+// wait for these answers, since the others are no quorum. Of three, each is
+// refused by a quorum before, and hears of its grants when its round is over.
 func TestMinoritiesThatComeLateAreSettled(t *testing.T) {
-	for _, n := range []int{2, 4} {
-		t.Run(fmt.Sprint(n), func(t *testing.T) {
+	for _, test := range []struct{ callers, nodes int }{{2, 2}, {2, 4}, {3, 3}, {3, 6}} {
+		t.Run(fmt.Sprintf("%d callers, %d nodes", test.callers, test.nodes), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				mems := memory.Nodes(n)
+				mems := memory.Nodes(test.nodes)
 				var all sync.WaitGroup
-				for me := range 2 {
+				for me := range test.callers {
 					var nodes []redlatch.Node
 					for i, m := range mems {
 						l := newLink(t, m.(*memory.Node))
-						if i%2 == me {
+						if i%test.callers == me {
 							l.back = 5 * time.Millisecond
 						} else {
 							l.out = time.Millisecond

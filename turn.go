@@ -66,6 +66,11 @@ func (w *waiter) pause(ctx context.Context, rd *round, delay time.Duration) (*Le
 	default:
 		p.giveWay(ctx, rd.grants())
 	}
+	if delay <= 0 {
+		// All are asked now: what happened meanwhile would have one of them
+		// asked twice.
+		return nil, p.end()
+	}
 	for {
 		select {
 		case <-p.timer.C:

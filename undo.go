@@ -223,6 +223,10 @@ func (j *janitor) send(m *member, batch []leftover) bool {
 // if Close has begun.
 func (j *janitor) rest(c *Client, d, least time.Duration) bool {
 	least = min(d, least)
+	select {
+	case <-j.answers: // from before the last try
+	default:
+	}
 	j.resting.Store(true)
 	defer j.resting.Store(false)
 	if !c.background.sleep(least) {
