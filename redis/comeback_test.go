@@ -49,14 +49,14 @@ func TestServerThatLostItsDataComesBackByItself(t *testing.T) {
 		t.Parallel()
 		servers, c := start(t)
 		servers[0].Do("FLUSHALL")
-		eventually(t, 40*time.Second, func() error {
+		eventually(t, patience, func() error {
 			if err := cycle(c); err != nil {
 				t.Fatal(err)
 			}
 			return trusted(servers[0])
 		})
 		servers[1].Kill()
-		eventually(t, 40*time.Second, func() error { return cycle(c) })
+		eventually(t, patience, func() error { return cycle(c) })
 	})
 	for name, opts := range map[string]redlatch.Options{"a lock that is held": short, "one without a token": {MaxTTL: short.MaxTTL, TokenWindow: short.TokenWindow, NodeTimeout: time.Second, NoToken: true}} {
 		t.Run(name, func(t *testing.T) {
@@ -68,11 +68,11 @@ func TestServerThatLostItsDataComesBackByItself(t *testing.T) {
 				t.Fatal(err)
 			}
 			servers[0].Do("FLUSHALL")
-			eventually(t, 40*time.Second, func() error { return trusted(servers[0]) })
+			eventually(t, patience, func() error { return trusted(servers[0]) })
 			if opts.NoToken {
 				return // such a lock is not repaired
 			}
-			eventually(t, 40*time.Second, func() error {
+			eventually(t, patience, func() error {
 				if servers[0].Do("GET", "job") == "" {
 					return errors.New("the lock is not back there")
 				}
@@ -92,14 +92,14 @@ func TestServerThatLostItsDataComesBackByItself(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		eventually(t, 40*time.Second, func() error {
+		eventually(t, patience, func() error {
 			if servers[0].Do("GET", "job") == "" {
 				return errors.New("not reached yet")
 			}
 			return nil
 		})
 		servers[0].Do("DEL", "redlatch:1:marker")
-		eventually(t, 40*time.Second, func() error { return trusted(servers[0]) })
+		eventually(t, patience, func() error { return trusted(servers[0]) })
 		if err := l.Err(); err != nil {
 			t.Error(err)
 		}
@@ -108,7 +108,7 @@ func TestServerThatLostItsDataComesBackByItself(t *testing.T) {
 		t.Parallel()
 		servers, _ := start(t)
 		servers[0].Do("FLUSHALL")
-		eventually(t, 40*time.Second, func() error {
+		eventually(t, patience, func() error {
 			c, err := redlatch.New(open(t, redistest.Addresses(servers)...), short)
 			if err != nil {
 				t.Fatal(err)
@@ -144,7 +144,7 @@ func TestOneWitnessIsNotEnoughToMarkANode(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, 40*time.Second, func() error { return cycle(changed) })
+	eventually(t, patience, func() error { return cycle(changed) })
 	l, err := changed.Lock(context.Background(), "job", redlatch.LockOptions{})
 	if err != nil {
 		t.Fatal(err)

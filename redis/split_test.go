@@ -31,7 +31,7 @@ type divided struct {
 	toOthers *redistest.Proxy // from the master's side to the sentinel
 }
 
-func startDivided(t *testing.T) *divided {
+func startDivided(t testing.TB) *divided {
 	t.Helper()
 	d := &divided{master: redistest.Start(t, 1, "--repl-diskless-sync-delay", "0")[0]}
 	d.toMaster = redistest.NewProxy(t, d.master)
@@ -45,7 +45,7 @@ func startDivided(t *testing.T) *divided {
 	}
 	d.sentinel = redistest.StartSentinel(t, config)
 	d.toOthers = redistest.NewProxy(t, d.sentinel)
-	eventually(t, 30*time.Second, func() error {
+	eventually(t, patience, func() error {
 		if !strings.Contains(d.sentinel.Do("INFO", "sentinel"), "slaves=2") {
 			return errors.New("the sentinel has not found both replicas yet")
 		}
@@ -54,9 +54,9 @@ func startDivided(t *testing.T) *divided {
 	return d
 }
 
-func awaitReplicas(t *testing.T, s *redistest.Server, n int) {
+func awaitReplicas(t testing.TB, s *redistest.Server, n int) {
 	t.Helper()
-	eventually(t, 30*time.Second, func() error {
+	eventually(t, patience, func() error {
 		if info := s.Do("INFO", "replication"); strings.Count(info, "state=online") < n {
 			return fmt.Errorf("fewer than %d replicas are online: %s", n, info)
 		}
@@ -72,7 +72,7 @@ func (d *divided) cut() {
 
 // onMastersSide returns a node that reaches the master whatever becomes of the
 // rest.
-func (d *divided) onMastersSide(t *testing.T) []redlatch.Node {
+func (d *divided) onMastersSide(t testing.TB) []redlatch.Node {
 	t.Helper()
 	ways := map[string]string{d.toMaster.Addr(): d.master.Addr(), d.sentinel.Addr(): d.toOthers.Addr()}
 	client, err := rueidisclient.NewClient(rueidisclient.ClientOption{
@@ -96,7 +96,7 @@ func (d *divided) onMastersSide(t *testing.T) []redlatch.Node {
 	return []redlatch.Node{node}
 }
 
-func (d *divided) onOthersSide(t *testing.T) []redlatch.Node {
+func (d *divided) onOthersSide(t testing.TB) []redlatch.Node {
 	return open(t, "redis+sentinel://"+d.sentinel.Addr()+"/main")
 }
 
@@ -113,7 +113,7 @@ func TestMasterThatIsCutOffWithAHolderStopsBeforeItsReplicaGrants(t *testing.T) 
 		opts.Replicas = replicas
 		first = newClient(t, d.onMastersSide(t), opts)
 		for _, c := range []*redlatch.Client{first, second} {
-			eventually(t, 20*time.Second, func() error { return cycle(c) })
+			eventually(t, patience, func() error { return cycle(c) })
 		}
 		l = mustLock(t, first, "job", redlatch.LockOptions{})
 		d.cut()

@@ -7,7 +7,6 @@ import (
 	"net"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/redlatch/redlatch"
 	"github.com/redlatch/redlatch/internal/redistest"
@@ -17,13 +16,13 @@ import (
 // to another, and both servers live.
 
 // twoWays returns a client that is led to a and one that is led to b.
-func twoWays(t *testing.T, a, b *redistest.Server, opts redlatch.Options) (first, second *redlatch.Client) {
+func twoWays(t testing.TB, a, b *redistest.Server, opts redlatch.Options) (first, second *redlatch.Client) {
 	t.Helper()
 	opts.NodeList, opts.Guard = "prod", redlatch.GuardOn
 	return newClient(t, open(t, a.URL()), opts), newClient(t, open(t, b.URL()), opts)
 }
 
-func replicaOf(t *testing.T, s *redistest.Server, n int) []*redistest.Server {
+func replicaOf(t testing.TB, s *redistest.Server, n int) []*redistest.Server {
 	t.Helper()
 	host, port, _ := net.SplitHostPort(s.Addr())
 	return redistest.Start(t, n, "--replicaof", host+" "+port, "--repl-diskless-sync-delay", "0")
@@ -42,7 +41,7 @@ func TestPromotedReplicaGrantsWhileTheOldMasterDoesUnlessAllReplicasAreRequired(
 		opts := quick
 		opts.Replicas = required
 		first, second = twoWays(t, master, replicas[0], opts)
-		eventually(t, 20*time.Second, func() error { return cycle(first) })
+		eventually(t, patience, func() error { return cycle(first) })
 		l = mustLock(t, first, "job", redlatch.LockOptions{})
 		replicas[0].Do("REPLICAOF", "NO", "ONE")
 		replicaOf(t, replicas[0], 1)
@@ -52,7 +51,7 @@ func TestPromotedReplicaGrantsWhileTheOldMasterDoesUnlessAllReplicasAreRequired(
 	t.Run("one of two is required", func(t *testing.T) {
 		t.Parallel()
 		_, second, l := promote(t, 1)
-		eventually(t, 30*time.Second, func() error {
+		eventually(t, patience, func() error {
 			_, err := second.TryLock(context.Background(), "job", redlatch.LockOptions{})
 			return err
 		})
@@ -66,7 +65,7 @@ func TestPromotedReplicaGrantsWhileTheOldMasterDoesUnlessAllReplicasAreRequired(
 		wantNoSecond(t, second, l)
 		wantErr(t, l.Err(), redlatch.ErrLost)
 		for name, c := range map[string]*redlatch.Client{"old": first, "new": second} {
-			eventually(t, 30*time.Second, func() error {
+			eventually(t, patience, func() error {
 				_, err := c.TryLock(context.Background(), "job", redlatch.LockOptions{})
 				if err == nil {
 					t.Fatalf("the %s master grants with one of two replicas", name)
