@@ -208,8 +208,10 @@ func TestTwoHundredContendersAreServedInOrderThoughSomeAreKilled(t *testing.T) {
 			} else {
 				p.ask(time.Millisecond)
 			}
+			if i%20 == 19 { // nor for its first answer
+				eventually(t, patience, inLineOnAQuorum(servers, "crowd", i+1))
+			}
 		}
-		eventually(t, patience, inLineOnAQuorum(servers, "crowd", crowd))
 
 		lives := make([]life, crowd)
 		kill := func(i int) {

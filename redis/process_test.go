@@ -104,7 +104,7 @@ func contend(text string) error {
 		return err
 	}
 	c, err := redlatch.New(nodes, redlatch.Options{
-		AssumeFresh: true, NodeTimeout: time.Second, RetryDelay: o.RetryDelay, Observer: announcer{},
+		AssumeFresh: true, NodeTimeout: 3 * time.Second, RetryDelay: o.RetryDelay, Observer: announcer{},
 	})
 	if err != nil {
 		return err
@@ -123,7 +123,7 @@ func contend(text string) error {
 		return err
 	}
 	tell(arriving, monotonic())
-	l, err := c.Lock(context.Background(), o.Name, redlatch.LockOptions{TTL: o.TTL})
+	l, err := c.Lock(context.Background(), o.Name, redlatch.LockOptions{TTL: o.TTL, Wait: 10 * time.Minute})
 	if err != nil {
 		return err
 	}

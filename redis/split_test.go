@@ -105,7 +105,7 @@ func (d *divided) onOthersSide(t testing.TB) []redlatch.Node {
 // replicas required the same run shows two holders, so that this test can fail.
 func TestMasterThatIsCutOffWithAHolderStopsBeforeItsReplicaGrants(t *testing.T) {
 	t.Parallel()
-	split := func(t *testing.T, replicas int) (first *redlatch.Client, l, next *redlatch.Lease) {
+	split := func(t testing.TB, replicas int) (first *redlatch.Client, l, next *redlatch.Lease) {
 		d := startDivided(t)
 		opts := quick
 		opts.NodeList = "prod"
@@ -125,34 +125,38 @@ func TestMasterThatIsCutOffWithAHolderStopsBeforeItsReplicaGrants(t *testing.T) 
 	}
 	t.Run("no replica is required", func(t *testing.T) {
 		t.Parallel()
-		_, l, next := split(t, redlatch.NoReplicas)
-		if l.Remaining() <= 0 {
-			t.Fatalf("the first lease ended before the second began (%v): nothing is shown", context.Cause(l.Context()))
-		}
-		if err := l.Extend(context.Background()); err != nil {
-			t.Fatalf("the old master does not extend any more (%v): nothing is shown", err)
-		}
-		if next.Remaining() <= 0 {
-			t.Fatal("the second lease has ended: nothing is shown")
-		}
-		t.Logf("two holders: the first lease has %v left, the second %v", l.Remaining(), next.Remaining())
+		timed(t, func(t testing.TB) {
+			_, l, next := split(t, redlatch.NoReplicas)
+			if l.Remaining() <= 0 {
+				t.Fatalf("the first lease ended before the second began (%v): nothing is shown", context.Cause(l.Context()))
+			}
+			if err := l.Extend(context.Background()); err != nil {
+				t.Fatalf("the old master does not extend any more (%v): nothing is shown", err)
+			}
+			if next.Remaining() <= 0 {
+				t.Fatal("the second lease has ended: nothing is shown")
+			}
+			t.Logf("two holders: the first lease has %v left, the second %v", l.Remaining(), next.Remaining())
+		})
 	})
 	t.Run("one replica is required", func(t *testing.T) {
 		t.Parallel()
-		first, l, next := split(t, 1)
-		if left := l.Remaining(); left > 0 {
-			t.Fatalf("two holders: %v are left of the first lease", left)
-		}
-		wantErr(t, context.Cause(l.Context()), redlatch.ErrLost)
-		if next.Token() <= l.Token() {
-			t.Errorf("token %d came after %d", next.Token(), l.Token())
-		}
-		// It grants nothing else either, for as long as it is cut off.
-		_, err := first.TryLock(context.Background(), "other", redlatch.LockOptions{})
-		wantErr(t, err, redlatch.ErrNoQuorum)
-		if want := "UNREPLICATED 0 of 1 required replicas are online with a lag of 2 s or less"; !strings.Contains(err.Error(), want) {
-			t.Errorf("%v does not say %q", err, want)
-		}
-		t.Log("the old master says:", err)
+		timed(t, func(t testing.TB) {
+			first, l, next := split(t, 1)
+			if left := l.Remaining(); left > 0 {
+				never(t, "two holders: %v are left of the first lease", left)
+			}
+			wantErr(t, context.Cause(l.Context()), redlatch.ErrLost)
+			if next.Token() <= l.Token() {
+				t.Errorf("token %d came after %d", next.Token(), l.Token())
+			}
+			// It grants nothing else either, for as long as it is cut off.
+			_, err := first.TryLock(context.Background(), "other", redlatch.LockOptions{})
+			wantErr(t, err, redlatch.ErrNoQuorum)
+			if want := "UNREPLICATED 0 of 1 required replicas are online with a lag of 2 s or less"; !strings.Contains(err.Error(), want) {
+				t.Errorf("%v does not say %q", err, want)
+			}
+			t.Log("the old master says:", err)
+		})
 	})
 }

@@ -34,7 +34,7 @@ func replicaOf(t testing.TB, s *redistest.Server, n int) []*redistest.Server {
 // min-replicas-to-write 1 asks for, is not enough.
 func TestPromotedReplicaGrantsWhileTheOldMasterDoesUnlessAllReplicasAreRequired(t *testing.T) {
 	t.Parallel()
-	promote := func(t *testing.T, required int) (first, second *redlatch.Client, l *redlatch.Lease) {
+	promote := func(t testing.TB, required int) (first, second *redlatch.Client, l *redlatch.Lease) {
 		master := redistest.Start(t, 1, "--repl-diskless-sync-delay", "0")[0]
 		replicas := replicaOf(t, master, 2)
 		awaitReplicas(t, master, 2)
@@ -50,32 +50,36 @@ func TestPromotedReplicaGrantsWhileTheOldMasterDoesUnlessAllReplicasAreRequired(
 	}
 	t.Run("one of two is required", func(t *testing.T) {
 		t.Parallel()
-		_, second, l := promote(t, 1)
-		eventually(t, patience, func() error {
-			_, err := second.TryLock(context.Background(), "job", redlatch.LockOptions{})
-			return err
+		timed(t, func(t testing.TB) {
+			_, second, l := promote(t, 1)
+			eventually(t, patience, func() error {
+				_, err := second.TryLock(context.Background(), "job", redlatch.LockOptions{})
+				return err
+			})
+			if err := l.Extend(context.Background()); err != nil {
+				t.Fatalf("the old master does not extend any more (%v): nothing is shown", err)
+			}
 		})
-		if err := l.Extend(context.Background()); err != nil {
-			t.Fatalf("the old master does not extend any more (%v): nothing is shown", err)
-		}
 	})
 	t.Run("both are required", func(t *testing.T) {
 		t.Parallel()
-		first, second, l := promote(t, 2)
-		wantNoSecond(t, second, l)
-		wantErr(t, l.Err(), redlatch.ErrLost)
-		for name, c := range map[string]*redlatch.Client{"old": first, "new": second} {
-			eventually(t, patience, func() error {
-				_, err := c.TryLock(context.Background(), "job", redlatch.LockOptions{})
-				if err == nil {
-					t.Fatalf("the %s master grants with one of two replicas", name)
-				}
-				if !strings.Contains(err.Error(), "UNREPLICATED 1 of 2 required replicas") {
-					return err
-				}
-				return nil
-			})
-		}
+		timed(t, func(t testing.TB) {
+			first, second, l := promote(t, 2)
+			wantNoSecond(t, second, l)
+			wantErr(t, l.Err(), redlatch.ErrLost)
+			for name, c := range map[string]*redlatch.Client{"old": first, "new": second} {
+				eventually(t, patience, func() error {
+					_, err := c.TryLock(context.Background(), "job", redlatch.LockOptions{})
+					if err == nil {
+						never(t, "the %s master grants with one of two replicas", name)
+					}
+					if !strings.Contains(err.Error(), "UNREPLICATED 1 of 2 required replicas") {
+						return err
+					}
+					return nil
+				})
+			}
+		})
 	})
 }
 
@@ -83,11 +87,13 @@ func TestPromotedReplicaGrantsWhileTheOldMasterDoesUnlessAllReplicasAreRequired(
 // protects from: each of them is a node of its own, marked and trusted.
 func TestOneNameForTwoUnrelatedServersLetsASecondHolderIn(t *testing.T) {
 	t.Parallel()
-	servers := redistest.Start(t, 2)
-	first, second := twoWays(t, servers[0], servers[1], quick)
-	l := mustLock(t, first, "job", redlatch.LockOptions{})
-	mustLock(t, second, "job", redlatch.LockOptions{})
-	if err := l.Extend(context.Background()); err != nil {
-		t.Fatalf("the first server does not extend any more (%v): nothing is shown", err)
-	}
+	timed(t, func(t testing.TB) {
+		servers := redistest.Start(t, 2)
+		first, second := twoWays(t, servers[0], servers[1], quick)
+		l := mustLock(t, first, "job", redlatch.LockOptions{})
+		mustLock(t, second, "job", redlatch.LockOptions{})
+		if err := l.Extend(context.Background()); err != nil {
+			t.Fatalf("the first server does not extend any more (%v): nothing is shown", err)
+		}
+	})
 }
