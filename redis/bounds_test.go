@@ -13,7 +13,7 @@ import (
 )
 
 // changeBounds has the same servers go by other bounds.
-func changeBounds(t *testing.T, opts redlatch.Options, addresses []string) *redlatch.Client {
+func changeBounds(t testing.TB, opts redlatch.Options, addresses []string) *redlatch.Client {
 	t.Helper()
 	c := laterClient(t, opts, addresses...)
 	if states, err := c.Init(context.Background(), redlatch.InitOptions{Former: open(t, addresses...)}); err != nil {
@@ -52,7 +52,7 @@ func TestRestartDoesNotCutShortTheQuarantineOfAChange(t *testing.T) {
 		s.Kill()
 		s.Restart()
 		// The connection that broke with the server may cost an attempt.
-		eventually(t, 10*time.Second, func() error {
+		eventually(t, patience, func() error {
 			err := ask()
 			if s.Do("GET", "redlatch:1:marker") == marker {
 				return err

@@ -73,7 +73,7 @@ func TestTokensGrowThoughClocksAreAnHourWrong(t *testing.T) {
 }
 
 // unix reads the reply of TIME.
-func unix(t *testing.T, text string) time.Time {
+func unix(t testing.TB, text string) time.Time {
 	t.Helper()
 	var sec, usec int64
 	if _, err := fmt.Sscan(text, &sec, &usec); err != nil {

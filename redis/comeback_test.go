@@ -49,14 +49,14 @@ func TestServerThatLostItsDataComesBackByItself(t *testing.T) {
 		t.Parallel()
 		servers, c := start(t)
 		servers[0].Do("FLUSHALL")
-		eventually(t, 40*time.Second, func() error {
+		eventually(t, patience, func() error {
 			if err := cycle(c); err != nil {
 				t.Fatal(err)
 			}
 			return trusted(servers[0])
 		})
 		servers[1].Kill()
-		eventually(t, 40*time.Second, func() error { return cycle(c) })
+		eventually(t, patience, func() error { return cycle(c) })
 	})
 	for name, opts := range map[string]redlatch.Options{"a lock that is held": short, "one without a token": {MaxTTL: short.MaxTTL, TokenWindow: short.TokenWindow, NodeTimeout: time.Second, NoToken: true}} {
 		t.Run(name, func(t *testing.T) {
@@ -68,11 +68,11 @@ func TestServerThatLostItsDataComesBackByItself(t *testing.T) {
 				t.Fatal(err)
 			}
 			servers[0].Do("FLUSHALL")
-			eventually(t, 40*time.Second, func() error { return trusted(servers[0]) })
+			eventually(t, patience, func() error { return trusted(servers[0]) })
 			if opts.NoToken {
 				return // such a lock is not repaired
 			}
-			eventually(t, 40*time.Second, func() error {
+			eventually(t, patience, func() error {
 				if servers[0].Do("GET", "job") == "" {
 					return errors.New("the lock is not back there")
 				}
@@ -92,14 +92,14 @@ func TestServerThatLostItsDataComesBackByItself(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		eventually(t, 40*time.Second, func() error {
+		eventually(t, patience, func() error {
 			if servers[0].Do("GET", "job") == "" {
 				return errors.New("not reached yet")
 			}
 			return nil
 		})
 		servers[0].Do("DEL", "redlatch:1:marker")
-		eventually(t, 40*time.Second, func() error { return trusted(servers[0]) })
+		eventually(t, patience, func() error { return trusted(servers[0]) })
 		if err := l.Err(); err != nil {
 			t.Error(err)
 		}
@@ -108,7 +108,7 @@ func TestServerThatLostItsDataComesBackByItself(t *testing.T) {
 		t.Parallel()
 		servers, _ := start(t)
 		servers[0].Do("FLUSHALL")
-		eventually(t, 40*time.Second, func() error {
+		eventually(t, patience, func() error {
 			c, err := redlatch.New(open(t, redistest.Addresses(servers)...), short)
 			if err != nil {
 				t.Fatal(err)
@@ -128,38 +128,40 @@ func TestServerThatLostItsDataComesBackByItself(t *testing.T) {
 // a and d serve the new one.
 func TestOneWitnessIsNotEnoughToMarkANode(t *testing.T) {
 	t.Parallel()
-	servers := redistest.Start(t, 4)
-	proxy := redistest.NewProxy(t, servers[2])
-	a, b, c, d := servers[0].URL(), servers[1].URL(), proxy.URL(), servers[3].URL()
-	old := newClient(t, open(t, a, b, c), short)
-	if err := cycle(old); err != nil {
-		t.Fatal(err)
-	}
-	nobody := "127.0.0.1:" + redistest.FreePort(t)
-	proxy.LeadTo(nobody)
-	proxy.Reset()
-	changed := laterClient(t, short, a, b, d)
-	_, err := changed.Init(context.Background(), redlatch.InitOptions{Former: open(t, a, b, c)})
-	proxy.Target(servers[2])
-	if err != nil {
-		t.Fatal(err)
-	}
-	eventually(t, 40*time.Second, func() error { return cycle(changed) })
-	l, err := changed.Lock(context.Background(), "job", redlatch.LockOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	servers[1].Do("FLUSHALL")
-	for end := time.Now().Add(5 * time.Second); time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
-		if l2, err := old.TryLock(context.Background(), "job", redlatch.LockOptions{}); err == nil {
-			t.Fatalf("two holders: %v of the new list is left, and the old one granted token %d", l.Remaining(), l2.Token())
+	timed(t, func(t testing.TB) {
+		servers := redistest.Start(t, 4)
+		proxy := redistest.NewProxy(t, servers[2])
+		a, b, c, d := servers[0].URL(), servers[1].URL(), proxy.URL(), servers[3].URL()
+		old := newClient(t, open(t, a, b, c), short)
+		if err := cycle(old); err != nil {
+			t.Fatal(err)
 		}
-		// b may be marked for the new list, of which a and d are a quorum.
-		if m := servers[1].Do("GET", "redlatch:1:marker"); m != "" && !strings.Contains(m, d) {
-			t.Fatalf("on the word of one node, b was marked %q", m)
+		nobody := "127.0.0.1:" + redistest.FreePort(t)
+		proxy.LeadTo(nobody)
+		proxy.Reset()
+		changed := laterClient(t, short, a, b, d)
+		_, err := changed.Init(context.Background(), redlatch.InitOptions{Former: open(t, a, b, c)})
+		proxy.Target(servers[2])
+		if err != nil {
+			t.Fatal(err)
 		}
-	}
-	if err := l.Err(); err != nil {
-		t.Errorf("the new list's lease: %v", err)
-	}
+		eventually(t, patience, func() error { return cycle(changed) })
+		l, err := changed.Lock(context.Background(), "job", redlatch.LockOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		servers[1].Do("FLUSHALL")
+		for end := time.Now().Add(5 * time.Second); time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
+			if l2, err := old.TryLock(context.Background(), "job", redlatch.LockOptions{}); err == nil {
+				never(t, "two holders: %v of the new list is left, and the old one granted token %d", l.Remaining(), l2.Token())
+			}
+			// b may be marked for the new list, of which a and d are a quorum.
+			if m := servers[1].Do("GET", "redlatch:1:marker"); m != "" && !strings.Contains(m, d) {
+				t.Fatalf("on the word of one node, b was marked %q", m)
+			}
+		}
+		if err := l.Err(); err != nil {
+			t.Errorf("the new list's lease: %v", err)
+		}
+	})
 }

@@ -57,8 +57,11 @@ func eachDriver(t *testing.T, test func(t *testing.T, nodes func(addresses ...st
 func newClient(t testing.TB, nodes []redlatch.Node, opts redlatch.Options) *redlatch.Client {
 	t.Helper()
 	opts.AssumeFresh = true
+	if opts.TTL == 0 && opts.MaxTTL == 0 {
+		opts.TTL = longTTL
+	}
 	if opts.NodeTimeout == 0 {
-		opts.NodeTimeout = time.Second // other tests share this machine
+		opts.NodeTimeout = 3 * time.Second // other tests share this machine
 	}
 	c, err := redlatch.New(nodes, opts)
 	if err != nil {
@@ -68,7 +71,7 @@ func newClient(t testing.TB, nodes []redlatch.Node, opts redlatch.Options) *redl
 	return c
 }
 
-func wantErr(t *testing.T, err error, targets ...error) {
+func wantErr(t testing.TB, err error, targets ...error) {
 	t.Helper()
 	for _, target := range targets {
 		if !errors.Is(err, target) {
@@ -78,7 +81,7 @@ func wantErr(t *testing.T, err error, targets ...error) {
 }
 
 // eventually waits until check is content, and fails with its last complaint.
-func eventually(t *testing.T, within time.Duration, check func() error) {
+func eventually(t testing.TB, within time.Duration, check func() error) {
 	t.Helper()
 	var err error
 	for end := time.Now().Add(within); time.Now().Before(end); time.Sleep(5 * time.Millisecond) {
@@ -198,7 +201,7 @@ func TestServerErrorsSayWhatToDo(t *testing.T) {
 				}
 				s.Do("SET", "x", "y")
 				s.Try("BGSAVE")
-				eventually(t, 20*time.Second, func() error {
+				eventually(t, patience, func() error {
 					if !strings.Contains(s.Do("INFO", "persistence"), "rdb_last_bgsave_status:err") {
 						return errors.New("the save has not failed yet")
 					}
@@ -277,10 +280,10 @@ func TestBrokenConnectionsAreMadeAgain(t *testing.T) {
 			t.Fatal(err)
 		}
 		server.Do("CLIENT", "KILL", "TYPE", "normal", "SKIPME", "yes")
-		eventually(t, 5*time.Second, func() error { return l.Extend(context.Background()) })
+		eventually(t, patience, func() error { return l.Extend(context.Background()) })
 		server.Do("CLIENT", "KILL", "TYPE", "normal", "SKIPME", "yes")
 		l.Release(context.Background())
-		eventually(t, 5*time.Second, func() error {
+		eventually(t, patience, func() error {
 			if keys := server.Keys(); len(keys) > 0 {
 				return errors.New("keys are left: " + strings.Join(keys, ", "))
 			}
@@ -301,7 +304,7 @@ func TestServerThatComesUpLaterIsFound(t *testing.T) {
 		}
 		server.Restart()
 		defer server.Kill()
-		eventually(t, 5*time.Second, func() error {
+		eventually(t, patience, func() error {
 			_, err := c.TryLock(context.Background(), "job", redlatch.LockOptions{})
 			return err
 		})

@@ -18,7 +18,7 @@ import (
 
 // examine returns what an examination of servers finds that is not fine, as
 // "severity check", and all of it.
-func examine(t *testing.T, nodes []redlatch.Node, opts redlatch.Options, name string) ([]string, *redlatch.Checkup) {
+func examine(t testing.TB, nodes []redlatch.Node, opts redlatch.Options, name string) ([]string, *redlatch.Checkup) {
 	t.Helper()
 	defer func() {
 		for _, n := range nodes {
@@ -72,7 +72,7 @@ func TestExaminationFindsWhatEndangersLocks(t *testing.T) {
 				server.Do("CONFIG", "SET", "maxmemory", strconv.Itoa(n*100/93))
 			}
 			if c.name == "a replica" {
-				eventually(t, 20*time.Second, func() error {
+				eventually(t, patience, func() error {
 					if !strings.Contains(server.Do("INFO", "replication"), "master_link_status:up") {
 						return context.DeadlineExceeded
 					}

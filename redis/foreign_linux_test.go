@@ -20,7 +20,7 @@ func TestUncheckedDELByAForeignClientIsFoundAtTheNextExtension(t *testing.T) {
 		for _, s := range servers {
 			s.Do("SET", "job", "a foreign client's", "NX", "PX", "50") // it is paused for longer than that
 		}
-		eventually(t, slack, noKeys(servers))
+		eventually(t, patience, noKeys(servers)) // by expiry
 		l := hold(t, first, servers...)
 		for _, s := range servers {
 			s.Do("DEL", "job")

@@ -102,11 +102,11 @@ func TestWaiterHasTheLockWhenAForeignFormatGoes(t *testing.T) {
 				c := newClient(t, open(t, redistest.Addresses(servers)...), redlatch.Options{})
 				withForeign(servers, f.set, false)
 				waiting := goLock(c, "job", redlatch.LockOptions{})
-				eventually(t, 10*time.Second, inLine(servers, "job", 1))
+				eventually(t, patience, inLine(servers, "job", 1))
 				for _, s := range servers {
 					end(s)
 				}
-				lease := mustGet(t, waiting, 10*time.Second)
+				lease := mustGet(t, waiting, patience)
 				if lease.Token() == 0 {
 					t.Error("the lease has no token")
 				}

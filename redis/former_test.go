@@ -40,12 +40,12 @@ func TestClockOfOneNodeDoesNotMakeAllSitOut(t *testing.T) {
 	if !strings.Contains(err.Error(), a[2]) || !strings.Contains(err.Error(), "DEL redlatch:1:marker") {
 		t.Errorf("which node it is and what to do is not said: %v", err)
 	}
-	eventually(t, 20*time.Second, func() error { return cycle(old) })
+	eventually(t, patience, func() error { return cycle(old) })
 	servers[2].Do("DEL", "redlatch:1:marker")
 	if err := change(); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, 20*time.Second, func() error { return cycle(changed) })
+	eventually(t, patience, func() error { return cycle(changed) })
 }
 
 // TestFormerListThatIsNotTheOneInServiceIsRefused leaves out three nodes of five,

@@ -31,7 +31,7 @@ func TestEvictedLockIsGivenBackWhileAMajorityHasIt(t *testing.T) {
 		const ttl = 2 * time.Second
 		l := holdOnAll(t, holder, servers, "job", redlatch.LockOptions{TTL: ttl})
 		const warning = "the server may evict keys (maxmemory-policy volatile-ttl), and with them locks: set maxmemory-policy noeviction"
-		eventually(t, 10*time.Second, func() error { // the last server's word comes after the lock
+		eventually(t, patience, func() error { // the last server's word comes after the lock
 			n := strings.Count(log.String(), warning)
 			if n > len(servers) {
 				t.Fatalf("it was said %d times, want once for each of three servers: %s", n, log.String())
@@ -43,7 +43,7 @@ func TestEvictedLockIsGivenBackWhileAMajorityHasIt(t *testing.T) {
 		})
 		evict := func(s *redistest.Server) {
 			s.Do("CONFIG", "SET", "maxmemory", "1")
-			eventually(t, 10*time.Second, func() error {
+			eventually(t, patience, func() error {
 				if s.Do("GET", "job") != "" {
 					return errors.New("the lock is not evicted")
 				}
@@ -57,7 +57,7 @@ func TestEvictedLockIsGivenBackWhileAMajorityHasIt(t *testing.T) {
 			}
 		}
 		servers[0].Do("CONFIG", "SET", "maxmemory", "100mb")
-		eventually(t, 10*time.Second, heldOnAll(servers, "job"))
+		eventually(t, patience, heldOnAll(servers, "job"))
 		// Evicted on a majority it is lost, and that is told by the next
 		// extension.
 		evict(servers[0])
@@ -103,7 +103,7 @@ func TestFullServersKeepWhatIsHeld(t *testing.T) {
 			t.Errorf("the holder: %v", err)
 		}
 		mustRelease(t, l)
-		eventually(t, 10*time.Second, noKeys(servers))
+		eventually(t, undone, noKeys(servers))
 		for _, s := range servers {
 			s.Do("CONFIG", "SET", "maxmemory", "0")
 		}
@@ -126,7 +126,7 @@ func TestServerThatCannotSaveEndsTheLeaseAtItsDeadline(t *testing.T) {
 			t.Fatal(err)
 		}
 		server.Try("BGSAVE")
-		eventually(t, 20*time.Second, func() error {
+		eventually(t, patience, func() error {
 			if !strings.Contains(server.Do("INFO", "persistence"), "rdb_last_bgsave_status:err") {
 				return errors.New("the save has not failed yet")
 			}
@@ -140,7 +140,7 @@ func TestServerThatCannotSaveEndsTheLeaseAtItsDeadline(t *testing.T) {
 		t.Log("who extends is told:", err)
 		<-l.Context().Done()
 		wantErr(t, context.Cause(l.Context()), redlatch.ErrLost)
-		eventually(t, 10*time.Second, noKeys([]*redistest.Server{server})) // it runs out all the same
+		eventually(t, patience, noKeys([]*redistest.Server{server})) // it runs out all the same
 		server.Do("CONFIG", "SET", "stop-writes-on-bgsave-error", "no")
 		next := mustLock(t, c, "job", redlatch.LockOptions{})
 		if next.Token() <= l.Token() {

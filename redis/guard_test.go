@@ -48,7 +48,7 @@ func laterClient(t testing.TB, opts redlatch.Options, addresses ...string) *redl
 }
 
 // holdOnThree has a lease stand on exactly the first three of five servers.
-func holdOnThree(t *testing.T, c *redlatch.Client, servers []*redistest.Server) *redlatch.Lease {
+func holdOnThree(t testing.TB, c *redlatch.Client, servers []*redistest.Server) *redlatch.Lease {
 	t.Helper()
 	l := hold(t, c, servers...)
 	for _, s := range servers[3:] {
@@ -60,23 +60,23 @@ func holdOnThree(t *testing.T, c *redlatch.Client, servers []*redistest.Server) 
 // forgetting is a way in which a server loses what it acknowledged.
 type forgetting struct {
 	settings []string
-	prepare  func(t *testing.T, s *redistest.Server) // before the lock is taken
-	forget   func(t *testing.T, s *redistest.Server) // after
+	prepare  func(t testing.TB, s *redistest.Server) // before the lock is taken
+	forget   func(t testing.TB, s *redistest.Server) // after
 }
 
 var waysToForget = map[string]forgetting{
 	"killed and restarted empty": {
-		forget: func(t *testing.T, s *redistest.Server) {
+		forget: func(t testing.TB, s *redistest.Server) {
 			s.Kill()
 			s.Restart()
 		},
 	},
 	"FLUSHALL": {
-		forget: func(t *testing.T, s *redistest.Server) { s.Do("FLUSHALL") },
+		forget: func(t testing.TB, s *redistest.Server) { s.Do("FLUSHALL") },
 	},
 	"restarted from a stale RDB file": {
-		prepare: func(t *testing.T, s *redistest.Server) { s.Do("SAVE") },
-		forget: func(t *testing.T, s *redistest.Server) {
+		prepare: func(t testing.TB, s *redistest.Server) { s.Do("SAVE") },
+		forget: func(t testing.TB, s *redistest.Server) {
 			s.Kill()
 			s.Restart()
 		},
@@ -85,10 +85,10 @@ var waysToForget = map[string]forgetting{
 	// survives. Power loss does, and is made by cutting the file.
 	"AOF with its tail cut off": {
 		settings: []string{"--appendonly", "yes", "--appendfsync", "everysec"},
-		prepare: func(t *testing.T, s *redistest.Server) {
+		prepare: func(t testing.TB, s *redistest.Server) {
 			os.WriteFile(filepath.Join(s.Dir(), "length"), []byte(fmt.Sprint(aofSize(t, s))), 0o600)
 		},
-		forget: func(t *testing.T, s *redistest.Server) {
+		forget: func(t testing.TB, s *redistest.Server) {
 			s.Kill()
 			text, err := os.ReadFile(filepath.Join(s.Dir(), "length"))
 			if err != nil {
@@ -103,7 +103,7 @@ var waysToForget = map[string]forgetting{
 		},
 	},
 	"replica promoted without the last write, on the same address": {
-		forget: func(t *testing.T, s *redistest.Server) {
+		forget: func(t testing.TB, s *redistest.Server) {
 			// It becomes the replica of a server that never saw the lock, and
 			// is promoted again before any client has asked it anything: its
 			// run id is the one it always had.
@@ -113,7 +113,7 @@ var waysToForget = map[string]forgetting{
 			}
 			host, port, _ := net.SplitHostPort(other.Addr())
 			s.Do("REPLICAOF", host, port)
-			eventually(t, 20*time.Second, func() error {
+			eventually(t, patience, func() error {
 				if !strings.Contains(s.Do("INFO", "replication"), "master_link_status:up") {
 					return errors.New("not in step with its master yet")
 				}
@@ -124,7 +124,7 @@ var waysToForget = map[string]forgetting{
 	},
 }
 
-func aofFile(t *testing.T, s *redistest.Server) string {
+func aofFile(t testing.TB, s *redistest.Server) string {
 	t.Helper()
 	files, _ := filepath.Glob(filepath.Join(s.Dir(), "appendonlydir", "*.incr.aof"))
 	files = append(files, filepath.Join(s.Dir(), "appendonly.aof"))
@@ -134,7 +134,7 @@ func aofFile(t *testing.T, s *redistest.Server) string {
 	return files[0]
 }
 
-func aofSize(t *testing.T, s *redistest.Server) int64 {
+func aofSize(t testing.TB, s *redistest.Server) int64 {
 	t.Helper()
 	// What was acknowledged is in the file before the reply is sent.
 	info, err := os.Stat(aofFile(t, s))
@@ -148,66 +148,68 @@ func aofSize(t *testing.T, s *redistest.Server) int64 {
 // three of five servers, and one of those forget it. With the guard off the
 // same run shows two holders, so that this test can fail.
 func TestForgetfulServerDoesNotLetASecondHolderIn(t *testing.T) {
-	const ttl = 4 * time.Second
+	const ttl = 8 * time.Second
 	for name, way := range waysToForget {
 		for _, guarded := range []bool{true, false} {
 			t.Run(fmt.Sprintf("%s, guard %v", name, guarded), func(t *testing.T) {
 				t.Parallel()
-				// Long enough for a busy machine to restart a server within.
-				opts := redlatch.Options{MaxTTL: ttl, TokenWindow: time.Second, NodeTimeout: time.Second}
-				if !guarded {
-					opts = guardOff(opts)
-				}
-				servers := redistest.Start(t, 5, way.settings...)
-				addresses := redistest.Addresses(servers)
-				first := newClient(t, open(t, addresses...), opts)
-				if err := cycle(first); err != nil { // the servers are marked
-					t.Fatal(err)
-				}
-				eventually(t, 5*time.Second, noKeys(servers))
-				if way.prepare != nil {
+				timed(t, func(t testing.TB) {
+					// Long enough for a busy machine to restart a server within.
+					opts := redlatch.Options{MaxTTL: ttl, TokenWindow: time.Second, NodeTimeout: 5 * time.Second}
 					if !guarded {
-						servers[0].Do("SET", "redlatch:1:something", "to save")
+						opts = guardOff(opts)
 					}
-					way.prepare(t, servers[0])
-				}
-				l := holdOnThree(t, first, servers)
-				way.forget(t, servers[0])
-				if servers[0].Do("GET", "job") != "" {
-					t.Fatal("the server has not forgotten: this test shows nothing")
-				}
-				second := laterClient(t, opts, addresses...)
-				l2, err := second.TryLock(context.Background(), "job", redlatch.LockOptions{TTL: ttl})
-				if l.Remaining() <= 0 {
-					t.Fatal("this machine was too busy to get here within the first lease: nothing is shown")
-				}
-				if !guarded {
+					servers := redistest.Start(t, 5, way.settings...)
+					addresses := redistest.Addresses(servers)
+					first := newClient(t, open(t, addresses...), opts)
+					if err := cycle(first); err != nil { // the servers are marked
+						t.Fatal(err)
+					}
+					eventually(t, undone, noKeys(servers))
+					if way.prepare != nil {
+						if !guarded {
+							servers[0].Do("SET", "redlatch:1:something", "to save")
+						}
+						way.prepare(t, servers[0])
+					}
+					l := holdOnThree(t, first, servers)
+					way.forget(t, servers[0])
+					if servers[0].Do("GET", "job") != "" {
+						t.Fatal("the server has not forgotten: this test shows nothing")
+					}
+					second := laterClient(t, opts, addresses...)
+					l2, err := second.TryLock(context.Background(), "job", redlatch.LockOptions{TTL: ttl})
+					if l.Remaining() <= 0 {
+						t.Fatal("this machine was too busy to get here within the first lease: nothing is shown")
+					}
+					if !guarded {
+						if err != nil {
+							t.Fatalf("without the guard there should be two holders, and the second got %v", err)
+						}
+						return
+					}
+					if err == nil {
+						never(t, "two holders: %v is left of token %d, and token %d was granted", l.Remaining(), l.Token(), l2.Token())
+					}
+					if !strings.Contains(fmt.Sprint(err), "quarantine") && !errors.Is(err, redlatch.ErrHeld) {
+						t.Errorf("got %v", err)
+					}
+					// It ends by itself: when the first lease has run out and the
+					// server is trusted again, the second has it, and a higher
+					// token.
+					l2, err = second.Lock(context.Background(), "job", redlatch.LockOptions{Wait: 30 * time.Second, Tries: 1000})
 					if err != nil {
-						t.Fatalf("without the guard there should be two holders, and the second got %v", err)
+						t.Fatal(err)
 					}
-					return
-				}
-				if err == nil {
-					t.Fatalf("two holders: %v is left of token %d, and token %d was granted", l.Remaining(), l.Token(), l2.Token())
-				}
-				if !strings.Contains(fmt.Sprint(err), "quarantine") && !errors.Is(err, redlatch.ErrHeld) {
-					t.Errorf("got %v", err)
-				}
-				// It ends by itself: when the first lease has run out and the
-				// server is trusted again, the second has it, and a higher
-				// token.
-				l2, err = second.Lock(context.Background(), "job", redlatch.LockOptions{Wait: 30 * time.Second, Tries: 1000})
-				if err != nil {
-					t.Fatal(err)
-				}
-				if l2.Token() <= l.Token() {
-					t.Errorf("token %d came after %d", l2.Token(), l.Token())
-				}
-				eventually(t, 20*time.Second, func() error {
-					if servers[0].Do("GET", "job") == "" {
-						return errors.New("the server that forgot does not take part again")
+					if l2.Token() <= l.Token() {
+						t.Errorf("token %d came after %d", l2.Token(), l.Token())
 					}
-					return nil
+					eventually(t, patience, func() error {
+						if servers[0].Do("GET", "job") == "" {
+							return errors.New("the server that forgot does not take part again")
+						}
+						return nil
+					})
 				})
 			})
 		}
@@ -225,14 +227,14 @@ func TestPromotedReplicaBehindOneAddressIsNotTrusted(t *testing.T) {
 		}
 		return nil
 	}
-	eventually(t, 20*time.Second, inStep)
+	eventually(t, patience, inStep)
 	proxy := redistest.NewProxy(t, servers[0])
 	addresses := append([]string{proxy.URL()}, redistest.Addresses(servers[1:])...)
 	c := newClient(t, open(t, addresses...), quick)
 	if err := cycle(c); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, 20*time.Second, func() error {
+	eventually(t, patience, func() error {
 		if replica.Do("GET", "redlatch:1:marker") == "" {
 			return errors.New("the replica does not have the marker yet")
 		}
@@ -247,7 +249,7 @@ func TestPromotedReplicaBehindOneAddressIsNotTrusted(t *testing.T) {
 	second := laterClient(t, quick, addresses...)
 	l2, err := second.TryLock(context.Background(), "job", redlatch.LockOptions{})
 	if err == nil && l.Remaining() > 0 {
-		t.Fatalf("two holders: tokens %d and %d", l.Token(), l2.Token())
+		never(t, "two holders: tokens %d and %d", l.Token(), l2.Token())
 	}
 	if marker := replica.Do("GET", "redlatch:1:marker"); !strings.Contains(marker, " changed ") {
 		t.Errorf("the promoted replica is marked %q, want it in quarantine", marker)
@@ -256,42 +258,44 @@ func TestPromotedReplicaBehindOneAddressIsNotTrusted(t *testing.T) {
 
 func TestNewServersSayForHowLongAndWhatToDo(t *testing.T) {
 	t.Parallel()
-	servers := redistest.Start(t, 3)
-	addresses := redistest.Addresses(servers)
-	c := laterClient(t, quick, addresses...)
-	start := time.Now()
-	_, err := c.TryLock(context.Background(), "job", redlatch.LockOptions{})
-	wantErr(t, err, redlatch.ErrNoQuorum, redlatch.ErrQuarantine)
-	if time.Since(start) > time.Second {
-		t.Errorf("it took %v to say so", time.Since(start))
-	}
-	for _, want := range []string{servers[0].Addr(), "quarantine for 2.1", "new or has lost its data", "wait until the quarantine is over, as redlatch init does", "may still be held", "redlatch init --assume-fresh"} {
-		if !strings.Contains(err.Error(), want) {
-			t.Errorf("%v does not say %q", err, want)
+	timed(t, func(t testing.TB) {
+		servers := redistest.Start(t, 3)
+		addresses := redistest.Addresses(servers)
+		c := laterClient(t, quick, addresses...)
+		start := time.Now()
+		_, err := c.TryLock(context.Background(), "job", redlatch.LockOptions{})
+		wantErr(t, err, redlatch.ErrNoQuorum, redlatch.ErrQuarantine)
+		if took := time.Since(start); took > allow(time.Second, start) {
+			t.Errorf("it took %v to say so", took)
 		}
-	}
-	// Having said so, they can be declared new all the same: none of them has
-	// been in service.
-	states, err := c.Init(context.Background(), redlatch.InitOptions{AssumeFresh: true})
-	if err != nil {
-		t.Fatal(err, states)
-	}
-	if err := cycle(c); err != nil {
-		t.Error(err)
-	}
-	// Now they are not new any more.
-	servers[1].Do("FLUSHALL")
-	_, err = c.Init(context.Background(), redlatch.InitOptions{AssumeFresh: true})
-	wantErr(t, err, redlatch.ErrNotFresh)
-	other := newClient(t, open(t, addresses...), quick)
-	eventually(t, 10*time.Second, func() error {
-		if err := cycle(other); err != nil {
-			t.Fatalf("with AssumeFresh, one flushed of three, the others should carry on: %v", err)
+		for _, want := range []string{servers[0].Addr(), "quarantine for 2.1", "new or has lost its data", "wait until the quarantine is over, as redlatch init does", "may still be held", "redlatch init --assume-fresh"} {
+			if !strings.Contains(err.Error(), want) {
+				t.Errorf("%v does not say %q", err, want)
+			}
 		}
-		if marker := servers[1].Do("GET", "redlatch:1:marker"); !strings.Contains(marker, " new ") {
-			return fmt.Errorf("the flushed server is marked %q", marker)
+		// Having said so, they can be declared new all the same: none of them has
+		// been in service.
+		states, err := c.Init(context.Background(), redlatch.InitOptions{AssumeFresh: true})
+		if err != nil {
+			t.Fatal(err, states)
 		}
-		return nil
+		if err := cycle(c); err != nil {
+			t.Error(err)
+		}
+		// Now they are not new any more.
+		servers[1].Do("FLUSHALL")
+		_, err = c.Init(context.Background(), redlatch.InitOptions{AssumeFresh: true})
+		wantErr(t, err, redlatch.ErrNotFresh)
+		other := newClient(t, open(t, addresses...), quick)
+		eventually(t, patience, func() error {
+			if err := cycle(other); err != nil {
+				t.Fatalf("with AssumeFresh, one flushed of three, the others should carry on: %v", err)
+			}
+			if marker := servers[1].Do("GET", "redlatch:1:marker"); !strings.Contains(marker, " new ") {
+				return fmt.Errorf("the flushed server is marked %q", marker)
+			}
+			return nil
+		})
 	})
 }
 
@@ -319,7 +323,7 @@ func TestClientsWithAnotherListAreRefused(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, 5*time.Second, func() error {
+	eventually(t, patience, func() error {
 		if servers[1].Do("GET", "job") == "" || servers[0].Do("GET", "job") == "" {
 			return errors.New("not reached yet")
 		}
@@ -456,7 +460,7 @@ func TestRollingRestartLosesNothing(t *testing.T) {
 	}
 	other := laterClient(t, quick, addresses...)
 	var value string
-	eventually(t, 5*time.Second, func() error {
+	eventually(t, patience, func() error {
 		if value = servers[4].Do("GET", "held throughout"); value == "" {
 			return errors.New("not reached yet")
 		}
@@ -465,7 +469,7 @@ func TestRollingRestartLosesNothing(t *testing.T) {
 	for i, s := range servers {
 		s.Kill()
 		s.Restart()
-		eventually(t, 20*time.Second, func() error {
+		eventually(t, patience, func() error {
 			if err := cycle(other); err != nil {
 				t.Fatalf("while server %d is being replaced: %v", i, err)
 			}
@@ -484,7 +488,7 @@ func TestRollingRestartLosesNothing(t *testing.T) {
 	if err := l.Release(context.Background()); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, 5*time.Second, noKeys(servers))
+	eventually(t, undone, noKeys(servers))
 }
 
 func TestReplicaNeverGrantsThoughItCanBeWrittenTo(t *testing.T) {
@@ -520,40 +524,42 @@ func TestGuardFailsClosedWhereINFOIsForbidden(t *testing.T) {
 
 func TestClusterCanBeGuarded(t *testing.T) {
 	t.Parallel()
-	servers := startCluster(t)
-	var hosts []string
-	for _, s := range servers {
-		hosts = append(hosts, s.Addr())
-	}
-	opts := quick
-	opts.Guard = redlatch.GuardOn
-	opts.NodeTimeout = 2 * time.Second
-	c := laterClient(t, opts, "redis+cluster://"+strings.Join(hosts, "+"))
-	_, err := c.TryLock(context.Background(), "job", redlatch.LockOptions{})
-	wantErr(t, err, redlatch.ErrQuarantine)
-	if _, err := c.Init(context.Background(), redlatch.InitOptions{AssumeFresh: true}); err != nil {
-		t.Fatal(err)
-	}
-	for _, name := range []string{"job", "a}b", "{}x", "{a}"} {
-		if l, err := c.TryLock(context.Background(), name, redlatch.LockOptions{}); err != nil {
-			t.Errorf("%s: %v", name, err)
-		} else {
-			l.Release(context.Background())
+	timed(t, func(t testing.TB) {
+		servers := startCluster(t)
+		var hosts []string
+		for _, s := range servers {
+			hosts = append(hosts, s.Addr())
 		}
-	}
-	// Each slot that forgot is marked again when it is used.
-	for _, s := range servers {
-		s.Do("FLUSHALL")
-	}
-	for _, name := range []string{"job", "a}b"} {
-		_, err := c.TryLock(context.Background(), name, redlatch.LockOptions{})
+		opts := quick
+		opts.Guard = redlatch.GuardOn
+		opts.NodeTimeout = 2 * time.Second
+		c := laterClient(t, opts, "redis+cluster://"+strings.Join(hosts, "+"))
+		_, err := c.TryLock(context.Background(), "job", redlatch.LockOptions{})
 		wantErr(t, err, redlatch.ErrQuarantine)
-		eventually(t, 20*time.Second, func() error {
-			l, err := c.TryLock(context.Background(), name, redlatch.LockOptions{})
-			if err == nil {
+		if _, err := c.Init(context.Background(), redlatch.InitOptions{AssumeFresh: true}); err != nil {
+			t.Fatal(err)
+		}
+		for _, name := range []string{"job", "a}b", "{}x", "{a}"} {
+			if l, err := c.TryLock(context.Background(), name, redlatch.LockOptions{}); err != nil {
+				t.Errorf("%s: %v", name, err)
+			} else {
 				l.Release(context.Background())
 			}
-			return err
-		})
-	}
+		}
+		// Each slot that forgot is marked again when it is used.
+		for _, s := range servers {
+			s.Do("FLUSHALL")
+		}
+		for _, name := range []string{"job", "a}b"} {
+			_, err := c.TryLock(context.Background(), name, redlatch.LockOptions{})
+			wantErr(t, err, redlatch.ErrQuarantine)
+			eventually(t, patience, func() error {
+				l, err := c.TryLock(context.Background(), name, redlatch.LockOptions{})
+				if err == nil {
+					l.Release(context.Background())
+				}
+				return err
+			})
+		}
+	})
 }

@@ -46,7 +46,7 @@ func listed(name string) redlatch.Options {
 }
 
 // stopHalfWay makes one. mark may change what the operator writes to a.
-func stopHalfWay(t *testing.T, mark func(*redlatch.Request)) *halfWay {
+func stopHalfWay(t testing.TB, mark func(*redlatch.Request)) *halfWay {
 	t.Helper()
 	servers := redistest.Start(t, 4)
 	addresses := redistest.Addresses(servers)
@@ -75,7 +75,7 @@ func stopHalfWay(t *testing.T, mark func(*redlatch.Request)) *halfWay {
 
 func (h *halfWay) marker(i int) string { return h.servers[i].Do("GET", "redlatch:1:marker") }
 
-func (h *halfWay) former(t *testing.T) []redlatch.Node {
+func (h *halfWay) former(t testing.TB) []redlatch.Node {
 	return open(t, h.servers[0].URL(), h.proxies[0].URL(), h.proxies[1].URL())
 }
 
@@ -89,7 +89,7 @@ func (h *halfWay) connect() {
 
 // second has a client of the new list ask for what a client of the old one
 // holds. It returns the second holder.
-func (h *halfWay) second(t *testing.T, within time.Duration) *redlatch.Lease {
+func (h *halfWay) second(t testing.TB, within time.Duration) *redlatch.Lease {
 	t.Helper()
 	l, err := h.old.Lock(context.Background(), "job", redlatch.LockOptions{Wait: 10 * time.Second})
 	if err != nil {
@@ -126,7 +126,7 @@ func TestChangeOfListThatStopsHalfWayLetsNobodyIn(t *testing.T) {
 			h := stopHalfWay(t, func(*redlatch.Request) {})
 			accident(h.servers[0])
 			if l2 := h.second(t, 4*time.Second); l2 != nil { // longer than a quarantine
-				t.Fatalf("two holders: the new list granted token %d", l2.Token())
+				never(t, "two holders: the new list granted token %d", l2.Token())
 			}
 			if m := h.marker(3); m != "" {
 				t.Errorf("the new server is marked %q, and the old list is in service", m)
@@ -153,7 +153,7 @@ func TestNodeThatIsMarkedForTheNewListTooEarlyIsNoQuorum(t *testing.T) {
 	t.Parallel()
 	h := stopHalfWay(t, func(req *redlatch.Request) { req.Mark = redlatch.MarkReplace })
 	if l2 := h.second(t, 4*time.Second); l2 != nil {
-		t.Errorf("two holders: the new list granted token %d", l2.Token())
+		never(t, "two holders: the new list granted token %d", l2.Token())
 	}
 }
 
@@ -223,10 +223,10 @@ func TestChangeOfListThatStoppedHalfWayCanBeTakenBack(t *testing.T) {
 	}
 	_, err = h.new.TryLock(context.Background(), "job", redlatch.LockOptions{})
 	wantErr(t, err, redlatch.ErrConfig)
-	eventually(t, 20*time.Second, func() error {
+	eventually(t, patience, func() error {
 		l2, err := h.old.TryLock(context.Background(), "job", redlatch.LockOptions{})
 		if err == nil && l.Err() == nil {
-			t.Fatalf("two holders: token %d beside %d", l2.Token(), l.Token())
+			never(t, "two holders: token %d beside %d", l2.Token(), l.Token())
 		}
 		return err
 	})
@@ -270,16 +270,16 @@ func TestChangeOfListThatStopsAfterTheOldListIsBarredCanBeFinished(t *testing.T)
 
 // wantHandOver wants the lease of one list to be over before the other list
 // grants, which it does in the end, and the first list to grant nothing more.
-func wantHandOver(t *testing.T, from *redlatch.Client, l *redlatch.Lease, to *redlatch.Client) {
+func wantHandOver(t testing.TB, from *redlatch.Client, l *redlatch.Lease, to *redlatch.Client) {
 	t.Helper()
-	eventually(t, 20*time.Second, func() error {
+	eventually(t, patience, func() error {
 		l2, err := to.TryLock(context.Background(), l.Name(), redlatch.LockOptions{})
 		if err != nil {
 			return err
 		}
 		defer l2.Release(context.Background())
 		if l.Err() == nil {
-			t.Fatalf("two holders: token %d beside %d", l2.Token(), l.Token())
+			never(t, "two holders: token %d beside %d", l2.Token(), l.Token())
 		}
 		if l2.Token() <= l.Token() {
 			t.Fatalf("token %d came after %d", l2.Token(), l.Token())

@@ -216,7 +216,7 @@ func TestABreakWakesWhoIsNextInLine(t *testing.T) {
 		}
 		token := redlatch.Token(time.Now().UnixMicro())
 		do(redlatch.Request{Op: redlatch.OpAcquire, Value: "holder", Token: token})
-		eventually(t, 20*time.Second, func() error {
+		eventually(t, patience, func() error {
 			waiting := do(redlatch.Request{Op: redlatch.OpAcquire, Value: "waiter", Token: token + 1, Wait: true, Ticket: int64(token)})
 			if !waiting.Wakes {
 				return fmt.Errorf("it is not queued: %+v", waiting)

@@ -14,7 +14,7 @@ import (
 )
 
 // threeMarked starts three servers that are marked for all of them.
-func threeMarked(t *testing.T) (servers []*redistest.Server, three *redlatch.Client) {
+func threeMarked(t testing.TB) (servers []*redistest.Server, three *redlatch.Client) {
 	t.Helper()
 	servers = redistest.Start(t, 3)
 	three = newClient(t, open(t, redistest.Addresses(servers)...), quick)
@@ -24,7 +24,7 @@ func threeMarked(t *testing.T) (servers []*redistest.Server, three *redlatch.Cli
 	return servers, three
 }
 
-func wantText(t *testing.T, err error, parts ...string) {
+func wantText(t testing.TB, err error, parts ...string) {
 	t.Helper()
 	for _, want := range parts {
 		if err == nil || !strings.Contains(err.Error(), want) {
@@ -195,7 +195,7 @@ func TestRetiredServerCanServeAnotherList(t *testing.T) {
 	if err := retire(); err != nil { // once more changes nothing
 		t.Error(err)
 	}
-	eventually(t, 20*time.Second, func() error { return cycle(changed) })
+	eventually(t, patience, func() error { return cycle(changed) })
 	// A list under a name does not say who is on it.
 	named := quick
 	named.NodeList = "prod"

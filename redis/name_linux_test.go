@@ -28,7 +28,7 @@ type nameServer struct {
 	asked atomic.Int32
 }
 
-func startNameServer(t *testing.T) *nameServer {
+func startNameServer(t testing.TB) *nameServer {
 	t.Helper()
 	conn, err := net.ListenPacket("udp", "127.0.0.1:0")
 	if err != nil {
@@ -86,7 +86,7 @@ func (n *nameServer) dial(ctx context.Context, network, address string) (net.Con
 
 // relay listens on another address of this machine, at the port of one server,
 // and leads to another server.
-func relay(t *testing.T, address, port string, to *redistest.Server) {
+func relay(t testing.TB, address, port string, to *redistest.Server) {
 	t.Helper()
 	listener, err := net.Listen("tcp", net.JoinHostPort(address, port))
 	if err != nil {
@@ -162,7 +162,7 @@ func TestFailoverBehindOneNameDoesNotLetASecondHolderIn(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			eventually(t, 20*time.Second, func() error {
+			eventually(t, patience, func() error {
 				// A first replica changes the master's replication id: it sits
 				// out, and its replica must have that marker.
 				if err := cycle(first); err != nil {
@@ -185,7 +185,7 @@ func TestFailoverBehindOneNameDoesNotLetASecondHolderIn(t *testing.T) {
 			if names.asked.Load() == asked {
 				t.Error("nobody asked for the name again: nothing is shown")
 			}
-			eventually(t, 20*time.Second, func() error {
+			eventually(t, patience, func() error {
 				next, err := second.TryLock(context.Background(), "job", redlatch.LockOptions{})
 				if err != nil {
 					return err

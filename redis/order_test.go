@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -16,32 +17,27 @@ import (
 
 func TestWaitersOnRealServersAreServedInTheOrderOfTheirArrival(t *testing.T) {
 	t.Parallel()
-	eachDriver(t, func(t *testing.T, nodes func(...string) []redlatch.Node) {
+	eachDriverTimed(t, func(t testing.TB, nodes func(...string) []redlatch.Node) {
 		const waiters = 8
+		began := time.Now()
 		var times []time.Duration
 		for _, n := range []int{1, 3} {
 			servers := redistest.Start(t, n)
 			holder := newClient(t, nodes(redistest.Addresses(servers)...), redlatch.Options{})
 			lease := holdOnAll(t, holder, servers, "job", redlatch.LockOptions{})
-			served := make(chan int, waiters)
-			leases := make([]<-chan got, waiters)
+			waiting := make([]<-chan got, waiters)
 			for i := range waiters {
 				c := newClient(t, nodes(redistest.Addresses(servers)...), redlatch.Options{})
-				in, out := goLock(c, "job", redlatch.LockOptions{}), make(chan got, 1)
-				leases[i] = out
-				go func() {
-					g := <-in
-					served <- i
-					out <- g
-				}()
-				eventually(t, 10*time.Second, inLine(servers, "job", i+1))
+				waiting[i] = goLock(c, "job", redlatch.LockOptions{})
+				eventually(t, patience, inLine(servers, "job", i+1))
 			}
 			for i := range waiters {
 				start := time.Now()
 				mustRelease(t, lease)
-				lease = mustGet(t, leases[i], 10*time.Second)
+				var first int
+				first, lease = served(t, waiting)
 				times = append(times, time.Since(start))
-				if first := <-served; first != i {
+				if first != i {
 					t.Errorf("%d servers: number %d was served in the place of number %d", n, first, i)
 				}
 			}
@@ -49,7 +45,7 @@ func TestWaitersOnRealServersAreServedInTheOrderOfTheirArrival(t *testing.T) {
 		}
 		// Those who are not woken look within 400 ms, half of them within 200.
 		slices.Sort(times)
-		if median := times[len(times)/2]; median > 120*time.Millisecond {
+		if median := times[len(times)/2]; median > allow(120*time.Millisecond, began) {
 			t.Errorf("the lock was handed on within %v: there were no wakes", times)
 		}
 	})
@@ -65,15 +61,16 @@ func TestClusterWakesWhoeverListensOnWhicheverServer(t *testing.T) {
 	for _, s := range servers {
 		hosts = append(hosts, s.Addr())
 	}
-	eachDriver(t, func(t *testing.T, nodes func(...string) []redlatch.Node) {
+	eachDriverTimed(t, func(t testing.TB, nodes func(...string) []redlatch.Node) {
 		address := "redis+cluster://" + strings.Join(hosts, "+")
 		a := newClient(t, nodes(address), redlatch.Options{NodeTimeout: 2 * time.Second})
 		b := newClient(t, nodes(address), redlatch.Options{NodeTimeout: 2 * time.Second})
+		began := time.Now()
 		var times []time.Duration
 		for _, name := range []string{"a", "job 2", "{a}b", "a}b", "{}x", "}{", "a{b", "日本", "{}{a}"} {
 			lease := mustLock(t, a, name, redlatch.LockOptions{})
 			waiting := goLock(b, name, redlatch.LockOptions{})
-			eventually(t, 10*time.Second, func() error {
+			eventually(t, patience, func() error {
 				for _, s := range servers {
 					for key := range strings.SplitSeq(s.Do("KEYS", "redlatch:1:queue:*"), "\n") {
 						if key != "" {
@@ -85,14 +82,14 @@ func TestClusterWakesWhoeverListensOnWhicheverServer(t *testing.T) {
 			})
 			start := time.Now()
 			mustRelease(t, lease)
-			lease = mustGet(t, waiting, 5*time.Second)
+			lease = mustGet(t, waiting, patience)
 			times = append(times, time.Since(start))
 			mustRelease(t, lease)
 		}
 		// Without a wake the waiter would ask again within 400 ms. Most of the
 		// names are on another server than its inbox.
 		slices.Sort(times)
-		if median := times[len(times)/2]; median > 200*time.Millisecond {
+		if median := times[len(times)/2]; median > allow(200*time.Millisecond, began) {
 			t.Errorf("the lock was handed on within %v, half of it above %v: there was no wake", times, median)
 		}
 	})
@@ -112,26 +109,94 @@ func TestClusterWakesWhoeverListensOnWhicheverServer(t *testing.T) {
 			return nil
 		}
 	}
-	for _, name := range []string{"a", "b", "c", "d"} {
-		var lease *redlatch.Lease
-		var waiting []<-chan got
-		for i := range 4 {
-			c := newClient(t, open(t, "redis+cluster://"+strings.Join(hosts, "+")), redlatch.Options{NodeTimeout: 2 * time.Second})
-			if i == 0 {
-				lease = mustLock(t, c, name, redlatch.LockOptions{})
-				continue
+	timed(t, func(t testing.TB) {
+		for _, name := range []string{"a", "b", "c", "d"} {
+			var lease *redlatch.Lease
+			var waiting []<-chan got
+			for i := range 4 {
+				c := newClient(t, open(t, "redis+cluster://"+strings.Join(hosts, "+")), redlatch.Options{NodeTimeout: 2 * time.Second})
+				if i == 0 {
+					lease = mustLock(t, c, name, redlatch.LockOptions{})
+					continue
+				}
+				waiting = append(waiting, goLock(c, name, redlatch.LockOptions{}))
+				eventually(t, patience, inLineSomewhere(i))
 			}
-			waiting = append(waiting, goLock(c, name, redlatch.LockOptions{}))
-			eventually(t, 10*time.Second, inLineSomewhere(i))
-		}
-		for i, in := range waiting {
-			mustRelease(t, lease)
-			lease = mustGet(t, in, 5*time.Second)
-			if err := inLineSomewhere(len(waiting) - 1 - i)(); err != nil {
-				t.Errorf("%s: after %d of %d were served: %v", name, i+1, len(waiting), err)
+			done := 0
+			order := handOver(t, lease, waiting, func(int) {
+				done++
+				if err := inLineSomewhere(len(waiting) - done)(); err != nil {
+					t.Errorf("%s: after %d of %d were served: %v", name, done, len(waiting), err)
+				}
+			})
+			if !slices.IsSorted(order) {
+				t.Errorf("%s: they were served in the order %v", name, order)
 			}
 		}
-		mustRelease(t, lease)
+	})
+	eventually(t, undone, nothingLeft(servers, "a"))
+}
+
+// TestWaiterThatAnswersLateIsPassedOverAndServedNext has the head of a line
+// answer its turn too late, as a process does that gets no processor: neither
+// what it is sent nor what it sends arrives. The next one has the lock when the
+// turn has run out. The late one comes back to its old place, and is served
+// right after it. So a test that takes the leases of a line strictly in the
+// order of arrival, and releases none meanwhile, waits for ever on a machine
+// that is busy enough: the one that was passed over can only have the lock when
+// the one that passed it releases.
+func TestWaiterThatAnswersLateIsPassedOverAndServedNext(t *testing.T) {
+	t.Parallel()
+	for kind := range subscribers {
+		t.Run(kind, func(t *testing.T) {
+			t.Parallel()
+			timed(t, func(t testing.TB) {
+				servers := redistest.Start(t, 1)
+				holder := newClient(t, open(t, servers[0].URL()), redlatch.Options{})
+				lease := holdOnAll(t, holder, servers, "job", redlatch.LockOptions{})
+				var stopped sync.RWMutex // locked while the head stands still
+				var waiting []<-chan got
+				for i := range 3 {
+					d := newTap(t, kind, servers[0])
+					if i == 0 {
+						d.delay = func() {
+							stopped.RLock()
+							//lint:ignore SA2001 it waits until the head goes on
+							stopped.RUnlock()
+						}
+					}
+					waiting = append(waiting, goLock(newClient(t, tapped(servers, d), redlatch.Options{}), "job", redlatch.LockOptions{}))
+					eventually(t, patience, inLine(servers, "job", i+1))
+				}
+				stopped.Lock()
+				goOn := sync.OnceFunc(stopped.Unlock)
+				defer goOn()
+				start := time.Now()
+				mustRelease(t, lease)
+				first, lease := served(t, waiting)
+				if first != 1 {
+					t.Fatalf("number %d was served, want number 2 while number 1 stands still", first+1)
+				}
+				took := time.Since(start)
+				if took < redlatch.TurnLease {
+					t.Errorf("the turn of number 1 was taken away after %v", took)
+				}
+				t.Logf("number 2 had the lock %v after the release", took)
+				// However long the lock is held now, number 1 does not have it.
+				goOn()
+				eventually(t, patience, inLine(servers, "job", 2))
+				if err := lease.Extend(t.Context()); err != nil {
+					t.Error(err)
+				}
+				mustRelease(t, lease)
+				second, lease := served(t, waiting)
+				if second != 0 {
+					t.Errorf("number %d was served after number 2, want number 1, which is back in its place", second+1)
+				}
+				mustRelease(t, lease)
+				_, lease = served(t, waiting)
+				mustRelease(t, lease)
+			})
+		})
 	}
-	eventually(t, 10*time.Second, nothingLeft(servers, "a"))
 }

@@ -21,11 +21,11 @@ func oneList() redlatch.Options {
 
 // nextHolder waits until another client has the lock, and fails if the lease
 // before stood in that moment. Both are measured by this process.
-func nextHolder(t *testing.T, waiting <-chan got, before *redlatch.Lease) *redlatch.Lease {
+func nextHolder(t testing.TB, waiting <-chan got, before *redlatch.Lease) *redlatch.Lease {
 	t.Helper()
-	next := mustGet(t, waiting, 20*time.Second)
+	next := mustGet(t, waiting, patience)
 	if left := before.Remaining(); left > 0 {
-		t.Fatalf("two holders: %v are left of the first lease", left)
+		never(t, "two holders: %v are left of the first lease", left)
 	}
 	wantErr(t, context.Cause(before.Context()), redlatch.ErrLost)
 	if next.Token() <= before.Token() {
@@ -59,8 +59,8 @@ func TestHolderThatIsCutOffIsToldBeforeAnotherHasTheLock(t *testing.T) {
 			p.Cut() // what is on its way through a network that was cut is lost
 		}
 		mustRelease(t, next)
-		eventually(t, 20*time.Second, func() error { return cycle(away) })
-		eventually(t, 10*time.Second, noKeys(servers))
+		eventually(t, patience, func() error { return cycle(away) })
+		eventually(t, undone, noKeys(servers))
 	})
 }
 
@@ -81,7 +81,7 @@ func TestServerThatIsCutOffIsDoneWithoutAndRepaired(t *testing.T) {
 			}
 			return nil
 		}
-		eventually(t, 10*time.Second, func() error {
+		eventually(t, patience, func() error {
 			if _, err := other.TryLock(context.Background(), "job", redlatch.LockOptions{}); !errors.Is(err, redlatch.ErrHeld) {
 				t.Fatalf("with one of three cut off another got %v", err)
 			}
@@ -94,7 +94,7 @@ func TestServerThatIsCutOffIsDoneWithoutAndRepaired(t *testing.T) {
 		proxies[0].Cut()
 		backAfterAContender(t, other, servers, "job")
 		mustRelease(t, l)
-		eventually(t, 10*time.Second, noKeys(servers))
+		eventually(t, undone, noKeys(servers))
 	})
 }
 
@@ -132,8 +132,8 @@ func TestPartitionThatLetsOneDirectionThroughLeavesOneHolder(t *testing.T) {
 					lose(p, false)
 					p.Cut()
 				}
-				eventually(t, 10*time.Second, noKeys(servers))
-				eventually(t, 10*time.Second, func() error {
+				eventually(t, undone, noKeys(servers))
+				eventually(t, patience, func() error {
 					_, err := half.TryLock(context.Background(), "other", redlatch.LockOptions{})
 					if errors.Is(err, redlatch.ErrHeld) {
 						t.Fatalf("our own lock looks like another's: %v", err)
@@ -162,7 +162,7 @@ func TestMajorityThatDiesEndsTheLeaseAtItsDeadline(t *testing.T) {
 		if left := time.Until(l.Deadline()); left > 10*time.Millisecond {
 			t.Errorf("it was told %v before the deadline: silence is no loss", left)
 		}
-		eventually(t, 5*time.Second, noKeys(servers[2:]))
+		eventually(t, undone, noKeys(servers[2:]))
 		_, err := other.TryLock(context.Background(), "job", redlatch.LockOptions{})
 		wantErr(t, err, redlatch.ErrNoQuorum)
 		if !strings.Contains(err.Error(), "refused") {
@@ -174,7 +174,7 @@ func TestMajorityThatDiesEndsTheLeaseAtItsDeadline(t *testing.T) {
 		}
 		next := nextHolder(t, goLock(other, "job", redlatch.LockOptions{Tries: 10_000}), l)
 		mustRelease(t, next)
-		eventually(t, 10*time.Second, noKeys(servers))
+		eventually(t, undone, noKeys(servers))
 	})
 }
 

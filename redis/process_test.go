@@ -26,7 +26,7 @@ import (
 // started again. It tells what happens to it on its standard output, each line
 // an event and its moment, and is told what to do on its standard input.
 type contender struct {
-	t      *testing.T
+	t      testing.TB
 	cmd    *exec.Cmd
 	orders io.WriteCloser
 
@@ -104,7 +104,7 @@ func contend(text string) error {
 		return err
 	}
 	c, err := redlatch.New(nodes, redlatch.Options{
-		AssumeFresh: true, NodeTimeout: time.Second, RetryDelay: o.RetryDelay, Observer: announcer{},
+		AssumeFresh: true, NodeTimeout: 3 * time.Second, RetryDelay: o.RetryDelay, Observer: announcer{},
 	})
 	if err != nil {
 		return err
@@ -123,7 +123,7 @@ func contend(text string) error {
 		return err
 	}
 	tell(arriving, monotonic())
-	l, err := c.Lock(context.Background(), o.Name, redlatch.LockOptions{TTL: o.TTL})
+	l, err := c.Lock(context.Background(), o.Name, redlatch.LockOptions{TTL: o.TTL, Wait: 10 * time.Minute})
 	if err != nil {
 		return err
 	}
@@ -146,7 +146,7 @@ func contend(text string) error {
 
 // startContender starts a contender, which waits for its first order, and ends
 // it with the test.
-func startContender(t *testing.T, o orders) *contender {
+func startContender(t testing.TB, o orders) *contender {
 	t.Helper()
 	self, err := os.Executable()
 	if err != nil {
@@ -241,7 +241,7 @@ func (p *contender) await(event string, within time.Duration) time.Duration {
 func (p *contender) ask(hold time.Duration) {
 	p.t.Helper()
 	fmt.Fprintln(p.orders, hold)
-	p.await(arrived, 20*time.Second)
+	p.await(arrived, patience)
 }
 
 // release has a contender release that holds until it is told otherwise.

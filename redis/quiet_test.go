@@ -17,7 +17,7 @@ import (
 )
 
 // lineOf has clients wait for a name in line, each with a driver that counts.
-func lineOf(t *testing.T, servers []*redistest.Server, name string, n int) (taps [][]*tap, waiting []<-chan got) {
+func lineOf(t testing.TB, servers []*redistest.Server, name string, n int) (taps [][]*tap, waiting []<-chan got) {
 	t.Helper()
 	for i := range n {
 		var mine []*tap
@@ -27,7 +27,7 @@ func lineOf(t *testing.T, servers []*redistest.Server, name string, n int) (taps
 		c := newClient(t, tapped(servers, mine...), redlatch.Options{})
 		taps = append(taps, mine)
 		waiting = append(waiting, goLock(c, name, redlatch.LockOptions{}))
-		eventually(t, 20*time.Second, inLine(servers, name, i+1))
+		eventually(t, patience, inLine(servers, name, i+1))
 	}
 	return taps, waiting
 }
@@ -57,39 +57,38 @@ func mostIn(rank int, d time.Duration) int {
 
 func TestWaitingCostsNothingButTheRenewalOfThePlace(t *testing.T) {
 	t.Parallel()
-	const waiters, held = 10, 5 * time.Second
-	servers := redistest.Start(t, 1)
-	holder := newClient(t, open(t, servers[0].URL()), redlatch.Options{})
-	lease := holdOnAll(t, holder, servers, "job", redlatch.LockOptions{TTL: 30 * time.Second})
-	taps, waiting := lineOf(t, servers, "job", waiters)
+	timed(t, func(t testing.TB) {
+		const waiters, held = 10, 5 * time.Second
+		servers := redistest.Start(t, 1)
+		holder := newClient(t, open(t, servers[0].URL()), redlatch.Options{})
+		lease := holdOnAll(t, holder, servers, "job", redlatch.LockOptions{TTL: 30 * time.Second})
+		taps, waiting := lineOf(t, servers, "job", waiters)
 
-	before, start := asked(taps), time.Now()
-	time.Sleep(held) // that nothing is sent shows in time alone
-	after, took := asked(taps), time.Since(start)
-	for i := range taps {
-		rank, n := i+1, after[i]-before[i]
-		most := mostIn(rank, took)
-		if n > most {
-			t.Errorf("number %d in line asked %d times in %v, want %d at the most", rank, n, took, most)
+		before, start := asked(taps), time.Now()
+		time.Sleep(held) // that nothing is sent shows in time alone
+		after, took := asked(taps), time.Since(start)
+		for i := range taps {
+			rank, n := i+1, after[i]-before[i]
+			most := mostIn(rank, took)
+			if n > most {
+				t.Errorf("number %d in line asked %d times in %v, want %d at the most", rank, n, took, most)
+			}
+			// A busy machine makes them slower, not silent: a head that does not
+			// renew its place loses it after a second.
+			if rank <= 2 && n < int(took/time.Second) {
+				t.Errorf("number %d in line asked %d times in %v, and would lose its place", rank, n, took)
+			}
 		}
-		// A busy machine makes them slower, not silent: a head that does not
-		// renew its place loses it after a second.
-		if rank <= 2 && n < int(took/time.Second) {
-			t.Errorf("number %d in line asked %d times in %v, and would lose its place", rank, n, took)
-		}
-	}
-	for i, in := range waiting {
-		mustRelease(t, lease)
-		lease = mustGet(t, in, 10*time.Second)
-		if l := taps[i][0].counts()["release"]; l != 0 {
-			t.Errorf("number %d in line sent %d releases before it had the lock", i+1, l)
-		}
-	}
-	mustRelease(t, lease)
+		handOver(t, lease, waiting, func(i int) {
+			if l := taps[i][0].counts()["release"]; l != 0 {
+				t.Errorf("number %d in line sent %d releases before it had the lock", i+1, l)
+			}
+		})
+	})
 }
 
 // wakes counts the wakes that a server sends, from now on.
-func wakes(t *testing.T, s *redistest.Server) (count func(kind byte) int) {
+func wakes(t testing.TB, s *redistest.Server) (count func(kind byte) int) {
 	t.Helper()
 	client := goredisclient.NewClient(&goredisclient.Options{Addr: s.Addr()})
 	t.Cleanup(func() { client.Close() })
@@ -116,55 +115,57 @@ func wakes(t *testing.T, s *redistest.Server) (count func(kind byte) int) {
 
 func TestReleaseWakesOneHoweverManyWait(t *testing.T) {
 	t.Parallel()
-	const waiters = 20
-	servers := redistest.Start(t, 3)
-	holder := newClient(t, open(t, redistest.Addresses(servers)...), redlatch.Options{})
-	lease := holdOnAll(t, holder, servers, "job", redlatch.LockOptions{TTL: 30 * time.Second})
-	_, waiting := lineOf(t, servers, "job", waiters)
-	counts := make([]func(byte) int, len(servers))
-	for i, s := range servers {
-		counts[i] = wakes(t, s)
-	}
-	judged := 0
-	for i, in := range waiting {
-		var before [2]int
-		for _, count := range counts {
-			before[0] += count('t')
-			before[1] += count('n')
+	timed(t, func(t testing.TB) {
+		const waiters = 20
+		servers := redistest.Start(t, 3)
+		holder := newClient(t, open(t, redistest.Addresses(servers)...), redlatch.Options{})
+		lease := holdOnAll(t, holder, servers, "job", redlatch.LockOptions{TTL: 30 * time.Second})
+		_, waiting := lineOf(t, servers, "job", waiters)
+		counts := make([]func(byte) int, len(servers))
+		for i, s := range servers {
+			counts[i] = wakes(t, s)
 		}
-		start := time.Now()
-		mustRelease(t, lease)
-		lease = mustGet(t, in, 10*time.Second)
-		// It stands on a quorum; that the others have heard too is all that
-		// can be outstanding.
-		eventually(t, 10*time.Second, func() error {
-			for _, s := range servers {
-				if n := s.Do("ZCARD", queueOf("job")); n != strconv.Itoa(waiters-1-i) {
-					return fmt.Errorf("%s wait on a server, want %d", n, waiters-1-i)
-				}
+		judged := 0
+		for i := range waiters {
+			var before [2]int
+			for _, count := range counts {
+				before[0] += count('t')
+				before[1] += count('n')
 			}
-			return nil
-		})
-		if time.Since(start) > redlatch.TurnLease {
-			continue // its turn ran out on a busy machine, and the next was woken
+			start := time.Now()
+			mustRelease(t, lease)
+			_, lease = served(t, waiting)
+			// It stands on a quorum; that the others have heard too is all that
+			// can be outstanding.
+			eventually(t, patience, func() error {
+				for _, s := range servers {
+					if n := s.Do("ZCARD", queueOf("job")); n != strconv.Itoa(waiters-1-i) {
+						return fmt.Errorf("%s wait on a server, want %d", n, waiters-1-i)
+					}
+				}
+				return nil
+			})
+			if time.Since(start) > redlatch.TurnLease {
+				continue // its turn ran out on a busy machine, and the next was woken
+			}
+			judged++
+			turns, near := -before[0], -before[1]
+			for _, count := range counts {
+				turns += count('t')
+				near += count('n')
+			}
+			if turns != len(servers) {
+				t.Errorf("release %d: %d were told that it is their turn, want one on each of %d servers", i+1, turns, len(servers))
+			}
+			if near > len(servers) {
+				t.Errorf("release %d: %d were told that they are near, want one on each of %d servers at the most", i+1, near, len(servers))
+			}
 		}
-		judged++
-		turns, near := -before[0], -before[1]
-		for _, count := range counts {
-			turns += count('t')
-			near += count('n')
+		mustRelease(t, lease)
+		if judged < waiters/4 {
+			t.Errorf("only %d of %d hand-overs were quick enough to be judged", judged, waiters)
 		}
-		if turns != len(servers) {
-			t.Errorf("release %d: %d were told that it is their turn, want one on each of %d servers", i+1, turns, len(servers))
-		}
-		if near > len(servers) {
-			t.Errorf("release %d: %d were told that they are near, want one on each of %d servers at the most", i+1, near, len(servers))
-		}
-	}
-	mustRelease(t, lease)
-	if judged < waiters/4 {
-		t.Errorf("only %d of %d hand-overs were quick enough to be judged", judged, waiters)
-	}
+	})
 }
 
 // TestSideKeysOfALineExpireAndGoWithIt looks at what waiting writes.
@@ -178,7 +179,7 @@ func TestSideKeysOfALineExpireAndGoWithIt(t *testing.T) {
 	quitter := newClient(t, open(t, redistest.Addresses(servers)...), redlatch.Options{})
 	quit := make(chan error, 1)
 	go func() { _, err := quitter.Lock(ctx, "job", redlatch.LockOptions{}); quit <- err }()
-	eventually(t, 10*time.Second, inLine(servers, "job", 4))
+	eventually(t, patience, inLine(servers, "job", 4))
 	for _, s := range servers {
 		for _, key := range []string{queueOf("job"), strings.Replace(queueOf("job"), "queue", "turn", 1)} {
 			// A queue is renewed every 20 s at least, and so must outlive that.
@@ -190,11 +191,7 @@ func TestSideKeysOfALineExpireAndGoWithIt(t *testing.T) {
 	// Who gives up has left every line when that is known, or right after.
 	giveUp()
 	wantErr(t, <-quit, context.Canceled)
-	eventually(t, 5*time.Second, inLine(servers, "job", 3))
-	for _, in := range waiting {
-		mustRelease(t, lease)
-		lease = mustGet(t, in, 10*time.Second)
-	}
-	mustRelease(t, lease)
-	eventually(t, 10*time.Second, nothingLeft(servers, "job"))
+	eventually(t, patience, inLine(servers, "job", 3))
+	handOver(t, lease, waiting, nil)
+	eventually(t, undone, nothingLeft(servers, "job"))
 }

@@ -17,7 +17,7 @@ import (
 
 // slowLine returns two clients of one server: what the first says can be held
 // up, and it is patient.
-func slowLine(t *testing.T, nodes func(...string) []redlatch.Node) (s *redistest.Server, p *redistest.Proxy, slow, other *redlatch.Client) {
+func slowLine(t testing.TB, nodes func(...string) []redlatch.Node) (s *redistest.Server, p *redistest.Proxy, slow, other *redlatch.Client) {
 	t.Helper()
 	s = redistest.Start(t, 1)[0]
 	p = redistest.NewProxy(t, s)
@@ -41,7 +41,7 @@ func TestReleaseThatComesLateLeavesTheNextHolderAlone(t *testing.T) {
 		proxy.Delay(ttl)
 		told := make(chan error, 1)
 		go func() { told <- l.Release(context.Background()) }()
-		next := mustGet(t, waiting, 20*time.Second)
+		next := mustGet(t, waiting, patience)
 		if next.Token() <= l.Token() {
 			t.Errorf("token %d came after %d", next.Token(), l.Token())
 		}
@@ -80,14 +80,14 @@ func TestReleasesUnderWayDoNotTakeBackWhatTheNextAttemptWasGranted(t *testing.T)
 		// The slow one refuses while it has not heard of the release before;
 		// the first extension repairs that.
 		l := mustLock(t, c, "job", redlatch.LockOptions{TTL: 2 * time.Second})
-		eventually(t, 10*time.Second, heldOnAll(servers, "job"))
+		eventually(t, patience, heldOnAll(servers, "job"))
 		// Whatever else was on its way to the slow one has come by now.
 		time.Sleep(300 * time.Millisecond)
 		if err := heldOnAll(servers, "job")(); err != nil {
 			t.Errorf("a release of before took away what was granted after it: %v", err)
 		}
 		mustRelease(t, l)
-		eventually(t, 10*time.Second, noKeys(servers))
+		eventually(t, undone, noKeys(servers))
 	})
 }
 
@@ -113,13 +113,13 @@ func TestExtensionThatComesAfterTheExpiryIsTooLate(t *testing.T) {
 				wantErr(t, context.Cause(l.Context()), redlatch.ErrLost)
 				theirs, left := "", "-2"
 				if taken {
-					next := mustGet(t, waiting, 20*time.Second)
+					next := mustGet(t, waiting, patience)
 					if next.Token() <= l.Token() {
 						t.Errorf("token %d came after %d", next.Token(), l.Token())
 					}
 					theirs, left = server.Do("GET", "job"), server.Do("PTTL", "job")
 				} else {
-					eventually(t, 10*time.Second, noKeys([]*redistest.Server{server}))
+					eventually(t, undone, noKeys([]*redistest.Server{server}))
 				}
 				err := <-told
 				t.Log("who extended is told:", err)
@@ -151,7 +151,7 @@ func TestExtensionThatComesAfterTheExpiryIsTooLate(t *testing.T) {
 	}
 }
 
-func number(t *testing.T, text string) int {
+func number(t testing.TB, text string) int {
 	t.Helper()
 	n, err := strconv.Atoi(text)
 	if err != nil {

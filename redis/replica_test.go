@@ -26,7 +26,7 @@ func TestWritableReplicaConfirmsNothing(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, 20*time.Second, func() error {
+	eventually(t, patience, func() error {
 		if value := replica.Do("GET", "job"); value == "" {
 			return context.DeadlineExceeded
 		}

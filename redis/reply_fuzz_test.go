@@ -37,7 +37,7 @@ func (d *saying) Close() error            { return nil }
 var earliest, latest = time.Unix(0, 0), time.Date(10000, 1, 1, 0, 0, 0, 0, time.UTC)
 
 // checkReply complains about a reply that nobody could work with.
-func checkReply(t *testing.T, said []string, r redlatch.Reply) {
+func checkReply(t testing.TB, said []string, r redlatch.Reply) {
 	t.Helper()
 	if r.Status == 0 || r.Status.String() == "unknown status" || r.Fence > redlatch.MaxToken || r.HolderToken > redlatch.MaxToken || r.Left < redlatch.NoExpiry || r.Rank < 0 ||
 		r.Now.Before(earliest) || !r.Now.Before(latest) || r.Wakes {
@@ -50,7 +50,7 @@ func checkReply(t *testing.T, said []string, r redlatch.Reply) {
 
 // checkError complains about an error that cannot be shown, or that says that
 // nothing was sent: a server that answers with nonsense has done who knows what.
-func checkError(t *testing.T, said []string, err error) {
+func checkError(t testing.TB, said []string, err error) {
 	t.Helper()
 	if !presentable(err) || !strings.HasPrefix(err.Error(), "redlatch: ") || errors.Is(err, redlatch.ErrUnsent) {
 		t.Errorf("%q: %q", said, err)
@@ -149,7 +149,7 @@ func FuzzReplies(f *testing.F) {
 	})
 }
 
-func checkListing(t *testing.T, said []string, l redlatch.Listing) {
+func checkListing(t testing.TB, said []string, l redlatch.Listing) {
 	t.Helper()
 	checkReply(t, said, l.Reply)
 	if l.Waiting < 0 || len(l.Waiters) > redlatch.MaxWaiters {

@@ -84,7 +84,7 @@ func TestServerWithTooFewReplicasNeitherGrantsNorExtends(t *testing.T) {
 			return nil
 		}
 		replica.Freeze() // it keeps its connection, and says nothing
-		eventually(t, 20*time.Second, func() error { return refused(l.Extend(context.Background())) })
+		eventually(t, patience, func() error { return refused(l.Extend(context.Background())) })
 		_, err := c.TryLock(context.Background(), "other", redlatch.LockOptions{})
 		if err := refused(err); err != nil {
 			t.Error(err)
@@ -93,11 +93,11 @@ func TestServerWithTooFewReplicasNeitherGrantsNorExtends(t *testing.T) {
 			t.Errorf("the lease ended by a refusal, %v before its deadline", err)
 		}
 		replica.Thaw()
-		eventually(t, 20*time.Second, func() error {
+		eventually(t, patience, func() error {
 			return errors.Join(l.Extend(context.Background()), cycle(c))
 		})
 		replica.Kill()
-		eventually(t, 20*time.Second, func() error { return refused(l.Extend(context.Background())) })
+		eventually(t, patience, func() error { return refused(l.Extend(context.Background())) })
 		mustRelease(t, l) // to free something is safe at all times
 	})
 }
@@ -118,7 +118,7 @@ func TestExaminationSaysHowManyReplicasMustBeRequired(t *testing.T) {
 	opts, log := logged(redlatch.Options{MaxTTL: time.Second, TokenWindow: 300 * time.Millisecond, NodeTimeout: 2 * time.Second})
 	for range 2 {
 		c := newClient(t, open(t, address), opts)
-		eventually(t, 20*time.Second, func() error { return errors.Join(cycle(c), cycle(c)) })
+		eventually(t, patience, func() error { return errors.Join(cycle(c), cycle(c)) })
 	}
 	if n := strings.Count(log.String(), "no replicas are required behind Sentinel"); n != 2 {
 		t.Errorf("two clients say %d times that no replicas are required:\n%s", n, log)
@@ -128,14 +128,14 @@ func TestExaminationSaysHowManyReplicasMustBeRequired(t *testing.T) {
 	}
 	opts.Replicas = 1
 	changeBounds(t, opts, []string{address})
-	eventually(t, 20*time.Second, func() error {
+	eventually(t, patience, func() error {
 		if got, want := about(redlatch.Options{}), "fine: all 1 required replicas are online\n"; got != want {
 			return errors.New("one required: " + got)
 		}
 		return nil
 	})
 	replica.Kill()
-	eventually(t, 20*time.Second, func() error {
+	eventually(t, patience, func() error {
 		if got, want := about(redlatch.Options{}), "danger: 0 of 1 required replicas are online with a lag of 2s or less\n"; got != want {
 			return errors.New("one required, and away: " + got)
 		}

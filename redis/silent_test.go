@@ -47,36 +47,38 @@ func TestSilentConnectionsAreGivenUpBeforeTheLeaseIsLost(t *testing.T) {
 	for _, secure := range []bool{false, true} {
 		eachDriver(t, func(t *testing.T, nodes func(...string) []redlatch.Node) {
 			t.Parallel()
-			proxy, url := silentProxy(t, ca, secure)
-			c := newClient(t, nodes(url), redlatch.Options{NodeTimeout: 250 * time.Millisecond})
-			busy(c)
-			l := mustLock(t, c, "kept", redlatch.LockOptions{TTL: ttl, Tries: 20})
-			proxy.Forget()
-			start := time.Now()
-			eventually(t, 2*ttl, func() error {
-				other, err := c.TryLock(context.Background(), "another", redlatch.LockOptions{})
-				if err == nil {
-					other.Release(context.Background())
+			timed(t, func(t testing.TB) {
+				proxy, url := silentProxy(t, ca, secure)
+				c := newClient(t, nodes(url), redlatch.Options{NodeTimeout: 250 * time.Millisecond})
+				busy(c)
+				l := mustLock(t, c, "kept", redlatch.LockOptions{TTL: ttl, Tries: 20})
+				proxy.Forget()
+				start := time.Now()
+				eventually(t, patience, func() error {
+					other, err := c.TryLock(context.Background(), "another", redlatch.LockOptions{})
+					if err == nil {
+						other.Release(context.Background())
+					}
+					return err
+				})
+				took := time.Since(start)
+				t.Logf("TLS %v: locks are to be had again after %v", secure, took)
+				if took > allow(ttl/3, start) {
+					t.Errorf("no lock could be had for %v, want a third of the TTL of %v at the most", took, ttl)
 				}
-				return err
+				select {
+				case <-l.Context().Done():
+					t.Errorf("the lease was lost %v after the connections went silent: %v", time.Since(start), context.Cause(l.Context()))
+				case <-time.After(time.Until(start.Add(ttl + ttl/3))): // it is kept beyond its first deadline
+					l.Release(context.Background())
+				}
 			})
-			took := time.Since(start)
-			t.Logf("TLS %v: locks are to be had again after %v", secure, took)
-			if took > ttl/3 {
-				t.Errorf("no lock could be had for %v, want a third of the TTL of %v at the most", took, ttl)
-			}
-			select {
-			case <-l.Context().Done():
-				t.Errorf("the lease was lost %v after the connections went silent: %v", time.Since(start), context.Cause(l.Context()))
-			case <-time.After(time.Until(start.Add(ttl + ttl/3))): // it is kept beyond its first deadline
-				l.Release(context.Background())
-			}
 		})
 	}
 }
 
 // silentProxy returns a proxy to a new server, and its address.
-func silentProxy(t *testing.T, ca *authority, secure bool) (*faultproxy.Proxy, string) {
+func silentProxy(t testing.TB, ca *authority, secure bool) (*faultproxy.Proxy, string) {
 	t.Helper()
 	if !secure {
 		p := redistest.NewProxy(t, redistest.Start(t, 1)[0])
@@ -97,7 +99,7 @@ func silentProxy(t *testing.T, ca *authority, secure bool) (*faultproxy.Proxy, s
 // wake would come goes silent, and is then released by another.
 func TestSilentInboxIsMadeAnew(t *testing.T) {
 	t.Parallel()
-	eachDriver(t, func(t *testing.T, nodes func(...string) []redlatch.Node) {
+	eachDriverTimed(t, func(t testing.TB, nodes func(...string) []redlatch.Node) {
 		server := redistest.Start(t, 1)[0]
 		proxy := redistest.NewProxy(t, server)
 		holder := newClient(t, nodes(server.URL()), redlatch.Options{})
@@ -112,13 +114,22 @@ func TestSilentInboxIsMadeAnew(t *testing.T) {
 				return nil
 			}
 		}
-		eventually(t, 10*time.Second, listening(1))
-		eventually(t, 10*time.Second, inLine([]*redistest.Server{server}, "job", 1))
+		eventually(t, patience, listening(1))
+		eventually(t, patience, inLine([]*redistest.Server{server}, "job", 1))
+		start := time.Now()
 		proxy.Forget()
 		// The server still has the connection that went silent.
-		eventually(t, 3*time.Second, listening(2))
+		eventually(t, patience, listening(2))
+		if took := time.Since(start); took > allow(3*time.Second, start) {
+			t.Errorf("the inbox was made anew after %v", took)
+		}
+		start = time.Now()
 		mustRelease(t, lease)
-		mustRelease(t, mustGet(t, waiting, 2*time.Second))
+		next := mustGet(t, waiting, patience)
+		if took := time.Since(start); took > allow(2*time.Second, start) {
+			t.Errorf("the lock was handed on within %v", took)
+		}
+		mustRelease(t, next)
 	})
 }
 

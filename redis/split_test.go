@@ -31,7 +31,7 @@ type divided struct {
 	toOthers *redistest.Proxy // from the master's side to the sentinel
 }
 
-func startDivided(t *testing.T) *divided {
+func startDivided(t testing.TB) *divided {
 	t.Helper()
 	d := &divided{master: redistest.Start(t, 1, "--repl-diskless-sync-delay", "0")[0]}
 	d.toMaster = redistest.NewProxy(t, d.master)
@@ -45,7 +45,7 @@ func startDivided(t *testing.T) *divided {
 	}
 	d.sentinel = redistest.StartSentinel(t, config)
 	d.toOthers = redistest.NewProxy(t, d.sentinel)
-	eventually(t, 30*time.Second, func() error {
+	eventually(t, patience, func() error {
 		if !strings.Contains(d.sentinel.Do("INFO", "sentinel"), "slaves=2") {
 			return errors.New("the sentinel has not found both replicas yet")
 		}
@@ -54,9 +54,9 @@ func startDivided(t *testing.T) *divided {
 	return d
 }
 
-func awaitReplicas(t *testing.T, s *redistest.Server, n int) {
+func awaitReplicas(t testing.TB, s *redistest.Server, n int) {
 	t.Helper()
-	eventually(t, 30*time.Second, func() error {
+	eventually(t, patience, func() error {
 		if info := s.Do("INFO", "replication"); strings.Count(info, "state=online") < n {
 			return fmt.Errorf("fewer than %d replicas are online: %s", n, info)
 		}
@@ -72,7 +72,7 @@ func (d *divided) cut() {
 
 // onMastersSide returns a node that reaches the master whatever becomes of the
 // rest.
-func (d *divided) onMastersSide(t *testing.T) []redlatch.Node {
+func (d *divided) onMastersSide(t testing.TB) []redlatch.Node {
 	t.Helper()
 	ways := map[string]string{d.toMaster.Addr(): d.master.Addr(), d.sentinel.Addr(): d.toOthers.Addr()}
 	client, err := rueidisclient.NewClient(rueidisclient.ClientOption{
@@ -96,7 +96,7 @@ func (d *divided) onMastersSide(t *testing.T) []redlatch.Node {
 	return []redlatch.Node{node}
 }
 
-func (d *divided) onOthersSide(t *testing.T) []redlatch.Node {
+func (d *divided) onOthersSide(t testing.TB) []redlatch.Node {
 	return open(t, "redis+sentinel://"+d.sentinel.Addr()+"/main")
 }
 
@@ -105,7 +105,7 @@ func (d *divided) onOthersSide(t *testing.T) []redlatch.Node {
 // replicas required the same run shows two holders, so that this test can fail.
 func TestMasterThatIsCutOffWithAHolderStopsBeforeItsReplicaGrants(t *testing.T) {
 	t.Parallel()
-	split := func(t *testing.T, replicas int) (first *redlatch.Client, l, next *redlatch.Lease) {
+	split := func(t testing.TB, replicas int) (first *redlatch.Client, l, next *redlatch.Lease) {
 		d := startDivided(t)
 		opts := quick
 		opts.NodeList = "prod"
@@ -113,7 +113,7 @@ func TestMasterThatIsCutOffWithAHolderStopsBeforeItsReplicaGrants(t *testing.T) 
 		opts.Replicas = replicas
 		first = newClient(t, d.onMastersSide(t), opts)
 		for _, c := range []*redlatch.Client{first, second} {
-			eventually(t, 20*time.Second, func() error { return cycle(c) })
+			eventually(t, patience, func() error { return cycle(c) })
 		}
 		l = mustLock(t, first, "job", redlatch.LockOptions{})
 		d.cut()
@@ -125,34 +125,38 @@ func TestMasterThatIsCutOffWithAHolderStopsBeforeItsReplicaGrants(t *testing.T) 
 	}
 	t.Run("no replica is required", func(t *testing.T) {
 		t.Parallel()
-		_, l, next := split(t, redlatch.NoReplicas)
-		if l.Remaining() <= 0 {
-			t.Fatalf("the first lease ended before the second began (%v): nothing is shown", context.Cause(l.Context()))
-		}
-		if err := l.Extend(context.Background()); err != nil {
-			t.Fatalf("the old master does not extend any more (%v): nothing is shown", err)
-		}
-		if next.Remaining() <= 0 {
-			t.Fatal("the second lease has ended: nothing is shown")
-		}
-		t.Logf("two holders: the first lease has %v left, the second %v", l.Remaining(), next.Remaining())
+		timed(t, func(t testing.TB) {
+			_, l, next := split(t, redlatch.NoReplicas)
+			if l.Remaining() <= 0 {
+				t.Fatalf("the first lease ended before the second began (%v): nothing is shown", context.Cause(l.Context()))
+			}
+			if err := l.Extend(context.Background()); err != nil {
+				t.Fatalf("the old master does not extend any more (%v): nothing is shown", err)
+			}
+			if next.Remaining() <= 0 {
+				t.Fatal("the second lease has ended: nothing is shown")
+			}
+			t.Logf("two holders: the first lease has %v left, the second %v", l.Remaining(), next.Remaining())
+		})
 	})
 	t.Run("one replica is required", func(t *testing.T) {
 		t.Parallel()
-		first, l, next := split(t, 1)
-		if left := l.Remaining(); left > 0 {
-			t.Fatalf("two holders: %v are left of the first lease", left)
-		}
-		wantErr(t, context.Cause(l.Context()), redlatch.ErrLost)
-		if next.Token() <= l.Token() {
-			t.Errorf("token %d came after %d", next.Token(), l.Token())
-		}
-		// It grants nothing else either, for as long as it is cut off.
-		_, err := first.TryLock(context.Background(), "other", redlatch.LockOptions{})
-		wantErr(t, err, redlatch.ErrNoQuorum)
-		if want := "UNREPLICATED 0 of 1 required replicas are online with a lag of 2 s or less"; !strings.Contains(err.Error(), want) {
-			t.Errorf("%v does not say %q", err, want)
-		}
-		t.Log("the old master says:", err)
+		timed(t, func(t testing.TB) {
+			first, l, next := split(t, 1)
+			if left := l.Remaining(); left > 0 {
+				never(t, "two holders: %v are left of the first lease", left)
+			}
+			wantErr(t, context.Cause(l.Context()), redlatch.ErrLost)
+			if next.Token() <= l.Token() {
+				t.Errorf("token %d came after %d", next.Token(), l.Token())
+			}
+			// It grants nothing else either, for as long as it is cut off.
+			_, err := first.TryLock(context.Background(), "other", redlatch.LockOptions{})
+			wantErr(t, err, redlatch.ErrNoQuorum)
+			if want := "UNREPLICATED 0 of 1 required replicas are online with a lag of 2 s or less"; !strings.Contains(err.Error(), want) {
+				t.Errorf("%v does not say %q", err, want)
+			}
+			t.Log("the old master says:", err)
+		})
 	})
 }

@@ -28,6 +28,10 @@ type tap struct {
 	// after that. Any of them may be nil.
 	subscribing, confirming, confirmed func()
 
+	// delay is called before each request is sent and each message is passed
+	// on, and may take its time. It may be nil.
+	delay func()
+
 	mu   sync.Mutex
 	sent map[string]int // by script
 }
@@ -39,6 +43,9 @@ func (d *tap) Eval(ctx context.Context, call redis.Call) ([]string, error) {
 	}
 	d.sent[call.Script.Name]++
 	d.mu.Unlock()
+	if d.delay != nil {
+		d.delay()
+	}
 	return d.Subscriber.Eval(ctx, call)
 }
 
@@ -53,7 +60,10 @@ func (d *tap) Subscribe(ctx context.Context, channel string, up func(), message 
 		call(d.confirming)
 		up()
 		call(d.confirmed)
-	}, message)
+	}, func(text string) {
+		call(d.delay)
+		message(text)
+	})
 }
 
 // counts returns how many of each script were sent so far.

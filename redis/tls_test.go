@@ -26,13 +26,13 @@ import (
 
 // authority signs certificates, into files of one folder.
 type authority struct {
-	t    *testing.T
+	t    testing.TB
 	dir  string
 	cert *x509.Certificate
 	key  *ecdsa.PrivateKey
 }
 
-func newAuthority(t *testing.T) *authority {
+func newAuthority(t testing.TB) *authority {
 	t.Helper()
 	a := &authority{t: t, dir: t.TempDir()}
 	a.sign("ca", &x509.Certificate{Subject: pkix.Name{CommonName: "redlatch test"}, IsCA: true,
@@ -118,7 +118,7 @@ func TestFailuresOfTLSAreTold(t *testing.T) {
 			}
 			server := redistest.Start(t, 1, "--tls-port", port, "--tls-cert-file", c.cert, "--tls-key-file", c.key,
 				"--tls-ca-cert-file", a.file("ca"), "--tls-auth-clients", clients)[0]
-			eachDriver(t, func(t *testing.T, nodes func(...string) []redlatch.Node) {
+			eachDriverTimed(t, func(t testing.TB, nodes func(...string) []redlatch.Node) {
 				url := "rediss://127.0.0.1:" + port + "?tls_ca=" + a.file("ca")
 				if c.plainTLS {
 					url = "rediss://" + server.Addr() + "?tls_ca=" + a.file("ca")
@@ -141,7 +141,7 @@ func TestFailuresOfTLSAreTold(t *testing.T) {
 					return
 				}
 				server.Do("CONFIG", "SET", "tls-cert-file", a.file("good"), "tls-key-file", a.file("good-key"), "tls-auth-clients", "no")
-				eventually(t, 10*time.Second, func() error { return cycle(client) })
+				eventually(t, patience, func() error { return cycle(client) })
 				server.Do("CONFIG", "SET", "tls-cert-file", c.cert, "tls-key-file", c.key, "tls-auth-clients", clients)
 			})
 		})
@@ -174,9 +174,9 @@ func TestRightsThatAreTakenEndTheLeaseAtItsDeadline(t *testing.T) {
 				err := l.Extend(context.Background())
 				wantErr(t, err, redlatch.ErrNoQuorum)
 				server.Do("ACL", "SETUSER", "locks", c.give)
-				eventually(t, 10*time.Second, func() error { return l.Extend(context.Background()) })
+				eventually(t, patience, func() error { return l.Extend(context.Background()) })
 				take()
-				eventually(t, 5*time.Second, func() error {
+				eventually(t, patience, func() error {
 					if err = l.Extend(context.Background()); err == nil || !strings.Contains(err.Error(), c.want) {
 						return fmt.Errorf("got %v, want %s", err, c.want)
 					}
@@ -185,7 +185,7 @@ func TestRightsThatAreTakenEndTheLeaseAtItsDeadline(t *testing.T) {
 				t.Log("who extends is told:", err)
 				<-l.Context().Done()
 				wantErr(t, context.Cause(l.Context()), redlatch.ErrLost)
-				eventually(t, 10*time.Second, noKeys([]*redistest.Server{server})) // it runs out all the same
+				eventually(t, patience, noKeys([]*redistest.Server{server})) // it runs out all the same
 				server.Do("ACL", "SETUSER", "locks", c.give)
 				next := mustLock(t, client, "job", redlatch.LockOptions{Tries: 100})
 				if next.Token() <= l.Token() {

@@ -24,7 +24,7 @@ import (
 // hold takes a lock that stands, without being extended, on every one of the
 // servers. A lock needs a quorum alone, so on a busy machine it can take more
 // than one try until all have it.
-func hold(t *testing.T, c *redlatch.Client, servers ...*redistest.Server) *redlatch.Lease {
+func hold(t testing.TB, c *redlatch.Client, servers ...*redistest.Server) *redlatch.Lease {
 	t.Helper()
 	missing := func() string {
 		for _, s := range servers {
@@ -35,7 +35,7 @@ func hold(t *testing.T, c *redlatch.Client, servers ...*redistest.Server) *redla
 		return ""
 	}
 	for range 20 {
-		eventually(t, 10*time.Second, noKeys(servers))
+		eventually(t, undone, noKeys(servers))
 		l, err := c.Lock(context.Background(), "job", redlatch.LockOptions{NoKeepAlive: true})
 		if err != nil {
 			t.Fatal(err)
@@ -52,12 +52,12 @@ func hold(t *testing.T, c *redlatch.Client, servers ...*redistest.Server) *redla
 }
 
 // wantNoSecond fails if c is granted the lock while l stands.
-func wantNoSecond(t *testing.T, c *redlatch.Client, l *redlatch.Lease) {
+func wantNoSecond(t testing.TB, c *redlatch.Client, l *redlatch.Lease) {
 	t.Helper()
 	for l.Remaining() > 0 {
 		l2, err := c.TryLock(context.Background(), l.Name(), redlatch.LockOptions{})
 		if err == nil && l.Remaining() > 0 {
-			t.Fatalf("two holders: the first for %v yet, the second for %v", l.Remaining(), l2.Remaining())
+			never(t, "two holders: the first for %v yet, the second for %v", l.Remaining(), l2.Remaining())
 		}
 		if err == nil { // in the very moment in which the first was over
 			l2.Release(context.Background())
@@ -183,27 +183,29 @@ func TestAttachByAnotherListHarmsNothing(t *testing.T) {
 
 func TestFlushedServersAreNotMarkedAgainstTheWordOfOthers(t *testing.T) {
 	t.Parallel()
-	servers := redistest.Start(t, 3)
-	a := redistest.Addresses(servers)
-	long := redlatch.Options{MaxTTL: 20 * time.Second, TokenWindow: 500 * time.Millisecond, NodeTimeout: time.Second}
-	if err := cycle(newClient(t, open(t, a...), long)); err != nil {
-		t.Fatal(err)
-	}
-	servers[0].Do("FLUSHALL")
-	servers[1].Do("FLUSHALL")
-	_, err := laterClient(t, quick, a...).TryLock(context.Background(), "job", redlatch.LockOptions{})
-	wantErr(t, err, redlatch.ErrConfig)
-	for _, s := range servers[:2] {
-		if marker := s.Do("GET", "redlatch:1:marker"); marker != "" {
-			t.Errorf("a client with shorter bounds marked %s %q", s.Addr(), marker)
+	timed(t, func(t testing.TB) {
+		servers := redistest.Start(t, 3)
+		a := redistest.Addresses(servers)
+		long := redlatch.Options{MaxTTL: 20 * time.Second, TokenWindow: 500 * time.Millisecond, NodeTimeout: time.Second}
+		if err := cycle(newClient(t, open(t, a...), long)); err != nil {
+			t.Fatal(err)
 		}
-	}
-	// One that agrees with the third may.
-	_, err = laterClient(t, redlatch.Options{NodeTimeout: time.Second}, a...).TryLock(context.Background(), "job", redlatch.LockOptions{})
-	wantErr(t, err, redlatch.ErrQuarantine)
-	if marker := servers[0].Do("GET", "redlatch:1:marker"); !strings.Contains(marker, " 20000 ") {
-		t.Errorf("marked %q, want the bounds of the third server", marker)
-	}
+		servers[0].Do("FLUSHALL")
+		servers[1].Do("FLUSHALL")
+		_, err := laterClient(t, quick, a...).TryLock(context.Background(), "job", redlatch.LockOptions{})
+		wantErr(t, err, redlatch.ErrConfig)
+		for _, s := range servers[:2] {
+			if marker := s.Do("GET", "redlatch:1:marker"); marker != "" {
+				t.Errorf("a client with shorter bounds marked %s %q", s.Addr(), marker)
+			}
+		}
+		// One that agrees with the third may.
+		_, err = laterClient(t, redlatch.Options{NodeTimeout: time.Second}, a...).TryLock(context.Background(), "job", redlatch.LockOptions{})
+		wantErr(t, err, redlatch.ErrQuarantine)
+		if marker := servers[0].Do("GET", "redlatch:1:marker"); !strings.Contains(marker, " 20000 ") {
+			t.Errorf("marked %q, want the bounds of the third server", marker)
+		}
+	})
 }
 
 func TestNewListDoesNotBringItselfIntoService(t *testing.T) {
@@ -312,7 +314,7 @@ func TestMarkerOfAnEarlierVersionIsRefusedWithWhatToDo(t *testing.T) {
 		t.Errorf("the marker is now %q", now)
 	}
 	server.Do("DEL", "redlatch:1:marker")
-	eventually(t, 20*time.Second, func() error { return cycle(c) })
+	eventually(t, patience, func() error { return cycle(c) })
 }
 
 func TestQuarantineIsNoLongerBecauseAClockWasSetBack(t *testing.T) {
@@ -330,7 +332,7 @@ func TestQuarantineIsNoLongerBecauseAClockWasSetBack(t *testing.T) {
 	c := laterClient(t, opts, server.URL())
 	_, err := c.TryLock(context.Background(), "job", redlatch.LockOptions{})
 	wantErr(t, err, redlatch.ErrQuarantine)
-	eventually(t, 10*time.Second, func() error { return cycle(c) })
+	eventually(t, patience, func() error { return cycle(c) })
 }
 
 func TestLongerBoundsOfTheNodesAreLearned(t *testing.T) {
@@ -401,7 +403,7 @@ func TestClientThatTriesAgainIsNotBelievedUnsent(t *testing.T) {
 	if err == nil {
 		t.Fatal("the reply was not lost")
 	}
-	eventually(t, 5*time.Second, func() error {
+	eventually(t, patience, func() error {
 		if server.Do("GET", "job") != "v" {
 			return errors.New("the request was not carried out")
 		}

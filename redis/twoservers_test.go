@@ -7,7 +7,6 @@ import (
 	"net"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/redlatch/redlatch"
 	"github.com/redlatch/redlatch/internal/redistest"
@@ -17,13 +16,13 @@ import (
 // to another, and both servers live.
 
 // twoWays returns a client that is led to a and one that is led to b.
-func twoWays(t *testing.T, a, b *redistest.Server, opts redlatch.Options) (first, second *redlatch.Client) {
+func twoWays(t testing.TB, a, b *redistest.Server, opts redlatch.Options) (first, second *redlatch.Client) {
 	t.Helper()
 	opts.NodeList, opts.Guard = "prod", redlatch.GuardOn
 	return newClient(t, open(t, a.URL()), opts), newClient(t, open(t, b.URL()), opts)
 }
 
-func replicaOf(t *testing.T, s *redistest.Server, n int) []*redistest.Server {
+func replicaOf(t testing.TB, s *redistest.Server, n int) []*redistest.Server {
 	t.Helper()
 	host, port, _ := net.SplitHostPort(s.Addr())
 	return redistest.Start(t, n, "--replicaof", host+" "+port, "--repl-diskless-sync-delay", "0")
@@ -35,14 +34,14 @@ func replicaOf(t *testing.T, s *redistest.Server, n int) []*redistest.Server {
 // min-replicas-to-write 1 asks for, is not enough.
 func TestPromotedReplicaGrantsWhileTheOldMasterDoesUnlessAllReplicasAreRequired(t *testing.T) {
 	t.Parallel()
-	promote := func(t *testing.T, required int) (first, second *redlatch.Client, l *redlatch.Lease) {
+	promote := func(t testing.TB, required int) (first, second *redlatch.Client, l *redlatch.Lease) {
 		master := redistest.Start(t, 1, "--repl-diskless-sync-delay", "0")[0]
 		replicas := replicaOf(t, master, 2)
 		awaitReplicas(t, master, 2)
 		opts := quick
 		opts.Replicas = required
 		first, second = twoWays(t, master, replicas[0], opts)
-		eventually(t, 20*time.Second, func() error { return cycle(first) })
+		eventually(t, patience, func() error { return cycle(first) })
 		l = mustLock(t, first, "job", redlatch.LockOptions{})
 		replicas[0].Do("REPLICAOF", "NO", "ONE")
 		replicaOf(t, replicas[0], 1)
@@ -51,32 +50,36 @@ func TestPromotedReplicaGrantsWhileTheOldMasterDoesUnlessAllReplicasAreRequired(
 	}
 	t.Run("one of two is required", func(t *testing.T) {
 		t.Parallel()
-		_, second, l := promote(t, 1)
-		eventually(t, 30*time.Second, func() error {
-			_, err := second.TryLock(context.Background(), "job", redlatch.LockOptions{})
-			return err
+		timed(t, func(t testing.TB) {
+			_, second, l := promote(t, 1)
+			eventually(t, patience, func() error {
+				_, err := second.TryLock(context.Background(), "job", redlatch.LockOptions{})
+				return err
+			})
+			if err := l.Extend(context.Background()); err != nil {
+				t.Fatalf("the old master does not extend any more (%v): nothing is shown", err)
+			}
 		})
-		if err := l.Extend(context.Background()); err != nil {
-			t.Fatalf("the old master does not extend any more (%v): nothing is shown", err)
-		}
 	})
 	t.Run("both are required", func(t *testing.T) {
 		t.Parallel()
-		first, second, l := promote(t, 2)
-		wantNoSecond(t, second, l)
-		wantErr(t, l.Err(), redlatch.ErrLost)
-		for name, c := range map[string]*redlatch.Client{"old": first, "new": second} {
-			eventually(t, 30*time.Second, func() error {
-				_, err := c.TryLock(context.Background(), "job", redlatch.LockOptions{})
-				if err == nil {
-					t.Fatalf("the %s master grants with one of two replicas", name)
-				}
-				if !strings.Contains(err.Error(), "UNREPLICATED 1 of 2 required replicas") {
-					return err
-				}
-				return nil
-			})
-		}
+		timed(t, func(t testing.TB) {
+			first, second, l := promote(t, 2)
+			wantNoSecond(t, second, l)
+			wantErr(t, l.Err(), redlatch.ErrLost)
+			for name, c := range map[string]*redlatch.Client{"old": first, "new": second} {
+				eventually(t, patience, func() error {
+					_, err := c.TryLock(context.Background(), "job", redlatch.LockOptions{})
+					if err == nil {
+						never(t, "the %s master grants with one of two replicas", name)
+					}
+					if !strings.Contains(err.Error(), "UNREPLICATED 1 of 2 required replicas") {
+						return err
+					}
+					return nil
+				})
+			}
+		})
 	})
 }
 
@@ -84,11 +87,13 @@ func TestPromotedReplicaGrantsWhileTheOldMasterDoesUnlessAllReplicasAreRequired(
 // protects from: each of them is a node of its own, marked and trusted.
 func TestOneNameForTwoUnrelatedServersLetsASecondHolderIn(t *testing.T) {
 	t.Parallel()
-	servers := redistest.Start(t, 2)
-	first, second := twoWays(t, servers[0], servers[1], quick)
-	l := mustLock(t, first, "job", redlatch.LockOptions{})
-	mustLock(t, second, "job", redlatch.LockOptions{})
-	if err := l.Extend(context.Background()); err != nil {
-		t.Fatalf("the first server does not extend any more (%v): nothing is shown", err)
-	}
+	timed(t, func(t testing.TB) {
+		servers := redistest.Start(t, 2)
+		first, second := twoWays(t, servers[0], servers[1], quick)
+		l := mustLock(t, first, "job", redlatch.LockOptions{})
+		mustLock(t, second, "job", redlatch.LockOptions{})
+		if err := l.Extend(context.Background()); err != nil {
+			t.Fatalf("the first server does not extend any more (%v): nothing is shown", err)
+		}
+	})
 }

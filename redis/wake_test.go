@@ -36,7 +36,7 @@ func goLock(c *redlatch.Client, name string, opts redlatch.LockOptions) <-chan g
 }
 
 // mustGet waits for what comes of a Lock in the background.
-func mustGet(t *testing.T, in <-chan got, within time.Duration) *redlatch.Lease {
+func mustGet(t testing.TB, in <-chan got, within time.Duration) *redlatch.Lease {
 	t.Helper()
 	select {
 	case g := <-in:
@@ -50,20 +50,20 @@ func mustGet(t *testing.T, in <-chan got, within time.Duration) *redlatch.Lease 
 	}
 }
 
-func mustLock(t *testing.T, c *redlatch.Client, name string, opts redlatch.LockOptions) *redlatch.Lease {
+func mustLock(t testing.TB, c *redlatch.Client, name string, opts redlatch.LockOptions) *redlatch.Lease {
 	t.Helper()
-	return mustGet(t, goLock(c, name, opts), 20*time.Second)
+	return mustGet(t, goLock(c, name, opts), patience)
 }
 
 // holdOnAll takes a lock and returns when every server has it: until then one
 // that comes after could be first on one of them.
-func holdOnAll(t *testing.T, c *redlatch.Client, servers []*redistest.Server, name string, opts redlatch.LockOptions) *redlatch.Lease {
+func holdOnAll(t testing.TB, c *redlatch.Client, servers []*redistest.Server, name string, opts redlatch.LockOptions) *redlatch.Lease {
 	t.Helper()
 	for tries := 1; ; tries++ {
-		eventually(t, 20*time.Second, noKeys(servers)) // the last one's release may be on its way
+		eventually(t, undone, noKeys(servers)) // the last one's release may be on its way
 		l := mustLock(t, c, name, opts)
 		if !opts.NoKeepAlive { // whoever lacks it is given it with an extension
-			eventually(t, 20*time.Second, heldOnAll(servers, name))
+			eventually(t, patience, heldOnAll(servers, name))
 			return l
 		}
 		var err error
@@ -92,7 +92,7 @@ func heldOnAll(servers []*redistest.Server, name string) func() error {
 	}
 }
 
-func mustRelease(t *testing.T, l *redlatch.Lease) {
+func mustRelease(t testing.TB, l *redlatch.Lease) {
 	t.Helper()
 	if err := l.Release(context.Background()); err != nil {
 		t.Error(err)
@@ -132,7 +132,7 @@ func TestReleaseBeforeTheInboxStandsIsNotMissed(t *testing.T) {
 				}
 				mustRelease(t, lease)
 				freed()
-				mustRelease(t, mustGet(t, waiting, 5*time.Second))
+				mustRelease(t, mustGet(t, waiting, patience))
 			})
 		}
 	}
@@ -172,9 +172,9 @@ func TestInboxThatStandsBeforeTheRefusalIsTakenInIsNotMissed(t *testing.T) {
 			waiter := newClient(t, tapped(servers, d), opts)
 			waiting := goLock(waiter, "job", redlatch.LockOptions{TTL: ages})
 			<-stands
-			eventually(t, 5*time.Second, inLine(servers, "job", 1))
+			eventually(t, patience, inLine(servers, "job", 1))
 			mustRelease(t, lease)
-			mustRelease(t, mustGet(t, waiting, 5*time.Second))
+			mustRelease(t, mustGet(t, waiting, patience))
 		})
 	}
 }
