@@ -130,9 +130,11 @@ func TestPlaceBehindTheFirstOutlastsABusyMachine(t *testing.T) {
 // of writing. Whoever stands in line already is answered all the same.
 func TestWaiterThatAsksAgainNeedsNotWaitForWriters(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "locks.db")
-	n, other := mustOpen(t, path, systemTime()), mustOpen(t, path, systemTime())
+	now := time.Now()
+	k := timekeeper{wall: func() time.Time { return now }}
+	n, other := mustOpen(t, path, k), mustOpen(t, path, k)
 	holder := request(redlatch.OpAcquire, "job", "holder")
-	holder.Token = redlatch.Token(time.Now().UnixMicro())
+	holder.Token = redlatch.Token(now.UnixMicro())
 	do(t, n, holder)
 	req := request(redlatch.OpAcquire, "job", "waiter")
 	req.Wait, req.Ticket, req.Token = true, 1, holder.Token+1
@@ -141,9 +143,13 @@ func TestWaiterThatAsksAgainNeedsNotWaitForWriters(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer other.rollback()
-	ctx, cancel := context.WithTimeout(context.Background(), redlatch.WaiterLease/4)
-	defer cancel()
-	again, err := n.Do(ctx, req)
+	ask := func(limit time.Duration) (redlatch.Reply, error) {
+		ctx, cancel := context.WithTimeout(context.Background(), limit)
+		defer cancel()
+		return n.Do(ctx, req)
+	}
+	now = now.Add(redlatch.WaiterLease * 4 / 10)
+	again, err := ask(time.Minute)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -155,8 +161,8 @@ func TestWaiterThatAsksAgainNeedsNotWaitForWriters(t *testing.T) {
 		t.Errorf("the answer was %+v at first, and then %+v", first, again)
 	}
 	// A place that is about to lapse must be written anew.
-	<-time.After(redlatch.WaiterLease * 6 / 10)
-	if _, err := n.Do(ctx, req); err == nil {
+	now = now.Add(redlatch.WaiterLease * 2 / 10)
+	if _, err := ask(redlatch.WaiterLease / 4); err == nil {
 		t.Error("the place was not renewed")
 	}
 }
