@@ -6,11 +6,13 @@ import (
 	"bytes"
 	"database/sql"
 	"errors"
+	"flag"
 	"fmt"
 	"os"
 	"os/exec"
 	"os/signal"
 	"path/filepath"
+	"runtime"
 	"strconv"
 	"strings"
 	"syscall"
@@ -43,6 +45,13 @@ func (a apart) Run() int {
 	}
 	defer os.RemoveAll(dir)
 	os.Setenv("REDLATCH_STATE_DIR", dir)
+	flag.Parse()
+	given := false
+	flag.Visit(func(f *flag.Flag) { given = given || f.Name == "test.parallel" })
+	if !given {
+		// These tests wait most of the time.
+		flag.Set("test.parallel", strconv.Itoa(3*runtime.GOMAXPROCS(0)))
+	}
 	return a.m.Run()
 }
 
