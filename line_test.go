@@ -150,6 +150,7 @@ func TestCallerThatKnowsNoClockIsQueuedAllTheSame(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		hosts := newHosts(t, 1, 3, redlatch.Options{})
 		mustLock(t, hosts[0].Client, "job", redlatch.LockOptions{})
+		synctest.Wait() // the lock is on all nodes, or the caller would have the third for a while
 		links, nodes := hosts[0].links, []redlatch.Node{}
 		for _, l := range links {
 			nodes = append(nodes, clockless{newLink(t, l.Node)})

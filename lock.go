@@ -238,7 +238,8 @@ func (c *Client) TryLock(ctx context.Context, name string, opts LockOptions) (*L
 //   - With Wait or a deadline of ctx, Lock waits until that. With Tries, it asks
 //     so many times at the most.
 //   - With none of these, it waits for a holder without end, and for servers for
-//     OutagePatience each time a quorum of them is gone.
+//     OutagePatience each time a quorum of them is gone, but for no fewer than
+//     three rounds: nodes that miss the time limit of one round may be slow.
 //
 // At the end of the wait it returns what kept it last: a *HeldError or a
 // *QuorumError; if ctx ended, the error of ctx, with the same in its text.

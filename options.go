@@ -131,8 +131,14 @@ type Options struct {
 }
 
 // OutagePatience is how long Lock waits for a quorum of nodes if the caller has
-// set no bound: neither Wait nor Tries, nor a deadline of its context.
+// set no bound: neither Wait nor Tries, nor a deadline of its context. It asks
+// three times at least: nodes that are merely slow may take as long as that to
+// miss the time limit of a single round.
 const OutagePatience = 2 * time.Second
+
+// outageRounds is how many rounds in a row must miss a quorum before
+// OutagePatience can be over.
+const outageRounds = 3
 
 // LockOptions are the settings of one lock. The zero value works.
 type LockOptions struct {

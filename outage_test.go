@@ -98,6 +98,34 @@ func TestLockWithNoBoundHasPatienceWithAnOutage(t *testing.T) {
 	})
 }
 
+// TestOneSlowRoundIsNoOutage has a node whose time limit is longer than
+// OutagePatience, as a file's is, miss it: an unbounded wait goes on until three
+// rounds in a row have.
+func TestOneSlowRoundIsNoOutage(t *testing.T) {
+	const limit = 5 * time.Second
+	for _, slow := range []int{1, 2} {
+		synctest.Test(t, func(t *testing.T) {
+			links, nodes := newLinks(t, 1)
+			c := newClient(t, nodes, redlatch.Options{NodeTimeout: limit})
+			links[0].freeze()
+			time.AfterFunc(time.Duration(slow)*limit, links[0].thaw)
+			start := time.Now()
+			mustLock(t, c, "job", redlatch.LockOptions{}).Release(t.Context())
+			wantTook(t, start, time.Duration(slow)*limit, time.Duration(slow)*limit+time.Second)
+		})
+	}
+	synctest.Test(t, func(t *testing.T) {
+		links, nodes := newLinks(t, 1)
+		c := newClient(t, nodes, redlatch.Options{NodeTimeout: limit})
+		links[0].freeze()
+		start := time.Now()
+		_, err := c.Lock(t.Context(), "job", redlatch.LockOptions{})
+		wantErr(t, err, redlatch.ErrNoQuorum)
+		wantTook(t, start, 3*limit, 3*limit+time.Second)
+		links[0].thaw()
+	})
+}
+
 // Two outages that begin in the middle of a wait, one of which is too long for
 // a caller that set no bound.
 func TestOutageInTheMiddleOfAWaitIsAsOneAtItsBeginning(t *testing.T) {

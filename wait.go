@@ -128,6 +128,9 @@ func (w *waiter) next(rd *round) (time.Duration, bool) {
 	until := w.until
 	if w.unbounded && w.outage != 0 {
 		until = w.outage + OutagePatience
+		if until <= now && w.missing < outageRounds {
+			until = 0 // the nodes may merely be slow
+		}
 	}
 	switch {
 	case errors.Is(w.failure, ErrConfig) && !errors.Is(w.failure, ErrChanging):

@@ -43,6 +43,9 @@ const (
 	deleteWaiter query = `DELETE FROM waiter WHERE name = ?1 AND value = ?2`
 
 	// ?1 name, ?2 now
+	countLapsed query = `SELECT count(*) FROM waiter WHERE name = ?1 AND lapses <= ?2`
+
+	// ?1 name, ?2 now
 	deleteLapsed query = `DELETE FROM waiter WHERE name = ?1 AND lapses <= ?2`
 )
 
@@ -52,6 +55,8 @@ func (t *tx) isNext() bool {
 	if !t.queued || t.req.Barge {
 		return true
 	}
+	var gone int
+	t.scan(countLapsed, []any{t.req.Name, t.now}, &gone)
 	t.exec(deleteLapsed, t.req.Name, t.now)
 	var ticket, lapses int64
 	var value string
@@ -68,9 +73,11 @@ func (t *tx) isNext() bool {
 		// free.
 		t.exec(updateWaiter, t.req.Name, value, most)
 	}
-	if t.req.Wait {
-		// So have all before us: if many are gone, their places lapse together.
-		// Who is there asks within that time, and stays.
+	if t.req.Wait && gone > 0 {
+		// One did not come, and others may be gone with it. So all before us
+		// have that long, and lapse together; who is there asks within that
+		// time, and stays. Not before one is missing: every living waiter would
+		// have to write at every hand-over, and in a crowd some would be late.
 		t.exec(hurryBefore, t.req.Name, t.req.Value, t.req.Ticket, most)
 	}
 	ahead := t.req.Ticket < ticket || t.req.Ticket == ticket && t.req.Value < value

@@ -2,6 +2,7 @@ package sqlite
 
 import (
 	"context"
+	"fmt"
 	"path/filepath"
 	"testing"
 	"time"
@@ -9,44 +10,119 @@ import (
 	"github.com/redlatch/redlatch"
 )
 
+// queue is a file whose time is the test's, and those who wait in it for one
+// name.
+type queue struct {
+	t   *testing.T
+	n   *Node
+	now time.Time
+}
+
+func newQueue(t *testing.T) *queue {
+	t.Helper()
+	q := &queue{t: t, now: time.Now()}
+	q.n = mustOpen(t, filepath.Join(t.TempDir(), "locks.db"), timekeeper{wall: func() time.Time { return q.now }})
+	return q
+}
+
+// want has somebody ask, and checks the answer. A millisecond passes.
+func (q *queue) want(status redlatch.Status, op redlatch.Op, who string, ticket int64) {
+	q.t.Helper()
+	req := request(op, "job", who)
+	req.TTL, req.Wait, req.Ticket = time.Minute, true, ticket
+	req.Token = redlatch.Token(q.now.UnixMicro())
+	if r := do(q.t, q.n, req); r.Status != status {
+		q.t.Fatalf("%v by %s: %v, want %v", op, who, r.Status, status)
+	}
+	q.now = q.now.Add(time.Millisecond)
+}
+
+// lapses returns when the places of those in line lapse, by their tickets.
+func (q *queue) lapses() map[int64]int64 {
+	q.t.Helper()
+	all := map[int64]int64{}
+	err := q.n.each(`SELECT ticket, lapses FROM waiter WHERE name = 'job'`, nil, func(scan func(...any) error) error {
+		var ticket, lapses int64
+		err := scan(&ticket, &lapses)
+		all[ticket] = lapses
+		return err
+	})
+	if err != nil {
+		q.t.Fatal(err)
+	}
+	return all
+}
+
+// TestCrowdIsNotHurriedWhileNobodyIsMissing has a lock handed over while many
+// wait. Those behind the head keep their places for as long as before: if all
+// had to come within WaiterLease at every hand-over, some of a crowd would be
+// late.
+func TestCrowdIsNotHurriedWhileNobodyIsMissing(t *testing.T) {
+	const crowd = 20
+	q := newQueue(t)
+	q.want(redlatch.Granted, redlatch.OpAcquire, "holder", 0)
+	for i := range int64(crowd) {
+		q.want(redlatch.Held, redlatch.OpAcquire, fmt.Sprint(i), i)
+	}
+	q.want(redlatch.Granted, redlatch.OpRelease, "holder", 0)
+	q.want(redlatch.Granted, redlatch.OpAcquire, "0", 0)
+	q.want(redlatch.Granted, redlatch.OpRelease, "0", 0)
+	before := q.lapses()
+	q.want(redlatch.Reserved, redlatch.OpAcquire, fmt.Sprint(crowd-1), crowd-1)
+	after := q.lapses()
+	if after[1] >= before[1] {
+		t.Error("the first in line was not hurried")
+	}
+	for ticket, lapses := range after {
+		if ticket > 1 && lapses < before[ticket] {
+			t.Errorf("place %d lapses %v earlier", ticket, time.Duration(before[ticket]-lapses))
+		}
+	}
+}
+
+// TestPlacesOfFrozenWaitersLapseTogether has all but the last of many who wait
+// freeze. The free lock is its after two of WaiterLease, and one
+// that asks in between keeps its place.
+func TestPlacesOfFrozenWaitersLapseTogether(t *testing.T) {
+	const crowd = 20
+	q := newQueue(t)
+	q.want(redlatch.Granted, redlatch.OpAcquire, "holder", 0)
+	for i := range int64(crowd) {
+		q.want(redlatch.Held, redlatch.OpAcquire, fmt.Sprint(i), i)
+	}
+	q.want(redlatch.Granted, redlatch.OpRelease, "holder", 0)
+	q.want(redlatch.Reserved, redlatch.OpAcquire, fmt.Sprint(crowd-1), crowd-1)
+	q.now = q.now.Add(redlatch.WaiterLease)
+	q.want(redlatch.Reserved, redlatch.OpAcquire, fmt.Sprint(crowd-1), crowd-1)
+	q.now = q.now.Add(redlatch.WaiterLease / 2)
+	q.want(redlatch.Reserved, redlatch.OpAcquire, "7", 7)
+	q.now = q.now.Add(redlatch.WaiterLease / 2)
+	q.want(redlatch.Reserved, redlatch.OpAcquire, fmt.Sprint(crowd-1), crowd-1)
+	q.want(redlatch.Granted, redlatch.OpAcquire, "7", 7)
+	q.want(redlatch.Granted, redlatch.OpRelease, "7", 7)
+	q.want(redlatch.Granted, redlatch.OpAcquire, fmt.Sprint(crowd-1), crowd-1)
+}
+
 // TestPlaceBehindTheFirstOutlastsABusyMachine has three in line. The second is
 // not heard of for longer than WaiterLease, as happens on a busy machine, and
 // keeps its place; when it is the first and the name is free, it has WaiterLease
 // to come for it, and no more.
 func TestPlaceBehindTheFirstOutlastsABusyMachine(t *testing.T) {
-	now := time.Now()
-	n := mustOpen(t, filepath.Join(t.TempDir(), "locks.db"), timekeeper{wall: func() time.Time { return now }})
-	ask := func(op redlatch.Op, who string, ticket int64) redlatch.Status {
-		t.Helper()
-		req := request(op, "job", who)
-		req.TTL, req.Wait, req.Ticket = time.Minute, true, ticket
-		req.Token = redlatch.Token(now.UnixMicro())
-		r, err := n.Do(context.Background(), req)
-		if err != nil {
-			t.Fatal(err)
-		}
-		now = now.Add(time.Millisecond)
-		return r.Status
-	}
-	want := func(status redlatch.Status, op redlatch.Op, who string, ticket int64) {
-		t.Helper()
-		if got := ask(op, who, ticket); got != status {
-			t.Fatalf("%v by %s: %v, want %v", op, who, got, status)
-		}
-	}
+	q := newQueue(t)
+	want := q.want
 	want(redlatch.Granted, redlatch.OpAcquire, "holder", 0)
 	for ticket, who := range []string{"first", "second", "third"} {
 		want(redlatch.Held, redlatch.OpAcquire, who, int64(ticket+1))
 	}
-	now = now.Add(3 * redlatch.WaiterLease)
+	q.now = q.now.Add(3 * redlatch.WaiterLease)
 	want(redlatch.Held, redlatch.OpAcquire, "first", 1) // the others are not heard of
 	want(redlatch.Granted, redlatch.OpRelease, "holder", 0)
 	want(redlatch.Granted, redlatch.OpAcquire, "first", 1)
 	want(redlatch.Granted, redlatch.OpRelease, "first", 0)
 	want(redlatch.Reserved, redlatch.OpAcquire, "third", 3)
-	now = now.Add(redlatch.WaiterLease / 2)
+	q.now = q.now.Add(redlatch.WaiterLease / 2)
 	want(redlatch.Reserved, redlatch.OpAcquire, "third", 3)
-	now = now.Add(redlatch.WaiterLease / 2)
+	q.now = q.now.Add(redlatch.WaiterLease / 2)
 	want(redlatch.Granted, redlatch.OpAcquire, "third", 3)
 }
 
@@ -54,9 +130,11 @@ func TestPlaceBehindTheFirstOutlastsABusyMachine(t *testing.T) {
 // of writing. Whoever stands in line already is answered all the same.
 func TestWaiterThatAsksAgainNeedsNotWaitForWriters(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "locks.db")
-	n, other := mustOpen(t, path, systemTime()), mustOpen(t, path, systemTime())
+	now := time.Now()
+	k := timekeeper{wall: func() time.Time { return now }}
+	n, other := mustOpen(t, path, k), mustOpen(t, path, k)
 	holder := request(redlatch.OpAcquire, "job", "holder")
-	holder.Token = redlatch.Token(time.Now().UnixMicro())
+	holder.Token = redlatch.Token(now.UnixMicro())
 	do(t, n, holder)
 	req := request(redlatch.OpAcquire, "job", "waiter")
 	req.Wait, req.Ticket, req.Token = true, 1, holder.Token+1
@@ -65,9 +143,13 @@ func TestWaiterThatAsksAgainNeedsNotWaitForWriters(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer other.rollback()
-	ctx, cancel := context.WithTimeout(context.Background(), redlatch.WaiterLease/4)
-	defer cancel()
-	again, err := n.Do(ctx, req)
+	ask := func(limit time.Duration) (redlatch.Reply, error) {
+		ctx, cancel := context.WithTimeout(context.Background(), limit)
+		defer cancel()
+		return n.Do(ctx, req)
+	}
+	now = now.Add(redlatch.WaiterLease * 4 / 10)
+	again, err := ask(time.Minute)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -79,8 +161,8 @@ func TestWaiterThatAsksAgainNeedsNotWaitForWriters(t *testing.T) {
 		t.Errorf("the answer was %+v at first, and then %+v", first, again)
 	}
 	// A place that is about to lapse must be written anew.
-	<-time.After(redlatch.WaiterLease * 6 / 10)
-	if _, err := n.Do(ctx, req); err == nil {
+	now = now.Add(redlatch.WaiterLease * 2 / 10)
+	if _, err := ask(redlatch.WaiterLease / 4); err == nil {
 		t.Error("the place was not renewed")
 	}
 }

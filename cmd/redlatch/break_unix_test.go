@@ -40,6 +40,7 @@ func breakAt(nodes, name string, in io.Reader) (string, error) {
 }
 
 func TestBreakLeavesAloneWhoWasNotShown(t *testing.T) {
+	t.Parallel()
 	servers := redistest.Start(t, 3)
 	declareNew(t, servers)
 	nodes := strings.Join(redistest.Addresses(servers), ",")

@@ -97,7 +97,7 @@ func (h *cronHost) command(args ...string) *exec.Cmd {
 
 // cronNetwork returns the hosts, and the address at which they reach servers of
 // this test.
-func cronNetwork(t *testing.T) (hosts []*cronHost, server string) {
+func cronNetwork(t testing.TB) (hosts []*cronHost, server string) {
 	t.Helper()
 	hosts, server, err := namespaces(t)
 	if err == nil {
@@ -112,7 +112,7 @@ func cronNetwork(t *testing.T) (hosts []*cronHost, server string) {
 
 // namespaces makes a bridge, and hosts with a cable to it. All is gone when the
 // test ends.
-func namespaces(t *testing.T) (hosts []*cronHost, server string, err error) {
+func namespaces(t testing.TB) (hosts []*cronHost, server string, err error) {
 	if _, err := exec.LookPath("ip"); err != nil {
 		return nil, "", err
 	}

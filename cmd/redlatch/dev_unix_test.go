@@ -20,7 +20,7 @@ import (
 )
 
 // startDev starts redlatch dev and returns it with what it says.
-func startDev(t *testing.T, args ...string) (cmd *exec.Cmd, nodes []string, pids []int, dir string) {
+func startDev(t testing.TB, args ...string) (cmd *exec.Cmd, nodes []string, pids []int, dir string) {
 	t.Helper()
 	cmd = exec.Command("redlatch", append([]string{"dev", "-o", "json"}, args...)...)
 	cmd.Stderr = os.Stderr
@@ -49,6 +49,7 @@ func startDev(t *testing.T, args ...string) (cmd *exec.Cmd, nodes []string, pids
 }
 
 func TestDevServersEndWithDev(t *testing.T) {
+	t.Parallel()
 	signals := []syscall.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP}
 	if runtime.GOOS == "linux" {
 		signals = append(signals, syscall.SIGKILL)
@@ -84,6 +85,7 @@ func TestDevServersEndWithDev(t *testing.T) {
 }
 
 func TestDevKillsServersThatDoNotEnd(t *testing.T) {
+	t.Parallel()
 	for _, impatient := range []bool{false, true} {
 		t.Run(strconv.FormatBool(impatient), func(t *testing.T) {
 			t.Parallel()
@@ -138,6 +140,7 @@ func TestDevRunsACommandBesideItsServers(t *testing.T) {
 }
 
 func TestDevWhoseServerDiesSaysSo(t *testing.T) {
+	t.Parallel()
 	cmd, _, pids, _ := startDev(t, "-n", "3")
 	syscall.Kill(pids[1], syscall.SIGKILL)
 	if code := exitCode(t, cmd.Wait()); code != exitNoQuorum {
@@ -149,6 +152,7 @@ func TestDevWhoseServerDiesSaysSo(t *testing.T) {
 }
 
 func TestDevRefusesBadInput(t *testing.T) {
+	t.Parallel()
 	taken := redistest.Start(t, 1)[0]
 	port := taken.Addr()[strings.LastIndex(taken.Addr(), ":")+1:]
 	n, _ := strconv.Atoi(port)

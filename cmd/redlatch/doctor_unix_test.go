@@ -15,6 +15,7 @@ import (
 )
 
 func TestDoctorTellsByItsExitCodeWhetherLocksAreInDanger(t *testing.T) {
+	t.Parallel()
 	servers := redistest.Start(t, 3)
 	nodes := strings.Join(redistest.Addresses(servers), ",")
 	code, stdout, stderr := command(t, "doctor", "--nodes", nodes)

@@ -12,6 +12,7 @@ import (
 // TestForeignFormatsAreShownAsSuch has keys under the name of a lock that are
 // no lock of ours, and asks every verb that meets them.
 func TestForeignFormatsAreShownAsSuch(t *testing.T) {
+	t.Parallel()
 	server := redistest.Start(t, 1)[0]
 	shown := strings.Repeat("v", 64)
 	for _, c := range []struct {

@@ -21,6 +21,7 @@ import (
 // kept open would keep a pipeline from ending, and what it kept in its
 // environment would be one more place to read secrets from.
 func TestGuardianKeepsNothingOfTheUser(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	cmd := exec.Command("redlatch", "run", "job", "--", "sh", "-c", "echo >ready; exec cat")
 	cmd.Env = append(os.Environ(), "REDLATCH_STATE_DIR="+dir, "PASSWORD=hunter2")
@@ -105,6 +106,7 @@ func TestFrozenRedlatchDoesNotOutliveItsLease(t *testing.T) {
 // TestPipelineEndsWithItsCommand ends redlatch as hard as can be: whoever reads
 // its stdout must not wait for the guardian, which has work to do yet.
 func TestPipelineEndsWithItsCommand(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	cmd := exec.Command("redlatch", "run", "--ttl", "3s", "job", "--", "sh", "-c", `trap "" TERM; echo $$; exec >&- 2>&-; while :; do sleep 0.02; done`)
 	cmd.Env = append(os.Environ(), "REDLATCH_STATE_DIR="+dir)

@@ -15,7 +15,7 @@ import (
 )
 
 // command runs redlatch and returns its exit code, stdout and stderr.
-func command(t *testing.T, args ...string) (code int, stdout, stderr string) {
+func command(t testing.TB, args ...string) (code int, stdout, stderr string) {
 	t.Helper()
 	var out, err strings.Builder
 	cmd := exec.Command("redlatch", args...)
@@ -24,6 +24,7 @@ func command(t *testing.T, args ...string) (code int, stdout, stderr string) {
 }
 
 func TestInitMarksNewServersAndSaysHowTheyStand(t *testing.T) {
+	t.Parallel()
 	servers := redistest.Start(t, 4)
 	abc := strings.Join(redistest.Addresses(servers[:3]), ",")
 	abd := strings.Join([]string{servers[0].URL(), servers[1].URL(), servers[3].URL()}, ",")
@@ -69,6 +70,7 @@ func TestInitMarksNewServersAndSaysHowTheyStand(t *testing.T) {
 }
 
 func TestInitShowsAndFinishesAChangeThatStoppedHalfWay(t *testing.T) {
+	t.Parallel()
 	servers := redistest.Start(t, 4)
 	declareNew(t, servers[:3], "--max-ttl", "2s", "--window", "500ms")
 	abc := strings.Join(redistest.Addresses(servers[:3]), ",")
@@ -88,7 +90,7 @@ func TestInitShowsAndFinishesAChangeThatStoppedHalfWay(t *testing.T) {
 		t.Errorf("run with the old list, of which two are left: exit %d, %s", code, stderr)
 	}
 	for _, list := range []string{abc, abd} {
-		code, stdout, stderr := command(t, "init", "--nodes", list)
+		code, stdout, stderr := command(t, "init", "--nodes", list, "--max-ttl", "2s", "--window", "500ms")
 		if code != exitUsage || strings.Count(stdout, "barred: it grants nothing") != 1 || !strings.Contains(stderr, "run the same change again") {
 			t.Errorf("init --nodes %s: exit %d, %s%s", list, code, stdout, stderr)
 		}
@@ -104,6 +106,7 @@ func TestInitShowsAndFinishesAChangeThatStoppedHalfWay(t *testing.T) {
 }
 
 func TestShortBoundsOfTheNodesAreHeeded(t *testing.T) {
+	t.Parallel()
 	servers := redistest.Start(t, 3)
 	declareNew(t, servers, "--max-ttl", "2s", "--window", "500ms")
 	nodes := strings.Join(redistest.Addresses(servers), ",")
@@ -116,6 +119,7 @@ func TestShortBoundsOfTheNodesAreHeeded(t *testing.T) {
 }
 
 func TestInitRefusesBadInput(t *testing.T) {
+	t.Parallel()
 	server := redistest.Start(t, 1)[0].URL()
 	for _, args := range [][]string{
 		{"init", "x"},
@@ -133,6 +137,7 @@ func TestInitRefusesBadInput(t *testing.T) {
 }
 
 func TestLongTTLIsTakenWhereTheNodesAreMarkedForIt(t *testing.T) {
+	t.Parallel()
 	servers := redistest.Start(t, 3)
 	declareNew(t, servers, "--max-ttl", "5m")
 	nodes := strings.Join(redistest.Addresses(servers), ",")

@@ -19,7 +19,7 @@ import (
 var brief = []string{"--max-ttl", "10s", "--window", "1s"}
 
 // briefClient is a client with these bounds.
-func briefClient(t *testing.T, servers []*redistest.Server) *redlatch.Client {
+func briefClient(t testing.TB, servers []*redistest.Server) *redlatch.Client {
 	t.Helper()
 	nodes, err := rueidis.Nodes(redistest.Addresses(servers)...)
 	if err != nil {

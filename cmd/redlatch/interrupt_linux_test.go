@@ -13,6 +13,7 @@ import (
 // a loop when the command died by the interrupt, and, in a script, when the
 // interrupt reached the shell too.
 func TestCtrlCEndsALoopOfRuns(t *testing.T) {
+	t.Parallel()
 	if _, err := exec.LookPath("bash"); err != nil {
 		t.Fatal("needs bash, for its job control: install it, or run make test, which does")
 	}
@@ -81,6 +82,7 @@ func TestCtrlCEndsALoopOfRuns(t *testing.T) {
 // TestCtrlCThatCommandHandlesDoesNotEndTheLoop: shells take a command that exits
 // after an interrupt for one that has dealt with it.
 func TestCtrlCThatCommandHandlesDoesNotEndTheLoop(t *testing.T) {
+	t.Parallel()
 	term := onTerminal(t, "bash", "-c", `for i in 1 2; do redlatch run job -- sh -c 'trap "exit 3" INT; echo started $0; while :; do sleep 0.01; done' $i; echo code $?; done`)
 	term.shows("started 1")
 	term.types(ctrlC)
@@ -94,6 +96,7 @@ func TestCtrlCThatCommandHandlesDoesNotEndTheLoop(t *testing.T) {
 // TestInterruptSentToRedlatchAloneStaysThere: what no key sent is not for the
 // other processes of our group.
 func TestInterruptSentToRedlatchAloneStaysThere(t *testing.T) {
+	t.Parallel()
 	term := onTerminal(t, "bash", "-c", `trap "echo trapped" INT; redlatch run job -- sh -c 'echo started; kill -INT $PPID; exec sleep 1000'; echo code $?`)
 	if seen := term.shows("code 130"); strings.Contains(seen, "trapped") {
 		t.Errorf("the shell was interrupted too:\n%s", seen)
@@ -104,6 +107,7 @@ func TestInterruptSentToRedlatchAloneStaysThere(t *testing.T) {
 // TestQuitLeavesNoCoreOfOurs: CMD may leave a core, and ours would take its
 // place.
 func TestQuitLeavesNoCoreOfOurs(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	cmd := exec.Command("sh", "-c", `ulimit -c unlimited; exec redlatch run --state "$0"/locks.db job -- sh -c 'ulimit -c 0; kill -QUIT $$'`, dir)
 	cmd.Dir = dir

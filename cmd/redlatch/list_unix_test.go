@@ -17,6 +17,7 @@ import (
 )
 
 func TestListShowsWhereNodesDisagree(t *testing.T) {
+	t.Parallel()
 	servers := redistest.Start(t, 5)
 	declareNew(t, servers)
 	nodes := strings.Join(redistest.Addresses(servers), ",")
@@ -84,6 +85,7 @@ func TestListShowsWhereNodesDisagree(t *testing.T) {
 }
 
 func TestWatchWritesALineEachTimeUntilInterrupted(t *testing.T) {
+	t.Parallel()
 	server := redistest.Start(t, 1)[0]
 	handleOf(t, server.URL(), "job")
 	cmd := exec.Command("redlatch", "ls", "--watch", "--interval", "100ms", "-o", "json", "--nodes", server.URL())

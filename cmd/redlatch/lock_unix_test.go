@@ -12,7 +12,7 @@ import (
 )
 
 // handleOf takes a lock on nodes and returns its handle.
-func handleOf(t *testing.T, nodes, name string, args ...string) string {
+func handleOf(t testing.TB, nodes, name string, args ...string) string {
 	t.Helper()
 	code, stdout, stderr := command(t, append([]string{"lock", "-n", "-o", "json", "--nodes", nodes, name}, args...)...)
 	var locked struct{ Handle string }
@@ -23,7 +23,7 @@ func handleOf(t *testing.T, nodes, name string, args ...string) string {
 }
 
 // commandWith is command with a stdin.
-func commandWith(t *testing.T, stdin string, args ...string) (code int, stdout, stderr string) {
+func commandWith(t testing.TB, stdin string, args ...string) (code int, stdout, stderr string) {
 	t.Helper()
 	var out, err strings.Builder
 	cmd := exec.Command("redlatch", args...)
@@ -32,6 +32,7 @@ func commandWith(t *testing.T, stdin string, args ...string) (code int, stdout, 
 }
 
 func TestLockOnAQuorumOutlivesTheCommandAndAMinority(t *testing.T) {
+	t.Parallel()
 	servers := redistest.Start(t, 5)
 	declareNew(t, servers)
 	nodes := strings.Join(redistest.Addresses(servers), ",")

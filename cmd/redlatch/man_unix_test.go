@@ -38,6 +38,7 @@ func TestEveryCommandHasHelpWithExamples(t *testing.T) {
 }
 
 func TestEveryCommandAndFlagIsInItsManualPage(t *testing.T) {
+	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "man")
 	if code, _, stderr := command(t, "man", dir); code != 0 || stderr != "" {
 		t.Fatalf("exit %d, %s", code, stderr)
@@ -112,6 +113,7 @@ func render(t *testing.T, path string) string {
 }
 
 func TestCompletionIsWhatAShellCanRead(t *testing.T) {
+	t.Parallel()
 	for _, shell := range []string{"bash", "zsh", "fish"} {
 		code, stdout, stderr := command(t, "completion", shell)
 		if code != 0 || stderr != "" || len(stdout) < 1000 || !strings.Contains(stdout, "redlatch") {
@@ -135,6 +137,7 @@ func TestCompletionIsWhatAShellCanRead(t *testing.T) {
 }
 
 func TestCompletionKnowsFlagsValuesAndNames(t *testing.T) {
+	t.Parallel()
 	state := filepath.Join(t.TempDir(), "locks.db")
 	for _, name := range []string{"nightly", "nightly report", "other"} {
 		if code, _, stderr := command(t, "lock", "--state", state, name); code != 0 {
@@ -170,6 +173,7 @@ func TestCompletionKnowsFlagsValuesAndNames(t *testing.T) {
 }
 
 func TestCompletionAfterTheDashesIsThatOfTheCommand(t *testing.T) {
+	t.Parallel()
 	_, script, _ := command(t, "completion", "bash")
 	for _, c := range []struct{ name, before, words, want string }{
 		{"with bash-completion", `_command_offset() { COMPREPLY=("offset $1"); }`, `redlatch run job -- gre`, "offset 4"},

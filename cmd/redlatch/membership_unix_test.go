@@ -14,6 +14,7 @@ import (
 // TestRunWithAListOfOneBesideAListOfThreeIsRefused is about two holders of one
 // lock, one by each list.
 func TestRunWithAListOfOneBesideAListOfThreeIsRefused(t *testing.T) {
+	t.Parallel()
 	servers := newQuorum(t, 3)
 	a := servers[0].URL()
 	code, stdout, stderr := command(t, "run", "-n", "--nodes", a, "pay", "--", "echo", "ran")
@@ -44,6 +45,7 @@ func TestRunWithAListOfOneBesideAListOfThreeIsRefused(t *testing.T) {
 // TestServerThatLostItsDataComesBackThroughCommandsOfOneLock has nothing but
 // commands that end at once ask the servers.
 func TestServerThatLostItsDataComesBackThroughCommandsOfOneLock(t *testing.T) {
+	t.Parallel()
 	for _, verb := range []string{"run", "lock"} {
 		servers := redistest.Start(t, 3)
 		declareNew(t, servers, "--max-ttl", "1s", "--window", "200ms")

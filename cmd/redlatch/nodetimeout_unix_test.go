@@ -13,6 +13,7 @@ import (
 // TestNodeTimeoutIsHowLongASilentNodeIsWaitedFor compares two limits on one frozen
 // server, in the same moment on the same machine.
 func TestNodeTimeoutIsHowLongASilentNodeIsWaitedFor(t *testing.T) {
+	t.Parallel()
 	server := redistest.Start(t, 1)[0]
 	server.Freeze()
 	defer server.Thaw()

@@ -18,10 +18,11 @@ import (
 
 	"github.com/redlatch/redlatch"
 	"github.com/redlatch/redlatch/internal/redistest"
+	"github.com/redlatch/redlatch/internal/stall"
 )
 
 // run starts redlatch run on servers, and returns it with its stderr.
-func run(t *testing.T, servers []*redistest.Server, args ...string) (*exec.Cmd, *bytes.Buffer) {
+func run(t testing.TB, servers []*redistest.Server, args ...string) (*exec.Cmd, *bytes.Buffer) {
 	t.Helper()
 	args = append([]string{"run", "--nodes", strings.Join(redistest.Addresses(servers), ",")}, args...)
 	cmd := exec.Command("redlatch", args...)
@@ -36,7 +37,7 @@ func run(t *testing.T, servers []*redistest.Server, args ...string) (*exec.Cmd, 
 }
 
 // declareNew has redlatch init mark servers that were just started.
-func declareNew(t *testing.T, servers []*redistest.Server, args ...string) {
+func declareNew(t testing.TB, servers []*redistest.Server, args ...string) {
 	t.Helper()
 	args = append([]string{"init", "--assume-fresh", "--yes", "--nodes", strings.Join(redistest.Addresses(servers), ",")}, args...)
 	if out, err := exec.Command("redlatch", args...).CombinedOutput(); err != nil {
@@ -45,7 +46,7 @@ func declareNew(t *testing.T, servers []*redistest.Server, args ...string) {
 }
 
 // newQuorum starts servers that are declared to be new.
-func newQuorum(t *testing.T, n int) []*redistest.Server {
+func newQuorum(t testing.TB, n int) []*redistest.Server {
 	t.Helper()
 	servers := redistest.Start(t, n)
 	declareNew(t, servers)
@@ -54,7 +55,7 @@ func newQuorum(t *testing.T, n int) []*redistest.Server {
 
 // exitCode is the exit code as a shell says it: 128 and the signal for a process
 // that died by one.
-func exitCode(t *testing.T, err error) int {
+func exitCode(t testing.TB, err error) int {
 	t.Helper()
 	var exit *exec.ExitError
 	if err != nil && !errors.As(err, &exit) {
@@ -67,6 +68,7 @@ func exitCode(t *testing.T, err error) int {
 }
 
 func TestMinorityOfDeadNodesIsNoObstacle(t *testing.T) {
+	t.Parallel()
 	servers := redistest.Start(t, 5)
 	declareNew(t, servers)
 	servers[0].Kill()
@@ -83,6 +85,7 @@ func TestMinorityOfDeadNodesIsNoObstacle(t *testing.T) {
 }
 
 func TestMajorityOfDeadNodesExits69(t *testing.T) {
+	t.Parallel()
 	servers := redistest.Start(t, 5)
 	for _, s := range servers[:3] {
 		s.Kill()
@@ -106,51 +109,54 @@ func TestMajorityOfDeadNodesExits69(t *testing.T) {
 }
 
 func TestFrozenQuorumEndsTheGroupBeforeTheDeadline(t *testing.T) {
+	t.Parallel()
 	const ttl = 3 * time.Second
 	for _, heeds := range []bool{true, false} {
 		name := map[bool]string{true: "heeding TERM", false: "ignoring TERM"}[heeds]
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			servers := redistest.Start(t, 3)
-			declareNew(t, servers)
-			file := filepath.Join(t.TempDir(), "pids")
-			script := `sleep 1000 & echo $! >>"$0"; sleep 1000 & echo $! >>"$0"; echo $$ >>"$0"; wait; wait`
-			if !heeds {
-				script = `trap "" TERM; ` + script
-			}
-			cmd, stderr := run(t, servers, "--ttl", ttl.String(), "job", "--", "sh", "-c", script, file)
-			var pids []int
-			if !soon(func() bool {
-				text, _ := os.ReadFile(file)
-				pids = nil
-				for field := range strings.FieldsSeq(string(text)) {
-					pid, _ := strconv.Atoi(field)
-					pids = append(pids, pid)
+			stall.Retry(t, ttl/50, func(t testing.TB) {
+				servers := redistest.Start(t, 3)
+				declareNew(t, servers)
+				file := filepath.Join(t.TempDir(), "pids")
+				script := `sleep 1000 & echo $! >>"$0"; sleep 1000 & echo $! >>"$0"; echo $$ >>"$0"; wait; wait`
+				if !heeds {
+					script = `trap "" TERM; ` + script
 				}
-				return len(pids) == 3
-			}) {
-				t.Fatalf("CMD did not start: %s", stderr)
-			}
-			// No extension that begins after this is confirmed, so the
-			// deadline is less than a TTL away.
-			servers[0].Freeze()
-			servers[1].Freeze()
-			deadline := time.Now().Add(ttl)
-			if !soon(func() bool { return !slices.ContainsFunc(pids, alive) }) {
-				t.Errorf("of %v some are still alive", pids)
-			}
-			if late := time.Since(deadline); late > 0 {
-				t.Errorf("the group was gone %v after the deadline", late)
-			}
-			if code := exitCode(t, cmd.Wait()); code != exitLost {
-				t.Errorf("exit code %d, want %d", code, exitLost)
-			}
-			// It says since when the lock was held, and what each node said last.
-			want := regexp.MustCompile(`^redlatch: "job", held since [0-9:]+ \([0-9]+s\), could not be extended in time, and CMD was ended: ` +
-				`extend of "job" needs 2 of 3 nodes, after \S+: redis://\S+: node did not answer .*; redis://\S+: node did not answer .*; redis://\S+: [^;]*\n$`)
-			if text := stderr.String(); !want.MatchString(text) {
-				t.Errorf("stderr: %s, want %v", text, want)
-			}
+				cmd, stderr := run(t, servers, "--ttl", ttl.String(), "job", "--", "sh", "-c", script, file)
+				var pids []int
+				if !soon(func() bool {
+					text, _ := os.ReadFile(file)
+					pids = nil
+					for field := range strings.FieldsSeq(string(text)) {
+						pid, _ := strconv.Atoi(field)
+						pids = append(pids, pid)
+					}
+					return len(pids) == 3
+				}) {
+					t.Fatalf("CMD did not start: %s", stderr)
+				}
+				// No extension that begins after this is confirmed, so the
+				// deadline is less than a TTL away.
+				servers[0].Freeze()
+				servers[1].Freeze()
+				deadline := time.Now().Add(ttl)
+				if !soon(func() bool { return !slices.ContainsFunc(pids, alive) }) {
+					t.Errorf("of %v some are still alive", pids)
+				}
+				if late := time.Since(deadline); late > 0 {
+					t.Errorf("the group was gone %v after the deadline", late)
+				}
+				if code := exitCode(t, cmd.Wait()); code != exitLost {
+					t.Errorf("exit code %d, want %d", code, exitLost)
+				}
+				// It says since when the lock was held, and what each node said last.
+				want := regexp.MustCompile(`^redlatch: "job", held since [0-9:]+ \([0-9]+s\), could not be extended in time, and CMD was ended: ` +
+					`extend of "job" needs 2 of 3 nodes, after \S+: redis://\S+: node did not answer .*; redis://\S+: node did not answer .*; redis://\S+: [^;]*\n$`)
+				if text := stderr.String(); !want.MatchString(text) {
+					t.Errorf("stderr: %s, want %v", text, want)
+				}
+			})
 		})
 	}
 }
@@ -202,6 +208,7 @@ func TestExitCodesThroughServersLeaveNothingBehind(t *testing.T) {
 // TestRunWaitsForNodesAsForAHolder has a majority lose its data, so that the
 // nodes are in quarantine for some four seconds.
 func TestRunWaitsForNodesAsForAHolder(t *testing.T) {
+	t.Parallel()
 	servers := redistest.Start(t, 3)
 	declareNew(t, servers, "--max-ttl", "4s", "--window", "1s")
 	lose := func() {

@@ -18,6 +18,7 @@ import (
 var shortBounds = []string{"--max-ttl", "3s", "--window", "500ms"}
 
 func TestReadyNamesTheNodesThatAreNotAndForHowLong(t *testing.T) {
+	t.Parallel()
 	servers := redistest.Start(t, 3)
 	nodes := strings.Join(redistest.Addresses(servers), ",")
 	if code, stdout, stderr := command(t, "doctor", "--ready", "--nodes", nodes); code != exitNoQuorum || strings.Count(stdout, "not marked") != 3 {
@@ -70,6 +71,7 @@ func TestReadyNamesTheNodesThatAreNotAndForHowLong(t *testing.T) {
 // TestRollingRestartByTheReadinessCheckLosesNoLock restarts three servers
 // without their data, each when the check says so, under a lease.
 func TestRollingRestartByTheReadinessCheckLosesNoLock(t *testing.T) {
+	t.Parallel()
 	servers := redistest.Start(t, 3)
 	declareNew(t, servers, shortBounds...)
 	addresses := redistest.Addresses(servers)

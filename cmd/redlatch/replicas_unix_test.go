@@ -14,6 +14,7 @@ import (
 // TestInitSetsHowManyReplicasAreRequired goes from none to one and back, on a
 // server whose replica dies.
 func TestInitSetsHowManyReplicasAreRequired(t *testing.T) {
+	t.Parallel()
 	master := redistest.Start(t, 1, "--repl-diskless-sync-delay", "0")[0]
 	host, port, _ := net.SplitHostPort(master.Addr())
 	replica := redistest.Start(t, 1, "--replicaof", host+" "+port)[0]
@@ -52,8 +53,8 @@ func TestInitSetsHowManyReplicasAreRequired(t *testing.T) {
 	if code, stdout, _ = run("doctor", "--ready"); code != exitNoQuorum || !strings.Contains(stdout, "0 of 1 required replicas are online") {
 		t.Errorf("doctor --ready without the replica: exit %d, %s", code, stdout)
 	}
-	code, stdout, stderr = run("init", "-o", "json", "--replicas", "0", "--former", master.URL())
-	if code != 0 || strings.Contains(stdout, `"replicas"`) || !strings.Contains(stdout, `"quarantine_ms":3200`) {
+	code, stdout, stderr = run(append([]string{"init", "-o", "json", "--replicas", "0", "--former", master.URL()}, shortBounds...)...)
+	if code != 0 || strings.Contains(stdout, `"replicas"`) || !strings.Contains(stdout, `"quarantine_ms":3200}`) {
 		t.Errorf("init --replicas 0: exit %d, %s%s", code, stdout, stderr)
 	}
 }

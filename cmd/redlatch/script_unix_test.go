@@ -6,17 +6,20 @@ import (
 	"bytes"
 	"database/sql"
 	"errors"
+	"flag"
 	"fmt"
 	"os"
 	"os/exec"
 	"os/signal"
 	"path/filepath"
+	"runtime"
 	"strconv"
 	"strings"
 	"syscall"
 	"testing"
 	"time"
 
+	"github.com/redlatch/redlatch/internal/stall"
 	"github.com/rogpeppe/go-internal/testscript"
 )
 
@@ -42,6 +45,13 @@ func (a apart) Run() int {
 	}
 	defer os.RemoveAll(dir)
 	os.Setenv("REDLATCH_STATE_DIR", dir)
+	flag.Parse()
+	given := false
+	flag.Visit(func(f *flag.Flag) { given = given || f.Name == "test.parallel" })
+	if !given {
+		// These tests wait most of the time.
+		flag.Set("test.parallel", strconv.Itoa(3*runtime.GOMAXPROCS(0)))
+	}
 	return a.m.Run()
 }
 
@@ -51,8 +61,32 @@ func TestScripts(t *testing.T) {
 	hangup := make(chan os.Signal, 1)
 	signal.Notify(hangup, syscall.SIGHUP)
 	t.Cleanup(func() { signal.Stop(hangup) })
-	testscript.Run(t, testscript.Params{
-		Dir: "testdata/script",
+	files, err := filepath.Glob("testdata/script/*.txtar")
+	if err != nil || len(files) == 0 {
+		t.Fatalf("%d scripts, %v", len(files), err)
+	}
+	for _, file := range files {
+		t.Run(strings.TrimSuffix(filepath.Base(file), ".txtar"), func(t *testing.T) {
+			t.Parallel()
+			stall.Retry(t, scriptStall, func(t testing.TB) { testscript.RunT(scriptT{t}, scriptParams(file)) })
+		})
+	}
+}
+
+// scriptStall is how late a timer may be before a script that failed is run
+// again: a good part of the shortest times in them.
+const scriptStall = 50 * time.Millisecond
+
+// scriptT is a TB on which a single script runs, at once.
+type scriptT struct{ testing.TB }
+
+func (scriptT) Parallel()                                 {}
+func (scriptT) Verbose() bool                             { return testing.Verbose() }
+func (t scriptT) Run(_ string, script func(testscript.T)) { script(t) }
+
+func scriptParams(file string) testscript.Params {
+	return testscript.Params{
+		Files: []string{file},
 		Setup: func(env *testscript.Env) error {
 			env.Setenv("REDLATCH_STATE_DIR", env.WorkDir)
 			env.Setenv("REDLATCH_NODES", "local")
@@ -75,7 +109,7 @@ func TestScripts(t *testing.T) {
 			"oneline":  oneLine,
 			"unheld":   unheld,
 		},
-	})
+	}
 }
 
 // eventually polls until what the script waits for is so.
@@ -85,8 +119,9 @@ func eventually(ts *testscript.TestScript, what string, is func() bool) {
 	}
 }
 
+// soon polls until something is so, for as long as the busiest machine may take.
 func soon(is func() bool) bool {
-	for end := time.Now().Add(15 * time.Second); time.Now().Before(end); time.Sleep(2 * time.Millisecond) {
+	for end := time.Now().Add(time.Minute); time.Now().Before(end); time.Sleep(2 * time.Millisecond) {
 		if is() {
 			return true
 		}
@@ -175,7 +210,7 @@ func sendSignal(ts *testscript.TestScript, _ bool, args []string) {
 // its stderr is the script's.
 func jobEnds(ts *testscript.TestScript, _ bool, args []string) {
 	j := jobOf(ts, args[0])
-	timer := time.AfterFunc(20*time.Second, func() { j.cmd.Process.Kill() })
+	timer := time.AfterFunc(time.Minute, func() { j.cmd.Process.Kill() })
 	err := j.cmd.Wait()
 	timer.Stop()
 	stderr := ts.ReadFile(j.stderr)
@@ -214,7 +249,7 @@ func dies(ts *testscript.TestScript, _ bool, args []string) {
 		limit, err := time.ParseDuration(args[1])
 		ts.Check(err)
 		defer func(start time.Time) {
-			if took := time.Since(start); took > limit {
+			if took := time.Since(start) - stall.Longest(start); took > limit {
 				ts.Fatalf("it took %v, not %v", took, limit)
 			}
 		}(time.Now())
@@ -226,8 +261,9 @@ func dies(ts *testscript.TestScript, _ bool, args []string) {
 	}
 }
 
-// guardian ID none|joined|killed|>FILE: the job has no guardian, has one that
-// sits in CMD's group, loses it to a KILL, or has its process id in a file.
+// guardian ID none|dismissed|joined|killed|>FILE: the job has no guardian, will
+// have none in a moment, since it knows that CMD has ended, has one that sits in
+// CMD's group, loses it to a KILL, or has its process id in a file.
 func guardianOf(ts *testscript.TestScript, _ bool, args []string) {
 	pid := guardianPid(jobOf(ts, args[0]).cmd.Process.Pid)
 	file, isFile := strings.CutPrefix(args[1], ">")
@@ -236,6 +272,8 @@ func guardianOf(ts *testscript.TestScript, _ bool, args []string) {
 		if pid != 0 {
 			ts.Fatalf("there is a guardian, process %d", pid)
 		}
+	case args[1] == "dismissed":
+		eventually(ts, "the end of the guardian", func() bool { return guardianPid(jobOf(ts, args[0]).cmd.Process.Pid) == 0 })
 	case pid == 0:
 		ts.Fatalf("there is no guardian")
 	case isFile:
@@ -267,6 +305,10 @@ func guardianPid(parent int) int {
 func alive(pid int) bool {
 	if syscall.Kill(pid, 0) != nil {
 		return false
+	}
+	if stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid)); err == nil {
+		_, after, _ := bytes.Cut(stat, []byte(") "))
+		return !bytes.HasPrefix(after, []byte("Z"))
 	}
 	out, err := exec.Command("ps", "-o", "stat=", "-p", strconv.Itoa(pid)).Output()
 	return err == nil && !bytes.HasPrefix(bytes.TrimSpace(out), []byte("Z"))

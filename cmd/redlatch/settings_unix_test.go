@@ -13,6 +13,7 @@ import (
 )
 
 func TestPasswordsComeFromFileOrEnvironmentAndAreNotShown(t *testing.T) {
+	t.Parallel()
 	const secret = `p/w@?#:,%20 "x`
 	server := redistest.Start(t, 1, "--requirepass", secret)[0]
 	file := filepath.Join(t.TempDir(), "password")

@@ -16,7 +16,7 @@ import (
 
 // console is a terminal with a process on it, seen from the keyboard.
 type console struct {
-	t        *testing.T
+	t        testing.TB
 	keyboard *os.File
 	cmd      *exec.Cmd
 
@@ -25,7 +25,7 @@ type console struct {
 }
 
 // onTerminal starts a command as the leader of a session with a terminal.
-func onTerminal(t *testing.T, args ...string) *console {
+func onTerminal(t testing.TB, args ...string) *console {
 	t.Helper()
 	master, err := os.OpenFile("/dev/ptmx", os.O_RDWR|unix.O_NOCTTY, 0)
 	if err != nil {
@@ -122,6 +122,7 @@ const (
 )
 
 func TestCommandHasTheTerminal(t *testing.T) {
+	t.Parallel()
 	c := onTerminal(t, "redlatch", "run", "job", "--", "sh", "-c", "read word; echo $word $word; exec sleep 1000")
 	c.types("la\n")
 	c.shows("la la")
@@ -135,6 +136,7 @@ func TestCommandHasTheTerminal(t *testing.T) {
 }
 
 func TestShellStopsAndResumesTheJob(t *testing.T) {
+	t.Parallel()
 	if _, err := exec.LookPath("bash"); err != nil {
 		t.Fatal("needs bash, for its job control: install it, or run make test, which does")
 	}

@@ -15,6 +15,7 @@ import (
 // digits and around 2^53, where a tool that keeps numbers as doubles would
 // round.
 func TestTokensSurviveTheShellExactly(t *testing.T) {
+	t.Parallel()
 	for _, base := range []redlatch.Token{1_763_000_000_123_535, 999_999_999_999_998, redlatch.MaxToken - 3} {
 		for token := base; token < base+4 && token <= redlatch.MaxToken; token++ {
 			cmd := exec.Command("sh", "-c", `echo "$REDLATCH_TOKEN" "$((REDLATCH_TOKEN))" "$((REDLATCH_TOKEN - 1 + 1))"`)

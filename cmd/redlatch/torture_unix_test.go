@@ -21,7 +21,7 @@ import (
 )
 
 // bare returns redlatch with nothing in its PATH but the named programs.
-func bare(t *testing.T, programs []string, args ...string) *exec.Cmd {
+func bare(t testing.TB, programs []string, args ...string) *exec.Cmd {
 	t.Helper()
 	path, err := exec.LookPath("redlatch")
 	if err != nil {
@@ -43,7 +43,7 @@ func bare(t *testing.T, programs []string, args ...string) *exec.Cmd {
 }
 
 // both runs a command and returns what it said, apart.
-func both(t *testing.T, cmd *exec.Cmd) (code int, stdout, stderr string) {
+func both(t testing.TB, cmd *exec.Cmd) (code int, stdout, stderr string) {
 	t.Helper()
 	var out, err strings.Builder
 	cmd.Stdout, cmd.Stderr = &out, &err
@@ -51,6 +51,7 @@ func both(t *testing.T, cmd *exec.Cmd) (code int, stdout, stderr string) {
 }
 
 func TestTortureRefusesBadInput(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct {
 		args []string
 		code int
@@ -79,6 +80,7 @@ func TestTortureRefusesBadInput(t *testing.T) {
 }
 
 func TestTortureListsItsFaults(t *testing.T) {
+	t.Parallel()
 	code, stdout, stderr := command(t, "torture", "--list")
 	if code != 0 || stderr != "" {
 		t.Errorf("exit %d, %s", code, stderr)
@@ -132,7 +134,7 @@ func TestTortureHoldsAndDrawsItsHistory(t *testing.T) {
 
 // checkPage looks whether a page shows what it should, needs nothing from
 // elsewhere, and has drawings that are well formed.
-func checkPage(t *testing.T, text string) {
+func checkPage(t testing.TB, text string) {
 	t.Helper()
 	for _, want := range []string{"held: every promise was kept", "seed 7", ">job-1<", ">node 1<", ">client 3<", `class="tokens"`, "prefers-color-scheme: dark"} {
 		if !strings.Contains(text, want) {

@@ -22,7 +22,8 @@ const (
 	// waitLine is after how long a wait is worth a line where there is no
 	// terminal. The next one follows when the wait is waitRarer times as long,
 	// and after waitMost at the latest. It is longer than OutagePatience, after
-	// which an outage is reported in any case.
+	// which an outage is reported in any case unless nodes take long to miss
+	// their time limit.
 	waitLine  = 2500 * time.Millisecond
 	waitRarer = 4
 	waitMost  = 10 * time.Minute
