@@ -250,3 +250,44 @@ func TestWaiterThatMissedARoundHasItsOldPlaceBack(t *testing.T) {
 		})
 	}
 }
+
+// changing is a link to a node that a membership change has barred, until it is
+// over.
+type changing struct {
+	*link
+	over time.Time
+}
+
+func (c *changing) GuardsAlone() bool { return false }
+
+func (c *changing) Do(ctx context.Context, req redlatch.Request) (redlatch.Reply, error) {
+	reply, err := c.link.Do(ctx, redlatch.Request{Op: redlatch.OpInspect, Name: "marker"})
+	if err == nil && req.Guard != nil && time.Now().Before(c.over) {
+		return redlatch.Reply{Status: redlatch.Misconfigured, Now: reply.Now, Guard: &redlatch.Guard{List: redlatch.BarredList, Nodes: "others"}}, nil
+	}
+	return c.link.Do(ctx, req)
+}
+
+func TestLockWaitsForTheEndOfAMembershipChange(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		links, nodes := newLinks(t, 3)
+		over := time.Now().Add(5 * time.Second)
+		for i, l := range links {
+			nodes[i] = &changing{l, over}
+		}
+		c := newClient(t, nodes, redlatch.Options{})
+		_, err := c.TryLock(t.Context(), "job", redlatch.LockOptions{})
+		wantErr(t, err, redlatch.ErrConfig, redlatch.ErrChanging)
+		start := time.Now()
+		mustLock(t, c, "job", redlatch.LockOptions{Wait: time.Minute}).Release(t.Context())
+		wantTook(t, start, 4900*time.Millisecond, 5200*time.Millisecond)
+
+		for i := range nodes {
+			nodes[i] = &changing{links[i], time.Now().Add(time.Hour)}
+		}
+		start = time.Now()
+		_, err = newClient(t, nodes, redlatch.Options{}).Lock(context.Background(), "job", redlatch.LockOptions{Wait: 3 * time.Second})
+		wantErr(t, err, redlatch.ErrChanging)
+		wantTook(t, start, 3*time.Second, 3*time.Second)
+	})
+}
