@@ -148,7 +148,7 @@ func TestKeysOfAResourceShareASlot(t *testing.T) {
 		}
 		server.Do(args...)
 	}
-	for end := time.Now().Add(10 * time.Second); !strings.Contains(server.Do("CLUSTER", "INFO"), "cluster_state:ok"); time.Sleep(5 * time.Millisecond) {
+	for end := time.Now().Add(time.Minute); !strings.Contains(server.Do("CLUSTER", "INFO"), "cluster_state:ok"); time.Sleep(5 * time.Millisecond) {
 		if time.Now().After(end) {
 			t.Fatal("the cluster does not come up")
 		}

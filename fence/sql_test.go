@@ -73,7 +73,7 @@ func (b *bench) begin(t testing.TB, level sql.IsolationLevel) *sql.Tx {
 // it does; false if done was closed instead.
 func (b *bench) awaitWaiter(t testing.TB, done <-chan struct{}) bool {
 	t.Helper()
-	for end := time.Now().Add(20 * time.Second); time.Now().Before(end); {
+	for end := time.Now().Add(time.Minute); time.Now().Before(end); {
 		var n int
 		if err := b.db.QueryRow(b.waiting).Scan(&n); err != nil {
 			t.Fatal(err)

@@ -117,7 +117,7 @@ func (b *bench) silent() {
 
 func (b *bench) answers() {
 	b.Helper()
-	if reply, err := b.over(10*time.Second, "PING"); reply != "PONG" {
+	if reply, err := b.over(time.Minute, "PING"); reply != "PONG" {
 		b.Errorf("it does not answer: %q, %v", reply, err)
 	}
 }
@@ -126,7 +126,7 @@ func (b *bench) answers() {
 func (b *bench) state(want string) {
 	b.Helper()
 	var out []byte
-	for end := time.Now().Add(10 * time.Second); time.Now().Before(end); time.Sleep(5 * time.Millisecond) {
+	for end := time.Now().Add(time.Minute); time.Now().Before(end); time.Sleep(5 * time.Millisecond) {
 		out, _ = exec.Command("ps", "-o", "stat=", "-p", fmt.Sprint(b.w.members[0].cmd.Process.Pid)).Output()
 		if strings.HasPrefix(string(out), want) {
 			return

@@ -84,7 +84,7 @@ var effects = map[string]struct {
 			if role := b.ask("ROLE"); !strings.HasPrefix(role, "master") {
 				b.Errorf("the replica is a %s", role)
 			}
-			if _, err := b.over(5*time.Second, "GET", "k"); err != nil {
+			if _, err := b.over(time.Minute, "GET", "k"); err != nil {
 				b.Errorf("the client's way does not lead there: %v", err)
 			}
 		},
@@ -189,7 +189,7 @@ var effects = map[string]struct {
 	"delay": {
 		during: func(b *bench, _ *Fault) {
 			begin := time.Now()
-			if _, err := b.over(10*time.Second, "PING"); err != nil || time.Since(begin) < time.Millisecond {
+			if _, err := b.over(time.Minute, "PING"); err != nil || time.Since(begin) < time.Millisecond {
 				b.Errorf("after %v: %v", time.Since(begin), err)
 			}
 		},
@@ -216,7 +216,7 @@ var effects = map[string]struct {
 			b.Cleanup(func() {
 				select {
 				case <-broken:
-				case <-time.After(10 * time.Second):
+				case <-time.After(time.Minute):
 					b.Error("the connection still stands")
 				}
 			})
