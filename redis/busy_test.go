@@ -45,12 +45,15 @@ func endOf(l *redlatch.Lease) <-chan time.Time {
 // backAfterAContender waits until a lock stands on all servers again. One that
 // kept the fence while the lock ran out there takes it back only when somebody
 // else has asked for it in vain: until then it looks as if it was released.
-func backAfterAContender(t testing.TB, other *redlatch.Client, servers []*redistest.Server, name string) {
+func backAfterAContender(t testing.TB, l *redlatch.Lease, other *redlatch.Client, servers []*redistest.Server) {
 	t.Helper()
 	eventually(t, patience, func() error {
-		err := heldOnAll(servers, name)()
+		err := heldOnAll(servers, l.Name())()
 		if err != nil {
-			_, asked := other.TryLock(context.Background(), name, redlatch.LockOptions{})
+			_, asked := other.TryLock(context.Background(), l.Name(), redlatch.LockOptions{})
+			if lost := l.Err(); lost != nil {
+				t.Fatalf("the lease was lost meanwhile: %v", lost)
+			}
 			if asked == nil {
 				never(t, "two holders")
 			}
@@ -114,7 +117,7 @@ func TestMinorityBusyWithAScriptIsDoneWithout(t *testing.T) {
 			_, err := servers[0].Try("GET", "kept")
 			return err
 		})
-		backAfterAContender(t, other, servers, "kept")
+		backAfterAContender(t, l, other, servers)
 		mustRelease(t, l)
 		eventually(t, undone, noKeys(servers))
 	})
@@ -157,7 +160,7 @@ func TestServerThatLoadsItsDataIsDoneWithoutAndSitsOut(t *testing.T) {
 		}
 		return nil
 	})
-	backAfterAContender(t, other, servers, "kept")
+	backAfterAContender(t, l, other, servers)
 	if err := l.Err(); err != nil {
 		t.Error(err)
 	}

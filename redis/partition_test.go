@@ -92,7 +92,7 @@ func TestServerThatIsCutOffIsDoneWithoutAndRepaired(t *testing.T) {
 		}
 		proxies[0].Partition(false)
 		proxies[0].Cut()
-		backAfterAContender(t, other, servers, "job")
+		backAfterAContender(t, l, other, servers)
 		mustRelease(t, l)
 		eventually(t, undone, noKeys(servers))
 	})

@@ -128,7 +128,13 @@ func TestReleaseBeforeTheInboxStandsIsNotMissed(t *testing.T) {
 				waiter := newClient(t, tapped(servers, taps...), deaf)
 				waiting := goLock(waiter, "job", redlatch.LockOptions{TTL: ages})
 				for range n {
-					<-refused
+					select {
+					case <-refused:
+					case g := <-waiting:
+						t.Fatalf("the waiter does not wait any more: %v", g.err)
+					case <-time.After(patience):
+						t.Fatal("a server has not put the waiter into its queue")
+					}
 				}
 				mustRelease(t, lease)
 				freed()
