@@ -74,20 +74,22 @@ func TestRestartDoesNotCutShortTheQuarantineOfAChange(t *testing.T) {
 
 func TestLeaseThatIsLongerThanTheNewBoundsEnds(t *testing.T) {
 	t.Parallel()
-	servers := redistest.Start(t, 3)
-	addresses := redistest.Addresses(servers)
-	long := redlatch.Options{MaxTTL: 3 * time.Second, TokenWindow: 300 * time.Millisecond, NodeTimeout: time.Second}
-	l, err := newClient(t, open(t, addresses...), long).Lock(context.Background(), "job", redlatch.LockOptions{TTL: 3 * time.Second})
-	if err != nil {
-		t.Fatal(err)
-	}
-	short := long
-	short.MaxTTL = time.Second
-	changeBounds(t, short, addresses)
-	select {
-	case <-l.Context().Done():
-		wantErr(t, context.Cause(l.Context()), redlatch.ErrLost)
-	case <-time.After(10 * time.Second):
-		t.Errorf("a lease of %v is extended on nodes that sit out no longer than locks of %v live", l.TTL(), short.MaxTTL)
-	}
+	timed(t, func(t testing.TB) {
+		servers := redistest.Start(t, 3)
+		addresses := redistest.Addresses(servers)
+		long := redlatch.Options{MaxTTL: 3 * time.Second, TokenWindow: 300 * time.Millisecond, NodeTimeout: time.Second}
+		l, err := newClient(t, open(t, addresses...), long).Lock(context.Background(), "job", redlatch.LockOptions{TTL: 3 * time.Second})
+		if err != nil {
+			t.Fatal(err)
+		}
+		short := long
+		short.MaxTTL = time.Second
+		changeBounds(t, short, addresses)
+		select {
+		case <-l.Context().Done():
+			wantErr(t, context.Cause(l.Context()), redlatch.ErrLost)
+		case <-time.After(10 * time.Second):
+			t.Errorf("a lease of %v is extended on nodes that sit out no longer than locks of %v live", l.TTL(), short.MaxTTL)
+		}
+	})
 }

@@ -37,7 +37,7 @@ func trusted(s *redistest.Server) error {
 func TestServerThatLostItsDataComesBackByItself(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()
-	start := func(t *testing.T) ([]*redistest.Server, *redlatch.Client) {
+	start := func(t testing.TB) ([]*redistest.Server, *redlatch.Client) {
 		servers := redistest.Start(t, 3)
 		c := newClient(t, open(t, redistest.Addresses(servers)...), short)
 		if err := cycle(c); err != nil {
@@ -61,48 +61,62 @@ func TestServerThatLostItsDataComesBackByItself(t *testing.T) {
 	for name, opts := range map[string]redlatch.Options{"a lock that is held": short, "one without a token": {MaxTTL: short.MaxTTL, TokenWindow: short.TokenWindow, NodeTimeout: time.Second, NoToken: true}} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			servers, _ := start(t)
-			c := laterClient(t, opts, redistest.Addresses(servers)...)
-			l, err := c.Lock(ctx, "job", redlatch.LockOptions{})
-			if err != nil {
-				t.Fatal(err)
-			}
-			servers[0].Do("FLUSHALL")
-			eventually(t, patience, func() error { return trusted(servers[0]) })
-			if opts.NoToken {
-				return // such a lock is not repaired
-			}
-			eventually(t, patience, func() error {
-				if servers[0].Do("GET", "job") == "" {
-					return errors.New("the lock is not back there")
+			timed(t, func(t testing.TB) {
+				servers, _ := start(t)
+				c := laterClient(t, opts, redistest.Addresses(servers)...)
+				l, err := c.Lock(ctx, "job", redlatch.LockOptions{})
+				if err != nil {
+					t.Fatal(err)
 				}
-				return nil
+				servers[0].Do("FLUSHALL")
+				eventually(t, patience, func() error {
+					if err := l.Err(); err != nil {
+						t.Fatalf("nobody extends it any more: %v", err)
+					}
+					return trusted(servers[0])
+				})
+				if opts.NoToken {
+					return // such a lock is not repaired
+				}
+				eventually(t, patience, func() error {
+					if servers[0].Do("GET", "job") == "" {
+						return errors.New("the lock is not back there")
+					}
+					return nil
+				})
+				servers[1].Kill()
+				time.Sleep(2 * short.MaxTTL) // it must be extended meanwhile
+				if err := l.Err(); err != nil {
+					t.Errorf("with two of three left: %v", err)
+				}
 			})
-			servers[1].Kill()
-			time.Sleep(2 * short.MaxTTL) // it must be extended meanwhile
-			if err := l.Err(); err != nil {
-				t.Errorf("with two of three left: %v", err)
-			}
 		})
 	}
 	t.Run("a lock that is held, and is not lost with the marker", func(t *testing.T) {
 		t.Parallel()
-		servers, c := start(t)
-		l, err := c.Lock(ctx, "job", redlatch.LockOptions{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		eventually(t, patience, func() error {
-			if servers[0].Do("GET", "job") == "" {
-				return errors.New("not reached yet")
+		timed(t, func(t testing.TB) {
+			servers, c := start(t)
+			l, err := c.Lock(ctx, "job", redlatch.LockOptions{})
+			if err != nil {
+				t.Fatal(err)
 			}
-			return nil
+			eventually(t, patience, func() error {
+				if servers[0].Do("GET", "job") == "" {
+					return errors.New("not reached yet")
+				}
+				return nil
+			})
+			servers[0].Do("DEL", "redlatch:1:marker")
+			eventually(t, patience, func() error {
+				if err := l.Err(); err != nil {
+					t.Fatalf("nobody extends it any more: %v", err)
+				}
+				return trusted(servers[0])
+			})
+			if err := l.Err(); err != nil {
+				t.Error(err)
+			}
 		})
-		servers[0].Do("DEL", "redlatch:1:marker")
-		eventually(t, patience, func() error { return trusted(servers[0]) })
-		if err := l.Err(); err != nil {
-			t.Error(err)
-		}
 	})
 	t.Run("clients of one lock each", func(t *testing.T) {
 		t.Parallel()

@@ -210,20 +210,22 @@ func TestFlushedServersAreNotMarkedAgainstTheWordOfOthers(t *testing.T) {
 
 func TestNewListDoesNotBringItselfIntoService(t *testing.T) {
 	t.Parallel()
-	servers := redistest.Start(t, 5)
-	a := redistest.Addresses(servers)
-	old := newClient(t, open(t, a[:3]...), quick)
-	if err := cycle(old); err != nil {
-		t.Fatal(err)
-	}
-	other := laterClient(t, quick, a[2:]...)
-	_, err := other.TryLock(context.Background(), "job", redlatch.LockOptions{})
-	wantErr(t, err, redlatch.ErrConfig)
-	for _, s := range servers[3:] {
-		if marker := s.Do("GET", "redlatch:1:marker"); marker != "" {
-			t.Errorf("%s is marked %q", s.Addr(), marker)
+	timed(t, func(t testing.TB) {
+		servers := redistest.Start(t, 5)
+		a := redistest.Addresses(servers)
+		old := newClient(t, open(t, a[:3]...), quick)
+		if err := cycle(old); err != nil {
+			t.Fatal(err)
 		}
-	}
+		other := laterClient(t, quick, a[2:]...)
+		_, err := other.TryLock(context.Background(), "job", redlatch.LockOptions{})
+		wantErr(t, err, redlatch.ErrConfig)
+		for _, s := range servers[3:] {
+			if marker := s.Do("GET", "redlatch:1:marker"); marker != "" {
+				t.Errorf("%s is marked %q", s.Addr(), marker)
+			}
+		}
+	})
 }
 
 // TestServerOfAnotherListDoesNotAgreeBecauseItRestarted is the same, with the
