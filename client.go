@@ -181,6 +181,16 @@ func (c *Client) isClosed() bool {
 	}
 }
 
+// isDone reports that Close has returned: the nodes are closed.
+func (c *Client) isDone() bool {
+	select {
+	case <-c.closed:
+		return true
+	default:
+		return false
+	}
+}
+
 // key returns the key of a lock, or an error if the name cannot be one.
 func (c *Client) key(name string) (string, error) {
 	if name == "" {

@@ -54,6 +54,7 @@ func newLink(t testing.TB, n *memory.Node) *link {
 		for l.underway.Load() > 0 {
 			time.Sleep(time.Millisecond)
 		}
+		time.Sleep(time.Millisecond) // who waits for the last answer returns
 	})
 	return l
 }

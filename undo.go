@@ -181,7 +181,7 @@ func (j *janitor) work(m *member) {
 	for {
 		start := c.clock.Uptime()
 		batch := j.next(start, together)
-		if len(batch) == 0 {
+		if len(batch) == 0 || c.isDone() {
 			return
 		}
 		if j.send(m, batch) {
