@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/redlatch/redlatch/internal/protocol"
 	"github.com/redlatch/redlatch/node"
 )
 
@@ -71,7 +72,7 @@ func (c *Client) Break(ctx context.Context, name string, opts BreakOptions) (*Br
 	c.guard.apply(&req)
 
 	report := &BreakReport{Token: req.Token, Nodes: make([]NodeResult, len(c.members))}
-	replies := make([]node.Reply, len(c.members))
+	replies, start := make([]node.Reply, len(c.members)), c.clock.Uptime()
 	errs := c.each(context.WithoutCancel(ctx), c.opts.NodeTimeout, func(ctx context.Context, m *member) error {
 		r := m.call(ctx, req)
 		if r.Err == nil {
@@ -79,22 +80,29 @@ func (c *Client) Break(ctx context.Context, name string, opts BreakOptions) (*Br
 		}
 		return r.Err
 	})
-	rd := round{tally: tally{nodes: len(c.members)}}
 	for i, m := range c.members {
 		r := NodeResult{Node: m.name, Err: errs[i]}
 		if errs[i] == nil {
 			r.Reply = replies[i]
 		}
 		report.Nodes[i] = r
-		rd.results = append(rd.results, r)
-		rd.count(r)
 	}
-	c.roundEnd(ctx, name, req.Op, &rd)
-	if rd.won() {
+	t := tallyOf(report.Nodes)
+	failed := &QuorumError{Op: req.Op, Name: key, Need: protocol.Quorum(t.Nodes), Elapsed: c.clock.Uptime() - start, Nodes: report.Nodes}
+	if o, ok := c.opts.Observer.(RoundObserver); ok {
+		end := RoundEnd{Op: req.Op, Name: name, Won: t.Won(), Granted: t.Granted, Refused: t.Refused, Failed: t.Failed, Elapsed: failed.Elapsed}
+		if !end.Won {
+			named := *failed
+			named.Name = name
+			end.Err = &named
+		}
+		o.RoundEnd(ctx, end)
+	}
+	if t.Won() {
 		c.log.Warn("redlatch: lock was broken", "name", name, "token", uint64(req.Token))
 		return report, nil
 	}
-	return report, c.unbroken(ctx, name, req, &rd)
+	return report, c.unbroken(ctx, name, t, failed)
 }
 
 // now returns the token for the moment in which the nodes were asked, by the
@@ -111,21 +119,40 @@ func (s *LockState) now() Token {
 }
 
 // unbroken says why a break did not come about.
-func (c *Client) unbroken(ctx context.Context, name string, req node.Request, rd *round) error {
-	if err := c.guard.mismatch(rd); err != nil {
+func (c *Client) unbroken(ctx context.Context, name string, t protocol.Tally, failed *QuorumError) error {
+	if err := c.guard.mismatch(failed.Nodes, 0); err != nil {
 		return err
 	}
-	for _, r := range rd.results {
+	for _, r := range failed.Nodes {
 		if errors.Is(r.Err, ErrConfig) {
 			return r.Err
 		}
 	}
-	if !rd.available() {
-		return rd.quorumError(req)
+	if !t.Available() {
+		return failed
 	}
 	state, err := c.Show(ctx, name)
 	if err == nil && len(state.Holders) > 0 {
 		return &HeldError{Name: name, Holders: state.Holders}
 	}
-	return rd.quorumError(req)
+	return failed
+}
+
+// tallyOf counts what nodes answered to an operator.
+func tallyOf(results []NodeResult) protocol.Tally {
+	t := protocol.Tally{Nodes: len(results)}
+	for _, r := range results {
+		switch {
+		case r.Err != nil:
+			t.Failed++
+		case r.Reply.Status == node.Granted:
+			t.Granted++
+		default:
+			t.Refused++
+			if r.Reply.Status == node.Quarantined || r.Reply.Status == node.Misconfigured {
+				t.Unfit++
+			}
+		}
+	}
+	return t
 }

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/redlatch/redlatch/internal/protocol"
 	"github.com/redlatch/redlatch/node"
 )
 
@@ -27,7 +28,7 @@ func (c *Client) changeList(ctx context.Context, former []Node) ([]NodeState, er
 	}
 	// Nothing is written where it could not be brought to an end.
 	states := c.markAll(ctx, node.Request{Mark: node.MarkRead}, barred)
-	if away := count(states, NodeState.silent); away >= quorumOf(len(states)) {
+	if away := count(states, NodeState.silent); away >= protocol.Quorum(len(states)) {
 		return states, fmt.Errorf("%w: %d nodes of the former list do not answer, and are a quorum that may go on granting; nothing was changed: run this again when they answer", ErrNoQuorum, away)
 	}
 	if err := unanswered(c.markAll(ctx, node.Request{Mark: node.MarkRead}, c.members)); err != nil {
@@ -39,7 +40,7 @@ func (c *Client) changeList(ctx context.Context, former []Node) ([]NodeState, er
 	c.guard.follow(states)
 	least := sitsOut(states)
 	states = c.markAfter(ctx, node.Request{Mark: node.MarkBar, TTL: least}, barred, states)
-	if away := count(states, NodeState.mayServe); away >= quorumOf(len(states)) {
+	if away := count(states, NodeState.mayServe); away >= protocol.Quorum(len(states)) {
 		var barred []string
 		for _, s := range states {
 			if s.Reason == node.ReasonBarred {

@@ -3,383 +3,470 @@ package redlatch
 import (
 	"context"
 	"errors"
+	"fmt"
 	"sync"
-	"time"
+	"sync/atomic"
 
+	"github.com/redlatch/redlatch/internal/protocol"
 	"github.com/redlatch/redlatch/node"
 )
 
-// claim is what stands under one value: the keys that the nodes may have of it,
-// and its places in their queues.
+// claim carries out what a protocol.Claim asks for. It decides nothing.
 type claim struct {
-	c    *Client
-	name string       // as the caller gave it
-	req  node.Request // the OpAcquire, with the token proposed last
+	c      *Client
+	name   string // of the lock, as the caller gave it
+	key    string // the same, prefix included
+	marker *node.Guard
+	ctx    context.Context // for the nodes: it has values, and never ends
 
-	mu sync.Mutex
-
-	// may is the set of nodes that may have something of it: a grant, an
-	// answer that was lost, a place in the queue.
-	may nodeSet
-
-	// has is the set of nodes that granted it.
-	has nodeSet
-
-	// open is the set of nodes that have not answered the last request that
-	// they were sent, and sent is which that was, by number.
-	open   nodeSet
-	number uint32
-	sent   [MaxNodes]uint32
-
-	// owed is how many requests have had no answer, and lost is set once one
-	// will never have any: they may yet be carried out. earlier is the tokens
-	// that were asked with before proposed, the last.
-	owed     int
-	lost     bool
-	earlier  proposals
-	proposed Token
-
-	// over is set when nothing under this value may stand any more: asking
-	// for it failed, or its lease has ended. What is granted after is undone.
-	over bool
-
-	// freed is the set of nodes that have been, or are being, sent a release.
-	freed nodeSet
-
-	// ended is set when it is over or stands without us.
-	ended bool
-
-	// heard is set while the claim is known to the inbox, which it is as soon
-	// as a node has queued it.
-	heard bool
-	// events is where a waiting caller hears of wakes and late answers; nil
-	// before it begins to wait, and once it waits no more.
-	events chan event
-	// early is the set of nodes that offered the lock before that.
-	early nodeSet
-	// won is set when the claim has become a lease.
-	won bool
+	// mu guards what follows. The claims of one attempt share it: one takes over
+	// from the other under it.
+	mu      *sync.Mutex
+	core    protocol.Claim
+	answers *[]answer // the last of each node
+	attempt *attempt  // whose it is; nil for one that was not asked for here
+	lease   *Lease    // once it is won
+	freed   chan struct{}
 }
 
-// event is something that happened to a claim while its caller waits.
-type event struct {
-	claim *claim
-	node  int
-	wake  node.Wake
-	// Where wake says nothing: the answer to the request of that number.
-	result NodeResult
-	number uint32
+// answer is what a node answered to the request of that number.
+type answer struct {
+	NodeResult
+	seq uint32
 }
 
-// request returns a request about the claim.
-func (cl *claim) request(op node.Op) node.Request {
-	req := cl.req
-	req.Op = op
-	return req
-}
+// place is on which goroutine an event is handled.
+type place uint8
 
-// release returns the request that takes the claim back. Its token is no lower
-// than that of any request which may still be on its way, so that it makes all
-// of them stale: before we know how far our clock is off, proposals may be above
-// the one that is granted in the end. Those that are so far off that no node
-// would grant them do not count, since no node would let them raise its fence.
-func (cl *claim) release() node.Request {
-	req := cl.request(node.OpRelease)
+const (
+	// elsewhere: requests are sent on goroutines of their own.
+	elsewhere place = iota
+	// onCaller: a single request is sent on this goroutine.
+	onCaller
+	// onClock: nothing that may take long is done on this goroutine.
+	onClock
+)
+
+// handle takes in an event, and does what follows from it.
+func (cl *claim) handle(e protocol.Event, where place) {
+	var buf [8]protocol.Effect
 	cl.mu.Lock()
-	defer cl.mu.Unlock()
-	if cl.owed > 0 || cl.lost {
-		req.Token = max(req.Token, cl.earlier.upTo(cl.c.plausible(req.Window)))
-	}
-	return req
-}
-
-// proposals is the tokens that a claim was asked for with, however many: the
-// lowest and the highest of them. Both are 0 if there are none.
-type proposals struct{ least, most Token }
-
-func (p *proposals) add(t Token) {
-	if p.least == 0 || t < p.least {
-		p.least = t
-	}
-	p.most = max(p.most, t)
-}
-
-// upTo returns a token that is no lower than any proposal up to most, and no
-// higher than most; 0 if every proposal is above it. Where some are, because our
-// clock was put right in between, it is most itself.
-func (p *proposals) upTo(most Token) Token {
-	if p.least > most {
-		return 0
-	}
-	return min(p.most, most)
-}
-
-// ask sends the claim to all nodes but those in skip, and waits for the outcome.
-func (cl *claim) ask(ctx context.Context, skip nodeSet) round {
-	req := cl.req
-	number := cl.send(allNodes(len(cl.c.members)) &^ skip)
-	return cl.c.ask(ctx, cl.name, req, skip,
-		func(i int, r NodeResult) { cl.answered(number, i, r, req) },
-		func(i int, r NodeResult) { cl.post(event{node: i, result: r, number: number}) })
-}
-
-// askOne sends the claim to one node, in the background unless it can be called
-// inline, and posts the answer.
-func (cl *claim) askOne(ctx context.Context, i int) {
-	c, req := cl.c, cl.req
-	number := cl.send(1 << i)
-	if !c.background.start() {
-		cl.answered(number, i, NodeResult{Node: c.members[i].name, Err: ErrUnsent}, req)
-		return
-	}
-	inline := c.inline(ctx)
-	ask := func() {
-		defer c.background.end()
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), c.limit(req))
-		defer cancel()
-		r := c.members[i].call(ctx, req)
-		cl.answered(number, i, r, req)
-		cl.post(event{node: i, result: r, number: number})
-	}
-	if inline {
-		ask()
-	} else {
-		go ask()
-	}
-}
-
-// send notes that a request goes to the nodes, and returns its number.
-func (cl *claim) send(nodes nodeSet) uint32 {
-	cl.mu.Lock()
-	defer cl.mu.Unlock()
-	if cl.owed == 0 && !cl.lost {
-		cl.earlier, cl.proposed = proposals{}, 0 // nothing of them can come any more
-	}
-	cl.number++
-	cl.open |= nodes
-	for i := range cl.c.members {
-		if nodes.has(i) {
-			cl.sent[i] = cl.number
-			cl.owed++
-		}
-	}
-	if cl.proposed != cl.req.Token {
-		if cl.proposed != 0 {
-			cl.earlier.add(cl.proposed)
-		}
-		cl.proposed = cl.req.Token
-	}
-	return cl.number
-}
-
-// answered takes in a node's answer to the request of that number: what is
-// granted to a claim that is over is undone.
-func (cl *claim) answered(number uint32, i int, r NodeResult, req node.Request) {
-	cl.mu.Lock()
-	last := cl.sent[i] == number
-	if last {
-		cl.open &^= 1 << i
-	}
-	cl.owed--
-	cl.lost = cl.lost || r.Err != nil && !errors.Is(r.Err, ErrUnsent)
-	if mayHold(r) || r.Reply.Rank > 0 {
-		cl.may |= 1 << i
-	}
-	if r.Err == nil && r.Reply.Status == node.Granted {
-		cl.has |= 1 << i
-	}
-	if r.Reply.Rank > 0 && !cl.heard && !cl.ended {
-		cl.early |= cl.c.inbox.expect(cl)
-		if cl.won {
-			defer cl.catchUp()
-		}
-	}
-	undo, released := cl.over && cl.may.has(i), cl.freed.has(i)
-	if req.Op == node.OpRepair {
-		// It asks for a fence that is not at the token. A release makes it
-		// stale only until the next holder's fence is there, and then one that
-		// was overtaken is granted.
-		released = false
+	a := cl.attempt
+	out := cl.core.Handle(view{cl.c}, e, buf[:0])
+	next, tell := cl.note(out)
+	goOn := protocol.Event{Kind: protocol.Resume}
+	if next != nil && a.cancelled {
+		goOn.Kind = protocol.Cancel
 	}
 	cl.mu.Unlock()
-	if !undo {
-		return
+	cl.tell(tell, where)
+	cl.send(a, out, where)
+	for i := range out {
+		cl.do(a, &out[i], where)
 	}
-	release := cl.release()
+	if next != nil {
+		next.handle(goOn, where)
+	}
+}
+
+// note does what must be done under the mutex. It returns the successor of a
+// claim that is replaced, and what is to be called when the mutex is free.
+func (cl *claim) note(out []protocol.Effect) (next *claim, tell []func()) {
+	c, a := cl.c, cl.attempt
+	// A caller that waits is notified on its own goroutine, before it returns.
+	report := func(f func()) {
+		if a != nil {
+			a.reports = append(a.reports, f)
+			a.signal()
+		} else {
+			tell = append(tell, f)
+		}
+	}
+	for i := range out {
+		switch out[i].Kind {
+		case protocol.RoundOver:
+			if o, ok := c.opts.Observer.(RoundObserver); ok {
+				end, ctx := cl.roundEnd(), cl.observed()
+				report(func() { o.RoundEnd(ctx, end) })
+			}
+		case protocol.YieldOver:
+			if o, ok := c.opts.Observer.(RoundObserver); ok {
+				op, t := cl.core.Yield()
+				end, ctx := RoundEnd{Op: op, Name: cl.name, Won: true, Granted: t.Granted, Refused: t.Refused}, cl.observed()
+				report(func() { o.RoundEnd(ctx, end) })
+			}
+		case protocol.Waits:
+			a.failure = cl.failure()
+			if o, ok := c.opts.Observer.(WaitObserver); ok {
+				ctx, w := cl.observed(), Waiting{Name: cl.name, Place: cl.core.Place(), Waited: c.clock.Uptime() - a.began, Err: a.failure}
+				report(func() { o.Waiting(ctx, w) })
+			}
+			if a.line != nil {
+				_, t := cl.core.Round()
+				c.lines.note(a.line, !t.Available())
+			}
+		case protocol.Listen:
+			if early := c.inbox.expect(cl); early != 0 {
+				tell = append(tell, func() { cl.early(early) })
+			}
+		case protocol.Unlisten:
+			c.inbox.forget(cl)
+		case protocol.Won:
+			cl.win()
+			cl.attempt, cl.answers = nil, nil
+		case protocol.Refused:
+			a.failure = cl.failure()
+			a.finish()
+		case protocol.Replace:
+			next = &claim{c: c, name: cl.name, key: cl.key, marker: cl.marker, ctx: cl.ctx, mu: cl.mu,
+				core: cl.core.Successor(c.newValue()), answers: cl.answers, attempt: a}
+			a.claim, cl.answers = next, nil
+		case protocol.Extended:
+			tell = append(tell, cl.lease.extended())
+			if cl.lease.said != nil {
+				tell = append(tell, cl.lease.relieve)
+			}
+		case protocol.NotExtended:
+			tell = append(tell, cl.lease.notExtended())
+		case protocol.Ended:
+			if cl.lease != nil {
+				tell = append(tell, cl.lease.end(), cl.lease.tellEnd)
+			}
+		case protocol.Freed:
+			freed := cl.freed
+			tell = append(tell, func() { close(freed) })
+		}
+	}
 	switch {
-	case !released:
-		cl.c.undo(i, release)
-	case r.Err == nil && r.Reply.Status == node.Granted && req.Token > release.Token:
-		// So far off was our clock that this was not thought possible.
-		release.Token = req.Token
-		cl.c.undo(i, release)
-	case req.Token != 0:
-		// The release that the node was sent has a token that is no lower: it
-		// takes away what came before it, and makes stale what comes after.
-	default:
-		// Without tokens it may have come first. But if it has not come yet,
-		// the holder is to hear that it was not too late.
-		cl.c.undoLater(i, release)
+	case cl.core.State() == protocol.Held:
+		c.keeper.set(cl.lease, cl.core.Timer())
+	case a != nil && a.claim == cl:
+		a.moved(cl.core.Timer())
 	}
+	return next, tell
 }
 
-// post tells a waiting caller what happened. What it has no room for is lost:
-// it asks again by itself after a while. It reports false for a wake that
-// comes when the claim is won.
-func (cl *claim) post(e event) bool {
-	cl.mu.Lock()
-	events := cl.events
-	if events == nil && !cl.won && e.wake.Kind.Asks() {
-		cl.early |= 1 << e.node
+// tell reports to observers and logs, which may take their time.
+func (cl *claim) tell(tell []func(), where place) {
+	if len(tell) == 0 {
+		return
 	}
-	won := cl.won
-	cl.mu.Unlock()
-	if events == nil {
-		return !won
-	}
-	e.claim = cl
-	select {
-	case events <- e:
-	default:
-	}
-	return true
-}
-
-// end has the claim stand no more, except where it is to stand without us. A
-// claim that is freed is being sent a release on every node, except for those
-// that have granted nothing and have not answered yet: they are undone when
-// they do, since a release sent to them now might be overtaken by what it is to
-// undo.
-func (cl *claim) end(over, freed bool) {
-	cl.mu.Lock()
-	defer cl.mu.Unlock()
-	cl.ended, cl.over, cl.events = true, over, nil
-	if freed {
-		cl.freed = allNodes(len(cl.c.members)) &^ (cl.open &^ cl.has)
-	}
-	cl.c.inbox.forget(cl)
-}
-
-// remember has the client know the claim's value for as long as a late request
-// may have something of it: a key, or a place in line.
-func (cl *claim) remember(released bool) {
-	release := cl.release()
-	now, left := cl.c.clock.Uptime(), cl.c.lateness(release)
-	if released {
-		left = min(left, latePlace)
-	}
-	cl.c.dropped.add(leftover{req: release, until: now + left, released: released}, now)
-}
-
-// latePlace is how long after its release a lease may still be queued by a
-// request that comes late. Longer than that is taken for never: the place then
-// costs those behind it a second.
-const latePlace = 10 * time.Second
-
-// isOver reports that nothing under the claim's value may stand any more.
-func (cl *claim) isOver() bool {
-	cl.mu.Lock()
-	defer cl.mu.Unlock()
-	return cl.over
-}
-
-// underway returns the nodes that are not being sent a release.
-func (cl *claim) underway() nodeSet {
-	cl.mu.Lock()
-	defer cl.mu.Unlock()
-	return allNodes(len(cl.c.members)) &^ cl.freed
-}
-
-// latest reports whether a request was the last that the node was sent.
-func (cl *claim) latest(i int, number uint32) bool {
-	cl.mu.Lock()
-	defer cl.mu.Unlock()
-	return cl.sent[i] == number
-}
-
-// lacks notes that nodes have been left to others.
-func (cl *claim) lacks(nodes nodeSet) {
-	cl.mu.Lock()
-	defer cl.mu.Unlock()
-	cl.has &^= nodes
-}
-
-// hear has wakes and late answers come to events.
-func (cl *claim) hear(events chan event) {
-	cl.mu.Lock()
-	defer cl.mu.Unlock()
-	cl.events = events
-	if !cl.heard {
-		cl.early |= cl.c.inbox.expect(cl)
-	}
-	for i := range cl.c.members {
-		if cl.early.has(i) {
-			events <- event{claim: cl, node: i, wake: node.Wake{Kind: node.WakeTurn}}
+	all := func() {
+		for _, f := range tell {
+			f()
 		}
 	}
-	cl.early = 0
+	if where != onClock || !cl.c.background.start() {
+		all()
+		return
+	}
+	go func() {
+		defer cl.c.background.end()
+		all()
+	}()
 }
 
-// win has the claim stand as a lease. Nodes that offer the lock from now on are
-// asked for it in the background.
-func (cl *claim) win() {
+// early delivers what nodes offered before the claim was known to the inbox.
+func (cl *claim) early(nodes protocol.Set) {
+	for i := range cl.c.members {
+		if nodes.Has(i) {
+			cl.handle(protocol.Event{Kind: protocol.Wake, Node: i, Wake: node.Wake{Kind: node.WakeTurn}}, elsewhere)
+		}
+	}
+}
+
+// complete adds to a request what no decision depends on.
+func (cl *claim) complete(req *node.Request) {
+	req.Name = cl.key
+	req.Guard = cl.marker
+	// A fence that a lock outlives would leave it without a token.
+	req.Retention = max(cl.c.opts.FenceRetention, 4*req.Window, req.TTL+req.Window)
+}
+
+// do carries out an effect that needs no mutex.
+func (cl *claim) do(a *attempt, e *protocol.Effect, where place) {
+	c := cl.c
+	if e.Request.Op != 0 {
+		cl.complete(&e.Request)
+	}
+	switch e.Kind {
+	case protocol.Undo:
+		c.undo(e.Node, e.Request)
+	case protocol.UndoLater:
+		c.undoLater(e.Node, e.Request)
+	case protocol.CleanUp:
+		m := c.members[e.Node]
+		m.janitor.add(m, e.Request)
+	case protocol.Leftover, protocol.LeftPlace:
+		c.dropped.remember(c, e.Request, e.Kind == protocol.LeftPlace)
+	case protocol.Adopt:
+		cl.adopt(where)
+	case protocol.AwaitMark:
+		cl.awaitMark(a, where)
+	case protocol.Mark:
+		c.marking.start(c, cl.key)
+	case protocol.Repaired:
+		c.log.Info("redlatch: lock is back on a node that lacked it", "node", c.members[e.Node].name, "name", cl.name)
+	}
+}
+
+// batch is requests that are sent together, with one time limit.
+type batch struct {
+	ctx    context.Context
+	cancel context.CancelFunc
+	left   atomic.Int32
+}
+
+func (b *batch) done() {
+	if b.left.Add(-1) == 0 {
+		b.cancel()
+	}
+}
+
+// send sends the requests among the effects, all at once.
+func (cl *claim) send(a *attempt, out []protocol.Effect, where place) {
+	n := 0
+	for i := range out {
+		if out[i].Kind == protocol.Send {
+			n++
+		}
+	}
+	if n == 0 {
+		return
+	}
+	if a != nil {
+		marked, _ := cl.c.marking.count()
+		a.marked.Store(int64(marked))
+	}
+	b := &batch{}
+	b.left.Store(int32(n))
+	for i := range out {
+		if out[i].Kind != protocol.Send {
+			continue
+		}
+		if b.ctx == nil {
+			b.ctx, b.cancel = context.WithTimeout(cl.ctx, cl.c.limit(out[i].Request))
+		}
+		e := out[i]
+		cl.complete(&e.Request)
+		e.Request.Barge = a != nil && a.opts.Barge
+		switch {
+		case !cl.c.background.start():
+			b.done()
+			cl.answered(&e, NodeResult{Node: cl.c.members[e.Node].name, Err: fmt.Errorf("%w (%w)", ErrClosed, ErrUnsent)}, where)
+		case where == onCaller && n == 1:
+			cl.ask(b, &e, onCaller)
+		default:
+			go cl.ask(b, &e, elsewhere)
+		}
+	}
+}
+
+// ask sends one request, and hands in the answer.
+func (cl *claim) ask(b *batch, e *protocol.Effect, where place) {
+	m := cl.c.members[e.Node]
+	r := m.call(b.ctx, e.Request)
+	if e.Probe {
+		m.probes.Add(-1)
+	}
+	b.done()
+	cl.answered(e, r, where)
+	cl.c.background.end()
+}
+
+// answered hands in the answer to a request.
+func (cl *claim) answered(e *protocol.Effect, r NodeResult, where place) {
+	op := e.Request.Op
 	cl.mu.Lock()
-	events := cl.events
-	cl.won, cl.events = true, nil
+	// What comes late to a lease is no answer to anything that is reported.
+	if op != node.OpRepair && !e.Request.Once && (op != node.OpAcquire || cl.core.State() < protocol.Held) {
+		if cl.answers == nil {
+			all := make([]answer, len(cl.c.members))
+			cl.answers = &all
+		}
+		if a := &(*cl.answers)[e.Node]; a.seq <= e.Seq {
+			*a = answer{r, e.Seq}
+		}
+	}
 	cl.mu.Unlock()
-	for {
-		select {
-		case e := <-events:
-			if e.wake.Kind.Asks() {
-				cl.followUp(e.node)
+	cl.handle(protocol.Event{
+		Kind: protocol.Answer, Node: e.Node, Seq: e.Seq, Op: op, Once: e.Request.Once, Token: e.Request.Token,
+		Fault: faultOf(r.Err), Reply: r.Reply, Misfit: cl.misfit(e, r),
+	}, where)
+}
+
+// misfit says in what the marker of a node that refused differs from ours.
+func (cl *claim) misfit(e *protocol.Effect, r NodeResult) protocol.Misfit {
+	if r.Err != nil || r.Reply.Status != node.Misconfigured || e.Request.Guard == nil {
+		return protocol.Fits
+	}
+	return protocol.Compare(*e.Request.Guard, r.Reply.Guard, e.Request.TTL)
+}
+
+// faultOf says what became of a request that had this error.
+func faultOf(err error) protocol.Fault {
+	if err == nil {
+		return protocol.NoFault
+	}
+	unsent, late := errors.Is(err, ErrUnsent), errors.Is(err, ErrNodeTimeout)
+	var bad *ConfigError
+	switch {
+	case unsent && errors.As(err, &bad):
+		return protocol.Invalid
+	case unsent && late:
+		return protocol.TimedOutUnsent
+	case unsent:
+		return protocol.Unsent
+	case late:
+		return protocol.TimedOut
+	}
+	return protocol.Broken
+}
+
+// adopt takes over the cluster parameters that the nodes reported, and has the
+// claim go on.
+func (cl *claim) adopt(where place) {
+	cl.mu.Lock()
+	changed := cl.c.guard.adopt(cl.results(), cl.marker)
+	if changed {
+		if err := cl.configure(); err != nil {
+			cl.attempt.bad = err
+			cl.core.Reject(protocol.BadTTL)
+		}
+	}
+	cl.mu.Unlock()
+	cl.handle(protocol.Event{Kind: protocol.Configured, Changed: changed}, where)
+}
+
+// configure sets what depends on the cluster parameters.
+func (cl *claim) configure() error {
+	cfg, marker, err := cl.c.configure(cl.attempt)
+	if err != nil {
+		return err
+	}
+	cl.marker = marker
+	cl.core.Configure(cfg)
+	return nil
+}
+
+// awaitMark waits until the marking in flight is over, and has the claim go on.
+func (cl *claim) awaitMark(a *attempt, where place) {
+	c := cl.c
+	wait := func() {
+		marked := c.marking.await(a.caller, int(a.marked.Load()), markTime*c.opts.NodeTimeout)
+		cl.handle(protocol.Event{Kind: protocol.Marked, Changed: marked}, where)
+	}
+	if where == onCaller {
+		wait()
+		return
+	}
+	if !c.background.start() {
+		cl.handle(protocol.Event{Kind: protocol.Marked}, elsewhere)
+		return
+	}
+	go func() {
+		defer c.background.end()
+		wait()
+	}()
+}
+
+func (cl *claim) observed() context.Context {
+	if cl.attempt != nil {
+		return cl.attempt.observed
+	}
+	return cl.ctx
+}
+
+// results returns what each node said in the last round, or why it said nothing.
+func (cl *claim) results() []NodeResult {
+	results := make([]NodeResult, len(cl.c.members))
+	for i, m := range cl.c.members {
+		r := &results[i]
+		r.Node = m.name
+		var said NodeResult
+		if cl.answers != nil {
+			said = (*cl.answers)[i].NodeResult
+		}
+		switch cl.core.Outcome(i) {
+		case protocol.Pending:
+			r.Err = errPending
+		case protocol.Skipped:
+			r.Err = errSuspect
+		case protocol.Late:
+			r.Err = ErrNodeTimeout
+			if errors.Is(said.Err, ErrNodeTimeout) {
+				r.Err = said.Err
+			}
+		case protocol.Unusable:
+			*r = said
+			if said.Err == nil {
+				r.Err = cl.sameServer(i)
 			}
 		default:
-			cl.catchUp()
-			return
+			*r = said
 		}
+	}
+	return results
+}
+
+// sameServer names the node that is the same server as node i.
+func (cl *claim) sameServer(i int) error {
+	other := "another node"
+	for j, a := range *cl.answers {
+		if j != i && a.Reply.Server == (*cl.answers)[i].Reply.Server {
+			other = cl.c.members[j].name
+			break
+		}
+	}
+	return &ConfigError{Field: "nodes", Value: cl.c.members[i].name, Bound: "another server than " + other + ", which it is now"}
+}
+
+// quorumError describes the last round, which found no quorum.
+func (cl *claim) quorumError() *QuorumError {
+	round, _ := cl.core.Round()
+	return &QuorumError{
+		Op: round.Op, Name: cl.key, Need: protocol.Quorum(len(cl.c.members)),
+		Elapsed: round.Elapsed(), Late: round.Won, Nodes: cl.results(),
 	}
 }
 
-// catchUp asks the nodes that offered the lock while nobody listened.
-func (cl *claim) catchUp() {
-	cl.mu.Lock()
-	early := cl.early
-	cl.early = 0
-	cl.mu.Unlock()
-	for i := range cl.c.members {
-		if early.has(i) {
-			cl.followUp(i)
-		}
+// roundEnd describes the last round for an observer.
+func (cl *claim) roundEnd() RoundEnd {
+	round, t := cl.core.Round()
+	end := RoundEnd{
+		Op: round.Op, Name: cl.name, Won: t.Won() || round.Op == node.OpRelease && t.Freed(),
+		Granted: t.Granted, Refused: t.Refused, Failed: t.Failed, Elapsed: round.Elapsed(),
 	}
+	if !end.Won {
+		err := cl.quorumError()
+		err.Name = cl.name
+		end.Err = err
+	}
+	return end
 }
 
-// followUp takes what a node offers to a claim that was won without it: the
-// lease then stands there too, and the node's queue moves on.
-func (cl *claim) followUp(i int) {
-	cl.mu.Lock()
-	has := cl.has.has(i)
-	cl.mu.Unlock()
-	if !has {
-		go cl.askOne(context.Background(), i)
-	}
-}
-
-// drop takes the claim back on every node that may have something of it, and
-// sees to it that those who have not answered yet are undone when they do. A
-// node that said no has nothing, and is left alone.
-func (cl *claim) drop() {
-	cl.end(true, false)
-	cl.mu.Lock()
-	may, open := cl.may, cl.open
-	cl.mu.Unlock()
-	if may|open == 0 {
-		return
-	}
-	cl.remember(false)
-	release := cl.release()
-	for i := range cl.c.members {
-		if may.has(i) {
-			cl.c.undo(i, release)
+// failure says why the last round gave no lease.
+func (cl *claim) failure() error {
+	switch cl.core.Verdict() {
+	case protocol.NoVerdict:
+		return nil
+	case protocol.BadTTL:
+		return cl.attempt.bad
+	case protocol.NotOurs:
+		return cl.lost(cl.quorumError())
+	case protocol.HeldByAnother:
+		return &HeldError{Name: cl.name, Holders: holdersOf(cl.results())}
+	case protocol.Changing, protocol.Mismatch:
+		if err := cl.c.guard.mismatch(cl.results(), cl.core.TTL()); err != nil {
+			return err
+		}
+	case protocol.BadNode:
+		for _, r := range cl.results() {
+			var bad *ConfigError
+			if errors.As(r.Err, &bad) {
+				return r.Err
+			}
 		}
 	}
+	return cl.quorumError()
 }

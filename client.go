@@ -2,7 +2,6 @@ package redlatch
 
 import (
 	"context"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -12,11 +11,12 @@ import (
 	"strings"
 	"time"
 
+	"github.com/redlatch/redlatch/internal/protocol"
 	"github.com/redlatch/redlatch/node"
 )
 
 // MaxNodes is the highest number of nodes a client takes.
-const MaxNodes = 15
+const MaxNodes = protocol.MaxNodes
 
 // A Client takes locks on one node, or on a majority of several. It is safe
 // for use by many goroutines; a process needs one for each set of nodes.
@@ -72,7 +72,7 @@ func assemble(nodes []Node, opts Options) (*Client, error) {
 	}
 	limitSet := opts.NodeTimeout != 0
 	if !limitSet && opts.TTL > 0 {
-		opts.NodeTimeout = limitFor(opts.TTL)
+		opts.NodeTimeout = protocol.LimitFor(opts.TTL)
 	}
 	opts, err := opts.withDefaults()
 	if err != nil {
@@ -202,32 +202,11 @@ func (c *Client) key(name string) (string, error) {
 	return c.opts.Prefix + name, nil
 }
 
-// A value is 32 hexadecimal digits, random, then the owner.
-const valueDigits = 32
-
+// newValue returns the value of a new claim.
 func (c *Client) newValue() string {
-	var random [valueDigits / 2]byte
+	var random [16]byte
 	c.chance.value(&random)
-	b := make([]byte, 0, valueDigits+1+len(c.owner))
-	b = hex.AppendEncode(b, random[:])
-	b = append(b, ':')
-	return string(append(b, c.owner...))
-}
-
-// maxOwnerLen is more than host, process id and label have.
-const maxOwnerLen = 400
-
-// ownerOf returns the owner that a value names, and whether it is a value of
-// ours at all. Anybody may have set it, and it is shown to users: an owner that
-// cannot be is none of ours.
-func ownerOf(value string) (string, bool) {
-	if len(value) <= valueDigits || value[valueDigits] != ':' || checkText("owner", value[valueDigits+1:], 0, maxOwnerLen) != nil {
-		return "", false
-	}
-	if _, err := hex.DecodeString(value[:valueDigits]); err != nil {
-		return "", false
-	}
-	return value[valueDigits+1:], true
+	return protocol.NewValue(random, c.owner)
 }
 
 // ownerName returns host/pid/label.

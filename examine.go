@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/redlatch/redlatch/internal/protocol"
 	"github.com/redlatch/redlatch/node"
 )
 
@@ -100,7 +101,7 @@ func Examine(ctx context.Context, nodes []Node, opts Options, how ExamineOptions
 		}
 		return err
 	})
-	up := &Checkup{Nodes: make([]NodeCheckup, len(c.members)), Need: quorumOf(len(c.members))}
+	up := &Checkup{Nodes: make([]NodeCheckup, len(c.members)), Need: protocol.Quorum(len(c.members))}
 	for i, m := range c.members {
 		up.Nodes[i] = NodeCheckup{Node: m.name, Err: errs[i]}
 		if errs[i] == nil {

@@ -12,6 +12,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/redlatch/redlatch/internal/protocol"
 	"github.com/redlatch/redlatch/node"
 )
 
@@ -33,42 +34,20 @@ const (
 	GuardOff
 )
 
-// quarantineOf returns how long a node that may have forgotten locks sits out:
-// until the last lock it can have granted has run out on a clock that is slow,
-// and until no token it can have granted is within the window any more, with
-// clocks that are off by up to half of it. Where replicas are required, with the
-// given lag, it begins to count when the master that was replaced can have
-// granted and extended last.
-func quarantineOf(maxTTL, window, lag time.Duration) time.Duration {
-	q := max(maxTTL, 3*window) + maxTTL/15
-	if lag > 0 {
-		q += lag + replicaMargin
-	}
-	return q.Truncate(time.Millisecond)
-}
-
-// replicaMargin is for what the lag does not show: a server counts it in whole
-// seconds, so up to one more has passed; and what a replica said last may have
-// been another one on its way.
-const replicaMargin = 2 * time.Second
-
 // guard is what a client holds the nodes' markers against. Bounds that the
 // caller left open are taken from the markers.
 type guard struct {
-	on          bool
-	compares    bool // nodes are asked to look at their markers at all
-	retention   time.Duration
-	fixedTTL    bool // the caller set MaxTTL
-	fixedWindow bool // the caller set TokenWindow
-	fixedNumber bool // the caller set Replicas
-	fixedLag    bool // the caller set ReplicaLag
-	failover    bool // a node is a master that another server can replace
-	warned      atomic.Bool
-	log         *slog.Logger
-	current     atomic.Pointer[node.Guard]
-	declared    atomic.Bool
-	inService   atomic.Bool   // a node was seen trusted, or has granted
-	declaring   chan struct{} // held while a new cluster is being declared
+	on        bool
+	compares  bool // nodes are asked to look at their markers at all
+	retention time.Duration
+	fixed     protocol.Fixed // what the caller set
+	failover  bool           // a node is a master that another server can replace
+	warned    atomic.Bool
+	log       *slog.Logger
+	current   atomic.Pointer[node.Guard]
+	declared  atomic.Bool
+	inService atomic.Bool   // a node was seen trusted, or has granted
+	declaring chan struct{} // held while a new cluster is being declared
 }
 
 // init decides whether the guard is on. given are the options as the caller
@@ -91,8 +70,7 @@ func (g *guard) init(c *Client, given Options) error {
 	g.declared.Store(!g.on || !given.AssumeFresh)
 	g.declaring = make(chan struct{}, 1)
 	g.retention = c.opts.FenceRetention
-	g.fixedTTL, g.fixedWindow = given.MaxTTL != 0, given.TokenWindow != 0
-	g.fixedNumber, g.fixedLag = given.Replicas != 0, given.ReplicaLag != 0
+	g.fixed = protocol.Fixed{MaxTTL: given.MaxTTL != 0, Window: given.TokenWindow != 0, Replicas: given.Replicas != 0, Lag: given.ReplicaLag != 0}
 	g.failover, g.log = alone, c.log
 	if given.Replicas > 0 && !g.on {
 		return &ConfigError{Field: "Replicas", Value: given.Replicas, Bound: "0 where the guard is off: it is the guard that counts them (Guard: GuardOn, --guard on)"}
@@ -111,7 +89,7 @@ func (g *guard) init(c *Client, given Options) error {
 	g.current.Store(&node.Guard{
 		List: hex.EncodeToString(id[:8]), Nodes: text,
 		MaxTTL: c.opts.MaxTTL, Window: c.opts.TokenWindow, Replicas: c.opts.Replicas, ReplicaLag: c.opts.ReplicaLag,
-		Quarantine: quarantineOf(c.opts.MaxTTL, c.opts.TokenWindow, c.opts.ReplicaLag),
+		Quarantine: protocol.Quarantine(c.opts.MaxTTL, c.opts.TokenWindow, c.opts.ReplicaLag),
 		Off:        !g.on,
 	})
 	return nil
@@ -120,25 +98,24 @@ func (g *guard) init(c *Client, given Options) error {
 // bounds returns what is agreed on so far.
 func (g *guard) bounds() *node.Guard { return g.current.Load() }
 
-// apply puts the bounds into a request.
+// apply puts the parameters into a request.
 func (g *guard) apply(req *node.Request) {
 	b := g.bounds()
 	req.Window = b.Window
-	// A fence that a lock outlives would leave it without a token.
 	req.Retention = max(g.retention, 4*b.Window, req.TTL+b.Window)
 	if g.compares {
 		req.Guard = b
 	}
 }
 
-// adopt takes over the bounds of the nodes' markers where the caller left them
-// open. It reports whether they are others than those that were asked with.
-func (g *guard) adopt(rd *round, asked *node.Guard) bool {
+// adopt takes over the parameters of the nodes' markers where the caller left
+// them open. It reports whether they are others than those that were asked with.
+func (g *guard) adopt(results []NodeResult, asked *node.Guard) bool {
 	mine := g.bounds()
 	if mine.Off {
 		return false // the parameters of the markers do not matter
 	}
-	for _, r := range rd.results {
+	for _, r := range results {
 		theirs := r.Reply.Guard
 		if r.Err != nil || r.Reply.Status != node.Misconfigured || theirs == nil || theirs.List != mine.List {
 			continue
@@ -146,20 +123,9 @@ func (g *guard) adopt(rd *round, asked *node.Guard) bool {
 		if mine != asked {
 			return true // another goroutine was faster
 		}
-		adopted := *theirs
-		adopted.Nodes, adopted.Off = mine.Nodes, mine.Off
-		if adopted == *mine {
-			continue
+		if adopted, ok := protocol.Adopted(*mine, *theirs, g.fixed); ok {
+			return g.current.CompareAndSwap(mine, &adopted)
 		}
-		if g.fixedTTL && theirs.MaxTTL != mine.MaxTTL || g.fixedWindow && theirs.Window != mine.Window ||
-			g.fixedNumber && theirs.Replicas != mine.Replicas || g.fixedLag && theirs.ReplicaLag != mine.ReplicaLag {
-			continue
-		}
-		if checkDuration("MaxTTL", theirs.MaxTTL, MinTTL, maxMaxTTL) != nil || (theirs.Replicas > 0) != (theirs.ReplicaLag > 0) ||
-			theirs.Quarantine < quarantineOf(theirs.MaxTTL, theirs.Window, theirs.ReplicaLag) {
-			continue
-		}
-		return g.current.CompareAndSwap(mine, &adopted)
 	}
 	return false
 }
@@ -176,7 +142,7 @@ func (g *guard) warn() {
 // bounds allow and has left them open. It reports whether they were others.
 func (g *guard) learn(ctx context.Context, c *Client, err error) bool {
 	var bad *ConfigError
-	if !g.on || g.fixedTTL || !errors.As(err, &bad) || bad.Field != "TTL" {
+	if !g.on || g.fixed.MaxTTL || !errors.As(err, &bad) || bad.Field != "TTL" {
 		return false
 	}
 	before := g.bounds().MaxTTL
@@ -194,28 +160,28 @@ func (g *guard) follow(states []NodeState) {
 		if s.Marked == nil {
 			continue
 		}
-		if !g.fixedTTL {
+		if !g.fixed.MaxTTL {
 			next.MaxTTL = max(next.MaxTTL, s.Marked.MaxTTL)
 		}
-		if !g.fixedWindow {
+		if !g.fixed.Window {
 			next.Window = max(next.Window, s.Marked.Window)
 		}
-		if !g.fixedNumber {
+		if !g.fixed.Replicas {
 			next.Replicas = max(next.Replicas, s.Marked.Replicas)
 		}
-		if !g.fixedLag && next.Replicas > 0 {
+		if !g.fixed.Lag && next.Replicas > 0 {
 			next.ReplicaLag = max(next.ReplicaLag, s.Marked.ReplicaLag)
 		}
 	}
-	next.Quarantine = quarantineOf(next.MaxTTL, next.Window, next.ReplicaLag)
+	next.Quarantine = protocol.Quarantine(next.MaxTTL, next.Window, next.ReplicaLag)
 	g.current.Store(&next)
 }
 
 // mismatch says in what the nodes' markers differ from what this client was
 // given; nil if they do not.
-func (g *guard) mismatch(rd *round) error {
+func (g *guard) mismatch(results []NodeResult, ttl time.Duration) error {
 	mine := g.bounds()
-	for _, r := range rd.results {
+	for _, r := range results {
 		if r.Err != nil || r.Reply.Status != node.Misconfigured {
 			continue
 		}
@@ -230,8 +196,8 @@ func (g *guard) mismatch(rd *round) error {
 			return &ConfigError{Field: "nodes", Value: mine.Nodes, Bound: fmt.Sprintf(
 				"the list that %s is marked for, %q%s; %s", r.Node, theirs.Nodes, difference(mine.Nodes, theirs.Nodes), waysOut)}
 		case mine.Off:
-			if rd.ttl > theirs.MaxTTL {
-				return &ConfigError{Field: "TTL", Value: rd.ttl, Bound: fmt.Sprintf("%v at the most, as %s is marked", theirs.MaxTTL, r.Node)}
+			if ttl > theirs.MaxTTL {
+				return &ConfigError{Field: "TTL", Value: ttl, Bound: fmt.Sprintf("%v at the most, as %s is marked", theirs.MaxTTL, r.Node)}
 			}
 			continue
 		case theirs.MaxTTL != mine.MaxTTL:
@@ -248,13 +214,15 @@ func (g *guard) mismatch(rd *round) error {
 	return nil
 }
 
-// refusal says why a round found no quorum: that the nodes are marked for
-// others, if too many are, or what each of them answered.
-func (g *guard) refusal(rd *round, req node.Request) error {
-	if err := g.mismatch(rd); err != nil && !rd.available() {
-		return err
+// refusal says why a round of the claim found no quorum: that the nodes are
+// marked for others, if too many are, or what each of them answered.
+func (g *guard) refusal(cl *claim) error {
+	if _, t := cl.core.Round(); !t.Available() {
+		if err := g.mismatch(cl.results(), cl.core.TTL()); err != nil {
+			return err
+		}
 	}
-	return rd.quorumError(req)
+	return cl.quorumError()
 }
 
 // waysOut is what to do about a marker of another membership.
@@ -324,41 +292,4 @@ func (g *guard) start(ctx context.Context, c *Client) error {
 		c.log.Warn("redlatch: nodes could not be declared new", "err", err)
 	}
 	return nil
-}
-
-// repair gives the lock to a node that said it has none, in a round in which a
-// quorum extended it. It never counts towards that round. A node that is in
-// quarantine takes it later.
-func (l *Lease) repair(i int, r NodeResult) {
-	m := l.c.members[i]
-	if r.Err != nil || r.Reply.Status != node.Absent || l.c.clock.Uptime() < time.Duration(m.sitting.Load()) {
-		return
-	}
-	if l.req.Token == 0 {
-		// It is not repaired; but the node may have lost its marker, too.
-		if l.c.guard.on {
-			l.c.marking.start(l.c, l.req.Name)
-		}
-		return
-	}
-	if l.isOver() || !l.c.background.start() {
-		return
-	}
-	number := l.send(1 << i)
-	req := l.request(node.OpRepair)
-	limit := l.c.limit(req)
-	// Counted from when the node said that it has none, which is before we
-	// send: when we have stopped waiting for an answer, and take the repair
-	// back, it cannot be carried out any more.
-	req.Until = r.Reply.Now.Add(limit)
-	go func() {
-		defer l.c.background.end()
-		ctx, cancel := context.WithTimeout(context.Background(), limit)
-		defer cancel()
-		r := m.call(ctx, req)
-		l.answered(number, i, r, req)
-		if r.Err == nil && r.Reply.Status == node.Granted {
-			l.c.log.Info("redlatch: lock is back on a node that lacked it", "node", m.name, "name", l.name)
-		}
-	}()
 }

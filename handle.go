@@ -4,11 +4,13 @@ import (
 	"context"
 	"encoding/base64"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strings"
+	"sync"
 	"time"
 
-	"github.com/redlatch/redlatch/node"
+	"github.com/redlatch/redlatch/internal/protocol"
 )
 
 // handlePrefix names the format of a handle.
@@ -22,6 +24,8 @@ type handle struct {
 	Value string `json:"value"`
 	Token string `json:"token"`
 	TTL   int64  `json:"ttl_ns"`
+
+	token Token
 }
 
 // Handle returns the lease as a text with which Attach takes it up, in this
@@ -29,8 +33,8 @@ type handle struct {
 // is a secret of a kind.
 func (l *Lease) Handle() string {
 	text, err := json.Marshal(handle{
-		Name: l.name, Key: l.req.Name, Value: l.req.Value,
-		Token: l.req.Token.String(), TTL: int64(l.req.TTL),
+		Name: l.name, Key: l.key, Value: l.core.Value(),
+		Token: l.core.Token().String(), TTL: int64(l.core.TTL()),
 	})
 	if err != nil {
 		panic("redlatch: a handle is strings and a number: " + err.Error())
@@ -45,7 +49,11 @@ func (l *Lease) Detach() (string, error) {
 	if err := l.Err(); err != nil {
 		return "", err
 	}
-	if first, cause := l.c.keeper.end(l, ErrDetached); !first {
+	l.handle(protocol.Event{Kind: protocol.Detach}, elsewhere)
+	l.mu.Lock()
+	cause := l.cause
+	l.mu.Unlock()
+	if !errors.Is(cause, ErrDetached) {
 		return "", cause
 	}
 	return l.Handle(), nil
@@ -54,7 +62,7 @@ func (l *Lease) Detach() (string, error) {
 // Attach takes up a lease from its handle, extends it, and from there on keeps
 // it. It returns ErrLost if the lock is no longer that lease's.
 func (c *Client) Attach(ctx context.Context, text string) (*Lease, error) {
-	cl, err := c.parseHandle(text)
+	h, err := parseHandle(text)
 	if err != nil {
 		return nil, err
 	}
@@ -64,37 +72,38 @@ func (c *Client) Attach(ctx context.Context, text string) (*Lease, error) {
 	if c.isClosed() {
 		return nil, ErrClosed
 	}
-	opts, err := LockOptions{TTL: cl.req.TTL}.withDefaults(c.opts, c.guard.bounds().MaxTTL)
+	a, err := c.attachAttempt(ctx, h)
 	if err != nil && c.guard.learn(ctx, c, err) {
-		opts, err = LockOptions{TTL: cl.req.TTL}.withDefaults(c.opts, c.guard.bounds().MaxTTL)
+		a, err = c.attachAttempt(ctx, h)
 	}
 	if err != nil {
 		return nil, err
 	}
-	c.guard.apply(&cl.req)
-	// The lease stands only once the extension is confirmed; until then it is
-	// nobody's, and whatever goes wrong, nothing is released.
-	req := cl.request(node.OpExtend)
-	rd := c.ask(ctx, cl.name, req, 0, nil, nil)
-	validity := validityOf(cl.req.TTL, rd.elapsed)
-	switch err := c.guard.mismatch(&rd); {
-	case rd.won() && validity > 0:
-		return c.newLease(cl, opts, rd.start, rd.start+rd.elapsed+validity)
-	case err != nil:
-		return nil, err
-	case rd.lost():
-		return nil, &LostError{Name: cl.name, Token: req.Token, Err: rd.quorumError(req)}
-	case ctx.Err() != nil:
-		return nil, endedError(ctx, rd.quorumError(req))
+	if !c.background.start() {
+		return nil, ErrClosed
 	}
-	return nil, rd.quorumError(req)
+	defer c.background.end()
+	return a.run(ctx)
+}
+
+// attachAttempt returns the attempt to take up the lease of a handle.
+func (c *Client) attachAttempt(ctx context.Context, h handle) (*attempt, error) {
+	a := &attempt{c: c, name: h.Name, asked: LockOptions{TTL: h.ttl()}, caller: ctx, observed: ctx, deadline: true,
+		began: c.clock.Uptime(), first: protocol.Attach, mu: new(sync.Mutex), changed: make(chan struct{}, 1)}
+	cfg, marker, err := c.configure(a)
+	if err != nil {
+		return nil, err
+	}
+	a.claim = &claim{c: c, name: h.Name, key: h.Key, marker: marker, ctx: context.WithoutCancel(ctx), mu: a.mu,
+		core: protocol.HeldElsewhere(cfg, h.Value, h.token), attempt: a}
+	return a, nil
 }
 
 // Free releases the lock of a handle without taking the lease up first. It
 // returns ErrLost if the lock was no longer that lease's, and a *QuorumError if
 // too few nodes answered: the lock then runs out by itself.
 func (c *Client) Free(ctx context.Context, text string) error {
-	cl, err := c.parseHandle(text)
+	h, err := parseHandle(text)
 	if err != nil {
 		return err
 	}
@@ -104,15 +113,18 @@ func (c *Client) Free(ctx context.Context, text string) error {
 	if c.isClosed() {
 		return ErrClosed
 	}
-	c.guard.apply(&cl.req)
-	cl.end(true, true) // on every node, since nothing of it is under way here
-	return (&Lease{claim: cl}).free(ctx)
+	cfg, marker := c.config(LockOptions{TTL: h.ttl()}, c.guard.bounds())
+	cl := &claim{c: c, name: h.Name, key: h.Key, marker: marker, ctx: context.WithoutCancel(ctx), mu: new(sync.Mutex),
+		core: protocol.HeldElsewhere(cfg, h.Value, h.token)}
+	return cl.free(ctx)
 }
 
-func (c *Client) parseHandle(text string) (*claim, error) {
-	bad := func() (*claim, error) {
+func (h *handle) ttl() time.Duration { return time.Duration(h.TTL) }
+
+func parseHandle(text string) (handle, error) {
+	bad := func() (handle, error) {
 		// Not the text itself: whoever reads the error could release the lock.
-		return nil, &ConfigError{Field: "handle", Value: fmt.Sprintf("%d bytes", len(text)), Bound: "a text that Handle or Detach returned"}
+		return handle{}, &ConfigError{Field: "handle", Value: fmt.Sprintf("%d bytes", len(text)), Bound: "a text that Handle or Detach returned"}
 	}
 	encoded, ok := strings.CutPrefix(text, handlePrefix)
 	if !ok {
@@ -126,20 +138,17 @@ func (c *Client) parseHandle(text string) (*claim, error) {
 	if err := json.Unmarshal(plain, &h); err != nil {
 		return bad()
 	}
-	if _, ours := ownerOf(h.Value); !ours || checkText("key", h.Key, 1, MaxNameLen) != nil || checkText("name", h.Name, 1, MaxNameLen) != nil {
+	if _, ours := protocol.OwnerOf(h.Value); !ours || checkText("key", h.Key, 1, MaxNameLen) != nil || checkText("name", h.Name, 1, MaxNameLen) != nil {
 		return bad()
 	}
 	// An extension by nothing would delete the key.
 	if checkDuration("ttl", time.Duration(h.TTL), MinTTL, maxMaxTTL) != nil {
 		return bad()
 	}
-	cl := &claim{c: c, name: h.Name, req: node.Request{
-		Op: node.OpAcquire, Name: h.Key, Value: h.Value, TTL: time.Duration(h.TTL),
-	}}
 	if strings.Trim(h.Token, "0") != "" {
-		if cl.req.Token, err = ParseToken(h.Token); err != nil {
+		if h.token, err = ParseToken(h.Token); err != nil {
 			return bad()
 		}
 	}
-	return cl, nil
+	return h, nil
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/redlatch/redlatch/internal/protocol"
 	"github.com/redlatch/redlatch/node"
 )
 
@@ -16,7 +17,7 @@ func HolderOf(r node.Reply) (Holder, bool) {
 	h := Holder{Left: r.Left, Nodes: 1}
 	switch r.Status {
 	case node.Held:
-		owner, ours := ownerOf(r.Value)
+		owner, ours := protocol.OwnerOf(r.Value)
 		if !ours {
 			// What a node may know of a token is not about this holder.
 			h.Kind, h.Owner = KindPlain, shownValue(r.Value)

@@ -4,10 +4,11 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"github.com/redlatch/redlatch/internal/protocol"
 	"github.com/redlatch/redlatch/node"
 )
 
-// inbox knows which claims wait, so that what the nodes tell reaches them. One
+// inbox knows which claims wait, so that notifications of the nodes reach them. One
 // serves all names of a client.
 type inbox struct {
 	missed atomic.Uint32 // how often a node said that something may have been
@@ -17,7 +18,7 @@ type inbox struct {
 	// early is the nodes that offered a lock to a value before the answer that
 	// queued it was taken in: wakes have a connection of their own. order is
 	// its values, oldest first.
-	early map[string]nodeSet
+	early map[string]protocol.Set
 	order []string
 	stops []func()
 }
@@ -28,7 +29,7 @@ const maxEarly = 64
 
 // listen begins to listen to every node that wakes.
 func (b *inbox) listen(c *Client) {
-	b.claims, b.early = map[string]*claim{}, map[string]nodeSet{}
+	b.claims, b.early = map[string]*claim{}, map[string]protocol.Set{}
 	for i, m := range c.members {
 		if w, ok := m.node.(node.Waker); ok {
 			b.stops = append(b.stops, w.Listen(func(wake node.Wake) { b.deliver(i, m, wake) }))
@@ -43,34 +44,31 @@ func (b *inbox) close() {
 	}
 }
 
-// expect has wakes for the claim delivered to it until it is over: also after
-// it was won, since a node that was slow may offer the lock then. It returns
-// the nodes that have done so already. The claim's mutex is held.
-func (b *inbox) expect(cl *claim) nodeSet {
+// expect has notifications for the claim delivered to it until it is over: also
+// after it was won, since a node that was slow may offer the lock then. It
+// returns the nodes that have done so already. The claim's mutex is held.
+func (b *inbox) expect(cl *claim) protocol.Set {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.claims[cl.req.Value] = cl
-	cl.heard = true
-	return b.early[cl.req.Value]
+	b.claims[cl.core.Value()] = cl
+	return b.early[cl.core.Value()]
 }
 
 // forget ends that. The claim's mutex is held.
 func (b *inbox) forget(cl *claim) {
-	if !cl.heard {
-		return
-	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	delete(b.claims, cl.req.Value)
+	delete(b.claims, cl.core.Value())
 }
 
-// deliver passes on what a node told.
+// deliver passes on what a node reported.
 func (b *inbox) deliver(i int, m *member, wake node.Wake) {
+	event := protocol.Event{Kind: protocol.Wake, Node: i, Wake: wake}
 	if wake.Kind == node.WakeMissed {
 		m.noteWakes(wake.Err)
 		b.missed.Add(1)
 		for _, cl := range b.all() {
-			cl.post(event{node: i, wake: wake})
+			cl.handle(event, elsewhere)
 		}
 		return
 	}
@@ -85,14 +83,12 @@ func (b *inbox) deliver(i int, m *member, wake node.Wake) {
 		b.keep(wake.Value, i)
 	}
 	b.mu.Unlock()
-	if cl == nil || cl.post(event{node: i, wake: wake}) || !wake.Kind.Asks() {
-		return
+	if cl != nil {
+		cl.handle(event, elsewhere)
 	}
-	// It was won without this node, which now keeps the name for it.
-	cl.followUp(i)
 }
 
-// keep remembers a wake for a value that is not known.
+// keep remembers a notification for a value that is not known.
 func (b *inbox) keep(value string, i int) {
 	if _, known := b.early[value]; !known {
 		if len(b.order) == maxEarly {
@@ -101,7 +97,7 @@ func (b *inbox) keep(value string, i int) {
 		}
 		b.order = append(b.order, value)
 	}
-	b.early[value] |= 1 << i
+	b.early[value] |= protocol.Of(i)
 }
 
 func (b *inbox) all() []*claim {

@@ -189,7 +189,7 @@ func (c *Client) markWithin(ctx context.Context, limit time.Duration, req node.R
 					if reply.Guard.Barred() {
 						s.Reason = node.ReasonBarred
 					}
-					s.Err = c.guard.mismatch(&round{results: []NodeResult{{Node: m.name, Reply: reply}}})
+					s.Err = c.guard.mismatch([]NodeResult{{Node: m.name, Reply: reply}}, 0)
 				}
 			}
 			states[i] = s

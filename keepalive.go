@@ -4,9 +4,10 @@ import (
 	"container/heap"
 	"context"
 	"errors"
-	"fmt"
 	"sync"
 	"time"
+
+	"github.com/redlatch/redlatch/internal/protocol"
 )
 
 // ErrMaxHold is returned by Extend when the lease cannot be extended any further,
@@ -14,20 +15,17 @@ import (
 // ErrLost, it is the cause with which such a lease ends.
 var ErrMaxHold = errors.New("redlatch: lock is at the end of its MaxHold")
 
-// keeper watches over a client's leases: one goroutine and one timer for all
-// of them. It ends each at its deadline by the local clock alone. The extensions
-// that move a deadline run on goroutines of their own, one for each lease that
-// is due, so that neither the clock nor another lease waits for a server that
-// answers late.
+// keeper keeps the time of a client's leases: one goroutine and one timer for
+// all of them. Requests are sent on goroutines of their own, so that neither the
+// clock nor another lease waits for a server that answers late.
 type keeper struct {
 	c *Client
 
-	mu      sync.Mutex
+	mu      sync.Mutex // taken after a claim's
 	leases  leaseHeap
 	running bool
 	armed   time.Duration // when the loop looks next; 0 if it is parked
 	closed  bool
-	ended   []*Lease // to be told of once the mutex is free
 
 	wake chan struct{} // the loop is to look now
 	quit chan struct{}
@@ -43,28 +41,24 @@ func (k *keeper) init(c *Client) {
 	k.quit = make(chan struct{})
 }
 
-// add puts a new lease under watch, after a round that began at start.
-func (k *keeper) add(l *Lease, start time.Duration) error {
+// set has the lease be looked at then. Its claim's mutex is held.
+func (k *keeper) set(l *Lease, at time.Duration) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	if k.closed {
-		return ErrClosed
+	if k.closed || l.index >= 0 && l.next == at {
+		return
 	}
-	// The first extension comes a little earlier, by chance: leases that were
-	// acquired together are not extended together for as long as they are held.
-	l.schedule(start - k.c.chance.below(l.req.TTL/12))
-	heap.Push(&k.leases, l)
+	l.next = at
+	if l.index >= 0 {
+		heap.Fix(&k.leases, l.index)
+	} else {
+		heap.Push(&k.leases, l)
+	}
 	if !k.running {
 		k.running = true
 		go k.loop()
-	} else {
-		k.rearm(l.next)
+		return
 	}
-	return nil
-}
-
-// rearm makes the loop look at a time that is earlier than it would have.
-func (k *keeper) rearm(at time.Duration) {
 	if k.armed == 0 || at < k.armed {
 		select {
 		case k.wake <- struct{}{}:
@@ -73,106 +67,17 @@ func (k *keeper) rearm(at time.Duration) {
 	}
 }
 
-// schedule sets when the lease is to be looked at after an extension that
-// began at from: at a third of its time to live, and at its deadline.
-func (l *Lease) schedule(from time.Duration) {
-	l.next = l.deadline
-	if !l.opts.NoKeepAlive && l.deadline < l.holdUntil() {
-		l.next = min(l.next, from+l.req.TTL/3)
-	}
-}
-
-// confirm moves the deadline after an extension that began at start and that a
-// quorum confirmed. If the lease ended meanwhile, nothing moves: the release
-// that its end has sent, or is still sending, takes back the extension too.
-func (k *keeper) confirm(l *Lease, start, deadline time.Duration) error {
+// remove has a lease that is over not be looked at any more. Its claim's mutex
+// is held.
+func (k *keeper) remove(l *Lease) {
 	k.mu.Lock()
-	defer k.unlock()
-	switch {
-	case l.cause != nil:
-		return l.cause
-	case k.c.clock.Uptime() >= l.deadline:
-		k.endLocked(l, ErrLost)
-		return l.cause
-	}
-	l.failed = nil
-	if deadline > l.deadline {
-		l.moveDeadline(deadline)
-	}
-	l.schedule(start)
-	heap.Fix(&k.leases, l.index)
-	k.rearm(l.next)
-	return nil
-}
-
-// unlock frees the mutex, and then tells of the leases that ended under it.
-func (k *keeper) unlock() { k.unlockAnd(func(tell func()) { tell() }) }
-
-// unlockAnd is unlock with a say in how the telling is run.
-func (k *keeper) unlockAnd(run func(tell func())) {
-	ended := k.ended
-	k.ended = nil
-	counted := len(ended) > 0 && k.c.background.start()
-	k.mu.Unlock()
-	if len(ended) == 0 {
-		return
-	}
-	run(func() {
-		for _, l := range ended {
-			k.tell(l)
-		}
-		if counted {
-			k.c.background.end()
-		}
-	})
-}
-
-// tell says that a lease has ended to whoever wants to know. A logger or an
-// observer may take its time.
-func (k *keeper) tell(l *Lease) {
-	if errors.Is(l.cause, ErrLost) {
-		// Whatever still stands of it on some node is in the way of others.
-		for _, m := range k.c.members {
-			m.janitor.add(m, l.release())
-		}
-		k.c.log.Warn("redlatch: lock is lost", "name", l.name, "token", uint64(l.req.Token), "held", k.c.clock.Uptime()-l.acquired, "cause", l.cause)
-	}
-	if o, ok := k.c.opts.Observer.(LeaseObserver); ok {
-		o.LeaseEnd(LeaseEnd{Name: l.name, Token: l.req.Token, Held: k.c.clock.Uptime() - l.acquired, Cause: l.cause})
-	}
-}
-
-// end ends the lease with cause, unless it has ended before. It reports
-// whether it was the first to do so, and the cause that counts.
-func (k *keeper) end(l *Lease, cause error) (first bool, why error) {
-	k.mu.Lock()
-	defer k.unlock()
-	if l.cause != nil {
-		return false, l.cause
-	}
-	k.endLocked(l, cause)
-	return true, l.cause
-}
-
-func (k *keeper) endLocked(l *Lease, cause error) {
-	if errors.Is(cause, ErrLost) && l.deadline == l.holdUntil() && k.c.clock.Uptime() >= l.deadline {
-		cause = l.lost(ErrMaxHold)
-	} else if cause == ErrLost {
-		cause = l.lost(nil)
-	}
-	l.cause = cause
-	if k.c.clock.Uptime() < l.deadline {
-		l.at = k.c.clock.Now()
-	}
+	defer k.mu.Unlock()
 	if l.index >= 0 {
 		heap.Remove(&k.leases, l.index)
 	}
-	l.end(!errors.Is(cause, ErrDetached), errors.Is(cause, ErrReleased))
-	l.cancel(cause)
-	k.ended = append(k.ended, l)
 }
 
-// loop ends leases at their deadlines and sends them to be extended before.
+// loop looks at leases when they are due.
 func (k *keeper) loop() {
 	timer := time.NewTimer(0)
 	defer timer.Stop()
@@ -183,67 +88,45 @@ func (k *keeper) loop() {
 		case <-k.quit:
 			return
 		}
-		if d, ok := k.look(); ok {
-			timer.Reset(d)
+		due, next, any := k.due()
+		for _, l := range due {
+			l.handle(protocol.Event{Kind: protocol.Timer}, onClock)
+		}
+		if len(due) > 0 {
+			_, next, any = k.due()
+		}
+		if any {
+			timer.Reset(next)
 		} else {
 			timer.Stop()
 		}
 	}
 }
 
-// look does what is due and returns how long until it must look again; false
-// if there is nothing to look at.
-func (k *keeper) look() (time.Duration, bool) {
+// due returns the leases that are due, and how long until it must look
+// again; false if there is nothing to look at.
+func (k *keeper) due() (due []*Lease, next time.Duration, any bool) {
 	k.mu.Lock()
-	defer k.unlockAnd(func(tell func()) { go tell() }) // nothing holds up the clock
+	defer k.mu.Unlock()
 	now := k.c.clock.Uptime()
 	for len(k.leases) > 0 && k.leases[0].next <= now {
 		l := k.leases[0]
-		if l.deadline <= now {
-			k.endLocked(l, ErrLost)
-			continue
-		}
-		l.next = l.deadline
+		due = append(due, l)
+		l.next = now + heartbeat // until its claim says when
 		heap.Fix(&k.leases, 0)
-		go k.extend(l)
 	}
 	if len(k.leases) == 0 {
-		if k.armed != 0 && k.armed <= now {
+		if k.armed != 0 && k.armed <= now && len(due) == 0 {
 			k.armed = 0 // parked: the next lease wakes us
-			return 0, false
+			return due, 0, false
 		}
 		// One more heartbeat before parking, so that a caller who locks and
 		// releases in a loop need not wake us each time.
 		k.armed = now + heartbeat
-		return heartbeat, true
+		return due, heartbeat, true
 	}
 	k.armed = min(k.leases[0].next, now+heartbeat)
-	return k.armed - now, true
-}
-
-// extend extends a lease that is due.
-func (k *keeper) extend(l *Lease) {
-	err := l.extend(context.Background())
-	switch {
-	case err == nil:
-		k.relieve(l)
-	case errors.Is(err, ErrNoQuorum) && !errors.Is(err, ErrLost):
-		k.warn(l, err)
-		k.retry(l)
-	}
-}
-
-// retry has the lease extended again soon: as many tries as fit before the
-// deadline.
-func (k *keeper) retry(l *Lease) {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	if l.cause != nil || l.index < 0 {
-		return
-	}
-	l.next = min(l.deadline, k.c.clock.Uptime()+max(l.req.TTL/30, time.Millisecond))
-	heap.Fix(&k.leases, l.index)
-	k.rearm(l.next)
+	return due, k.armed - now, true
 }
 
 // close ends every lease, releases all locks at once, and stops the loop.
@@ -252,14 +135,14 @@ func (k *keeper) close() {
 	k.closed = true
 	close(k.quit)
 	leases := append([]*Lease(nil), k.leases...)
-	for _, l := range leases {
-		k.endLocked(l, fmt.Errorf("%w: %w", ErrReleased, ErrClosed))
-	}
-	k.unlock()
+	k.mu.Unlock()
 
 	var all sync.WaitGroup
 	for _, l := range leases {
 		all.Go(func() {
+			l.mu.Lock()
+			l.soon = true
+			l.mu.Unlock()
 			if err := l.free(context.Background()); err != nil && !errors.Is(err, ErrLost) {
 				k.c.log.Warn("redlatch: lock could not be released and will run out", "name", l.name, "err", err)
 			}

@@ -3,6 +3,7 @@ package redlatch
 import (
 	"context"
 
+	"github.com/redlatch/redlatch/internal/protocol"
 	"github.com/redlatch/redlatch/node"
 )
 
@@ -28,7 +29,7 @@ func (c *Client) learnMarkers(ctx context.Context) {
 			}
 			said := *s.Marked
 			said.Nodes = "" // the list in words, which its id stands for
-			if votes[said]++; votes[said] >= quorumOf(len(c.members)) {
+			if votes[said]++; votes[said] >= protocol.Quorum(len(c.members)) {
 				c.adoptStates([]NodeState{s}, asked)
 				return
 			}
@@ -44,7 +45,7 @@ func (c *Client) learnMarkers(ctx context.Context) {
 func (c *Client) adoptStates(states []NodeState, asked *node.Guard) bool {
 	for _, s := range states {
 		theirs := NodeResult{Node: s.Node, Reply: node.Reply{Status: node.Misconfigured, Guard: s.Marked}}
-		if s.Marked != nil && c.guard.adopt(&round{results: []NodeResult{theirs}}, asked) {
+		if s.Marked != nil && c.guard.adopt([]NodeResult{theirs}, asked) {
 			return true
 		}
 	}

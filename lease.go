@@ -4,10 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"sync"
 	"time"
 
-	"github.com/redlatch/redlatch/node"
+	"github.com/redlatch/redlatch/internal/protocol"
 )
 
 // A Lease is a lock that was acquired. It belongs to whoever has it, not to a
@@ -18,51 +17,120 @@ import (
 // the background until it is released, lost, or held for MaxHold.
 type Lease struct {
 	*claim
-	opts     LockOptions
-	acquired time.Duration
-	ctx      context.Context
-	cancel   context.CancelCauseFunc
+	opts   LockOptions
+	ctx    context.Context
+	cancel context.CancelCauseFunc
+
+	// Under the claim's mutex.
+	at        time.Time  // the deadline by the wall clock; once it has ended, when it did
+	cause     error      // why it ended; nil while it is held
+	failed    error      // of the last extension; nil if it was confirmed
+	said      []said     // what the nodes did about extensions, if that was logged
+	extension *extension // what callers of Extend wait for; nil if none do
+	soon      bool       // the client is closing
 
 	// The keeper's, under its mutex.
-	deadline time.Duration // the lease ends then unless it is extended
-	at       time.Time     // the same by the wall clock; once it has ended, when it did
-	next     time.Duration // when the keeper looks at it again
-	index    int           // in the keeper's heap; -1 if not there
-	cause    error         // why it ended; nil while it stands
-	failed   error         // of the last extension; nil if it was confirmed
-	said     []answer      // what the nodes did about extensions, if that was logged
+	next  time.Duration // when the keeper looks at it again
+	index int           // in the keeper's heap; -1 if not there
 }
 
-// newLease hands the claim over to a lease that stands until deadline, after a
-// round that began at start.
-func (c *Client) newLease(cl *claim, opts LockOptions, start, deadline time.Duration) (*Lease, error) {
-	l := &Lease{claim: cl, opts: opts, acquired: c.clock.Uptime(), index: -1}
-	l.ctx, l.cancel = context.WithCancelCause(context.Background())
-	l.moveDeadline(deadline)
-	if err := c.keeper.add(l, start); err != nil {
-		return nil, err
+// extension is a request for more time that callers wait for.
+type extension struct {
+	done chan struct{}
+	err  error
+}
+
+// win makes the claim a lease. The mutex is held.
+func (cl *claim) win() {
+	l := &Lease{claim: cl, index: -1}
+	if a := cl.attempt; a != nil {
+		l.opts = a.opts
+		a.lease = l
+		a.finish()
 	}
-	return l, nil
+	l.ctx, l.cancel = context.WithCancelCause(context.Background())
+	cl.lease = l
+	l.moved()
+	cl.c.guard.warn()
 }
 
-// holdUntil is when the lease ends even if it could be extended.
-func (l *Lease) holdUntil() time.Duration { return l.acquired + l.opts.MaxHold }
+// moved notes the deadline by the wall clock. The mutex is held.
+func (l *Lease) moved() {
+	l.at = l.c.clock.Now().Add(l.core.Deadline() - l.c.clock.Uptime())
+}
+
+// extended notes that the deadline was moved, and returns how to have callers of
+// Extend return. The mutex is held.
+func (l *Lease) extended() func() {
+	l.failed = nil
+	l.moved()
+	return l.finishExtension(nil)
+}
+
+// notExtended notes that an extension failed, and returns how to report it. The
+// mutex is held.
+func (l *Lease) notExtended() func() {
+	err := l.quorumError()
+	l.failed = err
+	finish := l.finishExtension(err)
+	return func() {
+		finish()
+		l.warn(err)
+	}
+}
+
+func (l *Lease) finishExtension(err error) func() {
+	x := l.extension
+	l.extension = nil
+	return func() {
+		if x != nil {
+			x.err = err
+			close(x.done)
+		}
+	}
+}
+
+// end notes that the lease is over, and returns how to have callers of Extend
+// return. The mutex is held.
+func (l *Lease) end() func() {
+	switch l.core.Cause() {
+	case protocol.WasReleased:
+		l.cause = ErrReleased
+		if l.soon {
+			l.cause = fmt.Errorf("%w: %w", ErrReleased, ErrClosed)
+		}
+	case protocol.WasDetached:
+		l.cause = ErrDetached
+	case protocol.MaxHeld:
+		l.cause = l.lost(ErrMaxHold)
+	case protocol.TakenAway:
+		l.cause = l.lost(l.c.guard.refusal(l.claim))
+	default:
+		l.cause = l.lost(nil)
+	}
+	if l.c.clock.Uptime() < l.core.Deadline() {
+		l.at = l.c.clock.Now()
+	}
+	l.c.keeper.remove(l)
+	l.cancel(l.cause)
+	return l.finishExtension(l.cause)
+}
 
 // Name returns the name of the lock, without the client's prefix.
 func (l *Lease) Name() string { return l.name }
 
 // Token returns the fencing token. It stays the same for the life of the
 // lease. It is 0 if the client was told to leave tokens out.
-func (l *Lease) Token() Token { return l.req.Token }
+func (l *Lease) Token() Token { return l.core.Token() }
 
 // Owner returns the owner under which others see the lock: host/pid/label.
 func (l *Lease) Owner() string {
-	owner, _ := ownerOf(l.req.Value)
+	owner, _ := protocol.OwnerOf(l.core.Value())
 	return owner
 }
 
 // TTL returns the lock's time to live.
-func (l *Lease) TTL() time.Duration { return l.req.TTL }
+func (l *Lease) TTL() time.Duration { return l.core.TTL() }
 
 // Context returns a context that ends with the lease, at the deadline at the
 // latest, whether or not any server can be reached. Its cause is ErrLost,
@@ -78,40 +146,37 @@ func (l *Lease) Context() context.Context { return l.ctx }
 // and a monotonic clock that stands still while the machine is suspended makes
 // time.Until too long by as much. Remaining and Err heed a suspension.
 func (l *Lease) Deadline() time.Time {
-	k := &l.c.keeper
-	k.mu.Lock()
-	defer k.mu.Unlock()
+	l.mu.Lock()
+	defer l.mu.Unlock()
 	return l.at
 }
 
-// moveDeadline sets the deadline, but for MaxHold. The keeper's mutex is held,
-// unless nobody else has the lease yet.
-func (l *Lease) moveDeadline(to time.Duration) {
-	l.deadline = min(to, l.holdUntil())
-	l.at = l.c.clock.Now().Add(l.deadline - l.c.clock.Uptime())
+// Remaining returns how long the lease is valid unless it is extended. It is not
+// positive once it has ended.
+func (l *Lease) Remaining() time.Duration {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.remaining()
 }
 
-// Remaining returns how long the lease stands yet unless it is extended. It is
-// not positive once it has ended.
-func (l *Lease) Remaining() time.Duration {
-	k := &l.c.keeper
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	left := l.deadline - l.c.clock.Uptime()
+func (l *Lease) remaining() time.Duration {
+	left := l.core.Deadline() - l.c.clock.Uptime()
 	if l.cause != nil {
 		left = min(left, 0)
 	}
 	return left
 }
 
-// Err returns nil while the lease stands, and why it ended after that.
+// Err returns nil while the lease is valid, and why it ended after that.
 func (l *Lease) Err() error {
 	if l.Remaining() > 0 {
 		return nil
 	}
 	// The deadline may have passed a moment before the keeper sees it.
-	_, cause := l.c.keeper.end(l, ErrLost)
-	return cause
+	l.handle(protocol.Event{Kind: protocol.Timer}, elsewhere)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.cause
 }
 
 // Extend gives the lock its whole time to live again, on a quorum of nodes. It
@@ -119,6 +184,8 @@ func (l *Lease) Err() error {
 // is as it was, valid until its deadline: a *QuorumError if too few nodes
 // answered, the context's error if ctx ended, and ErrMaxHold if the deadline is
 // at the lease's MaxHold already and cannot be moved any further.
+//
+// A call that comes while the lease is being extended shares the outcome.
 func (l *Lease) Extend(ctx context.Context) error {
 	if err := l.Err(); err != nil {
 		return err
@@ -126,68 +193,42 @@ func (l *Lease) Extend(ctx context.Context) error {
 	if ctx.Err() != nil {
 		return endedError(ctx, nil)
 	}
+	l.mu.Lock()
 	if err := l.atMaxHold(); err != nil {
+		l.mu.Unlock()
 		return err // asking would only have the keys outlive the lease
 	}
-	err := l.extend(ctx)
-	if ctx.Err() != nil && errors.Is(err, ErrNoQuorum) && !errors.Is(err, ErrLost) {
-		return endedError(ctx, err)
+	if l.cause != nil {
+		defer l.mu.Unlock()
+		return l.cause
 	}
-	return err
+	if l.extension == nil {
+		l.extension = &extension{done: make(chan struct{})}
+	}
+	wanted := l.extension
+	l.mu.Unlock()
+	l.handle(protocol.Event{Kind: protocol.Extend}, l.c.placeFor(ctx))
+	select {
+	case <-wanted.done:
+		return wanted.err
+	case <-ctx.Done():
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if errors.Is(l.cause, ErrLost) {
+		return l.cause // that is worth more than that the context ended
+	}
+	return endedError(ctx, nil)
 }
 
-// atMaxHold returns ErrMaxHold if the deadline is as late as it can be.
+// atMaxHold returns ErrMaxHold if the deadline is as late as it can be. The
+// mutex is held.
 func (l *Lease) atMaxHold() error {
-	k := &l.c.keeper
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	if l.deadline < l.holdUntil() {
+	if l.core.Deadline() < l.core.HoldUntil() {
 		return nil
 	}
 	return fmt.Errorf("%w of %v: %q cannot be extended, and is valid for another %v",
-		ErrMaxHold, l.opts.MaxHold, l.name, (l.deadline - l.c.clock.Uptime()).Round(time.Millisecond))
-}
-
-func (l *Lease) extend(ctx context.Context) error {
-	req := l.request(node.OpExtend)
-	// What comes late waits here until it is known whether the round was won.
-	var late struct {
-		mu      sync.Mutex
-		settled bool
-		won     bool
-		answers []event
-	}
-	rd := l.c.ask(ctx, l.name, req, 0, nil, func(at int, r NodeResult) {
-		late.mu.Lock()
-		defer late.mu.Unlock()
-		if !late.settled {
-			late.answers = append(late.answers, event{node: at, result: r})
-		} else if late.won {
-			l.repair(at, r)
-		}
-	})
-	validity := validityOf(req.TTL, rd.elapsed)
-	if rd.won() {
-		for i, r := range rd.results {
-			l.repair(i, r)
-		}
-	}
-	late.mu.Lock()
-	late.settled, late.won = true, rd.won()
-	if late.won {
-		for _, e := range late.answers {
-			l.repair(e.node, e.result)
-		}
-	}
-	late.mu.Unlock()
-	switch {
-	case rd.won() && validity > 0:
-		return l.c.keeper.confirm(l, rd.start, rd.start+rd.elapsed+validity)
-	case rd.lost():
-		_, cause := l.c.keeper.end(l, l.lost(l.c.guard.refusal(&rd, req)))
-		return cause
-	}
-	return l.c.keeper.failing(l, rd.quorumError(req))
+		ErrMaxHold, l.opts.MaxHold, l.name, (l.core.Deadline() - l.c.clock.Uptime()).Round(time.Millisecond))
 }
 
 // Release ends the lease and frees the lock on every node. It returns as soon
@@ -201,47 +242,66 @@ func (l *Lease) extend(ctx context.Context) error {
 // if too few nodes answered: the lock then runs out by itself, within its time
 // to live. Releasing twice is harmless.
 func (l *Lease) Release(ctx context.Context) error {
-	if l.Remaining() <= 0 {
-		l.c.keeper.end(l, ErrLost)
-	}
-	if first, cause := l.c.keeper.end(l, ErrReleased); !first {
-		if errors.Is(cause, ErrReleased) {
-			return nil
-		}
-		return cause
+	if err := l.Err(); err != nil && !errors.Is(err, ErrReleased) {
+		return err
 	}
 	return l.free(ctx)
 }
 
-// free sends the release of a lease that has ended.
-func (l *Lease) free(ctx context.Context) error {
-	req := l.release()
-	rd := l.c.ask(ctx, l.name, req, l.underway(), nil, func(at int, r NodeResult) {
-		if r.Err != nil {
-			m := l.c.members[at]
-			m.janitor.add(m, req)
+// free sends the release, and waits for its outcome. Of a lease that was
+// released before it returns nil.
+func (cl *claim) free(ctx context.Context) error {
+	cl.mu.Lock()
+	if cl.core.State() > protocol.Held {
+		defer cl.mu.Unlock()
+		if cl.core.Cause() == protocol.WasReleased {
+			return nil
 		}
-	})
-	for i, r := range rd.results {
-		if r.Err != nil && !r.underway() {
-			m := l.c.members[i]
-			m.janitor.add(m, req)
-		}
+		return cl.lease.cause
 	}
-	if l.heard {
-		l.remember(true)
+	if cl.freed != nil {
+		cl.mu.Unlock()
+		return nil // another caller releases it
 	}
+	freed := make(chan struct{})
+	cl.freed = freed
+	cl.mu.Unlock()
+	cl.handle(protocol.Event{Kind: protocol.Release}, cl.c.placeFor(ctx))
+
+	cl.mu.Lock()
+	at := cl.core.Timer()
+	cl.mu.Unlock()
+	if at != 0 {
+		cl.awaitFreed(ctx, freed, at)
+	}
+	cl.mu.Lock()
+	defer cl.mu.Unlock()
 	switch {
-	case rd.freed():
+	case cl.core.Cause() != protocol.WasReleased:
+		return cl.lease.cause // it was over in that moment
+	case cl.core.Verdict() == protocol.IsFree:
 		return nil
-	case rd.lost():
-		return l.lost(rd.quorumError(req))
+	case cl.core.Verdict() == protocol.NotOurs:
+		return cl.lost(cl.quorumError())
 	case ctx.Err() != nil:
 		return endedError(ctx, nil)
 	}
-	return rd.quorumError(req)
+	return cl.quorumError()
 }
 
-// underway reports that the node's answer was not waited for and may still
-// come.
-func (r NodeResult) underway() bool { return r.Err == errPending || r.Err == ErrNodeTimeout }
+// awaitFreed waits for the release, whose time limit is at.
+func (cl *claim) awaitFreed(ctx context.Context, freed chan struct{}, at time.Duration) {
+	timer := time.NewTimer(at - cl.c.clock.Uptime())
+	defer timer.Stop()
+	for {
+		select {
+		case <-freed:
+			return
+		case <-ctx.Done():
+			return
+		case <-timer.C:
+			cl.handle(protocol.Event{Kind: protocol.Timer}, elsewhere)
+			timer.Reset(time.Millisecond) // in case that was early
+		}
+	}
+}

@@ -8,8 +8,8 @@ import (
 )
 
 // lines keep the callers of one client that want the same name in order: one
-// asks the nodes, the others stand behind it, and cost no node anything. Who
-// asks does so with the ticket of its arrival, so callers in other processes
+// asks the nodes, the others wait behind it, and cost no node anything. The one
+// that asks does so with the ticket of its arrival, so callers in other processes
 // are neither overtaken nor kept waiting by it.
 type lines struct {
 	mu     sync.Mutex
@@ -24,7 +24,7 @@ type line struct {
 
 // standing is one caller in a line.
 type standing struct {
-	w *waiter
+	a *attempt
 	// turn is sent the line when it is our turn to ask, and nil if we are to ask
 	// beside it.
 	turn chan *line
@@ -34,29 +34,30 @@ type standing struct {
 // leave when that has come to an end. It returns none if the caller is to ask
 // beside it: because its wait is over, and it is to be told who has the lock; or
 // because there is an outage, for which it has a patience of its own.
-func (ls *lines) enter(ctx context.Context, name string, w *waiter, c *Client) (*line, error) {
+func (ls *lines) enter(ctx context.Context, key string, a *attempt) (*line, error) {
+	c := a.c
 	ls.mu.Lock()
-	l := ls.byName[name]
+	l := ls.byName[key]
 	if l == nil {
 		if ls.byName == nil {
 			ls.byName = map[string]*line{}
 		}
 		l = &line{}
-		ls.byName[name] = l
+		ls.byName[key] = l
 		ls.mu.Unlock()
 		return l, nil
 	}
-	if l.outage && w.unbounded {
+	if l.outage && a.unbounded() {
 		ls.mu.Unlock()
 		return nil, nil
 	}
-	me := &standing{w: w, turn: make(chan *line, 1)}
+	me := &standing{a: a, turn: make(chan *line, 1)}
 	l.behind = append(l.behind, me)
 	ls.mu.Unlock()
 
 	var over <-chan time.Time
-	if w.until > 0 {
-		timer := time.NewTimer(w.until - c.clock.Uptime())
+	if until := a.until(); until > 0 {
+		timer := time.NewTimer(until - c.clock.Uptime())
 		defer timer.Stop()
 		over = timer.C
 	}
@@ -76,7 +77,7 @@ func (ls *lines) enter(ctx context.Context, name string, w *waiter, c *Client) (
 		if err == nil {
 			return mine, nil
 		}
-		ls.leave(name, mine)
+		ls.leave(key, mine)
 	}
 	return nil, err
 }
@@ -93,14 +94,14 @@ func (ls *lines) giveUp(l *line, me *standing) bool {
 }
 
 // leave lets the next one ask.
-func (ls *lines) leave(name string, l *line) {
+func (ls *lines) leave(key string, l *line) {
 	if l == nil {
 		return
 	}
 	ls.mu.Lock()
 	defer ls.mu.Unlock()
 	if len(l.behind) == 0 {
-		delete(ls.byName, name)
+		delete(ls.byName, key)
 		return
 	}
 	l.behind[0].turn <- l
@@ -121,9 +122,9 @@ func (ls *lines) note(l *line, outage bool) {
 		return
 	}
 	l.behind = slices.DeleteFunc(l.behind, func(s *standing) bool {
-		if s.w.unbounded {
+		if s.a.unbounded() {
 			s.turn <- nil
 		}
-		return s.w.unbounded
+		return s.a.unbounded()
 	})
 }

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/redlatch/redlatch/internal/progress"
+	"github.com/redlatch/redlatch/internal/protocol"
 	"github.com/redlatch/redlatch/node"
 )
 
@@ -122,7 +123,7 @@ func (c *Client) List(ctx context.Context) (*Survey, error) {
 		s.Locks = append(s.Locks, c.lockState(key, nodes))
 	}
 	slices.SortFunc(s.Locks, func(a, b LockState) int { return cmp.Compare(a.Name, b.Name) })
-	if len(c.members)-len(s.Failed) < quorumOf(len(c.members)) {
+	if len(c.members)-len(s.Failed) < protocol.Quorum(len(c.members)) {
 		return s, c.listError("", c.clock.Uptime()-start, errs)
 	}
 	return s, nil
@@ -165,7 +166,7 @@ func (c *Client) Show(ctx context.Context, name string) (*LockState, error) {
 			return nil, err
 		}
 	}
-	if len(c.members)-len(c.failed(errs)) < quorumOf(len(c.members)) {
+	if len(c.members)-len(c.failed(errs)) < protocol.Quorum(len(c.members)) {
 		return &s, c.listError(name, elapsed, errs)
 	}
 	return &s, nil
@@ -247,7 +248,7 @@ func (c *Client) failed(errs []error) []NodeResult {
 }
 
 func (c *Client) listError(name string, elapsed time.Duration, errs []error) error {
-	e := &QuorumError{Op: node.OpInspect, Name: name, Need: quorumOf(len(c.members)), Elapsed: elapsed}
+	e := &QuorumError{Op: node.OpInspect, Name: name, Need: protocol.Quorum(len(c.members)), Elapsed: elapsed}
 	for i, m := range c.members {
 		e.Nodes = append(e.Nodes, NodeResult{Node: m.name, Err: errs[i]})
 	}
@@ -257,7 +258,7 @@ func (c *Client) listError(name string, elapsed time.Duration, errs []error) err
 // lockState puts together what the nodes say of one lock.
 func (c *Client) lockState(key string, nodes []NodeListing) LockState {
 	s := LockState{Name: strings.TrimPrefix(key, c.opts.Prefix), Nodes: nodes}
-	var rd round
+	var results []NodeResult
 	waiters := map[node.Waiter]int{}
 	for i := range nodes {
 		n := &nodes[i]
@@ -265,7 +266,7 @@ func (c *Client) lockState(key string, nodes []NodeListing) LockState {
 			continue
 		}
 		r := NodeResult{Node: n.Node, Reply: n.Reply}
-		rd.results = append(rd.results, r)
+		results = append(results, r)
 		if h, ok := HolderOf(n.Reply); ok {
 			n.Owner, n.Token = h.Owner, h.Token
 		}
@@ -275,8 +276,8 @@ func (c *Client) lockState(key string, nodes []NodeListing) LockState {
 			waiters[w]++
 		}
 	}
-	s.Holders = rd.holders()
-	s.Held = len(s.Holders) > 0 && s.Holders[0].Nodes >= quorumOf(len(nodes))
+	s.Holders = holdersOf(results)
+	s.Held = len(s.Holders) > 0 && s.Holders[0].Nodes >= protocol.Quorum(len(nodes))
 	order := make([]node.Waiter, 0, len(waiters))
 	for w := range waiters {
 		order = append(order, w)
@@ -285,7 +286,7 @@ func (c *Client) lockState(key string, nodes []NodeListing) LockState {
 		return cmp.Or(cmp.Compare(a.Ticket, b.Ticket), cmp.Compare(a.Value, b.Value))
 	})
 	for _, w := range order[:min(len(order), node.MaxWaiters)] {
-		owner, _ := ownerOf(w.Value)
+		owner, _ := protocol.OwnerOf(w.Value)
 		s.Waiters = append(s.Waiters, WaiterState{Owner: owner, Since: time.UnixMicro(w.Ticket), Nodes: waiters[w]})
 	}
 	s.Waiting = max(s.Waiting, len(order))

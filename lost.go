@@ -60,80 +60,85 @@ func (e *LostError) Is(target error) bool { return target == ErrLost }
 // Unwrap returns Err.
 func (e *LostError) Unwrap() error { return e.Err }
 
-// lost says that the lease is lost, and why: what the nodes said, ErrMaxHold, or
-// nil if it was not extended in time. In the last case the keeper's mutex is
-// held.
-func (l *Lease) lost(why error) *LostError {
-	held := l.c.clock.Uptime() - l.acquired
-	e := &LostError{Name: l.name, Token: l.req.Token, Since: l.c.clock.Now().Add(-held), Held: held,
-		Err: why, kept: !l.opts.NoKeepAlive}
-	if why == nil {
-		e.Last = l.failed
+// lost says that the lock is lost, and why: what the nodes said, ErrMaxHold, or
+// nil if it was not extended in time. The mutex is held.
+func (cl *claim) lost(why error) *LostError {
+	e := &LostError{Name: cl.name, Token: cl.core.Token(), Err: why}
+	if l := cl.lease; l != nil {
+		e.Held = cl.c.clock.Uptime() - cl.core.Acquired()
+		e.Since = cl.c.clock.Now().Add(-e.Held)
+		e.kept = !l.opts.NoKeepAlive
+		if why == nil {
+			e.Last = l.failed
+		}
 	}
 	return e
 }
 
-// failing notes that an extension failed, for the error of a loss.
-func (k *keeper) failing(l *Lease, err *QuorumError) error {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	l.failed = err
-	return err
+// tellEnd reports that the lease has ended. A logger or an observer may take its
+// time.
+func (l *Lease) tellEnd() {
+	l.mu.Lock()
+	cause, held, token := l.cause, l.c.clock.Uptime()-l.core.Acquired(), l.core.Token()
+	l.mu.Unlock()
+	if errors.Is(cause, ErrLost) {
+		l.c.log.Warn("redlatch: lock is lost", "name", l.name, "token", uint64(token), "held", held, "cause", cause)
+	}
+	if o, ok := l.c.opts.Observer.(LeaseObserver); ok {
+		o.LeaseEnd(LeaseEnd{Name: l.name, Token: token, Held: held, Cause: cause})
+	}
 }
 
-// answer is what a node did about an extension, as far as the log goes by it.
-type answer uint8
+// said is what a node did about an extension, as far as the log goes by it.
+type said uint8
 
 const (
-	noAnswerYet answer = iota // it was not waited for
+	nothingYet said = iota // it was not waited for
 	noAnswer
-	extended
-	refused
+	didExtend
+	didRefuse
 )
 
-func answerOf(r NodeResult) answer {
+func saidBy(r NodeResult) said {
 	switch {
 	case r.Err == errPending:
-		return noAnswerYet
+		return nothingYet
 	case r.Err != nil:
 		return noAnswer
 	case r.Reply.Status == node.Granted:
-		return extended
+		return didExtend
 	}
-	return refused
+	return didRefuse
 }
 
 // warn logs that a lease could not be extended: the first time, and when a node
 // did something else than the last time. It is tried again many times a TTL.
-func (k *keeper) warn(l *Lease, err error) {
-	var said *QuorumError
-	if !errors.As(err, &said) {
-		return
-	}
-	k.mu.Lock()
+func (l *Lease) warn(err *QuorumError) {
+	l.mu.Lock()
 	changed := l.said == nil
 	if changed {
-		l.said = make([]answer, len(said.Nodes))
+		l.said = make([]said, len(err.Nodes))
 	}
-	for i, r := range said.Nodes {
-		if a := answerOf(r); a != noAnswerYet {
-			changed = changed || l.said[i] != noAnswerYet && l.said[i] != a
+	for i, r := range err.Nodes {
+		if a := saidBy(r); a != nothingYet {
+			changed = changed || l.said[i] != nothingYet && l.said[i] != a
 			l.said[i] = a
 		}
 	}
-	k.mu.Unlock()
-	if changed {
-		k.c.log.Warn("redlatch: lock could not be extended, trying again", "name", l.name, "left", l.Remaining(), "err", err)
+	left := l.remaining()
+	l.mu.Unlock()
+	if changed && !l.opts.NoKeepAlive {
+		l.c.log.Warn("redlatch: lock could not be extended, trying again", "name", l.name, "left", left, "err", err)
 	}
 }
 
 // relieve logs that a lease was extended after it could not be.
-func (k *keeper) relieve(l *Lease) {
-	k.mu.Lock()
-	warned := l.said != nil
+func (l *Lease) relieve() {
+	l.mu.Lock()
+	warned, left := l.said != nil, l.remaining()
 	l.said = nil
-	k.mu.Unlock()
-	if warned {
-		k.c.log.Info("redlatch: lock is extended again", "name", l.name, "left", l.Remaining())
+	l.mu.Unlock()
+	if warned && !l.opts.NoKeepAlive {
+		l.c.log.Info("redlatch: lock is extended again", "name", l.name, "left", left)
 	}
 }

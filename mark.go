@@ -5,6 +5,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/redlatch/redlatch/internal/protocol"
 	"github.com/redlatch/redlatch/node"
 )
 
@@ -60,7 +61,13 @@ func (mk *marking) count() (int, chan struct{}) {
 // any node was marked since it was done so many times.
 func (mk *marking) await(ctx context.Context, since int, limit time.Duration) bool {
 	if _, flight := mk.count(); flight != nil {
-		wait(ctx, limit, flight)
+		t := time.NewTimer(limit)
+		defer t.Stop()
+		select {
+		case <-t.C:
+		case <-ctx.Done():
+		case <-flight:
+		}
 	}
 	marked, _ := mk.count()
 	return marked != since
@@ -94,7 +101,7 @@ func (c *Client) markAgain(name string) (marked int) {
 			}
 		}
 	}
-	sure := confirmed >= quorumOf(len(states)) || answered == len(states)
+	sure := confirmed >= protocol.Quorum(len(states)) || answered == len(states)
 	var members []*member
 	var before []NodeState
 	for i, s := range states {

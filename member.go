@@ -4,13 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math/bits"
 	"net"
 	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
 
+	"github.com/redlatch/redlatch/internal/protocol"
 	"github.com/redlatch/redlatch/node"
 )
 
@@ -166,7 +166,7 @@ func (c *Client) checkClocks() {
 			known++
 		}
 	}
-	if known < 3 || known < quorumOf(len(c.members)) {
+	if known < 3 || known < protocol.Quorum(len(c.members)) {
 		return // there is no telling yet which are the wrong ones
 	}
 	median := c.clockOffset()
@@ -216,18 +216,10 @@ func (m *member) suspect(now time.Duration) bool {
 		m.inflight.Load() > 0 && now-time.Duration(m.waitingSince.Load()) >= m.client.patience()
 }
 
-// nodeSet is a set of nodes by their index.
-type nodeSet uint16
-
-func allNodes(n int) nodeSet { return 1<<n - 1 }
-
-func (s nodeSet) has(i int) bool { return s&(1<<i) != 0 }
-func (s nodeSet) count() int     { return bits.OnesCount16(uint16(s)) }
-
 // suspects returns the nodes that are not answering, or none of them if those
 // that answer are no quorum: then everyone is worth waiting for.
-func (c *Client) suspects(now time.Duration) nodeSet {
-	var suspects, failing nodeSet
+func (c *Client) suspects(now time.Duration) protocol.Set {
+	var suspects, failing protocol.Set
 	for i, m := range c.members {
 		if m.suspect(now) {
 			suspects |= 1 << i
@@ -236,7 +228,7 @@ func (c *Client) suspects(now time.Duration) nodeSet {
 			failing |= 1 << i
 		}
 	}
-	if len(c.members)-(suspects|failing).count() < quorumOf(len(c.members)) {
+	if len(c.members)-(suspects|failing).Count() < protocol.Quorum(len(c.members)) {
 		return 0
 	}
 	return suspects

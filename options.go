@@ -4,8 +4,9 @@ import (
 	"fmt"
 	"log/slog"
 	"time"
-	"unicode"
 	"unicode/utf8"
+
+	"github.com/redlatch/redlatch/internal/protocol"
 )
 
 // Bounds of what a caller may set.
@@ -15,10 +16,10 @@ const (
 	// MaxLabelLen is the longest label of an owner, in bytes.
 	MaxLabelLen = 64
 	// MinTTL is the shortest time to live.
-	MinTTL = 10 * time.Millisecond
+	MinTTL = protocol.MinTTL
 	// maxMaxTTL keeps a time to live, in milliseconds, well within what every
 	// node can count.
-	maxMaxTTL = 30 * 24 * time.Hour
+	maxMaxTTL = protocol.MaxMaxTTL
 	// maxWait is the longest bounded wait; a longer one is a mistake in the
 	// unit.
 	maxWait = 365 * 24 * time.Hour
@@ -134,11 +135,7 @@ type Options struct {
 // set no bound: neither Wait nor Tries, nor a deadline of its context. It asks
 // three times at least: nodes that are merely slow may take as long as that to
 // miss the time limit of a single round.
-const OutagePatience = 2 * time.Second
-
-// outageRounds is how many rounds in a row must miss a quorum before
-// OutagePatience can be over.
-const outageRounds = 3
+const OutagePatience = protocol.OutagePatience
 
 // LockOptions are the settings of one lock. The zero value works.
 type LockOptions struct {
@@ -189,7 +186,7 @@ func (o Options) withDefaults() (Options, error) {
 	}{
 		{"MaxTTL", &o.MaxTTL, 30 * time.Second, MinTTL, maxMaxTTL},
 		{"MaxHold", &o.MaxHold, 24 * time.Hour, MinTTL, maxWait},
-		{"NodeTimeout", &o.NodeTimeout, limitFor(defaultTTL), time.Millisecond, time.Minute},
+		{"NodeTimeout", &o.NodeTimeout, protocol.LimitFor(defaultTTL), time.Millisecond, time.Minute},
 		{"RetryDelay", &o.RetryDelay, 200 * time.Millisecond, time.Millisecond, time.Hour},
 		{"TokenWindow", &o.TokenWindow, 10 * time.Second, time.Millisecond, time.Hour},
 		{"FenceRetention", &o.FenceRetention, time.Hour, time.Millisecond, maxWait},
@@ -299,14 +296,12 @@ func checkDuration(field string, d, least, most time.Duration) error {
 // checkText refuses what cannot be shown, logged or typed: a lock's name ends
 // up in keys, error messages and terminals.
 func checkText(field, s string, least, most int) error {
-	bound := fmt.Sprintf("%d to %d bytes of UTF-8 with no control characters", least, most)
+	if protocol.Printable(s, least, most) {
+		return nil
+	}
+	bound, value := fmt.Sprintf("%d to %d bytes of UTF-8 with no control characters", least, most), s
 	if len(s) < least || len(s) > most || !utf8.ValidString(s) {
-		return &ConfigError{Field: field, Value: fmt.Sprintf("%d bytes, %q", len(s), s[:min(len(s), 32)]), Bound: bound}
+		value = fmt.Sprintf("%d bytes, %q", len(s), s[:min(len(s), 32)])
 	}
-	for _, r := range s {
-		if unicode.IsControl(r) {
-			return &ConfigError{Field: field, Value: s, Bound: bound}
-		}
-	}
-	return nil
+	return &ConfigError{Field: field, Value: value, Bound: bound}
 }

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/redlatch/redlatch/internal/protocol"
 	"github.com/redlatch/redlatch/node"
 )
 
@@ -63,7 +64,7 @@ func (c *Client) beginQuarantine(ctx context.Context, states []NodeState) {
 		if s.Err != nil || s.Trusted || s.Left > 0 {
 			continue
 		}
-		if s.Marked != nil || marked >= quorumOf(len(states)) {
+		if s.Marked != nil || marked >= protocol.Quorum(len(states)) {
 			states[i] = c.markAfter(ctx, node.Request{Mark: node.MarkWrite}, c.members[i:i+1], states[i:i+1])[0]
 		}
 	}

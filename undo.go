@@ -2,7 +2,6 @@ package redlatch
 
 import (
 	"context"
-	"errors"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -13,15 +12,6 @@ import (
 // This file takes back what must not stand: grants of an attempt that failed,
 // grants that came too late, keys of a lease that a node was not there to
 // release. None of it runs on a caller's context.
-
-// mayHold reports whether a node may have, or may yet come to have, a key of
-// ours after this answer to an OpAcquire.
-func mayHold(r NodeResult) bool {
-	if r.Err != nil {
-		return !errors.Is(r.Err, ErrUnsent)
-	}
-	return r.Reply.Status == node.Granted
-}
 
 // undo sends req, an OpRelease, to one node in the background, and leaves it
 // to the node's janitor if that fails.
@@ -60,6 +50,21 @@ type dropped struct {
 	mu   sync.Mutex
 	reqs map[string]leftover // by value
 }
+
+// remember keeps the release of a claim for as long as a late request may leave
+// something of it on a node.
+func (d *dropped) remember(c *Client, release node.Request, released bool) {
+	now, left := c.clock.Uptime(), c.lateness(release)
+	if released {
+		left = min(left, latePlace)
+	}
+	d.add(leftover{req: release, until: now + left, released: released}, now)
+}
+
+// latePlace is how long after its release a lease may still be queued by a
+// request that comes late. Longer than that is taken for never: the place then
+// costs those behind it a second.
+const latePlace = 10 * time.Second
 
 func (d *dropped) add(l leftover, now time.Duration) {
 	d.mu.Lock()
@@ -293,7 +298,14 @@ func (b *background) end() {
 // sleep waits, and reports false if Close has begun: then what could not be
 // done is left to run out.
 func (b *background) sleep(d time.Duration) bool {
-	return wait(context.Background(), d, b.closing) == waitOver
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return true
+	case <-b.closing:
+		return false
+	}
 }
 
 // close has waiting callers give up, and counts as work itself until wait is

@@ -1,0 +1,241 @@
+package protocol
+
+import (
+	"time"
+
+	"github.com/redlatch/redlatch/node"
+)
+
+// This file asks for the lock: rounds with rising tokens, until one is won or
+// the nodes have said why none can be.
+
+// Verdict says why a round gave no lease, or how a release went.
+type Verdict uint8
+
+// The verdicts.
+const (
+	// NoVerdict: no round is over yet.
+	NoVerdict Verdict = iota
+	// HeldByAnother: another holds the lock, or is to have it next.
+	HeldByAnother
+	// NoQuorum: too few nodes answered, or are fit to grant.
+	NoQuorum
+	// GrantedLate: a quorum granted, but no validity was left.
+	GrantedLate
+	// Changing: a membership change is in progress.
+	Changing
+	// Mismatch: the nodes are marked for another membership, or with other
+	// parameters. That does not pass by itself.
+	Mismatch
+	// BadNode: a node must not be used in this configuration.
+	BadNode
+	// BadTTL: the caller's TTL is beyond what the nodes are marked with.
+	BadTTL
+	// NotOurs: the nodes say that the lock is not this claim's.
+	NotOurs
+	// IsFree: a release was confirmed.
+	IsFree
+)
+
+// permanent reports that repeating the round cannot help.
+func (vd Verdict) permanent() bool { return vd == Mismatch || vd == BadNode || vd == BadTTL }
+
+// Verdict returns why the last round gave no lease, or how the release went.
+func (c *Claim) Verdict() Verdict { return c.verdict }
+
+// Reject ends the asking with a verdict of the client's: the parameters that it
+// adopted do not allow what the caller asked for.
+func (c *Claim) Reject(vd Verdict) { c.verdict = vd }
+
+// begin asks the nodes for the lock, with as many proposals of a token as that
+// takes. Only the last of these rounds counts: grants of an earlier proposal are
+// refreshed by it, or undone with the claim.
+func (c *Claim) begin(v View, out []Effect) []Effect {
+	c.proposals, c.floor = 0, 0
+	if c.above > c.plausible(v) {
+		// Our clock was wrong when that token was chosen. No node would grant
+		// what is above it.
+		return c.replace(v, New, out)
+	}
+	c.wait.rounds++
+	return c.nextProposal(v, out)
+}
+
+func (c *Claim) nextProposal(v View, out []Effect) []Effect {
+	c.proposals++
+	c.propose(v)
+	c.state = Asking
+	return c.ask(v, node.OpAcquire, c.all()&^c.wait.left, out)
+}
+
+// asked draws the conclusion from a round that is over.
+func (c *Claim) asked(v View, out []Effect) []Effect {
+	t := c.tally()
+	switch {
+	case t.Won():
+		if Validity(c.cfg.TTL, v.Now()-c.round.Start) > 0 {
+			return c.win(v, c.round.Start, out)
+		}
+		return c.failed(v, out)
+	case c.proposals == maxProposals:
+		return c.failed(v, out)
+	case c.proposals == 1 && c.cfg.Tries != 1 && c.brokenRound(t):
+		// That a connection was cut shows when it is next used. The second try
+		// goes over new ones; for the same value it does no harm. A caller that
+		// asks now and then might otherwise meet nothing but cut ones.
+		return c.nextProposal(v, out)
+	case c.adoptable():
+		c.state = Adapting
+		return append(out, Effect{Kind: Adopt})
+	}
+	return c.configured(v, false, out)
+}
+
+// configured goes on after cluster parameters were compared.
+func (c *Claim) configured(v View, changed bool, out []Effect) []Effect {
+	switch {
+	case changed && c.verdict == BadTTL:
+		return c.failed(v, out)
+	case changed:
+		return c.nextProposal(v, out)
+	case c.needsMark():
+		c.state = Adapting
+		return append(out, Effect{Kind: AwaitMark})
+	}
+	return c.marked(v, false, out)
+}
+
+// marked goes on after nodes were marked.
+func (c *Claim) marked(v View, changed bool, out []Effect) []Effect {
+	if changed {
+		return c.nextProposal(v, out) // for what the nodes answer now
+	}
+	if c.wantsHigherToken() {
+		if floor, ok := c.floorAfter(v.Time().Add(v.Offset())); ok {
+			c.floor = floor
+			return c.nextProposal(v, out)
+		}
+	}
+	return c.failed(v, out)
+}
+
+// brokenRound reports whether a quorum was missed for connections that broke.
+func (c *Claim) brokenRound(t Tally) bool {
+	if t.Available() {
+		return false
+	}
+	for i := range c.cfg.Nodes {
+		if c.nodes[i].got == Failed {
+			return true
+		}
+	}
+	return false
+}
+
+func (c *Claim) adoptable() bool {
+	for i := range c.cfg.Nodes {
+		if m := &c.nodes[i]; m.got == Replied && m.misfit == OtherParameters {
+			return true
+		}
+	}
+	return false
+}
+
+func (c *Claim) needsMark() bool {
+	for i := range c.cfg.Nodes {
+		if m := &c.nodes[i]; m.got == Replied && m.remark {
+			return true
+		}
+	}
+	return false
+}
+
+// judge says why the round gave no lease.
+func (c *Claim) judge(t Tally) Verdict {
+	if t.Won() {
+		return GrantedLate
+	}
+	if c.verdict == BadTTL {
+		return BadTTL
+	}
+	bad := false
+	misfit := Fits
+	for i := range c.cfg.Nodes {
+		m := &c.nodes[i]
+		switch {
+		case m.got == Unusable:
+			bad = true
+		case m.got != Replied:
+		case t.Available() && (m.status == node.Held || m.status == node.Foreign || m.status == node.Reserved):
+			return HeldByAnother
+		case misfit == Fits:
+			misfit = m.misfit
+		}
+	}
+	switch {
+	case misfit == Barred && !t.Available():
+		return Changing
+	case misfit != Fits && !t.Available():
+		return Mismatch
+	case bad:
+		return BadNode
+	}
+	return NoQuorum
+}
+
+// failed decides whether to wait after a round that gave no lease.
+func (c *Claim) failed(v View, out []Effect) []Effect {
+	t := c.tally()
+	c.verdict = c.judge(t)
+	delay, again := c.nextIn(v, t)
+	if !again {
+		return c.giveUp(v, out)
+	}
+	out = append(out, Effect{Kind: Waits})
+	switch {
+	case !t.Available(): // and so not in any queue
+	case !c.wait.queued:
+		c.takeTicket(v)
+		delay = 0 // only now can it be queued
+	case !c.mayBeQueued():
+		// This round has improved what is known of the nodes' clocks, and no
+		// node has the ticket yet.
+		c.takeTicket(v)
+	}
+	if !c.wait.waited {
+		c.wait.waited = true
+		if c.wait.missed != v.Missed() {
+			delay = 0
+		}
+	}
+	out = c.listen(out)
+	return c.pause(v, t, delay, out)
+}
+
+// giveUp ends the asking for good.
+func (c *Claim) giveUp(v View, out []Effect) []Effect {
+	out = c.drop(v, out)
+	return append(out, Effect{Kind: Refused})
+}
+
+// replace gives this value up and has its successor go on in a state: what is
+// being undone must not meet the next round's requests.
+func (c *Claim) replace(v View, next State, out []Effect) []Effect {
+	c.successor = next
+	out = c.drop(v, out)
+	return append(out, Effect{Kind: Replace})
+}
+
+// limits of the node time limit, where the caller sets none: a tenth of the TTL,
+// so that an extension without an answer can be repeated a few times, over new
+// connections, before the lease ends.
+const (
+	leastLimit = 250 * time.Millisecond
+	mostLimit  = 2 * time.Second
+	// Patience is how long the other nodes are waited for when a quorum has
+	// answered, and after which a node that does not answer is suspect.
+	Patience = 250 * time.Millisecond
+)
+
+// LimitFor is the node time limit for a TTL, where none is set.
+func LimitFor(ttl time.Duration) time.Duration { return max(leastLimit, min(ttl/10, mostLimit)) }

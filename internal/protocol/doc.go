@@ -1,0 +1,87 @@
+// Package protocol is the lock protocol as a state machine, without I/O: no
+// network, no clock, no goroutine, no mutex.
+//
+// # Overview
+//
+// A Claim is one caller's claim on one name, under one value. Events go in,
+// effects come out:
+//
+//	effects = claim.Handle(view, event, effects)
+//
+// Events are a node's answer, a node's notification, the passing of a time, and
+// what the caller does. Effects are requests to send, undo that must outlive the
+// caller, and news for the caller. A View answers questions about the client and
+// its nodes: the clocks, which nodes are suspect, a random number. The same code
+// runs in production (the runner around it sends requests and keeps the time), in
+// the simulation, and in the exploration of all interleavings: a Claim is a plain
+// value that can be copied and compared.
+//
+// # State model
+//
+//	                                  quorum granted in time
+//	      Begin      ┌────────┐ ─────────────────────────────────▶ ┌──────┐ ⟲ Extend,
+//	New ───────────▶ │ Asking │                                    │ Held │   repair
+//	                 └────────┘ ◀──┐                               └──────┘
+//	         refused │   ▲ ▲       │ repeat with other parameters,    │ Release, Detach,
+//	                 │   │ │       │ marked nodes, a higher token     │ the deadline, or
+//	                 ▼   │ │    ┌──┴───────┐                          │ "not yours" from
+//	           ┌─────────┐ └───▶│ Adapting │                          │ a majority
+//	           │ Waiting │      └──────────┘                          ▼
+//	           └─────────┘ ──── gave up, or replaced ──────────▶ ┌────────┐      ┌──────┐
+//	             ⟲ offers, yields                                │ Ending │ ───▶ │ Gone │
+//	             └── a quorum offered it ──▶ Held                └────────┘      └──────┘
+//	                                                              no request in flight
+//
+// Asking sends one request to all nodes at once (round.go). A refusal for the
+// token alone repeats the round with a higher one (token.go). Waiting is the time
+// between two rounds (wait.go): nodes notify the claim when the lock is free, and
+// it gathers their grants one by one; what it has without a majority it yields to
+// those before it (gather.go). A value that was given up is never asked for again:
+// the claim is replaced by its successor, with the same ticket and a new value.
+// Held extends the lease at a third of its time to live and repairs nodes that
+// lack it (held.go). Ending undoes what is left, and what comes late (end.go).
+//
+// # Invariants
+//
+//  1. A lease is valid only within the time to live of a majority of keys. Its
+//     deadline is counted from before the first request was sent, less the drift:
+//     win and extended add Validity(TTL, 0) to the start of the round.
+//  2. A majority is counted among grants of one value and one token. ask begins
+//     each round with every node Pending; offered begins a gathering with a new
+//     token and an empty set; taken and takeIn ignore older answers.
+//  3. One server counts once, whatever its addresses: countedTwice.
+//  4. What was sent is undone wherever it may be executed, unless the claim is
+//     held or detached. record notes a node that may have something (leftover)
+//     before anything else looks at the answer; drop, lose, release and late send
+//     the release. A node that has not answered is undone when it does.
+//  5. A release makes every earlier request of the claim stale: its token is no
+//     lower than any proposal that may be in flight (releaseRequest).
+//  6. A value that has been asked to be freed at a node, with an uncertain
+//     outcome, is not built on: yielded replaces it.
+//  7. A deadline never moves back, and moves only when a majority has confirmed:
+//     extended. A lease past its deadline is not revived: extend, extended and
+//     release look at the clock first.
+//  8. A repair is sent only for a lease that a majority has just extended, never
+//     counts, and is too late once its answer is no longer waited for: repair.
+//
+// # Example
+//
+// Three nodes 1, 2, 3. A holds the lock, B and C wait, A is paused.
+//
+//	A  Begin                 Asking   Send acquire to 1, 2, 3 with token 100
+//	A  1 and 2 grant         Held     deadline = start + TTL - drift; 3 grants later
+//	B  Begin                 Asking   Send acquire to 1, 2, 3 with token 250
+//	B  all answer Held by A  Waiting  queued first on every node; looks again after 400 ms
+//	C  Begin, all Held by A  Waiting  queued second, behind B's ticket
+//	A  is paused             -        its Timer event is not delivered; no extension is sent
+//	   the keys expire
+//	B  Timer                 Asking   Send acquire with token 9000
+//	B  1 and 2 grant         Held     token 9000 is above the fence, which is 100
+//	C  all answer Held by B  Waiting  queued first
+//	A  wakes up: Timer       Ending   the deadline has passed: Ended (Expired), clean up on
+//	                                  1, 2, 3. Its release names A's value, so B's keys stay
+//	A  writes with token 100 -        the resource has seen 9000, and refuses
+//	B  Release               Ending   Send release to 1, 2, 3; the first to be free notify C
+//	C  Wake from 2           Waiting  Send acquire to 2, with a token above B's; then to 1 and 3
+//	C  1 and 2 grant         Held
+package protocol

@@ -1,0 +1,181 @@
+package protocol
+
+import (
+	"time"
+
+	"github.com/redlatch/redlatch/node"
+)
+
+// Instant is a time on the client's monotonic clock.
+type Instant = time.Duration
+
+// EventKind says what happened.
+type EventKind uint8
+
+// What can happen to a claim.
+const (
+	// Begin asks for the lock.
+	Begin EventKind = iota + 1
+	// Resume has the successor of a claim go on where that gave up.
+	Resume
+	// Answer is a node's reply to a request, or the failure to get one.
+	Answer
+	// Wake is a notification from a node.
+	Wake
+	// Timer is sent when the time that Claim.Timer returned has come.
+	Timer
+	// Configured answers Adopt: Changed says that Configure was called, and the
+	// round is to be repeated.
+	Configured
+	// Marked answers AwaitMark: Changed says that a node was marked.
+	Marked
+	// Cancel ends the asking: the caller is gone, or the client is closing.
+	Cancel
+	// Attach takes up a claim that another process acquired.
+	Attach
+	// Extend asks for an extension now.
+	Extend
+	// Release ends a lease, and frees the lock on the nodes.
+	Release
+	// Detach ends a lease, and leaves the lock on the nodes.
+	Detach
+)
+
+// Fault says why there is no reply.
+type Fault uint8
+
+// The faults of a request.
+const (
+	// NoFault: there is a reply.
+	NoFault Fault = iota
+	// Unsent: the request was not executed, and will not be.
+	Unsent
+	// Broken: the connection broke. The request may have been executed, or may
+	// be yet.
+	Broken
+	// TimedOut: the node did not answer in time. The same holds.
+	TimedOut
+	// TimedOutUnsent: the time ran out before the request was sent.
+	TimedOutUnsent
+	// Invalid: the node is not usable with this configuration, such as a server
+	// that is listed twice. Nothing was sent.
+	Invalid
+)
+
+// sent reports that the request may have been executed, or may be yet, though
+// there is no reply.
+func (f Fault) sent() bool { return f == Broken || f == TimedOut }
+
+// Event is one thing that happened. Fields that a kind does not name are unset.
+type Event struct {
+	Kind EventKind
+	Node int // Answer, Wake
+
+	// Answer: the request that it belongs to, as in the Send.
+	Seq   uint32
+	Op    node.Op
+	Once  bool
+	Token node.Token
+	Fault Fault
+	Reply node.Reply
+	// Misfit says in what the node's marker differs, if it is Misconfigured.
+	Misfit Misfit
+
+	Wake node.Wake // Wake
+
+	Changed bool // Configured, Marked
+}
+
+// EffectKind says what the runner has to do.
+type EffectKind uint8
+
+// What a claim can ask of its runner.
+const (
+	// Send sends Request to Node. Its outcome is an Answer with the same Seq.
+	Send EffectKind = iota + 1
+	// Undo sends Request, a release, to Node in the background, and repeats it
+	// until the node confirms it or the key must have expired.
+	Undo
+	// UndoLater is Undo after a short delay: a release is in flight already.
+	UndoLater
+	// CleanUp is Undo at the pace of the clean-up queue: the node failed to
+	// answer a moment ago, or nobody waits for it.
+	CleanUp
+	// Leftover has the client remember Request, the release of a claim that
+	// gave up: a late request may still leave a key, or a place in a queue.
+	Leftover
+	// LeftPlace is Leftover for a lease that was released: only a place in a
+	// queue may be left.
+	LeftPlace
+	// Listen has notifications for the claim's value delivered to it.
+	Listen
+	// Unlisten ends that.
+	Unlisten
+	// Adopt asks whether the cluster parameters that the nodes reported are to
+	// be adopted. It is answered by Configured.
+	Adopt
+	// AwaitMark asks to wait until nodes that lost their marker are marked. It
+	// is answered by Marked.
+	AwaitMark
+	// Mark has nodes marked in the background, if any need it.
+	Mark
+	// RoundOver reports the end of a round, which Claim.Round describes.
+	RoundOver
+	// YieldOver reports that nodes have answered whether the claim yields to
+	// those before it; Claim.Yield describes it.
+	YieldOver
+	// Waits reports that the claim waits after a round that it did not win.
+	Waits
+	// Won reports that the claim is held.
+	Won
+	// Refused reports that the claim was given up; Claim.Verdict says why.
+	Refused
+	// Replace reports that the value was given up and the wait goes on: the
+	// runner continues with Claim.Successor.
+	Replace
+	// Extended reports that the deadline was moved.
+	Extended
+	// NotExtended reports that an extension failed. The lease is as it was.
+	NotExtended
+	// Ended reports that the lease is over; Claim.Cause says why.
+	Ended
+	// Freed reports the end of the release; Claim.Verdict says how it went.
+	Freed
+	// Repaired reports that Node has the lock again.
+	Repaired
+)
+
+// Effect is one thing that the runner has to do.
+type Effect struct {
+	Kind    EffectKind
+	Node    int
+	Seq     uint32
+	Request node.Request
+	// Probe is set on a Send to a suspect node.
+	Probe bool
+}
+
+// View is what a claim may ask about its client and its nodes. Its answers are
+// facts: it decides nothing.
+type View interface {
+	// Now is the client's monotonic clock.
+	Now() Instant
+	// Time is the client's wall clock.
+	Time() time.Time
+	// Offset is how far the nodes' clocks are ahead of it, by their median.
+	Offset() time.Duration
+	// ClockKnown reports whether any node has shown its clock.
+	ClockKnown() bool
+	// Propose returns a token that is at least floor, and near the nodes' time.
+	Propose(floor node.Token) node.Token
+	// Suspects returns the nodes that have stopped answering.
+	Suspects() Set
+	// Probe reports whether a suspect node may be sent one more request.
+	Probe(i int) bool
+	// InQuarantine reports whether a node is known not to grant.
+	InQuarantine(i int) bool
+	// Missed counts how often notifications may have been lost.
+	Missed() uint32
+	// Random returns a random duration from 0 up to, but not including, d.
+	Random(d time.Duration) time.Duration
+}

@@ -1,0 +1,210 @@
+package protocol
+
+import (
+	"time"
+
+	"github.com/redlatch/redlatch/node"
+)
+
+// This file is the life of a lease: its deadline, extensions and repairs.
+
+// Cause says why a lease ended.
+type Cause uint8
+
+// The causes.
+const (
+	// NotEnded: the lease is held, or never was.
+	NotEnded Cause = iota
+	// Expired: the deadline came without an extension that a quorum confirmed.
+	Expired
+	// MaxHeld: the deadline came, and MaxHold allowed no later one.
+	MaxHeld
+	// TakenAway: so many nodes said "not yours" that the others are no quorum.
+	TakenAway
+	// WasReleased: by its holder.
+	WasReleased
+	// WasDetached: by its holder, and the lock stays on the nodes.
+	WasDetached
+)
+
+// lease is what a claim keeps while it is held.
+type lease struct {
+	acquired Instant
+	deadline Instant
+	next     Instant // when it is to be extended; its deadline if it is not
+	cause    Cause
+}
+
+// Acquired returns when the lease was acquired.
+func (c *Claim) Acquired() Instant { return c.lease.acquired }
+
+// Deadline returns when the lease ends unless it is extended before.
+func (c *Claim) Deadline() Instant { return c.lease.deadline }
+
+// Cause returns why the lease ended.
+func (c *Claim) Cause() Cause { return c.lease.cause }
+
+// HoldUntil returns when the lease ends though it could be extended.
+func (c *Claim) HoldUntil() Instant { return c.lease.acquired + c.cfg.MaxHold }
+
+// win makes the claim a lease, after requests of which the first was sent at
+// start. A node's time to live began after that, so the lease ends first.
+func (c *Claim) win(v View, start Instant, out []Effect) []Effect {
+	c.state = Held
+	c.verdict = NoVerdict
+	c.lease = lease{acquired: v.Now()}
+	c.moveDeadline(start + Validity(c.cfg.TTL, 0))
+	// The first extension comes a little earlier, by chance: leases that were
+	// acquired together are not extended together for as long as they are held.
+	c.schedule(start - v.Random(c.cfg.TTL/12))
+	out = append(out, Effect{Kind: Won})
+	for i := range c.cfg.Nodes {
+		// A node that offered the lock reserves it for us: the lease is to be
+		// held there too, and its queue to move on.
+		if m := &c.nodes[i]; m.offered && m.holds != granted {
+			m.offered = false
+			out = c.askOne(i, out)
+		}
+	}
+	return out
+}
+
+func (c *Claim) moveDeadline(to Instant) { c.lease.deadline = min(to, c.HoldUntil()) }
+
+// schedule sets when the lease is extended next, after a round that began at
+// from: at a third of its time to live.
+func (c *Claim) schedule(from Instant) {
+	c.lease.next = c.lease.deadline
+	if c.cfg.KeepAlive && c.lease.deadline < c.HoldUntil() {
+		c.lease.next = min(c.lease.next, from+c.cfg.TTL/3)
+	}
+}
+
+// extending reports that an extension is in flight.
+func (c *Claim) extending() bool { return c.round.Op == node.OpExtend && !c.round.Over }
+
+func (c *Claim) leaseTimer() Instant {
+	at := c.lease.deadline
+	if c.extending() {
+		return min(at, c.round.timer())
+	}
+	return min(at, c.lease.next)
+}
+
+func (c *Claim) leaseTimeout(v View, out []Effect) []Effect {
+	switch now := v.Now(); {
+	case now >= c.lease.deadline:
+		return c.expire(v, out)
+	case c.extending():
+		return c.settle(v, out)
+	}
+	return c.extend(v, out)
+}
+
+// expire ends the lease at its deadline.
+func (c *Claim) expire(v View, out []Effect) []Effect {
+	if c.lease.deadline == c.HoldUntil() {
+		return c.lose(v, MaxHeld, out)
+	}
+	return c.lose(v, Expired, out)
+}
+
+// extend asks the nodes for the whole time to live again. A caller that comes
+// while an extension is in flight shares its outcome.
+func (c *Claim) extend(v View, out []Effect) []Effect {
+	switch {
+	case c.state != Held:
+		return out
+	case v.Now() >= c.lease.deadline:
+		return c.expire(v, out)
+	case c.extending():
+		return out
+	}
+	return c.ask(v, node.OpExtend, c.all(), out)
+}
+
+// extended draws the conclusion from an extension.
+func (c *Claim) extended(v View, out []Effect) []Effect {
+	now, t := v.Now(), c.tally()
+	if t.Won() {
+		for i := range c.cfg.Nodes {
+			out = c.repair(v, i, out)
+		}
+	}
+	switch {
+	case t.Won() && Validity(c.cfg.TTL, now-c.round.Start) > 0:
+		if now >= c.lease.deadline {
+			return c.expire(v, out)
+		}
+		// Counted from before the first send, and never moved back.
+		if to := c.round.Start + Validity(c.cfg.TTL, 0); to > c.lease.deadline {
+			c.moveDeadline(to)
+		}
+		c.schedule(c.round.Start)
+		return append(out, Effect{Kind: Extended})
+	case t.Lost():
+		return c.lose(v, TakenAway, out)
+	}
+	c.lease.next = c.lease.deadline
+	if c.cfg.KeepAlive && c.lease.deadline < c.HoldUntil() {
+		// As many tries as fit before the deadline.
+		c.lease.next = min(c.lease.next, now+max(c.cfg.TTL/30, time.Millisecond))
+	}
+	return append(out, Effect{Kind: NotExtended})
+}
+
+// extendedLate takes in an answer that came after a quorum had extended.
+func (c *Claim) extendedLate(v View, e Event, out []Effect) []Effect {
+	if !c.round.Won {
+		return out
+	}
+	return c.repair(v, e.Node, out)
+}
+
+// repair gives the lock to a node that has none, in a round in which a quorum
+// extended it. It never counts towards that round. A node in quarantine takes it
+// later.
+func (c *Claim) repair(v View, i int, out []Effect) []Effect {
+	m := &c.nodes[i]
+	if m.got != Replied || m.status != node.Absent || v.InQuarantine(i) {
+		return out
+	}
+	if c.token == 0 {
+		// It is not repaired; but the node may have lost its marker, too.
+		if c.cfg.Guarded {
+			out = append(out, Effect{Kind: Mark})
+		}
+		return out
+	}
+	c.note(Of(i))
+	req := c.request(node.OpRepair)
+	// Counted from when the node said that it has none, which is before we send:
+	// when we have stopped waiting for an answer, and undo the repair, it cannot
+	// be executed any more.
+	req.Until = time.UnixMicro(m.now).Add(c.cfg.Limit)
+	return append(out, Effect{Kind: Send, Node: i, Seq: c.seq, Request: req})
+}
+
+// attached draws the conclusion from the extension with which a lease of another
+// process is taken up. Until it is confirmed the lease is nobody's here, and
+// whatever goes wrong, nothing is released.
+func (c *Claim) attached(v View, out []Effect) []Effect {
+	t := c.tally()
+	if t.Won() && Validity(c.cfg.TTL, v.Now()-c.round.Start) > 0 {
+		return c.win(v, c.round.Start, out)
+	}
+	c.state, c.verdict = Gone, NoQuorum
+	for i := c.cfg.Nodes - 1; i >= 0; i-- {
+		switch m := &c.nodes[i]; {
+		case m.got != Replied || m.misfit == Fits:
+		case m.misfit == Barred:
+			c.verdict = Changing
+		default:
+			c.verdict = Mismatch
+		}
+	}
+	if c.verdict == NoQuorum && t.Lost() {
+		c.verdict = NotOurs
+	}
+	return append(out, Effect{Kind: Refused})
+}

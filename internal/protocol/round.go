@@ -1,0 +1,144 @@
+package protocol
+
+import (
+	"time"
+
+	"github.com/redlatch/redlatch/node"
+)
+
+// This file is the arithmetic of a Redlock round: one request to all nodes at
+// once, decided by the answers of a majority.
+
+// Quorum returns the smallest majority of n nodes.
+func Quorum(n int) int { return n/2 + 1 }
+
+// Drift returns how much of a time to live is given up for clocks that run at
+// different rates, and for the resolution in which nodes expire keys.
+func Drift(ttl time.Duration) time.Duration { return ttl/100 + 2*time.Millisecond }
+
+// Validity returns how long a lock can be relied on after a round that took
+// elapsed from its first send. It is not positive if the round took too long.
+func Validity(ttl, elapsed time.Duration) time.Duration { return ttl - elapsed - Drift(ttl) }
+
+// Outcome is what is known of one node in a round.
+type Outcome uint8
+
+// The outcomes of a request to a node.
+const (
+	// Pending: the node was not asked, or has not answered yet.
+	Pending Outcome = iota
+	// Replied: the node's status says what it did.
+	Replied
+	// Failed: there was no reply, and the request may be executed yet.
+	Failed
+	// NotSent: there was no reply, and the request was not executed.
+	NotSent
+	// Late: the node did not answer within the time limit of the round.
+	Late
+	// Skipped: the node is suspect, and enough requests to it are in flight.
+	Skipped
+	// Unusable: the node must not be counted in this configuration.
+	Unusable
+)
+
+// failed reports that the node did not say yes or no.
+func (o Outcome) failed() bool { return o >= Failed }
+
+// Round is one request to all nodes.
+type Round struct {
+	Op    node.Op
+	Seq   uint32
+	Start Instant // before the first send
+	End   Instant // when it was decided, if it is over
+	Over  bool
+	Won   bool // a quorum granted, when it was decided
+
+	asked   Set     // nodes that were sent the request
+	awaited Set     // nodes that are worth waiting for, and have not answered
+	limit   Instant // when it ends, whatever is missing
+	until   Instant // when it ends, once a quorum has answered
+}
+
+// Tally counts the outcomes of a round.
+type Tally struct {
+	Nodes   int
+	Granted int
+	Refused int // replied with anything but Granted
+	Unfit   int // of those, in quarantine or marked for another membership
+	Failed  int // gave no reply
+}
+
+// Won reports that a quorum granted.
+func (t Tally) Won() bool { return t.Granted >= Quorum(t.Nodes) }
+
+// Lost reports that so many nodes replied "not yours" that those which may have
+// the lock are no quorum. Nodes that gave no reply decide nothing.
+func (t Tally) Lost() bool { return t.Nodes-t.Refused < Quorum(t.Nodes) }
+
+// Freed reports, of a release, that a quorum of nodes is free of our key: they
+// deleted it, or did not have it.
+func (t Tally) Freed() bool { return !t.Lost() && t.Granted+t.Refused >= Quorum(t.Nodes) }
+
+// Available reports that a quorum of nodes could have granted: a refusal is then
+// another's lock, and not an outage.
+func (t Tally) Available() bool { return t.Nodes-t.Failed-t.Unfit >= Quorum(t.Nodes) }
+
+// hopeless reports that no quorum can grant any more, and that the reason is
+// known: the lock is held, or nodes are missing. While nodes are unfit, it waits
+// for all of them: what is wrong with the nodes is worth more to the caller than
+// a fraction of a round trip.
+func (t Tally) hopeless() bool {
+	firm := t.Refused - t.Unfit
+	known := t.Granted+firm >= Quorum(t.Nodes) || t.Nodes-t.Failed < Quorum(t.Nodes)
+	return known && t.Nodes-firm-t.Failed < Quorum(t.Nodes)
+}
+
+// decided reports that the answers which are still missing need not be waited
+// for.
+func (r *Round) decided(t Tally) bool {
+	if t.Won() {
+		return true
+	}
+	// Suspect nodes are done without only where the others can decide alone.
+	enough := r.awaited == 0 && t.Granted+t.Refused >= Quorum(t.Nodes)
+	switch r.Op {
+	case node.OpAcquire:
+		return enough || t.hopeless()
+	case node.OpRelease:
+		// That no quorum can grant any more decides nothing: a node without our
+		// key is as good as one that deleted it. The missing answers say whether
+		// the lock was lost.
+		return enough || t.Lost() || t.Failed >= Quorum(t.Nodes)
+	}
+	// An extension also waits for suspect nodes: one of them may hold our key.
+	return t.hopeless()
+}
+
+// slowness is how many times as long as the quorum the others may take.
+const slowness = 4
+
+// shorten has an acquisition end soon after a quorum has answered: it does not
+// wait for nodes that stopped answering, though this round is the first to
+// notice.
+func (r *Round) shorten(now Instant, t Tally, patience time.Duration) {
+	if r.Op != node.OpAcquire || r.until != 0 || t.Granted+t.Refused < Quorum(t.Nodes) {
+		return
+	}
+	r.until = r.limit
+	// Where the time limit comes as soon, it ends the round, and the nodes have
+	// timed out.
+	if at := r.Start + max(patience, slowness*(now-r.Start)); at < r.limit {
+		r.until = at
+	}
+}
+
+// timer is when the round ends by itself.
+func (r *Round) timer() Instant {
+	if r.until != 0 {
+		return r.until
+	}
+	return r.limit
+}
+
+// Elapsed returns how long the round took, once it is over.
+func (r *Round) Elapsed() time.Duration { return r.End - r.Start }

@@ -1,0 +1,129 @@
+package protocol
+
+import (
+	"time"
+
+	"github.com/redlatch/redlatch/node"
+)
+
+// maxProposals bounds how often a round is repeated with a higher token. Once is
+// the rule when a clock is off; each further time needs another client to have
+// come in between.
+const maxProposals = 8
+
+// propose chooses the token of the next request.
+func (c *Claim) propose(v View) {
+	if !c.cfg.Tokens {
+		return
+	}
+	floor := max(c.floor, c.above+1)
+	// The last holder's token was accepted by a quorum, so one above it will be;
+	// unless it is that of a node whose clock ran away.
+	if c.fence < c.plausible(v) {
+		floor = max(floor, c.fence+1)
+	}
+	c.token = v.Propose(floor)
+}
+
+// plausible is the highest token that nodes can be expected to accept.
+func (c *Claim) plausible(v View) node.Token {
+	return Plausible(v.Time().Add(v.Offset()), c.cfg.Window)
+}
+
+// Plausible is the highest token that nodes with that window and time can be
+// expected to accept, if clocks are off by half of the window.
+func Plausible(now time.Time, window time.Duration) node.Token {
+	return node.Token(max(now.Add(window/2).UnixMicro(), 0))
+}
+
+// proposals is the tokens that a claim was proposed with, however many: the
+// lowest and the highest of them. Both are 0 if there are none.
+type proposals struct{ least, most node.Token }
+
+func (p *proposals) add(t node.Token) {
+	if p.least == 0 || t < p.least {
+		p.least = t
+	}
+	p.most = max(p.most, t)
+}
+
+// upTo returns a token that is no lower than any proposal up to most, and no
+// higher than most; 0 if every proposal is above it. Where some are, because our
+// clock was corrected in between, it is most itself.
+func (p *proposals) upTo(most node.Token) node.Token {
+	if p.least > most {
+		return 0
+	}
+	return min(p.most, most)
+}
+
+// span is which tokens a node would accept.
+type span struct{ least, most node.Token }
+
+// spanOf returns the span of a node that granted, or that refused the token;
+// false for a node that would accept no token at all. A node that has not
+// answered yet is taken to have no fence and the right time.
+func (c *Claim) spanOf(m *member, now time.Time) (span, bool) {
+	switch {
+	case m.got == Pending:
+		_, most := node.Accepts(0, now, c.cfg.Window)
+		return span{1, most}, true
+	case m.got != Replied:
+		return span{}, false
+	}
+	least, most := node.Accepts(m.fence, time.UnixMicro(m.now), c.cfg.Window)
+	switch m.status {
+	case node.Granted:
+		return span{m.fence, most}, true // it has our value already
+	case node.Stale, node.Behind, node.Ahead:
+		return span{least, most}, true
+	}
+	return span{}, false
+}
+
+// floorAfter returns the least token that a quorum of nodes would accept, given
+// their replies to a refused proposal; false if there is none. It is not simply
+// above the highest fence: a single node whose clock ran away would drag the
+// proposal out of every other node's window.
+func (c *Claim) floorAfter(now time.Time) (node.Token, bool) {
+	var spans [MaxNodes]span
+	n := 0
+	for i := range c.cfg.Nodes {
+		if s, ok := c.spanOf(&c.nodes[i], now); ok {
+			spans[n] = s
+			n++
+		}
+	}
+	best, found := node.Token(0), false
+	for _, s := range spans[:n] {
+		accept := 0
+		for _, other := range spans[:n] {
+			if other.least <= s.least && s.least <= other.most {
+				accept++
+			}
+		}
+		if accept >= Quorum(c.cfg.Nodes) && (!found || s.least < best) {
+			best, found = s.least, true
+		}
+	}
+	return best, found
+}
+
+// wantsHigherToken reports whether a quorum might grant if only the token were
+// another.
+func (c *Claim) wantsHigherToken() bool {
+	firm, byToken := 0, 0
+	for i := range c.cfg.Nodes {
+		switch m := &c.nodes[i]; {
+		case m.got == Pending:
+		case m.got != Replied:
+			firm++
+		case m.status == node.Granted:
+		case m.status == node.Stale, m.status == node.Behind, m.status == node.Ahead:
+			byToken++
+		default:
+			firm++
+		}
+	}
+	return byToken > 0 && c.cfg.Nodes-firm >= Quorum(c.cfg.Nodes)
+}

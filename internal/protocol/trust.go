@@ -1,0 +1,132 @@
+package protocol
+
+import (
+	"time"
+
+	"github.com/redlatch/redlatch/node"
+)
+
+// This file is the restart guard: which nodes may have forgotten locks, for how
+// long they must not grant, and who may mark them.
+
+// NeedsMark reports whether a reply says that its node has to be marked.
+func NeedsMark(r node.Reply) bool {
+	return r.Status == node.Quarantined && r.Value == node.ReasonUnmarked ||
+		(r.Status == node.Quarantined || r.Status == node.Granted) && r.Value == node.ReasonRemark
+}
+
+// Quarantine returns how long a node that may have forgotten locks must not
+// grant: until the last lock it can have granted has expired by a clock that is
+// slow, and until no token it can have granted is within the window any more,
+// with clocks that are off by up to half of it. Where replicas are required, with
+// the given lag, that is counted from when the master that was replaced can have
+// granted and extended last.
+func Quarantine(maxTTL, window, lag time.Duration) time.Duration {
+	q := max(maxTTL, 3*window) + maxTTL/15
+	if lag > 0 {
+		q += lag + replicaMargin
+	}
+	return q.Truncate(time.Millisecond)
+}
+
+// replicaMargin is for what the lag does not show: a server counts it in whole
+// seconds, so up to one more has passed; and what a replica reported last may
+// have been in flight for another one.
+const replicaMargin = 2 * time.Second
+
+// Misfit says in what a node's marker differs from the client's parameters.
+type Misfit uint8
+
+// The differences, the first that applies.
+const (
+	// Fits: in nothing that matters.
+	Fits Misfit = iota
+	// Unreadable: the marker has another format.
+	Unreadable
+	// Barred: a membership change is in progress.
+	Barred
+	// OtherMembership: the node is marked for other nodes.
+	OtherMembership
+	// TTLTooLong: the request's TTL is above the marker's.
+	TTLTooLong
+	// OtherParameters: the membership is the same, and a parameter differs.
+	OtherParameters
+)
+
+// Compare compares the client's parameters with those of a node that answered
+// Misconfigured, to a request with the given TTL.
+func Compare(mine node.Guard, theirs *node.Guard, ttl time.Duration) Misfit {
+	switch {
+	case theirs == nil:
+		return Unreadable
+	case theirs.List == node.BarredList:
+		return Barred
+	case theirs.List != mine.List:
+		return OtherMembership
+	case mine.Off && ttl > theirs.MaxTTL:
+		return TTLTooLong
+	case mine.Off:
+		return Fits
+	}
+	return OtherParameters
+}
+
+// Fixed says which parameters the caller set, so that they are not adopted.
+type Fixed struct{ MaxTTL, Window, Replicas, Lag bool }
+
+// Adopted returns mine with the parameters of a marker of the same membership, if
+// they differ and the caller left them open.
+func Adopted(mine, theirs node.Guard, fixed Fixed) (node.Guard, bool) {
+	theirs.Nodes, theirs.Off = mine.Nodes, mine.Off
+	switch {
+	case mine.Off, theirs == mine, theirs.List != mine.List:
+		return mine, false
+	case fixed.MaxTTL && theirs.MaxTTL != mine.MaxTTL, fixed.Window && theirs.Window != mine.Window,
+		fixed.Replicas && theirs.Replicas != mine.Replicas, fixed.Lag && theirs.ReplicaLag != mine.ReplicaLag:
+		return mine, false
+	case theirs.MaxTTL < MinTTL, theirs.MaxTTL > MaxMaxTTL, (theirs.Replicas > 0) != (theirs.ReplicaLag > 0),
+		theirs.Quarantine < Quarantine(theirs.MaxTTL, theirs.Window, theirs.ReplicaLag):
+		return mine, false
+	}
+	return theirs, true
+}
+
+// The shortest TTL, and the longest that a marker may allow: in milliseconds it
+// is well within what every node can count.
+const (
+	MinTTL    = 10 * time.Millisecond
+	MaxMaxTTL = 30 * 24 * time.Hour
+)
+
+// Seen is what one node's marker says, or that the node did not answer.
+type Seen struct {
+	Answered bool
+	Marked   bool // for this membership
+	Outdated bool // from before a restart or promotion, or by a clock set back since
+}
+
+// ToMark returns the nodes that are to be marked.
+//
+// A node that remembers this membership, from before it restarted, is marked for
+// it again. One that remembers nothing is marked when a quorum confirms the
+// membership and its parameters, or when every node has answered and none
+// contradicts. One witness is not enough: after a membership change during which
+// one node was away, that node would confirm the former membership.
+func ToMark(nodes []Seen) (set Set) {
+	confirmed, answered := 0, 0
+	for _, s := range nodes {
+		if s.Answered {
+			answered++
+			if s.Marked {
+				confirmed++
+			}
+		}
+	}
+	sure := confirmed >= Quorum(len(nodes)) || answered == len(nodes)
+	for i, s := range nodes {
+		if s.Answered && (!s.Marked && sure || s.Outdated) {
+			set |= Of(i)
+		}
+	}
+	return set
+}

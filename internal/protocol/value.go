@@ -1,0 +1,55 @@
+package protocol
+
+import (
+	"encoding/hex"
+	"unicode"
+	"unicode/utf8"
+)
+
+// The value of a claim is 32 hexadecimal digits, drawn at random, a colon, and
+// the owner: host/pid/label.
+const valueDigits = 32
+
+// MaxOwner is the longest owner, in bytes.
+const MaxOwner = 400
+
+// NewValue returns the value of a claim.
+func NewValue(random [valueDigits / 2]byte, owner string) string {
+	b := make([]byte, 0, valueDigits+1+len(owner))
+	b = hex.AppendEncode(b, random[:])
+	b = append(b, ':')
+	return string(append(b, owner...))
+}
+
+// OwnerOf returns the owner that a value names, and whether it is the value of a
+// claim at all. Anybody may have set it, and it is shown to users: an owner that
+// cannot be printed is none.
+func OwnerOf(value string) (string, bool) {
+	if len(value) <= valueDigits || value[valueDigits] != ':' || !Printable(value[valueDigits+1:], 0, MaxOwner) {
+		return "", false
+	}
+	if _, err := hex.DecodeString(value[:valueDigits]); err != nil {
+		return "", false
+	}
+	return value[valueDigits+1:], true
+}
+
+// IsLease reports whether a value is that of a claim.
+func IsLease(value string) bool {
+	_, ok := OwnerOf(value)
+	return ok
+}
+
+// Printable reports whether a text of so many bytes can be shown, logged and
+// typed.
+func Printable(s string, least, most int) bool {
+	if len(s) < least || len(s) > most || !utf8.ValidString(s) {
+		return false
+	}
+	for _, r := range s {
+		if unicode.IsControl(r) {
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,290 @@
+package protocol
+
+import (
+	"slices"
+	"time"
+
+	"github.com/redlatch/redlatch/node"
+)
+
+// This file decides when a claim that was refused asks again.
+
+// waiting is what a claim keeps while its caller waits. It outlives the value.
+type waiting struct {
+	came   int64 // by the client's wall clock, in microseconds
+	queued bool  // nodes are asked to put the claim into their queues
+	ticket int64
+	rounds int32
+	waited bool   // a pause has begun
+	missed uint32 // Missed, when the caller came
+
+	// outage is since when every round has found too few nodes, 0 if the last
+	// one did not; missing is how many rounds that was.
+	outage  Instant
+	missing int32
+
+	// rank is the place in the node queues, and since when it has not changed.
+	rank  int32
+	since Instant
+	// front: the claim is known to be one of the first two in the queue.
+	front bool
+	// near: a node reported so during a round.
+	near bool
+	// split is since when every round has left the claim with a minority; 0 if
+	// the last one did not.
+	split Instant
+
+	// left is the nodes that are left to holder, who has a quorum without them.
+	left   Set
+	holder name
+
+	until Instant // when the pause is over
+}
+
+// OutagePatience is how long a caller that set no bound waits for a quorum of
+// nodes, and OutageRounds how many rounds in a row must miss one before that is
+// over: nodes that miss the time limit of one round may merely be slow.
+const (
+	OutagePatience = 2 * time.Second
+	OutageRounds   = 3
+)
+
+// maxMissing is after how many rounds without a quorum a claim is queued no more.
+const maxMissing = 2
+
+// takeTicket sets the place in the queues, by the nodes' clocks: behind all who
+// came before. Before any node has shown its clock nobody is queued, since a
+// wrong ticket would last for the whole wait.
+func (c *Claim) takeTicket(v View) {
+	c.wait.queued = true
+	c.wait.ticket = c.wait.came + v.Offset().Microseconds()
+}
+
+// nextIn returns how long to wait before the next round, and whether there is to
+// be one.
+func (c *Claim) nextIn(v View, t Tally) (time.Duration, bool) {
+	now := v.Now()
+	if t.Available() {
+		c.wait.outage, c.wait.missing = 0, 0
+	} else if c.wait.missing++; c.wait.outage == 0 {
+		c.wait.outage = max(c.round.Start, 1)
+	}
+	until := c.cfg.Until
+	if c.cfg.Unbounded && c.wait.outage != 0 {
+		until = c.wait.outage + OutagePatience
+		if until <= now && c.wait.missing < OutageRounds {
+			until = 0
+		}
+	}
+	if c.verdict.permanent() || c.cfg.Tries > 0 && int(c.wait.rounds) >= c.cfg.Tries {
+		return 0, false
+	}
+	delay := c.delay(v)
+	if until > 0 {
+		if until <= now {
+			return 0, false
+		}
+		delay = min(delay, until-now) // the last round comes when the wait is over
+	}
+	return delay, true
+}
+
+// In a queue that does not notify, a node is asked again after pollStep for each
+// place before ours, and more rarely the longer the queue does not move, so that
+// waiting for a long job costs little. In one that does, the first two ask every
+// pollMost to renew their places, so that one of them notices if the other is
+// gone. Those behind look whether anybody before them is left: a node does
+// nothing by itself, and if all before us are frozen nobody else would. So each
+// of the first lookMany looks about once in lookLeast, and those behind them
+// ever more rarely, so that a long queue costs little more than a short one.
+const (
+	pollStep  = 5 * time.Millisecond
+	pollStill = 100 * time.Millisecond
+	pollMost  = node.WaiterLease * 2 / 5
+	lookLeast = node.WaiterLease * 9 / 10
+	lookMost  = 20 * time.Second
+	lookMany  = 50
+)
+
+// delay is how long to wait after a refused round. In a queue it goes by our
+// place: the queue keeps the order. Otherwise it is random, so that contenders do
+// not split the nodes among them again and again, and no longer than the lock
+// can be held.
+func (c *Claim) delay(v View) time.Duration {
+	now := v.Now()
+	rank, notified := c.rank()
+	if int32(rank) != c.wait.rank {
+		c.wait.rank, c.wait.since = int32(rank), now
+	}
+	switch {
+	case rank == 0:
+		delay := c.random(v)
+		if left, ok := c.freeIn(); ok {
+			// A random part of a step on top: all who wait for the same expiry
+			// were given the same time.
+			delay = min(delay, left+time.Millisecond+v.Random(c.cfg.RetryDelay/20+time.Millisecond))
+		}
+		return delay
+	case !notified:
+		still := min((now-c.wait.since)/10, pollStill)
+		return min(max(time.Duration(rank)*pollStep, still), pollMost)
+	}
+	delay := pollMost
+	c.wait.front = rank <= 2
+	if !c.wait.front {
+		delay = min(lookLeast*time.Duration(max(rank, lookMany))/lookMany, lookMost)
+		delay -= v.Random(delay / 4) // not all at once
+	}
+	if rank == 1 && c.foreignHolder() {
+		delay = min(delay, c.random(v)) // its release notifies nobody
+	}
+	if left, ok := c.freeIn(); ok && rank == 1 {
+		delay = min(delay, left+time.Millisecond)
+	}
+	for i := range c.cfg.Nodes {
+		if d, ok := c.lookIn(v, i); ok {
+			delay = min(delay, d)
+		}
+	}
+	return delay
+}
+
+// lookIn returns when to look whether those for whom a node reserves a free lock
+// have asked for it, if nobody else may.
+func (c *Claim) lookIn(v View, i int) (time.Duration, bool) {
+	m := &c.nodes[i]
+	if m.got != Replied || m.status != node.Reserved || m.left <= 0 {
+		return 0, false
+	}
+	return m.left + time.Millisecond + v.Random(10*time.Millisecond), true
+}
+
+// random is the delay by which callers without a queue avoid each other.
+func (c *Claim) random(v View) time.Duration {
+	most := c.cfg.RetryDelay
+	return most/5 + v.Random(most-most/5)
+}
+
+// rank returns our place in the queues, or 0 if a quorum has not queued us; and
+// whether a quorum will notify us.
+func (c *Claim) rank() (rank int, notified bool) {
+	var buf [MaxNodes]int
+	ranks, notifying := buf[:0], 0
+	for i := range c.cfg.Nodes {
+		if m := &c.nodes[i]; m.got == Replied && m.rank > 0 {
+			ranks = append(ranks, int(m.rank))
+			if m.wakes {
+				notifying++
+			}
+		}
+	}
+	quorum := Quorum(c.cfg.Nodes)
+	if len(ranks) < quorum {
+		return 0, false
+	}
+	slices.Sort(ranks)
+	return ranks[quorum-1], notifying >= quorum
+}
+
+// Place returns our place in the node queues: 1 for the next one to have the
+// lock, 0 if a quorum has not queued us.
+func (c *Claim) Place() int {
+	rank, _ := c.rank()
+	return rank
+}
+
+// mayBeQueued reports whether a node may have queued us.
+func (c *Claim) mayBeQueued() bool {
+	for i := range c.cfg.Nodes {
+		switch m := &c.nodes[i]; m.got {
+		case Replied:
+			if m.rank > 0 {
+				return true
+			}
+		case Pending, Failed, Late:
+			return true
+		}
+	}
+	return false
+}
+
+// foreignHolder reports whether the holder is one whose release notifies nobody.
+func (c *Claim) foreignHolder() bool {
+	for i := range c.cfg.Nodes {
+		m := &c.nodes[i]
+		if m.got == Replied && (m.status == node.Foreign || m.status == node.Held && !m.lease) {
+			return true
+		}
+	}
+	return false
+}
+
+// freeIn returns when a quorum of nodes will be free at the latest if nobody
+// extends: the quorum-th smallest of the times left.
+func (c *Claim) freeIn() (time.Duration, bool) {
+	var buf [MaxNodes]time.Duration
+	left := buf[:0]
+	for i := range c.cfg.Nodes {
+		switch m := &c.nodes[i]; {
+		case m.got != Replied:
+		case m.status == node.Held || m.status == node.Foreign:
+			if m.left != node.NoExpiry {
+				left = append(left, m.left)
+			}
+		default:
+			left = append(left, 0)
+		}
+	}
+	quorum := Quorum(c.cfg.Nodes)
+	if len(left) < quorum {
+		return 0, false
+	}
+	slices.Sort(left)
+	// With a quorum free already it was a split vote, which time does not settle.
+	return left[quorum-1], left[quorum-1] > 0
+}
+
+// takenBy returns who else has a quorum, if anybody.
+func (c *Claim) takenBy() (holder name, taken bool) {
+	for i := range c.cfg.Nodes {
+		m := &c.nodes[i]
+		if m.got != Replied || m.status != node.Held {
+			continue
+		}
+		same := 0
+		for j := range c.cfg.Nodes {
+			if other := &c.nodes[j]; other.got == Replied && other.status == node.Held && other.holder == m.holder {
+				same++
+			}
+		}
+		if same >= Quorum(c.cfg.Nodes) {
+			return m.holder, true
+		}
+	}
+	return 0, false
+}
+
+// grants returns the nodes that granted in the last round.
+func (c *Claim) grants() (set Set) {
+	for i := range c.cfg.Nodes {
+		if m := &c.nodes[i]; m.got == Replied && m.status == node.Granted {
+			set |= Of(i)
+		}
+	}
+	return set
+}
+
+// inQueues reports whether a quorum of nodes either granted, or has queued us.
+func (c *Claim) inQueues() bool {
+	granted, ranked := 0, 0
+	for i := range c.cfg.Nodes {
+		switch m := &c.nodes[i]; {
+		case m.got != Replied:
+		case m.status == node.Granted:
+			granted++
+		case m.rank > 0:
+			ranked++
+		}
+	}
+	return ranked > 0 && granted+ranked >= Quorum(c.cfg.Nodes)
+}
