@@ -55,7 +55,7 @@ func imports(t *testing.T, path string) map[string]bool {
 
 func TestNodesKnowTheContractAlone(t *testing.T) {
 	const core, contract = "github.com/redlatch/redlatch", "github.com/redlatch/redlatch/node"
-	for _, path := range []string{"./memory", "./sqlite", "./redis", "./redis/rueidis", "./redis/goredis", "./node/nodetest", "./fence"} {
+	for _, path := range []string{"./internal/nodestate", "./memory", "./sqlite", "./redis", "./redis/rueidis", "./redis/goredis", "./node/nodetest", "./fence"} {
 		switch brings := imports(t, path); {
 		case brings[core]:
 			t.Errorf("%s brings package redlatch", path)

@@ -2,8 +2,6 @@ package memory
 
 import (
 	"context"
-	"strings"
-	"time"
 
 	"github.com/redlatch/redlatch/node"
 )
@@ -27,18 +25,7 @@ func (n *Node) listings(ctx context.Context, prefix string) ([]node.Listing, err
 	if err := n.unable(ctx); err != nil {
 		return nil, err
 	}
-	now := n.clock()
-	var all []node.Listing
-	for name, e := range n.names {
-		if !strings.HasPrefix(name, prefix) {
-			continue
-		}
-		e.settle(now)
-		if l := e.listing(name, now); l.Waiting > 0 || l.Reply.Status == node.Held {
-			all = append(all, l)
-		}
-	}
-	return all, nil
+	return n.state.List(n.clock(), prefix), nil
 }
 
 // Look returns what is known of one name.
@@ -48,8 +35,7 @@ func (n *Node) Look(ctx context.Context, name string) (node.Listing, error) {
 	if err := n.unable(ctx); err != nil {
 		return node.Listing{}, err
 	}
-	now := n.clock()
-	return n.entry(name, now).listing(name, now), nil
+	return n.state.Look(n.clock(), name), nil
 }
 
 // unable says why the node does not answer. The mutex is held.
@@ -62,19 +48,3 @@ func (n *Node) unable(ctx context.Context) error {
 	}
 	return nil
 }
-
-func (e *entry) listing(name string, now time.Time) node.Listing {
-	l := node.Listing{Name: name, Reply: node.Reply{Status: e.taken(), Fence: e.fence, Now: now}}
-	if e.held() {
-		l.Reply.Value, l.Reply.HolderToken, l.Reply.Left = e.value, e.token, e.until.Sub(now)
-	}
-	waiters := e.waiters()
-	l.Waiting = len(waiters)
-	for _, w := range waiters[:min(len(waiters), node.MaxWaiters)] {
-		l.Waiters = append(l.Waiters, node.Waiter{Value: w.value, Ticket: w.ticket})
-	}
-	return l
-}
-
-// waiters returns the places in the queue, in order.
-func (e *entry) waiters() []waiter { return e.queue.waiters }

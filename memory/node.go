@@ -10,6 +10,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/redlatch/redlatch/internal/nodestate"
 	"github.com/redlatch/redlatch/node"
 )
 
@@ -31,13 +32,11 @@ type Node struct {
 	id    string
 	clock func() time.Time
 
-	mu        sync.Mutex
+	mu        sync.Mutex // guards all below
 	down      error
-	names     map[string]*entry
+	state     nodestate.Server
 	listeners map[int]func(node.Wake)
 	listened  int // how many there ever were
-	// sweepAt is the number of names at which the dead ones are looked for.
-	sweepAt int
 }
 
 var (
@@ -49,14 +48,10 @@ var (
 // New returns a node on which nothing is locked.
 func New(o Options) *Node {
 	n := &Node{
-		name:  o.Name,
-		id:    rand.Text(),
-		clock: o.Clock,
-		names: map[string]*entry{},
-
+		name:      o.Name,
+		id:        rand.Text(),
+		clock:     o.Clock,
 		listeners: map[int]func(node.Wake){},
-
-		sweepAt: leastSweep,
 	}
 	if n.name == "" {
 		n.name = n.id[:8]
@@ -84,7 +79,7 @@ func (n *Node) SetDown(err error) {
 	n.down = err
 }
 
-// Do carries out one request. Its errors all wrap node.ErrUnsent.
+// Do executes one request. Its errors all wrap node.ErrUnsent.
 func (n *Node) Do(ctx context.Context, req node.Request) (node.Reply, error) {
 	if err := check(req); err != nil {
 		return node.Reply{}, unsent(err)
@@ -103,13 +98,12 @@ func (n *Node) do(ctx context.Context, req node.Request) (node.Reply, []node.Wak
 	defer n.mu.Unlock()
 	// Looked at under the mutex, so that what was refused here can have no
 	// effect later.
-	if err := ctx.Err(); err != nil {
-		return node.Reply{}, nil, nil, unsent(err)
+	if err := n.unable(ctx); err != nil {
+		return node.Reply{}, nil, nil, err
 	}
-	if n.down != nil {
-		return node.Reply{}, nil, nil, unsent(n.down)
-	}
-	reply, wakes := n.carryOut(req)
+	req.Guard = nil // it carries no marker
+	n.state.Silent = len(n.listeners) == 0
+	reply, wakes := n.state.Apply(n.clock(), req)
 	if len(wakes) == 0 {
 		return reply, nil, nil, nil
 	}
@@ -145,19 +139,12 @@ func (n *Node) Identity(context.Context) (string, time.Time, error) {
 // given to.
 func (n *Node) Close() error { return nil }
 
-// check refuses a request that could only be carried out wrongly.
+// check refuses a request that could only be executed wrongly.
 func check(req node.Request) error {
-	switch {
-	case req.Mode != node.Exclusive:
-		return fmt.Errorf("lock mode %d is unknown", req.Mode)
-	case req.Op < node.OpAcquire || req.Op > node.OpOffer && req.Op != node.OpBreak:
-		return fmt.Errorf("operation %d is unknown", req.Op)
-	case req.Token > node.MaxToken:
-		return fmt.Errorf("token %d is above the largest, %d", uint64(req.Token), uint64(node.MaxToken))
-	case req.TTL <= 0 && (req.Op == node.OpAcquire || req.Op == node.OpExtend || req.Op == node.OpRepair):
-		return fmt.Errorf("time to live is %v: it must be positive", req.TTL)
+	if req.Op == node.OpMark {
+		return fmt.Errorf("operation %d is unknown", req.Op) // it carries no marker
 	}
-	return nil
+	return nodestate.Check(req)
 }
 
 func unsent(err error) error {

@@ -3,7 +3,6 @@ package memory
 import (
 	"context"
 	"errors"
-	"fmt"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -90,34 +89,6 @@ func TestNodesAreToldApart(t *testing.T) {
 	}
 	if len(names) != 5 || len(ids) != 5 {
 		t.Errorf("5 nodes have the names %v and the identities %v", names, ids)
-	}
-}
-
-func TestNamesUsedOnceDoNotFillTheMemory(t *testing.T) {
-	now := time.Now()
-	n := New(Options{Clock: func() time.Time { return now }})
-	const names, alive = 10_000, 60
-	for i := range names {
-		req := request(node.OpAcquire, fmt.Sprint("name ", i), "one")
-		req.Token = node.Token(now.UnixMicro())
-		req.TTL, req.Retention = alive*time.Second, alive*time.Second
-		do(t, n, req)
-		req.Value, req.Wait = "two", true
-		do(t, n, req)
-		now = now.Add(time.Second)
-	}
-	if most := 3*alive + leastSweep; len(n.names) > most {
-		t.Errorf("%d names are kept of which %d are alive, want at most %d", len(n.names), alive, most)
-	}
-}
-
-func TestALockWithoutATokenLeavesNothingBehind(t *testing.T) {
-	n := New(Options{})
-	do(t, n, request(node.OpAcquire, "name", "one"))
-	do(t, n, request(node.OpRelease, "name", "one"))
-	do(t, n, request(node.OpInspect, "another", ""))
-	if len(n.names) != 0 {
-		t.Errorf("%d names are kept", len(n.names))
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/redlatch/redlatch"
+	"github.com/redlatch/redlatch/internal/nodestate"
 	"github.com/redlatch/redlatch/node"
 )
 
@@ -35,7 +36,7 @@ func (n near) Do(ctx context.Context, req node.Request) (node.Reply, error) {
 func TestServersThatForgotComeBackByUseAlone(t *testing.T) {
 	forget := map[string]func(s *Server){
 		"flushed":                 func(s *Server) { s.flush() },
-		"restarted empty":         func(s *Server) { s.restart(s.empty()) },
+		"restarted empty":         func(s *Server) { s.restartEmpty() },
 		"restarted with its data": func(s *Server) { s.restart(s.save()) },
 	}
 	const ttl, window = 10 * time.Second, time.Second
@@ -94,8 +95,8 @@ func TestServersThatForgotComeBackByUseAlone(t *testing.T) {
 					time.Sleep(time.Second)
 					time.AfterFunc(time.Second, func() { forget(nodes[0].Server) })
 					check := use(t, client)
-					if m := nodes[0].save().marker; m == nil || m.id != nodes[0].number() || m.trusted.After(time.Now()) {
-						t.Fatalf("the server is marked %+v", m)
+					if s := nodes[0].save(); s.Marker.ID != s.ID || s.Marker.TrustedFrom.After(time.Now()) {
+						t.Fatalf("the server %s is marked %+v", s.ID, s.Marker)
 					}
 					nodes[1].down.Store(true)
 					check()
@@ -103,13 +104,6 @@ func TestServersThatForgotComeBackByUseAlone(t *testing.T) {
 			})
 		}
 	}
-}
-
-// number returns the replication id.
-func (s *Server) number() int {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.id
 }
 
 // once takes a lock and releases it.
@@ -143,7 +137,7 @@ func TestReleaseDoesNotShowThatANodeIsBack(t *testing.T) {
 		}
 		time.Sleep(time.Second)
 		all[0].mu.Lock()
-		all[0].marker = nil
+		all[0].state.Marker = nodestate.Marker{}
 		all[0].mu.Unlock()
 		all[2].down.Store(true)
 		if _, err := c.TryLock(t.Context(), "job", redlatch.LockOptions{}); err == nil {

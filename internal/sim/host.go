@@ -5,6 +5,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/redlatch/redlatch/internal/nodestate"
 	"github.com/redlatch/redlatch/node"
 )
 
@@ -45,7 +46,7 @@ func (h *host) state(now time.Duration) (frozen time.Duration, down bool) {
 
 // schedule has a fault strike when its time comes.
 func (w *World) schedule(f Fault, n uint64) {
-	var old image
+	var old nodestate.Server
 	if f.Kind == CrashStale {
 		w.after(max(0, f.At-f.By)+w.jitter(n), func() { old = w.hosts[f.Node].server.save() })
 	}
@@ -58,7 +59,7 @@ func (w *World) schedule(f Fault, n uint64) {
 	})
 }
 
-func (w *World) strike(f Fault, n uint64, old *image) {
+func (w *World) strike(f Fault, n uint64, old *nodestate.Server) {
 	h, now := w.hosts[f.Node], w.now()
 	until := min(now+f.For, w.plan.Mend)
 	onLinks := func(do func(l *link)) {
@@ -115,7 +116,7 @@ func (w *World) strike(f Fault, n uint64, old *image) {
 
 // crash has a server go down and come up again with what it has, or lose it
 // without going down.
-func (w *World) crash(f Fault, n uint64, old *image) {
+func (w *World) crash(f Fault, n uint64, old *nodestate.Server) {
 	h, now := w.hosts[f.Node], w.now()
 	if _, down := h.state(now); down {
 		return // it cannot fall any deeper
@@ -139,7 +140,7 @@ func (w *World) crash(f Fault, n uint64, old *image) {
 		kept := h.server.save()
 		restart(func() { h.server.restart(kept) })
 	case CrashEmpty:
-		restart(func() { h.server.restart(h.server.empty()) })
+		restart(h.server.restartEmpty)
 	case CrashStale:
 		restart(func() {
 			h.mu.Lock()

@@ -141,7 +141,9 @@ func (d *duel) fight(guard *node.Guard) bool {
 		if guard != nil && req.Op != node.OpOffer {
 			req.Guard = guard
 			if d.s.one(6) {
-				req = node.Request{Op: node.OpMark, Mark: node.Mark(d.s.intn(2)), Guard: guard,
+				marks := []node.Mark{node.MarkRead, node.MarkRead, node.MarkWrite, node.MarkWrite, node.MarkWrite, node.MarkFresh, node.MarkReplace, node.MarkBar}
+				req = node.Request{Op: node.OpMark, Mark: marks[d.s.intn(len(marks))], Guard: guard,
+					TTL:   []time.Duration{0, 0, 2 * guard.Quarantine}[d.s.intn(3)],
 					Until: []time.Time{{}, time.Now().Add(time.Hour), time.Now().Add(-time.Hour)}[d.s.intn(3)]}
 			}
 			other := *guard

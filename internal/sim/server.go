@@ -1,98 +1,84 @@
 package sim
 
 import (
-	"context"
-	"strconv"
+	"fmt"
 	"sync"
 	"time"
 
-	"github.com/redlatch/redlatch/memory"
+	"github.com/redlatch/redlatch/internal/nodestate"
 	"github.com/redlatch/redlatch/node"
 )
 
-// Server is the model of a Redis server with redlatch's scripts: the data of a
-// node in memory, which queues and judges tokens just so, and the marker of
-// the restart guard. That it answers as a real server does is shown by
+// Server is the model of a Redis server with redlatch's scripts: the state of a
+// node, which is a plain value, and a connection by which it notifies waiters.
+// That it answers as a real server does is shown by
 // TestModelAnswersAsARealServer.
 type Server struct {
 	name  string
 	clock func() time.Time
 
-	mu     sync.Mutex
-	data   *memory.Node
-	marker *marker
-	// id is the replication id: another one after every start.
-	id int
+	mu     sync.Mutex // guards state, starts and virgin
+	state  nodestate.Server
+	starts int
 	// virgin is set before the server was first in service: its first marker
 	// is trusted at once, as after redlatch init --assume-fresh.
 	virgin bool
-	tell   func(node.Wake)
-	// broken is told of every step that no server may take.
+
+	tell func(node.Wake)
+	// broken is called with every step that no server may take.
 	broken func(what string)
 }
 
-// NewServer returns a server that is marked at first sight if fresh is set, and
-// sits out otherwise.
+// NewServer returns a server that is marked and trusted at the first request if
+// fresh is set, and quarantined otherwise.
 func NewServer(name string, clock func() time.Time, fresh bool) *Server {
-	s := &Server{name: name, clock: clock, id: 1, virgin: fresh, tell: func(node.Wake) {}, broken: func(string) {}}
-	s.load(memory.New(memory.Options{Name: name, Clock: clock}))
+	s := &Server{name: name, clock: clock, virgin: fresh, tell: func(node.Wake) {}, broken: func(string) {}}
+	s.state.ID = s.nextID()
 	return s
 }
 
-// load has the server work on some data from now on. The mutex is held, or
-// nobody knows the server yet.
-func (s *Server) load(data *memory.Node) {
-	s.data = data
-	data.Listen(func(w node.Wake) { s.tell(w) })
+// nextID returns the replication id of another start.
+func (s *Server) nextID() string {
+	s.starts++
+	return fmt.Sprintf("%s/%d", s.name, s.starts)
 }
 
-// image is what a server has on its disk.
-type image struct {
-	data   *memory.Node
-	marker *marker
-}
-
-// save returns what is there now.
-func (s *Server) save() image {
+// save returns what is on the server's disk now.
+func (s *Server) save() nodestate.Server {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	i := image{data: s.data.Copy()}
-	if s.marker != nil {
-		m := *s.marker
-		i.marker = &m
-	}
-	return i
+	return s.state.Clone()
 }
 
 // restart starts the server anew from what it has on disk.
-func (s *Server) restart(i image) {
+func (s *Server) restart(disk nodestate.Server) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.id++
-	s.marker = i.marker
-	s.load(i.data)
+	s.state = disk
+	s.state.Restart(true, s.nextID())
+}
+
+// restartEmpty starts the server anew without its data.
+func (s *Server) restartEmpty() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.virgin = false
+	s.state.Restart(false, s.nextID())
 }
 
 // flush forgets everything, without a restart.
 func (s *Server) flush() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.marker, s.virgin = nil, false
-	s.load(memory.New(memory.Options{Name: s.name, Clock: s.clock}))
-}
-
-func (s *Server) empty() image {
-	s.mu.Lock()
-	defer s.mu.Unlock()
 	s.virgin = false
-	return image{data: memory.New(memory.Options{Name: s.name, Clock: s.clock})}
+	s.state.Flush()
 }
 
 // evict forgets a name, and nothing shows it.
 func (s *Server) evict(name string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.data.Drop(name)
+	s.state.Evict(s.clock(), name)
 }
 
 // holder returns the value that has the name; "" for none.
@@ -102,41 +88,30 @@ func (s *Server) holder(name string) string {
 	return s.look(name).Value
 }
 
-func (s *Server) look(name string) node.Reply {
-	r, _ := s.data.Do(context.Background(), node.Request{Op: node.OpInspect, Name: name})
-	return r
+func (s *Server) look(name string) node.Reply { return s.state.Look(s.clock(), name).Reply }
+
+// firstSight marks a server that was never in service, and has it trusted.
+func (s *Server) firstSight(g *node.Guard) {
+	if s.virgin && !g.Off && s.state.Marker == (nodestate.Marker{}) {
+		s.virgin = false
+		s.state.Marker = nodestate.Marker{ID: s.state.ID, Guard: *g, TrustedFrom: s.clock(), Reason: node.ReasonNew}
+	}
 }
 
-// Do carries out a request.
+// Do executes a request.
 func (s *Server) Do(req node.Request) (node.Reply, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	var server string
+	if err := nodestate.Check(req); err != nil {
+		return node.Reply{}, fmt.Errorf("%w (%w)", err, node.ErrUnsent)
+	}
 	if req.Guard != nil {
 		s.firstSight(req.Guard)
-		if req.Op == node.OpMark {
-			return s.mark(req)
-		}
-		if reply, refused := s.guard(req); refused {
-			return reply, nil
-		}
-		if !req.Guard.Off {
-			server = strconv.Itoa(s.id)
-		}
 	}
 	before := s.look(req.Name)
-	reply, err := s.data.Do(context.Background(), req)
-	if err != nil {
-		return reply, err
-	}
-	if reply.Status == node.Granted && req.Op == node.OpAcquire {
-		reply.Server = s.name + "/" + server
-		if server == "" {
-			reply.Server = ""
-		}
-	}
-	if reply.Status == node.Granted && req.Op == node.OpExtend && server != "" && (s.marker == nil || s.marker.id != s.id) {
-		reply.Value = node.ReasonRemark
+	reply, wakes := s.state.Apply(s.clock(), req)
+	for _, w := range wakes {
+		s.tell(w)
 	}
 	s.check(req, before, reply)
 	return reply, nil

@@ -1,0 +1,189 @@
+package nodestate
+
+import (
+	"time"
+
+	"github.com/redlatch/redlatch/node"
+)
+
+// Marker is by what a server knows that it has forgotten nothing. The scripts
+// redis/lua/marker.lua, guard.lua and mark.lua do the same. The zero value is no
+// marker.
+//
+//	             MarkWrite              TrustedFrom
+//	no marker ───────────▶ quarantined ────────────▶ trusted
+//	    ▲                      ▲   │                   │  │
+//	    │ flushed              │   │ MarkBar           │  │ MarkBar
+//	    │          MarkWrite   │   ▼                   │  │
+//	 anywhere      after a     │  barred ◀─────────────┼──┘
+//	               restart     │   │ MarkReplace       │ restarted, clock set back
+//	                           ├───┘                   ▼
+//	                           └───────────── marked by another ID
+//
+// MarkFresh on a server without a marker trusts it at once.
+type Marker struct {
+	// ID is the server that wrote it.
+	ID string
+	// Guard is the membership that the server belongs to, and the cluster
+	// parameters. Its List is node.BarredList while a membership change has
+	// barred the server.
+	Guard node.Guard
+	// TrustedFrom is when the quarantine ends.
+	TrustedFrom time.Time
+	// Reason is why the server was quarantined.
+	Reason string
+}
+
+// trustedNever is the TrustedFrom of a barred server.
+var trustedNever = time.UnixMicro(9000000000000000)
+
+func (m Marker) written() bool { return m != Marker{} }
+
+// by reports whether the marker is there, and that server's own.
+func (m Marker) by(id string) bool { return m.written() && m.ID == id }
+
+// agrees reports whether a client has the same membership and cluster
+// parameters.
+func (m Marker) agrees(g *node.Guard) bool {
+	theirs, ours := m.Guard, *g
+	theirs.Nodes, theirs.Off = "", false
+	ours.Nodes, ours.Off = "", false
+	return theirs == ours
+}
+
+// setBack reports whether the clock was set back since the marker was written:
+// then a whole quarantine from now is enough. After a membership change the
+// quarantine goes by the former parameters, which may be longer.
+func (m Marker) setBack(now time.Time) bool {
+	return m.Reason != node.ReasonList && m.TrustedFrom.Sub(now) > m.Guard.Quarantine
+}
+
+// refuse is the check before a grant, an extension or a break of a name of which
+// e is known: it returns the refusal, if there is one.
+func (s *Server) refuse(now time.Time, req node.Request, e *Entry) (reply node.Reply, refused bool) {
+	g, m := req.Guard, s.Marker
+	another := func() (node.Reply, bool) {
+		theirs := m.Guard
+		return node.Reply{Status: node.Misconfigured, Guard: &theirs, Now: now}, true
+	}
+	quarantined := func(reason string, left time.Duration) (node.Reply, bool) {
+		return node.Reply{Status: node.Quarantined, Value: reason, Left: wholeMS(left), Now: now}, true
+	}
+	other := m.written() && m.Guard.List != g.List
+	tooLong := m.written() && req.TTL > m.Guard.MaxTTL
+	switch req.Op {
+	case node.OpExtend:
+		// Clients of the same membership may extend what is theirs, in
+		// quarantine too. A key that is not there is extended by nobody.
+		if (other || tooLong) && e.heldBy(req.Value) {
+			return another()
+		}
+	case node.OpBreak:
+		if other {
+			return another()
+		}
+	case node.OpAcquire, node.OpRepair:
+		switch {
+		case g.Off && (other || tooLong):
+			return another()
+		case g.Off:
+		case !m.written():
+			return quarantined(node.ReasonUnmarked, g.Quarantine)
+		case !m.agrees(g):
+			return another()
+		case m.ID != s.ID || m.setBack(now):
+			return quarantined(node.ReasonRemark, m.Guard.Quarantine)
+		case m.TrustedFrom.After(now):
+			return quarantined(m.Reason, m.TrustedFrom.Sub(now))
+		}
+	}
+	return node.Reply{}, false
+}
+
+// mark reads or writes the marker, as an OpMark asks.
+func (s *Server) mark(now time.Time, req node.Request) node.Reply {
+	g, m := *req.Guard, s.Marker
+	g.Off = false
+	if !req.Until.IsZero() && now.After(req.Until) {
+		return m.reply(now, node.Stale)
+	}
+	left, changed := max(g.Quarantine, req.TTL), node.ReasonChanged
+	if m.written() {
+		// What may have been forgotten was granted under the old parameters.
+		left = max(left, m.Guard.Quarantine)
+		// After a membership change that may be under longer ones than it is
+		// marked with.
+		if m.Reason == node.ReasonList && m.TrustedFrom.After(now.Add(left)) {
+			changed, left = node.ReasonList, wholeMS(m.TrustedFrom.Sub(now))
+		}
+	}
+	write := func(trusted time.Time, reason string) node.Reply {
+		s.Marker = Marker{ID: s.ID, Guard: g, TrustedFrom: trusted, Reason: reason}
+		return s.Marker.trust(now)
+	}
+	quarantine := now.Add(left)
+	switch {
+	case req.Mark == node.MarkBar && !(m.by(s.ID) && m.agrees(&g)):
+		// It keeps the former parameters.
+		barred := g
+		if m.written() {
+			barred = m.Guard
+		}
+		barred.List, barred.Nodes, barred.Quarantine = node.BarredList, g.Nodes, left
+		s.Marker = Marker{ID: s.ID, Guard: barred, TrustedFrom: trustedNever, Reason: node.ReasonBarred}
+		return s.Marker.reply(now, node.Misconfigured)
+	case req.Mark == node.MarkReplace:
+		return write(quarantine, node.ReasonList)
+	case !m.written() && req.Mark == node.MarkRead:
+		return m.reply(now, node.Absent)
+	case !m.written() && req.Mark == node.MarkFresh:
+		return write(now, node.ReasonFresh)
+	case !m.written():
+		return write(quarantine, node.ReasonNew)
+	case !m.agrees(&g):
+		r := m.reply(now, node.Misconfigured)
+		r.Left = wholeMS(m.TrustedFrom.Sub(now))
+		return r
+	case m.ID != s.ID && req.Mark == node.MarkRead:
+		return m.reply(now, node.Absent)
+	case m.ID != s.ID:
+		return write(quarantine, changed)
+	case req.Mark == node.MarkWrite && m.setBack(now):
+		return write(quarantine, m.Reason)
+	case req.Mark == node.MarkFresh && m.TrustedFrom.After(now) && m.Reason == node.ReasonNew:
+		return write(now, node.ReasonFresh)
+	}
+	return m.trust(now)
+}
+
+// trust is the answer of a server that carries this marker, which is its own.
+func (m Marker) trust(now time.Time) node.Reply {
+	if !m.TrustedFrom.After(now) {
+		return m.reply(now, node.Granted)
+	}
+	r := m.reply(now, node.Quarantined)
+	r.Left = wholeMS(m.TrustedFrom.Sub(now))
+	return r
+}
+
+// reply is an answer to an OpMark.
+func (m Marker) reply(now time.Time, status node.Status) node.Reply {
+	r := node.Reply{Status: status, Now: now}
+	if m.written() {
+		g := m.Guard
+		r.Guard, r.Value = &g, m.Reason
+		if m.Reason != node.ReasonFresh {
+			r.TrustedFrom = m.TrustedFrom
+		}
+	}
+	return r
+}
+
+// wholeMS rounds up to milliseconds, in which servers answer. What takes more
+// than a century never ends.
+func wholeMS(left time.Duration) time.Duration {
+	if left > 1<<62 {
+		return node.NoExpiry
+	}
+	return max(0, (left + time.Millisecond - 1).Truncate(time.Millisecond))
+}

@@ -1,0 +1,181 @@
+package nodestate
+
+import (
+	"testing"
+	"time"
+
+	"github.com/redlatch/redlatch/node"
+)
+
+// TestAMarkerIsWrittenAsTheTableSays has servers in all states be marked in all
+// ways.
+func TestAMarkerIsWrittenAsTheTableSays(t *testing.T) {
+	const quarantine, longer = 32 * time.Second, 90 * time.Second
+	now := time.UnixMicro(1_700_000_000_000_000)
+	mine := node.Guard{List: "0123456789abcdef", Nodes: "a b c", MaxTTL: 30 * time.Second, Window: 10 * time.Second, Quarantine: quarantine}
+	other := mine
+	other.List, other.Nodes, other.Quarantine = "fedcba9876543210", "a b", longer
+	mark := func(id string, g node.Guard, from time.Duration, reason string) Marker {
+		return Marker{ID: id, Guard: g, TrustedFrom: now.Add(from), Reason: reason}
+	}
+	barred := func(g node.Guard) Marker {
+		g.List, g.Nodes = node.BarredList, mine.Nodes
+		return Marker{ID: "now", Guard: g, TrustedFrom: trustedNever, Reason: node.ReasonBarred}
+	}
+	none, trusted := Marker{}, mark("now", mine, -time.Hour, node.ReasonNew)
+	waiting := mark("now", mine, time.Second, node.ReasonNew)
+	before := mark("before", mine, -time.Hour, node.ReasonNew)
+	others := mark("now", other, -time.Hour, node.ReasonNew)
+	replaced := mark("before", mine, longer, node.ReasonList)
+	setBack := mark("now", mine, time.Hour, node.ReasonNew)
+	for _, c := range []struct {
+		what   string
+		marker Marker
+		mark   node.Mark
+		want   node.Status
+		after  Marker
+	}{
+		{"none, read", none, node.MarkRead, node.Absent, none},
+		{"none, written", none, node.MarkWrite, node.Quarantined, mark("now", mine, quarantine, node.ReasonNew)},
+		{"none, fresh", none, node.MarkFresh, node.Granted, mark("now", mine, 0, node.ReasonFresh)},
+		{"none, replaced", none, node.MarkReplace, node.Quarantined, mark("now", mine, quarantine, node.ReasonList)},
+		{"none, barred", none, node.MarkBar, node.Misconfigured, barred(mine)},
+
+		{"trusted, read", trusted, node.MarkRead, node.Granted, trusted},
+		{"trusted, written", trusted, node.MarkWrite, node.Granted, trusted},
+		{"trusted, fresh", trusted, node.MarkFresh, node.Granted, trusted},
+		{"trusted, replaced", trusted, node.MarkReplace, node.Quarantined, mark("now", mine, quarantine, node.ReasonList)},
+		{"trusted, barred", trusted, node.MarkBar, node.Granted, trusted},
+
+		{"quarantined, read", waiting, node.MarkRead, node.Quarantined, waiting},
+		{"quarantined, written", waiting, node.MarkWrite, node.Quarantined, waiting},
+		{"quarantined, fresh", waiting, node.MarkFresh, node.Granted, mark("now", mine, 0, node.ReasonFresh)},
+		{"quarantined, barred", waiting, node.MarkBar, node.Quarantined, waiting},
+
+		{"restarted, read", before, node.MarkRead, node.Absent, before},
+		{"restarted, written", before, node.MarkWrite, node.Quarantined, mark("now", mine, quarantine, node.ReasonChanged)},
+		{"restarted, fresh", before, node.MarkFresh, node.Quarantined, mark("now", mine, quarantine, node.ReasonChanged)},
+		{"restarted, barred", before, node.MarkBar, node.Misconfigured, barred(mine)},
+		{"restarted after a change, written", replaced, node.MarkWrite, node.Quarantined, mark("now", mine, longer, node.ReasonList)},
+
+		{"another's, read", others, node.MarkRead, node.Misconfigured, others},
+		{"another's, written", others, node.MarkWrite, node.Misconfigured, others},
+		{"another's, fresh", others, node.MarkFresh, node.Misconfigured, others},
+		{"another's, replaced", others, node.MarkReplace, node.Quarantined, mark("now", mine, longer, node.ReasonList)},
+		{"another's, barred", others, node.MarkBar, node.Misconfigured, barred(other)},
+
+		{"barred, read", barred(other), node.MarkRead, node.Misconfigured, barred(other)},
+		{"barred, written", barred(other), node.MarkWrite, node.Misconfigured, barred(other)},
+		{"barred, replaced", barred(other), node.MarkReplace, node.Quarantined, mark("now", mine, longer, node.ReasonList)},
+
+		{"set back, read", setBack, node.MarkRead, node.Quarantined, setBack},
+		{"set back, written", setBack, node.MarkWrite, node.Quarantined, mark("now", mine, quarantine, node.ReasonNew)},
+	} {
+		s := Server{ID: "now", Marker: c.marker}
+		guard := mine
+		req := node.Request{Op: node.OpMark, Mark: c.mark, Guard: &guard, Until: now.Add(-1)}
+		if r, _ := s.Apply(now, req); r.Status != node.Stale || s.Marker != c.marker {
+			t.Errorf("%s, too late: %v, and the marker is %+v", c.what, r.Status, s.Marker)
+		}
+		req.Until = now
+		r, _ := s.Apply(now, req)
+		if r.Status != c.want || s.Marker != c.after {
+			t.Errorf("%s: %v, and the marker is %+v, want %v and %+v", c.what, r.Status, s.Marker, c.want, c.after)
+		}
+		if r.Guard == nil && s.Marker.written() || r.Guard != nil && *r.Guard != s.Marker.Guard || r.Value != s.Marker.Reason {
+			t.Errorf("%s: the reply is %+v, with the marker %+v", c.what, r, s.Marker)
+		}
+	}
+}
+
+// TestAServerGrantsByItsMarker has servers in all states be asked.
+func TestAServerGrantsByItsMarker(t *testing.T) {
+	now := time.Now()
+	mine := node.Guard{List: "0123456789abcdef", Nodes: "a b c", MaxTTL: 30 * time.Second, Window: 10 * time.Second, Quarantine: 32 * time.Second}
+	wider, other := mine, mine
+	wider.Window, other.List = time.Minute, "fedcba9876543210"
+	trusted := Marker{ID: "now", Guard: mine, TrustedFrom: now, Reason: node.ReasonNew}
+	as := func(f func(m *Marker)) Marker { m := trusted; f(&m); return m }
+	const granted, config, sits = node.Granted, node.Misconfigured, node.Quarantined
+	for _, c := range []struct {
+		what   string
+		marker Marker
+		ttl    time.Duration
+		// what a client with the guard on gets for an acquire and an extension,
+		// and one with the guard off for an acquire
+		acquire, extend, off node.Status
+		value                string // of the reply to the acquire
+	}{
+		{"trusted", trusted, time.Second, granted, granted, granted, ""},
+		{"no marker", Marker{}, time.Second, sits, granted, granted, node.ReasonUnmarked},
+		{"in quarantine", as(func(m *Marker) { m.TrustedFrom = now.Add(1) }), time.Second, sits, granted, granted, node.ReasonNew},
+		{"restarted", as(func(m *Marker) { m.ID = "before" }), time.Second, sits, granted, granted, node.ReasonRemark},
+		{"clock set back", as(func(m *Marker) { m.TrustedFrom = now.Add(time.Hour) }), time.Second, sits, granted, granted, node.ReasonRemark},
+		{"other parameters", as(func(m *Marker) { m.Guard = wider }), time.Second, config, granted, granted, ""},
+		{"another membership", as(func(m *Marker) { m.Guard = other }), time.Second, config, config, config, ""},
+		{"barred", as(func(m *Marker) { m.Guard.List = node.BarredList }), time.Second, config, config, config, ""},
+		{"a longer time to live", trusted, time.Minute, granted, config, config, ""},
+	} {
+		for _, off := range []bool{false, true} {
+			s := Server{ID: "now", Marker: c.marker}
+			guard := mine
+			guard.Off = off
+			req := request(node.OpAcquire, "name", "one")
+			req.TTL, req.Guard = c.ttl, &guard
+			want, value, server := c.acquire, c.value, "now"
+			if off {
+				want, value, server = c.off, "", ""
+			}
+			if want != granted {
+				server = ""
+			}
+			if r, _ := s.Apply(now, req); r.Status != want || r.Value != value || r.Server != server {
+				t.Errorf("%s, guard off %v: acquire: %v %q from %q, want %v %q from %q", c.what, off, r.Status, r.Value, r.Server, want, value, server)
+			}
+			s.names = map[string]*Entry{"name": {Value: "one", Until: now.Add(time.Second)}}
+			req.Op = node.OpExtend
+			remark := ""
+			if !off && c.marker.ID != "now" {
+				remark = node.ReasonRemark
+			}
+			if r, _ := s.Apply(now, req); r.Status != c.extend || r.Value != remark && r.Status == granted {
+				t.Errorf("%s, guard off %v: extend: %v %q, want %v %q", c.what, off, r.Status, r.Value, c.extend, remark)
+			}
+			req.Value = "two"
+			if r, _ := s.Apply(now, req); c.extend == granted && r.Status != node.Held {
+				t.Errorf("%s: extend of another's: %v", c.what, r.Status)
+			}
+		}
+	}
+}
+
+func TestAServerThatRestartsOrIsFlushedIsMarkedByNobody(t *testing.T) {
+	now := time.Now()
+	guard := &node.Guard{List: "0123456789abcdef", MaxTTL: time.Minute, Window: time.Minute, Quarantine: time.Minute}
+	for _, c := range []struct {
+		what   string
+		forget func(s *Server)
+		want   string
+		kept   bool
+	}{
+		{"flushed", func(s *Server) { s.Flush() }, node.ReasonUnmarked, false},
+		{"restarted empty", func(s *Server) { s.Restart(false, "2") }, node.ReasonUnmarked, false},
+		{"restarted with its data", func(s *Server) { s.Restart(true, "2") }, node.ReasonRemark, true},
+	} {
+		s := Server{ID: "1"}
+		s.Apply(now, node.Request{Op: node.OpMark, Mark: node.MarkFresh, Guard: guard})
+		req := request(node.OpAcquire, "name", "one")
+		req.Guard = guard
+		if r, _ := s.Apply(now, req); r.Status != node.Granted {
+			t.Fatalf("%v", r.Status)
+		}
+		c.forget(&s)
+		if kept := s.Look(now, "name").Reply.Status == node.Held; kept != c.kept {
+			t.Errorf("%s: the lock is held: %v", c.what, kept)
+		}
+		req.Name = "another"
+		if r, _ := s.Apply(now, req); r.Status != node.Quarantined || r.Value != c.want {
+			t.Errorf("%s: %v %q, want a quarantine for %q", c.what, r.Status, r.Value, c.want)
+		}
+	}
+}

@@ -1,0 +1,213 @@
+package nodestate
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"github.com/redlatch/redlatch/node"
+)
+
+// Queue holds the waiters for one name, ordered by ticket and then by value.
+// Only the head can lapse, and with it those behind it that were called and did
+// not ask: all others hold up nobody.
+type Queue struct {
+	Waiters []node.Waiter
+
+	// Head is the value that was found first in the queue, Lapses is when it
+	// loses its place, and Told what it was notified of. Only its own asking
+	// puts that off.
+	Head   string
+	Lapses time.Time
+	Told   Told
+	// Near is the value that was notified that it is second.
+	Near string
+	// Called are those behind a head that did not ask, who were notified to ask
+	// at once and have not: they lapse with the present head. Reach is how many
+	// were called.
+	Called []string
+	Reach  int
+
+	Touched time.Time // when it was last served
+}
+
+func (q *Queue) clone() Queue {
+	c := *q
+	c.Waiters, c.Called = slices.Clone(q.Waiters), slices.Clone(q.Called)
+	return c
+}
+
+// compare orders waiters.
+func compare(a, b node.Waiter) int {
+	return cmp.Or(cmp.Compare(a.Ticket, b.Ticket), cmp.Compare(a.Value, b.Value))
+}
+
+// queueRetention is how long a queue is remembered that nobody asks about. It
+// is far above the time after which every waiter asks again.
+const queueRetention = 90 * time.Second
+
+// Told is what the head of a queue was notified of.
+type Told uint8
+
+// What a head can have been notified of.
+const (
+	// Untold: that it is near, at the most.
+	Untold Told = iota
+	// Turn: that it is its turn; the name is kept for it.
+	Turn
+	// Taken: the same, and another took the name before it asked.
+	Taken
+)
+
+func (q *Queue) empty() bool { return len(q.Waiters) == 0 }
+
+// serving is what a queue must know of the moment in which it is served.
+type serving struct {
+	now   time.Time
+	fence node.Token
+	asker string        // who has just asked, and so need not be told
+	turn  time.Duration // how long a name is kept for whom it was offered to
+	wakes []node.Wake
+	watch bool // the asker is to see whether the one before it comes
+}
+
+func (s *serving) tell(kind node.WakeKind, value string) {
+	if value != s.asker {
+		s.wakes = append(s.wakes, node.Wake{Kind: kind, Value: value, Fence: s.fence})
+	}
+}
+
+// serve sees to it that somebody who is alive stands first in line, and knows
+// what to do. free says that the name is to be had.
+func (q *Queue) serve(free bool, s *serving) {
+	q.Touched = s.now
+	q.Called = slices.DeleteFunc(q.Called, func(v string) bool { return v == s.asker })
+	unheard := q.lapse(s)
+	if len(q.Waiters) == 0 {
+		*q = Queue{}
+		return
+	}
+	first := q.Waiters[0].Value
+	switch {
+	case first != q.Head:
+		q.Head, q.Told, q.Lapses = first, Untold, s.now.Add(node.WaiterLease)
+		if first != q.Near && !free {
+			s.tell(node.WakeNear, first)
+		}
+	case first == s.asker:
+		q.Told, q.Lapses = Untold, s.now.Add(node.WaiterLease)
+	case q.Told == Turn && !free:
+		q.Told = Taken
+	}
+	if free && q.Told != Turn && first != s.asker {
+		if q.Told == Untold {
+			q.Lapses = s.now.Add(s.turn)
+		}
+		q.Told = Turn
+		s.watch = true
+		s.tell(node.WakeTurn, first)
+	}
+	if unheard && first != s.asker {
+		q.call(s)
+	}
+	if q.Told == Turn && q.Lapses.Sub(s.now) <= s.turn-node.TurnLease/6 {
+		s.watch = true // it is late
+	}
+	// Two know that they are near, at all times: each sees if the other is
+	// gone.
+	if len(q.Waiters) > 1 && q.Waiters[1].Value != q.Near {
+		q.Near = q.Waiters[1].Value
+		s.tell(node.WakeNear, q.Near)
+	}
+}
+
+// lapse drops the head if its time is over, and with it those who were called
+// and did not ask. It reports whether nobody of them has been heard of, so that
+// those behind may be gone too.
+func (q *Queue) lapse(s *serving) (unheard bool) {
+	if !q.first(q.Head) || q.Lapses.After(s.now) || q.Head == s.asker {
+		return false
+	}
+	unheard = len(q.Called) == q.Reach
+	for _, v := range append(q.Called, q.Head) {
+		q.leave(v)
+	}
+	q.Called = nil
+	if !unheard {
+		q.Reach = 0
+	}
+	return unheard
+}
+
+// A call reaches so many times as many places as the one before it, of which
+// nobody was heard; and this many at the most.
+const (
+	callFactor = 8
+	callMost   = 512
+)
+
+// call asks those behind the head to show that they are there. Where nobody can
+// be told, all come and ask by themselves.
+func (q *Queue) call(s *serving) {
+	q.Reach = min(callFactor*(q.Reach+1), callMost) - 1
+	if s.turn == node.WaiterLease {
+		q.Reach = callMost - 1
+	}
+	q.Reach = min(q.Reach, len(q.Waiters)-1)
+	for _, w := range q.Waiters[1 : q.Reach+1] {
+		if w.Value != s.asker {
+			q.Called = append(q.Called, w.Value)
+			s.tell(node.WakeCall, w.Value)
+		}
+	}
+	if q.Reach > 0 {
+		q.Near = q.Waiters[1].Value
+	}
+}
+
+// settle forgets waiters of whom nothing was heard for long.
+func (q *Queue) settle(now time.Time) {
+	if len(q.Waiters) > 0 && now.Sub(q.Touched) > queueRetention {
+		*q = Queue{}
+	}
+}
+
+// join puts the request's value at its place. A second ticket does not move
+// it.
+func (q *Queue) join(req node.Request) {
+	if q.rank(req.Value) > 0 {
+		return
+	}
+	w := node.Waiter{Ticket: req.Ticket, Value: req.Value}
+	i, _ := slices.BinarySearchFunc(q.Waiters, w, compare)
+	q.Waiters = slices.Insert(q.Waiters, i, w)
+}
+
+// isNext reports whether a free name is the request's to take: nobody waits,
+// or it stands at the head, or it would if it joined.
+func (q *Queue) isNext(req node.Request) bool {
+	if q.empty() || req.Barge {
+		return true
+	}
+	if r := q.rank(req.Value); r > 0 {
+		return r == 1
+	}
+	return req.Wait && q.precedes(req)
+}
+
+// first reports whether the value stands first in line.
+func (q *Queue) first(value string) bool { return len(q.Waiters) > 0 && q.Waiters[0].Value == value }
+
+// precedes reports whether the request's ticket comes before all that wait.
+func (q *Queue) precedes(req node.Request) bool {
+	return q.empty() || compare(node.Waiter{Ticket: req.Ticket, Value: req.Value}, q.Waiters[0]) < 0
+}
+
+func (q *Queue) leave(value string) {
+	q.Waiters = slices.DeleteFunc(q.Waiters, func(w node.Waiter) bool { return w.Value == value })
+}
+
+// rank returns the value's place, 1 for the head, or 0.
+func (q *Queue) rank(value string) int {
+	return slices.IndexFunc(q.Waiters, func(w node.Waiter) bool { return w.Value == value }) + 1
+}

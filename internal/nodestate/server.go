@@ -1,0 +1,176 @@
+package nodestate
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/redlatch/redlatch/node"
+)
+
+// Server is what one server stores. The zero value is an empty one.
+type Server struct {
+	// ID says which server this is: another one after every restart, as with
+	// the replication id of a Redis master.
+	ID string
+
+	// Marker is what the restart guard goes by.
+	Marker Marker
+
+	// Silent says that notifications are not delivered, so that waiters ask
+	// again and again instead.
+	Silent bool
+
+	names map[string]*Entry
+	// sweepAt is the number of names at which the dead ones are looked for.
+	sweepAt int
+}
+
+// leastSweep is the number of names below which a sweep is not worth while.
+const leastSweep = 64
+
+// Check refuses a request that could only be executed wrongly.
+func Check(req node.Request) error {
+	switch {
+	case req.Mode != node.Exclusive:
+		return fmt.Errorf("lock mode %d is unknown", req.Mode)
+	case req.Op < node.OpAcquire || req.Op > node.OpBreak:
+		return fmt.Errorf("operation %d is unknown", req.Op)
+	case req.Op == node.OpMark && (req.Guard == nil || req.Mark > node.MarkBar):
+		return fmt.Errorf("mark %d is unknown, or comes without a guard", req.Mark)
+	case req.Token > node.MaxToken:
+		return fmt.Errorf("token %d is above the largest, %d", uint64(req.Token), uint64(node.MaxToken))
+	case req.TTL <= 0 && (req.Op == node.OpAcquire || req.Op == node.OpExtend || req.Op == node.OpRepair):
+		return fmt.Errorf("time to live is %v: it must be positive", req.TTL)
+	}
+	return nil
+}
+
+// Apply executes a request that has passed Check, and returns the reply and the
+// notifications. Without a Guard in the request the marker is not looked at.
+func (s *Server) Apply(now time.Time, req node.Request) (node.Reply, []node.Wake) {
+	if req.Op == node.OpMark {
+		return s.mark(now, req), nil
+	}
+	e := s.entry(req.Name, now)
+	if req.Guard != nil {
+		if reply, refused := s.refuse(now, req, e); refused {
+			return reply, nil
+		}
+	}
+	reply, wakes := e.apply(now, req, !s.Silent)
+	s.store(req.Name, e, now)
+	if req.Guard != nil && !req.Guard.Off && reply.Status == node.Granted {
+		switch {
+		case req.Op == node.OpAcquire:
+			reply.Server = s.ID
+		case req.Op == node.OpExtend && !s.Marker.by(s.ID):
+			reply.Value = node.ReasonRemark
+		}
+	}
+	return reply, wakes
+}
+
+// Look returns what is known of one name.
+func (s *Server) Look(now time.Time, name string) node.Listing {
+	return s.entry(name, now).Listing(name, now)
+}
+
+// List returns the names that begin with prefix and are held or waited for, in
+// no order.
+func (s *Server) List(now time.Time, prefix string) []node.Listing {
+	var all []node.Listing
+	for name, e := range s.names {
+		if !strings.HasPrefix(name, prefix) {
+			continue
+		}
+		e.Settle(now)
+		if l := e.Listing(name, now); l.Waiting > 0 || l.Reply.Status == node.Held {
+			all = append(all, l)
+		}
+	}
+	return all
+}
+
+// Entries calls f for every name of which anything is stored, in no order.
+func (s *Server) Entries(f func(name string, e *Entry)) {
+	for name, e := range s.names {
+		f(name, e)
+	}
+}
+
+// Len returns of how many names anything is stored.
+func (s *Server) Len() int { return len(s.names) }
+
+// Clone returns a copy that shares nothing with s.
+func (s *Server) Clone() Server {
+	c := *s
+	c.names = make(map[string]*Entry, len(s.names))
+	for name, e := range s.names {
+		twin := e.Clone()
+		c.names[name] = &twin
+	}
+	return c
+}
+
+// Restart starts the server anew, with all that it had or with nothing. It has
+// another id from then on.
+func (s *Server) Restart(keepData bool, newID string) {
+	if !keepData {
+		s.Flush()
+	}
+	s.ID = newID
+}
+
+// Flush forgets everything, the marker included, without a restart.
+func (s *Server) Flush() {
+	s.Marker = Marker{}
+	s.names, s.sweepAt = nil, 0
+}
+
+// Evict forgets who has a name and its fence, and keeps its queue: a server does
+// so that is short of memory. It reports whether somebody had it.
+func (s *Server) Evict(now time.Time, name string) bool {
+	e := s.names[name]
+	if e == nil {
+		return false
+	}
+	had := e.Until.After(now)
+	e.free()
+	e.Fence, e.FenceUntil = 0, time.Time{}
+	return had
+}
+
+// entry returns what is known of a name as of now. One that was not known is
+// kept only if store is called.
+func (s *Server) entry(name string, now time.Time) *Entry {
+	e := s.names[name]
+	if e == nil {
+		return &Entry{}
+	}
+	e.Settle(now)
+	return e
+}
+
+// store keeps the entry, or forgets it when there is nothing in it.
+func (s *Server) store(name string, e *Entry, now time.Time) {
+	if e.dead() {
+		delete(s.names, name)
+		return
+	}
+	if s.names == nil {
+		s.names = map[string]*Entry{}
+	}
+	s.names[name] = e
+	if len(s.names) < max(s.sweepAt, leastSweep) {
+		return
+	}
+	for name, e := range s.names {
+		if e.Settle(now); e.dead() {
+			delete(s.names, name)
+		}
+	}
+	// Twice what is alive: the dead never outnumber the living, and each
+	// sweep is paid for by as many new names as it looks at.
+	s.sweepAt = 2 * len(s.names)
+}
