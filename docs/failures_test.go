@@ -37,7 +37,7 @@ var scenarios = []string{
 	"MISCONF",
 	"OOM",
 	"Failover behind one DNS name",
-	"Node list changed",
+	"Membership changed",
 	"Pool exhausted",
 	"Slow script",
 	"TLS failures",
