@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+
+	"github.com/redlatch/redlatch/node"
 )
 
 // BreakOptions say what a Break takes away.
@@ -50,10 +52,10 @@ func (c *Client) Break(ctx context.Context, name string, opts BreakOptions) (*Br
 	if c.isClosed() {
 		return nil, ErrClosed
 	}
-	if opts.Seen >= MaxToken {
-		return nil, &ConfigError{Field: "Seen", Value: uint64(opts.Seen), Bound: fmt.Sprintf("below %d", uint64(MaxToken))}
+	if opts.Seen >= node.MaxToken {
+		return nil, &ConfigError{Field: "Seen", Value: uint64(opts.Seen), Bound: fmt.Sprintf("below %d", uint64(node.MaxToken))}
 	}
-	req := Request{Op: OpBreak, Name: key, Token: opts.Seen + 1, Foreign: opts.Foreign}
+	req := node.Request{Op: node.OpBreak, Name: key, Token: opts.Seen + 1, Foreign: opts.Foreign}
 	if opts.Seen == 0 {
 		// Also a look at whether a quorum can be reached: nothing is broken on
 		// a few nodes that had better be left as they are.
@@ -69,7 +71,7 @@ func (c *Client) Break(ctx context.Context, name string, opts BreakOptions) (*Br
 	c.guard.apply(&req)
 
 	report := &BreakReport{Token: req.Token, Nodes: make([]NodeResult, len(c.members))}
-	replies := make([]Reply, len(c.members))
+	replies := make([]node.Reply, len(c.members))
 	errs := c.each(context.WithoutCancel(ctx), c.opts.NodeTimeout, func(ctx context.Context, m *member) error {
 		r := m.call(ctx, req)
 		if r.Err == nil {
@@ -109,7 +111,7 @@ func (s *LockState) now() Token {
 }
 
 // unbroken says why a break did not come about.
-func (c *Client) unbroken(ctx context.Context, name string, req Request, rd *round) error {
+func (c *Client) unbroken(ctx context.Context, name string, req node.Request, rd *round) error {
 	if err := c.guard.mismatch(rd); err != nil {
 		return err
 	}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/redlatch/redlatch"
+	"github.com/redlatch/redlatch/node"
 )
 
 func TestABreakFreesTheLockAndOutdoesItsToken(t *testing.T) {
@@ -78,7 +79,7 @@ func TestABreakWithoutAQuorumChangesNothing(t *testing.T) {
 		if err := lease.Extend(t.Context()); err != nil {
 			t.Errorf("the holder: %v", err)
 		}
-		if n := links[0].count(redlatch.OpBreak); n > 0 {
+		if n := links[0].count(node.OpBreak); n > 0 {
 			t.Errorf("the node that could be reached was asked to break, %d times", n)
 		}
 	})
@@ -96,7 +97,7 @@ func TestABreakOnAMinorityIsNoBreak(t *testing.T) {
 		}
 		report, err := c.Break(t.Context(), "job", redlatch.BreakOptions{Seen: seen})
 		wantErr(t, err, redlatch.ErrNoQuorum)
-		if report.Nodes[0].Reply.Status != redlatch.Granted || report.Nodes[1].Err == nil {
+		if report.Nodes[0].Reply.Status != node.Granted || report.Nodes[1].Err == nil {
 			t.Errorf("the report is %+v", report.Nodes)
 		}
 		for _, l := range links[1:] {
@@ -127,7 +128,7 @@ func TestABreakOfAPlainLockGoesByTheNodesClocks(t *testing.T) {
 		wantFree(t, links, "job")
 		_, err := c.Break(t.Context(), "", redlatch.BreakOptions{})
 		wantErr(t, err, redlatch.ErrConfig)
-		_, err = c.Break(t.Context(), "job", redlatch.BreakOptions{Seen: redlatch.MaxToken})
+		_, err = c.Break(t.Context(), "job", redlatch.BreakOptions{Seen: node.MaxToken})
 		wantErr(t, err, redlatch.ErrConfig)
 		c.Close()
 		_, err = c.Break(context.Background(), "job", redlatch.BreakOptions{})

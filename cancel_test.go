@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/redlatch/redlatch"
+	"github.com/redlatch/redlatch/node"
 )
 
 // TestContextIsHeededOnASingleServer has a server freeze, and a caller whose
@@ -84,8 +85,8 @@ func TestContextIsHeededWhileASingleServerOffersTheLock(t *testing.T) {
 		road := hosts[1].links[0]
 		asked := make(chan struct{}, 1)
 		road.set(func(l *link) {
-			l.hook = func(req redlatch.Request) {
-				if req.Op == redlatch.OpAcquire {
+			l.hook = func(req node.Request) {
+				if req.Op == node.OpAcquire {
 					asked <- struct{}{}
 					time.Sleep(4 * time.Second)
 				}

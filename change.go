@@ -8,13 +8,12 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/redlatch/redlatch/node"
 )
 
 // This file changes the list of nodes: from one that may be in service to the
 // client's own.
-
-// barred reports whether a node with this marker belongs to no list.
-func (g *Guard) barred() bool { return g != nil && g.List == BarredList }
 
 // changeList bars the former list, and then brings the new one into service.
 // The order is what makes it safe: a quarantine must begin after no quorum of
@@ -27,11 +26,11 @@ func (c *Client) changeList(ctx context.Context, former []Node) ([]NodeState, er
 		return nil, err
 	}
 	// Nothing is written where it could not be brought to an end.
-	states := c.markAll(ctx, Request{Mark: MarkRead}, barred)
+	states := c.markAll(ctx, node.Request{Mark: node.MarkRead}, barred)
 	if away := count(states, NodeState.silent); away >= quorumOf(len(states)) {
 		return states, fmt.Errorf("%w: %d nodes of the former list do not answer, and are a quorum that may go on granting; nothing was changed: run this again when they answer", ErrNoQuorum, away)
 	}
-	if err := unanswered(c.markAll(ctx, Request{Mark: MarkRead}, c.members)); err != nil {
+	if err := unanswered(c.markAll(ctx, node.Request{Mark: node.MarkRead}, c.members)); err != nil {
 		return states, fmt.Errorf("%w; nothing was changed: all nodes of the new list must answer", err)
 	}
 	if err := cmp.Or(c.guard.contradicts(states), oddOneOut(states)); err != nil {
@@ -39,11 +38,11 @@ func (c *Client) changeList(ctx context.Context, former []Node) ([]NodeState, er
 	}
 	c.guard.follow(states)
 	least := sitsOut(states)
-	states = c.markAfter(ctx, Request{Mark: MarkBar, TTL: least}, barred, states)
+	states = c.markAfter(ctx, node.Request{Mark: node.MarkBar, TTL: least}, barred, states)
 	if away := count(states, NodeState.mayServe); away >= quorumOf(len(states)) {
 		var barred []string
 		for _, s := range states {
-			if s.Reason == ReasonBarred {
+			if s.Reason == node.ReasonBarred {
 				barred = append(barred, s.Node)
 			}
 		}
@@ -64,8 +63,8 @@ func (c *Client) changeList(ctx context.Context, former []Node) ([]NodeState, er
 			members = append(members, m)
 		}
 	}
-	states = c.markAll(ctx, Request{Mark: MarkRead}, members)
-	states = c.markAfter(ctx, Request{Mark: MarkReplace, TTL: least}, members, states)
+	states = c.markAll(ctx, node.Request{Mark: node.MarkRead}, members)
+	states = c.markAfter(ctx, node.Request{Mark: node.MarkReplace, TTL: least}, members, states)
 	after := states[:len(c.members)]
 	states = append(states, silent...)
 	if err := statesError(after, len(after)); err != nil {
@@ -84,7 +83,7 @@ func (c *Client) formerMembers(former []Node) ([]*member, error) {
 		if n == nil {
 			return nil, &ConfigError{Field: fmt.Sprintf("Former[%d]", i), Value: nil, Bound: "a node"}
 		}
-		if _, ok := n.(Guarded); !ok {
+		if _, ok := n.(node.Guarded); !ok {
 			return nil, &ConfigError{Field: fmt.Sprintf("Former[%d]", i), Value: n.String(), Bound: "a node that can be marked"}
 		}
 		members[i] = &member{node: n, name: n.String(), client: c}
@@ -119,7 +118,7 @@ func (s NodeState) silent() bool { return s.Err != nil && !errors.Is(s.Err, ErrC
 // list yet: it is neither barred nor marked for the new one.
 func (s NodeState) mayServe() bool {
 	ours := s.Err == nil && (s.Trusted || s.Reason != "")
-	return !ours && s.Reason != ReasonBarred
+	return !ours && s.Reason != node.ReasonBarred
 }
 
 // contradicts refuses a former list that is shorter than the one its nodes are
@@ -132,7 +131,7 @@ func (g *guard) contradicts(former []NodeState) error {
 	}
 	slices.Sort(names)
 	for _, s := range former {
-		if s.Marked == nil || s.Marked.barred() || s.Marked.List == g.bounds().List {
+		if s.Marked == nil || s.Marked.Barred() || s.Marked.List == g.bounds().List {
 			continue
 		}
 		// Some may be reached by other addresses; but they are as many.

@@ -5,14 +5,16 @@ import (
 	"errors"
 	"sync"
 	"time"
+
+	"github.com/redlatch/redlatch/node"
 )
 
 // claim is what stands under one value: the keys that the nodes may have of it,
 // and its places in their queues.
 type claim struct {
 	c    *Client
-	name string  // as the caller gave it
-	req  Request // the OpAcquire, with the token proposed last
+	name string       // as the caller gave it
+	req  node.Request // the OpAcquire, with the token proposed last
 
 	mu sync.Mutex
 
@@ -63,14 +65,14 @@ type claim struct {
 type event struct {
 	claim *claim
 	node  int
-	wake  Wake
+	wake  node.Wake
 	// Where wake says nothing: the answer to the request of that number.
 	result NodeResult
 	number uint32
 }
 
 // request returns a request about the claim.
-func (cl *claim) request(op Op) Request {
+func (cl *claim) request(op node.Op) node.Request {
 	req := cl.req
 	req.Op = op
 	return req
@@ -81,8 +83,8 @@ func (cl *claim) request(op Op) Request {
 // of them stale: before we know how far our clock is off, proposals may be above
 // the one that is granted in the end. Those that are so far off that no node
 // would grant them do not count, since no node would let them raise its fence.
-func (cl *claim) release() Request {
-	req := cl.request(OpRelease)
+func (cl *claim) release() node.Request {
+	req := cl.request(node.OpRelease)
 	cl.mu.Lock()
 	defer cl.mu.Unlock()
 	if cl.owed > 0 || cl.lost {
@@ -117,17 +119,17 @@ func (cl *claim) ask(ctx context.Context, skip nodeSet) round {
 	req := cl.req
 	number := cl.send(allNodes(len(cl.c.members)) &^ skip)
 	return cl.c.ask(ctx, cl.name, req, skip,
-		func(node int, r NodeResult) { cl.answered(number, node, r, req) },
-		func(node int, r NodeResult) { cl.post(event{node: node, result: r, number: number}) })
+		func(i int, r NodeResult) { cl.answered(number, i, r, req) },
+		func(i int, r NodeResult) { cl.post(event{node: i, result: r, number: number}) })
 }
 
 // askOne sends the claim to one node, in the background unless it can be called
 // inline, and posts the answer.
-func (cl *claim) askOne(ctx context.Context, node int) {
+func (cl *claim) askOne(ctx context.Context, i int) {
 	c, req := cl.c, cl.req
-	number := cl.send(1 << node)
+	number := cl.send(1 << i)
 	if !c.background.start() {
-		cl.answered(number, node, NodeResult{Node: c.members[node].name, Err: ErrUnsent}, req)
+		cl.answered(number, i, NodeResult{Node: c.members[i].name, Err: ErrUnsent}, req)
 		return
 	}
 	inline := c.inline(ctx)
@@ -135,9 +137,9 @@ func (cl *claim) askOne(ctx context.Context, node int) {
 		defer c.background.end()
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), c.limit(req))
 		defer cancel()
-		r := c.members[node].call(ctx, req)
-		cl.answered(number, node, r, req)
-		cl.post(event{node: node, result: r, number: number})
+		r := c.members[i].call(ctx, req)
+		cl.answered(number, i, r, req)
+		cl.post(event{node: i, result: r, number: number})
 	}
 	if inline {
 		ask()
@@ -172,19 +174,19 @@ func (cl *claim) send(nodes nodeSet) uint32 {
 
 // answered takes in a node's answer to the request of that number: what is
 // granted to a claim that is over is undone.
-func (cl *claim) answered(number uint32, node int, r NodeResult, req Request) {
+func (cl *claim) answered(number uint32, i int, r NodeResult, req node.Request) {
 	cl.mu.Lock()
-	last := cl.sent[node] == number
+	last := cl.sent[i] == number
 	if last {
-		cl.open &^= 1 << node
+		cl.open &^= 1 << i
 	}
 	cl.owed--
 	cl.lost = cl.lost || r.Err != nil && !errors.Is(r.Err, ErrUnsent)
 	if mayHold(r) || r.Reply.Rank > 0 {
-		cl.may |= 1 << node
+		cl.may |= 1 << i
 	}
-	if r.Err == nil && r.Reply.Status == Granted {
-		cl.has |= 1 << node
+	if r.Err == nil && r.Reply.Status == node.Granted {
+		cl.has |= 1 << i
 	}
 	if r.Reply.Rank > 0 && !cl.heard && !cl.ended {
 		cl.early |= cl.c.inbox.expect(cl)
@@ -192,8 +194,8 @@ func (cl *claim) answered(number uint32, node int, r NodeResult, req Request) {
 			defer cl.catchUp()
 		}
 	}
-	undo, released := cl.over && cl.may.has(node), cl.freed.has(node)
-	if req.Op == OpRepair {
+	undo, released := cl.over && cl.may.has(i), cl.freed.has(i)
+	if req.Op == node.OpRepair {
 		// It asks for a fence that is not at the token. A release makes it
 		// stale only until the next holder's fence is there, and then one that
 		// was overtaken is granted.
@@ -206,18 +208,18 @@ func (cl *claim) answered(number uint32, node int, r NodeResult, req Request) {
 	release := cl.release()
 	switch {
 	case !released:
-		cl.c.undo(node, release)
-	case r.Err == nil && r.Reply.Status == Granted && req.Token > release.Token:
+		cl.c.undo(i, release)
+	case r.Err == nil && r.Reply.Status == node.Granted && req.Token > release.Token:
 		// So far off was our clock that this was not thought possible.
 		release.Token = req.Token
-		cl.c.undo(node, release)
+		cl.c.undo(i, release)
 	case req.Token != 0:
 		// The release that the node was sent has a token that is no lower: it
 		// takes away what came before it, and makes stale what comes after.
 	default:
 		// Without tokens it may have come first. But if it has not come yet,
 		// the holder is to hear that it was not too late.
-		cl.c.undoLater(node, release)
+		cl.c.undoLater(i, release)
 	}
 }
 
@@ -227,7 +229,7 @@ func (cl *claim) answered(number uint32, node int, r NodeResult, req Request) {
 func (cl *claim) post(e event) bool {
 	cl.mu.Lock()
 	events := cl.events
-	if events == nil && !cl.won && e.wake.Kind.asks() {
+	if events == nil && !cl.won && e.wake.Kind.Asks() {
 		cl.early |= 1 << e.node
 	}
 	won := cl.won
@@ -289,10 +291,10 @@ func (cl *claim) underway() nodeSet {
 }
 
 // latest reports whether a request was the last that the node was sent.
-func (cl *claim) latest(node int, number uint32) bool {
+func (cl *claim) latest(i int, number uint32) bool {
 	cl.mu.Lock()
 	defer cl.mu.Unlock()
-	return cl.sent[node] == number
+	return cl.sent[i] == number
 }
 
 // lacks notes that nodes have been left to others.
@@ -312,7 +314,7 @@ func (cl *claim) hear(events chan event) {
 	}
 	for i := range cl.c.members {
 		if cl.early.has(i) {
-			events <- event{claim: cl, node: i, wake: Wake{Kind: WakeTurn}}
+			events <- event{claim: cl, node: i, wake: node.Wake{Kind: node.WakeTurn}}
 		}
 	}
 	cl.early = 0
@@ -328,7 +330,7 @@ func (cl *claim) win() {
 	for {
 		select {
 		case e := <-events:
-			if e.wake.Kind.asks() {
+			if e.wake.Kind.Asks() {
 				cl.followUp(e.node)
 			}
 		default:
@@ -353,12 +355,12 @@ func (cl *claim) catchUp() {
 
 // followUp takes what a node offers to a claim that was won without it: the
 // lease then stands there too, and the node's queue moves on.
-func (cl *claim) followUp(node int) {
+func (cl *claim) followUp(i int) {
 	cl.mu.Lock()
-	has := cl.has.has(node)
+	has := cl.has.has(i)
 	cl.mu.Unlock()
 	if !has {
-		go cl.askOne(context.Background(), node)
+		go cl.askOne(context.Background(), i)
 	}
 }
 

@@ -9,6 +9,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/redlatch/redlatch/node"
 )
 
 // refusing is a node on which another holds every lock. Its first reply is lost.
@@ -17,14 +19,14 @@ type refusing struct {
 	seen  func()
 }
 
-func (n *refusing) Do(ctx context.Context, req Request) (Reply, error) {
+func (n *refusing) Do(ctx context.Context, req node.Request) (node.Reply, error) {
 	if n.asked.Add(1) == 1 {
-		return Reply{}, errors.New("connection reset by peer")
+		return node.Reply{}, errors.New("connection reset by peer")
 	}
-	if req.Op == OpAcquire {
+	if req.Op == node.OpAcquire {
 		n.seen()
 	}
-	return Reply{Status: Held, Value: "another", Left: time.Minute, Now: time.Now()}, nil
+	return node.Reply{Status: node.Held, Value: "another", Left: time.Minute, Now: time.Now()}, nil
 }
 
 func (n *refusing) ReturnsByDeadline() bool { return true }
@@ -35,8 +37,8 @@ func (n *refusing) Close() error            { return nil }
 // reply was lost.
 func TestClaimDoesNotGrowWhileItsCallerWaits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		node := &refusing{}
-		c, err := New([]Node{node}, Options{})
+		n := &refusing{}
+		c, err := New([]Node{n}, Options{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -46,7 +48,7 @@ func TestClaimDoesNotGrowWhileItsCallerWaits(t *testing.T) {
 			t.Fatal(err)
 		}
 		most := 0
-		node.seen = func() {
+		n.seen = func() {
 			a.mu.Lock()
 			defer a.mu.Unlock()
 			fields := reflect.ValueOf(a.claim).Elem()
@@ -59,11 +61,11 @@ func TestClaimDoesNotGrowWhileItsCallerWaits(t *testing.T) {
 		if _, err := newWaiter(t.Context(), a).lock(t.Context()); !errors.Is(err, ErrHeld) {
 			t.Fatal(err)
 		}
-		if node.asked.Load() < 100 {
-			t.Errorf("the node was asked %d times: nothing is shown", node.asked.Load())
+		if n.asked.Load() < 100 {
+			t.Errorf("the node was asked %d times: nothing is shown", n.asked.Load())
 		}
 		if most > 8 {
-			t.Errorf("after %d requests the claim keeps a list of %d", node.asked.Load(), most)
+			t.Errorf("after %d requests the claim keeps a list of %d", n.asked.Load(), most)
 		}
 	})
 }

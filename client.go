@@ -11,6 +11,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/redlatch/redlatch/node"
 )
 
 // MaxNodes is the highest number of nodes a client takes.
@@ -64,7 +66,7 @@ func New(nodes []Node, opts Options) (*Client, error) {
 func assemble(nodes []Node, opts Options) (*Client, error) {
 	given := opts
 	for _, n := range nodes {
-		if slow, ok := n.(Slow); ok && given.NodeTimeout == 0 {
+		if slow, ok := n.(node.Slow); ok && given.NodeTimeout == 0 {
 			opts.NodeTimeout = max(opts.NodeTimeout, slow.TimeLimit())
 		}
 	}
@@ -103,7 +105,7 @@ func assemble(nodes []Node, opts Options) (*Client, error) {
 			return nil, &ConfigError{Field: field, Value: name, Bound: fmt.Sprintf("another node than nodes[%d]", j)}
 		}
 		seen[name] = i
-		p, ok := n.(Prompt)
+		p, ok := n.(node.Prompt)
 		c.members = append(c.members, &member{node: n, name: name, index: i, client: c, prompt: ok && p.ReturnsByDeadline()})
 	}
 	if err := c.guard.init(c, given); err != nil {
@@ -173,6 +175,16 @@ func (c *Client) Close() error {
 func (c *Client) isClosed() bool {
 	select {
 	case <-c.background.closing:
+		return true
+	default:
+		return false
+	}
+}
+
+// isDone reports that Close has returned: the nodes are closed.
+func (c *Client) isDone() bool {
+	select {
+	case <-c.closed:
 		return true
 	default:
 		return false

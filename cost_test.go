@@ -10,6 +10,7 @@ import (
 
 	"github.com/redlatch/redlatch"
 	"github.com/redlatch/redlatch/memory"
+	"github.com/redlatch/redlatch/node"
 )
 
 // patient is for tests in real time that are not about the node time limit: a
@@ -20,8 +21,8 @@ var patient = redlatch.Options{NodeTimeout: 10 * time.Second}
 // measured is the client's own.
 type counting struct{ *memory.Node }
 
-func (counting) Do(context.Context, redlatch.Request) (redlatch.Reply, error) {
-	return redlatch.Reply{Status: redlatch.Granted}, nil
+func (counting) Do(context.Context, node.Request) (node.Reply, error) {
+	return node.Reply{Status: node.Granted}, nil
 }
 
 func grantingNodes(n int) []redlatch.Node {

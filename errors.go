@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/redlatch/redlatch/node"
 )
 
 // These errors come from constructors and from the checks before a lock is
@@ -13,15 +15,15 @@ import (
 var (
 	// ErrConfig is returned when an option, a name or a list of nodes is out
 	// of bounds. The error is a *ConfigError that says which and how.
-	ErrConfig = errors.New("redlatch: bad configuration")
+	ErrConfig = node.ErrConfig
 
 	// ErrChanging is returned, along with ErrConfig, when nodes grant nothing
 	// because a membership change is in progress. It passes when the change is
 	// finished; the error says how.
-	ErrChanging = errors.New("redlatch: the membership is being changed")
+	ErrChanging = node.ErrChanging
 
 	// ErrClosed is returned when the client was closed.
-	ErrClosed = errors.New("redlatch: client is closed")
+	ErrClosed = node.ErrClosed
 
 	// ErrDeadlock is returned when the function that Do runs asks, on the
 	// context it was given, for the very lock that Do holds for it: locks are
@@ -60,11 +62,11 @@ var (
 	ErrDetached = errors.New("redlatch: lease is detached")
 )
 
-// These errors are for nodes to return.
+// These errors say why a node gave no answer.
 var (
 	// ErrUnsent is wrapped by a node's error when it is certain that the
 	// request had no effect and will have none.
-	ErrUnsent = errors.New("redlatch: request was not sent")
+	ErrUnsent = node.ErrUnsent
 
 	// ErrNodeTimeout is returned when a node did not answer within its time
 	// limit.
@@ -78,33 +80,6 @@ var (
 	// answering and enough calls to it are under way.
 	errSuspect = fmt.Errorf("redlatch: node is not answering (%w)", ErrUnsent)
 )
-
-// ConfigError says which setting is out of bounds.
-type ConfigError struct {
-	Field string // what was set: "TTL", "name", "nodes[2]"
-	Value any    // what it was set to
-	Bound string // what it may be
-
-	changing bool // because of a membership change in progress
-}
-
-func (e *ConfigError) Error() string {
-	v := fmt.Sprintf("%v", e.Value)
-	if s, ok := e.Value.(string); ok {
-		v = fmt.Sprintf("%q", s)
-	}
-	const most = 80
-	if len(v) > most {
-		v = strings.ToValidUTF8(v[:most], "") + "…" // not half a letter
-	}
-	return fmt.Sprintf("redlatch: %s is %s: it must be %s", e.Field, v, e.Bound)
-}
-
-// Is reports that every ConfigError is an ErrConfig, and one that is due to a
-// membership change in progress an ErrChanging besides.
-func (e *ConfigError) Is(target error) bool {
-	return target == ErrConfig || target == ErrChanging && e.changing
-}
 
 // HolderKind says what sort of client holds a lock.
 type HolderKind string
@@ -164,7 +139,7 @@ func (e *HeldError) Is(target error) bool { return target == ErrHeld }
 // NodeResult is what one node said, or why it said nothing.
 type NodeResult struct {
 	Node  string
-	Reply Reply // the answer, if Err is nil
+	Reply node.Reply // the answer, if Err is nil
 	Err   error
 }
 
@@ -178,15 +153,15 @@ func (r NodeResult) String() string {
 	}
 	s := r.Node + ": " + r.Reply.Status.String()
 	switch r.Reply.Status {
-	case Behind, Ahead:
+	case node.Behind, node.Ahead:
 		s += fmt.Sprintf(", which says %s", r.Reply.Now.UTC().Format(time.RFC3339))
-	case Misconfigured:
-		if r.Reply.Guard != nil && !r.Reply.Guard.barred() {
+	case node.Misconfigured:
+		if r.Reply.Guard != nil && !r.Reply.Guard.Barred() {
 			s += fmt.Sprintf(", or with other bounds: %s, locks of up to %v", r.Reply.Guard.Nodes, r.Reply.Guard.MaxTTL)
 		}
-	case Quarantined:
+	case node.Quarantined:
 		from := " yet"
-		if r.Reply.needsMark() {
+		if r.Reply.NeedsMark() {
 			from = " from when it is marked"
 		}
 		s += fmt.Sprintf(" for %v%s", r.Reply.Left.Round(time.Millisecond), from)
@@ -198,15 +173,15 @@ func (r NodeResult) String() string {
 // quarantineReason says in words why a node sits out.
 func quarantineReason(reason string) string {
 	switch reason {
-	case ReasonFresh:
+	case node.ReasonFresh:
 		return "its clock was set back"
-	case ReasonNew, ReasonUnmarked:
+	case node.ReasonNew, node.ReasonUnmarked:
 		return "it is new or has lost its data"
-	case ReasonChanged, ReasonRemark:
+	case node.ReasonChanged, node.ReasonRemark:
 		return "it restarted or was promoted, and may lack the last writes"
-	case ReasonList:
+	case node.ReasonList:
 		return "the list of nodes was changed"
-	case ReasonBarred:
+	case node.ReasonBarred:
 		return "a change of the list of nodes is not finished"
 	}
 	return "it may have forgotten locks"
@@ -214,7 +189,7 @@ func quarantineReason(reason string) string {
 
 // QuorumError says what each node answered in a round that found no quorum.
 type QuorumError struct {
-	Op      Op
+	Op      node.Op
 	Name    string        // empty for a list of all locks
 	Need    int           // the quorum
 	Elapsed time.Duration // how long the round took
@@ -235,14 +210,14 @@ func (e *QuorumError) Error() string {
 		why = "was granted too late to be of use"
 	}
 	what := fmt.Sprintf("%s of %q", e.Op, e.Name)
-	if e.Op == OpInspect && e.Name == "" {
+	if e.Op == node.OpInspect && e.Name == "" {
 		what = "list of all locks"
 	}
 	s := fmt.Sprintf("redlatch: %s %s, after %v: %s", what, why, e.Elapsed.Round(time.Microsecond), strings.Join(said, "; "))
-	if e.quarantined(ReasonNew) {
+	if e.quarantined(node.ReasonNew) {
 		s += "; " + waitOut
 	}
-	if e.quarantined(ReasonUnmarked) {
+	if e.quarantined(node.ReasonUnmarked) {
 		s += "; a node that lost its marker is marked when a quorum confirms the list of nodes, or by redlatch init"
 	}
 	return s
@@ -261,7 +236,7 @@ func (e *QuorumError) Is(target error) bool {
 // not empty.
 func (e *QuorumError) quarantined(reason string) bool {
 	return slices.ContainsFunc(e.Nodes, func(r NodeResult) bool {
-		return r.Err == nil && r.Reply.Status == Quarantined && (reason == "" || r.Reply.Value == reason)
+		return r.Err == nil && r.Reply.Status == node.Quarantined && (reason == "" || r.Reply.Value == reason)
 	})
 }
 

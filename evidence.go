@@ -3,6 +3,8 @@ package redlatch
 import (
 	"context"
 	"fmt"
+
+	"github.com/redlatch/redlatch/node"
 )
 
 // This file decides whether nodes may be trusted at once, because they are new.
@@ -10,23 +12,13 @@ import (
 // of an earlier service speaks against it: a marker, a key, or what this client
 // has seen.
 
-// Evidencer is implemented by a Guarded node that can say whether anything of
-// locks is stored there.
-type Evidencer interface {
-	Node
-	// Evidence returns the key of a lock, or of something that is kept beside
-	// one; "" if there is none. It changes nothing, and takes as long as there
-	// are keys.
-	Evidence(ctx context.Context) (key string, err error)
-}
-
 // noteService notes that the nodes are in service: one of them has granted, or
 // said who has a lock.
-func (g *guard) noteService(op Op, status Status) {
+func (g *guard) noteService(op node.Op, status node.Status) {
 	switch {
 	case !g.on || g.inService.Load():
-	case op == OpAcquire && status == Held,
-		status == Granted && (op == OpAcquire || op == OpExtend || op == OpRepair):
+	case op == node.OpAcquire && status == node.Held,
+		status == node.Granted && (op == node.OpAcquire || op == node.OpExtend || op == node.OpRepair):
 		g.inService.Store(true)
 	}
 }
@@ -38,7 +30,7 @@ func (c *Client) notFresh(ctx context.Context, states []NodeState) error {
 	for _, s := range states {
 		// A node that is in quarantine because it was first seen a moment ago
 		// has not been in service yet.
-		if s.Trusted || s.Marked != nil && !(s.Left > 0 && s.Reason == ReasonNew) {
+		if s.Trusted || s.Marked != nil && !(s.Left > 0 && s.Reason == node.ReasonNew) {
 			used++
 		}
 	}
@@ -50,12 +42,12 @@ func (c *Client) notFresh(ctx context.Context, states []NodeState) error {
 	}
 	keys := make([]string, len(c.members))
 	errs := c.each(ctx, 0, func(ctx context.Context, m *member) error {
-		node, ok := m.node.(Evidencer)
+		n, ok := m.node.(node.Evidencer)
 		if !ok {
 			return nil
 		}
 		return whileItGoesOn(ctx, max(listLimit, c.opts.NodeTimeout), func(ctx context.Context) error {
-			key, err := node.Evidence(ctx)
+			key, err := n.Evidence(ctx)
 			if err == nil {
 				keys[m.index] = key
 			}

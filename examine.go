@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/redlatch/redlatch/node"
 )
 
 // ExamineOptions say how nodes are examined.
@@ -25,7 +27,7 @@ type ExamineOptions struct {
 // Checkup is what an examination found.
 type Checkup struct {
 	Nodes    []NodeCheckup
-	Findings []Finding
+	Findings []node.Finding
 	// Answered is how many nodes answered, of which Need are a quorum.
 	Answered, Need int
 	// TTL and NodeTimeout are what fits the times that were measured; 0 if none
@@ -47,12 +49,12 @@ type NodeCheckup struct {
 	Err   error
 
 	identity string
-	findings []Finding
+	findings []node.Finding
 }
 
 // Worst returns the highest severity that was found.
-func (c *Checkup) Worst() Severity {
-	worst := Fine
+func (c *Checkup) Worst() node.Severity {
+	worst := node.Fine
 	for _, f := range c.Findings {
 		worst = max(worst, f.Severity)
 	}
@@ -84,7 +86,7 @@ func Examine(ctx context.Context, nodes []Node, opts Options, how ExamineOptions
 	if err != nil {
 		return nil, err
 	}
-	exam := Exam{Name: name, Guarded: c.guard.on, Window: c.guard.bounds().Window}
+	exam := node.Exam{Name: name, Guarded: c.guard.on, Window: c.guard.bounds().Window}
 	if c.guard.on {
 		c.adoptMarkers(ctx)
 		exam.Replicas, exam.ReplicaLag = c.guard.bounds().Replicas, c.guard.bounds().ReplicaLag
@@ -111,13 +113,13 @@ func Examine(ctx context.Context, nodes []Node, opts Options, how ExamineOptions
 }
 
 // examine asks one node all there is to ask.
-func (m *member) examine(ctx context.Context, n *NodeCheckup, exam Exam, samples int) error {
+func (m *member) examine(ctx context.Context, n *NodeCheckup, exam node.Exam, samples int) error {
 	ask := func() (time.Time, error) {
-		reply, err := m.node.Do(ctx, Request{Op: OpInspect, Name: exam.Name})
+		reply, err := m.node.Do(ctx, node.Request{Op: node.OpInspect, Name: exam.Name})
 		return reply.Now, err
 	}
-	if node, ok := m.node.(Identifier); ok {
-		id, _, err := node.Identity(ctx)
+	if named, ok := m.node.(node.Identifier); ok {
+		id, _, err := named.Identity(ctx)
 		if err != nil {
 			return err
 		}
@@ -127,7 +129,7 @@ func (m *member) examine(ctx context.Context, n *NodeCheckup, exam Exam, samples
 			// It answers, if not about this name: which right is missing the
 			// node's own examination says.
 			ask = func() (time.Time, error) {
-				_, now, err := node.Identity(ctx)
+				_, now, err := named.Identity(ctx)
 				return now, err
 			}
 		}
@@ -148,16 +150,16 @@ func (m *member) examine(ctx context.Context, n *NodeCheckup, exam Exam, samples
 	}
 	slices.Sort(times)
 	n.Median, n.P99 = times[len(times)/2], times[(len(times)*99-1)/100]
-	if _, ok := m.node.(Guarded); ok && m.client.guard.compares {
-		read := Request{Mark: MarkRead}
+	if _, ok := m.node.(node.Guarded); ok && m.client.guard.compares {
+		read := node.Request{Mark: node.MarkRead}
 		if !exam.Guarded {
 			read.Name = exam.Name // one marker of a cluster's is enough
 		}
 		n.State = m.client.markAll(ctx, read, []*member{m})[0]
 	}
-	if node, ok := m.node.(Examiner); ok {
+	if examined, ok := m.node.(node.Examiner); ok {
 		var err error
-		if n.findings, err = node.Examine(ctx, exam); err != nil {
+		if n.findings, err = examined.Examine(ctx, exam); err != nil {
 			return err
 		}
 	}
@@ -166,20 +168,20 @@ func (m *member) examine(ctx context.Context, n *NodeCheckup, exam Exam, samples
 
 // conclude says what follows from what the nodes said.
 func (c *Client) conclude(up *Checkup) {
-	add := func(f Finding) { up.Findings = append(up.Findings, f) }
+	add := func(f node.Finding) { up.Findings = append(up.Findings, f) }
 	c.judgeList(up, add)
 	c.judgeClocks(up, add)
 	if c.guard.on {
 		judgeTrust(up, add)
 	}
 	if c.opts.AnyMembership {
-		add(Finding{Severity: Advice, Check: "marker", Found: "markers of other lists of nodes are ignored (AnyMembership, --any-membership)",
+		add(node.Finding{Severity: node.Advice, Check: "marker", Found: "markers of other lists of nodes are ignored (AnyMembership, --any-membership)",
 			Means: "clients with another list that use the same names can hold the same locks", Do: "see that no two applications share the name of a lock, or leave it out"})
 	}
 	for i := range up.Nodes {
 		n := &up.Nodes[i]
 		if n.Err != nil {
-			add(Finding{Severity: Warning, Check: "reach", Node: n.Node,
+			add(node.Finding{Severity: node.Warning, Check: "reach", Node: n.Node,
 				Found: strings.TrimPrefix(n.Err.Error(), "redlatch: "),
 				Means: "it takes no part: one more like it may be one too many",
 				Do:    "see that it runs, and that this machine and this user may reach it"})
@@ -191,45 +193,45 @@ func (c *Client) conclude(up *Checkup) {
 		up.Findings = append(up.Findings, n.findings...)
 	}
 	c.recommend(up, add)
-	slices.SortStableFunc(up.Findings, func(a, b Finding) int { return int(b.Severity) - int(a.Severity) })
+	slices.SortStableFunc(up.Findings, func(a, b node.Finding) int { return int(b.Severity) - int(a.Severity) })
 }
 
 // judgeList says whether the nodes are enough, and as many as they seem.
-func (c *Client) judgeList(up *Checkup, add func(Finding)) {
+func (c *Client) judgeList(up *Checkup, add func(node.Finding)) {
 	n := len(up.Nodes)
 	switch {
 	case up.Answered < up.Need:
-		add(Finding{Severity: Danger, Check: "quorum", Found: fmt.Sprintf("%d of %d nodes answer, and %d are needed", up.Answered, n, up.Need),
+		add(node.Finding{Severity: node.Danger, Check: "quorum", Found: fmt.Sprintf("%d of %d nodes answer, and %d are needed", up.Answered, n, up.Need),
 			Means: "no lock can be had, extended or released", Do: "bring back a majority of the nodes"})
 	case up.Answered < n:
-		add(Finding{Severity: Warning, Check: "quorum", Found: fmt.Sprintf("%d of %d nodes answer, and %d are needed", up.Answered, n, up.Need),
+		add(node.Finding{Severity: node.Warning, Check: "quorum", Found: fmt.Sprintf("%d of %d nodes answer, and %d are needed", up.Answered, n, up.Need),
 			Means: fmt.Sprintf("locks are had; %d more may fail", up.Answered-up.Need), Do: "bring back those that do not answer"})
 	case n == 1:
-		add(Finding{Severity: Advice, Check: "quorum", Found: "there is one node", Means: "when it is away no lock can be had",
+		add(node.Finding{Severity: node.Advice, Check: "quorum", Found: "there is one node", Means: "when it is away no lock can be had",
 			Do: "for locks that outlive a failure use three or five independent servers"})
 	case n%2 == 0:
-		add(Finding{Severity: Advice, Check: "quorum", Found: fmt.Sprintf("there are %d nodes", n),
+		add(node.Finding{Severity: node.Advice, Check: "quorum", Found: fmt.Sprintf("there are %d nodes", n),
 			Means: fmt.Sprintf("they bear the loss of %d, as %d would", n-up.Need, n-1), Do: "use an odd number"})
 	default:
-		add(Finding{Severity: Fine, Check: "quorum", Found: fmt.Sprintf("all %d nodes answer; %d may fail", n, n-up.Need)})
+		add(node.Finding{Severity: node.Fine, Check: "quorum", Found: fmt.Sprintf("all %d nodes answer; %d may fail", n, n-up.Need)})
 	}
 	first := map[string]string{}
-	for _, node := range up.Nodes {
-		switch other := first[node.identity]; {
-		case node.Err != nil || node.identity == "":
+	for _, at := range up.Nodes {
+		switch other := first[at.identity]; {
+		case at.Err != nil || at.identity == "":
 		case other != "":
-			add(Finding{Severity: Danger, Check: "identity", Node: node.Node, Found: "it is the same server as " + other,
+			add(node.Finding{Severity: node.Danger, Check: "identity", Node: at.Node, Found: "it is the same server as " + other,
 				Means: "one server would be counted twice, and be a majority that is none: clients refuse the list",
 				Do:    "list every server once"})
 		default:
-			first[node.identity] = node.Node
+			first[at.identity] = at.Node
 		}
 	}
 }
 
 // judgeClocks says whether the nodes' clocks are together. Half the window is
 // what the quarantine reckons with.
-func (c *Client) judgeClocks(up *Checkup, add func(Finding)) {
+func (c *Client) judgeClocks(up *Checkup, add func(node.Finding)) {
 	var clocks []time.Duration
 	for _, n := range up.Nodes {
 		if n.Err == nil {
@@ -245,29 +247,29 @@ func (c *Client) judgeClocks(up *Checkup, add func(Finding)) {
 		if n.Err != nil || len(clocks) < 2 {
 			continue
 		}
-		f := Finding{Check: "clock", Node: n.Node, Do: "keep its clock with a time service (NTP), slewing and not stepping"}
+		f := node.Finding{Check: "clock", Node: n.Node, Do: "keep its clock with a time service (NTP), slewing and not stepping"}
 		off := n.Clock - median
 		f.Found = fmt.Sprintf("its clock is %v from the others', give or take %v", off.Round(time.Millisecond), n.ClockError.Round(10*time.Microsecond))
 		switch d := off.Abs() - n.ClockError; {
 		case d > window/2:
-			f.Severity = Danger
+			f.Severity = node.Danger
 			f.Means = fmt.Sprintf("above half the window of %v it refuses good tokens, and after a loss of data tokens may repeat", window)
 		case d > window/10:
-			f.Severity = Warning
+			f.Severity = node.Warning
 			f.Means = fmt.Sprintf("half the window of %v is what it may be off", window)
 		default:
-			f.Severity, f.Do = Fine, ""
+			f.Severity, f.Do = node.Fine, ""
 		}
 		add(f)
 	}
 	if d := median.Abs(); d > window {
-		add(Finding{Severity: Advice, Check: "clock", Found: fmt.Sprintf("this machine's clock is %v from the nodes'", (-median).Round(time.Millisecond)),
+		add(node.Finding{Severity: node.Advice, Check: "clock", Found: fmt.Sprintf("this machine's clock is %v from the nodes'", (-median).Round(time.Millisecond)),
 			Means: "the first lock of every process takes a second round trip", Do: "keep this machine's clock with a time service"})
 	}
 }
 
 // judgeTrust says whether enough of the nodes that answer grant anything.
-func judgeTrust(up *Checkup, add func(Finding)) {
+func judgeTrust(up *Checkup, add func(node.Finding)) {
 	trusted := 0
 	for _, n := range up.Nodes {
 		if n.Err == nil && n.State.Err == nil && n.State.Trusted {
@@ -275,27 +277,27 @@ func judgeTrust(up *Checkup, add func(Finding)) {
 		}
 	}
 	if trusted < up.Need && up.Answered >= up.Need {
-		add(Finding{Severity: Danger, Check: "marker", Found: fmt.Sprintf("%d of %d nodes are trusted, and %d are needed", trusted, len(up.Nodes), up.Need),
+		add(node.Finding{Severity: node.Danger, Check: "marker", Found: fmt.Sprintf("%d of %d nodes are trusted, and %d are needed", trusted, len(up.Nodes), up.Need),
 			Means: "no lock can be had until those that are not have sat out",
 			Do:    "run redlatch init, which waits until they are trusted"})
 	}
 }
 
 // judgeMarker says whether a node is in service.
-func judgeMarker(n *NodeCheckup) Finding {
-	f := Finding{Check: "marker", Node: n.Node}
+func judgeMarker(n *NodeCheckup) node.Finding {
+	f := node.Finding{Check: "marker", Node: n.Node}
 	switch s := n.State; {
-	case s.Reason == ReasonBarred:
-		f.Severity, f.Found = Danger, "it is barred, since "+quarantineReason(s.Reason)
+	case s.Reason == node.ReasonBarred:
+		f.Severity, f.Found = node.Danger, "it is barred, since "+quarantineReason(s.Reason)
 		f.Means, f.Do = "it grants nothing, to whichever list", runAgain
 	case s.Err != nil:
-		f.Severity, f.Found = Danger, strings.TrimPrefix(s.Err.Error(), "redlatch: ")
+		f.Severity, f.Found = node.Danger, strings.TrimPrefix(s.Err.Error(), "redlatch: ")
 		f.Means, f.Do = "this client is refused there: with another list both could hold one lock", "give the list that it is marked for, or take one of the other ways named"
 	case s.Left > 0:
-		f.Severity, f.Found = Warning, fmt.Sprintf("it is in quarantine for %v yet, since %s", s.Left.Round(time.Millisecond), quarantineReason(s.Reason))
+		f.Severity, f.Found = node.Warning, fmt.Sprintf("it is in quarantine for %v yet, since %s", s.Left.Round(time.Millisecond), quarantineReason(s.Reason))
 		f.Means, f.Do = "until then it grants nothing", "wait, as redlatch init does"
 	case !s.Trusted:
-		f.Severity, f.Found = Warning, "it is not marked, or restarted since it was"
+		f.Severity, f.Found = node.Warning, "it is not marked, or restarted since it was"
 		f.Means = "it takes no part, and one other node less may fail: the next client with this list marks it, and it is quarantined from then on"
 		f.Do = "run redlatch init, which marks it and waits until it is trusted"
 	default:
@@ -307,7 +309,7 @@ func judgeMarker(n *NodeCheckup) Finding {
 // recommend says which times fit what was measured: a node time limit of ten
 // round trips of the slow kind, and a TTL in which some ten of those limits fit
 // between the first try of an extension, after a third, and the deadline.
-func (c *Client) recommend(up *Checkup, add func(Finding)) {
+func (c *Client) recommend(up *Checkup, add func(node.Finding)) {
 	var slowest time.Duration
 	for _, n := range up.Nodes {
 		if n.Err == nil {
@@ -321,14 +323,14 @@ func (c *Client) recommend(up *Checkup, add func(Finding)) {
 	up.NodeTimeout = max(least, roundUp(10*slowest))
 	up.TTL = max(2*time.Second, roundUp(40*up.NodeTimeout))
 	for _, m := range c.members {
-		if slow, ok := m.node.(Slow); ok {
+		if slow, ok := m.node.(node.Slow); ok {
 			up.NodeTimeout = max(up.NodeTimeout, slow.TimeLimit())
 			up.TTL = max(up.TTL, 2*slow.TimeLimit())
 		}
 	}
-	f := Finding{Check: "times", Found: fmt.Sprintf("the slowest round trips take %v: a TTL of %v and a node time limit of %v fit", slowest.Round(10*time.Microsecond), up.TTL, up.NodeTimeout)}
+	f := node.Finding{Check: "times", Found: fmt.Sprintf("the slowest round trips take %v: a TTL of %v and a node time limit of %v fit", slowest.Round(10*time.Microsecond), up.TTL, up.NodeTimeout)}
 	if most := c.guard.bounds().MaxTTL; up.TTL > most {
-		f.Severity, f.Means = Warning, fmt.Sprintf("the nodes allow a TTL of %v at the most: locks may be lost to slow answers", most)
+		f.Severity, f.Means = node.Warning, fmt.Sprintf("the nodes allow a TTL of %v at the most: locks may be lost to slow answers", most)
 		f.Do = "bring client and nodes closer together, or allow longer locks: redlatch init --max-ttl"
 	}
 	add(f)

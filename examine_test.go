@@ -9,17 +9,18 @@ import (
 
 	"github.com/redlatch/redlatch"
 	"github.com/redlatch/redlatch/memory"
+	"github.com/redlatch/redlatch/node"
 )
 
 func TestRecommendedTimesFollowTheMeasured(t *testing.T) {
 	for _, c := range []struct {
 		trip, limit, ttl time.Duration
-		severity         redlatch.Severity
+		severity         node.Severity
 	}{
-		{time.Microsecond, 50 * time.Millisecond, 2 * time.Second, redlatch.Fine},
-		{12 * time.Millisecond, 200 * time.Millisecond, 8 * time.Second, redlatch.Fine},
-		{25 * time.Millisecond, 300 * time.Millisecond, 20 * time.Second, redlatch.Fine},
-		{100 * time.Millisecond, time.Second, 40 * time.Second, redlatch.Warning},
+		{time.Microsecond, 50 * time.Millisecond, 2 * time.Second, node.Fine},
+		{12 * time.Millisecond, 200 * time.Millisecond, 8 * time.Second, node.Fine},
+		{25 * time.Millisecond, 300 * time.Millisecond, 20 * time.Second, node.Fine},
+		{100 * time.Millisecond, time.Second, 40 * time.Second, node.Warning},
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			links, nodes := newLinks(t, 3)
@@ -46,7 +47,7 @@ func TestExaminationGoesOnWithoutNodesThatHang(t *testing.T) {
 		links[0].freeze()
 		links[2].set(func(l *link) { l.refusing = errors.New("unplugged") })
 		up, err := redlatch.Examine(t.Context(), nodes, redlatch.Options{}, redlatch.ExamineOptions{Samples: 2})
-		if err != nil || up.Answered != 1 || up.Need != 2 || up.Worst() != redlatch.Danger {
+		if err != nil || up.Answered != 1 || up.Need != 2 || up.Worst() != node.Danger {
 			t.Errorf("found is %+v, %v", up, err)
 		}
 		links[0].thaw()

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/redlatch/redlatch"
+	"github.com/redlatch/redlatch/node"
 )
 
 // TestGrantOfANodeThatWasFrozenForLongIsUndone has a node stand still for
@@ -25,8 +26,8 @@ func TestGrantOfANodeThatWasFrozenForLongIsUndone(t *testing.T) {
 			c := newClient(t, nodes, redlatch.Options{})
 			links[0].freeze()
 			links[0].set(func(l *link) {
-				l.hook = func(req redlatch.Request) {
-					if req.Op == redlatch.OpRelease {
+				l.hook = func(req node.Request) {
+					if req.Op == node.OpRelease {
 						l.set(func(l *link) { l.refusing = errors.New("i/o timeout") })
 					}
 				}
@@ -63,7 +64,7 @@ type worded struct {
 	timeout error
 }
 
-func (n worded) Do(ctx context.Context, req redlatch.Request) (redlatch.Reply, error) {
+func (n worded) Do(ctx context.Context, req node.Request) (node.Reply, error) {
 	reply, err := n.link.Do(ctx, req)
 	if errors.Is(err, context.DeadlineExceeded) {
 		err = n.timeout
@@ -92,7 +93,7 @@ func TestReplyThatNeverComesIsATimeoutWhateverTheDriverSays(t *testing.T) {
 			if errors.Is(err, context.DeadlineExceeded) {
 				t.Errorf("%q: %v is taken for the end of the caller's context", timeout, err)
 			}
-			if n := links[0].count(redlatch.OpAcquire); n != 3 {
+			if n := links[0].count(node.OpAcquire); n != 3 {
 				t.Errorf("%q: the node was asked %d times, want 3", timeout, n)
 			}
 			if took := time.Since(start); took < 3*limit || took >= 4*limit {

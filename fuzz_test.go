@@ -13,6 +13,7 @@ import (
 
 	"github.com/redlatch/redlatch"
 	"github.com/redlatch/redlatch/memory"
+	"github.com/redlatch/redlatch/node"
 )
 
 // presentable reports whether an error can be shown: it is one line of text, of
@@ -40,12 +41,12 @@ func FuzzTokens(f *testing.F) {
 			if badField(err) != "token" || token != 0 || !presentable(err) {
 				t.Errorf("%q is %d, %q", text, token, err)
 			}
-		} else if token < 1 || token > redlatch.MaxToken || strings.TrimLeft(text, "0") != strconv.FormatUint(uint64(token), 10) || len(text) > 20 {
+		} else if token < 1 || token > node.MaxToken || strings.TrimLeft(text, "0") != strconv.FormatUint(uint64(token), 10) || len(text) > 20 {
 			t.Errorf("%q is %d", text, token)
 		}
 		token := redlatch.Token(n)
 		again, err := redlatch.ParseToken(token.String())
-		if valid := n >= 1 && n <= uint64(redlatch.MaxToken); valid != (err == nil) || valid && again != token {
+		if valid := n >= 1 && n <= uint64(node.MaxToken); valid != (err == nil) || valid && again != token {
 			t.Errorf("%d is shown as %q, and that is %d, %v", n, token, again, err)
 		}
 		if s := token.String(); len(s) != 20 || strings.Trim(s, "0123456789") != "" {
@@ -167,12 +168,12 @@ func FuzzHolders(f *testing.F) {
 		if value == "" || ms <= 0 || ms > 1e9 {
 			return
 		}
-		node := memory.New(memory.Options{})
-		taken := redlatch.Request{Op: redlatch.OpAcquire, Name: "job", Value: value, TTL: time.Duration(ms) * time.Hour}
-		if reply, err := node.Do(context.Background(), taken); err != nil || reply.Status != redlatch.Granted {
+		n := memory.New(memory.Options{})
+		taken := node.Request{Op: node.OpAcquire, Name: "job", Value: value, TTL: time.Duration(ms) * time.Hour}
+		if reply, err := n.Do(context.Background(), taken); err != nil || reply.Status != node.Granted {
 			t.Fatal(reply, err)
 		}
-		c, err := redlatch.New([]redlatch.Node{node}, redlatch.Options{})
+		c, err := redlatch.New([]redlatch.Node{n}, redlatch.Options{})
 		if err != nil {
 			t.Fatal(err)
 		}

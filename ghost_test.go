@@ -13,6 +13,7 @@ import (
 
 	"github.com/redlatch/redlatch"
 	"github.com/redlatch/redlatch/memory"
+	"github.com/redlatch/redlatch/node"
 )
 
 var errRefused = errors.New("connection refused")
@@ -27,7 +28,7 @@ func TestGrantOfALowerProposalIsUndone(t *testing.T) {
 		// stale there.
 		for _, l := range links[1:] {
 			l.take(t, "job", "before", time.Second)
-			if _, err := l.Node.Do(t.Context(), redlatch.Request{Op: redlatch.OpRelease, Name: "job", Value: "before",
+			if _, err := l.Node.Do(t.Context(), node.Request{Op: node.OpRelease, Name: "job", Value: "before",
 				Token: redlatch.Token(time.Now().Add(5 * time.Second).UnixMicro()), Window: 10 * time.Second, Retention: time.Hour}); err != nil {
 				t.Fatal(err)
 			}
@@ -35,8 +36,8 @@ func TestGrantOfALowerProposalIsUndone(t *testing.T) {
 		for _, l := range links {
 			asked := 0
 			l.set(func(l *link) {
-				l.hook = func(req redlatch.Request) {
-					if req.Op == redlatch.OpAcquire {
+				l.hook = func(req node.Request) {
+					if req.Op == node.OpAcquire {
 						if asked++; asked == 2 {
 							l.set(func(l *link) { l.refusing = errRefused })
 						}
@@ -192,7 +193,7 @@ func TestGrantOfALowerProposalIsUndoneThoughTheLastNeverGotThere(t *testing.T) {
 		links, nodes := newLinks(t, 3)
 		c := newClient(t, nodes, redlatch.Options{})
 		for _, l := range links[:2] { // a fence ahead of the clock: the first proposal is stale
-			if _, err := l.Node.Do(t.Context(), redlatch.Request{Op: redlatch.OpRelease, Name: "job", Value: "before",
+			if _, err := l.Node.Do(t.Context(), node.Request{Op: node.OpRelease, Name: "job", Value: "before",
 				Token: redlatch.Token(time.Now().Add(2 * time.Second).UnixMicro()), Window: time.Minute, Retention: time.Hour}); err != nil {
 				t.Fatal(err)
 			}
@@ -200,8 +201,8 @@ func TestGrantOfALowerProposalIsUndoneThoughTheLastNeverGotThere(t *testing.T) {
 		asked := 0
 		links[2].set(func(l *link) {
 			l.back = 100 * time.Millisecond
-			l.hook = func(req redlatch.Request) {
-				if req.Op != redlatch.OpAcquire {
+			l.hook = func(req node.Request) {
+				if req.Op != node.OpAcquire {
 					return
 				}
 				if asked++; asked == 2 {
@@ -230,7 +231,7 @@ func TestQueueOnAQuorumIsNotHeldUpByPlacesLeftBehind(t *testing.T) {
 			links, nodes := newLinks(t, n)
 			for _, l := range links {
 				l.set(func(l *link) {
-					l.hook = func(redlatch.Request) { time.Sleep(rand.N(2 * time.Millisecond)) }
+					l.hook = func(node.Request) { time.Sleep(rand.N(2 * time.Millisecond)) }
 				})
 			}
 			start := time.Now()
@@ -292,7 +293,7 @@ func TestRepairThatComesLateLeavesNothing(t *testing.T) {
 			}
 			// An answer that comes in the very moment in which the round is
 			// settled is not acted on until the next.
-			for links[2].count(redlatch.OpRepair) == 0 {
+			for links[2].count(node.OpRepair) == 0 {
 				if err := l.Extend(t.Context()); err != nil {
 					t.Fatal(err)
 				}

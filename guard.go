@@ -11,6 +11,8 @@ import (
 	"strings"
 	"sync/atomic"
 	"time"
+
+	"github.com/redlatch/redlatch/node"
 )
 
 // GuardMode says whether nodes that may have forgotten locks sit out.
@@ -63,7 +65,7 @@ type guard struct {
 	failover    bool // a node is a master that another server can replace
 	warned      atomic.Bool
 	log         *slog.Logger
-	current     atomic.Pointer[Guard]
+	current     atomic.Pointer[node.Guard]
 	declared    atomic.Bool
 	inService   atomic.Bool   // a node was seen trusted, or has granted
 	declaring   chan struct{} // held while a new cluster is being declared
@@ -74,13 +76,13 @@ type guard struct {
 func (g *guard) init(c *Client, given Options) error {
 	able, alone := true, false
 	for i, m := range c.members {
-		node, ok := m.node.(Guarded)
+		n, ok := m.node.(node.Guarded)
 		if !ok && given.Guard == GuardOn {
 			return &ConfigError{Field: fmt.Sprintf("nodes[%d]", i), Value: m.name, Bound: "a node that can be guarded, since Guard is on"}
 		}
 		able = able && ok
 		g.compares = g.compares || ok && !given.AnyMembership
-		alone = alone || ok && node.GuardsAlone()
+		alone = alone || ok && n.GuardsAlone()
 	}
 	g.on = given.Guard == GuardOn || given.Guard == GuardAuto && able && (len(c.members) > 1 || alone)
 	if g.on && given.AnyMembership {
@@ -106,7 +108,7 @@ func (g *guard) init(c *Client, given Options) error {
 		text = strings.Join(names, " ")
 	}
 	id := sha256.Sum256([]byte(text))
-	g.current.Store(&Guard{
+	g.current.Store(&node.Guard{
 		List: hex.EncodeToString(id[:8]), Nodes: text,
 		MaxTTL: c.opts.MaxTTL, Window: c.opts.TokenWindow, Replicas: c.opts.Replicas, ReplicaLag: c.opts.ReplicaLag,
 		Quarantine: quarantineOf(c.opts.MaxTTL, c.opts.TokenWindow, c.opts.ReplicaLag),
@@ -116,10 +118,10 @@ func (g *guard) init(c *Client, given Options) error {
 }
 
 // bounds returns what is agreed on so far.
-func (g *guard) bounds() *Guard { return g.current.Load() }
+func (g *guard) bounds() *node.Guard { return g.current.Load() }
 
 // apply puts the bounds into a request.
-func (g *guard) apply(req *Request) {
+func (g *guard) apply(req *node.Request) {
 	b := g.bounds()
 	req.Window = b.Window
 	// A fence that a lock outlives would leave it without a token.
@@ -131,14 +133,14 @@ func (g *guard) apply(req *Request) {
 
 // adopt takes over the bounds of the nodes' markers where the caller left them
 // open. It reports whether they are others than those that were asked with.
-func (g *guard) adopt(rd *round, asked *Guard) bool {
+func (g *guard) adopt(rd *round, asked *node.Guard) bool {
 	mine := g.bounds()
 	if mine.Off {
 		return false // the parameters of the markers do not matter
 	}
 	for _, r := range rd.results {
 		theirs := r.Reply.Guard
-		if r.Err != nil || r.Reply.Status != Misconfigured || theirs == nil || theirs.List != mine.List {
+		if r.Err != nil || r.Reply.Status != node.Misconfigured || theirs == nil || theirs.List != mine.List {
 			continue
 		}
 		if mine != asked {
@@ -214,15 +216,15 @@ func (g *guard) follow(states []NodeState) {
 func (g *guard) mismatch(rd *round) error {
 	mine := g.bounds()
 	for _, r := range rd.results {
-		if r.Err != nil || r.Reply.Status != Misconfigured {
+		if r.Err != nil || r.Reply.Status != node.Misconfigured {
 			continue
 		}
 		theirs := r.Reply.Guard
 		switch {
 		case theirs == nil:
 			return &ConfigError{Field: "nodes", Value: r.Node, Bound: unreadable(r.Reply.Value)}
-		case theirs.barred():
-			return &ConfigError{changing: true, Field: "nodes", Value: mine.Nodes, Bound: fmt.Sprintf(
+		case theirs.Barred():
+			return &ConfigError{Changing: true, Field: "nodes", Value: mine.Nodes, Bound: fmt.Sprintf(
 				"a list that is in service: %s is barred, since the change to the list %q is not finished; %s", r.Node, theirs.Nodes, runAgain)}
 		case theirs.List != mine.List:
 			return &ConfigError{Field: "nodes", Value: mine.Nodes, Bound: fmt.Sprintf(
@@ -248,7 +250,7 @@ func (g *guard) mismatch(rd *round) error {
 
 // refusal says why a round found no quorum: that the nodes are marked for
 // others, if too many are, or what each of them answered.
-func (g *guard) refusal(rd *round, req Request) error {
+func (g *guard) refusal(rd *round, req node.Request) error {
 	if err := g.mismatch(rd); err != nil && !rd.available() {
 		return err
 	}
@@ -327,9 +329,9 @@ func (g *guard) start(ctx context.Context, c *Client) error {
 // repair gives the lock to a node that said it has none, in a round in which a
 // quorum extended it. It never counts towards that round. A node that is in
 // quarantine takes it later.
-func (l *Lease) repair(node int, r NodeResult) {
-	m := l.c.members[node]
-	if r.Err != nil || r.Reply.Status != Absent || l.c.clock.Uptime() < time.Duration(m.sitting.Load()) {
+func (l *Lease) repair(i int, r NodeResult) {
+	m := l.c.members[i]
+	if r.Err != nil || r.Reply.Status != node.Absent || l.c.clock.Uptime() < time.Duration(m.sitting.Load()) {
 		return
 	}
 	if l.req.Token == 0 {
@@ -342,8 +344,8 @@ func (l *Lease) repair(node int, r NodeResult) {
 	if l.isOver() || !l.c.background.start() {
 		return
 	}
-	number := l.send(1 << node)
-	req := l.request(OpRepair)
+	number := l.send(1 << i)
+	req := l.request(node.OpRepair)
 	limit := l.c.limit(req)
 	// Counted from when the node said that it has none, which is before we
 	// send: when we have stopped waiting for an answer, and take the repair
@@ -354,8 +356,8 @@ func (l *Lease) repair(node int, r NodeResult) {
 		ctx, cancel := context.WithTimeout(context.Background(), limit)
 		defer cancel()
 		r := m.call(ctx, req)
-		l.answered(number, node, r, req)
-		if r.Err == nil && r.Reply.Status == Granted {
+		l.answered(number, i, r, req)
+		if r.Err == nil && r.Reply.Status == node.Granted {
 			l.c.log.Info("redlatch: lock is back on a node that lacked it", "node", m.name, "name", l.name)
 		}
 	}()

@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"strings"
 	"time"
+
+	"github.com/redlatch/redlatch/node"
 )
 
 // handlePrefix names the format of a handle.
@@ -72,7 +74,7 @@ func (c *Client) Attach(ctx context.Context, text string) (*Lease, error) {
 	c.guard.apply(&cl.req)
 	// The lease stands only once the extension is confirmed; until then it is
 	// nobody's, and whatever goes wrong, nothing is released.
-	req := cl.request(OpExtend)
+	req := cl.request(node.OpExtend)
 	rd := c.ask(ctx, cl.name, req, 0, nil, nil)
 	validity := validityOf(cl.req.TTL, rd.elapsed)
 	switch err := c.guard.mismatch(&rd); {
@@ -131,8 +133,8 @@ func (c *Client) parseHandle(text string) (*claim, error) {
 	if checkDuration("ttl", time.Duration(h.TTL), MinTTL, maxMaxTTL) != nil {
 		return bad()
 	}
-	cl := &claim{c: c, name: h.Name, req: Request{
-		Op: OpAcquire, Name: h.Key, Value: h.Value, TTL: time.Duration(h.TTL),
+	cl := &claim{c: c, name: h.Name, req: node.Request{
+		Op: node.OpAcquire, Name: h.Key, Value: h.Value, TTL: time.Duration(h.TTL),
 	}}
 	if strings.Trim(h.Token, "0") != "" {
 		if cl.req.Token, err = ParseToken(h.Token); err != nil {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/redlatch/redlatch"
 	"github.com/redlatch/redlatch/memory"
+	"github.com/redlatch/redlatch/node"
 )
 
 func TestHandleFreesTheLockInOneRound(t *testing.T) {
@@ -25,7 +26,7 @@ func TestHandleFreesTheLockInOneRound(t *testing.T) {
 		synctest.Wait()
 		wantFree(t, links, "job")
 		for _, l := range links {
-			if n := l.count(redlatch.OpExtend); n > 0 {
+			if n := l.count(node.OpExtend); n > 0 {
 				t.Errorf("%v was asked for %d extensions", l, n)
 			}
 		}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/redlatch/redlatch"
 	"github.com/redlatch/redlatch/memory"
+	"github.com/redlatch/redlatch/node"
 )
 
 // link stands between a client and a node in memory, and does to their
@@ -30,9 +31,9 @@ type link struct {
 	unwoken  bool          // wakes are lost
 	wakeLag  time.Duration // how much longer a wake is on its way
 	keeping  bool          // offers are not carried out
-	listener func(redlatch.Wake)
-	hook     func(req redlatch.Request)
-	requests map[redlatch.Op]int
+	listener func(node.Wake)
+	hook     func(req node.Request)
+	requests map[node.Op]int
 	underway atomic.Int32 // requests on their way
 }
 
@@ -46,13 +47,14 @@ func newLinks(t testing.TB, n int) ([]*link, []redlatch.Node) {
 	return links, nodes
 }
 
-func newLink(t testing.TB, node *memory.Node) *link {
-	l := &link{Node: node, requests: map[redlatch.Op]int{}}
+func newLink(t testing.TB, n *memory.Node) *link {
+	l := &link{Node: n, requests: map[node.Op]int{}}
 	t.Cleanup(func() {
 		l.thaw()
 		for l.underway.Load() > 0 {
 			time.Sleep(time.Millisecond)
 		}
+		time.Sleep(time.Millisecond) // who waits for the last answer returns
 	})
 	return l
 }
@@ -73,7 +75,7 @@ func (l *link) thaw() {
 	})
 }
 
-func (l *link) count(op redlatch.Op) int {
+func (l *link) count(op node.Op) int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.requests[op]
@@ -83,14 +85,14 @@ var errLostReply = errors.New("connection reset by peer")
 
 // Do carries the request on a goroutine of its own: like a real server, the
 // node gets it whether or not the caller is still there.
-func (l *link) Do(ctx context.Context, req redlatch.Request) (redlatch.Reply, error) {
+func (l *link) Do(ctx context.Context, req node.Request) (node.Reply, error) {
 	l.mu.Lock()
 	l.requests[req.Op]++
 	out, back, deaf, frozen := l.out, l.back, l.deaf, l.frozen
-	if req.Op == redlatch.OpRelease {
+	if req.Op == node.OpRelease {
 		out += l.lag
 	}
-	if req.Op == redlatch.OpRepair {
+	if req.Op == node.OpRepair {
 		out += l.mending
 	}
 	hook := l.hook
@@ -105,17 +107,17 @@ func (l *link) Do(ctx context.Context, req redlatch.Request) (redlatch.Reply, er
 	l.mu.Lock()
 	refusing, keeping := l.refusing, l.keeping
 	l.mu.Unlock()
-	if keeping && req.Op == redlatch.OpOffer {
-		return redlatch.Reply{Status: redlatch.Granted}, nil
+	if keeping && req.Op == node.OpOffer {
+		return node.Reply{Status: node.Granted}, nil
 	}
 	if refusing != nil {
-		return redlatch.Reply{}, fmt.Errorf("%w (%w)", refusing, redlatch.ErrUnsent)
+		return node.Reply{}, fmt.Errorf("%w (%w)", refusing, redlatch.ErrUnsent)
 	}
 	if out == 0 && back == 0 && frozen == nil && !lose {
 		return l.Node.Do(ctx, req)
 	}
 	type answer struct {
-		reply redlatch.Reply
+		reply node.Reply
 		err   error
 	}
 	answered := make(chan answer, 1)
@@ -141,16 +143,16 @@ func (l *link) Do(ctx context.Context, req redlatch.Request) (redlatch.Reply, er
 	case a := <-answered:
 		return a.reply, a.err
 	case <-done:
-		return redlatch.Reply{}, ctx.Err()
+		return node.Reply{}, ctx.Err()
 	}
 }
 
 func (l *link) ReturnsByDeadline() bool { return true }
 
 // Listen passes wakes on as the network would: a cut one loses them.
-func (l *link) Listen(f func(redlatch.Wake)) (stop func()) {
+func (l *link) Listen(f func(node.Wake)) (stop func()) {
 	l.set(func(l *link) { l.listener = f })
-	return l.Node.Listen(func(w redlatch.Wake) {
+	return l.Node.Listen(func(w node.Wake) {
 		l.mu.Lock()
 		lost := l.unwoken || l.refusing != nil || l.frozen != nil
 		lag := l.back + l.wakeLag
@@ -190,8 +192,8 @@ func newHosts(t testing.TB, hosts, n int, opts redlatch.Options) []*host {
 	for h := range all {
 		all[h] = &host{}
 		list := make([]redlatch.Node, n)
-		for i, node := range nodes {
-			l := newLink(t, node)
+		for i, at := range nodes {
+			l := newLink(t, at)
 			all[h].links = append(all[h].links, l)
 			list[i] = l
 		}
@@ -204,7 +206,7 @@ func newHosts(t testing.TB, hosts, n int, opts redlatch.Options) []*host {
 func requests(hosts ...*host) (n int) {
 	for _, h := range hosts {
 		for _, l := range h.links {
-			for _, op := range []redlatch.Op{redlatch.OpAcquire, redlatch.OpRelease, redlatch.OpOffer} {
+			for _, op := range []node.Op{node.OpAcquire, node.OpRelease, node.OpOffer} {
 				n += l.count(op)
 			}
 		}
@@ -215,7 +217,7 @@ func requests(hosts ...*host) (n int) {
 // holder returns the value that has the name on the node.
 func (l *link) holder(t *testing.T, name string) string {
 	t.Helper()
-	reply, err := l.Node.Do(context.Background(), redlatch.Request{Op: redlatch.OpInspect, Name: name})
+	reply, err := l.Node.Do(context.Background(), node.Request{Op: node.OpInspect, Name: name})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -225,8 +227,8 @@ func (l *link) holder(t *testing.T, name string) string {
 // take has another client's value hold the name.
 func (l *link) take(t *testing.T, name, value string, ttl time.Duration) {
 	t.Helper()
-	reply, err := l.Node.Do(context.Background(), redlatch.Request{Op: redlatch.OpAcquire, Name: name, Value: value, TTL: ttl})
-	if err != nil || reply.Status != redlatch.Granted {
+	reply, err := l.Node.Do(context.Background(), node.Request{Op: node.OpAcquire, Name: name, Value: value, TTL: ttl})
+	if err != nil || reply.Status != node.Granted {
 		t.Fatalf("taking %q for %q: %v, %v", name, value, reply.Status, err)
 	}
 }

@@ -6,14 +6,16 @@ import (
 	"strings"
 	"time"
 	"unicode/utf8"
+
+	"github.com/redlatch/redlatch/node"
 )
 
 // HolderOf returns who holds a name, by one node's reply: Held, Foreign or
 // Reserved. It reports false for any other reply.
-func HolderOf(r Reply) (Holder, bool) {
+func HolderOf(r node.Reply) (Holder, bool) {
 	h := Holder{Left: r.Left, Nodes: 1}
 	switch r.Status {
-	case Held:
+	case node.Held:
 		owner, ours := ownerOf(r.Value)
 		if !ours {
 			// What a node may know of a token is not about this holder.
@@ -22,12 +24,12 @@ func HolderOf(r Reply) (Holder, bool) {
 		}
 		h.Kind, h.Owner, h.Token = KindLease, owner, r.HolderToken
 		h.Since, h.Held = heldSince(r.HolderToken, r.Now)
-	case Foreign:
+	case node.Foreign:
 		h.Kind, h.Owner = KindForeign, r.Value
 		if checkText("type", h.Owner, 1, maxShownValue) != nil {
 			h.Owner = shownValue(h.Owner)
 		}
-	case Reserved:
+	case node.Reserved:
 		h.Kind, h.Left = KindReserved, 0
 	default:
 		return Holder{}, false
@@ -85,7 +87,7 @@ func (h Holder) String() string {
 	if !h.Since.IsZero() {
 		fmt.Fprintf(&b, " since %s (%v ago)", clockText(h.Since, h.Held), roughly(h.Held))
 	}
-	if h.Left == NoExpiry {
+	if h.Left == node.NoExpiry {
 		way := "redlatch break"
 		if h.Kind == KindForeign {
 			way += " --foreign"

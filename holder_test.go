@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/redlatch/redlatch"
+	"github.com/redlatch/redlatch/node"
 )
 
 // held asks once, and returns the refusal and its first holder.
@@ -71,17 +72,17 @@ func TestAHolderOfUnknownAgeIsShownWithoutOne(t *testing.T) {
 	token := func(ahead time.Duration) redlatch.Token { return redlatch.Token(now.Add(ahead).UnixMicro()) }
 	const expires = "; it expires in 8s unless extended"
 	for name, c := range map[string]struct {
-		reply redlatch.Reply
+		reply node.Reply
 		want  string
 	}{
-		"known":           {redlatch.Reply{Value: value, HolderToken: token(-34 * time.Second)}, "web-3/812/api since 14:02:11 (34s ago)" + expires},
-		"for days":        {redlatch.Reply{Value: value, HolderToken: token(-50 * time.Hour)}, "web-3/812/api since 2026-11-13 12:02:45 (50h0m0s ago)" + expires},
-		"just now":        {redlatch.Reply{Value: value, HolderToken: token(300 * time.Millisecond)}, "web-3/812/api since 14:02:45 (0s ago)" + expires},
-		"in the future":   {redlatch.Reply{Value: value, HolderToken: token(time.Hour)}, "web-3/812/api" + expires},
-		"without a token": {redlatch.Reply{Value: value, Fence: token(-time.Minute)}, "web-3/812/api" + expires},
-		"another client":  {redlatch.Reply{Value: "plain", HolderToken: token(-time.Minute)}, `another client ("plain")` + expires},
+		"known":           {node.Reply{Value: value, HolderToken: token(-34 * time.Second)}, "web-3/812/api since 14:02:11 (34s ago)" + expires},
+		"for days":        {node.Reply{Value: value, HolderToken: token(-50 * time.Hour)}, "web-3/812/api since 2026-11-13 12:02:45 (50h0m0s ago)" + expires},
+		"just now":        {node.Reply{Value: value, HolderToken: token(300 * time.Millisecond)}, "web-3/812/api since 14:02:45 (0s ago)" + expires},
+		"in the future":   {node.Reply{Value: value, HolderToken: token(time.Hour)}, "web-3/812/api" + expires},
+		"without a token": {node.Reply{Value: value, Fence: token(-time.Minute)}, "web-3/812/api" + expires},
+		"another client":  {node.Reply{Value: "plain", HolderToken: token(-time.Minute)}, `another client ("plain")` + expires},
 	} {
-		c.reply.Status, c.reply.Now, c.reply.Left = redlatch.Held, now, 8*time.Second
+		c.reply.Status, c.reply.Now, c.reply.Left = node.Held, now, 8*time.Second
 		h, ok := redlatch.HolderOf(c.reply)
 		if !ok || h.String() != c.want {
 			t.Errorf("%s: %v, want %s", name, h, c.want)
@@ -98,9 +99,9 @@ func TestAForeignValueThatIsCutIsMarked(t *testing.T) {
 		strings.Repeat("x", 62) + "日本語": `"` + long[:62] + `"…`,
 		strings.Repeat("\x80", 100):     `"` + strings.Repeat(`\x80`, 64) + `"…`,
 	} {
-		for _, status := range []redlatch.Status{redlatch.Held, redlatch.Foreign} {
-			h, _ := redlatch.HolderOf(redlatch.Reply{Status: status, Value: value, Left: time.Second})
-			if status == redlatch.Foreign && value == long {
+		for _, status := range []node.Status{node.Held, node.Foreign} {
+			h, _ := redlatch.HolderOf(node.Reply{Status: status, Value: value, Left: time.Second})
+			if status == node.Foreign && value == long {
 				want = long // a type is a word, and is quoted only if it cannot be one
 			}
 			if h.Owner != want {

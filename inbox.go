@@ -3,6 +3,8 @@ package redlatch
 import (
 	"sync"
 	"sync/atomic"
+
+	"github.com/redlatch/redlatch/node"
 )
 
 // inbox knows which claims wait, so that what the nodes tell reaches them. One
@@ -28,8 +30,8 @@ const maxEarly = 64
 func (b *inbox) listen(c *Client) {
 	b.claims, b.early = map[string]*claim{}, map[string]nodeSet{}
 	for i, m := range c.members {
-		if w, ok := m.node.(Waker); ok {
-			b.stops = append(b.stops, w.Listen(func(wake Wake) { b.deliver(i, m, wake) }))
+		if w, ok := m.node.(node.Waker); ok {
+			b.stops = append(b.stops, w.Listen(func(wake node.Wake) { b.deliver(i, m, wake) }))
 		}
 	}
 }
@@ -63,35 +65,35 @@ func (b *inbox) forget(cl *claim) {
 }
 
 // deliver passes on what a node told.
-func (b *inbox) deliver(node int, m *member, wake Wake) {
-	if wake.Kind == WakeMissed {
+func (b *inbox) deliver(i int, m *member, wake node.Wake) {
+	if wake.Kind == node.WakeMissed {
 		m.noteWakes(wake.Err)
 		b.missed.Add(1)
 		for _, cl := range b.all() {
-			cl.post(event{node: node, wake: wake})
+			cl.post(event{node: i, wake: wake})
 		}
 		return
 	}
 	if release, ours := m.client.dropped.place(wake.Value); ours {
 		// A request that came late has queued what we gave up.
-		m.client.undo(node, release)
+		m.client.undo(i, release)
 		return
 	}
 	b.mu.Lock()
 	cl := b.claims[wake.Value]
-	if cl == nil && wake.Kind.asks() {
-		b.keep(wake.Value, node)
+	if cl == nil && wake.Kind.Asks() {
+		b.keep(wake.Value, i)
 	}
 	b.mu.Unlock()
-	if cl == nil || cl.post(event{node: node, wake: wake}) || !wake.Kind.asks() {
+	if cl == nil || cl.post(event{node: i, wake: wake}) || !wake.Kind.Asks() {
 		return
 	}
 	// It was won without this node, which now keeps the name for it.
-	cl.followUp(node)
+	cl.followUp(i)
 }
 
 // keep remembers a wake for a value that is not known.
-func (b *inbox) keep(value string, node int) {
+func (b *inbox) keep(value string, i int) {
 	if _, known := b.early[value]; !known {
 		if len(b.order) == maxEarly {
 			delete(b.early, b.order[0])
@@ -99,7 +101,7 @@ func (b *inbox) keep(value string, node int) {
 		}
 		b.order = append(b.order, value)
 	}
-	b.early[value] |= 1 << node
+	b.early[value] |= 1 << i
 }
 
 func (b *inbox) all() []*claim {

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"sync"
 	"time"
+
+	"github.com/redlatch/redlatch/node"
 )
 
 // ErrNotFresh is returned by Init when nodes were declared new that are, or
@@ -58,7 +60,7 @@ type NodeState struct {
 	// is 0, and Err says what to do.
 	Reason string
 	// Marked is what it is marked with; nil if it is not.
-	Marked *Guard
+	Marked *node.Guard
 	// TrustedFor is for how long it has been trusted, by its own clock.
 	TrustedFor time.Duration
 	// Replicas is how many of its replicas are online.
@@ -73,7 +75,7 @@ type NodeState struct {
 // does not is named in the error, and can be marked later.
 func (c *Client) Init(ctx context.Context, opts InitOptions) ([]NodeState, error) {
 	for i, m := range c.members {
-		if _, ok := m.node.(Guarded); !ok {
+		if _, ok := m.node.(node.Guarded); !ok {
 			return nil, &ConfigError{Field: fmt.Sprintf("nodes[%d]", i), Value: m.name, Bound: "a node that can be marked"}
 		}
 	}
@@ -89,9 +91,9 @@ func (c *Client) Init(ctx context.Context, opts InitOptions) ([]NodeState, error
 	case len(opts.Former) > 0:
 		states, err = c.changeList(ctx, opts.Former)
 	case opts.AssumeFresh:
-		states, err = c.markNodes(ctx, MarkFresh)
+		states, err = c.markNodes(ctx, node.MarkFresh)
 	default:
-		states, err = c.markNodes(ctx, MarkWrite)
+		states, err = c.markNodes(ctx, node.MarkWrite)
 	}
 	if err != nil || !opts.Wait {
 		return states, err
@@ -100,9 +102,9 @@ func (c *Client) Init(ctx context.Context, opts InitOptions) ([]NodeState, error
 }
 
 // markNodes marks the client's nodes, by MarkWrite or MarkFresh.
-func (c *Client) markNodes(ctx context.Context, mark Mark) ([]NodeState, error) {
+func (c *Client) markNodes(ctx context.Context, mark node.Mark) ([]NodeState, error) {
 	states := c.adoptMarkers(ctx)
-	if mark == MarkFresh {
+	if mark == node.MarkFresh {
 		if err := statesError(states, len(states)); err != nil {
 			return states, err
 		}
@@ -113,7 +115,7 @@ func (c *Client) markNodes(ctx context.Context, mark Mark) ([]NodeState, error) 
 			return states, err
 		}
 	}
-	states = c.markAfter(ctx, Request{Mark: mark}, c.members, states)
+	states = c.markAfter(ctx, node.Request{Mark: mark}, c.members, states)
 	return states, statesError(states, len(states))
 }
 
@@ -124,7 +126,7 @@ func (c *Client) adoptMarkers(ctx context.Context) []NodeState { return c.adoptM
 // adoptMarkersFor is adoptMarkers for the marker that the lock name depends on;
 // all of them if it is empty.
 func (c *Client) adoptMarkersFor(ctx context.Context, name string) []NodeState {
-	read := Request{Mark: MarkRead, Name: name}
+	read := node.Request{Mark: node.MarkRead, Name: name}
 	asked := c.guard.bounds()
 	states := c.markAll(ctx, read, c.members)
 	if c.adoptStates(states, asked) {
@@ -138,7 +140,7 @@ func (c *Client) adoptMarkersFor(ctx context.Context, name string) []NodeState {
 const markLimit = 30 * time.Second
 
 // markAll sends an OpMark to every member at once and waits for all of them.
-func (c *Client) markAll(ctx context.Context, req Request, members []*member) []NodeState {
+func (c *Client) markAll(ctx context.Context, req node.Request, members []*member) []NodeState {
 	return c.markAfter(ctx, req, members, nil)
 }
 
@@ -146,13 +148,13 @@ func (c *Client) markAll(ctx context.Context, req Request, members []*member) []
 // before. Those that did not answer then are left out. The others carry out
 // nothing once we have stopped waiting: what is late may undo what was decided
 // since.
-func (c *Client) markAfter(ctx context.Context, req Request, members []*member, before []NodeState) []NodeState {
+func (c *Client) markAfter(ctx context.Context, req node.Request, members []*member, before []NodeState) []NodeState {
 	return c.markWithin(ctx, max(c.opts.NodeTimeout, markLimit), req, members, before)
 }
 
 // markWithin is markAfter with a time limit, counted from what was known before.
-func (c *Client) markWithin(ctx context.Context, limit time.Duration, req Request, members []*member, before []NodeState) []NodeState {
-	req.Op, req.Guard = OpMark, c.guard.bounds()
+func (c *Client) markWithin(ctx context.Context, limit time.Duration, req node.Request, members []*member, before []NodeState) []NodeState {
+	req.Op, req.Guard = node.OpMark, c.guard.bounds()
 	states := make([]NodeState, len(members))
 	var all sync.WaitGroup
 	for i, m := range members {
@@ -175,17 +177,17 @@ func (c *Client) markWithin(ctx context.Context, limit time.Duration, req Reques
 				// is no longer its own; that it was in service shows in it.
 				s.Marked, s.now, s.Replicas = reply.Guard, reply.Now, reply.Replicas
 				switch reply.Status {
-				case Granted:
+				case node.Granted:
 					s.Trusted, s.TrustedFor = true, reply.Now.Sub(reply.TrustedFrom)
 					c.guard.inService.Store(true)
-				case Quarantined:
+				case node.Quarantined:
 					s.Left, s.Reason = reply.Left, reply.Value
-				case Stale:
+				case node.Stale:
 					s.Err = fmt.Errorf("redlatch: the request came too late, at %v by the clock of %s: run it again", reply.Now, m.name)
-				case Misconfigured:
+				case node.Misconfigured:
 					s.Left = reply.Left
-					if reply.Guard.barred() {
-						s.Reason = ReasonBarred
+					if reply.Guard.Barred() {
+						s.Reason = node.ReasonBarred
 					}
 					s.Err = c.guard.mismatch(&round{results: []NodeResult{{Node: m.name, Reply: reply}}})
 				}
@@ -199,14 +201,14 @@ func (c *Client) markWithin(ctx context.Context, limit time.Duration, req Reques
 
 // statesError returns an error if a node could not be marked.
 func statesError(states []NodeState, need int) error {
-	e := &QuorumError{Op: OpMark, Name: "the list of nodes", Need: need}
+	e := &QuorumError{Op: node.OpMark, Name: "the list of nodes", Need: need}
 	bad := false
 	for _, s := range states {
 		if errors.Is(s.Err, ErrConfig) {
 			return s.Err
 		}
 		r := NodeResult{Node: s.Node, Err: s.Err}
-		r.Reply.Status = Granted
+		r.Reply.Status = node.Granted
 		e.Nodes = append(e.Nodes, r)
 		bad = bad || s.Err != nil
 	}

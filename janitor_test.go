@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/redlatch/redlatch"
+	"github.com/redlatch/redlatch/node"
 )
 
 // pooled is a node over a pool of connections. Those that went silent are given
@@ -19,7 +20,7 @@ type pooled struct {
 	silent int
 }
 
-func (n *pooled) Do(ctx context.Context, req redlatch.Request) (redlatch.Reply, error) {
+func (n *pooled) Do(ctx context.Context, req node.Request) (node.Reply, error) {
 	n.mu.Lock()
 	silent := n.silent > 0
 	if silent {
@@ -28,7 +29,7 @@ func (n *pooled) Do(ctx context.Context, req redlatch.Request) (redlatch.Reply, 
 	n.mu.Unlock()
 	if silent {
 		<-ctx.Done()
-		return redlatch.Reply{}, ctx.Err()
+		return node.Reply{}, ctx.Err()
 	}
 	return n.link.Do(ctx, req)
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/redlatch/redlatch"
+	"github.com/redlatch/redlatch/node"
 )
 
 // TestManyLeasesOnSlowNodesAreAllKept has nodes that answer after 100 ms, and so
@@ -51,7 +52,7 @@ func TestExtensionsOfLeasesThatCameTogetherAreSpread(t *testing.T) {
 		start, before, most := time.Now(), 0, 0
 		for time.Since(start) < 3*time.Second {
 			time.Sleep(10 * time.Millisecond)
-			now := links[0].count(redlatch.OpExtend)
+			now := links[0].count(node.OpExtend)
 			before, most = now, max(most, now-before)
 		}
 		if before < 2*leases {

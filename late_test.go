@@ -10,6 +10,7 @@ import (
 
 	"github.com/redlatch/redlatch"
 	"github.com/redlatch/redlatch/memory"
+	"github.com/redlatch/redlatch/node"
 )
 
 // tardy is a node whose first grant is heard of after its round is over, and
@@ -19,19 +20,19 @@ type tardy struct {
 	*memory.Node
 	mu     sync.Mutex
 	asked  int
-	listen func(redlatch.Wake)
+	listen func(node.Wake)
 }
 
-func (n *tardy) Listen(f func(redlatch.Wake)) (stop func()) {
+func (n *tardy) Listen(f func(node.Wake)) (stop func()) {
 	n.listen = f
 	return n.Node.Listen(f)
 }
 
 func (n *tardy) ReturnsByDeadline() bool { return false }
 
-func (n *tardy) Do(ctx context.Context, req redlatch.Request) (redlatch.Reply, error) {
+func (n *tardy) Do(ctx context.Context, req node.Request) (node.Reply, error) {
 	reply, err := n.Node.Do(context.Background(), req)
-	if req.Op != redlatch.OpAcquire {
+	if req.Op != node.OpAcquire {
 		return reply, err
 	}
 	n.mu.Lock()
@@ -43,7 +44,7 @@ func (n *tardy) Do(ctx context.Context, req redlatch.Request) (redlatch.Reply, e
 		earlier := req
 		earlier.Value, earlier.Ticket = "0", 1
 		time.AfterFunc(10*time.Millisecond, func() { n.Node.Do(context.Background(), earlier) })
-		time.AfterFunc(33*time.Millisecond, func() { n.listen(redlatch.Wake{Kind: redlatch.WakeTurn, Value: req.Value}) })
+		time.AfterFunc(33*time.Millisecond, func() { n.listen(node.Wake{Kind: node.WakeTurn, Value: req.Value}) })
 		time.Sleep(36 * time.Millisecond)
 	case 2:
 		time.Sleep(10 * time.Millisecond)
@@ -105,10 +106,10 @@ func TestWakeThatComesLateDoesNotReleaseForTheHolder(t *testing.T) {
 		road := hosts[0].links[0]
 		var once sync.Once
 		road.set(func(l *link) {
-			l.hook = func(req redlatch.Request) {
-				if req.Op == redlatch.OpRelease {
+			l.hook = func(req node.Request) {
+				if req.Op == node.OpRelease {
 					once.Do(func() {
-						road.listener(redlatch.Wake{Kind: redlatch.WakeTurn, Value: req.Value})
+						road.listener(node.Wake{Kind: node.WakeTurn, Value: req.Value})
 						time.Sleep(5 * time.Millisecond)
 					})
 				}
@@ -129,15 +130,15 @@ func TestOfferWithoutAnAnswerEndsItsValue(t *testing.T) {
 		var offered string
 		var after []string
 		links[0].set(func(l *link) {
-			l.hook = func(req redlatch.Request) {
+			l.hook = func(req node.Request) {
 				mu.Lock()
 				defer mu.Unlock()
 				switch {
-				case req.Op == redlatch.OpOffer && offered == "":
+				case req.Op == node.OpOffer && offered == "":
 					offered = req.Value
 					// It may be carried out at any later time.
 					links[0].set(func(l *link) { l.refusing = errLostReply })
-				case req.Op == redlatch.OpAcquire && offered != "":
+				case req.Op == node.OpAcquire && offered != "":
 					links[0].set(func(l *link) { l.refusing = nil })
 					after = append(after, req.Value)
 				}

@@ -1,6 +1,10 @@
 package redlatch
 
-import "context"
+import (
+	"context"
+
+	"github.com/redlatch/redlatch/node"
+)
 
 // learnMarkers reads the markers and takes from them what the caller left open.
 // It returns as soon as a quorum of nodes says the same: a frozen minority is
@@ -11,10 +15,10 @@ func (c *Client) learnMarkers(ctx context.Context) {
 	asked := c.guard.bounds()
 	answers := make(chan NodeState, len(c.members))
 	for _, m := range c.members {
-		go func() { answers <- c.markAll(ctx, Request{Mark: MarkRead}, []*member{m})[0] }()
+		go func() { answers <- c.markAll(ctx, node.Request{Mark: node.MarkRead}, []*member{m})[0] }()
 	}
 	var states []NodeState
-	votes := map[Guard]int{}
+	votes := map[node.Guard]int{}
 	for range c.members {
 		select {
 		case s := <-answers:
@@ -37,9 +41,9 @@ func (c *Client) learnMarkers(ctx context.Context) {
 // adoptStates takes from the markers what the caller left open. It reports
 // whether the parameters are now other than asked, with which the markers were
 // read: then they have to be read again, also if a lock adopted them meanwhile.
-func (c *Client) adoptStates(states []NodeState, asked *Guard) bool {
+func (c *Client) adoptStates(states []NodeState, asked *node.Guard) bool {
 	for _, s := range states {
-		theirs := NodeResult{Node: s.Node, Reply: Reply{Status: Misconfigured, Guard: s.Marked}}
+		theirs := NodeResult{Node: s.Node, Reply: node.Reply{Status: node.Misconfigured, Guard: s.Marked}}
 		if s.Marked != nil && c.guard.adopt(&round{results: []NodeResult{theirs}}, asked) {
 			return true
 		}

@@ -7,44 +7,45 @@ import (
 	"time"
 
 	"github.com/redlatch/redlatch"
+	"github.com/redlatch/redlatch/node"
 )
 
 // marked is a link to a node that carries a trusted marker, with cluster
 // parameters of its own.
 type marked struct {
 	*link
-	guard redlatch.Guard
+	guard node.Guard
 }
 
 func (m *marked) GuardsAlone() bool { return false }
 
-func (m *marked) Do(ctx context.Context, req redlatch.Request) (redlatch.Reply, error) {
+func (m *marked) Do(ctx context.Context, req node.Request) (node.Reply, error) {
 	if req.Guard == nil {
 		return m.link.Do(ctx, req)
 	}
 	asked := *req.Guard
 	theirs := m.guard
 	theirs.List, theirs.Nodes = asked.List, asked.Nodes
-	if req.Op != redlatch.OpMark && asked == theirs {
+	if req.Op != node.OpMark && asked == theirs {
 		return m.link.Do(ctx, req)
 	}
 	// Only the way there and back is needed: the marker answers.
-	reply, err := m.link.Do(ctx, redlatch.Request{Op: redlatch.OpInspect, Name: "marker"})
+	reply, err := m.link.Do(ctx, node.Request{Op: node.OpInspect, Name: "marker"})
 	if err != nil {
 		return reply, err
 	}
-	status := redlatch.Granted
+	status := node.Granted
 	if asked != theirs {
-		status = redlatch.Misconfigured
+		status = node.Misconfigured
 	}
-	return redlatch.Reply{Status: status, Guard: &theirs, Now: reply.Now}, nil
+	return node.Reply{Status: status, Guard: &theirs, Now: reply.Now}, nil
 }
 
 // newMarked returns links to n nodes that are marked for locks of up to 5 min.
 func newMarked(t testing.TB, n int) ([]*link, []redlatch.Node) {
 	links, nodes := newLinks(t, n)
 	for i, l := range links {
-		nodes[i] = &marked{l, redlatch.Guard{MaxTTL: 5 * time.Minute, Window: 10 * time.Second, Quarantine: 5*time.Minute + 20*time.Second}}
+		nodes[i] = &marked{l, node.Guard{MaxTTL: 5 * time.Minute, Window: 10 * time.Second, Quarantine: 5*time.Minute + 20*time.Second}}
 	}
 	return links, nodes
 }

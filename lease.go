@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"sync"
 	"time"
+
+	"github.com/redlatch/redlatch/node"
 )
 
 // A Lease is a lock that was acquired. It belongs to whoever has it, not to a
@@ -147,7 +149,7 @@ func (l *Lease) atMaxHold() error {
 }
 
 func (l *Lease) extend(ctx context.Context) error {
-	req := l.request(OpExtend)
+	req := l.request(node.OpExtend)
 	// What comes late waits here until it is known whether the round was won.
 	var late struct {
 		mu      sync.Mutex
@@ -155,13 +157,13 @@ func (l *Lease) extend(ctx context.Context) error {
 		won     bool
 		answers []event
 	}
-	rd := l.c.ask(ctx, l.name, req, 0, nil, func(node int, r NodeResult) {
+	rd := l.c.ask(ctx, l.name, req, 0, nil, func(at int, r NodeResult) {
 		late.mu.Lock()
 		defer late.mu.Unlock()
 		if !late.settled {
-			late.answers = append(late.answers, event{node: node, result: r})
+			late.answers = append(late.answers, event{node: at, result: r})
 		} else if late.won {
-			l.repair(node, r)
+			l.repair(at, r)
 		}
 	})
 	validity := validityOf(req.TTL, rd.elapsed)
@@ -214,9 +216,9 @@ func (l *Lease) Release(ctx context.Context) error {
 // free sends the release of a lease that has ended.
 func (l *Lease) free(ctx context.Context) error {
 	req := l.release()
-	rd := l.c.ask(ctx, l.name, req, l.underway(), nil, func(node int, r NodeResult) {
+	rd := l.c.ask(ctx, l.name, req, l.underway(), nil, func(at int, r NodeResult) {
 		if r.Err != nil {
-			m := l.c.members[node]
+			m := l.c.members[at]
 			m.janitor.add(m, req)
 		}
 	})

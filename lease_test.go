@@ -11,6 +11,7 @@ import (
 
 	"github.com/redlatch/redlatch"
 	"github.com/redlatch/redlatch/memory"
+	"github.com/redlatch/redlatch/node"
 )
 
 func TestLeaseIsKeptForAsLongAsItIsHeld(t *testing.T) {
@@ -33,7 +34,7 @@ func TestLeaseIsKeptForAsLongAsItIsHeld(t *testing.T) {
 				t.Errorf("extension changed the token from %d to %d", token, l.Token())
 			}
 			// 100 s at three extensions a second, give or take the last.
-			if n := links[0].count(redlatch.OpExtend); n < 295 || n > 305 {
+			if n := links[0].count(node.OpExtend); n < 295 || n > 305 {
 				t.Errorf("%d extensions in 100 s of a lease of 1 s", n)
 			}
 		})
@@ -148,7 +149,7 @@ func TestExtendNeverTouchesAnothersLock(t *testing.T) {
 			wantErr(t, l.Extend(t.Context()), redlatch.ErrLost)
 			synctest.Wait()
 			for _, lk := range links {
-				reply, err := lk.Node.Do(t.Context(), redlatch.Request{Op: redlatch.OpInspect, Name: "job"})
+				reply, err := lk.Node.Do(t.Context(), node.Request{Op: node.OpInspect, Name: "job"})
 				if err != nil || reply.Value != "theirs" || reply.Left > 5*time.Second {
 					t.Errorf("after our extension the other's lock is %+v, %v", reply, err)
 				}
@@ -420,7 +421,7 @@ func TestDetachedLockRunsOutIfNobodyTakesItUp(t *testing.T) {
 // release frees the name on one node, whoever has it.
 func release(t *testing.T, l *link, name string) {
 	t.Helper()
-	if _, err := l.Node.Do(t.Context(), redlatch.Request{Op: redlatch.OpRelease, Name: name, Value: l.holder(t, name)}); err != nil {
+	if _, err := l.Node.Do(t.Context(), node.Request{Op: node.OpRelease, Name: name, Value: l.holder(t, name)}); err != nil {
 		t.Fatal(err)
 	}
 }

@@ -1,6 +1,10 @@
 package redlatch
 
-import "time"
+import (
+	"time"
+
+	"github.com/redlatch/redlatch/node"
+)
 
 // This file is how long nodes are waited for. Exclusion does not depend on it.
 
@@ -24,7 +28,7 @@ func limitFor(ttl time.Duration) time.Duration {
 }
 
 // limit is how long a node is waited for that was sent a request.
-func (c *Client) limit(req Request) time.Duration {
+func (c *Client) limit(req node.Request) time.Duration {
 	limit := c.opts.NodeTimeout
 	if req.TTL == 0 {
 		return limit

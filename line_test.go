@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/redlatch/redlatch"
+	"github.com/redlatch/redlatch/node"
 )
 
 func TestOneCallerOfAProcessAsksForAllInOrder(t *testing.T) {
@@ -30,9 +31,9 @@ func TestOneCallerOfAProcessAsksForAllInOrder(t *testing.T) {
 			})
 			synctest.Wait() // so that they come one after the other
 		}
-		waiting := h.links[0].count(redlatch.OpAcquire)
+		waiting := h.links[0].count(node.OpAcquire)
 		time.Sleep(10 * time.Second)
-		if asked := h.links[0].count(redlatch.OpAcquire) - waiting; waiting > 2 || asked > 26 {
+		if asked := h.links[0].count(node.OpAcquire) - waiting; waiting > 2 || asked > 26 {
 			t.Errorf("%d callers asked a node %d times at once and %d times in 10 s, want as one", callers, waiting-1, asked)
 		}
 		first.Release(t.Context())
@@ -160,7 +161,7 @@ func TestCallerThatKnowsNoClockIsQueuedAllTheSame(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 		defer cancel()
 		c.Lock(ctx, "job", redlatch.LockOptions{})
-		if n := nodes[0].(clockless).count(redlatch.OpAcquire); n > 40 {
+		if n := nodes[0].(clockless).count(node.OpAcquire); n > 40 {
 			t.Errorf("a node was asked %d times in 10 s", n)
 		}
 	})

@@ -10,43 +10,8 @@ import (
 	"time"
 
 	"github.com/redlatch/redlatch/internal/progress"
+	"github.com/redlatch/redlatch/node"
 )
-
-// Lister is implemented by a Node that can say which names it knows, and who
-// waits for them. Looking changes nothing.
-type Lister interface {
-	Node
-
-	// List calls found for each name that begins with prefix and is held or
-	// waited for, once, in no order, and without Waiters. It looks at the store
-	// bit by bit: a name that is taken or freed meanwhile may be missing.
-	List(ctx context.Context, prefix string, found func(Listing)) error
-
-	// Look returns what the node knows of one name at one moment, with the
-	// first MaxWaiters of those who wait.
-	Look(ctx context.Context, name string) (Listing, error)
-}
-
-// MaxWaiters is how many waiters a Look names at the most.
-const MaxWaiters = 100
-
-// Listing is what a node knows of one name.
-type Listing struct {
-	// Name is the key, prefix included.
-	Name string
-	// Reply is as to an OpInspect: Held, Foreign or Absent.
-	Reply Reply
-	// Waiting is how many wait.
-	Waiting int
-	// Waiters are the first of them, in the order of the queue.
-	Waiters []Waiter
-}
-
-// Waiter is a place in a node's queue.
-type Waiter struct {
-	Value  string
-	Ticket int64 // as in a Request
-}
 
 // errCannotList stands for a node that is no Lister.
 var errCannotList = errors.New("redlatch: this kind of node cannot list its locks")
@@ -91,7 +56,7 @@ type WaiterState struct {
 // NodeListing is what one node says of a lock, or why it says nothing.
 type NodeListing struct {
 	Node string
-	Listing
+	node.Listing
 	// Owner is who has the lock there, as in a Holder; empty for nobody.
 	Owner string
 	// Token is the token of whoever that is; 0 for none.
@@ -113,15 +78,15 @@ type Survey struct {
 // found, if too few nodes answered. It takes as long as the nodes have keys to
 // walk through; ctx ends it.
 func (c *Client) List(ctx context.Context) (*Survey, error) {
-	all, start := make([]map[string]Listing, len(c.members)), c.clock.Uptime()
+	all, start := make([]map[string]node.Listing, len(c.members)), c.clock.Uptime()
 	errs := c.each(ctx, 0, func(ctx context.Context, m *member) error {
-		node, ok := m.node.(Lister)
+		n, ok := m.node.(node.Lister)
 		if !ok {
 			return errCannotList
 		}
-		found := map[string]Listing{}
+		found := map[string]node.Listing{}
 		err := whileItGoesOn(ctx, max(listLimit, c.opts.NodeTimeout), func(ctx context.Context) error {
-			return node.List(ctx, c.opts.Prefix, func(l Listing) {
+			return n.List(ctx, c.opts.Prefix, func(l node.Listing) {
 				found[l.Name] = l
 				progress.Tell(ctx)
 			})
@@ -150,7 +115,7 @@ func (c *Client) List(ctx context.Context) (*Survey, error) {
 			}
 			l, known := all[i][key]
 			if !known {
-				l = Listing{Name: key, Reply: Reply{Status: Absent}}
+				l = node.Listing{Name: key, Reply: node.Reply{Status: node.Absent}}
 			}
 			nodes[i].Listing = l
 		}
@@ -172,15 +137,15 @@ func (c *Client) Show(ctx context.Context, name string) (*LockState, error) {
 		return nil, err
 	}
 	nodes, start := make([]NodeListing, len(c.members)), c.clock.Uptime()
-	found := make([]Listing, len(c.members))
+	found := make([]node.Listing, len(c.members))
 	errs := c.each(ctx, c.opts.NodeTimeout, func(ctx context.Context, m *member) error {
-		var l Listing
+		var l node.Listing
 		var err error
-		if node, ok := m.node.(Lister); ok {
-			l, err = node.Look(ctx, key)
+		if n, ok := m.node.(node.Lister); ok {
+			l, err = n.Look(ctx, key)
 		} else {
-			l = Listing{Name: key}
-			l.Reply, err = m.node.Do(ctx, Request{Op: OpInspect, Name: key})
+			l = node.Listing{Name: key}
+			l.Reply, err = m.node.Do(ctx, node.Request{Op: node.OpInspect, Name: key})
 		}
 		if err == nil {
 			found[m.index] = l
@@ -282,7 +247,7 @@ func (c *Client) failed(errs []error) []NodeResult {
 }
 
 func (c *Client) listError(name string, elapsed time.Duration, errs []error) error {
-	e := &QuorumError{Op: OpInspect, Name: name, Need: quorumOf(len(c.members)), Elapsed: elapsed}
+	e := &QuorumError{Op: node.OpInspect, Name: name, Need: quorumOf(len(c.members)), Elapsed: elapsed}
 	for i, m := range c.members {
 		e.Nodes = append(e.Nodes, NodeResult{Node: m.name, Err: errs[i]})
 	}
@@ -293,7 +258,7 @@ func (c *Client) listError(name string, elapsed time.Duration, errs []error) err
 func (c *Client) lockState(key string, nodes []NodeListing) LockState {
 	s := LockState{Name: strings.TrimPrefix(key, c.opts.Prefix), Nodes: nodes}
 	var rd round
-	waiters := map[Waiter]int{}
+	waiters := map[node.Waiter]int{}
 	for i := range nodes {
 		n := &nodes[i]
 		if n.Err != nil {
@@ -312,14 +277,14 @@ func (c *Client) lockState(key string, nodes []NodeListing) LockState {
 	}
 	s.Holders = rd.holders()
 	s.Held = len(s.Holders) > 0 && s.Holders[0].Nodes >= quorumOf(len(nodes))
-	order := make([]Waiter, 0, len(waiters))
+	order := make([]node.Waiter, 0, len(waiters))
 	for w := range waiters {
 		order = append(order, w)
 	}
-	slices.SortFunc(order, func(a, b Waiter) int {
+	slices.SortFunc(order, func(a, b node.Waiter) int {
 		return cmp.Or(cmp.Compare(a.Ticket, b.Ticket), cmp.Compare(a.Value, b.Value))
 	})
-	for _, w := range order[:min(len(order), MaxWaiters)] {
+	for _, w := range order[:min(len(order), node.MaxWaiters)] {
 		owner, _ := ownerOf(w.Value)
 		s.Waiters = append(s.Waiters, WaiterState{Owner: owner, Since: time.UnixMicro(w.Ticket), Nodes: waiters[w]})
 	}

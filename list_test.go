@@ -9,6 +9,7 @@ import (
 
 	"github.com/redlatch/redlatch"
 	"github.com/redlatch/redlatch/internal/progress"
+	"github.com/redlatch/redlatch/node"
 )
 
 func TestListShowsWhatTheNodesDisagreeOn(t *testing.T) {
@@ -115,7 +116,7 @@ type hung struct {
 	until chan struct{}
 }
 
-func (h *hung) List(context.Context, string, func(redlatch.Listing)) error { <-h.until; return nil }
+func (h *hung) List(context.Context, string, func(node.Listing)) error { <-h.until; return nil }
 
 func TestANodeThatHangsDoesNotHoldUpAListing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -139,7 +140,7 @@ func TestANodeThatHangsDoesNotHoldUpAListing(t *testing.T) {
 // vast is a node that takes many steps to list its locks.
 type vast struct{ *link }
 
-func (v *vast) List(ctx context.Context, prefix string, found func(redlatch.Listing)) error {
+func (v *vast) List(ctx context.Context, prefix string, found func(node.Listing)) error {
 	for range 20 {
 		select {
 		case <-time.After(2 * time.Second):
@@ -220,14 +221,14 @@ func (s *slowLook) wait(ctx context.Context) error {
 	}
 }
 
-func (s *slowLook) Look(ctx context.Context, name string) (redlatch.Listing, error) {
+func (s *slowLook) Look(ctx context.Context, name string) (node.Listing, error) {
 	if err := s.wait(ctx); err != nil {
-		return redlatch.Listing{}, err
+		return node.Listing{}, err
 	}
 	return s.Node.Look(ctx, name)
 }
 
-func (s *slowLook) List(ctx context.Context, prefix string, found func(redlatch.Listing)) error {
+func (s *slowLook) List(ctx context.Context, prefix string, found func(node.Listing)) error {
 	if err := s.wait(ctx); err != nil {
 		return err
 	}

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+
+	"github.com/redlatch/redlatch/node"
 )
 
 // attempt is one caller's asking for one lock, over as many rounds as it
@@ -28,8 +30,8 @@ func (c *Client) newAttempt(name string, opts LockOptions) (*attempt, error) {
 	if err != nil {
 		return nil, err
 	}
-	a := &attempt{asked: opts, claim: &claim{c: c, name: name, req: Request{
-		Op: OpAcquire, Name: key, Value: c.newValue(),
+	a := &attempt{asked: opts, claim: &claim{c: c, name: name, req: node.Request{
+		Op: node.OpAcquire, Name: key, Value: c.newValue(),
 	}}}
 	return a, a.configure()
 }
@@ -130,7 +132,7 @@ func (a *attempt) try(ctx context.Context) round {
 
 // needsMark reports whether a node is to be marked.
 func (rd *round) needsMark() bool {
-	return slices.ContainsFunc(rd.results, func(r NodeResult) bool { return r.Err == nil && r.Reply.needsMark() })
+	return slices.ContainsFunc(rd.results, func(r NodeResult) bool { return r.Err == nil && r.Reply.NeedsMark() })
 }
 
 // broken reports whether a quorum was missed for connections that broke.
@@ -146,8 +148,8 @@ func (rd *round) wantsHigherToken() bool {
 	firm, byToken := rd.failed, 0
 	for _, r := range rd.results {
 		switch {
-		case r.Err != nil || r.Reply.Status == Granted:
-		case r.Reply.Status == Stale, r.Reply.Status == Behind, r.Reply.Status == Ahead:
+		case r.Err != nil || r.Reply.Status == node.Granted:
+		case r.Reply.Status == node.Stale, r.Reply.Status == node.Behind, r.Reply.Status == node.Ahead:
 			byToken++
 		default:
 			firm++
@@ -205,7 +207,7 @@ func (rd *round) holders() []Holder {
 				// A node may know of an earlier proposal alone.
 				holders[i].Token, holders[i].Since, holders[i].Held = h.Token, h.Since, h.Held
 			}
-			if holders[i].Left != NoExpiry && (h.Left == NoExpiry || h.Left > holders[i].Left) {
+			if holders[i].Left != node.NoExpiry && (h.Left == node.NoExpiry || h.Left > holders[i].Left) {
 				holders[i].Left = h.Left
 			}
 			continue

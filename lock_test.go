@@ -13,6 +13,7 @@ import (
 
 	"github.com/redlatch/redlatch"
 	"github.com/redlatch/redlatch/memory"
+	"github.com/redlatch/redlatch/node"
 )
 
 func TestLockIsGrantedToOneAtATime(t *testing.T) {
@@ -120,7 +121,7 @@ func TestSilentMinorityIsNotWaitedForTwice(t *testing.T) {
 			}
 			synctest.Wait()
 		}
-		if asked := links[4].count(redlatch.OpAcquire); asked > 1+16 {
+		if asked := links[4].count(node.OpAcquire); asked > 1+16 {
 			t.Errorf("a silent node was asked %d times at once", asked)
 		}
 	})
@@ -258,7 +259,7 @@ func TestContextThatHasEndedSendsNothing(t *testing.T) {
 	_, err := c.Lock(ctx, "job", redlatch.LockOptions{})
 	wantErr(t, err, context.Canceled, gone)
 	for _, l := range links {
-		if l.count(redlatch.OpAcquire) != 0 {
+		if l.count(node.OpAcquire) != 0 {
 			t.Errorf("node %v was asked", l)
 		}
 	}
@@ -354,7 +355,7 @@ func TestUncontendedPairIsTwoRequestsToEachNode(t *testing.T) {
 				t.Errorf("N=%d: 10 pairs took %v, want 20 round trips of 1ms", n, took)
 			}
 			for _, l := range links {
-				if a, r := l.count(redlatch.OpAcquire), l.count(redlatch.OpRelease); a != 10 || r != 10 {
+				if a, r := l.count(node.OpAcquire), l.count(node.OpRelease); a != 10 || r != 10 {
 					t.Errorf("N=%d: node %v got %d acquires and %d releases for 10 pairs", n, l, a, r)
 				}
 			}
@@ -369,7 +370,7 @@ type stackNode struct {
 	stack  string
 }
 
-func (n *stackNode) Do(ctx context.Context, req redlatch.Request) (redlatch.Reply, error) {
+func (n *stackNode) Do(ctx context.Context, req node.Request) (node.Reply, error) {
 	buf := make([]byte, 1<<14)
 	n.stack = string(buf[:runtime.Stack(buf, false)])
 	return n.Node.Do(ctx, req)
@@ -379,10 +380,10 @@ func (n *stackNode) ReturnsByDeadline() bool { return n.prompt }
 
 func TestOneNodeRoundStartsNoGoroutineIfTheNodeIsPrompt(t *testing.T) {
 	for _, prompt := range []bool{true, false} {
-		node := &stackNode{Node: memory.New(memory.Options{}), prompt: prompt}
-		c := newClient(t, []redlatch.Node{node}, redlatch.Options{})
+		n := &stackNode{Node: memory.New(memory.Options{}), prompt: prompt}
+		c := newClient(t, []redlatch.Node{n}, redlatch.Options{})
 		mustLock(t, c, "job", redlatch.LockOptions{})
-		if ours := strings.Contains(node.stack, t.Name()); ours != prompt {
+		if ours := strings.Contains(n.stack, t.Name()); ours != prompt {
 			t.Errorf("prompt is %v, and the node was called on the caller's goroutine: %v", prompt, ours)
 		}
 	}
@@ -403,11 +404,11 @@ func TestWaitIsBoundedByWaitTriesAndContext(t *testing.T) {
 		}
 
 		synctest.Wait()
-		before := links[0].count(redlatch.OpAcquire)
+		before := links[0].count(node.OpAcquire)
 		_, err = c.Lock(t.Context(), "job", redlatch.LockOptions{Tries: 4})
 		wantErr(t, err, redlatch.ErrHeld)
 		synctest.Wait()
-		if tries := links[0].count(redlatch.OpAcquire) - before; tries != 4 {
+		if tries := links[0].count(node.OpAcquire) - before; tries != 4 {
 			t.Errorf("4 tries were %d", tries)
 		}
 

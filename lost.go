@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"strings"
 	"time"
+
+	"github.com/redlatch/redlatch/node"
 )
 
 // LostError says which lock was lost, and why. It is an ErrLost.
@@ -95,7 +97,7 @@ func answerOf(r NodeResult) answer {
 		return noAnswerYet
 	case r.Err != nil:
 		return noAnswer
-	case r.Reply.Status == Granted:
+	case r.Reply.Status == node.Granted:
 		return extended
 	}
 	return refused

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/redlatch/redlatch"
+	"github.com/redlatch/redlatch/node"
 )
 
 // logged is what a client logs, a line each. It logs from several goroutines.
@@ -142,9 +143,9 @@ func TestExtensionsThatFailAreLoggedOnceAndWhenThatChanges(t *testing.T) {
 		time.Sleep(time.Second)
 		links[0].cut()
 		links[1].cut()
-		tried := links[2].count(redlatch.OpExtend)
+		tried := links[2].count(node.OpExtend)
 		time.Sleep(4 * time.Second)
-		if n := links[2].count(redlatch.OpExtend) - tried; n < 3 || failing() != 1 {
+		if n := links[2].count(node.OpExtend) - tried; n < 3 || failing() != 1 {
 			t.Errorf("%d extensions failed, and the log says so %d times:\n%s", n, failing(), log.String())
 		}
 		links[2].cut()

@@ -4,6 +4,8 @@ import (
 	"context"
 	"sync"
 	"time"
+
+	"github.com/redlatch/redlatch/node"
 )
 
 // This file brings nodes back into service that have lost their marker, or that
@@ -19,12 +21,7 @@ type marking struct {
 	// idle is until when, on the client's clock, no other begins, since the
 	// last found nothing that it may mark with these parameters.
 	idle   time.Duration
-	idleOf *Guard
-}
-
-// needsMark reports whether a reply says that its node is to be marked.
-func (r Reply) needsMark() bool {
-	return r.Status == Quarantined && r.Value == ReasonUnmarked || (r.Status == Quarantined || r.Status == Granted) && r.Value == ReasonRemark
+	idleOf *node.Guard
 }
 
 // start has nodes marked in the background. name is the lock whose request has
@@ -110,11 +107,11 @@ func (c *Client) markAgain(name string) (marked int) {
 	}
 	ctx, cancel = context.WithTimeout(context.Background(), c.opts.NodeTimeout)
 	defer cancel()
-	write := Request{Mark: MarkWrite, Name: name}
+	write := node.Request{Mark: node.MarkWrite, Name: name}
 	for i, s := range c.markWithin(ctx, markTime*c.opts.NodeTimeout, write, members, before) {
 		if s.Err == nil && s.Left > 0 {
 			marked++
-			members[i].noteQuarantine(OpMark, Reply{Status: Quarantined, Value: s.Reason, Left: s.Left})
+			members[i].noteQuarantine(node.OpMark, node.Reply{Status: node.Quarantined, Value: s.Reason, Left: s.Left})
 		}
 	}
 	return marked
@@ -123,7 +120,7 @@ func (c *Client) markAgain(name string) (marked int) {
 // outdated reports whether the node carries a marker from before a restart or
 // promotion, or by a clock that was set back since.
 func (s NodeState) outdated() bool {
-	return s.Marked != nil && !s.Trusted && (s.Left == 0 || s.Left > s.Marked.Quarantine && s.Reason != ReasonList)
+	return s.Marked != nil && !s.Trusted && (s.Left == 0 || s.Left > s.Marked.Quarantine && s.Reason != node.ReasonList)
 }
 
 // Quarantined returns the nodes that take no part at present, as far as this
@@ -143,7 +140,7 @@ func (c *Client) Quarantined() []NodeResult {
 		if until == unmarkedYet {
 			left = c.guard.bounds().Quarantine
 		}
-		out = append(out, NodeResult{Node: m.name, Reply: Reply{Status: Quarantined, Value: *why, Left: left}})
+		out = append(out, NodeResult{Node: m.name, Reply: node.Reply{Status: node.Quarantined, Value: *why, Left: left}})
 	}
 	return out
 }
@@ -154,24 +151,24 @@ const unmarkedYet time.Duration = 1
 
 // noteQuarantine logs once when a node begins to sit out, and once when it is
 // back. Only what is granted after a look at the marker shows that it is.
-func (m *member) noteQuarantine(op Op, reply Reply) {
-	if reply.Status == Quarantined || reply.needsMark() {
+func (m *member) noteQuarantine(op node.Op, reply node.Reply) {
+	if reply.Status == node.Quarantined || reply.NeedsMark() {
 		until := max(m.client.clock.Uptime()+reply.Left, unmarkedYet+1)
-		if reply.needsMark() {
+		if reply.NeedsMark() {
 			until = unmarkedYet
 		}
 		m.sitsFor.Store(&reply.Value)
 		if before := m.sitting.Swap(int64(until)); before == 0 {
 			left := reply.Left
-			if reply.needsMark() {
+			if reply.NeedsMark() {
 				left = m.client.guard.bounds().Quarantine
 			}
 			m.client.log.Warn("redlatch: node sits out", "node", m.name, "left", left, "reason", quarantineReason(reply.Value))
 		}
 		return
 	}
-	looked := op == OpAcquire || op == OpRepair
-	if reply.Status == Granted && looked && m.sitting.Load() != 0 && m.client.clock.Uptime() >= time.Duration(m.sitting.Load()) && m.sitting.Swap(0) != 0 {
+	looked := op == node.OpAcquire || op == node.OpRepair
+	if reply.Status == node.Granted && looked && m.sitting.Load() != 0 && m.client.clock.Uptime() >= time.Duration(m.sitting.Load()) && m.sitting.Swap(0) != 0 {
 		m.client.log.Info("redlatch: node takes part again", "node", m.name)
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/redlatch/redlatch"
+	"github.com/redlatch/redlatch/node"
 )
 
 // TestExtendAtTheEndOfTheHoldSaysSoAndChangesNothing extends a lease whose
@@ -29,14 +30,14 @@ func TestExtendAtTheEndOfTheHoldSaysSoAndChangesNothing(t *testing.T) {
 		}
 		time.Sleep(time.Second)
 		synctest.Wait()
-		before := links[0].count(redlatch.OpExtend)
+		before := links[0].count(node.OpExtend)
 		err := l.Extend(t.Context())
 		wantErr(t, err, redlatch.ErrMaxHold)
 		if errors.Is(err, redlatch.ErrLost) || l.Err() != nil || !l.Deadline().Equal(deadline) {
 			t.Errorf("Extend said %v, and the lease is %v until %v, want it as it was", err, l.Err(), l.Deadline().Sub(start))
 		}
 		synctest.Wait()
-		if n := links[0].count(redlatch.OpExtend) - before; n > 0 {
+		if n := links[0].count(node.OpExtend) - before; n > 0 {
 			t.Error("a node was asked to keep the key for longer than the lease can last")
 		}
 		<-l.Context().Done()

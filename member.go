@@ -10,6 +10,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/redlatch/redlatch/node"
 )
 
 // member is a node as a client knows it: what it has shown of itself so far.
@@ -57,7 +59,7 @@ type member struct {
 }
 
 // call asks the node, and notes what the answer shows of it.
-func (m *member) call(ctx context.Context, req Request) NodeResult {
+func (m *member) call(ctx context.Context, req node.Request) NodeResult {
 	if m.inflight.Add(1) == 1 {
 		m.waitingSince.Store(int64(m.client.clock.Uptime()))
 	}
@@ -77,7 +79,7 @@ func (m *member) call(ctx context.Context, req Request) NodeResult {
 		m.noteQuarantine(req.Op, reply)
 		m.client.guard.noteService(req.Op, reply.Status)
 		m.janitor.answered()
-		if reply.needsMark() {
+		if reply.NeedsMark() {
 			m.client.marking.start(m.client, req.Name)
 		}
 	}
@@ -105,18 +107,18 @@ func (e *timeoutError) Is(target error) bool {
 	return target == ErrNodeTimeout || target == ErrUnsent && e.unsent
 }
 
-func (m *member) ask(ctx context.Context, req Request) (Reply, error) {
+func (m *member) ask(ctx context.Context, req node.Request) (node.Reply, error) {
 	if !m.identified.Load() {
 		if err := m.client.ids.check(ctx, m); err != nil {
-			return Reply{}, err
+			return node.Reply{}, err
 		}
 	}
 	reply, err := m.do(ctx, req)
-	if err == nil && reply.Status == Held && req.Op == OpAcquire {
+	if err == nil && reply.Status == node.Held && req.Op == node.OpAcquire {
 		if release, ours := m.client.dropped.key(reply.Value); ours {
 			// It has not heard yet that we gave this up.
 			if _, err := m.do(ctx, release); err != nil {
-				return Reply{}, err
+				return node.Reply{}, err
 			}
 			return m.do(ctx, req)
 		}
@@ -126,7 +128,7 @@ func (m *member) ask(ctx context.Context, req Request) (Reply, error) {
 
 // do sends one request, and learns from the reply how far the node's clock is
 // ahead of ours.
-func (m *member) do(ctx context.Context, req Request) (Reply, error) {
+func (m *member) do(ctx context.Context, req node.Request) (node.Reply, error) {
 	sent := m.client.clock.Now()
 	reply, err := m.node.Do(ctx, req)
 	if err == nil {
@@ -279,13 +281,13 @@ type identities struct {
 // check asks m's node for its identity and refuses it if another node has the
 // same: one server must not be counted twice.
 func (ids *identities) check(ctx context.Context, m *member) error {
-	node, ok := m.node.(Identifier)
+	n, ok := m.node.(node.Identifier)
 	if !ok {
 		m.identified.Store(true)
 		return nil
 	}
 	sent := m.client.clock.Now()
-	id, now, err := node.Identity(ctx)
+	id, now, err := n.Identity(ctx)
 	if err != nil {
 		if !errors.Is(err, ErrUnsent) {
 			err = fmt.Errorf("%w (%w)", err, ErrUnsent)

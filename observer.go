@@ -3,6 +3,8 @@ package redlatch
 import (
 	"context"
 	"time"
+
+	"github.com/redlatch/redlatch/node"
 )
 
 // Observer is told when a lock is asked for and how that ended. It runs on the
@@ -62,7 +64,7 @@ type RoundObserver interface {
 
 // RoundEnd is what a RoundObserver is told when a round is settled.
 type RoundEnd struct {
-	Op      Op
+	Op      node.Op
 	Name    string
 	Won     bool // a quorum did what was asked; of a release, is without the key
 	Granted int

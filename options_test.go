@@ -9,6 +9,7 @@ import (
 
 	"github.com/redlatch/redlatch"
 	"github.com/redlatch/redlatch/memory"
+	"github.com/redlatch/redlatch/node"
 )
 
 // wantConfigError fails unless err names the field, the value and the bound.
@@ -76,7 +77,7 @@ func TestBadNamesAreRefusedBeforeAnythingIsSent(t *testing.T) {
 			wantConfigError(t, err, "name")
 		})
 	}
-	if n := links[0].count(redlatch.OpAcquire); n != 0 {
+	if n := links[0].count(node.OpAcquire); n != 0 {
 		t.Errorf("%d requests were sent", n)
 	}
 	mustLock(t, c, strings.Repeat("x", 506), redlatch.LockOptions{}) // 512 with the prefix
@@ -101,7 +102,7 @@ func TestBadLockOptionsAreRefusedBeforeAnythingIsSent(t *testing.T) {
 		_, err := c.Lock(context.Background(), "job", bad.opts)
 		wantConfigError(t, err, bad.field)
 	}
-	if n := links[0].count(redlatch.OpAcquire); n != 0 {
+	if n := links[0].count(node.OpAcquire); n != 0 {
 		t.Errorf("%d requests were sent", n)
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/redlatch/redlatch"
+	"github.com/redlatch/redlatch/node"
 )
 
 // outage has two of three links fail for a while from now on; for ever, if that
@@ -184,10 +185,10 @@ func TestTriesBoundWhateverIsWaitedFor(t *testing.T) {
 		links, nodes := newLinks(t, 3)
 		c := newClient(t, nodes, redlatch.Options{})
 		outage(links, 3*redlatch.OutagePatience)
-		before := links[0].count(redlatch.OpAcquire)
+		before := links[0].count(node.OpAcquire)
 		_, err := c.Lock(t.Context(), "job", redlatch.LockOptions{Tries: 3})
 		wantErr(t, err, redlatch.ErrNoQuorum)
-		if tries := links[0].count(redlatch.OpAcquire) - before; tries != 3 {
+		if tries := links[0].count(node.OpAcquire) - before; tries != 3 {
 			t.Errorf("3 tries were %d", tries)
 		}
 		if _, err := c.Lock(t.Context(), "job", redlatch.LockOptions{Tries: 1000}); err != nil {
@@ -260,10 +261,10 @@ type changing struct {
 
 func (c *changing) GuardsAlone() bool { return false }
 
-func (c *changing) Do(ctx context.Context, req redlatch.Request) (redlatch.Reply, error) {
-	reply, err := c.link.Do(ctx, redlatch.Request{Op: redlatch.OpInspect, Name: "marker"})
+func (c *changing) Do(ctx context.Context, req node.Request) (node.Reply, error) {
+	reply, err := c.link.Do(ctx, node.Request{Op: node.OpInspect, Name: "marker"})
 	if err == nil && req.Guard != nil && time.Now().Before(c.over) {
-		return redlatch.Reply{Status: redlatch.Misconfigured, Now: reply.Now, Guard: &redlatch.Guard{List: redlatch.BarredList, Nodes: "others"}}, nil
+		return node.Reply{Status: node.Misconfigured, Now: reply.Now, Guard: &node.Guard{List: node.BarredList, Nodes: "others"}}, nil
 	}
 	return c.link.Do(ctx, req)
 }

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"strings"
 	"time"
+
+	"github.com/redlatch/redlatch/node"
 )
 
 // Readiness says whether another node may be restarted without regard to this
@@ -37,7 +39,7 @@ func (c *Client) Ready(ctx context.Context) []Readiness {
 	ready := make([]Readiness, len(c.members))
 	if !c.guard.on {
 		errs := c.each(ctx, readyLimit, func(ctx context.Context, m *member) error {
-			_, err := m.node.Do(ctx, Request{Op: OpInspect, Name: c.opts.Prefix + "redlatch-ready"})
+			_, err := m.node.Do(ctx, node.Request{Op: node.OpInspect, Name: c.opts.Prefix + "redlatch-ready"})
 			return err
 		})
 		for i, m := range c.members {
@@ -62,7 +64,7 @@ func (c *Client) beginQuarantine(ctx context.Context, states []NodeState) {
 			continue
 		}
 		if s.Marked != nil || marked >= quorumOf(len(states)) {
-			states[i] = c.markAfter(ctx, Request{Mark: MarkWrite}, c.members[i:i+1], states[i:i+1])[0]
+			states[i] = c.markAfter(ctx, node.Request{Mark: node.MarkWrite}, c.members[i:i+1], states[i:i+1])[0]
 		}
 	}
 }
@@ -71,7 +73,7 @@ func (c *Client) beginQuarantine(ctx context.Context, states []NodeState) {
 func (s NodeState) readiness() Readiness {
 	r := Readiness{Node: s.Node, Err: s.Err}
 	switch {
-	case s.Reason == ReasonBarred:
+	case s.Reason == node.ReasonBarred:
 		r.Why = "it is barred, since " + quarantineReason(s.Reason)
 	case s.Err != nil:
 		r.Why = strings.TrimPrefix(s.Err.Error(), "redlatch: ")
@@ -92,4 +94,4 @@ func (s NodeState) readiness() Readiness {
 // settling is how long it takes until every lock that is extended is back on a
 // node that is trusted again. An extension begins a third of the TTL after the
 // one before, and is followed by the repair.
-func settling(g *Guard) time.Duration { return g.MaxTTL / 2 }
+func settling(g *node.Guard) time.Duration { return g.MaxTTL / 2 }

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/redlatch/redlatch"
+	"github.com/redlatch/redlatch/node"
 )
 
 // TestRepairOfALockThatWasReleasedLeavesNothing has a node say that it lacks a
@@ -30,7 +31,7 @@ func TestRepairOfALockThatWasReleasedLeavesNothing(t *testing.T) {
 			t.Fatal(err)
 		}
 		time.Sleep(time.Second)
-		if n := links[2].count(redlatch.OpRepair); n != 0 {
+		if n := links[2].count(node.OpRepair); n != 0 {
 			t.Errorf("a lock that was released was sent %d repairs", n)
 		}
 		wantFree(t, links, "job")
@@ -51,15 +52,15 @@ func TestRepairThatIsOvertakenByTheReleaseIsUndone(t *testing.T) {
 		wantErr(t, err, redlatch.ErrHeld)
 		synctest.Wait()
 		links[2].set(func(l *link) {
-			l.hook = func(req redlatch.Request) {
-				if req.Op == redlatch.OpRepair {
+			l.hook = func(req node.Request) {
+				if req.Op == node.OpRepair {
 					time.Sleep(50 * time.Millisecond)
 				}
 			}
 		})
 		// An answer in the very moment in which the round is settled is left to
 		// the next extension.
-		for links[2].count(redlatch.OpRepair) == 0 {
+		for links[2].count(node.OpRepair) == 0 {
 			if err := l.Extend(t.Context()); err != nil {
 				t.Fatal(err)
 			}

@@ -6,13 +6,15 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/redlatch/redlatch/node"
 )
 
 // retire marks nodes for the client's list that are marked for one which they
 // are no longer on. Former nodes keep such a marker, so that clients with the
 // former list are refused there.
 func (c *Client) retire(ctx context.Context) ([]NodeState, error) {
-	states := c.markAll(ctx, Request{Mark: MarkRead}, c.members)
+	states := c.markAll(ctx, node.Request{Mark: node.MarkRead}, c.members)
 	if err := unanswered(slices.Clone(states)); err != nil {
 		return states, fmt.Errorf("%w; nothing was changed: all nodes must answer", err)
 	}
@@ -30,7 +32,7 @@ func (c *Client) retire(ctx context.Context) ([]NodeState, error) {
 		}
 		members, before = append(members, c.members[i]), append(before, s)
 	}
-	after := c.markAfter(ctx, Request{Mark: MarkReplace, TTL: sitsOut(states)}, members, before)
+	after := c.markAfter(ctx, node.Request{Mark: node.MarkReplace, TTL: sitsOut(states)}, members, before)
 	for i, m := range members {
 		states[m.index] = after[i]
 	}

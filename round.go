@@ -4,6 +4,8 @@ import (
 	"context"
 	"sync"
 	"time"
+
+	"github.com/redlatch/redlatch/node"
 )
 
 // This file is the Redlock round: one request to all nodes at once, settled by
@@ -36,11 +38,11 @@ func (t *tally) count(r NodeResult) {
 	switch {
 	case r.Err != nil:
 		t.failed++
-	case r.Reply.Status == Granted:
+	case r.Reply.Status == node.Granted:
 		t.granted++
 	default:
 		t.refused++
-		if r.Reply.Status == Quarantined || r.Reply.Status == Misconfigured {
+		if r.Reply.Status == node.Quarantined || r.Reply.Status == node.Misconfigured {
 			t.sitting++
 		}
 	}
@@ -88,7 +90,7 @@ type fanout struct {
 	pending nodeSet // nodes that have not answered
 	granted nodeSet
 	awaited int // how many of them are worth waiting for
-	op      Op
+	op      node.Op
 	began   time.Time
 	limit   time.Duration // after which the round ends in any case
 	// patience is how long nodes are waited for once a quorum has answered, and
@@ -98,8 +100,8 @@ type fanout struct {
 	tally    tally
 	results  []NodeResult
 	done     chan struct{}
-	seen     func(node int, r NodeResult)
-	late     func(node int, r NodeResult)
+	seen     func(i int, r NodeResult)
+	late     func(i int, r NodeResult)
 	ended    func() // called when every node has answered
 }
 
@@ -111,7 +113,7 @@ type fanout struct {
 //
 // The nodes' context is not a child of ctx: a request that was cut off half
 // way leaves us not knowing whether it was carried out.
-func (c *Client) ask(ctx context.Context, name string, req Request, skip nodeSet, seen, late func(node int, r NodeResult)) round {
+func (c *Client) ask(ctx context.Context, name string, req node.Request, skip nodeSet, seen, late func(i int, r NodeResult)) round {
 	start := c.clock.Uptime()
 	limit := c.limit(req)
 	nodeCtx, cancel := context.WithTimeout(context.WithoutCancel(ctx), limit)
@@ -155,7 +157,7 @@ func (c *Client) inline(ctx context.Context) bool {
 	return len(c.members) == 1 && c.members[0].prompt && ctx.Done() == nil
 }
 
-func (c *Client) fanOut(ctx context.Context, req Request, skip nodeSet, f *fanout) {
+func (c *Client) fanOut(ctx context.Context, req node.Request, skip nodeSet, f *fanout) {
 	n := len(c.members)
 	f.tally.nodes = n
 	f.results = make([]NodeResult, n)
@@ -201,7 +203,7 @@ func (f *fanout) answer(i int, r NodeResult, awaited bool) {
 	f.pending &^= 1 << i
 	last := f.pending == 0
 	if !late {
-		if r.Err == nil && r.Reply.Status == Granted {
+		if r.Err == nil && r.Reply.Status == node.Granted {
 			if r = once(f.results, f.granted, r); r.Err == nil {
 				f.granted |= 1 << i
 			}
@@ -214,7 +216,7 @@ func (f *fanout) answer(i int, r NodeResult, awaited bool) {
 		if last || f.decided() {
 			f.settled = true
 			close(f.done)
-		} else if f.op == OpAcquire && !f.overdue && f.tally.granted+f.tally.refused >= quorumOf(f.tally.nodes) {
+		} else if f.op == node.OpAcquire && !f.overdue && f.tally.granted+f.tally.refused >= quorumOf(f.tally.nodes) {
 			// A quorum has answered: it is not to wait for nodes that do not
 			// answer, be it the first round in which they do not.
 			f.overdue = true
@@ -243,9 +245,9 @@ func (f *fanout) decided() bool {
 	// or no.
 	enough := f.awaited <= 0 && t.granted+t.refused >= quorumOf(t.nodes)
 	switch f.op {
-	case OpAcquire:
+	case node.OpAcquire:
 		return enough || t.hopeless()
-	case OpRelease:
+	case node.OpRelease:
 		// That no quorum can grant any more decides nothing: a node without
 		// our key is as good as one that deleted it. The answers that are
 		// still to come say whether the lock was lost.
@@ -296,21 +298,21 @@ func (f *fanout) close(rd *round, timedOut bool) {
 	}
 }
 
-func (c *Client) roundEnd(ctx context.Context, name string, op Op, rd *round) {
+func (c *Client) roundEnd(ctx context.Context, name string, op node.Op, rd *round) {
 	if o, ok := c.opts.Observer.(RoundObserver); ok {
 		end := RoundEnd{
-			Op: op, Name: name, Won: rd.won() || op == OpRelease && rd.freed(),
+			Op: op, Name: name, Won: rd.won() || op == node.OpRelease && rd.freed(),
 			Granted: rd.granted, Refused: rd.refused, Failed: rd.failed, Elapsed: rd.elapsed,
 		}
 		if !end.Won {
-			end.Err = rd.quorumError(Request{Op: op, Name: name})
+			end.Err = rd.quorumError(node.Request{Op: op, Name: name})
 		}
 		o.RoundEnd(ctx, end)
 	}
 }
 
 // quorumError describes a round that found no quorum.
-func (rd *round) quorumError(req Request) *QuorumError {
+func (rd *round) quorumError(req node.Request) *QuorumError {
 	return &QuorumError{
 		Op: req.Op, Name: req.Name, Need: quorumOf(rd.nodes),
 		Elapsed: rd.elapsed, Late: rd.won(), Nodes: rd.results,

@@ -4,6 +4,8 @@ import (
 	"errors"
 	"testing"
 	"time"
+
+	"github.com/redlatch/redlatch/node"
 )
 
 func TestQuorumIsTheSmallestMajority(t *testing.T) {
@@ -34,8 +36,8 @@ func TestValidityIsTTLLessElapsedLessDrift(t *testing.T) {
 // round can answer, in every order of yes, no and silence.
 func TestRoundIsWonOrHopelessNeverBoth(t *testing.T) {
 	answers := []NodeResult{
-		{Reply: Reply{Status: Granted}},
-		{Reply: Reply{Status: Held}},
+		{Reply: node.Reply{Status: node.Granted}},
+		{Reply: node.Reply{Status: node.Held}},
 		{Err: errors.New("down")},
 	}
 	for n := 1; n <= 7; n++ {
@@ -70,13 +72,13 @@ func TestFloorIsWhatAQuorumCanAccept(t *testing.T) {
 	const window = 10 * time.Second
 	now := time.Now()
 	at := func(d time.Duration) Token { return Token(now.Add(d).UnixMicro()) }
-	node := func(s Status, clock time.Duration, fence Token) NodeResult {
-		return NodeResult{Reply: Reply{Status: s, Now: now.Add(clock), Fence: fence}}
+	n := func(s node.Status, clock time.Duration, fence Token) NodeResult {
+		return NodeResult{Reply: node.Reply{Status: s, Now: now.Add(clock), Fence: fence}}
 	}
-	stale := func(ahead time.Duration) NodeResult { return node(Stale, 0, at(ahead)) }
-	granted := node(Granted, 0, at(0))
-	held := node(Held, 0, at(0))
-	runaway := node(Stale, time.Hour, at(time.Hour))
+	stale := func(ahead time.Duration) NodeResult { return n(node.Stale, 0, at(ahead)) }
+	granted := n(node.Granted, 0, at(0))
+	held := n(node.Held, 0, at(0))
+	runaway := n(node.Stale, time.Hour, at(time.Hour))
 	pending := NodeResult{Err: errPending}
 	down := NodeResult{Err: errors.New("down")}
 	for _, c := range []struct {

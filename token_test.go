@@ -10,40 +10,10 @@ import (
 	"testing/synctest"
 	"time"
 
-	"pgregory.net/rapid"
-
 	"github.com/redlatch/redlatch"
 	"github.com/redlatch/redlatch/memory"
+	"github.com/redlatch/redlatch/node"
 )
-
-func TestTokenTextComparesLikeTheNumber(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		near := rapid.SampledFrom([]uint64{1, 999_999_999_999_999, 1_763_000_000_000_000, 9_999_999_999_999_999 / 2, uint64(redlatch.MaxToken) - 1000})
-		draw := func(label string) redlatch.Token {
-			return redlatch.Token(near.Draw(t, label) + rapid.Uint64Range(0, 1000).Draw(t, label+"+"))
-		}
-		a, b := draw("a"), draw("b")
-		if (a < b) != (a.String() < b.String()) || (a == b) != (a.String() == b.String()) {
-			t.Fatalf("%d and %d compare otherwise as %q and %q", a, b, a, b)
-		}
-		for _, text := range []string{a.String(), strconv.FormatUint(uint64(a), 10)} {
-			back, err := redlatch.ParseToken(text)
-			if err != nil || back != a {
-				t.Fatalf("%d came back from %q as %d, %v", a, text, back, err)
-			}
-		}
-		if uint64(float64(a)) != uint64(a) {
-			t.Fatalf("%d is not exact as a double", a)
-		}
-	})
-}
-
-func TestBadTokensAreRefused(t *testing.T) {
-	for _, text := range []string{"", "0", "-1", "+1", "9007199254740992", "1e3", "0x10", "1 ", "000000000000000000001", "18446744073709551616"} {
-		_, err := redlatch.ParseToken(text)
-		wantConfigError(t, err, "token")
-	}
-}
 
 // offClock is a wall clock that is wrong by a fixed amount.
 type offClock struct {
@@ -155,7 +125,7 @@ func TestTokenIsLeftOutWhereItIsNotWanted(t *testing.T) {
 	if l := mustLock(t, c, "job", redlatch.LockOptions{}); l.Token() != 0 {
 		t.Errorf("token is %d", l.Token())
 	}
-	reply, err := links[0].Node.Do(context.Background(), redlatch.Request{Op: redlatch.OpInspect, Name: "job"})
+	reply, err := links[0].Node.Do(context.Background(), node.Request{Op: node.OpInspect, Name: "job"})
 	if err != nil || reply.Fence != 0 {
 		t.Errorf("fence is %d, %v", reply.Fence, err)
 	}

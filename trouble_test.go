@@ -12,6 +12,7 @@ import (
 
 	"github.com/redlatch/redlatch"
 	"github.com/redlatch/redlatch/memory"
+	"github.com/redlatch/redlatch/node"
 )
 
 // TestMinoritiesThatComeLateAreSettled has callers share the nodes on a healthy
@@ -64,9 +65,9 @@ func TestNodeWithAWrongClockIsNotAskedWithoutEnd(t *testing.T) {
 		off.set(func(l *link) { l.back = time.Millisecond })
 		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 		defer cancel()
-		before := links[0].count(redlatch.OpAcquire)
+		before := links[0].count(node.OpAcquire)
 		w.Lock(ctx, "job", redlatch.LockOptions{})
-		if n := links[0].count(redlatch.OpAcquire) - before; n > 100 {
+		if n := links[0].count(node.OpAcquire) - before; n > 100 {
 			t.Errorf("one waiter asked a node %d times in 10 s", n)
 		}
 		l.Release(t.Context())
@@ -86,12 +87,12 @@ func TestMinorityBesideAHolderIsLeftToIt(t *testing.T) {
 		links[2].set(func(l *link) { l.back = time.Millisecond })
 		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 		defer cancel()
-		before := links[0].count(redlatch.OpAcquire)
+		before := links[0].count(node.OpAcquire)
 		w.Lock(ctx, "job", redlatch.LockOptions{})
-		if n := links[0].count(redlatch.OpAcquire) - before; n > 100 {
+		if n := links[0].count(node.OpAcquire) - before; n > 100 {
 			t.Errorf("one waiter asked a node %d times in 10 s", n)
 		}
-		if n := links[2].count(redlatch.OpAcquire); n > 3 {
+		if n := links[2].count(node.OpAcquire); n > 3 {
 			t.Errorf("and the node that it was to leave alone %d times", n)
 		}
 		if at := links[2].holder(t, "job"); at == "" || at != links[0].holder(t, "job") {
@@ -160,8 +161,8 @@ func TestCancelledCallerDoesNotWaitForWhatItGivesUp(t *testing.T) {
 				}
 				var slow atomic.Int32
 				links[0].set(func(l *link) {
-					l.hook = func(req redlatch.Request) {
-						if req.Op == redlatch.OpOffer || req.Op == redlatch.OpRelease {
+					l.hook = func(req node.Request) {
+						if req.Op == node.OpOffer || req.Op == node.OpRelease {
 							slow.Add(1)
 							time.Sleep(5 * time.Second)
 						}
@@ -184,28 +185,28 @@ func TestDeadHeadIsDroppedThoughOthersComeAndGo(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n := memory.New(memory.Options{})
 		w := newClient(t, []redlatch.Node{n}, redlatch.Options{})
-		do := func(op redlatch.Op, value string, wait, barge bool) redlatch.Status {
-			r, err := n.Do(context.Background(), redlatch.Request{Op: op, Name: "job", Value: value, TTL: time.Minute, Wait: wait, Barge: barge, Ticket: 1})
+		do := func(op node.Op, value string, wait, barge bool) node.Status {
+			r, err := n.Do(context.Background(), node.Request{Op: op, Name: "job", Value: value, TTL: time.Minute, Wait: wait, Barge: barge, Ticket: 1})
 			if err != nil {
 				t.Fatal(err)
 			}
 			return r.Status
 		}
-		do(redlatch.OpAcquire, "plain", false, true)
-		do(redlatch.OpAcquire, "dead", true, false) // queued, and never heard of again
+		do(node.OpAcquire, "plain", false, true)
+		do(node.OpAcquire, "dead", true, false) // queued, and never heard of again
 		done := make(chan struct{})
 		var all sync.WaitGroup
 		all.Go(func() { // comes every 200 ms and stays for 1 ms
 			for i := 0; ; i++ {
 				time.Sleep(time.Millisecond)
-				do(redlatch.OpRelease, "plain", false, false)
+				do(node.OpRelease, "plain", false, false)
 				time.Sleep(200 * time.Millisecond)
 				select {
 				case <-done:
 					return
 				default:
 				}
-				do(redlatch.OpAcquire, "plain", false, true)
+				do(node.OpAcquire, "plain", false, true)
 			}
 		})
 		start := time.Now()
@@ -360,13 +361,13 @@ func TestNewcomerHasItsOwnPatienceWithAnOutageThatOthersWaitOut(t *testing.T) {
 // lateNode carries out acquires 400 ms late and loses their replies.
 type lateNode struct{ *memory.Node }
 
-func (n lateNode) Do(ctx context.Context, req redlatch.Request) (redlatch.Reply, error) {
-	if req.Op != redlatch.OpAcquire {
+func (n lateNode) Do(ctx context.Context, req node.Request) (node.Reply, error) {
+	if req.Op != node.OpAcquire {
 		return n.Node.Do(context.Background(), req)
 	}
 	time.AfterFunc(400*time.Millisecond, func() { n.Node.Do(context.Background(), req) })
 	<-ctx.Done()
-	return redlatch.Reply{}, ctx.Err()
+	return node.Reply{}, ctx.Err()
 }
 
 // slowFirst carries out the first acquire long after it was sent.
@@ -376,8 +377,8 @@ type slowFirst struct {
 	seen int
 }
 
-func (n *slowFirst) Do(ctx context.Context, req redlatch.Request) (redlatch.Reply, error) {
-	if req.Op == redlatch.OpAcquire {
+func (n *slowFirst) Do(ctx context.Context, req node.Request) (node.Reply, error) {
+	if req.Op == node.OpAcquire {
 		n.mu.Lock()
 		n.seen++
 		first := n.seen == 1

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"time"
+
+	"github.com/redlatch/redlatch/node"
 )
 
 // awaitTrust waits until every node of the client is trusted. states are those
@@ -39,7 +41,7 @@ func (c *Client) awaitTrust(ctx context.Context, states []NodeState, progress fu
 			timer.Stop()
 			return append(states, others...), endedError(ctx, nil)
 		}
-		next, _ := c.markNodes(ctx, MarkWrite)
+		next, _ := c.markNodes(ctx, node.MarkWrite)
 		if ctx.Err() != nil {
 			return append(states, others...), endedError(ctx, nil)
 		}

@@ -8,39 +8,40 @@ import (
 	"time"
 
 	"github.com/redlatch/redlatch"
+	"github.com/redlatch/redlatch/node"
 )
 
 // sitting is a link to a node that can be marked, and is then in quarantine.
 type sitting struct {
 	*link
 	mu     sync.Mutex
-	marked *redlatch.Guard
+	marked *node.Guard
 	until  time.Time
 }
 
 func (s *sitting) GuardsAlone() bool { return false }
 
-func (s *sitting) Do(ctx context.Context, req redlatch.Request) (redlatch.Reply, error) {
-	if req.Op != redlatch.OpMark {
+func (s *sitting) Do(ctx context.Context, req node.Request) (node.Reply, error) {
+	if req.Op != node.OpMark {
 		return s.link.Do(ctx, req)
 	}
 	// Only the way there and back is needed: the marker answers.
-	if reply, err := s.link.Do(ctx, redlatch.Request{Op: redlatch.OpInspect, Name: "marker"}); err != nil {
+	if reply, err := s.link.Do(ctx, node.Request{Op: node.OpInspect, Name: "marker"}); err != nil {
 		return reply, err
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	now := time.Now()
 	if s.marked == nil {
-		if req.Mark == redlatch.MarkRead {
-			return redlatch.Reply{Status: redlatch.Absent, Now: now}, nil
+		if req.Mark == node.MarkRead {
+			return node.Reply{Status: node.Absent, Now: now}, nil
 		}
 		s.marked, s.until = req.Guard, now.Add(req.Guard.Quarantine)
 	}
 	if left := s.until.Sub(now); left > 0 {
-		return redlatch.Reply{Status: redlatch.Quarantined, Value: redlatch.ReasonNew, Left: left, Guard: s.marked, Now: now}, nil
+		return node.Reply{Status: node.Quarantined, Value: node.ReasonNew, Left: left, Guard: s.marked, Now: now}, nil
 	}
-	return redlatch.Reply{Status: redlatch.Granted, Guard: s.marked, Now: now}, nil
+	return node.Reply{Status: node.Granted, Guard: s.marked, Now: now}, nil
 }
 
 // forget has the node lose its marker.

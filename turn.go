@@ -3,6 +3,8 @@ package redlatch
 import (
 	"context"
 	"time"
+
+	"github.com/redlatch/redlatch/node"
 )
 
 // This file is what a caller does between two rounds: it takes the lock node by
@@ -113,14 +115,14 @@ func (p *pause) within(d time.Duration) {
 func (p *pause) happened(ctx context.Context, e event) (*Lease, bool) {
 	w := p.w
 	switch e.wake.Kind {
-	case WakeNear:
+	case node.WakeNear:
 		if !w.front {
 			w.front = true
 			p.within(pollMost)
 		}
 		return nil, false
-	case WakeTurn, WakeCall, WakeMissed:
-		if e.wake.Kind.asks() && !w.front {
+	case node.WakeTurn, node.WakeCall, node.WakeMissed:
+		if e.wake.Kind.Asks() && !w.front {
 			// If we do not get the lock now, we lose our place unless we renew
 			// it.
 			w.front = true
@@ -201,11 +203,11 @@ func (p *pause) giveUp(delay time.Duration) {
 // that we keep, and those where nobody is before us any more. It reports false
 // if nothing can be built on this value any more.
 func (a *attempt) offer(ctx context.Context, nodes nodeSet) (kept, next nodeSet, ok bool) {
-	ok = a.yield(ctx, OpOffer, nodes, func(i int, r Reply) {
+	ok = a.yield(ctx, node.OpOffer, nodes, func(i int, r node.Reply) {
 		switch {
-		case r.Status == Granted:
+		case r.Status == node.Granted:
 			kept |= 1 << i
-		case r.Status == Reserved && r.Rank == 1:
+		case r.Status == node.Reserved && r.Rank == 1:
 			next |= 1 << i
 		}
 	})
@@ -220,7 +222,7 @@ func (a *attempt) offer(ctx context.Context, nodes nodeSet) (kept, next nodeSet,
 // have them too, so that it outlives the loss of others. It reports false as
 // offer does.
 func (a *attempt) leave(ctx context.Context, nodes nodeSet, holder string) bool {
-	if !a.yield(ctx, OpRelease, nodes, func(int, Reply) {}) {
+	if !a.yield(ctx, node.OpRelease, nodes, func(int, node.Reply) {}) {
 		return false
 	}
 	a.lacks(nodes)
@@ -241,7 +243,7 @@ func (a *attempt) leave(ctx context.Context, nodes nodeSet, holder string) bool 
 // So it has a token of its own, above those before it and below those after. One
 // that is not above the fence changes nothing, and is sent again with a higher
 // token: to tell of a fence is all that a node may do with it, now or later.
-func (a *attempt) yield(ctx context.Context, op Op, nodes nodeSet, told func(node int, r Reply)) bool {
+func (a *attempt) yield(ctx context.Context, op node.Op, nodes nodeSet, told func(at int, r node.Reply)) bool {
 	req := a.request(op)
 	req.Once = true
 	floor := max(req.Token, a.above)
@@ -257,9 +259,9 @@ func (a *attempt) yield(ctx context.Context, op Op, nodes nodeSet, told func(nod
 		for i, r := range rd.results {
 			switch {
 			case !nodes.has(i):
-			case r.Err != nil || r.Reply.Status == Ahead:
+			case r.Err != nil || r.Reply.Status == node.Ahead:
 				return false
-			case r.Reply.Status == Stale:
+			case r.Reply.Status == node.Stale:
 				stale |= 1 << i
 				floor = max(floor, r.Reply.Fence)
 			default:
@@ -278,15 +280,15 @@ func (a *attempt) yield(ctx context.Context, op Op, nodes nodeSet, told func(nod
 
 // follow asks a node that offers the lock. It reports false if all must be
 // asked again, with a higher token.
-func (p *pause) follow(ctx context.Context, node int, fence Token) bool {
+func (p *pause) follow(ctx context.Context, i int, fence Token) bool {
 	a, g := p.w.a, &p.g
 	a.fence = max(a.fence, fence)
 	switch {
-	case g.granted.has(node):
+	case g.granted.has(i):
 		return true
-	case g.asked.has(node):
+	case g.asked.has(i):
 		// The answer under way may be from before this.
-		g.woken |= 1 << node
+		g.woken |= 1 << i
 		return true
 	case g.granted|g.asked == 0:
 		a.propose()
@@ -295,8 +297,8 @@ func (p *pause) follow(ctx context.Context, node int, fence Token) bool {
 	case a.req.Token != 0 && fence >= a.req.Token:
 		return false
 	}
-	g.asked |= 1 << node
-	a.askOne(ctx, node)
+	g.asked |= 1 << i
+	a.askOne(ctx, i)
 	return true
 }
 
@@ -312,7 +314,7 @@ func (p *pause) take(ctx context.Context, e event) (lease *Lease, again bool) {
 	woken := g.woken&bit != 0
 	g.asked &^= bit
 	g.woken &^= bit
-	granted := r.Err == nil && r.Reply.Status == Granted
+	granted := r.Err == nil && r.Reply.Status == node.Granted
 	if granted {
 		r = once(rd.results, g.granted, r)
 		granted = r.Err == nil
@@ -348,22 +350,22 @@ func (p *pause) take(ctx context.Context, e event) (lease *Lease, again bool) {
 
 // refused sees to a node that offered the lock and then did not grant it. It
 // reports false if all must be asked again.
-func (p *pause) refused(ctx context.Context, node int, status Status, woken bool) bool {
+func (p *pause) refused(ctx context.Context, i int, status node.Status, woken bool) bool {
 	switch status {
-	case Stale, Behind, Ahead:
+	case node.Stale, node.Behind, node.Ahead:
 		p.g.stale++
 		if p.g.granted|p.g.asked != 0 {
 			return false
 		}
 		woken = p.g.stale < maxProposals // the next token will be higher
 	}
-	return !woken || p.follow(ctx, node, 0)
+	return !woken || p.follow(ctx, i, 0)
 }
 
 // grants returns the nodes that have granted.
 func (rd *round) grants() (granted nodeSet) {
 	for i, r := range rd.results {
-		if r.Err == nil && r.Reply.Status == Granted {
+		if r.Err == nil && r.Reply.Status == node.Granted {
 			granted |= 1 << i
 		}
 	}
@@ -373,12 +375,12 @@ func (rd *round) grants() (granted nodeSet) {
 // taken returns who else has a quorum, if anybody.
 func (rd *round) taken() (holder string, taken bool) {
 	for _, r := range rd.results {
-		if r.Err != nil || r.Reply.Status != Held {
+		if r.Err != nil || r.Reply.Status != node.Held {
 			continue
 		}
 		same := 0
 		for _, other := range rd.results {
-			if other.Err == nil && other.Reply.Status == Held && other.Reply.Value == r.Reply.Value {
+			if other.Err == nil && other.Reply.Status == node.Held && other.Reply.Value == r.Reply.Value {
 				same++
 			}
 		}
@@ -396,7 +398,7 @@ func (rd *round) queued() bool {
 	for _, r := range rd.results {
 		switch {
 		case r.Err != nil:
-		case r.Reply.Status == Granted:
+		case r.Reply.Status == node.Granted:
 			granted++
 		case r.Reply.Rank > 0:
 			ranked++

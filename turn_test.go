@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/redlatch/redlatch"
+	"github.com/redlatch/redlatch/node"
 )
 
 // firstServed has each host wait for the lock, one after the other, and tells
@@ -197,7 +198,7 @@ func (c *roundCounter) LockStart(ctx context.Context, _ redlatch.LockStart) cont
 }
 func (c *roundCounter) LockEnd(context.Context, redlatch.LockEnd) {}
 func (c *roundCounter) RoundEnd(_ context.Context, r redlatch.RoundEnd) {
-	if r.Op == redlatch.OpAcquire {
+	if r.Op == node.OpAcquire {
 		c.n.Add(1)
 	}
 }

@@ -6,6 +6,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/redlatch/redlatch/node"
 )
 
 // This file takes back what must not stand: grants of an attempt that failed,
@@ -18,18 +20,18 @@ func mayHold(r NodeResult) bool {
 	if r.Err != nil {
 		return !errors.Is(r.Err, ErrUnsent)
 	}
-	return r.Reply.Status == Granted
+	return r.Reply.Status == node.Granted
 }
 
 // undo sends req, an OpRelease, to one node in the background, and leaves it
 // to the node's janitor if that fails.
-func (c *Client) undo(node int, req Request) {
+func (c *Client) undo(i int, req node.Request) {
 	if !c.background.start() {
 		return
 	}
 	go func() {
 		defer c.background.end()
-		m := c.members[node]
+		m := c.members[i]
 		ctx, cancel := context.WithTimeout(context.Background(), c.opts.NodeTimeout)
 		defer cancel()
 		if r := m.call(ctx, req); r.Err != nil {
@@ -39,14 +41,14 @@ func (c *Client) undo(node int, req Request) {
 }
 
 // undoLater does so when a release that is under way has had its time.
-func (c *Client) undoLater(node int, req Request) {
+func (c *Client) undoLater(i int, req node.Request) {
 	if !c.background.start() {
 		return
 	}
 	go func() {
 		defer c.background.end()
 		c.background.sleep(c.patience() / 10)
-		c.undo(node, req)
+		c.undo(i, req)
 	}()
 }
 
@@ -77,7 +79,7 @@ func (d *dropped) add(l leftover, now time.Duration) {
 }
 
 // key returns the release of a claim whose key may still be on a node.
-func (d *dropped) key(value string) (Request, bool) {
+func (d *dropped) key(value string) (node.Request, bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	l, ok := d.reqs[value]
@@ -85,7 +87,7 @@ func (d *dropped) key(value string) (Request, bool) {
 }
 
 // place returns the release of a claim whose place may still be in a queue.
-func (d *dropped) place(value string) (Request, bool) {
+func (d *dropped) place(value string) (node.Request, bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	l, ok := d.reqs[value]
@@ -108,7 +110,7 @@ type janitor struct {
 
 // leftover is a release that is owed to a node.
 type leftover struct {
-	req   Request
+	req   node.Request
 	until time.Duration // on the client's clock: when the key is gone anyway
 	// released is set for a lease that its holder releases: the key goes by
 	// that, and only its place in a queue may be left.
@@ -120,7 +122,7 @@ type leftover struct {
 // the node's window, whose clock may be off by half of that; and what it sets
 // then lives for its time to live. Without a token there is no such bound, and
 // a time limit is taken for one.
-func (c *Client) lateness(req Request) time.Duration {
+func (c *Client) lateness(req node.Request) time.Duration {
 	d := req.TTL + c.opts.NodeTimeout
 	if req.Token != 0 {
 		d += req.Window + req.Window/2
@@ -132,7 +134,7 @@ func (c *Client) lateness(req Request) time.Duration {
 // have the least time to run, are left to expire.
 const maxLeftovers = 10_000
 
-func (j *janitor) add(m *member, req Request) {
+func (j *janitor) add(m *member, req node.Request) {
 	c := m.client
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -179,7 +181,7 @@ func (j *janitor) work(m *member) {
 	for {
 		start := c.clock.Uptime()
 		batch := j.next(start, together)
-		if len(batch) == 0 {
+		if len(batch) == 0 || c.isDone() {
 			return
 		}
 		if j.send(m, batch) {

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"slices"
 	"time"
+
+	"github.com/redlatch/redlatch/node"
 )
 
 // waiter gets a lock for a caller that waits: it decides when to ask again, and
@@ -161,8 +163,8 @@ func (w *waiter) next(rd *round) (time.Duration, bool) {
 const (
 	pollStep  = 5 * time.Millisecond
 	pollStill = 100 * time.Millisecond
-	pollMost  = WaiterLease * 2 / 5
-	lookLeast = WaiterLease * 9 / 10
+	pollMost  = node.WaiterLease * 2 / 5
+	lookLeast = node.WaiterLease * 9 / 10
 	lookMost  = 20 * time.Second
 	lookMany  = 50
 )
@@ -212,7 +214,7 @@ func (w *waiter) delay(rd *round, now time.Duration) time.Duration {
 // lookIn returns when we are to look whether those for whom a node keeps a free
 // lock have come for it, if nobody else may.
 func (w *waiter) lookIn(r NodeResult) (time.Duration, bool) {
-	if r.Err != nil || r.Reply.Status != Reserved || r.Reply.Left <= 0 {
+	if r.Err != nil || r.Reply.Status != node.Reserved || r.Reply.Left <= 0 {
 		return 0, false
 	}
 	return r.Reply.Left + time.Millisecond + w.a.c.chance.below(10*time.Millisecond), true
@@ -260,10 +262,10 @@ func (rd *round) plain() bool {
 		if r.Err != nil {
 			continue
 		}
-		if r.Reply.Status == Foreign {
+		if r.Reply.Status == node.Foreign {
 			return true
 		}
-		if r.Reply.Status == Held {
+		if r.Reply.Status == node.Held {
 			if _, ours := ownerOf(r.Reply.Value); !ours {
 				return true
 			}
@@ -279,8 +281,8 @@ func (rd *round) freeIn() (time.Duration, bool) {
 	for _, r := range rd.results {
 		switch {
 		case r.Err != nil:
-		case r.Reply.Status == Held || r.Reply.Status == Foreign:
-			if r.Reply.Left != NoExpiry {
+		case r.Reply.Status == node.Held || r.Reply.Status == node.Foreign:
+			if r.Reply.Left != node.NoExpiry {
 				left = append(left, r.Reply.Left)
 			}
 		default:

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/redlatch/redlatch"
+	"github.com/redlatch/redlatch/node"
 )
 
 // queueUp has each host wait for the lock in turn, and returns their names in
@@ -95,7 +96,7 @@ func TestWaiterAsksNothingUntilItsTurnButToKeepItsPlace(t *testing.T) {
 		queueUp(t, hosts[:10], 0, func() {
 			time.Sleep(held)
 			for rank := 1; rank <= 10; rank++ {
-				asked := hosts[rank-1].links[0].count(redlatch.OpAcquire)
+				asked := hosts[rank-1].links[0].count(node.OpAcquire)
 				// Every 400 ms for the first two, and about once a second for
 				// those behind, less what spreads them.
 				every := 900 * time.Millisecond
@@ -296,10 +297,10 @@ func TestPlainHolderIsWaitedForByAskingNowAndThen(t *testing.T) {
 						l.set(func(l *link) { l.unwoken = true })
 					}
 				}
-				l.Node.Do(t.Context(), redlatch.Request{Op: redlatch.OpRelease, Name: "job", Value: "plain"})
+				l.Node.Do(t.Context(), node.Request{Op: node.OpRelease, Name: "job", Value: "plain"})
 			}
 			freed = time.Now()
-			if asked := hosts[1].links[0].count(redlatch.OpAcquire); asked > 30 {
+			if asked := hosts[1].links[0].count(node.OpAcquire); asked > 30 {
 				t.Errorf("the second in line asked %d times in 10 s, though only the first need", asked)
 			}
 		})

@@ -6,7 +6,7 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/redlatch/redlatch"
+	"github.com/redlatch/redlatch/node"
 )
 
 // Column is a token column in a table of the caller's own: each row has the
@@ -38,7 +38,7 @@ func NewColumn(dialect Dialect, table, key, token string) (*Column, error) {
 //	err := accounts.Update(ctx, db, 42, token, "balance = $1, owner = $2", 100, "ann")
 //
 // It returns sql.ErrNoRows if there is no such row.
-func (c *Column) Update(ctx context.Context, db Execer, id any, token redlatch.Token, set string, args ...any) error {
+func (c *Column) Update(ctx context.Context, db Execer, id any, token node.Token, set string, args ...any) error {
 	n := len(args)
 	text := "UPDATE " + c.dialect.quote(c.table) + " SET " + set + ", " + c.Set(n+1) +
 		" WHERE " + c.dialect.quote(c.key) + " = " + c.dialect.place(n+2) + " AND " + c.Where(n+3)
@@ -63,7 +63,7 @@ func (c *Column) Where(n int) string {
 // key. The token goes where args have it; Exec is told of it, and of the key,
 // to find out what it means if no row was written: a *StaleError if the row
 // has a higher token, sql.ErrNoRows if there is no such row.
-func (c *Column) Exec(ctx context.Context, db Execer, id any, token redlatch.Token, query string, args ...any) error {
+func (c *Column) Exec(ctx context.Context, db Execer, id any, token node.Token, query string, args ...any) error {
 	if err := checkToken(token); err != nil {
 		return err
 	}
@@ -81,7 +81,7 @@ func (c *Column) Exec(ctx context.Context, db Execer, id any, token redlatch.Tok
 	case err != nil && !errors.Is(err, sql.ErrNoRows):
 		return fmt.Errorf("redlatch: read of %s: %w", c.table, ended(ctx, err))
 	case err == nil && highest.Int64 > int64(token):
-		return &StaleError{Resource: fmt.Sprintf("%s/%v", c.table, id), Token: token, Highest: redlatch.Token(highest.Int64)}
+		return &StaleError{Resource: fmt.Sprintf("%s/%v", c.table, id), Token: token, Highest: node.Token(highest.Int64)}
 	case err == nil && highest.Int64 == int64(token) && c.dialect == MySQL:
 		// MySQL does not count a row that was found and had these very values
 		// already.

@@ -9,8 +9,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/redlatch/redlatch"
 	"github.com/redlatch/redlatch/fence"
+	"github.com/redlatch/redlatch/node"
 )
 
 // accounts is a table with a token column, and the rows 1, never fenced, and
@@ -70,8 +70,8 @@ func TestOneUpdateChecksAndWrites(t *testing.T) {
 			if err := column.Update(ctx, db, 3, 7, set, 1); !errors.Is(err, sql.ErrNoRows) || errors.Is(err, fence.ErrStale) {
 				t.Errorf("a row that is not there: %v", err)
 			}
-			for _, token := range []redlatch.Token{0, redlatch.MaxToken + 1} {
-				if err := column.Update(ctx, db, 1, token, set, 1); !errors.Is(err, redlatch.ErrConfig) {
+			for _, token := range []node.Token{0, node.MaxToken + 1} {
+				if err := column.Update(ctx, db, 1, token, set, 1); !errors.Is(err, node.ErrConfig) {
 					t.Errorf("token %d: %v", token, err)
 				}
 			}
@@ -165,7 +165,7 @@ func TestNewColumnRefusesWhatItCannotUse(t *testing.T) {
 		"token column": {"sqlite", "t", "id", ""},
 	} {
 		_, err := fence.NewColumn(fence.Dialect(c[0]), c[1], c[2], c[3])
-		var bad *redlatch.ConfigError
+		var bad *node.ConfigError
 		if !errors.As(err, &bad) || bad.Field != field {
 			t.Errorf("%v: got %v", c, err)
 		}

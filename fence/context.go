@@ -3,19 +3,19 @@ package fence
 import (
 	"context"
 
-	"github.com/redlatch/redlatch"
+	"github.com/redlatch/redlatch/node"
 )
 
 type tokenKey struct{}
 
 // WithToken returns a context that carries a token, for a Transport to send.
-func WithToken(ctx context.Context, token redlatch.Token) context.Context {
+func WithToken(ctx context.Context, token node.Token) context.Context {
 	return context.WithValue(ctx, tokenKey{}, token)
 }
 
 // TokenFrom returns the token that a context carries. In a handler behind
 // Middleware it is the one that the request came with.
-func TokenFrom(ctx context.Context) (token redlatch.Token, ok bool) {
-	token, ok = ctx.Value(tokenKey{}).(redlatch.Token)
+func TokenFrom(ctx context.Context) (token node.Token, ok bool) {
+	token, ok = ctx.Value(tokenKey{}).(node.Token)
 	return token, ok
 }

@@ -5,7 +5,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/redlatch/redlatch"
+	"github.com/redlatch/redlatch/node"
 )
 
 // Dialect is the kind of SQL that a database speaks.
@@ -26,7 +26,7 @@ func (d Dialect) check() error {
 	case SQLite, MySQL, PostgreSQL:
 		return nil
 	}
-	return &redlatch.ConfigError{Field: "dialect", Value: string(d), Bound: "sqlite, mysql or postgresql"}
+	return &node.ConfigError{Field: "dialect", Value: string(d), Bound: "sqlite, mysql or postgresql"}
 }
 
 // place returns the placeholder of the n-th argument.
@@ -67,14 +67,14 @@ var (
 
 func checkTable(name string) error {
 	if !tableName.MatchString(name) {
-		return &redlatch.ConfigError{Field: "table", Value: name, Bound: "a name of up to 63 ASCII letters, digits and underscores, or two such with a dot between"}
+		return &node.ConfigError{Field: "table", Value: name, Bound: "a name of up to 63 ASCII letters, digits and underscores, or two such with a dot between"}
 	}
 	return nil
 }
 
 func checkColumn(field, name string) error {
 	if !columnName.MatchString(name) {
-		return &redlatch.ConfigError{Field: field, Value: name, Bound: "a name of up to 63 ASCII letters, digits and underscores"}
+		return &node.ConfigError{Field: field, Value: name, Bound: "a name of up to 63 ASCII letters, digits and underscores"}
 	}
 	return nil
 }

@@ -5,7 +5,7 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/redlatch/redlatch"
+	"github.com/redlatch/redlatch/node"
 )
 
 var (
@@ -21,8 +21,8 @@ var (
 // StaleError says which token was refused, and because of which.
 type StaleError struct {
 	Resource string
-	Token    redlatch.Token // the one that was refused
-	Highest  redlatch.Token // the highest that the resource has seen
+	Token    node.Token // the one that was refused
+	Highest  node.Token // the highest that the resource has seen
 }
 
 func (e *StaleError) Error() string {

@@ -12,7 +12,7 @@ import (
 	"testing"
 	"unicode/utf8"
 
-	"github.com/redlatch/redlatch"
+	"github.com/redlatch/redlatch/node"
 )
 
 // FuzzTokenHeaders sends requests with one header, or two, to a middleware.
@@ -31,7 +31,7 @@ func FuzzTokenHeaders(f *testing.F) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		var seen redlatch.Token
+		var seen node.Token
 		handler := wrap(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { seen, _ = TokenFrom(r.Context()) }))
 		send := func(values ...string) *http.Response {
 			r := httptest.NewRequest(http.MethodPut, "/x", nil)
@@ -46,7 +46,7 @@ func FuzzTokenHeaders(f *testing.F) {
 			values = append(values, second)
 		}
 		resp := send(values...)
-		token, bad := redlatch.ParseToken(first)
+		token, bad := node.ParseToken(first)
 		switch ok := !twice && bad == nil && checkResource(path) == nil; {
 		case ok != (resp.StatusCode == http.StatusOK):
 			t.Errorf("%q for %q got %d", values, path, resp.StatusCode)
@@ -92,10 +92,10 @@ func FuzzSentTokens(f *testing.F) {
 	f.Add(uint64(1), uint64(7), "5")
 	f.Fuzz(func(t *testing.T, own, carried uint64, header string) {
 		base := &sent{}
-		transport := &Transport{Token: redlatch.Token(own), Base: base}
+		transport := &Transport{Token: node.Token(own), Base: base}
 		r := httptest.NewRequest(http.MethodPut, "http://a/x", nil)
 		if carried != 0 {
-			r = r.WithContext(WithToken(r.Context(), redlatch.Token(carried)))
+			r = r.WithContext(WithToken(r.Context(), node.Token(carried)))
 			own = carried
 		}
 		if header != "" {
@@ -111,8 +111,8 @@ func FuzzSentTokens(f *testing.F) {
 			if err != nil || base.request.Header.Get(TokenHeader) != "" {
 				t.Errorf("no token was sent as %v, %v", base.request, err)
 			}
-		case own > uint64(redlatch.MaxToken):
-			if !errors.Is(err, redlatch.ErrConfig) || base.request != nil {
+		case own > uint64(node.MaxToken):
+			if !errors.Is(err, node.ErrConfig) || base.request != nil {
 				t.Errorf("%d was sent: %v", own, err)
 			}
 		default:

@@ -5,7 +5,7 @@ import (
 	"context"
 	"sync"
 
-	"github.com/redlatch/redlatch"
+	"github.com/redlatch/redlatch/node"
 )
 
 // GateOptions are the settings of a Gate. The zero value works.
@@ -34,20 +34,20 @@ type Gate struct {
 	mu    sync.Mutex
 	known map[string]*list.Element // of *claimed
 	order list.List                // the last claimed first
-	floor redlatch.Token
+	floor node.Token
 }
 
 // claimed is a resource and the highest token it was claimed with.
 type claimed struct {
 	resource string
-	highest  redlatch.Token
+	highest  node.Token
 }
 
 // NewGate returns a gate that has seen nothing.
 func NewGate(opts GateOptions) (*Gate, error) {
 	switch {
 	case opts.MaxNames < 0:
-		return nil, &redlatch.ConfigError{Field: "MaxNames", Value: opts.MaxNames, Bound: "at least 1, or 0 for the default"}
+		return nil, &node.ConfigError{Field: "MaxNames", Value: opts.MaxNames, Bound: "at least 1, or 0 for the default"}
 	case opts.MaxNames == 0:
 		opts.MaxNames = 100_000
 	}
@@ -55,7 +55,7 @@ func NewGate(opts GateOptions) (*Gate, error) {
 }
 
 // Check claims the resource for the token, or returns a *StaleError.
-func (g *Gate) Check(ctx context.Context, resource string, token redlatch.Token) error {
+func (g *Gate) Check(ctx context.Context, resource string, token node.Token) error {
 	if err := checkInput(resource, token); err != nil {
 		return err
 	}
@@ -84,14 +84,14 @@ func (g *Gate) Check(ctx context.Context, resource string, token redlatch.Token)
 // Highest returns the least token with which the resource can be claimed: the
 // highest it was claimed with, or the floor if that is not known; 0 if any
 // will do.
-func (g *Gate) Highest(resource string) redlatch.Token {
+func (g *Gate) Highest(resource string) node.Token {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	_, highest := g.highest(resource)
 	return highest
 }
 
-func (g *Gate) highest(resource string) (*list.Element, redlatch.Token) {
+func (g *Gate) highest(resource string) (*list.Element, node.Token) {
 	if at := g.known[resource]; at != nil {
 		return at, at.Value.(*claimed).highest
 	}

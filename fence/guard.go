@@ -7,7 +7,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"github.com/redlatch/redlatch"
+	"github.com/redlatch/redlatch/node"
 )
 
 // A Guard keeps the highest token per resource. Gate, SQL and Redis are
@@ -16,7 +16,7 @@ type Guard interface {
 	// Check claims the resource for a token: it returns nil, and remembers
 	// the token, if it is not lower than any that was claimed before, and a
 	// *StaleError if it is. Any other error says nothing of the token.
-	Check(ctx context.Context, resource string, token redlatch.Token) error
+	Check(ctx context.Context, resource string, token node.Token) error
 }
 
 var (
@@ -30,7 +30,7 @@ var (
 const MaxResourceLen = 255
 
 // checkInput refuses what must never reach a store.
-func checkInput(resource string, token redlatch.Token) error {
+func checkInput(resource string, token node.Token) error {
 	if err := checkResource(resource); err != nil {
 		return err
 	}
@@ -39,16 +39,16 @@ func checkInput(resource string, token redlatch.Token) error {
 
 func checkResource(resource string) error {
 	if resource == "" || len(resource) > MaxResourceLen || !utf8.ValidString(resource) || strings.ContainsFunc(resource, unicode.IsControl) {
-		return &redlatch.ConfigError{Field: "resource", Value: resource, Bound: "1 to 255 bytes of UTF-8 without control characters"}
+		return &node.ConfigError{Field: "resource", Value: resource, Bound: "1 to 255 bytes of UTF-8 without control characters"}
 	}
 	return nil
 }
 
-func checkToken(token redlatch.Token) error {
-	if token >= 1 && token <= redlatch.MaxToken {
+func checkToken(token node.Token) error {
+	if token >= 1 && token <= node.MaxToken {
 		return nil
 	}
-	e := &redlatch.ConfigError{Field: "token", Value: uint64(token), Bound: "from 1 to 9007199254740991"}
+	e := &node.ConfigError{Field: "token", Value: uint64(token), Bound: "from 1 to 9007199254740991"}
 	if token > math.MaxInt64 {
 		e.Value = int64(token) // it was negative before it became a Token
 	}

@@ -14,8 +14,8 @@ import (
 
 	"pgregory.net/rapid"
 
-	"github.com/redlatch/redlatch"
 	"github.com/redlatch/redlatch/fence"
+	"github.com/redlatch/redlatch/node"
 )
 
 func TestLowerTokensAreRefusedAndEqualOnesAreNot(t *testing.T) {
@@ -24,8 +24,8 @@ func TestLowerTokensAreRefusedAndEqualOnesAreNot(t *testing.T) {
 		if highest, err := s.highest("r"); err != nil || highest != 0 {
 			t.Fatalf("before the first claim: highest %d, %v", highest, err)
 		}
-		for _, c := range []struct{ token, staleAgainst redlatch.Token }{
-			{5, 0}, {5, 0}, {4, 5}, {9, 0}, {5, 9}, {8, 9}, {9, 0}, {redlatch.MaxToken, 0}, {redlatch.MaxToken - 1, redlatch.MaxToken},
+		for _, c := range []struct{ token, staleAgainst node.Token }{
+			{5, 0}, {5, 0}, {4, 5}, {9, 0}, {5, 9}, {8, 9}, {9, 0}, {node.MaxToken, 0}, {node.MaxToken - 1, node.MaxToken},
 		} {
 			err := s.Check(ctx, "r", c.token)
 			if c.staleAgainst != 0 {
@@ -34,7 +34,7 @@ func TestLowerTokensAreRefusedAndEqualOnesAreNot(t *testing.T) {
 				t.Fatalf("token %d: %v", uint64(c.token), err)
 			}
 		}
-		if highest, err := s.highest("r"); err != nil || highest != redlatch.MaxToken {
+		if highest, err := s.highest("r"); err != nil || highest != node.MaxToken {
 			t.Errorf("at the end: highest %d, %v", highest, err)
 		}
 		if err := s.Check(ctx, "another", 1); err != nil {
@@ -49,12 +49,12 @@ func TestResourcesAreToldApartByEveryByte(t *testing.T) {
 		"日本", strings.Repeat("x", fence.MaxResourceLen), strings.Repeat("x", fence.MaxResourceLen-1), strings.Repeat("é", fence.MaxResourceLen/2)}
 	eachStore(t, func(t *testing.T, s store) {
 		for i, name := range names {
-			if err := s.Check(ctx, name, redlatch.Token(100+i)); err != nil {
+			if err := s.Check(ctx, name, node.Token(100+i)); err != nil {
 				t.Fatalf("%q: %v", name, err)
 			}
 		}
 		for i, name := range names {
-			if highest, err := s.highest(name); err != nil || highest != redlatch.Token(100+i) {
+			if highest, err := s.highest(name); err != nil || highest != node.Token(100+i) {
 				t.Errorf("%q: highest is %d, %v, want %d", name, highest, err, 100+i)
 			}
 		}
@@ -65,9 +65,9 @@ func TestBadInputIsAnErrorAndWritesNothing(t *testing.T) {
 	ctx := context.Background()
 	negative := int64(-1)
 	eachStore(t, func(t *testing.T, s store) {
-		for _, token := range []redlatch.Token{0, redlatch.MaxToken + 1, 1 << 63, redlatch.Token(negative)} {
+		for _, token := range []node.Token{0, node.MaxToken + 1, 1 << 63, node.Token(negative)} {
 			err := s.Check(ctx, "r", token)
-			var bad *redlatch.ConfigError
+			var bad *node.ConfigError
 			if !errors.As(err, &bad) || bad.Field != "token" || !strings.Contains(bad.Bound, "9007199254740991") {
 				t.Errorf("token %d: got %v, want a ConfigError", uint64(token), err)
 			}
@@ -76,7 +76,7 @@ func TestBadInputIsAnErrorAndWritesNothing(t *testing.T) {
 			}
 		}
 		for _, resource := range []string{"", strings.Repeat("x", fence.MaxResourceLen+1)} {
-			if err := s.Check(ctx, resource, 1); !errors.Is(err, redlatch.ErrConfig) {
+			if err := s.Check(ctx, resource, 1); !errors.Is(err, node.ErrConfig) {
 				t.Errorf("resource %q: got %v, want ErrConfig", resource, err)
 			}
 		}
@@ -84,7 +84,7 @@ func TestBadInputIsAnErrorAndWritesNothing(t *testing.T) {
 			return // what else its key may be is up to the table
 		}
 		for _, resource := range []string{"a\nb", "a\x00", "\x7f", "a\u0085", "\xff"} {
-			if err := s.Check(ctx, resource, 1); !errors.Is(err, redlatch.ErrConfig) {
+			if err := s.Check(ctx, resource, 1); !errors.Is(err, node.ErrConfig) {
 				t.Errorf("resource %q: got %v, want ErrConfig", resource, err)
 			}
 		}
@@ -94,18 +94,18 @@ func TestBadInputIsAnErrorAndWritesNothing(t *testing.T) {
 func TestNegativeTokensAreShownAsSuch(t *testing.T) {
 	gate, _ := fence.NewGate(fence.GateOptions{})
 	n := int64(-7)
-	if err := gate.Check(context.Background(), "r", redlatch.Token(n)); err == nil || !strings.Contains(err.Error(), "token is -7") {
+	if err := gate.Check(context.Background(), "r", node.Token(n)); err == nil || !strings.Contains(err.Error(), "token is -7") {
 		t.Errorf("got %v", err)
 	}
 }
 
 // tokens draws tokens from where they are rounded if anything rounds them:
 // just below 2^53, and where they have 16 digits.
-func tokens() *rapid.Generator[redlatch.Token] {
-	return rapid.Custom(func(t *rapid.T) redlatch.Token {
-		return redlatch.Token(rapid.OneOf(
-			rapid.Uint64Range(uint64(redlatch.MaxToken)-1000, uint64(redlatch.MaxToken)),
-			rapid.Uint64Range(1_000_000_000_000_000, uint64(redlatch.MaxToken)),
+func tokens() *rapid.Generator[node.Token] {
+	return rapid.Custom(func(t *rapid.T) node.Token {
+		return node.Token(rapid.OneOf(
+			rapid.Uint64Range(uint64(node.MaxToken)-1000, uint64(node.MaxToken)),
+			rapid.Uint64Range(1_000_000_000_000_000, uint64(node.MaxToken)),
 			rapid.Uint64Range(999_999_999_999_000, 1_000_000_000_001_000),
 			rapid.Uint64Range(1, 1000),
 		).Draw(t, "token"))
@@ -132,7 +132,7 @@ func TestTokensSurviveEveryPathExactly(t *testing.T) {
 					t.Fatalf("%d after %d: got %v", uint64(token-1), uint64(token), err)
 				}
 			}
-			if token < redlatch.MaxToken {
+			if token < node.MaxToken {
 				if err := s.Check(ctx, resource, token+1); err != nil {
 					t.Fatal(err)
 				}
@@ -150,7 +150,7 @@ func TestAcceptedTokensNeverGoBack(t *testing.T) {
 	const workers, each, spread = 8, 25, 500
 	ctx := context.Background()
 	type claim struct {
-		token, highest redlatch.Token
+		token, highest node.Token
 		accepted       bool
 		before, after  int64
 	}
@@ -163,7 +163,7 @@ func TestAcceptedTokensNeverGoBack(t *testing.T) {
 				for i := range each {
 					// Rising on the whole, so that not only the first few are
 					// accepted.
-					c := claim{token: redlatch.Token(1 + i*spread/2 + rand.IntN(spread))}
+					c := claim{token: node.Token(1 + i*spread/2 + rand.IntN(spread))}
 					c.before = clock.Add(1)
 					err := s.Check(ctx, "r", c.token)
 					c.after = clock.Add(1)
@@ -186,7 +186,7 @@ func TestAcceptedTokensNeverGoBack(t *testing.T) {
 		for _, c := range claims {
 			all = append(all, c...)
 		}
-		var top redlatch.Token
+		var top node.Token
 		for _, c := range all {
 			if c.accepted {
 				accepted = append(accepted, c)

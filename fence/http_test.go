@@ -16,8 +16,8 @@ import (
 
 	"pgregory.net/rapid"
 
-	"github.com/redlatch/redlatch"
 	"github.com/redlatch/redlatch/fence"
+	"github.com/redlatch/redlatch/node"
 )
 
 // site is a server behind the middleware, and the number of requests that got
@@ -25,7 +25,7 @@ import (
 type site struct {
 	*httptest.Server
 	through int
-	token   redlatch.Token // in the context of the last one
+	token   node.Token // in the context of the last one
 }
 
 func newSite(t testing.TB, guard fence.Guard, opts fence.MiddlewareOptions) *site {
@@ -138,12 +138,12 @@ func TestRequestsGetTheAnswerTheirTokenDeserves(t *testing.T) {
 func TestStaleResponsesBecomeStaleErrors(t *testing.T) {
 	gate := newGate(t)
 	s := newSite(t, gate, fence.MiddlewareOptions{})
-	if err := gate.Check(context.Background(), "/orders/42", redlatch.MaxToken); err != nil {
+	if err := gate.Check(context.Background(), "/orders/42", node.MaxToken); err != nil {
 		t.Fatal(err)
 	}
 	resp, problem := s.ask(t, "PUT", "/orders/42", "9007199254740990")
 	err := fence.ResponseError(resp)
-	wantStale(t, err, redlatch.MaxToken-1, redlatch.MaxToken)
+	wantStale(t, err, node.MaxToken-1, node.MaxToken)
 	var stale *fence.StaleError
 	if errors.As(err, &stale); stale.Resource != "/orders/42" {
 		t.Errorf("the resource is %q", stale.Resource)
@@ -202,7 +202,7 @@ func TestTransportSendsTheTokenOnce(t *testing.T) {
 	for _, c := range []struct {
 		name  string
 		ctx   context.Context
-		fixed redlatch.Token
+		fixed node.Token
 		hand  string
 		want  string
 	}{
@@ -211,7 +211,7 @@ func TestTransportSendsTheTokenOnce(t *testing.T) {
 		{"both: the context's", fence.WithToken(ctx, 8), 7, "", "8"},
 		{"by hand", fence.WithToken(ctx, 8), 7, "9", "9"},
 		{"none", ctx, 0, "", ""},
-		{"the largest", ctx, redlatch.MaxToken, "", "9007199254740991"},
+		{"the largest", ctx, node.MaxToken, "", "9007199254740991"},
 	} {
 		req, _ := http.NewRequestWithContext(c.ctx, "PUT", "http://example.com/", nil)
 		if c.hand != "" {
@@ -235,10 +235,10 @@ func TestTransportSendsNoBadToken(t *testing.T) {
 		t.Error("something was sent")
 		return nil, io.ErrUnexpectedEOF
 	})
-	for _, token := range []redlatch.Token{0, redlatch.MaxToken + 1} {
+	for _, token := range []node.Token{0, node.MaxToken + 1} {
 		body := &closing{}
 		req, _ := http.NewRequestWithContext(fence.WithToken(context.Background(), token), "PUT", "http://example.com/", body)
-		if _, err := (&fence.Transport{Base: base}).RoundTrip(req); !errors.Is(err, redlatch.ErrConfig) {
+		if _, err := (&fence.Transport{Base: base}).RoundTrip(req); !errors.Is(err, node.ErrConfig) {
 			t.Errorf("token %d: %v", token, err)
 		}
 		if !body.closed {
@@ -256,15 +256,15 @@ type closing struct{ closed bool }
 func (c *closing) Read([]byte) (int, error) { return 0, io.EOF }
 func (c *closing) Close() error             { c.closed = true; return nil }
 
-type guardFunc func(ctx context.Context, resource string, token redlatch.Token) error
+type guardFunc func(ctx context.Context, resource string, token node.Token) error
 
-func (f guardFunc) Check(ctx context.Context, resource string, token redlatch.Token) error {
+func (f guardFunc) Check(ctx context.Context, resource string, token node.Token) error {
 	return f(ctx, resource, token)
 }
 
 func TestAGuardThatFailsLetsNobodyIn(t *testing.T) {
 	var log bytes.Buffer
-	s := newSite(t, guardFunc(func(context.Context, string, redlatch.Token) error {
+	s := newSite(t, guardFunc(func(context.Context, string, node.Token) error {
 		return errors.New("dial db.internal: secret")
 	}), fence.MiddlewareOptions{Logger: slog.New(slog.NewTextHandler(&log, nil))})
 	resp, problem := s.ask(t, "PUT", "/orders/42", "7")
@@ -303,7 +303,7 @@ func TestMiddlewareAsksItsOptions(t *testing.T) {
 	if resp, _ := s.ask(t, "PUT", "/lax", "7"); resp.StatusCode != http.StatusOK || s.token != 7 || gate.Highest("all") != 7 {
 		t.Errorf("%s, token %d, highest %d", resp.Status, s.token, gate.Highest("all"))
 	}
-	if _, err := fence.Middleware(nil, fence.MiddlewareOptions{}); !errors.Is(err, redlatch.ErrConfig) {
+	if _, err := fence.Middleware(nil, fence.MiddlewareOptions{}); !errors.Is(err, node.ErrConfig) {
 		t.Errorf("no guard: %v", err)
 	}
 }
@@ -367,15 +367,15 @@ func TestProblemsKeepTokensExact(t *testing.T) {
 	gate := newGate(t)
 	s := newSite(t, gate, fence.MiddlewareOptions{})
 	rapid.Check(t, func(t *rapid.T) {
-		highest := redlatch.Token(rapid.Uint64Range(uint64(redlatch.MaxToken)-1000, uint64(redlatch.MaxToken)).Draw(t, "highest"))
+		highest := node.Token(rapid.Uint64Range(uint64(node.MaxToken)-1000, uint64(node.MaxToken)).Draw(t, "highest"))
 		resource := "/" + highest.String()
 		if err := gate.Check(context.Background(), resource, highest); err != nil {
 			t.Fatal(err)
 		}
 		// Read as JavaScript would: a number would come out as a double.
 		_, problem := s.ask(t, "PUT", resource, (highest - 1).String())
-		token, err1 := redlatch.ParseToken(problem["token"].(string))
-		seen, err2 := redlatch.ParseToken(problem["highest"].(string))
+		token, err1 := node.ParseToken(problem["token"].(string))
+		seen, err2 := node.ParseToken(problem["highest"].(string))
 		if err1 != nil || err2 != nil || token != highest-1 || seen != highest {
 			t.Fatalf("%d came back as %v", uint64(highest), problem)
 		}

@@ -6,7 +6,7 @@ import (
 	"net/http"
 	"strings"
 
-	"github.com/redlatch/redlatch"
+	"github.com/redlatch/redlatch/node"
 )
 
 // TokenHeader is the header in which a token travels, once, in decimal digits.
@@ -48,7 +48,7 @@ type MiddlewareOptions struct {
 // store.
 func Middleware(guard Guard, opts MiddlewareOptions) (func(http.Handler) http.Handler, error) {
 	if guard == nil {
-		return nil, &redlatch.ConfigError{Field: "guard", Value: nil, Bound: "a guard"}
+		return nil, &node.ConfigError{Field: "guard", Value: nil, Bound: "a guard"}
 	}
 	if opts.Resource == nil {
 		opts.Resource = func(r *http.Request) string { return r.URL.Path }
@@ -103,7 +103,7 @@ func (m *middleware) serve(w http.ResponseWriter, r *http.Request, next http.Han
 }
 
 // admit checks the token, in turn if that was asked for.
-func (m *middleware) admit(ctx context.Context, resource string, token redlatch.Token) (done func(), err error) {
+func (m *middleware) admit(ctx context.Context, resource string, token node.Token) (done func(), err error) {
 	done = func() {}
 	if m.Serial {
 		if done, err = m.turns.take(ctx, resource); err != nil {
@@ -119,13 +119,13 @@ func (m *middleware) admit(ctx context.Context, resource string, token redlatch.
 
 // parseHeader takes one value in digits alone. Two values are an error even if
 // they are equal: whoever put two there meant one of them.
-func parseHeader(values []string) (redlatch.Token, error) {
+func parseHeader(values []string) (node.Token, error) {
 	if len(values) != 1 {
-		return 0, &redlatch.ConfigError{Field: "header " + TokenHeader, Value: strings.Join(values, ", "), Bound: "there once"}
+		return 0, &node.ConfigError{Field: "header " + TokenHeader, Value: strings.Join(values, ", "), Bound: "there once"}
 	}
-	token, err := redlatch.ParseToken(values[0])
+	token, err := node.ParseToken(values[0])
 	if err != nil {
-		return 0, &redlatch.ConfigError{Field: "header " + TokenHeader, Value: values[0], Bound: "a whole number from 1 to 9007199254740991, in digits"}
+		return 0, &node.ConfigError{Field: "header " + TokenHeader, Value: values[0], Bound: "a whole number from 1 to 9007199254740991, in digits"}
 	}
 	return token, nil
 }

@@ -9,7 +9,7 @@ import (
 	"net/http"
 	"strconv"
 
-	"github.com/redlatch/redlatch"
+	"github.com/redlatch/redlatch/node"
 )
 
 // The types of problems that a Middleware answers with, as RFC 9457 has them:
@@ -34,13 +34,13 @@ type problem struct {
 	Highest  string `json:"highest,omitempty"`
 }
 
-func decimal(t redlatch.Token) string { return strconv.FormatUint(uint64(t), 10) }
+func decimal(t node.Token) string { return strconv.FormatUint(uint64(t), 10) }
 
 // problemFor says what an error is to a client. What went wrong inside the
 // server is not for it to know.
 func problemFor(err error) problem {
 	var stale *StaleError
-	var bad *redlatch.ConfigError
+	var bad *node.ConfigError
 	switch {
 	case errors.As(err, &stale):
 		return problem{Type: problemStale, Title: "Stale token", Status: http.StatusConflict, Detail: stale.Error(),
@@ -91,8 +91,8 @@ func ResponseError(resp *http.Response) error {
 	case p.Type == problemMissing && resp.StatusCode == http.StatusPreconditionRequired:
 		return ErrNoToken
 	case p.Type == problemStale && resp.StatusCode == http.StatusConflict:
-		token, err1 := redlatch.ParseToken(p.Token)
-		highest, err2 := redlatch.ParseToken(p.Highest)
+		token, err1 := node.ParseToken(p.Token)
+		highest, err2 := node.ParseToken(p.Highest)
 		if err1 == nil && err2 == nil {
 			return &StaleError{Resource: p.Resource, Token: token, Highest: highest}
 		}

@@ -10,7 +10,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"github.com/redlatch/redlatch"
+	"github.com/redlatch/redlatch/node"
 	"github.com/redlatch/redlatch/redis"
 )
 
@@ -78,14 +78,14 @@ type Redis struct {
 // redis/rueidis and redis/goredis make drivers of clients.
 func NewRedis(driver redis.Driver, opts RedisOptions) (*Redis, error) {
 	if driver == nil {
-		return nil, &redlatch.ConfigError{Field: "driver", Value: nil, Bound: "a driver"}
+		return nil, &node.ConfigError{Field: "driver", Value: nil, Bound: "a driver"}
 	}
 	if opts.Prefix == "" {
 		opts.Prefix = "fence:"
 	}
 	if len(opts.Prefix) > MaxResourceLen || !utf8.ValidString(opts.Prefix) || strings.ContainsFunc(opts.Prefix, unicode.IsControl) ||
 		strings.ContainsAny(opts.Prefix, "{}") {
-		return nil, &redlatch.ConfigError{Field: "Prefix", Value: opts.Prefix, Bound: "at most 255 bytes of UTF-8 without control characters and braces"}
+		return nil, &node.ConfigError{Field: "Prefix", Value: opts.Prefix, Bound: "at most 255 bytes of UTF-8 without control characters and braces"}
 	}
 	retention, err := milliseconds("Retention", opts.Retention)
 	if err != nil {
@@ -98,7 +98,7 @@ func NewRedis(driver redis.Driver, opts RedisOptions) (*Redis, error) {
 // never shorter.
 func milliseconds(field string, d time.Duration) (string, error) {
 	if d < 0 {
-		return "", &redlatch.ConfigError{Field: field, Value: d, Bound: "positive, or 0 for ever"}
+		return "", &node.ConfigError{Field: field, Value: d, Bound: "positive, or 0 for ever"}
 	}
 	ms := d / time.Millisecond
 	if d%time.Millisecond > 0 {
@@ -118,14 +118,14 @@ func (r *Redis) keys(resource string) []string {
 }
 
 // Check claims the resource for the token, or returns a *StaleError.
-func (r *Redis) Check(ctx context.Context, resource string, token redlatch.Token) error {
+func (r *Redis) Check(ctx context.Context, resource string, token node.Token) error {
 	return r.claim(ctx, checkScript, 1, resource, token)
 }
 
 // Set sets the resource's value for a time to live, 0 being for ever, or
 // returns a *StaleError and leaves everything as it was. When the value
 // expires, the token stays.
-func (r *Redis) Set(ctx context.Context, resource, value string, token redlatch.Token, ttl time.Duration) error {
+func (r *Redis) Set(ctx context.Context, resource, value string, token node.Token, ttl time.Duration) error {
 	ms, err := milliseconds("ttl", ttl)
 	if err != nil {
 		return err
@@ -135,13 +135,13 @@ func (r *Redis) Set(ctx context.Context, resource, value string, token redlatch.
 
 // Delete deletes the resource's value, or returns a *StaleError and leaves
 // everything as it was. The token stays.
-func (r *Redis) Delete(ctx context.Context, resource string, token redlatch.Token) error {
+func (r *Redis) Delete(ctx context.Context, resource string, token node.Token) error {
 	return r.claim(ctx, deleteScript, 2, resource, token)
 }
 
 // claim runs a script that begins with the check, on the first of the
 // resource's keys.
-func (r *Redis) claim(ctx context.Context, script *redis.Script, keys int, resource string, token redlatch.Token, more ...string) error {
+func (r *Redis) claim(ctx context.Context, script *redis.Script, keys int, resource string, token node.Token, more ...string) error {
 	if err := checkInput(resource, token); err != nil {
 		return err
 	}
@@ -157,7 +157,7 @@ func (r *Redis) claim(ctx context.Context, script *redis.Script, keys int, resou
 		return nil
 	}
 	if len(reply) == 2 && reply[0] == "stale" {
-		if highest, err := redlatch.ParseToken(reply[1]); err == nil {
+		if highest, err := node.ParseToken(reply[1]); err == nil {
 			return &StaleError{Resource: resource, Token: token, Highest: highest}
 		}
 	}
@@ -166,9 +166,9 @@ func (r *Redis) claim(ctx context.Context, script *redis.Script, keys int, resou
 
 // Value is what a resource has in Redis, as of one moment.
 type Value struct {
-	Text    string         // the value
-	Exists  bool           // whether there is one
-	Highest redlatch.Token // the highest token seen; 0 if none
+	Text    string     // the value
+	Exists  bool       // whether there is one
+	Highest node.Token // the highest token seen; 0 if none
 }
 
 // Get returns the resource's value. It asks for no token: whoever is to write
@@ -186,7 +186,7 @@ func (r *Redis) Get(ctx context.Context, resource string) (Value, error) {
 	}
 	v := Value{Text: reply[2], Exists: reply[0] == "found"}
 	if reply[1] != "" {
-		if v.Highest, err = redlatch.ParseToken(reply[1]); err != nil {
+		if v.Highest, err = node.ParseToken(reply[1]); err != nil {
 			return Value{}, fmt.Errorf("redlatch: the token of %q is kept wrongly: %w", resource, err)
 		}
 	}

@@ -13,9 +13,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/redlatch/redlatch"
 	"github.com/redlatch/redlatch/fence"
 	"github.com/redlatch/redlatch/internal/redistest"
+	"github.com/redlatch/redlatch/node"
 	"github.com/redlatch/redlatch/redis"
 )
 
@@ -179,7 +179,7 @@ func TestScriptsOfOnesOwnAreFencedByTheBareCheck(t *testing.T) {
 		for range workers {
 			wg.Go(func() {
 				for i := range each {
-					token := redlatch.Token(1 + i*10 + rand.IntN(20))
+					token := node.Token(1 + i*10 + rand.IntN(20))
 					reply, err := driver.Eval(ctx, redis.Call{Script: push, Keys: []string{"highest", "list"}, Args: []string{token.String()}})
 					if err != nil || len(reply) != 1 || reply[0] != "" && reply[0] <= token.String() {
 						t.Errorf("token %d: %q, %v", token, reply, err)
@@ -213,7 +213,7 @@ func TestTheBareCheckRefusesWhatIsNoToken(t *testing.T) {
 		call := func(token string) ([]string, error) {
 			return driver.Eval(ctx, redis.Call{Script: write, Keys: []string{"highest", "value"}, Args: []string{token}})
 		}
-		for _, token := range []string{"", "6", "1763000000123456", fmt.Sprintf("%020d", 0), fmt.Sprintf("%020d", redlatch.MaxToken+1),
+		for _, token := range []string{"", "6", "1763000000123456", fmt.Sprintf("%020d", 0), fmt.Sprintf("%020d", node.MaxToken+1),
 			fmt.Sprintf("%021d", 6), "-0000000000000000006", "0000000000000000000x", "1.7630000001235e+150"} {
 			if reply, err := call(token); err == nil || !strings.Contains(err.Error(), "20 digits") {
 				t.Errorf("%q: %q, %v", token, reply, err)
@@ -225,13 +225,13 @@ func TestTheBareCheckRefusesWhatIsNoToken(t *testing.T) {
 		// What stands in the token's place and is none shuts everyone out.
 		for _, wrong := range []string{"5", "", "~", "0000000000000000000x"} {
 			server.Do("SET", "highest", wrong)
-			if reply, err := call(redlatch.Token(6).String()); err == nil || !strings.Contains(err.Error(), "holds something else") {
+			if reply, err := call(node.Token(6).String()); err == nil || !strings.Contains(err.Error(), "holds something else") {
 				t.Errorf("%q: %q, %v", wrong, reply, err)
 			}
 		}
 		server.Do("DEL", "highest")
 		server.Do("HSET", "highest", "a", "b")
-		if reply, err := call(redlatch.Token(6).String()); err == nil || errors.Is(err, fence.ErrStale) || !strings.Contains(err.Error(), "WRONGTYPE") {
+		if reply, err := call(node.Token(6).String()); err == nil || errors.Is(err, fence.ErrStale) || !strings.Contains(err.Error(), "WRONGTYPE") {
 			t.Errorf("a hash: %q, %v", reply, err)
 		}
 		if got := server.Do("EXISTS", "value"); got != "0" {
@@ -266,12 +266,12 @@ func TestRedisRefusesBadOptions(t *testing.T) {
 		"Retention": {Retention: -1},
 	} {
 		_, err := fence.NewRedis(driver, opts)
-		var bad *redlatch.ConfigError
+		var bad *node.ConfigError
 		if !errors.As(err, &bad) || bad.Field != field {
 			t.Errorf("%s: %v", field, err)
 		}
 	}
-	if _, err := fence.NewRedis(nil, fence.RedisOptions{}); !errors.Is(err, redlatch.ErrConfig) {
+	if _, err := fence.NewRedis(nil, fence.RedisOptions{}); !errors.Is(err, node.ErrConfig) {
 		t.Errorf("no driver: %v", err)
 	}
 	guard := newRedis(t, driver)
@@ -280,7 +280,7 @@ func TestRedisRefusesBadOptions(t *testing.T) {
 		"token":    guard.Set(ctx, "r", "v", 0, 0),
 		"resource": guard.Delete(ctx, "", 6),
 	} {
-		var bad *redlatch.ConfigError
+		var bad *node.ConfigError
 		if !errors.As(err, &bad) || bad.Field != what {
 			t.Errorf("%s: %v", what, err)
 		}

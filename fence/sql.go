@@ -6,7 +6,7 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/redlatch/redlatch"
+	"github.com/redlatch/redlatch/node"
 )
 
 // SQLOptions are the settings of an SQL guard. The zero value works.
@@ -35,7 +35,7 @@ type SQL struct {
 // NewSQL returns a guard in a database. It sends nothing.
 func NewSQL(db *sql.DB, dialect Dialect, opts SQLOptions) (*SQL, error) {
 	if db == nil {
-		return nil, &redlatch.ConfigError{Field: "db", Value: nil, Bound: "a database"}
+		return nil, &node.ConfigError{Field: "db", Value: nil, Bound: "a database"}
 	}
 	if err := dialect.check(); err != nil {
 		return nil, err
@@ -71,7 +71,7 @@ func (s *SQL) Create(ctx context.Context) error {
 // Check claims the resource for the token, in a step of its own, or returns a
 // *StaleError. What is written after it is not covered by it: use Do or
 // CheckTx for that.
-func (s *SQL) Check(ctx context.Context, resource string, token redlatch.Token) error {
+func (s *SQL) Check(ctx context.Context, resource string, token node.Token) error {
 	return s.claim(ctx, s.db, resource, token)
 }
 
@@ -83,9 +83,9 @@ func (s *SQL) Check(ctx context.Context, resource string, token redlatch.Token) 
 // Deadlocks and serialization failures are returned as the database tells
 // them. They are no verdict on the token, and the transaction may be tried
 // again.
-func (s *SQL) CheckTx(ctx context.Context, tx *sql.Tx, resource string, token redlatch.Token) error {
+func (s *SQL) CheckTx(ctx context.Context, tx *sql.Tx, resource string, token node.Token) error {
 	if tx == nil {
-		return &redlatch.ConfigError{Field: "tx", Value: nil, Bound: "a transaction"}
+		return &node.ConfigError{Field: "tx", Value: nil, Bound: "a transaction"}
 	}
 	return s.claim(ctx, tx, resource, token)
 }
@@ -93,7 +93,7 @@ func (s *SQL) CheckTx(ctx context.Context, tx *sql.Tx, resource string, token re
 // Do runs a function in a transaction that begins with the check, and commits
 // it if the function returns nil. If Do returns a *StaleError, the function
 // has not run.
-func (s *SQL) Do(ctx context.Context, resource string, token redlatch.Token, f func(tx *sql.Tx) error) error {
+func (s *SQL) Do(ctx context.Context, resource string, token node.Token, f func(tx *sql.Tx) error) error {
 	// Before anything is sent, not even a BEGIN.
 	if err := checkInput(resource, token); err != nil {
 		return err
@@ -118,7 +118,7 @@ func (s *SQL) Do(ctx context.Context, resource string, token redlatch.Token, f f
 
 // Highest returns the highest token that the resource was claimed with; 0 if
 // it never was.
-func (s *SQL) Highest(ctx context.Context, resource string) (redlatch.Token, error) {
+func (s *SQL) Highest(ctx context.Context, resource string) (node.Token, error) {
 	if err := checkResource(resource); err != nil {
 		return 0, err
 	}
@@ -138,7 +138,7 @@ type Execer interface {
 	QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row
 }
 
-func (s *SQL) claim(ctx context.Context, db Execer, resource string, token redlatch.Token) error {
+func (s *SQL) claim(ctx context.Context, db Execer, resource string, token node.Token) error {
 	if err := checkInput(resource, token); err != nil {
 		return err
 	}
@@ -154,14 +154,14 @@ func (s *SQL) claim(ctx context.Context, db Execer, resource string, token redla
 
 // raise sets the resource's row to the token, unless it is higher, and returns
 // the highest token that the row has seen.
-func (s *SQL) raise(ctx context.Context, db Execer, resource string, token redlatch.Token) (redlatch.Token, error) {
+func (s *SQL) raise(ctx context.Context, db Execer, resource string, token node.Token) (node.Token, error) {
 	if s.dialect == MySQL {
 		result, err := db.ExecContext(ctx, s.text.raise, resource, int64(token), int64(token))
 		if err != nil {
 			return 0, err
 		}
 		before, err := result.LastInsertId() // 0 for a new row
-		return max(redlatch.Token(max(before, 0)), token), err
+		return max(node.Token(max(before, 0)), token), err
 	}
 	result, err := db.ExecContext(ctx, s.text.raise, resource, int64(token))
 	if err != nil {
@@ -178,10 +178,10 @@ func (s *SQL) raise(ctx context.Context, db Execer, resource string, token redla
 }
 
 // read returns the resource's token as it is now.
-func (s *SQL) read(ctx context.Context, db Execer, resource string) (redlatch.Token, error) {
+func (s *SQL) read(ctx context.Context, db Execer, resource string) (node.Token, error) {
 	var token int64
 	if err := db.QueryRowContext(ctx, s.text.read, resource).Scan(&token); err != nil {
 		return 0, err
 	}
-	return redlatch.Token(max(token, 0)), nil
+	return node.Token(max(token, 0)), nil
 }

@@ -15,8 +15,8 @@ import (
 	"github.com/go-sql-driver/mysql"
 	"github.com/jackc/pgx/v5/pgconn"
 
-	"github.com/redlatch/redlatch"
 	"github.com/redlatch/redlatch/fence"
+	"github.com/redlatch/redlatch/node"
 )
 
 // bench is a guard and a table that it protects: one row, and a log of who
@@ -43,7 +43,7 @@ func newBench(t *testing.T, d database) *bench {
 }
 
 // write is what a holder does in its transaction.
-func (b *bench) write(tx *sql.Tx, token redlatch.Token) error {
+func (b *bench) write(tx *sql.Tx, token node.Token) error {
 	if _, err := tx.Exec(fmt.Sprintf("UPDATE %s SET writer = %d WHERE id = 1", b.row, token)); err != nil {
 		return err
 	}
@@ -51,7 +51,7 @@ func (b *bench) write(tx *sql.Tx, token redlatch.Token) error {
 	return err
 }
 
-func (b *bench) writer(t testing.TB) (token redlatch.Token) {
+func (b *bench) writer(t testing.TB) (token node.Token) {
 	t.Helper()
 	if err := b.db.QueryRow("SELECT writer FROM " + b.row).Scan(&token); err != nil {
 		t.Fatal(err)
@@ -212,7 +212,7 @@ func TestOldSnapshotsDoNotHideANewerToken(t *testing.T) {
 func TestAPausedTransactionCannotOverwrite(t *testing.T) {
 	ctx := context.Background()
 	for _, d := range []database{mariaDB, postgresDB} {
-		run := func(t *testing.T, check func(b *bench, tx *sql.Tx) error) redlatch.Token {
+		run := func(t *testing.T, check func(b *bench, tx *sql.Tx) error) node.Token {
 			b := newBench(t, d)
 			if err := b.guard.Check(ctx, "r", 5); err != nil {
 				t.Fatal(err)
@@ -268,7 +268,7 @@ func TestWritesFollowTheOrderOfTokens(t *testing.T) {
 			for range workers {
 				wg.Go(func() {
 					for i := range each {
-						token := redlatch.Token(1 + i*10 + rand.IntN(20))
+						token := node.Token(1 + i*10 + rand.IntN(20))
 						err := b.guard.Do(ctx, "r", token, func(tx *sql.Tx) error { return b.write(tx, token) })
 						if err != nil && !errors.Is(err, fence.ErrStale) && !serialization(err) {
 							t.Errorf("token %d: %v", token, err)
@@ -282,10 +282,10 @@ func TestWritesFollowTheOrderOfTokens(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer rows.Close()
-			var last redlatch.Token
+			var last node.Token
 			n := 0
 			for ; rows.Next(); n++ {
-				var token redlatch.Token
+				var token node.Token
 				if err := rows.Scan(&token); err != nil {
 					t.Fatal(err)
 				}
@@ -314,8 +314,8 @@ func TestDoWritesAllOrNothing(t *testing.T) {
 			}
 			called := false
 			wantStale(t, b.guard.Do(ctx, "r", 5, func(*sql.Tx) error { called = true; return nil }), 5, 6)
-			for _, token := range []redlatch.Token{0, redlatch.MaxToken + 1} {
-				if err := b.guard.Do(ctx, "r", token, func(*sql.Tx) error { called = true; return nil }); !errors.Is(err, redlatch.ErrConfig) {
+			for _, token := range []node.Token{0, node.MaxToken + 1} {
+				if err := b.guard.Do(ctx, "r", token, func(*sql.Tx) error { called = true; return nil }); !errors.Is(err, node.ErrConfig) {
 					t.Errorf("token %d: %v", token, err)
 				}
 			}

@@ -3,7 +3,7 @@ package fence
 import (
 	"net/http"
 
-	"github.com/redlatch/redlatch"
+	"github.com/redlatch/redlatch/node"
 )
 
 // A Transport sends a token along with HTTP requests: the one that a request's
@@ -13,7 +13,7 @@ import (
 type Transport struct {
 	// Token is sent with requests whose context carries none. Defaults to
 	// none.
-	Token redlatch.Token
+	Token node.Token
 
 	// Base sends the requests. Defaults to http.DefaultTransport.
 	Base http.RoundTripper

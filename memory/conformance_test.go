@@ -4,17 +4,17 @@ import (
 	"testing"
 	"time"
 
-	"github.com/redlatch/redlatch"
 	"github.com/redlatch/redlatch/memory"
-	"github.com/redlatch/redlatch/nodetest"
+	"github.com/redlatch/redlatch/node"
+	"github.com/redlatch/redlatch/node/nodetest"
 )
 
 func TestConformance(t *testing.T) {
 	now := time.Now()
 	nodetest.Run(t, nodetest.Harness{
-		Open: func(testing.TB) (a, b redlatch.Node) {
-			node := memory.New(memory.Options{Clock: func() time.Time { return now }})
-			return node, node
+		Open: func(testing.TB) (a, b node.Node) {
+			n := memory.New(memory.Options{Clock: func() time.Time { return now }})
+			return n, n
 		},
 		Queues:  true,
 		Lists:   true,
@@ -25,9 +25,9 @@ func TestConformance(t *testing.T) {
 
 func TestConformanceInRealTime(t *testing.T) {
 	nodetest.Run(t, nodetest.Harness{
-		Open: func(testing.TB) (a, b redlatch.Node) {
-			node := memory.New(memory.Options{})
-			return node, node
+		Open: func(testing.TB) (a, b node.Node) {
+			n := memory.New(memory.Options{})
+			return n, n
 		},
 		Queues: true,
 		Lists:  true,

@@ -4,7 +4,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/redlatch/redlatch"
+	"github.com/redlatch/redlatch/node"
 )
 
 // Copy returns a node with the same name, locks, fences and queues, and with
@@ -15,7 +15,7 @@ func (n *Node) Copy() *Node {
 	c := &Node{
 		name: n.name, id: n.id, clock: n.clock,
 		names:     make(map[string]*entry, len(n.names)),
-		listeners: map[int]func(redlatch.Wake){},
+		listeners: map[int]func(node.Wake){},
 		sweepAt:   n.sweepAt,
 	}
 	for name, e := range n.names {

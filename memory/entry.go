@@ -3,7 +3,7 @@ package memory
 import (
 	"time"
 
-	"github.com/redlatch/redlatch"
+	"github.com/redlatch/redlatch/node"
 )
 
 // leastSweep is the number of names below which sweeping is not worth while.
@@ -12,10 +12,10 @@ const leastSweep = 64
 // entry is all that a node knows of one name.
 type entry struct {
 	value string
-	until time.Time      // zero while nobody has the name
-	token redlatch.Token // with which it was granted; 0 for none
+	until time.Time  // zero while nobody has the name
+	token node.Token // with which it was granted; 0 for none
 
-	fence      redlatch.Token
+	fence      node.Token
 	fenceUntil time.Time
 
 	queue queue
@@ -43,7 +43,7 @@ func (e *entry) dead() bool {
 
 // grant gives the name to the request's value. What others raise the fence to
 // after that is not its token.
-func (e *entry) grant(req redlatch.Request, now time.Time) {
+func (e *entry) grant(req node.Request, now time.Time) {
 	e.value, e.token, e.until = req.Value, req.Token, now.Add(req.TTL)
 	e.raise(req, now)
 }
@@ -52,7 +52,7 @@ func (e *entry) free() { e.value, e.token, e.until = "", 0, time.Time{} }
 
 // raise lifts the fence to the request's token and has it remembered for
 // Retention from now. It lowers neither.
-func (e *entry) raise(req redlatch.Request, now time.Time) {
+func (e *entry) raise(req node.Request, now time.Time) {
 	if req.Token == 0 {
 		return
 	}

@@ -5,13 +5,13 @@ import (
 	"strings"
 	"time"
 
-	"github.com/redlatch/redlatch"
+	"github.com/redlatch/redlatch/node"
 )
 
-var _ redlatch.Lister = (*Node)(nil)
+var _ node.Lister = (*Node)(nil)
 
 // List calls found for every name that is held or waited for.
-func (n *Node) List(ctx context.Context, prefix string, found func(redlatch.Listing)) error {
+func (n *Node) List(ctx context.Context, prefix string, found func(node.Listing)) error {
 	all, err := n.listings(ctx, prefix)
 	for _, l := range all {
 		l.Waiters = nil
@@ -21,20 +21,20 @@ func (n *Node) List(ctx context.Context, prefix string, found func(redlatch.List
 }
 
 // listings looks at all names at once, so that found may call the node.
-func (n *Node) listings(ctx context.Context, prefix string) ([]redlatch.Listing, error) {
+func (n *Node) listings(ctx context.Context, prefix string) ([]node.Listing, error) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if err := n.unable(ctx); err != nil {
 		return nil, err
 	}
 	now := n.clock()
-	var all []redlatch.Listing
+	var all []node.Listing
 	for name, e := range n.names {
 		if !strings.HasPrefix(name, prefix) {
 			continue
 		}
 		e.settle(now)
-		if l := e.listing(name, now); l.Waiting > 0 || l.Reply.Status == redlatch.Held {
+		if l := e.listing(name, now); l.Waiting > 0 || l.Reply.Status == node.Held {
 			all = append(all, l)
 		}
 	}
@@ -42,11 +42,11 @@ func (n *Node) listings(ctx context.Context, prefix string) ([]redlatch.Listing,
 }
 
 // Look returns what is known of one name.
-func (n *Node) Look(ctx context.Context, name string) (redlatch.Listing, error) {
+func (n *Node) Look(ctx context.Context, name string) (node.Listing, error) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if err := n.unable(ctx); err != nil {
-		return redlatch.Listing{}, err
+		return node.Listing{}, err
 	}
 	now := n.clock()
 	return n.entry(name, now).listing(name, now), nil
@@ -63,15 +63,15 @@ func (n *Node) unable(ctx context.Context) error {
 	return nil
 }
 
-func (e *entry) listing(name string, now time.Time) redlatch.Listing {
-	l := redlatch.Listing{Name: name, Reply: redlatch.Reply{Status: e.taken(), Fence: e.fence, Now: now}}
+func (e *entry) listing(name string, now time.Time) node.Listing {
+	l := node.Listing{Name: name, Reply: node.Reply{Status: e.taken(), Fence: e.fence, Now: now}}
 	if e.held() {
 		l.Reply.Value, l.Reply.HolderToken, l.Reply.Left = e.value, e.token, e.until.Sub(now)
 	}
 	waiters := e.waiters()
 	l.Waiting = len(waiters)
-	for _, w := range waiters[:min(len(waiters), redlatch.MaxWaiters)] {
-		l.Waiters = append(l.Waiters, redlatch.Waiter{Value: w.value, Ticket: w.ticket})
+	for _, w := range waiters[:min(len(waiters), node.MaxWaiters)] {
+		l.Waiters = append(l.Waiters, node.Waiter{Value: w.value, Ticket: w.ticket})
 	}
 	return l
 }

@@ -10,7 +10,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/redlatch/redlatch"
+	"github.com/redlatch/redlatch/node"
 )
 
 // Options are the settings of a Node. The zero value works.
@@ -34,16 +34,16 @@ type Node struct {
 	mu        sync.Mutex
 	down      error
 	names     map[string]*entry
-	listeners map[int]func(redlatch.Wake)
+	listeners map[int]func(node.Wake)
 	listened  int // how many there ever were
 	// sweepAt is the number of names at which the dead ones are looked for.
 	sweepAt int
 }
 
 var (
-	_ redlatch.Prompt     = (*Node)(nil)
-	_ redlatch.Identifier = (*Node)(nil)
-	_ redlatch.Waker      = (*Node)(nil)
+	_ node.Prompt     = (*Node)(nil)
+	_ node.Identifier = (*Node)(nil)
+	_ node.Waker      = (*Node)(nil)
 )
 
 // New returns a node on which nothing is locked.
@@ -54,7 +54,7 @@ func New(o Options) *Node {
 		clock: o.Clock,
 		names: map[string]*entry{},
 
-		listeners: map[int]func(redlatch.Wake){},
+		listeners: map[int]func(node.Wake){},
 
 		sweepAt: leastSweep,
 	}
@@ -68,8 +68,8 @@ func New(o Options) *Node {
 }
 
 // Nodes returns n nodes for a client that asks a majority of them.
-func Nodes(n int) []redlatch.Node {
-	nodes := make([]redlatch.Node, n)
+func Nodes(n int) []node.Node {
+	nodes := make([]node.Node, n)
 	for i := range nodes {
 		nodes[i] = New(Options{Name: strconv.Itoa(i + 1)})
 	}
@@ -84,10 +84,10 @@ func (n *Node) SetDown(err error) {
 	n.down = err
 }
 
-// Do carries out one request. Its errors all wrap redlatch.ErrUnsent.
-func (n *Node) Do(ctx context.Context, req redlatch.Request) (redlatch.Reply, error) {
+// Do carries out one request. Its errors all wrap node.ErrUnsent.
+func (n *Node) Do(ctx context.Context, req node.Request) (node.Reply, error) {
 	if err := check(req); err != nil {
-		return redlatch.Reply{}, unsent(err)
+		return node.Reply{}, unsent(err)
 	}
 	reply, wakes, listeners, err := n.do(ctx, req)
 	for _, w := range wakes {
@@ -98,16 +98,16 @@ func (n *Node) Do(ctx context.Context, req redlatch.Request) (redlatch.Reply, er
 	return reply, err
 }
 
-func (n *Node) do(ctx context.Context, req redlatch.Request) (redlatch.Reply, []redlatch.Wake, []func(redlatch.Wake), error) {
+func (n *Node) do(ctx context.Context, req node.Request) (node.Reply, []node.Wake, []func(node.Wake), error) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	// Looked at under the mutex, so that what was refused here can have no
 	// effect later.
 	if err := ctx.Err(); err != nil {
-		return redlatch.Reply{}, nil, nil, unsent(err)
+		return node.Reply{}, nil, nil, unsent(err)
 	}
 	if n.down != nil {
-		return redlatch.Reply{}, nil, nil, unsent(n.down)
+		return node.Reply{}, nil, nil, unsent(n.down)
 	}
 	reply, wakes := n.carryOut(req)
 	if len(wakes) == 0 {
@@ -117,7 +117,7 @@ func (n *Node) do(ctx context.Context, req redlatch.Request) (redlatch.Reply, []
 }
 
 // Listen has f called with every wake of the node, whoever it is for.
-func (n *Node) Listen(f func(redlatch.Wake)) (stop func()) {
+func (n *Node) Listen(f func(node.Wake)) (stop func()) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.listened++
@@ -146,20 +146,20 @@ func (n *Node) Identity(context.Context) (string, time.Time, error) {
 func (n *Node) Close() error { return nil }
 
 // check refuses a request that could only be carried out wrongly.
-func check(req redlatch.Request) error {
+func check(req node.Request) error {
 	switch {
-	case req.Mode != redlatch.Exclusive:
+	case req.Mode != node.Exclusive:
 		return fmt.Errorf("lock mode %d is unknown", req.Mode)
-	case req.Op < redlatch.OpAcquire || req.Op > redlatch.OpOffer && req.Op != redlatch.OpBreak:
+	case req.Op < node.OpAcquire || req.Op > node.OpOffer && req.Op != node.OpBreak:
 		return fmt.Errorf("operation %d is unknown", req.Op)
-	case req.Token > redlatch.MaxToken:
-		return fmt.Errorf("token %d is above the largest, %d", uint64(req.Token), uint64(redlatch.MaxToken))
-	case req.TTL <= 0 && (req.Op == redlatch.OpAcquire || req.Op == redlatch.OpExtend || req.Op == redlatch.OpRepair):
+	case req.Token > node.MaxToken:
+		return fmt.Errorf("token %d is above the largest, %d", uint64(req.Token), uint64(node.MaxToken))
+	case req.TTL <= 0 && (req.Op == node.OpAcquire || req.Op == node.OpExtend || req.Op == node.OpRepair):
 		return fmt.Errorf("time to live is %v: it must be positive", req.TTL)
 	}
 	return nil
 }
 
 func unsent(err error) error {
-	return fmt.Errorf("redlatch: node in memory: %w (%w)", err, redlatch.ErrUnsent)
+	return fmt.Errorf("redlatch: node in memory: %w (%w)", err, node.ErrUnsent)
 }

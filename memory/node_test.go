@@ -8,18 +8,18 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/redlatch/redlatch"
+	"github.com/redlatch/redlatch/node"
 )
 
-func request(op redlatch.Op, name, value string) redlatch.Request {
-	return redlatch.Request{
+func request(op node.Op, name, value string) node.Request {
+	return node.Request{
 		Op: op, Name: name, Value: value,
 		TTL: time.Minute, Window: 10 * time.Second, Retention: time.Hour,
 	}
 }
 
 // do has the node carry out a request that must not fail.
-func do(t testing.TB, n redlatch.Node, req redlatch.Request) redlatch.Reply {
+func do(t testing.TB, n node.Node, req node.Request) node.Reply {
 	t.Helper()
 	r, err := n.Do(context.Background(), req)
 	if err != nil {
@@ -31,13 +31,13 @@ func do(t testing.TB, n redlatch.Node, req redlatch.Request) redlatch.Reply {
 func TestALockExpiresInVirtualTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n := New(Options{})
-		do(t, n, request(redlatch.OpAcquire, "name", "one"))
+		do(t, n, request(node.OpAcquire, "name", "one"))
 		time.Sleep(time.Minute - 1)
-		if r := do(t, n, request(redlatch.OpAcquire, "name", "two")); r.Status != redlatch.Held || r.Left != 1 {
+		if r := do(t, n, request(node.OpAcquire, "name", "two")); r.Status != node.Held || r.Left != 1 {
 			t.Errorf("%v for %v yet, want held for 1ns yet", r.Status, r.Left)
 		}
 		time.Sleep(time.Nanosecond)
-		if r := do(t, n, request(redlatch.OpAcquire, "name", "two")); r.Status != redlatch.Granted {
+		if r := do(t, n, request(node.OpAcquire, "name", "two")); r.Status != node.Granted {
 			t.Errorf("%v after the time to live", r.Status)
 		}
 	})
@@ -45,26 +45,26 @@ func TestALockExpiresInVirtualTime(t *testing.T) {
 
 func TestClosingLeavesTheNodeToOthers(t *testing.T) {
 	n := New(Options{})
-	do(t, n, request(redlatch.OpAcquire, "name", "one"))
+	do(t, n, request(node.OpAcquire, "name", "one"))
 	if err := n.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if r := do(t, n, request(redlatch.OpAcquire, "name", "two")); r.Status != redlatch.Held {
+	if r := do(t, n, request(node.OpAcquire, "name", "two")); r.Status != node.Held {
 		t.Errorf("%v after a close", r.Status)
 	}
 }
 
 func TestANodeThatIsDownDoesNothing(t *testing.T) {
 	n := New(Options{})
-	do(t, n, request(redlatch.OpAcquire, "name", "one"))
+	do(t, n, request(node.OpAcquire, "name", "one"))
 	outage := errors.New("no route to host")
 	n.SetDown(outage)
-	_, err := n.Do(context.Background(), request(redlatch.OpRelease, "name", "one"))
-	if !errors.Is(err, outage) || !errors.Is(err, redlatch.ErrUnsent) {
+	_, err := n.Do(context.Background(), request(node.OpRelease, "name", "one"))
+	if !errors.Is(err, outage) || !errors.Is(err, node.ErrUnsent) {
 		t.Errorf("while down: %v", err)
 	}
 	n.SetDown(nil)
-	if r := do(t, n, request(redlatch.OpInspect, "name", "")); r.Status != redlatch.Held {
+	if r := do(t, n, request(node.OpInspect, "name", "")); r.Status != node.Held {
 		t.Errorf("up again: %v", r.Status)
 	}
 }
@@ -72,9 +72,9 @@ func TestANodeThatIsDownDoesNothing(t *testing.T) {
 func TestANodeGoesByItsOwnClock(t *testing.T) {
 	late := func() time.Time { return time.Now().Add(-time.Hour) }
 	n := New(Options{Clock: late})
-	req := request(redlatch.OpAcquire, "name", "one")
-	req.Token = redlatch.Token(time.Now().UnixMicro())
-	if r := do(t, n, req); r.Status != redlatch.Ahead || time.Since(r.Now) < time.Hour {
+	req := request(node.OpAcquire, "name", "one")
+	req.Token = node.Token(time.Now().UnixMicro())
+	if r := do(t, n, req); r.Status != node.Ahead || time.Since(r.Now) < time.Hour {
 		t.Errorf("a clock an hour late: %v at %v", r.Status, r.Now)
 	}
 }
@@ -82,7 +82,7 @@ func TestANodeGoesByItsOwnClock(t *testing.T) {
 func TestNodesAreToldApart(t *testing.T) {
 	names, ids := map[string]bool{}, map[string]bool{}
 	for _, n := range append(Nodes(3), New(Options{}), New(Options{})) {
-		id, _, err := n.(redlatch.Identifier).Identity(context.Background())
+		id, _, err := n.(node.Identifier).Identity(context.Background())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -98,8 +98,8 @@ func TestNamesUsedOnceDoNotFillTheMemory(t *testing.T) {
 	n := New(Options{Clock: func() time.Time { return now }})
 	const names, alive = 10_000, 60
 	for i := range names {
-		req := request(redlatch.OpAcquire, fmt.Sprint("name ", i), "one")
-		req.Token = redlatch.Token(now.UnixMicro())
+		req := request(node.OpAcquire, fmt.Sprint("name ", i), "one")
+		req.Token = node.Token(now.UnixMicro())
 		req.TTL, req.Retention = alive*time.Second, alive*time.Second
 		do(t, n, req)
 		req.Value, req.Wait = "two", true
@@ -113,9 +113,9 @@ func TestNamesUsedOnceDoNotFillTheMemory(t *testing.T) {
 
 func TestALockWithoutATokenLeavesNothingBehind(t *testing.T) {
 	n := New(Options{})
-	do(t, n, request(redlatch.OpAcquire, "name", "one"))
-	do(t, n, request(redlatch.OpRelease, "name", "one"))
-	do(t, n, request(redlatch.OpInspect, "another", ""))
+	do(t, n, request(node.OpAcquire, "name", "one"))
+	do(t, n, request(node.OpRelease, "name", "one"))
+	do(t, n, request(node.OpInspect, "another", ""))
 	if len(n.names) != 0 {
 		t.Errorf("%d names are kept", len(n.names))
 	}
@@ -124,13 +124,13 @@ func TestALockWithoutATokenLeavesNothingBehind(t *testing.T) {
 func BenchmarkAcquireRelease(b *testing.B) {
 	n := New(Options{})
 	ctx := context.Background()
-	req := request(redlatch.OpAcquire, "bench", "0123456789abcdef0123456789abcdef host/1/bench")
+	req := request(node.OpAcquire, "bench", "0123456789abcdef0123456789abcdef host/1/bench")
 	b.ReportAllocs()
 	for b.Loop() {
-		req.Token = max(req.Token+1, redlatch.Token(time.Now().UnixMicro()))
-		for _, op := range []redlatch.Op{redlatch.OpAcquire, redlatch.OpRelease} {
+		req.Token = max(req.Token+1, node.Token(time.Now().UnixMicro()))
+		for _, op := range []node.Op{node.OpAcquire, node.OpRelease} {
 			req.Op = op
-			if r, err := n.Do(ctx, req); err != nil || r.Status != redlatch.Granted {
+			if r, err := n.Do(ctx, req); err != nil || r.Status != node.Granted {
 				b.Fatal(r, err)
 			}
 		}

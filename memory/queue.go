@@ -5,7 +5,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/redlatch/redlatch"
+	"github.com/redlatch/redlatch/node"
 )
 
 // waiter is one place in a queue.
@@ -58,16 +58,16 @@ func (q *queue) empty() bool { return len(q.waiters) == 0 }
 // serving is what a queue must know of the moment in which it is served.
 type serving struct {
 	now   time.Time
-	fence redlatch.Token
+	fence node.Token
 	asker string        // who has just asked, and so need not be told
 	turn  time.Duration // how long a name is kept for whom it was offered to
-	wakes []redlatch.Wake
+	wakes []node.Wake
 	watch bool // the asker is to see whether the one before it comes
 }
 
-func (s *serving) tell(kind redlatch.WakeKind, value string) {
+func (s *serving) tell(kind node.WakeKind, value string) {
 	if value != s.asker {
-		s.wakes = append(s.wakes, redlatch.Wake{Kind: kind, Value: value, Fence: s.fence})
+		s.wakes = append(s.wakes, node.Wake{Kind: kind, Value: value, Fence: s.fence})
 	}
 }
 
@@ -84,12 +84,12 @@ func (q *queue) serve(free bool, s *serving) {
 	first := q.waiters[0].value
 	switch {
 	case first != q.head:
-		q.head, q.told, q.lapses = first, untold, s.now.Add(redlatch.WaiterLease)
+		q.head, q.told, q.lapses = first, untold, s.now.Add(node.WaiterLease)
 		if first != q.near && !free {
-			s.tell(redlatch.WakeNear, first)
+			s.tell(node.WakeNear, first)
 		}
 	case first == s.asker:
-		q.told, q.lapses = untold, s.now.Add(redlatch.WaiterLease)
+		q.told, q.lapses = untold, s.now.Add(node.WaiterLease)
 	case q.told == turn && !free:
 		q.told = taken
 	}
@@ -99,19 +99,19 @@ func (q *queue) serve(free bool, s *serving) {
 		}
 		q.told = turn
 		s.watch = true
-		s.tell(redlatch.WakeTurn, first)
+		s.tell(node.WakeTurn, first)
 	}
 	if unheard && first != s.asker {
 		q.call(s)
 	}
-	if q.told == turn && q.lapses.Sub(s.now) <= s.turn-redlatch.TurnLease/6 {
+	if q.told == turn && q.lapses.Sub(s.now) <= s.turn-node.TurnLease/6 {
 		s.watch = true // it is late
 	}
 	// Two know that they are near, at all times: each sees if the other is
 	// gone.
 	if len(q.waiters) > 1 && q.waiters[1].value != q.near {
 		q.near = q.waiters[1].value
-		s.tell(redlatch.WakeNear, q.near)
+		s.tell(node.WakeNear, q.near)
 	}
 }
 
@@ -144,14 +144,14 @@ const (
 // be told, all come and ask by themselves.
 func (q *queue) call(s *serving) {
 	q.reach = min(callFactor*(q.reach+1), callMost) - 1
-	if s.turn == redlatch.WaiterLease {
+	if s.turn == node.WaiterLease {
 		q.reach = callMost - 1
 	}
 	q.reach = min(q.reach, len(q.waiters)-1)
 	for _, w := range q.waiters[1 : q.reach+1] {
 		if w.value != s.asker {
 			q.called = append(q.called, w.value)
-			s.tell(redlatch.WakeCall, w.value)
+			s.tell(node.WakeCall, w.value)
 		}
 	}
 	if q.reach > 0 {
@@ -168,7 +168,7 @@ func (q *queue) settle(now time.Time) {
 
 // join puts the request's value at its place. A second ticket does not move
 // it.
-func (q *queue) join(req redlatch.Request) {
+func (q *queue) join(req node.Request) {
 	if q.rank(req.Value) > 0 {
 		return
 	}
@@ -179,7 +179,7 @@ func (q *queue) join(req redlatch.Request) {
 
 // isNext reports whether a free name is the request's to take: nobody waits,
 // or it stands at the head, or it would if it joined.
-func (q *queue) isNext(req redlatch.Request) bool {
+func (q *queue) isNext(req node.Request) bool {
 	if q.empty() || req.Barge {
 		return true
 	}
@@ -193,7 +193,7 @@ func (q *queue) isNext(req redlatch.Request) bool {
 func (q *queue) first(value string) bool { return len(q.waiters) > 0 && q.waiters[0].value == value }
 
 // precedes reports whether the request's ticket comes before all that wait.
-func (q *queue) precedes(req redlatch.Request) bool {
+func (q *queue) precedes(req node.Request) bool {
 	return q.empty() || waiter.compare(waiter{ticket: req.Ticket, value: req.Value}, q.waiters[0]) < 0
 }
 

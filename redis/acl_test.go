@@ -15,6 +15,7 @@ import (
 
 	"github.com/redlatch/redlatch"
 	"github.com/redlatch/redlatch/internal/redistest"
+	"github.com/redlatch/redlatch/node"
 )
 
 // documentedUser is the command that the documentation gives for a user that
@@ -168,7 +169,7 @@ func TestTurnThatCouldNotBeToldIsNotTakenAway(t *testing.T) {
 		}
 		<-renewed // it asks again in 400 ms
 		mustRelease(t, lease)
-		time.Sleep(redlatch.TurnLease + 30*time.Millisecond)
+		time.Sleep(node.TurnLease + 30*time.Millisecond)
 		second := goLock(passer, "orders/1", redlatch.LockOptions{})
 		waiting := []<-chan got{first, second}
 		i, lease := served(t, waiting)
@@ -245,18 +246,18 @@ func TestRefusalInTheMidstOfAScriptMayHaveLeftSomething(t *testing.T) {
 		strong, half := nodes(server.URL())[0], nodes(asUser(server, "locks:PASSWORD"))[0]
 		defer strong.Close()
 		defer half.Close()
-		do := func(n redlatch.Node, req redlatch.Request) (redlatch.Reply, error) {
-			req.Op, req.Name, req.TTL = redlatch.OpAcquire, "orders/1", 20*time.Second
+		do := func(n redlatch.Node, req node.Request) (node.Reply, error) {
+			req.Op, req.Name, req.TTL = node.OpAcquire, "orders/1", 20*time.Second
 			return n.Do(context.Background(), req)
 		}
-		if reply, err := do(strong, redlatch.Request{Value: "first"}); err != nil || reply.Status != redlatch.Granted {
+		if reply, err := do(strong, node.Request{Value: "first"}); err != nil || reply.Status != node.Granted {
 			t.Fatal(reply, err)
 		}
-		if reply, err := do(strong, redlatch.Request{Value: "second", Wait: true, Ticket: time.Now().UnixMicro()}); err != nil || reply.Rank != 1 {
+		if reply, err := do(strong, node.Request{Value: "second", Wait: true, Ticket: time.Now().UnixMicro()}); err != nil || reply.Rank != 1 {
 			t.Fatal(reply, err)
 		}
 		server.Do("DEL", "orders/1")
-		_, err := do(half, redlatch.Request{Value: "third", Barge: true})
+		_, err := do(half, node.Request{Value: "third", Barge: true})
 		if err == nil || server.Do("GET", "orders/1") != "third" {
 			t.Fatalf("the script did not end half way: %v, and %q has the lock", err, server.Do("GET", "orders/1"))
 		}

@@ -13,7 +13,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"github.com/redlatch/redlatch"
+	"github.com/redlatch/redlatch/node"
 )
 
 // Kind says what stands behind an address.
@@ -57,7 +57,7 @@ const forms = "redis://host:port/database, rediss://…, redis+sentinel://host+h
 // ParseAddress reads an address. Its errors never show the password.
 func ParseAddress(text string) (*Address, error) {
 	fail := func(bound string) (*Address, error) {
-		return nil, &redlatch.ConfigError{Field: "address", Value: Redact(text), Bound: bound}
+		return nil, &node.ConfigError{Field: "address", Value: Redact(text), Bound: bound}
 	}
 	if several(text) {
 		return fail("one address: separate addresses by a comma")
@@ -286,7 +286,7 @@ func ParseAddresses(texts []string) ([]*Address, error) {
 			return nil, err
 		}
 		if j, twice := seen[a.String()]; twice {
-			return nil, &redlatch.ConfigError{Field: fmt.Sprintf("addresses[%d]", i), Value: a.String(),
+			return nil, &node.ConfigError{Field: fmt.Sprintf("addresses[%d]", i), Value: a.String(),
 				Bound: fmt.Sprintf("another than addresses[%d]", j)}
 		}
 		seen[a.String()] = i

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/redlatch/redlatch"
+	"github.com/redlatch/redlatch/node"
 )
 
 func TestAddressesAreRead(t *testing.T) {
@@ -44,7 +44,7 @@ func TestBadAddressesAreRefusedWithoutTheirSecrets(t *testing.T) {
 		"redis://a?tls_ca=x", "rediss://a?tls_ca=/does/not/exist", "rediss://a?tls_cert=/does/not/exist", "redis://a b",
 	} {
 		_, err := ParseAddress(text)
-		var bad *redlatch.ConfigError
+		var bad *node.ConfigError
 		if !errors.As(err, &bad) {
 			t.Errorf("%q: got %v, want a ConfigError", text, err)
 			continue

@@ -1,9 +1,9 @@
 package redis
 
-import "github.com/redlatch/redlatch"
+import "github.com/redlatch/redlatch/node"
 
 // breakArgs are what the break script is given.
-func breakArgs(req redlatch.Request, token, retention, window string) []string {
+func breakArgs(req node.Request, token, retention, window string) []string {
 	foreign := ""
 	if req.Foreign {
 		foreign = "1"

@@ -24,7 +24,8 @@ import (
 
 	"github.com/redlatch/redlatch"
 	"github.com/redlatch/redlatch/internal/redistest"
-	"github.com/redlatch/redlatch/nodetest"
+	"github.com/redlatch/redlatch/node"
+	"github.com/redlatch/redlatch/node/nodetest"
 	"github.com/redlatch/redlatch/redis"
 	"github.com/redlatch/redlatch/redis/goredis"
 	"github.com/redlatch/redlatch/redis/rueidis"
@@ -154,8 +155,8 @@ func TestForeignFormatsAreHeldNotBroken(t *testing.T) {
 		c := newClient(t, nodes(server.URL()), redlatch.Options{})
 		for name, want := range map[string]redlatch.Holder{
 			"hash":      {Kind: redlatch.KindForeign, Owner: "hash", Left: time.Minute},
-			"set":       {Kind: redlatch.KindForeign, Owner: "set", Left: redlatch.NoExpiry},
-			"no expiry": {Kind: redlatch.KindPlain, Owner: `"x"`, Left: redlatch.NoExpiry},
+			"set":       {Kind: redlatch.KindForeign, Owner: "set", Left: node.NoExpiry},
+			"no expiry": {Kind: redlatch.KindPlain, Owner: `"x"`, Left: node.NoExpiry},
 		} {
 			_, err := c.TryLock(context.Background(), name, redlatch.LockOptions{})
 			var held *redlatch.HeldError
@@ -163,10 +164,10 @@ func TestForeignFormatsAreHeldNotBroken(t *testing.T) {
 				t.Fatalf("%s: got %v, want a HeldError", name, err)
 			}
 			h := held.Holders[0]
-			if h.Kind != want.Kind || h.Owner != want.Owner || (h.Left == redlatch.NoExpiry) != (want.Left == redlatch.NoExpiry) {
+			if h.Kind != want.Kind || h.Owner != want.Owner || (h.Left == node.NoExpiry) != (want.Left == node.NoExpiry) {
 				t.Errorf("%s: got holder %+v, want %+v", name, h, want)
 			}
-			if want.Left == redlatch.NoExpiry && !strings.Contains(err.Error(), "no expiry") {
+			if want.Left == node.NoExpiry && !strings.Contains(err.Error(), "no expiry") {
 				t.Errorf("%s: %v does not say that it never ends", name, err)
 			}
 		}

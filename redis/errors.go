@@ -6,7 +6,7 @@ import (
 	"net"
 	"strings"
 
-	"github.com/redlatch/redlatch"
+	"github.com/redlatch/redlatch/node"
 )
 
 // ServerError is an error that the server replied with.
@@ -38,7 +38,7 @@ func (e *ServerError) Error() string {
 // first write for a reason that holds for all others. Other errors may end a
 // script half way, such as a right that is missing for a later command.
 func (e *ServerError) Is(target error) bool {
-	return target == redlatch.ErrUnsent && (!strings.Contains(e.Text, "user_script") || refusesWrites[e.Code])
+	return target == node.ErrUnsent && (!strings.Contains(e.Text, "user_script") || refusesWrites[e.Code])
 }
 
 // refusesWrites are the codes with which a server refuses whatever writes, or
@@ -89,8 +89,8 @@ func explain(err error) error {
 		return err
 	}
 	var op *net.OpError
-	if errors.As(err, &op) && op.Op == "dial" && !errors.Is(err, redlatch.ErrUnsent) {
-		return fmt.Errorf("%w (%w)", err, redlatch.ErrUnsent)
+	if errors.As(err, &op) && op.Op == "dial" && !errors.Is(err, node.ErrUnsent) {
+		return fmt.Errorf("%w (%w)", err, node.ErrUnsent)
 	}
 	return err
 }

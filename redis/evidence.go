@@ -5,11 +5,11 @@ import (
 	"fmt"
 	"strconv"
 
-	"github.com/redlatch/redlatch"
 	"github.com/redlatch/redlatch/internal/progress"
+	"github.com/redlatch/redlatch/node"
 )
 
-var _ redlatch.Evidencer = (*Node)(nil)
+var _ node.Evidencer = (*Node)(nil)
 
 // Evidence walks through the server's keys in small steps, and returns the first
 // that shows that locks were kept there. In a cluster it walks through one

@@ -10,7 +10,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/redlatch/redlatch"
+	"github.com/redlatch/redlatch/node"
 )
 
 // Settled is implemented by a Driver that can ask for a server's settings.
@@ -20,11 +20,11 @@ type Settled interface {
 	Settings(ctx context.Context, names ...string) (map[string]string, error)
 }
 
-var _ redlatch.Examiner = (*Node)(nil)
+var _ node.Examiner = (*Node)(nil)
 
 // Examine looks at the server's role, version, memory and persistence, and
 // tries what a lock does. In a cluster it looks at every master.
-func (n *Node) Examine(ctx context.Context, exam redlatch.Exam) ([]redlatch.Finding, error) {
+func (n *Node) Examine(ctx context.Context, exam node.Exam) ([]node.Finding, error) {
 	x := &examination{n: n, exam: exam}
 	x.rights(ctx)
 	x.wakes(ctx)
@@ -76,47 +76,47 @@ func parseInfo(text string) map[string]string {
 // examination collects what is found on one node.
 type examination struct {
 	n     *Node
-	exam  redlatch.Exam
+	exam  node.Exam
 	shard string
-	found []redlatch.Finding
+	found []node.Finding
 }
 
-func (x *examination) add(s redlatch.Severity, check, found, means, do string) {
-	x.found = append(x.found, redlatch.Finding{Severity: s, Check: check, Node: x.n.name, Found: x.shard + found, Means: means, Do: do})
+func (x *examination) add(s node.Severity, check, found, means, do string) {
+	x.found = append(x.found, node.Finding{Severity: s, Check: check, Node: x.n.name, Found: x.shard + found, Means: means, Do: do})
 }
 
 func (x *examination) noInfo() {
 	if x.exam.Guarded {
-		x.add(redlatch.Danger, "info", "the user may not ask INFO", "the restart guard asks it with every grant: no lock is granted", "allow it (+info), or switch the guard off and accept that a server which forgot its locks grants them again")
+		x.add(node.Danger, "info", "the user may not ask INFO", "the restart guard asks it with every grant: no lock is granted", "allow it (+info), or switch the guard off and accept that a server which forgot its locks grants them again")
 		return
 	}
-	x.add(redlatch.Warning, "info", "the user may not ask INFO", "whether it is a master, may evict, or is listed twice goes unchecked", "allow it: +info")
+	x.add(node.Warning, "info", "the user may not ask INFO", "whether it is a master, may evict, or is listed twice goes unchecked", "allow it: +info")
 }
 
 func (x *examination) version(info map[string]string) {
 	version := info["redis_version"]
 	if v := info["valkey_version"]; v != "" {
-		x.add(redlatch.Fine, "version", "Valkey "+v, "", "")
+		x.add(node.Fine, "version", "Valkey "+v, "", "")
 		return
 	}
 	var major, minor int
 	if _, err := fmt.Sscanf(version, "%d.%d", &major, &minor); err == nil && (major < 6 || major == 6 && minor < 2) {
-		x.add(redlatch.Danger, "version", "Redis "+version, "scripts are tested from 6.2 on", "upgrade to Redis 6.2 or later, or to Valkey")
+		x.add(node.Danger, "version", "Redis "+version, "scripts are tested from 6.2 on", "upgrade to Redis 6.2 or later, or to Valkey")
 		return
 	}
-	x.add(redlatch.Fine, "version", "Redis "+version, "", "")
+	x.add(node.Fine, "version", "Redis "+version, "", "")
 }
 
 func (x *examination) role(info map[string]string) {
 	switch replicas := info["connected_slaves"]; {
 	case info["role"] != "master":
-		x.add(redlatch.Danger, "role", "it is a replica of "+info["master_host"]+":"+info["master_port"],
+		x.add(node.Danger, "role", "it is a replica of "+info["master_host"]+":"+info["master_port"],
 			"a replica takes no locks, and is no independent node", "give the address of the master, or use redis+sentinel://")
 	case replicas != "" && replicas != "0" && x.n.driver.Kind() == Single && !x.exam.Guarded:
-		x.add(redlatch.Warning, "role", "it is a master with "+replicas+" replicas, and the guard is off",
+		x.add(node.Warning, "role", "it is a master with "+replicas+" replicas, and the guard is off",
 			"if one of them is promoted behind this address, it grants again what is still held", "switch the guard on: --guard on")
 	default:
-		x.add(redlatch.Fine, "role", "it is a master", "", "")
+		x.add(node.Fine, "role", "it is a master", "", "")
 	}
 }
 
@@ -127,16 +127,16 @@ func (x *examination) eviction(info map[string]string) {
 	const mend = "set maxmemory-policy noeviction, and give locks a server of their own if a cache needs the policy"
 	switch {
 	case most > 0 && policy != "noeviction":
-		x.add(redlatch.Danger, "eviction", "it may evict keys when memory is full (maxmemory-policy "+policy+")",
+		x.add(node.Danger, "eviction", "it may evict keys when memory is full (maxmemory-policy "+policy+")",
 			"an evicted lock is granted to a second holder, and the guard does not see it", mend)
 	case policy != "noeviction":
-		x.add(redlatch.Advice, "eviction", "maxmemory-policy is "+policy+", but there is no maxmemory",
+		x.add(node.Advice, "eviction", "maxmemory-policy is "+policy+", but there is no maxmemory",
 			"once somebody sets a maxmemory, locks may be evicted", mend)
 	case most > 0 && used > most/10*9:
-		x.add(redlatch.Warning, "memory", fmt.Sprintf("%d %% of maxmemory are used", used*100/most),
+		x.add(node.Warning, "memory", fmt.Sprintf("%d %% of maxmemory are used", used*100/most),
 			"a full server refuses locks (OOM)", "raise maxmemory, or remove data")
 	default:
-		x.add(redlatch.Fine, "eviction", "it does not evict keys", "", "")
+		x.add(node.Fine, "eviction", "it does not evict keys", "", "")
 	}
 }
 
@@ -144,7 +144,7 @@ func (x *examination) persistence(info, settings map[string]string) {
 	aof, fsync, save := info["aof_enabled"] == "1", settings["appendfsync"], settings["save"]
 	for _, key := range []string{"rdb_last_bgsave_status", "aof_last_write_status"} {
 		if s := info[key]; s != "" && s != "ok" {
-			x.add(redlatch.Warning, "persistence", key+" is "+s, "it may soon refuse writes, locks among them (MISCONF)", "see its log, and its disk")
+			x.add(node.Warning, "persistence", key+" is "+s, "it may soon refuse writes, locks among them (MISCONF)", "see its log, and its disk")
 		}
 	}
 	kept := "nothing is kept over a restart"
@@ -160,51 +160,51 @@ func (x *examination) persistence(info, settings map[string]string) {
 	}
 	switch {
 	case x.exam.Guarded:
-		x.add(redlatch.Fine, "persistence", kept+"; the guard is on", "after a restart it sits out, whatever it remembers", "")
+		x.add(node.Fine, "persistence", kept+"; the guard is on", "after a restart it sits out, whatever it remembers", "")
 	case aof && fsync == "always":
-		x.add(redlatch.Fine, "persistence", kept, "", "")
+		x.add(node.Fine, "persistence", kept, "", "")
 	case aof:
-		x.add(redlatch.Warning, "persistence", kept+"; the guard is off", "a loss of power can take the last grants, and they are granted again", "set appendfsync always, or switch the guard on: --guard on")
+		x.add(node.Warning, "persistence", kept+"; the guard is off", "a loss of power can take the last grants, and they are granted again", "set appendfsync always, or switch the guard on: --guard on")
 	default:
-		x.add(redlatch.Danger, "persistence", kept+"; the guard is off", "after a restart it grants again what is still held", "set appendonly yes and appendfsync always, or switch the guard on: --guard on")
+		x.add(node.Danger, "persistence", kept+"; the guard is off", "after a restart it grants again what is still held", "set appendonly yes and appendfsync always, or switch the guard on: --guard on")
 	}
 }
 
 // rights tries what a lock does, step by step, under a name of its own.
 func (x *examination) rights(ctx context.Context) {
 	n := x.n
-	try := func(req redlatch.Request, waits bool) (redlatch.Reply, error) {
+	try := func(req node.Request, waits bool) (node.Reply, error) {
 		// Not by Do: a request that waits would open the node's inbox.
 		call, err := n.callFor(req, place{wait: waits})
 		if err != nil {
-			return redlatch.Reply{}, err
+			return node.Reply{}, err
 		}
 		r, err := n.driver.Eval(ctx, call)
 		if err != nil {
-			return redlatch.Reply{}, explain(err)
+			return node.Reply{}, explain(err)
 		}
 		return parseReply(r)
 	}
 	// Should we be cut off half way, this is what is left, and for how long.
 	const left = 5 * time.Second
-	first := redlatch.Request{Name: x.exam.Name, Value: rand.Text(), TTL: left, Retention: left, Window: x.exam.Window}
+	first := node.Request{Name: x.exam.Name, Value: rand.Text(), TTL: left, Retention: left, Window: x.exam.Window}
 	second := first
 	second.Value = rand.Text()
-	look, err := try(withOp(first, redlatch.OpInspect), false)
+	look, err := try(withOp(first, node.OpInspect), false)
 	if err == nil {
-		first.Token = redlatch.Token(look.Now.UnixMicro())
+		first.Token = node.Token(look.Now.UnixMicro())
 		second.Token, second.Ticket, second.Wait = first.Token+1, int64(first.Token), true
 		// Nothing is to be left that would show that locks were kept here.
 		last := first
 		last.Token, last.Retention = first.Token+2, time.Millisecond
 		for _, step := range []struct {
-			op  redlatch.Op
-			req redlatch.Request
+			op  node.Op
+			req node.Request
 		}{
-			{redlatch.OpAcquire, first}, {redlatch.OpExtend, first}, {redlatch.OpAcquire, second},
-			{redlatch.OpRelease, second}, {redlatch.OpRelease, first}, {redlatch.OpRelease, last},
+			{node.OpAcquire, first}, {node.OpExtend, first}, {node.OpAcquire, second},
+			{node.OpRelease, second}, {node.OpRelease, first}, {node.OpRelease, last},
 		} {
-			if _, err = try(withOp(step.req, step.op), step.req.Wait && step.op == redlatch.OpAcquire); err != nil {
+			if _, err = try(withOp(step.req, step.op), step.req.Wait && step.op == node.OpAcquire); err != nil {
 				err = fmt.Errorf("%v: %w", step.op, err)
 				break
 			}
@@ -213,22 +213,22 @@ func (x *examination) rights(ctx context.Context) {
 	var server *ServerError
 	switch {
 	case err == nil:
-		x.add(redlatch.Fine, "rights", "a lock can be taken, extended, waited for and released", "", "")
+		x.add(node.Fine, "rights", "a lock can be taken, extended, waited for and released", "", "")
 	case errors.As(err, &server):
 		do := cmp.Or(server.Hint(), "see the server's log")
 		if server.Forbidden() {
 			do = "allow what is missing; docs/operations.md has the whole ACL. If only names under a prefix are allowed, give doctor one with --name"
 		}
-		x.add(redlatch.Danger, "rights", strings.TrimPrefix(err.Error(), "redlatch: "), "no lock can be had, or not be kept", do)
+		x.add(node.Danger, "rights", strings.TrimPrefix(err.Error(), "redlatch: "), "no lock can be had, or not be kept", do)
 	default:
-		x.add(redlatch.Warning, "rights", strings.TrimPrefix(err.Error(), "redlatch: "), "whether a lock can be had is not known", "try again")
+		x.add(node.Warning, "rights", strings.TrimPrefix(err.Error(), "redlatch: "), "whether a lock can be had is not known", "try again")
 	}
 	if _, err := n.driver.Eval(ctx, Call{Script: scanScript, Keys: []string{reserved + "identity"}, Args: []string{"0", "1"}}); errors.As(err, &server) && server.Forbidden() {
-		x.add(redlatch.Advice, "rights", "the user may not SCAN", "redlatch ls does not work", "allow it, where that is wanted: +scan +zcard")
+		x.add(node.Advice, "rights", "the user may not SCAN", "redlatch ls does not work", "allow it, where that is wanted: +scan +zcard")
 	}
 }
 
-func withOp(req redlatch.Request, op redlatch.Op) redlatch.Request {
+func withOp(req node.Request, op node.Op) node.Request {
 	req.Op = op
 	return req
 }
@@ -257,7 +257,7 @@ func (x *examination) wakes(ctx context.Context) {
 	select {
 	case <-up:
 	case err := <-over:
-		x.add(redlatch.Warning, "wakes", "SUBSCRIBE: "+err.Error(), poll, mend)
+		x.add(node.Warning, "wakes", "SUBSCRIBE: "+err.Error(), poll, mend)
 		return
 	}
 	reply, err := x.n.driver.Eval(ctx, Call{Script: publishScript, Keys: []string{reserved + "identity"}, Args: []string{channel}})
@@ -265,13 +265,13 @@ func (x *examination) wakes(ctx context.Context) {
 		err = errors.New(reply[0])
 	}
 	if err != nil {
-		x.add(redlatch.Warning, "wakes", "PUBLISH: "+err.Error(), poll, mend)
+		x.add(node.Warning, "wakes", "PUBLISH: "+err.Error(), poll, mend)
 		return
 	}
 	select {
 	case <-heard:
-		x.add(redlatch.Fine, "wakes", "those who wait can be told", "", "")
+		x.add(node.Fine, "wakes", "those who wait can be told", "", "")
 	case <-ctx.Done():
-		x.add(redlatch.Warning, "wakes", "a message was sent and did not arrive", poll, "see whether something between here and the server cuts connections that listen")
+		x.add(node.Warning, "wakes", "a message was sent and did not arrive", poll, "see whether something between here and the server cuts connections that listen")
 	}
 }

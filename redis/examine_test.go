@@ -14,6 +14,7 @@ import (
 
 	"github.com/redlatch/redlatch"
 	"github.com/redlatch/redlatch/internal/redistest"
+	"github.com/redlatch/redlatch/node"
 )
 
 // examine returns what an examination of servers finds that is not fine, as
@@ -31,11 +32,11 @@ func examine(t testing.TB, nodes []redlatch.Node, opts redlatch.Options, name st
 	}
 	var found []string
 	for _, f := range up.Findings {
-		if f.Found == "" || f.Severity > redlatch.Fine && (f.Means == "" || f.Do == "") {
+		if f.Found == "" || f.Severity > node.Fine && (f.Means == "" || f.Do == "") {
 			t.Errorf("a finding does not say what it means and what to do: %+v", f)
 		}
 		// How fast this machine is just now is another test's business.
-		if f.Severity > redlatch.Fine && f.Check != "times" {
+		if f.Severity > node.Fine && f.Check != "times" {
 			found = append(found, f.Severity.String()+" "+f.Check)
 		}
 	}

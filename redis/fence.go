@@ -3,7 +3,7 @@ package redis
 import (
 	"strings"
 
-	"github.com/redlatch/redlatch"
+	"github.com/redlatch/redlatch/node"
 )
 
 // parseFence reads a fence as the scripts store it:
@@ -22,12 +22,12 @@ import (
 // other comparison, and to count with it, it is cut first.
 //
 // What is no token was not written by this package, and counts as none.
-func parseFence(stored string) (fence, holder redlatch.Token) {
+func parseFence(stored string) (fence, holder node.Token) {
 	first, own, raised := strings.Cut(stored, " ")
-	fence, _ = redlatch.ParseToken(first)
+	fence, _ = node.ParseToken(first)
 	if !raised {
 		return fence, fence
 	}
-	holder, _ = redlatch.ParseToken(own)
+	holder, _ = node.ParseToken(own)
 	return fence, holder
 }

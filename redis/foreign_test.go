@@ -11,6 +11,7 @@ import (
 
 	"github.com/redlatch/redlatch"
 	"github.com/redlatch/redlatch/internal/redistest"
+	"github.com/redlatch/redlatch/node"
 )
 
 // foreignFormats are keys under a lock's name that are none of ours. Redisson's
@@ -71,7 +72,7 @@ func TestForeignFormatsAreHeldLocks(t *testing.T) {
 					}
 					endless := strings.Contains(err.Error(), "with no expiry: ") && strings.HasSuffix(err.Error(), ", "+f.way)
 					switch {
-					case !expires && (h.Left != redlatch.NoExpiry || !endless):
+					case !expires && (h.Left != node.NoExpiry || !endless):
 						t.Errorf("%v (%v left): want that it has no expiry, and %q", err, h.Left, f.way)
 					case expires && (h.Left <= 50*time.Second || h.Left > time.Minute || strings.Contains(err.Error(), "expiry")):
 						t.Errorf("%v (%v left): want about a minute", err, h.Left)

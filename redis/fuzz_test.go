@@ -9,7 +9,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"github.com/redlatch/redlatch"
+	"github.com/redlatch/redlatch/node"
 )
 
 // presentable reports whether an error can be shown: it is one line of text, of
@@ -33,7 +33,7 @@ func FuzzParseAddress(f *testing.F) {
 		}
 		a, err := ParseAddress(text)
 		if err != nil {
-			var bad *redlatch.ConfigError
+			var bad *node.ConfigError
 			if !errors.As(err, &bad) || bad.Field != "address" || !presentable(err) {
 				t.Errorf("%q: %v", text, err)
 			}
@@ -102,7 +102,7 @@ func FuzzWakes(f *testing.F) {
 		if !ok {
 			return
 		}
-		if w.Kind != redlatch.WakeTurn && w.Kind != redlatch.WakeNear && w.Kind != redlatch.WakeCall || w.Value == "" || w.Fence > redlatch.MaxToken || w.Err != nil {
+		if w.Kind != node.WakeTurn && w.Kind != node.WakeNear && w.Kind != node.WakeCall || w.Value == "" || w.Fence > node.MaxToken || w.Err != nil {
 			t.Errorf("%q is read as %+v", text, w)
 		}
 		if !strings.HasSuffix(text, w.Value) || w.Fence != 0 && !strings.Contains(text, w.Fence.String()) {
@@ -131,7 +131,7 @@ func FuzzMarkers(f *testing.F) {
 		if ttl < 0 || ttl > most || window < 0 || window > most || strings.ContainsAny(text, "\n") {
 			return
 		}
-		g := &redlatch.Guard{List: "8fd65869eaf57c00", Nodes: text, MaxTTL: time.Duration(ttl) * time.Millisecond,
+		g := &node.Guard{List: "8fd65869eaf57c00", Nodes: text, MaxTTL: time.Duration(ttl) * time.Millisecond,
 			Window: time.Duration(window) * time.Microsecond, Quarantine: time.Duration(ttl) * time.Millisecond,
 			Replicas: int(ttl % 7), ReplicaLag: time.Duration(window) * time.Millisecond}
 		marker := "2 dd4b68befc31fa69359eaf9de7af049cd651e0ab " + (&Node{}).config(g) + " 1794740042136691 list " + text
@@ -158,7 +158,7 @@ func FuzzServerErrors(f *testing.F) {
 			t.Errorf("%q is shown as %q", text, e)
 		}
 		// Only what certainly had no effect may be said to have had none.
-		if e.Forbidden() && strings.Contains(text, "user_script") && errors.Is(e, redlatch.ErrUnsent) {
+		if e.Forbidden() && strings.Contains(text, "user_script") && errors.Is(e, node.ErrUnsent) {
 			t.Errorf("%q is said to have had no effect", text)
 		}
 	})

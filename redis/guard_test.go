@@ -412,7 +412,7 @@ func TestChangingTheListEndsOldLeasesFirst(t *testing.T) {
 	servers := redistest.Start(t, 4)
 	a, b, c, d := servers[0].URL(), servers[1].URL(), servers[2].URL(), servers[3].URL()
 	old := newClient(t, open(t, a, b, c), quick)
-	l, err := old.Lock(context.Background(), "job", redlatch.LockOptions{})
+	l, err := old.Lock(context.Background(), "job", redlatch.LockOptions{Wait: patience})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -13,16 +13,17 @@ import (
 
 	"github.com/redlatch/redlatch"
 	"github.com/redlatch/redlatch/internal/redistest"
+	"github.com/redlatch/redlatch/node"
 )
 
 // writing is a node before whose first marking something happens.
 type writing struct {
-	redlatch.Guarded
-	before func(*redlatch.Request)
+	node.Guarded
+	before func(*node.Request)
 }
 
-func (w writing) Do(ctx context.Context, req redlatch.Request) (redlatch.Reply, error) {
-	if req.Op == redlatch.OpMark && req.Mark != redlatch.MarkRead {
+func (w writing) Do(ctx context.Context, req node.Request) (node.Reply, error) {
+	if req.Op == node.OpMark && req.Mark != node.MarkRead {
 		w.before(&req)
 	}
 	return w.Guarded.Do(ctx, req)
@@ -46,7 +47,7 @@ func listed(name string) redlatch.Options {
 }
 
 // stopHalfWay makes one. mark may change what the operator writes to a.
-func stopHalfWay(t testing.TB, mark func(*redlatch.Request)) *halfWay {
+func stopHalfWay(t testing.TB, mark func(*node.Request)) *halfWay {
 	t.Helper()
 	servers := redistest.Start(t, 4)
 	addresses := redistest.Addresses(servers)
@@ -58,9 +59,9 @@ func stopHalfWay(t testing.TB, mark func(*redlatch.Request)) *halfWay {
 	h.proxies, _ = redistest.NewProxies(t, servers[1:3])
 	h.new = laterClient(t, listed("abd"), addresses[0], h.proxies[0].URL(), addresses[3])
 	former := h.former(t)
-	former[0] = writing{former[0].(redlatch.Guarded), mark}
+	former[0] = writing{former[0].(node.Guarded), mark}
 	for i, p := range h.proxies {
-		former[1+i] = writing{former[1+i].(redlatch.Guarded), func(*redlatch.Request) { p.Partition(true) }}
+		former[1+i] = writing{former[1+i].(node.Guarded), func(*node.Request) { p.Partition(true) }}
 	}
 	before := h.marker(0)
 	ctx, cancel := context.WithTimeout(context.Background(), 4*time.Second)
@@ -123,7 +124,7 @@ func TestChangeOfListThatStopsHalfWayLetsNobodyIn(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			h := stopHalfWay(t, func(*redlatch.Request) {})
+			h := stopHalfWay(t, func(*node.Request) {})
 			accident(h.servers[0])
 			if l2 := h.second(t, 4*time.Second); l2 != nil { // longer than a quarantine
 				never(t, "two holders: the new list granted token %d", l2.Token())
@@ -151,7 +152,7 @@ func TestChangeOfListThatStopsHalfWayLetsNobodyIn(t *testing.T) {
 // does not bring the new list into service.
 func TestNodeThatIsMarkedForTheNewListTooEarlyIsNoQuorum(t *testing.T) {
 	t.Parallel()
-	h := stopHalfWay(t, func(req *redlatch.Request) { req.Mark = redlatch.MarkReplace })
+	h := stopHalfWay(t, func(req *node.Request) { req.Mark = node.MarkReplace })
 	if l2 := h.second(t, 4*time.Second); l2 != nil {
 		never(t, "two holders: the new list granted token %d", l2.Token())
 	}
@@ -170,7 +171,7 @@ func TestNodesThatAreMarkedForTheNewListTooEarlyLetASecondHolderIn(t *testing.T)
 	}
 	id := sha256.Sum256([]byte("abc"))
 	for _, n := range open(t, addresses[:2]...) {
-		_, err := n.Do(context.Background(), redlatch.Request{Op: redlatch.OpMark, Mark: redlatch.MarkReplace, Guard: &redlatch.Guard{
+		_, err := n.Do(context.Background(), node.Request{Op: node.OpMark, Mark: node.MarkReplace, Guard: &node.Guard{
 			List: hex.EncodeToString(id[:8]), Nodes: "abc", MaxTTL: quick.MaxTTL, Window: quick.TokenWindow, Quarantine: 2133 * time.Millisecond}})
 		if err != nil {
 			t.Fatal(err)
@@ -184,13 +185,13 @@ func TestNodesThatAreMarkedForTheNewListTooEarlyLetASecondHolderIn(t *testing.T)
 
 func TestChangeOfListThatStoppedHalfWaySaysWhatToDo(t *testing.T) {
 	t.Parallel()
-	h := stopHalfWay(t, func(*redlatch.Request) {})
+	h := stopHalfWay(t, func(*node.Request) {})
 	for _, want := range []string{"2 nodes of the former list do not answer", "until the change is finished: redis://" + h.servers[0].Addr() + ";", "run the same change again"} {
 		if !strings.Contains(h.err.Error(), want) {
 			t.Errorf("%v does not say %q", h.err, want)
 		}
 	}
-	if s := h.states[0]; s.Reason != redlatch.ReasonBarred || s.Trusted || s.Left != 0 {
+	if s := h.states[0]; s.Reason != node.ReasonBarred || s.Trusted || s.Left != 0 {
 		t.Errorf("the barred node is shown as %+v", s)
 	}
 	_, err := h.new.TryLock(context.Background(), "job", redlatch.LockOptions{})
@@ -211,7 +212,7 @@ func TestChangeOfListThatStoppedHalfWaySaysWhatToDo(t *testing.T) {
 
 func TestChangeOfListThatStoppedHalfWayCanBeTakenBack(t *testing.T) {
 	t.Parallel()
-	h := stopHalfWay(t, func(*redlatch.Request) {})
+	h := stopHalfWay(t, func(*node.Request) {})
 	h.connect()
 	l, err := h.old.Lock(context.Background(), "job", redlatch.LockOptions{NoKeepAlive: true})
 	if err != nil {
@@ -247,7 +248,7 @@ func TestChangeOfListThatStopsAfterTheOldListIsBarredCanBeFinished(t *testing.T)
 	proxies, urls := redistest.NewProxies(t, []*redistest.Server{servers[1], servers[3]})
 	members := open(t, addresses[0], urls[0], urls[1])
 	for i, p := range proxies {
-		members[1+i] = writing{members[1+i].(redlatch.Guarded), func(*redlatch.Request) { p.Partition(true) }}
+		members[1+i] = writing{members[1+i].(node.Guarded), func(*node.Request) { p.Partition(true) }}
 	}
 	operator, err := redlatch.New(members, listed("abd"))
 	if err != nil {

@@ -9,7 +9,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/redlatch/redlatch"
+	"github.com/redlatch/redlatch/node"
 )
 
 // Subscriber is implemented by a Driver that can listen. Over one that cannot,
@@ -44,7 +44,7 @@ type inbox struct {
 
 	state  atomic.Int32
 	mu     sync.Mutex
-	listen func(redlatch.Wake) // nil if nobody listens
+	listen func(node.Wake) // nil if nobody listens
 	opened bool
 }
 
@@ -75,7 +75,7 @@ type place struct {
 
 // place returns where a request may wait as things are. While the inbox is not
 // open nobody is queued: a wake would find nobody there.
-func (b *inbox) place(req redlatch.Request) place {
+func (b *inbox) place(req node.Request) place {
 	state := b.state.Load()
 	p := place{wait: req.Wait && state != inboxShut}
 	if state == inboxOpen || state == inboxShut {
@@ -86,7 +86,7 @@ func (b *inbox) place(req redlatch.Request) place {
 
 // Listen has f called with what the server tells those who wait. The inbox is
 // opened when somebody does.
-func (n *Node) Listen(f func(redlatch.Wake)) (stop func()) {
+func (n *Node) Listen(f func(node.Wake)) (stop func()) {
 	b := &n.inbox
 	if b.driver == nil {
 		return func() {}
@@ -117,7 +117,7 @@ func (b *inbox) open() {
 }
 
 // run keeps the inbox open.
-func (b *inbox) run(listen func(redlatch.Wake)) {
+func (b *inbox) run(listen func(node.Wake)) {
 	delay := reopenLeast
 	for b.quit.Err() == nil {
 		err := b.mayPublish()
@@ -126,7 +126,7 @@ func (b *inbox) run(listen func(redlatch.Wake)) {
 		}
 		if denied(err) {
 			b.state.Store(inboxDenied)
-			listen(redlatch.Wake{Kind: redlatch.WakeMissed, Err: err})
+			listen(node.Wake{Kind: node.WakeMissed, Err: err})
 			delay = reopenDenied
 		} else if b.state.Load() != inboxDenied {
 			b.state.Store(inboxShut)
@@ -142,12 +142,12 @@ func (b *inbox) run(listen func(redlatch.Wake)) {
 }
 
 // subscribe listens until that ends, and returns why.
-func (b *inbox) subscribe(listen func(redlatch.Wake), delay *time.Duration) error {
+func (b *inbox) subscribe(listen func(node.Wake), delay *time.Duration) error {
 	return b.driver.Subscribe(b.quit, inboxPrefix+b.id, func() {
 		*delay = reopenLeast
 		b.state.Store(inboxOpen)
 		// Whatever came before this was missed: all ask again.
-		listen(redlatch.Wake{Kind: redlatch.WakeMissed})
+		listen(node.Wake{Kind: node.WakeMissed})
 	}, func(text string) {
 		if wake, ok := parseWake(text); ok {
 			listen(wake)
@@ -174,21 +174,21 @@ func denied(err error) bool {
 }
 
 // parseWake reads a message: t, n or c, the fence in 20 digits, the value.
-func parseWake(text string) (redlatch.Wake, bool) {
+func parseWake(text string) (node.Wake, bool) {
 	if len(text) < 22 {
-		return redlatch.Wake{}, false
+		return node.Wake{}, false
 	}
-	w := redlatch.Wake{Value: text[21:]}
+	w := node.Wake{Value: text[21:]}
 	switch text[0] {
 	case 't':
-		w.Kind = redlatch.WakeTurn
+		w.Kind = node.WakeTurn
 	case 'n':
-		w.Kind = redlatch.WakeNear
+		w.Kind = node.WakeNear
 	case 'c':
-		w.Kind = redlatch.WakeCall
+		w.Kind = node.WakeCall
 	default:
-		return redlatch.Wake{}, false
+		return node.Wake{}, false
 	}
-	w.Fence, _ = redlatch.ParseToken(text[1:21]) // zeros stand for none
+	w.Fence, _ = node.ParseToken(text[1:21]) // zeros stand for none
 	return w, true
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/redlatch/redlatch"
 	"github.com/redlatch/redlatch/internal/redistest"
+	"github.com/redlatch/redlatch/node"
 )
 
 // TestMarkThatComesLateWritesNothing has every marking of a change of list be
@@ -28,18 +29,18 @@ func TestMarkThatComesLateWritesNothing(t *testing.T) {
 	}
 	var mu sync.Mutex
 	type sent struct {
-		node redlatch.Guarded
-		req  redlatch.Request
+		node node.Guarded
+		req  node.Request
 	}
 	var late []sent
 	watched := func(addresses []string) []redlatch.Node {
 		nodes := open(t, addresses...)
 		for i, n := range nodes {
-			node := n.(redlatch.Guarded)
-			nodes[i] = writing{node, func(req *redlatch.Request) {
+			guarded := n.(node.Guarded)
+			nodes[i] = writing{guarded, func(req *node.Request) {
 				mu.Lock()
 				defer mu.Unlock()
-				late = append(late, sent{node, *req})
+				late = append(late, sent{guarded, *req})
 			}}
 		}
 		return nodes
@@ -68,7 +69,7 @@ func TestMarkThatComesLateWritesNothing(t *testing.T) {
 			t.Errorf("marking %d of %s is carried out for %v", x.req.Mark, x.node, over)
 		}
 		x.req.Until = x.req.Until.Add(-limit - time.Since(began))
-		if reply, err := x.node.Do(context.Background(), x.req); err != nil || reply.Status != redlatch.Stale {
+		if reply, err := x.node.Do(context.Background(), x.req); err != nil || reply.Status != node.Stale {
 			t.Errorf("marking %d of %s: %v, %v", x.req.Mark, x.node, reply.Status, err)
 		}
 	}

@@ -6,8 +6,8 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/redlatch/redlatch"
 	"github.com/redlatch/redlatch/internal/progress"
+	"github.com/redlatch/redlatch/node"
 )
 
 const (
@@ -18,13 +18,13 @@ const (
 	lookBatch = 100
 )
 
-var _ redlatch.Lister = (*Node)(nil)
+var _ node.Lister = (*Node)(nil)
 
 // List walks through the server's keys in small steps and calls found for every
 // lock that is held or waited for. It goes by the keys beside the locks: a lock
 // without a token has none and is not found, nor is that of another client. In
 // a cluster it walks through one master after the other.
-func (n *Node) List(ctx context.Context, prefix string, found func(redlatch.Listing)) error {
+func (n *Node) List(ctx context.Context, prefix string, found func(node.Listing)) error {
 	routes, err := n.routes(ctx)
 	if err != nil {
 		return err
@@ -82,7 +82,7 @@ func (n *Node) routes(ctx context.Context) ([]string, error) {
 }
 
 // listNames looks at names, and tells of those that are held or waited for.
-func (n *Node) listNames(ctx context.Context, names []string, found func(redlatch.Listing)) error {
+func (n *Node) listNames(ctx context.Context, names []string, found func(node.Listing)) error {
 	batch := lookBatch
 	if n.driver.Kind() == Cluster {
 		batch = 1 // a script sees one slot alone
@@ -96,7 +96,7 @@ func (n *Node) listNames(ctx context.Context, names []string, found func(redlatc
 		}
 		progress.Tell(ctx)
 		for _, l := range all {
-			if l.Reply.Status != redlatch.Absent || l.Waiting > 0 {
+			if l.Reply.Status != node.Absent || l.Waiting > 0 {
 				found(l)
 			}
 		}
@@ -105,18 +105,18 @@ func (n *Node) listNames(ctx context.Context, names []string, found func(redlatc
 }
 
 // Look returns what the server knows of one name.
-func (n *Node) Look(ctx context.Context, name string) (redlatch.Listing, error) {
+func (n *Node) Look(ctx context.Context, name string) (node.Listing, error) {
 	if strings.HasPrefix(name, reserved) {
-		return redlatch.Listing{}, &redlatch.ConfigError{Field: "name", Value: name, Bound: "one that does not begin with " + reserved}
+		return node.Listing{}, &node.ConfigError{Field: "name", Value: name, Bound: "one that does not begin with " + reserved}
 	}
-	all, err := n.look(ctx, []string{name}, redlatch.MaxWaiters)
+	all, err := n.look(ctx, []string{name}, node.MaxWaiters)
 	if err != nil {
-		return redlatch.Listing{}, err
+		return node.Listing{}, err
 	}
 	return all[0], nil
 }
 
-func (n *Node) look(ctx context.Context, names []string, waiters int) ([]redlatch.Listing, error) {
+func (n *Node) look(ctx context.Context, names []string, waiters int) ([]node.Listing, error) {
 	call := Call{Script: lookScript, Args: []string{strconv.Itoa(waiters)}}
 	for _, name := range names {
 		call.Keys = append(call.Keys, name, sideKey("fence", name), sideKey("queue", name))
@@ -129,15 +129,15 @@ func (n *Node) look(ctx context.Context, names []string, waiters int) ([]redlatc
 }
 
 // parseLook reads the reply of the look script.
-func parseLook(r, names []string) ([]redlatch.Listing, error) {
-	bad := func(what string) ([]redlatch.Listing, error) {
+func parseLook(r, names []string) ([]node.Listing, error) {
+	bad := func(what string) ([]node.Listing, error) {
 		return nil, fmt.Errorf("redlatch: unexpected reply %s to the look script: %s", shown(r), what)
 	}
 	if len(r) < 2 {
 		return bad("it has no time")
 	}
 	now, rest := r[:2], r[2:]
-	var all []redlatch.Listing
+	var all []node.Listing
 	for _, name := range names {
 		if len(rest) < 6 {
 			return bad("it is too short")
@@ -146,22 +146,22 @@ func parseLook(r, names []string) ([]redlatch.Listing, error) {
 		if err != nil {
 			return nil, err
 		}
-		l := redlatch.Listing{Name: name, Reply: reply}
+		l := node.Listing{Name: name, Reply: reply}
 		waiting, err1 := strconv.Atoi(rest[4])
 		named, err2 := strconv.Atoi(rest[5])
 		rest = rest[6:]
-		if err1 != nil || err2 != nil || waiting < 0 || named < 0 || named > redlatch.MaxWaiters || len(rest) < 2*named {
+		if err1 != nil || err2 != nil || waiting < 0 || named < 0 || named > node.MaxWaiters || len(rest) < 2*named {
 			return bad("the number of waiters is none")
 		}
 		l.Waiting = waiting
 		for range named {
 			ticket, err := strconv.ParseFloat(rest[0], 64)
-			if err != nil || !(ticket >= 0 && ticket <= float64(redlatch.MaxToken)) { // nor one that is no number
+			if err != nil || !(ticket >= 0 && ticket <= float64(node.MaxToken)) { // nor one that is no number
 				return bad("a ticket is no time in microseconds")
 			}
 			// After the value stands where the waiter wants to be told.
 			value := rest[1][:max(strings.LastIndexByte(rest[1], 0), 0)]
-			l.Waiters = append(l.Waiters, redlatch.Waiter{Value: value, Ticket: int64(ticket)})
+			l.Waiters = append(l.Waiters, node.Waiter{Value: value, Ticket: int64(ticket)})
 			rest = rest[2:]
 		}
 		all = append(all, l)

@@ -11,6 +11,7 @@ import (
 
 	"github.com/redlatch/redlatch"
 	"github.com/redlatch/redlatch/internal/redistest"
+	"github.com/redlatch/redlatch/node"
 	"github.com/redlatch/redlatch/redis"
 )
 
@@ -66,13 +67,13 @@ func TestListShowsTheQueueWithoutItsInboxes(t *testing.T) {
 		// With a fence and a queue it is still one lock.
 		server.Do("SET", "redlatch:1:fence:{job}", "00000000000000000001", "PX", "60000")
 		times := 0
-		node := nodes(server.URL())[0].(redlatch.Lister)
-		if err := node.List(context.Background(), "", func(redlatch.Listing) { times++ }); err != nil || times != 1 {
+		n := nodes(server.URL())[0].(node.Lister)
+		if err := n.List(context.Background(), "", func(node.Listing) { times++ }); err != nil || times != 1 {
 			t.Errorf("it is listed %d times, %v", times, err)
 		}
-		node.Close()
+		n.Close()
 		state, err := c.Show(context.Background(), "job")
-		if err != nil || state.Waiting != 150 || len(state.Waiters) != redlatch.MaxWaiters {
+		if err != nil || state.Waiting != 150 || len(state.Waiters) != node.MaxWaiters {
 			t.Fatalf("it is shown with %d waiters, %d of them named, %v", state.Waiting, len(state.Waiters), err)
 		}
 		if w := state.Waiters[0]; w.Owner != "host/149/waiter" || w.Since.UnixMicro() != first+1 {
@@ -202,33 +203,33 @@ func TestABreakWakesWhoIsNextInLine(t *testing.T) {
 	server := redistest.Start(t, 1)[0]
 	eachDriver(t, func(t *testing.T, nodes func(...string) []redlatch.Node) {
 		server.Do("FLUSHALL")
-		node := nodes(server.URL())[0]
-		defer node.Close()
-		wakes := make(chan redlatch.Wake, 10)
-		defer node.(redlatch.Waker).Listen(func(w redlatch.Wake) { wakes <- w })()
-		do := func(req redlatch.Request) redlatch.Reply {
+		n := nodes(server.URL())[0]
+		defer n.Close()
+		wakes := make(chan node.Wake, 10)
+		defer n.(node.Waker).Listen(func(w node.Wake) { wakes <- w })()
+		do := func(req node.Request) node.Reply {
 			req.Name, req.TTL, req.Window, req.Retention = "job", time.Minute, 10*time.Second, time.Minute
-			reply, err := node.Do(context.Background(), req)
+			reply, err := n.Do(context.Background(), req)
 			if err != nil {
 				t.Fatal(err)
 			}
 			return reply
 		}
 		token := redlatch.Token(time.Now().UnixMicro())
-		do(redlatch.Request{Op: redlatch.OpAcquire, Value: "holder", Token: token})
+		do(node.Request{Op: node.OpAcquire, Value: "holder", Token: token})
 		eventually(t, patience, func() error {
-			waiting := do(redlatch.Request{Op: redlatch.OpAcquire, Value: "waiter", Token: token + 1, Wait: true, Ticket: int64(token)})
+			waiting := do(node.Request{Op: node.OpAcquire, Value: "waiter", Token: token + 1, Wait: true, Ticket: int64(token)})
 			if !waiting.Wakes {
 				return fmt.Errorf("it is not queued: %+v", waiting)
 			}
 			return nil
 		})
-		do(redlatch.Request{Op: redlatch.OpBreak, Token: token + 5})
+		do(node.Request{Op: node.OpBreak, Token: token + 5})
 		// It does not ask again in this test: only the break can have told it.
 		for timeout := time.After(20 * time.Second); ; {
 			select {
 			case w := <-wakes:
-				if w.Kind != redlatch.WakeTurn {
+				if w.Kind != node.WakeTurn {
 					continue
 				}
 				if w.Value != "waiter" || w.Fence != token+5 {
@@ -242,4 +243,4 @@ func TestABreakWakesWhoIsNextInLine(t *testing.T) {
 	})
 }
 
-var _ redlatch.Lister = (*redis.Node)(nil)
+var _ node.Lister = (*redis.Node)(nil)

@@ -9,7 +9,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/redlatch/redlatch"
+	"github.com/redlatch/redlatch/node"
 )
 
 // A marker is one key on each server, with no expiry: a server without it has
@@ -29,13 +29,13 @@ func slotMarkerKey(slot int) string { return reserved + "marker:{" + slotTag(slo
 
 // configText is a guard's configuration, written out.
 type configText struct {
-	guard *redlatch.Guard
+	guard *node.Guard
 	text  string
 }
 
 // config returns what clients of one list agree on, as it stands in a marker.
 // It is asked for with every grant, and seldom another.
-func (n *Node) config(g *redlatch.Guard) string {
+func (n *Node) config(g *node.Guard) string {
 	if c := n.known.Load(); c != nil && c.guard == g {
 		return c.text
 	}
@@ -46,7 +46,7 @@ func (n *Node) config(g *redlatch.Guard) string {
 }
 
 // off tells a script that the client's guard is off.
-func off(g *redlatch.Guard) string {
+func off(g *node.Guard) string {
 	if g.Off {
 		return "o"
 	}
@@ -67,7 +67,7 @@ func trustedFrom(text string) time.Time {
 }
 
 // parseMarker reads a marker, and why the server sits or sat out.
-func parseMarker(text string) (*redlatch.Guard, string) {
+func parseMarker(text string) (*node.Guard, string) {
 	parts := strings.SplitN(text, " ", 11)
 	if len(parts) != 11 || parts[0] != "2" {
 		return nil, ""
@@ -83,7 +83,7 @@ func parseMarker(text string) (*redlatch.Guard, string) {
 	if numbers[3] > math.MaxInt32 {
 		return nil, ""
 	}
-	return &redlatch.Guard{
+	return &node.Guard{
 		List:       parts[2],
 		Nodes:      parts[10],
 		MaxTTL:     time.Duration(numbers[0]) * time.Millisecond,
@@ -100,16 +100,16 @@ func version(marker string) string {
 	return v[:min(len(v), 8)]
 }
 
-var marks = map[redlatch.Mark]string{
-	redlatch.MarkRead: "read", redlatch.MarkWrite: "mark", redlatch.MarkFresh: "fresh", redlatch.MarkReplace: "replace",
-	redlatch.MarkBar: "bar",
+var marks = map[node.Mark]string{
+	node.MarkRead: "read", node.MarkWrite: "mark", node.MarkFresh: "fresh", node.MarkReplace: "replace",
+	node.MarkBar: "bar",
 }
 
 // mark carries out an OpMark.
-func (n *Node) mark(ctx context.Context, req redlatch.Request) (redlatch.Reply, error) {
+func (n *Node) mark(ctx context.Context, req node.Request) (node.Reply, error) {
 	what, ok := marks[req.Mark]
 	if !ok || req.Guard == nil {
-		return redlatch.Reply{}, fmt.Errorf("%w (%w)", &redlatch.ConfigError{Field: "Mark", Value: req.Mark, Bound: "one of this package's, with a Guard"}, redlatch.ErrUnsent)
+		return node.Reply{}, fmt.Errorf("%w (%w)", &node.ConfigError{Field: "Mark", Value: req.Mark, Bound: "one of this package's, with a Guard"}, node.ErrUnsent)
 	}
 	call := Call{Script: markScript, Args: []string{n.config(req.Guard), req.Guard.Nodes, what, milliseconds(req.TTL), until(req)}}
 	if n.driver.Kind() != Cluster || req.Name != "" {
@@ -118,11 +118,11 @@ func (n *Node) mark(ctx context.Context, req redlatch.Request) (redlatch.Reply, 
 	return n.markSlots(ctx, call)
 }
 
-func (n *Node) markOne(ctx context.Context, call Call, key string) (redlatch.Reply, error) {
+func (n *Node) markOne(ctx context.Context, call Call, key string) (node.Reply, error) {
 	call.Keys = []string{key}
 	r, err := n.driver.Eval(ctx, call)
 	if err != nil {
-		return redlatch.Reply{}, explain(err)
+		return node.Reply{}, explain(err)
 	}
 	reply, err := parseReply(r)
 	if err != nil {
@@ -131,7 +131,7 @@ func (n *Node) markOne(ctx context.Context, call Call, key string) (redlatch.Rep
 	reply.Replicas, reply.Rank = reply.Rank, 0 // the last part of this reply
 	if guard, reason := parseMarker(r[1]); guard != nil {
 		reply.Guard, reply.Value = guard, reason
-		if reason != redlatch.ReasonFresh {
+		if reason != node.ReasonFresh {
 			reply.TrustedFrom = trustedFrom(r[1])
 		}
 	}
@@ -139,16 +139,16 @@ func (n *Node) markOne(ctx context.Context, call Call, key string) (redlatch.Rep
 }
 
 // severity orders the answers of a cluster's slots: the worst speaks for all.
-var severity = map[redlatch.Status]int{
-	redlatch.Granted: 0, redlatch.Quarantined: 1, redlatch.Absent: 2, redlatch.Misconfigured: 3, redlatch.Stale: 4,
+var severity = map[node.Status]int{
+	node.Granted: 0, node.Quarantined: 1, node.Absent: 2, node.Misconfigured: 3, node.Stale: 4,
 }
 
 // markSlots marks every slot of a cluster.
-func (n *Node) markSlots(ctx context.Context, call Call) (redlatch.Reply, error) {
+func (n *Node) markSlots(ctx context.Context, call Call) (node.Reply, error) {
 	var (
 		mu    sync.Mutex
-		worst redlatch.Reply
-		used  *redlatch.Guard // what a slot that has been in service is marked with
+		worst node.Reply
+		used  *node.Guard // what a slot that has been in service is marked with
 		first error
 		all   sync.WaitGroup
 	)
@@ -161,7 +161,7 @@ func (n *Node) markSlots(ctx context.Context, call Call) (redlatch.Reply, error)
 				if err != nil && first == nil {
 					first = err
 				}
-				if err == nil && reply.Guard != nil && !(reply.Status == redlatch.Quarantined && reply.Value == redlatch.ReasonNew) {
+				if err == nil && reply.Guard != nil && !(reply.Status == node.Quarantined && reply.Value == node.ReasonNew) {
 					used = reply.Guard
 				}
 				if worst.Status == 0 || severity[reply.Status] > severity[worst.Status] ||
@@ -179,7 +179,7 @@ func (n *Node) markSlots(ctx context.Context, call Call) (redlatch.Reply, error)
 	if first == nil {
 		first = ctx.Err()
 	}
-	if used != nil && worst.Status != redlatch.Misconfigured {
+	if used != nil && worst.Status != node.Misconfigured {
 		worst.Guard = used
 	}
 	return worst, first

@@ -11,6 +11,7 @@ import (
 
 	"github.com/redlatch/redlatch"
 	"github.com/redlatch/redlatch/internal/redistest"
+	"github.com/redlatch/redlatch/node"
 )
 
 // threeMarked starts three servers that are marked for all of them.
@@ -125,7 +126,7 @@ func TestExaminationFindsAnotherMembershipWithTheGuardOff(t *testing.T) {
 	servers, _ := threeMarked(t)
 	nodes := open(t, servers[0].URL())
 	defer nodes[0].Close()
-	find := func(opts redlatch.Options, nodes []redlatch.Node) *redlatch.Finding {
+	find := func(opts redlatch.Options, nodes []redlatch.Node) *node.Finding {
 		up, err := redlatch.Examine(context.Background(), nodes, opts, redlatch.ExamineOptions{Samples: 2})
 		if err != nil {
 			t.Fatal(err)
@@ -138,10 +139,10 @@ func TestExaminationFindsAnotherMembershipWithTheGuardOff(t *testing.T) {
 		return nil
 	}
 	f := find(redlatch.Options{}, nodes)
-	if f == nil || f.Severity != redlatch.Danger || !strings.Contains(f.Found, servers[1].URL()) || !strings.Contains(f.Found, "--any-membership") {
+	if f == nil || f.Severity != node.Danger || !strings.Contains(f.Found, servers[1].URL()) || !strings.Contains(f.Found, "--any-membership") {
 		t.Errorf("found is %+v", f)
 	}
-	if f := find(redlatch.Options{AnyMembership: true}, nodes); f == nil || f.Severity != redlatch.Advice || !strings.Contains(f.Found, "AnyMembership") {
+	if f := find(redlatch.Options{AnyMembership: true}, nodes); f == nil || f.Severity != node.Advice || !strings.Contains(f.Found, "AnyMembership") {
 		t.Errorf("with AnyMembership found is %+v", f)
 	}
 	// The same list with other parameters, and one without a marker, are no danger.

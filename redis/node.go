@@ -9,7 +9,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/redlatch/redlatch"
+	"github.com/redlatch/redlatch/node"
 )
 
 // A Driver is what a client library must be able to do for a Node.
@@ -42,7 +42,7 @@ type Call struct {
 	Keep bool
 }
 
-// Node is a redlatch.Node over a Redis server.
+// Node is a node.Node over a Redis server.
 type Node struct {
 	driver  Driver
 	name    string
@@ -112,18 +112,18 @@ func (n *Node) Warnings() []string {
 }
 
 // Do carries out one request.
-func (n *Node) Do(ctx context.Context, req redlatch.Request) (redlatch.Reply, error) {
+func (n *Node) Do(ctx context.Context, req node.Request) (node.Reply, error) {
 	if err := ctx.Err(); err != nil {
-		return redlatch.Reply{}, fmt.Errorf("%w (%w)", err, redlatch.ErrUnsent)
+		return node.Reply{}, fmt.Errorf("%w (%w)", err, node.ErrUnsent)
 	}
-	if req.Op == redlatch.OpMark {
+	if req.Op == node.OpMark {
 		return n.mark(ctx, req)
 	}
 	place := n.inbox.place(req)
 	slotted := n.slotted.Load()
 	call, err := n.callFor(req, place)
 	if err != nil {
-		return redlatch.Reply{}, fmt.Errorf("%w (%w)", err, redlatch.ErrUnsent)
+		return node.Reply{}, fmt.Errorf("%w (%w)", err, node.ErrUnsent)
 	}
 	r, err := n.driver.Eval(ctx, call)
 	if server := (*ServerError)(nil); !slotted && req.Guard != nil && req.Guard.Off && errors.As(err, &server) && server.Code == "CROSSSLOT" {
@@ -131,25 +131,25 @@ func (n *Node) Do(ctx context.Context, req redlatch.Request) (redlatch.Reply, er
 		return n.Do(ctx, req)
 	}
 	if err != nil {
-		return redlatch.Reply{}, explain(err)
+		return node.Reply{}, explain(err)
 	}
 	reply, err := parseReply(r)
 	reply.Wakes = reply.Rank > 0 && place.inbox != ""
-	if req.Wait && !place.wait && req.Op == redlatch.OpAcquire && reply.Status != redlatch.Granted {
+	if req.Wait && !place.wait && req.Op == node.OpAcquire && reply.Status != node.Granted {
 		n.inbox.open()
 	}
 	return reply, err
 }
 
-var leap = strconv.Itoa(redlatch.TokenLeap)
+var leap = strconv.Itoa(node.TokenLeap)
 
 // callFor turns a request into the run of a script.
-func (n *Node) callFor(req redlatch.Request, place place) (Call, error) {
-	if req.Mode != redlatch.Exclusive {
-		return Call{}, &redlatch.ConfigError{Field: "Mode", Value: req.Mode, Bound: "Exclusive"}
+func (n *Node) callFor(req node.Request, place place) (Call, error) {
+	if req.Mode != node.Exclusive {
+		return Call{}, &node.ConfigError{Field: "Mode", Value: req.Mode, Bound: "Exclusive"}
 	}
 	if strings.HasPrefix(req.Name, reserved) {
-		return Call{}, &redlatch.ConfigError{Field: "name", Value: req.Name, Bound: "one that does not begin with " + reserved}
+		return Call{}, &node.ConfigError{Field: "name", Value: req.Name, Bound: "one that does not begin with " + reserved}
 	}
 	token := ""
 	if req.Token != 0 {
@@ -159,15 +159,15 @@ func (n *Node) callFor(req redlatch.Request, place place) (Call, error) {
 	retention := milliseconds(req.Retention)
 	window := strconv.FormatInt(req.Window.Microseconds(), 10)
 	call := Call{Keys: append(make([]string, 0, 5), req.Name, sideKey("fence", req.Name))}
-	if req.Op != redlatch.OpExtend && req.Op != redlatch.OpInspect {
+	if req.Op != node.OpExtend && req.Op != node.OpInspect {
 		call.Keys = append(call.Keys, sideKey("turn", req.Name), sideKey("queue", req.Name))
 	}
 	guarded := req.Guard != nil
-	if guarded && (req.Op == redlatch.OpAcquire || req.Op == redlatch.OpRepair || req.Op == redlatch.OpExtend || req.Op == redlatch.OpBreak) {
+	if guarded && (req.Op == node.OpAcquire || req.Op == node.OpRepair || req.Op == node.OpExtend || req.Op == node.OpBreak) {
 		call.Keys = append(call.Keys, n.markerKey(req.Name))
 	}
 	switch req.Op {
-	case redlatch.OpAcquire:
+	case node.OpAcquire:
 		call.Script = acquireScript
 		call.Args = append(make([]string, 0, 11), req.Value, ttl, token, retention, window, leap)
 		if guarded {
@@ -184,41 +184,41 @@ func (n *Node) callFor(req redlatch.Request, place place) (Call, error) {
 		if place.wait {
 			call.Args = append(call.Args, strconv.FormatInt(req.Ticket, 10), place.inbox)
 		}
-	case redlatch.OpRepair:
+	case node.OpRepair:
 		call.Script, call.Keep = repairScript, true
 		call.Args = append(make([]string, 0, 8), req.Value, ttl, token, retention, place.inbox, until(req))
 		if guarded {
 			call.Args = append(call.Args, n.config(req.Guard), off(req.Guard))
 		}
-	case redlatch.OpExtend:
+	case node.OpExtend:
 		call.Script, call.Keep = extendScript, true
 		call.Args = append(make([]string, 0, 6), req.Value, ttl, token, retention)
 		if guarded {
 			call.Args = append(call.Args, req.Guard.List, off(req.Guard))
 		}
-	case redlatch.OpRelease:
+	case node.OpRelease:
 		call.Script = releaseScript
 		call.Args = append(make([]string, 0, 7), req.Value, token, retention, window, leap, place.inbox)
 		if req.Once {
 			call.Args = append(call.Args, "1")
 		}
-	case redlatch.OpOffer:
+	case node.OpOffer:
 		call.Script = offerScript
 		call.Args = []string{req.Value, strconv.FormatInt(req.Ticket, 10), place.inbox, token, retention, window, leap}
-	case redlatch.OpInspect:
+	case node.OpInspect:
 		call.Script = inspectScript
-	case redlatch.OpBreak:
+	case node.OpBreak:
 		call.Script, call.Args = breakScript, breakArgs(req, token, retention, window)
 	default:
-		return Call{}, &redlatch.ConfigError{Field: "Op", Value: uint8(req.Op), Bound: "one of this package's operations"}
+		return Call{}, &node.ConfigError{Field: "Op", Value: uint8(req.Op), Bound: "one of this package's operations"}
 	}
 	return call, nil
 }
 
 // until is when a request is too late, in microseconds.
-func until(req redlatch.Request) string {
+func until(req node.Request) string {
 	if req.Until.IsZero() {
-		return strconv.FormatInt(int64(redlatch.MaxToken), 10)
+		return strconv.FormatInt(int64(node.MaxToken), 10)
 	}
 	return strconv.FormatInt(req.Until.UnixMicro(), 10)
 }
@@ -229,25 +229,25 @@ func milliseconds(d time.Duration) string {
 	return strconv.FormatInt(int64((d+time.Millisecond-1)/time.Millisecond), 10)
 }
 
-var statuses = map[string]redlatch.Status{
-	"granted":  redlatch.Granted,
-	"held":     redlatch.Held,
-	"foreign":  redlatch.Foreign,
-	"absent":   redlatch.Absent,
-	"reserved": redlatch.Reserved,
-	"stale":    redlatch.Stale,
-	"behind":   redlatch.Behind,
-	"ahead":    redlatch.Ahead,
+var statuses = map[string]node.Status{
+	"granted":  node.Granted,
+	"held":     node.Held,
+	"foreign":  node.Foreign,
+	"absent":   node.Absent,
+	"reserved": node.Reserved,
+	"stale":    node.Stale,
+	"behind":   node.Behind,
+	"ahead":    node.Ahead,
 
-	"quarantine": redlatch.Quarantined,
-	"config":     redlatch.Misconfigured,
+	"quarantine": node.Quarantined,
+	"config":     node.Misconfigured,
 }
 
 // parseReply reads {status, holder, left ms, fence, now s, now µs, rank}, the
 // last of which may be missing.
-func parseReply(r []string) (redlatch.Reply, error) {
-	bad := func(what string) (redlatch.Reply, error) {
-		return redlatch.Reply{}, fmt.Errorf("redlatch: unexpected reply %s: %s", shown(r), what)
+func parseReply(r []string) (node.Reply, error) {
+	bad := func(what string) (node.Reply, error) {
+		return node.Reply{}, fmt.Errorf("redlatch: unexpected reply %s: %s", shown(r), what)
 	}
 	if len(r) != 6 && len(r) != 7 {
 		return bad("it must have 6 or 7 parts")
@@ -256,15 +256,15 @@ func parseReply(r []string) (redlatch.Reply, error) {
 	if !ok {
 		return bad("unknown status")
 	}
-	reply := redlatch.Reply{Status: status, Value: r[1]}
+	reply := node.Reply{Status: status, Value: r[1]}
 	switch status {
-	case redlatch.Misconfigured:
+	case node.Misconfigured:
 		reply.Value = ""
 		if reply.Guard, _ = parseMarker(r[1]); reply.Guard == nil {
 			reply.Value = version(r[1])
 		}
-	case redlatch.Granted:
-		if reply.Value != redlatch.ReasonRemark {
+	case node.Granted:
+		if reply.Value != node.ReasonRemark {
 			reply.Value, reply.Server = "", r[1]
 		}
 	}
@@ -274,12 +274,12 @@ func parseReply(r []string) (redlatch.Reply, error) {
 	}
 	switch {
 	case left == -1, left > int64(1<<62/time.Millisecond): // a century is as good as for ever
-		reply.Left = redlatch.NoExpiry
+		reply.Left = node.NoExpiry
 	case left > 0:
 		reply.Left = time.Duration(left) * time.Millisecond
 	}
 	fence, holder := parseFence(r[3])
-	if reply.Fence = fence; status == redlatch.Held {
+	if reply.Fence = fence; status == node.Held {
 		reply.HolderToken = holder
 	}
 	if reply.Now, err = parseTime(r[4], r[5]); err != nil {

@@ -13,6 +13,7 @@ import (
 
 	"github.com/redlatch/redlatch"
 	"github.com/redlatch/redlatch/internal/redistest"
+	"github.com/redlatch/redlatch/node"
 )
 
 func TestWaitersOnRealServersAreServedInTheOrderOfTheirArrival(t *testing.T) {
@@ -178,7 +179,7 @@ func TestWaiterThatAnswersLateIsPassedOverAndServedNext(t *testing.T) {
 					t.Fatalf("number %d was served, want number 2 while number 1 stands still", first+1)
 				}
 				took := time.Since(start)
-				if took < redlatch.TurnLease {
+				if took < node.TurnLease {
 					t.Errorf("the turn of number 1 was taken away after %v", took)
 				}
 				t.Logf("number 2 had the lock %v after the release", took)

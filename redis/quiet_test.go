@@ -14,6 +14,7 @@ import (
 
 	"github.com/redlatch/redlatch"
 	"github.com/redlatch/redlatch/internal/redistest"
+	"github.com/redlatch/redlatch/node"
 )
 
 // lineOf has clients wait for a name in line, each with a driver that counts.
@@ -145,7 +146,7 @@ func TestReleaseWakesOneHoweverManyWait(t *testing.T) {
 				}
 				return nil
 			})
-			if time.Since(start) > redlatch.TurnLease {
+			if time.Since(start) > node.TurnLease {
 				continue // its turn ran out on a busy machine, and the next was woken
 			}
 			judged++

@@ -11,6 +11,7 @@ import (
 
 	"github.com/redlatch/redlatch"
 	"github.com/redlatch/redlatch/internal/redistest"
+	"github.com/redlatch/redlatch/node"
 )
 
 // TestWritableReplicaConfirmsNothing asks a replica that can be written to, and
@@ -32,13 +33,13 @@ func TestWritableReplicaConfirmsNothing(t *testing.T) {
 		}
 		return nil
 	})
-	value, node := master.Do("GET", "job"), open(t, replica.URL())[0]
-	defer node.Close()
-	marked := &redlatch.Guard{List: strings.Fields(master.Do("GET", "redlatch:1:marker"))[2], Nodes: master.URL(),
+	value, n := master.Do("GET", "job"), open(t, replica.URL())[0]
+	defer n.Close()
+	marked := &node.Guard{List: strings.Fields(master.Do("GET", "redlatch:1:marker"))[2], Nodes: master.URL(),
 		MaxTTL: quick.MaxTTL, Window: quick.TokenWindow, Quarantine: 2133 * time.Millisecond}
-	for name, guard := range map[string]*redlatch.Guard{"on": marked, "off": nil} {
-		for _, op := range []redlatch.Op{redlatch.OpExtend, redlatch.OpRepair} {
-			reply, err := node.Do(context.Background(), redlatch.Request{Op: op, Name: "job", Value: value, TTL: time.Second,
+	for name, guard := range map[string]*node.Guard{"on": marked, "off": nil} {
+		for _, op := range []node.Op{node.OpExtend, node.OpRepair} {
+			reply, err := n.Do(context.Background(), node.Request{Op: op, Name: "job", Value: value, TTL: time.Second,
 				Token: lease.Token(), Window: quick.TokenWindow, Retention: time.Hour, Guard: guard})
 			if err == nil || !strings.Contains(err.Error(), "READONLY") {
 				t.Errorf("with the guard %s a replica answers %v, %v to %v", name, reply.Status, err, op)

@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/redlatch/redlatch"
+	"github.com/redlatch/redlatch/node"
 )
 
 // saying is a driver whose server says one thing, and after that nothing new.
@@ -37,13 +37,13 @@ func (d *saying) Close() error            { return nil }
 var earliest, latest = time.Unix(0, 0), time.Date(10000, 1, 1, 0, 0, 0, 0, time.UTC)
 
 // checkReply complains about a reply that nobody could work with.
-func checkReply(t testing.TB, said []string, r redlatch.Reply) {
+func checkReply(t testing.TB, said []string, r node.Reply) {
 	t.Helper()
-	if r.Status == 0 || r.Status.String() == "unknown status" || r.Fence > redlatch.MaxToken || r.HolderToken > redlatch.MaxToken || r.Left < redlatch.NoExpiry || r.Rank < 0 ||
+	if r.Status == 0 || r.Status.String() == "unknown status" || r.Fence > node.MaxToken || r.HolderToken > node.MaxToken || r.Left < node.NoExpiry || r.Rank < 0 ||
 		r.Now.Before(earliest) || !r.Now.Before(latest) || r.Wakes {
 		t.Errorf("%q is read as %+v", said, r)
 	}
-	if (r.Status == redlatch.Granted) != (r.Server != "") && r.Server != "" {
+	if (r.Status == node.Granted) != (r.Server != "") && r.Server != "" {
 		t.Errorf("%q names a server that granted nothing: %+v", said, r)
 	}
 }
@@ -52,14 +52,14 @@ func checkReply(t testing.TB, said []string, r redlatch.Reply) {
 // nothing was sent: a server that answers with nonsense has done who knows what.
 func checkError(t testing.TB, said []string, err error) {
 	t.Helper()
-	if !presentable(err) || !strings.HasPrefix(err.Error(), "redlatch: ") || errors.Is(err, redlatch.ErrUnsent) {
+	if !presentable(err) || !strings.HasPrefix(err.Error(), "redlatch: ") || errors.Is(err, node.ErrUnsent) {
 		t.Errorf("%q: %q", said, err)
 	}
 }
 
 // operations are all that is sent to a lock.
-var operations = []redlatch.Op{
-	redlatch.OpAcquire, redlatch.OpExtend, redlatch.OpRelease, redlatch.OpRepair, redlatch.OpInspect, redlatch.OpOffer, redlatch.OpBreak, redlatch.OpMark,
+var operations = []node.Op{
+	node.OpAcquire, node.OpExtend, node.OpRelease, node.OpRepair, node.OpInspect, node.OpOffer, node.OpBreak, node.OpMark,
 }
 
 // FuzzReplies has a server reply with anything to everything. The parts of a
@@ -100,12 +100,12 @@ func FuzzReplies(f *testing.F) {
 		ctx := context.Background()
 		kinds := []Kind{Single, Sentinel, Cluster}
 		d := &saying{kind: kinds[int(kind)%len(kinds)], reply: said}
-		guard := &redlatch.Guard{List: "8fd65869eaf57c00", Nodes: "redis://a:1", MaxTTL: 2 * time.Second, Window: time.Second, Quarantine: 3 * time.Second}
+		guard := &node.Guard{List: "8fd65869eaf57c00", Nodes: "redis://a:1", MaxTTL: 2 * time.Second, Window: time.Second, Quarantine: 3 * time.Second}
 		for _, op := range operations {
 			d.said = 0
 			n := New(d, "node")
-			req := redlatch.Request{Op: op, Name: "job", Value: "v", TTL: time.Second, Token: 1, Wait: true, Ticket: 1, Guard: guard, Mark: redlatch.MarkRead}
-			if op == redlatch.OpMark && d.kind == Cluster {
+			req := node.Request{Op: op, Name: "job", Value: "v", TTL: time.Second, Token: 1, Wait: true, Ticket: 1, Guard: guard, Mark: node.MarkRead}
+			if op == node.OpMark && d.kind == Cluster {
 				continue // sixteen thousand times the same
 			}
 			if reply, err := n.Do(ctx, req); err != nil {
@@ -131,32 +131,32 @@ func FuzzReplies(f *testing.F) {
 			if d.kind == Cluster && len(said) > 100 {
 				continue
 			}
-			err := New(d, "node").List(ctx, "", func(l redlatch.Listing) { checkListing(t, said, l) })
+			err := New(d, "node").List(ctx, "", func(l node.Listing) { checkListing(t, said, l) })
 			if err != nil && !strings.Contains(err.Error(), "without end") {
 				checkError(t, said, err)
 			}
 		}
 		d.said = 0
-		found, err := New(d, "node").Examine(ctx, redlatch.Exam{Name: "probe"})
+		found, err := New(d, "node").Examine(ctx, node.Exam{Name: "probe"})
 		if err != nil {
 			checkError(t, said, err)
 		}
 		for _, x := range found {
-			if x.Severity > redlatch.Fine && (x.Found == "" || x.Do == "") {
+			if x.Severity > node.Fine && (x.Found == "" || x.Do == "") {
 				t.Errorf("%q: a finding does not say what to do: %+v", said, x)
 			}
 		}
 	})
 }
 
-func checkListing(t testing.TB, said []string, l redlatch.Listing) {
+func checkListing(t testing.TB, said []string, l node.Listing) {
 	t.Helper()
 	checkReply(t, said, l.Reply)
-	if l.Waiting < 0 || len(l.Waiters) > redlatch.MaxWaiters {
+	if l.Waiting < 0 || len(l.Waiters) > node.MaxWaiters {
 		t.Errorf("%q is read as %+v", said, l)
 	}
 	for _, w := range l.Waiters {
-		if w.Ticket < 0 || w.Ticket > int64(redlatch.MaxToken) {
+		if w.Ticket < 0 || w.Ticket > int64(node.MaxToken) {
 			t.Errorf("%q names a waiter with the ticket %d", said, w.Ticket)
 		}
 	}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/redlatch/redlatch"
 	"github.com/redlatch/redlatch/internal/redistest"
+	"github.com/redlatch/redlatch/node"
 )
 
 // requiring are bounds for a single server whose replicas are counted.
@@ -24,7 +25,7 @@ func requiring(replicas int) redlatch.Options {
 func TestRequiredReplicasAreTakenFromTheMarker(t *testing.T) {
 	t.Parallel()
 	server := redistest.Start(t, 1)[0]
-	marked := func() (*redlatch.Guard, error) {
+	marked := func() (*node.Guard, error) {
 		states, err := laterClient(t, requiring(0), server.URL()).Init(context.Background(), redlatch.InitOptions{})
 		if err != nil {
 			return nil, err

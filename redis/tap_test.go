@@ -11,8 +11,8 @@ import (
 	goredisclient "github.com/redis/go-redis/v9"
 	rueidisclient "github.com/redis/rueidis"
 
-	"github.com/redlatch/redlatch"
 	"github.com/redlatch/redlatch/internal/redistest"
+	"github.com/redlatch/redlatch/node"
 	"github.com/redlatch/redlatch/redis"
 	"github.com/redlatch/redlatch/redis/goredis"
 	"github.com/redlatch/redlatch/redis/rueidis"
@@ -107,8 +107,8 @@ func newTap(t testing.TB, kind string, s *redistest.Server) *tap {
 }
 
 // tapped returns the nodes of taps.
-func tapped(servers []*redistest.Server, taps ...*tap) []redlatch.Node {
-	var nodes []redlatch.Node
+func tapped(servers []*redistest.Server, taps ...*tap) []node.Node {
+	var nodes []node.Node
 	for i, d := range taps {
 		nodes = append(nodes, redis.New(d, servers[i].URL()))
 	}

@@ -16,6 +16,7 @@ import (
 
 	"github.com/redlatch/redlatch"
 	"github.com/redlatch/redlatch/internal/redistest"
+	"github.com/redlatch/redlatch/node"
 	"github.com/redlatch/redlatch/redis/goredis"
 )
 
@@ -397,11 +398,11 @@ func TestClientThatTriesAgainIsNotBelievedUnsent(t *testing.T) {
 	}()
 	client := goredisclient.NewClient(&goredisclient.Options{Addr: listener.Addr().String(), MaxRetries: 3})
 	defer client.Close()
-	node, err := goredis.Node(client, "theirs")
+	n, err := goredis.Node(client, "theirs")
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, err = node.Do(context.Background(), redlatch.Request{Op: redlatch.OpAcquire, Name: "job", Value: "v", TTL: 10 * time.Second})
+	_, err = n.Do(context.Background(), node.Request{Op: node.OpAcquire, Name: "job", Value: "v", TTL: 10 * time.Second})
 	if err == nil {
 		t.Fatal("the reply was not lost")
 	}

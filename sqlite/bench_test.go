@@ -6,22 +6,22 @@ import (
 	"testing"
 	"time"
 
-	"github.com/redlatch/redlatch"
+	"github.com/redlatch/redlatch/node"
 )
 
 func BenchmarkAcquireRelease(b *testing.B) {
 	n := mustOpen(b, filepath.Join(b.TempDir(), "locks.db"), systemTime())
 	ctx := context.Background()
-	req := redlatch.Request{
+	req := node.Request{
 		Name: "bench", Value: "0123456789abcdef0123456789abcdef host/1/bench",
 		TTL: time.Minute, Window: time.Minute, Retention: time.Hour,
 	}
 	b.ReportAllocs()
 	for b.Loop() {
-		req.Token = max(req.Token+1, redlatch.Token(time.Now().UnixMicro()))
-		for _, op := range []redlatch.Op{redlatch.OpAcquire, redlatch.OpRelease} {
+		req.Token = max(req.Token+1, node.Token(time.Now().UnixMicro()))
+		for _, op := range []node.Op{node.OpAcquire, node.OpRelease} {
 			req.Op = op
-			if r, err := n.Do(ctx, req); err != nil || r.Status != redlatch.Granted {
+			if r, err := n.Do(ctx, req); err != nil || r.Status != node.Granted {
 				b.Fatal(r, err)
 			}
 		}
@@ -29,27 +29,27 @@ func BenchmarkAcquireRelease(b *testing.B) {
 }
 
 func BenchmarkExtend(b *testing.B) {
-	benchmarkHeld(b, redlatch.OpExtend, "holder", redlatch.Granted)
+	benchmarkHeld(b, node.OpExtend, "holder", node.Granted)
 }
 
 func BenchmarkRefusedAcquire(b *testing.B) {
-	benchmarkHeld(b, redlatch.OpAcquire, "another", redlatch.Held)
+	benchmarkHeld(b, node.OpAcquire, "another", node.Held)
 }
 
 func BenchmarkInspect(b *testing.B) {
-	benchmarkHeld(b, redlatch.OpInspect, "", redlatch.Held)
+	benchmarkHeld(b, node.OpInspect, "", node.Held)
 }
 
 // benchmarkHeld measures one operation on a name that is held.
-func benchmarkHeld(b *testing.B, op redlatch.Op, value string, want redlatch.Status) {
+func benchmarkHeld(b *testing.B, op node.Op, value string, want node.Status) {
 	n := mustOpen(b, filepath.Join(b.TempDir(), "locks.db"), systemTime())
 	ctx := context.Background()
-	req := redlatch.Request{
-		Op: redlatch.OpAcquire, Name: "bench", Value: "holder",
+	req := node.Request{
+		Op: node.OpAcquire, Name: "bench", Value: "holder",
 		TTL: time.Hour, Window: time.Minute, Retention: time.Hour,
-		Token: redlatch.Token(time.Now().UnixMicro()),
+		Token: node.Token(time.Now().UnixMicro()),
 	}
-	if r, err := n.Do(ctx, req); err != nil || r.Status != redlatch.Granted {
+	if r, err := n.Do(ctx, req); err != nil || r.Status != node.Granted {
 		b.Fatal(r, err)
 	}
 	req.Op, req.Value = op, value

@@ -1,16 +1,16 @@
 package sqlite
 
-import "github.com/redlatch/redlatch"
+import "github.com/redlatch/redlatch/node"
 
-func (t *tx) breakUp() redlatch.Status {
+func (t *tx) breakUp() node.Status {
 	switch {
 	case t.req.Token != 0 && (t.req.Token < t.least || t.req.Token == t.least && t.held):
-		return redlatch.Stale
-	case t.judge() == redlatch.Ahead:
-		return redlatch.Ahead
+		return node.Stale
+	case t.judge() == node.Ahead:
+		return node.Ahead
 	}
 	t.free()
 	t.raise()
 	t.store()
-	return redlatch.Granted
+	return node.Granted
 }

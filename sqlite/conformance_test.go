@@ -5,13 +5,13 @@ import (
 	"testing"
 	"time"
 
-	"github.com/redlatch/redlatch"
-	"github.com/redlatch/redlatch/nodetest"
+	"github.com/redlatch/redlatch/node"
+	"github.com/redlatch/redlatch/node/nodetest"
 )
 
 func TestConformance(t *testing.T) {
 	nodetest.Run(t, nodetest.Harness{
-		Open: func(t testing.TB) (a, b redlatch.Node) {
+		Open: func(t testing.TB) (a, b node.Node) {
 			path := filepath.Join(t.TempDir(), "locks.db")
 			return mustOpen(t, path, systemTime()), mustOpen(t, path, systemTime())
 		},
@@ -25,7 +25,7 @@ func TestConformanceByTheWallClock(t *testing.T) {
 	now := time.Now()
 	k := timekeeper{wall: func() time.Time { return now }}
 	nodetest.Run(t, nodetest.Harness{
-		Open: func(t testing.TB) (a, b redlatch.Node) {
+		Open: func(t testing.TB) (a, b node.Node) {
 			path := filepath.Join(t.TempDir(), "locks.db")
 			return mustOpen(t, path, k), mustOpen(t, path, k)
 		},

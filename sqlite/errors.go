@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"os"
 
-	"github.com/redlatch/redlatch"
+	"github.com/redlatch/redlatch/node"
 	driver "modernc.org/sqlite"
 	codes "modernc.org/sqlite/lib"
 )
@@ -65,5 +65,5 @@ func explain(path string, err error) error {
 
 // unsent explains an error of a request that had no effect.
 func (n *Node) unsent(err error) error {
-	return fmt.Errorf("%w (%w)", explain(n.path, err), redlatch.ErrUnsent)
+	return fmt.Errorf("%w (%w)", explain(n.path, err), node.ErrUnsent)
 }

@@ -9,54 +9,54 @@ import (
 	"runtime"
 	"time"
 
-	"github.com/redlatch/redlatch"
+	"github.com/redlatch/redlatch/node"
 )
 
-var _ redlatch.Examiner = (*Node)(nil)
+var _ node.Examiner = (*Node)(nil)
 
 // Examine looks at where the file is, who may write to it and by which clock it
 // goes, and tries what a lock does.
-func (n *Node) Examine(ctx context.Context, exam redlatch.Exam) ([]redlatch.Finding, error) {
-	var found []redlatch.Finding
-	add := func(s redlatch.Severity, check, what, means, do string) {
-		found = append(found, redlatch.Finding{Severity: s, Check: check, Node: n.String(), Found: what, Means: means, Do: do})
+func (n *Node) Examine(ctx context.Context, exam node.Exam) ([]node.Finding, error) {
+	var found []node.Finding
+	add := func(s node.Severity, check, what, means, do string) {
+		found = append(found, node.Finding{Severity: s, Check: check, Node: n.String(), Found: what, Means: means, Do: do})
 	}
 	name, kind := fileSystem(n.path)
 	switch kind {
 	case networkFS:
-		add(redlatch.Danger, "filesystem", "the file is on a network file system ("+name+")",
+		add(node.Danger, "filesystem", "the file is on a network file system ("+name+")",
 			"it does not keep the locks and the shared memory that SQLite needs: two may hold one lock", "choose a path on a local disk, or use servers: --nodes")
 	case foreignFS:
-		add(redlatch.Warning, "filesystem", "the file is on "+name+", which may be a network or a host's behind it",
+		add(node.Warning, "filesystem", "the file is on "+name+", which may be a network or a host's behind it",
 			"if it is, two may hold one lock", "choose a path on a local disk")
 	case layerFS:
-		add(redlatch.Advice, "filesystem", "the file is in a container's own layer ("+name+")",
+		add(node.Advice, "filesystem", "the file is in a container's own layer ("+name+")",
 			"it excludes the processes of this container alone", "put it on a volume that all share, on a disk of this machine, or use servers: --nodes")
 	case memoryFS:
-		add(redlatch.Fine, "filesystem", "the file is in memory ("+name+"), and gone after a reboot", "so are those who held locks; tokens go on from the wall clock", "")
+		add(node.Fine, "filesystem", "the file is in memory ("+name+"), and gone after a reboot", "so are those who held locks; tokens go on from the wall clock", "")
 	case localFS:
-		add(redlatch.Fine, "filesystem", "the file is on a local file system ("+name+")", "", "")
+		add(node.Fine, "filesystem", "the file is on a local file system ("+name+")", "", "")
 	default:
-		add(redlatch.Advice, "filesystem", "what file system the file is on is not known", "on a network file system two may hold one lock", "see that it is a disk of this machine")
+		add(node.Advice, "filesystem", "what file system the file is on is not known", "on a network file system two may hold one lock", "see that it is a disk of this machine")
 	}
 	n.examineModes(add)
 	if n.time.boot == "" {
-		add(redlatch.Warning, "clock", "expiry goes by the wall clock", "setting it forward ends locks early, setting it back keeps them", "keep the clock with a time service, slewing and not stepping")
+		add(node.Warning, "clock", "expiry goes by the wall clock", "setting it forward ends locks early, setting it back keeps them", "keep the clock with a time service, slewing and not stepping")
 	} else {
-		add(redlatch.Fine, "clock", "expiry goes by a clock that nobody can set", "", "")
+		add(node.Fine, "clock", "expiry goes by a clock that nobody can set", "", "")
 	}
 	err := n.tryOut(ctx, exam)
 	if err != nil {
-		add(redlatch.Danger, "rights", err.Error(), "no lock can be had, or not be kept", "see that this user may write to the file and to its folder")
+		add(node.Danger, "rights", err.Error(), "no lock can be had, or not be kept", "see that this user may write to the file and to its folder")
 	} else {
-		add(redlatch.Fine, "rights", "a lock can be taken, extended and released", "", "")
+		add(node.Fine, "rights", "a lock can be taken, extended and released", "", "")
 	}
 	return found, nil
 }
 
 // examineModes says who else may write to the file, or put another in its
 // place.
-func (n *Node) examineModes(add func(s redlatch.Severity, check, what, means, do string)) {
+func (n *Node) examineModes(add func(s node.Severity, check, what, means, do string)) {
 	if runtime.GOOS == "windows" {
 		return // where a mode says nothing
 	}
@@ -68,23 +68,23 @@ func (n *Node) examineModes(add func(s redlatch.Severity, check, what, means, do
 	const others, group = 0o002, 0o020
 	switch mode, dir := file.Mode(), folder.Mode(); {
 	case dir&others != 0 && dir&os.ModeSticky == 0:
-		add(redlatch.Danger, "permissions", fmt.Sprintf("everyone may replace the file (folder mode %04o)", dir.Perm()), "whoever does takes all locks away", "chmod o-w "+filepath.Dir(n.path))
+		add(node.Danger, "permissions", fmt.Sprintf("everyone may replace the file (folder mode %04o)", dir.Perm()), "whoever does takes all locks away", "chmod o-w "+filepath.Dir(n.path))
 	case mode&others != 0:
-		add(redlatch.Warning, "permissions", fmt.Sprintf("everyone may write to the file (mode %04o)", mode.Perm()), "every user of this machine can take and free every lock", "chmod o-w "+n.path)
+		add(node.Warning, "permissions", fmt.Sprintf("everyone may write to the file (mode %04o)", mode.Perm()), "every user of this machine can take and free every lock", "chmod o-w "+n.path)
 	case mode&group != 0:
-		add(redlatch.Advice, "permissions", fmt.Sprintf("a group may write to the file (mode %04o)", mode.Perm()), "its members can take and free every lock, which may be what it is for", "")
+		add(node.Advice, "permissions", fmt.Sprintf("a group may write to the file (mode %04o)", mode.Perm()), "its members can take and free every lock, which may be what it is for", "")
 	default:
-		add(redlatch.Fine, "permissions", "only its owner may write to the file", "", "")
+		add(node.Fine, "permissions", "only its owner may write to the file", "", "")
 	}
 }
 
 // tryOut does what a lock does.
-func (n *Node) tryOut(ctx context.Context, exam redlatch.Exam) error {
-	req := redlatch.Request{Name: exam.Name, Value: rand.Text(), TTL: 5 * time.Second}
-	for _, op := range []redlatch.Op{redlatch.OpAcquire, redlatch.OpExtend, redlatch.OpRelease} {
+func (n *Node) tryOut(ctx context.Context, exam node.Exam) error {
+	req := node.Request{Name: exam.Name, Value: rand.Text(), TTL: 5 * time.Second}
+	for _, op := range []node.Op{node.OpAcquire, node.OpExtend, node.OpRelease} {
 		req.Op = op
 		reply, err := n.Do(ctx, req)
-		if err == nil && reply.Status != redlatch.Granted {
+		if err == nil && reply.Status != node.Granted {
 			err = fmt.Errorf("redlatch: %v was answered %q", op, reply.Status)
 		}
 		if err != nil {

@@ -9,17 +9,17 @@ import (
 	"testing"
 	"time"
 
-	"github.com/redlatch/redlatch"
+	"github.com/redlatch/redlatch/node"
 )
 
 // severities returns how severe each check's finding is.
-func severities(t *testing.T, n *Node) map[string]redlatch.Severity {
+func severities(t *testing.T, n *Node) map[string]node.Severity {
 	t.Helper()
-	found, err := n.Examine(context.Background(), redlatch.Exam{Name: "probe"})
+	found, err := n.Examine(context.Background(), node.Exam{Name: "probe"})
 	if err != nil {
 		t.Fatal(err)
 	}
-	all := map[string]redlatch.Severity{}
+	all := map[string]node.Severity{}
 	for _, f := range found {
 		all[f.Check] = f.Severity
 	}
@@ -31,13 +31,13 @@ func TestExaminationOfAFileFindsWhoElseMayWriteToIt(t *testing.T) {
 	n := mustOpen(t, filepath.Join(dir, "locks.db"), systemTime())
 	for _, c := range []struct {
 		file, folder os.FileMode
-		want         redlatch.Severity
+		want         node.Severity
 	}{
-		{0o600, 0o700, redlatch.Fine},
-		{0o660, 0o770, redlatch.Advice},
-		{0o666, 0o755, redlatch.Warning},
-		{0o600, 0o777, redlatch.Danger},
-		{0o600, 0o777 | os.ModeSticky, redlatch.Fine},
+		{0o600, 0o700, node.Fine},
+		{0o660, 0o770, node.Advice},
+		{0o666, 0o755, node.Warning},
+		{0o600, 0o777, node.Danger},
+		{0o600, 0o777 | os.ModeSticky, node.Fine},
 	} {
 		if err := os.Chmod(n.path, c.file); err != nil {
 			t.Fatal(err)
@@ -53,18 +53,18 @@ func TestExaminationOfAFileFindsWhoElseMayWriteToIt(t *testing.T) {
 
 func TestExaminationOfAFileTriesALockAndLeavesNone(t *testing.T) {
 	n := mustOpen(t, filepath.Join(t.TempDir(), "locks.db"), systemTime())
-	if all := severities(t, n); all["rights"] != redlatch.Fine {
+	if all := severities(t, n); all["rights"] != node.Fine {
 		t.Errorf("found is %v", all)
 	}
-	if err := n.List(t.Context(), "", func(l redlatch.Listing) { t.Errorf("%q is left", l.Name) }); err != nil {
+	if err := n.List(t.Context(), "", func(l node.Listing) { t.Errorf("%q is left", l.Name) }); err != nil {
 		t.Fatal(err)
 	}
 	wall := mustOpen(t, filepath.Join(t.TempDir(), "locks.db"), timekeeper{wall: time.Now})
-	if all := severities(t, wall); all["clock"] != redlatch.Warning {
+	if all := severities(t, wall); all["clock"] != node.Warning {
 		t.Errorf("by the wall clock: %v", all)
 	}
 	os.Remove(wall.path)
-	if all := severities(t, wall); all["rights"] != redlatch.Danger {
+	if all := severities(t, wall); all["rights"] != node.Danger {
 		t.Errorf("of a file that is gone: %v", all)
 	}
 }

@@ -12,7 +12,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/redlatch/redlatch"
+	"github.com/redlatch/redlatch/node"
 )
 
 const (
@@ -26,7 +26,7 @@ func count(n *Node, file string) error {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 	for i := 0; i < countTimes; {
-		req := request(redlatch.OpAcquire, "counter", fmt.Sprintf("process %d time %d", os.Getpid(), i))
+		req := request(node.OpAcquire, "counter", fmt.Sprintf("process %d time %d", os.Getpid(), i))
 		req.TTL, req.Wait, req.Ticket = countTTL, true, time.Now().UnixMicro()
 		granted, err := untilGranted(ctx, n, &req)
 		if err != nil {
@@ -40,7 +40,7 @@ func count(n *Node, file string) error {
 			fmt.Println("counted")
 			i++
 		}
-		req.Op = redlatch.OpRelease
+		req.Op = node.OpRelease
 		if _, err := n.Do(ctx, req); err != nil {
 			return err
 		}
@@ -49,18 +49,18 @@ func count(n *Node, file string) error {
 }
 
 // untilGranted returns when the request that was granted was sent.
-func untilGranted(ctx context.Context, n *Node, req *redlatch.Request) (time.Time, error) {
+func untilGranted(ctx context.Context, n *Node, req *node.Request) (time.Time, error) {
 	for {
 		sent := time.Now()
-		req.Token = max(req.Token+1, redlatch.Token(time.Now().UnixMicro()))
+		req.Token = max(req.Token+1, node.Token(time.Now().UnixMicro()))
 		r, err := n.Do(ctx, *req)
 		if err != nil {
 			return sent, err
 		}
 		switch r.Status {
-		case redlatch.Granted:
+		case node.Granted:
 			return sent, nil
-		case redlatch.Stale:
+		case node.Stale:
 			req.Token = r.Fence
 		default:
 			<-time.After(5 * time.Millisecond)
@@ -70,7 +70,7 @@ func untilGranted(ctx context.Context, n *Node, req *redlatch.Request) (time.Tim
 
 // increment reads and writes in two steps. The second is small enough that a
 // process is killed before it or after it.
-func increment(file string, token redlatch.Token) error {
+func increment(file string, token node.Token) error {
 	was, last, err := readCount(file)
 	if err != nil {
 		return err
@@ -87,7 +87,7 @@ func increment(file string, token redlatch.Token) error {
 	return err
 }
 
-func readCount(file string) (n int, last redlatch.Token, err error) {
+func readCount(file string) (n int, last node.Token, err error) {
 	b, err := os.ReadFile(file)
 	if errors.Is(err, fs.ErrNotExist) {
 		return 0, 0, nil

@@ -9,7 +9,7 @@ import (
 	"testing"
 	"unicode"
 
-	"github.com/redlatch/redlatch"
+	"github.com/redlatch/redlatch/node"
 )
 
 // FuzzFiles opens files of any content. One that is not ours must be left as it
@@ -20,7 +20,7 @@ func FuzzFiles(f *testing.F) {
 	if err != nil {
 		f.Fatal(err)
 	}
-	if _, err := n.Do(context.Background(), request(redlatch.OpAcquire, "name", "one")); err != nil {
+	if _, err := n.Do(context.Background(), request(node.OpAcquire, "name", "one")); err != nil {
 		f.Fatal(err)
 	}
 	n.Close() // what is in the log is folded in
@@ -59,10 +59,10 @@ func FuzzFiles(f *testing.F) {
 			return
 		}
 		defer n.Close()
-		if reply, err := n.Do(context.Background(), request(redlatch.OpAcquire, "name", "two")); err == nil && reply.Status.String() == "unknown status" {
+		if reply, err := n.Do(context.Background(), request(node.OpAcquire, "name", "two")); err == nil && reply.Status.String() == "unknown status" {
 			t.Errorf("got %+v", reply)
 		}
-		n.List(context.Background(), "", func(redlatch.Listing) {})
+		n.List(context.Background(), "", func(node.Listing) {})
 		n.Look(context.Background(), "name")
 	})
 }

@@ -4,7 +4,7 @@ import (
 	"context"
 	"time"
 
-	"github.com/redlatch/redlatch"
+	"github.com/redlatch/redlatch/node"
 )
 
 // ?1 name, ?2 now, ?3 value
@@ -16,38 +16,38 @@ const selectPlace query = `SELECT lapses FROM waiter WHERE name = ?1 AND value =
 // takes its turn with the file, some wait for that turn for seconds.
 //
 // It reports false if the question must be asked in earnest.
-func (n *Node) glance(ctx context.Context, req redlatch.Request) (redlatch.Reply, bool) {
+func (n *Node) glance(ctx context.Context, req node.Request) (node.Reply, bool) {
 	if n.begin(ctx, beginRead) != nil {
-		return redlatch.Reply{}, false
+		return node.Reply{}, false
 	}
 	defer n.rollback()
 	own := req.Value
-	req.Op = redlatch.OpInspect // which load knows not to write for
+	req.Op = node.OpInspect // which load knows not to write for
 	t := &tx{n: n, req: req, now: n.time.elapsed(), wall: n.time.wall()}
 	t.load()
 	if !t.queued || t.held && t.value == own {
-		return redlatch.Reply{}, false
+		return node.Reply{}, false
 	}
 	var place, ticket, lapses int64
 	var first string
 	if !t.scan(selectPlace, []any{req.Name, t.now, own}, &place) ||
 		!t.scan(selectHead, []any{req.Name, t.now}, &ticket, &first, &lapses) {
-		return redlatch.Reply{}, false
+		return node.Reply{}, false
 	}
 	lease := placeBehind
 	if first == own {
-		lease = redlatch.WaiterLease
+		lease = node.WaiterLease
 	}
-	reply := redlatch.Reply{Fence: t.fence, Now: t.wall, Rank: t.rank()}
+	reply := node.Reply{Fence: t.fence, Now: t.wall, Rank: t.rank()}
 	switch {
 	case t.err != nil || place-t.now < int64(lease/2):
-		return redlatch.Reply{}, false
+		return node.Reply{}, false
 	case t.held:
-		reply.Status, reply.Value, reply.HolderToken, reply.Left = redlatch.Held, t.value, t.token, time.Duration(t.until-t.now)
-	case first == own || lapses-t.now > int64(redlatch.WaiterLease):
-		return redlatch.Reply{}, false // it is ours to take, or somebody must be hurried
+		reply.Status, reply.Value, reply.HolderToken, reply.Left = node.Held, t.value, t.token, time.Duration(t.until-t.now)
+	case first == own || lapses-t.now > int64(node.WaiterLease):
+		return node.Reply{}, false // it is ours to take, or somebody must be hurried
 	default:
-		reply.Status = redlatch.Reserved
+		reply.Status = node.Reserved
 	}
 	return reply, true
 }

@@ -5,10 +5,10 @@ import (
 	"strings"
 	"time"
 
-	"github.com/redlatch/redlatch"
+	"github.com/redlatch/redlatch/node"
 )
 
-var _ redlatch.Lister = (*Node)(nil)
+var _ node.Lister = (*Node)(nil)
 
 const (
 	selectBoot query = `SELECT boot FROM meta`
@@ -27,16 +27,16 @@ const (
 )
 
 // List calls found for every name that is held or waited for.
-func (n *Node) List(ctx context.Context, prefix string, found func(redlatch.Listing)) error {
-	all := map[string]*redlatch.Listing{}
+func (n *Node) List(ctx context.Context, prefix string, found func(node.Listing)) error {
+	all := map[string]*node.Listing{}
 	err := n.view(ctx, func(now int64, wall time.Time) error {
-		entry := func(name string) *redlatch.Listing {
+		entry := func(name string) *node.Listing {
 			if !strings.HasPrefix(name, prefix) {
-				return &redlatch.Listing{}
+				return &node.Listing{}
 			}
 			l := all[name]
 			if l == nil {
-				l = &redlatch.Listing{Name: name, Reply: redlatch.Reply{Status: redlatch.Absent, Now: wall}}
+				l = &node.Listing{Name: name, Reply: node.Reply{Status: node.Absent, Now: wall}}
 				all[name] = l
 			}
 			return l
@@ -68,34 +68,34 @@ func (n *Node) List(ctx context.Context, prefix string, found func(redlatch.List
 	return nil
 }
 
-func heldReply(value string, until, fence, fenceUntil, token, now int64, wall time.Time) redlatch.Reply {
-	r := redlatch.Reply{Status: redlatch.Held, Value: value, HolderToken: redlatch.Token(token), Left: time.Duration(until - now), Now: wall}
+func heldReply(value string, until, fence, fenceUntil, token, now int64, wall time.Time) node.Reply {
+	r := node.Reply{Status: node.Held, Value: value, HolderToken: node.Token(token), Left: time.Duration(until - now), Now: wall}
 	if fenceUntil > now {
-		r.Fence = redlatch.Token(fence)
+		r.Fence = node.Token(fence)
 	}
 	return r
 }
 
 // Look returns what is known of one name.
-func (n *Node) Look(ctx context.Context, name string) (redlatch.Listing, error) {
-	reply, err := n.Do(ctx, redlatch.Request{Op: redlatch.OpInspect, Name: name})
+func (n *Node) Look(ctx context.Context, name string) (node.Listing, error) {
+	reply, err := n.Do(ctx, node.Request{Op: node.OpInspect, Name: name})
 	if err != nil {
-		return redlatch.Listing{}, err
+		return node.Listing{}, err
 	}
-	l := redlatch.Listing{Name: name, Reply: reply}
+	l := node.Listing{Name: name, Reply: reply}
 	err = n.view(ctx, func(now int64, _ time.Time) error {
 		if _, err := n.queryRow(countNameWaiters, []any{name, now}, &l.Waiting); err != nil {
 			return err
 		}
-		return n.each(selectWaiters, []any{name, now, redlatch.MaxWaiters}, func(scan func(...any) error) error {
-			var w redlatch.Waiter
+		return n.each(selectWaiters, []any{name, now, node.MaxWaiters}, func(scan func(...any) error) error {
+			var w node.Waiter
 			err := scan(&w.Ticket, &w.Value)
 			l.Waiters = append(l.Waiters, w)
 			return err
 		})
 	})
 	if err != nil {
-		return redlatch.Listing{}, n.unsent(err)
+		return node.Listing{}, n.unsent(err)
 	}
 	return l, nil
 }

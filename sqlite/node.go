@@ -7,7 +7,7 @@ import (
 	"runtime"
 	"time"
 
-	"github.com/redlatch/redlatch"
+	"github.com/redlatch/redlatch/node"
 	codes "modernc.org/sqlite/lib"
 )
 
@@ -30,32 +30,32 @@ type Node struct {
 }
 
 var (
-	_ redlatch.Identifier = (*Node)(nil)
-	_ redlatch.Slow       = (*Node)(nil)
+	_ node.Identifier = (*Node)(nil)
+	_ node.Slow       = (*Node)(nil)
 )
 
 // Do carries out one request, as one transaction. It waits for other
 // processes until the context ends.
-func (n *Node) Do(ctx context.Context, req redlatch.Request) (redlatch.Reply, error) {
+func (n *Node) Do(ctx context.Context, req node.Request) (node.Reply, error) {
 	if err := check(req); err != nil {
-		return redlatch.Reply{}, n.unsent(err)
+		return node.Reply{}, n.unsent(err)
 	}
 	if err := n.enter(ctx); err != nil {
-		return redlatch.Reply{}, n.unsent(err)
+		return node.Reply{}, n.unsent(err)
 	}
 	defer n.leave()
 
-	if req.Op == redlatch.OpAcquire && req.Wait {
+	if req.Op == node.OpAcquire && req.Wait {
 		if reply, ok := n.glance(ctx, req); ok {
 			return reply, nil
 		}
 	}
 	start := beginWrite
-	if req.Op == redlatch.OpInspect {
+	if req.Op == node.OpInspect {
 		start = beginRead // which no writer can hold up
 	}
 	if err := n.begin(ctx, start); err != nil {
-		return redlatch.Reply{}, n.unsent(err)
+		return node.Reply{}, n.unsent(err)
 	}
 	reply, err := n.carryOut(req)
 	if err != nil {
@@ -63,16 +63,16 @@ func (n *Node) Do(ctx context.Context, req redlatch.Request) (redlatch.Reply, er
 		// will see none: should the rollback fail too, the next begin does,
 		// and rolls back again.
 		n.rollback()
-		return redlatch.Reply{}, n.unsent(err)
+		return node.Reply{}, n.unsent(err)
 	}
 	if err := n.exec(commit); err != nil {
 		n.rollback()
 		if code(err) == codes.SQLITE_BUSY {
-			return redlatch.Reply{}, n.unsent(err)
+			return node.Reply{}, n.unsent(err)
 		}
 		// The disk failed while it was being written to. Whether others see
 		// the transaction is not for us to know.
-		return redlatch.Reply{}, explain(n.path, err)
+		return node.Reply{}, explain(n.path, err)
 	}
 	return reply, nil
 }
@@ -167,15 +167,15 @@ func (n *Node) sameFile() error {
 func (n *Node) rollback() { _ = n.exec(rollback) }
 
 // check refuses a request that could only be carried out wrongly.
-func check(req redlatch.Request) error {
+func check(req node.Request) error {
 	switch {
-	case req.Mode != redlatch.Exclusive:
+	case req.Mode != node.Exclusive:
 		return faultf("was asked for the lock mode %d, which is unknown", req.Mode)
-	case req.Op < redlatch.OpAcquire || req.Op > redlatch.OpRepair && req.Op != redlatch.OpBreak:
+	case req.Op < node.OpAcquire || req.Op > node.OpRepair && req.Op != node.OpBreak:
 		return faultf("was asked for the operation %d, which is unknown", req.Op)
-	case req.Token > redlatch.MaxToken:
-		return faultf("was given the token %d, above the largest, %d", uint64(req.Token), uint64(redlatch.MaxToken))
-	case req.TTL <= 0 && (req.Op == redlatch.OpAcquire || req.Op == redlatch.OpExtend || req.Op == redlatch.OpRepair):
+	case req.Token > node.MaxToken:
+		return faultf("was given the token %d, above the largest, %d", uint64(req.Token), uint64(node.MaxToken))
+	case req.TTL <= 0 && (req.Op == node.OpAcquire || req.Op == node.OpExtend || req.Op == node.OpRepair):
 		return faultf("was given the time to live %v: it must be positive", req.TTL)
 	}
 	return nil

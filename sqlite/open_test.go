@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/redlatch/redlatch"
+	"github.com/redlatch/redlatch/node"
 )
 
 func TestNoCharacterOfAPathIsTakenForAnOption(t *testing.T) {
@@ -64,20 +64,20 @@ func TestAFileThatCannotBeUsedIsExplained(t *testing.T) {
 func TestAFileOfAnOlderFormatIsBroughtUpToDate(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "locks.db")
 	n := mustOpen(t, path, systemTime())
-	req := request(redlatch.OpAcquire, "name", "one")
-	req.Token = redlatch.Token(time.Now().UnixMicro())
+	req := request(node.OpAcquire, "name", "one")
+	req.Token = node.Token(time.Now().UnixMicro())
 	do(t, n, req)
 	pragma(t, n, `ALTER TABLE lock DROP COLUMN token`)
 	pragma(t, n, `PRAGMA user_version = 1`)
 	n.Close()
 
 	n = mustOpen(t, path, systemTime())
-	if r := do(t, n, request(redlatch.OpInspect, "name", "")); r.Status != redlatch.Held || r.Value != "one" || r.Fence != req.Token || r.HolderToken != 0 {
+	if r := do(t, n, request(node.OpInspect, "name", "")); r.Status != node.Held || r.Value != "one" || r.Fence != req.Token || r.HolderToken != 0 {
 		t.Errorf("what was in the file is now %+v", r)
 	}
 	req.Token++
 	do(t, n, req)
-	if r := do(t, n, request(redlatch.OpInspect, "name", "")); r.HolderToken != req.Token {
+	if r := do(t, n, request(node.OpInspect, "name", "")); r.HolderToken != req.Token {
 		t.Errorf("after it was asked for again: %+v", r)
 	}
 }
@@ -87,19 +87,19 @@ func TestAFullDiskIsExplainedAndHasNoEffect(t *testing.T) {
 	pragma(t, n, `PRAGMA max_page_count = 1`) // as many as there are
 	fill := strings.Repeat("x", 400)
 	var err error
-	var req redlatch.Request
+	var req node.Request
 	for i := 0; err == nil && i < 1000; i++ {
-		req = request(redlatch.OpAcquire, fmt.Sprint(fill, i), "one")
+		req = request(node.OpAcquire, fmt.Sprint(fill, i), "one")
 		_, err = n.Do(context.Background(), req)
 	}
-	if !errors.Is(err, redlatch.ErrUnsent) || !strings.Contains(err.Error(), "free some space") {
+	if !errors.Is(err, node.ErrUnsent) || !strings.Contains(err.Error(), "free some space") {
 		t.Fatalf("with no space left: %v", err)
 	}
 	pragma(t, n, `PRAGMA max_page_count = 1000000`)
-	if r := do(t, n, request(redlatch.OpInspect, req.Name, "")); r.Status != redlatch.Absent {
+	if r := do(t, n, request(node.OpInspect, req.Name, "")); r.Status != node.Absent {
 		t.Errorf("what failed left %v behind", r.Status)
 	}
-	if r := do(t, n, req); r.Status != redlatch.Granted {
+	if r := do(t, n, req); r.Status != node.Granted {
 		t.Errorf("with space again: %v", r.Status)
 	}
 }
@@ -107,8 +107,8 @@ func TestAFullDiskIsExplainedAndHasNoEffect(t *testing.T) {
 func TestAFileThatMayNotBeWrittenIsExplained(t *testing.T) {
 	n := mustOpen(t, filepath.Join(t.TempDir(), "locks.db"), systemTime())
 	pragma(t, n, `PRAGMA query_only = 1`)
-	_, err := n.Do(context.Background(), request(redlatch.OpAcquire, "name", "one"))
-	if !errors.Is(err, redlatch.ErrUnsent) || !strings.Contains(err.Error(), "must be allowed to write") {
+	_, err := n.Do(context.Background(), request(node.OpAcquire, "name", "one"))
+	if !errors.Is(err, node.ErrUnsent) || !strings.Contains(err.Error(), "must be allowed to write") {
 		t.Errorf("with no right to write: %v", err)
 	}
 }
@@ -120,8 +120,8 @@ func TestAClosedNodeSaysSo(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	_, err := n.Do(context.Background(), request(redlatch.OpAcquire, "name", "one"))
-	if !errors.Is(err, redlatch.ErrUnsent) || !strings.Contains(err.Error(), "is closed") {
+	_, err := n.Do(context.Background(), request(node.OpAcquire, "name", "one"))
+	if !errors.Is(err, node.ErrUnsent) || !strings.Contains(err.Error(), "is closed") {
 		t.Errorf("after Close: %v", err)
 	}
 }

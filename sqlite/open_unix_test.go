@@ -10,7 +10,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/redlatch/redlatch"
+	"github.com/redlatch/redlatch/node"
 )
 
 // On Windows links need a right of their own, files have no modes, and one that
@@ -37,8 +37,8 @@ func TestOneFileByTwoPathsIsOneNode(t *testing.T) {
 	if idA == idOther {
 		t.Errorf("two files are both %q", idA)
 	}
-	do(t, a, request(redlatch.OpAcquire, "name", "one"))
-	if r := do(t, b, request(redlatch.OpAcquire, "name", "two")); r.Status != redlatch.Held {
+	do(t, a, request(node.OpAcquire, "name", "one"))
+	if r := do(t, b, request(node.OpAcquire, "name", "two")); r.Status != node.Held {
 		t.Errorf("by the other path: %v", r.Status)
 	}
 }
@@ -46,7 +46,7 @@ func TestOneFileByTwoPathsIsOneNode(t *testing.T) {
 func TestTheFileIsForThisUserAlone(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "new")
 	n := mustOpen(t, filepath.Join(dir, "locks.db"), systemTime())
-	do(t, n, request(redlatch.OpAcquire, "name", "one"))
+	do(t, n, request(node.OpAcquire, "name", "one"))
 	for path, want := range map[string]os.FileMode{
 		dir: 0o700, n.path: 0o600, n.path + "-wal": 0o600, n.path + "-shm": 0o600,
 	} {
@@ -63,7 +63,7 @@ func TestTheFileIsForThisUserAlone(t *testing.T) {
 func TestAFileThatWasReplacedIsNotUsedOn(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "locks.db")
 	old := mustOpen(t, path, systemTime())
-	do(t, old, request(redlatch.OpAcquire, "name", "one"))
+	do(t, old, request(node.OpAcquire, "name", "one"))
 	for _, suffix := range []string{"", "-wal", "-shm"} {
 		if err := os.Remove(path + suffix); err != nil {
 			t.Fatal(err)
@@ -73,8 +73,8 @@ func TestAFileThatWasReplacedIsNotUsedOn(t *testing.T) {
 		if what == "replaced" {
 			mustOpen(t, path, systemTime())
 		}
-		_, err := old.Do(context.Background(), request(redlatch.OpExtend, "name", "one"))
-		if !errors.Is(err, redlatch.ErrUnsent) || !strings.Contains(err.Error(), "removed or replaced") {
+		_, err := old.Do(context.Background(), request(node.OpExtend, "name", "one"))
+		if !errors.Is(err, node.ErrUnsent) || !strings.Contains(err.Error(), "removed or replaced") {
 			t.Errorf("with the file %s: %v", what, err)
 		}
 	}

@@ -3,7 +3,7 @@ package sqlite
 import (
 	"time"
 
-	"github.com/redlatch/redlatch"
+	"github.com/redlatch/redlatch/node"
 )
 
 // farFuture bounds times to live and retentions, so that no sum overflows.
@@ -13,7 +13,7 @@ const farFuture = 50 * 365 * 24 * time.Hour
 // nothing more, and the error is looked at once, at the end.
 type tx struct {
 	n    *Node
-	req  redlatch.Request
+	req  node.Request
 	now  int64 // on the file's clock
 	wall time.Time
 	err  error
@@ -22,46 +22,46 @@ type tx struct {
 	row        int64 // 0 while it is not there
 	value      string
 	until      int64
-	token      redlatch.Token // with which value was granted; 0 for none
-	kept       redlatch.Token // the fence, even if its retention is over
+	token      node.Token // with which value was granted; 0 for none
+	kept       node.Token // the fence, even if its retention is over
 	fenceUntil int64
 	queued     bool // somebody stands in the queue, or did
 
 	// What follows from it.
 	held  bool
-	fence redlatch.Token // 0 when its retention is over
+	fence node.Token // 0 when its retention is over
 	// least is what a token must be above: the fence, or where that is
 	// over, the highest of all that are.
-	least redlatch.Token
+	least node.Token
 }
 
 // carryOut does what the request asks, up to the commit.
-func (n *Node) carryOut(req redlatch.Request) (redlatch.Reply, error) {
+func (n *Node) carryOut(req node.Request) (node.Reply, error) {
 	t := &tx{n: n, req: req, now: n.time.elapsed(), wall: n.time.wall()}
 	t.load()
-	var status redlatch.Status
+	var status node.Status
 	switch req.Op {
-	case redlatch.OpAcquire:
+	case node.OpAcquire:
 		status = t.acquire()
-	case redlatch.OpExtend:
+	case node.OpExtend:
 		status = t.extend()
-	case redlatch.OpRelease:
+	case node.OpRelease:
 		status = t.release()
-	case redlatch.OpRepair:
+	case node.OpRepair:
 		status = t.repair()
-	case redlatch.OpBreak:
+	case node.OpBreak:
 		status = t.breakUp()
 	default:
 		status = t.taken()
 	}
-	reply := redlatch.Reply{Status: status, Fence: t.fence, Now: t.wall, Rank: t.rank()}
+	reply := node.Reply{Status: status, Fence: t.fence, Now: t.wall, Rank: t.rank()}
 	switch status {
-	case redlatch.Held:
+	case node.Held:
 		reply.Value, reply.HolderToken, reply.Left = t.value, t.token, time.Duration(t.until-t.now)
-	case redlatch.Stale:
+	case node.Stale:
 		reply.Fence = t.least
 	}
-	if req.Op != redlatch.OpInspect {
+	if req.Op != node.OpInspect {
 		t.sweep()
 	}
 	return reply, t.err
@@ -75,7 +75,7 @@ func (t *tx) load() {
 	name := []any{t.req.Name}
 	t.scan(selectMeta, name, &boot, &floor, &t.queued)
 	if t.err == nil && boot != t.n.time.boot {
-		if t.req.Op == redlatch.OpInspect {
+		if t.req.Op == node.OpInspect {
 			t.queued = false
 			return // it may not write, so it only looks away
 		}
@@ -86,10 +86,10 @@ func (t *tx) load() {
 	t.scan(selectLock, name, &t.row, &t.value, &t.until, &kept, &t.fenceUntil, &token)
 
 	t.held = t.until > t.now
-	t.kept, t.token = redlatch.Token(kept), redlatch.Token(token)
+	t.kept, t.token = node.Token(kept), node.Token(token)
 	t.fence, t.least = t.kept, t.kept
 	if t.fenceUntil <= t.now {
-		t.fence, t.least = 0, max(t.kept, redlatch.Token(floor))
+		t.fence, t.least = 0, max(t.kept, node.Token(floor))
 	}
 }
 
@@ -108,11 +108,11 @@ func (t *tx) store() {
 func (t *tx) heldByUs() bool { return t.held && t.value == t.req.Value }
 
 // taken says whether anybody has the name.
-func (t *tx) taken() redlatch.Status {
+func (t *tx) taken() node.Status {
 	if t.held {
-		return redlatch.Held
+		return node.Held
 	}
-	return redlatch.Absent
+	return node.Absent
 }
 
 // hold gives the name to the request's value for its time to live from now.
@@ -141,25 +141,25 @@ func (t *tx) raise() {
 	t.fenceUntil = max(t.fenceUntil, t.now+int64(min(t.req.Retention, farFuture)))
 }
 
-func (t *tx) acquire() redlatch.Status {
+func (t *tx) acquire() node.Status {
 	switch {
 	case t.heldByUs():
 		// Asking again after a lost reply must not end in a refusal; but a
 		// proposal that was overtaken by a later one of ours must.
 		if t.req.Token != 0 && t.req.Token < t.least {
-			return redlatch.Stale
+			return node.Stale
 		}
-		if t.judge() == redlatch.Ahead {
-			return redlatch.Ahead
+		if t.judge() == node.Ahead {
+			return node.Ahead
 		}
 	case t.held:
 		t.join()
-		return redlatch.Held
+		return node.Held
 	case !t.isNext():
 		t.join()
-		return redlatch.Reserved
+		return node.Reserved
 	default:
-		if s := t.judge(); s != redlatch.Granted {
+		if s := t.judge(); s != node.Granted {
 			t.renew()
 			return s
 		}
@@ -167,71 +167,56 @@ func (t *tx) acquire() redlatch.Status {
 	t.grant()
 	t.store()
 	t.leave()
-	return redlatch.Granted
+	return node.Granted
 }
 
-// judge holds the proposed token against the fence and the wall clock.
-func (t *tx) judge() redlatch.Status {
-	if t.req.Token == 0 {
-		return redlatch.Granted
-	}
-	// Signed, since a window may reach back beyond 1970.
-	token, clock, window := int64(t.req.Token), t.wall.UnixMicro(), t.req.Window.Microseconds()
-	switch {
-	case t.req.Token <= t.least:
-		return redlatch.Stale
-	case token < clock-window:
-		// Even with no fence: a higher one may have been lost with the
-		// power.
-		return redlatch.Behind
-	case token > max(clock+window, int64(t.least)+redlatch.TokenLeap):
-		return redlatch.Ahead
-	}
-	return redlatch.Granted
+// judge compares the proposed token with the fence and the wall clock.
+func (t *tx) judge() node.Status {
+	return node.Judge(t.req.Token, t.least, t.wall, t.req.Window)
 }
 
-func (t *tx) extend() redlatch.Status {
+func (t *tx) extend() node.Status {
 	if !t.heldByUs() {
 		return t.taken()
 	}
 	t.hold()
 	t.raise()
 	t.store()
-	return redlatch.Granted
+	return node.Granted
 }
 
-func (t *tx) repair() redlatch.Status {
+func (t *tx) repair() node.Status {
 	switch {
 	case t.heldByUs():
-		return redlatch.Granted
+		return node.Granted
 	case t.held:
-		return redlatch.Held
+		return node.Held
 	case t.req.Token == t.least, !t.req.Until.IsZero() && t.wall.After(t.req.Until):
-		return redlatch.Stale
+		return node.Stale
 	}
 	t.grant()
 	t.store()
-	return redlatch.Granted
+	return node.Granted
 }
 
-func (t *tx) release() redlatch.Status {
+func (t *tx) release() node.Status {
 	status, verdict := t.taken(), t.judge()
 	switch {
 	case !t.heldByUs():
-	case t.req.Once && (verdict == redlatch.Stale || verdict == redlatch.Ahead):
+	case t.req.Once && (verdict == node.Stale || verdict == node.Ahead):
 		return verdict
 	default:
-		status = redlatch.Granted
+		status = node.Granted
 		t.free()
 	}
 	// Also where the name was ours: an acquire with a raised token may still
 	// be under way, and would take the name again after we gave it up. One
 	// that is ahead of the clock would be refused in any case, and must not
 	// lift the fence by way of its release.
-	if verdict != redlatch.Ahead {
+	if verdict != node.Ahead {
 		t.raise()
 	}
-	if status == redlatch.Granted || t.req.Token != 0 {
+	if status == node.Granted || t.req.Token != 0 {
 		t.store()
 	}
 	t.leave()

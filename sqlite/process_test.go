@@ -13,7 +13,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/redlatch/redlatch"
+	"github.com/redlatch/redlatch/node"
 )
 
 // roles are what a process that a test starts can do with a lock file.
@@ -116,9 +116,9 @@ func holdAndWait(n *Node, arg string) error {
 	if err != nil {
 		return err
 	}
-	req := request(redlatch.OpAcquire, "name", "other process")
+	req := request(node.OpAcquire, "name", "other process")
 	req.TTL = ttl
-	if r, err := n.Do(context.Background(), req); err != nil || r.Status != redlatch.Granted {
+	if r, err := n.Do(context.Background(), req); err != nil || r.Status != node.Granted {
 		return fmt.Errorf("acquire: %v, %w", r.Status, err)
 	}
 	fmt.Println("held")
@@ -132,7 +132,7 @@ func writeAndWait(n *Node, _ string) error {
 	if err := n.begin(context.Background(), beginWrite); err != nil {
 		return err
 	}
-	if _, err := n.carryOut(request(redlatch.OpAcquire, "name", "other process")); err != nil {
+	if _, err := n.carryOut(request(node.OpAcquire, "name", "other process")); err != nil {
 		return err
 	}
 	fmt.Println("writing")
@@ -168,12 +168,12 @@ func TestALockOutlivesItsKilledProcessUntilItExpires(t *testing.T) {
 	n := mustOpen(t, path, systemTime())
 	p.kill()
 
-	r := do(t, n, request(redlatch.OpAcquire, "name", "we"))
-	if r.Status != redlatch.Held || r.Value != "other process" {
+	r := do(t, n, request(node.OpAcquire, "name", "we"))
+	if r.Status != node.Held || r.Value != "other process" {
 		t.Fatalf("answered %v by %q, want held by the killed process", r.Status, r.Value)
 	}
 	<-time.After(r.Left)
-	if r := do(t, n, request(redlatch.OpAcquire, "name", "we")); r.Status != redlatch.Granted {
+	if r := do(t, n, request(node.OpAcquire, "name", "we")); r.Status != node.Granted {
 		t.Errorf("answered %v after the time that was said to be left", r.Status)
 	}
 }
@@ -185,7 +185,7 @@ func TestAProcessKilledInATransactionLeavesNoTrace(t *testing.T) {
 	p.begin()
 	p.line()
 	p.kill()
-	if r := do(t, n, request(redlatch.OpAcquire, "name", "we")); r.Status != redlatch.Granted {
+	if r := do(t, n, request(node.OpAcquire, "name", "we")); r.Status != node.Granted {
 		t.Errorf("answered %v by %q, want granted", r.Status, r.Value)
 	}
 }
@@ -197,12 +197,12 @@ func TestTheDeadlineHoldsWhileAnotherProcessWrites(t *testing.T) {
 	p.begin()
 	p.line()
 
-	for _, op := range []redlatch.Op{redlatch.OpAcquire, redlatch.OpExtend, redlatch.OpRelease} {
+	for _, op := range []node.Op{node.OpAcquire, node.OpExtend, node.OpRelease} {
 		ctx, cancel := context.WithTimeout(context.Background(), 30*time.Millisecond)
 		began := time.Now()
 		_, err := n.Do(ctx, request(op, "name", "we"))
 		cancel()
-		if !errors.Is(err, redlatch.ErrUnsent) || !errors.Is(err, context.DeadlineExceeded) {
+		if !errors.Is(err, node.ErrUnsent) || !errors.Is(err, context.DeadlineExceeded) {
 			t.Errorf("%v: %v, want an error that says that nothing was sent before the deadline", op, err)
 		}
 		if took := time.Since(began); took > time.Second {
@@ -213,25 +213,25 @@ func TestTheDeadlineHoldsWhileAnotherProcessWrites(t *testing.T) {
 		}
 	}
 	// A reader is not held up, and sees nothing that was not committed.
-	if r := do(t, n, request(redlatch.OpInspect, "name", "")); r.Status != redlatch.Absent {
+	if r := do(t, n, request(node.OpInspect, "name", "")); r.Status != node.Absent {
 		t.Errorf("inspect answered %v by %q", r.Status, r.Value)
 	}
 	p.finish()
-	if r := do(t, n, request(redlatch.OpAcquire, "name", "we")); r.Status != redlatch.Granted {
+	if r := do(t, n, request(node.OpAcquire, "name", "we")); r.Status != node.Granted {
 		t.Errorf("answered %v by %q, want granted", r.Status, r.Value)
 	}
 }
 
 // request is one with times that do not matter, and no token.
-func request(op redlatch.Op, name, value string) redlatch.Request {
-	return redlatch.Request{
+func request(op node.Op, name, value string) node.Request {
+	return node.Request{
 		Op: op, Name: name, Value: value,
 		TTL: time.Minute, Window: 10 * time.Second, Retention: time.Hour,
 	}
 }
 
 // do has the node carry out a request that must not fail.
-func do(t testing.TB, n *Node, req redlatch.Request) redlatch.Reply {
+func do(t testing.TB, n *Node, req node.Request) node.Reply {
 	t.Helper()
 	r, err := n.Do(context.Background(), req)
 	if err != nil {

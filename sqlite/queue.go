@@ -3,7 +3,7 @@ package sqlite
 import (
 	"time"
 
-	"github.com/redlatch/redlatch"
+	"github.com/redlatch/redlatch/node"
 )
 
 // placeBehind is how long a place behind the first stands without being renewed.
@@ -67,7 +67,7 @@ func (t *tx) isNext() bool {
 	if value == t.req.Value {
 		return true
 	}
-	most := t.now + int64(redlatch.WaiterLease)
+	most := t.now + int64(node.WaiterLease)
 	if lapses > most {
 		// It is the first now, and has that long to come for a name that is
 		// free.
@@ -92,7 +92,7 @@ func (t *tx) join() {
 	if t.queued {
 		t.exec(deleteLapsed, t.req.Name, t.now)
 	}
-	t.exec(upsertWaiter, t.req.Name, t.req.Value, t.req.Ticket, t.now+int64(redlatch.WaiterLease))
+	t.exec(upsertWaiter, t.req.Name, t.req.Value, t.req.Ticket, t.now+int64(node.WaiterLease))
 	t.queued = true
 	var ticket, lapses int64
 	var first string
@@ -104,7 +104,7 @@ func (t *tx) join() {
 // renew keeps our place in the queue, if we have one and are to wait.
 func (t *tx) renew() {
 	if t.req.Wait && t.queued {
-		t.exec(updateWaiter, t.req.Name, t.req.Value, t.now+int64(redlatch.WaiterLease))
+		t.exec(updateWaiter, t.req.Name, t.req.Value, t.now+int64(node.WaiterLease))
 	}
 }
 

@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/redlatch/redlatch"
+	"github.com/redlatch/redlatch/node"
 )
 
 // queue is a file whose time is the test's, and those who wait in it for one
@@ -26,11 +26,11 @@ func newQueue(t *testing.T) *queue {
 }
 
 // want has somebody ask, and checks the answer. A millisecond passes.
-func (q *queue) want(status redlatch.Status, op redlatch.Op, who string, ticket int64) {
+func (q *queue) want(status node.Status, op node.Op, who string, ticket int64) {
 	q.t.Helper()
 	req := request(op, "job", who)
 	req.TTL, req.Wait, req.Ticket = time.Minute, true, ticket
-	req.Token = redlatch.Token(q.now.UnixMicro())
+	req.Token = node.Token(q.now.UnixMicro())
 	if r := do(q.t, q.n, req); r.Status != status {
 		q.t.Fatalf("%v by %s: %v, want %v", op, who, r.Status, status)
 	}
@@ -60,15 +60,15 @@ func (q *queue) lapses() map[int64]int64 {
 func TestCrowdIsNotHurriedWhileNobodyIsMissing(t *testing.T) {
 	const crowd = 20
 	q := newQueue(t)
-	q.want(redlatch.Granted, redlatch.OpAcquire, "holder", 0)
+	q.want(node.Granted, node.OpAcquire, "holder", 0)
 	for i := range int64(crowd) {
-		q.want(redlatch.Held, redlatch.OpAcquire, fmt.Sprint(i), i)
+		q.want(node.Held, node.OpAcquire, fmt.Sprint(i), i)
 	}
-	q.want(redlatch.Granted, redlatch.OpRelease, "holder", 0)
-	q.want(redlatch.Granted, redlatch.OpAcquire, "0", 0)
-	q.want(redlatch.Granted, redlatch.OpRelease, "0", 0)
+	q.want(node.Granted, node.OpRelease, "holder", 0)
+	q.want(node.Granted, node.OpAcquire, "0", 0)
+	q.want(node.Granted, node.OpRelease, "0", 0)
 	before := q.lapses()
-	q.want(redlatch.Reserved, redlatch.OpAcquire, fmt.Sprint(crowd-1), crowd-1)
+	q.want(node.Reserved, node.OpAcquire, fmt.Sprint(crowd-1), crowd-1)
 	after := q.lapses()
 	if after[1] >= before[1] {
 		t.Error("the first in line was not hurried")
@@ -86,21 +86,21 @@ func TestCrowdIsNotHurriedWhileNobodyIsMissing(t *testing.T) {
 func TestPlacesOfFrozenWaitersLapseTogether(t *testing.T) {
 	const crowd = 20
 	q := newQueue(t)
-	q.want(redlatch.Granted, redlatch.OpAcquire, "holder", 0)
+	q.want(node.Granted, node.OpAcquire, "holder", 0)
 	for i := range int64(crowd) {
-		q.want(redlatch.Held, redlatch.OpAcquire, fmt.Sprint(i), i)
+		q.want(node.Held, node.OpAcquire, fmt.Sprint(i), i)
 	}
-	q.want(redlatch.Granted, redlatch.OpRelease, "holder", 0)
-	q.want(redlatch.Reserved, redlatch.OpAcquire, fmt.Sprint(crowd-1), crowd-1)
-	q.now = q.now.Add(redlatch.WaiterLease)
-	q.want(redlatch.Reserved, redlatch.OpAcquire, fmt.Sprint(crowd-1), crowd-1)
-	q.now = q.now.Add(redlatch.WaiterLease / 2)
-	q.want(redlatch.Reserved, redlatch.OpAcquire, "7", 7)
-	q.now = q.now.Add(redlatch.WaiterLease / 2)
-	q.want(redlatch.Reserved, redlatch.OpAcquire, fmt.Sprint(crowd-1), crowd-1)
-	q.want(redlatch.Granted, redlatch.OpAcquire, "7", 7)
-	q.want(redlatch.Granted, redlatch.OpRelease, "7", 7)
-	q.want(redlatch.Granted, redlatch.OpAcquire, fmt.Sprint(crowd-1), crowd-1)
+	q.want(node.Granted, node.OpRelease, "holder", 0)
+	q.want(node.Reserved, node.OpAcquire, fmt.Sprint(crowd-1), crowd-1)
+	q.now = q.now.Add(node.WaiterLease)
+	q.want(node.Reserved, node.OpAcquire, fmt.Sprint(crowd-1), crowd-1)
+	q.now = q.now.Add(node.WaiterLease / 2)
+	q.want(node.Reserved, node.OpAcquire, "7", 7)
+	q.now = q.now.Add(node.WaiterLease / 2)
+	q.want(node.Reserved, node.OpAcquire, fmt.Sprint(crowd-1), crowd-1)
+	q.want(node.Granted, node.OpAcquire, "7", 7)
+	q.want(node.Granted, node.OpRelease, "7", 7)
+	q.want(node.Granted, node.OpAcquire, fmt.Sprint(crowd-1), crowd-1)
 }
 
 // TestPlaceBehindTheFirstOutlastsABusyMachine has three in line. The second is
@@ -110,20 +110,20 @@ func TestPlacesOfFrozenWaitersLapseTogether(t *testing.T) {
 func TestPlaceBehindTheFirstOutlastsABusyMachine(t *testing.T) {
 	q := newQueue(t)
 	want := q.want
-	want(redlatch.Granted, redlatch.OpAcquire, "holder", 0)
+	want(node.Granted, node.OpAcquire, "holder", 0)
 	for ticket, who := range []string{"first", "second", "third"} {
-		want(redlatch.Held, redlatch.OpAcquire, who, int64(ticket+1))
+		want(node.Held, node.OpAcquire, who, int64(ticket+1))
 	}
-	q.now = q.now.Add(3 * redlatch.WaiterLease)
-	want(redlatch.Held, redlatch.OpAcquire, "first", 1) // the others are not heard of
-	want(redlatch.Granted, redlatch.OpRelease, "holder", 0)
-	want(redlatch.Granted, redlatch.OpAcquire, "first", 1)
-	want(redlatch.Granted, redlatch.OpRelease, "first", 0)
-	want(redlatch.Reserved, redlatch.OpAcquire, "third", 3)
-	q.now = q.now.Add(redlatch.WaiterLease / 2)
-	want(redlatch.Reserved, redlatch.OpAcquire, "third", 3)
-	q.now = q.now.Add(redlatch.WaiterLease / 2)
-	want(redlatch.Granted, redlatch.OpAcquire, "third", 3)
+	q.now = q.now.Add(3 * node.WaiterLease)
+	want(node.Held, node.OpAcquire, "first", 1) // the others are not heard of
+	want(node.Granted, node.OpRelease, "holder", 0)
+	want(node.Granted, node.OpAcquire, "first", 1)
+	want(node.Granted, node.OpRelease, "first", 0)
+	want(node.Reserved, node.OpAcquire, "third", 3)
+	q.now = q.now.Add(node.WaiterLease / 2)
+	want(node.Reserved, node.OpAcquire, "third", 3)
+	q.now = q.now.Add(node.WaiterLease / 2)
+	want(node.Granted, node.OpAcquire, "third", 3)
 }
 
 // TestWaiterThatAsksAgainNeedsNotWaitForWriters has another process in the middle
@@ -133,22 +133,22 @@ func TestWaiterThatAsksAgainNeedsNotWaitForWriters(t *testing.T) {
 	now := time.Now()
 	k := timekeeper{wall: func() time.Time { return now }}
 	n, other := mustOpen(t, path, k), mustOpen(t, path, k)
-	holder := request(redlatch.OpAcquire, "job", "holder")
-	holder.Token = redlatch.Token(now.UnixMicro())
+	holder := request(node.OpAcquire, "job", "holder")
+	holder.Token = node.Token(now.UnixMicro())
 	do(t, n, holder)
-	req := request(redlatch.OpAcquire, "job", "waiter")
+	req := request(node.OpAcquire, "job", "waiter")
 	req.Wait, req.Ticket, req.Token = true, 1, holder.Token+1
 	first := do(t, n, req)
 	if err := other.begin(context.Background(), beginWrite); err != nil {
 		t.Fatal(err)
 	}
 	defer other.rollback()
-	ask := func(limit time.Duration) (redlatch.Reply, error) {
+	ask := func(limit time.Duration) (node.Reply, error) {
 		ctx, cancel := context.WithTimeout(context.Background(), limit)
 		defer cancel()
 		return n.Do(ctx, req)
 	}
-	now = now.Add(redlatch.WaiterLease * 4 / 10)
+	now = now.Add(node.WaiterLease * 4 / 10)
 	again, err := ask(time.Minute)
 	if err != nil {
 		t.Fatal(err)
@@ -161,8 +161,8 @@ func TestWaiterThatAsksAgainNeedsNotWaitForWriters(t *testing.T) {
 		t.Errorf("the answer was %+v at first, and then %+v", first, again)
 	}
 	// A place that is about to lapse must be written anew.
-	now = now.Add(redlatch.WaiterLease * 2 / 10)
-	if _, err := ask(redlatch.WaiterLease / 4); err == nil {
+	now = now.Add(node.WaiterLease * 2 / 10)
+	if _, err := ask(node.WaiterLease / 4); err == nil {
 		t.Error("the place was not renewed")
 	}
 }

@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/redlatch/redlatch"
+	"github.com/redlatch/redlatch/node"
 )
 
 func TestNamesUsedOnceDoNotFillTheFile(t *testing.T) {
@@ -15,10 +15,10 @@ func TestNamesUsedOnceDoNotFillTheFile(t *testing.T) {
 	const names, alive = 1000, 30
 	for i := range names {
 		name := fmt.Sprint("name ", i)
-		req := withToken(request(redlatch.OpAcquire, name, "one"), m.token())
+		req := withToken(request(node.OpAcquire, name, "one"), m.token())
 		req.Retention = alive * time.Second
 		req.TTL = alive * time.Second
-		if r := do(t, n, req); r.Status != redlatch.Granted {
+		if r := do(t, n, req); r.Status != node.Granted {
 			t.Fatal(r.Status)
 		}
 		req.Value, req.Wait = "two", true
@@ -37,9 +37,9 @@ func TestNamesUsedOnceDoNotFillTheFile(t *testing.T) {
 
 func TestALockWithoutATokenLeavesNothingBehind(t *testing.T) {
 	n := mustOpen(t, filepath.Join(t.TempDir(), "locks.db"), systemTime())
-	do(t, n, request(redlatch.OpAcquire, "name", "one"))
-	do(t, n, request(redlatch.OpRelease, "name", "one"))
-	do(t, n, request(redlatch.OpRelease, "name", "one"))
+	do(t, n, request(node.OpAcquire, "name", "one"))
+	do(t, n, request(node.OpRelease, "name", "one"))
+	do(t, n, request(node.OpRelease, "name", "one"))
 	if rows := countRows(t, n, "lock"); rows != 0 {
 		t.Errorf("%d rows are left", rows)
 	}

@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/redlatch/redlatch"
+	"github.com/redlatch/redlatch/node"
 )
 
 // testTime is a machine's time, in the hands of a test.
@@ -30,13 +30,13 @@ func (m *testTime) pass(d time.Duration) {
 	m.elapsed += d
 }
 
-func (m *testTime) token() redlatch.Token { return redlatch.Token(m.wall.UnixMicro()) }
+func (m *testTime) token() node.Token { return node.Token(m.wall.UnixMicro()) }
 
 func newTestTime() *testTime {
 	return &testTime{wall: time.Now(), elapsed: time.Hour, boot: "first boot"}
 }
 
-func withToken(req redlatch.Request, token redlatch.Token) redlatch.Request {
+func withToken(req node.Request, token node.Token) node.Request {
 	req.Token = token
 	return req
 }
@@ -45,19 +45,19 @@ func TestSettingTheWallClockMovesNoExpiry(t *testing.T) {
 	for _, step := range []time.Duration{24 * time.Hour, -24 * time.Hour} {
 		m := newTestTime()
 		n := mustOpen(t, filepath.Join(t.TempDir(), "locks.db"), m.timekeeper())
-		do(t, n, request(redlatch.OpAcquire, "name", "one"))
+		do(t, n, request(node.OpAcquire, "name", "one"))
 
 		m.wall = m.wall.Add(step)
 		m.pass(59 * time.Second)
-		r := do(t, n, request(redlatch.OpAcquire, "name", "two"))
-		if r.Status != redlatch.Held || r.Left != time.Second {
+		r := do(t, n, request(node.OpAcquire, "name", "two"))
+		if r.Status != node.Held || r.Left != time.Second {
 			t.Errorf("a step of %v: %v for %v yet, want held for 1s yet", step, r.Status, r.Left)
 		}
 		if !r.Now.Equal(m.wall) {
 			t.Errorf("a step of %v: Now is %v, want the wall clock, %v", step, r.Now, m.wall)
 		}
 		m.pass(time.Second)
-		if r := do(t, n, request(redlatch.OpAcquire, "name", "two")); r.Status != redlatch.Granted {
+		if r := do(t, n, request(node.OpAcquire, "name", "two")); r.Status != node.Granted {
 			t.Errorf("a step of %v: %v after the time to live", step, r.Status)
 		}
 	}
@@ -68,8 +68,8 @@ func TestARebootEndsLocksAndQueuesButNotFences(t *testing.T) {
 	m := newTestTime()
 	before := mustOpen(t, path, m.timekeeper())
 	old := m.token()
-	do(t, before, withToken(request(redlatch.OpAcquire, "name", "one"), old))
-	wait := request(redlatch.OpAcquire, "name", "two")
+	do(t, before, withToken(request(node.OpAcquire, "name", "one"), old))
+	wait := request(node.OpAcquire, "name", "two")
 	wait.Wait = true
 	do(t, before, wait)
 
@@ -77,21 +77,21 @@ func TestARebootEndsLocksAndQueuesButNotFences(t *testing.T) {
 	// file is yet to come.
 	m.boot, m.elapsed = "second boot", time.Second
 	after := mustOpen(t, path, m.timekeeper())
-	if r := do(t, after, request(redlatch.OpInspect, "name", "two")); r.Status != redlatch.Absent || r.Rank != 0 {
+	if r := do(t, after, request(node.OpInspect, "name", "two")); r.Status != node.Absent || r.Rank != 0 {
 		t.Errorf("inspect after a reboot: %v by %q, rank %d", r.Status, r.Value, r.Rank)
 	}
 	for _, name := range []string{"name", "another name"} {
-		r := do(t, after, withToken(request(redlatch.OpAcquire, name, "three"), old))
-		if r.Status != redlatch.Stale || r.Fence != old {
+		r := do(t, after, withToken(request(node.OpAcquire, name, "three"), old))
+		if r.Status != node.Stale || r.Fence != old {
 			t.Errorf("%s, with the token from before the reboot: %v, fence %d", name, r.Status, r.Fence)
 		}
-		r = do(t, after, withToken(request(redlatch.OpAcquire, name, "three"), old+1))
-		if r.Status != redlatch.Granted {
+		r = do(t, after, withToken(request(node.OpAcquire, name, "three"), old+1))
+		if r.Status != node.Granted {
 			t.Errorf("%s, with a higher token: %v", name, r.Status)
 		}
 	}
 	// What was written since the reboot is of this boot.
-	if r := do(t, after, request(redlatch.OpAcquire, "name", "four")); r.Status != redlatch.Held {
+	if r := do(t, after, request(node.OpAcquire, "name", "four")); r.Status != node.Held {
 		t.Errorf("the lock of this boot: %v", r.Status)
 	}
 }
@@ -101,9 +101,9 @@ func TestTokensNeverGoBackWhateverTheClockDoes(t *testing.T) {
 	m := newTestTime()
 	n := mustOpen(t, path, m.timekeeper())
 	old := m.token()
-	req := withToken(request(redlatch.OpAcquire, "name", "one"), old)
+	req := withToken(request(node.OpAcquire, "name", "one"), old)
 	do(t, n, req)
-	req.Op = redlatch.OpRelease
+	req.Op = node.OpRelease
 	do(t, n, req)
 
 	m.pass(2 * time.Hour)
@@ -112,11 +112,11 @@ func TestTokensNeverGoBackWhateverTheClockDoes(t *testing.T) {
 		t.Fatalf("%d rows are left of what is over", rows)
 	}
 	m.wall = m.wall.Add(-24 * time.Hour)
-	if r := do(t, n, withToken(request(redlatch.OpAcquire, "name", "two"), m.token())); r.Status != redlatch.Stale || r.Fence != old {
+	if r := do(t, n, withToken(request(node.OpAcquire, "name", "two"), m.token())); r.Status != node.Stale || r.Fence != old {
 		t.Errorf("with the clock set back: %v, fence %d, want stale, %d", r.Status, r.Fence, old)
 	}
 	// And nobody is locked out until the clock is right again.
-	if r := do(t, n, withToken(request(redlatch.OpAcquire, "name", "two"), old+1)); r.Status != redlatch.Granted {
+	if r := do(t, n, withToken(request(node.OpAcquire, "name", "two"), old+1)); r.Status != node.Granted {
 		t.Errorf("just above the floor: %v", r.Status)
 	}
 }
@@ -125,11 +125,11 @@ func TestALateReleaseDoesNotLowerWhatAForgottenFenceLeft(t *testing.T) {
 	m := newTestTime()
 	n := mustOpen(t, filepath.Join(t.TempDir(), "locks.db"), m.timekeeper())
 	old := m.token()
-	do(t, n, withToken(request(redlatch.OpAcquire, "name", "one"), old))
+	do(t, n, withToken(request(node.OpAcquire, "name", "one"), old))
 	m.pass(2 * time.Hour)
 	sweepAll(t, n)
-	do(t, n, withToken(request(redlatch.OpRelease, "name", "late"), old-10))
-	if r := do(t, n, withToken(request(redlatch.OpAcquire, "name", "two"), old)); r.Status != redlatch.Stale {
+	do(t, n, withToken(request(node.OpRelease, "name", "late"), old-10))
+	if r := do(t, n, withToken(request(node.OpAcquire, "name", "two"), old)); r.Status != node.Stale {
 		t.Errorf("the token that was granted before: %v", r.Status)
 	}
 }
@@ -156,8 +156,8 @@ func TestAFileOfTheWallClockIsReadByItEverywhere(t *testing.T) {
 	a := mustOpen(t, path, m.timekeeper())
 	m.boot = "some boot"
 	b := mustOpen(t, path, m.timekeeper())
-	do(t, a, request(redlatch.OpAcquire, "name", "one"))
-	if r := do(t, b, request(redlatch.OpAcquire, "name", "two")); r.Status != redlatch.Held || r.Left != time.Minute {
+	do(t, a, request(node.OpAcquire, "name", "one"))
+	if r := do(t, b, request(node.OpAcquire, "name", "two")); r.Status != node.Held || r.Left != time.Minute {
 		t.Errorf("%v for %v yet, want held for 1m yet", r.Status, r.Left)
 	}
 }

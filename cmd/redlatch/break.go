@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/redlatch/redlatch"
+	"github.com/redlatch/redlatch/node"
 )
 
 // breakFlags are the flags of break.
@@ -166,7 +167,7 @@ func writeBreak(out io.Writer, say *reporter, name string, state *redlatch.LockS
 	broken := 0
 	answers := make([]answerJSON, len(report.Nodes))
 	for i, n := range report.Nodes {
-		answers[i] = answerJSON{Node: n.Node, Broken: n.Err == nil && n.Reply.Status == redlatch.Granted}
+		answers[i] = answerJSON{Node: n.Node, Broken: n.Err == nil && n.Reply.Status == node.Granted}
 		if answers[i].Broken {
 			broken++
 		} else {

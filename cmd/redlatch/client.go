@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/redlatch/redlatch"
+	"github.com/redlatch/redlatch/node"
 )
 
 // longestTTL is what a lock may live for where no marker bounds it: as much as
@@ -38,7 +39,7 @@ func (f *nodeFlags) clientOf(nodes []redlatch.Node, opts redlatch.Options) (*red
 func guarded(nodes []redlatch.Node, mode redlatch.GuardMode) bool {
 	alone := len(nodes) > 1
 	for _, n := range nodes {
-		g, ok := n.(redlatch.Guarded)
+		g, ok := n.(node.Guarded)
 		if !ok {
 			return mode == redlatch.GuardOn
 		}

@@ -15,9 +15,9 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/redlatch/redlatch"
 	"github.com/redlatch/redlatch/internal/redistest"
 	"github.com/redlatch/redlatch/internal/stall"
+	"github.com/redlatch/redlatch/node"
 )
 
 // crowdSize is how many runs contend for one name.
@@ -139,7 +139,7 @@ func TestTwoHundredRunsTakeTheirTurnsInOrder(t *testing.T) {
 	// A waiter that is not heard of for as long as WaiterLease loses its turn,
 	// or a frozen one would hold up everyone. On a machine that stood still for
 	// a good part of that, the order shows nothing.
-	stall.Retry(t, redlatch.WaiterLease/10, func(t testing.TB) {
+	stall.Retry(t, node.WaiterLease/10, func(t testing.TB) {
 		c := &crowd{t: t, path: buildCommand(t), dir: t.TempDir()}
 		c.standInLine(crowdSize)
 		if order := c.finish(crowdSize); !slices.IsSorted(order) {
@@ -177,7 +177,7 @@ func (c *crowd) standInLine(n int) {
 
 func TestCrowdThroughFiveServersRunsOneAtATime(t *testing.T) {
 	// One that does not answer its turn within 300 ms is passed over.
-	stall.Retry(t, redlatch.TurnLease/5, func(t testing.TB) {
+	stall.Retry(t, node.TurnLease/5, func(t testing.TB) {
 		servers := newQuorum(t, 5)
 		c := &crowd{t: t, path: buildCommand(t), dir: t.TempDir(), nodes: []string{"--nodes", strings.Join(redistest.Addresses(servers), ",")}}
 		release := c.hold()

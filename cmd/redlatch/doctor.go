@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/redlatch/redlatch"
+	"github.com/redlatch/redlatch/node"
 )
 
 // exitEndangered is the exit code of doctor where something endangers locks.
@@ -112,7 +113,7 @@ func (f *doctorFlags) run(out io.Writer, say *reporter) error {
 		return &outcome{code: exitNoQuorum, event: "no_quorum", err: fmt.Errorf("%d of %d nodes answer, and %d are needed", up.Answered, len(up.Nodes), up.Need)}
 	case up.Answered < len(up.Nodes):
 		return &outcome{code: exitEndangered, event: "degraded", err: errors.New(silent(up))}
-	case up.Worst() == redlatch.Danger:
+	case up.Worst() == node.Danger:
 		return &outcome{code: exitEndangered, event: "endangered"}
 	}
 	return nil
@@ -133,14 +134,14 @@ func silent(up *redlatch.Checkup) string {
 	return fmt.Sprintf("%d of %d nodes %s not answer: %s", len(names), len(up.Nodes), does, strings.Join(names, ", "))
 }
 
-var colours = map[redlatch.Severity]string{redlatch.Fine: "32", redlatch.Advice: "36", redlatch.Warning: "33", redlatch.Danger: "1;31"}
+var colours = map[node.Severity]string{node.Fine: "32", node.Advice: "36", node.Warning: "33", node.Danger: "1;31"}
 
 // writeCheckup writes the findings, the worst first, and what was measured.
 func writeCheckup(out io.Writer, up *redlatch.Checkup, wide bool) error {
-	counts := map[redlatch.Severity]int{}
+	counts := map[node.Severity]int{}
 	for _, f := range up.Findings {
 		counts[f.Severity]++
-		if f.Severity == redlatch.Fine && !wide {
+		if f.Severity == node.Fine && !wide {
 			continue
 		}
 		about := f.Check
@@ -156,7 +157,7 @@ func writeCheckup(out io.Writer, up *redlatch.Checkup, wide bool) error {
 			fmt.Fprintf(out, "         do: %s\n", f.Do)
 		}
 	}
-	if len(up.Findings) > counts[redlatch.Fine] || wide {
+	if len(up.Findings) > counts[node.Fine] || wide {
 		fmt.Fprintln(out)
 	}
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
@@ -174,7 +175,7 @@ func writeCheckup(out io.Writer, up *redlatch.Checkup, wide bool) error {
 		fmt.Fprintf(out, "\nfits: --ttl %v --node-timeout %v\n", up.TTL, up.NodeTimeout)
 	}
 	var parts []string
-	for _, s := range []redlatch.Severity{redlatch.Danger, redlatch.Warning, redlatch.Advice, redlatch.Fine} {
+	for _, s := range []node.Severity{node.Danger, node.Warning, node.Advice, node.Fine} {
 		if counts[s] > 0 {
 			parts = append(parts, fmt.Sprintf("%d %v", counts[s], s))
 		}

@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/redlatch/redlatch"
+	"github.com/redlatch/redlatch/node"
 )
 
 // initFlags are the flags of init.
@@ -160,7 +161,7 @@ func (f *initFlags) run(cmd *cobra.Command, say *reporter) error {
 		AssumeFresh: f.assumeFresh, Former: former, Retired: f.retired, Wait: !f.noWait, Progress: view.progress,
 	})
 	view.stop()
-	half := slices.ContainsFunc(states, func(s redlatch.NodeState) bool { return s.Reason == redlatch.ReasonBarred })
+	half := slices.ContainsFunc(states, func(s redlatch.NodeState) bool { return s.Reason == node.ReasonBarred })
 	if len(states) > 0 && (half || !errors.Is(err, redlatch.ErrConfig)) {
 		if say.format == "json" {
 			writeStatesJSON(out, states)
@@ -187,7 +188,7 @@ func writeStates(out io.Writer, states []redlatch.NodeState) {
 
 func describe(s redlatch.NodeState) string {
 	switch {
-	case s.Reason == redlatch.ReasonBarred:
+	case s.Reason == node.ReasonBarred:
 		return "barred: it grants nothing until the change of the list is finished"
 	case s.Err != nil:
 		return message(s.Err)

@@ -9,8 +9,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/redlatch/redlatch"
 	"github.com/redlatch/redlatch/internal/redistest"
+	"github.com/redlatch/redlatch/node"
 	"github.com/redlatch/redlatch/redis/rueidis"
 )
 
@@ -80,7 +80,7 @@ func TestInitShowsAndFinishesAChangeThatStoppedHalfWay(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer nodes[0].Close()
-	_, err = nodes[0].Do(context.Background(), redlatch.Request{Op: redlatch.OpMark, Mark: redlatch.MarkBar, Guard: &redlatch.Guard{
+	_, err = nodes[0].Do(context.Background(), node.Request{Op: node.OpMark, Mark: node.MarkBar, Guard: &node.Guard{
 		List: "0123456789abcdef", Nodes: "a b d", MaxTTL: time.Second, Window: time.Second, Quarantine: time.Second,
 	}})
 	if err != nil {

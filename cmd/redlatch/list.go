@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/redlatch/redlatch"
+	"github.com/redlatch/redlatch/node"
 )
 
 // listFlags are the flags of ls and show.
@@ -238,7 +239,7 @@ func holderText(h redlatch.Holder) string {
 }
 
 func leftText(d time.Duration) string {
-	if d == redlatch.NoExpiry {
+	if d == node.NoExpiry {
 		return "for ever"
 	}
 	return d.Round(100 * time.Millisecond).String()
@@ -256,7 +257,7 @@ func whenText(h redlatch.Holder) string {
 	if !h.Since.IsZero() {
 		since = "since " + agoText(h, time.RFC3339) + ", "
 	}
-	if h.Left == redlatch.NoExpiry {
+	if h.Left == node.NoExpiry {
 		return since + "with no expiry"
 	}
 	return since + "expires in " + leftText(h.Left) + " unless extended"

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/redlatch/redlatch"
+	"github.com/redlatch/redlatch/node"
 )
 
 // lockJSON is a lock as a line of JSON. Tokens are strings. Token is that of the
@@ -37,7 +38,7 @@ func holdersJSON(holders []redlatch.Holder) []holderJSON {
 		if !h.Since.IsZero() {
 			who.Since, who.Held = h.Since.UTC().Format(time.RFC3339Nano), ms(h.Held)
 		}
-		if h.Left != redlatch.NoExpiry {
+		if h.Left != node.NoExpiry {
 			who.Expires = ms(h.Left)
 		}
 		all = append(all, who)
@@ -75,17 +76,17 @@ func stateJSON(s *redlatch.LockState, waiters bool) lockJSON {
 		}
 	}
 	for _, n := range s.Nodes {
-		node := nodeJSON{Node: n.Node, Owner: n.Owner, Token: tokenText(n.Token), Waiting: n.Waiting}
+		entry := nodeJSON{Node: n.Node, Owner: n.Owner, Token: tokenText(n.Token), Waiting: n.Waiting}
 		if n.Reply.Fence != n.Token {
-			node.Fence = tokenText(n.Reply.Fence)
+			entry.Fence = tokenText(n.Reply.Fence)
 		}
-		if n.Owner != "" && n.Reply.Left != redlatch.NoExpiry {
-			node.Expires = ms(n.Reply.Left)
+		if n.Owner != "" && n.Reply.Left != node.NoExpiry {
+			entry.Expires = ms(n.Reply.Left)
 		}
 		if n.Err != nil {
-			node.Error = message(n.Err)
+			entry.Error = message(n.Err)
 		}
-		j.Nodes = append(j.Nodes, node)
+		j.Nodes = append(j.Nodes, entry)
 	}
 	return j
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/redlatch/redlatch"
+	"github.com/redlatch/redlatch/node"
 )
 
 // lockFlags are the flags of lock.
@@ -214,7 +215,7 @@ func (f *lockFlags) refused(err error, ctx context.Context, waited time.Duration
 func endless(err error) bool {
 	var held *redlatch.HeldError
 	return errors.As(err, &held) && slices.ContainsFunc(held.Holders, func(h redlatch.Holder) bool {
-		return h.Left == redlatch.NoExpiry
+		return h.Left == node.NoExpiry
 	})
 }
 

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/redlatch/redlatch"
+	"github.com/redlatch/redlatch/node"
 )
 
 // onLost is a pflag.Value: what becomes of CMD when its lock is being lost.
@@ -118,7 +119,7 @@ type extensions struct {
 }
 
 func (e *extensions) RoundEnd(_ context.Context, end redlatch.RoundEnd) {
-	if end.Op != redlatch.OpExtend {
+	if end.Op != node.OpExtend {
 		return
 	}
 	e.mu.Lock()

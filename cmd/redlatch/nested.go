@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/redlatch/redlatch"
+	"github.com/redlatch/redlatch/node"
 )
 
 // heldVariable lists the locks that CMD runs under, the outermost first,
@@ -74,7 +75,7 @@ func nested(name string, nodes []redlatch.Node) error {
 	var asked sync.WaitGroup
 	for i, n := range nodes {
 		asked.Go(func() {
-			if r, err := n.Do(ctx, redlatch.Request{Op: redlatch.OpInspect, Name: name}); err == nil && r.Status == redlatch.Held {
+			if r, err := n.Do(ctx, node.Request{Op: node.OpInspect, Name: name}); err == nil && r.Status == node.Held {
 				values[i] = r.Value
 			}
 		})

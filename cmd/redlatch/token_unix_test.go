@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/redlatch/redlatch"
+	"github.com/redlatch/redlatch/node"
 )
 
 // TestTokensSurviveTheShellExactly has the shell calculate with tokens of 16
@@ -16,8 +16,8 @@ import (
 // round.
 func TestTokensSurviveTheShellExactly(t *testing.T) {
 	t.Parallel()
-	for _, base := range []redlatch.Token{1_763_000_000_123_535, 999_999_999_999_998, redlatch.MaxToken - 3} {
-		for token := base; token < base+4 && token <= redlatch.MaxToken; token++ {
+	for _, base := range []node.Token{1_763_000_000_123_535, 999_999_999_999_998, node.MaxToken - 3} {
+		for token := base; token < base+4 && token <= node.MaxToken; token++ {
 			cmd := exec.Command("sh", "-c", `echo "$REDLATCH_TOKEN" "$((REDLATCH_TOKEN))" "$((REDLATCH_TOKEN - 1 + 1))"`)
 			cmd.Env = []string{"REDLATCH_TOKEN=" + strconv.FormatUint(uint64(token), 10)}
 			out, err := cmd.Output()
@@ -25,7 +25,7 @@ func TestTokensSurviveTheShellExactly(t *testing.T) {
 				t.Fatal(err)
 			}
 			for _, text := range strings.Fields(string(out)) {
-				if back, err := redlatch.ParseToken(text); err != nil || back != token {
+				if back, err := node.ParseToken(text); err != nil || back != token {
 					t.Errorf("%d came back as %q, %v", token, text, err)
 				}
 			}

@@ -11,6 +11,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/redlatch/redlatch"
+	"github.com/redlatch/redlatch/node"
 )
 
 const (
@@ -145,12 +146,12 @@ type waitView struct {
 func (w *waiting) look(ctx context.Context) waitView {
 	ctx, cancel := context.WithTimeout(ctx, waitRefresh)
 	defer cancel()
-	replies := make([]redlatch.Reply, len(w.nodes))
+	replies := make([]node.Reply, len(w.nodes))
 	errs := make([]error, len(w.nodes))
 	var asked sync.WaitGroup
 	for i, n := range w.nodes {
 		asked.Go(func() {
-			replies[i], errs[i] = n.Do(ctx, redlatch.Request{Op: redlatch.OpInspect, Name: w.name})
+			replies[i], errs[i] = n.Do(ctx, node.Request{Op: node.OpInspect, Name: w.name})
 		})
 	}
 	asked.Wait()
@@ -245,7 +246,7 @@ func outageOf(err error) string {
 	}
 	var why []string
 	for _, r := range nodes.Nodes {
-		if r.Err != nil || r.Reply.Status == redlatch.Quarantined || r.Reply.Status == redlatch.Misconfigured {
+		if r.Err != nil || r.Reply.Status == node.Quarantined || r.Reply.Status == node.Misconfigured {
 			why = append(why, r.String())
 		}
 	}

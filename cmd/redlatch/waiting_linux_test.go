@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/redlatch/redlatch"
+	"github.com/redlatch/redlatch/node"
 )
 
 // holdJob has somebody hold the lock "job" in a state folder, until the returned
@@ -126,17 +127,17 @@ func TestWaitingLineFitsTheTerminalAndObeysNobody(t *testing.T) {
 		t.Errorf("in an unknown width: %q", got)
 	}
 	value := strings.Repeat("0", 32) + ":host/1/\x1b]0;pwned\a"
-	view := func(r redlatch.Reply) waitView {
-		r.Status = redlatch.Held
+	view := func(r node.Reply) waitView {
+		r.Status = node.Held
 		h, _ := redlatch.HolderOf(r)
 		return waitView{holders: []redlatch.Holder{h}, nodes: 1, place: 2, waited: 3 * time.Second}
 	}
-	got := view(redlatch.Reply{Value: value, Left: 1234 * time.Millisecond}).line("job")
+	got := view(node.Reply{Value: value, Left: 1234 * time.Millisecond}).line("job")
 	if strings.ContainsAny(got, "\x1b\a") || !strings.HasPrefix(got, `redlatch: waiting for "job", 2nd in line (3s so far): held by another client ("`) ||
 		!strings.HasSuffix(got, `); it expires in 1s unless extended`) {
 		t.Errorf("a holder with control characters in its name: %q", got)
 	}
-	got = view(redlatch.Reply{Value: "some value", Left: redlatch.NoExpiry}).line("job")
+	got = view(node.Reply{Value: "some value", Left: node.NoExpiry}).line("job")
 	if !strings.Contains(got, `: held by another client ("some value") with no expiry`) {
 		t.Errorf("a plain lock: %q", got)
 	}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/redlatch/redlatch"
+	"github.com/redlatch/redlatch/node"
 )
 
 // near is a client's node that is a server with no network in between.
@@ -20,10 +21,10 @@ type near struct {
 func (n near) String() string    { return n.name }
 func (n near) Close() error      { return nil }
 func (n near) GuardsAlone() bool { return false }
-func (n near) Do(ctx context.Context, req redlatch.Request) (redlatch.Reply, error) {
+func (n near) Do(ctx context.Context, req node.Request) (node.Reply, error) {
 	time.Sleep(n.trip)
 	if n.down.Load() {
-		return redlatch.Reply{}, errReset
+		return node.Reply{}, errReset
 	}
 	return n.Server.Do(req)
 }
@@ -151,7 +152,7 @@ func TestReleaseDoesNotShowThatANodeIsBack(t *testing.T) {
 		l.Release(t.Context())
 		time.Sleep(time.Second)
 		out := c.Quarantined()
-		if len(out) != 1 || out[0].Node != "a" || out[0].Reply.Value != redlatch.ReasonUnmarked {
+		if len(out) != 1 || out[0].Node != "a" || out[0].Reply.Value != node.ReasonUnmarked {
 			t.Errorf("after the release these are known to take no part: %v", out)
 		}
 	})

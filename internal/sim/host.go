@@ -5,7 +5,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/redlatch/redlatch"
+	"github.com/redlatch/redlatch/node"
 )
 
 // host is a server, and what may befall it.
@@ -24,7 +24,7 @@ type host struct {
 func newHost(w *World, i int) *host {
 	clock := newTicker(w.start, w.plan.NodeClocks[i], w.unevenUntil())
 	h := &host{clock: clock, server: NewServer(fmt.Sprint("node ", i), clock.Now, true)}
-	h.server.tell = func(wake redlatch.Wake) {
+	h.server.tell = func(wake node.Wake) {
 		w.mu.Lock()
 		client, known := w.values[wake.Value]
 		w.mu.Unlock()

@@ -8,7 +8,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/redlatch/redlatch"
+	"github.com/redlatch/redlatch/node"
 )
 
 // link is one client's way to one server.
@@ -23,7 +23,7 @@ type link struct {
 	cut     chan struct{} // closed when the connection breaks
 	gone    time.Duration // until when nothing gets through
 	deaf    time.Duration // until when nothing gets back
-	listens func(redlatch.Wake)
+	listens func(node.Wake)
 }
 
 // guardedLink is a link to a server that can be guarded.
@@ -74,7 +74,7 @@ const (
 )
 
 // fateOf decides what happens to a request.
-func (l *link) fateOf(req *redlatch.Request, now time.Duration) fate {
+func (l *link) fateOf(req *node.Request, now time.Duration) fate {
 	w := l.w
 	f := fate{id: w.dice.roll(uint64(l.client)<<8|uint64(l.server), uint64(req.Op), uint64(req.Token), number(req.Value), uint64(now))}
 	f.out = w.trip(f.id ^ 1)
@@ -84,7 +84,7 @@ func (l *link) fateOf(req *redlatch.Request, now time.Duration) fate {
 		return f
 	}
 	of := uint64(400) >> (w.plan.Storm - 1)
-	if req.Op == redlatch.OpRepair || req.Op == redlatch.OpOffer {
+	if req.Op == node.OpRepair || req.Op == node.OpOffer {
 		of /= 2 // there are few of them
 	}
 	switch n := f.by % of; {
@@ -124,12 +124,12 @@ func number(value string) uint64 {
 }
 
 type answer struct {
-	reply redlatch.Reply
+	reply node.Reply
 	err   error
 }
 
 // Do carries a request to the server and the answer back, or does not.
-func (l *link) Do(ctx context.Context, req redlatch.Request) (redlatch.Reply, error) {
+func (l *link) Do(ctx context.Context, req node.Request) (node.Reply, error) {
 	w := l.w
 	now := w.now()
 	f := l.fateOf(&req, now)
@@ -145,7 +145,7 @@ func (l *link) Do(ctx context.Context, req redlatch.Request) (redlatch.Reply, er
 	switch {
 	case f.harm == neverSent, gone && f.by&1 == 0:
 		w.after(f.back, func() {
-			done <- answer{err: fmt.Errorf("connection refused (%w)", redlatch.ErrUnsent)}
+			done <- answer{err: fmt.Errorf("connection refused (%w)", node.ErrUnsent)}
 		})
 	case f.harm == requestLost, gone:
 	default:
@@ -169,10 +169,10 @@ func (l *link) Do(ctx context.Context, req redlatch.Request) (redlatch.Reply, er
 	case <-ctx.Done():
 		// Not all at the same moment, so that the order is the same each time.
 		time.Sleep(w.jitter(f.id ^ 4))
-		return redlatch.Reply{}, ctx.Err()
+		return node.Reply{}, ctx.Err()
 	case <-cut:
 		time.Sleep(w.jitter(f.id ^ 5))
-		return redlatch.Reply{}, errReset
+		return node.Reply{}, errReset
 	}
 }
 
@@ -185,7 +185,7 @@ func answerWith(done chan answer, a answer) {
 }
 
 // arrive has the server carry out a request.
-func (l *link) arrive(req redlatch.Request, f fate, done chan answer) {
+func (l *link) arrive(req node.Request, f fate, done chan answer) {
 	w := l.w
 	h := w.hosts[l.server]
 	switch wait, down := h.state(w.now()); {
@@ -203,7 +203,7 @@ func (l *link) arrive(req redlatch.Request, f fate, done chan answer) {
 	w.trace(l, req, f, reply, err)
 	// A copy of a request that was refused may be granted later, and nobody
 	// would know: that is not promised away.
-	if f.harm == twice && (req.Op != redlatch.OpAcquire || reply.Status == redlatch.Granted) {
+	if f.harm == twice && (req.Op != node.OpAcquire || reply.Status == node.Granted) {
 		again := f
 		again.harm = unharmed
 		again.id = mix(f.id)
@@ -225,7 +225,7 @@ func (l *link) back(a answer, f fate, done chan answer) {
 }
 
 // Listen has wakes come over the link.
-func (l *link) Listen(f func(redlatch.Wake)) (stop func()) {
+func (l *link) Listen(f func(node.Wake)) (stop func()) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.listens = f
@@ -237,11 +237,11 @@ func (l *link) Listen(f func(redlatch.Wake)) (stop func()) {
 }
 
 // wake carries a wake to the client, or loses it.
-func (l *link) wake(wake redlatch.Wake) {
+func (l *link) wake(wake node.Wake) {
 	w, now := l.w, l.w.now()
 	id := w.dice.roll(uint64(l.client)<<8|uint64(l.server), uint64(wake.Kind), number(wake.Value), uint64(now), 77)
 	trip := w.trip(id)
-	if w.plan.Storm > 0 && now < w.plan.Mend && !w.plan.Spared[id] && wake.Kind != redlatch.WakeMissed {
+	if w.plan.Storm > 0 && now < w.plan.Mend && !w.plan.Spared[id] && wake.Kind != node.WakeMissed {
 		switch n := mix(id) % 40; {
 		case n < 2:
 			w.met(fate{id: id, harm: requestLost})
@@ -270,4 +270,4 @@ func (l *link) breakOff() {
 }
 
 // reopened tells the client that wakes come again.
-func (l *link) reopened() { l.wake(redlatch.Wake{Kind: redlatch.WakeMissed}) }
+func (l *link) reopened() { l.wake(node.Wake{Kind: node.WakeMissed}) }

@@ -10,8 +10,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/redlatch/redlatch"
 	"github.com/redlatch/redlatch/internal/redistest"
+	"github.com/redlatch/redlatch/node"
 	"github.com/redlatch/redlatch/redis/rueidis"
 )
 
@@ -24,12 +24,12 @@ func TestModelAnswersAsARealServer(t *testing.T) {
 	for w := range uint64(8) {
 		t.Run("", func(t *testing.T) {
 			t.Parallel()
-			node := realNode(t, server.URL())
+			n := realNode(t, server.URL())
 			whole := 0
 			// One that comes near the edge of a time to live, or waits long for an
 			// answer, ends there and proves little: a busy machine takes more.
 			for seed := from + w; seed < from+count || whole == 0 && seed < from+200*count; seed += 8 {
-				if newDuel(t, node, fmt.Sprintf("duel/%d", seed), seed).fight(nil) {
+				if newDuel(t, n, fmt.Sprintf("duel/%d", seed), seed).fight(nil) {
 					whole++
 				}
 			}
@@ -46,11 +46,11 @@ func TestModelIsGuardedAsARealServer(t *testing.T) {
 	from, count := seeds(t, 1, 6)
 	for seed := from; seed < from+min(count, 200); seed++ {
 		server := redistest.Start(t, 1)[0]
-		node := realNode(t, server.URL())
+		n := realNode(t, server.URL())
 		s := &stream{dice: dice(mix(seed))}
-		guard := &redlatch.Guard{List: "0123456789abcdef", Nodes: "a b c", MaxTTL: time.Second,
+		guard := &node.Guard{List: "0123456789abcdef", Nodes: "a b c", MaxTTL: time.Second,
 			Window: 2 * time.Second, Quarantine: s.between(50*time.Millisecond, 500*time.Millisecond).Truncate(time.Millisecond)}
-		d := newDuel(t, node, "guarded", seed)
+		d := newDuel(t, n, "guarded", seed)
 		d.flush = func() { server.Do("FLUSHALL") }
 		d.fight(guard)
 	}
@@ -64,11 +64,11 @@ func realNode(t *testing.T, url string) *watched {
 	}
 	w := &watched{Node: nodes[0]}
 	t.Cleanup(func() { nodes[0].Close() })
-	t.Cleanup(nodes[0].(redlatch.Waker).Listen(w.hear))
+	t.Cleanup(nodes[0].(node.Waker).Listen(w.hear))
 	// Nobody is queued before wakes can come.
 	for value, deadline := "primer", time.Now().Add(20*time.Second); ; time.Sleep(5 * time.Millisecond) {
 		for _, v := range []string{"holder", value} {
-			r, err := w.Do(context.Background(), redlatch.Request{Op: redlatch.OpAcquire, Name: "primer", Value: v,
+			r, err := w.Do(context.Background(), node.Request{Op: node.OpAcquire, Name: "primer", Value: v,
 				TTL: time.Minute, Wait: v == value, Ticket: time.Now().UnixMicro()})
 			if err != nil {
 				t.Fatal(err)
@@ -85,18 +85,18 @@ func realNode(t *testing.T, url string) *watched {
 
 // watched is a real node, and what it told.
 type watched struct {
-	redlatch.Node
+	node.Node
 	mu    sync.Mutex
 	wakes []string
 }
 
-func (w *watched) hear(wake redlatch.Wake) {
+func (w *watched) hear(wake node.Wake) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.wakes = append(w.wakes, told(wake))
 }
 
-func told(w redlatch.Wake) string { return fmt.Sprintf("%d %s %d", w.Kind, w.Value, w.Fence) }
+func told(w node.Wake) string { return fmt.Sprintf("%d %s %d", w.Kind, w.Value, w.Fence) }
 
 // duel is a real server and its model.
 type duel struct {
@@ -107,7 +107,7 @@ type duel struct {
 	model *Server
 	began time.Time
 	now   time.Time
-	fence redlatch.Token
+	fence node.Token
 	plain bool // without tokens
 	wakes []string
 	edges []time.Time // when something lapses
@@ -119,14 +119,14 @@ func newDuel(t *testing.T, real *watched, name string, seed uint64) *duel {
 	d := &duel{t: t, name: name, s: &stream{dice: dice(mix(seed))}, real: real, began: time.Now()}
 	d.plain = d.s.one(6)
 	d.model = NewServer("model", func() time.Time { return d.now }, false)
-	d.model.tell = func(w redlatch.Wake) { d.wakes = append(d.wakes, told(w)) }
+	d.model.tell = func(w node.Wake) { d.wakes = append(d.wakes, told(w)) }
 	return d
 }
 
 const duelWindow = 2 * time.Second
 
 // fight sends one row of requests, and reports whether it came to its end.
-func (d *duel) fight(guard *redlatch.Guard) bool {
+func (d *duel) fight(guard *node.Guard) bool {
 	for range 60 {
 		if guard != nil && d.s.one(12) {
 			d.flush()
@@ -138,14 +138,14 @@ func (d *duel) fight(guard *redlatch.Guard) bool {
 			time.Sleep([]time.Duration{170 * time.Millisecond, 380 * time.Millisecond}[d.s.intn(4)/3])
 		}
 		req := d.request()
-		if guard != nil && req.Op != redlatch.OpOffer {
+		if guard != nil && req.Op != node.OpOffer {
 			req.Guard = guard
 			if d.s.one(6) {
-				req = redlatch.Request{Op: redlatch.OpMark, Mark: redlatch.Mark(d.s.intn(2)), Guard: guard,
+				req = node.Request{Op: node.OpMark, Mark: node.Mark(d.s.intn(2)), Guard: guard,
 					Until: []time.Time{{}, time.Now().Add(time.Hour), time.Now().Add(-time.Hour)}[d.s.intn(3)]}
 			}
 			other := *guard
-			other.Off = req.Op != redlatch.OpMark && d.s.one(5)
+			other.Off = req.Op != node.OpMark && d.s.one(5)
 			if d.s.one(10) {
 				other.List = "fedcba9876543210"
 			}
@@ -161,41 +161,41 @@ func (d *duel) fight(guard *redlatch.Guard) bool {
 }
 
 // request makes up a request about few values, so that they meet.
-func (d *duel) request() redlatch.Request {
+func (d *duel) request() node.Request {
 	s, now := d.s, time.Now()
-	ops := []redlatch.Op{redlatch.OpAcquire, redlatch.OpAcquire, redlatch.OpAcquire, redlatch.OpAcquire, redlatch.OpRelease, redlatch.OpRelease,
-		redlatch.OpExtend, redlatch.OpOffer, redlatch.OpRepair, redlatch.OpInspect, redlatch.OpBreak}
+	ops := []node.Op{node.OpAcquire, node.OpAcquire, node.OpAcquire, node.OpAcquire, node.OpRelease, node.OpRelease,
+		node.OpExtend, node.OpOffer, node.OpRepair, node.OpInspect, node.OpBreak}
 	who := s.intn(6)
-	req := redlatch.Request{
+	req := node.Request{
 		Op: ops[s.intn(len(ops))], Name: d.name, Value: fmt.Sprintf("%032x:%s", who, d.name),
 		TTL: []time.Duration{100 * time.Millisecond, time.Hour}[s.intn(4)/3], Window: duelWindow, Retention: time.Hour,
 		Ticket: d.began.Add(time.Duration(who*2%3) * time.Second).UnixMicro(), // two have the same
 	}
 	far := duelWindow + 700*time.Millisecond
-	req.Token = []redlatch.Token{
-		redlatch.Token(now.UnixMicro()), redlatch.Token(now.UnixMicro()), d.fence + 1, d.fence + 1, d.fence, d.fence - min(d.fence, 1),
-		redlatch.Token(now.Add(far).UnixMicro()), redlatch.Token(now.Add(-far).UnixMicro()),
+	req.Token = []node.Token{
+		node.Token(now.UnixMicro()), node.Token(now.UnixMicro()), d.fence + 1, d.fence + 1, d.fence, d.fence - min(d.fence, 1),
+		node.Token(now.Add(far).UnixMicro()), node.Token(now.Add(-far).UnixMicro()),
 	}[s.intn(8)]
 	if d.plain {
 		req.Token = 0
-		if req.Op == redlatch.OpRepair {
-			req.Op = redlatch.OpInspect // without tokens nothing is repaired
+		if req.Op == node.OpRepair {
+			req.Op = node.OpInspect // without tokens nothing is repaired
 		}
 	}
 	switch req.Op {
-	case redlatch.OpAcquire:
+	case node.OpAcquire:
 		req.Wait, req.Barge = who != 3, who > 1 // for as long as it asks
 		if s.one(8) {
 			req.Token = 0 // as one who does without, beside those who do not
 		}
-	case redlatch.OpOffer:
+	case node.OpOffer:
 		req.Wait = true
-	case redlatch.OpRelease:
+	case node.OpRelease:
 		req.Once = s.one(3)
-	case redlatch.OpRepair:
+	case node.OpRepair:
 		req.Token = max(req.Token, 1)
 		req.Until = []time.Time{{}, now.Add(time.Hour), now.Add(-time.Hour)}[s.intn(3)]
-	case redlatch.OpBreak:
+	case node.OpBreak:
 		req.Value = ""
 	}
 	return req
@@ -203,7 +203,7 @@ func (d *duel) request() redlatch.Request {
 
 // step sends a request to both. It reports false where time is too near an edge
 // for the answers to be compared.
-func (d *duel) step(req redlatch.Request) bool {
+func (d *duel) step(req node.Request) bool {
 	sent := time.Now()
 	real, err := d.real.Do(context.Background(), req)
 	if err != nil {
@@ -223,7 +223,7 @@ func (d *duel) step(req redlatch.Request) bool {
 		d.t.Fatalf("the model on %+v: %v", req, err)
 	}
 	d.fence = max(d.fence, model.Fence)
-	d.edges = append(d.edges, d.now.Add(req.TTL), d.now.Add(redlatch.WaiterLease), d.now.Add(redlatch.TurnLease), d.now.Add(redlatch.TurnLease/6))
+	d.edges = append(d.edges, d.now.Add(req.TTL), d.now.Add(node.WaiterLease), d.now.Add(node.TurnLease), d.now.Add(node.TurnLease/6))
 	if g := req.Guard; g != nil {
 		d.edges = append(d.edges, d.now.Add(g.Quarantine))
 	}
@@ -239,16 +239,16 @@ func (d *duel) step(req redlatch.Request) bool {
 }
 
 // essence is what is compared of a reply.
-func essence(req redlatch.Request, r redlatch.Reply) string {
+func essence(req node.Request, r node.Reply) string {
 	text := fmt.Sprintf("%v, holder or reason %q", r.Status, r.Value)
 	// To an extension a server repeats the token that it was sent.
-	if req.Token != 0 && req.Op != redlatch.OpExtend && r.Status != redlatch.Quarantined && r.Status != redlatch.Misconfigured {
+	if req.Token != 0 && req.Op != node.OpExtend && r.Status != node.Quarantined && r.Status != node.Misconfigured {
 		text += fmt.Sprintf(", fence %d", r.Fence)
 	}
-	if r.Status == redlatch.Held && (req.Token != 0 || req.Op == redlatch.OpAcquire || req.Op == redlatch.OpInspect) {
+	if r.Status == node.Held && (req.Token != 0 || req.Op == node.OpAcquire || req.Op == node.OpInspect) {
 		text += fmt.Sprintf(", holder's token %d", r.HolderToken)
 	}
-	if r.Status != redlatch.Granted && req.Wait {
+	if r.Status != node.Granted && req.Wait {
 		text += fmt.Sprintf(", place %d", r.Rank)
 	}
 	if r.Guard != nil {

@@ -6,8 +6,8 @@ import (
 	"sync"
 	"time"
 
-	"github.com/redlatch/redlatch"
 	"github.com/redlatch/redlatch/memory"
+	"github.com/redlatch/redlatch/node"
 )
 
 // Server is the model of a Redis server with redlatch's scripts: the data of a
@@ -26,7 +26,7 @@ type Server struct {
 	// virgin is set before the server was first in service: its first marker
 	// is trusted at once, as after redlatch init --assume-fresh.
 	virgin bool
-	tell   func(redlatch.Wake)
+	tell   func(node.Wake)
 	// broken is told of every step that no server may take.
 	broken func(what string)
 }
@@ -34,7 +34,7 @@ type Server struct {
 // NewServer returns a server that is marked at first sight if fresh is set, and
 // sits out otherwise.
 func NewServer(name string, clock func() time.Time, fresh bool) *Server {
-	s := &Server{name: name, clock: clock, id: 1, virgin: fresh, tell: func(redlatch.Wake) {}, broken: func(string) {}}
+	s := &Server{name: name, clock: clock, id: 1, virgin: fresh, tell: func(node.Wake) {}, broken: func(string) {}}
 	s.load(memory.New(memory.Options{Name: name, Clock: clock}))
 	return s
 }
@@ -43,7 +43,7 @@ func NewServer(name string, clock func() time.Time, fresh bool) *Server {
 // nobody knows the server yet.
 func (s *Server) load(data *memory.Node) {
 	s.data = data
-	data.Listen(func(w redlatch.Wake) { s.tell(w) })
+	data.Listen(func(w node.Wake) { s.tell(w) })
 }
 
 // image is what a server has on its disk.
@@ -102,19 +102,19 @@ func (s *Server) holder(name string) string {
 	return s.look(name).Value
 }
 
-func (s *Server) look(name string) redlatch.Reply {
-	r, _ := s.data.Do(context.Background(), redlatch.Request{Op: redlatch.OpInspect, Name: name})
+func (s *Server) look(name string) node.Reply {
+	r, _ := s.data.Do(context.Background(), node.Request{Op: node.OpInspect, Name: name})
 	return r
 }
 
 // Do carries out a request.
-func (s *Server) Do(req redlatch.Request) (redlatch.Reply, error) {
+func (s *Server) Do(req node.Request) (node.Reply, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	var server string
 	if req.Guard != nil {
 		s.firstSight(req.Guard)
-		if req.Op == redlatch.OpMark {
+		if req.Op == node.OpMark {
 			return s.mark(req)
 		}
 		if reply, refused := s.guard(req); refused {
@@ -129,32 +129,32 @@ func (s *Server) Do(req redlatch.Request) (redlatch.Reply, error) {
 	if err != nil {
 		return reply, err
 	}
-	if reply.Status == redlatch.Granted && req.Op == redlatch.OpAcquire {
+	if reply.Status == node.Granted && req.Op == node.OpAcquire {
 		reply.Server = s.name + "/" + server
 		if server == "" {
 			reply.Server = ""
 		}
 	}
-	if reply.Status == redlatch.Granted && req.Op == redlatch.OpExtend && server != "" && (s.marker == nil || s.marker.id != s.id) {
-		reply.Value = redlatch.ReasonRemark
+	if reply.Status == node.Granted && req.Op == node.OpExtend && server != "" && (s.marker == nil || s.marker.id != s.id) {
+		reply.Value = node.ReasonRemark
 	}
 	s.check(req, before, reply)
 	return reply, nil
 }
 
 // check says whether what the server did is what no schedule may lead to.
-func (s *Server) check(req redlatch.Request, before, reply redlatch.Reply) {
+func (s *Server) check(req node.Request, before, reply node.Reply) {
 	after := s.look(req.Name)
 	switch req.Op {
-	case redlatch.OpExtend:
+	case node.OpExtend:
 		if before.Value != after.Value {
 			s.broken("an extension has made " + after.Value + " the holder on " + s.name)
 		}
-	case redlatch.OpAcquire, redlatch.OpRepair:
+	case node.OpAcquire, node.OpRepair:
 		if before.Value != "" && after.Value != before.Value {
 			s.broken("the lock was taken from " + before.Value + " on " + s.name)
 		}
-	case redlatch.OpRelease, redlatch.OpOffer:
+	case node.OpRelease, node.OpOffer:
 		if before.Value != req.Value && after.Value != before.Value {
 			s.broken("a release by " + req.Value + " has freed the lock of " + before.Value + " on " + s.name)
 		}
@@ -162,7 +162,7 @@ func (s *Server) check(req redlatch.Request, before, reply redlatch.Reply) {
 	if after.Fence < before.Fence {
 		s.broken("the fence went back from " + before.Fence.String() + " to " + after.Fence.String() + " on " + s.name)
 	}
-	if reply.Status == redlatch.Granted && req.Op == redlatch.OpAcquire && after.Value != req.Value {
+	if reply.Status == node.Granted && req.Op == node.OpAcquire && after.Value != req.Value {
 		s.broken("a grant on " + s.name + " left no key")
 	}
 }

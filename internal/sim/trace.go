@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"hash/fnv"
 
-	"github.com/redlatch/redlatch"
+	"github.com/redlatch/redlatch/node"
 )
 
 // note adds a line to the trace, and to the digest of what happened.
@@ -22,7 +22,7 @@ func (w *World) note(format string, args ...any) {
 }
 
 // trace notes what a server did.
-func (w *World) trace(l *link, req redlatch.Request, f fate, reply redlatch.Reply, err error) {
+func (w *World) trace(l *link, req node.Request, f fate, reply node.Reply, err error) {
 	if !w.keep {
 		return
 	}

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/redlatch/redlatch"
+	"github.com/redlatch/redlatch/node"
 )
 
 // Operations is how many operations a history has at the least: a lock asked
@@ -87,7 +88,7 @@ func newWorld(p *Plan, trace bool) *World {
 func (w *World) addClient(i int) {
 	p := w.plan
 	clock := &clientClock{ticker: newTicker(w.start, p.ClientClocks[i], w.unevenUntil()), dice: dice(w.dice.roll(1000, uint64(i)))}
-	var nodes []redlatch.Node
+	var nodes []node.Node
 	var links []*link
 	for j, h := range w.hosts {
 		l := &link{w: w, client: i, server: j, name: "node " + strconv.Itoa(j), view: h.server, cut: make(chan struct{})}

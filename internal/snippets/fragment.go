@@ -22,7 +22,8 @@ var packages = map[string]string{
 	"fence":    "github.com/redlatch/redlatch/fence",
 	"goredis":  "github.com/redlatch/redlatch/redis/goredis",
 	"memory":   "github.com/redlatch/redlatch/memory",
-	"nodetest": "github.com/redlatch/redlatch/nodetest",
+	"node":     "github.com/redlatch/redlatch/node",
+	"nodetest": "github.com/redlatch/redlatch/node/nodetest",
 	"rueidis":  "github.com/redlatch/redlatch/redis/rueidis",
 	"sqlite":   "github.com/redlatch/redlatch/sqlite",
 }

@@ -13,6 +13,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"os/exec"
 	"slices"
@@ -74,12 +75,13 @@ type summary struct {
 	short                   bool // that tests are skipped is what was asked for
 	passed, failed, skipped int
 	packages                map[string]int      // tests that passed, by package
+	reds                    map[string]int      // tests that failed, by package
 	output                  map[string][]string // by package and test, while it runs
 	failures, skips, again  []string
 }
 
 func newSummary(out io.Writer) *summary {
-	return &summary{out: out, packages: map[string]int{}, output: map[string][]string{}}
+	return &summary{out: out, packages: map[string]int{}, reds: map[string]int{}, output: map[string][]string{}}
 }
 
 func (s *summary) read(r io.Reader) {
@@ -134,6 +136,7 @@ func (s *summary) endOfTest(e event, output []string) {
 		}
 	case "fail":
 		s.failed++
+		s.reds[e.Package]++
 		s.failures = append(s.failures, short(e.Package)+" "+e.Test+"\n"+tail(output))
 	}
 }
@@ -143,9 +146,18 @@ func (s *summary) endOfPackage(e event) {
 	case e.Action == "skip": // it has no tests
 		return
 	case e.Action == "fail" && e.FailedBuild == "":
-		// What it printed outside of tests: a panic, a time limit.
-		if text := tail(s.output[e.Package+" "]); strings.Contains(text, "panic") || strings.Contains(text, "exit status 2") {
-			s.failures = append(s.failures, short(e.Package)+"\n"+text)
+		// What it printed outside of tests: a panic, a time limit, a data race
+		// after the last test, a leak. Where a test failed, that says enough.
+		text := tail(s.output[e.Package+" "])
+		if s.reds[e.Package] == 0 || strings.Contains(text, "panic") || strings.Contains(text, "exit status 2") {
+			s.failures = append(s.failures, short(e.Package)+" failed outside of its tests\n"+text)
+		}
+		// Tests that were cut off have no end of their own.
+		for _, key := range slices.Sorted(maps.Keys(s.output)) {
+			if test, ok := strings.CutPrefix(key, e.Package+" "); ok && test != "" {
+				s.failures = append(s.failures, short(e.Package)+" "+test+" did not end\n"+tail(s.output[key]))
+				delete(s.output, key)
+			}
 		}
 	}
 	word := map[string]string{"pass": "ok  ", "fail": "FAIL"}[e.Action]

@@ -39,6 +39,14 @@ func TestSummaryNamesWhatFailedWasSkippedAndRanAgain(t *testing.T) {
 {"Action":"pass",` + pkg + `,"Test":"TestA"}
 {"Action":"output",` + pkg + `,"Output":"panic: test timed out after 8m0s\n"}
 {"Action":"fail",` + pkg + `}`, false, []string{"panic: test timed out"}},
+		{"a data race after the last test", `
+{"Action":"pass",` + pkg + `,"Test":"TestA"}
+{"Action":"output",` + pkg + `,"Output":"testing: race detected outside of test execution\n"}
+{"Action":"fail",` + pkg + `}`, false, []string{"./redis failed outside of its tests", "race detected"}},
+		{"a test that was cut off", `
+{"Action":"output",` + pkg + `,"Test":"TestA","Output":"    a_test.go:3: so far so good\n"}
+{"Action":"output",` + pkg + `,"Output":"signal: killed\n"}
+{"Action":"fail",` + pkg + `}`, false, []string{"./redis TestA did not end", "so far so good", "signal: killed"}},
 		{"a build that failed", `
 {"Action":"build-output","ImportPath":"x","Output":"a.go:1:1: undefined: y\n"}
 {"Action":"build-fail","ImportPath":"x"}

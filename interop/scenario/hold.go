@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/redlatch/redlatch"
+	"github.com/redlatch/redlatch/node"
 )
 
 // excludes: it holds, and redlatch is refused, with a word on the holder.
@@ -26,7 +27,7 @@ func excludes(s *Stage) Cell {
 		s.weMust(false, "takes it for a %s", h.Kind)
 	}
 	if key.left < 0 {
-		s.weMust(h.Left == redlatch.NoExpiry, "says %v of a key with no expiry", h.Left)
+		s.weMust(h.Left == node.NoExpiry, "says %v of a key with no expiry", h.Left)
 		remark = "with no expiry"
 	} else {
 		s.weMust(h.Left > 0 && h.Left <= key.left+time.Second, "says that it has %v left, the server %v", h.Left, key.left)

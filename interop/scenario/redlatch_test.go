@@ -6,8 +6,8 @@ import (
 	"context"
 	"testing"
 
-	"github.com/redlatch/redlatch"
 	"github.com/redlatch/redlatch/internal/redistest"
+	"github.com/redlatch/redlatch/node"
 
 	"github.com/redlatch/redlatch/interop/foreign"
 )
@@ -15,13 +15,13 @@ import (
 // doctoredNode lets redlatch break a rule: what it is about to ask for, it has
 // first made possible by force.
 type doctoredNode struct {
-	redlatch.Node
+	node.Node
 	server *redistest.Server
-	op     redlatch.Op
-	force  func(s *redistest.Server, req redlatch.Request)
+	op     node.Op
+	force  func(s *redistest.Server, req node.Request)
 }
 
-func (n *doctoredNode) Do(ctx context.Context, req redlatch.Request) (redlatch.Reply, error) {
+func (n *doctoredNode) Do(ctx context.Context, req node.Request) (node.Reply, error) {
 	if req.Op == n.op {
 		n.force(n.server, req)
 	}
@@ -33,21 +33,21 @@ func (n *doctoredNode) Do(ctx context.Context, req redlatch.Request) (redlatch.R
 // was redlatch.
 func TestRedlatchIsFoundOutWhenItBreaksARule(t *testing.T) {
 	t.Parallel()
-	remove := func(s *redistest.Server, req redlatch.Request) { s.Do("DEL", req.Name) }
-	replace := func(s *redistest.Server, req redlatch.Request) { s.Do("SET", req.Name, req.Value, "PX", "10000") }
+	remove := func(s *redistest.Server, req node.Request) { s.Do("DEL", req.Name) }
+	replace := func(s *redistest.Server, req node.Request) { s.Do("SET", req.Name, req.Value, "PX", "10000") }
 	client := foreign.InProcess()[0]
 	for what, c := range map[string]struct {
-		op       redlatch.Op
-		force    func(*redistest.Server, redlatch.Request)
+		op       node.Op
+		force    func(*redistest.Server, node.Request)
 		scenario string
 	}{
-		"takes what another holds":   {redlatch.OpAcquire, remove, "excludes"},
-		"frees what another holds":   {redlatch.OpRelease, remove, "our loss"},
-		"extends what another holds": {redlatch.OpExtend, replace, "our loss"},
+		"takes what another holds":   {node.OpAcquire, remove, "excludes"},
+		"frees what another holds":   {node.OpRelease, remove, "our loss"},
+		"extends what another holds": {node.OpExtend, replace, "our loss"},
 	} {
 		t.Run(what, func(t *testing.T) {
 			t.Parallel()
-			doctor := func(n redlatch.Node, s *redistest.Server) redlatch.Node {
+			doctor := func(n node.Node, s *redistest.Server) node.Node {
 				return &doctoredNode{Node: n, server: s, op: c.op, force: c.force}
 			}
 			row := play(Part{Client: client, Nodes: 1, Only: []string{c.scenario}, doctor: doctor}, func(string) {})

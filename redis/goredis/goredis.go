@@ -13,7 +13,7 @@ import (
 	goredis "github.com/redis/go-redis/v9"
 	"github.com/redis/go-redis/v9/maintnotifications"
 
-	"github.com/redlatch/redlatch"
+	"github.com/redlatch/redlatch/node"
 	"github.com/redlatch/redlatch/redis"
 	"github.com/redlatch/redlatch/redis/internal/conns"
 )
@@ -32,12 +32,12 @@ const (
 // Nodes returns a node for each address; redis.Address documents their forms.
 // Nothing is connected before the first request, so servers that are down are
 // no error here. Closing a node closes its connections.
-func Nodes(addresses ...string) ([]redlatch.Node, error) {
+func Nodes(addresses ...string) ([]node.Node, error) {
 	list, err := redis.ParseAddresses(addresses)
 	if err != nil {
 		return nil, err
 	}
-	var nodes []redlatch.Node
+	var nodes []node.Node
 	for _, a := range list {
 		d := &driver{prompt: a.Kind == redis.Single, kind: a.Kind, owned: true}
 		if a.Kind == redis.Cluster {
@@ -72,9 +72,9 @@ func Nodes(addresses ...string) ([]redlatch.Node, error) {
 // before it is given up: keep PoolSize small, or set ConnMaxIdleTime below the
 // time after which they are forgotten. Nodes made by Nodes give all of them up
 // after twice the client's NodeTimeout.
-func Node(client goredis.UniversalClient, name string) (redlatch.Node, error) {
+func Node(client goredis.UniversalClient, name string) (node.Node, error) {
 	if name == "" {
-		return nil, &redlatch.ConfigError{Field: "name", Value: name, Bound: "what all clients call this node, such as its address"}
+		return nil, &node.ConfigError{Field: "name", Value: name, Bound: "what all clients call this node, such as its address"}
 	}
 	d, err := Driver(client)
 	if err != nil {
@@ -87,7 +87,7 @@ func Node(client goredis.UniversalClient, name string) (redlatch.Node, error) {
 // Closing it leaves the client open.
 func Driver(client goredis.UniversalClient) (redis.Driver, error) {
 	if client == nil {
-		return nil, &redlatch.ConfigError{Field: "client", Value: nil, Bound: "a go-redis client"}
+		return nil, &node.ConfigError{Field: "client", Value: nil, Bound: "a go-redis client"}
 	}
 	d := &driver{kind: redis.Single}
 	d.ask.client, d.keep.client = client, client
@@ -114,7 +114,7 @@ func open(a *redis.Address, group *conns.Group, connections int) goredis.Univers
 		}
 		c, err := g.Dial(ctx, network, address, a.TLS)
 		if err != nil {
-			return unmade{fmt.Errorf("%w (%w)", err, redlatch.ErrUnsent)}, nil
+			return unmade{fmt.Errorf("%w (%w)", err, node.ErrUnsent)}, nil
 		}
 		return c, nil
 	}
@@ -214,9 +214,9 @@ func wrap(err error) error {
 	case errors.As(err, &server):
 		return redis.NewServerError(server.Error())
 	case errors.Is(err, goredis.ErrClosed):
-		return fmt.Errorf("%w (%w)", redlatch.ErrClosed, redlatch.ErrUnsent)
+		return fmt.Errorf("%w (%w)", node.ErrClosed, node.ErrUnsent)
 	case errors.Is(err, goredis.ErrPoolTimeout), errors.Is(err, goredis.ErrPoolExhausted):
-		return fmt.Errorf("%w (%w)", err, redlatch.ErrUnsent)
+		return fmt.Errorf("%w (%w)", err, node.ErrUnsent)
 	}
 	return err
 }

@@ -40,6 +40,7 @@ if turn and not holder and ARGV[9] ~= 'b' and redis.call('EXISTS', lock) == 0 th
     end
   end
 end
+-- The rule of node.Judge.
 if token ~= '' then
   if fence ~= '' and (token < fence or (token == fence and not holder)) then
     return {'stale', '', '0', fence, time[1], time[2]}

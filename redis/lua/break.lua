@@ -30,7 +30,7 @@ local fence = token ~= '' and string.sub(got[2] or '', 1, 20) or ''
 if fence > token or (fence == token and token ~= '' and got[1]) then
   return {'stale', '', '0', fence, time[1], time[2]}
 end
-if fence < token then
+if fence < token then -- by the rule of node.Judge
   local t, at = tonumber(token), time[1] * 1000000 + time[2]
   if t > at + ARGV[3] and (fence == '' or t > fence + ARGV[4]) then
     return {'ahead', '', '0', fence, time[1], time[2]}

@@ -30,7 +30,7 @@ if once and fence >= token then
 end
 if fence < token then
   -- A token that is ahead of the clock would be refused in any case, and must
-  -- not lift the fence by way of its release.
+  -- not lift the fence by way of its release. See node.Judge.
   local t, at = tonumber(token), time[1] * 1000000 + time[2]
   if t <= at + ARGV[4] or (fence ~= '' and t <= string.sub(fence, 1, 20) + ARGV[5]) then
     if holder and holder ~= ARGV[1] then

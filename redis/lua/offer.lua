@@ -30,7 +30,7 @@ end
 -- redis/fence.go says how a fence is stored.
 local token, stored = ARGV[4], fence
 fence = string.sub(stored, 1, 20)
-if token ~= '' then
+if token ~= '' then -- see node.Judge
   local t, at = tonumber(token), time[1] * 1000000 + time[2]
   if fence >= token then
     return {'stale', '', '0', fence, time[1], time[2]}

@@ -48,6 +48,7 @@ if not holder and not turn then
       and tonumber(string.sub(marker, 45 + n, 60 + n)) <= at
   end
   local t = tonumber(token)
+  -- What node.Judge grants by the clock; acquire.lua has the whole rule.
   if trusted and (t and fence < token and t >= at - ARGV[5] and t <= at + ARGV[5] or not t and not got[2])
     and redis.call('SET', lock, value, 'NX', 'PX', ARGV[2]) then
     if t then

@@ -16,7 +16,7 @@ import (
 
 	"github.com/redis/rueidis"
 
-	"github.com/redlatch/redlatch"
+	"github.com/redlatch/redlatch/node"
 	"github.com/redlatch/redlatch/redis"
 	"github.com/redlatch/redlatch/redis/internal/conns"
 )
@@ -24,12 +24,12 @@ import (
 // Nodes returns a node for each address; redis.Address documents their forms.
 // Nothing is connected before the first request, so servers that are down are
 // no error here. Closing a node closes its connections.
-func Nodes(addresses ...string) ([]redlatch.Node, error) {
+func Nodes(addresses ...string) ([]node.Node, error) {
 	list, err := redis.ParseAddresses(addresses)
 	if err != nil {
 		return nil, err
 	}
-	var nodes []redlatch.Node
+	var nodes []node.Node
 	for _, a := range list {
 		d := &driver{kind: a.Kind}
 		d.open = opener(a, &d.conns)
@@ -52,9 +52,9 @@ func Nodes(addresses ...string) ([]redlatch.Node, error) {
 // quarter of the shortest TTL at the most, and Dialer.KeepAlive to a second.
 // Nodes made by Nodes give such a connection up after twice the client's
 // NodeTimeout.
-func Node(client rueidis.Client, name string) (redlatch.Node, error) {
+func Node(client rueidis.Client, name string) (node.Node, error) {
 	if name == "" {
-		return nil, &redlatch.ConfigError{Field: "name", Value: name, Bound: "what all clients call this node, such as its address"}
+		return nil, &node.ConfigError{Field: "name", Value: name, Bound: "what all clients call this node, such as its address"}
 	}
 	d, err := Driver(client)
 	if err != nil {
@@ -67,7 +67,7 @@ func Node(client rueidis.Client, name string) (redlatch.Node, error) {
 // Closing it leaves the client open.
 func Driver(client rueidis.Client) (redis.Driver, error) {
 	if client == nil {
-		return nil, &redlatch.ConfigError{Field: "client", Value: nil, Bound: "a rueidis client"}
+		return nil, &node.ConfigError{Field: "client", Value: nil, Bound: "a rueidis client"}
 	}
 	d := &driver{kind: redis.Single}
 	switch client.Mode() {
@@ -141,7 +141,7 @@ type opening struct {
 	err  error
 }
 
-var errClosed = fmt.Errorf("%w (%w)", redlatch.ErrClosed, redlatch.ErrUnsent)
+var errClosed = fmt.Errorf("%w (%w)", node.ErrClosed, node.ErrUnsent)
 
 // get returns the client, waiting for it to be made until ctx ends.
 func (d *driver) get(ctx context.Context) (rueidis.Client, error) {
@@ -163,12 +163,12 @@ func (d *driver) get(ctx context.Context) (rueidis.Client, error) {
 	select {
 	case <-o.done:
 	case <-ctx.Done():
-		return nil, fmt.Errorf("%w while connecting (%w)", ctx.Err(), redlatch.ErrUnsent)
+		return nil, fmt.Errorf("%w while connecting (%w)", ctx.Err(), node.ErrUnsent)
 	}
 	if c := d.client.Load(); c != nil {
 		return *c, nil
 	}
-	return nil, fmt.Errorf("%w (%w)", o.err, redlatch.ErrUnsent)
+	return nil, fmt.Errorf("%w (%w)", o.err, node.ErrUnsent)
 }
 
 func (d *driver) make(o *opening) {
@@ -182,7 +182,7 @@ func (d *driver) make(o *opening) {
 		o.err = err
 	case d.closed:
 		client.Close()
-		o.err = redlatch.ErrClosed
+		o.err = node.ErrClosed
 	default:
 		d.client.Store(&client)
 	}

@@ -1,6 +1,6 @@
 package nodetest
 
-import "github.com/redlatch/redlatch"
+import "github.com/redlatch/redlatch/node"
 
 // fenceClaims are about how long a fence stands and what moves it besides a
 // grant.
@@ -25,58 +25,58 @@ func fenceClaims(h Harness) []claim {
 
 func extensionKeepsFence(p *probe) {
 	token := p.token(0)
-	p.expect(redlatch.Granted, p.a, p.acquire("one", token))
-	p.wantFence(p.expect(redlatch.Granted, p.a, p.extend("one", token)), token)
+	p.expect(node.Granted, p.a, p.acquire("one", token))
+	p.wantFence(p.expect(node.Granted, p.a, p.extend("one", token)), token)
 	p.fence(token)
 
-	p.wantFence(p.expect(redlatch.Held, p.b, p.extend("two", token+5)), token)
+	p.wantFence(p.expect(node.Held, p.b, p.extend("two", token+5)), token)
 	p.fence(token)
 }
 
 func extensionRenewsRetention(p *probe) {
 	keep := 8 * p.h.Unit
 	token := p.token(0)
-	p.expect(redlatch.Granted, p.a, withRetention(p.acquire("one", token), keep))
+	p.expect(node.Granted, p.a, withRetention(p.acquire("one", token), keep))
 	p.pass(keep / 2)
-	p.expect(redlatch.Granted, p.a, withRetention(p.extend("one", token), 4*keep))
+	p.expect(node.Granted, p.a, withRetention(p.extend("one", token), 4*keep))
 	p.outlast(keep / 2)
 	p.fence(token)
 }
 
 func fenceOutlivesRelease(p *probe) {
 	token := p.token(0)
-	p.expect(redlatch.Granted, p.a, p.acquire("one", token))
-	p.wantFence(p.expect(redlatch.Granted, p.a, p.release("one", token)), token)
+	p.expect(node.Granted, p.a, p.acquire("one", token))
+	p.wantFence(p.expect(node.Granted, p.a, p.release("one", token)), token)
 	p.wantFence(p.free(), token)
-	p.expect(redlatch.Stale, p.b, p.acquire("two", token))
+	p.expect(node.Stale, p.b, p.acquire("two", token))
 }
 
 func fenceOutlivesExpiry(p *probe) {
 	token := p.token(0)
-	p.expect(redlatch.Granted, p.a, withTTL(p.acquire("one", token), p.h.Unit))
+	p.expect(node.Granted, p.a, withTTL(p.acquire("one", token), p.h.Unit))
 	p.outlast(p.h.Unit)
 	p.wantFence(p.free(), token)
-	p.expect(redlatch.Stale, p.b, p.acquire("two", token))
-	p.expect(redlatch.Granted, p.b, p.acquire("two", token+1))
+	p.expect(node.Stale, p.b, p.acquire("two", token))
+	p.expect(node.Granted, p.b, p.acquire("two", token+1))
 }
 
 // An acquire that was given up may still be on its way when its release
 // arrives. It must find the door shut, and nobody else must.
 func releaseComesFirst(p *probe) {
 	token := p.token(0)
-	p.wantFence(p.expect(redlatch.Absent, p.a, p.release("one", token)), token)
-	p.expect(redlatch.Stale, p.a, p.acquire("one", token))
+	p.wantFence(p.expect(node.Absent, p.a, p.release("one", token)), token)
+	p.expect(node.Stale, p.a, p.acquire("one", token))
 	p.free()
-	p.expect(redlatch.Granted, p.b, p.acquire("two", token+1))
+	p.expect(node.Granted, p.b, p.acquire("two", token+1))
 }
 
 func releaseWhereAnotherHolds(p *probe) {
 	token := p.token(0)
-	p.expect(redlatch.Granted, p.a, p.acquire("one", token))
-	p.wantFence(p.expect(redlatch.Held, p.b, p.release("two", token+5)), token+5)
-	p.expect(redlatch.Granted, p.a, p.extend("one", token))
-	p.expect(redlatch.Granted, p.a, p.release("one", token))
-	p.expect(redlatch.Stale, p.b, p.acquire("two", token+5))
+	p.expect(node.Granted, p.a, p.acquire("one", token))
+	p.wantFence(p.expect(node.Held, p.b, p.release("two", token+5)), token+5)
+	p.expect(node.Granted, p.a, p.extend("one", token))
+	p.expect(node.Granted, p.a, p.release("one", token))
+	p.expect(node.Stale, p.b, p.acquire("two", token+5))
 	p.free()
 }
 
@@ -84,54 +84,54 @@ func releaseWhereAnotherHolds(p *probe) {
 // the higher one, which is then still on its way.
 func releaseOfWhatIsHeld(p *probe) {
 	token := p.token(0)
-	p.expect(redlatch.Granted, p.a, p.acquire("one", token))
-	p.expect(redlatch.Granted, p.a, p.release("one", token+5))
-	p.expect(redlatch.Stale, p.a, p.acquire("one", token+5))
+	p.expect(node.Granted, p.a, p.acquire("one", token))
+	p.expect(node.Granted, p.a, p.release("one", token+5))
+	p.expect(node.Stale, p.a, p.acquire("one", token+5))
 	p.free()
 }
 
 // A client whose clock is far ahead must not lift the fence out of the others'
 // window by giving up.
 func releaseAhead(p *probe) {
-	p.wantFence(p.expect(redlatch.Absent, p.a, p.release("one", p.token(outside))), 0)
+	p.wantFence(p.expect(node.Absent, p.a, p.release("one", p.token(outside))), 0)
 	p.wantFence(p.free(), 0)
 	token := p.token(0)
-	p.expect(redlatch.Granted, p.b, p.acquire("two", token))
-	p.expect(redlatch.Granted, p.b, p.release("two", p.token(outside)))
+	p.expect(node.Granted, p.b, p.acquire("two", token))
+	p.expect(node.Granted, p.b, p.release("two", p.token(outside)))
 	p.wantFence(p.free(), token)
 }
 
 func releaseNeverLowers(p *probe) {
 	token := p.token(0)
-	p.expect(redlatch.Granted, p.a, p.acquire("one", token))
-	p.expect(redlatch.Held, p.b, p.release("two", token-5))
+	p.expect(node.Granted, p.a, p.acquire("one", token))
+	p.expect(node.Held, p.b, p.release("two", token-5))
 	p.fence(token)
-	p.expect(redlatch.Granted, p.a, p.release("one", token))
-	p.expect(redlatch.Absent, p.b, p.release("two", token-5))
+	p.expect(node.Granted, p.a, p.release("one", token))
+	p.expect(node.Absent, p.b, p.release("two", token-5))
 	p.fence(token)
 }
 
 func fenceIsForgotten(p *probe) {
 	token := p.spentFence()
 	p.fence(0)
-	p.expect(redlatch.Granted, p.b, p.acquire("two", token-1))
+	p.expect(node.Granted, p.b, p.acquire("two", token-1))
 }
 
 func fenceBindsOn(p *probe) {
 	token := p.spentFence()
-	reply := p.expect(redlatch.Stale, p.b, p.acquire("two", token))
+	reply := p.expect(node.Stale, p.b, p.acquire("two", token))
 	if reply.Fence < token {
 		p.Errorf("the fence is said to be %d, want at least %d", uint64(reply.Fence), uint64(token))
 	}
-	p.expect(redlatch.Granted, p.b, p.acquire("two", reply.Fence+1))
+	p.expect(node.Granted, p.b, p.acquire("two", reply.Fence+1))
 }
 
 // spentFence leaves a fence behind whose retention is over.
-func (p *probe) spentFence() redlatch.Token {
+func (p *probe) spentFence() node.Token {
 	p.Helper()
 	token := p.token(0)
-	p.expect(redlatch.Granted, p.a, withRetention(p.acquire("one", token), p.h.Unit))
-	p.expect(redlatch.Granted, p.a, withRetention(p.release("one", token), p.h.Unit))
+	p.expect(node.Granted, p.a, withRetention(p.acquire("one", token), p.h.Unit))
+	p.expect(node.Granted, p.a, withRetention(p.release("one", token), p.h.Unit))
 	p.outlast(p.h.Unit)
 	return token
 }
@@ -139,14 +139,14 @@ func (p *probe) spentFence() redlatch.Token {
 // A release that a proxy repeats, after its value has taken the name again.
 func releaseOnce(p *probe) {
 	token := p.token(0)
-	p.expect(redlatch.Granted, p.a, p.acquire("one", token))
+	p.expect(node.Granted, p.a, p.acquire("one", token))
 	once := p.release("one", token+1)
 	once.Once = true
-	p.expect(redlatch.Granted, p.a, once)
-	p.expect(redlatch.Granted, p.b, p.acquire("one", token+2))
-	p.expect(redlatch.Stale, p.a, once)
+	p.expect(node.Granted, p.a, once)
+	p.expect(node.Granted, p.b, p.acquire("one", token+2))
+	p.expect(node.Stale, p.a, once)
 	p.heldBy("one")
 	p.fence(token + 2)
-	p.expect(redlatch.Granted, p.a, p.release("one", token+1))
+	p.expect(node.Granted, p.a, p.release("one", token+1))
 	p.free()
 }

@@ -4,25 +4,25 @@ import (
 	"context"
 	"time"
 
-	"github.com/redlatch/redlatch"
+	"github.com/redlatch/redlatch/node"
 )
 
 func tokenMutants() []mutant {
 	return []mutant{
 		{
 			name:   "keeps no fence",
-			do:     rewrite(func(req *redlatch.Request) { req.Token = 0 }),
+			do:     rewrite(func(req *node.Request) { req.Token = 0 }),
 			claims: []string{"a grant sets the fence to its token", "a token at or below the fence is stale", "the fence outlives release"},
 		},
 		{
 			name:   "does not tell the fence",
-			do:     misreport(func(_ redlatch.Request, r *redlatch.Reply) { r.Fence = 0 }),
+			do:     misreport(func(_ node.Request, r *node.Reply) { r.Fence = 0 }),
 			claims: []string{"a grant sets the fence to its token", "a refused caller is told who and for how long"},
 		},
 		{
 			name: "takes the fence for the holder's token",
-			do: misreport(func(_ redlatch.Request, r *redlatch.Reply) {
-				if r.Status == redlatch.Held {
+			do: misreport(func(_ node.Request, r *node.Reply) {
+				if r.Status == node.Held {
 					r.HolderToken = r.Fence
 				}
 			}),
@@ -33,14 +33,14 @@ func tokenMutants() []mutant {
 		},
 		{
 			name:   "does not report the holder's token",
-			do:     misreport(func(_ redlatch.Request, r *redlatch.Reply) { r.HolderToken = 0 }),
+			do:     misreport(func(_ node.Request, r *node.Reply) { r.HolderToken = 0 }),
 			claims: []string{"a holder that asks again is reported with its last token", "the next holder is reported with its own token"},
 		},
 		{
 			name: "grants the fence's own token again",
-			do: instead(redlatch.OpAcquire, func(n *broken, req redlatch.Request) redlatch.Reply {
+			do: instead(node.OpAcquire, func(n *broken, req node.Request) node.Reply {
 				reply := n.ask(req)
-				if reply.Status == redlatch.Stale && reply.Fence == req.Token {
+				if reply.Status == node.Stale && reply.Fence == req.Token {
 					req.Token = 0
 					reply = n.ask(req)
 				}
@@ -50,14 +50,14 @@ func tokenMutants() []mutant {
 		},
 		{
 			name:   "has no window",
-			do:     rewrite(func(req *redlatch.Request) { req.Window = 200 * 365 * 24 * time.Hour }),
+			do:     rewrite(func(req *node.Request) { req.Window = 200 * 365 * 24 * time.Hour }),
 			claims: []string{"a token behind the window is refused even with no fence", "a token ahead of the window is refused"},
 		},
 		{
 			name: "has a window behind only where there is a fence",
-			do: instead(redlatch.OpAcquire, func(n *broken, req redlatch.Request) redlatch.Reply {
+			do: instead(node.OpAcquire, func(n *broken, req node.Request) node.Reply {
 				reply := n.ask(req)
-				if reply.Status == redlatch.Behind && reply.Fence == 0 {
+				if reply.Status == node.Behind && reply.Fence == 0 {
 					req.Window = 200 * 365 * 24 * time.Hour
 					reply = n.ask(req)
 				}
@@ -67,12 +67,12 @@ func tokenMutants() []mutant {
 		},
 		{
 			name: "does not let a fence lead beyond the window",
-			do: instead(redlatch.OpAcquire, func(n *broken, req redlatch.Request) redlatch.Reply {
+			do: instead(node.OpAcquire, func(n *broken, req node.Request) node.Reply {
 				look := req
-				look.Op = redlatch.OpInspect
+				look.Op = node.OpInspect
 				reply := n.ask(look)
-				if req.Token > redlatch.Token(reply.Now.Add(req.Window).UnixMicro()) {
-					reply.Status = redlatch.Ahead
+				if req.Token > node.Token(reply.Now.Add(req.Window).UnixMicro()) {
+					reply.Status = node.Ahead
 					return reply
 				}
 				return n.ask(req)
@@ -81,14 +81,14 @@ func tokenMutants() []mutant {
 		},
 		{
 			name:   "has too small a window",
-			do:     rewrite(func(req *redlatch.Request) { req.Window /= 4 }),
+			do:     rewrite(func(req *node.Request) { req.Window /= 4 }),
 			claims: []string{"a token within the window is granted"},
 		},
 		{
 			name: "does not raise the fence for the holder",
-			do: instead(redlatch.OpAcquire, func(n *broken, req redlatch.Request) redlatch.Reply {
+			do: instead(node.OpAcquire, func(n *broken, req node.Request) node.Reply {
 				look := req
-				look.Op = redlatch.OpInspect
+				look.Op = node.OpInspect
 				if held := n.ask(look); held.Value == req.Value && req.Token >= held.Fence {
 					req.Token = 0
 				}
@@ -98,9 +98,9 @@ func tokenMutants() []mutant {
 		},
 		{
 			name: "grants the holder any token",
-			do: instead(redlatch.OpAcquire, func(n *broken, req redlatch.Request) redlatch.Reply {
+			do: instead(node.OpAcquire, func(n *broken, req node.Request) node.Reply {
 				look := req
-				look.Op = redlatch.OpInspect
+				look.Op = node.OpInspect
 				if held := n.ask(look); held.Value == req.Value {
 					req.Token = 0
 				}
@@ -110,10 +110,10 @@ func tokenMutants() []mutant {
 		},
 		{
 			name: "finds fault with the token before it says who holds",
-			do: instead(redlatch.OpAcquire, func(n *broken, req redlatch.Request) redlatch.Reply {
+			do: instead(node.OpAcquire, func(n *broken, req node.Request) node.Reply {
 				reply := n.ask(req)
-				if reply.Status == redlatch.Held && req.Token != 0 && req.Token <= reply.Fence {
-					reply.Status = redlatch.Stale
+				if reply.Status == node.Held && req.Token != 0 && req.Token <= reply.Fence {
+					reply.Status = node.Stale
 				}
 				return reply
 			}),
@@ -121,7 +121,7 @@ func tokenMutants() []mutant {
 		},
 		{
 			name: "takes token 0 for a token",
-			do: instead(redlatch.OpAcquire, func(n *broken, req redlatch.Request) redlatch.Reply {
+			do: instead(node.OpAcquire, func(n *broken, req node.Request) node.Reply {
 				req.Token = max(req.Token, 1)
 				req.Window = 200 * 365 * 24 * time.Hour
 				return n.ask(req)
@@ -130,7 +130,7 @@ func tokenMutants() []mutant {
 		},
 		{
 			name:   "keeps tokens as 15 digits",
-			do:     rewrite(func(req *redlatch.Request) { req.Token = (req.Token + 5) / 10 * 10 }),
+			do:     rewrite(func(req *node.Request) { req.Token = (req.Token + 5) / 10 * 10 }),
 			claims: []string{"tokens are exact to the last digit"},
 		},
 	}
@@ -140,10 +140,10 @@ func fenceMutants() []mutant {
 	return []mutant{
 		{
 			name: "raises the fence by extending",
-			do: instead(redlatch.OpExtend, func(n *broken, req redlatch.Request) redlatch.Reply {
+			do: instead(node.OpExtend, func(n *broken, req node.Request) node.Reply {
 				if req.Token != 0 {
 					phantom := req
-					phantom.Op, phantom.Value, phantom.Token = redlatch.OpRelease, "phantom", req.Token+1
+					phantom.Op, phantom.Value, phantom.Token = node.OpRelease, "phantom", req.Token+1
 					n.ask(phantom)
 				}
 				return n.ask(req)
@@ -152,18 +152,18 @@ func fenceMutants() []mutant {
 		},
 		{
 			name: "forgets the fence with the lock",
-			do:   rewrite(func(req *redlatch.Request) { req.Retention = req.TTL }),
+			do:   rewrite(func(req *node.Request) { req.Retention = req.TTL }),
 			claims: []string{
 				"the fence outlives expiry",
 			},
 		},
 		{
 			name: "forgets the fence by releasing",
-			do: func(n *broken, ctx context.Context, req redlatch.Request) (redlatch.Reply, error) {
+			do: func(n *broken, ctx context.Context, req node.Request) (node.Reply, error) {
 				name := req.Name
 				req.Name += n.notes[name]
 				reply, err := n.Node.Do(ctx, req)
-				if req.Op == redlatch.OpRelease && reply.Status == redlatch.Granted {
+				if req.Op == node.OpRelease && reply.Status == node.Granted {
 					n.notes[name] += "+"
 				}
 				return reply, err
@@ -172,19 +172,19 @@ func fenceMutants() []mutant {
 		},
 		{
 			name:   "never forgets a fence",
-			do:     rewrite(func(req *redlatch.Request) { req.Retention *= 1000 }),
+			do:     rewrite(func(req *node.Request) { req.Retention *= 1000 }),
 			claims: []string{"a fence is forgotten after its retention"},
 		},
 		{
 			name:   "forgets a fence that it should keep",
 			kind:   "keeps fences",
-			do:     rewrite(func(*redlatch.Request) {}),
+			do:     rewrite(func(*node.Request) {}),
 			claims: []string{"a fence binds beyond its retention"},
 		},
 		{
 			name: "does not raise the fence by releasing",
-			do: rewrite(func(req *redlatch.Request) {
-				if req.Op == redlatch.OpRelease {
+			do: rewrite(func(req *node.Request) {
+				if req.Op == node.OpRelease {
 					req.Token = 0
 				}
 			}),
@@ -195,8 +195,8 @@ func fenceMutants() []mutant {
 		},
 		{
 			name: "lets its holder raise the token without bounds",
-			do: func(n *broken, ctx context.Context, req redlatch.Request) (redlatch.Reply, error) {
-				if held := n.ask(redlatch.Request{Op: redlatch.OpInspect, Name: req.Name}); req.Op == redlatch.OpAcquire && held.Value == req.Value {
+			do: func(n *broken, ctx context.Context, req node.Request) (node.Reply, error) {
+				if held := n.ask(node.Request{Op: node.OpInspect, Name: req.Name}); req.Op == node.OpAcquire && held.Value == req.Value {
 					req.Window *= 100
 				}
 				return n.Node.Do(ctx, req)
@@ -205,9 +205,9 @@ func fenceMutants() []mutant {
 		},
 		{
 			name: "repairs nothing",
-			do: func(n *broken, ctx context.Context, req redlatch.Request) (redlatch.Reply, error) {
-				if req.Op == redlatch.OpRepair {
-					req.Op = redlatch.OpInspect
+			do: func(n *broken, ctx context.Context, req node.Request) (node.Reply, error) {
+				if req.Op == node.OpRepair {
+					req.Op = node.OpInspect
 				}
 				return n.Node.Do(ctx, req)
 			},
@@ -218,17 +218,17 @@ func fenceMutants() []mutant {
 		},
 		{
 			name: "repairs as if it were acquired",
-			do: rewrite(func(req *redlatch.Request) {
-				if req.Op == redlatch.OpRepair {
-					req.Op = redlatch.OpAcquire
+			do: rewrite(func(req *node.Request) {
+				if req.Op == node.OpRepair {
+					req.Op = node.OpAcquire
 				}
 			}),
 			claims: []string{"a repair with a token behind the window is granted", "a repair keeps a higher fence"},
 		},
 		{
 			name: "repairs over another's lock",
-			do: func(n *broken, ctx context.Context, req redlatch.Request) (redlatch.Reply, error) {
-				if req.Op == redlatch.OpRepair {
+			do: func(n *broken, ctx context.Context, req node.Request) (node.Reply, error) {
+				if req.Op == node.OpRepair {
 					n.evict(req)
 				}
 				return n.Node.Do(ctx, req)
@@ -237,8 +237,8 @@ func fenceMutants() []mutant {
 		},
 		{
 			name: "repairs what was released",
-			do: rewrite(func(req *redlatch.Request) {
-				if req.Op == redlatch.OpRepair {
+			do: rewrite(func(req *node.Request) {
+				if req.Op == node.OpRepair {
 					req.Token++
 				}
 			}),
@@ -246,22 +246,22 @@ func fenceMutants() []mutant {
 		},
 		{
 			name: "repairs however late it is",
-			do: rewrite(func(req *redlatch.Request) {
+			do: rewrite(func(req *node.Request) {
 				req.Until = time.Time{}
 			}),
 			claims: []string{"a repair that comes too late is stale"},
 		},
 		{
 			name: "carries out a release however often it comes",
-			do: rewrite(func(req *redlatch.Request) {
+			do: rewrite(func(req *node.Request) {
 				req.Once = false
 			}),
 			claims: []string{"a release that is to be carried out once is"},
 		},
 		{
 			name: "raises the fence out of the window by releasing",
-			do: rewrite(func(req *redlatch.Request) {
-				if req.Op == redlatch.OpRelease {
+			do: rewrite(func(req *node.Request) {
+				if req.Op == node.OpRelease {
 					req.Window *= 100
 				}
 			}),
@@ -269,9 +269,9 @@ func fenceMutants() []mutant {
 		},
 		{
 			name: "sets the fence by releasing",
-			do: func(n *broken, ctx context.Context, req redlatch.Request) (redlatch.Reply, error) {
+			do: func(n *broken, ctx context.Context, req node.Request) (node.Reply, error) {
 				reply, err := n.Node.Do(ctx, req)
-				if req.Op == redlatch.OpRelease && reply.Fence > req.Token {
+				if req.Op == node.OpRelease && reply.Fence > req.Token {
 					n.notes[req.Name] = "lowered"
 				}
 				if n.notes[req.Name] != "" {

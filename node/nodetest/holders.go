@@ -3,7 +3,7 @@ package nodetest
 import (
 	"time"
 
-	"github.com/redlatch/redlatch"
+	"github.com/redlatch/redlatch/node"
 )
 
 // holderClaims are about the token that a node reports for the holder. It is
@@ -20,14 +20,14 @@ func holderClaims() []claim {
 }
 
 // holderToken checks the token of the holder, as both nodes report it.
-func (p *probe) holderToken(want redlatch.Token) {
+func (p *probe) holderToken(want node.Token) {
 	p.Helper()
-	for _, n := range []redlatch.Node{p.a, p.b} {
-		p.wantHolderToken(p.expect(redlatch.Held, n, p.inspect()), want)
+	for _, n := range []node.Node{p.a, p.b} {
+		p.wantHolderToken(p.expect(node.Held, n, p.inspect()), want)
 	}
 }
 
-func (p *probe) wantHolderToken(reply redlatch.Reply, want redlatch.Token) {
+func (p *probe) wantHolderToken(reply node.Reply, want node.Token) {
 	p.Helper()
 	if reply.HolderToken != want {
 		p.Fatalf("the reply (%v) has the holder's token %d, want %d (the fence is %d)",
@@ -38,64 +38,64 @@ func (p *probe) wantHolderToken(reply redlatch.Reply, want redlatch.Token) {
 // Somebody who gave up raises the fence while another has the name.
 func holderKeepsItsToken(p *probe) {
 	token := p.token(0)
-	p.expect(redlatch.Granted, p.a, p.acquire("one", token))
+	p.expect(node.Granted, p.a, p.acquire("one", token))
 	p.holderToken(token)
-	for i := range redlatch.Token(2) { // a second time it is raised anew
+	for i := range node.Token(2) { // a second time it is raised anew
 		raised := token + 5*(i+1)
-		p.wantHolderToken(p.expect(redlatch.Held, p.b, p.release("two", raised)), token)
+		p.wantHolderToken(p.expect(node.Held, p.b, p.release("two", raised)), token)
 		p.fence(raised)
 		p.holderToken(token)
-		p.wantHolderToken(p.expect(redlatch.Held, p.b, p.acquire("two", raised+1)), token)
+		p.wantHolderToken(p.expect(node.Held, p.b, p.acquire("two", raised+1)), token)
 	}
-	p.expect(redlatch.Granted, p.a, p.extend("one", token))
+	p.expect(node.Granted, p.a, p.extend("one", token))
 	p.holderToken(token)
-	p.expect(redlatch.Stale, p.a, p.acquire("one", token))
-	p.expect(redlatch.Granted, p.a, p.release("one", token))
+	p.expect(node.Stale, p.a, p.acquire("one", token))
+	p.expect(node.Granted, p.a, p.release("one", token))
 	p.wantHolderToken(p.free(), 0)
 	p.fence(token + 10)
 	// The fence binds as ever.
-	p.expect(redlatch.Stale, p.b, p.acquire("two", token+10))
-	p.expect(redlatch.Granted, p.b, p.acquire("two", token+11))
+	p.expect(node.Stale, p.b, p.acquire("two", token+10))
+	p.expect(node.Granted, p.b, p.acquire("two", token+11))
 }
 
 func holderAsksAgain(p *probe) {
 	token := p.token(0)
-	p.expect(redlatch.Granted, p.a, p.acquire("one", token))
-	p.expect(redlatch.Held, p.b, p.release("two", token+5))
-	p.expect(redlatch.Granted, p.a, p.acquire("one", token+5)) // at the fence: it has the name
+	p.expect(node.Granted, p.a, p.acquire("one", token))
+	p.expect(node.Held, p.b, p.release("two", token+5))
+	p.expect(node.Granted, p.a, p.acquire("one", token+5)) // at the fence: it has the name
 	p.holderToken(token + 5)
-	p.expect(redlatch.Granted, p.a, p.acquire("one", token+6))
+	p.expect(node.Granted, p.a, p.acquire("one", token+6))
 	p.holderToken(token + 6)
 	p.fence(token + 6)
 }
 
 func holderByRepair(p *probe) {
 	token := p.token(0)
-	p.expect(redlatch.Granted, p.b, p.acquire("two", token+5))
-	p.expect(redlatch.Granted, p.b, p.release("two", token+5))
-	p.expect(redlatch.Granted, p.a, p.repair("one", token))
+	p.expect(node.Granted, p.b, p.acquire("two", token+5))
+	p.expect(node.Granted, p.b, p.release("two", token+5))
+	p.expect(node.Granted, p.a, p.repair("one", token))
 	p.holderToken(token)
 	p.fence(token + 5)
 }
 
 func holderWithoutToken(p *probe) {
 	token := p.token(0)
-	p.expect(redlatch.Granted, p.a, p.acquire("one", token))
-	p.expect(redlatch.Granted, p.a, p.release("one", token))
-	p.expect(redlatch.Granted, p.b, p.acquire("two", 0))
+	p.expect(node.Granted, p.a, p.acquire("one", token))
+	p.expect(node.Granted, p.a, p.release("one", token))
+	p.expect(node.Granted, p.b, p.acquire("two", 0))
 	p.holderToken(0)
 	p.fence(token)
-	p.expect(redlatch.Held, p.a, p.release("one", token+5))
+	p.expect(node.Held, p.a, p.release("one", token+5))
 	p.holderToken(0)
 	p.fence(token + 5)
 }
 
 func nextHolderHasItsToken(p *probe) {
 	token := p.token(0)
-	p.expect(redlatch.Granted, p.a, withTTL(p.acquire("one", token), p.h.Unit))
-	p.expect(redlatch.Held, p.b, p.release("two", token+5))
+	p.expect(node.Granted, p.a, withTTL(p.acquire("one", token), p.h.Unit))
+	p.expect(node.Held, p.b, p.release("two", token+5))
 	p.outlast(p.h.Unit)
-	p.expect(redlatch.Granted, p.b, p.acquire("two", token+6))
+	p.expect(node.Granted, p.b, p.acquire("two", token+6))
 	p.holderToken(token + 6)
 }
 
@@ -104,10 +104,10 @@ func offerKeepsToken(p *probe) {
 	first := p.token(0)
 	req := p.wait("early", first, time.Millisecond)
 	req.Token = first
-	p.expect(redlatch.Granted, p.a, req)
+	p.expect(node.Granted, p.a, req)
 	offer := p.offer("early", first, time.Millisecond)
 	offer.Token = first + 1
-	p.expect(redlatch.Granted, p.a, offer)
+	p.expect(node.Granted, p.a, offer)
 	p.fence(first + 1)
 	p.holderToken(first)
 }

@@ -5,7 +5,7 @@ import (
 	"crypto/rand"
 	"time"
 
-	"github.com/redlatch/redlatch"
+	"github.com/redlatch/redlatch/node"
 )
 
 const (
@@ -26,7 +26,7 @@ const (
 type probe struct {
 	reporter
 	h    Harness
-	a, b redlatch.Node
+	a, b node.Node
 	name string
 }
 
@@ -47,7 +47,7 @@ func (p *probe) pass(d time.Duration) {
 // outlast lets so much time go by that what lives for d is over.
 func (p *probe) outlast(d time.Duration) { p.pass(d + p.h.Tolerance) }
 
-func (p *probe) close(n *redlatch.Node) {
+func (p *probe) close(n *node.Node) {
 	p.Helper()
 	if *n == nil {
 		return
@@ -59,7 +59,7 @@ func (p *probe) close(n *redlatch.Node) {
 }
 
 // do has the node carry out a request that must not fail.
-func (p *probe) do(n redlatch.Node, req redlatch.Request) redlatch.Reply {
+func (p *probe) do(n node.Node, req node.Request) node.Reply {
 	p.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), callLimit)
 	defer cancel()
@@ -75,7 +75,7 @@ func (p *probe) do(n redlatch.Node, req redlatch.Request) redlatch.Reply {
 
 // expect has the node carry out a request and ends the claim unless it answers
 // as it should.
-func (p *probe) expect(want redlatch.Status, n redlatch.Node, req redlatch.Request) redlatch.Reply {
+func (p *probe) expect(want node.Status, n node.Node, req node.Request) node.Reply {
 	p.Helper()
 	reply := p.do(n, req)
 	if reply.Status != want {
@@ -87,32 +87,32 @@ func (p *probe) expect(want redlatch.Status, n redlatch.Node, req redlatch.Reque
 
 // The requests below are on the claim's name, with times that do not matter.
 
-func (p *probe) acquire(value string, token redlatch.Token) redlatch.Request {
-	return p.request(redlatch.OpAcquire, value, token)
+func (p *probe) acquire(value string, token node.Token) node.Request {
+	return p.request(node.OpAcquire, value, token)
 }
 
-func (p *probe) extend(value string, token redlatch.Token) redlatch.Request {
-	return p.request(redlatch.OpExtend, value, token)
+func (p *probe) extend(value string, token node.Token) node.Request {
+	return p.request(node.OpExtend, value, token)
 }
 
-func (p *probe) release(value string, token redlatch.Token) redlatch.Request {
-	return p.request(redlatch.OpRelease, value, token)
+func (p *probe) release(value string, token node.Token) node.Request {
+	return p.request(node.OpRelease, value, token)
 }
 
-func (p *probe) repair(value string, token redlatch.Token) redlatch.Request {
-	return p.request(redlatch.OpRepair, value, token)
+func (p *probe) repair(value string, token node.Token) node.Request {
+	return p.request(node.OpRepair, value, token)
 }
 
-func (p *probe) breakUp(token redlatch.Token) redlatch.Request {
-	return p.request(redlatch.OpBreak, "", token)
+func (p *probe) breakUp(token node.Token) node.Request {
+	return p.request(node.OpBreak, "", token)
 }
 
-func (p *probe) inspect() redlatch.Request {
-	return p.request(redlatch.OpInspect, "", 0)
+func (p *probe) inspect() node.Request {
+	return p.request(node.OpInspect, "", 0)
 }
 
-func (p *probe) request(op redlatch.Op, value string, token redlatch.Token) redlatch.Request {
-	return redlatch.Request{
+func (p *probe) request(op node.Op, value string, token node.Token) node.Request {
+	return node.Request{
 		Op:        op,
 		Name:      p.name,
 		Value:     value,
@@ -123,38 +123,38 @@ func (p *probe) request(op redlatch.Op, value string, token redlatch.Token) redl
 	}
 }
 
-func withTTL(req redlatch.Request, ttl time.Duration) redlatch.Request {
+func withTTL(req node.Request, ttl time.Duration) node.Request {
 	req.TTL = ttl
 	return req
 }
 
-func withName(req redlatch.Request, name string) redlatch.Request {
+func withName(req node.Request, name string) node.Request {
 	req.Name = name
 	return req
 }
 
-func withWindow(req redlatch.Request, window time.Duration) redlatch.Request {
+func withWindow(req node.Request, window time.Duration) node.Request {
 	req.Window = window
 	return req
 }
 
-func withRetention(req redlatch.Request, retention time.Duration) redlatch.Request {
+func withRetention(req node.Request, retention time.Duration) node.Request {
 	req.Retention = retention
 	return req
 }
 
 // token returns the token for a moment that is off from the node's clock as it
 // is now.
-func (p *probe) token(off time.Duration) redlatch.Token {
+func (p *probe) token(off time.Duration) node.Token {
 	p.Helper()
-	return redlatch.Token(p.do(p.a, p.inspect()).Now.Add(off).UnixMicro())
+	return node.Token(p.do(p.a, p.inspect()).Now.Add(off).UnixMicro())
 }
 
 // heldBy checks that the name is held, as both nodes see it.
-func (p *probe) heldBy(value string) redlatch.Reply {
+func (p *probe) heldBy(value string) node.Reply {
 	p.Helper()
-	p.expect(redlatch.Held, p.b, p.inspect())
-	reply := p.expect(redlatch.Held, p.a, p.inspect())
+	p.expect(node.Held, p.b, p.inspect())
+	reply := p.expect(node.Held, p.a, p.inspect())
 	if reply.Value != value {
 		p.Fatalf("the name is held by %q, want %q", reply.Value, value)
 	}
@@ -162,21 +162,21 @@ func (p *probe) heldBy(value string) redlatch.Reply {
 }
 
 // free checks that the name is held by nobody, as both nodes see it.
-func (p *probe) free() redlatch.Reply {
+func (p *probe) free() node.Reply {
 	p.Helper()
-	p.expect(redlatch.Absent, p.b, p.inspect())
-	return p.expect(redlatch.Absent, p.a, p.inspect())
+	p.expect(node.Absent, p.b, p.inspect())
+	return p.expect(node.Absent, p.a, p.inspect())
 }
 
 // fence checks the fence, as both nodes see it.
-func (p *probe) fence(want redlatch.Token) {
+func (p *probe) fence(want node.Token) {
 	p.Helper()
-	for _, n := range []redlatch.Node{p.a, p.b} {
+	for _, n := range []node.Node{p.a, p.b} {
 		p.wantFence(p.do(n, p.inspect()), want)
 	}
 }
 
-func (p *probe) wantFence(reply redlatch.Reply, want redlatch.Token) {
+func (p *probe) wantFence(reply node.Reply, want node.Token) {
 	p.Helper()
 	if reply.Fence != want {
 		p.Fatalf("the reply (%v) has the fence %d, want %d", reply.Status, uint64(reply.Fence), uint64(want))

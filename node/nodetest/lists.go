@@ -6,7 +6,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/redlatch/redlatch"
+	"github.com/redlatch/redlatch/node"
 )
 
 // listClaims are for nodes that can list what they know.
@@ -28,16 +28,16 @@ func listClaims(h Harness) []claim {
 }
 
 // list returns what node b lists under a prefix, by name.
-func (p *probe) list(prefix string) map[string]redlatch.Listing {
+func (p *probe) list(prefix string) map[string]node.Listing {
 	p.Helper()
-	node, ok := p.b.(redlatch.Lister)
+	n, ok := p.b.(node.Lister)
 	if !ok {
-		p.Fatalf("%v is no redlatch.Lister, though the harness says so", p.b)
+		p.Fatalf("%v is no node.Lister, though the harness says so", p.b)
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), callLimit)
 	defer cancel()
-	all := map[string]redlatch.Listing{}
-	err := node.List(ctx, prefix, func(l redlatch.Listing) {
+	all := map[string]node.Listing{}
+	err := n.List(ctx, prefix, func(l node.Listing) {
 		if _, twice := all[l.Name]; twice {
 			p.Errorf("%q is listed twice", l.Name)
 		}
@@ -49,11 +49,11 @@ func (p *probe) list(prefix string) map[string]redlatch.Listing {
 	return all
 }
 
-func (p *probe) look(name string) redlatch.Listing {
+func (p *probe) look(name string) node.Listing {
 	p.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), callLimit)
 	defer cancel()
-	l, err := p.b.(redlatch.Lister).Look(ctx, name)
+	l, err := p.b.(node.Lister).Look(ctx, name)
 	if err != nil {
 		p.Fatalf("look: %v", err)
 	}
@@ -62,15 +62,15 @@ func (p *probe) look(name string) redlatch.Listing {
 
 func heldNameIsListed(p *probe) {
 	token := p.token(0)
-	p.expect(redlatch.Granted, p.a, p.acquire("one", token))
-	p.expect(redlatch.Held, p.b, p.release("two", token+5))
+	p.expect(node.Granted, p.a, p.acquire("one", token))
+	p.expect(node.Held, p.b, p.release("two", token+5))
 	l, listed := p.list(p.name)[p.name]
 	if !listed {
 		p.Fatalf("the name is not listed")
 	}
-	for _, l := range []redlatch.Listing{l, p.look(p.name)} {
+	for _, l := range []node.Listing{l, p.look(p.name)} {
 		r := l.Reply
-		if l.Name != p.name || r.Status != redlatch.Held || r.Value != "one" || r.Fence != token+5 || r.HolderToken != token || l.Waiting != 0 {
+		if l.Name != p.name || r.Status != node.Held || r.Value != "one" || r.Fence != token+5 || r.HolderToken != token || l.Waiting != 0 {
 			p.Errorf("listed is %+v, want it held by one with the token %d, and the fence 5 above", l, uint64(token))
 		}
 		if r.Left <= 0 || r.Left > p.long() || r.Now.IsZero() {
@@ -81,14 +81,14 @@ func heldNameIsListed(p *probe) {
 
 func freeNameIsNotListed(p *probe) {
 	token := p.token(0)
-	p.expect(redlatch.Granted, p.a, p.acquire("one", token))
-	p.expect(redlatch.Granted, p.a, p.release("one", token))
-	p.expect(redlatch.Granted, p.a, withTTL(withName(p.acquire("one", token), p.name+"/brief"), p.h.Unit))
+	p.expect(node.Granted, p.a, p.acquire("one", token))
+	p.expect(node.Granted, p.a, p.release("one", token))
+	p.expect(node.Granted, p.a, withTTL(withName(p.acquire("one", token), p.name+"/brief"), p.h.Unit))
 	p.outlast(p.h.Unit)
 	if all := p.list(p.name); len(all) > 0 {
 		p.Errorf("listed are %v", all)
 	}
-	if l := p.look(p.name); l.Reply.Status != redlatch.Absent || l.Reply.Fence != token {
+	if l := p.look(p.name); l.Reply.Status != node.Absent || l.Reply.Fence != token {
 		p.Errorf("a look says %+v, want nobody, and the fence %d", l, uint64(token))
 	}
 }
@@ -99,21 +99,21 @@ func oddNamesAreListed(p *probe) {
 	for i, text := range oddTexts() {
 		name := text + "|" + p.name
 		want[name] = fmt.Sprint("holder ", i)
-		p.expect(redlatch.Granted, p.a, withName(p.acquire(want[name], token), name))
+		p.expect(node.Granted, p.a, withName(p.acquire(want[name], token), name))
 	}
 	all := p.list("")
 	for name, holder := range want {
 		if l, listed := all[name]; !listed || l.Reply.Value != holder {
 			p.Errorf("%q is listed: %v, by %q, want %q", name, listed, l.Reply.Value, holder)
 		}
-		p.expect(redlatch.Granted, p.a, withName(p.release(holder, token), name))
+		p.expect(node.Granted, p.a, withName(p.release(holder, token), name))
 	}
 }
 
 func listingKeepsToItsPrefix(p *probe) {
 	token := p.token(0)
 	for _, name := range []string{p.name, p.name + "/a", p.name + "/b*", "x" + p.name} {
-		p.expect(redlatch.Granted, p.a, withName(p.acquire("one", token), name))
+		p.expect(node.Granted, p.a, withName(p.acquire("one", token), name))
 	}
 	for prefix, want := range map[string]int{p.name: 3, p.name + "/": 2, p.name + "/b*": 1, p.name + "/*": 0} {
 		if all := p.list(prefix); len(all) != want {
@@ -125,10 +125,10 @@ func listingKeepsToItsPrefix(p *probe) {
 func lookingChangesNothing(p *probe) {
 	half := p.long() / 2
 	token := p.token(0)
-	if l := p.look(p.name); l.Reply.Status != redlatch.Absent || l.Waiting != 0 {
+	if l := p.look(p.name); l.Reply.Status != node.Absent || l.Waiting != 0 {
 		p.Errorf("a look at an unknown name says %+v", l)
 	}
-	p.expect(redlatch.Granted, p.a, withTTL(p.acquire("one", token), half))
+	p.expect(node.Granted, p.a, withTTL(p.acquire("one", token), half))
 	p.list(p.name)
 	p.look(p.name)
 	if reply := p.heldBy("one"); reply.Left > half || reply.Fence != token {
@@ -138,17 +138,17 @@ func lookingChangesNothing(p *probe) {
 
 func waitersAreListed(p *probe) {
 	first := p.token(0)
-	p.expect(redlatch.Granted, p.a, p.acquire("holder", 0))
-	p.expect(redlatch.Held, p.a, p.wait("late", first, 2*time.Millisecond))
-	p.expect(redlatch.Held, p.a, p.wait("early", first, 1*time.Millisecond))
+	p.expect(node.Granted, p.a, p.acquire("holder", 0))
+	p.expect(node.Held, p.a, p.wait("late", first, 2*time.Millisecond))
+	p.expect(node.Held, p.a, p.wait("early", first, 1*time.Millisecond))
 	ticket := int64(first) + 1000
-	want := []redlatch.Waiter{{Value: "early", Ticket: ticket}, {Value: "late", Ticket: ticket + 1000}}
+	want := []node.Waiter{{Value: "early", Ticket: ticket}, {Value: "late", Ticket: ticket + 1000}}
 	if l := p.look(p.name); l.Waiting != 2 || !slices.Equal(l.Waiters, want) {
 		p.Errorf("waiting are %d, %v, want %v", l.Waiting, l.Waiters, want)
 	}
 	// Also where nobody has it.
-	p.expect(redlatch.Granted, p.a, p.release("holder", 0))
-	if l, listed := p.list(p.name)[p.name]; !listed || l.Waiting != 2 || len(l.Waiters) != 0 || l.Reply.Status != redlatch.Absent {
+	p.expect(node.Granted, p.a, p.release("holder", 0))
+	if l, listed := p.list(p.name)[p.name]; !listed || l.Waiting != 2 || len(l.Waiters) != 0 || l.Reply.Status != node.Absent {
 		p.Errorf("a free name with two waiters is listed (%v) as %+v", listed, l)
 	}
 }

@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"sync"
 
-	"github.com/redlatch/redlatch"
+	"github.com/redlatch/redlatch/node"
 )
 
 // callClaims are about how a node is called.
@@ -23,12 +23,12 @@ func oneOfManyIsGranted(p *probe) {
 	const callers, rounds = 16, 5
 	type answer struct {
 		value string
-		reply redlatch.Reply
+		reply node.Reply
 		err   error
 	}
 	for round := range rounds {
 		ctx, cancel := context.WithTimeout(context.Background(), callLimit)
-		token := p.token(0) + redlatch.Token(round)
+		token := p.token(0) + node.Token(round)
 		answers := make([]answer, callers)
 		start := make(chan struct{})
 		var done sync.WaitGroup
@@ -53,9 +53,9 @@ func oneOfManyIsGranted(p *probe) {
 			switch {
 			case a.err != nil:
 				p.Fatalf("%s: %v", a.value, a.err)
-			case a.reply.Status == redlatch.Granted && winner != "":
+			case a.reply.Status == node.Granted && winner != "":
 				p.Fatalf("both %s and %s were granted", winner, a.value)
-			case a.reply.Status == redlatch.Granted:
+			case a.reply.Status == node.Granted:
 				winner = a.value
 			}
 		}
@@ -63,12 +63,12 @@ func oneOfManyIsGranted(p *probe) {
 			p.Fatalf("nobody was granted a free name")
 		}
 		for _, a := range answers {
-			if a.value != winner && (a.reply.Status != redlatch.Held || a.reply.Value != winner) {
+			if a.value != winner && (a.reply.Status != node.Held || a.reply.Value != winner) {
 				p.Errorf("%s was answered %q by %q, want %q by %q",
-					a.value, a.reply.Status, a.reply.Value, redlatch.Held, winner)
+					a.value, a.reply.Status, a.reply.Value, node.Held, winner)
 			}
 		}
-		p.expect(redlatch.Granted, p.a, p.release(winner, token))
+		p.expect(node.Granted, p.a, p.release(winner, token))
 	}
 }
 
@@ -79,7 +79,7 @@ func unknownMode(p *probe) {
 }
 
 func unknownOp(p *probe) {
-	for _, op := range []redlatch.Op{0, 200} {
+	for _, op := range []node.Op{0, 200} {
 		req := p.acquire("one", p.token(0))
 		req.Op = op
 		p.refused(context.Background(), req)
@@ -90,22 +90,22 @@ func endedContext(p *probe) {
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
 	err := p.refused(ctx, p.acquire("one", p.token(0)))
-	if !errors.Is(err, redlatch.ErrUnsent) {
+	if !errors.Is(err, node.ErrUnsent) {
 		p.Errorf("the error does not say that nothing was sent: %v", err)
 	}
 	if !errors.Is(err, context.Canceled) {
 		p.Errorf("the error does not say that the context ended: %v", err)
 	}
 
-	p.expect(redlatch.Granted, p.a, p.acquire("one", 0))
-	if _, err := p.a.Do(ctx, p.release("one", 0)); !errors.Is(err, redlatch.ErrUnsent) {
+	p.expect(node.Granted, p.a, p.acquire("one", 0))
+	if _, err := p.a.Do(ctx, p.release("one", 0)); !errors.Is(err, node.ErrUnsent) {
 		p.Errorf("release on a context that has ended: %v", err)
 	}
 	p.heldBy("one")
 }
 
 // refused checks that a request on a free name fails and leaves no trace.
-func (p *probe) refused(ctx context.Context, req redlatch.Request) error {
+func (p *probe) refused(ctx context.Context, req node.Request) error {
 	p.Helper()
 	reply, err := p.a.Do(ctx, req)
 	if err == nil {

@@ -1,40 +1,40 @@
 package nodetest
 
 import (
-	"github.com/redlatch/redlatch"
+	"github.com/redlatch/redlatch/node"
 )
 
 func breakMutants() []mutant {
-	look := func(n *broken, req redlatch.Request) redlatch.Reply {
-		req.Op = redlatch.OpInspect
+	look := func(n *broken, req node.Request) node.Reply {
+		req.Op = node.OpInspect
 		return n.ask(req)
 	}
 	return []mutant{
 		{
 			name: "says broken and leaves the holder",
-			do: instead(redlatch.OpBreak, func(n *broken, req redlatch.Request) redlatch.Reply {
+			do: instead(node.OpBreak, func(n *broken, req node.Request) node.Reply {
 				reply := look(n, req)
-				reply.Status, reply.Fence = redlatch.Granted, req.Token
+				reply.Status, reply.Fence = node.Granted, req.Token
 				return reply
 			}),
 			claims: []string{"a break frees the name, whoever has it", "a broken holder can neither extend nor release", "a break without a token leaves the fence alone"},
 		},
 		{
 			name: "breaks without raising the fence",
-			do: instead(redlatch.OpBreak, func(n *broken, req redlatch.Request) redlatch.Reply {
+			do: instead(node.OpBreak, func(n *broken, req node.Request) node.Reply {
 				n.evict(req)
 				reply := look(n, req)
-				reply.Status, reply.Fence = redlatch.Granted, req.Token
+				reply.Status, reply.Fence = node.Granted, req.Token
 				return reply
 			}),
 			claims: []string{"after a break the next token must be above its own", "a break of a free name raises the fence"},
 		},
 		{
 			name: "raises the fence only where somebody holds",
-			do: instead(redlatch.OpBreak, func(n *broken, req redlatch.Request) redlatch.Reply {
-				if look(n, req).Status == redlatch.Absent {
+			do: instead(node.OpBreak, func(n *broken, req node.Request) node.Reply {
+				if look(n, req).Status == node.Absent {
 					reply := look(n, req)
-					reply.Status, reply.Fence = redlatch.Granted, req.Token
+					reply.Status, reply.Fence = node.Granted, req.Token
 					return reply
 				}
 				return n.ask(req)
@@ -43,7 +43,7 @@ func breakMutants() []mutant {
 		},
 		{
 			name: "breaks whatever came later",
-			do: instead(redlatch.OpBreak, func(n *broken, req redlatch.Request) redlatch.Reply {
+			do: instead(node.OpBreak, func(n *broken, req node.Request) node.Reply {
 				n.evict(req)
 				return n.ask(req)
 			}),
@@ -51,7 +51,7 @@ func breakMutants() []mutant {
 		},
 		{
 			name: "breaks what was granted its own token",
-			do: instead(redlatch.OpBreak, func(n *broken, req redlatch.Request) redlatch.Reply {
+			do: instead(node.OpBreak, func(n *broken, req node.Request) node.Reply {
 				if req.Token != 0 && look(n, req).Fence == req.Token {
 					n.evict(req)
 				}
@@ -61,9 +61,9 @@ func breakMutants() []mutant {
 		},
 		{
 			name: "breaks once with a token",
-			do: instead(redlatch.OpBreak, func(n *broken, req redlatch.Request) redlatch.Reply {
+			do: instead(node.OpBreak, func(n *broken, req node.Request) node.Reply {
 				if reply := look(n, req); req.Token != 0 && reply.Fence == req.Token {
-					reply.Status = redlatch.Stale
+					reply.Status = node.Stale
 					return reply
 				}
 				return n.ask(req)
@@ -72,7 +72,7 @@ func breakMutants() []mutant {
 		},
 		{
 			name: "has no window for a break",
-			do: instead(redlatch.OpBreak, func(n *broken, req redlatch.Request) redlatch.Reply {
+			do: instead(node.OpBreak, func(n *broken, req node.Request) node.Reply {
 				req.Window *= 1000
 				return n.ask(req)
 			}),
@@ -80,9 +80,9 @@ func breakMutants() []mutant {
 		},
 		{
 			name: "breaks before it looks at the window",
-			do: instead(redlatch.OpBreak, func(n *broken, req redlatch.Request) redlatch.Reply {
+			do: instead(node.OpBreak, func(n *broken, req node.Request) node.Reply {
 				reply := n.ask(req)
-				if reply.Status == redlatch.Ahead {
+				if reply.Status == node.Ahead {
 					n.evict(req)
 				}
 				return reply
@@ -91,7 +91,7 @@ func breakMutants() []mutant {
 		},
 		{
 			name: "forgets the fence in a break without a token",
-			do: instead(redlatch.OpBreak, func(n *broken, req redlatch.Request) redlatch.Reply {
+			do: instead(node.OpBreak, func(n *broken, req node.Request) node.Reply {
 				if req.Token == 0 {
 					req.Token = look(n, req).Fence + 1
 				}
@@ -101,7 +101,7 @@ func breakMutants() []mutant {
 		},
 		{
 			name: "breaks what begins alike",
-			do: instead(redlatch.OpBreak, func(n *broken, req redlatch.Request) redlatch.Reply {
+			do: instead(node.OpBreak, func(n *broken, req node.Request) node.Reply {
 				other := req
 				other.Name += "/other"
 				n.evict(other)
@@ -111,10 +111,10 @@ func breakMutants() []mutant {
 		},
 		{
 			name: "empties the queue with a break",
-			do: instead(redlatch.OpBreak, func(n *broken, req redlatch.Request) redlatch.Reply {
+			do: instead(node.OpBreak, func(n *broken, req node.Request) node.Reply {
 				for _, value := range []string{"one", "two"} {
 					leave := req
-					leave.Op, leave.Value, leave.Token = redlatch.OpRelease, value, 0
+					leave.Op, leave.Value, leave.Token = node.OpRelease, value, 0
 					n.ask(leave)
 				}
 				return n.ask(req)

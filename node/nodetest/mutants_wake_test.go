@@ -3,43 +3,43 @@ package nodetest
 import (
 	"context"
 
-	"github.com/redlatch/redlatch"
+	"github.com/redlatch/redlatch/node"
 )
 
 func wakeMutants() []mutant {
-	drop := func(kind redlatch.WakeKind) garbling {
-		return func(w redlatch.Wake) []redlatch.Wake {
+	drop := func(kind node.WakeKind) garbling {
+		return func(w node.Wake) []node.Wake {
 			if w.Kind == kind {
 				return nil
 			}
-			return []redlatch.Wake{w}
+			return []node.Wake{w}
 		}
 	}
 	return []mutant{
 		{
 			name:   "wakes nobody",
-			tell:   drop(redlatch.WakeTurn),
+			tell:   drop(node.WakeTurn),
 			claims: []string{"a release wakes the head, once", "a wake carries the fence", "who leaves the queue passes its turn on"},
 		},
 		{
 			name:   "wakes twice",
-			tell:   func(w redlatch.Wake) []redlatch.Wake { return []redlatch.Wake{w, w} },
+			tell:   func(w node.Wake) []node.Wake { return []node.Wake{w, w} },
 			claims: []string{"a release wakes the head, once"},
 		},
 		{
 			name:   "forewarns nobody",
-			tell:   drop(redlatch.WakeNear),
+			tell:   drop(node.WakeNear),
 			claims: []string{"the second in line is told that it is near"},
 		},
 		{
 			name:   "calls nobody",
-			tell:   drop(redlatch.WakeCall),
+			tell:   drop(node.WakeCall),
 			claims: []string{"those behind a silent head are called, ever more, and lapse together"},
 		},
 		{
 			name: "does not say when to look again",
-			do: misreport(func(_ redlatch.Request, r *redlatch.Reply) {
-				if r.Status == redlatch.Reserved {
+			do: misreport(func(_ node.Request, r *node.Reply) {
+				if r.Status == node.Reserved {
 					r.Left = 0
 				}
 			}),
@@ -47,9 +47,9 @@ func wakeMutants() []mutant {
 		},
 		{
 			name: "drops those whom it calls though they ask",
-			do: func(n *broken, ctx context.Context, req redlatch.Request) (redlatch.Reply, error) {
+			do: func(n *broken, ctx context.Context, req node.Request) (node.Reply, error) {
 				if req.Value == "three" && n.notes["joined three"] != "" {
-					return redlatch.Reply{Status: redlatch.Reserved, Rank: 2}, nil
+					return node.Reply{Status: node.Reserved, Rank: 2}, nil
 				}
 				reply, err := n.Node.Do(ctx, req)
 				if req.Value == "three" && reply.Rank > 0 {
@@ -61,22 +61,22 @@ func wakeMutants() []mutant {
 		},
 		{
 			name: "leaves the fence out of its wakes",
-			tell: func(w redlatch.Wake) []redlatch.Wake {
+			tell: func(w node.Wake) []node.Wake {
 				w.Fence = 0
-				return []redlatch.Wake{w}
+				return []node.Wake{w}
 			},
 			claims: []string{"a wake carries the fence"},
 		},
 		{
 			name: "keeps a name for a woken waiter for ever",
-			do: func(n *broken, ctx context.Context, req redlatch.Request) (redlatch.Reply, error) {
-				if req.Op == redlatch.OpAcquire && req.Value == "silent" {
+			do: func(n *broken, ctx context.Context, req node.Request) (node.Reply, error) {
+				if req.Op == node.OpAcquire && req.Value == "silent" {
 					n.asked = append(n.asked, req)
 				}
-				if req.Op == redlatch.OpAcquire && req.Value == "two" {
+				if req.Op == node.OpAcquire && req.Value == "two" {
 					reply, err := n.Node.Do(ctx, req)
-					if len(n.asked) > 0 && reply.Status == redlatch.Granted {
-						reply.Status, reply.Rank = redlatch.Reserved, 2
+					if len(n.asked) > 0 && reply.Status == node.Granted {
+						reply.Status, reply.Rank = node.Reserved, 2
 					}
 					return reply, err
 				}
@@ -86,9 +86,9 @@ func wakeMutants() []mutant {
 		},
 		{
 			name: "wakes the next before its time",
-			do: func(n *broken, ctx context.Context, req redlatch.Request) (redlatch.Reply, error) {
-				if req.Op == redlatch.OpExtend && n.listening != nil {
-					n.listening(redlatch.Wake{Kind: redlatch.WakeTurn, Value: "one"})
+			do: func(n *broken, ctx context.Context, req node.Request) (node.Reply, error) {
+				if req.Op == node.OpExtend && n.listening != nil {
+					n.listening(node.Wake{Kind: node.WakeTurn, Value: "one"})
 				}
 				return n.Node.Do(ctx, req)
 			},
@@ -96,26 +96,26 @@ func wakeMutants() []mutant {
 		},
 		{
 			name:   "lets nobody barge",
-			do:     rewrite(func(req *redlatch.Request) { req.Barge = false }),
+			do:     rewrite(func(req *node.Request) { req.Barge = false }),
 			claims: []string{"a barging caller takes a free name"},
 		},
 		{
 			name: "keeps what is offered",
-			do: instead(redlatch.OpOffer, func(n *broken, req redlatch.Request) redlatch.Reply {
-				req.Op = redlatch.OpInspect
+			do: instead(node.OpOffer, func(n *broken, req node.Request) node.Reply {
+				req.Op = node.OpInspect
 				reply := n.ask(req)
-				reply.Status = redlatch.Granted
+				reply.Status = node.Granted
 				return reply
 			}),
 			claims: []string{"an offer gives way to a lower ticket"},
 		},
 		{
 			name: "gives away whatever is offered",
-			do: instead(redlatch.OpOffer, func(n *broken, req redlatch.Request) redlatch.Reply {
-				req.Op = redlatch.OpRelease
+			do: instead(node.OpOffer, func(n *broken, req node.Request) node.Reply {
+				req.Op = node.OpRelease
 				reply := n.ask(req)
-				if reply.Status == redlatch.Granted {
-					reply.Status = redlatch.Reserved
+				if reply.Status == node.Granted {
+					reply.Status = node.Reserved
 				}
 				return reply
 			}),
@@ -123,7 +123,7 @@ func wakeMutants() []mutant {
 		},
 		{
 			name: "lets anybody offer",
-			do: instead(redlatch.OpOffer, func(n *broken, req redlatch.Request) redlatch.Reply {
+			do: instead(node.OpOffer, func(n *broken, req node.Request) node.Reply {
 				n.evict(req)
 				return n.ask(req)
 			}),
@@ -131,8 +131,8 @@ func wakeMutants() []mutant {
 		},
 		{
 			name: "carries out an offer however often it comes",
-			do: rewrite(func(req *redlatch.Request) {
-				if req.Op == redlatch.OpOffer {
+			do: rewrite(func(req *node.Request) {
+				if req.Op == node.OpOffer {
 					req.Token = 0
 				}
 			}),

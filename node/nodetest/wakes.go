@@ -6,7 +6,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/redlatch/redlatch"
+	"github.com/redlatch/redlatch/node"
 )
 
 // wakeClaims are for nodes that wake those who wait. In them a does the asking,
@@ -39,31 +39,31 @@ func offerClaims() []claim {
 type ear struct {
 	p    *probe
 	mu   sync.Mutex
-	told []redlatch.Wake
+	told []node.Wake
 }
 
 // listen has the ear hear what the node tells, and waits until it is told
 // anything at all: a node opens the way by which wakes come when it is needed.
-func (p *probe) listen(n redlatch.Node) *ear {
+func (p *probe) listen(n node.Node) *ear {
 	p.Helper()
-	w, ok := n.(redlatch.Waker)
+	w, ok := n.(node.Waker)
 	if !ok {
 		p.Fatalf("the node is no Waker")
 	}
 	e := &ear{p: p}
-	p.Cleanup(w.Listen(func(w redlatch.Wake) {
+	p.Cleanup(w.Listen(func(w node.Wake) {
 		e.mu.Lock()
 		defer e.mu.Unlock()
-		if w.Kind != redlatch.WakeMissed {
+		if w.Kind != node.WakeMissed {
 			e.told = append(e.told, w)
 		}
 	}))
 	// Somebody has to wait, and be refused, for the way to be opened.
 	first := p.token(0)
 	name := p.name + "/opening"
-	p.expect(redlatch.Granted, n, withName(p.acquire("holder", 0), name))
+	p.expect(node.Granted, n, withName(p.acquire("holder", 0), name))
 	for range 1000 {
-		if p.expect(redlatch.Held, n, withName(p.wait("opener", first, 0), name)).Wakes {
+		if p.expect(node.Held, n, withName(p.wait("opener", first, 0), name)).Wakes {
 			p.do(n, withName(p.release("opener", 0), name))
 			p.do(n, withName(p.release("holder", 0), name))
 			e.take()
@@ -88,7 +88,7 @@ func (p *probe) linger() bool {
 }
 
 // take returns what was told since it was last asked.
-func (e *ear) take() []redlatch.Wake {
+func (e *ear) take() []node.Wake {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	told := e.told
@@ -98,7 +98,7 @@ func (e *ear) take() []redlatch.Wake {
 
 // expect waits until the node has told what is wanted, and checks that it tells
 // nothing else.
-func (e *ear) expect(wants ...redlatch.Wake) []redlatch.Wake {
+func (e *ear) expect(wants ...node.Wake) []node.Wake {
 	e.p.Helper()
 	told := e.take()
 	for i := 0; len(told) < len(wants) && i < 400 && e.p.linger(); i++ {
@@ -106,30 +106,30 @@ func (e *ear) expect(wants ...redlatch.Wake) []redlatch.Wake {
 	}
 	e.p.linger() // for what should not come
 	told = append(told, e.take()...)
-	same := slices.EqualFunc(told, wants, func(a, b redlatch.Wake) bool { return a.Kind == b.Kind && a.Value == b.Value })
+	same := slices.EqualFunc(told, wants, func(a, b node.Wake) bool { return a.Kind == b.Kind && a.Value == b.Value })
 	if !same {
 		e.p.Fatalf("the node told %v, want %v", told, wants)
 	}
 	return told
 }
 
-func turn(value string) redlatch.Wake {
-	return redlatch.Wake{Kind: redlatch.WakeTurn, Value: value}
+func turn(value string) node.Wake {
+	return node.Wake{Kind: node.WakeTurn, Value: value}
 }
-func called(value string) redlatch.Wake {
-	return redlatch.Wake{Kind: redlatch.WakeCall, Value: value}
+func called(value string) node.Wake {
+	return node.Wake{Kind: node.WakeCall, Value: value}
 }
-func near(value string) redlatch.Wake {
-	return redlatch.Wake{Kind: redlatch.WakeNear, Value: value}
+func near(value string) node.Wake {
+	return node.Wake{Kind: node.WakeNear, Value: value}
 }
 
 // line has so many wait behind a holder, and returns the first ticket.
-func (p *probe) line(n redlatch.Node, waiters ...string) redlatch.Token {
+func (p *probe) line(n node.Node, waiters ...string) node.Token {
 	p.Helper()
 	first := p.token(0)
-	p.expect(redlatch.Granted, n, p.acquire("holder", 0))
+	p.expect(node.Granted, n, p.acquire("holder", 0))
 	for i, w := range waiters {
-		p.expectRank(redlatch.Held, i+1, n, p.wait(w, first, time.Duration(i+1)*time.Millisecond))
+		p.expectRank(node.Held, i+1, n, p.wait(w, first, time.Duration(i+1)*time.Millisecond))
 	}
 	return first
 }
@@ -138,7 +138,7 @@ func releaseWakesTheHead(p *probe) {
 	e := p.listen(p.a)
 	p.line(p.a, "one", "two", "three")
 	e.expect()
-	p.expect(redlatch.Granted, p.b, p.release("holder", 0))
+	p.expect(node.Granted, p.b, p.release("holder", 0))
 	e.expect(turn("one"))
 	// Twice the same changes nothing: it has been told.
 	p.do(p.b, p.release("holder", 0))
@@ -148,22 +148,22 @@ func releaseWakesTheHead(p *probe) {
 func secondIsToldItIsNear(p *probe) {
 	e := p.listen(p.a)
 	first := p.line(p.a, "one", "two", "three", "four")
-	p.expect(redlatch.Granted, p.b, p.release("holder", 0))
+	p.expect(node.Granted, p.b, p.release("holder", 0))
 	e.expect(turn("one")) // "two" was told by the answer that queued it
-	p.expect(redlatch.Granted, p.a, p.wait("one", first, time.Millisecond))
+	p.expect(node.Granted, p.a, p.wait("one", first, time.Millisecond))
 	e.expect(near("three"))
-	p.expect(redlatch.Granted, p.a, p.release("one", 0))
+	p.expect(node.Granted, p.a, p.release("one", 0))
 	e.expect(turn("two"))
-	p.expect(redlatch.Absent, p.a, p.release("three", 0))
+	p.expect(node.Absent, p.a, p.release("three", 0))
 	e.expect(near("four")) // who is second now
 }
 
 func wakeCarriesTheFence(p *probe) {
 	e := p.listen(p.a)
 	token := p.token(0)
-	p.expect(redlatch.Granted, p.a, p.acquire("holder", token))
-	p.expectRank(redlatch.Held, 1, p.a, p.wait("one", token, time.Millisecond))
-	p.expect(redlatch.Granted, p.b, p.release("holder", token))
+	p.expect(node.Granted, p.a, p.acquire("holder", token))
+	p.expectRank(node.Held, 1, p.a, p.wait("one", token, time.Millisecond))
+	p.expect(node.Granted, p.b, p.release("holder", token))
 	if told := e.expect(turn("one")); told[0].Fence != token {
 		p.Fatalf("the wake carries the fence %v, want %v", told[0].Fence, token)
 	}
@@ -172,11 +172,11 @@ func wakeCarriesTheFence(p *probe) {
 func wokenWaiterMustAsk(p *probe) {
 	e := p.listen(p.a)
 	first := p.line(p.a, "silent", "two")
-	p.expect(redlatch.Granted, p.b, p.release("holder", 0))
+	p.expect(node.Granted, p.b, p.release("holder", 0))
 	e.expect(turn("silent"))
-	p.expectRank(redlatch.Reserved, 2, p.a, p.wait("two", first, 2*time.Millisecond))
-	p.pass(redlatch.TurnLease + p.h.Tolerance)
-	p.expectRank(redlatch.Granted, 0, p.a, p.wait("two", first, 2*time.Millisecond))
+	p.expectRank(node.Reserved, 2, p.a, p.wait("two", first, 2*time.Millisecond))
+	p.pass(node.TurnLease + p.h.Tolerance)
+	p.expectRank(node.Granted, 0, p.a, p.wait("two", first, 2*time.Millisecond))
 }
 
 // Nobody answers but the last. Eight are called first, the head among them, then
@@ -189,93 +189,93 @@ func callReachesEverMore(p *probe) {
 	}
 	first := p.line(p.a, append(silent, "living")...)
 	living := p.wait("living", first, 13*time.Millisecond)
-	p.expect(redlatch.Granted, p.b, p.release("holder", 0))
+	p.expect(node.Granted, p.b, p.release("holder", 0))
 	e.expect(turn(silent[0]))
-	p.pass(redlatch.TurnLease + p.h.Tolerance)
+	p.pass(node.TurnLease + p.h.Tolerance)
 	for _, group := range [][]string{silent[1:9], silent[9:]} {
-		reply := p.expect(redlatch.Reserved, p.a, living)
-		if reply.Left <= 0 || reply.Left > redlatch.TurnLease {
+		reply := p.expect(node.Reserved, p.a, living)
+		if reply.Left <= 0 || reply.Left > node.TurnLease {
 			p.Fatalf("it is to look again in %v, want when the reservation ends", reply.Left)
 		}
-		wants := []redlatch.Wake{turn(group[0])}
+		wants := []node.Wake{turn(group[0])}
 		for _, w := range group[1:] {
 			wants = append(wants, called(w))
 		}
 		e.expect(wants...)
-		p.pass(redlatch.TurnLease + p.h.Tolerance)
+		p.pass(node.TurnLease + p.h.Tolerance)
 	}
-	p.expectRank(redlatch.Granted, 0, p.a, living)
+	p.expectRank(node.Granted, 0, p.a, living)
 }
 
 func calledWaiterKeepsItsPlace(p *probe) {
 	e := p.listen(p.a)
 	first := p.line(p.a, "one", "two", "three", "four", "five")
 	five := p.wait("five", first, 5*time.Millisecond)
-	p.expect(redlatch.Granted, p.b, p.release("holder", 0))
+	p.expect(node.Granted, p.b, p.release("holder", 0))
 	e.expect(turn("one"))
-	p.pass(redlatch.TurnLease + p.h.Tolerance)
-	p.expectRank(redlatch.Reserved, 4, p.a, five)
+	p.pass(node.TurnLease + p.h.Tolerance)
+	p.expectRank(node.Reserved, 4, p.a, five)
 	e.expect(turn("two"), called("three"), called("four"))
-	if p.do(p.a, p.wait("three", first, 3*time.Millisecond)).Status == redlatch.Granted {
+	if p.do(p.a, p.wait("three", first, 3*time.Millisecond)).Status == node.Granted {
 		return // so slow is the machine that "two" was gone by then
 	}
-	p.pass(redlatch.TurnLease + p.h.Tolerance)
-	p.expectRank(redlatch.Reserved, 2, p.a, five) // "four" is gone, "three" is not
-	if woken := e.take(); len(woken) > 0 && woken[0].Kind != redlatch.WakeTurn {
+	p.pass(node.TurnLease + p.h.Tolerance)
+	p.expectRank(node.Reserved, 2, p.a, five) // "four" is gone, "three" is not
+	if woken := e.take(); len(woken) > 0 && woken[0].Kind != node.WakeTurn {
 		p.Fatalf("the node told %v, want the turn of \"three\" first", woken)
 	}
-	p.expectRank(redlatch.Granted, 0, p.a, p.wait("three", first, 3*time.Millisecond))
+	p.expectRank(node.Granted, 0, p.a, p.wait("three", first, 3*time.Millisecond))
 }
 
 func leavingPassesTheTurnOn(p *probe) {
 	e := p.listen(p.a)
 	p.line(p.a, "one", "two")
-	p.expect(redlatch.Granted, p.b, p.release("holder", 0))
+	p.expect(node.Granted, p.b, p.release("holder", 0))
 	e.expect(turn("one"))
-	p.expect(redlatch.Absent, p.a, p.release("one", 0))
+	p.expect(node.Absent, p.a, p.release("one", 0))
 	e.expect(turn("two"))
 }
 
 func heldNameWakesNobody(p *probe) {
 	e := p.listen(p.a)
 	first := p.line(p.a, "one", "two")
-	p.expectRank(redlatch.Held, 1, p.a, p.wait("one", first, time.Millisecond))
-	p.expectRank(redlatch.Held, 0, p.b, p.release("passer-by", 0))
-	p.expect(redlatch.Granted, p.a, p.extend("holder", 0))
+	p.expectRank(node.Held, 1, p.a, p.wait("one", first, time.Millisecond))
+	p.expectRank(node.Held, 0, p.b, p.release("passer-by", 0))
+	p.expect(node.Granted, p.a, p.extend("holder", 0))
 	e.expect()
 	// The head leaves: the next is told that it is the head, not that it is
 	// its turn. It was second from the start, and knows that it is near.
-	p.expectRank(redlatch.Held, 0, p.a, p.release("one", 0))
+	p.expectRank(node.Held, 0, p.a, p.release("one", 0))
 	for _, w := range e.take() {
-		if w.Kind == redlatch.WakeTurn {
+		if w.Kind == node.WakeTurn {
 			p.Fatalf("%q was woken while the name is held", w.Value)
 		}
 	}
 }
 
 // offer is an OpOffer by somebody who came so long after the first.
-func (p *probe) offer(value string, first redlatch.Token, after time.Duration) redlatch.Request {
+func (p *probe) offer(value string, first node.Token, after time.Duration) node.Request {
 	req := p.wait(value, first, after)
-	req.Op = redlatch.OpOffer
+	req.Op = node.OpOffer
 	return req
 }
 
 func offerGivesWay(p *probe) {
 	first := p.token(0)
-	p.expect(redlatch.Granted, p.a, p.wait("late", first, 9*time.Millisecond))
-	p.expectRank(redlatch.Held, 1, p.a, p.wait("early", first, time.Millisecond))
-	p.expectRank(redlatch.Reserved, 2, p.b, p.offer("late", first, 9*time.Millisecond))
+	p.expect(node.Granted, p.a, p.wait("late", first, 9*time.Millisecond))
+	p.expectRank(node.Held, 1, p.a, p.wait("early", first, time.Millisecond))
+	p.expectRank(node.Reserved, 2, p.b, p.offer("late", first, 9*time.Millisecond))
 	p.free()
-	p.expectRank(redlatch.Reserved, 2, p.b, p.wait("late", first, 9*time.Millisecond))
-	p.expectRank(redlatch.Granted, 0, p.a, p.wait("early", first, time.Millisecond))
+	p.expectRank(node.Reserved, 2, p.b, p.wait("late", first, 9*time.Millisecond))
+	p.expectRank(node.Granted, 0, p.a, p.wait("early", first, time.Millisecond))
 }
 
 func offerKeeps(p *probe) {
 	first := p.token(0)
-	p.expect(redlatch.Granted, p.a, p.wait("early", first, time.Millisecond))
-	p.expectRank(redlatch.Granted, 0, p.a, p.offer("early", first, time.Millisecond))
-	p.expectRank(redlatch.Held, 1, p.a, p.wait("late", first, 9*time.Millisecond))
-	p.expectRank(redlatch.Granted, 0, p.b, p.offer("early", first, time.Millisecond))
+	p.expect(node.Granted, p.a, p.wait("early", first, time.Millisecond))
+	p.expectRank(node.Granted, 0, p.a, p.offer("early", first, time.Millisecond))
+	p.expectRank(node.Held, 1, p.a, p.wait("late", first, 9*time.Millisecond))
+	p.expectRank(node.Granted, 0, p.b, p.offer("early", first, time.Millisecond))
 	p.heldBy("early")
 }
 
@@ -285,25 +285,25 @@ func offerTwice(p *probe) {
 	first := p.token(0)
 	req := p.wait("late", first, 9*time.Millisecond)
 	req.Token = first
-	p.expect(redlatch.Granted, p.a, req)
+	p.expect(node.Granted, p.a, req)
 	offer := p.offer("late", first, 9*time.Millisecond)
 	offer.Token = first + 1
-	p.wantFence(p.expect(redlatch.Granted, p.a, offer), first+1)
-	p.expectRank(redlatch.Held, 1, p.a, p.wait("early", first, time.Millisecond))
-	p.expect(redlatch.Stale, p.b, offer)
+	p.wantFence(p.expect(node.Granted, p.a, offer), first+1)
+	p.expectRank(node.Held, 1, p.a, p.wait("early", first, time.Millisecond))
+	p.expect(node.Stale, p.b, offer)
 	p.heldBy("late")
 	offer.Token++
-	p.expectRank(redlatch.Reserved, 2, p.b, offer)
+	p.expectRank(node.Reserved, 2, p.b, offer)
 	p.free()
 }
 
 func offerByAnother(p *probe) {
 	first := p.token(0)
-	p.expect(redlatch.Granted, p.a, p.wait("holder", first, 5*time.Millisecond))
-	p.expectRank(redlatch.Held, 1, p.a, p.wait("early", first, time.Millisecond))
-	p.expect(redlatch.Held, p.b, p.offer("stranger", first, 9*time.Millisecond))
+	p.expect(node.Granted, p.a, p.wait("holder", first, 5*time.Millisecond))
+	p.expectRank(node.Held, 1, p.a, p.wait("early", first, time.Millisecond))
+	p.expect(node.Held, p.b, p.offer("stranger", first, 9*time.Millisecond))
 	p.heldBy("holder")
-	p.expect(redlatch.Granted, p.a, p.release("holder", 0))
-	p.expect(redlatch.Absent, p.b, p.offer("stranger", first, 9*time.Millisecond))
+	p.expect(node.Granted, p.a, p.release("holder", 0))
+	p.expect(node.Absent, p.b, p.offer("stranger", first, 9*time.Millisecond))
 	p.free()
 }

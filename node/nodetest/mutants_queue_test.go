@@ -3,14 +3,14 @@ package nodetest
 import (
 	"context"
 
-	"github.com/redlatch/redlatch"
+	"github.com/redlatch/redlatch/node"
 )
 
 func queueMutants() []mutant {
 	return []mutant{
 		{
 			name: "queues by arrival",
-			do: func(n *broken, ctx context.Context, req redlatch.Request) (redlatch.Reply, error) {
+			do: func(n *broken, ctx context.Context, req node.Request) (node.Reply, error) {
 				n.count++
 				req.Ticket = int64(n.count)
 				return n.Node.Do(ctx, req)
@@ -19,7 +19,7 @@ func queueMutants() []mutant {
 		},
 		{
 			name: "queues those with one ticket by arrival",
-			do: func(n *broken, ctx context.Context, req redlatch.Request) (redlatch.Reply, error) {
+			do: func(n *broken, ctx context.Context, req node.Request) (node.Reply, error) {
 				n.count++
 				req.Ticket = req.Ticket*1000 + int64(n.count)
 				return n.Node.Do(ctx, req)
@@ -28,13 +28,13 @@ func queueMutants() []mutant {
 		},
 		{
 			name:   "queues nobody",
-			do:     rewrite(func(req *redlatch.Request) { req.Wait = false }),
+			do:     rewrite(func(req *node.Request) { req.Wait = false }),
 			claims: []string{"a refused waiter is told its rank", "a free name is granted to the head alone", "renewing keeps the place", "queues are independent"},
 		},
 		{
 			name: "queues everybody",
-			do: func(n *broken, ctx context.Context, req redlatch.Request) (redlatch.Reply, error) {
-				if req.Op == redlatch.OpAcquire && !req.Wait {
+			do: func(n *broken, ctx context.Context, req node.Request) (node.Reply, error) {
+				if req.Op == node.OpAcquire && !req.Wait {
 					req.Wait = true
 					req.Ticket = 1 << 60
 				}
@@ -44,10 +44,10 @@ func queueMutants() []mutant {
 		},
 		{
 			name: "grants a free name to whoever asks",
-			do: instead(redlatch.OpAcquire, func(n *broken, req redlatch.Request) redlatch.Reply {
+			do: instead(node.OpAcquire, func(n *broken, req node.Request) node.Reply {
 				reply := n.ask(req)
-				if reply.Status == redlatch.Reserved {
-					reply.Status, reply.Rank = redlatch.Granted, 0
+				if reply.Status == node.Reserved {
+					reply.Status, reply.Rank = node.Granted, 0
 				}
 				return reply
 			}),
@@ -55,16 +55,16 @@ func queueMutants() []mutant {
 		},
 		{
 			name: "leaves the granted in the queue",
-			do: func(n *broken, ctx context.Context, req redlatch.Request) (redlatch.Reply, error) {
+			do: func(n *broken, ctx context.Context, req node.Request) (node.Reply, error) {
 				reply, err := n.Node.Do(ctx, req)
-				if reply.Status == redlatch.Granted && req.Wait && n.notes["waited"+req.Value] != "" {
+				if reply.Status == node.Granted && req.Wait && n.notes["waited"+req.Value] != "" {
 					n.notes[req.Name] = req.Value
 				}
 				if reply.Rank > 0 {
 					n.notes["waited"+req.Value] = "yes"
 				}
-				if was := n.notes[req.Name]; was != "" && was != req.Value && reply.Status == redlatch.Granted {
-					reply.Status = redlatch.Reserved
+				if was := n.notes[req.Name]; was != "" && was != req.Value && reply.Status == node.Granted {
+					reply.Status = node.Reserved
 				}
 				return reply, err
 			},
@@ -72,10 +72,10 @@ func queueMutants() []mutant {
 		},
 		{
 			name: "never drops a waiter",
-			do: func(n *broken, ctx context.Context, req redlatch.Request) (redlatch.Reply, error) {
+			do: func(n *broken, ctx context.Context, req node.Request) (node.Reply, error) {
 				reply, err := n.Node.Do(ctx, req)
 				// As if the silent ones were counted for ever.
-				if reply.Status == redlatch.Held && req.Wait && n.notes[req.Value] == "" {
+				if reply.Status == node.Held && req.Wait && n.notes[req.Value] == "" {
 					n.notes[req.Value] = "waits"
 					n.asked = append(n.asked, req)
 				}
@@ -90,9 +90,9 @@ func queueMutants() []mutant {
 		},
 		{
 			name: "drops one silent waiter at a time",
-			do: func(n *broken, ctx context.Context, req redlatch.Request) (redlatch.Reply, error) {
+			do: func(n *broken, ctx context.Context, req node.Request) (node.Reply, error) {
 				if req.Value == "living" && n.notes["joined"] != "" {
-					return redlatch.Reply{Status: redlatch.Reserved, Rank: 2}, nil
+					return node.Reply{Status: node.Reserved, Rank: 2}, nil
 				}
 				reply, err := n.Node.Do(ctx, req)
 				if req.Value == "living" {
@@ -104,7 +104,7 @@ func queueMutants() []mutant {
 		},
 		{
 			name: "drops a waiter that renews",
-			do: func(n *broken, ctx context.Context, req redlatch.Request) (redlatch.Reply, error) {
+			do: func(n *broken, ctx context.Context, req node.Request) (node.Reply, error) {
 				if n.notes["joined"+req.Value] != "" {
 					req.Wait = false
 				}
@@ -118,11 +118,11 @@ func queueMutants() []mutant {
 		},
 		{
 			name: "leaves the released in the queue",
-			do: instead(redlatch.OpRelease, func(n *broken, req redlatch.Request) redlatch.Reply {
+			do: instead(node.OpRelease, func(n *broken, req node.Request) node.Reply {
 				look := req
-				look.Op = redlatch.OpInspect
+				look.Op = node.OpInspect
 				reply := n.ask(look)
-				if reply.Status == redlatch.Held && reply.Value == req.Value {
+				if reply.Status == node.Held && reply.Value == req.Value {
 					return n.ask(req)
 				}
 				return reply
@@ -131,7 +131,7 @@ func queueMutants() []mutant {
 		},
 		{
 			name: "has one queue for all names",
-			do: misreport(func(req redlatch.Request, r *redlatch.Reply) {
+			do: misreport(func(req node.Request, r *node.Reply) {
 				if req.Value == "two" && r.Rank > 0 {
 					r.Rank = 2
 				}
@@ -141,7 +141,7 @@ func queueMutants() []mutant {
 		{
 			name:   "queues though it says that it does not",
 			kind:   "no queue",
-			do:     rewrite(func(*redlatch.Request) {}),
+			do:     rewrite(func(*node.Request) {}),
 			claims: []string{"a node without a queue ranks nobody"},
 		},
 	}

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/redlatch/redlatch"
+	"github.com/redlatch/redlatch/node"
 )
 
 // A mutant is a node that is wrong in one way, and the claims that must tell.
@@ -32,14 +32,14 @@ func holdMutants() []mutant {
 	return []mutant{
 		{
 			name: "says granted and does nothing",
-			do: instead(redlatch.OpAcquire, func(n *broken, req redlatch.Request) redlatch.Reply {
-				return redlatch.Reply{Status: redlatch.Granted, Now: time.Now(), Fence: req.Token}
+			do: instead(node.OpAcquire, func(n *broken, req node.Request) node.Reply {
+				return node.Reply{Status: node.Granted, Now: time.Now(), Fence: req.Token}
 			}),
 			claims: []string{"a free name is granted", "a grant sets the fence to its token"},
 		},
 		{
 			name: "grants what is held",
-			do: instead(redlatch.OpAcquire, func(n *broken, req redlatch.Request) redlatch.Reply {
+			do: instead(node.OpAcquire, func(n *broken, req node.Request) node.Reply {
 				n.evict(req)
 				return n.ask(req)
 			}),
@@ -50,13 +50,13 @@ func holdMutants() []mutant {
 		},
 		{
 			name:   "does not say who holds",
-			do:     misreport(func(_ redlatch.Request, r *redlatch.Reply) { r.Value = "" }),
+			do:     misreport(func(_ node.Request, r *node.Reply) { r.Value = "" }),
 			claims: []string{"a refused caller is told who and for how long", "release by another value changes nothing"},
 		},
 		{
 			name: "says how long it was and not how long yet",
-			do: misreport(func(req redlatch.Request, r *redlatch.Reply) {
-				if r.Status == redlatch.Held {
+			do: misreport(func(req node.Request, r *node.Reply) {
+				if r.Status == node.Held {
 					r.Left = req.TTL
 				}
 			}),
@@ -64,20 +64,20 @@ func holdMutants() []mutant {
 		},
 		{
 			name:   "does not say the time",
-			do:     misreport(func(_ redlatch.Request, r *redlatch.Reply) { r.Now = time.Time{} }),
+			do:     misreport(func(_ node.Request, r *node.Reply) { r.Now = time.Time{} }),
 			claims: []string{"the node's clock runs on", "a free name is granted"},
 		},
 		{
 			name:   "has a clock that stands still",
-			do:     misreport(func(_ redlatch.Request, r *redlatch.Reply) { r.Now = time.Unix(1e9, 0) }),
+			do:     misreport(func(_ node.Request, r *node.Reply) { r.Now = time.Unix(1e9, 0) }),
 			claims: []string{"the node's clock runs on"},
 		},
 		{
 			name: "refuses the holder who asks again",
-			do: instead(redlatch.OpAcquire, func(n *broken, req redlatch.Request) redlatch.Reply {
+			do: instead(node.OpAcquire, func(n *broken, req node.Request) node.Reply {
 				look := req
-				look.Op = redlatch.OpInspect
-				if held := n.ask(look); held.Status == redlatch.Held {
+				look.Op = node.OpInspect
+				if held := n.ask(look); held.Status == node.Held {
 					return held
 				}
 				return n.ask(req)
@@ -89,10 +89,10 @@ func holdMutants() []mutant {
 		},
 		{
 			name: "does not refresh for the holder who asks again",
-			do: instead(redlatch.OpAcquire, func(n *broken, req redlatch.Request) redlatch.Reply {
+			do: instead(node.OpAcquire, func(n *broken, req node.Request) node.Reply {
 				look := req
-				look.Op = redlatch.OpInspect
-				if held := n.ask(look); held.Status == redlatch.Held && held.Value == req.Value {
+				look.Op = node.OpInspect
+				if held := n.ask(look); held.Status == node.Held && held.Value == req.Value {
 					req.TTL = held.Left
 				}
 				return n.ask(req)
@@ -101,15 +101,15 @@ func holdMutants() []mutant {
 		},
 		{
 			name: "does not release",
-			do: instead(redlatch.OpRelease, func(n *broken, req redlatch.Request) redlatch.Reply {
-				req.Op = redlatch.OpExtend
+			do: instead(node.OpRelease, func(n *broken, req node.Request) node.Reply {
+				req.Op = node.OpExtend
 				return n.ask(req)
 			}),
 			claims: []string{"release frees the name", "releasing twice is harmless"},
 		},
 		{
 			name: "releases without comparing",
-			do: instead(redlatch.OpRelease, func(n *broken, req redlatch.Request) redlatch.Reply {
+			do: instead(node.OpRelease, func(n *broken, req node.Request) node.Reply {
 				reply := n.ask(req)
 				n.evict(req)
 				return reply
@@ -121,9 +121,9 @@ func holdMutants() []mutant {
 		},
 		{
 			name: "extends without comparing",
-			do: instead(redlatch.OpExtend, func(n *broken, req redlatch.Request) redlatch.Reply {
+			do: instead(node.OpExtend, func(n *broken, req node.Request) node.Reply {
 				reply := n.ask(req)
-				if reply.Status == redlatch.Held {
+				if reply.Status == node.Held {
 					req.Value = reply.Value
 					n.ask(req)
 				}
@@ -133,10 +133,10 @@ func holdMutants() []mutant {
 		},
 		{
 			name: "creates by extending",
-			do: instead(redlatch.OpExtend, func(n *broken, req redlatch.Request) redlatch.Reply {
+			do: instead(node.OpExtend, func(n *broken, req node.Request) node.Reply {
 				reply := n.ask(req)
-				if reply.Status == redlatch.Absent {
-					req.Op = redlatch.OpAcquire
+				if reply.Status == node.Absent {
+					req.Op = node.OpAcquire
 					n.ask(req)
 				}
 				return reply
@@ -145,12 +145,12 @@ func holdMutants() []mutant {
 		},
 		{
 			name: "says extended and is not",
-			do: instead(redlatch.OpExtend, func(n *broken, req redlatch.Request) redlatch.Reply {
+			do: instead(node.OpExtend, func(n *broken, req node.Request) node.Reply {
 				look := req
-				look.Op = redlatch.OpInspect
+				look.Op = node.OpInspect
 				reply := n.ask(look)
-				if reply.Status == redlatch.Held && reply.Value == req.Value {
-					reply.Status = redlatch.Granted
+				if reply.Status == node.Held && reply.Value == req.Value {
+					reply.Status = node.Granted
 				}
 				return reply
 			}),
@@ -158,15 +158,15 @@ func holdMutants() []mutant {
 		},
 		{
 			name:   "never lets a lock expire",
-			do:     rewrite(func(req *redlatch.Request) { req.TTL *= 1000 }),
+			do:     rewrite(func(req *node.Request) { req.TTL *= 1000 }),
 			claims: []string{"a lock expires by itself", "extend never creates", "the fence outlives expiry"},
 		},
 		{
 			name: "extends by inspecting",
-			do: instead(redlatch.OpInspect, func(n *broken, req redlatch.Request) redlatch.Reply {
+			do: instead(node.OpInspect, func(n *broken, req node.Request) node.Reply {
 				reply := n.ask(req)
-				if reply.Status == redlatch.Held {
-					req.Op, req.Value = redlatch.OpExtend, reply.Value
+				if reply.Status == node.Held {
+					req.Op, req.Value = node.OpExtend, reply.Value
 					n.ask(req)
 				}
 				return reply
@@ -175,7 +175,7 @@ func holdMutants() []mutant {
 		},
 		{
 			name: "drops its locks when it is closed",
-			do: func(n *broken, ctx context.Context, req redlatch.Request) (redlatch.Reply, error) {
+			do: func(n *broken, ctx context.Context, req node.Request) (node.Reply, error) {
 				if n.shut {
 					n.evict(req)
 				}
@@ -188,10 +188,10 @@ func holdMutants() []mutant {
 
 func textMutants() []mutant {
 	value := func(change func(string) string) breakage {
-		return rewrite(func(req *redlatch.Request) { req.Value = change(req.Value) })
+		return rewrite(func(req *node.Request) { req.Value = change(req.Value) })
 	}
 	name := func(change func(string) string) breakage {
-		return rewrite(func(req *redlatch.Request) { req.Name = change(req.Name) })
+		return rewrite(func(req *node.Request) { req.Name = change(req.Name) })
 	}
 	prefix := func(s string) string { return s[:min(len(s), 12)] }
 	var all []mutant
@@ -226,10 +226,10 @@ func callMutants() []mutant {
 	return []mutant{
 		{
 			name: "looks before it grants and is overtaken",
-			do: instead(redlatch.OpAcquire, func(n *broken, req redlatch.Request) redlatch.Reply {
+			do: instead(node.OpAcquire, func(n *broken, req node.Request) node.Reply {
 				look := req
-				look.Op = redlatch.OpInspect
-				free := n.ask(look).Status == redlatch.Absent
+				look.Op = node.OpInspect
+				free := n.ask(look).Status == node.Absent
 				n.mu.Unlock()
 				for range 1000 {
 					runtime.Gosched()
@@ -245,42 +245,42 @@ func callMutants() []mutant {
 		},
 		{
 			name:   "takes any mode for exclusive",
-			do:     rewrite(func(req *redlatch.Request) { req.Mode = redlatch.Exclusive }),
+			do:     rewrite(func(req *node.Request) { req.Mode = node.Exclusive }),
 			claims: []string{"an unknown mode is an error without effect"},
 		},
 		{
 			name: "refuses an unknown mode after the deed",
-			do: func(n *broken, ctx context.Context, req redlatch.Request) (redlatch.Reply, error) {
-				if req.Mode == redlatch.Exclusive {
+			do: func(n *broken, ctx context.Context, req node.Request) (node.Reply, error) {
+				if req.Mode == node.Exclusive {
 					return n.Node.Do(ctx, req)
 				}
-				req.Mode = redlatch.Exclusive
+				req.Mode = node.Exclusive
 				n.ask(req)
-				return redlatch.Reply{}, fmt.Errorf("unknown mode")
+				return node.Reply{}, fmt.Errorf("unknown mode")
 			},
 			claims: []string{"an unknown mode is an error without effect"},
 		},
 		{
 			name: "takes an unknown operation for an inspection",
-			do: rewrite(func(req *redlatch.Request) {
+			do: rewrite(func(req *node.Request) {
 				if req.Op.String() == "unknown operation" {
-					req.Op = redlatch.OpInspect
+					req.Op = node.OpInspect
 				}
 			}),
 			claims: []string{"an unknown operation is an error without effect"},
 		},
 		{
 			name: "does not look at the context",
-			do: func(n *broken, ctx context.Context, req redlatch.Request) (redlatch.Reply, error) {
+			do: func(n *broken, ctx context.Context, req node.Request) (node.Reply, error) {
 				return n.Node.Do(context.WithoutCancel(ctx), req)
 			},
 			claims: []string{"a context that has ended is an error without effect"},
 		},
 		{
 			name: "does not say that nothing was sent",
-			do: func(n *broken, ctx context.Context, req redlatch.Request) (redlatch.Reply, error) {
+			do: func(n *broken, ctx context.Context, req node.Request) (node.Reply, error) {
 				if err := ctx.Err(); err != nil {
-					return redlatch.Reply{}, err
+					return node.Reply{}, err
 				}
 				return n.Node.Do(ctx, req)
 			},
@@ -288,9 +288,9 @@ func callMutants() []mutant {
 		},
 		{
 			name: "does not say that the context ended it",
-			do: func(n *broken, ctx context.Context, req redlatch.Request) (redlatch.Reply, error) {
+			do: func(n *broken, ctx context.Context, req node.Request) (node.Reply, error) {
 				if ctx.Err() != nil {
-					return redlatch.Reply{}, redlatch.ErrUnsent
+					return node.Reply{}, node.ErrUnsent
 				}
 				return n.Node.Do(ctx, req)
 			},

@@ -8,8 +8,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/redlatch/redlatch"
 	"github.com/redlatch/redlatch/memory"
+	"github.com/redlatch/redlatch/node"
 )
 
 func TestAHealthyNodeFailsNoClaim(t *testing.T) {
@@ -63,7 +63,7 @@ func judge(t *testing.T, kind string, m mutant) map[string]string {
 func harness(kind string, m mutant) Harness {
 	now := time.Now()
 	return Harness{
-		Open: func(testing.TB) (a, b redlatch.Node) {
+		Open: func(testing.TB) (a, b node.Node) {
 			n := &broken{
 				Node:  memory.New(memory.Options{Clock: func() time.Time { return now }}),
 				do:    m.do,
@@ -85,7 +85,7 @@ func harness(kind string, m mutant) Harness {
 }
 
 // refute returns why the claim failed, or nothing.
-func refute(h Harness, c claim, a, b redlatch.Node) string {
+func refute(h Harness, c claim, a, b node.Node) string {
 	r := &recorder{}
 	done := make(chan struct{})
 	// A goroutine of its own, since Fatalf ends the one it is called on.

@@ -7,8 +7,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/redlatch/redlatch"
 	"github.com/redlatch/redlatch/internal/stall"
+	"github.com/redlatch/redlatch/node"
 )
 
 // A Harness says how to reach the nodes that are tested.
@@ -17,13 +17,13 @@ type Harness struct {
 	// of two processes would. It is called once for every claim, and may give
 	// a new store each time or always the same: no two claims use the same
 	// name. Run closes the nodes. Required.
-	Open func(t testing.TB) (a, b redlatch.Node)
+	Open func(t testing.TB) (a, b node.Node)
 
 	// Queues says that the node keeps a queue of waiters. Defaults to false:
 	// the node must then leave Wait and Ticket alone.
 	Queues bool
 
-	// Lists says that the node is a redlatch.Lister. Defaults to false.
+	// Lists says that the node is a node.Lister. Defaults to false.
 	Lists bool
 
 	// Wakes says that the node tells those who wait when it is their turn, and
@@ -104,7 +104,7 @@ func claims(h Harness) []claim {
 	return all
 }
 
-func newProbe(t reporter, h Harness, c claim, a, b redlatch.Node) *probe {
+func newProbe(t reporter, h Harness, c claim, a, b node.Node) *probe {
 	h.Unit = cmp.Or(h.Unit, defaultUnit)
 	h.Tolerance = cmp.Or(h.Tolerance, h.Unit/5)
 	p := &probe{reporter: t, h: h, a: a, b: b, name: uniqueName(strings.ReplaceAll(c.name, " ", "-"))}

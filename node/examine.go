@@ -1,4 +1,4 @@
-package redlatch
+package node
 
 import (
 	"context"
@@ -7,7 +7,7 @@ import (
 
 // Examiner is implemented by a Node that can look for what endangers the locks
 // on it. Looking leaves every lock as it is; what it tries, it tries under the
-// name that it is given, and takes back.
+// name that it is given, and undoes.
 type Examiner interface {
 	Node
 	// Examine returns what is worth knowing. A node that cannot be reached
@@ -19,7 +19,7 @@ type Examiner interface {
 type Exam struct {
 	// Name is a key that nobody uses, for trying what a lock does.
 	Name string
-	// Guarded says that nodes that may have forgotten locks sit out.
+	// Guarded says that nodes that may have forgotten locks are quarantined.
 	Guarded bool
 	// Window is how far a token may be from a node's clock.
 	Window time.Duration

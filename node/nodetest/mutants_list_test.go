@@ -6,16 +6,16 @@ import (
 	"strings"
 	"time"
 
-	"github.com/redlatch/redlatch"
+	"github.com/redlatch/redlatch/node"
 )
 
 // A misreading changes what a node lists, or says when it is looked at.
 type misreading struct {
-	list func(n *broken, prefix string, found func(redlatch.Listing))
-	look func(n *broken, l *redlatch.Listing)
+	list func(n *broken, prefix string, found func(node.Listing))
+	look func(n *broken, l *node.Listing)
 }
 
-func (n *broken) List(ctx context.Context, prefix string, found func(redlatch.Listing)) error {
+func (n *broken) List(ctx context.Context, prefix string, found func(node.Listing)) error {
 	if n.read.list == nil {
 		return n.Node.List(ctx, prefix, found)
 	}
@@ -23,7 +23,7 @@ func (n *broken) List(ctx context.Context, prefix string, found func(redlatch.Li
 	return nil
 }
 
-func (n *broken) Look(ctx context.Context, name string) (redlatch.Listing, error) {
+func (n *broken) Look(ctx context.Context, name string) (node.Listing, error) {
 	l, err := n.Node.Look(ctx, name)
 	if n.read.look != nil && err == nil {
 		n.read.look(n, &l)
@@ -32,53 +32,53 @@ func (n *broken) Look(ctx context.Context, name string) (redlatch.Listing, error
 }
 
 // listed lists as a healthy node does.
-func (n *broken) listed(prefix string, found func(redlatch.Listing)) {
+func (n *broken) listed(prefix string, found func(node.Listing)) {
 	n.Node.List(context.Background(), prefix, found)
 }
 
 func listMutants() []mutant {
-	change := func(f func(l *redlatch.Listing)) misreading {
+	change := func(f func(l *node.Listing)) misreading {
 		return misreading{
-			list: func(n *broken, prefix string, found func(redlatch.Listing)) {
-				n.listed(prefix, func(l redlatch.Listing) { f(&l); found(l) })
+			list: func(n *broken, prefix string, found func(node.Listing)) {
+				n.listed(prefix, func(l node.Listing) { f(&l); found(l) })
 			},
-			look: func(_ *broken, l *redlatch.Listing) { f(l) },
+			look: func(_ *broken, l *node.Listing) { f(l) },
 		}
 	}
 	return []mutant{
 		{
 			name:   "lists nothing",
-			read:   misreading{list: func(*broken, string, func(redlatch.Listing)) {}},
+			read:   misreading{list: func(*broken, string, func(node.Listing)) {}},
 			claims: []string{"a held name is listed with its holder", "names are listed as they are, however odd", "a listing keeps to its prefix"},
 		},
 		{
 			name:   "lists names without their holders",
-			read:   change(func(l *redlatch.Listing) { l.Reply.Value = "" }),
+			read:   change(func(l *node.Listing) { l.Reply.Value = "" }),
 			claims: []string{"a held name is listed with its holder"},
 		},
 		{
 			name:   "lists the fence as the holder's token",
-			read:   change(func(l *redlatch.Listing) { l.Reply.HolderToken = l.Reply.Fence }),
+			read:   change(func(l *node.Listing) { l.Reply.HolderToken = l.Reply.Fence }),
 			claims: []string{"a held name is listed with its holder"},
 		},
 		{
 			name: "lists what was held",
-			read: misreading{list: func(n *broken, prefix string, found func(redlatch.Listing)) {
+			read: misreading{list: func(n *broken, prefix string, found func(node.Listing)) {
 				n.listed(prefix, found)
-				found(redlatch.Listing{Name: prefix, Reply: redlatch.Reply{Status: redlatch.Absent}})
+				found(node.Listing{Name: prefix, Reply: node.Reply{Status: node.Absent}})
 			}},
 			claims: []string{"a free name is not listed"},
 		},
 		{
 			name:   "tidies the names that it lists",
-			read:   change(func(l *redlatch.Listing) { l.Name = strings.NewReplacer("{", "", "}", "").Replace(l.Name) }),
+			read:   change(func(l *node.Listing) { l.Name = strings.NewReplacer("{", "", "}", "").Replace(l.Name) }),
 			claims: []string{"names are listed as they are, however odd"},
 		},
 		{
 			name: "lists a part of the names",
-			read: misreading{list: func(n *broken, prefix string, found func(redlatch.Listing)) {
+			read: misreading{list: func(n *broken, prefix string, found func(node.Listing)) {
 				left := 5
-				n.listed(prefix, func(l redlatch.Listing) {
+				n.listed(prefix, func(l node.Listing) {
 					if left--; left >= 0 {
 						found(l)
 					}
@@ -88,28 +88,28 @@ func listMutants() []mutant {
 		},
 		{
 			name: "takes a prefix for a pattern",
-			read: misreading{list: func(n *broken, prefix string, found func(redlatch.Listing)) {
+			read: misreading{list: func(n *broken, prefix string, found func(node.Listing)) {
 				n.listed(strings.TrimSuffix(prefix, "*"), found)
 			}},
 			claims: []string{"a listing keeps to its prefix"},
 		},
 		{
 			name: "extends by looking",
-			read: misreading{look: func(n *broken, l *redlatch.Listing) {
-				n.ask(redlatch.Request{Op: redlatch.OpExtend, Name: l.Name, Value: l.Reply.Value, TTL: time.Hour})
+			read: misreading{look: func(n *broken, l *node.Listing) {
+				n.ask(node.Request{Op: node.OpExtend, Name: l.Name, Value: l.Reply.Value, TTL: time.Hour})
 			}},
 			claims: []string{"looking changes nothing"},
 		},
 		{
 			name:   "lists waiters in the wrong order",
-			read:   change(func(l *redlatch.Listing) { slices.Reverse(l.Waiters) }),
+			read:   change(func(l *node.Listing) { slices.Reverse(l.Waiters) }),
 			claims: []string{"a name is listed with those who wait for it"},
 		},
 		{
 			name: "lists a name that is waited for only while it is held",
-			read: misreading{list: func(n *broken, prefix string, found func(redlatch.Listing)) {
-				n.listed(prefix, func(l redlatch.Listing) {
-					if l.Reply.Status == redlatch.Held {
+			read: misreading{list: func(n *broken, prefix string, found func(node.Listing)) {
+				n.listed(prefix, func(l node.Listing) {
+					if l.Reply.Status == node.Held {
 						found(l)
 					}
 				})

@@ -3,7 +3,7 @@ package nodetest
 import (
 	"time"
 
-	"github.com/redlatch/redlatch"
+	"github.com/redlatch/redlatch/node"
 )
 
 // repairClaims are about giving a lock to a node that missed its acquisition.
@@ -21,39 +21,39 @@ func repairClaims() []claim {
 func repairTakesFreeName(p *probe) {
 	token := p.token(0)
 	for range 2 { // asking again is harmless
-		p.wantFence(p.expect(redlatch.Granted, p.a, p.repair("one", token)), token)
+		p.wantFence(p.expect(node.Granted, p.a, p.repair("one", token)), token)
 		p.fence(token)
 	}
-	p.expect(redlatch.Held, p.b, p.acquire("two", token+1))
-	p.expect(redlatch.Granted, p.b, p.extend("one", token))
+	p.expect(node.Held, p.b, p.acquire("two", token+1))
+	p.expect(node.Granted, p.b, p.extend("one", token))
 }
 
 func repairBehindTheWindow(p *probe) {
-	p.expect(redlatch.Granted, p.a, p.repair("one", p.token(-3*outside)))
+	p.expect(node.Granted, p.a, p.repair("one", p.token(-3*outside)))
 }
 
 func repairNeverSteals(p *probe) {
 	token := p.token(0)
-	p.expect(redlatch.Granted, p.a, p.acquire("one", token))
-	p.expect(redlatch.Held, p.b, p.repair("two", token+1))
-	p.expect(redlatch.Granted, p.a, p.extend("one", token))
+	p.expect(node.Granted, p.a, p.acquire("one", token))
+	p.expect(node.Held, p.b, p.repair("two", token+1))
+	p.expect(node.Granted, p.a, p.extend("one", token))
 	p.fence(token)
 }
 
 // A repair that is overtaken by the release of the lock must not bring it back.
 func repairAfterRelease(p *probe) {
 	token := p.token(0)
-	p.expect(redlatch.Absent, p.a, p.release("one", token))
-	p.expect(redlatch.Stale, p.a, p.repair("one", token))
+	p.expect(node.Absent, p.a, p.release("one", token))
+	p.expect(node.Stale, p.a, p.repair("one", token))
 	p.free()
 }
 
 // A contender may have come to the node meanwhile, and given up.
 func repairKeepsHigherFence(p *probe) {
 	token := p.token(0)
-	p.expect(redlatch.Granted, p.b, p.acquire("two", token+5))
-	p.expect(redlatch.Granted, p.b, p.release("two", token+5))
-	p.wantFence(p.expect(redlatch.Granted, p.a, p.repair("one", token)), token+5)
+	p.expect(node.Granted, p.b, p.acquire("two", token+5))
+	p.expect(node.Granted, p.b, p.release("two", token+5))
+	p.wantFence(p.expect(node.Granted, p.a, p.repair("one", token)), token+5)
 	p.fence(token + 5)
 }
 
@@ -61,13 +61,13 @@ func repairKeepsHigherFence(p *probe) {
 // though others have had the lock since and the fence is another.
 func repairTooLate(p *probe) {
 	token := p.token(0)
-	p.expect(redlatch.Absent, p.a, p.release("one", token))
-	now := p.expect(redlatch.Granted, p.b, p.acquire("two", token+5)).Now
-	p.expect(redlatch.Granted, p.b, p.release("two", token+5))
+	p.expect(node.Absent, p.a, p.release("one", token))
+	now := p.expect(node.Granted, p.b, p.acquire("two", token+5)).Now
+	p.expect(node.Granted, p.b, p.release("two", token+5))
 	req := p.repair("one", token)
 	req.Until = now.Add(-time.Millisecond)
-	p.expect(redlatch.Stale, p.a, req)
+	p.expect(node.Stale, p.a, req)
 	p.free()
 	req.Until = now.Add(time.Hour)
-	p.expect(redlatch.Granted, p.a, req)
+	p.expect(node.Granted, p.a, req)
 }

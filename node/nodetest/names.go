@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/redlatch/redlatch"
+	"github.com/redlatch/redlatch/node"
 )
 
 // nameClaims are about names and values as texts.
@@ -40,35 +40,35 @@ func namesAreIndependent(p *probe) {
 		} else {
 			names[i] = p.name + n[len(p.name):]
 		}
-		req := withName(p.acquire(fmt.Sprint("holder ", i), token+redlatch.Token(i)), names[i])
-		p.expect(redlatch.Granted, p.a, req)
+		req := withName(p.acquire(fmt.Sprint("holder ", i), token+node.Token(i)), names[i])
+		p.expect(node.Granted, p.a, req)
 	}
 	for i, n := range names {
-		reply := p.expect(redlatch.Held, p.b, withName(p.inspect(), n))
+		reply := p.expect(node.Held, p.b, withName(p.inspect(), n))
 		if want := fmt.Sprint("holder ", i); reply.Value != want {
 			p.Errorf("%q is held by %q, want %q", n, reply.Value, want)
 		}
-		if want := token + redlatch.Token(i); reply.Fence != want {
+		if want := token + node.Token(i); reply.Fence != want {
 			p.Errorf("%q has the fence %d, want %d", n, uint64(reply.Fence), uint64(want))
 		}
 	}
 	for i, n := range names {
-		p.expect(redlatch.Granted, p.b, withName(p.release(fmt.Sprint("holder ", i), 0), n))
+		p.expect(node.Granted, p.b, withName(p.release(fmt.Sprint("holder ", i), 0), n))
 		if i+1 < len(names) {
-			p.expect(redlatch.Held, p.a, withName(p.inspect(), names[i+1]))
+			p.expect(node.Held, p.a, withName(p.inspect(), names[i+1]))
 		}
 	}
 }
 
 func valuesAreExact(p *probe) {
 	const value = "Value of one owner/host/123"
-	p.expect(redlatch.Granted, p.a, p.acquire(value, 0))
+	p.expect(node.Granted, p.a, p.acquire(value, 0))
 	for _, other := range []string{
 		value[:len(value)-1], value[:8], value + "4", value + " ", " " + value, value + "\x00",
 		strings.ToLower(value), strings.ToUpper(value), "%", "*", strings.Repeat("_", len(value)),
 	} {
-		for _, op := range []redlatch.Op{redlatch.OpAcquire, redlatch.OpExtend, redlatch.OpRelease} {
-			if reply := p.do(p.b, p.request(op, other, 0)); reply.Status != redlatch.Held {
+		for _, op := range []node.Op{node.OpAcquire, node.OpExtend, node.OpRelease} {
+			if reply := p.do(p.b, p.request(op, other, 0)); reply.Status != node.Held {
 				p.Errorf("%v by %q answered %q where %q has the name", op, other, reply.Status, value)
 			}
 		}
@@ -78,9 +78,9 @@ func valuesAreExact(p *probe) {
 
 func valuesComeBack(p *probe) {
 	for _, value := range append(oddTexts(), strings.Repeat("v", 512)) {
-		p.expect(redlatch.Granted, p.a, p.acquire(value, 0))
+		p.expect(node.Granted, p.a, p.acquire(value, 0))
 		p.heldBy(value)
-		p.expect(redlatch.Granted, p.b, p.extend(value, 0))
-		p.expect(redlatch.Granted, p.b, p.release(value, 0))
+		p.expect(node.Granted, p.b, p.extend(value, 0))
+		p.expect(node.Granted, p.b, p.release(value, 0))
 	}
 }

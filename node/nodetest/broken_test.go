@@ -4,15 +4,15 @@ import (
 	"context"
 	"sync"
 
-	"github.com/redlatch/redlatch"
 	"github.com/redlatch/redlatch/memory"
+	"github.com/redlatch/redlatch/node"
 )
 
 // A breakage answers in place of a node, mostly by asking it something else.
-type breakage func(n *broken, ctx context.Context, req redlatch.Request) (redlatch.Reply, error)
+type breakage func(n *broken, ctx context.Context, req node.Request) (node.Reply, error)
 
 // A garbling tells something else in place of a wake.
-type garbling func(w redlatch.Wake) []redlatch.Wake
+type garbling func(w node.Wake) []node.Wake
 
 // broken is a node in memory that is broken on purpose.
 type broken struct {
@@ -24,25 +24,25 @@ type broken struct {
 	mu    sync.Mutex        // held while do runs
 	notes map[string]string // whatever a breakage must remember
 	count int
-	asked []redlatch.Request
+	asked []node.Request
 	shut  bool
 
-	listening func(redlatch.Wake)
+	listening func(node.Wake)
 }
 
-func (n *broken) Listen(f func(redlatch.Wake)) (stop func()) {
+func (n *broken) Listen(f func(node.Wake)) (stop func()) {
 	n.listening = f
 	if n.tell == nil {
 		return n.Node.Listen(f)
 	}
-	return n.Node.Listen(func(w redlatch.Wake) {
+	return n.Node.Listen(func(w node.Wake) {
 		for _, w := range n.tell(w) {
 			f(w)
 		}
 	})
 }
 
-func (n *broken) Do(ctx context.Context, req redlatch.Request) (redlatch.Reply, error) {
+func (n *broken) Do(ctx context.Context, req node.Request) (node.Reply, error) {
 	if n.do == nil {
 		return n.Node.Do(ctx, req)
 	}
@@ -59,7 +59,7 @@ func (n *broken) Close() error {
 }
 
 // ask asks the healthy node, whatever became of the caller.
-func (n *broken) ask(req redlatch.Request) redlatch.Reply {
+func (n *broken) ask(req node.Request) node.Reply {
 	reply, err := n.Node.Do(context.Background(), req)
 	if err != nil {
 		panic(err)
@@ -68,25 +68,25 @@ func (n *broken) ask(req redlatch.Request) redlatch.Reply {
 }
 
 // evict frees the name, whoever has it.
-func (n *broken) evict(req redlatch.Request) {
-	req.Op, req.Token = redlatch.OpInspect, 0
-	if held := n.ask(req); held.Status == redlatch.Held {
-		req.Op, req.Value = redlatch.OpRelease, held.Value
+func (n *broken) evict(req node.Request) {
+	req.Op, req.Token = node.OpInspect, 0
+	if held := n.ask(req); held.Status == node.Held {
+		req.Op, req.Value = node.OpRelease, held.Value
 		n.ask(req)
 	}
 }
 
 // rewrite breaks a node by changing what it is asked.
-func rewrite(change func(req *redlatch.Request)) breakage {
-	return func(n *broken, ctx context.Context, req redlatch.Request) (redlatch.Reply, error) {
+func rewrite(change func(req *node.Request)) breakage {
+	return func(n *broken, ctx context.Context, req node.Request) (node.Reply, error) {
 		change(&req)
 		return n.Node.Do(ctx, req)
 	}
 }
 
 // misreport breaks a node by changing what it answers.
-func misreport(change func(req redlatch.Request, reply *redlatch.Reply)) breakage {
-	return func(n *broken, ctx context.Context, req redlatch.Request) (redlatch.Reply, error) {
+func misreport(change func(req node.Request, reply *node.Reply)) breakage {
+	return func(n *broken, ctx context.Context, req node.Request) (node.Reply, error) {
 		reply, err := n.Node.Do(ctx, req)
 		if err == nil {
 			change(req, &reply)
@@ -96,9 +96,9 @@ func misreport(change func(req redlatch.Request, reply *redlatch.Reply)) breakag
 }
 
 // instead breaks a node by what it does about one operation.
-func instead(op redlatch.Op, f func(n *broken, req redlatch.Request) redlatch.Reply) breakage {
-	return func(n *broken, ctx context.Context, req redlatch.Request) (redlatch.Reply, error) {
-		if req.Op != op || ctx.Err() != nil || req.Mode != redlatch.Exclusive {
+func instead(op node.Op, f func(n *broken, req node.Request) node.Reply) breakage {
+	return func(n *broken, ctx context.Context, req node.Request) (node.Reply, error) {
+		if req.Op != op || ctx.Err() != nil || req.Mode != node.Exclusive {
 			return n.Node.Do(ctx, req)
 		}
 		return f(n, req), nil
@@ -109,7 +109,7 @@ func instead(op redlatch.Op, f func(n *broken, req redlatch.Request) redlatch.Re
 // still right.
 func healthy(kind string) breakage {
 	if kind == "no queue" {
-		return rewrite(func(req *redlatch.Request) { req.Wait = false })
+		return rewrite(func(req *node.Request) { req.Wait = false })
 	}
-	return rewrite(func(req *redlatch.Request) { req.Retention *= 1000 })
+	return rewrite(func(req *node.Request) { req.Retention *= 1000 })
 }

@@ -1,0 +1,54 @@
+package node
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+)
+
+var (
+	// ErrUnsent is wrapped by a node's error when it is certain that the
+	// request had no effect and will have none.
+	ErrUnsent = errors.New("redlatch: request was not sent")
+
+	// ErrClosed is returned when the client was closed; by a node, along with
+	// ErrUnsent, when the node was.
+	ErrClosed = errors.New("redlatch: client is closed")
+
+	// ErrConfig is returned when an option, a name or a list of nodes is out
+	// of bounds. The error is a *ConfigError that says which and how.
+	ErrConfig = errors.New("redlatch: bad configuration")
+
+	// ErrChanging is returned, along with ErrConfig, when nodes grant nothing
+	// because a membership change is in progress. It passes when the change is
+	// finished; the error says how.
+	ErrChanging = errors.New("redlatch: the membership is being changed")
+)
+
+// ConfigError says which setting is out of bounds.
+type ConfigError struct {
+	Field string // what was set: "TTL", "name", "nodes[2]"
+	Value any    // what it was set to
+	Bound string // what it may be
+
+	// Changing says that it is due to a membership change in progress.
+	Changing bool
+}
+
+func (e *ConfigError) Error() string {
+	v := fmt.Sprintf("%v", e.Value)
+	if s, ok := e.Value.(string); ok {
+		v = fmt.Sprintf("%q", s)
+	}
+	const most = 80
+	if len(v) > most {
+		v = strings.ToValidUTF8(v[:most], "") + "…" // not half a letter
+	}
+	return fmt.Sprintf("redlatch: %s is %s: it must be %s", e.Field, v, e.Bound)
+}
+
+// Is reports that every ConfigError is an ErrConfig, and one that is due to a
+// membership change in progress an ErrChanging besides.
+func (e *ConfigError) Is(target error) bool {
+	return target == ErrConfig || target == ErrChanging && e.Changing
+}

@@ -1,0 +1,60 @@
+package node
+
+import "time"
+
+// Guard is what a node's marker says: the membership that the node belongs to,
+// and its cluster parameters. Clients of one membership agree on all of it.
+type Guard struct {
+	// List is the id of the membership: 16 hexadecimal digits.
+	List string
+	// Nodes is the membership in words.
+	Nodes string
+	// MaxTTL is the longest time to live of a lock.
+	MaxTTL time.Duration
+	// Window is how far a token may be from a node's clock.
+	Window time.Duration
+	// Quarantine is how long a node that may have forgotten locks does not
+	// grant.
+	Quarantine time.Duration
+	// Replicas is how many replicas of a node must be online for it to grant
+	// and extend; 0 for none. With fewer it answers with an error.
+	Replicas int
+	// ReplicaLag is how long ago such a replica may have been heard from, in
+	// whole seconds; 0 if Replicas is.
+	ReplicaLag time.Duration
+	// Off says that the client's guard is off: a node without a marker grants,
+	// and of a marker the membership and MaxTTL alone count.
+	Off bool
+}
+
+// Barred reports whether this is the marker of a node that a membership change
+// has barred. It is false for nil.
+func (g *Guard) Barred() bool { return g != nil && g.List == BarredList }
+
+// BarredList is the List of a node that a membership change has barred. No
+// client's membership has this id, so the node grants to nobody until a
+// MarkReplace.
+const BarredList = "0000000000000000"
+
+// Mark says what an OpMark does.
+type Mark uint8
+
+// What an OpMark can do.
+const (
+	// MarkRead writes nothing.
+	MarkRead Mark = iota
+	// MarkWrite writes the marker, with a quarantine, where there is none, or
+	// where it is another server's or by a clock that was set back since.
+	MarkWrite
+	// MarkFresh is like MarkWrite, and trusts the node at once: it has
+	// forgotten nothing, because there was nothing.
+	MarkFresh
+	// MarkReplace writes the marker over another membership's, with a
+	// quarantine of TTL at least.
+	MarkReplace
+	// MarkBar takes the node out of its membership and into none: it is marked
+	// for BarredList, until a MarkReplace. A node that is marked for the List
+	// of the Guard already stays as it is. Misconfigured, with what it is
+	// marked with now.
+	MarkBar
+)

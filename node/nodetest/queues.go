@@ -1,0 +1,210 @@
+package nodetest
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/redlatch/redlatch/node"
+)
+
+// queueClaims are for nodes that keep a queue of waiters.
+func queueClaims() []claim {
+	return []claim{
+		{"a refused waiter is told its rank", waiterIsToldItsRank},
+		{"a caller that does not wait is not queued", notWaitingIsNotQueued},
+		{"the queue is ordered by ticket and value, not by arrival", queueIsOrdered},
+		{"a free name is granted to the head alone", headAloneIsGranted},
+		{"a place in the queue does not survive the grant", grantEndsThePlace},
+		{"a waiter that does not renew is dropped", silentWaiterIsDropped},
+		{"waiters that do not renew are dropped together", silentWaitersAreDroppedTogether},
+		{"renewing keeps the place", renewingKeepsThePlace},
+		{"a release takes the waiter out at once", releaseLeavesTheQueue},
+		{"queues are independent", queuesAreIndependent},
+		{"a barging caller takes a free name", bargingTakesAFreeName},
+	}
+}
+
+// noQueueClaims are for nodes that keep none.
+func noQueueClaims() []claim {
+	return []claim{{"a node without a queue ranks nobody", noQueueRanksNobody}}
+}
+
+// wait is an acquire that queues, by a waiter that came so long after the
+// first.
+func (p *probe) wait(value string, first node.Token, after time.Duration) node.Request {
+	req := p.acquire(value, 0)
+	req.Wait, req.Ticket = true, int64(first)+after.Microseconds()
+	return req
+}
+
+// expectRank checks the status and the place in the queue.
+func (p *probe) expectRank(want node.Status, rank int, n node.Node, req node.Request) {
+	p.Helper()
+	if reply := p.expect(want, n, req); reply.Rank != rank {
+		p.Fatalf("%v by %q (%v): the rank is %d, want %d", req.Op, req.Value, want, reply.Rank, rank)
+	}
+}
+
+func waiterIsToldItsRank(p *probe) {
+	first := p.token(0)
+	p.expectRank(node.Granted, 0, p.a, p.wait("holder", first, 0))
+	p.expectRank(node.Held, 1, p.a, p.wait("one", first, 1*time.Millisecond))
+	p.expectRank(node.Held, 2, p.b, p.wait("two", first, 2*time.Millisecond))
+	p.expectRank(node.Held, 3, p.a, p.wait("three", first, 3*time.Millisecond))
+	p.expectRank(node.Held, 1, p.b, p.wait("one", first, 1*time.Millisecond))
+}
+
+func notWaitingIsNotQueued(p *probe) {
+	first := p.token(0)
+	p.expect(node.Granted, p.a, p.acquire("holder", 0))
+	p.expectRank(node.Held, 0, p.b, p.acquire("passer-by", 0))
+	p.expectRank(node.Held, 1, p.a, p.wait("one", first, time.Millisecond))
+	p.expectRank(node.Held, 0, p.b, p.acquire("passer-by", 0))
+}
+
+func queueIsOrdered(p *probe) {
+	first := p.token(0)
+	p.expect(node.Granted, p.a, p.acquire("holder", 0))
+	p.expectRank(node.Held, 1, p.a, p.wait("late", first, 9*time.Millisecond))
+	p.expectRank(node.Held, 1, p.b, p.wait("early b", first, time.Millisecond))
+	// The same ticket as the one before, so the value decides.
+	p.expectRank(node.Held, 1, p.a, p.wait("early a", first, time.Millisecond))
+	p.expectRank(node.Held, 4, p.b, p.wait("a latest", first, 10*time.Millisecond))
+
+	turn := []string{"early a", "early b", "late", "a latest"}
+	after := []time.Duration{time.Millisecond, time.Millisecond, 9 * time.Millisecond, 10 * time.Millisecond}
+	holder := "holder"
+	for i, next := range turn {
+		p.expect(node.Granted, p.a, p.release(holder, 0))
+		for j := len(turn) - 1; j > i; j-- {
+			p.expectRank(node.Reserved, j-i+1, p.b, p.wait(turn[j], first, after[j]))
+		}
+		p.expectRank(node.Granted, 0, p.b, p.wait(next, first, after[i]))
+		holder = next
+	}
+}
+
+func headAloneIsGranted(p *probe) {
+	first := p.token(0)
+	p.expect(node.Granted, p.a, p.acquire("holder", 0))
+	p.expectRank(node.Held, 1, p.a, p.wait("one", first, 1*time.Millisecond))
+	p.expectRank(node.Held, 2, p.b, p.wait("two", first, 2*time.Millisecond))
+	p.expect(node.Granted, p.a, p.release("holder", 0))
+
+	p.expectRank(node.Reserved, 0, p.b, p.acquire("passer-by", 0))
+	p.expectRank(node.Reserved, 2, p.b, p.wait("two", first, 2*time.Millisecond))
+	p.expectRank(node.Reserved, 3, p.a, p.wait("three", first, 3*time.Millisecond))
+	p.free()
+	p.expectRank(node.Granted, 0, p.a, p.wait("one", first, 1*time.Millisecond))
+	p.heldBy("one")
+}
+
+func grantEndsThePlace(p *probe) {
+	first := p.token(0)
+	p.expect(node.Granted, p.a, p.acquire("holder", 0))
+	p.expectRank(node.Held, 1, p.a, p.wait("one", first, time.Millisecond))
+	p.expect(node.Granted, p.a, p.release("holder", 0))
+	p.expectRank(node.Granted, 0, p.a, p.wait("one", first, time.Millisecond))
+	// It expires and is not released, since a release would end the place too.
+	p.expectRank(node.Granted, 0, p.a, withTTL(p.extend("one", 0), p.h.Unit))
+	p.outlast(p.h.Unit)
+	p.expectRank(node.Granted, 0, p.b, p.acquire("passer-by", 0))
+}
+
+func silentWaiterIsDropped(p *probe) {
+	const step = node.WaiterLease * 6 / 10
+	first := p.token(0)
+	p.expect(node.Granted, p.a, p.acquire("holder", 0))
+	p.expectRank(node.Held, 1, p.a, p.wait("silent", first, 1*time.Millisecond))
+	p.expectRank(node.Held, 2, p.b, p.wait("two", first, 2*time.Millisecond))
+	p.pass(step)
+	p.expectRank(node.Held, 2, p.b, p.wait("two", first, 2*time.Millisecond))
+	p.pass(step)
+	p.expectRank(node.Held, 1, p.b, p.wait("two", first, 2*time.Millisecond))
+	p.expect(node.Granted, p.a, p.release("holder", 0))
+	p.expectRank(node.Granted, 0, p.b, p.wait("two", first, 2*time.Millisecond))
+}
+
+// Many are gone, and the name is free. One after the other they would keep it
+// from who is behind them for as many seconds.
+func silentWaitersAreDroppedTogether(p *probe) {
+	const silent, step = 12, node.WaiterLease / 5
+	first := p.token(0)
+	p.expect(node.Granted, p.a, p.acquire("holder", 0))
+	for i := range silent {
+		p.expectRank(node.Held, i+1, p.a, p.wait(fmt.Sprint("silent ", i), first, time.Duration(i+1)*time.Millisecond))
+	}
+	living := p.wait("living", first, time.Minute)
+	p.expectRank(node.Held, silent+1, p.b, living)
+	p.expect(node.Granted, p.a, p.release("holder", 0))
+	for waited := time.Duration(0); p.do(p.b, living).Status != node.Granted; waited += step {
+		if waited > 3*node.WaiterLease {
+			p.Fatalf("%d waiters that are gone keep a free name from the next for more than %v", silent, waited)
+		}
+		p.pass(step)
+	}
+}
+
+func renewingKeepsThePlace(p *probe) {
+	const step = node.WaiterLease * 6 / 10
+	first := p.token(0)
+	p.expect(node.Granted, p.a, p.acquire("holder", 0))
+	p.expectRank(node.Held, 1, p.a, p.wait("one", first, 1*time.Millisecond))
+	p.expectRank(node.Held, 2, p.b, p.wait("two", first, 2*time.Millisecond))
+	for range 2 {
+		p.pass(step)
+		p.expectRank(node.Held, 2, p.b, p.wait("two", first, 2*time.Millisecond))
+		p.expectRank(node.Held, 1, p.a, p.wait("one", first, 1*time.Millisecond))
+	}
+	p.expect(node.Granted, p.a, p.release("holder", 0))
+	p.expectRank(node.Reserved, 2, p.b, p.wait("two", first, 2*time.Millisecond))
+	p.expectRank(node.Granted, 0, p.a, p.wait("one", first, 1*time.Millisecond))
+}
+
+func releaseLeavesTheQueue(p *probe) {
+	first := p.token(0)
+	p.expect(node.Granted, p.a, p.acquire("holder", 0))
+	p.expectRank(node.Held, 1, p.a, p.wait("one", first, 1*time.Millisecond))
+	p.expectRank(node.Held, 2, p.b, p.wait("two", first, 2*time.Millisecond))
+	p.expectRank(node.Held, 0, p.a, p.release("one", 0))
+	p.expectRank(node.Held, 1, p.b, p.wait("two", first, 2*time.Millisecond))
+
+	p.expect(node.Granted, p.a, p.release("holder", 0))
+	p.expectRank(node.Absent, 0, p.b, p.release("two", 0))
+	p.expectRank(node.Granted, 0, p.b, p.acquire("passer-by", 0))
+}
+
+func queuesAreIndependent(p *probe) {
+	first := p.token(0)
+	other := p.name + "/other"
+	p.expect(node.Granted, p.a, p.acquire("holder", 0))
+	p.expect(node.Granted, p.a, withName(p.acquire("holder", 0), other))
+	p.expectRank(node.Held, 1, p.a, p.wait("one", first, 1*time.Millisecond))
+	p.expectRank(node.Held, 1, p.b, withName(p.wait("two", first, 2*time.Millisecond), other))
+	p.expect(node.Granted, p.a, p.release("holder", 0))
+	p.expect(node.Granted, p.a, withName(p.release("holder", 0), other))
+	p.expectRank(node.Granted, 0, p.b, withName(p.wait("two", first, 2*time.Millisecond), other))
+	p.expectRank(node.Granted, 0, p.a, p.wait("one", first, 1*time.Millisecond))
+}
+
+func bargingTakesAFreeName(p *probe) {
+	first := p.token(0)
+	p.expect(node.Granted, p.a, p.acquire("holder", 0))
+	p.expectRank(node.Held, 1, p.a, p.wait("one", first, time.Millisecond))
+	p.expect(node.Granted, p.a, p.release("holder", 0))
+	barging := p.acquire("barger", 0)
+	barging.Barge = true
+	p.expectRank(node.Granted, 0, p.b, barging)
+	p.expectRank(node.Held, 1, p.a, p.wait("one", first, time.Millisecond))
+	p.expect(node.Granted, p.b, p.release("barger", 0))
+	p.expectRank(node.Granted, 0, p.a, p.wait("one", first, time.Millisecond))
+}
+
+func noQueueRanksNobody(p *probe) {
+	first := p.token(0)
+	p.expectRank(node.Granted, 0, p.a, p.wait("holder", first, 0))
+	p.expectRank(node.Held, 0, p.a, p.wait("one", first, 1*time.Millisecond))
+	p.expectRank(node.Held, 0, p.b, p.wait("two", first, 2*time.Millisecond))
+	p.expectRank(node.Granted, 0, p.a, p.release("holder", 0))
+	p.expectRank(node.Granted, 0, p.b, p.wait("two", first, 2*time.Millisecond))
+}
