@@ -58,11 +58,11 @@ cross: ## build library and command for every platform
 	done
 
 .PHONY: bench
-bench: deps ## redlatch beside its peers on real servers, some 20 minutes, into docs/bench; BENCH=-quick for a look
+bench: deps ## redlatch beside its peers on real servers, some 20 minutes, into docs/testing/bench; BENCH=-quick for a look
 	cd bench && $(GO) run ./cmd/bench $(BENCH)
 
 .PHONY: interop
-interop: deps ## foreign lock clients and redlatch on the same keys, some 5 minutes, into docs/interop.md
+interop: deps ## foreign lock clients and redlatch on the same keys, some 5 minutes, into docs/testing/interop.md
 	@interop/scripts/install.sh
 	cd interop && $(GO) run ./cmd/interop $(INTEROP)
 

@@ -25,7 +25,7 @@ type test struct{ folder, name string }
 func (t test) String() string { return t.folder + "." + t.name }
 
 // columns are the head of every table of the catalogue.
-const columns = "| what strikes | what a user sees | what holds | tests |"
+const columns = "| failure | what a user sees | what holds | tests |"
 
 var (
 	titleForm = regexp.MustCompile(`^\*\*([^*]+)\*\*`)

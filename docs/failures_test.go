@@ -37,7 +37,7 @@ var scenarios = []string{
 	"MISCONF",
 	"OOM",
 	"Failover behind one DNS name",
-	"Node list changed",
+	"Membership changed",
 	"Pool exhausted",
 	"Slow script",
 	"TLS failures",
@@ -46,7 +46,7 @@ var scenarios = []string{
 
 func catalogue(t *testing.T) string {
 	t.Helper()
-	text, err := os.ReadFile("failures.md")
+	text, err := os.ReadFile("testing/failures.md")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -56,7 +56,7 @@ func catalogue(t *testing.T) string {
 func TestEveryRowOfTheCatalogueHasATestThatRuns(t *testing.T) {
 	text := catalogue(t)
 	for _, wrong := range newTree("..").check(text, scenarios) {
-		t.Error("failures.md: " + wrong)
+		t.Error("testing/failures.md: " + wrong)
 	}
 	if rows, _ := readCatalogue(text); len(rows) < len(scenarios) {
 		t.Errorf("the catalogue has %d rows, and there are %d scenarios", len(rows), len(scenarios))

@@ -22,7 +22,7 @@ import (
 // takes locks whose names begin with orders/; its password is PASSWORD.
 func documentedUser(t testing.TB) []string {
 	t.Helper()
-	text, err := os.ReadFile("../docs/guarantees.md")
+	text, err := os.ReadFile("../docs/operations.md")
 	if err != nil {
 		t.Fatal(err)
 	}

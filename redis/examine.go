@@ -217,7 +217,7 @@ func (x *examination) rights(ctx context.Context) {
 	case errors.As(err, &server):
 		do := cmp.Or(server.Hint(), "see the server's log")
 		if server.Forbidden() {
-			do = "allow what is missing; docs/guarantees.md has the whole ACL. If only names under a prefix are allowed, give doctor one with --name"
+			do = "allow what is missing; docs/operations.md has the whole ACL. If only names under a prefix are allowed, give doctor one with --name"
 		}
 		x.add(node.Danger, "rights", strings.TrimPrefix(err.Error(), "redlatch: "), "no lock can be had, or not be kept", do)
 	default:

@@ -131,7 +131,7 @@ func All() []*System {
 		// here: lockOptions in redlatch.go is where it would differ.
 		{
 			Key: "redsync-goredis", Title: "redsync, go-redis", Kind: Peer, Store: Redis, Nodes: both, Direct: []string{"set", "setnx"},
-			Note: "redsync's default delays (random, 50 to 250 ms), tries unlimited; go-redis defaults, but told to heed contexts (`ContextTimeoutEnabled`), without which a frozen server holds it up for seconds",
+			Note: "redsync's default delays (random, 50 to 250 ms), tries unlimited; go-redis defaults, but set to heed contexts (`ContextTimeoutEnabled`), without which a frozen server holds it up for seconds",
 			Open: openRedsync(goRedisPools),
 		},
 		{

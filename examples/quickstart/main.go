@@ -1,5 +1,5 @@
-// Quickstart runs one piece of work under a lock, so that of all the copies of
-// this program, on whichever machines, one does it at a time.
+// Quickstart runs one piece of work under a lock: of all copies of this
+// program, on all machines, one does the work at a time.
 package main
 
 import (
@@ -23,8 +23,8 @@ func main() {
 }
 
 func run(ctx context.Context) error {
-	// One server, or three or five independent ones for a lock that outlives
-	// the failure of a minority.
+	// snippet: lock
+	// One server, or three or five independent ones: then a minority may fail.
 	nodes, err := rueidis.Nodes("redis://127.0.0.1:6379")
 	if err != nil {
 		return err
@@ -35,17 +35,16 @@ func run(ctx context.Context) error {
 	}
 	defer locks.Close()
 
-	opts := redlatch.LockOptions{TTL: 5 * time.Second, Wait: time.Minute}
-	return locks.Do(ctx, "orders/42", opts, func(ctx context.Context, lease *redlatch.Lease) error {
-		// The lock is extended for as long as this runs. If it is lost, ctx
-		// ends before anybody else can have it.
-		fmt.Printf("%s is ours, token %d\n", lease.Name(), lease.Token())
+	return locks.Do(ctx, "orders/42", redlatch.LockOptions{}, func(ctx context.Context, lease *redlatch.Lease) error {
+		// The lock is extended while this runs. If it is lost, ctx ends
+		// before another client can acquire it.
 		return work(ctx, lease.Token())
 	})
+	// end snippet
 }
 
-// work stands for writing to a store that refuses a token lower than one it
-// has seen.
+// work is a placeholder for a write to a store that refuses a token lower than
+// the highest it has seen.
 func work(ctx context.Context, token redlatch.Token) error {
 	select {
 	case <-time.After(time.Second):

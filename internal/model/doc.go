@@ -13,6 +13,6 @@
 // would find nothing wrong with the design either.
 //
 // Times are kept relative to now, so that two states that differ only in when
-// they happen are one, and time needs no bound. docs/model.md says what is left
+// they happen are one, and time needs no bound. docs/testing/model.md says what is left
 // out, and why.
 package model

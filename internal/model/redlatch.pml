@@ -2,7 +2,7 @@
  * The round with tokens, restarts and quarantine, for Spin: three nodes, two
  * clients with one attempt and one extension each, one lock. It is the same
  * algorithm as in the Go files beside it, written once more and independently,
- * so that a slip in one of the two shows. docs/model.md tells what is left out.
+ * so that a slip in one of the two shows. docs/testing/model.md tells what is left out.
  *
  *   make model                 the design, and every sibling
  *   spin -run redlatch.pml     the design alone

@@ -52,7 +52,7 @@ func Siblings() []Sibling {
 }
 
 // Spare returns siblings that no search has found broken: rules that exclusion
-// and the order of tokens do not lean on. docs/model.md says what they are for.
+// and the order of tokens do not lean on. docs/testing/model.md says what they are for.
 func Spare() []Sibling {
 	return []Sibling{
 		{"a repair is counted", Rules{RepairCounted: true}, base(repairLoss), Fine},

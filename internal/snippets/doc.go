@@ -21,5 +21,5 @@
 //     flags a command has.
 //
 // Other languages are taken as they are. CheckLinks follows the links between
-// the files.
+// the files. CheckWords finds words that the documentation does not use.
 package snippets

@@ -57,7 +57,7 @@ func excluded(s *Stage) Cell {
 	}
 	var remarks []string
 	if a.Word == "error" {
-		remarks = append(remarks, "is told by an error, "+brief(a.Text))
+		remarks = append(remarks, "gets an error, "+brief(a.Text))
 	}
 	// Some give it back in the background.
 	for end := time.Now().Add(time.Second); s.strangers(before) > 0; time.Sleep(10 * time.Millisecond) {

@@ -45,7 +45,7 @@ func (s *Stage) forEver() Cell {
 	_, err = s.other.Break(s.ctx, s.name, redlatch.BreakOptions{Foreign: true})
 	s.weMust(err == nil, "cannot break it: %v", err)
 	s.free(s.ours(redlatch.LockOptions{TTL: long}))
-	return Cell{Remark, "stands for ever: its key has no expiry. redlatch says so, and `redlatch break` frees it"}
+	return Cell{Remark, "stays for ever: its key has no expiry. redlatch says so, and `redlatch break` frees it"}
 }
 
 // outlived has the foreign client hold the lock and stand still, timers and
@@ -79,11 +79,11 @@ func lateRelease(s *Stage) Cell {
 	s.free(lease)
 	switch {
 	case s.client.Source == "replay":
-		return Cell{Holds, "harmless"} // what its caller is told is not on the wire
+		return Cell{Holds, "harmless"} // what its caller sees is not on the wire
 	case a.OK():
-		return Cell{Holds, "harmless, it is not told"}
+		return Cell{Holds, "harmless, not reported"}
 	}
-	return Cell{Holds, "harmless, it is told"}
+	return Cell{Holds, "harmless, reported"}
 }
 
 // lateExtension: a foreign holder whose time is over extends what is ours, and

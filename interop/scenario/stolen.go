@@ -59,5 +59,5 @@ func (s *Stage) stolen(lease *redlatch.Lease, harm string) string {
 	s.weMust(errors.Is(err, fence.ErrStale), "writes with a stale token: %v", err)
 	value, err := guard.Get(s.ctx, resource)
 	s.weMust(err == nil && value.Text == "second", "finds %q at its resource: %v", value.Text, err)
-	return "The loss is told, and the token refuses the stale writer"
+	return "The loss is reported, and the token refuses the stale writer"
 }

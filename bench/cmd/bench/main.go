@@ -42,7 +42,7 @@ func main() {
 }
 
 // home is where the whole bench's results belong, seen from this module.
-const home = "../docs/bench"
+const home = "../docs/testing/bench"
 
 type flags struct {
 	quick, list     bool

@@ -116,7 +116,7 @@ func (c *checker) siblings() {
 }
 
 func (c *checker) spare() {
-	c.line("\nSiblings that hold all the same: see docs/model.md")
+	c.line("\nSiblings that hold all the same: see docs/testing/model.md")
 	for _, s := range model.Spare() {
 		c.begin(s.Name)
 		m := model.New(s.Rules, s.Bounds)

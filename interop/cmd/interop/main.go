@@ -1,7 +1,7 @@
 //go:build unix
 
 // Interop runs foreign lock clients and redlatch on the same keys, on real
-// servers, and writes what was found as docs/interop.md. It ends with 1 if
+// servers, and writes what was found as docs/testing/interop.md. It ends with 1 if
 // anything was found that is not known of a client.
 package main
 
@@ -26,7 +26,7 @@ import (
 func main() {
 	foreign.Become(foreign.InProcess()...)
 	only := flag.String("only", "", "run the clients whose name matches this regular expression, and write no page")
-	page := flag.String("page", "../docs/interop.md", "where the page is written")
+	page := flag.String("page", "../docs/testing/interop.md", "where the page is written")
 	at := flag.Int("at", 3, "how many clients are played with at once")
 	services := flag.Duration("services", time.Minute, "how long two services share servers that fail")
 	flag.Parse()
