@@ -1,0 +1,64 @@
+package protocol
+
+import (
+	"time"
+
+	"github.com/redlatch/redlatch/node"
+)
+
+// This file is what a claim knows of each node.
+
+// holding is what a node may have of the claim.
+type holding uint8
+
+const (
+	// nothing: the node has nothing of the claim.
+	nothing holding = iota
+	// leftover: the node may have a key, from a request without an answer or
+	// one that is being undone, or a place in its queue.
+	leftover
+	// granted: the node granted the lock.
+	granted
+)
+
+// member is one node, as the claim knows it.
+type member struct {
+	// What the node may have of the claim.
+	holds    holding
+	inFlight bool // the last acquisition or repair has had no answer
+	released bool // a release was sent
+	offered  bool // it offered the lock while nobody could ask for it
+	unseen   bool // it answered the last round while the claim was busy
+
+	// Its outcome in the last round, brought up to date by later answers.
+	got    Outcome
+	status node.Status
+	misfit Misfit
+	wakes  bool // it will notify us
+	remark bool // it has to be marked
+	lease  bool // the holder is a lease, and not a foreign client
+
+	seq    uint32 // the number of the last acquisition or repair
+	rank   int32
+	left   time.Duration
+	fence  node.Token
+	now    int64 // its clock, in microseconds
+	holder name  // the holder's value
+	server name
+}
+
+// name stands for a text that is only ever compared: a hash, so that a claim
+// stays small. 0 is no text. Two texts with one hash would have a claim yield, or
+// a node not count, where it need not.
+type name uint64
+
+func nameOf(text string) name {
+	if text == "" {
+		return 0
+	}
+	h := uint64(14695981039346656037)
+	for i := range len(text) {
+		h = (h ^ uint64(text[i])) * 1099511628211
+	}
+	return name(max(h, 1))
+}

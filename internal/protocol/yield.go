@@ -1,0 +1,157 @@
+package protocol
+
+import "github.com/redlatch/redlatch/node"
+
+// This file has a claim yield what it holds without a majority to those before it
+// in the queues.
+
+// yielding is a request to nodes to give up what the claim has there.
+type yielding struct {
+	on      bool
+	op      node.Op
+	nodes   Set // to which it was sent
+	missing Set // of those, without an answer
+	stale   Set // of those, that want a higher token
+	kept    Set // where nobody else is waiting
+	next    Set // where those before us turned out to be gone
+	tries   uint8
+	seq     uint32
+	floor   node.Token
+	until   Instant
+	holder  name // OpRelease: to whom the nodes are left
+}
+
+// giveWay sees to grants of a round that was not won, so that two callers with a
+// minority each do not wait for each other.
+func (c *Claim) giveWay(v View, grants Set, out []Effect) []Effect {
+	now := v.Now()
+	switch {
+	case grants == 0:
+		return out
+	case !c.inQueues():
+		// There is no queue, and chance must settle it.
+		return c.startOver(v, 0, out)
+	case c.wait.split != 0 && now-c.wait.split >= maxSplit*c.cfg.Patience:
+		return c.startOver(v, c.random(v)/4, out)
+	}
+	op := node.OpOffer
+	holder, taken := c.takenBy()
+	if taken {
+		// These nodes are of no use to us. The holder is to have them too, so
+		// that it outlives the loss of others.
+		op = node.OpRelease
+	}
+	c.yield = yielding{on: true, op: op, nodes: grants, holder: holder, floor: max(c.token, c.above)}
+	return c.sendYield(v, grants, out)
+}
+
+// sendYield asks nodes to give up what the claim has there.
+//
+// A copy of such a request that comes later, from a driver or proxy that repeats
+// what it had no answer to, must not free what the value has been granted since.
+// So it has a token of its own, above those before it and below those after. One
+// that is not above the fence changes nothing, and is repeated with a higher
+// token: reporting the fence is all that a node may do with it, now or later.
+func (c *Claim) sendYield(v View, nodes Set, out []Effect) []Effect {
+	y := &c.yield
+	req := c.request(y.op)
+	req.Once = true
+	if req.Token != 0 {
+		// No higher than it must be: others may have proposed meanwhile, and are
+		// not to find themselves stale.
+		req.Token = y.floor + 1
+		c.above = req.Token
+	}
+	c.seq++
+	y.seq, y.missing, y.stale, y.until = c.seq, nodes, 0, v.Now()+c.cfg.Limit
+	y.tries++
+	suspects := v.Suspects()
+	for i := range c.cfg.Nodes {
+		if !nodes.Has(i) {
+			continue
+		}
+		suspect := suspects.Has(i)
+		if suspect && !v.Probe(i) {
+			return c.startOver(v, c.random(v)/4, out)
+		}
+		out = append(out, Effect{Kind: Send, Node: i, Seq: c.seq, Request: req, Probe: suspect})
+	}
+	return out
+}
+
+// yielded takes in the answer to a request with Once.
+func (c *Claim) yielded(v View, e *Event, out []Effect) []Effect {
+	y, bit := &c.yield, Of(e.Node)
+	if c.state != Waiting || !y.on || e.Seq != y.seq || y.missing&bit == 0 {
+		return out
+	}
+	y.missing &^= bit
+	switch {
+	case e.Fault != NoFault || e.Reply.Status == node.Ahead:
+		// It may free the lock there at any later time. Nothing can be built on
+		// this value any more.
+		return c.startOver(v, c.random(v)/4, out)
+	case e.Reply.Status == node.Stale:
+		y.stale |= bit
+		y.floor = max(y.floor, e.Reply.Fence)
+	case y.op == node.OpRelease:
+	case e.Reply.Status == node.Granted:
+		y.kept |= bit
+	case e.Reply.Status == node.Reserved && e.Reply.Rank == 1:
+		y.next |= bit
+	}
+	switch {
+	case y.missing != 0:
+		return out
+	case y.stale == 0:
+		return c.yieldOver(v, out)
+	case y.tries == maxProposals || y.floor > c.plausible(v):
+		return c.startOver(v, c.random(v)/4, out)
+	}
+	return c.sendYield(v, y.stale, out)
+}
+
+// yieldOver goes on waiting after every node has answered.
+func (c *Claim) yieldOver(v View, out []Effect) []Effect {
+	c.yield.on = false
+	y := c.yield
+	out = append(out, Effect{Kind: YieldOver})
+	for i := range c.cfg.Nodes {
+		if y.nodes.Has(i) && !y.kept.Has(i) {
+			c.nodes[i].holds = leftover
+		}
+	}
+	if y.op == node.OpRelease {
+		if c.wait.holder != y.holder {
+			c.wait.left, c.wait.holder = 0, y.holder
+		}
+		c.wait.left |= y.nodes
+		return c.waitOn(v, out)
+	}
+	c.gather.granted |= y.kept
+	if y.kept != 0 {
+		out = c.maybeWin(v, out)
+	}
+	// Where those before us turned out to be gone, the lock is ours to ask for.
+	for i := range c.cfg.Nodes {
+		if y.next.Has(i) && c.idle() {
+			out = c.offered(v, i, out)
+		}
+	}
+	if y.kept != 0 && c.idle() {
+		if c.wait.split == 0 {
+			c.wait.split = v.Now()
+		}
+		c.within(v, c.cfg.Patience)
+	}
+	if !c.idle() {
+		return out
+	}
+	return c.waitOn(v, out)
+}
+
+// Yield describes the last yielding: the request, and what came of it.
+func (c *Claim) Yield() (node.Op, Tally) {
+	y := &c.yield
+	return y.op, Tally{Nodes: c.cfg.Nodes, Granted: y.kept.Count(), Refused: (y.nodes &^ y.kept).Count()}
+}
