@@ -37,6 +37,14 @@ const (
 	IsFree
 )
 
+// String returns the verdict in words.
+func (vd Verdict) String() string {
+	return [...]string{
+		"none", "held by another", "no quorum", "granted too late", "membership is being changed",
+		"marked for others", "node is unusable", "TTL is too long", "not ours", "free",
+	}[vd]
+}
+
 // permanent reports that repeating the round cannot help.
 func (vd Verdict) permanent() bool { return vd == Mismatch || vd == BadNode || vd == BadTTL }
 

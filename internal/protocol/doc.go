@@ -32,11 +32,11 @@
 //	             └── a quorum offered it ──▶ Held                └────────┘      └──────┘
 //	                                                              no request in flight
 //
-// Asking sends one request to all nodes at once (round.go). A refusal for the
-// token alone repeats the round with a higher one (token.go). Waiting is the time
+// Asking sends one request to all nodes at once (ask.go, request.go) and counts
+// the answers (round.go). A refusal for the token alone repeats the round with a higher one (token.go). Waiting is the time
 // between two rounds (wait.go): nodes notify the claim when the lock is free, and
-// it gathers their grants one by one; what it has without a majority it yields to
-// those before it (gather.go). A value that was given up is never asked for again:
+// it gathers their grants one by one (gather.go); what it has without a majority
+// it yields to those before it (yield.go). A value that was given up is never asked for again:
 // the claim is replaced by its successor, with the same ticket and a new value.
 // Held extends the lease at a third of its time to live and repairs nodes that
 // lack it (held.go). Ending undoes what is left, and what comes late (end.go).

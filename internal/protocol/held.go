@@ -27,6 +27,11 @@ const (
 	WasDetached
 )
 
+// String returns the cause in words.
+func (c Cause) String() string {
+	return [...]string{"not ended", "expired", "held for its MaxHold", "taken away", "released", "detached"}[c]
+}
+
 // lease is what a claim keeps while it is held.
 type lease struct {
 	acquired Instant

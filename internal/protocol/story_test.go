@@ -1,0 +1,210 @@
+package protocol_test
+
+import (
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/redlatch/redlatch/internal/nodestate"
+	"github.com/redlatch/redlatch/internal/protocol"
+	"github.com/redlatch/redlatch/node"
+)
+
+// stage is a few claims and three nodes, in time that a test moves. Requests are
+// executed at once.
+type stage struct {
+	now     time.Duration
+	nodes   [3]nodestate.Server
+	actors  []*actor
+	cut     protocol.Set // nodes that do not answer
+	written strings.Builder
+}
+
+// actor is one claim, and what it says.
+type actor struct {
+	*stage
+	name  string
+	claim protocol.Claim
+	last  protocol.State // that was written
+}
+
+var epoch = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+
+// The stage is what its claims see: clocks are right, and chance is always 0.
+
+func (s *stage) Now() protocol.Instant { return s.now }
+func (s *stage) Time() time.Time       { return epoch.Add(s.now) }
+func (s *stage) Offset() time.Duration { return 0 }
+func (s *stage) ClockKnown() bool      { return true }
+func (s *stage) Propose(floor node.Token) node.Token {
+	return max(floor, node.Token(s.Time().UnixMicro()))
+}
+func (s *stage) Suspects() protocol.Set             { return 0 }
+func (s *stage) Probe(int) bool                     { return true }
+func (s *stage) InQuarantine(int) bool              { return false }
+func (s *stage) Missed() uint32                     { return 0 }
+func (s *stage) Random(time.Duration) time.Duration { return 0 }
+
+func (s *stage) actor(name string) *actor {
+	a := &actor{stage: s, name: name}
+	a.claim = protocol.NewClaim(s, protocol.Config{
+		Nodes: 3, TTL: 10 * time.Second, Window: 10 * time.Second, Tokens: true, Limit: time.Second,
+		Patience: 250 * time.Millisecond, RetryDelay: 200 * time.Millisecond, KeepAlive: true, MaxHold: time.Hour,
+	}, protocol.NewValue([16]byte{}, name))
+	s.actors = append(s.actors, a)
+	return a
+}
+
+func (s *stage) printf(format string, args ...any) { fmt.Fprintf(&s.written, format+"\n", args...) }
+
+// does has an event happen to an actor, and everything that follows from it.
+func (a *actor) does(what string, e protocol.Event) {
+	before := a.claim.State()
+	effects := a.claim.Handle(a, &e, nil)
+	news := ""
+	for _, f := range effects {
+		switch f.Kind {
+		case protocol.Won:
+			news = fmt.Sprintf(": valid for %v", a.claim.Deadline()-a.now)
+		case protocol.Extended:
+			news = fmt.Sprintf(": extended, valid for %v", a.claim.Deadline()-a.now)
+		case protocol.Ended:
+			news = fmt.Sprintf(": %v", a.claim.Cause())
+		case protocol.Freed:
+			news = fmt.Sprintf(": %v", a.claim.Verdict())
+		}
+	}
+	after := a.claim.State()
+	// A waiter that asks again, and waits on, is not worth a line.
+	if again := after == protocol.Asking && a.last == protocol.Waiting; after != before && !again && after != a.last || news != "" {
+		a.printf("%8v  %s  %-24s %v%s", a.now.Round(time.Millisecond), a.name, what, after, news)
+		a.last = after
+	}
+	for _, f := range effects {
+		a.follow(f)
+	}
+}
+
+// follow executes an effect.
+func (a *actor) follow(f protocol.Effect) {
+	req := f.Request
+	req.Name, req.Retention = "job", time.Hour
+	switch f.Kind {
+	case protocol.Send:
+		answer := protocol.Event{Kind: protocol.Answer, Node: f.Node, Seq: f.Seq, Op: req.Op, Once: req.Once, Token: req.Token}
+		if a.cut.Has(f.Node) {
+			return // the time limit of the round is answer enough
+		}
+		reply, wakes := a.nodes[f.Node].Apply(a.Time(), req)
+		answer.Reply = reply
+		a.does(fmt.Sprintf("%d: %v", f.Node+1, reply.Status), answer)
+		a.wake(f.Node, wakes)
+	case protocol.Undo, protocol.UndoLater, protocol.CleanUp:
+		if !a.cut.Has(f.Node) {
+			_, wakes := a.nodes[f.Node].Apply(a.Time(), req)
+			a.wake(f.Node, wakes)
+		}
+	}
+}
+
+// wake delivers notifications.
+func (s *stage) wake(i int, wakes []node.Wake) {
+	for _, w := range wakes {
+		for _, a := range s.actors {
+			if a.claim.Value() == w.Value {
+				a.does(fmt.Sprintf("notified by %d", i+1), protocol.Event{Kind: protocol.Wake, Node: i, Wake: w})
+			}
+		}
+	}
+}
+
+// sleep lets time pass, and has timers fire, except those of actors that are
+// paused.
+func (s *stage) sleep(d time.Duration, paused ...*actor) {
+	for end := s.now + d; s.now < end; {
+		next := end
+		for _, a := range s.actors {
+			if at := a.claim.Timer(); at != 0 && !contains(paused, a) {
+				next = min(next, max(at, s.now))
+			}
+		}
+		s.now = next
+		for _, a := range s.actors {
+			if at := a.claim.Timer(); at != 0 && at <= s.now && !contains(paused, a) {
+				a.does("timer", protocol.Event{Kind: protocol.Timer})
+			}
+		}
+	}
+}
+
+func contains(list []*actor, a *actor) bool {
+	for _, x := range list {
+		if x == a {
+			return true
+		}
+	}
+	return false
+}
+
+// TestStoryOfAPausedHolder is the example of the package comment, step by step.
+func TestStoryOfAPausedHolder(t *testing.T) {
+	s := &stage{}
+	a := s.actor("A")
+	a.does("begins", protocol.Event{Kind: protocol.Begin})
+	s.sleep(time.Second)
+	b := s.actor("B")
+	b.does("begins", protocol.Event{Kind: protocol.Begin})
+	s.sleep(time.Second)
+	c := s.actor("C")
+	c.does("begins", protocol.Event{Kind: protocol.Begin})
+	s.sleep(20*time.Second, a)
+	a.does("wakes up: timer", protocol.Event{Kind: protocol.Timer})
+	b.does("releases", protocol.Event{Kind: protocol.Release})
+	s.sleep(100 * time.Millisecond)
+	if a.claim.State() != protocol.Gone || b.claim.State() != protocol.Gone || c.claim.State() != protocol.Held {
+		t.Errorf("A is %v, B is %v, C is %v; want gone, gone, held", a.claim.State(), b.claim.State(), c.claim.State())
+	}
+	if !(a.claim.Token() < b.claim.Token() && b.claim.Token() < c.claim.Token()) {
+		t.Errorf("tokens are %d, %d, %d", a.claim.Token(), b.claim.Token(), c.claim.Token())
+	}
+	s.golden(t, "testdata/paused.txt")
+}
+
+// TestStoryOfANodeThatIsCutOff has a lease be acquired without one node, which is
+// given it when it is back.
+func TestStoryOfANodeThatIsCutOff(t *testing.T) {
+	s := &stage{cut: protocol.Of(2)}
+	a := s.actor("A")
+	a.does("begins", protocol.Event{Kind: protocol.Begin})
+	s.sleep(time.Second)
+	s.cut = 0
+	s.sleep(5 * time.Second)
+	if l := s.nodes[2].Look(s.Time(), "job"); l.Reply.Status != node.Held {
+		t.Errorf("node 3 is %v, want it held after a repair", l.Reply.Status)
+	}
+	s.cut = protocol.Of(0) | protocol.Of(1)
+	s.sleep(20 * time.Second)
+	if a.claim.Cause() != protocol.Expired {
+		t.Errorf("with two of three cut off the lease ended: %v, want %v", a.claim.Cause(), protocol.Expired)
+	}
+	s.golden(t, "testdata/cut.txt")
+}
+
+// golden compares what was written with a file. REDLATCH_GOLDEN=1 writes it.
+func (s *stage) golden(t *testing.T, file string) {
+	t.Helper()
+	if os.Getenv("REDLATCH_GOLDEN") != "" {
+		if err := os.WriteFile(file, []byte(s.written.String()), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := s.written.String(); got != string(want) {
+		t.Errorf("the story is another one (REDLATCH_GOLDEN=1 writes it):\n%s\nwant\n%s", got, want)
+	}
+}
