@@ -16,7 +16,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/redlatch/redlatch"
+	"github.com/redlatch/redlatch/cmd/internal/signals"
 	"github.com/redlatch/redlatch/internal/chaos"
+	"github.com/redlatch/redlatch/internal/owned"
 )
 
 // isTortureClient reports whether these arguments make this process a client
@@ -130,12 +132,12 @@ func (f *tortureFlags) run(cmd *cobra.Command, say *reporter) error {
 	}
 	ctx, cancel := context.WithCancelCause(context.Background())
 	defer cancel(nil)
-	signals := make(chan os.Signal, 4)
-	notify(signals, []os.Signal{os.Interrupt, syscall.SIGTERM, syscall.SIGHUP})
-	defer signal.Stop(signals)
+	received := make(chan os.Signal, 4)
+	signals.Notify(received, []os.Signal{os.Interrupt, syscall.SIGTERM, syscall.SIGHUP})
+	defer signal.Stop(received)
 	go func() {
-		if s, ok := (<-signals).(syscall.Signal); ok {
-			cancel(&interruptedError{s})
+		if s, ok := (<-received).(syscall.Signal); ok {
+			cancel(&interruptedError{Signal: s})
 		}
 	}()
 	view := newTortureView(say, f.time)
@@ -194,7 +196,7 @@ func (f *tortureFlags) config(cmd *cobra.Command) (chaos.Config, error) {
 		f.seed = uint64(rand.Uint32())
 	}
 	return chaos.Config{
-		Program: program, Path: ownPath(), Args: []string{"redlatch", chaos.ClientVerb}, Nodes: f.servers, Clients: f.clients, Names: f.names,
+		Program: program, Path: owned.Self(), Args: []string{"redlatch", chaos.ClientVerb}, Nodes: f.servers, Clients: f.clients, Names: f.names,
 		For: f.time, Seed: f.seed, Faults: families, Least: 300 * time.Millisecond, Most: 1500 * time.Millisecond, Fenced: !f.noFence,
 	}, nil
 }

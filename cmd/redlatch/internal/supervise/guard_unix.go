@@ -1,6 +1,6 @@
 //go:build unix
 
-package main
+package supervise
 
 import (
 	"encoding/binary"
@@ -14,48 +14,48 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// The guardian's side: what the process does that guardian_unix.go starts. It
-// gets messages on stdin, and answers on stdout.
+// guard is the guardian's side: the process that guardian_unix.go starts. It
+// reads messages from stdin, and answers on stdout.
 type guard struct {
-	plan   plan
+	plan   Plan
 	group  int           // CMD's, and ours too; 0 before we have joined it
-	until  time.Duration // the lease's deadline, by uptime
-	hasty  bool          // CMD was asked to end already
+	until  time.Duration // the deadline of the lease, by uptime
+	hasty  bool          // CMD has been sent a signal to end
 	alone  bool          // redlatch is dead
-	killAt time.Duration // when the group is killed, once we are alone
+	killAt time.Duration // when the group is killed; set when alone
 }
 
 const (
-	// guardLook is how often a guardian looks at the clock: it may have been
-	// suspended with the machine, and timers with it.
+	// guardLook is how often a guardian checks the clock: timers do not run
+	// while the machine is suspended.
 	guardLook = time.Second
-	// guardSweep is how often it looks whether the group is gone, once it has
-	// been asked to end.
+	// guardSweep is how often it checks whether the group is gone, once it has
+	// been sent TERM.
 	guardSweep = 10 * time.Millisecond
 )
 
 // isGuardian reports whether these arguments make this process a guardian.
-func isGuardian(args []string) bool { return len(args) == 4 && args[0] == guardianVerb }
+func isGuardian(args []string) bool { return len(args) == 4 && args[0] == GuardianVerb }
 
-// runGuardian is the guardian's whole life.
+// runGuardian is the main function of a guardian.
 func runGuardian(args []string) int {
-	// What is sent to CMD's group is sent to us.
+	// We are in CMD's group, and get the signals that are sent to it.
 	signal.Ignore()
 	grace, err1 := strconv.ParseInt(args[2], 10, 64)
 	margin, err2 := strconv.ParseInt(args[3], 10, 64)
 	if err1 != nil || err2 != nil {
-		return exitUsage
+		return codeUsage
 	}
-	g := &guard{plan: plan{mode: onLost(args[1]), grace: time.Duration(grace), margin: time.Duration(margin)}}
+	g := &guard{plan: Plan{mode: OnLost(args[1]), grace: time.Duration(grace), margin: time.Duration(margin)}}
 	for {
 		switch heard, err := g.hear(g.patience()); {
 		case err != nil:
-			return exitCannotRun
+			return CodeCannotRun
 		case heard:
-			continue // whatever is due can wait until all was heard
+			continue // first read all messages
 		}
 		if g.due() {
-			// Ours too: nothing is left to do.
+			// This ends us too: nothing is left to do.
 			syscall.Kill(0, syscall.SIGKILL)
 		}
 		if g.alone && !g.hasCompany() {
@@ -64,7 +64,7 @@ func runGuardian(args []string) int {
 	}
 }
 
-// patience is how long there is nothing to do but listen.
+// patience is how long nothing is due.
 func (g *guard) patience() time.Duration {
 	wait := guardLook
 	if g.alone {
@@ -76,8 +76,8 @@ func (g *guard) patience() time.Duration {
 	return max(wait, 0)
 }
 
-// end is when the group is killed as things stand. Half of the margin comes
-// after redlatch should have done it: it may be about to.
+// end is when the group is killed. Redlatch should have done it half a margin
+// earlier.
 func (g *guard) end() time.Duration {
 	end := g.until - g.plan.margin/2
 	if g.alone {
@@ -86,21 +86,20 @@ func (g *guard) end() time.Duration {
 	return end
 }
 
-// due reports whether the group must not live any longer: because redlatch is
-// dead and the grace is over, or because it stands still and the lease's end is
-// near.
+// due reports whether the group must be killed now: redlatch is dead and the
+// grace is over, or redlatch is stopped and the lease is about to end.
 func (g *guard) due() bool {
 	return g.group != 0 && (g.until != 0 || g.alone) && uptime() >= g.end()
 }
 
-// hear waits for a message and heeds it. It reports false if none came.
+// hear waits for a message and handles it. It returns false if none came.
 func (g *guard) hear(wait time.Duration) (bool, error) {
 	if g.alone {
-		time.Sleep(wait) // the line is dead and would not let us wait
+		time.Sleep(wait) // poll would return at once: the pipe is closed
 		return false, nil
 	}
 	ready := []unix.PollFd{{Fd: 0, Events: unix.POLLIN}}
-	// Rounded up, or the last millisecond would be spent asking.
+	// Rounded up: otherwise we would poll without a pause in the last millisecond.
 	n, err := unix.Poll(ready, int((wait+time.Millisecond-1)/time.Millisecond))
 	switch {
 	case err == unix.EINTR:
@@ -116,7 +115,7 @@ func (g *guard) hear(wait time.Duration) (bool, error) {
 	number := int64(binary.BigEndian.Uint64(message[1:]))
 	switch message[0] {
 	case tellGroup:
-		// Refused if there is no such group, or not in our session.
+		// Fails if there is no such group in our session.
 		if err := syscall.Setpgid(0, int(number)); err != nil {
 			return false, err
 		}
@@ -137,7 +136,7 @@ func (g *guard) hear(wait time.Duration) (bool, error) {
 }
 
 // hasCompany reports whether anyone else is in the group. The kernel can be asked
-// for that only from outside, so we step aside for a moment.
+// only from outside, so we leave the group for a moment.
 func (g *guard) hasCompany() bool {
 	if g.group == 0 || syscall.Setpgid(0, 0) != nil {
 		return g.group != 0
@@ -148,17 +147,17 @@ func (g *guard) hasCompany() bool {
 	return g.group != 0
 }
 
-// bereave does what is due when redlatch has died: the group is asked to end,
-// and has as long for it as it would have had.
+// bereave is called when redlatch has died. The group gets TERM, and has the
+// usual time to end.
 func (g *guard) bereave() {
 	g.alone = true
 	g.killAt = uptime()
-	if g.group == 0 || g.hasty || g.plan.mode == onLostKill {
+	if g.group == 0 || g.hasty || g.plan.mode == Kill {
 		return
 	}
 	g.killAt += g.plan.grace - g.plan.margin
 	syscall.Kill(0, syscall.SIGTERM)
-	syscall.Kill(0, syscall.SIGCONT) // what is stopped would not hear of it
+	syscall.Kill(0, syscall.SIGCONT) // a stopped process does not handle TERM
 }
 
 func (g *guard) say(what byte) { os.Stdout.Write([]byte{what}) }

@@ -1,12 +1,12 @@
-package main
+package supervise
 
 import "time"
 
-// guardian is not needed here: the kernel ends CMD's job with us, who alone
-// have it open.
+// guardian is not needed here: we alone have CMD's job open, so the kernel ends
+// it with us.
 type guardian struct{}
 
-func startGuardian(plan) (*guardian, error) { return nil, nil }
+func startGuardian(Plan) (*guardian, error) { return nil, nil }
 
 func (*guardian) lost() <-chan struct{} { return nil }
 func (*guardian) keep(time.Duration)    {}
@@ -14,7 +14,7 @@ func (*guardian) hurry()                {}
 func (*guardian) dismiss()              {}
 
 func isGuardian([]string) bool { return false }
-func runGuardian([]string) int { return exitUsage }
+func runGuardian([]string) int { return codeUsage }
 
 func isGate([]string) bool { return false }
-func runGate([]string) int { return exitUsage }
+func runGate([]string) int { return codeUsage }

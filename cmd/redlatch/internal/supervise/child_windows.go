@@ -1,4 +1,4 @@
-package main
+package supervise
 
 import (
 	"os"
@@ -10,16 +10,15 @@ import (
 )
 
 // child is CMD, in a job object: everything that it starts belongs to the job,
-// and ends with it, or with us. What CMD starts in the first instant, before it
-// is put into the job, does not.
+// and ends with it, or with us. What CMD starts before it is put into the job
+// does not.
 //
-// Windows has no signals to pass on. Ctrl-C reaches CMD by itself, since it
-// shares our console; when the lock is being lost there is no TERM, only the
-// KILL.
+// Windows has no signals to forward. CMD gets Ctrl-C by itself, since it shares
+// our console. When the lease is being lost there is no TERM, only the KILL.
 type child struct {
 	job     windows.Handle
 	exited  chan ending
-	stopped chan os.Signal // never told
+	stopped chan os.Signal // never gets one
 }
 
 func startChild(cmd *exec.Cmd, _ *guardian, _ bool) (*child, error) {
@@ -42,7 +41,7 @@ func startChild(cmd *exec.Cmd, _ *guardian, _ bool) (*child, error) {
 	}
 	err = cmd.Process.WithHandle(func(handle uintptr) {
 		if err := windows.AssignProcessToJobObject(job, windows.Handle(handle)); err != nil {
-			cmd.Process.Kill() // better no CMD than one that we cannot end
+			cmd.Process.Kill() // we could not end it later
 		}
 	})
 	if err != nil {
@@ -50,13 +49,13 @@ func startChild(cmd *exec.Cmd, _ *guardian, _ bool) (*child, error) {
 	}
 	go func() {
 		cmd.Wait()
-		c.exited <- ending{code: cmd.ProcessState.ExitCode()}
+		c.exited <- ending{Exit: ExitOf(cmd.ProcessState)}
 	}()
 	return c, nil
 }
 
-// left ends what CMD left behind, and reports that nothing is: the job does
-// not wait.
+// left ends what CMD left behind, and returns false: the end of a job is not
+// waited for.
 func (c *child) left() bool {
 	c.kill()
 	return false
@@ -64,7 +63,7 @@ func (c *child) left() bool {
 
 func (c *child) terminate() error { return nil }
 
-func (c *child) kill() error { return windows.TerminateJobObject(c.job, exitCannotRun) }
+func (c *child) kill() error { return windows.TerminateJobObject(c.job, CodeCannotRun) }
 
 func (c *child) forward(os.Signal) {}
 
@@ -80,16 +79,9 @@ func (c *child) resume() {}
 
 func (c *child) close() { windows.CloseHandle(c.job) }
 
-func forwarded() []os.Signal { return []os.Signal{os.Interrupt, syscall.SIGTERM} }
+// Forwarded are the signals that we handle while CMD runs.
+func Forwarded() []os.Signal { return []os.Signal{os.Interrupt, syscall.SIGTERM} }
 
-func ends(os.Signal) bool { return true }
-
-// dieBy does nothing: Windows has no signals to die by.
-func dieBy(syscall.Signal, bool) {}
-
-// session is one for all.
-func session() int { return 0 }
-
-func stopping() []os.Signal { return nil }
+func stops() []os.Signal { return nil }
 
 func isStop(os.Signal) bool { return false }

@@ -1,6 +1,6 @@
 //go:build unix
 
-package main
+package supervise
 
 import (
 	"os"
@@ -11,8 +11,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// terminal is the controlling terminal on our stdin. Its keys, Ctrl-C among
-// them, go to one process group at a time: to ours, or to CMD's.
+// terminal is the controlling terminal on our stdin. Its keys, such as Ctrl-C,
+// go to the foreground process group: ours, or CMD's.
 type terminal struct {
 	fd    int
 	own   int  // our process group
@@ -28,23 +28,23 @@ func openTerminal() *terminal {
 	return t
 }
 
-// foreground reports whether the terminal is our group's.
+// foreground reports whether our group is in the foreground.
 func (t *terminal) foreground() bool {
 	group, err := unix.IoctlGetInt(t.fd, unix.TIOCGPGRP)
 	return err == nil && group == t.own
 }
 
-// hasShell reports whether our group is one of a shell's jobs, which it can
-// stop and have go on. The group of the session's leader is nobody's job: that
-// of a container's or an ssh command's only process.
+// hasShell reports whether our group is a job of a shell, which can stop and
+// continue it. The group of the session leader is not: that is the only process
+// of a container, or of an ssh command.
 func (t *terminal) hasShell() bool {
 	session, err := unix.Getsid(0)
 	return err == nil && session != t.own
 }
 
-// give reports whether cmd is to start with the terminal: if it is ours, and
-// nobody in our group needs it. In `redlatch run … | less` the pager does; there
-// CMD gets it when it asks.
+// give reports whether cmd is to start in the foreground: if our group is there,
+// and nobody else in it needs the terminal. In `redlatch run … | less` the pager
+// needs it; there CMD gets the terminal when it reads from it.
 func (t *terminal) give(cmd *exec.Cmd) bool {
 	out, ok := cmd.Stdout.(*os.File)
 	if !ok || !t.foreground() {
@@ -57,8 +57,8 @@ func (t *terminal) give(cmd *exec.Cmd) bool {
 	return true
 }
 
-// pass gives the terminal to group if it is ours to give, and reports whether
-// it did.
+// pass gives the terminal to group if our group has it, and reports whether it
+// did.
 func (t *terminal) pass(group int) bool {
 	if t.given || !t.foreground() {
 		return false
@@ -73,8 +73,8 @@ func (t *terminal) take() {
 		return
 	}
 	t.given = false
-	// Whoever takes the terminal from the background is stopped for it, unless
-	// it ignores that. Only now: CMD would have inherited it.
+	// A background process that takes the terminal is stopped by TTOU, unless it
+	// ignores that. We ignore it here alone: CMD would have inherited it.
 	signal.Ignore(syscall.SIGTTOU)
 	defer signal.Reset(syscall.SIGTTOU)
 	unix.IoctlSetPointerInt(t.fd, unix.TIOCSPGRP, t.own)

@@ -1,6 +1,6 @@
 //go:build unix
 
-package main
+package supervise
 
 import (
 	"errors"
@@ -11,24 +11,23 @@ import (
 	"syscall"
 	"time"
 
-	"golang.org/x/sys/unix"
+	"github.com/redlatch/redlatch/cmd/internal/signals"
 )
 
-// stopDelay is how long after it was sent a stop has surely shown.
+// stopDelay is how long we wait for a stop signal to take effect.
 const stopDelay = 100 * time.Millisecond
 
 // child is CMD, in a process group of its own.
 type child struct {
 	group   int            // its process id, and that of its group
-	guard   *guardian      // sits in the group; nil for none
+	guard   *guardian      // in the group; nil for none
 	exited  chan ending    // gets how CMD ended, once
-	stopped chan os.Signal // told when it was stopped
+	stopped chan os.Signal // gets the signal that stopped CMD
 	tty     *terminal      // nil if we have none
 }
 
-// startChild starts cmd under a guardian, or without one, and in that case has
-// it end with us if that is what is wanted. What cmd starts belongs to its
-// group, unless it takes care not to.
+// startChild starts cmd with a guardian. Without one, endsWithUs makes the
+// kernel end cmd with us, where it can.
 func startChild(cmd *exec.Cmd, guard *guardian, endsWithUs bool) (*child, error) {
 	c := &child{guard: guard, exited: make(chan ending, 1), stopped: make(chan os.Signal), tty: openTerminal()}
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
@@ -42,7 +41,7 @@ func startChild(cmd *exec.Cmd, guard *guardian, endsWithUs bool) (*child, error)
 	started := make(chan error)
 	go func() {
 		// Linux ends the child with the thread that started it, not with the
-		// process: this goroutine keeps its thread until the child is gone.
+		// process. So this goroutine keeps its thread until the child is gone.
 		runtime.LockOSThread()
 		err := c.start(cmd)
 		started <- err
@@ -85,8 +84,7 @@ func (c *child) start(cmd *exec.Cmd) error {
 	return err
 }
 
-// wait reports what becomes of the child. It is not cmd.Wait, which does not
-// tell of a child that was stopped.
+// wait reports when CMD stops and when it ends. cmd.Wait does not report stops.
 func (c *child) wait() {
 	for {
 		var status syscall.WaitStatus
@@ -94,24 +92,25 @@ func (c *child) wait() {
 		switch {
 		case err == syscall.EINTR:
 		case err != nil:
-			c.exited <- ending{code: exitCannotRun} // nobody else waits for it: this cannot be
+			// Cannot happen: nobody else waits for this process.
+			c.exited <- ending{Exit: Exit{Code: CodeCannotRun}}
 			return
 		case status.Stopped():
 			c.stopped <- status.StopSignal()
 		case status.Signaled():
-			c.exited <- ending{exitSignal + int(status.Signal()), status.Signal()}
+			c.exited <- ending{exitOf(status), status.Signal()}
 			return
 		case status.Exited():
-			c.exited <- ending{code: status.ExitStatus()}
+			c.exited <- ending{Exit: exitOf(status)}
 			return
 		}
 	}
 }
 
-// left reports whether anything of the group is alive.
+// left reports whether a process of the group is alive.
 func (c *child) left() bool {
-	// As process 1 of a container we inherit what CMD orphaned. Should this
-	// reap the guardian, it was dead before.
+	// As process 1 of a container we inherit the orphans of CMD, and reap them.
+	// If this reaps the guardian, that was dead already.
 	for {
 		if pid, err := syscall.Wait4(-c.group, nil, syscall.WNOHANG, nil); pid <= 0 || err != nil {
 			break
@@ -120,15 +119,14 @@ func (c *child) left() bool {
 	if company, ok := c.guard.hasCompany(); ok {
 		return company
 	}
-	// The guardian died with the group, or by itself, and until it is reaped it
-	// would count as one of them.
+	// The guardian is dead. Until it is reaped, it would count as a member.
 	c.guard.dismiss()
 	c.guard = nil
 	return groupLives(c.group)
 }
 
-// terminate asks the group to end. What is stopped is woken, or it would not
-// hear of it.
+// terminate sends the group TERM, and continues what is stopped: a stopped
+// process does not handle signals.
 func (c *child) terminate() error {
 	err := c.send(syscall.SIGTERM)
 	c.send(syscall.SIGCONT)
@@ -137,8 +135,8 @@ func (c *child) terminate() error {
 
 func (c *child) kill() error { return errors.Join(c.send(syscall.SIGKILL), c.mayEnd()) }
 
-// mayEnd returns an error if CMD does not take our signals, being another
-// user's. The group would not tell: the guardian is in it, and takes them.
+// mayEnd returns an error if CMD is another user's and does not take our
+// signals. A signal to the group does not show this: the guardian takes it.
 func (c *child) mayEnd() error {
 	if err := syscall.Kill(c.group, 0); err == syscall.EPERM {
 		return err
@@ -146,11 +144,11 @@ func (c *child) mayEnd() error {
 	return nil
 }
 
-// forward passes a signal on to the group. What is stopped is woken if it is to
-// end, or it would not hear of it.
+// forward sends the group a signal that we received. If the signal ends a
+// process, what is stopped is continued so that it can handle it.
 func (c *child) forward(s os.Signal) {
 	c.send(s.(syscall.Signal))
-	if ends(s) {
+	if signals.Ends(s) {
 		c.send(syscall.SIGCONT)
 	}
 }
@@ -158,7 +156,7 @@ func (c *child) forward(s os.Signal) {
 func (c *child) send(s syscall.Signal) error {
 	err := syscall.Kill(-c.group, s)
 	if err == syscall.ESRCH {
-		return nil // it is gone
+		return nil // the group is gone
 	}
 	return err
 }
@@ -173,22 +171,21 @@ func (c *child) wantsTerminal(s os.Signal) bool {
 	return true
 }
 
-// isJobStop reports whether a stop of CMD is one of the whole job, as by Ctrl-Z.
-// A plain SIGSTOP while the terminal is not CMD's is somebody's who means CMD
-// alone; the lock is kept meanwhile.
+// isJobStop reports whether a stop of CMD is for the whole job, as by Ctrl-Z. A
+// SIGSTOP while the terminal is not CMD's is for CMD alone; the lock is kept.
 func (c *child) isJobStop(s os.Signal) bool {
 	return s != syscall.SIGSTOP || c.tty != nil && c.tty.given
 }
 
-// keyed reports whether a signal that ended CMD can be a key of the terminal's,
-// which sends it to CMD's group alone while that is in the foreground.
+// keyed reports whether a signal that ended CMD can be from a key of the
+// terminal. The terminal sends it to the foreground group alone, which is CMD's.
 func (c *child) keyed(s syscall.Signal) bool {
 	return (s == syscall.SIGINT || s == syscall.SIGQUIT) && c.tty != nil && c.tty.given
 }
 
-// pause stops CMD's group and ours, as the terminal would have if they were
-// one, and returns when somebody has us go on. It does nothing, and reports so,
-// where no shell could have us go on. stopped says that CMD has been already.
+// pause stops CMD's group and ours, as the terminal would if they were one, and
+// returns when we are continued. Without a terminal it does nothing, and returns
+// false: no shell would continue us. stopped says that CMD is stopped already.
 func (c *child) pause(stopped bool) bool {
 	if c.tty == nil {
 		return false
@@ -197,7 +194,7 @@ func (c *child) pause(stopped bool) bool {
 	if !stopped {
 		select {
 		case <-c.stopped:
-		case <-time.After(stopDelay): // it has just ended, perhaps
+		case <-time.After(stopDelay): // it may have ended just now
 		}
 	}
 	if !c.tty.hasShell() {
@@ -208,11 +205,11 @@ func (c *child) pause(stopped bool) bool {
 	signal.Notify(goOn, syscall.SIGCONT)
 	defer signal.Stop(goOn)
 	syscall.Kill(0, syscall.SIGSTOP)
-	<-goOn // the stop may come a moment after Kill returns
+	<-goOn // the stop may be delivered after Kill returns
 	return true
 }
 
-// resume has the group go on after pause.
+// resume continues the group after pause.
 func (c *child) resume() {
 	c.tty.pass(c.group)
 	c.send(syscall.SIGCONT)
@@ -225,28 +222,13 @@ func (c *child) close() {
 	}
 }
 
-// forwarded are the signals that CMD gets when we do.
-func forwarded() []os.Signal {
+// Forwarded are the signals that CMD gets when we get them.
+func Forwarded() []os.Signal {
 	return []os.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT,
 		syscall.SIGUSR1, syscall.SIGUSR2, syscall.SIGWINCH}
 }
 
-// ends reports whether a signal ends our waiting.
-func ends(s os.Signal) bool {
-	switch s {
-	case syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT:
-		return true
-	}
-	return false
-}
-
-// session is the session that we are in.
-func session() int {
-	id, _ := unix.Getsid(0)
-	return id
-}
-
-// stopping are the signals on which we pause.
-func stopping() []os.Signal { return []os.Signal{syscall.SIGTSTP} }
+// stops are the signals on which we pause.
+func stops() []os.Signal { return []os.Signal{syscall.SIGTSTP} }
 
 func isStop(s os.Signal) bool { return s == syscall.SIGTSTP }

@@ -1,4 +1,4 @@
-package main
+package supervise
 
 import (
 	"bytes"
@@ -14,18 +14,16 @@ import (
 // sharedClock is what uptime reads.
 const sharedClock = unix.CLOCK_BOOTTIME
 
-// endWithParent has the kernel kill CMD if we are killed ourselves, where there
-// is no guardian to do better. It reaches CMD alone, not the rest of its group.
+// endWithParent makes the kernel kill CMD if we are killed, for the case that
+// there is no guardian. It reaches CMD alone, not the rest of its group.
 func endWithParent(attr *syscall.SysProcAttr) { attr.Pdeathsig = syscall.SIGKILL }
 
 // groupLives reports whether a process group has a member that is not a
-// zombie: where process 1 does not reap, in many a container, the dead would
-// count for ever.
+// zombie. In many containers process 1 does not reap, and zombies stay for ever.
 //
-// A process that forks and exits while the list is read is seen in neither of
-// its lives. So the group is taken for dead only when two looks in a row find
-// the same dead in it, and nobody else: whoever forked in between has left
-// another one.
+// A process that forks and exits while the list is read may be missed, parent
+// and child. So the group counts as dead only when two reads in a row find the
+// same zombies and nobody else: a fork in between leaves one more zombie.
 func groupLives(group int) bool {
 	var before map[string]bool
 	for range 10 {
@@ -44,7 +42,7 @@ func groupLives(group int) bool {
 	return true
 }
 
-// membersOf returns the zombies of a group, and whether anyone else is in it.
+// membersOf returns the zombies of a group, and whether it has other members.
 func membersOf(group int) (dead map[string]bool, alive bool) {
 	stats, err := filepath.Glob("/proc/[0-9]*/stat")
 	if err != nil || len(stats) == 0 {
@@ -54,9 +52,9 @@ func membersOf(group int) (dead map[string]bool, alive bool) {
 	for _, path := range stats {
 		text, err := os.ReadFile(path)
 		if err != nil {
-			continue // it has ended meanwhile
+			continue // it has ended
 		}
-		// pid (name) state ppid pgrp …; the name may hold anything.
+		// pid (name) state ppid pgrp …; the name may contain anything.
 		fields := bytes.Fields(text[bytes.LastIndexByte(text, ')')+1:])
 		if len(fields) < 3 || string(fields[2]) != strconv.Itoa(group) {
 			continue
