@@ -17,6 +17,7 @@ import (
 	"github.com/redlatch/redlatch"
 	"github.com/redlatch/redlatch/cmd/internal/signals"
 	"github.com/redlatch/redlatch/cmd/redlatch/internal/supervise"
+	"github.com/redlatch/redlatch/internal/redisproc"
 )
 
 // devFlags are the flags of dev.
@@ -81,9 +82,9 @@ func (f *devFlags) run(cmd *cobra.Command, say *reporter, argv []string) error {
 	case f.port != 0 && (f.port < 1 || f.port+f.servers-1 > 65535):
 		return &redlatch.ConfigError{Field: "--port", Value: f.port, Bound: fmt.Sprintf("from 1 to %d, for %d servers", 65536-f.servers, f.servers)}
 	}
-	program, err := serverProgram()
+	program, err := redisproc.Find()
 	if err != nil {
-		return err
+		return &outcome{code: exitNotFound, event: "not_found", err: err, hint: redisproc.Install}
 	}
 	var path string
 	if len(argv) > 0 {
@@ -123,17 +124,6 @@ func (f *devFlags) run(cmd *cobra.Command, say *reporter, argv []string) error {
 	case err := <-q.died:
 		return &outcome{code: exitNoQuorum, event: "no_quorum", err: err}
 	}
-}
-
-// serverProgram finds the server to start.
-func serverProgram() (string, error) {
-	for _, name := range []string{"redis-server", "valkey-server"} {
-		if path, err := exec.LookPath(name); err == nil {
-			return path, nil
-		}
-	}
-	return "", &outcome{code: exitNotFound, event: "not_found", err: errors.New("there is neither redis-server nor valkey-server on this machine"),
-		hint: "install one with apt-get install redis-server, dnf install valkey, apk add redis or brew install redis"}
 }
 
 // show tells where the servers are.

@@ -13,8 +13,5 @@ func main() {
 	if code, is := supervise.Helper(args); is {
 		os.Exit(code)
 	}
-	if isTortureClient(args) {
-		os.Exit(runTortureClient())
-	}
 	execute(args).leave()
 }

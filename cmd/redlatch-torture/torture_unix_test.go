@@ -20,10 +20,10 @@ import (
 	"github.com/redlatch/redlatch/internal/chaos"
 )
 
-// bare returns redlatch with nothing in its PATH but the named programs.
+// bare returns redlatch-torture with nothing in its PATH but the named programs.
 func bare(t testing.TB, programs []string, args ...string) *exec.Cmd {
 	t.Helper()
-	path, err := exec.LookPath("redlatch")
+	path, err := exec.LookPath("redlatch-torture")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -42,14 +42,6 @@ func bare(t testing.TB, programs []string, args ...string) *exec.Cmd {
 	return cmd
 }
 
-// both runs a command and returns what it said, apart.
-func both(t testing.TB, cmd *exec.Cmd) (code int, stdout, stderr string) {
-	t.Helper()
-	var out, err strings.Builder
-	cmd.Stdout, cmd.Stderr = &out, &err
-	return exitCode(t, cmd.Run()), out.String(), err.String()
-}
-
 func TestTortureRefusesBadInput(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -64,24 +56,24 @@ func TestTortureRefusesBadInput(t *testing.T) {
 		{[]string{"--clients", "0"}, exitUsage, "--clients is 0: it must be from 1 to 100"},
 		{[]string{"--names", "-1"}, exitUsage, "--names is -1"},
 		{[]string{"-n", "2"}, exitUsage, "--servers is 2: it must be from 3 to 15"},
-		{[]string{"now"}, exitUsage, `torture takes no argument, and "now" is one`},
+		{[]string{"now"}, exitUsage, `redlatch-torture takes no argument, and "now" is one`},
 		{[]string{"--report", filepath.Join(t.TempDir(), "no", "such", "folder.html")}, exitOutput, "--report: "},
 		{[]string{"--keep", "/dev/null/x"}, exitOutput, "--keep: "},
 	} {
-		code, stdout, stderr := command(t, append([]string{"torture"}, c.args...)...)
+		code, stdout, stderr := command(t, c.args...)
 		if code != c.code || stdout != "" || !strings.Contains(stderr, c.says) || strings.Count(stderr, "\n") != 1 {
 			t.Errorf("%q: exit %d, %s%s", c.args, code, stdout, stderr)
 		}
 	}
-	code, stdout, stderr := both(t, bare(t, nil, "torture"))
-	if code != exitNoQuorum || stdout != "" || !strings.Contains(stderr, "apt-get install redis-server") || strings.Count(stderr, "\n") != 1 {
+	code, stdout, stderr := both(t, bare(t, nil))
+	if code != exitFailed || stdout != "" || !strings.Contains(stderr, "apt-get install redis-server") || strings.Count(stderr, "\n") != 1 {
 		t.Errorf("without a server: exit %d, %s%s", code, stdout, stderr)
 	}
 }
 
 func TestTortureListsItsFaults(t *testing.T) {
 	t.Parallel()
-	code, stdout, stderr := command(t, "torture", "--list")
+	code, stdout, stderr := command(t, "--list")
 	if code != 0 || stderr != "" {
 		t.Errorf("exit %d, %s", code, stderr)
 	}
@@ -93,7 +85,7 @@ func TestTortureListsItsFaults(t *testing.T) {
 	if !strings.Contains(stdout, "evict          beyond") || !strings.Contains(stdout, "kill           within") {
 		t.Errorf("it does not say which are beyond the assumptions:\n%s", stdout)
 	}
-	if _, words, _ := command(t, "__complete", "torture", "--faults", ""); !strings.Contains(words, "within") || !strings.Contains(words, "promote\t") {
+	if _, words, _ := command(t, "__complete", "--faults", ""); !strings.Contains(words, "within") || !strings.Contains(words, "promote\t") {
 		t.Errorf("--faults completes to %s", words)
 	}
 }
@@ -102,7 +94,7 @@ func TestTortureHoldsAndDrawsItsHistory(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	page, keep := filepath.Join(dir, "t.html"), filepath.Join(dir, "kept")
-	code, stdout, stderr := command(t, "torture", "--for", "3s", "--seed", "7", "--clients", "3", "--names", "1", "-n", "3",
+	code, stdout, stderr := command(t, "--for", "3s", "--seed", "7", "--clients", "3", "--names", "1", "-n", "3",
 		"--faults", "kill,empty,pause,swallow,evict", "--report", page, "--keep", keep, "-o", "json")
 	var verdict struct {
 		Event        string
@@ -171,7 +163,7 @@ func checkPage(t testing.TB, text string) {
 
 func TestTortureSaysWhatCannotBeRunAndDoesNotCountIt(t *testing.T) {
 	t.Parallel()
-	code, stdout, stderr := both(t, bare(t, []string{"redis-server"}, "torture", "-q", "--for", "1s", "-n", "3", "--clients", "2", "--faults", "filter,clock-jump,reset"))
+	code, stdout, stderr := both(t, bare(t, []string{"redis-server"}, "-q", "--for", "1s", "-n", "3", "--clients", "2", "--faults", "filter,clock-jump,reset"))
 	if code != 0 || strings.Count(stderr, "\n") != 2 ||
 		!strings.Contains(stderr, "left out: clock-jump (there is no C compiler") || !strings.Contains(stderr, "left out: filter (ip is missing") ||
 		!strings.Contains(stderr, "the other 1 kinds of faults run") {
@@ -180,8 +172,8 @@ func TestTortureSaysWhatCannotBeRunAndDoesNotCountIt(t *testing.T) {
 	if !strings.Contains(stdout, "not run: filter") || !strings.Contains(stdout, "not run: clock-jump") || !strings.Contains(stdout, "out of 1, in 1s") {
 		t.Errorf("the verdict is silent about it: %s", stdout)
 	}
-	code, stdout, stderr = both(t, bare(t, []string{"redis-server"}, "torture", "--for", "1s", "--faults", "filter"))
-	if code != exitNoQuorum || stdout != "" || !strings.Contains(stderr, "none of the faults can be had here: ip is missing") {
+	code, stdout, stderr = both(t, bare(t, []string{"redis-server"}, "--for", "1s", "--faults", "filter"))
+	if code != exitFailed || stdout != "" || !strings.Contains(stderr, "none of the faults can be had here: ip is missing") {
 		t.Errorf("with no fault left: exit %d, %s%s", code, stdout, stderr)
 	}
 }
@@ -189,7 +181,7 @@ func TestTortureSaysWhatCannotBeRunAndDoesNotCountIt(t *testing.T) {
 func TestTortureThatIsInterruptedLeavesNothingBehind(t *testing.T) {
 	t.Parallel()
 	for _, s := range []syscall.Signal{syscall.SIGINT, syscall.SIGTERM} {
-		cmd := exec.Command("redlatch", "torture", "--for", "1m", "--clients", "2", "-n", "3", "--faults", "kill,pause")
+		cmd := exec.Command("redlatch-torture", "--for", "1m", "--clients", "2", "-n", "3", "--faults", "kill,pause")
 		stderr, err := cmd.StderrPipe()
 		if err != nil {
 			t.Fatal(err)
@@ -233,7 +225,7 @@ func TestTortureViewFitsItsTerminal(t *testing.T) {
 	for i := range 9 {
 		s.Active = append(s.Active, chaos.Fault{Family: "freeze", Node: i + 1, Detail: "is frozen"})
 	}
-	lines := tortureLines(s, 60)
+	lines := viewLines(s, 60)
 	text := strings.Join(lines, "\n")
 	for _, want := range []string{"torture", "10s of 30s", "12 acquisitions", "client 3, token 42", "job-2      –", "freeze: is frozen", "and 3 more"} {
 		if !strings.Contains(text, want) {

@@ -9,32 +9,34 @@ import (
 	"sync"
 	"time"
 
+	"github.com/redlatch/redlatch/cmd/internal/screen"
 	"github.com/redlatch/redlatch/internal/chaos"
 )
 
-// tortureView shows how a run stands: on a terminal by lines that are brought
-// up to date, elsewhere by a line now and then.
-type tortureView struct {
-	say    *reporter
-	screen *screen
+// view shows the progress of a run: on a terminal by lines that are updated,
+// elsewhere by a line now and then.
+type view struct {
+	file   *os.File
+	quiet  bool
+	screen *screen.Screen // nil if the file is no terminal
 	every  time.Duration
 
-	mu    sync.Mutex
-	last  time.Duration // when something was said, where there is no terminal
+	mu    sync.Mutex    // guards what follows
+	last  time.Duration // when a line was written, where there is no terminal
 	lines int           // on the terminal
 }
 
-func newTortureView(say *reporter, length time.Duration) *tortureView {
-	v := &tortureView{say: say, every: max(5*time.Second, length/20)}
-	if file, ok := say.w.(*os.File); ok && os.Getenv("TERM") != "dumb" {
-		v.screen = openScreen(file)
+func newView(file *os.File, length time.Duration, quiet bool) *view {
+	v := &view{file: file, quiet: quiet, every: max(5*time.Second, length/20)}
+	if os.Getenv("TERM") != "dumb" {
+		v.screen = screen.Open(file)
 	}
 	return v
 }
 
-// show is told how the run stands.
-func (v *tortureView) show(s chaos.Status) {
-	if v.say.quiet || v.say.format == "json" {
+// show shows a status.
+func (v *view) show(s chaos.Status) {
+	if v.quiet {
 		return
 	}
 	v.mu.Lock()
@@ -42,29 +44,29 @@ func (v *tortureView) show(s chaos.Status) {
 	if v.screen == nil {
 		if s.Elapsed-v.last >= v.every {
 			v.last = s.Elapsed
-			fmt.Fprintf(v.say.w, "redlatch: %v of %v: %d acquisitions, %d writes, %d stale ones refused, %d faults\n",
+			fmt.Fprintf(v.file, "redlatch-torture: %v of %v: %d acquisitions, %d writes, %d stale ones refused, %d faults\n",
 				s.Elapsed.Round(time.Second), s.For, s.Acquisitions, s.Writes, s.Refused, s.Faults)
 		}
 		return
 	}
-	if !v.screen.ours() {
+	if !v.screen.Ours() {
 		return
 	}
-	width := v.screen.width()
+	width := v.screen.Width()
 	if width <= 0 {
 		width = 80
 	}
-	lines := tortureLines(s, width)
-	v.screen.write(over(v.lines, lines, width))
+	lines := viewLines(s, width)
+	v.screen.Write(over(v.lines, lines, width))
 	v.lines = len(lines)
 }
 
-// clear takes the lines away.
-func (v *tortureView) clear() {
+// clear removes the lines.
+func (v *view) clear() {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	if v.screen != nil && v.lines > 0 && v.screen.ours() {
-		v.screen.write(over(v.lines, nil, 80))
+	if v.screen != nil && v.lines > 0 && v.screen.Ours() {
+		v.screen.Write(over(v.lines, nil, 80))
 	}
 	v.lines = 0
 }
@@ -86,11 +88,11 @@ func over(before int, lines []string, width int) string {
 	return b.String()
 }
 
-// tortureLines is the view: progress, counts, who holds what, which faults last.
-func tortureLines(s chaos.Status, width int) []string {
+// viewLines are the lines: progress, counts, holders, and faults that are active.
+func viewLines(s chaos.Status, width int) []string {
 	room := min(max(width-36, 10), 50)
 	lines := []string{
-		fmt.Sprintf("%-9s [%s] %3.0fs of %v", s.Phase, bar(room, s.Elapsed.Seconds()/max(s.For.Seconds(), 0.001)), s.Elapsed.Seconds(), s.For),
+		fmt.Sprintf("%-9s [%s] %3.0fs of %v", s.Phase, screen.Bar(room, s.Elapsed.Seconds()/max(s.For.Seconds(), 0.001)), s.Elapsed.Seconds(), s.For),
 		fmt.Sprintf("%d acquisitions, %d missed, %d writes, %d stale ones refused, %d lost, %d faults", s.Acquisitions, s.Missed, s.Writes, s.Refused, s.Lost, s.Faults),
 	}
 	for _, name := range s.Names {
