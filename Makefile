@@ -26,9 +26,9 @@ help: ## list what can be made
 	@awk -F ':.*## ' '/^[a-z]+:.*## /{printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 .PHONY: build
-build: ## the command, as bin/redlatch
+build: ## the commands, as bin/redlatch and bin/redlatch-torture
 	$(GO) build ./...
-	$(GO) build -trimpath -o bin/redlatch ./cmd/redlatch
+	$(GO) build -trimpath -o bin/ ./cmd/redlatch ./cmd/redlatch-torture
 
 .PHONY: deps
 deps: ## install what the tests need and is missing: redis-server, MariaDB, PostgreSQL, etcd, a C compiler, ip, nft, ps
@@ -52,7 +52,7 @@ snippets: ## write the marked blocks of the documentation anew from their source
 	$(GO) test -count 1 -run TheCodeItShows ./internal/snippets -update
 
 .PHONY: cross
-cross: ## build library and command for every platform
+cross: ## build library and commands for every platform
 	@set -e; for p in $(PLATFORMS); do \
 		echo "  $$p"; GOOS=$${p%/*} GOARCH=$${p#*/} CGO_ENABLED=0 $(GO) build ./...; \
 	done
@@ -124,6 +124,7 @@ fmt: ## format the code
 .PHONY: man
 man: ## the manual pages, into build/man
 	$(GO) run ./cmd/redlatch man build/man
+	$(GO) run ./cmd/redlatch-torture man build/man
 
 .PHONY: clean
 clean: ## remove what was built

@@ -66,21 +66,20 @@ func write(out io.Writer, text string) error {
 	return err
 }
 
-// completeAll tells every command how its flags and arguments are completed.
+// completeAll sets for every command how its flags and arguments are completed.
 func completeAll(cmd *cobra.Command) {
 	cmd.Flags().VisitAll(func(f *pflag.Flag) {
 		switch {
 		case strings.Contains(f.Value.Type(), "|"):
 			cmd.RegisterFlagCompletionFunc(f.Name, cobra.FixedCompletions(strings.Split(f.Value.Type(), "|"), cobra.ShellCompDirectiveNoFileComp))
-		case f.Name == "faults": // torture knows them
-		case !slices.Contains([]string{"state", "password-file", "report", "keep"}, f.Name) && f.Value.Type() != "bool":
+		case !slices.Contains([]string{"state", "password-file"}, f.Name) && f.Value.Type() != "bool":
 			cmd.RegisterFlagCompletionFunc(f.Name, cobra.NoFileCompletions)
 		}
 	})
 	switch cmd.Name() {
 	case "run", "lock", "ls", "show", "break":
 		cmd.ValidArgsFunction = completeName
-	case "extend", "unlock", "init", "doctor", "dev", "torture", "version":
+	case "extend", "unlock", "init", "doctor", "dev", "version":
 		cmd.ValidArgsFunction = cobra.NoFileCompletions
 	}
 	for _, sub := range cmd.Commands() {
@@ -88,7 +87,7 @@ func completeAll(cmd *cobra.Command) {
 	}
 }
 
-// completeLimit is how long a person who presses the key is kept waiting.
+// completeLimit is how long a completion may take.
 const completeLimit = time.Second
 
 // completeName completes the name of a lock with those that the nodes know.

@@ -15,6 +15,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/redlatch/redlatch"
+	"github.com/redlatch/redlatch/cmd/internal/signals"
+	"github.com/redlatch/redlatch/cmd/redlatch/internal/supervise"
+	"github.com/redlatch/redlatch/internal/redisproc"
 )
 
 // devFlags are the flags of dev.
@@ -79,9 +82,9 @@ func (f *devFlags) run(cmd *cobra.Command, say *reporter, argv []string) error {
 	case f.port != 0 && (f.port < 1 || f.port+f.servers-1 > 65535):
 		return &redlatch.ConfigError{Field: "--port", Value: f.port, Bound: fmt.Sprintf("from 1 to %d, for %d servers", 65536-f.servers, f.servers)}
 	}
-	program, err := serverProgram()
+	program, err := redisproc.Find()
 	if err != nil {
-		return err
+		return &outcome{code: exitNotFound, event: "not_found", err: err, hint: redisproc.Install}
 	}
 	var path string
 	if len(argv) > 0 {
@@ -90,48 +93,37 @@ func (f *devFlags) run(cmd *cobra.Command, say *reporter, argv []string) error {
 		}
 	}
 	// Caught before there is anything to leave behind.
-	signals := make(chan os.Signal, 4)
-	notify(signals, []os.Signal{os.Interrupt, syscall.SIGTERM, syscall.SIGHUP})
-	defer signal.Stop(signals)
+	received := make(chan os.Signal, 4)
+	signals.Notify(received, []os.Signal{os.Interrupt, syscall.SIGTERM, syscall.SIGHUP})
+	defer signal.Stop(received)
 	ctx, cancel := context.WithCancelCause(context.Background())
 	defer cancel(nil)
 	started := make(chan error, 1)
 	q := &devQuorum{program: program}
-	defer q.stop(signals)
+	defer q.stop(received)
 	go func() { started <- q.start(ctx, f.servers, f.port) }()
 	select {
 	case err := <-started:
 		if err != nil {
 			return &outcome{code: exitNoQuorum, event: "no_quorum", err: err}
 		}
-	case s := <-signals:
-		cancel(&interruptedError{s.(syscall.Signal)})
+	case s := <-received:
+		cancel(&interruptedError{Signal: s.(syscall.Signal)})
 		<-started
 		return &outcome{code: exitSignal + int(s.(syscall.Signal)), signal: s.(syscall.Signal), event: "interrupted", err: fmt.Errorf("%v while the servers were started", s)}
 	}
 	if len(argv) > 0 {
-		return q.with(path, argv, signals)
+		return q.with(path, argv, received)
 	}
 	if err := q.show(cmd, say); err != nil {
 		return &outcome{code: exitOutput, event: "output", err: fmt.Errorf("stdout cannot be written: %w", err)}
 	}
 	select {
-	case <-signals:
+	case <-received:
 		return nil
 	case err := <-q.died:
 		return &outcome{code: exitNoQuorum, event: "no_quorum", err: err}
 	}
-}
-
-// serverProgram finds the server to start.
-func serverProgram() (string, error) {
-	for _, name := range []string{"redis-server", "valkey-server"} {
-		if path, err := exec.LookPath(name); err == nil {
-			return path, nil
-		}
-	}
-	return "", &outcome{code: exitNotFound, event: "not_found", err: errors.New("there is neither redis-server nor valkey-server on this machine"),
-		hint: "install one with apt-get install redis-server, dnf install valkey, apk add redis or brew install redis"}
 }
 
 // show tells where the servers are.
@@ -160,7 +152,7 @@ func (q *devQuorum) show(cmd *cobra.Command, say *reporter) error {
 
 // with runs CMD beside the servers. It is in our process group, so a Ctrl-C is
 // its own to heed; signals that were sent to us alone are passed on.
-func (q *devQuorum) with(path string, argv []string, signals <-chan os.Signal) error {
+func (q *devQuorum) with(path string, argv []string, received <-chan os.Signal) error {
 	environment := slices.DeleteFunc(os.Environ(), func(v string) bool {
 		name, _, _ := strings.Cut(v, "=") // these are about other nodes
 		return name == variable("state") || name == listVariable || name == nodesVariable
@@ -177,8 +169,9 @@ func (q *devQuorum) with(path string, argv []string, signals <-chan os.Signal) e
 	for {
 		select {
 		case <-done:
-			return &outcome{code: codeOf(cmd.ProcessState), signal: signalOf(cmd.ProcessState), event: "exited"}
-		case s := <-signals:
+			exit := supervise.ExitOf(cmd.ProcessState)
+			return &outcome{code: exit.Code, signal: exit.Signal, event: "exited"}
+		case s := <-received:
 			if s != os.Interrupt || !isTerminal(os.Stdin) {
 				cmd.Process.Signal(s)
 			}

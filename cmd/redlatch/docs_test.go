@@ -38,6 +38,7 @@ func TestCommandLinesThatAreWrongAreNotUnderstood(t *testing.T) {
 		"redlatch run -w soon a -- b":                 "invalid argument",
 		"redlatch run a b":                            "no -- before",
 		"redlatch obtain a":                           "unknown command",
+		"redlatch torture --for 2m":                   "a command of its own",
 		"flock /tmp/f redlatch run -z a -- b":         "unknown shorthand flag",
 		"x=$(redlatch lock -q --wait-for 1s a) || :":  "unknown flag: --wait-for",
 		"redlatch dev -n 3 -- redlatch doctor --deep": "unknown flag: --deep",

@@ -69,21 +69,6 @@ func TestDoctorTellsByItsExitCodeWhetherLocksAreInDanger(t *testing.T) {
 	}
 }
 
-func TestColourHeedsNoColorAndTerminals(t *testing.T) {
-	for _, c := range []struct {
-		noColor, term string
-		terminal      bool
-		want          bool
-	}{
-		{"", "xterm", true, true}, {"", "", true, true}, {"1", "xterm", true, false},
-		{"", "dumb", true, false}, {"", "xterm", false, false},
-	} {
-		if got := colourful(c.noColor, c.term, c.terminal); got != c.want {
-			t.Errorf("%+v: %v", c, got)
-		}
-	}
-}
-
 // TestFlagsThatDoctorNamesExist reads the sources of its findings.
 func TestFlagsThatDoctorNamesExist(t *testing.T) {
 	known := map[string]bool{}

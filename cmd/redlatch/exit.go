@@ -9,18 +9,20 @@ import (
 	"syscall"
 
 	"github.com/redlatch/redlatch"
+	"github.com/redlatch/redlatch/cmd/internal/signals"
+	"github.com/redlatch/redlatch/cmd/redlatch/internal/supervise"
 )
 
 // The exit codes that are not CMD's own. They follow sysexits.h and the shell
 // where those have one; 79 is the first after sysexits.h.
 const (
-	exitUsage     = 64  // the command line is wrong
-	exitNoQuorum  = 69  // too few nodes answered
-	exitHeld      = 75  // another holds the lock, or the wait is over
-	exitLost      = 79  // the lock was lost while CMD ran
-	exitCannotRun = 126 // CMD is there and cannot be run
-	exitNotFound  = 127 // CMD is not there
-	exitSignal    = 128 // plus the number of the signal
+	exitUsage     = 64                      // the command line is wrong
+	exitNoQuorum  = 69                      // too few nodes answered
+	exitHeld      = 75                      // another holds the lock, or the wait is over
+	exitLost      = 79                      // the lock was lost while CMD ran
+	exitCannotRun = supervise.CodeCannotRun // CMD is there and cannot be run
+	exitNotFound  = 127                     // CMD is not there
+	exitSignal    = supervise.CodeSignal    // plus the number of the signal
 )
 
 // outcome is how a verb ended. It is an error so that it passes through cobra,
@@ -57,7 +59,7 @@ func (o *outcome) Unwrap() error { return o.err }
 // died by the interrupt, and not when it exited with 130.
 func (o *outcome) leave() {
 	if o.signal != 0 {
-		dieBy(o.signal, o.keyed)
+		signals.DieBy(o.signal, o.keyed)
 	}
 	os.Exit(o.code)
 }
@@ -67,10 +69,8 @@ func usageError(err error, hint string) *outcome {
 	return &outcome{code: exitUsage, event: "usage", err: err, hint: hint}
 }
 
-// interruptedError says which signal ended the waiting for a lock.
-type interruptedError struct{ signal syscall.Signal }
-
-func (e *interruptedError) Error() string { return e.signal.String() }
+// interruptedError says which signal ended the wait for a lock.
+type interruptedError = signals.Error
 
 // ended is the outcome of a verb that does not wait for a lock and that a signal
 // ended; nil if none did.
@@ -105,7 +105,7 @@ func outcomeOf(err error) *outcome {
 	case errors.As(err, &already):
 		return already
 	case errors.As(err, &signal):
-		return &outcome{code: exitSignal + int(signal.signal), signal: signal.signal, event: "interrupted",
+		return &outcome{code: exitSignal + int(signal.Signal), signal: signal.Signal, event: "interrupted",
 			err: fmt.Errorf("%v while waiting for the lock", signal)}
 	case errors.Is(err, redlatch.ErrHeld):
 		return &outcome{code: exitHeld, event: "held", err: err}

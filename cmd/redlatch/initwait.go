@@ -6,11 +6,11 @@ import (
 	"fmt"
 	"os"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
 	"github.com/redlatch/redlatch"
+	"github.com/redlatch/redlatch/cmd/internal/screen"
 )
 
 // quarantineLine is how often a line is written while nodes are in quarantine
@@ -21,7 +21,7 @@ const quarantineLine = 10 * time.Second
 // terminal, and elsewhere as a line now and then.
 type quarantineView struct {
 	say    *reporter
-	screen *screen
+	screen *screen.Screen
 
 	mu    sync.Mutex // guards what follows
 	nodes int        // how many are waited for
@@ -41,7 +41,7 @@ func (r *reporter) showQuarantine() *quarantineView {
 	}
 	v := &quarantineView{say: r, end: make(chan struct{}), over: make(chan struct{})}
 	if file, ok := r.w.(*os.File); ok && r.format != "json" && os.Getenv("TERM") != "dumb" {
-		v.screen = openScreen(file)
+		v.screen = screen.Open(file)
 	}
 	go v.run()
 	return v
@@ -91,14 +91,14 @@ func (v *quarantineView) run() {
 	for {
 		select {
 		case <-v.end:
-			if painted && v.screen.ours() {
-				v.screen.write("\r\x1b[K")
+			if painted && v.screen.Ours() {
+				v.screen.Write("\r\x1b[K")
 			}
 			return
 		case <-ticker.C:
 		}
-		if line := v.bar(); line != "" && v.screen != nil && v.screen.ours() {
-			v.screen.write(redraw(line, v.screen.width(), os.Getenv("NO_COLOR") == ""))
+		if line := v.bar(); line != "" && v.screen != nil && v.screen.Ours() {
+			v.screen.Write(redraw(line, v.screen.Width(), os.Getenv("NO_COLOR") == ""))
 			painted = true
 		}
 	}
@@ -113,7 +113,7 @@ func (v *quarantineView) bar() string {
 	}
 	left := max(time.Until(v.until), 0)
 	return fmt.Sprintf("redlatch: waiting until %s trusted [%s] %v yet", are(v.nodes),
-		bar(20, 1-left.Seconds()/v.whole.Seconds()), left.Round(time.Second))
+		screen.Bar(20, 1-left.Seconds()/v.whole.Seconds()), left.Round(time.Second))
 }
 
 // stop takes the bar away. Nothing is written after that.
@@ -123,12 +123,6 @@ func (v *quarantineView) stop() {
 	}
 	close(v.end)
 	<-v.over
-}
-
-// bar draws which part of the whole is done.
-func bar(room int, done float64) string {
-	full := int(float64(room) * min(1, max(0, done)))
-	return strings.Repeat("#", full) + strings.Repeat(".", room-full)
 }
 
 // freshQuestion is what everyone must know who trusts nodes at once.

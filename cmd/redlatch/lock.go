@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/redlatch/redlatch"
+	"github.com/redlatch/redlatch/cmd/internal/signals"
 	"github.com/redlatch/redlatch/node"
 )
 
@@ -150,7 +151,7 @@ func (f *lockFlags) run(out io.Writer, say *reporter, name string) error {
 		return err
 	}
 	defer client.Close()
-	signal.Ignore(syscall.SIGPIPE) // whom nobody listens to must know
+	signal.Ignore(syscall.SIGPIPE) // a write to a closed stdout must return an error
 	ctx, stop := untilSignal()
 	defer stop()
 
@@ -219,23 +220,10 @@ func endless(err error) bool {
 	})
 }
 
-// untilSignal returns a context that a signal ends which would end us; its
+// untilSignal returns a context that ends with a signal that would end us. The
 // cause says which.
 func untilSignal() (context.Context, func()) {
-	ctx, cancel := context.WithCancelCause(context.Background())
-	signals := make(chan os.Signal, 1)
-	notify(signals, []os.Signal{os.Interrupt, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT})
-	go func() {
-		select {
-		case s := <-signals:
-			cancel(&interruptedError{s.(syscall.Signal)})
-		case <-ctx.Done():
-		}
-	}()
-	return ctx, func() {
-		signal.Stop(signals)
-		cancel(nil)
-	}
+	return signals.Context([]os.Signal{os.Interrupt, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT})
 }
 
 // writeLease tells what a script must know of its lock. waited is nil for an

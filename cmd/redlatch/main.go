@@ -2,17 +2,16 @@
 // with no server at all in a file of this machine.
 package main
 
-import "os"
+import (
+	"os"
+
+	"github.com/redlatch/redlatch/cmd/redlatch/internal/supervise"
+)
 
 func main() {
 	args := os.Args[1:]
-	switch {
-	case isGuardian(args):
-		os.Exit(runGuardian(args))
-	case isGate(args):
-		os.Exit(runGate(args))
-	case isTortureClient(args):
-		os.Exit(runTortureClient())
+	if code, is := supervise.Helper(args); is {
+		os.Exit(code)
 	}
 	execute(args).leave()
 }

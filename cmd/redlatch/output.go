@@ -10,11 +10,11 @@ import (
 	"strings"
 	"unicode"
 
-	"github.com/mattn/go-isatty"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
 	"github.com/redlatch/redlatch"
+	"github.com/redlatch/redlatch/cmd/internal/screen"
 )
 
 // choice is a pflag.Value: one of a few words.
@@ -59,8 +59,11 @@ func failEval(cmd *cobra.Command, say *reporter, code int) {
 	}
 }
 
-// isTerminal reports whether somebody may be looking at f.
-func isTerminal(f *os.File) bool { return isatty.IsTerminal(f.Fd()) }
+// isTerminal reports whether f is a terminal.
+func isTerminal(f *os.File) bool { return screen.IsTerminal(f) }
+
+// paint colours a text for a terminal.
+func paint(out io.Writer, colour, text string) string { return screen.Paint(out, colour, text) }
 
 // harmless returns a text that others wrote, a name or an owner, without what
 // could take hold of the terminal.

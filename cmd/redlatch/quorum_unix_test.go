@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/redlatch/redlatch"
+	"github.com/redlatch/redlatch/cmd/redlatch/internal/supervise"
 	"github.com/redlatch/redlatch/internal/redistest"
 	"github.com/redlatch/redlatch/internal/stall"
 )
@@ -64,7 +65,7 @@ func exitCode(t testing.TB, err error) int {
 	if exit == nil {
 		return 0
 	}
-	return codeOf(exit.ProcessState)
+	return supervise.ExitOf(exit.ProcessState).Code
 }
 
 func TestMinorityOfDeadNodesIsNoObstacle(t *testing.T) {

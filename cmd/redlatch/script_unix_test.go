@@ -19,8 +19,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/redlatch/redlatch/internal/stall"
 	"github.com/rogpeppe/go-internal/testscript"
+
+	"github.com/redlatch/redlatch/cmd/redlatch/internal/supervise"
+	"github.com/redlatch/redlatch/internal/stall"
 )
 
 func TestMain(m *testing.M) {
@@ -141,7 +143,7 @@ func checkCode(ts *testscript.TestScript, want string, err error) {
 	var exit *exec.ExitError
 	if errors.As(err, &exit) {
 		code = exit.ExitCode()
-		if w := exit.Sys().(syscall.WaitStatus); w.Signaled() && w.Signal() == signals[want] {
+		if w := exit.Sys().(syscall.WaitStatus); w.Signaled() && w.Signal() == signalNames[want] {
 			return
 		}
 	} else {
@@ -191,15 +193,15 @@ func spawn(ts *testscript.TestScript, _ bool, args []string) {
 	ts.Value(jobsKey{}).(map[string]*job)[args[0]] = j
 }
 
-// signals are those that scripts name.
-var signals = map[string]syscall.Signal{
+// signalNames are the signals that scripts name.
+var signalNames = map[string]syscall.Signal{
 	"INT": syscall.SIGINT, "TERM": syscall.SIGTERM, "HUP": syscall.SIGHUP, "QUIT": syscall.SIGQUIT, "USR1": syscall.SIGUSR1,
 	"TSTP": syscall.SIGTSTP, "KILL": syscall.SIGKILL, "STOP": syscall.SIGSTOP, "CONT": syscall.SIGCONT,
 }
 
 // signal NAME ID: sends a signal to a job.
 func sendSignal(ts *testscript.TestScript, _ bool, args []string) {
-	s := signals[args[0]]
+	s := signalNames[args[0]]
 	if s == 0 {
 		ts.Fatalf("unknown signal %s", args[0])
 	}
@@ -293,7 +295,7 @@ func guardianPid(parent int) int {
 	out, _ := exec.Command("ps", "-A", "-o", "pid=,ppid=,args=").Output()
 	for line := range strings.Lines(string(out)) {
 		fields := strings.Fields(line)
-		if len(fields) > 3 && fields[1] == strconv.Itoa(parent) && fields[3] == guardianVerb {
+		if len(fields) > 3 && fields[1] == strconv.Itoa(parent) && fields[3] == supervise.GuardianVerb {
 			pid, _ := strconv.Atoi(fields[0])
 			return pid
 		}

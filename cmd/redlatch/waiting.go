@@ -11,6 +11,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/redlatch/redlatch"
+	"github.com/redlatch/redlatch/cmd/internal/screen"
 	"github.com/redlatch/redlatch/node"
 )
 
@@ -38,7 +39,7 @@ type waiting struct {
 	nodes  []redlatch.Node
 	places *places
 	say    *reporter
-	screen *screen // nil if there is no terminal
+	screen *screen.Screen // nil if there is no terminal
 	since  time.Time
 	cancel context.CancelFunc
 	over   chan struct{}
@@ -52,7 +53,7 @@ func (r *reporter) showWaiting(name string, nodes []redlatch.Node, places *place
 	}
 	w := &waiting{name: name, nodes: nodes, places: places, say: r, since: time.Now(), over: make(chan struct{})}
 	if file, ok := r.w.(*os.File); ok && r.format != "json" && os.Getenv("TERM") != "dumb" {
-		w.screen = openScreen(file)
+		w.screen = screen.Open(file)
 	}
 	var ctx context.Context
 	ctx, w.cancel = context.WithCancel(context.Background())
@@ -82,15 +83,15 @@ func (w *waiting) paint(ctx context.Context) {
 	for {
 		select {
 		case <-ctx.Done():
-			if painted && w.screen.ours() {
-				w.screen.write("\r\x1b[K")
+			if painted && w.screen.Ours() {
+				w.screen.Write("\r\x1b[K")
 			}
 			return
 		case <-timer.C:
 		}
 		line := w.look(ctx).line(w.name)
-		if ctx.Err() == nil && w.screen.ours() {
-			w.screen.write(redraw(line, w.screen.width(), os.Getenv("NO_COLOR") == ""))
+		if ctx.Err() == nil && w.screen.Ours() {
+			w.screen.Write(redraw(line, w.screen.Width(), os.Getenv("NO_COLOR") == ""))
 			painted = true
 		}
 		timer.Reset(waitRefresh)

@@ -24,7 +24,7 @@ func watch(ctx context.Context, out io.Writer, interval time.Duration, show func
 		err := show(&page)
 		var signal *interruptedError
 		if errors.As(context.Cause(ctx), &signal) {
-			if signal.signal == syscall.SIGINT {
+			if signal.Signal == syscall.SIGINT {
 				return nil // that is how one leaves
 			}
 			return ended(ctx)

@@ -57,7 +57,7 @@ func (r *Result) Page(w io.Writer) error {
 		return err
 	}
 	d := newDrawing(r)
-	p := page{Result: r, Title: fmt.Sprintf("redlatch torture, seed %d", r.Seed), Headline: r.Headline(), Good: r.Verdict.Held(),
+	p := page{Result: r, Title: fmt.Sprintf("redlatch-torture, seed %d", r.Seed), Headline: r.Headline(), Good: r.Verdict.Held(),
 		Labels: d.labels, Width: d.width, Height: d.y, Drawing: template.HTML(d.text.String())} // everything in it was escaped
 	v := r.Verdict
 	p.Facts = []fact{

@@ -1,0 +1,78 @@
+//go:build unix
+
+package main
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/rogpeppe/go-internal/testscript"
+)
+
+func TestMain(m *testing.M) {
+	// The race detector has a process that ends well sleep for a second.
+	os.Setenv("GORACE", "atexit_sleep_ms=0")
+	testscript.Main(m, map[string]func(){"redlatch-torture": main})
+}
+
+// command runs redlatch-torture to its end.
+func command(t testing.TB, args ...string) (code int, stdout, stderr string) {
+	t.Helper()
+	return both(t, exec.Command("redlatch-torture", args...))
+}
+
+// both runs a command and returns stdout and stderr apart.
+func both(t testing.TB, cmd *exec.Cmd) (code int, stdout, stderr string) {
+	t.Helper()
+	var out, err strings.Builder
+	cmd.Stdout, cmd.Stderr = &out, &err
+	return exitCode(t, cmd.Run()), out.String(), err.String()
+}
+
+// exitCode is the exit code as a shell has it: 128 and the signal for a process
+// that died by one.
+func exitCode(t testing.TB, err error) int {
+	t.Helper()
+	var exit *exec.ExitError
+	switch {
+	case err == nil:
+		return 0
+	case !errors.As(err, &exit):
+		t.Fatal(err)
+	}
+	if w := exit.Sys().(syscall.WaitStatus); w.Signaled() {
+		return exitSignal + int(w.Signal())
+	}
+	return exit.ExitCode()
+}
+
+// soon polls until something is so, for as long as the busiest machine may take.
+func soon(is func() bool) bool {
+	for end := time.Now().Add(time.Minute); time.Now().Before(end); time.Sleep(2 * time.Millisecond) {
+		if is() {
+			return true
+		}
+	}
+	return false
+}
+
+// alive reports whether a process is there and not a zombie.
+func alive(pid int) bool {
+	if syscall.Kill(pid, 0) != nil {
+		return false
+	}
+	if stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid)); err == nil {
+		_, after, _ := bytes.Cut(stat, []byte(") "))
+		return !bytes.HasPrefix(after, []byte("Z"))
+	}
+	out, err := exec.Command("ps", "-o", "stat=", "-p", strconv.Itoa(pid)).Output()
+	return err == nil && !bytes.HasPrefix(bytes.TrimSpace(out), []byte("Z"))
+}

@@ -1,0 +1,251 @@
+//go:build unix
+
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"syscall"
+	"time"
+
+	"github.com/spf13/cobra"
+	_ "modernc.org/sqlite" // the database that clients write to
+
+	"github.com/redlatch/redlatch"
+	"github.com/redlatch/redlatch/cmd/internal/signals"
+	"github.com/redlatch/redlatch/internal/chaos"
+	"github.com/redlatch/redlatch/internal/owned"
+	"github.com/redlatch/redlatch/internal/redisproc"
+)
+
+// isClient reports whether these are the arguments of a client, which torture
+// starts from this program.
+func isClient(args []string) bool { return len(args) == 1 && args[0] == chaos.ClientVerb }
+
+func runClient() int { return chaos.RunClient(os.Stdin, os.Stdout, os.Stderr) }
+
+// flags are those of the command.
+type flags struct {
+	time    time.Duration
+	seed    uint64
+	faults  string
+	clients int
+	names   int
+	servers int
+	noFence bool
+	report  string
+	keep    string
+	list    bool
+	quiet   bool
+	output  output
+}
+
+// newRoot returns the command, and how it writes its verdict.
+func newRoot() (*cobra.Command, *output) {
+	f := &flags{output: "text"}
+	cmd := &cobra.Command{
+		Use:   "redlatch-torture [flags]",
+		Short: "Break a quorum of real servers on purpose, and check whether the locks hold",
+		Long: `Start several redis-server processes and several clients on this machine. The
+clients acquire locks and write to a database under them, while the servers are
+killed, frozen, emptied, cut off and replaced, clocks are set, and clients are paused
+and killed. Then heal everything, and check what the clients saw:
+
+  overlap          no two leases on one name were valid at once
+  token order      tokens only grew
+  stale write      the fenced database accepted no write of a former holder
+  lost update      and lost none of those it accepted
+  ghost            no lock was left on any server after its TTL
+  liveness         every client got a lock again after the faults
+  linearizability  the history is one that a lock with a token can have (porcupine)
+  extension        no lock was extended after another client was granted it
+
+Some faults, which --list marks as beyond, break an assumption on which exclusion
+rests: see docs/guarantees.md. Only they excuse two leases at once. These are
+counted, and must not harm the data. With --faults within none are excused.
+
+With --no-fence the database checks no tokens: paused clients then corrupt it.
+
+Only redis-server, or valkey-server, must be installed. Setting the servers' clocks
+needs a C compiler on Linux; dropping packets needs root, ip and nft. Faults that are
+not possible here are left out, and the verdict says so.
+
+Exit status: 0 if every promise was kept; 1 if one was broken, or if the data was
+corrupted without fencing; 64 for a wrong command line; 69 if there is no server, or
+the servers or clients cannot be started or healed; 74 if a file cannot be written;
+130 and the like for a signal.`,
+		Example: `  redlatch-torture
+  redlatch-torture --for 2m --report torture.html
+  redlatch-torture --faults kill,partition,pause --seed 7
+  redlatch-torture --no-fence --faults pause
+  redlatch-torture --list`,
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) > 0 {
+				return fmt.Errorf("redlatch-torture takes no argument, and %q is one", args[0])
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, _ []string) error { return f.run(cmd) },
+	}
+	finish(cmd)
+	flags := cmd.Flags()
+	flags.SortFlags = false
+	flags.DurationVar(&f.time, "for", 30*time.Second, "inject faults for `DURATION`, as 30s or 5m")
+	flags.Uint64Var(&f.seed, "seed", 0, "draw the faults from `NUMBER` (default a random one, which is shown)")
+	flags.StringVar(&f.faults, "faults", "all", "inject `WHICH` faults: all, within, beyond, or names separated by commas")
+	flags.IntVar(&f.clients, "clients", 8, "start `N` clients, from 1 to 100")
+	flags.IntVar(&f.names, "names", 2, "which acquire locks on `N` names, from 1 to 100")
+	flags.IntVarP(&f.servers, "servers", "n", 5, "start `N` servers, from 3 to 15")
+	flags.BoolVar(&f.noFence, "no-fence", false, "let the database accept every write, to show what fencing is for")
+	flags.StringVar(&f.report, "report", "", "write the history to `FILE` as a page of HTML")
+	flags.StringVar(&f.keep, "keep", "", "write the history to the folder `DIR`, as lines of JSON")
+	flags.BoolVar(&f.list, "list", false, "only list the faults")
+	flags.BoolVarP(&f.quiet, "quiet", "q", false, "show no progress")
+	flags.VarP(&f.output, "output", "o", "write the verdict in words, or as a line of JSON")
+	for flag, words := range map[string][]string{"output": {"text", "json"}, "for": nil, "seed": nil, "clients": nil, "names": nil, "servers": nil} {
+		cmd.RegisterFlagCompletionFunc(flag, cobra.FixedCompletions(words, cobra.ShellCompDirectiveNoFileComp))
+	}
+	cmd.RegisterFlagCompletionFunc("faults", func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+		words := []string{"all", "within", "beyond"}
+		for _, family := range chaos.Families() {
+			words = append(words, family.Name+"\t"+family.About)
+		}
+		return words, cobra.ShellCompDirectiveNoFileComp
+	})
+	cmd.ValidArgsFunction = cobra.NoFileCompletions
+	return cmd, &f.output
+}
+
+// run injects the faults and writes the verdict.
+func (f *flags) run(cmd *cobra.Command) error {
+	if f.list {
+		return unwritten(f.listFaults(cmd.OutOrStdout()))
+	}
+	config, err := f.config(cmd)
+	if err != nil {
+		return err
+	}
+	// Before the run, not after it.
+	page, err := f.files()
+	if err != nil {
+		return err
+	}
+	if page != nil {
+		defer page.Close()
+	}
+	ctx, stop := signals.Context([]os.Signal{os.Interrupt, syscall.SIGTERM, syscall.SIGHUP})
+	defer stop()
+	view := newView(os.Stderr, f.time, f.quiet || f.output == "json")
+	config.Watch = view.show
+	config.Notice = func(text string) {
+		view.clear()
+		f.warn(text)
+	}
+	result, err := chaos.Run(ctx, config)
+	view.clear()
+	var bad *redlatch.ConfigError
+	switch {
+	case ctx.Err() != nil:
+		return context.Cause(ctx)
+	case errors.As(err, &bad):
+		return err
+	case err != nil:
+		return &failure{code: exitFailed, event: "failed", err: err, hint: fmt.Sprintf("try again with --seed %d", config.Seed)}
+	}
+	if err := f.save(result, page); err != nil {
+		return &failure{code: exitOutput, event: "output", err: err}
+	}
+	if err := f.writeVerdict(cmd.OutOrStdout(), result); err != nil {
+		return unwritten(err)
+	}
+	if !result.Verdict.Held() || len(result.Verdict.Corruption) > 0 {
+		return &failure{code: exitViolated, event: "violated"}
+	}
+	return nil
+}
+
+// warn writes a line to stderr.
+func (f *flags) warn(text string) {
+	if f.output == "json" {
+		writeJSON(os.Stderr, struct {
+			Event   string `json:"event"`
+			Message string `json:"message"`
+		}{"warning", text})
+		return
+	}
+	fmt.Fprintf(os.Stderr, "redlatch-torture: %s\n", text)
+}
+
+// unwritten is the failure of a stdout that cannot be written; nil for no error.
+func unwritten(err error) error {
+	if err == nil {
+		return nil
+	}
+	return &failure{code: exitOutput, event: "output", err: fmt.Errorf("stdout cannot be written: %w", err)}
+}
+
+// config is the run that the flags ask for.
+func (f *flags) config(cmd *cobra.Command) (chaos.Config, error) {
+	families, err := chaos.Choose(f.faults)
+	if err != nil {
+		return chaos.Config{}, &failure{code: exitUsage, event: "usage", err: err, hint: "redlatch-torture --list describes them"}
+	}
+	for _, bound := range []struct {
+		flag               string
+		value, least, most int
+	}{{"--clients", f.clients, 1, 100}, {"--names", f.names, 1, 100}, {"--servers", f.servers, 3, redlatch.MaxNodes}} {
+		if bound.value < bound.least || bound.value > bound.most {
+			return chaos.Config{}, &redlatch.ConfigError{Field: bound.flag, Value: bound.value, Bound: fmt.Sprintf("from %d to %d", bound.least, bound.most)}
+		}
+	}
+	if f.time < time.Second || f.time > 2*time.Hour {
+		return chaos.Config{}, &redlatch.ConfigError{Field: "--for", Value: f.time, Bound: "from 1s to 2h"}
+	}
+	program, err := redisproc.Find()
+	if err != nil {
+		return chaos.Config{}, &failure{code: exitFailed, event: "no_server", err: err, hint: redisproc.Install}
+	}
+	if !cmd.Flags().Changed("seed") {
+		f.seed = uint64(rand.Uint32())
+	}
+	return chaos.Config{
+		Program: program, Path: owned.Self(), Args: []string{"redlatch-torture", chaos.ClientVerb}, Nodes: f.servers, Clients: f.clients, Names: f.names,
+		For: f.time, Seed: f.seed, Faults: families, Least: 300 * time.Millisecond, Most: 1500 * time.Millisecond, Fenced: !f.noFence,
+	}, nil
+}
+
+// files makes the files that the flags name, and returns that of the page, if
+// there is one.
+func (f *flags) files() (*os.File, error) {
+	if f.keep != "" {
+		if err := os.MkdirAll(f.keep, 0o755); err != nil {
+			return nil, &failure{code: exitOutput, event: "output", err: fmt.Errorf("--keep: %w", err)}
+		}
+	}
+	if f.report == "" {
+		return nil, nil
+	}
+	page, err := os.Create(f.report)
+	if err != nil {
+		return nil, &failure{code: exitOutput, event: "output", err: fmt.Errorf("--report: %w", err)}
+	}
+	return page, nil
+}
+
+// save writes the files that the flags name.
+func (f *flags) save(r *chaos.Result, page *os.File) error {
+	if page != nil {
+		if err := errors.Join(r.Page(page), page.Close()); err != nil {
+			return fmt.Errorf("--report: %w", err)
+		}
+	}
+	if f.keep != "" {
+		if err := r.Save(f.keep); err != nil {
+			return fmt.Errorf("--keep: %w", err)
+		}
+	}
+	return nil
+}

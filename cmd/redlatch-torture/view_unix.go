@@ -1,0 +1,117 @@
+//go:build unix
+
+package main
+
+import (
+	"fmt"
+	"os"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/redlatch/redlatch/cmd/internal/screen"
+	"github.com/redlatch/redlatch/internal/chaos"
+)
+
+// view shows the progress of a run: on a terminal by lines that are updated,
+// elsewhere by a line now and then.
+type view struct {
+	file   *os.File
+	quiet  bool
+	screen *screen.Screen // nil if the file is no terminal
+	every  time.Duration
+
+	mu    sync.Mutex    // guards what follows
+	last  time.Duration // when a line was written, where there is no terminal
+	lines int           // on the terminal
+}
+
+func newView(file *os.File, length time.Duration, quiet bool) *view {
+	v := &view{file: file, quiet: quiet, every: max(5*time.Second, length/20)}
+	if os.Getenv("TERM") != "dumb" {
+		v.screen = screen.Open(file)
+	}
+	return v
+}
+
+// show shows a status.
+func (v *view) show(s chaos.Status) {
+	if v.quiet {
+		return
+	}
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if v.screen == nil {
+		if s.Elapsed-v.last >= v.every {
+			v.last = s.Elapsed
+			fmt.Fprintf(v.file, "redlatch-torture: %v of %v: %d acquisitions, %d writes, %d stale ones refused, %d faults\n",
+				s.Elapsed.Round(time.Second), s.For, s.Acquisitions, s.Writes, s.Refused, s.Faults)
+		}
+		return
+	}
+	if !v.screen.Ours() {
+		return
+	}
+	width := v.screen.Width()
+	if width <= 0 {
+		width = 80
+	}
+	lines := viewLines(s, width)
+	v.screen.Write(over(v.lines, lines, width))
+	v.lines = len(lines)
+}
+
+// clear removes the lines.
+func (v *view) clear() {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if v.screen != nil && v.lines > 0 && v.screen.Ours() {
+		v.screen.Write(over(v.lines, nil, 80))
+	}
+	v.lines = 0
+}
+
+// over writes lines in the place of those that were written before.
+func over(before int, lines []string, width int) string {
+	var b strings.Builder
+	if before > 0 {
+		fmt.Fprintf(&b, "\x1b[%dA", before)
+	}
+	b.WriteString("\r")
+	for _, line := range lines {
+		if r := []rune(line); len(r) >= width {
+			line = string(r[:max(width-1, 0)])
+		}
+		b.WriteString(line + "\x1b[K\n")
+	}
+	b.WriteString("\x1b[J")
+	return b.String()
+}
+
+// viewLines are the lines: progress, counts, holders, and faults that are active.
+func viewLines(s chaos.Status, width int) []string {
+	room := min(max(width-36, 10), 50)
+	lines := []string{
+		fmt.Sprintf("%-9s [%s] %3.0fs of %v", s.Phase, screen.Bar(room, s.Elapsed.Seconds()/max(s.For.Seconds(), 0.001)), s.Elapsed.Seconds(), s.For),
+		fmt.Sprintf("%d acquisitions, %d missed, %d writes, %d stale ones refused, %d lost, %d faults", s.Acquisitions, s.Missed, s.Writes, s.Refused, s.Lost, s.Faults),
+	}
+	for _, name := range s.Names {
+		holder := "–"
+		if e, ok := s.Holders[name]; ok {
+			holder = fmt.Sprintf("client %d, token %d", e.Client, e.Token)
+		}
+		lines = append(lines, fmt.Sprintf("  %-10s %s", name, holder))
+	}
+	for i, f := range s.Active {
+		if i == 6 {
+			lines = append(lines, fmt.Sprintf("  and %d more", len(s.Active)-i))
+			break
+		}
+		where := fmt.Sprintf("node %d", f.Node)
+		if f.Node == 0 {
+			where = fmt.Sprintf("client %d", f.Client)
+		}
+		lines = append(lines, fmt.Sprintf("  %-10s %s: %s", where, f.Family, f.Detail))
+	}
+	return lines
+}

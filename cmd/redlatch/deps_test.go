@@ -1,0 +1,41 @@
+package main
+
+import (
+	"os/exec"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// packages returns all packages that importing path brings.
+func packages(t *testing.T, path string) []string {
+	t.Helper()
+	out, err := exec.Command("go", "list", "-deps", path).CombinedOutput()
+	if err != nil {
+		t.Fatalf("go list: %v\n%s", err, out)
+	}
+	return strings.Fields(string(out))
+}
+
+// TestCommandDoesNotBringTheMachineryOfTorture: that is in redlatch-torture.
+func TestCommandDoesNotBringTheMachineryOfTorture(t *testing.T) {
+	for _, path := range packages(t, ".") {
+		for _, never := range []string{"redlatch/internal/chaos", "redlatch/internal/clockshim", "redlatch/internal/faultproxy", "redlatch/internal/sim", "porcupine"} {
+			if strings.Contains(path, never) {
+				t.Errorf("redlatch brings %s", path)
+			}
+		}
+	}
+	if !slices.Contains(packages(t, "../redlatch-torture"), "github.com/anishathalye/porcupine") {
+		t.Error("redlatch-torture does not bring porcupine: the name is another one")
+	}
+}
+
+// TestSuperviseKnowsNoLocks: a lease is an interface to it.
+func TestSuperviseKnowsNoLocks(t *testing.T) {
+	for _, path := range packages(t, "./internal/supervise") {
+		if strings.HasPrefix(path, "github.com/") && !strings.HasPrefix(path, "github.com/redlatch/redlatch/cmd/") && path != "github.com/redlatch/redlatch/internal/owned" {
+			t.Errorf("supervise brings %s", path)
+		}
+	}
+}

@@ -1,0 +1,131 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"time"
+
+	"github.com/redlatch/redlatch"
+	"github.com/redlatch/redlatch/cmd/internal/signals"
+	"github.com/redlatch/redlatch/cmd/redlatch/internal/supervise"
+)
+
+// heldLock is the lock of a run while CMD runs under it. It is a
+// supervise.Lease.
+type heldLock struct {
+	*redlatch.Lease
+	acquired time.Time
+	maxHold  time.Duration
+	minHold  time.Duration
+	grace    time.Duration
+	onLost   supervise.OnLost
+	extends  *extensions
+	say      *reporter
+}
+
+// Taken reports whether the nodes ended the lease before its deadline.
+func (h *heldLock) Taken(cause error) bool {
+	var nodes *redlatch.QuorumError
+	return errors.As(cause, &nodes)
+}
+
+// Doomed reports that extensions fail, or that --max-hold forbids them.
+func (h *heldLock) Doomed() bool { return h.extends.failure() != "" || h.maxHoldOver() }
+
+// maxHoldOver reports that the lease ends because of --max-hold. The lease
+// counts from a bit before acquired, by as much as we were delayed in between:
+// hence the second grace.
+func (h *heldLock) maxHoldOver() bool {
+	return h.maxHold-time.Since(h.acquired) <= 2*h.grace
+}
+
+// Lost says why the lock is lost.
+func (h *heldLock) Lost(cause error) error {
+	failure, job := h.extends.failure(), heldSince(h.Name(), h.acquired)
+	switch {
+	case errors.Is(cause, redlatch.ErrNoQuorum):
+		return fmt.Errorf("%s is no longer ours, and CMD was ended: %s", job, lostCause(cause))
+	case h.maxHoldOver():
+		return fmt.Errorf("%q was held for its --max-hold of %v, and CMD was ended", h.Name(), h.maxHold)
+	case failure != "":
+		return fmt.Errorf("%s could not be extended in time, and CMD was ended: %s", job, failure)
+	}
+	return fmt.Errorf("%s could not be extended in time, and CMD was ended: this process, or the machine, stood still", job)
+}
+
+// Ignored warns that the lock is lost and CMD runs on.
+func (h *heldLock) Ignored() {
+	h.warn("%s is lost, and CMD runs on without it: %s", heldSince(h.Name(), h.acquired), lostCause(h.Err()))
+}
+
+func (h *heldLock) warn(format string, args ...any) { h.say.warn(h.Name(), format, args...) }
+
+// outcome is that of a run whose command ended like this.
+func (h *heldLock) outcome(command string, r supervise.Result) *outcome {
+	switch r.End {
+	case supervise.NotStarted:
+		return cannotRun(command, r.Err, true)
+	case supervise.TooLate:
+		return lostOutcome(fmt.Errorf("%q ran out before CMD was started", h.Name()))
+	case supervise.Lost:
+		return lostOutcome(r.Err)
+	case supervise.Unended:
+		return lostOutcome(fmt.Errorf("%q is lost, and CMD could not be ended and runs on: end it by hand", h.Name()))
+	}
+	return &outcome{code: r.Exit.Code, signal: r.Exit.Signal, keyed: r.Keyed, event: "exited"}
+}
+
+// stay is how a --min-hold ended.
+type stay int
+
+const (
+	stayNone        stay = iota // it was over when CMD ended, or there is none
+	stayOver                    // it is over, the lock was lost, or a signal came
+	stayInterrupted             // by an interrupt, which is meant for the whole run
+)
+
+// stay keeps the lock until its --min-hold is over, unless a signal or a loss
+// comes first.
+func (h *heldLock) stay(received <-chan os.Signal) stay {
+	left := h.minHold - time.Since(h.acquired)
+	if left <= 0 {
+		return stayNone
+	}
+	over := time.NewTimer(left)
+	defer over.Stop()
+	for {
+		select {
+		case <-over.C:
+			return stayOver
+		case <-h.Context().Done():
+			return stayOver
+		case s := <-received:
+			switch {
+			case s == os.Interrupt:
+				return stayInterrupted
+			case signals.Ends(s):
+				return stayOver
+			}
+		}
+	}
+}
+
+// release frees the lock, unless it was lost. If the nodes report only now that
+// it was lost, CMD may have run beside another holder: then the outcome is that
+// of a lost lock.
+func (h *heldLock) release(end *outcome, stayed stay) {
+	err := h.Release(context.Background())
+	switch {
+	case err == nil:
+	case end.event == "lost":
+		// The outcome says it already.
+	case !errors.Is(err, redlatch.ErrLost):
+		h.warn("%q could not be released and runs out within %v: %s", h.Name(), h.TTL(), message(err))
+	case stayed != stayNone:
+		h.warn("%q was lost before its --min-hold of %v was over: %s", h.Name(), h.minHold, lostCause(err))
+	case end.event == "exited" && h.onLost != supervise.Ignore:
+		*end = *lostOutcome(fmt.Errorf("%q was lost before CMD ended: %s", h.Name(), lostCause(err)))
+	}
+}

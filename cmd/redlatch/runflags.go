@@ -1,0 +1,118 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"path/filepath"
+	"strings"
+	"time"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/redlatch/redlatch"
+	"github.com/redlatch/redlatch/cmd/redlatch/internal/supervise"
+)
+
+// runFlags are the flags of run.
+type runFlags struct {
+	nodeFlags
+	noWait       bool
+	wait         time.Duration
+	waitSet      bool
+	ttl          time.Duration
+	ttlSet       bool
+	maxHold      time.Duration
+	minHold      time.Duration
+	grace        time.Duration
+	graceSet     bool
+	onLost       supervise.OnLost
+	conflictCode int
+	label        string
+}
+
+// registerRun adds the flags of run.
+func (f *runFlags) registerRun(flags *pflag.FlagSet) {
+	f.register(flags)
+	flags.BoolVarP(&f.noWait, "no-wait", "n", false, "ask once and do not wait: exit 75 if another holds the lock, 69 if too few nodes answer")
+	flags.VarP(seconds{&f.wait}, "wait", "w", "wait for `DURATION` at the most, for holders and for nodes, then exit 75 or 69; a bare number is seconds (default: for holders without end, for nodes 2s)")
+	flags.DurationVar(&f.ttl, "ttl", 10*time.Second, "`DURATION` after which the lock of a crashed holder is free; a living one extends it")
+	flags.DurationVar(&f.maxHold, "max-hold", 24*time.Hour, "hold the lock for `DURATION` at the most: CMD is ended then")
+	flags.DurationVar(&f.minHold, "min-hold", 0, "hold the lock for `DURATION` at the least, even if CMD ends before")
+	flags.DurationVar(&f.grace, "grace", 0, "`DURATION` before the deadline at which CMD gets a TERM when the lock is being lost (default a fifth of the TTL, 2s at the most)")
+	flags.Var(&f.onLost, "on-lost", "what becomes of CMD when the lock is being lost: term, and kill what does not heed it; kill without a word; or ignore")
+	flags.IntVarP(&f.conflictCode, "conflict-exit-code", "E", exitHeld, "exit with `CODE` instead of 75")
+	flags.StringVar(&f.label, "label", "", "what others see as the holder, besides host and process id (default the name of CMD)")
+}
+
+// runArgs checks that the arguments are NAME -- CMD.
+func runArgs(cmd *cobra.Command, args []string) error {
+	const form = "try redlatch run NAME -- CMD"
+	dash := cmd.ArgsLenAtDash()
+	switch {
+	case len(args) == 0:
+		return usageError(errors.New("the name of the lock and the command are missing"), form)
+	case dash < 0:
+		return usageError(errors.New("there is no -- before the command"), form)
+	case dash == 0:
+		return usageError(errors.New("there is no name before --"), form)
+	case dash > 1:
+		if err := strayAddress(args[:dash]); err != nil {
+			return err
+		}
+		return usageError(fmt.Errorf("there are %d names before --: run takes one lock", dash), "try one redlatch run inside the other")
+	case len(args) == 1:
+		return usageError(errors.New("there is no command after --"), form)
+	}
+	return nil
+}
+
+// check refuses flags that are out of bounds or contradict each other. The
+// library checks the others.
+func (f *runFlags) check() error {
+	switch {
+	case f.noWait && f.waitSet:
+		return usageError(errors.New("-n and -w contradict each other"), "leave out one of them")
+	case f.ttlSet && f.ttl <= 0:
+		// For the library 0 is the default, which is not what --ttl 0 means.
+		return &redlatch.ConfigError{Field: "--ttl", Value: f.ttl, Bound: "longer than 0s"}
+	case f.maxHold <= 0:
+		return &redlatch.ConfigError{Field: "--max-hold", Value: f.maxHold, Bound: "longer than 0s"}
+	case f.wait < 0:
+		return &redlatch.ConfigError{Field: "--wait", Value: f.wait, Bound: "0s or longer"}
+	case f.minHold < 0 || f.minHold > f.maxHold:
+		return &redlatch.ConfigError{Field: "--min-hold", Value: f.minHold, Bound: fmt.Sprintf("from 0s to the %v of --max-hold", f.maxHold)}
+	case f.conflictCode < 0 || f.conflictCode > 255:
+		return &redlatch.ConfigError{Field: "--conflict-exit-code", Value: f.conflictCode, Bound: "from 0 to 255"}
+	}
+	// Half of the TTL at most: the first extension is tried after a third of it,
+	// and there must be time for another one.
+	if least, most := time.Millisecond, min(f.ttl, f.maxHold)/2; f.graceSet && (f.grace < least || f.grace > most) {
+		return &redlatch.ConfigError{Field: "--grace", Value: f.grace, Bound: fmt.Sprintf("from %v to %v, half of the TTL or of --max-hold", least, most)}
+	}
+	return nil
+}
+
+// graceFor returns the grace for a lock with the given time to live.
+func (f *runFlags) graceFor(ttl time.Duration) time.Duration {
+	span := min(ttl, f.maxHold)
+	if f.graceSet {
+		return min(f.grace, span/2)
+	}
+	return min(span/5, 2*time.Second)
+}
+
+// labelFor returns the label of the lock's owner: by default the name of CMD,
+// which says more than ours.
+func (f *runFlags) labelFor(command string) string {
+	if f.label != "" {
+		return f.label
+	}
+	label := filepath.Base(command)
+	if len(label) > redlatch.MaxLabelLen || !utf8.ValidString(label) || strings.ContainsFunc(label, unicode.IsControl) {
+		return ""
+	}
+	return label
+}
