@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strconv"
 	"strings"
@@ -48,7 +49,7 @@ func postgreSQL(t *testing.T, seed uint64) *chaos.Store {
 
 // running bounds how many runs there are at once: each is a dozen processes, and
 // on a machine that is too busy for them nothing happens in any.
-var running = make(chan struct{}, 3)
+var running = make(chan struct{}, min(3, runtime.NumCPU()))
 
 // run runs, and tells what came of it.
 func run(t *testing.T, c chaos.Config) *chaos.Result {
