@@ -81,7 +81,7 @@ type Status struct {
 const (
 	// startLimit is how long the clients have to get going before their node
 	// time limit is raised.
-	startLimit = 20 * time.Second
+	startLimit = 15 * time.Second
 	// liveLimit is how long every client has to get a lock after the faults: a
 	// quarantine, a line of others before it, and a machine that is slow.
 	liveLimit = 3 * time.Minute
