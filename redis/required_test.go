@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/redlatch/redlatch"
+	"github.com/redlatch/redlatch/internal/fresh"
 	"github.com/redlatch/redlatch/internal/redistest"
 	"github.com/redlatch/redlatch/node"
 )
@@ -41,7 +42,7 @@ func TestRequiredReplicasAreTakenFromTheMarker(t *testing.T) {
 	}
 	const q = 2*time.Second + 133*time.Millisecond
 	first := newClient(t, open(t, server.URL()), requiring(1))
-	if _, err := first.Init(context.Background(), redlatch.InitOptions{AssumeFresh: true}); err != nil {
+	if err := fresh.Declare(context.Background(), first); err != nil {
 		t.Fatal(err)
 	}
 	want(1, 2*time.Second, q+4*time.Second)

@@ -40,9 +40,7 @@ func TestCronJobOnTenHostsRunsOnce(t *testing.T) {
 		nodes = append(nodes, "redis://"+net.JoinHostPort(server, port))
 	}
 	list := strings.Join(nodes, ",")
-	if out, err := exec.Command("redlatch", "init", "--assume-fresh", "--yes", "--nodes", list).CombinedOutput(); err != nil {
-		t.Fatalf("redlatch init: %v\n%s", err, out)
-	}
+	declareAllNew(t, list)
 	log := filepath.Join(t.TempDir(), "log")
 	codes := make([]int, len(hosts))
 	stderrs := make([]bytes.Buffer, len(hosts))

@@ -4,7 +4,9 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"errors"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -18,6 +20,7 @@ import (
 
 	"github.com/redlatch/redlatch"
 	"github.com/redlatch/redlatch/cmd/redlatch/internal/supervise"
+	"github.com/redlatch/redlatch/internal/fresh"
 	"github.com/redlatch/redlatch/internal/redistest"
 	"github.com/redlatch/redlatch/internal/stall"
 )
@@ -40,9 +43,32 @@ func run(t testing.TB, servers []*redistest.Server, args ...string) (*exec.Cmd, 
 // declareNew has redlatch init mark servers that were just started.
 func declareNew(t testing.TB, servers []*redistest.Server, args ...string) {
 	t.Helper()
-	args = append([]string{"init", "--assume-fresh", "--yes", "--nodes", strings.Join(redistest.Addresses(servers), ",")}, args...)
-	if out, err := exec.Command("redlatch", args...).CombinedOutput(); err != nil {
-		t.Fatalf("redlatch init: %v\n%s", err, out)
+	declareAllNew(t, strings.Join(redistest.Addresses(servers), ","), args...)
+}
+
+// declareAllNew is declareNew by the addresses of the servers. On a busy machine
+// it takes more than one try.
+func declareAllNew(t testing.TB, nodes string, args ...string) {
+	t.Helper()
+	err := fresh.Try(t.Context(), func(ctx context.Context, opts redlatch.InitOptions) error {
+		all := append([]string{"init", "--nodes", nodes}, args...)
+		if opts.AssumeFresh {
+			all = append(all, "--assume-fresh", "--yes")
+		}
+		cmd := exec.CommandContext(ctx, "redlatch", all...)
+		out, err := cmd.CombinedOutput()
+		switch {
+		case err == nil:
+			return nil
+		case bytes.Contains(out, []byte("nodes are not new")):
+			err = redlatch.ErrNotFresh
+		case cmd.ProcessState.ExitCode() == exitUsage:
+			err = redlatch.ErrConfig
+		}
+		return fmt.Errorf("%w\n%s", err, out)
+	})
+	if err != nil {
+		t.Fatalf("redlatch init: %v", err)
 	}
 }
 

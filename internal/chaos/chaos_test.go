@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strconv"
 	"strings"
@@ -48,7 +49,7 @@ func postgreSQL(t *testing.T, seed uint64) *chaos.Store {
 
 // running bounds how many runs there are at once: each is a dozen processes, and
 // on a machine that is too busy for them nothing happens in any.
-var running = make(chan struct{}, 3)
+var running = make(chan struct{}, min(3, runtime.NumCPU()))
 
 // run runs, and tells what came of it.
 func run(t *testing.T, c chaos.Config) *chaos.Result {
@@ -194,7 +195,7 @@ func TestFaultsBeyondTheAssumptionsAreWhatTwoHoldersTake(t *testing.T) {
 	c := config(t, "evict")
 	// Of three servers, two must have dropped a lock.
 	c.Nodes, c.For, c.Allowed, c.Least, c.Most = 3, 4*time.Second, 100, 10*time.Millisecond, 100*time.Millisecond
-	for range 6 {
+	for range 10 { // on a busy machine few locks are taken in so short a run
 		r := run(t, c)
 		if !r.Verdict.Held() {
 			t.Error("a promise was broken that no fault excuses")
@@ -218,7 +219,7 @@ func TestWithoutFencingTheSameRunCorruptsTheResource(t *testing.T) {
 		// writing.
 		t.Parallel()
 		c.Faults, _ = chaos.Choose("pause")
-		c.For, c.Least, c.Most, tries = 4*time.Second, 10*time.Millisecond, 100*time.Millisecond, 4
+		c.For, c.Least, c.Most, tries = 4*time.Second, 10*time.Millisecond, 100*time.Millisecond, 10
 	}
 	for ; tries > 0; tries-- {
 		r := run(t, c)
@@ -251,7 +252,7 @@ func TestSabotagedClientsAreFoundOut(t *testing.T) {
 			config.Sabotage, config.For = c.how, 3*time.Second
 			config.Allowed = 100 // as many as there are, and at once
 			config.Least, config.Most = 5*time.Millisecond, 40*time.Millisecond
-			for range 4 { // on a busy machine few locks are taken in so short a run
+			for range 10 { // on a busy machine few locks are taken in so short a run
 				if r := run(t, config); slices.Contains(rules(r.Verdict.Violations), chaos.Overlap) {
 					return
 				}

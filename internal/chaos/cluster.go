@@ -14,6 +14,7 @@ import (
 
 	"github.com/redlatch/redlatch"
 	"github.com/redlatch/redlatch/internal/faultproxy"
+	"github.com/redlatch/redlatch/internal/fresh"
 	"github.com/redlatch/redlatch/internal/redisproc"
 	"github.com/redlatch/redlatch/redis/rueidis"
 )
@@ -167,36 +168,19 @@ func (c *cluster) addresses(client int) []string {
 	return all
 }
 
-// declareLimit is how long servers that answer may take to be marked.
-const declareLimit = 30 * time.Second
-
-// declare marks the servers as new, with the bounds of the run. On a busy
-// machine it takes more than one try.
+// declare marks the servers as new, with the bounds of the run.
 func (c *cluster) declare(ctx context.Context, b bounds) error {
-	for end := time.Now().Add(declareLimit); ; {
-		err := c.mark(ctx, b)
-		if err == nil || time.Now().After(end) {
-			return err
-		}
-		if !wait(ctx, 100*time.Millisecond) {
-			return context.Cause(ctx)
-		}
-	}
-}
-
-func (c *cluster) mark(ctx context.Context, b bounds) error {
 	nodes, err := rueidis.Nodes(c.addresses(0)...)
 	if err != nil {
 		return err
 	}
 	locks, err := redlatch.New(nodes, redlatch.Options{
-		Guard: redlatch.GuardOn, NodeList: listName, MaxTTL: b.MaxTTL, TokenWindow: b.Window, NodeTimeout: 5 * time.Second})
+		Guard: redlatch.GuardOn, NodeList: listName, MaxTTL: b.MaxTTL, TokenWindow: b.Window})
 	if err != nil {
 		return err
 	}
 	defer locks.Close()
-	_, err = locks.Init(ctx, redlatch.InitOptions{AssumeFresh: true})
-	return err
+	return fresh.Declare(ctx, locks)
 }
 
 // locksLeft returns the keys of locks on each node, by its number.

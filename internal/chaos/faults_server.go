@@ -187,7 +187,7 @@ func promote(w *world, rng *rand.Rand) *strike {
 }
 
 func awaitSync(replica *redisproc.Server) error {
-	for end := time.Now().Add(10 * time.Second); time.Now().Before(end); {
+	for end := time.Now().Add(time.Minute); time.Now().Before(end); {
 		text, err := replica.Ask("INFO", "replication")
 		if err == nil && strings.Contains(text, "master_link_status:up") {
 			return nil

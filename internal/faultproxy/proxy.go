@@ -203,30 +203,24 @@ func (p *Proxy) connect(client net.Conn) {
 	go p.copy(c, client, server, func() Direction { return p.weather.Replies })
 }
 
-// parcel is a piece of a connection's traffic and when it is to arrive.
-type parcel struct {
-	data []byte
-	at   time.Time
-}
-
 // copy carries one direction of a connection. A delay holds up each parcel by
 // as much, and does not hold up those behind it the more; they stay in order, as
 // on every connection, and those of different connections do not.
 func (p *Proxy) copy(c *pair, to, from net.Conn, weather func() Direction) {
-	onTheWay := make(chan parcel, 10_000)
+	flight := newTransit()
 	go func() {
 		defer p.forget(c)
-		for x := range onTheWay {
+		for x, ok := flight.next(); ok; x, ok = flight.next() {
 			time.Sleep(time.Until(x.at))
 			if _, err := to.Write(x.data); err != nil {
 				return
 			}
 		}
 	}()
-	defer close(onTheWay)
+	defer flight.end()
+	buf := make([]byte, 16<<10)
 	hole := false
 	for {
-		buf := make([]byte, 16<<10)
 		n, err := from.Read(buf)
 		p.mu.Lock()
 		w := weather()
@@ -247,9 +241,7 @@ func (p *Proxy) copy(c *pair, to, from net.Conn, weather func() Direction) {
 			if w.Jitter > 0 {
 				delay += rand.N(w.Jitter)
 			}
-			select {
-			case onTheWay <- parcel{buf[:n], time.Now().Add(delay)}:
-			default:
+			if !flight.send(parcel{bytes.Clone(buf[:n]), time.Now().Add(delay)}) {
 				return // nobody takes anything any more
 			}
 		}

@@ -35,10 +35,10 @@ type Server struct {
 }
 
 // startLimit is how long a server may take until it answers.
-const startLimit = 60 * time.Second
+const startLimit = 3 * time.Minute
 
 // askLimit is how long an answer may take.
-const askLimit = 10 * time.Second
+const askLimit = time.Minute
 
 // Start starts the process, if it does not run, and waits until it answers.
 // Other settings may take the place of those it had.

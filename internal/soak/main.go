@@ -29,6 +29,7 @@ import (
 	"time"
 
 	"github.com/redlatch/redlatch"
+	"github.com/redlatch/redlatch/internal/fresh"
 	"github.com/redlatch/redlatch/internal/owned"
 	"github.com/redlatch/redlatch/internal/redisproc"
 	"github.com/redlatch/redlatch/redis/rueidis"
@@ -134,16 +135,15 @@ func soak(ctx context.Context, p plan) (*counts, error) {
 
 // declareNew brings the servers into service.
 func declareNew(ctx context.Context, p plan) error {
-	client, err := open(p, redlatch.Options{AssumeFresh: true, NodeTimeout: 10 * time.Second})
+	if p.Nodes == 1 {
+		return nil // a single server is not guarded by default
+	}
+	client, err := open(p, redlatch.Options{})
 	if err != nil {
 		return err
 	}
 	defer client.Close()
-	lease, err := client.Lock(ctx, "first", redlatch.LockOptions{})
-	if err != nil {
-		return err
-	}
-	return lease.Release(ctx)
+	return fresh.Declare(ctx, client)
 }
 
 func open(p plan, opts redlatch.Options) (*redlatch.Client, error) {

@@ -10,20 +10,24 @@ import (
 	"time"
 )
 
-// tries is how often a test is run at the most.
-const tries = 3
+const (
+	// tries is how often a test is run at the most.
+	tries = 3
+	// lateTries is how often one is run that comes too late to tell anything.
+	lateTries = 30
+)
 
 // Retry runs a test whose assertions depend on time. If it fails, and a timer
 // of this process was late by more than limit meanwhile, the machine was too
 // busy to tell, and the test is run again: three times in all, each with a log
 // line that says so. The last failure counts, and so does one in which the
-// machine did not stall.
+// machine did not stall. A run that TooLate ended is not one of the three.
 //
 // The test gets a TB of its own for each run. It must not skip.
 func Retry(t testing.TB, limit time.Duration, test func(t testing.TB)) {
 	t.Helper()
 	Watch()
-	for try := 1; ; try++ {
+	for try, late := 1, 0; ; {
 		start := time.Now()
 		a := &attempt{TB: t}
 		a.run(test)
@@ -32,14 +36,37 @@ func Retry(t testing.TB, limit time.Duration, test func(t testing.TB)) {
 			a.report(t.Logf)
 			return
 		}
-		if stalled <= limit || try == tries {
+		switch {
+		case a.late && late+1 < lateTries:
+			late++
+			t.Logf("run %d of at most %d came too late to tell; running it again", late, lateTries)
+		case a.late:
+			a.report(t.Logf)
+			t.Errorf("failed; all of %d runs came too late to tell", lateTries)
+			return
+		case stalled <= limit || try == tries:
 			a.report(t.Logf)
 			t.Errorf("failed; the latest timer was %v late meanwhile, run %d of %d", stalled, try, tries)
 			return
+		default:
+			t.Logf("run %d of %d failed while the machine stood still for %v (limit %v); running it again", try, tries, stalled, limit)
+			try++
 		}
-		t.Logf("run %d of %d failed while the machine stood still for %v (limit %v); running it again", try, tries, stalled, limit)
 		a.report(func(format string, args ...any) { t.Logf("  "+format, args...) })
 	}
+}
+
+// TooLate fails a run of Retry that shows nothing: the test has measured that
+// it took longer between two steps than what it checks had to last. The test is
+// run again, thirty times in all at the most. It fails if every run is too late.
+func TooLate(t testing.TB, format string, args ...any) {
+	t.Helper()
+	if a, ok := t.(*attempt); ok {
+		a.mu.Lock()
+		a.late = true
+		a.mu.Unlock()
+	}
+	t.Fatalf(format, args...)
 }
 
 // attempt is one run: a testing.TB that keeps its failures to itself.
@@ -50,7 +77,9 @@ type attempt struct {
 
 	mu       sync.Mutex
 	failed   bool
+	late     bool // TooLate was called
 	lines    []string
+	helpers  map[string]bool // functions to which no line is attributed
 	cleanups []func()
 }
 
@@ -90,11 +119,41 @@ func (a *attempt) report(logf func(format string, args ...any)) {
 
 // add notes a line, with the place in the test that it comes from.
 func (a *attempt) add(failed bool, text string) {
-	_, file, line, _ := runtime.Caller(2)
 	a.mu.Lock()
 	defer a.mu.Unlock()
+	from := callers(3)[0]
+	for _, f := range callers(3) {
+		if !a.helpers[f.Function] {
+			from = f
+			break
+		}
+	}
 	a.failed = a.failed || failed
-	a.lines = append(a.lines, fmt.Sprintf("%s:%d: %s", filepath.Base(file), line, text))
+	a.lines = append(a.lines, fmt.Sprintf("%s:%d: %s", filepath.Base(from.File), from.Line, text))
+}
+
+// Helper has a line be attributed to who called the function that calls this.
+func (a *attempt) Helper() {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.helpers == nil {
+		a.helpers = map[string]bool{}
+	}
+	a.helpers[callers(2)[0].Function] = true
+}
+
+// callers returns the functions that are being called, from the one that is
+// skip above this one.
+func callers(skip int) []runtime.Frame {
+	pcs := make([]uintptr, 20)
+	frames := runtime.CallersFrames(pcs[:runtime.Callers(skip+1, pcs)])
+	var all []runtime.Frame
+	for more := true; more; {
+		var f runtime.Frame
+		f, more = frames.Next()
+		all = append(all, f)
+	}
+	return all
 }
 
 func (a *attempt) Context() context.Context { return a.ctx }

@@ -2,6 +2,7 @@ package stall
 
 import (
 	"fmt"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -50,6 +51,24 @@ func TestFailureWithoutAStallCounts(t *testing.T) {
 	}
 }
 
+// helping fails a test on behalf of its caller.
+func helping(t testing.TB) {
+	t.Helper()
+	t.Error("wrong")
+}
+
+func TestFailureIsAttributedToWhoCalledTheHelper(t *testing.T) {
+	forget()
+	var line int
+	r, _ := try(t, func(t testing.TB, _ int) {
+		_, _, line, _ = runtime.Caller(0)
+		helping(t)
+	})
+	if want := fmt.Sprintf("stall_test.go:%d: wrong", line+1); !strings.Contains(r.text.String(), want) {
+		t.Errorf("it does not say %s:\n%s", want, r.text.String())
+	}
+}
+
 func TestFailureDuringAStallIsTriedAgain(t *testing.T) {
 	defer forget()
 	r, runs := try(t, func(t testing.TB, run int) {
@@ -74,6 +93,41 @@ func TestThirdFailureCountsThoughTheMachineStalls(t *testing.T) {
 	})
 	if !r.failed || runs != tries {
 		t.Errorf("failed %v after %d runs, want a failure after %d", r.failed, runs, tries)
+	}
+}
+
+func TestRunThatCameTooLateIsNotOneOfTheThree(t *testing.T) {
+	forget()
+	r, runs := try(t, func(t testing.TB, run int) {
+		if run <= 2*tries {
+			TooLate(t, "it took %v", time.Hour)
+		}
+	})
+	if r.failed || runs != 2*tries+1 {
+		t.Errorf("failed %v after %d runs, want none after %d", r.failed, runs, 2*tries+1)
+	}
+	if text := r.text.String(); !strings.Contains(text, "; running it again") || !strings.Contains(text, "it took 1h") {
+		t.Errorf("it does not say that it ran again, and why:\n%s", text)
+	}
+}
+
+func TestFailureCountsThoughRunsBeforeItCameTooLate(t *testing.T) {
+	forget()
+	r, runs := try(t, func(t testing.TB, run int) {
+		if run == 1 {
+			TooLate(t, "slow")
+		}
+		t.Error("wrong")
+	})
+	if !r.failed || runs != 2 {
+		t.Errorf("failed %v after %d runs, want a failure after two", r.failed, runs)
+	}
+}
+
+func TestTestThatIsAlwaysTooLateFails(t *testing.T) {
+	forget()
+	if r, runs := try(t, func(t testing.TB, _ int) { TooLate(t, "slow") }); !r.failed || runs != lateTries {
+		t.Errorf("failed %v after %d runs, want a failure after %d", r.failed, runs, lateTries)
 	}
 }
 

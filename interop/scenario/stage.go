@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/redlatch/redlatch"
+	"github.com/redlatch/redlatch/internal/fresh"
 	"github.com/redlatch/redlatch/internal/redistest"
 	"github.com/redlatch/redlatch/redis/rueidis"
 
@@ -49,6 +50,11 @@ func newStage(t testing.TB, p Part) (*Stage, error) {
 	s := &Stage{t: t, ctx: context.Background(), client: p.Client, servers: redistest.Start(t, p.Nodes)}
 	s.locks, s.other = s.redlatch(p.doctor), s.redlatch(p.doctor)
 	var err error
+	if p.Nodes > 1 { // a single server is not guarded by default
+		if err = fresh.Declare(s.ctx, s.locks); err != nil {
+			return s, err
+		}
+	}
 	s.it, err = s.process()
 	return s, err
 }

@@ -43,6 +43,7 @@ func (p *probe) list(prefix string) map[string]node.Listing {
 		}
 		all[l.Name] = l
 	})
+	p.late.check()
 	if err != nil {
 		p.Fatalf("list: %v", err)
 	}
@@ -54,6 +55,7 @@ func (p *probe) look(name string) node.Listing {
 	ctx, cancel := context.WithTimeout(context.Background(), callLimit)
 	defer cancel()
 	l, err := p.b.(node.Lister).Look(ctx, name)
+	p.late.check()
 	if err != nil {
 		p.Fatalf("look: %v", err)
 	}

@@ -18,7 +18,7 @@ const (
 	retention = time.Hour
 
 	// callLimit ends a call on a store that is stuck.
-	callLimit = 10 * time.Second
+	callLimit = time.Minute
 )
 
 // probe is what a claim works with: two nodes on one store, and a name that is
@@ -28,6 +28,7 @@ type probe struct {
 	h    Harness
 	a, b node.Node
 	name string
+	late *lateness // nil where the test holds the clock
 }
 
 func uniqueName(what string) string { return "nodetest/" + what + "/" + rand.Text() }
@@ -37,6 +38,7 @@ func (p *probe) long() time.Duration { return 100 * p.h.Unit }
 
 // pass lets time go by.
 func (p *probe) pass(d time.Duration) {
+	p.late.passes(d)
 	if p.h.Advance != nil {
 		p.h.Advance(d)
 		return
@@ -63,6 +65,7 @@ func (p *probe) do(n node.Node, req node.Request) node.Reply {
 	p.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), callLimit)
 	defer cancel()
+	p.late.asks()
 	reply, err := n.Do(ctx, req)
 	if err != nil {
 		p.Fatalf("%v by %q failed: %v", req.Op, req.Value, err)
@@ -70,6 +73,7 @@ func (p *probe) do(n node.Node, req node.Request) node.Reply {
 	if reply.Now.IsZero() {
 		p.Errorf("%v by %q: the reply has no Now", req.Op, req.Value)
 	}
+	p.late.answered(req, reply)
 	return reply
 }
 
@@ -147,6 +151,7 @@ func withRetention(req node.Request, retention time.Duration) node.Request {
 // is now.
 func (p *probe) token(off time.Duration) node.Token {
 	p.Helper()
+	defer p.late.token()
 	return node.Token(p.do(p.a, p.inspect()).Now.Add(off).UnixMicro())
 }
 

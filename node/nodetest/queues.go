@@ -133,6 +133,8 @@ func silentWaitersAreDroppedTogether(p *probe) {
 	p.expect(node.Granted, p.a, p.acquire("holder", 0))
 	for i := range silent {
 		p.expectRank(node.Held, i+1, p.a, p.wait(fmt.Sprint("silent ", i), first, time.Duration(i+1)*time.Millisecond))
+		// On a slow machine the head must not lapse before all are there.
+		p.expectRank(node.Held, 1, p.a, p.wait("silent 0", first, time.Millisecond))
 	}
 	living := p.wait("living", first, time.Minute)
 	p.expectRank(node.Held, silent+1, p.b, living)

@@ -10,6 +10,7 @@ import (
 
 	"github.com/redlatch/redlatch"
 	"github.com/redlatch/redlatch/examples/migrate/contend"
+	"github.com/redlatch/redlatch/internal/fresh"
 	"github.com/redlatch/redlatch/internal/redistest"
 )
 
@@ -18,7 +19,7 @@ import (
 func connect(t *testing.T) (*redsync.Redsync, *redlatch.Client) {
 	t.Helper()
 	rs, locks := open(t)
-	if _, err := locks.Init(t.Context(), redlatch.InitOptions{AssumeFresh: true}); err != nil {
+	if err := fresh.Declare(t.Context(), locks); err != nil {
 		t.Fatal(err)
 	}
 	return rs, locks

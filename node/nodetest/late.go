@@ -1,0 +1,125 @@
+package nodetest
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/redlatch/redlatch/node"
+)
+
+// lateness tells a node that loses what it granted from a machine so slow that
+// what was granted ran out. A claim plans how much time goes by between its
+// steps. If that is less than a lock or a place in a queue lasts, and what went
+// by on the clock is not, then a failure of the claim shows nothing.
+//
+// A nil lateness does nothing.
+type lateness struct {
+	now    func() time.Time
+	end    func(format string, args ...any) // ends the run, which is repeated
+	places []time.Duration                  // how long a place in a queue may last
+
+	planned time.Duration // what the claim let go by, in all
+	asked   moment        // when the last request was sent
+	granted map[holder]grant
+	why     string // what may have run out though the claim relies on it
+}
+
+// moment is a point of a claim, on the clock and in its plan.
+type moment struct {
+	at      time.Time
+	planned time.Duration
+}
+
+// holder is who has a lock or waits for it.
+type holder struct{ name, value string }
+
+// grant is a lock and its fence, or a place in a queue, and how long each lasts.
+type grant struct {
+	moment
+	lasts []time.Duration
+}
+
+func newLateness(h Harness, now func() time.Time, end func(format string, args ...any)) *lateness {
+	l := &lateness{now: now, end: end, places: []time.Duration{node.WaiterLease}, granted: map[holder]grant{}}
+	if h.Wakes {
+		l.places = append(l.places, node.TurnLease)
+	}
+	return l
+}
+
+// passes notes that the claim lets some time go by.
+func (l *lateness) passes(d time.Duration) {
+	if l != nil {
+		l.planned += d
+	}
+}
+
+// asks notes that a request is about to be sent. What it is granted begins to
+// run out then, at the earliest.
+func (l *lateness) asks() {
+	if l != nil {
+		l.asked = moment{l.now(), l.planned}
+	}
+}
+
+// token notes that the last request was for the time, from which a token is
+// made.
+func (l *lateness) token() {
+	if l != nil {
+		l.granted[holder{}] = grant{l.asked, []time.Duration{window}}
+	}
+}
+
+// answered notes what a request was granted.
+func (l *lateness) answered(req node.Request, reply node.Reply) {
+	if l == nil {
+		return
+	}
+	l.check()
+	who := holder{req.Name, req.Value}
+	switch {
+	case reply.Rank > 0:
+		l.granted[who] = grant{l.asked, l.places}
+	case req.Op == node.OpRelease:
+		delete(l.granted, who)
+	case req.Op != node.OpBreak && reply.Status == node.Granted:
+		l.granted[who] = grant{l.asked, []time.Duration{req.TTL, req.Retention}}
+	}
+}
+
+// check notes if something may have run out by now.
+func (l *lateness) check() {
+	if l == nil || l.why != "" {
+		return
+	}
+	for who, g := range l.granted {
+		took, planned := l.now().Sub(g.at), l.planned-g.planned
+		for _, lasts := range g.lasts {
+			if planned < lasts && lasts <= took {
+				l.why = fmt.Sprintf("%v went by after a request of %q, and %v were planned", took, who.value, planned)
+			}
+		}
+	}
+}
+
+// Errorf fails the claim, unless it came too late to tell.
+func (p *probe) Errorf(format string, args ...any) {
+	p.Helper()
+	p.tooLate(format, args...)
+	p.reporter.Errorf(format, args...)
+}
+
+// Fatalf fails and ends the claim, unless it came too late to tell.
+func (p *probe) Fatalf(format string, args ...any) {
+	p.Helper()
+	p.tooLate(format, args...)
+	p.reporter.Fatalf(format, args...)
+}
+
+// tooLate ends the claim if its failure shows nothing.
+func (p *probe) tooLate(format string, args ...any) {
+	p.Helper()
+	if p.late != nil && p.late.why != "" {
+		p.late.end("%s, so this shows nothing: %s", p.late.why, fmt.Sprintf(format, args...))
+	}
+}

@@ -1,0 +1,79 @@
+package nodetest
+
+import (
+	"context"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/redlatch/redlatch/memory"
+	"github.com/redlatch/redlatch/node"
+)
+
+// slowly checks every claim on a node in memory, on a machine on which each
+// request takes so long. It returns the claims that failed, and those that came
+// too late to tell.
+func slowly(t *testing.T, each time.Duration, m mutant) (failed, late map[string]string) {
+	failed, late = map[string]string{}, map[string]string{}
+	now := time.Now()
+	clock := func() time.Time { return now }
+	h := Harness{Queues: true, Wakes: true, Lists: true, Advance: func(d time.Duration) { now = now.Add(d) }}
+	for _, c := range claims(h) {
+		healthy := memory.New(memory.Options{Clock: clock})
+		n := &broken{Node: healthy, read: m.read, tell: m.tell, notes: map[string]string{}}
+		n.do = func(n *broken, ctx context.Context, req node.Request) (node.Reply, error) {
+			now = now.Add(each)
+			if m.do == nil {
+				return n.Node.Do(ctx, req)
+			}
+			return m.do(n, ctx, req)
+		}
+		r := &recorder{}
+		done := make(chan struct{})
+		go func() {
+			defer close(done)
+			p := newProbe(r, h, c, n, n)
+			p.late = newLateness(h, clock, func(format string, args ...any) {
+				r.Errorf(format, args...)
+				late[c.name] = r.why
+				runtime.Goexit()
+			})
+			c.check(p)
+		}()
+		<-done
+		for _, f := range r.cleanups {
+			f()
+		}
+		if late[c.name] == "" && r.why != "" {
+			failed[c.name] = r.why
+		}
+	}
+	return failed, late
+}
+
+func TestSlowMachineIsNotTakenForABrokenNode(t *testing.T) {
+	for _, each := range []time.Duration{20 * time.Millisecond, 60 * time.Millisecond, 110 * time.Millisecond, 250 * time.Millisecond, 450 * time.Millisecond} {
+		failed, late := slowly(t, each, mutant{})
+		for claim, why := range failed {
+			t.Errorf("%v a request: %q failed: %s", each, claim, why)
+		}
+		if 3*each > node.WaiterLease && !strings.Contains(late["renewing keeps the place"], "were planned") {
+			t.Errorf("%v a request: it is not said that renewing came too late: %q", each, late)
+		}
+	}
+}
+
+func TestBrokenNodeIsNotTakenForASlowMachine(t *testing.T) {
+	for _, m := range mutants() {
+		if m.kind != "" {
+			continue
+		}
+		failed, late := slowly(t, time.Millisecond, m)
+		for _, claim := range m.claims {
+			if failed[claim] == "" {
+				t.Errorf("%s: %q was not refuted: %q", m.name, claim, late[claim])
+			}
+		}
+	}
+}
