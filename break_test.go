@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/redlatch/redlatch"
+	"github.com/redlatch/redlatch/admin"
 	"github.com/redlatch/redlatch/node"
 )
 
@@ -16,7 +17,7 @@ func TestABreakFreesTheLockAndOutdoesItsToken(t *testing.T) {
 		_, nodes := newLinks(t, 5)
 		a, b := newClient(t, nodes, redlatch.Options{}), newClient(t, nodes, redlatch.Options{})
 		lease := mustLock(t, a, "job", redlatch.LockOptions{})
-		report, err := b.Break(t.Context(), "job", redlatch.BreakOptions{})
+		report, err := admin.New(b).Break(t.Context(), "job", admin.BreakOptions{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -43,13 +44,13 @@ func TestABreakLeavesAloneWhoCameAfterTheLook(t *testing.T) {
 		_, nodes := newLinks(t, 3)
 		a, b := newClient(t, nodes, redlatch.Options{Label: "later"}), newClient(t, nodes, redlatch.Options{})
 		stuck := mustLock(t, a, "job", redlatch.LockOptions{})
-		seen, err := b.Show(t.Context(), "job")
+		seen, err := admin.New(b).Show(t.Context(), "job")
 		if err != nil {
 			t.Fatal(err)
 		}
 		stuck.Release(t.Context())
 		later := mustLock(t, a, "job", redlatch.LockOptions{})
-		_, err = b.Break(t.Context(), "job", redlatch.BreakOptions{Seen: seen.Fence})
+		_, err = admin.New(b).Break(t.Context(), "job", admin.BreakOptions{Seen: seen.Fence})
 		var held *redlatch.HeldError
 		if !errors.As(err, &held) || held.Holders[0].Owner != later.Owner() {
 			t.Errorf("the break of what has changed hands: %v", err)
@@ -70,7 +71,7 @@ func TestABreakWithoutAQuorumChangesNothing(t *testing.T) {
 			l.set(func(l *link) { l.refusing = errors.New("unplugged") })
 			l.SetDown(errors.New("unplugged"))
 		}
-		_, err := c.Break(t.Context(), "job", redlatch.BreakOptions{})
+		_, err := admin.New(c).Break(t.Context(), "job", admin.BreakOptions{})
 		wantErr(t, err, redlatch.ErrNoQuorum)
 		for _, l := range links[1:] {
 			l.set(func(l *link) { l.refusing = nil })
@@ -95,7 +96,7 @@ func TestABreakOnAMinorityIsNoBreak(t *testing.T) {
 		for _, l := range links[1:] {
 			l.set(func(l *link) { l.refusing = errors.New("unplugged") })
 		}
-		report, err := c.Break(t.Context(), "job", redlatch.BreakOptions{Seen: seen})
+		report, err := admin.New(c).Break(t.Context(), "job", admin.BreakOptions{Seen: seen})
 		wantErr(t, err, redlatch.ErrNoQuorum)
 		if report.Nodes[0].Reply.Status != node.Granted || report.Nodes[1].Err == nil {
 			t.Errorf("the report is %+v", report.Nodes)
@@ -122,16 +123,16 @@ func TestABreakOfAPlainLockGoesByTheNodesClocks(t *testing.T) {
 		}
 		// A client whose clock is wrong breaks it all the same.
 		c := newClient(t, nodes, redlatch.Options{Clock: offClock{time.Now(), time.Hour}})
-		if _, err := c.Break(t.Context(), "job", redlatch.BreakOptions{}); err != nil {
+		if _, err := admin.New(c).Break(t.Context(), "job", admin.BreakOptions{}); err != nil {
 			t.Fatal(err)
 		}
 		wantFree(t, links, "job")
-		_, err := c.Break(t.Context(), "", redlatch.BreakOptions{})
+		_, err := admin.New(c).Break(t.Context(), "", admin.BreakOptions{})
 		wantErr(t, err, redlatch.ErrConfig)
-		_, err = c.Break(t.Context(), "job", redlatch.BreakOptions{Seen: node.MaxToken})
+		_, err = admin.New(c).Break(t.Context(), "job", admin.BreakOptions{Seen: node.MaxToken})
 		wantErr(t, err, redlatch.ErrConfig)
 		c.Close()
-		_, err = c.Break(context.Background(), "job", redlatch.BreakOptions{})
+		_, err = admin.New(c).Break(context.Background(), "job", admin.BreakOptions{})
 		wantErr(t, err, redlatch.ErrClosed)
 	})
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/redlatch/redlatch"
+	"github.com/redlatch/redlatch/admin"
 	"github.com/redlatch/redlatch/memory"
 	"github.com/redlatch/redlatch/node"
 )
@@ -25,7 +26,7 @@ func TestRecommendedTimesFollowTheMeasured(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			links, nodes := newLinks(t, 3)
 			links[1].set(func(l *link) { l.out = c.trip })
-			up, err := redlatch.Examine(t.Context(), nodes, redlatch.Options{}, redlatch.ExamineOptions{Samples: 10})
+			up, err := admin.Examine(t.Context(), nodes, redlatch.Options{}, admin.ExamineOptions{Samples: 10})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -46,14 +47,14 @@ func TestExaminationGoesOnWithoutNodesThatHang(t *testing.T) {
 		links, nodes := newLinks(t, 3)
 		links[0].freeze()
 		links[2].set(func(l *link) { l.refusing = errors.New("unplugged") })
-		up, err := redlatch.Examine(t.Context(), nodes, redlatch.Options{}, redlatch.ExamineOptions{Samples: 2})
+		up, err := admin.Examine(t.Context(), nodes, redlatch.Options{}, admin.ExamineOptions{Samples: 2})
 		if err != nil || up.Answered != 1 || up.Need != 2 || up.Worst() != node.Danger {
 			t.Errorf("found is %+v, %v", up, err)
 		}
 		links[0].thaw()
 	})
-	for _, how := range []redlatch.ExamineOptions{{Samples: -1}, {Samples: 1001}, {Name: strings.Repeat("n", 600)}} {
-		_, err := redlatch.Examine(t.Context(), memory.Nodes(1), redlatch.Options{}, how)
+	for _, how := range []admin.ExamineOptions{{Samples: -1}, {Samples: 1001}, {Name: strings.Repeat("n", 600)}} {
+		_, err := admin.Examine(t.Context(), memory.Nodes(1), redlatch.Options{}, how)
 		wantErr(t, err, redlatch.ErrConfig)
 	}
 }

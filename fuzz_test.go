@@ -12,6 +12,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/redlatch/redlatch"
+	"github.com/redlatch/redlatch/admin"
 	"github.com/redlatch/redlatch/memory"
 	"github.com/redlatch/redlatch/node"
 )
@@ -84,7 +85,7 @@ func FuzzNames(f *testing.F) {
 		if l.Name() != name {
 			t.Errorf("%q is called %q", name, l.Name())
 		}
-		list, err := c.List(context.Background())
+		list, err := admin.New(c).List(context.Background())
 		if err != nil || len(list.Locks) != 1 || list.Locks[0].Name != name {
 			t.Errorf("%q is listed as %+v, %v", name, list, err)
 		}

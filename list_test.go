@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/redlatch/redlatch"
+	"github.com/redlatch/redlatch/admin"
 	"github.com/redlatch/redlatch/internal/progress"
 	"github.com/redlatch/redlatch/node"
 )
@@ -24,7 +25,7 @@ func TestListShowsWhatTheNodesDisagreeOn(t *testing.T) {
 		links[3].take(t, "other prefix", "c", time.Minute)
 		links[4].SetDown(errors.New("unplugged"))
 
-		s, err := c.List(t.Context())
+		s, err := admin.New(c).List(t.Context())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -65,7 +66,7 @@ func TestShowNamesWhoWaitsInTheirOrder(t *testing.T) {
 			time.Sleep(10 * time.Millisecond)
 		}
 		time.Sleep(300 * time.Millisecond)
-		s, err := holder.Show(t.Context(), "job")
+		s, err := admin.New(holder).Show(t.Context(), "job")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -95,17 +96,17 @@ func TestListWithoutAQuorumSaysSoAndShowsWhatItFound(t *testing.T) {
 		for _, l := range links[:2] {
 			l.SetDown(errors.New("unplugged"))
 		}
-		s, err := c.List(t.Context())
+		s, err := admin.New(c).List(t.Context())
 		wantErr(t, err, redlatch.ErrNoQuorum)
 		if len(s.Locks) != 1 || s.Locks[0].Held {
 			t.Errorf("one node of three lists %+v", s.Locks)
 		}
-		state, err := c.Show(t.Context(), "job")
+		state, err := admin.New(c).Show(t.Context(), "job")
 		wantErr(t, err, redlatch.ErrNoQuorum)
 		if len(state.Holders) != 1 || state.Held {
 			t.Errorf("one node of three shows %+v", state)
 		}
-		_, err = c.Show(t.Context(), "")
+		_, err = admin.New(c).Show(t.Context(), "")
 		wantErr(t, err, redlatch.ErrConfig)
 	})
 }
@@ -126,7 +127,7 @@ func TestANodeThatHangsDoesNotHoldUpAListing(t *testing.T) {
 		c := newClient(t, nodes, redlatch.Options{})
 		mustLock(t, c, "job", redlatch.LockOptions{})
 		start := time.Now()
-		s, err := c.List(t.Context())
+		s, err := admin.New(c).List(t.Context())
 		if err != nil || len(s.Locks) != 1 || len(s.Failed) != 1 {
 			t.Errorf("listed are %+v, %v", s, err)
 		}
@@ -160,7 +161,7 @@ func TestAListingTakesAsLongAsItGoesOn(t *testing.T) {
 		}
 		c := newClient(t, nodes, redlatch.Options{})
 		mustLock(t, c, "job", redlatch.LockOptions{TTL: 30 * time.Second})
-		s, err := c.List(t.Context())
+		s, err := admin.New(c).List(t.Context())
 		if err != nil || len(s.Locks) != 1 || len(s.Failed) != 0 {
 			t.Errorf("listed are %+v, %v", s, err)
 		}
@@ -168,7 +169,7 @@ func TestAListingTakesAsLongAsItGoesOn(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)
 		defer cancel()
 		start := time.Now()
-		if _, err := c.List(ctx); err == nil || time.Since(start) > 4*time.Second {
+		if _, err := admin.New(c).List(ctx); err == nil || time.Since(start) > 4*time.Second {
 			t.Errorf("a listing that was given up ended with %v after %v", err, time.Since(start))
 		}
 	})
@@ -189,14 +190,14 @@ func TestAListingWithoutAQuorumSaysWhatTheNodesDid(t *testing.T) {
 			n.(*slowLook).by = time.Hour
 		}
 		silent := "; memory:2: node did not answer within its time limit; memory:3: node did not answer within its time limit"
-		s, err := c.List(t.Context())
+		s, err := admin.New(c).List(t.Context())
 		if want := "redlatch: list of all locks needs 2 of 3 nodes, after 5s: memory:1: answered" + silent; err == nil || err.Error() != want {
 			t.Errorf("got  %v\nwant %s", err, want)
 		}
 		if len(s.Failed) != 2 || !errors.Is(s.Failed[0].Err, redlatch.ErrNodeTimeout) {
 			t.Errorf("failed are %v", s.Failed)
 		}
-		state, err := c.Show(t.Context(), "job")
+		state, err := admin.New(c).Show(t.Context(), "job")
 		if want := `redlatch: inspect of "job" needs 2 of 3 nodes, after 1s: memory:1: answered` + silent; err == nil || err.Error() != want {
 			t.Errorf("got  %v\nwant %s", err, want)
 		}

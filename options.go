@@ -7,6 +7,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/redlatch/redlatch/internal/protocol"
+	"github.com/redlatch/redlatch/internal/runner"
 )
 
 // Bounds of what a caller may set.
@@ -217,7 +218,7 @@ func (o Options) withDefaults() (Options, error) {
 		return o, &ConfigError{Field: "Guard", Value: uint8(o.Guard), Bound: "GuardAuto, GuardOn or GuardOff"}
 	}
 	if o.Clock == nil {
-		o.Clock = newSystemClock()
+		o.Clock = runner.NewSystemClock()
 	}
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/redlatch/redlatch"
+	"github.com/redlatch/redlatch/admin"
 	"github.com/redlatch/redlatch/internal/redistest"
 	"github.com/redlatch/redlatch/node"
 )
@@ -78,7 +79,7 @@ func TestDocumentedUserIsAllowedAllThatALockNeeds(t *testing.T) {
 			addresses = append(addresses, asUser(s, "locks:PASSWORD"))
 		}
 		// New servers are declared so by an operator, who may SCAN.
-		if _, err := laterClient(t, redlatch.Options{}, redistest.Addresses(servers)...).Init(context.Background(), redlatch.InitOptions{AssumeFresh: true}); err != nil {
+		if _, err := admin.New(laterClient(t, redlatch.Options{}, redistest.Addresses(servers)...)).Init(context.Background(), admin.InitOptions{AssumeFresh: true}); err != nil {
 			t.Fatal(err)
 		}
 		opts, log := logged(redlatch.Options{})

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/redlatch/redlatch"
+	"github.com/redlatch/redlatch/admin"
 	"github.com/redlatch/redlatch/internal/redistest"
 	"github.com/redlatch/redlatch/node"
 )
@@ -26,7 +27,7 @@ func TestRequiredReplicasAreTakenFromTheMarker(t *testing.T) {
 	t.Parallel()
 	server := redistest.Start(t, 1)[0]
 	marked := func() (*node.Guard, error) {
-		states, err := laterClient(t, requiring(0), server.URL()).Init(context.Background(), redlatch.InitOptions{})
+		states, err := admin.New(laterClient(t, requiring(0), server.URL())).Init(context.Background(), admin.InitOptions{})
 		if err != nil {
 			return nil, err
 		}
@@ -41,7 +42,7 @@ func TestRequiredReplicasAreTakenFromTheMarker(t *testing.T) {
 	}
 	const q = 2*time.Second + 133*time.Millisecond
 	first := newClient(t, open(t, server.URL()), requiring(1))
-	if _, err := first.Init(context.Background(), redlatch.InitOptions{AssumeFresh: true}); err != nil {
+	if _, err := admin.New(first).Init(context.Background(), admin.InitOptions{AssumeFresh: true}); err != nil {
 		t.Fatal(err)
 	}
 	want(1, 2*time.Second, q+4*time.Second)

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/redlatch/redlatch"
+	"github.com/redlatch/redlatch/admin"
 	"github.com/redlatch/redlatch/redis/goredis"
 	"github.com/redlatch/redlatch/redis/rueidis"
 )
@@ -72,7 +73,7 @@ func Prepare(ctx context.Context, addresses []string) error {
 		return err
 	}
 	defer c.Close()
-	if _, err := c.Init(ctx, redlatch.InitOptions{AssumeFresh: true}); err != nil {
+	if _, err := admin.New(c).Init(ctx, admin.InitOptions{AssumeFresh: true}); err != nil {
 		return fmt.Errorf("declaring the servers new: %w", err)
 	}
 	return nil

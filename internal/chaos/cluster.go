@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/redlatch/redlatch"
+	"github.com/redlatch/redlatch/admin"
 	"github.com/redlatch/redlatch/internal/faultproxy"
 	"github.com/redlatch/redlatch/internal/redisproc"
 	"github.com/redlatch/redlatch/redis/rueidis"
@@ -195,7 +196,7 @@ func (c *cluster) mark(ctx context.Context, b bounds) error {
 		return err
 	}
 	defer locks.Close()
-	_, err = locks.Init(ctx, redlatch.InitOptions{AssumeFresh: true})
+	_, err = admin.New(locks).Init(ctx, admin.InitOptions{AssumeFresh: true})
 	return err
 }
 

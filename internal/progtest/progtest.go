@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"github.com/redlatch/redlatch"
+	"github.com/redlatch/redlatch/admin"
 	"github.com/redlatch/redlatch/internal/redistest"
 	"github.com/redlatch/redlatch/redis/rueidis"
 )
@@ -59,7 +60,7 @@ func Quorum(t testing.TB, n int) ([]*redistest.Server, []string) {
 		t.Fatal(err)
 	}
 	defer locks.Close()
-	if _, err := locks.Init(context.Background(), redlatch.InitOptions{AssumeFresh: true}); err != nil {
+	if _, err := admin.New(locks).Init(context.Background(), admin.InitOptions{AssumeFresh: true}); err != nil {
 		t.Fatal(err)
 	}
 	return servers, []string{"REDLATCH_NODES=" + strings.Join(redistest.Addresses(servers), ",")}

@@ -16,6 +16,7 @@ import (
 	goredis "github.com/redis/go-redis/v9"
 
 	"github.com/redlatch/redlatch"
+	"github.com/redlatch/redlatch/admin"
 	"github.com/redlatch/redlatch/internal/redistest"
 	"github.com/redlatch/redlatch/redis/rueidis"
 )
@@ -170,7 +171,7 @@ func newRedlatch(t testing.TB, servers []*redistest.Server, opts redlatch.Option
 	}
 	t.Cleanup(func() { c.Close() })
 	if opts.Guard != redlatch.GuardOff {
-		if _, err := c.Init(context.Background(), redlatch.InitOptions{AssumeFresh: true}); err != nil {
+		if _, err := admin.New(c).Init(context.Background(), admin.InitOptions{AssumeFresh: true}); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -1,4 +1,4 @@
-package redlatch
+package runner
 
 import (
 	cryptorand "crypto/rand"

@@ -1,4 +1,4 @@
-package redlatch
+package admin
 
 import (
 	"context"
@@ -9,7 +9,10 @@ import (
 	"strings"
 	"time"
 
+	"github.com/redlatch/redlatch"
+	"github.com/redlatch/redlatch/internal/inside"
 	"github.com/redlatch/redlatch/internal/protocol"
+	"github.com/redlatch/redlatch/internal/runner"
 	"github.com/redlatch/redlatch/node"
 )
 
@@ -69,7 +72,7 @@ const examineLimit = 15 * time.Second
 // them. It asks and tries, and leaves locks and nodes as they are; the nodes
 // stay open. Unlike New it does not refuse one server that is listed twice: it
 // says so.
-func Examine(ctx context.Context, nodes []Node, opts Options, how ExamineOptions) (*Checkup, error) {
+func Examine(ctx context.Context, nodes []redlatch.Node, opts redlatch.Options, how ExamineOptions) (*Checkup, error) {
 	if how.Name == "" {
 		how.Name = "redlatch-doctor"
 	}
@@ -77,49 +80,50 @@ func Examine(ctx context.Context, nodes []Node, opts Options, how ExamineOptions
 		how.Samples = 50
 	}
 	if how.Samples < 1 || how.Samples > 1000 {
-		return nil, &ConfigError{Field: "Samples", Value: how.Samples, Bound: "from 1 to 1000"}
+		return nil, &node.ConfigError{Field: "Samples", Value: how.Samples, Bound: "from 1 to 1000"}
 	}
-	c, err := assemble(nodes, opts)
+	in, err := inside.Assemble(nodes, opts)
 	if err != nil {
 		return nil, err
 	}
-	name, err := c.key(how.Name + "/" + rand.Text())
+	a := &Admin{in, in.Cluster}
+	name, err := in.Key(how.Name + "/" + rand.Text())
 	if err != nil {
 		return nil, err
 	}
-	exam := node.Exam{Name: name, Guarded: c.guard.on, Window: c.guard.bounds().Window}
-	if c.guard.on {
-		c.adoptMarkers(ctx)
-		exam.Replicas, exam.ReplicaLag = c.guard.bounds().Replicas, c.guard.bounds().ReplicaLag
+	exam := node.Exam{Name: name, Guarded: a.c.Guarded(), Window: a.c.Parameters().Window}
+	if a.c.Guarded() {
+		a.c.AdoptMarkers(ctx)
+		exam.Replicas, exam.ReplicaLag = a.c.Parameters().Replicas, a.c.Parameters().ReplicaLag
 	}
-	seen := make([]NodeCheckup, len(c.members))
-	errs := c.each(ctx, examineLimit, func(ctx context.Context, m *member) error {
-		found := NodeCheckup{Node: m.name}
-		err := m.examine(ctx, &found, exam, how.Samples)
+	seen := make([]NodeCheckup, len(a.c.Members()))
+	errs := a.c.Each(ctx, examineLimit, func(ctx context.Context, m *runner.Member) error {
+		found := NodeCheckup{Node: m.Name()}
+		err := a.examine(ctx, m, &found, exam, how.Samples)
 		if err == nil {
-			seen[m.index] = found
+			seen[m.Index()] = found
 		}
 		return err
 	})
-	up := &Checkup{Nodes: make([]NodeCheckup, len(c.members)), Need: protocol.Quorum(len(c.members))}
-	for i, m := range c.members {
-		up.Nodes[i] = NodeCheckup{Node: m.name, Err: errs[i]}
+	up := &Checkup{Nodes: make([]NodeCheckup, len(a.c.Members())), Need: protocol.Quorum(len(a.c.Members()))}
+	for i, m := range a.c.Members() {
+		up.Nodes[i] = NodeCheckup{Node: m.Name(), Err: errs[i]}
 		if errs[i] == nil {
 			up.Nodes[i] = seen[i]
 			up.Answered++
 		}
 	}
-	c.conclude(up)
+	a.conclude(up)
 	return up, ctx.Err()
 }
 
 // examine asks one node all there is to ask.
-func (m *member) examine(ctx context.Context, n *NodeCheckup, exam node.Exam, samples int) error {
+func (a *Admin) examine(ctx context.Context, m *runner.Member, n *NodeCheckup, exam node.Exam, samples int) error {
 	ask := func() (time.Time, error) {
-		reply, err := m.node.Do(ctx, node.Request{Op: node.OpInspect, Name: exam.Name})
+		reply, err := m.Node().Do(ctx, node.Request{Op: node.OpInspect, Name: exam.Name})
 		return reply.Now, err
 	}
-	if named, ok := m.node.(node.Identifier); ok {
+	if named, ok := m.Node().(node.Identifier); ok {
 		id, _, err := named.Identity(ctx)
 		if err != nil {
 			return err
@@ -137,7 +141,7 @@ func (m *member) examine(ctx context.Context, n *NodeCheckup, exam node.Exam, sa
 	}
 	times := make([]time.Duration, samples)
 	for i := range times {
-		sent, start := m.client.clock.Now(), time.Now()
+		sent, start := a.c.Clock().Now(), time.Now()
 		now, err := ask()
 		if err != nil {
 			return err
@@ -151,14 +155,14 @@ func (m *member) examine(ctx context.Context, n *NodeCheckup, exam node.Exam, sa
 	}
 	slices.Sort(times)
 	n.Median, n.P99 = times[len(times)/2], times[(len(times)*99-1)/100]
-	if _, ok := m.node.(node.Guarded); ok && m.client.guard.compares {
+	if _, ok := m.Node().(node.Guarded); ok && a.c.Compares() {
 		read := node.Request{Mark: node.MarkRead}
 		if !exam.Guarded {
 			read.Name = exam.Name // one marker of a cluster's is enough
 		}
-		n.State = m.client.markAll(ctx, read, []*member{m})[0]
+		n.State = NodeState(a.c.MarkAll(ctx, read, []*runner.Member{m})[0])
 	}
-	if examined, ok := m.node.(node.Examiner); ok {
+	if examined, ok := m.Node().(node.Examiner); ok {
 		var err error
 		if n.findings, err = examined.Examine(ctx, exam); err != nil {
 			return err
@@ -168,14 +172,14 @@ func (m *member) examine(ctx context.Context, n *NodeCheckup, exam node.Exam, sa
 }
 
 // conclude says what follows from what the nodes said.
-func (c *Client) conclude(up *Checkup) {
+func (a *Admin) conclude(up *Checkup) {
 	add := func(f node.Finding) { up.Findings = append(up.Findings, f) }
-	c.judgeList(up, add)
-	c.judgeClocks(up, add)
-	if c.guard.on {
+	a.judgeList(up, add)
+	a.judgeClocks(up, add)
+	if a.c.Guarded() {
 		judgeTrust(up, add)
 	}
-	if c.opts.AnyMembership {
+	if a.in.AnyMembership {
 		add(node.Finding{Severity: node.Advice, Check: "marker", Found: "markers of other lists of nodes are ignored (AnyMembership, --any-membership)",
 			Means: "clients with another list that use the same names can hold the same locks", Do: "see that no two applications share the name of a lock, or leave it out"})
 	}
@@ -188,17 +192,17 @@ func (c *Client) conclude(up *Checkup) {
 				Do:    "see that it runs, and that this machine and this user may reach it"})
 			continue
 		}
-		if c.guard.on || errors.Is(n.State.Err, ErrConfig) {
+		if a.c.Guarded() || errors.Is(n.State.Err, node.ErrConfig) {
 			add(judgeMarker(n))
 		}
 		up.Findings = append(up.Findings, n.findings...)
 	}
-	c.recommend(up, add)
+	a.recommend(up, add)
 	slices.SortStableFunc(up.Findings, func(a, b node.Finding) int { return int(b.Severity) - int(a.Severity) })
 }
 
 // judgeList says whether the nodes are enough, and as many as they seem.
-func (c *Client) judgeList(up *Checkup, add func(node.Finding)) {
+func (a *Admin) judgeList(up *Checkup, add func(node.Finding)) {
 	n := len(up.Nodes)
 	switch {
 	case up.Answered < up.Need:
@@ -232,7 +236,7 @@ func (c *Client) judgeList(up *Checkup, add func(node.Finding)) {
 
 // judgeClocks says whether the nodes' clocks are together. Half the window is
 // what the quarantine reckons with.
-func (c *Client) judgeClocks(up *Checkup, add func(node.Finding)) {
+func (a *Admin) judgeClocks(up *Checkup, add func(node.Finding)) {
 	var clocks []time.Duration
 	for _, n := range up.Nodes {
 		if n.Err == nil {
@@ -242,8 +246,7 @@ func (c *Client) judgeClocks(up *Checkup, add func(node.Finding)) {
 	if len(clocks) == 0 {
 		return
 	}
-	slices.Sort(clocks)
-	median, window := clocks[len(clocks)/2], c.guard.bounds().Window
+	median, window := protocol.Median(clocks), a.c.Parameters().Window
 	for _, n := range up.Nodes {
 		if n.Err != nil || len(clocks) < 2 {
 			continue
@@ -289,13 +292,13 @@ func judgeMarker(n *NodeCheckup) node.Finding {
 	f := node.Finding{Check: "marker", Node: n.Node}
 	switch s := n.State; {
 	case s.Reason == node.ReasonBarred:
-		f.Severity, f.Found = node.Danger, "it is barred, since "+quarantineReason(s.Reason)
-		f.Means, f.Do = "it grants nothing, to whichever list", runAgain
+		f.Severity, f.Found = node.Danger, "it is barred, since "+node.ReasonText(s.Reason)
+		f.Means, f.Do = "it grants nothing, to whichever list", runner.RunAgain
 	case s.Err != nil:
 		f.Severity, f.Found = node.Danger, strings.TrimPrefix(s.Err.Error(), "redlatch: ")
 		f.Means, f.Do = "this client is refused there: with another list both could hold one lock", "give the list that it is marked for, or take one of the other ways named"
 	case s.Left > 0:
-		f.Severity, f.Found = node.Warning, fmt.Sprintf("it is in quarantine for %v yet, since %s", s.Left.Round(time.Millisecond), quarantineReason(s.Reason))
+		f.Severity, f.Found = node.Warning, fmt.Sprintf("it is in quarantine for %v yet, since %s", s.Left.Round(time.Millisecond), node.ReasonText(s.Reason))
 		f.Means, f.Do = "until then it grants nothing", "wait, as redlatch init does"
 	case !s.Trusted:
 		f.Severity, f.Found = node.Warning, "it is not marked, or restarted since it was"
@@ -310,7 +313,7 @@ func judgeMarker(n *NodeCheckup) node.Finding {
 // recommend says which times fit what was measured: a node time limit of ten
 // round trips of the slow kind, and a TTL in which some ten of those limits fit
 // between the first try of an extension, after a third, and the deadline.
-func (c *Client) recommend(up *Checkup, add func(node.Finding)) {
+func (a *Admin) recommend(up *Checkup, add func(node.Finding)) {
 	var slowest time.Duration
 	for _, n := range up.Nodes {
 		if n.Err == nil {
@@ -323,14 +326,14 @@ func (c *Client) recommend(up *Checkup, add func(node.Finding)) {
 	const least = 50 * time.Millisecond
 	up.NodeTimeout = max(least, roundUp(10*slowest))
 	up.TTL = max(2*time.Second, roundUp(40*up.NodeTimeout))
-	for _, m := range c.members {
-		if slow, ok := m.node.(node.Slow); ok {
+	for _, m := range a.c.Members() {
+		if slow, ok := m.Node().(node.Slow); ok {
 			up.NodeTimeout = max(up.NodeTimeout, slow.TimeLimit())
 			up.TTL = max(up.TTL, 2*slow.TimeLimit())
 		}
 	}
 	f := node.Finding{Check: "times", Found: fmt.Sprintf("the slowest round trips take %v: a TTL of %v and a node time limit of %v fit", slowest.Round(10*time.Microsecond), up.TTL, up.NodeTimeout)}
-	if most := c.guard.bounds().MaxTTL; up.TTL > most {
+	if most := a.c.Parameters().MaxTTL; up.TTL > most {
 		f.Severity, f.Means = node.Warning, fmt.Sprintf("the nodes allow a TTL of %v at the most: locks may be lost to slow answers", most)
 		f.Do = "bring client and nodes closer together, or allow longer locks: redlatch init --max-ttl"
 	}

@@ -1,4 +1,4 @@
-package redlatch
+package runner
 
 import (
 	"sync"
@@ -14,7 +14,7 @@ type inbox struct {
 	missed atomic.Uint32 // how often a node said that something may have been
 
 	mu     sync.Mutex
-	claims map[string]*claim // by value
+	claims map[string]*Claim // by value
 	// early is the nodes that offered a lock to a value before the answer that
 	// queued it was taken in: wakes have a connection of their own. order is
 	// its values, oldest first.
@@ -28,8 +28,8 @@ type inbox struct {
 const maxEarly = 64
 
 // listen begins to listen to every node that wakes.
-func (b *inbox) listen(c *Client) {
-	b.claims, b.early = map[string]*claim{}, map[string]protocol.Set{}
+func (b *inbox) listen(c *Cluster) {
+	b.claims, b.early = map[string]*Claim{}, map[string]protocol.Set{}
 	for i, m := range c.members {
 		if w, ok := m.node.(node.Waker); ok {
 			b.stops = append(b.stops, w.Listen(func(wake node.Wake) { b.deliver(i, m, wake) }))
@@ -47,7 +47,7 @@ func (b *inbox) close() {
 // expect has notifications for the claim delivered to it until it is over: also
 // after it was won, since a node that was slow may offer the lock then. It
 // returns the nodes that have done so already. The claim's mutex is held.
-func (b *inbox) expect(cl *claim) protocol.Set {
+func (b *inbox) expect(cl *Claim) protocol.Set {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.claims[cl.core.Value()] = cl
@@ -55,14 +55,14 @@ func (b *inbox) expect(cl *claim) protocol.Set {
 }
 
 // forget ends that. The claim's mutex is held.
-func (b *inbox) forget(cl *claim) {
+func (b *inbox) forget(cl *Claim) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	delete(b.claims, cl.core.Value())
 }
 
 // deliver passes on what a node reported.
-func (b *inbox) deliver(i int, m *member, wake node.Wake) {
+func (b *inbox) deliver(i int, m *Member, wake node.Wake) {
 	event := protocol.Event{Kind: protocol.Wake, Node: i, Wake: wake}
 	if wake.Kind == node.WakeMissed {
 		m.noteWakes(wake.Err)
@@ -72,9 +72,9 @@ func (b *inbox) deliver(i int, m *member, wake node.Wake) {
 		}
 		return
 	}
-	if release, ours := m.client.dropped.place(wake.Value); ours {
+	if release, ours := m.cluster.dropped.place(wake.Value); ours {
 		// A request that came late has queued what we gave up.
-		m.client.undo(i, release)
+		m.cluster.undo(i, release)
 		return
 	}
 	b.mu.Lock()
@@ -100,10 +100,10 @@ func (b *inbox) keep(value string, i int) {
 	b.early[value] |= protocol.Of(i)
 }
 
-func (b *inbox) all() []*claim {
+func (b *inbox) all() []*Claim {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	all := make([]*claim, 0, len(b.claims))
+	all := make([]*Claim, 0, len(b.claims))
 	for _, cl := range b.claims {
 		all = append(all, cl)
 	}

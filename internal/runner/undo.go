@@ -1,4 +1,4 @@
-package redlatch
+package runner
 
 import (
 	"context"
@@ -15,23 +15,23 @@ import (
 
 // undo sends req, an OpRelease, to one node in the background, and leaves it
 // to the node's janitor if that fails.
-func (c *Client) undo(i int, req node.Request) {
+func (c *Cluster) undo(i int, req node.Request) {
 	if !c.background.start() {
 		return
 	}
 	go func() {
 		defer c.background.end()
 		m := c.members[i]
-		ctx, cancel := context.WithTimeout(context.Background(), c.opts.NodeTimeout)
+		ctx, cancel := context.WithTimeout(context.Background(), c.cfg.NodeTimeout)
 		defer cancel()
-		if r := m.call(ctx, req); r.Err != nil {
+		if r := m.Call(ctx, req); r.Err != nil {
 			m.janitor.add(m, req)
 		}
 	}()
 }
 
 // undoLater does so when a release that is under way has had its time.
-func (c *Client) undoLater(i int, req node.Request) {
+func (c *Cluster) undoLater(i int, req node.Request) {
 	if !c.background.start() {
 		return
 	}
@@ -53,7 +53,7 @@ type dropped struct {
 
 // remember keeps the release of a claim for as long as a late request may leave
 // something of it on a node.
-func (d *dropped) remember(c *Client, release node.Request, released bool) {
+func (d *dropped) remember(c *Cluster, release node.Request, released bool) {
 	now, left := c.clock.Uptime(), c.lateness(release)
 	if released {
 		left = min(left, latePlace)
@@ -127,8 +127,8 @@ type leftover struct {
 // the node's window, whose clock may be off by half of that; and what it sets
 // then lives for its time to live. Without a token there is no such bound, and
 // a time limit is taken for one.
-func (c *Client) lateness(req node.Request) time.Duration {
-	d := req.TTL + c.opts.NodeTimeout
+func (c *Cluster) lateness(req node.Request) time.Duration {
+	d := req.TTL + c.cfg.NodeTimeout
 	if req.Token != 0 {
 		d += req.Window + req.Window/2
 	}
@@ -139,8 +139,8 @@ func (c *Client) lateness(req node.Request) time.Duration {
 // have the least time to run, are left to expire.
 const maxLeftovers = 10_000
 
-func (j *janitor) add(m *member, req node.Request) {
-	c := m.client
+func (j *janitor) add(m *Member, req node.Request) {
+	c := m.cluster
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	if len(j.pending) >= maxLeftovers {
@@ -178,8 +178,8 @@ func (j *janitor) next(now time.Duration, n int) (batch []leftover) {
 	return batch
 }
 
-func (j *janitor) work(m *member) {
-	c := m.client
+func (j *janitor) work(m *Member) {
+	c := m.cluster
 	defer c.background.end()
 	least := c.patience() / 4
 	delay, together := least, 1
@@ -204,15 +204,15 @@ func (j *janitor) work(m *member) {
 
 // send sends releases at once, and puts back those that the node did not
 // confirm. It reports whether there were none.
-func (j *janitor) send(m *member, batch []leftover) bool {
-	ctx, cancel := context.WithTimeout(context.Background(), m.client.opts.NodeTimeout)
+func (j *janitor) send(m *Member, batch []leftover) bool {
+	ctx, cancel := context.WithTimeout(context.Background(), m.cluster.cfg.NodeTimeout)
 	defer cancel()
 	failed := make([]bool, len(batch))
 	var all sync.WaitGroup
 	for i, l := range batch[1:] {
-		all.Go(func() { failed[i+1] = m.call(ctx, l.req).Err != nil })
+		all.Go(func() { failed[i+1] = m.Call(ctx, l.req).Err != nil })
 	}
-	failed[0] = m.call(ctx, batch[0].req).Err != nil
+	failed[0] = m.Call(ctx, batch[0].req).Err != nil
 	all.Wait()
 	var again []leftover
 	for i, l := range batch {
@@ -228,7 +228,7 @@ func (j *janitor) send(m *member, batch []leftover) bool {
 
 // rest waits for d, or for least if the node answers meanwhile. It reports false
 // if Close has begun.
-func (j *janitor) rest(c *Client, d, least time.Duration) bool {
+func (j *janitor) rest(c *Cluster, d, least time.Duration) bool {
 	least = min(d, least)
 	select {
 	case <-j.answers: // from before the last try

@@ -1,9 +1,10 @@
-package redlatch
+package runner
 
 import (
 	"context"
 	"fmt"
 
+	"github.com/redlatch/redlatch/internal/protocol"
 	"github.com/redlatch/redlatch/node"
 )
 
@@ -25,12 +26,10 @@ func (g *guard) noteService(op node.Op, status node.Status) {
 
 // notFresh returns an error if anything shows that the nodes, which are in these
 // states, have been in service.
-func (c *Client) notFresh(ctx context.Context, states []NodeState) error {
+func (c *Cluster) notFresh(ctx context.Context, states []NodeState) error {
 	used := 0
 	for _, s := range states {
-		// A node that is in quarantine because it was first seen a moment ago
-		// has not been in service yet.
-		if s.Trusted || s.Marked != nil && !(s.Left > 0 && s.Reason == node.ReasonNew) {
+		if protocol.BeenInService(s.Marked, s.Trusted, s.Left, s.Reason) {
 			used++
 		}
 	}
@@ -41,12 +40,12 @@ func (c *Client) notFresh(ctx context.Context, states []NodeState) error {
 		return fmt.Errorf("%w: this client has seen them in service, so they have lost their data", ErrNotFresh)
 	}
 	keys := make([]string, len(c.members))
-	errs := c.each(ctx, 0, func(ctx context.Context, m *member) error {
+	errs := c.Each(ctx, 0, func(ctx context.Context, m *Member) error {
 		n, ok := m.node.(node.Evidencer)
 		if !ok {
 			return nil
 		}
-		return whileItGoesOn(ctx, max(listLimit, c.opts.NodeTimeout), func(ctx context.Context) error {
+		return WhileItGoesOn(ctx, max(WalkLimit, c.cfg.NodeTimeout), func(ctx context.Context) error {
 			key, err := n.Evidence(ctx)
 			if err == nil {
 				keys[m.index] = key

@@ -1,4 +1,4 @@
-package redlatch
+package runner
 
 import (
 	"context"
@@ -27,13 +27,13 @@ type marking struct {
 
 // start has nodes marked in the background. name is the lock whose request has
 // noticed that: in a cluster each slot has a marker.
-func (mk *marking) start(c *Client, name string) {
+func (mk *marking) start(c *Cluster, name string) {
 	mk.mu.Lock()
 	defer mk.mu.Unlock()
-	if mk.flight != nil || c.clock.Uptime() < mk.idle && c.guard.bounds() == mk.idleOf || !c.background.start() {
+	if mk.flight != nil || c.clock.Uptime() < mk.idle && c.guard.parameters() == mk.idleOf || !c.background.start() {
 		return
 	}
-	flight, asked := make(chan struct{}), c.guard.bounds()
+	flight, asked := make(chan struct{}), c.guard.parameters()
 	mk.flight = flight
 	go func() {
 		defer c.background.end()
@@ -42,7 +42,7 @@ func (mk *marking) start(c *Client, name string) {
 		defer mk.mu.Unlock()
 		mk.marked += marked
 		if marked == 0 {
-			mk.idle, mk.idleOf = c.clock.Uptime()+c.opts.NodeTimeout, asked
+			mk.idle, mk.idleOf = c.clock.Uptime()+c.cfg.NodeTimeout, asked
 		}
 		mk.flight = nil
 		close(flight)
@@ -81,41 +81,31 @@ const (
 	markTime  = readLimit + 1
 )
 
-// markAgain marks the nodes that have to be, and returns how many it marked.
-//
-// A node that remembers this membership, from before it restarted, is marked for
-// it again. One that remembers nothing is marked when a quorum confirms the
-// membership and its parameters, or when every node has answered and none
-// contradicts. One witness is not enough: after a membership change during which
-// one node was away, that node would confirm the former membership.
-func (c *Client) markAgain(name string) (marked int) {
-	ctx, cancel := context.WithTimeout(context.Background(), readLimit*c.opts.NodeTimeout)
+// markAgain marks the nodes that protocol.ToMark names, and returns how many it
+// marked.
+func (c *Cluster) markAgain(name string) (marked int) {
+	ctx, cancel := context.WithTimeout(context.Background(), readLimit*c.cfg.NodeTimeout)
 	states := c.adoptMarkersFor(ctx, name)
 	cancel()
-	confirmed, answered := 0, 0
-	for _, s := range states {
-		if s.Err == nil {
-			answered++
-			if s.Marked != nil {
-				confirmed++
-			}
-		}
+	seen := make([]protocol.Seen, len(states))
+	for i, s := range states {
+		seen[i] = protocol.Seen{Answered: s.Err == nil, Marked: s.Marked != nil, Outdated: protocol.Outdated(s.Marked, s.Trusted, s.Left, s.Reason)}
 	}
-	sure := confirmed >= protocol.Quorum(len(states)) || answered == len(states)
-	var members []*member
+	mark := protocol.ToMark(seen)
+	var members []*Member
 	var before []NodeState
 	for i, s := range states {
-		if s.Err == nil && (s.Marked == nil && sure || s.outdated()) {
+		if mark.Has(i) {
 			members, before = append(members, c.members[i]), append(before, s)
 		}
 	}
 	if len(members) == 0 {
 		return 0
 	}
-	ctx, cancel = context.WithTimeout(context.Background(), c.opts.NodeTimeout)
+	ctx, cancel = context.WithTimeout(context.Background(), c.cfg.NodeTimeout)
 	defer cancel()
 	write := node.Request{Mark: node.MarkWrite, Name: name}
-	for i, s := range c.markWithin(ctx, markTime*c.opts.NodeTimeout, write, members, before) {
+	for i, s := range c.markWithin(ctx, markTime*c.cfg.NodeTimeout, write, members, before) {
 		if s.Err == nil && s.Left > 0 {
 			marked++
 			members[i].noteQuarantine(node.OpMark, node.Reply{Status: node.Quarantined, Value: s.Reason, Left: s.Left})
@@ -124,19 +114,9 @@ func (c *Client) markAgain(name string) (marked int) {
 	return marked
 }
 
-// outdated reports whether the node carries a marker from before a restart or
-// promotion, or by a clock that was set back since.
-func (s NodeState) outdated() bool {
-	return s.Marked != nil && !s.Trusted && (s.Left == 0 || s.Left > s.Marked.Quarantine && s.Reason != node.ReasonList)
-}
-
-// Quarantined returns the nodes that take no part at present, as far as this
-// client has noticed: fewer others may fail meanwhile. Each is described as it
-// answered last, with why and for how long yet; for one whose reason is
-// ReasonUnmarked or ReasonRemark, from when it is marked. It asks the nodes
-// nothing.
-func (c *Client) Quarantined() []NodeResult {
-	var out []NodeResult
+// Quarantined returns the nodes that are known to be in quarantine.
+func (c *Cluster) Quarantined() []node.Result {
+	var out []node.Result
 	for _, m := range c.members {
 		until, now := time.Duration(m.sitting.Load()), c.clock.Uptime()
 		why := m.sitsFor.Load()
@@ -145,9 +125,9 @@ func (c *Client) Quarantined() []NodeResult {
 		}
 		left := until - now
 		if until == unmarkedYet {
-			left = c.guard.bounds().Quarantine
+			left = c.guard.parameters().Quarantine
 		}
-		out = append(out, NodeResult{Node: m.name, Reply: node.Reply{Status: node.Quarantined, Value: *why, Left: left}})
+		out = append(out, node.Result{Node: m.name, Reply: node.Reply{Status: node.Quarantined, Value: *why, Left: left}})
 	}
 	return out
 }
@@ -158,9 +138,9 @@ const unmarkedYet time.Duration = 1
 
 // noteQuarantine logs once when a node begins to sit out, and once when it is
 // back. Only what is granted after a look at the marker shows that it is.
-func (m *member) noteQuarantine(op node.Op, reply node.Reply) {
+func (m *Member) noteQuarantine(op node.Op, reply node.Reply) {
 	if reply.Status == node.Quarantined || reply.NeedsMark() {
-		until := max(m.client.clock.Uptime()+reply.Left, unmarkedYet+1)
+		until := max(m.cluster.clock.Uptime()+reply.Left, unmarkedYet+1)
 		if reply.NeedsMark() {
 			until = unmarkedYet
 		}
@@ -168,14 +148,14 @@ func (m *member) noteQuarantine(op node.Op, reply node.Reply) {
 		if before := m.sitting.Swap(int64(until)); before == 0 {
 			left := reply.Left
 			if reply.NeedsMark() {
-				left = m.client.guard.bounds().Quarantine
+				left = m.cluster.guard.parameters().Quarantine
 			}
-			m.client.log.Warn("redlatch: node sits out", "node", m.name, "left", left, "reason", quarantineReason(reply.Value))
+			m.cluster.log.Warn("redlatch: node sits out", "node", m.name, "left", left, "reason", node.ReasonText(reply.Value))
 		}
 		return
 	}
 	looked := op == node.OpAcquire || op == node.OpRepair
-	if reply.Status == node.Granted && looked && m.sitting.Load() != 0 && m.client.clock.Uptime() >= time.Duration(m.sitting.Load()) && m.sitting.Swap(0) != 0 {
-		m.client.log.Info("redlatch: node takes part again", "node", m.name)
+	if reply.Status == node.Granted && looked && m.sitting.Load() != 0 && m.cluster.clock.Uptime() >= time.Duration(m.sitting.Load()) && m.sitting.Swap(0) != 0 {
+		m.cluster.log.Info("redlatch: node takes part again", "node", m.name)
 	}
 }

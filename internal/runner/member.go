@@ -1,11 +1,10 @@
-package redlatch
+package runner
 
 import (
 	"context"
 	"errors"
 	"fmt"
 	"net"
-	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -14,13 +13,13 @@ import (
 	"github.com/redlatch/redlatch/node"
 )
 
-// member is a node as a client knows it: what it has shown of itself so far.
-type member struct {
-	node   Node
-	name   string
-	prompt bool
-	client *Client
-	index  int
+// Member is a node as a client knows it: what it has shown of itself so far.
+type Member struct {
+	node    node.Node
+	name    string
+	prompt  bool
+	cluster *Cluster
+	index   int
 
 	// failing is set while the last call failed, and late if it did so by
 	// running into the time limit. probes counts the calls with which such a
@@ -58,13 +57,27 @@ type member struct {
 	janitor janitor
 }
 
-// call asks the node, and notes what the answer shows of it.
-func (m *member) call(ctx context.Context, req node.Request) NodeResult {
+// NewMember returns a node that is no member, so that it can be marked as one is.
+func (c *Cluster) NewMember(n node.Node) *Member {
+	return &Member{node: n, name: n.String(), cluster: c}
+}
+
+// Name returns the node's name.
+func (m *Member) Name() string { return m.name }
+
+// Index returns its place in the list.
+func (m *Member) Index() int { return m.index }
+
+// Node returns the node itself.
+func (m *Member) Node() node.Node { return m.node }
+
+// Call asks the node, and notes what the answer shows of it.
+func (m *Member) Call(ctx context.Context, req node.Request) node.Result {
 	if m.inflight.Add(1) == 1 {
-		m.waitingSince.Store(int64(m.client.clock.Uptime()))
+		m.waitingSince.Store(int64(m.cluster.clock.Uptime()))
 	}
 	reply, err := m.ask(ctx, req)
-	m.waitingSince.Store(int64(m.client.clock.Uptime()))
+	m.waitingSince.Store(int64(m.cluster.clock.Uptime()))
 	m.inflight.Add(-1)
 
 	late := timedOut(err) || err != nil && ctx.Err() != nil
@@ -73,17 +86,17 @@ func (m *member) call(ctx context.Context, req node.Request) NodeResult {
 	if timedOut(err) {
 		// The node's context, not the caller's: errors.Is must not take the
 		// one for the other.
-		err = &timeoutError{text: err.Error(), unsent: errors.Is(err, ErrUnsent)}
+		err = &timeoutError{text: err.Error(), unsent: errors.Is(err, node.ErrUnsent)}
 	}
 	if err == nil {
 		m.noteQuarantine(req.Op, reply)
-		m.client.guard.noteService(req.Op, reply.Status)
+		m.cluster.guard.noteService(req.Op, reply.Status)
 		m.janitor.answered()
 		if reply.NeedsMark() {
-			m.client.marking.start(m.client, req.Name)
+			m.cluster.marking.start(m.cluster, req.Name)
 		}
 	}
-	return NodeResult{Node: m.name, Reply: reply, Err: err}
+	return node.Result{Node: m.name, Reply: reply, Err: err}
 }
 
 // timedOut reports that a call had no answer in time, whichever way its driver
@@ -104,18 +117,18 @@ type timeoutError struct {
 func (e *timeoutError) Error() string { return ErrNodeTimeout.Error() + ": " + e.text }
 
 func (e *timeoutError) Is(target error) bool {
-	return target == ErrNodeTimeout || target == ErrUnsent && e.unsent
+	return target == ErrNodeTimeout || target == node.ErrUnsent && e.unsent
 }
 
-func (m *member) ask(ctx context.Context, req node.Request) (node.Reply, error) {
+func (m *Member) ask(ctx context.Context, req node.Request) (node.Reply, error) {
 	if !m.identified.Load() {
-		if err := m.client.ids.check(ctx, m); err != nil {
+		if err := m.cluster.ids.check(ctx, m); err != nil {
 			return node.Reply{}, err
 		}
 	}
 	reply, err := m.do(ctx, req)
 	if err == nil && reply.Status == node.Held && req.Op == node.OpAcquire {
-		if release, ours := m.client.dropped.key(reply.Value); ours {
+		if release, ours := m.cluster.dropped.key(reply.Value); ours {
 			// It has not heard yet that we gave this up.
 			if _, err := m.do(ctx, release); err != nil {
 				return node.Reply{}, err
@@ -128,8 +141,8 @@ func (m *member) ask(ctx context.Context, req node.Request) (node.Reply, error) 
 
 // do sends one request, and learns from the reply how far the node's clock is
 // ahead of ours.
-func (m *member) do(ctx context.Context, req node.Request) (node.Reply, error) {
-	sent := m.client.clock.Now()
+func (m *Member) do(ctx context.Context, req node.Request) (node.Reply, error) {
+	sent := m.cluster.clock.Now()
 	reply, err := m.node.Do(ctx, req)
 	if err == nil {
 		m.showed(sent, reply.Now)
@@ -139,27 +152,22 @@ func (m *member) do(ctx context.Context, req node.Request) (node.Reply, error) {
 
 // showed takes in what the node's clock was during a round trip that began at
 // sent.
-func (m *member) showed(sent, now time.Time) {
+func (m *Member) showed(sent, now time.Time) {
 	if now.IsZero() {
 		return
 	}
-	// The node looked at its clock at some time in between, so it is ahead of
-	// ours by no more than most and no less than least. What we believe is
-	// moved no further than that: two clocks that agree are better than any
-	// estimate, and a slow answer must not make it worse.
-	most, least := now.Sub(sent), now.Sub(m.client.clock.Now())
 	known := time.Duration(m.offset.Load())
-	offset := max(least, min(known, most))
+	offset := protocol.Offset(known, now.Sub(m.cluster.clock.Now()), now.Sub(sent))
 	if offset != known || !m.offsetKnown.Load() {
 		m.offset.Store(int64(offset))
 		m.offsetKnown.Store(true)
-		m.client.checkClocks()
+		m.cluster.checkClocks()
 	}
 }
 
 // checkClocks names the nodes whose clock is not with the others'. Tokens are
 // proposed by the median, so such a node is on its way out of the window.
-func (c *Client) checkClocks() {
+func (c *Cluster) checkClocks() {
 	known := 0
 	for _, m := range c.members {
 		if m.offsetKnown.Load() {
@@ -175,7 +183,7 @@ func (c *Client) checkClocks() {
 			continue
 		}
 		off := time.Duration(m.offset.Load()) - median
-		wrong := off.Abs() > c.guard.bounds().Window/2
+		wrong := protocol.WrongClock(off, c.guard.parameters().Window)
 		if wrong && !m.wrongClock.Swap(true) {
 			c.log.Warn("redlatch: node's clock is not with the others'", "node", m.name, "ahead", off.Round(time.Millisecond))
 		} else if !wrong && m.wrongClock.Swap(false) {
@@ -186,11 +194,11 @@ func (c *Client) checkClocks() {
 
 // noteWakes says once if a node cannot wake, and for what reason, and once when
 // it can again.
-func (m *member) noteWakes(err error) {
+func (m *Member) noteWakes(err error) {
 	if err != nil && !m.asking.Swap(true) {
-		m.client.log.Warn("redlatch: node cannot wake those who wait, and is asked again and again instead", "node", m.name, "err", err)
+		m.cluster.log.Warn("redlatch: node cannot wake those who wait, and is asked again and again instead", "node", m.name, "err", err)
 	} else if err == nil && m.asking.Swap(false) {
-		m.client.log.Info("redlatch: node wakes those who wait again", "node", m.name)
+		m.cluster.log.Info("redlatch: node wakes those who wait again", "node", m.name)
 	}
 }
 
@@ -200,8 +208,8 @@ const maxProbes = 16
 
 // probe reports whether a node that is not answering may be asked: by a few
 // calls at a time, or by one more now and then when those hang.
-func (m *member) probe(now time.Duration) bool {
-	if m.probes.Load() >= maxProbes && now-time.Duration(m.probed.Load()) < 4*m.client.patience() {
+func (m *Member) probe(now time.Duration) bool {
+	if m.probes.Load() >= maxProbes && now-time.Duration(m.probed.Load()) < 4*m.cluster.patience() {
 		return false
 	}
 	m.probes.Add(1)
@@ -209,33 +217,20 @@ func (m *member) probe(now time.Duration) bool {
 	return true
 }
 
-// suspect reports that the node is not answering: its last call ran into the
-// time limit, or those in flight have had no answer for a while.
-func (m *member) suspect(now time.Duration) bool {
-	return m.late.Load() ||
-		m.inflight.Load() > 0 && now-time.Duration(m.waitingSince.Load()) >= m.client.patience()
-}
-
-// suspects returns the nodes that are not answering, or none of them if those
-// that answer are no quorum: then everyone is worth waiting for.
-func (c *Client) suspects(now time.Duration) protocol.Set {
-	var suspects, failing protocol.Set
+// suspects returns the nodes that are not answering, where a quorum of others is.
+func (c *Cluster) suspects(now time.Duration) protocol.Set {
+	var nodes [protocol.MaxNodes]protocol.Health
 	for i, m := range c.members {
-		if m.suspect(now) {
-			suspects |= 1 << i
-		}
-		if m.failing.Load() {
-			failing |= 1 << i
+		nodes[i] = protocol.Health{
+			Failing: m.failing.Load(), Late: m.late.Load(),
+			InFlight: m.inflight.Load() > 0, Since: time.Duration(m.waitingSince.Load()),
 		}
 	}
-	if len(c.members)-(suspects|failing).Count() < protocol.Quorum(len(c.members)) {
-		return 0
-	}
-	return suspects
+	return protocol.Suspects(nodes[:len(c.members)], now, c.patience())
 }
 
 // clockKnown reports whether any node has shown its clock.
-func (c *Client) clockKnown() bool {
+func (c *Cluster) clockKnown() bool {
 	for _, m := range c.members {
 		if m.offsetKnown.Load() {
 			return true
@@ -246,49 +241,45 @@ func (c *Client) clockKnown() bool {
 
 // clockOffset returns how far the nodes' clocks are ahead of ours: the median,
 // so that a minority of wrong ones has no say.
-func (c *Client) clockOffset() time.Duration {
+func (c *Cluster) clockOffset() time.Duration {
 	if len(c.members) == 1 {
 		return time.Duration(c.members[0].offset.Load())
 	}
-	var buf [16]int64
+	var buf [protocol.MaxNodes]int64
 	seen := buf[:0]
 	for _, m := range c.members {
 		if m.offsetKnown.Load() {
 			seen = append(seen, m.offset.Load())
 		}
 	}
-	if len(seen) == 0 {
-		return 0
-	}
-	slices.Sort(seen)
-	return time.Duration(seen[len(seen)/2])
+	return time.Duration(protocol.Median(seen))
 }
 
 // identities knows which server stands behind which node.
 type identities struct {
 	mu    sync.Mutex
-	owner map[string]*member
+	owner map[string]*Member
 }
 
 // check asks m's node for its identity and refuses it if another node has the
 // same: one server must not be counted twice.
-func (ids *identities) check(ctx context.Context, m *member) error {
+func (ids *identities) check(ctx context.Context, m *Member) error {
 	n, ok := m.node.(node.Identifier)
 	if !ok {
 		m.identified.Store(true)
 		return nil
 	}
-	sent := m.client.clock.Now()
+	sent := m.cluster.clock.Now()
 	id, now, err := n.Identity(ctx)
 	if err != nil {
-		if !errors.Is(err, ErrUnsent) {
-			err = fmt.Errorf("%w (%w)", err, ErrUnsent)
+		if !errors.Is(err, node.ErrUnsent) {
+			err = fmt.Errorf("%w (%w)", err, node.ErrUnsent)
 		}
 		return err
 	}
 	m.showed(sent, now)
 	if id == "" {
-		m.client.log.Warn("redlatch: node does not say which server it is; that no other node is the same one goes unchecked", "node", m.name)
+		m.cluster.log.Warn("redlatch: node does not say which server it is; that no other node is the same one goes unchecked", "node", m.name)
 		m.identified.Store(true)
 		return nil
 	}
@@ -299,16 +290,16 @@ func (ids *identities) check(ctx context.Context, m *member) error {
 		if second.index < first.index {
 			first, second = second, first
 		}
-		return fmt.Errorf("%w (%w)", &ConfigError{
+		return fmt.Errorf("%w (%w)", &node.ConfigError{
 			Field: fmt.Sprintf("nodes[%d]", second.index), Value: second.name,
 			Bound: fmt.Sprintf("another server than nodes[%d], %s", first.index, first.name),
-		}, ErrUnsent)
+		}, node.ErrUnsent)
 	}
 	ids.owner[id] = m
 	m.identified.Store(true)
 	if w, ok := m.node.(interface{ Warnings() []string }); ok {
 		for _, warning := range w.Warnings() {
-			m.client.log.Warn("redlatch: "+warning, "node", m.name)
+			m.cluster.log.Warn("redlatch: "+warning, "node", m.name)
 		}
 	}
 	return nil

@@ -1,4 +1,4 @@
-package redlatch
+package runner
 
 import (
 	"context"
@@ -10,13 +10,13 @@ import (
 // learnMarkers reads the markers and takes from them what the caller left open.
 // It returns as soon as a quorum of nodes says the same: a frozen minority is
 // not waited for, whatever its driver does with the context.
-func (c *Client) learnMarkers(ctx context.Context) {
+func (c *Cluster) learnMarkers(ctx context.Context) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	asked := c.guard.bounds()
+	asked := c.guard.parameters()
 	answers := make(chan NodeState, len(c.members))
 	for _, m := range c.members {
-		go func() { answers <- c.markAll(ctx, node.Request{Mark: node.MarkRead}, []*member{m})[0] }()
+		go func() { answers <- c.MarkAll(ctx, node.Request{Mark: node.MarkRead}, []*Member{m})[0] }()
 	}
 	var states []NodeState
 	votes := map[node.Guard]int{}
@@ -42,10 +42,10 @@ func (c *Client) learnMarkers(ctx context.Context) {
 // adoptStates takes from the markers what the caller left open. It reports
 // whether the parameters are now other than asked, with which the markers were
 // read: then they have to be read again, also if a lock adopted them meanwhile.
-func (c *Client) adoptStates(states []NodeState, asked *node.Guard) bool {
+func (c *Cluster) adoptStates(states []NodeState, asked *node.Guard) bool {
 	for _, s := range states {
-		theirs := NodeResult{Node: s.Node, Reply: node.Reply{Status: node.Misconfigured, Guard: s.Marked}}
-		if s.Marked != nil && c.guard.adopt([]NodeResult{theirs}, asked) {
+		theirs := node.Result{Node: s.Node, Reply: node.Reply{Status: node.Misconfigured, Guard: s.Marked}}
+		if s.Marked != nil && c.guard.adopt([]node.Result{theirs}, asked) {
 			return true
 		}
 	}

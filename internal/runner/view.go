@@ -1,4 +1,4 @@
-package redlatch
+package runner
 
 import (
 	"time"
@@ -8,7 +8,7 @@ import (
 )
 
 // view is the client as its claims see it.
-type view struct{ c *Client }
+type view struct{ c *Cluster }
 
 func (v view) Now() protocol.Instant { return v.c.clock.Uptime() }
 func (v view) Time() time.Time       { return v.c.clock.Now() }

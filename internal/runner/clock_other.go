@@ -1,6 +1,6 @@
 //go:build !linux
 
-package redlatch
+package runner
 
 import "time"
 

@@ -1,4 +1,4 @@
-package redlatch
+package admin
 
 import (
 	"context"
@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/redlatch/redlatch/internal/protocol"
+	"github.com/redlatch/redlatch/internal/runner"
 	"github.com/redlatch/redlatch/node"
 )
 
@@ -34,56 +35,56 @@ const readyLimit = 5 * time.Second
 // A node that restarted is quarantined from the first request that finds it so.
 // Ready is such a request, provided that a quorum of nodes is marked for this
 // membership, or the node itself remembers that it was.
-func (c *Client) Ready(ctx context.Context) []Readiness {
+func (a *Admin) Ready(ctx context.Context) []Readiness {
 	ctx, cancel := context.WithTimeout(ctx, readyLimit)
 	defer cancel()
-	ready := make([]Readiness, len(c.members))
-	if !c.guard.on {
-		errs := c.each(ctx, readyLimit, func(ctx context.Context, m *member) error {
-			_, err := m.node.Do(ctx, node.Request{Op: node.OpInspect, Name: c.opts.Prefix + "redlatch-ready"})
+	ready := make([]Readiness, len(a.c.Members()))
+	if !a.c.Guarded() {
+		errs := a.c.Each(ctx, readyLimit, func(ctx context.Context, m *runner.Member) error {
+			_, err := m.Node().Do(ctx, node.Request{Op: node.OpInspect, Name: a.in.Prefix + "redlatch-ready"})
 			return err
 		})
-		for i, m := range c.members {
-			ready[i] = NodeState{Node: m.name, Trusted: true, Err: errs[i]}.readiness()
+		for i, m := range a.c.Members() {
+			ready[i] = readiness(runner.NodeState{Node: m.Name(), Trusted: true, Err: errs[i]})
 		}
 		return ready
 	}
-	states := c.adoptMarkers(ctx)
-	c.beginQuarantine(ctx, states)
+	states := a.c.AdoptMarkers(ctx)
+	a.beginQuarantine(ctx, states)
 	for i, s := range states {
-		ready[i] = s.readiness()
+		ready[i] = readiness(s)
 	}
 	return ready
 }
 
 // beginQuarantine marks the nodes that restarted, and puts into states what
 // they are then.
-func (c *Client) beginQuarantine(ctx context.Context, states []NodeState) {
-	marked := count(states, func(s NodeState) bool { return s.Err == nil && (s.Trusted || s.Left > 0) })
+func (a *Admin) beginQuarantine(ctx context.Context, states []runner.NodeState) {
+	marked := count(states, func(s runner.NodeState) bool { return s.Err == nil && (s.Trusted || s.Left > 0) })
 	for i, s := range states {
 		if s.Err != nil || s.Trusted || s.Left > 0 {
 			continue
 		}
 		if s.Marked != nil || marked >= protocol.Quorum(len(states)) {
-			states[i] = c.markAfter(ctx, node.Request{Mark: node.MarkWrite}, c.members[i:i+1], states[i:i+1])[0]
+			states[i] = a.c.MarkAfter(ctx, node.Request{Mark: node.MarkWrite}, a.c.Members()[i:i+1], states[i:i+1])[0]
 		}
 	}
 }
 
 // readiness says what is missing.
-func (s NodeState) readiness() Readiness {
+func readiness(s runner.NodeState) Readiness {
 	r := Readiness{Node: s.Node, Err: s.Err}
 	switch {
 	case s.Reason == node.ReasonBarred:
-		r.Why = "it is barred, since " + quarantineReason(s.Reason)
+		r.Why = "it is barred, since " + node.ReasonText(s.Reason)
 	case s.Err != nil:
 		r.Why = strings.TrimPrefix(s.Err.Error(), "redlatch: ")
 	case s.Left > 0:
-		r.Why, r.Left = "it is in quarantine, since "+quarantineReason(s.Reason), s.Left
+		r.Why, r.Left = "it is in quarantine, since "+node.ReasonText(s.Reason), s.Left
 	case !s.Trusted:
 		r.Why = "it is not marked, and too few others are to confirm the membership: run redlatch init"
-	case s.Marked != nil && s.TrustedFor < settling(s.Marked):
-		r.Why, r.Left = "it is trusted, and is being given the locks that are held", settling(s.Marked)-s.TrustedFor
+	case s.Marked != nil && s.TrustedFor < protocol.Settling(s.Marked.MaxTTL):
+		r.Why, r.Left = "it is trusted, and is being given the locks that are held", protocol.Settling(s.Marked.MaxTTL)-s.TrustedFor
 	case s.Marked != nil && s.Replicas < s.Marked.Replicas:
 		r.Why = fmt.Sprintf("%d of %d required replicas are online", s.Replicas, s.Marked.Replicas)
 	default:
@@ -91,8 +92,3 @@ func (s NodeState) readiness() Readiness {
 	}
 	return r
 }
-
-// settling is how long it takes until every lock that is extended is back on a
-// node that is trusted again. An extension begins a third of the TTL after the
-// one before, and is followed by the repair.
-func settling(g *node.Guard) time.Duration { return g.MaxTTL / 2 }
