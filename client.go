@@ -4,14 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
-	"time"
+	"sync"
 
 	"github.com/redlatch/redlatch/internal/protocol"
+	"github.com/redlatch/redlatch/internal/runner"
 	"github.com/redlatch/redlatch/node"
 )
 
@@ -21,24 +21,8 @@ const MaxNodes = protocol.MaxNodes
 // A Client takes locks on one node, or on a majority of several. It is safe
 // for use by many goroutines; a process needs one for each set of nodes.
 type Client struct {
-	opts       Options
-	limitSet   bool // opts.NodeTimeout holds for locks with any TTL
-	clock      Clock
-	log        *slog.Logger
-	members    []*member
-	owner      string
-	ids        identities
-	proposer   proposer
-	chance     chance
-	keeper     keeper
-	dropped    dropped
-	guard      guard
-	marking    marking
-	inbox      inbox
-	lines      lines
-	background *background
-	closed     chan struct{} // closed when Close is done
-	closeErr   error         // what it returned; set before that
+	opts    Options
+	cluster *runner.Cluster
 }
 
 // New returns a client for the given nodes. It takes them over, also when it
@@ -48,7 +32,7 @@ type Client struct {
 func New(nodes []Node, opts Options) (*Client, error) {
 	c, err := assemble(nodes, opts)
 	if err == nil {
-		err = c.identify()
+		err = c.cluster.Identify()
 	}
 	if err != nil {
 		for _, n := range nodes {
@@ -58,7 +42,7 @@ func New(nodes []Node, opts Options) (*Client, error) {
 		}
 		return nil, err
 	}
-	c.inbox.listen(c)
+	c.cluster.Listen()
 	return c, nil
 }
 
@@ -78,70 +62,34 @@ func assemble(nodes []Node, opts Options) (*Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	if len(nodes) < 1 || len(nodes) > MaxNodes {
-		return nil, &ConfigError{Field: "nodes", Value: fmt.Sprintf("a list of %d", len(nodes)), Bound: fmt.Sprintf("a list of 1 to %d", MaxNodes)}
-	}
-	c := &Client{
-		opts:       opts,
-		limitSet:   limitSet,
-		clock:      opts.Clock,
-		log:        opts.Logger,
-		owner:      ownerName(opts.Label),
-		ids:        identities{owner: map[string]*member{}},
-		proposer:   proposer{clock: opts.Clock},
-		chance:     newChance(opts.Clock),
-		background: newBackground(),
-		closed:     make(chan struct{}),
-	}
-	c.keeper.init(c)
-	seen := map[string]int{}
-	for i, n := range nodes {
-		field := fmt.Sprintf("nodes[%d]", i)
-		if n == nil {
-			return nil, &ConfigError{Field: field, Value: nil, Bound: "a node"}
-		}
-		name := n.String()
-		if j, twice := seen[name]; twice {
-			return nil, &ConfigError{Field: field, Value: name, Bound: fmt.Sprintf("another node than nodes[%d]", j)}
-		}
-		seen[name] = i
-		p, ok := n.(node.Prompt)
-		c.members = append(c.members, &member{node: n, name: name, index: i, client: c, prompt: ok && p.ReturnsByDeadline()})
-	}
-	if err := c.guard.init(c, given); err != nil {
+	cluster, err := runner.NewCluster(nodes, runner.Config{
+		Owner:          ownerName(opts.Label),
+		NodeTimeout:    opts.NodeTimeout,
+		AnyTTL:         limitSet,
+		RetryDelay:     opts.RetryDelay,
+		FenceRetention: opts.FenceRetention,
+		NoToken:        opts.NoToken,
+		MaxTTL:         opts.MaxTTL,
+		TokenWindow:    opts.TokenWindow,
+		ReplicaLag:     opts.ReplicaLag,
+		Replicas:       opts.Replicas,
+		Fixed:          protocol.Fixed{MaxTTL: given.MaxTTL != 0, Window: given.TokenWindow != 0, Replicas: given.Replicas != 0, Lag: given.ReplicaLag != 0},
+		Guard:          runner.GuardMode(opts.Guard),
+		NodeList:       opts.NodeList,
+		AnyMembership:  opts.AnyMembership,
+		AssumeFresh:    opts.AssumeFresh,
+		Clock:          opts.Clock,
+		Log:            opts.Logger,
+	})
+	if err != nil {
 		return nil, err
 	}
-	if opts.TTL != 0 && !c.guard.on { // otherwise the markers say, at the first lock
-		if err := checkDuration("TTL", opts.TTL, MinTTL, opts.MaxTTL); err != nil {
+	if opts.TTL != 0 && !cluster.Guarded() { // otherwise the markers say, at the first lock
+		if err := checkDuration("TTL", opts.TTL, minTTL, opts.MaxTTL); err != nil {
 			return nil, err
 		}
 	}
-	return c, nil
-}
-
-// identify asks every node at once who it is. Only a server that is found
-// twice is an error: a node that does not answer now is asked again before its
-// first request.
-func (c *Client) identify() error {
-	// No longer than a frozen minority may hold us up.
-	ctx, cancel := context.WithTimeout(context.Background(), c.patience())
-	defer cancel()
-	errs := make(chan error, len(c.members))
-	for _, m := range c.members {
-		go func() { errs <- c.ids.check(ctx, m) }()
-	}
-	late := time.After(c.patience()) // a driver need not heed ctx
-	for range c.members {
-		select {
-		case err := <-errs:
-			if errors.Is(err, ErrConfig) {
-				return err
-			}
-		case <-late:
-			return nil
-		}
-	}
-	return nil
+	return &Client{opts: opts, cluster: cluster}, nil
 }
 
 // Close releases the leases that are still held, all at once, waits for requests
@@ -153,60 +101,32 @@ func (c *Client) identify() error {
 // the client is closed, with the same error. It must not be called from an
 // Observer.
 func (c *Client) Close() error {
-	if !c.background.close() {
-		<-c.closed
-		return c.closeErr
-	}
-	patience := time.NewTimer(2*c.opts.NodeTimeout + 100*time.Millisecond)
-	defer patience.Stop()
-	c.keeper.close()
-	c.background.wait(patience.C)
-	c.inbox.close()
-	var errs []error
-	for _, m := range c.members {
-		errs = append(errs, m.node.Close())
-	}
-	c.closeErr = errors.Join(errs...)
-	close(c.closed)
-	return c.closeErr
-}
-
-// isClosed reports that Close has begun.
-func (c *Client) isClosed() bool {
-	select {
-	case <-c.background.closing:
-		return true
-	default:
-		return false
-	}
-}
-
-// isDone reports that Close has returned: the nodes are closed.
-func (c *Client) isDone() bool {
-	select {
-	case <-c.closed:
-		return true
-	default:
-		return false
-	}
+	return c.cluster.Close(func(held []*runner.Claim) {
+		var all sync.WaitGroup
+		for _, cl := range held {
+			all.Go(func() {
+				cl.Lock()
+				l := (*Lease)(cl.Owner().(*holding))
+				l.closing = true
+				cl.Unlock()
+				if err := l.free(context.Background(), cl); err != nil && !errors.Is(err, ErrLost) {
+					c.opts.Logger.Warn("redlatch: lock could not be released and will run out", "name", l.about.name, "err", err)
+				}
+			})
+		}
+		all.Wait()
+	})
 }
 
 // key returns the key of a lock, or an error if the name cannot be one.
 func (c *Client) key(name string) (string, error) {
 	if name == "" {
-		return "", &ConfigError{Field: "name", Value: name, Bound: fmt.Sprintf("1 to %d bytes of UTF-8 with no control characters", MaxNameLen-len(c.opts.Prefix))}
+		return "", &ConfigError{Field: "name", Value: name, Bound: fmt.Sprintf("1 to %d bytes of UTF-8 with no control characters", maxNameLen-len(c.opts.Prefix))}
 	}
-	if err := checkText("name", name, 1, MaxNameLen-len(c.opts.Prefix)); err != nil {
+	if err := checkText("name", name, 1, maxNameLen-len(c.opts.Prefix)); err != nil {
 		return "", err
 	}
 	return c.opts.Prefix + name, nil
-}
-
-// newValue returns the value of a new claim.
-func (c *Client) newValue() string {
-	var random [16]byte
-	c.chance.value(&random)
-	return protocol.NewValue(random, c.owner)
 }
 
 // ownerName returns host/pid/label.
@@ -217,7 +137,7 @@ func ownerName(label string) string {
 	}
 	if label == "" {
 		label = strings.TrimSuffix(filepath.Base(os.Args[0]), ".exe")
-		if checkText("label", label, 1, MaxLabelLen) != nil {
+		if checkText("label", label, 1, maxLabelLen) != nil {
 			label = "unknown"
 		}
 	}

@@ -2,6 +2,7 @@ package redlatch_test
 
 import (
 	"os/exec"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -23,7 +24,7 @@ func deps(t *testing.T, path string) map[string]bool {
 }
 
 func TestCoreImportsTheStandardLibraryAlone(t *testing.T) {
-	for _, path := range []string{".", "./node", "./node/nodetest", "./memory", "./redis", "./fence"} {
+	for _, path := range []string{".", "./admin", "./node", "./node/nodetest", "./memory", "./redis", "./fence"} {
 		if d := deps(t, path); len(d) > 0 {
 			t.Errorf("%s brings %v", path, d)
 		}
@@ -65,5 +66,42 @@ func TestNodesKnowTheContractAlone(t *testing.T) {
 	}
 	if brings := imports(t, "./node"); len(brings) != 1 {
 		t.Errorf("package node brings %v", brings)
+	}
+}
+
+// layers is this module from top to bottom: a package imports what is named
+// after it, and whatever that imports, and nothing else of ours.
+var layers = []struct{ path, imports string }{
+	{"admin", ". internal/inside internal/progress internal/runner internal/protocol node"},
+	{".", "internal/inside internal/runner internal/protocol node"},
+	{"internal/inside", "internal/runner internal/protocol node"},
+	{"internal/runner", "internal/progress internal/protocol node"},
+	{"internal/protocol", "node"},
+	{"internal/nodestate", "node"},
+	{"memory", "internal/nodestate node"},
+	{"redis", "internal/progress node"},
+	{"sqlite", "node"},
+	{"fence", "node redis"},
+	{"internal/progress", ""},
+	{"node", ""},
+}
+
+func TestLayersImportDownwards(t *testing.T) {
+	const module = "github.com/redlatch/redlatch"
+	for _, layer := range layers {
+		out, err := exec.Command("go", "list", "-f", `{{join .Imports "\n"}}`, "./"+layer.path).CombinedOutput()
+		if err != nil {
+			t.Fatalf("go list: %v\n%s", err, out)
+		}
+		allowed := strings.Fields(layer.imports)
+		for path := range strings.FieldsSeq(string(out)) {
+			below, ours := strings.CutPrefix(path, module)
+			if below = strings.TrimPrefix(below, "/"); below == "" {
+				below = "."
+			}
+			if ours && !slices.Contains(allowed, below) {
+				t.Errorf("%s imports %s, which is not below it", layer.path, below)
+			}
+		}
 	}
 }

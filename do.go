@@ -31,7 +31,7 @@ func (c *Client) Do(ctx context.Context, name string, opts LockOptions, fn func(
 		case releaseErr != nil:
 			// The work was done under the lock; that it is freed by its time
 			// to live instead of by us is no failure of the work.
-			c.log.Warn("redlatch: lock could not be released and will run out", "name", name, "err", releaseErr)
+			c.opts.Logger.Warn("redlatch: lock could not be released and will run out", "name", name, "err", releaseErr)
 		}
 	}()
 	return fn(work, lease)
@@ -56,7 +56,7 @@ func withHeld(ctx context.Context, l *Lease) context.Context {
 func heldOn(ctx context.Context, c *Client, key string) bool {
 	h, _ := ctx.Value(heldKey{}).(*held)
 	for ; h != nil; h = h.outer {
-		if h.lease.c == c && h.lease.key == key && h.lease.Remaining() > 0 {
+		if h.lease.about.c == c && h.lease.claim.Key() == key && h.lease.Remaining() > 0 {
 			return true
 		}
 	}

@@ -87,7 +87,7 @@
 //
 // New nodes cannot be told from nodes that have lost everything. Several of
 // them, or one with the guard on, are quarantined at first: redlatch init, or
-// Client.Init with Wait, marks them and waits until they are trusted. To trust
+// Init of package admin with Wait, marks them and waits until they are trusted. To trust
 // them at once, with AssumeFresh, is for tests and first installations, and
 // after an outage lets a second holder in.
 //

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/redlatch/redlatch/internal/runner"
 	"github.com/redlatch/redlatch/node"
 )
 
@@ -55,6 +56,11 @@ var (
 	// error is a *LostError that says which lock, since when, and why.
 	ErrLost = errors.New("redlatch: lock is lost")
 
+	// ErrMaxHold is returned by Extend when the lease cannot be extended any
+	// further, since its deadline is at its MaxHold: it is valid until then.
+	// Together with ErrLost, it is the cause with which such a lease ends.
+	ErrMaxHold = errors.New("redlatch: lock is at the end of its MaxHold")
+
 	// ErrReleased is returned when the lease was released by its owner.
 	ErrReleased = errors.New("redlatch: lock is released")
 
@@ -62,24 +68,8 @@ var (
 	ErrDetached = errors.New("redlatch: lease is detached")
 )
 
-// These errors say why a node gave no answer.
-var (
-	// ErrUnsent is wrapped by a node's error when it is certain that the
-	// request had no effect and will have none.
-	ErrUnsent = node.ErrUnsent
-
-	// ErrNodeTimeout is returned when a node did not answer within its time
-	// limit.
-	ErrNodeTimeout = errors.New("redlatch: node did not answer within its time limit")
-
-	// errPending stands for a node that was not waited for, since the round
-	// was settled without it.
-	errPending = errors.New("redlatch: no answer yet when the round was settled")
-
-	// errSuspect stands for a node that was not asked, since it is not
-	// answering and enough calls to it are under way.
-	errSuspect = fmt.Errorf("redlatch: node is not answering (%w)", ErrUnsent)
-)
+// ErrNodeTimeout is returned when a node did not answer within its time limit.
+var ErrNodeTimeout = runner.ErrNodeTimeout
 
 // HolderKind says what sort of client holds a lock.
 type HolderKind string
@@ -135,57 +125,6 @@ func (e *HeldError) Error() string {
 
 // Is reports that every HeldError is an ErrHeld.
 func (e *HeldError) Is(target error) bool { return target == ErrHeld }
-
-// NodeResult is what one node said, or why it said nothing.
-type NodeResult struct {
-	Node  string
-	Reply node.Reply // the answer, if Err is nil
-	Err   error
-}
-
-func (r NodeResult) String() string {
-	if r.Err != nil {
-		text := strings.TrimPrefix(r.Err.Error(), "redlatch: ")
-		return r.Node + ": " + strings.ReplaceAll(text, "(redlatch: ", "(")
-	}
-	if r.Reply.Status == 0 {
-		return r.Node + ": answered"
-	}
-	s := r.Node + ": " + r.Reply.Status.String()
-	switch r.Reply.Status {
-	case node.Behind, node.Ahead:
-		s += fmt.Sprintf(", which says %s", r.Reply.Now.UTC().Format(time.RFC3339))
-	case node.Misconfigured:
-		if r.Reply.Guard != nil && !r.Reply.Guard.Barred() {
-			s += fmt.Sprintf(", or with other bounds: %s, locks of up to %v", r.Reply.Guard.Nodes, r.Reply.Guard.MaxTTL)
-		}
-	case node.Quarantined:
-		from := " yet"
-		if r.Reply.NeedsMark() {
-			from = " from when it is marked"
-		}
-		s += fmt.Sprintf(" for %v%s", r.Reply.Left.Round(time.Millisecond), from)
-		s += ", since " + quarantineReason(r.Reply.Value)
-	}
-	return s
-}
-
-// quarantineReason says in words why a node sits out.
-func quarantineReason(reason string) string {
-	switch reason {
-	case node.ReasonFresh:
-		return "its clock was set back"
-	case node.ReasonNew, node.ReasonUnmarked:
-		return "it is new or has lost its data"
-	case node.ReasonChanged, node.ReasonRemark:
-		return "it restarted or was promoted, and may lack the last writes"
-	case node.ReasonList:
-		return "the list of nodes was changed"
-	case node.ReasonBarred:
-		return "a change of the list of nodes is not finished"
-	}
-	return "it may have forgotten locks"
-}
 
 // QuorumError says what each node answered in a round that found no quorum.
 type QuorumError struct {
@@ -249,4 +188,23 @@ func (e *QuorumError) Unwrap() []error {
 		}
 	}
 	return errs
+}
+
+// markError returns an error if a node could not be marked.
+func markError(states []runner.NodeState) error {
+	e := &QuorumError{Op: node.OpMark, Name: "the list of nodes", Need: len(states)}
+	bad := false
+	for _, s := range states {
+		if errors.Is(s.Err, ErrConfig) {
+			return s.Err
+		}
+		r := NodeResult{Node: s.Node, Err: s.Err}
+		r.Reply.Status = node.Granted
+		e.Nodes = append(e.Nodes, r)
+		bad = bad || s.Err != nil
+	}
+	if bad {
+		return e
+	}
+	return nil
 }

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/redlatch/redlatch/internal/protocol"
@@ -33,8 +32,8 @@ type handle struct {
 // is a secret of a kind.
 func (l *Lease) Handle() string {
 	text, err := json.Marshal(handle{
-		Name: l.name, Key: l.key, Value: l.core.Value(),
-		Token: l.core.Token().String(), TTL: int64(l.core.TTL()),
+		Name: l.about.name, Key: l.claim.Key(), Value: l.claim.Core().Value(),
+		Token: l.Token().String(), TTL: int64(l.TTL()),
 	})
 	if err != nil {
 		panic("redlatch: a handle is strings and a number: " + err.Error())
@@ -49,10 +48,10 @@ func (l *Lease) Detach() (string, error) {
 	if err := l.Err(); err != nil {
 		return "", err
 	}
-	l.handle(protocol.Detach, elsewhere)
-	l.mu.Lock()
+	l.claim.Handle(protocol.Detach)
+	l.claim.Lock()
 	cause := l.cause
-	l.mu.Unlock()
+	l.claim.Unlock()
 	if !errors.Is(cause, ErrDetached) {
 		return "", cause
 	}
@@ -69,34 +68,30 @@ func (c *Client) Attach(ctx context.Context, text string) (*Lease, error) {
 	if ctx.Err() != nil {
 		return nil, endedError(ctx, nil)
 	}
-	if c.isClosed() {
+	if c.cluster.Closing() {
 		return nil, ErrClosed
 	}
-	a, err := c.attachAttempt(ctx, h)
-	if err != nil && c.guard.learn(ctx, c, err) {
-		a, err = c.attachAttempt(ctx, h)
+	a, err := c.newAttach(ctx, h)
+	if err != nil && c.cluster.Learn(ctx, err) {
+		a, err = c.newAttach(ctx, h)
 	}
 	if err != nil {
 		return nil, err
 	}
-	if !c.background.start() {
+	if !c.cluster.Start() {
 		return nil, ErrClosed
 	}
-	defer c.background.end()
-	return a.run(ctx)
+	defer c.cluster.Done()
+	a.run.Run(ctx)
+	return a.outcome(ctx)
 }
 
-// attachAttempt returns the attempt to take up the lease of a handle.
-func (c *Client) attachAttempt(ctx context.Context, h handle) (*attempt, error) {
-	a := &attempt{c: c, name: h.Name, asked: LockOptions{TTL: h.ttl()}, caller: ctx, observed: ctx, deadline: true,
-		began: c.clock.Uptime(), first: protocol.Attach, mu: new(sync.Mutex), changed: make(chan struct{}, 1)}
-	cfg, marker, err := c.configure(a)
-	if err != nil {
-		return nil, err
-	}
-	a.claim = &claim{c: c, name: h.Name, key: h.Key, marker: marker, ctx: context.WithoutCancel(ctx), mu: a.mu,
-		core: protocol.HeldElsewhere(cfg, h.Value, h.token), attempt: a}
-	return a, nil
+// newAttach returns the attempt to take up the lease of a handle.
+func (c *Client) newAttach(ctx context.Context, h handle) (*attempt, error) {
+	a := &attempt{reporter: reporter{c, h.Name, ctx}, asked: LockOptions{TTL: h.ttl()}}
+	var err error
+	a.run, err = c.cluster.NewAttach(ctx, h.Key, h.Value, h.token, a)
+	return a, err
 }
 
 // Free releases the lock of a handle without taking the lease up first. It
@@ -110,13 +105,18 @@ func (c *Client) Free(ctx context.Context, text string) error {
 	if ctx.Err() != nil {
 		return endedError(ctx, nil)
 	}
-	if c.isClosed() {
+	if c.cluster.Closing() {
 		return ErrClosed
 	}
-	cfg, marker := c.config(LockOptions{TTL: h.ttl()}, c.guard.bounds())
-	cl := &claim{c: c, name: h.Name, key: h.Key, marker: marker, ctx: context.WithoutCancel(ctx), mu: new(sync.Mutex),
-		core: protocol.HeldElsewhere(cfg, h.Value, h.token)}
-	return cl.free(ctx)
+	r := &reporter{c, h.Name, context.WithoutCancel(ctx)}
+	cl := c.cluster.HeldElsewhere(ctx, h.Key, h.Value, h.token, h.ttl(), r)
+	cl.Release(ctx)
+	cl.Lock()
+	defer cl.Unlock()
+	if cl.Core().Verdict() == protocol.NotOurs {
+		return &LostError{Name: h.Name, Token: h.token, Err: quorumError(cl)}
+	}
+	return notFreed(ctx, cl)
 }
 
 func (h *handle) ttl() time.Duration { return time.Duration(h.TTL) }
@@ -138,11 +138,11 @@ func parseHandle(text string) (handle, error) {
 	if err := json.Unmarshal(plain, &h); err != nil {
 		return bad()
 	}
-	if _, ours := protocol.OwnerOf(h.Value); !ours || checkText("key", h.Key, 1, MaxNameLen) != nil || checkText("name", h.Name, 1, MaxNameLen) != nil {
+	if _, ours := protocol.OwnerOf(h.Value); !ours || checkText("key", h.Key, 1, maxNameLen) != nil || checkText("name", h.Name, 1, maxNameLen) != nil {
 		return bad()
 	}
 	// An extension by nothing would delete the key.
-	if checkDuration("ttl", time.Duration(h.TTL), MinTTL, maxMaxTTL) != nil {
+	if checkDuration("ttl", time.Duration(h.TTL), minTTL, maxMaxTTL) != nil {
 		return bad()
 	}
 	if strings.Trim(h.Token, "0") != "" {

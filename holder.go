@@ -2,6 +2,7 @@ package redlatch
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -11,9 +12,42 @@ import (
 	"github.com/redlatch/redlatch/node"
 )
 
-// HolderOf returns who holds a name, by one node's reply: Held, Foreign or
+// holdersOf returns those whom the nodes name as having a lock, the one named by
+// most nodes first.
+func holdersOf(results []NodeResult) []Holder {
+	type key struct{ kind, value string }
+	byKey := map[key]int{}
+	var holders []Holder
+	for _, r := range results {
+		if r.Err != nil {
+			continue
+		}
+		h, ok := holderOf(r.Reply)
+		if !ok {
+			continue
+		}
+		k := key{string(h.Kind), r.Reply.Value}
+		if i, known := byKey[k]; known {
+			holders[i].Nodes++
+			if h.Token > holders[i].Token {
+				// A node may know of an earlier proposal alone.
+				holders[i].Token, holders[i].Since, holders[i].Held = h.Token, h.Since, h.Held
+			}
+			if holders[i].Left != node.NoExpiry && (h.Left == node.NoExpiry || h.Left > holders[i].Left) {
+				holders[i].Left = h.Left
+			}
+			continue
+		}
+		byKey[k] = len(holders)
+		holders = append(holders, h)
+	}
+	slices.SortStableFunc(holders, func(a, b Holder) int { return b.Nodes - a.Nodes })
+	return holders
+}
+
+// holderOf returns who holds a name, by one node's reply: Held, Foreign or
 // Reserved. It reports false for any other reply.
-func HolderOf(r node.Reply) (Holder, bool) {
+func holderOf(r node.Reply) (Holder, bool) {
 	h := Holder{Left: r.Left, Nodes: 1}
 	switch r.Status {
 	case node.Held:

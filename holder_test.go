@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/redlatch/redlatch"
+	"github.com/redlatch/redlatch/admin"
 	"github.com/redlatch/redlatch/node"
 )
 
@@ -58,7 +59,7 @@ func TestAWaiterThatGivesUpLeavesTheHolderItsToken(t *testing.T) {
 		if !strings.Contains(h.String(), "(4.3s ago)") && !strings.Contains(h.String(), "(4s ago)") {
 			t.Errorf("the holder is %v, want it to have held for 4.3s", h)
 		}
-		s, err := hosts[2].Show(t.Context(), "job")
+		s, err := admin.New(hosts[2].Client).Show(t.Context(), "job")
 		if err != nil || s.Holders[0].Token != lease.Token() {
 			t.Errorf("Show says %+v, %v, want the token %d", s.Holders, err, lease.Token())
 		}
@@ -83,8 +84,8 @@ func TestAHolderOfUnknownAgeIsShownWithoutOne(t *testing.T) {
 		"another client":  {node.Reply{Value: "plain", HolderToken: token(-time.Minute)}, `another client ("plain")` + expires},
 	} {
 		c.reply.Status, c.reply.Now, c.reply.Left = node.Held, now, 8*time.Second
-		h, ok := redlatch.HolderOf(c.reply)
-		if !ok || h.String() != c.want {
+		h := admin.HoldersOf(redlatch.NodeResult{Reply: c.reply})
+		if len(h) != 1 || h[0].String() != c.want {
 			t.Errorf("%s: %v, want %s", name, h, c.want)
 		}
 	}
@@ -100,7 +101,7 @@ func TestAForeignValueThatIsCutIsMarked(t *testing.T) {
 		strings.Repeat("\x80", 100):     `"` + strings.Repeat(`\x80`, 64) + `"…`,
 	} {
 		for _, status := range []node.Status{node.Held, node.Foreign} {
-			h, _ := redlatch.HolderOf(node.Reply{Status: status, Value: value, Left: time.Second})
+			h := admin.HoldersOf(redlatch.NodeResult{Reply: node.Reply{Status: status, Value: value, Left: time.Second}})[0]
 			if status == node.Foreign && value == long {
 				want = long // a type is a word, and is quoted only if it cannot be one
 			}

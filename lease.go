@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/redlatch/redlatch/internal/protocol"
+	"github.com/redlatch/redlatch/internal/runner"
 )
 
 // A Lease is a lock that was acquired. It belongs to whoever has it, not to a
@@ -16,9 +17,10 @@ import (
 // says under which assumptions. Unless told otherwise the client extends it in
 // the background until it is released, lost, or held for MaxHold.
 type Lease struct {
-	*claim
+	about  reporter
+	claim  *runner.Claim
 	opts   LockOptions
-	ctx    context.Context
+	ends   context.Context
 	cancel context.CancelCauseFunc
 
 	// Under the claim's mutex.
@@ -27,11 +29,7 @@ type Lease struct {
 	failed    error      // of the last extension; nil if it was confirmed
 	said      []said     // what the nodes did about extensions, if that was logged
 	extension *extension // what callers of Extend wait for; nil if none do
-	soon      bool       // the client is closing
-
-	// The keeper's, under its mutex.
-	next  time.Duration // when the keeper looks at it again
-	index int           // in the keeper's heap; -1 if not there
+	closing   bool       // the client is closing
 }
 
 // extension is a request for more time that callers wait for.
@@ -40,23 +38,40 @@ type extension struct {
 	err  error
 }
 
-// win makes the claim a lease. The mutex is held.
-func (cl *claim) win() {
-	l := &Lease{claim: cl, index: -1}
-	if a := cl.attempt; a != nil {
-		l.opts = a.opts
-		a.lease = l
-		a.finish()
-	}
-	l.ctx, l.cancel = context.WithCancelCause(context.Background())
-	cl.lease = l
+// newLease makes the claim of an attempt, which was won, a lease. The mutex is
+// held.
+func newLease(a *attempt, cl *runner.Claim) *Lease {
+	l := &Lease{about: reporter{a.c, a.name, cl.Context()}, claim: cl, opts: a.opts}
+	l.ends, l.cancel = context.WithCancelCause(context.Background())
+	cl.Own((*holding)(l))
 	l.moved()
-	cl.c.guard.warn()
+	return l
+}
+
+// holding is a lease as the owner of its claim.
+type holding Lease
+
+// Name returns the name of the lock.
+func (h *holding) Name() string { return h.about.name }
+
+// Notify takes in what became of the lease. The mutex is held.
+func (h *holding) Notify(cl *runner.Claim, what protocol.EffectKind) func() {
+	l := (*Lease)(h)
+	switch what {
+	case protocol.Extended:
+		return l.extended()
+	case protocol.NotExtended:
+		return l.notExtended()
+	case protocol.Ended:
+		return l.ended()
+	}
+	return l.about.Notify(cl, what)
 }
 
 // moved notes the deadline by the wall clock. The mutex is held.
 func (l *Lease) moved() {
-	l.at = l.c.clock.Now().Add(l.core.Deadline() - l.c.clock.Uptime())
+	clock := l.about.c.opts.Clock
+	l.at = clock.Now().Add(l.claim.Core().Deadline() - clock.Uptime())
 }
 
 // extended notes that the deadline was moved, and returns how to have callers of
@@ -64,13 +79,22 @@ func (l *Lease) moved() {
 func (l *Lease) extended() func() {
 	l.failed = nil
 	l.moved()
-	return l.finishExtension(nil)
+	finish := l.finishExtension(nil)
+	if l.said == nil {
+		return finish
+	}
+	return func() {
+		if finish != nil {
+			finish()
+		}
+		l.relieve()
+	}
 }
 
 // notExtended notes that an extension failed, and returns how to report it. The
 // mutex is held.
 func (l *Lease) notExtended() func() {
-	err := l.quorumError()
+	err := quorumError(l.claim)
 	l.failed = err
 	finish := l.finishExtension(err)
 	return func() {
@@ -93,13 +117,13 @@ func (l *Lease) finishExtension(err error) func() {
 	}
 }
 
-// end notes that the lease is over, and returns how to have callers of Extend
-// return. The mutex is held.
-func (l *Lease) end() func() {
-	switch l.core.Cause() {
+// ended notes that the lease is over, and returns how to report it. The mutex is
+// held.
+func (l *Lease) ended() func() {
+	switch l.claim.Core().Cause() {
 	case protocol.WasReleased:
 		l.cause = ErrReleased
-		if l.soon {
+		if l.closing {
 			l.cause = fmt.Errorf("%w: %w", ErrReleased, ErrClosed)
 		}
 	case protocol.WasDetached:
@@ -107,38 +131,46 @@ func (l *Lease) end() func() {
 	case protocol.MaxHeld:
 		l.cause = l.lost(ErrMaxHold)
 	case protocol.TakenAway:
-		l.cause = l.lost(l.c.guard.refusal(l.claim))
+		l.cause = l.lost(l.about.refusal(l.claim))
 	default:
 		l.cause = l.lost(nil)
 	}
-	if l.c.clock.Uptime() < l.core.Deadline() {
-		l.at = l.c.clock.Now()
+	if l.about.c.opts.Clock.Uptime() < l.claim.Core().Deadline() {
+		l.at = l.about.c.opts.Clock.Now()
 	}
-	l.c.keeper.remove(l)
 	l.cancel(l.cause)
-	return l.finishExtension(l.cause)
+	finish := l.finishExtension(l.cause)
+	if !l.isNews() {
+		return finish
+	}
+	return func() {
+		if finish != nil {
+			finish()
+		}
+		l.tellEnd()
+	}
 }
 
 // Name returns the name of the lock, without the client's prefix.
-func (l *Lease) Name() string { return l.name }
+func (l *Lease) Name() string { return l.about.name }
 
 // Token returns the fencing token. It stays the same for the life of the
 // lease. It is 0 if the client was told to leave tokens out.
-func (l *Lease) Token() Token { return l.core.Token() }
+func (l *Lease) Token() Token { return l.claim.Core().Token() }
 
 // Owner returns the owner under which others see the lock: host/pid/label.
 func (l *Lease) Owner() string {
-	owner, _ := protocol.OwnerOf(l.core.Value())
+	owner, _ := protocol.OwnerOf(l.claim.Core().Value())
 	return owner
 }
 
 // TTL returns the lock's time to live.
-func (l *Lease) TTL() time.Duration { return l.core.TTL() }
+func (l *Lease) TTL() time.Duration { return l.claim.Core().TTL() }
 
 // Context returns a context that ends with the lease, at the deadline at the
 // latest, whether or not any server can be reached. Its cause is ErrLost,
 // ErrReleased or ErrDetached.
-func (l *Lease) Context() context.Context { return l.ctx }
+func (l *Lease) Context() context.Context { return l.ends }
 
 // Deadline returns when the lease ends unless it is extended before. It moves
 // only when a quorum of nodes has confirmed an extension, and is the same
@@ -149,25 +181,17 @@ func (l *Lease) Context() context.Context { return l.ctx }
 // and a monotonic clock that stands still while the machine is suspended makes
 // time.Until too long by as much. Remaining and Err heed a suspension.
 func (l *Lease) Deadline() time.Time {
-	l.mu.Lock()
-	defer l.mu.Unlock()
+	l.claim.Lock()
+	defer l.claim.Unlock()
 	return l.at
 }
 
 // Remaining returns how long the lease is valid unless it is extended. It is not
 // positive once it has ended.
 func (l *Lease) Remaining() time.Duration {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.remaining()
-}
-
-func (l *Lease) remaining() time.Duration {
-	left := l.core.Deadline() - l.c.clock.Uptime()
-	if l.cause != nil {
-		left = min(left, 0)
-	}
-	return left
+	l.claim.Lock()
+	defer l.claim.Unlock()
+	return l.claim.Remaining()
 }
 
 // Err returns nil while the lease is valid, and why it ended after that.
@@ -176,9 +200,9 @@ func (l *Lease) Err() error {
 		return nil
 	}
 	// The deadline may have passed a moment before the keeper sees it.
-	l.handle(protocol.Timer, elsewhere)
-	l.mu.Lock()
-	defer l.mu.Unlock()
+	l.claim.Handle(protocol.Timer)
+	l.claim.Lock()
+	defer l.claim.Unlock()
 	return l.cause
 }
 
@@ -196,28 +220,28 @@ func (l *Lease) Extend(ctx context.Context) error {
 	if ctx.Err() != nil {
 		return endedError(ctx, nil)
 	}
-	l.mu.Lock()
+	l.claim.Lock()
 	if err := l.atMaxHold(); err != nil {
-		l.mu.Unlock()
+		l.claim.Unlock()
 		return err // asking would only have the keys outlive the lease
 	}
 	if l.cause != nil {
-		defer l.mu.Unlock()
+		defer l.claim.Unlock()
 		return l.cause
 	}
 	if l.extension == nil {
 		l.extension = &extension{done: make(chan struct{})}
 	}
 	wanted := l.extension
-	l.mu.Unlock()
-	l.handle(protocol.Extend, l.c.placeFor(ctx))
+	l.claim.Unlock()
+	l.claim.Extend(ctx)
 	select {
 	case <-wanted.done:
 		return wanted.err
 	case <-ctx.Done():
 	}
-	l.mu.Lock()
-	defer l.mu.Unlock()
+	l.claim.Lock()
+	defer l.claim.Unlock()
 	if errors.Is(l.cause, ErrLost) {
 		return l.cause // that is worth more than that the context ended
 	}
@@ -227,11 +251,12 @@ func (l *Lease) Extend(ctx context.Context) error {
 // atMaxHold returns ErrMaxHold if the deadline is as late as it can be. The
 // mutex is held.
 func (l *Lease) atMaxHold() error {
-	if l.core.Deadline() < l.core.HoldUntil() {
+	core := l.claim.Core()
+	if core.Deadline() < core.HoldUntil() {
 		return nil
 	}
 	return fmt.Errorf("%w of %v: %q cannot be extended, and is valid for another %v",
-		ErrMaxHold, l.opts.MaxHold, l.name, (l.core.Deadline() - l.c.clock.Uptime()).Round(time.Millisecond))
+		ErrMaxHold, l.opts.MaxHold, l.about.name, (core.Deadline() - l.about.c.opts.Clock.Uptime()).Round(time.Millisecond))
 }
 
 // Release ends the lease and frees the lock on every node. It returns as soon
@@ -248,63 +273,35 @@ func (l *Lease) Release(ctx context.Context) error {
 	if err := l.Err(); err != nil && !errors.Is(err, ErrReleased) {
 		return err
 	}
-	return l.free(ctx)
+	return l.free(ctx, l.claim)
 }
 
-// free sends the release, and waits for its outcome. Of a lease that was
-// released before it returns nil.
-func (cl *claim) free(ctx context.Context) error {
-	cl.mu.Lock()
-	if cl.core.State() > protocol.Held {
-		defer cl.mu.Unlock()
-		if cl.core.Cause() == protocol.WasReleased {
-			return nil
-		}
-		return cl.lease.cause
-	}
-	if cl.freed != nil {
-		cl.mu.Unlock()
-		return nil // another caller releases it
-	}
-	freed := make(chan struct{})
-	cl.freed = freed
-	cl.mu.Unlock()
-	cl.handle(protocol.Release, cl.c.placeFor(ctx))
-
-	cl.mu.Lock()
-	at := cl.core.Timer()
-	cl.mu.Unlock()
-	if at != 0 {
-		cl.awaitFreed(ctx, freed, at)
-	}
-	cl.mu.Lock()
-	defer cl.mu.Unlock()
+// free sends the release, and returns its outcome.
+func (l *Lease) free(ctx context.Context, cl *runner.Claim) error {
+	waited := cl.Release(ctx)
+	cl.Lock()
+	defer cl.Unlock()
 	switch {
-	case cl.core.Cause() != protocol.WasReleased:
-		return cl.lease.cause // it was over in that moment
-	case cl.core.Verdict() == protocol.IsFree:
+	case !waited && l.cause == nil:
+		return nil // another caller releases it
+	case cl.Core().Cause() != protocol.WasReleased:
+		return l.cause // it was over before, or in that moment
+	case !waited:
 		return nil
-	case cl.core.Verdict() == protocol.NotOurs:
-		return cl.lost(cl.quorumError())
+	case cl.Core().Verdict() == protocol.NotOurs:
+		return l.lost(quorumError(cl))
+	}
+	return notFreed(ctx, cl)
+}
+
+// notFreed says why a release did not free the lock; nil if it did. The mutex is
+// held.
+func notFreed(ctx context.Context, cl *runner.Claim) error {
+	switch {
+	case cl.Core().Verdict() == protocol.IsFree:
+		return nil
 	case ctx.Err() != nil:
 		return endedError(ctx, nil)
 	}
-	return cl.quorumError()
-}
-
-// awaitFreed waits for the release, whose time limit is at.
-func (cl *claim) awaitFreed(ctx context.Context, freed chan struct{}, at time.Duration) {
-	timer := time.NewTimer(at - cl.c.clock.Uptime())
-	defer timer.Stop()
-	for {
-		select {
-		case <-freed:
-			return
-		case <-ctx.Done():
-			return
-		case <-timer.C:
-			cl.handle(protocol.Timer, elsewhere)
-			timer.Reset(time.Millisecond) // in case that was early
-		}
-	}
+	return quorumError(cl)
 }

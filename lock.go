@@ -1,11 +1,12 @@
 package redlatch
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
-	"slices"
 
-	"github.com/redlatch/redlatch/node"
+	"github.com/redlatch/redlatch/internal/runner"
 )
 
 // TryLock asks for the lock once, in one round, and does not wait. It returns
@@ -46,75 +47,58 @@ func (c *Client) lock(ctx context.Context, name string, opts LockOptions) (lease
 		return nil, endedError(ctx, nil)
 	}
 	a, err := c.newAttempt(ctx, name, opts)
-	if err != nil && c.guard.learn(ctx, c, err) {
+	if err != nil && c.cluster.Learn(ctx, err) {
 		a, err = c.newAttempt(ctx, name, opts)
 	}
 	if err != nil {
 		return nil, err
 	}
-	if a.opts.Tries == 0 && a.opts.Wait == 0 && heldOn(ctx, c, a.claim.key) {
+	if a.opts.Tries == 0 && a.opts.Wait == 0 && heldOn(ctx, c, a.run.Key()) {
 		return nil, fmt.Errorf("%w: %q", ErrDeadlock, name)
 	}
 	// Close waits for us, so that nothing is granted that nobody undoes.
-	if !c.background.start() {
+	if !c.cluster.Start() {
 		return nil, ErrClosed
 	}
-	defer c.background.end()
+	defer c.cluster.Done()
 	if o := c.opts.Observer; o != nil {
-		ctx = o.LockStart(ctx, LockStart{Name: name, TTL: a.opts.TTL, Nodes: len(c.members)})
-		a.observed, a.claim.ctx = ctx, context.WithoutCancel(ctx)
+		ctx = o.LockStart(ctx, LockStart{Name: name, TTL: a.opts.TTL, Nodes: len(c.cluster.Members())})
+		a.ctx = ctx
+		a.run.Observe(ctx)
 		defer func() {
-			end := LockEnd{Name: name, Rounds: a.rounds(), Waited: c.clock.Uptime() - a.began, Err: err}
+			end := LockEnd{Name: name, Rounds: a.run.Rounds(), Waited: a.run.Waited(), Err: err}
 			if lease != nil {
 				end.Token = lease.Token()
 			}
 			o.LockEnd(ctx, end)
 		}()
 	}
-	if err := c.guard.start(ctx, c); err != nil {
+	if err := c.declare(ctx); err != nil {
 		return nil, err
 	}
-	if a.opts.Tries == 0 {
-		var ended error
-		key := a.claim.key
-		if a.line, ended = c.lines.enter(ctx, key, a); ended != nil {
-			return nil, ended
-		}
-		defer func() { c.lines.leave(key, a.line) }()
+	if a.run.Enter(ctx) {
+		defer a.run.Leave()
+		a.run.Run(ctx)
 	}
-	return a.run(ctx)
+	return a.outcome(ctx)
 }
 
-// holdersOf returns those whom the nodes name as having the lock.
-func holdersOf(results []NodeResult) []Holder {
-	type key struct{ kind, value string }
-	byKey := map[key]int{}
-	var holders []Holder
-	for _, r := range results {
-		if r.Err != nil {
-			continue
-		}
-		h, ok := HolderOf(r.Reply)
-		if !ok {
-			continue
-		}
-		k := key{string(h.Kind), r.Reply.Value}
-		if i, known := byKey[k]; known {
-			holders[i].Nodes++
-			if h.Token > holders[i].Token {
-				// A node may know of an earlier proposal alone.
-				holders[i].Token, holders[i].Since, holders[i].Held = h.Token, h.Since, h.Held
-			}
-			if holders[i].Left != node.NoExpiry && (h.Left == node.NoExpiry || h.Left > holders[i].Left) {
-				holders[i].Left = h.Left
-			}
-			continue
-		}
-		byKey[k] = len(holders)
-		holders = append(holders, h)
+// declare declares the nodes new before the first lock, if Options.AssumeFresh
+// asks for that.
+func (c *Client) declare(ctx context.Context) error {
+	states, err := c.cluster.Declare(ctx)
+	err = cmp.Or(err, markError(states))
+	switch {
+	case ctx.Err() != nil:
+		return endedError(ctx, err)
+	case errors.Is(err, ErrConfig):
+		return err
+	case errors.Is(err, runner.ErrNotFresh):
+		c.opts.Logger.Info("redlatch: nodes are not taken for new", "err", err)
+	case err != nil:
+		c.opts.Logger.Warn("redlatch: nodes could not be declared new", "err", err)
 	}
-	slices.SortStableFunc(holders, func(a, b Holder) int { return b.Nodes - a.Nodes })
-	return holders
+	return nil
 }
 
 // endedError is what a caller gets whose context ended: the context's own

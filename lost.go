@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/redlatch/redlatch/internal/runner"
 	"github.com/redlatch/redlatch/node"
 )
 
@@ -62,36 +63,34 @@ func (e *LostError) Unwrap() error { return e.Err }
 
 // lost says that the lock is lost, and why: what the nodes said, ErrMaxHold, or
 // nil if it was not extended in time. The mutex is held.
-func (cl *claim) lost(why error) *LostError {
-	e := &LostError{Name: cl.name, Token: cl.core.Token(), Err: why}
-	if l := cl.lease; l != nil {
-		e.Held = cl.c.clock.Uptime() - cl.core.Acquired()
-		e.Since = cl.c.clock.Now().Add(-e.Held)
-		e.kept = !l.opts.NoKeepAlive
-		if why == nil {
-			e.Last = l.failed
-		}
+func (l *Lease) lost(why error) *LostError {
+	clock, core := l.about.c.opts.Clock, l.claim.Core()
+	e := &LostError{Name: l.about.name, Token: core.Token(), Err: why, kept: !l.opts.NoKeepAlive}
+	e.Held = clock.Uptime() - core.Acquired()
+	e.Since = clock.Now().Add(-e.Held)
+	if why == nil {
+		e.Last = l.failed
 	}
 	return e
 }
 
 // isNews reports whether anybody is to be notified of the end. The mutex is held.
 func (l *Lease) isNews() bool {
-	_, observed := l.c.opts.Observer.(LeaseObserver)
+	_, observed := l.about.c.opts.Observer.(LeaseObserver)
 	return observed || errors.Is(l.cause, ErrLost)
 }
 
 // tellEnd reports that the lease has ended. A logger or an observer may take its
 // time.
 func (l *Lease) tellEnd() {
-	l.mu.Lock()
-	cause, held, token := l.cause, l.c.clock.Uptime()-l.core.Acquired(), l.core.Token()
-	l.mu.Unlock()
+	l.claim.Lock()
+	cause, held, token := l.cause, l.about.c.opts.Clock.Uptime()-l.claim.Core().Acquired(), l.claim.Core().Token()
+	l.claim.Unlock()
 	if errors.Is(cause, ErrLost) {
-		l.c.log.Warn("redlatch: lock is lost", "name", l.name, "token", uint64(token), "held", held, "cause", cause)
+		l.about.c.opts.Logger.Warn("redlatch: lock is lost", "name", l.about.name, "token", uint64(token), "held", held, "cause", cause)
 	}
-	if o, ok := l.c.opts.Observer.(LeaseObserver); ok {
-		o.LeaseEnd(LeaseEnd{Name: l.name, Token: token, Held: held, Cause: cause})
+	if o, ok := l.about.c.opts.Observer.(LeaseObserver); ok {
+		o.LeaseEnd(LeaseEnd{Name: l.about.name, Token: token, Held: held, Cause: cause})
 	}
 }
 
@@ -107,7 +106,7 @@ const (
 
 func saidBy(r NodeResult) said {
 	switch {
-	case r.Err == errPending:
+	case r.Err == runner.ErrPending:
 		return nothingYet
 	case r.Err != nil:
 		return noAnswer
@@ -120,7 +119,7 @@ func saidBy(r NodeResult) said {
 // warn logs that a lease could not be extended: the first time, and when a node
 // did something else than the last time. It is tried again many times a TTL.
 func (l *Lease) warn(err *QuorumError) {
-	l.mu.Lock()
+	l.claim.Lock()
 	changed := l.said == nil
 	if changed {
 		l.said = make([]said, len(err.Nodes))
@@ -131,20 +130,20 @@ func (l *Lease) warn(err *QuorumError) {
 			l.said[i] = a
 		}
 	}
-	left := l.remaining()
-	l.mu.Unlock()
+	left := l.claim.Remaining()
+	l.claim.Unlock()
 	if changed && !l.opts.NoKeepAlive {
-		l.c.log.Warn("redlatch: lock could not be extended, trying again", "name", l.name, "left", left, "err", err)
+		l.about.c.opts.Logger.Warn("redlatch: lock could not be extended, trying again", "name", l.about.name, "left", left, "err", err)
 	}
 }
 
 // relieve logs that a lease was extended after it could not be.
 func (l *Lease) relieve() {
-	l.mu.Lock()
-	warned, left := l.said != nil, l.remaining()
+	l.claim.Lock()
+	warned, left := l.said != nil, l.claim.Remaining()
 	l.said = nil
-	l.mu.Unlock()
+	l.claim.Unlock()
 	if warned && !l.opts.NoKeepAlive {
-		l.c.log.Info("redlatch: lock is extended again", "name", l.name, "left", left)
+		l.about.c.opts.Logger.Info("redlatch: lock is extended again", "name", l.about.name, "left", left)
 	}
 }

@@ -19,3 +19,6 @@ func ParseToken(s string) (Token, error) { return node.ParseToken(s) }
 
 // ConfigError says which setting is out of bounds.
 type ConfigError = node.ConfigError
+
+// NodeResult is what one node answered, or why there is no answer.
+type NodeResult = node.Result

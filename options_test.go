@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/redlatch/redlatch"
+	"github.com/redlatch/redlatch/admin"
 	"github.com/redlatch/redlatch/memory"
 	"github.com/redlatch/redlatch/node"
 )
@@ -203,7 +204,7 @@ func TestNewThatIsRefusedClosesItsNodes(t *testing.T) {
 	})
 	t.Run("but Examine leaves them open", func(t *testing.T) {
 		a := &closable{alias: &alias{Node: memory.New(memory.Options{}), name: "a"}}
-		redlatch.Examine(t.Context(), []redlatch.Node{a}, redlatch.Options{TTL: -1}, redlatch.ExamineOptions{})
+		admin.Examine(t.Context(), []redlatch.Node{a}, redlatch.Options{TTL: -1}, admin.ExamineOptions{})
 		if a.closed != 0 {
 			t.Error("Examine closed a node")
 		}

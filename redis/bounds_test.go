@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/redlatch/redlatch"
+	"github.com/redlatch/redlatch/admin"
 	"github.com/redlatch/redlatch/internal/redistest"
 )
 
@@ -16,7 +17,7 @@ import (
 func changeBounds(t testing.TB, opts redlatch.Options, addresses []string) *redlatch.Client {
 	t.Helper()
 	c := laterClient(t, opts, addresses...)
-	if states, err := c.Init(context.Background(), redlatch.InitOptions{Former: open(t, addresses...)}); err != nil {
+	if states, err := admin.New(c).Init(context.Background(), admin.InitOptions{Former: open(t, addresses...)}); err != nil {
 		t.Fatal(err, states)
 	}
 	return c
@@ -42,7 +43,7 @@ func TestRestartDoesNotCutShortTheQuarantineOfAChange(t *testing.T) {
 			return err
 		},
 		"when it is marked": func() error {
-			_, err := c.Init(context.Background(), redlatch.InitOptions{})
+			_, err := admin.New(c).Init(context.Background(), admin.InitOptions{})
 			return err
 		},
 	} {

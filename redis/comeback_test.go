@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/redlatch/redlatch"
+	"github.com/redlatch/redlatch/admin"
 	"github.com/redlatch/redlatch/internal/redistest"
 )
 
@@ -154,7 +155,7 @@ func TestOneWitnessIsNotEnoughToMarkANode(t *testing.T) {
 		proxy.LeadTo(nobody)
 		proxy.Reset()
 		changed := laterClient(t, short, a, b, d)
-		_, err := changed.Init(context.Background(), redlatch.InitOptions{Former: open(t, a, b, c)})
+		_, err := admin.New(changed).Init(context.Background(), admin.InitOptions{Former: open(t, a, b, c)})
 		proxy.Target(servers[2])
 		if err != nil {
 			t.Fatal(err)

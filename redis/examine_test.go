@@ -13,20 +13,21 @@ import (
 	"time"
 
 	"github.com/redlatch/redlatch"
+	"github.com/redlatch/redlatch/admin"
 	"github.com/redlatch/redlatch/internal/redistest"
 	"github.com/redlatch/redlatch/node"
 )
 
 // examine returns what an examination of servers finds that is not fine, as
 // "severity check", and all of it.
-func examine(t testing.TB, nodes []redlatch.Node, opts redlatch.Options, name string) ([]string, *redlatch.Checkup) {
+func examine(t testing.TB, nodes []redlatch.Node, opts redlatch.Options, name string) ([]string, *admin.Checkup) {
 	t.Helper()
 	defer func() {
 		for _, n := range nodes {
 			n.Close()
 		}
 	}()
-	up, err := redlatch.Examine(context.Background(), nodes, opts, redlatch.ExamineOptions{Name: name, Samples: 5})
+	up, err := admin.Examine(context.Background(), nodes, opts, admin.ExamineOptions{Name: name, Samples: 5})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -166,7 +167,7 @@ func TestExaminationOfAListFindsWhatIsWrongWithIt(t *testing.T) {
 		}
 	})
 	// Marked for one list, and asked by another.
-	newClient(t, must(drivers["rueidis"](redistest.Addresses(servers)...)), redlatch.Options{}).Init(context.Background(), redlatch.InitOptions{AssumeFresh: true})
+	admin.New(newClient(t, must(drivers["rueidis"](redistest.Addresses(servers)...)), redlatch.Options{})).Init(context.Background(), admin.InitOptions{AssumeFresh: true})
 	found, _ := examine(t, must(drivers["rueidis"](a, b)), redlatch.Options{}, "")
 	if !slices.Contains(found, "danger marker") {
 		t.Errorf("another list: %q", found)

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/redlatch/redlatch"
+	"github.com/redlatch/redlatch/admin"
 	"github.com/redlatch/redlatch/internal/redistest"
 	"github.com/redlatch/redlatch/redis/rueidis"
 )
@@ -275,7 +276,7 @@ func TestNewServersSayForHowLongAndWhatToDo(t *testing.T) {
 		}
 		// Having said so, they can be declared new all the same: none of them has
 		// been in service.
-		states, err := c.Init(context.Background(), redlatch.InitOptions{AssumeFresh: true})
+		states, err := admin.New(c).Init(context.Background(), admin.InitOptions{AssumeFresh: true})
 		if err != nil {
 			t.Fatal(err, states)
 		}
@@ -284,8 +285,8 @@ func TestNewServersSayForHowLongAndWhatToDo(t *testing.T) {
 		}
 		// Now they are not new any more.
 		servers[1].Do("FLUSHALL")
-		_, err = c.Init(context.Background(), redlatch.InitOptions{AssumeFresh: true})
-		wantErr(t, err, redlatch.ErrNotFresh)
+		_, err = admin.New(c).Init(context.Background(), admin.InitOptions{AssumeFresh: true})
+		wantErr(t, err, admin.ErrNotFresh)
 		other := newClient(t, open(t, addresses...), quick)
 		eventually(t, patience, func() error {
 			if err := cycle(other); err != nil {
@@ -417,7 +418,7 @@ func TestChangingTheListEndsOldLeasesFirst(t *testing.T) {
 		t.Fatal(err)
 	}
 	changed := laterClient(t, quick, a, b, d)
-	states, err := changed.Init(context.Background(), redlatch.InitOptions{Former: open(t, a, b, c)})
+	states, err := admin.New(changed).Init(context.Background(), admin.InitOptions{Former: open(t, a, b, c)})
 	if err != nil || len(states) != 4 {
 		t.Fatal(err, states)
 	}
@@ -443,7 +444,7 @@ func TestChangingTheListEndsOldLeasesFirst(t *testing.T) {
 
 	servers[0].Kill()
 	servers[1].Kill()
-	_, err = changed.Init(context.Background(), redlatch.InitOptions{Former: open(t, a, b, c)})
+	_, err = admin.New(changed).Init(context.Background(), admin.InitOptions{Former: open(t, a, b, c)})
 	wantErr(t, err, redlatch.ErrNoQuorum)
 }
 
@@ -536,7 +537,7 @@ func TestClusterCanBeGuarded(t *testing.T) {
 		c := laterClient(t, opts, "redis+cluster://"+strings.Join(hosts, "+"))
 		_, err := c.TryLock(context.Background(), "job", redlatch.LockOptions{})
 		wantErr(t, err, redlatch.ErrQuarantine)
-		if _, err := c.Init(context.Background(), redlatch.InitOptions{AssumeFresh: true}); err != nil {
+		if _, err := admin.New(c).Init(context.Background(), admin.InitOptions{AssumeFresh: true}); err != nil {
 			t.Fatal(err)
 		}
 		for _, name := range []string{"job", "a}b", "{}x", "{a}"} {

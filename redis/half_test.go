@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/redlatch/redlatch"
+	"github.com/redlatch/redlatch/admin"
 	"github.com/redlatch/redlatch/internal/redistest"
 	"github.com/redlatch/redlatch/node"
 )
@@ -37,7 +38,7 @@ type halfWay struct {
 	proxies  []*redistest.Proxy  // to b and c, for the operator and the new list
 	old, new *redlatch.Client
 	err      error // what the operator was told
-	states   []redlatch.NodeState
+	states   []admin.NodeState
 }
 
 func listed(name string) redlatch.Options {
@@ -66,7 +67,7 @@ func stopHalfWay(t testing.TB, mark func(*node.Request)) *halfWay {
 	before := h.marker(0)
 	ctx, cancel := context.WithTimeout(context.Background(), 4*time.Second)
 	defer cancel()
-	h.states, h.err = h.new.Init(ctx, redlatch.InitOptions{Former: former})
+	h.states, h.err = admin.New(h.new).Init(ctx, admin.InitOptions{Former: former})
 	wantErr(t, h.err, redlatch.ErrNoQuorum)
 	if h.marker(0) == before {
 		t.Fatal("the change of list did not reach the first server: this test shows nothing")
@@ -139,7 +140,7 @@ func TestChangeOfListThatStopsHalfWayLetsNobodyIn(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if states, err := h.new.Init(context.Background(), redlatch.InitOptions{Former: h.former(t)}); err != nil {
+			if states, err := admin.New(h.new).Init(context.Background(), admin.InitOptions{Former: h.former(t)}); err != nil {
 				t.Fatal(err, states)
 			}
 			wantHandOver(t, h.old, l, h.new)
@@ -202,9 +203,9 @@ func TestChangeOfListThatStoppedHalfWaySaysWhatToDo(t *testing.T) {
 			t.Errorf("%v does not say %q", err, want)
 		}
 	}
-	for _, opts := range []redlatch.InitOptions{{}, {AssumeFresh: true}} { // which do not unbar it
+	for _, opts := range []admin.InitOptions{{}, {AssumeFresh: true}} { // which do not unbar it
 		before := h.marker(0)
-		if _, err := h.old.Init(context.Background(), opts); !errors.Is(err, redlatch.ErrConfig) || h.marker(0) != before {
+		if _, err := admin.New(h.old).Init(context.Background(), opts); !errors.Is(err, redlatch.ErrConfig) || h.marker(0) != before {
 			t.Errorf("%+v: %v, marked %q", opts, err, h.marker(0))
 		}
 	}
@@ -219,7 +220,7 @@ func TestChangeOfListThatStoppedHalfWayCanBeTakenBack(t *testing.T) {
 		t.Fatal(err)
 	}
 	target := open(t, h.servers[0].URL(), h.proxies[0].URL(), h.servers[3].URL())
-	if states, err := h.old.Init(context.Background(), redlatch.InitOptions{Former: target}); err != nil {
+	if states, err := admin.New(h.old).Init(context.Background(), admin.InitOptions{Former: target}); err != nil {
 		t.Fatal(err, states)
 	}
 	_, err = h.new.TryLock(context.Background(), "job", redlatch.LockOptions{})
@@ -257,13 +258,13 @@ func TestChangeOfListThatStopsAfterTheOldListIsBarredCanBeFinished(t *testing.T)
 	t.Cleanup(func() { operator.Close() })
 	ctx, cancel := context.WithTimeout(context.Background(), 4*time.Second)
 	defer cancel()
-	_, err = operator.Init(ctx, redlatch.InitOptions{Former: open(t, addresses[:3]...)})
+	_, err = admin.New(operator).Init(ctx, admin.InitOptions{Former: open(t, addresses[:3]...)})
 	wantErr(t, err, redlatch.ErrNoQuorum)
 	if !strings.Contains(err.Error(), "run the same change again") {
 		t.Errorf("%v does not say what to do", err)
 	}
 	changed := laterClient(t, listed("abd"), addresses[0], addresses[1], addresses[3])
-	if _, err := changed.Init(context.Background(), redlatch.InitOptions{Former: open(t, addresses[:3]...)}); err != nil {
+	if _, err := admin.New(changed).Init(context.Background(), admin.InitOptions{Former: open(t, addresses[:3]...)}); err != nil {
 		t.Fatal(err)
 	}
 	wantHandOver(t, old, l, changed)

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/redlatch/redlatch"
+	"github.com/redlatch/redlatch/admin"
 	"github.com/redlatch/redlatch/fence"
 	"github.com/redlatch/redlatch/internal/redistest"
 )
@@ -149,7 +150,7 @@ func TestClocksSetBackKeepADeadHoldersLockUntilItIsBroken(t *testing.T) {
 	if !errors.As(err, &held) || held.Holders[0].Left < 59*time.Minute {
 		t.Errorf("got %v, want it held for an hour yet", err)
 	}
-	if _, err := second.Break(context.Background(), "job", redlatch.BreakOptions{}); err != nil {
+	if _, err := admin.New(second).Break(context.Background(), "job", admin.BreakOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	next, err := second.TryLock(context.Background(), "job", redlatch.LockOptions{})

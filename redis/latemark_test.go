@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/redlatch/redlatch"
+	"github.com/redlatch/redlatch/admin"
 	"github.com/redlatch/redlatch/internal/redistest"
 	"github.com/redlatch/redlatch/node"
 )
@@ -52,10 +53,10 @@ func TestMarkThatComesLateWritesNothing(t *testing.T) {
 	t.Cleanup(func() { operator.Close() })
 	began := time.Now()
 	former := watched(abc)
-	if _, err := operator.Init(context.Background(), redlatch.InitOptions{Former: former}); err != nil {
+	if _, err := admin.New(operator).Init(context.Background(), admin.InitOptions{Former: former}); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := old.Init(context.Background(), redlatch.InitOptions{Former: open(t, abd...)}); err != nil {
+	if _, err := admin.New(old).Init(context.Background(), admin.InitOptions{Former: open(t, abd...)}); err != nil {
 		t.Fatal(err)
 	}
 	if len(late) != 7 { // three were barred, and four marked
@@ -90,7 +91,7 @@ func TestChangeOfListToANodeThatIsAwayWritesNothing(t *testing.T) {
 	}
 	before := servers[0].Do("GET", "redlatch:1:marker")
 	changed := laterClient(t, quick, addresses[0], addresses[1], "redis://127.0.0.1:"+redistest.FreePort(t))
-	_, err := changed.Init(context.Background(), redlatch.InitOptions{Former: open(t, addresses...)})
+	_, err := admin.New(changed).Init(context.Background(), admin.InitOptions{Former: open(t, addresses...)})
 	wantErr(t, err, redlatch.ErrNoQuorum)
 	if !strings.Contains(err.Error(), "nothing was changed") {
 		t.Errorf("%v does not say that nothing was changed", err)

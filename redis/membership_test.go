@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/redlatch/redlatch"
+	"github.com/redlatch/redlatch/admin"
 	"github.com/redlatch/redlatch/internal/redistest"
 	"github.com/redlatch/redlatch/node"
 )
@@ -127,7 +128,7 @@ func TestExaminationFindsAnotherMembershipWithTheGuardOff(t *testing.T) {
 	nodes := open(t, servers[0].URL())
 	defer nodes[0].Close()
 	find := func(opts redlatch.Options, nodes []redlatch.Node) *node.Finding {
-		up, err := redlatch.Examine(context.Background(), nodes, opts, redlatch.ExamineOptions{Samples: 2})
+		up, err := admin.Examine(context.Background(), nodes, opts, admin.ExamineOptions{Samples: 2})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -170,7 +171,7 @@ func TestRetiredServerCanServeAnotherList(t *testing.T) {
 	}
 	alone := laterClient(t, quick, c)
 	retire := func() error {
-		_, err := alone.Init(ctx, redlatch.InitOptions{Retired: true})
+		_, err := admin.New(alone).Init(ctx, admin.InitOptions{Retired: true})
 		return err
 	}
 	before := servers[2].Do("GET", "redlatch:1:marker")
@@ -181,7 +182,7 @@ func TestRetiredServerCanServeAnotherList(t *testing.T) {
 		t.Errorf("the marker of a server in service is now %q", after)
 	}
 	changed := laterClient(t, quick, a, b, d)
-	if _, err := changed.Init(ctx, redlatch.InitOptions{Former: open(t, a, b, c)}); err != nil {
+	if _, err := admin.New(changed).Init(ctx, admin.InitOptions{Former: open(t, a, b, c)}); err != nil {
 		t.Fatal(err)
 	}
 	_, err = alone.TryLock(ctx, "job", redlatch.LockOptions{})
@@ -200,14 +201,14 @@ func TestRetiredServerCanServeAnotherList(t *testing.T) {
 	// A list under a name does not say who is on it.
 	named := quick
 	named.NodeList = "prod"
-	if _, err := laterClient(t, named, a, b, d).Init(ctx, redlatch.InitOptions{Former: open(t, a, b, d)}); err != nil {
+	if _, err := admin.New(laterClient(t, named, a, b, d)).Init(ctx, admin.InitOptions{Former: open(t, a, b, d)}); err != nil {
 		t.Fatal(err)
 	}
-	_, err = laterClient(t, quick, a).Init(ctx, redlatch.InitOptions{Retired: true})
+	_, err = admin.New(laterClient(t, quick, a)).Init(ctx, admin.InitOptions{Retired: true})
 	wantErr(t, err, redlatch.ErrConfig)
 	wantText(t, err, "redis-cli DEL redlatch:1:marker")
-	for _, opts := range []redlatch.InitOptions{{Retired: true, AssumeFresh: true}, {Retired: true, Former: open(t, a)}} {
-		_, err = alone.Init(ctx, opts)
+	for _, opts := range []admin.InitOptions{{Retired: true, AssumeFresh: true}, {Retired: true, Former: open(t, a)}} {
+		_, err = admin.New(alone).Init(ctx, opts)
 		wantErr(t, err, redlatch.ErrConfig)
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/redlatch/redlatch"
+	"github.com/redlatch/redlatch/admin"
 	"github.com/redlatch/redlatch/internal/fresh"
 	"github.com/redlatch/redlatch/internal/redistest"
 	"github.com/redlatch/redlatch/node"
@@ -27,7 +28,7 @@ func TestRequiredReplicasAreTakenFromTheMarker(t *testing.T) {
 	t.Parallel()
 	server := redistest.Start(t, 1)[0]
 	marked := func() (*node.Guard, error) {
-		states, err := laterClient(t, requiring(0), server.URL()).Init(context.Background(), redlatch.InitOptions{})
+		states, err := admin.New(laterClient(t, requiring(0), server.URL())).Init(context.Background(), admin.InitOptions{})
 		if err != nil {
 			return nil, err
 		}

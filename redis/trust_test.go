@@ -15,6 +15,7 @@ import (
 	goredisclient "github.com/redis/go-redis/v9"
 
 	"github.com/redlatch/redlatch"
+	"github.com/redlatch/redlatch/admin"
 	"github.com/redlatch/redlatch/internal/redistest"
 	"github.com/redlatch/redlatch/node"
 	"github.com/redlatch/redlatch/redis/goredis"
@@ -77,7 +78,7 @@ func TestListChangeThatCannotBarTheOldListWritesNothing(t *testing.T) {
 	}
 	changed := laterClient(t, quick, a[2:]...)
 	nobody := func() string { return "redis://127.0.0.1:" + redistest.FreePort(t) }
-	_, err := changed.Init(context.Background(), redlatch.InitOptions{Former: open(t, nobody(), nobody(), a[2])})
+	_, err := admin.New(changed).Init(context.Background(), admin.InitOptions{Former: open(t, nobody(), nobody(), a[2])})
 	wantErr(t, err, redlatch.ErrNoQuorum)
 	for _, s := range servers[3:] {
 		if marker := s.Do("GET", "redlatch:1:marker"); marker != "" {
@@ -107,7 +108,7 @@ func TestQuarantineOfAListChangeBeginsWhenTheOldListIsBarred(t *testing.T) {
 	changed := laterClient(t, quick, a[2:]...)
 	done := make(chan error, 1)
 	go func() {
-		_, err := changed.Init(context.Background(), redlatch.InitOptions{Former: open(t, append(slow, a[2])...)})
+		_, err := admin.New(changed).Init(context.Background(), admin.InitOptions{Former: open(t, append(slow, a[2])...)})
 		done <- err
 	}()
 	// The last lease that the old list grants before it is barred.
@@ -137,7 +138,7 @@ func TestListChangeToShorterBoundsSitsOutTheLongerOnes(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, opts := range []redlatch.Options{quick, {NodeTimeout: time.Second}} { // set shorter, and left open
-		states, err := laterClient(t, opts, a[2:]...).Init(context.Background(), redlatch.InitOptions{Former: open(t, a[:3]...)})
+		states, err := admin.New(laterClient(t, opts, a[2:]...)).Init(context.Background(), admin.InitOptions{Former: open(t, a[:3]...)})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -412,7 +413,7 @@ func TestClientThatTriesAgainIsNotBelievedUnsent(t *testing.T) {
 		}
 		return nil
 	})
-	if errors.Is(err, redlatch.ErrUnsent) {
+	if errors.Is(err, node.ErrUnsent) {
 		t.Errorf("it was carried out, and the node says: %v", err)
 	}
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/redlatch/redlatch"
+	"github.com/redlatch/redlatch/admin"
 )
 
 func newCompletion() *cobra.Command {
@@ -113,7 +114,7 @@ func completeName(cmd *cobra.Command, args []string, begun string) ([]string, co
 	defer client.Close()
 	ctx, cancel := context.WithTimeout(context.Background(), completeLimit)
 	defer cancel()
-	survey, _ := client.List(ctx)
+	survey, _ := admin.New(client).List(ctx)
 	var names []string
 	for i := range survey.Locks {
 		if l := &survey.Locks[i]; strings.HasPrefix(l.Name, begun) && harmless(l.Name) == l.Name {

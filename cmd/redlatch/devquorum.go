@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/redlatch/redlatch"
+	"github.com/redlatch/redlatch/admin"
 	"github.com/redlatch/redlatch/internal/owned"
 )
 
@@ -132,7 +133,7 @@ func (q *devQuorum) initialise(ctx context.Context) error {
 		return err
 	}
 	defer client.Close()
-	_, err = client.Init(ctx, redlatch.InitOptions{AssumeFresh: true})
+	_, err = admin.New(client).Init(ctx, admin.InitOptions{AssumeFresh: true})
 	return err
 }
 

@@ -9,6 +9,7 @@ import (
 	"syscall"
 
 	"github.com/redlatch/redlatch"
+	"github.com/redlatch/redlatch/admin"
 	"github.com/redlatch/redlatch/cmd/internal/signals"
 	"github.com/redlatch/redlatch/cmd/redlatch/internal/supervise"
 )
@@ -117,7 +118,7 @@ func outcomeOf(err error) *outcome {
 		return usageError(err, hint)
 	case errors.Is(err, redlatch.ErrQuarantine):
 		return &outcome{code: exitNoQuorum, event: "quarantine", err: err}
-	case errors.Is(err, redlatch.ErrNotFresh):
+	case errors.Is(err, admin.ErrNotFresh):
 		return &outcome{code: exitUsage, event: "not_fresh", err: err, hint: "leave out --assume-fresh: init then waits until the nodes are trusted"}
 	case errors.Is(err, redlatch.ErrNoQuorum):
 		return &outcome{code: exitNoQuorum, event: "no_quorum", err: err,

@@ -9,7 +9,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/redlatch/redlatch"
+	"github.com/redlatch/redlatch/admin"
 	"github.com/redlatch/redlatch/cmd/internal/screen"
 )
 
@@ -48,7 +48,7 @@ func (r *reporter) showQuarantine() *quarantineView {
 }
 
 // progress takes in how the nodes stand.
-func (v *quarantineView) progress(states []redlatch.NodeState) {
+func (v *quarantineView) progress(states []admin.NodeState) {
 	if v == nil {
 		return
 	}
@@ -133,10 +133,10 @@ a lock can last, and needs no answer.
 Are all of them brand-new? [y/N] `
 
 // interruptedInit is the outcome of an init that a signal ended.
-func interruptedInit(ctx context.Context, states []redlatch.NodeState, err error) error {
+func interruptedInit(ctx context.Context, states []admin.NodeState, err error) error {
 	end := outcomeOf(context.Cause(ctx))
 	end.err = err
-	if !slices.ContainsFunc(states, func(s redlatch.NodeState) bool { return s.Err != nil }) {
+	if !slices.ContainsFunc(states, func(s admin.NodeState) bool { return s.Err != nil }) {
 		end.err = errors.New("not waited for: the nodes are marked, and are trusted by themselves when their quarantine is over")
 	}
 	return end

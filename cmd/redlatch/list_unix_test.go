@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/redlatch/redlatch"
+	"github.com/redlatch/redlatch/admin"
 	"github.com/redlatch/redlatch/internal/redistest"
 )
 
@@ -134,14 +135,14 @@ func TestStateGoesByThoseThatAnswer(t *testing.T) {
 		{"aaa", "held"}, {"aa?", "held"}, {"a??", "unknown"}, {"a-?", "unknown"}, {"a--", "split"}, {"ab?", "unknown"}, {"aab--", "split"},
 		{"aab-?", "unknown"}, {"ab--?", "split"}, {"---", "free"}, {"--?", "free"}, {"-??", "unknown"}, {"???", "unknown"}, {"--??", "unknown"},
 	} {
-		var l redlatch.LockState
+		var l admin.LockState
 		votes := map[rune]int{}
 		for _, n := range c.nodes {
 			var err error
 			if n == '?' {
 				err = silent
 			}
-			l.Nodes = append(l.Nodes, redlatch.NodeListing{Err: err})
+			l.Nodes = append(l.Nodes, admin.NodeListing{Err: err})
 			votes[n]++
 		}
 		for _, h := range "ab" {

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/redlatch/redlatch"
+	"github.com/redlatch/redlatch/admin"
 	"github.com/redlatch/redlatch/node"
 )
 
@@ -62,7 +63,7 @@ type nodeJSON struct {
 	Error   string   `json:"error,omitempty"`
 }
 
-func stateJSON(s *redlatch.LockState, waiters bool) lockJSON {
+func stateJSON(s *admin.LockState, waiters bool) lockJSON {
 	j := lockJSON{Name: s.Name, State: stateOf(s), Holders: holdersJSON(s.Holders), Waiting: s.Waiting}
 	if len(s.Holders) > 0 {
 		j.Token = tokenText(s.Holders[0].Token)

@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"github.com/redlatch/redlatch"
+	"github.com/redlatch/redlatch/admin"
 	"github.com/redlatch/redlatch/cmd/redlatch/internal/supervise"
 	"github.com/redlatch/redlatch/internal/fresh"
 	"github.com/redlatch/redlatch/internal/redistest"
@@ -50,7 +51,7 @@ func declareNew(t testing.TB, servers []*redistest.Server, args ...string) {
 // it takes more than one try.
 func declareAllNew(t testing.TB, nodes string, args ...string) {
 	t.Helper()
-	err := fresh.Try(t.Context(), func(ctx context.Context, opts redlatch.InitOptions) error {
+	err := fresh.Try(t.Context(), func(ctx context.Context, opts admin.InitOptions) error {
 		all := append([]string{"init", "--nodes", nodes}, args...)
 		if opts.AssumeFresh {
 			all = append(all, "--assume-fresh", "--yes")
@@ -61,7 +62,7 @@ func declareAllNew(t testing.TB, nodes string, args ...string) {
 		case err == nil:
 			return nil
 		case bytes.Contains(out, []byte("nodes are not new")):
-			err = redlatch.ErrNotFresh
+			err = admin.ErrNotFresh
 		case cmd.ProcessState.ExitCode() == exitUsage:
 			err = redlatch.ErrConfig
 		}

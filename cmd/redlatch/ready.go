@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/redlatch/redlatch"
+	"github.com/redlatch/redlatch/admin"
 )
 
 // readyFlags are the flags of doctor that ask whether every node is in service.
@@ -44,7 +45,7 @@ func (f *doctorFlags) awaitReady(out io.Writer, say *reporter) error {
 	defer stop()
 	end := time.Now().Add(f.within)
 	for first := true; ; first = false {
-		nodes := client.Ready(ctx)
+		nodes := admin.New(client).Ready(ctx)
 		if end := ended(ctx); end != nil {
 			return end
 		}
@@ -85,7 +86,7 @@ func (f *doctorFlags) awaitReady(out io.Writer, say *reporter) error {
 
 // concludeReady writes a line for each node that is not ready, and returns the
 // outcome.
-func concludeReady(out io.Writer, say *reporter, nodes []redlatch.Readiness, unready int, refused error) error {
+func concludeReady(out io.Writer, say *reporter, nodes []admin.Readiness, unready int, refused error) error {
 	var err error
 	for _, n := range nodes {
 		switch {
@@ -118,7 +119,7 @@ func concludeReady(out io.Writer, say *reporter, nodes []redlatch.Readiness, unr
 	return unwritten(err)
 }
 
-func describeUnready(n redlatch.Readiness) string {
+func describeUnready(n admin.Readiness) string {
 	text := n.Node + ": " + harmless(n.Why)
 	if n.Left > 0 {
 		text += fmt.Sprintf("; ready in %v", n.Left.Round(100*time.Millisecond))

@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/redlatch/redlatch"
+	"github.com/redlatch/redlatch/admin"
 )
 
 // reporter tells the person at the terminal, or the program that reads
@@ -115,7 +116,7 @@ func (r *reporter) warn(name, format string, args ...any) {
 
 // reduced says which nodes take no part, and reports whether there are any.
 func (r *reporter) reduced(name string, client *redlatch.Client) bool {
-	out := client.Quarantined()
+	out := admin.New(client).Quarantined()
 	for _, node := range out {
 		r.warn(name, "%v; until then fewer other nodes may fail", node)
 	}

@@ -104,6 +104,9 @@ func (f *runFlags) graceFor(ttl time.Duration) time.Duration {
 	return min(span/5, 2*time.Second)
 }
 
+// maxLabel is how many bytes Options.Label may have.
+const maxLabel = 64
+
 // labelFor returns the label of the lock's owner: by default the name of CMD,
 // which says more than ours.
 func (f *runFlags) labelFor(command string) string {
@@ -111,7 +114,7 @@ func (f *runFlags) labelFor(command string) string {
 		return f.label
 	}
 	label := filepath.Base(command)
-	if len(label) > redlatch.MaxLabelLen || !utf8.ValidString(label) || strings.ContainsFunc(label, unicode.IsControl) {
+	if len(label) > maxLabel || !utf8.ValidString(label) || strings.ContainsFunc(label, unicode.IsControl) {
 		return ""
 	}
 	return label

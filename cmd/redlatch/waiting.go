@@ -11,6 +11,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/redlatch/redlatch"
+	"github.com/redlatch/redlatch/admin"
 	"github.com/redlatch/redlatch/cmd/internal/screen"
 	"github.com/redlatch/redlatch/node"
 )
@@ -168,8 +169,8 @@ func (w *waiting) look(ctx context.Context) waitView {
 		if votes[key]++; votes[key] <= votes[""] {
 			continue
 		}
-		if h, ok := redlatch.HolderOf(r); ok {
-			votes[""], v.holders = votes[key], []redlatch.Holder{h}
+		if h := admin.HoldersOf(redlatch.NodeResult{Reply: r}); len(h) > 0 {
+			votes[""], v.holders = votes[key], h
 			v.holders[0].Nodes = votes[key]
 		}
 	}

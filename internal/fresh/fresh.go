@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/redlatch/redlatch"
+	"github.com/redlatch/redlatch/admin"
 )
 
 const (
@@ -21,8 +22,8 @@ const (
 // Declare marks the nodes of a client as new. It must only be called if they
 // are.
 func Declare(ctx context.Context, locks *redlatch.Client) error {
-	return Try(ctx, func(ctx context.Context, opts redlatch.InitOptions) error {
-		_, err := locks.Init(ctx, opts)
+	return Try(ctx, func(ctx context.Context, opts admin.InitOptions) error {
+		_, err := admin.New(locks).Init(ctx, opts)
 		return err
 	})
 }
@@ -31,18 +32,18 @@ func Declare(ctx context.Context, locks *redlatch.Client) error {
 // is returned at once. Where an earlier try has marked some of the nodes, the
 // others can no longer be declared new, and mark is asked to wait until they are
 // trusted.
-func Try(ctx context.Context, mark func(context.Context, redlatch.InitOptions) error) error {
+func Try(ctx context.Context, mark func(context.Context, admin.InitOptions) error) error {
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
-	opts := redlatch.InitOptions{AssumeFresh: true}
+	opts := admin.InitOptions{AssumeFresh: true}
 	for tries := 1; ; tries++ {
 		err := mark(ctx, opts)
 		switch {
 		case err == nil:
 			return nil
-		case errors.Is(err, redlatch.ErrNotFresh) && tries > 1:
-			opts = redlatch.InitOptions{Wait: true}
-		case errors.Is(err, redlatch.ErrConfig), errors.Is(err, redlatch.ErrNotFresh):
+		case errors.Is(err, admin.ErrNotFresh) && tries > 1:
+			opts = admin.InitOptions{Wait: true}
+		case errors.Is(err, redlatch.ErrConfig), errors.Is(err, admin.ErrNotFresh):
 			return err
 		}
 		select {

@@ -1,7 +1,7 @@
 package model
 
-// This file is what a client does: round.go, lock.go, keepalive.go and guard.go
-// of the library, as far as they decide anything. A client may give up, release
+// This file is what a client does: package protocol, as far as it decides
+// anything here. A client may give up, release
 // or extend at any time, so no time limit needs to be modelled.
 
 // quorum is how many grants the client needs.

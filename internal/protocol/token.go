@@ -36,6 +36,18 @@ func Plausible(now time.Time, window time.Duration) node.Token {
 	return node.Token(max(now.Add(window/2).UnixMicro(), 0))
 }
 
+// NextToken returns the token that a client proposes next: the nodes' time in
+// microseconds, or one above its last proposal.
+func NextToken(last node.Token, now time.Time) node.Token {
+	t := node.Token(max(now.UnixMicro(), 1))
+	// The last proposal counts only while it is near the clock: a clock that was
+	// corrected by an hour must not go on proposing from where it wrongly was.
+	if last >= t && last < t+node.TokenLeap {
+		t = last + 1
+	}
+	return t
+}
+
 // proposals is the tokens that a claim was proposed with, however many: the
 // lowest and the highest of them. Both are 0 if there are none.
 type proposals struct{ least, most node.Token }

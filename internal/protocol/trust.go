@@ -98,6 +98,24 @@ const (
 	MaxMaxTTL = 30 * 24 * time.Hour
 )
 
+// Outdated reports whether a node carries a marker from before a restart or
+// promotion, or by a clock that was set back since.
+func Outdated(marked *node.Guard, trusted bool, left time.Duration, reason string) bool {
+	return marked != nil && !trusted && (left == 0 || left > marked.Quarantine && reason != node.ReasonList)
+}
+
+// BeenInService reports whether a node's marker shows that it is, or has been, in
+// service. A node that is in quarantine because it was first seen a moment ago has
+// not been in service yet.
+func BeenInService(marked *node.Guard, trusted bool, left time.Duration, reason string) bool {
+	return trusted || marked != nil && !(left > 0 && reason == node.ReasonNew)
+}
+
+// Settling is how long it takes until every lock that is extended is back on a
+// node that is trusted again. An extension begins a third of the TTL after the one
+// before, and is followed by the repair.
+func Settling(maxTTL time.Duration) time.Duration { return maxTTL / 2 }
+
 // Seen is what one node's marker says, or that the node did not answer.
 type Seen struct {
 	Answered bool

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/redlatch/redlatch"
+	"github.com/redlatch/redlatch/admin"
 	"github.com/redlatch/redlatch/internal/nodestate"
 	"github.com/redlatch/redlatch/node"
 )
@@ -145,7 +146,7 @@ func TestReleaseDoesNotShowThatANodeIsBack(t *testing.T) {
 		}
 		l.Release(t.Context())
 		time.Sleep(time.Second)
-		out := c.Quarantined()
+		out := admin.New(c).Quarantined()
 		if len(out) != 1 || out[0].Node != "a" || out[0].Reply.Value != node.ReasonUnmarked {
 			t.Errorf("after the release these are known to take no part: %v", out)
 		}

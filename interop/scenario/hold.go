@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/redlatch/redlatch"
+	"github.com/redlatch/redlatch/admin"
 	"github.com/redlatch/redlatch/node"
 )
 
@@ -96,7 +97,7 @@ func itsRelease(s *Stage) Cell {
 		waiting <- got{lease, err}
 	}()
 	s.weMust(eventually(func() bool {
-		state, err := s.other.Show(s.ctx, s.name)
+		state, err := admin.New(s.other).Show(s.ctx, s.name)
 		return err == nil && state.Waiting > 0
 	}), "does not wait for it")
 	a := s.it.Release()

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/redlatch/redlatch"
+	"github.com/redlatch/redlatch/admin"
 
 	"github.com/redlatch/redlatch/interop/foreign"
 )
@@ -42,7 +43,7 @@ func (s *Stage) forEver() Cell {
 	_, err := s.locks.Lock(s.ctx, s.name, redlatch.LockOptions{TTL: long, Wait: 2 * short})
 	s.weMust(errors.Is(err, redlatch.ErrHeld), "waits for a key with no expiry and says %v", err)
 	s.weMust(strings.Contains(err.Error(), "no expiry"), "does not say that it has no expiry: %v", err)
-	_, err = s.other.Break(s.ctx, s.name, redlatch.BreakOptions{Foreign: true})
+	_, err = admin.New(s.other).Break(s.ctx, s.name, admin.BreakOptions{Foreign: true})
 	s.weMust(err == nil, "cannot break it: %v", err)
 	s.free(s.ours(redlatch.LockOptions{TTL: long}))
 	return Cell{Remark, "stays for ever: its key has no expiry. redlatch says so, and `redlatch break` frees it"}

@@ -10,6 +10,7 @@ import (
 	"github.com/redis/rueidis"
 
 	"github.com/redlatch/redlatch"
+	"github.com/redlatch/redlatch/admin"
 	"github.com/redlatch/redlatch/fence"
 	driver "github.com/redlatch/redlatch/redis/rueidis"
 )
@@ -46,7 +47,7 @@ func (s *Stage) stolen(lease *redlatch.Lease, harm string) string {
 	// The thief goes, or is broken; the next holder's token is above ours.
 	s.it.Release()
 	if there(s.look()) > 0 {
-		_, err := s.other.Break(s.ctx, s.name, redlatch.BreakOptions{Foreign: true})
+		_, err := admin.New(s.other).Break(s.ctx, s.name, admin.BreakOptions{Foreign: true})
 		s.weMust(err == nil, "cannot break it: %v", err)
 	}
 	next, err := s.other.Lock(s.ctx, s.name, redlatch.LockOptions{TTL: long, Wait: soon})

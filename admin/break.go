@@ -1,0 +1,158 @@
+package admin
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/redlatch/redlatch"
+	"github.com/redlatch/redlatch/internal/protocol"
+	"github.com/redlatch/redlatch/internal/runner"
+	"github.com/redlatch/redlatch/node"
+)
+
+// BreakOptions say what a Break takes away.
+type BreakOptions struct {
+	// Seen is the highest token that was seen on the lock when the break was
+	// decided on: what was granted with a higher one since then is left alone.
+	// Defaults to the highest that the nodes remember when Break is called. If
+	// Show found no token, give the nodes' time at which it looked, in
+	// microseconds: tokens go by the nodes' clocks.
+	Seen redlatch.Token
+
+	// Foreign has a key removed that is no plain lock, such as Redisson's.
+	// Defaults to false.
+	Foreign bool
+}
+
+// BreakReport says what became of a Break.
+type BreakReport struct {
+	// Token is what the fence was raised to: the next holder's is above it.
+	Token redlatch.Token
+	// Nodes has one entry for each node, in the order of the client's list;
+	// where the lock is broken, the status is Granted.
+	Nodes []redlatch.NodeResult
+}
+
+// Break takes a lock away from whoever has it, and raises its fence, so that
+// the next holder's token is above that of the former one. It is for operators,
+// when a holder hangs.
+//
+// The former holder is not stopped. It learns of its loss when it next extends,
+// or from a resource that has seen the next holder's token; until then, up to
+// its deadline, it believes that it holds the lock, and the next one does too.
+//
+// The lock is broken if Break returns nil: a quorum of nodes has taken it away.
+// It returns a *redlatch.HeldError if another took the lock since it was seen, or if it
+// is in a foreign format; and a *redlatch.QuorumError if too few nodes answered. Asking
+// again is harmless.
+func (a *Admin) Break(ctx context.Context, name string, opts BreakOptions) (*BreakReport, error) {
+	key, err := a.in.Key(name)
+	if err != nil {
+		return nil, err
+	}
+	if a.c.Closing() {
+		return nil, node.ErrClosed
+	}
+	if opts.Seen >= node.MaxToken {
+		return nil, &node.ConfigError{Field: "Seen", Value: uint64(opts.Seen), Bound: fmt.Sprintf("below %d", uint64(node.MaxToken))}
+	}
+	req := node.Request{Op: node.OpBreak, Name: key, Token: opts.Seen + 1, Foreign: opts.Foreign}
+	if opts.Seen == 0 {
+		// Also a look at whether a quorum can be reached: nothing is broken on
+		// a few nodes that had better be left as they are.
+		state, err := a.Show(ctx, name)
+		if err != nil {
+			return nil, err
+		}
+		req.Token = state.Fence + 1
+		if state.Fence == 0 {
+			req.Token = state.now()
+		}
+	}
+	a.c.Apply(&req)
+
+	report := &BreakReport{Token: req.Token, Nodes: make([]redlatch.NodeResult, len(a.c.Members()))}
+	replies, start := make([]node.Reply, len(a.c.Members())), a.c.Clock().Uptime()
+	errs := a.c.Each(context.WithoutCancel(ctx), a.c.NodeTimeout(), func(ctx context.Context, m *runner.Member) error {
+		r := m.Call(ctx, req)
+		if r.Err == nil {
+			replies[m.Index()] = r.Reply
+		}
+		return r.Err
+	})
+	for i, m := range a.c.Members() {
+		r := redlatch.NodeResult{Node: m.Name(), Err: errs[i]}
+		if errs[i] == nil {
+			r.Reply = replies[i]
+		}
+		report.Nodes[i] = r
+	}
+	t := tallyOf(report.Nodes)
+	failed := &redlatch.QuorumError{Op: req.Op, Name: key, Need: protocol.Quorum(t.Nodes), Elapsed: a.c.Clock().Uptime() - start, Nodes: report.Nodes}
+	if o, ok := a.in.Observer.(redlatch.RoundObserver); ok {
+		end := redlatch.RoundEnd{Op: req.Op, Name: name, Won: t.Won(), Granted: t.Granted, Refused: t.Refused, Failed: t.Failed, Elapsed: failed.Elapsed}
+		if !end.Won {
+			named := *failed
+			named.Name = name
+			end.Err = &named
+		}
+		o.RoundEnd(ctx, end)
+	}
+	if t.Won() {
+		a.c.Log().Warn("redlatch: lock was broken", "name", name, "token", uint64(req.Token))
+		return report, nil
+	}
+	return report, a.unbroken(ctx, name, t, failed)
+}
+
+// now returns the token for the moment in which the nodes were asked, by the
+// median of their clocks.
+func (s *LockState) now() redlatch.Token {
+	var clocks []int64
+	for _, n := range s.Nodes {
+		if n.Err == nil {
+			clocks = append(clocks, n.Reply.Now.UnixMicro())
+		}
+	}
+	return redlatch.Token(max(protocol.Median(clocks), 1))
+}
+
+// unbroken says why a break did not come about.
+func (a *Admin) unbroken(ctx context.Context, name string, t protocol.Tally, failed *redlatch.QuorumError) error {
+	if err := a.c.Mismatch(failed.Nodes, 0); err != nil {
+		return err
+	}
+	for _, r := range failed.Nodes {
+		if errors.Is(r.Err, node.ErrConfig) {
+			return r.Err
+		}
+	}
+	if !t.Available() {
+		return failed
+	}
+	state, err := a.Show(ctx, name)
+	if err == nil && len(state.Holders) > 0 {
+		return &redlatch.HeldError{Name: name, Holders: state.Holders}
+	}
+	return failed
+}
+
+// tallyOf counts what nodes answered to an operator.
+func tallyOf(results []redlatch.NodeResult) protocol.Tally {
+	t := protocol.Tally{Nodes: len(results)}
+	for _, r := range results {
+		switch {
+		case r.Err != nil:
+			t.Failed++
+		case r.Reply.Status == node.Granted:
+			t.Granted++
+		default:
+			t.Refused++
+			if r.Reply.Status == node.Quarantined || r.Reply.Status == node.Misconfigured {
+				t.Unfit++
+			}
+		}
+	}
+	return t
+}

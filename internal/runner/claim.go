@@ -1,0 +1,274 @@
+package runner
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/redlatch/redlatch/internal/protocol"
+	"github.com/redlatch/redlatch/node"
+)
+
+// Claim runs a protocol.Claim: it hands in events, and does what follows from
+// them. It decides nothing.
+type Claim struct {
+	c      *Cluster
+	key    string // the name of the lock, prefix included
+	marker *node.Guard
+	ctx    context.Context // for the nodes: it has values, and never ends
+
+	// mu guards what follows. The claims of one attempt share it: one takes over
+	// from the other under it.
+	mu      *sync.Mutex
+	core    protocol.Claim
+	answers *[]answer // the last of each node
+	attempt *Attempt  // whose it is; nil once it is won, or if it was not asked for here
+	owner   Owner
+	freed   chan struct{}
+
+	index int // in the keeper's heap; -1 if not there. Under the keeper's mutex
+}
+
+// Owner is who a claim belongs to: it is notified of what becomes of it.
+type Owner interface {
+	// Name returns the name of the lock, as the caller gave it.
+	Name() string
+	// Notify is called, with the claim's mutex held, for RoundOver, YieldOver,
+	// Waits, Won, Refused, Extended, NotExtended and Ended. What it returns, if
+	// anything, is called when the mutex is free: on the caller's goroutine
+	// before the caller returns, while there is one, and never on that of a
+	// timer.
+	Notify(cl *Claim, what protocol.EffectKind) (later func())
+}
+
+// Lock takes the mutex under which the owner is notified.
+func (cl *Claim) Lock() { cl.mu.Lock() }
+
+// Unlock releases it.
+func (cl *Claim) Unlock() { cl.mu.Unlock() }
+
+// Core returns the state machine, to be read with the mutex held. Its value, its
+// TTL and, once it is won, its token do not change.
+func (cl *Claim) Core() *protocol.Claim { return &cl.core }
+
+// Key returns the name of the lock, prefix included.
+func (cl *Claim) Key() string { return cl.key }
+
+// Context returns the context for the nodes: it has values, and never ends.
+func (cl *Claim) Context() context.Context { return cl.ctx }
+
+// Owner returns to whom it belongs. The mutex is held.
+func (cl *Claim) Owner() Owner { return cl.owner }
+
+// Own has the claim belong to another. The mutex is held.
+func (cl *Claim) Own(o Owner) { cl.owner = o }
+
+// Remaining returns how long the claim is valid unless it is extended; it is not
+// positive once it has ended. The mutex is held.
+func (cl *Claim) Remaining() time.Duration {
+	left := cl.core.Deadline() - cl.c.clock.Uptime()
+	if cl.core.State() > protocol.Held {
+		left = min(left, 0)
+	}
+	return left
+}
+
+// place is on which goroutine an event is handled.
+type place uint8
+
+const (
+	// elsewhere: requests are sent on goroutines of their own.
+	elsewhere place = iota
+	// onCaller: a single request is sent on this goroutine.
+	onCaller
+	// onClock: nothing that may take long is done on this goroutine.
+	onClock
+)
+
+// step is what the handling of one event needs. Steps are used again: on the
+// stack of a new goroutine they would have it grow.
+type step struct {
+	event protocol.Event
+	view  view
+	out   []protocol.Effect
+}
+
+var steps = sync.Pool{New: func() any { return &step{out: make([]protocol.Effect, 0, 8)} }}
+
+// handle takes in an event of a kind that says everything, and does what follows
+// from it.
+func (cl *Claim) handle(kind protocol.EventKind, where place) {
+	s := steps.Get().(*step)
+	s.event.Kind = kind
+	cl.step(s, where)
+}
+
+// step handles the event of a step, and puts the step back.
+func (cl *Claim) step(s *step, where place) {
+	cl.mu.Lock()
+	a := cl.attempt
+	s.view = view{cl.c, cl.c.clock.Uptime()}
+	s.out = cl.core.Handle(&s.view, &s.event, s.out[:0])
+	out := s.out
+	next, tell := cl.note(out)
+	goOn := protocol.Resume
+	if next != nil && a.cancelled {
+		goOn = protocol.Cancel
+	}
+	cl.mu.Unlock()
+	cl.tell(tell, where)
+	cl.send(a, out, where)
+	for i := range out {
+		cl.do(a, &out[i], where)
+	}
+	if next != nil {
+		next.handle(goOn, where)
+	}
+	clear(out)
+	s.event = protocol.Event{}
+	steps.Put(s)
+}
+
+// woken hands in a notification.
+func (cl *Claim) woken(i int, wake node.Wake) {
+	s := steps.Get().(*step)
+	s.event.Kind, s.event.Node, s.event.Wake = protocol.Wake, i, wake
+	cl.step(s, elsewhere)
+}
+
+// note does what must be done under the mutex. It returns the successor of a
+// claim that is replaced, and what is to be called when the mutex is free.
+func (cl *Claim) note(out []protocol.Effect) (next *Claim, tell []func()) {
+	c, a := cl.c, cl.attempt
+	for i := range out {
+		switch kind := out[i].Kind; kind {
+		case protocol.RoundOver, protocol.YieldOver, protocol.Waits:
+			later := cl.owner.Notify(cl, kind)
+			switch {
+			case later == nil:
+			case a != nil: // a caller that waits reports on its own goroutine
+				a.reports = append(a.reports, later)
+				a.signal()
+			default:
+				tell = append(tell, later)
+			}
+			if kind == protocol.Waits && a.queue != nil {
+				_, t := cl.core.Round()
+				c.queues.note(a.queue, !t.Available())
+			}
+		case protocol.Listen:
+			if early := c.inbox.expect(cl); early != 0 {
+				tell = append(tell, func() { cl.early(early) })
+			}
+		case protocol.Unlisten:
+			c.inbox.forget(cl)
+		case protocol.Won:
+			cl.owner.Notify(cl, kind)
+			a.finish()
+			cl.attempt, cl.answers = nil, nil
+			c.guard.warn()
+		case protocol.Refused:
+			cl.owner.Notify(cl, kind)
+			a.finish()
+		case protocol.Replace:
+			next = a.newClaim(cl.key, cl.marker, cl.ctx, cl.core.Successor(c.newValue()))
+			next.answers, cl.answers = cl.answers, nil
+		case protocol.Extended, protocol.NotExtended, protocol.Ended:
+			if kind == protocol.Ended {
+				c.keeper.remove(cl)
+			}
+			if later := cl.owner.Notify(cl, kind); later != nil {
+				tell = append(tell, later)
+			}
+		case protocol.Freed:
+			freed := cl.freed
+			tell = append(tell, func() { close(freed) })
+		}
+	}
+	switch {
+	case cl.core.State() == protocol.Held:
+		c.keeper.set(cl, cl.core.Timer())
+	case a != nil && a.claim == cl:
+		a.moved(cl.core.Timer())
+	}
+	return next, tell
+}
+
+// tell reports to observers and logs, which may take their time.
+func (cl *Claim) tell(tell []func(), where place) {
+	if len(tell) == 0 {
+		return
+	}
+	all := func() {
+		for _, f := range tell {
+			f()
+		}
+	}
+	if where != onClock || !cl.c.background.start() {
+		all()
+		return
+	}
+	go func() {
+		defer cl.c.background.end()
+		all()
+	}()
+}
+
+// early delivers what nodes offered before the claim was known to the inbox.
+func (cl *Claim) early(nodes protocol.Set) {
+	for i := range cl.c.members {
+		if nodes.Has(i) {
+			cl.woken(i, node.Wake{Kind: node.WakeTurn})
+		}
+	}
+}
+
+// Handle takes in an event that has no request of its own at once: the deadline
+// that has come, or the end of a lease.
+func (cl *Claim) Handle(kind protocol.EventKind) {
+	cl.handle(kind, elsewhere)
+}
+
+// Extend asks for an extension. Its outcome is reported to the owner.
+func (cl *Claim) Extend(ctx context.Context) {
+	cl.handle(protocol.Extend, cl.c.placeFor(ctx))
+}
+
+// Release sends the release, and waits until its outcome is known or ctx ends.
+// It reports false if the claim was over before, or another caller releases it.
+func (cl *Claim) Release(ctx context.Context) bool {
+	cl.mu.Lock()
+	if cl.core.State() > protocol.Held || cl.freed != nil {
+		cl.mu.Unlock()
+		return false
+	}
+	freed := make(chan struct{})
+	cl.freed = freed
+	cl.mu.Unlock()
+	cl.handle(protocol.Release, cl.c.placeFor(ctx))
+
+	cl.mu.Lock()
+	at := cl.core.Timer()
+	cl.mu.Unlock()
+	if at != 0 {
+		cl.awaitFreed(ctx, freed, at)
+	}
+	return true
+}
+
+// awaitFreed waits for the release, whose time limit is at.
+func (cl *Claim) awaitFreed(ctx context.Context, freed chan struct{}, at time.Duration) {
+	timer := time.NewTimer(at - cl.c.clock.Uptime())
+	defer timer.Stop()
+	for {
+		select {
+		case <-freed:
+			return
+		case <-ctx.Done():
+			return
+		case <-timer.C:
+			cl.handle(protocol.Timer, elsewhere)
+			timer.Reset(time.Millisecond) // in case that was early
+		}
+	}
+}
