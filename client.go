@@ -85,7 +85,7 @@ func assemble(nodes []Node, opts Options) (*Client, error) {
 		return nil, err
 	}
 	if opts.TTL != 0 && !cluster.Guarded() { // otherwise the markers say, at the first lock
-		if err := checkDuration("TTL", opts.TTL, MinTTL, opts.MaxTTL); err != nil {
+		if err := checkDuration("TTL", opts.TTL, minTTL, opts.MaxTTL); err != nil {
 			return nil, err
 		}
 	}
@@ -121,9 +121,9 @@ func (c *Client) Close() error {
 // key returns the key of a lock, or an error if the name cannot be one.
 func (c *Client) key(name string) (string, error) {
 	if name == "" {
-		return "", &ConfigError{Field: "name", Value: name, Bound: fmt.Sprintf("1 to %d bytes of UTF-8 with no control characters", MaxNameLen-len(c.opts.Prefix))}
+		return "", &ConfigError{Field: "name", Value: name, Bound: fmt.Sprintf("1 to %d bytes of UTF-8 with no control characters", maxNameLen-len(c.opts.Prefix))}
 	}
-	if err := checkText("name", name, 1, MaxNameLen-len(c.opts.Prefix)); err != nil {
+	if err := checkText("name", name, 1, maxNameLen-len(c.opts.Prefix)); err != nil {
 		return "", err
 	}
 	return c.opts.Prefix + name, nil
@@ -137,7 +137,7 @@ func ownerName(label string) string {
 	}
 	if label == "" {
 		label = strings.TrimSuffix(filepath.Base(os.Args[0]), ".exe")
-		if checkText("label", label, 1, MaxLabelLen) != nil {
+		if checkText("label", label, 1, maxLabelLen) != nil {
 			label = "unknown"
 		}
 	}

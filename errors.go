@@ -68,16 +68,8 @@ var (
 	ErrDetached = errors.New("redlatch: lease is detached")
 )
 
-// These errors say why a node gave no answer.
-var (
-	// ErrUnsent is wrapped by a node's error when it is certain that the
-	// request had no effect and will have none.
-	ErrUnsent = node.ErrUnsent
-
-	// ErrNodeTimeout is returned when a node did not answer within its time
-	// limit.
-	ErrNodeTimeout = runner.ErrNodeTimeout
-)
+// ErrNodeTimeout is returned when a node did not answer within its time limit.
+var ErrNodeTimeout = runner.ErrNodeTimeout
 
 // HolderKind says what sort of client holds a lock.
 type HolderKind string

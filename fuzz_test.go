@@ -79,7 +79,7 @@ func FuzzNames(f *testing.F) {
 			}
 			return
 		}
-		if len(prefix+name) > redlatch.MaxNameLen || name == "" || !utf8.ValidString(name) || strings.ContainsFunc(name, unicode.IsControl) {
+		if len(prefix+name) > 512 || name == "" || !utf8.ValidString(name) || strings.ContainsFunc(name, unicode.IsControl) {
 			t.Errorf("prefix %q, name %q was taken", prefix, name)
 		}
 		if l.Name() != name {

@@ -138,11 +138,11 @@ func parseHandle(text string) (handle, error) {
 	if err := json.Unmarshal(plain, &h); err != nil {
 		return bad()
 	}
-	if _, ours := protocol.OwnerOf(h.Value); !ours || checkText("key", h.Key, 1, MaxNameLen) != nil || checkText("name", h.Name, 1, MaxNameLen) != nil {
+	if _, ours := protocol.OwnerOf(h.Value); !ours || checkText("key", h.Key, 1, maxNameLen) != nil || checkText("name", h.Name, 1, maxNameLen) != nil {
 		return bad()
 	}
 	// An extension by nothing would delete the key.
-	if checkDuration("ttl", time.Duration(h.TTL), MinTTL, maxMaxTTL) != nil {
+	if checkDuration("ttl", time.Duration(h.TTL), minTTL, maxMaxTTL) != nil {
 		return bad()
 	}
 	if strings.Trim(h.Token, "0") != "" {

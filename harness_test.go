@@ -111,7 +111,7 @@ func (l *link) Do(ctx context.Context, req node.Request) (node.Reply, error) {
 		return node.Reply{Status: node.Granted}, nil
 	}
 	if refusing != nil {
-		return node.Reply{}, fmt.Errorf("%w (%w)", refusing, redlatch.ErrUnsent)
+		return node.Reply{}, fmt.Errorf("%w (%w)", refusing, node.ErrUnsent)
 	}
 	if out == 0 && back == 0 && frozen == nil && !lose {
 		return l.Node.Do(ctx, req)

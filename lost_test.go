@@ -169,7 +169,7 @@ func TestThatNothingWasSentIsSaidOnce(t *testing.T) {
 		links, nodes := newLinks(t, 1)
 		links[0].set(func(l *link) { l.refusing = context.DeadlineExceeded })
 		_, err := newClient(t, nodes, redlatch.Options{}).TryLock(t.Context(), "job", redlatch.LockOptions{})
-		wantErr(t, err, redlatch.ErrNoQuorum, redlatch.ErrNodeTimeout, redlatch.ErrUnsent)
+		wantErr(t, err, redlatch.ErrNoQuorum, redlatch.ErrNodeTimeout, node.ErrUnsent)
 		if n := strings.Count(err.Error(), "request was not sent"); n != 1 || errors.Is(err, context.DeadlineExceeded) {
 			t.Errorf("%d times: %v", n, err)
 		}

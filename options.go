@@ -12,12 +12,12 @@ import (
 
 // Bounds of what a caller may set.
 const (
-	// MaxNameLen is the longest name of a lock, in bytes, prefix included.
-	MaxNameLen = 512
-	// MaxLabelLen is the longest label of an owner, in bytes.
-	MaxLabelLen = 64
-	// MinTTL is the shortest time to live.
-	MinTTL = protocol.MinTTL
+	// maxNameLen is the longest name of a lock, in bytes, prefix included.
+	maxNameLen = 512
+	// maxLabelLen is the longest label of an owner, in bytes.
+	maxLabelLen = 64
+	// minTTL is the shortest time to live.
+	minTTL = protocol.MinTTL
 	// maxMaxTTL keeps a time to live, in milliseconds, well within what every
 	// node can count.
 	maxMaxTTL = protocol.MaxMaxTTL
@@ -30,15 +30,17 @@ const (
 
 // Options are the settings of a Client. The zero value works.
 type Options struct {
-	// Prefix is put before every name. Defaults to none, so that other
-	// Redlock clients find the lock under the same key.
+	// Prefix is put before every name; together they have up to 512 bytes.
+	// Defaults to none, so that other Redlock clients find the lock under the
+	// same key.
 	Prefix string
 
 	// Label is what the owner of a lock is called besides its host and
-	// process id. Defaults to the name of the program.
+	// process id, in up to 64 bytes. Defaults to the name of the program.
 	Label string
 
-	// TTL is the time to live of a lock whose LockOptions set none. A lock
+	// TTL is the time to live of a lock whose LockOptions set none, from 10 ms
+	// on. A lock
 	// outlives a crashed holder by as much; a living one extends it. Where
 	// MaxTTL is left open, guarded nodes decide at the first lock whether it
 	// is too long. Defaults to 10 s, or to MaxTTL if that is shorter.
@@ -169,10 +171,10 @@ type LockOptions struct {
 // withDefaults returns o with every unset field set, or the first field that
 // is out of bounds.
 func (o Options) withDefaults() (Options, error) {
-	if err := checkText("Prefix", o.Prefix, 0, MaxNameLen-1); err != nil {
+	if err := checkText("Prefix", o.Prefix, 0, maxNameLen-1); err != nil {
 		return o, err
 	}
-	if err := checkText("Label", o.Label, 0, MaxLabelLen); err != nil {
+	if err := checkText("Label", o.Label, 0, maxLabelLen); err != nil {
 		return o, err
 	}
 	longest := o.MaxTTL
@@ -185,8 +187,8 @@ func (o Options) withDefaults() (Options, error) {
 		deflt    time.Duration
 		min, max time.Duration
 	}{
-		{"MaxTTL", &o.MaxTTL, 30 * time.Second, MinTTL, maxMaxTTL},
-		{"MaxHold", &o.MaxHold, 24 * time.Hour, MinTTL, maxWait},
+		{"MaxTTL", &o.MaxTTL, 30 * time.Second, minTTL, maxMaxTTL},
+		{"MaxHold", &o.MaxHold, 24 * time.Hour, minTTL, maxWait},
 		{"NodeTimeout", &o.NodeTimeout, protocol.LimitFor(defaultTTL), time.Millisecond, time.Minute},
 		{"RetryDelay", &o.RetryDelay, 200 * time.Millisecond, time.Millisecond, time.Hour},
 		{"TokenWindow", &o.TokenWindow, 10 * time.Second, time.Millisecond, time.Hour},
@@ -204,14 +206,14 @@ func (o Options) withDefaults() (Options, error) {
 			Bound: fmt.Sprintf("above three times the TokenWindow of %v", o.TokenWindow)}
 	}
 	if o.TTL != 0 {
-		if err := checkDuration("TTL", o.TTL, MinTTL, longest); err != nil {
+		if err := checkDuration("TTL", o.TTL, minTTL, longest); err != nil {
 			return o, err
 		}
 	}
 	if err := o.checkReplicas(); err != nil {
 		return o, err
 	}
-	if err := checkText("NodeList", o.NodeList, 0, MaxNameLen); err != nil {
+	if err := checkText("NodeList", o.NodeList, 0, maxNameLen); err != nil {
 		return o, err
 	}
 	if o.Guard > GuardOff {
@@ -269,13 +271,13 @@ func (o LockOptions) withDefaults(client Options, maxTTL time.Duration) (LockOpt
 	if o.TTL == 0 {
 		o.TTL = min(defaultTTL, maxTTL)
 	}
-	if err := checkDuration("TTL", o.TTL, MinTTL, maxTTL); err != nil {
+	if err := checkDuration("TTL", o.TTL, minTTL, maxTTL); err != nil {
 		return o, err
 	}
 	if o.MaxHold == 0 {
 		o.MaxHold = client.MaxHold
 	}
-	if err := checkDuration("MaxHold", o.MaxHold, MinTTL, maxWait); err != nil {
+	if err := checkDuration("MaxHold", o.MaxHold, minTTL, maxWait); err != nil {
 		return o, err
 	}
 	if err := checkDuration("Wait", o.Wait, 0, maxWait); err != nil {

@@ -262,7 +262,7 @@ func TestRefusalInTheMidstOfAScriptMayHaveLeftSomething(t *testing.T) {
 		if err == nil || server.Do("GET", "orders/1") != "third" {
 			t.Fatalf("the script did not end half way: %v, and %q has the lock", err, server.Do("GET", "orders/1"))
 		}
-		if errors.Is(err, redlatch.ErrUnsent) {
+		if errors.Is(err, node.ErrUnsent) {
 			t.Errorf("it left a lock behind, and is said to have had no effect: %v", err)
 		}
 		if !strings.Contains(err.Error(), "ACL does not allow") {

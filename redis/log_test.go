@@ -11,6 +11,7 @@ import (
 
 	"github.com/redlatch/redlatch"
 	"github.com/redlatch/redlatch/internal/redistest"
+	"github.com/redlatch/redlatch/node"
 	"github.com/redlatch/redlatch/redis/goredis"
 )
 
@@ -50,7 +51,7 @@ func TestServerThatIsDownIsNotPrintedPastTheLogger(t *testing.T) {
 	c := newClient(t, nodes, redlatch.Options{})
 	for range 10 { // the library gave up dialling after a few
 		_, err := c.TryLock(context.Background(), "job", redlatch.LockOptions{})
-		wantErr(t, err, redlatch.ErrNoQuorum, redlatch.ErrUnsent)
+		wantErr(t, err, redlatch.ErrNoQuorum, node.ErrUnsent)
 		if !strings.Contains(err.Error(), "connection refused") {
 			t.Errorf("%v does not say that the connection was refused", err)
 		}

@@ -15,6 +15,7 @@ import (
 
 	"github.com/redlatch/redlatch"
 	"github.com/redlatch/redlatch/internal/redistest"
+	"github.com/redlatch/redlatch/node"
 	"github.com/redlatch/redlatch/redis/goredis"
 )
 
@@ -31,11 +32,11 @@ func poolUsedUp(t testing.TB) {
 	client := goredisclient.NewClient(&goredisclient.Options{Addr: server.Addr(), PoolSize: 2, MinIdleConns: 0,
 		MaxActiveConns: 2, PoolTimeout: 100 * time.Millisecond, ReadTimeout: -1, MaxRetries: -1, ContextTimeoutEnabled: true})
 	t.Cleanup(func() { client.Close() })
-	node, err := goredis.Node(client, "theirs")
+	theirs, err := goredis.Node(client, "theirs")
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := newClient(t, []redlatch.Node{node}, redlatch.Options{})
+	c := newClient(t, []redlatch.Node{theirs}, redlatch.Options{})
 	l := mustLock(t, c, "job", redlatch.LockOptions{TTL: time.Second})
 	ended, start := endOf(l), time.Now()
 	done := make(chan error, 2)
@@ -58,7 +59,7 @@ func poolUsedUp(t testing.TB) {
 		if !strings.Contains(err.Error(), "connection pool") {
 			return err
 		}
-		wantErr(t, err, redlatch.ErrNoQuorum, redlatch.ErrUnsent)
+		wantErr(t, err, redlatch.ErrNoQuorum, node.ErrUnsent)
 		t.Log("who asks is told:", err)
 		return nil
 	})

@@ -413,7 +413,7 @@ func TestClientThatTriesAgainIsNotBelievedUnsent(t *testing.T) {
 		}
 		return nil
 	})
-	if errors.Is(err, redlatch.ErrUnsent) {
+	if errors.Is(err, node.ErrUnsent) {
 		t.Errorf("it was carried out, and the node says: %v", err)
 	}
 }

@@ -239,6 +239,9 @@ func (f *runFlags) run(say *reporter, name string, argv []string) *outcome {
 	return end
 }
 
+// maxLabel is how many bytes Options.Label may have.
+const maxLabel = 64
+
 // labelFor is what the lock's owner is called: the name of CMD tells more than
 // ours.
 func (f *runFlags) labelFor(command string) string {
@@ -246,7 +249,7 @@ func (f *runFlags) labelFor(command string) string {
 		return f.label
 	}
 	label := filepath.Base(command)
-	if len(label) > redlatch.MaxLabelLen || !utf8.ValidString(label) || strings.ContainsFunc(label, unicode.IsControl) {
+	if len(label) > maxLabel || !utf8.ValidString(label) || strings.ContainsFunc(label, unicode.IsControl) {
 		return ""
 	}
 	return label

@@ -1,4 +1,4 @@
-package redlatch_test
+package admin_test
 
 import (
 	"context"
