@@ -34,7 +34,7 @@ type BreakReport struct {
 	Nodes []redlatch.NodeResult
 }
 
-// Break takes a lock away from whoever has it, and raises its fence, so that
+// Break takes a lock away from its holder, and raises its fence, so that
 // the next holder's token is above that of the former one. It is for operators,
 // when a holder hangs.
 //

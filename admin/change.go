@@ -15,7 +15,7 @@ import (
 	"github.com/redlatch/redlatch/node"
 )
 
-// This file changes the list of nodes: from one that may be in service to the
+// This file changes the membership: from one that may be in service to the
 // client's own.
 
 // changeList bars the former list, and then brings the new one into service.
@@ -53,7 +53,7 @@ func (a *Admin) changeList(ctx context.Context, former []redlatch.Node) ([]runne
 			redlatch.ErrNoQuorum, away, cmp.Or(strings.Join(barred, " "), "none"), runner.RunAgain)
 	}
 	// Those that are on the former list alone are marked too, so that they can
-	// tell its clients the new one.
+	// report the new one to its clients.
 	least = max(least, sitsOut(states))
 	members := slices.Clip(a.c.Members())
 	var silent []runner.NodeState
@@ -141,9 +141,9 @@ func (a *Admin) contradicts(former []runner.NodeState) error {
 	return nil
 }
 
-// oddOneOut refuses a change while one node sits out for far longer than all
-// others: its clock was wrong when it was marked, and is right again. All would
-// have to sit out for as long.
+// oddOneOut refuses a change while one node is in quarantine for far longer than
+// all others: its clock was wrong when it was marked, and is right again. All
+// would be in quarantine for as long.
 func oddOneOut(states []runner.NodeState) error {
 	for i, s := range states {
 		var others time.Duration
@@ -163,9 +163,8 @@ func oddOneOut(states []runner.NodeState) error {
 	return nil
 }
 
-// sitsOut returns how long nodes have to sit out after these were in service:
-// a node that carries no marker cannot tell by itself what the former bounds
-// were.
+// sitsOut returns how long nodes have to be in quarantine after these were in
+// service: a node without a marker does not know the former parameters.
 func sitsOut(states []runner.NodeState) time.Duration {
 	var longest time.Duration
 	for _, s := range states {

@@ -56,9 +56,9 @@ type NodeState struct {
 	Node string
 	// Trusted says that the node grants.
 	Trusted bool
-	// Left is how long the node sits out yet; 0 if it is trusted.
+	// Left is how long the node is in quarantine; 0 if it is trusted.
 	Left time.Duration
-	// Reason is why it sits out. ReasonBarred has no end by itself, so Left
+	// Reason is why it is in quarantine. ReasonBarred has no end by itself, so Left
 	// is 0, and Err says what to do.
 	Reason string
 	// Marked is what it is marked with; nil if it is not.

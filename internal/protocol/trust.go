@@ -91,6 +91,25 @@ func Adopted(mine, theirs node.Guard, fixed Fixed) (node.Guard, bool) {
 	return theirs, true
 }
 
+// Following returns mine with the parameters of a former membership, as far as the
+// caller left them open: the longest there are.
+func Following(mine, former node.Guard, fixed Fixed) node.Guard {
+	if !fixed.MaxTTL {
+		mine.MaxTTL = max(mine.MaxTTL, former.MaxTTL)
+	}
+	if !fixed.Window {
+		mine.Window = max(mine.Window, former.Window)
+	}
+	if !fixed.Replicas {
+		mine.Replicas = max(mine.Replicas, former.Replicas)
+	}
+	if !fixed.Lag && mine.Replicas > 0 {
+		mine.ReplicaLag = max(mine.ReplicaLag, former.ReplicaLag)
+	}
+	mine.Quarantine = Quarantine(mine.MaxTTL, mine.Window, mine.ReplicaLag)
+	return mine
+}
+
 // The shortest TTL, and the longest that a marker may allow: in milliseconds it
 // is well within what every node can count.
 const (

@@ -11,7 +11,7 @@ type Clock interface {
 	Uptime() time.Duration
 }
 
-// systemClock adds to Go's monotonic clock, which stands still while the
+// systemClock adds to Go's monotonic clock, which does not run while the
 // machine is suspended, the time that it spent so.
 type systemClock struct {
 	start     time.Time

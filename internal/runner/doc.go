@@ -1,4 +1,4 @@
-// Package runner carries out what package protocol decides: it sends requests to
+// Package runner executes what package protocol decides: it sends requests to
 // nodes, keeps timers, delivers notifications, and cleans up after callers that
 // are gone. It decides nothing.
 //

@@ -10,11 +10,11 @@ import (
 	"github.com/redlatch/redlatch/internal/progress"
 )
 
-// WalkLimit bounds how long a node is waited for that walks through its keys, from
-// one sign of progress to the next: the whole takes as long as there are keys.
+// WalkLimit is how long a node that walks through its keys is waited for, from one
+// sign of progress to the next: the whole takes as long as there are keys.
 const WalkLimit = 5 * time.Second
 
-// WhileItGoesOn calls f and waits for it for as long as it tells of progress at
+// WhileItGoesOn calls f and waits for it for as long as it reports progress at
 // least once per limit. What f does after an error must not be looked at: not
 // every driver returns when its context ends.
 func WhileItGoesOn(ctx context.Context, limit time.Duration, f func(context.Context) error) error {

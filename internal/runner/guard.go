@@ -142,7 +142,7 @@ func (g *guard) warn() {
 }
 
 // Learn looks at the nodes' markers when a caller wants more than the default
-// bounds allow and has left them open. It reports whether they were others.
+// parameters allow and has left them open. It reports whether they were others.
 func (c *Cluster) Learn(ctx context.Context, err error) bool {
 	g := &c.guard
 	var bad *node.ConfigError
@@ -156,30 +156,16 @@ func (c *Cluster) Learn(ctx context.Context, err error) bool {
 	return g.parameters().MaxTTL != before
 }
 
-// Follow takes over the bounds of a former list, as far as the caller left them
-// open: the longest there are.
+// Follow takes over the parameters of a former membership.
 func (c *Cluster) Follow(states []NodeState) {
-	g := &c.guard
-	next := *g.parameters()
+	next := *c.guard.parameters()
+	next.Quarantine = protocol.Quarantine(next.MaxTTL, next.Window, next.ReplicaLag)
 	for _, s := range states {
-		if s.Marked == nil {
-			continue
-		}
-		if !g.fixed.MaxTTL {
-			next.MaxTTL = max(next.MaxTTL, s.Marked.MaxTTL)
-		}
-		if !g.fixed.Window {
-			next.Window = max(next.Window, s.Marked.Window)
-		}
-		if !g.fixed.Replicas {
-			next.Replicas = max(next.Replicas, s.Marked.Replicas)
-		}
-		if !g.fixed.Lag && next.Replicas > 0 {
-			next.ReplicaLag = max(next.ReplicaLag, s.Marked.ReplicaLag)
+		if s.Marked != nil {
+			next = protocol.Following(next, *s.Marked, c.guard.fixed)
 		}
 	}
-	next.Quarantine = protocol.Quarantine(next.MaxTTL, next.Window, next.ReplicaLag)
-	g.current.Store(&next)
+	c.guard.current.Store(&next)
 }
 
 // Mismatch says in what the nodes' markers differ from what this client was
@@ -237,7 +223,7 @@ func unreadable(version string) string {
 	return fmt.Sprintf("a node with a marker that this release can read: it has version %q, of another release; use that, or %s", version, remove)
 }
 
-// Difference names what stands in one list of nodes alone.
+// Difference names the nodes that are on one list alone.
 func Difference(mine, theirs string) string {
 	a, b := strings.Fields(mine), strings.Fields(theirs)
 	without := func(list, other []string) string {
@@ -253,6 +239,6 @@ func Difference(mine, theirs string) string {
 	return s
 }
 
-// declareLimit bounds the time that a first lock may take to read or write the
+// declareLimit is how long a first lock may take to read or write the
 // markers; each slot of a Redis Cluster has one, and all take a second or so.
 const declareLimit = 5 * time.Second

@@ -23,8 +23,8 @@ type inbox struct {
 	stops []func()
 }
 
-// maxEarly bounds what is kept for values that are not known yet, or not any
-// more.
+// maxEarly is for how many values that are not known, yet or any more, something
+// is kept.
 const maxEarly = 64
 
 // listen begins to listen to every node that wakes.

@@ -28,7 +28,7 @@ func (c *Cluster) learnMarkers(ctx context.Context) {
 				continue
 			}
 			said := *s.Marked
-			said.Nodes = "" // the list in words, which its id stands for
+			said.Nodes = "" // the membership in words; its id is compared
 			if votes[said]++; votes[said] >= protocol.Quorum(len(c.members)) {
 				c.adoptStates([]NodeState{s}, asked)
 				return

@@ -132,12 +132,12 @@ func (c *Cluster) Quarantined() []node.Result {
 	return out
 }
 
-// unmarkedYet is until when a node sits out that is not marked: its quarantine
-// has not begun.
+// unmarkedYet is until when a node is quarantined that is not marked: its
+// quarantine has not begun.
 const unmarkedYet time.Duration = 1
 
-// noteQuarantine logs once when a node begins to sit out, and once when it is
-// back. Only what is granted after a look at the marker shows that it is.
+// noteQuarantine logs once when a node is quarantined, and once when it is back
+// in service. Only what is granted after a look at the marker shows that it is.
 func (m *Member) noteQuarantine(op node.Op, reply node.Reply) {
 	if reply.Status == node.Quarantined || reply.NeedsMark() {
 		until := max(m.cluster.clock.Uptime()+reply.Left, unmarkedYet+1)

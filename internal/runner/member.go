@@ -30,7 +30,7 @@ type Member struct {
 	probes  atomic.Int32
 	probed  atomic.Int64
 
-	// inflight counts the calls under way; waitingSince is when, on the
+	// inflight counts the calls in flight; waitingSince is when, on the
 	// client's clock, the node last answered one or was first asked.
 	inflight     atomic.Int32
 	waitingSince atomic.Int64
@@ -166,7 +166,7 @@ func (m *Member) showed(sent, now time.Time) {
 }
 
 // checkClocks names the nodes whose clock is not with the others'. Tokens are
-// proposed by the median, so such a node is on its way out of the window.
+// proposed by the median, so such a node will soon be outside the window.
 func (c *Cluster) checkClocks() {
 	known := 0
 	for _, m := range c.members {
@@ -255,7 +255,7 @@ func (c *Cluster) clockOffset() time.Duration {
 	return time.Duration(protocol.Median(seen))
 }
 
-// identities knows which server stands behind which node.
+// identities knows which server is behind which node.
 type identities struct {
 	mu    sync.Mutex
 	owner map[string]*Member

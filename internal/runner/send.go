@@ -24,7 +24,7 @@ func (cl *Claim) complete(req *node.Request) {
 	req.Retention = max(cl.c.cfg.FenceRetention, 4*req.Window, req.TTL+req.Window)
 }
 
-// do carries out an effect that needs no mutex.
+// do executes an effect that needs no mutex.
 func (cl *Claim) do(a *Attempt, e *protocol.Effect, where place) {
 	c := cl.c
 	if e.Request.Op != 0 {
