@@ -25,7 +25,7 @@ func (f *nodeFlags) client(opts redlatch.Options) (*redlatch.Client, error) {
 func (f *nodeFlags) clientOf(nodes []redlatch.Node, opts redlatch.Options) (*redlatch.Client, error) {
 	f.apply(&opts)
 	if !guarded(nodes, opts.Guard) {
-		// No node has to sit out the longest lock there may be.
+		// No quarantine has to last as long as the longest lock.
 		opts.MaxTTL = longestTTL
 	}
 	client, err := redlatch.New(nodes, opts)

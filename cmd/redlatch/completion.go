@@ -21,10 +21,10 @@ func newCompletion() *cobra.Command {
 	return &cobra.Command{
 		Use:   "completion bash|zsh|fish",
 		Short: "Print what a shell needs to complete commands, flags and names",
-		Long: `Print a script for bash, zsh or fish that has the shell complete commands,
-flags, their values, and the names of locks; what follows -- is completed as the
-command line that it is. For the names the nodes are asked,
-with what the environment and the settings file say of them.`,
+		Long: `Print a script for bash, zsh or fish that completes commands, flags,
+their values, and the names of locks. What follows -- is completed as a command
+line of its own. For the names the nodes are asked that the environment and the
+settings file name.`,
 		Example: `  # bash, with its bash-completion installed
   source <(redlatch completion bash)
 

@@ -29,8 +29,8 @@ func newExtend(say *reporter) *cobra.Command {
 lock". Who holds it, its token and its handle stay the same; the deadline moves.
 
 The handle is taken from the environment, REDLATCH_HANDLE, or with - from
-stdin. As an argument it is taken too, but ps shows an argument to others, and
-whoever has the handle can release the lock.
+stdin. As an argument it is accepted too, but ps shows an argument to others, and
+everyone who has the handle can release the lock.
 
 Stdout gets the same lines as from "redlatch lock", with the new deadline, or
 one that makes an eval fail. Check the exit status before the eval: an eval of
@@ -39,7 +39,7 @@ nothing, as from a redlatch that was killed, succeeds.
 Exit status:
     0  the lock is ours for its whole --ttl again
    64  the command line, or the handle, is wrong
-   69  too few nodes answered: the lock may stand or not
+   69  too few nodes answered: the lock may be held or not
    79  the lock is lost: it ran out, was broken, or another has it`,
 		Example: `  lease=$(redlatch extend) || exit
   eval "$lease"
@@ -76,8 +76,8 @@ func newUnlock(say *reporter) *cobra.Command {
 		Long: `Release the lock of a handle.
 
 The handle is taken from the environment, REDLATCH_HANDLE, or with - from
-stdin. As an argument it is taken too, but ps shows an argument to others, and
-until the lock is released whoever has the handle can release it.
+stdin. As an argument it is accepted too, but ps shows an argument to others, and
+everyone who has the handle can release the lock.
 
 Exit status:
     0  the lock was ours until now, and is free
@@ -103,7 +103,7 @@ Exit status:
 	}
 	cmd.Flags().SortFlags = false
 	f.register(cmd.Flags())
-	say.registerOutput(cmd.Flags(), "how it is told: in words, or as a line of JSON", "text", "json")
+	say.registerOutput(cmd.Flags(), "write it in words, or as a line of JSON", "text", "json")
 	return cmd
 }
 

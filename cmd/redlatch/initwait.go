@@ -17,8 +17,8 @@ import (
 // and there is no terminal for a bar.
 const quarantineLine = 10 * time.Second
 
-// quarantineView shows, while init waits, for how long yet: as a bar on a
-// terminal, and elsewhere as a line now and then.
+// quarantineView shows how long init still has to wait: as a bar on a terminal,
+// elsewhere as a line now and then.
 type quarantineView struct {
 	say    *reporter
 	screen *screen.Screen
@@ -47,7 +47,7 @@ func (r *reporter) showQuarantine() *quarantineView {
 	return v
 }
 
-// progress takes in how the nodes stand.
+// progress gets the states of the nodes.
 func (v *quarantineView) progress(states []admin.NodeState) {
 	if v == nil {
 		return
@@ -116,7 +116,7 @@ func (v *quarantineView) bar() string {
 		screen.Bar(20, 1-left.Seconds()/v.whole.Seconds()), left.Round(time.Second))
 }
 
-// stop takes the bar away. Nothing is written after that.
+// stop removes the bar. Nothing is written after that.
 func (v *quarantineView) stop() {
 	if v == nil {
 		return

@@ -53,7 +53,7 @@ func (m *guardMode) Set(s string) error {
 	return nil
 }
 
-// timeLimit is a pflag.Value: a duration above 0, which stands for none.
+// timeLimit is a pflag.Value: a duration above 0. 0 means none.
 type timeLimit struct{ d *time.Duration }
 
 func (l timeLimit) String() string {
@@ -88,7 +88,7 @@ func (f *nodeFlags) register(flags *pflag.FlagSet) {
 	flags.Var(requireNodes{f}, "require-nodes", "refuse to lock on this machine only because no nodes are given")
 	flags.Lookup("require-nodes").NoOptDefVal = "true"
 	flags.StringVar(&f.list, "node-list", "", "the `name` of the list of nodes, for clients that reach them by different addresses (default $"+listVariable+", else the addresses)")
-	flags.Var(&f.guard, "guard", "whether a node that may have forgotten locks sits out until they have run out; auto is on for several nodes and for Sentinel")
+	flags.Var(&f.guard, "guard", "whether a node that may have forgotten locks is quarantined until they have expired; auto is on for several nodes and for Sentinel")
 	flags.BoolVar(&f.any, "any-membership", false, "with the guard off: lock on nodes that are marked for another list of nodes, with whose clients no lock names are shared")
 	flags.Var(timeLimit{&f.nodeTimeout}, "node-timeout", "`DURATION` after which a node that has not answered counts as away (default a tenth of the TTL, from 250ms to 2s; redlatch doctor measures what fits)")
 	flags.StringVar(&f.passwordFile, "password-file", "", "a `file` whose first line is the password for addresses without one (default $"+passwordVariable+")")

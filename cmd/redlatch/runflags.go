@@ -37,12 +37,12 @@ type runFlags struct {
 func (f *runFlags) registerRun(flags *pflag.FlagSet) {
 	f.register(flags)
 	flags.BoolVarP(&f.noWait, "no-wait", "n", false, "ask once and do not wait: exit 75 if another holds the lock, 69 if too few nodes answer")
-	flags.VarP(seconds{&f.wait}, "wait", "w", "wait for `DURATION` at the most, for holders and for nodes, then exit 75 or 69; a bare number is seconds (default: for holders without end, for nodes 2s)")
+	flags.VarP(seconds{&f.wait}, "wait", "w", "wait for `DURATION` at most, for holders and for nodes, then exit 75 or 69; a bare number is seconds (default: for holders without end, for nodes 2s)")
 	flags.DurationVar(&f.ttl, "ttl", 10*time.Second, "`DURATION` after which the lock of a crashed holder is free; a living one extends it")
-	flags.DurationVar(&f.maxHold, "max-hold", 24*time.Hour, "hold the lock for `DURATION` at the most: CMD is ended then")
-	flags.DurationVar(&f.minHold, "min-hold", 0, "hold the lock for `DURATION` at the least, even if CMD ends before")
-	flags.DurationVar(&f.grace, "grace", 0, "`DURATION` before the deadline at which CMD gets a TERM when the lock is being lost (default a fifth of the TTL, 2s at the most)")
-	flags.Var(&f.onLost, "on-lost", "what becomes of CMD when the lock is being lost: term, and kill what does not heed it; kill without a word; or ignore")
+	flags.DurationVar(&f.maxHold, "max-hold", 24*time.Hour, "hold the lock for `DURATION` at most: then CMD is ended")
+	flags.DurationVar(&f.minHold, "min-hold", 0, "hold the lock for `DURATION` at least, even if CMD ends before")
+	flags.DurationVar(&f.grace, "grace", 0, "`DURATION` before the deadline at which CMD gets a TERM when the lock is being lost (default a fifth of the TTL, 2s at most)")
+	flags.Var(&f.onLost, "on-lost", "what CMD gets when the lock is being lost: term, a TERM and then a KILL; kill, the KILL alone; or ignore, nothing")
 	flags.IntVarP(&f.conflictCode, "conflict-exit-code", "E", exitHeld, "exit with `CODE` instead of 75")
 	flags.StringVar(&f.label, "label", "", "what others see as the holder, besides host and process id (default the name of CMD)")
 }

@@ -135,7 +135,7 @@ func (f *settingsFile) get(name string) (setting, bool) {
 	return s, ok
 }
 
-// warn tells if others can read a password.
+// warn reports if others can read a password.
 func (f *settingsFile) warn(say *reporter) {
 	if s, ok := f.values["nodes"]; ok && f.open && hasPassword(s.value) {
 		say.warn("", "others can read the password in %s; chmod 600 %s", f.path, f.path)

@@ -33,7 +33,7 @@ const (
 	NoValidity Sabotage = "no-validity" // a lease is relied on for three times its life
 )
 
-// clientConfig is what a client process is told, on the first line of its
+// clientConfig is what a client process gets, on the first line of its
 // standard input.
 type clientConfig struct {
 	Client   int           `json:"client"`
@@ -58,21 +58,21 @@ type bounds struct {
 
 var standardBounds = bounds{MaxTTL: 2 * time.Second, Window: 600 * time.Millisecond, NodeTimeout: 150 * time.Millisecond}
 
-// quarantine is how long a node sits out that may have forgotten.
+// quarantine is how long a node that may have forgotten is quarantined.
 func (b bounds) quarantine() time.Duration { return max(b.MaxTTL, 3*b.Window) + b.MaxTTL/15 }
 
 // listName is the name of the list of nodes, which every client reaches by
 // addresses of its own.
 const listName = "torture"
 
-// order is what a client is told while it runs, a line each; the end of its
+// order is what a client gets while it runs, a line each; the end of its
 // standard input is the order to end.
 type order struct {
 	WallOff time.Duration `json:"wall_off"`
 }
 
 // RunClient is a client process: it takes locks and writes to the resource
-// until its standard input ends, and tells of every step on its standard output.
+// until its standard input ends, and reports every step on its standard output.
 // It returns the exit code.
 func RunClient(in io.Reader, out, complaints io.Writer) int {
 	lines := bufio.NewScanner(in)
@@ -163,7 +163,7 @@ func (c *client) run() error {
 		c.seq++
 		c.turn(c.Names[c.rng.IntN(len(c.Names))])
 	}
-	// Close releases what still stands, which is to be known before it happens.
+	// Close releases what is still held; report that before it happens.
 	for _, h := range c.forgotten {
 		if h.lease.Remaining() > 0 {
 			c.tell(h.event(Release))
@@ -274,7 +274,7 @@ func (h *held) deadline() int64 {
 	return best
 }
 
-// ended tells that the lease has ended, unless that was by our own release.
+// ended reports that the lease has ended, unless that was by our own release.
 func (h *held) ended() {
 	if cause := context.Cause(h.lease.Context()); !errors.Is(cause, redlatch.ErrReleased) {
 		e := h.event(Lost)

@@ -4,7 +4,7 @@
 // A run starts servers and client processes, each client reaching each server
 // over a proxy of its own. A nemesis, drawn from a seed, strikes with faults of
 // the chosen families and heals them. Clients lock, read and write a fenced
-// resource in a database, extend and release, and tell every step on the clock
+// resource in a database, extend and release, and report every step on the clock
 // that all processes of a machine share. Afterwards all is healed, every client
 // must get a lock again, and what is left on the servers is looked at.
 //

@@ -2,7 +2,7 @@
 
 package chaos
 
-// Kind is what an Event tells of.
+// Kind is what an Event reports.
 type Kind string
 
 // The steps of a client.
@@ -16,11 +16,11 @@ const (
 	Refused  Kind = "refused"  // the resource refused the token
 	Failed   Kind = "failed"   // the resource could not be asked, because of Err
 	Extend   Kind = "extend"   // it begins to extend the lease
-	Extended Kind = "extended" // the lease stands until Deadline; with Err, as before
+	Extended Kind = "extended" // the lease is valid until Deadline; with Err, as before
 	Lost     Kind = "lost"     // the lease has ended otherwise than by a release
 	Release  Kind = "release"  // it relies on the lease no longer, and begins to release it
 	Released Kind = "released" // the release has returned, with Err if it was not confirmed
-	Done     Kind = "done"     // the client ends as it was told to
+	Done     Kind = "done"     // the client ends, as ordered
 )
 
 // Event is a step of a client: a line of its history.

@@ -56,7 +56,7 @@ func again(try func() error) (err error) {
 		if err = try(); err == nil {
 			return nil
 		}
-		time.Sleep(200 * time.Millisecond) // nothing tells us when it is free
+		time.Sleep(200 * time.Millisecond) // there is no event to wait for
 	}
 	return err
 }
@@ -192,7 +192,7 @@ func awaitSync(replica *redisproc.Server) error {
 		if err == nil && strings.Contains(text, "master_link_status:up") {
 			return nil
 		}
-		time.Sleep(5 * time.Millisecond) // nothing tells us when it is in step
+		time.Sleep(5 * time.Millisecond) // there is no event to wait for
 	}
 	return fmt.Errorf("the replica on port %d is not in step with its master", replica.Port)
 }

@@ -18,7 +18,7 @@ type History struct {
 	Clients int              `json:"clients"`
 	Healed  int64            `json:"healed"` // when the last fault was
 	Live    []int            `json:"live"`   // the clients that got a lock after that
-	Left    map[int][]string `json:"left"`   // by node: locks that stood when their time was over
+	Left    map[int][]string `json:"left"`   // by node: locks that were there after their TTL
 }
 
 // Lease is a lock that a client was given, put together from its events.

@@ -10,7 +10,7 @@ import (
 	"github.com/anishathalye/porcupine"
 )
 
-// op is a step of a lock with a token, as porcupine is told of it: it is given
+// op is a step of a lock with a token, as porcupine gets it: it is given
 // to a lease, or a lease on it ends.
 type op struct {
 	lease *Lease
@@ -51,9 +51,9 @@ func (h *History) model() porcupine.Model {
 	}
 }
 
-// operations tells porcupine of the leases on one name. A lease ends at some
+// operations are the leases on one name, for porcupine. A lease ends at some
 // moment after the client relied on it last, and before the next was given.
-// Where an assumption was broken while it stood, it may have ended from then on.
+// Where an assumption was broken while it was valid, it may have ended from then on.
 func (h *History) operations(leases []*Lease) []porcupine.Operation {
 	var all []porcupine.Operation
 	for i, l := range leases {

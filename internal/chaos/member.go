@@ -135,7 +135,7 @@ func (m *member) kill() {
 	m.cmd = nil
 }
 
-// end tells the client to end, and waits until it has; one that does not is
+// end orders the client to end, and waits until it has; one that does not is
 // killed, which is an error.
 func (m *member) end(limit time.Duration) error {
 	m.mu.Lock()

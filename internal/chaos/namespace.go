@@ -99,7 +99,7 @@ func holdNamespace() (*namespace, error) {
 		select {
 		case <-gone:
 			return nil, errors.New(firstLine(said.String()))
-		case <-time.After(time.Millisecond): // nothing tells us when it is there
+		case <-time.After(time.Millisecond): // there is no event to wait for
 		}
 	}
 }

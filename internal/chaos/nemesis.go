@@ -154,7 +154,7 @@ func (n *nemesis) draw(families []Family) (*strike, int) {
 	return nil, 0
 }
 
-// wait sleeps, and reports whether ctx still stands.
+// wait sleeps, and reports whether ctx is not done.
 func wait(ctx context.Context, d time.Duration) bool {
 	select {
 	case <-ctx.Done():

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// recorder collects the events of all clients, and knows how things stand.
+// recorder collects the events of all clients, and knows the state of the run.
 type recorder struct {
 	mu      sync.Mutex
 	events  []Event

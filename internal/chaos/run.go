@@ -39,10 +39,10 @@ type Config struct {
 	// Allowed is how many nodes may be struck at once. Defaults to as many as
 	// leave a quorum.
 	Allowed int
-	// Notice is told what cannot be done here, and what still runs. Defaults to
+	// Notice gets what cannot be done here, and what still runs. Defaults to
 	// nobody.
 	Notice func(text string)
-	// Watch is told now and then how the run stands. Defaults to nobody.
+	// Watch gets the status of the run now and then. Defaults to nobody.
 	Watch func(Status)
 }
 
@@ -63,7 +63,7 @@ type Left struct {
 	Why    string `json:"why"`
 }
 
-// Status is how a run stands.
+// Status is the state of a run.
 type Status struct {
 	Phase        string // what is being done, in a word or two
 	Elapsed, For time.Duration
@@ -131,7 +131,7 @@ func (c *Config) check() error {
 	return nil
 }
 
-// running is a run under way.
+// running is a run in progress.
 type running struct {
 	Config
 	dir      string
@@ -335,7 +335,7 @@ func (r *running) awaitAll(ctx context.Context, moment int64, limit time.Duratio
 	}
 }
 
-// endAll tells all clients to end, and waits until they have.
+// endAll orders all clients to end, and waits until they have.
 func (r *running) endAll() error {
 	errs := make(chan error, len(r.members))
 	for _, m := range r.members {
@@ -368,7 +368,7 @@ func (r *running) look(ctx context.Context, h *History) error {
 	return err
 }
 
-// show tells whoever watches how the run stands.
+// show reports the status to Watch.
 func (r *running) show() {
 	if r.Watch == nil {
 		return

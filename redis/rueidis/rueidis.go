@@ -201,13 +201,31 @@ func (d *driver) eval(ctx context.Context, call redis.Call) ([]string, error) {
 		return nil, err
 	}
 	n := int64(len(call.Keys))
-	reply, err := client.Do(ctx, client.B().Evalsha().Sha1(call.Script.SHA1).Numkeys(n).
-		Key(call.Keys...).Arg(call.Args...).Build()).AsStrSlice()
+	var reply []string
+	for range 3 {
+		reply, err = client.Do(ctx, client.B().Evalsha().Sha1(call.Script.SHA1).Numkeys(n).
+			Key(call.Keys...).Arg(call.Args...).Build()).AsStrSlice()
+		if !givenUpByAnother(ctx, err) {
+			break
+		}
+	}
 	if e, ok := rueidis.IsRedisErr(err); ok && e.IsNoScript() {
 		reply, err = client.Do(ctx, client.B().Eval().Script(call.Script.Source).Numkeys(n).
 			Key(call.Keys...).Arg(call.Args...).Build()).AsStrSlice()
 	}
 	return reply, wrap(err)
+}
+
+// givenUpByAnother reports that no connection was made because the context of
+// another request ended: requests that wait for one connection share the error
+// of the request that began to connect. Nothing was sent, and this one may try
+// again.
+func givenUpByAnother(ctx context.Context, err error) bool {
+	var op *net.OpError
+	if !errors.As(err, &op) || op.Op != "dial" || ctx.Err() != nil {
+		return false
+	}
+	return errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded)
 }
 
 func wrap(err error) error {
