@@ -83,13 +83,11 @@ func (l *Lease) moved() {
 func (l *Lease) extended() func() {
 	l.failed = nil
 	l.moved()
-	finish, warned := l.finishExtension(nil), l.said != nil
-	return func() {
-		finish()
-		if warned {
-			l.relieve()
-		}
+	finish := l.finishExtension(nil)
+	if l.said == nil {
+		return finish
 	}
+	return both(finish, l.relieve)
 }
 
 // notExtended notes that an extension failed, and returns how to report it. The
@@ -97,21 +95,30 @@ func (l *Lease) extended() func() {
 func (l *Lease) notExtended() func() {
 	err := quorumError(l.claim)
 	l.failed = err
-	finish := l.finishExtension(err)
+	return both(l.finishExtension(err), func() { l.warn(err) })
+}
+
+// finishExtension returns how to have callers of Extend return; nil if none wait.
+func (l *Lease) finishExtension(err error) func() {
+	x := l.extension
+	if x == nil {
+		return nil
+	}
+	l.extension = nil
 	return func() {
-		finish()
-		l.warn(err)
+		x.err = err
+		close(x.done)
 	}
 }
 
-func (l *Lease) finishExtension(err error) func() {
-	x := l.extension
-	l.extension = nil
+// both returns what calls the first, if there is one, and the second.
+func both(first, second func()) func() {
+	if first == nil {
+		return second
+	}
 	return func() {
-		if x != nil {
-			x.err = err
-			close(x.done)
-		}
+		first()
+		second()
 	}
 }
 
@@ -138,10 +145,10 @@ func (l *Lease) ended() func() {
 	}
 	l.cancel(l.cause)
 	finish := l.finishExtension(l.cause)
-	return func() {
-		finish()
-		l.tellEnd()
+	if !l.isNews() {
+		return finish
 	}
+	return both(finish, l.tellEnd)
 }
 
 // Name returns the name of the lock, without the client's prefix.

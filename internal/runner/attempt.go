@@ -57,7 +57,7 @@ func (c *Cluster) NewAttempt(ctx context.Context, key string, asker Asker) (*Att
 	if err != nil {
 		return nil, err
 	}
-	a.newClaim(key, marker, context.WithoutCancel(ctx), protocol.NewClaim(view{c}, cfg, c.newValue()))
+	a.newClaim(key, marker, context.WithoutCancel(ctx), protocol.NewClaim(&view{c, a.began}, cfg, c.newValue()))
 	return a, nil
 }
 
@@ -133,7 +133,7 @@ func (a *Attempt) Waited() time.Duration { return a.c.clock.Uptime() - a.began }
 func (a *Attempt) Run(ctx context.Context) {
 	a.caller = ctx
 	where := a.c.placeFor(ctx)
-	a.claim.handle(protocol.Event{Kind: a.first}, where)
+	a.claim.handle(a.first, where)
 	a.drive(ctx, where)
 }
 
@@ -167,7 +167,7 @@ func (a *Attempt) drive(ctx context.Context, where place) {
 		select {
 		case <-a.changed:
 		case <-fired:
-			cl.handle(protocol.Event{Kind: protocol.Timer}, where)
+			cl.handle(protocol.Timer, where)
 		case <-ended:
 			ended = nil
 			a.cancel()
@@ -195,7 +195,7 @@ func (a *Attempt) cancel() {
 	a.cancelled = true // a successor in the making is cancelled, too
 	cl := a.claim
 	a.mu.Unlock()
-	cl.handle(protocol.Event{Kind: protocol.Cancel}, elsewhere)
+	cl.handle(protocol.Cancel, elsewhere)
 }
 
 // finish has the caller return. The mutex is held.

@@ -85,16 +85,34 @@ const (
 	onClock
 )
 
+// step is what the handling of one event needs. Steps are used again: on the
+// stack of a new goroutine they would have it grow.
+type step struct {
+	event protocol.Event
+	view  view
+	out   []protocol.Effect
+}
+
+var steps = sync.Pool{New: func() any { return &step{out: make([]protocol.Effect, 0, 8)} }}
+
 // handle takes in an event, and does what follows from it.
-func (cl *Claim) handle(e protocol.Event, where place) {
-	var buf [8]protocol.Effect
+func (cl *Claim) handle(kind protocol.EventKind, where place) {
+	s := steps.Get().(*step)
+	s.event.Kind = kind
+	cl.step(s, where)
+}
+
+// step handles the event of a step, and puts the step back.
+func (cl *Claim) step(s *step, where place) {
 	cl.mu.Lock()
 	a := cl.attempt
-	out := cl.core.Handle(view{cl.c}, e, buf[:0])
+	s.view = view{cl.c, cl.c.clock.Uptime()}
+	s.out = cl.core.Handle(&s.view, &s.event, s.out[:0])
+	out := s.out
 	next, tell := cl.note(out)
-	goOn := protocol.Event{Kind: protocol.Resume}
+	goOn := protocol.Resume
 	if next != nil && a.cancelled {
-		goOn.Kind = protocol.Cancel
+		goOn = protocol.Cancel
 	}
 	cl.mu.Unlock()
 	cl.tell(tell, where)
@@ -105,6 +123,9 @@ func (cl *Claim) handle(e protocol.Event, where place) {
 	if next != nil {
 		next.handle(goOn, where)
 	}
+	clear(out)
+	s.event = protocol.Event{}
+	steps.Put(s)
 }
 
 // note does what must be done under the mutex. It returns the successor of a
@@ -189,20 +210,27 @@ func (cl *Claim) tell(tell []func(), where place) {
 func (cl *Claim) early(nodes protocol.Set) {
 	for i := range cl.c.members {
 		if nodes.Has(i) {
-			cl.handle(protocol.Event{Kind: protocol.Wake, Node: i, Wake: node.Wake{Kind: node.WakeTurn}}, elsewhere)
+			cl.woken(i, node.Wake{Kind: node.WakeTurn})
 		}
 	}
+}
+
+// woken hands in a notification.
+func (cl *Claim) woken(i int, wake node.Wake) {
+	s := steps.Get().(*step)
+	s.event.Kind, s.event.Node, s.event.Wake = protocol.Wake, i, wake
+	cl.step(s, elsewhere)
 }
 
 // Handle takes in an event that has no request of its own at once: the deadline
 // that has come, or the end of a lease.
 func (cl *Claim) Handle(kind protocol.EventKind) {
-	cl.handle(protocol.Event{Kind: kind}, elsewhere)
+	cl.handle(kind, elsewhere)
 }
 
 // Extend asks for an extension. Its outcome is reported to the owner.
 func (cl *Claim) Extend(ctx context.Context) {
-	cl.handle(protocol.Event{Kind: protocol.Extend}, cl.c.placeFor(ctx))
+	cl.handle(protocol.Extend, cl.c.placeFor(ctx))
 }
 
 // Release sends the release, and waits until its outcome is known or ctx ends.
@@ -216,7 +244,7 @@ func (cl *Claim) Release(ctx context.Context) bool {
 	freed := make(chan struct{})
 	cl.freed = freed
 	cl.mu.Unlock()
-	cl.handle(protocol.Event{Kind: protocol.Release}, cl.c.placeFor(ctx))
+	cl.handle(protocol.Release, cl.c.placeFor(ctx))
 
 	cl.mu.Lock()
 	at := cl.core.Timer()
@@ -238,7 +266,7 @@ func (cl *Claim) awaitFreed(ctx context.Context, freed chan struct{}, at time.Du
 		case <-ctx.Done():
 			return
 		case <-timer.C:
-			cl.handle(protocol.Event{Kind: protocol.Timer}, elsewhere)
+			cl.handle(protocol.Timer, elsewhere)
 			timer.Reset(time.Millisecond) // in case that was early
 		}
 	}

@@ -82,7 +82,7 @@ func (k *keeper) loop() {
 		}
 		late, next, any := k.due()
 		for _, cl := range late {
-			cl.handle(protocol.Event{Kind: protocol.Timer}, onClock)
+			cl.handle(protocol.Timer, onClock)
 		}
 		if len(late) > 0 {
 			_, next, any = k.due()

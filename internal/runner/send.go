@@ -88,17 +88,18 @@ func (cl *Claim) send(a *Attempt, out []protocol.Effect, where place) {
 		if b.ctx == nil {
 			b.ctx, b.cancel = context.WithTimeout(cl.ctx, cl.c.limit(out[i].Request))
 		}
-		e := out[i]
+		e := &out[i]
 		cl.complete(&e.Request)
 		e.Request.Barge = a != nil && a.terms.Barge
 		switch {
 		case !cl.c.background.start():
 			b.done()
-			cl.answered(&e, node.Result{Node: cl.c.members[e.Node].name, Err: fmt.Errorf("%w (%w)", node.ErrClosed, node.ErrUnsent)}, where)
+			cl.answered(e, &node.Result{Node: cl.c.members[e.Node].name, Err: fmt.Errorf("%w (%w)", node.ErrClosed, node.ErrUnsent)}, where)
 		case where == onCaller && n == 1:
-			cl.ask(b, &e, onCaller)
+			cl.ask(b, e, onCaller)
 		default:
-			go cl.ask(b, &e, elsewhere)
+			copied := *e
+			go cl.ask(b, &copied, elsewhere)
 		}
 	}
 }
@@ -111,33 +112,36 @@ func (cl *Claim) ask(b *batch, e *protocol.Effect, where place) {
 		m.probes.Add(-1)
 	}
 	b.done()
-	cl.answered(e, r, where)
+	cl.answered(e, &r, where)
 	cl.c.background.end()
 }
 
 // answered hands in the answer to a request.
-func (cl *Claim) answered(e *protocol.Effect, r node.Result, where place) {
+func (cl *Claim) answered(e *protocol.Effect, r *node.Result, where place) {
 	op := e.Request.Op
 	cl.mu.Lock()
-	// What comes late to a lease is no answer to anything that is reported.
-	if op != node.OpRepair && !e.Request.Once && (op != node.OpAcquire || cl.core.State() < protocol.Held) {
+	// What comes late to a lease is no answer to anything that is reported. That
+	// a node granted is known without.
+	granted := r.Err == nil && r.Reply.Status == node.Granted && cl.answers == nil
+	if op != node.OpRepair && !e.Request.Once && !granted && (op != node.OpAcquire || cl.core.State() < protocol.Held) {
 		if cl.answers == nil {
 			all := make([]answer, len(cl.c.members))
 			cl.answers = &all
 		}
 		if a := &(*cl.answers)[e.Node]; a.seq <= e.Seq {
-			*a = answer{r, e.Seq}
+			*a = answer{*r, e.Seq}
 		}
 	}
 	cl.mu.Unlock()
-	cl.handle(protocol.Event{
-		Kind: protocol.Answer, Node: e.Node, Seq: e.Seq, Op: op, Once: e.Request.Once, Token: e.Request.Token,
-		Fault: faultOf(r.Err), Reply: r.Reply, Misfit: cl.misfit(e, r),
-	}, where)
+	s := steps.Get().(*step)
+	v := &s.event
+	v.Kind, v.Node, v.Seq, v.Op, v.Once, v.Token = protocol.Answer, e.Node, e.Seq, op, e.Request.Once, e.Request.Token
+	v.Fault, v.Reply, v.Misfit = faultOf(r.Err), r.Reply, cl.misfit(e, r)
+	cl.step(s, where)
 }
 
 // misfit says in what the marker of a node that refused differs from ours.
-func (cl *Claim) misfit(e *protocol.Effect, r node.Result) protocol.Misfit {
+func (cl *Claim) misfit(e *protocol.Effect, r *node.Result) protocol.Misfit {
 	if r.Err != nil || r.Reply.Status != node.Misconfigured || e.Request.Guard == nil {
 		return protocol.Fits
 	}
@@ -175,7 +179,14 @@ func (cl *Claim) adopt(where place) {
 		}
 	}
 	cl.mu.Unlock()
-	cl.handle(protocol.Event{Kind: protocol.Configured, Changed: changed}, where)
+	cl.goOn(protocol.Configured, changed, where)
+}
+
+// goOn hands in what came of an adoption or a marking.
+func (cl *Claim) goOn(kind protocol.EventKind, changed bool, where place) {
+	s := steps.Get().(*step)
+	s.event.Kind, s.event.Changed = kind, changed
+	cl.step(s, where)
 }
 
 // configure sets what depends on the cluster parameters.
@@ -194,14 +205,14 @@ func (cl *Claim) awaitMark(a *Attempt, where place) {
 	c := cl.c
 	wait := func() {
 		marked := c.marking.await(a.caller, int(a.marked.Load()), markTime*c.cfg.NodeTimeout)
-		cl.handle(protocol.Event{Kind: protocol.Marked, Changed: marked}, where)
+		cl.goOn(protocol.Marked, marked, where)
 	}
 	if where == onCaller {
 		wait()
 		return
 	}
 	if !c.background.start() {
-		cl.handle(protocol.Event{Kind: protocol.Marked}, elsewhere)
+		cl.goOn(protocol.Marked, false, elsewhere)
 		return
 	}
 	go func() {
@@ -217,8 +228,8 @@ func (cl *Claim) Results() []node.Result {
 	for i, m := range cl.c.members {
 		r := &results[i]
 		r.Node = m.name
-		var said node.Result
-		if cl.answers != nil {
+		said := node.Result{Node: m.name, Reply: node.Reply{Status: node.Granted}}
+		if cl.answers != nil && (*cl.answers)[i].seq != 0 {
 			said = (*cl.answers)[i].Result
 		}
 		switch cl.core.Outcome(i) {
@@ -243,14 +254,11 @@ func (cl *Claim) Results() []node.Result {
 	return results
 }
 
-// sameServer names the node that is the same server as node i.
+// sameServer says that node i is the same server as another.
 func (cl *Claim) sameServer(i int) error {
 	other := "another node"
-	for j, a := range *cl.answers {
-		if j != i && a.Reply.Server == (*cl.answers)[i].Reply.Server {
-			other = cl.c.members[j].name
-			break
-		}
+	if j := cl.core.SameServer(i); j >= 0 {
+		other = cl.c.members[j].name
 	}
 	return &node.ConfigError{Field: "nodes", Value: cl.c.members[i].name, Bound: "another server than " + other + ", which it is now"}
 }
