@@ -110,7 +110,7 @@ func (c *Client) Close() error {
 				l.closing = true
 				cl.Unlock()
 				if err := l.free(context.Background(), cl); err != nil && !errors.Is(err, ErrLost) {
-					c.opts.Logger.Warn("redlatch: lock could not be released and will run out", "name", l.about.name, "err", err)
+					c.opts.Logger.Warn("redlatch: lock could not be released and will run out", "name", l.name, "err", err)
 				}
 			})
 		}

@@ -56,7 +56,7 @@ func withHeld(ctx context.Context, l *Lease) context.Context {
 func heldOn(ctx context.Context, c *Client, key string) bool {
 	h, _ := ctx.Value(heldKey{}).(*held)
 	for ; h != nil; h = h.outer {
-		if h.lease.about.c == c && h.lease.claim.Key() == key && h.lease.Remaining() > 0 {
+		if h.lease.c == c && h.lease.claim.Key() == key && h.lease.Remaining() > 0 {
 			return true
 		}
 	}

@@ -32,7 +32,7 @@ type handle struct {
 // is a secret of a kind.
 func (l *Lease) Handle() string {
 	text, err := json.Marshal(handle{
-		Name: l.about.name, Key: l.claim.Key(), Value: l.claim.Core().Value(),
+		Name: l.name, Key: l.claim.Key(), Value: l.claim.Core().Value(),
 		Token: l.Token().String(), TTL: int64(l.TTL()),
 	})
 	if err != nil {

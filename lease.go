@@ -17,7 +17,8 @@ import (
 // says under which assumptions. Unless told otherwise the client extends it in
 // the background until it is released, lost, or held for MaxHold.
 type Lease struct {
-	about  reporter
+	c      *Client
+	name   string
 	claim  *runner.Claim
 	opts   LockOptions
 	ends   context.Context
@@ -41,7 +42,7 @@ type extension struct {
 // newLease makes the claim of an attempt, which was won, a lease. The mutex is
 // held.
 func newLease(a *attempt, cl *runner.Claim) *Lease {
-	l := &Lease{about: reporter{a.c, a.name, cl.Context()}, claim: cl, opts: a.opts}
+	l := &Lease{c: a.c, name: a.name, claim: cl, opts: a.opts}
 	l.ends, l.cancel = context.WithCancelCause(context.Background())
 	cl.Own((*holding)(l))
 	l.moved()
@@ -52,7 +53,7 @@ func newLease(a *attempt, cl *runner.Claim) *Lease {
 type holding Lease
 
 // Name returns the name of the lock.
-func (h *holding) Name() string { return h.about.name }
+func (h *holding) Name() string { return h.name }
 
 // Notify takes in what became of the lease. The mutex is held.
 func (h *holding) Notify(cl *runner.Claim, what protocol.EffectKind) func() {
@@ -65,12 +66,15 @@ func (h *holding) Notify(cl *runner.Claim, what protocol.EffectKind) func() {
 	case protocol.Ended:
 		return l.ended()
 	}
-	return l.about.Notify(cl, what)
+	return l.reporter().Notify(cl, what)
 }
+
+// reporter reports what becomes of the lease.
+func (l *Lease) reporter() *reporter { return &reporter{l.c, l.name, l.claim.Context()} }
 
 // moved notes the deadline by the wall clock. The mutex is held.
 func (l *Lease) moved() {
-	clock := l.about.c.opts.Clock
+	clock := l.c.opts.Clock
 	l.at = clock.Now().Add(l.claim.Core().Deadline() - clock.Uptime())
 }
 
@@ -83,12 +87,7 @@ func (l *Lease) extended() func() {
 	if l.said == nil {
 		return finish
 	}
-	return func() {
-		if finish != nil {
-			finish()
-		}
-		l.relieve()
-	}
+	return both(finish, l.relieve)
 }
 
 // notExtended notes that an extension failed, and returns how to report it. The
@@ -96,15 +95,10 @@ func (l *Lease) extended() func() {
 func (l *Lease) notExtended() func() {
 	err := quorumError(l.claim)
 	l.failed = err
-	finish := l.finishExtension(err)
-	return func() {
-		if finish != nil {
-			finish()
-		}
-		l.warn(err)
-	}
+	return both(l.finishExtension(err), func() { l.warn(err) })
 }
 
+// finishExtension returns how to have callers of Extend return; nil if none wait.
 func (l *Lease) finishExtension(err error) func() {
 	x := l.extension
 	if x == nil {
@@ -114,6 +108,17 @@ func (l *Lease) finishExtension(err error) func() {
 	return func() {
 		x.err = err
 		close(x.done)
+	}
+}
+
+// both returns what calls the first, if there is one, and the second.
+func both(first, second func()) func() {
+	if first == nil {
+		return second
+	}
+	return func() {
+		first()
+		second()
 	}
 }
 
@@ -131,28 +136,23 @@ func (l *Lease) ended() func() {
 	case protocol.MaxHeld:
 		l.cause = l.lost(ErrMaxHold)
 	case protocol.TakenAway:
-		l.cause = l.lost(l.about.refusal(l.claim))
+		l.cause = l.lost(l.reporter().refusal(l.claim))
 	default:
 		l.cause = l.lost(nil)
 	}
-	if l.about.c.opts.Clock.Uptime() < l.claim.Core().Deadline() {
-		l.at = l.about.c.opts.Clock.Now()
+	if l.c.opts.Clock.Uptime() < l.claim.Core().Deadline() {
+		l.at = l.c.opts.Clock.Now()
 	}
 	l.cancel(l.cause)
 	finish := l.finishExtension(l.cause)
 	if !l.isNews() {
 		return finish
 	}
-	return func() {
-		if finish != nil {
-			finish()
-		}
-		l.tellEnd()
-	}
+	return both(finish, l.tellEnd)
 }
 
 // Name returns the name of the lock, without the client's prefix.
-func (l *Lease) Name() string { return l.about.name }
+func (l *Lease) Name() string { return l.name }
 
 // Token returns the fencing token. It stays the same for the life of the
 // lease. It is 0 if the client was told to leave tokens out.
@@ -256,7 +256,7 @@ func (l *Lease) atMaxHold() error {
 		return nil
 	}
 	return fmt.Errorf("%w of %v: %q cannot be extended, and is valid for another %v",
-		ErrMaxHold, l.opts.MaxHold, l.about.name, (core.Deadline() - l.about.c.opts.Clock.Uptime()).Round(time.Millisecond))
+		ErrMaxHold, l.opts.MaxHold, l.name, (core.Deadline() - l.c.opts.Clock.Uptime()).Round(time.Millisecond))
 }
 
 // Release ends the lease and frees the lock on every node. It returns as soon

@@ -64,8 +64,8 @@ func (e *LostError) Unwrap() error { return e.Err }
 // lost says that the lock is lost, and why: what the nodes said, ErrMaxHold, or
 // nil if it was not extended in time. The mutex is held.
 func (l *Lease) lost(why error) *LostError {
-	clock, core := l.about.c.opts.Clock, l.claim.Core()
-	e := &LostError{Name: l.about.name, Token: core.Token(), Err: why, kept: !l.opts.NoKeepAlive}
+	clock, core := l.c.opts.Clock, l.claim.Core()
+	e := &LostError{Name: l.name, Token: core.Token(), Err: why, kept: !l.opts.NoKeepAlive}
 	e.Held = clock.Uptime() - core.Acquired()
 	e.Since = clock.Now().Add(-e.Held)
 	if why == nil {
@@ -84,13 +84,13 @@ func (l *Lease) isNews() bool {
 // time.
 func (l *Lease) tellEnd() {
 	l.claim.Lock()
-	cause, held, token := l.cause, l.about.c.opts.Clock.Uptime()-l.claim.Core().Acquired(), l.claim.Core().Token()
+	cause, held, token := l.cause, l.c.opts.Clock.Uptime()-l.claim.Core().Acquired(), l.claim.Core().Token()
 	l.claim.Unlock()
 	if errors.Is(cause, ErrLost) {
-		l.about.c.opts.Logger.Warn("redlatch: lock is lost", "name", l.about.name, "token", uint64(token), "held", held, "cause", cause)
+		l.c.opts.Logger.Warn("redlatch: lock is lost", "name", l.name, "token", uint64(token), "held", held, "cause", cause)
 	}
-	if o, ok := l.about.c.opts.Observer.(LeaseObserver); ok {
-		o.LeaseEnd(LeaseEnd{Name: l.about.name, Token: token, Held: held, Cause: cause})
+	if o, ok := l.c.opts.Observer.(LeaseObserver); ok {
+		o.LeaseEnd(LeaseEnd{Name: l.name, Token: token, Held: held, Cause: cause})
 	}
 }
 
@@ -133,7 +133,7 @@ func (l *Lease) warn(err *QuorumError) {
 	left := l.claim.Remaining()
 	l.claim.Unlock()
 	if changed && !l.opts.NoKeepAlive {
-		l.about.c.opts.Logger.Warn("redlatch: lock could not be extended, trying again", "name", l.about.name, "left", left, "err", err)
+		l.c.opts.Logger.Warn("redlatch: lock could not be extended, trying again", "name", l.name, "left", left, "err", err)
 	}
 }
 
@@ -144,6 +144,6 @@ func (l *Lease) relieve() {
 	l.said = nil
 	l.claim.Unlock()
 	if warned && !l.opts.NoKeepAlive {
-		l.about.c.opts.Logger.Info("redlatch: lock is extended again", "name", l.about.name, "left", left)
+		l.c.opts.Logger.Info("redlatch: lock is extended again", "name", l.name, "left", left)
 	}
 }

@@ -95,8 +95,7 @@ type step struct {
 
 var steps = sync.Pool{New: func() any { return &step{out: make([]protocol.Effect, 0, 8)} }}
 
-// handle takes in an event of a kind that says everything, and does what follows
-// from it.
+// handle takes in an event, and does what follows from it.
 func (cl *Claim) handle(kind protocol.EventKind, where place) {
 	s := steps.Get().(*step)
 	s.event.Kind = kind
@@ -127,13 +126,6 @@ func (cl *Claim) step(s *step, where place) {
 	clear(out)
 	s.event = protocol.Event{}
 	steps.Put(s)
-}
-
-// woken hands in a notification.
-func (cl *Claim) woken(i int, wake node.Wake) {
-	s := steps.Get().(*step)
-	s.event.Kind, s.event.Node, s.event.Wake = protocol.Wake, i, wake
-	cl.step(s, elsewhere)
 }
 
 // note does what must be done under the mutex. It returns the successor of a
@@ -221,6 +213,13 @@ func (cl *Claim) early(nodes protocol.Set) {
 			cl.woken(i, node.Wake{Kind: node.WakeTurn})
 		}
 	}
+}
+
+// woken hands in a notification.
+func (cl *Claim) woken(i int, wake node.Wake) {
+	s := steps.Get().(*step)
+	s.event.Kind, s.event.Node, s.event.Wake = protocol.Wake, i, wake
+	cl.step(s, elsewhere)
 }
 
 // Handle takes in an event that has no request of its own at once: the deadline

@@ -182,7 +182,7 @@ func (cl *Claim) adopt(where place) {
 	cl.goOn(protocol.Configured, changed, where)
 }
 
-// goOn hands in what came of an adaption.
+// goOn hands in what came of an adoption or a marking.
 func (cl *Claim) goOn(kind protocol.EventKind, changed bool, where place) {
 	s := steps.Get().(*step)
 	s.event.Kind, s.event.Changed = kind, changed
