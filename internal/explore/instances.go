@@ -1,0 +1,82 @@
+package explore
+
+// This file is the instances: each has just what a rule, or a few of them, is
+// about, so that it can be searched to its end.
+
+// two is two clients on three nodes, with one claim each. A lease of it is valid
+// for one tick.
+func two(change func(*Instance)) Instance {
+	in := Instance{Clients: 2, Servers: 3, TTL: 2, Window: 1, Tries: [MaxClients]int{1, 1}, Proposals: []int64{0}}
+	change(&in)
+	return in
+}
+
+const w = 2 * ms // the window, in tokens
+
+// Instances returns all of them.
+func Instances() []Instance {
+	named := func(name string, small bool, change func(*Instance)) Instance {
+		in := two(change)
+		in.Name, in.Small = name, small
+		return in
+	}
+	return []Instance{
+		named("messages late, lost or never; client clocks off by up to the window and beyond", false, tokens),
+		named("the same, with fewer clocks", true, fewTokens),
+		named("plain", true, func(in *Instance) {}),
+		named("repair", true, repair),
+	}
+}
+
+func tokens(in *Instance)      { in.Proposals, in.Raise = []int64{-w - 1, -w, 0, w, w + 1}, true }
+func fewTokens(in *Instance)   { in.Proposals, in.Raise = []int64{-w, 0, w}, true }
+func lateAnswers(in *Instance) { fewTokens(in); in.LateReply = true }
+func twoTries(in *Instance)    { in.Tries[0], in.NoGhosts = 2, true }
+func again(in *Instance)       { in.Again, in.Proposals = 1, []int64{0, w} }
+func loss(in *Instance)        { in.EmptyStart, in.Proposals = 1, []int64{-w, w} }
+func oldData(in *Instance)     { in.OldStart, in.Proposals = 1, []int64{0, w} }
+func cutTail(in *Instance)     { in.OldStart, in.Proposals, in.FencesKept = 1, []int64{-5 * w, 0}, true }
+func farBehind(in *Instance) {
+	in.EmptyStart, in.Proposals, in.FencesKept = 1, []int64{-5 * w, 0}, true
+}
+func farAhead(in *Instance) { in.EmptyStart, in.Proposals, in.FencesKept = 1, []int64{0, 5 * w}, true }
+
+func clocksBack(in *Instance) {
+	in.Skew, in.ClocksBack, in.EmptyStart, in.Proposals = 1, 2, 1, []int64{-2 * w, 2 * w}
+}
+
+func creep(in *Instance) {
+	in.Clients, in.Tries, in.Fence = 1, [MaxClients]int{2}, w
+	in.EmptyStart, in.Proposals, in.FencesKept = 1, []int64{-w, 2 * w}, true
+}
+
+func extension(in *Instance)     { in.TTL, in.Extensions = 3, [MaxClients]int{1, 1} }
+func extensionLoss(in *Instance) { extension(in); in.EmptyStart = 1 }
+
+func repair(in *Instance) {
+	in.TTL, in.Extensions, in.Repairs, in.Limit = 3, [MaxClients]int{1}, true, 1
+}
+func repairLoss(in *Instance)   { repair(in); in.EmptyStart = 1 }
+func repairLater(in *Instance)  { repairLoss(in); in.Extensions[0] = 2 }
+func repairGhosts(in *Instance) { extension(in); in.Repairs, in.NoGhosts, in.Limit = true, true, 1 }
+func repairAlone(in *Instance) {
+	extension(in)
+	in.Clients, in.Tries, in.Repairs, in.NoGhosts, in.Breaks, in.Limit = 1, [MaxClients]int{1}, true, true, true, 1
+}
+
+// Servers 0, 1 and 2 are the first client's membership, 0, 1 and 3 the second's.
+func change(in *Instance)         { in.Servers, in.Window, in.Change = 4, 0, true }
+func changeExtended(in *Instance) { change(in); in.Extensions[0] = 1 }
+
+// added is a membership to which one node was added: the one change that is safe
+// by itself.
+func added(in *Instance) {
+	in.Servers, in.Change, in.Added, in.Off.SameMembership = 4, true, true, true
+}
+
+// setBack is all clocks set back by so much that the fences are out of every
+// window, and no time passes.
+func setBack(in *Instance) {
+	in.Clients, in.Tries, in.Fence, in.Frozen = 1, [MaxClients]int{1}, 3*w, true
+	in.Proposals, in.Raise = []int64{-w, 0, w}, true
+}
