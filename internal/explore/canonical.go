@@ -26,6 +26,15 @@ type printer struct {
 	b     []byte
 	nodes [MaxServers][]byte
 	items [][]byte
+	kept  [][]byte // buffers of items
+}
+
+// item returns an empty buffer for the n-th item.
+func (p *printer) item(n int) []byte {
+	if n == len(p.kept) {
+		p.kept = append(p.kept, make([]byte, 0, 64))
+	}
+	return p.kept[n]
 }
 
 func newPrinter() *printer {
@@ -137,7 +146,7 @@ func (m *machine) encodeServer(p *printer, b []byte, s *State, f protocol.Frame,
 	p.items = p.items[:0]
 	for _, msg := range s.messages {
 		if msg.server == i {
-			p.items = append(p.items, m.encodeMessage(nil, s, f, msg, swap))
+			p.items = append(p.items, m.encodeMessage(p.item(len(p.items)), s, f, msg, swap))
 		}
 	}
 	for _, w := range s.wakes {

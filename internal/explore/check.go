@@ -8,7 +8,7 @@ import (
 // check looks for what must not be. Token order and keys that extensions create
 // are seen where they happen.
 func (m *machine) check(s *State) {
-	if s.bad != Fine {
+	if s.bad != Fine && s.bad != TokenOrder {
 		return
 	}
 	valid := 0
@@ -20,7 +20,7 @@ func (m *machine) check(s *State) {
 	switch {
 	case valid > 1:
 		s.bad = TwoLeases
-	case m.in.NoGhosts && m.orphaned(s):
+	case s.bad == Fine && m.in.NoGhosts && m.orphaned(s):
 		s.bad = Orphan
 	}
 }

@@ -28,11 +28,13 @@ func (m *machine) deliveries(s *State, do doer) {
 			reply := m.execute(s, msg)
 			if msg.awaited {
 				m.answer(s, msg, reply, ch)
+				return
 			}
+			s.skip = m.refused(msg, reply)
 		})
 		if msg.awaited {
 			do(as(Lose), func(s *State, _ *choice) {
-				m.execute(s, msg)
+				s.skip = m.refused(msg, m.execute(s, msg))
 				lost := *msg
 				lost.done = true
 				s.messages[i] = &lost
@@ -75,6 +77,14 @@ func (m *machine) deliveries(s *State, do doer) {
 	}
 }
 
+// refused reports that a server refused a request, which changes nothing there.
+// If the claim does not get the answer, either, that is as if the request were
+// still in flight and is never executed: all that can happen then can also happen
+// without this step.
+func (m *machine) refused(msg *message, reply node.Reply) bool {
+	return !m.in.KeepAll && !msg.req.Wait && msg.req.Op != node.OpRelease && msg.req.Op != node.OpOffer && reply.Status != node.Granted
+}
+
 // execute has the server of a message do what it asks for.
 func (m *machine) execute(s *State, msg *message) node.Reply {
 	e, held := s.key(msg.server)
@@ -85,7 +95,7 @@ func (m *machine) execute(s *State, msg *message) node.Reply {
 	// That one server is not counted twice is not explored: no address leads
 	// to another server here.
 	reply.Server = ""
-	if e, held := s.key(msg.server); msg.req.Op == node.OpExtend && held && e.Value == msg.req.Value && !had {
+	if e, held := s.key(msg.server); msg.req.Op == node.OpExtend && !m.in.MayCreate && held && e.Value == msg.req.Value && !had {
 		s.bad = Created
 	}
 	if m.in.Off.CachedMarker && reply.Status == node.Granted && msg.req.Op == node.OpAcquire {

@@ -61,7 +61,7 @@ func (m *machine) dropAt(s *State, i int) {
 			return !msg.req.Wait && (int64(msg.req.Token) < past || msg.req.Token <= fence && kept)
 		case node.OpRepair:
 			// It is too late.
-			return msg.req.Until.Before(s.clockOf(i)) && !(s.back > 0 && s.skew[i] > 0)
+			return !msg.req.Until.IsZero() && msg.req.Until.Before(s.clockOf(i)) && !(s.back > 0 && s.skew[i] > 0)
 		}
 		return false
 	}

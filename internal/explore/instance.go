@@ -70,6 +70,9 @@ type Instance struct {
 	// FencesKept has fences be remembered for ever, unless a node loses them.
 	FencesKept bool
 
+	// MayCreate has an extension that creates a key not be found by itself.
+	MayCreate bool
+
 	Off Off
 
 	// Start is what has happened before the search begins.

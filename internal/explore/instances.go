@@ -21,12 +21,46 @@ func Instances() []Instance {
 		return in
 	}
 	return []Instance{
-		named("messages late, lost or never; client clocks off by up to the window and beyond", false, tokens),
-		named("the same, with fewer clocks", true, fewTokens),
-		named("plain", true, func(in *Instance) {}),
-		named("repair", true, repair),
+		named("one claim each", true, func(in *Instance) { in.NoGhosts = true }),
+		named("client clocks off by up to the window", false, fewTokens),
+		named("client clocks off by up to the window and beyond", false, tokens),
+		named("answers are late, too", true, func(in *Instance) { in.LateReply = true }),
+		named("answers are late, client clocks are off", false, lateAnswers),
+		named("connections break", true, func(in *Instance) { in.Breaks, in.NoGhosts = true, true }),
+		named("a request is executed twice", true, func(in *Instance) { in.Duplicates = 1 }),
+		named("a request is executed twice, client clocks are off", false, func(in *Instance) { fewTokens(in); in.Duplicates = 1 }),
+		named("two claims of one client", true, twoTries),
+		named("two claims of one client, longer leases", false, func(in *Instance) { twoTries(in); in.TTL = 3 }),
+		named("two claims of both clients", false, func(in *Instance) { in.Tries = [MaxClients]int{2, 2} }),
+		named("a second proposal in a claim", false, again),
+		named("a node restarts without its data", true, loss),
+		named("the same, and client clocks are off", false, func(in *Instance) { fewTokens(in); in.EmptyStart = 1 }),
+		named("two restarts", false, func(in *Instance) { loss(in); in.EmptyStart = 2 }),
+		named("a node restarts with old data", false, oldData),
+		named("the same, and a client clock is far behind", false, cutTail),
+		named("a node is flushed", false, func(in *Instance) { fewTokens(in); in.Flushes = 1 }),
+		named("a restart, and a client clock is far ahead", false, farAhead),
+		named("a restart, and a client clock is far behind", false, farBehind),
+		named("a restart, and node clocks are set back", false, clocksBack),
+		named("a restart, and tokens creep ahead of the window", false, creep),
+		named("an extension", true, func(in *Instance) { extension(in); in.Extensions[1] = 0 }),
+		named("an extension of each", false, extension),
+		named("two extensions of each", false, func(in *Instance) { extension(in); in.Extensions = [MaxClients]int{2, 2} }),
+		named("an extension, and a restart", false, extensionLoss),
+		named("repair", false, repair),
+		named("repair, and a restart", false, repairLoss),
+		named("repair after two extensions, and a restart", false, repairLater),
+		named("repair, and no orphaned keys", false, repairGhosts),
+		named("repair of one claim, connections break", true, repairAlone),
+		named("a membership change", false, change),
+		named("the same, under a lease that is extended", false, changeExtended),
+		named("four nodes", true, func(in *Instance) { in.Servers = 4 }),
+		named("a claim waits, is notified, and yields", false, waits),
 	}
 }
+
+// waits is a claim that waits while the other one holds the lock.
+func waits(in *Instance) { in.TTL, in.Waits, in.Tries = 2, true, [MaxClients]int{2, 2}; in.Depth = 12 }
 
 func tokens(in *Instance)      { in.Proposals, in.Raise = []int64{-w - 1, -w, 0, w, w + 1}, true }
 func fewTokens(in *Instance)   { in.Proposals, in.Raise = []int64{-w, 0, w}, true }
@@ -54,7 +88,7 @@ func extension(in *Instance)     { in.TTL, in.Extensions = 3, [MaxClients]int{1,
 func extensionLoss(in *Instance) { extension(in); in.EmptyStart = 1 }
 
 func repair(in *Instance) {
-	in.TTL, in.Extensions, in.Repairs, in.Limit = 3, [MaxClients]int{1}, true, 1
+	in.TTL, in.Extensions, in.Repairs = 3, [MaxClients]int{1}, true
 }
 func repairLoss(in *Instance)   { repair(in); in.EmptyStart = 1 }
 func repairLater(in *Instance)  { repairLoss(in); in.Extensions[0] = 2 }

@@ -24,6 +24,8 @@ type State struct {
 	// it.
 	top node.Token
 	bad Violation
+	// skip says that the step need not be taken.
+	skip bool
 
 	// What is left of the instance's bounds.
 	dups, empty, old, flush, back uint8

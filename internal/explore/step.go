@@ -55,9 +55,11 @@ func (m *machine) Next(s *State, emit func(Step, *State)) {
 			if step.Kind == Begin {
 				step.Token = int64(t.claims[step.Claim].Token()) - t.clock().UnixMicro()
 			}
-			m.check(t)
-			m.drop(t)
-			emit(step, t)
+			if !t.skip {
+				m.check(t)
+				m.drop(t)
+				emit(step, t)
+			}
 			if !ch.next() {
 				return
 			}

@@ -85,13 +85,10 @@ func (c *Claim) Canonical() Claim {
 			n.lease.acquired = 0
 		}
 	case Ending, Gone:
-		if c.inFlight == 0 && !c.extending() {
+		if c.inFlight == 0 {
 			return Claim{state: Gone, value: c.value}
 		}
 		n.afterAsking()
-		if c.extending() {
-			break
-		}
 		n.forgetAnswers()
 		n.state, n.round, n.listening, n.successor = Gone, Round{}, false, New
 		n.lease = lease{}
