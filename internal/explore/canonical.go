@@ -189,6 +189,7 @@ func (m *machine) encodeData(b []byte, s *State, f protocol.Frame, i int, saved 
 		} else if len(q.Waiters) > 0 {
 			for _, w := range q.Waiters {
 				b = append(b, 1+m.place(w.Value, swap))
+				b = binary.AppendVarint(b, w.Ticket-f.Clock)
 			}
 			b = append(b, m.place(q.Head, swap), byte(q.Told), m.place(q.Near, swap), byte(len(q.Called)), byte(q.Reach))
 			b = binary.AppendVarint(b, int64(q.Lapses.Sub(now)))
@@ -273,6 +274,9 @@ func (m *machine) encodeMessage(b []byte, s *State, f protocol.Frame, msg *messa
 	if msg.awaited {
 		b = binary.AppendVarint(b, int64(s.claims[msg.claim].Since(msg.seq)))
 		b = binary.AppendVarint(b, int64(s.now-msg.sent))
+	}
+	if msg.req.Wait {
+		b = binary.AppendVarint(b, msg.req.Ticket-f.Clock)
 	}
 	if msg.req.Op == node.OpRepair && !msg.req.Until.IsZero() {
 		b = binary.AppendVarint(b, int64(max(-Tick, msg.req.Until.Sub(s.clockOf(msg.server)))))

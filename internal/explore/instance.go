@@ -34,7 +34,9 @@ type Instance struct {
 	TTL    int
 	Window int
 	Limit  int // after so long an answer is not waited for; 0 for TTL-1
-	Skew   int // how far ahead the clocks of the nodes are at first
+	// Patience is how long a minority of answers is waited for; 0 for Limit.
+	Patience int
+	Skew     int // how far ahead the clocks of the nodes are at first
 
 	// Proposals are the tokens that a client may propose, from now. With Raise,
 	// also the highest fence of all nodes and one more.
@@ -133,6 +135,10 @@ func newMachine(in Instance) *machine {
 	if limit == 0 {
 		limit = in.TTL - 1
 	}
+	patience := limit
+	if in.Patience != 0 {
+		patience = in.Patience
+	}
 	m.limit = time.Duration(limit) * Tick
 	// What the design asks for at least: above 2 (W + δ), δ being how far the
 	// nodes' clocks may be off. The margin for clocks that run fast is left out,
@@ -173,7 +179,7 @@ func newMachine(in Instance) *machine {
 		m.guard[c] = &node.Guard{List: list, MaxTTL: ttl, Window: window, Quarantine: time.Duration(quarantine) * Tick}
 		m.cfg[c] = protocol.Config{
 			Nodes: len(m.lists[c]), TTL: ttl, Window: window, Tokens: true, Guarded: true,
-			Limit: m.limit, Patience: m.limit, RetryDelay: Tick, Tries: 1, MaxHold: protocol.Unlimited,
+			Limit: m.limit, Patience: time.Duration(patience) * Tick, RetryDelay: Tick, Tries: 1, MaxHold: protocol.Unlimited,
 		}
 		if in.Waits {
 			m.cfg[c].Tries = 0
@@ -187,6 +193,6 @@ func newMachine(in Instance) *machine {
 			m.values[c*MaxTries+try] = protocol.NewValue([16]byte{byte(1 + c*MaxTries + v)}, "x")
 		}
 	}
-	m.sym = in.Clients == 2 && !in.Change && in.Tries[0] == in.Tries[1] && in.Extensions[0] == in.Extensions[1]
+	m.sym = in.Clients == 2 && !in.Change && !in.Waits && in.Tries[0] == in.Tries[1] && in.Extensions[0] == in.Extensions[1]
 	return m
 }

@@ -29,11 +29,12 @@ func Instances() []Instance {
 		named("connections break", true, func(in *Instance) { in.Breaks, in.NoGhosts = true, true }),
 		named("a request is executed twice", true, func(in *Instance) { in.Duplicates = 1 }),
 		named("a request is executed twice, client clocks are off", false, func(in *Instance) { fewTokens(in); in.Duplicates = 1 }),
-		named("two claims of one client", true, twoTries),
+		named("two claims of one client", false, twoTries),
 		named("two claims of one client, longer leases", false, func(in *Instance) { twoTries(in); in.TTL = 3 }),
 		named("two claims of both clients", false, func(in *Instance) { in.Tries = [MaxClients]int{2, 2} }),
 		named("a second proposal in a claim", false, again),
-		named("a node restarts without its data", true, loss),
+		named("a second, lower proposal, and node clocks differ", false, lower),
+		named("a node restarts without its data", false, loss),
 		named("the same, and client clocks are off", false, func(in *Instance) { fewTokens(in); in.EmptyStart = 1 }),
 		named("two restarts", false, func(in *Instance) { loss(in); in.EmptyStart = 2 }),
 		named("a node restarts with old data", false, oldData),
@@ -43,7 +44,9 @@ func Instances() []Instance {
 		named("a restart, and a client clock is far behind", false, farBehind),
 		named("a restart, and node clocks are set back", false, clocksBack),
 		named("a restart, and tokens creep ahead of the window", false, creep),
-		named("an extension", true, func(in *Instance) { extension(in); in.Extensions[1] = 0 }),
+		named("a restart, and one client", true, func(in *Instance) { in.EmptyStart, in.Clients, in.Tries = 1, 1, [MaxClients]int{2} }),
+		named("an extension, to depth 9", true, func(in *Instance) { extension(in); in.Extensions[1], in.Depth = 0, 9 }),
+		named("an extension", false, func(in *Instance) { extension(in); in.Extensions[1] = 0 }),
 		named("an extension of each", false, extension),
 		named("two extensions of each", false, func(in *Instance) { extension(in); in.Extensions = [MaxClients]int{2, 2} }),
 		named("an extension, and a restart", false, extensionLoss),
@@ -67,9 +70,13 @@ func fewTokens(in *Instance)   { in.Proposals, in.Raise = []int64{-w, 0, w}, tru
 func lateAnswers(in *Instance) { fewTokens(in); in.LateReply = true }
 func twoTries(in *Instance)    { in.Tries[0], in.NoGhosts = 2, true }
 func again(in *Instance)       { in.Again, in.Proposals = 1, []int64{0, w} }
-func loss(in *Instance)        { in.EmptyStart, in.Proposals = 1, []int64{-w, w} }
-func oldData(in *Instance)     { in.OldStart, in.Proposals = 1, []int64{0, w} }
-func cutTail(in *Instance)     { in.OldStart, in.Proposals, in.FencesKept = 1, []int64{-5 * w, 0}, true }
+func lower(in *Instance) {
+	again(in)
+	in.TTL, in.Patience, in.Skew, in.ClocksBack, in.Proposals = 3, 1, 1, 2, []int64{-w, 0, 2 * w}
+}
+func loss(in *Instance)    { in.EmptyStart, in.Proposals = 1, []int64{-w, w} }
+func oldData(in *Instance) { in.OldStart, in.Proposals = 1, []int64{0, w} }
+func cutTail(in *Instance) { in.OldStart, in.Proposals, in.FencesKept = 1, []int64{-5 * w, 0}, true }
 func farBehind(in *Instance) {
 	in.EmptyStart, in.Proposals, in.FencesKept = 1, []int64{-5 * w, 0}, true
 }
@@ -100,7 +107,7 @@ func repairAlone(in *Instance) {
 
 // Servers 0, 1 and 2 are the first client's membership, 0, 1 and 3 the second's.
 func change(in *Instance)         { in.Servers, in.Window, in.Change = 4, 0, true }
-func changeExtended(in *Instance) { change(in); in.Extensions[0] = 1 }
+func changeExtended(in *Instance) { change(in); in.TTL, in.Extensions[0] = 3, 2 }
 
 // added is a membership to which one node was added: the one change that is safe
 // by itself.

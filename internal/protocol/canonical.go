@@ -135,7 +135,7 @@ func (c *Claim) AppendTo(b []byte, f Frame) []byte {
 	e.times(c.lease.acquired, c.lease.deadline, c.lease.next)
 	e.add(int64(c.lease.cause))
 	if w := c.wait; w != (waiting{}) {
-		e.add(1, w.came, w.ticket, int64(w.rounds), int64(w.missed), int64(w.missing), int64(w.rank), int64(w.holder))
+		e.add(1, e.clock(w.came), e.clock(w.ticket), int64(w.rounds), int64(w.missed), int64(w.missing), int64(w.rank), int64(w.holder))
 		e.times(w.outage, w.since, w.split, w.until)
 	} else {
 		e.add(0)
@@ -170,11 +170,7 @@ func (c *Claim) AppendNodeTo(b []byte, i int, f Frame) []byte {
 	e.seqs(m.seq)
 	e.add(int64(m.rank), int64(m.left), int64(m.holder), int64(m.server))
 	e.tokens(m.fence)
-	if m.now != 0 {
-		e.add(f.Clock64(m.now))
-	} else {
-		e.add(1 << 40)
-	}
+	e.add(e.clock(m.now))
 	return e.b
 }
 
@@ -206,6 +202,9 @@ func (e *encoder) tokens(all ...node.Token) {
 		e.add(e.f.Token(t))
 	}
 }
+
+// clock is a time in microseconds; 0 is none.
+func (e *encoder) clock(us int64) int64 { return e.f.Token(node.Token(us)) }
 
 // seqs appends numbers of requests; 0 is none.
 func (e *encoder) seqs(all ...uint32) {
