@@ -12,7 +12,6 @@ var edits = []edit{
 	{"internal/protocol/held.go", "	c.moveDeadline(start + Validity(c.cfg.TTL, 0))", `	if off("validity from the reply") { c.moveDeadline(v.Now() + Validity(c.cfg.TTL, 0)) } else { c.moveDeadline(start + Validity(c.cfg.TTL, 0)) }`},
 	{"internal/protocol/held.go", "if to := c.round.Start + Validity(c.cfg.TTL, 0);", `if to := c.from(now) + Validity(c.cfg.TTL, 0);`},
 	{"internal/protocol/held.go", "	case t.Won() && Validity(c.cfg.TTL, now-c.round.Start) > 0:", `	case (t.Won() || off("extension by one") && t.Granted > 0) && Validity(c.cfg.TTL, now-c.round.Start) > 0:`},
-	{"internal/protocol/held.go", "		if now >= c.lease.deadline {\n			return c.expire(v, out)\n		}\n		// Counted", "		if now >= c.lease.deadline && !off(\"extension revives\") {\n			return c.expire(v, out)\n		}\n		// Counted"},
 	{"internal/protocol/held.go", "	return c.ask(v, node.OpExtend, c.all(), out)\n}\n\n// extended", `	if off("deadline unconfirmed") { c.moveDeadline(v.Now() + Validity(c.cfg.TTL, 0)) }
 	return c.ask(v, node.OpExtend, c.all(), out)
 }
@@ -32,7 +31,7 @@ func (c *Claim) from(now Instant) Instant { if off("extension from the reply") {
 		if e.Op == node.OpRepair && c.extending() && (off("repair counted") || off("repair unguarded and counted")) { return c.count(v, e, out) }
 	case Ending, Gone:
 		return c.late(v, e, out)`},
-	{"internal/protocol/claim.go", "		case c.state > Held: // the lease", `		case c.state > Held && !off("late extension") && !off("extension revives"): // the lease`},
+	{"internal/protocol/claim.go", "		case c.state > Held: // the lease", `		case c.state > Held && !off("late extension"): // the lease`},
 	{"internal/protocol/end.go", "	if c.lease.cause == WasDetached || m.holds == nothing {", `	if off("late grant stays") || c.lease.cause == WasDetached || m.holds == nothing {`},
 	{"internal/protocol/end.go", "	case !m.released || e.Op == node.OpRepair:", `	case !m.released || e.Op == node.OpRepair && !off("repair not undone"):`},
 

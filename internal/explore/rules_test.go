@@ -30,6 +30,17 @@ func TestEveryRuleIsMissed(t *testing.T) {
 	}
 }
 
+// TestSpareRulesAreNotMissed is for make model: it takes long.
+func TestSpareRulesAreNotMissed(t *testing.T) {
+	if !all {
+		t.Skip("REDLATCH_EXPLORE is not all")
+	}
+	binary := mutated(t)
+	for _, r := range Spare() {
+		t.Run(r.Name, func(t *testing.T) { t.Log(runMutant(t, binary, r)) })
+	}
+}
+
 // runMutant searches an instance with a line changed.
 func runMutant(t *testing.T, binary string, r Rule) string {
 	run := exec.CommandContext(t.Context(), binary, "-test.run", "^TestOneRule$", "-test.v")
