@@ -2,6 +2,7 @@ package explore
 
 import (
 	"slices"
+	"time"
 
 	"github.com/redlatch/redlatch/internal/protocol"
 	"github.com/redlatch/redlatch/node"
@@ -116,6 +117,8 @@ func (m *machine) execute(s *State, msg *message) node.Reply {
 // answer hands a reply to the claim that waits for it.
 func (m *machine) answer(s *State, msg *message, reply node.Reply, ch *choice) {
 	e := answerTo(msg)
+	// An answer takes time: the node's clock was read before it arrived.
+	reply.Now = reply.Now.Add(-time.Microsecond)
 	e.Reply = reply
 	if reply.Status == node.Misconfigured {
 		e.Misfit = protocol.Compare(*msg.req.Guard, reply.Guard, msg.req.TTL)

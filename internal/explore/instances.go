@@ -44,7 +44,7 @@ func Instances() []Instance {
 		named("a restart, and a client clock is far behind", false, farBehind),
 		named("a restart, and node clocks are set back", false, clocksBack),
 		named("a restart, and tokens creep ahead of the window", false, creep),
-		named("a restart, and one client", true, func(in *Instance) { in.EmptyStart, in.Clients, in.Tries = 1, 1, [MaxClients]int{2} }),
+		named("a restart, to depth 7", true, func(in *Instance) { in.EmptyStart, in.Depth = 1, 7 }),
 		named("an extension, to depth 9", true, func(in *Instance) { extension(in); in.Extensions[1], in.Depth = 0, 9 }),
 		named("an extension", false, func(in *Instance) { extension(in); in.Extensions[1] = 0 }),
 		named("an extension of each", false, extension),

@@ -53,7 +53,10 @@ func Rules() []Rule {
 		{"undo only where a grant was seen", "undo granted only", two(twoTries), Orphan},
 		{"a release that leaves the fence", "release leaves the fence", two(twoTries), Orphan},
 		{"a repair though the fence is at its token", "repair at its fence", two(repairAlone), Orphan},
-		{"a late repair that is not undone", "repair not undone", from(two(repairGhosts), holds(0, 1)), Orphan},
+		{"a late repair that is not undone", "repair not undone", from(two(func(in *Instance) { repairGhosts(in); in.Extensions = [MaxClients]int{2} }),
+			holds(0, 1), at(Deliver, 0, 2, node.OpAcquire), did(TimePasses, 0), did(Extend, 0), at(Deliver, 0, 0, node.OpExtend), at(Deliver, 0, 1, node.OpExtend),
+			did(TimePasses, 0), one(Expire, 2), did(Extend, 0), at(Deliver, 0, 2, node.OpExtend), at(Deliver, 0, 0, node.OpExtend), at(Deliver, 0, 1, node.OpExtend),
+			did(Release, 0)), Orphan},
 
 		// Rules that the former model did not have.
 		{"a late grant is not undone", "late grant stays", two(twoTries), Orphan},
