@@ -76,7 +76,7 @@ func (l *Lease) lost(why error) *LostError {
 
 // isNews reports whether anybody is to be notified of the end. The mutex is held.
 func (l *Lease) isNews() bool {
-	_, observed := l.about.c.opts.Observer.(LeaseObserver)
+	_, observed := l.c.opts.Observer.(LeaseObserver)
 	return observed || errors.Is(l.cause, ErrLost)
 }
 

@@ -174,3 +174,7 @@ func (s *Server) store(name string, e *Entry, now time.Time) {
 	// sweep is paid for by as many new names as it looks at.
 	s.sweepAt = 2 * len(s.names)
 }
+
+// Stored returns what is stored of a name, expired or not; nil for nothing. It
+// is for looking at.
+func (s *Server) Stored(name string) *Entry { return s.names[name] }

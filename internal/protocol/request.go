@@ -248,6 +248,7 @@ func (c *Claim) answered(v View, e *Event, out []Effect) []Effect {
 		return out
 	case e.Op == node.OpExtend && e.Seq == c.round.Seq && c.round.Op == node.OpExtend:
 		switch {
+		case c.state > Held: // the lease ended first: its nodes are not repaired
 		case !c.round.Over:
 			return c.count(v, e, out)
 		case c.state == Held:
