@@ -119,6 +119,7 @@ func (c *Claim) Successor(value string) Claim {
 	n := Claim{
 		cfg: c.cfg, value: value, state: c.successor, token: c.token, floor: c.floor, fence: c.fence,
 		round: c.round, verdict: c.verdict, wait: c.wait,
+		seq: c.seq, // so that the runner can tell older answers from newer ones
 	}
 	n.round.Seq = 0
 	for i := range c.cfg.Nodes {

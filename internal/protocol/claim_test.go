@@ -64,3 +64,12 @@ func TestReleaseIsAboveEveryProposalThatANodeWouldGrant(t *testing.T) {
 		}
 	}
 }
+
+// TestSuccessorNumbersItsRequestsOn: the runner keeps the last answer of each
+// node by the number of the request, across values.
+func TestSuccessorNumbersItsRequestsOn(t *testing.T) {
+	c := Claim{seq: 40, successor: Waiting}
+	if s := c.Successor("next"); s.seq != c.seq || s.state != Waiting || s.value != "next" {
+		t.Errorf("the successor of a claim with 40 requests has number %d, is %v and has the value %q", s.seq, s.state, s.value)
+	}
+}

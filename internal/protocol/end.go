@@ -17,6 +17,10 @@ func (c *Claim) releaseRequest(v View) node.Request {
 	if c.inFlight > 0 || c.unsure {
 		req.Token = max(req.Token, c.earlier.upTo(c.plausible(v)))
 	}
+	if c.yield.on && c.above <= c.plausible(v) {
+		// An offer in flight would queue the value once more.
+		req.Token = max(req.Token, c.above)
+	}
 	return req
 }
 

@@ -281,7 +281,7 @@ func (c *Claim) maybeWin(v View, out []Effect) []Effect {
 		}
 	}
 	now := v.Now()
-	c.round.Op, c.round.Start, c.round.End, c.round.Over = node.OpAcquire, g.start, now, true
+	c.round.Op, c.round.Start, c.round.End, c.round.Over, c.round.Won = node.OpAcquire, g.start, now, true, true
 	out = append(out, Effect{Kind: RoundOver})
 	if Validity(c.cfg.TTL, now-g.start) > 0 {
 		return c.win(v, g.start, out)

@@ -131,6 +131,9 @@ func (c *Claim) extend(v View, out []Effect) []Effect {
 // extended draws the conclusion from an extension.
 func (c *Claim) extended(v View, out []Effect) []Effect {
 	now, t := v.Now(), c.tally()
+	if now >= c.lease.deadline {
+		return c.expire(v, out) // it is not revived, and its nodes are not repaired
+	}
 	if t.Won() {
 		for i := range c.cfg.Nodes {
 			out = c.repair(v, i, out)
@@ -138,9 +141,6 @@ func (c *Claim) extended(v View, out []Effect) []Effect {
 	}
 	switch {
 	case t.Won() && Validity(c.cfg.TTL, now-c.round.Start) > 0:
-		if now >= c.lease.deadline {
-			return c.expire(v, out)
-		}
 		// Counted from before the first send, and never moved back.
 		if to := c.round.Start + Validity(c.cfg.TTL, 0); to > c.lease.deadline {
 			c.moveDeadline(to)
@@ -160,7 +160,7 @@ func (c *Claim) extended(v View, out []Effect) []Effect {
 
 // extendedLate takes in an answer that came after a quorum had extended.
 func (c *Claim) extendedLate(v View, e *Event, out []Effect) []Effect {
-	if !c.round.Won {
+	if !c.round.Won || v.Now() >= c.lease.deadline {
 		return out
 	}
 	return c.repair(v, e.Node, out)

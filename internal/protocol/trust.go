@@ -137,7 +137,7 @@ func Settling(maxTTL time.Duration) time.Duration { return maxTTL / 2 }
 
 // Seen is what one node's marker says, or that the node did not answer.
 type Seen struct {
-	Answered bool
+	Answered bool // and does not contradict this membership
 	Marked   bool // for this membership
 	Outdated bool // from before a restart or promotion, or by a clock set back since
 }

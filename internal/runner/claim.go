@@ -133,6 +133,9 @@ func (cl *Claim) step(s *step, where place) {
 func (cl *Claim) note(out []protocol.Effect) (next *Claim, tell []func()) {
 	c, a := cl.c, cl.attempt
 	for i := range out {
+		if out[i].Request.Op != 0 {
+			cl.complete(&out[i].Request)
+		}
 		switch kind := out[i].Kind; kind {
 		case protocol.RoundOver, protocol.YieldOver, protocol.Waits:
 			later := cl.owner.Notify(cl, kind)
@@ -172,6 +175,11 @@ func (cl *Claim) note(out []protocol.Effect) (next *Claim, tell []func()) {
 			if later := cl.owner.Notify(cl, kind); later != nil {
 				tell = append(tell, later)
 			}
+		case protocol.Repaired:
+			m, name := c.members[out[i].Node].name, cl.owner.Name()
+			tell = append(tell, func() {
+				c.log.Info("redlatch: lock is back on a node that lacked it", "node", m, "name", name)
+			})
 		case protocol.Freed:
 			freed := cl.freed
 			tell = append(tell, func() { close(freed) })

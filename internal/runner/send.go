@@ -16,7 +16,7 @@ type answer struct {
 	seq uint32
 }
 
-// complete adds to a request what no decision depends on.
+// complete adds to a request what no decision depends on. The mutex is held.
 func (cl *Claim) complete(req *node.Request) {
 	req.Name = cl.key
 	req.Guard = cl.marker
@@ -27,9 +27,6 @@ func (cl *Claim) complete(req *node.Request) {
 // do executes an effect that needs no mutex.
 func (cl *Claim) do(a *Attempt, e *protocol.Effect, where place) {
 	c := cl.c
-	if e.Request.Op != 0 {
-		cl.complete(&e.Request)
-	}
 	switch e.Kind {
 	case protocol.Undo:
 		c.undo(e.Node, e.Request)
@@ -46,8 +43,6 @@ func (cl *Claim) do(a *Attempt, e *protocol.Effect, where place) {
 		cl.awaitMark(a, where)
 	case protocol.Mark:
 		c.marking.start(c, cl.key)
-	case protocol.Repaired:
-		c.log.Info("redlatch: lock is back on a node that lacked it", "node", c.members[e.Node].name, "name", cl.owner.Name())
 	}
 }
 
@@ -89,7 +84,6 @@ func (cl *Claim) send(a *Attempt, out []protocol.Effect, where place) {
 			b.ctx, b.cancel = context.WithTimeout(cl.ctx, cl.c.limit(out[i].Request))
 		}
 		e := &out[i]
-		cl.complete(&e.Request)
 		e.Request.Barge = a != nil && a.terms.Barge
 		switch {
 		case !cl.c.background.start():
@@ -172,7 +166,9 @@ func faultOf(err error) protocol.Fault {
 // claim go on.
 func (cl *Claim) adopt(where place) {
 	cl.mu.Lock()
-	changed := cl.c.guard.adopt(cl.Results(), cl.marker)
+	// The caller may have left meanwhile.
+	adapting := cl.core.State() == protocol.Adapting
+	changed := adapting && cl.c.guard.adopt(cl.Results(), cl.marker)
 	if changed {
 		if cl.configure() != nil {
 			cl.core.Reject(protocol.BadTTL)
