@@ -1,7 +1,5 @@
--- Says who has a lock that is not ours. holder is what MGET found; it does not
--- see what is no string. This file is put before the scripts that need it.
---
--- other(holder, fence, time) returns the reply:
+-- other(holder, fence, time) returns the reply about a lock that is not ours.
+-- holder is what MGET found, which does not see what is no string.
 --   {'held', holder, left ms, fence, now s, now µs}   left is -1 without expiry
 --   {'foreign', type, left ms, fence, now s, now µs}
 --   {'absent', '', '0', fence, now s, now µs}
@@ -16,3 +14,4 @@ local function other(holder, fence, time)
   end
   return {status, holder, tostring(redis.call('PTTL', KEYS[1])), fence, time[1], time[2]}
 end
+

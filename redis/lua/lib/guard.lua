@@ -1,15 +1,15 @@
--- Says whether this server may grant, by the marker that it carries; see
--- marker.lua. This file is put before the scripts that grant. It writes nothing:
--- a server that is to be marked, or marked anew, says so, and is marked by a
--- request of its own (mark.lua).
+-- guard(marker, config, off, ttl, time) says whether this server may grant, by
+-- the marker that it has. It writes nothing: a server that is to be marked, or
+-- marked again, says so, and is marked by a request of its own (mark.lua).
+-- role.lua, markerFormat.lua and marker.lua are included before it.
 --
--- guard(marker, config, off, ttl, time) returns nil if it may. off is 'o' for a
--- client with the guard off: then a server without a marker may, and of a marker
--- the list and MAXTTL alone count. Otherwise it returns the reply:
+-- It returns nil if the server may grant. off is 'o' for a client with the guard
+-- off: then a server without a marker may, and of a marker only LIST and MAXTTL
+-- count. Otherwise it returns the reply:
 --   {'quarantine', reason, left ms, '', now s, now µs}
 --     reason unmarked: there is no marker; remark: it is from before a restart
 --     or promotion, or the clock was set back since. Then left is how long the
---     server sits out once it is marked.
+--     quarantine lasts once the server is marked.
 --   {'config', marker, '0', '', now s, now µs}   it belongs to another membership
 -- or an error: NOINFO, READONLY, UNREPLICATED
 local function guard(marker, config, off, ttl, time)
@@ -22,8 +22,7 @@ local function guard(marker, config, off, ttl, time)
     return {'config', marker, '0', '', time[1], time[2]}
   end
   if off then
-    -- A part of a millisecond is rounded up in ours and down in theirs.
-    if standing.list ~= string.sub(config, 1, 16) or tonumber(ttl) > tonumber(standing.ttl) + 1 then
+    if standing.list ~= string.sub(config, 1, 1 + listTo - listFrom) or tonumber(ttl) > tonumber(standing.ttl) + 1 then
       return {'config', marker, '0', '', time[1], time[2]}
     end
     return unreplicated(info, standing)
@@ -41,3 +40,4 @@ local function guard(marker, config, off, ttl, time)
   if left <= 0 then return unreplicated(info, standing) end
   return {'quarantine', standing.reason, string.format('%.0f', math.ceil(left / 1000)), '', time[1], time[2]}
 end
+

@@ -1,9 +1,7 @@
--- Says whether this server is a master; a replica confirms nothing, even where
--- it can be written to. This file is put before the scripts that need it.
---
--- replication(lenient) returns what INFO says, or nil and the error to answer
--- with. lenient, which is for clients with the guard off, makes do without INFO
--- where that is forbidden, and returns ''.
+-- replication(lenient) returns INFO replication of a master, or nil and the
+-- error to answer with: a replica confirms nothing, even where it can be written
+-- to. lenient, which is for clients with the guard off, accepts that INFO is
+-- forbidden, and returns '' then.
 local function replication(lenient)
   local info = redis.pcall('INFO', 'replication')
   if type(info) == 'table' then
@@ -15,3 +13,4 @@ local function replication(lenient)
   end
   return info
 end
+
