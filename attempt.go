@@ -50,7 +50,7 @@ func (c *Client) newAttempt(ctx context.Context, name string, opts LockOptions) 
 		return nil, err
 	}
 	a.claim = &claim{c: c, name: name, key: key, marker: marker, ctx: context.WithoutCancel(ctx), mu: a.mu,
-		core: protocol.NewClaim(view{c}, cfg, c.newValue()), attempt: a}
+		core: protocol.NewClaim(&view{c, a.began}, cfg, c.newValue()), attempt: a}
 	return a, nil
 }
 
@@ -87,7 +87,7 @@ func (c *Client) config(opts LockOptions, b *node.Guard) (protocol.Config, *node
 func (a *attempt) run(ctx context.Context) (*Lease, error) {
 	a.caller = ctx
 	where := a.c.placeFor(ctx)
-	a.claim.handle(protocol.Event{Kind: a.first}, where)
+	a.claim.handle(a.first, where)
 	a.drive(ctx, where)
 	closed := a.c.isClosed()
 	a.mu.Lock()
@@ -141,7 +141,7 @@ func (a *attempt) drive(ctx context.Context, where place) {
 		select {
 		case <-a.changed:
 		case <-fired:
-			cl.handle(protocol.Event{Kind: protocol.Timer}, where)
+			cl.handle(protocol.Timer, where)
 		case <-ended:
 			ended = nil
 			a.cancel()
@@ -169,7 +169,7 @@ func (a *attempt) cancel() {
 	a.cancelled = true // a successor in the making is cancelled, too
 	cl := a.claim
 	a.mu.Unlock()
-	cl.handle(protocol.Event{Kind: protocol.Cancel}, elsewhere)
+	cl.handle(protocol.Cancel, elsewhere)
 }
 
 // finish has the caller return. The mutex is held.

@@ -47,16 +47,34 @@ const (
 	onClock
 )
 
+// step is what the handling of one event needs. Steps are used again: on the
+// stack of a new goroutine they would have it grow.
+type step struct {
+	event protocol.Event
+	view  view
+	out   []protocol.Effect
+}
+
+var steps = sync.Pool{New: func() any { return &step{out: make([]protocol.Effect, 0, 8)} }}
+
 // handle takes in an event, and does what follows from it.
-func (cl *claim) handle(e protocol.Event, where place) {
-	var buf [8]protocol.Effect
+func (cl *claim) handle(kind protocol.EventKind, where place) {
+	s := steps.Get().(*step)
+	s.event.Kind = kind
+	cl.step(s, where)
+}
+
+// step handles the event of a step, and puts the step back.
+func (cl *claim) step(s *step, where place) {
 	cl.mu.Lock()
 	a := cl.attempt
-	out := cl.core.Handle(view{cl.c}, e, buf[:0])
+	s.view = view{cl.c, cl.c.clock.Uptime()}
+	s.out = cl.core.Handle(&s.view, &s.event, s.out[:0])
+	out := s.out
 	next, tell := cl.note(out)
-	goOn := protocol.Event{Kind: protocol.Resume}
+	goOn := protocol.Resume
 	if next != nil && a.cancelled {
-		goOn.Kind = protocol.Cancel
+		goOn = protocol.Cancel
 	}
 	cl.mu.Unlock()
 	cl.tell(tell, where)
@@ -67,6 +85,9 @@ func (cl *claim) handle(e protocol.Event, where place) {
 	if next != nil {
 		next.handle(goOn, where)
 	}
+	clear(out)
+	s.event = protocol.Event{}
+	steps.Put(s)
 }
 
 // note does what must be done under the mutex. It returns the successor of a
@@ -122,7 +143,9 @@ func (cl *claim) note(out []protocol.Effect) (next *claim, tell []func()) {
 				core: cl.core.Successor(c.newValue()), answers: cl.answers, attempt: a}
 			a.claim, cl.answers = next, nil
 		case protocol.Extended:
-			tell = append(tell, cl.lease.extended())
+			if f := cl.lease.extended(); f != nil {
+				tell = append(tell, f)
+			}
 			if cl.lease.said != nil {
 				tell = append(tell, cl.lease.relieve)
 			}
@@ -130,7 +153,12 @@ func (cl *claim) note(out []protocol.Effect) (next *claim, tell []func()) {
 			tell = append(tell, cl.lease.notExtended())
 		case protocol.Ended:
 			if cl.lease != nil {
-				tell = append(tell, cl.lease.end(), cl.lease.tellEnd)
+				if f := cl.lease.end(); f != nil {
+					tell = append(tell, f)
+				}
+				if cl.lease.isNews() {
+					tell = append(tell, cl.lease.tellEnd)
+				}
 			}
 		case protocol.Freed:
 			freed := cl.freed
@@ -170,9 +198,16 @@ func (cl *claim) tell(tell []func(), where place) {
 func (cl *claim) early(nodes protocol.Set) {
 	for i := range cl.c.members {
 		if nodes.Has(i) {
-			cl.handle(protocol.Event{Kind: protocol.Wake, Node: i, Wake: node.Wake{Kind: node.WakeTurn}}, elsewhere)
+			cl.woken(i, node.Wake{Kind: node.WakeTurn})
 		}
 	}
+}
+
+// woken hands in a notification.
+func (cl *claim) woken(i int, wake node.Wake) {
+	s := steps.Get().(*step)
+	s.event.Kind, s.event.Node, s.event.Wake = protocol.Wake, i, wake
+	cl.step(s, elsewhere)
 }
 
 // complete adds to a request what no decision depends on.
@@ -247,17 +282,18 @@ func (cl *claim) send(a *attempt, out []protocol.Effect, where place) {
 		if b.ctx == nil {
 			b.ctx, b.cancel = context.WithTimeout(cl.ctx, cl.c.limit(out[i].Request))
 		}
-		e := out[i]
+		e := &out[i]
 		cl.complete(&e.Request)
 		e.Request.Barge = a != nil && a.opts.Barge
 		switch {
 		case !cl.c.background.start():
 			b.done()
-			cl.answered(&e, NodeResult{Node: cl.c.members[e.Node].name, Err: fmt.Errorf("%w (%w)", ErrClosed, ErrUnsent)}, where)
+			cl.answered(e, &NodeResult{Node: cl.c.members[e.Node].name, Err: fmt.Errorf("%w (%w)", ErrClosed, ErrUnsent)}, where)
 		case where == onCaller && n == 1:
-			cl.ask(b, &e, onCaller)
+			cl.ask(b, e, onCaller)
 		default:
-			go cl.ask(b, &e, elsewhere)
+			copied := *e
+			go cl.ask(b, &copied, elsewhere)
 		}
 	}
 }
@@ -270,33 +306,36 @@ func (cl *claim) ask(b *batch, e *protocol.Effect, where place) {
 		m.probes.Add(-1)
 	}
 	b.done()
-	cl.answered(e, r, where)
+	cl.answered(e, &r, where)
 	cl.c.background.end()
 }
 
 // answered hands in the answer to a request.
-func (cl *claim) answered(e *protocol.Effect, r NodeResult, where place) {
+func (cl *claim) answered(e *protocol.Effect, r *NodeResult, where place) {
 	op := e.Request.Op
 	cl.mu.Lock()
-	// What comes late to a lease is no answer to anything that is reported.
-	if op != node.OpRepair && !e.Request.Once && (op != node.OpAcquire || cl.core.State() < protocol.Held) {
+	// What comes late to a lease is no answer to anything that is reported. That
+	// a node granted is known without.
+	granted := r.Err == nil && r.Reply.Status == node.Granted && cl.answers == nil
+	if op != node.OpRepair && !e.Request.Once && !granted && (op != node.OpAcquire || cl.core.State() < protocol.Held) {
 		if cl.answers == nil {
 			all := make([]answer, len(cl.c.members))
 			cl.answers = &all
 		}
 		if a := &(*cl.answers)[e.Node]; a.seq <= e.Seq {
-			*a = answer{r, e.Seq}
+			*a = answer{*r, e.Seq}
 		}
 	}
 	cl.mu.Unlock()
-	cl.handle(protocol.Event{
-		Kind: protocol.Answer, Node: e.Node, Seq: e.Seq, Op: op, Once: e.Request.Once, Token: e.Request.Token,
-		Fault: faultOf(r.Err), Reply: r.Reply, Misfit: cl.misfit(e, r),
-	}, where)
+	s := steps.Get().(*step)
+	v := &s.event
+	v.Kind, v.Node, v.Seq, v.Op, v.Once, v.Token = protocol.Answer, e.Node, e.Seq, op, e.Request.Once, e.Request.Token
+	v.Fault, v.Reply, v.Misfit = faultOf(r.Err), r.Reply, cl.misfit(e, r)
+	cl.step(s, where)
 }
 
 // misfit says in what the marker of a node that refused differs from ours.
-func (cl *claim) misfit(e *protocol.Effect, r NodeResult) protocol.Misfit {
+func (cl *claim) misfit(e *protocol.Effect, r *NodeResult) protocol.Misfit {
 	if r.Err != nil || r.Reply.Status != node.Misconfigured || e.Request.Guard == nil {
 		return protocol.Fits
 	}
@@ -335,7 +374,14 @@ func (cl *claim) adopt(where place) {
 		}
 	}
 	cl.mu.Unlock()
-	cl.handle(protocol.Event{Kind: protocol.Configured, Changed: changed}, where)
+	cl.goOn(protocol.Configured, changed, where)
+}
+
+// goOn hands in what came of an adaption.
+func (cl *claim) goOn(kind protocol.EventKind, changed bool, where place) {
+	s := steps.Get().(*step)
+	s.event.Kind, s.event.Changed = kind, changed
+	cl.step(s, where)
 }
 
 // configure sets what depends on the cluster parameters.
@@ -354,14 +400,14 @@ func (cl *claim) awaitMark(a *attempt, where place) {
 	c := cl.c
 	wait := func() {
 		marked := c.marking.await(a.caller, int(a.marked.Load()), markTime*c.opts.NodeTimeout)
-		cl.handle(protocol.Event{Kind: protocol.Marked, Changed: marked}, where)
+		cl.goOn(protocol.Marked, marked, where)
 	}
 	if where == onCaller {
 		wait()
 		return
 	}
 	if !c.background.start() {
-		cl.handle(protocol.Event{Kind: protocol.Marked}, elsewhere)
+		cl.goOn(protocol.Marked, false, elsewhere)
 		return
 	}
 	go func() {
@@ -383,8 +429,8 @@ func (cl *claim) results() []NodeResult {
 	for i, m := range cl.c.members {
 		r := &results[i]
 		r.Node = m.name
-		var said NodeResult
-		if cl.answers != nil {
+		said := NodeResult{Node: m.name, Reply: node.Reply{Status: node.Granted}}
+		if cl.answers != nil && (*cl.answers)[i].seq != 0 {
 			said = (*cl.answers)[i].NodeResult
 		}
 		switch cl.core.Outcome(i) {
@@ -409,14 +455,11 @@ func (cl *claim) results() []NodeResult {
 	return results
 }
 
-// sameServer names the node that is the same server as node i.
+// sameServer says that node i is the same server as another.
 func (cl *claim) sameServer(i int) error {
 	other := "another node"
-	for j, a := range *cl.answers {
-		if j != i && a.Reply.Server == (*cl.answers)[i].Reply.Server {
-			other = cl.c.members[j].name
-			break
-		}
+	if j := cl.core.SameServer(i); j >= 0 {
+		other = cl.c.members[j].name
 	}
 	return &ConfigError{Field: "nodes", Value: cl.c.members[i].name, Bound: "another server than " + other + ", which it is now"}
 }

@@ -49,7 +49,7 @@ func (l *Lease) Detach() (string, error) {
 	if err := l.Err(); err != nil {
 		return "", err
 	}
-	l.handle(protocol.Event{Kind: protocol.Detach}, elsewhere)
+	l.handle(protocol.Detach, elsewhere)
 	l.mu.Lock()
 	cause := l.cause
 	l.mu.Unlock()

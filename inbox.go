@@ -63,12 +63,11 @@ func (b *inbox) forget(cl *claim) {
 
 // deliver passes on what a node reported.
 func (b *inbox) deliver(i int, m *member, wake node.Wake) {
-	event := protocol.Event{Kind: protocol.Wake, Node: i, Wake: wake}
 	if wake.Kind == node.WakeMissed {
 		m.noteWakes(wake.Err)
 		b.missed.Add(1)
 		for _, cl := range b.all() {
-			cl.handle(event, elsewhere)
+			cl.woken(i, wake)
 		}
 		return
 	}
@@ -84,7 +83,7 @@ func (b *inbox) deliver(i int, m *member, wake node.Wake) {
 	}
 	b.mu.Unlock()
 	if cl != nil {
-		cl.handle(event, elsewhere)
+		cl.woken(i, wake)
 	}
 }
 

@@ -90,7 +90,7 @@ func (k *keeper) loop() {
 		}
 		due, next, any := k.due()
 		for _, l := range due {
-			l.handle(protocol.Event{Kind: protocol.Timer}, onClock)
+			l.handle(protocol.Timer, onClock)
 		}
 		if len(due) > 0 {
 			_, next, any = k.due()

@@ -74,19 +74,22 @@ func (l *Lease) notExtended() func() {
 	l.failed = err
 	finish := l.finishExtension(err)
 	return func() {
-		finish()
+		if finish != nil {
+			finish()
+		}
 		l.warn(err)
 	}
 }
 
 func (l *Lease) finishExtension(err error) func() {
 	x := l.extension
+	if x == nil {
+		return nil
+	}
 	l.extension = nil
 	return func() {
-		if x != nil {
-			x.err = err
-			close(x.done)
-		}
+		x.err = err
+		close(x.done)
 	}
 }
 
@@ -173,7 +176,7 @@ func (l *Lease) Err() error {
 		return nil
 	}
 	// The deadline may have passed a moment before the keeper sees it.
-	l.handle(protocol.Event{Kind: protocol.Timer}, elsewhere)
+	l.handle(protocol.Timer, elsewhere)
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.cause
@@ -207,7 +210,7 @@ func (l *Lease) Extend(ctx context.Context) error {
 	}
 	wanted := l.extension
 	l.mu.Unlock()
-	l.handle(protocol.Event{Kind: protocol.Extend}, l.c.placeFor(ctx))
+	l.handle(protocol.Extend, l.c.placeFor(ctx))
 	select {
 	case <-wanted.done:
 		return wanted.err
@@ -266,7 +269,7 @@ func (cl *claim) free(ctx context.Context) error {
 	freed := make(chan struct{})
 	cl.freed = freed
 	cl.mu.Unlock()
-	cl.handle(protocol.Event{Kind: protocol.Release}, cl.c.placeFor(ctx))
+	cl.handle(protocol.Release, cl.c.placeFor(ctx))
 
 	cl.mu.Lock()
 	at := cl.core.Timer()
@@ -300,7 +303,7 @@ func (cl *claim) awaitFreed(ctx context.Context, freed chan struct{}, at time.Du
 		case <-ctx.Done():
 			return
 		case <-timer.C:
-			cl.handle(protocol.Event{Kind: protocol.Timer}, elsewhere)
+			cl.handle(protocol.Timer, elsewhere)
 			timer.Reset(time.Millisecond) // in case that was early
 		}
 	}

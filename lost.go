@@ -75,6 +75,12 @@ func (cl *claim) lost(why error) *LostError {
 	return e
 }
 
+// isNews reports whether anybody is to be notified of the end. The mutex is held.
+func (l *Lease) isNews() bool {
+	_, observed := l.c.opts.Observer.(LeaseObserver)
+	return observed || errors.Is(l.cause, ErrLost)
+}
+
 // tellEnd reports that the lease has ended. A logger or an observer may take its
 // time.
 func (l *Lease) tellEnd() {

@@ -164,7 +164,8 @@ func (m *member) noteQuarantine(op node.Op, reply node.Reply) {
 		if reply.NeedsMark() {
 			until = unmarkedYet
 		}
-		m.sitsFor.Store(&reply.Value)
+		why := reply.Value // a copy, so that the reply need not be on the heap
+		m.sitsFor.Store(&why)
 		if before := m.sitting.Swap(int64(until)); before == 0 {
 			left := reply.Left
 			if reply.NeedsMark() {

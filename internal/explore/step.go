@@ -122,7 +122,7 @@ func (m *machine) begin(s *State, k int, ch *choice) {
 func (m *machine) handle(s *State, k int, e protocol.Event, ch *choice) {
 	cl := s.ownClaim(k)
 	var buf [16]protocol.Effect
-	out := cl.Handle(view{m, s, ch}, e, buf[:0])
+	out := cl.Handle(view{m, s, ch}, &e, buf[:0])
 	m.effects(s, k, out, ch)
 }
 

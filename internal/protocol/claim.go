@@ -227,7 +227,7 @@ func (c *Claim) Timer() Instant {
 
 // Handle takes in an event and appends to out what has to be done. An event that
 // the claim's state has no use for changes nothing.
-func (c *Claim) Handle(v View, e Event, out []Effect) []Effect {
+func (c *Claim) Handle(v View, e *Event, out []Effect) []Effect {
 	switch e.Kind {
 	case Answer:
 		out = c.answered(v, e, out)
@@ -384,7 +384,7 @@ func (c *Claim) note(nodes Set) {
 
 // record notes what a node may have of the claim after an answer to an
 // acquisition or a repair.
-func (c *Claim) record(e Event, out []Effect) []Effect {
+func (c *Claim) record(e *Event, out []Effect) []Effect {
 	m := &c.nodes[e.Node]
 	if m.seq == e.Seq {
 		m.inFlight = false
@@ -412,7 +412,7 @@ func (c *Claim) listen(out []Effect) []Effect {
 }
 
 // see keeps what a node answered in the last round.
-func (c *Claim) see(e Event) {
+func (c *Claim) see(e *Event) {
 	m := &c.nodes[e.Node]
 	switch e.Fault {
 	case Unsent, TimedOutUnsent:
@@ -434,7 +434,7 @@ func (c *Claim) see(e Event) {
 }
 
 // count takes an answer into the round that is in flight.
-func (c *Claim) count(v View, e Event, out []Effect) []Effect {
+func (c *Claim) count(v View, e *Event, out []Effect) []Effect {
 	c.see(e)
 	m := &c.nodes[e.Node]
 	if m.got == Replied && m.status == node.Granted && c.countedTwice(e.Node, c.all()) {
@@ -447,16 +447,20 @@ func (c *Claim) count(v View, e Event, out []Effect) []Effect {
 // countedTwice reports that the server behind node i granted as another of the
 // nodes too: an address can be led to another server at any time.
 func (c *Claim) countedTwice(i int, nodes Set) bool {
-	if c.nodes[i].server == 0 {
-		return false
-	}
+	j := c.SameServer(i)
+	return j >= 0 && nodes.Has(j)
+}
+
+// SameServer returns the node that granted and is the same server as node i; -1
+// if there is none.
+func (c *Claim) SameServer(i int) int {
 	for j := range c.cfg.Nodes {
 		other := &c.nodes[j]
-		if j != i && nodes.Has(j) && other.got == Replied && other.status == node.Granted && other.server == c.nodes[i].server {
-			return true
+		if j != i && c.nodes[i].server != 0 && other.got == Replied && other.status == node.Granted && other.server == c.nodes[i].server {
+			return j
 		}
 	}
-	return false
+	return -1
 }
 
 // maybeSettle ends the round in flight if its outcome is decided.
@@ -520,7 +524,7 @@ func (c *Claim) settle(v View, out []Effect) []Effect {
 }
 
 // answered takes in a node's answer.
-func (c *Claim) answered(v View, e Event, out []Effect) []Effect {
+func (c *Claim) answered(v View, e *Event, out []Effect) []Effect {
 	switch {
 	case e.Op == node.OpAcquire || e.Op == node.OpRepair:
 		out = c.record(e, out)
@@ -552,7 +556,7 @@ func (c *Claim) answered(v View, e Event, out []Effect) []Effect {
 }
 
 // acquired takes in the answer to an acquisition or a repair that was recorded.
-func (c *Claim) acquired(v View, e Event, out []Effect) []Effect {
+func (c *Claim) acquired(v View, e *Event, out []Effect) []Effect {
 	switch c.state {
 	case Asking:
 		if e.Op == node.OpAcquire && c.round.Op == node.OpAcquire && e.Seq == c.round.Seq {

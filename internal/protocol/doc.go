@@ -6,7 +6,7 @@
 // A Claim is one caller's claim on one name, under one value. Events go in,
 // effects come out:
 //
-//	effects = claim.Handle(view, event, effects)
+//	effects = claim.Handle(view, &event, effects)
 //
 // Events are a node's answer, a node's notification, the passing of a time, and
 // what the caller does. Effects are requests to send, undo that must outlive the

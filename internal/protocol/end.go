@@ -111,7 +111,7 @@ func (c *Claim) detach(out []Effect) []Effect {
 }
 
 // late undoes what a node granted after the end of the claim.
-func (c *Claim) late(v View, e Event, out []Effect) []Effect {
+func (c *Claim) late(v View, e *Event, out []Effect) []Effect {
 	m := &c.nodes[e.Node]
 	if c.lease.cause == WasDetached || m.holds == nothing {
 		return out

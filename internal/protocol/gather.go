@@ -134,7 +134,7 @@ func (c *Claim) startOver(v View, delay time.Duration, out []Effect) []Effect {
 }
 
 // woken takes in a notification.
-func (c *Claim) woken(v View, e Event, out []Effect) []Effect {
+func (c *Claim) woken(v View, e *Event, out []Effect) []Effect {
 	c.fence = max(c.fence, e.Wake.Fence)
 	m := &c.nodes[e.Node]
 	switch {
@@ -197,7 +197,7 @@ func (c *Claim) askOne(i int, out []Effect) []Effect {
 }
 
 // taken counts the answer of a node between two rounds.
-func (c *Claim) taken(v View, e Event, out []Effect) []Effect {
+func (c *Claim) taken(v View, e *Event, out []Effect) []Effect {
 	m := &c.nodes[e.Node]
 	if e.Seq < c.gather.first || e.Seq != m.seq {
 		return out // only the answer to the last request to a node counts
@@ -381,7 +381,7 @@ func (c *Claim) sendYield(v View, nodes Set, out []Effect) []Effect {
 }
 
 // yielded takes in the answer to a request with Once.
-func (c *Claim) yielded(v View, e Event, out []Effect) []Effect {
+func (c *Claim) yielded(v View, e *Event, out []Effect) []Effect {
 	y, bit := &c.yield, Of(e.Node)
 	if c.state != Waiting || !y.on || e.Seq != y.seq || y.missing&bit == 0 {
 		return out

@@ -154,7 +154,7 @@ func (c *Claim) extended(v View, out []Effect) []Effect {
 }
 
 // extendedLate takes in an answer that came after a quorum had extended.
-func (c *Claim) extendedLate(v View, e Event, out []Effect) []Effect {
+func (c *Claim) extendedLate(v View, e *Event, out []Effect) []Effect {
 	if !c.round.Won {
 		return out
 	}

@@ -67,7 +67,7 @@ var mutants = []mutant{
 	{"a repair may come late", "internal/protocol/held.go",
 		"	req.Until = time.UnixMicro(m.now).Add(c.cfg.Limit)", "	_ = time.UnixMicro(m.now)", Keeper},
 	{"a notification is swallowed", "inbox.go",
-		"	if cl != nil {\n		cl.handle(event, elsewhere)", "	if cl != nil && !wake.Kind.Asks() {\n		cl.handle(event, elsewhere)", Plain},
+		"	if cl != nil {\n		cl.woken(i, wake)", "	if cl != nil && !wake.Kind.Asks() {\n		cl.woken(i, wake)", Plain},
 	{"a release wakes nobody", "internal/nodestate/ops.go",
 		"	s.fence, s.asker = e.Fence, \"\"\n	e.Queue.serve(!e.held(), s)", "	s.fence, s.asker = e.Fence, \"\"", Plain},
 	{"nobody yields", "internal/protocol/gather.go",
