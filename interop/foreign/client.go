@@ -27,8 +27,8 @@ type Client struct {
 	Five bool
 	// Renews is set if it extends by itself, and has no call for that.
 	Renews bool
-	// Slow is set if its own attempts on several servers block each other, so
-	// that the scenarios take long there.
+	// Slow is set if its failed attempts leave keys on several servers: these
+	// refuse its next attempts, so that the scenarios take long there.
 	Slow bool
 	// Breaches are the scenarios in which it is known to break a rule. A run
 	// fails if it finds another breach, or does not find one of these.

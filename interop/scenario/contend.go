@@ -89,7 +89,7 @@ func contention(s *Stage) Cell {
 	}
 	s.must(r.clash == "", "%s", r.clash)
 	s.weMust(r.turns["redlatch"] >= turnsEach, "had the lock %d times in %v, the other %d times", r.turns["redlatch"], soon, r.turns["it"])
-	// A client whose own attempts block each other may have none.
+	// A client that the keys of its failed attempts refuse may have none.
 	s.must(r.turns["it"] >= turnsEach || s.client.Slow, "had the lock %d times in %v, redlatch %d times", r.turns["it"], soon, r.turns["redlatch"])
 	return Cell{Holds, "never two"}
 }

@@ -12,8 +12,8 @@ import (
 	"github.com/redlatch/redlatch/interop/foreign"
 )
 
-// doctoredNode lets redlatch break a rule: before each request it changes the
-// key by force so that the request succeeds.
+// doctoredNode lets redlatch break a rule: before each request of one
+// kind it changes the key by force, so that the request succeeds.
 type doctoredNode struct {
 	node.Node
 	server *redistest.Server
