@@ -14,8 +14,8 @@ import (
 	"github.com/redlatch/redlatch/internal/redistest"
 )
 
-// TestServersThatKeepAnythingOfLocksAreNotFresh has a marker lost and something
-// else left.
+// TestServersThatKeepAnythingOfLocksAreNotFresh removes the marker and leaves
+// another key.
 func TestServersThatKeepAnythingOfLocksAreNotFresh(t *testing.T) {
 	t.Parallel()
 	ours := strings.Repeat("0a", 16) + ":host/1/web"
@@ -42,7 +42,7 @@ func TestServersThatKeepAnythingOfLocksAreNotFresh(t *testing.T) {
 					t.Errorf("%s is marked %q, though it was refused", s.Addr(), marker)
 				}
 			}
-			// Nor by the option, with which the first lock waits instead.
+			// Nor does the option help: with it the first lock waits instead.
 			_, err = newClient(t, open(t, addresses...), quick).TryLock(context.Background(), "job2", redlatch.LockOptions{})
 			wantErr(t, err, redlatch.ErrQuarantine)
 		})
@@ -94,8 +94,8 @@ func TestServersThatCannotBeSearchedAreNotFresh(t *testing.T) {
 	}
 }
 
-// TestClientThatSawServersInServiceDoesNotTakeThemForNew has nobody but the
-// client itself know what was there.
+// TestClientThatSawServersInServiceDoesNotTakeThemForNew leaves the client
+// itself as the only witness of what the servers had.
 func TestClientThatSawServersInServiceDoesNotTakeThemForNew(t *testing.T) {
 	t.Parallel()
 	for name, see := range map[string]func(t *testing.T, c *redlatch.Client, handle string){

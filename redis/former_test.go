@@ -14,8 +14,8 @@ import (
 	"github.com/redlatch/redlatch/internal/redistest"
 )
 
-// TestClockOfOneNodeDoesNotMakeAllSitOut changes the list when one node was
-// marked while its clock was a day ahead.
+// TestClockOfOneNodeDoesNotMakeAllSitOut changes the membership when one node
+// was marked while its clock was a day ahead.
 func TestClockOfOneNodeDoesNotMakeAllSitOut(t *testing.T) {
 	t.Parallel()
 	servers := redistest.Start(t, 4)
@@ -49,8 +49,8 @@ func TestClockOfOneNodeDoesNotMakeAllSitOut(t *testing.T) {
 	eventually(t, patience, func() error { return cycle(changed) })
 }
 
-// TestFormerListThatIsNotTheOneInServiceIsRefused leaves out three nodes of five,
-// which would go on as a quorum.
+// TestFormerListThatIsNotTheOneInServiceIsRefused omits three nodes of five,
+// which would continue as a quorum.
 func TestFormerListThatIsNotTheOneInServiceIsRefused(t *testing.T) {
 	t.Parallel()
 	a := redistest.Addresses(redistest.Start(t, 6))

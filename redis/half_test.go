@@ -17,7 +17,7 @@ import (
 	"github.com/redlatch/redlatch/node"
 )
 
-// writing is a node before whose first marking something happens.
+// writing is a node that calls before ahead of each request that marks it.
 type writing struct {
 	node.Guarded
 	before func(*node.Request)
@@ -30,14 +30,14 @@ func (w writing) Do(ctx context.Context, req node.Request) (node.Reply, error) {
 	return w.Guarded.Do(ctx, req)
 }
 
-// halfWay is a change of the list from {a, b, c} to {a, b, d} whose operator has
-// barred a, and then been cut off from b and c. Clients of the new list do not
-// reach b either.
+// halfWay is a membership change from {a, b, c} to {a, b, d} whose operator has
+// barred a, and was then cut off from b and c. Clients of the new membership do
+// not reach b either.
 type halfWay struct {
 	servers  []*redistest.Server // a, b, c, d
-	proxies  []*redistest.Proxy  // to b and c, for the operator and the new list
+	proxies  []*redistest.Proxy  // to b and c, for the operator and the new membership
 	old, new *redlatch.Client
-	err      error // what the operator was told
+	err      error // the error that the operator received
 	states   []admin.NodeState
 }
 
@@ -89,8 +89,8 @@ func (h *halfWay) connect() {
 	}
 }
 
-// second has a client of the new list ask for what a client of the old one
-// holds. It returns the second holder.
+// second has a client of the new membership ask for a lock that a client of the
+// old one holds. It returns the second holder.
 func (h *halfWay) second(t testing.TB, within time.Duration) *redlatch.Lease {
 	t.Helper()
 	l, err := h.old.Lock(context.Background(), "job", redlatch.LockOptions{Wait: 10 * time.Second})
@@ -110,9 +110,9 @@ func (h *halfWay) second(t testing.TB, within time.Duration) *redlatch.Lease {
 	return nil
 }
 
-// TestChangeOfListThatStopsHalfWayLetsNobodyIn has the old list stay in service
-// until a change of list is brought to its end, whatever becomes of the server
-// that was barred already.
+// TestChangeOfListThatStopsHalfWayLetsNobodyIn: the old membership stays in
+// service until the change is completed, even if the server that is barred
+// already restarts or loses its data.
 func TestChangeOfListThatStopsHalfWayLetsNobodyIn(t *testing.T) {
 	for name, accident := range map[string]func(s *redistest.Server){
 		"and nothing else": func(*redistest.Server) {},
@@ -134,7 +134,7 @@ func TestChangeOfListThatStopsHalfWayLetsNobodyIn(t *testing.T) {
 				t.Errorf("the new server is marked %q, and the old list is in service", m)
 			}
 
-			// Run again, it is finished.
+			// A second run finishes it.
 			h.connect()
 			l, err := h.old.Lock(context.Background(), "job", redlatch.LockOptions{Wait: 10 * time.Second})
 			if err != nil {
@@ -149,8 +149,8 @@ func TestChangeOfListThatStopsHalfWayLetsNobodyIn(t *testing.T) {
 }
 
 // TestNodeThatIsMarkedForTheNewListTooEarlyIsNoQuorum has the first step of the
-// same change mark the node for the new list, instead of barring it. It alone
-// does not bring the new list into service.
+// same change mark the node for the new membership, instead of barring it. This
+// node alone does not bring the new membership into service.
 func TestNodeThatIsMarkedForTheNewListTooEarlyIsNoQuorum(t *testing.T) {
 	t.Parallel()
 	h := stopHalfWay(t, func(req *node.Request) { req.Mark = node.MarkReplace })
@@ -159,9 +159,9 @@ func TestNodeThatIsMarkedForTheNewListTooEarlyIsNoQuorum(t *testing.T) {
 	}
 }
 
-// TestNodesThatAreMarkedForTheNewListTooEarlyLetASecondHolderIn is why nodes are
-// barred: where a list becomes shorter, a quorum of the new one can be marked
-// while the rest are a quorum of the old one.
+// TestNodesThatAreMarkedForTheNewListTooEarlyLetASecondHolderIn is why nodes
+// are barred: if a membership becomes smaller, a quorum of the new one can be
+// marked while the rest are a quorum of the old one.
 func TestNodesThatAreMarkedForTheNewListTooEarlyLetASecondHolderIn(t *testing.T) {
 	t.Parallel()
 	servers := redistest.Start(t, 5)
@@ -235,8 +235,8 @@ func TestChangeOfListThatStoppedHalfWayCanBeTakenBack(t *testing.T) {
 }
 
 // TestChangeOfListThatStopsAfterTheOldListIsBarredCanBeFinished cuts the
-// operator off when the old list is barred whole and not every node is marked for
-// the new one.
+// operator off when the whole old membership is barred and not every node is
+// marked for the new one.
 func TestChangeOfListThatStopsAfterTheOldListIsBarredCanBeFinished(t *testing.T) {
 	t.Parallel()
 	servers := redistest.Start(t, 4)
@@ -270,8 +270,9 @@ func TestChangeOfListThatStopsAfterTheOldListIsBarredCanBeFinished(t *testing.T)
 	wantHandOver(t, old, l, changed)
 }
 
-// wantHandOver wants the lease of one list to be over before the other list
-// grants, which it does in the end, and the first list to grant nothing more.
+// wantHandOver fails unless the lease of one membership is over before the
+// other grants, the other does grant in the end, and the first grants nothing
+// more.
 func wantHandOver(t testing.TB, from *redlatch.Client, l *redlatch.Lease, to *redlatch.Client) {
 	t.Helper()
 	eventually(t, patience, func() error {

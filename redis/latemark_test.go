@@ -15,9 +15,9 @@ import (
 	"github.com/redlatch/redlatch/node"
 )
 
-// TestMarkThatComesLateWritesNothing has every marking of a change of list be
-// repeated after its operator has stopped waiting, as a network can that was
-// away: the list has been changed back meanwhile.
+// TestMarkThatComesLateWritesNothing repeats every marking request of a
+// membership change after its operator has stopped waiting, as a network that
+// was interrupted can do. In the meantime the membership has been changed back.
 func TestMarkThatComesLateWritesNothing(t *testing.T) {
 	t.Parallel()
 	servers := redistest.Start(t, 4)
@@ -63,8 +63,8 @@ func TestMarkThatComesLateWritesNothing(t *testing.T) {
 		t.Fatalf("%d markings were sent", len(late))
 	}
 	for _, x := range late {
-		// Nobody waits here for half a minute: what was sent then is sent as
-		// much earlier.
+		// The test does not wait for half a minute: instead, the limit of each
+		// request is moved back by as much.
 		const limit = 30 * time.Second
 		if over := x.req.Until.Sub(began); over < limit/2 || over > limit+10*time.Second {
 			t.Errorf("marking %d of %s is carried out for %v", x.req.Mark, x.node, over)

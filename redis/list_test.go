@@ -21,7 +21,7 @@ func TestListWalksThroughManyKeysAndFindsEachLockOnce(t *testing.T) {
 	server := redistest.Start(t, 1)[0]
 	eachDriver(t, func(t *testing.T, nodes func(...string) []redlatch.Node) {
 		server.Do("FLUSHALL")
-		// Most keys are none of ours, and most fences those of locks that are
+		// Most keys are none of ours, and most fences belong to locks that are
 		// free again.
 		server.Do("EVAL", `for i = 1, 5000 do redis.call('SET', 'data:' .. i, 'x') end
 			for i = 1, 3000 do redis.call('SET', 'redlatch:1:fence:{spent ' .. i .. '}', '00000000000000000001') end
@@ -226,7 +226,8 @@ func TestABreakWakesWhoIsNextInLine(t *testing.T) {
 			return nil
 		})
 		do(node.Request{Op: node.OpBreak, Token: token + 5})
-		// It does not ask again in this test: only the break can have told it.
+		// The waiter does not ask again in this test: only the break can have
+		// notified it.
 		for timeout := time.After(20 * time.Second); ; {
 			select {
 			case w := <-wakes:

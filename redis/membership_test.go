@@ -38,7 +38,7 @@ func wantText(t testing.TB, err error, parts ...string) {
 func TestListOfOneBesideAListOfThreeIsRefused(t *testing.T) {
 	t.Parallel()
 	servers, three := threeMarked(t)
-	one := laterClient(t, quick, servers[0].URL()) // with the guard off, as one plain server has it
+	one := laterClient(t, quick, servers[0].URL()) // with the guard off, as for a single server
 	l, err := one.TryLock(context.Background(), "pay", redlatch.LockOptions{})
 	if err == nil {
 		l3, err := three.TryLock(context.Background(), "pay", redlatch.LockOptions{})
@@ -83,7 +83,7 @@ func TestTTLAboveTheMarkersIsRefusedWithTheGuardOff(t *testing.T) {
 		t.Fatal(err)
 	}
 	l.Release(context.Background())
-	// A quarantine is not minded with the guard off.
+	// With the guard off a quarantine is ignored.
 	for _, s := range servers {
 		m := strings.Split(s.Do("GET", "redlatch:1:marker"), " ")
 		m[8] = "9000000000000000"
@@ -146,7 +146,8 @@ func TestExaminationFindsAnotherMembershipWithTheGuardOff(t *testing.T) {
 	if f := find(redlatch.Options{AnyMembership: true}, nodes); f == nil || f.Severity != node.Advice || !strings.Contains(f.Found, "AnyMembership") {
 		t.Errorf("with AnyMembership found is %+v", f)
 	}
-	// The same list with other parameters, and one without a marker, are no danger.
+	// The same membership with other parameters, and a server without a marker,
+	// are no danger.
 	all := open(t, redistest.Addresses(servers)...)
 	if f := find(redlatch.Options{Guard: redlatch.GuardOff}, all); f != nil {
 		t.Errorf("of the same list found is %+v", f)
@@ -160,7 +161,8 @@ func TestExaminationFindsAnotherMembershipWithTheGuardOff(t *testing.T) {
 	}
 }
 
-// TestRetiredServerCanServeAnotherList takes c off its list, and uses it alone.
+// TestRetiredServerCanServeAnotherList removes c from its membership, and uses
+// it alone.
 func TestRetiredServerCanServeAnotherList(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()
@@ -194,11 +196,11 @@ func TestRetiredServerCanServeAnotherList(t *testing.T) {
 	if err := cycle(alone); err != nil {
 		t.Error(err)
 	}
-	if err := retire(); err != nil { // once more changes nothing
+	if err := retire(); err != nil { // a second time changes nothing
 		t.Error(err)
 	}
 	eventually(t, patience, func() error { return cycle(changed) })
-	// A list under a name does not say who is on it.
+	// A membership under a name does not say which nodes belong to it.
 	named := quick
 	named.NodeList = "prod"
 	if _, err := admin.New(laterClient(t, named, a, b, d)).Init(ctx, admin.InitOptions{Former: open(t, a, b, d)}); err != nil {

@@ -19,9 +19,9 @@ import (
 	"github.com/redlatch/redlatch/redis/goredis"
 )
 
-// TestPoolThatTheProgramUsesUpEndsTheLeaseAtItsDeadline has a client of the
-// program's own, whose connections wait for something else. Nodes of our own
-// making keep some aside: see TestFullPoolCannotLoseALock.
+// TestPoolThatTheProgramUsesUpEndsTheLeaseAtItsDeadline uses a client of the
+// program's own whose connections are all blocked. Nodes that we make reserve
+// some connections: see TestFullPoolCannotLoseALock.
 func TestPoolThatTheProgramUsesUpEndsTheLeaseAtItsDeadline(t *testing.T) {
 	t.Parallel()
 	timed(t, poolUsedUp)
@@ -42,7 +42,7 @@ func poolUsedUp(t testing.TB) {
 	done := make(chan error, 2)
 	for range 2 {
 		go func() {
-			for { // the lock's own requests may have the connections for a while
+			for { // the lock's own requests may occupy the connections for a while
 				if err := client.BLPop(context.Background(), 0, "work").Err(); !errors.Is(err, goredisclient.ErrPoolTimeout) {
 					done <- err
 					return
@@ -83,9 +83,8 @@ func poolUsedUp(t testing.TB) {
 }
 
 // TestExtensionsOfManyLeasesDoNotWaitForEachOther extends all the leases of a
-// program at once, on a server that answers slowly. What they may take is
-// counted in answers, of which one on each connection at a time would take
-// hundreds.
+// program at once, on a server that answers slowly. The limit is counted in
+// answers: one answer at a time on each connection would take hundreds.
 func TestExtensionsOfManyLeasesDoNotWaitForEachOther(t *testing.T) {
 	t.Parallel()
 	const leases, delay = 2500, 100 * time.Millisecond

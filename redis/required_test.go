@@ -17,7 +17,8 @@ import (
 	"github.com/redlatch/redlatch/node"
 )
 
-// requiring are bounds for a single server whose replicas are counted.
+// requiring are cluster parameters for a single server whose replicas are
+// counted.
 func requiring(replicas int) redlatch.Options {
 	opts := quick
 	opts.Guard, opts.Replicas = redlatch.GuardOn, replicas
@@ -64,8 +65,9 @@ func TestRequiredReplicasAreTakenFromTheMarker(t *testing.T) {
 	want(0, 0, q)
 }
 
-// TestServerWithTooFewReplicasNeitherGrantsNorExtends has the only replica go
-// away and come back under a lease. A refusal is no loss: the deadline decides.
+// TestServerWithTooFewReplicasNeitherGrantsNorExtends disconnects and
+// reconnects the only replica under a lease. A refusal is no loss: the deadline
+// decides.
 func TestServerWithTooFewReplicasNeitherGrantsNorExtends(t *testing.T) {
 	t.Parallel()
 	eachDriver(t, func(t *testing.T, nodes func(...string) []redlatch.Node) {
@@ -101,7 +103,7 @@ func TestServerWithTooFewReplicasNeitherGrantsNorExtends(t *testing.T) {
 		})
 		replica.Kill()
 		eventually(t, patience, func() error { return refused(l.Extend(context.Background())) })
-		mustRelease(t, l) // to free something is safe at all times
+		mustRelease(t, l) // freeing is always safe
 	})
 }
 

@@ -112,9 +112,10 @@ func (f *breakFlags) run(cmd *cobra.Command, say *reporter, name string) error {
 	return err
 }
 
-// shownUpTo is the token up to which holders were shown: whoever has a higher
-// one came later. Where no node remembers a token it is the moment of the
-// showing, by the median of the nodes' clocks, since tokens go by those.
+// shownUpTo is the highest token at the time when the holders were shown: a
+// holder with a higher one came later. If no node remembers a token it is the
+// time of the showing, by the median of the nodes' clocks, since tokens are
+// based on those.
 func shownUpTo(s *admin.LockState) redlatch.Token {
 	if s.Fence != 0 {
 		return s.Fence
@@ -145,7 +146,7 @@ func breakQuestion(s *admin.LockState) string {
 	return b.String()
 }
 
-// notStopped is what everyone who breaks a lock must know.
+// notStopped is a warning: breaking a lock does not stop its holder.
 const notStopped = `The former holder is not stopped: it goes on until it next asks the nodes, or
 until the resource has seen a higher token and refuses its own.`
 
@@ -163,7 +164,7 @@ type answerJSON struct {
 	Said   string `json:"said,omitempty"`
 }
 
-// writeBreak tells what each node answered.
+// writeBreak writes what each node answered.
 func writeBreak(out io.Writer, say *reporter, name string, state *admin.LockState, report *admin.BreakReport, done bool) error {
 	broken := 0
 	answers := make([]answerJSON, len(report.Nodes))

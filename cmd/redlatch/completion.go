@@ -92,10 +92,10 @@ func completeAll(cmd *cobra.Command) {
 const completeLimit = time.Second
 
 // completeName completes the name of a lock with those that the nodes know.
-// Whatever goes wrong, there is nothing to complete.
+// After an error it offers nothing.
 func completeName(cmd *cobra.Command, args []string, begun string) ([]string, cobra.ShellCompDirective) {
 	if len(args) > 0 {
-		return nil, cobra.ShellCompDirectiveNoFileComp // what follows -- the shell completes
+		return nil, cobra.ShellCompDirectiveNoFileComp // the shell completes what follows --
 	}
 	const none = cobra.ShellCompDirectiveNoFileComp
 	if applySettings(cmd, &reporter{w: io.Discard}) != nil {

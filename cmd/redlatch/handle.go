@@ -16,8 +16,8 @@ import (
 // handleVariable holds the handle for command lines that give none.
 const handleVariable = "REDLATCH_HANDLE"
 
-// maxHandle bounds what is read from stdin: a handle holds a name and a key of
-// 512 bytes each, and little else.
+// maxHandle limits what is read from stdin: a handle contains a name and a key
+// of 512 bytes each, and little else.
 const maxHandle = 16 << 10
 
 func newExtend(say *reporter) *cobra.Command {
@@ -115,8 +115,8 @@ func handleArgs(cmd *cobra.Command, args []string) error {
 	return nil
 }
 
-// withHandle finds the handle and calls do with it and a client. A second error
-// than those of asking for a lock is that the lock is lost.
+// withHandle finds the handle and calls do with it and a client. Unlike a
+// request for a lock, do can also fail because the lock is lost.
 func (f *nodeFlags) withHandle(cmd *cobra.Command, args []string, do func(context.Context, *redlatch.Client, string) error) error {
 	handle, err := findHandle(args, cmd.InOrStdin())
 	if err != nil {

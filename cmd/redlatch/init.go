@@ -117,7 +117,7 @@ network that is cut in two: 1 for three hosts.`,
 	flags.DurationVar(&f.maxTTL, "max-ttl", 0, "the longest TTL that a lock may have: `DURATION`, from which the quarantine follows (default 30s, or as the nodes are marked)")
 	flags.DurationVar(&f.window, "window", 0, "how far clocks may be apart: `DURATION` (default 10s, or as the nodes are marked)")
 	flags.IntVar(&f.replicas, "replicas", replicasOpen, "how many replicas of each node must be online for it to grant and extend: `N` (default as the nodes are marked, else 0)")
-	flags.Lookup("replicas").DefValue = "0" // not shown: that it is open is said above
+	flags.Lookup("replicas").DefValue = "0" // so that help shows no default of its own: the text states it
 	flags.DurationVar(&f.replicaLag, "replica-lag", 0, "how long ago such a replica may have been heard from: `DURATION` in whole seconds, by which and 2s the quarantine is longer (default 2s, or as the nodes are marked)")
 	say.register(flags)
 	return cmd
@@ -176,7 +176,7 @@ func (f *initFlags) run(cmd *cobra.Command, say *reporter) error {
 	return err
 }
 
-// replicasOpen is the value of --replicas where it is not given.
+// replicasOpen is the value of --replicas if the flag is missing.
 const replicasOpen = -1
 
 func writeStates(out io.Writer, states []admin.NodeState) {

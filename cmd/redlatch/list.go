@@ -123,7 +123,7 @@ few nodes answered, after what the others said; 74 if stdout cannot be written.`
 	return cmd
 }
 
-// run shows once, or again and again.
+// run shows the locks once, or repeatedly.
 func (f *listFlags) run(out io.Writer, say *reporter, show func(context.Context, *redlatch.Client, io.Writer) error) error {
 	if f.interval < 100*time.Millisecond || f.interval > time.Hour {
 		return &redlatch.ConfigError{Field: "--interval", Value: f.interval, Bound: "from 100ms to 1h"}
@@ -198,16 +198,16 @@ func stateOf(l *admin.LockState) string {
 	case l.Held:
 		return "held"
 	case answered(l) <= len(l.Nodes)/2, naming(l)+len(l.Nodes)-answered(l) > len(l.Nodes)/2:
-		return "unknown" // with those that do not answer, there may be a majority for a holder
+		return "unknown" // together with the silent nodes, a holder may have a majority
 	case len(l.Holders) > 0:
-		return "split" // some nodes name a holder, and no majority the same
+		return "split" // some nodes name a holder, but no majority names the same
 	case l.Waiting > 0:
 		return "waited"
 	}
 	return "free"
 }
 
-// answered is how many nodes said something of a lock.
+// answered is how many nodes answered for a lock.
 func answered(l *admin.LockState) int {
 	n := 0
 	for i := range l.Nodes {
@@ -246,13 +246,13 @@ func leftText(d time.Duration) string {
 	return d.Round(100 * time.Millisecond).String()
 }
 
-// agoText says since when a holder has had its lock.
+// agoText says how long ago a holder got its lock.
 func agoText(h redlatch.Holder, layout string) string {
 	return fmt.Sprintf("%s (%v ago)", h.Since.Format(layout), h.Held.Round(time.Second))
 }
 
-// whenText says since when a holder has had its lock, if that is known, and what
-// ends it.
+// whenText says since when a holder has had its lock, if that is known, and
+// when it ends.
 func whenText(h redlatch.Holder) string {
 	since := ""
 	if !h.Since.IsZero() {
@@ -271,7 +271,7 @@ func number(t redlatch.Token) string {
 	return strconv.FormatUint(uint64(t), 10)
 }
 
-// eachNode is what each node says, in a few words.
+// eachNode is the answer of each node, in a few words.
 func eachNode(l *admin.LockState) []string {
 	var said []string
 	for _, n := range l.Nodes {
@@ -287,7 +287,7 @@ func eachNode(l *admin.LockState) []string {
 	return said
 }
 
-// whomTheyName says whom the nodes that answer name as the holder.
+// whomTheyName says which holder the nodes that answer name.
 func whomTheyName(s *admin.LockState) string {
 	if n := naming(s); n > 0 {
 		return fmt.Sprintf("%d of those name %s", n, holderText(s.Holders[0]))

@@ -92,7 +92,7 @@ Exit status:
 	return cmd
 }
 
-// nameArgs wants the name of one lock.
+// nameArgs accepts the name of one lock.
 func nameArgs(verb string) cobra.PositionalArgs {
 	return func(_ *cobra.Command, args []string) error {
 		switch {
@@ -177,7 +177,7 @@ func (f *lockFlags) run(out io.Writer, say *reporter, name string) error {
 		lease.Release(context.Background())
 		return context.Cause(ctx)
 	}
-	// The lock is ours until somebody else can have its handle.
+	// The lock is ours until the handle has been written.
 	if err := f.writeLease(out, say, lease, &waited); err != nil {
 		lease.Release(context.Background())
 		return &outcome{code: exitOutput, event: "output", err: fmt.Errorf("the handle could not be written, and the lock was released again: %w", err)}
@@ -207,12 +207,12 @@ func (f *lockFlags) refused(err error, ctx context.Context, waited time.Duration
 		end.hint = "try a longer -w"
 	}
 	if endless(err) {
-		end.hint = "" // the error says what to do, and waiting is not it
+		end.hint = "" // the error says what to do; waiting does not help
 	}
 	return end
 }
 
-// endless reports whether the lock is held by a key that does not run out.
+// endless reports whether the lock is held by a key without expiry.
 func endless(err error) bool {
 	var held *redlatch.HeldError
 	return errors.As(err, &held) && slices.ContainsFunc(held.Holders, func(h redlatch.Holder) bool {

@@ -23,7 +23,7 @@ func (f *readyFlags) register(flags *pflag.FlagSet) {
 	flags.VarP(seconds{&f.within}, "within", "w", "with --ready: wait for `DURATION` at the most until it is so; a bare number is seconds")
 }
 
-// check refuses flags that mean nothing.
+// check rejects flags without meaning.
 func (f *readyFlags) check() error {
 	switch {
 	case f.within != 0 && !f.ready:
@@ -34,7 +34,7 @@ func (f *readyFlags) check() error {
 	return nil
 }
 
-// awaitReady looks at the nodes until all are ready, or the time is over.
+// awaitReady checks the nodes until all are ready, or the time is over.
 func (f *doctorFlags) awaitReady(out io.Writer, say *reporter) error {
 	client, err := f.client(redlatch.Options{NodeTimeout: 2 * time.Second})
 	if err != nil {
@@ -73,8 +73,8 @@ func (f *doctorFlags) awaitReady(out io.Writer, say *reporter) error {
 				}
 			}
 		}
-		// The nodes are asked now and then: what they wait for may end sooner
-		// than they say, and one that is away says nothing.
+		// The nodes are checked repeatedly: their wait may end sooner than they
+		// report, and an unreachable node reports nothing.
 		pause := time.NewTimer(min(max(left, 50*time.Millisecond), time.Second, rest))
 		select {
 		case <-pause.C:

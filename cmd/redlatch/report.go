@@ -67,8 +67,7 @@ type event struct {
 	Left    *float64     `json:"left_ms,omitempty"`
 }
 
-// end reports an outcome: in text if there is something to say, in JSON
-// always.
+// end reports an outcome: in text if there is a message, in JSON always.
 func (r *reporter) end(o *outcome) {
 	if r.quiet && (o.event == "held" || o.err == nil) {
 		return

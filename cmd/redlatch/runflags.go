@@ -69,7 +69,7 @@ func runArgs(cmd *cobra.Command, args []string) error {
 	return nil
 }
 
-// check refuses flags that are out of bounds or contradict each other. The
+// check rejects flags that are out of range or contradict each other. The
 // library checks the others.
 func (f *runFlags) check() error {
 	switch {

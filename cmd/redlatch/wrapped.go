@@ -1,7 +1,7 @@
 package main
 
-// What follows -- is another command line, and is completed as one. Each shell
-// has a way to do so, for commands such as nice or sudo.
+// After -- there is another command line, and it is completed as one. Each
+// shell has a way to do so, for commands such as nice or sudo.
 
 // afterDashesBash follows what cobra generates for bash. bash-completion has
 // _command_offset, in newer versions under another name. Without it, names of

@@ -17,7 +17,7 @@ import (
 	"github.com/redlatch/redlatch"
 )
 
-// Config is what a run does. Every field but the last few must be set.
+// Config says what a run does. Every field but the last few must be set.
 type Config struct {
 	Program string   // redis-server or valkey-server, with its path
 	Path    string   // of a program that calls RunClient
@@ -36,17 +36,17 @@ type Config struct {
 	Store *Store
 	// Sabotage breaks the clients on purpose. Defaults to None.
 	Sabotage Sabotage
-	// Allowed is how many nodes may be struck at once. Defaults to as many as
-	// leave a quorum.
+	// Allowed is how many nodes may have a fault at once. Defaults to as many
+	// as leave a quorum.
 	Allowed int
 	// Notice gets what cannot be done here, and what still runs. Defaults to
 	// nobody.
 	Notice func(text string)
-	// Watch gets the status of the run now and then. Defaults to nobody.
+	// Watch gets the status of the run repeatedly. Defaults to nobody.
 	Watch func(Status)
 }
 
-// Result is what a run came to.
+// Result is the result of a run.
 type Result struct {
 	Seed    uint64
 	Began   int64
@@ -65,7 +65,7 @@ type Left struct {
 
 // Status is the state of a run.
 type Status struct {
-	Phase        string // what is being done, in a word or two
+	Phase        string // the current phase, in a word or two
 	Elapsed, For time.Duration
 	Acquisitions int
 	Missed       int
@@ -79,25 +79,25 @@ type Status struct {
 }
 
 const (
-	// startLimit is how long the clients have to get going before their node
-	// time limit is raised.
+	// startLimit is how long the clients have to start before their node time
+	// limit is raised.
 	startLimit = 15 * time.Second
 	// liveLimit is how long every client has to get a lock after the faults: a
-	// quarantine, a line of others before it, and a machine that is slow.
+	// quarantine, the other clients in the queue, and a slow machine.
 	liveLimit = 3 * time.Minute
 	// endLimit is how long a client has to end.
 	endLimit = 3 * time.Minute
-	// ghostMargin is how long after the longest life of a lock one may still be
-	// there: servers look for expired keys now and then, and a machine is slow.
+	// ghostMargin is how long after the longest TTL a lock may still exist:
+	// servers remove expired keys with a delay, and a machine is slow.
 	ghostMargin = 5 * time.Second
 )
 
-// Run starts servers and clients, strikes them, heals them, and judges.
+// Run starts servers and clients, injects faults, heals them, and judges.
 func Run(ctx context.Context, c Config) (*Result, error) {
 	if err := c.check(); err != nil {
 		return nil, err
 	}
-	dir, err := os.MkdirTemp("", "rlt") // short, for a socket's path is bounded
+	dir, err := os.MkdirTemp("", "rlt") // short, since the length of a socket's path is limited
 	if err != nil {
 		return nil, fmt.Errorf("there is no folder for the servers: %w", err)
 	}
@@ -154,7 +154,8 @@ func (r *running) notice(format string, args ...any) {
 	}
 }
 
-// setUp starts servers and clients, and finds out which faults can be had here.
+// setUp starts servers and clients, and finds out which faults are possible
+// here.
 func (r *running) setUp(ctx context.Context) error {
 	r.phase = "starting"
 	r.cluster = &cluster{dir: r.dir, program: r.Program}
@@ -196,8 +197,8 @@ func (r *running) setUp(ctx context.Context) error {
 	return nil
 }
 
-// provide makes what some faults need, and leaves out those whose needs cannot
-// be met, with a word on why.
+// provide sets up what some faults need, and drops those whose needs cannot be
+// met, with the reason.
 func (r *running) provide() {
 	why := map[need]error{}
 	for _, f := range r.Faults {
@@ -232,13 +233,13 @@ func (r *running) provide() {
 	r.Faults, r.result.Ran = possible, possible
 }
 
-// torture strikes for as long as was asked for, heals, and looks at what is
-// left.
+// torture injects faults for the configured time, heals them, and checks what
+// is left.
 func (r *running) torture(ctx context.Context) error {
 	if r.Allowed == 0 {
 		r.Allowed = (r.Nodes - 1) / 2
 	}
-	// The clock starts when every client has had a lock.
+	// The time starts when every client has had a lock.
 	if err := r.getGoing(ctx); err != nil {
 		return fmt.Errorf("the clients do not get going: %w: %s", err, r.errors)
 	}
@@ -288,8 +289,9 @@ func (r *running) torture(ctx context.Context) error {
 }
 
 // getGoing waits until every client has had a lock. Their node time limit is
-// short, so that faults exceed it. On a machine so busy that every request does,
-// none of them ever has a quorum: they are replaced by clients with a longer one.
+// short, so that faults exceed it. On a machine so busy that every request
+// exceeds it, no client ever gets a quorum: then they are replaced by clients
+// with a longer limit.
 func (r *running) getGoing(ctx context.Context) error {
 	for began := int64(0); ; began = now() {
 		longest := 2*r.bounds.NodeTimeout > r.bounds.MaxTTL
@@ -348,8 +350,8 @@ func (r *running) endAll() error {
 	return errors.Join(all...)
 }
 
-// look reads what is left on the servers when every lock has run out, and the
-// resource.
+// look reads the resource, and what is left on the servers after every lock has
+// expired.
 func (r *running) look(ctx context.Context, h *History) error {
 	for end := time.Now().Add(r.bounds.MaxTTL + ghostMargin); ; {
 		left, err := r.cluster.locksLeft()
@@ -386,7 +388,7 @@ func (r *running) show() {
 	r.Watch(s)
 }
 
-// stop ends whatever runs.
+// stop ends everything that runs.
 func (r *running) stop() {
 	for _, m := range r.members {
 		m.kill()

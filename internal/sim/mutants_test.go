@@ -13,10 +13,10 @@ import (
 )
 
 // A mutant is one line of the algorithm, or of the model of a server, made
-// wrong. File is from the module's root; Old stands there once.
+// wrong. File is relative to the module's root; Old occurs there once.
 type mutant struct {
 	name, file, old, wrong string
-	flavour                Flavour // of the histories that have most of what it takes
+	flavour                Flavour // histories that have most of what triggers it
 }
 
 var mutants = []mutant{
@@ -76,8 +76,8 @@ var mutants = []mutant{
 		"m.released = !m.inFlight || m.holds == granted;", "m.released = m.holds == granted;", Plain},
 }
 
-// others are mutants that take what few histories have, and that a test finds
-// which was made for it: "NAME PACKAGE".
+// others are mutants that only few histories would show, and that a test made
+// for them finds: "NAME PACKAGE".
 var others = []struct{ name, file, old, wrong, test string }{
 	{"grants of the round before count", "internal/protocol/gather.go",
 		"	case c.nodes[i].seq == g.round:\n", "	case false:\n", "TestMinoritiesThatComeLateAreSettled ."},
@@ -93,11 +93,12 @@ var others = []struct{ name, file, old, wrong, test string }{
 		"		if r := m.Call(ctx, req); r.Err != nil {\n			m.janitor.add(m, req)", "		if r := m.Call(ctx, req); r.Err != nil && false {\n			m.janitor.add(m, req)", "TestGrantOfANodeThatWasFrozenForLongIsUndone ."},
 }
 
-// Rare is for a mutant that takes more histories of every flavour: about one in a
-// thousand has a request that comes so late.
+// Rare is for a mutant that needs more histories of every flavour: about one in
+// a thousand has a request that comes so late.
 const Rare Flavour = "rare"
 
-// mutantSeeds is within how many histories each mutant must be found out.
+// mutantSeeds is the number of histories within which each mutant must be
+// found.
 const mutantSeeds = 1000
 
 // seeds is how many seeds that takes: about one in seven has a given flavour.
@@ -112,8 +113,9 @@ func (m mutant) seeds() int {
 	return mutantSeeds
 }
 
-// TestEveryMutantIsFoundOut applies each sabotage to a copy, and has the
-// simulation find it. One that it does not find is a hole in the simulation.
+// TestEveryMutantIsFoundOut applies each mutant to a copy, and has the
+// simulation find it. A mutant that it does not find shows a gap in the
+// simulation.
 func TestEveryMutantIsFoundOut(t *testing.T) {
 	root, err := filepath.Abs("../..")
 	if err != nil {
@@ -140,8 +142,8 @@ func TestEveryMutantIsFoundOut(t *testing.T) {
 	}
 }
 
-// TestEveryOtherMutantIsFoundOutByItsTest does so with those that the simulation
-// would take too long to find.
+// TestEveryOtherMutantIsFoundOutByItsTest does the same with the mutants that
+// the simulation would take too long to find.
 func TestEveryOtherMutantIsFoundOutByItsTest(t *testing.T) {
 	root, err := filepath.Abs("../..")
 	if err != nil {
@@ -181,14 +183,14 @@ func (m mutant) run(t *testing.T, root, test, folder string) (string, error) {
 	if err := os.WriteFile(file, overlay, 0o666); err != nil {
 		t.Fatal(err)
 	}
-	// Without the race detector, whatever this test runs with: it looks for
-	// other things, and takes ten times as long.
+	// Always without the race detector: it looks for other faults, and takes
+	// ten times as long.
 	build := exec.CommandContext(t.Context(), "go", "test", "-c", "-overlay", file, "-o", binary, folder)
 	build.Dir = root
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("it does not compile: %v\n%s", err, out)
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute) // a mutant may spin
+	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute) // a mutant may loop for ever
 	defer cancel()
 	run := exec.CommandContext(ctx, binary, "-test.run", test, "-test.v")
 	run.Dir = dir
