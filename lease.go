@@ -15,7 +15,7 @@ import (
 //
 // Until its Deadline no other lease on the name is valid; the package comment
 // lists the assumptions. The client extends it in the background until it is
-// released, lost, or held for MaxHold; LockOptions.NoKeepAlive turns that off.
+// released, lost, or held for MaxHold; LockOptions.NoKeepAlive disables that.
 type Lease struct {
 	about  reporter
 	claim  *runner.Claim

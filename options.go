@@ -55,19 +55,19 @@ type Options struct {
 	MaxHold time.Duration
 
 	// NodeTimeout is how long a node may take to answer. A round in which too
-	// few nodes answer by then fails. After a quorum has answered, the client
-	// waits for the other nodes for at most 250 ms, or four times what the
-	// quorum took, if that is longer. Keep it small beside the TTL, and above
-	// the time it takes to connect. A round never waits longer than its TTL.
-	// Defaults to a tenth of the lock's TTL, from 250 ms to 2 s, or to more if
-	// a node asks for it.
+	// few nodes answer by then fails. Once a quorum has answered, a round ends
+	// 250 ms after its start, or after four times what the quorum took if that
+	// is longer, without the other nodes' answers. Keep NodeTimeout small beside
+	// the TTL, and above the time it takes to connect. A round never waits
+	// longer than its TTL. Defaults to a tenth of the lock's TTL, from 250 ms to
+	// 2 s, or to more if a node asks for it.
 	NodeTimeout time.Duration
 
 	// RetryDelay is the longest random delay between two tries for a lock
 	// that is held; the shortest is a fifth of it. Defaults to 200 ms.
 	RetryDelay time.Duration
 
-	// NoToken turns fencing tokens off: leases have token 0, and nothing
+	// NoToken disables fencing tokens: leases have token 0, and nothing
 	// protects the resource from a holder that was paused beyond its deadline.
 	// Defaults to false.
 	NoToken bool
@@ -162,7 +162,7 @@ type LockOptions struct {
 	// the client's.
 	MaxHold time.Duration
 
-	// NoKeepAlive turns extension in the background off. The lease ends at its
+	// NoKeepAlive disables extension in the background. The lease ends at its
 	// deadline unless the caller calls Extend before. Defaults to false.
 	NoKeepAlive bool
 }
