@@ -9,7 +9,7 @@ import (
 	"github.com/redlatch/redlatch/internal/runner"
 )
 
-// attempt is one caller's asking for one lock.
+// attempt is one caller's request for one lock.
 type attempt struct {
 	reporter
 	run   *runner.Attempt
@@ -22,7 +22,7 @@ type attempt struct {
 	lease   *Lease
 }
 
-// newAttempt returns the attempt of a caller that has just come.
+// newAttempt returns the attempt of a caller that has just arrived.
 func (c *Client) newAttempt(ctx context.Context, name string, opts LockOptions) (*attempt, error) {
 	key, err := c.key(name)
 	if err != nil {
@@ -33,7 +33,8 @@ func (c *Client) newAttempt(ctx context.Context, name string, opts LockOptions) 
 	return a, err
 }
 
-// Terms returns what is asked for, by the longest TTL that the nodes allow.
+// Terms returns what the caller asked for, checked against maxTTL, the longest
+// TTL that the nodes allow.
 func (a *attempt) Terms(maxTTL time.Duration) (runner.Terms, error) {
 	opts, err := a.asked.withDefaults(a.c.opts, maxTTL)
 	if err != nil {
@@ -47,7 +48,7 @@ func (a *attempt) Terms(maxTTL time.Duration) (runner.Terms, error) {
 	}, nil
 }
 
-// Notify takes in what became of the claim. The mutex is held.
+// Notify handles an effect of the claim. The mutex is held.
 func (a *attempt) Notify(cl *runner.Claim, what protocol.EffectKind) func() {
 	switch what {
 	case protocol.Waits:
@@ -67,7 +68,7 @@ func (a *attempt) Notify(cl *runner.Claim, what protocol.EffectKind) func() {
 	return a.reporter.Notify(cl, what)
 }
 
-// outcome returns what the attempt came to.
+// outcome returns the result of the attempt.
 func (a *attempt) outcome(ctx context.Context) (*Lease, error) {
 	closed := a.c.cluster.Closing()
 	a.run.Lock()
@@ -75,14 +76,15 @@ func (a *attempt) outcome(ctx context.Context) (*Lease, error) {
 	a.run.Unlock()
 	switch {
 	case lease != nil && (ctx.Err() != nil || closed):
-		// Nobody is there to have it.
+		// The caller has given up, or the client closes: nobody would release
+		// it.
 		a.c.cluster.Go(func() { lease.Release(context.WithoutCancel(ctx)) })
 	case lease != nil:
 		return lease, nil
 	}
 	switch {
 	case errors.Is(failure, ErrLost):
-		return nil, failure // that the lock is lost is worth more than that the context ended
+		return nil, failure // the loss matters more than the end of the context
 	case ctx.Err() != nil:
 		return nil, endedError(ctx, failure)
 	case closed:

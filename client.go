@@ -15,20 +15,20 @@ import (
 	"github.com/redlatch/redlatch/node"
 )
 
-// MaxNodes is the highest number of nodes a client takes.
+// MaxNodes is the highest number of nodes that a client accepts.
 const MaxNodes = protocol.MaxNodes
 
-// A Client takes locks on one node, or on a majority of several. It is safe
-// for use by many goroutines; a process needs one for each set of nodes.
+// A Client acquires locks on one node, or on a majority of several. It is safe
+// for use by many goroutines. A process needs one for each set of nodes.
 type Client struct {
 	opts    Options
 	cluster *runner.Cluster
 }
 
-// New returns a client for the given nodes. It takes them over, also when it
-// returns an error: Close closes them, and if New is refused it has closed them
-// itself. Nodes that can be reached are asked for their identity, so that a
-// server listed twice is found out; nodes that are down are no error here.
+// New returns a client for the given nodes. The client owns them: Close closes
+// them, and New closes them if it returns an error. New asks the nodes for
+// their identity, so that a server that is listed twice is refused. A node that
+// cannot be reached is no error here.
 func New(nodes []Node, opts Options) (*Client, error) {
 	c, err := assemble(nodes, opts)
 	if err == nil {
@@ -46,7 +46,7 @@ func New(nodes []Node, opts Options) (*Client, error) {
 	return c, nil
 }
 
-// assemble makes a client without asking the nodes anything.
+// assemble makes a client without sending a request to the nodes.
 func assemble(nodes []Node, opts Options) (*Client, error) {
 	given := opts
 	for _, n := range nodes {
@@ -84,7 +84,7 @@ func assemble(nodes []Node, opts Options) (*Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	if opts.TTL != 0 && !cluster.Guarded() { // otherwise the markers say, at the first lock
+	if opts.TTL != 0 && !cluster.Guarded() { // otherwise the markers decide, at the first lock
 		if err := checkDuration("TTL", opts.TTL, minTTL, opts.MaxTTL); err != nil {
 			return nil, err
 		}
@@ -92,13 +92,13 @@ func assemble(nodes []Node, opts Options) (*Client, error) {
 	return &Client{opts: opts, cluster: cluster}, nil
 }
 
-// Close releases the leases that are still held, all at once, waits for requests
-// in flight, and closes the nodes. With nodes that do not answer it takes two
-// node time limits and a tenth of a second. The leases' contexts end with
-// ErrReleased, and callers that wait for a lock get ErrClosed.
+// Close releases all leases that are still held, concurrently, waits for
+// requests in flight, and closes the nodes. If nodes do not answer, it takes
+// two node time limits and a tenth of a second. The leases' contexts end with
+// ErrReleased. Callers that wait for a lock get ErrClosed.
 //
-// Close can be called again, and from several goroutines: each call returns when
-// the client is closed, with the same error. It must not be called from an
+// Close can be called again, and from several goroutines: each call returns
+// when the client is closed, with the same error. It must not be called from an
 // Observer.
 func (c *Client) Close() error {
 	return c.cluster.Close(func(held []*runner.Claim) {
@@ -118,7 +118,7 @@ func (c *Client) Close() error {
 	})
 }
 
-// key returns the key of a lock, or an error if the name cannot be one.
+// key returns the key of a lock, or an error if the name is not valid.
 func (c *Client) key(name string) (string, error) {
 	if name == "" {
 		return "", &ConfigError{Field: "name", Value: name, Bound: fmt.Sprintf("1 to %d bytes of UTF-8 with no control characters", maxNameLen-len(c.opts.Prefix))}

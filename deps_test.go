@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// deps returns the packages outside the standard library and this module that
-// importing path brings, by their modules.
+// deps returns the modules of all packages, outside the standard library and
+// this module, that path imports directly or indirectly.
 func deps(t *testing.T, path string) map[string]bool {
 	t.Helper()
 	const format = `{{if and (not .Standard) .Module (not .Module.Main)}}{{.Module.Path}}{{end}}`
@@ -40,7 +40,8 @@ func TestADriverBringsOneClientAlone(t *testing.T) {
 	}
 }
 
-// imports returns all packages of this module that importing path brings.
+// imports returns all packages of this module that path imports directly or
+// indirectly.
 func imports(t *testing.T, path string) map[string]bool {
 	t.Helper()
 	out, err := exec.Command("go", "list", "-deps", "-f", `{{if and .Module .Module.Main}}{{.ImportPath}}{{end}}`, path).CombinedOutput()
@@ -69,8 +70,8 @@ func TestNodesKnowTheContractAlone(t *testing.T) {
 	}
 }
 
-// layers is this module from top to bottom: a package imports what is named
-// after it, and whatever that imports, and nothing else of ours.
+// layers is this module from top to bottom. A package imports the packages that
+// are named after it, and what those import, and nothing else of this module.
 var layers = []struct{ path, imports string }{
 	{"admin", ". internal/inside internal/progress internal/runner internal/protocol node"},
 	{".", "internal/inside internal/runner internal/protocol node"},

@@ -17,8 +17,8 @@ import (
 	"github.com/redlatch/redlatch/node"
 )
 
-// presentable reports whether an error can be shown: it is one line of text, of
-// a length that somebody would read.
+// presentable reports whether an error can be shown: one row of text, short
+// enough to read.
 func presentable(err error) bool {
 	text := err.Error()
 	return len(text) < 2000 && utf8.ValidString(text) && !strings.ContainsFunc(text, unicode.IsControl)
@@ -98,8 +98,8 @@ func FuzzNames(f *testing.F) {
 	})
 }
 
-// FuzzHandles has texts for handles, as they are and in the form that a handle
-// has.
+// FuzzHandles parses texts as handles, both as they are and in the form of a
+// handle.
 func FuzzHandles(f *testing.F) {
 	value := strings.Repeat("0", 32) + ":host/1/x"
 	for _, text := range []string{
@@ -156,8 +156,8 @@ func FuzzHandles(f *testing.F) {
 	})
 }
 
-// FuzzHolders has anything stand in the place of a lock, which others can
-// write to: whoever is refused is shown it.
+// FuzzHolders puts any value in the place of a lock, because other clients can
+// write there. A client that is refused shows it.
 func FuzzHolders(f *testing.F) {
 	for _, value := range []string{
 		"x", "", "\x1b[2J", "\xff", strings.Repeat("0", 32) + ":host/1/x", strings.Repeat("0", 32) + ":\x1b[2J\n",

@@ -1,19 +1,20 @@
 package redlatch
 
-// GuardMode says whether nodes that may have forgotten locks sit out.
+// GuardMode says whether nodes that may have forgotten locks are quarantined.
 type GuardMode uint8
 
 // The modes of the guard.
 const (
 	// GuardAuto is GuardOn for several nodes and for a master that Sentinel
-	// manages, where the nodes can be guarded, and GuardOff otherwise: a
-	// single plain server has no majority to carry on meanwhile.
+	// manages, if the nodes can be guarded. Otherwise it is GuardOff: during
+	// the quarantine of a single plain server no other node could grant locks.
 	GuardAuto GuardMode = iota
-	// GuardOn has every node carry a marker, and sit out after it lost it.
+	// GuardOn writes a marker to every node, and quarantines a node that has
+	// lost it.
 	GuardOn
-	// GuardOff writes no markers, and minds no quarantine. A node that restarts
-	// without its data can then grant what another still holds. A marker of
-	// another list of nodes is refused all the same, unless AnyMembership is
+	// GuardOff writes no markers and ignores quarantines. A node that restarts
+	// without its data can then grant a lock that another client still holds. A
+	// marker of another membership is still refused, unless AnyMembership is
 	// set.
 	GuardOff
 )

@@ -15,8 +15,8 @@ import (
 // handlePrefix names the format of a handle.
 const handlePrefix = "redlatch1."
 
-// handle is a lease as a text. The token is a string: JSON readers that keep
-// numbers as doubles must not round it.
+// handle is a lease as text. The token is a string, because JSON readers that
+// keep numbers as doubles would round it.
 type handle struct {
 	Name  string `json:"name"`
 	Key   string `json:"key"`
@@ -27,9 +27,9 @@ type handle struct {
 	token Token
 }
 
-// Handle returns the lease as a text with which Attach takes it up, in this
-// process or in another. Whoever has it can extend and release the lock, so it
-// is a secret of a kind.
+// Handle returns the lease as text. Attach resumes the lease from it, in this
+// process or another. Keep it secret: it is enough to extend and release the
+// lock.
 func (l *Lease) Handle() string {
 	text, err := json.Marshal(handle{
 		Name: l.name, Key: l.claim.Key(), Value: l.claim.Core().Value(),
@@ -42,8 +42,8 @@ func (l *Lease) Handle() string {
 }
 
 // Detach ends the lease here without releasing the lock, and returns its
-// handle. The lock stands on the nodes for what is left of its time to live,
-// in which Attach can take it up.
+// handle. The lock stays held on the nodes for the rest of its time to live.
+// Until then Attach can resume it.
 func (l *Lease) Detach() (string, error) {
 	if err := l.Err(); err != nil {
 		return "", err
@@ -58,8 +58,9 @@ func (l *Lease) Detach() (string, error) {
 	return l.Handle(), nil
 }
 
-// Attach takes up a lease from its handle, extends it, and from there on keeps
-// it. It returns ErrLost if the lock is no longer that lease's.
+// Attach resumes a lease from its handle: it extends the lease at once, and the
+// client keeps extending it. It returns ErrLost if the lease no longer holds
+// the lock.
 func (c *Client) Attach(ctx context.Context, text string) (*Lease, error) {
 	h, err := parseHandle(text)
 	if err != nil {
@@ -86,7 +87,7 @@ func (c *Client) Attach(ctx context.Context, text string) (*Lease, error) {
 	return a.outcome(ctx)
 }
 
-// newAttach returns the attempt to take up the lease of a handle.
+// newAttach returns the attempt to resume the lease of a handle.
 func (c *Client) newAttach(ctx context.Context, h handle) (*attempt, error) {
 	a := &attempt{reporter: reporter{c, h.Name, ctx}, asked: LockOptions{TTL: h.ttl()}}
 	var err error
@@ -94,9 +95,9 @@ func (c *Client) newAttach(ctx context.Context, h handle) (*attempt, error) {
 	return a, err
 }
 
-// Free releases the lock of a handle without taking the lease up first. It
-// returns ErrLost if the lock was no longer that lease's, and a *QuorumError if
-// too few nodes answered: the lock then runs out by itself.
+// Free releases the lock of a handle without resuming the lease first. It
+// returns ErrLost if the lease no longer held the lock, and a *QuorumError if
+// too few nodes answered: the lock then expires by itself.
 func (c *Client) Free(ctx context.Context, text string) error {
 	h, err := parseHandle(text)
 	if err != nil {
@@ -123,7 +124,8 @@ func (h *handle) ttl() time.Duration { return time.Duration(h.TTL) }
 
 func parseHandle(text string) (handle, error) {
 	bad := func() (handle, error) {
-		// Not the text itself: whoever reads the error could release the lock.
+		// Not the text itself: a reader of the error could release the lock
+		// with it.
 		return handle{}, &ConfigError{Field: "handle", Value: fmt.Sprintf("%d bytes", len(text)), Bound: "a text that Handle or Detach returned"}
 	}
 	encoded, ok := strings.CutPrefix(text, handlePrefix)
@@ -141,7 +143,7 @@ func parseHandle(text string) (handle, error) {
 	if _, ours := protocol.OwnerOf(h.Value); !ours || checkText("key", h.Key, 1, maxNameLen) != nil || checkText("name", h.Name, 1, maxNameLen) != nil {
 		return bad()
 	}
-	// An extension by nothing would delete the key.
+	// An extension by 0 would delete the key.
 	if checkDuration("ttl", time.Duration(h.TTL), minTTL, maxMaxTTL) != nil {
 		return bad()
 	}

@@ -14,7 +14,7 @@ import (
 	"github.com/redlatch/redlatch/node"
 )
 
-// held asks once, and returns the refusal and its first holder.
+// held asks once. It returns the refusal and its first holder.
 func held(t *testing.T, c *redlatch.Client, name string) (*redlatch.HeldError, redlatch.Holder) {
 	t.Helper()
 	var err *redlatch.HeldError
@@ -39,8 +39,8 @@ func TestHeldErrorSaysSinceWhenAndWhatExpiryMeans(t *testing.T) {
 	})
 }
 
-// A waiter that gives up raises the fence behind itself. The holder's token, and
-// since when it holds, stay what they are.
+// A waiter that gives up raises the fence. The holder's token, and the time
+// since which it holds the lock, do not change.
 func TestAWaiterThatGivesUpLeavesTheHolderItsToken(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		hosts := newHosts(t, 3, 3, redlatch.Options{})
@@ -66,7 +66,7 @@ func TestAWaiterThatGivesUpLeavesTheHolderItsToken(t *testing.T) {
 	})
 }
 
-// Where the nodes know no time, or one that cannot be, the text leaves it out.
+// If the nodes know no time, or an impossible one, the text omits it.
 func TestAHolderOfUnknownAgeIsShownWithoutOne(t *testing.T) {
 	const value = "00112233445566778899aabbccddeeff:web-3/812/api"
 	now := time.Date(2026, 11, 15, 14, 2, 45, 0, time.Local)
@@ -91,7 +91,7 @@ func TestAHolderOfUnknownAgeIsShownWithoutOne(t *testing.T) {
 	}
 }
 
-// A value that is too long to be shown says so.
+// A value that is too long to be shown is marked as cut.
 func TestAForeignValueThatIsCutIsMarked(t *testing.T) {
 	long := strings.Repeat("x", 64)
 	for value, want := range map[string]string{
@@ -103,7 +103,7 @@ func TestAForeignValueThatIsCutIsMarked(t *testing.T) {
 		for _, status := range []node.Status{node.Held, node.Foreign} {
 			h := admin.HoldersOf(redlatch.NodeResult{Reply: node.Reply{Status: status, Value: value, Left: time.Second}})[0]
 			if status == node.Foreign && value == long {
-				want = long // a type is a word, and is quoted only if it cannot be one
+				want = long // a type is a word; it is quoted only if it is not printable
 			}
 			if h.Owner != want {
 				t.Errorf("%v %q is shown as %s, want %s", status, value, h.Owner, want)

@@ -6,7 +6,7 @@ import (
 	"github.com/redlatch/redlatch/internal/inside"
 )
 
-// Package admin works on a client from the inside, which is not for lock users.
+// Package admin needs the inside of a client, which is not for lock users.
 func init() {
 	of := func(c *Client) inside.Client {
 		in := inside.Client{Cluster: c.cluster, Prefix: c.opts.Prefix, AnyMembership: c.opts.AnyMembership, Key: c.key}

@@ -10,12 +10,12 @@ import (
 	"github.com/redlatch/redlatch/internal/runner"
 )
 
-// A Lease is a lock that was acquired. It belongs to whoever has it, not to a
-// goroutine, and is safe for use by many.
+// A Lease is a lock that was acquired. It is not tied to a goroutine, and is
+// safe for use by many.
 //
 // Until its Deadline no other lease on the name is valid; the package comment
-// says under which assumptions. Unless told otherwise the client extends it in
-// the background until it is released, lost, or held for MaxHold.
+// lists the assumptions. The client extends it in the background until it is
+// released, lost, or held for MaxHold; LockOptions.NoKeepAlive disables that.
 type Lease struct {
 	c      *Client
 	name   string
@@ -25,22 +25,21 @@ type Lease struct {
 	cancel context.CancelCauseFunc
 
 	// Under the claim's mutex.
-	at        time.Time  // the deadline by the wall clock; once it has ended, when it did
-	cause     error      // why it ended; nil while it is held
-	failed    error      // of the last extension; nil if it was confirmed
-	said      []said     // what the nodes did about extensions, if that was logged
+	at        time.Time  // the deadline by the wall clock; after the end, when the lease ended
+	cause     error      // why the lease ended; nil while it is held
+	failed    error      // error of the last extension; nil if it was confirmed
+	said      []said     // what each node did about extensions, if that was logged
 	extension *extension // what callers of Extend wait for; nil if none do
 	closing   bool       // the client is closing
 }
 
-// extension is a request for more time that callers wait for.
+// extension is an extension that callers of Extend wait for.
 type extension struct {
 	done chan struct{}
 	err  error
 }
 
-// newLease makes the claim of an attempt, which was won, a lease. The mutex is
-// held.
+// newLease returns the lease of an attempt that was won. The mutex is held.
 func newLease(a *attempt, cl *runner.Claim) *Lease {
 	l := &Lease{c: a.c, name: a.name, claim: cl, opts: a.opts}
 	l.ends, l.cancel = context.WithCancelCause(context.Background())
@@ -55,7 +54,7 @@ type holding Lease
 // Name returns the name of the lock.
 func (h *holding) Name() string { return h.name }
 
-// Notify takes in what became of the lease. The mutex is held.
+// Notify handles an effect of the lease's claim. The mutex is held.
 func (h *holding) Notify(cl *runner.Claim, what protocol.EffectKind) func() {
 	l := (*Lease)(h)
 	switch what {
@@ -72,14 +71,14 @@ func (h *holding) Notify(cl *runner.Claim, what protocol.EffectKind) func() {
 // reporter reports what becomes of the lease.
 func (l *Lease) reporter() *reporter { return &reporter{l.c, l.name, l.claim.Context()} }
 
-// moved notes the deadline by the wall clock. The mutex is held.
+// moved sets the deadline by the wall clock. The mutex is held.
 func (l *Lease) moved() {
 	clock := l.c.opts.Clock
 	l.at = clock.Now().Add(l.claim.Core().Deadline() - clock.Uptime())
 }
 
-// extended notes that the deadline was moved, and returns how to have callers of
-// Extend return. The mutex is held.
+// extended records that the deadline was moved. It returns a function that ends
+// the calls of Extend. The mutex is held.
 func (l *Lease) extended() func() {
 	l.failed = nil
 	l.moved()
@@ -90,8 +89,8 @@ func (l *Lease) extended() func() {
 	return both(finish, l.relieve)
 }
 
-// notExtended notes that an extension failed, and returns how to report it. The
-// mutex is held.
+// notExtended records that an extension failed. It returns a function that
+// reports it. The mutex is held.
 func (l *Lease) notExtended() func() {
 	err := quorumError(l.claim)
 	l.failed = err
@@ -111,7 +110,7 @@ func (l *Lease) finishExtension(err error) func() {
 	}
 }
 
-// both returns what calls the first, if there is one, and the second.
+// both returns a function that calls the first, if there is one, and the second.
 func both(first, second func()) func() {
 	if first == nil {
 		return second
@@ -122,8 +121,8 @@ func both(first, second func()) func() {
 	}
 }
 
-// ended notes that the lease is over, and returns how to report it. The mutex is
-// held.
+// ended records that the lease has ended. It returns a function that reports it.
+// The mutex is held.
 func (l *Lease) ended() func() {
 	switch l.claim.Core().Cause() {
 	case protocol.WasReleased:
@@ -154,11 +153,11 @@ func (l *Lease) ended() func() {
 // Name returns the name of the lock, without the client's prefix.
 func (l *Lease) Name() string { return l.name }
 
-// Token returns the fencing token. It stays the same for the life of the
-// lease. It is 0 if the client was told to leave tokens out.
+// Token returns the fencing token. It does not change during the life of the
+// lease. It is 0 with Options.NoToken.
 func (l *Lease) Token() Token { return l.claim.Core().Token() }
 
-// Owner returns the owner under which others see the lock: host/pid/label.
+// Owner returns the owner that other clients see: host/pid/label.
 func (l *Lease) Owner() string {
 	owner, _ := protocol.OwnerOf(l.claim.Core().Value())
 	return owner
@@ -167,39 +166,41 @@ func (l *Lease) Owner() string {
 // TTL returns the lock's time to live.
 func (l *Lease) TTL() time.Duration { return l.claim.Core().TTL() }
 
-// Context returns a context that ends with the lease, at the deadline at the
-// latest, whether or not any server can be reached. Its cause is ErrLost,
-// ErrReleased or ErrDetached.
+// Context returns a context that ends with the lease: at the deadline at the
+// latest, even if no server can be reached. Its cause is ErrLost, ErrReleased
+// or ErrDetached.
 func (l *Lease) Context() context.Context { return l.ends }
 
 // Deadline returns when the lease ends unless it is extended before. It moves
-// only when a quorum of nodes has confirmed an extension, and is the same
-// instant at each call until then. Once the lease has ended, it is when it did.
+// only when a quorum of nodes has confirmed an extension; until then each call
+// returns the same instant. After the end of the lease it returns when the
+// lease ended.
 //
-// It is a time on this machine's wall clock, with a reading of Go's monotonic
-// clock, which time.Until goes by. It does not follow a wall clock that is set,
-// and a monotonic clock that stands still while the machine is suspended makes
-// time.Until too long by as much. Remaining and Err heed a suspension.
+// It is a time on this machine's wall clock with a reading of Go's monotonic
+// clock, which time.Until uses. It does not change when the wall clock is set.
+// On systems whose monotonic clock stops while the machine is suspended,
+// time.Until is too long by the time of the suspension. Remaining and Err take
+// a suspension into account.
 func (l *Lease) Deadline() time.Time {
 	l.claim.Lock()
 	defer l.claim.Unlock()
 	return l.at
 }
 
-// Remaining returns how long the lease is valid unless it is extended. It is not
-// positive once it has ended.
+// Remaining returns how long the lease is valid unless it is extended. It is
+// zero or negative after the lease has ended.
 func (l *Lease) Remaining() time.Duration {
 	l.claim.Lock()
 	defer l.claim.Unlock()
 	return l.claim.Remaining()
 }
 
-// Err returns nil while the lease is valid, and why it ended after that.
+// Err returns nil while the lease is valid, and after that why it ended.
 func (l *Lease) Err() error {
 	if l.Remaining() > 0 {
 		return nil
 	}
-	// The deadline may have passed a moment before the keeper sees it.
+	// The deadline may have passed before the keeper has noticed.
 	l.claim.Handle(protocol.Timer)
 	l.claim.Lock()
 	defer l.claim.Unlock()
@@ -207,12 +208,12 @@ func (l *Lease) Err() error {
 }
 
 // Extend gives the lock its whole time to live again, on a quorum of nodes. It
-// returns ErrLost if the lock is no longer ours. With any other error the lease
-// is as it was, valid until its deadline: a *QuorumError if too few nodes
-// answered, the context's error if ctx ended, and ErrMaxHold if the deadline is
-// at the lease's MaxHold already and cannot be moved any further.
+// returns ErrLost if the lock is no longer ours. After any other error the
+// lease is unchanged and valid until its deadline: a *QuorumError if too few
+// nodes answered, the context's error if ctx ended, and ErrMaxHold if the
+// deadline has reached the lease's MaxHold.
 //
-// A call that comes while the lease is being extended shares the outcome.
+// A call during an extension waits for that extension and returns its result.
 func (l *Lease) Extend(ctx context.Context) error {
 	if err := l.Err(); err != nil {
 		return err
@@ -223,7 +224,7 @@ func (l *Lease) Extend(ctx context.Context) error {
 	l.claim.Lock()
 	if err := l.atMaxHold(); err != nil {
 		l.claim.Unlock()
-		return err // asking would only have the keys outlive the lease
+		return err // an extension would only make the keys outlive the lease
 	}
 	if l.cause != nil {
 		defer l.claim.Unlock()
@@ -243,13 +244,13 @@ func (l *Lease) Extend(ctx context.Context) error {
 	l.claim.Lock()
 	defer l.claim.Unlock()
 	if errors.Is(l.cause, ErrLost) {
-		return l.cause // that is worth more than that the context ended
+		return l.cause // the loss matters more than the end of the context
 	}
 	return endedError(ctx, nil)
 }
 
-// atMaxHold returns ErrMaxHold if the deadline is as late as it can be. The
-// mutex is held.
+// atMaxHold returns ErrMaxHold if the deadline has reached MaxHold. The mutex
+// is held.
 func (l *Lease) atMaxHold() error {
 	core := l.claim.Core()
 	if core.Deadline() < core.HoldUntil() {
@@ -260,15 +261,15 @@ func (l *Lease) atMaxHold() error {
 }
 
 // Release ends the lease and frees the lock on every node. It returns as soon
-// as a quorum has confirmed; nodes that did not answer are asked again in the
-// background until they do or the lock has run out there. A node that did not
-// have the lock, because it missed the acquisition or forgot it, counts as one
-// that freed it.
+// as a quorum has confirmed. Nodes that did not answer are asked again in the
+// background, until they answer or the lock has expired there. A node that did
+// not have the lock, because it missed the acquisition or forgot it, counts as
+// one that freed it.
 //
-// Release returns ErrLost if the lock had been lost before, which is also the
-// case if so few nodes still had it that they are no quorum; and a *QuorumError
-// if too few nodes answered: the lock then runs out by itself, within its time
-// to live. Releasing twice is harmless.
+// Release returns ErrLost if the lock had been lost before, or if the nodes
+// that still had it are fewer than a quorum. It returns a *QuorumError if too
+// few nodes answered: the lock then expires by itself, within its time to live.
+// Releasing twice is harmless.
 func (l *Lease) Release(ctx context.Context) error {
 	if err := l.Err(); err != nil && !errors.Is(err, ErrReleased) {
 		return err
@@ -276,7 +277,7 @@ func (l *Lease) Release(ctx context.Context) error {
 	return l.free(ctx, l.claim)
 }
 
-// free sends the release, and returns its outcome.
+// free sends the release and returns its result.
 func (l *Lease) free(ctx context.Context, cl *runner.Claim) error {
 	waited := cl.Release(ctx)
 	cl.Lock()
@@ -285,7 +286,7 @@ func (l *Lease) free(ctx context.Context, cl *runner.Claim) error {
 	case !waited && l.cause == nil:
 		return nil // another caller releases it
 	case cl.Core().Cause() != protocol.WasReleased:
-		return l.cause // it was over before, or in that moment
+		return l.cause // the lease had ended before, or ended in that moment
 	case !waited:
 		return nil
 	case cl.Core().Verdict() == protocol.NotOurs:
@@ -294,8 +295,8 @@ func (l *Lease) free(ctx context.Context, cl *runner.Claim) error {
 	return notFreed(ctx, cl)
 }
 
-// notFreed says why a release did not free the lock; nil if it did. The mutex is
-// held.
+// notFreed returns why a release did not free the lock, or nil if it did. The
+// mutex is held.
 func notFreed(ctx context.Context, cl *runner.Claim) error {
 	switch {
 	case cl.Core().Verdict() == protocol.IsFree:

@@ -9,35 +9,36 @@ import (
 	"github.com/redlatch/redlatch/internal/runner"
 )
 
-// TryLock asks for the lock once, in one round, and does not wait. It returns
-// a *HeldError if another has it, and a *QuorumError if too few nodes
-// answered. The lease is not bound to ctx.
+// TryLock asks for the lock in one round and does not wait. It returns a
+// *HeldError if another client holds it, and a *QuorumError if too few nodes
+// answered. The lease is not tied to ctx.
 func (c *Client) TryLock(ctx context.Context, name string, opts LockOptions) (*Lease, error) {
 	opts.Tries = 1
 	return c.lock(ctx, name, opts)
 }
 
-// Lock waits until it has the lock, ctx ends, or the bounds of opts are
-// reached. The lease is not bound to ctx. If ctx ends, the error is the
-// context's, and says what Lock waited for; it is not ErrHeld or ErrNoQuorum.
+// Lock waits until it has the lock, ctx ends, or a limit of opts is reached.
+// The lease is not tied to ctx. If ctx ends, the error is the context's and its
+// text says what Lock waited for; it is not ErrHeld or ErrNoQuorum.
 //
-// It waits for holders and for servers alike: for whatever can pass by itself.
-// That is another holder, too few nodes that answer, nodes in quarantine, a
-// change of the membership in progress (ErrChanging). It does not matter whether
-// an outage is there when Lock is called or begins later. What cannot pass by
-// itself, which is any other *ConfigError, is returned at once.
+// Lock waits for every condition that can end by itself: another client holds
+// the lock, too few nodes answer, nodes are quarantined, or a membership change
+// is in progress (ErrChanging). An outage that begins during the wait is
+// treated like one that was there before. Any other *ConfigError cannot end by
+// itself and is returned at once.
 //
-//   - With Wait or a deadline of ctx, Lock waits until that. With Tries, it asks
-//     so many times at the most.
-//   - With none of these, it waits for a holder without end, and for servers for
-//     OutagePatience each time a quorum of them is gone, but for no fewer than
-//     three rounds: nodes that miss the time limit of one round may be slow.
+//   - With Wait or a deadline of ctx, Lock waits until then. With Tries, it asks
+//     at most that many times.
+//   - With none of these, it waits for a holder without limit. Each time it has
+//     no quorum of servers, it waits OutagePatience for one, and for three rounds
+//     at least: nodes that miss the time limit of one round may only be slow.
 //
-// At the end of the wait it returns what kept it last: a *HeldError or a
-// *QuorumError; if ctx ended, the error of ctx, with the same in its text.
+// At the end of the wait Lock returns what it waited for last: a *HeldError or
+// a *QuorumError. If ctx ended, it returns the error of ctx with the same in
+// its text.
 //
-// Locks are not re-entrant: a second Lock of the same name waits for the first
-// to be released, whoever asks.
+// Locks are not re-entrant: a second Lock of the same name waits until the
+// first is released, even in the same goroutine.
 func (c *Client) Lock(ctx context.Context, name string, opts LockOptions) (*Lease, error) {
 	return c.lock(ctx, name, opts)
 }
@@ -56,7 +57,7 @@ func (c *Client) lock(ctx context.Context, name string, opts LockOptions) (lease
 	if a.opts.Tries == 0 && a.opts.Wait == 0 && heldOn(ctx, c, a.run.Key()) {
 		return nil, fmt.Errorf("%w: %q", ErrDeadlock, name)
 	}
-	// Close waits for us, so that nothing is granted that nobody undoes.
+	// Close waits for this attempt, so every grant is undone.
 	if !c.cluster.Start() {
 		return nil, ErrClosed
 	}
@@ -84,7 +85,7 @@ func (c *Client) lock(ctx context.Context, name string, opts LockOptions) (lease
 }
 
 // declare declares the nodes new before the first lock, if Options.AssumeFresh
-// asks for that.
+// is set.
 func (c *Client) declare(ctx context.Context) error {
 	states, err := c.cluster.Declare(ctx)
 	err = cmp.Or(err, markError(states))
@@ -101,10 +102,10 @@ func (c *Client) declare(ctx context.Context) error {
 	return nil
 }
 
-// endedError is what a caller gets whose context ended: the context's own
-// error, its cause, and what had kept us until then, in words alone. It is not
-// ErrHeld or ErrNoQuorum: who takes those for no failure must not take the end
-// of its context for one of them.
+// endedError returns the error of a caller whose context ended: the context's
+// error, its cause, and, as text only, what the caller waited for. It is not
+// ErrHeld or ErrNoQuorum: a caller that treats those as normal must not mistake
+// the end of its context for one of them.
 func endedError(ctx context.Context, failure error) error {
 	err := ctx.Err()
 	if cause := context.Cause(ctx); cause != err {

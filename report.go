@@ -9,8 +9,8 @@ import (
 	"github.com/redlatch/redlatch/node"
 )
 
-// reporter turns what became of a claim into errors, and into what observers are
-// notified of. Its methods are called with the claim's mutex held.
+// reporter makes errors and observer calls of what a claim reports. Its methods
+// are called with the claim's mutex held.
 type reporter struct {
 	c    *Client
 	name string          // of the lock, as the caller gave it
@@ -20,7 +20,7 @@ type reporter struct {
 // Name returns the name of the lock.
 func (r *reporter) Name() string { return r.name }
 
-// Notify notifies a RoundObserver of a round that is over.
+// Notify notifies a RoundObserver that a round is over.
 func (r *reporter) Notify(cl *runner.Claim, what protocol.EffectKind) func() {
 	o, ok := r.c.opts.Observer.(RoundObserver)
 	if !ok {
@@ -54,7 +54,7 @@ func (r *reporter) roundEnd(cl *runner.Claim) RoundEnd {
 	return end
 }
 
-// quorumError describes the last round, which found no quorum.
+// quorumError describes the last round, which had no quorum.
 func quorumError(cl *runner.Claim) *QuorumError {
 	round, t := cl.Core().Round()
 	return &QuorumError{
@@ -63,7 +63,7 @@ func quorumError(cl *runner.Claim) *QuorumError {
 	}
 }
 
-// failureOf says why the last round gave no lease.
+// failureOf returns why the last round gave no lease.
 func (a *attempt) failureOf(cl *runner.Claim) error {
 	switch cl.Core().Verdict() {
 	case protocol.NoVerdict:
@@ -89,8 +89,8 @@ func (a *attempt) failureOf(cl *runner.Claim) error {
 	return quorumError(cl)
 }
 
-// refusal says why nodes took a lock away: that too many are marked for others,
-// or what each of them answered.
+// refusal returns why nodes took a lock away: too many have a marker of another
+// membership, or what each of them answered.
 func (r *reporter) refusal(cl *runner.Claim) error {
 	if _, t := cl.Core().Round(); !t.Available() {
 		if err := r.c.cluster.Mismatch(cl.Results(), cl.Core().TTL()); err != nil {

@@ -1,8 +1,8 @@
-// Package admin is for those who operate the nodes of redlatch: it lists locks and
-// breaks them, brings nodes into service, changes the membership, and looks for
-// what endangers locks. The verbs of the redlatch command are made of it.
+// Package admin is for operators of redlatch's nodes. It lists and breaks
+// locks, brings nodes into service, changes the membership, and looks for risks
+// to locks. The verbs of the redlatch command use it.
 //
-// A lock user needs nothing of this.
+// A lock user does not need it.
 package admin
 
 import (
@@ -11,14 +11,14 @@ import (
 	"github.com/redlatch/redlatch/internal/runner"
 )
 
-// Admin operates the nodes of one client. It is safe for use by many goroutines,
-// and is of use until the client is closed.
+// Admin operates the nodes of one client. It is safe for use by many
+// goroutines. It can be used until the client is closed.
 type Admin struct {
 	in inside.Client
 	c  *runner.Cluster
 }
 
-// New returns what operates the nodes of a client.
+// New returns an Admin for the nodes of a client.
 func New(client *redlatch.Client) *Admin {
 	in := inside.Of(client)
 	return &Admin{in, in.Cluster}

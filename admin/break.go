@@ -11,41 +11,41 @@ import (
 	"github.com/redlatch/redlatch/node"
 )
 
-// BreakOptions say what a Break takes away.
+// BreakOptions are the settings of a Break. The zero value works.
 type BreakOptions struct {
 	// Seen is the highest token that was seen on the lock when the break was
-	// decided on: what was granted with a higher one since then is left alone.
-	// Defaults to the highest that the nodes remember when Break is called. If
-	// Show found no token, give the nodes' time at which it looked, in
-	// microseconds: tokens go by the nodes' clocks.
+	// decided. A lock that was granted with a higher token since then is not
+	// broken. Defaults to the highest token that the nodes remember when Break
+	// is called. If Show found no token, set it to the nodes' time of that
+	// Show, in microseconds: tokens follow the nodes' clocks.
 	Seen redlatch.Token
 
-	// Foreign has a key removed that is no plain lock, such as Redisson's.
-	// Defaults to false.
+	// Foreign also removes a key that is no plain string, such as one of
+	// Redisson. Defaults to false.
 	Foreign bool
 }
 
-// BreakReport says what became of a Break.
+// BreakReport is the result of a Break.
 type BreakReport struct {
-	// Token is what the fence was raised to: the next holder's is above it.
+	// Token is the new fence: the next holder's token is above it.
 	Token redlatch.Token
-	// Nodes has one entry for each node, in the order of the client's list;
-	// where the lock is broken, the status is Granted.
+	// Nodes has one entry for each node, in the order of the client's nodes.
+	// The status is Granted where the lock is broken.
 	Nodes []redlatch.NodeResult
 }
 
-// Break takes a lock away from its holder, and raises its fence, so that
-// the next holder's token is above that of the former one. It is for operators,
-// when a holder hangs.
+// Break takes a lock away from its holder and raises its fence, so that the
+// next holder's token is above the former holder's. It is for operators, when a
+// holder hangs.
 //
-// The former holder is not stopped. It learns of its loss when it next extends,
-// or from a resource that has seen the next holder's token; until then, up to
-// its deadline, it believes that it holds the lock, and the next one does too.
+// The former holder is not stopped. It notices the loss at its next extension,
+// or when a resource that has seen the next holder's token refuses it. Until
+// then, and up to its deadline, both believe that they hold the lock.
 //
-// The lock is broken if Break returns nil: a quorum of nodes has taken it away.
-// It returns a *redlatch.HeldError if another took the lock since it was seen, or if it
-// is in a foreign format; and a *redlatch.QuorumError if too few nodes answered. Asking
-// again is harmless.
+// The lock is broken if Break returns nil: a quorum of nodes has freed it.
+// Break returns a *redlatch.HeldError if another client took the lock after it
+// was seen, or if the lock is in a foreign format, and a *redlatch.QuorumError
+// if too few nodes answered. Repeating it is harmless.
 func (a *Admin) Break(ctx context.Context, name string, opts BreakOptions) (*BreakReport, error) {
 	key, err := a.in.Key(name)
 	if err != nil {
@@ -59,8 +59,8 @@ func (a *Admin) Break(ctx context.Context, name string, opts BreakOptions) (*Bre
 	}
 	req := node.Request{Op: node.OpBreak, Name: key, Token: opts.Seen + 1, Foreign: opts.Foreign}
 	if opts.Seen == 0 {
-		// Also a look at whether a quorum can be reached: nothing is broken on
-		// a few nodes that had better be left as they are.
+		// This also checks that a quorum can be reached: a break on a minority
+		// of nodes would only do harm.
 		state, err := a.Show(ctx, name)
 		if err != nil {
 			return nil, err
@@ -106,7 +106,7 @@ func (a *Admin) Break(ctx context.Context, name string, opts BreakOptions) (*Bre
 	return report, a.unbroken(ctx, name, t, failed)
 }
 
-// now returns the token for the moment in which the nodes were asked, by the
+// now returns the token for the moment at which the nodes were asked, by the
 // median of their clocks.
 func (s *LockState) now() redlatch.Token {
 	var clocks []int64
@@ -118,7 +118,7 @@ func (s *LockState) now() redlatch.Token {
 	return redlatch.Token(max(protocol.Median(clocks), 1))
 }
 
-// unbroken says why a break did not come about.
+// unbroken returns why a break failed.
 func (a *Admin) unbroken(ctx context.Context, name string, t protocol.Tally, failed *redlatch.QuorumError) error {
 	if err := a.c.Mismatch(failed.Nodes, 0); err != nil {
 		return err
@@ -138,7 +138,7 @@ func (a *Admin) unbroken(ctx context.Context, name string, t protocol.Tally, fai
 	return failed
 }
 
-// tallyOf counts what nodes answered to an operator.
+// tallyOf counts the nodes' answers to an operator's request.
 func tallyOf(results []redlatch.NodeResult) protocol.Tally {
 	t := protocol.Tally{Nodes: len(results)}
 	for _, r := range results {

@@ -24,7 +24,7 @@ func TestABreakFreesTheLockAndOutdoesItsToken(t *testing.T) {
 		if report.Token <= lease.Token() || len(report.Nodes) != 5 {
 			t.Errorf("the report is %+v, the lease's token %d", report, lease.Token())
 		}
-		// The holder has not heard yet; the next one's token is above.
+		// The holder has not noticed yet. The next holder's token is higher.
 		if lease.Err() != nil {
 			t.Errorf("the holder was told: %v", lease.Err())
 		}
@@ -104,7 +104,7 @@ func TestABreakOnAMinorityIsNoBreak(t *testing.T) {
 		for _, l := range links[1:] {
 			l.set(func(l *link) { l.refusing = nil })
 		}
-		// The holder goes on, and gets the third node back.
+		// The holder continues, and repairs the third node.
 		if err := lease.Extend(t.Context()); err != nil {
 			t.Errorf("the holder: %v", err)
 		}
@@ -121,7 +121,7 @@ func TestABreakOfAPlainLockGoesByTheNodesClocks(t *testing.T) {
 		for _, l := range links {
 			l.take(t, "job", "another client's", time.Hour)
 		}
-		// A client whose clock is wrong breaks it all the same.
+		// A client whose clock is wrong breaks it too.
 		c := newClient(t, nodes, redlatch.Options{Clock: offClock{time.Now(), time.Hour}})
 		if _, err := admin.New(c).Break(t.Context(), "job", admin.BreakOptions{}); err != nil {
 			t.Fatal(err)

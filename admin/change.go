@@ -15,20 +15,21 @@ import (
 	"github.com/redlatch/redlatch/node"
 )
 
-// This file changes the membership: from one that may be in service to the
-// client's own.
+// This file changes the membership: from a former one, which may be in service,
+// to the client's own.
 
-// changeList bars the former list, and then brings the new one into service.
-// The order is what makes it safe: a quarantine must begin after no quorum of
-// the former list can grant or extend any more. It may be cut off at any point,
-// so until then no node may speak for the new list either: a client that takes
-// one for a node in service would mark the rest.
+// changeList bars the former membership and then brings the new one into
+// service. It is safe because of this order: the quarantine begins only when no
+// quorum of the former membership can grant or extend any more. The change may
+// be interrupted at any point. So until then no node may be marked for the new
+// membership either: a client that found such a node in service would mark the
+// others.
 func (a *Admin) changeList(ctx context.Context, former []redlatch.Node) ([]runner.NodeState, error) {
 	barred, err := a.formerMembers(former)
 	if err != nil {
 		return nil, err
 	}
-	// Nothing is written where it could not be brought to an end.
+	// Write nothing if too few nodes answer to finish the change.
 	states := a.c.MarkAll(ctx, node.Request{Mark: node.MarkRead}, barred)
 	if away := count(states, runner.NodeState.Silent); away >= protocol.Quorum(len(states)) {
 		return states, fmt.Errorf("%w: %d nodes of the former list do not answer, and are a quorum that may go on granting; nothing was changed: run this again when they answer", redlatch.ErrNoQuorum, away)
@@ -52,7 +53,7 @@ func (a *Admin) changeList(ctx context.Context, former []redlatch.Node) ([]runne
 		return states, fmt.Errorf("%w: %d nodes of the former list do not answer any more, and are a quorum that may go on granting; barred, and granting nothing until the change is finished: %s; %s",
 			redlatch.ErrNoQuorum, away, cmp.Or(strings.Join(barred, " "), "none"), runner.RunAgain)
 	}
-	// Those that are on the former list alone are marked too, so that they can
+	// Nodes of the former membership only are marked too, so that they can
 	// report the new one to its clients.
 	least = max(least, sitsOut(states))
 	members := slices.Clip(a.c.Members())
@@ -76,7 +77,7 @@ func (a *Admin) changeList(ctx context.Context, former []redlatch.Node) ([]runne
 	return states, nil
 }
 
-// formerMembers are the nodes of the former list, to be marked.
+// formerMembers returns the nodes of the former membership, to be marked.
 func (a *Admin) formerMembers(former []redlatch.Node) ([]*runner.Member, error) {
 	members := make([]*runner.Member, len(former))
 	for i, n := range former {
@@ -101,26 +102,26 @@ func count(states []runner.NodeState, is func(runner.NodeState) bool) int {
 	return n
 }
 
-// unanswered returns an error if a node has said nothing of its marker.
+// unanswered returns an error if a node has not reported its marker.
 func unanswered(states []runner.NodeState) error {
 	for i := range states {
 		if !states[i].Silent() {
-			states[i].Err = nil // which list it is marked for does not matter here
+			states[i].Err = nil // the membership of its marker does not matter here
 		}
 	}
 	return inside.MarkError(states)
 }
 
-// mayServe reports whether a node that was to be barred may serve the former
-// list yet: it is neither barred nor marked for the new one.
+// mayServe reports whether a node that was to be barred may still serve the
+// former membership: it is neither barred nor marked for the new one.
 func mayServe(s runner.NodeState) bool {
 	ours := s.Err == nil && (s.Trusted || s.Reason != "")
 	return !ours && s.Reason != node.ReasonBarred
 }
 
-// contradicts refuses a former list that is shorter than the one its nodes are
-// marked for: those that were left out would go on granting. A marker that has
-// the list under a name says nothing about that.
+// contradicts refuses a former membership with fewer nodes than the markers of
+// its nodes name: the missing nodes would continue to grant. A marker with a
+// NodeList name cannot be checked.
 func (a *Admin) contradicts(former []runner.NodeState) error {
 	var names []string
 	for _, s := range former {
@@ -131,7 +132,7 @@ func (a *Admin) contradicts(former []runner.NodeState) error {
 		if s.Marked == nil || s.Marked.Barred() || s.Marked.List == a.c.Parameters().List {
 			continue
 		}
-		// Some may be reached by other addresses; but they are as many.
+		// The addresses may differ, but not their number.
 		marked := strings.Fields(s.Marked.Nodes)
 		if slices.Contains(marked, s.Node) && len(marked) > len(names) {
 			return &node.ConfigError{Field: "former list", Value: strings.Join(names, " "), Bound: fmt.Sprintf("the list that %s is marked for, %q%s; nothing was changed",
@@ -141,9 +142,9 @@ func (a *Admin) contradicts(former []runner.NodeState) error {
 	return nil
 }
 
-// oddOneOut refuses a change while one node is in quarantine for far longer than
-// all others: its clock was wrong when it was marked, and is right again. All
-// would be in quarantine for as long.
+// oddOneOut refuses a change while one node is in quarantine far longer than
+// all others: its clock was wrong when it was marked, and has been corrected.
+// The change would put all nodes in quarantine that long.
 func oddOneOut(states []runner.NodeState) error {
 	for i, s := range states {
 		var others time.Duration
@@ -163,8 +164,9 @@ func oddOneOut(states []runner.NodeState) error {
 	return nil
 }
 
-// sitsOut returns how long nodes have to be in quarantine after these were in
-// service: a node without a marker does not know the former parameters.
+// sitsOut returns how long the new membership has to be in quarantine after
+// these nodes were in service. A node without a marker does not know the former
+// parameters.
 func sitsOut(states []runner.NodeState) time.Duration {
 	var longest time.Duration
 	for _, s := range states {

@@ -16,10 +16,10 @@ import (
 	"github.com/redlatch/redlatch/node"
 )
 
-// ExamineOptions say how nodes are examined.
+// ExamineOptions are the settings of Examine. The zero value works.
 type ExamineOptions struct {
-	// Name begins the key under which is tried what a lock does; choose it
-	// where the user of the nodes may have locks. Defaults to
+	// Name is the prefix of the key on which the operations of a lock are
+	// tried. Choose it where the nodes' user may have locks. Defaults to
 	// "redlatch-doctor".
 	Name string
 
@@ -28,27 +28,27 @@ type ExamineOptions struct {
 	Samples int
 }
 
-// Checkup is what an examination found.
+// Checkup is the result of an examination.
 type Checkup struct {
 	Nodes    []NodeCheckup
 	Findings []node.Finding
-	// Answered is how many nodes answered, of which Need are a quorum.
+	// Answered is how many nodes answered. Need is the quorum.
 	Answered, Need int
-	// TTL and NodeTimeout are what fits the times that were measured; 0 if none
-	// were.
+	// TTL and NodeTimeout are what is recommended for the measured times; 0 if
+	// none were measured.
 	TTL, NodeTimeout time.Duration
 }
 
 // NodeCheckup is what was measured on one node.
 type NodeCheckup struct {
 	Node string
-	// Median and P99 are times of round trips.
+	// Median and P99 are of the round trip times.
 	Median, P99 time.Duration
-	// Clock is how far the node's clock is ahead of ours, give or take
+	// Clock is how far the node's clock is ahead of ours, plus or minus
 	// ClockError.
 	Clock, ClockError time.Duration
-	// State is what its marker says. With the guard off only the list matters,
-	// and nothing does with AnyMembership.
+	// State is what its marker says. With the guard off only the membership
+	// matters, and with AnyMembership not even that.
 	State NodeState
 	Err   error
 
@@ -65,13 +65,12 @@ func (c *Checkup) Worst() node.Severity {
 	return worst
 }
 
-// examineLimit bounds the time that one node is examined for.
+// examineLimit limits the examination of one node.
 const examineLimit = 15 * time.Second
 
-// Examine looks for what endangers locks on nodes, and measures which times fit
-// them. It asks and tries, and leaves locks and nodes as they are; the nodes
-// stay open. Unlike New it does not refuse one server that is listed twice: it
-// says so.
+// Examine looks for risks to locks on nodes, and measures which times fit them.
+// It changes no lock and no node, and leaves the nodes open. Unlike New it does
+// not refuse a server that is listed twice: it reports it.
 func Examine(ctx context.Context, nodes []redlatch.Node, opts redlatch.Options, how ExamineOptions) (*Checkup, error) {
 	if how.Name == "" {
 		how.Name = "redlatch-doctor"
@@ -117,7 +116,7 @@ func Examine(ctx context.Context, nodes []redlatch.Node, opts redlatch.Options, 
 	return up, ctx.Err()
 }
 
-// examine asks one node all there is to ask.
+// examine runs all checks on one node.
 func (a *Admin) examine(ctx context.Context, m *runner.Member, n *NodeCheckup, exam node.Exam, samples int) error {
 	ask := func() (time.Time, error) {
 		reply, err := m.Node().Do(ctx, node.Request{Op: node.OpInspect, Name: exam.Name})
@@ -131,8 +130,8 @@ func (a *Admin) examine(ctx context.Context, m *runner.Member, n *NodeCheckup, e
 		n.identity = id
 		var right interface{ Forbidden() bool }
 		if _, err := ask(); errors.As(err, &right) && right.Forbidden() {
-			// It answers, if not about this name: which right is missing the
-			// node's own examination says.
+			// It answers, but not for this name. The node's own examination
+			// says which permission is missing.
 			ask = func() (time.Time, error) {
 				_, now, err := named.Identity(ctx)
 				return now, err
@@ -147,8 +146,8 @@ func (a *Admin) examine(ctx context.Context, m *runner.Member, n *NodeCheckup, e
 			return err
 		}
 		times[i] = time.Since(start)
-		// The node looked at its clock during the round trip: the shortest
-		// says the most.
+		// The node read its clock during the round trip, so the shortest round
+		// trip gives the smallest error.
 		if half := times[i] / 2; i == 0 || half < n.ClockError {
 			n.Clock, n.ClockError = now.Sub(sent.Add(half)), half
 		}
@@ -171,7 +170,7 @@ func (a *Admin) examine(ctx context.Context, m *runner.Member, n *NodeCheckup, e
 	return nil
 }
 
-// conclude says what follows from what the nodes said.
+// conclude adds the findings that follow from all nodes' answers.
 func (a *Admin) conclude(up *Checkup) {
 	add := func(f node.Finding) { up.Findings = append(up.Findings, f) }
 	a.judgeList(up, add)
@@ -201,7 +200,7 @@ func (a *Admin) conclude(up *Checkup) {
 	slices.SortStableFunc(up.Findings, func(a, b node.Finding) int { return int(b.Severity) - int(a.Severity) })
 }
 
-// judgeList says whether the nodes are enough, and as many as they seem.
+// judgeList checks that there are enough nodes, and that no two are one server.
 func (a *Admin) judgeList(up *Checkup, add func(node.Finding)) {
 	n := len(up.Nodes)
 	switch {
@@ -234,8 +233,8 @@ func (a *Admin) judgeList(up *Checkup, add func(node.Finding)) {
 	}
 }
 
-// judgeClocks says whether the nodes' clocks are together. Half the window is
-// what the quarantine reckons with.
+// judgeClocks checks that the nodes' clocks agree. The quarantine allows for
+// half the window.
 func (a *Admin) judgeClocks(up *Checkup, add func(node.Finding)) {
 	var clocks []time.Duration
 	for _, n := range up.Nodes {
@@ -272,7 +271,7 @@ func (a *Admin) judgeClocks(up *Checkup, add func(node.Finding)) {
 	}
 }
 
-// judgeTrust says whether enough of the nodes that answer grant anything.
+// judgeTrust checks that enough of the nodes that answer are trusted.
 func judgeTrust(up *Checkup, add func(node.Finding)) {
 	trusted := 0
 	for _, n := range up.Nodes {
@@ -287,7 +286,7 @@ func judgeTrust(up *Checkup, add func(node.Finding)) {
 	}
 }
 
-// judgeMarker says whether a node is in service.
+// judgeMarker checks that a node is in service.
 func judgeMarker(n *NodeCheckup) node.Finding {
 	f := node.Finding{Check: "marker", Node: n.Node}
 	switch s := n.State; {
@@ -310,9 +309,9 @@ func judgeMarker(n *NodeCheckup) node.Finding {
 	return f
 }
 
-// recommend says which times fit what was measured: a node time limit of ten
-// round trips of the slow kind, and a TTL in which some ten of those limits fit
-// between the first try of an extension, after a third, and the deadline.
+// recommend finds times that fit the measurements: a node time limit of ten
+// slow round trips, and a TTL in which about ten such limits fit between the
+// first try of an extension, after a third of the TTL, and the deadline.
 func (a *Admin) recommend(up *Checkup, add func(node.Finding)) {
 	var slowest time.Duration
 	for _, n := range up.Nodes {
@@ -340,7 +339,7 @@ func (a *Admin) recommend(up *Checkup, add func(node.Finding)) {
 	add(f)
 }
 
-// roundUp rounds to one leading digit, upwards.
+// roundUp rounds up to one leading digit.
 func roundUp(d time.Duration) time.Duration {
 	unit := time.Millisecond
 	for d >= 10*unit {

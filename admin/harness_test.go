@@ -14,7 +14,7 @@ import (
 	"github.com/redlatch/redlatch/node"
 )
 
-// link stands between a client and a node in memory: it is slow, cut off or
+// link is between a client and a node in memory: it can be slow, cut off or
 // frozen.
 type link struct {
 	*memory.Node
@@ -53,7 +53,7 @@ func (l *link) thaw() {
 	})
 }
 
-// cut has the link lose everything, as a network that is partitioned.
+// cut makes the link lose everything, like a network partition.
 func (l *link) cut() { l.set(func(l *link) { l.refusing = errors.New("no route to host") }) }
 
 func (l *link) count(op node.Op) int {
@@ -103,7 +103,7 @@ func (l *link) holder(t *testing.T, name string) string {
 	return reply.Value
 }
 
-// take has another client's value hold the name.
+// take grants the name to another client's value.
 func (l *link) take(t *testing.T, name, value string, ttl time.Duration) {
 	t.Helper()
 	reply, err := l.Node.Do(context.Background(), node.Request{Op: node.OpAcquire, Name: name, Value: value, TTL: ttl})

@@ -12,58 +12,58 @@ import (
 	"github.com/redlatch/redlatch/node"
 )
 
-// ErrNotFresh is returned by Init when nodes were declared new that are, or
-// have been, in service.
+// ErrNotFresh is returned by Init with AssumeFresh when nodes are, or have
+// been, in service.
 var ErrNotFresh = runner.ErrNotFresh
 
-// InitOptions say how the nodes of a client are marked.
+// InitOptions are the settings of Init. The zero value works.
 type InitOptions struct {
-	// Wait has Init return when the nodes are trusted: after the quarantine,
-	// 32 s by default. This is how nodes come into service, new ones and those
-	// that lost all their data alike. Defaults to false: Init marks the nodes
-	// and returns, and they are trusted by themselves when it is over.
+	// Wait makes Init wait until the nodes are trusted: after the quarantine,
+	// 32 s by default. Use it to bring nodes into service, both new nodes and
+	// nodes that lost all data. Defaults to false: Init marks the nodes and
+	// returns, and they are trusted when the quarantine is over.
 	Wait bool
 
-	// Progress is called from time to time while Init waits, with what is
-	// known of each node. Defaults to none.
+	// Progress is called from time to time while Init waits, with the state of
+	// each node. Defaults to none.
 	Progress func([]NodeState)
 
-	// AssumeFresh declares that the nodes are brand-new, and has them trusted
-	// at once. It is for tests and first installations. After all nodes lost
-	// their data it lets a second holder in, while a lock from before is still
-	// valid: then Wait. It is refused with ErrNotFresh where anything is left
-	// of an earlier service: a marker, a key of a lock, or what this client
-	// has seen. Defaults to false.
+	// AssumeFresh declares that the nodes are brand-new, so that they are
+	// trusted at once. It is for tests and first installations. After all nodes
+	// have lost their data, it would let in a second holder while an earlier
+	// lock is still valid: use Wait then. It is refused with ErrNotFresh if
+	// there is any trace of earlier use: a marker, a key of a lock, or what
+	// this client has seen. Defaults to false.
 	AssumeFresh bool
 
-	// Former is the list of nodes as it was, when the list is being changed.
-	// Nodes on both lists are given as they are in the new one. Until the
-	// quarantine is over nobody is granted a lock, by the old list or the new
-	// one; leases by the old one run out. A change that fails has barred the
-	// nodes whose Reason is ReasonBarred: they grant nothing until it is run
-	// again, and brought to its end. Defaults to none.
+	// Former is the former membership, for a membership change. For a node of
+	// both memberships pass the same node as to the client. No lock is granted
+	// until the quarantine is over, neither to clients of the former membership
+	// nor to those of the new one; leases of the former one expire. A change
+	// that fails leaves the nodes whose Reason is ReasonBarred barred: they
+	// grant nothing until the change is run again and succeeds. Defaults to
+	// none.
 	Former []redlatch.Node
 
-	// Retired has nodes marked for the client's list that are marked for one
-	// which they are no longer on: a node that was taken off a list keeps that
-	// list's marker. It is refused for a node that is on the list that it is
-	// marked for. Defaults to false.
+	// Retired marks nodes that carry the marker of a membership that they were
+	// removed from; such a marker stays on the node. It is refused for a node
+	// that is still in the membership of its marker. Defaults to false.
 	Retired bool
 }
 
 // NodeState is what a node's marker says.
 type NodeState struct {
 	Node string
-	// Trusted says that the node grants.
+	// Trusted says that the node grants locks.
 	Trusted bool
-	// Left is how long the node is in quarantine; 0 if it is trusted.
+	// Left is how long the node will be in quarantine; 0 if it is trusted.
 	Left time.Duration
-	// Reason is why it is in quarantine. ReasonBarred has no end by itself, so Left
-	// is 0, and Err says what to do.
+	// Reason is why it is in quarantine. ReasonBarred does not end by itself:
+	// Left is 0, and Err says what to do.
 	Reason string
-	// Marked is what it is marked with; nil if it is not.
+	// Marked is its marker; nil if it has none.
 	Marked *node.Guard
-	// TrustedFor is for how long it has been trusted, by its own clock.
+	// TrustedFor is how long it has been trusted, by its own clock.
 	TrustedFor time.Duration
 	// Replicas is how many of its replicas are online.
 	Replicas int
@@ -72,7 +72,7 @@ type NodeState struct {
 	Err error
 }
 
-// public returns states as callers see them.
+// public converts states for callers.
 func public(states []runner.NodeState) []NodeState {
 	out := make([]NodeState, len(states))
 	for i, s := range states {
@@ -81,9 +81,9 @@ func public(states []runner.NodeState) []NodeState {
 	return out
 }
 
-// Init marks the nodes for the client's list, and says what became of each. A
-// node that is marked already stays as it is. Every node must answer: one that
-// does not is named in the error, and can be marked later.
+// Init marks the nodes for the client's membership, and returns the state of
+// each. A node that is already marked is not changed. Every node must answer.
+// The error names one that does not; it can be marked later.
 func (a *Admin) Init(ctx context.Context, opts InitOptions) ([]NodeState, error) {
 	for i, m := range a.c.Members() {
 		if _, ok := m.Node().(node.Guarded); !ok {

@@ -16,66 +16,67 @@ import (
 	"github.com/redlatch/redlatch/node"
 )
 
-// errCannotList stands for a node that is no Lister.
+// errCannotList is the error for a node that is no Lister.
 var errCannotList = errors.New("redlatch: this kind of node cannot list its locks")
 
-// LockState is what the nodes say of one lock. They may disagree: while
-// contenders split them, when one was away, or after a break that did not reach
-// a quorum.
+// LockState is what the nodes report about one lock. They may disagree: while
+// contenders split them, after one was away, or after a break that did not
+// reach a quorum.
 type LockState struct {
 	// Name is the lock's name, without the client's prefix.
 	Name string
-	// Held says that a quorum of nodes names one and the same holder.
+	// Held says that a quorum of nodes names the same holder.
 	Held bool
-	// Holders are those whom the nodes name, the one named by most nodes first.
+	// Holders are the holders that the nodes name. The one that most nodes name
+	// comes first.
 	Holders []redlatch.Holder
-	// Fence is the highest token that any node remembers of the name: that of
-	// the holder, of the last one if there is none, or of one who asked in vain.
-	// 0 if none does.
+	// Fence is the highest token that any node remembers for the name: that of
+	// the holder, of the last holder, or of a client that was refused. It is 0
+	// if no node remembers one.
 	Fence redlatch.Token
-	// Waiting is how many wait: the most that any node knows of.
+	// Waiting is the number of waiters: the highest that any node reports.
 	Waiting int
-	// Waiters are the first of them, in the order of their tickets. Only Show
-	// fills them in.
+	// Waiters are the first waiters, in the order of their tickets. Only Show
+	// sets them.
 	Waiters []WaiterState
-	// Nodes has one entry for each node, in the order of the client's list.
+	// Nodes has one entry for each node, in the order of the client's nodes.
 	Nodes []NodeListing
 }
 
-// WaiterState is somebody who waits for a lock.
+// WaiterState is a waiter for a lock.
 type WaiterState struct {
 	// Owner is host/pid/label.
 	Owner string
-	// Since is when it came, by the nodes' clocks.
+	// Since is when it arrived, by the nodes' clocks.
 	Since time.Time
-	// Nodes is the number of nodes in whose queue it stands.
+	// Nodes is the number of nodes that have queued it.
 	Nodes int
 }
 
-// NodeListing is what one node says of a lock, or why it says nothing.
+// NodeListing is what one node reports about a lock, or why it reports nothing.
 type NodeListing struct {
 	Node string
 	node.Listing
-	// Owner is who has the lock there, as in a Holder; empty for nobody.
+	// Owner is the holder there, as in a Holder; empty if the lock is free.
 	Owner string
-	// Token is the token of whoever that is; 0 for none.
+	// Token is the holder's token; 0 if it has none.
 	Token redlatch.Token
 	Err   error
 }
 
-// Survey is what the nodes know of all locks.
+// Survey is what the nodes report about all locks.
 type Survey struct {
-	// Locks are the locks that are held or waited for, by their names.
+	// Locks are the locks that are held or waited for, sorted by name.
 	Locks []LockState
 	// Failed are the nodes that did not answer.
 	Failed []redlatch.NodeResult
 }
 
 // List returns the locks that are held or waited for on any node, as far as the
-// nodes can list them: on Redis, a lock without a token is not found, nor is
-// that of another Redlock client. It returns a *redlatch.QuorumError, with what was
-// found, if too few nodes answered. It takes as long as the nodes have keys to
-// walk through; ctx ends it.
+// nodes can list them: on Redis it finds neither a lock without a token nor a
+// lock of a foreign Redlock client. If too few nodes answered, it returns what
+// was found and a *redlatch.QuorumError. It takes time in proportion to the
+// number of keys on the nodes; ctx ends it.
 func (a *Admin) List(ctx context.Context) (*Survey, error) {
 	all, start := make([]map[string]node.Listing, len(a.c.Members())), a.c.Clock().Uptime()
 	errs := a.c.Each(ctx, 0, func(ctx context.Context, m *runner.Member) error {
@@ -98,7 +99,7 @@ func (a *Admin) List(ctx context.Context) (*Survey, error) {
 	keys := map[string]bool{}
 	for i := range all {
 		if errs[i] != nil {
-			continue // it may still be writing
+			continue // its goroutine may still be writing
 		}
 		for key := range all[i] {
 			keys[key] = true
@@ -127,9 +128,9 @@ func (a *Admin) List(ctx context.Context) (*Survey, error) {
 	return s, nil
 }
 
-// Show returns what every node says of one lock, also of one without a token or
-// of another client. It returns a *redlatch.QuorumError, with what was found, if too few
-// nodes answered.
+// Show returns what every node reports about one lock, which may have no token
+// or belong to a foreign client. If too few nodes answered, it returns what was
+// found and a *redlatch.QuorumError.
 func (a *Admin) Show(ctx context.Context, name string) (*LockState, error) {
 	key, err := a.in.Key(name)
 	if err != nil {
@@ -170,8 +171,8 @@ func (a *Admin) Show(ctx context.Context, name string) (*LockState, error) {
 	return &s, nil
 }
 
-// HoldersOf returns those whom nodes name as having a lock, by their answers to one
-// request, the one named by most nodes first.
+// HoldersOf returns the holders that nodes name in their answers to one
+// request. The one that most nodes name comes first.
 func HoldersOf(results ...redlatch.NodeResult) []redlatch.Holder {
 	return inside.Holders(results).([]redlatch.Holder)
 }
@@ -195,7 +196,7 @@ func (a *Admin) listError(name string, elapsed time.Duration, errs []error) erro
 	return e
 }
 
-// lockState puts together what the nodes say of one lock.
+// lockState combines what the nodes report about one lock.
 func (a *Admin) lockState(key string, nodes []NodeListing) LockState {
 	s := LockState{Name: strings.TrimPrefix(key, a.in.Prefix), Nodes: nodes}
 	var results []redlatch.NodeResult

@@ -111,7 +111,7 @@ func TestListWithoutAQuorumSaysSoAndShowsWhatItFound(t *testing.T) {
 	})
 }
 
-// hung is a node that lists without end, and does not heed its context.
+// hung is a node that lists without end and ignores its context.
 type hung struct {
 	*link
 	until chan struct{}
@@ -175,8 +175,8 @@ func TestAListingTakesAsLongAsItGoesOn(t *testing.T) {
 	})
 }
 
-// What could not be listed for want of nodes is said in words that fit a look:
-// nothing was granted, and the time that it took is known.
+// The error of a List without a quorum fits a read: it does not say that
+// something was granted, and it has the elapsed time.
 func TestAListingWithoutAQuorumSaysWhatTheNodesDid(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		links, nodes := newLinks(t, 3)
@@ -207,7 +207,7 @@ func TestAListingWithoutAQuorumSaysWhatTheNodesDid(t *testing.T) {
 	})
 }
 
-// slowLook is a node that takes its time to be looked at, and heeds its context.
+// slowLook is a node whose Look is slow and ends with its context.
 type slowLook struct {
 	*link
 	by time.Duration

@@ -11,30 +11,30 @@ import (
 	"github.com/redlatch/redlatch/node"
 )
 
-// Readiness says whether another node may be restarted without regard to this
-// one.
+// Readiness says whether a node is back in service, so that the next node may
+// be restarted.
 type Readiness struct {
 	Node  string
 	Ready bool
 	// Why says what is missing; empty if the node is ready.
 	Why string
-	// Left is how long it takes yet; 0 if that is not known.
+	// Left is how long it will take; 0 if that is not known.
 	Left time.Duration
 	// Err is set if the node did not answer, or refuses this client.
 	Err error
 }
 
-// readyLimit bounds the time that one look at the nodes may take.
+// readyLimit limits the time of one check of the nodes.
 const readyLimit = 5 * time.Second
 
 // Ready asks every node whether it is in service: it answers, is marked for
 // this membership, is trusted, has the replicas that it must have, and has been
-// trusted for so long that the locks which are held are back on it. With the
-// guard off it is enough that it answers.
+// trusted long enough for the held locks to be repaired on it. With the guard
+// off it is enough that it answers.
 //
-// A node that restarted is quarantined from the first request that finds it so.
-// Ready is such a request, provided that a quorum of nodes is marked for this
-// membership, or the node itself remembers that it was.
+// The quarantine of a node that restarted begins with the first request that
+// notices the restart. Ready sends such a request, provided that a quorum of
+// nodes is marked for this membership, or that the node's own marker is.
 func (a *Admin) Ready(ctx context.Context) []Readiness {
 	ctx, cancel := context.WithTimeout(ctx, readyLimit)
 	defer cancel()
@@ -57,8 +57,7 @@ func (a *Admin) Ready(ctx context.Context) []Readiness {
 	return ready
 }
 
-// beginQuarantine marks the nodes that restarted, and puts into states what
-// they are then.
+// beginQuarantine marks the nodes that restarted, and updates their states.
 func (a *Admin) beginQuarantine(ctx context.Context, states []runner.NodeState) {
 	marked := count(states, func(s runner.NodeState) bool { return s.Err == nil && (s.Trusted || s.Left > 0) })
 	for i, s := range states {
@@ -71,7 +70,7 @@ func (a *Admin) beginQuarantine(ctx context.Context, states []runner.NodeState) 
 	}
 }
 
-// readiness says what is missing.
+// readiness returns what a node lacks to be ready.
 func readiness(s runner.NodeState) Readiness {
 	r := Readiness{Node: s.Node, Err: s.Err}
 	switch {

@@ -12,9 +12,9 @@ import (
 	"github.com/redlatch/redlatch/node"
 )
 
-// retire marks nodes for the client's list that are marked for one which they
-// are no longer on. Former nodes keep such a marker, so that clients with the
-// former list are refused there.
+// retire marks nodes for the client's membership that carry the marker of a
+// membership they were removed from. Removed nodes keep that marker, so that
+// they refuse clients of the former membership.
 func (a *Admin) retire(ctx context.Context) ([]runner.NodeState, error) {
 	states := a.c.MarkAll(ctx, node.Request{Mark: node.MarkRead}, a.c.Members())
 	if err := unanswered(slices.Clone(states)); err != nil {
@@ -25,7 +25,7 @@ func (a *Admin) retire(ctx context.Context) ([]runner.NodeState, error) {
 	for i, s := range states {
 		switch {
 		case s.Marked == nil && s.Err == nil, s.Marked != nil && s.Marked.List == a.c.Parameters().List:
-			continue // it is unmarked, or marked for this list
+			continue // it has no marker, or one of this membership
 		case s.Marked == nil, errors.Is(s.Err, node.ErrChanging):
 			return states, s.Err
 		}
@@ -41,8 +41,8 @@ func (a *Admin) retire(ctx context.Context) ([]runner.NodeState, error) {
 	return states, inside.MarkError(states)
 }
 
-// onItsList returns an error unless it is certain that the node is not on the
-// list that it is marked for.
+// onItsList returns an error unless it is certain that the node is not in the
+// membership of its marker.
 func onItsList(s runner.NodeState) error {
 	list := s.Marked.Nodes
 	switch {

@@ -11,14 +11,14 @@ import (
 	"github.com/redlatch/redlatch/node"
 )
 
-// awaitTrust waits until every node of the client is trusted. states are those
-// of the client's nodes, and after them those of others that were marked with
-// them. A node that loses its data meanwhile is marked again, and waited for.
+// awaitTrust waits until every node of the client is trusted. states begins
+// with the client's nodes; other nodes that were marked with them follow. A
+// node that loses its data meanwhile is marked again and waited for.
 func (a *Admin) awaitTrust(ctx context.Context, states []runner.NodeState, progress func([]NodeState)) ([]runner.NodeState, error) {
 	var others []runner.NodeState
 	for _, s := range states[len(a.c.Members()):] {
 		if s.Silent() {
-			others = append(others, s) // it is waited for by nobody, and must not be forgotten
+			others = append(others, s) // it is not waited for, but it must be returned
 		}
 	}
 	states = states[:len(a.c.Members())]
@@ -35,8 +35,8 @@ func (a *Admin) awaitTrust(ctx context.Context, states []runner.NodeState, progr
 		if progress != nil {
 			progress(public(states))
 		}
-		// Seldom at first, since marking a cluster takes a request for each of
-		// its slots; and just when it is over.
+		// Seldom at first, because marking a cluster takes a request for each
+		// of its slots; and exactly when the quarantine is over.
 		timer := time.NewTimer(max(min(left, max(left/10, time.Second)), 10*time.Millisecond))
 		select {
 		case <-timer.C:
@@ -52,9 +52,9 @@ func (a *Admin) awaitTrust(ctx context.Context, states []runner.NodeState, progr
 	}
 }
 
-// Quarantined returns the nodes that are out of service at present, as far as the
-// client has noticed: fewer others may fail meanwhile. Each is described as it
-// answered last, with why and for how long; for one whose reason is
-// ReasonUnmarked or ReasonRemark, from when it is marked. It asks the nodes
-// nothing.
+// Quarantined returns the nodes that are out of service, as far as the client
+// has noticed. Fewer other nodes may fail meanwhile. Each entry is the node's
+// last answer, with the reason and the time left. A node whose reason is
+// ReasonUnmarked or ReasonRemark has that time left from the moment when it is
+// marked. Quarantined sends no request.
 func (a *Admin) Quarantined() []redlatch.NodeResult { return a.c.Quarantined() }

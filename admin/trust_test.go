@@ -12,7 +12,7 @@ import (
 	"github.com/redlatch/redlatch/node"
 )
 
-// sitting is a link to a node that can be marked, and is then in quarantine.
+// sitting is a link to a node that can be marked and is then in quarantine.
 type sitting struct {
 	*link
 	mu     sync.Mutex
@@ -26,7 +26,7 @@ func (s *sitting) Do(ctx context.Context, req node.Request) (node.Reply, error) 
 	if req.Op != node.OpMark {
 		return s.link.Do(ctx, req)
 	}
-	// Only the way there and back is needed: the marker answers.
+	// Only the delay of the link is needed: the marker answers.
 	if reply, err := s.link.Do(ctx, node.Request{Op: node.OpInspect, Name: "marker"}); err != nil {
 		return reply, err
 	}
@@ -45,7 +45,7 @@ func (s *sitting) Do(ctx context.Context, req node.Request) (node.Reply, error) 
 	return node.Reply{Status: node.Granted, Guard: s.marked, Now: now}, nil
 }
 
-// forget has the node lose its marker.
+// forget makes the node lose its marker.
 func (s *sitting) forget() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -92,7 +92,7 @@ func TestInitThatWaitsReturnsWhenAllNodesAreTrusted(t *testing.T) {
 		if calls < 5 || calls > 60 {
 			t.Errorf("the progress was reported %d times", calls)
 		}
-		// They are trusted, so the next does not wait.
+		// They are trusted, so the next call does not wait.
 		start = time.Now()
 		if _, err := admin.New(c).Init(context.Background(), admin.InitOptions{Wait: true}); err != nil || time.Since(start) > time.Second {
 			t.Errorf("on trusted nodes it took %v: %v", time.Since(start), err)

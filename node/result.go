@@ -40,8 +40,7 @@ func (r Result) String() string {
 	return s
 }
 
-// ReasonText says in words why a node is quarantined, by one of the reasons of a
-// Reply.
+// ReasonText explains a reason of a quarantine.
 func ReasonText(reason string) string {
 	switch reason {
 	case ReasonFresh:

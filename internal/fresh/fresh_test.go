@@ -12,8 +12,8 @@ import (
 
 var errSlow = errors.New("i/o timeout")
 
-// try returns what Try comes to if mark fails with these errors in turn, and
-// then succeeds; and with which options it was called last, and how often.
+// try calls Try with a mark that fails with each of errs and then succeeds. It
+// returns the options of the last call, the number of calls, and the result.
 func try(errs ...error) (last admin.InitOptions, calls int, err error) {
 	err = Try(context.Background(), func(_ context.Context, opts admin.InitOptions) error {
 		last = opts

@@ -33,13 +33,14 @@
 //	                                                              no request in flight
 //
 // Asking sends one request to all nodes at once (ask.go, request.go) and counts
-// the answers (round.go). A refusal for the token alone repeats the round with a higher one (token.go). Waiting is the time
-// between two rounds (wait.go): nodes notify the claim when the lock is free, and
-// it gathers their grants one by one (gather.go); what it has without a majority
-// it yields to those before it (yield.go). A value that was given up is never asked for again:
-// the claim is replaced by its successor, with the same ticket and a new value.
-// Held extends the lease at a third of its time to live and repairs nodes that
-// lack it (held.go). Ending undoes what is left, and what comes late (end.go).
+// the answers (round.go). If only the token was refused, the round is repeated
+// with a higher one (token.go). Waiting is the time between two rounds (wait.go):
+// nodes notify the claim when the lock is free, and it gathers their grants one by
+// one (gather.go). Grants that are no majority it yields to the waiters before it
+// (yield.go). A value that was given up is never used again: the claim is replaced
+// by its successor, with the same ticket and a new value. Held extends the lease
+// at a third of its time to live and repairs nodes that lack it (held.go). Ending
+// undoes what is left on the nodes, and late grants (end.go).
 //
 // # Invariants
 //
@@ -51,7 +52,7 @@
 //     of the round before it, and adds only what a node confirms to have kept
 //     (yieldOver); offered begins one with a new token and an empty set. taken and
 //     takeIn ignore older answers.
-//  3. One server counts once, whatever its addresses: countedTwice.
+//  3. One server counts once, even if it has several addresses: countedTwice.
 //  4. What was sent is undone wherever it may be executed, unless the claim is
 //     held or detached. record notes a node that may have something (leftover)
 //     before anything else looks at the answer; drop, lose, release and late send

@@ -13,35 +13,35 @@ import (
 // Terms are what a caller asks for.
 type Terms struct {
 	TTL, MaxHold time.Duration
-	Wait         time.Duration // 0 for no bound
-	Tries        int           // 0 for no bound
+	Wait         time.Duration // 0 for no limit
+	Tries        int           // 0 for no limit
 	Barge        bool
 	KeepAlive    bool
 }
 
-// Asker is the owner of a claim that is being asked for.
+// Asker is the owner of a claim that is not held yet.
 type Asker interface {
 	Owner
-	// Terms returns what is asked for, by the longest TTL that the nodes allow;
-	// or an error if they do not allow it. It is called again, with the mutex
-	// held, when that TTL was found to be another.
+	// Terms returns what the caller asked for, checked against the longest TTL
+	// that the nodes allow; or an error if they do not allow it. It is called
+	// again, with the mutex held, when the client learns another such TTL.
 	Terms(maxTTL time.Duration) (Terms, error)
 }
 
-// Attempt is one caller's asking for one lock, under one value after another.
+// Attempt is one caller's request for one lock, under one value after another.
 type Attempt struct {
 	c        *Cluster
 	asker    Asker
 	terms    Terms
 	caller   context.Context
 	began    time.Duration
-	first    protocol.EventKind // with which it begins
+	first    protocol.EventKind // the event with which it begins
 	deadline bool               // the caller's context has one
-	queue    *queue             // the local queue in which we are first; nil if in none
+	queue    *queue             // the local queue whose head we are; nil if in none
 	marked   atomic.Int64       // how many times a node had been marked when we asked
 
 	mu        *sync.Mutex
-	claim     *Claim // the one that is asked for now
+	claim     *Claim // the claim that asks now
 	done      bool
 	cancelled bool
 	armed     time.Duration // when the caller's timer fires; 0 for never
@@ -49,7 +49,7 @@ type Attempt struct {
 	changed   chan struct{} // done is set, or the timer is to fire earlier
 }
 
-// NewAttempt returns the attempt of a caller that has just come.
+// NewAttempt returns the attempt of a caller that has just arrived.
 func (c *Cluster) NewAttempt(ctx context.Context, key string, asker Asker) (*Attempt, error) {
 	a := &Attempt{c: c, asker: asker, first: protocol.Begin}
 	_, a.deadline = ctx.Deadline()
@@ -61,7 +61,8 @@ func (c *Cluster) NewAttempt(ctx context.Context, key string, asker Asker) (*Att
 	return a, nil
 }
 
-// NewAttach returns the attempt to take up a claim that another process acquired.
+// NewAttach returns the attempt to resume a claim that another process
+// acquired.
 func (c *Cluster) NewAttach(ctx context.Context, key, value string, token node.Token, asker Asker) (*Attempt, error) {
 	a := &Attempt{c: c, asker: asker, first: protocol.Attach, deadline: true}
 	cfg, marker, err := a.init(ctx)
@@ -85,14 +86,14 @@ func (a *Attempt) init(ctx context.Context) (protocol.Config, *node.Guard, error
 	return a.configure()
 }
 
-// newClaim has the attempt go on with a claim.
+// newClaim makes the attempt continue with a new claim.
 func (a *Attempt) newClaim(key string, marker *node.Guard, ctx context.Context, core protocol.Claim) *Claim {
 	a.claim = &Claim{c: a.c, key: key, marker: marker, ctx: ctx, mu: a.mu, core: core, attempt: a, owner: a.asker, index: -1}
 	return a.claim
 }
 
-// configure returns what a claim must know, by the cluster parameters as they
-// are now.
+// configure returns the configuration of a claim, by the present cluster
+// parameters.
 func (a *Attempt) configure() (protocol.Config, *node.Guard, error) {
 	p := a.c.guard.parameters()
 	terms, err := a.asker.Terms(p.MaxTTL)
@@ -105,7 +106,7 @@ func (a *Attempt) configure() (protocol.Config, *node.Guard, error) {
 	return cfg, marker, nil
 }
 
-// config returns the configuration of a claim but for the bounds of its wait.
+// config returns the configuration of a claim, without the limits of its wait.
 func (c *Cluster) config(terms Terms, p *node.Guard) (protocol.Config, *node.Guard) {
 	cfg := protocol.Config{
 		Nodes: len(c.members), TTL: terms.TTL, Window: p.Window, Tokens: !c.cfg.NoToken,
@@ -122,14 +123,14 @@ func (c *Cluster) config(terms Terms, p *node.Guard) (protocol.Config, *node.Gua
 // Key returns the name of the lock, prefix included.
 func (a *Attempt) Key() string { return a.claim.key }
 
-// Observe has requests sent with the values of a context.
+// Observe sends requests with the values of a context.
 func (a *Attempt) Observe(ctx context.Context) { a.claim.ctx = context.WithoutCancel(ctx) }
 
-// Waited returns how long ago the caller came.
+// Waited returns how long ago the caller arrived.
 func (a *Attempt) Waited() time.Duration { return a.c.clock.Uptime() - a.began }
 
-// Run asks until the lock is had, the caller's context ends, the client is
-// closed, or the bounds are reached. The owner knows which.
+// Run asks until the caller has the lock, its context ends, the client is
+// closed, or a limit is reached. The owner knows which.
 func (a *Attempt) Run(ctx context.Context) {
 	a.caller = ctx
 	where := a.c.placeFor(ctx)
@@ -137,7 +138,7 @@ func (a *Attempt) Run(ctx context.Context) {
 	a.drive(ctx, where)
 }
 
-// drive keeps the claim's time until the attempt is done.
+// drive runs the claim's timer until the attempt is done.
 func (a *Attempt) drive(ctx context.Context, where place) {
 	var timer *time.Timer
 	var fired <-chan time.Time
@@ -189,22 +190,22 @@ func (a *Attempt) report() {
 	}
 }
 
-// cancel ends the asking, whichever claim is asked for by now.
+// cancel ends the attempt, whichever claim asks by now.
 func (a *Attempt) cancel() {
 	a.mu.Lock()
-	a.cancelled = true // a successor in the making is cancelled, too
+	a.cancelled = true // also cancels a successor that is being made
 	cl := a.claim
 	a.mu.Unlock()
 	cl.handle(protocol.Cancel, elsewhere)
 }
 
-// finish has the caller return. The mutex is held.
+// finish makes the caller return. The mutex is held.
 func (a *Attempt) finish() {
 	a.done = true
 	a.signal()
 }
 
-// moved has the caller's timer fire earlier, if it must. The mutex is held.
+// moved makes the caller's timer fire earlier, if necessary. The mutex is held.
 func (a *Attempt) moved(to time.Duration) {
 	if to != 0 && (a.armed == 0 || to < a.armed) {
 		a.signal()
@@ -218,14 +219,14 @@ func (a *Attempt) signal() {
 	}
 }
 
-// Rounds returns how many times the nodes were asked.
+// Rounds returns the number of rounds.
 func (a *Attempt) Rounds() int {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return a.claim.core.Rounds()
 }
 
-// until is when the wait is over; 0 for never.
+// until is when the wait ends; 0 for never.
 func (a *Attempt) until() time.Duration {
 	if a.terms.Wait == 0 {
 		return 0
@@ -233,13 +234,13 @@ func (a *Attempt) until() time.Duration {
 	return a.began + a.terms.Wait
 }
 
-// unbounded reports that the caller set no bound to its wait.
+// unbounded reports that the caller set no limit to its wait.
 func (a *Attempt) unbounded() bool {
 	return a.terms.Wait == 0 && a.terms.Tries == 0 && !a.deadline
 }
 
-// Lock takes the mutex under which the owner is notified.
+// Lock locks the mutex under which the owner is notified.
 func (a *Attempt) Lock() { a.mu.Lock() }
 
-// Unlock releases it.
+// Unlock unlocks it.
 func (a *Attempt) Unlock() { a.mu.Unlock() }

@@ -5,14 +5,15 @@ import (
 	"time"
 )
 
-// background counts the work that outlives the call that began it, or that may
-// leave something behind, so that Close can wait for it.
+// background counts the work that continues after the call that began it, and
+// the calls whose grants may have to be undone, so that Close can wait for
+// them.
 type background struct {
 	mu      sync.Mutex
 	running int
 	closed  bool
 	closing chan struct{} // closed when Close begins
-	idle    chan struct{} // closed when nothing runs any more after that
+	idle    chan struct{} // closed after that, when nothing runs any more
 }
 
 func newBackground() *background {
@@ -20,7 +21,7 @@ func newBackground() *background {
 }
 
 // start reports whether work may begin. After Close has begun, only work that
-// follows from work in flight may.
+// follows from running work may.
 func (b *background) start() bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -40,8 +41,8 @@ func (b *background) end() {
 	}
 }
 
-// sleep waits, and reports false if Close has begun: then what could not be
-// done is left to run out.
+// sleep waits. It returns false if Close has begun: keys that could not be
+// released then expire by themselves.
 func (b *background) sleep(d time.Duration) bool {
 	t := time.NewTimer(d)
 	defer t.Stop()
@@ -53,8 +54,8 @@ func (b *background) sleep(d time.Duration) bool {
 	}
 }
 
-// close has waiting callers give up, and counts as work itself until wait is
-// called. It reports false if that was done before.
+// close makes waiting callers give up, and counts as work itself until wait is
+// called. It returns false if close was called before.
 func (b *background) close() bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -67,7 +68,7 @@ func (b *background) close() bool {
 	return true
 }
 
-// wait waits until nothing runs any more, or patience is over.
+// wait waits until nothing runs any more, or until patience fires.
 func (b *background) wait(patience <-chan time.Time) {
 	b.end()
 	select {

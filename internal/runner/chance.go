@@ -7,13 +7,13 @@ import (
 	"time"
 )
 
-// chance is what a client leaves to chance: the values of its locks, and how
-// long it waits before it asks again. It is the system's, unless the clock
-// that the caller gave is a source of its own.
+// chance is a client's source of randomness, for the values of its locks and
+// the delays between rounds. It is the system's, unless the caller's clock is a
+// source too.
 type chance struct{ source rand.Source }
 
-// A chancy clock decides what is left to chance. The method is one that no clock
-// has by accident: values must be unique wherever locks are not simulated.
+// A chancy clock is a source of randomness. No clock has this method by
+// accident: values must be unique wherever locks are not simulated.
 type chancy interface {
 	Clock
 	Chance() rand.Source
@@ -26,7 +26,7 @@ func newChance(clock Clock) chance {
 	return chance{}
 }
 
-// value fills b with bytes that nobody can guess.
+// value fills b with random bytes that nobody can guess.
 func (c chance) value(b *[16]byte) {
 	if c.source == nil {
 		cryptorand.Read(b[:])

@@ -9,62 +9,63 @@ import (
 	"github.com/redlatch/redlatch/node"
 )
 
-// Claim runs a protocol.Claim: it hands in events, and does what follows from
-// them. It decides nothing.
+// Claim runs a protocol.Claim: it passes events to it and executes their
+// effects. It decides nothing.
 type Claim struct {
 	c      *Cluster
 	key    string // the name of the lock, prefix included
 	marker *node.Guard
-	ctx    context.Context // for the nodes: it has values, and never ends
+	ctx    context.Context // for the nodes: it has the caller's values, and never ends
 
-	// mu guards what follows. The claims of one attempt share it: one takes over
-	// from the other under it.
+	// mu guards what follows. The claims of one attempt share it, because one
+	// replaces the other under it.
 	mu      *sync.Mutex
 	core    protocol.Claim
-	answers *[]answer // the last of each node
-	attempt *Attempt  // whose it is; nil once it is won, or if it was not asked for here
+	answers *[]answer // the last answer of each node
+	attempt *Attempt  // the attempt it belongs to; nil once it is won, or if it was not acquired here
 	owner   Owner
 	freed   chan struct{}
 
-	index int // in the keeper's heap; -1 if not there. Under the keeper's mutex
+	index int // in the keeper's heap; -1 if it is not there; guarded by the keeper's mutex
 }
 
-// Owner is who a claim belongs to: it is notified of what becomes of it.
+// Owner is what a claim belongs to. It is notified of the claim's effects.
 type Owner interface {
 	// Name returns the name of the lock, as the caller gave it.
 	Name() string
 	// Notify is called, with the claim's mutex held, for RoundOver, YieldOver,
-	// Waits, Won, Refused, Extended, NotExtended and Ended. What it returns, if
-	// anything, is called when the mutex is free: on the caller's goroutine
-	// before the caller returns, while there is one, and never on that of a
-	// timer.
+	// Waits, Won, Refused, Extended, NotExtended and Ended. The function that
+	// it returns, if any, is called without the mutex: on the caller's
+	// goroutine before the caller returns, if there is a caller, and never on a
+	// timer's goroutine.
 	Notify(cl *Claim, what protocol.EffectKind) (later func())
 }
 
-// Lock takes the mutex under which the owner is notified.
+// Lock locks the mutex under which the owner is notified.
 func (cl *Claim) Lock() { cl.mu.Lock() }
 
-// Unlock releases it.
+// Unlock unlocks it.
 func (cl *Claim) Unlock() { cl.mu.Unlock() }
 
-// Core returns the state machine, to be read with the mutex held. Its value, its
+// Core returns the state machine. Read it with the mutex held; its value, its
 // TTL and, once it is won, its token do not change.
 func (cl *Claim) Core() *protocol.Claim { return &cl.core }
 
 // Key returns the name of the lock, prefix included.
 func (cl *Claim) Key() string { return cl.key }
 
-// Context returns the context for the nodes: it has values, and never ends.
+// Context returns the context for the nodes: it has the caller's values, and
+// never ends.
 func (cl *Claim) Context() context.Context { return cl.ctx }
 
-// Owner returns to whom it belongs. The mutex is held.
+// Owner returns the owner. The mutex is held.
 func (cl *Claim) Owner() Owner { return cl.owner }
 
-// Own has the claim belong to another. The mutex is held.
+// Own sets the owner. The mutex is held.
 func (cl *Claim) Own(o Owner) { cl.owner = o }
 
-// Remaining returns how long the claim is valid unless it is extended; it is not
-// positive once it has ended. The mutex is held.
+// Remaining returns how long the claim is valid unless it is extended. It is
+// zero or negative after the claim has ended. The mutex is held.
 func (cl *Claim) Remaining() time.Duration {
 	left := cl.core.Deadline() - cl.c.clock.Uptime()
 	if cl.core.State() > protocol.Held {
@@ -73,7 +74,7 @@ func (cl *Claim) Remaining() time.Duration {
 	return left
 }
 
-// place is on which goroutine an event is handled.
+// place is the goroutine on which an event is handled.
 type place uint8
 
 const (
@@ -81,12 +82,12 @@ const (
 	elsewhere place = iota
 	// onCaller: a single request is sent on this goroutine.
 	onCaller
-	// onClock: nothing that may take long is done on this goroutine.
+	// onClock: this goroutine does nothing that may block.
 	onClock
 )
 
-// step is what the handling of one event needs. Steps are used again: on the
-// stack of a new goroutine they would have it grow.
+// step is the memory for handling one event. Steps are pooled: on the stack of
+// a new goroutine they would make the stack grow.
 type step struct {
 	event protocol.Event
 	view  view
@@ -95,14 +96,15 @@ type step struct {
 
 var steps = sync.Pool{New: func() any { return &step{out: make([]protocol.Effect, 0, 8)} }}
 
-// handle takes in an event, and does what follows from it.
+// handle handles an event that has nothing but a kind.
 func (cl *Claim) handle(kind protocol.EventKind, where place) {
 	s := steps.Get().(*step)
 	s.event.Kind = kind
 	cl.step(s, where)
 }
 
-// step handles the event of a step, and puts the step back.
+// step handles the event of a step, executes its effects, and returns the step
+// to the pool.
 func (cl *Claim) step(s *step, where place) {
 	cl.mu.Lock()
 	a := cl.attempt
@@ -128,8 +130,8 @@ func (cl *Claim) step(s *step, where place) {
 	steps.Put(s)
 }
 
-// note does what must be done under the mutex. It returns the successor of a
-// claim that is replaced, and what is to be called when the mutex is free.
+// note executes the effects that need the mutex. It returns the successor of a
+// claim that is replaced, and the functions to call without the mutex.
 func (cl *Claim) note(out []protocol.Effect) (next *Claim, tell []func()) {
 	c, a := cl.c, cl.attempt
 	for i := range out {
@@ -194,7 +196,7 @@ func (cl *Claim) note(out []protocol.Effect) (next *Claim, tell []func()) {
 	return next, tell
 }
 
-// tell reports to observers and logs, which may take their time.
+// tell calls observers and loggers, which may be slow.
 func (cl *Claim) tell(tell []func(), where place) {
 	if len(tell) == 0 {
 		return
@@ -214,7 +216,7 @@ func (cl *Claim) tell(tell []func(), where place) {
 	}()
 }
 
-// early delivers what nodes offered before the claim was known to the inbox.
+// early handles notifications that arrived before the inbox knew the claim.
 func (cl *Claim) early(nodes protocol.Set) {
 	for i := range cl.c.members {
 		if nodes.Has(i) {
@@ -223,26 +225,27 @@ func (cl *Claim) early(nodes protocol.Set) {
 	}
 }
 
-// woken hands in a notification.
+// woken handles a notification.
 func (cl *Claim) woken(i int, wake node.Wake) {
 	s := steps.Get().(*step)
 	s.event.Kind, s.event.Node, s.event.Wake = protocol.Wake, i, wake
 	cl.step(s, elsewhere)
 }
 
-// Handle takes in an event that has no request of its own at once: the deadline
-// that has come, or the end of a lease.
+// Handle handles an event that sends no request at once: a deadline that has
+// passed, or the end of a lease.
 func (cl *Claim) Handle(kind protocol.EventKind) {
 	cl.handle(kind, elsewhere)
 }
 
-// Extend asks for an extension. Its outcome is reported to the owner.
+// Extend asks for an extension. The owner is notified of its result.
 func (cl *Claim) Extend(ctx context.Context) {
 	cl.handle(protocol.Extend, cl.c.placeFor(ctx))
 }
 
-// Release sends the release, and waits until its outcome is known or ctx ends.
-// It reports false if the claim was over before, or another caller releases it.
+// Release sends the release, and waits until its result is known or ctx ends.
+// It returns false if the claim was over before, or if another caller releases
+// it.
 func (cl *Claim) Release(ctx context.Context) bool {
 	cl.mu.Lock()
 	if cl.core.State() > protocol.Held || cl.freed != nil {
@@ -263,7 +266,7 @@ func (cl *Claim) Release(ctx context.Context) bool {
 	return true
 }
 
-// awaitFreed waits for the release, whose time limit is at.
+// awaitFreed waits for the release. at is its time limit.
 func (cl *Claim) awaitFreed(ctx context.Context, freed chan struct{}, at time.Duration) {
 	timer := time.NewTimer(at - cl.c.clock.Uptime())
 	defer timer.Stop()
@@ -275,7 +278,7 @@ func (cl *Claim) awaitFreed(ctx context.Context, freed chan struct{}, at time.Du
 			return
 		case <-timer.C:
 			cl.handle(protocol.Timer, elsewhere)
-			timer.Reset(time.Millisecond) // in case that was early
+			timer.Reset(time.Millisecond) // in case the timer fired early
 		}
 	}
 }

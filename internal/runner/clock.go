@@ -11,13 +11,13 @@ type Clock interface {
 	Uptime() time.Duration
 }
 
-// systemClock adds to Go's monotonic clock, which does not run while the
-// machine is suspended, the time that it spent so.
+// systemClock is Go's monotonic clock, which stops while the machine is
+// suspended, plus the time of all suspensions.
 type systemClock struct {
 	start     time.Time
 	base      time.Duration
-	suspended atomic.Int64 // nanoseconds, since start
-	looked    atomic.Int64 // when, on the monotonic clock, that was last found out
+	suspended atomic.Int64 // nanoseconds since start
+	looked    atomic.Int64 // when suspended was last measured, on the monotonic clock
 }
 
 // NewSystemClock returns the clock of this machine.
@@ -31,17 +31,17 @@ func (c *systemClock) Now() time.Time { return time.Now() }
 
 func (c *systemClock) Uptime() time.Duration {
 	awake := time.Since(c.start)
-	// Finding out costs more than all the rest of an uncontended lock, so it
-	// is done once a millisecond. A suspension is noticed so much later.
+	// Measuring costs more than the rest of an uncontended lock, so it is done
+	// once a millisecond. A suspension is noticed that much later.
 	if looked := c.looked.Load(); awake-time.Duration(looked) >= time.Millisecond && c.looked.CompareAndSwap(looked, int64(awake)) {
 		c.look()
 	}
 	return awake + time.Duration(c.suspended.Load())
 }
 
-// look finds out how long the machine has been suspended. What is measured can
-// only be too little, when we were held up between two readings; so the
-// greatest is the best, and taking it keeps Uptime from going back.
+// look measures how long the machine has been suspended. A delay between two
+// readings makes the result too small, never too large. So the largest result
+// is the best, and using it keeps Uptime from going back.
 func (c *systemClock) look() {
 	s := int64(suspendedTime(c.start) - c.base)
 	for most := c.suspended.Load(); s > most; most = c.suspended.Load() {

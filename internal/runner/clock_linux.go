@@ -12,9 +12,9 @@ const (
 )
 
 // suspendedTime returns how long the machine has been suspended since it
-// booted: by as much the boot clock is ahead of the monotonic one. The boot
-// clock is read first, so that a delay between the readings makes the result
-// too small and never too large.
+// booted: the difference between the boot clock and the monotonic clock. The
+// boot clock is read first, so that a delay between the readings makes the
+// result too small and never too large.
 func suspendedTime(time.Time) time.Duration {
 	boot, ok1 := readClock(clockBoottime)
 	mono, ok2 := readClock(clockMonotonic)

@@ -4,9 +4,9 @@ package runner
 
 import "time"
 
-// suspendedTime returns how far the wall clock has run ahead of the monotonic
-// one since start. A wall clock that is set forward looks like a suspension
-// too: leases then end early, which is the safe mistake.
+// suspendedTime returns how far the wall clock has moved ahead of the monotonic
+// clock since start. A wall clock that is set forward looks like a suspension
+// too: leases then end early, which is safe.
 func suspendedTime(start time.Time) time.Duration {
 	now := time.Now()
 	wall := now.Round(0).Sub(start.Round(0))

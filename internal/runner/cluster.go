@@ -11,21 +11,21 @@ import (
 	"github.com/redlatch/redlatch/node"
 )
 
-// Config is the settings of a Cluster. All are set.
+// Config are the settings of a Cluster. All fields are set.
 type Config struct {
-	Owner          string // under which others see its locks
+	Owner          string // the owner that other clients see
 	NodeTimeout    time.Duration
-	AnyTTL         bool // NodeTimeout is for locks with any TTL
+	AnyTTL         bool // NodeTimeout applies to every TTL
 	RetryDelay     time.Duration
 	FenceRetention time.Duration
 	NoToken        bool
 
 	MaxTTL, TokenWindow, ReplicaLag time.Duration
 	Replicas                        int
-	Fixed                           protocol.Fixed // which of these the caller set
+	Fixed                           protocol.Fixed // which of these fields the caller set
 
 	Guard         GuardMode
-	NodeList      string // its name; empty for the names of the nodes
+	NodeList      string // name of the membership; empty for the names of the nodes
 	AnyMembership bool
 	AssumeFresh   bool
 
@@ -33,7 +33,8 @@ type Config struct {
 	Log   *slog.Logger
 }
 
-// Cluster is the nodes as one client knows them, and what it has in flight.
+// Cluster is the nodes as one client knows them, and the client's work in
+// flight.
 type Cluster struct {
 	cfg        Config
 	clock      Clock
@@ -50,10 +51,10 @@ type Cluster struct {
 	queues     queues
 	background *background
 	closed     chan struct{} // closed when Close is done
-	closeErr   error         // what it returned; set before that
+	closeErr   error         // the result of Close; set before that
 }
 
-// NewCluster returns a cluster of the nodes. It asks them nothing.
+// NewCluster returns a cluster of the nodes. It sends no request.
 func NewCluster(nodes []node.Node, cfg Config) (*Cluster, error) {
 	if len(nodes) < 1 || len(nodes) > protocol.MaxNodes {
 		return nil, &node.ConfigError{Field: "nodes", Value: fmt.Sprintf("a list of %d", len(nodes)), Bound: fmt.Sprintf("a list of 1 to %d", protocol.MaxNodes)}
@@ -89,18 +90,18 @@ func NewCluster(nodes []node.Node, cfg Config) (*Cluster, error) {
 	return c, nil
 }
 
-// Identify asks every node at once which server it is. Only a server that is
-// found twice is an error: a node that does not answer now is asked again before
-// its first request.
+// Identify asks all nodes at once which server they are. Only a server that is
+// found twice is an error: a node that does not answer now is asked again
+// before its first request.
 func (c *Cluster) Identify() error {
-	// No longer than a frozen minority may hold us up.
+	// No longer than a frozen minority may delay a round.
 	ctx, cancel := context.WithTimeout(context.Background(), c.patience())
 	defer cancel()
 	errs := make(chan error, len(c.members))
 	for _, m := range c.members {
 		go func() { errs <- c.ids.check(ctx, m) }()
 	}
-	late := time.After(c.patience()) // a driver need not heed ctx
+	late := time.After(c.patience()) // a driver may ignore ctx
 	for range c.members {
 		select {
 		case err := <-errs:
@@ -123,10 +124,10 @@ func (c *Cluster) Start() bool { return c.background.start() }
 // Done ends what Start began.
 func (c *Cluster) Done() { c.background.end() }
 
-// Close has the claims that are held released, by release, waits for what is in
-// flight, and closes the nodes. With nodes that do not answer it takes two node
-// time limits and a tenth of a second. Every call returns when that is done, with
-// the same error.
+// Close releases the claims that are held by calling release, waits for the
+// work in flight, and closes the nodes. If nodes do not answer, it takes two
+// node time limits and a tenth of a second. Every call returns when that is
+// done, with the same error.
 func (c *Cluster) Close(release func(held []*Claim)) error {
 	if !c.background.close() {
 		<-c.closed
@@ -146,7 +147,7 @@ func (c *Cluster) Close(release func(held []*Claim)) error {
 	return c.closeErr
 }
 
-// Closing reports that Close has begun.
+// Closing reports whether Close has begun.
 func (c *Cluster) Closing() bool {
 	select {
 	case <-c.background.closing:
@@ -156,7 +157,7 @@ func (c *Cluster) Closing() bool {
 	}
 }
 
-// isDone reports that Close has returned: the nodes are closed.
+// isDone reports whether Close has returned: the nodes are closed.
 func (c *Cluster) isDone() bool {
 	select {
 	case <-c.closed:
@@ -166,10 +167,11 @@ func (c *Cluster) isDone() bool {
 	}
 }
 
-// Members returns the nodes, in the order of the list.
+// Members returns the nodes, in the order in which they were passed to the
+// client.
 func (c *Cluster) Members() []*Member { return c.members }
 
-// Clock returns the clock by which the client measures.
+// Clock returns the client's clock.
 func (c *Cluster) Clock() Clock { return c.clock }
 
 // Log returns the client's logger.

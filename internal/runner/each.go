@@ -10,13 +10,13 @@ import (
 	"github.com/redlatch/redlatch/internal/progress"
 )
 
-// WalkLimit is how long a node that walks through its keys is waited for, from one
-// sign of progress to the next: the whole takes as long as there are keys.
+// WalkLimit is how long a client waits for the next sign of progress of a node
+// that scans its keys. The whole scan takes time in proportion to their number.
 const WalkLimit = 5 * time.Second
 
-// WhileItGoesOn calls f and waits for it for as long as it reports progress at
-// least once per limit. What f does after an error must not be looked at: not
-// every driver returns when its context ends.
+// WhileItGoesOn calls f and waits for it while f reports progress at least once
+// per limit. After an error do not read what f writes: f may still run, because
+// not every driver returns when its context ends.
 func WhileItGoesOn(ctx context.Context, limit time.Duration, f func(context.Context) error) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -35,9 +35,9 @@ func WhileItGoesOn(ctx context.Context, limit time.Duration, f func(context.Cont
 	}
 }
 
-// Each calls f for every node at once and waits for all of them, no longer than
-// limit, if there is one: not every driver returns when its context ends. What f
-// does after that must not be looked at.
+// Each calls f for every node concurrently and waits for all of them, for at
+// most limit if that is set. After that do not read what f writes: f may still
+// run, because not every driver returns when its context ends.
 func (c *Cluster) Each(ctx context.Context, limit time.Duration, f func(ctx context.Context, m *Member) error) []error {
 	caller := ctx
 	if limit > 0 {
@@ -67,7 +67,7 @@ func (c *Cluster) Each(ctx context.Context, limit time.Duration, f func(ctx cont
 	select {
 	case <-done:
 	case <-ctx.Done():
-		// Those who heed their context return about now.
+		// Drivers that obey their context return about now.
 		select {
 		case <-done:
 		case <-time.After(max(limit/10, 10*time.Millisecond)):

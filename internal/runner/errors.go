@@ -11,15 +11,15 @@ var (
 	// ErrNodeTimeout is for a node that did not answer within its time limit.
 	ErrNodeTimeout = errors.New("redlatch: node did not answer within its time limit")
 
-	// ErrNotFresh is for nodes that were declared new, and are or have been in
+	// ErrNotFresh is for nodes that were declared new, but are or have been in
 	// service.
 	ErrNotFresh = errors.New("redlatch: nodes are not new")
 
-	// ErrPending is for a node that was not waited for, since the round was
-	// settled without it.
+	// ErrPending is for a node that had not answered when the round was
+	// decided.
 	ErrPending = errors.New("redlatch: no answer yet when the round was settled")
 
-	// errSuspect is for a node that was not asked, since it is not answering and
-	// enough calls to it are in flight.
+	// errSuspect is for a node that was not asked, because it does not answer
+	// and enough calls to it are in flight.
 	errSuspect = fmt.Errorf("redlatch: node is not answering (%w)", node.ErrUnsent)
 )

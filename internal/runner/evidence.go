@@ -9,12 +9,11 @@ import (
 )
 
 // This file decides whether nodes may be trusted at once, because they are new.
-// A node that has lost everything looks just like a new one. So whatever is left
-// of an earlier service speaks against it: a marker, a key, or what this client
-// has seen.
+// A node that has lost all data looks like a new one. So any trace of earlier
+// use counts against it: a marker, a key, or what this client has seen.
 
-// noteService notes that the nodes are in service: one of them has granted, or
-// said who has a lock.
+// noteService records that the nodes are in service: one of them has granted,
+// or has named a holder.
 func (g *guard) noteService(op node.Op, status node.Status) {
 	switch {
 	case !g.on || g.inService.Load():
@@ -24,8 +23,8 @@ func (g *guard) noteService(op node.Op, status node.Status) {
 	}
 }
 
-// notFresh returns an error if anything shows that the nodes, which are in these
-// states, have been in service.
+// notFresh returns an error if there is any trace that the nodes, which are in
+// these states, have been in service.
 func (c *Cluster) notFresh(ctx context.Context, states []NodeState) error {
 	used := 0
 	for _, s := range states {

@@ -27,11 +27,11 @@ const (
 	GuardOff
 )
 
-// guard is what a client holds the nodes' markers against. Bounds that the
-// caller left open are taken from the markers.
+// guard is what a client compares the nodes' markers with. Cluster parameters
+// that the caller did not set are taken from the markers.
 type guard struct {
 	on        bool
-	compares  bool // nodes are asked to look at their markers at all
+	compares  bool // nodes are asked to compare their markers
 	retention time.Duration
 	fixed     protocol.Fixed // what the caller set
 	failover  bool           // a node is a master that another server can replace
@@ -39,8 +39,8 @@ type guard struct {
 	log       *slog.Logger
 	current   atomic.Pointer[node.Guard]
 	declared  atomic.Bool
-	inService atomic.Bool   // a node was seen trusted, or has granted
-	declaring chan struct{} // held while a new cluster is being declared
+	inService atomic.Bool   // a node was seen to be trusted, or has granted
+	declaring chan struct{} // held while new nodes are being declared
 }
 
 // init decides whether the guard is on.
@@ -88,7 +88,7 @@ func (g *guard) init(c *Cluster) error {
 	return nil
 }
 
-// parameters returns the cluster parameters as far as they are known.
+// parameters returns the cluster parameters, as far as they are known.
 func (g *guard) parameters() *node.Guard { return g.current.Load() }
 
 // Guarded reports whether the restart guard is on.
@@ -97,10 +97,10 @@ func (c *Cluster) Guarded() bool { return c.guard.on }
 // Compares reports whether nodes are asked to compare their markers.
 func (c *Cluster) Compares() bool { return c.guard.compares }
 
-// Parameters returns the cluster parameters as far as they are known.
+// Parameters returns the cluster parameters, as far as they are known.
 func (c *Cluster) Parameters() *node.Guard { return c.guard.parameters() }
 
-// Apply puts the parameters into a request.
+// Apply sets the cluster parameters in a request.
 func (c *Cluster) Apply(req *node.Request) {
 	g := &c.guard
 	b := g.parameters()
@@ -111,8 +111,9 @@ func (c *Cluster) Apply(req *node.Request) {
 	}
 }
 
-// adopt takes over the parameters of the nodes' markers where the caller left
-// them open. It reports whether they are others than those that were asked with.
+// adopt takes the parameters that the caller did not set from the nodes'
+// markers. It reports whether they differ from asked, the parameters of the
+// request.
 func (g *guard) adopt(results []node.Result, asked *node.Guard) bool {
 	mine := g.parameters()
 	if mine.Off {
@@ -133,16 +134,16 @@ func (g *guard) adopt(results []node.Result, asked *node.Guard) bool {
 	return false
 }
 
-// warn says once that no replicas are required where another server can take a
-// node's place.
+// warn logs once that no replicas are required although another server can
+// replace a node.
 func (g *guard) warn() {
 	if g.on && g.failover && g.parameters().Replicas == 0 && !g.warned.Swap(true) {
 		g.log.Warn("redlatch: no replicas are required behind Sentinel: a master that is cut off with a holder goes on extending while its promoted replica grants; see redlatch init --replicas")
 	}
 }
 
-// Learn looks at the nodes' markers when a caller wants more than the default
-// parameters allow and has left them open. It reports whether they were others.
+// Learn reads the nodes' markers if a caller wants more than the default
+// parameters allow and has not set them. It reports whether they differ.
 func (c *Cluster) Learn(ctx context.Context, err error) bool {
 	g := &c.guard
 	var bad *node.ConfigError
@@ -156,7 +157,7 @@ func (c *Cluster) Learn(ctx context.Context, err error) bool {
 	return g.parameters().MaxTTL != before
 }
 
-// Follow takes over the parameters of a former membership.
+// Follow takes the parameters of a former membership.
 func (c *Cluster) Follow(states []NodeState) {
 	next := *c.guard.parameters()
 	next.Quarantine = protocol.Quarantine(next.MaxTTL, next.Window, next.ReplicaLag)
@@ -168,8 +169,8 @@ func (c *Cluster) Follow(states []NodeState) {
 	c.guard.current.Store(&next)
 }
 
-// Mismatch says in what the nodes' markers differ from what this client was
-// given; nil if they do not.
+// Mismatch returns how the nodes' markers differ from the client's settings;
+// nil if they do not.
 func (c *Cluster) Mismatch(results []node.Result, ttl time.Duration) error {
 	mine := c.guard.parameters()
 	for _, r := range results {
@@ -205,16 +206,16 @@ func (c *Cluster) Mismatch(results []node.Result, ttl time.Duration) error {
 	return nil
 }
 
-// RunAgain is what to do about a membership change that has stopped half way.
+// RunAgain says what to do about a membership change that was interrupted.
 const RunAgain = "run the same change again when all nodes answer, or one back to the former list (redlatch init --help)"
 
-// waysOut is what to do about a marker of another membership.
+// waysOut says what to do about a marker of another membership.
 const waysOut = "use that list; or, if these are the same servers by other addresses, give the list one name in all clients (Options.NodeList, --node-list); " +
 	"or, if this server was taken off that list, mark it for this one with redlatch init --retired; " +
 	"or, if two applications share the server and no lock names, and the guard is off, set Options.AnyMembership (--any-membership); " +
 	"to change the list, see redlatch init --help"
 
-// unreadable says what to do about a marker in another version.
+// unreadable says what to do about a marker of another version.
 func unreadable(version string) string {
 	const remove = "stop the clients of that release, remove the marker from every node (redis-cli DEL redlatch:1:marker) and run redlatch init, which quarantines the nodes"
 	if version == "1" {
@@ -223,7 +224,7 @@ func unreadable(version string) string {
 	return fmt.Sprintf("a node with a marker that this release can read: it has version %q, of another release; use that, or %s", version, remove)
 }
 
-// Difference names the nodes that are on one list alone.
+// Difference names the nodes that are in one membership only.
 func Difference(mine, theirs string) string {
 	a, b := strings.Fields(mine), strings.Fields(theirs)
 	without := func(list, other []string) string {
@@ -239,6 +240,6 @@ func Difference(mine, theirs string) string {
 	return s
 }
 
-// declareLimit is how long a first lock may take to read or write the
-// markers; each slot of a Redis Cluster has one, and all take a second or so.
+// declareLimit is how long a first lock may take to read or write the markers.
+// Each slot of a Redis Cluster has one, and all of them take about a second.
 const declareLimit = 5 * time.Second

@@ -8,26 +8,26 @@ import (
 	"github.com/redlatch/redlatch/node"
 )
 
-// inbox knows which claims wait, so that notifications of the nodes reach them. One
+// inbox passes the nodes' notifications to the claims that wait. One inbox
 // serves all names of a client.
 type inbox struct {
-	missed atomic.Uint32 // how often a node said that something may have been
+	missed atomic.Uint32 // how often a node reported that notifications may have been lost
 
 	mu     sync.Mutex
 	claims map[string]*Claim // by value
-	// early is the nodes that offered a lock to a value before the answer that
-	// queued it was taken in: wakes have a connection of their own. order is
+	// early has the nodes that notified a value before the answer that queued
+	// it was handled: notifications have a connection of their own. order is
 	// its values, oldest first.
 	early map[string]protocol.Set
 	order []string
 	stops []func()
 }
 
-// maxEarly is for how many values that are not known, yet or any more, something
-// is kept.
+// maxEarly is for how many unknown values notifications are kept. A value is
+// unknown if its claim does not wait yet, or is over.
 const maxEarly = 64
 
-// listen begins to listen to every node that wakes.
+// listen starts listening to every node that can notify.
 func (b *inbox) listen(c *Cluster) {
 	b.claims, b.early = map[string]*Claim{}, map[string]protocol.Set{}
 	for i, m := range c.members {
@@ -37,16 +37,17 @@ func (b *inbox) listen(c *Cluster) {
 	}
 }
 
-// close ends the listening.
+// close stops listening.
 func (b *inbox) close() {
 	for _, stop := range b.stops {
 		stop()
 	}
 }
 
-// expect has notifications for the claim delivered to it until it is over: also
-// after it was won, since a node that was slow may offer the lock then. It
-// returns the nodes that have done so already. The claim's mutex is held.
+// expect delivers notifications to the claim until the claim is over. That
+// includes the time after it was won, because a slow node may still notify it
+// then. It returns the nodes that have already done so. The claim's mutex is
+// held.
 func (b *inbox) expect(cl *Claim) protocol.Set {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -54,14 +55,14 @@ func (b *inbox) expect(cl *Claim) protocol.Set {
 	return b.early[cl.core.Value()]
 }
 
-// forget ends that. The claim's mutex is held.
+// forget stops the delivery. The claim's mutex is held.
 func (b *inbox) forget(cl *Claim) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	delete(b.claims, cl.core.Value())
 }
 
-// deliver passes on what a node reported.
+// deliver passes on a node's notification.
 func (b *inbox) deliver(i int, m *Member, wake node.Wake) {
 	if wake.Kind == node.WakeMissed {
 		m.noteWakes(wake.Err)
@@ -72,7 +73,7 @@ func (b *inbox) deliver(i int, m *Member, wake node.Wake) {
 		return
 	}
 	if release, ours := m.cluster.dropped.place(wake.Value); ours {
-		// A request that came late has queued what we gave up.
+		// A late request has queued a claim that we gave up.
 		m.cluster.undo(i, release)
 		return
 	}
@@ -87,7 +88,7 @@ func (b *inbox) deliver(i int, m *Member, wake node.Wake) {
 	}
 }
 
-// keep remembers a notification for a value that is not known.
+// keep stores a notification for an unknown value.
 func (b *inbox) keep(value string, i int) {
 	if _, known := b.early[value]; !known {
 		if len(b.order) == maxEarly {

@@ -9,22 +9,22 @@ import (
 	"github.com/redlatch/redlatch/node"
 )
 
-// janitor repeats the releases that a node did not confirm, until it does or the
-// keys have run out by themselves: one at a time while the node does not answer,
-// and several at once when it does.
+// janitor repeats the releases that a node did not confirm, until it confirms
+// them or the keys have expired. It sends one at a time while the node does not
+// answer, and several at once when it does.
 type janitor struct {
 	mu      sync.Mutex
 	running bool
 	pending []leftover
 
-	// resting is set while it waits before the next try, and answers ends that
-	// wait: the node has answered another request.
+	// resting is set while the janitor waits before the next try. answers ends
+	// that wait: the node has answered another request.
 	resting atomic.Bool
 	answers chan struct{}
 }
 
-// maxLeftovers is how many releases a janitor remembers; beyond it the oldest,
-// which have the least time to run, are left to expire.
+// maxLeftovers is how many releases a janitor stores. Beyond that it drops the
+// oldest, whose keys expire first.
 const maxLeftovers = 10_000
 
 func (j *janitor) add(m *Member, req node.Request) {
@@ -48,8 +48,7 @@ func (j *janitor) add(m *Member, req node.Request) {
 // answers.
 const maxTogether = 64
 
-// next takes up to n releases out of those that are pending, and has the janitor
-// stop if there are none.
+// next removes up to n pending releases. If there are none, the janitor stops.
 func (j *janitor) next(now time.Duration, n int) (batch []leftover) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -81,8 +80,8 @@ func (j *janitor) work(m *Member) {
 			delay, together = least, min(2*together, maxTogether)
 			continue
 		}
-		// A try that ran into the time limit was wait enough. The next may go
-		// over another connection, which works.
+		// A try that reached the time limit needs no further delay. The next
+		// try may use another connection, which works.
 		if rest := delay - (c.clock.Uptime() - start); rest > 0 && !j.rest(c, rest, least) {
 			return
 		}
@@ -90,8 +89,8 @@ func (j *janitor) work(m *Member) {
 	}
 }
 
-// send sends releases at once, and puts back those that the node did not
-// confirm. It reports whether there were none.
+// send sends releases concurrently, and keeps those that the node did not
+// confirm. It reports whether all were confirmed.
 func (j *janitor) send(m *Member, batch []leftover) bool {
 	ctx, cancel := context.WithTimeout(context.Background(), m.cluster.cfg.NodeTimeout)
 	defer cancel()
@@ -114,8 +113,8 @@ func (j *janitor) send(m *Member, batch []leftover) bool {
 	return len(again) == 0
 }
 
-// rest waits for d, or for least if the node answers meanwhile. It reports false
-// if Close has begun.
+// rest waits for d, or for least if the node answers meanwhile. It returns
+// false if Close has begun.
 func (j *janitor) rest(c *Cluster, d, least time.Duration) bool {
 	least = min(d, least)
 	select {
@@ -138,7 +137,7 @@ func (j *janitor) rest(c *Cluster, d, least time.Duration) bool {
 	return true
 }
 
-// answered notes that the node has answered a request.
+// answered records that the node has answered a request.
 func (j *janitor) answered() {
 	if j.resting.Load() {
 		select {

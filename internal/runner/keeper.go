@@ -8,24 +8,24 @@ import (
 	"github.com/redlatch/redlatch/internal/protocol"
 )
 
-// keeper keeps the time of the claims that are held: one goroutine and one timer for
-// all of them. Requests are sent on goroutines of their own, so that neither the
-// clock nor another lease waits for a server that answers late.
+// keeper runs the timers of the claims that are held: one goroutine and one
+// timer for all of them. Requests are sent on other goroutines, so that a slow
+// server delays neither the timer nor another lease.
 type keeper struct {
 	c *Cluster
 
-	mu      sync.Mutex // taken after a claim's
+	mu      sync.Mutex // locked after a claim's mutex
 	claims  claimHeap
 	running bool
-	armed   time.Duration // when the loop looks next; 0 if it is parked
+	armed   time.Duration // when the loop runs next; 0 if it is parked
 	closed  bool
 
-	wake chan struct{} // the loop is to look now
+	wake chan struct{} // makes the loop run now
 	quit chan struct{}
 }
 
-// heartbeat is how often the loop looks though no timer of its own is due: after
-// a suspension of the machine, timers fire late.
+// heartbeat is how often the loop runs although no timer is due: timers fire
+// late after a suspension of the machine.
 const heartbeat = 100 * time.Millisecond
 
 func (k *keeper) init(c *Cluster) {
@@ -34,7 +34,7 @@ func (k *keeper) init(c *Cluster) {
 	k.quit = make(chan struct{})
 }
 
-// set has the claim be looked at then. Its mutex is held.
+// set schedules the claim for at. Its mutex is held.
 func (k *keeper) set(cl *Claim, at time.Duration) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -60,7 +60,7 @@ func (k *keeper) set(cl *Claim, at time.Duration) {
 	}
 }
 
-// remove has a claim that is over not be looked at any more. Its mutex is held.
+// remove removes a claim that is over from the schedule. Its mutex is held.
 func (k *keeper) remove(cl *Claim) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -69,7 +69,7 @@ func (k *keeper) remove(cl *Claim) {
 	}
 }
 
-// loop looks at claims when they are due.
+// loop handles claims when they are due.
 func (k *keeper) loop() {
 	timer := time.NewTimer(0)
 	defer timer.Stop()
@@ -95,24 +95,24 @@ func (k *keeper) loop() {
 	}
 }
 
-// due returns the claims that are due, and how long until it must look
-// again; false if there is nothing to look at.
+// due returns the claims that are due, and how long until the loop must run
+// again; false if there are no claims.
 func (k *keeper) due() (late []*Claim, next time.Duration, any bool) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	now := k.c.clock.Uptime()
 	for len(k.claims) > 0 && k.claims[0].next <= now {
 		late = append(late, k.claims[0].claim)
-		k.claims[0].next = now + heartbeat // until the claim says when
+		k.claims[0].next = now + heartbeat // until the claim sets its next time
 		heap.Fix(&k.claims, 0)
 	}
 	if len(k.claims) == 0 {
 		if k.armed != 0 && k.armed <= now && len(late) == 0 {
-			k.armed = 0 // parked: the next lease wakes us
+			k.armed = 0 // parked: the next lease wakes the loop
 			return late, 0, false
 		}
-		// One more heartbeat before parking, so that a caller who locks and
-		// releases in a loop need not wake us each time.
+		// One more heartbeat before parking, so that a caller that locks and
+		// releases in a loop does not wake it each time.
 		k.armed = now + heartbeat
 		return late, heartbeat, true
 	}
@@ -133,13 +133,13 @@ func (k *keeper) close() []*Claim {
 	return held
 }
 
-// due is when a claim is to be looked at.
+// due is when a claim is due.
 type due struct {
 	claim *Claim
 	next  time.Duration
 }
 
-// claimHeap orders claims by when they are to be looked at.
+// claimHeap orders claims by when they are due.
 type claimHeap []due
 
 func (h claimHeap) Len() int           { return len(h) }

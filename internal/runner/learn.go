@@ -7,9 +7,9 @@ import (
 	"github.com/redlatch/redlatch/node"
 )
 
-// learnMarkers reads the markers and takes from them what the caller left open.
-// It returns as soon as a quorum of nodes says the same: a frozen minority is
-// not waited for, whatever its driver does with the context.
+// learnMarkers reads the markers and takes from them the parameters that the
+// caller did not set. It returns as soon as a quorum of nodes agrees. It does
+// not wait for a frozen minority, even if the driver ignores the context.
 func (c *Cluster) learnMarkers(ctx context.Context) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -28,7 +28,7 @@ func (c *Cluster) learnMarkers(ctx context.Context) {
 				continue
 			}
 			said := *s.Marked
-			said.Nodes = "" // the membership in words; its id is compared
+			said.Nodes = "" // the membership as text; only its id is compared
 			if votes[said]++; votes[said] >= protocol.Quorum(len(c.members)) {
 				c.adoptStates([]NodeState{s}, asked)
 				return
@@ -39,9 +39,10 @@ func (c *Cluster) learnMarkers(ctx context.Context) {
 	c.adoptStates(states, asked)
 }
 
-// adoptStates takes from the markers what the caller left open. It reports
-// whether the parameters are now other than asked, with which the markers were
-// read: then they have to be read again, also if a lock adopted them meanwhile.
+// adoptStates takes the parameters that the caller did not set from the
+// markers. It reports whether they now differ from asked, with which the
+// markers were read. The markers then have to be read again, even if it was a
+// lock that adopted the parameters meanwhile.
 func (c *Cluster) adoptStates(states []NodeState, asked *node.Guard) bool {
 	for _, s := range states {
 		theirs := node.Result{Node: s.Node, Reply: node.Reply{Status: node.Misconfigured, Guard: s.Marked}}

@@ -8,9 +8,10 @@ import (
 	"github.com/redlatch/redlatch/node"
 )
 
-// This file is how long nodes are waited for. Exclusion does not depend on it.
+// This file says how long a client waits for nodes. Exclusion does not depend
+// on it.
 
-// limit is how long a node is waited for that was sent a request.
+// limit is how long the client waits for a node's answer to a request.
 func (c *Cluster) limit(req node.Request) time.Duration {
 	limit := c.cfg.NodeTimeout
 	if req.TTL == 0 {
@@ -22,12 +23,13 @@ func (c *Cluster) limit(req node.Request) time.Duration {
 	return min(limit, req.TTL)
 }
 
-// patience is how long a minority of nodes is waited for.
+// patience is how long the client waits for a minority of nodes.
 func (c *Cluster) patience() time.Duration { return min(protocol.Patience, c.cfg.NodeTimeout) }
 
-// placeFor returns where the requests of a caller are sent: on its own goroutine
-// if there is one node alone, that returns by the node time limit, and the caller
-// cannot want to leave before that, since its context never ends.
+// placeFor returns where the requests of a caller are sent. They are sent on
+// its own goroutine if there is a single node that returns by the node time
+// limit, and the caller's context never ends, so that the caller cannot give up
+// earlier.
 func (c *Cluster) placeFor(ctx context.Context) place {
 	if len(c.members) == 1 && c.members[0].prompt && ctx.Done() == nil {
 		return onCaller

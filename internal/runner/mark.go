@@ -9,24 +9,25 @@ import (
 	"github.com/redlatch/redlatch/node"
 )
 
-// This file brings nodes back into service that have lost their marker, or that
-// carry one from before they restarted. The scripts that grant only say so; the
-// marker is written by a request of its own, in the background, on whatever
-// request noticed it first. The quarantine begins with that.
+// This file brings nodes back into service that have lost their marker, or
+// whose marker is from before a restart. The scripts that grant only report
+// this. A separate request, in the background, writes the marker, when any
+// request has noticed first that it is needed. The quarantine begins then.
 
-// marking is a client's marking of nodes. One is in flight at a time.
+// marking marks nodes for a client. One marking is in flight at a time.
 type marking struct {
 	mu     sync.Mutex
-	flight chan struct{} // closed when the one in flight is over; nil if none is
+	flight chan struct{} // closed when the marking in flight is over; nil if there is none
 	marked int           // how many times a node was marked
-	// idle is until when, on the client's clock, no other begins, since the
-	// last found nothing that it may mark with these parameters.
+	// idle is the time, on the client's clock, before which no other marking
+	// begins, because the last one found no node that it may mark with these
+	// parameters.
 	idle   time.Duration
 	idleOf *node.Guard
 }
 
-// start has nodes marked in the background. name is the lock whose request has
-// noticed that: in a cluster each slot has a marker.
+// start marks nodes in the background. name is the lock whose request noticed
+// that this is needed: in a cluster each slot has a marker.
 func (mk *marking) start(c *Cluster, name string) {
 	mk.mu.Lock()
 	defer mk.mu.Unlock()
@@ -49,16 +50,16 @@ func (mk *marking) start(c *Cluster, name string) {
 	}()
 }
 
-// count returns how many times a node was marked so far, and the marking that is
-// in flight.
+// count returns how many times a node was marked so far, and the marking in
+// flight.
 func (mk *marking) count() (int, chan struct{}) {
 	mk.mu.Lock()
 	defer mk.mu.Unlock()
 	return mk.marked, mk.flight
 }
 
-// await waits for the marking in flight, if there is one, and reports whether
-// any node was marked since it was done so many times.
+// await waits for the marking in flight, if there is one. It reports whether a
+// node was marked since the count was since.
 func (mk *marking) await(ctx context.Context, since int, limit time.Duration) bool {
 	if _, flight := mk.count(); flight != nil {
 		t := time.NewTimer(limit)
@@ -74,7 +75,7 @@ func (mk *marking) await(ctx context.Context, since int, limit time.Duration) bo
 }
 
 // readLimit is how many node time limits the reading of the markers may take:
-// if they hold parameters that the caller left open, they are read twice.
+// they are read twice if they have parameters that the caller did not set.
 // markTime is how many it may take until a node is marked.
 const (
 	readLimit = 2
@@ -132,12 +133,13 @@ func (c *Cluster) Quarantined() []node.Result {
 	return out
 }
 
-// unmarkedYet is until when a node is quarantined that is not marked: its
+// unmarkedYet is the end of the quarantine of a node without a marker: its
 // quarantine has not begun.
 const unmarkedYet time.Duration = 1
 
-// noteQuarantine logs once when a node is quarantined, and once when it is back
-// in service. Only what is granted after a look at the marker shows that it is.
+// noteQuarantine logs when a node is quarantined, and when it is back in
+// service, once each. Only a grant after a check of the marker shows that it is
+// back.
 func (m *Member) noteQuarantine(op node.Op, reply node.Reply) {
 	if reply.Status == node.Quarantined || reply.NeedsMark() {
 		until := max(m.cluster.clock.Uptime()+reply.Left, unmarkedYet+1)

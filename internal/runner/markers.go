@@ -13,15 +13,15 @@ import (
 // NodeState is what a node's marker says.
 type NodeState struct {
 	Node string
-	// Trusted says that the node grants.
+	// Trusted says that the node grants locks.
 	Trusted bool
-	// Left is how long the node is in quarantine; 0 if it is trusted.
+	// Left is how long the node will be in quarantine; 0 if it is trusted.
 	Left time.Duration
 	// Reason is why it is in quarantine, or ReasonBarred.
 	Reason string
-	// Marked is what it is marked with; nil if it is not.
+	// Marked is its marker; nil if it has none.
 	Marked *node.Guard
-	// TrustedFor is for how long it has been trusted, by its own clock.
+	// TrustedFor is how long it has been trusted, by its own clock.
 	TrustedFor time.Duration
 	// Replicas is how many of its replicas are online.
 	Replicas int
@@ -30,11 +30,11 @@ type NodeState struct {
 	Err error
 }
 
-// Silent reports whether the node has said nothing of its marker.
+// Silent reports whether the node has not reported its marker.
 func (s NodeState) Silent() bool { return s.Err != nil && !errors.Is(s.Err, node.ErrConfig) }
 
-// MarkNodes marks the nodes, by MarkWrite or MarkFresh; a node that is marked
-// already stays as it is. The states say which nodes could not be marked. The
+// MarkNodes marks the nodes, by MarkWrite or MarkFresh. A node that is already
+// marked is not changed. The states say which nodes could not be marked. The
 // error is ErrNotFresh, with the reason.
 func (c *Cluster) MarkNodes(ctx context.Context, mark node.Mark) ([]NodeState, error) {
 	states := c.AdoptMarkers(ctx)
@@ -59,9 +59,9 @@ func (c *Cluster) MarkNodes(ctx context.Context, mark node.Mark) ([]NodeState, e
 }
 
 // Declare declares the nodes new before the first lock, if the caller asked for
-// that. It is tried once: where not every node could be asked, the guard is as it
-// was, and says what it has to say. It returns what became of the nodes, as
-// MarkNodes does; nothing if there was nothing to do, or if ctx ended.
+// that. It tries once. If not every node answers, nothing is declared, and
+// the guard decides as usual. It returns the nodes' states, as MarkNodes does,
+// or nothing if there was nothing to do or ctx ended.
 func (c *Cluster) Declare(ctx context.Context) ([]NodeState, error) {
 	g := &c.guard
 	if g.declared.Load() {
@@ -85,12 +85,12 @@ func (c *Cluster) Declare(ctx context.Context) ([]NodeState, error) {
 	return states, err
 }
 
-// AdoptMarkers reads the markers, and takes from them what the caller left
-// open.
+// AdoptMarkers reads the markers, and takes the parameters from them that the
+// caller did not set.
 func (c *Cluster) AdoptMarkers(ctx context.Context) []NodeState { return c.adoptMarkersFor(ctx, "") }
 
 // adoptMarkersFor is AdoptMarkers for the marker that the lock name depends on;
-// all of them if it is empty.
+// for all markers if name is empty.
 func (c *Cluster) adoptMarkersFor(ctx context.Context, name string) []NodeState {
 	read := node.Request{Mark: node.MarkRead, Name: name}
 	asked := c.guard.parameters()
@@ -101,23 +101,24 @@ func (c *Cluster) adoptMarkersFor(ctx context.Context, name string) []NodeState 
 	return states
 }
 
-// markLimit is how long a node may take to be marked, where the node time limit
+// markLimit is how long the marking of a node may take, if the node time limit
 // is not longer: marking a cluster takes a request for each of its slots.
 const markLimit = 30 * time.Second
 
-// MarkAll sends an OpMark to every member at once and waits for all of them.
+// MarkAll sends an OpMark to all members concurrently and waits for all of
+// them.
 func (c *Cluster) MarkAll(ctx context.Context, req node.Request, members []*Member) []NodeState {
 	return c.MarkAfter(ctx, req, members, nil)
 }
 
-// MarkAfter is MarkAll for members whose state a moment before is known. Those
-// that did not answer then are left out. The others execute nothing once we have
-// stopped waiting: a late request might undo what was decided since.
+// MarkAfter is MarkAll for members whose recent state is known. It skips those
+// that did not answer then. The others execute nothing after the client has
+// stopped waiting: a late request might undo a later decision.
 func (c *Cluster) MarkAfter(ctx context.Context, req node.Request, members []*Member, before []NodeState) []NodeState {
 	return c.markWithin(ctx, max(c.cfg.NodeTimeout, markLimit), req, members, before)
 }
 
-// markWithin is MarkAfter with a time limit, counted from what was known before.
+// markWithin is MarkAfter with a time limit, counted from the clocks in before.
 func (c *Cluster) markWithin(ctx context.Context, limit time.Duration, req node.Request, members []*Member, before []NodeState) []NodeState {
 	req.Op, req.Guard = node.OpMark, c.guard.parameters()
 	states := make([]NodeState, len(members))
@@ -138,8 +139,8 @@ func (c *Cluster) markWithin(ctx context.Context, limit time.Duration, req node.
 			reply, err := m.node.Do(ctx, req)
 			s.Err = err
 			if err == nil {
-				// A node that restarted with its data carries a marker that
-				// is no longer its own; that it was in service shows in it.
+				// A node that restarted with its data has a marker from before
+				// the restart. It shows that the node was in service.
 				s.Marked, s.Now, s.Replicas = reply.Guard, reply.Now, reply.Replicas
 				switch reply.Status {
 				case node.Granted:

@@ -13,7 +13,7 @@ import (
 	"github.com/redlatch/redlatch/node"
 )
 
-// Member is a node as a client knows it: what it has shown of itself so far.
+// Member is a node as a client knows it: what its answers have shown so far.
 type Member struct {
 	node    node.Node
 	name    string
@@ -21,10 +21,9 @@ type Member struct {
 	cluster *Cluster
 	index   int
 
-	// failing is set while the last call failed, and late if it did so by
-	// running into the time limit. probes counts the calls with which such a
-	// node is being asked again, and probed is when, on the client's clock,
-	// the last of them began.
+	// failing is set while the last call failed, and late if it failed by
+	// reaching the time limit. probes counts the calls that try such a node
+	// again, and probed is when, on the client's clock, the last of them began.
 	failing atomic.Bool
 	late    atomic.Bool
 	probes  atomic.Int32
@@ -39,25 +38,25 @@ type Member struct {
 	// and offsetKnown whether it has been seen.
 	offset      atomic.Int64
 	offsetKnown atomic.Bool
-	wrongClock  atomic.Bool // and this has been said
+	wrongClock  atomic.Bool // and this has been logged
 
-	// sitting is until when, on the client's clock, the node is known to be in
-	// quarantine; 0 if it is not, unmarkedYet if it has to be marked. sitsFor is
-	// the reason.
+	// sitting is the end, on the client's clock, of the node's known
+	// quarantine; 0 if it is not quarantined, unmarkedYet if it has to be
+	// marked. sitsFor is the reason.
 	sitting atomic.Int64
 	sitsFor atomic.Pointer[string]
 
-	// identified is set once the server behind the node is known not to be
-	// that of another.
+	// identified is set once it is known that no other node is the same server.
 	identified atomic.Bool
 
-	// asking is set once it was said that the node cannot wake.
+	// asking is set once it was logged that the node cannot notify waiters.
 	asking atomic.Bool
 
 	janitor janitor
 }
 
-// NewMember returns a node that is no member, so that it can be marked as one is.
+// NewMember returns a Member for a node that is not in the membership, so that
+// it can be marked like one that is.
 func (c *Cluster) NewMember(n node.Node) *Member {
 	return &Member{node: n, name: n.String(), cluster: c}
 }
@@ -65,13 +64,13 @@ func (c *Cluster) NewMember(n node.Node) *Member {
 // Name returns the node's name.
 func (m *Member) Name() string { return m.name }
 
-// Index returns its place in the list.
+// Index returns its index among the client's nodes.
 func (m *Member) Index() int { return m.index }
 
 // Node returns the node itself.
 func (m *Member) Node() node.Node { return m.node }
 
-// Call asks the node, and notes what the answer shows of it.
+// Call asks the node, and records what the answer shows about it.
 func (m *Member) Call(ctx context.Context, req node.Request) node.Result {
 	if m.inflight.Add(1) == 1 {
 		m.waitingSince.Store(int64(m.cluster.clock.Uptime()))
@@ -84,8 +83,8 @@ func (m *Member) Call(ctx context.Context, req node.Request) node.Result {
 	m.failing.Store(err != nil)
 	m.late.Store(late)
 	if timedOut(err) {
-		// The node's context, not the caller's: errors.Is must not take the
-		// one for the other.
+		// The node's context, not the caller's: errors.Is must not confuse the
+		// two.
 		err = &timeoutError{text: err.Error(), unsent: errors.Is(err, node.ErrUnsent)}
 	}
 	if err == nil {
@@ -99,16 +98,15 @@ func (m *Member) Call(ctx context.Context, req node.Request) node.Result {
 	return node.Result{Node: m.name, Reply: reply, Err: err}
 }
 
-// timedOut reports that a call had no answer in time, whichever way its driver
-// says so.
+// timedOut reports whether a call had no answer in time, in any driver's form.
 func timedOut(err error) bool {
 	var network net.Error
 	return errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled) ||
 		errors.As(err, &network) && network.Timeout()
 }
 
-// timeoutError is an ErrNodeTimeout, with what the node said about it. That says
-// by itself if nothing was sent.
+// timeoutError is an ErrNodeTimeout with the node's own text, which says if
+// nothing was sent.
 type timeoutError struct {
 	text   string
 	unsent bool
@@ -129,7 +127,7 @@ func (m *Member) ask(ctx context.Context, req node.Request) (node.Reply, error) 
 	reply, err := m.do(ctx, req)
 	if err == nil && reply.Status == node.Held && req.Op == node.OpAcquire {
 		if release, ours := m.cluster.dropped.key(reply.Value); ours {
-			// It has not heard yet that we gave this up.
+			// The node has not executed the release of a claim that we gave up.
 			if _, err := m.do(ctx, release); err != nil {
 				return node.Reply{}, err
 			}
@@ -150,8 +148,7 @@ func (m *Member) do(ctx context.Context, req node.Request) (node.Reply, error) {
 	return reply, err
 }
 
-// showed takes in what the node's clock was during a round trip that began at
-// sent.
+// showed records the node's clock during a round trip that began at sent.
 func (m *Member) showed(sent, now time.Time) {
 	if now.IsZero() {
 		return
@@ -165,8 +162,9 @@ func (m *Member) showed(sent, now time.Time) {
 	}
 }
 
-// checkClocks names the nodes whose clock is not with the others'. Tokens are
-// proposed by the median, so such a node will soon be outside the window.
+// checkClocks logs the nodes whose clock differs from the others'. Tokens are
+// proposed by the median, so such a node will soon refuse them as outside its
+// window.
 func (c *Cluster) checkClocks() {
 	known := 0
 	for _, m := range c.members {
@@ -175,7 +173,7 @@ func (c *Cluster) checkClocks() {
 		}
 	}
 	if known < 3 || known < protocol.Quorum(len(c.members)) {
-		return // there is no telling yet which are the wrong ones
+		return // it is not known yet which are wrong
 	}
 	median := c.clockOffset()
 	for _, m := range c.members {
@@ -192,7 +190,7 @@ func (c *Cluster) checkClocks() {
 	}
 }
 
-// noteWakes says once if a node cannot wake, and for what reason, and once when
+// noteWakes logs once that a node cannot notify waiters, and why, and once when
 // it can again.
 func (m *Member) noteWakes(err error) {
 	if err != nil && !m.asking.Swap(true) {
@@ -202,12 +200,11 @@ func (m *Member) noteWakes(err error) {
 	}
 }
 
-// maxProbes is how many calls at once may find out whether a node that was not
-// answering answers again.
+// maxProbes is how many calls at once may try a node that did not answer.
 const maxProbes = 16
 
-// probe reports whether a node that is not answering may be asked: by a few
-// calls at a time, or by one more now and then when those hang.
+// probe reports whether a call may try a node that does not answer: a few calls
+// at a time, or one more from time to time if those hang.
 func (m *Member) probe(now time.Duration) bool {
 	if m.probes.Load() >= maxProbes && now-time.Duration(m.probed.Load()) < 4*m.cluster.patience() {
 		return false
@@ -217,7 +214,7 @@ func (m *Member) probe(now time.Duration) bool {
 	return true
 }
 
-// suspects returns the nodes that are not answering, where a quorum of others is.
+// suspects returns the nodes that do not answer while a quorum of others does.
 func (c *Cluster) suspects(now time.Duration) protocol.Set {
 	var nodes [protocol.MaxNodes]protocol.Health
 	for i, m := range c.members {
@@ -239,8 +236,8 @@ func (c *Cluster) clockKnown() bool {
 	return false
 }
 
-// clockOffset returns how far the nodes' clocks are ahead of ours: the median,
-// so that a minority of wrong ones has no say.
+// clockOffset returns how far the nodes' clocks are ahead of ours. It is the
+// median, so that a minority of wrong clocks has no effect.
 func (c *Cluster) clockOffset() time.Duration {
 	if len(c.members) == 1 {
 		return time.Duration(c.members[0].offset.Load())
@@ -255,13 +252,13 @@ func (c *Cluster) clockOffset() time.Duration {
 	return time.Duration(protocol.Median(seen))
 }
 
-// identities knows which server is behind which node.
+// identities records which server is behind which node.
 type identities struct {
 	mu    sync.Mutex
 	owner map[string]*Member
 }
 
-// check asks m's node for its identity and refuses it if another node has the
+// check asks m's node for its identity, and refuses it if another node has the
 // same: one server must not be counted twice.
 func (ids *identities) check(ctx context.Context, m *Member) error {
 	n, ok := m.node.(node.Identifier)

@@ -14,8 +14,8 @@ type proposer struct {
 	last  atomic.Uint64
 }
 
-// propose returns a token that is at least floor. offset is how far the
-// nodes' clocks are ahead of ours.
+// propose returns a token that is at least floor. offset is how far the nodes'
+// clocks are ahead of ours.
 func (p *proposer) propose(offset time.Duration, floor node.Token) node.Token {
 	now := p.clock.Now().Add(offset)
 	for {

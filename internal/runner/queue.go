@@ -7,35 +7,36 @@ import (
 	"time"
 )
 
-// queues is the local queues: the callers of one client that want the same name,
-// in order. One asks the nodes, the others wait behind it, and cost no node
-// anything. The one that asks does so with the ticket of its arrival, so callers
-// in other processes are neither overtaken nor kept waiting by it.
+// queues are the local queues. A local queue has the callers of one client that
+// want the same name, in order. One asks the nodes. The others wait behind it
+// and cost the nodes nothing. The one that asks uses the ticket of its arrival,
+// so it neither overtakes callers in other processes nor delays them.
 type queues struct {
 	mu     sync.Mutex
 	byName map[string]*queue
 }
 
-// queue is the callers behind the one that asks, in the order of their arrival.
+// queue has the callers behind the one that asks, in the order of their
+// arrival.
 type queue struct {
 	behind []*waiter
-	outage bool // the one that asks finds too few nodes
+	outage bool // the one that asks has no quorum
 }
 
 // waiter is one caller in a queue.
 type waiter struct {
 	a *Attempt
-	// turn is sent the queue when it is our turn to ask, and nil if we are to ask
-	// beside it.
+	// turn receives the queue when the caller may ask as its head, and nil if
+	// it may ask beside it.
 	turn chan *queue
 }
 
-// Enter returns when it is the caller's turn to ask. It reports false if the
-// caller's context ended before that, or the client is closing. Leave must follow
-// when the asking is over.
+// Enter returns when the caller may ask. It returns false if the caller's
+// context ended before that, or the client is closing. Leave must follow when
+// the caller has finished asking.
 func (a *Attempt) Enter(ctx context.Context) bool {
 	if a.terms.Tries != 0 {
-		return true // it does not wait for others
+		return true // it does not queue behind others
 	}
 	var ok bool
 	a.queue, ok = a.c.queues.enter(ctx, a)
@@ -45,10 +46,10 @@ func (a *Attempt) Enter(ctx context.Context) bool {
 // Leave lets the next caller in the local queue ask.
 func (a *Attempt) Leave() { a.c.queues.leave(a.claim.key, a.queue) }
 
-// enter returns when it is the caller's turn to ask, with the queue that it is to
-// leave when that has come to an end. There is none if the caller is to ask
-// beside it: because its wait is over, and it is to learn who has the lock; or
-// because there is an outage, for which it has a patience of its own.
+// enter returns when the caller may ask, with the queue that it has to leave
+// afterwards. It returns no queue if the caller may ask beside it: because its
+// wait is over and it asks once more to learn who holds the lock, or because
+// there is an outage, for which each caller has its own limit.
 func (qs *queues) enter(ctx context.Context, a *Attempt) (*queue, bool) {
 	c, key := a.c, a.claim.key
 	qs.mu.Lock()
@@ -87,7 +88,7 @@ func (qs *queues) enter(ctx context.Context, a *Attempt) (*queue, bool) {
 		ended = true
 	}
 	if !qs.giveUp(q, me) {
-		// Our turn came in the same moment.
+		// We were let in at the same moment.
 		mine := <-me.turn
 		if !ended {
 			return mine, true
@@ -97,7 +98,8 @@ func (qs *queues) enter(ctx context.Context, a *Attempt) (*queue, bool) {
 	return nil, !ended
 }
 
-// giveUp takes a caller out of the queue. It reports false if its turn has come.
+// giveUp removes a caller from the queue. It returns false if the caller was
+// let in before.
 func (qs *queues) giveUp(q *queue, me *waiter) bool {
 	qs.mu.Lock()
 	defer qs.mu.Unlock()
@@ -108,7 +110,7 @@ func (qs *queues) giveUp(q *queue, me *waiter) bool {
 	return i >= 0
 }
 
-// leave lets the next one ask.
+// leave lets the next caller ask.
 func (qs *queues) leave(key string, q *queue) {
 	if q == nil {
 		return
@@ -123,8 +125,8 @@ func (qs *queues) leave(key string, q *queue) {
 	q.behind = q.behind[1:]
 }
 
-// note says whether the one that asks finds too few nodes. Those behind it who
-// set no bound then ask beside it, each with its own patience; the others wait
+// note records whether the caller that asks has no quorum. Those behind it that
+// set no limit then ask beside it, each with its own patience. The others wait
 // as it does.
 func (qs *queues) note(q *queue, outage bool) {
 	if q == nil {

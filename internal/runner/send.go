@@ -10,17 +10,18 @@ import (
 	"github.com/redlatch/redlatch/node"
 )
 
-// answer is what a node answered to the request of that number.
+// answer is a node's answer to the request with that number.
 type answer struct {
 	node.Result
 	seq uint32
 }
 
-// complete adds to a request what no decision depends on. The mutex is held.
+// complete sets the fields of a request that no decision depends on. The mutex is
+// held.
 func (cl *Claim) complete(req *node.Request) {
 	req.Name = cl.key
 	req.Guard = cl.marker
-	// A fence that a lock outlives would leave it without a token.
+	// A fence must outlive its lock, or the lock would be without a token.
 	req.Retention = max(cl.c.cfg.FenceRetention, 4*req.Window, req.TTL+req.Window)
 }
 
@@ -59,7 +60,7 @@ func (b *batch) done() {
 	}
 }
 
-// send sends the requests among the effects, all at once.
+// send sends all requests among the effects concurrently.
 func (cl *Claim) send(a *Attempt, out []protocol.Effect, where place) {
 	n := 0
 	for i := range out {
@@ -98,7 +99,7 @@ func (cl *Claim) send(a *Attempt, out []protocol.Effect, where place) {
 	}
 }
 
-// ask sends one request, and hands in the answer.
+// ask sends one request, and handles the answer.
 func (cl *Claim) ask(b *batch, e *protocol.Effect, where place) {
 	m := cl.c.members[e.Node]
 	r := m.Call(b.ctx, e.Request)
@@ -110,12 +111,12 @@ func (cl *Claim) ask(b *batch, e *protocol.Effect, where place) {
 	cl.c.background.end()
 }
 
-// answered hands in the answer to a request.
+// answered handles the answer to a request.
 func (cl *Claim) answered(e *protocol.Effect, r *node.Result, where place) {
 	op := e.Request.Op
 	cl.mu.Lock()
-	// What comes late to a lease is no answer to anything that is reported. That
-	// a node granted is known without.
+	// Late answers to a lease are not reported, so they are not stored. Neither
+	// are grants, as long as no other answer is.
 	granted := r.Err == nil && r.Reply.Status == node.Granted && cl.answers == nil
 	if op != node.OpRepair && !e.Request.Once && !granted && (op != node.OpAcquire || cl.core.State() < protocol.Held) {
 		if cl.answers == nil {
@@ -134,7 +135,7 @@ func (cl *Claim) answered(e *protocol.Effect, r *node.Result, where place) {
 	cl.step(s, where)
 }
 
-// misfit says in what the marker of a node that refused differs from ours.
+// misfit returns how the marker of a node that refused differs from ours.
 func (cl *Claim) misfit(e *protocol.Effect, r *node.Result) protocol.Misfit {
 	if r.Err != nil || r.Reply.Status != node.Misconfigured || e.Request.Guard == nil {
 		return protocol.Fits
@@ -142,7 +143,7 @@ func (cl *Claim) misfit(e *protocol.Effect, r *node.Result) protocol.Misfit {
 	return protocol.Compare(*e.Request.Guard, r.Reply.Guard, e.Request.TTL)
 }
 
-// faultOf says what became of a request that had this error.
+// faultOf returns what an error means for its request.
 func faultOf(err error) protocol.Fault {
 	if err == nil {
 		return protocol.NoFault
@@ -162,8 +163,8 @@ func faultOf(err error) protocol.Fault {
 	return protocol.Broken
 }
 
-// adopt takes over the cluster parameters that the nodes reported, and has the
-// claim go on.
+// adopt takes the cluster parameters that the nodes reported, and continues the
+// claim.
 func (cl *Claim) adopt(where place) {
 	cl.mu.Lock()
 	// The caller may have left meanwhile.
@@ -178,7 +179,7 @@ func (cl *Claim) adopt(where place) {
 	cl.goOn(protocol.Configured, changed, where)
 }
 
-// goOn hands in what came of an adoption or a marking.
+// goOn handles the result of an adoption or a marking.
 func (cl *Claim) goOn(kind protocol.EventKind, changed bool, where place) {
 	s := steps.Get().(*step)
 	s.event.Kind, s.event.Changed = kind, changed
@@ -196,7 +197,7 @@ func (cl *Claim) configure() error {
 	return nil
 }
 
-// awaitMark waits until the marking in flight is over, and has the claim go on.
+// awaitMark waits until the marking in flight is over, and continues the claim.
 func (cl *Claim) awaitMark(a *Attempt, where place) {
 	c := cl.c
 	wait := func() {
@@ -250,7 +251,8 @@ func (cl *Claim) Results() []node.Result {
 	return results
 }
 
-// sameServer says that node i is the same server as another.
+// sameServer returns the error for node i, which is the same server as another
+// node.
 func (cl *Claim) sameServer(i int) error {
 	other := "another node"
 	if j := cl.core.SameServer(i); j >= 0 {

@@ -8,12 +8,12 @@ import (
 	"github.com/redlatch/redlatch/node"
 )
 
-// This file undoes grants that nobody may have: those of an attempt that failed,
-// those that came too late, and keys of a lease that a node was not there to
-// release. None of it runs on a caller's context.
+// This file undoes grants that nobody uses: grants of an attempt that failed,
+// grants that came too late, and keys of a lease on a node that missed the
+// release. None of it uses a caller's context.
 
-// undo sends req, an OpRelease, to one node in the background, and leaves it
-// to the node's janitor if that fails.
+// undo sends req, an OpRelease, to one node in the background. If that fails,
+// the node's janitor repeats it.
 func (c *Cluster) undo(i int, req node.Request) {
 	if !c.background.start() {
 		return
@@ -29,7 +29,7 @@ func (c *Cluster) undo(i int, req node.Request) {
 	}()
 }
 
-// undoLater is undo after a delay in which a release in flight arrives.
+// undoLater is undo after a delay, in which a release in flight may arrive.
 func (c *Cluster) undoLater(i int, req node.Request) {
 	if !c.background.start() {
 		return
@@ -42,16 +42,16 @@ func (c *Cluster) undoLater(i int, req node.Request) {
 }
 
 // dropped remembers the claims that are being undone. A node that has not
-// heard of it yet answers the next attempt of this client with the value of
-// its last one, and without this our own leftover would look like another's
+// executed the undo yet answers the client's next attempt with the value of its
+// last one. Without dropped, our own leftover would look like another client's
 // lock.
 type dropped struct {
 	mu   sync.Mutex
 	reqs map[string]leftover // by value
 }
 
-// remember keeps the release of a claim for as long as a late request may leave
-// something of it on a node.
+// remember keeps the release of a claim while a late request may leave
+// something of the claim on a node.
 func (d *dropped) remember(c *Cluster, release node.Request, released bool) {
 	now, left := c.clock.Uptime(), c.lateness(release)
 	if released {
@@ -60,9 +60,9 @@ func (d *dropped) remember(c *Cluster, release node.Request, released bool) {
 	d.add(leftover{req: release, until: now + left, released: released}, now)
 }
 
-// latePlace is how long after its release a lease may still be queued by a
-// request that comes late. Longer than that is taken for never: the place then
-// costs those behind it a second.
+// latePlace is how long after its release a late request may still queue a
+// lease. Later than that is ignored: the place then delays those behind it by a
+// second.
 const latePlace = 10 * time.Second
 
 func (d *dropped) add(l leftover, now time.Duration) {
@@ -71,7 +71,7 @@ func (d *dropped) add(l leftover, now time.Duration) {
 	if d.reqs == nil {
 		d.reqs = map[string]leftover{}
 	}
-	// Looking through at doubling sizes keeps the cost constant on average.
+	// Sweeping at doubling sizes keeps the cost constant on average.
 	if n := len(d.reqs); n >= 64 && n&(n-1) == 0 {
 		for value, l := range d.reqs {
 			if l.until <= now {
@@ -98,19 +98,20 @@ func (d *dropped) place(value string) (node.Request, bool) {
 	return l.req, ok
 }
 
-// leftover is a release that is owed to a node.
+// leftover is a release that a node has not confirmed.
 type leftover struct {
 	req   node.Request
-	until time.Duration // on the client's clock: when the key is gone anyway
-	// released is set for a lease that its holder releases: the key goes by
-	// that, and only its place in a queue may be left.
+	until time.Duration // on the client's clock: when the key has expired anyway
+	// released is set for a lease that its holder releases. The release deletes
+	// the key, so only a place in a queue may be left.
 	released bool
 }
 
-// lateness is how long from now a request may leave something on a node that does
-// not answer. The node may execute it as long as the token is in its window, by a
-// clock that may be off by half of that; and what it sets then lives for the TTL.
-// Without a token there is no such limit, and the node time limit is taken.
+// lateness is how long from now a request may still leave something on a node
+// that does not answer. The node may execute it while the token is in its
+// window, by a clock that may be off by half the window, and what it sets then
+// lives for the TTL. Without a token there is no such limit, and the node time
+// limit is used.
 func (c *Cluster) lateness(req node.Request) time.Duration {
 	d := req.TTL + c.cfg.NodeTimeout
 	if req.Token != 0 {

@@ -7,7 +7,7 @@ import (
 	"github.com/redlatch/redlatch/node"
 )
 
-// view is the client as its claims see it, at one moment.
+// view is the client as its claims see it at one moment.
 type view struct {
 	c   *Cluster
 	now protocol.Instant
