@@ -68,7 +68,7 @@ func newServer(t testing.TB, proc *redisproc.Server) *Server {
 // means. Without it the test fails: what cannot be tested was not tested.
 func Need(t testing.TB) string {
 	t.Helper()
-	if testing.Short() {
+	if testing.Testing() && testing.Short() {
 		t.Skip("it needs redis-server, and -short starts no servers")
 	}
 	path, err := exec.LookPath("redis-server")
