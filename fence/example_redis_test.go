@@ -6,8 +6,6 @@ import (
 	"context"
 	"fmt"
 	"log"
-	"os"
-	"testing"
 
 	rueidisclient "github.com/redis/rueidis"
 
@@ -18,42 +16,17 @@ import (
 	"github.com/redlatch/redlatch/redis/rueidis"
 )
 
-// exampleTB is as much of a test as it takes to start a server: an example has
-// none.
-type exampleTB struct {
-	testing.TB
-	cleanups []func()
-}
-
-func (*exampleTB) Helper()                      {}
-func (*exampleTB) Fatal(args ...any)            { log.Fatal(args...) }
-func (*exampleTB) Fatalf(f string, args ...any) { log.Fatalf(f, args...) }
-func (e *exampleTB) Cleanup(f func())           { e.cleanups = append([]func(){f}, e.cleanups...) }
-func (e *exampleTB) end() {
-	for _, f := range e.cleanups {
-		f()
-	}
-}
-func (e *exampleTB) TempDir() string {
-	dir, err := os.MkdirTemp("", "fence")
-	if err != nil {
-		log.Fatal(err)
-	}
-	e.Cleanup(func() { os.RemoveAll(dir) })
-	return dir
-}
-
 // exampleRedis is a new server, and a client of it.
 func exampleRedis() (client rueidisclient.Client, stop func()) {
-	e := &exampleTB{}
-	server := redistest.Start(e, 1)[0]
+	t := &redistest.Outside{}
+	server := redistest.Start(t, 1)[0]
 	client, err := rueidisclient.NewClient(rueidisclient.ClientOption{InitAddress: []string{server.Addr()}, DisableCache: true})
 	if err != nil {
 		log.Fatal(err)
 	}
 	return client, func() {
 		client.Close()
-		e.end()
+		t.End()
 	}
 }
 

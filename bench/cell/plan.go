@@ -1,6 +1,7 @@
 package cell
 
 import (
+	"fmt"
 	"slices"
 	"time"
 
@@ -14,21 +15,19 @@ type Settings struct {
 	// Contenders and Held are the contended cells.
 	Contenders []int
 	Held       []time.Duration
-	Nodes      []int
 	// Goroutines is how many have names of their own, LeaseCount how many
-	// leases are kept, Waiters how many wait for a lock that is kept.
+	// leases are kept, Waiters how many wait for a lock that is held.
 	Goroutines, LeaseCount, Waiters int
 
 	// PairTime is how long each contender is measured in an interleaved pair;
 	// OwnRounds of OwnTime with names of their own.
 	PairTime, OwnTime time.Duration
 	OwnRounds         int
-	// ContendTime is how long contenders contend, CrowdTime where they are
-	// more than there are processes for.
+	// ContendTime is how long contenders contend, CrowdTime where several
+	// share a process.
 	ContendTime, CrowdTime time.Duration
 	WaitTime, LeaseTime    time.Duration
-	// SettleTime is how long waiters have to come to rest before they are
-	// counted.
+	// SettleTime is how long waiters wait before they are measured.
 	SettleTime time.Duration
 }
 
@@ -37,7 +36,6 @@ func Full() Settings {
 	return Settings{
 		Contenders: []int{2, 16, 128, 1000},
 		Held:       []time.Duration{0, time.Millisecond},
-		Nodes:      []int{1, 5},
 		Goroutines: 64, LeaseCount: 10_000, Waiters: 16,
 		PairTime: 3 * time.Second, OwnTime: 400 * time.Millisecond, OwnRounds: 8,
 		ContendTime: 5 * time.Second, CrowdTime: 10 * time.Second,
@@ -52,7 +50,6 @@ func Quick() Settings {
 		Quick:      true,
 		Contenders: []int{16},
 		Held:       []time.Duration{time.Millisecond},
-		Nodes:      []int{1, 5},
 		Goroutines: 64, LeaseCount: 1000, Waiters: 8,
 		PairTime: 300 * time.Millisecond, OwnTime: 100 * time.Millisecond, OwnRounds: 2,
 		ContendTime: 1200 * time.Millisecond, CrowdTime: 2 * time.Second,
@@ -61,26 +58,27 @@ func Quick() Settings {
 }
 
 // Plan returns the cells of a run, in the order in which they are measured:
-// contenders that are compared stand beside each other.
-func Plan(s Settings, systems []*system.System) []Cell {
+// contenders that are compared follow each other.
+func Plan(s Settings) []Cell {
 	var cells []Cell
 	add := func(kind Kind, nodes int, count int, held time.Duration) {
-		for _, sys := range systems {
-			if sys.TakesPart(string(kind)) && slices.Contains(sys.Nodes, nodes) && (kind != Leases || sys.Keeps) {
-				cells = append(cells, Cell{Kind: kind, Count: count, Held: held, Nodes: nodes, System: sys.Key})
+		for _, sys := range system.All {
+			if (sys.Cells == nil || slices.Contains(sys.Cells, string(kind))) &&
+				slices.Contains(sys.Nodes, nodes) && (kind != Leases || sys.Keeps) {
+				cells = append(cells, Cell{kind, count, held, nodes, sys})
 			}
 		}
 	}
-	// etcd comes last in each situation, so that its servers are not there
-	// while others are measured alone.
-	all := append(slices.Clone(s.Nodes), server.EtcdMembers)
+	// etcd comes last in each situation: its servers do not run while others
+	// are measured alone.
+	redis, all := []int{1, 5}, []int{1, 5, server.EtcdMembers}
 	for _, n := range all {
 		add(Pair, n, 0, 0)
 	}
 	for _, n := range all {
 		add(Own, n, s.Goroutines, 0)
 	}
-	contended := func(nodes []int) {
+	for _, nodes := range [][]int{redis, {server.EtcdMembers}} {
 		for _, count := range s.Contenders {
 			for _, held := range s.Held {
 				for _, n := range nodes {
@@ -89,16 +87,14 @@ func Plan(s Settings, systems []*system.System) []Cell {
 			}
 		}
 	}
-	contended(s.Nodes)
-	contended([]int{server.EtcdMembers})
 	for _, n := range all {
 		add(Waiting, n, s.Waiters, 0)
 	}
 	add(FrozenPair, 5, 0, 0)
 	add(FrozenContended, 5, 16, time.Millisecond)
 	for _, n := range all {
-		// Keeping them shows only after a third of their time to live, so a
-		// quick run has fewer of these.
+		// What keeping costs shows only after a third of a TTL, so a quick run
+		// has fewer of these.
 		if !s.Quick || n == 1 {
 			add(Leases, n, s.LeaseCount, 0)
 		}
@@ -106,8 +102,17 @@ func Plan(s Settings, systems []*system.System) []Cell {
 	return cells
 }
 
-// Duration returns about how long a cell takes, connecting and starting
-// included.
+// Find returns the cell of a whole or a quick run that has the id.
+func Find(id string) (Cell, error) {
+	for _, c := range append(Plan(Full()), Plan(Quick())...) {
+		if c.ID() == id {
+			return c, nil
+		}
+	}
+	return Cell{}, fmt.Errorf("no cell %q; -list shows them", id)
+}
+
+// Duration returns about how long a cell takes, with connecting and starting.
 func (s Settings) Duration(c Cell) time.Duration {
 	processes, _ := c.Processes()
 	starting := 300*time.Millisecond + time.Duration(processes)*25*time.Millisecond
@@ -120,10 +125,8 @@ func (s Settings) Duration(c Cell) time.Duration {
 		return s.ContendFor(c) + starting
 	case Waiting:
 		return s.WaitTime + s.SettleTime + starting
-	case Leases:
-		return s.LeaseTime + 2*time.Second
 	}
-	return 0
+	return s.LeaseTime + 2*time.Second
 }
 
 // ContendFor returns how long the contenders of a cell contend.
@@ -134,23 +137,19 @@ func (s Settings) ContendFor(c Cell) time.Duration {
 	return s.ContendTime
 }
 
-// Batch is cells that are measured together.
-type Batch []Cell
-
-// Batches puts cells together that are measured in turns. Contenders with
-// another store join those beside whom they stand.
-func Batches(cells []Cell) []Batch {
-	var batches []Batch
+// Batches groups the cells that are measured together. etcd, whose number of
+// servers is its own, joins the contenders before it.
+func Batches(cells []Cell) [][]Cell {
+	var batches [][]Cell
 	for _, c := range cells {
 		if n := len(batches); n > 0 && c.Kind.Interleaved() {
-			last := batches[n-1]
-			first := last[0]
-			if first.Kind == c.Kind && first.Count == c.Count && (first.Nodes == c.Nodes || c.System == "etcd") {
-				batches[n-1] = append(last, c)
+			first := batches[n-1][0]
+			if first.Kind == c.Kind && first.Count == c.Count && (first.Nodes == c.Nodes || c.System.Store == system.Etcd) {
+				batches[n-1] = append(batches[n-1], c)
 				continue
 			}
 		}
-		batches = append(batches, Batch{c})
+		batches = append(batches, []Cell{c})
 	}
 	return batches
 }

@@ -3,7 +3,10 @@
 // subtracted from each other.
 package clock
 
-import "time"
+import (
+	"syscall"
+	"time"
+)
 
 // Until returns how long it is until the given moment of this clock.
 func Until(moment int64) time.Duration { return time.Duration(moment - Now()) }
@@ -13,4 +16,13 @@ func Sleep(moment int64) {
 	if d := Until(moment); d > 0 {
 		time.Sleep(d)
 	}
+}
+
+// OfSelf returns the CPU time that this process has used.
+func OfSelf() time.Duration {
+	var u syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
+		return 0
+	}
+	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }

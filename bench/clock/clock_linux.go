@@ -16,13 +16,13 @@ func Now() int64 {
 }
 
 // OfProcess returns the CPU time that a process has used, all its threads
-// together, and whether this system says so.
-func OfProcess(pid int) (time.Duration, bool) {
+// together; 0 if it is not known.
+func OfProcess(pid int) time.Duration {
 	// A process's CPU clock is named by its complemented id, with 2 in the low
 	// bits for the scheduler's count; see clock_getcpuclockid(3).
 	var t unix.Timespec
 	if err := unix.ClockGettime(int32((^pid)<<3|2), &t); err != nil {
-		return 0, false
+		return 0
 	}
-	return time.Duration(t.Nano()), true
+	return time.Duration(t.Nano())
 }

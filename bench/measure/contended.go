@@ -5,123 +5,70 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/redlatch/redlatch/bench/cell"
 	"github.com/redlatch/redlatch/bench/clock"
-	"github.com/redlatch/redlatch/bench/server"
 	"github.com/redlatch/redlatch/bench/stats"
-	"github.com/redlatch/redlatch/bench/system"
-	"github.com/redlatch/redlatch/bench/worker"
 )
 
-const (
-	// lead is how long after they were told contenders begin, so that all of
-	// them were told.
-	lead = 200 * time.Millisecond
-	// tail is how long before the end the servers' counters are read: at the
-	// end itself all who wait give up, which is not what is measured.
-	tail = 50 * time.Millisecond
-	// probePause is how often a raw round trip is taken meanwhile: often
-	// enough for a median, too rarely to be felt.
-	probePause = 50 * time.Millisecond
-)
+// probePause is how often a raw round trip is taken beside contenders: often
+// enough for a median, too rarely to be felt.
+const probePause = 50 * time.Millisecond
 
 // contended measures processes that want the same lock.
 func (r *Runner) contended(ctx context.Context, result *Result) error {
-	s, err := system.Find(result.System)
+	backend, err := r.backend(ctx, result.Cell)
 	if err != nil {
 		return err
 	}
-	backend, err := r.backend(ctx, s, result.Nodes)
-	if err != nil {
-		return err
-	}
-	team, err := worker.Start(ctx, contenders(result.Cell, backend.Addresses(), r.newName()))
+	team, err := contenders(ctx, result.Cell, backend.Addresses(), r.newName())
 	if err != nil {
 		return err
 	}
 	defer team.Stop()
-	probe, err := r.probe(ctx, *result)
+	probe, err := r.probe(ctx, result.Cell)
 	if err != nil {
 		return err
 	}
-	defer probe.close()
-	if result.Kind == cell.FrozenContended {
-		if err := r.redis[result.Nodes].Freeze(); err != nil {
-			return err
+	defer probe.Close()
+	stop, err := r.freeze(result.Cell)
+	if err != nil {
+		return err
+	}
+	defer stop()
+	s, err := runShift(ctx, team, backend, 0, r.Settings.ContendFor(result.Cell), func(until int64) error {
+		for clock.Now() < until {
+			if err := probe.once(); err != nil {
+				return err
+			}
+			if err := sleep(ctx, min(clock.Now()+int64(probePause), until)); err != nil {
+				return err
+			}
 		}
-		defer r.stopServers()
-	}
-	before, err := backend.Sample()
+		return nil
+	})
 	if err != nil {
 		return err
 	}
-	start := clock.Now() + int64(lead)
-	o := worker.Order{Start: start, End: start + int64(r.Settings.ContendFor(result.Cell))}
-	if err := team.Begin(o); err != nil {
-		return err
-	}
-	after, err := observe(ctx, backend, probe, o)
-	if err != nil {
-		return err
-	}
-	report, history, err := team.Finish(o)
-	if err != nil {
-		return err
-	}
-	result.Errors, result.Error = report.Errors, report.Error
-	result.Contended = sumUp(history, o)
-	c := result.Contended
-	c.ClientCPU = per(report.CPU, c.Acquisitions)
-	d := after.Sub(before)
-	c.Counted = d.Commands
-	// The counters were read before the end, so they are held against what
+	result.Errors, result.Error = s.report.Errors, s.report.Error
+	h := s.history.Between(s.Start, s.End)
+	c := &result.Contended
+	*c = sumUp(h, time.Duration(s.End-s.Start))
+	// The counters were read before the end, so they are compared with what
 	// happened until then.
-	part := history.Between(o.Start, after.Begun)
-	sent := float64(s.Sent(d.Commands) - int64(len(probe.times)*result.Nodes))
-	c.Commands = ratio(sent, float64(part.Acquisitions()))
+	part := s.history.Between(s.Start, s.counted.At)
+	sent := float64(result.System.Sent(s.counted.Commands) - int64(len(probe.times)*result.Nodes))
+	c.Costs = Costs{ratio(sent, float64(part.Acquisitions())), per(s.report.CPU, c.Acquisitions), per(s.counted.CPU, part.Acquisitions())}
 	c.PerHandOver = ratio(sent, float64(len(part.HandOvers())))
-	c.ServerCPU = per(d.CPU, part.Acquisitions())
-	c.RoundTrip = probe.summary()
-	if overlaps := history.Between(o.Start, o.End).Overlaps(); len(overlaps) > 0 {
-		c.Overlaps = len(overlaps)
+	c.RoundTrip = stats.Summarize(probe.times)
+	if overlaps := h.Overlaps(); len(overlaps) > 0 {
 		result.Failed = fmt.Sprintf("EXCLUSION BROKEN %d times; first: %v", len(overlaps), overlaps[0])
 	}
 	return nil
 }
 
-// contenders returns the workers of a cell.
-func contenders(c cell.Cell, addresses []string, name string) []worker.Config {
-	processes, threads := c.Processes()
-	configs := make([]worker.Config, processes)
-	for i := range configs {
-		configs[i] = worker.Config{
-			Mode: worker.Contend, System: c.System, Addresses: addresses, Name: name,
-			Threads: min(threads, c.Count-i*threads), First: int32(i * threads), Held: c.Held,
-		}
-	}
-	return configs
-}
-
-// observe takes raw round trips until shortly before the end, and then reads
-// the counters.
-func observe(ctx context.Context, backend server.Backend, probe *probe, o worker.Order) (server.Sample, error) {
-	stop, cancel := context.WithTimeout(ctx, clock.Until(o.End)-tail)
-	defer cancel()
-	if err := probe.every(stop, probePause); err != nil {
-		return server.Sample{}, err
-	}
-	if ctx.Err() != nil {
-		return server.Sample{}, ctx.Err()
-	}
-	return backend.Sample()
-}
-
-// sumUp says what the history of the ordered time shows.
-func sumUp(history stats.History, o worker.Order) *Contended {
-	h := history.Between(o.Start, o.End)
+// sumUp says what the history of a time shows.
+func sumUp(h stats.History, length time.Duration) Contended {
 	handOvers := h.HandOvers()
-	c := &Contended{
-		Seconds:      time.Duration(o.End - o.Start).Seconds(),
+	c := Contended{
 		Acquisitions: h.Acquisitions(),
 		HandOvers:    len(handOvers),
 		Wait:         stats.Summarize(h.Waits()),
@@ -129,8 +76,8 @@ func sumUp(history stats.History, o worker.Order) *Contended {
 		Held:         stats.Summarize(h.Held()),
 		Jain:         stats.Jain(h.Shares()),
 	}
-	c.AcquisitionsRate = float64(c.Acquisitions) / c.Seconds
-	c.HandOversRate = float64(c.HandOvers) / c.Seconds
+	c.AcquisitionsRate = float64(c.Acquisitions) / length.Seconds()
+	c.HandOversRate = float64(c.HandOvers) / length.Seconds()
 	for _, n := range h.Shares() {
 		if n == 0 {
 			c.NeverServed++

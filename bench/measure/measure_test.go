@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/redlatch/redlatch/bench/cell"
+	"github.com/redlatch/redlatch/bench/system"
 	"github.com/redlatch/redlatch/bench/worker"
 )
 
@@ -22,35 +23,28 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-type silent struct{}
-
-func (silent) Begin(string, time.Duration) {}
-func (silent) End()                        {}
+func find(t *testing.T, key string) *system.System {
+	t.Helper()
+	s, err := system.Find(key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
 
 // run measures cells in as little time as it takes.
-func run(t *testing.T, ids ...string) []Result {
+func run(t *testing.T, cells ...cell.Cell) []Result {
 	t.Helper()
 	s := cell.Quick()
 	s.PairTime, s.OwnTime, s.OwnRounds = 20*time.Millisecond, 20*time.Millisecond, 2
 	s.ContendTime, s.CrowdTime, s.WaitTime, s.LeaseTime = time.Second, time.Second, 200*time.Millisecond, 200*time.Millisecond
-	var cells []cell.Cell
-	for _, id := range ids {
-		c, err := cell.Parse(id)
-		if err != nil {
-			t.Fatal(err)
-		}
-		cells = append(cells, c)
-	}
-	results, err := (&Runner{Settings: s, Progress: silent{}}).Run(t.Context(), cells)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if len(results) != len(ids) {
-		t.Fatalf("%d results for %d cells", len(results), len(ids))
+	results := (&Runner{Settings: s}).Run(t.Context(), cells)
+	if len(results) != len(cells) {
+		t.Fatalf("%d results for %d cells", len(results), len(cells))
 	}
 	for _, r := range results {
 		if r.Failed != "" {
-			t.Fatalf("%s: %s", r.ID, r.Failed)
+			t.Fatalf("%s: %s", r.ID(), r.Failed)
 		}
 	}
 	return results
@@ -58,8 +52,8 @@ func run(t *testing.T, ids ...string) []Result {
 
 func TestProcessesContendWithoutOverlapping(t *testing.T) {
 	t.Parallel()
-	c := run(t, "contended/4/1ms/1/redlatch")[0].Contended
-	if c.Acquisitions == 0 || c.Overlaps != 0 || c.Commands < 2 || c.Wait.Count < 4 || c.ClientCPU == 0 || c.RoundTrip == nil {
+	c := run(t, cell.Cell{Kind: cell.Contended, Count: 4, Held: time.Millisecond, Nodes: 1, System: find(t, "redlatch")})[0].Contended
+	if c.Acquisitions == 0 || c.Commands < 2 || c.Wait.Count < 4 || c.ClientCPU == 0 || c.RoundTrip.Count == 0 {
 		t.Fatalf("%+v", c)
 	}
 	if c.Held.Median < time.Millisecond {
@@ -69,7 +63,7 @@ func TestProcessesContendWithoutOverlapping(t *testing.T) {
 
 func TestManyContendersShareProcesses(t *testing.T) {
 	t.Parallel()
-	r := run(t, "contended/140/0ms/1/redsync-rueidis")[0].Contended
+	r := run(t, cell.Cell{Kind: cell.Contended, Count: 140, Nodes: 1, System: find(t, "redsync-rueidis")})[0].Contended
 	if r.Acquisitions == 0 || r.Wait.Count < 140 {
 		t.Fatalf("%d waits of 140 contenders, %d acquisitions", r.Wait.Count, r.Acquisitions)
 	}
@@ -77,38 +71,45 @@ func TestManyContendersShareProcesses(t *testing.T) {
 
 func TestAPairIsTwoCommandsOnEachServer(t *testing.T) {
 	t.Parallel()
-	results := run(t, "pair/3/redlatch", "pair/3/redsync-rueidis", "pair/3/floor-scripts")
+	var cells []cell.Cell
+	for _, key := range []string{"redlatch", "redsync-rueidis", "floor-scripts"} {
+		cells = append(cells, cell.Cell{Kind: cell.Pair, Nodes: 3, System: find(t, key)})
+	}
+	results := run(t, cells...)
 	for _, r := range results {
-		// A majority is waited for, so the last few may still be on their way.
+		// A majority is waited for, so the last few may still be in flight.
 		if r.Pair.Commands < 5.5 || r.Pair.Commands > 6.2 || r.Pair.Times.Median == 0 {
-			t.Errorf("%s: %+v", r.ID, r.Pair)
+			t.Errorf("%s: %+v", r.ID(), r.Pair)
 		}
 	}
-	if results[2].Pair.Acquire == nil {
+	if results[2].Pair.Acquire.Count == 0 {
 		t.Error("the floor's acquire was not measured")
 	}
 }
 
 func TestEverySituationIsMeasured(t *testing.T) {
 	t.Parallel()
-	r := run(t, "own/8/1/redlatch", "waiting/2/1/redlatch", "frozen-pair/5/redlatch", "frozen-contended/3/1ms/5/redlatch", "leases/50/1/redlatch")
-	if r[0].Own.PerSecond == 0 || r[1].Waiting.Seconds == 0 || r[2].Pair.Times.Count == 0 || r[3].Contended.Acquisitions == 0 || r[4].Leases.Heap == 0 {
+	s := find(t, "redlatch")
+	r := run(t, cell.Cell{Kind: cell.Own, Count: 8, Nodes: 1, System: s}, cell.Cell{Kind: cell.Waiting, Count: 2, Nodes: 1, System: s},
+		cell.Cell{Kind: cell.FrozenPair, Nodes: 5, System: s}, cell.Cell{Kind: cell.FrozenContended, Count: 3, Held: time.Millisecond, Nodes: 5, System: s},
+		cell.Cell{Kind: cell.Leases, Count: 50, Nodes: 1, System: s})
+	if r[0].Own.PerSecond == 0 || r[1].Waiting.ClientCPU == 0 || r[2].Pair.Times.Count == 0 || r[3].Contended.Acquisitions == 0 || r[4].Leases.Heap == 0 {
 		t.Fatalf("%+v", r)
 	}
 }
 
 func TestEtcdIsMeasuredToo(t *testing.T) {
 	t.Parallel()
-	if p := run(t, "pair/3/etcd")[0].Pair; p.Times.Count == 0 || p.Commands < 2 {
+	if p := run(t, cell.Cell{Kind: cell.Pair, Nodes: 3, System: find(t, "etcd")})[0].Pair; p.Times.Count == 0 || p.Commands < 2 {
 		t.Fatalf("%+v", p)
 	}
 }
 
 func TestACellThatCannotBeMeasuredSaysSo(t *testing.T) {
 	t.Parallel()
-	c := cell.Cell{Kind: cell.Pair, Nodes: 5, System: "etcd"}
-	results, err := (&Runner{Settings: cell.Quick(), Progress: silent{}}).Run(t.Context(), []cell.Cell{c})
-	if err != nil || len(results) != 1 || results[0].Failed == "" {
-		t.Fatalf("%+v, %v", results, err)
+	c := cell.Cell{Kind: cell.Pair, Nodes: 5, System: find(t, "etcd")}
+	results := (&Runner{Settings: cell.Quick()}).Run(t.Context(), []cell.Cell{c})
+	if len(results) != 1 || results[0].Failed == "" {
+		t.Fatalf("%+v", results)
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/redlatch/redlatch/bench/clock"
 	"github.com/redlatch/redlatch/bench/stats"
 )
 
@@ -16,16 +17,19 @@ import (
 func (r *Runner) own(ctx context.Context, results []Result) error {
 	entrants, closeAll := r.open(ctx, results)
 	defer closeAll()
-	pairs := make([]int, len(entrants))
-	for i, e := range entrants {
+	for _, e := range entrants {
 		// The first round makes connections, and does not count.
 		if e.failed == nil {
 			_, e.failed = e.ownRound(ctx, r.Settings.OwnTime/4)
 		}
-		e.result.Own, e.clientCPU, pairs[i] = &Own{}, 0, 0
 	}
-	sent := make([]int64, len(entrants))
-	server := make([]time.Duration, len(entrants))
+	// What all rounds of an entrant cost.
+	type total struct {
+		pairs     int
+		sent      int64
+		serverCPU time.Duration
+	}
+	totals := make([]total, len(entrants))
 	for range r.Settings.OwnRounds {
 		for i, e := range entrants {
 			if e.failed != nil || ctx.Err() != nil {
@@ -36,10 +40,10 @@ func (r *Runner) own(ctx context.Context, results []Result) error {
 			if err != nil {
 				return err
 			}
-			start, cpu := time.Now(), selfCPU()
+			start, cpu := time.Now(), clock.OfSelf()
 			n, err := e.ownRound(ctx, r.Settings.OwnTime)
 			took := time.Since(start)
-			e.clientCPU += selfCPU() - cpu
+			e.clientCPU += clock.OfSelf() - cpu
 			if err != nil {
 				e.failed = err
 				continue
@@ -49,20 +53,16 @@ func (r *Runner) own(ctx context.Context, results []Result) error {
 				return err
 			}
 			d := after.Sub(before)
-			sent[i] += e.system.Sent(d.Commands)
-			server[i] += d.CPU
-			pairs[i] += n
-			e.result.Own.Rounds = append(e.result.Own.Rounds, float64(n)/took.Seconds())
+			totals[i].sent += e.System.Sent(d.Commands)
+			totals[i].serverCPU += d.CPU
+			totals[i].pairs += n
+			e.Own.Rounds = append(e.Own.Rounds, float64(n)/took.Seconds())
 		}
 	}
 	for i, e := range entrants {
-		if e.failed != nil {
-			e.result.Failed = e.failed.Error()
-		}
-		o := e.result.Own
-		o.PerSecond = stats.Median(o.Rounds)
-		o.Commands = ratio(float64(sent[i]), float64(pairs[i]))
-		o.ClientCPU, o.ServerCPU = per(e.clientCPU, pairs[i]), per(server[i], pairs[i])
+		t := totals[i]
+		e.Own.PerSecond = stats.Median(e.Own.Rounds)
+		e.Own.Costs = Costs{ratio(float64(t.sent), float64(t.pairs)), per(e.clientCPU, t.pairs), per(t.serverCPU, t.pairs)}
 	}
 	return ctx.Err()
 }
@@ -71,9 +71,9 @@ func (r *Runner) own(ctx context.Context, results []Result) error {
 func (e *entrant) ownRound(ctx context.Context, d time.Duration) (int, error) {
 	var done atomic.Int64
 	var all sync.WaitGroup
-	errs := make(chan error, e.result.Count)
+	errs := make(chan error, e.Count)
 	start := time.Now()
-	for g := range e.result.Count {
+	for g := range e.Count {
 		name := fmt.Sprintf("%s/%d", e.name, g)
 		all.Go(func() {
 			for time.Since(start) < d && ctx.Err() == nil {

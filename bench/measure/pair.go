@@ -7,25 +7,25 @@ import (
 	"time"
 
 	"github.com/redlatch/redlatch/bench/cell"
+	"github.com/redlatch/redlatch/bench/clock"
 	"github.com/redlatch/redlatch/bench/server"
 	"github.com/redlatch/redlatch/bench/stats"
 	"github.com/redlatch/redlatch/bench/system"
 )
 
-// batchPairs is how many pairs a contender makes before it is the next one's
-// turn; countedPairs how many its commands are counted over.
 const (
+	// batchPairs is how many pairs a contender makes in its turn, countedPairs
+	// over how many its commands are counted.
 	batchPairs   = 20
 	countedPairs = 200
+	// mostErrors is how many calls of a contender may fail before it is given
+	// up.
+	mostErrors = 20
 )
-
-// mostErrors is how many calls of a contender may fail before it is given up.
-const mostErrors = 20
 
 // entrant is a contender in a measurement in turns.
 type entrant struct {
-	result  *Result
-	system  *system.System
+	*Result
 	backend server.Backend
 	locker  system.Locker
 	name    string
@@ -38,25 +38,73 @@ type entrant struct {
 
 // open connects the contenders of a batch.
 func (r *Runner) open(ctx context.Context, results []Result) (entrants []*entrant, closeAll func()) {
-	closeAll = func() {
+	for i := range results {
+		e := &entrant{Result: &results[i], name: r.newName()}
+		entrants = append(entrants, e)
+		if e.backend, e.failed = r.backend(ctx, e.Cell); e.failed == nil {
+			e.locker, e.failed = e.System.Open(ctx, e.backend.Addresses())
+		}
+	}
+	return entrants, func() {
 		for _, e := range entrants {
 			if e.locker != nil {
 				e.locker.Close()
 			}
+			if e.failed != nil {
+				e.Failed = e.failed.Error()
+			}
 		}
 	}
-	for i := range results {
-		e := &entrant{result: &results[i], name: r.newName()}
-		entrants = append(entrants, e)
-		if e.system, e.failed = system.Find(results[i].System); e.failed != nil {
-			continue
+}
+
+// pairs measures all contenders of a batch in turns: a few pairs each, again
+// and again.
+func (r *Runner) pairs(ctx context.Context, results []Result) error {
+	entrants, closeAll := r.open(ctx, results)
+	defer closeAll()
+	for _, e := range entrants {
+		// Connections, scripts and pools come first.
+		for i := 0; i < batchPairs && e.failed == nil && ctx.Err() == nil; i++ {
+			e.failed = e.pair(ctx)
 		}
-		if e.backend, e.failed = r.backend(ctx, e.system, results[i].Nodes); e.failed != nil {
-			continue
-		}
-		e.locker, e.failed = e.system.Open(ctx, e.backend.Addresses())
+		e.times, e.acquires = nil, nil
 	}
-	return entrants, closeAll
+	first := results[0].Cell
+	probe, err := r.probe(ctx, first)
+	if err != nil {
+		return err
+	}
+	defer probe.Close()
+	stop, err := r.freeze(first)
+	if err != nil {
+		return err
+	}
+	defer stop()
+	runtime.GC()
+	for busy := true; busy && ctx.Err() == nil; {
+		busy = false
+		for _, e := range entrants {
+			busy = e.turn(ctx, r.Settings.PairTime) || busy
+		}
+		for range batchPairs {
+			if err := probe.once(); err != nil {
+				return err
+			}
+		}
+	}
+	for _, e := range entrants {
+		if n := len(e.times); n > 0 {
+			e.Pair.ClientCPU = per(e.clientCPU, n)
+			e.Pair.Times, e.Pair.Acquire = stats.Summarize(e.times), stats.Summarize(e.acquires)
+		}
+		if first.Kind == cell.Pair {
+			e.count(ctx)
+		}
+	}
+	if first.Kind == cell.Pair && len(probe.times) > 0 {
+		r.RoundTrips = append(r.RoundTrips, RoundTrip{first.Nodes, stats.Summarize(probe.times)})
+	}
+	return ctx.Err()
 }
 
 // pair locks and releases once.
@@ -76,70 +124,19 @@ func (e *entrant) pair(ctx context.Context) error {
 	return nil
 }
 
-// pairs measures all contenders of a batch in turns: a few pairs each, again
-// and again.
-func (r *Runner) pairs(ctx context.Context, results []Result) error {
-	entrants, closeAll := r.open(ctx, results)
-	defer closeAll()
-	for _, e := range entrants {
-		// Connections, scripts and pools come first.
-		for i := 0; i < batchPairs && e.failed == nil && ctx.Err() == nil; i++ {
-			e.failed = e.pair(ctx)
-		}
-		e.times, e.acquires = nil, nil
-	}
-	probe, err := r.probe(ctx, results[0])
-	if err != nil {
-		return err
-	}
-	defer probe.close()
-	if results[0].Kind == cell.FrozenPair {
-		frozen := r.redis[results[0].Nodes]
-		if frozen == nil {
-			return fmt.Errorf("there is no server to freeze")
-		}
-		if err := frozen.Freeze(); err != nil {
-			return err
-		}
-		defer r.stopServers() // what the frozen one missed is nobody's business
-	}
-	runtime.GC()
-	for busy := true; busy && ctx.Err() == nil; {
-		busy = false
-		for _, e := range entrants {
-			busy = e.turn(ctx, r.Settings.PairTime) || busy
-		}
-		if err := probe.turn(); err != nil {
-			return err
-		}
-	}
-	if results[0].Kind == cell.Pair {
-		for _, e := range entrants {
-			e.count(ctx)
-		}
-		if times := probe.summary(); times != nil {
-			r.RoundTrips = append(r.RoundTrips, RoundTrip{Nodes: results[0].Nodes, Times: *times})
-		}
-	}
-	for _, e := range entrants {
-		e.finish()
-	}
-	return ctx.Err()
-}
-
 // turn makes a few pairs, unless the contender has had its time; it reports
 // whether it had not.
 func (e *entrant) turn(ctx context.Context, most time.Duration) bool {
 	if e.failed != nil || e.spent >= most {
 		return false
 	}
-	start, cpu := time.Now(), selfCPU()
+	start, cpu := time.Now(), clock.OfSelf()
 	for i := 0; i < batchPairs && ctx.Err() == nil; i++ {
 		if err := e.pair(ctx); err != nil && ctx.Err() == nil {
-			if e.result.Errors++; e.result.Errors == 1 {
-				e.result.Error = err.Error()
+			if e.Errors++; e.Errors == 1 {
+				e.Error = err.Error()
 			}
-			if e.result.Errors >= mostErrors {
+			if e.Errors >= mostErrors {
 				e.failed = err
 				return false
 			}
@@ -151,51 +148,62 @@ func (e *entrant) turn(ctx context.Context, most time.Duration) bool {
 		}
 	}
 	e.spent += time.Since(start)
-	e.clientCPU += selfCPU() - cpu
+	e.clientCPU += clock.OfSelf() - cpu
 	return true
 }
 
-// count finds out how many commands a pair takes, and what it costs the
-// servers.
+// count measures how many commands a pair takes, and what it costs the servers.
 func (e *entrant) count(ctx context.Context) {
 	if e.failed != nil || ctx.Err() != nil {
 		return
 	}
-	measured := len(e.times)
 	before, err := e.backend.Sample()
 	for i := 0; i < countedPairs && err == nil; i++ {
 		err = e.pair(ctx)
 	}
-	// A majority is what a pair waits for; the rest is on its way.
+	// A pair waits for a majority; the rest arrives a little later.
 	time.Sleep(10 * time.Millisecond)
 	after, err2 := e.backend.Sample()
-	e.times = e.times[:measured]
 	if err != nil || err2 != nil {
 		return
 	}
 	d := after.Sub(before)
-	e.costs().Commands = float64(e.system.Sent(d.Commands)) / countedPairs
-	e.costs().ServerCPU = d.CPU / countedPairs
+	e.Pair.Commands = float64(e.System.Sent(d.Commands)) / countedPairs
+	e.Pair.ServerCPU = d.CPU / countedPairs
 }
 
-func (e *entrant) costs() *Costs {
-	if e.result.Pair == nil {
-		e.result.Pair = &Pair{}
-	}
-	return &e.result.Pair.Costs
+// probe takes raw round trips beside a measurement. The zero value takes none.
+type probe struct {
+	trip  *system.RoundTrip
+	times []time.Duration
 }
 
-func (e *entrant) finish() {
-	if e.failed != nil {
-		e.result.Failed = e.failed.Error()
+// probe connects to the servers of a cell, unless they are not Redis, or one of
+// them is to be frozen.
+func (r *Runner) probe(ctx context.Context, c cell.Cell) (*probe, error) {
+	if c.System.Store != system.Redis || c.Kind.Frozen() {
+		return &probe{}, nil
 	}
-	if len(e.times) == 0 {
-		return
+	b, err := r.backend(ctx, c)
+	if err != nil {
+		return nil, err
 	}
-	e.costs().ClientCPU = per(e.clientCPU, len(e.times))
-	e.result.Pair.Times = stats.Summarize(e.times)
-	if len(e.acquires) > 0 {
-		s := stats.Summarize(e.acquires)
-		e.result.Pair.Acquire = &s
+	trip, err := system.OpenRoundTrip(b.Addresses())
+	return &probe{trip: trip}, err
+}
+
+// Close closes the connections.
+func (p *probe) Close() {
+	if p.trip != nil {
+		p.trip.Close()
 	}
+}
+
+func (p *probe) once() error {
+	if p.trip == nil {
+		return nil
+	}
+	d, err := p.trip.Once()
+	p.times = append(p.times, d)
+	return err
 }

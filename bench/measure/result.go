@@ -1,4 +1,4 @@
-// Package measure runs cells and says what came of them.
+// Package measure runs cells and returns what was measured.
 package measure
 
 import (
@@ -9,96 +9,94 @@ import (
 )
 
 // Result is what was measured in a cell. Of Pair to Leases, that of the cell's
-// kind is set.
+// kind is set, unless the cell failed.
 type Result struct {
-	ID string `json:"id"`
 	cell.Cell
 	// Failed says why the cell has no valid result: it could not be measured,
 	// or two contenders had the lock at once.
-	Failed string `json:"failed,omitempty"`
+	Failed string
 	// Errors counts calls that failed, though the cell went on; Error is the
 	// first.
-	Errors int    `json:"errors,omitempty"`
-	Error  string `json:"error,omitempty"`
+	Errors int
+	Error  string
 
-	Pair      *Pair      `json:"pair,omitempty"`
-	Own       *Own       `json:"own,omitempty"`
-	Contended *Contended `json:"contended,omitempty"`
-	Waiting   *Waiting   `json:"waiting,omitempty"`
-	Leases    *Leases    `json:"leases,omitempty"`
+	Pair      Pair
+	Own       Own
+	Contended Contended
+	Waiting   Waiting
+	Leases    Leases
+}
+
+// Costs are what an operation costs: a pair, or an acquisition.
+type Costs struct {
+	Commands             float64
+	ClientCPU, ServerCPU time.Duration
 }
 
 // Pair is the time of a lock and its release, undisturbed.
 type Pair struct {
-	Times stats.Summary `json:"times"`
-	// Acquire is the acquire alone, where it is measured: a raw round trip.
-	Acquire *stats.Summary `json:"acquire,omitempty"`
+	Times stats.Summary
+	// Acquire is the acquire alone, of the floor that sends redlatch's scripts.
+	Acquire stats.Summary
 	Costs
 }
 
 // Own is how many pairs a second many goroutines make.
 type Own struct {
-	// PerSecond is the median of the rounds.
-	PerSecond float64   `json:"per_second"`
-	Rounds    []float64 `json:"rounds"`
+	PerSecond float64 // the median of the rounds
+	Rounds    []float64
 	Costs
-}
-
-// Costs are what an operation costs: a pair, or an acquisition.
-type Costs struct {
-	Commands  float64       `json:"commands_per_op"`
-	ClientCPU time.Duration `json:"client_cpu_per_op_ns"`
-	ServerCPU time.Duration `json:"server_cpu_per_op_ns"`
 }
 
 // Contended is what contenders for one name experience.
 type Contended struct {
-	Seconds          float64       `json:"seconds"`
-	Acquisitions     int           `json:"acquisitions"`
-	AcquisitionsRate float64       `json:"acquisitions_per_second"`
-	HandOvers        int           `json:"hand_overs"`
-	HandOversRate    float64       `json:"hand_overs_per_second"`
-	Wait             stats.Summary `json:"wait"`
-	HandOver         stats.Summary `json:"hand_over"`
-	Held             stats.Summary `json:"held"`
-	Jain             float64       `json:"jain"`
+	Acquisitions, HandOvers         int
+	AcquisitionsRate, HandOversRate float64 // a second
+	Wait, HandOver, Held            stats.Summary
+	Jain                            float64
 	// NeverServed is how many contenders did not get the lock at all.
-	NeverServed int `json:"never_served"`
+	NeverServed int
 	// Costs are by acquisition; PerHandOver are the commands by hand-over.
 	Costs
-	PerHandOver float64 `json:"commands_per_hand_over"`
+	PerHandOver float64
 	// RoundTrip is that of a tiny script over raw sockets, meanwhile.
-	RoundTrip *stats.Summary `json:"round_trip_meanwhile,omitempty"`
-	// Sent are the commands by name, those included that scripts ran.
-	Counted  map[string]int64 `json:"counted_commands"`
-	Overlaps int              `json:"overlaps"`
+	RoundTrip stats.Summary
 }
 
-// Waiting is what waiting for a lock costs that somebody keeps.
+// Waiting is what waiting for a lock costs that is held all the time, by waiter
+// and second. The holder's own commands are included.
 type Waiting struct {
-	Seconds float64 `json:"seconds"`
-	// Commands is how many a waiter and second were sent, the holder's own
-	// included.
-	Commands  float64          `json:"commands_per_waiter_second"`
-	ClientCPU time.Duration    `json:"client_cpu_per_waiter_second_ns"`
-	Counted   map[string]int64 `json:"counted_commands"`
+	Commands  float64
+	ClientCPU time.Duration
 }
 
 // Leases is what it costs to keep many locks.
 type Leases struct {
-	Seconds    float64 `json:"seconds"`
-	Goroutines int     `json:"goroutines"`
+	Goroutines int
 	// Heap and Stack are bytes for each lease.
-	Heap      float64       `json:"heap_bytes_per_lease"`
-	Stack     float64       `json:"stack_bytes_per_lease"`
-	Commands  float64       `json:"commands_per_second"`
-	ClientCPU time.Duration `json:"client_cpu_per_second_ns"`
-	ServerCPU time.Duration `json:"server_cpu_per_second_ns"`
+	Heap, Stack float64
+	// Costs are by second.
+	Costs
 }
 
 // RoundTrip is the time of a tiny script over raw sockets, to a number of
 // servers of which a majority is waited for.
 type RoundTrip struct {
-	Nodes int           `json:"nodes"`
-	Times stats.Summary `json:"times"`
+	Nodes int
+	Times stats.Summary
+}
+
+// per divides a time by a number of operations.
+func per(d time.Duration, n int) time.Duration {
+	if n == 0 {
+		return 0
+	}
+	return d / time.Duration(n)
+}
+
+func ratio(a, b float64) float64 {
+	if b == 0 {
+		return 0
+	}
+	return a / b
 }

@@ -2,8 +2,8 @@ package measure
 
 import (
 	"context"
+	"errors"
 	"fmt"
-	"syscall"
 	"time"
 
 	"github.com/redlatch/redlatch/bench/cell"
@@ -11,18 +11,12 @@ import (
 	"github.com/redlatch/redlatch/bench/system"
 )
 
-// Progress is told how far a run is.
-type Progress interface {
-	// Begin says that a cell, or several at once, are being measured.
-	Begin(what string, planned time.Duration)
-	// End says that they are done.
-	End()
-}
-
 // Runner measures cells.
 type Runner struct {
 	Settings cell.Settings
-	Progress Progress
+	// Step is called before each step, with the planned time of the step before
+	// it. It may be nil.
+	Step func(done time.Duration, step string)
 
 	// RoundTrips are those measured beside the pairs.
 	RoundTrips []RoundTrip
@@ -32,40 +26,42 @@ type Runner struct {
 	names int
 }
 
-// Run measures all cells. What it returns is what was measured until ctx
-// ended.
-func (r *Runner) Run(ctx context.Context, cells []cell.Cell) ([]Result, error) {
+// Run measures all cells. It returns what was measured until ctx ended.
+func (r *Runner) Run(ctx context.Context, cells []cell.Cell) []Result {
 	defer r.stopServers()
 	var results []Result
 	var kind cell.Kind
+	var planned time.Duration
 	for _, b := range cell.Batches(cells) {
 		if ctx.Err() != nil {
-			return results, ctx.Err()
+			break
 		}
-		// Each situation has servers of its own: none is left with another's
-		// keys, and none is frozen.
+		// Each situation has servers of its own: without another's keys, and
+		// not frozen.
 		if b[0].Kind != kind {
 			r.stopServers()
 			kind = b[0].Kind
 		}
-		what, planned := b[0].ID(), time.Duration(0)
+		what := b[0].ID()
 		if len(b) > 1 {
 			what = fmt.Sprintf("%s and %d more in turns", what, len(b)-1)
 		}
+		if r.Step != nil {
+			r.Step(planned, what)
+		}
+		planned = 0
 		for _, c := range b {
 			planned += r.Settings.Duration(c)
 		}
-		r.Progress.Begin(what, planned)
 		results = append(results, r.batch(ctx, b)...)
-		r.Progress.End()
 	}
-	return results, ctx.Err()
+	return results
 }
 
-func (r *Runner) batch(ctx context.Context, b cell.Batch) []Result {
+func (r *Runner) batch(ctx context.Context, b []cell.Cell) []Result {
 	results := make([]Result, len(b))
 	for i, c := range b {
-		results[i] = Result{ID: c.ID(), Cell: c}
+		results[i] = Result{Cell: c}
 	}
 	var err error
 	switch b[0].Kind {
@@ -88,11 +84,10 @@ func (r *Runner) batch(ctx context.Context, b cell.Batch) []Result {
 	return results
 }
 
-// backend returns the servers for a contender, and starts them if they are not
-// there yet.
-func (r *Runner) backend(ctx context.Context, s *system.System, nodes int) (server.Backend, error) {
-	if s.Store == system.Etcd {
-		if nodes != server.EtcdMembers {
+// backend returns the servers of a cell, and starts them if they do not run yet.
+func (r *Runner) backend(ctx context.Context, c cell.Cell) (server.Backend, error) {
+	if c.System.Store == system.Etcd {
+		if c.Nodes != server.EtcdMembers {
 			return nil, fmt.Errorf("etcd is measured with %d members", server.EtcdMembers)
 		}
 		if r.etcd == nil {
@@ -104,10 +99,10 @@ func (r *Runner) backend(ctx context.Context, s *system.System, nodes int) (serv
 		}
 		return r.etcd, nil
 	}
-	if g, ok := r.redis[nodes]; ok {
+	if g, ok := r.redis[c.Nodes]; ok {
 		return g, nil
 	}
-	g, err := server.StartRedis(nodes)
+	g, err := server.StartRedis(ctx, c.Nodes)
 	if err != nil {
 		return nil, err
 	}
@@ -118,8 +113,21 @@ func (r *Runner) backend(ctx context.Context, s *system.System, nodes int) (serv
 	if r.redis == nil {
 		r.redis = map[int]*server.Redis{}
 	}
-	r.redis[nodes] = g
+	r.redis[c.Nodes] = g
 	return g, nil
+}
+
+// freeze freezes a server if the cell asks for it. What it returns ends the
+// servers then: the frozen one missed too much to serve in another cell.
+func (r *Runner) freeze(c cell.Cell) (stop func(), err error) {
+	if !c.Kind.Frozen() {
+		return func() {}, nil
+	}
+	redis := r.redis[c.Nodes]
+	if redis == nil {
+		return nil, errors.New("there is no server to freeze")
+	}
+	return r.stopServers, redis.Freeze()
 }
 
 func (r *Runner) stopServers() {
@@ -133,32 +141,8 @@ func (r *Runner) stopServers() {
 	}
 }
 
-// newName returns a lock's name that nobody had before.
+// newName returns a name that no lock had before.
 func (r *Runner) newName() string {
 	r.names++
 	return fmt.Sprintf("bench/%06d", r.names)
-}
-
-// selfCPU returns the CPU time that this process has used.
-func selfCPU() time.Duration {
-	var u syscall.Rusage
-	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
-		return 0
-	}
-	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
-}
-
-// per divides a time by a number of operations.
-func per(d time.Duration, n int) time.Duration {
-	if n == 0 {
-		return 0
-	}
-	return d / time.Duration(n)
-}
-
-func ratio(a, b float64) float64 {
-	if b == 0 {
-		return 0
-	}
-	return a / b
 }

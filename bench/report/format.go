@@ -47,3 +47,11 @@ func count(f float64) string {
 	}
 	return b.String()
 }
+
+// digitsOr is a number, or a dash for nothing.
+func digitsOr(f float64) string {
+	if f == 0 {
+		return "–"
+	}
+	return digits(f)
+}

@@ -1,29 +1,20 @@
 package report
 
 import (
+	"fmt"
 	"os"
 	"os/exec"
 	"runtime"
 	"runtime/debug"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/redlatch/redlatch/bench/server"
 )
 
-// Machine is what the numbers were measured on, and with.
-type Machine struct {
-	Date     string            `json:"date"`
-	Cores    int               `json:"cores"`
-	CPU      string            `json:"cpu"`
-	Memory   string            `json:"memory"`
-	Kernel   string            `json:"kernel"`
-	Load     string            `json:"load_before"`
-	Go       string            `json:"go"`
-	Redis    string            `json:"redis"`
-	Etcd     string            `json:"etcd"`
-	Versions map[string]string `json:"modules"`
-}
+// Machine is what the numbers were measured on, and with: names and values.
+type Machine [][2]string
 
 // compared are the modules whose versions matter.
 var compared = []string{
@@ -34,59 +25,36 @@ var compared = []string{
 // ThisMachine describes the machine as it is now: call it before the run, so
 // that the load is not the run's own.
 func ThisMachine() Machine {
-	now := time.Now()
+	load, _ := os.ReadFile("/proc/loadavg")
+	averages := strings.Fields(string(load))
+	kernel, _ := exec.Command("uname", "-srm").Output()
 	m := Machine{
-		Date:     now.UTC().Format("2006-01-02 15:04 MST"),
-		Cores:    runtime.NumCPU(),
-		CPU:      field("/proc/cpuinfo", "model name"),
-		Memory:   field("/proc/meminfo", "MemTotal"),
-		Kernel:   kernel(),
-		Load:     load(),
-		Go:       runtime.Version() + " " + runtime.GOOS + "/" + runtime.GOARCH,
-		Redis:    server.RedisVersion(),
-		Etcd:     server.EtcdVersion(),
-		Versions: map[string]string{},
+		{"date", time.Now().UTC().Format("2006-01-02 15:04 MST")},
+		{"processor", fmt.Sprintf("%d × %s", runtime.NumCPU(), field("/proc/cpuinfo", "model name"))},
+		{"memory", field("/proc/meminfo", "MemTotal")},
+		{"kernel", strings.TrimSpace(string(kernel))},
+		{"load before", strings.Join(averages[:min(3, len(averages))], " ")},
+		{"Go", runtime.Version() + " " + runtime.GOOS + "/" + runtime.GOARCH},
+		{"Redis", server.Version("redis-server") + ", `--save '' --appendonly no`"},
+		{"etcd", server.Version("etcd") + ", three members"},
 	}
 	if info, ok := debug.ReadBuildInfo(); ok {
-		for _, dep := range info.Deps {
-			for _, c := range compared {
-				if dep.Path == c {
-					m.Versions[c] = dep.Version
-				}
+		for _, path := range compared {
+			if i := slices.IndexFunc(info.Deps, func(d *debug.Module) bool { return d.Path == path }); i >= 0 {
+				m = append(m, [2]string{path, info.Deps[i].Version})
 			}
 		}
 	}
 	return m
 }
 
-// load returns the load averages of the last 1, 5 and 15 minutes.
-func load() string {
-	b, err := os.ReadFile("/proc/loadavg")
-	if err != nil {
-		return "unknown"
-	}
-	f := strings.Fields(string(b))
-	return strings.Join(f[:min(3, len(f))], " ")
-}
-
 // field returns the first value of a name in a file of lines like "name: value".
 func field(file, name string) string {
-	b, err := os.ReadFile(file)
-	if err != nil {
-		return "unknown"
-	}
-	for line := range strings.Lines(string(b)) {
+	text, _ := os.ReadFile(file)
+	for line := range strings.Lines(string(text)) {
 		if k, v, ok := strings.Cut(line, ":"); ok && strings.TrimSpace(k) == name {
 			return strings.TrimSpace(v)
 		}
 	}
 	return "unknown"
-}
-
-func kernel() string {
-	out, err := exec.Command("uname", "-srm").Output()
-	if err != nil {
-		return "unknown"
-	}
-	return strings.TrimSpace(string(out))
 }

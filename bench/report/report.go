@@ -1,11 +1,11 @@
-// Package report makes of results what people read: tables, plots, and a check
-// of the goals; and a file of all numbers for programs.
+// Package report makes of results what people read: tables, and a check of the
+// goals.
 package report
 
 import (
-	"encoding/json"
-	"os"
-	"path/filepath"
+	"fmt"
+	"strings"
+	"time"
 
 	"github.com/redlatch/redlatch/bench/cell"
 	"github.com/redlatch/redlatch/bench/measure"
@@ -14,69 +14,86 @@ import (
 
 // Report is a run.
 type Report struct {
-	Machine    Machine             `json:"machine"`
-	Settings   cell.Settings       `json:"settings"`
-	Took       string              `json:"took"`
-	RoundTrips []measure.RoundTrip `json:"raw_round_trips"`
-	Goals      []Goal              `json:"goals"`
-	Results    []measure.Result    `json:"results"`
+	Machine    Machine
+	Settings   cell.Settings
+	Took       time.Duration
+	RoundTrips []measure.RoundTrip
+	Results    []measure.Result
 }
 
-// Command returns the command that measures a cell alone, in the bench's
-// folder.
-func Command(id string, quick bool) string {
-	if quick {
-		return "go run ./cmd/bench -quick -cell " + id
-	}
-	return "go run ./cmd/bench -cell " + id
+// Markdown returns the whole report.
+func (r *Report) Markdown() string {
+	var b strings.Builder
+	r.head(&b)
+	b.WriteString("\n## What must be reached\n\n" + r.GoalTable())
+	r.failures(&b)
+	r.pairTable(&b, cell.Pair, "Uncontended pair",
+		"One goroutine locks and releases; all contenders take turns of "+
+			"20 pairs, so that they meet the same disturbances. The floors are raw sockets.")
+	r.ownTable(&b)
+	r.contendedTables(&b, cell.Contended, "Contended")
+	r.waitingTable(&b)
+	r.pairTable(&b, cell.FrozenPair, "One of five servers frozen: uncontended pair",
+		"SIGSTOP: its connections stay open, and nothing is answered.")
+	r.contendedTables(&b, cell.FrozenContended, "One of five servers frozen: contended")
+	r.leasesTable(&b)
+	notes(&b)
+	return b.String()
 }
 
-// Write writes README.md, results.json and the plots into a folder.
-func (r *Report) Write(folder string) error {
-	if err := os.MkdirAll(folder, 0o755); err != nil {
-		return err
+func (r *Report) head(b *strings.Builder) {
+	b.WriteString("# redlatch beside its peers\n\n")
+	command := "go run ./cmd/bench -cell ID"
+	if r.Settings.Quick {
+		b.WriteString("**A smoke run with short times: its numbers show that everything works, and not much more.**\n\n")
+		command = "go run ./cmd/bench -quick -cell ID"
 	}
-	numbers, err := json.MarshalIndent(r.withCommands(), "", "  ")
-	if err != nil {
-		return err
+	fmt.Fprintf(b, "Measured in one run of %s on one machine, clients and servers sharing its cores.\n\n", r.Took.Round(time.Second))
+	b.WriteString("| | |\n|---|---|\n")
+	for _, line := range r.Machine {
+		fmt.Fprintf(b, "| %s | %s |\n", line[0], line[1])
 	}
-	files := map[string]string{
-		"README.md":    r.Markdown(true),
-		"results.json": string(numbers) + "\n",
+	for _, t := range r.RoundTrips {
+		fmt.Fprintf(b, "| raw round trip of a tiny script, %s | median %s, p99 %s |\n", servers(t.Nodes), short(t.Times.Median), short(t.Times.P99))
 	}
-	for _, p := range r.plots() {
-		files[p.file] = p.svg
-	}
-	for name, text := range files {
-		if err := os.WriteFile(filepath.Join(folder, name), []byte(text), 0o644); err != nil {
-			return err
+	for _, x := range r.of(cell.Pair) {
+		if a := x.Pair.Acquire; a.Count > 0 {
+			fmt.Fprintf(b, "| raw round trip of redlatch's acquire script, %s | median %s, p99 %s |\n", servers(x.Nodes), short(a.Median), short(a.P99))
 		}
 	}
-	return nil
+	fmt.Fprintf(b, "\nThe whole: `make bench`, or in `bench/`: `go run ./cmd/bench`. One cell, by the id in its row: `%s`.\n", command)
 }
 
-// withCommands is the report with the command of each cell beside it.
-func (r *Report) withCommands() any {
-	type cellResult struct {
-		Command string `json:"command"`
-		measure.Result
+// failures lists the cells that have no valid result, and those in which calls
+// failed.
+func (r *Report) failures(b *strings.Builder) {
+	var failed, errs strings.Builder
+	line := func(text string) string { return strings.ReplaceAll(text, "\n", " ") }
+	for _, x := range r.Results {
+		if x.Failed != "" {
+			fmt.Fprintf(&failed, "- **`%s`: %s**\n", x.ID(), line(x.Failed))
+		}
+		if x.Errors > 0 {
+			text := []rune(line(x.Error))
+			fmt.Fprintf(&errs, "- `%s`: %d, the first: %s\n", x.ID(), x.Errors, string(text[:min(len(text), 300)]))
+		}
 	}
-	list := make([]cellResult, len(r.Results))
-	for i, x := range r.Results {
-		list[i] = cellResult{Command(x.ID, r.Settings.Quick), x}
+	if failed.Len() > 0 {
+		b.WriteString("\n## Failed cells\n\n" + failed.String())
 	}
-	type plain Report
-	return struct {
-		plain
-		Results []cellResult `json:"results"`
-	}{plain(*r), list}
+	if errs.Len() > 0 {
+		b.WriteString("\n## Calls that failed\n\nThe contender asked again, and its wait went on.\n\n" + errs.String())
+	}
 }
 
-// find returns the result of a cell, if it was measured and is valid.
-func (r *Report) find(c cell.Cell) *measure.Result {
+// find returns the result of a cell, if it was measured and is valid. etcd has
+// its own number of servers.
+func (r *Report) find(kind cell.Kind, count int, held time.Duration, nodes int, s *system.System) *measure.Result {
 	for i := range r.Results {
-		if r.Results[i].Cell == c && r.Results[i].Failed == "" {
-			return &r.Results[i]
+		x := &r.Results[i]
+		if x.Kind == kind && x.Count == count && x.Held == held && x.System == s && x.Failed == "" &&
+			(x.Nodes == nodes || s.Store == system.Etcd) {
+			return x
 		}
 	}
 	return nil
@@ -93,10 +110,19 @@ func (r *Report) of(kind cell.Kind) []measure.Result {
 	return list
 }
 
-// title returns what a contender is called in tables.
-func title(key string) string {
-	if s, err := system.Find(key); err == nil {
-		return s.Title
+func servers(n int) string {
+	if n == 1 {
+		return "1 server"
 	}
-	return key
+	return fmt.Sprintf("%d servers", n)
+}
+
+func notes(b *strings.Builder) {
+	fmt.Fprintf(b, "\n## The contenders and their settings\n\nAll with a time to live of %v, and all waiting until they have the lock.\n\n", system.TTL)
+	for _, s := range system.All {
+		fmt.Fprintf(b, "- **%s** (`%s`): %s.\n", s.Title, s.Key, s.Note)
+	}
+	b.WriteString("\nCommands are those that clients sent over their connections; a script is one, whatever it runs inside. " +
+		"With etcd they are gRPC messages from clients, those on streams included; what its members say to each other is not. " +
+		"Server CPU is that of all servers together.\n")
 }

@@ -1,6 +1,9 @@
 package system
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // everyones are the commands that any client of Redis sends itself: the
 // running of scripts, the subscribing, and what concerns the connection. None
@@ -29,13 +32,8 @@ func (s *System) Sent(commands map[string]int64) int64 {
 }
 
 func (s *System) sends(name string) bool {
-	if everyones[name] {
+	if everyones[name] || slices.Contains(s.Direct, name) {
 		return true
-	}
-	for _, d := range s.Direct {
-		if d == name {
-			return true
-		}
 	}
 	// Subcommands are counted as client|setname, script|load.
 	container, _, ok := strings.Cut(name, "|")

@@ -3,17 +3,18 @@ package system_test
 import (
 	"context"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
-	"github.com/redlatch/redlatch/bench/resp"
 	"github.com/redlatch/redlatch/bench/server"
 	"github.com/redlatch/redlatch/bench/system"
+	"github.com/redlatch/redlatch/internal/resp"
 )
 
 func startRedis(t *testing.T, n int) *server.Redis {
 	t.Helper()
-	g, err := server.StartRedis(n)
+	g, err := server.StartRedis(t.Context(), n)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -27,7 +28,7 @@ func startRedis(t *testing.T, n int) *server.Redis {
 func TestScriptsAreOneCommandEachWhateverTheyRun(t *testing.T) {
 	t.Parallel()
 	g := startRedis(t, 1)
-	c, err := resp.Dial(g.Addresses()[0])
+	c, err := resp.Dial("tcp", g.Addresses()[0])
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -61,7 +62,7 @@ func TestScriptsAreOneCommandEachWhateverTheyRun(t *testing.T) {
 }
 
 func TestSentCommandsAreThoseThatMonitorShowsFromClients(t *testing.T) {
-	for _, s := range system.All() {
+	for _, s := range system.All {
 		if s.Store != system.Redis || !slices.Contains(s.Nodes, 1) {
 			continue
 		}
@@ -188,30 +189,33 @@ func contend(t *testing.T, ctx context.Context, a, b system.Locker, name string)
 // until then, between the two readings of the statistics.
 func monitor(t *testing.T, g *server.Redis) func() []string {
 	t.Helper()
-	m, err := resp.Dial(g.Addresses()[0])
+	m, err := resp.Dial("tcp", g.Addresses()[0])
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { m.Close() })
-	if err := m.Monitor(); err != nil {
+	if _, err := m.Do("MONITOR"); err != nil {
 		t.Fatal(err)
 	}
 	return func() []string {
 		m.SetDeadline(time.Now().Add(10 * time.Second))
 		var sent []string
 		for samples := 0; ; {
-			c, err := m.NextCommand()
+			line, err := m.Receive()
 			if err != nil {
 				t.Fatal(err)
 			}
+			// 1700000000.123456 [0 127.0.0.1:4711] "set" "a" "b", or [0 lua]
+			_, line.Text, _ = strings.Cut(line.Text, " [0 ")
+			client, command, _ := strings.Cut(line.Text, "] ")
 			switch {
-			case c.FromScript():
-			case len(c.Args) == 2 && c.Args[1] == "commandstats":
+			case client == "lua":
+			case strings.HasSuffix(command, `"commandstats"`):
 				if samples++; samples == 2 {
 					return sent
 				}
 			case samples == 1:
-				sent = append(sent, c.Args[0])
+				sent = append(sent, command)
 			}
 		}
 	}

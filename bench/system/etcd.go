@@ -38,7 +38,7 @@ func (l *etcdLocker) open() (err error) {
 
 // Fork opens another session: two mutexes of one session and one name are the
 // same lock and do not exclude each other.
-func (l *etcdLocker) Fork(context.Context) (Locker, error) {
+func (l *etcdLocker) Fork() (Locker, error) {
 	own := &etcdLocker{client: l.client, forked: true}
 	return own, own.open()
 }

@@ -6,8 +6,6 @@ import (
 	"encoding/hex"
 	"strconv"
 	"time"
-
-	"github.com/redlatch/redlatch/bench/resp"
 )
 
 // compareAndDelete is the least that a safe release needs.
@@ -24,31 +22,24 @@ func openPlainFloor(_ context.Context, addresses []string) (Locker, error) {
 	if err != nil {
 		return nil, err
 	}
-	loaded, err := w.each("SCRIPT", "LOAD", compareAndDelete)
+	script, err := w.load(compareAndDelete)
 	if err != nil {
 		w.Close()
 		return nil, err
 	}
-	return &plainFloor{wire: w, script: loaded[0].Text}, nil
+	return &plainFloor{w, script}, nil
 }
 
 func (f *plainFloor) Lock(_ context.Context, name string) (Held, error) {
 	value := newValue()
-	set := resp.AppendCommand(nil, "SET", name, value, "NX", "PX", strconv.FormatInt(TTL.Milliseconds(), 10))
-	if err := f.round(f.toAll(set), []byte("OK")); err != nil {
+	set := []string{"SET", name, value, "NX", "PX", strconv.FormatInt(TTL.Milliseconds(), 10)}
+	if err := f.round("OK", func(int) []string { return set }); err != nil {
 		return nil, err
 	}
 	return floorHeld(func() error {
-		return f.round(f.toAll(resp.AppendCommand(nil, "EVALSHA", f.script, "1", name, value)), []byte("1"))
+		free := []string{"EVALSHA", f.script, "1", name, value}
+		return f.round("1", func(int) []string { return free })
 	}), nil
-}
-
-func (f *plainFloor) toAll(command []byte) [][]byte {
-	list := make([][]byte, len(f.conns))
-	for i := range list {
-		list[i] = command
-	}
-	return list
 }
 
 // floorHeld is a lock on raw connections, whose release needs no context.
@@ -67,11 +58,8 @@ func newValue() string {
 // the servers, until a majority has answered.
 type RoundTrip struct {
 	*wire
-	commands [][]byte
+	command []string
 }
-
-// tinyScript leaves no trace on the server.
-const tinyScript = "return 1"
 
 // OpenRoundTrip connects to the servers.
 func OpenRoundTrip(addresses []string) (*RoundTrip, error) {
@@ -79,21 +67,17 @@ func OpenRoundTrip(addresses []string) (*RoundTrip, error) {
 	if err != nil {
 		return nil, err
 	}
-	loaded, err := w.each("SCRIPT", "LOAD", tinyScript)
+	script, err := w.load("return 1") // leaves no trace on the server
 	if err != nil {
 		w.Close()
 		return nil, err
 	}
-	r := &RoundTrip{wire: w}
-	for range addresses {
-		r.commands = append(r.commands, resp.AppendCommand(nil, "EVALSHA", loaded[0].Text, "0"))
-	}
-	return r, nil
+	return &RoundTrip{w, []string{"EVALSHA", script, "0"}}, nil
 }
 
 // Once takes one round trip.
 func (r *RoundTrip) Once() (time.Duration, error) {
 	start := time.Now()
-	err := r.round(r.commands, []byte("1"))
+	err := r.round("1", func(int) []string { return r.command })
 	return time.Since(start), err
 }

@@ -1,136 +1,90 @@
 package system
 
 import (
-	"bytes"
 	"context"
-	"crypto/rand"
-	"encoding/hex"
+	"errors"
 	"fmt"
+	"regexp"
 	"strconv"
+	"sync"
 	"time"
+
+	"github.com/redis/rueidis"
+
+	"github.com/redlatch/redlatch"
+	"github.com/redlatch/redlatch/redis"
+	redlatchrueidis "github.com/redlatch/redlatch/redis/rueidis"
 )
 
-// scriptFloor sends over raw sockets what redlatch was seen to send: the same
-// scripts with the same arguments, but for values, tokens and times, which are
-// made anew for each pair.
+// scriptFloor sends over raw sockets what redlatch sends: the same scripts with
+// the same arguments, but with a value and a token of its own for each pair.
 type scriptFloor struct {
 	*wire
-	seen    *learned
-	granted []byte // what the servers answer when they have granted
-	freed   []byte // and when they have released
+	acquire, release exchange
 
 	lastToken int64
-	// acquire is how long the last acquire took: the round trip that a
-	// hand-over is held against.
-	acquire time.Duration
+	// took is how long the last acquire took: the round trip with which a
+	// hand-over is compared.
+	took time.Duration
 }
 
-func openScriptFloor(ctx context.Context, addresses []string) (Locker, error) {
-	w, err := dialAll(addresses)
-	if err != nil {
-		return nil, err
-	}
-	f := &scriptFloor{wire: w}
-	if err := f.learn(ctx, addresses); err != nil {
-		w.Close()
-		return nil, fmt.Errorf("floor of redlatch's scripts: %w", err)
-	}
-	return f, nil
+// exchange is what redlatch sends to each server, and what the servers answer.
+type exchange struct {
+	commands []command
+	status   string
+}
+
+// command is a command with the places of what is new in each pair.
+type command struct {
+	args          []string
+	value, tokens []int // which arguments begin with the value, and which are the token
 }
 
 // floorName is the lock that is learned from and taken. It is the floor's own:
-// names cannot be put into keys that are not understood.
+// a name cannot be put into keys that are not understood.
 const floorName = "bench/floor"
 
-// learn watches redlatch take and release the lock, and then does so itself,
-// to know what a server answers. That the replayed scripts took the lock and
-// freed it is seen by the key.
-func (f *scriptFloor) learn(ctx context.Context, addresses []string) error {
+func openScriptFloor(ctx context.Context, addresses []string) (Locker, error) {
+	f := &scriptFloor{}
 	var err error
-	if f.seen, err = watchRedlatch(ctx, addresses, floorName); err != nil {
-		return err
-	}
-	f.renew()
-	status := func(parts [][]*template, exists string) ([]byte, error) {
-		var last []byte
-		for _, round := range parts {
-			for i, c := range f.conns {
-				if err := c.Send(round[i].text); err != nil {
-					return nil, err
-				}
-				got, err := c.First()
-				if err != nil {
-					return nil, err
-				}
-				if i > 0 && !bytes.Equal(got, last) {
-					return nil, fmt.Errorf("servers answer %q and %q", last, got)
-				}
-				last = bytes.Clone(got)
-			}
+	// On a busy machine a server may be late, and be asked again: such a pair is
+	// no model.
+	for range 10 {
+		if f.acquire, f.release, err = learn(ctx, addresses); !errors.Is(err, errDisturbed) {
+			break
 		}
-		replies, err := f.each("EXISTS", floorName)
-		for i, r := range replies {
-			if r.Text != exists {
-				return nil, fmt.Errorf("server %d answered %q, and the key of the lock exists: %s", i, last, r.Text)
-			}
-		}
-		return last, err
 	}
-	if f.granted, err = status(f.seen.acquire, "1"); err != nil {
-		return err
+	if err != nil {
+		return nil, fmt.Errorf("floor of redlatch's scripts: %w", err)
 	}
-	f.freed, err = status(f.seen.release, "0")
-	return err
+	f.wire, err = dialAll(addresses)
+	return f, err
 }
 
 func (f *scriptFloor) Lock(context.Context, string) (Held, error) {
-	f.renew()
-	start := time.Now()
-	for _, round := range f.seen.acquire {
-		if err := f.round(texts(round), f.granted); err != nil {
-			return nil, err
-		}
-	}
-	f.acquire = time.Since(start)
-	return floorHeld(func() error {
-		for _, round := range f.seen.release {
-			if err := f.round(texts(round), f.freed); err != nil {
-				return err
-			}
-		}
-		return nil
-	}), nil
-}
-
-func texts(round []*template) [][]byte {
-	list := make([][]byte, len(round))
-	for i, t := range round {
-		list[i] = t.text
-	}
-	return list
-}
-
-// renew writes fresh values, tokens and times into all commands.
-func (f *scriptFloor) renew() {
-	var value [hexDigits]byte
-	var random [hexDigits / 2]byte
-	rand.Read(random[:])
-	hex.Encode(value[:], random[:])
+	value := newValue()
 	// Tokens grow, and are about the time in microseconds.
 	f.lastToken = max(f.lastToken+1, time.Now().UnixMicro())
-	var number [20]byte
-	digits := strconv.AppendInt(number[:0], f.lastToken, 10)
-	for _, h := range f.seen.holes {
-		switch h.kind {
-		case holeValue:
-			copy(h.text, value[:])
-		case holeNumber:
-			for i := range h.text {
-				h.text[i] = '0'
-			}
-			copy(h.text[len(h.text)-len(digits):], digits)
-		}
+	token := fmt.Sprintf("%020d", f.lastToken)
+	start := time.Now()
+	if err := f.exchange(&f.acquire, value, token); err != nil {
+		return nil, err
 	}
+	f.took = time.Since(start)
+	return floorHeld(func() error { return f.exchange(&f.release, value, token) }), nil
+}
+
+func (f *scriptFloor) exchange(e *exchange, value, token string) error {
+	return f.round(e.status, func(server int) []string {
+		c := &e.commands[server]
+		for _, i := range c.value {
+			c.args[i] = value + c.args[i][len(value):]
+		}
+		for _, i := range c.tokens {
+			c.args[i] = token
+		}
+		return c.args
+	})
 }
 
 // LastAcquire returns how long the acquire of the last lock took, if this is
@@ -140,5 +94,103 @@ func LastAcquire(l Locker) (time.Duration, bool) {
 	if !ok {
 		return 0, false
 	}
-	return f.acquire, true
+	return f.took, true
+}
+
+// recorder is a driver that writes down what redlatch has it send about
+// floorName.
+type recorder struct {
+	redis.Subscriber
+	mu      sync.Mutex // guards what follows
+	sent    [][]string
+	answers []string
+}
+
+func (r *recorder) Eval(ctx context.Context, call redis.Call) ([]string, error) {
+	reply, err := r.Subscriber.Eval(ctx, call)
+	if err == nil && len(call.Keys) > 0 && call.Keys[0] == floorName {
+		args := []string{"EVALSHA", call.Script.SHA1, strconv.Itoa(len(call.Keys))}
+		r.mu.Lock()
+		r.sent = append(r.sent, append(append(args, call.Keys...), call.Args...))
+		r.answers = append(r.answers, reply[0])
+		r.mu.Unlock()
+	}
+	return reply, err
+}
+
+var (
+	value = regexp.MustCompile(`^[0-9a-f]{32}`)
+	token = regexp.MustCompile(`^[0-9]{20}$`)
+)
+
+var errDisturbed = errors.New("not the commands of an undisturbed pair")
+
+// learn has redlatch take and release the lock twice. Nothing is assumed of the
+// arguments but that those which differ are the value, as 32 hexadecimal digits
+// and a rest, and the token, as 20 digits.
+func learn(ctx context.Context, addresses []string) (acquire, release exchange, err error) {
+	var nodes []redlatch.Node
+	var recorders []*recorder
+	for _, a := range addresses {
+		client, err := rueidis.NewClient(rueidis.ClientOption{InitAddress: []string{a}, ForceSingleClient: true, DisableCache: true})
+		if err != nil {
+			return acquire, release, err
+		}
+		defer client.Close()
+		driver, err := redlatchrueidis.Driver(client)
+		if err != nil {
+			return acquire, release, err
+		}
+		r := &recorder{Subscriber: driver.(redis.Subscriber)}
+		nodes, recorders = append(nodes, redis.New(r, "redis://"+a)), append(recorders, r)
+	}
+	client, err := redlatch.New(nodes, plainOptions())
+	if err != nil {
+		return acquire, release, err
+	}
+	defer client.Close()
+	settle := func() { time.Sleep(30 * time.Millisecond) } // a majority was waited for
+	for range 2 {
+		lease, err := client.Lock(ctx, floorName, redlatch.LockOptions{})
+		if err != nil {
+			return acquire, release, err
+		}
+		settle()
+		if err := lease.Release(ctx); err != nil {
+			return acquire, release, err
+		}
+		settle()
+	}
+	if acquire, err = compare(recorders, 0); err == nil {
+		release, err = compare(recorders, 1)
+	}
+	return acquire, release, err
+}
+
+// compare makes an exchange of command at and the one two later: what differs
+// is new in each pair.
+func compare(recorders []*recorder, at int) (exchange, error) {
+	var e exchange
+	for _, r := range recorders {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		if len(r.sent) != 4 || len(r.sent[at]) != len(r.sent[at+2]) || e.status != "" && r.answers[at] != e.status {
+			return e, fmt.Errorf("%w: %q, answered %q", errDisturbed, r.sent, r.answers)
+		}
+		e.status = r.answers[at]
+		c := command{args: r.sent[at+2]}
+		for i, arg := range r.sent[at] {
+			switch other := c.args[i]; {
+			case arg == other:
+			case token.MatchString(arg) && token.MatchString(other):
+				c.tokens = append(c.tokens, i)
+			case value.MatchString(arg) && value.MatchString(other) && arg[32:] == other[32:]:
+				c.value = append(c.value, i)
+			default:
+				return e, fmt.Errorf("argument %d of %q is %q in one pair and %q in the next: neither a value nor a token", i, c.args, arg, other)
+			}
+		}
+		e.commands = append(e.commands, c)
+	}
+	return e, nil
 }

@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"testing"
 
-	"github.com/redlatch/redlatch/bench/resp"
 	"github.com/redlatch/redlatch/bench/system"
+	"github.com/redlatch/redlatch/internal/resp"
 )
 
 func TestFloorsTakeAndFreeRealLocks(t *testing.T) {
@@ -27,7 +27,7 @@ func TestFloorsTakeAndFreeRealLocks(t *testing.T) {
 					t.Fatal(err)
 				}
 				defer l.Close()
-				c, err := resp.Dial(g.Addresses()[0])
+				c, err := resp.Dial("tcp", g.Addresses()[0])
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -59,7 +59,7 @@ func TestFloorsTakeAndFreeRealLocks(t *testing.T) {
 				}
 				// Somebody else's lock is not taken.
 				for _, a := range g.Addresses() {
-					other, err := resp.Dial(a)
+					other, err := resp.Dial("tcp", a)
 					if err != nil {
 						t.Fatal(err)
 					}

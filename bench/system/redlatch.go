@@ -19,9 +19,6 @@ func bareOptions() redlatch.Options {
 	return redlatch.Options{TTL: TTL, NoToken: true, Guard: redlatch.GuardOff}
 }
 
-// lockOptions are those of every lock.
-func lockOptions() redlatch.LockOptions { return redlatch.LockOptions{} }
-
 type redlatchLocker struct{ client *redlatch.Client }
 
 func openRedlatch(
@@ -53,7 +50,7 @@ func urls(addresses []string) []string {
 }
 
 func (l redlatchLocker) Lock(ctx context.Context, name string) (Held, error) {
-	lease, err := l.client.Lock(ctx, name, lockOptions())
+	lease, err := l.client.Lock(ctx, name, redlatch.LockOptions{})
 	if err != nil {
 		return nil, err
 	}
@@ -63,7 +60,7 @@ func (l redlatchLocker) Lock(ctx context.Context, name string) (Held, error) {
 func (l redlatchLocker) Close() { l.client.Close() }
 
 // Prepare declares new servers to be new, as an operator does once: the
-// restart guard would have them sit out at first otherwise.
+// restart guard would quarantine them at first otherwise.
 func Prepare(ctx context.Context, addresses []string) error {
 	if len(addresses) < 2 {
 		return nil // a single plain server is not guarded by default

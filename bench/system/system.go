@@ -5,7 +5,6 @@ package system
 import (
 	"context"
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 )
@@ -34,21 +33,7 @@ type Held interface {
 // Forker is implemented by a Locker of which each contender for one name needs
 // its own.
 type Forker interface {
-	Fork(ctx context.Context) (Locker, error)
-}
-
-// Fork returns what one contender locks with, and a function that gives it
-// back.
-func Fork(ctx context.Context, l Locker) (Locker, func(), error) {
-	f, ok := l.(Forker)
-	if !ok {
-		return l, func() {}, nil
-	}
-	own, err := f.Fork(ctx)
-	if err != nil {
-		return nil, nil, err
-	}
-	return own, own.Close, nil
+	Fork() (Locker, error)
 }
 
 // heldFunc is a Held that is a function.
@@ -91,8 +76,8 @@ type System struct {
 	Cells []string
 	// Keeps says that it keeps its locks alive by itself.
 	Keeps bool
-	// Aside says that it is shown, and not what the goals are held against, for
-	// the reason in Note.
+	// Aside says that it is shown, and that the goals do not compare with it,
+	// for the reason in Note.
 	Aside bool
 	// Direct are the commands which it sends to Redis itself, besides the
 	// running of scripts and what every client sends about its connection.
@@ -103,82 +88,74 @@ type System struct {
 	Open func(ctx context.Context, addresses []string) (Locker, error)
 }
 
-// TakesPart reports whether the contender is measured in a kind of cell.
-func (s *System) TakesPart(cell string) bool {
-	return len(s.Cells) == 0 || slices.Contains(s.Cells, cell)
-}
+var one, both = []int{1}, []int{1, 5}
 
-// All returns the contenders, in the order of the tables.
-func All() []*System {
-	one, both := []int{1}, []int{1, 5}
-	return []*System{
-		{
-			Key: "redlatch", Title: "redlatch", Kind: Ours, Store: Redis, Nodes: both, Keeps: true,
-			Note: "rueidis driver, zero options but the TTL: tokens on; the restart guard on with 5 servers and off with 1, as is the default",
-			Open: openRedlatch(overRueidis, plainOptions),
-		},
-		{
-			Key: "redlatch-bare", Title: "redlatch, no token, no guard", Kind: Ours, Store: Redis, Nodes: both, Keeps: true,
-			Note: "rueidis driver, `NoToken` and `GuardOff`: what the peers promise, and no more",
-			Open: openRedlatch(overRueidis, bareOptions),
-		},
-		{
-			Key: "redlatch-goredis", Title: "redlatch over go-redis", Kind: Ours, Store: Redis, Nodes: both, Keeps: true,
-			Note: "go-redis driver, zero options but the TTL",
-			Open: openRedlatch(overGoRedis, plainOptions),
-		},
-		// A contender "redlatch, barging" (LockOptions.Barge) has its place
-		// here: lockOptions in redlatch.go is where it would differ.
-		{
-			Key: "redsync-goredis", Title: "redsync, go-redis", Kind: Peer, Store: Redis, Nodes: both, Direct: []string{"set", "setnx"},
-			Note: "redsync's default delays (random, 50 to 250 ms), tries unlimited; go-redis defaults, but set to heed contexts (`ContextTimeoutEnabled`), without which a frozen server holds it up for seconds",
-			Open: openRedsync(goRedisPools),
-		},
-		{
-			Key: "redsync-rueidis", Title: "redsync, rueidis", Kind: Peer, Store: Redis, Nodes: both, Direct: []string{"set", "setnx"},
-			Note: "redsync's default delays, tries unlimited; rueidis defaults",
-			Open: openRedsync(rueidisPools),
-		},
-		{
-			Key: "redsync-failfast", Title: "redsync, rueidis, fail-fast", Kind: Peer, Store: Redis, Nodes: []int{5}, Direct: []string{"set", "setnx"},
-			Cells: []string{"pair", "own", "frozen-pair", "frozen-contended"}, Aside: true,
-			Note: "as above, with `WithFailFast(true)`, an option that returns at a majority and does not wait for the rest; shown where that matters, but not held against in the goals: its release can overtake the lock on a server that was not waited for, and the key then stays there until it runs out",
-			Open: openRedsync(rueidisPools, failFast),
-		},
-		{
-			Key: "redislock", Title: "bsm/redislock", Kind: Peer, Store: Redis, Nodes: one,
-			Note: "one server only, by its nature; `LinearBackoff(100ms)` as its example for waiting has it, tries unlimited; go-redis defaults",
-			Open: openRedislock,
-		},
-		{
-			Key: "rueidislock", Title: "rueidislock", Kind: Peer, Store: Redis, Nodes: one, Keeps: true,
-			Note: "one server or one cluster only: its majority is of keys in one place, not of independent servers; `KeyMajority: 1` and `NoLoopTracking` as its README advises for one server; `TryNextAfter` 250 ms, the time that redlatch too gives a server, since with its default of 20 ms it hangs on a crowded machine",
-			Open: openRueidislock,
-		},
-		{
-			Key: "etcd", Title: "etcd concurrency", Kind: Peer, Store: Etcd, Nodes: []int{3}, Keeps: true,
-			Note: "client v3 on a three-member etcd on the same machine, which writes to disk before it answers and agrees on every write: a stronger store than any Redis here; one session for each contender in contended cells, one for the process elsewhere",
-			Open: openEtcd,
-		},
-		{
-			Key: "floor-plain", Title: "floor: SET NX PX, compare and delete", Kind: Floor, Store: Redis, Nodes: both, Direct: []string{"set"},
-			Cells: []string{"pair"},
-			Note:  "raw sockets, one connection a server, written to all at once and read until a majority has answered",
-			Open:  openPlainFloor,
-		},
-		{
-			Key: "floor-scripts", Title: "floor: redlatch's scripts", Kind: Floor, Store: Redis, Nodes: both,
-			Cells: []string{"pair"},
-			Note:  "raw sockets; sends what redlatch was seen to send (by MONITOR), with fresh values and tokens",
-			Open:  openScriptFloor,
-		},
-	}
+// All are the contenders, in the order of the tables.
+var All = []*System{
+	{
+		Key: "redlatch", Title: "redlatch", Kind: Ours, Store: Redis, Nodes: both, Keeps: true,
+		Note: "rueidis driver, zero options but the TTL: tokens on; the restart guard on with 5 servers and off with 1, as is the default",
+		Open: openRedlatch(overRueidis, plainOptions),
+	},
+	{
+		Key: "redlatch-bare", Title: "redlatch, no token, no guard", Kind: Ours, Store: Redis, Nodes: both, Keeps: true,
+		Note: "rueidis driver, `NoToken` and `GuardOff`: what the peers promise, and no more",
+		Open: openRedlatch(overRueidis, bareOptions),
+	},
+	{
+		Key: "redlatch-goredis", Title: "redlatch over go-redis", Kind: Ours, Store: Redis, Nodes: both, Keeps: true,
+		Note: "go-redis driver, zero options but the TTL",
+		Open: openRedlatch(overGoRedis, plainOptions),
+	},
+	{
+		Key: "redsync-goredis", Title: "redsync, go-redis", Kind: Peer, Store: Redis, Nodes: both, Direct: []string{"set", "setnx"},
+		Note: "redsync's default delays (random, 50 to 250 ms), tries unlimited; go-redis defaults, but set to heed contexts (`ContextTimeoutEnabled`), without which a frozen server holds it up for seconds",
+		Open: openRedsync(goRedisPools),
+	},
+	{
+		Key: "redsync-rueidis", Title: "redsync, rueidis", Kind: Peer, Store: Redis, Nodes: both, Direct: []string{"set", "setnx"},
+		Note: "redsync's default delays, tries unlimited; rueidis defaults",
+		Open: openRedsync(rueidisPools),
+	},
+	{
+		Key: "redsync-failfast", Title: "redsync, rueidis, fail-fast", Kind: Peer, Store: Redis, Nodes: []int{5}, Direct: []string{"set", "setnx"},
+		Cells: []string{"pair", "own", "frozen-pair", "frozen-contended"}, Aside: true,
+		Note: "as above, with `WithFailFast(true)`, an option that returns at a majority and does not wait for the rest; shown where that matters, but not held against in the goals: its release can overtake the lock on a server that was not waited for, and the key then stays there until it runs out",
+		Open: openRedsync(rueidisPools, failFast),
+	},
+	{
+		Key: "redislock", Title: "bsm/redislock", Kind: Peer, Store: Redis, Nodes: one,
+		Note: "one server only, by its nature; `LinearBackoff(100ms)` as its example for waiting has it, tries unlimited; go-redis defaults",
+		Open: openRedislock,
+	},
+	{
+		Key: "rueidislock", Title: "rueidislock", Kind: Peer, Store: Redis, Nodes: one, Keeps: true,
+		Note: "one server or one cluster only: its majority is of keys in one place, not of independent servers; `KeyMajority: 1` and `NoLoopTracking` as its README advises for one server; `TryNextAfter` 250 ms, the time that redlatch too gives a server, since with its default of 20 ms it hangs on a crowded machine",
+		Open: openRueidislock,
+	},
+	{
+		Key: "etcd", Title: "etcd concurrency", Kind: Peer, Store: Etcd, Nodes: []int{3}, Keeps: true,
+		Note: "client v3 on a three-member etcd on the same machine, which writes to disk before it answers and agrees on every write: a stronger store than any Redis here; one session for each contender in contended cells, one for the process elsewhere",
+		Open: openEtcd,
+	},
+	{
+		Key: "floor-plain", Title: "floor: SET NX PX, compare and delete", Kind: Floor, Store: Redis, Nodes: both, Direct: []string{"set"},
+		Cells: []string{"pair"},
+		Note:  "raw sockets, one connection a server, written to all at once and read until a majority has answered",
+		Open:  openPlainFloor,
+	},
+	{
+		Key: "floor-scripts", Title: "floor: redlatch's scripts", Kind: Floor, Store: Redis, Nodes: both,
+		Cells: []string{"pair"},
+		Note:  "raw sockets; sends what redlatch sends, with fresh values and tokens",
+		Open:  openScriptFloor,
+	},
 }
 
 // Find returns the contender with the given key.
 func Find(key string) (*System, error) {
 	var keys []string
-	for _, s := range All() {
+	for _, s := range All {
 		if s.Key == key {
 			return s, nil
 		}

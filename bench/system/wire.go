@@ -1,10 +1,9 @@
 package system
 
 import (
-	"bytes"
 	"fmt"
 
-	"github.com/redlatch/redlatch/bench/resp"
+	"github.com/redlatch/redlatch/internal/resp"
 )
 
 // wire is one raw connection to each server.
@@ -18,7 +17,7 @@ type wire struct {
 func dialAll(addresses []string) (*wire, error) {
 	w := &wire{owed: make([]int, len(addresses))}
 	for _, a := range addresses {
-		c, err := resp.Dial(a)
+		c, err := resp.Dial("tcp", a)
 		if err != nil {
 			w.Close()
 			return nil, err
@@ -35,47 +34,46 @@ func (w *wire) Close() {
 	}
 }
 
+// load loads a script on every server and returns its digest.
+func (w *wire) load(script string) (string, error) {
+	var digest string
+	for _, c := range w.conns {
+		reply, err := c.Do("SCRIPT", "LOAD", script)
+		if err != nil {
+			return "", err
+		}
+		digest = reply.Text
+	}
+	return digest, nil
+}
+
 // round sends a command to each server, and returns when a majority has
-// answered want. The replies of the rest are read before the next round, when
-// they are there already.
-func (w *wire) round(commands [][]byte, want []byte) error {
+// answered want, as the whole reply or as its first part. The replies of the
+// rest are read before the next round: by then they have arrived.
+func (w *wire) round(want string, command func(server int) []string) error {
 	for i, c := range w.conns {
 		for ; w.owed[i] > 0; w.owed[i]-- {
-			if _, err := c.First(); err != nil {
+			if _, err := c.Receive(); err != nil {
 				return err
 			}
 		}
-		if err := c.Send(commands[i]); err != nil {
+		if err := c.Send(command(i)...); err != nil {
 			return err
 		}
 		w.owed[i]++
 	}
 	for i := 0; i <= len(w.conns)/2; i++ {
-		got, err := w.conns[i].First()
+		reply, err := w.conns[i].Receive()
 		if err != nil {
 			return err
 		}
 		w.owed[i]--
-		if !bytes.Equal(got, want) {
-			return fmt.Errorf("floor: server %d answered %q instead of %q", i, got, want)
+		if len(reply.Items) > 0 {
+			reply = reply.Items[0]
+		}
+		if reply.Text != want {
+			return fmt.Errorf("floor: server %d answered %q instead of %q", i, reply.Text, want)
 		}
 	}
 	return nil
-}
-
-// each sends a command to every server and waits for all of them.
-func (w *wire) each(args ...string) ([]resp.Reply, error) {
-	replies := make([]resp.Reply, len(w.conns))
-	for i, c := range w.conns {
-		for ; w.owed[i] > 0; w.owed[i]-- {
-			if _, err := c.First(); err != nil {
-				return nil, err
-			}
-		}
-		var err error
-		if replies[i], err = c.Do(args...); err != nil {
-			return nil, err
-		}
-	}
-	return replies, nil
 }

@@ -2,8 +2,10 @@ package worker
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"sync"
 	"time"
 
@@ -13,13 +15,13 @@ import (
 )
 
 // afterFailure is how long a contender pauses after a call that failed, and
-// again as long at random: whoever cannot reach its servers and asks again at
-// once would keep them from recovering.
+// again as long at random: one that asks again at once would keep servers that
+// are overloaded from recovering.
 const afterFailure = 100 * time.Millisecond
 
 // prepareContend connects, and has every contender take a lock of its own
 // once, so that no connection is made and no script is loaded later.
-func prepareContend(ctx context.Context, s *system.System, c Config) (job, error) {
+func prepareContend(ctx context.Context, s *system.System, c Config) (work, error) {
 	shared, err := s.Open(ctx, c.Addresses)
 	if err != nil {
 		return nil, err
@@ -29,8 +31,11 @@ func prepareContend(ctx context.Context, s *system.System, c Config) (job, error
 	var all sync.WaitGroup
 	for i := range lockers {
 		all.Go(func() {
-			if lockers[i], _, errs[i] = system.Fork(ctx, shared); errs[i] != nil {
-				return
+			lockers[i] = shared
+			if f, ok := shared.(system.Forker); ok {
+				if lockers[i], errs[i] = f.Fork(); errs[i] != nil {
+					return
+				}
 			}
 			var held system.Held
 			held, errs[i] = insist(ctx, lockers[i], fmt.Sprintf("%s/warm/%d", c.Name, int(c.First)+i))
@@ -42,15 +47,13 @@ func prepareContend(ctx context.Context, s *system.System, c Config) (job, error
 		})
 	}
 	all.Wait()
-	for _, err := range errs {
-		if err != nil {
-			return nil, fmt.Errorf("first lock of a contender: %w", err)
-		}
+	if err := errors.Join(errs...); err != nil {
+		return nil, fmt.Errorf("first lock of a contender: %w", err)
 	}
-	return func(o Order) (Report, []stats.Hold) { return contend(lockers, c, o) }, nil
+	return func(o Order) Report { return contend(lockers, c, o) }, nil
 }
 
-func contend(lockers []system.Locker, c Config, o Order) (Report, []stats.Hold) {
+func contend(lockers []system.Locker, c Config, o Order) Report {
 	// Not a deadline: some contenders shorten their locks to it.
 	ctx, end := context.WithCancel(context.Background())
 	defer end()
@@ -64,11 +67,7 @@ func contend(lockers []system.Locker, c Config, o Order) (Report, []stats.Hold) 
 		})
 	}
 	all.Wait()
-	var together []stats.Hold
-	for _, h := range holds {
-		together = append(together, h...)
-	}
-	return Report{Errors: failed.count, Error: failed.first}, together
+	return Report{Errors: failed.count, Error: failed.first, Holds: slices.Concat(holds...)}
 }
 
 // contender is one of those who want the lock.

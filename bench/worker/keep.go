@@ -8,7 +8,6 @@ import (
 	"sync/atomic"
 
 	"github.com/redlatch/redlatch/bench/clock"
-	"github.com/redlatch/redlatch/bench/stats"
 	"github.com/redlatch/redlatch/bench/system"
 )
 
@@ -16,7 +15,7 @@ import (
 const takers = 64
 
 // prepareKeep takes all the locks. The measured time begins when all are held.
-func prepareKeep(ctx context.Context, s *system.System, c Config) (job, error) {
+func prepareKeep(ctx context.Context, s *system.System, c Config) (work, error) {
 	l, err := s.Open(ctx, c.Addresses)
 	if err != nil {
 		return nil, err
@@ -31,14 +30,14 @@ func prepareKeep(ctx context.Context, s *system.System, c Config) (job, error) {
 		return nil, err
 	}
 	after := footprint()
-	return func(o Order) (Report, []stats.Hold) {
+	return func(o Order) Report {
 		clock.Sleep(o.End)
 		runtime.KeepAlive(kept)
 		return Report{
 			Goroutines: after.goroutines - before.goroutines,
 			Heap:       after.heap - before.heap,
 			Stack:      after.stack - before.stack,
-		}, nil
+		}
 	}, nil
 }
 

@@ -1,16 +1,17 @@
 package worker
 
 import (
-	"bufio"
 	"bytes"
 	"context"
-	"encoding/json"
+	"encoding/gob"
+	"errors"
 	"fmt"
 	"io"
 	"os"
 	"os/exec"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/redlatch/redlatch/bench/clock"
@@ -26,7 +27,8 @@ type member struct {
 	config Config
 	cmd    *exec.Cmd
 	in     io.WriteCloser
-	out    *bufio.Reader
+	orders *gob.Encoder
+	answer *gob.Decoder
 	stderr bytes.Buffer
 }
 
@@ -43,89 +45,70 @@ func Start(ctx context.Context, configs []Config) (*Team, error) {
 		return nil, err
 	}
 	t := &Team{}
-	var mu sync.Mutex
-	var failed error
-	turns := make(chan struct{}, startingAtOnce)
-	var all sync.WaitGroup
 	for _, c := range configs {
-		turns <- struct{}{}
-		mu.Lock()
-		stop := failed != nil
-		mu.Unlock()
-		if stop || ctx.Err() != nil {
-			break
+		t.members = append(t.members, &member{config: c, cmd: exec.CommandContext(ctx, program, Argument)})
+	}
+	places := make(chan struct{}, startingAtOnce)
+	var failed atomic.Bool // then the others need not start
+	err = t.each(func(m *member) error {
+		places <- struct{}{}
+		defer func() { <-places }()
+		if failed.Load() || ctx.Err() != nil {
+			return ctx.Err()
 		}
-		all.Go(func() {
-			defer func() { <-turns }()
-			m, err := startMember(ctx, program, c)
-			mu.Lock()
-			defer mu.Unlock()
-			if m != nil {
-				t.members = append(t.members, m)
-			}
-			if err != nil && failed == nil {
-				failed = err
-			}
-		})
-	}
-	all.Wait()
-	if failed == nil {
-		failed = ctx.Err()
-	}
-	if failed != nil {
+		err := m.start()
+		if err != nil {
+			failed.Store(true)
+		}
+		return err
+	})
+	if err != nil {
 		t.Stop()
-		return nil, failed
+		return nil, err
 	}
 	return t, nil
 }
 
-// startMember starts a worker and waits until it is ready.
-func startMember(ctx context.Context, program string, c Config) (*member, error) {
-	m := &member{config: c, cmd: exec.CommandContext(ctx, program, Argument)}
+// start starts a worker and waits until it is ready.
+func (m *member) start() error {
 	m.cmd.Stderr = &m.stderr
 	in, err := m.cmd.StdinPipe()
 	if err != nil {
-		return nil, err
+		return err
 	}
 	out, err := m.cmd.StdoutPipe()
 	if err != nil {
-		return nil, err
+		return err
 	}
 	if err := m.cmd.Start(); err != nil {
-		return nil, err
+		return err
 	}
-	m.in, m.out = in, bufio.NewReader(out)
-	if err := m.send(c); err != nil {
-		return m, m.explain(err)
-	}
-	line, err := m.out.ReadString('\n')
-	if err != nil || line != readyLine {
-		return m, m.explain(fmt.Errorf("worker is not ready: %q, %v", line, err))
-	}
-	return m, nil
+	m.in, m.orders, m.answer = in, gob.NewEncoder(in), gob.NewDecoder(out)
+	var ready bool
+	return errors.Join(m.orders.Encode(m.config), m.answer.Decode(&ready))
 }
 
 // Begin gives all the same order.
 func (t *Team) Begin(o Order) error {
-	return t.each(func(m *member) error { return m.explain(m.send(o)) })
+	return t.each(func(m *member) error { return m.orders.Encode(o) })
 }
 
-// afterEnd is how long a worker may take to come to its end: a contender
-// finishes what it is at, and that can be waiting for a frozen server.
+// afterEnd is how long a worker may take to end: a contender finishes its
+// call, and that can be one that waits for a frozen server.
 const afterEnd = 40 * time.Second
 
-// Finish waits for the reports. The team is no more after that.
+// Finish waits for the reports and sums them up, their holds as a history. The
+// team has ended then.
 func (t *Team) Finish(o Order) (Report, stats.History, error) {
 	defer t.Stop()
-	late := time.AfterFunc(clock.Until(o.End)+afterEnd, t.kill)
-	defer late.Stop()
+	defer time.AfterFunc(clock.Until(o.End)+afterEnd, t.kill).Stop()
 	var mu sync.Mutex
 	var sum Report
 	var h stats.History
 	err := t.each(func(m *member) error {
-		r, holds, err := readReport(m.out)
-		if err != nil {
-			return m.explain(err)
+		var r Report
+		if err := m.answer.Decode(&r); err != nil {
+			return err
 		}
 		mu.Lock()
 		defer mu.Unlock()
@@ -137,27 +120,31 @@ func (t *Team) Finish(o Order) (Report, stats.History, error) {
 		sum.Goroutines += r.Goroutines
 		sum.Heap += r.Heap
 		sum.Stack += r.Stack
-		h.Holds = append(h.Holds, holds...)
+		h.Holds = append(h.Holds, r.Holds...)
 		h.Contenders += m.config.Threads
 		return nil
 	})
 	return sum, h, err
 }
 
-// Stop ends the workers, each by its own process, and waits until they are
-// gone.
+// Stop ends the workers, each by its own process, and waits until they have
+// ended.
 func (t *Team) Stop() {
 	t.kill()
 	for _, m := range t.members {
-		m.in.Close()
-		m.cmd.Wait()
+		if m.in != nil {
+			m.in.Close()
+			m.cmd.Wait()
+		}
 	}
 	t.members = nil
 }
 
 func (t *Team) kill() {
 	for _, m := range t.members {
-		m.cmd.Process.Kill()
+		if m.cmd.Process != nil {
+			m.cmd.Process.Kill()
+		}
 	}
 }
 
@@ -167,7 +154,7 @@ func (t *Team) each(do func(*member) error) error {
 	errs := make([]error, len(t.members))
 	var all sync.WaitGroup
 	for i, m := range t.members {
-		all.Go(func() { errs[i] = do(m) })
+		all.Go(func() { errs[i] = m.explain(do(m)) })
 	}
 	all.Wait()
 	errs = slices.DeleteFunc(errs, func(err error) bool { return err == nil })
@@ -180,25 +167,14 @@ func (t *Team) each(do func(*member) error) error {
 	return fmt.Errorf("%d of %d workers, the first: %w", len(errs), len(t.members), errs[0])
 }
 
-func (m *member) send(v any) error {
-	b, err := json.Marshal(v)
-	if err != nil {
-		return err
-	}
-	_, err = m.in.Write(append(b, '\n'))
-	return err
-}
-
 // explain adds what the worker wrote to its standard error, once it has ended:
 // before that it may still be writing.
 func (m *member) explain(err error) error {
-	if err == nil {
-		return nil
+	if err == nil || m.in == nil {
+		return err
 	}
 	m.cmd.Process.Kill()
 	m.cmd.Wait()
-	if text := bytes.TrimSpace(m.stderr.Bytes()); len(text) > 0 {
-		return fmt.Errorf("%w: %s", err, text[:min(len(text), 2000)])
-	}
-	return err
+	text := bytes.TrimSpace(m.stderr.Bytes())
+	return fmt.Errorf("worker: %w: %s", err, text[:min(len(text), 2000)])
 }

@@ -1,15 +1,19 @@
+// Package worker is the contenders' processes: the bench starts itself again,
+// as many times as a cell asks for, and each copy follows orders over its
+// standard input and output.
+//
+// A worker reads a Config, connects, and answers that it is ready. It then
+// reads an Order, waits for its start, so that all begin together, and at its
+// end answers with a Report.
 package worker
 
 import (
-	"bufio"
 	"context"
-	"encoding/json"
-	"fmt"
+	"encoding/gob"
 	"io"
 	"math/rand/v2"
 	"os"
 	"sync"
-	"syscall"
 	"time"
 
 	"github.com/redlatch/redlatch/bench/clock"
@@ -17,14 +21,49 @@ import (
 	"github.com/redlatch/redlatch/bench/system"
 )
 
+// Argument makes the program a worker, as the only one on the command line.
+const Argument = "worker"
+
+// Config is what a worker needs to get ready.
+type Config struct {
+	System    string
+	Addresses []string
+	// Name is the lock's; of many leases the beginning of their names.
+	Name string
+	// Threads is how many contenders the process is; First the number of the
+	// first of them.
+	Threads int
+	First   int32
+	// Held is how long the lock is held each time.
+	Held time.Duration
+	// Leases is how many locks are taken and kept, instead of contending.
+	Leases int
+}
+
+// Order is the time in which a worker does its work, on the shared clock.
+type Order struct{ Start, End int64 }
+
+// Report is what a worker measured.
+type Report struct {
+	// CPU is what the process used between the order's start and end.
+	CPU time.Duration
+	// Errors counts the calls that failed before the end; Error is the first.
+	Errors int
+	Error  string
+	Holds  []stats.Hold
+	// Goroutines, Heap and Stack are what the leases that are kept added.
+	Goroutines  int
+	Heap, Stack int64
+}
+
 // readyTimeout is how long getting ready may take.
 const readyTimeout = 2 * time.Minute
 
 // Run is the life of a worker.
 func Run(in io.Reader, out io.Writer) error {
-	r := bufio.NewReader(in)
+	orders, answers := gob.NewDecoder(in), gob.NewEncoder(out)
 	var c Config
-	if err := readLine(r, &c); err != nil {
+	if err := orders.Decode(&c); err != nil {
 		return err
 	}
 	s, err := system.Find(c.System)
@@ -33,58 +72,35 @@ func Run(in io.Reader, out io.Writer) error {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), readyTimeout)
 	defer cancel()
-	job, err := prepare(ctx, s, c)
+	prepare := prepareContend
+	if c.Leases > 0 {
+		prepare = prepareKeep
+	}
+	work, err := prepare(ctx, s, c)
 	if err != nil {
 		return err
 	}
-	if _, err := io.WriteString(out, readyLine); err != nil {
+	if err := answers.Encode(true); err != nil {
 		return err
 	}
 	var o Order
-	if err := readLine(r, &o); err != nil {
+	if err := orders.Decode(&o); err != nil {
 		return err
 	}
-	// Nothing more is sent: an end of the input means that the bench is gone.
+	// No more is sent: an end of the input means that the bench is gone.
 	go func() {
-		io.Copy(io.Discard, r)
+		io.Copy(io.Discard, in)
 		os.Exit(1)
 	}()
 	clock.Sleep(o.Start)
-	before := cpu()
-	report, holds := job(o)
-	report.CPU = cpu() - before
-	return writeReport(out, report, holds)
+	before := clock.OfSelf()
+	report := work(o)
+	report.CPU = clock.OfSelf() - before
+	return answers.Encode(report)
 }
 
-// job does the work of an order, and returns when it is over.
-type job func(Order) (Report, []stats.Hold)
-
-func prepare(ctx context.Context, s *system.System, c Config) (job, error) {
-	switch c.Mode {
-	case Contend:
-		return prepareContend(ctx, s, c)
-	case Keep:
-		return prepareKeep(ctx, s, c)
-	}
-	return nil, fmt.Errorf("no mode %q", c.Mode)
-}
-
-func readLine(r *bufio.Reader, v any) error {
-	line, err := r.ReadBytes('\n')
-	if err != nil {
-		return err
-	}
-	return json.Unmarshal(line, v)
-}
-
-// cpu returns the CPU time that this process has used.
-func cpu() time.Duration {
-	var u syscall.Rusage
-	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
-		return 0
-	}
-	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
-}
+// work follows an order and returns at its end.
+type work func(Order) Report
 
 // failures counts calls that failed.
 type failures struct {
@@ -103,7 +119,7 @@ func (f *failures) add(err error) {
 }
 
 // insistTimeout is how long a lock on a name of one's own may take before it
-// is asked for anew, insistPause how long to wait before that.
+// is asked for again, insistPause the pause before that.
 const (
 	insistTimeout = 5 * time.Second
 	insistPause   = 200 * time.Millisecond

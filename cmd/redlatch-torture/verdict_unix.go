@@ -7,8 +7,8 @@ import (
 	"io"
 	"strings"
 
-	"github.com/redlatch/redlatch/cmd/internal/screen"
 	"github.com/redlatch/redlatch/internal/chaos"
+	"github.com/redlatch/redlatch/internal/screen"
 )
 
 // listFaults lists the kinds of faults.

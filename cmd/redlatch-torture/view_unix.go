@@ -5,12 +5,11 @@ package main
 import (
 	"fmt"
 	"os"
-	"strings"
 	"sync"
 	"time"
 
-	"github.com/redlatch/redlatch/cmd/internal/screen"
 	"github.com/redlatch/redlatch/internal/chaos"
+	"github.com/redlatch/redlatch/internal/screen"
 )
 
 // view shows the progress of a run: on a terminal by lines that are updated,
@@ -21,17 +20,12 @@ type view struct {
 	screen *screen.Screen // nil if the file is no terminal
 	every  time.Duration
 
-	mu    sync.Mutex    // guards what follows
-	last  time.Duration // when a line was written, where there is no terminal
-	lines int           // on the terminal
+	mu   sync.Mutex    // guards what follows
+	last time.Duration // when a line was written, where there is no terminal
 }
 
 func newView(file *os.File, length time.Duration, quiet bool) *view {
-	v := &view{file: file, quiet: quiet, every: max(5*time.Second, length/20)}
-	if os.Getenv("TERM") != "dumb" {
-		v.screen = screen.Open(file)
-	}
-	return v
+	return &view{file: file, quiet: quiet, screen: screen.Open(file), every: max(5*time.Second, length/20)}
 }
 
 // show shows a status.
@@ -49,43 +43,18 @@ func (v *view) show(s chaos.Status) {
 		}
 		return
 	}
-	if !v.screen.Ours() {
-		return
-	}
 	width := v.screen.Width()
 	if width <= 0 {
 		width = 80
 	}
-	lines := viewLines(s, width)
-	v.screen.Write(over(v.lines, lines, width))
-	v.lines = len(lines)
+	v.screen.Draw(viewLines(s, width)...)
 }
 
 // clear removes the lines.
 func (v *view) clear() {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	if v.screen != nil && v.lines > 0 && v.screen.Ours() {
-		v.screen.Write(over(v.lines, nil, 80))
-	}
-	v.lines = 0
-}
-
-// over writes lines in the place of those that were written before.
-func over(before int, lines []string, width int) string {
-	var b strings.Builder
-	if before > 0 {
-		fmt.Fprintf(&b, "\x1b[%dA", before)
-	}
-	b.WriteString("\r")
-	for _, line := range lines {
-		if r := []rune(line); len(r) >= width {
-			line = string(r[:max(width-1, 0)])
-		}
-		b.WriteString(line + "\x1b[K\n")
-	}
-	b.WriteString("\x1b[J")
-	return b.String()
+	v.screen.Clear()
 }
 
 // viewLines are the lines: progress, counts, holders, and faults that are active.

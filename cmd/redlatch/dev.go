@@ -132,7 +132,7 @@ func (q *devQuorum) show(cmd *cobra.Command, say *reporter) error {
 	if say.format == "json" {
 		var pids []int
 		for _, s := range q.servers {
-			pids = append(pids, s.cmd.Process.Pid)
+			pids = append(pids, s.Pid())
 		}
 		return writeJSON(out, struct {
 			Event string   `json:"event"`
@@ -143,7 +143,7 @@ func (q *devQuorum) show(cmd *cobra.Command, say *reporter) error {
 	}
 	var b strings.Builder
 	for _, s := range q.servers {
-		fmt.Fprintf(&b, "# %s, process %d\n", s.url(), s.cmd.Process.Pid)
+		fmt.Fprintf(&b, "# %s, process %d\n", s.URL(), s.Pid())
 	}
 	fmt.Fprintf(&b, "# they keep what they must in %s, and end with Ctrl-C\nexport %s=%s\n", q.dir, nodesVariable, strings.Join(q.addresses(), ","))
 	_, err := fmt.Fprint(out, b.String())

@@ -6,42 +6,27 @@ import (
 	"fmt"
 	"net"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/redlatch/redlatch"
 	"github.com/redlatch/redlatch/admin"
-	"github.com/redlatch/redlatch/internal/owned"
+	"github.com/redlatch/redlatch/internal/redisproc"
 )
-
-// startLimit is how long servers may take until they answer.
-const startLimit = 20 * time.Second
 
 // devQuorum is a number of servers of our own.
 type devQuorum struct {
 	program string
 	dir     string
-	servers []*devServer
-	died    chan error // gets one when a server ends by itself
+	servers []*redisproc.Server
+	died    chan error // gets an error when a server ends by itself
 }
-
-// devServer is one of them.
-type devServer struct {
-	port int
-	cmd  *exec.Cmd
-	log  string
-	gone chan struct{} // closed when the process has ended
-}
-
-func (s *devServer) url() string { return "redis://127.0.0.1:" + strconv.Itoa(s.port) }
 
 func (q *devQuorum) addresses() []string {
 	var all []string
 	for _, s := range q.servers {
-		all = append(all, s.url())
+		all = append(all, s.URL())
 	}
 	return all
 }
@@ -54,59 +39,33 @@ func (q *devQuorum) start(ctx context.Context, n, port int) error {
 	}
 	q.died = make(chan error, n)
 	for i := range n {
-		if ctx.Err() != nil {
-			return ctx.Err()
+		s := &redisproc.Server{
+			Program: q.program, Dir: filepath.Join(q.dir, strconv.Itoa(i+1)),
+			Settings: []string{"--maxmemory-policy", "noeviction"},
 		}
-		p := port + i
-		if port == 0 {
-			if p, err = freePort(); err != nil {
+		if port != 0 {
+			s.Port = port + i
+			if err := portIsFree(s.Port); err != nil {
 				return err
 			}
-		} else if err := portIsFree(p); err != nil {
-			return err
 		}
-		if err := q.startServer(i, p); err != nil {
-			return err
-		}
+		q.servers = append(q.servers, s)
+	}
+	if err := redisproc.StartAll(ctx, q.servers...); err != nil {
+		return err
+	}
+	for _, s := range q.servers {
+		go func() { q.died <- s.Wait() }()
 	}
 	return q.declare(ctx)
 }
 
-func (q *devQuorum) startServer(i, port int) error {
-	dir := filepath.Join(q.dir, strconv.Itoa(i+1))
-	if err := os.Mkdir(dir, 0o700); err != nil {
-		return err
-	}
-	s := &devServer{port: port, log: filepath.Join(dir, "log"), gone: make(chan struct{})}
-	s.cmd = exec.Command(q.program, "--port", strconv.Itoa(port), "--bind", "127.0.0.1", "--dir", dir,
-		"--save", "", "--appendonly", "no", "--daemonize", "no", "--maxmemory-policy", "noeviction", "--logfile", s.log)
-	s.cmd.SysProcAttr = owned.Apart() // CMD gets a Ctrl-C too, and may still need the server
-	wait, err := owned.Start(s.cmd)
-	if err != nil {
-		return fmt.Errorf("%s cannot be started: %w", q.program, err)
-	}
-	q.servers = append(q.servers, s)
-	go func() {
-		err := wait()
-		close(s.gone)
-		q.died <- fmt.Errorf("the server on port %d ended by itself (%v): %s", s.port, err, s.lastWords())
-	}()
-	return nil
-}
+// declareLimit is how long servers that answer may take to be declared new.
+const declareLimit = 20 * time.Second
 
-// lastWords is the last line of a server's log.
-func (s *devServer) lastWords() string {
-	text, err := os.ReadFile(s.log)
-	if err != nil {
-		return "it left no log"
-	}
-	lines := strings.Split(strings.TrimSpace(string(text)), "\n")
-	return lines[len(lines)-1]
-}
-
-// declare waits until all answer, and marks them as new.
+// declare marks the servers as new.
 func (q *devQuorum) declare(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, startLimit)
+	ctx, cancel := context.WithTimeout(ctx, declareLimit)
 	defer cancel()
 	for {
 		err := q.initialise(ctx)
@@ -143,38 +102,27 @@ const stopLimit = 5 * time.Second
 // stop ends the servers, each by its own process, and removes their folder.
 // Those that are left after a while, or when another signal comes, are killed.
 func (q *devQuorum) stop(signals <-chan os.Signal) {
-	for _, s := range q.servers {
-		s.cmd.Process.Signal(terminateSignal)
-	}
-	patience := time.After(stopLimit)
-	for _, s := range q.servers {
-		select {
-		case <-s.gone:
-			continue
-		case <-patience:
-		case <-signals:
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		for _, s := range q.servers {
+			s.Signal(terminateSignal)
 		}
-		for _, left := range q.servers {
-			left.cmd.Process.Kill() // no effect on those that are gone
+		for _, s := range q.servers {
+			s.Wait()
 		}
-		break
+	}()
+	select {
+	case <-ended:
+	case <-time.After(stopLimit):
+	case <-signals:
 	}
 	for _, s := range q.servers {
-		<-s.gone
+		s.Kill() // does nothing to those that have ended
 	}
 	if q.dir != "" {
 		os.RemoveAll(q.dir)
 	}
-}
-
-// freePort returns a loopback port that nobody listens on.
-func freePort() (int, error) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return 0, fmt.Errorf("there is no free port: %w", err)
-	}
-	defer l.Close()
-	return l.Addr().(*net.TCPAddr).Port, nil
 }
 
 func portIsFree(port int) error {

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/redlatch/redlatch/admin"
-	"github.com/redlatch/redlatch/cmd/internal/screen"
+	"github.com/redlatch/redlatch/internal/screen"
 )
 
 // quarantineLine is how often a line is written while nodes are in quarantine
@@ -40,8 +40,10 @@ func (r *reporter) showQuarantine() *quarantineView {
 		return nil
 	}
 	v := &quarantineView{say: r, end: make(chan struct{}), over: make(chan struct{})}
-	if file, ok := r.w.(*os.File); ok && r.format != "json" && os.Getenv("TERM") != "dumb" {
-		v.screen = screen.Open(file)
+	if file, ok := r.w.(*os.File); ok && r.format != "json" {
+		if v.screen = screen.Open(file); v.screen != nil {
+			v.screen.Faint = true
+		}
 	}
 	go v.run()
 	return v
@@ -87,19 +89,15 @@ func (v *quarantineView) run() {
 	defer close(v.over)
 	ticker := time.NewTicker(waitShown)
 	defer ticker.Stop()
-	painted := false
 	for {
 		select {
 		case <-v.end:
-			if painted && v.screen.Ours() {
-				v.screen.Write("\r\x1b[K")
-			}
+			v.screen.Clear()
 			return
 		case <-ticker.C:
 		}
-		if line := v.bar(); line != "" && v.screen != nil && v.screen.Ours() {
-			v.screen.Write(redraw(line, v.screen.Width(), os.Getenv("NO_COLOR") == ""))
-			painted = true
+		if line := v.bar(); line != "" {
+			v.screen.Draw(line)
 		}
 	}
 }

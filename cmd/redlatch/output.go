@@ -14,7 +14,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/redlatch/redlatch"
-	"github.com/redlatch/redlatch/cmd/internal/screen"
+	"github.com/redlatch/redlatch/internal/screen"
 )
 
 // choice is a pflag.Value: one of a few words.

@@ -8,11 +8,10 @@ import (
 	"strings"
 	"sync"
 	"time"
-	"unicode/utf8"
 
 	"github.com/redlatch/redlatch"
 	"github.com/redlatch/redlatch/admin"
-	"github.com/redlatch/redlatch/cmd/internal/screen"
+	"github.com/redlatch/redlatch/internal/screen"
 	"github.com/redlatch/redlatch/node"
 )
 
@@ -52,8 +51,10 @@ func (r *reporter) showWaiting(name string, nodes []redlatch.Node, places *place
 		return nil
 	}
 	w := &waiting{name: name, nodes: nodes, places: places, say: r, since: time.Now(), over: make(chan struct{})}
-	if file, ok := r.w.(*os.File); ok && r.format != "json" && os.Getenv("TERM") != "dumb" {
-		w.screen = screen.Open(file)
+	if file, ok := r.w.(*os.File); ok && r.format != "json" {
+		if w.screen = screen.Open(file); w.screen != nil {
+			w.screen.Faint = true
+		}
 	}
 	var ctx context.Context
 	ctx, w.cancel = context.WithCancel(context.Background())
@@ -77,22 +78,18 @@ func (w *waiting) stop() {
 // paint keeps a line on a terminal up to date.
 func (w *waiting) paint(ctx context.Context) {
 	defer close(w.over)
-	painted := false
 	timer := time.NewTimer(waitShown)
 	defer timer.Stop()
 	for {
 		select {
 		case <-ctx.Done():
-			if painted && w.screen.Ours() {
-				w.screen.Write("\r\x1b[K")
-			}
+			w.screen.Clear()
 			return
 		case <-timer.C:
 		}
 		line := w.look(ctx).line(w.name)
-		if ctx.Err() == nil && w.screen.Ours() {
-			w.screen.Write(redraw(line, w.screen.Width(), os.Getenv("NO_COLOR") == ""))
-			painted = true
+		if ctx.Err() == nil {
+			w.screen.Draw(line)
 		}
 		timer.Reset(waitRefresh)
 	}
@@ -119,18 +116,6 @@ func (w *waiting) report(ctx context.Context) {
 // nextLine is how long after a line the next one follows.
 func nextLine(waited time.Duration) time.Duration {
 	return min((waitRarer-1)*waited, waitMost)
-}
-
-// redraw replaces the last line. One that wrapped could not be removed, so it is
-// cut.
-func redraw(line string, width int, colour bool) string {
-	if width > 1 && utf8.RuneCountInString(line) >= width {
-		line = string([]rune(line)[:width-2]) + "…"
-	}
-	if colour {
-		line = "\x1b[2m" + line + "\x1b[0m"
-	}
-	return "\r\x1b[K" + line
 }
 
 // waitView is what is known of a wait at one moment.

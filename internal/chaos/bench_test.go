@@ -14,7 +14,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/redlatch/redlatch/internal/redisproc"
+	"github.com/redlatch/redlatch/internal/resp"
 )
 
 // bench is one node with one client, to be struck.
@@ -83,7 +83,7 @@ func (b *bench) ask(args ...string) string {
 
 // over asks the server by the client's way.
 func (b *bench) over(limit time.Duration, args ...string) (string, error) {
-	return redisproc.Ask("tcp", b.n.links[0].Addr(), limit, args...)
+	return resp.Ask("tcp", b.n.links[0].Addr(), limit, args...)
 }
 
 // timesOut reports whether nothing is answered for a while.

@@ -26,9 +26,6 @@ type cluster struct {
 	net     *namespace // nil where the servers share our network
 	shim    string     // the clock shim's library; empty where there is none
 	nodes   []*node
-
-	mu    sync.Mutex
-	ports map[int]bool // those that were handed out
 }
 
 // node is one address of the list: a server, which may be replaced by another,
@@ -63,7 +60,6 @@ func durable() []string {
 
 // start starts n nodes for so many clients, and declares them new.
 func (c *cluster) start(ctx context.Context, n, clients int, b bounds) error {
-	c.ports = map[int]bool{}
 	for i := range n {
 		nd := &node{number: i + 1, in: c}
 		if c.shim != "" {
@@ -96,12 +92,12 @@ func (c *cluster) start(ctx context.Context, n, clients int, b bounds) error {
 // newServer returns a place for a server of this node, on a port and in a
 // folder of its own.
 func (n *node) newServer() (*redisproc.Server, error) {
-	port, err := n.in.freePort()
+	port, err := redisproc.FreePort()
 	if err != nil {
 		return nil, err
 	}
 	n.lives++
-	s := &redisproc.Server{Program: n.in.program, Bind: []string{"127.0.0.1"}, Port: port,
+	s := &redisproc.Server{Program: n.in.program, Bind: []string{"127.0.0.1"}, Port: port, // free here, and not used in the namespace
 		Dir: filepath.Join(n.in.dir, fmt.Sprintf("n%d.%d", n.number, n.lives))}
 	if n.in.net != nil {
 		s.Wrap = n.in.net.wrap()
@@ -111,25 +107,6 @@ func (n *node) newServer() (*redisproc.Server, error) {
 		s.Env = n.clock.Env(n.in.shim)
 	}
 	return s, nil
-}
-
-// freePort returns a port that nobody listens on, neither here nor, since they
-// were never handed out twice, where the servers are.
-func (c *cluster) freePort() (int, error) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	for {
-		l, err := net.Listen("tcp", "127.0.0.1:0")
-		if err != nil {
-			return 0, fmt.Errorf("there is no free port: %w", err)
-		}
-		port := l.Addr().(*net.TCPAddr).Port
-		l.Close()
-		if !c.ports[port] {
-			c.ports[port] = true
-			return port, nil
-		}
-	}
 }
 
 // address is where the proxies reach the node's server.

@@ -4,7 +4,6 @@ package clockshim_test
 
 import (
 	"fmt"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -18,10 +17,7 @@ import (
 // start starts a server with a clock of its own.
 func start(t *testing.T) (*redisproc.Server, *clockshim.Clock) {
 	t.Helper()
-	program, err := exec.LookPath("redis-server")
-	if err != nil {
-		t.Fatal("this test needs redis-server: apt-get install redis-server, or run make deps")
-	}
+	program := redistest.Need(t)
 	dir := t.TempDir()
 	library, err := clockshim.Build(dir)
 	if err != nil {
@@ -32,9 +28,7 @@ func start(t *testing.T) (*redisproc.Server, *clockshim.Clock) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { clock.Close() })
-	var port int
-	fmt.Sscan(redistest.FreePort(t), &port)
-	s := &redisproc.Server{Program: program, Bind: []string{"127.0.0.1"}, Port: port, Dir: filepath.Join(dir, "s"), Env: clock.Env(library)}
+	s := &redisproc.Server{Program: program, Dir: filepath.Join(dir, "s"), Env: clock.Env(library)}
 	if err := s.Start(); err != nil {
 		t.Fatal(err)
 	}

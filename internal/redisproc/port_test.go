@@ -7,6 +7,8 @@ import (
 	"os"
 	"strconv"
 	"testing"
+
+	"github.com/redlatch/redlatch/internal/resp"
 )
 
 // TestServerWhosePortWasTakenGetsAnother takes the port of a cluster's bus,
@@ -18,7 +20,7 @@ func TestServerWhosePortWasTakenGetsAnother(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer os.RemoveAll(dir)
-	s := &Server{Program: "redis-server", Bind: []string{"127.0.0.1"}, Dir: dir, Settings: []string{"--cluster-enabled", "yes"}}
+	s := &Server{Dir: dir, Settings: []string{"--cluster-enabled", "yes"}}
 	var taken []int
 	choosePort = func() (int, error) {
 		for {
@@ -41,7 +43,7 @@ func TestServerWhosePortWasTakenGetsAnother(t *testing.T) {
 	if s.Port == taken[0] {
 		t.Errorf("it answers on port %d, where the bus was taken from", s.Port)
 	}
-	if reply, err := Ask("tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(s.Port)), askLimit, "PING"); err != nil || reply != "PONG" {
+	if reply, err := resp.Ask("tcp", s.Addr(), askLimit, "PING"); err != nil || reply != "PONG" {
 		t.Errorf("on port %d: %q, %v", s.Port, reply, err)
 	}
 }

@@ -1,37 +1,47 @@
-//go:build unix
-
+// Package redisproc runs redis-server processes for tests and tools: it starts,
+// freezes, kills and restarts them, and asks them things. It returns errors and
+// knows nothing of package testing; redistest is the layer for tests.
 package redisproc
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strconv"
 	"strings"
 	"sync"
-	"syscall"
 	"time"
 
 	"github.com/redlatch/redlatch/internal/owned"
+	"github.com/redlatch/redlatch/internal/resp"
 )
 
-// Server is a redis-server process, or the place for one: it may be down.
+// Server is a redis-server process, or the place for one: it may be down. It
+// writes nothing to disk unless Settings say so.
 type Server struct {
-	Program  string   // redis-server or valkey-server
+	Program  string   // defaults to redis-server
 	Wrap     []string // a command line that runs another, or nothing
-	Bind     []string // addresses
-	Port     int      // 0 for a free one, chosen at the first start
+	Bind     []string // addresses; defaults to 127.0.0.1
+	Port     int      // defaults to a free one, chosen at the first start
 	Dir      string   // its folder, which is made
 	Sentinel string   // a sentinel's configuration file; empty for a server
 	Settings []string // as on the command line: "--maxmemory", "10mb"
 	Env      []string // besides our own
 
-	mu   sync.Mutex
-	cmd  *exec.Cmd
-	gone chan struct{} // closed when the process has ended
+	mu   sync.Mutex // guards what follows
+	proc *process   // nil if the server is down
+}
+
+// process is one run of the program.
+type process struct {
+	*os.Process
+	gone chan struct{} // closed when it has ended
+	err  error         // how it ended; set before gone is closed
 }
 
 // startLimit is how long a server may take until it answers.
@@ -40,25 +50,44 @@ const startLimit = 3 * time.Minute
 // askLimit is how long an answer may take.
 const askLimit = time.Minute
 
+// StartAll starts servers at once and waits until each answers. On an error some
+// of them may run.
+func StartAll(ctx context.Context, servers ...*Server) error {
+	errs := make([]error, len(servers))
+	var all sync.WaitGroup
+	for i, s := range servers {
+		all.Go(func() { errs[i] = s.start(ctx, answers, nil) })
+	}
+	all.Wait()
+	return errors.Join(errs...)
+}
+
 // Start starts the process, if it does not run, and waits until it answers.
-// Other settings may take the place of those it had.
-func (s *Server) Start(settings ...string) error { return s.start(answers, settings) }
+// Settings, if given, replace those it had.
+func (s *Server) Start(settings ...string) error {
+	return s.start(context.Background(), answers, settings)
+}
 
 // Listen is like Start, and waits only until the server takes connections: it
 // may be loading its data.
-func (s *Server) Listen(settings ...string) error { return s.start(listens, settings) }
+func (s *Server) Listen(settings ...string) error {
+	return s.start(context.Background(), listens, settings)
+}
 
-func (s *Server) start(ready func(reply string, err error) bool, settings []string) error {
+// ready reports by a reply to PING whether a server is ready.
+type ready func(reply string, err error) bool
+
+func (s *Server) start(ctx context.Context, ready ready, settings []string) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.cmd != nil {
+	if s.proc != nil {
 		return nil
 	}
 	if settings != nil {
 		s.Settings = settings
 	}
 	if s.Port != 0 {
-		return s.launch(ready)
+		return s.launch(ctx, ready)
 	}
 	// Between the choice of a free port and its use another process may take it.
 	for tries := 1; ; tries++ {
@@ -67,42 +96,57 @@ func (s *Server) start(ready func(reply string, err error) bool, settings []stri
 			return err
 		}
 		s.Port = port
-		if err = s.launch(ready); err == nil || tries == 5 || !errors.Is(err, errPortTaken) {
+		if err = s.launch(ctx, ready); err == nil || tries == 5 || !errors.Is(err, errPortTaken) {
 			return err
 		}
 	}
 }
 
 // launch starts the process and waits until it is ready.
-func (s *Server) launch(ready func(reply string, err error) bool) error {
+func (s *Server) launch(ctx context.Context, ready ready) error {
 	if err := os.MkdirAll(s.Dir, 0o700); err != nil {
 		return err
 	}
-	os.Remove(s.socket()) // of a process that was killed
 	os.Remove(s.log())
-	args := append(s.Wrap[:len(s.Wrap):len(s.Wrap)], s.Program)
-	if s.Sentinel != "" {
-		args = append(args, s.Sentinel, "--sentinel")
-	}
-	args = append(append(args, "--port", strconv.Itoa(s.Port), "--bind"), s.Bind...)
-	args = append(args, "--dir", s.Dir, "--unixsocket", s.socket(), "--protected-mode", "no", "--daemonize", "no", "--logfile", s.log())
-	if s.Sentinel == "" {
-		args = append(args, "--save", "", "--appendonly", "no")
-	}
-	cmd := exec.Command(args[0], append(args[1:], s.Settings...)...)
+	args := s.commandLine()
+	cmd := exec.Command(args[0], args[1:]...)
 	cmd.Env = append(os.Environ(), s.Env...)
 	cmd.SysProcAttr = owned.Apart()
 	wait, err := owned.Start(cmd)
 	if err != nil {
-		return fmt.Errorf("%s cannot be started: %w", s.Program, err)
+		return fmt.Errorf("%s cannot be started: %w", args[0], err)
 	}
-	gone := make(chan struct{})
+	p := &process{Process: cmd.Process, gone: make(chan struct{})}
 	go func() {
-		wait()
-		close(gone)
+		p.err = wait()
+		close(p.gone)
 	}()
-	s.cmd, s.gone = cmd, gone
-	return s.await(ready)
+	s.proc = p
+	return s.await(ctx, ready)
+}
+
+func (s *Server) commandLine() []string {
+	program, bind := s.Program, s.Bind
+	if program == "" {
+		program = "redis-server"
+	}
+	if bind == nil {
+		bind = []string{"127.0.0.1"}
+	}
+	args := append(s.Wrap[:len(s.Wrap):len(s.Wrap)], program)
+	if s.Sentinel != "" {
+		args = append(args, s.Sentinel, "--sentinel")
+	}
+	args = append(append(args, "--port", strconv.Itoa(s.Port), "--bind"), bind...)
+	args = append(args, "--dir", s.Dir, "--protected-mode", "no", "--daemonize", "no", "--logfile", s.log())
+	if network, socket := s.way(); network == "unix" {
+		os.Remove(socket) // of a process that was killed
+		args = append(args, "--unixsocket", socket)
+	}
+	if s.Sentinel == "" {
+		args = append(args, "--save", "", "--appendonly", "no")
+	}
+	return append(args, s.Settings...)
 }
 
 // answers reports whether a reply to PING is that of a server which serves. One
@@ -116,25 +160,31 @@ func listens(reply string, err error) bool {
 	return answers(reply, err) || err != nil && strings.HasPrefix(err.Error(), "LOADING")
 }
 
-// await waits until the server is ready. It asks by the server's own socket:
-// what answers there is no other process.
-func (s *Server) await(ready func(reply string, err error) bool) error {
+// await waits until the server is ready.
+func (s *Server) await(ctx context.Context, ready ready) error {
 	for end := time.Now().Add(startLimit); time.Now().Before(end); {
-		if ready(s.ask("PING")) {
+		if ready(s.Ask("PING")) {
 			return nil
 		}
 		select {
-		case <-s.gone:
-			s.cmd = nil
-			words := s.lastWords()
+		case <-s.proc.gone:
+			ended := s.end(s.proc)
+			s.proc = nil
 			if text, _ := os.ReadFile(s.log()); strings.Contains(string(text), "Address already in use") {
-				return fmt.Errorf("%w: %d: %s", errPortTaken, s.Port, words)
+				return fmt.Errorf("%w: %d: %s", errPortTaken, s.Port, s.lastWords())
 			}
-			return fmt.Errorf("the server on port %d ended by itself: %s", s.Port, words)
-		case <-time.After(5 * time.Millisecond): // nothing tells us when it listens
+			return ended
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(5 * time.Millisecond): // no event says when it listens
 		}
 	}
 	return fmt.Errorf("the server on port %d does not answer: %s", s.Port, s.lastWords())
+}
+
+// end is the error for a process that has ended.
+func (s *Server) end(p *process) error {
+	return fmt.Errorf("the server on port %d ended by itself (%v): %s", s.Port, p.err, s.lastWords())
 }
 
 var errPortTaken = errors.New("another process has the port")
@@ -170,57 +220,74 @@ func (s *Server) lastWords() string {
 	return lines[len(lines)-1]
 }
 
-// socket is where the server can be asked whatever becomes of its network. The
-// path is short, for it is bounded.
-func (s *Server) socket() string { return filepath.Join(s.Dir, "s") }
+// way is how the server is asked: by a socket of its own, where the system has
+// such, so that no fault of the network is in the way and no other process can
+// answer. The path is short: its length is bounded.
+func (s *Server) way() (network, address string) {
+	if runtime.GOOS == "windows" {
+		return "tcp", s.Addr()
+	}
+	return "unix", filepath.Join(s.Dir, "s")
+}
 
 func (s *Server) log() string { return filepath.Join(s.Dir, "log") }
 
-// Ask sends a command, by a way that no fault of the network touches.
-func (s *Server) Ask(args ...string) (string, error) { return s.ask(args...) }
+// Addr returns the loopback address, as host:port.
+func (s *Server) Addr() string { return net.JoinHostPort("127.0.0.1", strconv.Itoa(s.Port)) }
 
-func (s *Server) ask(args ...string) (string, error) {
-	return Ask("unix", s.socket(), askLimit, args...)
+// URL returns the loopback address as redis://host:port.
+func (s *Server) URL() string { return "redis://" + s.Addr() }
+
+// Ask sends a command and returns the reply as text: see resp.Ask.
+func (s *Server) Ask(args ...string) (string, error) {
+	network, address := s.way()
+	return resp.Ask(network, address, askLimit, args...)
 }
 
 // errDown is returned for what only a running server can do.
 var errDown = errors.New("the server is down")
 
 // Signal sends the process a signal.
-func (s *Server) Signal(sig syscall.Signal) error {
+func (s *Server) Signal(sig os.Signal) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.cmd == nil {
+	if s.proc == nil {
 		return errDown
 	}
-	return s.cmd.Process.Signal(sig)
+	return s.proc.Signal(sig)
 }
-
-// Freeze stops the process where it is: connections stay open, and nothing is
-// answered.
-func (s *Server) Freeze() error { return s.Signal(syscall.SIGSTOP) }
-
-// Thaw lets a frozen process go on.
-func (s *Server) Thaw() error { return s.Signal(syscall.SIGCONT) }
 
 // Kill ends the process at once, as kill -9 does, and waits until it has.
 func (s *Server) Kill() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.cmd == nil {
+	if s.proc == nil {
 		return
 	}
-	s.cmd.Process.Kill() // also one that is frozen
-	<-s.gone
-	s.cmd = nil
+	s.proc.Kill() // also one that is frozen
+	<-s.proc.gone
+	s.proc = nil
+}
+
+// Wait returns when the process has ended, by itself or by a signal, and how. It
+// returns at once if the server is down.
+func (s *Server) Wait() error {
+	s.mu.Lock()
+	p := s.proc
+	s.mu.Unlock()
+	if p == nil {
+		return errDown
+	}
+	<-p.gone
+	return s.end(p)
 }
 
 // Pid returns the process's id, or 0 if the server is down.
 func (s *Server) Pid() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.cmd == nil {
+	if s.proc == nil {
 		return 0
 	}
-	return s.cmd.Process.Pid
+	return s.proc.Pid
 }

@@ -5,14 +5,12 @@
 package redistest
 
 import (
-	"errors"
-	"net"
+	"context"
 	"os"
 	"os/exec"
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 	"testing"
 
 	"github.com/redlatch/redlatch/internal/redisproc"
@@ -28,14 +26,12 @@ type Server struct {
 // on the command line: "--maxmemory", "10mb".
 func Start(t testing.TB, n int, settings ...string) []*Server {
 	t.Helper()
-	servers, errs := make([]*Server, n), make([]error, n)
-	var all sync.WaitGroup
+	servers, procs := make([]*Server, n), make([]*redisproc.Server, n)
 	for i := range servers {
-		servers[i] = newServer(t, &redisproc.Server{Settings: settings})
-		all.Go(func() { errs[i] = servers[i].proc.Start() })
+		procs[i] = &redisproc.Server{Settings: settings}
+		servers[i] = newServer(t, procs[i])
 	}
-	all.Wait()
-	if err := errors.Join(errs...); err != nil {
+	if err := redisproc.StartAll(context.Background(), procs...); err != nil {
 		t.Fatal(err)
 	}
 	return servers
@@ -60,7 +56,7 @@ func newServer(t testing.TB, proc *redisproc.Server) *Server {
 	if proc.Dir, err = os.MkdirTemp("", "redis"); err != nil {
 		t.Fatal(err)
 	}
-	proc.Program, proc.Bind = path, []string{"127.0.0.1"}
+	proc.Program = path
 	t.Cleanup(func() {
 		proc.Kill()
 		os.RemoveAll(proc.Dir)
@@ -72,7 +68,7 @@ func newServer(t testing.TB, proc *redisproc.Server) *Server {
 // means. Without it the test fails: what cannot be tested was not tested.
 func Need(t testing.TB) string {
 	t.Helper()
-	if testing.Short() {
+	if testing.Testing() && testing.Short() {
 		t.Skip("it needs redis-server, and -short starts no servers")
 	}
 	path, err := exec.LookPath("redis-server")
@@ -109,10 +105,10 @@ func Addresses(servers []*Server) []string {
 }
 
 // Addr returns host:port.
-func (s *Server) Addr() string { return net.JoinHostPort("127.0.0.1", strconv.Itoa(s.proc.Port)) }
+func (s *Server) Addr() string { return s.proc.Addr() }
 
 // URL returns the redis:// address.
-func (s *Server) URL() string { return "redis://" + s.Addr() }
+func (s *Server) URL() string { return s.proc.URL() }
 
 // Dir returns the server's folder.
 func (s *Server) Dir() string { return s.proc.Dir }

@@ -18,7 +18,6 @@ import (
 	"errors"
 	"flag"
 	"fmt"
-	"net"
 	"os"
 	"os/exec"
 	"os/signal"
@@ -109,13 +108,16 @@ func soak(ctx context.Context, p plan) (*counts, error) {
 	}
 	defer os.RemoveAll(dir)
 	p.File = filepath.Join(dir, "held")
-	for i := range p.Nodes {
-		s := &redisproc.Server{Program: program, Bind: []string{"127.0.0.1"}, Dir: filepath.Join(dir, strconv.Itoa(i))}
-		defer s.Kill()
-		if err := s.Start(); err != nil {
-			return nil, err
-		}
-		p.Addresses = append(p.Addresses, "redis://"+net.JoinHostPort("127.0.0.1", strconv.Itoa(s.Port)))
+	servers := make([]*redisproc.Server, p.Nodes)
+	for i := range servers {
+		servers[i] = &redisproc.Server{Program: program, Dir: filepath.Join(dir, strconv.Itoa(i))}
+		defer servers[i].Kill()
+	}
+	if err := redisproc.StartAll(ctx, servers...); err != nil {
+		return nil, err
+	}
+	for _, s := range servers {
+		p.Addresses = append(p.Addresses, s.URL())
 	}
 	if err := declareNew(ctx, p); err != nil {
 		return nil, err

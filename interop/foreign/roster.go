@@ -18,31 +18,10 @@ func InProcess() []*Client {
 		{Name: "rueidislock", Source: "Go", Prefix: "rueidislock:0:", Setting: "needs `KeyMajority: 1`", Renews: true, open: drive.Rueidislock},
 	}
 	for _, f := range replay.Formats() {
-		list = append(list, &Client{Name: f.Name, Source: "replay", Reason: absent[f.Name],
-			Prefix: f.Prefix, Five: !f.Single, Slow: f.Leaves, Breaches: breaches[f.Name], open: f.Open})
+		list = append(list, &Client{Name: f.Name, Source: "replay", Reason: f.Reason(),
+			Prefix: f.Prefix, Five: !f.Single, Slow: f.Leaves, Breaches: f.Breaches, open: f.Open})
 	}
-	return append(list, &Client{Name: "redis-objects", Source: "replay", Reason: absent["redis-objects"],
-		Breaches: breaches["redis-objects"], open: replay.Timestamp})
-}
-
-// absent says why a client is replayed.
-var absent = map[string]string{
-	"redlock-rb":      "RubyGems is no registry of this run, and Debian has no package",
-	"redlock-php":     "Packagist is no registry of this run, and Debian has no package",
-	"php-redis-lock":  "Packagist is no registry of this run, and Debian has no package",
-	"PHPRedisMutex":   "Packagist is no registry of this run, and Debian has no package",
-	"redlock-cpp":     "it is in no registry",
-	"redlock-cs":      "NuGet is no registry of this run, and Debian has no package",
-	"RedLock.net":     "NuGet is no registry of this run, and Debian has no package",
-	"ScarletLock":     "NuGet is no registry of this run, and Debian has no package",
-	"Redis::DistLock": "CPAN is no registry of this run, and Debian has no package",
-	"redis-objects":   "RubyGems is no registry of this run, and Debian has no package",
-}
-
-// breaches are the rules that replayed formats break.
-var breaches = map[string][]string{
-	"Redis::DistLock": {"late extension"},
-	"redis-objects":   {"excluded", "contention"},
+	return list
 }
 
 // Installed are the clients that make interop installs into .deps.

@@ -43,6 +43,11 @@ func Page(rows []*scenario.Row) (string, error) {
 	return b.String(), err
 }
 
+// Tables returns the tables alone.
+func Tables(rows []*scenario.Row) string {
+	return clients(rows) + "\nOn one server:\n\n" + details(rows, 1) + "\nOn five servers:\n\n" + details(rows, 5)
+}
+
 // both is a client's rows, on one server and, if it can, on five.
 type both struct {
 	client  *foreign.Client

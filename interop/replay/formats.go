@@ -10,15 +10,18 @@ import (
 // Formats returns the published formats, each as its source has it.
 func Formats() []*Format {
 	return []*Format{
-		{Name: "redlock-rb", Version: "1.2.2", Take: setNX, Extend: extendOwnOrFree, Give: giveOwn},
-		{Name: "redlock-php", Version: "master", Take: setNX, Give: giveOwn, Quorum: halfAndOne},
-		{Name: "php-redis-lock", Version: "1.0.1", Take: setNX, Extend: extendOwn, Give: giveOwn, Single: true},
-		{Name: "PHPRedisMutex", Version: "2.x", Prefix: "lock_", Take: setNXSeconds, Give: giveOwn},
+		{Name: "redlock-rb", Version: "1.2.2", Registry: "RubyGems", Take: setNX, Extend: extendOwnOrFree, Give: giveOwn},
+		{Name: "redlock-php", Version: "master", Registry: "Packagist", Take: setNX, Give: giveOwn, Quorum: halfAndOne},
+		{Name: "php-redis-lock", Version: "1.0.1", Registry: "Packagist", Take: setNX, Extend: extendOwn, Give: giveOwn, Single: true},
+		{Name: "PHPRedisMutex", Version: "2.x", Registry: "Packagist", Prefix: "lock_", Take: setNXSeconds, Give: giveOwn},
 		{Name: "redlock-cpp", Version: "master", Take: setNX, Extend: replaceOwnOrFree, NewValue: true, Give: giveOwn},
-		{Name: "redlock-cs", Version: "1.0", Take: setNX, Give: giveOwn},
-		{Name: "RedLock.net", Version: "2.x", Prefix: "redlock:", Take: setNX, Extend: extendOwnOrFree, Give: giveOwn},
-		{Name: "ScarletLock", Version: "1.0.0", Take: setNX, Give: giveOwn},
-		{Name: "Redis::DistLock", Version: "0.05", Take: setNX, Extend: extendAnyones, Give: giveOwn, Leaves: true},
+		{Name: "redlock-cs", Version: "1.0", Registry: "NuGet", Take: setNX, Give: giveOwn},
+		{Name: "RedLock.net", Version: "2.x", Registry: "NuGet", Prefix: "redlock:", Take: setNX, Extend: extendOwnOrFree, Give: giveOwn},
+		{Name: "ScarletLock", Version: "1.0.0", Registry: "NuGet", Take: setNX, Give: giveOwn},
+		{Name: "Redis::DistLock", Version: "0.05", Registry: "CPAN", Take: setNX, Extend: extendAnyones, Give: giveOwn, Leaves: true,
+			Breaches: []string{"late extension"}},
+		{Name: "redis-objects", Version: "1.x", Registry: "RubyGems", Single: true, open: newTimestampLock,
+			Breaches: []string{"excluded", "contention"}},
 	}
 }
 

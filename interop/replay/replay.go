@@ -29,13 +29,27 @@ type Format struct {
 	Give   func(ctx context.Context, r *goredis.Client, key, value string) (bool, error)
 	// Quorum is how many of n servers must agree. Defaults to a majority.
 	Quorum func(n int) int
-	// Leaves is set for a client that does not take back what a failed attempt
-	// was given.
+	// Leaves is set for a client that leaves behind what a failed attempt was
+	// granted.
 	Leaves bool
 	// NewValue is set for a client that extends under a new value.
 	NewValue bool
 	// Single is set for a client that knows one server alone.
 	Single bool
+	// Registry is where the client itself is; empty if it is nowhere.
+	Registry string
+	// Breaches are the scenarios in which the format breaks a rule.
+	Breaches []string
+	// open replaces all of the above for a client that works otherwise.
+	open func(server *goredis.Client) drive.Lock
+}
+
+// Reason says why the client is replayed.
+func (f *Format) Reason() string {
+	if f.Registry == "" {
+		return "it is in no registry"
+	}
+	return f.Registry + " is no registry of this run, and Debian has no package"
 }
 
 // Open returns the lock of a client with this format.
@@ -43,6 +57,9 @@ func (f *Format) Open(addresses []string) (string, drive.Lock) {
 	l := &lock{f: f}
 	for _, a := range addresses {
 		l.servers = append(l.servers, goredis.NewClient(&goredis.Options{Addr: a, MaxRetries: -1}))
+	}
+	if f.open != nil {
+		return f.Version, f.open(l.servers[0])
 	}
 	return f.Version, l
 }

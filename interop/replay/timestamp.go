@@ -21,10 +21,7 @@ type timestampLock struct {
 	until  time.Time
 }
 
-// Timestamp returns a lock by timestamps in the value.
-func Timestamp(addresses []string) (string, drive.Lock) {
-	return "1.x", &timestampLock{server: goredis.NewClient(&goredis.Options{Addr: addresses[0], MaxRetries: -1})}
-}
+func newTimestampLock(server *goredis.Client) drive.Lock { return &timestampLock{server: server} }
 
 func (l *timestampLock) Acquire(ctx context.Context, name string, ttl time.Duration) (bool, error) {
 	until := time.Now().Add(ttl)

@@ -12,7 +12,6 @@ import (
 	"github.com/redlatch/redlatch/internal/redistest"
 
 	"github.com/redlatch/redlatch/interop/foreign"
-	"github.com/redlatch/redlatch/interop/ground"
 )
 
 // Verdict is how a scenario ended.
@@ -101,15 +100,15 @@ func PlayAll(parts []Part, at int, done func(p Part, scenario string)) []*Row {
 
 func play(p Part, done func(scenario string)) (row *Row) {
 	row = &Row{Client: p.Client, Nodes: p.Nodes, Cells: map[string]Cell{}}
-	g := &ground.Ground{}
-	defer g.End()
+	t := &redistest.Outside{}
+	defer t.End()
 	defer func() {
 		if why := recover(); why != nil {
 			row.Err = fmt.Errorf("the stage broke down: %v", why)
 		}
 	}()
 	var s *Stage
-	if s, row.Err = newStage(g, p); row.Err != nil {
+	if s, row.Err = newStage(t, p); row.Err != nil {
 		return row
 	}
 	row.Version = s.it.Version

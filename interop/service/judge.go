@@ -1,3 +1,5 @@
+//go:build unix
+
 // Package service runs two services on one quorum, one with redsync and one
 // with redlatch, while servers are killed and come back, and judges who held
 // the lock when.
@@ -32,21 +34,13 @@ func judge(holds []hold) []Overlap {
 	holds = slices.Clone(holds)
 	slices.SortFunc(holds, func(a, b hold) int { return a.from.Compare(b.from) })
 	var found []Overlap
-	for i, second := range holds {
-		// Whoever is still there when the next one comes: with many at once, the
-		// one that stays longest.
-		var last *hold
-		for j := range holds[:i] {
-			if last == nil || holds[j].to.After(last.to) {
-				last = &holds[j]
-			}
+	var last hold // of those before, the one that stays longest
+	for _, h := range holds {
+		if h.from.Before(last.to) && h.to.After(h.from) {
+			found = append(found, Overlap{last.side, h.side, earlier(last.to, h.to).Sub(h.from)})
 		}
-		if last != nil && second.from.Before(last.to) && second.to.After(second.from) {
-			end := last.to
-			if second.to.Before(end) {
-				end = second.to
-			}
-			found = append(found, Overlap{last.side, second.side, end.Sub(second.from)})
+		if h.to.After(last.to) {
+			last = h
 		}
 	}
 	return found

@@ -1,5 +1,5 @@
 // Bench measures redlatch beside other locks, on real servers which it starts
-// itself, and writes tables, plots and a file of all numbers.
+// itself, and writes tables.
 package main
 
 import (
@@ -10,16 +10,16 @@ import (
 	"os"
 	"os/signal"
 	"regexp"
+	"slices"
 	"syscall"
 	"time"
 
 	"github.com/redlatch/redlatch/bench/cell"
 	"github.com/redlatch/redlatch/bench/measure"
-	"github.com/redlatch/redlatch/bench/progress"
 	"github.com/redlatch/redlatch/bench/report"
 	"github.com/redlatch/redlatch/bench/server"
-	"github.com/redlatch/redlatch/bench/system"
 	"github.com/redlatch/redlatch/bench/worker"
+	"github.com/redlatch/redlatch/internal/screen"
 )
 
 func main() {
@@ -41,22 +41,15 @@ func main() {
 	}
 }
 
-// home is where the whole bench's results belong, seen from this module.
-const home = "../docs/testing/bench"
-
-type flags struct {
-	quick, list     bool
-	only, cell, out string
-}
+// page is where the whole bench's report belongs, seen from this module.
+const page = "../docs/testing/bench/README.md"
 
 func run(ctx context.Context, args []string) error {
-	var f flags
 	set := flag.NewFlagSet("bench", flag.ContinueOnError)
-	set.BoolVar(&f.quick, "quick", false, "a smoke run of about a minute and a half, with fewer cells and short times")
-	set.BoolVar(&f.list, "list", false, "list the cells, and run nothing")
-	set.StringVar(&f.only, "only", "", "run the cells whose id this regular `expression` matches, like 'contended/16/.*redlatch$'")
-	set.StringVar(&f.cell, "cell", "", "run the one cell with this `id`, like contended/16/1ms/5/redlatch")
-	set.StringVar(&f.out, "out", "", "`folder` to write README.md, results.json and plots to; the whole bench defaults to "+home+", and a part of it to standard output")
+	quick := set.Bool("quick", false, "a smoke run of about a minute and a half, with fewer cells and short times")
+	list := set.Bool("list", false, "list the cells, and run nothing")
+	only := set.String("only", "", "run the cells whose id this regular `expression` matches, like 'contended/16/.*redlatch$'")
+	id := set.String("cell", "", "run the one cell with this `id`, like contended/16/1ms/5/redlatch")
 	if err := set.Parse(args); err != nil {
 		return err
 	}
@@ -64,53 +57,54 @@ func run(ctx context.Context, args []string) error {
 		return fmt.Errorf("unexpected argument %q", set.Arg(0))
 	}
 	settings := cell.Full()
-	if !f.quick && f.only == "" && f.cell == "" && f.out == "" {
-		f.out = home
-	}
-	if f.quick {
+	if *quick {
 		settings = cell.Quick()
 	}
-	cells, err := choose(settings, f)
+	cells, err := choose(settings, *only, *id)
 	if err != nil {
 		return err
 	}
-	if f.list {
+	if *list {
 		for _, c := range cells {
 			fmt.Println(c.ID())
 		}
 		return nil
 	}
-	return bench(ctx, settings, cells, f)
+	r, err := bench(ctx, settings, cells)
+	if err != nil {
+		return err
+	}
+	if *quick || *only != "" || *id != "" {
+		fmt.Print(r.Markdown())
+	} else {
+		if err := os.WriteFile(page, []byte(r.Markdown()), 0o644); err != nil {
+			return err
+		}
+		fmt.Print(r.GoalTable())
+		fmt.Fprintf(os.Stderr, "written to %s, after %v\n", page, r.Took.Round(time.Second))
+	}
+	return failures(r.Results)
 }
 
 // choose returns the cells that the flags ask for.
-func choose(s cell.Settings, f flags) ([]cell.Cell, error) {
-	if f.cell != "" {
-		c, err := cell.Parse(f.cell)
-		if err != nil {
-			return nil, err
-		}
-		_, err = system.Find(c.System)
+func choose(s cell.Settings, only, id string) ([]cell.Cell, error) {
+	if id != "" {
+		c, err := cell.Find(id)
 		return []cell.Cell{c}, err
 	}
-	only, err := regexp.Compile(f.only)
+	match, err := regexp.Compile(only)
 	if err != nil {
 		return nil, fmt.Errorf("-only: %w", err)
 	}
-	var cells []cell.Cell
-	for _, c := range cell.Plan(s, system.All()) {
-		if only.MatchString(c.ID()) {
-			cells = append(cells, c)
-		}
-	}
+	cells := slices.DeleteFunc(cell.Plan(s), func(c cell.Cell) bool { return !match.MatchString(c.ID()) })
 	if len(cells) == 0 {
-		return nil, fmt.Errorf("-only %q matches no cell; -list shows them", f.only)
+		return nil, fmt.Errorf("-only %q matches no cell; -list shows them", only)
 	}
 	return cells, nil
 }
 
-func bench(ctx context.Context, settings cell.Settings, cells []cell.Cell, f flags) error {
-	if server.EtcdVersion() == "" {
+func bench(ctx context.Context, settings cell.Settings, cells []cell.Cell) (*report.Report, error) {
+	if server.Version("etcd") == "" {
 		fmt.Fprintln(os.Stderr, "bench: there is no etcd here, its cells will fail (make deps installs it)")
 	}
 	var planned time.Duration
@@ -118,46 +112,30 @@ func bench(ctx context.Context, settings cell.Settings, cells []cell.Cell, f fla
 		planned += settings.Duration(c)
 	}
 	began, machine := time.Now(), report.ThisMachine()
-	bar := progress.New(os.Stderr, planned)
-	r := &measure.Runner{Settings: settings, Progress: bar}
-	results, err := r.Run(ctx, cells)
-	bar.Close()
+	bar := screen.NewProgress(os.Stderr, planned.Seconds())
+	r := &measure.Runner{Settings: settings, Step: func(done time.Duration, step string) { bar.Show(done.Seconds(), step) }}
+	results := r.Run(ctx, cells)
+	bar.End()
 	if ctx.Err() != nil {
-		return errors.New("interrupted; servers and workers are stopped, and nothing is written")
+		return nil, errors.New("interrupted; servers and workers are stopped, and nothing is written")
 	}
-	if err != nil {
-		return err
-	}
-	all := &report.Report{
-		Machine: machine, Settings: settings, Took: time.Since(began).Round(time.Second).String(),
-		RoundTrips: r.RoundTrips, Results: results,
-	}
-	all.Goals = all.CheckGoals()
-	if f.out == "" {
-		fmt.Print(all.Markdown(false))
-	} else if err := all.Write(f.out); err != nil {
-		return err
-	} else {
-		fmt.Print(all.GoalTable())
-		fmt.Fprintf(os.Stderr, "written to %s, after %s\n", f.out, all.Took)
-	}
-	return failures(results)
+	return &report.Report{
+		Machine: machine, Settings: settings, Took: time.Since(began), RoundTrips: r.RoundTrips, Results: results,
+	}, nil
 }
 
 // failures is an error if a cell has no valid result, so that a script that
-// runs the bench learns of it.
+// runs the bench sees it.
 func failures(results []measure.Result) error {
-	var failed []string
+	failed := 0
 	for _, r := range results {
 		if r.Failed != "" {
-			failed = append(failed, fmt.Sprintf("%s: %s", r.ID, r.Failed))
+			failed++
+			fmt.Fprintf(os.Stderr, "FAILED %s: %s\n", r.ID(), r.Failed)
 		}
 	}
-	if len(failed) == 0 {
-		return nil
+	if failed > 0 {
+		return fmt.Errorf("%d of %d cells failed", failed, len(results))
 	}
-	for _, f := range failed {
-		fmt.Fprintln(os.Stderr, "FAILED", f)
-	}
-	return fmt.Errorf("%d of %d cells failed", len(failed), len(results))
+	return nil
 }

@@ -15,10 +15,11 @@ import (
 
 	"github.com/redis/go-redis/v9/logging"
 
+	"github.com/redlatch/redlatch/internal/redistest"
+	"github.com/redlatch/redlatch/internal/screen"
+
 	"github.com/redlatch/redlatch/interop/foreign"
-	"github.com/redlatch/redlatch/interop/ground"
 	"github.com/redlatch/redlatch/interop/matrix"
-	"github.com/redlatch/redlatch/interop/progress"
 	"github.com/redlatch/redlatch/interop/scenario"
 	"github.com/redlatch/redlatch/interop/service"
 )
@@ -26,18 +27,22 @@ import (
 func main() {
 	foreign.Become(foreign.InProcess()...)
 	only := flag.String("only", "", "run the clients whose name matches this regular expression, and write no page")
-	page := flag.String("page", "../docs/testing/interop.md", "where the page is written")
-	at := flag.Int("at", 3, "how many clients are played with at once")
-	services := flag.Duration("services", time.Minute, "how long two services share servers that fail")
+	at := flag.Int("at", 3, "how many clients are run at once")
 	flag.Parse()
-	logging.Disable() // go-redis would tell of each server that is killed on purpose
-	if err := run(*only, *page, *at, *services); err != nil {
+	logging.Disable() // go-redis would log each server that is killed on purpose
+	if err := run(*only, *at); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
 }
 
-func run(only, page string, at int, services time.Duration) error {
+// page is where the page is written, seen from this module.
+const page = "../docs/testing/interop.md"
+
+// serviceTime is how long two services share servers that fail.
+const serviceTime = time.Minute
+
+func run(only string, at int) error {
 	match, err := regexp.Compile(only)
 	if err != nil {
 		return err
@@ -48,21 +53,14 @@ func run(only, page string, at int, services time.Duration) error {
 	for _, r := range rows {
 		unexpected = append(unexpected, r.Unexpected()...)
 	}
-	var said []string
-	if only == "" {
-		var faults []string
-		said, faults = share(services)
-		unexpected = append(unexpected, faults...)
-	}
-	matrix.Print(os.Stdout, rows)
-	for _, line := range said {
-		fmt.Println(line)
-	}
-	if only == "" {
+	if only != "" {
+		fmt.Print(matrix.Tables(rows))
+	} else {
+		unexpected = append(unexpected, share()...)
 		if err := matrix.Write(page, rows); err != nil {
 			return err
 		}
-		fmt.Printf("\nwritten: %s\n", page)
+		fmt.Printf("written: %s\n", page)
 	}
 	if len(unexpected) > 0 {
 		fmt.Fprintln(os.Stderr, "\nnot as it should be:")
@@ -83,16 +81,16 @@ func play(clients []*foreign.Client, at int) []*scenario.Row {
 			parts = append(parts, scenario.Part{Client: c, Nodes: 5})
 		}
 	}
-	bar := progress.New(os.Stderr, len(parts)*len(scenario.All()))
+	bar := screen.NewProgress(os.Stderr, float64(len(parts)*len(scenario.All())))
 	defer bar.End()
 	return scenario.PlayAll(parts, at, func(p scenario.Part, name string) {
-		bar.Step(fmt.Sprintf("%s on %d: %s", p.Client.Name, p.Nodes, name))
+		bar.Show(1, fmt.Sprintf("%s on %d: %s", p.Client.Name, p.Nodes, name))
 	})
 }
 
-// share has a service on redsync and one on redlatch share servers that fail.
-// It returns what was seen, and what was not as it should be.
-func share(length time.Duration) (said, faults []string) {
+// share has a service on redsync and one on redlatch share servers that fail,
+// and returns what was not as it should be.
+func share() (faults []string) {
 	for _, x := range []struct {
 		what    string
 		trouble service.Trouble
@@ -100,11 +98,11 @@ func share(length time.Duration) (said, faults []string) {
 		{"redsync and redlatch, servers killed one at a time", service.Kept},
 		{"redsync and redlatch, three of five come back empty", service.Forgets},
 	} {
-		fmt.Fprintf(os.Stderr, "%s, for %v\n", x.what, length)
-		g := &ground.Ground{}
-		r := service.Run(g, service.Config{For: length, Trouble: x.trouble})
-		g.End()
-		said = append(said, fmt.Sprintf("%s: %v", x.what, r))
+		fmt.Fprintf(os.Stderr, "%s, for %v\n", x.what, serviceTime)
+		t := &redistest.Outside{}
+		r := service.Run(t, service.Config{For: serviceTime, Trouble: x.trouble})
+		t.End()
+		fmt.Printf("%s: %v\n", x.what, r)
 		if !r.Enough() {
 			faults = append(faults, x.what+": too little to judge by: "+r.String())
 		}
@@ -116,5 +114,5 @@ func share(length time.Duration) (said, faults []string) {
 			faults = append(faults, fmt.Sprintf("%s: %v", x.what, o))
 		}
 	}
-	return said, faults
+	return faults
 }

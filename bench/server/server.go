@@ -1,12 +1,18 @@
+// Package server runs the servers that locks are measured on: real processes
+// on free loopback ports, each in a folder of its own.
 package server
 
-import "time"
+import (
+	"os/exec"
+	"regexp"
+	"time"
+)
 
 // A Backend is the servers that a contender keeps its locks on.
 type Backend interface {
 	// Addresses returns host:port of each server.
 	Addresses() []string
-	// Sample reads the counters of all servers that are not frozen.
+	// Sample reads the counters of all servers.
 	Sample() (Sample, error)
 	// Stop ends the servers and removes their folders.
 	Stop()
@@ -19,7 +25,7 @@ type Sample struct {
 	Begun, At int64
 	// Commands are the calls by name of the command, all servers together.
 	Commands map[string]int64
-	// CPU is what the servers used, frozen ones included.
+	// CPU is what the servers used.
 	CPU time.Duration
 }
 
@@ -32,4 +38,13 @@ func (s Sample) Sub(earlier Sample) Sample {
 		}
 	}
 	return d
+}
+
+// Version returns the version of an installed server; "" if there is none.
+func Version(program string) string {
+	out, err := exec.Command(program, "--version").Output()
+	if err != nil {
+		return ""
+	}
+	return string(regexp.MustCompile(`\d+(\.\d+)+`).Find(out))
 }

@@ -1,0 +1,64 @@
+//go:build unix
+
+package redistest
+
+import (
+	"fmt"
+	"os"
+	"sync"
+	"testing"
+)
+
+// Outside is as much of a testing.TB as starting servers takes, for an example
+// or a program. Fatal and Fatalf panic; End cleans up.
+type Outside struct {
+	testing.TB // nil: what is not defined here must not be used
+
+	mu       sync.Mutex
+	cleanups []func()
+}
+
+// Helper does nothing.
+func (o *Outside) Helper() {}
+
+// Cleanup has f called by End, the last one first.
+func (o *Outside) Cleanup(f func()) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.cleanups = append(o.cleanups, f)
+}
+
+// TempDir returns a new folder, which End removes.
+func (o *Outside) TempDir() string {
+	dir, err := os.MkdirTemp("", "redlatch")
+	if err != nil {
+		o.Fatal(err)
+	}
+	o.Cleanup(func() { os.RemoveAll(dir) })
+	return dir
+}
+
+// Fatal panics.
+func (o *Outside) Fatal(args ...any) { panic(fmt.Sprint(args...)) }
+
+// Fatalf panics.
+func (o *Outside) Fatalf(format string, args ...any) { panic(fmt.Sprintf(format, args...)) }
+
+// End cleans up.
+func (o *Outside) End() {
+	o.mu.Lock()
+	cleanups := o.cleanups
+	o.cleanups = nil
+	o.mu.Unlock()
+	for i := len(cleanups) - 1; i >= 0; i-- {
+		cleanups[i]()
+	}
+}
+
+// Example starts three servers for an example, and returns their addresses and
+// what stops them.
+func Example() (a, b, c string, stop func()) {
+	t := &Outside{}
+	servers := Start(t, 3)
+	return servers[0].URL(), servers[1].URL(), servers[2].URL(), t.End
+}
