@@ -2,7 +2,10 @@ package explore
 
 import (
 	"context"
+	"fmt"
 	"os"
+	"os/exec"
+	"path/filepath"
 	"runtime/debug"
 	"strconv"
 	"strings"
@@ -15,8 +18,35 @@ import (
 // TestMain has memory be collected less often than by default: states are kept,
 // and little of what is allocated is garbage.
 func TestMain(m *testing.M) {
+	if raced {
+		os.Exit(withoutRaceDetector())
+	}
 	debug.SetGCPercent(400)
 	os.Exit(m.Run())
+}
+
+// withoutRaceDetector runs the same tests in a binary without the race detector.
+// A search has one goroutine, so that the detector could find nothing; and it
+// takes ten times as long.
+func withoutRaceDetector() int {
+	dir, err := os.MkdirTemp("", "explore")
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	defer os.RemoveAll(dir)
+	binary := filepath.Join(dir, "explore.test")
+	if out, err := exec.Command("go", "test", "-c", "-vet=off", "-o", binary, ".").CombinedOutput(); err != nil {
+		fmt.Fprintf(os.Stderr, "%v\n%s", err, out)
+		return 1
+	}
+	run := exec.Command(binary, os.Args[1:]...)
+	run.Stdout, run.Stderr = os.Stdout, os.Stderr
+	if err := run.Run(); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	return 0
 }
 
 // all has every instance be searched, and not the small ones alone: make model.

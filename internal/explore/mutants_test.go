@@ -32,6 +32,7 @@ func (c *Claim) from(now Instant) Instant { if off("extension from the reply") {
 	case Ending, Gone:
 		return c.late(v, e, out)`},
 	{"internal/protocol/request.go", "		case c.state > Held: // the lease", `		case c.state > Held && !off("late extension"): // the lease`},
+	{"internal/protocol/held.go", "	if now >= c.lease.deadline {\n		return c.expire(v, out) // it is not revived", "	if now >= c.lease.deadline && !off(\"late extension\") {\n		return c.expire(v, out) // it is not revived"},
 	{"internal/protocol/end.go", "	if c.lease.cause == WasDetached || m.holds == nothing {", `	if off("late grant stays") || c.lease.cause == WasDetached || m.holds == nothing {`},
 	{"internal/protocol/end.go", "	case !m.released || e.Op == node.OpRepair:", `	case !m.released || e.Op == node.OpRepair && !off("repair not undone"):`},
 
