@@ -49,7 +49,7 @@ type clientConfig struct {
 }
 
 // bounds are the parameters of the locks: small, so that a quarantine is over
-// soon and the run goes on. On a busy machine NodeTimeout is raised.
+// soon and the run goes on.
 type bounds struct {
 	MaxTTL      time.Duration `json:"max_ttl"`
 	Window      time.Duration `json:"window"`
