@@ -12,8 +12,8 @@ import (
 	"github.com/redlatch/redlatch/node"
 )
 
-// TestContextIsHeededOnASingleServer has a server freeze, and a caller whose
-// context ends after 50 ms, long before the node time limit.
+// TestContextIsHeededOnASingleServer freezes a server. The caller's context
+// ends after 50 ms, long before the node time limit.
 func TestContextIsHeededOnASingleServer(t *testing.T) {
 	const patience = 50 * time.Millisecond
 	for what, begin := range map[string]func(context.Context) (context.Context, error){
@@ -58,7 +58,8 @@ func TestContextIsHeededOnASingleServer(t *testing.T) {
 				if took := time.Since(start); took != patience {
 					t.Errorf("Release returned after %v, its context ended after %v", took, patience)
 				}
-				// The server executes what it was sent. Nothing of it stays.
+				// The server executes what it was sent. Nothing of it must
+				// remain.
 				links[0].thaw()
 				time.Sleep(time.Second)
 				for _, name := range []string{"held", "tried", "waited for"} {
@@ -69,8 +70,8 @@ func TestContextIsHeededOnASingleServer(t *testing.T) {
 	}
 }
 
-// TestContextIsHeededWhileASingleServerOffersTheLock has a waiter ask the server
-// that offers it the lock, and the server freeze then.
+// TestContextIsHeededWhileASingleServerOffersTheLock freezes the server after
+// it has notified a waiter, while the waiter asks it.
 func TestContextIsHeededWhileASingleServerOffersTheLock(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		hosts := newHosts(t, 2, 1, redlatch.Options{NodeTimeout: 5 * time.Second})
@@ -107,9 +108,9 @@ func TestContextIsHeededWhileASingleServerOffersTheLock(t *testing.T) {
 	})
 }
 
-// TestEndOfTheContextIsNotTakenForARefusal has callers whose context ends while
-// another holds the lock, and while there is no quorum. Who handles "held by
-// another" as no failure must not take a cancellation for it.
+// TestEndOfTheContextIsNotTakenForARefusal ends callers' contexts while another
+// client holds the lock, and while there is no quorum. A caller that treats
+// "held by another" as no failure must not mistake a cancellation for it.
 func TestEndOfTheContextIsNotTakenForARefusal(t *testing.T) {
 	for what, c := range map[string]struct {
 		trouble func(l *link)
@@ -152,8 +153,8 @@ func (e *ender) LockStart(ctx context.Context, _ redlatch.LockStart) context.Con
 func (e *ender) LockEnd(context.Context, redlatch.LockEnd)                           {}
 func (e *ender) RoundEnd(context.Context, redlatch.RoundEnd)                         { e.end() }
 
-// TestLossIsReportedThoughTheContextEnded has the nodes say that the lock is lost
-// in the moment in which the caller's context ends.
+// TestLossIsReportedThoughTheContextEnded has the nodes report that the lock is
+// lost in the moment in which the caller's context ends.
 func TestLossIsReportedThoughTheContextEnded(t *testing.T) {
 	for what, f := range map[string]func(*redlatch.Client, *redlatch.Lease, context.Context) error{
 		"Extend":  func(_ *redlatch.Client, l *redlatch.Lease, ctx context.Context) error { return l.Extend(ctx) },

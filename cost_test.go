@@ -13,12 +13,12 @@ import (
 	"github.com/redlatch/redlatch/node"
 )
 
-// patient is for tests in real time that are not about the node time limit: a
-// busy machine can keep even a node in memory from answering for a while.
+// patient is for tests in real time that are not about the node time limit: on
+// a busy machine even a node in memory may take a while to answer.
 var patient = redlatch.Options{NodeTimeout: 10 * time.Second}
 
-// counting is a node that grants everything and keeps nothing, so that what is
-// measured is the client's own.
+// counting is a node that grants everything and stores nothing, so that only
+// the client is measured.
 type counting struct{ *memory.Node }
 
 func (counting) Do(context.Context, node.Request) (node.Reply, error) {
@@ -55,7 +55,7 @@ func TestHeldLeaseCostsLittleAndNoGoroutine(t *testing.T) {
 		for i, name := range names {
 			held[i] = mustLock(t, c, name, redlatch.LockOptions{TTL: 30 * time.Second})
 		}
-		// Rounds end when their slowest node has answered, a moment after the
+		// A round ends when its slowest node has answered, a moment after the
 		// last lock was returned.
 		for end := time.Now().Add(5 * time.Second); runtime.NumGoroutine() > goroutines && time.Now().Before(end); {
 			runtime.Gosched()
@@ -74,8 +74,8 @@ func TestHeldLeaseCostsLittleAndNoGoroutine(t *testing.T) {
 }
 
 // TestTenThousandLeasesAreKeptByOneScheduler has nodes that answer in a
-// millisecond. What it takes to keep the leases follows the extensions in
-// flight, about ten at a time, and not the number of leases.
+// millisecond. The goroutines that keep the leases grow with the extensions in
+// flight, about ten at a time, not with the number of leases.
 func TestTenThousandLeasesAreKeptByOneScheduler(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const leases = 10_000
@@ -92,7 +92,7 @@ func TestTenThousandLeasesAreKeptByOneScheduler(t *testing.T) {
 		for _, l := range links {
 			l.set(func(l *link) { l.out = time.Millisecond })
 		}
-		// Until each has been extended once, look now and then what it takes.
+		// Until each has been extended once, sample the number of goroutines.
 		most := 0
 		for start := time.Now(); time.Since(start) < 5*time.Second; time.Sleep(1700 * time.Microsecond) {
 			most = max(most, runtime.NumGoroutine()-goroutines)
@@ -105,7 +105,7 @@ func TestTenThousandLeasesAreKeptByOneScheduler(t *testing.T) {
 				t.Fatalf("lease %d of %d was not extended", i, leases)
 			}
 		}
-		// An extension has a goroutine, and with each of three nodes two more.
+		// An extension has one goroutine, and two more for each of three nodes.
 		if most > 400 {
 			t.Errorf("keeping %d leases took %d goroutines at its busiest", leases, most)
 		}
@@ -123,8 +123,8 @@ func BenchmarkPair(b *testing.B) {
 			}
 		})
 	}
-	// A caller that may cancel is not bound to the node's time limit, and pays
-	// for a second goroutine.
+	// A caller that may cancel does not wait for the node's time limit, and
+	// costs a second goroutine.
 	b.Run("nodes=1/cancellable", func(b *testing.B) {
 		c := newClient(b, grantingNodes(1), patient)
 		b.ReportAllocs()
@@ -153,8 +153,8 @@ func BenchmarkExtend(b *testing.B) {
 	}
 }
 
-// BenchmarkHeldLease reports what it takes to acquire one lease more while
-// many are held.
+// BenchmarkHeldLease measures the cost of acquiring one more lease while many
+// are held.
 func BenchmarkHeldLease(b *testing.B) {
 	c := newClient(b, grantingNodes(1), patient)
 	for i := range 10_000 {

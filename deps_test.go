@@ -2,12 +2,13 @@ package redlatch_test
 
 import (
 	"os/exec"
+	"slices"
 	"strings"
 	"testing"
 )
 
-// deps returns the packages outside the standard library and this module that
-// importing path brings, by their modules.
+// deps returns the modules of all packages, outside the standard library and
+// this module, that path imports directly or indirectly.
 func deps(t *testing.T, path string) map[string]bool {
 	t.Helper()
 	const format = `{{if and (not .Standard) .Module (not .Module.Main)}}{{.Module.Path}}{{end}}`
@@ -23,7 +24,7 @@ func deps(t *testing.T, path string) map[string]bool {
 }
 
 func TestCoreImportsTheStandardLibraryAlone(t *testing.T) {
-	for _, path := range []string{".", "./node", "./node/nodetest", "./memory", "./redis", "./fence"} {
+	for _, path := range []string{".", "./admin", "./node", "./node/nodetest", "./memory", "./redis", "./fence"} {
 		if d := deps(t, path); len(d) > 0 {
 			t.Errorf("%s brings %v", path, d)
 		}
@@ -39,7 +40,8 @@ func TestADriverBringsOneClientAlone(t *testing.T) {
 	}
 }
 
-// imports returns all packages of this module that importing path brings.
+// imports returns all packages of this module that path imports directly or
+// indirectly.
 func imports(t *testing.T, path string) map[string]bool {
 	t.Helper()
 	out, err := exec.Command("go", "list", "-deps", "-f", `{{if and .Module .Module.Main}}{{.ImportPath}}{{end}}`, path).CombinedOutput()
@@ -65,5 +67,42 @@ func TestNodesKnowTheContractAlone(t *testing.T) {
 	}
 	if brings := imports(t, "./node"); len(brings) != 1 {
 		t.Errorf("package node brings %v", brings)
+	}
+}
+
+// layers is this module from top to bottom. A package imports the packages that
+// are named after it, and what those import, and nothing else of this module.
+var layers = []struct{ path, imports string }{
+	{"admin", ". internal/inside internal/progress internal/runner internal/protocol node"},
+	{".", "internal/inside internal/runner internal/protocol node"},
+	{"internal/inside", "internal/runner internal/protocol node"},
+	{"internal/runner", "internal/progress internal/protocol node"},
+	{"internal/protocol", "node"},
+	{"internal/nodestate", "node"},
+	{"memory", "internal/nodestate node"},
+	{"redis", "internal/progress node"},
+	{"sqlite", "node"},
+	{"fence", "node redis"},
+	{"internal/progress", ""},
+	{"node", ""},
+}
+
+func TestLayersImportDownwards(t *testing.T) {
+	const module = "github.com/redlatch/redlatch"
+	for _, layer := range layers {
+		out, err := exec.Command("go", "list", "-f", `{{join .Imports "\n"}}`, "./"+layer.path).CombinedOutput()
+		if err != nil {
+			t.Fatalf("go list: %v\n%s", err, out)
+		}
+		allowed := strings.Fields(layer.imports)
+		for path := range strings.FieldsSeq(string(out)) {
+			below, ours := strings.CutPrefix(path, module)
+			if below = strings.TrimPrefix(below, "/"); below == "" {
+				below = "."
+			}
+			if ours && !slices.Contains(allowed, below) {
+				t.Errorf("%s imports %s, which is not below it", layer.path, below)
+			}
+		}
 	}
 }

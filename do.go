@@ -5,12 +5,13 @@ import (
 	"errors"
 )
 
-// Do waits for the lock like Lock, runs fn under it, and releases it whatever
-// becomes of fn. The context that fn gets is a child of ctx and ends at the
-// lease's deadline at the latest; fn is to stop when it does.
+// Do waits for the lock like Lock, runs fn under it, and releases it however fn
+// ends. The context of fn is a child of ctx and ends at the lease's deadline at
+// the latest. fn must stop when it ends.
 //
 // Do returns fn's error. If the lock was lost while fn ran, the error is also
-// ErrLost, even if fn returned none: others may have held the lock by then.
+// ErrLost, even if fn returned nil: another client may have held the lock by
+// then.
 func (c *Client) Do(ctx context.Context, name string, opts LockOptions, fn func(ctx context.Context, lease *Lease) error) (err error) {
 	lease, err := c.Lock(ctx, name, opts)
 	if err != nil {
@@ -29,9 +30,9 @@ func (c *Client) Do(ctx context.Context, name string, opts LockOptions, fn func(
 		case errors.Is(releaseErr, ErrLost):
 			err = errors.Join(err, releaseErr)
 		case releaseErr != nil:
-			// The work was done under the lock; that it is freed by its time
-			// to live instead of by us is no failure of the work.
-			c.log.Warn("redlatch: lock could not be released and will run out", "name", name, "err", releaseErr)
+			// fn ran under the lock, so this is no failure of fn. The lock
+			// expires by its time to live.
+			c.opts.Logger.Warn("redlatch: lock could not be released and will run out", "name", name, "err", releaseErr)
 		}
 	}()
 	return fn(work, lease)
@@ -51,12 +52,12 @@ func withHeld(ctx context.Context, l *Lease) context.Context {
 	return context.WithValue(ctx, heldKey{}, &held{lease: l, outer: outer})
 }
 
-// heldOn reports that a lease on the key stands around this context: whoever
-// waits for it waits for itself.
+// heldOn reports whether Do already holds the key for this context: a caller
+// that waited for it would wait for itself.
 func heldOn(ctx context.Context, c *Client, key string) bool {
 	h, _ := ctx.Value(heldKey{}).(*held)
 	for ; h != nil; h = h.outer {
-		if h.lease.c == c && h.lease.key == key && h.lease.Remaining() > 0 {
+		if h.lease.c == c && h.lease.claim.Key() == key && h.lease.Remaining() > 0 {
 			return true
 		}
 	}

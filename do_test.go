@@ -53,7 +53,7 @@ func TestDoTellsTheFunctionAndTheCallerThatTheLockIsLost(t *testing.T) {
 				t.Errorf("the function was told %v after the deadline", late)
 			}
 			wantErr(t, context.Cause(ctx), redlatch.ErrLost)
-			return nil // the function thinks that all is well
+			return nil // the function did not notice the loss
 		})
 		wantErr(t, err, redlatch.ErrLost)
 	})

@@ -1,117 +1,120 @@
-// Package redlatch is a distributed lock: one holder at a time for a name,
-// among all the goroutines, processes and machines that ask the same nodes.
+// Package redlatch provides a distributed lock: of all goroutines, processes
+// and machines that use the same nodes, one at a time holds a name.
 //
-// A node is an independent place that can grant a lock. Packages
+// A node is an independent store that can grant a lock. Packages
 // redis/rueidis and redis/goredis make nodes of Redis servers, package sqlite
-// of a file on this machine, package memory of nothing at all, for tests. With
-// one node the lock is as good as that node. With several a majority of them
-// decides, in the manner of Redlock, and a minority may fail.
+// makes one of a file on this machine, and package memory makes nodes for
+// tests. With one node, the lock is as reliable as that node. With several, a
+// majority of them decides, as in Redlock, and a minority may fail.
 //
 // # Basics
 //
-// A Client is made once and used by everyone:
+// Make one Client per process and share it:
 //
 //	nodes, err := rueidis.Nodes("redis://a:6379", "redis://b:6379", "redis://c:6379")
 //	locks, err := redlatch.New(nodes, redlatch.Options{})
 //	defer locks.Close()
 //
 // Do waits for a lock, runs a function under it, and releases it. The
-// function's context ends when the lock does, and the token goes to whatever
-// the lock protects:
+// function's context ends when the lock does. Pass the token to the resource
+// that the lock protects, so that it can refuse a holder whose lock has
+// expired:
 //
 //	err = locks.Do(ctx, "orders/42", redlatch.LockOptions{},
 //		func(ctx context.Context, lease *redlatch.Lease) error {
 //			return store.Write(ctx, order, lease.Token())
 //		})
 //
-// Lock and TryLock return the Lease itself. It is extended in the background
-// until Release, and its Context ends when it is lost:
+// Lock and TryLock return the Lease itself. The client extends it in the
+// background until Release. Its Context ends when it is lost:
 //
 //	lease, err := locks.TryLock(ctx, "orders/42", redlatch.LockOptions{})
 //	if errors.Is(err, redlatch.ErrHeld) {
-//		return nil // somebody else is at it; err says who, and for how long yet
+//		return nil // another client holds it; err says which, and when it expires
 //	}
 //
-// A lease belongs to whoever has it, not to a goroutine, and outlives the
-// context with which it was asked for. Locks are not re-entrant.
+// A lease is not tied to a goroutine: any goroutine may use or release it. It
+// is not tied to the context of Lock or TryLock either: it stays valid after
+// that context has ended. Locks are not re-entrant.
 //
 // # Guarantees
 //
-//  1. Exclusion. From the moment a lease is returned until its deadline no
-//     other lease on the name is valid, if clocks run at the same rate within
-//     a margin of 1 % of the time to live plus 2 ms, and no node forgets a
-//     lock that it granted without the restart guard seeing it.
-//  2. Loss is told in time. The lease's context ends at its deadline at the
-//     latest, by a local timer that was set from the start of the last
-//     confirmed round, never by the return of a network call. Its cause says
-//     why: ErrLost, ErrReleased or ErrDetached.
-//  3. Tokens only grow. If the attempt for a lease began after another was
-//     acquired, its token is the higher one, even when a process was paused,
-//     messages came late, clocks are wrong, or the earlier holder still
-//     believes in its lock; again if no node forgets unseen.
-//  4. No deadlock. A holder that crashes is gone after its time to live, one
-//     that hangs after its MaxHold. Waiters that crash or freeze hold up
-//     nobody for longer than about one and a half times WaiterLease, however
-//     many they are.
-//  5. Fault tolerance. With a majority of nodes answering, locks are
-//     acquired, extended and released. A frozen, slow or dead minority costs
-//     nothing where the others settle a round among themselves, and no more
-//     than the node time limit where they do not. A node that lacks a lock
-//     is given it again after a majority has extended it.
-//  6. No ghosts. An attempt that failed or was cancelled is taken back on
-//     every node that can be reached, whatever became of the caller's
-//     context, and so are grants that come late.
-//  7. Extension never creates and never steals. It lengthens what is still
-//     ours, and never shortens it.
+//  1. Exclusion. From the moment a lease is returned until its deadline, no
+//     other lease on the name is valid. This assumes that clocks run at the
+//     same rate, within 1 % of the time to live plus 2 ms, and that no node
+//     forgets a lock that it granted without the restart guard seeing it.
+//  2. Loss is reported in time. The lease's context ends at its deadline at
+//     the latest. A local timer ends it, not the return of a network call; the
+//     timer is set from the start of the last confirmed round. The context's
+//     cause says why: ErrLost, ErrReleased or ErrDetached.
+//  3. Tokens only grow. If the attempt for a lease began after another lease
+//     was acquired, its token is the higher one. This holds when a process was
+//     paused, when messages arrive late, when clocks show the wrong time, and
+//     when the earlier holder still believes that it holds the lock. It
+//     assumes that no node forgets unseen.
+//  4. No deadlock. The lock of a crashed holder is free after its time to
+//     live, that of a hanging holder after its MaxHold. Crashed or frozen
+//     waiters, however many, delay the others by about a second and a half at
+//     most.
+//  5. Fault tolerance. Locks are acquired, extended and released while a
+//     majority of nodes answers. A frozen, slow or dead minority costs no time
+//     if the other nodes decide the round, and at most the node time limit if
+//     they do not. A node that lacks a lock gets it back after a majority has
+//     extended it.
+//  6. No orphaned keys. What a failed or cancelled attempt was granted is
+//     undone on every node that can be reached, even after the caller's
+//     context has ended. So are grants that arrive late.
+//  7. Extension never creates a lock, never steals one, and never shortens
+//     one. It lengthens a lock that is still ours.
 //  8. Order. Waiters are served in the order in which they came. A release
-//     wakes one of them, and costs the same however many wait.
+//     notifies one waiter, and costs the same however many wait.
 //
 // # Caveats
 //
-// Nothing is promised beyond the deadline. A program that is stopped, by its
-// scheduler, its hypervisor or a debugger, may wake up after it and write
-// before it has looked at the context. Where that must do no harm, let the
-// resource check the token: it keeps the highest that it has seen and refuses
-// lower ones. Package fence is that side. A holder first claims the resource
-// with its token, then reads, then writes.
+// Nothing is promised after the deadline. A scheduler, a hypervisor or a
+// debugger can stop a program, and the program may resume after the deadline
+// and write before it looks at its context. If such a write does harm, let the
+// resource check the token: it keeps the highest token that it has seen and
+// refuses lower ones. Package fence does this. A holder first claims the
+// resource with its token, then reads, then writes.
 //
-// A node forgets a lock when it restarts without its data, is flushed, or is
-// failed over to a replica that lacks the last writes. One such node is enough,
-// where it was the one that two majorities had in common. The restart guard
-// sees this by a marker that each node carries, and has the node sit out until
-// whatever it forgot has run out: 32 s by default. It also refuses clients with
-// another list of nodes, or other bounds. It is on for several Redis nodes and
-// for Sentinel; see Options.Guard. It does not see that a server evicts or
-// loses single keys, that its clock is set forward, or that it is put back to
-// an earlier moment together with its memory.
+// A node forgets a lock when it restarts without its data, when it is flushed,
+// and when it fails over to a replica that lacks the last writes. One such node
+// is enough to allow two holders, if two majorities overlap in it. The restart
+// guard notices this by a marker on each node, and quarantines the node until
+// every lock that it may have forgotten has expired: 32 s by default. The guard
+// also refuses clients with another membership or other cluster parameters. It
+// is on for several Redis nodes and for Sentinel; see Options.Guard. It does
+// not notice that a server evicts or loses single keys, that a server's clock
+// is set forward, or that a server is reset to an earlier moment together with
+// its memory.
 //
-// New nodes cannot be told from nodes that have lost everything. Several of
-// them, or one with the guard on, are quarantined at first: redlatch init, or
-// Client.Init with Wait, marks them and waits until they are trusted. To trust
-// them at once, with AssumeFresh, is for tests and first installations, and
-// after an outage lets a second holder in.
+// New nodes look like nodes that have lost all data. Several new nodes, or one
+// with the guard on, are therefore quarantined at first. redlatch init, or Init
+// of package admin with Wait, marks them and waits until they are trusted.
+// AssumeFresh trusts them at once: that is for tests and first installations.
+// After an outage it can let in a second holder.
 //
-// A single plain server is not guarded unless asked for, since nobody would
-// carry on meanwhile. If it restarts without its data, it can grant what
-// another still holds.
+// The guard is off for a single plain server, because no other node could
+// grant locks during the quarantine. If that server restarts without its data,
+// it can grant a lock that another client still holds.
 //
-// A machine that was suspended has its leases ended within a tenth of a
-// second after it wakes. That a virtual machine was paused cannot always be
-// seen from inside it.
+// When a suspended machine wakes, its leases end within a tenth of a second. A
+// virtual machine cannot always notice that it was paused.
 //
-// Order is kept among clients of this package. Plain Redlock clients on the
-// same key take it when they find it free; their release wakes nobody, and is
-// found out by asking after a random delay. Order is by the nodes' clocks, so
-// two callers that came within a round trip of each other may be served either
-// way.
+// Clients of this package keep the order among themselves. Foreign Redlock
+// clients on the same key take it when they find it free. Their release
+// notifies nobody: waiters discover it when they ask again, after a random
+// delay. The order follows the nodes' clocks, so two callers that came within a
+// round trip of each other may be served in either order.
 //
-// With NoToken there is no token, and nothing stops a request that was thought
-// lost and arrives after it was taken back: the lock it takes then runs out by
-// its time to live.
+// With NoToken there is no fence to refuse a request that arrives after it was
+// undone. The lock that such a request takes is held by nobody until its time
+// to live has passed.
 //
-// A lock is for those who ask for it. Whoever can write to the nodes can take
-// or remove any lock.
+// The lock is advisory. A client that can write to the nodes can take or remove
+// any lock.
 //
-// The file docs/guarantees.md says what each promise stands on, and what is left
-// without it; docs/algorithm.md explains how all this comes about.
+// docs/guarantees.md says what each guarantee assumes and what is left if the
+// assumption fails. docs/algorithm.md explains the protocol.
 package redlatch

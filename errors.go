@@ -7,14 +7,16 @@ import (
 	"strings"
 	"time"
 
+	"github.com/redlatch/redlatch/internal/runner"
 	"github.com/redlatch/redlatch/node"
 )
 
 // These errors come from constructors and from the checks before a lock is
-// asked for. Nothing was sent.
+// requested. Nothing was sent.
 var (
-	// ErrConfig is returned when an option, a name or a list of nodes is out
-	// of bounds. The error is a *ConfigError that says which and how.
+	// ErrConfig is returned when an option, a name or a membership is not
+	// valid. The error is a *ConfigError that says which setting, and what it
+	// allows.
 	ErrConfig = node.ErrConfig
 
 	// ErrChanging is returned, along with ErrConfig, when nodes grant nothing
@@ -25,16 +27,16 @@ var (
 	// ErrClosed is returned when the client was closed.
 	ErrClosed = node.ErrClosed
 
-	// ErrDeadlock is returned when the function that Do runs asks, on the
-	// context it was given, for the very lock that Do holds for it: locks are
-	// not re-entrant, and this wait could not end.
+	// ErrDeadlock is returned when the function that Do runs requests, on its
+	// context, the lock that Do holds for it. Locks are not re-entrant, so this
+	// wait could not end.
 	ErrDeadlock = errors.New("redlatch: lock is already held on this context")
 )
 
-// These errors come from asking for a lock.
+// These errors come from requesting a lock.
 var (
-	// ErrHeld is returned when another holds the lock. The error is a
-	// *HeldError that says who, since when, and when it expires.
+	// ErrHeld is returned when another client holds the lock. The error is a
+	// *HeldError that says which one, since when, and when it expires.
 	ErrHeld = errors.New("redlatch: lock is held by another")
 
 	// ErrQuarantine is returned, along with ErrNoQuorum, when nodes do not
@@ -42,18 +44,24 @@ var (
 	// *QuorumError says when.
 	ErrQuarantine = errors.New("redlatch: node is in quarantine")
 
-	// ErrNoQuorum is returned when too few nodes answered in time. The error
-	// is a *QuorumError that says what became of each.
+	// ErrNoQuorum is returned when too few nodes answered in time. The error is
+	// a *QuorumError that says what each node answered.
 	ErrNoQuorum = errors.New("redlatch: no quorum of nodes")
 )
 
-// These errors come from a lease that was acquired. They are also the causes
-// with which a lease's context ends.
+// These errors come from a lease that was acquired. They are also the causes of
+// the end of a lease's context.
 var (
-	// ErrLost is returned when the lease ended without being released: it
-	// could not be extended in time, or the nodes say it is no longer ours. The
-	// error is a *LostError that says which lock, since when, and why.
+	// ErrLost is returned when the lease ended without being released: it could
+	// not be extended in time, or the nodes report that it is no longer ours.
+	// The error is a *LostError that says which lock, since when, and why.
 	ErrLost = errors.New("redlatch: lock is lost")
+
+	// ErrMaxHold is returned by Extend when the lease's deadline has reached
+	// its MaxHold: the lease cannot be extended further, and is valid until its
+	// deadline. Together with ErrLost, it is the cause with which such a lease
+	// ends.
+	ErrMaxHold = errors.New("redlatch: lock is at the end of its MaxHold")
 
 	// ErrReleased is returned when the lease was released by its owner.
 	ErrReleased = errors.New("redlatch: lock is released")
@@ -62,41 +70,25 @@ var (
 	ErrDetached = errors.New("redlatch: lease is detached")
 )
 
-// These errors say why a node gave no answer.
-var (
-	// ErrUnsent is wrapped by a node's error when it is certain that the
-	// request had no effect and will have none.
-	ErrUnsent = node.ErrUnsent
-
-	// ErrNodeTimeout is returned when a node did not answer within its time
-	// limit.
-	ErrNodeTimeout = errors.New("redlatch: node did not answer within its time limit")
-
-	// errPending stands for a node that was not waited for, since the round
-	// was settled without it.
-	errPending = errors.New("redlatch: no answer yet when the round was settled")
-
-	// errSuspect stands for a node that was not asked, since it is not
-	// answering and enough calls to it are under way.
-	errSuspect = fmt.Errorf("redlatch: node is not answering (%w)", ErrUnsent)
-)
+// ErrNodeTimeout is returned when a node did not answer within its time limit.
+var ErrNodeTimeout = runner.ErrNodeTimeout
 
 // HolderKind says what sort of client holds a lock.
 type HolderKind string
 
-// The kinds of holder that can be told apart.
+// The kinds of holder that can be distinguished.
 const (
 	// KindLease is a lease of this package.
 	KindLease HolderKind = "lease"
-	// KindPlain is a plain string set by another Redlock client.
+	// KindPlain is a string that a foreign Redlock client set.
 	KindPlain HolderKind = "plain"
-	// KindForeign is a key that is no plain lock at all.
+	// KindForeign is a key that is no lock: it is not a string.
 	KindForeign HolderKind = "foreign"
-	// KindReserved is a waiter whose turn it is.
+	// KindReserved is a waiter that was notified and may take the lock.
 	KindReserved HolderKind = "reserved"
 )
 
-// Holder is what is known of whoever has a lock.
+// Holder is what is known about the holder of a lock.
 type Holder struct {
 	// Owner is host/pid/label for a lease, the value for a plain lock, and
 	// the type of the key for a foreign one.
@@ -120,8 +112,8 @@ type Holder struct {
 // HeldError says who holds a lock.
 type HeldError struct {
 	Name string
-	// Holders are those whom the nodes name, the one named by most nodes
-	// first. It has more than one entry while contenders split the nodes.
+	// Holders are the holders that the nodes name. The one that most nodes name
+	// comes first. There is more than one while contenders split the nodes.
 	Holders []Holder
 }
 
@@ -136,67 +128,17 @@ func (e *HeldError) Error() string {
 // Is reports that every HeldError is an ErrHeld.
 func (e *HeldError) Is(target error) bool { return target == ErrHeld }
 
-// NodeResult is what one node said, or why it said nothing.
-type NodeResult struct {
-	Node  string
-	Reply node.Reply // the answer, if Err is nil
-	Err   error
-}
-
-func (r NodeResult) String() string {
-	if r.Err != nil {
-		text := strings.TrimPrefix(r.Err.Error(), "redlatch: ")
-		return r.Node + ": " + strings.ReplaceAll(text, "(redlatch: ", "(")
-	}
-	if r.Reply.Status == 0 {
-		return r.Node + ": answered"
-	}
-	s := r.Node + ": " + r.Reply.Status.String()
-	switch r.Reply.Status {
-	case node.Behind, node.Ahead:
-		s += fmt.Sprintf(", which says %s", r.Reply.Now.UTC().Format(time.RFC3339))
-	case node.Misconfigured:
-		if r.Reply.Guard != nil && !r.Reply.Guard.Barred() {
-			s += fmt.Sprintf(", or with other bounds: %s, locks of up to %v", r.Reply.Guard.Nodes, r.Reply.Guard.MaxTTL)
-		}
-	case node.Quarantined:
-		from := " yet"
-		if r.Reply.NeedsMark() {
-			from = " from when it is marked"
-		}
-		s += fmt.Sprintf(" for %v%s", r.Reply.Left.Round(time.Millisecond), from)
-		s += ", since " + quarantineReason(r.Reply.Value)
-	}
-	return s
-}
-
-// quarantineReason says in words why a node sits out.
-func quarantineReason(reason string) string {
-	switch reason {
-	case node.ReasonFresh:
-		return "its clock was set back"
-	case node.ReasonNew, node.ReasonUnmarked:
-		return "it is new or has lost its data"
-	case node.ReasonChanged, node.ReasonRemark:
-		return "it restarted or was promoted, and may lack the last writes"
-	case node.ReasonList:
-		return "the list of nodes was changed"
-	case node.ReasonBarred:
-		return "a change of the list of nodes is not finished"
-	}
-	return "it may have forgotten locks"
-}
-
 // QuorumError says what each node answered in a round that found no quorum.
 type QuorumError struct {
 	Op      node.Op
 	Name    string        // empty for a list of all locks
 	Need    int           // the quorum
 	Elapsed time.Duration // how long the round took
-	// Late is set when a quorum granted, but so late that of the TTL no
-	// validity was left.
+	// Late is set when a quorum granted, but so late that no validity was left
+	// of the TTL.
 	Late bool
-	// Nodes has one entry for each node, in the order of the client's list.
+	// Nodes has one entry for each node, in the order in which they were passed
+	// to New.
 	Nodes []NodeResult
 }
 
@@ -223,7 +165,7 @@ func (e *QuorumError) Error() string {
 	return s
 }
 
-// waitOut is what to do about nodes that are new or have lost their data.
+// waitOut says what to do about nodes that are new or have lost their data.
 const waitOut = "wait until the quarantine is over, as redlatch init does: a lock from before a loss of data may still be held; only brand-new servers may be trusted at once, with redlatch init --assume-fresh"
 
 // Is reports that every QuorumError is an ErrNoQuorum, and one with a node in
@@ -232,8 +174,8 @@ func (e *QuorumError) Is(target error) bool {
 	return target == ErrNoQuorum || target == ErrQuarantine && e.quarantined("")
 }
 
-// quarantined reports whether a node sits out, for the given reason if it is
-// not empty.
+// quarantined reports whether a node is quarantined, for the given reason if
+// that is not empty.
 func (e *QuorumError) quarantined(reason string) bool {
 	return slices.ContainsFunc(e.Nodes, func(r NodeResult) bool {
 		return r.Err == nil && r.Reply.Status == node.Quarantined && (reason == "" || r.Reply.Value == reason)
@@ -249,4 +191,23 @@ func (e *QuorumError) Unwrap() []error {
 		}
 	}
 	return errs
+}
+
+// markError returns an error if a node could not be marked.
+func markError(states []runner.NodeState) error {
+	e := &QuorumError{Op: node.OpMark, Name: "the list of nodes", Need: len(states)}
+	bad := false
+	for _, s := range states {
+		if errors.Is(s.Err, ErrConfig) {
+			return s.Err
+		}
+		r := NodeResult{Node: s.Node, Err: s.Err}
+		r.Reply.Status = node.Granted
+		e.Nodes = append(e.Nodes, r)
+		bad = bad || s.Err != nil
+	}
+	if bad {
+		return e
+	}
+	return nil
 }

@@ -11,8 +11,8 @@ import (
 	"github.com/redlatch/redlatch/memory"
 )
 
-// Do runs a function under a lock, and releases it whatever becomes of the
-// function.
+// Do runs a function under a lock, and releases the lock however the function
+// ends.
 func ExampleClient_Do() {
 	// In a program: rueidis.Nodes("redis://a:6379", "redis://b:6379", "redis://c:6379").
 	locks, err := redlatch.New(memory.Nodes(3), redlatch.Options{})
@@ -22,8 +22,8 @@ func ExampleClient_Do() {
 	defer locks.Close()
 
 	err = locks.Do(context.Background(), "orders/42", redlatch.LockOptions{}, func(ctx context.Context, lease *redlatch.Lease) error {
-		// ctx ends before anybody else can have the lock; the token goes to
-		// whatever is written to.
+		// ctx ends before another client can get the lock. Pass the token to
+		// the resource that is written to.
 		fmt.Println(lease.Name(), "has a token:", lease.Token() > 0)
 		return nil
 	})
@@ -33,8 +33,8 @@ func ExampleClient_Do() {
 	// error: <nil>
 }
 
-// Lock waits, for as long as its context and options let it, and returns the
-// lease itself.
+// Lock waits as long as its context and options allow, and returns the lease
+// itself.
 func ExampleClient_Lock() {
 	locks, err := redlatch.New(memory.Nodes(1), redlatch.Options{})
 	if err != nil {
@@ -58,7 +58,7 @@ func ExampleClient_Lock() {
 	// released: true
 }
 
-// TryLock asks once. The error says who has the lock, and for how long yet.
+// TryLock asks once. The error says who holds the lock, and when it expires.
 func ExampleClient_TryLock() {
 	nodes := memory.Nodes(3)
 	first, err := redlatch.New(nodes, redlatch.Options{Label: "nightly"})
@@ -86,8 +86,7 @@ func ExampleClient_TryLock() {
 	// held by the first: true for less than 10s: true
 }
 
-// Detach hands a lease on, as a text, to whoever attaches it: another process,
-// perhaps.
+// Detach returns a lease as text. Another process, for example, can attach it.
 func ExampleClient_Attach() {
 	nodes := memory.Nodes(3)
 	ours, err := redlatch.New(nodes, redlatch.Options{})

@@ -14,10 +14,10 @@ import (
 	"github.com/redlatch/redlatch/node"
 )
 
-// TestGrantOfANodeThatWasFrozenForLongIsUndone has a node stand still for
-// longer than a lock lives, with a request in its buffer that it carries out
-// when it goes on. Meanwhile nothing new can be sent to it: a connection that
-// is made is not greeted.
+// TestGrantOfANodeThatWasFrozenForLongIsUndone freezes a node for longer than a
+// lock lives. It has a request in its buffer, and executes it when it is
+// thawed. Meanwhile nothing new can be sent to it: a new connection gets no
+// greeting.
 func TestGrantOfANodeThatWasFrozenForLongIsUndone(t *testing.T) {
 	for _, n := range []int{1, 3} {
 		synctest.Test(t, func(t *testing.T) {
@@ -44,7 +44,7 @@ func TestGrantOfANodeThatWasFrozenForLongIsUndone(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			time.Sleep(3 * ttl) // within the token's window, or the node would refuse it
+			time.Sleep(3 * ttl) // within the token window, or the node would refuse the token
 			links[0].thaw()
 			synctest.Wait()
 			if links[0].holder(t, "job") == "" {
@@ -57,7 +57,7 @@ func TestGrantOfANodeThatWasFrozenForLongIsUndone(t *testing.T) {
 	}
 }
 
-// worded is a node whose driver has words of its own for a call that ran into
+// worded is a node whose driver has its own error text for a call that reached
 // its time limit.
 type worded struct {
 	*link
@@ -72,9 +72,10 @@ func (n worded) Do(ctx context.Context, req node.Request) (node.Reply, error) {
 	return reply, err
 }
 
-// TestReplyThatNeverComesIsATimeoutWhateverTheDriverSays compares drivers: the
-// same error, the same number of requests, the same time. A connection that was
-// cut is another matter, and is asked again at once.
+// TestReplyThatNeverComesIsATimeoutWhateverTheDriverSays compares drivers: each
+// must give the same error, after the same number of requests and the same
+// time. A connection that was cut is different: the node is asked again at
+// once.
 func TestReplyThatNeverComesIsATimeoutWhateverTheDriverSays(t *testing.T) {
 	const limit = time.Second
 	for _, timeout := range []error{

@@ -12,12 +12,13 @@ import (
 	"unicode/utf8"
 
 	"github.com/redlatch/redlatch"
+	"github.com/redlatch/redlatch/admin"
 	"github.com/redlatch/redlatch/memory"
 	"github.com/redlatch/redlatch/node"
 )
 
-// presentable reports whether an error can be shown: it is one line of text, of
-// a length that somebody would read.
+// presentable reports whether an error can be shown: one row of text, short
+// enough to read.
 func presentable(err error) bool {
 	text := err.Error()
 	return len(text) < 2000 && utf8.ValidString(text) && !strings.ContainsFunc(text, unicode.IsControl)
@@ -78,13 +79,13 @@ func FuzzNames(f *testing.F) {
 			}
 			return
 		}
-		if len(prefix+name) > redlatch.MaxNameLen || name == "" || !utf8.ValidString(name) || strings.ContainsFunc(name, unicode.IsControl) {
+		if len(prefix+name) > 512 || name == "" || !utf8.ValidString(name) || strings.ContainsFunc(name, unicode.IsControl) {
 			t.Errorf("prefix %q, name %q was taken", prefix, name)
 		}
 		if l.Name() != name {
 			t.Errorf("%q is called %q", name, l.Name())
 		}
-		list, err := c.List(context.Background())
+		list, err := admin.New(c).List(context.Background())
 		if err != nil || len(list.Locks) != 1 || list.Locks[0].Name != name {
 			t.Errorf("%q is listed as %+v, %v", name, list, err)
 		}
@@ -97,8 +98,8 @@ func FuzzNames(f *testing.F) {
 	})
 }
 
-// FuzzHandles has texts for handles, as they are and in the form that a handle
-// has.
+// FuzzHandles parses texts as handles, both as they are and in the form of a
+// handle.
 func FuzzHandles(f *testing.F) {
 	value := strings.Repeat("0", 32) + ":host/1/x"
 	for _, text := range []string{
@@ -155,8 +156,8 @@ func FuzzHandles(f *testing.F) {
 	})
 }
 
-// FuzzHolders has anything stand in the place of a lock, which others can
-// write to: whoever is refused is shown it.
+// FuzzHolders puts any value in the place of a lock, because other clients can
+// write there. A client that is refused shows it.
 func FuzzHolders(f *testing.F) {
 	for _, value := range []string{
 		"x", "", "\x1b[2J", "\xff", strings.Repeat("0", 32) + ":host/1/x", strings.Repeat("0", 32) + ":\x1b[2J\n",

@@ -19,12 +19,12 @@ import (
 var errRefused = errors.New("connection refused")
 
 // TestGrantOfALowerProposalIsUndone has one node grant the first proposal of a
-// token and be away when the attempt is given up after the second.
+// token. The node is away when the attempt fails after the second proposal.
 func TestGrantOfALowerProposalIsUndone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		links, nodes := newLinks(t, 3)
 		c := newClient(t, nodes, redlatch.Options{})
-		// Two of three have a fence ahead of the clock: the first proposal is
+		// The fence of two nodes is ahead of the clock: the first proposal is
 		// stale there.
 		for _, l := range links[1:] {
 			l.take(t, "job", "before", time.Second)
@@ -116,7 +116,7 @@ func TestCloseDoesNotWaitForNodesThatAreDown(t *testing.T) {
 	})
 }
 
-// slowHandler is a logger that takes its time.
+// slowHandler is a slow logger.
 type slowHandler struct{ slog.Handler }
 
 func (slowHandler) Enabled(context.Context, slog.Level) bool { return true }
@@ -187,7 +187,7 @@ func TestLockThatDoReleasedEarlyCanBeHadAgain(t *testing.T) {
 }
 
 // TestGrantOfALowerProposalIsUndoneThoughTheLastNeverGotThere has the third
-// node grant the first proposal late, and the last proposal never reach it.
+// node grant the first proposal late. The last proposal never reaches it.
 func TestGrantOfALowerProposalIsUndoneThoughTheLastNeverGotThere(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		links, nodes := newLinks(t, 3)
@@ -223,7 +223,7 @@ func TestGrantOfALowerProposalIsUndoneThoughTheLastNeverGotThere(t *testing.T) {
 }
 
 // TestQueueOnAQuorumIsNotHeldUpByPlacesLeftBehind counts hand-overs on nodes
-// that keep a queue, over links whose delays differ from request to request.
+// that keep a queue. The delays of the links differ from request to request.
 func TestQueueOnAQuorumIsNotHeldUpByPlacesLeftBehind(t *testing.T) {
 	for _, n := range []int{3, 5} {
 		synctest.Test(t, func(t *testing.T) {
@@ -250,7 +250,7 @@ func TestQueueOnAQuorumIsNotHeldUpByPlacesLeftBehind(t *testing.T) {
 				})
 			}
 			all.Wait()
-			// A place that a dead claim keeps at the head costs a second.
+			// An orphaned place at the head of the queue costs a second.
 			if took := time.Since(start); took > clients*each*50*time.Millisecond {
 				t.Errorf("N=%d: %d hand-overs took %v", n, clients*each, took)
 			}
@@ -259,7 +259,7 @@ func TestQueueOnAQuorumIsNotHeldUpByPlacesLeftBehind(t *testing.T) {
 }
 
 // TestNodeThatIsAlwaysLastIsRepairedToo has one node answer after the others
-// have settled every round.
+// have decided every round.
 func TestNodeThatIsAlwaysLastIsRepairedToo(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		links, nodes := newLinks(t, 3)
@@ -277,9 +277,9 @@ func TestNodeThatIsAlwaysLastIsRepairedToo(t *testing.T) {
 	})
 }
 
-// TestRepairThatComesLateLeavesNothing holds a repair up until the lock was
-// released and had by others, who left a higher fence: for a little, so that its
-// grant is taken back, and for so long that nobody waits for it any more.
+// TestRepairThatComesLateLeavesNothing delays a repair until the lock was
+// released and others have held it and raised the fence. After the short delay
+// the grant is undone. After the long one nobody waits for the answer any more.
 func TestRepairThatComesLateLeavesNothing(t *testing.T) {
 	for _, late := range []time.Duration{100 * time.Millisecond, time.Second} {
 		synctest.Test(t, func(t *testing.T) {
@@ -291,8 +291,8 @@ func TestRepairThatComesLateLeavesNothing(t *testing.T) {
 			if !links[2].Drop("job") {
 				t.Fatal("there was nothing to forget")
 			}
-			// An answer that comes in the very moment in which the round is
-			// settled is not acted on until the next.
+			// An answer in the very moment in which the round is decided is
+			// used by the next round only.
 			for links[2].count(node.OpRepair) == 0 {
 				if err := l.Extend(t.Context()); err != nil {
 					t.Fatal(err)
@@ -308,8 +308,8 @@ func TestRepairThatComesLateLeavesNothing(t *testing.T) {
 }
 
 // TestReleaseOvertakesEarlierProposals has a client whose clock was set forward
-// propose a token, learn the time, and win with a lower one, while the first
-// proposal is still in flight to a node. It comes when the lock was released and
+// propose a token, learn the time, and win with a lower token, while the first
+// proposal is still in flight to one node. It arrives after the release, when
 // nobody waits for its answer any more.
 func TestReleaseOvertakesEarlierProposals(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

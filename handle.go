@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/redlatch/redlatch/internal/protocol"
@@ -16,8 +15,8 @@ import (
 // handlePrefix names the format of a handle.
 const handlePrefix = "redlatch1."
 
-// handle is a lease as a text. The token is a string: JSON readers that keep
-// numbers as doubles must not round it.
+// handle is a lease as text. The token is a string, because JSON readers that
+// keep numbers as doubles would round it.
 type handle struct {
 	Name  string `json:"name"`
 	Key   string `json:"key"`
@@ -28,13 +27,13 @@ type handle struct {
 	token Token
 }
 
-// Handle returns the lease as a text with which Attach takes it up, in this
-// process or in another. Whoever has it can extend and release the lock, so it
-// is a secret of a kind.
+// Handle returns the lease as text. Attach resumes the lease from it, in this
+// process or another. Keep it secret: it is enough to extend and release the
+// lock.
 func (l *Lease) Handle() string {
 	text, err := json.Marshal(handle{
-		Name: l.name, Key: l.key, Value: l.core.Value(),
-		Token: l.core.Token().String(), TTL: int64(l.core.TTL()),
+		Name: l.name, Key: l.claim.Key(), Value: l.claim.Core().Value(),
+		Token: l.Token().String(), TTL: int64(l.TTL()),
 	})
 	if err != nil {
 		panic("redlatch: a handle is strings and a number: " + err.Error())
@@ -43,24 +42,25 @@ func (l *Lease) Handle() string {
 }
 
 // Detach ends the lease here without releasing the lock, and returns its
-// handle. The lock stands on the nodes for what is left of its time to live,
-// in which Attach can take it up.
+// handle. The lock stays held on the nodes for the rest of its time to live.
+// Until then Attach can resume it.
 func (l *Lease) Detach() (string, error) {
 	if err := l.Err(); err != nil {
 		return "", err
 	}
-	l.handle(protocol.Detach, elsewhere)
-	l.mu.Lock()
+	l.claim.Handle(protocol.Detach)
+	l.claim.Lock()
 	cause := l.cause
-	l.mu.Unlock()
+	l.claim.Unlock()
 	if !errors.Is(cause, ErrDetached) {
 		return "", cause
 	}
 	return l.Handle(), nil
 }
 
-// Attach takes up a lease from its handle, extends it, and from there on keeps
-// it. It returns ErrLost if the lock is no longer that lease's.
+// Attach resumes a lease from its handle: it extends the lease at once, and the
+// client keeps extending it. It returns ErrLost if the lease no longer holds
+// the lock.
 func (c *Client) Attach(ctx context.Context, text string) (*Lease, error) {
 	h, err := parseHandle(text)
 	if err != nil {
@@ -69,39 +69,35 @@ func (c *Client) Attach(ctx context.Context, text string) (*Lease, error) {
 	if ctx.Err() != nil {
 		return nil, endedError(ctx, nil)
 	}
-	if c.isClosed() {
+	if c.cluster.Closing() {
 		return nil, ErrClosed
 	}
-	a, err := c.attachAttempt(ctx, h)
-	if err != nil && c.guard.learn(ctx, c, err) {
-		a, err = c.attachAttempt(ctx, h)
+	a, err := c.newAttach(ctx, h)
+	if err != nil && c.cluster.Learn(ctx, err) {
+		a, err = c.newAttach(ctx, h)
 	}
 	if err != nil {
 		return nil, err
 	}
-	if !c.background.start() {
+	if !c.cluster.Start() {
 		return nil, ErrClosed
 	}
-	defer c.background.end()
-	return a.run(ctx)
+	defer c.cluster.Done()
+	a.run.Run(ctx)
+	return a.outcome(ctx)
 }
 
-// attachAttempt returns the attempt to take up the lease of a handle.
-func (c *Client) attachAttempt(ctx context.Context, h handle) (*attempt, error) {
-	a := &attempt{c: c, name: h.Name, asked: LockOptions{TTL: h.ttl()}, caller: ctx, observed: ctx, deadline: true,
-		began: c.clock.Uptime(), first: protocol.Attach, mu: new(sync.Mutex), changed: make(chan struct{}, 1)}
-	cfg, marker, err := c.configure(a)
-	if err != nil {
-		return nil, err
-	}
-	a.claim = &claim{c: c, name: h.Name, key: h.Key, marker: marker, ctx: context.WithoutCancel(ctx), mu: a.mu,
-		core: protocol.HeldElsewhere(cfg, h.Value, h.token), attempt: a}
-	return a, nil
+// newAttach returns the attempt to resume the lease of a handle.
+func (c *Client) newAttach(ctx context.Context, h handle) (*attempt, error) {
+	a := &attempt{reporter: reporter{c, h.Name, ctx}, asked: LockOptions{TTL: h.ttl()}}
+	var err error
+	a.run, err = c.cluster.NewAttach(ctx, h.Key, h.Value, h.token, a)
+	return a, err
 }
 
-// Free releases the lock of a handle without taking the lease up first. It
-// returns ErrLost if the lock was no longer that lease's, and a *QuorumError if
-// too few nodes answered: the lock then runs out by itself.
+// Free releases the lock of a handle without resuming the lease first. It
+// returns ErrLost if the lease no longer held the lock, and a *QuorumError if
+// too few nodes answered: the lock then expires by itself.
 func (c *Client) Free(ctx context.Context, text string) error {
 	h, err := parseHandle(text)
 	if err != nil {
@@ -110,20 +106,26 @@ func (c *Client) Free(ctx context.Context, text string) error {
 	if ctx.Err() != nil {
 		return endedError(ctx, nil)
 	}
-	if c.isClosed() {
+	if c.cluster.Closing() {
 		return ErrClosed
 	}
-	cfg, marker := c.config(LockOptions{TTL: h.ttl()}, c.guard.bounds())
-	cl := &claim{c: c, name: h.Name, key: h.Key, marker: marker, ctx: context.WithoutCancel(ctx), mu: new(sync.Mutex),
-		core: protocol.HeldElsewhere(cfg, h.Value, h.token)}
-	return cl.free(ctx)
+	r := &reporter{c, h.Name, context.WithoutCancel(ctx)}
+	cl := c.cluster.HeldElsewhere(ctx, h.Key, h.Value, h.token, h.ttl(), r)
+	cl.Release(ctx)
+	cl.Lock()
+	defer cl.Unlock()
+	if cl.Core().Verdict() == protocol.NotOurs {
+		return &LostError{Name: h.Name, Token: h.token, Err: quorumError(cl)}
+	}
+	return notFreed(ctx, cl)
 }
 
 func (h *handle) ttl() time.Duration { return time.Duration(h.TTL) }
 
 func parseHandle(text string) (handle, error) {
 	bad := func() (handle, error) {
-		// Not the text itself: whoever reads the error could release the lock.
+		// Not the text itself: a reader of the error could release the lock
+		// with it.
 		return handle{}, &ConfigError{Field: "handle", Value: fmt.Sprintf("%d bytes", len(text)), Bound: "a text that Handle or Detach returned"}
 	}
 	encoded, ok := strings.CutPrefix(text, handlePrefix)
@@ -138,11 +140,11 @@ func parseHandle(text string) (handle, error) {
 	if err := json.Unmarshal(plain, &h); err != nil {
 		return bad()
 	}
-	if _, ours := protocol.OwnerOf(h.Value); !ours || checkText("key", h.Key, 1, MaxNameLen) != nil || checkText("name", h.Name, 1, MaxNameLen) != nil {
+	if _, ours := protocol.OwnerOf(h.Value); !ours || checkText("key", h.Key, 1, maxNameLen) != nil || checkText("name", h.Name, 1, maxNameLen) != nil {
 		return bad()
 	}
-	// An extension by nothing would delete the key.
-	if checkDuration("ttl", time.Duration(h.TTL), MinTTL, maxMaxTTL) != nil {
+	// An extension by 0 would delete the key.
+	if checkDuration("ttl", time.Duration(h.TTL), minTTL, maxMaxTTL) != nil {
 		return bad()
 	}
 	if strings.Trim(h.Token, "0") != "" {

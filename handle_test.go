@@ -30,7 +30,7 @@ func TestHandleFreesTheLockInOneRound(t *testing.T) {
 				t.Errorf("%v was asked for %d extensions", l, n)
 			}
 		}
-		// A second time it says that there was nothing to free.
+		// The second time it reports that there was nothing to free.
 		wantErr(t, b.Free(t.Context(), handle), redlatch.ErrLost)
 	})
 }

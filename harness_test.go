@@ -15,26 +15,26 @@ import (
 	"github.com/redlatch/redlatch/node"
 )
 
-// link stands between a client and a node in memory, and does to their
-// messages what a network can do.
+// link is between a client and a node in memory. It does to their messages what
+// a network can do.
 type link struct {
 	*memory.Node
 	mu       sync.Mutex
-	out      time.Duration // how long a request is on its way
-	back     time.Duration // how long a reply is
-	lag      time.Duration // how much longer a release is on its way
-	mending  time.Duration // how much longer a repair is
+	out      time.Duration // how long a request is in flight
+	back     time.Duration // how long a reply is in flight
+	lag      time.Duration // how much longer a release is in flight
+	mending  time.Duration // how much longer a repair is in flight
 	deaf     bool          // the driver does not return when its context ends
 	frozen   chan struct{} // requests wait here until it is closed
-	dropping int           // so many replies are still to be lost
+	dropping int           // number of replies that are still to be lost
 	refusing error         // requests fail with this, without any effect
-	unwoken  bool          // wakes are lost
-	wakeLag  time.Duration // how much longer a wake is on its way
-	keeping  bool          // offers are not carried out
+	unwoken  bool          // notifications are lost
+	wakeLag  time.Duration // how much longer a notification is in flight
+	keeping  bool          // offers are not executed
 	listener func(node.Wake)
 	hook     func(req node.Request)
 	requests map[node.Op]int
-	underway atomic.Int32 // requests on their way
+	underway atomic.Int32 // requests in flight
 }
 
 func newLinks(t testing.TB, n int) ([]*link, []redlatch.Node) {
@@ -54,7 +54,7 @@ func newLink(t testing.TB, n *memory.Node) *link {
 		for l.underway.Load() > 0 {
 			time.Sleep(time.Millisecond)
 		}
-		time.Sleep(time.Millisecond) // who waits for the last answer returns
+		time.Sleep(time.Millisecond) // a caller that waits for the last answer returns
 	})
 	return l
 }
@@ -83,8 +83,8 @@ func (l *link) count(op node.Op) int {
 
 var errLostReply = errors.New("connection reset by peer")
 
-// Do carries the request on a goroutine of its own: like a real server, the
-// node gets it whether or not the caller is still there.
+// Do sends the request on a goroutine of its own: like a real server, the node
+// executes it even if the caller has gone.
 func (l *link) Do(ctx context.Context, req node.Request) (node.Reply, error) {
 	l.mu.Lock()
 	l.requests[req.Op]++
@@ -111,7 +111,7 @@ func (l *link) Do(ctx context.Context, req node.Request) (node.Reply, error) {
 		return node.Reply{Status: node.Granted}, nil
 	}
 	if refusing != nil {
-		return node.Reply{}, fmt.Errorf("%w (%w)", refusing, redlatch.ErrUnsent)
+		return node.Reply{}, fmt.Errorf("%w (%w)", refusing, node.ErrUnsent)
 	}
 	if out == 0 && back == 0 && frozen == nil && !lose {
 		return l.Node.Do(ctx, req)
@@ -149,7 +149,7 @@ func (l *link) Do(ctx context.Context, req node.Request) (node.Reply, error) {
 
 func (l *link) ReturnsByDeadline() bool { return true }
 
-// Listen passes wakes on as the network would: a cut one loses them.
+// Listen passes notifications on. A link that is cut loses them.
 func (l *link) Listen(f func(node.Wake)) (stop func()) {
 	l.set(func(l *link) { l.listener = f })
 	return l.Node.Listen(func(w node.Wake) {
@@ -171,7 +171,7 @@ func (l *link) Listen(f func(node.Wake)) (stop func()) {
 	})
 }
 
-// cut has the link lose everything, as a network that is partitioned.
+// cut makes the link lose everything, like a network partition.
 func (l *link) cut() { l.set(func(l *link) { l.refusing = errUnreachable }) }
 
 var errUnreachable = errors.New("no route to host")
@@ -224,7 +224,7 @@ func (l *link) holder(t *testing.T, name string) string {
 	return reply.Value
 }
 
-// take has another client's value hold the name.
+// take grants the name to another client's value.
 func (l *link) take(t *testing.T, name, value string, ttl time.Duration) {
 	t.Helper()
 	reply, err := l.Node.Do(context.Background(), node.Request{Op: node.OpAcquire, Name: name, Value: value, TTL: ttl})

@@ -2,6 +2,7 @@ package redlatch
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -11,15 +12,48 @@ import (
 	"github.com/redlatch/redlatch/node"
 )
 
-// HolderOf returns who holds a name, by one node's reply: Held, Foreign or
-// Reserved. It reports false for any other reply.
-func HolderOf(r node.Reply) (Holder, bool) {
+// holdersOf returns the holders that the nodes name. The one that most nodes
+// name comes first.
+func holdersOf(results []NodeResult) []Holder {
+	type key struct{ kind, value string }
+	byKey := map[key]int{}
+	var holders []Holder
+	for _, r := range results {
+		if r.Err != nil {
+			continue
+		}
+		h, ok := holderOf(r.Reply)
+		if !ok {
+			continue
+		}
+		k := key{string(h.Kind), r.Reply.Value}
+		if i, known := byKey[k]; known {
+			holders[i].Nodes++
+			if h.Token > holders[i].Token {
+				// A node may know only an earlier proposal of this claim.
+				holders[i].Token, holders[i].Since, holders[i].Held = h.Token, h.Since, h.Held
+			}
+			if holders[i].Left != node.NoExpiry && (h.Left == node.NoExpiry || h.Left > holders[i].Left) {
+				holders[i].Left = h.Left
+			}
+			continue
+		}
+		byKey[k] = len(holders)
+		holders = append(holders, h)
+	}
+	slices.SortStableFunc(holders, func(a, b Holder) int { return b.Nodes - a.Nodes })
+	return holders
+}
+
+// holderOf returns the holder by one node's reply: Held, Foreign or Reserved.
+// It returns false for any other reply.
+func holderOf(r node.Reply) (Holder, bool) {
 	h := Holder{Left: r.Left, Nodes: 1}
 	switch r.Status {
 	case node.Held:
 		owner, ours := protocol.OwnerOf(r.Value)
 		if !ours {
-			// What a node may know of a token is not about this holder.
+			// A token that the node knows is not this holder's.
 			h.Kind, h.Owner = KindPlain, shownValue(r.Value)
 			break
 		}
@@ -39,9 +73,9 @@ func HolderOf(r node.Reply) (Holder, bool) {
 }
 
 // heldSince returns when a token was granted, and how long ago that was on the
-// node's clock: a token is the time of its acquisition. The zero time is for one
-// that says nothing, since it lies in the future: tokens do when clocks were set
-// back. A moment ahead is a matter of clocks that differ a little.
+// node's clock: a token is the time of its acquisition. It returns the zero
+// time if the token is more than a second in the future, as it is after clocks
+// were set back. Less than that is normal, because clocks differ a little.
 func heldSince(token Token, now time.Time) (time.Time, time.Duration) {
 	if token == 0 {
 		return time.Time{}, 0
@@ -57,13 +91,13 @@ func heldSince(token Token, now time.Time) (time.Time, time.Duration) {
 // maxShownValue is how many bytes of a foreign value are shown.
 const maxShownValue = 64
 
-// shownValue quotes a value that anybody may have set. What is left out is
-// marked.
+// shownValue quotes a value that any client may have set. It marks a value that
+// it cuts.
 func shownValue(value string) string {
 	n, mark := len(value), ""
 	if n > maxShownValue {
 		n, mark = maxShownValue, "…"
-		for i := range utf8.UTFMax - 1 { // not half a letter
+		for i := range utf8.UTFMax - 1 { // do not cut a rune in half
 			if utf8.RuneStart(value[n-i]) {
 				n -= i
 				break
@@ -100,7 +134,7 @@ func (h Holder) String() string {
 	return b.String()
 }
 
-// clockText is a time of day, with the date if that was long ago.
+// clockText returns a time of day, with the date if it is a day ago or more.
 func clockText(t time.Time, ago time.Duration) string {
 	if ago >= 24*time.Hour {
 		return t.Local().Format("2006-01-02 15:04:05")
@@ -108,7 +142,7 @@ func clockText(t time.Time, ago time.Duration) string {
 	return t.Local().Format("15:04:05")
 }
 
-// roughly rounds a duration to what somebody would read.
+// roughly rounds a duration for a human reader.
 func roughly(d time.Duration) time.Duration {
 	if d >= time.Second {
 		return d.Round(time.Second)

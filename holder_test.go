@@ -10,10 +10,11 @@ import (
 	"time"
 
 	"github.com/redlatch/redlatch"
+	"github.com/redlatch/redlatch/admin"
 	"github.com/redlatch/redlatch/node"
 )
 
-// held asks once, and returns the refusal and its first holder.
+// held asks once. It returns the refusal and its first holder.
 func held(t *testing.T, c *redlatch.Client, name string) (*redlatch.HeldError, redlatch.Holder) {
 	t.Helper()
 	var err *redlatch.HeldError
@@ -38,8 +39,8 @@ func TestHeldErrorSaysSinceWhenAndWhatExpiryMeans(t *testing.T) {
 	})
 }
 
-// A waiter that gives up raises the fence behind itself. The holder's token, and
-// since when it holds, stay what they are.
+// A waiter that gives up raises the fence. The holder's token, and the time
+// since which it holds the lock, do not change.
 func TestAWaiterThatGivesUpLeavesTheHolderItsToken(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		hosts := newHosts(t, 3, 3, redlatch.Options{})
@@ -58,14 +59,14 @@ func TestAWaiterThatGivesUpLeavesTheHolderItsToken(t *testing.T) {
 		if !strings.Contains(h.String(), "(4.3s ago)") && !strings.Contains(h.String(), "(4s ago)") {
 			t.Errorf("the holder is %v, want it to have held for 4.3s", h)
 		}
-		s, err := hosts[2].Show(t.Context(), "job")
+		s, err := admin.New(hosts[2].Client).Show(t.Context(), "job")
 		if err != nil || s.Holders[0].Token != lease.Token() {
 			t.Errorf("Show says %+v, %v, want the token %d", s.Holders, err, lease.Token())
 		}
 	})
 }
 
-// Where the nodes know no time, or one that cannot be, the text leaves it out.
+// If the nodes know no time, or an impossible one, the text omits it.
 func TestAHolderOfUnknownAgeIsShownWithoutOne(t *testing.T) {
 	const value = "00112233445566778899aabbccddeeff:web-3/812/api"
 	now := time.Date(2026, 11, 15, 14, 2, 45, 0, time.Local)
@@ -83,14 +84,14 @@ func TestAHolderOfUnknownAgeIsShownWithoutOne(t *testing.T) {
 		"another client":  {node.Reply{Value: "plain", HolderToken: token(-time.Minute)}, `another client ("plain")` + expires},
 	} {
 		c.reply.Status, c.reply.Now, c.reply.Left = node.Held, now, 8*time.Second
-		h, ok := redlatch.HolderOf(c.reply)
-		if !ok || h.String() != c.want {
+		h := admin.HoldersOf(redlatch.NodeResult{Reply: c.reply})
+		if len(h) != 1 || h[0].String() != c.want {
 			t.Errorf("%s: %v, want %s", name, h, c.want)
 		}
 	}
 }
 
-// A value that is too long to be shown says so.
+// A value that is too long to be shown is marked as cut.
 func TestAForeignValueThatIsCutIsMarked(t *testing.T) {
 	long := strings.Repeat("x", 64)
 	for value, want := range map[string]string{
@@ -100,9 +101,9 @@ func TestAForeignValueThatIsCutIsMarked(t *testing.T) {
 		strings.Repeat("\x80", 100):     `"` + strings.Repeat(`\x80`, 64) + `"…`,
 	} {
 		for _, status := range []node.Status{node.Held, node.Foreign} {
-			h, _ := redlatch.HolderOf(node.Reply{Status: status, Value: value, Left: time.Second})
+			h := admin.HoldersOf(redlatch.NodeResult{Reply: node.Reply{Status: status, Value: value, Left: time.Second}})[0]
 			if status == node.Foreign && value == long {
-				want = long // a type is a word, and is quoted only if it cannot be one
+				want = long // a type is a word; it is quoted only if it is not printable
 			}
 			if h.Owner != want {
 				t.Errorf("%v %q is shown as %s, want %s", status, value, h.Owner, want)

@@ -12,8 +12,8 @@ import (
 	"github.com/redlatch/redlatch/node"
 )
 
-// pooled is a node over a pool of connections. Those that went silent are given
-// up one by one, each when a request on it has run into its time limit.
+// pooled is a node over a pool of connections. A connection that went silent is
+// closed when a request on it has reached its time limit.
 type pooled struct {
 	*link
 	mu     sync.Mutex
@@ -34,9 +34,9 @@ func (n *pooled) Do(ctx context.Context, req node.Request) (node.Reply, error) {
 	return n.link.Do(ctx, req)
 }
 
-// TestReleaseIsRepeatedUntilAConnectionIsFoundThatWorks has the connections to a
-// minority go silent while a lock is held. Each try costs a time limit, which is
-// wait enough: nothing is added to the first of them.
+// TestReleaseIsRepeatedUntilAConnectionIsFoundThatWorks has the connections to
+// a minority go silent while a lock is held. Each try costs a time limit, so
+// the first tries follow each other without a delay.
 func TestReleaseIsRepeatedUntilAConnectionIsFoundThatWorks(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const limit, silent = 250 * time.Millisecond, 4
@@ -63,7 +63,7 @@ func TestReleaseIsRepeatedUntilAConnectionIsFoundThatWorks(t *testing.T) {
 }
 
 // TestReleaseIsRepeatedWhenTheNodeAnswersAnother has a node come back after a
-// while, when releases are repeated about once a second.
+// while, when a release is repeated only about once a second.
 func TestReleaseIsRepeatedWhenTheNodeAnswersAnother(t *testing.T) {
 	for away := 5 * time.Second; away < 6500*time.Millisecond; away += 50 * time.Millisecond {
 		synctest.Test(t, func(t *testing.T) {
@@ -84,8 +84,8 @@ func TestReleaseIsRepeatedWhenTheNodeAnswersAnother(t *testing.T) {
 	}
 }
 
-// TestReleasesThatAreOwedGoTogether has a node that answers in 100 ms come back
-// when many releases are owed to it.
+// TestReleasesThatAreOwedGoTogether has a node come back when many releases to
+// it are pending. It answers each in 100 ms.
 func TestReleasesThatAreOwedGoTogether(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const leases = 1000

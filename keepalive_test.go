@@ -39,8 +39,8 @@ func TestManyLeasesOnSlowNodesAreAllKept(t *testing.T) {
 	}
 }
 
-// TestExtensionsOfLeasesThatCameTogetherAreSpread acquires many leases in one
-// moment: their extensions do not all come in one.
+// TestExtensionsOfLeasesThatCameTogetherAreSpread acquires many leases at the
+// same moment. Their extensions must not all come at the same moment.
 func TestExtensionsOfLeasesThatCameTogetherAreSpread(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const leases = 1000
@@ -64,8 +64,9 @@ func TestExtensionsOfLeasesThatCameTogetherAreSpread(t *testing.T) {
 	})
 }
 
-// TestCloseOfManyLeasesOnAFrozenServerIsBounded releases all leases at once, and
-// does not wait for a server that does not answer any longer than for one lease.
+// TestCloseOfManyLeasesOnAFrozenServerIsBounded has a server that does not
+// answer. Close releases all leases concurrently, and waits no longer than for
+// one lease.
 func TestCloseOfManyLeasesOnAFrozenServerIsBounded(t *testing.T) {
 	for _, n := range []int{1, 3} {
 		for _, deaf := range []bool{false, true} {
@@ -92,7 +93,7 @@ func TestCloseOfManyLeasesOnAFrozenServerIsBounded(t *testing.T) {
 	}
 }
 
-// TestCloseReleasesManyLeasesAtOnce counts what Close takes where every node
+// TestCloseReleasesManyLeasesAtOnce measures the time of Close if every node
 // answers in 100 ms.
 func TestCloseReleasesManyLeasesAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

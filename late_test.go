@@ -13,9 +13,9 @@ import (
 	"github.com/redlatch/redlatch/node"
 )
 
-// tardy is a node whose first grant is heard of after its round is over, and
-// which offers the lock once more before that: the wake had been on its way.
-// Meanwhile somebody with a lower ticket queues up.
+// tardy is a node whose first grant is answered after its round is over. Before
+// that its earlier notification arrives and offers the lock once more.
+// Meanwhile a waiter with a lower ticket queues.
 type tardy struct {
 	*memory.Node
 	mu     sync.Mutex
@@ -80,7 +80,7 @@ func TestValidityIsCountedFromTheFirstRequestOfAGathering(t *testing.T) {
 		lease := make(chan *redlatch.Lease)
 		go func() { lease <- mustLock(t, hosts[0].Client, "job", redlatch.LockOptions{TTL: 10 * time.Second}) }()
 		time.Sleep(time.Millisecond)
-		// Two nodes offer the lock at once, the third 4 ms later.
+		// Two nodes notify the waiter at once, the third 4 ms later.
 		for _, l := range hosts[1].links[2:] {
 			l.set(func(l *link) { l.lag = 4 * time.Millisecond })
 		}
@@ -136,7 +136,7 @@ func TestOfferWithoutAnAnswerEndsItsValue(t *testing.T) {
 				switch {
 				case req.Op == node.OpOffer && offered == "":
 					offered = req.Value
-					// It may be carried out at any later time.
+					// The node may execute it at any later time.
 					links[0].set(func(l *link) { l.refusing = errLostReply })
 				case req.Op == node.OpAcquire && offered != "":
 					links[0].set(func(l *link) { l.refusing = nil })

@@ -29,7 +29,7 @@ func (m *marked) Do(ctx context.Context, req node.Request) (node.Reply, error) {
 	if req.Op != node.OpMark && asked == theirs {
 		return m.link.Do(ctx, req)
 	}
-	// Only the way there and back is needed: the marker answers.
+	// Only the delay of the link is needed: the marker answers.
 	reply, err := m.link.Do(ctx, node.Request{Op: node.OpInspect, Name: "marker"})
 	if err != nil {
 		return reply, err
@@ -64,7 +64,7 @@ func TestLongTTLIsLearnedFromAQuorumThoughOneNodeIsFrozen(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				// The frozen node may cost what it costs in any first round.
+				// The frozen node may cost as much as in any first round.
 				if took := time.Since(start); took > time.Second {
 					t.Errorf("the first lock of a minute took %v", took)
 				}

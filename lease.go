@@ -7,80 +7,97 @@ import (
 	"time"
 
 	"github.com/redlatch/redlatch/internal/protocol"
+	"github.com/redlatch/redlatch/internal/runner"
 )
 
-// A Lease is a lock that was acquired. It belongs to whoever has it, not to a
-// goroutine, and is safe for use by many.
+// A Lease is a lock that was acquired. It is not tied to a goroutine, and is
+// safe for use by many.
 //
 // Until its Deadline no other lease on the name is valid; the package comment
-// says under which assumptions. Unless told otherwise the client extends it in
-// the background until it is released, lost, or held for MaxHold.
+// lists the assumptions. The client extends it in the background until it is
+// released, lost, or held for MaxHold; LockOptions.NoKeepAlive disables that.
 type Lease struct {
-	*claim
+	c      *Client
+	name   string
+	claim  *runner.Claim
 	opts   LockOptions
-	ctx    context.Context
+	ends   context.Context
 	cancel context.CancelCauseFunc
 
 	// Under the claim's mutex.
-	at        time.Time  // the deadline by the wall clock; once it has ended, when it did
-	cause     error      // why it ended; nil while it is held
-	failed    error      // of the last extension; nil if it was confirmed
-	said      []said     // what the nodes did about extensions, if that was logged
+	at        time.Time  // the deadline by the wall clock; after the end, when the lease ended
+	cause     error      // why the lease ended; nil while it is held
+	failed    error      // error of the last extension; nil if it was confirmed
+	said      []said     // what each node did about extensions, if that was logged
 	extension *extension // what callers of Extend wait for; nil if none do
-	soon      bool       // the client is closing
-
-	// The keeper's, under its mutex.
-	next  time.Duration // when the keeper looks at it again
-	index int           // in the keeper's heap; -1 if not there
+	closing   bool       // the client is closing
 }
 
-// extension is a request for more time that callers wait for.
+// extension is an extension that callers of Extend wait for.
 type extension struct {
 	done chan struct{}
 	err  error
 }
 
-// win makes the claim a lease. The mutex is held.
-func (cl *claim) win() {
-	l := &Lease{claim: cl, index: -1}
-	if a := cl.attempt; a != nil {
-		l.opts = a.opts
-		a.lease = l
-		a.finish()
-	}
-	l.ctx, l.cancel = context.WithCancelCause(context.Background())
-	cl.lease = l
+// newLease returns the lease of an attempt that was won. The mutex is held.
+func newLease(a *attempt, cl *runner.Claim) *Lease {
+	l := &Lease{c: a.c, name: a.name, claim: cl, opts: a.opts}
+	l.ends, l.cancel = context.WithCancelCause(context.Background())
+	cl.Own((*holding)(l))
 	l.moved()
-	cl.c.guard.warn()
+	return l
 }
 
-// moved notes the deadline by the wall clock. The mutex is held.
+// holding is a lease as the owner of its claim.
+type holding Lease
+
+// Name returns the name of the lock.
+func (h *holding) Name() string { return h.name }
+
+// Notify handles an effect of the lease's claim. The mutex is held.
+func (h *holding) Notify(cl *runner.Claim, what protocol.EffectKind) func() {
+	l := (*Lease)(h)
+	switch what {
+	case protocol.Extended:
+		return l.extended()
+	case protocol.NotExtended:
+		return l.notExtended()
+	case protocol.Ended:
+		return l.ended()
+	}
+	return l.reporter().Notify(cl, what)
+}
+
+// reporter reports what becomes of the lease.
+func (l *Lease) reporter() *reporter { return &reporter{l.c, l.name, l.claim.Context()} }
+
+// moved sets the deadline by the wall clock. The mutex is held.
 func (l *Lease) moved() {
-	l.at = l.c.clock.Now().Add(l.core.Deadline() - l.c.clock.Uptime())
+	clock := l.c.opts.Clock
+	l.at = clock.Now().Add(l.claim.Core().Deadline() - clock.Uptime())
 }
 
-// extended notes that the deadline was moved, and returns how to have callers of
-// Extend return. The mutex is held.
+// extended records that the deadline was moved. It returns a function that ends
+// the calls of Extend. The mutex is held.
 func (l *Lease) extended() func() {
 	l.failed = nil
 	l.moved()
-	return l.finishExtension(nil)
-}
-
-// notExtended notes that an extension failed, and returns how to report it. The
-// mutex is held.
-func (l *Lease) notExtended() func() {
-	err := l.quorumError()
-	l.failed = err
-	finish := l.finishExtension(err)
-	return func() {
-		if finish != nil {
-			finish()
-		}
-		l.warn(err)
+	finish := l.finishExtension(nil)
+	if l.said == nil {
+		return finish
 	}
+	return both(finish, l.relieve)
 }
 
+// notExtended records that an extension failed. It returns a function that
+// reports it. The mutex is held.
+func (l *Lease) notExtended() func() {
+	err := quorumError(l.claim)
+	l.failed = err
+	return both(l.finishExtension(err), func() { l.warn(err) })
+}
+
+// finishExtension returns how to have callers of Extend return; nil if none wait.
 func (l *Lease) finishExtension(err error) func() {
 	x := l.extension
 	if x == nil {
@@ -93,13 +110,24 @@ func (l *Lease) finishExtension(err error) func() {
 	}
 }
 
-// end notes that the lease is over, and returns how to have callers of Extend
-// return. The mutex is held.
-func (l *Lease) end() func() {
-	switch l.core.Cause() {
+// both returns a function that calls the first, if there is one, and the second.
+func both(first, second func()) func() {
+	if first == nil {
+		return second
+	}
+	return func() {
+		first()
+		second()
+	}
+}
+
+// ended records that the lease has ended. It returns a function that reports it.
+// The mutex is held.
+func (l *Lease) ended() func() {
+	switch l.claim.Core().Cause() {
 	case protocol.WasReleased:
 		l.cause = ErrReleased
-		if l.soon {
+		if l.closing {
 			l.cause = fmt.Errorf("%w: %w", ErrReleased, ErrClosed)
 		}
 	case protocol.WasDetached:
@@ -107,88 +135,85 @@ func (l *Lease) end() func() {
 	case protocol.MaxHeld:
 		l.cause = l.lost(ErrMaxHold)
 	case protocol.TakenAway:
-		l.cause = l.lost(l.c.guard.refusal(l.claim))
+		l.cause = l.lost(l.reporter().refusal(l.claim))
 	default:
 		l.cause = l.lost(nil)
 	}
-	if l.c.clock.Uptime() < l.core.Deadline() {
-		l.at = l.c.clock.Now()
+	if l.c.opts.Clock.Uptime() < l.claim.Core().Deadline() {
+		l.at = l.c.opts.Clock.Now()
 	}
-	l.c.keeper.remove(l)
 	l.cancel(l.cause)
-	return l.finishExtension(l.cause)
+	finish := l.finishExtension(l.cause)
+	if !l.isNews() {
+		return finish
+	}
+	return both(finish, l.tellEnd)
 }
 
 // Name returns the name of the lock, without the client's prefix.
 func (l *Lease) Name() string { return l.name }
 
-// Token returns the fencing token. It stays the same for the life of the
-// lease. It is 0 if the client was told to leave tokens out.
-func (l *Lease) Token() Token { return l.core.Token() }
+// Token returns the fencing token. It does not change during the life of the
+// lease. It is 0 with Options.NoToken.
+func (l *Lease) Token() Token { return l.claim.Core().Token() }
 
-// Owner returns the owner under which others see the lock: host/pid/label.
+// Owner returns the owner that other clients see: host/pid/label.
 func (l *Lease) Owner() string {
-	owner, _ := protocol.OwnerOf(l.core.Value())
+	owner, _ := protocol.OwnerOf(l.claim.Core().Value())
 	return owner
 }
 
 // TTL returns the lock's time to live.
-func (l *Lease) TTL() time.Duration { return l.core.TTL() }
+func (l *Lease) TTL() time.Duration { return l.claim.Core().TTL() }
 
-// Context returns a context that ends with the lease, at the deadline at the
-// latest, whether or not any server can be reached. Its cause is ErrLost,
-// ErrReleased or ErrDetached.
-func (l *Lease) Context() context.Context { return l.ctx }
+// Context returns a context that ends with the lease: at the deadline at the
+// latest, even if no server can be reached. Its cause is ErrLost, ErrReleased
+// or ErrDetached.
+func (l *Lease) Context() context.Context { return l.ends }
 
 // Deadline returns when the lease ends unless it is extended before. It moves
-// only when a quorum of nodes has confirmed an extension, and is the same
-// instant at each call until then. Once the lease has ended, it is when it did.
+// only when a quorum of nodes has confirmed an extension; until then each call
+// returns the same instant. After the end of the lease it returns when the
+// lease ended.
 //
-// It is a time on this machine's wall clock, with a reading of Go's monotonic
-// clock, which time.Until goes by. It does not follow a wall clock that is set,
-// and a monotonic clock that stands still while the machine is suspended makes
-// time.Until too long by as much. Remaining and Err heed a suspension.
+// It is a time on this machine's wall clock with a reading of Go's monotonic
+// clock, which time.Until uses. It does not change when the wall clock is set.
+// On systems whose monotonic clock stops while the machine is suspended,
+// time.Until is too long by the time of the suspension. Remaining and Err take
+// a suspension into account.
 func (l *Lease) Deadline() time.Time {
-	l.mu.Lock()
-	defer l.mu.Unlock()
+	l.claim.Lock()
+	defer l.claim.Unlock()
 	return l.at
 }
 
-// Remaining returns how long the lease is valid unless it is extended. It is not
-// positive once it has ended.
+// Remaining returns how long the lease is valid unless it is extended. It is
+// zero or negative after the lease has ended.
 func (l *Lease) Remaining() time.Duration {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.remaining()
+	l.claim.Lock()
+	defer l.claim.Unlock()
+	return l.claim.Remaining()
 }
 
-func (l *Lease) remaining() time.Duration {
-	left := l.core.Deadline() - l.c.clock.Uptime()
-	if l.cause != nil {
-		left = min(left, 0)
-	}
-	return left
-}
-
-// Err returns nil while the lease is valid, and why it ended after that.
+// Err returns nil while the lease is valid, and after that why it ended.
 func (l *Lease) Err() error {
 	if l.Remaining() > 0 {
 		return nil
 	}
-	// The deadline may have passed a moment before the keeper sees it.
-	l.handle(protocol.Timer, elsewhere)
-	l.mu.Lock()
-	defer l.mu.Unlock()
+	// The deadline may have passed before the keeper has noticed.
+	l.claim.Handle(protocol.Timer)
+	l.claim.Lock()
+	defer l.claim.Unlock()
 	return l.cause
 }
 
 // Extend gives the lock its whole time to live again, on a quorum of nodes. It
-// returns ErrLost if the lock is no longer ours. With any other error the lease
-// is as it was, valid until its deadline: a *QuorumError if too few nodes
-// answered, the context's error if ctx ended, and ErrMaxHold if the deadline is
-// at the lease's MaxHold already and cannot be moved any further.
+// returns ErrLost if the lock is no longer ours. After any other error the
+// lease is unchanged and valid until its deadline: a *QuorumError if too few
+// nodes answered, the context's error if ctx ended, and ErrMaxHold if the
+// deadline has reached the lease's MaxHold.
 //
-// A call that comes while the lease is being extended shares the outcome.
+// A call during an extension waits for that extension and returns its result.
 func (l *Lease) Extend(ctx context.Context) error {
 	if err := l.Err(); err != nil {
 		return err
@@ -196,115 +221,88 @@ func (l *Lease) Extend(ctx context.Context) error {
 	if ctx.Err() != nil {
 		return endedError(ctx, nil)
 	}
-	l.mu.Lock()
+	l.claim.Lock()
 	if err := l.atMaxHold(); err != nil {
-		l.mu.Unlock()
-		return err // asking would only have the keys outlive the lease
+		l.claim.Unlock()
+		return err // an extension would only make the keys outlive the lease
 	}
 	if l.cause != nil {
-		defer l.mu.Unlock()
+		defer l.claim.Unlock()
 		return l.cause
 	}
 	if l.extension == nil {
 		l.extension = &extension{done: make(chan struct{})}
 	}
 	wanted := l.extension
-	l.mu.Unlock()
-	l.handle(protocol.Extend, l.c.placeFor(ctx))
+	l.claim.Unlock()
+	l.claim.Extend(ctx)
 	select {
 	case <-wanted.done:
 		return wanted.err
 	case <-ctx.Done():
 	}
-	l.mu.Lock()
-	defer l.mu.Unlock()
+	l.claim.Lock()
+	defer l.claim.Unlock()
 	if errors.Is(l.cause, ErrLost) {
-		return l.cause // that is worth more than that the context ended
+		return l.cause // the loss matters more than the end of the context
 	}
 	return endedError(ctx, nil)
 }
 
-// atMaxHold returns ErrMaxHold if the deadline is as late as it can be. The
-// mutex is held.
+// atMaxHold returns ErrMaxHold if the deadline has reached MaxHold. The mutex
+// is held.
 func (l *Lease) atMaxHold() error {
-	if l.core.Deadline() < l.core.HoldUntil() {
+	core := l.claim.Core()
+	if core.Deadline() < core.HoldUntil() {
 		return nil
 	}
 	return fmt.Errorf("%w of %v: %q cannot be extended, and is valid for another %v",
-		ErrMaxHold, l.opts.MaxHold, l.name, (l.core.Deadline() - l.c.clock.Uptime()).Round(time.Millisecond))
+		ErrMaxHold, l.opts.MaxHold, l.name, (core.Deadline() - l.c.opts.Clock.Uptime()).Round(time.Millisecond))
 }
 
 // Release ends the lease and frees the lock on every node. It returns as soon
-// as a quorum has confirmed; nodes that did not answer are asked again in the
-// background until they do or the lock has run out there. A node that did not
-// have the lock, because it missed the acquisition or forgot it, counts as one
-// that freed it.
+// as a quorum has confirmed. Nodes that did not answer are asked again in the
+// background, until they answer or the lock has expired there. A node that did
+// not have the lock, because it missed the acquisition or forgot it, counts as
+// one that freed it.
 //
-// Release returns ErrLost if the lock had been lost before, which is also the
-// case if so few nodes still had it that they are no quorum; and a *QuorumError
-// if too few nodes answered: the lock then runs out by itself, within its time
-// to live. Releasing twice is harmless.
+// Release returns ErrLost if the lock had been lost before, or if the nodes
+// that still had it are fewer than a quorum. It returns a *QuorumError if too
+// few nodes answered: the lock then expires by itself, within its time to live.
+// Releasing twice is harmless.
 func (l *Lease) Release(ctx context.Context) error {
 	if err := l.Err(); err != nil && !errors.Is(err, ErrReleased) {
 		return err
 	}
-	return l.free(ctx)
+	return l.free(ctx, l.claim)
 }
 
-// free sends the release, and waits for its outcome. Of a lease that was
-// released before it returns nil.
-func (cl *claim) free(ctx context.Context) error {
-	cl.mu.Lock()
-	if cl.core.State() > protocol.Held {
-		defer cl.mu.Unlock()
-		if cl.core.Cause() == protocol.WasReleased {
-			return nil
-		}
-		return cl.lease.cause
-	}
-	if cl.freed != nil {
-		cl.mu.Unlock()
-		return nil // another caller releases it
-	}
-	freed := make(chan struct{})
-	cl.freed = freed
-	cl.mu.Unlock()
-	cl.handle(protocol.Release, cl.c.placeFor(ctx))
-
-	cl.mu.Lock()
-	at := cl.core.Timer()
-	cl.mu.Unlock()
-	if at != 0 {
-		cl.awaitFreed(ctx, freed, at)
-	}
-	cl.mu.Lock()
-	defer cl.mu.Unlock()
+// free sends the release and returns its result.
+func (l *Lease) free(ctx context.Context, cl *runner.Claim) error {
+	waited := cl.Release(ctx)
+	cl.Lock()
+	defer cl.Unlock()
 	switch {
-	case cl.core.Cause() != protocol.WasReleased:
-		return cl.lease.cause // it was over in that moment
-	case cl.core.Verdict() == protocol.IsFree:
+	case !waited && l.cause == nil:
+		return nil // another caller releases it
+	case cl.Core().Cause() != protocol.WasReleased:
+		return l.cause // the lease had ended before, or ended in that moment
+	case !waited:
 		return nil
-	case cl.core.Verdict() == protocol.NotOurs:
-		return cl.lost(cl.quorumError())
+	case cl.Core().Verdict() == protocol.NotOurs:
+		return l.lost(quorumError(cl))
+	}
+	return notFreed(ctx, cl)
+}
+
+// notFreed returns why a release did not free the lock, or nil if it did. The
+// mutex is held.
+func notFreed(ctx context.Context, cl *runner.Claim) error {
+	switch {
+	case cl.Core().Verdict() == protocol.IsFree:
+		return nil
 	case ctx.Err() != nil:
 		return endedError(ctx, nil)
 	}
-	return cl.quorumError()
-}
-
-// awaitFreed waits for the release, whose time limit is at.
-func (cl *claim) awaitFreed(ctx context.Context, freed chan struct{}, at time.Duration) {
-	timer := time.NewTimer(at - cl.c.clock.Uptime())
-	defer timer.Stop()
-	for {
-		select {
-		case <-freed:
-			return
-		case <-ctx.Done():
-			return
-		case <-timer.C:
-			cl.handle(protocol.Timer, elsewhere)
-			timer.Reset(time.Millisecond) // in case that was early
-		}
-	}
+	return quorumError(cl)
 }

@@ -33,7 +33,7 @@ func TestLeaseIsKeptForAsLongAsItIsHeld(t *testing.T) {
 			if l.Token() != token {
 				t.Errorf("extension changed the token from %d to %d", token, l.Token())
 			}
-			// 100 s at three extensions a second, give or take the last.
+			// 100 s at three extensions a second, plus or minus the last few.
 			if n := links[0].count(node.OpExtend); n < 295 || n > 305 {
 				t.Errorf("%d extensions in 100 s of a lease of 1 s", n)
 			}
@@ -88,7 +88,7 @@ func TestDeadlineMovesOnlyWhenAQuorumHasConfirmed(t *testing.T) {
 		if err := l.Extend(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		// From the start of the round, not from its end.
+		// Counted from the start of the round, not from its end.
 		if moved := l.Deadline().Sub(before); moved != time.Second {
 			t.Errorf("an extension 1 s later moved the deadline by %v", moved)
 		}
@@ -173,12 +173,12 @@ func TestLostLeaseIsFoundOutByTheKeepAlive(t *testing.T) {
 		}
 		wantErr(t, context.Cause(l.Context()), redlatch.ErrLost)
 		time.Sleep(time.Second)
-		wantFree(t, links, "job") // the third node's key is of no use to anyone
+		wantFree(t, links, "job") // the third node's key, which is no use to anyone, is deleted
 	})
 }
 
-// suspendable is a clock whose machine can be suspended: timers stand still,
-// and only Uptime knows.
+// suspendable is the clock of a machine that can be suspended: timers stop, and
+// only Uptime continues.
 type suspendable struct {
 	start time.Time
 	mu    sync.Mutex
@@ -230,7 +230,7 @@ func TestSuspensionShorterThanTheDeadlineCostsNothing(t *testing.T) {
 		c := newClient(t, nodes, redlatch.Options{Clock: clock})
 		l := mustLock(t, c, "job", redlatch.LockOptions{TTL: 30 * time.Second})
 		clock.suspend(20 * time.Second)
-		time.Sleep(time.Second) // the overdue extension is made up for
+		time.Sleep(time.Second) // the overdue extension is sent
 		if err := l.Err(); err != nil {
 			t.Fatal(err)
 		}
@@ -418,7 +418,7 @@ func TestDetachedLockRunsOutIfNobodyTakesItUp(t *testing.T) {
 	})
 }
 
-// release frees the name on one node, whoever has it.
+// release frees the name on one node, for any holder.
 func release(t *testing.T, l *link, name string) {
 	t.Helper()
 	if _, err := l.Node.Do(t.Context(), node.Request{Op: node.OpRelease, Name: name, Value: l.holder(t, name)}); err != nil {
@@ -426,7 +426,7 @@ func release(t *testing.T, l *link, name string) {
 	}
 }
 
-// failingNode is a node that cannot be closed cleanly.
+// failingNode is a node whose Close returns an error.
 type failingNode struct {
 	redlatch.Node
 	err error
@@ -459,7 +459,7 @@ func TestEveryCloseReturnsWhenTheClientIsClosed(t *testing.T) {
 }
 
 func TestDeadlineIsTheSameInstantUntilItMoves(t *testing.T) {
-	// In real time: two looks at the clock are never the same.
+	// In real time: two readings of the clock are never the same.
 	c := newClient(t, memory.Nodes(3), patient)
 	l := mustLock(t, c, "job", redlatch.LockOptions{TTL: 30 * time.Second, NoKeepAlive: true})
 	first := l.Deadline()

@@ -9,15 +9,15 @@ import (
 	"github.com/redlatch/redlatch"
 )
 
-// slowly has every request and reply on a link take half of d.
+// slowly makes every request and every reply on a link take half of d.
 func slowly(links []*link, d time.Duration) {
 	for _, l := range links {
 		l.set(func(l *link) { l.out, l.back = d/2, d/2 })
 	}
 }
 
-// TestMomentOfStarvationIsWaitedOut has all nodes answer late, as they do when a
-// machine has other work to do, within the bounds that the TTL leaves.
+// TestMomentOfStarvationIsWaitedOut has all nodes answer late, as on a busy
+// machine, but within the limits that the TTL allows.
 func TestMomentOfStarvationIsWaitedOut(t *testing.T) {
 	for _, n := range []int{1, 5} {
 		for _, c := range []struct{ ttl, late time.Duration }{
@@ -46,15 +46,15 @@ func TestMomentOfStarvationIsWaitedOut(t *testing.T) {
 	}
 }
 
-// TestTimeLimitLeavesRoomForAnotherTry freezes the only node: with a short TTL
-// the limit is short, so that a lease can be saved by a second try.
+// TestTimeLimitLeavesRoomForAnotherTry freezes the only node. With a short TTL
+// the limit is short, so that a second try can save the lease.
 func TestTimeLimitLeavesRoomForAnotherTry(t *testing.T) {
 	for _, c := range []struct{ ttl, limit, set time.Duration }{
 		{100 * time.Millisecond, 100 * time.Millisecond, 0},
 		{time.Second, 250 * time.Millisecond, 0},
 		{5 * time.Second, 500 * time.Millisecond, 0},
 		{30 * time.Second, 2 * time.Second, 0},
-		{30 * time.Second, 100 * time.Millisecond, 100 * time.Millisecond}, // what is set counts
+		{30 * time.Second, 100 * time.Millisecond, 100 * time.Millisecond}, // an explicit value is used
 		{5 * time.Second, 4 * time.Second, 4 * time.Second},
 	} {
 		synctest.Test(t, func(t *testing.T) {
@@ -72,7 +72,8 @@ func TestTimeLimitLeavesRoomForAnotherTry(t *testing.T) {
 }
 
 // TestMinorityThatIsFrozenHoldsUpNoDecision has a quorum answer without a
-// decision: the rest is waited for a moment, and not for the whole limit.
+// decision. The client waits for the other nodes for a moment only, not for the
+// whole limit.
 func TestMinorityThatIsFrozenHoldsUpNoDecision(t *testing.T) {
 	for _, c := range []struct{ answers, want time.Duration }{
 		{0, 250 * time.Millisecond},
@@ -81,7 +82,8 @@ func TestMinorityThatIsFrozenHoldsUpNoDecision(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			links, nodes := newLinks(t, 5)
 			client := newClient(t, nodes, redlatch.Options{})
-			// Two refuse and one grants: only the two silent ones could settle it.
+			// Two nodes refuse and one grants: only the two silent ones could
+			// decide it.
 			links[0].take(t, "job", "another", time.Hour)
 			links[1].take(t, "job", "another", time.Hour)
 			slowly(links, c.answers)
@@ -103,7 +105,7 @@ func TestMinorityThatIsFrozenHoldsUpNoDecision(t *testing.T) {
 	}
 }
 
-// firstRound is an observer that keeps what the first round came to.
+// firstRound is an observer that keeps the result of the first round.
 type firstRound struct {
 	witness
 	end *redlatch.RoundEnd
@@ -115,16 +117,17 @@ func (f *firstRound) RoundEnd(_ context.Context, end redlatch.RoundEnd) {
 	}
 }
 
-// TestLimitThatIsNoLongerThanPatienceEndsTheRound has the node time limit come
-// when a quorum without a decision stops to wait for the rest: the nodes that
-// are silent have timed out then.
+// TestLimitThatIsNoLongerThanPatienceEndsTheRound has the node time limit end
+// at the moment when a quorum without a decision stops waiting for the other
+// nodes. The silent nodes have then timed out.
 func TestLimitThatIsNoLongerThanPatienceEndsTheRound(t *testing.T) {
-	for range 20 { // two timers for the same moment would leave it to chance
+	for range 20 { // two timers for the same moment would make it random
 		synctest.Test(t, func(t *testing.T) {
 			links, nodes := newLinks(t, 5)
 			var saw firstRound
 			client := newClient(t, nodes, redlatch.Options{NodeTimeout: 50 * time.Millisecond, Observer: &saw})
-			// Two refuse and one grants: only the two silent ones could settle it.
+			// Two nodes refuse and one grants: only the two silent ones could
+			// decide it.
 			links[0].take(t, "job", "another", time.Hour)
 			links[1].take(t, "job", "another", time.Hour)
 			links[3].freeze()

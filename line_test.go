@@ -29,7 +29,7 @@ func TestOneCallerOfAProcessAsksForAllInOrder(t *testing.T) {
 				mu.Unlock()
 				l.Release(t.Context())
 			})
-			synctest.Wait() // so that they come one after the other
+			synctest.Wait() // so that they arrive one after the other
 		}
 		waiting := h.links[0].count(node.OpAcquire)
 		time.Sleep(10 * time.Second)
@@ -71,7 +71,7 @@ func TestCrowdInOneProcessStarvesNoOther(t *testing.T) {
 			}
 		}
 		all.Wait()
-		// One of twenty callers, and so a twentieth of the turns.
+		// One of twenty callers, and so a twentieth of the locks.
 		if share := float64(had[1]) / float64(had[0]+had[1]); share < 0.045 || share > 0.06 {
 			t.Errorf("one caller beside a crowd of 19 in another process had %.3f of the turns, want 0.05", share)
 		}
@@ -119,7 +119,7 @@ func TestCallerInLineIsHeldToItsOwnBounds(t *testing.T) {
 		_, err = h.Lock(ctx, "job", redlatch.LockOptions{})
 		wantErr(t, err, context.DeadlineExceeded)
 
-		// Neither is in the way of the others now.
+		// Neither blocks the others now.
 		first.Release(t.Context())
 		l := <-front
 		time.Sleep(time.Millisecond)
@@ -151,7 +151,7 @@ func TestCallerThatKnowsNoClockIsQueuedAllTheSame(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		hosts := newHosts(t, 1, 3, redlatch.Options{})
 		mustLock(t, hosts[0].Client, "job", redlatch.LockOptions{})
-		synctest.Wait() // the lock is on all nodes, or the caller would have the third for a while
+		synctest.Wait() // the lock is on all nodes, or the caller would get the third for a moment
 		links, nodes := hosts[0].links, []redlatch.Node{}
 		for _, l := range links {
 			nodes = append(nodes, clockless{newLink(t, l.Node)})
@@ -167,8 +167,8 @@ func TestCallerThatKnowsNoClockIsQueuedAllTheSame(t *testing.T) {
 	})
 }
 
-// clockless is a node that does not say who it is, nor what the time is, until
-// it is asked for a lock.
+// clockless is a node that reports neither its identity nor its time until it
+// is asked for a lock.
 type clockless struct{ *link }
 
 func (clockless) Identity(context.Context) (string, time.Time, error) {

@@ -1,42 +1,44 @@
 package redlatch
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
-	"slices"
 
-	"github.com/redlatch/redlatch/node"
+	"github.com/redlatch/redlatch/internal/runner"
 )
 
-// TryLock asks for the lock once, in one round, and does not wait. It returns
-// a *HeldError if another has it, and a *QuorumError if too few nodes
-// answered. The lease is not bound to ctx.
+// TryLock asks for the lock in one round and does not wait. It returns a
+// *HeldError if another client holds it, and a *QuorumError if too few nodes
+// answered. The lease is not tied to ctx.
 func (c *Client) TryLock(ctx context.Context, name string, opts LockOptions) (*Lease, error) {
 	opts.Tries = 1
 	return c.lock(ctx, name, opts)
 }
 
-// Lock waits until it has the lock, ctx ends, or the bounds of opts are
-// reached. The lease is not bound to ctx. If ctx ends, the error is the
-// context's, and says what Lock waited for; it is not ErrHeld or ErrNoQuorum.
+// Lock waits until it has the lock, ctx ends, or a limit of opts is reached.
+// The lease is not tied to ctx. If ctx ends, the error is the context's and its
+// text says what Lock waited for; it is not ErrHeld or ErrNoQuorum.
 //
-// It waits for holders and for servers alike: for whatever can pass by itself.
-// That is another holder, too few nodes that answer, nodes in quarantine, a
-// change of the membership in progress (ErrChanging). It does not matter whether
-// an outage is there when Lock is called or begins later. What cannot pass by
-// itself, which is any other *ConfigError, is returned at once.
+// Lock waits for every condition that can end by itself: another client holds
+// the lock, too few nodes answer, nodes are quarantined, or a membership change
+// is in progress (ErrChanging). An outage that begins during the wait is
+// treated like one that was there before. Any other *ConfigError cannot end by
+// itself and is returned at once.
 //
-//   - With Wait or a deadline of ctx, Lock waits until that. With Tries, it asks
-//     so many times at the most.
-//   - With none of these, it waits for a holder without end, and for servers for
-//     OutagePatience each time a quorum of them is gone, but for no fewer than
-//     three rounds: nodes that miss the time limit of one round may be slow.
+//   - With Wait or a deadline of ctx, Lock waits until then. With Tries, it asks
+//     at most that many times.
+//   - With none of these, it waits for a holder without limit. Each time it has
+//     no quorum of servers, it waits OutagePatience for one, and for three rounds
+//     at least: nodes that miss the time limit of one round may only be slow.
 //
-// At the end of the wait it returns what kept it last: a *HeldError or a
-// *QuorumError; if ctx ended, the error of ctx, with the same in its text.
+// At the end of the wait Lock returns what it waited for last: a *HeldError or
+// a *QuorumError. If ctx ended, it returns the error of ctx with the same in
+// its text.
 //
-// Locks are not re-entrant: a second Lock of the same name waits for the first
-// to be released, whoever asks.
+// Locks are not re-entrant: a second Lock of the same name waits until the
+// first is released, even in the same goroutine.
 func (c *Client) Lock(ctx context.Context, name string, opts LockOptions) (*Lease, error) {
 	return c.lock(ctx, name, opts)
 }
@@ -46,81 +48,64 @@ func (c *Client) lock(ctx context.Context, name string, opts LockOptions) (lease
 		return nil, endedError(ctx, nil)
 	}
 	a, err := c.newAttempt(ctx, name, opts)
-	if err != nil && c.guard.learn(ctx, c, err) {
+	if err != nil && c.cluster.Learn(ctx, err) {
 		a, err = c.newAttempt(ctx, name, opts)
 	}
 	if err != nil {
 		return nil, err
 	}
-	if a.opts.Tries == 0 && a.opts.Wait == 0 && heldOn(ctx, c, a.claim.key) {
+	if a.opts.Tries == 0 && a.opts.Wait == 0 && heldOn(ctx, c, a.run.Key()) {
 		return nil, fmt.Errorf("%w: %q", ErrDeadlock, name)
 	}
-	// Close waits for us, so that nothing is granted that nobody undoes.
-	if !c.background.start() {
+	// Close waits for this attempt, so every grant is undone.
+	if !c.cluster.Start() {
 		return nil, ErrClosed
 	}
-	defer c.background.end()
+	defer c.cluster.Done()
 	if o := c.opts.Observer; o != nil {
-		ctx = o.LockStart(ctx, LockStart{Name: name, TTL: a.opts.TTL, Nodes: len(c.members)})
-		a.observed, a.claim.ctx = ctx, context.WithoutCancel(ctx)
+		ctx = o.LockStart(ctx, LockStart{Name: name, TTL: a.opts.TTL, Nodes: len(c.cluster.Members())})
+		a.ctx = ctx
+		a.run.Observe(ctx)
 		defer func() {
-			end := LockEnd{Name: name, Rounds: a.rounds(), Waited: c.clock.Uptime() - a.began, Err: err}
+			end := LockEnd{Name: name, Rounds: a.run.Rounds(), Waited: a.run.Waited(), Err: err}
 			if lease != nil {
 				end.Token = lease.Token()
 			}
 			o.LockEnd(ctx, end)
 		}()
 	}
-	if err := c.guard.start(ctx, c); err != nil {
+	if err := c.declare(ctx); err != nil {
 		return nil, err
 	}
-	if a.opts.Tries == 0 {
-		var ended error
-		key := a.claim.key
-		if a.line, ended = c.lines.enter(ctx, key, a); ended != nil {
-			return nil, ended
-		}
-		defer func() { c.lines.leave(key, a.line) }()
+	if a.run.Enter(ctx) {
+		defer a.run.Leave()
+		a.run.Run(ctx)
 	}
-	return a.run(ctx)
+	return a.outcome(ctx)
 }
 
-// holdersOf returns those whom the nodes name as having the lock.
-func holdersOf(results []NodeResult) []Holder {
-	type key struct{ kind, value string }
-	byKey := map[key]int{}
-	var holders []Holder
-	for _, r := range results {
-		if r.Err != nil {
-			continue
-		}
-		h, ok := HolderOf(r.Reply)
-		if !ok {
-			continue
-		}
-		k := key{string(h.Kind), r.Reply.Value}
-		if i, known := byKey[k]; known {
-			holders[i].Nodes++
-			if h.Token > holders[i].Token {
-				// A node may know of an earlier proposal alone.
-				holders[i].Token, holders[i].Since, holders[i].Held = h.Token, h.Since, h.Held
-			}
-			if holders[i].Left != node.NoExpiry && (h.Left == node.NoExpiry || h.Left > holders[i].Left) {
-				holders[i].Left = h.Left
-			}
-			continue
-		}
-		byKey[k] = len(holders)
-		holders = append(holders, h)
+// declare declares the nodes new before the first lock, if Options.AssumeFresh
+// is set.
+func (c *Client) declare(ctx context.Context) error {
+	states, err := c.cluster.Declare(ctx)
+	err = cmp.Or(err, markError(states))
+	switch {
+	case ctx.Err() != nil:
+		return endedError(ctx, err)
+	case errors.Is(err, ErrConfig):
+		return err
+	case errors.Is(err, runner.ErrNotFresh):
+		c.opts.Logger.Info("redlatch: nodes are not taken for new", "err", err)
+	case err != nil:
+		c.opts.Logger.Warn("redlatch: nodes could not be declared new", "err", err)
 	}
-	slices.SortStableFunc(holders, func(a, b Holder) int { return b.Nodes - a.Nodes })
-	return holders
+	return nil
 }
 
-// endedError is what a caller gets whose context ended: the context's own
-// error, its cause, and what had kept us until then, in words alone. It is not
-// ErrHeld or ErrNoQuorum: who takes those for no failure must not take the end
-// of its context for one of them.
+// endedError returns the error of a caller whose context ended: the context's
+// error, its cause, and, as text only, what the caller waited for. It is not
+// ErrHeld or ErrNoQuorum: a caller that treats those as normal must not mistake
+// the end of its context for one of them.
 func endedError(ctx context.Context, failure error) error {
 	err := ctx.Err()
 	if cause := context.Cause(ctx); cause != err {

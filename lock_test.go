@@ -103,7 +103,8 @@ func TestSilentMinorityIsNotWaitedForTwice(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		links, nodes := newLinks(t, 5)
 		c := newClient(t, nodes, redlatch.Options{NodeTimeout: 100 * time.Millisecond})
-		// Two refuse and one grants: only the two silent ones could settle it.
+		// Two nodes refuse and one grants: only the two silent ones could
+		// decide it.
 		links[0].take(t, "job", "another", time.Hour)
 		links[1].take(t, "job", "another", time.Hour)
 		for _, l := range links[3:] {
@@ -163,14 +164,14 @@ func TestLockWithoutValidityLeftIsNotReturned(t *testing.T) {
 			for _, l := range links {
 				l.set(func(l *link) { l.back = 18 * time.Millisecond })
 			}
-			// 20 ms less 18 ms less 2.2 ms of drift: nothing is left.
+			// 20 ms minus 18 ms minus 2.2 ms of drift: no validity is left.
 			_, err := c.TryLock(t.Context(), "job", redlatch.LockOptions{TTL: 20 * time.Millisecond})
 			wantErr(t, err, redlatch.ErrNoQuorum)
 			var q *redlatch.QuorumError
 			if !errors.As(err, &q) || !q.Late {
 				t.Errorf("got %v, want a QuorumError that says it came too late", err)
 			}
-			// With a little more it is.
+			// With a little more TTL some is left.
 			l, err := c.TryLock(t.Context(), "other", redlatch.LockOptions{TTL: 30 * time.Millisecond, NoKeepAlive: true})
 			if err != nil {
 				t.Fatal(err)
@@ -194,7 +195,7 @@ func TestTieEndsAndLeavesNoMinorityKeys(t *testing.T) {
 			wantErr(t, err, redlatch.ErrHeld)
 			synctest.Wait()
 			wantFree(t, links[n/2:], "job")
-			// While the tie lasts a waiter waits, and is told why at the end.
+			// A waiter waits while the tie lasts, and its error says why.
 			_, err = c.Lock(t.Context(), "job", redlatch.LockOptions{Wait: 3 * time.Second})
 			wantErr(t, err, redlatch.ErrHeld)
 			time.Sleep(time.Second)
@@ -280,8 +281,8 @@ func TestGrantThatComesAfterTheReleaseIsUndone(t *testing.T) {
 	})
 }
 
-// TestGrantThatOvertakesItsUndoIsStale is about a request that nobody waits
-// for any more, and that reaches the node after the release did.
+// TestGrantThatOvertakesItsUndoIsStale is about a request that nobody waits for
+// any more, and that reaches the node after its release.
 func TestGrantThatOvertakesItsUndoIsStale(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		links, nodes := newLinks(t, 1)
@@ -312,12 +313,12 @@ func TestLostReplyDoesNotMakeOurOwnLockLookLikeAnothers(t *testing.T) {
 			}
 			_, err := c.TryLock(t.Context(), "job", redlatch.LockOptions{})
 			wantErr(t, err, redlatch.ErrNoQuorum)
-			// At once, before the nodes have heard of the undo:
+			// At once, before the undo has reached the nodes:
 			l, err := c.TryLock(t.Context(), "job", redlatch.LockOptions{})
 			if err != nil {
 				t.Fatalf("after a lost reply the same client got: %v", err)
 			}
-			time.Sleep(time.Second) // until all nodes have it
+			time.Sleep(time.Second) // until the lock is on all nodes
 			lose()
 			if err := l.Extend(t.Context()); !errors.Is(err, redlatch.ErrNoQuorum) {
 				t.Fatalf("extension with all replies lost: %v", err)
@@ -363,7 +364,7 @@ func TestUncontendedPairIsTwoRequestsToEachNode(t *testing.T) {
 	}
 }
 
-// stackNode notes the stack on which it is called.
+// stackNode records the stack on which it is called.
 type stackNode struct {
 	*memory.Node
 	prompt bool
@@ -453,7 +454,7 @@ func TestWaiterGetsALockThatRunsOut(t *testing.T) {
 		start := time.Now()
 		mustLock(t, c, "job", redlatch.LockOptions{})
 		if took := time.Since(start); took < 7*time.Second || took > 8*time.Second {
-			// RetryDelay alone would have meant twelve minutes or more.
+			// RetryDelay alone would have taken twelve minutes or more.
 			t.Errorf("a lock that ran out after 7s was had after %v", took)
 		}
 	})

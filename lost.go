@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/redlatch/redlatch/internal/runner"
 	"github.com/redlatch/redlatch/node"
 )
 
@@ -13,21 +14,21 @@ import (
 type LostError struct {
 	Name  string
 	Token Token
-	// Since is when the lease was acquired, or attached, on this machine's
-	// clock; zero if there was none.
+	// Since is when the lease was acquired or attached, on this machine's
+	// clock; zero if there was no lease.
 	Since time.Time
-	// Held is for how long there was a lease.
+	// Held is how long the lease was held.
 	Held time.Duration
-	// Err is a *QuorumError if the nodes say that the lock is no longer ours,
-	// ErrMaxHold if it was held for as long as it may be, and nil if it was not
+	// Err is a *QuorumError if the nodes report that the lock is no longer
+	// ours, ErrMaxHold if it was held for its MaxHold, and nil if it was not
 	// extended in time.
 	Err error
-	// Last is how the last extension failed, if it did and Err is nil: a
-	// *QuorumError that says what became of each node. errors.Is does not see
-	// it: it is not certain that the nodes gave the lock to another.
+	// Last is the error of the last extension, if it failed and Err is nil: a
+	// *QuorumError that says what each node answered. errors.Is ignores it,
+	// because it does not prove that the nodes gave the lock to another client.
 	Last error
 
-	kept bool // it was to be extended by the client
+	kept bool // the client extended it
 }
 
 func (e *LostError) Error() string {
@@ -60,46 +61,46 @@ func (e *LostError) Is(target error) bool { return target == ErrLost }
 // Unwrap returns Err.
 func (e *LostError) Unwrap() error { return e.Err }
 
-// lost says that the lock is lost, and why: what the nodes said, ErrMaxHold, or
-// nil if it was not extended in time. The mutex is held.
-func (cl *claim) lost(why error) *LostError {
-	e := &LostError{Name: cl.name, Token: cl.core.Token(), Err: why}
-	if l := cl.lease; l != nil {
-		e.Held = cl.c.clock.Uptime() - cl.core.Acquired()
-		e.Since = cl.c.clock.Now().Add(-e.Held)
-		e.kept = !l.opts.NoKeepAlive
-		if why == nil {
-			e.Last = l.failed
-		}
+// lost returns the error for a lost lock. why is what the nodes answered,
+// ErrMaxHold, or nil if the lock was not extended in time. The mutex is held.
+func (l *Lease) lost(why error) *LostError {
+	clock, core := l.c.opts.Clock, l.claim.Core()
+	e := &LostError{Name: l.name, Token: core.Token(), Err: why, kept: !l.opts.NoKeepAlive}
+	e.Held = clock.Uptime() - core.Acquired()
+	e.Since = clock.Now().Add(-e.Held)
+	if why == nil {
+		e.Last = l.failed
 	}
 	return e
 }
 
-// isNews reports whether anybody is to be notified of the end. The mutex is held.
+// isNews reports whether the end of the lease has to be reported. The mutex is
+// held.
 func (l *Lease) isNews() bool {
 	_, observed := l.c.opts.Observer.(LeaseObserver)
 	return observed || errors.Is(l.cause, ErrLost)
 }
 
-// tellEnd reports that the lease has ended. A logger or an observer may take its
-// time.
+// tellEnd reports that the lease has ended. It runs without the mutex, because
+// a logger or an observer may be slow.
 func (l *Lease) tellEnd() {
-	l.mu.Lock()
-	cause, held, token := l.cause, l.c.clock.Uptime()-l.core.Acquired(), l.core.Token()
-	l.mu.Unlock()
+	l.claim.Lock()
+	cause, held, token := l.cause, l.c.opts.Clock.Uptime()-l.claim.Core().Acquired(), l.claim.Core().Token()
+	l.claim.Unlock()
 	if errors.Is(cause, ErrLost) {
-		l.c.log.Warn("redlatch: lock is lost", "name", l.name, "token", uint64(token), "held", held, "cause", cause)
+		l.c.opts.Logger.Warn("redlatch: lock is lost", "name", l.name, "token", uint64(token), "held", held, "cause", cause)
 	}
 	if o, ok := l.c.opts.Observer.(LeaseObserver); ok {
 		o.LeaseEnd(LeaseEnd{Name: l.name, Token: token, Held: held, Cause: cause})
 	}
 }
 
-// said is what a node did about an extension, as far as the log goes by it.
+// said is what a node did about an extension, as far as the log distinguishes
+// it.
 type said uint8
 
 const (
-	nothingYet said = iota // it was not waited for
+	nothingYet said = iota // the round ended before it answered
 	noAnswer
 	didExtend
 	didRefuse
@@ -107,7 +108,7 @@ const (
 
 func saidBy(r NodeResult) said {
 	switch {
-	case r.Err == errPending:
+	case r.Err == runner.ErrPending:
 		return nothingYet
 	case r.Err != nil:
 		return noAnswer
@@ -118,9 +119,10 @@ func saidBy(r NodeResult) said {
 }
 
 // warn logs that a lease could not be extended: the first time, and when a node
-// did something else than the last time. It is tried again many times a TTL.
+// answers differently from the last time. It does not log each try, because
+// there are many in one TTL.
 func (l *Lease) warn(err *QuorumError) {
-	l.mu.Lock()
+	l.claim.Lock()
 	changed := l.said == nil
 	if changed {
 		l.said = make([]said, len(err.Nodes))
@@ -131,20 +133,20 @@ func (l *Lease) warn(err *QuorumError) {
 			l.said[i] = a
 		}
 	}
-	left := l.remaining()
-	l.mu.Unlock()
+	left := l.claim.Remaining()
+	l.claim.Unlock()
 	if changed && !l.opts.NoKeepAlive {
-		l.c.log.Warn("redlatch: lock could not be extended, trying again", "name", l.name, "left", left, "err", err)
+		l.c.opts.Logger.Warn("redlatch: lock could not be extended, trying again", "name", l.name, "left", left, "err", err)
 	}
 }
 
-// relieve logs that a lease was extended after it could not be.
+// relieve logs that a lease was extended after extensions had failed.
 func (l *Lease) relieve() {
-	l.mu.Lock()
-	warned, left := l.said != nil, l.remaining()
+	l.claim.Lock()
+	warned, left := l.said != nil, l.claim.Remaining()
 	l.said = nil
-	l.mu.Unlock()
+	l.claim.Unlock()
 	if warned && !l.opts.NoKeepAlive {
-		l.c.log.Info("redlatch: lock is extended again", "name", l.name, "left", left)
+		l.c.opts.Logger.Info("redlatch: lock is extended again", "name", l.name, "left", left)
 	}
 }

@@ -16,7 +16,8 @@ import (
 	"github.com/redlatch/redlatch/node"
 )
 
-// logged is what a client logs, a line each. It logs from several goroutines.
+// logged is what a client logs, one record per row. The client logs from
+// several goroutines.
 type logged struct {
 	mu   sync.Mutex
 	text bytes.Buffer
@@ -38,7 +39,7 @@ func (l *logged) options() redlatch.Options {
 	return redlatch.Options{Logger: slog.New(slog.NewTextHandler(l, nil))}
 }
 
-// with returns the lines in which all of the words are.
+// with returns the records that contain all of the words.
 func (l *logged) with(words ...string) (lines []string) {
 next:
 	for line := range strings.Lines(l.String()) {
@@ -53,7 +54,7 @@ next:
 }
 
 // A loss says which lock it was, since when it was held, and what the nodes
-// said: in the lease's error, its context's cause, and the log.
+// answered: in the lease's error, its context's cause, and the log.
 func TestALossSaysWhichLockSinceWhenAndWhy(t *testing.T) {
 	for name, c := range map[string]struct {
 		opts   redlatch.LockOptions
@@ -114,8 +115,8 @@ func TestALossSaysWhichLockSinceWhenAndWhy(t *testing.T) {
 	}
 }
 
-// What the nodes said last is a text of the loss, not its cause: only nodes that
-// say no make a loss an ErrNoQuorum.
+// The nodes' last answers are in the text of the loss, but are not its cause. A
+// loss is an ErrNoQuorum only if the nodes refused.
 func TestALossByTheDeadlineIsNoErrNoQuorum(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		links, nodes := newLinks(t, 3)
@@ -130,8 +131,8 @@ func TestALossByTheDeadlineIsNoErrNoQuorum(t *testing.T) {
 	})
 }
 
-// A lock that cannot be extended is tried again and again. The log says so once,
-// again when the nodes answer otherwise, and when it is over.
+// The client retries an extension that fails. It logs the first failure, each
+// change of the nodes' answers, and the end.
 func TestExtensionsThatFailAreLoggedOnceAndWhenThatChanges(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		links, nodes := newLinks(t, 3)
@@ -149,7 +150,7 @@ func TestExtensionsThatFailAreLoggedOnceAndWhenThatChanges(t *testing.T) {
 			t.Errorf("%d extensions failed, and the log says so %d times:\n%s", n, failing(), log.String())
 		}
 		links[2].cut()
-		time.Sleep(3 * time.Second) // now and then it is not waited for
+		time.Sleep(3 * time.Second) // the client does not wait for it in every round
 		if failing() != 2 {
 			t.Errorf("after another node was cut off, the log says %d times:\n%s", failing(), log.String())
 		}
@@ -163,13 +164,13 @@ func TestExtensionsThatFailAreLoggedOnceAndWhenThatChanges(t *testing.T) {
 	})
 }
 
-// A node that ran into its time limit before anything was sent says so once.
+// A node that reached its time limit before anything was sent is logged once.
 func TestThatNothingWasSentIsSaidOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		links, nodes := newLinks(t, 1)
 		links[0].set(func(l *link) { l.refusing = context.DeadlineExceeded })
 		_, err := newClient(t, nodes, redlatch.Options{}).TryLock(t.Context(), "job", redlatch.LockOptions{})
-		wantErr(t, err, redlatch.ErrNoQuorum, redlatch.ErrNodeTimeout, redlatch.ErrUnsent)
+		wantErr(t, err, redlatch.ErrNoQuorum, redlatch.ErrNodeTimeout, node.ErrUnsent)
 		if n := strings.Count(err.Error(), "request was not sent"); n != 1 || errors.Is(err, context.DeadlineExceeded) {
 			t.Errorf("%d times: %v", n, err)
 		}

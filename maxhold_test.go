@@ -12,8 +12,8 @@ import (
 )
 
 // TestExtendAtTheEndOfTheHoldSaysSoAndChangesNothing extends a lease whose
-// deadline has reached its MaxHold: the lease is valid until then, and no node
-// keeps the key for longer.
+// deadline has reached its MaxHold. The lease is valid until then, and no node
+// keeps the key longer.
 func TestExtendAtTheEndOfTheHoldSaysSoAndChangesNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		links, nodes := newLinks(t, 3)

@@ -2,20 +2,23 @@ package redlatch
 
 import "github.com/redlatch/redlatch/node"
 
-// Node is one independent place that can grant a lock: see package node, which
-// is for those who write one.
+// Node is one independent store that can grant a lock. Package node, which is
+// for authors of nodes, defines it.
 type Node = node.Node
 
 // Token is the fencing number of a lease. Of two leases on one name, the one
-// whose attempt began after the other was acquired has the higher token. Hand
-// it to whatever the lock protects, and have that refuse a token lower than
-// the highest it has seen. As text it has 20 digits, which compare like the
-// numbers.
+// whose attempt began after the other was acquired has the higher token. Pass
+// it to the resource that the lock protects, and let the resource refuse a
+// token lower than the highest it has seen. As text it has 20 digits, which
+// compare like the numbers.
 type Token = node.Token
 
 // ParseToken reads a token from its decimal form, with or without leading
 // zeros.
 func ParseToken(s string) (Token, error) { return node.ParseToken(s) }
 
-// ConfigError says which setting is out of bounds.
+// ConfigError says which setting is not valid.
 type ConfigError = node.ConfigError
+
+// NodeResult is what one node answered, or why there is no answer.
+type NodeResult = node.Result

@@ -7,26 +7,27 @@ import (
 	"github.com/redlatch/redlatch/node"
 )
 
-// Observer is told when a lock is asked for and how that ended. It runs on the
-// caller's goroutine and must not block. Implement WaitObserver, RoundObserver
-// or LeaseObserver besides to be told more. In every call, Name is the name of
-// the lock as the caller gave it, without the client's Prefix.
+// Observer is notified when a lock is requested and when that request has
+// ended. It runs on the caller's goroutine and must not block. Implement
+// WaitObserver, RoundObserver or LeaseObserver as well to be notified of more.
+// In every call, Name is the name of the lock as the caller passed it, without
+// the client's Prefix.
 type Observer interface {
 	// LockStart is called before the first round of Lock or TryLock. The
-	// context that it returns is used from there on.
+	// context that it returns is used from then on.
 	LockStart(ctx context.Context, start LockStart) context.Context
 	// LockEnd is called when Lock or TryLock returns.
 	LockEnd(ctx context.Context, end LockEnd)
 }
 
-// LockStart is what an Observer is told when a lock is asked for.
+// LockStart describes the start of a request for a lock.
 type LockStart struct {
 	Name  string
 	TTL   time.Duration
 	Nodes int
 }
 
-// LockEnd is what an Observer is told when asking for a lock has ended.
+// LockEnd describes the end of a request for a lock.
 type LockEnd struct {
 	Name   string
 	Token  Token // 0 if Err is set
@@ -35,38 +36,39 @@ type LockEnd struct {
 	Err    error
 }
 
-// WaitObserver is an Observer that is notified while a lock is waited for.
+// WaitObserver is an Observer that is also notified while a caller waits for a
+// lock.
 type WaitObserver interface {
 	Observer
-	// Waiting is called after each round that did not get the lock, if there is
-	// to be another.
+	// Waiting is called after each round that did not get the lock, if another
+	// round follows.
 	Waiting(ctx context.Context, w Waiting)
 }
 
-// Waiting is what a WaitObserver is notified of.
+// Waiting describes a wait after a round.
 type Waiting struct {
 	Name string
-	// Place is our place in the nodes' queue: 1 for the next one to have the
-	// lock, 0 if a quorum has not queued us. Far behind it is some seconds old,
-	// since those who wait there seldom ask.
+	// Place is our place in the node queue: 1 for the next holder, 0 if no
+	// quorum has queued us. Far behind it may be some seconds old, because
+	// waiters there seldom ask.
 	Place  int
 	Waited time.Duration
-	// Err is what we wait for: a *HeldError, or a *QuorumError if too few nodes
-	// answer.
+	// Err is what the caller waits for: a *HeldError, or a *QuorumError if too
+	// few nodes answer.
 	Err error
 }
 
-// RoundObserver is an Observer that is told of every round.
+// RoundObserver is an Observer that is also notified of every round.
 type RoundObserver interface {
 	Observer
 	RoundEnd(ctx context.Context, end RoundEnd)
 }
 
-// RoundEnd is what a RoundObserver is told when a round is settled.
+// RoundEnd describes the end of a round.
 type RoundEnd struct {
 	Op      node.Op
 	Name    string
-	Won     bool // a quorum did what was asked; of a release, is without the key
+	Won     bool // a quorum granted; for a release, a quorum no longer has the key
 	Granted int
 	Refused int
 	Failed  int // did not answer, or not yet
@@ -75,13 +77,13 @@ type RoundEnd struct {
 	Err error
 }
 
-// LeaseObserver is an Observer that is told when a lease ends.
+// LeaseObserver is an Observer that is also notified when a lease ends.
 type LeaseObserver interface {
 	Observer
 	LeaseEnd(end LeaseEnd)
 }
 
-// LeaseEnd is what a LeaseObserver is told when a lease ends.
+// LeaseEnd describes the end of a lease.
 type LeaseEnd struct {
 	Name  string
 	Token Token

@@ -14,7 +14,7 @@ import (
 	"github.com/redlatch/redlatch"
 )
 
-// witness writes down what it is told.
+// witness records what it is notified of.
 type witness struct {
 	mu   sync.Mutex
 	told []string
@@ -67,7 +67,7 @@ func TestObserverIsToldOfEverything(t *testing.T) {
 	})
 }
 
-// places writes down what it is notified of while a lock is waited for.
+// places records what it is notified of while a caller waits for a lock.
 type places struct {
 	witness
 	waits []redlatch.Waiting
@@ -93,7 +93,7 @@ func TestWaitObserverIsNotifiedOfPlaceAndHolder(t *testing.T) {
 		_, nodes := newLinks(t, 3)
 		holder := newClient(t, nodes, redlatch.Options{})
 		lease := mustLock(t, holder, "job", redlatch.LockOptions{})
-		synctest.Wait() // until the third node has it too
+		synctest.Wait() // until the third node has the lock too
 		var seen []*places
 		done := make(chan *redlatch.Lease, 3)
 		for range 3 {
@@ -123,9 +123,9 @@ func TestWaitObserverIsNotifiedOfPlaceAndHolder(t *testing.T) {
 	})
 }
 
-// TestObserverIsNotGivenThePrefix has a waiter that is woken, one that offers
-// what it has, and a lease that is taken up by a client with another prefix: the
-// name is the caller's in every call.
+// TestObserverIsNotGivenThePrefix has a waiter that is notified, one that
+// yields its grants, and a lease that a client with another prefix attaches. In
+// every call the name is the one that the caller passed.
 func TestObserverIsNotGivenThePrefix(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		links, nodes := newLinks(t, 3)
@@ -136,7 +136,7 @@ func TestObserverIsNotGivenThePrefix(t *testing.T) {
 		links[1].take(t, "one:job", "y", time.Second)
 		l := mustLock(t, a, "job", redlatch.LockOptions{}) // a split vote first
 		time.AfterFunc(time.Second, func() { l.Release(context.Background()) })
-		handle, err := mustLock(t, a, "job", redlatch.LockOptions{}).Detach() // woken
+		handle, err := mustLock(t, a, "job", redlatch.LockOptions{}).Detach() // notified
 		if err != nil {
 			t.Fatal(err)
 		}

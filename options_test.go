@@ -8,11 +8,13 @@ import (
 	"time"
 
 	"github.com/redlatch/redlatch"
+	"github.com/redlatch/redlatch/admin"
 	"github.com/redlatch/redlatch/memory"
 	"github.com/redlatch/redlatch/node"
 )
 
-// wantConfigError fails unless err names the field, the value and the bound.
+// wantConfigError fails unless err names the field, the value and what is
+// allowed.
 func wantConfigError(t *testing.T, err error, field string) {
 	t.Helper()
 	var bad *redlatch.ConfigError
@@ -126,7 +128,7 @@ func TestBadNodeListsAreRefused(t *testing.T) {
 	}
 }
 
-// alias is an address of a server that others may be addresses of too.
+// alias is an address of a server that may have others.
 type alias struct {
 	*memory.Node
 	name string
@@ -148,8 +150,8 @@ func TestOneServerUnderTwoNamesIsFoundOut(t *testing.T) {
 	_, err := redlatch.New([]redlatch.Node{a, b, memory.New(memory.Options{})}, redlatch.Options{})
 	wantConfigError(t, err, "nodes[1]")
 
-	// A server that was down when the client was made is found out before it
-	// is sent its first request.
+	// A server that was down when the client was made is identified before its
+	// first request.
 	b.down = true
 	c := newClient(t, []redlatch.Node{a, b}, redlatch.Options{})
 	b.down = false
@@ -166,7 +168,7 @@ func TestBadHandlesAreRefused(t *testing.T) {
 	}
 }
 
-// closable counts how often it is closed.
+// closable counts calls of Close.
 type closable struct {
 	*alias
 	closed int
@@ -203,7 +205,7 @@ func TestNewThatIsRefusedClosesItsNodes(t *testing.T) {
 	})
 	t.Run("but Examine leaves them open", func(t *testing.T) {
 		a := &closable{alias: &alias{Node: memory.New(memory.Options{}), name: "a"}}
-		redlatch.Examine(t.Context(), []redlatch.Node{a}, redlatch.Options{TTL: -1}, redlatch.ExamineOptions{})
+		admin.Examine(t.Context(), []redlatch.Node{a}, redlatch.Options{TTL: -1}, admin.ExamineOptions{})
 		if a.closed != 0 {
 			t.Error("Examine closed a node")
 		}

@@ -14,8 +14,7 @@ import (
 	"github.com/redlatch/redlatch/node"
 )
 
-// outage has two of three links fail for a while from now on; for ever, if that
-// is 0.
+// outage has two of three links fail for d from now on; for ever, if d is 0.
 func outage(links []*link, d time.Duration) {
 	for _, l := range links[1:3] {
 		l.cut()
@@ -29,8 +28,9 @@ func outage(links []*link, d time.Duration) {
 	}
 }
 
-// wantTook fails unless it is now about so long after start: a bound is kept to
-// the moment, and nodes that are back are found within the longest delay.
+// wantTook fails unless the time since start is between least and most. A limit
+// ends a wait at that very moment; nodes that are back are found within the
+// longest delay.
 func wantTook(t *testing.T, start time.Time, least, most time.Duration) {
 	t.Helper()
 	if took := time.Since(start); took < least || took > most {
@@ -91,7 +91,7 @@ func TestLockWithNoBoundHasPatienceWithAnOutage(t *testing.T) {
 		wantErr(t, err, redlatch.ErrNoQuorum)
 		wantTook(t, start, redlatch.OutagePatience, redlatch.OutagePatience)
 
-		// And TryLock has none.
+		// TryLock does not wait for servers.
 		start = time.Now()
 		_, err = c.TryLock(t.Context(), "job", redlatch.LockOptions{})
 		wantErr(t, err, redlatch.ErrNoQuorum)
@@ -99,9 +99,9 @@ func TestLockWithNoBoundHasPatienceWithAnOutage(t *testing.T) {
 	})
 }
 
-// TestOneSlowRoundIsNoOutage has a node whose time limit is longer than
-// OutagePatience, as a file's is, miss it: an unbounded wait goes on until three
-// rounds in a row have.
+// TestOneSlowRoundIsNoOutage has a node miss a time limit that is longer than
+// OutagePatience, as that of a file is. A wait without a limit continues until
+// three rounds in a row have failed.
 func TestOneSlowRoundIsNoOutage(t *testing.T) {
 	const limit = 5 * time.Second
 	for _, slow := range []int{1, 2} {
@@ -127,8 +127,8 @@ func TestOneSlowRoundIsNoOutage(t *testing.T) {
 	})
 }
 
-// Two outages that begin in the middle of a wait, one of which is too long for
-// a caller that set no bound.
+// Two outages begin in the middle of a wait. One of them is too long for a
+// caller that set no limit.
 func TestOutageInTheMiddleOfAWaitIsAsOneAtItsBeginning(t *testing.T) {
 	for _, wait := range []time.Duration{0, time.Minute} {
 		synctest.Test(t, func(t *testing.T) {
@@ -150,7 +150,7 @@ func TestOutageInTheMiddleOfAWaitIsAsOneAtItsBeginning(t *testing.T) {
 			<-over
 			wantErr(t, ended, redlatch.ErrNoQuorum)
 			if wait == 0 {
-				// It is noticed when it next asks.
+				// The caller notices it when it next asks.
 				wantTook(t, start, 40*time.Second+redlatch.OutagePatience, 41*time.Second+redlatch.OutagePatience)
 			} else {
 				wantTook(t, start, wait, wait)
@@ -178,8 +178,9 @@ func TestErrorAtTheEndOfAWaitIsWhatKeptItLast(t *testing.T) {
 	})
 }
 
-// TestTriesBoundWhateverIsWaitedFor has so few tries in an outage as with a
-// holder, and so many that it is waited out though no other bound is set.
+// TestTriesBoundWhateverIsWaitedFor has as few tries in an outage as with a
+// holder, and then enough tries to outlast the outage although no other limit
+// is set.
 func TestTriesBoundWhateverIsWaitedFor(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		links, nodes := newLinks(t, 3)
@@ -197,8 +198,9 @@ func TestTriesBoundWhateverIsWaitedFor(t *testing.T) {
 	})
 }
 
-// TestEachCallerInLineWaitsForServersByItsOwnBound has callers of one client, of
-// which one asks for the others, in an outage that begins as they wait.
+// TestEachCallerInLineWaitsForServersByItsOwnBound has several callers in the
+// local queue of one client, of which one asks for all. The outage begins while
+// they wait.
 func TestEachCallerInLineWaitsForServersByItsOwnBound(t *testing.T) {
 	for _, front := range []time.Duration{time.Minute, 0} {
 		synctest.Test(t, func(t *testing.T) {
@@ -226,8 +228,9 @@ func TestEachCallerInLineWaitsForServersByItsOwnBound(t *testing.T) {
 	}
 }
 
-// TestWaiterThatMissedARoundHasItsOldPlaceBack has the first in line cut off from
-// the nodes for a moment, as a starved process is, while more come behind it.
+// TestWaiterThatMissedARoundHasItsOldPlaceBack cuts the first waiter off from
+// the nodes for a moment, as if its process were starved, while more waiters
+// queue behind it.
 func TestWaiterThatMissedARoundHasItsOldPlaceBack(t *testing.T) {
 	for _, n := range []int{1, 3, 5} {
 		synctest.Test(t, func(t *testing.T) {
@@ -252,8 +255,8 @@ func TestWaiterThatMissedARoundHasItsOldPlaceBack(t *testing.T) {
 	}
 }
 
-// changing is a link to a node that a membership change has barred, until it is
-// over.
+// changing is a link to a node that a membership change bars until the change
+// is over.
 type changing struct {
 	*link
 	over time.Time

@@ -9,8 +9,8 @@ import (
 )
 
 // TestReleaseIsDoneWhereANodeNeverHadTheLock releases a lock that one node
-// frees, one does not have, and one cannot be asked about. The name is free on
-// a quorum of nodes, and the next caller gets it.
+// frees, one node does not have, and one node does not answer for. The name is
+// free on a quorum of nodes, and the next caller gets it.
 func TestReleaseIsDoneWhereANodeNeverHadTheLock(t *testing.T) {
 	for what, third := range map[string]func(l *link){
 		"frozen":      func(l *link) { l.frozen = make(chan struct{}) },
@@ -41,8 +41,8 @@ func TestReleaseIsDoneWhereANodeNeverHadTheLock(t *testing.T) {
 	}
 }
 
-// TestReleaseDoesNotWaitForANodeThatIsKnownToBeSilent has the node that cannot
-// be asked be a suspect: the answers of the others are enough.
+// TestReleaseDoesNotWaitForANodeThatIsKnownToBeSilent has a suspect node that
+// does not answer: the answers of the others are enough.
 func TestReleaseDoesNotWaitForANodeThatIsKnownToBeSilent(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		links, nodes := newLinks(t, 3)
@@ -61,8 +61,9 @@ func TestReleaseDoesNotWaitForANodeThatIsKnownToBeSilent(t *testing.T) {
 	})
 }
 
-// TestReleaseSaysLostThoughNodesAreDown has so many nodes say that the lock is
-// not ours that no quorum can have held it at the end, whatever the others hold.
+// TestReleaseSaysLostThoughNodesAreDown has so many nodes report that the lock
+// is not ours that no quorum can have held it at the end, whatever the other
+// nodes hold.
 func TestReleaseSaysLostThoughNodesAreDown(t *testing.T) {
 	for n, without := range map[int]int{3: 2, 4: 2, 5: 3} {
 		synctest.Test(t, func(t *testing.T) {

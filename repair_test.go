@@ -9,9 +9,10 @@ import (
 	"github.com/redlatch/redlatch/node"
 )
 
-// TestRepairOfALockThatWasReleasedLeavesNothing has a node say that it lacks a
-// lock when that has been released, and another has had it since: the fence is
-// not at the token any more, by which a repair would find out.
+// TestRepairOfALockThatWasReleasedLeavesNothing has a node report that it lacks
+// a lock after the lock was released and another client has held it. The client
+// must not send a repair: a node refuses one only while its fence equals the
+// token, and the fence is higher by then.
 func TestRepairOfALockThatWasReleasedLeavesNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		links, nodes := newLinks(t, 3)
@@ -38,9 +39,9 @@ func TestRepairOfALockThatWasReleasedLeavesNothing(t *testing.T) {
 	})
 }
 
-// TestRepairThatIsOvertakenByTheReleaseIsUndone has the repair of a node that
-// lost the lock be on its way when that is released. A contender has left its
-// fence there meanwhile.
+// TestRepairThatIsOvertakenByTheReleaseIsUndone releases a lock while the
+// repair of a node that lost it is in flight. Meanwhile a contender has raised
+// the fence there.
 func TestRepairThatIsOvertakenByTheReleaseIsUndone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		links, nodes := newLinks(t, 3)
@@ -58,8 +59,8 @@ func TestRepairThatIsOvertakenByTheReleaseIsUndone(t *testing.T) {
 				}
 			}
 		})
-		// An answer in the very moment in which the round is settled is left to
-		// the next extension.
+		// An answer in the very moment in which the round is decided is used by
+		// the next extension only.
 		for links[2].count(node.OpRepair) == 0 {
 			if err := l.Extend(t.Context()); err != nil {
 				t.Fatal(err)

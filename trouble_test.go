@@ -15,10 +15,11 @@ import (
 	"github.com/redlatch/redlatch/node"
 )
 
-// TestMinoritiesThatComeLateAreSettled has callers share the nodes on a healthy
-// network, where each node is slow to answer just the one who has it. Two callers
-// wait for these answers, since the others are no quorum. Of three, each is
-// refused by a quorum before, and hears of its grants when its round is over.
+// TestMinoritiesThatComeLateAreSettled has callers share the nodes of a healthy
+// network. Each node is slow to answer the caller that it granted. Two callers
+// wait for these answers, since the other nodes are no quorum. With three
+// callers, a quorum refuses each of them first, and its grants arrive after its
+// round is over.
 func TestMinoritiesThatComeLateAreSettled(t *testing.T) {
 	for _, test := range []struct{ callers, nodes int }{{2, 2}, {2, 4}, {3, 3}, {3, 6}} {
 		t.Run(fmt.Sprintf("%d callers, %d nodes", test.callers, test.nodes), func(t *testing.T) {
@@ -118,7 +119,7 @@ func TestWakeIsNotLostWhileItsNodeIsBeingAsked(t *testing.T) {
 				w := newClient(t, wn, redlatch.Options{})
 				l := mustLock(t, h, "job", redlatch.LockOptions{})
 				for _, s := range slow {
-					// Wakes overtake answers.
+					// Notifications overtake answers.
 					s.set(func(l *link) {
 						l.out, l.back, l.wakeLag = 2*time.Millisecond, 10*time.Millisecond, -10*time.Millisecond
 					})
@@ -131,11 +132,11 @@ func TestWakeIsNotLostWhileItsNodeIsBeingAsked(t *testing.T) {
 					l.Release(t.Context())
 				})
 				time.Sleep(1050 * time.Millisecond)
-				l.Release(t.Context()) // wakes w, which asks
+				l.Release(t.Context()) // notifies w, which asks
 				time.Sleep(time.Millisecond)
 				l2 := mustLock(t, b, "job", redlatch.LockOptions{Barge: true})
 				time.Sleep(5 * time.Millisecond)
-				l2.Release(t.Context()) // wakes w again, before it has its answer
+				l2.Release(t.Context()) // notifies w again, before its answer arrives
 				start := time.Now()
 				all.Wait()
 				if took := got.Sub(start); took > 100*time.Millisecond {
@@ -342,7 +343,7 @@ func TestNewcomerHasItsOwnPatienceWithAnOutageThatOthersWaitOut(t *testing.T) {
 		for _, l := range links {
 			l.SetDown(errors.New("down"))
 		}
-		time.Sleep(time.Second) // the one that asks finds out
+		time.Sleep(time.Second) // the one that asks notices
 		start := time.Now()
 		_, err := w.Lock(t.Context(), "job", redlatch.LockOptions{})
 		wantErr(t, err, redlatch.ErrNoQuorum)
@@ -358,7 +359,7 @@ func TestNewcomerHasItsOwnPatienceWithAnOutageThatOthersWaitOut(t *testing.T) {
 	})
 }
 
-// lateNode carries out acquires 400 ms late and loses their replies.
+// lateNode executes acquires 400 ms late and loses their replies.
 type lateNode struct{ *memory.Node }
 
 func (n lateNode) Do(ctx context.Context, req node.Request) (node.Reply, error) {
@@ -370,7 +371,7 @@ func (n lateNode) Do(ctx context.Context, req node.Request) (node.Reply, error) 
 	return node.Reply{}, ctx.Err()
 }
 
-// slowFirst carries out the first acquire long after it was sent.
+// slowFirst executes the first acquire long after it was sent.
 type slowFirst struct {
 	*memory.Node
 	mu   sync.Mutex
@@ -383,7 +384,7 @@ func (n *slowFirst) Do(ctx context.Context, req node.Request) (node.Reply, error
 		n.seen++
 		first := n.seen == 1
 		n.mu.Unlock()
-		if first { // sits in a buffer for longer than the whole lease, and its answer does come
+		if first { // is in a buffer longer than the whole lease; its answer arrives
 			time.Sleep(900 * time.Millisecond)
 		}
 	}

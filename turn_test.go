@@ -13,8 +13,8 @@ import (
 	"github.com/redlatch/redlatch/node"
 )
 
-// firstServed has each host wait for the lock, one after the other, and tells
-// when one has it. It gives it up at once.
+// firstServed has each host wait for the lock, one after the other. It reports
+// when one of them has it. That host releases it at once.
 func firstServed(t *testing.T, hosts ...*host) <-chan time.Time {
 	served := make(chan time.Time, len(hosts))
 	ctx, cancel := context.WithCancel(t.Context())
@@ -45,8 +45,8 @@ func wantServedWithin(t *testing.T, served <-chan time.Time, since time.Time, li
 	}
 }
 
-// Somebody who can reach a majority gets the lock within a second of its being
-// free, whoever else is in the way.
+// A client that can reach a majority gets the lock within a second after it is
+// free, whatever the other clients do.
 
 func TestLowestTicketThatIsCutOffHoldsUpNobody(t *testing.T) {
 	for _, down := range []int{2, 3, 4} {
@@ -54,7 +54,7 @@ func TestLowestTicketThatIsCutOffHoldsUpNobody(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				hosts := newHosts(t, 4, 5, redlatch.Options{})
 				first := mustLock(t, hosts[3].Client, "job", redlatch.LockOptions{})
-				synctest.Wait() // until it stands on every node
+				synctest.Wait() // until it is on every node
 				firstServed(t, hosts[0])
 				served := firstServed(t, hosts[1], hosts[2])
 				for _, l := range hosts[0].links[2:] {
@@ -74,7 +74,7 @@ func TestLowestTicketThatWasAlwaysCutOffHoldsUpNobody(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		hosts := newHosts(t, 3, 5, redlatch.Options{})
 		first := mustLock(t, hosts[2].Client, "job", redlatch.LockOptions{})
-		synctest.Wait() // until it stands on every node
+		synctest.Wait() // until it is on every node
 		for _, l := range hosts[0].links[2:] {
 			l.freeze()
 		}
@@ -94,7 +94,8 @@ func TestCallersWithAMinorityEachDoNotWaitForEachOther(t *testing.T) {
 				hosts := newHosts(t, 2, n, redlatch.Options{})
 				for i := range n {
 					// Each is near one half of the nodes and far from the
-					// other, so each has its half before the other comes.
+					// other, so each is granted its half before the other's
+					// requests arrive.
 					far := hosts[i*2/n]
 					far.links[i].set(func(l *link) { l.out = 20 * time.Millisecond })
 				}
@@ -111,7 +112,7 @@ func TestEqualTicketsAreSettled(t *testing.T) {
 			t.Run(fmt.Sprintf("%d on %d nodes", crowd, n), func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
 					hosts := newHosts(t, crowd, n, redlatch.Options{})
-					// All come in the same moment of virtual time, so their
+					// All arrive in the same moment of virtual time, so their
 					// tickets are the same.
 					var all sync.WaitGroup
 					start := time.Now()
@@ -135,10 +136,10 @@ func TestReleaseThatReachesAMinorityAloneIsOutlived(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		hosts := newHosts(t, 3, 5, redlatch.Options{})
 		first := mustLock(t, hosts[2].Client, "job", redlatch.LockOptions{TTL: 3 * time.Second})
-		synctest.Wait() // until it stands on every node
+		synctest.Wait() // until it is on every node
 		served := firstServed(t, hosts[:2]...)
 		for _, l := range hosts[2].links[2:] {
-			l.cut() // and stays so: nobody can make up for it
+			l.cut() // for good: the release cannot be repeated there
 		}
 		start := time.Now()
 		first.Release(t.Context())
@@ -153,13 +154,14 @@ func TestSplitVotesAreSettledByOrder(t *testing.T) {
 			hosts := newHosts(t, 5, 5, redlatch.Options{Observer: counter})
 			for i, h := range hosts {
 				for j, l := range h.links {
-					// Each is near one node, and has it before the others come.
+					// Each is near one node, and is granted it before the
+					// others' requests arrive.
 					l.set(func(l *link) {
 						l.out = time.Millisecond
 						if i == j {
 							l.out = 0
 						}
-						l.keeping = !yield // who has a minority keeps it
+						l.keeping = !yield // a client with a minority keeps it
 					})
 				}
 			}
@@ -178,7 +180,8 @@ func TestSplitVotesAreSettledByOrder(t *testing.T) {
 		})
 		return total
 	}
-	// Each of the hundred needs two: one that queues it, one that is offered it.
+	// Each of the hundred needs two rounds: one that queues it, and one after
+	// its notification.
 	with, without := rounds(true), rounds(false)
 	t.Logf("rounds for a hundred locks of five at once: %d, without yielding %d", with, without)
 	const most = 230
@@ -207,8 +210,9 @@ func TestNodeThatOffersALockLateIsTakenToo(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		hosts := newHosts(t, 3, 5, redlatch.Options{})
 		first := mustLock(t, hosts[2].Client, "job", redlatch.LockOptions{})
-		synctest.Wait() // until it stands on every node
-		// The wake of one node comes when the lease has long been had.
+		synctest.Wait() // until it is on every node
+		// The notification of one node arrives long after the lease was
+		// acquired.
 		hosts[0].links[4].set(func(l *link) { l.wakeLag = 100 * time.Millisecond })
 		lease := make(chan *redlatch.Lease)
 		go func() { lease <- mustLock(t, hosts[0].Client, "job", redlatch.LockOptions{}) }()

@@ -14,8 +14,8 @@ import (
 	"github.com/redlatch/redlatch/node"
 )
 
-// queueUp has each host wait for the lock in turn, and returns their names in
-// the order in which they had it, each for a millisecond.
+// queueUp has the hosts queue for the lock one after the other. It returns
+// their numbers in the order in which they got it. Each holds it for hold.
 func queueUp(t *testing.T, hosts []*host, hold time.Duration, free func()) []int {
 	t.Helper()
 	var mu sync.Mutex
@@ -50,7 +50,7 @@ func TestWaitersAreServedInTheOrderOfTheirArrival(t *testing.T) {
 				hosts := newHosts(t, 21, n, redlatch.Options{})
 				for i, h := range hosts {
 					for j, l := range h.links {
-						// Further from some nodes than from others.
+						// Farther from some nodes than from others.
 						l.set(func(l *link) { l.out = time.Duration(1+(i+j)%5) * 100 * time.Microsecond })
 					}
 				}
@@ -81,8 +81,8 @@ func TestHandOverCostsTheSameInAnyCrowd(t *testing.T) {
 	}
 	few, many := cost(t, 8), cost(t, 400)
 	t.Logf("requests to each node a hand-over: %.2f with 8 waiting, %.2f with 400", few, many)
-	// One that takes the lock and one that frees it. A little more for waiters
-	// that renew their place.
+	// One round takes the lock and one frees it. Waiters that renew their place
+	// add a little.
 	if few > 2.3 || many > 2.3 {
 		t.Errorf("a hand-over costs %.2f and %.2f requests to each node, want 2", few, many)
 	}
@@ -98,7 +98,7 @@ func TestWaiterAsksNothingUntilItsTurnButToKeepItsPlace(t *testing.T) {
 			for rank := 1; rank <= 10; rank++ {
 				asked := hosts[rank-1].links[0].count(node.OpAcquire)
 				// Every 400 ms for the first two, and about once a second for
-				// those behind, less what spreads them.
+				// those behind, minus the jitter.
 				every := 900 * time.Millisecond
 				if rank <= 2 {
 					every = 400 * time.Millisecond
@@ -113,8 +113,8 @@ func TestWaiterAsksNothingUntilItsTurnButToKeepItsPlace(t *testing.T) {
 	})
 }
 
-// TestLongLineAsksLittleMoreThanAShortOne has as many wait as would ask 440 times
-// a second if each did so as often as the first fifty.
+// TestLongLineAsksLittleMoreThanAShortOne has so many waiters that they would
+// send 440 requests a second if each asked as often as the first fifty.
 func TestLongLineAsksLittleMoreThanAShortOne(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const waiters, seconds = 400, 20
@@ -139,7 +139,7 @@ func TestCallerThatGivesUpPassesItsTurnOn(t *testing.T) {
 		hosts := newHosts(t, 3, 5, redlatch.Options{})
 		first := mustLock(t, hosts[2].Client, "job", redlatch.LockOptions{})
 		for _, l := range hosts[0].links {
-			l.set(func(l *link) { l.wakeLag = time.Minute }) // told, and does not hear
+			l.set(func(l *link) { l.wakeLag = time.Minute }) // notified, but the notification does not arrive in time
 		}
 		ctx, cancel := context.WithCancel(t.Context())
 		gone := make(chan error)
@@ -200,8 +200,8 @@ func TestWaiterThatDiesOrFreezesHoldsUpNobodyForLong(t *testing.T) {
 	}
 }
 
-// frozenLine has so many hosts wait in a line, all of which freeze, and behind
-// them one that does not. It returns when that one has the lock.
+// frozenLine has the hosts queue. All freeze but the last. The channel reports
+// when that one has the lock.
 func frozenLine(t *testing.T, hosts []*host) (served <-chan time.Time) {
 	t.Helper()
 	alive := len(hosts) - 1
@@ -215,7 +215,7 @@ func frozenLine(t *testing.T, hosts []*host) (served <-chan time.Time) {
 		at <- time.Now()
 		l.Release(t.Context())
 	}()
-	time.Sleep(2 * time.Second) // until each asks as rarely as its place asks for
+	time.Sleep(2 * time.Second) // until each asks as seldom as its place requires
 	for _, h := range hosts[:alive] {
 		for _, l := range h.links {
 			l.freeze()
@@ -291,7 +291,7 @@ func TestPlainHolderIsWaitedForByAskingNowAndThen(t *testing.T) {
 		queueUp(t, hosts[:2], 0, func() {
 			time.Sleep(10 * time.Second)
 			for _, l := range hosts[2].links {
-				// As by a plain client: nobody is told.
+				// As a foreign client would: nobody is notified.
 				for _, h := range hosts {
 					for _, l := range h.links {
 						l.set(func(l *link) { l.unwoken = true })

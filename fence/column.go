@@ -22,8 +22,8 @@ type Column struct {
 	token   string
 }
 
-// NewColumn returns the token column of a table. key is the column that tells
-// its rows apart. Names are taken as they are, capitals and all.
+// NewColumn returns the token column of a table. key is the column that
+// identifies its rows. Names are used as they are, with their capitals.
 func NewColumn(dialect Dialect, table, key, token string) (*Column, error) {
 	if err := errors.Join(dialect.check(), checkTable(table), checkColumn("key", key), checkColumn("token column", token)); err != nil {
 		return nil, err
@@ -58,11 +58,12 @@ func (c *Column) Where(n int) string {
 	return "COALESCE(" + c.dialect.quote(c.token) + ", 0) <= " + c.dialect.place(n)
 }
 
-// Exec runs an UPDATE or DELETE of one's own that has the texts of Where and,
-// if it is an UPDATE, of Set in it, and whose other condition is the row's
-// key. The token goes where args have it; Exec is told of it, and of the key,
-// to find out what it means if no row was written: a *StaleError if the row
-// has a higher token, sql.ErrNoRows if there is no such row.
+// Exec runs an UPDATE or DELETE of one's own that contains the texts of Where
+// and, if it is an UPDATE, of Set, and whose other condition is the row's key.
+// args contain the token where the statement needs it. Exec also takes the
+// token and the key by themselves, to find out why no row was written: it
+// returns a *StaleError if the row has a higher token, and sql.ErrNoRows if
+// there is no such row.
 func (c *Column) Exec(ctx context.Context, db Execer, id any, token node.Token, query string, args ...any) error {
 	if err := checkToken(token); err != nil {
 		return err
@@ -83,8 +84,7 @@ func (c *Column) Exec(ctx context.Context, db Execer, id any, token node.Token, 
 	case err == nil && highest.Int64 > int64(token):
 		return &StaleError{Resource: fmt.Sprintf("%s/%v", c.table, id), Token: token, Highest: node.Token(highest.Int64)}
 	case err == nil && highest.Int64 == int64(token) && c.dialect == MySQL:
-		// MySQL does not count a row that was found and had these very values
-		// already.
+		// MySQL does not count a row that already had these values.
 		return nil
 	}
 	return fmt.Errorf("redlatch: no row of %s with %s %v was written: %w", c.table, c.key, id, sql.ErrNoRows)

@@ -55,7 +55,7 @@ func TestOneUpdateChecksAndWrites(t *testing.T) {
 			if b, token := balance(t, db, table, 1); b != 11 || token != 5 {
 				t.Errorf("balance %d, token %d", b, token)
 			}
-			// The same values again: MySQL says that no row was affected.
+			// The same values again: MySQL reports that no row was affected.
 			if err := column.Update(ctx, db, 1, 5, set, 11); err != nil {
 				t.Errorf("the same again: %v", err)
 			}
@@ -140,8 +140,8 @@ func TestAColumnInATransactionSeesPastItsSnapshot(t *testing.T) {
 	}
 }
 
-// TestWithoutTheConditionTheStaleWriteGoesThrough shows that it is the
-// condition which holds it back.
+// TestWithoutTheConditionTheStaleWriteGoesThrough shows that the condition is
+// what stops the stale write.
 func TestWithoutTheConditionTheStaleWriteGoesThrough(t *testing.T) {
 	ctx := context.Background()
 	for _, d := range databases {

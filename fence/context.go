@@ -14,7 +14,7 @@ func WithToken(ctx context.Context, token node.Token) context.Context {
 }
 
 // TokenFrom returns the token that a context carries. In a handler behind
-// Middleware it is the one that the request came with.
+// Middleware it is the token of the request.
 func TokenFrom(ctx context.Context) (token node.Token, ok bool) {
 	token, ok = ctx.Value(tokenKey{}).(node.Token)
 	return token, ok

@@ -47,10 +47,10 @@ func (d Dialect) quote(name string) string {
 	return mark + strings.ReplaceAll(name, ".", mark+"."+mark) + mark
 }
 
-// forUpdate ends a read that must show the row which a statement has just
-// found in its way. In MySQL a plain read shows the transaction's snapshot,
-// which may be older; a proxy may even send it to a replica. In PostgreSQL such
-// a statement fails instead, and in SQLite nobody else writes.
+// forUpdate ends a read that must return the row that made a statement fail. In
+// MySQL a plain read returns the transaction's snapshot, which may be older; a
+// proxy may even send it to a replica. In PostgreSQL such a statement fails
+// instead, and SQLite has one writer at a time.
 func (d Dialect) forUpdate() string {
 	if d == MySQL {
 		return " FOR UPDATE"
@@ -58,8 +58,8 @@ func (d Dialect) forUpdate() string {
 	return ""
 }
 
-// Names of tables may have a schema before them. The bound is PostgreSQL's,
-// which cuts longer ones off without a word.
+// Names of tables may have a schema before them. The limit is PostgreSQL's,
+// which truncates longer names silently.
 var (
 	columnName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]{0,62}$`)
 	tableName  = regexp.MustCompile(`^([A-Za-z_][A-Za-z0-9_]{0,62}\.)?[A-Za-z_][A-Za-z0-9_]{0,62}$`)
@@ -79,9 +79,9 @@ func checkColumn(field, name string) error {
 	return nil
 }
 
-// statements are what an SQL guard says to its table.
+// statements are what an SQL guard sends to its table.
 type statements struct {
-	create string // makes the table if it is not there
+	create string // creates the table if it does not exist
 	raise  string // (resource, token): sets the row to the token, unless it is higher, and locks it either way
 	read   string // (resource): the row's token
 }
@@ -91,15 +91,15 @@ func (d Dialect) statements(table string) statements {
 	s := statements{read: "SELECT token FROM " + t + " WHERE resource = " + d.place(1)}
 	switch d {
 	case MySQL:
-		// Bytes, since collations take names for equal that are not. InnoDB,
-		// since the check stands on its row locks.
+		// Bytes, since collations treat different names as equal. InnoDB, since
+		// the check relies on its row locks.
 		s.create = "CREATE TABLE IF NOT EXISTS " + t + " (resource VARBINARY(255) NOT NULL PRIMARY KEY, token BIGINT NOT NULL) ENGINE=InnoDB"
-		// Neither the number of rows affected, which depends on the client's
-		// settings, nor a read of its own, which others may come before, tells
-		// what the token was held against: so the insert id does.
+		// The token that was compared is returned as the insert id. The number
+		// of rows affected depends on the client's settings, and a separate
+		// read could see a later write.
 		s.raise = "INSERT INTO " + t + " (resource, token) VALUES (?, ?) ON DUPLICATE KEY UPDATE token = GREATEST(LAST_INSERT_ID(token), ?)"
 	case PostgreSQL:
-		// Names are compared as bytes whatever the database's collation.
+		// Names are compared as bytes, independent of the database's collation.
 		s.create = "CREATE TABLE IF NOT EXISTS " + t + ` (resource text COLLATE "C" PRIMARY KEY, token bigint NOT NULL)`
 		s.raise = upsert(t, "$1, $2")
 	case SQLite:
@@ -109,9 +109,9 @@ func (d Dialect) statements(table string) statements {
 	return s
 }
 
-// upsert also writes a row whose token is equal: in PostgreSQL it is the new
-// version of the row that makes a concurrent transaction with an older
-// snapshot fail, where it might otherwise write from what it has read.
+// upsert also writes a row whose token is equal. In PostgreSQL the new version
+// of the row makes a concurrent transaction with an older snapshot fail;
+// otherwise that could write based on outdated reads.
 func upsert(table, places string) string {
 	return "INSERT INTO " + table + " AS guard (resource, token) VALUES (" + places + ")" +
 		" ON CONFLICT (resource) DO UPDATE SET token = excluded.token WHERE guard.token <= excluded.token"

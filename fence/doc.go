@@ -1,17 +1,17 @@
-// Package fence is the resource's side of a lock: it refuses whoever comes
-// with a token lower than one that the resource has already seen.
+// Package fence is the resource's side of a lock: it refuses writers with a
+// token lower than one that the resource has already seen.
 //
-// A lease can always be outlived. A program that is stopped for longer than
-// its lease, by its garbage collector, its scheduler or its hypervisor, wakes
-// up and writes, and no lock can hold it back. The resource can: leases carry
-// a token that only grows, so a late writer has a lower one than whoever came
-// after it.
+// A holder can always outlive its lease. A program that is stopped for longer
+// than its lease, by its garbage collector, its scheduler or its hypervisor,
+// continues and writes, and no lock can prevent that. The resource can: leases
+// carry a token that only grows, so a late writer has a lower one than the next
+// holder.
 //
 // # Basics
 //
 // A guard keeps the highest token per resource. There is one for a database
-// (SQL), one for Redis, and one in the memory of a process (Gate); behind an
-// HTTP server any of them will do (Middleware).
+// (SQL), one for Redis, and one in the memory of a process (Gate); an HTTP
+// server can use each of them (Middleware).
 //
 //	guard, err := fence.NewSQL(db, fence.PostgreSQL, fence.SQLOptions{})
 //	err = guard.Create(ctx) // once: the table with the guard rows
@@ -29,9 +29,9 @@
 //	}
 //
 // A transaction of one's own begins with CheckTx. A table with a token column
-// of its own needs no guard row and no transaction: see Column. Values in
-// Redis are set by Redis.Set, other scripts there begin with RedisCheck. Over
-// HTTP a Transport sends the token along.
+// of its own needs no guard row and no transaction: see Column. Values in Redis
+// are set by Redis.Set, other scripts there begin with RedisCheck. Over HTTP a
+// Transport sends the token.
 //
 // # Guarantees
 //
@@ -40,34 +40,34 @@
 //     more than once. A higher one is accepted and remembered.
 //  2. Refused means not written. Check and write are one atomic step with
 //     SQL.Do, SQL.CheckTx, Column, Redis.Set, Redis.Delete and scripts that
-//     begin with RedisCheck, whatever comes in between.
+//     begin with RedisCheck.
 //  3. Nothing is guessed. An error that is not ErrStale, such as a deadlock, a
 //     serialization failure or a broken connection, is returned as it is, and
-//     says nothing of the token.
+//     says nothing about the token.
 //  4. Tokens stay exact: a BIGINT in SQL, 20 digits in Redis, decimal digits in
 //     a header, a string in JSON.
 //
-// What follows from these for data: a stale holder never writes after the new
-// holder has first touched the resource. So a holder first claims the resource
-// with its token, then reads, then writes. One that reads before it has
-// claimed may read what a stale writer is about to change.
+// For data this means: a stale holder never writes after the new holder has
+// first claimed the resource. So a holder first claims the resource with its
+// token, then reads, then writes. A holder that reads before it claims may read
+// what a stale writer is about to change.
 //
 // # Caveats
 //
-// Check by itself, as the Middleware does it, claims the resource and writes
-// nothing. What is written after it is not covered: between the two the writer
-// may be stopped. Where that matters, hand the token on to the store.
+// Check by itself, as in the Middleware, claims the resource and writes
+// nothing. Later writes are not covered: the writer may be stopped between the
+// two. If that matters, pass the token on to the store.
 //
 // A guard that forgets lets a stale writer in again: a Gate when its process
 // ends, a Redis server that loses its data, evicts keys or fails over to a
-// replica that lacks the last writes, a table restored from a backup. Guard
-// the data where it is, and it is lost or kept together with its guard.
+// replica that lacks the last writes, a table restored from a backup. Keep the
+// guard in the same store as the data: then both are lost or kept together.
 //
-// Guard rows and keys stay for ever unless told otherwise: one small row per
-// resource. Tokens are microseconds since 1970, so rows whose last holder is
-// long dead can be told by them and deleted.
+// Guard rows and keys stay for ever by default: one small row per resource.
+// Tokens are microseconds since 1970, so they show which rows are old enough to
+// be deleted.
 //
-// A token is no secret and no proof. Whoever may write to a resource can shut
-// everyone else out of it with a token far ahead; let only holders of the lock
-// write.
+// A token is no secret and no proof. A client that may write to a resource can
+// shut all others out of it with a token far ahead; let only holders of the
+// lock write.
 package fence

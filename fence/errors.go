@@ -18,7 +18,8 @@ var (
 	ErrNoToken = errors.New("redlatch: request has no token")
 )
 
-// StaleError says which token was refused, and because of which.
+// StaleError says which token was refused, and which token the resource has
+// seen.
 type StaleError struct {
 	Resource string
 	Token    node.Token // the one that was refused
@@ -32,8 +33,8 @@ func (e *StaleError) Error() string {
 // Is reports that every StaleError is an ErrStale.
 func (e *StaleError) Is(target error) bool { return target == ErrStale }
 
-// ended makes sure that an error which came of the context's end says so:
-// drivers tell of it in words of their own.
+// ended makes sure that an error caused by the context's end wraps the
+// context's error: drivers report it in their own words.
 func ended(ctx context.Context, err error) error {
 	if end := ctx.Err(); err != nil && end != nil && !errors.Is(err, end) {
 		return fmt.Errorf("%w: %w", end, err)

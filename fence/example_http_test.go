@@ -12,7 +12,7 @@ import (
 	"github.com/redlatch/redlatch/fence"
 )
 
-// The server refuses what comes late; the client sends its token along.
+// The server refuses late requests; the client sends its token with each.
 func ExampleMiddleware() {
 	gate, err := fence.NewGate(fence.GateOptions{})
 	if err != nil {

@@ -76,7 +76,7 @@ func FuzzTokenHeaders(f *testing.F) {
 	})
 }
 
-// sent is a RoundTripper that keeps what it is given.
+// sent is a RoundTripper that records its request.
 type sent struct{ request *http.Request }
 
 func (s *sent) RoundTrip(r *http.Request) (*http.Response, error) {

@@ -10,24 +10,23 @@ import (
 
 // GateOptions are the settings of a Gate. The zero value works.
 type GateOptions struct {
-	// MaxNames bounds the number of resources that the gate remembers one by
+	// MaxNames limits the number of resources that the gate remembers one by
 	// one, each at some 200 bytes beside its name. Defaults to 100,000.
 	MaxNames int
 }
 
-// A Gate is a guard in the memory of this process, for resources that live
-// and die with it: a cache, a device, a child process. It is safe for use by
-// many.
+// A Gate is a guard in the memory of this process, for resources that live and
+// die with it: a cache, a device, a child process. It is safe for concurrent
+// use.
 //
-// Its memory is bounded. When it is full it forgets the resource that was
-// claimed the longest ago, and remembers in its place a floor: the highest
-// token it has forgotten, of all such resources together. A resource that it
-// does not know is open to tokens from the floor on. So what it forgot can
-// never let a stale writer in; but it may refuse a holder that is not stale:
-// one that acquired its lock before the last holder of a forgotten resource
-// did, and that has not claimed its own for so long that MaxNames others were
-// claimed since. Tokens are times, so a lock acquired just now is above the
-// floor.
+// Its memory is limited. When it is full it forgets the resource that was
+// claimed the longest ago, and raises its floor: the highest token of all
+// forgotten resources. An unknown resource accepts tokens from the floor on. So
+// a forgotten resource never lets a stale writer in. But the gate may refuse a
+// holder that is not stale: one that acquired its lock before the last holder
+// of a forgotten resource did, and has not claimed its own resource while
+// MaxNames others were claimed. Tokens are times, so a lock acquired just now
+// is above the floor.
 type Gate struct {
 	max int
 
@@ -66,7 +65,8 @@ func (g *Gate) Check(ctx context.Context, resource string, token node.Token) err
 	defer g.mu.Unlock()
 	at, highest := g.highest(resource)
 	if token < highest {
-		// The stale do not count as use: they must not push others out.
+		// Stale tokens do not count as use: they must not evict other
+		// resources.
 		return &StaleError{Resource: resource, Token: token, Highest: highest}
 	}
 	if at != nil {
@@ -82,8 +82,8 @@ func (g *Gate) Check(ctx context.Context, resource string, token node.Token) err
 }
 
 // Highest returns the least token with which the resource can be claimed: the
-// highest it was claimed with, or the floor if that is not known; 0 if any
-// will do.
+// highest it was claimed with, or the floor if that is not known; 0 if every
+// token is accepted.
 func (g *Gate) Highest(resource string) node.Token {
 	g.mu.Lock()
 	defer g.mu.Unlock()

@@ -12,7 +12,7 @@ import (
 	"github.com/redlatch/redlatch/fence"
 )
 
-// TestGateForgetsNothingThatMatters holds a small gate against a model that
+// TestGateForgetsNothingThatMatters compares a small gate with a model that
 // remembers everything: what the model refuses, the gate refuses.
 func TestGateForgetsNothingThatMatters(t *testing.T) {
 	ctx := context.Background()

@@ -13,9 +13,9 @@ import (
 // A Guard keeps the highest token per resource. Gate, SQL and Redis are
 // guards.
 type Guard interface {
-	// Check claims the resource for a token: it returns nil, and remembers
-	// the token, if it is not lower than any that was claimed before, and a
-	// *StaleError if it is. Any other error says nothing of the token.
+	// Check claims the resource for a token. If the token is not lower than any
+	// claimed before, it remembers the token and returns nil; otherwise it
+	// returns a *StaleError. Any other error says nothing about the token.
 	Check(ctx context.Context, resource string, token node.Token) error
 }
 
@@ -29,7 +29,7 @@ var (
 // fits the keys of every store.
 const MaxResourceLen = 255
 
-// checkInput refuses what must never reach a store.
+// checkInput rejects input that must never reach a store.
 func checkInput(resource string, token node.Token) error {
 	if err := checkResource(resource); err != nil {
 		return err

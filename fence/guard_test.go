@@ -81,7 +81,7 @@ func TestBadInputIsAnErrorAndWritesNothing(t *testing.T) {
 			}
 		}
 		if _, column := s.Guard.(columnGuard); column {
-			return // what else its key may be is up to the table
+			return // other restrictions on the key depend on the table
 		}
 		for _, resource := range []string{"a\nb", "a\x00", "\x7f", "a\u0085", "\xff"} {
 			if err := s.Check(ctx, resource, 1); !errors.Is(err, node.ErrConfig) {
@@ -99,8 +99,8 @@ func TestNegativeTokensAreShownAsSuch(t *testing.T) {
 	}
 }
 
-// tokens draws tokens from where they are rounded if anything rounds them:
-// just below 2^53, and where they have 16 digits.
+// tokens draws tokens from ranges in which rounding would show: just below
+// 2^53, and with 16 digits.
 func tokens() *rapid.Generator[node.Token] {
 	return rapid.Custom(func(t *rapid.T) node.Token {
 		return node.Token(rapid.OneOf(
@@ -112,8 +112,8 @@ func tokens() *rapid.Generator[node.Token] {
 	})
 }
 
-// TestTokensSurviveEveryPathExactly holds each token against its neighbours,
-// so that a path which rounds would take one for the other.
+// TestTokensSurviveEveryPathExactly compares each token with its neighbours: a
+// path that rounds would confuse them.
 func TestTokensSurviveEveryPathExactly(t *testing.T) {
 	ctx := context.Background()
 	eachStore(t, func(t *testing.T, s store) {
@@ -161,7 +161,7 @@ func TestAcceptedTokensNeverGoBack(t *testing.T) {
 		for w := range workers {
 			wg.Go(func() {
 				for i := range each {
-					// Rising on the whole, so that not only the first few are
+					// Rising overall, so that not only the first few are
 					// accepted.
 					c := claim{token: node.Token(1 + i*spread/2 + rand.IntN(spread))}
 					c.before = clock.Add(1)

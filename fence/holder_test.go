@@ -27,7 +27,7 @@ const holderEnv = "REDLATCH_FENCE_HOLDER"
 
 // holderConfig says what a holder locks, and what it writes to.
 type holderConfig struct {
-	Fenced bool // whether it hands its token to the stores
+	Fenced bool // whether it passes its token to the stores
 	Lock   string
 	Nodes  []string
 	TTL    time.Duration
@@ -48,10 +48,10 @@ type sqlStore struct {
 // resource is what the holder's lock protects, in every store.
 const resource = "account/1"
 
-// runHolder is a process that acquires the lock and says so, with its token.
-// For each line it then reads, it writes that text to every store, as code
-// does that trusts its lock, without another look at the lease; and says what
-// became of it, by store.
+// runHolder is a process that acquires the lock and reports that, with its
+// token. For each line that it reads, it writes that text to every store
+// without checking the lease again, as code does that trusts its lock, and
+// reports the result for each store.
 func runHolder(config string) int {
 	err := func() error {
 		var c holderConfig
@@ -94,7 +94,7 @@ func runHolder(config string) int {
 	return 0
 }
 
-// tell makes a text of what a write returned.
+// tell returns the result of a write as text.
 func tell(err error) string {
 	var stale *fence.StaleError
 	switch {

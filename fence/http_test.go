@@ -99,7 +99,7 @@ func TestRequestsGetTheAnswerTheirTokenDeserves(t *testing.T) {
 		{"PUT", []string{stale}, 409}, {"POST", []string{stale}, 409}, {"DELETE", []string{"1"}, 409},
 		{"PUT", nil, 428}, {"POST", nil, 428}, {"DELETE", nil, 428}, {"FROBNICATE", nil, 428},
 		{"GET", nil, 200}, {"HEAD", nil, 200}, {"OPTIONS", nil, 200},
-		// With a token, also a read claims.
+		// With a token, a read claims as well.
 		{"GET", []string{good}, 200}, {"GET", []string{stale}, 409}, {"GET", []string{"x"}, 400},
 		{"PUT", []string{""}, 400}, {"PUT", []string{"0"}, 400}, {"PUT", []string{"-1"}, 400}, {"PUT", []string{"+1"}, 400},
 		{"PUT", []string{"1e16"}, 400}, {"PUT", []string{"1.0"}, 400}, {"PUT", []string{"0x10"}, 400}, {"PUT", []string{"1_0"}, 400},
@@ -308,8 +308,8 @@ func TestMiddlewareAsksItsOptions(t *testing.T) {
 	}
 }
 
-// TestSerialRequestsWriteInTheOrderOfTheirTokens stops a handler after it was
-// let in. Without Serial it writes after the newer one.
+// TestSerialRequestsWriteInTheOrderOfTheirTokens stops a handler after its
+// request was admitted. Without Serial it writes after the newer one.
 func TestSerialRequestsWriteInTheOrderOfTheirTokens(t *testing.T) {
 	for serial, want := range map[bool]string{true: "[other 5 6 8]", false: "[6 7 other 5 8]"} {
 		synctest.Test(t, func(t *testing.T) {
@@ -329,7 +329,7 @@ func TestSerialRequestsWriteInTheOrderOfTheirTokens(t *testing.T) {
 				}
 				written = append(written, name)
 			}))
-			// send returns when the request was dealt with or has to wait.
+			// send returns when the request was handled or has to wait.
 			send := func(ctx context.Context, path, token string) *httptest.ResponseRecorder {
 				w := httptest.NewRecorder()
 				r := httptest.NewRequestWithContext(ctx, "PUT", path, nil)
@@ -348,7 +348,7 @@ func TestSerialRequestsWriteInTheOrderOfTheirTokens(t *testing.T) {
 			synctest.Wait()
 			close(resume)
 			synctest.Wait()
-			// One that is refused gives its turn back.
+			// A request that is refused lets the next one through.
 			if stale := send(ctx, "/r", "1"); stale.Code != http.StatusConflict {
 				t.Errorf("the stale one got %d", stale.Code)
 			}
@@ -372,7 +372,7 @@ func TestProblemsKeepTokensExact(t *testing.T) {
 		if err := gate.Check(context.Background(), resource, highest); err != nil {
 			t.Fatal(err)
 		}
-		// Read as JavaScript would: a number would come out as a double.
+		// Read as JavaScript does: a number would become a double.
 		_, problem := s.ask(t, "PUT", resource, (highest - 1).String())
 		token, err1 := node.ParseToken(problem["token"].(string))
 		seen, err2 := node.ParseToken(problem["highest"].(string))

@@ -9,7 +9,7 @@ import (
 	"github.com/redlatch/redlatch/node"
 )
 
-// TokenHeader is the header in which a token travels, once, in decimal digits.
+// TokenHeader is the header that carries a token, once, in decimal digits.
 const TokenHeader = "Redlatch-Token"
 
 // MiddlewareOptions are the settings of a Middleware. The zero value works.
@@ -18,34 +18,32 @@ type MiddlewareOptions struct {
 	// path of its URL.
 	Resource func(*http.Request) string
 
-	// Requires reports whether a request must have a token. Those that need
-	// not are checked all the same if they have one: that is how a holder
-	// claims a resource before it reads. Defaults to all requests but GET,
-	// HEAD and OPTIONS.
+	// Requires reports whether a request must have a token. Other requests are
+	// checked as well if they have one: so a holder can claim a resource before
+	// it reads. Defaults to all requests but GET, HEAD and OPTIONS.
 	Requires func(*http.Request) bool
 
-	// Serial lets requests with a token for one resource through one at a
-	// time, and checks each when it is its turn: then a request that was let
-	// in has been dealt with before one with a higher token is. This holds
-	// within this process. Defaults to false.
+	// Serial admits requests with a token for one resource one at a time, and
+	// checks each only after the one before it was handled. Then a request that
+	// was admitted has been handled before one with a higher token is admitted.
+	// This holds within this process. Defaults to false.
 	Serial bool
 
-	// Logger is told of checks that failed for another reason than the token.
+	// Logger receives checks that failed for another reason than the token.
 	// Defaults to silence.
 	Logger *slog.Logger
 }
 
-// Middleware returns what puts a guard before a handler. A request whose token
-// is not stale reaches the handler, with the token in its context (see
-// TokenFrom). All others get an RFC 9457 problem: 409 with a stale token, 428
-// without one, 400 with a malformed one or a resource name out of bounds, 503
-// if the guard fails.
+// Middleware returns a function that puts a guard before a handler. A request
+// whose token is not stale reaches the handler, with the token in its context
+// (see TokenFrom). All others get an RFC 9457 problem: 409 with a stale token,
+// 428 without one, 400 with a malformed one or an invalid resource name, 503 if
+// the guard fails.
 //
-// The check comes before the handler and is not one step with what that
-// writes. A request that is late is refused; a handler that is stopped half
-// way may still write late, unless Serial is set and all writers of the
-// resource are in this process, or the handler hands the token on to its
-// store.
+// The check comes before the handler and is not atomic with what the handler
+// writes. A late request is refused. A handler that is stopped half way may
+// still write late, unless Serial is set and all writers of the resource are in
+// this process, or the handler passes the token on to its store.
 func Middleware(guard Guard, opts MiddlewareOptions) (func(http.Handler) http.Handler, error) {
 	if guard == nil {
 		return nil, &node.ConfigError{Field: "guard", Value: nil, Bound: "a guard"}
@@ -102,7 +100,7 @@ func (m *middleware) serve(w http.ResponseWriter, r *http.Request, next http.Han
 	next.ServeHTTP(w, r.WithContext(WithToken(r.Context(), token)))
 }
 
-// admit checks the token, in turn if that was asked for.
+// admit checks the token; with Serial it waits for the requests before it.
 func (m *middleware) admit(ctx context.Context, resource string, token node.Token) (done func(), err error) {
 	done = func() {}
 	if m.Serial {
@@ -117,8 +115,8 @@ func (m *middleware) admit(ctx context.Context, resource string, token node.Toke
 	return done, nil
 }
 
-// parseHeader takes one value in digits alone. Two values are an error even if
-// they are equal: whoever put two there meant one of them.
+// parseHeader accepts one value of digits alone. Two values are an error even
+// if they are equal: it is unknown which of them was meant.
 func parseHeader(values []string) (node.Token, error) {
 	if len(values) != 1 {
 		return 0, &node.ConfigError{Field: "header " + TokenHeader, Value: strings.Join(values, ", "), Bound: "there once"}

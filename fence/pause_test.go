@@ -23,9 +23,9 @@ import (
 )
 
 // TestPausedHolderIsRefusedByEveryStore runs two processes that take the same
-// lock and write the same rows. A holds the lock and is stopped for longer
-// than its lease; B acquires it and writes; A goes on, and writes. Without
-// fencing the row is A's in the end, and what B wrote is lost.
+// lock and write the same rows. A holds the lock and is stopped for longer than
+// its lease; B acquires it and writes; A continues, and writes. Without fencing
+// A's row remains, and B's write is lost.
 func TestPausedHolderIsRefusedByEveryStore(t *testing.T) {
 	for _, fenced := range []bool{true, false} {
 		t.Run(fmt.Sprintf("fenced %t", fenced), func(t *testing.T) {
@@ -36,7 +36,7 @@ func TestPausedHolderIsRefusedByEveryStore(t *testing.T) {
 			}
 			a.signal(t, syscall.SIGSTOP)
 
-			// B has the lock as soon as A's lease has run out.
+			// B gets the lock as soon as A's lease has expired.
 			b := startHolder(t, config)
 			if b.token <= a.token {
 				t.Fatalf("B has token %d, A %d", b.token, a.token)
@@ -213,8 +213,7 @@ func (h *holder) line(t *testing.T) string {
 	return line
 }
 
-// write has the process write a text to every store, and returns what became
-// of it.
+// write has the process write a text to every store, and returns the results.
 func (h *holder) write(t *testing.T, text string) map[string]string {
 	t.Helper()
 	if _, err := fmt.Fprintln(h.in, text); err != nil {

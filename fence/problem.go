@@ -12,8 +12,8 @@ import (
 	"github.com/redlatch/redlatch/node"
 )
 
-// The types of problems that a Middleware answers with, as RFC 9457 has them:
-// addresses of what explains them.
+// The types of problems that a Middleware answers with: by RFC 9457 these are
+// addresses of pages that explain them.
 const (
 	docs           = "https://pkg.go.dev/github.com/redlatch/redlatch/fence#"
 	problemStale   = docs + "StaleError"
@@ -36,8 +36,8 @@ type problem struct {
 
 func decimal(t node.Token) string { return strconv.FormatUint(uint64(t), 10) }
 
-// problemFor says what an error is to a client. What went wrong inside the
-// server is not for it to know.
+// problemFor returns what a client may know of an error. Faults inside the
+// server are not shown to it.
 func problemFor(err error) problem {
 	var stale *StaleError
 	var bad *node.ConfigError
@@ -68,8 +68,8 @@ func (p problem) write(w http.ResponseWriter) {
 const problemMedia = "application/problem+json"
 
 // ResponseError returns the error that a Middleware answered with: a
-// *StaleError, or ErrNoToken. It returns nil for every other response, also
-// for one that means no good. The body can be read afterwards all the same.
+// *StaleError, or ErrNoToken. It returns nil for every other response, also for
+// other failures. The body can still be read afterwards.
 func ResponseError(resp *http.Response) error {
 	if resp.StatusCode != http.StatusConflict && resp.StatusCode != http.StatusPreconditionRequired {
 		return nil
@@ -77,7 +77,7 @@ func ResponseError(resp *http.Response) error {
 	if media, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type")); media != problemMedia {
 		return nil
 	}
-	// Far more than a problem has; the rest is left where it is.
+	// Far more than a problem has; the rest is not read.
 	body, err := io.ReadAll(io.LimitReader(resp.Body, 16<<10))
 	resp.Body = struct {
 		io.Reader

@@ -56,7 +56,7 @@ type RedisOptions struct {
 	Prefix string
 
 	// Retention is how long a token is remembered after it was last used. A
-	// stale writer that comes later is not known as one. Defaults to for ever.
+	// stale writer that comes later is not recognized. Defaults to for ever.
 	Retention time.Duration
 }
 
@@ -94,8 +94,8 @@ func NewRedis(driver redis.Driver, opts RedisOptions) (*Redis, error) {
 	return &Redis{driver: driver, prefix: opts.Prefix, retention: retention}, nil
 }
 
-// milliseconds rounds up: what is kept may be kept longer than asked for,
-// never shorter.
+// milliseconds rounds up: a token may be kept longer than asked for, never
+// shorter.
 func milliseconds(field string, d time.Duration) (string, error) {
 	if d < 0 {
 		return "", &node.ConfigError{Field: field, Value: d, Bound: "positive, or 0 for ever"}
@@ -107,11 +107,11 @@ func milliseconds(field string, d time.Duration) (string, error) {
 	return strconv.FormatInt(int64(ms), 10), nil
 }
 
-// escape keeps a name from ending the hash tag that it stands in.
+// escape keeps a name from ending the hash tag that contains it.
 var escape = strings.NewReplacer("%", "%25", "}", "%7D")
 
-// keys returns the keys of the resource's token and value. What stands in
-// braces alone decides the slot.
+// keys returns the keys of the resource's token and value. The text in braces
+// alone decides the slot.
 func (r *Redis) keys(resource string) []string {
 	stem := r.prefix + "{" + escape.Replace(resource) + "}"
 	return []string{stem + ":token", stem + ":value"}
@@ -171,8 +171,8 @@ type Value struct {
 	Highest node.Token // the highest token seen; 0 if none
 }
 
-// Get returns the resource's value. It asks for no token: whoever is to write
-// what follows from the value claims the resource first.
+// Get returns the resource's value. It needs no token: a holder that writes
+// based on the value claims the resource first.
 func (r *Redis) Get(ctx context.Context, resource string) (Value, error) {
 	if err := checkResource(resource); err != nil {
 		return Value{}, err

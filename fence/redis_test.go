@@ -99,7 +99,7 @@ func TestDeletedAndExpiredValuesKeepTheirToken(t *testing.T) {
 				t.Errorf("the token of %s lives for %s ms", resource, left)
 			}
 		}
-		// A value for ever takes the place of one for an hour.
+		// A value without expiry replaces one with an hour to live.
 		for _, ttl := range []time.Duration{time.Hour, 0} {
 			if err := guard.Set(ctx, "both", "v", 6, ttl); err != nil {
 				t.Fatal(err)
@@ -135,12 +135,13 @@ func TestTokensAreRetainedForAsLongAsAsked(t *testing.T) {
 	})
 }
 
-// TestKeysOfAResourceShareASlot asks a server in cluster mode, which refuses a
-// script whose keys do not.
+// TestKeysOfAResourceShareASlot uses a server in cluster mode, which refuses a
+// script whose keys are in different slots.
 func TestKeysOfAResourceShareASlot(t *testing.T) {
 	ctx := context.Background()
 	server := redistest.Start(t, 1, "--cluster-enabled", "yes")[0]
-	// One command for each slot of a sixteenth: not every version takes ranges.
+	// One command per slot, for a sixteenth of them: not every version takes
+	// ranges.
 	for from := 0; from < 16384; from += 1024 {
 		args := []string{"CLUSTER", "ADDSLOTS"}
 		for slot := range 1024 {
@@ -164,8 +165,8 @@ func TestKeysOfAResourceShareASlot(t *testing.T) {
 	}
 }
 
-// TestScriptsOfOnesOwnAreFencedByTheBareCheck also looks at the order in which
-// they wrote.
+// TestScriptsOfOnesOwnAreFencedByTheBareCheck also checks the order of the
+// writes.
 func TestScriptsOfOnesOwnAreFencedByTheBareCheck(t *testing.T) {
 	const workers, each = 6, 40
 	ctx := context.Background()
@@ -222,7 +223,7 @@ func TestTheBareCheckRefusesWhatIsNoToken(t *testing.T) {
 		if keys := server.Do("KEYS", "*"); keys != "" {
 			t.Errorf("something was written: %s", keys)
 		}
-		// What stands in the token's place and is none shuts everyone out.
+		// A token key with an invalid value shuts all writers out.
 		for _, wrong := range []string{"5", "", "~", "0000000000000000000x"} {
 			server.Do("SET", "highest", wrong)
 			if reply, err := call(node.Token(6).String()); err == nil || !strings.Contains(err.Error(), "holds something else") {
@@ -240,8 +241,8 @@ func TestTheBareCheckRefusesWhatIsNoToken(t *testing.T) {
 	})
 }
 
-// TestWithoutTheBareCheckTheStaleScriptWrites shows that it is the check which
-// holds it back.
+// TestWithoutTheBareCheckTheStaleScriptWrites shows that the check is what
+// stops the stale script.
 func TestWithoutTheBareCheckTheStaleScriptWrites(t *testing.T) {
 	ctx := context.Background()
 	blind := redis.NewScript("blind", "redis.call('SET', KEYS[1], ARGV[1]); return {}")
@@ -294,8 +295,8 @@ func TestRedisRefusesBadOptions(t *testing.T) {
 	}
 }
 
-// lateDriver fails as some clients do when a deadline passes: in words of its
-// own.
+// lateDriver fails as some clients do when a deadline passes: with an error of
+// its own.
 type lateDriver struct{ redis.Driver }
 
 func (lateDriver) Eval(context.Context, redis.Call) ([]string, error) {

@@ -19,12 +19,11 @@ type SQLOptions struct {
 // SQL is a guard in a database: a table with one row per resource, that has
 // the highest token seen.
 //
-// The row is locked by the check and until its transaction ends, so that of
-// two transactions on one resource the second checks after the first has
-// committed. This holds at READ COMMITTED and above in MySQL, MariaDB and
-// PostgreSQL, always in SQLite, and for the first two claims of a resource as
-// for any other. A Galera cluster does not carry row locks from one node to
-// another: there, write to one.
+// The check locks the row until its transaction ends, so that of two
+// transactions on one resource the second checks after the first has committed.
+// This holds at READ COMMITTED and above in MySQL, MariaDB and PostgreSQL,
+// always in SQLite, and also for the first two claims of a resource. A Galera
+// cluster does not replicate row locks: there, write to one node only.
 type SQL struct {
 	db      *sql.DB
 	dialect Dialect
@@ -49,18 +48,18 @@ func NewSQL(db *sql.DB, dialect Dialect, opts SQLOptions) (*SQL, error) {
 	return &SQL{db: db, dialect: dialect, table: opts.Table, text: dialect.statements(opts.Table)}, nil
 }
 
-// Schema returns the statement that makes the table, for those who keep such
-// statements themselves.
+// Schema returns the statement that creates the table, for callers that run
+// such statements themselves.
 func (s *SQL) Schema() string { return s.text.create }
 
-// Create makes the table if it is not there.
+// Create creates the table if it does not exist.
 func (s *SQL) Create(ctx context.Context) error {
 	_, err := s.db.ExecContext(ctx, s.text.create)
 	if err == nil {
 		return nil
 	}
-	// Of two who create it at once, PostgreSQL lets one fail although the
-	// table is there then.
+	// If two create it at once, PostgreSQL lets one fail although the table
+	// exists then.
 	var n int
 	if probe := s.db.QueryRowContext(ctx, "SELECT 1 FROM "+s.dialect.quote(s.table)+" WHERE token < 0").Scan(&n); errors.Is(probe, sql.ErrNoRows) {
 		return nil
@@ -68,21 +67,20 @@ func (s *SQL) Create(ctx context.Context) error {
 	return fmt.Errorf("redlatch: create table %s: %w", s.table, ended(ctx, err))
 }
 
-// Check claims the resource for the token, in a step of its own, or returns a
-// *StaleError. What is written after it is not covered by it: use Do or
-// CheckTx for that.
+// Check claims the resource for the token, in a transaction of its own, or
+// returns a *StaleError. It does not cover later writes: use Do or CheckTx for
+// those.
 func (s *SQL) Check(ctx context.Context, resource string, token node.Token) error {
 	return s.claim(ctx, s.db, resource, token)
 }
 
-// CheckTx claims the resource for the token within a transaction, which it
-// ought to begin: what the transaction reads after it is up to date, and what
-// it writes is written only if the token is not stale by then. On an error the
-// transaction is to be rolled back.
+// CheckTx claims the resource for the token within a transaction, and should be
+// its first statement: what the transaction reads after it is up to date, and
+// its writes are committed only if the token is not stale by then. On an error
+// the transaction must be rolled back.
 //
-// Deadlocks and serialization failures are returned as the database tells
-// them. They are no verdict on the token, and the transaction may be tried
-// again.
+// Deadlocks and serialization failures are returned as the database reports
+// them. They say nothing about the token, and the transaction may be retried.
 func (s *SQL) CheckTx(ctx context.Context, tx *sql.Tx, resource string, token node.Token) error {
 	if tx == nil {
 		return &node.ConfigError{Field: "tx", Value: nil, Bound: "a transaction"}

@@ -19,8 +19,8 @@ import (
 	"github.com/redlatch/redlatch/node"
 )
 
-// bench is a guard and a table that it protects: one row, and a log of who
-// wrote it.
+// bench is a guard and a table that it protects: one row, and a log of its
+// writers.
 type bench struct {
 	database
 	db    *sql.DB
@@ -84,15 +84,15 @@ func (b *bench) awaitWaiter(t testing.TB, done <-chan struct{}) bool {
 		select {
 		case <-done:
 			return false
-		case <-time.After(5 * time.Millisecond): // the server cannot tell us
+		case <-time.After(5 * time.Millisecond): // the server cannot report it
 		}
 	}
 	t.Fatal("nobody waits and nobody is done")
 	return false
 }
 
-// serialization reports whether a database refused a transaction for what
-// another did meanwhile.
+// serialization reports whether a database refused a transaction because of a
+// concurrent one.
 func serialization(err error) bool {
 	var pg *pgconn.PgError
 	var my *mysql.MySQLError
@@ -103,7 +103,7 @@ func serialization(err error) bool {
 var levels = []sql.IsolationLevel{sql.LevelDefault, sql.LevelReadCommitted, sql.LevelRepeatableRead, sql.LevelSerializable}
 
 // eachLevel runs a test on both servers at every level, with a guard row that
-// is there and with one that is yet to be.
+// exists and with one that does not exist yet.
 func eachLevel(t *testing.T, test func(t *testing.T, b *bench, level sql.IsolationLevel)) {
 	for _, d := range []database{mariaDB, postgresDB} {
 		for _, level := range levels {
@@ -182,8 +182,8 @@ func TestNewerTransactionSeesWhatTheOlderWrote(t *testing.T) {
 	})
 }
 
-// TestOldSnapshotsDoNotHideANewerToken has the check come late in its
-// transaction, when that sees the past.
+// TestOldSnapshotsDoNotHideANewerToken has the check come late in a transaction
+// whose snapshot is old.
 func TestOldSnapshotsDoNotHideANewerToken(t *testing.T) {
 	ctx := context.Background()
 	eachLevel(t, func(t *testing.T, b *bench, level sql.IsolationLevel) {
@@ -207,8 +207,8 @@ func TestOldSnapshotsDoNotHideANewerToken(t *testing.T) {
 }
 
 // TestAPausedTransactionCannotOverwrite stops a holder between its check and
-// its write. A check that takes no lock, as one might write it by hand, shows
-// what then happens.
+// its write. A hand-written check that takes no lock shows what happens
+// otherwise.
 func TestAPausedTransactionCannotOverwrite(t *testing.T) {
 	ctx := context.Background()
 	for _, d := range []database{mariaDB, postgresDB} {
@@ -256,8 +256,7 @@ func TestAPausedTransactionCannotOverwrite(t *testing.T) {
 	}
 }
 
-// TestWritesFollowTheOrderOfTokens looks at what was written, in the order in
-// which it was.
+// TestWritesFollowTheOrderOfTokens checks the order of the writes.
 func TestWritesFollowTheOrderOfTokens(t *testing.T) {
 	const workers, each = 6, 15
 	ctx := context.Background()

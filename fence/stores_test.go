@@ -60,8 +60,7 @@ var (
 
 	databases = []database{sqliteDB, mariaDB, postgresDB}
 
-	// The same with settings of the drivers that change what is on the wire,
-	// or what comes back.
+	// The same with driver settings that change the requests or the replies.
 	variants = []database{
 		{"mariadb with found rows and no prepared statements", fence.MySQL, "mysql", func(t testing.TB) string {
 			return sqltest.MariaDB(t) + "?clientFoundRows=true&interpolateParams=true"
@@ -76,7 +75,7 @@ func sqliteFile(t testing.TB) string {
 	t.Helper()
 	dsn := "file:" + filepath.Join(t.TempDir(), "db") + "?_pragma=busy_timeout(20000)&_pragma=journal_mode(WAL)"
 	// The journal mode stays with the file. Several connections that set it at
-	// once get SQLITE_BUSY, whatever the timeout, so the first does it alone.
+	// once get SQLITE_BUSY, even with a timeout, so the first sets it alone.
 	db, err := sql.Open("sqlite", dsn)
 	if err != nil {
 		t.Fatal(err)
@@ -275,7 +274,7 @@ func newColumnGuard(t testing.TB, d database) columnGuard {
 
 func (g columnGuard) Check(ctx context.Context, resource string, token redlatch.Token) error {
 	if resource == "" || len(resource) > fence.MaxResourceLen {
-		return redlatch.ErrConfig // a row's key is its table's business
+		return redlatch.ErrConfig // the keys of rows depend on their table
 	}
 	if _, err := g.db.ExecContext(ctx, g.insert, resource); err != nil {
 		return err

@@ -6,9 +6,9 @@ import (
 	"github.com/redlatch/redlatch/node"
 )
 
-// A Transport sends a token along with HTTP requests: the one that a request's
+// A Transport sends a token with HTTP requests: the one that a request's
 // context carries (see WithToken), else its own. A request that has the header
-// already, or for which there is no token, is sent as it is. ResponseError
+// already, or for which there is no token, is sent unchanged. ResponseError
 // says what a response means. The zero value works.
 type Transport struct {
 	// Token is sent with requests whose context carries none. Defaults to
@@ -19,8 +19,8 @@ type Transport struct {
 	Base http.RoundTripper
 }
 
-// RoundTrip sends a request. A token out of bounds is an error, and nothing is
-// sent.
+// RoundTrip sends a request. If its token is invalid it returns an error, and
+// nothing is sent.
 func (t *Transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	base := t.Base
 	if base == nil {
@@ -35,7 +35,7 @@ func (t *Transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	}
 	if err := checkToken(token); err != nil {
 		if r.Body != nil {
-			r.Body.Close() // a transport closes it whatever happens
+			r.Body.Close() // a transport always closes it
 		}
 		return nil, err
 	}

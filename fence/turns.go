@@ -5,19 +5,19 @@ import (
 	"sync"
 )
 
-// turns lets one at a time through for each name. The zero value is ready.
+// turns admits one caller at a time for each name. The zero value is ready.
 type turns struct {
 	mu    sync.Mutex
 	names map[string]*turn
 }
 
-// turn is one name's. It is there for as long as somebody has it or waits.
+// turn belongs to one name. It exists while a caller has it or waits for it.
 type turn struct {
 	free  chan struct{} // holds one when nobody has the turn
 	users int           // under the mutex of turns
 }
 
-// take waits for the name's turn until ctx ends. done gives it back.
+// take waits until the name is free, or ctx ends. done frees it.
 func (t *turns) take(ctx context.Context, name string) (done func(), err error) {
 	t.mu.Lock()
 	at := t.names[name]

@@ -3,19 +3,18 @@
 //
 // # Basics
 //
-// New makes one node, Nodes the several of a quorum. Every client that is
-// given the same node contends for the same locks, as if each ran on a machine
-// of its own:
+// New makes one node. Nodes makes several, for a quorum. All clients of the
+// same node contend for the same locks, as if each ran on its own machine:
 //
 //	node := memory.New(memory.Options{})
 //	a, err := redlatch.New([]redlatch.Node{node}, redlatch.Options{})
 //	b, err := redlatch.New([]redlatch.Node{node}, redlatch.Options{})
 //
-// A node does everything that the others do: expiry, fencing tokens, the
-// queue. It starts no goroutine and arms no timer, so it lives as well inside
-// a bubble of testing/synctest, where a lock of an hour expires at once.
-// SetDown has it refuse to answer, and Options.Clock gives it a wrong clock,
-// to see how a program bears it.
+// A node in memory does all that other nodes do: expiry, fencing tokens, the
+// queue. It starts no goroutine and no timer, so it also works inside a bubble
+// of testing/synctest, where a lock of an hour expires at once. To test how a
+// program handles faults, SetDown makes the node fail, and Options.Clock gives
+// it a wrong clock.
 //
 // # Caveats
 //

@@ -47,7 +47,7 @@ func Example() {
 	// ours, with a higher token: true
 }
 
-// A quorum bears the loss of a minority.
+// A quorum tolerates the loss of a minority.
 func ExampleNode_SetDown() {
 	nodes := memory.Nodes(3)
 	locks, err := redlatch.New(nodes, redlatch.Options{})

@@ -18,7 +18,7 @@ func (n *Node) List(ctx context.Context, prefix string, found func(node.Listing)
 	return err
 }
 
-// listings looks at all names at once, so that found may call the node.
+// listings copies all names at once, so that found may call the node.
 func (n *Node) listings(ctx context.Context, prefix string) ([]node.Listing, error) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -28,7 +28,7 @@ func (n *Node) listings(ctx context.Context, prefix string) ([]node.Listing, err
 	return n.state.List(n.clock(), prefix), nil
 }
 
-// Look returns what is known of one name.
+// Look returns what the node knows about one name.
 func (n *Node) Look(ctx context.Context, name string) (node.Listing, error) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -38,7 +38,7 @@ func (n *Node) Look(ctx context.Context, name string) (node.Listing, error) {
 	return n.state.Look(n.clock(), name), nil
 }
 
-// unable says why the node does not answer. The mutex is held.
+// unable returns why the node does not answer. The mutex is held.
 func (n *Node) unable(ctx context.Context) error {
 	if err := ctx.Err(); err != nil {
 		return unsent(err)

@@ -16,27 +16,26 @@ import (
 
 // Options are the settings of a Node. The zero value works.
 type Options struct {
-	// Name tells the node from others in errors and logs. Defaults to a
-	// random text.
+	// Name identifies the node in errors and logs. Defaults to a random text.
 	Name string
 
-	// Clock is the node's clock, by which locks expire and tokens are
-	// judged. It may be wrong. Defaults to time.Now.
+	// Clock is the node's clock. It decides when locks expire and which tokens
+	// are valid. It may be wrong. Defaults to time.Now.
 	Clock func() time.Time
 }
 
-// A Node keeps locks in memory. It may be given to any number of clients at
-// the same time, and closing one of them leaves it to the others.
+// A Node keeps locks in memory. Any number of clients may use it at the same
+// time. Closing one of them does not close it for the others.
 type Node struct {
 	name  string
 	id    string
 	clock func() time.Time
 
-	mu        sync.Mutex // guards all below
+	mu        sync.Mutex // guards all fields below
 	down      error
 	state     nodestate.Server
 	listeners map[int]func(node.Wake)
-	listened  int // how many there ever were
+	listened  int // how many listeners there ever were
 }
 
 var (
@@ -62,7 +61,7 @@ func New(o Options) *Node {
 	return n
 }
 
-// Nodes returns n nodes for a client that asks a majority of them.
+// Nodes returns n nodes, for a client that needs a majority of them.
 func Nodes(n int) []node.Node {
 	nodes := make([]node.Node, n)
 	for i := range nodes {
@@ -71,8 +70,8 @@ func Nodes(n int) []node.Node {
 	return nodes
 }
 
-// SetDown has every request from now on fail with err, without any effect;
-// nil brings the node back, with all that it held.
+// SetDown makes every request from now on fail with err, without any effect.
+// With nil the node is back, with all that it held.
 func (n *Node) SetDown(err error) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -96,12 +95,12 @@ func (n *Node) Do(ctx context.Context, req node.Request) (node.Reply, error) {
 func (n *Node) do(ctx context.Context, req node.Request) (node.Reply, []node.Wake, []func(node.Wake), error) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	// Looked at under the mutex, so that what was refused here can have no
+	// Checked under the mutex, so that a request that is refused here has no
 	// effect later.
 	if err := n.unable(ctx); err != nil {
 		return node.Reply{}, nil, nil, err
 	}
-	req.Guard = nil // it carries no marker
+	req.Guard = nil // this node has no marker
 	n.state.Silent = len(n.listeners) == 0
 	reply, wakes := n.state.Apply(n.clock(), req)
 	if len(wakes) == 0 {
@@ -110,7 +109,7 @@ func (n *Node) do(ctx context.Context, req node.Request) (node.Reply, []node.Wak
 	return reply, wakes, slices.Collect(maps.Values(n.listeners)), nil
 }
 
-// Listen has f called with every wake of the node, whoever it is for.
+// Listen calls f with every notification of the node, for all waiters.
 func (n *Node) Listen(f func(node.Wake)) (stop func()) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -135,14 +134,13 @@ func (n *Node) Identity(context.Context) (string, time.Time, error) {
 	return "memory:" + n.id, n.clock(), nil
 }
 
-// Close does nothing: the node stays as it is for the other clients it was
-// given to.
+// Close does nothing, because other clients may still use the node.
 func (n *Node) Close() error { return nil }
 
-// check refuses a request that could only be executed wrongly.
+// check refuses a request that is not valid.
 func check(req node.Request) error {
 	if req.Op == node.OpMark {
-		return fmt.Errorf("operation %d is unknown", req.Op) // it carries no marker
+		return fmt.Errorf("operation %d is unknown", req.Op) // this node has no marker
 	}
 	return nodestate.Check(req)
 }

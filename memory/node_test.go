@@ -17,7 +17,7 @@ func request(op node.Op, name, value string) node.Request {
 	}
 }
 
-// do has the node carry out a request that must not fail.
+// do executes a request that must not fail.
 func do(t testing.TB, n node.Node, req node.Request) node.Reply {
 	t.Helper()
 	r, err := n.Do(context.Background(), req)

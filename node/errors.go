@@ -15,8 +15,9 @@ var (
 	// ErrUnsent, when the node was.
 	ErrClosed = errors.New("redlatch: client is closed")
 
-	// ErrConfig is returned when an option, a name or a list of nodes is out
-	// of bounds. The error is a *ConfigError that says which and how.
+	// ErrConfig is returned when an option, a name or a membership is not
+	// valid. The error is a *ConfigError that says which setting, and what it
+	// allows.
 	ErrConfig = errors.New("redlatch: bad configuration")
 
 	// ErrChanging is returned, along with ErrConfig, when nodes grant nothing
@@ -25,11 +26,11 @@ var (
 	ErrChanging = errors.New("redlatch: the membership is being changed")
 )
 
-// ConfigError says which setting is out of bounds.
+// ConfigError says which setting is not valid.
 type ConfigError struct {
 	Field string // what was set: "TTL", "name", "nodes[2]"
 	Value any    // what it was set to
-	Bound string // what it may be
+	Bound string // what it allows
 
 	// Changing says that it is due to a membership change in progress.
 	Changing bool
@@ -42,7 +43,7 @@ func (e *ConfigError) Error() string {
 	}
 	const most = 80
 	if len(v) > most {
-		v = strings.ToValidUTF8(v[:most], "") + "…" // not half a letter
+		v = strings.ToValidUTF8(v[:most], "") + "…" // do not cut a rune in half
 	}
 	return fmt.Sprintf("redlatch: %s is %s: it must be %s", e.Field, v, e.Bound)
 }

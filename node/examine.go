@@ -5,23 +5,24 @@ import (
 	"time"
 )
 
-// Examiner is implemented by a Node that can look for what endangers the locks
-// on it. Looking leaves every lock as it is; what it tries, it tries under the
-// name that it is given, and undoes.
+// Examiner is implemented by a Node that can look for risks to the locks on it.
+// An examination changes no lock. What it tries, it tries under the name that
+// it is given, and undoes.
 type Examiner interface {
 	Node
-	// Examine returns what is worth knowing. A node that cannot be reached
-	// returns an error.
+	// Examine returns its findings. It returns an error if the node cannot be
+	// reached.
 	Examine(ctx context.Context, exam Exam) ([]Finding, error)
 }
 
-// Exam is what an Examiner must know.
+// Exam are the parameters of an examination.
 type Exam struct {
-	// Name is a key that nobody uses, for trying what a lock does.
+	// Name is a key that nobody uses, for trying the operations of a lock.
 	Name string
-	// Guarded says that nodes that may have forgotten locks are quarantined.
+	// Guarded says that the restart guard is on: nodes that may have forgotten
+	// locks are quarantined.
 	Guarded bool
-	// Window is how far a token may be from a node's clock.
+	// Window is how far a token may differ from a node's clock.
 	Window time.Duration
 	// Replicas is how many replicas of a node must be online, with a lag of
 	// ReplicaLag at the most.
@@ -32,15 +33,15 @@ type Exam struct {
 // Severity says how much a Finding matters.
 type Severity uint8
 
-// How much a Finding can matter.
+// The severities of a Finding.
 const (
 	// Fine: as it should be.
 	Fine Severity = iota
 	// Advice: could be better.
 	Advice
-	// Warning: will hurt when something else goes wrong.
+	// Warning: harmful if something else fails too.
 	Warning
-	// Danger: two may hold one lock, or nobody can have it.
+	// Danger: two clients may hold one lock, or nobody can acquire it.
 	Danger
 )
 
@@ -49,17 +50,18 @@ func (s Severity) String() string {
 	return [...]string{"fine", "advice", "warning", "danger"}[min(s, Danger)]
 }
 
-// A Finding is one thing that an examination found.
+// A Finding is one result of an examination.
 type Finding struct {
 	Severity Severity
-	// Check is what was looked at, in one word: "role", "eviction", "clock".
+	// Check is what was examined, in one word: "role", "eviction", "clock".
 	Check string
-	// Node is whom it is about; empty for the list as a whole.
+	// Node is the node that it is about; empty if it is about the whole
+	// membership.
 	Node string
-	// Found is what is so.
+	// Found is the fact.
 	Found string
-	// Means is what follows from it; may be empty where all is fine.
+	// Means is the consequence; may be empty if all is fine.
 	Means string
-	// Do is what to do about it; empty where there is nothing to do.
+	// Do is what to do about it; empty if there is nothing to do.
 	Do string
 }

@@ -7,11 +7,11 @@ import "time"
 type Guard struct {
 	// List is the id of the membership: 16 hexadecimal digits.
 	List string
-	// Nodes is the membership in words.
+	// Nodes is the membership as text.
 	Nodes string
 	// MaxTTL is the longest time to live of a lock.
 	MaxTTL time.Duration
-	// Window is how far a token may be from a node's clock.
+	// Window is how far a token may differ from a node's clock.
 	Window time.Duration
 	// Quarantine is how long a node that may have forgotten locks does not
 	// grant.
@@ -19,11 +19,11 @@ type Guard struct {
 	// Replicas is how many replicas of a node must be online for it to grant
 	// and extend; 0 for none. With fewer it answers with an error.
 	Replicas int
-	// ReplicaLag is how long ago such a replica may have been heard from, in
-	// whole seconds; 0 if Replicas is.
+	// ReplicaLag is how long ago such a replica may have last reported, in
+	// whole seconds; 0 if Replicas is 0.
 	ReplicaLag time.Duration
 	// Off says that the client's guard is off: a node without a marker grants,
-	// and of a marker the membership and MaxTTL alone count.
+	// and of a marker only the membership and MaxTTL are compared.
 	Off bool
 }
 
@@ -43,18 +43,18 @@ type Mark uint8
 const (
 	// MarkRead writes nothing.
 	MarkRead Mark = iota
-	// MarkWrite writes the marker, with a quarantine, where there is none, or
-	// where it is another server's or by a clock that was set back since.
+	// MarkWrite writes the marker, with a quarantine, if there is none, or if
+	// it is from another server or from a clock that was set back since.
 	MarkWrite
-	// MarkFresh is like MarkWrite, and trusts the node at once: it has
-	// forgotten nothing, because there was nothing.
+	// MarkFresh is like MarkWrite, but trusts the node at once: it cannot have
+	// forgotten a lock, because there was none.
 	MarkFresh
 	// MarkReplace writes the marker over another membership's, with a
 	// quarantine of TTL at least.
 	MarkReplace
-	// MarkBar takes the node out of its membership and into none: it is marked
-	// for BarredList, until a MarkReplace. A node that is marked for the List
-	// of the Guard already stays as it is. Misconfigured, with what it is
-	// marked with now.
+	// MarkBar removes the node from its membership: its marker is for
+	// BarredList, until a MarkReplace. A node that is already marked for the
+	// List of the Guard is not changed. Misconfigured, with its marker as it is
+	// now.
 	MarkBar
 )

@@ -5,21 +5,20 @@ import (
 	"time"
 )
 
-// A Node is one independent place that can grant a lock. A client asks one
+// A Node is one independent store that can grant a lock. A client uses one
 // Node, or a majority of several.
 //
-// A Node executes each Request atomically with regard to every other Request
-// for the same name, from whichever process. Package nodetest is the
-// conformance suite; a new kind of node starts there.
+// A Node executes each Request atomically with respect to every other Request
+// for the same name, from any process. Package nodetest is the conformance
+// suite; start a new kind of node with it.
 //
-// What a node can do beyond this it declares by implementing the small
-// interfaces: Prompt, Identifier, Slow, Guarded, Waker, Lister, Evidencer,
-// Examiner.
+// A node declares its other abilities by implementing small interfaces: Prompt,
+// Identifier, Slow, Guarded, Waker, Lister, Evidencer, Examiner.
 type Node interface {
 	// Do executes one request and returns one reply. A refusal is a Reply; an
-	// error means that the node could not say yes or no. An error that wraps
-	// ErrUnsent promises that the request had no effect and will have none;
-	// after any other error the request may have been executed, or may be yet.
+	// error means that the node could not decide. An error that wraps ErrUnsent
+	// promises that the request had no effect and will have none. After any
+	// other error the request may have been executed, or may be executed later.
 	Do(ctx context.Context, req Request) (Reply, error)
 
 	// String names the node in errors, in logs, and in the membership that
@@ -27,18 +26,18 @@ type Node interface {
 	// name. It is stable, differs between nodes, and holds no secret.
 	String() string
 
-	// Close frees what the node holds open. Locks on it stay as they are.
+	// Close frees the node's resources. Locks on it are not changed.
 	Close() error
 }
 
 // Prompt is implemented by a Node whose Do returns by the deadline of its
-// context without help. A client with a single prompt node calls it on the
-// caller's goroutine if the caller's context cannot end; any other call is
-// watched from a second one.
+// context without help. If a client has a single prompt node, and the caller's
+// context cannot end, it calls Do on the caller's goroutine. A second goroutine
+// watches any other call.
 type Prompt interface {
 	Node
-	// ReturnsByDeadline reports whether Do can be relied on to return when
-	// the context's deadline passes.
+	// ReturnsByDeadline reports whether Do reliably returns when the context's
+	// deadline passes.
 	ReturnsByDeadline() bool
 }
 
@@ -52,31 +51,30 @@ type Identifier interface {
 	Identity(ctx context.Context) (id string, now time.Time, err error)
 }
 
-// Slow is implemented by a Node that can take longer to answer than a server
-// would, and that should be waited for all the same.
+// Slow is implemented by a Node that may take longer to answer than a server,
+// and that clients should wait for.
 type Slow interface {
 	Node
-	// TimeLimit is the node time limit to use where the client's options set
-	// none.
+	// TimeLimit is the node time limit to use if the client's options set none.
 	TimeLimit() time.Duration
 }
 
 // Guarded is implemented by a Node that carries a marker, by which it notices
-// that it may have forgotten locks. Such a node heeds Request.Guard.
+// that it may have forgotten locks. Such a node obeys Request.Guard.
 type Guarded interface {
 	Node
-	// GuardsAlone reports whether the guard is wanted even where this is the
-	// only node: because another server, which lacks the last writes, can take
-	// its place.
+	// GuardsAlone reports whether the guard is wanted even if this is the only
+	// node: because another server, which lacks the last writes, can replace
+	// it.
 	GuardsAlone() bool
 }
 
-// Evidencer is implemented by a Guarded node that can say whether anything of
-// locks is stored there.
+// Evidencer is implemented by a Guarded node that can report whether any lock
+// data is stored there.
 type Evidencer interface {
 	Node
-	// Evidence returns the key of a lock, or of something that is kept beside
-	// one; "" if there is none. It changes nothing, and takes as long as there
-	// are keys.
+	// Evidence returns the key of a lock, or of data beside one; "" if there is
+	// none. It changes nothing, and takes time in proportion to the number of
+	// keys.
 	Evidence(ctx context.Context) (key string, err error)
 }

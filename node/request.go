@@ -2,52 +2,51 @@ package node
 
 import "time"
 
-// Op says what a Request asks for.
+// Op is the operation of a Request.
 type Op uint8
 
 // The operations of a node.
 const (
 	// OpAcquire takes the name for Value if it is free, and refreshes it if
-	// Value has it already. Granted, Held, Foreign, Reserved, Stale, Behind,
+	// Value holds it already. Granted, Held, Foreign, Reserved, Stale, Behind,
 	// Ahead, Quarantined or Misconfigured.
 	OpAcquire Op = iota + 1
-	// OpExtend gives the name a time to live of TTL from now if Value has it.
+	// OpExtend sets the name's time to live to TTL from now if Value holds it.
 	// It never creates. Granted, Held, Foreign, Absent or Misconfigured.
 	OpExtend
-	// OpRelease frees the name if Value has it, takes Value out of the queue,
-	// and raises the fence to Token if it is lower, so that an OpAcquire of
-	// the same Value and Token that is still in flight finds itself Stale; a
-	// Token that would be Ahead raises nothing. Granted, Held, Foreign or
-	// Absent; with Once also Stale or Ahead.
+	// OpRelease frees the name if Value holds it, removes Value from the queue,
+	// and raises the fence to Token if it is lower. An OpAcquire of the same
+	// Value and Token that is still in flight is then Stale. A Token that would
+	// be Ahead does not raise the fence. Granted, Held, Foreign or Absent; with
+	// Once also Stale or Ahead.
 	OpRelease
 	// OpInspect changes nothing. Held, Foreign or Absent.
 	OpInspect
 	// OpRepair gives the name to Value on a node that missed the acquisition,
-	// after a quorum of nodes has extended it: if nobody has the name, and
-	// the fence is not at Token, which would mean that the node knew of the
-	// lock and that it was released. The fence is raised to Token and never
-	// lowered; Window and queue do not matter. Granted, Held, Foreign, Stale,
+	// after a quorum of nodes has extended it. The name must be free, and the
+	// fence must not equal Token: that would mean that the node had the lock
+	// and it was released. The fence is raised to Token and never lowered.
+	// Window and queue do not matter. Granted, Held, Foreign, Stale,
 	// Quarantined or Misconfigured.
 	OpRepair
-	// OpOffer frees the name if Value has it and somebody with a lower Ticket
-	// waits, and puts Value into the queue in the same step. Granted means
-	// that Value has kept the name, and the fence was raised to Token;
-	// otherwise it is as with an OpRelease, and Rank says where Value now
-	// waits. It is always as if Once were set. A node that keeps no queue
-	// refuses this with an error.
+	// OpOffer frees the name if Value holds it and a waiter with a lower Ticket
+	// is queued, and queues Value in the same step. Granted means that Value
+	// has kept the name, and that the fence was raised to Token. Otherwise the
+	// reply is as to an OpRelease, and Rank is the place of Value in the queue.
+	// Once is always implied. A node without a queue returns an error.
 	OpOffer
 	// OpMark reads or writes the node's marker, as Mark says. Granted if the
 	// marker is valid and the node is trusted, Quarantined, Misconfigured,
 	// Stale, or Absent.
 	OpMark
 	// OpBreak takes the name away from its holder and raises the fence to
-	// Token, so that the next holder has a higher one. If the name is held
-	// with a fence that is not below Token, it was taken after the break was
-	// decided on: Stale. A key that is no plain lock stays unless Foreign is
-	// set. Waiters keep their places. Quarantine does not matter; of the
-	// marker, the membership alone does. Asking again is harmless. Granted if
-	// nobody has the name any more; else Foreign, Stale, Ahead or
-	// Misconfigured, and nothing was changed.
+	// Token, so that the next holder has a higher token. It is Stale if the
+	// name is held and the fence is not below Token: the name was then taken
+	// after the break was decided. A key that is no plain lock stays unless
+	// Foreign is set. Waiters keep their places. Quarantine does not matter; of
+	// the marker only the membership does. Repeating it is harmless. Granted if
+	// the name is now free; else Foreign, Stale, Ahead or Misconfigured, and
+	// nothing was changed.
 	OpBreak
 )
 
@@ -74,11 +73,11 @@ func (o Op) String() string {
 	return "unknown operation"
 }
 
-// Mode says what kind of lock a Request is about. A node refuses a mode that
-// it does not know.
+// Mode is the kind of lock of a Request. A node refuses a mode that it does not
+// know.
 type Mode uint8
 
-// Exclusive is a lock with one holder, and so far the only mode.
+// Exclusive is a lock with one holder. It is the only mode.
 const Exclusive Mode = 0
 
 // A Request is what a client asks of a Node.
@@ -86,64 +85,64 @@ type Request struct {
 	Op   Op
 	Mode Mode
 
-	// Name is the key of the lock, prefix included; of an OpMark, a lock whose
-	// marker is meant where a node has several, and all of them if it is empty.
+	// Name is the key of the lock, prefix included. For an OpMark on a node
+	// with several markers, it is a lock whose marker is meant; empty for all
+	// markers.
 	Name string
 
-	// Value is the attempt's own value: unique, and compared whole.
+	// Value is the attempt's value. It is unique, and compared as a whole.
 	Value string
 
-	// TTL is how long the lock lives from the moment the node executes an
-	// OpAcquire or OpExtend; of an OpMark that changes the membership, how
-	// long the node is quarantined at least.
+	// TTL is how long the lock lives from the moment at which the node executes
+	// an OpAcquire or OpExtend. For an OpMark that changes the membership, it
+	// is the shortest quarantine.
 	TTL time.Duration
 
-	// Token is the fencing token proposed (OpAcquire) or held. With 0 the
-	// node neither checks nor touches its fence.
+	// Token is the fencing token that is proposed (OpAcquire) or held. With 0
+	// the node neither checks nor changes its fence.
 	Token Token
 
-	// Window is how far Token may be from the node's clock, in either
+	// Window is how far Token may differ from the node's clock, in either
 	// direction.
 	Window time.Duration
 
 	// Retention is how long the node remembers the fence after its last use.
 	Retention time.Duration
 
-	// Until, on the node's own clock, is when an OpRepair or OpMark is too
-	// late, and Stale: its sender may have released the lock, or decided on
-	// another membership, since. Zero for never.
+	// Until is the time, on the node's own clock, after which an OpRepair or
+	// OpMark is too late, and Stale: its sender may have released the lock, or
+	// decided on another membership, since. Zero for no limit.
 	Until time.Time
 
-	// Once has an OpRelease that is executed a second time change nothing,
-	// even if Value has taken the name again since: if Value has it and the
-	// fence is not below Token, which is above all that Value asked with
-	// before, it is Stale; and if Token could not be the fence, Ahead. Without
-	// a Token it means nothing.
+	// Once makes an OpRelease harmless that is executed a second time, after
+	// Value has taken the name again. If Value holds the name and the fence is
+	// not below Token, which is above every token that Value asked with before,
+	// the release is Stale. If Token could not be the fence, it is Ahead.
+	// Without a Token it has no effect.
 	Once bool
 
-	// Wait asks a node that keeps a queue to put Value into it when an
-	// OpAcquire is refused with Held, Foreign or Reserved, or, if it is there
-	// already, to renew its place. The place of the head lapses when it is not
-	// renewed for WaiterLease. Those behind it that were called (WakeCall) and
-	// did not ask may then lapse with it.
+	// Wait asks a node with a queue to queue Value when an OpAcquire is refused
+	// with Held, Foreign or Reserved, or to renew its place. The place of the
+	// head lapses if it is not renewed for WaiterLease. Places behind it may
+	// lapse with it, if their waiters were called (WakeCall) and did not ask.
 	Wait bool
 
-	// Ticket is the waiter's arrival in microseconds, the same on every
+	// Ticket is the waiter's time of arrival in microseconds, the same on every
 	// node. The queue is ordered by Ticket, then by Value.
 	Ticket int64
 
-	// Barge lets an OpAcquire take a free name though others wait for it.
+	// Barge lets an OpAcquire take a free name although others wait for it.
 	Barge bool
 
-	// Guard is what a Guarded node compares its marker with before it grants
-	// an OpAcquire or OpRepair; an OpExtend or OpBreak is compared by its
-	// membership alone, and an OpExtend must be within its MaxTTL, too. With
-	// nil the marker is not looked at. Only an OpMark writes one.
+	// Guard is what a Guarded node compares its marker with before it grants an
+	// OpAcquire or OpRepair. For an OpExtend or OpBreak it compares the
+	// membership only, and an OpExtend must also be within the marker's MaxTTL.
+	// With nil the node ignores its marker. Only an OpMark writes one.
 	Guard *Guard
 
 	// Mark says what an OpMark does.
 	Mark Mark
 
-	// Foreign has an OpBreak remove a key that is no plain lock.
+	// Foreign makes an OpBreak remove a key that is no plain lock.
 	Foreign bool
 }

@@ -6,27 +6,27 @@ import (
 )
 
 // Token is the fencing number of a lease. Of two leases on one name, the one
-// whose attempt began after the other was acquired has the higher token. Hand
-// it to whatever the lock protects, and have that refuse a token lower than
-// the highest it has seen.
+// whose attempt began after the other was acquired has the higher token. Pass
+// it to the resource that the lock protects, and let the resource refuse a
+// token lower than the highest it has seen.
 //
-// A token is at least 1 and at most MaxToken, so that it is exact in every
-// place that keeps numbers as IEEE doubles.
+// A token is at least 1 and at most MaxToken, so that it is exact where numbers
+// are stored as IEEE doubles.
 type Token uint64
 
-// MaxToken is the largest token there is: 2^53 - 1.
+// MaxToken is the highest token: 2^53 - 1.
 const MaxToken Token = 1<<53 - 1
 
-// TokenLeap is how far above a node's fence a token may be whatever the node's
-// clock says: without it a clock that was set back would lock everyone out.
+// TokenLeap is how far above a node's fence a token may be, whatever the node's
+// clock shows: without it, a clock that was set back would lock everyone out.
 const TokenLeap = 1000
 
 // tokenDigits is the length of a token as text. Texts of one length compare
-// like the numbers they stand for.
+// like their numbers.
 const tokenDigits = 20
 
-// String returns the token as 20 digits, zero-padded: the form in which it is
-// stored and compared.
+// String returns the token as 20 digits, zero-padded. It is stored and compared
+// in this form.
 func (t Token) String() string {
 	var b [tokenDigits]byte
 	for i := len(b) - 1; i >= 0; i-- {
@@ -46,9 +46,10 @@ func ParseToken(s string) (Token, error) {
 	return Token(n), nil
 }
 
-// Judge is the rule by which a node judges a token that is proposed for a free
-// name, by the name's fence and the node's clock: Granted, Stale, Behind or
-// Ahead. A node whose fence was forgotten has 0. No token, 0, is Granted.
+// Judge is the rule by which a node accepts a token that is proposed for a free
+// name. It compares the token with the name's fence, which is 0 if the node has
+// forgotten it, and with the node's clock. It returns Granted, Stale, Behind or
+// Ahead. Token 0, which is no token, is Granted.
 func Judge(token, fence Token, now time.Time, window time.Duration) Status {
 	oldest, newest := limits(fence, now, window)
 	switch {
@@ -57,7 +58,7 @@ func Judge(token, fence Token, now time.Time, window time.Duration) Status {
 	case token <= fence:
 		return Stale
 	case int64(token) < oldest:
-		// Even with no fence: the node may have forgotten a higher one.
+		// Even without a fence: the node may have forgotten a higher one.
 		return Behind
 	case int64(token) > newest:
 		return Ahead
@@ -65,14 +66,14 @@ func Judge(token, fence Token, now time.Time, window time.Duration) Status {
 	return Granted
 }
 
-// Accepts returns the least and the highest token that Judge grants.
+// Accepts returns the lowest and the highest token that Judge grants.
 func Accepts(fence Token, now time.Time, window time.Duration) (least, most Token) {
 	oldest, newest := limits(fence, now, window)
 	return max(fence+1, Token(max(oldest, 1))), Token(newest)
 }
 
-// limits returns what the clock allows, in microseconds. They are signed, since
-// a window may reach back beyond 1970.
+// limits returns what the clock allows, in microseconds. They are signed,
+// because a window may reach back before 1970.
 func limits(fence Token, now time.Time, window time.Duration) (oldest, newest int64) {
 	clock, w := now.UnixMicro(), window.Microseconds()
 	return clock - w, max(clock+w, int64(fence)+TokenLeap)

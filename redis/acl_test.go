@@ -117,7 +117,7 @@ func TestDocumentedUserIsAllowedAllThatALockNeeds(t *testing.T) {
 	})
 }
 
-// TestWithoutRightToListenOrderIsKeptByAsking leaves out one right at a time.
+// TestWithoutRightToListenOrderIsKeptByAsking removes one right at a time.
 func TestWithoutRightToListenOrderIsKeptByAsking(t *testing.T) {
 	t.Parallel()
 	user := documentedUser(t)
@@ -138,8 +138,8 @@ func TestWithoutRightToListenOrderIsKeptByAsking(t *testing.T) {
 	}
 }
 
-// TestWithoutRightToPublishOrderIsKeptByAsking has waiters that listen for wakes
-// which nobody may send.
+// TestWithoutRightToPublishOrderIsKeptByAsking has waiters that listen for
+// notifications that no client has the right to publish.
 func TestWithoutRightToPublishOrderIsKeptByAsking(t *testing.T) {
 	t.Parallel()
 	weak := leaveOut(t, documentedUser(t), "+publish")
@@ -150,8 +150,9 @@ func TestWithoutRightToPublishOrderIsKeptByAsking(t *testing.T) {
 	})
 }
 
-// TestTurnThatCouldNotBeToldIsNotTakenAway has somebody come by when the turn of
-// the head has run out, and it has not asked since, because nobody told it.
+// TestTurnThatCouldNotBeToldIsNotTakenAway has another client ask after the
+// notification of the head has expired. The head did not receive it, so it has
+// not asked since.
 func TestTurnThatCouldNotBeToldIsNotTakenAway(t *testing.T) {
 	t.Parallel()
 	timed(t, func(t testing.TB) {
@@ -206,7 +207,7 @@ func leaveOut(t testing.TB, user []string, right string) []string {
 	return slices.DeleteFunc(slices.Clone(user), func(s string) bool { return s == right })
 }
 
-// servedByAsking has waiters served twice, with no wakes to be had, and returns
+// servedByAsking has waiters served twice without notifications, and returns
 // the log of each.
 func servedByAsking(t testing.TB, nodes func(...string) []redlatch.Node, server *redistest.Server) (logs []string) {
 	t.Helper()
@@ -236,8 +237,8 @@ func servedByAsking(t testing.TB, nodes func(...string) []redlatch.Node, server 
 	return logs
 }
 
-// TestRefusalInTheMidstOfAScriptMayHaveLeftSomething has a user who may set a
-// key, but not look after the line behind it: the script ends half way.
+// TestRefusalInTheMidstOfAScriptMayHaveLeftSomething has a user that may set a
+// key but may not change the node queue after that: the script ends half way.
 func TestRefusalInTheMidstOfAScriptMayHaveLeftSomething(t *testing.T) {
 	t.Parallel()
 	weak := leaveOut(t, documentedUser(t), "+zrange")
@@ -262,7 +263,7 @@ func TestRefusalInTheMidstOfAScriptMayHaveLeftSomething(t *testing.T) {
 		if err == nil || server.Do("GET", "orders/1") != "third" {
 			t.Fatalf("the script did not end half way: %v, and %q has the lock", err, server.Do("GET", "orders/1"))
 		}
-		if errors.Is(err, redlatch.ErrUnsent) {
+		if errors.Is(err, node.ErrUnsent) {
 			t.Errorf("it left a lock behind, and is said to have had no effect: %v", err)
 		}
 		if !strings.Contains(err.Error(), "ACL does not allow") {

@@ -16,7 +16,7 @@ import (
 	"github.com/redlatch/redlatch/node"
 )
 
-// Kind says what stands behind an address.
+// Kind says what is behind an address: one server, Sentinel or a cluster.
 type Kind string
 
 // The kinds of address.
@@ -192,7 +192,7 @@ func plainHost(host string) bool {
 	return host != ""
 }
 
-// parameters reads what stands after the question mark.
+// parameters reads the part after the question mark.
 func (a *Address) parameters(q url.Values) error {
 	if a.secure {
 		a.TLS = &tls.Config{MinVersion: tls.VersionTLS12}
@@ -257,14 +257,15 @@ func (a *Address) String() string {
 func Redact(text string) string {
 	scheme, rest, ok := strings.Cut(text, "://")
 	if !ok {
-		// Whatever it is, before an @ there may be a password.
+		// There may be a password before an @, even in a text that is no
+		// address.
 		if i := strings.LastIndex(text, "@"); i >= 0 {
 			return "…" + text[i:]
 		}
 		return text
 	}
-	// A password may itself hold a slash or a question mark that somebody
-	// forgot to encode: everything up to the last @ goes.
+	// A password may contain a slash or a question mark that was not encoded:
+	// everything up to the last @ is removed.
 	if i := strings.LastIndex(rest, "@"); i >= 0 {
 		rest = "…" + rest[i:]
 	}
@@ -275,8 +276,7 @@ func Redact(text string) string {
 	return scheme + "://" + rest
 }
 
-// ParseAddresses reads a list of addresses and refuses one that stands there
-// twice.
+// ParseAddresses reads several addresses and rejects one that occurs twice.
 func ParseAddresses(texts []string) ([]*Address, error) {
 	var list []*Address
 	seen := map[string]int{}

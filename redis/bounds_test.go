@@ -9,21 +9,23 @@ import (
 	"time"
 
 	"github.com/redlatch/redlatch"
+	"github.com/redlatch/redlatch/admin"
 	"github.com/redlatch/redlatch/internal/redistest"
 )
 
-// changeBounds has the same servers go by other bounds.
+// changeBounds marks the same servers with other cluster parameters.
 func changeBounds(t testing.TB, opts redlatch.Options, addresses []string) *redlatch.Client {
 	t.Helper()
 	c := laterClient(t, opts, addresses...)
-	if states, err := c.Init(context.Background(), redlatch.InitOptions{Former: open(t, addresses...)}); err != nil {
+	if states, err := admin.New(c).Init(context.Background(), admin.InitOptions{Former: open(t, addresses...)}); err != nil {
 		t.Fatal(err, states)
 	}
 	return c
 }
 
-// TestRestartDoesNotCutShortTheQuarantineOfAChange has servers restart that sit
-// out by the former bounds, which are longer than those they are marked with.
+// TestRestartDoesNotCutShortTheQuarantineOfAChange restarts servers that are
+// quarantined by the former cluster parameters, which are longer than those
+// they are marked with.
 func TestRestartDoesNotCutShortTheQuarantineOfAChange(t *testing.T) {
 	t.Parallel()
 	servers := redistest.Start(t, 3)
@@ -42,7 +44,7 @@ func TestRestartDoesNotCutShortTheQuarantineOfAChange(t *testing.T) {
 			return err
 		},
 		"when it is marked": func() error {
-			_, err := c.Init(context.Background(), redlatch.InitOptions{})
+			_, err := admin.New(c).Init(context.Background(), admin.InitOptions{})
 			return err
 		},
 	} {
@@ -51,7 +53,7 @@ func TestRestartDoesNotCutShortTheQuarantineOfAChange(t *testing.T) {
 		s.Do("SAVE")
 		s.Kill()
 		s.Restart()
-		// The connection that broke with the server may cost an attempt.
+		// The connection that broke with the server may cost one attempt.
 		eventually(t, patience, func() error {
 			err := ask()
 			if s.Do("GET", "redlatch:1:marker") == marker {
@@ -63,7 +65,7 @@ func TestRestartDoesNotCutShortTheQuarantineOfAChange(t *testing.T) {
 			t.Errorf("%s, it is trusted from %s, and before the restart it was from %s", name, after, before)
 		}
 	}
-	// Nor does being asked while it waits.
+	// Requests during the quarantine do not shorten it either.
 	before := trustedFrom(servers[0])
 	_, err := c.TryLock(context.Background(), "job", redlatch.LockOptions{})
 	wantErr(t, err, redlatch.ErrQuarantine)

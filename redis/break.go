@@ -2,7 +2,7 @@ package redis
 
 import "github.com/redlatch/redlatch/node"
 
-// breakArgs are what the break script is given.
+// breakArgs are the arguments of the break script.
 func breakArgs(req node.Request, token, retention, window string) []string {
 	foreign := ""
 	if req.Foreign {

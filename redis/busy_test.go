@@ -15,14 +15,14 @@ import (
 	"github.com/redlatch/redlatch/redis"
 )
 
-// startBusy returns a server that says after a moment that a script keeps it
-// busy.
+// startBusy returns a server that soon answers BUSY when a script runs too
+// long.
 func startBusy(t testing.TB, n int) []*redistest.Server {
 	t.Helper()
 	return redistest.Start(t, n, "--lua-time-limit", "50")
 }
 
-// occupy has a server run a script without end, and returns when it says so.
+// occupy has a server run an endless script, and returns when it answers BUSY.
 func occupy(t testing.TB, s *redistest.Server) {
 	t.Helper()
 	go s.Try("EVAL", "while true do end", "0")
@@ -34,17 +34,18 @@ func occupy(t testing.TB, s *redistest.Server) {
 	})
 }
 
-// endOf returns when a lease's context ended. Whoever waits for that by itself
-// may come to look much later.
+// endOf returns when a lease's context ended. A goroutine that waits for the
+// context itself may be scheduled much later.
 func endOf(l *redlatch.Lease) <-chan time.Time {
 	at := make(chan time.Time, 1)
 	context.AfterFunc(l.Context(), func() { at <- time.Now() })
 	return at
 }
 
-// backAfterAContender waits until a lock stands on all servers again. One that
-// kept the fence while the lock ran out there takes it back only when somebody
-// else has asked for it in vain: until then it looks as if it was released.
+// backAfterAContender waits until a lock is held on all servers again. If the
+// lock expired on a server that kept the fence, it looks as if it was released
+// there. The holder sets it again only after another client asked for it and
+// was refused.
 func backAfterAContender(t testing.TB, l *redlatch.Lease, other *redlatch.Client, servers []*redistest.Server) {
 	t.Helper()
 	eventually(t, patience, func() error {
@@ -57,14 +58,14 @@ func backAfterAContender(t testing.TB, l *redlatch.Lease, other *redlatch.Client
 			if asked == nil {
 				never(t, "two holders")
 			}
-			time.Sleep(100 * time.Millisecond) // in which it is extended, and repaired
+			time.Sleep(100 * time.Millisecond) // time to extend and repair it
 		}
 		return err
 	})
 }
 
-// TestServerBusyWithAScriptEndsTheLeaseAtItsDeadline has the only server there
-// is do nothing but run somebody's script.
+// TestServerBusyWithAScriptEndsTheLeaseAtItsDeadline keeps the only server busy
+// with a foreign script.
 func TestServerBusyWithAScriptEndsTheLeaseAtItsDeadline(t *testing.T) {
 	t.Parallel()
 	eachDriverTimed(t, func(t testing.TB, nodes func(...string) []redlatch.Node) {
@@ -123,8 +124,8 @@ func TestMinorityBusyWithAScriptIsDoneWithout(t *testing.T) {
 	})
 }
 
-// TestServerThatLoadsItsDataIsDoneWithoutAndSitsOut restarts one of three with
-// so much data that it takes seconds to load.
+// TestServerThatLoadsItsDataIsDoneWithoutAndSitsOut restarts one of three
+// servers with so much data that loading it takes seconds.
 func TestServerThatLoadsItsDataIsDoneWithoutAndSitsOut(t *testing.T) {
 	t.Parallel()
 	servers := redistest.Start(t, 3)
@@ -150,7 +151,7 @@ func TestServerThatLoadsItsDataIsDoneWithoutAndSitsOut(t *testing.T) {
 	if loading == 0 {
 		t.Fatal("the server never said that it is loading: nothing is shown")
 	}
-	// The two others are a majority: not every attempt waits for this one.
+	// The two others are a majority: not every attempt waits for this server.
 	eventually(t, patience, func() error {
 		if err := cycle(c); err != nil {
 			t.Fatal(err)

@@ -11,14 +11,15 @@ import (
 	"time"
 
 	"github.com/redlatch/redlatch"
+	"github.com/redlatch/redlatch/admin"
 	"github.com/redlatch/redlatch/internal/redistest"
 )
 
-// short are bounds with a quarantine of a few seconds; a lock that lives less
-// long is lost on a busy machine.
+// short are cluster parameters with a quarantine of a few seconds. A lock with
+// a shorter TTL would be lost on a busy machine.
 var short = redlatch.Options{MaxTTL: 3 * time.Second, TokenWindow: 500 * time.Millisecond, NodeTimeout: time.Second}
 
-// trusted reports whether a server is marked, and sits out no more.
+// trusted reports whether a server is marked and no longer quarantined.
 func trusted(s *redistest.Server) error {
 	m := strings.Fields(s.Do("GET", "redlatch:1:marker"))
 	if len(m) < 11 {
@@ -32,8 +33,8 @@ func trusted(s *redistest.Server) error {
 	return nil
 }
 
-// TestServerThatLostItsDataComesBackByItself has one of three servers flushed.
-// After a while another fails, and the two that are left must do.
+// TestServerThatLostItsDataComesBackByItself flushes one of three servers.
+// Later another server fails, and the remaining two must be enough.
 func TestServerThatLostItsDataComesBackByItself(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()
@@ -85,7 +86,7 @@ func TestServerThatLostItsDataComesBackByItself(t *testing.T) {
 					return nil
 				})
 				servers[1].Kill()
-				time.Sleep(2 * short.MaxTTL) // it must be extended meanwhile
+				time.Sleep(2 * short.MaxTTL) // it must be extended during that time
 				if err := l.Err(); err != nil {
 					t.Errorf("with two of three left: %v", err)
 				}
@@ -136,10 +137,10 @@ func TestServerThatLostItsDataComesBackByItself(t *testing.T) {
 	})
 }
 
-// TestOneWitnessIsNotEnoughToMarkANode changes the list of nodes from a, b, c to
-// a, b, d while c is away. c comes back with its old marker, and b loses its
-// data: a client with the old list must not bring b and c into service, while
-// a and d serve the new one.
+// TestOneWitnessIsNotEnoughToMarkANode changes the membership from a, b, c to
+// a, b, d while c is unreachable. c returns with its old marker, and b loses
+// its data. A client of the old membership must not bring b and c into service,
+// while a and d serve the new membership.
 func TestOneWitnessIsNotEnoughToMarkANode(t *testing.T) {
 	t.Parallel()
 	timed(t, func(t testing.TB) {
@@ -154,7 +155,7 @@ func TestOneWitnessIsNotEnoughToMarkANode(t *testing.T) {
 		proxy.LeadTo(nobody)
 		proxy.Reset()
 		changed := laterClient(t, short, a, b, d)
-		_, err := changed.Init(context.Background(), redlatch.InitOptions{Former: open(t, a, b, c)})
+		_, err := admin.New(changed).Init(context.Background(), admin.InitOptions{Former: open(t, a, b, c)})
 		proxy.Target(servers[2])
 		if err != nil {
 			t.Fatal(err)
@@ -169,7 +170,8 @@ func TestOneWitnessIsNotEnoughToMarkANode(t *testing.T) {
 			if l2, err := old.TryLock(context.Background(), "job", redlatch.LockOptions{}); err == nil {
 				never(t, "two holders: %v of the new list is left, and the old one granted token %d", l.Remaining(), l2.Token())
 			}
-			// b may be marked for the new list, of which a and d are a quorum.
+			// b may be marked for the new membership, of which a and d are a
+			// quorum.
 			if m := servers[1].Do("GET", "redlatch:1:marker"); m != "" && !strings.Contains(m, d) {
 				t.Fatalf("on the word of one node, b was marked %q", m)
 			}

@@ -18,8 +18,8 @@ import (
 )
 
 // BenchmarkTokenAndGuard compares a client with token and guard to the same
-// client with both switched off, on the same servers, taking turns so that
-// whatever else the machine does disturbs both alike. It reports
+// client with both switched off, on the same servers. The two alternate, so
+// that other load of the machine disturbs both alike. It reports
 //
 //	pair-ratio    the median of an uncontended pair, on over off
 //	rate-ratio    pairs a second of 64 goroutines on names of their own, on over off
@@ -118,9 +118,9 @@ func evalTime(b *testing.B, s *redistest.Server, command string) float64 {
 	return f
 }
 
-// acquireTimes returns the server's time for an acquire by each client, and
-// for a plain SET NX PX, in microseconds: the least of several runs. The keys
-// run out by themselves, so that only acquires are counted.
+// acquireTimes returns the server's time for an acquire by each client, and for
+// a plain SET NX PX, in microseconds: the least of several runs. The keys
+// expire by themselves, so that only acquires are counted.
 func acquireTimes(b *testing.B, s *redistest.Server, clients ...*redlatch.Client) []float64 {
 	b.Helper()
 	times := make([]float64, len(clients)+1)

@@ -18,7 +18,7 @@ import (
 	"github.com/redlatch/redlatch/internal/redistest"
 )
 
-// life is what became of a contender; moments that did not come are 0.
+// life is what happened to a contender; moments that did not come are 0.
 type life struct {
 	number                                            int
 	arriving, arrived, acquired, validTill, releasing time.Duration
@@ -33,12 +33,12 @@ func (l life) String() string {
 	return text
 }
 
-// judge says what is wrong with a history: two that held the lock at once, or a
-// survivor that never had it; and what is late in it: survivors that had the
-// lock in another order than that of their arrival, a line that stood still for
-// longer than the dead in it, and the slack, may cost. A waiter that answers its
-// turn too late is passed over, so only the first must not happen on a machine
-// that stands still.
+// judge says what is wrong with a history: two held the lock at once, or a
+// survivor never had it. It also says what is late: survivors had the lock in
+// another order than they arrived in, or the queue did not move for longer than
+// the slack and the dead in it account for. A waiter that answers its
+// notification too late is skipped, so on a stalled machine only the first is
+// an error.
 func judge(lives []life, ttl, slack time.Duration) (wrong, late error) {
 	var wrongs, lates []error
 	var served []life
@@ -62,14 +62,14 @@ func judge(lives []life, ttl, slack time.Duration) (wrong, late error) {
 					dead++
 				}
 			}
-			// Each of them may have died as it was given the lock.
+			// Each of them may have died just as it was granted the lock.
 			if gap := a.acquired - last.acquired; gap > time.Duration(max(dead, 1))*(ttl+time.Second)+slack {
 				lates = append(lates, fmt.Errorf("%v was served %v after %v, with %d dead thereabouts", a, gap, last, dead))
 			}
 		}
 		until := a.releasing
 		if until == 0 {
-			until = a.validTill // killed as it held the lock
+			until = a.validTill // killed while it held the lock
 		}
 		for _, b := range served[i+1:] {
 			if b.acquired < until {
@@ -118,7 +118,7 @@ func TestJudgeOfTheCrowdFindsWhatIsWrong(t *testing.T) {
 	}
 }
 
-// queueOf is where the line of a name without braces stands on a server.
+// queueOf returns the key of the node queue of a name without braces.
 func queueOf(name string) string { return "redlatch:1:queue:{" + name + "}" }
 
 // inLine complains unless so many wait for the name on each server.
@@ -133,8 +133,8 @@ func inLine(servers []*redistest.Server, name string, want int) func() error {
 	}
 }
 
-// inLineOnAQuorum is content when so many wait for the name on a quorum of the
-// servers each.
+// inLineOnAQuorum complains unless so many wait for the name on each server of
+// a quorum.
 func inLineOnAQuorum(servers []*redistest.Server, name string, want int) func() error {
 	return func() error {
 		on := map[string]int{}
@@ -177,7 +177,7 @@ func TestTwoHundredContendersAreServedInOrderThoughSomeAreKilled(t *testing.T) {
 		first := newClient(t, open(t, o.Addresses...), redlatch.Options{})
 		lease := holdOnAll(t, first, servers, "crowd", redlatch.LockOptions{})
 
-		// A few at a time, so that none waits for its first connection for long.
+		// A few at a time, so that none waits long for its first connection.
 		start := time.Now()
 		contenders := make([]*contender, crowd)
 		for batch := range slices.Chunk(contenders, 20) {
@@ -190,10 +190,10 @@ func TestTwoHundredContendersAreServedInOrderThoughSomeAreKilled(t *testing.T) {
 		}
 
 		t.Logf("started after %v", time.Since(start))
-		// Some are killed as they hold the lock; of the others some are killed
-		// before the first turn, the head among them, and some at a random moment
-		// of the run, each time the one that is to be served next or one further
-		// back.
+		// Some are killed while they hold the lock. Of the others some are
+		// killed before the first hand-over, the head among them. The rest are
+		// killed at a random moment of the run, each time the next to be served
+		// or one further back.
 		order := random.Perm(crowd - 1)
 		holding := map[int]bool{}
 		for _, i := range order[:killHolding] {
@@ -230,8 +230,9 @@ func TestTwoHundredContendersAreServedInOrderThoughSomeAreKilled(t *testing.T) {
 			t.Fatal(err)
 		}
 
-		// The late ones are killed when those before them have been served: half
-		// of them as they are woken, half somewhat further back in line.
+		// The late ones are killed when those before them have been served:
+		// half of them as they are notified, half somewhat further back in the
+		// queue.
 		eventually(t, 2*patience, func() error {
 			open, served := 0, 0
 			for i, p := range contenders {
@@ -258,7 +259,7 @@ func TestTwoHundredContendersAreServedInOrderThoughSomeAreKilled(t *testing.T) {
 		})
 		for i, p := range contenders {
 			if lives[i].killed {
-				<-p.ended // and has said all it had to say
+				<-p.ended // and has reported all its events
 			}
 		}
 		t.Logf("served within %v", monotonic()-began)
@@ -279,8 +280,8 @@ func TestTwoHundredContendersAreServedInOrderThoughSomeAreKilled(t *testing.T) {
 		if late != nil {
 			t.Error(late)
 		}
-		// A place of one that was killed as the last in line is left to run out. A
-		// survivor has none.
+		// The place of a waiter that was killed at the end of the queue
+		// expires. A survivor has none.
 		alive := map[string]bool{}
 		for i, p := range contenders {
 			alive[strconv.Itoa(p.cmd.Process.Pid)] = !lives[i].killed
@@ -298,7 +299,8 @@ func TestTwoHundredContendersAreServedInOrderThoughSomeAreKilled(t *testing.T) {
 	})
 }
 
-// nothingLeft complains if a lock, a queue or a turn is left on any server.
+// nothingLeft complains if a lock, a queue or a notification is left on any
+// server.
 func nothingLeft(servers []*redistest.Server, name string) func() error {
 	return func() error {
 		for i, s := range servers {

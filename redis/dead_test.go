@@ -13,12 +13,11 @@ import (
 	"github.com/redlatch/redlatch/internal/redistest"
 )
 
-// slack is what a bound allows besides for a machine that does other things
-// too.
+// slack is added to a limit for a machine that also does other work.
 const slack = 500 * time.Millisecond
 
-// crowdOf returns processes that wait in a line, the first of which has the
-// lock; each holds it until it is told otherwise.
+// crowdOf returns processes in the node queue. The first has the lock; each
+// holds it until it is ordered to release it.
 func crowdOf(t testing.TB, servers []*redistest.Server, n int, ttl time.Duration) []*contender {
 	t.Helper()
 	line := make([]*contender, n)
@@ -40,8 +39,8 @@ func crowdOf(t testing.TB, servers []*redistest.Server, n int, ttl time.Duration
 	return line
 }
 
-// outOfTheWay has a signal sent to every second in a line as it stands first,
-// and returns how long each of those behind waited from the release on.
+// outOfTheWay sends a signal to every second waiter when it is the head of the
+// queue, and returns how long each of those behind it waited after the release.
 func outOfTheWay(t testing.TB, servers []*redistest.Server, line []*contender, sig syscall.Signal) (waits []time.Duration) {
 	t.Helper()
 	for i := 0; i+2 < len(line); i += 2 {
@@ -49,8 +48,9 @@ func outOfTheWay(t testing.TB, servers []*redistest.Server, line []*contender, s
 		if sig == syscall.SIGKILL {
 			<-line[i+1].ended
 		}
-		// What it had just sent is carried out before the release. Granted the
-		// lock, it would be a dead holder, which is another matter.
+		// A request that it has just sent is executed before the release. If it
+		// were granted the lock, it would be a dead holder, which other tests
+		// cover.
 		time.Sleep(50 * time.Millisecond)
 		line[i].release()
 		eventually(t, patience, func() error {
@@ -79,8 +79,8 @@ func TestWaiterKilledAtTheHeadCostsTheOthersNextToNothing(t *testing.T) {
 			}
 			best = min(best, wait)
 		}
-		// The server says that nobody listens. If it did not, the place of the dead
-		// one would be kept for 300 ms each time.
+		// The server reports that nobody is subscribed. If it did not, the
+		// place of the dead waiter would be kept for 300 ms each time.
 		if best > allow(250*time.Millisecond, start) {
 			t.Errorf("after a waiter was killed the next one waited %v at the best: the place of the dead one was kept", best)
 		}
@@ -93,13 +93,14 @@ func TestWaiterFrozenAtTheHeadCostsTheOthersUnderASecond(t *testing.T) {
 		servers := redistest.Start(t, 3)
 		line := crowdOf(t, servers, 5, 10*time.Second)
 		start := time.Now()
-		// Its inbox stands, so its turn must run out, and the next must look.
+		// It is still subscribed, so its notification must expire, and the next
+		// waiter must ask.
 		for _, wait := range outOfTheWay(t, servers, line, syscall.SIGSTOP) {
 			if wait > allow(time.Second+slack, start) {
 				t.Errorf("after a waiter was frozen the next one waited %v, want under a second", wait)
 			}
 		}
-		// A frozen one is not forgotten: it comes back to its old place.
+		// A frozen waiter is not forgotten: it returns to its old place.
 		late := startContender(t, orders{Driver: "goredis", Name: "job", TTL: 10 * time.Second, Addresses: redistest.Addresses(servers)})
 		late.await(ready, patience)
 		late.ask(-1)
@@ -112,9 +113,9 @@ func TestWaiterFrozenAtTheHeadCostsTheOthersUnderASecond(t *testing.T) {
 	})
 }
 
-// TestFrozenWaitersCostTheSameHoweverManyTheyAre stops all who wait but the last,
-// in the moment before the lock is released. Their inboxes stand, so that only
-// their silence shows it. One after the other they cost 6 s, 22 s and 80 s.
+// TestFrozenWaitersCostTheSameHoweverManyTheyAre stops all waiters but the
+// last, just before the lock is released. They stay subscribed, so only their
+// silence shows it. One after the other they would cost 6 s, 22 s and 80 s.
 func TestFrozenWaitersCostTheSameHoweverManyTheyAre(t *testing.T) {
 	t.Parallel()
 	for _, frozen := range []int{5, 20} {
@@ -138,7 +139,7 @@ func manyFrozen(t testing.TB, frozen int) {
 	if wait > allow(1700*time.Millisecond+4*slack, start) {
 		t.Errorf("with %d frozen before it the next one waited %v, want about a second and a half", frozen, wait)
 	}
-	// They are not forgotten: each comes back to its old place.
+	// They are not forgotten: each returns to its old place.
 	for _, p := range line[1 : frozen+1] {
 		p.signal(syscall.SIGCONT)
 	}
@@ -176,9 +177,10 @@ func TestDeadHolderCostsItsTTLAndASecond(t *testing.T) {
 	}
 }
 
-// TestDeadHolderAndDeadHeadDoNotStopALongLine has the holder die, who would have
-// told those who wait, and before it the one who would have noticed. The next
-// came when the line was long, and does not look by itself for a good while.
+// TestDeadHolderAndDeadHeadDoNotStopALongLine kills the holder, whose release
+// would have notified a waiter, and before it the head, which would have
+// noticed. The next waiter arrived when the queue was long, and does not ask by
+// itself for a long time.
 func TestDeadHolderAndDeadHeadDoNotStopALongLine(t *testing.T) {
 	t.Parallel()
 	timed(t, func(t testing.TB) {
@@ -195,8 +197,9 @@ func TestDeadHolderAndDeadHeadDoNotStopALongLine(t *testing.T) {
 			eventually(t, patience, inLine(servers, "job", 21+i))
 			last = append(last, p)
 		}
-		// Before its inbox stood the last one chose a random time to ask again;
-		// with that over it goes by its place in line, which is far back.
+		// Before its inbox was open the last one chose a random time to ask
+		// again. Once that is over, its place decides when it asks, and its
+		// place is far back.
 		time.Sleep(300 * time.Millisecond)
 		last[1].signal(syscall.SIGKILL)
 		<-last[1].ended

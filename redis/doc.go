@@ -5,13 +5,13 @@
 // # On the wire
 //
 // The lock is the caller's name as a plain string key with an expiry, so that
-// other Redlock clients exclude this one and are excluded by it. Beside it
-// stands the fence, the highest token granted, under a key of its own in the
-// same cluster slot, with an expiry too; and while somebody waits for it, the
-// queue, a sorted set, and the turn, which says what its head was told. Each
-// process that waits listens to one channel, redlatch:1:inbox:ID. With the guard on each server also
-// carries a marker, redlatch:1:marker, without one; in a cluster each slot has
-// its own.
+// other Redlock clients exclude this one and are excluded by it. Beside it is
+// the fence, the highest token granted, under a key of its own in the same
+// cluster slot, with an expiry too. While somebody waits for the lock there are
+// two more keys: the node queue, a sorted set, and the notification that its
+// head was sent. Each process that waits subscribes to one channel,
+// redlatch:1:inbox:ID. With the guard on each server also has a marker,
+// redlatch:1:marker, without expiry; in a cluster each slot has its own.
 //
 // # Rights
 //
@@ -22,29 +22,29 @@
 //		+exists +pexpire +pttl +type +zadd +zrange +zrank +zrem +zscore
 //		+publish +subscribe +info +client|setname +ping +select
 //
-// in one line. PUBLISH and SUBSCRIBE are for waking those who wait: without them
-// they ask again and again. To list locks takes +scan +zcard besides. INFO is
-// for the guard, and for finding one server under two
-// addresses; SELECT for addresses with a database. A cluster needs
-// +cluster|slots besides (from Redis 8 on +cluster|shards with rueidis, and
-// +command with goredis), servers behind Sentinel +role with rueidis.
+// in one line. PUBLISH and SUBSCRIBE are for notifying waiters: without these
+// rights waiters poll. To list locks takes +scan +zcard as well. INFO is for
+// the guard, and for finding one server under two addresses; SELECT for
+// addresses with a database. A cluster also needs +cluster|slots (from Redis 8
+// on +cluster|shards with rueidis, and +command with goredis), servers behind
+// Sentinel +role with rueidis.
 //
 // # Caveats
 //
 // A server that may evict keys with an expiry can drop a lock, and the guard
-// does not see it: run it with maxmemory-policy noeviction.
+// does not notice: run it with maxmemory-policy noeviction.
 //
-// Redis expires keys by its wall clock: one that is set forward ends locks
+// Redis expires keys by its wall clock: a clock that is set forward ends locks
 // early.
 //
-// A server that restarted or was promoted sits out if the guard is on, whatever
-// it remembers. It also does so once when its first replica is attached, and
-// when the replication backlog is freed after the last one has gone. With the
-// guard off, a server that restarts without its data has forgotten its locks
-// and grants them again.
+// A server that restarted or was promoted is quarantined if the guard is on,
+// even if it kept its data. It is also quarantined once when its first replica
+// is attached, and when the replication backlog is freed after the last replica
+// has gone. With the guard off, a server that restarts without its data has
+// forgotten its locks and grants them again.
 //
-// The guard asks INFO inside the scripts. A server that forbids it to the user
-// grants nothing then.
+// The scripts read INFO for the guard. If the server forbids INFO to the user,
+// the guard has it grant nothing.
 //
 // A master with replicas, a Sentinel group and a Cluster are each one node: a
 // failover can lose the last writes, so they are no majority by themselves.

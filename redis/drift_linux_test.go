@@ -21,7 +21,7 @@ func (c driftingClock) Uptime() time.Duration {
 }
 
 // TestDriftWithinTheMarginMakesNoSecondHolder has a holder whose clock is slow
-// by half of what the margin pays for, and one whose clock is fast.
+// by half of what the margin covers, and one whose clock is fast.
 func TestDriftWithinTheMarginMakesNoSecondHolder(t *testing.T) {
 	t.Parallel()
 	for _, rate := range []float64{0.995, 1.5} {
@@ -36,9 +36,8 @@ func TestDriftWithinTheMarginMakesNoSecondHolder(t *testing.T) {
 	}
 }
 
-// TestDriftBeyondTheMarginCanMakeTwoHoldersAndTheTokenTellsThem is outside of
-// what exclusion stands on: the holder's clock runs at a quarter of
-// the speed.
+// TestDriftBeyondTheMarginCanMakeTwoHoldersAndTheTokenTellsThem violates an
+// assumption of exclusion: the holder's clock runs at a quarter of the speed.
 func TestDriftBeyondTheMarginCanMakeTwoHoldersAndTheTokenTellsThem(t *testing.T) {
 	t.Parallel()
 	servers := redistest.Start(t, 3)
@@ -55,7 +54,7 @@ func TestDriftBeyondTheMarginCanMakeTwoHoldersAndTheTokenTellsThem(t *testing.T)
 		t.Errorf("token %d came after %d", next.Token(), l.Token())
 	}
 	staleIsRefused(t, servers[0], l, next)
-	// Its next look at the servers tells it.
+	// Its next request to the servers reports it.
 	err := l.Extend(context.Background())
 	wantErr(t, err, redlatch.ErrLost)
 	t.Log("who extends is told:", err)

@@ -81,7 +81,8 @@ func wantErr(t testing.TB, err error, targets ...error) {
 	}
 }
 
-// eventually waits until check is content, and fails with its last complaint.
+// eventually waits until check returns no complaint, and fails with its last
+// one.
 func eventually(t testing.TB, within time.Duration, check func() error) {
 	t.Helper()
 	var err error
@@ -196,7 +197,7 @@ func TestServerErrorsSayWhatToDo(t *testing.T) {
 			}, user: "weak:pw@"},
 			{code: "OOM", settings: []string{"--maxmemory", "1", "--maxmemory-policy", "noeviction"}},
 			{code: "MISCONF", settings: []string{"--save", "1 1"}, provoke: func(s *redistest.Server) {
-				// A folder in the place of the file it saves to.
+				// A folder in place of the file that the server saves to.
 				if err := os.Mkdir(filepath.Join(s.Dir(), "dump.rdb"), 0o700); err != nil {
 					t.Fatal(err)
 				}
@@ -355,7 +356,7 @@ func TestTLSPasswordAndDatabase(t *testing.T) {
 			t.Errorf("the lock and its fence are not in database 3: %s", server.Do("INFO", "keyspace"))
 		}
 		l.Release(context.Background())
-		// A certificate that nobody vouches for is refused.
+		// A certificate that no authority signed is rejected.
 		c = newClient(t, nodes("rediss://locker:p%40ss%2Fword@127.0.0.1:"+tlsPort), redlatch.Options{})
 		_, err = c.TryLock(context.Background(), "job", redlatch.LockOptions{})
 		wantErr(t, err, redlatch.ErrNoQuorum)

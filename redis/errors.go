@@ -34,19 +34,19 @@ func (e *ServerError) Error() string {
 }
 
 // Is reports that a request which the server answered with an error had no
-// effect, where that is certain: the script was not begun, or was refused its
-// first write for a reason that holds for all others. Other errors may end a
-// script half way, such as a right that is missing for a later command.
+// effect, where that is certain: the script was not begun, or its first write
+// was refused for a reason that holds for all its writes. Other errors can end
+// a script half way, such as a right that is missing for a later command.
 func (e *ServerError) Is(target error) bool {
 	return target == node.ErrUnsent && (!strings.Contains(e.Text, "user_script") || refusesWrites[e.Code])
 }
 
-// refusesWrites are the codes with which a server refuses whatever writes, or
-// whatever a grant writes.
+// refusesWrites are the codes with which a server refuses every write, or every
+// write of a grant.
 var refusesWrites = map[string]bool{"OOM": true, "MISCONF": true, "READONLY": true, "NOREPLICAS": true, "MASTERDOWN": true}
 
-// Forbidden reports that the user lacks a right. Of a command in a script some
-// servers say so in words alone.
+// Forbidden reports that the user lacks a right. For a command in a script some
+// servers say so only in the text of the error.
 func (e *ServerError) Forbidden() bool {
 	return e.Code == "NOPERM" || strings.Contains(e.Text, "user executing the script can't")
 }
@@ -81,7 +81,7 @@ var hints = map[string]string{
 	"WRONGTYPE":    "the key is held by a foreign format",
 }
 
-// explain makes of a driver's error one that says what it means for the
+// explain turns a driver's error into one that says what it means for the
 // request.
 func explain(err error) error {
 	var server *ServerError

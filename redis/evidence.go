@@ -11,9 +11,9 @@ import (
 
 var _ node.Evidencer = (*Node)(nil)
 
-// Evidence walks through the server's keys in small steps, and returns the first
-// that shows that locks were kept there. In a cluster it walks through one
-// master after the other.
+// Evidence scans the server's keys in small steps, and returns the first that
+// shows that locks were kept there. In a cluster it scans one master after the
+// other.
 func (n *Node) Evidence(ctx context.Context) (string, error) {
 	routes, err := n.routes(ctx)
 	if err != nil {

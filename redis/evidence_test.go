@@ -10,11 +10,12 @@ import (
 	"time"
 
 	"github.com/redlatch/redlatch"
+	"github.com/redlatch/redlatch/admin"
 	"github.com/redlatch/redlatch/internal/redistest"
 )
 
-// TestServersThatKeepAnythingOfLocksAreNotFresh has a marker lost and something
-// else left.
+// TestServersThatKeepAnythingOfLocksAreNotFresh removes the marker and leaves
+// another key.
 func TestServersThatKeepAnythingOfLocksAreNotFresh(t *testing.T) {
 	t.Parallel()
 	ours := strings.Repeat("0a", 16) + ":host/1/web"
@@ -29,8 +30,8 @@ func TestServersThatKeepAnythingOfLocksAreNotFresh(t *testing.T) {
 			addresses := redistest.Addresses(servers)
 			servers[1].Do(left...)
 			c := laterClient(t, quick, addresses...)
-			_, err := c.Init(context.Background(), redlatch.InitOptions{AssumeFresh: true})
-			wantErr(t, err, redlatch.ErrNotFresh)
+			_, err := admin.New(c).Init(context.Background(), admin.InitOptions{AssumeFresh: true})
+			wantErr(t, err, admin.ErrNotFresh)
 			for _, want := range []string{servers[1].Addr(), left[1]} {
 				if !strings.Contains(err.Error(), want) {
 					t.Errorf("%v does not name %q", err, want)
@@ -41,7 +42,7 @@ func TestServersThatKeepAnythingOfLocksAreNotFresh(t *testing.T) {
 					t.Errorf("%s is marked %q, though it was refused", s.Addr(), marker)
 				}
 			}
-			// Nor by the option, with which the first lock waits instead.
+			// Nor does the option help: with it the first lock waits instead.
 			_, err = newClient(t, open(t, addresses...), quick).TryLock(context.Background(), "job2", redlatch.LockOptions{})
 			wantErr(t, err, redlatch.ErrQuarantine)
 		})
@@ -58,7 +59,7 @@ func TestServersWithOtherKeysAreFresh(t *testing.T) {
 		servers[1].Do("SET", fmt.Sprint("key ", i), "value")
 	}
 	c := laterClient(t, quick, redistest.Addresses(servers)...)
-	if states, err := c.Init(context.Background(), redlatch.InitOptions{AssumeFresh: true}); err != nil {
+	if states, err := admin.New(c).Init(context.Background(), admin.InitOptions{AssumeFresh: true}); err != nil {
 		t.Error(err, states)
 	}
 }
@@ -70,8 +71,8 @@ func TestEvidenceIsFoundAmongManyKeys(t *testing.T) {
 		servers[2].Do("EVAL", "for i = 1, 5000 do redis.call('SET', 'key ' .. i, 'value') end", "0")
 		servers[2].Do("SET", "redlatch:1:fence:{job}", "00000000000000000007")
 		c := laterClient(t, quick, redistest.Addresses(servers)...)
-		_, err := c.Init(context.Background(), redlatch.InitOptions{AssumeFresh: true})
-		wantErr(t, err, redlatch.ErrNotFresh)
+		_, err := admin.New(c).Init(context.Background(), admin.InitOptions{AssumeFresh: true})
+		wantErr(t, err, admin.ErrNotFresh)
 	})
 }
 
@@ -83,18 +84,18 @@ func TestServersThatCannotBeSearchedAreNotFresh(t *testing.T) {
 		s.Do(documentedUser(t)...)
 		addresses = append(addresses, asUser(s, "locks:PASSWORD"))
 	}
-	_, err := laterClient(t, quick, addresses...).Init(context.Background(), redlatch.InitOptions{AssumeFresh: true})
-	wantErr(t, err, redlatch.ErrNotFresh)
+	_, err := admin.New(laterClient(t, quick, addresses...)).Init(context.Background(), admin.InitOptions{AssumeFresh: true})
+	wantErr(t, err, admin.ErrNotFresh)
 	for _, s := range servers {
 		s.Do("ACL", "SETUSER", "locks", "+scan", "+getrange")
 	}
-	if _, err := laterClient(t, quick, addresses...).Init(context.Background(), redlatch.InitOptions{AssumeFresh: true}); err != nil {
+	if _, err := admin.New(laterClient(t, quick, addresses...)).Init(context.Background(), admin.InitOptions{AssumeFresh: true}); err != nil {
 		t.Errorf("with the documented rights: %v", err)
 	}
 }
 
-// TestClientThatSawServersInServiceDoesNotTakeThemForNew has nobody but the
-// client itself know what was there.
+// TestClientThatSawServersInServiceDoesNotTakeThemForNew leaves the client
+// itself as the only witness of what the servers had.
 func TestClientThatSawServersInServiceDoesNotTakeThemForNew(t *testing.T) {
 	t.Parallel()
 	for name, see := range map[string]func(t *testing.T, c *redlatch.Client, handle string){
@@ -113,7 +114,7 @@ func TestClientThatSawServersInServiceDoesNotTakeThemForNew(t *testing.T) {
 			}
 		},
 		"by looking": func(t *testing.T, c *redlatch.Client, _ string) {
-			if _, err := c.Init(context.Background(), redlatch.InitOptions{}); err != nil {
+			if _, err := admin.New(c).Init(context.Background(), admin.InitOptions{}); err != nil {
 				t.Fatal(err)
 			}
 		},
@@ -137,8 +138,8 @@ func TestClientThatSawServersInServiceDoesNotTakeThemForNew(t *testing.T) {
 				_, err = c.TryLock(context.Background(), "job", redlatch.LockOptions{})
 				wantErr(t, err, redlatch.ErrQuarantine)
 			}
-			_, err = c.Init(context.Background(), redlatch.InitOptions{AssumeFresh: true})
-			wantErr(t, err, redlatch.ErrNotFresh)
+			_, err = admin.New(c).Init(context.Background(), admin.InitOptions{AssumeFresh: true})
+			wantErr(t, err, admin.ErrNotFresh)
 		})
 	}
 }
@@ -153,7 +154,7 @@ func TestInitWaitsOutTheQuarantine(t *testing.T) {
 	}
 	c := laterClient(t, quick, addresses...)
 	var least time.Duration
-	states, err := c.Init(context.Background(), redlatch.InitOptions{Wait: true, Progress: func(states []redlatch.NodeState) {
+	states, err := admin.New(c).Init(context.Background(), admin.InitOptions{Wait: true, Progress: func(states []admin.NodeState) {
 		for _, s := range states {
 			if s.Left > 0 && (least == 0 || s.Left < least) {
 				least = s.Left

@@ -16,14 +16,14 @@ import (
 // Settled is implemented by a Driver that can ask for a server's settings.
 type Settled interface {
 	Driver
-	// Settings returns what CONFIG GET says. Many servers do not allow it.
+	// Settings returns the result of CONFIG GET. Many servers do not allow it.
 	Settings(ctx context.Context, names ...string) (map[string]string, error)
 }
 
 var _ node.Examiner = (*Node)(nil)
 
-// Examine looks at the server's role, version, memory and persistence, and
-// tries what a lock does. In a cluster it looks at every master.
+// Examine checks the server's role, version, memory and persistence, and tries
+// the requests of a lock. In a cluster it checks every master.
 func (n *Node) Examine(ctx context.Context, exam node.Exam) ([]node.Finding, error) {
 	x := &examination{n: n, exam: exam}
 	x.rights(ctx)
@@ -170,7 +170,7 @@ func (x *examination) persistence(info, settings map[string]string) {
 	}
 }
 
-// rights tries what a lock does, step by step, under a name of its own.
+// rights tries the requests of a lock, step by step, under a name of its own.
 func (x *examination) rights(ctx context.Context) {
 	n := x.n
 	try := func(req node.Request, waits bool) (node.Reply, error) {
@@ -185,7 +185,8 @@ func (x *examination) rights(ctx context.Context) {
 		}
 		return parseReply(r)
 	}
-	// Should we be cut off half way, this is what is left, and for how long.
+	// If the connection breaks half way, this is what is left, and for how
+	// long.
 	const left = 5 * time.Second
 	first := node.Request{Name: x.exam.Name, Value: rand.Text(), TTL: left, Retention: left, Window: x.exam.Window}
 	second := first
@@ -194,7 +195,7 @@ func (x *examination) rights(ctx context.Context) {
 	if err == nil {
 		first.Token = node.Token(look.Now.UnixMicro())
 		second.Token, second.Ticket, second.Wait = first.Token+1, int64(first.Token), true
-		// Nothing is to be left that would show that locks were kept here.
+		// No key must be left that would show that locks were kept here.
 		last := first
 		last.Token, last.Retention = first.Token+2, time.Millisecond
 		for _, step := range []struct {
@@ -233,7 +234,7 @@ func withOp(req node.Request, op node.Op) node.Request {
 	return req
 }
 
-// wakes tries whether somebody who waits can be told that it is its turn.
+// wakes tries whether a waiter can be notified.
 func (x *examination) wakes(ctx context.Context) {
 	sub, ok := x.n.driver.(Subscriber)
 	if !ok {

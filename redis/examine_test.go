@@ -13,20 +13,21 @@ import (
 	"time"
 
 	"github.com/redlatch/redlatch"
+	"github.com/redlatch/redlatch/admin"
 	"github.com/redlatch/redlatch/internal/redistest"
 	"github.com/redlatch/redlatch/node"
 )
 
 // examine returns what an examination of servers finds that is not fine, as
 // "severity check", and all of it.
-func examine(t testing.TB, nodes []redlatch.Node, opts redlatch.Options, name string) ([]string, *redlatch.Checkup) {
+func examine(t testing.TB, nodes []redlatch.Node, opts redlatch.Options, name string) ([]string, *admin.Checkup) {
 	t.Helper()
 	defer func() {
 		for _, n := range nodes {
 			n.Close()
 		}
 	}()
-	up, err := redlatch.Examine(context.Background(), nodes, opts, redlatch.ExamineOptions{Name: name, Samples: 5})
+	up, err := admin.Examine(context.Background(), nodes, opts, admin.ExamineOptions{Name: name, Samples: 5})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -35,7 +36,7 @@ func examine(t testing.TB, nodes []redlatch.Node, opts redlatch.Options, name st
 		if f.Found == "" || f.Severity > node.Fine && (f.Means == "" || f.Do == "") {
 			t.Errorf("a finding does not say what it means and what to do: %+v", f)
 		}
-		// How fast this machine is just now is another test's business.
+		// How fast this machine is now is tested elsewhere.
 		if f.Severity > node.Fine && f.Check != "times" {
 			found = append(found, f.Severity.String()+" "+f.Check)
 		}
@@ -66,7 +67,7 @@ func TestExaminationFindsWhatEndangersLocks(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			server := redistest.Start(t, 1, c.settings...)[0]
 			if c.name == "nearly full" {
-				server.Do("SETRANGE", "pad", "50000000", "x") // beside which a connection is nothing
+				server.Do("SETRANGE", "pad", "50000000", "x") // so large that the memory of a connection does not matter
 				_, used, _ := strings.Cut(server.Do("INFO", "memory"), "used_memory:")
 				used, _, _ = strings.Cut(used, "\r")
 				n, _ := strconv.Atoi(used)
@@ -125,7 +126,7 @@ func TestExaminationLeavesNothingAndDisturbsNobody(t *testing.T) {
 			t.Errorf("the holder: %v", err)
 		}
 	})
-	// Nodes that are not marked are not marked by looking.
+	// Examining nodes does not mark them.
 	for _, s := range servers {
 		s.Do("FLUSHALL")
 	}
@@ -165,8 +166,8 @@ func TestExaminationOfAListFindsWhatIsWrongWithIt(t *testing.T) {
 			t.Errorf("an even number: %q", found)
 		}
 	})
-	// Marked for one list, and asked by another.
-	newClient(t, must(drivers["rueidis"](redistest.Addresses(servers)...)), redlatch.Options{}).Init(context.Background(), redlatch.InitOptions{AssumeFresh: true})
+	// Marked for one membership, and asked by a client of another.
+	admin.New(newClient(t, must(drivers["rueidis"](redistest.Addresses(servers)...)), redlatch.Options{})).Init(context.Background(), admin.InitOptions{AssumeFresh: true})
 	found, _ := examine(t, must(drivers["rueidis"](a, b)), redlatch.Options{}, "")
 	if !slices.Contains(found, "danger marker") {
 		t.Errorf("another list: %q", found)
@@ -202,7 +203,8 @@ func TestExaminationTriesTheRightsOfTheUser(t *testing.T) {
 				address := (&url.URL{Scheme: "redis", User: url.UserPassword("locks", "pw"), Host: server.Addr()}).String()
 				found, up := examine(t, nodes(address), redlatch.Options{}, c.probe)
 				if c.want == "" {
-					// CONFIG is not among the rights, so how often it is kept is not known.
+					// CONFIG is not among the rights, so how often the server
+					// saves is unknown.
 					if !slices.Equal(found, []string{"warning persistence", "advice quorum"}) {
 						t.Errorf("found is %q: %+v", found, up.Findings)
 					}

@@ -7,10 +7,10 @@ import (
 	"github.com/redlatch/redlatch/internal/redistest"
 )
 
-// TestUncheckedDELByAForeignClientIsFoundAtTheNextExtension has a client that
-// comes late release by a bare DEL, though the lock is redlatch's by then. The
-// next one to ask has it too, until the first one's extension finds out; and a
-// resource that has seen the higher token refuses the first.
+// TestUncheckedDELByAForeignClientIsFoundAtTheNextExtension has a foreign
+// client release late, by a bare DEL, when redlatch holds the lock. The next
+// one to ask is granted the lock too, until the extension of the first one
+// finds out. A resource that has seen the higher token refuses the first.
 func TestUncheckedDELByAForeignClientIsFoundAtTheNextExtension(t *testing.T) {
 	t.Parallel()
 	for _, n := range []int{1, 3} {

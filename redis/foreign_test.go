@@ -15,13 +15,13 @@ import (
 )
 
 // foreignFormats are keys under a lock's name that are none of ours. Redisson's
-// lock is a hash, Symfony's a sorted set; the others are whatever a name may
-// meet.
+// lock is a hash, Symfony's a sorted set; the others are types that a name may
+// happen to have.
 var foreignFormats = map[string]struct {
 	set  []string
 	kind redlatch.HolderKind
 	says string
-	way  string // what a key with no expiry is told to be removed by
+	way  string // the command that the error suggests for removing a key with no expiry
 }{
 	"hash":   {[]string{"HSET", "job", "uuid:1", "1"}, redlatch.KindForeign, "a foreign format (a key of type hash)", "redlatch break --foreign"},
 	"set":    {[]string{"SADD", "job", "a"}, redlatch.KindForeign, "a foreign format (a key of type set)", "redlatch break --foreign"},
@@ -43,8 +43,8 @@ func withForeign(servers []*redistest.Server, set []string, expires bool) {
 }
 
 // TestForeignFormatsAreHeldLocks: the error is "held", with the type of the key
-// and how long yet; with no expiry it says so, and what to do. A wait for it
-// ends with the same error. Nothing is touched.
+// and the time left. If the key has no expiry the error says so, and what to
+// do. A wait for the lock ends with the same error. The key is not changed.
 func TestForeignFormatsAreHeldLocks(t *testing.T) {
 	t.Parallel()
 	for name, f := range foreignFormats {
@@ -88,8 +88,8 @@ func TestForeignFormatsAreHeldLocks(t *testing.T) {
 	}
 }
 
-// TestWaiterHasTheLockWhenAForeignFormatGoes has it deleted, and run out, while
-// a Lock waits.
+// TestWaiterHasTheLockWhenAForeignFormatGoes has the foreign key deleted, and
+// expire, while a Lock waits.
 func TestWaiterHasTheLockWhenAForeignFormatGoes(t *testing.T) {
 	t.Parallel()
 	for name, f := range foreignFormats {
@@ -118,8 +118,8 @@ func TestWaiterHasTheLockWhenAForeignFormatGoes(t *testing.T) {
 }
 
 // TestForeignFormatThatTakesTheKeyOfALeaseEndsIt: a client with another format
-// that deleted ours, and has its own there, is a loss like any other, and its
-// key is left alone.
+// that deleted our key and set its own is a loss like any other. Its key is not
+// touched.
 func TestForeignFormatThatTakesTheKeyOfALeaseEndsIt(t *testing.T) {
 	t.Parallel()
 	for name, f := range foreignFormats {
@@ -135,7 +135,7 @@ func TestForeignFormatThatTakesTheKeyOfALeaseEndsIt(t *testing.T) {
 			wantErr(t, lease.Extend(t.Context()), redlatch.ErrLost)
 			wantErr(t, context.Cause(lease.Context()), redlatch.ErrLost)
 			wantErr(t, lease.Release(t.Context()), redlatch.ErrLost)
-			c.Close() // whatever is taken back in the background is done then
+			c.Close() // the clean-up in the background is done then
 			for _, s := range servers {
 				if s.Do("EXISTS", "job") != "1" {
 					t.Error("the other's key was deleted")

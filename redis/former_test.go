@@ -10,11 +10,12 @@ import (
 	"time"
 
 	"github.com/redlatch/redlatch"
+	"github.com/redlatch/redlatch/admin"
 	"github.com/redlatch/redlatch/internal/redistest"
 )
 
-// TestClockOfOneNodeDoesNotMakeAllSitOut changes the list when one node was
-// marked while its clock was a day ahead.
+// TestClockOfOneNodeDoesNotMakeAllSitOut changes the membership when one node
+// was marked while its clock was a day ahead.
 func TestClockOfOneNodeDoesNotMakeAllSitOut(t *testing.T) {
 	t.Parallel()
 	servers := redistest.Start(t, 4)
@@ -23,7 +24,7 @@ func TestClockOfOneNodeDoesNotMakeAllSitOut(t *testing.T) {
 	if err := cycle(old); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := old.Init(context.Background(), redlatch.InitOptions{Former: open(t, a[:3]...)}); err != nil {
+	if _, err := admin.New(old).Init(context.Background(), admin.InitOptions{Former: open(t, a[:3]...)}); err != nil {
 		t.Fatal(err)
 	}
 	marker := strings.SplitN(servers[2].Do("GET", "redlatch:1:marker"), " ", 11)
@@ -32,7 +33,7 @@ func TestClockOfOneNodeDoesNotMakeAllSitOut(t *testing.T) {
 
 	changed := laterClient(t, quick, a[0], a[1], a[3])
 	change := func() error {
-		_, err := changed.Init(context.Background(), redlatch.InitOptions{Former: open(t, a[:3]...)})
+		_, err := admin.New(changed).Init(context.Background(), admin.InitOptions{Former: open(t, a[:3]...)})
 		return err
 	}
 	err := change()
@@ -48,8 +49,8 @@ func TestClockOfOneNodeDoesNotMakeAllSitOut(t *testing.T) {
 	eventually(t, patience, func() error { return cycle(changed) })
 }
 
-// TestFormerListThatIsNotTheOneInServiceIsRefused leaves out three nodes of five,
-// which would go on as a quorum.
+// TestFormerListThatIsNotTheOneInServiceIsRefused omits three nodes of five,
+// which would continue as a quorum.
 func TestFormerListThatIsNotTheOneInServiceIsRefused(t *testing.T) {
 	t.Parallel()
 	a := redistest.Addresses(redistest.Start(t, 6))
@@ -58,7 +59,7 @@ func TestFormerListThatIsNotTheOneInServiceIsRefused(t *testing.T) {
 		t.Fatal(err)
 	}
 	changed := laterClient(t, quick, a[0], a[1], a[5])
-	_, err := changed.Init(context.Background(), redlatch.InitOptions{Former: open(t, a[0], a[1])})
+	_, err := admin.New(changed).Init(context.Background(), admin.InitOptions{Former: open(t, a[0], a[1])})
 	wantErr(t, err, redlatch.ErrConfig)
 	if !strings.Contains(err.Error(), a[4]) {
 		t.Errorf("who is missing is not said: %v", err)

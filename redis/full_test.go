@@ -16,8 +16,8 @@ import (
 	"github.com/redlatch/redlatch/internal/redistest"
 )
 
-// TestEvictedLockIsGivenBackWhileAMajorityHasIt has servers with a policy that
-// drops keys with an expiry run out of memory, one and then another.
+// TestEvictedLockIsGivenBackWhileAMajorityHasIt fills the memory of one server,
+// and then of another, with a policy that evicts keys with an expiry.
 func TestEvictedLockIsGivenBackWhileAMajorityHasIt(t *testing.T) {
 	t.Parallel()
 	eachDriver(t, func(t *testing.T, nodes func(...string) []redlatch.Node) {
@@ -31,7 +31,7 @@ func TestEvictedLockIsGivenBackWhileAMajorityHasIt(t *testing.T) {
 		const ttl = 2 * time.Second
 		l := holdOnAll(t, holder, servers, "job", redlatch.LockOptions{TTL: ttl})
 		const warning = "the server may evict keys (maxmemory-policy volatile-ttl), and with them locks: set maxmemory-policy noeviction"
-		eventually(t, patience, func() error { // the last server's word comes after the lock
+		eventually(t, patience, func() error { // the last server's reply comes after the lock is acquired
 			n := strings.Count(log.String(), warning)
 			if n > len(servers) {
 				t.Fatalf("it was said %d times, want once for each of three servers: %s", n, log.String())
@@ -58,8 +58,8 @@ func TestEvictedLockIsGivenBackWhileAMajorityHasIt(t *testing.T) {
 		}
 		servers[0].Do("CONFIG", "SET", "maxmemory", "100mb")
 		eventually(t, patience, heldOnAll(servers, "job"))
-		// Evicted on a majority it is lost, and that is told by the next
-		// extension.
+		// Evicted on a majority it is lost, and the next extension reports
+		// that.
 		evict(servers[0])
 		evict(servers[1])
 		<-l.Context().Done()
@@ -114,14 +114,14 @@ func TestFullServersKeepWhatIsHeld(t *testing.T) {
 }
 
 // TestServerThatCannotSaveEndsTheLeaseAtItsDeadline has a server refuse every
-// write under a holder, which is how it tells that its disk is full.
+// write of a holder, which is how it reports that its disk is full.
 func TestServerThatCannotSaveEndsTheLeaseAtItsDeadline(t *testing.T) {
 	t.Parallel()
 	eachDriver(t, func(t *testing.T, nodes func(...string) []redlatch.Node) {
 		server := redistest.Start(t, 1, "--save", "3600 1000000")[0]
 		c := newClient(t, nodes(server.URL()), redlatch.Options{})
 		l := mustLock(t, c, "job", redlatch.LockOptions{TTL: 2 * time.Second})
-		// A folder in the place of the file it saves to.
+		// A folder in place of the file that the server saves to.
 		if err := os.Mkdir(filepath.Join(server.Dir(), "dump.rdb"), 0o700); err != nil {
 			t.Fatal(err)
 		}
@@ -140,7 +140,7 @@ func TestServerThatCannotSaveEndsTheLeaseAtItsDeadline(t *testing.T) {
 		t.Log("who extends is told:", err)
 		<-l.Context().Done()
 		wantErr(t, context.Cause(l.Context()), redlatch.ErrLost)
-		eventually(t, patience, noKeys([]*redistest.Server{server})) // it runs out all the same
+		eventually(t, patience, noKeys([]*redistest.Server{server})) // it expires all the same
 		server.Do("CONFIG", "SET", "stop-writes-on-bgsave-error", "no")
 		next := mustLock(t, c, "job", redlatch.LockOptions{})
 		if next.Token() <= l.Token() {

@@ -12,8 +12,8 @@ import (
 	"github.com/redlatch/redlatch/node"
 )
 
-// presentable reports whether an error can be shown: it is one line of text, of
-// a length that somebody would read.
+// presentable reports whether an error can be shown: it is one line of text,
+// and short enough to read.
 func presentable(err error) bool {
 	text := err.Error()
 	return len(text) < 1000 && utf8.ValidString(text) && !strings.ContainsFunc(text, unicode.IsControl)
@@ -60,7 +60,7 @@ func FuzzParseAddress(f *testing.F) {
 	})
 }
 
-// FuzzSideKeys is about the names of locks, whatever bytes they are of.
+// FuzzSideKeys tests names of locks of any bytes.
 func FuzzSideKeys(f *testing.F) {
 	for _, name := range []string{"a", "a}b", "{}x", "{}", "}{", "{a}", "{a}{b}", "a{b", "a{b}c}", "}", "{", "{}{a}", "日本{}", ":", "::a", "\xff}", "\x00", "redlatch:1:fence:{a}", "{\x00}"} {
 		f.Add(name, "a")
@@ -68,7 +68,7 @@ func FuzzSideKeys(f *testing.F) {
 	f.Add("{a}", ":{a}")
 	f.Fuzz(func(t *testing.T, name, other string) {
 		if name == "" {
-			return // no lock is called so
+			return // no lock has this name
 		}
 		for _, kind := range []string{"fence", "queue", "turn"} {
 			key := sideKey(kind, name)
@@ -85,14 +85,14 @@ func FuzzSideKeys(f *testing.F) {
 				t.Errorf("%q and %q share the %s %q", name, other, kind, key)
 			}
 		}
-		// What is read as a side key is one.
+		// A key that is read as a side key is one.
 		if kind, n, ok := nameOf(name); ok && sideKey(kind, n) != name {
 			t.Errorf("%q is taken for the %s of %q", name, kind, n)
 		}
 	})
 }
 
-// FuzzWakes is about the messages of an inbox, which others may write to.
+// FuzzWakes tests the messages of an inbox, to which others may write.
 func FuzzWakes(f *testing.F) {
 	for _, text := range []string{"", "t", "t00001794740038819640v", "n00000000000000000000v", "x00001794740038819640v", "t99999999999999999999v", "t0000179474003881964\xff\x00"} {
 		f.Add(text)
@@ -111,7 +111,7 @@ func FuzzWakes(f *testing.F) {
 	})
 }
 
-// FuzzMarkers is about the marker, which is text that anybody with the right to
+// FuzzMarkers tests the marker, a text that every client with the right to
 // write can change.
 func FuzzMarkers(f *testing.F) {
 	f.Add("2 dd4b68befc31fa69359eaf9de7af049cd651e0ab 8fd65869eaf57c00 2000 500000 2133 1 2000 1794740042136691 changed redis://a:1 redis://b:2", int64(30000), int64(10_000_000))
@@ -126,7 +126,7 @@ func FuzzMarkers(f *testing.F) {
 		} else if g.MaxTTL < 0 || g.Window < 0 || g.Quarantine < 0 || g.Replicas < 0 || g.ReplicaLag < 0 || !strings.HasSuffix(text, " "+g.Nodes) {
 			t.Errorf("%q is read as %+v", text, g)
 		}
-		// What is written is read again.
+		// A marker that was written is read again.
 		const most = int64(30 * 24 * time.Hour / time.Millisecond)
 		if ttl < 0 || ttl > most || window < 0 || window > most || strings.ContainsAny(text, "\n") {
 			return
@@ -141,7 +141,7 @@ func FuzzMarkers(f *testing.F) {
 	})
 }
 
-// FuzzServerErrors is about the text of a server's error.
+// FuzzServerErrors tests the text of a server's error.
 func FuzzServerErrors(f *testing.F) {
 	for _, text := range []string{
 		"", "OOM command not allowed", "READONLY x", "err lower", "NOPERM a script: b, on @user_script:46.", " ", "\xff", "MOVED 1 a:1",
@@ -157,7 +157,7 @@ func FuzzServerErrors(f *testing.F) {
 		if h := e.Hint(); h != "" && !strings.HasSuffix(e.Error(), " ("+h+")") || !strings.HasPrefix(e.Error(), text) {
 			t.Errorf("%q is shown as %q", text, e)
 		}
-		// Only what certainly had no effect may be said to have had none.
+		// Only an error of a request that certainly had no effect may say so.
 		if e.Forbidden() && strings.Contains(text, "user_script") && errors.Is(e, node.ErrUnsent) {
 			t.Errorf("%q is said to have had no effect", text)
 		}

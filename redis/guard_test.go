@@ -14,12 +14,13 @@ import (
 	"time"
 
 	"github.com/redlatch/redlatch"
+	"github.com/redlatch/redlatch/admin"
 	"github.com/redlatch/redlatch/internal/redistest"
 	"github.com/redlatch/redlatch/redis/rueidis"
 )
 
-// quick are bounds small enough for a test to sit out a quarantine: of 2 s and
-// a bit.
+// quick are cluster parameters with a quarantine that a test can wait for: a
+// little over 2 s.
 var quick = redlatch.Options{MaxTTL: 2 * time.Second, TokenWindow: 500 * time.Millisecond, NodeTimeout: time.Second}
 
 func guardOff(opts redlatch.Options) redlatch.Options {
@@ -36,7 +37,7 @@ func open(t testing.TB, addresses ...string) []redlatch.Node {
 	return nodes
 }
 
-// laterClient returns a client that does not take the servers for new.
+// laterClient returns a client that does not assume that the servers are new.
 func laterClient(t testing.TB, opts redlatch.Options, addresses ...string) *redlatch.Client {
 	t.Helper()
 	c, err := redlatch.New(open(t, addresses...), opts)
@@ -47,7 +48,7 @@ func laterClient(t testing.TB, opts redlatch.Options, addresses ...string) *redl
 	return c
 }
 
-// holdOnThree has a lease stand on exactly the first three of five servers.
+// holdOnThree has a lease held on exactly the first three of five servers.
 func holdOnThree(t testing.TB, c *redlatch.Client, servers []*redistest.Server) *redlatch.Lease {
 	t.Helper()
 	l := hold(t, c, servers...)
@@ -82,7 +83,7 @@ var waysToForget = map[string]forgetting{
 		},
 	},
 	// kill -9 loses nothing that was written to the file: the page cache
-	// survives. Power loss does, and is made by cutting the file.
+	// survives. Power loss does lose it, and is simulated by cutting the file.
 	"AOF with its tail cut off": {
 		settings: []string{"--appendonly", "yes", "--appendfsync", "everysec"},
 		prepare: func(t testing.TB, s *redistest.Server) {
@@ -105,8 +106,8 @@ var waysToForget = map[string]forgetting{
 	"replica promoted without the last write, on the same address": {
 		forget: func(t testing.TB, s *redistest.Server) {
 			// It becomes the replica of a server that never saw the lock, and
-			// is promoted again before any client has asked it anything: its
-			// run id is the one it always had.
+			// is promoted again before any client has sent it a request: its
+			// run id is unchanged.
 			other := redistest.Start(t, 1, "--repl-diskless-sync-delay", "0")[0]
 			if marker := s.Do("DUMP", "redlatch:1:marker"); marker != "" {
 				other.Do("RESTORE", "redlatch:1:marker", "0", marker)
@@ -144,9 +145,9 @@ func aofSize(t testing.TB, s *redistest.Server) int64 {
 	return info.Size()
 }
 
-// TestForgetfulServerDoesNotLetASecondHolderIn has a lease stand on exactly
+// TestForgetfulServerDoesNotLetASecondHolderIn has a lease held on exactly
 // three of five servers, and one of those forget it. With the guard off the
-// same run shows two holders, so that this test can fail.
+// same run shows two holders, so this test can fail.
 func TestForgetfulServerDoesNotLetASecondHolderIn(t *testing.T) {
 	const ttl = 8 * time.Second
 	for name, way := range waysToForget {
@@ -154,7 +155,7 @@ func TestForgetfulServerDoesNotLetASecondHolderIn(t *testing.T) {
 			t.Run(fmt.Sprintf("%s, guard %v", name, guarded), func(t *testing.T) {
 				t.Parallel()
 				timed(t, func(t testing.TB) {
-					// Long enough for a busy machine to restart a server within.
+					// Long enough for a busy machine to restart a server in.
 					opts := redlatch.Options{MaxTTL: ttl, TokenWindow: time.Second, NodeTimeout: 5 * time.Second}
 					if !guarded {
 						opts = guardOff(opts)
@@ -194,9 +195,9 @@ func TestForgetfulServerDoesNotLetASecondHolderIn(t *testing.T) {
 					if !strings.Contains(fmt.Sprint(err), "quarantine") && !errors.Is(err, redlatch.ErrHeld) {
 						t.Errorf("got %v", err)
 					}
-					// It ends by itself: when the first lease has run out and the
-					// server is trusted again, the second has it, and a higher
-					// token.
+					// It ends by itself: when the first lease has expired and
+					// the server is trusted again, the second client gets the
+					// lock and a higher token.
 					l2, err = second.Lock(context.Background(), "job", redlatch.LockOptions{Wait: 30 * time.Second, Tries: 1000})
 					if err != nil {
 						t.Fatal(err)
@@ -243,7 +244,7 @@ func TestPromotedReplicaBehindOneAddressIsNotTrusted(t *testing.T) {
 	// The replica loses its master before the last write reaches it.
 	replica.Do("REPLICAOF", "NO", "ONE")
 	l := hold(t, c, servers...)
-	servers[2].Do("DEL", "job") // the lease stands on the first two
+	servers[2].Do("DEL", "job") // the lease is held on the first two
 	proxy.Target(replica)
 	proxy.Cut()
 	second := laterClient(t, quick, addresses...)
@@ -273,19 +274,19 @@ func TestNewServersSayForHowLongAndWhatToDo(t *testing.T) {
 				t.Errorf("%v does not say %q", err, want)
 			}
 		}
-		// Having said so, they can be declared new all the same: none of them has
+		// After that report they can still be declared new: none of them has
 		// been in service.
-		states, err := c.Init(context.Background(), redlatch.InitOptions{AssumeFresh: true})
+		states, err := admin.New(c).Init(context.Background(), admin.InitOptions{AssumeFresh: true})
 		if err != nil {
 			t.Fatal(err, states)
 		}
 		if err := cycle(c); err != nil {
 			t.Error(err)
 		}
-		// Now they are not new any more.
+		// Now they are no longer new.
 		servers[1].Do("FLUSHALL")
-		_, err = c.Init(context.Background(), redlatch.InitOptions{AssumeFresh: true})
-		wantErr(t, err, redlatch.ErrNotFresh)
+		_, err = admin.New(c).Init(context.Background(), admin.InitOptions{AssumeFresh: true})
+		wantErr(t, err, admin.ErrNotFresh)
 		other := newClient(t, open(t, addresses...), quick)
 		eventually(t, patience, func() error {
 			if err := cycle(other); err != nil {
@@ -329,7 +330,7 @@ func TestClientsWithAnotherListAreRefused(t *testing.T) {
 		}
 		return nil
 	})
-	servers[2].Do("DEL", "job") // the lease stands on a and b, as it well may
+	servers[2].Do("DEL", "job") // the lease may be held on a and b alone
 
 	second := laterClient(t, quick, a, c, d)
 	_, err = second.TryLock(context.Background(), "job", redlatch.LockOptions{})
@@ -417,7 +418,7 @@ func TestChangingTheListEndsOldLeasesFirst(t *testing.T) {
 		t.Fatal(err)
 	}
 	changed := laterClient(t, quick, a, b, d)
-	states, err := changed.Init(context.Background(), redlatch.InitOptions{Former: open(t, a, b, c)})
+	states, err := admin.New(changed).Init(context.Background(), admin.InitOptions{Former: open(t, a, b, c)})
 	if err != nil || len(states) != 4 {
 		t.Fatal(err, states)
 	}
@@ -443,12 +444,12 @@ func TestChangingTheListEndsOldLeasesFirst(t *testing.T) {
 
 	servers[0].Kill()
 	servers[1].Kill()
-	_, err = changed.Init(context.Background(), redlatch.InitOptions{Former: open(t, a, b, c)})
+	_, err = admin.New(changed).Init(context.Background(), admin.InitOptions{Former: open(t, a, b, c)})
 	wantErr(t, err, redlatch.ErrNoQuorum)
 }
 
 // TestRollingRestartLosesNothing restarts all five servers without their data,
-// each after the one before is trusted again.
+// each after the previous one is trusted again.
 func TestRollingRestartLosesNothing(t *testing.T) {
 	t.Parallel()
 	servers := redistest.Start(t, 5)
@@ -536,7 +537,7 @@ func TestClusterCanBeGuarded(t *testing.T) {
 		c := laterClient(t, opts, "redis+cluster://"+strings.Join(hosts, "+"))
 		_, err := c.TryLock(context.Background(), "job", redlatch.LockOptions{})
 		wantErr(t, err, redlatch.ErrQuarantine)
-		if _, err := c.Init(context.Background(), redlatch.InitOptions{AssumeFresh: true}); err != nil {
+		if _, err := admin.New(c).Init(context.Background(), admin.InitOptions{AssumeFresh: true}); err != nil {
 			t.Fatal(err)
 		}
 		for _, name := range []string{"job", "a}b", "{}x", "{a}"} {

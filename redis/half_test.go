@@ -12,11 +12,12 @@ import (
 	"time"
 
 	"github.com/redlatch/redlatch"
+	"github.com/redlatch/redlatch/admin"
 	"github.com/redlatch/redlatch/internal/redistest"
 	"github.com/redlatch/redlatch/node"
 )
 
-// writing is a node before whose first marking something happens.
+// writing is a node that calls before ahead of each request that marks it.
 type writing struct {
 	node.Guarded
 	before func(*node.Request)
@@ -29,15 +30,15 @@ func (w writing) Do(ctx context.Context, req node.Request) (node.Reply, error) {
 	return w.Guarded.Do(ctx, req)
 }
 
-// halfWay is a change of the list from {a, b, c} to {a, b, d} whose operator has
-// barred a, and then been cut off from b and c. Clients of the new list do not
-// reach b either.
+// halfWay is a membership change from {a, b, c} to {a, b, d} whose operator has
+// barred a, and was then cut off from b and c. Clients of the new membership do
+// not reach b either.
 type halfWay struct {
 	servers  []*redistest.Server // a, b, c, d
-	proxies  []*redistest.Proxy  // to b and c, for the operator and the new list
+	proxies  []*redistest.Proxy  // to b and c, for the operator and the new membership
 	old, new *redlatch.Client
-	err      error // what the operator was told
-	states   []redlatch.NodeState
+	err      error // the error that the operator received
+	states   []admin.NodeState
 }
 
 func listed(name string) redlatch.Options {
@@ -66,7 +67,7 @@ func stopHalfWay(t testing.TB, mark func(*node.Request)) *halfWay {
 	before := h.marker(0)
 	ctx, cancel := context.WithTimeout(context.Background(), 4*time.Second)
 	defer cancel()
-	h.states, h.err = h.new.Init(ctx, redlatch.InitOptions{Former: former})
+	h.states, h.err = admin.New(h.new).Init(ctx, admin.InitOptions{Former: former})
 	wantErr(t, h.err, redlatch.ErrNoQuorum)
 	if h.marker(0) == before {
 		t.Fatal("the change of list did not reach the first server: this test shows nothing")
@@ -88,8 +89,8 @@ func (h *halfWay) connect() {
 	}
 }
 
-// second has a client of the new list ask for what a client of the old one
-// holds. It returns the second holder.
+// second has a client of the new membership ask for a lock that a client of the
+// old one holds. It returns the second holder.
 func (h *halfWay) second(t testing.TB, within time.Duration) *redlatch.Lease {
 	t.Helper()
 	l, err := h.old.Lock(context.Background(), "job", redlatch.LockOptions{Wait: 10 * time.Second})
@@ -109,9 +110,9 @@ func (h *halfWay) second(t testing.TB, within time.Duration) *redlatch.Lease {
 	return nil
 }
 
-// TestChangeOfListThatStopsHalfWayLetsNobodyIn has the old list stay in service
-// until a change of list is brought to its end, whatever becomes of the server
-// that was barred already.
+// TestChangeOfListThatStopsHalfWayLetsNobodyIn: the old membership stays in
+// service until the change is completed, even if the server that is barred
+// already restarts or loses its data.
 func TestChangeOfListThatStopsHalfWayLetsNobodyIn(t *testing.T) {
 	for name, accident := range map[string]func(s *redistest.Server){
 		"and nothing else": func(*redistest.Server) {},
@@ -133,13 +134,13 @@ func TestChangeOfListThatStopsHalfWayLetsNobodyIn(t *testing.T) {
 				t.Errorf("the new server is marked %q, and the old list is in service", m)
 			}
 
-			// Run again, it is finished.
+			// A second run finishes it.
 			h.connect()
 			l, err := h.old.Lock(context.Background(), "job", redlatch.LockOptions{Wait: 10 * time.Second})
 			if err != nil {
 				t.Fatal(err)
 			}
-			if states, err := h.new.Init(context.Background(), redlatch.InitOptions{Former: h.former(t)}); err != nil {
+			if states, err := admin.New(h.new).Init(context.Background(), admin.InitOptions{Former: h.former(t)}); err != nil {
 				t.Fatal(err, states)
 			}
 			wantHandOver(t, h.old, l, h.new)
@@ -148,8 +149,8 @@ func TestChangeOfListThatStopsHalfWayLetsNobodyIn(t *testing.T) {
 }
 
 // TestNodeThatIsMarkedForTheNewListTooEarlyIsNoQuorum has the first step of the
-// same change mark the node for the new list, instead of barring it. It alone
-// does not bring the new list into service.
+// same change mark the node for the new membership, instead of barring it. This
+// node alone does not bring the new membership into service.
 func TestNodeThatIsMarkedForTheNewListTooEarlyIsNoQuorum(t *testing.T) {
 	t.Parallel()
 	h := stopHalfWay(t, func(req *node.Request) { req.Mark = node.MarkReplace })
@@ -158,9 +159,9 @@ func TestNodeThatIsMarkedForTheNewListTooEarlyIsNoQuorum(t *testing.T) {
 	}
 }
 
-// TestNodesThatAreMarkedForTheNewListTooEarlyLetASecondHolderIn is why nodes are
-// barred: where a list becomes shorter, a quorum of the new one can be marked
-// while the rest are a quorum of the old one.
+// TestNodesThatAreMarkedForTheNewListTooEarlyLetASecondHolderIn is why nodes
+// are barred: if a membership becomes smaller, a quorum of the new one can be
+// marked while the rest are a quorum of the old one.
 func TestNodesThatAreMarkedForTheNewListTooEarlyLetASecondHolderIn(t *testing.T) {
 	t.Parallel()
 	servers := redistest.Start(t, 5)
@@ -202,9 +203,9 @@ func TestChangeOfListThatStoppedHalfWaySaysWhatToDo(t *testing.T) {
 			t.Errorf("%v does not say %q", err, want)
 		}
 	}
-	for _, opts := range []redlatch.InitOptions{{}, {AssumeFresh: true}} { // which do not unbar it
+	for _, opts := range []admin.InitOptions{{}, {AssumeFresh: true}} { // which do not unbar it
 		before := h.marker(0)
-		if _, err := h.old.Init(context.Background(), opts); !errors.Is(err, redlatch.ErrConfig) || h.marker(0) != before {
+		if _, err := admin.New(h.old).Init(context.Background(), opts); !errors.Is(err, redlatch.ErrConfig) || h.marker(0) != before {
 			t.Errorf("%+v: %v, marked %q", opts, err, h.marker(0))
 		}
 	}
@@ -219,7 +220,7 @@ func TestChangeOfListThatStoppedHalfWayCanBeTakenBack(t *testing.T) {
 		t.Fatal(err)
 	}
 	target := open(t, h.servers[0].URL(), h.proxies[0].URL(), h.servers[3].URL())
-	if states, err := h.old.Init(context.Background(), redlatch.InitOptions{Former: target}); err != nil {
+	if states, err := admin.New(h.old).Init(context.Background(), admin.InitOptions{Former: target}); err != nil {
 		t.Fatal(err, states)
 	}
 	_, err = h.new.TryLock(context.Background(), "job", redlatch.LockOptions{})
@@ -234,8 +235,8 @@ func TestChangeOfListThatStoppedHalfWayCanBeTakenBack(t *testing.T) {
 }
 
 // TestChangeOfListThatStopsAfterTheOldListIsBarredCanBeFinished cuts the
-// operator off when the old list is barred whole and not every node is marked for
-// the new one.
+// operator off when the whole old membership is barred and not every node is
+// marked for the new one.
 func TestChangeOfListThatStopsAfterTheOldListIsBarredCanBeFinished(t *testing.T) {
 	t.Parallel()
 	servers := redistest.Start(t, 4)
@@ -257,20 +258,21 @@ func TestChangeOfListThatStopsAfterTheOldListIsBarredCanBeFinished(t *testing.T)
 	t.Cleanup(func() { operator.Close() })
 	ctx, cancel := context.WithTimeout(context.Background(), 4*time.Second)
 	defer cancel()
-	_, err = operator.Init(ctx, redlatch.InitOptions{Former: open(t, addresses[:3]...)})
+	_, err = admin.New(operator).Init(ctx, admin.InitOptions{Former: open(t, addresses[:3]...)})
 	wantErr(t, err, redlatch.ErrNoQuorum)
 	if !strings.Contains(err.Error(), "run the same change again") {
 		t.Errorf("%v does not say what to do", err)
 	}
 	changed := laterClient(t, listed("abd"), addresses[0], addresses[1], addresses[3])
-	if _, err := changed.Init(context.Background(), redlatch.InitOptions{Former: open(t, addresses[:3]...)}); err != nil {
+	if _, err := admin.New(changed).Init(context.Background(), admin.InitOptions{Former: open(t, addresses[:3]...)}); err != nil {
 		t.Fatal(err)
 	}
 	wantHandOver(t, old, l, changed)
 }
 
-// wantHandOver wants the lease of one list to be over before the other list
-// grants, which it does in the end, and the first list to grant nothing more.
+// wantHandOver fails unless the lease of one membership is over before the
+// other grants, the other does grant in the end, and the first grants nothing
+// more.
 func wantHandOver(t testing.TB, from *redlatch.Client, l *redlatch.Lease, to *redlatch.Client) {
 	t.Helper()
 	eventually(t, patience, func() error {

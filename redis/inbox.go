@@ -12,33 +12,33 @@ import (
 	"github.com/redlatch/redlatch/node"
 )
 
-// Subscriber is implemented by a Driver that can listen. Over one that cannot,
-// those who wait ask again and again.
+// Subscriber is implemented by a Driver that can subscribe. Over a driver that
+// cannot, waiters poll.
 type Subscriber interface {
 	Driver
 	// Subscribe listens to a channel until ctx ends or the connection breaks,
-	// and returns why. It calls up once the server has confirmed, and message
-	// with every message after that. A connection that went silent is found
-	// out within a few seconds.
+	// and returns why. It calls up once the server has confirmed the
+	// subscription, and message with every message after that. It notices a
+	// connection that went silent within a few seconds.
 	Subscribe(ctx context.Context, channel string, up func(), message func(text string)) error
 }
 
-// inboxPrefix begins the names of the channels by which wakes come.
+// inboxPrefix begins the names of the channels on which notifications arrive.
 const inboxPrefix = reserved + "inbox:"
 
-// How long a broken inbox waits before it is opened again; and one that the
-// server denied.
+// How long to wait before a broken inbox is opened again, and before one that
+// the server denied is.
 const (
 	reopenLeast  = 10 * time.Millisecond
 	reopenMost   = time.Second
 	reopenDenied = time.Minute
 )
 
-// inbox is a node's one channel, by which all wakes for all names come. It is
-// opened when somebody first waits.
+// inbox is a node's one channel, on which the notifications for all names
+// arrive. It is opened when the first waiter needs it.
 type inbox struct {
 	id     string
-	driver Subscriber // nil if it cannot listen
+	driver Subscriber // nil if the driver cannot subscribe
 	quit   context.Context
 	stop   context.CancelFunc
 
@@ -50,10 +50,10 @@ type inbox struct {
 
 // The states of an inbox.
 const (
-	inboxUnused int32 = iota // nobody listens: those who wait ask
-	inboxShut                // it is not open, or not yet, or broken
+	inboxUnused int32 = iota // nobody listens: waiters poll
+	inboxShut                // not open yet, or broken
 	inboxOpen
-	inboxDenied // the server does not allow it: those who wait ask
+	inboxDenied // the server does not allow it: waiters poll
 )
 
 func (b *inbox) init(driver Driver) {
@@ -61,20 +61,20 @@ func (b *inbox) init(driver Driver) {
 	rand.Read(id[:])
 	b.id = hex.EncodeToString(id[:])
 	if driver.Kind() == Cluster {
-		b.id = "+" + b.id // listeners on other servers are not counted
+		b.id = "+" + b.id // subscribers on other servers are not counted
 	}
 	b.driver, _ = driver.(Subscriber)
 	b.quit, b.stop = context.WithCancel(context.Background())
 }
 
-// place is where a request may wait.
+// place says where a request may wait.
 type place struct {
 	wait  bool
-	inbox string // empty for one who asks
+	inbox string // empty for a waiter that polls
 }
 
-// place returns where a request may wait as things are. While the inbox is not
-// open nobody is queued: a wake would find nobody there.
+// place returns where a request may wait in the present state. While the inbox
+// is not open the request is not queued: a notification would reach nobody.
 func (b *inbox) place(req node.Request) place {
 	state := b.state.Load()
 	p := place{wait: req.Wait && state != inboxShut}
@@ -84,8 +84,8 @@ func (b *inbox) place(req node.Request) place {
 	return p
 }
 
-// Listen has f called with what the server tells those who wait. The inbox is
-// opened when somebody does.
+// Listen has f called with the notifications of the server. The inbox is opened
+// when the first waiter needs it.
 func (n *Node) Listen(f func(node.Wake)) (stop func()) {
 	b := &n.inbox
 	if b.driver == nil {
@@ -105,7 +105,7 @@ func (n *Node) Listen(f func(node.Wake)) (stop func()) {
 
 func (b *inbox) close() { b.stop() }
 
-// open begins to listen, if that has not been done.
+// open begins to listen, unless it has begun already.
 func (b *inbox) open() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -141,12 +141,12 @@ func (b *inbox) run(listen func(node.Wake)) {
 	}
 }
 
-// subscribe listens until that ends, and returns why.
+// subscribe listens until the subscription ends, and returns why.
 func (b *inbox) subscribe(listen func(node.Wake), delay *time.Duration) error {
 	return b.driver.Subscribe(b.quit, inboxPrefix+b.id, func() {
 		*delay = reopenLeast
 		b.state.Store(inboxOpen)
-		// Whatever came before this was missed: all ask again.
+		// Notifications before this moment were missed: all waiters ask again.
 		listen(node.Wake{Kind: node.WakeMissed})
 	}, func(text string) {
 		if wake, ok := parseWake(text); ok {
@@ -155,8 +155,8 @@ func (b *inbox) subscribe(listen func(node.Wake), delay *time.Duration) error {
 	})
 }
 
-// mayPublish finds out whether the scripts may wake: one who listens in vain
-// would wait for long.
+// mayPublish finds out whether the scripts may publish: a waiter that listens
+// in vain would wait for long.
 func (b *inbox) mayPublish() error {
 	ctx, cancel := context.WithTimeout(b.quit, reopenMost)
 	defer cancel()
@@ -167,7 +167,7 @@ func (b *inbox) mayPublish() error {
 	return err
 }
 
-// denied reports that the server understood, and said no.
+// denied reports that the server understood the request and refused it.
 func denied(err error) bool {
 	var server *ServerError
 	return errors.As(err, &server) && (server.Code == "NOPERM" || server.Code == "ERR")
@@ -189,6 +189,6 @@ func parseWake(text string) (node.Wake, bool) {
 	default:
 		return node.Wake{}, false
 	}
-	w.Fence, _ = node.ParseToken(text[1:21]) // zeros stand for none
+	w.Fence, _ = node.ParseToken(text[1:21]) // zeros mean none
 	return w, true
 }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/redlatch/redlatch"
+	"github.com/redlatch/redlatch/admin"
 	"github.com/redlatch/redlatch/fence"
 	"github.com/redlatch/redlatch/internal/redistest"
 )
@@ -24,7 +25,8 @@ func withClocks(t testing.TB) (servers []*redistest.Server, clocks []*redistest.
 }
 
 // TestServerWhoseClockJumpsIsNamedAndLetsNobodyIn sets one clock of three by
-// more than the window, under a lease that stands on that server and one other.
+// more than the window, under a lease that is held on that server and one
+// other.
 func TestServerWhoseClockJumpsIsNamedAndLetsNobodyIn(t *testing.T) {
 	t.Parallel()
 	for _, jump := range []time.Duration{time.Minute, -time.Minute} {
@@ -55,7 +57,8 @@ func TestServerWhoseClockJumpsIsNamedAndLetsNobodyIn(t *testing.T) {
 				}
 				return nil
 			})
-			// Set forward, two of three say that there is no such lock any more.
+			// With the clock set forward, two of three report that there is no
+			// such lock.
 			if err := l.Release(context.Background()); errors.Is(err, redlatch.ErrLost) != (jump > 0) {
 				t.Errorf("the release is told %v", err)
 			}
@@ -74,9 +77,9 @@ func TestServerWhoseClockJumpsIsNamedAndLetsNobodyIn(t *testing.T) {
 	}
 }
 
-// TestJumpWithinTheWindowCanMakeTwoHoldersAndTheTokenTellsThem is outside of
-// what exclusion stands on: the one server that two majorities share has its
-// clock set forward by more than the lock has left.
+// TestJumpWithinTheWindowCanMakeTwoHoldersAndTheTokenTellsThem violates an
+// assumption of exclusion: the one server that two majorities share has its
+// clock set forward by more than the time that the lock has left.
 func TestJumpWithinTheWindowCanMakeTwoHoldersAndTheTokenTellsThem(t *testing.T) {
 	t.Parallel()
 	servers, clocks := withClocks(t)
@@ -87,11 +90,11 @@ func TestJumpWithinTheWindowCanMakeTwoHoldersAndTheTokenTellsThem(t *testing.T) 
 		t.Fatal(err)
 	}
 	l := hold(t, first, servers...)
-	// While the lock stands on all, one clock makes no second holder.
+	// While the lock is held on all servers, one clock makes no second holder.
 	clocks[0].Set(6 * time.Second)
 	_, err := second.TryLock(context.Background(), "job", redlatch.LockOptions{})
 	wantErr(t, err, redlatch.ErrHeld)
-	eventually(t, undone, noKeys(servers[:1])) // what it was granted in vain
+	eventually(t, undone, noKeys(servers[:1])) // it was granted without a quorum
 	servers[2].Do("DEL", "job")
 	next, err := second.TryLock(context.Background(), "job", redlatch.LockOptions{})
 	if err != nil || l.Err() != nil {
@@ -121,15 +124,15 @@ func staleIsRefused(t testing.TB, s *redistest.Server, stale, next *redlatch.Lea
 	}
 }
 
-// TestClocksSetBackKeepADeadHoldersLockUntilItIsBroken is what is left of "no
-// deadlock" if a majority of clocks is set back under a holder that then dies.
+// TestClocksSetBackKeepADeadHoldersLockUntilItIsBroken shows the limit of "no
+// deadlock": a majority of clocks is set back under a holder that then dies.
 func TestClocksSetBackKeepADeadHoldersLockUntilItIsBroken(t *testing.T) {
 	t.Parallel()
 	servers, clocks := withClocks(t)
 	addresses := redistest.Addresses(servers)
 	first := newClient(t, open(t, addresses...), quick)
 	l := holdOnAll(t, first, servers, "job", redlatch.LockOptions{TTL: 2 * time.Second, NoKeepAlive: true})
-	if _, err := l.Detach(); err != nil { // nobody takes it back, as nobody does who is dead
+	if _, err := l.Detach(); err != nil { // nobody undoes it: the holder is dead
 		t.Fatal(err)
 	}
 	for _, c := range clocks {
@@ -137,7 +140,7 @@ func TestClocksSetBackKeepADeadHoldersLockUntilItIsBroken(t *testing.T) {
 	}
 	second := laterClient(t, quick, addresses...)
 	_, err := second.TryLock(context.Background(), "job", redlatch.LockOptions{})
-	wantErr(t, err, redlatch.ErrQuarantine) // until a moment that is an hour away now
+	wantErr(t, err, redlatch.ErrQuarantine) // until a moment that is now an hour away
 	eventually(t, patience, func() error {
 		if _, err = second.TryLock(context.Background(), "job", redlatch.LockOptions{}); errors.Is(err, redlatch.ErrHeld) {
 			return nil
@@ -149,7 +152,7 @@ func TestClocksSetBackKeepADeadHoldersLockUntilItIsBroken(t *testing.T) {
 	if !errors.As(err, &held) || held.Holders[0].Left < 59*time.Minute {
 		t.Errorf("got %v, want it held for an hour yet", err)
 	}
-	if _, err := second.Break(context.Background(), "job", redlatch.BreakOptions{}); err != nil {
+	if _, err := admin.New(second).Break(context.Background(), "job", admin.BreakOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	next, err := second.TryLock(context.Background(), "job", redlatch.LockOptions{})
@@ -161,7 +164,7 @@ func TestClocksSetBackKeepADeadHoldersLockUntilItIsBroken(t *testing.T) {
 	}
 }
 
-// jumpyClock is a wall clock that can be set; what is measured by it goes on.
+// jumpyClock is a wall clock that can be set; its monotonic reading continues.
 type jumpyClock struct {
 	start time.Time
 	by    atomic.Int64
@@ -170,8 +173,8 @@ type jumpyClock struct {
 func (c *jumpyClock) Now() time.Time        { return time.Now().Add(time.Duration(c.by.Load())) }
 func (c *jumpyClock) Uptime() time.Duration { return time.Since(c.start) }
 
-// TestHolderWhoseClockJumpsKeepsItsLock sets the wall clock of a client to and
-// fro.
+// TestHolderWhoseClockJumpsKeepsItsLock sets the wall clock of a client forward
+// and back.
 func TestHolderWhoseClockJumpsKeepsItsLock(t *testing.T) {
 	t.Parallel()
 	eachDriver(t, func(t *testing.T, nodes func(...string) []redlatch.Node) {

@@ -10,19 +10,19 @@ import (
 // version of their format.
 const reserved = "redlatch:1:"
 
-// sideKey returns the key of the given kind that belongs to the lock name. In
-// a cluster it is in the same slot as the name, whatever the name looks like.
+// sideKey returns the key of the given kind that belongs to the lock name. In a
+// cluster it is in the same slot as the name, for every possible name.
 func sideKey(kind, name string) string {
 	if _, ok := hashTag(name); ok {
-		// The name's own tag is the first in the key, and so counts. The
-		// second colon tells {a} from a.
+		// The name's own tag is the first in the key, and so decides the slot.
+		// The second colon distinguishes {a} from a.
 		return reserved + kind + "::" + name
 	}
 	if !strings.Contains(name, "}") {
 		return reserved + kind + ":{" + name + "}"
 	}
-	// Braces around such a name would end too early ("a}b", "{}x"): borrow a
-	// tag that is known to fall into the name's slot.
+	// Braces around such a name would end too early ("a}b", "{}x"): use a tag
+	// that is known to be in the name's slot.
 	return reserved + kind + ":{" + slotTag(slotOf(name)) + "}" + name
 }
 
@@ -47,8 +47,8 @@ func nameOf(key string) (kind, name string, ok bool) {
 	return kind, name, sideKey(kind, name) == key
 }
 
-// hashTag returns the part of a key that alone decides its slot, if it has
-// one: what stands between the first { and the next }, unless it is nothing.
+// hashTag returns the part of a key that alone decides its slot, if it has one:
+// the text between the first { and the next }, unless that is empty.
 func hashTag(key string) (string, bool) {
 	_, rest, ok := strings.Cut(key, "{")
 	if !ok {

@@ -62,7 +62,7 @@ func TestSideKeysTellTheirName(t *testing.T) {
 		check(t, "fence", rapid.StringMatching(`[a{}é:0]{1,12}`).Draw(t, "name"))
 	})
 	rapid.Check(t, func(t *rapid.T) { check(t, "queue", rapid.StringN(1, 40, -1).Draw(t, "name")) })
-	// What sideKey did not make is nobody's.
+	// A key that sideKey did not make belongs to no name.
 	for _, key := range []string{"", "a", "redlatch:1:", "redlatch:1:fence", "redlatch:1:fence:a", "redlatch:1:fence:{a", "redlatch:1:fence::a", "redlatch:1:fence:{a}b", "redlatch:1:fence:{zz}a}b", "redlatch:2:fence:{a}"} {
 		if _, name, ok := nameOf(key); ok {
 			t.Errorf("%q is taken for a side key of %q", key, name)

@@ -10,13 +10,14 @@ import (
 	"time"
 
 	"github.com/redlatch/redlatch"
+	"github.com/redlatch/redlatch/admin"
 	"github.com/redlatch/redlatch/internal/redistest"
 	"github.com/redlatch/redlatch/node"
 )
 
-// TestMarkThatComesLateWritesNothing has every marking of a change of list be
-// repeated after its operator has stopped waiting, as a network can that was
-// away: the list has been changed back meanwhile.
+// TestMarkThatComesLateWritesNothing repeats every marking request of a
+// membership change after its operator has stopped waiting, as a network that
+// was interrupted can do. In the meantime the membership has been changed back.
 func TestMarkThatComesLateWritesNothing(t *testing.T) {
 	t.Parallel()
 	servers := redistest.Start(t, 4)
@@ -52,18 +53,18 @@ func TestMarkThatComesLateWritesNothing(t *testing.T) {
 	t.Cleanup(func() { operator.Close() })
 	began := time.Now()
 	former := watched(abc)
-	if _, err := operator.Init(context.Background(), redlatch.InitOptions{Former: former}); err != nil {
+	if _, err := admin.New(operator).Init(context.Background(), admin.InitOptions{Former: former}); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := old.Init(context.Background(), redlatch.InitOptions{Former: open(t, abd...)}); err != nil {
+	if _, err := admin.New(old).Init(context.Background(), admin.InitOptions{Former: open(t, abd...)}); err != nil {
 		t.Fatal(err)
 	}
 	if len(late) != 7 { // three were barred, and four marked
 		t.Fatalf("%d markings were sent", len(late))
 	}
 	for _, x := range late {
-		// Nobody waits here for half a minute: what was sent then is sent as
-		// much earlier.
+		// The test does not wait for half a minute: instead, the limit of each
+		// request is moved back by as much.
 		const limit = 30 * time.Second
 		if over := x.req.Until.Sub(began); over < limit/2 || over > limit+10*time.Second {
 			t.Errorf("marking %d of %s is carried out for %v", x.req.Mark, x.node, over)
@@ -90,7 +91,7 @@ func TestChangeOfListToANodeThatIsAwayWritesNothing(t *testing.T) {
 	}
 	before := servers[0].Do("GET", "redlatch:1:marker")
 	changed := laterClient(t, quick, addresses[0], addresses[1], "redis://127.0.0.1:"+redistest.FreePort(t))
-	_, err := changed.Init(context.Background(), redlatch.InitOptions{Former: open(t, addresses...)})
+	_, err := admin.New(changed).Init(context.Background(), admin.InitOptions{Former: open(t, addresses...)})
 	wantErr(t, err, redlatch.ErrNoQuorum)
 	if !strings.Contains(err.Error(), "nothing was changed") {
 		t.Errorf("%v does not say that nothing was changed", err)

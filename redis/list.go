@@ -11,25 +11,25 @@ import (
 )
 
 const (
-	// scanStep is how many keys the server looks at in one go: a fraction of a
-	// millisecond in which it serves nobody else.
+	// scanStep is how many keys the server scans in one step: a fraction of a
+	// millisecond in which it serves no other request.
 	scanStep = 500
-	// lookBatch is how many names are looked at in one go.
+	// lookBatch is how many names are read in one step.
 	lookBatch = 100
 )
 
 var _ node.Lister = (*Node)(nil)
 
-// List walks through the server's keys in small steps and calls found for every
-// lock that is held or waited for. It goes by the keys beside the locks: a lock
-// without a token has none and is not found, nor is that of another client. In
-// a cluster it walks through one master after the other.
+// List scans the server's keys in small steps and calls found for every lock
+// that is held or waited for. It finds locks by the keys beside them: a lock
+// without a token has none and is not found, nor is that of a foreign client.
+// In a cluster it scans one master after the other.
 func (n *Node) List(ctx context.Context, prefix string, found func(node.Listing)) error {
 	routes, err := n.routes(ctx)
 	if err != nil {
 		return err
 	}
-	seen := map[string]bool{} // a walk may come by a key twice, and each lock has two
+	seen := map[string]bool{} // a scan may return a key twice, and each lock has two
 	for _, route := range routes {
 		for cursor := "0"; ; {
 			step, err := n.driver.Eval(ctx, Call{Script: scanScript, Keys: []string{route}, Args: []string{cursor, strconv.Itoa(scanStep)}})
@@ -59,8 +59,8 @@ func (n *Node) List(ctx context.Context, prefix string, found func(node.Listing)
 	return nil
 }
 
-// routes returns a key for each master: the one of a plain server, or those of
-// a cluster.
+// routes returns a key for each master: one for a single server, several for a
+// cluster.
 func (n *Node) routes(ctx context.Context) ([]string, error) {
 	routes := []string{reserved + "identity"}
 	if n.driver.Kind() != Cluster {
@@ -81,11 +81,12 @@ func (n *Node) routes(ctx context.Context) ([]string, error) {
 	return routes, nil
 }
 
-// listNames looks at names, and tells of those that are held or waited for.
+// listNames looks names up, and calls found for those that are held or waited
+// for.
 func (n *Node) listNames(ctx context.Context, names []string, found func(node.Listing)) error {
 	batch := lookBatch
 	if n.driver.Kind() == Cluster {
-		batch = 1 // a script sees one slot alone
+		batch = 1 // a script can read one slot only
 	}
 	for len(names) > 0 {
 		some := names[:min(batch, len(names))]
@@ -104,7 +105,7 @@ func (n *Node) listNames(ctx context.Context, names []string, found func(node.Li
 	return nil
 }
 
-// Look returns what the server knows of one name.
+// Look returns the state of one name on the server.
 func (n *Node) Look(ctx context.Context, name string) (node.Listing, error) {
 	if strings.HasPrefix(name, reserved) {
 		return node.Listing{}, &node.ConfigError{Field: "name", Value: name, Bound: "one that does not begin with " + reserved}
@@ -159,7 +160,7 @@ func parseLook(r, names []string) ([]node.Listing, error) {
 			if err != nil || !(ticket >= 0 && ticket <= float64(node.MaxToken)) { // nor one that is no number
 				return bad("a ticket is no time in microseconds")
 			}
-			// After the value stands where the waiter wants to be told.
+			// The value is followed by the waiter's inbox.
 			value := rest[1][:max(strings.LastIndexByte(rest[1], 0), 0)]
 			l.Waiters = append(l.Waiters, node.Waiter{Value: value, Ticket: int64(ticket)})
 			rest = rest[2:]

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/redlatch/redlatch"
+	"github.com/redlatch/redlatch/admin"
 	"github.com/redlatch/redlatch/internal/redistest"
 	"github.com/redlatch/redlatch/node"
 	"github.com/redlatch/redlatch/redis"
@@ -20,7 +21,7 @@ func TestListWalksThroughManyKeysAndFindsEachLockOnce(t *testing.T) {
 	server := redistest.Start(t, 1)[0]
 	eachDriver(t, func(t *testing.T, nodes func(...string) []redlatch.Node) {
 		server.Do("FLUSHALL")
-		// Most keys are none of ours, and most fences those of locks that are
+		// Most keys are none of ours, and most fences belong to locks that are
 		// free again.
 		server.Do("EVAL", `for i = 1, 5000 do redis.call('SET', 'data:' .. i, 'x') end
 			for i = 1, 3000 do redis.call('SET', 'redlatch:1:fence:{spent ' .. i .. '}', '00000000000000000001') end
@@ -34,7 +35,7 @@ func TestListWalksThroughManyKeysAndFindsEachLockOnce(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		s, err := c.List(context.Background())
+		s, err := admin.New(c).List(context.Background())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -60,7 +61,7 @@ func TestListShowsTheQueueWithoutItsInboxes(t *testing.T) {
 		for i := range 150 {
 			server.Do("ZADD", "redlatch:1:queue:{job}", fmt.Sprint(first+150-i), value(i)+"\x00inbox")
 		}
-		s, err := c.List(context.Background())
+		s, err := admin.New(c).List(context.Background())
 		if err != nil || len(s.Locks) != 1 || s.Locks[0].Waiting != 150 || s.Locks[0].Held {
 			t.Fatalf("a lock that is only waited for is listed as %+v, %v", s.Locks, err)
 		}
@@ -72,7 +73,7 @@ func TestListShowsTheQueueWithoutItsInboxes(t *testing.T) {
 			t.Errorf("it is listed %d times, %v", times, err)
 		}
 		n.Close()
-		state, err := c.Show(context.Background(), "job")
+		state, err := admin.New(c).Show(context.Background(), "job")
 		if err != nil || state.Waiting != 150 || len(state.Waiters) != node.MaxWaiters {
 			t.Fatalf("it is shown with %d waiters, %d of them named, %v", state.Waiting, len(state.Waiters), err)
 		}
@@ -93,18 +94,18 @@ func TestShowSeesLocksThatAreNotListed(t *testing.T) {
 		}
 		server.Do("SET", "plain", "uuid", "PX", "60000")
 		server.Do("HSET", "redisson", "id", "1")
-		if s, err := c.List(context.Background()); err != nil || len(s.Locks) > 0 {
+		if s, err := admin.New(c).List(context.Background()); err != nil || len(s.Locks) > 0 {
 			t.Errorf("listed are %+v, %v", s.Locks, err)
 		}
 		for name, kind := range map[string]redlatch.HolderKind{
 			"without token": redlatch.KindLease, "plain": redlatch.KindPlain, "redisson": redlatch.KindForeign,
 		} {
-			s, err := c.Show(context.Background(), name)
+			s, err := admin.New(c).Show(context.Background(), name)
 			if err != nil || !s.Held || s.Holders[0].Kind != kind {
 				t.Errorf("%s is shown as %+v, %v", name, s, err)
 			}
 		}
-		_, err := c.Show(context.Background(), "redlatch:1:marker")
+		_, err := admin.New(c).Show(context.Background(), "redlatch:1:marker")
 		wantErr(t, err, redlatch.ErrConfig)
 	})
 }
@@ -131,14 +132,14 @@ func TestListGoesThroughEveryMasterOfACluster(t *testing.T) {
 				t.Fatalf("server %d has no lock", i)
 			}
 		}
-		s, err := c.List(context.Background())
+		s, err := admin.New(c).List(context.Background())
 		if err != nil || len(s.Locks) != locks {
 			t.Errorf("of %d locks %d are listed, %v", locks, len(s.Locks), err)
 		}
-		if _, err := c.Break(context.Background(), "job 7", redlatch.BreakOptions{}); err != nil {
+		if _, err := admin.New(c).Break(context.Background(), "job 7", admin.BreakOptions{}); err != nil {
 			t.Error(err)
 		}
-		if s, err := c.Show(context.Background(), "job 7"); err != nil || len(s.Holders) > 0 {
+		if s, err := admin.New(c).Show(context.Background(), "job 7"); err != nil || len(s.Holders) > 0 {
 			t.Errorf("after the break: %+v, %v", s, err)
 		}
 	})
@@ -150,7 +151,7 @@ func TestABreakOfAForeignFormatMustBeAskedFor(t *testing.T) {
 	eachDriver(t, func(t *testing.T, nodes func(...string) []redlatch.Node) {
 		c := newClient(t, nodes(server.URL()), redlatch.Options{})
 		server.Do("HSET", "job", "id", "1")
-		_, err := c.Break(context.Background(), "job", redlatch.BreakOptions{})
+		_, err := admin.New(c).Break(context.Background(), "job", admin.BreakOptions{})
 		wantErr(t, err, redlatch.ErrHeld)
 		if server.Do("HGET", "job", "id") != "1" {
 			t.Error("it is gone")
@@ -158,7 +159,7 @@ func TestABreakOfAForeignFormatMustBeAskedFor(t *testing.T) {
 		if fence := server.Do("GET", "redlatch:1:fence:{job}"); fence != "" {
 			t.Errorf("the fence was raised to %s", fence)
 		}
-		if _, err := c.Break(context.Background(), "job", redlatch.BreakOptions{Foreign: true}); err != nil {
+		if _, err := admin.New(c).Break(context.Background(), "job", admin.BreakOptions{Foreign: true}); err != nil {
 			t.Error(err)
 		}
 		if server.Do("EXISTS", "job") != "0" {
@@ -186,12 +187,12 @@ func TestABreakByAnotherListOfNodesIsRefused(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer theirs.Close()
-		_, err = theirs.Break(context.Background(), "job", redlatch.BreakOptions{})
+		_, err = admin.New(theirs).Break(context.Background(), "job", admin.BreakOptions{})
 		wantErr(t, err, redlatch.ErrConfig)
 		if err := lease.Extend(context.Background()); err != nil {
 			t.Errorf("the holder: %v", err)
 		}
-		if _, err := ours.Break(context.Background(), "job", redlatch.BreakOptions{}); err != nil {
+		if _, err := admin.New(ours).Break(context.Background(), "job", admin.BreakOptions{}); err != nil {
 			t.Errorf("by the list itself: %v", err)
 		}
 		wantErr(t, lease.Extend(context.Background()), redlatch.ErrLost)
@@ -225,7 +226,8 @@ func TestABreakWakesWhoIsNextInLine(t *testing.T) {
 			return nil
 		})
 		do(node.Request{Op: node.OpBreak, Token: token + 5})
-		// It does not ask again in this test: only the break can have told it.
+		// The waiter does not ask again in this test: only the break can have
+		// notified it.
 		for timeout := time.After(20 * time.Second); ; {
 			select {
 			case w := <-wakes:

@@ -11,6 +11,7 @@ import (
 
 	"github.com/redlatch/redlatch"
 	"github.com/redlatch/redlatch/internal/redistest"
+	"github.com/redlatch/redlatch/node"
 	"github.com/redlatch/redlatch/redis/goredis"
 )
 
@@ -37,8 +38,8 @@ func (l *lines) String() string {
 	return l.text.String()
 }
 
-// TestServerThatIsDownIsNotPrintedPastTheLogger asks a server that refuses
-// connections: that is in the error, and nowhere else.
+// TestServerThatIsDownIsNotPrintedPastTheLogger sends a request to a server
+// that refuses connections: only the error reports that.
 func TestServerThatIsDownIsNotPrintedPastTheLogger(t *testing.T) {
 	t.Parallel()
 	server := redistest.Start(t, 1)[0]
@@ -48,9 +49,9 @@ func TestServerThatIsDownIsNotPrintedPastTheLogger(t *testing.T) {
 		t.Fatal(err)
 	}
 	c := newClient(t, nodes, redlatch.Options{})
-	for range 10 { // the library gave up dialling after a few
+	for range 10 { // the library would stop dialling after a few
 		_, err := c.TryLock(context.Background(), "job", redlatch.LockOptions{})
-		wantErr(t, err, redlatch.ErrNoQuorum, redlatch.ErrUnsent)
+		wantErr(t, err, redlatch.ErrNoQuorum, node.ErrUnsent)
 		if !strings.Contains(err.Error(), "connection refused") {
 			t.Errorf("%v does not say that the connection was refused", err)
 		}

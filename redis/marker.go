@@ -13,8 +13,9 @@ import (
 )
 
 // A marker is one key on each server, with no expiry: a server without it has
-// forgotten that it ever was in service. Its format is in lua/marker.lua. While
-// the list is being changed it is that of a list which nobody has.
+// forgotten that it ever was in service. Its format is in
+// lua/lib/markerFormat.lua. During a membership change it is that of a membership
+// which no client has.
 
 // markerKey returns the key of the marker that a lock's grant depends on. In a
 // cluster each slot has its own, since a script sees one slot alone.

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/redlatch/redlatch"
+	"github.com/redlatch/redlatch/admin"
 	"github.com/redlatch/redlatch/internal/redistest"
 	"github.com/redlatch/redlatch/node"
 )
@@ -37,7 +38,7 @@ func wantText(t testing.TB, err error, parts ...string) {
 func TestListOfOneBesideAListOfThreeIsRefused(t *testing.T) {
 	t.Parallel()
 	servers, three := threeMarked(t)
-	one := laterClient(t, quick, servers[0].URL()) // with the guard off, as one plain server has it
+	one := laterClient(t, quick, servers[0].URL()) // with the guard off, as for a single server
 	l, err := one.TryLock(context.Background(), "pay", redlatch.LockOptions{})
 	if err == nil {
 		l3, err := three.TryLock(context.Background(), "pay", redlatch.LockOptions{})
@@ -82,7 +83,7 @@ func TestTTLAboveTheMarkersIsRefusedWithTheGuardOff(t *testing.T) {
 		t.Fatal(err)
 	}
 	l.Release(context.Background())
-	// A quarantine is not minded with the guard off.
+	// With the guard off a quarantine is ignored.
 	for _, s := range servers {
 		m := strings.Split(s.Do("GET", "redlatch:1:marker"), " ")
 		m[8] = "9000000000000000"
@@ -127,7 +128,7 @@ func TestExaminationFindsAnotherMembershipWithTheGuardOff(t *testing.T) {
 	nodes := open(t, servers[0].URL())
 	defer nodes[0].Close()
 	find := func(opts redlatch.Options, nodes []redlatch.Node) *node.Finding {
-		up, err := redlatch.Examine(context.Background(), nodes, opts, redlatch.ExamineOptions{Samples: 2})
+		up, err := admin.Examine(context.Background(), nodes, opts, admin.ExamineOptions{Samples: 2})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -145,7 +146,8 @@ func TestExaminationFindsAnotherMembershipWithTheGuardOff(t *testing.T) {
 	if f := find(redlatch.Options{AnyMembership: true}, nodes); f == nil || f.Severity != node.Advice || !strings.Contains(f.Found, "AnyMembership") {
 		t.Errorf("with AnyMembership found is %+v", f)
 	}
-	// The same list with other parameters, and one without a marker, are no danger.
+	// The same membership with other parameters, and a server without a marker,
+	// are no danger.
 	all := open(t, redistest.Addresses(servers)...)
 	if f := find(redlatch.Options{Guard: redlatch.GuardOff}, all); f != nil {
 		t.Errorf("of the same list found is %+v", f)
@@ -159,7 +161,8 @@ func TestExaminationFindsAnotherMembershipWithTheGuardOff(t *testing.T) {
 	}
 }
 
-// TestRetiredServerCanServeAnotherList takes c off its list, and uses it alone.
+// TestRetiredServerCanServeAnotherList removes c from its membership, and uses
+// it alone.
 func TestRetiredServerCanServeAnotherList(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()
@@ -170,7 +173,7 @@ func TestRetiredServerCanServeAnotherList(t *testing.T) {
 	}
 	alone := laterClient(t, quick, c)
 	retire := func() error {
-		_, err := alone.Init(ctx, redlatch.InitOptions{Retired: true})
+		_, err := admin.New(alone).Init(ctx, admin.InitOptions{Retired: true})
 		return err
 	}
 	before := servers[2].Do("GET", "redlatch:1:marker")
@@ -181,7 +184,7 @@ func TestRetiredServerCanServeAnotherList(t *testing.T) {
 		t.Errorf("the marker of a server in service is now %q", after)
 	}
 	changed := laterClient(t, quick, a, b, d)
-	if _, err := changed.Init(ctx, redlatch.InitOptions{Former: open(t, a, b, c)}); err != nil {
+	if _, err := admin.New(changed).Init(ctx, admin.InitOptions{Former: open(t, a, b, c)}); err != nil {
 		t.Fatal(err)
 	}
 	_, err = alone.TryLock(ctx, "job", redlatch.LockOptions{})
@@ -193,21 +196,21 @@ func TestRetiredServerCanServeAnotherList(t *testing.T) {
 	if err := cycle(alone); err != nil {
 		t.Error(err)
 	}
-	if err := retire(); err != nil { // once more changes nothing
+	if err := retire(); err != nil { // a second time changes nothing
 		t.Error(err)
 	}
 	eventually(t, patience, func() error { return cycle(changed) })
-	// A list under a name does not say who is on it.
+	// A membership under a name does not say which nodes belong to it.
 	named := quick
 	named.NodeList = "prod"
-	if _, err := laterClient(t, named, a, b, d).Init(ctx, redlatch.InitOptions{Former: open(t, a, b, d)}); err != nil {
+	if _, err := admin.New(laterClient(t, named, a, b, d)).Init(ctx, admin.InitOptions{Former: open(t, a, b, d)}); err != nil {
 		t.Fatal(err)
 	}
-	_, err = laterClient(t, quick, a).Init(ctx, redlatch.InitOptions{Retired: true})
+	_, err = admin.New(laterClient(t, quick, a)).Init(ctx, admin.InitOptions{Retired: true})
 	wantErr(t, err, redlatch.ErrConfig)
 	wantText(t, err, "redis-cli DEL redlatch:1:marker")
-	for _, opts := range []redlatch.InitOptions{{Retired: true, AssumeFresh: true}, {Retired: true, Former: open(t, a)}} {
-		_, err = alone.Init(ctx, opts)
+	for _, opts := range []admin.InitOptions{{Retired: true, AssumeFresh: true}, {Retired: true, Former: open(t, a)}} {
+		_, err = admin.New(alone).Init(ctx, opts)
 		wantErr(t, err, redlatch.ErrConfig)
 	}
 }

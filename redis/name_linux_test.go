@@ -20,8 +20,8 @@ import (
 	"github.com/redlatch/redlatch/redis/rueidis"
 )
 
-// nameServer answers every question for an address with the same one, which can
-// be changed.
+// nameServer answers every question for an address with the same address, which
+// can be changed.
 type nameServer struct {
 	conn  net.PacketConn
 	lead  atomic.Pointer[[4]byte]
@@ -51,8 +51,8 @@ func startNameServer(t testing.TB) *nameServer {
 	return n
 }
 
-// answer returns the answer to one question: an address, if it is for one of
-// version 4, and that there is none otherwise.
+// answer returns the answer to one question: an address for a question of type
+// A, and otherwise that there is none.
 func (n *nameServer) answer(question []byte) ([]byte, error) {
 	const header, typeA = 12, 1
 	end := header
@@ -76,7 +76,7 @@ func (n *nameServer) answer(question []byte) ([]byte, error) {
 	return answer, nil
 }
 
-// dial asks this server for names.
+// dial connects a resolver to this name server.
 func (n *nameServer) dial(ctx context.Context, network, address string) (net.Conn, error) {
 	resolver := &net.Resolver{PreferGo: true, Dial: func(ctx context.Context, _, _ string) (net.Conn, error) {
 		return (&net.Dialer{}).DialContext(ctx, "udp", n.conn.LocalAddr().String())
@@ -85,7 +85,7 @@ func (n *nameServer) dial(ctx context.Context, network, address string) (net.Con
 }
 
 // relay listens on another address of this machine, at the port of one server,
-// and leads to another server.
+// and forwards to another server.
 func relay(t testing.TB, address, port string, to *redistest.Server) {
 	t.Helper()
 	listener, err := net.Listen("tcp", net.JoinHostPort(address, port))
@@ -112,8 +112,8 @@ func relay(t testing.TB, address, port string, to *redistest.Server) {
 }
 
 // TestFailoverBehindOneNameDoesNotLetASecondHolderIn has the name of one of
-// three servers lead to a replica of it, which was promoted without the last
-// write: nobody is told but those who ask for the name again.
+// three servers resolve to a replica of it, which was promoted without the last
+// write. Only clients that resolve the name again notice.
 func TestFailoverBehindOneNameDoesNotLetASecondHolderIn(t *testing.T) {
 	t.Parallel()
 	byName := map[string]func(n *nameServer, address string) (redlatch.Node, error){
@@ -163,8 +163,8 @@ func TestFailoverBehindOneNameDoesNotLetASecondHolderIn(t *testing.T) {
 				}
 			}
 			eventually(t, patience, func() error {
-				// A first replica changes the master's replication id: it sits
-				// out, and its replica must have that marker.
+				// A first replica changes the master's replication id: the
+				// master is quarantined, and its replica must have that marker.
 				if err := cycle(first); err != nil {
 					return err
 				}
@@ -175,9 +175,9 @@ func TestFailoverBehindOneNameDoesNotLetASecondHolderIn(t *testing.T) {
 				}
 				return nil
 			})
-			replica.Do("REPLICAOF", "NO", "ONE") // it misses what comes now
+			replica.Do("REPLICAOF", "NO", "ONE") // it misses the writes from here on
 			l := hold(t, first, servers...)
-			servers[2].Do("DEL", "job") // the lease stands on the first two
+			servers[2].Do("DEL", "job") // the lease is held on the first two
 			names.lead.Store(&[4]byte{127, 0, 0, 2})
 			servers[0].Kill()
 			asked := names.asked.Load()

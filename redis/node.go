@@ -12,7 +12,7 @@ import (
 	"github.com/redlatch/redlatch/node"
 )
 
-// A Driver is what a client library must be able to do for a Node.
+// A Driver is what a Node needs of a client library.
 type Driver interface {
 	// Eval runs a script on the server that has the keys, by its digest, and
 	// by its source where the server does not know it yet. The reply is an
@@ -23,7 +23,7 @@ type Driver interface {
 	// deadline passes.
 	ReturnsByDeadline() bool
 
-	// Kind says what stands behind the driver.
+	// Kind says what is behind the driver: one server, Sentinel or a cluster.
 	Kind() Kind
 
 	// Close closes what the driver opened.
@@ -37,8 +37,8 @@ type Call struct {
 	Args   []string
 
 	// Keep marks the extension of a lock that is held. A driver with a pool
-	// of connections keeps some for these alone, so that callers who come and
-	// go cannot use up what holders need to keep theirs.
+	// reserves some connections for extensions, so that other requests cannot
+	// use up the connections that holders need.
 	Keep bool
 }
 
@@ -48,10 +48,10 @@ type Node struct {
 	name    string
 	warning atomic.Pointer[string]
 
-	// slotted is set once a server that is no Cluster to the driver has turned
-	// out to be part of one: then it has a marker for each slot.
+	// slotted is set once a server that the driver does not take for a Cluster
+	// turned out to be part of one: then each slot has a marker.
 	slotted atomic.Bool
-	// known is the configuration that was written out last.
+	// known is the configuration that was encoded last.
 	known atomic.Pointer[configText]
 
 	inbox inbox
@@ -78,11 +78,11 @@ func (n *Node) Close() error {
 // ReturnsByDeadline reports whether the driver keeps to deadlines by itself.
 func (n *Node) ReturnsByDeadline() bool { return n.driver.ReturnsByDeadline() }
 
-// GuardsAlone reports whether the server can change behind the address, to one
-// that lacks the last writes.
+// GuardsAlone reports whether the address can lead to another server that lacks
+// the last writes.
 func (n *Node) GuardsAlone() bool { return n.driver.Kind() == Sentinel }
 
-// Identity returns the server's run id, and finds out whether it is fit to
+// Identity returns the server's run id, and checks whether the server is fit to
 // keep locks.
 func (n *Node) Identity(ctx context.Context) (string, time.Time, error) {
 	reply, err := n.driver.Eval(ctx, Call{Script: identityScript, Keys: []string{reserved + "identity"}})
@@ -103,7 +103,7 @@ func (n *Node) Identity(ctx context.Context) (string, time.Time, error) {
 	return reply[0], now, nil
 }
 
-// Warnings returns what Identity found that endangers locks.
+// Warnings returns the dangers for locks that Identity found.
 func (n *Node) Warnings() []string {
 	if w := n.warning.Load(); w != nil {
 		return []string{*w}
@@ -111,7 +111,7 @@ func (n *Node) Warnings() []string {
 	return nil
 }
 
-// Do carries out one request.
+// Do executes one request.
 func (n *Node) Do(ctx context.Context, req node.Request) (node.Reply, error) {
 	if err := ctx.Err(); err != nil {
 		return node.Reply{}, fmt.Errorf("%w (%w)", err, node.ErrUnsent)
@@ -215,7 +215,7 @@ func (n *Node) callFor(req node.Request, place place) (Call, error) {
 	return call, nil
 }
 
-// until is when a request is too late, in microseconds.
+// until is the moment after which a request is too late, in microseconds.
 func until(req node.Request) string {
 	if req.Until.IsZero() {
 		return strconv.FormatInt(int64(node.MaxToken), 10)
@@ -273,7 +273,7 @@ func parseReply(r []string) (node.Reply, error) {
 		return bad("time left is no number")
 	}
 	switch {
-	case left == -1, left > int64(1<<62/time.Millisecond): // a century is as good as for ever
+	case left == -1, left > int64(1<<62/time.Millisecond): // a century is as good as no expiry
 		reply.Left = node.NoExpiry
 	case left > 0:
 		reply.Left = time.Duration(left) * time.Millisecond
@@ -293,7 +293,7 @@ func parseReply(r []string) (node.Reply, error) {
 	return reply, nil
 }
 
-// shown returns a reply as an error shows it: so much of it as somebody would
+// shown returns a reply as an error shows it: no more of it than somebody would
 // read.
 func shown(r []string) string {
 	const parts, letters = 8, 60
@@ -305,8 +305,7 @@ func shown(r []string) string {
 
 var errNoTime = errors.New("the time is none from 1970 to 9999")
 
-// lastSecond is the last of the year 9999. What is beyond it cannot be
-// reckoned with.
+// lastSecond is the last of the year 9999. Times after it are out of range.
 const lastSecond = 253402300799
 
 // parseTime reads what TIME returns: seconds, and microseconds.

@@ -44,7 +44,8 @@ func TestWaitersOnRealServersAreServedInTheOrderOfTheirArrival(t *testing.T) {
 			}
 			mustRelease(t, lease)
 		}
-		// Those who are not woken look within 400 ms, half of them within 200.
+		// Waiters that are not notified ask within 400 ms, half of them within
+		// 200.
 		slices.Sort(times)
 		if median := times[len(times)/2]; median > allow(120*time.Millisecond, began) {
 			t.Errorf("the lock was handed on within %v: there were no wakes", times)
@@ -52,9 +53,9 @@ func TestWaitersOnRealServersAreServedInTheOrderOfTheirArrival(t *testing.T) {
 	})
 }
 
-// TestClusterWakesWhoeverListensOnWhicheverServer has names that hash in every
-// way there is: the queue must be in the lock's slot, and a wake reach an inbox
-// that is subscribed to on another server of the cluster.
+// TestClusterWakesWhoeverListensOnWhicheverServer uses names with every kind of
+// hash tag. The queue must be in the lock's slot, and a notification must reach
+// an inbox that is subscribed on another server of the cluster.
 func TestClusterWakesWhoeverListensOnWhicheverServer(t *testing.T) {
 	t.Parallel()
 	servers := startCluster(t)
@@ -87,15 +88,15 @@ func TestClusterWakesWhoeverListensOnWhicheverServer(t *testing.T) {
 			times = append(times, time.Since(start))
 			mustRelease(t, lease)
 		}
-		// Without a wake the waiter would ask again within 400 ms. Most of the
-		// names are on another server than its inbox.
+		// Without a notification the waiter would ask again within 400 ms. Most
+		// of the names are on another server than its inbox.
 		slices.Sort(times)
 		if median := times[len(times)/2]; median > allow(200*time.Millisecond, began) {
 			t.Errorf("the lock was handed on within %v, half of it above %v: there was no wake", times, median)
 		}
 	})
-	// Where nobody listens on the lock's own server, the first in line is not
-	// taken for gone: one is woken, and the others keep their places.
+	// If the lock's own server has no subscriber, the head is not assumed to be
+	// gone: one waiter is notified, and the others keep their places.
 	inLineSomewhere := func(want int) func() error {
 		return func() error {
 			n := 0
@@ -138,13 +139,13 @@ func TestClusterWakesWhoeverListensOnWhicheverServer(t *testing.T) {
 	eventually(t, undone, nothingLeft(servers, "a"))
 }
 
-// TestWaiterThatAnswersLateIsPassedOverAndServedNext has the head of a line
-// answer its turn too late, as a process does that gets no processor: neither
-// what it is sent nor what it sends arrives. The next one has the lock when the
-// turn has run out. The late one comes back to its old place, and is served
-// right after it. So a test that takes the leases of a line strictly in the
-// order of arrival, and releases none meanwhile, waits for ever on a machine
-// that is busy enough: the one that was passed over can only have the lock when
+// TestWaiterThatAnswersLateIsPassedOverAndServedNext has the head of a queue
+// answer its notification too late, like a process that gets no processor time:
+// neither what it is sent nor what it sends arrives. When the notification has
+// expired the next waiter gets the lock. The late one returns to its old place,
+// and is served right after it. So a test must not take the leases of a queue
+// strictly in the order of arrival without releasing any: on a busy machine it
+// would wait for ever, since a waiter that was skipped gets the lock only when
 // the one that passed it releases.
 func TestWaiterThatAnswersLateIsPassedOverAndServedNext(t *testing.T) {
 	t.Parallel()
@@ -155,7 +156,7 @@ func TestWaiterThatAnswersLateIsPassedOverAndServedNext(t *testing.T) {
 				servers := redistest.Start(t, 1)
 				holder := newClient(t, open(t, servers[0].URL()), redlatch.Options{})
 				lease := holdOnAll(t, holder, servers, "job", redlatch.LockOptions{})
-				var stopped sync.RWMutex // locked while the head stands still
+				var stopped sync.RWMutex // locked while the head is stopped
 				var waiting []<-chan got
 				for i := range 3 {
 					d := newTap(t, kind, servers[0])
@@ -183,7 +184,7 @@ func TestWaiterThatAnswersLateIsPassedOverAndServedNext(t *testing.T) {
 					t.Errorf("the turn of number 1 was taken away after %v", took)
 				}
 				t.Logf("number 2 had the lock %v after the release", took)
-				// However long the lock is held now, number 1 does not have it.
+				// However long the lock is held now, number 1 does not get it.
 				goOn()
 				eventually(t, patience, inLine(servers, "job", 2))
 				if err := lease.Extend(t.Context()); err != nil {

@@ -13,14 +13,14 @@ import (
 	"github.com/redlatch/redlatch/internal/redistest"
 )
 
-// oneList is for clients that reach the same servers by different ways. A lock
-// that is left behind outlives the test, unless its TTL is set.
+// oneList is for clients that reach the same servers by different addresses. A
+// lock that is left behind outlives the test, unless its TTL is set.
 func oneList() redlatch.Options {
 	return redlatch.Options{NodeList: "prod", NodeTimeout: time.Second, TTL: 30 * time.Second}
 }
 
-// nextHolder waits until another client has the lock, and fails if the lease
-// before stood in that moment. Both are measured by this process.
+// nextHolder waits until another client has the lock, and fails if the previous
+// lease was valid at that moment. Both are measured by this process.
 func nextHolder(t testing.TB, waiting <-chan got, before *redlatch.Lease) *redlatch.Lease {
 	t.Helper()
 	next := mustGet(t, waiting, patience)
@@ -56,7 +56,7 @@ func TestHolderThatIsCutOffIsToldBeforeAnotherHasTheLock(t *testing.T) {
 		t.Log("who asks is told:", err)
 		for _, p := range proxies {
 			p.Partition(false)
-			p.Cut() // what is on its way through a network that was cut is lost
+			p.Cut() // packets in flight are lost when the network is cut
 		}
 		mustRelease(t, next)
 		eventually(t, patience, func() error { return cycle(away) })
@@ -98,8 +98,8 @@ func TestServerThatIsCutOffIsDoneWithoutAndRepaired(t *testing.T) {
 	})
 }
 
-// TestPartitionThatLetsOneDirectionThroughLeavesOneHolder has the requests of a
-// holder arrive and the replies be lost, and the other way round.
+// TestPartitionThatLetsOneDirectionThroughLeavesOneHolder delivers the requests
+// of a holder and loses the replies, and the other way round.
 func TestPartitionThatLetsOneDirectionThroughLeavesOneHolder(t *testing.T) {
 	t.Parallel()
 	for name, lose := range map[string]func(p *redistest.Proxy, on bool){
@@ -121,7 +121,7 @@ func TestPartitionThatLetsOneDirectionThroughLeavesOneHolder(t *testing.T) {
 				next := nextHolder(t, waiting, l)
 				mustRelease(t, next)
 
-				// An attempt leaves nothing behind, though it hears of none of
+				// An attempt leaves nothing behind, though it learns of none of
 				// its grants.
 				_, err := half.TryLock(context.Background(), "other", redlatch.LockOptions{})
 				wantErr(t, err, redlatch.ErrNoQuorum)
@@ -178,7 +178,7 @@ func TestMajorityThatDiesEndsTheLeaseAtItsDeadline(t *testing.T) {
 	})
 }
 
-// TestAllServersThatRestartEmptyLetNobodyInTooEarly leaves nobody who
+// TestAllServersThatRestartEmptyLetNobodyInTooEarly leaves no server that
 // remembers the lease.
 func TestAllServersThatRestartEmptyLetNobodyInTooEarly(t *testing.T) {
 	t.Parallel()

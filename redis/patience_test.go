@@ -14,11 +14,11 @@ import (
 )
 
 const (
-	// patience is how long a test waits for what must happen, where the claim
-	// is that it happens and not when. Only a failing test takes so long.
+	// patience is how long a test waits for an event if the claim is that it
+	// happens, not when. Only a failing test takes so long.
 	patience = 60 * time.Second
 
-	// undone is how long a test waits for a key or a place in line to be
+	// undone is how long a test waits for a key or a place in the queue to be
 	// cleaned up. It is shorter than longTTL, and than the 90 s that a queue is
 	// kept: expiry cannot pass for a clean-up.
 	undone = 25 * time.Second
@@ -32,7 +32,7 @@ const (
 )
 
 // timed runs a test that asserts times on real servers, and runs it again if it
-// failed while the machine stood still: see stall.Retry. The servers are
+// failed while the machine was stalled: see stall.Retry. The servers are
 // started inside.
 func timed(t *testing.T, test func(t testing.TB)) {
 	t.Helper()
@@ -46,8 +46,8 @@ type timedTB struct {
 	whole *testing.T
 }
 
-// never fails a test for good, also a timed one that would be run again: for
-// what must not happen however busy the machine is.
+// never fails a test for good, even a timed one that would be run again: for
+// what must not happen on any machine, however busy.
 func never(t testing.TB, format string, args ...any) {
 	t.Helper()
 	if run, ok := t.(timedTB); ok {
@@ -64,15 +64,15 @@ func eachDriverTimed(t *testing.T, test func(t testing.TB, nodes func(addresses 
 }
 
 // allow returns how long something may have taken that began at start: the
-// bound, and four times what a timer of this process was late by meanwhile.
+// limit, and four times what a timer of this process was late by since then.
 func allow(bound time.Duration, start time.Time) time.Duration {
 	return bound + 4*stall.Longest(start)
 }
 
-// served waits until one of those who wait has the lock, and returns which one.
-// One that was served before is nil. A waiter that answers its turn late is
-// passed over, and the next one has the lock: to wait for the late one alone
-// would be to wait for ever, since nobody releases meanwhile.
+// served waits until one of the waiters has the lock, and returns which one.
+// One that was served before is nil. A waiter that answers its notification
+// late is skipped, and the next one gets the lock. Waiting for the late one
+// alone would never end, since nobody releases in the meantime.
 func served(t testing.TB, waiting []<-chan got) (int, *redlatch.Lease) {
 	t.Helper()
 	cases := []reflect.SelectCase{{Dir: reflect.SelectRecv, Chan: reflect.ValueOf(time.After(patience))}}
@@ -92,8 +92,8 @@ func served(t testing.TB, waiting []<-chan got) (int, *redlatch.Lease) {
 }
 
 // handOver releases a lease and those of the waiters, one after the other, and
-// returns the order in which they were served. Each is called with the number
-// of a waiter that has the lock.
+// returns the order in which they were served. It calls each with the number of
+// every waiter that has the lock.
 func handOver(t testing.TB, lease *redlatch.Lease, waiting []<-chan got, each func(i int)) (order []int) {
 	t.Helper()
 	waiting = append([]<-chan got(nil), waiting...)
@@ -110,8 +110,8 @@ func handOver(t testing.TB, lease *redlatch.Lease, waiting []<-chan got, each fu
 	return order
 }
 
-// handOverAmong releases the lock of each of several contenders as it has it,
-// and returns the order in which they had it, and keeps that of the last.
+// handOverAmong releases the lock of each contender as soon as it has it,
+// except the last one's, and returns the order in which they had it.
 func handOverAmong(t testing.TB, among []*contender) (order []int) {
 	t.Helper()
 	seen := map[int]bool{}

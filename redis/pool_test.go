@@ -15,12 +15,13 @@ import (
 
 	"github.com/redlatch/redlatch"
 	"github.com/redlatch/redlatch/internal/redistest"
+	"github.com/redlatch/redlatch/node"
 	"github.com/redlatch/redlatch/redis/goredis"
 )
 
-// TestPoolThatTheProgramUsesUpEndsTheLeaseAtItsDeadline has a client of the
-// program's own, whose connections wait for something else. Nodes of our own
-// making keep some aside: see TestFullPoolCannotLoseALock.
+// TestPoolThatTheProgramUsesUpEndsTheLeaseAtItsDeadline uses a client of the
+// program's own whose connections are all blocked. Nodes that we make reserve
+// some connections: see TestFullPoolCannotLoseALock.
 func TestPoolThatTheProgramUsesUpEndsTheLeaseAtItsDeadline(t *testing.T) {
 	t.Parallel()
 	timed(t, poolUsedUp)
@@ -31,17 +32,17 @@ func poolUsedUp(t testing.TB) {
 	client := goredisclient.NewClient(&goredisclient.Options{Addr: server.Addr(), PoolSize: 2, MinIdleConns: 0,
 		MaxActiveConns: 2, PoolTimeout: 100 * time.Millisecond, ReadTimeout: -1, MaxRetries: -1, ContextTimeoutEnabled: true})
 	t.Cleanup(func() { client.Close() })
-	node, err := goredis.Node(client, "theirs")
+	theirs, err := goredis.Node(client, "theirs")
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := newClient(t, []redlatch.Node{node}, redlatch.Options{})
+	c := newClient(t, []redlatch.Node{theirs}, redlatch.Options{})
 	l := mustLock(t, c, "job", redlatch.LockOptions{TTL: time.Second})
 	ended, start := endOf(l), time.Now()
 	done := make(chan error, 2)
 	for range 2 {
 		go func() {
-			for { // the lock's own requests may have the connections for a while
+			for { // the lock's own requests may occupy the connections for a while
 				if err := client.BLPop(context.Background(), 0, "work").Err(); !errors.Is(err, goredisclient.ErrPoolTimeout) {
 					done <- err
 					return
@@ -58,7 +59,7 @@ func poolUsedUp(t testing.TB) {
 		if !strings.Contains(err.Error(), "connection pool") {
 			return err
 		}
-		wantErr(t, err, redlatch.ErrNoQuorum, redlatch.ErrUnsent)
+		wantErr(t, err, redlatch.ErrNoQuorum, node.ErrUnsent)
 		t.Log("who asks is told:", err)
 		return nil
 	})
@@ -82,9 +83,8 @@ func poolUsedUp(t testing.TB) {
 }
 
 // TestExtensionsOfManyLeasesDoNotWaitForEachOther extends all the leases of a
-// program at once, on a server that answers slowly. What they may take is
-// counted in answers, of which one on each connection at a time would take
-// hundreds.
+// program at once, on a server that answers slowly. The limit is counted in
+// answers: one answer at a time on each connection would take hundreds.
 func TestExtensionsOfManyLeasesDoNotWaitForEachOther(t *testing.T) {
 	t.Parallel()
 	const leases, delay = 2500, 100 * time.Millisecond

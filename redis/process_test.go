@@ -22,9 +22,9 @@ import (
 	"github.com/redlatch/redlatch"
 )
 
-// A contender is a process of its own that wants a lock once: the test binary,
-// started again. It tells what happens to it on its standard output, each line
-// an event and its moment, and is told what to do on its standard input.
+// A contender is a process that wants a lock once: the test binary, started
+// again. It reports what happens to it on its standard output, each line an
+// event and its moment, and reads orders from its standard input.
 type contender struct {
 	t      testing.TB
 	cmd    *exec.Cmd
@@ -32,8 +32,8 @@ type contender struct {
 
 	mu     sync.Mutex
 	events map[string]time.Duration
-	text   strings.Builder // what it said besides
-	news   chan struct{}   // closed, and made anew, with every event
+	text   strings.Builder // its other output
+	news   chan struct{}   // closed and replaced with every event
 	ended  chan struct{}
 }
 
@@ -49,7 +49,7 @@ const (
 	released  = "released"
 )
 
-// orders are what a contender is started with.
+// orders are the parameters that a contender is started with.
 type orders struct {
 	Driver, Name string
 	Addresses    []string
@@ -71,8 +71,8 @@ func TestMain(m *testing.M) {
 	}
 }
 
-// monotonic reads the clock that all processes of a machine share and nobody
-// sets.
+// monotonic reads the clock that all processes of a machine share and that
+// cannot be set.
 func monotonic() time.Duration {
 	var ts sys.Timespec
 	if err := sys.ClockGettime(sys.CLOCK_MONOTONIC, &ts); err != nil {
@@ -83,7 +83,7 @@ func monotonic() time.Duration {
 
 func tell(event string, at time.Duration) { fmt.Println(event, int64(at)) }
 
-// announcer tells when a contender has its ticket.
+// announcer reports when a contender has its ticket.
 type announcer struct{}
 
 func (announcer) LockStart(ctx context.Context, _ redlatch.LockStart) context.Context {
@@ -115,7 +115,7 @@ func contend(text string) error {
 		for in := bufio.NewScanner(os.Stdin); in.Scan(); {
 			lines <- in.Text()
 		}
-		os.Exit(2) // whoever started us is gone
+		os.Exit(2) // the test that started us is gone
 	}()
 	tell(ready, monotonic())
 	hold, err := time.ParseDuration(<-lines)
@@ -158,7 +158,7 @@ func startContender(t testing.TB, o orders) *contender {
 	}
 	p := &contender{t: t, cmd: exec.Command(self), events: map[string]time.Duration{},
 		news: make(chan struct{}), ended: make(chan struct{})}
-	// The race detector would have every process sleep for a second before it
+	// The race detector would make every process sleep for a second before it
 	// ends.
 	p.cmd.Env = append(os.Environ(), ordersVariable+"="+string(text), "GORACE=atexit_sleep_ms=0", "GOMAXPROCS=2")
 	if p.orders, err = p.cmd.StdinPipe(); err != nil {
@@ -189,7 +189,7 @@ func startContender(t testing.TB, o orders) *contender {
 	return p
 }
 
-// note takes down what the process says.
+// note records the output of the process.
 func (p *contender) note(line string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -236,15 +236,16 @@ func (p *contender) await(event string, within time.Duration) time.Duration {
 	}
 }
 
-// ask has the contender ask for the lock, and hold it for so long; until it is
-// told otherwise, if that is negative. It returns once it has its ticket.
+// ask has the contender ask for the lock and hold it for so long, or until an
+// order to release it if the time is negative. It returns once the contender
+// has its ticket.
 func (p *contender) ask(hold time.Duration) {
 	p.t.Helper()
 	fmt.Fprintln(p.orders, hold)
 	p.await(arrived, patience)
 }
 
-// release has a contender release that holds until it is told otherwise.
+// release orders a contender to release its lock.
 func (p *contender) release() { fmt.Fprintln(p.orders) }
 
 // signal sends the process a signal, and returns when that was.

@@ -17,7 +17,8 @@ import (
 	"github.com/redlatch/redlatch/node"
 )
 
-// lineOf has clients wait for a name in line, each with a driver that counts.
+// lineOf has clients wait in the queue of a name, each with a driver that
+// counts.
 func lineOf(t testing.TB, servers []*redistest.Server, name string, n int) (taps [][]*tap, waiting []<-chan got) {
 	t.Helper()
 	for i := range n {
@@ -33,7 +34,7 @@ func lineOf(t testing.TB, servers []*redistest.Server, name string, n int) (taps
 	return taps, waiting
 }
 
-// asked returns how often each of a line has asked the first server.
+// asked returns how often each waiter has asked the first server.
 func asked(taps [][]*tap) (n []int) {
 	for _, mine := range taps {
 		total := 0
@@ -46,8 +47,8 @@ func asked(taps [][]*tap) (n []int) {
 }
 
 // mostIn is how many requests a waiter of that rank may send in a time: the
-// first two every 400 ms, the fifty behind them every 900 ms, with a random
-// quarter off. One more may fall on the edge.
+// first two every 400 ms, the fifty behind them every 900 ms, less a random
+// quarter. One more may fall on the edge.
 func mostIn(rank int, d time.Duration) int {
 	every := 400 * time.Millisecond
 	if rank > 2 {
@@ -74,8 +75,8 @@ func TestWaitingCostsNothingButTheRenewalOfThePlace(t *testing.T) {
 			if n > most {
 				t.Errorf("number %d in line asked %d times in %v, want %d at the most", rank, n, took, most)
 			}
-			// A busy machine makes them slower, not silent: a head that does not
-			// renew its place loses it after a second.
+			// A busy machine makes them slower, not silent: a head that does
+			// not renew its place loses it after a second.
 			if rank <= 2 && n < int(took/time.Second) {
 				t.Errorf("number %d in line asked %d times in %v, and would lose its place", rank, n, took)
 			}
@@ -88,7 +89,7 @@ func TestWaitingCostsNothingButTheRenewalOfThePlace(t *testing.T) {
 	})
 }
 
-// wakes counts the wakes that a server sends, from now on.
+// wakes counts the notifications that a server sends, from now on.
 func wakes(t testing.TB, s *redistest.Server) (count func(kind byte) int) {
 	t.Helper()
 	client := goredisclient.NewClient(&goredisclient.Options{Addr: s.Addr()})
@@ -101,7 +102,7 @@ func wakes(t testing.TB, s *redistest.Server) (count func(kind byte) int) {
 	messages := sub.Channel(goredisclient.WithChannelSize(10_000))
 	seen := map[byte]int{}
 	return func(kind byte) int {
-		// What the server sent before this comes before its answer.
+		// What the server published before this arrives before its answer.
 		marker := fmt.Sprint("x", time.Now().UnixNano())
 		s.Do("PUBLISH", "redlatch:1:inbox:marker", marker)
 		for m := range messages {
@@ -136,8 +137,8 @@ func TestReleaseWakesOneHoweverManyWait(t *testing.T) {
 			start := time.Now()
 			mustRelease(t, lease)
 			_, lease = served(t, waiting)
-			// It stands on a quorum; that the others have heard too is all that
-			// can be outstanding.
+			// It is held on a quorum; only replies of the other servers can be
+			// outstanding.
 			eventually(t, patience, func() error {
 				for _, s := range servers {
 					if n := s.Do("ZCARD", queueOf("job")); n != strconv.Itoa(waiters-1-i) {
@@ -147,7 +148,7 @@ func TestReleaseWakesOneHoweverManyWait(t *testing.T) {
 				return nil
 			})
 			if time.Since(start) > node.TurnLease {
-				continue // its turn ran out on a busy machine, and the next was woken
+				continue // its notification expired on a busy machine, and the next was notified
 			}
 			judged++
 			turns, near := -before[0], -before[1]
@@ -169,7 +170,7 @@ func TestReleaseWakesOneHoweverManyWait(t *testing.T) {
 	})
 }
 
-// TestSideKeysOfALineExpireAndGoWithIt looks at what waiting writes.
+// TestSideKeysOfALineExpireAndGoWithIt checks the keys that waiting writes.
 func TestSideKeysOfALineExpireAndGoWithIt(t *testing.T) {
 	t.Parallel()
 	servers := redistest.Start(t, 3)
@@ -189,7 +190,8 @@ func TestSideKeysOfALineExpireAndGoWithIt(t *testing.T) {
 			}
 		}
 	}
-	// Who gives up has left every line when that is known, or right after.
+	// A waiter that gives up has left every queue when Lock returns, or right
+	// after.
 	giveUp()
 	wantErr(t, <-quit, context.Canceled)
 	eventually(t, patience, inLine(servers, "job", 3))

@@ -50,8 +50,8 @@ func TestQuorumOutlivesAMinority(t *testing.T) {
 			t.Fatalf("three of five: %v", err)
 		}
 		servers[2].Kill()
-		// The first to ask finds the connections broken; both it and the next
-		// are told at once.
+		// The first request finds the connections broken; both it and the next
+		// get an error at once.
 		for range 2 {
 			start := time.Now()
 			_, err := c.TryLock(context.Background(), "job", redlatch.LockOptions{})
@@ -73,8 +73,8 @@ func TestQuorumOutlivesAMinority(t *testing.T) {
 	})
 }
 
-// TestFrozenMinorityAddsNothing compares medians in one run: a frozen server
-// that was waited for would cost a thousand times a healthy round.
+// TestFrozenMinorityAddsNothing compares medians in one run: waiting for a
+// frozen server would cost a thousand times a healthy round.
 func TestFrozenMinorityAddsNothing(t *testing.T) {
 	eachDriverTimed(t, func(t testing.TB, nodes func(...string) []redlatch.Node) {
 		servers := redistest.Start(t, 5)
@@ -162,8 +162,8 @@ func TestCancelledCallerLeavesNoKeyOnAnyServer(t *testing.T) {
 			cancel()
 			wantErr(t, err, context.DeadlineExceeded)
 		}
-		// Nothing tells that a request is not on its way any more: give the
-		// slowest the time it needs, and look that nothing has come of it.
+		// Nothing reports that a request is no longer in flight: wait as long
+		// as the slowest needs, and check that it left nothing.
 		time.Sleep(2500 * time.Millisecond)
 		for _, p := range slow {
 			p.Delay(0)
@@ -180,7 +180,7 @@ func TestCancelledCallerLeavesNoKeyOnAnyServer(t *testing.T) {
 		for _, s := range servers[:3] {
 			s.Thaw()
 		}
-		time.Sleep(time.Second) // for what the frozen servers had in their buffers
+		time.Sleep(time.Second) // for the requests in the buffers of the frozen servers
 		eventually(t, undone, noKeys(servers))
 	})
 }
@@ -188,8 +188,8 @@ func TestCancelledCallerLeavesNoKeyOnAnyServer(t *testing.T) {
 func TestLeaseOnAFrozenQuorumEndsAtItsDeadline(t *testing.T) {
 	eachDriverTimed(t, func(t testing.TB, nodes func(...string) []redlatch.Node) {
 		servers := redistest.Start(t, 5)
-		// The node time limit is far beyond the deadline: whatever ends the
-		// lease, it is not the return of a call.
+		// The node time limit is far beyond the deadline: the return of a call
+		// cannot be what ends the lease.
 		c := newClient(t, nodes(redistest.Addresses(servers)...), redlatch.Options{NodeTimeout: 20 * time.Second})
 		l, err := c.Lock(context.Background(), "job", redlatch.LockOptions{TTL: time.Second})
 		if err != nil {
@@ -200,8 +200,8 @@ func TestLeaseOnAFrozenQuorumEndsAtItsDeadline(t *testing.T) {
 			s.Freeze()
 		}
 		at := <-ended
-		// The deadline may have been moved once by an extension that was
-		// under way; after that it stands.
+		// An extension that was in flight may have moved the deadline once;
+		// after that it is fixed.
 		late := at.Sub(l.Deadline())
 		wantErr(t, context.Cause(l.Context()), redlatch.ErrLost)
 		if late > allow(100*time.Millisecond, start) {
@@ -248,7 +248,7 @@ func TestTieOnRealServersEndsAndLeavesNoMinorityKeys(t *testing.T) {
 			_, err := c.TryLock(context.Background(), "job", redlatch.LockOptions{})
 			wantErr(t, err, redlatch.ErrHeld)
 			eventually(t, undone, noKeys(servers[n/2:]))
-			// When the other half runs out, a waiter has it.
+			// When the other half expires, a waiter gets the lock.
 			l, err := c.Lock(context.Background(), "job", redlatch.LockOptions{Wait: 20 * time.Second})
 			if err != nil {
 				t.Fatal(err)
@@ -350,7 +350,7 @@ func TestRefusedClientsLeaveNoConnections(t *testing.T) {
 			_, err := redlatch.New(nodes(server.URL(), twice), redlatch.Options{NodeTimeout: 5 * time.Second})
 			wantErr(t, err, redlatch.ErrConfig)
 		}
-		// The server sees a moment later that a connection was closed.
+		// The server notices a closed connection a moment later.
 		for end := time.Now().Add(10 * time.Second); connections() > before+1 && time.Now().Before(end); {
 			time.Sleep(10 * time.Millisecond)
 		}

@@ -13,10 +13,11 @@ import (
 	"github.com/redlatch/redlatch/internal/redistest"
 )
 
-// Each test here has a request of one holder arrive when the next has the lock.
+// Each test here has a request of one holder arrive when the next holder has
+// the lock.
 
-// slowLine returns two clients of one server: what the first says can be held
-// up, and it is patient.
+// slowLine returns two clients of one server. Requests of the first can be held
+// up, and its time limit is long.
 func slowLine(t testing.TB, nodes func(...string) []redlatch.Node) (s *redistest.Server, p *redistest.Proxy, slow, other *redlatch.Client) {
 	t.Helper()
 	s = redistest.Start(t, 1)[0]
@@ -77,11 +78,11 @@ func TestReleasesUnderWayDoNotTakeBackWhatTheNextAttemptWasGranted(t *testing.T)
 				t.Fatal(err)
 			}
 		}
-		// The slow one refuses while it has not heard of the release before;
-		// the first extension repairs that.
+		// The slow server refuses while it has not received the previous
+		// release; the first extension repairs that.
 		l := mustLock(t, c, "job", redlatch.LockOptions{TTL: 2 * time.Second})
 		eventually(t, patience, heldOnAll(servers, "job"))
-		// Whatever else was on its way to the slow one has come by now.
+		// After this, every request in flight to the slow server has arrived.
 		time.Sleep(300 * time.Millisecond)
 		if err := heldOnAll(servers, "job")(); err != nil {
 			t.Errorf("a release of before took away what was granted after it: %v", err)
@@ -92,7 +93,7 @@ func TestReleasesUnderWayDoNotTakeBackWhatTheNextAttemptWasGranted(t *testing.T)
 }
 
 // TestExtensionThatComesAfterTheExpiryIsTooLate has the extension arrive when
-// the lock has run out, and is free or another's.
+// the lock has expired, and is free or held by another client.
 func TestExtensionThatComesAfterTheExpiryIsTooLate(t *testing.T) {
 	t.Parallel()
 	for _, taken := range []bool{false, true} {
@@ -126,8 +127,9 @@ func TestExtensionThatComesAfterTheExpiryIsTooLate(t *testing.T) {
 				if err == nil || l.Err() == nil {
 					t.Errorf("an extension after the expiry was confirmed: %v, %v", err, l.Err())
 				}
-				// What is sent later arrives later. The release of what was
-				// lost comes in between: somebody must look before it does.
+				// Requests arrive in the order in which they were sent. The
+				// release of the lost lease follows the extension, so the key
+				// must be read before the release arrives.
 				later := goLock(slow, "another", redlatch.LockOptions{TTL: 20 * time.Second})
 				for arrived := false; !arrived; time.Sleep(time.Millisecond) {
 					if now := server.Do("GET", "job"); now != theirs {

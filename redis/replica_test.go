@@ -14,8 +14,8 @@ import (
 	"github.com/redlatch/redlatch/node"
 )
 
-// TestWritableReplicaConfirmsNothing asks a replica that can be written to, and
-// that has a lock's key, for all that would prolong or renew the lock.
+// TestWritableReplicaConfirmsNothing sends a writable replica that has a lock's
+// key every request that would extend or repair the lock.
 func TestWritableReplicaConfirmsNothing(t *testing.T) {
 	t.Parallel()
 	master := redistest.Start(t, 1)[0]

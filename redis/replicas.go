@@ -39,7 +39,7 @@ func (x *examination) replicas(info map[string]string) {
 	}
 }
 
-// onlineReplicas counts as lua/marker.lua does.
+// onlineReplicas counts as lua/lib/marker.lua does.
 func onlineReplicas(info map[string]string, lag time.Duration) int {
 	n := 0
 	for i := 0; info["slave"+strconv.Itoa(i)] != ""; i++ {

@@ -10,7 +10,7 @@ import (
 	"github.com/redlatch/redlatch/node"
 )
 
-// saying is a driver whose server says one thing, and after that nothing new.
+// saying is a driver whose server sends one reply, and after that nothing new.
 type saying struct {
 	kind  Kind
 	reply []string
@@ -33,10 +33,10 @@ func (d *saying) ReturnsByDeadline() bool { return true }
 func (d *saying) Kind() Kind              { return d.kind }
 func (d *saying) Close() error            { return nil }
 
-// earliest and latest are what a server's clock may show at all.
+// earliest and latest limit what a server's clock may show.
 var earliest, latest = time.Unix(0, 0), time.Date(10000, 1, 1, 0, 0, 0, 0, time.UTC)
 
-// checkReply complains about a reply that nobody could work with.
+// checkReply complains about a reply that cannot be used.
 func checkReply(t testing.TB, said []string, r node.Reply) {
 	t.Helper()
 	if r.Status == 0 || r.Status.String() == "unknown status" || r.Fence > node.MaxToken || r.HolderToken > node.MaxToken || r.Left < node.NoExpiry || r.Rank < 0 ||
@@ -49,7 +49,8 @@ func checkReply(t testing.TB, said []string, r node.Reply) {
 }
 
 // checkError complains about an error that cannot be shown, or that says that
-// nothing was sent: a server that answers with nonsense has done who knows what.
+// nothing was sent: a server that answers with nonsense may have executed
+// anything.
 func checkError(t testing.TB, said []string, err error) {
 	t.Helper()
 	if !presentable(err) || !strings.HasPrefix(err.Error(), "redlatch: ") || errors.Is(err, node.ErrUnsent) {
@@ -57,13 +58,13 @@ func checkError(t testing.TB, said []string, err error) {
 	}
 }
 
-// operations are all that is sent to a lock.
+// operations are all requests for a lock.
 var operations = []node.Op{
 	node.OpAcquire, node.OpExtend, node.OpRelease, node.OpRepair, node.OpInspect, node.OpOffer, node.OpBreak, node.OpMark,
 }
 
-// FuzzReplies has a server reply with anything to everything. The parts of a
-// reply are separated by a zero.
+// FuzzReplies has a server reply with arbitrary bytes to every request. The
+// parts of a reply are separated by a zero.
 func FuzzReplies(f *testing.F) {
 	const marker = "2 dd4b68befc31fa69359eaf9de7af049cd651e0ab 8fd65869eaf57c00 2000 500000 2133 1 2000 1794740042136691 changed redis://a:1"
 	for i, parts := range [][]string{
@@ -124,7 +125,7 @@ func FuzzReplies(f *testing.F) {
 		} else {
 			checkListing(t, said, l)
 		}
-		// As a step of a walk, as what is found there, and as the masters of a
+		// As a step of a scan, as what is found there, and as the masters of a
 		// cluster.
 		for _, then := range [][]string{{"0"}, said} {
 			d := &saying{kind: d.kind, reply: said, then: then}

@@ -11,12 +11,14 @@ import (
 	"time"
 
 	"github.com/redlatch/redlatch"
+	"github.com/redlatch/redlatch/admin"
 	"github.com/redlatch/redlatch/internal/fresh"
 	"github.com/redlatch/redlatch/internal/redistest"
 	"github.com/redlatch/redlatch/node"
 )
 
-// requiring are bounds for a single server whose replicas are counted.
+// requiring are cluster parameters for a single server whose replicas are
+// counted.
 func requiring(replicas int) redlatch.Options {
 	opts := quick
 	opts.Guard, opts.Replicas = redlatch.GuardOn, replicas
@@ -27,7 +29,7 @@ func TestRequiredReplicasAreTakenFromTheMarker(t *testing.T) {
 	t.Parallel()
 	server := redistest.Start(t, 1)[0]
 	marked := func() (*node.Guard, error) {
-		states, err := laterClient(t, requiring(0), server.URL()).Init(context.Background(), redlatch.InitOptions{})
+		states, err := admin.New(laterClient(t, requiring(0), server.URL())).Init(context.Background(), admin.InitOptions{})
 		if err != nil {
 			return nil, err
 		}
@@ -63,8 +65,9 @@ func TestRequiredReplicasAreTakenFromTheMarker(t *testing.T) {
 	want(0, 0, q)
 }
 
-// TestServerWithTooFewReplicasNeitherGrantsNorExtends has the only replica go
-// away and come back under a lease. A refusal is no loss: the deadline decides.
+// TestServerWithTooFewReplicasNeitherGrantsNorExtends disconnects and
+// reconnects the only replica under a lease. A refusal is no loss: the deadline
+// decides.
 func TestServerWithTooFewReplicasNeitherGrantsNorExtends(t *testing.T) {
 	t.Parallel()
 	eachDriver(t, func(t *testing.T, nodes func(...string) []redlatch.Node) {
@@ -100,7 +103,7 @@ func TestServerWithTooFewReplicasNeitherGrantsNorExtends(t *testing.T) {
 		})
 		replica.Kill()
 		eventually(t, patience, func() error { return refused(l.Extend(context.Background())) })
-		mustRelease(t, l) // to free something is safe at all times
+		mustRelease(t, l) // freeing is always safe
 	})
 }
 

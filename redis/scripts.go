@@ -2,8 +2,9 @@ package redis
 
 import (
 	"crypto/sha1"
-	_ "embed" // for the scripts
+	"embed"
 	"encoding/hex"
+	"regexp"
 )
 
 // A Script is a Lua script and the digest by which a server knows it.
@@ -19,87 +20,43 @@ func NewScript(name, source string) *Script {
 	return &Script{Name: name, Source: source, SHA1: hex.EncodeToString(sum[:])}
 }
 
-//go:embed lua/role.lua
-var roleSource string
+//go:embed lua
+var lua embed.FS
 
-//go:embed lua/marker.lua
-var markerSource string
+// include is a line of a script that a helper from lua/lib takes the place of.
+var include = regexp.MustCompile(`(?m)^ *--#include (\w+)\n`)
 
-//go:embed lua/guard.lua
-var guardSource string
-
-//go:embed lua/queue.lua
-var queueSource string
-
-//go:embed lua/other.lua
-var otherSource string
-
-//go:embed lua/offer.lua
-var offerSource string
-
-//go:embed lua/quick.lua
-var quickSource string
-
-//go:embed lua/acquire.lua
-var acquireSource string
-
-//go:embed lua/extend.lua
-var extendSource string
-
-//go:embed lua/free.lua
-var freeSource string
-
-//go:embed lua/release.lua
-var releaseSource string
-
-//go:embed lua/repair.lua
-var repairSource string
-
-//go:embed lua/mark.lua
-var markSource string
-
-//go:embed lua/inspect.lua
-var inspectSource string
-
-//go:embed lua/break.lua
-var breakSource string
-
-//go:embed lua/scan.lua
-var scanSource string
-
-//go:embed lua/evidence.lua
-var evidenceSource string
-
-//go:embed lua/look.lua
-var lookSource string
-
-//go:embed lua/masters.lua
-var mastersSource string
-
-//go:embed lua/health.lua
-var healthSource string
-
-//go:embed lua/publish.lua
-var publishSource string
-
-//go:embed lua/identity.lua
-var identitySource string
+// load returns the script in lua/NAME.lua, with the helpers it includes. They
+// stand where they are included, so that a common case before them does not pay
+// for their definition.
+func load(name string) *Script {
+	read := func(path string) string {
+		text, err := lua.ReadFile(path)
+		if err != nil {
+			panic(err) // the file is part of this package
+		}
+		return string(text)
+	}
+	return NewScript(name, include.ReplaceAllStringFunc(read("lua/"+name+".lua"), func(line string) string {
+		return read("lua/lib/" + include.FindStringSubmatch(line)[1] + ".lua")
+	}))
+}
 
 // The scripts, one for each operation. Each is idempotent for its own value.
 var (
-	acquireScript  = NewScript("acquire", quickSource+roleSource+markerSource+guardSource+queueSource+acquireSource)
-	repairScript   = NewScript("repair", roleSource+markerSource+guardSource+queueSource+otherSource+repairSource)
-	markScript     = NewScript("mark", roleSource+markerSource+markSource)
-	extendScript   = NewScript("extend", otherSource+roleSource+markerSource+extendSource)
-	releaseScript  = NewScript("release", freeSource+queueSource+otherSource+releaseSource)
-	offerScript    = NewScript("offer", queueSource+otherSource+offerSource)
-	inspectScript  = NewScript("inspect", otherSource+inspectSource)
-	identityScript = NewScript("identity", identitySource)
-	breakScript    = NewScript("break", queueSource+breakSource)
-	scanScript     = NewScript("scan", scanSource)
-	evidenceScript = NewScript("evidence", evidenceSource)
-	lookScript     = NewScript("look", lookSource)
-	healthScript   = NewScript("health", healthSource)
-	publishScript  = NewScript("publish", publishSource)
-	mastersScript  = NewScript("masters", mastersSource)
+	acquireScript  = load("acquire")
+	repairScript   = load("repair")
+	markScript     = load("mark")
+	extendScript   = load("extend")
+	releaseScript  = load("release")
+	offerScript    = load("offer")
+	inspectScript  = load("inspect")
+	identityScript = load("identity")
+	breakScript    = load("break")
+	scanScript     = load("scan")
+	evidenceScript = load("evidence")
+	lookScript     = load("look")
+	healthScript   = load("health")
+	publishScript  = load("publish")
+	mastersScript  = load("masters")
 )

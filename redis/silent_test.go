@@ -18,14 +18,14 @@ import (
 	"github.com/redlatch/redlatch/internal/redistest"
 )
 
-// busy has many callers at once use a client, so that it has all the
-// connections, and has them in the state, that a busy program has.
+// busy has many callers use a client at once, so that it has as many
+// connections, in the same state, as in a busy program.
 func busy(c *redlatch.Client) {
 	var all sync.WaitGroup
 	for i := range 64 {
 		all.Go(func() {
 			for range 5 {
-				// What comes of it does not matter, nor would it on a machine that
+				// The outcome does not matter, nor would it on a machine that
 				// has other work to do.
 				if l, err := c.TryLock(context.Background(), fmt.Sprint("busy ", i), redlatch.LockOptions{}); err == nil {
 					l.Release(context.Background())
@@ -37,8 +37,8 @@ func busy(c *redlatch.Client) {
 }
 
 // TestSilentConnectionsAreGivenUpBeforeTheLeaseIsLost has a firewall forget
-// every connection: what is sent on them is lost without a word, and new ones
-// work.
+// every connection: data sent on them is lost without an error, and new
+// connections work.
 func TestSilentConnectionsAreGivenUpBeforeTheLeaseIsLost(t *testing.T) {
 	t.Parallel()
 	const ttl = 6 * time.Second
@@ -95,8 +95,8 @@ func silentProxy(t testing.TB, ca *authority, secure bool) (*faultproxy.Proxy, s
 	return p, "rediss://" + p.Addr() + "?tls_ca=" + ca.file("ca")
 }
 
-// TestSilentInboxIsMadeAnew waits for a lock while the connection by which the
-// wake would come goes silent, and is then released by another.
+// TestSilentInboxIsMadeAnew waits for a lock while the connection for the
+// notification goes silent; then another client releases the lock.
 func TestSilentInboxIsMadeAnew(t *testing.T) {
 	t.Parallel()
 	eachDriverTimed(t, func(t testing.TB, nodes func(...string) []redlatch.Node) {
@@ -133,8 +133,8 @@ func TestSilentInboxIsMadeAnew(t *testing.T) {
 	})
 }
 
-// TestReplyThatNeverComesIsATimeoutThroughEveryDriver asks a server that stands
-// still. The connection is not broken, so nothing is asked again at once.
+// TestReplyThatNeverComesIsATimeoutThroughEveryDriver sends a request to a
+// stopped server. The connection is not broken, so nothing is retried at once.
 func TestReplyThatNeverComesIsATimeoutThroughEveryDriver(t *testing.T) {
 	t.Parallel()
 	eachDriver(t, func(t *testing.T, nodes func(...string) []redlatch.Node) {
@@ -159,7 +159,7 @@ func TestReplyThatNeverComesIsATimeoutThroughEveryDriver(t *testing.T) {
 	})
 }
 
-// roundsOf calls a function with each round.
+// roundsOf is an observer that calls a function with each round.
 type roundsOf struct {
 	announcerless
 	f func(redlatch.RoundEnd)

@@ -64,14 +64,13 @@ func awaitReplicas(t testing.TB, s *redistest.Server, n int) {
 	})
 }
 
-// cut loses all that the two sides send each other. Connections stay open.
+// cut loses all packets between the two sides. Connections stay open.
 func (d *divided) cut() {
 	d.toMaster.Partition(true)
 	d.toOthers.Partition(true)
 }
 
-// onMastersSide returns a node that reaches the master whatever becomes of the
-// rest.
+// onMastersSide returns a node that reaches the master during every partition.
 func (d *divided) onMastersSide(t testing.TB) []redlatch.Node {
 	t.Helper()
 	ways := map[string]string{d.toMaster.Addr(): d.master.Addr(), d.sentinel.Addr(): d.toOthers.Addr()}
@@ -102,14 +101,14 @@ func (d *divided) onOthersSide(t testing.TB) []redlatch.Node {
 
 // TestMasterThatIsCutOffWithAHolderStopsBeforeItsReplicaGrants cuts off holder
 // and master from Sentinel and the replicas, one of which is promoted. Without
-// replicas required the same run shows two holders, so that this test can fail.
+// required replicas the same run shows two holders, so this test can fail.
 func TestMasterThatIsCutOffWithAHolderStopsBeforeItsReplicaGrants(t *testing.T) {
 	t.Parallel()
 	split := func(t testing.TB, replicas int) (first *redlatch.Client, l, next *redlatch.Lease) {
 		d := startDivided(t)
 		opts := quick
 		opts.NodeList = "prod"
-		second := newClient(t, d.onOthersSide(t), opts) // takes the number from the marker
+		second := newClient(t, d.onOthersSide(t), opts) // reads the number from the marker
 		opts.Replicas = replicas
 		first = newClient(t, d.onMastersSide(t), opts)
 		for _, c := range []*redlatch.Client{first, second} {
@@ -150,7 +149,7 @@ func TestMasterThatIsCutOffWithAHolderStopsBeforeItsReplicaGrants(t *testing.T) 
 			if next.Token() <= l.Token() {
 				t.Errorf("token %d came after %d", next.Token(), l.Token())
 			}
-			// It grants nothing else either, for as long as it is cut off.
+			// It grants nothing else either while it is cut off.
 			_, err := first.TryLock(context.Background(), "other", redlatch.LockOptions{})
 			wantErr(t, err, redlatch.ErrNoQuorum)
 			if want := "UNREPLICATED 0 of 1 required replicas are online with a lag of 2 s or less"; !strings.Contains(err.Error(), want) {

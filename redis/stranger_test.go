@@ -11,8 +11,8 @@ import (
 	"github.com/redlatch/redlatch/internal/redistest"
 )
 
-// strangers are ways in which somebody who knows nothing of our queue holds a
-// lock.
+// strangers are ways in which a foreign client, which does not know our queue,
+// holds a lock.
 var strangers = map[string]func(s *redistest.Server, ttl string){
 	"plain": func(s *redistest.Server, ttl string) { s.Do("SET", "job", "20-random-bytes", "NX", "PX", ttl) },
 	"hash": func(s *redistest.Server, ttl string) {
@@ -21,8 +21,8 @@ var strangers = map[string]func(s *redistest.Server, ttl string){
 	},
 }
 
-// TestReleaseByAStrangerIsNoticedByTheHeadAlone has a stranger free the lock,
-// which wakes nobody.
+// TestReleaseByAStrangerIsNoticedByTheHeadAlone has a foreign client free the
+// lock, which notifies nobody.
 func TestReleaseByAStrangerIsNoticedByTheHeadAlone(t *testing.T) {
 	t.Parallel()
 	for name, take := range strangers {
@@ -48,7 +48,8 @@ func TestReleaseByAStrangerIsNoticedByTheHeadAlone(t *testing.T) {
 						t.Errorf("number %d in line asked %d times in %v, want %d at the most", rank, n, took, most)
 					}
 				}
-				// Renewing its place it would ask five times in two seconds.
+				// If it renewed its place, it would ask five times in two
+				// seconds.
 				if n := after[0] - before[0]; n < 7 {
 					t.Errorf("the head asked %d times in %v, want once in 200 ms", n, took)
 				}
@@ -72,7 +73,7 @@ func TestReleaseByAStrangerIsNoticedByTheHeadAlone(t *testing.T) {
 	}
 }
 
-// TestExpiryOfAStrangersLockIsWaitedForToTheMoment has the lock run out at a
+// TestExpiryOfAStrangersLockIsWaitedForToTheMoment has the lock expire at a
 // moment at which nobody would ask otherwise: a random delay is far longer, and
 // places are renewed every 400 ms.
 func TestExpiryOfAStrangersLockIsWaitedForToTheMoment(t *testing.T) {

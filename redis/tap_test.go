@@ -18,18 +18,18 @@ import (
 	"github.com/redlatch/redlatch/redis/rueidis"
 )
 
-// tap stands between a node and its driver: it counts what is sent, and lets a
-// test come in between.
+// tap is between a node and its driver: it counts what is sent, and lets a test
+// intervene.
 type tap struct {
 	redis.Subscriber
 
 	// subscribing is called before a channel is subscribed to, confirming when
-	// the server has confirmed and the node has not been told, and confirmed
-	// after that. Any of them may be nil.
+	// the server has confirmed and the node has not been notified yet, and
+	// confirmed after that. Any of them may be nil.
 	subscribing, confirming, confirmed func()
 
 	// delay is called before each request is sent and each message is passed
-	// on, and may take its time. It may be nil.
+	// on, and may block. It may be nil.
 	delay func()
 
 	mu   sync.Mutex

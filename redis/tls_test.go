@@ -83,8 +83,9 @@ func (a *authority) sign(name string, c *x509.Certificate) {
 	}
 }
 
-// TestFailuresOfTLSAreTold has a server show a certificate that will not do, ask
-// for one, or not speak TLS at all. Set right, it serves the same client.
+// TestFailuresOfTLSAreTold has a server show an invalid certificate, require a
+// certificate, or not speak TLS at all. With the fault corrected, it serves the
+// same client.
 func TestFailuresOfTLSAreTold(t *testing.T) {
 	t.Parallel()
 	a := newAuthority(t)
@@ -128,7 +129,7 @@ func TestFailuresOfTLSAreTold(t *testing.T) {
 				}
 				limit := 5 * time.Second
 				if c.plainTLS {
-					limit /= 5 // the server waits for the rest of what it takes for a command
+					limit /= 5 // the server waits for the rest of a supposed command
 				}
 				client := newClient(t, nodes(url), redlatch.Options{NodeTimeout: limit})
 				_, err := client.TryLock(context.Background(), "job", redlatch.LockOptions{})
@@ -148,8 +149,8 @@ func TestFailuresOfTLSAreTold(t *testing.T) {
 	}
 }
 
-// TestRightsThatAreTakenEndTheLeaseAtItsDeadline takes the user away under a
-// holder, and gives it back in time, and not.
+// TestRightsThatAreTakenEndTheLeaseAtItsDeadline disables the user under a
+// holder, and enables it again in time, or too late.
 func TestRightsThatAreTakenEndTheLeaseAtItsDeadline(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct{ name, take, give, want string }{
@@ -166,7 +167,7 @@ func TestRightsThatAreTakenEndTheLeaseAtItsDeadline(t *testing.T) {
 				l := mustLock(t, client, "job", redlatch.LockOptions{TTL: 3 * time.Second})
 				take := func() {
 					server.Do("ACL", "SETUSER", "locks", c.take)
-					if c.take == "off" { // who is logged in stays so
+					if c.take == "off" { // a user that is logged in stays so
 						server.Do("CLIENT", "KILL", "USER", "locks")
 					}
 				}
@@ -185,7 +186,7 @@ func TestRightsThatAreTakenEndTheLeaseAtItsDeadline(t *testing.T) {
 				t.Log("who extends is told:", err)
 				<-l.Context().Done()
 				wantErr(t, context.Cause(l.Context()), redlatch.ErrLost)
-				eventually(t, patience, noKeys([]*redistest.Server{server})) // it runs out all the same
+				eventually(t, patience, noKeys([]*redistest.Server{server})) // it expires all the same
 				server.Do("ACL", "SETUSER", "locks", c.give)
 				next := mustLock(t, client, "job", redlatch.LockOptions{Tries: 100})
 				if next.Token() <= l.Token() {

@@ -52,7 +52,8 @@ func TestClusterIsANode(t *testing.T) {
 	}
 	eachDriver(t, func(t *testing.T, nodes func(...string) []redlatch.Node) {
 		c := newClient(t, nodes("redis+cluster://"+strings.Join(hosts, "+")), redlatch.Options{NodeTimeout: 2 * time.Second})
-		// Names that hash in every way there is: the fence must follow each.
+		// Names with every kind of hash tag: the fence must be in the slot of
+		// each.
 		for _, name := range []string{"a", "job 2", "{a}b", "a}b", "{}x", "}{", "a{b", "日本", "{}{a}"} {
 			l, err := c.Lock(context.Background(), name, redlatch.LockOptions{})
 			if err != nil {
@@ -134,8 +135,8 @@ func TestSentinelIsANodeAndFollowsItsMaster(t *testing.T) {
 	})
 }
 
-// TestMasterLostBehindSentinelLetsNobodyInTooEarly has a replica be promoted
-// that lacks the lock.
+// TestMasterLostBehindSentinelLetsNobodyInTooEarly has a replica promoted that
+// lacks the lock.
 func TestMasterLostBehindSentinelLetsNobodyInTooEarly(t *testing.T) {
 	t.Parallel()
 	master, replica, address := startSentinel(t)
@@ -150,7 +151,7 @@ func TestMasterLostBehindSentinelLetsNobodyInTooEarly(t *testing.T) {
 	deadline := l.Deadline()
 	master.Kill()
 	eventually(t, patience, func() error {
-		// A sentinel that promotes a server cuts its connections.
+		// A sentinel that promotes a server closes its connections.
 		if info, err := replica.Try("INFO", "replication"); err != nil || !strings.Contains(info, "role:master") {
 			return fmt.Errorf("the replica is not promoted yet: %v", err)
 		}
@@ -171,8 +172,8 @@ func TestMasterLostBehindSentinelLetsNobodyInTooEarly(t *testing.T) {
 		t.Log("who asks is told:", err)
 		return nil
 	})
-	// Its own connections may still be those to the old master, and be found
-	// broken first.
+	// Its own connections may still lead to the old master, and be found broken
+	// first.
 	eventually(t, undone, func() error { // before it ends by its TTL
 		if err := l.Extend(context.Background()); !errors.Is(err, redlatch.ErrLost) {
 			return fmt.Errorf("the holder is told %v", err)
@@ -184,8 +185,8 @@ func TestMasterLostBehindSentinelLetsNobodyInTooEarly(t *testing.T) {
 	})
 }
 
-// TestFullPoolCannotLoseALock has callers take every connection there is to
-// ask for locks, on a server that answers slowly.
+// TestFullPoolCannotLoseALock has requests for locks occupy every connection,
+// on a server that answers slowly.
 func TestFullPoolCannotLoseALock(t *testing.T) {
 	t.Parallel()
 	eachDriverTimed(t, func(t testing.TB, nodes func(...string) []redlatch.Node) {

@@ -15,8 +15,8 @@ import (
 	"github.com/redlatch/redlatch/internal/redistest"
 )
 
-// TestNobodyIsStarvedInTrouble has contenders hand a lock on among them while
-// something goes wrong all the time.
+// TestNobodyIsStarvedInTrouble has contenders hand a lock over while faults
+// occur all the time.
 func TestNobodyIsStarvedInTrouble(t *testing.T) {
 	t.Parallel()
 	const (
@@ -28,7 +28,7 @@ func TestNobodyIsStarvedInTrouble(t *testing.T) {
 	each := func(pause time.Duration, args ...string) func(servers []*redistest.Server, i int) {
 		return func(servers []*redistest.Server, i int) {
 			servers[i%len(servers)].Do(args...)
-			time.Sleep(pause) // between two blows, so that somebody gets up again
+			time.Sleep(pause) // between two faults, so that the server recovers
 		}
 	}
 	for name, trouble := range map[string]func(servers []*redistest.Server, i int){
@@ -64,7 +64,7 @@ func TestNobodyIsStarvedInTrouble(t *testing.T) {
 						if errors.Is(err, redlatch.ErrNoQuorum) {
 							cut[i].Add(1)
 							why[i].Store(err)
-							continue // its connections to a quorum were cut in this very moment
+							continue // its connections to a quorum were cut at this moment
 						}
 						if err != nil && ctx.Err() == nil {
 							t.Errorf("contender %d: %v", i, err)
@@ -78,7 +78,8 @@ func TestNobodyIsStarvedInTrouble(t *testing.T) {
 						time.Sleep(time.Millisecond)
 						had[i].Add(1)
 						inside.Add(-1)
-						// Where it cannot be had back now it is owed, or runs out.
+						// If it cannot be released now, it is released later or
+						// expires.
 						l.Release(ctx)
 					}
 				})
@@ -107,8 +108,8 @@ func TestNobodyIsStarvedInTrouble(t *testing.T) {
 	}
 }
 
-// TestInboxCutInTheInstantOfAWakeIsMadeUpFor loses the wake itself together
-// with the connection that it comes by.
+// TestInboxCutInTheInstantOfAWakeIsMadeUpFor loses the notification together
+// with the connection that it arrives on.
 func TestInboxCutInTheInstantOfAWakeIsMadeUpFor(t *testing.T) {
 	t.Parallel()
 	eachDriverTimed(t, func(t testing.TB, nodes func(...string) []redlatch.Node) {
@@ -121,7 +122,7 @@ func TestInboxCutInTheInstantOfAWakeIsMadeUpFor(t *testing.T) {
 			lease := mustLock(t, holder, "job", redlatch.LockOptions{})
 			waiting := goLock(waiter, "job", redlatch.LockOptions{})
 			eventually(t, patience, inLine([]*redistest.Server{server}, "job", 1))
-			proxy.CutAt("\r\nt0000") // a wake: it is your turn, and a fence
+			proxy.CutAt("\r\nt0000") // a notification for the head, with a fence
 			start := time.Now()
 			mustRelease(t, lease)
 			l := mustGet(t, waiting, patience)
@@ -129,7 +130,7 @@ func TestInboxCutInTheInstantOfAWakeIsMadeUpFor(t *testing.T) {
 			if took > allow(time.Second+slack, start) {
 				t.Errorf("the lock was handed on within %v", took)
 			}
-			if proxy.HasCut() { // else it happened to ask in that very moment
+			if proxy.HasCut() { // else it happened to ask at that moment
 				best = min(best, took)
 				cuts++
 			}
@@ -140,8 +141,8 @@ func TestInboxCutInTheInstantOfAWakeIsMadeUpFor(t *testing.T) {
 			t.Errorf("only %d wakes came by the proxy", cuts)
 		}
 		t.Logf("the lock was handed on within %v at the best", best)
-		// The inbox stands again after 10 ms, and the waiter looks then. Else
-		// it would have to wait until it renews its place, every 400 ms.
+		// The inbox is open again after 10 ms, and the waiter asks then.
+		// Otherwise it would ask only when it renews its place, every 400 ms.
 		if best > allow(200*time.Millisecond, began) {
 			t.Errorf("the lock was handed on within %v at the best", best)
 		}
@@ -149,9 +150,9 @@ func TestInboxCutInTheInstantOfAWakeIsMadeUpFor(t *testing.T) {
 }
 
 // TestWaiterDoesNotKeepTheHolderFromBeingRepaired has one server forget a lock,
-// and a waiter find it free there before the holder comes to extend it. What is
-// of no use to the waiter must not be kept from the holder: with one server
-// less it does not outlive the loss of another.
+// and a waiter find it free there before the holder extends it. The waiter
+// cannot use that grant, and must not keep it from the holder: with one server
+// less the holder's lock does not survive the loss of another server.
 func TestWaiterDoesNotKeepTheHolderFromBeingRepaired(t *testing.T) {
 	t.Parallel()
 	servers := redistest.Start(t, 3)

@@ -15,15 +15,16 @@ import (
 	goredisclient "github.com/redis/go-redis/v9"
 
 	"github.com/redlatch/redlatch"
+	"github.com/redlatch/redlatch/admin"
 	"github.com/redlatch/redlatch/internal/redistest"
 	"github.com/redlatch/redlatch/node"
 	"github.com/redlatch/redlatch/redis/goredis"
 )
 
-// Each test here tries to bring nodes into service on a false word.
+// Each test here tries to bring nodes into service on false evidence.
 
-// hold takes a lock that stands, without being extended, on every one of the
-// servers. A lock needs a quorum alone, so on a busy machine it can take more
+// hold takes a lock that is held on every one of the servers and is not
+// extended. A lock needs only a quorum, so on a busy machine it can take more
 // than one try until all have it.
 func hold(t testing.TB, c *redlatch.Client, servers ...*redistest.Server) *redlatch.Lease {
 	t.Helper()
@@ -52,7 +53,7 @@ func hold(t testing.TB, c *redlatch.Client, servers ...*redistest.Server) *redla
 	return nil
 }
 
-// wantNoSecond fails if c is granted the lock while l stands.
+// wantNoSecond fails if c is granted the lock while l is valid.
 func wantNoSecond(t testing.TB, c *redlatch.Client, l *redlatch.Lease) {
 	t.Helper()
 	for l.Remaining() > 0 {
@@ -60,7 +61,7 @@ func wantNoSecond(t testing.TB, c *redlatch.Client, l *redlatch.Lease) {
 		if err == nil && l.Remaining() > 0 {
 			never(t, "two holders: the first for %v yet, the second for %v", l.Remaining(), l2.Remaining())
 		}
-		if err == nil { // in the very moment in which the first was over
+		if err == nil { // at the moment at which the first was over
 			l2.Release(context.Background())
 		}
 		time.Sleep(20 * time.Millisecond) // asking again and again is the point
@@ -77,7 +78,7 @@ func TestListChangeThatCannotBarTheOldListWritesNothing(t *testing.T) {
 	}
 	changed := laterClient(t, quick, a[2:]...)
 	nobody := func() string { return "redis://127.0.0.1:" + redistest.FreePort(t) }
-	_, err := changed.Init(context.Background(), redlatch.InitOptions{Former: open(t, nobody(), nobody(), a[2])})
+	_, err := admin.New(changed).Init(context.Background(), admin.InitOptions{Former: open(t, nobody(), nobody(), a[2])})
 	wantErr(t, err, redlatch.ErrNoQuorum)
 	for _, s := range servers[3:] {
 		if marker := s.Do("GET", "redlatch:1:marker"); marker != "" {
@@ -97,7 +98,8 @@ func TestQuarantineOfAListChangeBeginsWhenTheOldListIsBarred(t *testing.T) {
 	if err := cycle(old); err != nil {
 		t.Fatal(err)
 	}
-	// Marking the former nodes takes seconds; so long the old list grants.
+	// Marking the former nodes takes seconds; until then the old membership
+	// grants.
 	var slow []string
 	for _, s := range servers[:2] {
 		p := redistest.NewProxy(t, s)
@@ -107,10 +109,10 @@ func TestQuarantineOfAListChangeBeginsWhenTheOldListIsBarred(t *testing.T) {
 	changed := laterClient(t, quick, a[2:]...)
 	done := make(chan error, 1)
 	go func() {
-		_, err := changed.Init(context.Background(), redlatch.InitOptions{Former: open(t, append(slow, a[2])...)})
+		_, err := admin.New(changed).Init(context.Background(), admin.InitOptions{Former: open(t, append(slow, a[2])...)})
 		done <- err
 	}()
-	// The last lease that the old list grants before it is barred.
+	// The last lease that the old membership grants before it is barred.
 	var last *redlatch.Lease
 	for i := range 10_000 {
 		l, err := old.TryLock(context.Background(), fmt.Sprint("job ", i), redlatch.LockOptions{NoKeepAlive: true})
@@ -137,11 +139,11 @@ func TestListChangeToShorterBoundsSitsOutTheLongerOnes(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, opts := range []redlatch.Options{quick, {NodeTimeout: time.Second}} { // set shorter, and left open
-		states, err := laterClient(t, opts, a[2:]...).Init(context.Background(), redlatch.InitOptions{Former: open(t, a[:3]...)})
+		states, err := admin.New(laterClient(t, opts, a[2:]...)).Init(context.Background(), admin.InitOptions{Former: open(t, a[:3]...)})
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, s := range states { // also those that were on neither list
+		for _, s := range states { // also those that were in neither membership
 			if s.Left < 20*time.Second {
 				t.Errorf("%s sits out for %v, where locks of 20s may stand", s.Node, s.Left)
 			}
@@ -200,7 +202,7 @@ func TestFlushedServersAreNotMarkedAgainstTheWordOfOthers(t *testing.T) {
 				t.Errorf("a client with shorter bounds marked %s %q", s.Addr(), marker)
 			}
 		}
-		// One that agrees with the third may.
+		// One that agrees with the third may bring them into service.
 		_, err = laterClient(t, redlatch.Options{NodeTimeout: time.Second}, a...).TryLock(context.Background(), "job", redlatch.LockOptions{})
 		wantErr(t, err, redlatch.ErrQuarantine)
 		if marker := servers[0].Do("GET", "redlatch:1:marker"); !strings.Contains(marker, " 20000 ") {
@@ -230,7 +232,8 @@ func TestNewListDoesNotBringItselfIntoService(t *testing.T) {
 }
 
 // TestServerOfAnotherListDoesNotAgreeBecauseItRestarted is the same, with the
-// common server restarted from its data: it sits out, for its own list.
+// common server restarted from its data: it is quarantined, for its own
+// membership.
 func TestServerOfAnotherListDoesNotAgreeBecauseItRestarted(t *testing.T) {
 	t.Parallel()
 	servers := redistest.Start(t, 5)
@@ -328,7 +331,7 @@ func TestQuarantineIsNoLongerBecauseAClockWasSetBack(t *testing.T) {
 	if err := cycle(newClient(t, open(t, server.URL()), opts)); err != nil {
 		t.Fatal(err)
 	}
-	// As it looks after the clock was a day ahead when the server was marked.
+	// The state after the clock was a day ahead when the server was marked.
 	parts := strings.Fields(server.Do("GET", "redlatch:1:marker"))
 	parts[8] = fmt.Sprintf("%016d", time.Now().Add(24*time.Hour).UnixMicro())
 	server.Do("SET", "redlatch:1:marker", strings.Join(parts, " "))
@@ -361,7 +364,7 @@ func TestLongerBoundsOfTheNodesAreLearned(t *testing.T) {
 }
 
 // TestClientThatTriesAgainIsNotBelievedUnsent has a go-redis client with its
-// default retries lose a reply, and find nobody when it asks again.
+// default retries lose a reply, and find no server when it retries.
 func TestClientThatTriesAgainIsNotBelievedUnsent(t *testing.T) {
 	t.Parallel()
 	server := redistest.Start(t, 1)[0]
@@ -386,8 +389,8 @@ func TestClientThatTriesAgainIsNotBelievedUnsent(t *testing.T) {
 				if !strings.Contains(strings.ToLower(text), "\r\neval\r\n") {
 					return true
 				}
-				// The script arrives; what comes back does not, and nobody
-				// listens any more.
+				// The script arrives; the reply is lost, and nothing listens
+				// there any longer.
 				lost.Store(true)
 				upstream.Write([]byte(text))
 				listener.Close()
@@ -412,12 +415,12 @@ func TestClientThatTriesAgainIsNotBelievedUnsent(t *testing.T) {
 		}
 		return nil
 	})
-	if errors.Is(err, redlatch.ErrUnsent) {
+	if errors.Is(err, node.ErrUnsent) {
 		t.Errorf("it was carried out, and the node says: %v", err)
 	}
 }
 
-// pass copies from one connection to the other while see is content.
+// pass copies from one connection to the other while see returns true.
 func pass(to, from net.Conn, see func(text string) bool) {
 	buf := make([]byte, 64<<10)
 	for {

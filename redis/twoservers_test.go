@@ -13,9 +13,9 @@ import (
 )
 
 // Each test here has one name lead one client to one server and another client
-// to another, and both servers live.
+// to another server. Both servers run.
 
-// twoWays returns a client that is led to a and one that is led to b.
+// twoWays returns a client that is led to a and a client that is led to b.
 func twoWays(t testing.TB, a, b *redistest.Server, opts redlatch.Options) (first, second *redlatch.Client) {
 	t.Helper()
 	opts.NodeList, opts.Guard = "prod", redlatch.GuardOn
@@ -29,8 +29,8 @@ func replicaOf(t testing.TB, s *redistest.Server, n int) []*redistest.Server {
 }
 
 // TestPromotedReplicaGrantsWhileTheOldMasterDoesUnlessAllReplicasAreRequired
-// has one of two replicas be promoted, and the other stay with the old master.
-// It counts for the old one: one required replica, which is what
+// has one of two replicas promoted, and the other stay with the old master. The
+// other counts for the old master: one required replica, which is what
 // min-replicas-to-write 1 asks for, is not enough.
 func TestPromotedReplicaGrantsWhileTheOldMasterDoesUnlessAllReplicasAreRequired(t *testing.T) {
 	t.Parallel()
@@ -83,8 +83,9 @@ func TestPromotedReplicaGrantsWhileTheOldMasterDoesUnlessAllReplicasAreRequired(
 	})
 }
 
-// TestOneNameForTwoUnrelatedServersLetsASecondHolderIn shows what nothing
-// protects from: each of them is a node of its own, marked and trusted.
+// TestOneNameForTwoUnrelatedServersLetsASecondHolderIn shows a case that
+// nothing prevents: each of the servers is a node of its own, marked and
+// trusted.
 func TestOneNameForTwoUnrelatedServersLetsASecondHolderIn(t *testing.T) {
 	t.Parallel()
 	timed(t, func(t testing.TB) {

@@ -13,13 +13,13 @@ import (
 	"github.com/redlatch/redlatch/internal/redistest"
 )
 
-// The tests of this file have waiters that would sleep for an hour if it were
-// not for a wake, and a holder whose time does not run out meanwhile.
+// The tests of this file have waiters that would sleep for an hour without a
+// notification, and a holder whose lease does not expire during that time.
 var deaf = redlatch.Options{RetryDelay: time.Hour, MaxTTL: time.Hour}
 
 const ages = 50 * time.Minute
 
-// got is what came of a Lock.
+// got is the result of a Lock.
 type got struct {
 	lease *redlatch.Lease
 	err   error
@@ -35,7 +35,7 @@ func goLock(c *redlatch.Client, name string, opts redlatch.LockOptions) <-chan g
 	return out
 }
 
-// mustGet waits for what comes of a Lock in the background.
+// mustGet waits for the result of a Lock in the background.
 func mustGet(t testing.TB, in <-chan got, within time.Duration) *redlatch.Lease {
 	t.Helper()
 	select {
@@ -55,14 +55,14 @@ func mustLock(t testing.TB, c *redlatch.Client, name string, opts redlatch.LockO
 	return mustGet(t, goLock(c, name, opts), patience)
 }
 
-// holdOnAll takes a lock and returns when every server has it: until then one
-// that comes after could be first on one of them.
+// holdOnAll takes a lock and returns when every server has it: until then a
+// later client could be first on one of them.
 func holdOnAll(t testing.TB, c *redlatch.Client, servers []*redistest.Server, name string, opts redlatch.LockOptions) *redlatch.Lease {
 	t.Helper()
 	for tries := 1; ; tries++ {
-		eventually(t, undone, noKeys(servers)) // the last one's release may be on its way
+		eventually(t, undone, noKeys(servers)) // the last holder's release may be in flight
 		l := mustLock(t, c, name, opts)
-		if !opts.NoKeepAlive { // whoever lacks it is given it with an extension
+		if !opts.NoKeepAlive { // an extension repairs a server that lacks it
 			eventually(t, patience, heldOnAll(servers, name))
 			return l
 		}
@@ -100,8 +100,9 @@ func mustRelease(t testing.TB, l *redlatch.Lease) {
 }
 
 // TestReleaseBeforeTheInboxStandsIsNotMissed has the holder release after the
-// waiter was refused and before the server has confirmed its subscription: the
-// wake goes to nobody, and the waiter must look once more when it can hear.
+// waiter was refused and before the server has confirmed its subscription. The
+// notification reaches nobody, and the waiter must ask once more when it is
+// subscribed.
 func TestReleaseBeforeTheInboxStandsIsNotMissed(t *testing.T) {
 	t.Parallel()
 	for kind := range subscribers {
@@ -116,8 +117,8 @@ func TestReleaseBeforeTheInboxStandsIsNotMissed(t *testing.T) {
 				taps := make([]*tap, n)
 				for i, s := range servers {
 					taps[i] = newTap(t, kind, s)
-					// The first wake of all is before the node is told that
-					// it is listening.
+					// The first notification of all is sent before the node
+					// learns that it is subscribed.
 					taps[i].confirming = func() {
 						refused <- struct{}{}
 						<-free
@@ -159,8 +160,8 @@ func (announcerless) LockEnd(context.Context, redlatch.LockEnd)                 
 func (r rounds) RoundEnd(context.Context, redlatch.RoundEnd) { r.f() }
 
 // TestInboxThatStandsBeforeTheRefusalIsTakenInIsNotMissed has the server
-// confirm the subscription while the refusal that asked for it is still on its
-// way to the caller, as on a busy machine: nobody waits yet who could be told.
+// confirm the subscription while the refusal that asked for it is still in
+// flight, as on a busy machine: no waiter can be notified yet.
 func TestInboxThatStandsBeforeTheRefusalIsTakenInIsNotMissed(t *testing.T) {
 	t.Parallel()
 	for kind := range subscribers {

@@ -31,7 +31,7 @@ for ((i = 0; i < n; i++)); do
 	(while :; do :; done) &
 	loops+=($!)
 done
-# The load, now and then: its highest is what counts.
+# The load is sampled: only its highest value is printed.
 (
 	most=0
 	while :; do

@@ -1,10 +1,10 @@
 #!/bin/sh
-# Runs every fuzz target of every module for FUZZTIME (30s), a line for each.
-# With --list it names them instead: FOLDER TARGET. FUZZ chooses among them, by
-# a regular expression on such a line.
+# Runs every fuzz target of every module for FUZZTIME (30s), and prints a line
+# for each. With --list it prints their names instead: FOLDER TARGET. FUZZ
+# selects among them, by a regular expression on such a line.
 #
 # Targets are found in the source, so that none can be forgotten. An input that
-# fails is left in the package's testdata/fuzz, and is a test from then on.
+# fails is saved in the package's testdata/fuzz, and is a test from then on.
 set -eu
 cd "$(dirname "$0")/.."
 

@@ -1,8 +1,8 @@
 #!/bin/sh
 # Installs what the tests need and the machine lacks: redis-server, the servers
 # of MariaDB and PostgreSQL, etcd, a C compiler for the race detector, make,
-# bash, and on Linux ip and nft, for network namespaces with packet filters, and ps.
-# Does nothing where all are there. The tests start their own servers.
+# bash, and on Linux ip and nft, for network namespaces with packet filters, and
+# ps. Does nothing if all are installed. The tests start their own servers.
 set -eu
 
 has() { command -v "$1" >/dev/null 2>&1; }
@@ -14,7 +14,7 @@ has postgres || ls /usr/lib/postgresql/*/bin/postgres >/dev/null 2>&1 || need="$
 has etcd || need="$need etcd"
 has make || need="$need make"
 has bash || need="$need bash"
-# Only on Linux does the race detector want a C compiler.
+# Only on Linux does the race detector need a C compiler.
 if [ "$(uname -s)" = Linux ] && ! has "${CC:-gcc}"; then
   need="$need cc"
 fi
@@ -28,7 +28,7 @@ fi
 as_root=""
 [ "$(id -u)" -eq 0 ] || as_root="sudo"
 
-# names turns what is needed into the packages of one manager.
+# names maps what is needed to the package names of one manager.
 names() {
   for n in $need; do
     case $n in
@@ -44,8 +44,8 @@ names() {
   done
 }
 
-# install says what it is about to install, and how, and then does it. What the
-# package manager prints is kept, and shown if it fails.
+# install prints what it is about to install, and how, and then installs it. The
+# output of the package manager is kept, and shown if it fails.
 install() {
   echo "make test needs what this machine lacks:$need" >&2
   echo "installing it now: $*" >&2
@@ -59,14 +59,14 @@ install() {
   return 1
 }
 
-# The package lists hold several words on purpose.
+# The package lists contain several words on purpose.
 # shellcheck disable=SC2046
 if has apt-get; then
   export DEBIAN_FRONTEND=noninteractive
   $as_root apt-get update -qq
   install $as_root apt-get install -y --no-install-recommends $(names redis-server "gcc libc6-dev" mariadb-server postgresql iproute2 procps etcd-server)
 elif has dnf; then
-  # Where Redis is not packaged any more, Valkey answers to its name.
+  # If Redis is no longer packaged, Valkey provides its name.
   install $as_root dnf install -y $(names redis gcc mariadb-server postgresql-server iproute procps-ng etcd) ||
     install $as_root dnf install -y $(names valkey-compat-redis gcc mariadb-server postgresql-server iproute procps-ng etcd)
 elif has apk; then

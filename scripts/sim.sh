@@ -1,7 +1,7 @@
 #!/bin/sh
-# Runs simulated histories, as many at once as there are processors, each row of
-# seeds in a process of its own: goroutines of two histories in one process get
-# in each other's way.
+# Runs simulated histories, as many at once as there are processors, each range
+# of seeds in a process of its own: goroutines of two histories in one process
+# would slow each other down.
 #
 #   scripts/sim.sh [FROM:COUNT]     1:1000000 if none are given
 set -eu
@@ -26,14 +26,14 @@ each=$((count / rows)) row=0
 while [ "$row" -lt "$rows" ]; do
   n=$each
   [ "$row" -lt $((rows - 1)) ] || n=$((count - each * row))
-  # Little is alive at any time, so that there is no need to collect often.
+  # Little is alive at any time, so frequent collection is not needed.
   (cd "$dir" && REDLATCH_SEEDS="$((from + each * row)):$n" GOMAXPROCS=1 GOGC=800 exec ./sim.test \
     -test.run '^TestNoHistoryBreaksAPromise$' -test.v -test.timeout 24h >"$dir/$row.log" 2>"$dir/$row.err") &
   pids="$pids $!"
   row=$((row + 1))
 done
 
-# How far the slowest is, now and then.
+# Prints now and then how far the slowest is.
 while :; do
   sleep 5
   alive=0

@@ -1,5 +1,5 @@
-// Package sqlite keeps locks in a file of this machine: what redlatch uses
-// when it is given no servers.
+// Package sqlite keeps locks in a file on this machine. The redlatch command
+// uses it when no servers are configured.
 //
 // # Basics
 //
@@ -7,39 +7,39 @@
 //	node, err := sqlite.Open(path)
 //	locks, err := redlatch.New([]redlatch.Node{node}, redlatch.Options{})
 //
-// Every process of the machine that opens the same file contends for the same
-// locks, by whichever path it reaches it. The file is an SQLite database;
-// there is no server, and nothing to start or stop. A process that is killed,
-// at whatever moment, leaves the file whole, and its locks run out.
+// All processes of the machine that open the same file, by any path, contend
+// for the same locks. The file is an SQLite database. There is no server, and
+// nothing to start or stop. A process that is killed at any moment leaves the
+// file intact, and its locks expire.
 //
-// What a node in a file adds to what every node promises:
+// A node in a file promises two things beyond what every node promises:
 //
-//  1. Setting the wall clock moves no expiry, where the system has a clock
-//     that runs since it booted and tells the boots apart (Linux). A reboot
-//     ends every lock: whoever held one is dead.
-//  2. Tokens never go back as long as the file is there, whatever becomes of
-//     the clock and however long ago a name was last used.
+//  1. Setting the wall clock does not change when a lock expires, if the system
+//     has a clock that runs since boot, and an id for each boot (Linux). A reboot
+//     ends every lock: its holder is dead.
+//  2. Tokens never go back while the file exists, whatever the clock shows and
+//     however long ago a name was last used.
 //
 // # Caveats
 //
 // The file must be on a disk of this machine. Network file systems do not
-// keep the locks and the shared memory that SQLite needs, and a process on
-// another machine is not excluded. Nor is one in a time namespace of its own,
-// if that shifts the boot clock.
+// support the locks and the shared memory that SQLite needs, and a process on
+// another machine is not excluded. Neither is a process in a time namespace
+// that shifts the boot clock.
 //
-// Removing or replacing the file while it is in use takes the locks with it.
-// A process that had it open notices and gets an error, but only when it next
-// asks for something. Nor may any part of a process open the file by other
-// means: on Unix, closing it again would drop SQLite's own locks on it.
+// Removing or replacing the file while it is in use removes its locks. A
+// process that has it open notices this and gets an error, but only at its next
+// request. No part of a process may open the file by other means: on Unix,
+// closing it again would drop SQLite's own locks on it.
 //
-// A process that is stopped (SIGSTOP, a debugger) in the very moment in which it
-// writes to the file holds up everybody else until it goes on or is killed: they
+// A process that is stopped (SIGSTOP, a debugger) at the very moment at which
+// it writes to the file blocks all others until it continues or is killed. They
 // get ErrNoQuorum.
 //
 // After a power failure the last grants may be missing. Their locks are over
-// anyhow; their tokens are then outdone only by the wall clock.
+// anyway. Later tokens are then higher only because of the wall clock.
 //
-// Where there is no such clock as in 1 (everywhere but on Linux) expiry goes
-// by the wall clock: setting it forward ends locks early, setting it back
-// keeps them.
+// On systems without the clock of point 1 (all but Linux) locks expire by the
+// wall clock: setting it forward ends locks early, and setting it back keeps
+// them longer.
 package sqlite

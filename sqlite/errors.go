@@ -10,8 +10,8 @@ import (
 	codes "modernc.org/sqlite/lib"
 )
 
-// fault is an error that says what is wrong with the file, to be read after
-// its path.
+// fault is an error that says what is wrong with the file. Its text follows the
+// path of the file.
 type fault string
 
 func (f fault) Error() string { return string(f) }
@@ -35,7 +35,7 @@ func code(err error) int {
 	return codes.SQLITE_OK
 }
 
-// explain says which file an error is about and what can be done.
+// explain adds to an error which file it is about and what to do.
 func explain(path string, err error) error {
 	if _, ok := errors.AsType[fault](err); ok {
 		return fmt.Errorf("redlatch: lock file %s %w", path, err)
@@ -63,7 +63,7 @@ func explain(path string, err error) error {
 	return fmt.Errorf("redlatch: lock file %s%s: %w", path, hint, err)
 }
 
-// unsent explains an error of a request that had no effect.
+// unsent explains the error of a request that had no effect.
 func (n *Node) unsent(err error) error {
 	return fmt.Errorf("%w (%w)", explain(n.path, err), node.ErrUnsent)
 }

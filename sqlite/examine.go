@@ -14,8 +14,8 @@ import (
 
 var _ node.Examiner = (*Node)(nil)
 
-// Examine looks at where the file is, who may write to it and by which clock it
-// goes, and tries what a lock does.
+// Examine checks where the file is, who may write to it and which clock it
+// uses, and tries the operations of a lock.
 func (n *Node) Examine(ctx context.Context, exam node.Exam) ([]node.Finding, error) {
 	var found []node.Finding
 	add := func(s node.Severity, check, what, means, do string) {
@@ -54,11 +54,10 @@ func (n *Node) Examine(ctx context.Context, exam node.Exam) ([]node.Finding, err
 	return found, nil
 }
 
-// examineModes says who else may write to the file, or put another in its
-// place.
+// examineModes checks who else may write to the file, or replace it.
 func (n *Node) examineModes(add func(s node.Severity, check, what, means, do string)) {
 	if runtime.GOOS == "windows" {
-		return // where a mode says nothing
+		return // modes mean nothing here
 	}
 	file, err1 := os.Stat(n.path)
 	folder, err2 := os.Stat(filepath.Dir(n.path))
@@ -78,7 +77,7 @@ func (n *Node) examineModes(add func(s node.Severity, check, what, means, do str
 	}
 }
 
-// tryOut does what a lock does.
+// tryOut tries the operations of a lock.
 func (n *Node) tryOut(ctx context.Context, exam node.Exam) error {
 	req := node.Request{Name: exam.Name, Value: rand.Text(), TTL: 5 * time.Second}
 	for _, op := range []node.Op{node.OpAcquire, node.OpExtend, node.OpRelease} {
@@ -94,7 +93,7 @@ func (n *Node) tryOut(ctx context.Context, exam node.Exam) error {
 	return nil
 }
 
-// fsKind says what a file system means for locks.
+// fsKind is what a file system means for locks.
 type fsKind int
 
 const (
@@ -102,6 +101,6 @@ const (
 	localFS
 	memoryFS
 	layerFS
-	foreignFS // behind it may be anything
+	foreignFS // the files may be anywhere
 	networkFS
 )

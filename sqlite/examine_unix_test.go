@@ -12,7 +12,7 @@ import (
 	"github.com/redlatch/redlatch/node"
 )
 
-// severities returns how severe each check's finding is.
+// severities returns the severity of each check's finding.
 func severities(t *testing.T, n *Node) map[string]node.Severity {
 	t.Helper()
 	found, err := n.Examine(context.Background(), node.Exam{Name: "probe"})

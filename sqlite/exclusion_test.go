@@ -20,8 +20,8 @@ const (
 	countTimes = 40
 )
 
-// count adds to a number in a file, again and again, in a way that is right
-// only under a lock. It says so each time.
+// count adds to a number in a file many times, in a way that is correct only
+// under a lock. It prints a row each time.
 func count(n *Node, file string) error {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
@@ -32,7 +32,7 @@ func count(n *Node, file string) error {
 		if err != nil {
 			return err
 		}
-		// A process that was held up for long has no lock any more.
+		// A process that was stalled for long does not hold the lock any more.
 		if time.Since(granted) < countTTL/2 {
 			if err := increment(file, req.Token); err != nil {
 				return err
@@ -48,7 +48,8 @@ func count(n *Node, file string) error {
 	return nil
 }
 
-// untilGranted returns when the request that was granted was sent.
+// untilGranted asks until it is granted. It returns when the granted request
+// was sent.
 func untilGranted(ctx context.Context, n *Node, req *node.Request) (time.Time, error) {
 	for {
 		sent := time.Now()
@@ -68,8 +69,8 @@ func untilGranted(ctx context.Context, n *Node, req *node.Request) (time.Time, e
 	}
 }
 
-// increment reads and writes in two steps. The second is small enough that a
-// process is killed before it or after it.
+// increment reads and writes in two steps. The second is so small that a
+// process is killed before it or after it, never within it.
 func increment(file string, token node.Token) error {
 	was, last, err := readCount(file)
 	if err != nil {
@@ -123,8 +124,8 @@ func TestProcessesThatAreKilledDoNotBreakExclusion(t *testing.T) {
 		done.Go(func() {
 			for p.stdout.Scan() {
 				if counted[i]++; counted[i] == dies {
-					// Somewhere in its release, or in the next acquire, or
-					// holding.
+					// During its release or its next acquire, or while it holds
+					// the lock.
 					p.kill()
 				}
 			}
@@ -145,7 +146,7 @@ func TestProcessesThatAreKilledDoNotBreakExclusion(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// A process that was killed may have written once more than it could say.
+	// A process that was killed may have written once more than it printed.
 	if n < said || n > said+victims {
 		t.Errorf("the count is %d after %d increments, give or take %d that were killed", n, said, victims)
 	}

@@ -5,7 +5,7 @@ import (
 	"syscall"
 )
 
-// fileSystems are the numbers by which statfs(2) names file systems.
+// fileSystems are the numbers of file systems in statfs(2).
 var fileSystems = map[int64]struct {
 	name string
 	kind fsKind
@@ -46,7 +46,7 @@ func fileSystem(path string) (string, fsKind) {
 	if err := syscall.Statfs(path, &s); err != nil {
 		return "", unknownFS
 	}
-	number := int64(uint32(s.Type)) // on 32 bits it is signed
+	number := int64(uint32(s.Type)) // signed on 32-bit systems
 	if fs, ok := fileSystems[number]; ok {
 		return fs.name, fs.kind
 	}

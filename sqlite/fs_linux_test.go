@@ -3,7 +3,7 @@ package sqlite
 import "testing"
 
 func TestFileSystemsAreToldByTheirNumbers(t *testing.T) {
-	// One that every Linux has, and that is not a disk.
+	// Every Linux has this one, and it is not a disk.
 	if name, kind := fileSystem("/proc"); kind != unknownFS || name == "" {
 		t.Errorf("/proc is %q, %v", name, kind)
 	}

@@ -2,5 +2,5 @@
 
 package sqlite
 
-// fileSystem has no way to tell.
+// fileSystem does not know the file system here.
 func fileSystem(string) (string, fsKind) { return "", unknownFS }

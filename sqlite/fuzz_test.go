@@ -12,8 +12,8 @@ import (
 	"github.com/redlatch/redlatch/node"
 )
 
-// FuzzFiles opens files of any content. One that is not ours must be left as it
-// is; one that is, and is damaged, must not crash whoever opens it.
+// FuzzFiles opens files of any content. A file that is not ours must not be
+// changed. One of ours that is damaged must not crash the process.
 func FuzzFiles(f *testing.F) {
 	path := filepath.Join(f.TempDir(), "locks.db")
 	n, err := Open(path)
@@ -23,7 +23,7 @@ func FuzzFiles(f *testing.F) {
 	if _, err := n.Do(context.Background(), request(node.OpAcquire, "name", "one")); err != nil {
 		f.Fatal(err)
 	}
-	n.Close() // what is in the log is folded in
+	n.Close() // folds the log in
 	ours, err := os.ReadFile(path)
 	if err != nil {
 		f.Fatal(err)

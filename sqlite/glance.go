@@ -10,19 +10,21 @@ import (
 // ?1 name, ?2 now, ?3 value
 const selectPlace query = `SELECT lapses FROM waiter WHERE name = ?1 AND value = ?3 AND lapses > ?2`
 
-// glance answers a waiter that asks again, without writing: if it is not its
-// turn, and its place stands for a while yet, there is nothing to write. Readers
-// do not hold up each other or a writer. Where hundreds wait and every question
-// takes its turn with the file, some wait for that turn for seconds.
+// glance answers a waiter that asks again, without writing. If the name is not
+// kept for the waiter, and its place does not have to be renewed yet, there is
+// nothing to write. Readers block neither each other nor a writer. If hundreds
+// of waiters had to write for each request, some would wait for the file for
+// seconds.
 //
-// It reports false if the question must be asked in earnest.
+// It returns false if the request has to be executed by a transaction that
+// writes.
 func (n *Node) glance(ctx context.Context, req node.Request) (node.Reply, bool) {
 	if n.begin(ctx, beginRead) != nil {
 		return node.Reply{}, false
 	}
 	defer n.rollback()
 	own := req.Value
-	req.Op = node.OpInspect // which load knows not to write for
+	req.Op = node.OpInspect // for which load does not write
 	t := &tx{n: n, req: req, now: n.time.elapsed(), wall: n.time.wall()}
 	t.load()
 	if !t.queued || t.held && t.value == own {
@@ -45,7 +47,7 @@ func (n *Node) glance(ctx context.Context, req node.Request) (node.Reply, bool) 
 	case t.held:
 		reply.Status, reply.Value, reply.HolderToken, reply.Left = node.Held, t.value, t.token, time.Duration(t.until-t.now)
 	case first == own || lapses-t.now > int64(node.WaiterLease):
-		return node.Reply{}, false // it is ours to take, or somebody must be hurried
+		return node.Reply{}, false // the name is ours to take, or a head's lease has to be shortened
 	default:
 		reply.Status = node.Reserved
 	}

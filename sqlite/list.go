@@ -76,7 +76,7 @@ func heldReply(value string, until, fence, fenceUntil, token, now int64, wall ti
 	return r
 }
 
-// Look returns what is known of one name.
+// Look returns what the file has about one name.
 func (n *Node) Look(ctx context.Context, name string) (node.Listing, error) {
 	reply, err := n.Do(ctx, node.Request{Op: node.OpInspect, Name: name})
 	if err != nil {
@@ -100,8 +100,8 @@ func (n *Node) Look(ctx context.Context, name string) (node.Listing, error) {
 	return l, nil
 }
 
-// view runs do in one transaction that writes nothing; not at all if the file
-// is from before the machine was last started, and nothing in it stands.
+// view runs do in one transaction that writes nothing. If the file is from
+// before the last boot, nothing in it is valid, and do is not called.
 func (n *Node) view(ctx context.Context, do func(now int64, wall time.Time) error) error {
 	if err := n.enter(ctx); err != nil {
 		return err

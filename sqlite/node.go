@@ -11,8 +11,8 @@ import (
 	codes "modernc.org/sqlite/lib"
 )
 
-// A Node keeps locks in a file of this machine. It may be used by several
-// goroutines and clients at the same time.
+// A Node keeps locks in a file on this machine. Several goroutines and clients
+// may use it at the same time.
 type Node struct {
 	path string
 	id   string
@@ -22,7 +22,7 @@ type Node struct {
 	// turn is a mutex that can be waited for with a context.
 	turn chan struct{}
 
-	// The fields below belong to whoever has the turn.
+	// turn guards the fields below.
 	db     *sql.DB
 	conn   *sql.Conn
 	stmts  map[query]*sql.Stmt
@@ -34,8 +34,8 @@ var (
 	_ node.Slow       = (*Node)(nil)
 )
 
-// Do carries out one request, as one transaction. It waits for other
-// processes until the context ends.
+// Do executes one request, as one transaction. It waits for other processes
+// until the context ends.
 func (n *Node) Do(ctx context.Context, req node.Request) (node.Reply, error) {
 	if err := check(req); err != nil {
 		return node.Reply{}, n.unsent(err)
@@ -52,16 +52,16 @@ func (n *Node) Do(ctx context.Context, req node.Request) (node.Reply, error) {
 	}
 	start := beginWrite
 	if req.Op == node.OpInspect {
-		start = beginRead // which no writer can hold up
+		start = beginRead // a writer does not block it
 	}
 	if err := n.begin(ctx, start); err != nil {
 		return node.Reply{}, n.unsent(err)
 	}
 	reply, err := n.carryOut(req)
 	if err != nil {
-		// Nothing is in the file before the commit, and this transaction
-		// will see none: should the rollback fail too, the next begin does,
-		// and rolls back again.
+		// Nothing is in the file before the commit, and there will be no
+		// commit: if the rollback fails too, the next begin fails and rolls
+		// back again.
 		n.rollback()
 		return node.Reply{}, n.unsent(err)
 	}
@@ -70,8 +70,8 @@ func (n *Node) Do(ctx context.Context, req node.Request) (node.Reply, error) {
 		if code(err) == codes.SQLITE_BUSY {
 			return node.Reply{}, n.unsent(err)
 		}
-		// The disk failed while it was being written to. Whether others see
-		// the transaction is not for us to know.
+		// The disk failed during the write. We cannot know whether others see
+		// the transaction.
 		return node.Reply{}, explain(n.path, err)
 	}
 	return reply, nil
@@ -80,17 +80,17 @@ func (n *Node) Do(ctx context.Context, req node.Request) (node.Reply, error) {
 // String returns "sqlite:" and the absolute path of the file.
 func (n *Node) String() string { return "sqlite:" + n.path }
 
-// Identity returns a text that is in the file, and so the same by whichever
-// path it was opened.
+// Identity returns a text that is stored in the file, and so is the same by
+// every path.
 func (n *Node) Identity(context.Context) (string, time.Time, error) {
 	return "sqlite:" + n.id, time.Now(), nil
 }
 
-// TimeLimit is longer than a server's: many processes may be in line for the
-// file, and a busy disk is no sign that it is gone.
+// TimeLimit is longer than a server's: many processes may wait for the file,
+// and a busy disk does not mean that it is gone.
 func (n *Node) TimeLimit() time.Duration { return 5 * time.Second }
 
-// Close closes the file. Locks in it stay as they are.
+// Close closes the file. Locks in it are not changed.
 func (n *Node) Close() error {
 	n.turn <- struct{}{}
 	defer n.leave()
@@ -116,10 +116,10 @@ func (n *Node) Close() error {
 	return nil
 }
 
-// enter waits for the turn.
+// enter waits for the mutex.
 func (n *Node) enter(ctx context.Context) error {
-	// Of two cases that are ready select takes either, and a context that
-	// has ended must never lead to an effect.
+	// If both cases are ready, select takes either of them. A context that has
+	// ended must never lead to an effect.
 	if err := ctx.Err(); err != nil {
 		return err
 	}
@@ -137,7 +137,7 @@ func (n *Node) enter(ctx context.Context) error {
 
 func (n *Node) leave() { <-n.turn }
 
-// begin starts a transaction once no other process is in one.
+// begin starts a transaction when no other process has one.
 func (n *Node) begin(ctx context.Context, how query) error {
 	if err := n.sameFile(); err != nil {
 		return err
@@ -149,10 +149,10 @@ func (n *Node) begin(ctx context.Context, how query) error {
 	return err
 }
 
-// sameFile checks that the path still leads to the file that is open. Were it
-// replaced, we would go on alone with the old one while others use the new.
+// sameFile checks that the path still leads to the open file. If it was
+// replaced, we would use the old file alone while others use the new one.
 func (n *Node) sameFile() error {
-	if n.file == nil || runtime.GOOS == "windows" { // where an open file cannot be removed
+	if n.file == nil || runtime.GOOS == "windows" { // an open file cannot be removed there
 		return nil
 	}
 	info, err := os.Stat(n.path)
@@ -162,11 +162,11 @@ func (n *Node) sameFile() error {
 	return nil
 }
 
-// rollback ends a transaction, if there is one. Its error says that there was
-// none, or what the next begin will say again.
+// rollback ends a transaction, if there is one. Its error is ignored: there was
+// no transaction, or the next begin returns the same error.
 func (n *Node) rollback() { _ = n.exec(rollback) }
 
-// check refuses a request that could only be carried out wrongly.
+// check refuses a request that is not valid.
 func check(req node.Request) error {
 	switch {
 	case req.Mode != node.Exclusive:

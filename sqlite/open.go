@@ -14,12 +14,12 @@ import (
 	_ "modernc.org/sqlite" // the driver
 )
 
-// openLimit bounds the wait for other processes that are opening or closing
-// the file at the same moment. Each needs milliseconds.
+// openLimit limits the wait for other processes that open or close the file at
+// the same time. Each needs milliseconds.
 const openLimit = 10 * time.Second
 
-// Open returns a node on the lock file at path. A file that is not there is
-// created, readable by this user alone, and so is its folder.
+// Open returns a node for the lock file at path. It creates a missing file,
+// readable by this user only, and its folder.
 func Open(path string) (*Node, error) { return open(path, systemTime()) }
 
 func open(path string, k timekeeper) (*Node, error) {
@@ -46,7 +46,7 @@ func open(path string, k timekeeper) (*Node, error) {
 	return n, nil
 }
 
-// prepare makes the folder, and reports whether the file is yet to be made.
+// prepare creates the folder, and reports whether the file does not exist yet.
 // It does not open the file: see the caveat in the package comment.
 func prepare(path string) (isNew bool, err error) {
 	info, err := os.Stat(path)
@@ -66,20 +66,20 @@ func (n *Node) open(ctx context.Context, isNew bool) error {
 	if n.db, err = sql.Open("sqlite", dsn(n.path)); err != nil {
 		return err
 	}
-	// One connection: a second would contend with the first for the file.
+	// One connection: a second one would contend with the first for the file.
 	n.db.SetMaxOpenConns(1)
 	if n.conn, err = n.db.Conn(ctx); err != nil {
 		return err
 	}
 	if isNew {
-		// Before anything is in it. The files that SQLite puts beside it
-		// take its mode.
+		// Before there is any data. The files that SQLite puts beside it get
+		// the same mode.
 		if err := os.Chmod(n.path, 0o600); err != nil {
 			return err
 		}
 	}
-	// Every step may find the file busy, also the first: others may be
-	// creating it, or be the last to close it.
+	// Every step may find the file busy, the first one too: other processes may
+	// be creating the file, or be the last to close it.
 	if err := retry(ctx, func() error { return n.setUp(ctx) }); err != nil {
 		return err
 	}
@@ -88,9 +88,8 @@ func (n *Node) open(ctx context.Context, isNew bool) error {
 }
 
 func (n *Node) setUp(ctx context.Context) error {
-	// With a write-ahead log this syncs when the log is folded in, not on
-	// every grant. What a power failure can take is said in the package
-	// comment.
+	// With a write-ahead log this syncs when the log is folded in, not on every
+	// grant. The package comment says what a power failure can lose.
 	if _, err := n.conn.ExecContext(ctx, `PRAGMA synchronous = NORMAL`); err != nil {
 		return err
 	}
@@ -104,11 +103,11 @@ func (n *Node) setUp(ctx context.Context) error {
 	return n.read(ctx)
 }
 
-// dsn names the file so that no character of its path is taken for an option.
+// dsn escapes the path so that no character of it is read as an option.
 func dsn(path string) string {
 	path = filepath.ToSlash(path)
 	if !strings.HasPrefix(path, "/") {
-		path = "/" + path // a drive letter
+		path = "/" + path // for a drive letter
 	}
 	return (&url.URL{Scheme: "file", OmitHost: true, Path: path}).String()
 }

@@ -84,7 +84,7 @@ func TestAFileOfAnOlderFormatIsBroughtUpToDate(t *testing.T) {
 
 func TestAFullDiskIsExplainedAndHasNoEffect(t *testing.T) {
 	n := mustOpen(t, filepath.Join(t.TempDir(), "locks.db"), systemTime())
-	pragma(t, n, `PRAGMA max_page_count = 1`) // as many as there are
+	pragma(t, n, `PRAGMA max_page_count = 1`) // as many as it has
 	fill := strings.Repeat("x", 400)
 	var err error
 	var req node.Request
@@ -126,7 +126,7 @@ func TestAClosedNodeSaysSo(t *testing.T) {
 	}
 }
 
-// alter makes a lock file and then has it be something else.
+// alter makes a lock file and then changes it by a statement.
 func alter(t *testing.T, path, sql string) {
 	t.Helper()
 	n := mustOpen(t, path, systemTime())

@@ -13,8 +13,8 @@ import (
 	"github.com/redlatch/redlatch/node"
 )
 
-// On Windows links need a right of their own, files have no modes, and one that
-// is open cannot be removed.
+// On Windows links need a permission, files have no modes, and an open file
+// cannot be removed.
 
 func TestOneFileByTwoPathsIsOneNode(t *testing.T) {
 	dir := t.TempDir()

@@ -6,11 +6,11 @@ import (
 	"github.com/redlatch/redlatch/node"
 )
 
-// farFuture bounds times to live and retentions, so that no sum overflows.
+// farFuture limits times to live and retentions, so that no sum overflows.
 const farFuture = 50 * 365 * 24 * time.Hour
 
-// tx carries out one request inside a transaction. After an error it does
-// nothing more, and the error is looked at once, at the end.
+// tx executes one request inside a transaction. After an error it does nothing
+// more, and the error is checked once, at the end.
 type tx struct {
 	n    *Node
 	req  node.Request
@@ -22,20 +22,20 @@ type tx struct {
 	row        int64 // 0 while it is not there
 	value      string
 	until      int64
-	token      node.Token // with which value was granted; 0 for none
+	token      node.Token // the token that value was granted with; 0 for none
 	kept       node.Token // the fence, even if its retention is over
 	fenceUntil int64
-	queued     bool // somebody stands in the queue, or did
+	queued     bool // somebody is in the queue, or was
 
-	// What follows from it.
+	// What follows from these.
 	held  bool
 	fence node.Token // 0 when its retention is over
-	// least is what a token must be above: the fence, or where that is
-	// over, the highest of all that are.
+	// least is what a token must be above: the fence or, if its retention is
+	// over, the highest of all such fences.
 	least node.Token
 }
 
-// carryOut does what the request asks, up to the commit.
+// carryOut executes the request, up to the commit.
 func (n *Node) carryOut(req node.Request) (node.Reply, error) {
 	t := &tx{n: n, req: req, now: n.time.elapsed(), wall: n.time.wall()}
 	t.load()
@@ -67,8 +67,7 @@ func (n *Node) carryOut(req node.Request) (node.Reply, error) {
 	return reply, t.err
 }
 
-// load reads the name, after what was written before the machine was last
-// started has been dropped.
+// load reads the name. It first drops what was written before the last boot.
 func (t *tx) load() {
 	var boot string
 	var floor int64
@@ -77,7 +76,7 @@ func (t *tx) load() {
 	if t.err == nil && boot != t.n.time.boot {
 		if t.req.Op == node.OpInspect {
 			t.queued = false
-			return // it may not write, so it only looks away
+			return // it must not write, so it treats the file as empty
 		}
 		t.reboot()
 		t.scan(selectMeta, name, &boot, &floor, &t.queued)
@@ -93,7 +92,7 @@ func (t *tx) load() {
 	}
 }
 
-// store writes the name back.
+// store writes the name.
 func (t *tx) store() {
 	switch {
 	case t.row != 0 && !t.held && t.kept == 0:
@@ -107,7 +106,7 @@ func (t *tx) store() {
 
 func (t *tx) heldByUs() bool { return t.held && t.value == t.req.Value }
 
-// taken says whether anybody has the name.
+// taken returns Held or Absent.
 func (t *tx) taken() node.Status {
 	if t.held {
 		return node.Held
@@ -120,8 +119,8 @@ func (t *tx) hold() {
 	t.held, t.value, t.until = true, t.req.Value, t.now+int64(min(t.req.TTL, farFuture))
 }
 
-// grant is hold for a value that did not have the name, or asks for it again.
-// What others raise the fence to after that is not its token.
+// grant is hold for a value that did not hold the name, or asks for it again.
+// The holder's token stays the same when others raise the fence later.
 func (t *tx) grant() {
 	t.hold()
 	t.token = t.req.Token
@@ -130,8 +129,8 @@ func (t *tx) grant() {
 
 func (t *tx) free() { t.held, t.value, t.token, t.until = false, "", 0, 0 }
 
-// raise lifts the fence to the request's token and has it remembered for
-// Retention from now. It lowers neither.
+// raise raises the fence to the request's token and keeps it for Retention from
+// now. It lowers neither.
 func (t *tx) raise() {
 	if t.req.Token == 0 {
 		return
@@ -144,8 +143,8 @@ func (t *tx) raise() {
 func (t *tx) acquire() node.Status {
 	switch {
 	case t.heldByUs():
-		// Asking again after a lost reply must not end in a refusal; but a
-		// proposal that was overtaken by a later one of ours must.
+		// A repeated request after a lost reply must not be refused. A proposal
+		// that a later one of ours has overtaken must be.
 		if t.req.Token != 0 && t.req.Token < t.least {
 			return node.Stale
 		}
@@ -209,10 +208,10 @@ func (t *tx) release() node.Status {
 		status = node.Granted
 		t.free()
 	}
-	// Also where the name was ours: an acquire with a raised token may still
-	// be under way, and would take the name again after we gave it up. One
-	// that is ahead of the clock would be refused in any case, and must not
-	// lift the fence by way of its release.
+	// Also if the name was ours: an acquire with a higher token may still be in
+	// flight, and would take the name again after we gave it up. An acquire
+	// that is ahead of the clock would be refused in any case, and its release
+	// must not raise the fence.
 	if verdict != node.Ahead {
 		t.raise()
 	}
@@ -223,7 +222,7 @@ func (t *tx) release() node.Status {
 	return status
 }
 
-// exec and scan run a query unless one before it failed.
+// exec and scan run a query unless an earlier one failed.
 
 func (t *tx) exec(q query, args ...any) {
 	if t.err == nil {

@@ -9,10 +9,9 @@ import (
 )
 
 // DefaultPath returns the path of the lock file for this user:
-// redlatch/locks.db in the folder for state. That is $REDLATCH_STATE_DIR if
-// it is set, and else what the system provides: $XDG_STATE_HOME or
-// ~/.local/state on Unix, ~/Library/Application Support on macOS,
-// %LocalAppData% on Windows.
+// redlatch/locks.db in the state folder. That is $REDLATCH_STATE_DIR if it is
+// set, and otherwise the system's: $XDG_STATE_HOME or ~/.local/state on Unix,
+// ~/Library/Application Support on macOS, %LocalAppData% on Windows.
 func DefaultPath() (string, error) {
 	dir, err := stateDir(runtime.GOOS, os.Getenv)
 	if err != nil {
@@ -42,7 +41,7 @@ func stateDir(goos string, getenv func(string) string) (string, error) {
 	case "darwin", "ios":
 		return under("HOME", "Library", "Application Support")
 	}
-	// The XDG specification has relative paths ignored.
+	// The XDG specification says that relative paths are ignored.
 	if dir := getenv("XDG_STATE_HOME"); filepath.IsAbs(dir) {
 		return dir, nil
 	}

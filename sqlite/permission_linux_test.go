@@ -15,7 +15,7 @@ func TestAFolderThatMayNotBeWrittenToIsExplained(t *testing.T) {
 		t.Fatal(err)
 	}
 	if os.Getuid() == 0 {
-		// Root may write everywhere. On this thread we are nobody.
+		// Root may write everywhere, so this thread runs as nobody.
 		const nobody = 65534
 		runtime.LockOSThread()
 		defer runtime.UnlockOSThread()

@@ -16,15 +16,15 @@ import (
 	"github.com/redlatch/redlatch/node"
 )
 
-// roles are what a process that a test starts can do with a lock file.
+// roles are what the processes of a test can do with a lock file.
 var roles = map[string]func(n *Node, arg string) error{
 	"count": count,
 	"hold":  holdAndWait,
 	"write": writeAndWait,
 }
 
-// TestMain turns the test binary into one of the processes of a test when it
-// is told so.
+// TestMain makes the test binary one of the processes of a test when the
+// environment names a role.
 func TestMain(m *testing.M) {
 	role, path, arg := os.Getenv("REDLATCH_TEST_ROLE"), os.Getenv("REDLATCH_TEST_FILE"), os.Getenv("REDLATCH_TEST_ARG")
 	if role == "" {
@@ -37,7 +37,7 @@ func TestMain(m *testing.M) {
 }
 
 func play(role, path, arg string) error {
-	// All processes of a test begin at one word, so that they meet.
+	// All processes of a test start at the same signal, so that they contend.
 	bufio.NewReader(os.Stdin).ReadString('\n')
 	n, err := Open(path)
 	if err != nil {
@@ -52,7 +52,7 @@ func play(role, path, arg string) error {
 	return roles[role](n, arg)
 }
 
-// process is another process at work on a lock file.
+// process is another process that uses a lock file.
 type process struct {
 	t      *testing.T
 	cmd    *exec.Cmd
@@ -86,10 +86,10 @@ func start(t *testing.T, role, path, arg string) *process {
 	return p
 }
 
-// begin gives the word to begin.
+// begin sends the signal to start.
 func (p *process) begin() { fmt.Fprintln(p.stdin) }
 
-// line waits for the process to say something.
+// line waits for the next output of the process.
 func (p *process) line() string {
 	p.t.Helper()
 	if !p.stdout.Scan() {
@@ -101,7 +101,7 @@ func (p *process) line() string {
 
 func (p *process) kill() { p.cmd.Process.Kill(); p.cmd.Wait() }
 
-// finish tells the process to end, and checks that it does so well.
+// finish makes the process end, and checks that it succeeded.
 func (p *process) finish() {
 	p.t.Helper()
 	p.stdin.Close()
@@ -110,7 +110,7 @@ func (p *process) finish() {
 	}
 }
 
-// holdAndWait takes the lock, says so, and waits to be ended.
+// holdAndWait acquires the lock, reports it, and waits until it is ended.
 func holdAndWait(n *Node, arg string) error {
 	ttl, err := time.ParseDuration(arg)
 	if err != nil {
@@ -126,8 +126,7 @@ func holdAndWait(n *Node, arg string) error {
 	return nil
 }
 
-// writeAndWait stops in the midst of a transaction in which the lock was
-// granted.
+// writeAndWait stops within a transaction in which the lock was granted.
 func writeAndWait(n *Node, _ string) error {
 	if err := n.begin(context.Background(), beginWrite); err != nil {
 		return err
@@ -212,7 +211,7 @@ func TestTheDeadlineHoldsWhileAnotherProcessWrites(t *testing.T) {
 			t.Errorf("the error does not say why: %v", err)
 		}
 	}
-	// A reader is not held up, and sees nothing that was not committed.
+	// A reader is not blocked, and sees only what was committed.
 	if r := do(t, n, request(node.OpInspect, "name", "")); r.Status != node.Absent {
 		t.Errorf("inspect answered %v by %q", r.Status, r.Value)
 	}
@@ -222,7 +221,7 @@ func TestTheDeadlineHoldsWhileAnotherProcessWrites(t *testing.T) {
 	}
 }
 
-// request is one with times that do not matter, and no token.
+// request returns a request with times that do not matter, and no token.
 func request(op node.Op, name, value string) node.Request {
 	return node.Request{
 		Op: op, Name: name, Value: value,
@@ -230,7 +229,7 @@ func request(op node.Op, name, value string) node.Request {
 	}
 }
 
-// do has the node carry out a request that must not fail.
+// do executes a request that must not fail.
 func do(t testing.TB, n *Node, req node.Request) node.Reply {
 	t.Helper()
 	r, err := n.Do(context.Background(), req)

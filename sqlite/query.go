@@ -5,8 +5,8 @@ import (
 	"database/sql"
 )
 
-// query is the text of a statement. Each is compiled when it is first used,
-// so that a process that needs two of them does not pay for all.
+// query is the text of a statement. A statement is compiled when it is first
+// used, so that a process that needs two of them does not pay for all.
 type query string
 
 const (
@@ -15,8 +15,8 @@ const (
 	commit     query = `COMMIT`
 	rollback   query = `ROLLBACK`
 
-	// ?1 name. Not one query with selectLock: SQLite compiles an outer join
-	// on a parameter anew each time it is run.
+	// ?1 name. It is separate from selectLock, because SQLite would compile an
+	// outer join on a parameter each time it is run.
 	selectMeta query = `SELECT boot, floor, EXISTS (SELECT 1 FROM waiter WHERE name = ?1) FROM meta`
 
 	// ?1 name
@@ -34,7 +34,7 @@ const (
 	deleteLock query = `DELETE FROM lock WHERE row = ?1`
 )
 
-// statement returns the query compiled.
+// statement returns the compiled query.
 func (n *Node) statement(q query) (*sql.Stmt, error) {
 	if s := n.stmts[q]; s != nil {
 		return s, nil
@@ -47,8 +47,8 @@ func (n *Node) statement(q query) (*sql.Stmt, error) {
 	return s, nil
 }
 
-// exec runs a query that returns nothing. It takes no context: what it may
-// have to wait for is a begin, and that is tried and not waited for.
+// exec runs a query that returns nothing. It takes no context: only a begin may
+// have to wait, and a begin is retried instead.
 func (n *Node) exec(q query, args ...any) error {
 	s, err := n.statement(q)
 	if err == nil {

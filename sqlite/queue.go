@@ -6,9 +6,9 @@ import (
 	"github.com/redlatch/redlatch/node"
 )
 
-// placeBehind is how long a place behind the first stands without being renewed.
-// Nobody is held up by it before it is the first, and a machine that is busy with
-// a crowd of waiters must not put them out of order.
+// placeBehind is how long a place behind the head is kept without being
+// renewed. It delays nobody before it is the head, and waiters must keep their
+// order on a machine that is busy with a crowd of them.
 const placeBehind = 10 * time.Second
 
 const (
@@ -49,8 +49,8 @@ const (
 	deleteLapsed query = `DELETE FROM waiter WHERE name = ?1 AND lapses <= ?2`
 )
 
-// isNext reports whether a free name is ours to take: nobody waits, or we
-// stand at the head, or would if we joined, or do not care.
+// isNext reports whether we may take a free name: nobody waits, or we are the
+// head, or would be if we joined, or we barge.
 func (t *tx) isNext() bool {
 	if !t.queued || t.req.Barge {
 		return true
@@ -69,22 +69,22 @@ func (t *tx) isNext() bool {
 	}
 	most := t.now + int64(node.WaiterLease)
 	if lapses > most {
-		// It is the first now, and has that long to come for a name that is
-		// free.
+		// It is the head now, and has that long to take a free name.
 		t.exec(updateWaiter, t.req.Name, value, most)
 	}
 	if t.req.Wait && gone > 0 {
-		// One did not come, and others may be gone with it. So all before us
-		// have that long, and lapse together; who is there asks within that
-		// time, and stays. Not before one is missing: every living waiter would
-		// have to write at every hand-over, and in a crowd some would be late.
+		// One waiter did not come, and others may be gone with it. So all
+		// places before us now last that long, and lapse together. A waiter
+		// that is alive asks within that time and keeps its place. This is done
+		// only when one is missing: otherwise every live waiter would have to
+		// write at every hand-over, and in a crowd some would be late.
 		t.exec(hurryBefore, t.req.Name, t.req.Value, t.req.Ticket, most)
 	}
 	ahead := t.req.Ticket < ticket || t.req.Ticket == ticket && t.req.Value < value
 	return t.req.Wait && ahead && t.rank() == 0
 }
 
-// join puts us into the queue or renews our place, if we are to wait.
+// join queues us or renews our place, if we want to wait.
 func (t *tx) join() {
 	if !t.req.Wait {
 		return
@@ -101,7 +101,7 @@ func (t *tx) join() {
 	}
 }
 
-// renew keeps our place in the queue, if we have one and are to wait.
+// renew keeps our place in the queue, if we have one and want to wait.
 func (t *tx) renew() {
 	if t.req.Wait && t.queued {
 		t.exec(updateWaiter, t.req.Name, t.req.Value, t.now+int64(node.WaiterLease))

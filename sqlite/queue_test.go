@@ -10,7 +10,7 @@ import (
 	"github.com/redlatch/redlatch/node"
 )
 
-// queue is a file whose time is the test's, and those who wait in it for one
+// queue is a file whose clock the test controls, and the waiters in it for one
 // name.
 type queue struct {
 	t   *testing.T
@@ -25,7 +25,7 @@ func newQueue(t *testing.T) *queue {
 	return q
 }
 
-// want has somebody ask, and checks the answer. A millisecond passes.
+// want sends a request, and checks the answer. A millisecond passes.
 func (q *queue) want(status node.Status, op node.Op, who string, ticket int64) {
 	q.t.Helper()
 	req := request(op, "job", who)
@@ -37,7 +37,7 @@ func (q *queue) want(status node.Status, op node.Op, who string, ticket int64) {
 	q.now = q.now.Add(time.Millisecond)
 }
 
-// lapses returns when the places of those in line lapse, by their tickets.
+// lapses returns when the places of the waiters lapse, by their tickets.
 func (q *queue) lapses() map[int64]int64 {
 	q.t.Helper()
 	all := map[int64]int64{}
@@ -53,10 +53,9 @@ func (q *queue) lapses() map[int64]int64 {
 	return all
 }
 
-// TestCrowdIsNotHurriedWhileNobodyIsMissing has a lock handed over while many
-// wait. Those behind the head keep their places for as long as before: if all
-// had to come within WaiterLease at every hand-over, some of a crowd would be
-// late.
+// TestCrowdIsNotHurriedWhileNobodyIsMissing hands a lock over while many wait.
+// Those behind the head keep their places as long as before: if all had to ask
+// within WaiterLease at every hand-over, some of a crowd would be late.
 func TestCrowdIsNotHurriedWhileNobodyIsMissing(t *testing.T) {
 	const crowd = 20
 	q := newQueue(t)
@@ -80,9 +79,9 @@ func TestCrowdIsNotHurriedWhileNobodyIsMissing(t *testing.T) {
 	}
 }
 
-// TestPlacesOfFrozenWaitersLapseTogether has all but the last of many who wait
-// freeze. The free lock is its after two of WaiterLease, and one
-// that asks in between keeps its place.
+// TestPlacesOfFrozenWaitersLapseTogether freezes all waiters but the last. It
+// gets the free lock after two times WaiterLease. A waiter that asks in between
+// keeps its place.
 func TestPlacesOfFrozenWaitersLapseTogether(t *testing.T) {
 	const crowd = 20
 	q := newQueue(t)
@@ -103,10 +102,10 @@ func TestPlacesOfFrozenWaitersLapseTogether(t *testing.T) {
 	q.want(node.Granted, node.OpAcquire, fmt.Sprint(crowd-1), crowd-1)
 }
 
-// TestPlaceBehindTheFirstOutlastsABusyMachine has three in line. The second is
-// not heard of for longer than WaiterLease, as happens on a busy machine, and
-// keeps its place; when it is the first and the name is free, it has WaiterLease
-// to come for it, and no more.
+// TestPlaceBehindTheFirstOutlastsABusyMachine has three waiters. The second
+// does not ask for longer than WaiterLease, as happens on a busy machine, and
+// keeps its place. When it is the head and the name is free, it has WaiterLease
+// to take the name, and no more.
 func TestPlaceBehindTheFirstOutlastsABusyMachine(t *testing.T) {
 	q := newQueue(t)
 	want := q.want
@@ -115,7 +114,7 @@ func TestPlaceBehindTheFirstOutlastsABusyMachine(t *testing.T) {
 		want(node.Held, node.OpAcquire, who, int64(ticket+1))
 	}
 	q.now = q.now.Add(3 * node.WaiterLease)
-	want(node.Held, node.OpAcquire, "first", 1) // the others are not heard of
+	want(node.Held, node.OpAcquire, "first", 1) // the others do not ask
 	want(node.Granted, node.OpRelease, "holder", 0)
 	want(node.Granted, node.OpAcquire, "first", 1)
 	want(node.Granted, node.OpRelease, "first", 0)
@@ -126,8 +125,8 @@ func TestPlaceBehindTheFirstOutlastsABusyMachine(t *testing.T) {
 	want(node.Granted, node.OpAcquire, "third", 3)
 }
 
-// TestWaiterThatAsksAgainNeedsNotWaitForWriters has another process in the middle
-// of writing. Whoever stands in line already is answered all the same.
+// TestWaiterThatAsksAgainNeedsNotWaitForWriters has another process in the
+// middle of writing. A waiter that is already queued is answered nevertheless.
 func TestWaiterThatAsksAgainNeedsNotWaitForWriters(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "locks.db")
 	now := time.Now()
@@ -160,7 +159,7 @@ func TestWaiterThatAsksAgainNeedsNotWaitForWriters(t *testing.T) {
 	if again != first || again.Rank != 1 {
 		t.Errorf("the answer was %+v at first, and then %+v", first, again)
 	}
-	// A place that is about to lapse must be written anew.
+	// A place that is about to lapse must be renewed in the file.
 	now = now.Add(node.WaiterLease * 2 / 10)
 	if _, err := ask(node.WaiterLease / 4); err == nil {
 		t.Error("the place was not renewed")

@@ -9,15 +9,15 @@ import (
 	codes "modernc.org/sqlite/lib"
 )
 
-// Bounds of the pause before a busy file is tried again. A transaction takes
-// a fraction of a millisecond, so the first pauses are short.
+// Limits of the pause before a busy file is tried again. A transaction takes a
+// fraction of a millisecond, so the first pauses are short.
 const (
 	leastPause = 50 * time.Microsecond
 	mostPause  = 5 * time.Millisecond
 )
 
-// retry calls f again for as long as the file is busy and the context has not
-// ended. SQLite could wait by itself, but not for less than a millisecond.
+// retry calls f again while the file is busy and the context has not ended.
+// SQLite could wait by itself, but not for less than a millisecond.
 func retry(ctx context.Context, f func() error) error {
 	for pause := leastPause; ; pause = min(2*pause, mostPause) {
 		err := f()

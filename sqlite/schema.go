@@ -10,26 +10,26 @@ const (
 	// applicationID marks a database as ours: "rltc" as big-endian bytes.
 	applicationID = 0x726c7463
 
-	// format is the version of the schema. Releases that know the same
-	// format share a file; one that finds a newer one leaves it alone, and one
-	// that finds an older one brings it up to date.
+	// format is the version of the schema. Releases that know the same format
+	// share a file. A release refuses a file of a newer format, and upgrades
+	// one of an older format.
 	format = 2
 )
 
-// Times are nanoseconds on the file's clock. The texts are compared byte by
-// byte, which is SQLite's default and what a value needs.
+// Times are nanoseconds on the file's clock. Texts are compared byte by byte,
+// which is SQLite's default and what a value needs.
 var schema = []string{
 	// One row about the file. Tokens up to floor are refused for every name
-	// that has no fence of its own.
+	// without a fence of its own.
 	`CREATE TABLE meta (
 		id    TEXT NOT NULL,
 		clock TEXT NOT NULL,
 		boot  TEXT NOT NULL,
 		floor INTEGER NOT NULL
 	)`,
-	// Who has a name, the token that it was granted with (0 for none), and the
-	// fence, which others may have raised since. A name that nobody has stays until its
-	// fence is over and it is swept.
+	// The holder of a name, the token that it was granted with (0 for none),
+	// and the fence, which others may have raised since. A free name stays
+	// until its fence is over and it is swept.
 	`CREATE TABLE lock (
 		row         INTEGER PRIMARY KEY,
 		name        TEXT NOT NULL UNIQUE,
@@ -53,14 +53,14 @@ var schema = []string{
 	fmt.Sprintf(`PRAGMA user_version = %d`, format),
 }
 
-// toFormat2 makes a file of format 1 one of format 2. The tokens of those who
-// hold a name now are not known.
+// toFormat2 upgrades a file from format 1 to format 2. The tokens of present
+// holders are not known.
 var toFormat2 = []string{
 	`ALTER TABLE lock ADD COLUMN token INTEGER NOT NULL DEFAULT 0`,
 	`PRAGMA user_version = 2`,
 }
 
-// formatOf says what kind of file this is: 0 is a new one.
+// formatOf returns the format of the file: 0 for a new one.
 func (n *Node) formatOf(ctx context.Context) (int, error) {
 	var app, version, tables int
 	err := n.conn.QueryRowContext(ctx,
@@ -79,8 +79,8 @@ func (n *Node) formatOf(ctx context.Context) (int, error) {
 	return version, nil
 }
 
-// create makes a new file ours, or brings one of an older format up to date. Any number of processes may be at it at the
-// same time; the first one does it.
+// create makes a new file ours, or upgrades one of an older format. Any number
+// of processes may do this at the same time; the first one does it.
 func (n *Node) create(ctx context.Context) error {
 	var mode string
 	if err := n.conn.QueryRowContext(ctx, `PRAGMA journal_mode = WAL`).Scan(&mode); err != nil {
@@ -126,7 +126,7 @@ func (n *Node) createTables(ctx context.Context) error {
 	return err
 }
 
-// read takes from the file what does not change.
+// read reads what does not change from the file.
 func (n *Node) read(ctx context.Context) error {
 	var clock string
 	if err := n.conn.QueryRowContext(ctx, `SELECT id, clock FROM meta`).Scan(&n.id, &clock); err != nil {

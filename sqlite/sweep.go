@@ -2,16 +2,16 @@ package sqlite
 
 import "math/rand/v2"
 
-// Every so many requests, one looks at a batch of rows somewhere in the file
-// and deletes those that are over. A place chosen at random needs no index on
-// expiry, which every grant would have to write, and no place remembered
-// between processes that live for one request. With these numbers four rows
-// are looked at for every one that can be added, so that in the long run the
-// dead are fewer than the living.
+// One in sweepEvery requests checks a batch of rows at a random place in the
+// file, and deletes those that are over. A random place needs no index on
+// expiry, which every grant would have to write, and no position shared between
+// processes that live for one request. With these numbers four rows are checked
+// for every row that can be added, so that in the long run fewer rows are dead
+// than alive.
 const (
 	sweepEvery = 16
 	sweepBatch = 64
-	batchLimit = `ORDER BY row LIMIT 64` // as text, since SQLite compiles a bound limit anew each time
+	batchLimit = `ORDER BY row LIMIT 64` // as text, because SQLite compiles a limit that is a parameter each time
 )
 
 const (
@@ -33,7 +33,7 @@ const (
 	raiseFloor query = `UPDATE meta SET floor = ?1 WHERE floor < ?1`
 )
 
-// sweep deletes some of what is over, now and then.
+// sweep deletes some rows that are over, in some requests.
 func (t *tx) sweep() {
 	if rand.N(sweepEvery) == 0 {
 		t.sweepLocks()
@@ -48,7 +48,7 @@ func (t *tx) sweepLocks() {
 	if fence < 0 {
 		return
 	}
-	// A fence that is forgotten goes on to bind as part of the floor.
+	// A fence that is forgotten stays in force as part of the floor.
 	t.exec(raiseFloor, fence)
 	t.exec(deleteDeadLocks, batch...)
 }
@@ -57,8 +57,8 @@ func (t *tx) sweepWaiters() {
 	t.exec(deleteDeadWaiters, t.pick(selectWaiterSpan), t.now)
 }
 
-// pick returns a row at which to begin. It may lie before the first, by a
-// batch, so that the first is looked at as often as any other.
+// pick returns a row at which to begin. It may be up to a batch before the
+// first row, so that the first row is checked as often as any other.
 func (t *tx) pick(span query) int64 {
 	var first, last int64
 	t.scan(span, nil, &first, &last)
@@ -73,8 +73,8 @@ const (
 	deleteAllWaiters query = `DELETE FROM waiter`
 )
 
-// reboot empties the file: its times are on the clock of a boot that is over,
-// and so are the processes that held anything.
+// reboot empties the file: its times are on the clock of an earlier boot, and
+// its holders ended with that boot.
 func (t *tx) reboot() {
 	t.exec(adoptBoot, t.n.time.boot)
 	t.exec(deleteAllLocks)

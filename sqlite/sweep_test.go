@@ -25,8 +25,8 @@ func TestNamesUsedOnceDoNotFillTheFile(t *testing.T) {
 		do(t, n, req)
 		m.pass(time.Second)
 	}
-	// Of so few rows every sweep finds all that are dead, so this is what
-	// gathers when hundreds of requests in a row do not sweep.
+	// With so few rows every sweep finds all dead ones, so this is what
+	// collects while hundreds of requests in a row do not sweep.
 	const most = alive + 6*sweepBatch
 	for _, table := range []string{"lock", "waiter"} {
 		if rows := countRows(t, n, table); rows > most {

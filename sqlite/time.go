@@ -2,8 +2,8 @@ package sqlite
 
 import "time"
 
-// timekeeper tells the time. The wall clock may be set at any moment, so it
-// is asked only about tokens; what expires does so by a clock that cannot be.
+// timekeeper reads the clocks. The wall clock may be set at any moment, so it
+// is used for tokens only; expiry uses a clock that cannot be set.
 type timekeeper struct {
 	// wall is the wall clock.
 	wall func() time.Time
@@ -12,20 +12,20 @@ type timekeeper struct {
 	// processes of this boot agree on.
 	elapsed func() int64
 
-	// boot tells this boot of the machine from others. Empty means that
-	// nothing does, and that elapsed is of no use.
+	// boot identifies this boot of the machine. If it is empty, boots cannot be
+	// distinguished, and elapsed is not used.
 	boot string
 }
 
-// The clocks by which a file may keep its expiries. It is a property of the
-// file: two processes that read one row by different clocks would not exclude
-// each other.
+// The clocks by which the locks of a file can expire. The clock is a property
+// of the file: two processes that read one row by different clocks would not
+// exclude each other.
 const (
 	byBoot = "boot"
 	byWall = "wall"
 )
 
-// best returns the best clock that this process can offer.
+// best returns the best clock that this process has.
 func (k timekeeper) best() string {
 	if k.boot == "" {
 		return byWall
@@ -33,7 +33,7 @@ func (k timekeeper) best() string {
 	return byBoot
 }
 
-// by returns the timekeeper for a file that goes by the given clock.
+// by returns the timekeeper for a file that uses the given clock.
 func (k timekeeper) by(clock string) timekeeper {
 	if clock == byWall {
 		wall := k.wall

@@ -10,8 +10,8 @@ import (
 
 const clockBoottime = 7
 
-// systemTime goes by the boot clock, which nobody can set and which runs on
-// while the machine is suspended.
+// systemTime uses the boot clock, which cannot be set and continues while the
+// machine is suspended.
 func systemTime() timekeeper {
 	k := timekeeper{wall: time.Now, elapsed: bootClock}
 	if id, err := os.ReadFile("/proc/sys/kernel/random/boot_id"); err == nil && bootClock() > 0 {

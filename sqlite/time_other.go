@@ -4,5 +4,5 @@ package sqlite
 
 import "time"
 
-// systemTime has only the wall clock to go by.
+// systemTime has the wall clock only.
 func systemTime() timekeeper { return timekeeper{wall: time.Now} }

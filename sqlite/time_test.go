@@ -10,7 +10,7 @@ import (
 	"github.com/redlatch/redlatch/node"
 )
 
-// testTime is a machine's time, in the hands of a test.
+// testTime is a machine's time that a test controls.
 type testTime struct {
 	wall    time.Time
 	elapsed time.Duration
@@ -73,8 +73,8 @@ func TestARebootEndsLocksAndQueuesButNotFences(t *testing.T) {
 	wait.Wait = true
 	do(t, before, wait)
 
-	// The new boot clock is behind the old one, so that every time in the
-	// file is yet to come.
+	// The new boot clock is behind the old one, so that every time in the file
+	// is in the future.
 	m.boot, m.elapsed = "second boot", time.Second
 	after := mustOpen(t, path, m.timekeeper())
 	if r := do(t, after, request(node.OpInspect, "name", "two")); r.Status != node.Absent || r.Rank != 0 {
@@ -90,7 +90,7 @@ func TestARebootEndsLocksAndQueuesButNotFences(t *testing.T) {
 			t.Errorf("%s, with a higher token: %v", name, r.Status)
 		}
 	}
-	// What was written since the reboot is of this boot.
+	// What was written after the reboot is of this boot.
 	if r := do(t, after, request(node.OpAcquire, "name", "four")); r.Status != node.Held {
 		t.Errorf("the lock of this boot: %v", r.Status)
 	}
@@ -115,7 +115,7 @@ func TestTokensNeverGoBackWhateverTheClockDoes(t *testing.T) {
 	if r := do(t, n, withToken(request(node.OpAcquire, "name", "two"), m.token())); r.Status != node.Stale || r.Fence != old {
 		t.Errorf("with the clock set back: %v, fence %d, want stale, %d", r.Status, r.Fence, old)
 	}
-	// And nobody is locked out until the clock is right again.
+	// And nobody is locked out until the clock is correct again.
 	if r := do(t, n, withToken(request(node.OpAcquire, "name", "two"), old+1)); r.Status != node.Granted {
 		t.Errorf("just above the floor: %v", r.Status)
 	}
@@ -162,7 +162,7 @@ func TestAFileOfTheWallClockIsReadByItEverywhere(t *testing.T) {
 	}
 }
 
-// sweepAll deletes all that is over.
+// sweepAll deletes all rows that are over.
 func sweepAll(t *testing.T, n *Node) {
 	t.Helper()
 	if err := n.begin(context.Background(), beginWrite); err != nil {

@@ -7,15 +7,15 @@ import (
 	"time"
 )
 
-// Hold is one contender's asking for a lock and holding it, in moments of the
-// shared clock.
+// Hold is one contender's request for a lock and its time with it, in moments
+// of the shared clock.
 type Hold struct {
 	Contender int32
-	// Got is false for one who was still waiting when the time was over; then
-	// Acquired is when it stopped to wait.
+	// Got is false for a contender that was still waiting when the time was
+	// over; then Acquired is when it stopped waiting.
 	Got bool
-	// Called is when the contender asked, Acquired when it was told that it
-	// has the lock, Released when it asked to release it.
+	// Called is when the contender asked, Acquired when it was granted the
+	// lock, Released when it asked to release it.
 	Called, Acquired, Released int64
 }
 
@@ -33,7 +33,7 @@ func (o Overlap) String() string {
 		o.First.Contender, time.Duration(o.First.Released-o.Second.Acquired), o.Second.Contender)
 }
 
-// got returns the holds that were, in the order in which they began.
+// got returns the holds that were granted, in the order in which they began.
 func (h History) got() []Hold {
 	holds := make([]Hold, 0, len(h.Holds))
 	for _, x := range h.Holds {
@@ -48,7 +48,7 @@ func (h History) got() []Hold {
 // Overlaps returns every hold that began before an earlier one had ended.
 func (h History) Overlaps() []Overlap {
 	var overlaps []Overlap
-	var last Hold // of those before, the one that ended last
+	var last Hold // of the earlier ones, the one that ended last
 	for i, x := range h.got() {
 		if i > 0 && x.Acquired < last.Released {
 			overlaps = append(overlaps, Overlap{last, x})
@@ -60,9 +60,9 @@ func (h History) Overlaps() []Overlap {
 	return overlaps
 }
 
-// Waits returns how long each asking took. One that was not served counts with
-// what it had waited when the time was over: left out, a lock that starves its
-// waiters would look the better for it.
+// Waits returns how long each request took. One that was not served counts with
+// its wait until the time was over. If it were left out, a lock that starves
+// its waiters would look better.
 func (h History) Waits() []time.Duration {
 	waits := make([]time.Duration, 0, len(h.Holds))
 	for _, x := range h.Holds {
@@ -95,8 +95,8 @@ func (h History) Held() []time.Duration {
 	return times
 }
 
-// Between returns the history of what was acquired, or waited for in vain,
-// from one moment to another.
+// Between returns the part of the history that was acquired, or waited for
+// without success, from one moment to another.
 func (h History) Between(from, to int64) History {
 	part := History{Contenders: h.Contenders}
 	for _, x := range h.Holds {
@@ -107,7 +107,7 @@ func (h History) Between(from, to int64) History {
 	return part
 }
 
-// Shares returns how often each contender had the lock, those included that
+// Shares returns how often each contender had the lock, including those that
 // never had it.
 func (h History) Shares() []int {
 	shares := make([]int, h.Contenders)

@@ -1,4 +1,4 @@
-// Package stats is what is made of measured times.
+// Package stats computes statistics of measured times.
 package stats
 
 import (
@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// Quantile returns the q-th quantile of times that are sorted already: the
-// smallest that at least a share of q is not above. Of none it is 0.
+// Quantile returns the q-th quantile of sorted times: the smallest time that at
+// least a share of q does not exceed. Of none it is 0.
 func Quantile(sorted []time.Duration, q float64) time.Duration {
 	if len(sorted) == 0 {
 		return 0

@@ -51,7 +51,7 @@ func hold(c int32, a, b, e int64) Hold {
 func TestOverlappingHoldsAreFound(t *testing.T) {
 	clean := History{Contenders: 3, Holds: []Hold{
 		hold(1, 0, 20, 30), hold(0, 0, 10, 20), hold(2, 0, 31, 40),
-		{Contender: 0, Called: 5, Acquired: 50}, // waited in vain, and held nothing
+		{Contender: 0, Called: 5, Acquired: 50}, // waited without success, and held nothing
 	}}
 	if o := clean.Overlaps(); len(o) != 0 {
 		t.Fatalf("a clean history was called overlapping: %v", o)

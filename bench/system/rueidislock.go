@@ -16,9 +16,9 @@ func openRueidislock(_ context.Context, addresses []string) (Locker, error) {
 		KeyValidity:    TTL,
 		KeyMajority:    1,
 		NoLoopTracking: true,
-		// Its default of 20 ms is too little for a crowded machine: a try that
-		// takes longer is given up, and then waits for a notification which
-		// nobody sends if nobody else has the lock.
+		// Its default of 20 ms is too short for a crowded machine: a try that
+		// takes longer is given up, and then waits for a notification, which
+		// does not come if no other client has the lock.
 		TryNextAfter: 250 * time.Millisecond,
 	})
 	if err != nil {
@@ -27,8 +27,8 @@ func openRueidislock(_ context.Context, addresses []string) (Locker, error) {
 	return rueidislockLocker{l}, nil
 }
 
-// Lock's lock ends with ctx, unlike everyone else's: that is how this contender
-// has it, and the bench ends its contexts only when a measurement is over.
+// Lock's lock ends with ctx, unlike that of all other clients. The bench ends
+// its contexts only when a measurement is over.
 func (l rueidislockLocker) Lock(ctx context.Context, name string) (Held, error) {
 	_, release, err := l.locks.WithContext(ctx, name)
 	if err != nil {

@@ -21,7 +21,7 @@ func TestHelpFitsATerminalAndHasExamples(t *testing.T) {
 		t.Errorf("short %q, example %q", root.Short, root.Example)
 	}
 	for line := range strings.SplitSeq(root.Long, "\n") {
-		if len([]rune(line)) > 86 {
+		if len([]rune(line)) > 84 {
 			t.Errorf("a line of the help is %d wide: %s", len(line), line)
 		}
 	}

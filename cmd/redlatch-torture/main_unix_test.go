@@ -54,7 +54,7 @@ func exitCode(t testing.TB, err error) int {
 	return exit.ExitCode()
 }
 
-// soon polls until something is so, for as long as the busiest machine may take.
+// soon polls until a condition holds, as long as the busiest machine may take.
 func soon(is func() bool) bool {
 	for end := time.Now().Add(time.Minute); time.Now().Before(end); time.Sleep(2 * time.Millisecond) {
 		if is() {

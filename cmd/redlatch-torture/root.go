@@ -22,8 +22,8 @@ func execute(args []string) *failure {
 	return end
 }
 
-// finish gives a command what every command line of ours has: a version, manual
-// pages, and errors that execute reports.
+// finish adds what all our commands have: a version, manual pages, and errors
+// that execute reports.
 func finish(cmd *cobra.Command) {
 	cmd.Version = version()
 	cmd.SetVersionTemplate("redlatch-torture {{.Version}}\n")

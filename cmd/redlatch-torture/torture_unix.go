@@ -51,8 +51,8 @@ func newRoot() (*cobra.Command, *output) {
 		Short: "Break a quorum of real servers on purpose, and check whether the locks hold",
 		Long: `Start several redis-server processes and several clients on this machine. The
 clients acquire locks and write to a database under them, while the servers are
-killed, frozen, emptied, cut off and replaced, clocks are set, and clients are paused
-and killed. Then heal everything, and check what the clients saw:
+killed, frozen, emptied, cut off and replaced, clocks are set, and clients are
+paused and killed. Then heal everything, and check what the clients saw:
 
   overlap          no two leases on one name were valid at once
   token order      tokens only grew
@@ -70,8 +70,8 @@ counted, and must not harm the data. With --faults within none are excused.
 With --no-fence the database checks no tokens: paused clients then corrupt it.
 
 Only redis-server, or valkey-server, must be installed. Setting the servers' clocks
-needs a C compiler on Linux; dropping packets needs root, ip and nft. Faults that are
-not possible here are left out, and the verdict says so.
+needs a C compiler on Linux; dropping packets needs root, ip and nft. Faults that
+are not possible here are left out, and the verdict says so.
 
 Exit status: 0 if every promise was kept; 1 if one was broken, or if the data was
 corrupted without fencing; 64 for a wrong command line; 69 if there is no server, or

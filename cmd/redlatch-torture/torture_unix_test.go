@@ -124,8 +124,8 @@ func TestTortureHoldsAndDrawsItsHistory(t *testing.T) {
 	checkPage(t, string(text))
 }
 
-// checkPage looks whether a page shows what it should, needs nothing from
-// elsewhere, and has drawings that are well formed.
+// checkPage checks that a page shows what it should, loads nothing from
+// elsewhere, and has well-formed drawings.
 func checkPage(t testing.TB, text string) {
 	t.Helper()
 	for _, want := range []string{"held: every promise was kept", "seed 7", ">job-1<", ">node 1<", ">client 3<", `class="tokens"`, "prefers-color-scheme: dark"} {
@@ -196,7 +196,7 @@ func TestTortureThatIsInterruptedLeavesNothingBehind(t *testing.T) {
 		}
 		cmd.Process.Signal(s)
 		said, _ := io.ReadAll(stderr)
-		// On a slow machine it has told before how far it is.
+		// On a slow machine it has reported progress before.
 		last := slices.DeleteFunc(slices.Collect(strings.Lines(string(said))), func(line string) bool { return strings.Contains(line, " of 1m0s: ") })
 		if code := exitCode(t, cmd.Wait()); code != exitSignal+int(s) || len(last) != 1 {
 			t.Errorf("exit %d, %s", code, said)

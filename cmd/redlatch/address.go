@@ -11,11 +11,11 @@ import (
 	"github.com/redlatch/redlatch/redis"
 )
 
-// checkAddresses refuses addresses of no known kind. It looks at all of them
-// before any is parsed: a password with a comma in it falls into two, and neither
-// half may show up in an error.
+// checkAddresses rejects addresses of no known kind. It checks all of them
+// before it parses any: a password with a comma splits an address in two, and
+// an error must show neither half.
 func checkAddresses(addresses []string) error {
-	// A part of a password is in a list with an @ in it.
+	// If an address contains an @, another part may be a piece of a password.
 	secret := slices.ContainsFunc(addresses, func(a string) bool { return strings.Contains(a, "@") })
 	for i, a := range addresses {
 		if kindOf(a) != "" {
@@ -37,8 +37,8 @@ func checkAddresses(addresses []string) error {
 	return nil
 }
 
-// strayAddress is the outcome of a command line with an address where none
-// belongs: after a space instead of a comma. It is nil if there is none.
+// strayAddress is the outcome of a command line with a misplaced address: after
+// a space instead of a comma. It is nil if there is none.
 func strayAddress(args []string) error {
 	if !slices.ContainsFunc(args, func(a string) bool { return kindOf(a) == "redis" && strings.Contains(a, "://") }) {
 		return nil
@@ -46,7 +46,7 @@ func strayAddress(args []string) error {
 	return usageError(errors.New("an address of a node is in the place of a name"), "separate addresses by a comma: --nodes redis://a,redis://b")
 }
 
-// newNodesTopic is what redlatch help nodes shows. It is no command.
+// newNodesTopic is the text of redlatch help nodes. It is no command.
 func newNodesTopic() *cobra.Command {
 	return &cobra.Command{Use: "nodes", Short: "How the addresses of nodes are written", Long: nodesHelp}
 }

@@ -16,8 +16,8 @@ import (
 	"github.com/redlatch/redlatch/redis"
 )
 
-// nodesPage makes the page of the text that redlatch help nodes shows: lines are
-// joined to paragraphs, and what is indented becomes a block of code.
+// nodesPage turns the text of redlatch help nodes into the page: lines are
+// joined to paragraphs, and indented text becomes a block of code.
 func nodesPage() string {
 	var b strings.Builder
 	b.WriteString("# Nodes: how they are addressed\n\nThis is what `redlatch help nodes` shows.\n")

@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/redlatch/redlatch"
+	"github.com/redlatch/redlatch/admin"
 	"github.com/redlatch/redlatch/node"
 )
 
@@ -73,7 +74,7 @@ func (f *breakFlags) run(cmd *cobra.Command, say *reporter, name string) error {
 	ctx, stop := untilSignal()
 	defer stop()
 	out := cmd.OutOrStdout()
-	state, err := client.Show(ctx, name)
+	state, err := admin.New(client).Show(ctx, name)
 	if ctx.Err() != nil {
 		return unchanged(ctx)
 	}
@@ -99,7 +100,7 @@ func (f *breakFlags) run(cmd *cobra.Command, say *reporter, name string) error {
 	if ctx.Err() != nil {
 		return unchanged(ctx)
 	}
-	report, err := client.Break(ctx, name, redlatch.BreakOptions{Seen: shownUpTo(state), Foreign: f.foreign})
+	report, err := admin.New(client).Break(ctx, name, admin.BreakOptions{Seen: shownUpTo(state), Foreign: f.foreign})
 	if report != nil {
 		if err := writeBreak(out, say, name, state, report, err == nil); err != nil {
 			return unwritten(err)
@@ -111,10 +112,11 @@ func (f *breakFlags) run(cmd *cobra.Command, say *reporter, name string) error {
 	return err
 }
 
-// shownUpTo is the token up to which holders were shown: whoever has a higher
-// one came later. Where no node remembers a token it is the moment of the
-// showing, by the median of the nodes' clocks, since tokens go by those.
-func shownUpTo(s *redlatch.LockState) redlatch.Token {
+// shownUpTo is the highest token at the time when the holders were shown: a
+// holder with a higher one came later. If no node remembers a token it is the
+// time of the showing, by the median of the nodes' clocks, since tokens are
+// based on those.
+func shownUpTo(s *admin.LockState) redlatch.Token {
 	if s.Fence != 0 {
 		return s.Fence
 	}
@@ -131,7 +133,7 @@ func shownUpTo(s *redlatch.LockState) redlatch.Token {
 	return redlatch.Token(max(clocks[len(clocks)/2], 1))
 }
 
-func breakQuestion(s *redlatch.LockState) string {
+func breakQuestion(s *admin.LockState) string {
 	var b strings.Builder
 	for _, h := range s.Holders {
 		fmt.Fprintf(&b, "%q is held by %s, %s, on %d of %d nodes", s.Name, holderText(h), whenText(h), h.Nodes, len(s.Nodes))
@@ -144,7 +146,7 @@ func breakQuestion(s *redlatch.LockState) string {
 	return b.String()
 }
 
-// notStopped is what everyone who breaks a lock must know.
+// notStopped is a warning: breaking a lock does not stop its holder.
 const notStopped = `The former holder is not stopped: it goes on until it next asks the nodes, or
 until the resource has seen a higher token and refuses its own.`
 
@@ -162,8 +164,8 @@ type answerJSON struct {
 	Said   string `json:"said,omitempty"`
 }
 
-// writeBreak tells what each node answered.
-func writeBreak(out io.Writer, say *reporter, name string, state *redlatch.LockState, report *redlatch.BreakReport, done bool) error {
+// writeBreak writes what each node answered.
+func writeBreak(out io.Writer, say *reporter, name string, state *admin.LockState, report *admin.BreakReport, done bool) error {
 	broken := 0
 	answers := make([]answerJSON, len(report.Nodes))
 	for i, n := range report.Nodes {

@@ -13,7 +13,7 @@ import (
 	"github.com/redlatch/redlatch/internal/redistest"
 )
 
-// answer is what an operator types, after something has happened.
+// answer is what an operator types, after a function was called.
 type answer struct {
 	io.Reader
 	before func()
@@ -27,7 +27,7 @@ func (a *answer) Read(p []byte) (int, error) {
 	return a.Reader.Read(p)
 }
 
-// breakAt runs break with an operator who is asked.
+// breakAt runs break with an operator who answers the question.
 func breakAt(nodes, name string, in io.Reader) (string, error) {
 	var out bytes.Buffer
 	cmd := newBreak(&reporter{w: io.Discard})
@@ -65,7 +65,7 @@ func TestBreakLeavesAloneWhoWasNotShown(t *testing.T) {
 		t.Errorf("the later holder has lost its lock to %q", got)
 	}
 
-	// The plain holder who was shown is broken.
+	// The foreign holder who was shown is broken.
 	for _, s := range servers {
 		s.Do("FLUSHALL")
 	}

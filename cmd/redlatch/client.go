@@ -7,8 +7,8 @@ import (
 	"github.com/redlatch/redlatch/node"
 )
 
-// longestTTL is what a lock may live for where no marker bounds it: as much as
-// the library allows at all.
+// longestTTL is the longest TTL of a lock where no marker limits it: the
+// maximum of the library.
 const longestTTL = 30 * 24 * time.Hour
 
 // client returns a client for the nodes that the flags name.
@@ -20,12 +20,12 @@ func (f *nodeFlags) client(opts redlatch.Options) (*redlatch.Client, error) {
 	return f.clientOf(nodes, opts)
 }
 
-// clientOf is client for nodes that were opened before. They are the client's
-// from then on.
+// clientOf is client for nodes that are open already. The client owns them from
+// then on.
 func (f *nodeFlags) clientOf(nodes []redlatch.Node, opts redlatch.Options) (*redlatch.Client, error) {
 	f.apply(&opts)
 	if !guarded(nodes, opts.Guard) {
-		// No node has to sit out the longest lock there may be.
+		// No quarantine has to last as long as the longest lock.
 		opts.MaxTTL = longestTTL
 	}
 	client, err := redlatch.New(nodes, opts)
@@ -35,7 +35,7 @@ func (f *nodeFlags) clientOf(nodes []redlatch.Node, opts redlatch.Options) (*red
 	return client, nil
 }
 
-// guarded reports whether a client of these nodes goes by their markers.
+// guarded reports whether a client of these nodes follows their markers.
 func guarded(nodes []redlatch.Node, mode redlatch.GuardMode) bool {
 	alone := len(nodes) > 1
 	for _, n := range nodes {

@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/redlatch/redlatch"
+	"github.com/redlatch/redlatch/admin"
 )
 
 func newCompletion() *cobra.Command {
@@ -20,10 +21,10 @@ func newCompletion() *cobra.Command {
 	return &cobra.Command{
 		Use:   "completion bash|zsh|fish",
 		Short: "Print what a shell needs to complete commands, flags and names",
-		Long: `Print a script for bash, zsh or fish that has the shell complete commands,
-flags, their values, and the names of locks; what follows -- is completed as the
-command line that it is. For the names the nodes are asked,
-with what the environment and the settings file say of them.`,
+		Long: `Print a script for bash, zsh or fish that completes commands, flags,
+their values, and the names of locks. What follows -- is completed as a command
+line of its own. For the names the nodes are asked that the environment and the
+settings file name.`,
 		Example: `  # bash, with its bash-completion installed
   source <(redlatch completion bash)
 
@@ -91,10 +92,10 @@ func completeAll(cmd *cobra.Command) {
 const completeLimit = time.Second
 
 // completeName completes the name of a lock with those that the nodes know.
-// Whatever goes wrong, there is nothing to complete.
+// After an error it offers nothing.
 func completeName(cmd *cobra.Command, args []string, begun string) ([]string, cobra.ShellCompDirective) {
 	if len(args) > 0 {
-		return nil, cobra.ShellCompDirectiveNoFileComp // what follows -- the shell completes
+		return nil, cobra.ShellCompDirectiveNoFileComp // the shell completes what follows --
 	}
 	const none = cobra.ShellCompDirectiveNoFileComp
 	if applySettings(cmd, &reporter{w: io.Discard}) != nil {
@@ -113,7 +114,7 @@ func completeName(cmd *cobra.Command, args []string, begun string) ([]string, co
 	defer client.Close()
 	ctx, cancel := context.WithTimeout(context.Background(), completeLimit)
 	defer cancel()
-	survey, _ := client.List(ctx)
+	survey, _ := admin.New(client).List(ctx)
 	var names []string
 	for i := range survey.Locks {
 		if l := &survey.Locks[i]; strings.HasPrefix(l.Name, begun) && harmless(l.Name) == l.Name {

@@ -43,7 +43,8 @@ func confirm(ctx context.Context, in io.Reader, question, whether string) error 
 	return &outcome{code: exitSignal + 2, event: "declined", err: errors.New("nothing was changed")}
 }
 
-// unchanged is the outcome of a verb that a signal ended before it did anything.
+// unchanged is the outcome of a verb that a signal ended before it changed
+// anything.
 func unchanged(ctx context.Context) error {
 	end := outcomeOf(context.Cause(ctx))
 	end.err = errors.New("nothing was changed")

@@ -18,14 +18,14 @@ import (
 // cronHosts is how many machines have the same line in their crontab.
 const cronHosts = 10
 
-// TestCronJobOnTenHostsRunsOnce has ten hosts fire the same job at the same
-// second, by clocks that are up to a second apart, against a quorum of servers
-// that all of them reach by network. Each host is a network namespace with an
-// address of its own. Where those are not allowed, and the log says so, it is but
-// a process: that shows the same, save for the network between.
+// TestCronJobOnTenHostsRunsOnce has ten hosts start the same job at the same
+// second, by clocks that are up to a second apart, on a quorum of servers that
+// all of them reach by network. Each host is a network namespace with an
+// address of its own. If namespaces are not allowed, as the log then says, each
+// host is only a process: that tests the same, except for the network.
 //
-// They wait for a second, and not for nothing (-n): of ten that ask at the very
-// same moment, and never again, none might have a majority.
+// They wait for a second, instead of not at all (-n): if ten ask at the same
+// moment, once each, possibly none gets a majority.
 func TestCronJobOnTenHostsRunsOnce(t *testing.T) {
 	t.Parallel()
 	hosts, server := cronNetwork(t)
@@ -50,7 +50,7 @@ func TestCronJobOnTenHostsRunsOnce(t *testing.T) {
 		cmd := host.command("redlatch", "run", "-w", "1s", "--min-hold", "5s", "--nodes", list, "nightly", "--",
 			"sh", "-c", `echo "$0" >>"$1"`, host.name, log)
 		cmd.Stderr = &stderrs[i]
-		// Half of them on the very second, the rest ever later.
+		// Half of them exactly at the second, the rest later and later.
 		at := fire.Add(time.Duration(max(0, i-cronHosts/2)) * 250 * time.Millisecond)
 		done.Go(func() {
 			time.Sleep(time.Until(at))
@@ -80,10 +80,10 @@ func TestCronJobOnTenHostsRunsOnce(t *testing.T) {
 	}
 }
 
-// cronHost is where a job is run.
+// cronHost is a machine that runs a job.
 type cronHost struct {
 	name      string
-	namespace string // empty if it is but an address
+	namespace string // empty if it is only an address
 }
 
 func (h *cronHost) command(args ...string) *exec.Cmd {
@@ -108,8 +108,8 @@ func cronNetwork(t testing.TB) (hosts []*cronHost, server string) {
 	return hosts[len(hosts)-cronHosts:], "127.0.0.1"
 }
 
-// namespaces makes a bridge, and hosts with a cable to it. All is gone when the
-// test ends.
+// namespaces makes a bridge, and hosts with a cable to it. The end of the test
+// removes all of it.
 func namespaces(t testing.TB) (hosts []*cronHost, server string, err error) {
 	if _, err := exec.LookPath("ip"); err != nil {
 		return nil, "", err
@@ -147,7 +147,7 @@ func namespaces(t testing.TB) (hosts []*cronHost, server string, err error) {
 		ip(fmt.Sprintf("-n %s link set lo up", h.namespace))
 	}
 	if err == nil {
-		// Whether a bridge carries anything is the firewall's to say too.
+		// A firewall can keep a bridge from forwarding.
 		l, failed := net.Listen("tcp", net.JoinHostPort(server, "0"))
 		if failed != nil {
 			return nil, "", failed

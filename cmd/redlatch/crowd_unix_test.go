@@ -23,8 +23,8 @@ import (
 // crowdSize is how many runs contend for one name.
 const crowdSize = 200
 
-// buildCommand builds the command as users have it: with the race detector, two
-// hundred of them would be a test of the machine.
+// buildCommand builds the command as users have it: two hundred of them with
+// the race detector would test the machine instead.
 func buildCommand(t testing.TB) string {
 	t.Helper()
 	path, err := built()
@@ -78,8 +78,8 @@ func (c *crowd) start(i int) {
 	})
 }
 
-// finish waits for all, checks that each of n ran once, and never two at a time,
-// and returns the order in which they did.
+// finish waits for all, checks that each of n ran once and never two at a time,
+// and returns their order.
 func (c *crowd) finish(n int) (order []int) {
 	c.t.Helper()
 	c.done.Wait()
@@ -109,7 +109,7 @@ func (c *crowd) finish(n int) (order []int) {
 	return order
 }
 
-// hold has the lock held until the returned function is called.
+// hold holds the lock until the returned function is called.
 func (c *crowd) hold() (release func()) {
 	c.t.Helper()
 	args := append([]string{"run", "-q"}, c.nodes...)
@@ -136,9 +136,9 @@ func (c *crowd) hold() (release func()) {
 }
 
 func TestTwoHundredRunsTakeTheirTurnsInOrder(t *testing.T) {
-	// A waiter that is not heard of for as long as WaiterLease loses its turn,
-	// or a frozen one would hold up everyone. On a machine that stood still for
-	// a good part of that, the order shows nothing.
+	// A waiter that does not ask within WaiterLease loses its place; otherwise
+	// a frozen one would hold up all others. If the machine was stalled for a
+	// good part of that time, the order shows nothing.
 	stall.Retry(t, node.WaiterLease/10, func(t testing.TB) {
 		c := &crowd{t: t, path: buildCommand(t), dir: t.TempDir()}
 		c.standInLine(crowdSize)
@@ -148,8 +148,8 @@ func TestTwoHundredRunsTakeTheirTurnsInOrder(t *testing.T) {
 	})
 }
 
-// standInLine starts n runs, each when the one before it stands in line, and
-// then lets the first go.
+// standInLine starts n runs, each when the one before it is in the node queue,
+// and then releases the lock.
 func (c *crowd) standInLine(n int) {
 	t := c.t
 	t.Helper()
@@ -161,7 +161,7 @@ func (c *crowd) standInLine(n int) {
 	defer db.Close()
 	for i := range n {
 		c.start(i)
-		// The next one comes when this one stands in line.
+		// The next one is started when this one is in the node queue.
 		if !soon(func() bool {
 			n := 0
 			if err := db.QueryRow(`SELECT count(*) FROM waiter WHERE name = 'job'`).Scan(&n); err != nil {
@@ -176,14 +176,15 @@ func (c *crowd) standInLine(n int) {
 }
 
 func TestCrowdThroughFiveServersRunsOneAtATime(t *testing.T) {
-	// One that does not answer its turn within 300 ms is passed over.
+	// A waiter that does not answer its notification within 300 ms is skipped.
 	stall.Retry(t, node.TurnLease/5, func(t testing.TB) {
 		servers := newQuorum(t, 5)
 		c := &crowd{t: t, path: buildCommand(t), dir: t.TempDir(), nodes: []string{"--nodes", strings.Join(redistest.Addresses(servers), ",")}}
 		release := c.hold()
 		for i := range crowdSize {
 			c.start(i)
-			// The next one comes when this one stands in line everywhere.
+			// The next one is started when this one is in the queue of every
+			// node.
 			for _, s := range servers {
 				if !soon(func() bool { return s.Do("ZCARD", "redlatch:1:queue:{job}") == fmt.Sprint(i+1) }) {
 					t.Fatalf("run %d does not stand in line", i)

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// packages returns all packages that importing path brings.
+// packages returns all packages that path imports, directly or not.
 func packages(t *testing.T, path string) []string {
 	t.Helper()
 	out, err := exec.Command("go", "list", "-deps", path).CombinedOutput()
@@ -17,7 +17,7 @@ func packages(t *testing.T, path string) []string {
 	return strings.Fields(string(out))
 }
 
-// TestCommandDoesNotBringTheMachineryOfTorture: that is in redlatch-torture.
+// TestCommandDoesNotBringTheMachineryOfTorture: only redlatch-torture links it.
 func TestCommandDoesNotBringTheMachineryOfTorture(t *testing.T) {
 	for _, path := range packages(t, ".") {
 		for _, never := range []string{"redlatch/internal/chaos", "redlatch/internal/clockshim", "redlatch/internal/faultproxy", "redlatch/internal/sim", "porcupine"} {
@@ -31,7 +31,7 @@ func TestCommandDoesNotBringTheMachineryOfTorture(t *testing.T) {
 	}
 }
 
-// TestSuperviseKnowsNoLocks: a lease is an interface to it.
+// TestSuperviseKnowsNoLocks: to supervise, a lease is an interface.
 func TestSuperviseKnowsNoLocks(t *testing.T) {
 	for _, path := range packages(t, "./internal/supervise") {
 		if strings.HasPrefix(path, "github.com/") && !strings.HasPrefix(path, "github.com/redlatch/redlatch/cmd/") && path != "github.com/redlatch/redlatch/internal/owned" {

@@ -71,7 +71,7 @@ started, 126 or 127 if CMD cannot be run, or there is no server to start.`,
 	flags.SortFlags = false
 	flags.IntVarP(&f.servers, "servers", "n", 5, "start `N` servers, from 1 to 15")
 	flags.IntVar(&f.port, "port", 0, "the first `PORT`; the others follow (default free ones)")
-	say.registerOutput(flags, "how it is told: in words, or as a line of JSON", "text", "json")
+	say.registerOutput(flags, "write it in words, or as a line of JSON", "text", "json")
 	return cmd
 }
 
@@ -92,7 +92,7 @@ func (f *devFlags) run(cmd *cobra.Command, say *reporter, argv []string) error {
 			return cannotRun(argv[0], err, false)
 		}
 	}
-	// Caught before there is anything to leave behind.
+	// Before there is anything to clean up.
 	received := make(chan os.Signal, 4)
 	signals.Notify(received, []os.Signal{os.Interrupt, syscall.SIGTERM, syscall.SIGHUP})
 	defer signal.Stop(received)
@@ -126,7 +126,7 @@ func (f *devFlags) run(cmd *cobra.Command, say *reporter, argv []string) error {
 	}
 }
 
-// show tells where the servers are.
+// show writes where the servers are.
 func (q *devQuorum) show(cmd *cobra.Command, say *reporter) error {
 	out := cmd.OutOrStdout()
 	if say.format == "json" {
@@ -150,11 +150,11 @@ func (q *devQuorum) show(cmd *cobra.Command, say *reporter) error {
 	return err
 }
 
-// with runs CMD beside the servers. It is in our process group, so a Ctrl-C is
-// its own to heed; signals that were sent to us alone are passed on.
+// with runs CMD beside the servers. It is in our process group, so it gets a
+// Ctrl-C itself; signals that were sent to us alone are forwarded.
 func (q *devQuorum) with(path string, argv []string, received <-chan os.Signal) error {
 	environment := slices.DeleteFunc(os.Environ(), func(v string) bool {
-		name, _, _ := strings.Cut(v, "=") // these are about other nodes
+		name, _, _ := strings.Cut(v, "=") // they name other nodes
 		return name == variable("state") || name == listVariable || name == nodesVariable
 	})
 	cmd := &exec.Cmd{

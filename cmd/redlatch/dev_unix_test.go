@@ -19,7 +19,7 @@ import (
 	"github.com/redlatch/redlatch/internal/redistest"
 )
 
-// startDev starts redlatch dev and returns it with what it says.
+// startDev starts redlatch dev and returns it with its output.
 func startDev(t testing.TB, args ...string) (cmd *exec.Cmd, nodes []string, pids []int, dir string) {
 	t.Helper()
 	cmd = exec.Command("redlatch", append([]string{"dev", "-o", "json"}, args...)...)
@@ -96,7 +96,7 @@ func TestDevKillsServersThatDoNotEnd(t *testing.T) {
 			start := time.Now()
 			cmd.Process.Signal(syscall.SIGINT)
 			if impatient {
-				// The third has ended: dev has seen the first.
+				// The third has ended: dev has noticed the first.
 				if !soon(func() bool { return !alive(pids[2]) }) {
 					t.Fatal("the third server is still alive")
 				}
@@ -175,7 +175,7 @@ func TestDevRefusesBadInput(t *testing.T) {
 			t.Errorf("%q: exit %d, %s%s", c.args, code, stdout, stderr)
 		}
 	}
-	// Nothing is installed; what is missing is said.
+	// Nothing is installed; the error names what is missing.
 	path, err := exec.LookPath("redlatch")
 	if err != nil {
 		t.Fatal(err)

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/redlatch/redlatch"
+	"github.com/redlatch/redlatch/admin"
 	"github.com/redlatch/redlatch/internal/owned"
 )
 
@@ -24,7 +25,7 @@ type devQuorum struct {
 	program string
 	dir     string
 	servers []*devServer
-	died    chan error // told when a server ends that should not
+	died    chan error // gets one when a server ends by itself
 }
 
 // devServer is one of them.
@@ -79,7 +80,7 @@ func (q *devQuorum) startServer(i, port int) error {
 	s := &devServer{port: port, log: filepath.Join(dir, "log"), gone: make(chan struct{})}
 	s.cmd = exec.Command(q.program, "--port", strconv.Itoa(port), "--bind", "127.0.0.1", "--dir", dir,
 		"--save", "", "--appendonly", "no", "--daemonize", "no", "--maxmemory-policy", "noeviction", "--logfile", s.log)
-	s.cmd.SysProcAttr = owned.Apart() // a Ctrl-C is also for CMD, which may still need the server
+	s.cmd.SysProcAttr = owned.Apart() // CMD gets a Ctrl-C too, and may still need the server
 	wait, err := owned.Start(s.cmd)
 	if err != nil {
 		return fmt.Errorf("%s cannot be started: %w", q.program, err)
@@ -117,7 +118,7 @@ func (q *devQuorum) declare(ctx context.Context) error {
 			return died
 		case <-ctx.Done():
 			return fmt.Errorf("the servers do not answer: %w", err)
-		case <-time.After(10 * time.Millisecond): // nothing tells us when they listen
+		case <-time.After(10 * time.Millisecond): // there is no event to wait for
 		}
 	}
 }
@@ -132,7 +133,7 @@ func (q *devQuorum) initialise(ctx context.Context) error {
 		return err
 	}
 	defer client.Close()
-	_, err = client.Init(ctx, redlatch.InitOptions{AssumeFresh: true})
+	_, err = admin.New(client).Init(ctx, admin.InitOptions{AssumeFresh: true})
 	return err
 }
 
@@ -154,7 +155,7 @@ func (q *devQuorum) stop(signals <-chan os.Signal) {
 		case <-signals:
 		}
 		for _, left := range q.servers {
-			left.cmd.Process.Kill() // nothing happens to those that are gone
+			left.cmd.Process.Kill() // no effect on those that are gone
 		}
 		break
 	}

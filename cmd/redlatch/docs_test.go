@@ -57,7 +57,7 @@ func TestCommandLinesThatAreWrongAreNotUnderstood(t *testing.T) {
 	}
 }
 
-// ourCommands returns the arguments of each redlatch that a script runs, be it
+// ourCommands returns the arguments of each redlatch that a script runs, also
 // through another command or within another redlatch.
 func ourCommands(script string) [][]string {
 	var all [][]string

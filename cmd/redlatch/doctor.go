@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/redlatch/redlatch"
+	"github.com/redlatch/redlatch/admin"
 	"github.com/redlatch/redlatch/node"
 )
 
@@ -94,7 +95,7 @@ func (f *doctorFlags) run(out io.Writer, say *reporter) error {
 	defer stop()
 	opts := redlatch.Options{}
 	f.apply(&opts)
-	up, err := redlatch.Examine(ctx, nodes, opts, redlatch.ExamineOptions{Name: f.name, Samples: f.samples})
+	up, err := admin.Examine(ctx, nodes, opts, admin.ExamineOptions{Name: f.name, Samples: f.samples})
 	if end := ended(ctx); end != nil {
 		return end
 	}
@@ -120,7 +121,7 @@ func (f *doctorFlags) run(out io.Writer, say *reporter) error {
 }
 
 // silent says which nodes do not answer.
-func silent(up *redlatch.Checkup) string {
+func silent(up *admin.Checkup) string {
 	var names []string
 	for _, n := range up.Nodes {
 		if n.Err != nil {
@@ -137,7 +138,7 @@ func silent(up *redlatch.Checkup) string {
 var colours = map[node.Severity]string{node.Fine: "32", node.Advice: "36", node.Warning: "33", node.Danger: "1;31"}
 
 // writeCheckup writes the findings, the worst first, and what was measured.
-func writeCheckup(out io.Writer, up *redlatch.Checkup, wide bool) error {
+func writeCheckup(out io.Writer, up *admin.Checkup, wide bool) error {
 	counts := map[node.Severity]int{}
 	for _, f := range up.Findings {
 		counts[f.Severity]++
@@ -186,7 +187,7 @@ func writeCheckup(out io.Writer, up *redlatch.Checkup, wide bool) error {
 
 // writeCheckupJSON writes a line for each finding and each node, and one for
 // the whole.
-func writeCheckupJSON(out io.Writer, up *redlatch.Checkup) error {
+func writeCheckupJSON(out io.Writer, up *admin.Checkup) error {
 	for _, f := range up.Findings {
 		if err := writeJSON(out, struct {
 			Event    string `json:"event"`

@@ -77,7 +77,7 @@ func TestFlagsThatDoctorNamesExist(t *testing.T) {
 		cmd.Flags().VisitAll(func(f *pflag.Flag) { known[f.Name] = true })
 	}
 	seen := 0
-	for _, file := range []string{"doctor.go", "../../examine.go", "../../change.go", "../../redis/examine.go", "../../sqlite/examine.go"} {
+	for _, file := range []string{"doctor.go", "../../admin/examine.go", "../../admin/change.go", "../../internal/runner/guard.go", "../../redis/examine.go", "../../sqlite/examine.go"} {
 		text, err := os.ReadFile(file)
 		if err != nil {
 			t.Fatal(err)

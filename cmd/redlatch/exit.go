@@ -9,6 +9,7 @@ import (
 	"syscall"
 
 	"github.com/redlatch/redlatch"
+	"github.com/redlatch/redlatch/admin"
 	"github.com/redlatch/redlatch/cmd/internal/signals"
 	"github.com/redlatch/redlatch/cmd/redlatch/internal/supervise"
 )
@@ -30,14 +31,14 @@ const (
 type outcome struct {
 	code  int
 	event string // what happened, in one word, for JSON
-	err   error  // what there is to say; nil for nothing
+	err   error  // the message; nil for none
 	hint  string // what to do about it
 
-	// signal is by which signal we die after all is cleaned up; 0 for none.
-	// The code is what a shell makes of it.
+	// signal is the signal by which we die after the clean-up; 0 for none. The
+	// code is what a shell makes of it.
 	signal syscall.Signal
-	// keyed says that a key of the terminal sent it, to CMD's process group
-	// alone, and that it is for ours too.
+	// keyed says that a key of the terminal sent the signal, to CMD's process
+	// group only, and that our group must get it too.
 	keyed bool
 
 	// What is known of the lock.
@@ -93,8 +94,8 @@ func unwritten(err error) error {
 	return &outcome{code: exitOutput, event: "output", err: fmt.Errorf("stdout cannot be written: %w", err)}
 }
 
-// outcomeOf turns an error into an outcome. What the library does not know is
-// cobra's, and so about the command line.
+// outcomeOf turns an error into an outcome. An error that is not the library's
+// is cobra's, and so about the command line.
 func outcomeOf(err error) *outcome {
 	var (
 		already *outcome
@@ -117,7 +118,7 @@ func outcomeOf(err error) *outcome {
 		return usageError(err, hint)
 	case errors.Is(err, redlatch.ErrQuarantine):
 		return &outcome{code: exitNoQuorum, event: "quarantine", err: err}
-	case errors.Is(err, redlatch.ErrNotFresh):
+	case errors.Is(err, admin.ErrNotFresh):
 		return &outcome{code: exitUsage, event: "not_fresh", err: err, hint: "leave out --assume-fresh: init then waits until the nodes are trusted"}
 	case errors.Is(err, redlatch.ErrNoQuorum):
 		return &outcome{code: exitNoQuorum, event: "no_quorum", err: err,
@@ -126,8 +127,7 @@ func outcomeOf(err error) *outcome {
 	return usageError(err, "try redlatch --help")
 }
 
-// message is an error on one line, without the prefix that the reporter puts
-// before it.
+// message is an error on one line, without the prefix that the reporter adds.
 func message(err error) string {
 	text := strings.TrimPrefix(err.Error(), "redlatch: ")
 	return harmless(strings.Join(strings.Fields(text), " "))

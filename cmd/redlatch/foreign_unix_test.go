@@ -9,8 +9,8 @@ import (
 	"github.com/redlatch/redlatch/internal/redistest"
 )
 
-// TestForeignFormatsAreShownAsSuch has keys under the name of a lock that are
-// no lock of ours, and asks every verb that meets them.
+// TestForeignFormatsAreShownAsSuch sets keys under the name of a lock that are
+// no lock of ours, and runs every verb that meets them.
 func TestForeignFormatsAreShownAsSuch(t *testing.T) {
 	t.Parallel()
 	server := redistest.Start(t, 1)[0]
@@ -26,7 +26,7 @@ func TestForeignFormatsAreShownAsSuch(t *testing.T) {
 		{"plain", `another client ("value")`, `"owner":"\"value\"","kind":"plain"`, "redlatch break", []string{"SET", "plain", "value"}},
 		{"long", `another client ("` + shown + `"…)`, `"owner":"\"` + shown + `\"…","kind":"plain"`, "redlatch break", []string{"SET", "long", shown + "more"}},
 	} {
-		// It has been a lock of ours before, so that ls knows the name.
+		// It was a lock of ours before, so that ls knows the name.
 		if code, _, stderr := command(t, "run", "--nodes", server.URL(), c.name, "--", "true"); code != 0 {
 			t.Fatalf("%s: run: exit %d, %s", c.name, code, stderr)
 		}

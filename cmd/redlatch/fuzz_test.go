@@ -15,7 +15,7 @@ import (
 	"github.com/redlatch/redlatch/redis"
 )
 
-// alone has the test see nothing of this machine's own settings.
+// alone hides this machine's own settings from the test.
 func alone(t *testing.T) {
 	t.Helper()
 	for _, name := range settings {
@@ -41,7 +41,7 @@ func usage(t *testing.T, err error) string {
 	return text
 }
 
-// FuzzSettingsFiles reads files of settings. A secret stands in their last line.
+// FuzzSettingsFiles reads files of settings. Their last line contains a secret.
 func FuzzSettingsFiles(f *testing.F) {
 	for _, text := range []string{
 		"", "# a comment\n\nttl = 5s\n", "ttl=5s\nttl=6s", "ttl", "=", "ttl =", "unknown = x", "nodes = redis://a, redis://b", "wait = 1s\r\nno-wait = true\r\n",
@@ -68,7 +68,7 @@ func FuzzSettingsFiles(f *testing.F) {
 				}
 				continue
 			}
-			// What was read can be written and read again.
+			// Settings that were read can be written and read again.
 			var again strings.Builder
 			for _, key := range slices.Sorted(maps.Keys(file.values)) {
 				value := file.values[key].value
@@ -161,7 +161,7 @@ func FuzzPasswords(f *testing.F) {
 		}
 		want := password
 		if before.Password != "" || strings.Contains(address[:strings.LastIndex(address, "@")+1], ":@") {
-			want = before.Password // its own, be it empty
+			want = before.Password // its own, even an empty one
 		}
 		if after.String() != before.String() || after.Username != before.Username || after.Password != want {
 			t.Errorf("%q with the password %q is %q, user %q, password %q", address, password, after, after.Username, after.Password)
@@ -200,7 +200,7 @@ func FuzzNodeLists(f *testing.F) {
 	})
 }
 
-// FuzzHandleInput reads a handle from where the command finds one.
+// FuzzHandleInput reads a handle from each of its sources.
 func FuzzHandleInput(f *testing.F) {
 	for _, text := range []string{"", " ", "redlatch1.abc\n", "-", strings.Repeat("x", maxHandle), strings.Repeat("x", maxHandle+1), "\x00"} {
 		f.Add(text, text)
@@ -221,7 +221,7 @@ func FuzzHandleInput(f *testing.F) {
 	})
 }
 
-// FuzzFlags has values for the flags that are read by our own code.
+// FuzzFlags tests values for the flags that our own code parses.
 func FuzzFlags(f *testing.F) {
 	for _, text := range []string{"", "auto", "on", "off", "ON", "term", "kill", "ignore", "text", "json", "\xff"} {
 		f.Add(text)

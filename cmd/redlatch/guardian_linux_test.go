@@ -17,9 +17,9 @@ import (
 	"github.com/redlatch/redlatch/internal/redistest"
 )
 
-// TestGuardianKeepsNothingOfTheUser looks at a guardian from outside. What it
-// kept open would keep a pipeline from ending, and what it kept in its
-// environment would be one more place to read secrets from.
+// TestGuardianKeepsNothingOfTheUser examines a guardian from outside. A file
+// that it kept open would keep a pipeline from ending, and a secret in its
+// environment could be read there.
 func TestGuardianKeepsNothingOfTheUser(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -68,9 +68,9 @@ func TestGuardianKeepsNothingOfTheUser(t *testing.T) {
 	}
 }
 
-// TestFrozenRedlatchDoesNotOutliveItsLease stops redlatch itself: as good as dead
-// when the lease is about to end. On a server, since a process that is stopped
-// while it writes to a file holds up everybody there.
+// TestFrozenRedlatchDoesNotOutliveItsLease stops redlatch itself, which is as
+// good as dead when the lease is about to end. It uses a server: a process that
+// is stopped while it writes to a file blocks all others that use it.
 func TestFrozenRedlatchDoesNotOutliveItsLease(t *testing.T) {
 	t.Parallel()
 	const ttl = 2 * time.Second
@@ -103,8 +103,8 @@ func TestFrozenRedlatchDoesNotOutliveItsLease(t *testing.T) {
 	}
 }
 
-// TestPipelineEndsWithItsCommand ends redlatch as hard as can be: whoever reads
-// its stdout must not wait for the guardian, which has work to do yet.
+// TestPipelineEndsWithItsCommand kills redlatch: the reader of its stdout must
+// not wait for the guardian, which still has work to do.
 func TestPipelineEndsWithItsCommand(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -136,7 +136,7 @@ func TestPipelineEndsWithItsCommand(t *testing.T) {
 }
 
 // TestKilledAtAnyMomentLeavesNothingRunning kills redlatch while it starts CMD,
-// which starts others at once: sooner or later within every step of that.
+// which starts others at once. The kills are spread over every step of that.
 func TestKilledAtAnyMomentLeavesNothingRunning(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

@@ -16,8 +16,8 @@ import (
 // handleVariable holds the handle for command lines that give none.
 const handleVariable = "REDLATCH_HANDLE"
 
-// maxHandle bounds what is read from stdin: a handle holds a name and a key of
-// 512 bytes each, and little else.
+// maxHandle limits what is read from stdin: a handle contains a name and a key
+// of 512 bytes each, and little else.
 const maxHandle = 16 << 10
 
 func newExtend(say *reporter) *cobra.Command {
@@ -29,8 +29,8 @@ func newExtend(say *reporter) *cobra.Command {
 lock". Who holds it, its token and its handle stay the same; the deadline moves.
 
 The handle is taken from the environment, REDLATCH_HANDLE, or with - from
-stdin. As an argument it is taken too, but ps shows an argument to others, and
-whoever has the handle can release the lock.
+stdin. As an argument it is accepted too, but ps shows an argument to others, and
+everyone who has the handle can release the lock.
 
 Stdout gets the same lines as from "redlatch lock", with the new deadline, or
 one that makes an eval fail. Check the exit status before the eval: an eval of
@@ -39,7 +39,7 @@ nothing, as from a redlatch that was killed, succeeds.
 Exit status:
     0  the lock is ours for its whole --ttl again
    64  the command line, or the handle, is wrong
-   69  too few nodes answered: the lock may stand or not
+   69  too few nodes answered: the lock may be held or not
    79  the lock is lost: it ran out, was broken, or another has it`,
 		Example: `  lease=$(redlatch extend) || exit
   eval "$lease"
@@ -76,8 +76,8 @@ func newUnlock(say *reporter) *cobra.Command {
 		Long: `Release the lock of a handle.
 
 The handle is taken from the environment, REDLATCH_HANDLE, or with - from
-stdin. As an argument it is taken too, but ps shows an argument to others, and
-until the lock is released whoever has the handle can release it.
+stdin. As an argument it is accepted too, but ps shows an argument to others, and
+everyone who has the handle can release the lock.
 
 Exit status:
     0  the lock was ours until now, and is free
@@ -103,7 +103,7 @@ Exit status:
 	}
 	cmd.Flags().SortFlags = false
 	f.register(cmd.Flags())
-	say.registerOutput(cmd.Flags(), "how it is told: in words, or as a line of JSON", "text", "json")
+	say.registerOutput(cmd.Flags(), "write it in words, or as a line of JSON", "text", "json")
 	return cmd
 }
 
@@ -115,8 +115,8 @@ func handleArgs(cmd *cobra.Command, args []string) error {
 	return nil
 }
 
-// withHandle finds the handle and calls do with it and a client. A second error
-// than those of asking for a lock is that the lock is lost.
+// withHandle finds the handle and calls do with it and a client. Unlike a
+// request for a lock, do can also fail because the lock is lost.
 func (f *nodeFlags) withHandle(cmd *cobra.Command, args []string, do func(context.Context, *redlatch.Client, string) error) error {
 	handle, err := findHandle(args, cmd.InOrStdin())
 	if err != nil {

@@ -52,7 +52,7 @@ func (h *heldLock) Lost(cause error) error {
 	case failure != "":
 		return fmt.Errorf("%s could not be extended in time, and CMD was ended: %s", job, failure)
 	}
-	return fmt.Errorf("%s could not be extended in time, and CMD was ended: this process, or the machine, stood still", job)
+	return fmt.Errorf("%s could not be extended in time, and CMD was ended: this process, or the machine, was stopped or suspended", job)
 }
 
 // Ignored warns that the lock is lost and CMD runs on.

@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/redlatch/redlatch"
+	"github.com/redlatch/redlatch/admin"
 	"github.com/redlatch/redlatch/node"
 )
 
@@ -116,7 +117,7 @@ network that is cut in two: 1 for three hosts.`,
 	flags.DurationVar(&f.maxTTL, "max-ttl", 0, "the longest TTL that a lock may have: `DURATION`, from which the quarantine follows (default 30s, or as the nodes are marked)")
 	flags.DurationVar(&f.window, "window", 0, "how far clocks may be apart: `DURATION` (default 10s, or as the nodes are marked)")
 	flags.IntVar(&f.replicas, "replicas", replicasOpen, "how many replicas of each node must be online for it to grant and extend: `N` (default as the nodes are marked, else 0)")
-	flags.Lookup("replicas").DefValue = "0" // not shown: that it is open is said above
+	flags.Lookup("replicas").DefValue = "0" // so that help shows no default of its own: the text states it
 	flags.DurationVar(&f.replicaLag, "replica-lag", 0, "how long ago such a replica may have been heard from: `DURATION` in whole seconds, by which and 2s the quarantine is longer (default 2s, or as the nodes are marked)")
 	say.register(flags)
 	return cmd
@@ -157,11 +158,11 @@ func (f *initFlags) run(cmd *cobra.Command, say *reporter) error {
 		}
 	}
 	view := say.showQuarantine()
-	states, err := client.Init(ctx, redlatch.InitOptions{
+	states, err := admin.New(client).Init(ctx, admin.InitOptions{
 		AssumeFresh: f.assumeFresh, Former: former, Retired: f.retired, Wait: !f.noWait, Progress: view.progress,
 	})
 	view.stop()
-	half := slices.ContainsFunc(states, func(s redlatch.NodeState) bool { return s.Reason == node.ReasonBarred })
+	half := slices.ContainsFunc(states, func(s admin.NodeState) bool { return s.Reason == node.ReasonBarred })
 	if len(states) > 0 && (half || !errors.Is(err, redlatch.ErrConfig)) {
 		if say.format == "json" {
 			writeStatesJSON(out, states)
@@ -175,10 +176,10 @@ func (f *initFlags) run(cmd *cobra.Command, say *reporter) error {
 	return err
 }
 
-// replicasOpen is the value of --replicas where it is not given.
+// replicasOpen is the value of --replicas if the flag is missing.
 const replicasOpen = -1
 
-func writeStates(out io.Writer, states []redlatch.NodeState) {
+func writeStates(out io.Writer, states []admin.NodeState) {
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	for _, s := range states {
 		fmt.Fprintf(w, "%s\t%s\n", s.Node, describe(s))
@@ -186,7 +187,7 @@ func writeStates(out io.Writer, states []redlatch.NodeState) {
 	w.Flush()
 }
 
-func describe(s redlatch.NodeState) string {
+func describe(s admin.NodeState) string {
 	switch {
 	case s.Reason == node.ReasonBarred:
 		return "barred: it grants nothing until the change of the list is finished"
@@ -204,7 +205,7 @@ func describe(s redlatch.NodeState) string {
 	return text
 }
 
-func writeStatesJSON(out io.Writer, states []redlatch.NodeState) {
+func writeStatesJSON(out io.Writer, states []admin.NodeState) {
 	type state struct {
 		Node       string   `json:"node"`
 		Trusted    bool     `json:"trusted"`

@@ -9,7 +9,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/redlatch/redlatch"
+	"github.com/redlatch/redlatch/admin"
 	"github.com/redlatch/redlatch/cmd/internal/screen"
 )
 
@@ -17,8 +17,8 @@ import (
 // and there is no terminal for a bar.
 const quarantineLine = 10 * time.Second
 
-// quarantineView shows, while init waits, for how long yet: as a bar on a
-// terminal, and elsewhere as a line now and then.
+// quarantineView shows how long init still has to wait: as a bar on a terminal,
+// elsewhere as a line now and then.
 type quarantineView struct {
 	say    *reporter
 	screen *screen.Screen
@@ -47,8 +47,8 @@ func (r *reporter) showQuarantine() *quarantineView {
 	return v
 }
 
-// progress takes in how the nodes stand.
-func (v *quarantineView) progress(states []redlatch.NodeState) {
+// progress gets the states of the nodes.
+func (v *quarantineView) progress(states []admin.NodeState) {
 	if v == nil {
 		return
 	}
@@ -116,7 +116,7 @@ func (v *quarantineView) bar() string {
 		screen.Bar(20, 1-left.Seconds()/v.whole.Seconds()), left.Round(time.Second))
 }
 
-// stop takes the bar away. Nothing is written after that.
+// stop removes the bar. Nothing is written after that.
 func (v *quarantineView) stop() {
 	if v == nil {
 		return
@@ -133,10 +133,10 @@ a lock can last, and needs no answer.
 Are all of them brand-new? [y/N] `
 
 // interruptedInit is the outcome of an init that a signal ended.
-func interruptedInit(ctx context.Context, states []redlatch.NodeState, err error) error {
+func interruptedInit(ctx context.Context, states []admin.NodeState, err error) error {
 	end := outcomeOf(context.Cause(ctx))
 	end.err = err
-	if !slices.ContainsFunc(states, func(s redlatch.NodeState) bool { return s.Err != nil }) {
+	if !slices.ContainsFunc(states, func(s admin.NodeState) bool { return s.Err != nil }) {
 		end.err = errors.New("not waited for: the nodes are marked, and are trusted by themselves when their quarantine is over")
 	}
 	return end

@@ -15,10 +15,10 @@ import (
 	"github.com/redlatch/redlatch/redis/rueidis"
 )
 
-// brief are bounds with a quarantine of ten seconds and a bit.
+// brief are cluster parameters with a quarantine of a little over ten seconds.
 var brief = []string{"--max-ttl", "10s", "--window", "1s"}
 
-// briefClient is a client with these bounds.
+// briefClient is a client with these parameters.
 func briefClient(t testing.TB, servers []*redistest.Server) *redlatch.Client {
 	t.Helper()
 	nodes, err := rueidis.Nodes(redistest.Addresses(servers)...)
@@ -33,7 +33,7 @@ func briefClient(t testing.TB, servers []*redistest.Server) *redlatch.Client {
 	return c
 }
 
-// restartEmpty has all servers lose their data at once.
+// restartEmpty makes all servers lose their data at once.
 func restartEmpty(servers []*redistest.Server) {
 	for _, s := range servers {
 		s.Kill()
@@ -116,7 +116,8 @@ func TestInitWaitsWithALineNowAndThenUnlessToldOtherwise(t *testing.T) {
 	}
 }
 
-// TestNoWaitOfTheSettingsIsAboutLocksAlone has a setting that is meant for run.
+// TestNoWaitOfTheSettingsIsAboutLocksAlone uses a setting that is meant for
+// run.
 func TestNoWaitOfTheSettingsIsAboutLocksAlone(t *testing.T) {
 	t.Setenv("REDLATCH_NO_WAIT", "true")
 	servers := redistest.Start(t, 1)
@@ -147,7 +148,7 @@ func TestTrustingAtOnceNeedsAYes(t *testing.T) {
 func TestYesIsNotEnoughWhereALockIsLeft(t *testing.T) {
 	t.Parallel()
 	servers := redistest.Start(t, 3)
-	// Somebody used one of them alone, with the guard off.
+	// One of them was used alone, with the guard off.
 	handleOf(t, servers[0].URL(), "job")
 	code, _, stderr := command(t, "init", "--assume-fresh", "--yes", "--nodes", strings.Join(redistest.Addresses(servers), ","))
 	if code != exitUsage || !strings.Contains(stderr, "nodes are not new") || !strings.Contains(stderr, "leave out --assume-fresh") {

@@ -41,7 +41,8 @@ func TestCtrlCEndsALoopOfRuns(t *testing.T) {
 			}
 			line := "while :; do " + c.how + "; echo aga$((0))in; done"
 			if c.shell != "" {
-				// It ends with the test at the latest, which removes the script.
+				// It ends with the test at the latest, which removes the
+				// script.
 				line = strings.Replace(line, ":", `[ -e "$0" ]`, 1)
 				script := filepath.Join(t.TempDir(), "loop")
 				if err := os.WriteFile(script, []byte(line+"\n"), 0o600); err != nil {
@@ -79,8 +80,8 @@ func TestCtrlCEndsALoopOfRuns(t *testing.T) {
 	}
 }
 
-// TestCtrlCThatCommandHandlesDoesNotEndTheLoop: shells take a command that exits
-// after an interrupt for one that has dealt with it.
+// TestCtrlCThatCommandHandlesDoesNotEndTheLoop: for a shell, a command that
+// exits after an interrupt has handled it.
 func TestCtrlCThatCommandHandlesDoesNotEndTheLoop(t *testing.T) {
 	t.Parallel()
 	term := onTerminal(t, "bash", "-c", `for i in 1 2; do redlatch run job -- sh -c 'trap "exit 3" INT; echo started $0; while :; do sleep 0.01; done' $i; echo code $?; done`)
@@ -93,8 +94,8 @@ func TestCtrlCThatCommandHandlesDoesNotEndTheLoop(t *testing.T) {
 	term.cmd.Wait()
 }
 
-// TestInterruptSentToRedlatchAloneStaysThere: what no key sent is not for the
-// other processes of our group.
+// TestInterruptSentToRedlatchAloneStaysThere: a signal that was not sent by a
+// key must not reach the other processes of our group.
 func TestInterruptSentToRedlatchAloneStaysThere(t *testing.T) {
 	t.Parallel()
 	term := onTerminal(t, "bash", "-c", `trap "echo trapped" INT; redlatch run job -- sh -c 'echo started; kill -INT $PPID; exec sleep 1000'; echo code $?`)
@@ -104,8 +105,8 @@ func TestInterruptSentToRedlatchAloneStaysThere(t *testing.T) {
 	term.cmd.Wait()
 }
 
-// TestQuitLeavesNoCoreOfOurs: CMD may leave a core, and ours would take its
-// place.
+// TestQuitLeavesNoCoreOfOurs: CMD may leave a core file, and ours would
+// overwrite it.
 func TestQuitLeavesNoCoreOfOurs(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

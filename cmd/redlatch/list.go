@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/redlatch/redlatch"
+	"github.com/redlatch/redlatch/admin"
 	"github.com/redlatch/redlatch/node"
 )
 
@@ -65,7 +66,7 @@ what the others said; 74 if stdout cannot be written.`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			prefix := strings.Join(args, "")
 			return f.run(cmd.OutOrStdout(), say, func(ctx context.Context, client *redlatch.Client, out io.Writer) error {
-				survey, err := client.List(ctx)
+				survey, err := admin.New(client).List(ctx)
 				if survey == nil {
 					return err
 				}
@@ -74,7 +75,7 @@ what the others said; 74 if stdout cannot be written.`,
 						say.warn("", "%s does not answer: %s", failed.Node, message(failed.Err))
 					}
 				}
-				var locks []redlatch.LockState
+				var locks []admin.LockState
 				for _, l := range survey.Locks {
 					if strings.HasPrefix(l.Name, prefix) {
 						locks = append(locks, l)
@@ -107,7 +108,7 @@ few nodes answered, after what the others said; 74 if stdout cannot be written.`
 		Args: nameArgs("show"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return named(args[0], f.run(cmd.OutOrStdout(), say, func(ctx context.Context, client *redlatch.Client, out io.Writer) error {
-				state, err := client.Show(ctx, args[0])
+				state, err := admin.New(client).Show(ctx, args[0])
 				if state == nil {
 					return err
 				}
@@ -122,7 +123,7 @@ few nodes answered, after what the others said; 74 if stdout cannot be written.`
 	return cmd
 }
 
-// run shows once, or again and again.
+// run shows the locks once, or repeatedly.
 func (f *listFlags) run(out io.Writer, say *reporter, show func(context.Context, *redlatch.Client, io.Writer) error) error {
 	if f.interval < 100*time.Millisecond || f.interval > time.Hour {
 		return &redlatch.ConfigError{Field: "--interval", Value: f.interval, Bound: "from 100ms to 1h"}
@@ -156,7 +157,7 @@ func (f *listFlags) run(out io.Writer, say *reporter, show func(context.Context,
 }
 
 // writeLocks writes a line for each lock.
-func writeLocks(out io.Writer, say *reporter, locks []redlatch.LockState) error {
+func writeLocks(out io.Writer, say *reporter, locks []admin.LockState) error {
 	if say.format == "json" {
 		for i := range locks {
 			if err := writeJSON(out, stateJSON(&locks[i], false)); err != nil {
@@ -192,22 +193,22 @@ func writeLocks(out io.Writer, say *reporter, locks []redlatch.LockState) error 
 }
 
 // stateOf is a lock's state in one word.
-func stateOf(l *redlatch.LockState) string {
+func stateOf(l *admin.LockState) string {
 	switch {
 	case l.Held:
 		return "held"
 	case answered(l) <= len(l.Nodes)/2, naming(l)+len(l.Nodes)-answered(l) > len(l.Nodes)/2:
-		return "unknown" // with those that do not answer, there may be a majority for a holder
+		return "unknown" // together with the silent nodes, a holder may have a majority
 	case len(l.Holders) > 0:
-		return "split" // some nodes name a holder, and no majority the same
+		return "split" // some nodes name a holder, but no majority names the same
 	case l.Waiting > 0:
 		return "waited"
 	}
 	return "free"
 }
 
-// answered is how many nodes said something of a lock.
-func answered(l *redlatch.LockState) int {
+// answered is how many nodes answered for a lock.
+func answered(l *admin.LockState) int {
 	n := 0
 	for i := range l.Nodes {
 		if l.Nodes[i].Err == nil {
@@ -218,7 +219,7 @@ func answered(l *redlatch.LockState) int {
 }
 
 // naming is how many nodes name the first holder.
-func naming(l *redlatch.LockState) int {
+func naming(l *admin.LockState) int {
 	if len(l.Holders) == 0 {
 		return 0
 	}
@@ -226,7 +227,7 @@ func naming(l *redlatch.LockState) int {
 }
 
 // votes says how many nodes name the holder, of how many.
-func votes(l *redlatch.LockState) string { return fmt.Sprintf("%d/%d", naming(l), len(l.Nodes)) }
+func votes(l *admin.LockState) string { return fmt.Sprintf("%d/%d", naming(l), len(l.Nodes)) }
 
 func holderText(h redlatch.Holder) string {
 	switch h.Kind {
@@ -245,13 +246,13 @@ func leftText(d time.Duration) string {
 	return d.Round(100 * time.Millisecond).String()
 }
 
-// agoText says since when a holder has had its lock.
+// agoText says how long ago a holder got its lock.
 func agoText(h redlatch.Holder, layout string) string {
 	return fmt.Sprintf("%s (%v ago)", h.Since.Format(layout), h.Held.Round(time.Second))
 }
 
-// whenText says since when a holder has had its lock, if that is known, and what
-// ends it.
+// whenText says since when a holder has had its lock, if that is known, and
+// when it ends.
 func whenText(h redlatch.Holder) string {
 	since := ""
 	if !h.Since.IsZero() {
@@ -270,8 +271,8 @@ func number(t redlatch.Token) string {
 	return strconv.FormatUint(uint64(t), 10)
 }
 
-// eachNode is what each node says, in a few words.
-func eachNode(l *redlatch.LockState) []string {
+// eachNode is the answer of each node, in a few words.
+func eachNode(l *admin.LockState) []string {
 	var said []string
 	for _, n := range l.Nodes {
 		switch {
@@ -286,8 +287,8 @@ func eachNode(l *redlatch.LockState) []string {
 	return said
 }
 
-// whomTheyName says whom the nodes that answer name as the holder.
-func whomTheyName(s *redlatch.LockState) string {
+// whomTheyName says which holder the nodes that answer name.
+func whomTheyName(s *admin.LockState) string {
 	if n := naming(s); n > 0 {
 		return fmt.Sprintf("%d of those name %s", n, holderText(s.Holders[0]))
 	}
@@ -295,7 +296,7 @@ func whomTheyName(s *redlatch.LockState) string {
 }
 
 // writeState writes all that is known of one lock.
-func writeState(out io.Writer, s *redlatch.LockState) error {
+func writeState(out io.Writer, s *admin.LockState) error {
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	fmt.Fprintf(w, "name\t%s\n", harmless(s.Name))
 	switch stateOf(s) {

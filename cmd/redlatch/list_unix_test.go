@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/redlatch/redlatch"
+	"github.com/redlatch/redlatch/admin"
 	"github.com/redlatch/redlatch/internal/redistest"
 )
 
@@ -40,7 +41,7 @@ func TestListShowsWhereNodesDisagree(t *testing.T) {
 	if code != 0 || !strings.Contains(stdout, "split: no majority of the 5 nodes") || strings.Count(stdout, " -  ") < 3 || strings.Contains(stdout, "\x1b") {
 		t.Errorf("show: exit %d, %s", code, stdout)
 	}
-	// A key that is no lock is shown, and broken only when told so.
+	// A key that is no lock is shown, and broken only with the flag for that.
 	code, stdout, _ = command(t, "show", "--nodes", nodes, "strange")
 	if code != 0 || !strings.Contains(stdout, "a key of type hash, with no expiry, on 1 of 5 nodes") {
 		t.Errorf("show of a hash: exit %d, %s", code, stdout)
@@ -53,7 +54,7 @@ func TestListShowsWhereNodesDisagree(t *testing.T) {
 		t.Errorf("break --foreign: exit %d, %s", code, stdout)
 	}
 
-	// One node less is a warning, a majority less the exit code.
+	// One silent node is a warning; a silent majority sets the exit code.
 	servers[0].Kill()
 	code, stdout, stderr = command(t, "ls", "--nodes", nodes)
 	if code != 0 || strings.Count(stderr, "does not answer") != 1 || !strings.Contains(stdout, "4/5") {
@@ -124,7 +125,7 @@ func TestWatchRefreshesATerminalInPlace(t *testing.T) {
 }
 
 // TestStateGoesByThoseThatAnswer: a lock is split only if no majority can name
-// one holder, whatever the silent nodes would say.
+// one holder, even with the silent nodes.
 func TestStateGoesByThoseThatAnswer(t *testing.T) {
 	silent := errors.New("no answer")
 	for _, c := range []struct {
@@ -134,14 +135,14 @@ func TestStateGoesByThoseThatAnswer(t *testing.T) {
 		{"aaa", "held"}, {"aa?", "held"}, {"a??", "unknown"}, {"a-?", "unknown"}, {"a--", "split"}, {"ab?", "unknown"}, {"aab--", "split"},
 		{"aab-?", "unknown"}, {"ab--?", "split"}, {"---", "free"}, {"--?", "free"}, {"-??", "unknown"}, {"???", "unknown"}, {"--??", "unknown"},
 	} {
-		var l redlatch.LockState
+		var l admin.LockState
 		votes := map[rune]int{}
 		for _, n := range c.nodes {
 			var err error
 			if n == '?' {
 				err = silent
 			}
-			l.Nodes = append(l.Nodes, redlatch.NodeListing{Err: err})
+			l.Nodes = append(l.Nodes, admin.NodeListing{Err: err})
 			votes[n]++
 		}
 		for _, h := range "ab" {

@@ -4,12 +4,13 @@ import (
 	"time"
 
 	"github.com/redlatch/redlatch"
+	"github.com/redlatch/redlatch/admin"
 	"github.com/redlatch/redlatch/node"
 )
 
-// lockJSON is a lock as a line of JSON. Tokens are strings. Token is that of the
-// first holder; Fence is there if it is another: others raised it, or nobody
-// holds the lock.
+// lockJSON is a lock as a line of JSON. Tokens are strings. Token is that of
+// the first holder. Fence is present if it differs: other clients raised it, or
+// nobody holds the lock.
 type lockJSON struct {
 	Name    string       `json:"name"`
 	State   string       `json:"state"`
@@ -27,7 +28,7 @@ type holderJSON struct {
 	Token   string   `json:"token,omitempty"`
 	Since   string   `json:"since,omitempty"`
 	Held    *float64 `json:"held_ms,omitempty"`
-	Expires *float64 `json:"expires_in_ms"` // null if it never does
+	Expires *float64 `json:"expires_in_ms"` // null if it never expires
 	Nodes   int      `json:"nodes"`
 }
 
@@ -62,7 +63,7 @@ type nodeJSON struct {
 	Error   string   `json:"error,omitempty"`
 }
 
-func stateJSON(s *redlatch.LockState, waiters bool) lockJSON {
+func stateJSON(s *admin.LockState, waiters bool) lockJSON {
 	j := lockJSON{Name: s.Name, State: stateOf(s), Holders: holdersJSON(s.Holders), Waiting: s.Waiting}
 	if len(s.Holders) > 0 {
 		j.Token = tokenText(s.Holders[0].Token)

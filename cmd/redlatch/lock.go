@@ -33,7 +33,7 @@ func newLock(say *reporter) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "lock [flags] NAME",
 		Short: "Take a lock that outlives the command",
-		Long: `Wait for the lock NAME, and leave it to whoever has its handle.
+		Long: `Wait for the lock NAME, and print its handle, by which it can be released.
 
 Nothing runs on: the lock is not kept alive. It lives for --ttl, and then it is
 free, unless "redlatch extend" gives it its whole --ttl again before. Choose a
@@ -87,12 +87,12 @@ Exit status:
 	flags.VarP(seconds{&f.wait}, "wait", "w", "wait for `DURATION` at the most, for holders and for nodes, then exit 75 or 69; a bare number is seconds (default: for holders without end, for nodes 2s)")
 	flags.DurationVar(&f.ttl, "ttl", 0, "`DURATION` for which the lock lives unless it is extended (default 10s, or the longest that the nodes allow)")
 	flags.StringVar(&f.label, "label", "", "what others see as the holder, besides host and process id (default shell-PID, the process that called)")
-	flags.BoolVarP(&say.quiet, "quiet", "q", false, "say nothing while waiting, nor when the lock is held by another; errors are still told")
+	flags.BoolVarP(&say.quiet, "quiet", "q", false, "write nothing while waiting, nor when another holds the lock; errors are still written")
 	say.registerOutput(flags, "what stdout gets: lines for eval, or one of JSON", "sh", "json")
 	return cmd
 }
 
-// nameArgs wants the name of one lock.
+// nameArgs accepts the name of one lock.
 func nameArgs(verb string) cobra.PositionalArgs {
 	return func(_ *cobra.Command, args []string) error {
 		switch {
@@ -177,7 +177,7 @@ func (f *lockFlags) run(out io.Writer, say *reporter, name string) error {
 		lease.Release(context.Background())
 		return context.Cause(ctx)
 	}
-	// The lock is ours until somebody else can have its handle.
+	// The lock is ours until the handle has been written.
 	if err := f.writeLease(out, say, lease, &waited); err != nil {
 		lease.Release(context.Background())
 		return &outcome{code: exitOutput, event: "output", err: fmt.Errorf("the handle could not be written, and the lock was released again: %w", err)}
@@ -190,7 +190,7 @@ func (f *lockFlags) run(out io.Writer, say *reporter, name string) error {
 	return nil
 }
 
-// refused is the outcome of asking for a lock in vain.
+// refused is the outcome of a lock that was not acquired.
 func (f *lockFlags) refused(err error, ctx context.Context, waited time.Duration) error {
 	if cause := context.Cause(ctx); cause != nil {
 		return cause
@@ -207,12 +207,12 @@ func (f *lockFlags) refused(err error, ctx context.Context, waited time.Duration
 		end.hint = "try a longer -w"
 	}
 	if endless(err) {
-		end.hint = "" // the error says what to do, and waiting is not it
+		end.hint = "" // the error says what to do; waiting does not help
 	}
 	return end
 }
 
-// endless reports whether the lock is held by a key that does not run out.
+// endless reports whether the lock is held by a key without expiry.
 func endless(err error) bool {
 	var held *redlatch.HeldError
 	return errors.As(err, &held) && slices.ContainsFunc(held.Holders, func(h redlatch.Holder) bool {
@@ -226,7 +226,7 @@ func untilSignal() (context.Context, func()) {
 	return signals.Context([]os.Signal{os.Interrupt, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT})
 }
 
-// writeLease tells what a script must know of its lock. waited is nil for an
+// writeLease writes what a script must know of its lock. waited is nil for an
 // extension.
 func (f *nodeFlags) writeLease(out io.Writer, say *reporter, lease *redlatch.Lease, waited *time.Duration) error {
 	variables := append([]string{"REDLATCH_HANDLE=" + lease.Handle()}, leaseVariables(lease)...)

@@ -50,7 +50,7 @@ func TestLockOnAQuorumOutlivesTheCommandAndAMinority(t *testing.T) {
 	if code, _, stderr := command(t, "run", "-n", "--nodes", nodes, "job", "--", "true"); code != exitHeld {
 		t.Errorf("run beside it: exit %d, %s", code, stderr)
 	}
-	// The bounds are those that the nodes are marked with.
+	// The cluster parameters are those that the nodes are marked with.
 	if code, _, stderr := command(t, "lock", "--ttl", "31s", "--nodes", nodes, "other"); code != exitUsage || !strings.Contains(stderr, "TTL is 31s: it must be from 10ms to 30s") {
 		t.Errorf("lock with a long TTL: exit %d, %s", code, stderr)
 	}
@@ -62,8 +62,8 @@ func TestLockOnAQuorumOutlivesTheCommandAndAMinority(t *testing.T) {
 		}
 	}
 	servers[2].Thaw()
-	// What answered has been released. Run again, it releases the rest: a node
-	// that does not have the lock any more counts as one that freed it.
+	// The nodes that answered have released it. A second run releases the rest:
+	// a node that no longer has the lock counts as one that freed it.
 	if code, _, stderr := commandWith(t, handle, "unlock", "--nodes", nodes, "-"); code != 0 {
 		t.Errorf("unlock again: exit %d, %s", code, stderr)
 	}

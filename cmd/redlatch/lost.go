@@ -16,7 +16,7 @@ func lostOutcome(err error) *outcome {
 	return &outcome{code: exitLost, event: "lost", err: err}
 }
 
-// lostCause is why a lease ended, as a part of a line that names the lock.
+// lostCause is why a lease ended, as a part of a sentence that names the lock.
 func lostCause(err error) string {
 	var nodes *redlatch.QuorumError
 	if errors.As(err, &nodes) {
@@ -39,8 +39,9 @@ func heldSince(name string, acquired time.Time) string {
 	return fmt.Sprintf("%q, held since %s (%v),", name, acquired.Format(layout), held.Round(time.Second))
 }
 
-// extensions is an Observer that keeps the result of the last extension, for the
-// line that says why a lock was lost; and, before that, our place in the queue.
+// extensions is an Observer that keeps the result of the last extension, for
+// the message that says why a lock was lost. While we wait it keeps our place
+// in the queue.
 type extensions struct {
 	places
 	mu     sync.Mutex

@@ -32,7 +32,7 @@ func newMan() *cobra.Command {
 	}
 }
 
-// settingsSection says from where else flags are taken.
+// settingsSection says from where else flags get their values.
 func settingsSection(cmd *cobra.Command) string {
 	if cmd.Flags().Lookup("nodes") == nil && cmd.HasParent() {
 		return ""

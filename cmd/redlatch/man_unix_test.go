@@ -15,7 +15,7 @@ import (
 	"github.com/redlatch/redlatch/cmd/internal/manual"
 )
 
-// everyCommand returns all commands that a person may meet.
+// everyCommand returns all commands that users see.
 func everyCommand() []*cobra.Command {
 	return manual.Commands(newRoot(&reporter{}))
 }
@@ -93,8 +93,8 @@ func TestManualPagesShowTextsAsTheyAre(t *testing.T) {
 	}
 }
 
-// render returns a page as it is shown, and fails if it cannot be without a
-// warning. Where there is no groff, it undoes what manual.Escape does.
+// render returns a page as it is shown, and fails if rendering gives a warning.
+// Without groff, it undoes what manual.Escape does.
 func render(t *testing.T, path string) string {
 	t.Helper()
 	if _, err := exec.LookPath("groff"); err == nil {
@@ -122,7 +122,7 @@ func TestCompletionIsWhatAShellCanRead(t *testing.T) {
 		}
 		check, err := exec.LookPath(shell)
 		if err != nil {
-			continue // bash is always there; the others are read where they are
+			continue // bash is always there; other shells are tested if they are installed
 		}
 		cmd := exec.Command(check, "-n")
 		cmd.Stdin = strings.NewReader(stdout)
@@ -190,14 +190,15 @@ func TestCompletionAfterTheDashesIsThatOfTheCommand(t *testing.T) {
 			t.Errorf("%s: %v, %q, want %q", c.name, err, out, c.want)
 		}
 	}
-	// Where the other shells are, TestCompletionIsWhatAShellCanRead has them read it.
+	// If the other shells are installed, TestCompletionIsWhatAShellCanRead has
+	// them read it.
 	if _, zsh, _ := command(t, "completion", "zsh"); !strings.Contains(zsh, "_normal") || strings.Index(zsh, "_normal") > strings.LastIndex(zsh, "$funcstack[1]") {
 		t.Error("zsh: what follows the dashes is not completed before cobra's function is called")
 	}
 	if _, fish, _ := command(t, "completion", "fish"); !strings.Contains(fish, "__redlatch_complete_wrapped") {
 		t.Error("fish: what follows the dashes is not completed")
 	}
-	// What we are asked ourselves after the dashes offers nothing of ours.
+	// After the dashes our own completion offers nothing.
 	if _, stdout, _ := command(t, "__complete", "run", "job", "--", ""); !strings.HasPrefix(stdout, ":4\n") {
 		t.Errorf("after the dashes we offer %q", stdout)
 	}

@@ -10,10 +10,10 @@ import (
 )
 
 // isSlip reports whether a word that is so many edits away from another can be
-// a slip of it.
+// a misspelling of it.
 func isSlip(word string, edits int) bool { return edits <= max(1, len(word)/3) }
 
-// unknownCommand refuses an argument of the root command: there is no such
+// unknownCommand rejects an argument of the root command: there is no such
 // command.
 func unknownCommand(root *cobra.Command, args []string) error {
 	if len(args) == 0 {

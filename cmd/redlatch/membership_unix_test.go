@@ -11,8 +11,8 @@ import (
 	"github.com/redlatch/redlatch/internal/redistest"
 )
 
-// TestRunWithAListOfOneBesideAListOfThreeIsRefused is about two holders of one
-// lock, one by each list.
+// TestRunWithAListOfOneBesideAListOfThreeIsRefused prevents two holders of one
+// lock, one in each membership.
 func TestRunWithAListOfOneBesideAListOfThreeIsRefused(t *testing.T) {
 	t.Parallel()
 	servers := newQuorum(t, 3)
@@ -42,8 +42,8 @@ func TestRunWithAListOfOneBesideAListOfThreeIsRefused(t *testing.T) {
 	}
 }
 
-// TestServerThatLostItsDataComesBackThroughCommandsOfOneLock has nothing but
-// commands that end at once ask the servers.
+// TestServerThatLostItsDataComesBackThroughCommandsOfOneLock sends the servers
+// only requests of commands that end at once.
 func TestServerThatLostItsDataComesBackThroughCommandsOfOneLock(t *testing.T) {
 	t.Parallel()
 	for _, verb := range []string{"run", "lock"} {

@@ -18,15 +18,15 @@ import (
 )
 
 // heldVariable lists the locks that CMD runs under, the outermost first,
-// separated by spaces. An entry is made of what the nodes have as the lock's
-// value, which is drawn anew for every lease: so it is the same lock on the same
-// nodes, by whichever addresses, and it is still held, exactly if a node shows
-// that value under the name. The entry is a digest, since the value itself could
-// release the lock.
+// separated by spaces. An entry is derived from the lock's value on the nodes,
+// which is random for every lease. So if a node shows that value under the
+// name, it is the same lock, still held, whichever address was used. The entry
+// is a digest, since the value itself could release the lock.
 const heldVariable = "REDLATCH_HELD"
 
-// heldEntry is the entry of a value, for those in this session: who has left it,
-// as with setsid, does not keep CMD from ending, and may wait for its lock.
+// heldEntry is the entry of a value, for processes in this session: a process
+// that left the session, as with setsid, does not keep CMD from ending, and may
+// wait for its lock.
 func heldEntry(value string) string {
 	sum := sha256.Sum256([]byte(value))
 	return fmt.Sprintf("%s@%d", hex.EncodeToString(sum[:16]), session())
@@ -42,7 +42,7 @@ func heldWith(lease *redlatch.Lease) string {
 	return heldVariable + "=" + strings.TrimSpace(os.Getenv(heldVariable)+" "+heldEntry(parts.Value))
 }
 
-// nested is as the function, on nodes that are opened for it, if there is
+// nested calls the function of that name on nodes that it opens, if there is
 // anything to ask.
 func (f *nodeFlags) nested(name string) error {
 	if os.Getenv(heldVariable) == "" {
@@ -58,12 +58,12 @@ func (f *nodeFlags) nested(name string) error {
 	return nested(name, nodes)
 }
 
-// nestedLimit is how long nodes are asked whether a lock is one that we run
-// under. Without an answer the wait for it begins.
+// nestedLimit is how long we ask nodes whether a lock is one that we run under.
+// Without an answer the wait for the lock begins.
 const nestedLimit = 2 * time.Second
 
-// nested returns an error if the lock that is to be waited for without end is
-// held by a redlatch under which we run, and which waits for us.
+// nested returns an error if the lock that we are about to wait for without
+// limit is held by a redlatch under which we run, and which waits for us.
 func nested(name string, nodes []redlatch.Node) error {
 	entries := strings.Fields(os.Getenv(heldVariable))
 	if len(entries) == 0 {
@@ -97,7 +97,7 @@ func nested(name string, nodes []redlatch.Node) error {
 		_, owner, _ := strings.Cut(value, ":")
 		return &outcome{code: exitUsage, event: "nested",
 			err: fmt.Errorf("%q is held by %s, under which this command runs: locks are not re-entrant, and the wait would not end", name, harmless(owner)),
-			// Not 75: to try again later is of no use.
+			// Not 75: a retry would not help.
 			hint: "use another name for the inner lock, or one run for both"}
 	}
 	return nil

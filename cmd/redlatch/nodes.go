@@ -16,12 +16,13 @@ import (
 // nodesVariable holds the addresses for command lines that name none.
 const nodesVariable = "REDLATCH_NODES"
 
-// listVariable holds the name of the list for command lines that give none.
+// listVariable holds the name of the membership for command lines that give
+// none.
 const listVariable = "REDLATCH_NODE_LIST"
 
 const addressForms = "redis://HOST:PORT, rediss://…, redis+sentinel://HOST+HOST/MASTER, redis+cluster://HOST+HOST or sqlite:FILE"
 
-// nodeFlags say which nodes are asked.
+// nodeFlags say which nodes are used.
 type nodeFlags struct {
 	nodes []string
 	state string
@@ -53,7 +54,7 @@ func (m *guardMode) Set(s string) error {
 	return nil
 }
 
-// timeLimit is a pflag.Value: a duration above 0, which stands for none.
+// timeLimit is a pflag.Value: a duration above 0. 0 means none.
 type timeLimit struct{ d *time.Duration }
 
 func (l timeLimit) String() string {
@@ -72,7 +73,7 @@ func (l timeLimit) Set(s string) error {
 	return nil
 }
 
-// apply sets the client's options that the flags are about.
+// apply sets the client's options that the flags are for.
 func (f *nodeFlags) apply(opts *redlatch.Options) {
 	opts.NodeList = f.list
 	opts.Guard = redlatch.GuardMode(f.guard)
@@ -88,15 +89,15 @@ func (f *nodeFlags) register(flags *pflag.FlagSet) {
 	flags.Var(requireNodes{f}, "require-nodes", "refuse to lock on this machine only because no nodes are given")
 	flags.Lookup("require-nodes").NoOptDefVal = "true"
 	flags.StringVar(&f.list, "node-list", "", "the `name` of the list of nodes, for clients that reach them by different addresses (default $"+listVariable+", else the addresses)")
-	flags.Var(&f.guard, "guard", "whether a node that may have forgotten locks sits out until they have run out; auto is on for several nodes and for Sentinel")
+	flags.Var(&f.guard, "guard", "whether a node that may have forgotten locks is quarantined until they have expired; auto is on for several nodes and for Sentinel")
 	flags.BoolVar(&f.any, "any-membership", false, "with the guard off: lock on nodes that are marked for another list of nodes, with whose clients no lock names are shared")
 	flags.Var(timeLimit{&f.nodeTimeout}, "node-timeout", "`DURATION` after which a node that has not answered counts as away (default a tenth of the TTL, from 250ms to 2s; redlatch doctor measures what fits)")
 	flags.StringVar(&f.passwordFile, "password-file", "", "a `file` whose first line is the password for addresses without one (default $"+passwordVariable+")")
 	flags.StringVar(&f.state, "state", "", "the `file` that holds the locks of this machine; several users need one that all may write to (default in $REDLATCH_STATE_DIR, else in the user's own state folder)")
 }
 
-// open returns the nodes that the flags name, or the settings in their place,
-// else the file of this machine.
+// open returns the nodes that the flags name, else those of the settings, else
+// the file of this machine.
 func (f *nodeFlags) open() ([]redlatch.Node, error) {
 	addresses := split(f.nodes...)
 	switch {
@@ -132,7 +133,7 @@ func (f *nodeFlags) openAll(addresses []string) ([]redlatch.Node, error) {
 		}
 		addresses[i] = file
 	}
-	// Before there are passwords in them.
+	// Before passwords are added to them.
 	if err := checkAddresses(addresses); err != nil {
 		return nil, err
 	}
@@ -174,7 +175,7 @@ func openNodes(addresses []string) (nodes []redlatch.Node, err error) {
 			servers = append(servers, a)
 		}
 	}
-	// All servers at once: what a node is asked may depend on how many there
+	// All servers at once: what is sent to a node may depend on how many there
 	// are.
 	var redis []redlatch.Node
 	if len(servers) > 0 {

@@ -49,10 +49,10 @@ func (r *reporter) registerOutput(flags *pflag.FlagSet, usage string, words ...s
 // evaluated marks the verbs whose stdout is meant for eval.
 const evaluated = "evaluated"
 
-// failEval has an eval of our stdout end as we do. Scripts should look at our
-// exit status first: of those that say eval "$(redlatch lock …)" || exit this
-// keeps most from going on without the lock, though not if we are killed, since
-// an eval of nothing succeeds.
+// failEval makes an eval of our stdout fail with our exit code. Scripts should
+// check our exit status first. This keeps most scripts with eval "$(redlatch
+// lock …)" || exit from continuing without the lock, but not if we are killed,
+// since an eval of nothing succeeds.
 func failEval(cmd *cobra.Command, say *reporter, code int) {
 	if _, ok := cmd.Annotations[evaluated]; ok && say.format != "json" && !isTerminal(os.Stdout) {
 		fmt.Fprintf(cmd.OutOrStdout(), "(exit %d)\n", code)
@@ -65,8 +65,8 @@ func isTerminal(f *os.File) bool { return screen.IsTerminal(f) }
 // paint colours a text for a terminal.
 func paint(out io.Writer, colour, text string) string { return screen.Paint(out, colour, text) }
 
-// harmless returns a text that others wrote, a name or an owner, without what
-// could take hold of the terminal.
+// harmless returns a text that others wrote, such as a name or an owner,
+// without control characters for the terminal.
 func harmless(s string) string {
 	return strings.Map(func(r rune) rune {
 		if !unicode.IsPrint(r) {
@@ -76,7 +76,7 @@ func harmless(s string) string {
 	}, s)
 }
 
-// quote makes one word of a text for every shell that knows single quotes.
+// quote makes a text one word for every shell that has single quotes.
 func quote(s string) string { return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'" }
 
 // writeJSON writes v as one line.
@@ -86,10 +86,9 @@ func writeJSON(out io.Writer, v any) error {
 	return enc.Encode(v)
 }
 
-// tokenText is a token as users meet it everywhere: its digits, without leading
-// zeros, as they are pasted into SQL or compared by a shell. In JSON it is a
-// string, since readers that keep numbers as doubles must not round it. It is
-// empty for none.
+// tokenText is a token as users see it: its digits, without leading zeros,
+// ready for SQL or a comparison in a shell. In JSON it is a string, since
+// readers that keep numbers as doubles must not round it. It is empty for none.
 func tokenText(t redlatch.Token) string {
 	if t == 0 {
 		return ""

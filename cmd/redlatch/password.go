@@ -41,7 +41,7 @@ func withPassword(address, password string) string {
 	if i := strings.LastIndex(authority, "@"); i >= 0 {
 		user, hosts = authority[:i], authority[i+1:]
 	} else if strings.Contains(tail, "@") {
-		return address // a password with a slash in it: for the parser to refuse
+		return address // a password with a slash in it: the parser rejects it
 	}
 	if strings.Contains(user, ":") {
 		return address

@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"github.com/redlatch/redlatch"
+	"github.com/redlatch/redlatch/admin"
 	"github.com/redlatch/redlatch/cmd/redlatch/internal/supervise"
 	"github.com/redlatch/redlatch/internal/fresh"
 	"github.com/redlatch/redlatch/internal/redistest"
@@ -40,7 +41,7 @@ func run(t testing.TB, servers []*redistest.Server, args ...string) (*exec.Cmd, 
 	return cmd, stderr
 }
 
-// declareNew has redlatch init mark servers that were just started.
+// declareNew runs redlatch init to mark servers that were just started.
 func declareNew(t testing.TB, servers []*redistest.Server, args ...string) {
 	t.Helper()
 	declareAllNew(t, strings.Join(redistest.Addresses(servers), ","), args...)
@@ -50,7 +51,7 @@ func declareNew(t testing.TB, servers []*redistest.Server, args ...string) {
 // it takes more than one try.
 func declareAllNew(t testing.TB, nodes string, args ...string) {
 	t.Helper()
-	err := fresh.Try(t.Context(), func(ctx context.Context, opts redlatch.InitOptions) error {
+	err := fresh.Try(t.Context(), func(ctx context.Context, opts admin.InitOptions) error {
 		all := append([]string{"init", "--nodes", nodes}, args...)
 		if opts.AssumeFresh {
 			all = append(all, "--assume-fresh", "--yes")
@@ -61,7 +62,7 @@ func declareAllNew(t testing.TB, nodes string, args ...string) {
 		case err == nil:
 			return nil
 		case bytes.Contains(out, []byte("nodes are not new")):
-			err = redlatch.ErrNotFresh
+			err = admin.ErrNotFresh
 		case cmd.ProcessState.ExitCode() == exitUsage:
 			err = redlatch.ErrConfig
 		}
@@ -80,8 +81,8 @@ func newQuorum(t testing.TB, n int) []*redistest.Server {
 	return servers
 }
 
-// exitCode is the exit code as a shell says it: 128 and the signal for a process
-// that died by one.
+// exitCode is the exit code as a shell reports it: 128 and the signal for a
+// process that died by one.
 func exitCode(t testing.TB, err error) int {
 	t.Helper()
 	var exit *exec.ExitError
@@ -177,7 +178,8 @@ func TestFrozenQuorumEndsTheGroupBeforeTheDeadline(t *testing.T) {
 				if code := exitCode(t, cmd.Wait()); code != exitLost {
 					t.Errorf("exit code %d, want %d", code, exitLost)
 				}
-				// It says since when the lock was held, and what each node said last.
+				// It says since when the lock was held, and the last answer of
+				// each node.
 				want := regexp.MustCompile(`^redlatch: "job", held since [0-9:]+ \([0-9]+s\), could not be extended in time, and CMD was ended: ` +
 					`extend of "job" needs 2 of 3 nodes, after \S+: redis://\S+: node did not answer .*; redis://\S+: node did not answer .*; redis://\S+: [^;]*\n$`)
 				if text := stderr.String(); !want.MatchString(text) {
@@ -232,8 +234,8 @@ func TestExitCodesThroughServersLeaveNothingBehind(t *testing.T) {
 	}
 }
 
-// TestRunWaitsForNodesAsForAHolder has a majority lose its data, so that the
-// nodes are in quarantine for some four seconds.
+// TestRunWaitsForNodesAsForAHolder makes a majority lose its data, so that the
+// nodes are quarantined for some four seconds.
 func TestRunWaitsForNodesAsForAHolder(t *testing.T) {
 	t.Parallel()
 	servers := redistest.Start(t, 3)

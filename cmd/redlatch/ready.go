@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/redlatch/redlatch"
+	"github.com/redlatch/redlatch/admin"
 )
 
 // readyFlags are the flags of doctor that ask whether every node is in service.
@@ -22,7 +23,7 @@ func (f *readyFlags) register(flags *pflag.FlagSet) {
 	flags.VarP(seconds{&f.within}, "within", "w", "with --ready: wait for `DURATION` at the most until it is so; a bare number is seconds")
 }
 
-// check refuses flags that mean nothing.
+// check rejects flags without meaning.
 func (f *readyFlags) check() error {
 	switch {
 	case f.within != 0 && !f.ready:
@@ -33,7 +34,7 @@ func (f *readyFlags) check() error {
 	return nil
 }
 
-// awaitReady looks at the nodes until all are ready, or the time is over.
+// awaitReady checks the nodes until all are ready, or the time is over.
 func (f *doctorFlags) awaitReady(out io.Writer, say *reporter) error {
 	client, err := f.client(redlatch.Options{NodeTimeout: 2 * time.Second})
 	if err != nil {
@@ -44,7 +45,7 @@ func (f *doctorFlags) awaitReady(out io.Writer, say *reporter) error {
 	defer stop()
 	end := time.Now().Add(f.within)
 	for first := true; ; first = false {
-		nodes := client.Ready(ctx)
+		nodes := admin.New(client).Ready(ctx)
 		if end := ended(ctx); end != nil {
 			return end
 		}
@@ -72,8 +73,8 @@ func (f *doctorFlags) awaitReady(out io.Writer, say *reporter) error {
 				}
 			}
 		}
-		// The nodes are asked now and then: what they wait for may end sooner
-		// than they say, and one that is away says nothing.
+		// The nodes are checked repeatedly: their wait may end sooner than they
+		// report, and an unreachable node reports nothing.
 		pause := time.NewTimer(min(max(left, 50*time.Millisecond), time.Second, rest))
 		select {
 		case <-pause.C:
@@ -85,7 +86,7 @@ func (f *doctorFlags) awaitReady(out io.Writer, say *reporter) error {
 
 // concludeReady writes a line for each node that is not ready, and returns the
 // outcome.
-func concludeReady(out io.Writer, say *reporter, nodes []redlatch.Readiness, unready int, refused error) error {
+func concludeReady(out io.Writer, say *reporter, nodes []admin.Readiness, unready int, refused error) error {
 	var err error
 	for _, n := range nodes {
 		switch {
@@ -118,7 +119,7 @@ func concludeReady(out io.Writer, say *reporter, nodes []redlatch.Readiness, unr
 	return unwritten(err)
 }
 
-func describeUnready(n redlatch.Readiness) string {
+func describeUnready(n admin.Readiness) string {
 	text := n.Node + ": " + harmless(n.Why)
 	if n.Left > 0 {
 		text += fmt.Sprintf("; ready in %v", n.Left.Round(100*time.Millisecond))

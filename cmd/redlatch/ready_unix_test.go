@@ -56,7 +56,7 @@ func TestReadyNamesTheNodesThatAreNotAndForHowLong(t *testing.T) {
 	if len(lines) != 3 || json.Unmarshal([]byte(lines[2]), &last) != nil || last.Node != servers[2].URL() || last.Ready || !strings.Contains(last.Why, "refused") {
 		t.Errorf("in JSON: %s", stdout)
 	}
-	// Another membership is no matter of waiting.
+	// Waiting does not help against another membership.
 	two := strings.Join(redistest.Addresses(servers[:2]), ",")
 	if code, stdout, stderr = command(t, "doctor", "--ready", "-w", "1m", "--nodes", two); code != exitUsage || !strings.Contains(stderr, "missing here: "+servers[2].URL()) {
 		t.Errorf("another membership: exit %d, %s%s", code, stdout, stderr)
@@ -69,7 +69,8 @@ func TestReadyNamesTheNodesThatAreNotAndForHowLong(t *testing.T) {
 }
 
 // TestRollingRestartByTheReadinessCheckLosesNoLock restarts three servers
-// without their data, each when the check says so, under a lease.
+// without their data under a lease, each when the check reports that all are
+// ready.
 func TestRollingRestartByTheReadinessCheckLosesNoLock(t *testing.T) {
 	t.Parallel()
 	servers := redistest.Start(t, 3)

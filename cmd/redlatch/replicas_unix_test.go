@@ -22,7 +22,7 @@ func TestInitSetsHowManyReplicasAreRequired(t *testing.T) {
 		if time.Now().After(end) {
 			t.Fatal("the replica is not online")
 		}
-		time.Sleep(20 * time.Millisecond) // nothing tells us when it is
+		time.Sleep(20 * time.Millisecond) // nothing reports when it is
 	}
 	node := []string{"--guard", "on", "--nodes", master.URL()}
 	run := func(args ...string) (int, string, string) {

@@ -11,10 +11,11 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/redlatch/redlatch"
+	"github.com/redlatch/redlatch/admin"
 )
 
-// reporter tells the person at the terminal, or the program that reads
-// stderr, what became of a verb. Stdout is left to CMD.
+// reporter writes to stderr how a verb ended, for a person or for a program.
+// Stdout is CMD's.
 type reporter struct {
 	w      io.Writer
 	quiet  bool
@@ -36,8 +37,8 @@ func (f *format) Set(s string) error {
 
 func (r *reporter) register(flags *pflag.FlagSet) {
 	r.format = "text"
-	flags.BoolVarP(&r.quiet, "quiet", "q", false, "say nothing while waiting, nor when the lock is held by another; errors are still told")
-	flags.VarP(&r.format, "output", "o", "how stderr is told: in words, or in lines of JSON with one for every outcome")
+	flags.BoolVarP(&r.quiet, "quiet", "q", false, "write nothing while waiting, nor when another holds the lock; errors are still written")
+	flags.VarP(&r.format, "output", "o", "write stderr in words, or in lines of JSON with one for every outcome")
 }
 
 // runFacts is what is known of a lock that was acquired.
@@ -66,8 +67,7 @@ type event struct {
 	Left    *float64     `json:"left_ms,omitempty"`
 }
 
-// end reports an outcome: in text if there is something to say, in JSON
-// always.
+// end reports an outcome: in text if there is a message, in JSON always.
 func (r *reporter) end(o *outcome) {
 	if r.quiet && (o.event == "held" || o.err == nil) {
 		return
@@ -93,7 +93,7 @@ func (r *reporter) end(o *outcome) {
 	r.json(e)
 }
 
-// waiting reports what is waited for.
+// waiting reports a wait.
 func (r *reporter) waiting(name string, v waitView) {
 	text := strings.TrimPrefix(v.line(name), "redlatch: ")
 	if r.format == "json" {
@@ -103,7 +103,7 @@ func (r *reporter) waiting(name string, v waitView) {
 	r.line(text, "")
 }
 
-// warn tells of something that the outcome does not show.
+// warn reports what the outcome does not show.
 func (r *reporter) warn(name, format string, args ...any) {
 	err := fmt.Errorf(format, args...)
 	if r.format == "json" {
@@ -113,9 +113,9 @@ func (r *reporter) warn(name, format string, args ...any) {
 	r.line(message(err), "")
 }
 
-// reduced says which nodes take no part, and reports whether there are any.
+// reduced reports which nodes are quarantined, and returns whether there are any.
 func (r *reporter) reduced(name string, client *redlatch.Client) bool {
-	out := client.Quarantined()
+	out := admin.New(client).Quarantined()
 	for _, node := range out {
 		r.warn(name, "%v; until then fewer other nodes may fail", node)
 	}
@@ -132,7 +132,7 @@ func (r *reporter) line(text, hint string) {
 func (r *reporter) json(e event) {
 	enc := json.NewEncoder(r.w)
 	enc.SetEscapeHTML(false)
-	enc.Encode(e) // a stderr that is gone cannot be told so
+	enc.Encode(e) // if stderr is gone, there is nowhere to report it
 }
 
 func ms(d time.Duration) *float64 {

@@ -22,39 +22,38 @@ func newRun(say *reporter) *cobra.Command {
 		Short: "Run a command while holding a lock",
 		Long: `Wait for the lock NAME, run CMD while holding it, and release it.
 
-CMD runs in a process group of its own, with stdin, stdout and stderr as they
-are, and finds REDLATCH_NAME, REDLATCH_TOKEN, REDLATCH_OWNER and
-REDLATCH_DEADLINE in its environment. The token grows with every holder: hand
-it to whatever CMD writes to, and have that refuse a lower one than it has seen.
-Locks are not re-entrant: inside of CMD a run of the same name is refused, and
-one of another name is not.
-The deadline is the one at the start; it moves on for as long as CMD runs.
+CMD runs in a process group of its own, with the same stdin, stdout and stderr,
+and with REDLATCH_NAME, REDLATCH_TOKEN, REDLATCH_OWNER and REDLATCH_DEADLINE in
+its environment. The token grows with every holder: pass it to the resource that
+CMD writes to, and let that refuse a lower token than it has seen. The deadline
+is that of the start; it moves while CMD runs. Locks are not re-entrant: inside
+of CMD a run of the same name is refused; other names are not.
 
-Signals go to CMD's whole group; a second interrupt kills it. When CMD ends,
-what it left running in its group is ended too, and then the lock is released.
-When the lock is being lost, because no majority of nodes could be reached or
-because --max-hold is over, the group gets a TERM one --grace before the
-deadline, and a KILL before the deadline.
+Signals are forwarded to CMD's whole group; a second interrupt kills it. When CMD
+ends, what it left running in its group is ended too, and then the lock is
+released. When the lock is being lost, because no majority of nodes could be
+reached or because --max-hold is over, the group gets a TERM one --grace before
+the deadline, and a KILL before the deadline.
 
 Exit status: CMD's own, or
-   64  the command line is wrong, or CMD itself is under the lock that it waits for
+   64  the command line is wrong, or redlatch itself runs under the lock NAME
    69  too few nodes answered
    75  another holds the lock, or the wait is over (or CODE, with -E)
    79  the lock was lost while CMD ran
   126  CMD cannot be run        127  CMD is not found
-128+N  CMD, or the waiting for the lock, was ended by signal N; for INT, TERM, HUP
-       and QUIT redlatch dies by the signal itself, of which a shell makes 128+N`,
+128+N  CMD, or the wait for the lock, was ended by signal N; for INT, TERM, HUP
+       and QUIT redlatch dies by the signal itself, which a shell shows as 128+N`,
 		Example: `  # one at a time on this machine, with no server at all
   redlatch run nightly-report -- ./report.sh
 
-  # a cron job on many machines: the first runs it, the others leave after a
+  # a cron job on many machines: the first runs it, the others exit after a
   # second, even those whose clocks are up to a minute late
   redlatch run -w 1s -q --min-hold 1m --nodes redis://a:6379,redis://b:6379,redis://c:6379 backup -- ./backup.sh
 
-  # wait for half a minute at the most
+  # wait for half a minute at most
   redlatch run -w 30s deploy/web -- make deploy
 
-  # hand the token to the resource
+  # pass the token to the resource
   redlatch run import -- sh -c 'curl -fH "Fence: $REDLATCH_TOKEN" -T data.csv https://store/import'`,
 		Args: runArgs,
 		RunE: func(cmd *cobra.Command, args []string) error {

@@ -37,12 +37,12 @@ type runFlags struct {
 func (f *runFlags) registerRun(flags *pflag.FlagSet) {
 	f.register(flags)
 	flags.BoolVarP(&f.noWait, "no-wait", "n", false, "ask once and do not wait: exit 75 if another holds the lock, 69 if too few nodes answer")
-	flags.VarP(seconds{&f.wait}, "wait", "w", "wait for `DURATION` at the most, for holders and for nodes, then exit 75 or 69; a bare number is seconds (default: for holders without end, for nodes 2s)")
+	flags.VarP(seconds{&f.wait}, "wait", "w", "wait for `DURATION` at most, for holders and for nodes, then exit 75 or 69; a bare number is seconds (default: for holders without end, for nodes 2s)")
 	flags.DurationVar(&f.ttl, "ttl", 10*time.Second, "`DURATION` after which the lock of a crashed holder is free; a living one extends it")
-	flags.DurationVar(&f.maxHold, "max-hold", 24*time.Hour, "hold the lock for `DURATION` at the most: CMD is ended then")
-	flags.DurationVar(&f.minHold, "min-hold", 0, "hold the lock for `DURATION` at the least, even if CMD ends before")
-	flags.DurationVar(&f.grace, "grace", 0, "`DURATION` before the deadline at which CMD gets a TERM when the lock is being lost (default a fifth of the TTL, 2s at the most)")
-	flags.Var(&f.onLost, "on-lost", "what becomes of CMD when the lock is being lost: term, and kill what does not heed it; kill without a word; or ignore")
+	flags.DurationVar(&f.maxHold, "max-hold", 24*time.Hour, "hold the lock for `DURATION` at most: then CMD is ended")
+	flags.DurationVar(&f.minHold, "min-hold", 0, "hold the lock for `DURATION` at least, even if CMD ends before")
+	flags.DurationVar(&f.grace, "grace", 0, "`DURATION` before the deadline at which CMD gets a TERM when the lock is being lost (default a fifth of the TTL, 2s at most)")
+	flags.Var(&f.onLost, "on-lost", "what CMD gets when the lock is being lost: term, a TERM and then a KILL; kill, the KILL alone; or ignore, nothing")
 	flags.IntVarP(&f.conflictCode, "conflict-exit-code", "E", exitHeld, "exit with `CODE` instead of 75")
 	flags.StringVar(&f.label, "label", "", "what others see as the holder, besides host and process id (default the name of CMD)")
 }
@@ -69,7 +69,7 @@ func runArgs(cmd *cobra.Command, args []string) error {
 	return nil
 }
 
-// check refuses flags that are out of bounds or contradict each other. The
+// check rejects flags that are out of range or contradict each other. The
 // library checks the others.
 func (f *runFlags) check() error {
 	switch {
@@ -104,6 +104,9 @@ func (f *runFlags) graceFor(ttl time.Duration) time.Duration {
 	return min(span/5, 2*time.Second)
 }
 
+// maxLabel is how many bytes Options.Label may have.
+const maxLabel = 64
+
 // labelFor returns the label of the lock's owner: by default the name of CMD,
 // which says more than ours.
 func (f *runFlags) labelFor(command string) string {
@@ -111,7 +114,7 @@ func (f *runFlags) labelFor(command string) string {
 		return f.label
 	}
 	label := filepath.Base(command)
-	if len(label) > redlatch.MaxLabelLen || !utf8.ValidString(label) || strings.ContainsFunc(label, unicode.IsControl) {
+	if len(label) > maxLabel || !utf8.ValidString(label) || strings.ContainsFunc(label, unicode.IsControl) {
 		return ""
 	}
 	return label

@@ -26,18 +26,18 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	// The race detector has a process that ends well sleep for a second.
+	// The race detector makes a process that succeeds sleep for a second.
 	os.Setenv("GORACE", "atexit_sleep_ms=0")
 	if filepath.Base(os.Args[0]) != "redlatch" {
-		// Whoever runs these tests may have settings of their own. The command,
-		// which is this program under another name, has those of its test.
+		// The user who runs these tests may have settings. The command, which
+		// is this program under another name, has those of its test.
 		os.Setenv("XDG_CONFIG_HOME", os.DevNull)
 	}
 	testscript.Main(apart{m}, map[string]func(){"redlatch": main})
 }
 
-// apart runs the tests with a folder for state of their own: the user's locks
-// are not theirs.
+// apart runs the tests with a state folder of their own, so that they do not
+// touch the user's locks.
 type apart struct{ m *testing.M }
 
 func (a apart) Run() int {
@@ -58,8 +58,8 @@ func (a apart) Run() int {
 }
 
 func TestScripts(t *testing.T) {
-	// Under nohup these tests would hand on an ignored HUP. What a process
-	// catches, its children get as it was made.
+	// Under nohup these tests would pass on an ignored HUP. A signal that a
+	// process catches has the default action in its children.
 	hangup := make(chan os.Signal, 1)
 	signal.Notify(hangup, syscall.SIGHUP)
 	t.Cleanup(func() { signal.Stop(hangup) })
@@ -75,8 +75,8 @@ func TestScripts(t *testing.T) {
 	}
 }
 
-// scriptStall is how late a timer may be before a script that failed is run
-// again: a good part of the shortest times in them.
+// scriptStall is how late a timer may be before a failed script is run again: a
+// good part of the shortest times in the scripts.
 const scriptStall = 50 * time.Millisecond
 
 // scriptT is a TB on which a single script runs, at once.
@@ -114,14 +114,14 @@ func scriptParams(file string) testscript.Params {
 	}
 }
 
-// eventually polls until what the script waits for is so.
+// eventually polls until the condition of the script holds.
 func eventually(ts *testscript.TestScript, what string, is func() bool) {
 	if !soon(is) {
 		ts.Fatalf("in vain waited for %s", what)
 	}
 }
 
-// soon polls until something is so, for as long as the busiest machine may take.
+// soon polls until a condition holds, as long as the busiest machine may take.
 func soon(is func() bool) bool {
 	for end := time.Now().Add(time.Minute); time.Now().Before(end); time.Sleep(2 * time.Millisecond) {
 		if is() {
@@ -131,8 +131,8 @@ func soon(is func() bool) bool {
 	return false
 }
 
-// exits CODE CMD...: CMD ends with that very exit code, or by the signal of that
-// name.
+// exits CODE CMD...: CMD ends with exactly that exit code, or by the signal of
+// that name.
 func exits(ts *testscript.TestScript, _ bool, args []string) {
 	err := ts.Exec(args[1], args[2:]...)
 	checkCode(ts, args[0], err)
@@ -244,8 +244,8 @@ func gone(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
-// dies FILE [DURATION]: the processes that the file names are gone in a moment,
-// or in no more than that time.
+// dies FILE [DURATION]: the processes that the file names end soon, or within
+// that time.
 func dies(ts *testscript.TestScript, _ bool, args []string) {
 	if len(args) > 1 {
 		limit, err := time.ParseDuration(args[1])
@@ -264,8 +264,8 @@ func dies(ts *testscript.TestScript, _ bool, args []string) {
 }
 
 // guardian ID none|dismissed|joined|killed|>FILE: the job has no guardian, will
-// have none in a moment, since it knows that CMD has ended, has one that sits in
-// CMD's group, loses it to a KILL, or has its process id in a file.
+// have none soon, since it knows that CMD has ended, has one that is in CMD's
+// group, loses it to a KILL, or has its process id in a file.
 func guardianOf(ts *testscript.TestScript, _ bool, args []string) {
 	pid := guardianPid(jobOf(ts, args[0]).cmd.Process.Pid)
 	file, isFile := strings.CutPrefix(args[1], ">")
@@ -327,7 +327,7 @@ func waiters(ts *testscript.TestScript, _ bool, args []string) {
 	})
 }
 
-// lose NAME: somebody takes the lock away from whoever has it.
+// lose NAME: the lock is taken away from its holder.
 func lose(ts *testscript.TestScript, _ bool, args []string) {
 	db := openFile(ts)
 	defer db.Close()
@@ -338,14 +338,14 @@ func lose(ts *testscript.TestScript, _ bool, args []string) {
 	}
 }
 
-// oneline stderr: the last command said one thing.
+// oneline stderr: the last command wrote one line.
 func oneLine(ts *testscript.TestScript, _ bool, args []string) {
 	if text := ts.ReadFile(args[0]); strings.Count(text, "\n") != 1 || !strings.HasPrefix(text, "redlatch: ") {
 		ts.Fatalf("%s is %q", args[0], text)
 	}
 }
 
-// unheld NAME: nobody has the lock, or stands in line for it.
+// unheld NAME: nobody holds the lock or waits for it.
 func unheld(ts *testscript.TestScript, _ bool, args []string) {
 	db := openFile(ts)
 	defer db.Close()

@@ -21,12 +21,12 @@ var settings = []string{
 	"ttl", "no-wait", "wait", "max-hold", "min-hold", "grace", "on-lost", "conflict-exit-code", "label",
 }
 
-// exclusive are settings of which one, set nearer to the user, puts the others
-// out of force.
+// exclusive are settings that exclude each other: one that is set nearer to the
+// user disables the others.
 var exclusive = [][]string{{"nodes", "state"}, {"no-wait", "wait"}}
 
-// ownMeaning annotates a flag that is called like a setting and means something
-// else.
+// ownMeaning annotates a flag that has the name of a setting and means
+// something else.
 const ownMeaning = "own-meaning"
 
 // configVariable names the file of settings.
@@ -37,12 +37,12 @@ func variable(name string) string {
 	return "REDLATCH_" + strings.ToUpper(strings.ReplaceAll(name, "-", "_"))
 }
 
-// applySettings sets the flags of a command that its command line left open:
-// from the environment, and where that says nothing, from the file.
+// applySettings sets the flags that the command line does not set: from the
+// environment, or else from the file.
 func applySettings(cmd *cobra.Command, say *reporter) error {
 	flags := cmd.Flags()
 	if flags.Lookup("nodes") == nil {
-		return nil // it asks no nodes, and must work whatever is in the file
+		return nil // it uses no nodes, and must work with any file
 	}
 	if err := checkVariables(os.Environ()); err != nil {
 		return err
@@ -109,12 +109,13 @@ func (s setting) apply(flags *pflag.FlagSet, name string) error {
 		return nil
 	}
 	if err := flags.Set(name, s.value); err != nil {
-		// Not pflag's own words: they show the value, which may hold a password.
+		// Not pflag's own message: it shows the value, which may contain a
+		// password.
 		cause := err
 		if inner := errors.Unwrap(err); inner != nil {
 			cause = inner
 		}
-		const most = 200 // the value may be shown by it, and be of any length
+		const most = 200 // it may show the value, at any length
 		if text := cause.Error(); len(text) > most {
 			cause = errors.New(strings.ToValidUTF8(text[:most], "") + "…")
 		}
@@ -135,20 +136,20 @@ func (f *settingsFile) get(name string) (setting, bool) {
 	return s, ok
 }
 
-// warn tells if others can read a password.
+// warn reports if others can read a password.
 func (f *settingsFile) warn(say *reporter) {
 	if s, ok := f.values["nodes"]; ok && f.open && hasPassword(s.value) {
 		say.warn("", "others can read the password in %s; chmod 600 %s", f.path, f.path)
 	}
 }
 
-// settingsPath returns the file of settings, and whether it was asked for by
-// name and so must be there.
+// settingsPath returns the file of settings, and whether it was named
+// explicitly and so must exist.
 func settingsPath(getenv func(string) string) (path string, must bool) {
 	if path := getenv(configVariable); path != "" {
 		return path, true
 	}
-	// The XDG specification has relative paths ignored.
+	// By the XDG specification relative paths are ignored.
 	if dir := getenv("XDG_CONFIG_HOME"); filepath.IsAbs(dir) {
 		return filepath.Join(dir, "redlatch", "config"), false
 	}
@@ -158,7 +159,7 @@ func settingsPath(getenv func(string) string) (path string, must bool) {
 	return "", false
 }
 
-// maxSettings bounds what is read: a file that is larger is none of settings.
+// maxSettings limits what is read: a larger file is not one of settings.
 const maxSettings = 1 << 20
 
 // readSettings reads the file of settings, if there is one: lines of key =

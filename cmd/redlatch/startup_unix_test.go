@@ -14,13 +14,13 @@ import (
 )
 
 // BenchmarkStartup measures how much later CMD begins under redlatch, on a free
-// lock, than by itself. The ways are tried in turn, so that whatever else the
-// machine does, it does to all of them; what counts is the difference of the
-// medians. make startup runs it.
+// lock, than by itself. The variants alternate, so that other load of the
+// machine affects all alike; the result is the difference of the medians. make
+// startup runs it.
 func BenchmarkStartup(b *testing.B) {
 	path := buildCommand(b)
 	server := redistest.Start(b, 1)[0]
-	// Its first output stands for its first instruction.
+	// Its first output marks its first instruction.
 	child := []string{"/bin/echo", "x"}
 	env := append(os.Environ(), "REDLATCH_STATE_DIR="+b.TempDir())
 	ways := []struct {
@@ -52,7 +52,7 @@ func BenchmarkStartup(b *testing.B) {
 		}
 		fmt.Printf("  CMD %-12s begins after %5.1f ms (p90 %5.1f)%s\n", w.name, ms1(at(i, 50)), ms1(at(i, 90)), more)
 	}
-	b.ReportMetric(0, "ns/op") // says nothing
+	b.ReportMetric(0, "ns/op") // writes nothing
 }
 
 func ms1(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }

@@ -74,8 +74,8 @@ func (c *console) seen() string {
 	return c.screen.String()
 }
 
-// shows waits until the screen shows text, and wipes it up to there. It returns
-// what it showed.
+// shows waits until the screen shows text, and clears it up to there. It
+// returns what it showed.
 func (c *console) shows(text string) string {
 	c.t.Helper()
 	var at int
@@ -126,7 +126,7 @@ func TestCommandHasTheTerminal(t *testing.T) {
 	c := onTerminal(t, "redlatch", "run", "job", "--", "sh", "-c", "read word; echo $word $word; exec sleep 1000")
 	c.types("la\n")
 	c.shows("la la")
-	// No shell is there that could have us go on, so nobody stops.
+	// There is no shell that could continue us, so nothing stops.
 	c.types(ctrlZ)
 	c.shows("^Z")
 	c.types(ctrlC)
@@ -142,8 +142,8 @@ func TestShellStopsAndResumesTheJob(t *testing.T) {
 	}
 	for _, how := range []string{
 		"redlatch run job -- %s",
-		"redlatch run job -- %s | cat",             // CMD gets the terminal when it asks for it
-		"redlatch run job -- redlatch run 2 -- %s", // and hands it on
+		"redlatch run job -- %s | cat",             // CMD gets the terminal when it reads from it
+		"redlatch run job -- redlatch run 2 -- %s", // and gives it back
 	} {
 		t.Run(how, func(t *testing.T) {
 			t.Parallel()
@@ -179,7 +179,7 @@ func TestJobThatWasStoppedForTooLongIsLost(t *testing.T) {
 	c.shows("line:one")
 	c.types(ctrlZ)
 	c.shows("Stopped")
-	c.types("redlatch run job -- echo mine\n") // waits until the lock has run out
+	c.types("redlatch run job -- echo mine\n") // waits until the lock has expired
 	c.shows("\nmine")
 	c.types("fg\n")
 	c.shows("CMD was ended")

@@ -11,18 +11,18 @@ import (
 	"unicode/utf8"
 
 	"github.com/redlatch/redlatch"
+	"github.com/redlatch/redlatch/admin"
 	"github.com/redlatch/redlatch/cmd/internal/screen"
 	"github.com/redlatch/redlatch/node"
 )
 
 const (
-	// waitShown is after how long a wait is worth a word on a terminal.
+	// waitShown is after how long a wait is shown on a terminal.
 	waitShown = 200 * time.Millisecond
-	// waitRefresh is how often the line is brought up to date. Each time asks
-	// the nodes, which changes nothing there.
+	// waitRefresh is how often the line is updated. Each time the nodes are
+	// asked, which changes nothing there.
 	waitRefresh = 500 * time.Millisecond
-	// waitLine is after how long a wait is worth a line where there is no
-	// terminal. The next one follows when the wait is waitRarer times as long,
+	// waitLine is after how long a wait is reported where there is no terminal. The next one follows when the wait is waitRarer times as long,
 	// and after waitMost at the latest. It is longer than OutagePatience, after
 	// which an outage is reported in any case unless nodes take long to miss
 	// their time limit.
@@ -31,9 +31,9 @@ const (
 	waitMost  = 10 * time.Minute
 )
 
-// waiting shows, while a lock is waited for, who has it, since when, and our
-// place in line: on a terminal in one line that is kept up to date, elsewhere in
-// a line now and then.
+// waiting shows during a wait who holds the lock, since when, and our place in
+// the queue: on a terminal in one line that is updated, elsewhere in a line now
+// and then.
 type waiting struct {
 	name   string
 	nodes  []redlatch.Node
@@ -45,8 +45,8 @@ type waiting struct {
 	over   chan struct{}
 }
 
-// showWaiting begins to show that a lock is waited for. It returns nil, and
-// shows nothing, if that is not wanted.
+// showWaiting begins to show a wait. It returns nil, and shows nothing, with
+// --quiet.
 func (r *reporter) showWaiting(name string, nodes []redlatch.Node, places *places) *waiting {
 	if r.quiet {
 		return nil
@@ -60,7 +60,7 @@ func (r *reporter) showWaiting(name string, nodes []redlatch.Node, places *place
 	if w.screen != nil {
 		go w.paint(ctx)
 	} else {
-		go w.tell(ctx)
+		go w.report(ctx)
 	}
 	return w
 }
@@ -98,8 +98,8 @@ func (w *waiting) paint(ctx context.Context) {
 	}
 }
 
-// tell writes a line now and then, ever more rarely.
-func (w *waiting) tell(ctx context.Context) {
+// report writes a line now and then, ever more rarely.
+func (w *waiting) report(ctx context.Context) {
 	defer close(w.over)
 	timer := time.NewTimer(waitLine)
 	defer timer.Stop()
@@ -121,8 +121,8 @@ func nextLine(waited time.Duration) time.Duration {
 	return min((waitRarer-1)*waited, waitMost)
 }
 
-// redraw puts a line in the place of the last one. One that wrapped could not be
-// taken back, so it is cut.
+// redraw replaces the last line. One that wrapped could not be removed, so it is
+// cut.
 func redraw(line string, width int, colour bool) string {
 	if width > 1 && utf8.RuneCountInString(line) >= width {
 		line = string([]rune(line)[:width-2]) + "…"
@@ -136,7 +136,7 @@ func redraw(line string, width int, colour bool) string {
 // waitView is what is known of a wait at one moment.
 type waitView struct {
 	holders []redlatch.Holder // whom most nodes name; empty for nobody
-	place   int               // in line; 0 if it is not known
+	place   int               // in the queue; 0 if it is not known
 	waited  time.Duration
 	nodes   int
 	silent  int    // of those, the ones that do not answer
@@ -168,8 +168,8 @@ func (w *waiting) look(ctx context.Context) waitView {
 		if votes[key]++; votes[key] <= votes[""] {
 			continue
 		}
-		if h, ok := redlatch.HolderOf(r); ok {
-			votes[""], v.holders = votes[key], []redlatch.Holder{h}
+		if h := admin.HoldersOf(redlatch.NodeResult{Reply: r}); len(h) > 0 {
+			votes[""], v.holders = votes[key], h
 			v.holders[0].Nodes = votes[key]
 		}
 	}
@@ -212,8 +212,8 @@ func ordinal(n int) string {
 	return fmt.Sprint(n, end)
 }
 
-// places is an Observer that remembers our place in line, or what is wrong with
-// the nodes if too few of them serve.
+// places is an Observer that keeps our place in the queue, or what is wrong with
+// the nodes if too few of them answer.
 type places struct {
 	mu     sync.Mutex
 	place  int

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/redlatch/redlatch"
+	"github.com/redlatch/redlatch/admin"
 	"github.com/redlatch/redlatch/node"
 )
 
@@ -129,8 +130,7 @@ func TestWaitingLineFitsTheTerminalAndObeysNobody(t *testing.T) {
 	value := strings.Repeat("0", 32) + ":host/1/\x1b]0;pwned\a"
 	view := func(r node.Reply) waitView {
 		r.Status = node.Held
-		h, _ := redlatch.HolderOf(r)
-		return waitView{holders: []redlatch.Holder{h}, nodes: 1, place: 2, waited: 3 * time.Second}
+		return waitView{holders: admin.HoldersOf(redlatch.NodeResult{Reply: r}), nodes: 1, place: 2, waited: 3 * time.Second}
 	}
 	got := view(node.Reply{Value: value, Left: 1234 * time.Millisecond}).line("job")
 	if strings.ContainsAny(got, "\x1b\a") || !strings.HasPrefix(got, `redlatch: waiting for "job", 2nd in line (3s so far): held by another client ("`) ||

@@ -10,22 +10,22 @@ import (
 	"time"
 )
 
-// watch shows something again and again until a signal comes, which is the
-// expected end. On a terminal it is refreshed in place; elsewhere each time is
-// written after the last.
+// watch shows something repeatedly until a signal ends it, as expected. On a
+// terminal the page is updated in place; elsewhere each one is written after
+// the last.
 func watch(ctx context.Context, out io.Writer, interval time.Duration, show func(io.Writer) error) error {
 	inPlace := false
 	if f, ok := out.(*os.File); ok {
 		inPlace = isTerminal(f) && os.Getenv("TERM") != "dumb"
 	}
 	for first := true; ; first = false {
-		// Written in one go, so that nobody sees half of it.
+		// Written in one call, so that no half of it is visible.
 		var page bytes.Buffer
 		err := show(&page)
 		var signal *interruptedError
 		if errors.As(context.Cause(ctx), &signal) {
 			if signal.Signal == syscall.SIGINT {
-				return nil // that is how one leaves
+				return nil // the usual way to leave
 			}
 			return ended(ctx)
 		}
@@ -46,9 +46,9 @@ func watch(ctx context.Context, out io.Writer, interval time.Duration, show func
 	}
 }
 
-// refresh makes a page one that takes the place of the last: from the top, each
-// line to its end, and nothing below it. What was there before is not wiped
-// first, so that nothing flickers.
+// refresh turns a page into one that overwrites the last: from the top, each
+// line to its end, and nothing below it. The screen is not cleared first, so
+// that nothing flickers.
 func refresh(page []byte, first bool) []byte {
 	const top, restOfLine, below = "\x1b[H", "\x1b[K\n", "\x1b[J"
 	text := bytes.ReplaceAll(page, []byte("\n"), []byte(restOfLine))

@@ -14,7 +14,7 @@ import (
 	"github.com/redlatch/redlatch/sqlite"
 )
 
-// localNodes is the address that states the default: the file of this user.
+// localNodes is the address that names the default: the file of this user.
 const localNodes = "local"
 
 // fileOfUser returns the address of the file that holds this user's locks.
@@ -26,10 +26,10 @@ func fileOfUser() (string, error) {
 	return "sqlite:" + path, nil
 }
 
-// byDefault decides on locks that are local though nobody asked for that. It
-// reports it, or refuses it if --require-nodes does. Where a variable is missing,
-// as in a cron job, each machine would have a lock of its own, and nobody would
-// know.
+// byDefault handles locks that are local though nobody asked for that. It
+// reports it, or rejects it with --require-nodes. If a variable is missing, as
+// in a cron job, each machine would otherwise have a lock of its own without
+// notice.
 func (f *nodeFlags) byDefault() error {
 	if f.requireNodes {
 		return usageError(errors.New("no nodes are configured, and --require-nodes asks for them"),
@@ -41,8 +41,8 @@ func (f *nodeFlags) byDefault() error {
 	return nil
 }
 
-// requireNodes is the pflag.Value of --require-nodes. It also leads from the
-// flags of a command to what they fill.
+// requireNodes is the pflag.Value of --require-nodes. It also leads from a
+// command's flags to the struct that they fill.
 type requireNodes struct{ *nodeFlags }
 
 func (r requireNodes) String() string {
@@ -54,16 +54,16 @@ func (r requireNodes) Set(s string) (err error) {
 	return err
 }
 
-// reportWhere has a command report where its locks are, unless it takes them up
-// by a handle.
+// reportWhere makes a command report where its locks are, unless it uses a
+// handle.
 func reportWhere(cmd *cobra.Command, say *reporter) {
 	if _, ok := cmd.Annotations[byHandle]; !ok {
 		cmd.Flags().Lookup("require-nodes").Value.(requireNodes).say = say
 	}
 }
 
-// byHandle marks the verbs that take up a lock by its handle. Where it is was
-// reported when it was taken, and other nodes report it as lost.
+// byHandle marks the verbs that use a lock by its handle. Its place was
+// reported when the lock was taken, and other nodes report it as lost.
 const byHandle = "byHandle"
 
 // nodeNames are the nodes as errors and logs name them, for JSON.
@@ -86,13 +86,13 @@ func knownVariables() []string {
 	return known
 }
 
-// serviceVariable matches what Kubernetes and Docker set in every container for a
-// service or a link whose name begins with redlatch.
+// serviceVariable matches the variables that Kubernetes and Docker set in every
+// container for a service or a link whose name begins with redlatch.
 var serviceVariable = regexp.MustCompile(`_(SERVICE_HOST|SERVICE_PORT(_[A-Z0-9_]+)?|PORT(_[0-9]+_(TCP|UDP|SCTP)(_[A-Z]+)?)?)$`)
 
-// checkVariables refuses environment variables that begin like ours and are
-// none: a misspelt REDLATCH_NODES would lock on this machine alone. An empty one
-// is as good as none.
+// checkVariables rejects environment variables that begin like ours and are
+// unknown: a misspelt REDLATCH_NODES would lock on this machine alone. Empty
+// variables are ignored.
 func checkVariables(environ []string) error {
 	known := knownVariables()
 	for _, v := range environ {
@@ -108,7 +108,7 @@ func checkVariables(environ []string) error {
 }
 
 // nearest returns the candidate that is the fewest edits away from a word, and
-// how many those are.
+// their number.
 func nearest(word string, candidates []string) (best string, edits int) {
 	for _, c := range candidates {
 		if d := distance(word, c); best == "" || d < edits {
@@ -118,8 +118,8 @@ func nearest(word string, candidates []string) (best string, edits int) {
 	return best, edits
 }
 
-// distance is how many letters must be put in, left out, replaced or swapped with
-// the next to make one word of the other.
+// distance is how many letters must be inserted, removed, replaced or swapped
+// with the next to turn one word into the other.
 func distance(a, b string) int {
 	rows := make([][]int, len(a)+1)
 	for i := range rows {

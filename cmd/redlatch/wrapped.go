@@ -1,11 +1,11 @@
 package main
 
-// What follows -- is another command line, and is completed as that: each shell
-// has a way to do so for commands such as nice or sudo.
+// After -- there is another command line, and it is completed as one. Each
+// shell has a way to do so, for commands such as nice or sudo.
 
 // afterDashesBash follows what cobra generates for bash. bash-completion has
-// _command_offset, of late under another name; without it there are the names of
-// commands, and files.
+// _command_offset, in newer versions under another name. Without it, names of
+// commands and files are completed.
 const afterDashesBash = `
 __redlatch_or_wrapped() {
     local i

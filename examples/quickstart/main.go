@@ -36,8 +36,8 @@ func run(ctx context.Context) error {
 	defer locks.Close()
 
 	return locks.Do(ctx, "orders/42", redlatch.LockOptions{}, func(ctx context.Context, lease *redlatch.Lease) error {
-		// The lock is extended while this runs. If it is lost, ctx ends
-		// before another client can acquire it.
+		// The lock is extended while this runs. If that fails, ctx ends
+		// before another client can acquire the lock.
 		return work(ctx, lease.Token())
 	})
 	// end snippet

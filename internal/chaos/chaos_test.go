@@ -47,11 +47,11 @@ func postgreSQL(t *testing.T, seed uint64) *chaos.Store {
 	return &chaos.Store{Driver: "pgx", DSN: sqltest.PostgreSQL(t), Dialect: fence.PostgreSQL, Table: fmt.Sprintf("chaos%d", seed)}
 }
 
-// running bounds how many runs there are at once: each is a dozen processes, and
-// on a machine that is too busy for them nothing happens in any.
+// running limits how many runs there are at once: each is a dozen processes,
+// and on a machine that is too busy for them no run makes progress.
 var running = make(chan struct{}, min(3, runtime.NumCPU()))
 
-// run runs, and tells what came of it.
+// run executes a run, and logs its result.
 func run(t *testing.T, c chaos.Config) *chaos.Result {
 	t.Helper()
 	running <- struct{}{}
@@ -85,7 +85,7 @@ func run(t *testing.T, c chaos.Config) *chaos.Result {
 	return r
 }
 
-// long returns how long each seed is to be tortured, and which; a short time
+// long returns how long each seed is to run, and which seeds; a short time
 // unless make torture asks for more.
 func long(t *testing.T, short time.Duration) (length time.Duration, seeds []uint64) {
 	t.Helper()
@@ -146,8 +146,8 @@ func TestEveryPromiseHoldsUnderEveryFault(t *testing.T) {
 	}
 }
 
-// longestPause is the longest time between the beginnings of two faults. Time in
-// which not one client did anything is left out: the machine stood still.
+// longestPause is the longest time between the beginnings of two faults. Time
+// in which no client did anything is left out: the machine was stalled.
 func longestPause(r *chaos.Result) (longest time.Duration) {
 	const still = int64(5 * time.Second) // a client asks for no longer than 3 s
 	var moments []int64
@@ -188,8 +188,8 @@ func TestNoLeasesOverlapWithinTheAssumptions(t *testing.T) {
 }
 
 // TestFaultsBeyondTheAssumptionsAreWhatTwoHoldersTake has any number of servers
-// evict at once: there are two holders, it is said why, and the data
-// comes to no harm.
+// evict at once: there are two holders, the report says why, and the data is
+// not corrupted.
 func TestFaultsBeyondTheAssumptionsAreWhatTwoHoldersTake(t *testing.T) {
 	t.Parallel()
 	c := config(t, "evict")
@@ -208,14 +208,14 @@ func TestFaultsBeyondTheAssumptionsAreWhatTwoHoldersTake(t *testing.T) {
 	t.Error("there were never two holders: the fault does nothing")
 }
 
-// TestWithoutFencingTheSameRunCorruptsTheResource has clients be paused past
-// the end of their leases, and write when they go on.
+// TestWithoutFencingTheSameRunCorruptsTheResource pauses clients past the end
+// of their leases; they write when they continue.
 func TestWithoutFencingTheSameRunCorruptsTheResource(t *testing.T) {
 	c := config(t, "all")
 	c.Clients, c.Fenced, c.For = 8, false, 120*time.Second
 	tries := 1
 	if os.Getenv("REDLATCH_TORTURE") == "" {
-		// Pauses alone, and again if none of them came between reading and
+		// Pauses alone, and another run if no pause came between reading and
 		// writing.
 		t.Parallel()
 		c.Faults, _ = chaos.Choose("pause")
@@ -250,7 +250,7 @@ func TestSabotagedClientsAreFoundOut(t *testing.T) {
 			t.Parallel()
 			config := config(t, c.faults)
 			config.Sabotage, config.For = c.how, 3*time.Second
-			config.Allowed = 100 // as many as there are, and at once
+			config.Allowed = 100 // as many as there are, all at once
 			config.Least, config.Most = 5*time.Millisecond, 40*time.Millisecond
 			for range 10 { // on a busy machine few locks are taken in so short a run
 				if r := run(t, config); slices.Contains(rules(r.Verdict.Violations), chaos.Overlap) {

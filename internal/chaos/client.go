@@ -19,22 +19,22 @@ import (
 	"github.com/redlatch/redlatch/redis/rueidis"
 )
 
-// ClientVerb is the first argument under which a program is to call RunClient.
+// ClientVerb is the first argument with which a program must call RunClient.
 const ClientVerb = "__torture-client"
 
-// Sabotage is how a client is broken on purpose, to see whether the judge
-// finds out.
+// Sabotage is how a client is broken on purpose, to test whether the judge
+// notices.
 type Sabotage string
 
 // The sabotages.
 const (
 	None       Sabotage = ""
-	NoGuard    Sabotage = "no-guard"    // servers that forgot are believed at once
-	NoValidity Sabotage = "no-validity" // a lease is relied on for three times its life
+	NoGuard    Sabotage = "no-guard"    // servers that forgot are trusted at once
+	NoValidity Sabotage = "no-validity" // a lease is used for three times its lifetime
 )
 
-// clientConfig is what a client process is told, on the first line of its
-// standard input.
+// clientConfig is the configuration of a client process, on the first line of
+// its standard input.
 type clientConfig struct {
 	Client   int           `json:"client"`
 	Life     int           `json:"life"`
@@ -44,12 +44,12 @@ type clientConfig struct {
 	Bounds   bounds        `json:"bounds"`
 	Store    Store         `json:"store"`
 	Fenced   bool          `json:"fenced"`
-	WallOff  time.Duration `json:"wall_off"` // how wrong its wall clock is to begin with
+	WallOff  time.Duration `json:"wall_off"` // the initial error of its wall clock
 	Sabotage Sabotage      `json:"sabotage,omitempty"`
 }
 
-// bounds are the parameters of the locks: small, so that a quarantine is over
-// soon and the run goes on.
+// bounds are the cluster parameters: small, so that a quarantine is over soon
+// and the run continues.
 type bounds struct {
 	MaxTTL      time.Duration `json:"max_ttl"`
 	Window      time.Duration `json:"window"`
@@ -58,21 +58,21 @@ type bounds struct {
 
 var standardBounds = bounds{MaxTTL: 2 * time.Second, Window: 600 * time.Millisecond, NodeTimeout: 150 * time.Millisecond}
 
-// quarantine is how long a node sits out that may have forgotten.
+// quarantine is how long a node that may have forgotten is quarantined.
 func (b bounds) quarantine() time.Duration { return max(b.MaxTTL, 3*b.Window) + b.MaxTTL/15 }
 
-// listName is the name of the list of nodes, which every client reaches by
+// listName is the name of the membership, which every client reaches by
 // addresses of its own.
 const listName = "torture"
 
-// order is what a client is told while it runs, a line each; the end of its
-// standard input is the order to end.
+// order is a command to a running client, one a line. The end of its standard
+// input orders it to end.
 type order struct {
 	WallOff time.Duration `json:"wall_off"`
 }
 
 // RunClient is a client process: it takes locks and writes to the resource
-// until its standard input ends, and tells of every step on its standard output.
+// until its standard input ends, and reports every step on its standard output.
 // It returns the exit code.
 func RunClient(in io.Reader, out, complaints io.Writer) int {
 	lines := bufio.NewScanner(in)
@@ -119,8 +119,8 @@ type client struct {
 	out io.Writer
 }
 
-// tell writes an event in one go, so that a process that is killed leaves
-// whole lines. One whose reader is gone has nothing left to do.
+// tell writes an event in one call, so that a process that is killed leaves
+// whole lines. A client whose reader is gone ends.
 func (c *client) tell(e Event) {
 	e.Client, e.Life = c.Client, c.Life
 	if e.At == 0 {
@@ -163,7 +163,7 @@ func (c *client) run() error {
 		c.seq++
 		c.turn(c.Names[c.rng.IntN(len(c.Names))])
 	}
-	// Close releases what still stands, which is to be known before it happens.
+	// Close releases what is still held; report that before it happens.
 	for _, h := range c.forgotten {
 		if h.lease.Remaining() > 0 {
 			c.tell(h.event(Release))
@@ -190,7 +190,7 @@ func (c *client) between(least, most time.Duration) time.Duration {
 	return least + time.Duration(c.rng.Int64N(int64(most-least)+1))
 }
 
-// turn asks for a lock once, and does something with it.
+// turn asks for a lock once, and uses it.
 func (c *client) turn(name string) {
 	longest := c.Bounds.MaxTTL / 2
 	if c.rng.IntN(5) == 0 {
@@ -199,7 +199,7 @@ func (c *client) turn(name string) {
 	opts := redlatch.LockOptions{TTL: c.between(c.Bounds.MaxTTL/6, longest), NoKeepAlive: c.rng.IntN(2) == 0 || c.Sabotage == NoValidity}
 	hold := c.between(0, 12*time.Millisecond)
 	if c.rng.IntN(30) == 0 {
-		hold = c.between(0, 3*opts.TTL/2) // past its end, if it is not kept
+		hold = c.between(0, 3*opts.TTL/2) // past its end, if there is no keep-alive
 	}
 	ask, extend, release := c.locks.Lock, c.rng.IntN(4) == 0, c.rng.IntN(80) > 0
 	switch c.rng.IntN(8) {
@@ -215,7 +215,7 @@ func (c *client) turn(name string) {
 	if err != nil {
 		c.tell(Event{Kind: Missed, Seq: c.seq, Name: name, Err: err.Error()})
 		if !errors.Is(err, redlatch.ErrHeld) && !errors.Is(err, context.DeadlineExceeded) {
-			c.sleep(c.between(10*time.Millisecond, 100*time.Millisecond)) // no quorum: it will not be there at once
+			c.sleep(c.between(10*time.Millisecond, 100*time.Millisecond)) // no quorum: there will be none at once
 		}
 		return
 	}
@@ -231,14 +231,14 @@ func (c *client) turn(name string) {
 	c.tell(got)
 	h.work(hold, extend)
 	if !release && opts.NoKeepAlive {
-		// As one does that has forgotten it: it runs out by itself.
+		// Like a client that has forgotten it: the lock expires by itself.
 		c.forgotten = append(c.forgotten, h)
 		return
 	}
 	h.release()
 }
 
-// sleep sleeps, and not for much longer than the client is to run.
+// sleep sleeps, but not much longer than the client is to run.
 func (c *client) sleep(d time.Duration) {
 	select {
 	case <-time.After(d):
@@ -253,9 +253,9 @@ type held struct {
 	seq   int
 }
 
-// deadline returns the lease's deadline on the clock that all share, to within
-// what it takes to read it: too early by that, and never too late. It is 0 if
-// the lease has ended before its deadline.
+// deadline returns the lease's deadline on the clock that all processes share.
+// It may be too early by the time it takes to read the clock, and is never too
+// late. It is 0 if the lease has ended before its deadline.
 func (h *held) deadline() int64 {
 	var best, took int64
 	for range 3 {
@@ -274,7 +274,7 @@ func (h *held) deadline() int64 {
 	return best
 }
 
-// ended tells that the lease has ended, unless that was by our own release.
+// ended reports that the lease has ended, unless that was by our own release.
 func (h *held) ended() {
 	if cause := context.Cause(h.lease.Context()); !errors.Is(cause, redlatch.ErrReleased) {
 		e := h.event(Lost)
@@ -283,8 +283,8 @@ func (h *held) ended() {
 	}
 }
 
-// work does what the lock is for, as code does that trusts its lock: it reads,
-// takes its time, and writes, without another look at the lease.
+// work uses the lock like code that trusts it: it reads, takes some time, and
+// writes, without checking the lease again.
 func (h *held) work(hold time.Duration, extend bool) {
 	event := h.event("")
 	was, err := h.store.read(event.Name, h.lease.Token())

@@ -5,5 +5,5 @@ package chaos
 import "time"
 
 // now returns nanoseconds on the wall clock, the only one that processes share
-// here; a run is spoilt if somebody sets it meanwhile.
+// here; a run is invalid if the clock is set during it.
 func now() int64 { return time.Now().UnixNano() }

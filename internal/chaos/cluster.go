@@ -55,7 +55,7 @@ type nodeClock interface {
 
 // durable are the settings with which a server keeps all that it acknowledged,
 // unless its files are tampered with: kill -9 leaves what is in the page cache.
-// With everysec, a server whose last sync is still under way acknowledges what it
+// With everysec, a server whose last sync is still in progress acknowledges what it
 // has not even written.
 func durable() []string {
 	return []string{"--appendonly", "yes", "--appendfsync", "no", "--auto-aof-rewrite-percentage", "0", "--repl-diskless-sync-delay", "0"}

@@ -1,12 +1,13 @@
 // Package chaos breaks a quorum of real servers under contending clients, and
 // judges what the clients saw.
 //
-// A run starts servers and client processes, each client reaching each server
-// over a proxy of its own. A nemesis, drawn from a seed, strikes with faults of
-// the chosen families and heals them. Clients lock, read and write a fenced
-// resource in a database, extend and release, and tell every step on the clock
-// that all processes of a machine share. Afterwards all is healed, every client
-// must get a lock again, and what is left on the servers is looked at.
+// A run starts servers and client processes. Each client reaches each server
+// over a proxy of its own. A nemesis, drawn from a seed, injects faults of the
+// chosen families and heals them. Clients lock, read and write a fenced
+// resource in a database, extend and release, and report every step on the
+// clock that all processes of a machine share. Afterwards everything is healed,
+// every client must get a lock again, and the servers are checked for
+// leftovers.
 //
 // # What is judged
 //
@@ -21,7 +22,7 @@
 //  7. An extension is not confirmed after another lease was given.
 //
 // Families of faults are within the assumptions of docs/guarantees.md or beyond
-// them. An offence against 1, 2, 6 or 7 is excused only if a fault beyond them
-// struck in its very time; it is counted all the same. Offences against 3, 4 and
-// 5 are never excused.
+// them. A violation of 1, 2, 6 or 7 is excused only if a fault beyond them was
+// active at that time; it is counted all the same. Violations of 3, 4 and 5 are
+// never excused.
 package chaos

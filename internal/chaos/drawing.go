@@ -28,7 +28,7 @@ const (
 	nodeHeight  = 24
 	laneGap     = 6
 
-	// finest is how far apart two things must be to be drawn both.
+	// finest is the least distance between two things that are both drawn.
 	finest = 0.2
 )
 
@@ -96,14 +96,14 @@ func colour(client, of int) string {
 	return fmt.Sprintf("hsl(%d 62%% %d%%)", (client-1)*360/max(of, 1), 46+10*(client%2))
 }
 
-// name draws who held a lock when, and when the resource refused whom.
+// name draws who held a lock when, and when the resource refused which token.
 func (d *drawing) name(name string, leases []*Lease) {
 	top := d.lane(name, nameHeight)
 	drawn := -1.0
 	for _, l := range leases {
 		x, end := d.x(l.Got), d.x(l.Until)
 		if end-drawn < finest {
-			continue // nobody could see it
+			continue // too close to the last one to be visible
 		}
 		drawn = end
 		d.printf(`<rect x="%.2f" y="%d" width="%.2f" height="%d" fill="%s"><title>%s, from %.3f s for %.1f ms</title></rect>`,
@@ -162,7 +162,7 @@ func (d *drawing) tokens(leases []*Lease) {
 	}
 }
 
-// faults draws those that struck one thing.
+// faults draws the faults of one target.
 func (d *drawing) faults(what string, is func(*Fault) bool) {
 	top := d.lane(what, nodeHeight)
 	for i := range d.History.Faults {

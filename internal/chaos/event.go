@@ -2,7 +2,7 @@
 
 package chaos
 
-// Kind is what an Event tells of.
+// Kind is what an Event reports.
 type Kind string
 
 // The steps of a client.
@@ -16,11 +16,11 @@ const (
 	Refused  Kind = "refused"  // the resource refused the token
 	Failed   Kind = "failed"   // the resource could not be asked, because of Err
 	Extend   Kind = "extend"   // it begins to extend the lease
-	Extended Kind = "extended" // the lease stands until Deadline; with Err, as before
+	Extended Kind = "extended" // the lease is valid until Deadline; with Err, as before
 	Lost     Kind = "lost"     // the lease has ended otherwise than by a release
-	Release  Kind = "release"  // it relies on the lease no longer, and begins to release it
+	Release  Kind = "release"  // the client stops using the lease, and begins to release it
 	Released Kind = "released" // the release has returned, with Err if it was not confirmed
-	Done     Kind = "done"     // the client ends as it was told to
+	Done     Kind = "done"     // the client ends, as ordered
 )
 
 // Event is a step of a client: a line of its history.
@@ -45,23 +45,23 @@ type Span struct {
 	To   int64 `json:"to"`
 }
 
-// meets reports whether two stretches share a moment.
+// meets reports whether two stretches overlap.
 func (s Span) meets(from, to int64) bool { return s.From <= to && from <= s.To }
 
-// Fault is a fault that struck.
+// Fault is a fault that was injected.
 type Fault struct {
 	Family string `json:"family"`
 	Beyond bool   `json:"beyond"`
-	Node   int    `json:"node,omitempty"`   // from 1; 0 if it struck no node
-	Client int    `json:"client,omitempty"` // from 1; 0 if it struck no client in particular
+	Node   int    `json:"node,omitempty"`   // from 1; 0 if it hit no node
+	Client int    `json:"client,omitempty"` // from 1; 0 if it hit no particular client
 	Detail string `json:"detail"`
 	Span
 	// Breaks are the stretches in which an assumption was broken. Locks that
-	// stood then may be gone early.
+	// were held then may be gone early.
 	Breaks []Span `json:"breaks,omitempty"`
-	// Forgets says that fencing tokens may have been forgotten unseen.
+	// Forgets says that fencing tokens may have been forgotten without notice.
 	Forgets bool   `json:"forgets,omitempty"`
-	Err     string `json:"err,omitempty"` // why it could not strike or be healed
+	Err     string `json:"err,omitempty"` // why it could not be injected or healed
 }
 
 // Row is an accepted write, in the order of the resource.

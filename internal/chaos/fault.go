@@ -16,10 +16,10 @@ type Family struct {
 	About  string // what it does, in a few words
 	Beyond bool   // it breaks an assumption of docs/guarantees.md
 	need   need
-	plan   func(w *world, rng *rand.Rand) *strike // nil if there is no target just now
+	plan   func(w *world, rng *rand.Rand) *strike // nil if there is no target now
 }
 
-// need is what a family cannot do without.
+// need is what a family requires.
 type need uint8
 
 const (
@@ -33,15 +33,15 @@ func Families() []Family {
 	return slices.Concat(serverFaults(), memoryFaults(), clockFaults(), networkFaults(), clientFaults())
 }
 
-// strike is a fault that is about to happen. Its target is its own until it is
-// healed.
+// strike is a fault that is about to be injected. It owns its target until it
+// is healed.
 type strike struct {
 	family Family
 	node   *node
 	member *member // of the clients
 	detail string
 	lasts  time.Duration // between apply and heal
-	sits   time.Duration // for how long after the healing the node does not grant
+	sits   time.Duration // how long the node does not grant after the healing
 
 	apply func(f *Fault) error
 	heal  func(f *Fault) error // nil if there is nothing to heal

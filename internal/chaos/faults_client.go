@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// clientFaults are what becomes of clients.
+// clientFaults are the faults of clients.
 func clientFaults() []Family {
 	return []Family{
 		{Name: "pause", About: "stop a client, a holder if there is one, past the end of its lease", plan: pause},
@@ -15,7 +15,7 @@ func clientFaults() []Family {
 	}
 }
 
-// pause makes stale writers: the client goes on, and writes.
+// pause makes stale writers: the client continues, and writes.
 func pause(w *world, rng *rand.Rand) *strike {
 	m := w.freeMember(rng, true)
 	if m == nil {

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// clockFaults are what becomes of the clocks of servers and clients. Those of
+// clockFaults are the faults of the clocks of servers and clients. Those of
 // clients are injected in code; see wallClock.
 func clockFaults() []Family {
 	return []Family{
@@ -18,8 +18,8 @@ func clockFaults() []Family {
 	}
 }
 
-// step sets a node's clock, and notes if it went forward: a step back only has
-// locks live for longer.
+// step sets a node's clock, and records a step forward: a step back only makes
+// locks live longer.
 func step(n *node, f *Fault, off time.Duration) {
 	from, forward := now(), off > n.clock.Off()
 	n.clock.Set(off, 0)
@@ -33,8 +33,8 @@ func clockJump(w *world, rng *rand.Rand) *strike {
 	if n == nil {
 		return nil
 	}
-	// Small ones leave the node within the token window, where it goes on
-	// granting; large ones put it out of it.
+	// Small steps leave the node within the token window, where it continues to
+	// grant; large ones put it outside.
 	off := between(rng, 100*time.Millisecond, 3*time.Second)
 	if rng.IntN(3) == 0 {
 		off = between(rng, 3*time.Second, time.Minute)
@@ -54,7 +54,7 @@ func clockDrift(w *world, rng *rand.Rand) *strike {
 		return nil
 	}
 	gain := between(rng, time.Millisecond, 5*time.Millisecond)
-	// Back towards the right time, so that it stays near it in the long run.
+	// Towards the right time, so that it stays near it in the long run.
 	if n.clock.Off() > 0 || n.clock.Off() == 0 && rng.IntN(2) == 0 {
 		gain = -gain
 	}

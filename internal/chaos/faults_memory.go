@@ -12,7 +12,7 @@ import (
 	"github.com/redlatch/redlatch/internal/redisproc"
 )
 
-// memoryFaults are what becomes of servers whose memory is full.
+// memoryFaults are the faults of servers whose memory is full.
 func memoryFaults() []Family {
 	return []Family{
 		{Name: "full", About: "fill a server's memory, so that it refuses to write", plan: full},
@@ -20,11 +20,11 @@ func memoryFaults() []Family {
 	}
 }
 
-// ballast is what the keys begin with that fill a memory.
+// ballast begins the names of the keys that fill a memory.
 const ballast = "torture-ballast:"
 
-// fill writes a good deal, and then has the memory be too small by short bytes,
-// to be dealt with by a policy.
+// fill writes a lot of data, and then sets a memory limit that is too small by
+// short bytes, with a policy for what to do about it.
 func fill(s *redisproc.Server, policy string, short int64) error {
 	junk := strings.Repeat("x", 32<<10)
 	for i := range 8 {
@@ -44,7 +44,7 @@ func fill(s *redisproc.Server, policy string, short int64) error {
 	return nil
 }
 
-// makeRoom makes room again, and evicts nothing from then on.
+// makeRoom makes room again, and stops eviction.
 func makeRoom(s *redisproc.Server) error {
 	for _, set := range [][]string{{"maxmemory-policy", "noeviction"}, {"maxmemory", "0"}} {
 		if _, err := s.Ask("CONFIG", "SET", set[0], set[1]); err != nil {
@@ -91,7 +91,8 @@ func evict(w *world, rng *rand.Rand) *strike {
 	return &strike{node: n, detail: "has no memory left, and evicts (" + policy + ")", lasts: between(rng, 300*time.Millisecond, 2*time.Second),
 		apply: func(f *Fault) error {
 			f.Forgets = true
-			// By little, so that it goes on granting what it will soon drop.
+			// By little, so that it continues to grant locks that it will soon
+			// evict.
 			return fill(n.at(), policy, 2<<10)
 		},
 		heal: func(f *Fault) error {

@@ -10,8 +10,8 @@ import (
 	"github.com/redlatch/redlatch/internal/faultproxy"
 )
 
-// networkFaults are what becomes of the ways to a server: of all of them, or of
-// those of some clients.
+// networkFaults are the faults of the connections to a server: of all of them,
+// or of those of some clients.
 func networkFaults() []Family {
 	lost := faultproxy.Direction{Lost: true}
 	return []Family{
@@ -36,7 +36,7 @@ func networkFaults() []Family {
 	}
 }
 
-// weather strikes the ways of some clients, or of all, to a node.
+// weather affects the connections of some clients, or of all, to a node.
 func weather(what string, draw func(*rand.Rand) faultproxy.Weather) func(*world, *rand.Rand) *strike {
 	return func(w *world, rng *rand.Rand) *strike {
 		n := w.freeNode(rng)

@@ -13,7 +13,7 @@ import (
 	"github.com/redlatch/redlatch/internal/redisproc"
 )
 
-// serverFaults are what becomes of servers and of what they remember.
+// serverFaults are the faults of servers and of their data.
 func serverFaults() []Family {
 	return []Family{
 		{Name: "kill", About: "kill -9 a server, and start it again with all that it had acknowledged", plan: restart("comes back with its data", nil)},
@@ -27,8 +27,7 @@ func serverFaults() []Family {
 	}
 }
 
-// restart kills a server and starts it again after its files were tampered
-// with.
+// restart kills a server and starts it again after its files were changed.
 func restart(how string, tamper func(s *redisproc.Server, rng *rand.Rand) error) func(*world, *rand.Rand) *strike {
 	return func(w *world, rng *rand.Rand) *strike {
 		n := w.freeNode(rng)
@@ -49,14 +48,14 @@ func restart(how string, tamper func(s *redisproc.Server, rng *rand.Rand) error)
 	}
 }
 
-// again tries a few times: a port may be taken for a moment by a connection of
-// somebody else.
+// again tries a few times: a connection of another program may occupy a port
+// for a moment.
 func again(try func() error) (err error) {
 	for range 10 {
 		if err = try(); err == nil {
 			return nil
 		}
-		time.Sleep(200 * time.Millisecond) // nothing tells us when it is free
+		time.Sleep(200 * time.Millisecond) // there is no event to wait for
 	}
 	return err
 }
@@ -74,8 +73,8 @@ func dataFiles(s *redisproc.Server) []string {
 	return []string{filepath.Join(s.Dir, "appendonlydir"), filepath.Join(s.Dir, "appendonly.aof"), filepath.Join(s.Dir, "dump.rdb")}
 }
 
-// cutLog takes the end off the append-only file, if there is one: of a server
-// that has just begun to write it, all is lost.
+// cutLog truncates the append-only file, if there is one. A server that has
+// just begun to write it loses everything.
 func cutLog(s *redisproc.Server, rng *rand.Rand) error {
 	files, err := filepath.Glob(filepath.Join(s.Dir, "appendonlydir", "*.incr.aof"))
 	if err != nil {
@@ -95,8 +94,8 @@ func cutLog(s *redisproc.Server, rng *rand.Rand) error {
 	return os.Truncate(path, max(0, newest.Size()-rng.Int64N(20_000)-1))
 }
 
-// staleSnapshot saves what a server has, lets it go on for a while, and starts
-// it again from there.
+// staleSnapshot saves a server's data, lets it run for a while, and restarts it
+// from the saved data.
 func staleSnapshot(w *world, rng *rand.Rand) *strike {
 	n := w.freeNode(rng)
 	if n == nil {
@@ -104,7 +103,7 @@ func staleSnapshot(w *world, rng *rand.Rand) *strike {
 	}
 	return &strike{node: n, detail: "comes back from a stale snapshot", lasts: between(rng, 200*time.Millisecond, 1500*time.Millisecond), sits: w.bounds.quarantine(),
 		apply: func(*Fault) error {
-			// The server may be saving for a replica of its own just now.
+			// The server may be saving for a replica of its own now.
 			return again(func() error { _, err := n.at().Ask("SAVE"); return err })
 		},
 		heal: func(*Fault) error {
@@ -115,7 +114,8 @@ func staleSnapshot(w *world, rng *rand.Rand) *strike {
 					return err
 				}
 			}
-			// With a log switched on it would be read in place of the snapshot.
+			// With a log enabled, the server would read that instead of the
+			// snapshot.
 			if err := again(func() error { return s.Start("--repl-diskless-sync-delay", "0") }); err != nil {
 				return err
 			}
@@ -152,9 +152,9 @@ func flushScripts(w *world, rng *rand.Rand) *strike {
 		apply: func(*Fault) error { _, err := n.at().Ask("SCRIPT", "FLUSH"); return err }}
 }
 
-// promote gives a server a replica, makes a master of that, and leaves the
-// clients with the old one for a while: what they write then is lost when the
-// node's address leads to the new one.
+// promote gives a server a replica, promotes the replica, and leaves the
+// clients with the old master for a while: what they write then is lost when
+// the node's address leads to the new master.
 func promote(w *world, rng *rand.Rand) *strike {
 	n := w.freeNode(rng)
 	if n == nil {
@@ -179,7 +179,7 @@ func promote(w *world, rng *rand.Rand) *strike {
 				replica.Kill()
 				return err
 			}
-			time.Sleep(lag) // the fault itself: meanwhile clients write to the old one
+			time.Sleep(lag) // the fault itself: during it clients write to the old master
 			n.become(replica)
 			old.Kill()
 			return os.RemoveAll(old.Dir)
@@ -192,7 +192,7 @@ func awaitSync(replica *redisproc.Server) error {
 		if err == nil && strings.Contains(text, "master_link_status:up") {
 			return nil
 		}
-		time.Sleep(5 * time.Millisecond) // nothing tells us when it is in step
+		time.Sleep(5 * time.Millisecond) // there is no event to wait for
 	}
 	return fmt.Errorf("the replica on port %d is not in step with its master", replica.Port)
 }

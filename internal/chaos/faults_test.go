@@ -14,11 +14,11 @@ import (
 	"time"
 )
 
-// A fault that does nothing would pass for a lock that holds. So each is seen
-// to do what it says, and to be undone by its healing.
+// A fault that does nothing would make every lock pass. So each test checks
+// that a fault does what it says, and that healing undoes it.
 
-// effects say, for each family, what is so before it strikes, while it lasts,
-// and after it was healed. The fault is what the nemesis would note.
+// effects check, for each family, the state before the fault, while it lasts,
+// and after it was healed. The fault is what the nemesis would record.
 var effects = map[string]struct {
 	before, during, after func(b *bench, f *Fault)
 }{
@@ -65,7 +65,7 @@ var effects = map[string]struct {
 			b.Cleanup(old.Kill)
 			begun := make(chan bool)
 			go func() {
-				for n := int64(1); ; n++ { // until it is no more
+				for n := int64(1); ; n++ { // until the server is gone
 					if _, err := old.Ask("SET", "last", strconv.FormatInt(n, 10)); err != nil {
 						return
 					}

@@ -7,7 +7,7 @@ import (
 	"slices"
 )
 
-// History is all that is known of a run: what the judge judges.
+// History is the record of a run: the input of the judge.
 type History struct {
 	Events   []Event          `json:"events"`
 	Faults   []Fault          `json:"faults"`
@@ -18,10 +18,10 @@ type History struct {
 	Clients int              `json:"clients"`
 	Healed  int64            `json:"healed"` // when the last fault was
 	Live    []int            `json:"live"`   // the clients that got a lock after that
-	Left    map[int][]string `json:"left"`   // by node: locks that stood when their time was over
+	Left    map[int][]string `json:"left"`   // by node: locks that were there after their TTL
 }
 
-// Lease is a lock that a client was given, put together from its events.
+// Lease is a lock that a client was granted, assembled from its events.
 type Lease struct {
 	Name     string
 	Client   int
@@ -30,7 +30,7 @@ type Lease struct {
 	Token    uint64
 	Asked    int64
 	Got      int64
-	Until    int64 // the client relied on it until then at the most
+	Until    int64 // the client used it until then at most
 	Deadline int64 // as last known
 	Released bool  // Until is when it was given up, and the release was confirmed
 	Freed    int64 // when that was confirmed
@@ -38,8 +38,8 @@ type Lease struct {
 	Refused  []int64 // when the resource refused it
 }
 
-// leases puts the leases of a history together, by name, in the order in which
-// they were given.
+// leases assembles the leases of a history, by name, in the order in which they
+// were granted.
 func (h *History) leases() map[string][]*Lease {
 	open, asked, began := map[attemptID]*Lease{}, map[attemptID]int64{}, map[attemptID]int64{}
 	byName := map[string][]*Lease{}
@@ -91,8 +91,8 @@ func (h *History) leases() map[string][]*Lease {
 	return byName
 }
 
-// breakIn returns the first stretch in which an assumption was broken between
-// two moments, and the fault that did so; nil if there is none.
+// breakIn returns the first stretch between two moments in which an assumption
+// was broken, and the fault that did so; nil if there is none.
 func (h *History) breakIn(from, to int64) (*Fault, Span) {
 	var first *Fault
 	var when Span
@@ -106,8 +106,8 @@ func (h *History) breakIn(from, to int64) (*Fault, Span) {
 	return first, when
 }
 
-// forgottenIn returns a fault by which tokens may have been forgotten between
-// two moments: an eviction, or, where a clock that was moved may have ended a
+// forgottenIn returns a fault between two moments by which tokens may have been
+// forgotten: an eviction, or, if a clock that was moved may have ended a
 // quarantine early, the two together.
 func (h *History) forgottenIn(from, to int64) *Fault {
 	for i := range h.Faults {

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// Rule is what a history is held against.
+// Rule is a rule that a history must keep.
 type Rule string
 
 // The rules, as the package comment numbers them.
@@ -24,7 +24,7 @@ const (
 	Creation   Rule = "extension"
 )
 
-// Finding is an offence against a rule.
+// Finding is a violation of a rule.
 type Finding struct {
 	Rule   Rule   `json:"rule"`
 	Name   string `json:"name,omitempty"`
@@ -33,11 +33,11 @@ type Finding struct {
 	Excuse string `json:"excuse,omitempty"` // the fault beyond the assumptions that explains it
 }
 
-// Verdict is what became of a history.
+// Verdict is the judgement of a history.
 type Verdict struct {
 	Violations []Finding `json:"violations"` // nothing excuses them
 	Excused    []Finding `json:"excused"`    // a fault beyond the assumptions does
-	// Corruption is what became of a resource that was not fenced: no violation
+	// Corruption is the damage to a resource that was not fenced: no violation
 	// of a lock's promises, and the reason for fencing.
 	Corruption []Finding `json:"corruption"`
 
@@ -52,7 +52,7 @@ type Verdict struct {
 // Held reports whether all promises were kept.
 func (v *Verdict) Held() bool { return len(v.Violations) == 0 }
 
-// Judge holds a history against all rules.
+// Judge checks a history against all rules.
 func Judge(h *History) *Verdict {
 	v := &Verdict{Faults: len(h.Faults), Writes: len(h.Rows), Violations: []Finding{}, Excused: []Finding{}, Corruption: []Finding{}}
 	for _, e := range h.Events {
@@ -89,7 +89,7 @@ func sortedNames[V any](m map[string]V) []string {
 	return names
 }
 
-// find notes an offence, with its excuse if there is one.
+// find records a violation, with its excuse if there is one.
 func (v *Verdict) find(f Finding, excuse *Fault) {
 	if excuse == nil {
 		v.Violations = append(v.Violations, f)
@@ -103,7 +103,7 @@ func (l *Lease) String() string {
 	return fmt.Sprintf("client %d.%d's lease %d (token %d)", l.Client, l.Life, l.Seq, l.Token)
 }
 
-// overlaps finds leases that were valid at once.
+// overlaps finds leases that were valid at the same time.
 func (v *Verdict) overlaps(h *History, leases []*Lease) {
 	for i, a := range leases {
 		for _, b := range leases[i+1:] {
@@ -114,8 +114,9 @@ func (v *Verdict) overlaps(h *History, leases []*Lease) {
 			if end <= b.Got {
 				continue
 			}
-			// What took a's lock away, or ended the waiting of a node that had
-			// forgotten it, came while it stood and before b had it.
+			// The fault that removed a's lock, or ended the quarantine of a
+			// node that had forgotten it, came while a's lease was valid and
+			// before b had the lock.
 			excuse, _ := h.breakIn(a.Asked, b.Got)
 			v.find(Finding{Rule: Overlap, Name: a.Name, At: b.Got,
 				Text: fmt.Sprintf("%s and %s were both valid for %v", a, b, time.Duration(end-b.Got))}, excuse)
@@ -123,8 +124,8 @@ func (v *Verdict) overlaps(h *History, leases []*Lease) {
 	}
 }
 
-// tokens finds leases whose token is not above that of one which was acquired
-// before they were asked for.
+// tokens finds leases whose token is not above that of a lease which was
+// acquired before they were asked for.
 func (v *Verdict) tokens(h *History, leases []*Lease) {
 	highest := make([]uint64, len(leases)+1) // of the first i, by when they were acquired
 	for i, l := range leases {
@@ -145,7 +146,7 @@ func (v *Verdict) tokens(h *History, leases []*Lease) {
 }
 
 // extensions finds those that were confirmed though another lease had been
-// given meanwhile: what was extended must have been made anew.
+// granted in the meantime: the extension must have created the lock again.
 func (v *Verdict) extensions(h *History, leases []*Lease) {
 	for i, a := range leases {
 		for _, x := range a.Extended {
@@ -159,7 +160,7 @@ func (v *Verdict) extensions(h *History, leases []*Lease) {
 	}
 }
 
-// resource finds what stale writers did.
+// resource finds the effects of stale writers.
 func (v *Verdict) resource(h *History) {
 	find := func(f Finding) {
 		if h.Fenced {
@@ -209,7 +210,7 @@ func (v *Verdict) ghosts(h *History) {
 	}
 }
 
-// liveness finds clients that were given no lock though all was well again.
+// liveness finds clients that were granted no lock after everything was healed.
 func (v *Verdict) liveness(h *History) {
 	for client := 1; client <= h.Clients; client++ {
 		if !slices.Contains(h.Live, client) {

@@ -9,7 +9,7 @@ import (
 	"github.com/redlatch/redlatch/internal/chaos"
 )
 
-// story makes a history of one name, "job", in which time is counted by hand.
+// story makes a history of one name, "job", with explicit times.
 type story struct {
 	chaos.History
 	seq int
@@ -19,8 +19,9 @@ func newStory() *story {
 	return &story{History: chaos.History{Fenced: true, Clients: 1, Live: []int{1}, Counters: map[string]int64{}}}
 }
 
-// lease adds a lease that was asked for, acquired, and given up at some moments;
-// one that is given up at its deadline was never released. It returns its number.
+// lease adds a lease that was asked for, acquired and given up at the given
+// moments; one that is given up at its deadline was never released. It returns
+// its number.
 func (s *story) lease(token uint64, asked, got, deadline, released int64) int {
 	s.seq++
 	e := chaos.Event{Client: 1 + s.seq%3, Life: 1, Seq: s.seq, Name: "job", Token: token}
@@ -131,8 +132,8 @@ func TestJudgeFindsEveryOffence(t *testing.T) {
 			s.lease(1, 60, 70, 150, 140)
 		}, excused: []chaos.Rule{chaos.TokenOrder}},
 		{what: "a token that goes back between leases that were asked for at once", tell: func(s *story) {
-			// Neither began after the other: no rule for the two, but no order
-			// either in which both would be right.
+			// Neither began after the other: no rule covers the two, but there
+			// is also no order in which both would be right.
 			s.lease(2, 0, 10, 100, 50)
 			s.lease(1, 5, 60, 150, 140)
 		}, want: []chaos.Rule{chaos.Order}},

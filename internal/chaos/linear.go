@@ -10,21 +10,21 @@ import (
 	"github.com/anishathalye/porcupine"
 )
 
-// op is a step of a lock with a token, as porcupine is told of it: it is given
-// to a lease, or a lease on it ends.
+// op is a step of a lock with a token, as input for porcupine: the lock is
+// granted to a lease, or a lease on it ends.
 type op struct {
 	lease *Lease
 	ends  bool
 }
 
-// lockState is a lock with a token: who holds it, and who did so last.
+// lockState is a lock with a token: its holder, and its last holder.
 type lockState struct {
 	holder *Lease
 	last   *Lease
 }
 
-// model is a lock as it should be. It is given to one lease at a time, and each
-// has a higher token than the one before.
+// model is a correct lock. It is granted to one lease at a time, and each has a
+// higher token than the one before.
 func (h *History) model() porcupine.Model {
 	return porcupine.Model{
 		Init: func() any { return lockState{} },
@@ -51,9 +51,9 @@ func (h *History) model() porcupine.Model {
 	}
 }
 
-// operations tells porcupine of the leases on one name. A lease ends at some
-// moment after the client relied on it last, and before the next was given.
-// Where an assumption was broken while it stood, it may have ended from then on.
+// operations are the leases on one name, for porcupine. A lease ends at some
+// moment after the client last used it, and before the next was granted. If an
+// assumption was broken while it was valid, it may have ended from then on.
 func (h *History) operations(leases []*Lease) []porcupine.Operation {
 	var all []porcupine.Operation
 	for i, l := range leases {
@@ -79,18 +79,18 @@ func (h *History) operations(leases []*Lease) []porcupine.Operation {
 }
 
 const (
-	// linearLimit is how long porcupine may think about one stretch.
+	// linearLimit is how long porcupine may search one stretch.
 	linearLimit = 60 * time.Second
-	// stretch is how many leases it is shown at once, and overlapping how many
-	// of them again with the next: what it remembers grows with the square. A
-	// history that is in order is so in every stretch, and what is out of order
-	// over a longer time the rule about tokens finds.
+	// stretch is how many leases porcupine gets at once, and overlapping how
+	// many of them it gets again with the next: its memory grows with the
+	// square. A history that is in order is so in every stretch. Disorder over
+	// a longer time is found by the rule about tokens.
 	stretch     = 4000
 	overlapping = 1000
 )
 
-// linear asks porcupine whether the leases on one name can be put in an order in
-// which the lock behaves as it should.
+// linear asks porcupine whether the leases on one name can be put in an order
+// in which the lock behaves correctly.
 func (v *Verdict) linear(h *History, leases []*Lease) {
 	for from := 0; from < len(leases); from += stretch - overlapping {
 		part := leases[from:min(from+stretch, len(leases))]

@@ -17,8 +17,8 @@ import (
 	"github.com/redlatch/redlatch/internal/owned"
 )
 
-// member is a client of the run: a process, and another in its place when it
-// was killed.
+// member is a client of the run: a process, which is replaced by another when
+// it was killed.
 type member struct {
 	number int // from 1
 	path   string
@@ -30,10 +30,10 @@ type member struct {
 	mu    sync.Mutex
 	cmd   *exec.Cmd
 	stdin io.WriteCloser
-	gone  chan struct{} // closed when the process has ended and all it said was heard
+	gone  chan struct{} // closed when the process has ended and all its output was read
 }
 
-// complaints collects what clients say on their standard error.
+// complaints collects what clients write to their standard error.
 type complaints struct {
 	mu   sync.Mutex
 	text []byte
@@ -58,13 +58,13 @@ func (m *member) start() error {
 	defer m.mu.Unlock()
 	m.config.Life++
 	cmd := &exec.Cmd{Path: m.path, Args: m.args, Stderr: m.errors, SysProcAttr: owned.Apart()}
-	// The race detector has a process that ends well sleep for a second.
+	// The race detector makes a process that succeeds sleep for a second.
 	cmd.Env = append(os.Environ(), "GORACE=atexit_sleep_ms=0")
 	stdin, err := cmd.StdinPipe()
 	if err != nil {
 		return err
 	}
-	// Not by StdoutPipe, which is closed when the process has ended, whether or
+	// Not by StdoutPipe, which is closed when the process has ended, even if
 	// not all was read.
 	ours, theirs, err := os.Pipe()
 	if err != nil {
@@ -135,8 +135,8 @@ func (m *member) kill() {
 	m.cmd = nil
 }
 
-// end tells the client to end, and waits until it has; one that does not is
-// killed, which is an error.
+// end orders the client to end, and waits until it has. A client that does not
+// end is killed, which is an error.
 func (m *member) end(limit time.Duration) error {
 	m.mu.Lock()
 	cmd, gone := m.cmd, m.gone

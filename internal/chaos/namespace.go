@@ -18,16 +18,16 @@ import (
 )
 
 // namespace is a network of its own for the servers, with a cable to ours and a
-// packet filter at its end. What the filter drops TCP sends again: a request
-// that was cut off arrives when the filter is lifted, if its sender still lives.
+// packet filter at its end. TCP retransmits what the filter drops: a request
+// that was cut off arrives when the filter is lifted, if its sender still runs.
 //
-// It has no name: it is that of a process which does nothing else, and which
-// ends with us however we end. So nothing of it can be left behind.
+// It has no name: it belongs to a process which does nothing else, and which
+// ends with us in every case. So nothing of it can be left behind.
 type namespace struct {
 	holder  *exec.Cmd
 	wait    func() error
 	cable   string // our end of it
-	address string // the servers', for us
+	address string // the servers' address, for us
 }
 
 // newNamespace needs root, or at least the right to administer networks.
@@ -44,7 +44,7 @@ func newNamespace() (*namespace, error) {
 	if err != nil {
 		return nil, fmt.Errorf("network namespaces need root here: %w", err)
 	}
-	// A name and addresses of its own for every run on the machine.
+	// A separate name and separate addresses for every run on the machine.
 	id := rand.IntN(10_000)
 	subnet := fmt.Sprintf("10.%d.%d", 200+id/256%40, id%256)
 	n.cable, n.address = fmt.Sprintf("rlt%d", id), subnet+".2"
@@ -71,7 +71,7 @@ func newNamespace() (*namespace, error) {
 	return n, nil
 }
 
-// holdNamespace starts the process whose namespace it is.
+// holdNamespace starts the process that owns the namespace.
 func holdNamespace() (*namespace, error) {
 	var said bytes.Buffer
 	n := &namespace{holder: exec.Command("unshare", "--net", "sleep", "infinity")}
@@ -99,7 +99,7 @@ func holdNamespace() (*namespace, error) {
 		select {
 		case <-gone:
 			return nil, errors.New(firstLine(said.String()))
-		case <-time.After(time.Millisecond): // nothing tells us when it is there
+		case <-time.After(time.Millisecond): // there is no event to wait for
 		}
 	}
 }
@@ -122,7 +122,7 @@ func (n *namespace) wrap() []string {
 	return []string{"nsenter", fmt.Sprintf("--net=/proc/%d/ns/net", n.holder.Process.Pid), "--"}
 }
 
-// cut has the filter drop all packets from and to a port.
+// cut makes the filter drop all packets from and to a port.
 func (n *namespace) cut(port int) error { return n.filter("add", port) }
 
 // mend lets the packets pass again.
@@ -132,7 +132,7 @@ func (n *namespace) filter(what string, port int) error {
 	return run(fmt.Sprintf("%s nft %s element inet torture cut { %d }", strings.Join(n.wrap(), " "), what, port))
 }
 
-// remove takes all of it away.
+// remove removes all of it.
 func (n *namespace) remove() {
 	if n.cable != "" {
 		run("ip link del " + n.cable)

@@ -10,28 +10,28 @@ import (
 	"time"
 )
 
-// world is what faults can strike.
+// world is the targets of faults.
 type world struct {
 	cluster *cluster
 	members []*member
 	bounds  bounds
-	holders func() map[int]bool // the clients that hold a lock just now
+	holders func() map[int]bool // the clients that hold a lock now
 
 	mu      sync.Mutex
 	struck  map[*node]bool      // by a fault that is not healed yet
-	out     map[*node]time.Time // when the node may grant again, for all we know
+	out     map[*node]time.Time // when the node may grant again, as far as we know
 	busy    map[*member]bool
-	allowed int // how many nodes may be struck or out at once
+	allowed int // how many nodes may be faulty or quarantined at once
 }
 
-// freeNode takes a node that no fault has struck, or none if so many are struck
-// or sit out that another would leave no quorum for too long.
+// freeNode takes a node without a fault, or none if so many have a fault or are
+// quarantined that another would leave no quorum for too long.
 func (w *world) freeNode(rng *rand.Rand) *node {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	allowed := w.allowed
 	if rng.IntN(8) == 0 {
-		allowed++ // now and then a quorum is lost for a while
+		allowed++ // occasionally a quorum is lost for a while
 	}
 	down := 0
 	for _, n := range w.cluster.nodes {
@@ -46,7 +46,7 @@ func (w *world) freeNode(rng *rand.Rand) *node {
 }
 
 // calmNode takes a node for a fault that does not keep it from granting: any
-// that no other fault has struck.
+// without another fault.
 func (w *world) calmNode(rng *rand.Rand) *node {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -63,14 +63,14 @@ func (w *world) takeNode(rng *rand.Rand) *node {
 	return nil
 }
 
-// freeMember takes a client that no fault has struck; if asked for, one that
-// holds a lock, where there is one.
+// freeMember takes a client without a fault; if asked for, one that holds a
+// lock, if there is one.
 func (w *world) freeMember(rng *rand.Rand, holder bool) *member {
 	holders := w.holders()
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if 2*len(w.busy) >= len(w.members) && len(w.members) > 1 {
-		return nil // half of them go on
+		return nil // half of them continue
 	}
 	var found *member
 	for _, i := range rng.Perm(len(w.members)) {
@@ -91,7 +91,7 @@ func (w *world) freeMember(rng *rand.Rand, holder bool) *member {
 	return found
 }
 
-// healed gives a target back.
+// healed frees a target.
 func (w *world) healed(s *strike) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -106,7 +106,7 @@ func (w *world) healed(s *strike) {
 	}
 }
 
-// nemesis strikes the world with faults, drawn from a seed, and heals them.
+// nemesis injects faults, drawn from a seed, and heals them.
 type nemesis struct {
 	world    *world
 	families []Family
@@ -119,13 +119,13 @@ type nemesis struct {
 	active map[*Fault]bool
 }
 
-// run strikes until ctx ends, and returns when all is healed.
+// run injects faults until ctx ends, and returns when all are healed.
 func (n *nemesis) run(ctx context.Context) {
 	var healing sync.WaitGroup
 	defer healing.Wait()
 	var bag []Family
 	for wait(ctx, between(n.rng, n.least, n.most)) {
-		// From a bag, so that every family has its turn.
+		// Drawn from a bag, so that every family is used.
 		if len(bag) == 0 {
 			for _, i := range n.rng.Perm(len(n.families)) {
 				bag = append(bag, n.families[i])
@@ -135,15 +135,15 @@ func (n *nemesis) run(ctx context.Context) {
 		if s != nil {
 			bag = append(bag[:i:i], bag[i+1:]...)
 		} else if s, _ = n.draw(n.families); s == nil {
-			continue // everything is struck
+			continue // everything has a fault
 		}
 		f := n.begin(s)
 		healing.Go(func() { n.strike(ctx, s, f) })
 	}
 }
 
-// draw returns a strike of the first family that has something to strike, and
-// which that was. The others wait for their turn.
+// draw returns a fault of the first family that has a target, and which family
+// that was. The other families stay in the bag.
 func (n *nemesis) draw(families []Family) (*strike, int) {
 	for i, family := range families {
 		if s := family.plan(n.world, n.rng); s != nil {
@@ -154,7 +154,7 @@ func (n *nemesis) draw(families []Family) (*strike, int) {
 	return nil, 0
 }
 
-// wait sleeps, and reports whether ctx still stands.
+// wait sleeps, and reports whether ctx is not done.
 func wait(ctx context.Context, d time.Duration) bool {
 	select {
 	case <-ctx.Done():
@@ -179,16 +179,16 @@ func (n *nemesis) begin(s *strike) *Fault {
 	return f
 }
 
-// strike applies a fault, lets it last, and heals it.
+// strike applies a fault, waits, and heals it.
 func (n *nemesis) strike(ctx context.Context, s *strike, f *Fault) {
-	// Others look at the fault while it lasts; only at its end is it written to.
+	// Others read the fault while it lasts; it is written only at its end.
 	own := *f
 	err := s.apply(&own)
 	if err == nil && s.lasts > 0 {
 		wait(ctx, s.lasts)
 	}
 	if s.heal != nil {
-		// Also what was applied by half.
+		// Also a fault that was applied in part.
 		if healing := s.heal(&own); err == nil {
 			err = healing
 		}
@@ -217,7 +217,7 @@ func (n *nemesis) snapshot() (all, active []Fault) {
 	return all, active
 }
 
-// broken returns what could not be struck or healed as it should.
+// broken returns the faults that could not be injected or healed.
 func broken(faults []Fault) error {
 	for _, f := range faults {
 		if f.Err != "" {

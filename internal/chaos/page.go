@@ -45,7 +45,7 @@ type swatch struct {
 }
 
 // Page writes the history as a page of HTML that needs no other file: who held
-// when, which faults struck, where the tokens stood.
+// a lock when, which faults were injected, and the tokens.
 func (r *Result) Page(w io.Writer) error {
 	t, err := template.New("page").Funcs(template.FuncMap{"since": func(at int64) string {
 		if at == 0 {

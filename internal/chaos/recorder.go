@@ -7,17 +7,17 @@ import (
 	"time"
 )
 
-// recorder collects the events of all clients, and knows how things stand.
+// recorder collects the events of all clients, and knows the state of the run.
 type recorder struct {
 	mu      sync.Mutex
 	events  []Event
 	counts  map[Kind]int
-	holding map[string]map[attemptID]Event // by name: leases that were got and not given up
+	holding map[string]map[attemptID]Event // by name: leases that were acquired and not given up
 	last    map[int]int64                  // by client: when it last got a lock
-	changed chan struct{}                  // closed and made anew with each Got
+	changed chan struct{}                  // closed and replaced with each Got
 }
 
-// attemptID tells one asking for a lock from all others.
+// attemptID identifies one request for a lock.
 type attemptID struct{ client, life, seq int }
 
 func (e *Event) attempt() attemptID { return attemptID{e.Client, e.Life, e.Seq} }
@@ -50,11 +50,12 @@ func (r *recorder) hear(e Event) {
 	}
 }
 
-// forgotten is how long after its deadline a lease of which nothing was heard
-// any more is remembered: one that is kept may stand longer than we know.
+// forgotten is how long after its deadline a lease is remembered without
+// further events: a lease with keep-alive may be valid for longer than we know.
 const forgotten = int64(10 * time.Second)
 
-// holders returns, for each name, the lease that was got last and is not over.
+// holders returns, for each name, the lease that was acquired last and is not
+// over.
 func (r *recorder) holders() map[string]Event {
 	r.mu.Lock()
 	defer r.mu.Unlock()

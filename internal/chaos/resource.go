@@ -13,28 +13,28 @@ import (
 	"github.com/redlatch/redlatch/fence"
 )
 
-// Store says where the resource is: a database of whichever kind.
+// Store says where the resource is: a database of any supported kind.
 type Store struct {
 	Driver  string        `json:"driver"` // of database/sql; the program imports it
 	DSN     string        `json:"dsn"`
 	Dialect fence.Dialect `json:"dialect"`
-	Table   string        `json:"table"` // what the names of its tables begin with
+	Table   string        `json:"table"` // the prefix of its tables' names
 }
 
 // SQLiteStore is a resource in a file. The program imports modernc.org/sqlite.
 func SQLiteStore(path string) Store {
 	return Store{
 		Driver: "sqlite", Dialect: fence.SQLite, Table: "chaos",
-		// A writer that is paused in its transaction keeps all others waiting for
-		// as long. Nothing is synced: the file is thrown away.
+		// A writer that is paused in its transaction blocks all others for as
+		// long. Nothing is synced: the file is temporary.
 		DSN: "file:" + path + "?_pragma=busy_timeout(20000)&_pragma=journal_mode(WAL)&_pragma=synchronous(OFF)&_txlock=immediate",
 	}
 }
 
-// resource is something in which a stale write does visible harm: a counter for
-// each name, that is read, and later written as one more than was read; and a
-// log of all writes that were accepted. Unless it is unfenced, the token is
-// checked when it is read and when it is written.
+// resource makes the damage of a stale write visible. It has a counter for each
+// name, which is read, and later written as one more than was read, and a log
+// of all accepted writes. Unless it is unfenced, the token is checked at each
+// read and each write.
 type resource struct {
 	Store
 	db     *sql.DB
@@ -60,7 +60,7 @@ func (s Store) open(fenced bool) (*resource, error) {
 	return &resource{Store: s, db: db, guard: guard, fenced: fenced}, nil
 }
 
-// create makes the tables anew, with a counter of 0 for each name.
+// create creates the tables again, with a counter of 0 for each name.
 func (r *resource) create(ctx context.Context, names []string) error {
 	number := "INTEGER PRIMARY KEY AUTOINCREMENT"
 	switch r.Dialect {

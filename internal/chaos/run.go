@@ -17,7 +17,7 @@ import (
 	"github.com/redlatch/redlatch"
 )
 
-// Config is what a run does. Every field but the last few must be set.
+// Config says what a run does. Every field but the last few must be set.
 type Config struct {
 	Program string   // redis-server or valkey-server, with its path
 	Path    string   // of a program that calls RunClient
@@ -36,17 +36,17 @@ type Config struct {
 	Store *Store
 	// Sabotage breaks the clients on purpose. Defaults to None.
 	Sabotage Sabotage
-	// Allowed is how many nodes may be struck at once. Defaults to as many as
-	// leave a quorum.
+	// Allowed is how many nodes may have a fault at once. Defaults to as many
+	// as leave a quorum.
 	Allowed int
-	// Notice is told what cannot be done here, and what still runs. Defaults to
+	// Notice gets what cannot be done here, and what still runs. Defaults to
 	// nobody.
 	Notice func(text string)
-	// Watch is told now and then how the run stands. Defaults to nobody.
+	// Watch gets the status of the run repeatedly. Defaults to nobody.
 	Watch func(Status)
 }
 
-// Result is what a run came to.
+// Result is the result of a run.
 type Result struct {
 	Seed    uint64
 	Began   int64
@@ -63,9 +63,9 @@ type Left struct {
 	Why    string `json:"why"`
 }
 
-// Status is how a run stands.
+// Status is the state of a run.
 type Status struct {
-	Phase        string // what is being done, in a word or two
+	Phase        string // the current phase, in a word or two
 	Elapsed, For time.Duration
 	Acquisitions int
 	Missed       int
@@ -80,22 +80,22 @@ type Status struct {
 
 const (
 	// liveLimit is how long every client has to get a lock, at first and after
-	// the faults: a quarantine, a line of others before it, and a machine that
-	// is slow.
+	// the faults: a quarantine, the other clients in the queue, and a slow
+	// machine.
 	liveLimit = 3 * time.Minute
 	// endLimit is how long a client has to end.
 	endLimit = 3 * time.Minute
-	// ghostMargin is how long after the longest life of a lock one may still be
-	// there: servers look for expired keys now and then, and a machine is slow.
+	// ghostMargin is how long after the longest TTL a lock may still exist:
+	// servers remove expired keys with a delay, and a machine is slow.
 	ghostMargin = 5 * time.Second
 )
 
-// Run starts servers and clients, strikes them, heals them, and judges.
+// Run starts servers and clients, injects faults, heals them, and judges.
 func Run(ctx context.Context, c Config) (*Result, error) {
 	if err := c.check(); err != nil {
 		return nil, err
 	}
-	dir, err := os.MkdirTemp("", "rlt") // short, for a socket's path is bounded
+	dir, err := os.MkdirTemp("", "rlt") // short, since the length of a socket's path is limited
 	if err != nil {
 		return nil, fmt.Errorf("there is no folder for the servers: %w", err)
 	}
@@ -129,7 +129,7 @@ func (c *Config) check() error {
 	return nil
 }
 
-// running is a run under way.
+// running is a run in progress.
 type running struct {
 	Config
 	dir      string
@@ -151,7 +151,8 @@ func (r *running) notice(format string, args ...any) {
 	}
 }
 
-// setUp starts servers and clients, and finds out which faults can be had here.
+// setUp starts servers and clients, and finds out which faults are possible
+// here.
 func (r *running) setUp(ctx context.Context) error {
 	r.phase = "starting"
 	r.cluster = &cluster{dir: r.dir, program: r.Program}
@@ -193,8 +194,8 @@ func (r *running) setUp(ctx context.Context) error {
 	return nil
 }
 
-// provide makes what some faults need, and leaves out those whose needs cannot
-// be met, with a word on why.
+// provide sets up what some faults need, and drops those whose needs cannot be
+// met, with the reason.
 func (r *running) provide() {
 	why := map[need]error{}
 	for _, f := range r.Faults {
@@ -229,8 +230,8 @@ func (r *running) provide() {
 	r.Faults, r.result.Ran = possible, possible
 }
 
-// torture strikes for as long as was asked for, heals, and looks at what is
-// left.
+// torture injects faults for the configured time, heals them, and checks what
+// is left.
 func (r *running) torture(ctx context.Context) error {
 	if r.Allowed == 0 {
 		r.Allowed = (r.Nodes - 1) / 2
@@ -238,7 +239,7 @@ func (r *running) torture(ctx context.Context) error {
 	w := &world{cluster: r.cluster, members: r.members, bounds: standardBounds, holders: r.recorder.holdingClients,
 		struck: map[*node]bool{}, out: map[*node]time.Time{}, busy: map[*member]bool{}, allowed: r.Allowed}
 	r.nemesis = &nemesis{world: w, families: r.Faults, rng: rand.New(rand.NewPCG(r.Seed, 2)), least: r.Least, most: r.Most, active: map[*Fault]bool{}}
-	// The clock starts when every client has had a lock.
+	// The time starts when every client has had a lock.
 	if err := r.awaitAll(ctx, 0); err != nil {
 		return fmt.Errorf("the clients do not get going: %w: %s", err, r.errors)
 	}
@@ -304,7 +305,7 @@ func (r *running) awaitAll(ctx context.Context, moment int64) error {
 	}
 }
 
-// endAll tells all clients to end, and waits until they have.
+// endAll orders all clients to end, and waits until they have.
 func (r *running) endAll() error {
 	errs := make(chan error, len(r.members))
 	for _, m := range r.members {
@@ -317,8 +318,8 @@ func (r *running) endAll() error {
 	return errors.Join(all...)
 }
 
-// look reads what is left on the servers when every lock has run out, and the
-// resource.
+// look reads the resource, and what is left on the servers after every lock has
+// expired.
 func (r *running) look(ctx context.Context, h *History) error {
 	for end := time.Now().Add(standardBounds.MaxTTL + ghostMargin); ; {
 		left, err := r.cluster.locksLeft()
@@ -337,7 +338,7 @@ func (r *running) look(ctx context.Context, h *History) error {
 	return err
 }
 
-// show tells whoever watches how the run stands.
+// show reports the status to Watch.
 func (r *running) show() {
 	if r.Watch == nil {
 		return
@@ -355,7 +356,7 @@ func (r *running) show() {
 	r.Watch(s)
 }
 
-// stop ends whatever runs.
+// stop ends everything that runs.
 func (r *running) stop() {
 	for _, m := range r.members {
 		m.kill()

@@ -9,8 +9,8 @@ import (
 	"slices"
 )
 
-// Save writes the history into a folder, for who wants to look closer: a line of
-// JSON for each event, fault and accepted write, and the verdict.
+// Save writes the history into a folder, for closer inspection: a line of JSON
+// for each event, fault and accepted write, and the verdict.
 func (r *Result) Save(dir string) error {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return err
@@ -51,13 +51,13 @@ type Summary struct {
 	Seed     uint64   `json:"seed,string"`
 	Seconds  float64  `json:"seconds"`
 	Fenced   bool     `json:"fenced"`
-	Ran      []string `json:"ran"`    // the kinds of faults that could strike
-	Struck   []string `json:"struck"` // those of them that did
+	Ran      []string `json:"ran"`    // the kinds of faults that were possible
+	Struck   []string `json:"struck"` // those of them that were injected
 	LeftOut  []Left   `json:"left_out"`
 	*Verdict
 }
 
-// Summary returns what there is to say.
+// Summary returns the summary.
 func (r *Result) Summary() Summary {
 	s := Summary{Event: "verdict", Held: r.Verdict.Held(), Headline: r.Headline(), Seed: r.Seed, Fenced: r.History.Fenced,
 		Seconds: float64((r.Ended-r.Began)/1e6) / 1e3, LeftOut: r.LeftOut, Verdict: r.Verdict}
@@ -66,12 +66,12 @@ func (r *Result) Summary() Summary {
 	}
 	s.Struck = r.Struck()
 	if s.LeftOut == nil {
-		s.LeftOut = []Left{} // for those who read it
+		s.LeftOut = []Left{} // [] in JSON, not null
 	}
 	return s
 }
 
-// Struck returns the kinds of faults that had their turn, in order.
+// Struck returns the kinds of faults that were injected, in order.
 func (r *Result) Struck() []string {
 	kinds := []string{}
 	for _, f := range r.History.Faults {

@@ -65,7 +65,7 @@ func New(path string) (*Clock, error) {
 	return &Clock{path: path, page: page}, nil
 }
 
-// Env is what a process is started with to go by the clock.
+// Env is the environment that makes a process use the clock.
 func (c *Clock) Env(library string) []string {
 	return []string{"LD_PRELOAD=" + library, "WALL_CLOCK_FILE=" + c.path}
 }
@@ -83,8 +83,8 @@ func (c *Clock) off(now time.Time) time.Duration {
 	return time.Duration(shift + gone/1_000_000*rate/1000)
 }
 
-// Set has the clock be off by a time from now on, and gain some time in every
-// second from there; a negative gain is a loss.
+// Set makes the clock wrong by a time from now on, and has it gain some time in
+// every second from there; a negative gain is a loss.
 func (c *Clock) Set(off, gain time.Duration) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -101,21 +101,21 @@ func (c *Clock) Slew(gain time.Duration) {
 
 func (c *Clock) set(now time.Time, off, gain time.Duration) {
 	version := c.get(0)
-	c.put(0, version+1) // odd: whoever reads meanwhile reads again
+	c.put(0, version+1) // odd: a reader that sees this reads again
 	c.put(1, int64(off))
 	c.put(2, now.UnixNano())
 	c.put(3, int64(gain))
 	c.put(0, version+2)
 }
 
-// Close gives the mapping back; processes keep theirs.
+// Close unmaps the file; processes keep their own mapping.
 func (c *Clock) Close() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return unix.Munmap(c.page)
 }
 
-// The page is read by others while we write it, so that the order of the writes
+// Other processes read the page while we write it, so the order of the writes
 // matters.
 func (c *Clock) get(i int) int64 { return atomic.LoadInt64(c.word(i)) }
 

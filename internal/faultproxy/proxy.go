@@ -1,6 +1,6 @@
-// Package faultproxy is a TCP proxy that does to connections what a network
-// can do: it delays, reorders between connections, loses one direction or both,
-// swallows only the replies, breaks connections off, and leads an address to
+// Package faultproxy is a TCP proxy that does to connections what a network can
+// do: it delays, reorders between connections, loses one direction or both,
+// swallows only the replies, breaks connections, and forwards an address to
 // another server.
 package faultproxy
 
@@ -14,8 +14,8 @@ import (
 
 // Direction is what happens to the traffic in one direction.
 type Direction struct {
-	Delay  time.Duration // every parcel is held up for as long
-	Jitter time.Duration // and for up to as long again, each by chance
+	Delay  time.Duration // every parcel is delayed by as much
+	Jitter time.Duration // and by up to as much again, at random
 	Lost   bool          // nothing arrives
 }
 
@@ -24,7 +24,7 @@ type Weather struct {
 	Requests, Replies Direction
 }
 
-// Proxy stands between clients and a server.
+// Proxy is between clients and a server.
 type Proxy struct {
 	listener net.Listener
 
@@ -74,8 +74,9 @@ func (p *Proxy) Addr() string { return p.listener.Addr().String() }
 // URL returns the redis:// address of the proxy.
 func (p *Proxy) URL() string { return "redis://" + p.Addr() }
 
-// Set changes the weather. A connection that lost bytes is broken off when
-// nothing is lost any more: no network lets one go on with a hole in it.
+// Set changes the weather. A connection that lost bytes is broken when nothing
+// is lost any longer: in no network does a connection continue with a gap in
+// it.
 func (p *Proxy) Set(w Weather) { p.change(func(now *Weather) { *now = w }) }
 
 func (p *Proxy) change(to func(w *Weather)) {
@@ -93,38 +94,38 @@ func (p *Proxy) change(to func(w *Weather)) {
 	}
 }
 
-// Delay holds every request up for d from now on.
+// Delay delays every request by d from now on.
 func (p *Proxy) Delay(d time.Duration) { p.change(func(w *Weather) { w.Requests.Delay = d }) }
 
-// SwallowReplies sets whether what the server says is lost on the way.
+// SwallowReplies sets whether the server's replies are lost.
 func (p *Proxy) SwallowReplies(on bool) { p.change(func(w *Weather) { w.Replies.Lost = on }) }
 
-// LoseRequests sets whether what a client says is lost on the way.
+// LoseRequests sets whether the clients' requests are lost.
 func (p *Proxy) LoseRequests(on bool) { p.change(func(w *Weather) { w.Requests.Lost = on }) }
 
-// Partition sets whether all is lost on the way, in both directions. New
-// connections are made, and nobody answers on them.
+// Partition sets whether everything is lost, in both directions. New
+// connections are accepted, and nothing answers on them.
 func (p *Proxy) Partition(on bool) {
 	p.change(func(w *Weather) { w.Requests.Lost, w.Replies.Lost = on, on })
 }
 
-// CutAt breaks the next connection on which the server says the text, which
-// does not arrive. Empty stands for none.
+// CutAt breaks the next connection on which the server sends the text, which
+// does not arrive. An empty text means none.
 func (p *Proxy) CutAt(text string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.cutAt = []byte(text)
 }
 
-// HasCut reports whether the text that CutAt waits for has come.
+// HasCut reports whether the text that CutAt waits for has been sent.
 func (p *Proxy) HasCut() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return len(p.cutAt) == 0
 }
 
-// Forget has the connections that exist go silent for good, as when a firewall
-// or a NAT forgets them: nothing arrives, and neither end is notified. New ones
+// Forget makes the existing connections silent for good, as when a firewall or
+// a NAT forgets them: nothing arrives, and neither end is notified. New ones
 // work.
 func (p *Proxy) Forget() {
 	p.mu.Lock()
@@ -151,8 +152,8 @@ func (p *Proxy) Cut() {
 	clear(p.pairs)
 }
 
-// Reset breaks all connections as a host does that knows nothing of them: with
-// a reset, so that what was on the way is gone as well.
+// Reset breaks all connections like a host that does not know them: with a
+// reset, so that the data in flight is lost as well.
 func (p *Proxy) Reset() {
 	p.mu.Lock()
 	for c := range p.pairs {
@@ -172,13 +173,13 @@ func (p *Proxy) accept() {
 		if err != nil {
 			return
 		}
-		// Each on its own: a server that cannot be reached must not keep the
-		// others from being connected.
+		// Each in a goroutine: a server that cannot be reached must not delay
+		// the other connections.
 		go p.connect(client)
 	}
 }
 
-// dialLimit is how long a server that does not answer is waited for.
+// dialLimit is how long to wait for a server that does not answer.
 const dialLimit = 5 * time.Second
 
 func (p *Proxy) connect(client net.Conn) {
@@ -203,9 +204,9 @@ func (p *Proxy) connect(client net.Conn) {
 	go p.copy(c, client, server, func() Direction { return p.weather.Replies })
 }
 
-// copy carries one direction of a connection. A delay holds up each parcel by
-// as much, and does not hold up those behind it the more; they stay in order, as
-// on every connection, and those of different connections do not.
+// copy forwards one direction of a connection. A delay holds up each parcel by
+// the same time; the delays do not add up. Parcels of one connection stay in
+// order, those of different connections do not.
 func (p *Proxy) copy(c *pair, to, from net.Conn, weather func() Direction) {
 	flight := newTransit()
 	go func() {
@@ -236,13 +237,13 @@ func (p *Proxy) copy(c *pair, to, from net.Conn, weather func() Direction) {
 		if cut {
 			return
 		}
-		if n > 0 && !hole { // after a hole nothing could be made sense of
+		if n > 0 && !hole { // after a gap the data would be garbage
 			delay := w.Delay
 			if w.Jitter > 0 {
 				delay += rand.N(w.Jitter)
 			}
 			if !flight.send(parcel{bytes.Clone(buf[:n]), time.Now().Add(delay)}) {
-				return // nobody takes anything any more
+				return // the receiver reads nothing any longer
 			}
 		}
 		if err != nil {
@@ -252,7 +253,7 @@ func (p *Proxy) copy(c *pair, to, from net.Conn, weather func() Direction) {
 }
 
 // forget closes a pair of connections when one end of it is gone, unless the
-// other cannot hear of it.
+// other end cannot be notified.
 func (p *Proxy) forget(c *pair) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

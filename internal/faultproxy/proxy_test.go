@@ -11,7 +11,8 @@ import (
 	"github.com/redlatch/redlatch/internal/faultproxy"
 )
 
-// echo is a server that says what it hears, and tells us too.
+// echo is a server that sends back what it receives, and passes it to the test
+// too.
 func echo(t *testing.T) (address string, heard <-chan string) {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -62,7 +63,7 @@ func dial(t *testing.T, p *faultproxy.Proxy) net.Conn {
 	return c
 }
 
-// hear reads one byte, within a moment or in good time.
+// hear reads one byte within the limit.
 func hear(c net.Conn, limit time.Duration) (string, error) {
 	c.SetReadDeadline(time.Now().Add(limit))
 	buf := make([]byte, 1)
@@ -93,7 +94,7 @@ func TestLostRequestsDoNotArrive(t *testing.T) {
 	if got, err := hear(c, moment); !errors.Is(err, os.ErrDeadlineExceeded) || len(heard) > 0 {
 		t.Errorf("%q, %v, heard %d", got, err, len(heard))
 	}
-	// No network lets a connection go on with a hole in it.
+	// In no network does a connection continue with a gap in it.
 	p.Set(faultproxy.Weather{})
 	if _, err := hear(c, goodTime); err == nil || errors.Is(err, os.ErrDeadlineExceeded) {
 		t.Errorf("the connection still stands: %v", err)

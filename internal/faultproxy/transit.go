@@ -15,7 +15,7 @@ type parcel struct {
 const mostParcels = 10_000
 
 // transit is what is in flight in one direction of a connection, in order. It
-// grows as it is used: there are many connections, and little in most of them.
+// grows with use: there are many connections, and little in most of them.
 type transit struct {
 	more chan struct{} // has an element when there may be something to take
 

@@ -6,11 +6,11 @@ import (
 	"github.com/redlatch/redlatch/node"
 )
 
-// Entry is all that a node knows of one name. The zero value is a name that was
-// never used.
+// Entry is all that a node knows about one name. The zero value is a name that
+// was never used.
 type Entry struct {
 	// Value is the holder, Token the token that it was granted with, 0 for
-	// none, and Until its expiry. All are zero while nobody has the name.
+	// none, and Until its expiry. All are zero while the name is free.
 	Value string
 	Token node.Token
 	Until time.Time
@@ -30,8 +30,8 @@ func (e *Entry) Clone() Entry {
 	return c
 }
 
-// Settle drops what has expired, so that nothing after it need look at the
-// clock. Nothing is dropped by a timer; the same is seen from outside.
+// Settle removes what has expired, so that later code need not check the clock.
+// There are no timers; the difference cannot be seen from outside.
 func (e *Entry) Settle(now time.Time) {
 	if !e.Until.After(now) {
 		e.free()
@@ -42,7 +42,7 @@ func (e *Entry) Settle(now time.Time) {
 	e.Queue.settle(now)
 }
 
-// Listing is what a node lists of the name. The entry is settled.
+// Listing returns the node's listing of the name. The entry is settled.
 func (e *Entry) Listing(name string, now time.Time) node.Listing {
 	l := node.Listing{Name: name, Reply: node.Reply{Status: e.taken(), Fence: e.Fence, Now: now}}
 	if e.held() {
@@ -57,12 +57,12 @@ func (e *Entry) Listing(name string, now time.Time) node.Listing {
 func (e *Entry) held() bool               { return !e.Until.IsZero() }
 func (e *Entry) heldBy(value string) bool { return e.held() && e.Value == value }
 
-// dead reports whether there is nothing to remember.
+// dead reports whether there is nothing to store.
 func (e *Entry) dead() bool {
 	return !e.held() && e.Fence == 0 && e.Queue.empty()
 }
 
-// taken says whether anybody has the name.
+// taken returns Held or Absent.
 func (e *Entry) taken() node.Status {
 	if e.held() {
 		return node.Held
@@ -70,8 +70,8 @@ func (e *Entry) taken() node.Status {
 	return node.Absent
 }
 
-// grant gives the name to the request's value. Its token stays the same when
-// others raise the fence after that.
+// grant gives the name to the request's value. The holder's token stays the
+// same when others raise the fence later.
 func (e *Entry) grant(req node.Request, now time.Time) {
 	e.Value, e.Token, e.Until = req.Value, req.Token, now.Add(req.TTL)
 	e.raise(req, now)
@@ -79,8 +79,8 @@ func (e *Entry) grant(req node.Request, now time.Time) {
 
 func (e *Entry) free() { e.Value, e.Token, e.Until = "", 0, time.Time{} }
 
-// raise raises the fence to the request's token and has it remembered for
-// Retention from now. It lowers neither.
+// raise raises the fence to the request's token and keeps it for Retention from
+// now. It lowers neither.
 func (e *Entry) raise(req node.Request, now time.Time) {
 	if req.Token == 0 {
 		return

@@ -39,7 +39,7 @@ var trustedNever = time.UnixMicro(9000000000000000)
 
 func (m Marker) written() bool { return m != Marker{} }
 
-// by reports whether the marker is there, and that server's own.
+// by reports whether there is a marker, and the server with this id wrote it.
 func (m Marker) by(id string) bool { return m.written() && m.ID == id }
 
 // agrees reports whether a client has the same membership and cluster
@@ -52,14 +52,15 @@ func (m Marker) agrees(g *node.Guard) bool {
 }
 
 // setBack reports whether the clock was set back since the marker was written:
-// then a whole quarantine from now is enough. After a membership change the
-// quarantine goes by the former parameters, which may be longer.
+// a whole quarantine from now is then enough. It is false after a membership
+// change: the quarantine then follows the former parameters, which may be
+// longer.
 func (m Marker) setBack(now time.Time) bool {
 	return m.Reason != node.ReasonList && m.TrustedFrom.Sub(now) > m.Guard.Quarantine
 }
 
-// refuse is the check before a grant, an extension or a break of a name of which
-// e is known: it returns the refusal, if there is one.
+// refuse is the check before a grant, an extension or a break of the name of e.
+// It returns the refusal, if there is one.
 func (s *Server) refuse(now time.Time, req node.Request, e *Entry) (reply node.Reply, refused bool) {
 	g, m := req.Guard, s.Marker
 	another := func() (node.Reply, bool) {
@@ -73,8 +74,8 @@ func (s *Server) refuse(now time.Time, req node.Request, e *Entry) (reply node.R
 	tooLong := m.written() && req.TTL > m.Guard.MaxTTL
 	switch req.Op {
 	case node.OpExtend:
-		// Clients of the same membership may extend what is theirs, in
-		// quarantine too. A key that is not there is extended by nobody.
+		// Clients of the same membership may extend their locks, in quarantine
+		// too. A missing key cannot be extended, so it needs no check.
 		if (other || tooLong) && e.heldBy(req.Value) {
 			return another()
 		}
@@ -109,10 +110,11 @@ func (s *Server) mark(now time.Time, req node.Request) node.Reply {
 	}
 	left, changed := max(g.Quarantine, req.TTL), node.ReasonChanged
 	if m.written() {
-		// What may have been forgotten was granted under the old parameters.
+		// Locks that may have been forgotten were granted under the old
+		// parameters.
 		left = max(left, m.Guard.Quarantine)
-		// After a membership change that may be under longer ones than it is
-		// marked with.
+		// After a membership change the quarantine may be longer than the
+		// marker's parameters require.
 		if m.Reason == node.ReasonList && m.TrustedFrom.After(now.Add(left)) {
 			changed, left = node.ReasonList, wholeMS(m.TrustedFrom.Sub(now))
 		}
@@ -156,7 +158,7 @@ func (s *Server) mark(now time.Time, req node.Request) node.Reply {
 	return m.trust(now)
 }
 
-// trust is the answer of a server that carries this marker, which is its own.
+// trust is the answer of a server with this marker, which is its own.
 func (m Marker) trust(now time.Time) node.Reply {
 	if !m.TrustedFrom.After(now) {
 		return m.reply(now, node.Granted)
@@ -179,8 +181,8 @@ func (m Marker) reply(now time.Time, status node.Status) node.Reply {
 	return r
 }
 
-// wholeMS rounds up to milliseconds, in which servers answer. What takes more
-// than a century never ends.
+// wholeMS rounds up to milliseconds, the unit of the servers' answers. More
+// than a century is returned as never.
 func wholeMS(left time.Duration) time.Duration {
 	if left > 1<<62 {
 		return node.NoExpiry

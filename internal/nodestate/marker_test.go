@@ -7,8 +7,7 @@ import (
 	"github.com/redlatch/redlatch/node"
 )
 
-// TestAMarkerIsWrittenAsTheTableSays has servers in all states be marked in all
-// ways.
+// TestAMarkerIsWrittenAsTheTableSays marks servers in all states in all ways.
 func TestAMarkerIsWrittenAsTheTableSays(t *testing.T) {
 	const quarantine, longer = 32 * time.Second, 90 * time.Second
 	now := time.UnixMicro(1_700_000_000_000_000)
@@ -88,7 +87,7 @@ func TestAMarkerIsWrittenAsTheTableSays(t *testing.T) {
 	}
 }
 
-// TestAServerGrantsByItsMarker has servers in all states be asked.
+// TestAServerGrantsByItsMarker asks servers in all states.
 func TestAServerGrantsByItsMarker(t *testing.T) {
 	now := time.Now()
 	mine := node.Guard{List: "0123456789abcdef", Nodes: "a b c", MaxTTL: 30 * time.Second, Window: 10 * time.Second, Quarantine: 32 * time.Second}
@@ -101,8 +100,8 @@ func TestAServerGrantsByItsMarker(t *testing.T) {
 		what   string
 		marker Marker
 		ttl    time.Duration
-		// what a client with the guard on gets for an acquire and an extension,
-		// and one with the guard off for an acquire
+		// the status for a client with the guard on, of an acquire and of an
+		// extension, and for a client with the guard off, of an acquire
 		acquire, extend, off node.Status
 		value                string // of the reply to the acquire
 	}{

@@ -6,8 +6,8 @@ import (
 	"github.com/redlatch/redlatch/node"
 )
 
-// Apply executes a request that has passed Check, and returns the reply and the
-// notifications, which are delivered. The marker is not looked at: see Server.
+// Apply executes a request that has passed Check. It returns the reply and the
+// notifications to deliver. It ignores the marker: see Server.
 func (e *Entry) Apply(now time.Time, req node.Request) (node.Reply, []node.Wake) {
 	return e.apply(now, req, true)
 }
@@ -17,7 +17,7 @@ func (e *Entry) apply(now time.Time, req node.Request, wakes bool) (node.Reply, 
 	e.Settle(now)
 	s := &serving{now: now, fence: e.Fence, turn: node.TurnLease}
 	if !wakes {
-		s.turn = node.WaiterLease // nobody can be notified: they ask
+		s.turn = node.WaiterLease // nobody can be notified: waiters poll
 	}
 	if req.Wait {
 		s.asker = req.Value
@@ -52,7 +52,7 @@ func (e *Entry) apply(now time.Time, req node.Request, wakes bool) (node.Reply, 
 	}
 	if req.Token == 0 && (req.Op == node.OpRelease || req.Op == node.OpBreak) {
 		for i := range s.wakes {
-			s.wakes[i].Fence = 0 // as a Redis server, which does not read it then
+			s.wakes[i].Fence = 0 // like a Redis server, which does not read the fence then
 		}
 	}
 	return reply, s.wakes
@@ -61,8 +61,8 @@ func (e *Entry) apply(now time.Time, req node.Request, wakes bool) (node.Reply, 
 func (e *Entry) acquire(req node.Request, s *serving) node.Status {
 	switch {
 	case e.heldBy(req.Value):
-		// Asking again after a lost reply must not end in a refusal; but a
-		// proposal that was overtaken by a later one of ours must.
+		// A repeated request after a lost reply must not be refused. A proposal
+		// that a later one of ours has overtaken must be.
 		if req.Token != 0 && req.Token < e.Fence {
 			return node.Stale
 		}
@@ -72,7 +72,7 @@ func (e *Entry) acquire(req node.Request, s *serving) node.Status {
 	case e.held():
 		return e.wait(req, node.Held, s)
 	default:
-		if !req.Barge && !e.Queue.first(req.Value) { // else it is not for anybody else
+		if !req.Barge && !e.Queue.first(req.Value) { // otherwise the name is not kept for another waiter
 			e.Queue.serve(true, s)
 		}
 		if !e.Queue.isNext(req) {
@@ -88,7 +88,7 @@ func (e *Entry) acquire(req node.Request, s *serving) node.Status {
 	return node.Granted
 }
 
-// wait puts a refused caller into the queue, if it is to wait.
+// wait queues a caller that was refused, if it wants to wait.
 func (e *Entry) wait(req node.Request, why node.Status, s *serving) node.Status {
 	if req.Wait {
 		e.Queue.join(req)
@@ -107,7 +107,7 @@ func (e *Entry) extend(req node.Request, now time.Time) node.Status {
 		return e.taken()
 	}
 	e.Until = now.Add(req.TTL)
-	req.Token = min(req.Token, e.Fence) // which stays as it is, and is remembered for longer
+	req.Token = min(req.Token, e.Fence) // the fence does not change, and is remembered longer
 	e.raise(req, now)
 	return node.Granted
 }
@@ -139,10 +139,10 @@ func (e *Entry) release(req node.Request, s *serving) node.Status {
 		e.free()
 	}
 	e.Queue.leave(req.Value)
-	// Also where the name was ours: an acquire with a raised token may still
-	// be in flight, and would take the name again after we gave it up. One
-	// that is ahead of the clock would be refused in any case, and must not
-	// raise the fence by way of its release.
+	// Also if the name was ours: an acquire with a higher token may still be in
+	// flight, and would take the name again after we gave it up. An acquire
+	// that is ahead of the clock would be refused in any case, and its release
+	// must not raise the fence.
 	if verdict != node.Ahead {
 		e.raise(req, s.now)
 	}
@@ -168,9 +168,9 @@ func (e *Entry) offer(req node.Request, s *serving) node.Status {
 	return node.Reserved
 }
 
-// overtaken reports whether a request that must not be executed twice is refused:
-// it was overtaken, by itself or by a later one, or its token could not overtake
-// it. How old it is does not matter.
+// overtaken reports whether a request that must not be executed twice is
+// refused: it was overtaken, by itself or by a later one, or its token is too
+// far ahead to become the fence. Its age does not matter.
 func overtaken(verdict node.Status) bool {
 	return verdict == node.Stale || verdict == node.Ahead
 }

@@ -8,23 +8,23 @@ import (
 	"github.com/redlatch/redlatch/node"
 )
 
-// Queue holds the waiters for one name, ordered by ticket and then by value.
-// Only the head can lapse, and with it those behind it that were called and did
-// not ask: all others hold up nobody.
+// Queue has the waiters for one name, ordered by ticket and then by value. Only
+// the head can lapse, together with waiters behind it that were called and did
+// not ask. All others delay nobody.
 type Queue struct {
 	Waiters []node.Waiter
 
-	// Head is the value that was found first in the queue, Lapses is when it
-	// loses its place, and Told what it was notified of. Only its own asking
-	// puts that off.
+	// Head is the value that was last seen at the head, Lapses is when it loses
+	// its place, and Told what it was notified of. Only a request of its own
+	// renews its place.
 	Head   string
 	Lapses time.Time
 	Told   Told
 	// Near is the value that was notified that it is second.
 	Near string
-	// Called are those behind a head that did not ask, who were notified to ask
-	// at once and have not: they lapse with the present head. Reach is how many
-	// were called.
+	// Called are waiters behind a head that did not ask. They were notified to
+	// ask at once, and have not: they lapse with the present head. Reach is how
+	// many were called.
 	Called []string
 	Reach  int
 
@@ -42,33 +42,33 @@ func compare(a, b node.Waiter) int {
 	return cmp.Or(cmp.Compare(a.Ticket, b.Ticket), cmp.Compare(a.Value, b.Value))
 }
 
-// queueRetention is how long a queue is remembered that nobody asks about. It
-// is far above the time after which every waiter asks again.
+// queueRetention is how long a queue is remembered without a request. It is far
+// longer than the time after which every waiter asks again.
 const queueRetention = 90 * time.Second
 
 // Told is what the head of a queue was notified of.
 type Told uint8
 
-// What a head can have been notified of.
+// The notifications of a head.
 const (
-	// Untold: that it is near, at the most.
+	// Untold: at most that it is near.
 	Untold Told = iota
-	// Turn: that it is its turn; the name is kept for it.
+	// Turn: that the name is free and kept for it.
 	Turn
-	// Taken: the same, and another took the name before it asked.
+	// Taken: the same, but another took the name before it asked.
 	Taken
 )
 
 func (q *Queue) empty() bool { return len(q.Waiters) == 0 }
 
-// serving is what a queue must know of the moment in which it is served.
+// serving is what a queue needs to know about the present request.
 type serving struct {
 	now   time.Time
 	fence node.Token
-	asker string        // who has just asked, and so need not be told
-	turn  time.Duration // how long a name is kept for whom it was offered to
+	asker string        // the waiter that has just asked, and so need not be notified
+	turn  time.Duration // how long a name is kept for the waiter that was notified
 	wakes []node.Wake
-	watch bool // the asker is to see whether the one before it comes
+	watch bool // the asker has to check whether the waiter before it takes the name
 }
 
 func (s *serving) tell(kind node.WakeKind, value string) {
@@ -77,8 +77,8 @@ func (s *serving) tell(kind node.WakeKind, value string) {
 	}
 }
 
-// serve sees to it that somebody who is alive stands first in line, and knows
-// what to do. free says that the name is to be had.
+// serve makes sure that the head of the queue is alive, and is notified if it
+// has to act. free says that the name is free.
 func (q *Queue) serve(free bool, s *serving) {
 	q.Touched = s.now
 	q.Called = slices.DeleteFunc(q.Called, func(v string) bool { return v == s.asker })
@@ -111,19 +111,19 @@ func (q *Queue) serve(free bool, s *serving) {
 		q.call(s)
 	}
 	if q.Told == Turn && q.Lapses.Sub(s.now) <= s.turn-node.TurnLease/6 {
-		s.watch = true // it is late
+		s.watch = true // the head is late
 	}
-	// Two know that they are near, at all times: each sees if the other is
-	// gone.
+	// Two waiters know at all times that they are near: each notices if the
+	// other is gone.
 	if len(q.Waiters) > 1 && q.Waiters[1].Value != q.Near {
 		q.Near = q.Waiters[1].Value
 		s.tell(node.WakeNear, q.Near)
 	}
 }
 
-// lapse drops the head if its time is over, and with it those who were called
-// and did not ask. It reports whether nobody of them has been heard of, so that
-// those behind may be gone too.
+// lapse removes the head if its time is over, together with the waiters that
+// were called and did not ask. It reports whether none of them has asked: those
+// behind may then be gone too.
 func (q *Queue) lapse(s *serving) (unheard bool) {
 	if !q.first(q.Head) || q.Lapses.After(s.now) || q.Head == s.asker {
 		return false
@@ -139,15 +139,15 @@ func (q *Queue) lapse(s *serving) (unheard bool) {
 	return unheard
 }
 
-// A call reaches so many times as many places as the one before it, of which
-// nobody was heard; and this many at the most.
+// Each call reaches callFactor times as many places as the one before, if
+// nobody answered that one; and callMost places at most.
 const (
 	callFactor = 8
 	callMost   = 512
 )
 
-// call asks those behind the head to show that they are there. Where nobody can
-// be told, all come and ask by themselves.
+// call asks the waiters behind the head to show that they are alive. If waiters
+// cannot be notified, they all poll.
 func (q *Queue) call(s *serving) {
 	q.Reach = min(callFactor*(q.Reach+1), callMost) - 1
 	if s.turn == node.WaiterLease {
@@ -165,15 +165,14 @@ func (q *Queue) call(s *serving) {
 	}
 }
 
-// settle forgets waiters of whom nothing was heard for long.
+// settle removes the queue after a long time without a request.
 func (q *Queue) settle(now time.Time) {
 	if len(q.Waiters) > 0 && now.Sub(q.Touched) > queueRetention {
 		*q = Queue{}
 	}
 }
 
-// join puts the request's value at its place. A second ticket does not move
-// it.
+// join puts the request's value at its place. A second ticket does not move it.
 func (q *Queue) join(req node.Request) {
 	if q.rank(req.Value) > 0 {
 		return
@@ -183,8 +182,8 @@ func (q *Queue) join(req node.Request) {
 	q.Waiters = slices.Insert(q.Waiters, i, w)
 }
 
-// isNext reports whether a free name is the request's to take: nobody waits,
-// or it stands at the head, or it would if it joined.
+// isNext reports whether the request may take a free name: nobody waits, or its
+// value is the head, or would be if it joined.
 func (q *Queue) isNext(req node.Request) bool {
 	if q.empty() || req.Barge {
 		return true
@@ -195,10 +194,10 @@ func (q *Queue) isNext(req node.Request) bool {
 	return req.Wait && q.precedes(req)
 }
 
-// first reports whether the value stands first in line.
+// first reports whether the value is the head of the queue.
 func (q *Queue) first(value string) bool { return len(q.Waiters) > 0 && q.Waiters[0].Value == value }
 
-// precedes reports whether the request's ticket comes before all that wait.
+// precedes reports whether the request's ticket comes before all waiters.
 func (q *Queue) precedes(req node.Request) bool {
 	return q.empty() || compare(node.Waiter{Ticket: req.Ticket, Value: req.Value}, q.Waiters[0]) < 0
 }

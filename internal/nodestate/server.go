@@ -10,26 +10,25 @@ import (
 
 // Server is what one server stores. The zero value is an empty one.
 type Server struct {
-	// ID says which server this is: another one after every restart, as with
-	// the replication id of a Redis master.
+	// ID identifies the server. It changes with every restart, like the
+	// replication id of a Redis master.
 	ID string
 
-	// Marker is what the restart guard goes by.
+	// Marker is the marker of the restart guard.
 	Marker Marker
 
-	// Silent says that notifications are not delivered, so that waiters ask
-	// again and again instead.
+	// Silent says that notifications are not delivered, so that waiters poll.
 	Silent bool
 
 	names map[string]*Entry
-	// sweepAt is the number of names at which the dead ones are looked for.
+	// sweepAt is the number of names at which dead ones are removed.
 	sweepAt int
 }
 
-// leastSweep is the number of names below which a sweep is not worth while.
+// leastSweep is the number of names below which a sweep is not worth its cost.
 const leastSweep = 64
 
-// Check refuses a request that could only be executed wrongly.
+// Check refuses a request that is not valid.
 func Check(req node.Request) error {
 	switch {
 	case req.Mode != node.Exclusive:
@@ -46,8 +45,8 @@ func Check(req node.Request) error {
 	return nil
 }
 
-// Apply executes a request that has passed Check, and returns the reply and the
-// notifications. Without a Guard in the request the marker is not looked at.
+// Apply executes a request that has passed Check. It returns the reply and the
+// notifications. Without a Guard in the request it ignores the marker.
 func (s *Server) Apply(now time.Time, req node.Request) (node.Reply, []node.Wake) {
 	if req.Op == node.OpMark {
 		return s.mark(now, req), nil
@@ -71,7 +70,7 @@ func (s *Server) Apply(now time.Time, req node.Request) (node.Reply, []node.Wake
 	return reply, wakes
 }
 
-// Look returns what is known of one name.
+// Look returns what is known about one name.
 func (s *Server) Look(now time.Time, name string) node.Listing {
 	return s.entry(name, now).Listing(name, now)
 }
@@ -92,14 +91,14 @@ func (s *Server) List(now time.Time, prefix string) []node.Listing {
 	return all
 }
 
-// Entries calls f for every name of which anything is stored, in no order.
+// Entries calls f for every stored name, in no order.
 func (s *Server) Entries(f func(name string, e *Entry)) {
 	for name, e := range s.names {
 		f(name, e)
 	}
 }
 
-// Len returns of how many names anything is stored.
+// Len returns the number of stored names.
 func (s *Server) Len() int { return len(s.names) }
 
 // Clone returns a copy that shares nothing with s.
@@ -113,8 +112,8 @@ func (s *Server) Clone() Server {
 	return c
 }
 
-// Restart starts the server anew, with all that it had or with nothing. It has
-// another id from then on.
+// Restart restarts the server, with all its data or with none. It gets a new
+// id.
 func (s *Server) Restart(keepData bool, newID string) {
 	if !keepData {
 		s.Flush()
@@ -128,8 +127,8 @@ func (s *Server) Flush() {
 	s.names, s.sweepAt = nil, 0
 }
 
-// Evict forgets who has a name and its fence, and keeps its queue: a server does
-// so that is short of memory. It reports whether somebody had it.
+// Evict forgets a name's holder and fence, but not its queue, as a server does
+// that is short of memory. It reports whether the name was held.
 func (s *Server) Evict(now time.Time, name string) bool {
 	e := s.names[name]
 	if e == nil {
@@ -141,8 +140,8 @@ func (s *Server) Evict(now time.Time, name string) bool {
 	return had
 }
 
-// entry returns what is known of a name as of now. One that was not known is
-// kept only if store is called.
+// entry returns the entry of a name as of now. A new entry is kept only if
+// store is called.
 func (s *Server) entry(name string, now time.Time) *Entry {
 	e := s.names[name]
 	if e == nil {
@@ -152,7 +151,7 @@ func (s *Server) entry(name string, now time.Time) *Entry {
 	return e
 }
 
-// store keeps the entry, or forgets it when there is nothing in it.
+// store stores the entry, or removes it if it is empty.
 func (s *Server) store(name string, e *Entry, now time.Time) {
 	if e.dead() {
 		delete(s.names, name)
@@ -170,7 +169,11 @@ func (s *Server) store(name string, e *Entry, now time.Time) {
 			delete(s.names, name)
 		}
 	}
-	// Twice what is alive: the dead never outnumber the living, and each
-	// sweep is paid for by as many new names as it looks at.
+	// Twice the number of live names: dead names never outnumber live ones, and
+	// each sweep is paid for by as many new names as it checks.
 	s.sweepAt = 2 * len(s.names)
 }
+
+// Stored returns what is stored of a name, expired or not; nil for nothing. It
+// is for looking at.
+func (s *Server) Stored(name string) *Entry { return s.names[name] }

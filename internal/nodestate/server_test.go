@@ -45,8 +45,8 @@ func TestALockWithoutATokenLeavesNothingBehind(t *testing.T) {
 	}
 }
 
-// TestACloneSharesNothing has a name be held, waited for and called on both
-// sides of a copy, and the copy be left as it was.
+// TestACloneSharesNothing copies a name that is waited for and whose waiters
+// were called, and changes the original. The copy must not change.
 func TestACloneSharesNothing(t *testing.T) {
 	now := time.Now()
 	s := Server{ID: "1"}
@@ -60,7 +60,7 @@ func TestACloneSharesNothing(t *testing.T) {
 		ask(node.OpAcquire, fmt.Sprint("waiter ", i), 10+i)
 	}
 	now = now.Add(time.Second)
-	ask(node.OpRelease, "one", 0) // the head has lapsed: the others are called
+	ask(node.OpRelease, "one", 0) // the head's place has lapsed: the others are called
 	before := s.Clone()
 	again := before.Clone()
 	if !reflect.DeepEqual(before, s) {

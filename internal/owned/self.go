@@ -5,8 +5,8 @@ import (
 	"runtime"
 )
 
-// Self returns the path of this program, to start it once more. On Linux it is
-// one that is valid even after the file was replaced by a newer version.
+// Self returns the path of this program, to start it again. On Linux the path
+// stays valid even after the file was replaced by a newer version.
 func Self() string {
 	if runtime.GOOS == "linux" {
 		if _, err := os.Stat("/proc/self/exe"); err == nil {

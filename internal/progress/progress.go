@@ -1,5 +1,5 @@
-// Package progress lets a call that takes many steps tell its caller that it
-// goes on, so that the caller can bound each step and not the whole.
+// Package progress lets a call with many steps report each step to its caller,
+// so that the caller can limit the time of each step and not of the whole call.
 package progress
 
 import "context"
@@ -11,7 +11,7 @@ func With(ctx context.Context, tell func()) context.Context {
 	return context.WithValue(ctx, key{}, tell)
 }
 
-// Tell says that a step is done; to nobody if nobody asked.
+// Tell reports that a step is done, if the caller asked for reports.
 func Tell(ctx context.Context) {
 	if tell, ok := ctx.Value(key{}).(func()); ok {
 		tell()

@@ -1,8 +1,8 @@
 //go:build unix
 
-// Package progtest runs a program several times at once, as processes of their
-// own, for tests of what the processes do to each other. The test binary itself
-// is the program, so nothing is built besides.
+// Package progtest runs a program several times at once, as separate processes,
+// for tests of how the processes affect each other. The test binary itself is
+// the program, so nothing else is built.
 package progtest
 
 import (
@@ -24,10 +24,10 @@ import (
 	"github.com/redlatch/redlatch/redis/rueidis"
 )
 
-// variable says to the test binary that it is the program.
+// variable is set for a test binary that is to be the program.
 const variable = "REDLATCH_PROGTEST_MAIN"
 
-// patience is how long a process may take for anything; a machine under load
+// patience is the time limit for every step of a process: a machine under load
 // needs it, a test that passes does not.
 const patience = time.Minute
 
@@ -75,8 +75,8 @@ type Process struct {
 	done chan struct{}
 
 	mu    sync.Mutex
-	lines []string // what it has said, on stdout and stderr
-	read  int      // how many of them Line has looked at
+	lines []string // its output, on stdout and stderr
+	read  int      // how many of them Line has read
 	more  chan struct{}
 }
 
@@ -89,7 +89,7 @@ func Start(t testing.TB, name string, env []string, args ...string) *Process {
 		t.Fatal(err)
 	}
 	p := &Process{t: t, name: name, cmd: exec.Command(self, args...), done: make(chan struct{}), more: make(chan struct{}, 1)}
-	// The race detector has a process that ends well sleep for a second.
+	// The race detector makes a process that succeeds sleep for a second.
 	p.cmd.Env = append(append(os.Environ(), variable+"=1", "GORACE=atexit_sleep_ms=0"), env...)
 	p.cmd.Dir = t.TempDir()
 	p.cmd.Args[0] = filepath.Base(name)
@@ -125,8 +125,8 @@ func (p *Process) listen(out io.ReadCloser) {
 	close(p.done)
 }
 
-// Line waits until the process says a line that contains one of the texts, and
-// returns it. Lines before it are passed over.
+// Line waits until the process prints a line that contains one of the texts,
+// and returns it. Earlier lines are skipped.
 func (p *Process) Line(texts ...string) string {
 	p.t.Helper()
 	late := time.After(patience)
@@ -154,7 +154,7 @@ func (p *Process) Line(texts ...string) string {
 	}
 }
 
-// Type gives the process a line on its stdin.
+// Type writes a line to the process's stdin.
 func (p *Process) Type(line string) {
 	p.t.Helper()
 	if _, err := io.WriteString(p.in, line+"\n"); err != nil {
@@ -170,8 +170,8 @@ func (p *Process) Signal(s os.Signal) {
 	}
 }
 
-// Kill ends the process as kill -9 does, and waits for it. One that has ended
-// stays so.
+// Kill kills the process as kill -9 does, and waits for it. It does nothing if
+// the process has ended.
 func (p *Process) Kill() {
 	p.cmd.Process.Kill()
 	<-p.done
@@ -188,7 +188,7 @@ func (p *Process) Wait() int {
 	return p.cmd.ProcessState.ExitCode()
 }
 
-// Said returns all that the process has said.
+// Said returns all output of the process.
 func (p *Process) Said() string {
 	p.mu.Lock()
 	defer p.mu.Unlock()

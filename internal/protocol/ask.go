@@ -7,7 +7,7 @@ import (
 )
 
 // This file asks for the lock: rounds with rising tokens, until one is won or
-// the nodes have said why none can be.
+// the nodes have answered why none can be.
 
 // Verdict says why a round gave no lease, or how a release went.
 type Verdict uint8
@@ -16,22 +16,22 @@ type Verdict uint8
 const (
 	// NoVerdict: no round is over yet.
 	NoVerdict Verdict = iota
-	// HeldByAnother: another holds the lock, or is to have it next.
+	// HeldByAnother: another client holds the lock, or will hold it next.
 	HeldByAnother
-	// NoQuorum: too few nodes answered, or are fit to grant.
+	// NoQuorum: too few nodes answered, or too few may grant.
 	NoQuorum
 	// GrantedLate: a quorum granted, but no validity was left.
 	GrantedLate
 	// Changing: a membership change is in progress.
 	Changing
 	// Mismatch: the nodes are marked for another membership, or with other
-	// parameters. That does not pass by itself.
+	// parameters. That does not end by itself.
 	Mismatch
 	// BadNode: a node must not be used in this configuration.
 	BadNode
-	// BadTTL: the caller's TTL is beyond what the nodes are marked with.
+	// BadTTL: the caller's TTL is longer than the nodes' markers allow.
 	BadTTL
-	// NotOurs: the nodes say that the lock is not this claim's.
+	// NotOurs: the nodes report that this claim does not hold the lock.
 	NotOurs
 	// IsFree: a release was confirmed.
 	IsFree
@@ -51,18 +51,18 @@ func (vd Verdict) permanent() bool { return vd == Mismatch || vd == BadNode || v
 // Verdict returns why the last round gave no lease, or how the release went.
 func (c *Claim) Verdict() Verdict { return c.verdict }
 
-// Reject ends the asking with a verdict of the client's: the parameters that it
+// Reject ends the attempt with a verdict of the client: the parameters that it
 // adopted do not allow what the caller asked for.
 func (c *Claim) Reject(vd Verdict) { c.verdict = vd }
 
-// begin asks the nodes for the lock, with as many proposals of a token as that
-// takes. Only the last of these rounds counts: grants of an earlier proposal are
-// refreshed by it, or undone with the claim.
+// begin asks the nodes for the lock, with as many proposals of a token as
+// necessary. Only the last of these rounds counts: it refreshes grants of an
+// earlier proposal, or they are undone with the claim.
 func (c *Claim) begin(v View, out []Effect) []Effect {
 	c.proposals, c.floor = 0, 0
 	if c.above > c.plausible(v) {
-		// Our clock was wrong when that token was chosen. No node would grant
-		// what is above it.
+		// Our clock was wrong when that token was chosen. No node would grant a
+		// token above it.
 		return c.replace(v, New, out)
 	}
 	c.wait.rounds++
@@ -76,7 +76,7 @@ func (c *Claim) nextProposal(v View, out []Effect) []Effect {
 	return c.ask(v, node.OpAcquire, c.all()&^c.wait.left, out)
 }
 
-// asked draws the conclusion from a round that is over.
+// asked handles the end of a round.
 func (c *Claim) asked(v View, out []Effect) []Effect {
 	t := c.tally()
 	switch {
@@ -88,9 +88,9 @@ func (c *Claim) asked(v View, out []Effect) []Effect {
 	case c.proposals == maxProposals:
 		return c.failed(v, out)
 	case c.proposals == 1 && c.cfg.Tries != 1 && c.brokenRound(t):
-		// That a connection was cut shows when it is next used. The second try
-		// goes over new ones; for the same value it does no harm. A caller that
-		// asks now and then might otherwise meet nothing but cut ones.
+		// A broken connection is noticed only when it is next used. The second
+		// try uses new ones; for the same value it does no harm. Without it, a
+		// caller that seldom asks might find nothing but broken connections.
 		return c.nextProposal(v, out)
 	case c.adoptable():
 		c.state = Adapting
@@ -99,7 +99,7 @@ func (c *Claim) asked(v View, out []Effect) []Effect {
 	return c.configured(v, false, out)
 }
 
-// configured goes on after cluster parameters were compared.
+// configured continues after cluster parameters were compared.
 func (c *Claim) configured(v View, changed bool, out []Effect) []Effect {
 	switch {
 	case changed && c.verdict == BadTTL:
@@ -113,10 +113,10 @@ func (c *Claim) configured(v View, changed bool, out []Effect) []Effect {
 	return c.marked(v, false, out)
 }
 
-// marked goes on after nodes were marked.
+// marked continues after nodes were marked.
 func (c *Claim) marked(v View, changed bool, out []Effect) []Effect {
 	if changed {
-		return c.nextProposal(v, out) // for what the nodes answer now
+		return c.nextProposal(v, out) // to get the nodes' present answers
 	}
 	if c.wantsHigherToken() {
 		if floor, ok := c.floorAfter(v.Time().Add(v.Offset())); ok {
@@ -127,7 +127,7 @@ func (c *Claim) marked(v View, changed bool, out []Effect) []Effect {
 	return c.failed(v, out)
 }
 
-// brokenRound reports whether a quorum was missed for connections that broke.
+// brokenRound reports whether there was no quorum because connections broke.
 func (c *Claim) brokenRound(t Tally) bool {
 	if t.Available() {
 		return false
@@ -158,7 +158,7 @@ func (c *Claim) needsMark() bool {
 	return false
 }
 
-// judge says why the round gave no lease.
+// judge returns why the round gave no lease.
 func (c *Claim) judge(t Tally) Verdict {
 	if t.Won() {
 		return GrantedLate
@@ -201,12 +201,12 @@ func (c *Claim) failed(v View, out []Effect) []Effect {
 	}
 	out = append(out, Effect{Kind: Waits})
 	switch {
-	case !t.Available(): // and so not in any queue
+	case !t.Available(): // and so in no queue
 	case !c.wait.queued:
 		c.takeTicket(v)
-		delay = 0 // only now can it be queued
+		delay = 0 // it can be queued only now
 	case !c.mayBeQueued():
-		// This round has improved what is known of the nodes' clocks, and no
+		// The client knows the nodes' clocks better after this round, and no
 		// node has the ticket yet.
 		c.takeTicket(v)
 	}
@@ -220,30 +220,30 @@ func (c *Claim) failed(v View, out []Effect) []Effect {
 	return c.pause(v, t, delay, out)
 }
 
-// giveUp ends the asking for good.
+// giveUp ends the attempt for good.
 func (c *Claim) giveUp(v View, out []Effect) []Effect {
 	out = c.drop(v, out)
 	return append(out, Effect{Kind: Refused})
 }
 
-// replace gives this value up and has its successor go on in a state: what is
-// being undone must not meet the next round's requests.
+// replace gives this value up and continues with its successor in a given
+// state: the undo of this value must not affect the next round's requests.
 func (c *Claim) replace(v View, next State, out []Effect) []Effect {
 	c.successor = next
 	out = c.drop(v, out)
 	return append(out, Effect{Kind: Replace})
 }
 
-// limits of the node time limit, where the caller sets none: a tenth of the TTL,
+// Limits of the node time limit, if the caller sets none: a tenth of the TTL,
 // so that an extension without an answer can be repeated a few times, over new
 // connections, before the lease ends.
 const (
 	leastLimit = 250 * time.Millisecond
 	mostLimit  = 2 * time.Second
-	// Patience is how long the other nodes are waited for when a quorum has
-	// answered, and after which a node that does not answer is suspect.
+	// Patience is how long a round waits for the other nodes when a quorum has
+	// answered. A node that does not answer for so long is suspect.
 	Patience = 250 * time.Millisecond
 )
 
-// LimitFor is the node time limit for a TTL, where none is set.
+// LimitFor returns the node time limit for a TTL, if none is set.
 func LimitFor(ttl time.Duration) time.Duration { return max(leastLimit, min(ttl/10, mostLimit)) }

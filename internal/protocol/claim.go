@@ -33,8 +33,8 @@ func (s State) String() string {
 	return [...]string{"new", "asking", "adapting", "waiting", "held", "ending", "gone"}[s]
 }
 
-// Config is what a claim must know of its client and its caller. It is fixed
-// but for cluster parameters that are adopted.
+// Config is what a claim must know about its client and its caller. Only the
+// cluster parameters can change, when they are adopted.
 type Config struct {
 	Nodes   int
 	TTL     time.Duration
@@ -43,13 +43,13 @@ type Config struct {
 	Guarded bool // the restart guard is on
 
 	Limit      time.Duration // how long a node may take to answer
-	Patience   time.Duration // how long a minority is waited for
+	Patience   time.Duration // how long a round waits for a minority
 	RetryDelay time.Duration
 
-	// The caller's bounds.
+	// The caller's limits.
 	Tries     int
 	Until     Instant // when the wait is over; 0 for never
-	Unbounded bool    // the caller set no bound at all
+	Unbounded bool    // the caller set no limit at all
 
 	// The lease.
 	KeepAlive bool
@@ -66,16 +66,16 @@ type Claim struct {
 	nodes [MaxNodes]member
 
 	// The requests. seq numbers them. inFlight counts acquisitions and repairs
-	// without an answer; unsure is set once one will never have any: they may be
-	// executed at any time.
+	// without an answer. unsure is set once one of them will never be answered:
+	// it may be executed at any time.
 	seq      uint32
 	inFlight int32
 	unsure   bool
 
-	// The tokens. floor is what the nodes' fences ask for in this try, fence the
-	// highest that a node reported and that may be near the others', above that
-	// of the last request with Once. earlier is the tokens that were proposed
-	// before proposed, the last.
+	// The tokens. floor is what the nodes' fences require in this try. fence is
+	// the highest fence that a node reported and that may be near the others',
+	// above the token of the last request with Once. earlier has the tokens
+	// that were proposed before proposed, the last one.
 	token    node.Token
 	floor    node.Token
 	fence    node.Token
@@ -93,11 +93,11 @@ type Claim struct {
 	yield  yielding
 	lease  lease
 
-	// successor is the state in which the next value goes on.
+	// successor is the state in which the next value continues.
 	successor State
 }
 
-// NewClaim returns a claim for a caller that has just come.
+// NewClaim returns a claim for a caller that has just arrived.
 func NewClaim(v View, cfg Config, value string) Claim {
 	c := Claim{cfg: cfg, value: value}
 	c.wait.missed = v.Missed()
@@ -113,12 +113,13 @@ func HeldElsewhere(cfg Config, value string, token node.Token) Claim {
 	return Claim{cfg: cfg, value: value, token: token}
 }
 
-// Successor returns the claim that goes on after a Replace, under a new value.
-// The ticket, and with it the place in the queues, stays the same.
+// Successor returns the claim that continues after a Replace, under a new
+// value. The ticket, and with it the place in the queues, stays the same.
 func (c *Claim) Successor(value string) Claim {
 	n := Claim{
 		cfg: c.cfg, value: value, state: c.successor, token: c.token, floor: c.floor, fence: c.fence,
 		round: c.round, verdict: c.verdict, wait: c.wait,
+		seq: c.seq, // so that the runner can tell older answers from newer ones
 	}
 	n.round.Seq = 0
 	for i := range c.cfg.Nodes {
@@ -141,16 +142,16 @@ func (c *Claim) TTL() time.Duration { return c.cfg.TTL }
 // Value returns the claim's value.
 func (c *Claim) Value() string { return c.value }
 
-// Token returns the token: of the lease, or proposed last.
+// Token returns the token of the lease, or the one proposed last.
 func (c *Claim) Token() node.Token { return c.token }
 
 // Rounds returns how many times the nodes were asked for the lock.
 func (c *Claim) Rounds() int { return int(c.wait.rounds) }
 
-// Round returns the last round, and what came of it.
+// Round returns the last round and its tally.
 func (c *Claim) Round() (Round, Tally) { return c.round, c.tally() }
 
-// Outcome returns what is known of a node in the last round.
+// Outcome returns the outcome of a node in the last round.
 func (c *Claim) Outcome(i int) Outcome { return c.nodes[i].got }
 
 // Timer returns when the claim wants a Timer event; 0 for never.
@@ -170,8 +171,8 @@ func (c *Claim) Timer() Instant {
 	return 0
 }
 
-// Handle takes in an event and appends to out what has to be done. An event that
-// the claim's state has no use for changes nothing.
+// Handle handles an event and appends its effects to out. An event that does
+// not matter in the claim's state changes nothing.
 func (c *Claim) Handle(v View, e *Event, out []Effect) []Effect {
 	switch e.Kind {
 	case Answer:

@@ -8,9 +8,9 @@ import (
 	"github.com/redlatch/redlatch/node"
 )
 
-// TestClaimIsAPlainValue has no field of a claim share anything with a copy, so
-// that a claim can be copied and compared, and does not grow while its caller
-// waits.
+// TestClaimIsAPlainValue checks that no field of a claim shares anything with a
+// copy, so that a claim can be copied and compared, and does not grow while its
+// caller waits.
 func TestClaimIsAPlainValue(t *testing.T) {
 	var look func(path string, x reflect.Type)
 	look = func(path string, x reflect.Type) {
@@ -32,8 +32,8 @@ func TestClaimIsAPlainValue(t *testing.T) {
 }
 
 // TestReleaseIsAboveEveryProposalThatANodeWouldGrant compares what is kept of
-// earlier proposals with the list of all of them, for a clock that is put right
-// at some time.
+// earlier proposals with all of them, for a clock that is corrected at some
+// time.
 func TestReleaseIsAboveEveryProposalThatANodeWouldGrant(t *testing.T) {
 	for range 10_000 {
 		const half = 5_000 // of the window
@@ -62,5 +62,14 @@ func TestReleaseIsAboveEveryProposalThatANodeWouldGrant(t *testing.T) {
 			p.add(token)
 			all = append(all, token)
 		}
+	}
+}
+
+// TestSuccessorNumbersItsRequestsOn: the runner keeps the last answer of each
+// node by the number of the request, across values.
+func TestSuccessorNumbersItsRequestsOn(t *testing.T) {
+	c := Claim{seq: 40, successor: Waiting}
+	if s := c.Successor("next"); s.seq != c.seq || s.state != Waiting || s.value != "next" {
+		t.Errorf("the successor of a claim with 40 requests has number %d, is %v and has the value %q", s.seq, s.state, s.value)
 	}
 }

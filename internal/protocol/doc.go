@@ -9,8 +9,8 @@
 //	effects = claim.Handle(view, &event, effects)
 //
 // Events are a node's answer, a node's notification, the passing of a time, and
-// what the caller does. Effects are requests to send, undo that must outlive the
-// caller, and news for the caller. A View answers questions about the client and
+// what the caller does. Effects are requests to send, releases that must be sent
+// though the caller has left, and news for the caller. A View answers questions about the client and
 // its nodes: the clocks, which nodes are suspect, a random number. The same code
 // runs in production (the runner around it sends requests and keeps the time), in
 // the simulation, and in the exploration of all interleavings: a Claim is a plain
@@ -33,13 +33,14 @@
 //	                                                              no request in flight
 //
 // Asking sends one request to all nodes at once (ask.go, request.go) and counts
-// the answers (round.go). A refusal for the token alone repeats the round with a higher one (token.go). Waiting is the time
-// between two rounds (wait.go): nodes notify the claim when the lock is free, and
-// it gathers their grants one by one (gather.go); what it has without a majority
-// it yields to those before it (yield.go). A value that was given up is never asked for again:
-// the claim is replaced by its successor, with the same ticket and a new value.
-// Held extends the lease at a third of its time to live and repairs nodes that
-// lack it (held.go). Ending undoes what is left, and what comes late (end.go).
+// the answers (round.go). If only the token was refused, the round is repeated
+// with a higher one (token.go). Waiting is the time between two rounds (wait.go):
+// nodes notify the claim when the lock is free, and it gathers their grants one by
+// one (gather.go). Grants that are no majority it yields to the waiters before it
+// (yield.go). A value that was given up is never used again: the claim is replaced
+// by its successor, with the same ticket and a new value. Held extends the lease
+// at a third of its time to live and repairs nodes that lack it (held.go). Ending
+// undoes what is left on the nodes, and late grants (end.go).
 //
 // # Invariants
 //
@@ -47,22 +48,25 @@
 //     deadline is counted from before the first request was sent, less the drift:
 //     win and extended add Validity(TTL, 0) to the start of the round.
 //  2. A majority is counted among grants of one value and one token. ask begins
-//     each round with every node Pending; offered begins a gathering with a new
-//     token and an empty set; taken and takeIn ignore older answers.
-//  3. One server counts once, whatever its addresses: countedTwice.
+//     each round with every node Pending. pause begins a gathering with the token
+//     of the round before it, and adds only what a node confirms to have kept
+//     (yieldOver); offered begins one with a new token and an empty set. taken and
+//     takeIn ignore older answers.
+//  3. One server counts once, even if it has several addresses: countedTwice.
 //  4. What was sent is undone wherever it may be executed, unless the claim is
 //     held or detached. record notes a node that may have something (leftover)
 //     before anything else looks at the answer; drop, lose, release and late send
 //     the release. A node that has not answered is undone when it does.
 //  5. A release makes every earlier request of the claim stale: its token is no
-//     lower than any proposal that may be in flight (releaseRequest).
+//     lower than any proposal, or yield, that may be in flight (releaseRequest).
 //  6. A value that has been asked to be freed at a node, with an uncertain
-//     outcome, is not built on: yielded replaces it.
+//     outcome, is not built on: yielded and waitOver replace it.
 //  7. A deadline never moves back, and moves only when a majority has confirmed:
 //     extended. A lease past its deadline is not revived: extend, extended and
 //     release look at the clock first.
-//  8. A repair is sent only for a lease that a majority has just extended, never
-//     counts, and is too late once its answer is no longer waited for: repair.
+//  8. A repair is sent only for a lease that a majority has just extended, and
+//     never counts. A node refuses one that arrives after its sender has stopped
+//     waiting for the answer: repair sets Until.
 //
 // # Example
 //
@@ -77,7 +81,7 @@
 //	   the keys expire
 //	B  Timer                 Asking   Send acquire with token 9000
 //	B  1 and 2 grant         Held     token 9000 is above the fence, which is 100
-//	C  all answer Held by B  Waiting  queued first
+//	C  Timer, Held by B      Waiting  asks again, and is queued first
 //	A  wakes up: Timer       Ending   the deadline has passed: Ended (Expired), clean up on
 //	                                  1, 2, 3. Its release names A's value, so B's keys stay
 //	A  writes with token 100 -        the resource has seen 9000, and refuses

@@ -3,27 +3,31 @@ package protocol
 import "github.com/redlatch/redlatch/node"
 
 // This file ends claims, and removes what must not be left on the nodes: grants
-// of a claim that failed, grants that came late, keys of a lease that a node was
-// not there to release.
+// of a claim that failed, late grants, and keys of a lease on a node that
+// missed the release.
 
 // releaseRequest returns the request that removes the claim from a node. Its
-// token is no lower than that of any request which may still be in flight, so
-// that it makes all of them stale: before we know how far our clock is off,
-// proposals may be above the one that is granted in the end. Those that are so
-// far off that no node would grant them do not count, since no node would let
+// token is no lower than that of any request that may still be in flight, so
+// that it makes all of them stale: before the client knows how far its clock is
+// off, proposals may be above the one that is granted in the end. Proposals so
+// far off that no node would grant them do not count, because no node would let
 // them raise its fence.
 func (c *Claim) releaseRequest(v View) node.Request {
 	req := c.request(node.OpRelease)
 	if c.inFlight > 0 || c.unsure {
 		req.Token = max(req.Token, c.earlier.upTo(c.plausible(v)))
 	}
+	if c.yield.on && c.above <= c.plausible(v) {
+		// An offer in flight would queue the value once more.
+		req.Token = max(req.Token, c.above)
+	}
 	return req
 }
 
-// drop gives the claim up, and has it undone on every node that may have
-// something of it. Nodes that have not answered yet are undone when they do: a
-// release sent now might be overtaken by what it is to undo. A node that said no
-// has nothing, and is left alone.
+// drop gives the claim up, and undoes it on every node that may have something
+// of it. Nodes that have not answered are undone when they answer: a release
+// that is sent now might arrive before the request that it has to undo. A node
+// that refused has nothing, and is sent nothing.
 func (c *Claim) drop(v View, out []Effect) []Effect {
 	c.state = Ending
 	out = c.unlisten(out)
@@ -55,7 +59,7 @@ func (c *Claim) unlisten(out []Effect) []Effect {
 func (c *Claim) lose(v View, cause Cause, out []Effect) []Effect {
 	c.state, c.lease.cause = Ending, cause
 	out = append(c.unlisten(out), Effect{Kind: Ended})
-	// What is left of it on some node is in the way of others.
+	// What is left of it on some node blocks others.
 	release := c.releaseRequest(v)
 	for i := range c.cfg.Nodes {
 		out = append(out, Effect{Kind: CleanUp, Node: i, Request: release})
@@ -63,11 +67,11 @@ func (c *Claim) lose(v View, cause Cause, out []Effect) []Effect {
 	return out
 }
 
-// release ends a lease and frees the lock on every node at once, except for
-// those that granted nothing and have not answered yet.
+// release ends a lease and frees the lock on all nodes at once, except on nodes
+// that granted nothing and have not answered yet.
 func (c *Claim) release(v View, out []Effect) []Effect {
 	switch {
-	case c.state == New: // of a lease that another process acquired
+	case c.state == New: // a lease that another process acquired
 	case c.state != Held:
 		return out
 	case v.Now() >= c.lease.deadline:
@@ -85,7 +89,7 @@ func (c *Claim) release(v View, out []Effect) []Effect {
 	return c.ask(v, node.OpRelease, nodes, out)
 }
 
-// freed draws the conclusion from a release.
+// freed handles the end of a release.
 func (c *Claim) freed(out []Effect) []Effect {
 	switch t := c.tally(); {
 	case t.Freed():
@@ -120,19 +124,21 @@ func (c *Claim) late(v View, e *Event, out []Effect) []Effect {
 	granted := e.Fault == NoFault && e.Reply.Status == node.Granted
 	switch {
 	case !m.released || e.Op == node.OpRepair:
-		// A repair asks for a fence that is not at the token. A release makes it
-		// stale only until the next holder's fence is there, and then one that
-		// was overtaken is granted.
+		// A repair is refused only while the fence equals its token. A release
+		// makes it stale only until the next holder raises the fence. A repair
+		// that arrives after that is granted.
 	case granted && e.Token > release.Token:
-		// So far off was our clock that this was not thought possible.
+		// Our clock was so far off that this was not thought possible.
 		release.Token = e.Token
 	case e.Token != 0:
 		// The release that the node was sent has a token that is no lower: it
-		// removes what came before it, and makes stale what comes after.
+		// removes what was granted before it, and makes stale what comes after
+		// it.
 		return out
 	default:
-		// Without tokens the release may have come first. But if it has not come
-		// yet, the holder is to learn that it was not too late.
+		// Without tokens the release may have arrived before the request. If it
+		// is still in flight, it must find the key, so that the holder sees
+		// that it was not too late.
 		return append(out, Effect{Kind: UndoLater, Node: e.Node, Request: release})
 	}
 	return append(out, Effect{Kind: Undo, Node: e.Node, Request: release})

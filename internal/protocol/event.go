@@ -16,7 +16,7 @@ type EventKind uint8
 const (
 	// Begin asks for the lock.
 	Begin EventKind = iota + 1
-	// Resume has the successor of a claim go on where that gave up.
+	// Resume continues with the successor of a claim.
 	Resume
 	// Answer is a node's reply to a request, or the failure to get one.
 	Answer
@@ -24,14 +24,14 @@ const (
 	Wake
 	// Timer is sent when the time that Claim.Timer returned has come.
 	Timer
-	// Configured answers Adopt: Changed says that Configure was called, and the
-	// round is to be repeated.
+	// Configured answers Adopt. Changed says that Configure was called, and
+	// that the round has to be repeated.
 	Configured
 	// Marked answers AwaitMark: Changed says that a node was marked.
 	Marked
-	// Cancel ends the asking: the caller is gone, or the client is closing.
+	// Cancel ends the attempt: the caller has gone, or the client is closing.
 	Cancel
-	// Attach takes up a claim that another process acquired.
+	// Attach resumes a claim that another process acquired.
 	Attach
 	// Extend asks for an extension now.
 	Extend
@@ -51,9 +51,10 @@ const (
 	// Unsent: the request was not executed, and will not be.
 	Unsent
 	// Broken: the connection broke. The request may have been executed, or may
-	// be yet.
+	// be executed later.
 	Broken
-	// TimedOut: the node did not answer in time. The same holds.
+	// TimedOut: the node did not answer in time. The request may have been
+	// executed, or may be executed later.
 	TimedOut
 	// TimedOutUnsent: the time ran out before the request was sent.
 	TimedOutUnsent
@@ -62,8 +63,8 @@ const (
 	Invalid
 )
 
-// sent reports that the request may have been executed, or may be yet, though
-// there is no reply.
+// sent reports that the request may have been executed, or may be executed
+// later, although there is no reply.
 func (f Fault) sent() bool { return f == Broken || f == TimedOut }
 
 // Event is one thing that happened. Fields that a kind does not name are unset.
@@ -71,14 +72,14 @@ type Event struct {
 	Kind EventKind
 	Node int // Answer, Wake
 
-	// Answer: the request that it belongs to, as in the Send.
+	// Answer: the request that it answers, as in the Send.
 	Seq   uint32
 	Op    node.Op
 	Once  bool
 	Token node.Token
 	Fault Fault
 	Reply node.Reply
-	// Misfit says in what the node's marker differs, if it is Misconfigured.
+	// Misfit says how the node's marker differs, if the node is Misconfigured.
 	Misfit Misfit
 
 	Wake node.Wake // Wake
@@ -117,7 +118,7 @@ const (
 	// AwaitMark asks to wait until nodes that lost their marker are marked. It
 	// is answered by Marked.
 	AwaitMark
-	// Mark has nodes marked in the background, if any need it.
+	// Mark marks nodes in the background, if any need it.
 	Mark
 	// RoundOver reports the end of a round, which Claim.Round describes.
 	RoundOver
@@ -130,16 +131,17 @@ const (
 	Won
 	// Refused reports that the claim was given up; Claim.Verdict says why.
 	Refused
-	// Replace reports that the value was given up and the wait goes on: the
+	// Replace reports that the value was given up and the wait continues: the
 	// runner continues with Claim.Successor.
 	Replace
 	// Extended reports that the deadline was moved.
 	Extended
-	// NotExtended reports that an extension failed. The lease is as it was.
+	// NotExtended reports that an extension failed. The lease is unchanged.
 	NotExtended
 	// Ended reports that the lease is over; Claim.Cause says why.
 	Ended
-	// Freed reports the end of the release; Claim.Verdict says how it went.
+	// Freed reports the end of the release; Claim.Verdict says whether it was
+	// confirmed.
 	Freed
 	// Repaired reports that Node has the lock again.
 	Repaired

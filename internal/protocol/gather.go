@@ -7,30 +7,30 @@ import (
 )
 
 // This file is the time between two rounds: the claim takes the lock node by
-// node, as they offer it, and yields to those before it in the queues.
+// node, as they notify it, and yields to those before it in the queues.
 
-// gathering is the grants of one token, collected over several requests.
+// gathering has the grants of one token, collected over several requests.
 type gathering struct {
 	round   uint32 // the number of the round before it
 	first   uint32 // the number of the first request that counts
 	granted Set
 	asked   Set     // asked, and not answered yet
-	woken   Set     // of those, the ones that offered the lock once more meanwhile
-	stale   uint8   // so many answers in a row wanted a higher token
+	woken   Set     // of those, the ones that notified once more meanwhile
+	stale   uint8   // how many answers in a row wanted a higher token
 	start   Instant // before the first request was sent
-	enough  Instant // when the nodes that offered nothing had time to; 0 for never
+	enough  Instant // when the nodes that did not notify have had time to; 0 for never
 }
 
 const (
-	// maxSplit is for how many times the patience a minority of grants is kept
+	// maxSplit is how many times the patience a minority of grants is kept
 	// before all of it is given up.
 	maxSplit = 3
-	// leastPatience is how long the first node to offer the lock may be ahead of
-	// the others before these are asked, if a round takes next to no time.
+	// leastPatience is how long the first node to notify may be ahead of the
+	// others before these are asked, if a round takes very little time.
 	leastPatience = 5 * time.Millisecond
 )
 
-// pause begins the time between two rounds, for delay at the most.
+// pause begins the time between two rounds, of at most delay.
 func (c *Claim) pause(v View, t Tally, delay time.Duration, out []Effect) []Effect {
 	if holder, _ := c.takenBy(); holder != c.wait.holder {
 		c.wait.left, c.wait.holder = 0, 0
@@ -39,18 +39,18 @@ func (c *Claim) pause(v View, t Tally, delay time.Duration, out []Effect) []Effe
 	c.wait.until = v.Now() + delay
 	c.gather = gathering{round: c.round.Seq, first: c.round.Seq, start: c.round.Start}
 	if !t.Available() && c.cfg.Nodes > 1 {
-		// Cut off from the others, we would be in everyone's way: we leave every
-		// queue. A single missed round may be for want of time alone, and the
-		// next one has our old place back. After more of them we are queued
-		// nowhere until we see a quorum.
+		// Cut off from the other nodes, we would block everyone: we leave every
+		// queue. A single round without a quorum may only have been too slow,
+		// and the next one gets our old place back. After more of them we are
+		// queued nowhere until we see a quorum.
 		c.wait.queued = c.wait.queued && c.wait.missing <= maxMissing
 		return c.startOver(v, c.random(v), out)
 	}
 	return c.waitOn(v, c.giveWay(v, c.grants(), out))
 }
 
-// waitOn goes on with what happened while the claim could not see to it, and
-// begins the next round if it is time.
+// waitOn handles what happened while the claim could not handle it, and begins
+// the next round if it is time.
 func (c *Claim) waitOn(v View, out []Effect) []Effect {
 	for i := 0; i < c.cfg.Nodes && c.idle(); i++ {
 		if c.nodes[i].unseen {
@@ -59,8 +59,8 @@ func (c *Claim) waitOn(v View, out []Effect) []Effect {
 		}
 	}
 	if c.idle() && c.wait.until <= v.Now() {
-		// All are asked now. Offers that came meanwhile would have a node asked
-		// twice.
+		// All nodes are asked now. Handling earlier notifications would ask a
+		// node twice.
 		return c.nextRound(v, out)
 	}
 	if c.idle() && c.wait.near {
@@ -104,11 +104,11 @@ func (c *Claim) nextRound(v View, out []Effect) []Effect {
 	return c.begin(v, out)
 }
 
-// within has the pause end no later than in d.
+// within makes the pause end in d at the latest.
 func (c *Claim) within(v View, d time.Duration) { c.wait.until = min(c.wait.until, v.Now()+d) }
 
-// startOver gives up the value, with all grants and places, and goes on under a
-// new one: after delay or, if that is 0, when the pause is over.
+// startOver gives up the value, with all grants and places, and continues under
+// a new one: after delay or, if that is 0, when the pause is over.
 func (c *Claim) startOver(v View, delay time.Duration, out []Effect) []Effect {
 	c.wait.split = 0
 	if delay > 0 {
@@ -117,7 +117,7 @@ func (c *Claim) startOver(v View, delay time.Duration, out []Effect) []Effect {
 	return c.replace(v, Waiting, out)
 }
 
-// woken takes in a notification.
+// woken handles a notification.
 func (c *Claim) woken(v View, e *Event, out []Effect) []Effect {
 	c.fence = max(c.fence, e.Wake.Fence)
 	m := &c.nodes[e.Node]
@@ -145,8 +145,8 @@ func (c *Claim) woken(v View, e *Event, out []Effect) []Effect {
 	return out
 }
 
-// toFront notes that the claim is one of the first two in a queue. It loses its
-// place from now on unless it renews it.
+// toFront records that the claim is one of the first two in a queue. From now
+// on it loses its place unless it renews it.
 func (c *Claim) toFront(v View) {
 	if !c.wait.front {
 		c.wait.front = true
@@ -154,7 +154,7 @@ func (c *Claim) toFront(v View) {
 	}
 }
 
-// offered asks a node that offers the lock, or that may have.
+// offered asks a node that notified us, or that may have.
 func (c *Claim) offered(v View, i int, out []Effect) []Effect {
 	g, bit := &c.gather, Of(i)
 	switch {
@@ -202,7 +202,7 @@ func (c *Claim) taken(v View, e *Event, out []Effect) []Effect {
 	return out
 }
 
-// takeIn counts the last answer of a node, which was kept by see.
+// takeIn counts the last answer of a node, which see has stored.
 func (c *Claim) takeIn(v View, i int, out []Effect) []Effect {
 	g := &c.gather
 	switch {
@@ -224,7 +224,7 @@ func (c *Claim) takeIn(v View, i int, out []Effect) []Effect {
 	return out
 }
 
-// seenLate takes in a late answer of the round before, which was not won.
+// seenLate handles a late answer of the round before, which was not won.
 func (c *Claim) seenLate(v View, i int, out []Effect) []Effect {
 	m := &c.nodes[i]
 	switch {
@@ -244,7 +244,7 @@ func (c *Claim) seenLate(v View, i int, out []Effect) []Effect {
 	return out
 }
 
-// gathered takes in the answer of a node that was asked by itself.
+// gathered handles the answer of a node that was asked alone.
 func (c *Claim) gathered(v View, i int, woken bool, out []Effect) []Effect {
 	g, m := &c.gather, &c.nodes[i]
 	switch {
@@ -274,14 +274,14 @@ func (c *Claim) maybeWin(v View, out []Effect) []Effect {
 	if g.granted.Count() < Quorum(c.cfg.Nodes) {
 		return out
 	}
-	// The grants of this token alone count; other nodes' answers are older.
+	// Only the grants of this token count; other nodes' answers are older.
 	for j := range c.cfg.Nodes {
 		if other := &c.nodes[j]; !g.granted.Has(j) && other.got == Replied && other.status == node.Granted {
 			other.got = Pending
 		}
 	}
 	now := v.Now()
-	c.round.Op, c.round.Start, c.round.End, c.round.Over = node.OpAcquire, g.start, now, true
+	c.round.Op, c.round.Start, c.round.End, c.round.Over, c.round.Won = node.OpAcquire, g.start, now, true, true
 	out = append(out, Effect{Kind: RoundOver})
 	if Validity(c.cfg.TTL, now-g.start) > 0 {
 		return c.win(v, g.start, out)
@@ -290,7 +290,7 @@ func (c *Claim) maybeWin(v View, out []Effect) []Effect {
 	return c.nextRound(v, out)
 }
 
-// offerRefused sees to a node that offered the lock and then did not grant it.
+// offerRefused handles a node that notified us and then did not grant.
 func (c *Claim) offerRefused(v View, i int, woken bool, out []Effect) []Effect {
 	switch c.nodes[i].status {
 	case node.Stale, node.Behind, node.Ahead:

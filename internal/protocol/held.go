@@ -19,7 +19,8 @@ const (
 	Expired
 	// MaxHeld: the deadline came, and MaxHold allowed no later one.
 	MaxHeld
-	// TakenAway: so many nodes said "not yours" that the others are no quorum.
+	// TakenAway: so many nodes answered "not yours" that the others are no
+	// quorum.
 	TakenAway
 	// WasReleased: by its holder.
 	WasReleased
@@ -36,7 +37,7 @@ func (c Cause) String() string {
 type lease struct {
 	acquired Instant
 	deadline Instant
-	next     Instant // when it is to be extended; its deadline if it is not
+	next     Instant // when it has to be extended; the deadline if it is not extended
 	cause    Cause
 }
 
@@ -49,23 +50,23 @@ func (c *Claim) Deadline() Instant { return c.lease.deadline }
 // Cause returns why the lease ended.
 func (c *Claim) Cause() Cause { return c.lease.cause }
 
-// HoldUntil returns when the lease ends though it could be extended.
+// HoldUntil returns when the lease ends because of MaxHold.
 func (c *Claim) HoldUntil() Instant { return c.lease.acquired + c.cfg.MaxHold }
 
-// win makes the claim a lease, after requests of which the first was sent at
-// start. A node's time to live began after that, so the lease ends first.
+// win makes the claim a lease. The first request was sent at start. A node's
+// time to live began after that, so the lease ends first.
 func (c *Claim) win(v View, start Instant, out []Effect) []Effect {
 	c.state = Held
 	c.verdict = NoVerdict
 	c.lease = lease{acquired: v.Now()}
 	c.moveDeadline(start + Validity(c.cfg.TTL, 0))
-	// The first extension comes a little earlier, by chance: leases that were
-	// acquired together are not extended together for as long as they are held.
+	// The first extension comes earlier by a small random time, so that leases
+	// that were acquired together are not always extended together.
 	c.schedule(start - v.Random(c.cfg.TTL/12))
 	out = append(out, Effect{Kind: Won})
 	for i := range c.cfg.Nodes {
-		// A node that offered the lock reserves it for us: the lease is to be
-		// held there too, and its queue to move on.
+		// A node that notified us keeps the lock for us. The lease has to be
+		// held there too, so that its queue can continue.
 		if m := &c.nodes[i]; m.offered && m.holds != granted {
 			m.offered = false
 			out = c.askOne(i, out)
@@ -115,7 +116,7 @@ func (c *Claim) expire(v View, out []Effect) []Effect {
 }
 
 // extend asks the nodes for the whole time to live again. A caller that comes
-// while an extension is in flight shares its outcome.
+// while an extension is in flight gets the result of that one.
 func (c *Claim) extend(v View, out []Effect) []Effect {
 	switch {
 	case c.state != Held:
@@ -128,9 +129,12 @@ func (c *Claim) extend(v View, out []Effect) []Effect {
 	return c.ask(v, node.OpExtend, c.all(), out)
 }
 
-// extended draws the conclusion from an extension.
+// extended handles the end of an extension.
 func (c *Claim) extended(v View, out []Effect) []Effect {
 	now, t := v.Now(), c.tally()
+	if now >= c.lease.deadline {
+		return c.expire(v, out) // it is not revived, and its nodes are not repaired
+	}
 	if t.Won() {
 		for i := range c.cfg.Nodes {
 			out = c.repair(v, i, out)
@@ -138,9 +142,6 @@ func (c *Claim) extended(v View, out []Effect) []Effect {
 	}
 	switch {
 	case t.Won() && Validity(c.cfg.TTL, now-c.round.Start) > 0:
-		if now >= c.lease.deadline {
-			return c.expire(v, out)
-		}
 		// Counted from before the first send, and never moved back.
 		if to := c.round.Start + Validity(c.cfg.TTL, 0); to > c.lease.deadline {
 			c.moveDeadline(to)
@@ -152,30 +153,30 @@ func (c *Claim) extended(v View, out []Effect) []Effect {
 	}
 	c.lease.next = c.lease.deadline
 	if c.cfg.KeepAlive && c.lease.deadline < c.HoldUntil() {
-		// As many tries as fit before the deadline.
+		// Retry as often as possible before the deadline.
 		c.lease.next = min(c.lease.next, now+max(c.cfg.TTL/30, time.Millisecond))
 	}
 	return append(out, Effect{Kind: NotExtended})
 }
 
-// extendedLate takes in an answer that came after a quorum had extended.
+// extendedLate handles an answer that came after a quorum had extended.
 func (c *Claim) extendedLate(v View, e *Event, out []Effect) []Effect {
-	if !c.round.Won {
+	if !c.round.Won || v.Now() >= c.lease.deadline {
 		return out
 	}
 	return c.repair(v, e.Node, out)
 }
 
-// repair gives the lock to a node that has none, in a round in which a quorum
-// extended it. It never counts towards that round. A node in quarantine takes it
-// later.
+// repair gives the lock to a node that lacks it, in a round in which a quorum
+// extended it. It never counts towards that round. A node in quarantine is
+// repaired later.
 func (c *Claim) repair(v View, i int, out []Effect) []Effect {
 	m := &c.nodes[i]
 	if m.got != Replied || m.status != node.Absent || v.InQuarantine(i) {
 		return out
 	}
 	if c.token == 0 {
-		// It is not repaired; but the node may have lost its marker, too.
+		// It is not repaired. But the node may have lost its marker, too.
 		if c.cfg.Guarded {
 			out = append(out, Effect{Kind: Mark})
 		}
@@ -183,16 +184,15 @@ func (c *Claim) repair(v View, i int, out []Effect) []Effect {
 	}
 	c.note(Of(i))
 	req := c.request(node.OpRepair)
-	// Counted from when the node said that it has none, which is before we send:
-	// when we have stopped waiting for an answer, and undo the repair, it cannot
-	// be executed any more.
+	// Counted from when the node answered that it has none, which is before we
+	// send. So the repair cannot be executed any more when we stop waiting for
+	// its answer and undo it.
 	req.Until = time.UnixMicro(m.now).Add(c.cfg.Limit)
 	return append(out, Effect{Kind: Send, Node: i, Seq: c.seq, Request: req})
 }
 
-// attached draws the conclusion from the extension with which a lease of another
-// process is taken up. Until it is confirmed the lease is nobody's here, and
-// whatever goes wrong, nothing is released.
+// attached handles the extension that resumes a lease of another process. Until
+// it is confirmed the lease is not ours, and nothing is released if it fails.
 func (c *Claim) attached(v View, out []Effect) []Effect {
 	t := c.tally()
 	if t.Won() && Validity(c.cfg.TTL, v.Now()-c.round.Start) > 0 {

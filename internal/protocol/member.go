@@ -6,7 +6,7 @@ import (
 	"github.com/redlatch/redlatch/node"
 )
 
-// This file is what a claim knows of each node.
+// This file is what a claim knows about each node.
 
 // holding is what a node may have of the claim.
 type holding uint8
@@ -27,10 +27,10 @@ type member struct {
 	holds    holding
 	inFlight bool // the last acquisition or repair has had no answer
 	released bool // a release was sent
-	offered  bool // it offered the lock while nobody could ask for it
+	offered  bool // it notified us while the claim could not ask
 	unseen   bool // it answered the last round while the claim was busy
 
-	// Its outcome in the last round, brought up to date by later answers.
+	// Its outcome in the last round, updated by later answers.
 	got    Outcome
 	status node.Status
 	misfit Misfit
@@ -47,9 +47,9 @@ type member struct {
 	server name
 }
 
-// name stands for a text that is only ever compared: a hash, so that a claim
-// stays small. 0 is no text. Two texts with one hash would have a claim yield, or
-// a node not count, where it need not.
+// name is the hash of a text that is only compared. It keeps a claim small. 0
+// is no text. If two texts had the same hash, a claim might yield without need,
+// or not count a node.
 type name uint64
 
 func nameOf(text string) name {

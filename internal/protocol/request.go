@@ -2,7 +2,7 @@ package protocol
 
 import "github.com/redlatch/redlatch/node"
 
-// This file sends the requests of a claim, and takes in their answers.
+// This file sends the requests of a claim, and handles their answers.
 
 // request returns a request about the claim. The runner adds what no decision
 // depends on: the name, the marker to compare, how long to keep the fence.
@@ -13,7 +13,7 @@ func (c *Claim) request(op node.Op) node.Request {
 	}
 }
 
-// ask begins a round: it sends op to the given nodes at once.
+// ask begins a round: it sends op to the given nodes concurrently.
 func (c *Claim) ask(v View, op node.Op, nodes Set, out []Effect) []Effect {
 	out = c.open(v, op, nodes, out)
 	if c.skipped() {
@@ -55,8 +55,8 @@ func (c *Claim) open(v View, op node.Op, nodes Set, out []Effect) []Effect {
 	return out
 }
 
-// skipped reports whether a node was left out of the round for being suspect:
-// the round may then be decided before any answer comes.
+// skipped reports whether a suspect node was not asked in this round: the round
+// may then be decided before any answer comes.
 func (c *Claim) skipped() bool {
 	for i := range c.cfg.Nodes {
 		if c.nodes[i].got == Skipped {
@@ -86,7 +86,7 @@ func (c *Claim) note(nodes Set) {
 	}
 }
 
-// record notes what a node may have of the claim after an answer to an
+// record records what a node may have of the claim after an answer to an
 // acquisition or a repair.
 func (c *Claim) record(e *Event, out []Effect) []Effect {
 	m := &c.nodes[e.Node]
@@ -115,7 +115,7 @@ func (c *Claim) listen(out []Effect) []Effect {
 	return append(out, Effect{Kind: Listen})
 }
 
-// see keeps what a node answered in the last round.
+// see stores a node's answer in the last round.
 func (c *Claim) see(e *Event) {
 	m := &c.nodes[e.Node]
 	switch e.Fault {
@@ -137,7 +137,7 @@ func (c *Claim) see(e *Event) {
 	}
 }
 
-// count takes an answer into the round that is in flight.
+// count counts an answer in the round in flight.
 func (c *Claim) count(v View, e *Event, out []Effect) []Effect {
 	c.see(e)
 	m := &c.nodes[e.Node]
@@ -148,8 +148,8 @@ func (c *Claim) count(v View, e *Event, out []Effect) []Effect {
 	return c.maybeSettle(v, out)
 }
 
-// countedTwice reports that the server behind node i granted as another of the
-// nodes too: an address can be led to another server at any time.
+// countedTwice reports whether the server behind node i also granted as another
+// node: an address can lead to another server at any time.
 func (c *Claim) countedTwice(i int, nodes Set) bool {
 	j := c.SameServer(i)
 	return j >= 0 && nodes.Has(j)
@@ -205,7 +205,7 @@ func (c *Claim) tally() Tally {
 	return t
 }
 
-// settle ends the round in flight with what has come.
+// settle ends the round in flight with the answers so far.
 func (c *Claim) settle(v View, out []Effect) []Effect {
 	if v.Now() >= c.round.limit {
 		for i := range c.cfg.Nodes {
@@ -227,7 +227,7 @@ func (c *Claim) settle(v View, out []Effect) []Effect {
 	return c.asked(v, out)
 }
 
-// answered takes in a node's answer.
+// answered handles a node's answer.
 func (c *Claim) answered(v View, e *Event, out []Effect) []Effect {
 	switch {
 	case e.Op == node.OpAcquire || e.Op == node.OpRepair:
@@ -248,6 +248,7 @@ func (c *Claim) answered(v View, e *Event, out []Effect) []Effect {
 		return out
 	case e.Op == node.OpExtend && e.Seq == c.round.Seq && c.round.Op == node.OpExtend:
 		switch {
+		case c.state > Held: // the lease ended first: its nodes are not repaired
 		case !c.round.Over:
 			return c.count(v, e, out)
 		case c.state == Held:
@@ -258,7 +259,8 @@ func (c *Claim) answered(v View, e *Event, out []Effect) []Effect {
 	return out
 }
 
-// acquired takes in the answer to an acquisition or a repair that was recorded.
+// acquired handles the answer to an acquisition or a repair, which record has
+// recorded.
 func (c *Claim) acquired(v View, e *Event, out []Effect) []Effect {
 	switch c.state {
 	case Asking:

@@ -12,15 +12,15 @@ import (
 // Quorum returns the smallest majority of n nodes.
 func Quorum(n int) int { return n/2 + 1 }
 
-// Drift returns how much of a time to live is given up for clocks that run at
-// different rates, and for the resolution in which nodes expire keys.
+// Drift returns the part of a time to live that is not used, because clocks run
+// at different rates and nodes expire keys with a limited resolution.
 func Drift(ttl time.Duration) time.Duration { return ttl/100 + 2*time.Millisecond }
 
-// Validity returns how long a lock can be relied on after a round that took
-// elapsed from its first send. It is not positive if the round took too long.
+// Validity returns how long a lock is valid after a round that took elapsed
+// from its first send. It is zero or negative if the round took too long.
 func Validity(ttl, elapsed time.Duration) time.Duration { return ttl - elapsed - Drift(ttl) }
 
-// Outcome is what is known of one node in a round.
+// Outcome is what is known about one node in a round.
 type Outcome uint8
 
 // The outcomes of a request to a node.
@@ -29,7 +29,7 @@ const (
 	Pending Outcome = iota
 	// Replied: the node's status says what it did.
 	Replied
-	// Failed: there was no reply, and the request may be executed yet.
+	// Failed: there was no reply, and the request may still be executed.
 	Failed
 	// NotSent: there was no reply, and the request was not executed.
 	NotSent
@@ -41,7 +41,7 @@ const (
 	Unusable
 )
 
-// failed reports that the node did not say yes or no.
+// failed reports that the node gave no answer.
 func (o Outcome) failed() bool { return o >= Failed }
 
 // Round is one request to all nodes.
@@ -54,8 +54,8 @@ type Round struct {
 	Won   bool // a quorum granted, when it was decided
 
 	asked   Set     // nodes that were sent the request
-	awaited Set     // nodes that are worth waiting for, and have not answered
-	limit   Instant // when it ends, whatever is missing
+	awaited Set     // nodes that the round waits for
+	limit   Instant // when it ends, with or without answers
 	until   Instant // when it ends, once a quorum has answered
 }
 
@@ -71,35 +71,34 @@ type Tally struct {
 // Won reports that a quorum granted.
 func (t Tally) Won() bool { return t.Granted >= Quorum(t.Nodes) }
 
-// Lost reports that so many nodes replied "not yours" that those which may have
-// the lock are no quorum. Nodes that gave no reply decide nothing.
+// Lost reports that so many nodes answered "not yours" that the nodes which may
+// have the lock are no quorum. Nodes that gave no reply decide nothing.
 func (t Tally) Lost() bool { return t.Nodes-t.Refused < Quorum(t.Nodes) }
 
-// Freed reports, of a release, that a quorum of nodes is free of our key: they
-// deleted it, or did not have it.
+// Freed reports, for a release, that a quorum of nodes does not have our key:
+// they deleted it, or did not have it.
 func (t Tally) Freed() bool { return !t.Lost() && t.Granted+t.Refused >= Quorum(t.Nodes) }
 
-// Available reports that a quorum of nodes could have granted: a refusal is then
-// another's lock, and not an outage.
+// Available reports that a quorum of nodes could have granted: a refusal is
+// then another client's lock, and not an outage.
 func (t Tally) Available() bool { return t.Nodes-t.Failed-t.Unfit >= Quorum(t.Nodes) }
 
 // hopeless reports that no quorum can grant any more, and that the reason is
-// known: the lock is held, or nodes are missing. While nodes are unfit, it waits
-// for all of them: what is wrong with the nodes is worth more to the caller than
-// a fraction of a round trip.
+// known: the lock is held, or nodes are missing. While nodes are unfit, the
+// round waits for all of them: the caller gains more from knowing what is wrong
+// with the nodes than from a fraction of a round trip.
 func (t Tally) hopeless() bool {
 	firm := t.Refused - t.Unfit
 	known := t.Granted+firm >= Quorum(t.Nodes) || t.Nodes-t.Failed < Quorum(t.Nodes)
 	return known && t.Nodes-firm-t.Failed < Quorum(t.Nodes)
 }
 
-// decided reports that the answers which are still missing need not be waited
-// for.
+// decided reports that the round need not wait for the missing answers.
 func (r *Round) decided(t Tally) bool {
 	if t.Won() {
 		return true
 	}
-	// Suspect nodes are done without only where the others can decide alone.
+	// Suspect nodes are not waited for only if the others can decide alone.
 	enough := r.awaited == 0 && t.Granted+t.Refused >= Quorum(t.Nodes)
 	switch r.Op {
 	case node.OpAcquire:
@@ -117,15 +116,15 @@ func (r *Round) decided(t Tally) bool {
 // slowness is how many times as long as the quorum the others may take.
 const slowness = 4
 
-// shorten has an acquisition end soon after a quorum has answered: it does not
-// wait for nodes that stopped answering, though this round is the first to
+// shorten makes an acquisition end soon after a quorum has answered: it does
+// not wait for nodes that stopped answering, even if this round is the first to
 // notice.
 func (r *Round) shorten(now Instant, t Tally, patience time.Duration) {
 	if r.Op != node.OpAcquire || r.until != 0 || t.Granted+t.Refused < Quorum(t.Nodes) {
 		return
 	}
 	r.until = r.limit
-	// Where the time limit comes as soon, it ends the round, and the nodes have
+	// If the time limit comes as soon, it ends the round, and the nodes have
 	// timed out.
 	if at := r.Start + max(patience, slowness*(now-r.Start)); at < r.limit {
 		r.until = at

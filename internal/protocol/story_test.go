@@ -12,8 +12,8 @@ import (
 	"github.com/redlatch/redlatch/node"
 )
 
-// stage is a few claims and three nodes, in time that a test moves. Requests are
-// executed at once.
+// stage is a few claims and three nodes, in time that a test controls. Requests
+// are executed at once.
 type stage struct {
 	now     time.Duration
 	nodes   [3]nodestate.Server
@@ -22,17 +22,18 @@ type stage struct {
 	written strings.Builder
 }
 
-// actor is one claim, and what it says.
+// actor is one claim, and what it reports.
 type actor struct {
 	*stage
 	name  string
 	claim protocol.Claim
-	last  protocol.State // that was written
+	last  protocol.State // the last one that was written
 }
 
 var epoch = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 
-// The stage is what its claims see: clocks are right, and chance is always 0.
+// The stage is the view of its claims: clocks are correct, and random values
+// are always 0.
 
 func (s *stage) Now() protocol.Instant { return s.now }
 func (s *stage) Time() time.Time       { return epoch.Add(s.now) }
@@ -59,7 +60,7 @@ func (s *stage) actor(name string) *actor {
 
 func (s *stage) printf(format string, args ...any) { fmt.Fprintf(&s.written, format+"\n", args...) }
 
-// does has an event happen to an actor, and everything that follows from it.
+// does sends an event to an actor, and executes all that follows.
 func (a *actor) does(what string, e protocol.Event) {
 	before := a.claim.State()
 	effects := a.claim.Handle(a, &e, nil)
@@ -77,7 +78,7 @@ func (a *actor) does(what string, e protocol.Event) {
 		}
 	}
 	after := a.claim.State()
-	// A waiter that asks again, and waits on, is not worth a line.
+	// A waiter that asks again and continues to wait is not written.
 	if again := after == protocol.Asking && a.last == protocol.Waiting; after != before && !again && after != a.last || news != "" {
 		a.printf("%8v  %s  %-24s %v%s", a.now.Round(time.Millisecond), a.name, what, after, news)
 		a.last = after
@@ -95,7 +96,7 @@ func (a *actor) follow(f protocol.Effect) {
 	case protocol.Send:
 		answer := protocol.Event{Kind: protocol.Answer, Node: f.Node, Seq: f.Seq, Op: req.Op, Once: req.Once, Token: req.Token}
 		if a.cut.Has(f.Node) {
-			return // the time limit of the round is answer enough
+			return // the time limit of the round is the answer
 		}
 		reply, wakes := a.nodes[f.Node].Apply(a.Time(), req)
 		answer.Reply = reply
@@ -120,7 +121,7 @@ func (s *stage) wake(i int, wakes []node.Wake) {
 	}
 }
 
-// sleep lets time pass, and has timers fire, except those of actors that are
+// sleep lets time pass, and fires timers, except those of actors that are
 // paused.
 func (s *stage) sleep(d time.Duration, paused ...*actor) {
 	for end := s.now + d; s.now < end; {
@@ -172,8 +173,8 @@ func TestStoryOfAPausedHolder(t *testing.T) {
 	s.golden(t, "testdata/paused.txt")
 }
 
-// TestStoryOfANodeThatIsCutOff has a lease be acquired without one node, which is
-// given it when it is back.
+// TestStoryOfANodeThatIsCutOff acquires a lease without one node, which is
+// repaired when it is back.
 func TestStoryOfANodeThatIsCutOff(t *testing.T) {
 	s := &stage{cut: protocol.Of(2)}
 	a := s.actor("A")

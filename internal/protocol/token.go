@@ -6,8 +6,8 @@ import (
 	"github.com/redlatch/redlatch/node"
 )
 
-// maxProposals bounds how often a round is repeated with a higher token. Once is
-// the rule when a clock is off; each further time needs another client to have
+// maxProposals limits how often a round is repeated with a higher token. Once
+// is normal when a clock is off. Each further time, another client must have
 // come in between.
 const maxProposals = 8
 
@@ -17,8 +17,8 @@ func (c *Claim) propose(v View) {
 		return
 	}
 	floor := max(c.floor, c.above+1)
-	// The last holder's token was accepted by a quorum, so one above it will be;
-	// unless it is that of a node whose clock ran away.
+	// A quorum accepted the last holder's token, so it will accept one above
+	// it; unless it is from a node whose clock ran away.
 	if c.fence < c.plausible(v) {
 		floor = max(floor, c.fence+1)
 	}
@@ -36,8 +36,20 @@ func Plausible(now time.Time, window time.Duration) node.Token {
 	return node.Token(max(now.Add(window/2).UnixMicro(), 0))
 }
 
-// proposals is the tokens that a claim was proposed with, however many: the
-// lowest and the highest of them. Both are 0 if there are none.
+// NextToken returns the token that a client proposes next: the nodes' time in
+// microseconds, or one above its last proposal.
+func NextToken(last node.Token, now time.Time) node.Token {
+	t := node.Token(max(now.UnixMicro(), 1))
+	// The last proposal counts only if it is near the clock: a client whose
+	// clock was corrected by an hour must not continue from the wrong time.
+	if last >= t && last < t+node.TokenLeap {
+		t = last + 1
+	}
+	return t
+}
+
+// proposals has the tokens that a claim proposed: the lowest and the highest,
+// however many there were. Both are 0 if there are none.
 type proposals struct{ least, most node.Token }
 
 func (p *proposals) add(t node.Token) {
@@ -48,8 +60,8 @@ func (p *proposals) add(t node.Token) {
 }
 
 // upTo returns a token that is no lower than any proposal up to most, and no
-// higher than most; 0 if every proposal is above it. Where some are, because our
-// clock was corrected in between, it is most itself.
+// higher than most; 0 if every proposal is above most. If some are above it,
+// because our clock was corrected in between, it returns most itself.
 func (p *proposals) upTo(most node.Token) node.Token {
 	if p.least > most {
 		return 0
@@ -57,12 +69,12 @@ func (p *proposals) upTo(most node.Token) node.Token {
 	return min(p.most, most)
 }
 
-// span is which tokens a node would accept.
+// span is the range of tokens that a node would accept.
 type span struct{ least, most node.Token }
 
 // spanOf returns the span of a node that granted, or that refused the token;
 // false for a node that would accept no token at all. A node that has not
-// answered yet is taken to have no fence and the right time.
+// answered is assumed to have no fence and the correct time.
 func (c *Claim) spanOf(m *member, now time.Time) (span, bool) {
 	switch {
 	case m.got == Pending:
@@ -81,10 +93,10 @@ func (c *Claim) spanOf(m *member, now time.Time) (span, bool) {
 	return span{}, false
 }
 
-// floorAfter returns the least token that a quorum of nodes would accept, given
-// their replies to a refused proposal; false if there is none. It is not simply
-// above the highest fence: a single node whose clock ran away would drag the
-// proposal out of every other node's window.
+// floorAfter returns the lowest token that a quorum of nodes would accept,
+// given their replies to a refused proposal; false if there is none. It does
+// not simply take one above the highest fence: a single node whose clock ran
+// away would move the proposal out of every other node's window.
 func (c *Claim) floorAfter(now time.Time) (node.Token, bool) {
 	var spans [MaxNodes]span
 	n := 0
@@ -109,8 +121,7 @@ func (c *Claim) floorAfter(now time.Time) (node.Token, bool) {
 	return best, found
 }
 
-// wantsHigherToken reports whether a quorum might grant if only the token were
-// another.
+// wantsHigherToken reports whether a quorum might grant with another token.
 func (c *Claim) wantsHigherToken() bool {
 	firm, byToken := 0, 0
 	for i := range c.cfg.Nodes {

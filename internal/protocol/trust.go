@@ -9,18 +9,18 @@ import (
 // This file is the restart guard: which nodes may have forgotten locks, for how
 // long they must not grant, and who may mark them.
 
-// NeedsMark reports whether a reply says that its node has to be marked.
+// NeedsMark reports whether the node that sent the reply has to be marked.
 func NeedsMark(r node.Reply) bool {
 	return r.Status == node.Quarantined && r.Value == node.ReasonUnmarked ||
 		(r.Status == node.Quarantined || r.Status == node.Granted) && r.Value == node.ReasonRemark
 }
 
 // Quarantine returns how long a node that may have forgotten locks must not
-// grant: until the last lock it can have granted has expired by a clock that is
-// slow, and until no token it can have granted is within the window any more,
-// with clocks that are off by up to half of it. Where replicas are required, with
-// the given lag, that is counted from when the master that was replaced can have
-// granted and extended last.
+// grant: until the last lock that it can have granted has expired by a slow
+// clock, and until no token that it can have granted is within the window any
+// more, with clocks that are off by up to half of it. If replicas are required,
+// with the given lag, this is counted from the last moment at which the master
+// that was replaced can have granted or extended.
 func Quarantine(maxTTL, window, lag time.Duration) time.Duration {
 	q := max(maxTTL, 3*window) + maxTTL/15
 	if lag > 0 {
@@ -29,17 +29,17 @@ func Quarantine(maxTTL, window, lag time.Duration) time.Duration {
 	return q.Truncate(time.Millisecond)
 }
 
-// replicaMargin is for what the lag does not show: a server counts it in whole
-// seconds, so up to one more has passed; and what a replica reported last may
-// have been in flight for another one.
+// replicaMargin is for what the lag does not show. A server counts the lag in
+// whole seconds, so up to one more second has passed, and the replica's last
+// report may have been in flight for another.
 const replicaMargin = 2 * time.Second
 
-// Misfit says in what a node's marker differs from the client's parameters.
+// Misfit says how a node's marker differs from the client's parameters.
 type Misfit uint8
 
-// The differences, the first that applies.
+// The differences. The first that applies is used.
 const (
-	// Fits: in nothing that matters.
+	// Fits: nothing that matters differs.
 	Fits Misfit = iota
 	// Unreadable: the marker has another format.
 	Unreadable
@@ -49,7 +49,7 @@ const (
 	OtherMembership
 	// TTLTooLong: the request's TTL is above the marker's.
 	TTLTooLong
-	// OtherParameters: the membership is the same, and a parameter differs.
+	// OtherParameters: the membership is the same, but a parameter differs.
 	OtherParameters
 )
 
@@ -74,8 +74,8 @@ func Compare(mine node.Guard, theirs *node.Guard, ttl time.Duration) Misfit {
 // Fixed says which parameters the caller set, so that they are not adopted.
 type Fixed struct{ MaxTTL, Window, Replicas, Lag bool }
 
-// Adopted returns mine with the parameters of a marker of the same membership, if
-// they differ and the caller left them open.
+// Adopted returns mine with the parameters of a marker of the same membership,
+// if they differ and the caller did not set them.
 func Adopted(mine, theirs node.Guard, fixed Fixed) (node.Guard, bool) {
 	theirs.Nodes, theirs.Off = mine.Nodes, mine.Off
 	switch {
@@ -91,27 +91,64 @@ func Adopted(mine, theirs node.Guard, fixed Fixed) (node.Guard, bool) {
 	return theirs, true
 }
 
+// Following returns mine with the parameters of a former membership, as far as
+// the caller did not set them. It takes the longest values.
+func Following(mine, former node.Guard, fixed Fixed) node.Guard {
+	if !fixed.MaxTTL {
+		mine.MaxTTL = max(mine.MaxTTL, former.MaxTTL)
+	}
+	if !fixed.Window {
+		mine.Window = max(mine.Window, former.Window)
+	}
+	if !fixed.Replicas {
+		mine.Replicas = max(mine.Replicas, former.Replicas)
+	}
+	if !fixed.Lag && mine.Replicas > 0 {
+		mine.ReplicaLag = max(mine.ReplicaLag, former.ReplicaLag)
+	}
+	mine.Quarantine = Quarantine(mine.MaxTTL, mine.Window, mine.ReplicaLag)
+	return mine
+}
+
 // The shortest TTL, and the longest that a marker may allow: in milliseconds it
-// is well within what every node can count.
+// is far below what every node can count.
 const (
 	MinTTL    = 10 * time.Millisecond
 	MaxMaxTTL = 30 * 24 * time.Hour
 )
 
-// Seen is what one node's marker says, or that the node did not answer.
-type Seen struct {
-	Answered bool
-	Marked   bool // for this membership
-	Outdated bool // from before a restart or promotion, or by a clock set back since
+// Outdated reports whether a node's marker is from before a restart or
+// promotion, or from a clock that was set back since.
+func Outdated(marked *node.Guard, trusted bool, left time.Duration, reason string) bool {
+	return marked != nil && !trusted && (left == 0 || left > marked.Quarantine && reason != node.ReasonList)
 }
 
-// ToMark returns the nodes that are to be marked.
+// BeenInService reports whether a node's marker shows that the node is, or has
+// been, in service. A node whose quarantine began when it was first seen has
+// not been in service yet.
+func BeenInService(marked *node.Guard, trusted bool, left time.Duration, reason string) bool {
+	return trusted || marked != nil && !(left > 0 && reason == node.ReasonNew)
+}
+
+// Settling is how long it takes until every lock that is extended is back on a
+// node that is trusted again. An extension begins a third of the TTL after the
+// one before, and the repair follows it.
+func Settling(maxTTL time.Duration) time.Duration { return maxTTL / 2 }
+
+// Seen is what one node's marker says, or that the node did not answer.
+type Seen struct {
+	Answered bool // and does not contradict this membership
+	Marked   bool // for this membership
+	Outdated bool // from before a restart or promotion, or from a clock set back since
+}
+
+// ToMark returns the nodes that have to be marked.
 //
-// A node that remembers this membership, from before it restarted, is marked for
-// it again. One that remembers nothing is marked when a quorum confirms the
-// membership and its parameters, or when every node has answered and none
-// contradicts. One witness is not enough: after a membership change during which
-// one node was away, that node would confirm the former membership.
+// A node that remembers this membership, from before it restarted, is marked
+// for it again. A node that remembers nothing is marked when a quorum confirms
+// the membership and its parameters, or when every node has answered and none
+// contradicts. One witness is not enough: after a membership change during
+// which one node was away, that node would confirm the former membership.
 func ToMark(nodes []Seen) (set Set) {
 	confirmed, answered := 0, 0
 	for _, s := range nodes {

@@ -21,9 +21,9 @@ func NewValue(random [valueDigits / 2]byte, owner string) string {
 	return string(append(b, owner...))
 }
 
-// OwnerOf returns the owner that a value names, and whether it is the value of a
-// claim at all. Anybody may have set it, and it is shown to users: an owner that
-// cannot be printed is none.
+// OwnerOf returns the owner that a value names, and whether it is the value of
+// a claim at all. Any client may have set it, and it is shown to users: an
+// owner that cannot be printed is none.
 func OwnerOf(value string) (string, bool) {
 	if len(value) <= valueDigits || value[valueDigits] != ':' || !Printable(value[valueDigits+1:], 0, MaxOwner) {
 		return "", false
@@ -40,8 +40,8 @@ func IsLease(value string) bool {
 	return ok
 }
 
-// Printable reports whether a text of so many bytes can be shown, logged and
-// typed.
+// Printable reports whether a text has from least to most bytes, and can be
+// shown, logged and typed.
 func Printable(s string, least, most int) bool {
 	if len(s) < least || len(s) > most || !utf8.ValidString(s) {
 		return false

@@ -9,17 +9,18 @@ import (
 
 // This file decides when a claim that was refused asks again.
 
-// waiting is what a claim keeps while its caller waits. It outlives the value.
+// waiting is what a claim keeps while its caller waits. Its successor takes it
+// over.
 type waiting struct {
-	came   int64 // by the client's wall clock, in microseconds
-	queued bool  // nodes are asked to put the claim into their queues
+	came   int64 // when the caller came, by the client's wall clock, in microseconds
+	queued bool  // nodes are asked to queue the claim
 	ticket int64
 	rounds int32
 	waited bool   // a pause has begun
 	missed uint32 // Missed, when the caller came
 
 	// outage is since when every round has found too few nodes, 0 if the last
-	// one did not; missing is how many rounds that was.
+	// one did not. missing is the number of these rounds.
 	outage  Instant
 	missing int32
 
@@ -34,34 +35,36 @@ type waiting struct {
 	// the last one did not.
 	split Instant
 
-	// left is the nodes that are left to holder, who has a quorum without them.
+	// left has the nodes that were yielded to holder, which has a quorum
+	// without them.
 	left   Set
 	holder name
 
 	until Instant // when the pause is over
 }
 
-// OutagePatience is how long a caller that set no bound waits for a quorum of
-// nodes, and OutageRounds how many rounds in a row must miss one before that is
-// over: nodes that miss the time limit of one round may merely be slow.
+// OutagePatience is how long a caller that set no limit waits for a quorum of
+// nodes. OutageRounds is how many rounds in a row must have no quorum before
+// that wait ends: nodes that miss the time limit of one round may only be slow.
 const (
 	OutagePatience = 2 * time.Second
 	OutageRounds   = 3
 )
 
-// maxMissing is after how many rounds without a quorum a claim is queued no more.
+// maxMissing is the number of rounds without a quorum after which a claim is no
+// longer queued.
 const maxMissing = 2
 
 // takeTicket sets the place in the queues, by the nodes' clocks: behind all who
-// came before. Before any node has shown its clock nobody is queued, since a
+// came before. Nobody is queued before a node has shown its clock, because a
 // wrong ticket would last for the whole wait.
 func (c *Claim) takeTicket(v View) {
 	c.wait.queued = true
 	c.wait.ticket = c.wait.came + v.Offset().Microseconds()
 }
 
-// nextIn returns how long to wait before the next round, and whether there is to
-// be one.
+// nextIn returns how long to wait before the next round, and whether there is
+// one.
 func (c *Claim) nextIn(v View, t Tally) (time.Duration, bool) {
 	now := v.Now()
 	if t.Available() {
@@ -89,14 +92,15 @@ func (c *Claim) nextIn(v View, t Tally) (time.Duration, bool) {
 	return delay, true
 }
 
-// In a queue that does not notify, a node is asked again after pollStep for each
-// place before ours, and more rarely the longer the queue does not move, so that
-// waiting for a long job costs little. In one that does, the first two ask every
-// pollMost to renew their places, so that one of them notices if the other is
-// gone. Those behind look whether anybody before them is left: a node does
-// nothing by itself, and if all before us are frozen nobody else would. So each
-// of the first lookMany looks about once in lookLeast, and those behind them
-// ever more rarely, so that a long queue costs little more than a short one.
+// In a queue that does not notify, a waiter asks again after pollStep for each
+// place before it, and less often the longer the queue does not move, so that
+// waiting for a long job costs little. In a queue that notifies, the first two
+// ask every pollMost to renew their places, so that one of them notices if the
+// other is gone. Those behind check whether anybody before them is left: a node
+// does nothing by itself, and if all before us are frozen nobody else would
+// check. So each of the first lookMany asks about once in lookLeast, and those
+// behind them less and less often, so that a long queue costs little more than
+// a short one.
 const (
 	pollStep  = 5 * time.Millisecond
 	pollStill = 100 * time.Millisecond
@@ -106,10 +110,10 @@ const (
 	lookMany  = 50
 )
 
-// delay is how long to wait after a refused round. In a queue it goes by our
-// place: the queue keeps the order. Otherwise it is random, so that contenders do
-// not split the nodes among them again and again, and no longer than the lock
-// can be held.
+// delay is how long to wait after a refused round. In a queue it depends on our
+// place: the queue keeps the order. Otherwise it is random, so that contenders
+// do not split the nodes again and again, and no longer than the lock can be
+// held.
 func (c *Claim) delay(v View) time.Duration {
 	now := v.Now()
 	rank, notified := c.rank()
@@ -120,8 +124,8 @@ func (c *Claim) delay(v View) time.Duration {
 	case rank == 0:
 		delay := c.random(v)
 		if left, ok := c.freeIn(); ok {
-			// A random part of a step on top: all who wait for the same expiry
-			// were given the same time.
+			// Plus a random part of a step: all that wait for the same expiry
+			// got the same time.
 			delay = min(delay, left+time.Millisecond+v.Random(c.cfg.RetryDelay/20+time.Millisecond))
 		}
 		return delay
@@ -149,8 +153,8 @@ func (c *Claim) delay(v View) time.Duration {
 	return delay
 }
 
-// lookIn returns when to look whether those for whom a node reserves a free lock
-// have asked for it, if nobody else may.
+// lookIn returns when to check whether the waiters for which a node keeps a
+// free lock have asked for it, if nobody else may check.
 func (c *Claim) lookIn(v View, i int) (time.Duration, bool) {
 	m := &c.nodes[i]
 	if m.got != Replied || m.status != node.Reserved || m.left <= 0 {
@@ -186,8 +190,8 @@ func (c *Claim) rank() (rank int, notified bool) {
 	return ranks[quorum-1], notifying >= quorum
 }
 
-// Place returns our place in the node queues: 1 for the next one to have the
-// lock, 0 if a quorum has not queued us.
+// Place returns our place in the node queue: 1 for the next holder, 0 if no
+// quorum has queued us.
 func (c *Claim) Place() int {
 	rank, _ := c.rank()
 	return rank
@@ -208,7 +212,8 @@ func (c *Claim) mayBeQueued() bool {
 	return false
 }
 
-// foreignHolder reports whether the holder is one whose release notifies nobody.
+// foreignHolder reports whether the holder is a foreign client, whose release
+// notifies nobody.
 func (c *Claim) foreignHolder() bool {
 	for i := range c.cfg.Nodes {
 		m := &c.nodes[i]
@@ -240,11 +245,12 @@ func (c *Claim) freeIn() (time.Duration, bool) {
 		return 0, false
 	}
 	slices.Sort(left)
-	// With a quorum free already it was a split vote, which time does not settle.
+	// If a quorum is free already it was a split vote, which time does not
+	// resolve.
 	return left[quorum-1], left[quorum-1] > 0
 }
 
-// takenBy returns who else has a quorum, if anybody.
+// takenBy returns the holder that has a quorum, if there is one.
 func (c *Claim) takenBy() (holder name, taken bool) {
 	for i := range c.cfg.Nodes {
 		m := &c.nodes[i]

@@ -2,34 +2,34 @@ package protocol
 
 import "github.com/redlatch/redlatch/node"
 
-// This file has a claim yield what it holds without a majority to those before it
-// in the queues.
+// This file yields what a claim holds without a majority to those before it in
+// the queues.
 
-// yielding is a request to nodes to give up what the claim has there.
+// yielding is a request to nodes to free what the claim has there.
 type yielding struct {
 	on      bool
 	op      node.Op
-	nodes   Set // to which it was sent
-	missing Set // of those, without an answer
-	stale   Set // of those, that want a higher token
-	kept    Set // where nobody else is waiting
-	next    Set // where those before us turned out to be gone
+	nodes   Set // nodes to which it was sent
+	missing Set // of those, the ones without an answer
+	stale   Set // of those, the ones that want a higher token
+	kept    Set // where nobody else waits
+	next    Set // where those before us are gone
 	tries   uint8
 	seq     uint32
 	floor   node.Token
 	until   Instant
-	holder  name // OpRelease: to whom the nodes are left
+	holder  name // OpRelease: the holder that gets the nodes
 }
 
-// giveWay sees to grants of a round that was not won, so that two callers with a
-// minority each do not wait for each other.
+// giveWay handles the grants of a round that was not won, so that two callers
+// with a minority each do not wait for each other.
 func (c *Claim) giveWay(v View, grants Set, out []Effect) []Effect {
 	now := v.Now()
 	switch {
 	case grants == 0:
 		return out
 	case !c.inQueues():
-		// There is no queue, and chance must settle it.
+		// There is no queue: a random delay has to resolve it.
 		return c.startOver(v, 0, out)
 	case c.wait.split != 0 && now-c.wait.split >= maxSplit*c.cfg.Patience:
 		return c.startOver(v, c.random(v)/4, out)
@@ -37,28 +37,28 @@ func (c *Claim) giveWay(v View, grants Set, out []Effect) []Effect {
 	op := node.OpOffer
 	holder, taken := c.takenBy()
 	if taken {
-		// These nodes are of no use to us. The holder is to have them too, so
-		// that it outlives the loss of others.
+		// These nodes are of no use to us. The holder should get them too, so
+		// that its lock survives the loss of others.
 		op = node.OpRelease
 	}
 	c.yield = yielding{on: true, op: op, nodes: grants, holder: holder, floor: max(c.token, c.above)}
 	return c.sendYield(v, grants, out)
 }
 
-// sendYield asks nodes to give up what the claim has there.
+// sendYield asks nodes to free what the claim has there.
 //
-// A copy of such a request that comes later, from a driver or proxy that repeats
-// what it had no answer to, must not free what the value has been granted since.
-// So it has a token of its own, above those before it and below those after. One
-// that is not above the fence changes nothing, and is repeated with a higher
-// token: reporting the fence is all that a node may do with it, now or later.
+// A late copy of such a request, from a driver or proxy that repeats requests
+// without an answer, must not free what the value has been granted since. So it
+// has a token of its own, above those before it and below those after. If that
+// token is not above the fence, the node changes nothing and only reports the
+// fence, now or later, and the request is repeated with a higher token.
 func (c *Claim) sendYield(v View, nodes Set, out []Effect) []Effect {
 	y := &c.yield
 	req := c.request(y.op)
 	req.Once = true
 	if req.Token != 0 {
-		// No higher than it must be: others may have proposed meanwhile, and are
-		// not to find themselves stale.
+		// No higher than necessary: others may have proposed tokens meanwhile,
+		// which must not become stale.
 		req.Token = y.floor + 1
 		c.above = req.Token
 	}
@@ -79,7 +79,7 @@ func (c *Claim) sendYield(v View, nodes Set, out []Effect) []Effect {
 	return out
 }
 
-// yielded takes in the answer to a request with Once.
+// yielded handles the answer to a request with Once.
 func (c *Claim) yielded(v View, e *Event, out []Effect) []Effect {
 	y, bit := &c.yield, Of(e.Node)
 	if c.state != Waiting || !y.on || e.Seq != y.seq || y.missing&bit == 0 {
@@ -88,8 +88,8 @@ func (c *Claim) yielded(v View, e *Event, out []Effect) []Effect {
 	y.missing &^= bit
 	switch {
 	case e.Fault != NoFault || e.Reply.Status == node.Ahead:
-		// It may free the lock there at any later time. Nothing can be built on
-		// this value any more.
+		// The node may execute it, and free the lock there, at any later time.
+		// This value cannot be used any more.
 		return c.startOver(v, c.random(v)/4, out)
 	case e.Reply.Status == node.Stale:
 		y.stale |= bit
@@ -111,7 +111,7 @@ func (c *Claim) yielded(v View, e *Event, out []Effect) []Effect {
 	return c.sendYield(v, y.stale, out)
 }
 
-// yieldOver goes on waiting after every node has answered.
+// yieldOver continues the wait after every node has answered.
 func (c *Claim) yieldOver(v View, out []Effect) []Effect {
 	c.yield.on = false
 	y := c.yield
@@ -132,7 +132,7 @@ func (c *Claim) yieldOver(v View, out []Effect) []Effect {
 	if y.kept != 0 {
 		out = c.maybeWin(v, out)
 	}
-	// Where those before us turned out to be gone, the lock is ours to ask for.
+	// Where those before us are gone, we ask for the lock.
 	for i := range c.cfg.Nodes {
 		if y.next.Has(i) && c.idle() {
 			out = c.offered(v, i, out)
@@ -150,7 +150,7 @@ func (c *Claim) yieldOver(v View, out []Effect) []Effect {
 	return c.waitOn(v, out)
 }
 
-// Yield describes the last yielding: the request, and what came of it.
+// Yield describes the last yielding: the request, and its tally.
 func (c *Claim) Yield() (node.Op, Tally) {
 	y := &c.yield
 	return y.op, Tally{Nodes: c.cfg.Nodes, Granted: y.kept.Count(), Refused: (y.nodes &^ y.kept).Count()}

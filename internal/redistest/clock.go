@@ -14,7 +14,7 @@ import (
 // Clock is the wall clock of a server.
 type Clock struct{ clock *clockshim.Clock }
 
-// Set has the clock be off by the given time from now on.
+// Set makes the clock wrong by the given time from now on.
 func (c *Clock) Set(off time.Duration) { c.clock.Set(off, 0) }
 
 // StartWithClock starts a server whose wall clock is off by the given time. It
@@ -25,7 +25,7 @@ func StartWithClock(t testing.TB, off time.Duration, settings ...string) *Server
 	return s
 }
 
-// StartWithSettableClock is like StartWithClock, and returns the clock besides.
+// StartWithSettableClock is like StartWithClock, and also returns the clock.
 func StartWithSettableClock(t testing.TB, off time.Duration, settings ...string) (*Server, *Clock) {
 	t.Helper()
 	dir := t.TempDir()

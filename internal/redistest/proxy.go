@@ -8,8 +8,8 @@ import (
 	"github.com/redlatch/redlatch/internal/faultproxy"
 )
 
-// Proxy stands between a client and a server, and does to their connections
-// what a network can do.
+// Proxy is between a client and a server, and does to their connections what a
+// network can do.
 type Proxy struct{ *faultproxy.Proxy }
 
 // NewProxy returns a proxy to a server, ended with the test.

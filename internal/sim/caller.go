@@ -7,9 +7,9 @@ import (
 	"github.com/redlatch/redlatch"
 )
 
-// live makes one caller's calls, and after them as many as it takes to make the
-// history long enough: at a time when nothing breaks any more, and everybody
-// must be served.
+// live makes one caller's calls, and then as many more as the history needs to
+// be long enough. The additional ones come when nothing breaks any longer, and
+// every caller must be served.
 func (w *World) live(client, caller int) {
 	mine := uint64(client)<<8 | uint64(caller)
 	time.Sleep(w.jitter(mine ^ 0x11fe))

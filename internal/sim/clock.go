@@ -26,7 +26,7 @@ func (c *ticker) set(d time.Duration) {
 	c.offset += d
 }
 
-// correct sets the clock right, but for an offset.
+// correct sets the clock right, except for an offset.
 func (c *ticker) correct(offset time.Duration) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -50,7 +50,7 @@ func (c *ticker) Now() time.Time {
 	return c.start.Add(c.elapsed() + c.offset)
 }
 
-// clientClock is a client's clock, and its chance.
+// clientClock is a client's clock, and its source of randomness.
 type clientClock struct {
 	*ticker
 	dice dice
@@ -60,14 +60,14 @@ type clientClock struct {
 	n    uint64
 }
 
-// Uptime starts anywhere but at zero.
+// Uptime does not start at zero.
 func (c *clientClock) Uptime() time.Duration { return time.Hour + c.elapsed() }
 
-// Chance is what the client's values and delays come from.
+// Chance is the source of the client's values and delays.
 func (c *clientClock) Chance() rand.Source { return c }
 
-// Uint64 depends on the moment alone, so that a call which is taken out of a
-// plan does not change what chance has for the next.
+// Uint64 depends on the moment alone, so that removing a call from a plan does
+// not change the random numbers of the next.
 func (c *clientClock) Uint64() uint64 {
 	now := time.Since(c.start)
 	c.mu.Lock()

@@ -8,11 +8,12 @@ import (
 	"time"
 
 	"github.com/redlatch/redlatch"
+	"github.com/redlatch/redlatch/admin"
 	"github.com/redlatch/redlatch/internal/nodestate"
 	"github.com/redlatch/redlatch/node"
 )
 
-// near is a client's node that is a server with no network in between.
+// near is a client's node: a server with no network in between.
 type near struct {
 	*Server
 	trip time.Duration
@@ -30,9 +31,9 @@ func (n near) Do(ctx context.Context, req node.Request) (node.Reply, error) {
 	return n.Server.Do(req)
 }
 
-// TestServersThatForgotComeBackByUseAlone has one server of three forget in each
-// way, while it is used in each way. When its quarantine is over it must do for
-// another that fails.
+// TestServersThatForgotComeBackByUseAlone has one server of three forget in
+// each way, while it is used in each way. When its quarantine is over it must
+// replace another that fails.
 func TestServersThatForgotComeBackByUseAlone(t *testing.T) {
 	forget := map[string]func(s *Server){
 		"flushed":                 func(s *Server) { s.flush() },
@@ -77,8 +78,8 @@ func TestServersThatForgotComeBackByUseAlone(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
 					var nodes []near
 					for i, name := range []string{"a", "b", "c"} {
-						// The one that forgets answers before the others have said
-						// with which parameters they are marked.
+						// The server that forgets answers before the others
+						// have reported with which parameters they are marked.
 						nodes = append(nodes, near{NewServer(name, time.Now, true), time.Duration(2+3*i) * time.Millisecond, new(atomic.Bool)})
 					}
 					opts := redlatch.Options{Guard: redlatch.GuardOn, TTL: ttl, MaxTTL: ttl, TokenWindow: window}
@@ -91,7 +92,7 @@ func TestServersThatForgotComeBackByUseAlone(t *testing.T) {
 						return c
 					}
 					once(t, client())
-					opts.MaxTTL, opts.TokenWindow = 0, 0 // the others take them from the markers
+					opts.MaxTTL, opts.TokenWindow = 0, 0 // the others read them from the markers
 					time.Sleep(time.Second)
 					time.AfterFunc(time.Second, func() { forget(nodes[0].Server) })
 					check := use(t, client)
@@ -116,7 +117,7 @@ func once(t *testing.T, c *redlatch.Client) {
 	l.Release(t.Context()) // a server may have forgotten it in between
 }
 
-// TestReleaseDoesNotShowThatANodeIsBack has a node lose its marker alone, while
+// TestReleaseDoesNotShowThatANodeIsBack has a node lose only its marker, while
 // too few others answer to mark it again.
 func TestReleaseDoesNotShowThatANodeIsBack(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -145,7 +146,7 @@ func TestReleaseDoesNotShowThatANodeIsBack(t *testing.T) {
 		}
 		l.Release(t.Context())
 		time.Sleep(time.Second)
-		out := c.Quarantined()
+		out := admin.New(c).Quarantined()
 		if len(out) != 1 || out[0].Node != "a" || out[0].Reply.Value != node.ReasonUnmarked {
 			t.Errorf("after the release these are known to take no part: %v", out)
 		}

@@ -2,9 +2,9 @@ package sim
 
 import "time"
 
-// dice is chance that can be repeated: a number for every place that asks for
-// one, whatever was asked before. So what is taken out of a plan leaves the
-// rest of it as it was.
+// dice is repeatable randomness: a number for every place that asks for one,
+// independent of what was asked before. So removing something from a plan
+// leaves the rest of it unchanged.
 type dice uint64
 
 func (d dice) roll(parts ...uint64) uint64 {
@@ -31,7 +31,7 @@ func below(number uint64, d time.Duration) time.Duration {
 	return time.Duration(number % uint64(d))
 }
 
-// stream is a row of numbers, for making plans.
+// stream is a sequence of numbers, for making plans.
 type stream struct {
 	dice dice
 	n    uint64
@@ -45,5 +45,5 @@ func (s *stream) between(least, most time.Duration) time.Duration {
 	return least + below(s.next(), most-least)
 }
 
-// one in n reports true.
+// one reports true once in n calls on average.
 func (s *stream) one(n int) bool { return s.intn(n) == 0 }

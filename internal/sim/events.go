@@ -6,13 +6,13 @@ import (
 	"time"
 )
 
-// events has things done when their time comes, one after the other, all on one
+// events runs functions when their time comes, one after the other, on one
 // goroutine: there are hundreds of thousands of them a second.
 type events struct {
 	mu    sync.Mutex
 	queue eventHeap
 	sent  uint64
-	awake chan struct{} // the first in the queue is another
+	awake chan struct{} // the first in the queue has changed
 	quit  chan struct{}
 }
 
@@ -28,7 +28,7 @@ func newEvents() *events {
 	return e
 }
 
-// after has f done in a while.
+// after runs f after a while.
 func (e *events) after(d time.Duration, f func()) {
 	e.mu.Lock()
 	e.sent++

@@ -9,7 +9,7 @@ import (
 	"github.com/redlatch/redlatch/node"
 )
 
-// host is a server, and what may befall it.
+// host is a server, and its faults.
 type host struct {
 	server *Server
 	clock  *ticker
@@ -17,8 +17,8 @@ type host struct {
 	mu     sync.Mutex
 	down   time.Duration // until when it does not answer at all
 	frozen time.Duration // until when it does nothing
-	// revived is set once it has come back with data from before: what was
-	// released meanwhile stands again, until it runs out.
+	// revived is set once it has restarted with older data: a lock that was
+	// released since then is held again, until it expires.
 	revived bool
 }
 
@@ -37,14 +37,14 @@ func newHost(w *World, i int) *host {
 	return h
 }
 
-// state says for how long the host stands still yet, and whether it is down.
+// state says how long the host is still paused, and whether it is down.
 func (h *host) state(now time.Duration) (frozen time.Duration, down bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return max(0, h.frozen-now), now < h.down
 }
 
-// schedule has a fault strike when its time comes.
+// schedule injects a fault when its time comes.
 func (w *World) schedule(f Fault, n uint64) {
 	var old nodestate.Server
 	if f.Kind == CrashStale {
@@ -114,12 +114,12 @@ func (w *World) strike(f Fault, n uint64, old *nodestate.Server) {
 	}
 }
 
-// crash has a server go down and come up again with what it has, or lose it
-// without going down.
+// crash has a server go down and restart with the data that it has, or lose the
+// data without going down.
 func (w *World) crash(f Fault, n uint64, old *nodestate.Server) {
 	h, now := w.hosts[f.Node], w.now()
 	if _, down := h.state(now); down {
-		return // it cannot fall any deeper
+		return // it is down already
 	}
 	restart := func(again func()) {
 		h.mu.Lock()
@@ -160,8 +160,8 @@ func (h *host) setBack(by, apart time.Duration) {
 	h.clock.offset = max(h.clock.offset-by, min(h.clock.offset, -apart*2/5))
 }
 
-// lose has a way be shut until some time, and tells the client when it is open
-// again.
+// lose blocks a direction until some time, and notifies the client when it is
+// open again.
 func (l *link) lose(way *time.Duration, until time.Duration) {
 	l.mu.Lock()
 	*way = max(*way, until)

@@ -7,30 +7,30 @@ import (
 	"github.com/redlatch/redlatch"
 )
 
-// judge holds every lease against all others.
+// judge compares every lease with all others.
 type judge struct {
 	w  *World
 	mu sync.Mutex
 	// held are the leases that may still be valid.
 	held []*held
 	all  []*held
-	free map[int]time.Duration // since when a name has been
+	free map[int]time.Duration // since when a name has been free
 	out  Outcome
 }
 
-// calmWait is how long a lock may take to be handed over where nothing goes
-// wrong and messages take 6 ms at the most. The longest seen in 20,000 histories
-// was 60 ms; a caller that was not woken asks again after 400.
+// calmWait is how long a hand-over may take if nothing goes wrong and messages
+// take 6 ms at most. The longest seen in 20,000 histories was 60 ms; a caller
+// that was not notified asks again after 400.
 const calmWait = 200 * time.Millisecond
 
-// held is a lease that was had.
+// held is a lease that was acquired.
 type held struct {
 	*redlatch.Lease
 	name   int
 	client int
 	began  time.Duration // when it was asked for
 	had    time.Duration
-	over   bool // it was seen to have ended
+	over   bool // it was observed to have ended
 }
 
 func (j *judge) fail(what string) {
@@ -48,17 +48,17 @@ func (j *judge) outcome() Outcome {
 	return j.out
 }
 
-// excludes reports whether two leases at once are a broken promise.
+// excludes reports whether two leases at once are a violation.
 func (j *judge) excludes() bool {
 	return j.w.plan.Climate == Within || j.w.plan.Climate == Calm
 }
 
-// ordersTokens reports whether a token that goes back is.
+// ordersTokens reports whether a token that goes back is a violation.
 func (j *judge) ordersTokens() bool {
 	return !j.w.plan.NoToken && j.w.plan.Climate != BeyondMemory
 }
 
-// acquired takes in a lease at the moment it is had.
+// acquired records a lease at the moment it is acquired.
 func (j *judge) acquired(l *redlatch.Lease, call Call, began time.Duration) *held {
 	w := j.w
 	w.locks.Add(1)
@@ -116,7 +116,7 @@ func (j *judge) acquired(l *redlatch.Lease, call Call, began time.Duration) *hel
 	return h
 }
 
-// having returns how many nodes say that the lease's client has the lock.
+// having returns how many nodes report that the lease's client has the lock.
 func (w *World) having(h *held) (n int) {
 	for _, host := range w.hosts {
 		value := host.server.holder(nameOf(h.name))
@@ -130,8 +130,8 @@ func (w *World) having(h *held) (n int) {
 	return n
 }
 
-// ended reports whether a lease has ended, by its own word. One that has must
-// not come to life again.
+// ended reports whether a lease says that it has ended. A lease that has ended
+// must not become valid again.
 func (j *judge) ended(h *held) bool {
 	ended := h.Err() != nil
 	if h.over && !ended && j.out.Violation == "" {
@@ -141,8 +141,7 @@ func (j *judge) ended(h *held) bool {
 	return h.over
 }
 
-// look checks a lease at some time of its life: its context and its deadline
-// say the same.
+// look checks a lease during its life: its context and its deadline must agree.
 func (j *judge) look(h *held) {
 	j.mu.Lock()
 	ended := j.ended(h)
@@ -156,7 +155,7 @@ func (j *judge) look(h *held) {
 	}
 }
 
-// releasing notes that a name is about to be free.
+// releasing records that a name is about to be free.
 func (j *judge) releasing(h *held) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -166,7 +165,7 @@ func (j *judge) releasing(h *held) {
 	j.free[h.name] = j.w.now()
 }
 
-// dropped notes that a holder has forgotten its lease, which runs out.
+// dropped records that a holder has forgotten its lease, which then expires.
 func (j *judge) dropped(h *held) {
 	j.mu.Lock()
 	defer j.mu.Unlock()

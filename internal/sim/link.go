@@ -11,7 +11,7 @@ import (
 	"github.com/redlatch/redlatch/node"
 )
 
-// link is one client's way to one server.
+// link is one client's connection to one server.
 type link struct {
 	w      *World
 	client int
@@ -21,8 +21,8 @@ type link struct {
 	mu      sync.Mutex
 	view    *Server
 	cut     chan struct{} // closed when the connection breaks
-	gone    time.Duration // until when nothing gets through
-	deaf    time.Duration // until when nothing gets back
+	gone    time.Duration // until when requests and notifications are lost
+	deaf    time.Duration // until when replies and notifications are lost
 	listens func(node.Wake)
 }
 
@@ -34,7 +34,7 @@ func (guardedLink) GuardsAlone() bool { return false }
 func (l *link) String() string { return l.name }
 func (l *link) Close() error   { return nil }
 
-// ReturnsByDeadline is true of a driver that heeds its context.
+// ReturnsByDeadline is true for a driver that obeys its context.
 func (l *link) ReturnsByDeadline() bool { return l.w.plan.Prompt }
 
 var errReset = errors.New("connection reset by peer")
@@ -44,7 +44,7 @@ type fate struct {
 	id        uint64
 	out, back time.Duration
 	harm      harm
-	by        uint64 // chance, for those who need more of it
+	by        uint64 // more random bits
 }
 
 type harm uint8
@@ -59,7 +59,7 @@ const (
 	requestVeryLate
 	replyLate
 	twice
-	stubborn // the driver does not heed its context
+	stubborn // the driver does not obey its context
 )
 
 var harms = [...]string{"", "request lost", "reply lost", "never sent", "broken off", "request late", "request very late", "reply late", "twice", "stubborn"}
@@ -68,8 +68,8 @@ const (
 	// nodeTimeout is the clients' time limit for a node.
 	nodeTimeout = 50 * time.Millisecond
 	late        = 3 * nodeTimeout
-	// veryLate is above the window of a world with short bounds, and below the
-	// time after which a world is looked through for what was left behind.
+	// veryLate is above the window of a world with short times, and below the
+	// time after which a world is checked for leftovers.
 	veryLate = 2 * time.Second
 )
 
@@ -105,7 +105,7 @@ func (l *link) fateOf(req *node.Request, now time.Duration) fate {
 	case n < 28:
 		f.harm = replyLate
 		f.back += below(mix(f.by), late)
-	case n < 31 && !w.plan.NoToken: // a token is what tells a copy from the next request
+	case n < 31 && !w.plan.NoToken: // a token distinguishes a copy from the next request
 		f.harm = twice
 	case n < 33 && !w.plan.Prompt:
 		f.harm = stubborn
@@ -128,7 +128,8 @@ type answer struct {
 	err   error
 }
 
-// Do carries a request to the server and the answer back, or does not.
+// Do delivers a request to the server and the answer to the client, or loses
+// one of them.
 func (l *link) Do(ctx context.Context, req node.Request) (node.Reply, error) {
 	w := l.w
 	now := w.now()
@@ -152,8 +153,8 @@ func (l *link) Do(ctx context.Context, req node.Request) (node.Reply, error) {
 		if f.harm == brokenOff {
 			w.after(f.back, func() { answerWith(done, answer{err: errReset}) })
 		}
-		// A paused process sends nothing; what it was about to send it sends
-		// then.
+		// A paused process sends nothing; it sends its message when it
+		// continues.
 		w.after(f.out+w.pausedFor(l.client, now), func() { l.arrive(req, f, done) })
 	}
 	if f.harm == stubborn {
@@ -184,7 +185,7 @@ func answerWith(done chan answer, a answer) {
 	}
 }
 
-// arrive has the server carry out a request.
+// arrive has the server execute a request.
 func (l *link) arrive(req node.Request, f fate, done chan answer) {
 	w := l.w
 	h := w.hosts[l.server]
@@ -201,8 +202,8 @@ func (l *link) arrive(req node.Request, f fate, done chan answer) {
 	deaf := w.now() < l.deaf
 	l.mu.Unlock()
 	w.trace(l, req, f, reply, err)
-	// A copy of a request that was refused may be granted later, and nobody
-	// would know: that is not promised away.
+	// A copy of a request that was refused may be granted later without notice:
+	// no promise excludes that.
 	if f.harm == twice && (req.Op != node.OpAcquire || reply.Status == node.Granted) {
 		again := f
 		again.harm = unharmed
@@ -215,7 +216,7 @@ func (l *link) arrive(req node.Request, f fate, done chan answer) {
 	w.after(f.back, func() { l.back(answer{reply, err}, f, done) })
 }
 
-// back hands the answer to the client, if that is not paused.
+// back hands the answer to the client when that is not paused.
 func (l *link) back(a answer, f fate, done chan answer) {
 	if wait := l.w.pausedFor(l.client, l.w.now()); wait > 0 {
 		l.w.after(wait+l.w.jitter(f.id^8), func() { l.back(a, f, done) })
@@ -224,7 +225,7 @@ func (l *link) back(a answer, f fate, done chan answer) {
 	answerWith(done, a)
 }
 
-// Listen has wakes come over the link.
+// Listen delivers notifications over the link.
 func (l *link) Listen(f func(node.Wake)) (stop func()) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -236,7 +237,7 @@ func (l *link) Listen(f func(node.Wake)) (stop func()) {
 	}
 }
 
-// wake carries a wake to the client, or loses it.
+// wake delivers a notification to the client, or loses it.
 func (l *link) wake(wake node.Wake) {
 	w, now := l.w, l.w.now()
 	id := w.dice.roll(uint64(l.client)<<8|uint64(l.server), uint64(wake.Kind), number(wake.Value), uint64(now), 77)
@@ -269,5 +270,5 @@ func (l *link) breakOff() {
 	l.mu.Unlock()
 }
 
-// reopened tells the client that wakes come again.
+// reopened reports to the client that notifications arrive again.
 func (l *link) reopened() { l.wake(node.Wake{Kind: node.WakeMissed}) }

@@ -12,9 +12,9 @@ import (
 	"github.com/redlatch/redlatch/node"
 )
 
-// TestModelIsMarkedAsARealServer sends rows of marks in every way to both, from
-// clients of two memberships, and has both be flushed and promoted meanwhile. No
-// quarantine ends in that time.
+// TestModelIsMarkedAsARealServer sends sequences of marks of every kind to
+// both, from clients of two memberships, and flushes and promotes both in
+// between. No quarantine ends in that time.
 func TestModelIsMarkedAsARealServer(t *testing.T) {
 	server := redistest.Start(t, 1)[0]
 	n := realNode(t, server.URL())
@@ -40,7 +40,7 @@ func TestModelIsMarkedAsARealServer(t *testing.T) {
 				model.flush()
 				log = append(log, "flush")
 			case s.one(8):
-				// A promotion is what gives a master another replication id.
+				// A promotion changes a master's replication id.
 				server.Do("REPLICAOF", "127.0.0.1", "1")
 				server.Do("REPLICAOF", "NO", "ONE")
 				model.restart(model.save())

@@ -15,9 +15,9 @@ import (
 	"github.com/redlatch/redlatch/redis/rueidis"
 )
 
-// TestModelAnswersAsARealServer sends rows of random requests to a real server
-// and to its model, whose clock is set to what the server's showed each time.
-// They must answer the same, and wake the same waiters.
+// TestModelAnswersAsARealServer sends sequences of random requests to a real
+// server and to its model, whose clock is set to the server's each time. They
+// must give the same answers, and notify the same waiters.
 func TestModelAnswersAsARealServer(t *testing.T) {
 	from, count := seeds(t, 1, 60)
 	server := redistest.Start(t, 1)[0]
@@ -26,8 +26,9 @@ func TestModelAnswersAsARealServer(t *testing.T) {
 			t.Parallel()
 			n := realNode(t, server.URL())
 			whole := 0
-			// One that comes near the edge of a time to live, or waits long for an
-			// answer, ends there and proves little: a busy machine takes more.
+			// A sequence that comes near the edge of a time to live, or waits
+			// long for an answer, ends there and shows little: a busy machine
+			// runs more of them.
 			for seed := from + w; seed < from+count || whole == 0 && seed < from+200*count; seed += 8 {
 				if newDuel(t, n, fmt.Sprintf("duel/%d", seed), seed).fight(nil) {
 					whole++
@@ -40,8 +41,8 @@ func TestModelAnswersAsARealServer(t *testing.T) {
 	}
 }
 
-// TestModelIsGuardedAsARealServer does so with the guard on, and has both be
-// flushed meanwhile.
+// TestModelIsGuardedAsARealServer does the same with the guard on, and flushes
+// both in between.
 func TestModelIsGuardedAsARealServer(t *testing.T) {
 	from, count := seeds(t, 1, 6)
 	for seed := from; seed < from+min(count, 200); seed++ {
@@ -65,7 +66,7 @@ func realNode(t *testing.T, url string) *watched {
 	w := &watched{Node: nodes[0]}
 	t.Cleanup(func() { nodes[0].Close() })
 	t.Cleanup(nodes[0].(node.Waker).Listen(w.hear))
-	// Nobody is queued before wakes can come.
+	// No request is queued before notifications can arrive.
 	for value, deadline := "primer", time.Now().Add(20*time.Second); ; time.Sleep(5 * time.Millisecond) {
 		for _, v := range []string{"holder", value} {
 			r, err := w.Do(context.Background(), node.Request{Op: node.OpAcquire, Name: "primer", Value: v,
@@ -83,7 +84,7 @@ func realNode(t *testing.T, url string) *watched {
 	}
 }
 
-// watched is a real node, and what it told.
+// watched is a real node, and its notifications.
 type watched struct {
 	node.Node
 	mu    sync.Mutex
@@ -110,7 +111,7 @@ type duel struct {
 	fence node.Token
 	plain bool // without tokens
 	wakes []string
-	edges []time.Time // when something lapses
+	edges []time.Time // when something expires
 	flush func()
 	log   []string
 }
@@ -125,7 +126,7 @@ func newDuel(t *testing.T, real *watched, name string, seed uint64) *duel {
 
 const duelWindow = 2 * time.Second
 
-// fight sends one row of requests, and reports whether it came to its end.
+// fight sends one sequence of requests, and reports whether it reached its end.
 func (d *duel) fight(guard *node.Guard) bool {
 	for range 60 {
 		if guard != nil && d.s.one(12) {
@@ -134,7 +135,7 @@ func (d *duel) fight(guard *node.Guard) bool {
 			d.log = append(d.log, "flush")
 		}
 		if d.s.one(10) {
-			// Short of a turn, or beyond it.
+			// Shorter than a notification is valid, or longer.
 			time.Sleep([]time.Duration{170 * time.Millisecond, 380 * time.Millisecond}[d.s.intn(4)/3])
 		}
 		req := d.request()
@@ -162,7 +163,7 @@ func (d *duel) fight(guard *node.Guard) bool {
 	return d.sameWakes()
 }
 
-// request makes up a request about few values, so that they meet.
+// request makes up a request about few values, so that they collide.
 func (d *duel) request() node.Request {
 	s, now := d.s, time.Now()
 	ops := []node.Op{node.OpAcquire, node.OpAcquire, node.OpAcquire, node.OpAcquire, node.OpRelease, node.OpRelease,
@@ -186,9 +187,9 @@ func (d *duel) request() node.Request {
 	}
 	switch req.Op {
 	case node.OpAcquire:
-		req.Wait, req.Barge = who != 3, who > 1 // for as long as it asks
+		req.Wait, req.Barge = who != 3, who > 1 // the same in all its requests
 		if s.one(8) {
-			req.Token = 0 // as one who does without, beside those who do not
+			req.Token = 0 // like a client without tokens, beside clients with tokens
 		}
 	case node.OpOffer:
 		req.Wait = true
@@ -203,8 +204,8 @@ func (d *duel) request() node.Request {
 	return req
 }
 
-// step sends a request to both. It reports false where time is too near an edge
-// for the answers to be compared.
+// step sends a request to both. It reports false if the time is too near an
+// edge for the answers to be compared.
 func (d *duel) step(req node.Request) bool {
 	sent := time.Now()
 	real, err := d.real.Do(context.Background(), req)
@@ -259,7 +260,8 @@ func essence(req node.Request, r node.Reply) string {
 	return text
 }
 
-// sameWakes compares whom both have woken, once the real ones have come.
+// sameWakes compares which waiters both have notified, once the real
+// notifications have arrived.
 func (d *duel) sameWakes() bool {
 	want := slices.Sorted(slices.Values(d.wakes))
 	var got []string
@@ -277,7 +279,8 @@ func (d *duel) sameWakes() bool {
 	}
 }
 
-// ours reports whether a wake is for a value of the duel over that name.
+// ours reports whether a notification is for a value of the duel over that
+// name.
 func ours(wake, name string) bool {
 	var kind, fence int
 	var value string

@@ -13,10 +13,10 @@ import (
 )
 
 // A mutant is one line of the algorithm, or of the model of a server, made
-// wrong. File is from the module's root; Old stands there once.
+// wrong. File is relative to the module's root; Old occurs there once.
 type mutant struct {
 	name, file, old, wrong string
-	flavour                Flavour // of the histories that have most of what it takes
+	flavour                Flavour // histories that have most of what triggers it
 }
 
 var mutants = []mutant{
@@ -40,8 +40,8 @@ var mutants = []mutant{
 		"case int64(token) > newest:", "case int64(token) > newest && false:", Plain},
 	{"a release leaves the fence", "internal/nodestate/ops.go",
 		"	if verdict != node.Ahead {\n		e.raise(req, s.now)", "	if verdict == node.Ahead {\n		e.raise(req, s.now)", Plain},
-	{"fences are kept for the time to live alone", "claim.go",
-		"req.Retention = max(cl.c.opts.FenceRetention, 4*req.Window, req.TTL+req.Window)", "req.Retention = req.TTL", Rare},
+	{"fences are kept for the time to live alone", "internal/runner/send.go",
+		"req.Retention = max(cl.c.cfg.FenceRetention, 4*req.Window, req.TTL+req.Window)", "req.Retention = req.TTL", Rare},
 	{"the guard goes by the address", "internal/nodestate/marker.go",
 		"case m.ID != s.ID || m.setBack(now):", "case m.setBack(now):", Plain},
 	{"a flush leaves the marker", "internal/nodestate/server.go",
@@ -58,15 +58,15 @@ var mutants = []mutant{
 		"	return c.ask(v, node.OpExtend, c.all(), out)", "	c.moveDeadline(v.Now() + Validity(c.cfg.TTL, 0))\n	return c.ask(v, node.OpExtend, c.all(), out)", Keeper},
 	{"a loss is not reported", "lease.go",
 		"	l.cancel(l.cause)\n", "", Plain},
-	{"a lease ends when a call says so", "lease.go",
-		"	left := l.core.Deadline() - l.c.clock.Uptime()\n", "	left := time.Hour\n", Plain},
+	{"a lease ends when a call says so", "internal/runner/claim.go",
+		"	left := cl.core.Deadline() - cl.c.clock.Uptime()\n", "	left := time.Hour\n", Plain},
 	{"a release frees whoever has the lock", "internal/nodestate/ops.go",
 		"	case !e.heldBy(req.Value):\n	case req.Once", "	case !e.held():\n	case req.Once", Plain},
 	{"a lock that is held is granted", "internal/nodestate/ops.go",
 		"	case e.held():\n		return e.wait(req, node.Held, s)", "	case e.held() && s.now.UnixMicro()%7 > 0:\n		return e.wait(req, node.Held, s)", Plain},
 	{"a repair may come late", "internal/protocol/held.go",
 		"	req.Until = time.UnixMicro(m.now).Add(c.cfg.Limit)", "	_ = time.UnixMicro(m.now)", Keeper},
-	{"a notification is swallowed", "inbox.go",
+	{"a notification is swallowed", "internal/runner/inbox.go",
 		"	if cl != nil {\n		cl.woken(i, wake)", "	if cl != nil && !wake.Kind.Asks() {\n		cl.woken(i, wake)", Plain},
 	{"a release wakes nobody", "internal/nodestate/ops.go",
 		"	s.fence, s.asker = e.Fence, \"\"\n	e.Queue.serve(!e.held(), s)", "	s.fence, s.asker = e.Fence, \"\"", Plain},
@@ -76,8 +76,8 @@ var mutants = []mutant{
 		"m.released = !m.inFlight || m.holds == granted;", "m.released = m.holds == granted;", Plain},
 }
 
-// others are mutants that take what few histories have, and that a test finds
-// which was made for it: "NAME PACKAGE".
+// others are mutants that only few histories would show, and that a test made
+// for them finds: "NAME PACKAGE".
 var others = []struct{ name, file, old, wrong, test string }{
 	{"grants of the round before count", "internal/protocol/gather.go",
 		"	case c.nodes[i].seq == g.round:\n", "	case false:\n", "TestMinoritiesThatComeLateAreSettled ."},
@@ -89,15 +89,16 @@ var others = []struct{ name, file, old, wrong, test string }{
 		"	case overtaken(verdict):\n		return verdict\n	case e.Queue", "	case overtaken(verdict) && false:\n		return verdict\n	case e.Queue", "TestConformance ./memory"},
 	{"a token may be behind the window", "node/token.go",
 		"case int64(token) < oldest:", "case int64(token) < oldest && false:", "TestConformance ./memory"},
-	{"nobody keeps at a release that failed", "undo.go",
-		"		if r := m.call(ctx, req); r.Err != nil {\n			m.janitor.add(m, req)", "		if r := m.call(ctx, req); r.Err != nil && false {\n			m.janitor.add(m, req)", "TestGrantOfANodeThatWasFrozenForLongIsUndone ."},
+	{"nobody keeps at a release that failed", "internal/runner/undo.go",
+		"		if r := m.Call(ctx, req); r.Err != nil {\n			m.janitor.add(m, req)", "		if r := m.Call(ctx, req); r.Err != nil && false {\n			m.janitor.add(m, req)", "TestGrantOfANodeThatWasFrozenForLongIsUndone ."},
 }
 
-// Rare is for a mutant that takes more histories of every flavour: about one in a
-// thousand has a request that comes so late.
+// Rare is for a mutant that needs more histories of every flavour: about one in
+// a thousand has a request that comes so late.
 const Rare Flavour = "rare"
 
-// mutantSeeds is within how many histories each mutant must be found out.
+// mutantSeeds is the number of histories within which each mutant must be
+// found.
 const mutantSeeds = 1000
 
 // seeds is how many seeds that takes: about one in seven has a given flavour.
@@ -112,8 +113,9 @@ func (m mutant) seeds() int {
 	return mutantSeeds
 }
 
-// TestEveryMutantIsFoundOut applies each sabotage to a copy, and has the
-// simulation find it. One that it does not find is a hole in the simulation.
+// TestEveryMutantIsFoundOut applies each mutant to a copy, and has the
+// simulation find it. A mutant that it does not find shows a gap in the
+// simulation.
 func TestEveryMutantIsFoundOut(t *testing.T) {
 	root, err := filepath.Abs("../..")
 	if err != nil {
@@ -140,8 +142,8 @@ func TestEveryMutantIsFoundOut(t *testing.T) {
 	}
 }
 
-// TestEveryOtherMutantIsFoundOutByItsTest does so with those that the simulation
-// would take too long to find.
+// TestEveryOtherMutantIsFoundOutByItsTest does the same with the mutants that
+// the simulation would take too long to find.
 func TestEveryOtherMutantIsFoundOutByItsTest(t *testing.T) {
 	root, err := filepath.Abs("../..")
 	if err != nil {
@@ -181,14 +183,14 @@ func (m mutant) run(t *testing.T, root, test, folder string) (string, error) {
 	if err := os.WriteFile(file, overlay, 0o666); err != nil {
 		t.Fatal(err)
 	}
-	// Without the race detector, whatever this test runs with: it looks for
-	// other things, and takes ten times as long.
+	// Always without the race detector: it looks for other faults, and takes
+	// ten times as long.
 	build := exec.CommandContext(t.Context(), "go", "test", "-c", "-overlay", file, "-o", binary, folder)
 	build.Dir = root
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("it does not compile: %v\n%s", err, out)
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute) // a mutant may spin
+	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute) // a mutant may loop for ever
 	defer cancel()
 	run := exec.CommandContext(ctx, binary, "-test.run", test, "-test.v")
 	run.Dir = dir

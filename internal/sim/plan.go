@@ -5,15 +5,15 @@ import (
 	"time"
 )
 
-// Climate says what a world does to those who live in it.
+// Climate says which faults a world has.
 type Climate string
 
 // The climates. In all but those whose name begins with beyond, the
 // assumptions of the guarantees hold, and so must every promise.
 const (
-	// Calm: nothing goes wrong, so that the lock must be handed over at once.
+	// Calm: nothing goes wrong, so the lock must be handed over at once.
 	Calm Climate = "calm"
-	// Within: all that the promises bear, at the same time.
+	// Within: all faults that the promises allow for, at the same time.
 	Within Climate = "within"
 	// BeyondRates: clocks run at rates that differ by more than the margin.
 	BeyondRates Climate = "beyond: rates"
@@ -23,23 +23,24 @@ const (
 	BeyondMemory Climate = "beyond: memory"
 )
 
-// Flavour says what a history within the assumptions is full of.
+// Flavour says what a history within the assumptions has most of.
 type Flavour string
 
 // The flavours.
 const (
 	// Plain: a little of everything.
 	Plain Flavour = ""
-	// Crowd: everybody wants the lock at the same time and for a moment, and
-	// messages suffer: votes are split, and offered to each other.
+	// Crowd: all callers want the lock at the same time and briefly, and
+	// messages have faults. Votes are split, and grants are offered to each
+	// other.
 	Crowd Flavour = "crowd"
-	// Keeper: locks are held and extended while nodes come and go: what they
-	// miss is repaired.
+	// Keeper: locks are held and extended while nodes fail and return; what the
+	// nodes miss is repaired.
 	Keeper Flavour = "keeper"
 )
 
-// Plan is all that is decided about a history before it begins. What happens
-// to a single message follows from the seed and from what the message is.
+// Plan is all that is decided about a history before it begins. The fate of a
+// single message follows from the seed and from the message.
 type Plan struct {
 	Seed    uint64
 	Climate Climate
@@ -51,27 +52,27 @@ type Plan struct {
 	Names   int
 	Guard   bool
 	NoToken bool
-	Prompt  bool // a single node is asked on the caller's goroutine
+	Prompt  bool // a single node is called on the caller's goroutine
 	TTL     time.Duration
 	MaxTTL  time.Duration
 	Window  time.Duration
-	Road    time.Duration // how long a message is on its way, about
-	Storm   int           // how often messages suffer: none, now and then, often
+	Road    time.Duration // how long a message is in flight, about
+	Storm   int           // how often messages have faults: never, sometimes, often
 
 	NodeClocks   []Clock
 	ClientClocks []Clock
 
-	// Mend is when everything that is broken is mended, and nothing breaks
-	// any more.
+	// Mend is when everything that is broken is repaired, and nothing breaks
+	// any longer.
 	Mend   time.Duration
 	Calls  []Call
 	Faults []Fault
-	// Spared are messages to which nothing happens: all that shrinking found
+	// Spared are messages to which nothing happens: those that shrinking found
 	// not to matter.
 	Spared map[uint64]bool
 }
 
-// Clock is how a clock goes: off by Offset at first, and gaining PPM
+// Clock is how a clock runs: off by Offset at first, and gaining PPM
 // millionths.
 type Clock struct {
 	Offset time.Duration
@@ -118,7 +119,7 @@ const (
 	Evict      FaultKind = "keys evicted"
 )
 
-// Fault is one thing that breaks.
+// Fault is one fault.
 type Fault struct {
 	Kind   FaultKind
 	At     time.Duration
@@ -132,7 +133,7 @@ func (f Fault) String() string {
 	return fmt.Sprintf("%v: %s (node %d, client %d, for %v, by %v)", f.At, f.Kind, f.Node, f.Client, f.For, f.By)
 }
 
-// NewPlan makes the plan that a seed stands for.
+// NewPlan makes the plan of a seed.
 func NewPlan(seed uint64) *Plan {
 	s := &stream{dice: dice(mix(seed))}
 	p := &Plan{Seed: seed, Climate: Within, Mend: 4 * time.Second}
@@ -163,7 +164,7 @@ func NewPlan(seed uint64) *Plan {
 	}
 	p.bounds(s)
 	if p.Flavour == Keeper && p.TTL <= time.Second {
-		// Rounds that take long beside the margin for drift.
+		// Rounds that are long compared to the margin for drift.
 		p.TTL, p.Road = s.between(150*time.Millisecond, 400*time.Millisecond), s.between(4*time.Millisecond, 16*time.Millisecond)
 	}
 	p.clocks(s)
@@ -176,20 +177,20 @@ func NewPlan(seed uint64) *Plan {
 	return p
 }
 
-// bounds chooses times to live: short, so that locks run out in the middle of
-// everything, or so long that whatever is left behind is seen.
+// bounds chooses times to live: short, so that locks expire in the middle of
+// everything, or so long that everything left behind is seen.
 func (p *Plan) bounds(s *stream) {
 	p.MaxTTL, p.Window = 6500*time.Millisecond, 2*time.Second
 	p.TTL = p.MaxTTL
 	switch n := s.intn(10); {
 	case p.Climate == Calm:
 	case n == 0:
-		// Gone long before its token is out of the window.
+		// Gone long before its token leaves the window.
 		p.TTL = s.between(100*time.Millisecond, 400*time.Millisecond)
 	case n > 3:
 		p.MaxTTL, p.Window = time.Second, 300*time.Millisecond
 		if p.TTL = s.between(150*time.Millisecond, time.Second); s.one(2) {
-			p.TTL = p.MaxTTL // as long as a quarantine is made for
+			p.TTL = p.MaxTTL // the longest that a quarantine is made for
 		}
 	}
 }
@@ -221,8 +222,8 @@ func (p *Plan) clocks(s *stream) {
 		p.NodeClocks = append(p.NodeClocks, clock(p.apart()*2/5))
 	}
 	for range p.Clients {
-		// About right, or so wrong that no node grants what it proposes. What
-		// lies between can leave a ghost, as is documented.
+		// About right, or so wrong that no node grants its proposals. An error
+		// in between can leave an orphaned key, as is documented.
 		c := clock(p.apart())
 		if s.one(4) && p.Climate != Calm {
 			c.Offset += []time.Duration{-1, 1}[s.intn(2)] * s.between(time.Minute, 10*time.Hour)
@@ -259,7 +260,7 @@ func (p *Plan) calls(s *stream) {
 	}
 }
 
-// vary has a call be one of many kinds.
+// vary makes a call one of many kinds.
 func (p *Plan) vary(s *stream, c *Call) {
 	switch s.intn(12) {
 	case 0:

@@ -20,12 +20,12 @@ type Server struct {
 	mu     sync.Mutex // guards state, starts and virgin
 	state  nodestate.Server
 	starts int
-	// virgin is set before the server was first in service: its first marker
-	// is trusted at once, as after redlatch init --assume-fresh.
+	// virgin is set until the server is first in service: its first marker is
+	// trusted at once, as after redlatch init --assume-fresh.
 	virgin bool
 
 	tell func(node.Wake)
-	// broken is called with every step that no server may take.
+	// broken is called with every step that no server may make.
 	broken func(what string)
 }
 
@@ -50,7 +50,7 @@ func (s *Server) save() nodestate.Server {
 	return s.state.Clone()
 }
 
-// restart starts the server anew from what it has on disk.
+// restart restarts the server from the data on its disk.
 func (s *Server) restart(disk nodestate.Server) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -58,7 +58,7 @@ func (s *Server) restart(disk nodestate.Server) {
 	s.state.Restart(true, s.nextID())
 }
 
-// restartEmpty starts the server anew without its data.
+// restartEmpty restarts the server without its data.
 func (s *Server) restartEmpty() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -90,7 +90,7 @@ func (s *Server) holder(name string) string {
 
 func (s *Server) look(name string) node.Reply { return s.state.Look(s.clock(), name).Reply }
 
-// firstSight marks a server that was never in service, and has it trusted.
+// firstSight marks a server that was never in service, and makes it trusted.
 func (s *Server) firstSight(g *node.Guard) {
 	if s.virgin && !g.Off && s.state.Marker == (nodestate.Marker{}) {
 		s.virgin = false
@@ -117,7 +117,7 @@ func (s *Server) Do(req node.Request) (node.Reply, error) {
 	return reply, nil
 }
 
-// check says whether what the server did is what no schedule may lead to.
+// check reports a state of the server that no schedule may lead to.
 func (s *Server) check(req node.Request, before, reply node.Reply) {
 	after := s.look(req.Name)
 	switch req.Op {

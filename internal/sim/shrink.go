@@ -7,8 +7,8 @@ import (
 )
 
 // attempts is how often a plan is run to see whether it breaks a promise. Once
-// is enough as a rule; but what several goroutines of one client do at the very
-// same moment they do in any order.
+// is usually enough, but what several goroutines of one client do at exactly
+// the same moment has no fixed order.
 const attempts = 4
 
 // breaks reports whether a plan leads to a broken promise.
@@ -21,8 +21,8 @@ func breaks(t *testing.T, p *Plan) bool {
 	return false
 }
 
-// Shrink takes out of a plan that breaks a promise whatever is not needed for
-// that: faults, calls, and what happens to messages.
+// Shrink removes from a plan that breaks a promise everything that is not
+// needed for that: faults, calls, and what happens to messages.
 func Shrink(t *testing.T, p *Plan) *Plan {
 	small := *p
 	try := func(change func(p *Plan)) bool {
@@ -67,8 +67,9 @@ func Shrink(t *testing.T, p *Plan) *Plan {
 	return &small
 }
 
-// without takes parts out of a row of n things, ever smaller ones, and reports
-// whether any could be. drop is told which of those that are left.
+// without removes parts of a sequence of n things, smaller and smaller ones,
+// and reports whether it could remove any. drop gets the indexes among those
+// that are left.
 func without(n int, drop func(from, to int) bool) (dropped bool) {
 	for size := n; size > 0; size /= 2 {
 		for from := 0; from < n; {

@@ -13,7 +13,7 @@ import (
 	"time"
 )
 
-// seeds are those that a run takes.
+// seeds are the seeds of a run.
 func seeds(t *testing.T, from, count uint64) (uint64, uint64) {
 	s := os.Getenv("REDLATCH_SEEDS")
 	if s == "" {
@@ -25,7 +25,7 @@ func seeds(t *testing.T, from, count uint64) (uint64, uint64) {
 	return from, count
 }
 
-// sum is what became of many histories.
+// sum is the result of many histories.
 type sum struct {
 	mu         sync.Mutex
 	histories  map[Climate]int
@@ -48,8 +48,7 @@ func (s *sum) add(p *Plan, o Outcome) {
 }
 
 // TestNoHistoryBreaksAPromise runs histories from seeds, each in virtual time,
-// on as many processors as there are. REDLATCH_SEEDS=FROM:COUNT runs others;
-// make sim does.
+// on all processors. REDLATCH_SEEDS=FROM:COUNT runs others; make sim does.
 func TestNoHistoryBreaksAPromise(t *testing.T) {
 	from, count := seeds(t, 1, 400)
 	var (
@@ -100,9 +99,9 @@ func TestNoHistoryBreaksAPromise(t *testing.T) {
 	}
 }
 
-// TestJudgeSeesTwoHolders has it look at histories that no promise covers, until
-// it has seen two leases at once in each kind: a judge that cannot see them would
-// be content with anything.
+// TestJudgeSeesTwoHolders judges histories that no promise covers, until the
+// judge has seen two leases at once in each kind: a judge that cannot see them
+// would accept anything.
 func TestJudgeSeesTwoHolders(t *testing.T) {
 	for _, c := range []Climate{BeyondRates, BeyondSteps, BeyondMemory} {
 		t.Run(string(c), func(t *testing.T) {
@@ -124,7 +123,7 @@ func TestJudgeSeesTwoHolders(t *testing.T) {
 	}
 }
 
-// progress says every half minute how far a long run is.
+// progress reports every half minute how far a long run is.
 func progress(count, done uint64, began time.Time, shown *atomic.Int64) {
 	if took := time.Since(began); count > 5000 && int64(took/(30*time.Second)) > shown.Load() {
 		shown.Store(int64(took / (30 * time.Second)))
@@ -133,7 +132,7 @@ func progress(count, done uint64, began time.Time, shown *atomic.Int64) {
 	}
 }
 
-// report shrinks a plan that breaks a promise, and keeps it with its trace.
+// report shrinks a plan that breaks a promise, and saves it with its trace.
 func report(t *testing.T, p *Plan) {
 	small := Shrink(t, p)
 	var o Outcome
@@ -159,8 +158,8 @@ func report(t *testing.T, p *Plan) {
 	t.Logf("%s\n%s", o.Violation, strings.Join(lines, "\n"))
 }
 
-// TestPlanIsPlayedAgain runs the plan in the file REDLATCH_PLAN, and without one
-// a plan that went through a file.
+// TestPlanIsPlayedAgain runs the plan in the file REDLATCH_PLAN, or a plan that
+// was written to a file and read again.
 func TestPlanIsPlayedAgain(t *testing.T) {
 	file := os.Getenv("REDLATCH_PLAN")
 	if file == "" {
@@ -218,8 +217,8 @@ func TestPlanIsShrunkToWhatMatters(t *testing.T) {
 }
 
 // TestSameSeedSameHistory runs plans twice. What several goroutines of one
-// client do at the very same moment they do in any order, so it takes those in
-// which each client has one caller, and bears few that differ.
+// client do at exactly the same moment has no fixed order, so it uses plans in
+// which each client has one caller, and accepts a few differences.
 func TestSameSeedSameHistory(t *testing.T) {
 	const most = 3
 	same, differ := 0, 0

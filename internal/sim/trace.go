@@ -40,7 +40,7 @@ func (w *World) trace(l *link, req node.Request, f fate, reply node.Reply, err e
 	w.note("client %d -> %s: %v %.6s token %d: %s%s", l.client, l.name, req.Op, req.Value, uint64(req.Token)%1e9, what, harm)
 }
 
-// met notes that something happens to a message.
+// met records that something happens to a message.
 func (w *World) met(f fate) {
 	if f.harm == unharmed || !w.keep {
 		return

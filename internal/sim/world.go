@@ -15,11 +15,11 @@ import (
 	"github.com/redlatch/redlatch/node"
 )
 
-// Operations is how many operations a history has at the least: a lock asked
-// for, an extension, a release.
+// Operations is the least number of operations of a history: requests for a
+// lock, extensions, releases.
 const Operations = 50
 
-// World is a history under way.
+// World is a running history.
 type World struct {
 	plan  *Plan
 	dice  dice
@@ -37,7 +37,7 @@ type World struct {
 	locks   atomic.Int64
 
 	mu     sync.Mutex
-	values map[string]int // whose they are
+	values map[string]int // the owners of values
 	paused []time.Duration
 	dead   []bool
 	lives  [][]life
@@ -47,7 +47,7 @@ type World struct {
 	harmed []uint64
 }
 
-// Outcome is what became of a history.
+// Outcome is the result of a history.
 type Outcome struct {
 	// Violation is the first broken promise; "" if none was.
 	Violation  string
@@ -56,13 +56,13 @@ type Outcome struct {
 	Overlaps   int // two leases valid at once, where no promise forbids it
 	// Digest is a number that two histories share only if the same happened.
 	Digest uint64
-	// Trace is what happened, if that was asked for, and Harmed the messages
-	// to which something did.
+	// Trace is what happened, if it was asked for, and Harmed the messages that
+	// had faults.
 	Trace  []string
 	Harmed []uint64
 }
 
-// Run runs the history that a plan stands for, in virtual time.
+// Run runs the history of a plan, in virtual time.
 func Run(t *testing.T, p *Plan, trace bool) Outcome {
 	var o Outcome
 	synctest.Test(t, func(*testing.T) { o = newWorld(p, trace).run() })
@@ -117,14 +117,14 @@ func (w *World) addClient(i int) {
 	w.clocks, w.links, w.clients = append(w.clocks, clock), append(w.links, links), append(w.clients, c)
 }
 
-// life is one caller's; it ends with its client's, or with the world.
+// life is a caller's; it ends with its client's, or with the world.
 type life struct {
 	context.Context
 	end context.CancelFunc
 }
 
-// kill ends the lives of a client's callers, one after the other: what happens
-// at the same moment happens in any order.
+// kill ends the lives of a client's callers, one after the other: events at the
+// same moment have no fixed order.
 func (w *World) kill(client int) {
 	for n := range w.plan.Callers {
 		w.after(w.jitter(uint64(client)<<8|uint64(n)), w.lives[client][n].end)
@@ -133,18 +133,18 @@ func (w *World) kill(client int) {
 
 func (w *World) now() time.Duration { return time.Since(w.start) }
 
-// after has f done in a while.
+// after runs f after a while.
 func (w *World) after(d time.Duration, f func()) { w.events.after(d, f) }
 
-// trip is how long a message is on its way.
+// trip is how long a message is in flight.
 func (w *World) trip(n uint64) time.Duration {
 	return w.plan.Road/2 + below(mix(n), w.plan.Road) + 1
 }
 
-// jitter keeps things apart that would happen at the same moment.
+// jitter separates events that would happen at the same moment.
 func (w *World) jitter(n uint64) time.Duration { return 1 + below(mix(n), 20*time.Microsecond) }
 
-// own notes whose value it is.
+// own records the owner of a value.
 func (w *World) own(value string, client int) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -153,7 +153,7 @@ func (w *World) own(value string, client int) {
 	}
 }
 
-// pausedFor is for how long a client's process stands still yet.
+// pausedFor is how long a client's process is still paused.
 func (w *World) pausedFor(client int, now time.Duration) time.Duration {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -185,7 +185,7 @@ func (w *World) run() Outcome {
 		all.Wait()
 		close(served)
 	}()
-	// Whatever sits out, and whatever a dead holder keeps, is over by then.
+	// Every quarantine, and every lock of a dead holder, is over by then.
 	patience := w.plan.Mend + 2*quarantineAndMore(w.plan) + 30*time.Second
 	select {
 	case <-served:
@@ -218,8 +218,8 @@ func (w *World) unevenUntil() time.Duration {
 	return 0
 }
 
-// correctClocks has the nodes' clocks be about right again: that everybody is
-// served stands on that.
+// correctClocks sets the nodes' clocks about right again: the promise that
+// every caller is served depends on it.
 func (w *World) correctClocks() {
 	for i, h := range w.hosts {
 		h.clock.correct(w.plan.NodeClocks[i].Offset)
@@ -230,11 +230,11 @@ func quarantineAndMore(p *Plan) time.Duration {
 	return max(p.MaxTTL, 3*p.Window) + p.MaxTTL/10 + p.TTL
 }
 
-// quiet waits until all that was on its way has come, and looks for what was
+// quiet waits until everything in flight has arrived, and looks for what was
 // left behind.
 func (w *World) quiet() {
 	time.Sleep(veryLate + 3*time.Second)
-	// Without tokens, or where fences are forgotten or nodes' clocks are set, a
+	// Without tokens, or if fences are forgotten or nodes' clocks are set, a
 	// late request may leave a key; and short ones are gone anyway.
 	if w.plan.NoToken || w.plan.Climate == BeyondMemory || w.plan.Climate == BeyondSteps || w.plan.TTL < veryLate+3*time.Second {
 		return
@@ -264,7 +264,7 @@ func (w *World) holders() (s string) {
 	return s
 }
 
-// fail notes a broken promise, and ends the history.
+// fail records a broken promise, and ends the history.
 func (w *World) fail(format string, args ...any) {
 	w.judge.fail(fmt.Sprintf("after %v: ", w.now()) + fmt.Sprintf(format, args...))
 	w.end()

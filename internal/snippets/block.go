@@ -33,8 +33,8 @@ type span struct {
 	from, to int
 }
 
-// spans returns the blocks of a Markdown text, and an error for a mark that
-// stands before none, or a fence that is never closed.
+// spans returns the blocks of a Markdown text, and an error for a mark without
+// a block after it, or a fence that is never closed.
 func spans(file, text string) ([]span, error) {
 	var all []span
 	lines := strings.SplitAfter(text, "\n")

@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// Check returns what is wrong with blocks, all of it.
+// Check returns all errors in blocks.
 func Check(root string, blocks []Block) []error {
 	var wrong []error
 	var fragments []Block
@@ -32,7 +32,7 @@ func Check(root string, blocks []Block) []error {
 	return append(wrong, checkFragments(root, fragments)...)
 }
 
-// compare holds a block against what its mark names.
+// compare compares a block with the source that its mark names.
 func compare(root string, b Block) error {
 	want, err := Source(root, b.Mark)
 	if err != nil {
@@ -50,7 +50,7 @@ func compare(root string, b Block) error {
 	return fmt.Errorf("%s: the block has %d lines, %s has %d (make snippets puts it right)", b.Where(), len(shown)-1, b.Mark, len(source)-1)
 }
 
-// Update returns a Markdown text with every marked block as its source is.
+// Update returns a Markdown text in which every marked block equals its source.
 func Update(root, file, text string) (string, error) {
 	all, err := spans(file, text)
 	if err != nil {
@@ -87,8 +87,8 @@ func Script(b Block) (shell, script string) {
 	return "", ""
 }
 
-// typed returns what is typed in a session: what follows "$ ", and "> " right
-// after it.
+// typed returns the commands of a session: the lines after "$ ", and those
+// after "> " that continue them.
 func typed(text string) string {
 	var b strings.Builder
 	typing := false
@@ -106,7 +106,7 @@ func typed(text string) string {
 	return b.String()
 }
 
-// parseShell has the shell itself read a shell block, and run nothing.
+// parseShell has the shell parse a shell block without running it.
 func parseShell(b Block) error {
 	shell, script := Script(b)
 	if shell == "" {
@@ -123,8 +123,8 @@ func parseShell(b Block) error {
 	return nil
 }
 
-// UpdateFiles writes every Markdown file under root whose blocks are not as
-// their sources are, and returns which.
+// UpdateFiles rewrites every Markdown file under root whose blocks differ from
+// their sources, and returns which.
 func UpdateFiles(root string) ([]string, error) {
 	files, err := Files(root)
 	if err != nil {

@@ -2,11 +2,10 @@ package snippets
 
 import "strings"
 
-// Commands takes a script apart into commands, each into its words, as far as
-// is needed to see which commands it runs with which flags: quotes, comments,
-// lines that go on, substitutions, and the script in sh -c 'script'. Variables
-// stay as they are written. A script that the shell itself can parse is
-// assumed.
+// Commands splits a script into commands, each into its words, as far as needed
+// to see which commands it runs with which flags: quotes, comments, continued
+// lines, substitutions, and the script in sh -c 'script'. Variables are not
+// expanded. The script must be one that the shell itself can parse.
 func Commands(script string) [][]string {
 	l := &lexer{in: []rune(strings.ReplaceAll(script, "\\\n", " "))}
 	l.run(0)
@@ -88,7 +87,7 @@ func (l *lexer) run(closing rune) {
 	}
 }
 
-// quoted reads what is between double quotes, where substitutions still count.
+// quoted reads the text between double quotes, where substitutions still count.
 func (l *lexer) quoted(word *strings.Builder) {
 	for l.at < len(l.in) {
 		r := l.in[l.at]

@@ -28,12 +28,13 @@ var packages = map[string]string{
 	"sqlite":   "github.com/redlatch/redlatch/sqlite",
 }
 
-// given are the variables that statements may use without declaring them: what
-// the text around a fragment speaks of.
+// given are the variables that statements may use without declaring them: the
+// text around a fragment introduces them.
 const given = "ctx context.Context, locks *redlatch.Client, lease *redlatch.Lease, nodes []redlatch.Node, token redlatch.Token, db *sql.DB"
 
-// checkFragments vets each fragment as a package of its own. It lies outside
-// the module, whose folders stay as they are, and is built as if within it.
+// checkFragments vets each fragment as a package of its own. The package is
+// outside the module, whose folders stay unchanged, and is built as if it were
+// inside.
 func checkFragments(root string, fragments []Block) []error {
 	if len(fragments) == 0 {
 		return nil
@@ -54,7 +55,7 @@ func checkFragments(root string, fragments []Block) []error {
 		if err := os.WriteFile(file, []byte(src), 0o644); err != nil {
 			return append(wrong, err)
 		}
-		// The return after it may well not be reached.
+		// The return after it may be unreachable.
 		cmd := exec.Command("go", "vet", "-unreachable=false", file)
 		cmd.Dir = root
 		if out, err := cmd.CombinedOutput(); err != nil {
@@ -64,8 +65,9 @@ func checkFragments(root string, fragments []Block) []error {
 	return wrong
 }
 
-// wrap makes a file of a fragment: of a file as it is, of declarations, or of
-// statements. Line comments have errors name the line in the documentation.
+// wrap turns a fragment into a file. The fragment is a whole file,
+// declarations, or statements. Line comments make errors name the line in the
+// documentation.
 func wrap(b Block) (string, error) {
 	line := fmt.Sprintf("//line %s:%d\n", b.File, b.Line+1)
 	fset := token.NewFileSet()
@@ -80,8 +82,8 @@ func wrap(b Block) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("%s: neither a file, nor declarations, nor statements of Go: %w", b.Where(), err)
 	}
-	// What a fragment declares and leaves to the reader counts as used, right
-	// behind the statement, so that lines keep their numbers.
+	// Each variable that a fragment declares is used right behind its statement,
+	// on the same line: the fragment itself need not use it.
 	body := f.Decls[len(f.Decls)-1].(*ast.FuncDecl).Body.List[0].(*ast.BlockStmt)
 	text, shift := b.Text, len(head)
 	for _, s := range slices.Backward(body.List) {

@@ -15,8 +15,8 @@ var (
 	code    = regexp.MustCompile("`[^`]*`")
 )
 
-// CheckLinks returns an error for every link of a Markdown text that leads to
-// a file or a heading of the repository that is not there.
+// CheckLinks returns an error for every link of a Markdown text to a file or a
+// heading of the repository that does not exist.
 func CheckLinks(root, file, text string) []error {
 	var wrong []error
 	for i, line := range prose(text) {
@@ -32,7 +32,7 @@ func CheckLinks(root, file, text string) []error {
 	return wrong
 }
 
-// follow returns an error if a link of the file leads nowhere.
+// follow returns an error if the target of a link does not exist.
 func follow(root, file, text, target string) error {
 	path, anchor, _ := strings.Cut(target, "#")
 	if path != "" {
@@ -60,7 +60,7 @@ func prose(text string) []string {
 	lines := strings.Split(text, "\n")
 	all, err := spans("", text)
 	if err != nil {
-		return lines // the blocks themselves are complained of elsewhere
+		return lines // errors in blocks are reported elsewhere
 	}
 	for _, s := range all {
 		for i := s.from - 1; i <= s.to; i++ {

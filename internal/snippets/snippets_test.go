@@ -13,8 +13,8 @@ var update = flag.Bool("update", false, "write the blocks of the documentation a
 
 const root = "../.."
 
-// TestEveryBlockOfTheDocumentationIsTheCodeItShows is what stands between the
-// documentation and code that nobody has compiled.
+// TestEveryBlockOfTheDocumentationIsTheCodeItShows keeps code that was never
+// compiled out of the documentation.
 func TestEveryBlockOfTheDocumentationIsTheCodeItShows(t *testing.T) {
 	if *update {
 		changed, err := UpdateFiles(root)
@@ -40,7 +40,7 @@ func TestEveryBlockOfTheDocumentationIsTheCodeItShows(t *testing.T) {
 }
 
 // TestDoctoredDocumentationIsFoundOut changes the documentation in every way
-// that must not go unseen.
+// that must be noticed.
 func TestDoctoredDocumentationIsFoundOut(t *testing.T) {
 	readme, err := os.ReadFile(filepath.Join(root, "README.md"))
 	if err != nil {
@@ -110,8 +110,8 @@ func TestFragmentsOfEveryShapeAreVetted(t *testing.T) {
 	}
 }
 
-// TestModuleThatMakeDoesNotBuildCannotBeShown has a nested module that is not
-// in the Makefile's list.
+// TestModuleThatMakeDoesNotBuildCannotBeShown uses a nested module that the
+// Makefile does not name.
 func TestModuleThatMakeDoesNotBuildCannotBeShown(t *testing.T) {
 	dir := t.TempDir()
 	write(t, dir, "Makefile", "NESTED := $(patsubst %/go.mod,%,$(wildcard bench/go.mod examples/*/go.mod))\n")

@@ -14,8 +14,8 @@ var (
 	regionEnd   = regexp.MustCompile(`^\s*(?://|#|--)\s*end snippet\s*$`)
 )
 
-// Source returns what a mark names: a file of the repository, or a region of
-// it, moved to the left margin.
+// Source returns what a mark names: a file of the repository, or a region of it
+// without its indentation.
 func Source(root, mark string) (string, error) {
 	path, region, inFile := strings.Cut(mark, "#")
 	if !filepath.IsLocal(filepath.FromSlash(path)) {
@@ -69,7 +69,7 @@ func cut(path, text, region string) (string, error) {
 	return dedent(lines), nil
 }
 
-// dedent takes away the white space that all lines begin with.
+// dedent removes the white space that all lines begin with.
 func dedent(lines []string) string {
 	margin, first := "", true
 	for _, line := range lines {
@@ -91,8 +91,8 @@ func dedent(lines []string) string {
 	return b.String()
 }
 
-// isBuilt returns an error for a Go file that ./... leaves out: it could say
-// anything.
+// isBuilt returns an error for a Go file that ./... does not build: it might
+// not compile.
 func isBuilt(root, path string) error {
 	for part := range strings.SplitSeq(path, "/") {
 		if part == "testdata" || strings.HasPrefix(part, "_") || strings.HasPrefix(part, ".") {

@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// words are what the documentation does not say, each with what it says
-// instead. CONTRIBUTING.md has the table.
+// words are the words that the documentation does not use, each with its
+// replacement. CONTRIBUTING.md has the table.
 var words = []struct {
 	form    *regexp.Regexp
 	instead string
@@ -30,8 +30,8 @@ var words = []struct {
 	{regexp.MustCompile(`(?i)\bthe first plan\b|\bthe plan had\b`), "what is, not what was"},
 }
 
-// quoted are claims that programs print, as they print them. Other output is
-// in code spans and blocks, which are not looked at.
+// quoted are claims that programs print, as they print them. Other output is in
+// code spans and blocks, which are not checked.
 var quoted = []string{
 	"an offer is carried out once",
 	"a release that is to be carried out once is",

@@ -7,9 +7,9 @@ import (
 	"testing"
 )
 
-// otherWords are the pages with words of their own: what was written about
-// earlier versions, and two pages that describe a model and are rewritten
-// together with it.
+// otherWords are the pages with words of their own: those about earlier
+// versions, and two pages that describe a model and are rewritten together with
+// it.
 var otherWords = []string{"CHANGELOG.md", "docs/testing/model.md", "docs/testing/simulation.md"}
 
 func TestDocumentationUsesTheWordsOfTheTrade(t *testing.T) {

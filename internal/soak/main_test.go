@@ -12,7 +12,8 @@ import (
 	"github.com/redlatch/redlatch/internal/redistest"
 )
 
-// TestMain turns the test binary into one of the processes when soak says so.
+// TestMain turns the test binary into one of the processes when soak started
+// it.
 func TestMain(m *testing.M) {
 	if text := os.Getenv(planVariable); text != "" {
 		if err := take(text); err != nil {
@@ -34,7 +35,7 @@ func TestSoakCountsWhatHappens(t *testing.T) {
 	}
 }
 
-// TestSoakFindsWhatFails has a node time limit that no server can keep.
+// TestSoakFindsWhatFails uses a node time limit that no server can meet.
 func TestSoakFindsWhatFails(t *testing.T) {
 	redistest.Need(t)
 	sum, err := soak(context.Background(), plan{For: time.Second, Processes: 1, Nodes: 3, NodeTimeout: time.Nanosecond})

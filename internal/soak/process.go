@@ -66,7 +66,7 @@ func (c *counts) turn(client *redlatch.Client, p plan, file *os.File) {
 	}
 	c.Acquired++
 	c.Waited = append(c.Waited, time.Since(start))
-	// Two that hold the lock at once meet at the file.
+	// If two hold the lock at once, they collide at the file.
 	start = time.Now()
 	if err := syscall.Flock(int(file.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
 		if lease.Err() == nil {
@@ -89,8 +89,8 @@ func (c *counts) turn(client *redlatch.Client, p plan, file *os.File) {
 	}
 }
 
-// wrong counts something that should not have been, and excuses it if the
-// machine stood still meanwhile.
+// wrong counts a failure, and excuses it if the machine was stalled in that
+// time.
 func (c *counts) wrong(n *int, err error, since time.Time) {
 	*n++
 	if stall.Longest(since) > ttl {
@@ -105,7 +105,7 @@ func (c *counts) wrong(n *int, err error, since time.Time) {
 	}
 }
 
-// percentile returns how long the given part of the waits took at the most.
+// percentile returns the time that the given part of the waits did not exceed.
 func percentile(waits []time.Duration, part int) time.Duration {
 	if len(waits) == 0 {
 		return 0

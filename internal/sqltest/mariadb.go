@@ -32,7 +32,7 @@ var mariaDB = &server{name: "MariaDB", ready: "ready for connections", end: "KIL
 	s.run = []string{daemon, "--no-defaults", "--datadir=" + data,
 		"--bind-address=127.0.0.1", "--port=" + s.port, "--socket=" + filepath.Join(s.dir, "socket"),
 		"--pid-file=" + filepath.Join(s.dir, "pid"), "--skip-name-resolve",
-		// It is thrown away at the end: no syncing, little memory.
+		// It is removed at the end: no syncing, little memory.
 		"--innodb-flush-log-at-trx-commit=0", "--innodb-buffer-pool-size=16M", "--skip-log-bin"}
 	return nil
 }}

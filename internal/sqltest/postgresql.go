@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// PostgreSQL returns the address of a database on a PostgreSQL server, as
-// github.com/jackc/pgx and github.com/lib/pq take it. All tests of a binary
+// PostgreSQL returns the address of a database on a PostgreSQL server, in the
+// form of github.com/jackc/pgx and github.com/lib/pq. All tests of a binary
 // share it.
 func PostgreSQL(t testing.TB) string {
 	t.Helper()
@@ -17,7 +17,7 @@ func PostgreSQL(t testing.TB) string {
 }
 
 var postgreSQL = &server{name: "PostgreSQL", ready: "ready to accept connections", end: "QUIT", setUp: func(s *server) error {
-	// Distributions keep the server's programs out of the path, by version.
+	// Distributions install the server's programs outside the path, by version.
 	daemon := find("postgres", "/usr/lib/postgresql/*/bin/postgres", "/usr/pgsql-*/bin/postgres",
 		"/usr/libexec/postgresql*/postgres", "/opt/homebrew/opt/postgresql*/bin/postgres", "/usr/local/opt/postgresql*/bin/postgres")
 	if daemon == "" {
@@ -32,7 +32,7 @@ var postgreSQL = &server{name: "PostgreSQL", ready: "ready to accept connections
 		return err
 	}
 	s.run = []string{daemon, "-D", data, "-h", "127.0.0.1", "-p", s.port, "-k", s.dir,
-		// It is thrown away at the end: no syncing, little memory.
+		// It is removed at the end: no syncing, little memory.
 		"-F", "-c", "shared_buffers=16MB", "-c", "max_connections=60", "-c", "autovacuum=off"}
 	return nil
 }}

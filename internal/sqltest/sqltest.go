@@ -4,8 +4,9 @@
 // PostgreSQL, each started when a test first asks for it, on a free loopback
 // port and in a folder of its own, and ended with the test binary.
 //
-// A test binary that uses it calls Main from its TestMain. A server whose
-// binaries are missing fails the test: what cannot be tested was not tested.
+// A test binary that uses it calls Main from its TestMain. A test fails if the
+// binaries of its server are missing: a skipped test would look like a passed
+// one.
 package sqltest
 
 import (
@@ -43,12 +44,12 @@ type server struct {
 	dir   string
 	port  string
 	run   []string // the command line
-	ready string   // what its log says when it takes connections
+	ready string   // the text in its log when it accepts connections
 	end   string   // the signal that ends it at once
 	cred  *syscall.Credential
 
 	cmd    *exec.Cmd
-	parent *os.File // open for as long as the server is to run
+	parent *os.File // open as long as the server is to run
 }
 
 var servers = []*server{mariaDB, postgreSQL}
@@ -67,13 +68,13 @@ func (s *server) address(t testing.TB) string {
 }
 
 // watch is run by a shell between us and the server. It ends the server when
-// our end of its standard input is closed: by stop, or by our own death,
-// however that came.
+// our end of its standard input is closed: by stop, or by our own death of any
+// cause.
 const watch = `signal=$1; shift; "$@" & read -r _; kill -s "$signal" $!; wait $!`
 
 func (s *server) start() error {
 	var err error
-	// The name is short, for a socket's path is bounded.
+	// The name is short, since the length of a socket's path is limited.
 	if s.dir, err = os.MkdirTemp("", "sqltest"); err != nil {
 		return err
 	}
@@ -81,7 +82,7 @@ func (s *server) start() error {
 	if err := s.setUp(s); err != nil {
 		return err
 	}
-	// Another process may be faster in taking a port that was free.
+	// Another process may take the free port first.
 	for tries := 1; ; tries++ {
 		err := s.startOn()
 		if err == nil || tries == 5 || !errors.Is(err, errPortTaken) {
@@ -92,8 +93,8 @@ func (s *server) start() error {
 	}
 }
 
-// laterPort stands in a command line for the port, which is chosen when the
-// server is set up: that takes seconds.
+// laterPort is a placeholder for the port in a command line. The port is chosen
+// when the server has been set up: that takes seconds.
 const laterPort = "PORT"
 
 var errPortTaken = errors.New("the port was taken meanwhile")
@@ -125,8 +126,8 @@ func (s *server) startOn() error {
 	s.parent = ours
 	s.cmd = exec.Command("sh", append([]string{"-c", watch, "watch", s.end}, run...)...)
 	s.cmd.Dir, s.cmd.Stdin, s.cmd.Stdout, s.cmd.Stderr = s.dir, theirs, log, log
-	// A group of its own: Ctrl-C at the terminal is for the tests, which then
-	// end the server themselves.
+	// A group of its own: a Ctrl-C at the terminal reaches the tests, which
+	// then end the server themselves.
 	s.cmd.SysProcAttr = &syscall.SysProcAttr{Credential: s.cred, Setpgid: true}
 	if err := s.cmd.Start(); err != nil {
 		s.cmd = nil
@@ -135,9 +136,9 @@ func (s *server) startOn() error {
 	return s.await()
 }
 
-// await waits until the server's log says that it takes connections. That it
-// listens says less: PostgreSQL does so before it is ready, and turns clients
-// away.
+// await waits until the server's log says that it accepts connections. An open
+// port is not enough: PostgreSQL listens before it is ready, and refuses
+// clients.
 func (s *server) await() error {
 	var text []byte
 	for end := time.Now().Add(60 * time.Second); time.Now().Before(end); {
@@ -148,7 +149,7 @@ func (s *server) await() error {
 		if bytes.Contains(text, []byte("Address already in use")) {
 			return fmt.Errorf("%w: port %s", errPortTaken, s.port)
 		}
-		time.Sleep(10 * time.Millisecond) // a log cannot be waited on
+		time.Sleep(10 * time.Millisecond) // there is no event for a line in a log
 	}
 	return fmt.Errorf("is not ready on port %s; its log:\n%s", s.port, text)
 }
@@ -176,8 +177,8 @@ func (s *server) command(path string, args ...string) error {
 	return nil
 }
 
-// giveUpRoot makes the server run as another user where the tests run as
-// root, for these servers refuse to.
+// giveUpRoot makes the server run as another user if the tests run as root:
+// these servers refuse to run as root.
 func (s *server) giveUpRoot(names ...string) error {
 	if os.Geteuid() != 0 {
 		return nil
@@ -198,8 +199,7 @@ func (s *server) giveUpRoot(names ...string) error {
 	return fmt.Errorf("the tests run as root, which the server refuses, and there is no user %s or nobody", strings.Join(names, ", "))
 }
 
-// find returns the first program that is there, by name or by a pattern of
-// paths.
+// find returns the first program that exists, by name or by a pattern of paths.
 func find(candidates ...string) string {
 	for _, c := range candidates {
 		if path, err := exec.LookPath(c); err == nil {

@@ -11,17 +11,19 @@ import (
 )
 
 const (
-	// tries is how often a test is run at the most.
+	// tries is how often a test is run at most.
 	tries = 3
-	// lateTries is how often one is run that comes too late to tell anything.
+	// lateTries is how often a test is run if its runs come too late to show
+	// anything.
 	lateTries = 30
 )
 
 // Retry runs a test whose assertions depend on time. If it fails, and a timer
-// of this process was late by more than limit meanwhile, the machine was too
-// busy to tell, and the test is run again: three times in all, each with a log
-// line that says so. The last failure counts, and so does one in which the
-// machine did not stall. A run that TooLate ended is not one of the three.
+// of this process was late by more than limit during the run, the machine was
+// too busy to decide, and the test is run again: three times in all, each with
+// a log line that says so. The last failure counts, and so does one during
+// which the machine did not stall. A run that TooLate ended is not one of the
+// three.
 //
 // The test gets a TB of its own for each run. It must not skip.
 func Retry(t testing.TB, limit time.Duration, test func(t testing.TB)) {
@@ -56,9 +58,10 @@ func Retry(t testing.TB, limit time.Duration, test func(t testing.TB)) {
 	}
 }
 
-// TooLate fails a run of Retry that shows nothing: the test has measured that
-// it took longer between two steps than what it checks had to last. The test is
-// run again, thirty times in all at the most. It fails if every run is too late.
+// TooLate fails a run of Retry that shows nothing: by the test's own
+// measurement, its steps took longer than the state that it checks had to last.
+// The test is run again, at most thirty times in all. It fails if every run is
+// too late.
 func TooLate(t testing.TB, format string, args ...any) {
 	t.Helper()
 	if a, ok := t.(*attempt); ok {
@@ -117,7 +120,7 @@ func (a *attempt) report(logf func(format string, args ...any)) {
 	}
 }
 
-// add notes a line, with the place in the test that it comes from.
+// add records a line, with the place in the test that it comes from.
 func (a *attempt) add(failed bool, text string) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -132,7 +135,7 @@ func (a *attempt) add(failed bool, text string) {
 	a.lines = append(a.lines, fmt.Sprintf("%s:%d: %s", filepath.Base(from.File), from.Line, text))
 }
 
-// Helper has a line be attributed to who called the function that calls this.
+// Helper attributes a line to the caller of the function that calls this.
 func (a *attempt) Helper() {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -142,8 +145,8 @@ func (a *attempt) Helper() {
 	a.helpers[callers(2)[0].Function] = true
 }
 
-// callers returns the functions that are being called, from the one that is
-// skip above this one.
+// callers returns the functions on the stack, from the one that is skip above
+// this one.
 func callers(skip int) []runtime.Frame {
 	pcs := make([]uintptr, 20)
 	frames := runtime.CallersFrames(pcs[:runtime.Callers(skip+1, pcs)])

@@ -1,9 +1,10 @@
-// Package stall tells a slow machine from a slow lock, for tests that assert
-// times on real servers.
+// Package stall distinguishes a slow machine from a slow lock, for tests that
+// assert times on real servers.
 //
 // A watcher measures how late the timers of this process are. A test compares
-// what it measured with that (Longest), and is run again if it failed while the
-// machine stood still (Retry). It never passes without having passed.
+// its own measurement with that (Longest), and is run again if it failed while
+// the machine was stalled (Retry). A test passes only if one of its runs
+// passed.
 package stall
 
 import (
@@ -11,13 +12,13 @@ import (
 	"time"
 )
 
-// step is how often the watcher looks. A stall shorter than it goes unseen.
+// step is how often the watcher checks. A shorter stall is not noticed.
 const step = 5 * time.Millisecond
 
 // kept is how many of the latest stalls are remembered.
 const kept = 4096
 
-// watcher is the one of this process.
+// watcher is the watcher of this process.
 var watcher struct {
 	once sync.Once
 
@@ -31,8 +32,8 @@ type moment struct {
 	late time.Duration
 }
 
-// Watch starts the watcher. Longest and Retry do so themselves; a test that
-// wants to know what happened before calls it first.
+// Watch starts the watcher. Longest and Retry start it themselves; a test that
+// needs earlier stalls calls Watch first.
 func Watch() {
 	watcher.once.Do(func() {
 		go func() {
@@ -45,7 +46,7 @@ func Watch() {
 	})
 }
 
-// note remembers that a timer was late.
+// note records that a timer was late.
 func note(end time.Time, late time.Duration) {
 	if late < step/5 {
 		return
@@ -58,8 +59,8 @@ func note(end time.Time, late time.Duration) {
 	watcher.stalls = append(watcher.stalls, moment{end, late})
 }
 
-// Longest returns how late a timer of this process was at the most, of those
-// that were due since then. It is never negative.
+// Longest returns the most that a timer of this process was late, of those that
+// were due since then. It is never negative.
 func Longest(since time.Time) time.Duration {
 	Watch()
 	watcher.mu.Lock()

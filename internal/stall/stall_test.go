@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// recorder is a TB that keeps what a test says to it.
+// recorder is a TB that records what a test reports.
 type recorder struct {
 	testing.TB
 	failed bool
@@ -30,10 +30,10 @@ func try(t *testing.T, test func(t testing.TB, run int)) (*recorder, int) {
 	return r, runs
 }
 
-// pretend notes that the machine stood still just now.
+// pretend records a stall of the machine at this moment.
 func pretend() { note(time.Now().Add(time.Minute), 2*time.Hour) }
 
-// forget takes pretended stalls back.
+// forget removes pretended stalls.
 func forget() {
 	watcher.mu.Lock()
 	defer watcher.mu.Unlock()

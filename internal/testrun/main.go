@@ -1,10 +1,11 @@
-// Testrun runs go test in one module after the other and keeps quiet about what
-// passes: a line for each package, what failed at the end, and the counts.
+// Testrun runs go test in one module after the other and prints little about
+// what passes: a line for each package, the failures at the end, and the
+// counts.
 //
 //	go run ./internal/testrun [-in DIR,DIR] [flags of go test] PACKAGES
 //
-// It exits with 1 if anything failed or nothing was run. A test that was run
-// again because the machine stood still is named, and so is one that was
+// It exits with 1 if anything failed or nothing was run. It names each test
+// that was run again because the machine was stalled, and each that was
 // skipped.
 package main
 
@@ -40,8 +41,8 @@ func main() {
 	}
 }
 
-// run runs go test in a module and passes what it prints to s. That go test
-// failed is no error: s knows.
+// run runs go test in a module and passes its output to s. A failure of go test
+// is no error: s records it.
 func run(dir string, args []string, s *summary) error {
 	cmd := exec.Command("go", append([]string{"test", "-json"}, args...)...)
 	cmd.Dir, cmd.Stderr = dir, os.Stderr
@@ -68,11 +69,11 @@ type event struct {
 	FailedBuild                               string
 }
 
-// summary collects what the tests of all modules came to.
+// summary collects the results of all modules.
 type summary struct {
 	out                     io.Writer
-	red                     bool // go test said so
-	short                   bool // that tests are skipped is what was asked for
+	red                     bool // go test reported it
+	short                   bool // skipped tests were asked for
 	passed, failed, skipped int
 	packages                map[string]int      // tests that passed, by package
 	reds                    map[string]int      // tests that failed, by package
@@ -97,7 +98,7 @@ func (s *summary) read(r io.Reader) {
 	}
 }
 
-// take takes in one event.
+// take processes one event.
 func (s *summary) take(e event) {
 	key := e.Package + " " + e.Test
 	switch e.Action {
@@ -146,13 +147,13 @@ func (s *summary) endOfPackage(e event) {
 	case e.Action == "skip": // it has no tests
 		return
 	case e.Action == "fail" && e.FailedBuild == "":
-		// What it printed outside of tests: a panic, a time limit, a data race
-		// after the last test, a leak. Where a test failed, that says enough.
+		// Output outside of tests: a panic, a time limit, a data race after the
+		// last test, a leak. If a test failed, its output is enough.
 		text := tail(s.output[e.Package+" "])
 		if s.reds[e.Package] == 0 || strings.Contains(text, "panic") || strings.Contains(text, "exit status 2") {
 			s.failures = append(s.failures, short(e.Package)+" failed outside of its tests\n"+text)
 		}
-		// Tests that were cut off have no end of their own.
+		// Tests that were cut off have no event for their end.
 		for _, key := range slices.Sorted(maps.Keys(s.output)) {
 			if test, ok := strings.CutPrefix(key, e.Package+" "); ok && test != "" {
 				s.failures = append(s.failures, short(e.Package)+" "+test+" did not end\n"+tail(s.output[key]))
@@ -164,7 +165,7 @@ func (s *summary) endOfPackage(e event) {
 	fmt.Fprintf(s.out, "%s  %-28s %4d tests %8.1fs\n", word, short(e.Package), s.packages[e.Package], e.Elapsed)
 }
 
-// short is a package's name as it reads from the root of the repository.
+// short is a package's path from the root of the repository.
 func short(path string) string {
 	if rest, ok := strings.CutPrefix(path, "github.com/redlatch/redlatch"); ok {
 		return "." + rest
@@ -175,8 +176,8 @@ func short(path string) string {
 // most is how many lines of a failure are shown.
 const most = 40
 
-// tail returns the last lines of an output, and where a test says what went
-// wrong, not its frame.
+// tail returns the last lines of an output, without empty lines and without the
+// === lines that frame a test.
 func tail(output []string) string {
 	var lines []string
 	for line := range strings.Lines(strings.Join(output, "")) {
@@ -192,8 +193,7 @@ func tail(output []string) string {
 	return strings.Join(lines, "\n")
 }
 
-// report prints what there is to say at the end, and returns whether all is
-// well.
+// report prints the summary, and returns whether everything passed.
 func (s *summary) report(took time.Duration) bool {
 	for _, list := range []struct {
 		title string

@@ -1,12 +1,12 @@
-// Package drive is the side of a foreign client: it takes orders, one a line,
-// carries them out with a lock of that client, and answers each with one line.
-// The drivers in other languages, in clients/, speak the same lines.
+// Package drive is the side of a foreign client: it reads orders, one a line,
+// executes them with a lock of that client, and answers each with one line. The
+// drivers in other languages, in clients/, use the same protocol.
 //
 //	acquire NAME MS    ok | held | error TEXT     asks once, does not wait
 //	extend MS          ok | lost | cannot | error TEXT
 //	release            ok | lost | error TEXT
 //
-// A driver says "ready VERSION" when it can be given orders, and ends with its
+// A driver prints "ready VERSION" when it accepts orders, and ends with its
 // input. It holds one lock at a time.
 package drive
 
@@ -24,25 +24,25 @@ import (
 
 // Lock is one lock of a foreign client, as its own documentation uses it.
 type Lock interface {
-	// Acquire asks once for the name and reports whether it was given.
+	// Acquire asks once for the name and reports whether it was granted.
 	Acquire(ctx context.Context, name string, ttl time.Duration) (bool, error)
-	// Extend gives what is held its time again. It reports false if the client
-	// says that the lock is not its own any more.
+	// Extend renews the time of what is held. It reports false if the client
+	// says that the lock is no longer its own.
 	Extend(ctx context.Context, ttl time.Duration) (bool, error)
 	// Release frees what is held. It reports false if the client says that the
-	// lock was not its own any more.
+	// lock was no longer its own.
 	Release(ctx context.Context) (bool, error)
 }
 
 // ErrCannot is returned by the Extend of a client that has no extension, or
-// extends by itself alone.
+// that only extends by itself.
 var ErrCannot = errors.New("this client has no extension")
 
-// patience bounds one order: far above any, so that a client that hangs is
-// told as such.
+// patience limits the time of one order. It is far longer than every order
+// needs, so that a client that hangs is reported.
 const patience = 20 * time.Second
 
-// Serve takes orders until the input ends.
+// Serve executes orders until the input ends.
 func Serve(version string, lock Lock, in io.Reader, out io.Writer) error {
 	if _, err := fmt.Fprintf(out, "ready %s\n", version); err != nil {
 		return err

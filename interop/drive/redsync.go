@@ -26,8 +26,8 @@ func Redsync(addresses []string, options ...redsync.Option) (string, Lock) {
 	return Module("github.com/go-redsync/redsync/v4"), &redsyncLock{sync: redsync.New(pools...), options: options}
 }
 
-// RedsyncSetNX returns redsync with the option that lets an extension set what
-// is not there.
+// RedsyncSetNX returns redsync with the option that lets an extension create a
+// missing key.
 func RedsyncSetNX(addresses []string) (string, Lock) {
 	return Redsync(addresses, redsync.WithSetNXOnExtend())
 }
@@ -55,8 +55,8 @@ func (l *redsyncLock) Release(ctx context.Context) (bool, error) {
 	return notMine(l.mutex.UnlockContext(ctx))
 }
 
-// notMine tells "not ours any more" from a failure: redsync returns either as
-// an error.
+// notMine distinguishes "not ours any more" from a failure: redsync returns
+// both as an error.
 func notMine(ok bool, err error) (bool, error) {
 	if isTaken(err) || errors.Is(err, redsync.ErrExtendFailed) || errors.Is(err, redsync.ErrLockAlreadyExpired) {
 		return false, nil
@@ -64,8 +64,8 @@ func notMine(ok bool, err error) (bool, error) {
 	return ok, err
 }
 
-// isTaken reports whether nodes said that another has the lock: a quorum of
-// them, or some when the votes are split.
+// isTaken reports whether nodes answered that another client has the lock: a
+// quorum of them, or some when the votes are split.
 func isTaken(err error) bool {
 	var quorum *redsync.ErrTaken
 	var node *redsync.ErrNodeTaken

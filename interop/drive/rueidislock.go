@@ -9,8 +9,8 @@ import (
 	"github.com/redis/rueidis/rueidislock"
 )
 
-// rueidislockLock sets the time to live for a whole locker, so there is one
-// for each time to live that is asked for.
+// rueidislockLock has a locker for each time to live that is asked for: a
+// locker has one time to live for all its locks.
 type rueidislockLock struct {
 	address string
 	lockers map[time.Duration]rueidislock.Locker
@@ -40,7 +40,7 @@ func (l *rueidislockLock) Acquire(ctx context.Context, name string, ttl time.Dur
 		}
 		l.lockers[ttl] = locker
 	}
-	// The lock ends with the context it was asked for with, so that is not ctx.
+	// The lock ends with the context of the request, so that is not ctx.
 	held, release, err := locker.TryWithContext(context.WithoutCancel(ctx), name)
 	if errors.Is(err, rueidislock.ErrNotLocked) {
 		return false, nil

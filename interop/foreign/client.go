@@ -1,5 +1,5 @@
-// Package foreign is the clients that redlatch shares keys with: which there
-// are, where they come from, and their drivers as processes.
+// Package foreign is the foreign clients that redlatch shares keys with: which
+// there are, where they come from, and their drivers as processes.
 package foreign
 
 import (
@@ -14,24 +14,24 @@ import (
 type Client struct {
 	Name string
 	// Source is where it comes from: Go, npm, PyPI, Maven, Debian; or replay
-	// for one that stands here by its published format alone.
+	// for one that is represented only by its published format.
 	Source string
 	// Reason says, for a replay, why it is not the client itself.
 	Reason string
 	// Prefix is what the client puts before a name, and so redlatch's
-	// Options.Prefix if both are to meet.
+	// Options.Prefix if both are to use the same key.
 	Prefix string
-	// Setting is what else was set on its side, or used of it.
+	// Setting is what else was set or used on its side.
 	Setting string
 	// Five is set if it can ask several independent servers.
 	Five bool
-	// Renews is set if it extends by itself, and has no call for it.
+	// Renews is set if it extends by itself, and has no call for that.
 	Renews bool
-	// Slow is set if it is in its own way on several servers, so that the
-	// scenarios take long there.
+	// Slow is set if its failed attempts leave keys on several servers: these
+	// refuse its next attempts, so that the scenarios take long there.
 	Slow bool
 	// Breaches are the scenarios in which it is known to break a rule. A run
-	// that finds another is red, and so is one that does not find these.
+	// fails if it finds another breach, or does not find one of these.
 	Breaches []string
 
 	open    opener   // a driver in Go
@@ -73,8 +73,8 @@ func InGo(name string, open func(addresses []string) (string, drive.Lock)) *Clie
 	return &Client{Name: name, Source: "Go", open: open}
 }
 
-// Become turns this process into a driver, and ends it, if that is what it was
-// started for. A program whose clients are drivers in Go calls it first.
+// Become turns this process into a driver, and ends it, if it was started as
+// one. A program whose clients are drivers in Go calls it first.
 func Become(clients ...*Client) {
 	name := os.Getenv(variable)
 	if name == "" {

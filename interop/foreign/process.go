@@ -15,21 +15,21 @@ import (
 	"time"
 )
 
-// Answer is what a driver said to an order: its first word, and the rest.
+// Answer is what a driver answered to an order: its first word, and the rest.
 type Answer struct{ Word, Text string }
 
-// OK reports a yes.
+// OK reports a success.
 func (a Answer) OK() bool { return a.Word == "ok" }
 
 func (a Answer) String() string { return strings.TrimSpace(a.Word + " " + a.Text) }
 
-// patience is how long a driver is waited for. It is above what a driver
-// allows its client, and what a JVM takes to start on a busy machine.
+// patience is how long to wait for a driver. It is longer than the time that a
+// driver allows its client, and than the start of a JVM on a busy machine.
 const patience = 60 * time.Second
 
 // Process is a driver that runs: one foreign client, in a process of its own.
 type Process struct {
-	Version string // of the client, as the driver says
+	Version string // of the client, as the driver reports it
 
 	cmd    *exec.Cmd
 	in     io.WriteCloser
@@ -79,7 +79,7 @@ func (p *Process) Acquire(name string, ttl time.Duration) Answer {
 	return p.order("acquire", name, fmt.Sprint(ttl.Milliseconds()))
 }
 
-// Extend gives what is held its time again.
+// Extend renews the time of what is held.
 func (p *Process) Extend(ttl time.Duration) Answer {
 	return p.order("extend", fmt.Sprint(ttl.Milliseconds()))
 }
@@ -110,7 +110,7 @@ func (p *Process) next() Answer {
 // Freeze stops the process where it is, timers and all.
 func (p *Process) Freeze() { p.cmd.Process.Signal(syscall.SIGSTOP) }
 
-// Thaw lets it go on.
+// Thaw lets it continue.
 func (p *Process) Thaw() { p.cmd.Process.Signal(syscall.SIGCONT) }
 
 // Kill ends it at once, as kill -9 does.
@@ -123,7 +123,7 @@ func (p *Process) Kill() {
 	})
 }
 
-// tail keeps the end of what a driver complains of.
+// tail keeps the end of a driver's error output.
 type tail struct {
 	mu  sync.Mutex
 	buf bytes.Buffer

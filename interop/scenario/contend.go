@@ -16,18 +16,18 @@ import (
 )
 
 const (
-	// contendFor is how long both sides contend at the least.
+	// contendFor is how long both sides contend at least.
 	contendFor = 2 * time.Second
-	// contendTTL is far above what a turn takes, and short enough for keys that
-	// a failed try left behind to run out meanwhile.
+	// contendTTL is far above the time of one hold, and short enough that keys
+	// left behind by a failed try expire during the run.
 	contendTTL = 3 * time.Second
 	// turnsEach is how often each side must have had the lock.
 	turnsEach = 5
 )
 
-// referee counts who is inside. A section lasts from the answer that gave the
-// lock to the order that gives it back, on this process's own clock, so that
-// whoever is counted held the lock then.
+// referee counts who is inside. A section lasts from the answer that granted
+// the lock to the order that releases it, on this process's own clock, so that
+// a client that is counted held the lock then.
 type referee struct {
 	mu     sync.Mutex
 	inside string
@@ -39,7 +39,7 @@ type referee struct {
 func (r *referee) enter(side string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	// One that was held up for as long as its lock lives has lost it.
+	// A client that was delayed for the whole TTL of its lock has lost it.
 	if r.inside != "" && r.clash == "" && time.Since(r.since) < contendTTL/2 {
 		r.clash = fmt.Sprintf("%s had the lock while %s had it", side, r.inside)
 	}
@@ -62,7 +62,8 @@ func (r *referee) over(began time.Time) bool {
 	return r.clash != "" || enough && time.Since(began) > contendFor
 }
 
-// contention: processes of both sides want one lock, and never two have it.
+// contention: processes of both sides want one lock, and no two have it at
+// once.
 func contention(s *Stage) Cell {
 	second, err := s.process()
 	s.must(err == nil, "does not start: %v", err)
@@ -88,7 +89,7 @@ func contention(s *Stage) Cell {
 	}
 	s.must(r.clash == "", "%s", r.clash)
 	s.weMust(r.turns["redlatch"] >= turnsEach, "had the lock %d times in %v, the other %d times", r.turns["redlatch"], soon, r.turns["it"])
-	// One that is in its own way may have none.
+	// A client that the keys of its failed attempts refuse may have none.
 	s.must(r.turns["it"] >= turnsEach || s.client.Slow, "had the lock %d times in %v, redlatch %d times", r.turns["it"], soon, r.turns["redlatch"])
 	return Cell{Holds, "never two"}
 }
@@ -112,7 +113,7 @@ func (s *Stage) ourTurns(ctx context.Context, r *referee, c *redlatch.Client, be
 	for ctx.Err() == nil && !r.over(began) {
 		lease, err := c.Lock(ctx, s.name, redlatch.LockOptions{TTL: contendTTL, Wait: soon})
 		if err != nil {
-			continue // the other side may be quicker; whether always, the turns tell
+			continue // the other side may be faster; the counts show whether it always is
 		}
 		r.enter("redlatch")
 		time.Sleep(time.Duration(rand.IntN(3)) * time.Millisecond)

@@ -9,10 +9,12 @@ import (
 	"time"
 
 	"github.com/redlatch/redlatch"
+	"github.com/redlatch/redlatch/admin"
 	"github.com/redlatch/redlatch/node"
 )
 
-// excludes: it holds, and redlatch is refused, with a word on the holder.
+// excludes: the foreign client holds, and redlatch is refused with an error
+// that describes the holder.
 func excludes(s *Stage) Cell {
 	before := s.take(s.it, long)
 	h := s.refused()
@@ -37,12 +39,12 @@ func excludes(s *Stage) Cell {
 }
 
 // excluded: redlatch holds, and the foreign client is refused. On several
-// servers two of them have lost the key, so that the refused one gets as much
-// as a minority, and has to give it back.
+// servers two of them have lost the key, so that the refused client gets a
+// minority, and must undo that.
 func excluded(s *Stage) Cell {
 	lease := s.ours(redlatch.LockOptions{TTL: long})
-	// A lease does not wait for all servers; what is on its way must not come
-	// after the deletion.
+	// A lease does not wait for all servers; a request in flight must not
+	// arrive after the deletion.
 	s.weMust(eventually(func() bool { return there(s.look()) == len(s.servers) }), "has its key on %d servers only", there(s.look()))
 	for _, server := range s.servers[s.quorum():] {
 		s.do(server, "DEL", s.key())
@@ -59,7 +61,7 @@ func excluded(s *Stage) Cell {
 	if a.Word == "error" {
 		remarks = append(remarks, "gets an error, "+brief(a.Text))
 	}
-	// Some give it back in the background.
+	// Some undo it in the background.
 	for end := time.Now().Add(time.Second); s.strangers(before) > 0; time.Sleep(10 * time.Millisecond) {
 		if time.Now().After(end) {
 			remarks = append(remarks, "leaves behind what a failed try was granted")
@@ -81,8 +83,8 @@ func (s *Stage) strangers(before []state) int {
 	return n
 }
 
-// itsRelease: redlatch waits, and has the lock when the foreign client has
-// released it, though nobody tells it.
+// itsRelease: redlatch waits, and gets the lock when the foreign client has
+// released it, though nothing notifies it.
 func itsRelease(s *Stage) Cell {
 	s.take(s.it, long)
 	s.refused()
@@ -96,7 +98,7 @@ func itsRelease(s *Stage) Cell {
 		waiting <- got{lease, err}
 	}()
 	s.weMust(eventually(func() bool {
-		state, err := s.other.Show(s.ctx, s.name)
+		state, err := admin.New(s.other).Show(s.ctx, s.name)
 		return err == nil && state.Waiting > 0
 	}), "does not wait for it")
 	a := s.it.Release()
@@ -105,14 +107,14 @@ func itsRelease(s *Stage) Cell {
 	case g := <-waiting:
 		s.weMust(g.err == nil, "waits in vain: %v", g.err)
 		s.free(g.lease)
-	case <-time.After(long * 3 / 4): // before it runs out by itself
+	case <-time.After(long * 3 / 4): // before it expires by itself
 		s.must(there(s.look()) == 0, "has released, and its key is still there")
 		s.weMust(false, "waits on, though the lock is free")
 	}
 	return yes()
 }
 
-// ourRelease: redlatch releases, and the foreign client has the lock.
+// ourRelease: redlatch releases, and the foreign client gets the lock.
 func ourRelease(s *Stage) Cell {
 	lease := s.ours(redlatch.LockOptions{TTL: long})
 	a := s.it.Acquire(s.name, long)
@@ -133,8 +135,8 @@ func crossing(s *Stage) Cell {
 		s.name = name
 		f()
 	}
-	// Its driver holds one lock at a time, so it is another process that wants
-	// the second. It is started first: that may take longer than a lock lives.
+	// Its driver holds one lock at a time, so another process asks for the
+	// second. It is started first: starting may take longer than a lock lives.
 	two, err := s.process()
 	s.must(err == nil, "does not start: %v", err)
 	defer two.Kill()
@@ -159,8 +161,8 @@ func crossing(s *Stage) Cell {
 	return yes()
 }
 
-// brief is the telling part of a foreign error: what changes from run to run
-// is left out.
+// brief is the essential part of a foreign error, without what changes from run
+// to run.
 func brief(text string) string {
 	if m := regexp.MustCompile(`\b(WRONGTYPE|NOSCRIPT|READONLY)\b`).FindString(text); m != "" {
 		return m

@@ -9,12 +9,13 @@ import (
 	"time"
 
 	"github.com/redlatch/redlatch"
+	"github.com/redlatch/redlatch/admin"
 
 	"github.com/redlatch/redlatch/interop/foreign"
 )
 
-// death: the foreign holder is killed, and redlatch has the lock when it has
-// run out, and not before.
+// death: the foreign holder is killed, and redlatch gets the lock when it has
+// expired, and not before.
 func death(s *Stage) Cell {
 	victim, err := s.process()
 	s.must(err == nil, "does not start: %v", err)
@@ -36,20 +37,20 @@ func death(s *Stage) Cell {
 	return yes()
 }
 
-// forEver is a dead holder whose key does not run out: redlatch says so, waits
-// for no time that would not come, and has a way out.
+// forEver is a dead holder whose key does not expire: redlatch reports that,
+// does not wait for an expiry that never comes, and offers a way out.
 func (s *Stage) forEver() Cell {
 	_, err := s.locks.Lock(s.ctx, s.name, redlatch.LockOptions{TTL: long, Wait: 2 * short})
 	s.weMust(errors.Is(err, redlatch.ErrHeld), "waits for a key with no expiry and says %v", err)
 	s.weMust(strings.Contains(err.Error(), "no expiry"), "does not say that it has no expiry: %v", err)
-	_, err = s.other.Break(s.ctx, s.name, redlatch.BreakOptions{Foreign: true})
+	_, err = admin.New(s.other).Break(s.ctx, s.name, admin.BreakOptions{Foreign: true})
 	s.weMust(err == nil, "cannot break it: %v", err)
 	s.free(s.ours(redlatch.LockOptions{TTL: long}))
 	return Cell{Remark, "stays for ever: its key has no expiry. redlatch says so, and `redlatch break` frees it"}
 }
 
-// outlived has the foreign client hold the lock and stand still, timers and
-// all, until redlatch has it. It returns nil if its key never runs out.
+// outlived has the foreign client hold the lock and freezes it, with its
+// timers, until redlatch has the lock. It returns nil if its key never expires.
 func (s *Stage) outlived() *redlatch.Lease {
 	before := s.take(s.it, short)
 	if first(before).left < 0 {
@@ -62,14 +63,15 @@ func (s *Stage) outlived() *redlatch.Lease {
 	return lease
 }
 
-// lateRelease: a foreign holder whose time is over releases what is ours.
+// lateRelease: a foreign holder whose time is over releases a lock that is
+// ours.
 func lateRelease(s *Stage) Cell {
 	lease := s.outlived()
 	if lease == nil {
 		return Cell{None, "– (never runs out)"}
 	}
 	if s.client.Renews {
-		time.Sleep(short / 2) // its own timers come first, which stood still
+		time.Sleep(short / 2) // its own timers, which were frozen, fire first
 	}
 	before := s.look()
 	a := s.it.Release()
@@ -79,15 +81,15 @@ func lateRelease(s *Stage) Cell {
 	s.free(lease)
 	switch {
 	case s.client.Source == "replay":
-		return Cell{Holds, "harmless"} // what its caller sees is not on the wire
+		return Cell{Holds, "harmless"} // the result for its caller is not on the wire
 	case a.OK():
 		return Cell{Holds, "harmless, not reported"}
 	}
 	return Cell{Holds, "harmless, reported"}
 }
 
-// lateExtension: a foreign holder whose time is over extends what is ours, and
-// what is nobody's.
+// lateExtension: a foreign holder whose time is over extends a lock that is
+// ours, and one that nobody holds.
 func lateExtension(s *Stage) Cell {
 	lease := s.outlived()
 	if lease == nil {
@@ -98,7 +100,7 @@ func lateExtension(s *Stage) Cell {
 		if !s.client.Renews {
 			return s.it.Extend(2 * long)
 		}
-		time.Sleep(short) // it extends by its own timers, which are not ours to see
+		time.Sleep(short) // its own timers extend it, which we cannot observe
 		return foreign.Answer{Word: "cannot"}
 	}
 	a := extend()
@@ -136,7 +138,7 @@ func lateExtension(s *Stage) Cell {
 	return Cell{Holds, "refused"}
 }
 
-// extendsInTime ends the scenario unless an extension of what is held works.
+// extendsInTime ends the scenario unless an extension of a held lock works.
 func (s *Stage) extendsInTime() {
 	if s.client.Renews {
 		const lives = 3 * short // some renew late, and a busy machine later
@@ -147,12 +149,12 @@ func (s *Stage) extendsInTime() {
 		return
 	}
 	before := s.take(s.it, short)
-	time.Sleep(short / 4) // an extension shows only where some time has passed
+	time.Sleep(short / 4) // an extension shows only after some time has passed
 	a := s.it.Extend(short)
 	s.must(a.OK(), "cannot extend what it holds: %s", a)
 	longer := 0
 	for i, x := range s.look() {
-		// When it will run out counts: to read five takes time.
+		// The moment of expiry counts: reading five servers takes time.
 		if x.from.Add(x.left).After(before[i].to.Add(before[i].left + short/8)) {
 			longer++
 		}
@@ -161,8 +163,8 @@ func (s *Stage) extendsInTime() {
 	s.it.Release()
 }
 
-// ourLoss: redlatch's time is over, and a foreign client holds the lock. A
-// release and an extension of ours that come late touch nothing.
+// ourLoss: redlatch's time is over, and a foreign client holds the lock. A late
+// release and a late extension of ours change nothing.
 func ourLoss(s *Stage) Cell {
 	lease := s.ours(redlatch.LockOptions{TTL: short, NoKeepAlive: true})
 	handle := lease.Handle()
@@ -174,8 +176,8 @@ func ourLoss(s *Stage) Cell {
 	cause := context.Cause(lease.Context())
 	s.weMust(errors.Is(cause, redlatch.ErrLost), "is told %v when its time is over", cause)
 	before := s.take(s.it, long)
-	// The lease knows that it is lost and sends nothing; by its handle a
-	// process that does not know sends both.
+	// The lease knows that it is lost and sends nothing. A process that uses
+	// the handle does not know, and sends both.
 	_, err := s.other.Attach(s.ctx, handle)
 	s.weMust(errors.Is(err, redlatch.ErrLost), "extends what it lost: %v", err)
 	err = s.other.Free(s.ctx, handle)

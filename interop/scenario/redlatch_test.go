@@ -12,8 +12,8 @@ import (
 	"github.com/redlatch/redlatch/interop/foreign"
 )
 
-// doctoredNode lets redlatch break a rule: what it is about to ask for, it has
-// first made possible by force.
+// doctoredNode lets redlatch break a rule: before each request of one
+// kind it changes the key by force, so that the request succeeds.
 type doctoredNode struct {
 	node.Node
 	server *redistest.Server
@@ -29,7 +29,7 @@ func (n *doctoredNode) Do(ctx context.Context, req node.Request) (node.Reply, er
 }
 
 // TestRedlatchIsFoundOutWhenItBreaksARule plays the scenarios with a redlatch
-// that takes, frees or extends what is not its own. The judge must say that it
+// that takes, frees or extends locks of others. The judge must report that it
 // was redlatch.
 func TestRedlatchIsFoundOutWhenItBreaksARule(t *testing.T) {
 	t.Parallel()

@@ -17,11 +17,11 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// atOnce is how many clients are played with at a time. They mostly wait, so it
-// is not for -parallel to say.
+// atOnce is how many clients are tested at a time. They mostly wait, so
+// -parallel does not decide it.
 const atOnce = 12
 
-// report has each row be a test of its own.
+// report makes each row a test of its own.
 func report(t *testing.T, rows []*scenario.Row, check func(t *testing.T, r *scenario.Row)) {
 	for _, r := range rows {
 		t.Run(fmt.Sprintf("%s on %d", r.Client.Name, r.Nodes), func(t *testing.T) {
@@ -36,13 +36,13 @@ func report(t *testing.T, rows []*scenario.Row, check func(t *testing.T, r *scen
 }
 
 // TestForeignClientsAndRedlatchExcludeEachOther plays every scenario with the
-// clients that need nothing but this program. Where a client is known to break
-// a rule, it must be seen to; redlatch breaks none.
+// clients that need nothing but this program. A client that is known to break a
+// rule must be found to do so; redlatch breaks none.
 func TestForeignClientsAndRedlatchExcludeEachOther(t *testing.T) {
 	t.Parallel()
 	var parts []scenario.Part
 	for _, c := range foreign.InProcess() {
-		// Where a replay can do both, make interop plays both.
+		// If a replay can do both, make interop plays both.
 		if c.Source != "replay" || !c.Five || c.Slow {
 			parts = append(parts, scenario.Part{Client: c, Nodes: 1})
 		}

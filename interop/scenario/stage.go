@@ -1,8 +1,8 @@
 //go:build unix
 
 // Package scenario puts a foreign client and redlatch on one key, on real
-// servers, and judges what becomes of it. The judge is neither of the two: it
-// looks at the servers itself, and goes by its own clock.
+// servers, and judges the result. The judge is neither of the two: it reads the
+// servers itself, and uses its own clock.
 package scenario
 
 import (
@@ -22,14 +22,14 @@ import (
 )
 
 const (
-	// short is a time to live that is waited for. It is a whole second, since
-	// some clients count in those.
+	// short is a time to live that a scenario waits for. It is a whole second,
+	// since some clients count in seconds.
 	short = time.Second
-	// long is one that is never waited for. redlatch extends after a third of
-	// it, and no look at a key must be so long after the one before.
+	// long is one that no scenario waits for. redlatch extends after a third of
+	// it, and two reads of a key must not be that far apart.
 	long = 24 * time.Second
-	// soon is how long something may take that takes a moment, on a machine
-	// that is busy.
+	// soon is the time limit for something that takes a moment, on a busy
+	// machine.
 	soon = 20 * time.Second
 )
 
@@ -118,7 +118,7 @@ func (s *Stage) weMust(kept bool, format string, args ...any) {
 	}
 }
 
-// state is the key of one server as it stands; kind is none where there is no
+// state is the key of one server at one moment; kind is none if there is no
 // key. It was read between two moments.
 type state struct {
 	kind, content string
@@ -126,7 +126,8 @@ type state struct {
 	from, to      time.Time
 }
 
-// do asks a server, again if a machine that is busy did not let it answer.
+// do sends a server a command, and repeats it if a busy machine made it time
+// out.
 func (s *Stage) do(server *redistest.Server, args ...string) (reply string) {
 	var err error
 	if !eventually(func() bool { reply, err = server.Try(args...); return err == nil }) {
@@ -140,7 +141,7 @@ func (s *Stage) look() []state {
 	states := make([]state, len(s.servers))
 	for i, server := range s.servers {
 		from := time.Now()
-		// A script, so that the three belong together.
+		// A script, so that the three values belong together.
 		got := strings.SplitN(s.do(server, "EVAL", `
 			return {redis.call('TYPE', KEYS[1]).ok, tostring(redis.call('PTTL', KEYS[1])),
 				redis.sha1hex(redis.call('DUMP', KEYS[1]) or '')}`, "1", s.key()), "\n", 3)
@@ -159,17 +160,17 @@ const (
 	shortened  = "shortened it"
 )
 
-// untouched reports what was done to the keys of whoever had most of them. That
-// time passed is no change. The others are not its business: a holder has a
-// quorum, and elsewhere another's key may run out or be taken back.
+// untouched reports what was done to the keys of the client that had most of
+// them. The passing of time is no change. Other keys are ignored: a holder has
+// a quorum, and elsewhere another client's key may expire or be undone.
 func untouched(before, after []state) string {
 	owner := ownerOf(before)
 	for i := range before {
 		b, a := before[i], after[i]
-		passed := a.to.Sub(b.from) + 2*time.Millisecond // servers count whole ones
+		passed := a.to.Sub(b.from) + 2*time.Millisecond // servers count whole milliseconds
 		switch {
 		case b.kind == "none" || b.content != owner:
-		case b.left >= 0 && b.left <= passed: // it may have run out
+		case b.left >= 0 && b.left <= passed: // it may have expired
 		case a.kind == "none":
 			return "deleted it"
 		case b.content != a.content:
@@ -208,8 +209,8 @@ func there(states []state) int {
 	return n
 }
 
-// first returns the first key that is there: a client that has its quorum may
-// have left the other servers out.
+// first returns the first key that exists: a client that has its quorum may
+// have skipped the other servers.
 func first(states []state) state {
 	for _, x := range states {
 		if x.kind != "none" {
@@ -219,7 +220,7 @@ func first(states []state) state {
 	return state{kind: "none"}
 }
 
-// take has the foreign client take the lock, which nobody holds.
+// take has the foreign client take the lock, which is free.
 func (s *Stage) take(p *foreign.Process, ttl time.Duration) []state {
 	var a foreign.Answer
 	s.must(eventually(func() bool { a = p.Acquire(s.name, ttl); return a.OK() }), "does not get a free lock: %s", a)
@@ -228,7 +229,7 @@ func (s *Stage) take(p *foreign.Process, ttl time.Duration) []state {
 	return states
 }
 
-// ours has redlatch take the lock, waiting for whoever holds it to run out.
+// ours has redlatch take the lock, and wait for the present holder to expire.
 func (s *Stage) ours(opts redlatch.LockOptions) *redlatch.Lease {
 	if opts.Wait == 0 {
 		opts.Wait = soon
@@ -243,7 +244,7 @@ func (s *Stage) free(lease *redlatch.Lease) {
 	s.weMust(err == nil, "cannot release: %v", err)
 }
 
-// eventually tries until it works, for as long as a busy machine may take.
+// eventually tries until it succeeds, as long as a busy machine may take.
 func eventually(try func() bool) bool {
 	for end := time.Now().Add(soon); time.Now().Before(end); time.Sleep(10 * time.Millisecond) {
 		if try() {
@@ -253,7 +254,8 @@ func eventually(try func() bool) bool {
 	return false
 }
 
-// refused is what redlatch is told of a lock that a foreign client holds.
+// refused is the error that redlatch gets for a lock that a foreign client
+// holds.
 func (s *Stage) refused() redlatch.Holder {
 	lease, err := s.locks.TryLock(s.ctx, s.name, redlatch.LockOptions{TTL: long})
 	if err == nil {

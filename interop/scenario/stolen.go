@@ -10,13 +10,14 @@ import (
 	"github.com/redis/rueidis"
 
 	"github.com/redlatch/redlatch"
+	"github.com/redlatch/redlatch/admin"
 	"github.com/redlatch/redlatch/fence"
 	driver "github.com/redlatch/redlatch/redis/rueidis"
 )
 
-// stolen is what is left to redlatch when the foreign client has taken a lock
-// from under it: the loss is told, and the token keeps a stale holder off the
-// resource. It returns that in words, for the matrix.
+// stolen checks what redlatch guarantees after the foreign client has stolen
+// its lock: the loss is reported, and the token keeps a stale holder off the
+// resource. It returns the result as text for the matrix.
 func (s *Stage) stolen(lease *redlatch.Lease, harm string) string {
 	if harm == lengthened || harm == shortened {
 		return "The lock is still redlatch's"
@@ -33,8 +34,8 @@ func (s *Stage) stolen(lease *redlatch.Lease, harm string) string {
 	err = guard.Set(s.ctx, resource, "first", lease.Token(), 0)
 	s.weMust(err == nil, "cannot write to its resource: %v", err)
 
-	// The next extension finds out. Nobody asks for it: that it is told by
-	// itself is the point.
+	// The next extension finds out. The test does not ask for it: redlatch must
+	// report the loss by itself.
 	select {
 	case <-lease.Context().Done():
 	case <-time.After(long + soon):
@@ -43,10 +44,10 @@ func (s *Stage) stolen(lease *redlatch.Lease, harm string) string {
 	cause := context.Cause(lease.Context())
 	s.weMust(errors.Is(cause, redlatch.ErrLost), "is told %v when its lock was taken", cause)
 
-	// The thief goes, or is broken; the next holder's token is above ours.
+	// The thief releases, or is broken; the next holder's token is above ours.
 	s.it.Release()
 	if there(s.look()) > 0 {
-		_, err := s.other.Break(s.ctx, s.name, redlatch.BreakOptions{Foreign: true})
+		_, err := admin.New(s.other).Break(s.ctx, s.name, admin.BreakOptions{Foreign: true})
 		s.weMust(err == nil, "cannot break it: %v", err)
 	}
 	next, err := s.other.Lock(s.ctx, s.name, redlatch.LockOptions{TTL: long, Wait: soon})

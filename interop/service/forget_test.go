@@ -15,13 +15,13 @@ import (
 	"github.com/redlatch/redlatch/internal/redistest"
 )
 
-// holdFor is long beside what these tests take: nothing runs out in them.
+// holdFor is long compared to these tests: nothing expires in them.
 const holdFor = 15 * time.Second
 
 var kept = []string{"--appendonly", "yes", "--appendfsync", "always"}
 
-// onThree has hold take the lock while the last two of five servers are away,
-// brings these back with their data, and the third without. Of those who
+// onThree has hold take the lock while the last two of five servers are down,
+// restarts these with their data, and the third without. Of the servers that
 // granted it, two remember.
 func onThree(t *testing.T, servers []*redistest.Server, hold func()) {
 	t.Helper()
@@ -44,8 +44,8 @@ func redsyncMutex(t *testing.T, servers []*redistest.Server) *redsync.Mutex {
 }
 
 // TestRedlatchDoesNotBelieveAServerThatForgotWhatRedsyncHolds is where the
-// guard helps a client that has none: redsync's lock stands on two servers that
-// remember, and the three others would make a quorum.
+// guard helps a client that has none: redsync's lock is held on two servers
+// that remember, and the three others would be a quorum.
 func TestRedlatchDoesNotBelieveAServerThatForgotWhatRedsyncHolds(t *testing.T) {
 	t.Parallel()
 	for _, guard := range []redlatch.GuardMode{redlatch.GuardOn, redlatch.GuardOff} {
@@ -61,7 +61,7 @@ func TestRedlatchDoesNotBelieveAServerThatForgotWhatRedsyncHolds(t *testing.T) {
 			})
 			var lease *redlatch.Lease
 			var err error
-			for range 3 { // the first may meet connections that the restarts cut
+			for range 3 { // the first may use connections that the restarts broke
 				if lease, err = locks.TryLock(t.Context(), name, redlatch.LockOptions{TTL: ttl}); err == nil || errors.Is(err, redlatch.ErrQuarantine) {
 					break
 				}
@@ -83,9 +83,9 @@ func TestRedlatchDoesNotBelieveAServerThatForgotWhatRedsyncHolds(t *testing.T) {
 }
 
 // TestRedsyncTakesWhatAServerForgotAndTheLossIsTold is where the guard cannot
-// help: redsync believes the server that forgot, and both have the lock. Then
-// redlatch is told with its next extension, and the token keeps the one who is
-// told off the resource.
+// help: redsync trusts the server that forgot, and both have the lock. Then the
+// next extension reports the loss to redlatch, and the token keeps the stale
+// holder off the resource.
 func TestRedsyncTakesWhatAServerForgotAndTheLossIsTold(t *testing.T) {
 	t.Parallel()
 	servers := redistest.Start(t, 5, kept...)
@@ -123,9 +123,9 @@ func TestRedsyncTakesWhatAServerForgotAndTheLossIsTold(t *testing.T) {
 	if err := gate.Check(t.Context(), name, lease.Token()); err != nil {
 		t.Fatal(err)
 	}
-	// The servers that were away sit out, and are a majority, until a
-	// quarantine is over; with these bounds that is longer than a test may take.
-	// A client without the guard shows the next token as well.
+	// The servers that were down are a majority and are quarantined; with these
+	// cluster parameters that takes longer than a test may. A client without
+	// the guard shows the next token as well.
 	open := newRedlatch(t, servers, redlatch.Options{Guard: redlatch.GuardOff})
 	next, err := open.Lock(t.Context(), name, redlatch.LockOptions{TTL: ttl, Wait: holdFor})
 	if err != nil {

@@ -24,22 +24,22 @@ import (
 const (
 	name = "shared"
 	ttl  = time.Second
-	// Bounds that make for a quarantine of two seconds and a bit.
+	// Cluster parameters with a quarantine of a little over two seconds.
 	maxTTL = 2 * time.Second
 	window = 600 * time.Millisecond
-	// retryDelay is the same for both sides: whoever asks more rarely is served
-	// more rarely.
+	// retryDelay is the same for both sides: a side that asks less often is
+	// served less often.
 	retryDelay = 40 * time.Millisecond
 )
 
-// Trouble is what is done to the servers.
+// Trouble is the faults of the servers.
 type Trouble int
 
 // The troubles.
 const (
-	// Kept: one server at a time is killed, and comes back with all its data.
+	// Kept: one server at a time is killed, and restarts with all its data.
 	Kept Trouble = iota
-	// Forgets: three of the five are killed at once, and come back empty.
+	// Forgets: three of the five are killed at once, and restart empty.
 	Forgets
 )
 
@@ -47,12 +47,12 @@ const (
 type Config struct {
 	For     time.Duration
 	Trouble Trouble
-	// name of the lock on redsync's side; another one makes both blind to each
-	// other, which the judge must see. Defaults to the same.
+	// name of the lock on redsync's side. With another name neither side sees
+	// the other, which the judge must notice. Defaults to the same.
 	elsewhere string
 }
 
-// Report is what came of it.
+// Report is the result.
 type Report struct {
 	Turns    map[string]int // how often each side had the lock
 	Kills    int
@@ -101,7 +101,7 @@ func Run(t testing.TB, cfg Config) *Report {
 	return r
 }
 
-// report says how it stands, without a judgement.
+// report writes the counts, without a judgement.
 func (w *world) report() *Report {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -112,15 +112,15 @@ func (w *world) report() *Report {
 	return r
 }
 
-// Enough reports whether there was so much to see that its verdict counts.
+// Enough reports whether enough happened for the verdict to count.
 func (r *Report) Enough() bool {
 	return r.turnsEach(10) && r.Kills >= 5
 }
 
 func (r *Report) turnsEach(n int) bool { return r.Turns["redlatch"] >= n && r.Turns["redsync"] >= n }
 
-// Ours are the overlaps in which redlatch came second: it took what another
-// held.
+// Ours are the overlaps in which redlatch came second: it took a lock that
+// another client held.
 func (r *Report) Ours() []Overlap {
 	var ours []Overlap
 	for _, o := range r.Overlaps {
@@ -131,8 +131,8 @@ func (r *Report) Ours() []Overlap {
 	return ours
 }
 
-// watch ends the run when its time is over and there was enough to see; on a
-// machine that is busy with other things that takes longer.
+// watch ends the run when its time is over and enough happened; on a busy
+// machine that takes longer.
 func (w *world) watch(ctx context.Context, end func()) {
 	began, tick := time.Now(), time.NewTicker(100*time.Millisecond)
 	defer tick.Stop()
@@ -151,7 +151,7 @@ func startServers(t testing.TB, trouble Trouble) []*redistest.Server {
 		return redistest.Start(t, 5)
 	}
 	// Each write is on the disk before it is answered, so that a kill loses
-	// nothing at all.
+	// nothing.
 	return redistest.Start(t, 5, "--appendonly", "yes", "--appendfsync", "always")
 }
 
@@ -188,12 +188,12 @@ func newRedsync(t testing.TB, servers []*redistest.Server) *redsync.Redsync {
 	return redsync.New(pools...)
 }
 
-// redlatchWorker takes the lock, relies on it for a while, and gives it back.
+// redlatchWorker takes the lock, uses it for a while, and releases it.
 func (w *world) redlatchWorker(ctx context.Context, locks *redlatch.Client) {
 	for ctx.Err() == nil {
 		lease, err := locks.Lock(ctx, name, redlatch.LockOptions{TTL: ttl, Wait: 5 * time.Second})
 		if err != nil {
-			pause(ctx, 50*time.Millisecond) // no quorum just now
+			pause(ctx, 50*time.Millisecond) // no quorum now
 			continue
 		}
 		from := time.Now()
@@ -206,8 +206,8 @@ func (w *world) redlatchWorker(ctx context.Context, locks *redlatch.Client) {
 	}
 }
 
-// redsyncWorker does the same with redsync. It extends what it holds for
-// longer, as its users do, and stops when that fails.
+// redsyncWorker does the same with redsync. It extends long holds, as its users
+// do, and stops when an extension fails.
 func (w *world) redsyncWorker(ctx context.Context, mutexes *redsync.Redsync) {
 	key := name + w.cfg.elsewhere
 	for ctx.Err() == nil {
@@ -228,9 +228,9 @@ func (w *world) redsyncWorker(ctx context.Context, mutexes *redsync.Redsync) {
 	}
 }
 
-// work is how long a piece of work takes: mostly little, now and then several
-// times to live. Where servers forget it is more often long, so that there is
-// something to forget.
+// work is how long a piece of work takes: mostly short, occasionally several
+// times to live. If servers forget it is more often long, so that there are
+// locks to forget.
 func (w *world) work() time.Duration {
 	if rand.IntN(20) == 0 || w.cfg.Trouble == Forgets && rand.IntN(8) == 0 {
 		return time.Duration(rand.Int64N(int64(2 * ttl)))
@@ -252,7 +252,7 @@ func pause(ctx context.Context, most time.Duration) {
 	}
 }
 
-// trouble kills servers and brings them back until ctx ends.
+// trouble kills and restarts servers until ctx ends.
 func (w *world) trouble(ctx context.Context) {
 	for i := 0; ctx.Err() == nil; {
 		n := 1
@@ -273,9 +273,9 @@ func (w *world) trouble(ctx context.Context) {
 		for _, s := range down {
 			s.Restart()
 		}
-		// Redlatch leaves a server that was away alone for a quarantine: a pause
-		// of that length is needed for it to have a turn where a majority was,
-		// and leaves it a quorum to spare where one was.
+		// Redlatch quarantines a server that was down. If a majority was down,
+		// redlatch gets the lock again only after a pause of that length. If
+		// one was down, the pause leaves it a quorum to spare.
 		rest := 2500 * time.Millisecond
 		if w.cfg.Trouble == Forgets {
 			rest = 3 * maxTTL

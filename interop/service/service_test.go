@@ -10,14 +10,13 @@ import (
 	"github.com/redis/go-redis/v9/logging"
 )
 
-// TestMain has go-redis keep to itself that servers which are killed cannot be
-// reached.
+// TestMain keeps go-redis from logging that killed servers cannot be reached.
 func TestMain(m *testing.M) {
 	logging.Disable()
 	os.Exit(m.Run())
 }
 
-// TestRedsyncAndRedlatchShareAQuorumWhileServersAreKilledAndRestarted has no
+// TestRedsyncAndRedlatchShareAQuorumWhileServersAreKilledAndRestarted lets no
 // server forget anything. Then redsync's own rules allow no overlap, and
 // neither do ours. make interop runs it for longer, and once more with servers
 // that forget.
@@ -34,7 +33,7 @@ func TestRedsyncAndRedlatchShareAQuorumWhileServersAreKilledAndRestarted(t *test
 }
 
 // TestServicesThatDoNotSeeEachOtherAreFoundOut is the same run with redsync on
-// another key, where the judge must find what the others did not have.
+// another key, where the judge must find overlaps.
 func TestServicesThatDoNotSeeEachOtherAreFoundOut(t *testing.T) {
 	t.Parallel()
 	r := Run(t, Config{For: 3 * time.Second, Trouble: Kept, elsewhere: "-not"})
@@ -47,7 +46,7 @@ func TestServicesThatDoNotSeeEachOtherAreFoundOut(t *testing.T) {
 	}
 }
 
-// TestJudgeSeesWhoCameSecond goes through the ways in which two holds can lie.
+// TestJudgeSeesWhoCameSecond tests every order of two holds.
 func TestJudgeSeesWhoCameSecond(t *testing.T) {
 	at := func(ms int) time.Time { return time.UnixMilli(int64(ms)) }
 	for what, c := range map[string]struct {

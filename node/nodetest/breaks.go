@@ -6,7 +6,7 @@ import (
 	"github.com/redlatch/redlatch/node"
 )
 
-// breakClaims are about taking a name away from whoever has it.
+// breakClaims are about taking a name away from its holder.
 func breakClaims(h Harness) []claim {
 	all := []claim{
 		{"a break frees the name, whoever has it", breakFrees},
@@ -49,7 +49,8 @@ func breakOfAFreeName(p *probe) {
 	p.expect(node.Stale, p.a, p.acquire("one", token))
 }
 
-// Between an operator's look and the break another may have taken the name.
+// Between an operator's look and the break, another client may have taken the
+// name.
 func breakLeavesTheLaterAlone(p *probe) {
 	token := p.token(0)
 	p.expect(node.Granted, p.a, p.acquire("one", token))
@@ -87,7 +88,7 @@ func breakAhead(p *probe) {
 	p.wantFence(p.expect(node.Ahead, p.b, p.breakUp(p.token(outside))), token)
 	p.heldBy("one")
 	p.fence(token)
-	// But beside the fence there is always room.
+	// But directly above the fence there is always room.
 	p.expect(node.Granted, p.a, p.release("one", token))
 	wide := withWindow(p.acquire("one", p.token(outside)), 2*outside)
 	p.expect(node.Granted, p.a, wide)

@@ -8,10 +8,10 @@ import (
 	"github.com/redlatch/redlatch/node"
 )
 
-// A breakage answers in place of a node, mostly by asking it something else.
+// A breakage answers in place of a node, mostly by sending it another request.
 type breakage func(n *broken, ctx context.Context, req node.Request) (node.Reply, error)
 
-// A garbling tells something else in place of a wake.
+// A garbling replaces a notification by others.
 type garbling func(w node.Wake) []node.Wake
 
 // broken is a node in memory that is broken on purpose.
@@ -21,8 +21,8 @@ type broken struct {
 	read misreading
 	tell garbling
 
-	mu    sync.Mutex        // held while do runs
-	notes map[string]string // whatever a breakage must remember
+	mu    sync.Mutex        // held during do
+	notes map[string]string // what a breakage has to remember
 	count int
 	asked []node.Request
 	shut  bool
@@ -58,7 +58,7 @@ func (n *broken) Close() error {
 	return nil
 }
 
-// ask asks the healthy node, whatever became of the caller.
+// ask asks the healthy node, even if the caller's context has ended.
 func (n *broken) ask(req node.Request) node.Reply {
 	reply, err := n.Node.Do(context.Background(), req)
 	if err != nil {
@@ -67,7 +67,7 @@ func (n *broken) ask(req node.Request) node.Reply {
 	return reply
 }
 
-// evict frees the name, whoever has it.
+// evict frees the name, for any holder.
 func (n *broken) evict(req node.Request) {
 	req.Op, req.Token = node.OpInspect, 0
 	if held := n.ask(req); held.Status == node.Held {
@@ -76,7 +76,7 @@ func (n *broken) evict(req node.Request) {
 	}
 }
 
-// rewrite breaks a node by changing what it is asked.
+// rewrite breaks a node by changing its requests.
 func rewrite(change func(req *node.Request)) breakage {
 	return func(n *broken, ctx context.Context, req node.Request) (node.Reply, error) {
 		change(&req)
@@ -84,7 +84,7 @@ func rewrite(change func(req *node.Request)) breakage {
 	}
 }
 
-// misreport breaks a node by changing what it answers.
+// misreport breaks a node by changing its replies.
 func misreport(change func(req node.Request, reply *node.Reply)) breakage {
 	return func(n *broken, ctx context.Context, req node.Request) (node.Reply, error) {
 		reply, err := n.Node.Do(ctx, req)
@@ -95,7 +95,7 @@ func misreport(change func(req node.Request, reply *node.Reply)) breakage {
 	}
 }
 
-// instead breaks a node by what it does about one operation.
+// instead breaks a node by replacing one operation.
 func instead(op node.Op, f func(n *broken, req node.Request) node.Reply) breakage {
 	return func(n *broken, ctx context.Context, req node.Request) (node.Reply, error) {
 		if req.Op != op || ctx.Err() != nil || req.Mode != node.Exclusive {
@@ -105,8 +105,8 @@ func instead(op node.Op, f func(n *broken, req node.Request) node.Reply) breakag
 	}
 }
 
-// healthy returns what a node in memory must do to be of another kind and
-// still right.
+// healthy makes a node in memory behave like another kind of node that is still
+// correct.
 func healthy(kind string) breakage {
 	if kind == "no queue" {
 		return rewrite(func(req *node.Request) { req.Wait = false })

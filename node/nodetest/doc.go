@@ -1,10 +1,10 @@
-// Package nodetest is the conformance suite for nodes: what the comments of
-// redlatch.Node say, as tests. Every kind of node in this module passes it,
-// and a new kind starts with it.
+// Package nodetest is the conformance suite for nodes: it tests what the
+// comments of redlatch.Node promise. Every kind of node in this module passes
+// it. Start a new kind with it.
 //
 // # Basics
 //
-// A test of the new node tells Run how to open it:
+// A test of the new node passes Run a function that opens it:
 //
 //	func TestConformance(t *testing.T) {
 //		nodetest.Run(t, nodetest.Harness{
@@ -16,12 +16,12 @@
 //		})
 //	}
 //
-// Each claim is a subtest whose name states it, so that a failure reads as
-// what does not hold.
+// Each claim is a subtest. Its name states the claim, so that a failure reads
+// as what does not hold.
 //
 // # Caveats
 //
-// The suite sees what two clients of a healthy store can see. It does not
-// pull plugs: whether a store keeps its word through a crash, a restart or a
-// partition is for the node's own tests to say.
+// The suite sees what two clients of a healthy store can see. It causes no
+// failures: the node's own tests have to show that the store keeps its promises
+// through a crash, a restart or a partition.
 package nodetest

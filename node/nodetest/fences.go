@@ -2,7 +2,7 @@ package nodetest
 
 import "github.com/redlatch/redlatch/node"
 
-// fenceClaims are about how long a fence stands and what moves it besides a
+// fenceClaims are about how long a fence lasts, and what raises it besides a
 // grant.
 func fenceClaims(h Harness) []claim {
 	all := []claim{
@@ -60,8 +60,8 @@ func fenceOutlivesExpiry(p *probe) {
 	p.expect(node.Granted, p.b, p.acquire("two", token+1))
 }
 
-// An acquire that was given up may still be on its way when its release
-// arrives. It must find the door shut, and nobody else must.
+// An acquire whose caller has given up may still be in flight when its release
+// arrives. The node must refuse it, and no other acquire.
 func releaseComesFirst(p *probe) {
 	token := p.token(0)
 	p.wantFence(p.expect(node.Absent, p.a, p.release("one", token)), token)
@@ -80,8 +80,8 @@ func releaseWhereAnotherHolds(p *probe) {
 	p.free()
 }
 
-// The holder may have raised its token and given up before this node heard of
-// the higher one, which is then still on its way.
+// The holder may have proposed a higher token and given up before that proposal
+// reached this node: it is then still in flight.
 func releaseOfWhatIsHeld(p *probe) {
 	token := p.token(0)
 	p.expect(node.Granted, p.a, p.acquire("one", token))
@@ -90,7 +90,7 @@ func releaseOfWhatIsHeld(p *probe) {
 	p.free()
 }
 
-// A client whose clock is far ahead must not lift the fence out of the others'
+// A client whose clock is far ahead must not raise the fence out of the others'
 // window by giving up.
 func releaseAhead(p *probe) {
 	p.wantFence(p.expect(node.Absent, p.a, p.release("one", p.token(outside))), 0)
@@ -126,7 +126,7 @@ func fenceBindsOn(p *probe) {
 	p.expect(node.Granted, p.b, p.acquire("two", reply.Fence+1))
 }
 
-// spentFence leaves a fence behind whose retention is over.
+// spentFence leaves a fence whose retention is over.
 func (p *probe) spentFence() node.Token {
 	p.Helper()
 	token := p.token(0)
@@ -136,7 +136,7 @@ func (p *probe) spentFence() node.Token {
 	return token
 }
 
-// A release that a proxy repeats, after its value has taken the name again.
+// A proxy repeats a release, after its value has taken the name again.
 func releaseOnce(p *probe) {
 	token := p.token(0)
 	p.expect(node.Granted, p.a, p.acquire("one", token))

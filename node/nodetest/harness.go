@@ -11,51 +11,51 @@ import (
 	"github.com/redlatch/redlatch/node"
 )
 
-// A Harness says how to reach the nodes that are tested.
+// A Harness says how to reach the nodes under test.
 type Harness struct {
-	// Open returns two nodes that reach one and the same store, as the nodes
-	// of two processes would. It is called once for every claim, and may give
-	// a new store each time or always the same: no two claims use the same
-	// name. Run closes the nodes. Required.
+	// Open returns two nodes of the same store, as two processes would have. It
+	// is called once for every claim. It may return a new store each time, or
+	// always the same: no two claims use the same name. Run closes the nodes.
+	// Required.
 	Open func(t testing.TB) (a, b node.Node)
 
 	// Queues says that the node keeps a queue of waiters. Defaults to false:
-	// the node must then leave Wait and Ticket alone.
+	// the node must then ignore Wait and Ticket.
 	Queues bool
 
 	// Lists says that the node is a node.Lister. Defaults to false.
 	Lists bool
 
-	// Wakes says that the node tells those who wait when it is their turn, and
-	// can leave a name to who is before its holder in line. Defaults to false.
+	// Wakes says that the node notifies waiters, and that it can yield a name
+	// to a waiter before its holder in the queue. Defaults to false.
 	Wakes bool
 
-	// KeepsFences says that a token at or below a fence stays refused when
+	// KeepsFences says that a token at or below a fence is still refused when
 	// the fence's retention is over. Defaults to false: it must then be
 	// granted.
 	KeepsFences bool
 
-	// Unit is the shortest time to live that is used; the longest is a
-	// hundred times as long. Defaults to 100 milliseconds.
+	// Unit is the shortest time to live in the suite; the longest is a hundred
+	// times as long. Defaults to 100 milliseconds.
 	Unit time.Duration
 
-	// Tolerance is how late the store may be in seeing that a time is over.
-	// Defaults to a fifth of Unit.
+	// Tolerance is how late the store may notice that a time is over. Defaults
+	// to a fifth of Unit.
 	Tolerance time.Duration
 
 	// Advance lets the store's time pass, for a store whose clock the test
-	// holds. Defaults to nil: the suite waits, runs its claims in parallel,
-	// and checks one that failed again, up to three times in all, if the
-	// machine stood still meanwhile. If its steps took longer than a lease
-	// that it relies on, the check shows nothing and is not counted, up to
-	// thirty times.
+	// controls. Defaults to nil: the suite then waits, and runs its claims in
+	// parallel. It checks a claim that failed again, up to three times in all,
+	// if the machine was stalled meanwhile. If the steps of a claim took longer
+	// than a lease that it relies on, the check shows nothing and is not
+	// counted, up to thirty times.
 	Advance func(d time.Duration)
 }
 
 // defaultUnit is the Unit of a harness that sets none.
 const defaultUnit = 100 * time.Millisecond
 
-// Run checks every claim that the harness lets a node make.
+// Run checks every claim that applies to the harness.
 func Run(t *testing.T, h Harness) {
 	if h.Open == nil {
 		t.Fatal("nodetest: Harness.Open is nil: it must open the nodes to test")
@@ -78,15 +78,15 @@ func Run(t *testing.T, h Harness) {
 				return
 			}
 			t.Parallel()
-			// What is over by the store's time, and what is not, shows only on a
-			// machine that did not stand still.
+			// A claim about the store's time can only be checked on a machine
+			// that was not stalled.
 			stall.Retry(t, cmp.Or(h.Unit, defaultUnit)/5, check)
 		})
 	}
 }
 
-// reporter is what a claim asks of a *testing.T. It is no more than that, so
-// that the suite's own test can see a claim fail.
+// reporter is the part of a *testing.T that a claim uses. It is small, so that
+// the suite's own test can see a claim fail.
 type reporter interface {
 	Helper()
 	Errorf(format string, args ...any)
@@ -100,7 +100,7 @@ type claim struct {
 	check func(p *probe)
 }
 
-// claims returns all that a node of the harness's kind must live up to.
+// claims returns all claims that a node of the harness's kind must meet.
 func claims(h Harness) []claim {
 	all := slices.Concat(holdClaims(), nameClaims(), callClaims(), tokenClaims(), fenceClaims(h), holderClaims(), repairClaims(), breakClaims(h), listClaims(h))
 	if !h.Queues {

@@ -2,7 +2,7 @@ package nodetest
 
 import "github.com/redlatch/redlatch/node"
 
-// holdClaims are about having a name, keeping it and losing it.
+// holdClaims are about acquiring a name, keeping it and losing it.
 func holdClaims() []claim {
 	return []claim{
 		{"a free name is granted", freeNameIsGranted},

@@ -7,7 +7,7 @@ import (
 )
 
 // holderClaims are about the token that a node reports for the holder. It is
-// the one that the holder was granted with, and not the fence, which others may
+// the token that the holder was granted with, not the fence, which others may
 // have raised since.
 func holderClaims() []claim {
 	return []claim{
@@ -35,12 +35,12 @@ func (p *probe) wantHolderToken(reply node.Reply, want node.Token) {
 	}
 }
 
-// Somebody who gave up raises the fence while another has the name.
+// A client that gave up raises the fence while another holds the name.
 func holderKeepsItsToken(p *probe) {
 	token := p.token(0)
 	p.expect(node.Granted, p.a, p.acquire("one", token))
 	p.holderToken(token)
-	for i := range node.Token(2) { // a second time it is raised anew
+	for i := range node.Token(2) { // the second time it is raised again
 		raised := token + 5*(i+1)
 		p.wantHolderToken(p.expect(node.Held, p.b, p.release("two", raised)), token)
 		p.fence(raised)
@@ -53,7 +53,7 @@ func holderKeepsItsToken(p *probe) {
 	p.expect(node.Granted, p.a, p.release("one", token))
 	p.wantHolderToken(p.free(), 0)
 	p.fence(token + 10)
-	// The fence binds as ever.
+	// The fence is still enforced.
 	p.expect(node.Stale, p.b, p.acquire("two", token+10))
 	p.expect(node.Granted, p.b, p.acquire("two", token+11))
 }
@@ -62,7 +62,7 @@ func holderAsksAgain(p *probe) {
 	token := p.token(0)
 	p.expect(node.Granted, p.a, p.acquire("one", token))
 	p.expect(node.Held, p.b, p.release("two", token+5))
-	p.expect(node.Granted, p.a, p.acquire("one", token+5)) // at the fence: it has the name
+	p.expect(node.Granted, p.a, p.acquire("one", token+5)) // at the fence: it holds the name
 	p.holderToken(token + 5)
 	p.expect(node.Granted, p.a, p.acquire("one", token+6))
 	p.holderToken(token + 6)
@@ -99,7 +99,8 @@ func nextHolderHasItsToken(p *probe) {
 	p.holderToken(token + 6)
 }
 
-// What an offer keeps goes on under the token that it was granted with.
+// A name that an offer keeps is still held under the token that it was granted
+// with.
 func offerKeepsToken(p *probe) {
 	first := p.token(0)
 	req := p.wait("early", first, time.Millisecond)

@@ -7,10 +7,11 @@ import (
 	"github.com/redlatch/redlatch/node"
 )
 
-// lateness tells a node that loses what it granted from a machine so slow that
-// what was granted ran out. A claim plans how much time goes by between its
-// steps. If that is less than a lock or a place in a queue lasts, and what went
-// by on the clock is not, then a failure of the claim shows nothing.
+// lateness distinguishes a node that loses what it granted from a machine so
+// slow that the grant expired. A claim plans how much time passes between its
+// steps. If the planned time is shorter than a lock or a place in a queue
+// lasts, but the time that really passed is longer, a failure of the claim
+// shows nothing.
 //
 // A nil lateness does nothing.
 type lateness struct {
@@ -18,19 +19,19 @@ type lateness struct {
 	end    func(format string, args ...any) // ends the run, which is repeated
 	places []time.Duration                  // how long a place in a queue may last
 
-	planned time.Duration // what the claim let go by, in all
+	planned time.Duration // the time that the claim let pass, in all
 	asked   moment        // when the last request was sent
 	granted map[holder]grant
-	why     string // what may have run out though the claim relies on it
+	why     string // what may have expired though the claim relies on it
 }
 
-// moment is a point of a claim, on the clock and in its plan.
+// moment is a point in a claim, on the clock and in its plan.
 type moment struct {
 	at      time.Time
 	planned time.Duration
 }
 
-// holder is who has a lock or waits for it.
+// holder is a client that holds a lock or waits for it.
 type holder struct{ name, value string }
 
 // grant is a lock and its fence, or a place in a queue, and how long each lasts.
@@ -47,22 +48,22 @@ func newLateness(h Harness, now func() time.Time, end func(format string, args .
 	return l
 }
 
-// passes notes that the claim lets some time go by.
+// passes records that the claim lets time pass.
 func (l *lateness) passes(d time.Duration) {
 	if l != nil {
 		l.planned += d
 	}
 }
 
-// asks notes that a request is about to be sent. What it is granted begins to
-// run out then, at the earliest.
+// asks records that a request is about to be sent. Its grant lasts at least
+// from then on.
 func (l *lateness) asks() {
 	if l != nil {
 		l.asked = moment{l.now(), l.planned}
 	}
 }
 
-// token notes that the last request was for the time, from which a token is
+// token records that the last request was for the time, from which a token is
 // made.
 func (l *lateness) token() {
 	if l != nil {
@@ -70,7 +71,7 @@ func (l *lateness) token() {
 	}
 }
 
-// answered notes what a request was granted.
+// answered records what a request was granted.
 func (l *lateness) answered(req node.Request, reply node.Reply) {
 	if l == nil {
 		return
@@ -87,7 +88,7 @@ func (l *lateness) answered(req node.Request, reply node.Reply) {
 	}
 }
 
-// check notes if something may have run out by now.
+// check records whether something may have expired by now.
 func (l *lateness) check() {
 	if l == nil || l.why != "" {
 		return
@@ -102,14 +103,15 @@ func (l *lateness) check() {
 	}
 }
 
-// Errorf fails the claim, unless it came too late to tell.
+// Errorf fails the claim, unless the claim was too late to show anything.
 func (p *probe) Errorf(format string, args ...any) {
 	p.Helper()
 	p.tooLate(format, args...)
 	p.reporter.Errorf(format, args...)
 }
 
-// Fatalf fails and ends the claim, unless it came too late to tell.
+// Fatalf fails and ends the claim, unless the claim was too late to show
+// anything.
 func (p *probe) Fatalf(format string, args ...any) {
 	p.Helper()
 	p.tooLate(format, args...)

@@ -12,8 +12,8 @@ import (
 )
 
 // slowly checks every claim on a node in memory, on a machine on which each
-// request takes so long. It returns the claims that failed, and those that came
-// too late to tell.
+// request takes this long. It returns the claims that failed, and those that
+// were too late to show anything.
 func slowly(t *testing.T, each time.Duration, m mutant) (failed, late map[string]string) {
 	failed, late = map[string]string{}, map[string]string{}
 	now := time.Now()

@@ -9,7 +9,7 @@ import (
 	"github.com/redlatch/redlatch/node"
 )
 
-// listClaims are for nodes that can list what they know.
+// listClaims are for nodes that can list their names.
 func listClaims(h Harness) []claim {
 	if !h.Lists {
 		return nil
@@ -148,7 +148,7 @@ func waitersAreListed(p *probe) {
 	if l := p.look(p.name); l.Waiting != 2 || !slices.Equal(l.Waiters, want) {
 		p.Errorf("waiting are %d, %v, want %v", l.Waiting, l.Waiters, want)
 	}
-	// Also where nobody has it.
+	// Also if the name is free.
 	p.expect(node.Granted, p.a, p.release("holder", 0))
 	if l, listed := p.list(p.name)[p.name]; !listed || l.Waiting != 2 || len(l.Waiters) != 0 || l.Reply.Status != node.Absent {
 		p.Errorf("a free name with two waiters is listed (%v) as %+v", listed, l)

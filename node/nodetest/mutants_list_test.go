@@ -9,7 +9,7 @@ import (
 	"github.com/redlatch/redlatch/node"
 )
 
-// A misreading changes what a node lists, or says when it is looked at.
+// A misreading changes what a node lists, or what it returns for a Look.
 type misreading struct {
 	list func(n *broken, prefix string, found func(node.Listing))
 	look func(n *broken, l *node.Listing)

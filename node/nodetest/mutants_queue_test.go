@@ -74,7 +74,7 @@ func queueMutants() []mutant {
 			name: "never drops a waiter",
 			do: func(n *broken, ctx context.Context, req node.Request) (node.Reply, error) {
 				reply, err := n.Node.Do(ctx, req)
-				// As if the silent ones were counted for ever.
+				// As if the silent waiters were counted for ever.
 				if reply.Status == node.Held && req.Wait && n.notes[req.Value] == "" {
 					n.notes[req.Value] = "waits"
 					n.asked = append(n.asked, req)

@@ -10,13 +10,14 @@ import (
 	"github.com/redlatch/redlatch/node"
 )
 
-// A mutant is a node that is wrong in one way, and the claims that must tell.
+// A mutant is a node that is wrong in one way, and the claims that must fail on
+// it.
 type mutant struct {
 	name   string
 	do     breakage
 	read   misreading
 	tell   garbling
-	kind   string // "" for a node that queues and forgets
+	kind   string // "" for a node that keeps a queue and forgets fences
 	claims []string
 }
 

@@ -16,8 +16,8 @@ func nameClaims() []claim {
 	}
 }
 
-// oddTexts have in them what a store may take for its own: quotes, wildcards,
-// separators, hash tags, bytes that are no text.
+// oddTexts contain what a store may interpret: quotes, wildcards, separators,
+// hash tags, bytes that are no text.
 func oddTexts() []string {
 	return []string{
 		"x", "X", "x ", " x", "x\n", "x\x00", "x\x00y",
@@ -33,8 +33,8 @@ func namesAreIndependent(p *probe) {
 	names := append(oddTexts(), long+"1", long+"2")
 	token := p.token(0)
 	for i, n := range names {
-		// The claim's own name goes last, so that a hash tag is the store's
-		// to see; and stays within 512 bytes.
+		// The claim's own name comes last, so that the store can see a hash
+		// tag. The whole stays within 512 bytes.
 		if len(n) < 400 {
 			names[i] = n + "|" + p.name
 		} else {

@@ -9,34 +9,34 @@ import (
 )
 
 const (
-	// window is wide enough that a slow machine does not push a token out of
-	// it, and outside is far enough away to be so on every machine.
+	// window is so wide that a slow machine does not push a token out of it.
+	// outside is so far away that it is outside on every machine.
 	window  = 10 * time.Second
 	outside = 20 * time.Second
 
 	// retention is longer than any claim takes.
 	retention = time.Hour
 
-	// callLimit ends a call on a store that is stuck.
+	// callLimit ends a call on a store that hangs.
 	callLimit = time.Minute
 )
 
-// probe is what a claim works with: two nodes on one store, and a name that is
-// its own.
+// probe is what a claim works with: two nodes of one store, and a name of its
+// own.
 type probe struct {
 	reporter
 	h    Harness
 	a, b node.Node
 	name string
-	late *lateness // nil where the test holds the clock
+	late *lateness // nil if the test controls the clock
 }
 
 func uniqueName(what string) string { return "nodetest/" + what + "/" + rand.Text() }
 
-// long is a time to live that does not run out while a claim is checked.
+// long is a time to live that does not end while a claim is checked.
 func (p *probe) long() time.Duration { return 100 * p.h.Unit }
 
-// pass lets time go by.
+// pass lets time pass.
 func (p *probe) pass(d time.Duration) {
 	p.late.passes(d)
 	if p.h.Advance != nil {
@@ -46,7 +46,7 @@ func (p *probe) pass(d time.Duration) {
 	time.Sleep(d)
 }
 
-// outlast lets so much time go by that what lives for d is over.
+// outlast lets so much time pass that what lives for d has expired.
 func (p *probe) outlast(d time.Duration) { p.pass(d + p.h.Tolerance) }
 
 func (p *probe) close(n *node.Node) {
@@ -60,7 +60,7 @@ func (p *probe) close(n *node.Node) {
 	*n = nil
 }
 
-// do has the node carry out a request that must not fail.
+// do executes a request that must not fail.
 func (p *probe) do(n node.Node, req node.Request) node.Reply {
 	p.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), callLimit)
@@ -77,8 +77,8 @@ func (p *probe) do(n node.Node, req node.Request) node.Reply {
 	return reply
 }
 
-// expect has the node carry out a request and ends the claim unless it answers
-// as it should.
+// expect executes a request and ends the claim unless the status is the one
+// wanted.
 func (p *probe) expect(want node.Status, n node.Node, req node.Request) node.Reply {
 	p.Helper()
 	reply := p.do(n, req)
@@ -89,7 +89,7 @@ func (p *probe) expect(want node.Status, n node.Node, req node.Request) node.Rep
 	return reply
 }
 
-// The requests below are on the claim's name, with times that do not matter.
+// The requests below are for the claim's name, with times that do not matter.
 
 func (p *probe) acquire(value string, token node.Token) node.Request {
 	return p.request(node.OpAcquire, value, token)
@@ -147,8 +147,8 @@ func withRetention(req node.Request, retention time.Duration) node.Request {
 	return req
 }
 
-// token returns the token for a moment that is off from the node's clock as it
-// is now.
+// token returns the token for a moment that differs by off from the node's
+// clock.
 func (p *probe) token(off time.Duration) node.Token {
 	p.Helper()
 	defer p.late.token()
@@ -166,7 +166,7 @@ func (p *probe) heldBy(value string) node.Reply {
 	return reply
 }
 
-// free checks that the name is held by nobody, as both nodes see it.
+// free checks that the name is free, as both nodes see it.
 func (p *probe) free() node.Reply {
 	p.Helper()
 	p.expect(node.Absent, p.b, p.inspect())

@@ -24,12 +24,12 @@ func queueClaims() []claim {
 	}
 }
 
-// noQueueClaims are for nodes that keep none.
+// noQueueClaims are for nodes that keep no queue.
 func noQueueClaims() []claim {
 	return []claim{{"a node without a queue ranks nobody", noQueueRanksNobody}}
 }
 
-// wait is an acquire that queues, by a waiter that came so long after the
+// wait is an acquire that queues, by a waiter that arrived this long after the
 // first.
 func (p *probe) wait(value string, first node.Token, after time.Duration) node.Request {
 	req := p.acquire(value, 0)
@@ -67,7 +67,7 @@ func queueIsOrdered(p *probe) {
 	p.expect(node.Granted, p.a, p.acquire("holder", 0))
 	p.expectRank(node.Held, 1, p.a, p.wait("late", first, 9*time.Millisecond))
 	p.expectRank(node.Held, 1, p.b, p.wait("early b", first, time.Millisecond))
-	// The same ticket as the one before, so the value decides.
+	// The same ticket as the one before: the value decides.
 	p.expectRank(node.Held, 1, p.a, p.wait("early a", first, time.Millisecond))
 	p.expectRank(node.Held, 4, p.b, p.wait("a latest", first, 10*time.Millisecond))
 
@@ -105,7 +105,8 @@ func grantEndsThePlace(p *probe) {
 	p.expectRank(node.Held, 1, p.a, p.wait("one", first, time.Millisecond))
 	p.expect(node.Granted, p.a, p.release("holder", 0))
 	p.expectRank(node.Granted, 0, p.a, p.wait("one", first, time.Millisecond))
-	// It expires and is not released, since a release would end the place too.
+	// It expires and is not released, because a release would also remove it
+	// from the queue.
 	p.expectRank(node.Granted, 0, p.a, withTTL(p.extend("one", 0), p.h.Unit))
 	p.outlast(p.h.Unit)
 	p.expectRank(node.Granted, 0, p.b, p.acquire("passer-by", 0))
@@ -125,15 +126,16 @@ func silentWaiterIsDropped(p *probe) {
 	p.expectRank(node.Granted, 0, p.b, p.wait("two", first, 2*time.Millisecond))
 }
 
-// Many are gone, and the name is free. One after the other they would keep it
-// from who is behind them for as many seconds.
+// Many waiters are gone, and the name is free. If each kept the name for its
+// own lease, the waiter behind them would wait for as many seconds.
 func silentWaitersAreDroppedTogether(p *probe) {
 	const silent, step = 12, node.WaiterLease / 5
 	first := p.token(0)
 	p.expect(node.Granted, p.a, p.acquire("holder", 0))
 	for i := range silent {
 		p.expectRank(node.Held, i+1, p.a, p.wait(fmt.Sprint("silent ", i), first, time.Duration(i+1)*time.Millisecond))
-		// On a slow machine the head must not lapse before all are there.
+		// On a slow machine the head's place must not lapse before all are
+		// queued.
 		p.expectRank(node.Held, 1, p.a, p.wait("silent 0", first, time.Millisecond))
 	}
 	living := p.wait("living", first, time.Minute)

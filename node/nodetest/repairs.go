@@ -20,7 +20,7 @@ func repairClaims() []claim {
 
 func repairTakesFreeName(p *probe) {
 	token := p.token(0)
-	for range 2 { // asking again is harmless
+	for range 2 { // repeating it is harmless
 		p.wantFence(p.expect(node.Granted, p.a, p.repair("one", token)), token)
 		p.fence(token)
 	}
@@ -40,7 +40,7 @@ func repairNeverSteals(p *probe) {
 	p.fence(token)
 }
 
-// A repair that is overtaken by the release of the lock must not bring it back.
+// A repair that arrives after the release of the lock must not bring it back.
 func repairAfterRelease(p *probe) {
 	token := p.token(0)
 	p.expect(node.Absent, p.a, p.release("one", token))
@@ -48,7 +48,7 @@ func repairAfterRelease(p *probe) {
 	p.free()
 }
 
-// A contender may have come to the node meanwhile, and given up.
+// A contender may have asked the node meanwhile, and given up.
 func repairKeepsHigherFence(p *probe) {
 	token := p.token(0)
 	p.expect(node.Granted, p.b, p.acquire("two", token+5))
@@ -57,8 +57,8 @@ func repairKeepsHigherFence(p *probe) {
 	p.fence(token + 5)
 }
 
-// A repair that was under way for long must not bring back what was released,
-// though others have had the lock since and the fence is another.
+// A repair that was in flight for long must not bring back a lock that was
+// released, even if others have held the lock since and have raised the fence.
 func repairTooLate(p *probe) {
 	token := p.token(0)
 	p.expect(node.Absent, p.a, p.release("one", token))

@@ -45,7 +45,7 @@ func TestEachBreakageIsToldByTheRightClaim(t *testing.T) {
 	}
 }
 
-// judge holds a node against every claim and returns those that failed, and
+// judge checks every claim on a node. It returns the claims that failed, and
 // why.
 func judge(t *testing.T, kind string, m mutant) map[string]string {
 	h := harness(kind, m)
@@ -59,7 +59,7 @@ func judge(t *testing.T, kind string, m mutant) map[string]string {
 	return failed
 }
 
-// harness opens nodes in memory, broken as m says, on a clock of their own.
+// harness opens nodes in memory, broken as m says, with a clock of their own.
 func harness(kind string, m mutant) Harness {
 	now := time.Now()
 	return Harness{
@@ -84,11 +84,11 @@ func harness(kind string, m mutant) Harness {
 	}
 }
 
-// refute returns why the claim failed, or nothing.
+// refute returns why the claim failed, or "".
 func refute(h Harness, c claim, a, b node.Node) string {
 	r := &recorder{}
 	done := make(chan struct{})
-	// A goroutine of its own, since Fatalf ends the one it is called on.
+	// A goroutine of its own, because Fatalf ends the goroutine that calls it.
 	go func() {
 		defer close(done)
 		c.check(newProbe(r, h, c, a, b))
@@ -100,7 +100,7 @@ func refute(h Harness, c claim, a, b node.Node) string {
 	return r.why
 }
 
-// recorder is a reporter that remembers that it failed.
+// recorder is a reporter that records a failure.
 type recorder struct {
 	why      string
 	cleanups []func()

@@ -104,7 +104,7 @@ func askingAgainLower(p *probe) {
 }
 
 // The first proposal of a client whose clock is far ahead may arrive after the
-// second, which was right.
+// second, correct one.
 func askingAgainAhead(p *probe) {
 	token := p.token(0)
 	p.expect(node.Granted, p.a, p.acquire("one", token))

@@ -9,8 +9,8 @@ import (
 	"github.com/redlatch/redlatch/node"
 )
 
-// wakeClaims are for nodes that wake those who wait. In them a does the asking,
-// and all that it is told is written down.
+// wakeClaims are for nodes that notify waiters. In them node a sends the
+// requests of the waiters, and all its notifications are recorded.
 func wakeClaims() []claim {
 	return []claim{
 		{"a release wakes the head, once", releaseWakesTheHead},
@@ -24,7 +24,7 @@ func wakeClaims() []claim {
 	}
 }
 
-// offerClaims are for nodes that keep a queue and can leave a name to its head.
+// offerClaims are for nodes that keep a queue and can yield a name to its head.
 func offerClaims() []claim {
 	return []claim{
 		{"an offer gives way to a lower ticket", offerGivesWay},
@@ -35,15 +35,15 @@ func offerClaims() []claim {
 	}
 }
 
-// ear writes down what a node tells.
+// ear records a node's notifications.
 type ear struct {
 	p    *probe
 	mu   sync.Mutex
 	told []node.Wake
 }
 
-// listen has the ear hear what the node tells, and waits until it is told
-// anything at all: a node opens the way by which wakes come when it is needed.
+// listen records the node's notifications. It waits until the node can send
+// them: a node opens the connection for them only when a waiter needs it.
 func (p *probe) listen(n node.Node) *ear {
 	p.Helper()
 	w, ok := n.(node.Waker)
@@ -58,7 +58,7 @@ func (p *probe) listen(n node.Node) *ear {
 			e.told = append(e.told, w)
 		}
 	}))
-	// Somebody has to wait, and be refused, for the way to be opened.
+	// A waiter has to be refused before the connection is opened.
 	first := p.token(0)
 	name := p.name + "/opening"
 	p.expect(node.Granted, n, withName(p.acquire("holder", 0), name))
@@ -77,8 +77,8 @@ func (p *probe) listen(n node.Node) *ear {
 	return nil
 }
 
-// linger waits a moment for what is on its way. It reports false for a store
-// whose clock the test holds: it tells before it answers.
+// linger waits a moment for notifications in flight. It returns false for a
+// store whose clock the test controls: such a store notifies before it answers.
 func (p *probe) linger() bool {
 	if p.h.Advance != nil {
 		return false
@@ -87,7 +87,7 @@ func (p *probe) linger() bool {
 	return true
 }
 
-// take returns what was told since it was last asked.
+// take returns the notifications since its last call.
 func (e *ear) take() []node.Wake {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -96,15 +96,15 @@ func (e *ear) take() []node.Wake {
 	return told
 }
 
-// expect waits until the node has told what is wanted, and checks that it tells
-// nothing else.
+// expect waits until the node has sent the wanted notifications, and checks
+// that it sends no others.
 func (e *ear) expect(wants ...node.Wake) []node.Wake {
 	e.p.Helper()
 	told := e.take()
 	for i := 0; len(told) < len(wants) && i < 400 && e.p.linger(); i++ {
 		told = append(told, e.take()...)
 	}
-	e.p.linger() // for what should not come
+	e.p.linger() // for notifications that should not come
 	told = append(told, e.take()...)
 	same := slices.EqualFunc(told, wants, func(a, b node.Wake) bool { return a.Kind == b.Kind && a.Value == b.Value })
 	if !same {
@@ -123,7 +123,7 @@ func near(value string) node.Wake {
 	return node.Wake{Kind: node.WakeNear, Value: value}
 }
 
-// line has so many wait behind a holder, and returns the first ticket.
+// line queues waiters behind a holder, and returns the first ticket.
 func (p *probe) line(n node.Node, waiters ...string) node.Token {
 	p.Helper()
 	first := p.token(0)
@@ -140,7 +140,7 @@ func releaseWakesTheHead(p *probe) {
 	e.expect()
 	p.expect(node.Granted, p.b, p.release("holder", 0))
 	e.expect(turn("one"))
-	// Twice the same changes nothing: it has been told.
+	// The same twice changes nothing: it has been notified.
 	p.do(p.b, p.release("holder", 0))
 	e.expect()
 }
@@ -149,13 +149,13 @@ func secondIsToldItIsNear(p *probe) {
 	e := p.listen(p.a)
 	first := p.line(p.a, "one", "two", "three", "four")
 	p.expect(node.Granted, p.b, p.release("holder", 0))
-	e.expect(turn("one")) // "two" was told by the answer that queued it
+	e.expect(turn("one")) // the answer that queued "two" notified it
 	p.expect(node.Granted, p.a, p.wait("one", first, time.Millisecond))
 	e.expect(near("three"))
 	p.expect(node.Granted, p.a, p.release("one", 0))
 	e.expect(turn("two"))
 	p.expect(node.Absent, p.a, p.release("three", 0))
-	e.expect(near("four")) // who is second now
+	e.expect(near("four")) // the second one now
 }
 
 func wakeCarriesTheFence(p *probe) {
@@ -179,8 +179,8 @@ func wokenWaiterMustAsk(p *probe) {
 	p.expectRank(node.Granted, 0, p.a, p.wait("two", first, 2*time.Millisecond))
 }
 
-// Nobody answers but the last. Eight are called first, the head among them, then
-// eight times as many.
+// Only the last waiter answers. Eight are called first, the head among them,
+// then eight times as many.
 func callReachesEverMore(p *probe) {
 	e := p.listen(p.a)
 	var silent []string
@@ -218,7 +218,7 @@ func calledWaiterKeepsItsPlace(p *probe) {
 	e.expect(turn("two"), called("three"), called("four"))
 	p.expect(node.Reserved, p.a, p.wait("three", first, 3*time.Millisecond))
 	p.pass(node.TurnLease + p.h.Tolerance)
-	p.expectRank(node.Reserved, 2, p.a, five) // "four" is gone, "three" is not
+	p.expectRank(node.Reserved, 2, p.a, five) // the place of "four" is gone, that of "three" is not
 	if woken := e.take(); len(woken) > 0 && woken[0].Kind != node.WakeTurn {
 		p.Fatalf("the node told %v, want the turn of \"three\" first", woken)
 	}
@@ -241,8 +241,9 @@ func heldNameWakesNobody(p *probe) {
 	p.expectRank(node.Held, 0, p.b, p.release("passer-by", 0))
 	p.expect(node.Granted, p.a, p.extend("holder", 0))
 	e.expect()
-	// The head leaves: the next is told that it is the head, not that it is
-	// its turn. It was second from the start, and knows that it is near.
+	// The head leaves. The next one is notified that it is the head, not that
+	// the name is free. It was second from the start, and knows that it is
+	// near.
 	p.expectRank(node.Held, 0, p.a, p.release("one", 0))
 	for _, w := range e.take() {
 		if w.Kind == node.WakeTurn {
@@ -251,7 +252,7 @@ func heldNameWakesNobody(p *probe) {
 	}
 }
 
-// offer is an OpOffer by somebody who came so long after the first.
+// offer is an OpOffer by a client that arrived this long after the first.
 func (p *probe) offer(value string, first node.Token, after time.Duration) node.Request {
 	req := p.wait(value, first, after)
 	req.Op = node.OpOffer
@@ -277,8 +278,8 @@ func offerKeeps(p *probe) {
 	p.heldBy("early")
 }
 
-// An offer that was kept, and is carried out a second time: a proxy repeated it.
-// In the meantime somebody with a lower ticket has come.
+// An offer that was kept is executed a second time: a proxy repeated it.
+// Meanwhile a waiter with a lower ticket has come.
 func offerTwice(p *probe) {
 	first := p.token(0)
 	req := p.wait("late", first, 9*time.Millisecond)

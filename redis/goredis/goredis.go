@@ -18,11 +18,11 @@ import (
 	"github.com/redlatch/redlatch/redis/internal/conns"
 )
 
-// How many connections of a node serve only the extension of locks that are
-// held, and how many all else. Releases are not among the first: one that fails
-// is made up for in the background, and loses nothing. Of a cluster it is how
-// many of each of its servers; requests to different servers cannot wait for
-// connections together, so there are more.
+// How many connections of a node are reserved for extending locks that are
+// held, and how many serve all other requests. Releases are among the others:
+// one that fails is repeated in the background, and loses nothing. For a
+// cluster these are the numbers for each of its servers. Requests to different
+// servers cannot wait for connections together, so there are more.
 const (
 	keptConnections        = 4
 	askedConnections       = 16
@@ -66,12 +66,12 @@ func Nodes(addresses ...string) ([]node.Node, error) {
 // aside for that.
 //
 // The client keeps its own time limits. Set Options.ContextTimeoutEnabled, or
-// ReadTimeout and WriteTimeout to the node time limit: without, a server that
-// does not answer is waited for in the background for as long as they say. When
-// a firewall or a NAT forgets the connections of a pool, each costs one request
-// before it is given up: keep PoolSize small, or set ConnMaxIdleTime below the
-// time after which they are forgotten. Nodes made by Nodes give all of them up
-// after twice the client's NodeTimeout.
+// set ReadTimeout and WriteTimeout to the node time limit. Otherwise requests
+// to a server that does not answer wait in the background until the client's
+// limits end them. When a firewall or a NAT forgets the connections of a pool,
+// each costs one request before it is closed: keep PoolSize small, or set
+// ConnMaxIdleTime below the time after which they are forgotten. Nodes made by
+// Nodes close all of them after twice the client's NodeTimeout.
 func Node(client goredis.UniversalClient, name string) (node.Node, error) {
 	if name == "" {
 		return nil, &node.ConfigError{Field: "name", Value: name, Bound: "what all clients call this node, such as its address"}
@@ -96,7 +96,7 @@ func Driver(client goredis.UniversalClient) (redis.Driver, error) {
 		d.kind = redis.Cluster
 	case *goredis.Client:
 		d.prompt = c.Options().ContextTimeoutEnabled
-		// That is how the library calls a client that follows a master.
+		// The library uses this address for a client that follows a master.
 		if c.Options().Addr == "FailoverClient" {
 			d.kind, d.prompt = redis.Sentinel, false
 		}
@@ -110,7 +110,7 @@ func open(a *redis.Address, group *conns.Group, connections int) goredis.Univers
 	dial := func(ctx context.Context, network, address string) (net.Conn, error) {
 		g := group
 		if a.Kind == redis.Sentinel && slices.Contains(a.Hosts, address) {
-			g = new(conns.Group) // a sentinel is not silent because the server is
+			g = new(conns.Group) // a silent server must not close the connection to a sentinel
 		}
 		c, err := g.Dial(ctx, network, address, a.TLS)
 		if err != nil {
@@ -178,14 +178,13 @@ func (d *driver) eval(ctx context.Context, command, script string, call redis.Ca
 		case !errors.Is(err, conns.ErrUnused):
 			return nil, err
 		}
-		// Nothing was sent, and the pool has one connection less that was given
-		// up.
+		// Nothing was sent, and the pool has dropped one closed connection.
 	}
 }
 
-// onlyOnce is a command that the library does not try again by itself, whatever
-// the client's settings: after a second try nobody could say any more what
-// became of the first.
+// onlyOnce is a command that the library never retries by itself, even if the
+// client's settings ask for it: after a second try it would be unknown whether
+// the first was executed.
 type onlyOnce struct{ *goredis.Cmd }
 
 func (onlyOnce) NoRetry() bool { return true }

@@ -9,11 +9,10 @@ import (
 )
 
 // LogTo has the go-redis library log to logger instead of to standard error.
-// The library has one logger for all clients of a program, so this is left to
-// the program: redlatch sets none by itself. What the library logs of its own
-// accord is mostly about sentinels and clusters; that a server cannot be
-// reached is in the errors and logs of redlatch. Without a logger it logs
-// nothing.
+// The library has one logger for all clients of a program, so the program
+// decides: redlatch never sets it. What the library logs is mostly about
+// sentinels and clusters; redlatch itself reports unreachable servers in its
+// errors and logs. With a nil logger the library logs nothing.
 func LogTo(logger *slog.Logger) {
 	if logger == nil {
 		logger = slog.New(slog.DiscardHandler)

@@ -9,13 +9,13 @@ import (
 )
 
 // pool sends commands over a client's connections. On a connection of go-redis
-// one request waits for the answer to the one before it, so that the thousand
-// leases of a program would wait for each other on a few connections. Here those
-// that come while every connection is in use go together over the next that is
-// free, in one round trip.
+// a request waits for the answer to the one before it, so the thousand leases
+// of a program would wait for each other on a few connections. Here the
+// commands that arrive while every connection is in use are sent together over
+// the next free one, in one round trip.
 type pool struct {
 	client      goredis.UniversalClient
-	connections int // 0 for a client that has its own ways; nothing goes together then
+	connections int // 0 for a client that the program made; nothing is batched then
 
 	mu      sync.Mutex
 	inUse   int
@@ -53,7 +53,7 @@ func (p *pool) process(ctx context.Context, cmd *goredis.Cmd) error {
 	}
 }
 
-// free hands a connection to those who wait for one.
+// free hands a connection to the commands that wait for one.
 func (p *pool) free() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -81,7 +81,7 @@ func (p *pool) exec(batch []*sending) {
 		if deadline.After(latest) {
 			latest = deadline
 		}
-		if s.ctx.Err() == nil { // else nobody waits for it any more
+		if s.ctx.Err() == nil { // else nobody waits for it any longer
 			pipeline.Process(s.ctx, s.cmd)
 		}
 	}

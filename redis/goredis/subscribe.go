@@ -11,8 +11,8 @@ import (
 	"github.com/redlatch/redlatch/redis/internal/conns"
 )
 
-// pingEvery is how often a connection that only listens is tried, and pingLimit
-// how long the answer may take.
+// pingEvery is how often a connection that only listens is tested, and
+// pingLimit how long the answer may take.
 const (
 	pingEvery = 2 * time.Second
 	pingLimit = time.Second

@@ -5,10 +5,10 @@ import (
 	"time"
 )
 
-// unmade takes the place of a connection that could not be made; whatever is
-// done with it fails for that reason. The library's pool would print every
+// unmade replaces a connection that could not be made; every call on it fails
+// with the error of the dial. Otherwise the library's pool would print every
 // failed dial to standard error, past the client's logger, and after a few of
-// them try once a second only.
+// them dial only once a second.
 type unmade struct{ err error }
 
 func (c unmade) Read([]byte) (int, error)         { return 0, c.err }

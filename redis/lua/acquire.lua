@@ -1,15 +1,84 @@
--- Takes the lock in all but the common case; see quick.lua, which is put before
--- this file and has read the keys.
-if KEYS[5] then
-  local sits = guard(marker, ARGV[7], ARGV[8], ARGV[2], time)
-  if sits then return sits end
-  server = ARGV[8] ~= 'o' and string.sub(marker, 3, 42) or ''
+-- Takes the lock for a value, if it is free or already that value's. If not, and
+-- the value may wait, puts it into the queue.
+--
+-- KEYS[1]  the lock                   ARGV[1]   value
+-- KEYS[2]  its fence                  ARGV[2]   time to live, ms
+-- KEYS[3]  its turn                   ARGV[3]   token, 20 digits; '' for none
+-- KEYS[4]  its queue                  ARGV[4]   retention of the fence, ms
+-- KEYS[5]  the server's marker;       ARGV[5]   window of the token, µs
+--          absent where it is not to  ARGV[6]   how far a token may leap over its fence
+--          be looked at               ARGV[7]   with KEYS[5]: the config of the membership
+--                                     ARGV[8]   with KEYS[5]: o if the guard is off, else ''
+--                                     ARGV[9]   b to barge, else ''
+--                                     ARGV[10]  to wait: ticket, µs
+--                                     ARGV[11]  to wait: inbox; '' for one who polls
+--          ARGV[7] to [11] may be absent from some point on
+--
+-- Reply: {status, holder, left ms, fence, now s, now µs, rank}, all strings
+--   granted     the key is ours for the whole time to live; holder is the
+--               server's replication id, with the guard on
+--   held        holder has it, for as long as left says (-1: no expiry)
+--   foreign     a key of type holder is in its place
+--   reserved    it is free, and kept for somebody before us in the queue; left,
+--               unless it is 0, says when to look whether that one took it
+--   stale       the token is not above the fence
+--   behind      the token is too far behind this server's clock
+--   ahead       the token is too far ahead of this server's clock, and of the fence
+--   quarantine  this server may have forgotten locks; left says for how long yet
+--   config      this server is marked for another membership, or, with the guard
+--               off, for locks that live less long
+-- rank is our place in the queue, 1 for the head; 0, or absent, if we have none
+-- or an error: NOINFO, READONLY, UNREPLICATED
+--#include markerFormat
+local lock, value, token, ticket = KEYS[1], ARGV[1], ARGV[3], ARGV[10]
+local time = redis.call('TIME')
+local got = redis.call('MGET', lock, KEYS[2], KEYS[3], KEYS[5] or KEYS[3])
+local holder, fence, turn, marker = got[1], token ~= '' and got[2] or '', got[3], KEYS[5] and got[4]
+local server = ''
+
+-- The common case: nobody has the lock and nobody waits. It comes before the
+-- helpers, since even to define a function takes time.
+if not holder and not turn then
+  local at, config = time[1] * 1000000 + time[2], KEYS[5] and ARGV[7]
+  local trusted = not config or ARGV[8] == 'o' and not marker
+  -- Where replicas are required it is left to guard to count them.
+  if marker and string.sub(config, -4) == ' 0 0' and string.sub(marker, 1, 2) == version
+    and string.sub(marker, configFrom, configFrom + #config) == config .. ' ' then
+    server = string.sub(marker, idFrom, idTo)
+    local trustedFrom = configFrom + #config + 1
+    local info = redis.pcall('INFO', 'replication')
+    trusted = type(info) == 'string' and string.find(info, 'role:master', 1, true)
+      and string.find(info, 'master_replid:' .. server, 1, true)
+      and tonumber(string.sub(marker, trustedFrom, trustedFrom + 15)) <= at
+  end
+  local t = tonumber(token)
+  if trusted and (t and fence < token and t >= at - ARGV[5] and t <= at + ARGV[5] or not t and not got[2])
+    and redis.call('SET', lock, value, 'NX', 'PX', ARGV[2]) then
+    if t then
+      -- Memory, disk and role were found fit for the first write of this
+      -- script, and so are for the second.
+      redis.call('SET', KEYS[2], token, 'PX', ARGV[4])
+    end
+    return {'granted', server, '0', token, time[1], time[2]}
+  end
 end
 
--- redis/fence.go says how a fence is stored.
-local stored = got[2] or ''
-fence = string.sub(fence, 1, 20)
+-- All other cases.
+if KEYS[5] then
+  --#include role
+  --#include marker
+  --#include guard
+  local refused = guard(marker, ARGV[7], ARGV[8], ARGV[2], time)
+  if refused then return refused end
+  server = ARGV[8] ~= 'o' and string.sub(marker, idFrom, idTo) or ''
+end
 
+--#include fenceFormat
+--#include queue
+local stored = got[2] or ''
+fence = string.sub(fence, 1, fenceDigits)
+
+-- refused queues us if we may wait. free says that the lock is kept for another.
 local function refused(status, by, left, free)
   local rank = '0'
   if ticket then
@@ -22,34 +91,36 @@ local function refused(status, by, left, free)
 end
 
 if turn or ticket then
-  line(turn, time, string.sub(stored, 1, 20), ticket and value .. '\0' .. ARGV[11] or '')
+  openQueue(turn, time, string.sub(stored, 1, fenceDigits), ticket and value .. toInbox .. ARGV[11] or '')
 end
 if holder and holder ~= value then
   return refused('held', holder, tostring(redis.call('PTTL', lock)), false)
 end
 if turn and not holder and ARGV[9] ~= 'b' and redis.call('EXISTS', lock) == 0 then
+  -- It is kept for the first in the queue, unless we come before that one: by a
+  -- ticket that is lower, and not yet in the queue.
   local first = redis.call('ZRANGE', KEYS[4], 0, 0)[1]
   if first ~= me then
     first = serve(true)
   end
   if first and first ~= me then
     local score = tonumber(redis.call('ZSCORE', KEYS[4], first))
-    local ahead = ticket and (tonumber(ticket) < score or (tonumber(ticket) == score and me < first))
-    if not ahead or redis.call('ZSCORE', KEYS[4], me) then
+    local before = ticket and (tonumber(ticket) < score or (tonumber(ticket) == score and me < first))
+    if not before or redis.call('ZSCORE', KEYS[4], me) then
       return refused('reserved', '', '0', true)
     end
   end
 end
+--#include fence
 -- The rule of node.Judge.
 if token ~= '' then
   if fence ~= '' and (token < fence or (token == fence and not holder)) then
     return {'stale', '', '0', fence, time[1], time[2]}
   end
-  local t, at = tonumber(token), time[1] * 1000000 + time[2]
-  if not holder and t < at - ARGV[5] then
+  if not holder and tonumber(token) < time[1] * 1000000 + time[2] - ARGV[5] then
     return {'behind', '', '0', fence, time[1], time[2]}
   end
-  if t > at + ARGV[5] and (fence == '' or t > fence + ARGV[6]) then
+  if tooFarAhead(token, fence, time, ARGV[5], ARGV[6]) then
     return {'ahead', '', '0', fence, time[1], time[2]}
   end
 end
@@ -60,12 +131,10 @@ elseif not redis.call('SET', lock, value, 'NX', 'PX', ARGV[2]) then
   return refused('foreign', redis.call('TYPE', lock).ok, tostring(redis.call('PTTL', lock)), false)
 end
 if token ~= '' then
-  -- Memory, disk and role were found fit for the first write of this script,
-  -- and so are for the second.
   redis.call('SET', KEYS[2], token, 'PX', ARGV[4])
 elseif stored ~= '' then
   -- The fence is not our token.
-  redis.call('SET', KEYS[2], string.sub(stored, 1, 20) .. ' 00000000000000000000', 'KEEPTTL')
+  redis.call('SET', KEYS[2], fenceBeside(string.sub(stored, 1, fenceDigits), ''), 'KEEPTTL')
 end
 if turn then
   if ticket then redis.call('ZREM', KEYS[4], me) end

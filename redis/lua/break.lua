@@ -1,6 +1,6 @@
--- Takes the lock away from whoever has it, and raises the fence to the token,
--- so that the next holder's is above it. Those who wait keep their places, and
--- the first of them is woken.
+-- Removes the lock, whoever has it, and raises the fence to the token, so that
+-- the next holder's is above it. Those who wait keep their places, and the first
+-- of them is woken.
 --
 -- KEYS[1]  the lock                   ARGV[1]  token, 20 digits; '' for none
 -- KEYS[2]  its fence                  ARGV[2]  retention of the fence, ms
@@ -15,26 +15,26 @@
 --   foreign   a key of type holder is in its place, and stays
 --   stale     the fence is not below the token: somebody took the lock since
 --   ahead     the token is too far ahead of this server's clock, and of the fence
---   config    this server is marked for another list of nodes
+--   config    this server is marked for another membership
+--#include markerFormat
+--#include fenceFormat
+--#include fence
+--#include queue
 local lock, token = KEYS[1], ARGV[1]
 local time = redis.call('TIME')
 if KEYS[5] then
   local marker = redis.call('GET', KEYS[5])
-  -- The offsets are those of marker.lua.
-  if marker and string.sub(marker, 44, 59) ~= ARGV[6] then
+  if marker and string.sub(marker, listFrom, listTo) ~= ARGV[6] then
     return {'config', marker, '0', '', time[1], time[2]}
   end
 end
 local got = redis.call('MGET', lock, KEYS[2], KEYS[3])
-local fence = token ~= '' and string.sub(got[2] or '', 1, 20) or ''
+local fence = token ~= '' and string.sub(got[2] or '', 1, fenceDigits) or ''
 if fence > token or (fence == token and token ~= '' and got[1]) then
   return {'stale', '', '0', fence, time[1], time[2]}
 end
-if fence < token then -- by the rule of node.Judge
-  local t, at = tonumber(token), time[1] * 1000000 + time[2]
-  if t > at + ARGV[3] and (fence == '' or t > fence + ARGV[4]) then
-    return {'ahead', '', '0', fence, time[1], time[2]}
-  end
+if fence < token and tooFarAhead(token, fence, time, ARGV[3], ARGV[4]) then
+  return {'ahead', '', '0', fence, time[1], time[2]}
 end
 -- MGET does not see what is no string.
 if not got[1] and ARGV[5] ~= '1' then
@@ -48,7 +48,7 @@ if token ~= '' then
   redis.call('SET', KEYS[2], token, 'PX', ARGV[2])
 end
 if got[3] then
-  line(got[3], time, token, '')
+  openQueue(got[3], time, token, '')
   serve(true)
 end
 return {'granted', '', '0', token, time[1], time[2]}

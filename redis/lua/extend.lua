@@ -14,9 +14,14 @@
 --   held      holder has it, for as long as left says (-1: no expiry)
 --   foreign   a key of type holder is in its place
 --   absent    there is no key
---   an error, UNREPLICATED, if the marker asks for more replicas than are online
---   config    this server is marked for another list of nodes, or for locks
---             that live less long, and a lock from before must run out
+--   config    this server is marked for another membership, or for locks that
+--             live less long, and a lock from before must run out
+-- or an error: NOINFO, READONLY; UNREPLICATED if the marker asks for more
+-- replicas than are online
+--#include other
+--#include role
+--#include markerFormat
+--#include marker
 local lock, token = KEYS[1], ARGV[3]
 local time = redis.call('TIME')
 local got = redis.call('MGET', lock, unpack(KEYS, 2))
@@ -24,9 +29,8 @@ local holder, fence, marker = got[1], token ~= '' and got[2] or '', got[3]
 if holder ~= ARGV[1] then
   return other(holder, fence, time)
 end
--- The offsets are those of marker.lua. A part of a millisecond is rounded up in ours and down in theirs.
-if marker and (string.sub(marker, 44, 59) ~= ARGV[5]
-  or tonumber(ARGV[2]) > tonumber(string.match(marker, '^%d+', 61)) + 1) then
+if marker and (string.sub(marker, listFrom, listTo) ~= ARGV[5]
+  or tonumber(ARGV[2]) > tonumber(string.match(marker, '^%d+', maxTTLFrom)) + 1) then
   return {'config', marker, '0', '', time[1], time[2]}
 end
 local guarded = KEYS[3] and ARGV[6] ~= 'o'
@@ -39,5 +43,5 @@ if token ~= '' then
 end
 redis.call('PEXPIRE', lock, ARGV[2])
 -- What is extended is safe. But this server may have forgotten other locks.
-local remark = guarded and not (marker and string.find(info, 'master_replid:' .. string.sub(marker, 3, 42), 1, true))
+local remark = guarded and not (marker and string.find(info, 'master_replid:' .. string.sub(marker, idFrom, idTo), 1, true))
 return {'granted', remark and 'remark' or '', '0', token, time[1], time[2]}

@@ -7,9 +7,9 @@
 --   status   held, foreign or absent
 --   holder   its value; for a foreign format the type of the key
 --   left     ms (-1: no expiry)
---   fence    as it is stored, or ''
+--   fence    as it is stored, or ''; see lib/fence.lua
 --   waiting  how many wait
---   named    how many of them follow, each as ticket, member
+--   named    how many of them follow, each as ticket, member; see lib/queue.lua
 local time = redis.call('TIME')
 local reply = {time[1], time[2]}
 local function add(text) reply[#reply + 1] = text end

@@ -1,6 +1,6 @@
 -- Reads the server's marker, or writes it.
 --
--- KEYS[1]  the marker                 ARGV[1]  config; see marker.lua
+-- KEYS[1]  the marker                 ARGV[1]  config; see lib/markerFormat.lua
 --                                     ARGV[2]  nodes
 --                                     ARGV[3]  what to do:
 --                                       read     write nothing
@@ -8,23 +8,26 @@
 --                                                or one by a clock that was set back since
 --                                       fresh    the same, and trust the server at once if it
 --                                                was never in service
---                                       replace  write it over another list's, with a quarantine
---                                       bar      take the server out of another list and into none
---                                     ARGV[4]  how long it sits out at least after replace, ms
+--                                       replace  write it over another membership's, with a quarantine
+--                                       bar      take the server out of another membership and into none
+--                                     ARGV[4]  how long the quarantine after replace lasts at least, ms
 --                                     ARGV[5]  when it is too late, µs on this clock
 --
 -- Reply: {status, marker, left ms, '', now s, now µs, replicas}, all strings;
 -- replicas is how many are online, with the lag that the marker allows
---   granted     the marker stands, and the server is trusted
---   quarantine  the marker stands, and the server sits out for as long as left says
---   config      the marker is another list's; or nobody's, for it is barred
+--   granted     the marker is valid, and the server is trusted
+--   quarantine  the marker is valid, and the quarantine lasts as long as left says
+--   config      the marker is another membership's; or nobody's: the server is barred
 --   absent      there is no marker, or none of this server's
 --   stale       it is too late, and nothing was written
+-- or an error: NOINFO, READONLY
 --
--- A barred server's marker is that of a list with the id 0, which no client
--- has: so it refuses everyone, agrees with nobody, and stays so through any
--- restart and any change of the clock, by the rules for other lists. It keeps
--- the former bounds.
+-- A barred server's marker is that of a membership with the id 0, which no
+-- client has. So the server refuses all clients, through any restart and any
+-- change of the clock, by the rules for other memberships. It keeps the former
+-- cluster parameters.
+--#include role
+--#include marker
 local config, nodes, what = ARGV[1], ARGV[2], ARGV[3]
 local time = redis.call('TIME')
 local now = time[1] * 1000000 + time[2]
@@ -50,16 +53,15 @@ local left = math.max(quarantineOf(config), tonumber(ARGV[4]))
 local standing = read(marker)
 local changed = 'changed'
 if standing then
-  -- What may have been forgotten was granted under the old bounds.
+  -- What may have been forgotten was granted under the old parameters.
   left = math.max(left, standing.quarantine)
-  -- After a change of list that may be under longer ones than it is marked with.
+  -- After a membership change those may be longer than the marker's.
   if standing.reason == 'list' and standing.trusted > now + left * 1000 then
     changed, left = 'list', math.ceil((standing.trusted - now) / 1000)
   end
 end
 local quarantine = now + left * 1000
 if what == 'bar' and not (standing and standing.id == id and standing.config == config) then
-  -- It keeps the former bounds.
   local bounds = standing or read(written(id, config, now, 'barred', nodes))
   marker = written(id, string.format('0000000000000000 %s %s %.0f %s %s', bounds.ttl, bounds.window, left, bounds.replicas, bounds.lag),
     9000000000000000, 'barred', nodes)

@@ -1,15 +1,71 @@
--- Tells who has a lock that was not ours to release, and serves those who wait.
--- free.lua is put before this file, and has freed the lock if it was ours.
+-- Frees the lock, if it is the value's, and raises the fence to the token: an
+-- acquire of the same value and token that is still in flight is then stale, and
+-- leaves no lock behind. Removes the value from the queue, and wakes the next.
+--
+-- KEYS[1]  the lock                   ARGV[1]  value
+-- KEYS[2]  its fence                  ARGV[2]  token, 20 digits; '' for none
+-- KEYS[3]  its turn                   ARGV[3]  retention of the fence, ms
+-- KEYS[4]  its queue                  ARGV[4]  window of the token, µs
+--                                     ARGV[5]  how far a token may leap over its fence
+--                                     ARGV[6]  inbox under which the value may wait
+--                                     ARGV[7]  given if it must not be applied twice: with a
+--                                              token that is above all before it
+--
+-- Reply: {status, holder, left ms, fence, now s, now µs}, all strings
+--   granted   the key was ours and is gone
+--   held      holder has it, for as long as left says (-1: no expiry)
+--   foreign   a key of type holder is in its place
+--   absent    there is no key
+--   stale     with ARGV[7]: the key is ours, and the fence is not below the token
+--   ahead     with ARGV[7]: the key is ours, and the token could not be the fence
+local lock, value, token = KEYS[1], ARGV[1], ARGV[2]
+local time = redis.call('TIME')
+local got = redis.call('MGET', lock, KEYS[2], KEYS[3])
+local holder, fence, turn = got[1], token ~= '' and got[2] or '', got[3]
+local once = ARGV[7] and holder == value and token ~= ''
+
+-- The common case: the lock is ours and nobody waits. It comes before the
+-- helpers, since even to define a function takes time.
+local rises = fence < token and tonumber(token) <= time[1] * 1000000 + time[2] + ARGV[4]
+if holder == value and not turn and (rises or fence >= token and not once) then
+  if rises then
+    fence = token
+    redis.call('SET', KEYS[2], fence, 'PX', ARGV[3])
+  end
+  redis.call('DEL', lock)
+  return {'granted', '', '0', fence, time[1], time[2]}
+end
+
+-- All other cases.
+--#include fenceFormat
+--#include other
+--#include queue
+if once and fence >= token then
+  return {'stale', '', '0', fence, time[1], time[2]}
+end
+if fence < token then
+  -- A token that is ahead of the clock would be refused by an acquire, and must
+  -- not raise the fence by way of its release.
+  --#include fence
+  if not tooFarAhead(token, fence, time, ARGV[4], ARGV[5]) then
+    -- Another who has the lock keeps its token.
+    fence = holder and holder ~= value and fenceBeside(token, fence) or token
+    redis.call('SET', KEYS[2], fence, 'PX', ARGV[3])
+  elseif once then
+    return {'ahead', '', '0', fence, time[1], time[2]}
+  end
+end
 local reply
-if holder == ARGV[1] then
+if holder == value then
+  redis.call('DEL', lock)
   reply = {'granted', '', '0', fence, time[1], time[2]}
 else
   reply = other(holder, fence, time)
 end
 if turn then
-  line(turn, time, string.sub(fence, 1, 20), '')
+  openQueue(turn, time, string.sub(fence, 1, fenceDigits), '')
   -- Under either form: the inbox may have been denied, or allowed, meanwhile.
-  redis.call('ZREM', KEYS[4], ARGV[1] .. '\0' .. ARGV[6], ARGV[1] .. '\0')
+  redis.call('ZREM', KEYS[4], value .. toInbox .. ARGV[6], value .. toInbox)
   serve(reply[1] == 'granted' or reply[1] == 'absent')
 end
 return reply

@@ -1,10 +1,10 @@
 -- Gives the lock to a value on a server that missed its acquisition, after a
 -- quorum of others has just extended it. A fence at the very token means that
 -- this server knew of the lock and that it was released: then it stays free. A
--- higher one is that of a contender who came here meanwhile, and in vain: a
--- quorum had just said whose the lock is. It stays as it is. But if it comes
--- late, the lock may have been released since, and others have had it: then it
--- would stand for nobody.
+-- higher one is that of a contender who came here meanwhile, and in vain, since
+-- a quorum had just named the holder: it stays as it is. But a repair that comes
+-- late is refused: the lock may have been released since, and others may have
+-- had it, so that the key would be nobody's.
 --
 -- KEYS[1]  the lock                   ARGV[1]  value
 -- KEYS[2]  its fence                  ARGV[2]  time to live, ms
@@ -21,8 +21,17 @@
 --   foreign     a key of type holder is in its place
 --   stale       the token is the fence, or it is too late
 --   quarantine  this server may have forgotten locks; left says for how long yet
---   config      this server is marked for another list of nodes
-local lock, token = KEYS[1], ARGV[3]
+--   config      this server is marked for another membership
+-- or an error: NOINFO, READONLY, UNREPLICATED
+--#include role
+--#include markerFormat
+--#include marker
+--#include guard
+--#include fenceFormat
+--#include fence
+--#include queue
+--#include other
+local lock, value, token = KEYS[1], ARGV[1], ARGV[3]
 local time = redis.call('TIME')
 local marker = KEYS[5] and redis.call('GET', KEYS[5])
 local refused
@@ -34,29 +43,28 @@ end
 if refused then return refused end
 local got = redis.call('MGET', lock, KEYS[2], KEYS[3])
 local holder, fence, turn = got[1], got[2] or '', got[3]
-if holder == ARGV[1] then
+if holder == value then
   return {'granted', '', '0', fence, time[1], time[2]}
 end
 if holder then
   return other(holder, fence, time)
 end
--- redis/fence.go says how a fence is stored.
-fence = string.sub(fence, 1, 20)
+fence = string.sub(fence, 1, fenceDigits)
 if fence == token or time[1] * 1000000 + time[2] > tonumber(ARGV[6]) then
   return {'stale', '', '0', fence, time[1], time[2]}
 end
-if not redis.call('SET', lock, ARGV[1], 'NX', 'PX', ARGV[2]) then
+if not redis.call('SET', lock, value, 'NX', 'PX', ARGV[2]) then
   return other(holder, fence, time)
 end
 if fence < token then
   fence = token
   redis.call('SET', KEYS[2], token, 'PX', ARGV[4])
 else
-  redis.call('SET', KEYS[2], fence .. ' ' .. token, 'PX', ARGV[4])
+  redis.call('SET', KEYS[2], fenceBeside(fence, token), 'PX', ARGV[4])
 end
 if turn then
-  line(turn, time, fence, '')
-  redis.call('ZREM', KEYS[4], ARGV[1] .. '\0' .. ARGV[5])
+  openQueue(turn, time, fence, '')
+  redis.call('ZREM', KEYS[4], value .. toInbox .. ARGV[5])
   serve(false)
 end
 return {'granted', '', '0', fence, time[1], time[2]}

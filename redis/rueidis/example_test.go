@@ -12,7 +12,7 @@ import (
 	"github.com/redlatch/redlatch/redis/rueidis"
 )
 
-// Three independent servers: a lock stands while a majority has it.
+// Three independent servers: a lock is valid while a majority has it.
 func ExampleNodes() {
 	a, b, c, stop := redistest.Example()
 	defer stop()

@@ -47,11 +47,10 @@ func Nodes(addresses ...string) ([]node.Node, error) {
 // the other clients list it.
 //
 // The client keeps its own time limits. With the library's defaults, a
-// connection that a firewall or a NAT has forgotten is given up after 11 s, and
+// connection that a firewall or a NAT has forgotten is closed after 11 s, and
 // leases of 10 s are lost with it. Set ClientOption.ConnWriteTimeout to a
-// quarter of the shortest TTL at the most, and Dialer.KeepAlive to a second.
-// Nodes made by Nodes give such a connection up after twice the client's
-// NodeTimeout.
+// quarter of the shortest TTL at most, and Dialer.KeepAlive to a second. Nodes
+// made by Nodes close such a connection after twice the client's NodeTimeout.
 func Node(client rueidis.Client, name string) (node.Node, error) {
 	if name == "" {
 		return nil, &node.ConfigError{Field: "name", Value: name, Bound: "what all clients call this node, such as its address"}
@@ -83,10 +82,10 @@ func Driver(client rueidis.Client) (redis.Driver, error) {
 // opener returns the function that makes the client for an address, with its
 // connections in the group.
 func opener(a *redis.Address, group *conns.Group) func() (rueidis.Client, error) {
-	const noPings = -1 // the library's own, every second: the group finds out without
+	const noPings = -1 // no pings by the library, one a second: the group detects silence without them
 	dial := func(ctx context.Context, address string, dialer *net.Dialer, config *tls.Config) (net.Conn, error) {
 		if dialer.KeepAlive != noPings {
-			// A sentinel is not silent because the server is.
+			// A silent server must not close the connection to a sentinel.
 			return new(conns.Group).Dial(ctx, "tcp", address, config)
 		}
 		return group.Dial(ctx, "tcp", address, config)
@@ -115,15 +114,15 @@ func opener(a *redis.Address, group *conns.Group) func() (rueidis.Client, error)
 	return func() (rueidis.Client, error) {
 		client, err := rueidis.NewClient(opt)
 		if client != nil && a.Kind == redis.Single {
-			// It connects again by itself, whatever this first try met.
+			// It reconnects by itself, even if this first try failed.
 			return client, nil
 		}
 		return client, err
 	}
 }
 
-// driver runs scripts on a rueidis client, which it makes when it is first
-// needed: making one connects, and the server may be down.
+// driver runs scripts on a rueidis client, which it makes when it first needs
+// one: making one connects, and the server may be down.
 type driver struct {
 	client atomic.Pointer[rueidis.Client]
 	open   func() (rueidis.Client, error) // nil for a client that is not ours
@@ -135,7 +134,7 @@ type driver struct {
 	closed  bool
 }
 
-// opening is a client in the making; err is set before done is closed.
+// opening is a client that is being made; err is set before done is closed.
 type opening struct {
 	done chan struct{}
 	err  error
@@ -201,13 +200,31 @@ func (d *driver) eval(ctx context.Context, call redis.Call) ([]string, error) {
 		return nil, err
 	}
 	n := int64(len(call.Keys))
-	reply, err := client.Do(ctx, client.B().Evalsha().Sha1(call.Script.SHA1).Numkeys(n).
-		Key(call.Keys...).Arg(call.Args...).Build()).AsStrSlice()
+	var reply []string
+	for range 3 {
+		reply, err = client.Do(ctx, client.B().Evalsha().Sha1(call.Script.SHA1).Numkeys(n).
+			Key(call.Keys...).Arg(call.Args...).Build()).AsStrSlice()
+		if !givenUpByAnother(ctx, err) {
+			break
+		}
+	}
 	if e, ok := rueidis.IsRedisErr(err); ok && e.IsNoScript() {
 		reply, err = client.Do(ctx, client.B().Eval().Script(call.Script.Source).Numkeys(n).
 			Key(call.Keys...).Arg(call.Args...).Build()).AsStrSlice()
 	}
 	return reply, wrap(err)
+}
+
+// givenUpByAnother reports that no connection was made because the context of
+// another request ended: requests that wait for one connection share the error
+// of the request that began to connect. Nothing was sent, and this one may try
+// again.
+func givenUpByAnother(ctx context.Context, err error) bool {
+	var op *net.OpError
+	if !errors.As(err, &op) || op.Op != "dial" || ctx.Err() != nil {
+		return false
+	}
+	return errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded)
 }
 
 func wrap(err error) error {
@@ -222,8 +239,8 @@ func wrap(err error) error {
 	return err
 }
 
-// ReturnsByDeadline is certain of a single server only: looking for a master or
-// for the owner of a slot has time limits of its own.
+// ReturnsByDeadline is certain for a single server only: looking for a master
+// or for the owner of a slot has time limits of its own.
 func (d *driver) ReturnsByDeadline() bool { return d.kind == redis.Single }
 
 func (d *driver) Kind() redis.Kind { return d.kind }

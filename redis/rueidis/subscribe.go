@@ -8,15 +8,16 @@ import (
 	"github.com/redis/rueidis"
 )
 
-// pingEvery is how often a connection that only listens is tried, and pingLimit
-// how long the answer may take.
+// pingEvery is how often a connection that only listens is tested, and
+// pingLimit how long the answer may take.
 const (
 	pingEvery = 2 * time.Second
 	pingLimit = time.Second
 )
 
-// Subscribe listens on a connection of its own. On the one that requests go
-// over, the library would have to hand every reply from goroutine to goroutine.
+// Subscribe listens on a connection of its own. On the connection of the
+// requests, the library would have to hand every reply from goroutine to
+// goroutine.
 func (d *driver) Subscribe(ctx context.Context, channel string, up func(), message func(text string)) error {
 	client, err := d.get(ctx)
 	if err != nil {

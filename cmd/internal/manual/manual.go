@@ -137,8 +137,8 @@ func Paragraphs(text string) string {
 	return b.String()
 }
 
-// Escape escapes what has a meaning in a page: backslashes, dashes that are to be
-// copied, lines that begin like a request.
+// Escape escapes text that has a meaning in a page: backslashes, dashes that
+// readers copy, lines that begin like a request.
 func Escape(text string) string {
 	text = strings.NewReplacer(`\`, `\e`, "-", `\-`, "'", `\(aq`, "`", "\\(ga", "~", `\(ti`, "^", `\(ha`).Replace(text)
 	lines := strings.Split(text, "\n")

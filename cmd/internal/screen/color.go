@@ -20,7 +20,7 @@ func Paint(out io.Writer, colour, text string) string {
 	return "\x1b[" + colour + "m" + text + "\x1b[0m"
 }
 
-// colourful follows NO_COLOR, whatever its value is, and the terminal type dumb.
+// colourful follows NO_COLOR, with any value, and the terminal type dumb.
 func colourful(noColor, term string, terminal bool) bool {
 	return terminal && noColor == "" && term != "dumb"
 }

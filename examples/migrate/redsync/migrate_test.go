@@ -9,6 +9,7 @@ import (
 	"github.com/go-redsync/redsync/v4"
 
 	"github.com/redlatch/redlatch"
+	"github.com/redlatch/redlatch/admin"
 	"github.com/redlatch/redlatch/examples/migrate/contend"
 	"github.com/redlatch/redlatch/internal/fresh"
 	"github.com/redlatch/redlatch/internal/redistest"
@@ -122,7 +123,7 @@ func TestLossIsToldByBoth(t *testing.T) {
 		t.Errorf("keepBefore returns %v", err)
 	}
 	err = lockAfter(t.Context(), locks, func(ctx context.Context) error {
-		if _, err := locks.Break(ctx, "orders/42", redlatch.BreakOptions{}); err != nil {
+		if _, err := admin.New(locks).Break(ctx, "orders/42", admin.BreakOptions{}); err != nil {
 			return err
 		}
 		select {
@@ -142,7 +143,7 @@ func TestLossIsToldByBoth(t *testing.T) {
 func TestRedsyncGoesOnWhileTheNodesSitOut(t *testing.T) {
 	t.Parallel()
 	rs, locks := open(t)
-	if _, err := locks.Init(t.Context(), redlatch.InitOptions{}); err != nil {
+	if _, err := admin.New(locks).Init(t.Context(), admin.InitOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := locks.TryLock(t.Context(), "orders/42", redlatch.LockOptions{}); !errors.Is(err, redlatch.ErrQuarantine) {

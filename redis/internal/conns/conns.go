@@ -2,9 +2,9 @@
 // silent: a firewall or a NAT that forgets a connection drops what is sent on
 // it, and neither end is notified.
 //
-// A client library waits long for such a connection, or finds out about each
-// one in a pool by a request of its own that is lost. Here one request without
-// an answer is enough for all of them: when twice its time limit is over, every
+// A client library waits long for such a connection, or loses one request on
+// each connection of a pool before it notices. Here one request without an
+// answer is enough for all of them: after twice its time limit, every
 // connection on which nothing has arrived since it began is closed.
 package conns
 
@@ -19,11 +19,11 @@ import (
 	"time"
 )
 
-// dialTimeout bounds the time in which a connection must be made.
+// dialTimeout limits the time for making a connection.
 const dialTimeout = 2 * time.Second
 
-// keepAlive has the kernel find out about an idle connection that went silent,
-// and keeps those on its way from forgetting it.
+// keepAlive has the kernel detect an idle connection that went silent, and
+// keeps firewalls and NATs between the two ends from forgetting it.
 var keepAlive = net.KeepAliveConfig{Enable: true, Idle: 5 * time.Second, Interval: time.Second, Count: 3}
 
 // A Group is the connections of a driver. The zero value is an empty one.
@@ -65,15 +65,15 @@ func (g *Group) Dial(ctx context.Context, network, address string, config *tls.C
 	return secure, nil
 }
 
-// Returned reports how a request ended that began at start. If it has had no
-// answer by the deadline of ctx, the connections on which nothing has arrived
-// since start are closed when as much time again has passed. The second half is
-// for a process that stood still, and has yet to read what arrived.
+// Returned reports how a request ended that began at start. If it had no answer
+// by the deadline of ctx, the connections on which nothing has arrived since
+// start are closed after the same time again. The second half is for a process
+// that was stalled, and has yet to read what arrived.
 func (g *Group) Returned(ctx context.Context, start time.Time, err error) {
 	if err == nil {
 		return
 	}
-	// A library that sets the deadline on the connection may be back before the
+	// A library that sets the deadline on the connection may return before the
 	// context has ended.
 	if deadline, ok := ctx.Deadline(); !ok || time.Now().Before(deadline) {
 		return
@@ -87,7 +87,7 @@ func (g *Group) Returned(ctx context.Context, start time.Time, err error) {
 	time.AfterFunc(time.Since(start), func() {
 		for _, c := range g.silentSince(int64(start.Sub(began))) {
 			c.givenUp.Store(true)
-			c.Conn.Close() // who reads from it is notified, and calls Close
+			c.Conn.Close() // its reader gets an error, and calls Close
 		}
 	})
 }
@@ -158,10 +158,10 @@ func (c *conn) SyscallConn() (syscall.RawConn, error) {
 
 var (
 	// ErrSilent is returned for a request that had no answer on a connection
-	// which was given up. It is a timeout.
+	// which was closed because it was silent. It is a timeout.
 	ErrSilent error = silent{}
-	// ErrUnused is returned for a request on a connection that was given up
-	// while it was idle: nothing of it was sent.
+	// ErrUnused is returned for a request on a connection that was closed while
+	// it was idle: nothing of the request was sent.
 	ErrUnused = errors.New("an idle connection that went silent was given up")
 )
 

@@ -11,8 +11,7 @@ import (
 	"github.com/redlatch/redlatch/redis/internal/conns"
 )
 
-// echo returns the address of a server that answers with what it is sent,
-// except where that is a zero.
+// echo returns the address of a server that sends back every byte but zeros.
 func echo(t *testing.T) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -94,8 +93,8 @@ func TestOneRequestWithoutAnAnswerGivesUpAllThatAreSilentSince(t *testing.T) {
 	unanswered(&g, start)
 	ask(t, alive)
 	fresh := dial(t, &g, address)
-	// Who waits for an answer has a timeout; who begins knows that nothing was
-	// sent.
+	// A request that waits for an answer gets a timeout. A new request gets an
+	// error that says that nothing was sent.
 	var timeout net.Error
 	if _, err := asked.Read(make([]byte, 1)); !errors.Is(err, conns.ErrSilent) || !errors.As(err, &timeout) || !timeout.Timeout() {
 		t.Errorf("the one that was asked: %v", err)

@@ -215,7 +215,7 @@ func (c *child) resume() {
 	c.send(syscall.SIGCONT)
 }
 
-// close takes the terminal back.
+// close gets the terminal back for our group.
 func (c *child) close() {
 	if c.tty != nil {
 		c.tty.take()

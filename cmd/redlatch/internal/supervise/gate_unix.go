@@ -75,8 +75,8 @@ func runGate(args []string) int {
 		return codeUsage
 	}
 	unix.CloseOnExec(fd)
-	for word := make([]byte, 1); ; {
-		n, err := unix.Read(fd, word)
+	for open := make([]byte, 1); ; {
+		n, err := unix.Read(fd, open)
 		if err == unix.EINTR {
 			continue
 		}

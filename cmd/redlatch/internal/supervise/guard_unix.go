@@ -114,16 +114,16 @@ func (g *guard) hear(wait time.Duration) (bool, error) {
 	}
 	number := int64(binary.BigEndian.Uint64(message[1:]))
 	switch message[0] {
-	case tellGroup:
+	case sendGroup:
 		// Fails if there is no such group in our session.
 		if err := syscall.Setpgid(0, int(number)); err != nil {
 			return false, err
 		}
 		g.group = int(number)
 		g.say(saysJoined)
-	case tellUntil:
+	case sendUntil:
 		g.until = time.Duration(number)
-	case tellHasty:
+	case sendHasty:
 		g.hasty = true
 	case askOthers:
 		if g.hasCompany() {

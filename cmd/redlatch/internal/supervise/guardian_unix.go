@@ -18,9 +18,9 @@ import (
 
 // The messages to the guardian: a letter and a number.
 const (
-	tellGroup = 'g' // the process group of CMD: join it
-	tellUntil = 'u' // the deadline of the lease, by uptime
-	tellHasty = 'h' // CMD has been sent a signal to end: it gets no second grace
+	sendGroup = 'g' // the process group of CMD: join it
+	sendUntil = 'u' // the deadline of the lease, by uptime
+	sendHasty = 'h' // CMD has been sent a signal to end: it gets no second grace
 	askOthers = '?' // is anyone in the group besides you?
 )
 
@@ -133,7 +133,7 @@ func (g *guardian) lost() <-chan struct{} {
 // join makes the guardian join a group, and returns when it has or when it took
 // too long. The leader of the group must not have been reaped.
 func (g *guardian) join(group int) {
-	g.tell(tellGroup, int64(group))
+	g.send(sendGroup, int64(group))
 	timer := time.NewTimer(guardianPatience)
 	defer timer.Stop()
 	select {
@@ -148,7 +148,7 @@ func (g *guardian) hasCompany() (company, ok bool) {
 	if g == nil || g.isGone() {
 		return false, false
 	}
-	g.tell(askOthers, 0)
+	g.send(askOthers, 0)
 	timer := time.NewTimer(guardianPatience)
 	defer timer.Stop()
 	select {
@@ -165,17 +165,17 @@ func (g *guardian) keep(left time.Duration) {
 	if g == nil || left <= 0 {
 		return
 	}
-	if until := uptime() + left; until > g.until+time.Millisecond && g.tell(tellUntil, int64(until)) {
+	if until := uptime() + left; until > g.until+time.Millisecond && g.send(sendUntil, int64(until)) {
 		g.until = until
 	}
 }
 
-// hurry tells the guardian that CMD has been sent a signal to end.
-func (g *guardian) hurry() { g.tell(tellHasty, 0) }
+// hurry sends that CMD has been sent a signal to end.
+func (g *guardian) hurry() { g.send(sendHasty, 0) }
 
-// tell sends a message and reports whether it was sent. It does not wait if the
+// send sends a message and reports whether it was sent. It does not wait if the
 // pipe is full. A message this small is never sent in part.
-func (g *guardian) tell(what byte, number int64) bool {
+func (g *guardian) send(what byte, number int64) bool {
 	if g == nil {
 		return false
 	}

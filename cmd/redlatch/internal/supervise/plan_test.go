@@ -33,7 +33,7 @@ func TestPlanEndsCommandBeforeTheDeadline(t *testing.T) {
 	}
 }
 
-// Whatever is due next, Run must not sleep through it.
+// Run must not sleep through the next step.
 func TestPlanNextIsNeverAfterWhatIsDue(t *testing.T) {
 	for _, mode := range []OnLost{Term, Kill} {
 		p := NewPlan(time.Second, mode)

@@ -1,0 +1,138 @@
+package admin_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/redlatch/redlatch"
+	"github.com/redlatch/redlatch/admin"
+	"github.com/redlatch/redlatch/node"
+)
+
+func TestABreakFreesTheLockAndOutdoesItsToken(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		_, nodes := newLinks(t, 5)
+		a, b := newClient(t, nodes, redlatch.Options{}), newClient(t, nodes, redlatch.Options{})
+		lease := mustLock(t, a, "job", redlatch.LockOptions{})
+		report, err := admin.New(b).Break(t.Context(), "job", admin.BreakOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if report.Token <= lease.Token() || len(report.Nodes) != 5 {
+			t.Errorf("the report is %+v, the lease's token %d", report, lease.Token())
+		}
+		// The holder has not noticed yet. The next holder's token is higher.
+		if lease.Err() != nil {
+			t.Errorf("the holder was told: %v", lease.Err())
+		}
+		next := mustLock(t, b, "job", redlatch.LockOptions{})
+		if next.Token() <= report.Token {
+			t.Errorf("the next token is %d, that of the break %d", next.Token(), report.Token)
+		}
+		wantErr(t, lease.Extend(t.Context()), redlatch.ErrLost)
+		if err := next.Extend(t.Context()); err != nil {
+			t.Errorf("the next holder: %v", err)
+		}
+	})
+}
+
+func TestABreakLeavesAloneWhoCameAfterTheLook(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		_, nodes := newLinks(t, 3)
+		a, b := newClient(t, nodes, redlatch.Options{Label: "later"}), newClient(t, nodes, redlatch.Options{})
+		stuck := mustLock(t, a, "job", redlatch.LockOptions{})
+		seen, err := admin.New(b).Show(t.Context(), "job")
+		if err != nil {
+			t.Fatal(err)
+		}
+		stuck.Release(t.Context())
+		later := mustLock(t, a, "job", redlatch.LockOptions{})
+		_, err = admin.New(b).Break(t.Context(), "job", admin.BreakOptions{Seen: seen.Fence})
+		var held *redlatch.HeldError
+		if !errors.As(err, &held) || held.Holders[0].Owner != later.Owner() {
+			t.Errorf("the break of what has changed hands: %v", err)
+		}
+		if err := later.Extend(t.Context()); err != nil {
+			t.Errorf("the later holder: %v", err)
+		}
+	})
+}
+
+func TestABreakWithoutAQuorumChangesNothing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		links, nodes := newLinks(t, 3)
+		c := newClient(t, nodes, redlatch.Options{})
+		lease := mustLock(t, c, "job", redlatch.LockOptions{})
+		synctest.Wait()
+		for _, l := range links[1:] {
+			l.set(func(l *link) { l.refusing = errors.New("unplugged") })
+			l.SetDown(errors.New("unplugged"))
+		}
+		_, err := admin.New(c).Break(t.Context(), "job", admin.BreakOptions{})
+		wantErr(t, err, redlatch.ErrNoQuorum)
+		for _, l := range links[1:] {
+			l.set(func(l *link) { l.refusing = nil })
+			l.SetDown(nil)
+		}
+		if err := lease.Extend(t.Context()); err != nil {
+			t.Errorf("the holder: %v", err)
+		}
+		if n := links[0].count(node.OpBreak); n > 0 {
+			t.Errorf("the node that could be reached was asked to break, %d times", n)
+		}
+	})
+}
+
+func TestABreakOnAMinorityIsNoBreak(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		links, nodes := newLinks(t, 3)
+		c := newClient(t, nodes, redlatch.Options{})
+		lease := mustLock(t, c, "job", redlatch.LockOptions{})
+		seen := lease.Token()
+		synctest.Wait()
+		for _, l := range links[1:] {
+			l.set(func(l *link) { l.refusing = errors.New("unplugged") })
+		}
+		report, err := admin.New(c).Break(t.Context(), "job", admin.BreakOptions{Seen: seen})
+		wantErr(t, err, redlatch.ErrNoQuorum)
+		if report.Nodes[0].Reply.Status != node.Granted || report.Nodes[1].Err == nil {
+			t.Errorf("the report is %+v", report.Nodes)
+		}
+		for _, l := range links[1:] {
+			l.set(func(l *link) { l.refusing = nil })
+		}
+		// The holder continues, and repairs the third node.
+		if err := lease.Extend(t.Context()); err != nil {
+			t.Errorf("the holder: %v", err)
+		}
+		synctest.Wait()
+		if links[0].holder(t, "job") == "" {
+			t.Error("the node that was broken was not repaired")
+		}
+	})
+}
+
+func TestABreakOfAPlainLockGoesByTheNodesClocks(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		links, nodes := newLinks(t, 3)
+		for _, l := range links {
+			l.take(t, "job", "another client's", time.Hour)
+		}
+		// A client whose clock is wrong breaks it too.
+		c := newClient(t, nodes, redlatch.Options{Clock: offClock{time.Now(), time.Hour}})
+		if _, err := admin.New(c).Break(t.Context(), "job", admin.BreakOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		wantFree(t, links, "job")
+		_, err := admin.New(c).Break(t.Context(), "", admin.BreakOptions{})
+		wantErr(t, err, redlatch.ErrConfig)
+		_, err = admin.New(c).Break(t.Context(), "job", admin.BreakOptions{Seen: node.MaxToken})
+		wantErr(t, err, redlatch.ErrConfig)
+		c.Close()
+		_, err = admin.New(c).Break(context.Background(), "job", admin.BreakOptions{})
+		wantErr(t, err, redlatch.ErrClosed)
+	})
+}

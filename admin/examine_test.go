@@ -1,0 +1,60 @@
+package admin_test
+
+import (
+	"errors"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/redlatch/redlatch"
+	"github.com/redlatch/redlatch/admin"
+	"github.com/redlatch/redlatch/memory"
+	"github.com/redlatch/redlatch/node"
+)
+
+func TestRecommendedTimesFollowTheMeasured(t *testing.T) {
+	for _, c := range []struct {
+		trip, limit, ttl time.Duration
+		severity         node.Severity
+	}{
+		{time.Microsecond, 50 * time.Millisecond, 2 * time.Second, node.Fine},
+		{12 * time.Millisecond, 200 * time.Millisecond, 8 * time.Second, node.Fine},
+		{25 * time.Millisecond, 300 * time.Millisecond, 20 * time.Second, node.Fine},
+		{100 * time.Millisecond, time.Second, 40 * time.Second, node.Warning},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			links, nodes := newLinks(t, 3)
+			links[1].set(func(l *link) { l.out = c.trip })
+			up, err := admin.Examine(t.Context(), nodes, redlatch.Options{}, admin.ExamineOptions{Samples: 10})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if up.NodeTimeout != c.limit || up.TTL != c.ttl || up.Nodes[1].P99 != c.trip || up.Nodes[1].Median != c.trip {
+				t.Errorf("with trips of %v: limit %v, TTL %v, %+v", c.trip, up.NodeTimeout, up.TTL, up.Nodes[1])
+			}
+			for _, f := range up.Findings {
+				if f.Check == "times" && f.Severity != c.severity {
+					t.Errorf("with trips of %v: %+v", c.trip, f)
+				}
+			}
+		})
+	}
+}
+
+func TestExaminationGoesOnWithoutNodesThatHang(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		links, nodes := newLinks(t, 3)
+		links[0].freeze()
+		links[2].set(func(l *link) { l.refusing = errors.New("unplugged") })
+		up, err := admin.Examine(t.Context(), nodes, redlatch.Options{}, admin.ExamineOptions{Samples: 2})
+		if err != nil || up.Answered != 1 || up.Need != 2 || up.Worst() != node.Danger {
+			t.Errorf("found is %+v, %v", up, err)
+		}
+		links[0].thaw()
+	})
+	for _, how := range []admin.ExamineOptions{{Samples: -1}, {Samples: 1001}, {Name: strings.Repeat("n", 600)}} {
+		_, err := admin.Examine(t.Context(), memory.Nodes(1), redlatch.Options{}, how)
+		wantErr(t, err, redlatch.ErrConfig)
+	}
+}

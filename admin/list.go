@@ -1,0 +1,235 @@
+package admin
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/redlatch/redlatch"
+	"github.com/redlatch/redlatch/internal/inside"
+	"github.com/redlatch/redlatch/internal/progress"
+	"github.com/redlatch/redlatch/internal/protocol"
+	"github.com/redlatch/redlatch/internal/runner"
+	"github.com/redlatch/redlatch/node"
+)
+
+// errCannotList is the error for a node that is no Lister.
+var errCannotList = errors.New("redlatch: this kind of node cannot list its locks")
+
+// LockState is what the nodes report about one lock. They may disagree: while
+// contenders split them, after one was away, or after a break that did not
+// reach a quorum.
+type LockState struct {
+	// Name is the lock's name, without the client's prefix.
+	Name string
+	// Held says that a quorum of nodes names the same holder.
+	Held bool
+	// Holders are the holders that the nodes name. The one that most nodes name
+	// comes first.
+	Holders []redlatch.Holder
+	// Fence is the highest token that any node remembers for the name: that of
+	// the holder, of the last holder, or of a client that was refused. It is 0
+	// if no node remembers one.
+	Fence redlatch.Token
+	// Waiting is the number of waiters: the highest that any node reports.
+	Waiting int
+	// Waiters are the first waiters, in the order of their tickets. Only Show
+	// sets them.
+	Waiters []WaiterState
+	// Nodes has one entry for each node, in the order of the client's nodes.
+	Nodes []NodeListing
+}
+
+// WaiterState is a waiter for a lock.
+type WaiterState struct {
+	// Owner is host/pid/label.
+	Owner string
+	// Since is when it arrived, by the nodes' clocks.
+	Since time.Time
+	// Nodes is the number of nodes that have queued it.
+	Nodes int
+}
+
+// NodeListing is what one node reports about a lock, or why it reports nothing.
+type NodeListing struct {
+	Node string
+	node.Listing
+	// Owner is the holder there, as in a Holder; empty if the lock is free.
+	Owner string
+	// Token is the holder's token; 0 if it has none.
+	Token redlatch.Token
+	Err   error
+}
+
+// Survey is what the nodes report about all locks.
+type Survey struct {
+	// Locks are the locks that are held or waited for, sorted by name.
+	Locks []LockState
+	// Failed are the nodes that did not answer.
+	Failed []redlatch.NodeResult
+}
+
+// List returns the locks that are held or waited for on any node, as far as the
+// nodes can list them: on Redis it finds neither a lock without a token nor a
+// lock of a foreign Redlock client. If too few nodes answered, it returns what
+// was found and a *redlatch.QuorumError. It takes time in proportion to the
+// number of keys on the nodes; ctx ends it.
+func (a *Admin) List(ctx context.Context) (*Survey, error) {
+	all, start := make([]map[string]node.Listing, len(a.c.Members())), a.c.Clock().Uptime()
+	errs := a.c.Each(ctx, 0, func(ctx context.Context, m *runner.Member) error {
+		n, ok := m.Node().(node.Lister)
+		if !ok {
+			return errCannotList
+		}
+		found := map[string]node.Listing{}
+		err := runner.WhileItGoesOn(ctx, max(runner.WalkLimit, a.c.NodeTimeout()), func(ctx context.Context) error {
+			return n.List(ctx, a.in.Prefix, func(l node.Listing) {
+				found[l.Name] = l
+				progress.Tell(ctx)
+			})
+		})
+		if err == nil {
+			all[m.Index()] = found
+		}
+		return err
+	})
+	keys := map[string]bool{}
+	for i := range all {
+		if errs[i] != nil {
+			continue // its goroutine may still be writing
+		}
+		for key := range all[i] {
+			keys[key] = true
+		}
+	}
+	s := &Survey{Failed: a.failed(errs)}
+	for key := range keys {
+		nodes := make([]NodeListing, len(a.c.Members()))
+		for i, m := range a.c.Members() {
+			nodes[i] = NodeListing{Node: m.Name(), Err: errs[i]}
+			if errs[i] != nil {
+				continue
+			}
+			l, known := all[i][key]
+			if !known {
+				l = node.Listing{Name: key, Reply: node.Reply{Status: node.Absent}}
+			}
+			nodes[i].Listing = l
+		}
+		s.Locks = append(s.Locks, a.lockState(key, nodes))
+	}
+	slices.SortFunc(s.Locks, func(a, b LockState) int { return cmp.Compare(a.Name, b.Name) })
+	if len(a.c.Members())-len(s.Failed) < protocol.Quorum(len(a.c.Members())) {
+		return s, a.listError("", a.c.Clock().Uptime()-start, errs)
+	}
+	return s, nil
+}
+
+// Show returns what every node reports about one lock, which may have no token
+// or belong to a foreign client. If too few nodes answered, it returns what was
+// found and a *redlatch.QuorumError.
+func (a *Admin) Show(ctx context.Context, name string) (*LockState, error) {
+	key, err := a.in.Key(name)
+	if err != nil {
+		return nil, err
+	}
+	nodes, start := make([]NodeListing, len(a.c.Members())), a.c.Clock().Uptime()
+	found := make([]node.Listing, len(a.c.Members()))
+	errs := a.c.Each(ctx, a.c.NodeTimeout(), func(ctx context.Context, m *runner.Member) error {
+		var l node.Listing
+		var err error
+		if n, ok := m.Node().(node.Lister); ok {
+			l, err = n.Look(ctx, key)
+		} else {
+			l = node.Listing{Name: key}
+			l.Reply, err = m.Node().Do(ctx, node.Request{Op: node.OpInspect, Name: key})
+		}
+		if err == nil {
+			found[m.Index()] = l
+		}
+		return err
+	})
+	elapsed := a.c.Clock().Uptime() - start
+	for i, m := range a.c.Members() {
+		nodes[i] = NodeListing{Node: m.Name(), Err: errs[i]}
+		if errs[i] == nil {
+			nodes[i].Listing = found[i]
+		}
+	}
+	s := a.lockState(key, nodes)
+	for _, err := range errs {
+		if errors.Is(err, node.ErrConfig) {
+			return nil, err
+		}
+	}
+	if len(a.c.Members())-len(a.failed(errs)) < protocol.Quorum(len(a.c.Members())) {
+		return &s, a.listError(name, elapsed, errs)
+	}
+	return &s, nil
+}
+
+// HoldersOf returns the holders that nodes name in their answers to one
+// request. The one that most nodes name comes first.
+func HoldersOf(results ...redlatch.NodeResult) []redlatch.Holder {
+	return inside.Holders(results).([]redlatch.Holder)
+}
+
+// failed returns the nodes that have an error.
+func (a *Admin) failed(errs []error) []redlatch.NodeResult {
+	var failed []redlatch.NodeResult
+	for i, err := range errs {
+		if err != nil {
+			failed = append(failed, redlatch.NodeResult{Node: a.c.Members()[i].Name(), Err: err})
+		}
+	}
+	return failed
+}
+
+func (a *Admin) listError(name string, elapsed time.Duration, errs []error) error {
+	e := &redlatch.QuorumError{Op: node.OpInspect, Name: name, Need: protocol.Quorum(len(a.c.Members())), Elapsed: elapsed}
+	for i, m := range a.c.Members() {
+		e.Nodes = append(e.Nodes, redlatch.NodeResult{Node: m.Name(), Err: errs[i]})
+	}
+	return e
+}
+
+// lockState combines what the nodes report about one lock.
+func (a *Admin) lockState(key string, nodes []NodeListing) LockState {
+	s := LockState{Name: strings.TrimPrefix(key, a.in.Prefix), Nodes: nodes}
+	var results []redlatch.NodeResult
+	waiters := map[node.Waiter]int{}
+	for i := range nodes {
+		n := &nodes[i]
+		if n.Err != nil {
+			continue
+		}
+		r := redlatch.NodeResult{Node: n.Node, Reply: n.Reply}
+		results = append(results, r)
+		if h := HoldersOf(r); len(h) > 0 {
+			n.Owner, n.Token = h[0].Owner, h[0].Token
+		}
+		s.Fence = max(s.Fence, n.Reply.Fence)
+		s.Waiting = max(s.Waiting, n.Waiting)
+		for _, w := range n.Waiters {
+			waiters[w]++
+		}
+	}
+	s.Holders = HoldersOf(results...)
+	s.Held = len(s.Holders) > 0 && s.Holders[0].Nodes >= protocol.Quorum(len(nodes))
+	order := make([]node.Waiter, 0, len(waiters))
+	for w := range waiters {
+		order = append(order, w)
+	}
+	slices.SortFunc(order, func(a, b node.Waiter) int {
+		return cmp.Or(cmp.Compare(a.Ticket, b.Ticket), cmp.Compare(a.Value, b.Value))
+	})
+	for _, w := range order[:min(len(order), node.MaxWaiters)] {
+		owner, _ := protocol.OwnerOf(w.Value)
+		s.Waiters = append(s.Waiters, WaiterState{Owner: owner, Since: time.UnixMicro(w.Ticket), Nodes: waiters[w]})
+	}
+	s.Waiting = max(s.Waiting, len(order))
+	return s
+}

@@ -1,0 +1,237 @@
+package admin_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/redlatch/redlatch"
+	"github.com/redlatch/redlatch/admin"
+	"github.com/redlatch/redlatch/internal/progress"
+	"github.com/redlatch/redlatch/node"
+)
+
+func TestListShowsWhatTheNodesDisagreeOn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		links, nodes := newLinks(t, 5)
+		c := newClient(t, nodes, redlatch.Options{Prefix: "p:", Label: "ours"})
+		lease := mustLock(t, c, "whole", redlatch.LockOptions{})
+		synctest.Wait()
+		links[0].take(t, "p:split", "a", time.Minute)
+		links[1].take(t, "p:split", "a", time.Minute)
+		links[2].take(t, "p:split", "b", time.Minute)
+		links[3].take(t, "other prefix", "c", time.Minute)
+		links[4].SetDown(errors.New("unplugged"))
+
+		s, err := admin.New(c).List(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(s.Locks) != 2 || s.Locks[0].Name != "split" || s.Locks[1].Name != "whole" || len(s.Failed) != 1 {
+			t.Fatalf("listed are %+v", s)
+		}
+		split, whole := s.Locks[0], s.Locks[1]
+		if split.Held || len(split.Holders) != 2 || split.Holders[0].Nodes != 2 || split.Holders[1].Nodes != 1 {
+			t.Errorf("what two share is %+v", split)
+		}
+		if !whole.Held || whole.Holders[0].Owner != lease.Owner() || whole.Holders[0].Nodes != 4 || whole.Holders[0].Token != lease.Token() || whole.Fence != lease.Token() {
+			t.Errorf("what is held is %+v", whole)
+		}
+		for i, n := range split.Nodes {
+			want := []string{`"a"`, `"a"`, `"b"`, "", ""}[i]
+			if n.Owner != want || (n.Err != nil) != (i == 4) {
+				t.Errorf("node %d says %q, %v, want %q", i, n.Owner, n.Err, want)
+			}
+		}
+	})
+}
+
+func TestShowNamesWhoWaitsInTheirOrder(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		_, nodes := newLinks(t, 3)
+		holder := newClient(t, nodes, redlatch.Options{Label: "holder"})
+		lease := mustLock(t, holder, "job", redlatch.LockOptions{})
+		synctest.Wait() // until the third node has it too
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		done := make(chan struct{}, 2)
+		for _, label := range []string{"first", "second"} {
+			c := newClient(t, nodes, redlatch.Options{Label: label, RetryDelay: 100 * time.Millisecond})
+			go func() {
+				c.Lock(ctx, "job", redlatch.LockOptions{})
+				done <- struct{}{}
+			}()
+			time.Sleep(10 * time.Millisecond)
+		}
+		time.Sleep(300 * time.Millisecond)
+		s, err := admin.New(holder).Show(t.Context(), "job")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !s.Held || s.Holders[0].Nodes != 3 || s.Holders[0].Token != lease.Token() {
+			t.Errorf("the holder is %+v", s.Holders)
+		}
+		if s.Waiting != 2 || len(s.Waiters) != 2 || s.Waiters[0].Nodes == 0 ||
+			!hasLabel(s.Waiters[0].Owner, "first") || !hasLabel(s.Waiters[1].Owner, "second") {
+			t.Errorf("waiting are %d: %+v", s.Waiting, s.Waiters)
+		}
+		cancel()
+		<-done
+		<-done
+	})
+}
+
+func hasLabel(owner, label string) bool {
+	return len(owner) > len(label) && owner[len(owner)-len(label)-1:] == "/"+label
+}
+
+func TestListWithoutAQuorumSaysSoAndShowsWhatItFound(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		links, nodes := newLinks(t, 3)
+		c := newClient(t, nodes, redlatch.Options{})
+		mustLock(t, c, "job", redlatch.LockOptions{})
+		synctest.Wait()
+		for _, l := range links[:2] {
+			l.SetDown(errors.New("unplugged"))
+		}
+		s, err := admin.New(c).List(t.Context())
+		wantErr(t, err, redlatch.ErrNoQuorum)
+		if len(s.Locks) != 1 || s.Locks[0].Held {
+			t.Errorf("one node of three lists %+v", s.Locks)
+		}
+		state, err := admin.New(c).Show(t.Context(), "job")
+		wantErr(t, err, redlatch.ErrNoQuorum)
+		if len(state.Holders) != 1 || state.Held {
+			t.Errorf("one node of three shows %+v", state)
+		}
+		_, err = admin.New(c).Show(t.Context(), "")
+		wantErr(t, err, redlatch.ErrConfig)
+	})
+}
+
+// hung is a node that lists without end and ignores its context.
+type hung struct {
+	*link
+	until chan struct{}
+}
+
+func (h *hung) List(context.Context, string, func(node.Listing)) error { <-h.until; return nil }
+
+func TestANodeThatHangsDoesNotHoldUpAListing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		links, nodes := newLinks(t, 3)
+		h := &hung{links[1], make(chan struct{})}
+		nodes[1] = h
+		c := newClient(t, nodes, redlatch.Options{})
+		mustLock(t, c, "job", redlatch.LockOptions{})
+		start := time.Now()
+		s, err := admin.New(c).List(t.Context())
+		if err != nil || len(s.Locks) != 1 || len(s.Failed) != 1 {
+			t.Errorf("listed are %+v, %v", s, err)
+		}
+		if took := time.Since(start); took > 6*time.Second {
+			t.Errorf("it took %v", took)
+		}
+		close(h.until)
+	})
+}
+
+// vast is a node that takes many steps to list its locks.
+type vast struct{ *link }
+
+func (v *vast) List(ctx context.Context, prefix string, found func(node.Listing)) error {
+	for range 20 {
+		select {
+		case <-time.After(2 * time.Second):
+			progress.Tell(ctx)
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+	return v.Node.List(ctx, prefix, found)
+}
+
+func TestAListingTakesAsLongAsItGoesOn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		links, nodes := newLinks(t, 3)
+		for i := range nodes {
+			nodes[i] = &vast{links[i]}
+		}
+		c := newClient(t, nodes, redlatch.Options{})
+		mustLock(t, c, "job", redlatch.LockOptions{TTL: 30 * time.Second})
+		s, err := admin.New(c).List(t.Context())
+		if err != nil || len(s.Locks) != 1 || len(s.Failed) != 0 {
+			t.Errorf("listed are %+v, %v", s, err)
+		}
+		// It ends with its context.
+		ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)
+		defer cancel()
+		start := time.Now()
+		if _, err := admin.New(c).List(ctx); err == nil || time.Since(start) > 4*time.Second {
+			t.Errorf("a listing that was given up ended with %v after %v", err, time.Since(start))
+		}
+	})
+}
+
+// The error of a List without a quorum fits a read: it does not say that
+// something was granted, and it has the elapsed time.
+func TestAListingWithoutAQuorumSaysWhatTheNodesDid(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		links, nodes := newLinks(t, 3)
+		for i := range nodes {
+			nodes[i] = &slowLook{links[i], 0}
+		}
+		c := newClient(t, nodes, redlatch.Options{})
+		mustLock(t, c, "job", redlatch.LockOptions{})
+		synctest.Wait()
+		for _, n := range nodes[1:] {
+			n.(*slowLook).by = time.Hour
+		}
+		silent := "; memory:2: node did not answer within its time limit; memory:3: node did not answer within its time limit"
+		s, err := admin.New(c).List(t.Context())
+		if want := "redlatch: list of all locks needs 2 of 3 nodes, after 5s: memory:1: answered" + silent; err == nil || err.Error() != want {
+			t.Errorf("got  %v\nwant %s", err, want)
+		}
+		if len(s.Failed) != 2 || !errors.Is(s.Failed[0].Err, redlatch.ErrNodeTimeout) {
+			t.Errorf("failed are %v", s.Failed)
+		}
+		state, err := admin.New(c).Show(t.Context(), "job")
+		if want := `redlatch: inspect of "job" needs 2 of 3 nodes, after 1s: memory:1: answered` + silent; err == nil || err.Error() != want {
+			t.Errorf("got  %v\nwant %s", err, want)
+		}
+		if !errors.Is(state.Nodes[1].Err, redlatch.ErrNodeTimeout) || errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("a node that is silent says %v", state.Nodes[1].Err)
+		}
+	})
+}
+
+// slowLook is a node whose Look is slow and ends with its context.
+type slowLook struct {
+	*link
+	by time.Duration
+}
+
+func (s *slowLook) wait(ctx context.Context) error {
+	select {
+	case <-time.After(s.by):
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+func (s *slowLook) Look(ctx context.Context, name string) (node.Listing, error) {
+	if err := s.wait(ctx); err != nil {
+		return node.Listing{}, err
+	}
+	return s.Node.Look(ctx, name)
+}
+
+func (s *slowLook) List(ctx context.Context, prefix string, found func(node.Listing)) error {
+	if err := s.wait(ctx); err != nil {
+		return err
+	}
+	return s.Node.List(ctx, prefix, found)
+}

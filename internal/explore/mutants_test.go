@@ -1,0 +1,77 @@
+package explore
+
+// edit changes a line of the code so that it asks whether a rule is off. Old
+// stands in the file once.
+type edit struct{ file, old, new string }
+
+// edits are the rules that are lines of the code. All are in one build; which is
+// off says REDLATCH_RULE_OFF.
+var edits = []edit{
+	{"internal/protocol/round.go", "return n/2 + 1 }", `if off("half quorum") { return n/2 }; return n/2 + 1 }`},
+	{"internal/protocol/round.go", "return ttl - elapsed - Drift(ttl) }", `if off("no drift") { return ttl - elapsed }; return ttl - elapsed - Drift(ttl) }`},
+	{"internal/protocol/held.go", "	c.moveDeadline(start + Validity(c.cfg.TTL, 0))", `	if off("validity from the reply") { c.moveDeadline(v.Now() + Validity(c.cfg.TTL, 0)) } else { c.moveDeadline(start + Validity(c.cfg.TTL, 0)) }`},
+	{"internal/protocol/held.go", "if to := c.round.Start + Validity(c.cfg.TTL, 0);", `if to := c.from(now) + Validity(c.cfg.TTL, 0);`},
+	{"internal/protocol/held.go", "	case t.Won() && Validity(c.cfg.TTL, now-c.round.Start) > 0:", `	case (t.Won() || off("extension by one") && t.Granted > 0) && Validity(c.cfg.TTL, now-c.round.Start) > 0:`},
+	{"internal/protocol/held.go", "	return c.ask(v, node.OpExtend, c.all(), out)\n}\n\n// extended", `	if off("deadline unconfirmed") { c.moveDeadline(v.Now() + Validity(c.cfg.TTL, 0)) }
+	return c.ask(v, node.OpExtend, c.all(), out)
+}
+
+func (c *Claim) from(now Instant) Instant { if off("extension from the reply") { return now }; return c.round.Start }
+
+// extended`},
+	{"internal/protocol/held.go", "	req.Until = time.UnixMicro(m.now).Add(c.cfg.Limit)", `	if !off("repair any time") { req.Until = time.UnixMicro(m.now).Add(c.cfg.Limit) }`},
+	{"internal/protocol/request.go", "		m.got, m.unseen = Pending, false\n", `		if !(off("mixed grants") && op == node.OpAcquire && m.got == Replied && m.status == node.Granted) { m.got, m.unseen = Pending, false }
+`},
+	{"internal/protocol/request.go", "		if e.Op == node.OpAcquire && c.round.Op == node.OpAcquire && e.Seq == c.round.Seq {", `		if e.Op == node.OpAcquire && c.round.Op == node.OpAcquire && (e.Seq == c.round.Seq || off("mixed grants")) {`},
+	{"internal/protocol/request.go", "	case e.Fault.sent(), e.Fault == NoFault && e.Reply.Rank > 0:", `	case !off("undo granted only") && e.Fault.sent(), e.Fault == NoFault && e.Reply.Rank > 0:`},
+	{"internal/protocol/request.go", "	c.round.awaited &^= Of(e.Node)\n", `	c.round.awaited &^= Of(e.Node)
+	if e.Op == node.OpExtend && (off("repair unasked") || off("repair counted") || off("repair unguarded and counted")) { out = c.repair(v, e.Node, out) }
+`},
+	{"internal/protocol/request.go", "	case Ending, Gone:\n		return c.late(v, e, out)", `	case Held:
+		if e.Op == node.OpRepair && c.extending() && (off("repair counted") || off("repair unguarded and counted")) { return c.count(v, e, out) }
+	case Ending, Gone:
+		return c.late(v, e, out)`},
+	{"internal/protocol/request.go", "		case c.state > Held: // the lease", `		case c.state > Held && !off("late extension"): // the lease`},
+	{"internal/protocol/end.go", "	if c.lease.cause == WasDetached || m.holds == nothing {", `	if off("late grant stays") || c.lease.cause == WasDetached || m.holds == nothing {`},
+	{"internal/protocol/end.go", "	case !m.released || e.Op == node.OpRepair:", `	case !m.released || e.Op == node.OpRepair && !off("repair not undone"):`},
+
+	{"node/token.go", "	case token <= fence:", `	case token <= fence && !off("no fence"):`},
+	{"node/token.go", "	case int64(token) < oldest:", `	case int64(token) < oldest && !off("no window") && !(off("loose lower") && fence == 0):`},
+	{"node/token.go", "	case int64(token) > newest:", `	case int64(token) > newest && !off("no window"):`},
+	{"node/token.go", "	return clock - w, max(clock+w, int64(fence)+TokenLeap)", `	if off("wide leap") { return clock - w, max(clock+w, int64(fence)+w) }
+	return clock - w, max(clock+w, int64(fence)+TokenLeap)`},
+
+	{"internal/nodestate/ops.go", "		if req.Token != 0 && req.Token < e.Fence {", `		if req.Token != 0 && req.Token < e.Fence && !off("no fence") {`},
+	{"internal/nodestate/ops.go", "	case e.held():\n		return e.wait(req, node.Held, s)", `	case e.held() && !off("held is granted"):
+		return e.wait(req, node.Held, s)`},
+	{"internal/nodestate/ops.go", "	if !e.heldBy(req.Value) {\n		return e.taken()\n	}\n	e.Until = now.Add(req.TTL)", `	if off("extension creates") && !e.held() { e.grant(req, now) }
+	if !e.heldBy(req.Value) {
+		return e.taken()
+	}
+	e.Until = now.Add(req.TTL)`},
+	{"internal/nodestate/ops.go", "	case req.Token == e.Fence, !req.Until", `	case req.Token == e.Fence && !off("repair at its fence"), !req.Until`},
+	{"internal/nodestate/ops.go", "	case !e.heldBy(req.Value):\n	case req.Once", `	case !e.heldBy(req.Value) && !off("release does not compare"):
+	case req.Once`},
+	{"internal/nodestate/ops.go", "	if verdict != node.Ahead {\n		e.raise(req, s.now)", `	if verdict != node.Ahead && !off("release leaves the fence") {
+		e.raise(req, s.now)`},
+	{"internal/nodestate/marker.go", "		case m.TrustedFrom.After(now):", `		case m.TrustedFrom.After(now) && !off("trusted at once"):`},
+	{"internal/nodestate/marker.go", "	case node.OpAcquire, node.OpRepair:\n		switch {\n", `	case node.OpAcquire, node.OpRepair:
+		switch {
+		case req.Op == node.OpRepair && (off("repair unguarded") || off("repair unguarded and counted")):
+`},
+	{"internal/nodestate/marker.go", "		if (other || tooLong) && e.heldBy(req.Value) {", `		if (other || tooLong) && e.heldBy(req.Value) && !off("extension by the former") {`},
+	{"internal/nodestate/marker.go", "		s.Marker = Marker{ID: s.ID, Guard: barred, TrustedFrom: trustedNever, Reason: node.ReasonBarred}", `		if off("barred agrees") { return write(quarantine, node.ReasonList) }
+		s.Marker = Marker{ID: s.ID, Guard: barred, TrustedFrom: trustedNever, Reason: node.ReasonBarred}`},
+	{"internal/nodestate/server.go", "	s.Marker = Marker{}\n", `	if !off("flush keeps the marker") { s.Marker = Marker{} }
+`},
+}
+
+// asks is the file that a package gets, beside its changed lines.
+const asks = `package %s
+
+import "os"
+
+var ruleOff = os.Getenv("REDLATCH_RULE_OFF")
+
+func off(rule string) bool { return rule == ruleOff }
+`

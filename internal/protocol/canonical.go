@@ -1,0 +1,235 @@
+package protocol
+
+import (
+	"encoding/binary"
+	"time"
+
+	"github.com/redlatch/redlatch/node"
+)
+
+// This file is for the exploration of all interleavings: two claims that will
+// behave alike have the same canonical form.
+
+// Frame is the moment that a canonical form is relative to.
+type Frame struct {
+	Now   Instant // on the client's monotonic clock
+	Clock int64   // the time, in microseconds
+	Least int64   // tokens and clocks that are further than this below Clock are alike
+}
+
+// Token is a token, or a clock in microseconds, relative to the frame.
+func (f Frame) Token(t node.Token) int64 {
+	if t == 0 {
+		return 1 << 40 // no token
+	}
+	return f.Clock64(int64(t))
+}
+
+// Clock64 is a time in microseconds, relative to the frame.
+func (f Frame) Clock64(us int64) int64 { return max(us-f.Clock, -f.Least) }
+
+// Canonical returns the claim without what can make no difference any more. It
+// must not wait for the lock in more than one try, except in the states Waiting
+// and Asking, of which then everything is kept.
+func (c *Claim) Canonical() Claim {
+	n := *c
+	n.verdict, n.cfg, n.round.End = NoVerdict, Config{}, 0
+	if c.inFlight == 0 && !c.unsure {
+		n.earlier, n.proposed = proposals{}, 0 // note does so before they are used
+	}
+	for i := range n.nodes {
+		if m := &n.nodes[i]; !m.inFlight && c.state != Waiting && c.state != Asking && c.state != Adapting {
+			m.seq = 0
+		}
+	}
+	switch c.state {
+	case Asking, Adapting, Waiting:
+		if c.cfg.Tries == 1 {
+			n.wait = waiting{rounds: c.wait.rounds, queued: c.wait.queued, ticket: c.wait.ticket}
+			for i := range n.nodes {
+				m := &n.nodes[i]
+				m.forgetWaiting()
+				if !m.inFlight {
+					m.seq = 0
+				}
+				// spanOf reads these of nodes that judged the token alone.
+				switch {
+				case m.got != Replied:
+					m.fence, m.now, m.status = 0, 0, 0
+				case m.status != node.Granted && m.status != node.Stale && m.status != node.Behind && m.status != node.Ahead:
+					m.fence, m.now = 0, 0
+				}
+			}
+		}
+	case Held:
+		n.afterAsking()
+		if c.round.Op != node.OpExtend {
+			n.round = Round{}
+		}
+		if !c.extending() {
+			n.round = Round{Op: n.round.Op, Seq: n.round.Seq, Won: n.round.Won, Over: n.round.Over}
+			n.forgetAnswers()
+		}
+		for i := range n.nodes {
+			m := &n.nodes[i]
+			m.forgetWaiting()
+			m.fence, m.misfit, m.remark = 0, Fits, false
+			if m.got != Replied {
+				m.status = 0
+			}
+			if m.got != Replied || m.status != node.Absent {
+				m.now = 0 // repair reads it
+			}
+		}
+		if c.cfg.MaxHold >= Unlimited {
+			n.lease.acquired = 0
+		}
+	case Ending, Gone:
+		if c.inFlight == 0 {
+			return Claim{state: Gone, value: c.value}
+		}
+		n.afterAsking()
+		n.forgetAnswers()
+		n.state, n.round, n.listening, n.successor = Gone, Round{}, false, New
+		n.lease = lease{}
+		if c.lease.cause == WasDetached {
+			n.lease.cause = WasDetached
+		}
+	}
+	return n
+}
+
+// Unlimited is a MaxHold that no lease reaches.
+const Unlimited = 1000 * time.Hour
+
+// afterAsking forgets what is kept for the next round alone.
+func (c *Claim) afterAsking() {
+	c.floor, c.fence, c.above, c.proposals = 0, 0, 0, 0
+	c.gather, c.yield = gathering{}, yielding{}
+	c.wait = waiting{queued: c.wait.queued, ticket: c.wait.ticket}
+	for i := range c.nodes {
+		c.nodes[i].offered, c.nodes[i].unseen = false, false
+	}
+}
+
+func (c *Claim) forgetAnswers() {
+	for i := range c.nodes {
+		m := &c.nodes[i]
+		*m = member{holds: m.holds, inFlight: m.inFlight, released: m.released, seq: m.seq, offered: m.offered, unseen: m.unseen}
+	}
+}
+
+// forgetWaiting forgets what decides when to ask again.
+func (m *member) forgetWaiting() { m.rank, m.left, m.wakes, m.lease, m.holder = 0, 0, false, false, 0 }
+
+// AppendTo appends all of a canonical claim but its nodes. The value is not
+// part of it, and the numbers of requests are relative to the last one.
+func (c *Claim) AppendTo(b []byte, f Frame) []byte {
+	e := encoder{b, f, c.seq}
+	e.add(int64(c.state), int64(c.successor), int64(c.inFlight), int64(c.verdict), int64(c.proposals))
+	e.bits(c.unsure, c.listening, c.round.Over, c.round.Won, c.wait.queued, c.wait.waited, c.wait.front, c.wait.near)
+	e.tokens(c.token, c.floor, c.fence, c.above, c.earlier.least, c.earlier.most, c.proposed)
+	e.add(int64(c.round.Op))
+	e.seqs(c.round.Seq)
+	e.times(c.round.Start, c.round.End, c.round.limit, c.round.until)
+	e.times(c.lease.acquired, c.lease.deadline, c.lease.next)
+	e.add(int64(c.lease.cause))
+	if w := c.wait; w != (waiting{}) {
+		e.add(1, e.clock(w.came), e.clock(w.ticket), int64(w.rounds), int64(w.missed), int64(w.missing), int64(w.rank), int64(w.holder))
+		e.times(w.outage, w.since, w.split, w.until)
+	} else {
+		e.add(0)
+	}
+	if g := c.gather; g != (gathering{}) {
+		e.add(1, int64(g.stale))
+		e.seqs(g.round, g.first)
+		e.times(g.start, g.enough)
+	} else {
+		e.add(0)
+	}
+	if y := c.yield; y != (yielding{}) {
+		e.add(1, int64(y.op), int64(y.tries), int64(y.holder))
+		e.bits(y.on)
+		e.seqs(y.seq)
+		e.tokens(y.floor)
+		e.times(y.until)
+	} else {
+		e.add(0)
+	}
+	return e.b
+}
+
+// AppendNodeTo appends what a canonical claim knows of one node.
+func (c *Claim) AppendNodeTo(b []byte, i int, f Frame) []byte {
+	e, m := encoder{b, f, c.seq}, &c.nodes[i]
+	e.bits(m.inFlight, m.released, m.offered, m.unseen, m.wakes, m.remark, m.lease, c.wait.left.Has(i))
+	e.bits(c.round.asked.Has(i), c.round.awaited.Has(i), c.gather.granted.Has(i), c.gather.asked.Has(i), c.gather.woken.Has(i))
+	y := &c.yield
+	e.bits(y.nodes.Has(i), y.missing.Has(i), y.stale.Has(i), y.kept.Has(i), y.next.Has(i))
+	e.b = append(e.b, byte(m.holds), byte(m.got), byte(m.status), byte(m.misfit))
+	e.seqs(m.seq)
+	e.add(int64(m.rank), int64(m.left), int64(m.holder), int64(m.server))
+	e.tokens(m.fence)
+	e.add(e.clock(m.now))
+	return e.b
+}
+
+// encoder appends numbers relative to a frame.
+type encoder struct {
+	b   []byte
+	f   Frame
+	seq uint32
+}
+
+func (e *encoder) add(all ...int64) {
+	for _, x := range all {
+		e.b = binary.AppendVarint(e.b, x)
+	}
+}
+
+func (e *encoder) bits(all ...bool) {
+	var x byte
+	for i, b := range all {
+		if b {
+			x |= 1 << i
+		}
+	}
+	e.b = append(e.b, x)
+}
+
+func (e *encoder) tokens(all ...node.Token) {
+	for _, t := range all {
+		e.add(e.f.Token(t))
+	}
+}
+
+// clock is a time in microseconds; 0 is none.
+func (e *encoder) clock(us int64) int64 { return e.f.Token(node.Token(us)) }
+
+// seqs appends numbers of requests; 0 is none.
+func (e *encoder) seqs(all ...uint32) {
+	for _, s := range all {
+		if s == 0 {
+			e.add(-1)
+		} else {
+			e.add(int64(e.seq - s))
+		}
+	}
+}
+
+// times appends times; 0 is none.
+func (e *encoder) times(all ...Instant) {
+	for _, t := range all {
+		if t == 0 {
+			e.add(1 << 40)
+		} else {
+			e.add(int64(t - e.f.Now))
+		}
+	}
+}
+
+// InFlight returns how many acquisitions and repairs have had no answer.
+func (c *Claim) InFlight() int { return int(c.inFlight) }
+
+// Since returns how many requests were sent after the one of that number.
+func (c *Claim) Since(seq uint32) uint32 { return c.seq - seq }

@@ -1,0 +1,65 @@
+package protocol
+
+import (
+	"cmp"
+	"slices"
+	"time"
+)
+
+// This file judges nodes by what a client has seen of them: whether they
+// answer, and whether their clocks are correct.
+
+// Health is how a node has answered so far.
+type Health struct {
+	Failing  bool    // its last call failed
+	Late     bool    // by reaching the time limit
+	InFlight bool    // it is being asked now
+	Since    Instant // when it last answered, or was first asked
+}
+
+// suspect reports whether the node does not answer: its last call reached the
+// time limit, or those in flight have had no answer for a while.
+func (h Health) suspect(now Instant, patience time.Duration) bool {
+	return h.Late || h.InFlight && now-h.Since >= patience
+}
+
+// Suspects returns the nodes that do not answer. It returns none if the nodes
+// that answer are no quorum: then the client has to wait for every node.
+func Suspects(nodes []Health, now Instant, patience time.Duration) Set {
+	var suspects, failing Set
+	for i, h := range nodes {
+		if h.suspect(now, patience) {
+			suspects |= Of(i)
+		}
+		if h.Failing {
+			failing |= Of(i)
+		}
+	}
+	if len(nodes)-(suspects|failing).Count() < Quorum(len(nodes)) {
+		return 0
+	}
+	return suspects
+}
+
+// Offset returns how far a node's clock is ahead of ours, given the known
+// offset and a round trip. The node read its clock during the round trip, so it
+// is ahead by at least least and at most most. The known offset is moved only
+// as far as that requires: two clocks that agree are better than any estimate,
+// and a slow answer must not make it worse.
+func Offset(known, least, most time.Duration) time.Duration {
+	return max(least, min(known, most))
+}
+
+// WrongClock reports whether a clock that differs by off from the median will
+// soon be outside the window: tokens are proposed by the median.
+func WrongClock(off, window time.Duration) bool { return off.Abs() > window/2 }
+
+// Median returns the median, so that a minority of wrong values has no effect;
+// zero for no values. It sorts the values.
+func Median[T cmp.Ordered](values []T) (median T) {
+	if len(values) == 0 {
+		return median
+	}
+	slices.Sort(values)
+	return values[len(values)/2]
+}

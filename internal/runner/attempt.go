@@ -1,0 +1,246 @@
+package runner
+
+import (
+	"context"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/redlatch/redlatch/internal/protocol"
+	"github.com/redlatch/redlatch/node"
+)
+
+// Terms are what a caller asks for.
+type Terms struct {
+	TTL, MaxHold time.Duration
+	Wait         time.Duration // 0 for no limit
+	Tries        int           // 0 for no limit
+	Barge        bool
+	KeepAlive    bool
+}
+
+// Asker is the owner of a claim that is not held yet.
+type Asker interface {
+	Owner
+	// Terms returns what the caller asked for, checked against the longest TTL
+	// that the nodes allow; or an error if they do not allow it. It is called
+	// again, with the mutex held, when the client learns another such TTL.
+	Terms(maxTTL time.Duration) (Terms, error)
+}
+
+// Attempt is one caller's request for one lock, under one value after another.
+type Attempt struct {
+	c        *Cluster
+	asker    Asker
+	terms    Terms
+	caller   context.Context
+	began    time.Duration
+	first    protocol.EventKind // the event with which it begins
+	deadline bool               // the caller's context has one
+	queue    *queue             // the local queue whose head we are; nil if in none
+	marked   atomic.Int64       // how many times a node had been marked when we asked
+
+	mu        *sync.Mutex
+	claim     *Claim // the claim that asks now
+	done      bool
+	cancelled bool
+	armed     time.Duration // when the caller's timer fires; 0 for never
+	reports   []func()      // for the caller's goroutine
+	changed   chan struct{} // done is set, or the timer is to fire earlier
+}
+
+// NewAttempt returns the attempt of a caller that has just arrived.
+func (c *Cluster) NewAttempt(ctx context.Context, key string, asker Asker) (*Attempt, error) {
+	a := &Attempt{c: c, asker: asker, first: protocol.Begin}
+	_, a.deadline = ctx.Deadline()
+	cfg, marker, err := a.init(ctx)
+	if err != nil {
+		return nil, err
+	}
+	a.newClaim(key, marker, context.WithoutCancel(ctx), protocol.NewClaim(&view{c, a.began}, cfg, c.newValue()))
+	return a, nil
+}
+
+// NewAttach returns the attempt to resume a claim that another process
+// acquired.
+func (c *Cluster) NewAttach(ctx context.Context, key, value string, token node.Token, asker Asker) (*Attempt, error) {
+	a := &Attempt{c: c, asker: asker, first: protocol.Attach, deadline: true}
+	cfg, marker, err := a.init(ctx)
+	if err != nil {
+		return nil, err
+	}
+	a.newClaim(key, marker, context.WithoutCancel(ctx), protocol.HeldElsewhere(cfg, value, token))
+	return a, nil
+}
+
+// HeldElsewhere returns a claim that another process acquired, to be released.
+func (c *Cluster) HeldElsewhere(ctx context.Context, key, value string, token node.Token, ttl time.Duration, owner Owner) *Claim {
+	cfg, marker := c.config(Terms{TTL: ttl, KeepAlive: true}, c.guard.parameters())
+	return &Claim{c: c, key: key, marker: marker, ctx: context.WithoutCancel(ctx), mu: new(sync.Mutex),
+		core: protocol.HeldElsewhere(cfg, value, token), owner: owner, index: -1}
+}
+
+func (a *Attempt) init(ctx context.Context) (protocol.Config, *node.Guard, error) {
+	a.caller, a.began = ctx, a.c.clock.Uptime()
+	a.mu, a.changed = new(sync.Mutex), make(chan struct{}, 1)
+	return a.configure()
+}
+
+// newClaim makes the attempt continue with a new claim.
+func (a *Attempt) newClaim(key string, marker *node.Guard, ctx context.Context, core protocol.Claim) *Claim {
+	a.claim = &Claim{c: a.c, key: key, marker: marker, ctx: ctx, mu: a.mu, core: core, attempt: a, owner: a.asker, index: -1}
+	return a.claim
+}
+
+// configure returns the configuration of a claim, by the present cluster
+// parameters.
+func (a *Attempt) configure() (protocol.Config, *node.Guard, error) {
+	p := a.c.guard.parameters()
+	terms, err := a.asker.Terms(p.MaxTTL)
+	if err != nil {
+		return protocol.Config{}, nil, err
+	}
+	a.terms = terms
+	cfg, marker := a.c.config(terms, p)
+	cfg.Until, cfg.Unbounded = a.until(), a.unbounded()
+	return cfg, marker, nil
+}
+
+// config returns the configuration of a claim, without the limits of its wait.
+func (c *Cluster) config(terms Terms, p *node.Guard) (protocol.Config, *node.Guard) {
+	cfg := protocol.Config{
+		Nodes: len(c.members), TTL: terms.TTL, Window: p.Window, Tokens: !c.cfg.NoToken,
+		Guarded: c.guard.on, Patience: c.patience(), RetryDelay: c.cfg.RetryDelay, Tries: terms.Tries,
+		KeepAlive: terms.KeepAlive, MaxHold: terms.MaxHold,
+		Limit: c.limit(node.Request{TTL: terms.TTL}),
+	}
+	if !c.guard.compares {
+		p = nil
+	}
+	return cfg, p
+}
+
+// Key returns the name of the lock, prefix included.
+func (a *Attempt) Key() string { return a.claim.key }
+
+// Observe sends requests with the values of a context.
+func (a *Attempt) Observe(ctx context.Context) { a.claim.ctx = context.WithoutCancel(ctx) }
+
+// Waited returns how long ago the caller arrived.
+func (a *Attempt) Waited() time.Duration { return a.c.clock.Uptime() - a.began }
+
+// Run asks until the caller has the lock, its context ends, the client is
+// closed, or a limit is reached. The owner knows which.
+func (a *Attempt) Run(ctx context.Context) {
+	a.caller = ctx
+	where := a.c.placeFor(ctx)
+	a.claim.handle(a.first, where)
+	a.drive(ctx, where)
+}
+
+// drive runs the claim's timer until the attempt is done.
+func (a *Attempt) drive(ctx context.Context, where place) {
+	var timer *time.Timer
+	var fired <-chan time.Time
+	ended, closing := ctx.Done(), a.c.background.closing
+	for {
+		a.report()
+		a.mu.Lock()
+		if a.done && len(a.reports) == 0 {
+			a.mu.Unlock()
+			if timer != nil {
+				timer.Stop()
+			}
+			return
+		}
+		cl, at := a.claim, a.claim.core.Timer()
+		a.armed = at
+		a.mu.Unlock()
+		if at != 0 {
+			d := at - a.c.clock.Uptime()
+			if timer == nil {
+				timer = time.NewTimer(d)
+				fired = timer.C
+			} else {
+				timer.Reset(d)
+			}
+		}
+		select {
+		case <-a.changed:
+		case <-fired:
+			cl.handle(protocol.Timer, where)
+		case <-ended:
+			ended = nil
+			a.cancel()
+		case <-closing:
+			closing = nil
+			a.cancel()
+		}
+	}
+}
+
+// report notifies the caller's observer.
+func (a *Attempt) report() {
+	a.mu.Lock()
+	reports := a.reports
+	a.reports = nil
+	a.mu.Unlock()
+	for _, f := range reports {
+		f()
+	}
+}
+
+// cancel ends the attempt, whichever claim asks by now.
+func (a *Attempt) cancel() {
+	a.mu.Lock()
+	a.cancelled = true // also cancels a successor that is being made
+	cl := a.claim
+	a.mu.Unlock()
+	cl.handle(protocol.Cancel, elsewhere)
+}
+
+// finish makes the caller return. The mutex is held.
+func (a *Attempt) finish() {
+	a.done = true
+	a.signal()
+}
+
+// moved makes the caller's timer fire earlier, if necessary. The mutex is held.
+func (a *Attempt) moved(to time.Duration) {
+	if to != 0 && (a.armed == 0 || to < a.armed) {
+		a.signal()
+	}
+}
+
+func (a *Attempt) signal() {
+	select {
+	case a.changed <- struct{}{}:
+	default:
+	}
+}
+
+// Rounds returns the number of rounds.
+func (a *Attempt) Rounds() int {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.claim.core.Rounds()
+}
+
+// until is when the wait ends; 0 for never.
+func (a *Attempt) until() time.Duration {
+	if a.terms.Wait == 0 {
+		return 0
+	}
+	return a.began + a.terms.Wait
+}
+
+// unbounded reports that the caller set no limit to its wait.
+func (a *Attempt) unbounded() bool {
+	return a.terms.Wait == 0 && a.terms.Tries == 0 && !a.deadline
+}
+
+// Lock locks the mutex under which the owner is notified.
+func (a *Attempt) Lock() { a.mu.Lock() }
+
+// Unlock unlocks it.
+func (a *Attempt) Unlock() { a.mu.Unlock() }

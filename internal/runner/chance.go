@@ -1,0 +1,45 @@
+package runner
+
+import (
+	cryptorand "crypto/rand"
+	"encoding/binary"
+	"math/rand/v2"
+	"time"
+)
+
+// chance is a client's source of randomness, for the values of its locks and
+// the delays between rounds. It is the system's, unless the caller's clock is a
+// source too.
+type chance struct{ source rand.Source }
+
+// A chancy clock is a source of randomness. No clock has this method by
+// accident: values must be unique wherever locks are not simulated.
+type chancy interface {
+	Clock
+	Chance() rand.Source
+}
+
+func newChance(clock Clock) chance {
+	if c, ok := clock.(chancy); ok {
+		return chance{c.Chance()}
+	}
+	return chance{}
+}
+
+// value fills b with random bytes that nobody can guess.
+func (c chance) value(b *[16]byte) {
+	if c.source == nil {
+		cryptorand.Read(b[:])
+		return
+	}
+	binary.BigEndian.PutUint64(b[:8], c.source.Uint64())
+	binary.BigEndian.PutUint64(b[8:], c.source.Uint64())
+}
+
+// below returns a duration from 0 up to, but not including, d.
+func (c chance) below(d time.Duration) time.Duration {
+	if c.source == nil {
+		return rand.N(d)
+	}
+	return time.Duration(c.source.Uint64() % uint64(d))
+}

@@ -1,0 +1,284 @@
+package runner
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/redlatch/redlatch/internal/protocol"
+	"github.com/redlatch/redlatch/node"
+)
+
+// Claim runs a protocol.Claim: it passes events to it and executes their
+// effects. It decides nothing.
+type Claim struct {
+	c      *Cluster
+	key    string // the name of the lock, prefix included
+	marker *node.Guard
+	ctx    context.Context // for the nodes: it has the caller's values, and never ends
+
+	// mu guards what follows. The claims of one attempt share it, because one
+	// replaces the other under it.
+	mu      *sync.Mutex
+	core    protocol.Claim
+	answers *[]answer // the last answer of each node
+	attempt *Attempt  // the attempt it belongs to; nil once it is won, or if it was not acquired here
+	owner   Owner
+	freed   chan struct{}
+
+	index int // in the keeper's heap; -1 if it is not there; guarded by the keeper's mutex
+}
+
+// Owner is what a claim belongs to. It is notified of the claim's effects.
+type Owner interface {
+	// Name returns the name of the lock, as the caller gave it.
+	Name() string
+	// Notify is called, with the claim's mutex held, for RoundOver, YieldOver,
+	// Waits, Won, Refused, Extended, NotExtended and Ended. The function that
+	// it returns, if any, is called without the mutex: on the caller's
+	// goroutine before the caller returns, if there is a caller, and never on a
+	// timer's goroutine.
+	Notify(cl *Claim, what protocol.EffectKind) (later func())
+}
+
+// Lock locks the mutex under which the owner is notified.
+func (cl *Claim) Lock() { cl.mu.Lock() }
+
+// Unlock unlocks it.
+func (cl *Claim) Unlock() { cl.mu.Unlock() }
+
+// Core returns the state machine. Read it with the mutex held; its value, its
+// TTL and, once it is won, its token do not change.
+func (cl *Claim) Core() *protocol.Claim { return &cl.core }
+
+// Key returns the name of the lock, prefix included.
+func (cl *Claim) Key() string { return cl.key }
+
+// Context returns the context for the nodes: it has the caller's values, and
+// never ends.
+func (cl *Claim) Context() context.Context { return cl.ctx }
+
+// Owner returns the owner. The mutex is held.
+func (cl *Claim) Owner() Owner { return cl.owner }
+
+// Own sets the owner. The mutex is held.
+func (cl *Claim) Own(o Owner) { cl.owner = o }
+
+// Remaining returns how long the claim is valid unless it is extended. It is
+// zero or negative after the claim has ended. The mutex is held.
+func (cl *Claim) Remaining() time.Duration {
+	left := cl.core.Deadline() - cl.c.clock.Uptime()
+	if cl.core.State() > protocol.Held {
+		left = min(left, 0)
+	}
+	return left
+}
+
+// place is the goroutine on which an event is handled.
+type place uint8
+
+const (
+	// elsewhere: requests are sent on goroutines of their own.
+	elsewhere place = iota
+	// onCaller: a single request is sent on this goroutine.
+	onCaller
+	// onClock: this goroutine does nothing that may block.
+	onClock
+)
+
+// step is the memory for handling one event. Steps are pooled: on the stack of
+// a new goroutine they would make the stack grow.
+type step struct {
+	event protocol.Event
+	view  view
+	out   []protocol.Effect
+}
+
+var steps = sync.Pool{New: func() any { return &step{out: make([]protocol.Effect, 0, 8)} }}
+
+// handle handles an event that has nothing but a kind.
+func (cl *Claim) handle(kind protocol.EventKind, where place) {
+	s := steps.Get().(*step)
+	s.event.Kind = kind
+	cl.step(s, where)
+}
+
+// step handles the event of a step, executes its effects, and returns the step
+// to the pool.
+func (cl *Claim) step(s *step, where place) {
+	cl.mu.Lock()
+	a := cl.attempt
+	s.view = view{cl.c, cl.c.clock.Uptime()}
+	s.out = cl.core.Handle(&s.view, &s.event, s.out[:0])
+	out := s.out
+	next, tell := cl.note(out)
+	goOn := protocol.Resume
+	if next != nil && a.cancelled {
+		goOn = protocol.Cancel
+	}
+	cl.mu.Unlock()
+	cl.tell(tell, where)
+	cl.send(a, out, where)
+	for i := range out {
+		cl.do(a, &out[i], where)
+	}
+	if next != nil {
+		next.handle(goOn, where)
+	}
+	clear(out)
+	s.event = protocol.Event{}
+	steps.Put(s)
+}
+
+// note executes the effects that need the mutex. It returns the successor of a
+// claim that is replaced, and the functions to call without the mutex.
+func (cl *Claim) note(out []protocol.Effect) (next *Claim, tell []func()) {
+	c, a := cl.c, cl.attempt
+	for i := range out {
+		if out[i].Request.Op != 0 {
+			cl.complete(&out[i].Request)
+		}
+		switch kind := out[i].Kind; kind {
+		case protocol.RoundOver, protocol.YieldOver, protocol.Waits:
+			later := cl.owner.Notify(cl, kind)
+			switch {
+			case later == nil:
+			case a != nil: // a caller that waits reports on its own goroutine
+				a.reports = append(a.reports, later)
+				a.signal()
+			default:
+				tell = append(tell, later)
+			}
+			if kind == protocol.Waits && a.queue != nil {
+				_, t := cl.core.Round()
+				c.queues.note(a.queue, !t.Available())
+			}
+		case protocol.Listen:
+			if early := c.inbox.expect(cl); early != 0 {
+				tell = append(tell, func() { cl.early(early) })
+			}
+		case protocol.Unlisten:
+			c.inbox.forget(cl)
+		case protocol.Won:
+			cl.owner.Notify(cl, kind)
+			a.finish()
+			cl.attempt, cl.answers = nil, nil
+			c.guard.warn()
+		case protocol.Refused:
+			cl.owner.Notify(cl, kind)
+			a.finish()
+		case protocol.Replace:
+			next = a.newClaim(cl.key, cl.marker, cl.ctx, cl.core.Successor(c.newValue()))
+			next.answers, cl.answers = cl.answers, nil
+		case protocol.Extended, protocol.NotExtended, protocol.Ended:
+			if kind == protocol.Ended {
+				c.keeper.remove(cl)
+			}
+			if later := cl.owner.Notify(cl, kind); later != nil {
+				tell = append(tell, later)
+			}
+		case protocol.Repaired:
+			m, name := c.members[out[i].Node].name, cl.owner.Name()
+			tell = append(tell, func() {
+				c.log.Info("redlatch: lock is back on a node that lacked it", "node", m, "name", name)
+			})
+		case protocol.Freed:
+			freed := cl.freed
+			tell = append(tell, func() { close(freed) })
+		}
+	}
+	switch {
+	case cl.core.State() == protocol.Held:
+		c.keeper.set(cl, cl.core.Timer())
+	case a != nil && a.claim == cl:
+		a.moved(cl.core.Timer())
+	}
+	return next, tell
+}
+
+// tell calls observers and loggers, which may be slow.
+func (cl *Claim) tell(tell []func(), where place) {
+	if len(tell) == 0 {
+		return
+	}
+	all := func() {
+		for _, f := range tell {
+			f()
+		}
+	}
+	if where != onClock || !cl.c.background.start() {
+		all()
+		return
+	}
+	go func() {
+		defer cl.c.background.end()
+		all()
+	}()
+}
+
+// early handles notifications that arrived before the inbox knew the claim.
+func (cl *Claim) early(nodes protocol.Set) {
+	for i := range cl.c.members {
+		if nodes.Has(i) {
+			cl.woken(i, node.Wake{Kind: node.WakeTurn})
+		}
+	}
+}
+
+// woken handles a notification.
+func (cl *Claim) woken(i int, wake node.Wake) {
+	s := steps.Get().(*step)
+	s.event.Kind, s.event.Node, s.event.Wake = protocol.Wake, i, wake
+	cl.step(s, elsewhere)
+}
+
+// Handle handles an event that sends no request at once: a deadline that has
+// passed, or the end of a lease.
+func (cl *Claim) Handle(kind protocol.EventKind) {
+	cl.handle(kind, elsewhere)
+}
+
+// Extend asks for an extension. The owner is notified of its result.
+func (cl *Claim) Extend(ctx context.Context) {
+	cl.handle(protocol.Extend, cl.c.placeFor(ctx))
+}
+
+// Release sends the release, and waits until its result is known or ctx ends.
+// It returns false if the claim was over before, or if another caller releases
+// it.
+func (cl *Claim) Release(ctx context.Context) bool {
+	cl.mu.Lock()
+	if cl.core.State() > protocol.Held || cl.freed != nil {
+		cl.mu.Unlock()
+		return false
+	}
+	freed := make(chan struct{})
+	cl.freed = freed
+	cl.mu.Unlock()
+	cl.handle(protocol.Release, cl.c.placeFor(ctx))
+
+	cl.mu.Lock()
+	at := cl.core.Timer()
+	cl.mu.Unlock()
+	if at != 0 {
+		cl.awaitFreed(ctx, freed, at)
+	}
+	return true
+}
+
+// awaitFreed waits for the release. at is its time limit.
+func (cl *Claim) awaitFreed(ctx context.Context, freed chan struct{}, at time.Duration) {
+	timer := time.NewTimer(at - cl.c.clock.Uptime())
+	defer timer.Stop()
+	for {
+		select {
+		case <-freed:
+			return
+		case <-ctx.Done():
+			return
+		case <-timer.C:
+			cl.handle(protocol.Timer, elsewhere)
+			timer.Reset(time.Millisecond) // in case the timer fired early
+		}
+	}
+}

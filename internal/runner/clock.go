@@ -1,0 +1,52 @@
+package runner
+
+import (
+	"sync/atomic"
+	"time"
+)
+
+// Clock is redlatch.Clock.
+type Clock interface {
+	Now() time.Time
+	Uptime() time.Duration
+}
+
+// systemClock is Go's monotonic clock, which stops while the machine is
+// suspended, plus the time of all suspensions.
+type systemClock struct {
+	start     time.Time
+	base      time.Duration
+	suspended atomic.Int64 // nanoseconds since start
+	looked    atomic.Int64 // when suspended was last measured, on the monotonic clock
+}
+
+// NewSystemClock returns the clock of this machine.
+func NewSystemClock() Clock {
+	c := &systemClock{start: time.Now()}
+	c.base = suspendedTime(c.start)
+	return c
+}
+
+func (c *systemClock) Now() time.Time { return time.Now() }
+
+func (c *systemClock) Uptime() time.Duration {
+	awake := time.Since(c.start)
+	// Measuring costs more than the rest of an uncontended lock, so it is done
+	// once a millisecond. A suspension is noticed that much later.
+	if looked := c.looked.Load(); awake-time.Duration(looked) >= time.Millisecond && c.looked.CompareAndSwap(looked, int64(awake)) {
+		c.look()
+	}
+	return awake + time.Duration(c.suspended.Load())
+}
+
+// look measures how long the machine has been suspended. A delay between two
+// readings makes the result too small, never too large. So the largest result
+// is the best, and using it keeps Uptime from going back.
+func (c *systemClock) look() {
+	s := int64(suspendedTime(c.start) - c.base)
+	for most := c.suspended.Load(); s > most; most = c.suspended.Load() {
+		if c.suspended.CompareAndSwap(most, s) {
+			return
+		}
+	}
+}

@@ -1,0 +1,188 @@
+package runner
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/redlatch/redlatch/internal/protocol"
+	"github.com/redlatch/redlatch/node"
+)
+
+// Config are the settings of a Cluster. All fields are set.
+type Config struct {
+	Owner          string // the owner that other clients see
+	NodeTimeout    time.Duration
+	AnyTTL         bool // NodeTimeout applies to every TTL
+	RetryDelay     time.Duration
+	FenceRetention time.Duration
+	NoToken        bool
+
+	MaxTTL, TokenWindow, ReplicaLag time.Duration
+	Replicas                        int
+	Fixed                           protocol.Fixed // which of these fields the caller set
+
+	Guard         GuardMode
+	NodeList      string // name of the membership; empty for the names of the nodes
+	AnyMembership bool
+	AssumeFresh   bool
+
+	Clock Clock
+	Log   *slog.Logger
+}
+
+// Cluster is the nodes as one client knows them, and the client's work in
+// flight.
+type Cluster struct {
+	cfg        Config
+	clock      Clock
+	log        *slog.Logger
+	members    []*Member
+	ids        identities
+	proposer   proposer
+	chance     chance
+	keeper     keeper
+	dropped    dropped
+	guard      guard
+	marking    marking
+	inbox      inbox
+	queues     queues
+	background *background
+	closed     chan struct{} // closed when Close is done
+	closeErr   error         // the result of Close; set before that
+}
+
+// NewCluster returns a cluster of the nodes. It sends no request.
+func NewCluster(nodes []node.Node, cfg Config) (*Cluster, error) {
+	if len(nodes) < 1 || len(nodes) > protocol.MaxNodes {
+		return nil, &node.ConfigError{Field: "nodes", Value: fmt.Sprintf("a list of %d", len(nodes)), Bound: fmt.Sprintf("a list of 1 to %d", protocol.MaxNodes)}
+	}
+	c := &Cluster{
+		cfg:        cfg,
+		clock:      cfg.Clock,
+		log:        cfg.Log,
+		ids:        identities{owner: map[string]*Member{}},
+		proposer:   proposer{clock: cfg.Clock},
+		chance:     newChance(cfg.Clock),
+		background: newBackground(),
+		closed:     make(chan struct{}),
+	}
+	c.keeper.init(c)
+	seen := map[string]int{}
+	for i, n := range nodes {
+		field := fmt.Sprintf("nodes[%d]", i)
+		if n == nil {
+			return nil, &node.ConfigError{Field: field, Value: nil, Bound: "a node"}
+		}
+		name := n.String()
+		if j, twice := seen[name]; twice {
+			return nil, &node.ConfigError{Field: field, Value: name, Bound: fmt.Sprintf("another node than nodes[%d]", j)}
+		}
+		seen[name] = i
+		p, ok := n.(node.Prompt)
+		c.members = append(c.members, &Member{node: n, name: name, index: i, cluster: c, prompt: ok && p.ReturnsByDeadline()})
+	}
+	if err := c.guard.init(c); err != nil {
+		return nil, err
+	}
+	return c, nil
+}
+
+// Identify asks all nodes at once which server they are. Only a server that is
+// found twice is an error: a node that does not answer now is asked again
+// before its first request.
+func (c *Cluster) Identify() error {
+	// No longer than a frozen minority may delay a round.
+	ctx, cancel := context.WithTimeout(context.Background(), c.patience())
+	defer cancel()
+	errs := make(chan error, len(c.members))
+	for _, m := range c.members {
+		go func() { errs <- c.ids.check(ctx, m) }()
+	}
+	late := time.After(c.patience()) // a driver may ignore ctx
+	for range c.members {
+		select {
+		case err := <-errs:
+			if errors.Is(err, node.ErrConfig) {
+				return err
+			}
+		case <-late:
+			return nil
+		}
+	}
+	return nil
+}
+
+// Listen begins to listen to the nodes' notifications.
+func (c *Cluster) Listen() { c.inbox.listen(c) }
+
+// Start reports whether work may begin that Close is to wait for. Done ends it.
+func (c *Cluster) Start() bool { return c.background.start() }
+
+// Done ends what Start began.
+func (c *Cluster) Done() { c.background.end() }
+
+// Close releases the claims that are held by calling release, waits for the
+// work in flight, and closes the nodes. If nodes do not answer, it takes two
+// node time limits and a tenth of a second. Every call returns when that is
+// done, with the same error.
+func (c *Cluster) Close(release func(held []*Claim)) error {
+	if !c.background.close() {
+		<-c.closed
+		return c.closeErr
+	}
+	patience := time.NewTimer(2*c.cfg.NodeTimeout + 100*time.Millisecond)
+	defer patience.Stop()
+	release(c.keeper.close())
+	c.background.wait(patience.C)
+	c.inbox.close()
+	var errs []error
+	for _, m := range c.members {
+		errs = append(errs, m.node.Close())
+	}
+	c.closeErr = errors.Join(errs...)
+	close(c.closed)
+	return c.closeErr
+}
+
+// Closing reports whether Close has begun.
+func (c *Cluster) Closing() bool {
+	select {
+	case <-c.background.closing:
+		return true
+	default:
+		return false
+	}
+}
+
+// isDone reports whether Close has returned: the nodes are closed.
+func (c *Cluster) isDone() bool {
+	select {
+	case <-c.closed:
+		return true
+	default:
+		return false
+	}
+}
+
+// Members returns the nodes, in the order in which they were passed to the
+// client.
+func (c *Cluster) Members() []*Member { return c.members }
+
+// Clock returns the client's clock.
+func (c *Cluster) Clock() Clock { return c.clock }
+
+// Log returns the client's logger.
+func (c *Cluster) Log() *slog.Logger { return c.log }
+
+// NodeTimeout returns how long a node may take to answer.
+func (c *Cluster) NodeTimeout() time.Duration { return c.cfg.NodeTimeout }
+
+// newValue returns the value of a new claim.
+func (c *Cluster) newValue() string {
+	var random [16]byte
+	c.chance.value(&random)
+	return protocol.NewValue(random, c.cfg.Owner)
+}

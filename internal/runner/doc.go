@@ -1,0 +1,15 @@
+// Package runner executes what package protocol decides: it sends requests to
+// nodes, runs timers, delivers notifications, and cleans up after callers that
+// have gone. It decides nothing.
+//
+//   - A Cluster is the nodes as one client knows them: their health, their clocks,
+//     their identities, the cluster parameters of their markers, and the work in
+//     the background that Close waits for.
+//   - A Claim runs one protocol.Claim: it passes events to it and executes their
+//     effects.
+//   - An Attempt is one caller that wants a lock: it waits in the local queue, and
+//     then runs the claim's timer until the caller has the lock.
+//
+// A claim notifies its Owner, in package redlatch, which has the errors and the
+// observers. Package admin asks the members of a Cluster directly.
+package runner

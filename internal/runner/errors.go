@@ -1,0 +1,25 @@
+package runner
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/redlatch/redlatch/node"
+)
+
+var (
+	// ErrNodeTimeout is for a node that did not answer within its time limit.
+	ErrNodeTimeout = errors.New("redlatch: node did not answer within its time limit")
+
+	// ErrNotFresh is for nodes that were declared new, but are or have been in
+	// service.
+	ErrNotFresh = errors.New("redlatch: nodes are not new")
+
+	// ErrPending is for a node that had not answered when the round was
+	// decided.
+	ErrPending = errors.New("redlatch: no answer yet when the round was settled")
+
+	// errSuspect is for a node that was not asked, because it does not answer
+	// and enough calls to it are in flight.
+	errSuspect = fmt.Errorf("redlatch: node is not answering (%w)", node.ErrUnsent)
+)

@@ -1,0 +1,245 @@
+package runner
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/redlatch/redlatch/internal/protocol"
+	"github.com/redlatch/redlatch/node"
+)
+
+// GuardMode says whether nodes that may have forgotten locks are quarantined. The
+// values are those of redlatch.GuardMode.
+type GuardMode uint8
+
+// The modes of the guard.
+const (
+	GuardAuto GuardMode = iota
+	GuardOn
+	GuardOff
+)
+
+// guard is what a client compares the nodes' markers with. Cluster parameters
+// that the caller did not set are taken from the markers.
+type guard struct {
+	on        bool
+	compares  bool // nodes are asked to compare their markers
+	retention time.Duration
+	fixed     protocol.Fixed // what the caller set
+	failover  bool           // a node is a master that another server can replace
+	warned    atomic.Bool
+	log       *slog.Logger
+	current   atomic.Pointer[node.Guard]
+	declared  atomic.Bool
+	inService atomic.Bool   // a node was seen to be trusted, or has granted
+	declaring chan struct{} // held while new nodes are being declared
+}
+
+// init decides whether the guard is on.
+func (g *guard) init(c *Cluster) error {
+	given := c.cfg
+	able, alone := true, false
+	for i, m := range c.members {
+		n, ok := m.node.(node.Guarded)
+		if !ok && given.Guard == GuardOn {
+			return &node.ConfigError{Field: fmt.Sprintf("nodes[%d]", i), Value: m.name, Bound: "a node that can be guarded, since Guard is on"}
+		}
+		able = able && ok
+		g.compares = g.compares || ok && !given.AnyMembership
+		alone = alone || ok && n.GuardsAlone()
+	}
+	g.on = given.Guard == GuardOn || given.Guard == GuardAuto && able && (len(c.members) > 1 || alone)
+	if g.on && given.AnyMembership {
+		return &node.ConfigError{Field: "AnyMembership", Value: true, Bound: "false with the guard on, which goes by the membership; to ignore it, set Guard to GuardOff"}
+	}
+	g.declared.Store(!g.on || !given.AssumeFresh)
+	g.declaring = make(chan struct{}, 1)
+	g.retention = c.cfg.FenceRetention
+	g.fixed = given.Fixed
+	g.failover, g.log = alone, c.log
+	if given.Replicas > 0 && !g.on {
+		return &node.ConfigError{Field: "Replicas", Value: given.Replicas, Bound: "0 where the guard is off: it is the guard that counts them (Guard: GuardOn, --guard on)"}
+	}
+
+	text := given.NodeList
+	if text == "" {
+		var names []string
+		for _, m := range c.members {
+			names = append(names, m.name)
+		}
+		slices.Sort(names)
+		text = strings.Join(names, " ")
+	}
+	id := sha256.Sum256([]byte(text))
+	g.current.Store(&node.Guard{
+		List: hex.EncodeToString(id[:8]), Nodes: text,
+		MaxTTL: c.cfg.MaxTTL, Window: c.cfg.TokenWindow, Replicas: c.cfg.Replicas, ReplicaLag: c.cfg.ReplicaLag,
+		Quarantine: protocol.Quarantine(c.cfg.MaxTTL, c.cfg.TokenWindow, c.cfg.ReplicaLag),
+		Off:        !g.on,
+	})
+	return nil
+}
+
+// parameters returns the cluster parameters, as far as they are known.
+func (g *guard) parameters() *node.Guard { return g.current.Load() }
+
+// Guarded reports whether the restart guard is on.
+func (c *Cluster) Guarded() bool { return c.guard.on }
+
+// Compares reports whether nodes are asked to compare their markers.
+func (c *Cluster) Compares() bool { return c.guard.compares }
+
+// Parameters returns the cluster parameters, as far as they are known.
+func (c *Cluster) Parameters() *node.Guard { return c.guard.parameters() }
+
+// Apply sets the cluster parameters in a request.
+func (c *Cluster) Apply(req *node.Request) {
+	g := &c.guard
+	b := g.parameters()
+	req.Window = b.Window
+	req.Retention = max(g.retention, 4*b.Window, req.TTL+b.Window)
+	if g.compares {
+		req.Guard = b
+	}
+}
+
+// adopt takes the parameters that the caller did not set from the nodes'
+// markers. It reports whether they differ from asked, the parameters of the
+// request.
+func (g *guard) adopt(results []node.Result, asked *node.Guard) bool {
+	mine := g.parameters()
+	if mine.Off {
+		return false // the parameters of the markers do not matter
+	}
+	for _, r := range results {
+		theirs := r.Reply.Guard
+		if r.Err != nil || r.Reply.Status != node.Misconfigured || theirs == nil || theirs.List != mine.List {
+			continue
+		}
+		if mine != asked {
+			return true // another goroutine was faster
+		}
+		if adopted, ok := protocol.Adopted(*mine, *theirs, g.fixed); ok {
+			return g.current.CompareAndSwap(mine, &adopted)
+		}
+	}
+	return false
+}
+
+// warn logs once that no replicas are required although another server can
+// replace a node.
+func (g *guard) warn() {
+	if g.on && g.failover && g.parameters().Replicas == 0 && !g.warned.Swap(true) {
+		g.log.Warn("redlatch: no replicas are required behind Sentinel: a master that is cut off with a holder goes on extending while its promoted replica grants; see redlatch init --replicas")
+	}
+}
+
+// Learn reads the nodes' markers if a caller wants more than the default
+// parameters allow and has not set them. It reports whether they differ.
+func (c *Cluster) Learn(ctx context.Context, err error) bool {
+	g := &c.guard
+	var bad *node.ConfigError
+	if !g.on || g.fixed.MaxTTL || !errors.As(err, &bad) || bad.Field != "TTL" {
+		return false
+	}
+	before := g.parameters().MaxTTL
+	ctx, cancel := context.WithTimeout(ctx, declareLimit)
+	defer cancel()
+	c.learnMarkers(ctx)
+	return g.parameters().MaxTTL != before
+}
+
+// Follow takes the parameters of a former membership.
+func (c *Cluster) Follow(states []NodeState) {
+	next := *c.guard.parameters()
+	next.Quarantine = protocol.Quarantine(next.MaxTTL, next.Window, next.ReplicaLag)
+	for _, s := range states {
+		if s.Marked != nil {
+			next = protocol.Following(next, *s.Marked, c.guard.fixed)
+		}
+	}
+	c.guard.current.Store(&next)
+}
+
+// Mismatch returns how the nodes' markers differ from the client's settings;
+// nil if they do not.
+func (c *Cluster) Mismatch(results []node.Result, ttl time.Duration) error {
+	mine := c.guard.parameters()
+	for _, r := range results {
+		if r.Err != nil || r.Reply.Status != node.Misconfigured {
+			continue
+		}
+		theirs := r.Reply.Guard
+		switch {
+		case theirs == nil:
+			return &node.ConfigError{Field: "nodes", Value: r.Node, Bound: unreadable(r.Reply.Value)}
+		case theirs.Barred():
+			return &node.ConfigError{Changing: true, Field: "nodes", Value: mine.Nodes, Bound: fmt.Sprintf(
+				"a list that is in service: %s is barred, since the change to the list %q is not finished; %s", r.Node, theirs.Nodes, RunAgain)}
+		case theirs.List != mine.List:
+			return &node.ConfigError{Field: "nodes", Value: mine.Nodes, Bound: fmt.Sprintf(
+				"the list that %s is marked for, %q%s; %s", r.Node, theirs.Nodes, Difference(mine.Nodes, theirs.Nodes), waysOut)}
+		case mine.Off:
+			if ttl > theirs.MaxTTL {
+				return &node.ConfigError{Field: "TTL", Value: ttl, Bound: fmt.Sprintf("%v at the most, as %s is marked", theirs.MaxTTL, r.Node)}
+			}
+			continue
+		case theirs.MaxTTL != mine.MaxTTL:
+			return &node.ConfigError{Field: "MaxTTL", Value: mine.MaxTTL, Bound: fmt.Sprintf("%v, as %s is marked", theirs.MaxTTL, r.Node)}
+		case theirs.Window != mine.Window:
+			return &node.ConfigError{Field: "TokenWindow", Value: mine.Window, Bound: fmt.Sprintf("%v, as %s is marked", theirs.Window, r.Node)}
+		case theirs.Replicas != mine.Replicas:
+			return &node.ConfigError{Field: "Replicas", Value: mine.Replicas, Bound: fmt.Sprintf("%d, as %s is marked", theirs.Replicas, r.Node)}
+		case theirs.ReplicaLag != mine.ReplicaLag:
+			return &node.ConfigError{Field: "ReplicaLag", Value: mine.ReplicaLag, Bound: fmt.Sprintf("%v, as %s is marked", theirs.ReplicaLag, r.Node)}
+		}
+		return &node.ConfigError{Field: "quarantine", Value: mine.Quarantine, Bound: fmt.Sprintf("%v, as %s is marked", theirs.Quarantine, r.Node)}
+	}
+	return nil
+}
+
+// RunAgain says what to do about a membership change that was interrupted.
+const RunAgain = "run the same change again when all nodes answer, or one back to the former list (redlatch init --help)"
+
+// waysOut says what to do about a marker of another membership.
+const waysOut = "use that list; or, if these are the same servers by other addresses, give the list one name in all clients (Options.NodeList, --node-list); " +
+	"or, if this server was taken off that list, mark it for this one with redlatch init --retired; " +
+	"or, if two applications share the server and no lock names, and the guard is off, set Options.AnyMembership (--any-membership); " +
+	"to change the list, see redlatch init --help"
+
+// unreadable says what to do about a marker of another version.
+func unreadable(version string) string {
+	const remove = "stop the clients of that release, remove the marker from every node (redis-cli DEL redlatch:1:marker) and run redlatch init, which quarantines the nodes"
+	if version == "1" {
+		return "a node with a marker that this release can read: it has version 1, of redlatch before its first release; " + remove
+	}
+	return fmt.Sprintf("a node with a marker that this release can read: it has version %q, of another release; use that, or %s", version, remove)
+}
+
+// Difference names the nodes that are in one membership only.
+func Difference(mine, theirs string) string {
+	a, b := strings.Fields(mine), strings.Fields(theirs)
+	without := func(list, other []string) string {
+		return strings.Join(slices.DeleteFunc(slices.Clone(list), func(s string) bool { return slices.Contains(other, s) }), " ")
+	}
+	var s string
+	if missing := without(b, a); missing != "" {
+		s += "; missing here: " + missing
+	}
+	if extra := without(a, b); extra != "" {
+		s += "; not there: " + extra
+	}
+	return s
+}
+
+// declareLimit is how long a first lock may take to read or write the markers.
+// Each slot of a Redis Cluster has one, and all of them take about a second.
+const declareLimit = 5 * time.Second

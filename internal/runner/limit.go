@@ -1,0 +1,38 @@
+package runner
+
+import (
+	"context"
+	"time"
+
+	"github.com/redlatch/redlatch/internal/protocol"
+	"github.com/redlatch/redlatch/node"
+)
+
+// This file says how long a client waits for nodes. Exclusion does not depend
+// on it.
+
+// limit is how long the client waits for a node's answer to a request.
+func (c *Cluster) limit(req node.Request) time.Duration {
+	limit := c.cfg.NodeTimeout
+	if req.TTL == 0 {
+		return limit
+	}
+	if !c.cfg.AnyTTL {
+		limit = protocol.LimitFor(req.TTL)
+	}
+	return min(limit, req.TTL)
+}
+
+// patience is how long the client waits for a minority of nodes.
+func (c *Cluster) patience() time.Duration { return min(protocol.Patience, c.cfg.NodeTimeout) }
+
+// placeFor returns where the requests of a caller are sent. They are sent on
+// its own goroutine if there is a single node that returns by the node time
+// limit, and the caller's context never ends, so that the caller cannot give up
+// earlier.
+func (c *Cluster) placeFor(ctx context.Context) place {
+	if len(c.members) == 1 && c.members[0].prompt && ctx.Done() == nil {
+		return onCaller
+	}
+	return elsewhere
+}

@@ -1,0 +1,164 @@
+package runner
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/redlatch/redlatch/internal/protocol"
+	"github.com/redlatch/redlatch/node"
+)
+
+// This file brings nodes back into service that have lost their marker, or
+// whose marker is from before a restart. The scripts that grant only report
+// this. A separate request, in the background, writes the marker, when any
+// request has noticed first that it is needed. The quarantine begins then.
+
+// marking marks nodes for a client. One marking is in flight at a time.
+type marking struct {
+	mu     sync.Mutex
+	flight chan struct{} // closed when the marking in flight is over; nil if there is none
+	marked int           // how many times a node was marked
+	// idle is the time, on the client's clock, before which no other marking
+	// begins, because the last one found no node that it may mark with these
+	// parameters.
+	idle   time.Duration
+	idleOf *node.Guard
+}
+
+// start marks nodes in the background. name is the lock whose request noticed
+// that this is needed: in a cluster each slot has a marker.
+func (mk *marking) start(c *Cluster, name string) {
+	mk.mu.Lock()
+	defer mk.mu.Unlock()
+	if mk.flight != nil || c.clock.Uptime() < mk.idle && c.guard.parameters() == mk.idleOf || !c.background.start() {
+		return
+	}
+	flight, asked := make(chan struct{}), c.guard.parameters()
+	mk.flight = flight
+	go func() {
+		defer c.background.end()
+		marked := c.markAgain(name)
+		mk.mu.Lock()
+		defer mk.mu.Unlock()
+		mk.marked += marked
+		if marked == 0 {
+			mk.idle, mk.idleOf = c.clock.Uptime()+c.cfg.NodeTimeout, asked
+		}
+		mk.flight = nil
+		close(flight)
+	}()
+}
+
+// count returns how many times a node was marked so far, and the marking in
+// flight.
+func (mk *marking) count() (int, chan struct{}) {
+	mk.mu.Lock()
+	defer mk.mu.Unlock()
+	return mk.marked, mk.flight
+}
+
+// await waits for the marking in flight, if there is one. It reports whether a
+// node was marked since the count was since.
+func (mk *marking) await(ctx context.Context, since int, limit time.Duration) bool {
+	if _, flight := mk.count(); flight != nil {
+		t := time.NewTimer(limit)
+		defer t.Stop()
+		select {
+		case <-t.C:
+		case <-ctx.Done():
+		case <-flight:
+		}
+	}
+	marked, _ := mk.count()
+	return marked != since
+}
+
+// readLimit is how many node time limits the reading of the markers may take:
+// they are read twice if they have parameters that the caller did not set.
+// markTime is how many it may take until a node is marked.
+const (
+	readLimit = 2
+	markTime  = readLimit + 1
+)
+
+// markAgain marks the nodes that protocol.ToMark names, and returns how many it
+// marked.
+func (c *Cluster) markAgain(name string) (marked int) {
+	ctx, cancel := context.WithTimeout(context.Background(), readLimit*c.cfg.NodeTimeout)
+	states := c.adoptMarkersFor(ctx, name)
+	cancel()
+	seen := make([]protocol.Seen, len(states))
+	for i, s := range states {
+		seen[i] = protocol.Seen{Answered: s.Err == nil, Marked: s.Marked != nil, Outdated: protocol.Outdated(s.Marked, s.Trusted, s.Left, s.Reason)}
+	}
+	mark := protocol.ToMark(seen)
+	var members []*Member
+	var before []NodeState
+	for i, s := range states {
+		if mark.Has(i) {
+			members, before = append(members, c.members[i]), append(before, s)
+		}
+	}
+	if len(members) == 0 {
+		return 0
+	}
+	ctx, cancel = context.WithTimeout(context.Background(), c.cfg.NodeTimeout)
+	defer cancel()
+	write := node.Request{Mark: node.MarkWrite, Name: name}
+	for i, s := range c.markWithin(ctx, markTime*c.cfg.NodeTimeout, write, members, before) {
+		if s.Err == nil && s.Left > 0 {
+			marked++
+			members[i].noteQuarantine(node.OpMark, node.Reply{Status: node.Quarantined, Value: s.Reason, Left: s.Left})
+		}
+	}
+	return marked
+}
+
+// Quarantined returns the nodes that are known to be in quarantine.
+func (c *Cluster) Quarantined() []node.Result {
+	var out []node.Result
+	for _, m := range c.members {
+		until, now := time.Duration(m.sitting.Load()), c.clock.Uptime()
+		why := m.sitsFor.Load()
+		if why == nil || until == 0 || until != unmarkedYet && until <= now {
+			continue
+		}
+		left := until - now
+		if until == unmarkedYet {
+			left = c.guard.parameters().Quarantine
+		}
+		out = append(out, node.Result{Node: m.name, Reply: node.Reply{Status: node.Quarantined, Value: *why, Left: left}})
+	}
+	return out
+}
+
+// unmarkedYet is the end of the quarantine of a node without a marker: its
+// quarantine has not begun.
+const unmarkedYet time.Duration = 1
+
+// noteQuarantine logs when a node is quarantined, and when it is back in
+// service, once each. Only a grant after a check of the marker shows that it is
+// back.
+func (m *Member) noteQuarantine(op node.Op, reply node.Reply) {
+	if reply.Status == node.Quarantined || reply.NeedsMark() {
+		until := max(m.cluster.clock.Uptime()+reply.Left, unmarkedYet+1)
+		if reply.NeedsMark() {
+			until = unmarkedYet
+		}
+		why := reply.Value // a copy, so that the reply need not be on the heap
+		m.sitsFor.Store(&why)
+		if before := m.sitting.Swap(int64(until)); before == 0 {
+			left := reply.Left
+			if reply.NeedsMark() {
+				left = m.cluster.guard.parameters().Quarantine
+			}
+			m.cluster.log.Warn("redlatch: node sits out", "node", m.name, "left", left, "reason", node.ReasonText(reply.Value))
+		}
+		return
+	}
+	looked := op == node.OpAcquire || op == node.OpRepair
+	if reply.Status == node.Granted && looked && m.sitting.Load() != 0 && m.cluster.clock.Uptime() >= time.Duration(m.sitting.Load()) && m.sitting.Swap(0) != 0 {
+		m.cluster.log.Info("redlatch: node takes part again", "node", m.name)
+	}
+}

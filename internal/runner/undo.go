@@ -1,0 +1,121 @@
+package runner
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/redlatch/redlatch/node"
+)
+
+// This file undoes grants that nobody uses: grants of an attempt that failed,
+// grants that came too late, and keys of a lease on a node that missed the
+// release. None of it uses a caller's context.
+
+// undo sends req, an OpRelease, to one node in the background. If that fails,
+// the node's janitor repeats it.
+func (c *Cluster) undo(i int, req node.Request) {
+	if !c.background.start() {
+		return
+	}
+	go func() {
+		defer c.background.end()
+		m := c.members[i]
+		ctx, cancel := context.WithTimeout(context.Background(), c.cfg.NodeTimeout)
+		defer cancel()
+		if r := m.Call(ctx, req); r.Err != nil {
+			m.janitor.add(m, req)
+		}
+	}()
+}
+
+// undoLater is undo after a delay, in which a release in flight may arrive.
+func (c *Cluster) undoLater(i int, req node.Request) {
+	if !c.background.start() {
+		return
+	}
+	go func() {
+		defer c.background.end()
+		c.background.sleep(c.patience() / 10)
+		c.undo(i, req)
+	}()
+}
+
+// dropped remembers the claims that are being undone. A node that has not
+// executed the undo yet answers the client's next attempt with the value of its
+// last one. Without dropped, our own leftover would look like another client's
+// lock.
+type dropped struct {
+	mu   sync.Mutex
+	reqs map[string]leftover // by value
+}
+
+// remember keeps the release of a claim while a late request may leave
+// something of the claim on a node.
+func (d *dropped) remember(c *Cluster, release node.Request, released bool) {
+	now, left := c.clock.Uptime(), c.lateness(release)
+	if released {
+		left = min(left, latePlace)
+	}
+	d.add(leftover{req: release, until: now + left, released: released}, now)
+}
+
+// latePlace is how long after its release a late request may still queue a
+// lease. Later than that is ignored: the place then delays those behind it by a
+// second.
+const latePlace = 10 * time.Second
+
+func (d *dropped) add(l leftover, now time.Duration) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.reqs == nil {
+		d.reqs = map[string]leftover{}
+	}
+	// Sweeping at doubling sizes keeps the cost constant on average.
+	if n := len(d.reqs); n >= 64 && n&(n-1) == 0 {
+		for value, l := range d.reqs {
+			if l.until <= now {
+				delete(d.reqs, value)
+			}
+		}
+	}
+	d.reqs[l.req.Value] = l
+}
+
+// key returns the release of a claim whose key may still be on a node.
+func (d *dropped) key(value string) (node.Request, bool) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	l, ok := d.reqs[value]
+	return l.req, ok && !l.released
+}
+
+// place returns the release of a claim whose place may still be in a queue.
+func (d *dropped) place(value string) (node.Request, bool) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	l, ok := d.reqs[value]
+	return l.req, ok
+}
+
+// leftover is a release that a node has not confirmed.
+type leftover struct {
+	req   node.Request
+	until time.Duration // on the client's clock: when the key has expired anyway
+	// released is set for a lease that its holder releases. The release deletes
+	// the key, so only a place in a queue may be left.
+	released bool
+}
+
+// lateness is how long from now a request may still leave something on a node
+// that does not answer. The node may execute it while the token is in its
+// window, by a clock that may be off by half the window, and what it sets then
+// lives for the TTL. Without a token there is no such limit, and the node time
+// limit is used.
+func (c *Cluster) lateness(req node.Request) time.Duration {
+	d := req.TTL + c.cfg.NodeTimeout
+	if req.Token != 0 {
+		d += req.Window + req.Window/2
+	}
+	return d
+}

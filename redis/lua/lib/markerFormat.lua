@@ -1,0 +1,23 @@
+-- The marker, by which a server knows that it has forgotten nothing. Its format
+-- is here alone.
+--
+--   2 REPLICATION-ID LIST MAXTTL WINDOW QUARANTINE REPLICAS LAG TRUSTED-FROM REASON NODES
+--
+-- with times in ms, µs, ms, ms and µs; REPLICAS is how many must be online, 0
+-- for none. LIST to LAG is the config, on which all clients of a membership
+-- agree. MAXTTL is rounded down, and the TTL of a request up: it may be 1 ms above
+-- MAXTTL. A master's replication id changes whenever it starts and whenever it is
+-- promoted, so a marker with another id was written before this server may have
+-- lost something.
+--
+-- Some fields have a fixed place or length, so that a script need not take the
+-- marker apart to compare one of them:
+--   version         the first two letters, with the space
+--   REPLICATION-ID  idFrom to idTo
+--   config          from configFrom on
+--   LIST            listFrom to listTo, the first 16 letters of the config
+--   MAXTTL          from maxTTLFrom to the next space
+--   TRUSTED-FROM    16 digits, behind the config and a space
+local version, idFrom, idTo, configFrom = '2 ', 3, 42, 44
+local listFrom, listTo, maxTTLFrom = 44, 59, 61
+

@@ -1,0 +1,67 @@
+package redis
+
+import (
+	"io/fs"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+var (
+	// used are the keys and arguments that a script reads.
+	used = regexp.MustCompile(`(KEYS|ARGV)\[\d+\]`)
+	// answered are the statuses that it returns.
+	answered = regexp.MustCompile(`(?:return \{|= \{|\b(?:refused|reply)\()'([a-z]+)'`)
+)
+
+func TestScriptsSayWhatTheyReadAndAnswer(t *testing.T) {
+	files, err := fs.Glob(lua, "lua/*.lua")
+	if err != nil || len(files) == 0 {
+		t.Fatal(files, err)
+	}
+	included := map[string]bool{}
+	for _, file := range files {
+		text, err := lua.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var header, body strings.Builder
+		for line := range strings.Lines(string(text)) {
+			switch m := include.FindStringSubmatch(line); {
+			case m != nil:
+				included["lua/lib/"+m[1]+".lua"] = true
+			case body.Len() == 0 && strings.HasPrefix(line, "--"):
+				header.WriteString(line)
+			default:
+				body.WriteString(line)
+			}
+		}
+		if !strings.Contains(header.String(), "Reply:") {
+			t.Errorf("%s does not say what it answers", file)
+		}
+		for _, name := range used.FindAllString(body.String(), -1) {
+			if !strings.Contains(header.String(), name+" ") {
+				t.Errorf("%s uses %s, and its header does not say what that is", file, name)
+			}
+		}
+		for _, m := range answered.FindAllStringSubmatch(body.String(), -1) {
+			if !strings.Contains(header.String(), "--   "+m[1]) {
+				t.Errorf("%s answers %s, and its header does not say when", file, m[1])
+			}
+		}
+	}
+	helpers, err := fs.Glob(lua, "lua/lib/*.lua")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, h := range helpers {
+		if !included[h] {
+			t.Errorf("no script includes %s", h)
+		}
+	}
+	for _, s := range []*Script{acquireScript, releaseScript, markScript} {
+		if strings.Contains(s.Source, "#include") {
+			t.Errorf("%s includes what is not there", s.Name)
+		}
+	}
+}

@@ -1,0 +1,101 @@
+package redlatch
+
+import (
+	"context"
+	"errors"
+
+	"github.com/redlatch/redlatch/internal/protocol"
+	"github.com/redlatch/redlatch/internal/runner"
+	"github.com/redlatch/redlatch/node"
+)
+
+// reporter makes errors and observer calls of what a claim reports. Its methods
+// are called with the claim's mutex held.
+type reporter struct {
+	c    *Client
+	name string          // of the lock, as the caller gave it
+	ctx  context.Context // for observers
+}
+
+// Name returns the name of the lock.
+func (r *reporter) Name() string { return r.name }
+
+// Notify notifies a RoundObserver that a round is over.
+func (r *reporter) Notify(cl *runner.Claim, what protocol.EffectKind) func() {
+	o, ok := r.c.opts.Observer.(RoundObserver)
+	if !ok {
+		return nil
+	}
+	ctx, end := r.ctx, RoundEnd{Name: r.name, Won: true}
+	switch what {
+	case protocol.RoundOver:
+		end = r.roundEnd(cl)
+	case protocol.YieldOver:
+		op, t := cl.Core().Yield()
+		end.Op, end.Granted, end.Refused = op, t.Granted, t.Refused
+	default:
+		return nil
+	}
+	return func() { o.RoundEnd(ctx, end) }
+}
+
+// roundEnd describes the last round for an observer.
+func (r *reporter) roundEnd(cl *runner.Claim) RoundEnd {
+	round, t := cl.Core().Round()
+	end := RoundEnd{
+		Op: round.Op, Name: r.name, Won: t.Won() || round.Op == node.OpRelease && t.Freed(),
+		Granted: t.Granted, Refused: t.Refused, Failed: t.Failed, Elapsed: round.Elapsed(),
+	}
+	if !end.Won {
+		err := quorumError(cl)
+		err.Name = r.name
+		end.Err = err
+	}
+	return end
+}
+
+// quorumError describes the last round, which had no quorum.
+func quorumError(cl *runner.Claim) *QuorumError {
+	round, t := cl.Core().Round()
+	return &QuorumError{
+		Op: round.Op, Name: cl.Key(), Need: protocol.Quorum(t.Nodes),
+		Elapsed: round.Elapsed(), Late: round.Won, Nodes: cl.Results(),
+	}
+}
+
+// failureOf returns why the last round gave no lease.
+func (a *attempt) failureOf(cl *runner.Claim) error {
+	switch cl.Core().Verdict() {
+	case protocol.NoVerdict:
+		return nil
+	case protocol.BadTTL:
+		return a.bad
+	case protocol.NotOurs:
+		return &LostError{Name: a.name, Token: cl.Core().Token(), Err: quorumError(cl)}
+	case protocol.HeldByAnother:
+		return &HeldError{Name: a.name, Holders: holdersOf(cl.Results())}
+	case protocol.Changing, protocol.Mismatch:
+		if err := a.c.cluster.Mismatch(cl.Results(), cl.Core().TTL()); err != nil {
+			return err
+		}
+	case protocol.BadNode:
+		for _, r := range cl.Results() {
+			var bad *ConfigError
+			if errors.As(r.Err, &bad) {
+				return r.Err
+			}
+		}
+	}
+	return quorumError(cl)
+}
+
+// refusal returns why nodes took a lock away: too many have a marker of another
+// membership, or what each of them answered.
+func (r *reporter) refusal(cl *runner.Claim) error {
+	if _, t := cl.Core().Round(); !t.Available() {
+		if err := r.c.cluster.Mismatch(cl.Results(), cl.Core().TTL()); err != nil {
+			return err
+		}
+	}
+	return quorumError(cl)
+}
