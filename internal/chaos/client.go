@@ -49,7 +49,7 @@ type clientConfig struct {
 }
 
 // bounds are the cluster parameters: small, so that a quarantine is over soon
-// and the run continues. On a busy machine NodeTimeout is raised.
+// and the run continues.
 type bounds struct {
 	MaxTTL      time.Duration `json:"max_ttl"`
 	Window      time.Duration `json:"window"`

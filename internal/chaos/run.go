@@ -79,11 +79,9 @@ type Status struct {
 }
 
 const (
-	// startLimit is how long the clients have to start before their node time
-	// limit is raised.
-	startLimit = 15 * time.Second
-	// liveLimit is how long every client has to get a lock after the faults: a
-	// quarantine, the other clients in the queue, and a slow machine.
+	// liveLimit is how long every client has to get a lock, at first and after
+	// the faults: a quarantine, the other clients in the queue, and a slow
+	// machine.
 	liveLimit = 3 * time.Minute
 	// endLimit is how long a client has to end.
 	endLimit = 3 * time.Minute
@@ -102,7 +100,7 @@ func Run(ctx context.Context, c Config) (*Result, error) {
 		return nil, fmt.Errorf("there is no folder for the servers: %w", err)
 	}
 	defer os.RemoveAll(dir)
-	r := &running{Config: c, dir: dir, result: &Result{Seed: c.Seed, Ran: c.Faults}, recorder: newRecorder(), errors: &complaints{}, bounds: standardBounds}
+	r := &running{Config: c, dir: dir, result: &Result{Seed: c.Seed, Ran: c.Faults}, recorder: newRecorder(), errors: &complaints{}}
 	defer r.stop()
 	if err := r.setUp(ctx); err != nil {
 		return nil, err
@@ -145,7 +143,6 @@ type running struct {
 	nemesis  *nemesis
 	store    *resource
 	names    []string
-	bounds   bounds
 }
 
 func (r *running) notice(format string, args ...any) {
@@ -166,7 +163,7 @@ func (r *running) setUp(ctx context.Context) error {
 	for i := range r.Names {
 		r.names = append(r.names, fmt.Sprintf("job-%d", i+1))
 	}
-	if err := r.cluster.start(ctx, r.Nodes, r.Clients, r.bounds); err != nil {
+	if err := r.cluster.start(ctx, r.Nodes, r.Clients, standardBounds); err != nil {
 		return fmt.Errorf("the servers cannot be set up: %w", err)
 	}
 	where := SQLiteStore(filepath.Join(r.dir, "resource.db"))
@@ -184,7 +181,7 @@ func (r *running) setUp(ctx context.Context) error {
 	wrongClocks := slices.ContainsFunc(r.Faults, func(f Family) bool { return f.Name == "client-clock" })
 	for i := range r.Clients {
 		m := &member{number: i + 1, path: r.Path, args: r.Args, hear: r.recorder.hear, errors: r.errors, config: clientConfig{
-			Client: i + 1, Seed: rng.Uint64(), Nodes: r.cluster.addresses(i), Names: r.names, Bounds: r.bounds,
+			Client: i + 1, Seed: rng.Uint64(), Nodes: r.cluster.addresses(i), Names: r.names, Bounds: standardBounds,
 			Store: where, Fenced: r.Fenced, Sabotage: r.Sabotage}}
 		if wrongClocks {
 			m.config.WallOff = between(rng, -time.Hour, time.Hour)
@@ -239,13 +236,13 @@ func (r *running) torture(ctx context.Context) error {
 	if r.Allowed == 0 {
 		r.Allowed = (r.Nodes - 1) / 2
 	}
-	// The time starts when every client has had a lock.
-	if err := r.getGoing(ctx); err != nil {
-		return fmt.Errorf("the clients do not get going: %w: %s", err, r.errors)
-	}
-	w := &world{cluster: r.cluster, members: r.members, bounds: r.bounds, holders: r.recorder.holdingClients,
+	w := &world{cluster: r.cluster, members: r.members, bounds: standardBounds, holders: r.recorder.holdingClients,
 		struck: map[*node]bool{}, out: map[*node]time.Time{}, busy: map[*member]bool{}, allowed: r.Allowed}
 	r.nemesis = &nemesis{world: w, families: r.Faults, rng: rand.New(rand.NewPCG(r.Seed, 2)), least: r.Least, most: r.Most, active: map[*Fault]bool{}}
+	// The time starts when every client has had a lock.
+	if err := r.awaitAll(ctx, 0); err != nil {
+		return fmt.Errorf("the clients do not get going: %w: %s", err, r.errors)
+	}
 	r.began, r.phase, r.result.Began = time.Now(), "torture", now()
 	striking, cancel := context.WithTimeout(ctx, r.For)
 	defer cancel()
@@ -274,7 +271,7 @@ func (r *running) torture(ctx context.Context) error {
 	if err := broken(h.Faults); err != nil {
 		return fmt.Errorf("the run is worth nothing: %w", err)
 	}
-	alive := r.awaitAll(ctx, h.Healed, liveLimit)
+	alive := r.awaitAll(ctx, h.Healed)
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
@@ -288,38 +285,9 @@ func (r *running) torture(ctx context.Context) error {
 	return r.look(ctx, h)
 }
 
-// getGoing waits until every client has had a lock. Their node time limit is
-// short, so that faults exceed it. On a machine so busy that every request
-// exceeds it, no client ever gets a quorum: then they are replaced by clients
-// with a longer limit.
-func (r *running) getGoing(ctx context.Context) error {
-	for began := int64(0); ; began = now() {
-		longest := 2*r.bounds.NodeTimeout > r.bounds.MaxTTL
-		limit := startLimit
-		if longest {
-			limit = liveLimit
-		}
-		err := r.awaitAll(ctx, began, limit)
-		if err == nil || longest || ctx.Err() != nil {
-			return err
-		}
-		r.bounds.NodeTimeout *= 2
-		r.notice("%v: they are started again with a node time limit of %v", err, r.bounds.NodeTimeout)
-		for _, m := range r.members {
-			m.kill()
-		}
-		for _, m := range r.members {
-			m.config.Bounds = r.bounds
-			if err := m.start(); err != nil {
-				return err
-			}
-		}
-	}
-}
-
 // awaitAll waits until every client has got a lock after a moment.
-func (r *running) awaitAll(ctx context.Context, moment int64, limit time.Duration) error {
-	late := time.After(limit)
+func (r *running) awaitAll(ctx context.Context, moment int64) error {
+	limit := time.After(liveLimit)
 	for {
 		live, changed := r.recorder.since(moment)
 		if len(live) == len(r.members) {
@@ -329,8 +297,8 @@ func (r *running) awaitAll(ctx context.Context, moment int64, limit time.Duratio
 		case <-changed:
 		case <-time.After(time.Second):
 			r.show()
-		case <-late:
-			return fmt.Errorf("after %v %d of %d clients had a lock", limit, len(live), len(r.members))
+		case <-limit:
+			return fmt.Errorf("after %v %d of %d clients had a lock", liveLimit, len(live), len(r.members))
 		case <-ctx.Done():
 			return context.Cause(ctx)
 		}
@@ -353,7 +321,7 @@ func (r *running) endAll() error {
 // look reads the resource, and what is left on the servers after every lock has
 // expired.
 func (r *running) look(ctx context.Context, h *History) error {
-	for end := time.Now().Add(r.bounds.MaxTTL + ghostMargin); ; {
+	for end := time.Now().Add(standardBounds.MaxTTL + ghostMargin); ; {
 		left, err := r.cluster.locksLeft()
 		if err != nil {
 			return err

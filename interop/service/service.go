@@ -131,6 +131,24 @@ func (r *Report) Ours() []Overlap {
 	return ours
 }
 
+// enough reports whether enough happened for a verdict. Where the two sides use
+// different keys, each must have taken the lock while the other had it.
+func (w *world) enough() bool {
+	if w.cfg.elsewhere == "" {
+		return w.report().Enough()
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	second := map[string]bool{}
+	for _, o := range judge(w.holds) {
+		second[o.Second] = true
+	}
+	return len(second) == 2
+}
+
+// mostTime is how long even a short run waits until enough has happened.
+const mostTime = 3 * time.Minute
+
 // watch ends the run when its time is over and enough happened; on a busy
 // machine that takes longer.
 func (w *world) watch(ctx context.Context, end func()) {
@@ -138,9 +156,7 @@ func (w *world) watch(ctx context.Context, end func()) {
 	defer tick.Stop()
 	for ctx.Err() == nil {
 		<-tick.C
-		gone := time.Since(began)
-		enough := w.report().Enough() || w.cfg.elsewhere != "" && w.report().turnsEach(10)
-		if gone > w.cfg.For && enough || gone > 5*w.cfg.For {
+		if gone := time.Since(began); gone > w.cfg.For && w.enough() || gone > max(5*w.cfg.For, mostTime) {
 			end()
 		}
 	}
