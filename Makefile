@@ -85,7 +85,7 @@ sim: ## histories by the million, in virtual time, about an hour: SEEDS=FROM:COU
 
 .PHONY: model
 model: ## the real claims on real nodes in every interleaving: all instances, to their end or 3,000,000 states
-	REDLATCH_EXPLORE=all $(GO) test -run 'NoInterleaving|EveryRule|Spare' -v -count 1 -timeout 12h ./internal/explore
+	REDLATCH_EXPLORE=all $(GO) test -tags model -run 'NoInterleaving|EveryRule|Spare' -v -count 1 -timeout 12h ./internal/explore
 
 .PHONY: torture
 torture: deps ## real servers and clients under every fault, 13 minutes: TORTURE=[FROM:]SEEDSxTIME, KEEP=DIR for the histories

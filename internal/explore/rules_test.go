@@ -30,17 +30,6 @@ func TestEveryRuleIsMissed(t *testing.T) {
 	}
 }
 
-// TestSpareRulesAreNotMissed is for make model: it takes long.
-func TestSpareRulesAreNotMissed(t *testing.T) {
-	if !all {
-		t.Skip("REDLATCH_EXPLORE is not all")
-	}
-	binary := mutated(t)
-	for _, r := range Spare() {
-		t.Run(r.Name, func(t *testing.T) { t.Log(runMutant(t, binary, r)) })
-	}
-}
-
 // runMutant searches an instance with a line changed.
 func runMutant(t *testing.T, binary string, r Rule) string {
 	run := exec.CommandContext(t.Context(), binary, "-test.run", "^TestOneRule$", "-test.v")
@@ -54,21 +43,6 @@ func runMutant(t *testing.T, binary string, r Rule) string {
 		text, _, _ = strings.Cut(after, "--- PASS")
 	}
 	return text
-}
-
-// TestOneRule is run by the other tests, in a build with changed lines.
-func TestOneRule(t *testing.T) {
-	name := os.Getenv("REDLATCH_RULE")
-	if name == "" {
-		t.Skip("it is run by TestEveryRuleIsMissed")
-	}
-	for _, r := range append(Rules(), Spare()...) {
-		if r.Name == name {
-			missed(t, r)
-			return
-		}
-	}
-	t.Fatalf("there is no rule %q", name)
 }
 
 // missed searches with a rule switched off.
@@ -130,7 +104,7 @@ func mutated(t *testing.T) string {
 	if err := os.WriteFile(file, overlay, 0o666); err != nil {
 		t.Fatal(err)
 	}
-	build := exec.CommandContext(t.Context(), "go", "test", "-c", "-vet=off", "-overlay", file, "-o", binary, "./internal/explore")
+	build := exec.CommandContext(t.Context(), "go", "test", "-c", "-vet=off", "-tags", "onerule", "-overlay", file, "-o", binary, "./internal/explore")
 	build.Dir = root
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("it does not compile: %v\n%s", err, out)
