@@ -157,7 +157,7 @@ func oddOneOut(states []runner.NodeState) error {
 		}
 		if marked >= 2 && s.Left > 2*others {
 			return &node.ConfigError{Field: "node", Value: s.Node, Bound: fmt.Sprintf(
-				"one that sits out for about as long as the others, %v at the most: it says %v yet, so its clock was wrong when it was marked, and all would sit out for as long; nothing was changed: remove its marker (redis-cli DEL redlatch:1:marker), as if it had lost its data, and run this again",
+				"one that is quarantined for about as long as the others, %v at the most: it says %v more, so its clock was wrong when it was marked, and all would be quarantined for as long; nothing was changed: remove its marker (redis-cli DEL redlatch:1:marker), as if it had lost its data, and run this again",
 				others, s.Left.Round(time.Second))}
 		}
 	}

@@ -51,7 +51,7 @@ func onItsList(s runner.NodeState) error {
 			"one that was taken off the list that it is marked for, %q: it is on that list; nothing was changed: to take it off, run redlatch init --nodes NEW --former OLD", list)}
 	case strings.Contains(s.Node, "://") && !strings.Contains(list, "://"):
 		return &node.ConfigError{Field: "node", Value: s.Node, Bound: fmt.Sprintf(
-			"one that was taken off the list that it is marked for, which has the name %q, from which that cannot be told; nothing was changed: if it is so, remove the marker (redis-cli DEL redlatch:1:marker)", list)}
+			"one that was taken off the list that it is marked for, which has the name %q, which does not show that; nothing was changed: if it is so, remove the marker (redis-cli DEL redlatch:1:marker)", list)}
 	}
 	return nil
 }

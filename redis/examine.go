@@ -160,7 +160,7 @@ func (x *examination) persistence(info, settings map[string]string) {
 	}
 	switch {
 	case x.exam.Guarded:
-		x.add(node.Fine, "persistence", kept+"; the guard is on", "after a restart it sits out, whatever it remembers", "")
+		x.add(node.Fine, "persistence", kept+"; the guard is on", "after a restart it is quarantined, even if it kept its data", "")
 	case aof && fsync == "always":
 		x.add(node.Fine, "persistence", kept, "", "")
 	case aof:
@@ -271,7 +271,7 @@ func (x *examination) wakes(ctx context.Context) {
 	}
 	select {
 	case <-heard:
-		x.add(node.Fine, "wakes", "those who wait can be told", "", "")
+		x.add(node.Fine, "wakes", "waiters can be notified", "", "")
 	case <-ctx.Done():
 		x.add(node.Warning, "wakes", "a message was sent and did not arrive", poll, "see whether something between here and the server cuts connections that listen")
 	}

@@ -196,7 +196,7 @@ func TestFailoverBehindOneNameDoesNotLetASecondHolderIn(t *testing.T) {
 				return next.Release(context.Background())
 			})
 			if text := log.String(); !strings.Contains(text, "it restarted or was promoted") {
-				t.Errorf("the log does not say why the server sits out: %s", text)
+				t.Errorf("the log does not say why the server is quarantined: %s", text)
 			}
 		})
 	}

@@ -145,7 +145,7 @@ func TestListChangeToShorterBoundsSitsOutTheLongerOnes(t *testing.T) {
 		}
 		for _, s := range states { // also those that were in neither membership
 			if s.Left < 20*time.Second {
-				t.Errorf("%s sits out for %v, where locks of 20s may stand", s.Node, s.Left)
+				t.Errorf("%s is quarantined for %v, where locks of 20s may be held", s.Node, s.Left)
 			}
 		}
 	}

@@ -67,7 +67,7 @@ func (n *Node) examineModes(add func(s node.Severity, check, what, means, do str
 	const others, group = 0o002, 0o020
 	switch mode, dir := file.Mode(), folder.Mode(); {
 	case dir&others != 0 && dir&os.ModeSticky == 0:
-		add(node.Danger, "permissions", fmt.Sprintf("everyone may replace the file (folder mode %04o)", dir.Perm()), "whoever does takes all locks away", "chmod o-w "+filepath.Dir(n.path))
+		add(node.Danger, "permissions", fmt.Sprintf("everyone may replace the file (folder mode %04o)", dir.Perm()), "that removes all locks", "chmod o-w "+filepath.Dir(n.path))
 	case mode&others != 0:
 		add(node.Warning, "permissions", fmt.Sprintf("everyone may write to the file (mode %04o)", mode.Perm()), "every user of this machine can take and free every lock", "chmod o-w "+n.path)
 	case mode&group != 0:

@@ -6,11 +6,11 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"runtime/debug"
 
 	"github.com/spf13/cobra"
 
 	"github.com/redlatch/redlatch/cmd/internal/manual"
+	"github.com/redlatch/redlatch/cmd/internal/release"
 )
 
 // execute runs the command line, reports an error, and returns how it ended.
@@ -25,7 +25,7 @@ func execute(args []string) *failure {
 // finish adds what all our commands have: a version, manual pages, and errors
 // that execute reports.
 func finish(cmd *cobra.Command) {
-	cmd.Version = version()
+	cmd.Version = release.Version()
 	cmd.SetVersionTemplate("redlatch-torture {{.Version}}\n")
 	cmd.SilenceErrors, cmd.SilenceUsage = true, true
 	cmd.CompletionOptions.HiddenDefaultCmd = true
@@ -46,23 +46,6 @@ func newMan() *cobra.Command {
 			return nil
 		},
 	}
-}
-
-// version returns the module's version, or the commit it was built from.
-func version() string {
-	info, ok := debug.ReadBuildInfo()
-	if !ok {
-		return "unknown"
-	}
-	if v := info.Main.Version; v != "" && v != "(devel)" {
-		return v
-	}
-	for _, s := range info.Settings {
-		if s.Key == "vcs.revision" {
-			return "devel-" + s.Value[:min(len(s.Value), 12)]
-		}
-	}
-	return "devel"
 }
 
 // output is a pflag.Value: how the verdict is written.

@@ -3,9 +3,10 @@ package main
 import (
 	"fmt"
 	"runtime"
-	"runtime/debug"
 
 	"github.com/spf13/cobra"
+
+	"github.com/redlatch/redlatch/cmd/internal/release"
 )
 
 func newVersion() *cobra.Command {
@@ -20,24 +21,6 @@ func newVersion() *cobra.Command {
 }
 
 func writeVersion(cmd *cobra.Command) error {
-	_, err := fmt.Fprintf(cmd.OutOrStdout(), "redlatch %s %s %s/%s\n", version(), runtime.Version(), runtime.GOOS, runtime.GOARCH)
+	_, err := fmt.Fprintf(cmd.OutOrStdout(), "redlatch %s %s %s/%s\n", release.Version(), runtime.Version(), runtime.GOOS, runtime.GOARCH)
 	return unwritten(err)
-}
-
-// version returns the module's version as the Go tool stamped it, or the
-// commit it was built from.
-func version() string {
-	info, ok := debug.ReadBuildInfo()
-	if !ok {
-		return "unknown"
-	}
-	if v := info.Main.Version; v != "" && v != "(devel)" {
-		return v
-	}
-	for _, s := range info.Settings {
-		if s.Key == "vcs.revision" {
-			return "devel-" + s.Value[:min(len(s.Value), 12)]
-		}
-	}
-	return "devel"
 }

@@ -16,7 +16,7 @@ import (
 // by the place of their claim. Nodes are sorted, and so are two clients that
 // have the same to do.
 
-// Print stands for a state in the set of those seen. It has 128 bits: two states
+// Print identifies a state in the set of those seen. It has 128 bits: two states
 // do not have the same by chance.
 type Print [2]uint64
 
@@ -191,7 +191,7 @@ func (m *machine) encodeData(b []byte, s *State, f protocol.Frame, i int, saved 
 				b = append(b, 1+m.place(w.Value, swap))
 				b = binary.AppendVarint(b, w.Ticket-f.Clock)
 			}
-			b = append(b, m.place(q.Head, swap), byte(q.Told), m.place(q.Near, swap), byte(len(q.Called)), byte(q.Reach))
+			b = append(b, m.place(q.Head, swap), byte(q.Notice), m.place(q.Near, swap), byte(len(q.Called)), byte(q.Reach))
 			b = binary.AppendVarint(b, int64(q.Lapses.Sub(now)))
 		}
 	} else {

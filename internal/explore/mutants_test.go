@@ -1,7 +1,7 @@
 package explore
 
 // edit changes a line of the code so that it asks whether a rule is off. Old
-// stands in the file once.
+// is in the file once.
 type edit struct{ file, old, new string }
 
 // edits are the rules that are lines of the code. All are in one build; which is

@@ -15,11 +15,11 @@ type Queue struct {
 	Waiters []node.Waiter
 
 	// Head is the value that was last seen at the head, Lapses is when it loses
-	// its place, and Told what it was notified of. Only a request of its own
+	// its place, and Notice what it was notified of. Only a request of its own
 	// renews its place.
 	Head   string
 	Lapses time.Time
-	Told   Told
+	Notice Notice
 	// Near is the value that was notified that it is second.
 	Near string
 	// Called are waiters behind a head that did not ask. They were notified to
@@ -46,13 +46,13 @@ func compare(a, b node.Waiter) int {
 // longer than the time after which every waiter asks again.
 const queueRetention = 90 * time.Second
 
-// Told is what the head of a queue was notified of.
-type Told uint8
+// Notice is what the head of a queue was notified of.
+type Notice uint8
 
 // The notifications of a head.
 const (
-	// Untold: at most that it is near.
-	Untold Told = iota
+	// NoNotice: at most that it is near.
+	NoNotice Notice = iota
 	// Turn: that the name is free and kept for it.
 	Turn
 	// Taken: the same, but another took the name before it asked.
@@ -90,27 +90,27 @@ func (q *Queue) serve(free bool, s *serving) {
 	first := q.Waiters[0].Value
 	switch {
 	case first != q.Head:
-		q.Head, q.Told, q.Lapses = first, Untold, s.now.Add(node.WaiterLease)
+		q.Head, q.Notice, q.Lapses = first, NoNotice, s.now.Add(node.WaiterLease)
 		if first != q.Near && !free {
 			s.tell(node.WakeNear, first)
 		}
 	case first == s.asker:
-		q.Told, q.Lapses = Untold, s.now.Add(node.WaiterLease)
-	case q.Told == Turn && !free:
-		q.Told = Taken
+		q.Notice, q.Lapses = NoNotice, s.now.Add(node.WaiterLease)
+	case q.Notice == Turn && !free:
+		q.Notice = Taken
 	}
-	if free && q.Told != Turn && first != s.asker {
-		if q.Told == Untold {
+	if free && q.Notice != Turn && first != s.asker {
+		if q.Notice == NoNotice {
 			q.Lapses = s.now.Add(s.turn)
 		}
-		q.Told = Turn
+		q.Notice = Turn
 		s.watch = true
 		s.tell(node.WakeTurn, first)
 	}
 	if unheard && first != s.asker {
 		q.call(s)
 	}
-	if q.Told == Turn && q.Lapses.Sub(s.now) <= s.turn-node.TurnLease/6 {
+	if q.Notice == Turn && q.Lapses.Sub(s.now) <= s.turn-node.TurnLease/6 {
 		s.watch = true // the head is late
 	}
 	// Two waiters know at all times that they are near: each notices if the

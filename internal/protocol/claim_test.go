@@ -27,7 +27,7 @@ func TestClaimIsAPlainValue(t *testing.T) {
 	}
 	look("Claim", reflect.TypeFor[Claim]())
 	if a, b := (Claim{value: "a"}), (Claim{value: "b"}); a == b {
-		t.Error("two claims cannot be told apart")
+		t.Error("two claims cannot be distinguished")
 	}
 }
 

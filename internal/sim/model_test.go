@@ -94,10 +94,10 @@ type watched struct {
 func (w *watched) hear(wake node.Wake) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.wakes = append(w.wakes, told(wake))
+	w.wakes = append(w.wakes, described(wake))
 }
 
-func told(w node.Wake) string { return fmt.Sprintf("%d %s %d", w.Kind, w.Value, w.Fence) }
+func described(w node.Wake) string { return fmt.Sprintf("%d %s %d", w.Kind, w.Value, w.Fence) }
 
 // duel is a real server and its model.
 type duel struct {
@@ -120,7 +120,7 @@ func newDuel(t *testing.T, real *watched, name string, seed uint64) *duel {
 	d := &duel{t: t, name: name, s: &stream{dice: dice(mix(seed))}, real: real, began: time.Now()}
 	d.plain = d.s.one(6)
 	d.model = NewServer("model", func() time.Time { return d.now }, false)
-	d.model.tell = func(w node.Wake) { d.wakes = append(d.wakes, told(w)) }
+	d.model.tell = func(w node.Wake) { d.wakes = append(d.wakes, described(w)) }
 	return d
 }
 

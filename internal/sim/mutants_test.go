@@ -60,7 +60,7 @@ var mutants = []mutant{
 		"	l.cancel(l.cause)\n", "", Plain},
 	{"a lease ends when a call says so", "internal/runner/claim.go",
 		"	left := cl.core.Deadline() - cl.c.clock.Uptime()\n", "	left := time.Hour\n", Plain},
-	{"a release frees whoever has the lock", "internal/nodestate/ops.go",
+	{"a release frees another's lock", "internal/nodestate/ops.go",
 		"	case !e.heldBy(req.Value):\n	case req.Once", "	case !e.held():\n	case req.Once", Plain},
 	{"a lock that is held is granted", "internal/nodestate/ops.go",
 		"	case e.held():\n		return e.wait(req, node.Held, s)", "	case e.held() && s.now.UnixMicro()%7 > 0:\n		return e.wait(req, node.Held, s)", Plain},

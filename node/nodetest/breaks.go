@@ -9,7 +9,7 @@ import (
 // breakClaims are about taking a name away from its holder.
 func breakClaims(h Harness) []claim {
 	all := []claim{
-		{"a break frees the name, whoever has it", breakFrees},
+		{"a break frees the name from any holder", breakFrees},
 		{"after a break the next token must be above its own", breakRaisesTheFence},
 		{"a break of a free name raises the fence", breakOfAFreeName},
 		{"a break leaves alone what was granted its token or a higher one", breakLeavesTheLaterAlone},

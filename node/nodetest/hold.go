@@ -6,7 +6,7 @@ import "github.com/redlatch/redlatch/node"
 func holdClaims() []claim {
 	return []claim{
 		{"a free name is granted", freeNameIsGranted},
-		{"a refused caller is told who and for how long", refusedCallerIsTold},
+		{"a refused caller learns who holds, and for how long", refusedCallerIsTold},
 		{"the node's clock runs on", clockRunsOn},
 		{"asking again is granted and refreshes", askingAgainRefreshes},
 		{"release frees the name", releaseFrees},
@@ -31,19 +31,19 @@ func refusedCallerIsTold(p *probe) {
 	token := p.token(0)
 	p.expect(node.Granted, p.a, p.acquire("one", token))
 
-	told := p.expect(node.Held, p.b, p.acquire("two", token+1))
-	if told.Value != "one" {
-		p.Errorf("the holder is said to be %q, want %q", told.Value, "one")
+	reply := p.expect(node.Held, p.b, p.acquire("two", token+1))
+	if reply.Value != "one" {
+		p.Errorf("the holder is said to be %q, want %q", reply.Value, "one")
 	}
-	if told.Left <= 0 || told.Left > p.long() {
-		p.Errorf("the time left is said to be %v, want more than 0 and at most %v", told.Left, p.long())
+	if reply.Left <= 0 || reply.Left > p.long() {
+		p.Errorf("the time left is said to be %v, want more than 0 and at most %v", reply.Left, p.long())
 	}
-	p.wantFence(told, token)
+	p.wantFence(reply, token)
 
 	p.pass(p.h.Unit)
 	later := p.expect(node.Held, p.b, p.acquire("two", token+1))
-	if most := told.Left - p.h.Unit + p.h.Tolerance; later.Left > most {
-		p.Errorf("the time left is %v after %v have gone by from %v", later.Left, p.h.Unit, told.Left)
+	if most := reply.Left - p.h.Unit + p.h.Tolerance; later.Left > most {
+		p.Errorf("the time left is %v after %v have gone by from %v", later.Left, p.h.Unit, reply.Left)
 	}
 }
 

@@ -29,7 +29,7 @@ func queueMutants() []mutant {
 		{
 			name:   "queues nobody",
 			do:     rewrite(func(req *node.Request) { req.Wait = false }),
-			claims: []string{"a refused waiter is told its rank", "a free name is granted to the head alone", "renewing keeps the place", "queues are independent"},
+			claims: []string{"a refused waiter gets its rank", "a free name is granted to the head alone", "renewing keeps the place", "queues are independent"},
 		},
 		{
 			name: "queues everybody",

@@ -45,14 +45,14 @@ func holdMutants() []mutant {
 				return n.ask(req)
 			}),
 			claims: []string{
-				"a refused caller is told who and for how long", "a lock expires by itself",
+				"a refused caller learns who holds, and for how long", "a lock expires by itself",
 				"one of many at once is granted", "held is answered before any fault of the token",
 			},
 		},
 		{
 			name:   "does not say who holds",
 			do:     misreport(func(_ node.Request, r *node.Reply) { r.Value = "" }),
-			claims: []string{"a refused caller is told who and for how long", "release by another value changes nothing"},
+			claims: []string{"a refused caller learns who holds, and for how long", "release by another value changes nothing"},
 		},
 		{
 			name: "says how long it was and not how long yet",
@@ -61,7 +61,7 @@ func holdMutants() []mutant {
 					r.Left = req.TTL
 				}
 			}),
-			claims: []string{"a refused caller is told who and for how long"},
+			claims: []string{"a refused caller learns who holds, and for how long"},
 		},
 		{
 			name:   "does not say the time",

@@ -17,7 +17,7 @@ func tokenMutants() []mutant {
 		{
 			name:   "does not tell the fence",
 			do:     misreport(func(_ node.Request, r *node.Reply) { r.Fence = 0 }),
-			claims: []string{"a grant sets the fence to its token", "a refused caller is told who and for how long"},
+			claims: []string{"a grant sets the fence to its token", "a refused caller learns who holds, and for how long"},
 		},
 		{
 			name: "takes the fence for the holder's token",

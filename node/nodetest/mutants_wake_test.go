@@ -29,7 +29,7 @@ func wakeMutants() []mutant {
 		{
 			name:   "forewarns nobody",
 			tell:   drop(node.WakeNear),
-			claims: []string{"the second in line is told that it is near"},
+			claims: []string{"the second in the queue is notified that it is near"},
 		},
 		{
 			name:   "calls nobody",

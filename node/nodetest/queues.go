@@ -10,7 +10,7 @@ import (
 // queueClaims are for nodes that keep a queue of waiters.
 func queueClaims() []claim {
 	return []claim{
-		{"a refused waiter is told its rank", waiterIsToldItsRank},
+		{"a refused waiter gets its rank", waiterGetsItsRank},
 		{"a caller that does not wait is not queued", notWaitingIsNotQueued},
 		{"the queue is ordered by ticket and value, not by arrival", queueIsOrdered},
 		{"a free name is granted to the head alone", headAloneIsGranted},
@@ -45,7 +45,7 @@ func (p *probe) expectRank(want node.Status, rank int, n node.Node, req node.Req
 	}
 }
 
-func waiterIsToldItsRank(p *probe) {
+func waiterGetsItsRank(p *probe) {
 	first := p.token(0)
 	p.expectRank(node.Granted, 0, p.a, p.wait("holder", first, 0))
 	p.expectRank(node.Held, 1, p.a, p.wait("one", first, 1*time.Millisecond))

@@ -14,7 +14,7 @@ import (
 func wakeClaims() []claim {
 	return []claim{
 		{"a release wakes the head, once", releaseWakesTheHead},
-		{"the second in line is told that it is near", secondIsToldItIsNear},
+		{"the second in the queue is notified that it is near", secondIsNotified},
 		{"a wake carries the fence", wakeCarriesTheFence},
 		{"a woken waiter that does not ask loses its place", wokenWaiterMustAsk},
 		{"those behind a silent head are called, ever more, and lapse together", callReachesEverMore},
@@ -37,9 +37,9 @@ func offerClaims() []claim {
 
 // ear records a node's notifications.
 type ear struct {
-	p    *probe
-	mu   sync.Mutex
-	told []node.Wake
+	p     *probe
+	mu    sync.Mutex
+	heard []node.Wake
 }
 
 // listen records the node's notifications. It waits until the node can send
@@ -55,7 +55,7 @@ func (p *probe) listen(n node.Node) *ear {
 		e.mu.Lock()
 		defer e.mu.Unlock()
 		if w.Kind != node.WakeMissed {
-			e.told = append(e.told, w)
+			e.heard = append(e.heard, w)
 		}
 	}))
 	// A waiter has to be refused before the connection is opened.
@@ -91,26 +91,26 @@ func (p *probe) linger() bool {
 func (e *ear) take() []node.Wake {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	told := e.told
-	e.told = nil
-	return told
+	heard := e.heard
+	e.heard = nil
+	return heard
 }
 
 // expect waits until the node has sent the wanted notifications, and checks
 // that it sends no others.
 func (e *ear) expect(wants ...node.Wake) []node.Wake {
 	e.p.Helper()
-	told := e.take()
-	for i := 0; len(told) < len(wants) && i < 400 && e.p.linger(); i++ {
-		told = append(told, e.take()...)
+	heard := e.take()
+	for i := 0; len(heard) < len(wants) && i < 400 && e.p.linger(); i++ {
+		heard = append(heard, e.take()...)
 	}
 	e.p.linger() // for notifications that should not come
-	told = append(told, e.take()...)
-	same := slices.EqualFunc(told, wants, func(a, b node.Wake) bool { return a.Kind == b.Kind && a.Value == b.Value })
+	heard = append(heard, e.take()...)
+	same := slices.EqualFunc(heard, wants, func(a, b node.Wake) bool { return a.Kind == b.Kind && a.Value == b.Value })
 	if !same {
-		e.p.Fatalf("the node told %v, want %v", told, wants)
+		e.p.Fatalf("the node sent %v, want %v", heard, wants)
 	}
-	return told
+	return heard
 }
 
 func turn(value string) node.Wake {
@@ -145,7 +145,7 @@ func releaseWakesTheHead(p *probe) {
 	e.expect()
 }
 
-func secondIsToldItIsNear(p *probe) {
+func secondIsNotified(p *probe) {
 	e := p.listen(p.a)
 	first := p.line(p.a, "one", "two", "three", "four")
 	p.expect(node.Granted, p.b, p.release("holder", 0))
@@ -164,8 +164,8 @@ func wakeCarriesTheFence(p *probe) {
 	p.expect(node.Granted, p.a, p.acquire("holder", token))
 	p.expectRank(node.Held, 1, p.a, p.wait("one", token, time.Millisecond))
 	p.expect(node.Granted, p.b, p.release("holder", token))
-	if told := e.expect(turn("one")); told[0].Fence != token {
-		p.Fatalf("the wake carries the fence %v, want %v", told[0].Fence, token)
+	if heard := e.expect(turn("one")); heard[0].Fence != token {
+		p.Fatalf("the wake carries the fence %v, want %v", heard[0].Fence, token)
 	}
 }
 
@@ -220,7 +220,7 @@ func calledWaiterKeepsItsPlace(p *probe) {
 	p.pass(node.TurnLease + p.h.Tolerance)
 	p.expectRank(node.Reserved, 2, p.a, five) // the place of "four" is gone, that of "three" is not
 	if woken := e.take(); len(woken) > 0 && woken[0].Kind != node.WakeTurn {
-		p.Fatalf("the node told %v, want the turn of \"three\" first", woken)
+		p.Fatalf("the node sent %v, want the turn of \"three\" first", woken)
 	}
 	p.expectRank(node.Granted, 0, p.a, p.wait("three", first, 3*time.Millisecond))
 }

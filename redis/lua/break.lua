@@ -1,4 +1,4 @@
--- Removes the lock, whoever has it, and raises the fence to the token, so that
+-- Removes the lock from any holder, and raises the fence to the token, so that
 -- the next holder's is above it. Those who wait keep their places, and the first
 -- of them is woken.
 --
