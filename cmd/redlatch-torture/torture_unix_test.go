@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"github.com/redlatch/redlatch/internal/chaos"
+	"github.com/redlatch/redlatch/internal/redistest"
 )
 
 // bare returns redlatch-torture with nothing in its PATH but the named programs.
@@ -43,6 +44,7 @@ func bare(t testing.TB, programs []string, args ...string) *exec.Cmd {
 }
 
 func TestTortureRefusesBadInput(t *testing.T) {
+	redistest.Need(t)
 	t.Parallel()
 	for _, c := range []struct {
 		args []string
@@ -91,6 +93,7 @@ func TestTortureListsItsFaults(t *testing.T) {
 }
 
 func TestTortureHoldsAndDrawsItsHistory(t *testing.T) {
+	redistest.Need(t)
 	t.Parallel()
 	dir := t.TempDir()
 	page, keep := filepath.Join(dir, "t.html"), filepath.Join(dir, "kept")
@@ -162,6 +165,7 @@ func checkPage(t testing.TB, text string) {
 }
 
 func TestTortureSaysWhatCannotBeRunAndDoesNotCountIt(t *testing.T) {
+	redistest.Need(t)
 	t.Parallel()
 	code, stdout, stderr := both(t, bare(t, []string{"redis-server"}, "-q", "--for", "1s", "-n", "3", "--clients", "2", "--faults", "filter,clock-jump,reset"))
 	if code != 0 || strings.Count(stderr, "\n") != 2 ||
@@ -179,6 +183,7 @@ func TestTortureSaysWhatCannotBeRunAndDoesNotCountIt(t *testing.T) {
 }
 
 func TestTortureThatIsInterruptedLeavesNothingBehind(t *testing.T) {
+	redistest.Need(t)
 	t.Parallel()
 	for _, s := range []syscall.Signal{syscall.SIGINT, syscall.SIGTERM} {
 		cmd := exec.Command("redlatch-torture", "--for", "1m", "--clients", "2", "-n", "3", "--faults", "kill,pause")

@@ -176,6 +176,7 @@ func (c *crowd) standInLine(n int) {
 }
 
 func TestCrowdThroughFiveServersRunsOneAtATime(t *testing.T) {
+	redistest.Need(t)
 	// A waiter that does not answer its notification within 300 ms is skipped.
 	stall.Retry(t, node.TurnLease/5, func(t testing.TB) {
 		servers := newQuorum(t, 5)

@@ -49,6 +49,7 @@ func startDev(t testing.TB, args ...string) (cmd *exec.Cmd, nodes []string, pids
 }
 
 func TestDevServersEndWithDev(t *testing.T) {
+	redistest.Need(t)
 	t.Parallel()
 	signals := []syscall.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP}
 	if runtime.GOOS == "linux" {
@@ -85,6 +86,7 @@ func TestDevServersEndWithDev(t *testing.T) {
 }
 
 func TestDevKillsServersThatDoNotEnd(t *testing.T) {
+	redistest.Need(t)
 	t.Parallel()
 	for _, impatient := range []bool{false, true} {
 		t.Run(strconv.FormatBool(impatient), func(t *testing.T) {
@@ -119,6 +121,7 @@ func TestDevKillsServersThatDoNotEnd(t *testing.T) {
 }
 
 func TestDevRunsACommandBesideItsServers(t *testing.T) {
+	redistest.Need(t)
 	file := filepath.Join(t.TempDir(), "nodes")
 	code, stdout, stderr := command(t, "dev", "-n", "3", "--", "sh", "-c", `echo "$REDLATCH_NODES" >"$0"; redlatch run -n job -- sh -c 'exit 42'`, file)
 	text, _ := os.ReadFile(file)
@@ -140,6 +143,7 @@ func TestDevRunsACommandBesideItsServers(t *testing.T) {
 }
 
 func TestDevWhoseServerDiesSaysSo(t *testing.T) {
+	redistest.Need(t)
 	t.Parallel()
 	cmd, _, pids, _ := startDev(t, "-n", "3")
 	syscall.Kill(pids[1], syscall.SIGKILL)

@@ -143,6 +143,7 @@ func TestFrozenQuorumEndsTheGroupBeforeTheDeadline(t *testing.T) {
 		name := map[bool]string{true: "heeding TERM", false: "ignoring TERM"}[heeds]
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
+			redistest.Need(t)
 			stall.Retry(t, ttl/50, func(t testing.TB) {
 				servers := redistest.Start(t, 3)
 				declareNew(t, servers)

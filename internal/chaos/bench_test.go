@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/redlatch/redlatch/internal/redistest"
 	"github.com/redlatch/redlatch/internal/resp"
 )
 
@@ -28,10 +29,7 @@ type bench struct {
 
 func newBench(t *testing.T, family Family) *bench {
 	t.Helper()
-	program, err := exec.LookPath("redis-server")
-	if err != nil {
-		t.Fatal("these tests need redis-server: apt-get install redis-server, or run make deps")
-	}
+	program := redistest.Need(t)
 	dir, err := os.MkdirTemp("", "rlt") // short, for a socket's path is bounded
 	if err != nil {
 		t.Fatal(err)

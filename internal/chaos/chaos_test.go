@@ -6,7 +6,6 @@ import (
 	"context"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"runtime"
 	"slices"
@@ -17,16 +16,14 @@ import (
 
 	"github.com/redlatch/redlatch/fence"
 	"github.com/redlatch/redlatch/internal/chaos"
+	"github.com/redlatch/redlatch/internal/redistest"
 	"github.com/redlatch/redlatch/internal/sqltest"
 )
 
 // config is a short run.
 func config(t *testing.T, faults string) chaos.Config {
 	t.Helper()
-	program, err := exec.LookPath("redis-server")
-	if err != nil {
-		t.Fatal("these tests need redis-server: apt-get install redis-server, or run make deps")
-	}
+	program := redistest.Need(t)
 	families, err := chaos.Choose(faults)
 	if err != nil {
 		t.Fatal(err)

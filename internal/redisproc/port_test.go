@@ -15,6 +15,9 @@ import (
 // which is 10,000 above the server's, between the choice of a port and the
 // start.
 func TestServerWhosePortWasTakenGetsAnother(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it needs redis-server, and -short starts no servers")
+	}
 	dir, err := os.MkdirTemp("", "redis")
 	if err != nil {
 		t.Fatal(err)

@@ -117,6 +117,9 @@ func (m mutant) seeds() int {
 // simulation find it. A mutant that it does not find shows a gap in the
 // simulation.
 func TestEveryMutantIsFoundOut(t *testing.T) {
+	if testing.Short() {
+		t.Skip("builds the code anew for every mutant")
+	}
 	root, err := filepath.Abs("../..")
 	if err != nil {
 		t.Fatal(err)
@@ -145,6 +148,9 @@ func TestEveryMutantIsFoundOut(t *testing.T) {
 // TestEveryOtherMutantIsFoundOutByItsTest does the same with the mutants that
 // the simulation would take too long to find.
 func TestEveryOtherMutantIsFoundOutByItsTest(t *testing.T) {
+	if testing.Short() {
+		t.Skip("builds the code anew for every mutant")
+	}
 	root, err := filepath.Abs("../..")
 	if err != nil {
 		t.Fatal(err)
