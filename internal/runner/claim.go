@@ -92,6 +92,10 @@ type step struct {
 	event protocol.Event
 	view  view
 	out   []protocol.Effect
+
+	// The request that an answer is for, nil for other events; and the answer.
+	asked  *protocol.Effect
+	result node.Result
 }
 
 var steps = sync.Pool{New: func() any { return &step{out: make([]protocol.Effect, 0, 8)} }}
@@ -108,6 +112,9 @@ func (cl *Claim) handle(kind protocol.EventKind, where place) {
 func (cl *Claim) step(s *step, where place) {
 	cl.mu.Lock()
 	a := cl.attempt
+	if s.asked != nil {
+		cl.store(s.asked, &s.result)
+	}
 	s.view = view{cl.c, cl.c.clock.Uptime()}
 	s.out = cl.core.Handle(&s.view, &s.event, s.out[:0])
 	out := s.out
@@ -126,7 +133,7 @@ func (cl *Claim) step(s *step, where place) {
 		next.handle(goOn, where)
 	}
 	clear(out)
-	s.event = protocol.Event{}
+	s.event, s.asked, s.result = protocol.Event{}, nil, node.Result{}
 	steps.Put(s)
 }
 

@@ -50,6 +50,7 @@ type Cluster struct {
 	inbox      inbox
 	queues     queues
 	background *background
+	workers    workers
 	closed     chan struct{} // closed when Close is done
 	closeErr   error         // the result of Close; set before that
 }
@@ -137,6 +138,7 @@ func (c *Cluster) Close(release func(held []*Claim)) error {
 	defer patience.Stop()
 	release(c.keeper.close())
 	c.background.wait(patience.C)
+	c.workers.close()
 	c.inbox.close()
 	var errs []error
 	for _, m := range c.members {

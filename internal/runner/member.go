@@ -100,6 +100,9 @@ func (m *Member) Call(ctx context.Context, req node.Request) node.Result {
 
 // timedOut reports whether a call had no answer in time, in any driver's form.
 func timedOut(err error) bool {
+	if err == nil {
+		return false
+	}
 	var network net.Error
 	return errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled) ||
 		errors.As(err, &network) && network.Timeout()

@@ -89,12 +89,13 @@ func (cl *Claim) send(a *Attempt, out []protocol.Effect, where place) {
 		switch {
 		case !cl.c.background.start():
 			b.done()
-			cl.answered(e, &node.Result{Node: cl.c.members[e.Node].name, Err: fmt.Errorf("%w (%w)", node.ErrClosed, node.ErrUnsent)}, where)
+			s := steps.Get().(*step)
+			s.result = node.Result{Node: cl.c.members[e.Node].name, Err: fmt.Errorf("%w (%w)", node.ErrClosed, node.ErrUnsent)}
+			cl.answered(s, e, where)
 		case where == onCaller && n == 1:
 			cl.ask(b, e, onCaller)
 		default:
-			copied := *e
-			go cl.ask(b, &copied, elsewhere)
+			cl.c.workers.ask(cl, b, e)
 		}
 	}
 }
@@ -102,37 +103,42 @@ func (cl *Claim) send(a *Attempt, out []protocol.Effect, where place) {
 // ask sends one request, and handles the answer.
 func (cl *Claim) ask(b *batch, e *protocol.Effect, where place) {
 	m := cl.c.members[e.Node]
-	r := m.Call(b.ctx, e.Request)
+	s := steps.Get().(*step)
+	s.result = m.Call(b.ctx, e.Request)
 	if e.Probe {
 		m.probes.Add(-1)
 	}
 	b.done()
-	cl.answered(e, &r, where)
+	cl.answered(s, e, where)
 	cl.c.background.end()
 }
 
-// answered handles the answer to a request.
-func (cl *Claim) answered(e *protocol.Effect, r *node.Result, where place) {
-	op := e.Request.Op
-	cl.mu.Lock()
+// answered handles the answer to a request, which is in s.
+func (cl *Claim) answered(s *step, e *protocol.Effect, where place) {
+	v, r := &s.event, &s.result
+	v.Kind, v.Node, v.Seq, v.Op, v.Once, v.Token = protocol.Answer, e.Node, e.Seq, e.Request.Op, e.Request.Once, e.Request.Token
+	v.Fault, v.Reply, v.Misfit = faultOf(r.Err), r.Reply, cl.misfit(e, r)
+	s.asked = e
+	cl.step(s, where)
+}
+
+// store keeps a node's answer, for the errors that a caller gets. The mutex is
+// held.
+func (cl *Claim) store(e *protocol.Effect, r *node.Result) {
 	// Late answers to a lease are not reported, so they are not stored. Neither
 	// are grants, as long as no other answer is.
+	op := e.Request.Op
 	granted := r.Err == nil && r.Reply.Status == node.Granted && cl.answers == nil
-	if op != node.OpRepair && !e.Request.Once && !granted && (op != node.OpAcquire || cl.core.State() < protocol.Held) {
-		if cl.answers == nil {
-			all := make([]answer, len(cl.c.members))
-			cl.answers = &all
-		}
-		if a := &(*cl.answers)[e.Node]; a.seq <= e.Seq {
-			*a = answer{*r, e.Seq}
-		}
+	if op == node.OpRepair || e.Request.Once || granted || op == node.OpAcquire && cl.core.State() >= protocol.Held {
+		return
 	}
-	cl.mu.Unlock()
-	s := steps.Get().(*step)
-	v := &s.event
-	v.Kind, v.Node, v.Seq, v.Op, v.Once, v.Token = protocol.Answer, e.Node, e.Seq, op, e.Request.Once, e.Request.Token
-	v.Fault, v.Reply, v.Misfit = faultOf(r.Err), r.Reply, cl.misfit(e, r)
-	cl.step(s, where)
+	if cl.answers == nil {
+		all := make([]answer, len(cl.c.members))
+		cl.answers = &all
+	}
+	if a := &(*cl.answers)[e.Node]; a.seq <= e.Seq {
+		*a = answer{*r, e.Seq}
+	}
 }
 
 // misfit returns how the marker of a node that refused differs from ours.
