@@ -32,6 +32,13 @@ func TestMain(m *testing.M) {
 		// The user who runs these tests may have settings. The command, which
 		// is this program under another name, has those of its test.
 		os.Setenv("XDG_CONFIG_HOME", os.DevNull)
+		// Under nohup, or in the background of a script, programs would inherit
+		// that signals are ignored. One that is handled here is not.
+		for _, s := range []os.Signal{syscall.SIGHUP, syscall.SIGINT, syscall.SIGQUIT} {
+			if signal.Ignored(s) {
+				signal.Notify(make(chan os.Signal, 1), s)
+			}
+		}
 	}
 	testscript.Main(apart{m}, map[string]func(){"redlatch": main})
 }
