@@ -54,7 +54,7 @@ func (n *Node) Do(ctx context.Context, req node.Request) (node.Reply, error) {
 	if req.Op == node.OpInspect {
 		start = beginRead // a writer does not block it
 	}
-	if err := n.begin(ctx, start); err != nil {
+	if err := n.beginFor(ctx, start, pauseFor(req)); err != nil {
 		return node.Reply{}, n.unsent(err)
 	}
 	reply, err := n.carryOut(req)
@@ -139,10 +139,15 @@ func (n *Node) leave() { <-n.turn }
 
 // begin starts a transaction when no other process has one.
 func (n *Node) begin(ctx context.Context, how query) error {
+	return n.beginFor(ctx, how, mostPause)
+}
+
+// beginFor is begin, with the longest pause between two tries.
+func (n *Node) beginFor(ctx context.Context, how query, most time.Duration) error {
 	if err := n.sameFile(); err != nil {
 		return err
 	}
-	err := retry(ctx, func() error { return n.exec(how) })
+	err := retry(ctx, most, func() error { return n.exec(how) })
 	if err != nil {
 		n.rollback()
 	}

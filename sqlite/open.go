@@ -80,7 +80,7 @@ func (n *Node) open(ctx context.Context, isNew bool) error {
 	}
 	// Every step may find the file busy, the first one too: other processes may
 	// be creating the file, or be the last to close it.
-	if err := retry(ctx, func() error { return n.setUp(ctx) }); err != nil {
+	if err := retry(ctx, mostPause, func() error { return n.setUp(ctx) }); err != nil {
 		return err
 	}
 	n.file, err = os.Stat(n.path)
