@@ -37,6 +37,10 @@
 // is not tied to the context of Lock or TryLock either: it stays valid after
 // that context has ended. Locks are not re-entrant.
 //
+// LockAll acquires the locks of several names together. Lead runs a function in
+// one process at a time, the leader, and stands for election again when that
+// process loses the lock.
+//
 // # Guarantees
 //
 //  1. Exclusion. From the moment a lease is returned until its deadline, no

@@ -43,27 +43,14 @@ func run(ctx context.Context) error {
 	}
 	defer locks.Close()
 
-	for {
-		fmt.Println("following")
-		err := locks.Do(ctx, "scheduler", redlatch.LockOptions{TTL: *ttl}, lead)
-		switch {
-		case ctx.Err() != nil:
-			// Told to stop. Do has released the lock, and that woke the next
-			// in line.
-			return nil
-		case errors.Is(err, redlatch.ErrConfig):
-			return err // asking again would not help
-		case errors.Is(err, redlatch.ErrLost):
-			fmt.Println("no longer the leader:", err)
-		case err != nil:
-			// Too few nodes answer: nobody leads until they do.
-			fmt.Println("cannot stand for leader:", err)
-			select {
-			case <-time.After(time.Second):
-			case <-ctx.Done():
-			}
-		}
+	fmt.Println("following")
+	err = locks.Lead(ctx, "scheduler", redlatch.LockOptions{TTL: *ttl}, lead)
+	if ctx.Err() != nil {
+		// Told to stop. Lead has released the lock, and that woke the next in
+		// line.
+		return nil
 	}
+	return err
 }
 
 // lead does the leader's work until ctx ends: because the service is told to
@@ -75,6 +62,9 @@ func lead(ctx context.Context, lease *redlatch.Lease) error {
 	for {
 		select {
 		case <-ctx.Done():
+			if cause := context.Cause(ctx); errors.Is(cause, redlatch.ErrLost) {
+				fmt.Println("no longer the leader:", cause) // Lead stands again
+			}
 			return nil
 		case <-tick.C:
 			schedule(ctx, lease.Token())

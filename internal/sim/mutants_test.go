@@ -91,6 +91,18 @@ var others = []struct{ name, file, old, wrong, test string }{
 		"case int64(token) < oldest:", "case int64(token) < oldest && false:", "TestConformance ./memory"},
 	{"nobody keeps at a release that failed", "internal/runner/undo.go",
 		"		if r := m.Call(ctx, req); r.Err != nil {\n			m.janitor.add(m, req)", "		if r := m.Call(ctx, req); r.Err != nil && false {\n			m.janitor.add(m, req)", "TestGrantOfANodeThatWasFrozenForLongIsUndone ."},
+	{"several names are locked in the caller's order", "several.go",
+		"	slices.Sort(names)\n", "", "TestCallersOfSomeOfTheSameNamesDoNotWaitInACircle ."},
+	{"the loss of one of several names is not the end of all", "several.go",
+		"all.cancel(context.Cause(l.Context()))", "_ = all", "TestLockAllAsksInOneOrderAndLocksEachNameOnce ."},
+	{"a wait for several names goes on after a loss", "several.go",
+		"stop(context.Cause(all.ends))", "_ = stop", "TestLossWhileWaitingForAnotherNameEndsTheWait ."},
+	{"a leader that lost does not stand again", "lead.go",
+		"case leads && lost != nil:", "case leads && lost != nil && name == \"\":", "TestLeaderThatLostStandsAgainWhenItsFunctionHasReturned ."},
+	{"a candidate gives up in an outage", "lead.go",
+		"case !leads && patient && errors", "case !leads && patient && warned && errors", "TestCandidateWaitsForServersUnlessItHasALimit ."},
+	{"a leader resigns before its function has returned", "do.go",
+		"stop := context.AfterFunc(lease.Context(), func() {", "stop := context.AfterFunc(ctx, func() { lease.Release(context.Background());", "TestLeaderReleasesAfterItsFunctionHasReturned ."},
 }
 
 // Rare is for a mutant that needs more histories of every flavour: about one in

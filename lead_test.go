@@ -1,0 +1,170 @@
+package redlatch_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/redlatch/redlatch"
+)
+
+func TestLeaderThatReturnsResigns(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		links, nodes := newLinks(t, 3)
+		c := newClient(t, nodes, redlatch.Options{})
+		failed := errors.New("the work failed")
+		for _, want := range []error{nil, failed} {
+			terms := 0
+			err := c.Lead(t.Context(), "app", redlatch.LockOptions{}, func(context.Context, *redlatch.Lease) error {
+				terms++
+				return want
+			})
+			if err != want || terms != 1 {
+				t.Errorf("Lead returned %v after %d terms, want %v after 1", err, terms, want)
+			}
+			synctest.Wait()
+			wantFree(t, links, "app")
+		}
+	})
+}
+
+// TestLeaderThatLostStandsAgainWhenItsFunctionHasReturned has a function that
+// takes a while to stop. The lock is not asked for before that.
+func TestLeaderThatLostStandsAgainWhenItsFunctionHasReturned(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		links, nodes := newLinks(t, 3)
+		c := newClient(t, nodes, redlatch.Options{})
+		var tokens []redlatch.Token
+		running := 0
+		err := c.Lead(t.Context(), "app", redlatch.LockOptions{TTL: 3 * time.Second}, func(ctx context.Context, l *redlatch.Lease) error {
+			if running++; running > 1 {
+				t.Error("the function runs twice")
+			}
+			defer func() { running-- }()
+			tokens = append(tokens, l.Token())
+			if len(tokens) == 3 {
+				return nil
+			}
+			for _, lk := range links {
+				lk.Drop("app")
+				lk.take(t, "app", "another", 5*time.Second)
+			}
+			<-ctx.Done()
+			wantErr(t, context.Cause(ctx), redlatch.ErrLost)
+			time.Sleep(10 * time.Second)
+			for _, lk := range links {
+				if v := lk.holder(t, "app"); v != "" {
+					t.Errorf("it stands while the function of the last term still runs: %q holds", v)
+				}
+			}
+			return ctx.Err()
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(tokens) != 3 || tokens[1] <= tokens[0] || tokens[2] <= tokens[1] {
+			t.Errorf("the terms had the tokens %v, want three that rise", tokens)
+		}
+		synctest.Wait()
+		wantFree(t, links, "app")
+	})
+}
+
+// TestLeaderReleasesAfterItsFunctionHasReturned ends the caller's context: the
+// next candidate leads when the function has stopped, and not before.
+func TestLeaderReleasesAfterItsFunctionHasReturned(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		hosts := newHosts(t, 2, 3, redlatch.Options{})
+		ctx, cancel := context.WithCancel(t.Context())
+		first := make(chan error, 1)
+		var stopped time.Time
+		go func() {
+			first <- hosts[0].Lead(ctx, "app", redlatch.LockOptions{}, func(ctx context.Context, l *redlatch.Lease) error {
+				<-ctx.Done()
+				time.Sleep(20 * time.Second) // longer than a TTL: the lease is kept alive
+				stopped = time.Now()
+				return nil
+			})
+		}()
+		time.Sleep(time.Second)
+		cancel()
+		err := hosts[1].Lead(t.Context(), "app", redlatch.LockOptions{}, func(context.Context, *redlatch.Lease) error {
+			if stopped.IsZero() {
+				t.Error("there are two leaders")
+			} else if d := time.Since(stopped); d > 100*time.Millisecond {
+				t.Errorf("the next one led %v after the first had stopped", d)
+			}
+			return nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := <-first; err != nil {
+			t.Errorf("the first leader resigned with %v", err)
+		}
+	})
+}
+
+func TestTermEndsAtMaxHold(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		_, nodes := newLinks(t, 3)
+		c := newClient(t, nodes, redlatch.Options{})
+		terms := 0
+		err := c.Lead(t.Context(), "app", redlatch.LockOptions{MaxHold: time.Minute}, func(ctx context.Context, l *redlatch.Lease) error {
+			if terms++; terms == 3 {
+				return nil
+			}
+			<-ctx.Done()
+			wantErr(t, context.Cause(ctx), redlatch.ErrMaxHold)
+			return ctx.Err()
+		})
+		if err != nil || terms != 3 {
+			t.Errorf("Lead returned %v after %d terms, want nil after 3", err, terms)
+		}
+	})
+}
+
+func TestCandidateWaitsForServersUnlessItHasALimit(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		links, nodes := newLinks(t, 3)
+		c := newClient(t, nodes, redlatch.Options{})
+		for _, l := range links {
+			l.cut()
+		}
+		err := c.Lead(t.Context(), "app", redlatch.LockOptions{Wait: time.Minute}, nil)
+		wantErr(t, err, redlatch.ErrNoQuorum)
+
+		start := time.Now()
+		go func() {
+			time.Sleep(time.Hour)
+			for _, l := range links {
+				l.set(func(l *link) { l.refusing = nil })
+			}
+		}()
+		err = c.Lead(t.Context(), "app", redlatch.LockOptions{}, func(context.Context, *redlatch.Lease) error { return nil })
+		if d := time.Since(start); err != nil || d < time.Hour || d > time.Hour+10*time.Second {
+			t.Errorf("it led after %v, %v, want after an hour", d, err)
+		}
+	})
+}
+
+func TestCandidateReturnsWhatCannotEndByItself(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		_, nodes := newLinks(t, 3)
+		c := newClient(t, nodes, redlatch.Options{})
+		wantErr(t, c.Lead(t.Context(), "", redlatch.LockOptions{}, nil), redlatch.ErrConfig)
+
+		mustLock(t, c, "app", redlatch.LockOptions{})
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		wantErr(t, c.Lead(ctx, "app", redlatch.LockOptions{}, nil), context.DeadlineExceeded)
+
+		result := make(chan error)
+		go func() { result <- c.Lead(t.Context(), "app", redlatch.LockOptions{}, nil) }()
+		time.Sleep(time.Second)
+		c.Close()
+		wantErr(t, <-result, redlatch.ErrClosed)
+	})
+}

@@ -1,0 +1,218 @@
+package redlatch_test
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+	"slices"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/redlatch/redlatch"
+	"github.com/redlatch/redlatch/node"
+)
+
+func TestLockAllAsksInOneOrderAndLocksEachNameOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		links, nodes := newLinks(t, 3)
+		c := newClient(t, nodes, redlatch.Options{})
+		var asked []string
+		links[0].set(func(l *link) {
+			l.hook = func(req node.Request) {
+				if req.Op == node.OpAcquire {
+					asked = append(asked, req.Name)
+				}
+			}
+		})
+		all, err := c.LockAll(t.Context(), []string{"c", "a", "b", "a"}, redlatch.LockOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if want := []string{"a", "b", "c"}; !slices.Equal(asked, want) {
+			t.Errorf("it asked for %q, want %q", asked, want)
+		}
+		var names []string
+		for _, l := range all.All() {
+			names = append(names, l.Name())
+			if all.Lease(l.Name()) != l {
+				t.Errorf("Lease(%q) is another lease", l.Name())
+			}
+		}
+		if !slices.Equal(names, asked) {
+			t.Errorf("it has leases of %q, want %q", names, asked)
+		}
+		if l := all.Lease("d"); l != nil {
+			t.Errorf("Lease of a name that was not locked is %v, want nil", l)
+		}
+		if all.Err() != nil || all.Remaining() <= 0 || !all.Deadline().After(time.Now()) {
+			t.Errorf("held: %v, %v remaining, deadline %v", all.Err(), all.Remaining(), all.Deadline())
+		}
+		before := all.Deadline()
+		time.Sleep(time.Second)
+		if err := all.Extend(t.Context()); err != nil || !all.Deadline().After(before) {
+			t.Errorf("extended: %v, deadline %v, before %v", err, all.Deadline(), before)
+		}
+		if err := all.Release(t.Context()); err != nil {
+			t.Error(err)
+		}
+		wantErr(t, context.Cause(all.Context()), redlatch.ErrReleased)
+		wantErr(t, all.Err(), redlatch.ErrReleased)
+		synctest.Wait()
+		for _, name := range names {
+			wantFree(t, links, name)
+		}
+	})
+}
+
+func TestLockAllThatFailsLeavesNothingLocked(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		links, nodes := newLinks(t, 3)
+		c := newClient(t, nodes, redlatch.Options{})
+		mustLock(t, c, "b", redlatch.LockOptions{})
+		_, err := c.LockAll(t.Context(), []string{"a", "b", "c"}, redlatch.LockOptions{Tries: 1})
+		wantErr(t, err, redlatch.ErrHeld)
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		_, err = c.LockAll(ctx, []string{"a", "b", "c"}, redlatch.LockOptions{})
+		wantErr(t, err, context.DeadlineExceeded)
+		synctest.Wait()
+		wantFree(t, links, "a")
+		wantFree(t, links, "c")
+	})
+}
+
+func TestWaitOfLockAllIsForAllTogether(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		_, nodes := newLinks(t, 3)
+		c := newClient(t, nodes, redlatch.Options{})
+		first := mustLock(t, c, "a", redlatch.LockOptions{})
+		mustLock(t, c, "b", redlatch.LockOptions{})
+		go func() {
+			time.Sleep(3 * time.Second)
+			first.Release(context.Background())
+		}()
+		start := time.Now()
+		_, err := c.LockAll(t.Context(), []string{"a", "b"}, redlatch.LockOptions{Wait: 4 * time.Second})
+		wantErr(t, err, redlatch.ErrHeld)
+		if d := time.Since(start); d < 4*time.Second || d > 4500*time.Millisecond {
+			t.Errorf("it waited %v, want 4s", d)
+		}
+	})
+}
+
+// TestCallersOfSomeOfTheSameNamesDoNotWaitInACircle has processes that list the
+// same names in random order.
+func TestCallersOfSomeOfTheSameNamesDoNotWaitInACircle(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		hosts := newHosts(t, 6, 3, redlatch.Options{})
+		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute)
+		defer cancel()
+		var mu sync.Mutex
+		held := map[string]int{}
+		var wg sync.WaitGroup
+		for i, h := range hosts {
+			random := rand.New(rand.NewPCG(1, uint64(i)))
+			wg.Go(func() {
+				for range 20 {
+					names := []string{"a", "b", "c", "d"}
+					random.Shuffle(len(names), func(i, j int) { names[i], names[j] = names[j], names[i] })
+					names = names[:2+random.IntN(3)]
+					all, err := h.LockAll(ctx, names, redlatch.LockOptions{})
+					if err != nil {
+						t.Errorf("host %d, %q: %v", i, names, err)
+						return
+					}
+					count := func(by int) {
+						mu.Lock()
+						defer mu.Unlock()
+						for _, l := range all.All() {
+							if held[l.Name()] += by; held[l.Name()] > 1 {
+								t.Errorf("%q has %d holders", l.Name(), held[l.Name()])
+							}
+						}
+					}
+					count(1)
+					time.Sleep(10 * time.Millisecond)
+					count(-1)
+					if err := all.Release(ctx); err != nil {
+						t.Errorf("host %d, %q: %v", i, names, err)
+					}
+				}
+			})
+		}
+		wg.Wait()
+	})
+}
+
+func TestLossOfOneOfSeveralEndsTheContextOfAll(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		links, nodes := newLinks(t, 3)
+		c := newClient(t, nodes, redlatch.Options{})
+		all, err := c.LockAll(t.Context(), []string{"a", "b"}, redlatch.LockOptions{TTL: 3 * time.Second})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, l := range links {
+			l.Drop("b")
+			l.take(t, "b", "another", time.Minute)
+		}
+		<-all.Context().Done()
+		wantErr(t, context.Cause(all.Context()), redlatch.ErrLost)
+		wantErr(t, all.Err(), redlatch.ErrLost)
+		var lost *redlatch.LostError
+		if !errors.As(all.Err(), &lost) || lost.Name != "b" {
+			t.Errorf("lost is %v, want %q", all.Err(), "b")
+		}
+		if err := all.Lease("a").Err(); err != nil {
+			t.Errorf("the other lease has ended: %v", err)
+		}
+		wantErr(t, all.Release(t.Context()), redlatch.ErrLost)
+		synctest.Wait()
+		wantFree(t, links, "a")
+	})
+}
+
+func TestLossWhileWaitingForAnotherNameEndsTheWait(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		links, nodes := newLinks(t, 3)
+		c := newClient(t, nodes, redlatch.Options{})
+		mustLock(t, c, "c", redlatch.LockOptions{})
+		result := make(chan error)
+		go func() {
+			_, err := c.LockAll(t.Context(), []string{"a", "b", "c"}, redlatch.LockOptions{TTL: 3 * time.Second})
+			result <- err
+		}()
+		time.Sleep(100 * time.Millisecond)
+		for _, l := range links {
+			l.Drop("a")
+			l.take(t, "a", "another", time.Minute)
+		}
+		start := time.Now()
+		err := <-result
+		wantErr(t, err, redlatch.ErrLost)
+		if d := time.Since(start); d > 3*time.Second {
+			t.Errorf("it waited for another %v after the loss", d)
+		}
+		synctest.Wait()
+		wantFree(t, links, "b")
+	})
+}
+
+func TestLockAllRefusesBadNames(t *testing.T) {
+	links, nodes := newLinks(t, 1)
+	c := newClient(t, nodes, redlatch.Options{})
+	for _, names := range [][]string{nil, {"a", ""}, {"a", "b\x00"}} {
+		_, err := c.LockAll(t.Context(), names, redlatch.LockOptions{})
+		wantErr(t, err, redlatch.ErrConfig)
+		var bad *redlatch.ConfigError
+		if !errors.As(err, &bad) || bad.Bound == "" {
+			t.Errorf("%q: %v", names, err)
+		}
+	}
+	wantFree(t, links, "a")
+	if n := links[0].count(node.OpAcquire); n != 0 {
+		t.Errorf("it sent %d requests", n)
+	}
+}
