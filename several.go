@@ -66,7 +66,10 @@ func (c *Client) sorted(names []string) ([]string, error) {
 	}
 	for i, name := range names {
 		if _, err := c.key(name); err != nil {
-			return nil, fmt.Errorf("names[%d]: %w", i, err)
+			if bad, ok := err.(*ConfigError); ok && len(names) > 1 {
+				bad.Field = fmt.Sprintf("names[%d]", i)
+			}
+			return nil, err
 		}
 	}
 	names = slices.Clone(names)

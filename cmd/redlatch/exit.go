@@ -108,6 +108,8 @@ func outcomeOf(err error) *outcome {
 	case errors.As(err, &signal):
 		return &outcome{code: exitSignal + int(signal.Signal), signal: signal.Signal, event: "interrupted",
 			err: fmt.Errorf("%v while waiting for the lock", signal)}
+	case errors.Is(err, redlatch.ErrLost): // one of several locks, during the wait for another
+		return lostOutcome(err)
 	case errors.Is(err, redlatch.ErrHeld):
 		return &outcome{code: exitHeld, event: "held", err: err}
 	case errors.As(err, &bad):

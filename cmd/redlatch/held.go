@@ -12,10 +12,11 @@ import (
 	"github.com/redlatch/redlatch/cmd/redlatch/internal/supervise"
 )
 
-// heldLock is the lock of a run while CMD runs under it. It is a
+// heldLock is the lock of a run, or several, while CMD runs under it. It is a
 // supervise.Lease.
 type heldLock struct {
-	*redlatch.Lease
+	*redlatch.Leases
+	name     string
 	acquired time.Time
 	maxHold  time.Duration
 	minHold  time.Duration
@@ -43,12 +44,12 @@ func (h *heldLock) maxHoldOver() bool {
 
 // Lost says why the lock is lost.
 func (h *heldLock) Lost(cause error) error {
-	failure, job := h.extends.failure(), heldSince(h.Name(), h.acquired)
+	failure, job := h.extends.failure(), heldSince(h.name, h.acquired)
 	switch {
 	case errors.Is(cause, redlatch.ErrNoQuorum):
 		return fmt.Errorf("%s is no longer ours, and CMD was ended: %s", job, lostCause(cause))
 	case h.maxHoldOver():
-		return fmt.Errorf("%q was held for its --max-hold of %v, and CMD was ended", h.Name(), h.maxHold)
+		return fmt.Errorf("%q was held for its --max-hold of %v, and CMD was ended", h.name, h.maxHold)
 	case failure != "":
 		return fmt.Errorf("%s could not be extended in time, and CMD was ended: %s", job, failure)
 	}
@@ -57,10 +58,10 @@ func (h *heldLock) Lost(cause error) error {
 
 // Ignored warns that the lock is lost and CMD runs on.
 func (h *heldLock) Ignored() {
-	h.warn("%s is lost, and CMD runs on without it: %s", heldSince(h.Name(), h.acquired), lostCause(h.Err()))
+	h.warn("%s is lost, and CMD runs on without it: %s", heldSince(h.name, h.acquired), lostCause(h.Err()))
 }
 
-func (h *heldLock) warn(format string, args ...any) { h.say.warn(h.Name(), format, args...) }
+func (h *heldLock) warn(format string, args ...any) { h.say.warn(h.name, format, args...) }
 
 // outcome is that of a run whose command ended like this.
 func (h *heldLock) outcome(command string, r supervise.Result) *outcome {
@@ -68,11 +69,11 @@ func (h *heldLock) outcome(command string, r supervise.Result) *outcome {
 	case supervise.NotStarted:
 		return cannotRun(command, r.Err, true)
 	case supervise.TooLate:
-		return lostOutcome(fmt.Errorf("%q ran out before CMD was started", h.Name()))
+		return lostOutcome(fmt.Errorf("%q ran out before CMD was started", h.name))
 	case supervise.Lost:
 		return lostOutcome(r.Err)
 	case supervise.Unended:
-		return lostOutcome(fmt.Errorf("%q is lost, and CMD could not be ended and runs on: end it by hand", h.Name()))
+		return lostOutcome(fmt.Errorf("%q is lost, and CMD could not be ended and runs on: end it by hand", h.name))
 	}
 	return &outcome{code: r.Exit.Code, signal: r.Exit.Signal, keyed: r.Keyed, event: "exited"}
 }
@@ -122,10 +123,10 @@ func (h *heldLock) release(end *outcome, stayed stay) {
 	case end.event == "lost":
 		// The outcome says it already.
 	case !errors.Is(err, redlatch.ErrLost):
-		h.warn("%q could not be released and runs out within %v: %s", h.Name(), h.TTL(), message(err))
+		h.warn("%q could not be released and runs out within %v: %s", h.name, h.All()[0].TTL(), message(err))
 	case stayed != stayNone:
-		h.warn("%q was lost before its --min-hold of %v was over: %s", h.Name(), h.minHold, lostCause(err))
+		h.warn("%q was lost before its --min-hold of %v was over: %s", h.name, h.minHold, lostCause(err))
 	case end.event == "exited" && h.onLost != supervise.Ignore:
-		*end = *lostOutcome(fmt.Errorf("%q was lost before CMD ended: %s", h.Name(), lostCause(err)))
+		*end = *lostOutcome(fmt.Errorf("%q was lost before CMD ended: %s", h.name, lostCause(err)))
 	}
 }

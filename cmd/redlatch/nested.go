@@ -32,14 +32,23 @@ func heldEntry(value string) string {
 	return fmt.Sprintf("%s@%d", hex.EncodeToString(sum[:16]), session())
 }
 
-// heldWith is the variable for a CMD that runs under one more lock.
-func heldWith(lease *redlatch.Lease) string {
+// heldWith is the variable for a CMD that runs under more locks.
+func heldWith(leases *redlatch.Leases) string {
+	text := os.Getenv(heldVariable)
+	for _, l := range leases.All() {
+		text += " " + heldEntry(valueOf(l))
+	}
+	return heldVariable + "=" + strings.TrimSpace(text)
+}
+
+// valueOf returns the value of a lease on the nodes.
+func valueOf(lease *redlatch.Lease) string {
 	var parts struct{ Value string }
 	_, text, _ := strings.Cut(lease.Handle(), ".")
 	if plain, err := base64.RawURLEncoding.DecodeString(text); err == nil {
 		json.Unmarshal(plain, &parts)
 	}
-	return heldVariable + "=" + strings.TrimSpace(os.Getenv(heldVariable)+" "+heldEntry(parts.Value))
+	return parts.Value
 }
 
 // nested calls the function of that name on nodes that it opens, if there is

@@ -41,10 +41,9 @@ func (r *reporter) register(flags *pflag.FlagSet) {
 	flags.VarP(&r.format, "output", "o", "write stderr in words, or in lines of JSON with one for every outcome")
 }
 
-// runFacts is what is known of a lock that was acquired.
+// runFacts is what is known of locks that were acquired.
 type runFacts struct {
-	token  redlatch.Token
-	owner  string
+	leases []*redlatch.Lease
 	waited time.Duration
 	held   time.Duration
 }
@@ -61,10 +60,17 @@ type event struct {
 	Holders []holderJSON `json:"holders,omitempty"`
 	Place   int          `json:"place,omitempty"`
 	Token   string       `json:"token,omitempty"`
+	Locks   []lockedJSON `json:"locks,omitempty"` // if there are several
 	Owner   string       `json:"owner,omitempty"`
 	Waited  *float64     `json:"waited_ms,omitempty"`
 	Held    *float64     `json:"held_ms,omitempty"`
 	Left    *float64     `json:"left_ms,omitempty"`
+}
+
+// lockedJSON is one of several locks.
+type lockedJSON struct {
+	Name  string `json:"name"`
+	Token string `json:"token"`
 }
 
 // end reports an outcome: in text if there is a message, in JSON always.
@@ -87,17 +93,23 @@ func (r *reporter) end(o *outcome) {
 		e.Holders = holdersJSON(held.Holders)
 	}
 	if f := o.run; f != nil {
-		e.Token, e.Owner = tokenText(f.token), f.owner
+		e.Token, e.Owner = tokenText(f.leases[0].Token()), f.leases[0].Owner()
+		if len(f.leases) > 1 {
+			e.Token = ""
+			for _, l := range f.leases {
+				e.Locks = append(e.Locks, lockedJSON{l.Name(), tokenText(l.Token())})
+			}
+		}
 		e.Waited, e.Held = ms(f.waited), ms(f.held)
 	}
 	r.json(e)
 }
 
 // waiting reports a wait.
-func (r *reporter) waiting(name string, v waitView) {
-	text := strings.TrimPrefix(v.line(name), "redlatch: ")
+func (r *reporter) waiting(v waitView) {
+	text := strings.TrimPrefix(v.line(), "redlatch: ")
 	if r.format == "json" {
-		r.json(event{Event: "waiting", Name: name, Message: text, Holders: holdersJSON(v.holders), Place: v.place, Waited: ms(v.waited)})
+		r.json(event{Event: "waiting", Name: v.name, Message: text, Holders: holdersJSON(v.holders), Place: v.place, Waited: ms(v.waited)})
 		return
 	}
 	r.line(text, "")

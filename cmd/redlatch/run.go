@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"strings"
 	"syscall"
 	"time"
 
@@ -18,9 +19,14 @@ import (
 func newRun(say *reporter) *cobra.Command {
 	f := &runFlags{onLost: supervise.Term}
 	cmd := &cobra.Command{
-		Use:   "run [flags] NAME -- CMD [ARG...]",
+		Use:   "run [flags] NAME... -- CMD [ARG...]",
 		Short: "Run a command while holding a lock",
 		Long: `Wait for the lock NAME, run CMD while holding it, and release it.
+
+With several names CMD runs while all of these locks are held. They are acquired
+in the order of their names, so runs that list the same names in any order do not
+wait for each other in a circle. The loss of one ends CMD. In its environment
+the names and tokens then stand in that order, one on each line.
 
 CMD runs in a process group of its own, with the same stdin, stdout and stderr,
 and with REDLATCH_NAME, REDLATCH_TOKEN, REDLATCH_OWNER and REDLATCH_DEADLINE in
@@ -53,16 +59,18 @@ Exit status: CMD's own, or
   # wait for half a minute at most
   redlatch run -w 30s deploy/web -- make deploy
 
+  # two locks, both or none
+  redlatch run db/orders db/stock -- ./move.sh
+
   # pass the token to the resource
   redlatch run import -- sh -c 'curl -fH "Fence: $REDLATCH_TOKEN" -T data.csv https://store/import'`,
 		Args: runArgs,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			f.waitSet = cmd.Flags().Changed("wait")
-			f.graceSet = cmd.Flags().Changed("grace")
-			f.ttlSet = cmd.Flags().Changed("ttl")
-			end := f.run(say, args[0], args[1:])
-			end.name, end.nodes = args[0], f.opened
-			return end
+			return f.ended(say, cmd, args, func(t *task) *outcome {
+				end, _ := t.once()
+				return end
+			})
 		},
 	}
 	flags := cmd.Flags()
@@ -72,76 +80,116 @@ Exit status: CMD's own, or
 	return cmd
 }
 
-// run acquires the lock, runs CMD under it, and releases it.
-func (f *runFlags) run(say *reporter, name string, argv []string) *outcome {
+// task is CMD and the locks that it runs under.
+type task struct {
+	f        *runFlags
+	say      *reporter
+	names    []string
+	argv     []string
+	path     string // of CMD
+	nodes    []redlatch.Node
+	client   *redlatch.Client
+	extends  *extensions
+	received chan os.Signal
+	warned   bool // that nodes are quarantined
+	held     bool // the locks were acquired
+}
+
+// ended prepares the run of CMD, calls do, and returns the outcome.
+func (f *runFlags) ended(say *reporter, cmd *cobra.Command, args []string, do func(t *task) *outcome) *outcome {
+	f.graceSet = cmd.Flags().Changed("grace")
+	f.ttlSet = cmd.Flags().Changed("ttl")
+	dash := cmd.ArgsLenAtDash()
+	t := &task{f: f, say: say, names: args[:dash], argv: args[dash:]}
+	end := t.prepare()
+	if end == nil {
+		end = do(t)
+		t.close()
+	}
+	end.name, end.nodes = t.name(), f.opened
+	return end
+}
+
+// name is how the locks are named in messages.
+func (t *task) name() string { return strings.Join(t.names, ", ") }
+
+// prepare makes a client. It returns an outcome if that fails.
+func (t *task) prepare() *outcome {
+	f := t.f
 	if err := f.check(); err != nil {
 		return outcomeOf(err)
 	}
 	// Before the lock is acquired: nobody should wait for a command that cannot
 	// be run.
-	path, err := exec.LookPath(argv[0])
-	if err != nil {
-		return cannotRun(argv[0], err, false)
+	var err error
+	if t.path, err = exec.LookPath(t.argv[0]); err != nil {
+		return cannotRun(t.argv[0], err, false)
 	}
 	// Before a request is sent to a node: from then on there may be something to
 	// clean up.
-	received := make(chan os.Signal, 16)
-	signals.Notify(received, supervise.Forwarded())
-	nodes, err := f.open()
-	if err != nil {
+	t.received = make(chan os.Signal, 16)
+	signals.Notify(t.received, supervise.Forwarded())
+	if t.nodes, err = f.open(); err != nil {
 		return outcomeOf(err)
 	}
-	extends := &extensions{}
-	opts := redlatch.Options{Label: f.labelFor(argv[0]), MaxHold: f.maxHold, Observer: extends}
+	t.extends = &extensions{}
+	opts := redlatch.Options{Label: f.labelFor(t.argv[0]), MaxHold: f.maxHold, Observer: t.extends}
 	if f.ttlSet {
 		// Otherwise the library chooses: the nodes may be marked for a shorter one.
 		opts.TTL = f.ttl
 	}
 	f.apply(&opts)
-	client, err := redlatch.New(nodes, opts)
-	if err != nil {
+	if t.client, err = redlatch.New(t.nodes, opts); err != nil {
 		return outcomeOf(err)
 	}
-	var lease *redlatch.Lease
-	warned := false
-	defer func() {
-		// By now a late answer may have shown a node that lost its data.
-		if client.Close(); lease != nil && !warned {
-			say.reduced(name, client)
-		}
-	}()
+	return nil
+}
 
+func (t *task) close() {
+	// By now a late answer may have shown a node that lost its data.
+	if t.client.Close(); t.held && !t.warned {
+		t.say.reduced(t.name(), t.client)
+	}
+}
+
+// once acquires the locks, runs CMD under them, and releases them. It reports
+// also whether CMD has ended because a lock was lost.
+func (t *task) once() (end *outcome, lost bool) {
+	f := t.f
 	if !f.noWait && !f.waitSet {
-		if err := nested(name, nodes); err != nil {
-			return outcomeOf(err)
+		for _, name := range t.names {
+			if err := nested(name, t.nodes); err != nil {
+				return outcomeOf(err), false
+			}
 		}
 	}
 	asked := time.Now()
-	show := say.showWaiting(name, nodes, &extends.places)
-	lease, err = f.acquire(client, name, received)
+	show := t.say.showWaiting(t.names[0], t.nodes, &t.extends.places)
+	leases, err := t.acquire()
 	show.stop()
 	if err != nil {
-		return f.refused(err, time.Since(asked))
+		return f.refused(err, time.Since(asked)), false
 	}
-	warned = say.reduced(name, client)
+	t.held = true
+	t.warned = t.say.reduced(t.name(), t.client) || t.warned
 	acquired := time.Now()
-	facts := &runFacts{token: lease.Token(), owner: lease.Owner(), waited: acquired.Sub(asked)}
+	facts := &runFacts{leases: leases.All(), waited: acquired.Sub(asked)}
 	cmd := &exec.Cmd{
-		Path: path, Args: argv,
-		Env:   append(append(os.Environ(), leaseVariables(lease)...), heldWith(lease)),
+		Path: t.path, Args: t.argv,
+		Env:   append(append(os.Environ(), leaseVariables(facts.leases...)...), heldWith(leases)),
 		Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr,
 	}
-	grace := f.graceFor(lease.TTL())
+	grace := f.graceFor(facts.leases[0].TTL())
 	held := &heldLock{
-		Lease: lease, acquired: acquired, maxHold: f.maxHold, minHold: f.minHold, grace: grace,
-		onLost: f.onLost, extends: extends, say: say,
+		Leases: leases, name: t.name(), acquired: acquired, maxHold: f.maxHold, minHold: f.minHold, grace: grace,
+		onLost: f.onLost, extends: t.extends, say: t.say,
 	}
 	result := supervise.Run(supervise.Config{
-		Cmd: cmd, Lease: held, Plan: supervise.NewPlan(grace, f.onLost), Signals: received, Warn: held.warn,
+		Cmd: cmd, Lease: held, Plan: supervise.NewPlan(grace, f.onLost), Signals: t.received, Warn: held.warn,
 	})
-	end, stayed := held.outcome(argv[0], result), stayNone
+	end, stayed := held.outcome(t.argv[0], result), stayNone
 	if result.End == supervise.Exited && len(result.Signals) == 0 && !result.Keyed {
-		stayed = held.stay(received)
+		stayed = held.stay(t.received)
 	}
 	held.release(end, stayed)
 	if stayed == stayInterrupted && end.event == "exited" {
@@ -150,48 +198,56 @@ func (f *runFlags) run(say *reporter, name string, argv []string) *outcome {
 	}
 	facts.held = time.Since(acquired)
 	end.run = facts
-	return end
+	return end, result.End == supervise.Lost || result.End == supervise.TooLate
 }
 
-// leaseVariables describe the lock to CMD. They follow the inherited ones, so
+// leaseVariables describe the locks to CMD. They follow the inherited ones, so
 // that in a nested run those of the inner lock are valid.
-func leaseVariables(lease *redlatch.Lease) []string {
+func leaseVariables(leases ...*redlatch.Lease) []string {
+	var names, tokens []string
+	deadline := leases[0].Deadline()
+	for _, l := range leases {
+		names, tokens = append(names, l.Name()), append(tokens, tokenText(l.Token()))
+		if d := l.Deadline(); d.Before(deadline) {
+			deadline = d
+		}
+	}
 	return []string{
-		"REDLATCH_NAME=" + lease.Name(),
-		"REDLATCH_TOKEN=" + tokenText(lease.Token()),
-		"REDLATCH_OWNER=" + lease.Owner(),
-		"REDLATCH_DEADLINE=" + lease.Deadline().UTC().Format(time.RFC3339Nano),
+		"REDLATCH_NAME=" + strings.Join(names, "\n"), // which no name contains
+		"REDLATCH_TOKEN=" + strings.Join(tokens, "\n"),
+		"REDLATCH_OWNER=" + leases[0].Owner(),
+		"REDLATCH_DEADLINE=" + deadline.UTC().Format(time.RFC3339Nano),
 	}
 }
 
-// acquire waits for the lock. A signal that ends a process ends the wait.
-func (f *runFlags) acquire(client *redlatch.Client, name string, received <-chan os.Signal) (*redlatch.Lease, error) {
+// acquire waits for the locks. A signal that ends a process ends the wait.
+func (t *task) acquire() (*redlatch.Leases, error) {
+	f := t.f
 	ctx, cancel := context.WithCancelCause(context.Background())
 	defer cancel(nil)
 	type result struct {
-		lease *redlatch.Lease
-		err   error
+		leases *redlatch.Leases
+		err    error
 	}
 	done := make(chan result, 1)
 	go func() {
 		opts := redlatch.LockOptions{Wait: f.wait}
-		ask := client.Lock
 		if f.noWait || f.waitSet && f.wait == 0 {
-			ask = client.TryLock
+			opts.Tries = 1
 		}
-		lease, err := ask(ctx, name, opts)
-		done <- result{lease, err}
+		leases, err := t.client.LockAll(ctx, t.names, opts)
+		done <- result{leases, err}
 	}()
 	for {
 		select {
 		case r := <-done:
 			if r.err == nil && ctx.Err() != nil {
 				// The signal came at the same moment as the lock.
-				r.lease.Release(context.Background())
+				r.leases.Release(context.Background())
 				return nil, context.Cause(ctx)
 			}
-			return r.lease, r.err
-		case s := <-received:
+			return r.leases, r.err
+		case s := <-t.received:
 			if signals.Ends(s) {
 				cancel(&interruptedError{Signal: s.(syscall.Signal)})
 			}

@@ -36,20 +36,30 @@ type runFlags struct {
 // registerRun adds the flags of run.
 func (f *runFlags) registerRun(flags *pflag.FlagSet) {
 	f.register(flags)
+	f.registerWait(flags)
+	f.registerHold(flags)
+	flags.DurationVar(&f.minHold, "min-hold", 0, "hold the lock for `DURATION` at least, even if CMD ends before")
+	flags.IntVarP(&f.conflictCode, "conflict-exit-code", "E", exitHeld, "exit with `CODE` instead of 75")
+}
+
+// registerWait adds the flags of the wait for a lock.
+func (f *runFlags) registerWait(flags *pflag.FlagSet) {
 	flags.BoolVarP(&f.noWait, "no-wait", "n", false, "ask once and do not wait: exit 75 if another holds the lock, 69 if too few nodes answer")
 	flags.VarP(seconds{&f.wait}, "wait", "w", "wait for `DURATION` at most, for holders and for nodes, then exit 75 or 69; a bare number is seconds (default: for holders without end, for nodes 2s)")
+}
+
+// registerHold adds the flags of a lock that CMD runs under.
+func (f *runFlags) registerHold(flags *pflag.FlagSet) {
 	flags.DurationVar(&f.ttl, "ttl", 10*time.Second, "`DURATION` after which the lock of a crashed holder is free; a living one extends it")
 	flags.DurationVar(&f.maxHold, "max-hold", 24*time.Hour, "hold the lock for `DURATION` at most: then CMD is ended")
-	flags.DurationVar(&f.minHold, "min-hold", 0, "hold the lock for `DURATION` at least, even if CMD ends before")
 	flags.DurationVar(&f.grace, "grace", 0, "`DURATION` before the deadline at which CMD gets a TERM when the lock is being lost (default a fifth of the TTL, 2s at most)")
 	flags.Var(&f.onLost, "on-lost", "what CMD gets when the lock is being lost: term, a TERM and then a KILL; kill, the KILL alone; or ignore, nothing")
-	flags.IntVarP(&f.conflictCode, "conflict-exit-code", "E", exitHeld, "exit with `CODE` instead of 75")
 	flags.StringVar(&f.label, "label", "", "what others see as the holder, besides host and process id (default the name of CMD)")
 }
 
-// runArgs checks that the arguments are NAME -- CMD.
+// runArgs checks that the arguments are NAME... -- CMD.
 func runArgs(cmd *cobra.Command, args []string) error {
-	const form = "try redlatch run NAME -- CMD"
+	form := "try redlatch " + cmd.Name() + " NAME -- CMD"
 	dash := cmd.ArgsLenAtDash()
 	switch {
 	case len(args) == 0:
@@ -58,13 +68,10 @@ func runArgs(cmd *cobra.Command, args []string) error {
 		return usageError(errors.New("there is no -- before the command"), form)
 	case dash == 0:
 		return usageError(errors.New("there is no name before --"), form)
-	case dash > 1:
-		if err := strayAddress(args[:dash]); err != nil {
-			return err
-		}
-		return usageError(fmt.Errorf("there are %d names before --: run takes one lock", dash), "try one redlatch run inside the other")
-	case len(args) == 1:
+	case len(args) == dash:
 		return usageError(errors.New("there is no command after --"), form)
+	case dash > 1:
+		return strayAddress(args[:dash])
 	}
 	return nil
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -87,7 +88,7 @@ func (w *waiting) paint(ctx context.Context) {
 			return
 		case <-timer.C:
 		}
-		line := w.look(ctx).line(w.name)
+		line := w.look(ctx).line()
 		if ctx.Err() == nil {
 			w.screen.Draw(line)
 		}
@@ -107,7 +108,7 @@ func (w *waiting) report(ctx context.Context) {
 		case <-timer.C:
 		}
 		if seen := w.look(ctx); ctx.Err() == nil {
-			w.say.waiting(w.name, seen)
+			w.say.waiting(seen)
 		}
 		timer.Reset(nextLine(time.Since(w.since)))
 	}
@@ -120,6 +121,7 @@ func nextLine(waited time.Duration) time.Duration {
 
 // waitView is what is known of a wait at one moment.
 type waitView struct {
+	name    string            // of the lock
 	holders []redlatch.Holder // whom most nodes name; empty for nobody
 	place   int               // in the queue; 0 if it is not known
 	waited  time.Duration
@@ -132,17 +134,19 @@ type waitView struct {
 func (w *waiting) look(ctx context.Context) waitView {
 	ctx, cancel := context.WithTimeout(ctx, waitRefresh)
 	defer cancel()
+	name, place, outage := w.places.last()
+	name = cmp.Or(name, w.name)
 	replies := make([]node.Reply, len(w.nodes))
 	errs := make([]error, len(w.nodes))
 	var asked sync.WaitGroup
 	for i, n := range w.nodes {
 		asked.Go(func() {
-			replies[i], errs[i] = n.Do(ctx, node.Request{Op: node.OpInspect, Name: w.name})
+			replies[i], errs[i] = n.Do(ctx, node.Request{Op: node.OpInspect, Name: name})
 		})
 	}
 	asked.Wait()
 	v := waitView{waited: time.Since(w.since), nodes: len(w.nodes)}
-	v.place, v.outage = w.places.last()
+	v.name, v.place, v.outage = name, place, outage
 	votes := map[string]int{}
 	for i, r := range replies {
 		if errs[i] != nil {
@@ -163,10 +167,10 @@ func (w *waiting) look(ctx context.Context) waitView {
 
 // line says what is waited for, in a form that is fit for a terminal: anybody
 // may have written the holder's value, and a terminal obeys what it is shown.
-func (v waitView) line(name string) string {
+func (v waitView) line() string {
 	place := ""
 	if v.outage != "" {
-		return harmless(fmt.Sprintf("redlatch: waiting for nodes for %q (%v so far): %s", name, v.waited.Round(time.Second), v.outage))
+		return harmless(fmt.Sprintf("redlatch: waiting for nodes for %q (%v so far): %s", v.name, v.waited.Round(time.Second), v.outage))
 	}
 	if v.place > 0 {
 		place = ", " + ordinal(v.place) + " in line"
@@ -178,7 +182,7 @@ func (v waitView) line(name string) string {
 	case len(v.holders) > 0:
 		why = ": held by " + v.holders[0].String()
 	}
-	return harmless(fmt.Sprintf("redlatch: waiting for %q%s (%v so far)%s", name, place, v.waited.Round(time.Second), why))
+	return harmless(fmt.Sprintf("redlatch: waiting for %q%s (%v so far)%s", v.name, place, v.waited.Round(time.Second), why))
 }
 
 // ordinal is 1st, 2nd, 3rd, …
@@ -201,12 +205,19 @@ func ordinal(n int) string {
 // the nodes if too few of them answer.
 type places struct {
 	mu     sync.Mutex
+	name   string // of the lock that we wait for, once we do
 	place  int
 	outage string
 }
 
-func (p *places) LockStart(ctx context.Context, _ redlatch.LockStart) context.Context { return ctx }
-func (p *places) LockEnd(context.Context, redlatch.LockEnd)                           {}
+func (p *places) LockStart(ctx context.Context, l redlatch.LockStart) context.Context {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.name, p.place, p.outage = l.Name, 0, ""
+	return ctx
+}
+
+func (p *places) LockEnd(context.Context, redlatch.LockEnd) {}
 
 func (p *places) Waiting(_ context.Context, w redlatch.Waiting) {
 	p.mu.Lock()
@@ -214,10 +225,10 @@ func (p *places) Waiting(_ context.Context, w redlatch.Waiting) {
 	p.place, p.outage = w.Place, outageOf(w.Err)
 }
 
-func (p *places) last() (place int, outage string) {
+func (p *places) last() (name string, place int, outage string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return p.place, p.outage
+	return p.name, p.place, p.outage
 }
 
 // outageOf says what is wrong with the nodes that we wait for; nothing, if we

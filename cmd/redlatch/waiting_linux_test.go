@@ -124,18 +124,18 @@ func TestWaitingLineObeysNobody(t *testing.T) {
 	value := strings.Repeat("0", 32) + ":host/1/\x1b]0;pwned\a"
 	view := func(r node.Reply) waitView {
 		r.Status = node.Held
-		return waitView{holders: admin.HoldersOf(redlatch.NodeResult{Reply: r}), nodes: 1, place: 2, waited: 3 * time.Second}
+		return waitView{name: "job", holders: admin.HoldersOf(redlatch.NodeResult{Reply: r}), nodes: 1, place: 2, waited: 3 * time.Second}
 	}
-	got := view(node.Reply{Value: value, Left: 1234 * time.Millisecond}).line("job")
+	got := view(node.Reply{Value: value, Left: 1234 * time.Millisecond}).line()
 	if strings.ContainsAny(got, "\x1b\a") || !strings.HasPrefix(got, `redlatch: waiting for "job", 2nd in line (3s so far): held by another client ("`) ||
 		!strings.HasSuffix(got, `); it expires in 1s unless extended`) {
 		t.Errorf("a holder with control characters in its name: %q", got)
 	}
-	got = view(node.Reply{Value: "some value", Left: node.NoExpiry}).line("job")
+	got = view(node.Reply{Value: "some value", Left: node.NoExpiry}).line()
 	if !strings.Contains(got, `: held by another client ("some value") with no expiry`) {
 		t.Errorf("a plain lock: %q", got)
 	}
-	if got, want := (waitView{nodes: 3, silent: 2}).line("job"), `redlatch: waiting for "job" (0s so far): 2 of 3 nodes do not answer`; got != want {
+	if got, want := (waitView{name: "job", nodes: 3, silent: 2}).line(), `redlatch: waiting for "job" (0s so far): 2 of 3 nodes do not answer`; got != want {
 		t.Errorf("an outage: %q, want %q", got, want)
 	}
 }
