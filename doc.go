@@ -38,8 +38,8 @@
 // that context has ended. Locks are not re-entrant.
 //
 // LockAll acquires the locks of several names together. Lead runs a function in
-// one process at a time, the leader, and stands for election again when that
-// process loses the lock.
+// one process at a time, the leader, and waits for the lock again when that
+// process loses it.
 //
 // # Guarantees
 //

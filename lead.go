@@ -5,16 +5,16 @@ import (
 	"errors"
 )
 
-// Lead stands for election until ctx ends: it waits for the lock, which only the
-// leader holds, and then runs fn. The context of fn is a child of ctx and ends
+// Lead runs fn in one process of many, the leader. It waits for the lock, which
+// only the leader holds, and then runs fn. The context of fn is a child of ctx and ends
 // when this process no longer leads, at the lease's deadline at the latest. fn
 // must stop when it ends.
 //
 // When fn returns while this process leads, it resigns: Lead releases the lock,
 // so that another candidate leads at once, and returns fn's error. When the lock
-// was lost, Lead waits until fn has returned, drops its error and stands again.
-// fn is thus never running twice in one call of Lead. MaxHold limits a term:
-// after it the process stands again, behind those that wait.
+// was lost, Lead waits until fn has returned, drops its error and waits for the
+// lock again. So fn never runs twice at a time. MaxHold limits a term: after it
+// the process waits again, behind those that already wait.
 //
 // Lead waits for servers without limit, and logs once that it does. Only with
 // Wait or Tries in opts, which limit each candidacy, does it return the error of
@@ -36,10 +36,10 @@ func (c *Client) Lead(ctx context.Context, name string, opts LockOptions, fn fun
 		})
 		switch {
 		case leads && lost != nil:
-			c.opts.Logger.Warn("redlatch: no longer the leader, standing again", "name", name, "err", lost)
+			c.opts.Logger.Warn("redlatch: no longer the leader, and waits for the lock again", "name", name, "err", lost)
 		case !leads && patient && errors.Is(err, ErrNoQuorum):
 			if !warned {
-				c.opts.Logger.Warn("redlatch: cannot stand for election, and tries on", "name", name, "err", err)
+				c.opts.Logger.Warn("redlatch: too few nodes for an election, and waits for them", "name", name, "err", err)
 			}
 			warned = true
 		default:

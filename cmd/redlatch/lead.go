@@ -14,11 +14,11 @@ func newLead(say *reporter) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "lead [flags] NAME -- CMD [ARG...]",
 		Short: "Run a command in one of many processes, the leader",
-		Long: `Stand for election under NAME: wait for the lock NAME, which only the leader
-holds, and run CMD while holding it.
+		Long: `Wait for the lock NAME, which only the leader holds, and run CMD while
+holding it. Start it on as many machines as you like: CMD runs on one.
 
 When the lock is being lost, CMD is ended before the deadline as with run, and
-then lead stands again: CMD never runs twice at a time. It waits for other
+then lead waits for the lock again: CMD never runs twice at a time. It waits for other
 leaders and for nodes without end. When CMD ends by itself, or lead is
 interrupted, the lock is released, the next candidate leads at once, and lead
 ends.
@@ -71,7 +71,7 @@ func (t *task) lead() *outcome {
 		end, lost := t.once()
 		switch {
 		case lost:
-			t.say.warn(t.name(), "%v; standing again", end.err)
+			t.say.warn(t.name(), "%v; waiting for the lock again", end.err)
 			outage = false
 		case end.code == exitNoQuorum && end.run == nil:
 			if !outage {
