@@ -30,9 +30,9 @@ func TestLeaderThatReturnsResigns(t *testing.T) {
 	})
 }
 
-// TestLeaderThatLostStandsAgainWhenItsFunctionHasReturned has a function that
+// TestLeaderThatLostWaitsAgainWhenItsFunctionHasReturned has a function that
 // takes a while to stop. The lock is not asked for before that.
-func TestLeaderThatLostStandsAgainWhenItsFunctionHasReturned(t *testing.T) {
+func TestLeaderThatLostWaitsAgainWhenItsFunctionHasReturned(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		links, nodes := newLinks(t, 3)
 		c := newClient(t, nodes, redlatch.Options{})
@@ -56,7 +56,7 @@ func TestLeaderThatLostStandsAgainWhenItsFunctionHasReturned(t *testing.T) {
 			time.Sleep(10 * time.Second)
 			for _, lk := range links {
 				if v := lk.holder(t, "app"); v != "" {
-					t.Errorf("it stands while the function of the last term still runs: %q holds", v)
+					t.Errorf("it asks for the lock while the function of the last term still runs: %q holds", v)
 				}
 			}
 			return ctx.Err()

@@ -18,9 +18,12 @@ func TestLockAllAsksInOneOrderAndLocksEachNameOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		links, nodes := newLinks(t, 3)
 		c := newClient(t, nodes, redlatch.Options{})
+		var mu sync.Mutex
 		var asked []string
 		links[0].set(func(l *link) {
 			l.hook = func(req node.Request) {
+				mu.Lock()
+				defer mu.Unlock()
 				if req.Op == node.OpAcquire {
 					asked = append(asked, req.Name)
 				}
@@ -30,8 +33,12 @@ func TestLockAllAsksInOneOrderAndLocksEachNameOnce(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if want := []string{"a", "b", "c"}; !slices.Equal(asked, want) {
-			t.Errorf("it asked for %q, want %q", asked, want)
+		synctest.Wait()
+		mu.Lock()
+		got := slices.Clone(asked)
+		mu.Unlock()
+		if want := []string{"a", "b", "c"}; !slices.Equal(got, want) {
+			t.Errorf("it asked for %q, want %q", got, want)
 		}
 		var names []string
 		for _, l := range all.All() {
@@ -40,8 +47,8 @@ func TestLockAllAsksInOneOrderAndLocksEachNameOnce(t *testing.T) {
 				t.Errorf("Lease(%q) is another lease", l.Name())
 			}
 		}
-		if !slices.Equal(names, asked) {
-			t.Errorf("it has leases of %q, want %q", names, asked)
+		if !slices.Equal(names, got) {
+			t.Errorf("it has leases of %q, want %q", names, got)
 		}
 		if l := all.Lease("d"); l != nil {
 			t.Errorf("Lease of a name that was not locked is %v, want nil", l)

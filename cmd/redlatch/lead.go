@@ -18,8 +18,8 @@ func newLead(say *reporter) *cobra.Command {
 holding it. Start it on as many machines as you like: CMD runs on one.
 
 When the lock is being lost, CMD is ended before the deadline as with run, and
-then lead waits for the lock again: CMD never runs twice at a time. It waits for other
-leaders and for nodes without end. When CMD ends by itself, or lead is
+then lead waits for the lock again: CMD never runs twice at a time. It waits for
+other leaders and for nodes without end. When CMD ends by itself, or lead is
 interrupted, the lock is released, the next candidate leads at once, and lead
 ends.
 
