@@ -17,6 +17,7 @@ func TestConformance(t *testing.T) {
 			return n, n
 		},
 		Queues:  true,
+		Shares:  true,
 		Lists:   true,
 		Wakes:   true,
 		Advance: func(d time.Duration) { now = now.Add(d) },
@@ -30,6 +31,7 @@ func TestConformanceInRealTime(t *testing.T) {
 			return n, n
 		},
 		Queues: true,
+		Shares: true,
 		Lists:  true,
 		Wakes:  true,
 		Unit:   20 * time.Millisecond,

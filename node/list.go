@@ -26,6 +26,8 @@ type Listing struct {
 	Name string
 	// Reply is as to an OpInspect: Held, Foreign or Absent.
 	Reply Reply
+	// Holders are the holders, in the order in which they came (Held).
+	Holders []Holder
 	// Waiting is the number of waiters.
 	Waiting int
 	// Waiters are the first of them, in the order of the queue.
@@ -36,4 +38,5 @@ type Listing struct {
 type Waiter struct {
 	Value  string
 	Ticket int64 // as in a Request
+	Share        // what it waits for; its slot does not matter
 }

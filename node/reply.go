@@ -9,18 +9,20 @@ type Status uint8
 const (
 	// Granted: the request was executed.
 	Granted Status = iota + 1
-	// Held: another value holds the name. Value says which, Left for how long.
+	// Held: the name is held, and has no room for us; or it has none for the
+	// head of the queue, which is before us. Value says by which holder, the
+	// first of them, and Left for how long.
 	Held
 	// Foreign: something that is not a plain lock has the name. Value says what
 	// it is, Left for how long.
 	Foreign
 	// Absent: the name is free.
 	Absent
-	// Reserved: the name is free, but kept for a waiter before us in the queue.
+	// Reserved: there is room, but it is kept for waiters before us in the queue.
 	// Left, if it is not 0, says when we have to check whether that waiter has
 	// taken it, because nobody else may check.
 	Reserved
-	// Stale: Token is not above the fence.
+	// Stale: Token is not above the fence; for Shared, not above the floor.
 	Stale
 	// Behind: Token is behind the node's clock by more than Window.
 	Behind
@@ -98,13 +100,25 @@ type Reply struct {
 	Value string
 
 	// Left is how long the name remains taken (Held, Foreign), NoExpiry if for
-	// ever; how long it is kept for another waiter (Reserved); or how long the
+	// ever: until a slot is free, for a Slotted request to a name with as many
+	// slots, else until all holders have expired; how long it is kept for another waiter (Reserved); or how long the
 	// node remains quarantined (Quarantined).
 	Left time.Duration
 
 	// Fence is the highest token that this node granted for this name; 0 if it
 	// remembers none.
 	Fence Token
+
+	// Share is what was granted, with its slot (Granted, to an OpAcquire), or
+	// what the holder has (Held).
+	Share Share
+
+	// Holders is the number of holders (Held).
+	Holders int
+
+	// Free has the slots that are free now (Granted, Held or Reserved, to a
+	// Slotted OpAcquire).
+	Free SlotSet
 
 	// HolderToken is the token with which the holder was last granted the name
 	// (Held); 0 if it has none. It is below Fence if others have raised the

@@ -7,30 +7,38 @@ type Op uint8
 
 // The operations of a node.
 const (
-	// OpAcquire takes the name for Value if it is free, and refreshes it if
-	// Value holds it already. Granted, Held, Foreign, Reserved, Stale, Behind,
-	// Ahead, Quarantined or Misconfigured.
+	// OpAcquire takes a share of the name for Value if no holder conflicts with
+	// it, and refreshes it if Value holds it already; then a Slotted one moves to
+	// another slot if it asks for that one and it is free. Granted, Held,
+	// Foreign, Reserved, Stale, Behind, Ahead, Quarantined or Misconfigured.
 	OpAcquire Op = iota + 1
-	// OpExtend sets the name's time to live to TTL from now if Value holds it.
-	// It never creates. Granted, Held, Foreign, Absent or Misconfigured.
+	// OpExtend sets the time to live of Value's share to TTL from now, if Value
+	// holds it. It never creates. With Shared it makes an exclusive holder a
+	// reader. Absent if Value holds another slot. Granted, Held, Foreign, Absent
+	// or Misconfigured.
 	OpExtend
-	// OpRelease frees the name if Value holds it, removes Value from the queue,
-	// and raises the fence to Token if it is lower. An OpAcquire of the same
+	// OpRelease frees Value's share if Value holds one, whatever its slot,
+	// removes Value from the queue, and raises the fence and the floor to Token
+	// if they are lower. An OpAcquire of the same
 	// Value and Token that is still in flight is then Stale. A Token that would
 	// be Ahead does not raise the fence. Granted, Held, Foreign or Absent; with
 	// Once also Stale or Ahead.
 	OpRelease
 	// OpInspect changes nothing. Held, Foreign or Absent.
 	OpInspect
-	// OpRepair gives the name to Value on a node that missed the acquisition,
-	// after a quorum of nodes has extended it. The name must be free, and the
-	// fence must not equal Token: that would mean that the node had the lock
-	// and it was released. The fence is raised to Token and never lowered.
+	// OpRepair gives the share to Value on a node that missed the acquisition,
+	// after a quorum of nodes has granted or extended it. No holder may conflict,
+	// and neither the fence nor, for Shared, the floor may equal Token: that
+	// would mean that the node had the lock and it was released. The fence is
+	// raised to Token and never lowered; so is the floor, unless for Shared. If
+	// Value holds another slot, it is moved, whatever the fence; if its own slot
+	// is taken, the other one is freed all the same, and the answer is Held.
 	// Window and queue do not matter. Granted, Held, Foreign, Stale,
 	// Quarantined or Misconfigured.
 	OpRepair
-	// OpOffer frees the name if Value holds it and a waiter with a lower Ticket
-	// is queued, and queues Value in the same step. Granted means that Value
+	// OpOffer frees Value's share if Value holds one and a waiter with a lower
+	// Ticket is queued that does not fit beside it and the other holders, and
+	// queues Value in the same step. Granted means that Value
 	// has kept the name, and that the fence was raised to Token. Otherwise the
 	// reply is as to an OpRelease, and Rank is the place of Value in the queue.
 	// Once is always implied. A node without a queue returns an error.
@@ -39,8 +47,8 @@ const (
 	// marker is valid and the node is trusted, Quarantined, Misconfigured,
 	// Stale, or Absent.
 	OpMark
-	// OpBreak takes the name away from its holder and raises the fence to
-	// Token, so that the next holder has a higher token. It is Stale if the
+	// OpBreak takes the name away from all its holders and raises the fence and
+	// the floor to Token, so that the next holder has a higher token. It is Stale if the
 	// name is held and the fence is not below Token: the name was then taken
 	// after the break was decided. A key that is no plain lock stays unless
 	// Foreign is set. Waiters keep their places. Quarantine does not matter; of
@@ -73,17 +81,13 @@ func (o Op) String() string {
 	return "unknown operation"
 }
 
-// Mode is the kind of lock of a Request. A node refuses a mode that it does not
-// know.
-type Mode uint8
-
-// Exclusive is a lock with one holder. It is the only mode.
-const Exclusive Mode = 0
-
 // A Request is what a client asks of a Node.
 type Request struct {
-	Op   Op
-	Mode Mode
+	Op Op
+
+	// Share is what is asked for, extended, released or repaired. An OpInspect
+	// and an OpBreak are about all holders.
+	Share
 
 	// Name is the key of the lock, prefix included. For an OpMark on a node
 	// with several markers, it is a lock whose marker is meant; empty for all
@@ -128,10 +132,13 @@ type Request struct {
 	Wait bool
 
 	// Ticket is the waiter's time of arrival in microseconds, the same on every
-	// node. The queue is ordered by Ticket, then by Value.
+	// node. The queue is ordered by Ticket, then by Kind, then by Value. A free
+	// name is granted in this order: a request must fit beside the holders and
+	// beside all waiters before it. So readers at the head are granted together,
+	// and a reader behind a writer waits.
 	Ticket int64
 
-	// Barge lets an OpAcquire take a free name although others wait for it.
+	// Barge lets an OpAcquire take what is free although others wait for it.
 	Barge bool
 
 	// Guard is what a Guarded node compares its marker with before it grants an

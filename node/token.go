@@ -66,6 +66,21 @@ func Judge(token, fence Token, now time.Time, window time.Duration) Status {
 	return Granted
 }
 
+// JudgeShared is the rule for a reader. Each name has a floor besides its fence:
+// the highest token of an exclusive or slotted holder, or of a release. A reader
+// need only be above the floor, and raises only the fence, so that readers do not
+// refuse each other.
+func JudgeShared(token, floor, fence Token, now time.Time, window time.Duration) Status {
+	status := Judge(token, fence, now, window)
+	if status == Stale && token > floor {
+		if oldest, _ := limits(fence, now, window); int64(token) < oldest {
+			return Behind
+		}
+		return Granted
+	}
+	return status
+}
+
 // Accepts returns the lowest and the highest token that Judge grants.
 func Accepts(fence Token, now time.Time, window time.Duration) (least, most Token) {
 	oldest, newest := limits(fence, now, window)

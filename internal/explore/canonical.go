@@ -173,31 +173,41 @@ func (m *machine) encodeData(b []byte, s *State, f protocol.Frame, i int, saved 
 	now := s.clockOf(i)
 	b = append(b, 1)
 	if e := srv.Stored(lock); e != nil {
-		if e.Until.After(now) {
-			b = append(b, 1+m.place(e.Value, swap))
-			b = binary.AppendVarint(b, int64(e.Until.Sub(now)))
-		} else {
-			b = append(b, 0)
+		for _, h := range e.Holders {
+			if h.Until.After(now) {
+				b = append(b, 1+m.place(h.Value, swap), byte(h.Mode), h.Slots, h.Slot)
+				b = binary.AppendVarint(b, int64(h.Until.Sub(now)))
+				if h.Mode != node.Exclusive {
+					b = binary.AppendVarint(b, f.Token(h.Token)) // acquire reads it
+				}
+			}
 		}
+		b = append(b, 0)
 		fence, left := m.fence(s, i, e.Fence, e.FenceUntil.Sub(now))
 		b = binary.AppendVarint(b, f.Token(fence))
 		b = binary.AppendVarint(b, int64(left))
+		floor, _ := m.fence(s, i, e.Floor, e.FenceUntil.Sub(now))
+		b = binary.AppendVarint(b, f.Token(floor))
 		q := &e.Queue
 		b = append(b, byte(len(q.Waiters)))
 		if !m.in.Waits {
 			// Nobody is in a queue.
 		} else if len(q.Waiters) > 0 {
 			for _, w := range q.Waiters {
-				b = append(b, 1+m.place(w.Value, swap))
+				b = append(b, 1+m.place(w.Value, swap), byte(w.Mode), w.Slots)
 				b = binary.AppendVarint(b, w.Ticket-f.Clock)
 			}
 			b = append(b, m.place(q.Head, swap), byte(q.Notice), m.place(q.Near, swap), byte(len(q.Called)), byte(q.Reach))
+			if q.NearTurn {
+				b = append(b, 1)
+			}
 			b = binary.AppendVarint(b, int64(q.Lapses.Sub(now)))
 		}
 	} else {
 		b = append(b, 0)
 		b = binary.AppendVarint(b, f.Token(0))
 		b = binary.AppendVarint(b, 0)
+		b = binary.AppendVarint(b, f.Token(0))
 		b = append(b, 0)
 	}
 	k := &srv.Marker

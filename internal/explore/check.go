@@ -30,12 +30,12 @@ func (m *machine) check(s *State) {
 // after which the claim sends one.
 func (m *machine) orphaned(s *State) bool {
 	for i := range m.in.Servers {
-		e, held := s.key(i)
-		if !held {
+		holders := s.holders(i)
+		if len(holders) == 0 {
 			continue
 		}
 		for k, cl := range s.claims {
-			if cl == nil || !cl.over || cl.Value() != e.Value || cl.Cause() == protocol.WasDetached {
+			if cl == nil || !cl.over || !has(holders, cl.Value()) || cl.Cause() == protocol.WasDetached {
 				continue
 			}
 			owed := false

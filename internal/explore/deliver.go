@@ -88,15 +88,14 @@ func (m *machine) refused(msg *message, reply node.Reply) bool {
 
 // execute has the server of a message do what it asks for.
 func (m *machine) execute(s *State, msg *message) node.Reply {
-	e, held := s.key(msg.server)
-	had := held && e.Value == msg.req.Value
+	had := has(s.holders(msg.server), msg.req.Value)
 	srv := s.own(msg.server)
 	reply, wakes := srv.Apply(s.clockOf(msg.server), msg.req)
 	m.seen.Answers[reply.Status]++
 	// That one server is not counted twice is not explored: no address leads
 	// to another server here.
 	reply.Server = ""
-	if e, held := s.key(msg.server); msg.req.Op == node.OpExtend && !m.in.MayCreate && held && e.Value == msg.req.Value && !had {
+	if msg.req.Op == node.OpExtend && !m.in.MayCreate && !had && has(s.holders(msg.server), msg.req.Value) {
 		s.bad = Created
 	}
 	if m.in.Off.CachedMarker && reply.Status == node.Granted && msg.req.Op == node.OpAcquire {

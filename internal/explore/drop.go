@@ -24,7 +24,7 @@ func (m *machine) drop(s *State) {
 }
 
 func (m *machine) dropAt(s *State, i int) {
-	e, held := s.key(i)
+	e, holders := s.servers[i].Stored(lock), s.holders(i)
 	past := m.past(s, i)
 	var fence node.Token
 	kept := false
@@ -42,9 +42,9 @@ func (m *machine) dropAt(s *State, i int) {
 			continue
 		}
 		v := c.Value()
-		may[k] = held && e.Value == v
+		may[k] = has(holders, v)
 		if saved != nil {
-			if d := saved.Stored(lock); d != nil && d.Value == v {
+			if d := saved.Stored(lock); d != nil && has(d.Holders, v) {
 				may[k] = true
 			}
 		}

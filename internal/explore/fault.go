@@ -2,6 +2,7 @@ package explore
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/redlatch/redlatch/internal/protocol"
@@ -12,10 +13,14 @@ import (
 
 func (m *machine) faults(s *State, i int, do doer) {
 	srv := s.servers[i]
-	if e, held := s.key(i); held && e.Until.Sub(s.clockOf(i)) <= protocol.Drift(m.cfg[0].TTL) {
+	for _, h := range s.holders(i) {
+		if h.Until.Sub(s.clockOf(i)) > protocol.Drift(m.cfg[0].TTL) {
+			continue
+		}
 		do(Step{Kind: Expire, Server: i}, func(s *State, _ *choice) {
 			m.seen.Early++
-			s.own(i).Stored(lock).Until = s.clockOf(i)
+			e := s.own(i).Stored(lock)
+			e.Holders = slices.DeleteFunc(e.Holders, func(other node.Holder) bool { return other.Value == h.Value })
 		})
 	}
 	if s.empty > 0 {
@@ -49,7 +54,10 @@ func (m *machine) faults(s *State, i int, do doer) {
 			// Keys and fences expire by a clock that cannot be set. The
 			// quarantine goes by the one that can.
 			if e := s.own(i).Stored(lock); e != nil {
-				e.Until, e.FenceUntil = shifted(e.Until, by), shifted(e.FenceUntil, by)
+				for j := range e.Holders {
+					e.Holders[j].Until = shifted(e.Holders[j].Until, by)
+				}
+				e.FenceUntil = shifted(e.FenceUntil, by)
 			}
 		})
 	}

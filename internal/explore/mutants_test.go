@@ -42,19 +42,28 @@ func (c *Claim) from(now Instant) Instant { if off("extension from the reply") {
 	{"node/token.go", "	return clock - w, max(clock+w, int64(fence)+TokenLeap)", `	if off("wide leap") { return clock - w, max(clock+w, int64(fence)+w) }
 	return clock - w, max(clock+w, int64(fence)+TokenLeap)`},
 
-	{"internal/nodestate/ops.go", "		if req.Token != 0 && req.Token < e.Fence {", `		if req.Token != 0 && req.Token < e.Fence && !off("no fence") {`},
-	{"internal/nodestate/ops.go", "	case e.held():\n		return e.wait(req, node.Held, s)", `	case e.held() && !off("held is granted"):
-		return e.wait(req, node.Held, s)`},
-	{"internal/nodestate/ops.go", "	if !e.heldBy(req.Value) {\n		return e.taken()\n	}\n	e.Until = now.Add(req.TTL)", `	if off("extension creates") && !e.held() { e.grant(req, now) }
-	if !e.heldBy(req.Value) {
+	{"internal/nodestate/ops.go", "		return req.Token < e.Fence\n", `		return req.Token < e.Fence && !off("no fence")
+`},
+	{"internal/nodestate/ops.go", "	share, fits := e.Holders.Place(req.Share, own)\n	switch {\n	case !fits:", `	share, fits := e.Holders.Place(req.Share, own)
+	if off("held is granted") && !fits { e.Holders, share, fits = nil, req.Share, true }
+	switch {
+	case !fits:`},
+	{"internal/nodestate/ops.go", "	if own < 0 {\n		return e.taken()\n	}\n	h := ", `	if off("extension creates") && !e.held() {
+		e.grant(req, req.Share, -1, s.now)
+		own = 0
+	}
+	if own < 0 {
 		return e.taken()
 	}
-	e.Until = now.Add(req.TTL)`},
-	{"internal/nodestate/ops.go", "	case req.Token == e.Fence, !req.Until", `	case req.Token == e.Fence && !off("repair at its fence"), !req.Until`},
-	{"internal/nodestate/ops.go", "	case !e.heldBy(req.Value):\n	case req.Once", `	case !e.heldBy(req.Value) && !off("release does not compare"):
-	case req.Once`},
-	{"internal/nodestate/ops.go", "	if verdict != node.Ahead {\n		e.raise(req, s.now)", `	if verdict != node.Ahead && !off("release leaves the fence") {
-		e.raise(req, s.now)`},
+	h := `},
+	{"internal/nodestate/ops.go", "	case req.Token == e.Fence, req.Mode", `	case req.Token == e.Fence && !off("repair at its fence"), req.Mode`},
+	{"internal/nodestate/ops.go", "	status := e.taken()\n	switch {\n	case own < 0:\n", `	status := e.taken()
+	if off("release does not compare") && own < 0 && e.held() { own = 0 }
+	switch {
+	case own < 0:
+`},
+	{"internal/nodestate/ops.go", "	if verdict != node.Ahead {\n		e.raise(req, true, s.now)", `	if verdict != node.Ahead && !off("release leaves the fence") {
+		e.raise(req, true, s.now)`},
 	{"internal/nodestate/marker.go", "		case m.TrustedFrom.After(now):", `		case m.TrustedFrom.After(now) && !off("trusted at once"):`},
 	{"internal/nodestate/marker.go", "	case node.OpAcquire, node.OpRepair:\n		switch {\n", `	case node.OpAcquire, node.OpRepair:
 		switch {

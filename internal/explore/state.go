@@ -145,10 +145,21 @@ func (s *State) ownClaim(k int) *claim {
 	return &c
 }
 
-// key returns what a server stores of the lock, if a value holds it there.
-func (s *State) key(i int) (e *nodestate.Entry, held bool) {
-	e = s.servers[i].Stored(lock)
-	return e, e != nil && e.Until.After(s.clockOf(i))
+// holders returns the holders of the lock on a server.
+func (s *State) holders(i int) (all node.Holders) {
+	if e := s.servers[i].Stored(lock); e != nil {
+		for _, h := range e.Holders {
+			if h.Until.After(s.clockOf(i)) {
+				all = append(all, h)
+			}
+		}
+	}
+	return all
+}
+
+// has reports whether a value is one of the holders.
+func has(all node.Holders, value string) bool {
+	return slices.ContainsFunc(all, func(h node.Holder) bool { return h.Value == value })
 }
 
 // valid reports whether a claim is a lease that its holder relies on.

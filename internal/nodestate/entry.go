@@ -1,6 +1,7 @@
 package nodestate
 
 import (
+	"slices"
 	"time"
 
 	"github.com/redlatch/redlatch/node"
@@ -9,15 +10,14 @@ import (
 // Entry is all that a node knows about one name. The zero value is a name that
 // was never used.
 type Entry struct {
-	// Value is the holder, Token the token that it was granted with, 0 for
-	// none, and Until its expiry. All are zero while the name is free.
-	Value string
-	Token node.Token
-	Until time.Time
+	// Holders are the present holders; none while the name is free.
+	Holders node.Holders
 
-	// Fence is the highest token, 0 for none, and FenceUntil is when it is
+	// Fence is the highest token, 0 for none. Floor is the highest of an
+	// exclusive or slotted holder, or of a release. FenceUntil is when both are
 	// forgotten.
 	Fence      node.Token
+	Floor      node.Token
 	FenceUntil time.Time
 
 	Queue Queue
@@ -26,6 +26,7 @@ type Entry struct {
 // Clone returns a copy that shares nothing with e.
 func (e *Entry) Clone() Entry {
 	c := *e
+	c.Holders = slices.Clone(e.Holders)
 	c.Queue = e.Queue.clone()
 	return c
 }
@@ -33,11 +34,9 @@ func (e *Entry) Clone() Entry {
 // Settle removes what has expired, so that later code need not check the clock.
 // There are no timers; the difference cannot be seen from outside.
 func (e *Entry) Settle(now time.Time) {
-	if !e.Until.After(now) {
-		e.free()
-	}
+	e.Holders = slices.DeleteFunc(e.Holders, func(h node.Holder) bool { return !h.Until.After(now) })
 	if !e.FenceUntil.After(now) {
-		e.Fence, e.FenceUntil = 0, time.Time{}
+		e.forgetFence()
 	}
 	e.Queue.settle(now)
 }
@@ -46,7 +45,8 @@ func (e *Entry) Settle(now time.Time) {
 func (e *Entry) Listing(name string, now time.Time) node.Listing {
 	l := node.Listing{Name: name, Reply: node.Reply{Status: e.taken(), Fence: e.Fence, Now: now}}
 	if e.held() {
-		l.Reply.Value, l.Reply.HolderToken, l.Reply.Left = e.Value, e.Token, e.Until.Sub(now)
+		e.Holders.Describe(&l.Reply, node.Share{}, now)
+		l.Holders = slices.Clone(e.Holders)
 	}
 	waiters := e.Queue.Waiters
 	l.Waiting = len(waiters)
@@ -54,8 +54,7 @@ func (e *Entry) Listing(name string, now time.Time) node.Listing {
 	return l
 }
 
-func (e *Entry) held() bool               { return !e.Until.IsZero() }
-func (e *Entry) heldBy(value string) bool { return e.held() && e.Value == value }
+func (e *Entry) held() bool { return len(e.Holders) > 0 }
 
 // dead reports whether there is nothing to store.
 func (e *Entry) dead() bool {
@@ -70,23 +69,40 @@ func (e *Entry) taken() node.Status {
 	return node.Absent
 }
 
-// grant gives the name to the request's value. The holder's token stays the
-// same when others raise the fence later.
-func (e *Entry) grant(req node.Request, now time.Time) {
-	e.Value, e.Token, e.Until = req.Value, req.Token, now.Add(req.TTL)
-	e.raise(req, now)
+// grant gives a share to the request's value, in place of the holder at the
+// index own; -1 for none. The holder's token stays the same when others raise
+// the fence later.
+func (e *Entry) grant(req node.Request, share node.Share, own int, now time.Time) {
+	h := node.Holder{Value: req.Value, Token: req.Token, Until: now.Add(req.TTL), Share: share}
+	if own >= 0 {
+		e.Holders[own] = h
+	} else {
+		e.Holders = append(e.Holders, h)
+	}
+	e.raise(req, share.Mode != node.Shared, now)
 }
 
-func (e *Entry) free() { e.Value, e.Token, e.Until = "", 0, time.Time{} }
+// free removes the holder at an index.
+func (e *Entry) free(own int) { e.Holders = slices.Delete(e.Holders, own, own+1) }
 
-// raise raises the fence to the request's token and keeps it for Retention from
-// now. It lowers neither.
-func (e *Entry) raise(req node.Request, now time.Time) {
+// raise raises the fence, and the floor if it is to be raised, to the request's
+// token, and keeps both for Retention from now. It lowers none of them.
+func (e *Entry) raise(req node.Request, floor bool, now time.Time) {
 	if req.Token == 0 {
 		return
 	}
 	e.Fence = max(e.Fence, req.Token)
+	if floor {
+		e.Floor = max(e.Floor, req.Token)
+	}
+	e.keepFence(req, now)
+}
+
+// keepFence keeps the fence for Retention from now, and not shorter than before.
+func (e *Entry) keepFence(req node.Request, now time.Time) {
 	if u := now.Add(req.Retention); u.After(e.FenceUntil) {
 		e.FenceUntil = u
 	}
 }
+
+func (e *Entry) forgetFence() { e.Fence, e.Floor, e.FenceUntil = 0, 0, time.Time{} }

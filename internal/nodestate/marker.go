@@ -76,7 +76,7 @@ func (s *Server) refuse(now time.Time, req node.Request, e *Entry) (reply node.R
 	case node.OpExtend:
 		// Clients of the same membership may extend their locks, in quarantine
 		// too. A missing key cannot be extended, so it needs no check.
-		if (other || tooLong) && e.heldBy(req.Value) {
+		if (other || tooLong) && e.Holders.Of(req.Value, req.Share) >= 0 {
 			return another()
 		}
 	case node.OpBreak:

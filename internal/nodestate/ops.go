@@ -19,7 +19,7 @@ func (e *Entry) apply(now time.Time, req node.Request, wakes bool) (node.Reply, 
 	if !wakes {
 		s.turn = node.WaiterLease // nobody can be notified: waiters poll
 	}
-	if req.Wait {
+	if req.Wait && req.Op == node.OpAcquire || req.Op == node.OpOffer {
 		s.asker = req.Value
 	}
 	var status node.Status
@@ -27,7 +27,7 @@ func (e *Entry) apply(now time.Time, req node.Request, wakes bool) (node.Reply, 
 	case node.OpAcquire:
 		status = e.acquire(req, s)
 	case node.OpExtend:
-		status = e.extend(req, now)
+		status = e.extend(req, s)
 	case node.OpRelease:
 		status = e.release(req, s)
 	case node.OpOffer:
@@ -48,7 +48,15 @@ func (e *Entry) apply(now time.Time, req node.Request, wakes bool) (node.Reply, 
 		reply.Left = e.Queue.Lapses.Sub(now)
 	}
 	if status == node.Held {
-		reply.Value, reply.HolderToken, reply.Left = e.Value, e.Token, e.Until.Sub(now)
+		e.Holders.Describe(&reply, req.Share, now)
+	}
+	if req.Op == node.OpAcquire {
+		if own := e.Holders.Of(req.Value, req.Share); status == node.Granted && own >= 0 {
+			reply.Share = e.Holders[own].Share
+		}
+		if req.Mode == node.Slotted && (status == node.Granted || status == node.Held || status == node.Reserved) {
+			reply.Free = e.Holders.Free(req.Slots, -1)
+		}
 	}
 	if req.Token == 0 && (req.Op == node.OpRelease || req.Op == node.OpBreak) {
 		for i := range s.wakes {
@@ -59,84 +67,128 @@ func (e *Entry) apply(now time.Time, req node.Request, wakes bool) (node.Reply, 
 }
 
 func (e *Entry) acquire(req node.Request, s *serving) node.Status {
+	own := e.Holders.Of(req.Value, req.Share)
+	share, fits := e.Holders.Place(req.Share, own)
 	switch {
-	case e.heldBy(req.Value):
+	case !fits:
+		return e.wait(req, node.Held, s)
+	case own >= 0:
 		// A repeated request after a lost reply must not be refused. A proposal
 		// that a later one of ours has overtaken must be.
-		if req.Token != 0 && req.Token < e.Fence {
+		if req.Token != 0 && e.overtaken(req, e.Holders[own]) {
 			return node.Stale
 		}
-		if judge(req, e.Fence, s.now) == node.Ahead {
+		if e.judge(req, s.now) == node.Ahead {
 			return node.Ahead
 		}
-	case e.held():
-		return e.wait(req, node.Held, s)
+	case req.Barge:
+		if status := e.judge(req, s.now); status != node.Granted {
+			return status
+		}
 	default:
-		if !req.Barge && !e.Queue.first(req.Value) { // otherwise the name is not kept for another waiter
-			e.Queue.serve(true, s)
+		if !e.Queue.first(s.asker) { // otherwise the name is not kept for another waiter
+			e.Queue.serve(e.Holders, s)
 		}
-		if !e.Queue.isNext(req) {
-			return e.wait(req, node.Reserved, s)
+		if !e.Queue.isNext(req, e.Holders.Room(-1)) {
+			if room := e.Holders.Room(-1); room.Take(e.Queue.Waiters[0].Share) {
+				return e.wait(req, node.Reserved, s)
+			}
+			return e.wait(req, node.Held, s)
 		}
-		if status := judge(req, e.Fence, s.now); status != node.Granted {
+		if status := e.judge(req, s.now); status != node.Granted {
 			return status
 		}
 	}
-	e.grant(req, s.now)
-	e.Queue.leave(req.Value)
-	e.Queue.serve(false, s)
+	e.grant(req, share, own, s.now)
+	e.Queue.leave(s.asker)
+	e.Queue.serve(e.Holders, s)
 	return node.Granted
+}
+
+// overtaken reports whether a proposal of a holder is older than what it was
+// granted, or than what others were granted since.
+func (e *Entry) overtaken(req node.Request, h node.Holder) bool {
+	switch req.Mode {
+	case node.Exclusive:
+		return req.Token < e.Fence
+	case node.Shared:
+		return req.Token != h.Token && req.Token <= e.Floor || req.Token < h.Token
+	}
+	return req.Token != h.Token && req.Token <= e.Fence
 }
 
 // wait queues a caller that was refused, if it wants to wait.
 func (e *Entry) wait(req node.Request, why node.Status, s *serving) node.Status {
 	if req.Wait {
 		e.Queue.join(req)
+		e.Queue.serve(e.Holders, s)
 	}
-	e.Queue.serve(why == node.Reserved, s)
 	return why
 }
 
 // judge compares the proposed token with the fence and the node's clock.
-func judge(req node.Request, fence node.Token, now time.Time) node.Status {
-	return node.Judge(req.Token, fence, now, req.Window)
+func (e *Entry) judge(req node.Request, now time.Time) node.Status {
+	if req.Mode == node.Shared && req.Op == node.OpAcquire {
+		return node.JudgeShared(req.Token, e.Floor, e.Fence, now, req.Window)
+	}
+	return node.Judge(req.Token, e.Fence, now, req.Window)
 }
 
-func (e *Entry) extend(req node.Request, now time.Time) node.Status {
-	if !e.heldBy(req.Value) {
+func (e *Entry) extend(req node.Request, s *serving) node.Status {
+	own := e.Holders.Of(req.Value, req.Share)
+	if own < 0 {
 		return e.taken()
 	}
-	e.Until = now.Add(req.TTL)
-	req.Token = min(req.Token, e.Fence) // the fence does not change, and is remembered longer
-	e.raise(req, now)
+	h := &e.Holders[own]
+	downgraded := h.Mode == node.Exclusive && req.Mode == node.Shared
+	if h.Share != req.Share && !downgraded {
+		return node.Absent
+	}
+	h.Until, h.Share = s.now.Add(req.TTL), req.Share
+	if req.Token != 0 && e.Fence != 0 {
+		e.keepFence(req, s.now)
+	}
+	if downgraded {
+		e.Queue.serve(e.Holders, s)
+	}
 	return node.Granted
 }
 
 func (e *Entry) repair(req node.Request, s *serving) node.Status {
+	own := e.Holders.Of(req.Value, req.Share)
+	share, fits := e.Holders.Place(req.Share, own)
+	fits = fits && share == req.Share
 	switch {
-	case e.heldBy(req.Value):
+	case own >= 0 && e.Holders[own].Share == req.Share:
 		return node.Granted
-	case e.held():
+	case own >= 0 && !fits:
+		// Its slot is another's. The one that it has here is of no use to it.
+		e.free(own)
+		e.Queue.serve(e.Holders, s)
 		return node.Held
-	case req.Token == e.Fence, !req.Until.IsZero() && s.now.After(req.Until):
+	case own >= 0: // moved to its slot
+	case !fits:
+		return node.Held
+	case req.Token == e.Fence, req.Mode == node.Shared && req.Token == e.Floor, !req.Until.IsZero() && s.now.After(req.Until):
 		return node.Stale
 	}
-	e.grant(req, s.now)
+	e.grant(req, share, own, s.now)
 	s.fence = e.Fence
 	e.Queue.leave(req.Value)
-	e.Queue.serve(false, s)
+	e.Queue.serve(e.Holders, s)
 	return node.Granted
 }
 
 func (e *Entry) release(req node.Request, s *serving) node.Status {
-	status, verdict := e.taken(), judge(req, e.Fence, s.now)
+	own, verdict := e.Holders.Of(req.Value, req.Share), e.judge(req, s.now)
+	status := e.taken()
 	switch {
-	case !e.heldBy(req.Value):
-	case req.Once && overtaken(verdict):
+	case own < 0:
+	case req.Once && refused(verdict):
 		return verdict
 	default:
 		status = node.Granted
-		e.free()
+		e.free(own)
 	}
 	e.Queue.leave(req.Value)
 	// Also if the name was ours: an acquire with a higher token may still be in
@@ -144,34 +196,34 @@ func (e *Entry) release(req node.Request, s *serving) node.Status {
 	// that is ahead of the clock would be refused in any case, and its release
 	// must not raise the fence.
 	if verdict != node.Ahead {
-		e.raise(req, s.now)
+		e.raise(req, true, s.now)
 	}
-	s.fence, s.asker = e.Fence, ""
-	e.Queue.serve(!e.held(), s)
+	s.fence = e.Fence
+	e.Queue.serve(e.Holders, s)
 	return status
 }
 
 func (e *Entry) offer(req node.Request, s *serving) node.Status {
-	verdict := judge(req, e.Fence, s.now)
+	own, verdict := e.Holders.Of(req.Value, req.Share), e.judge(req, s.now)
 	switch {
-	case !e.heldBy(req.Value):
+	case own < 0:
 		return e.taken()
-	case overtaken(verdict):
+	case refused(verdict):
 		return verdict
-	case e.Queue.precedes(req):
-		e.raise(req, s.now)
+	case e.Queue.isNext(req, e.Holders.Room(own)):
+		e.raise(req, req.Mode != node.Shared, s.now)
 		return node.Granted
 	}
-	e.free()
+	e.free(own)
 	e.Queue.join(req)
-	e.Queue.serve(true, s)
+	e.Queue.serve(e.Holders, s)
 	return node.Reserved
 }
 
-// overtaken reports whether a request that must not be executed twice is
-// refused: it was overtaken, by itself or by a later one, or its token is too
-// far ahead to become the fence. Its age does not matter.
-func overtaken(verdict node.Status) bool {
+// refused reports whether a request that must not be executed twice is refused:
+// it was overtaken, by itself or by a later one, or its token is too far ahead
+// to become the fence. Its age does not matter.
+func refused(verdict node.Status) bool {
 	return verdict == node.Stale || verdict == node.Ahead
 }
 
@@ -179,12 +231,12 @@ func (e *Entry) breakUp(req node.Request, s *serving) node.Status {
 	switch {
 	case req.Token != 0 && (req.Token < e.Fence || req.Token == e.Fence && e.held()):
 		return node.Stale
-	case judge(req, e.Fence, s.now) == node.Ahead:
+	case e.judge(req, s.now) == node.Ahead:
 		return node.Ahead
 	}
-	e.free()
-	e.raise(req, s.now)
+	e.Holders = nil
+	e.raise(req, true, s.now)
 	s.fence = e.Fence
-	e.Queue.serve(true, s)
+	e.Queue.serve(e.Holders, s)
 	return node.Granted
 }

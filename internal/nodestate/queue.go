@@ -20,8 +20,10 @@ type Queue struct {
 	Head   string
 	Lapses time.Time
 	Notice Notice
-	// Near is the value that was notified that it is second.
-	Near string
+	// Near is the value that was notified that it is second. NearTurn says that
+	// it was notified of its turn: there is room for it beside the head.
+	Near     string
+	NearTurn bool
 	// Called are waiters behind a head that did not ask. They were notified to
 	// ask at once, and have not: they lapse with the present head. Reach is how
 	// many were called.
@@ -39,7 +41,10 @@ func (q *Queue) clone() Queue {
 
 // compare orders waiters.
 func compare(a, b node.Waiter) int {
-	return cmp.Or(cmp.Compare(a.Ticket, b.Ticket), cmp.Compare(a.Value, b.Value))
+	if c := cmp.Compare(a.Ticket, b.Ticket); c != 0 {
+		return c
+	}
+	return cmp.Or(cmp.Compare(a.Kind(), b.Kind()), cmp.Compare(a.Value, b.Value))
 }
 
 // queueRetention is how long a queue is remembered without a request. It is far
@@ -77,17 +82,23 @@ func (s *serving) tell(kind node.WakeKind, value string) {
 	}
 }
 
-// serve makes sure that the head of the queue is alive, and is notified if it
-// has to act. free says that the name is free.
-func (q *Queue) serve(free bool, s *serving) {
+// serve makes sure that the head of the queue is alive, and that it is notified
+// if there is room for it beside the holders. So is the second, if there is room
+// for both: each of them lets in the next.
+func (q *Queue) serve(holders node.Holders, s *serving) {
 	q.Touched = s.now
 	q.Called = slices.DeleteFunc(q.Called, func(v string) bool { return v == s.asker })
+	if q.Near == s.asker {
+		q.NearTurn = false
+	}
 	unheard := q.lapse(s)
 	if len(q.Waiters) == 0 {
 		*q = Queue{}
 		return
 	}
-	first := q.Waiters[0].Value
+	first, room := q.Waiters[0].Value, holders.Room(-1)
+	free := room.Take(q.Waiters[0].Share)
+	q.NearTurn = q.NearTurn && free
 	switch {
 	case first != q.Head:
 		q.Head, q.Notice, q.Lapses = first, NoNotice, s.now.Add(node.WaiterLease)
@@ -105,7 +116,9 @@ func (q *Queue) serve(free bool, s *serving) {
 		}
 		q.Notice = Turn
 		s.watch = true
-		s.tell(node.WakeTurn, first)
+		if first != q.Near || !q.NearTurn {
+			s.tell(node.WakeTurn, first)
+		}
 	}
 	if unheard && first != s.asker {
 		q.call(s)
@@ -115,10 +128,18 @@ func (q *Queue) serve(free bool, s *serving) {
 	}
 	// Two waiters know at all times that they are near: each notices if the
 	// other is gone.
-	if len(q.Waiters) > 1 && q.Waiters[1].Value != q.Near {
-		q.Near = q.Waiters[1].Value
-		s.tell(node.WakeNear, q.Near)
+	if len(q.Waiters) < 2 {
+		return
 	}
+	second := q.Waiters[1]
+	turn := free && room.Take(second.Share)
+	switch {
+	case turn && (second.Value != q.Near || !q.NearTurn):
+		s.tell(node.WakeTurn, second.Value)
+	case !turn && second.Value != q.Near:
+		s.tell(node.WakeNear, second.Value)
+	}
+	q.Near, q.NearTurn = second.Value, turn && second.Value != s.asker
 }
 
 // lapse removes the head if its time is over, together with the waiters that
@@ -161,7 +182,7 @@ func (q *Queue) call(s *serving) {
 		}
 	}
 	if q.Reach > 0 {
-		q.Near = q.Waiters[1].Value
+		q.Near, q.NearTurn = q.Waiters[1].Value, false
 	}
 }
 
@@ -172,35 +193,39 @@ func (q *Queue) settle(now time.Time) {
 	}
 }
 
+// waiter returns the place that a request would have.
+func waiter(req node.Request) node.Waiter {
+	return node.Waiter{Ticket: req.Ticket, Value: req.Value, Share: node.Share{Mode: req.Mode, Slots: req.Slots}}
+}
+
 // join puts the request's value at its place. A second ticket does not move it.
 func (q *Queue) join(req node.Request) {
 	if q.rank(req.Value) > 0 {
 		return
 	}
-	w := node.Waiter{Ticket: req.Ticket, Value: req.Value}
+	w := waiter(req)
 	i, _ := slices.BinarySearchFunc(q.Waiters, w, compare)
 	q.Waiters = slices.Insert(q.Waiters, i, w)
 }
 
-// isNext reports whether the request may take a free name: nobody waits, or its
-// value is the head, or would be if it joined.
-func (q *Queue) isNext(req node.Request) bool {
-	if q.empty() || req.Barge {
-		return true
+// isNext reports whether there is room for the request, and for all waiters
+// before it: a request that does not wait is behind all of them.
+func (q *Queue) isNext(req node.Request, room node.Room) bool {
+	asks := req.Wait || req.Op == node.OpOffer
+	queued := asks && q.rank(req.Value) > 0
+	for i, w := range q.Waiters {
+		if queued && w.Value == req.Value || asks && !queued && compare(waiter(req), w) < 0 {
+			break
+		}
+		if i == node.MaxSlots || !room.Take(w.Share) {
+			return false
+		}
 	}
-	if r := q.rank(req.Value); r > 0 {
-		return r == 1
-	}
-	return req.Wait && q.precedes(req)
+	return room.Take(req.Share)
 }
 
 // first reports whether the value is the head of the queue.
 func (q *Queue) first(value string) bool { return len(q.Waiters) > 0 && q.Waiters[0].Value == value }
-
-// precedes reports whether the request's ticket comes before all waiters.
-func (q *Queue) precedes(req node.Request) bool {
-	return q.empty() || compare(node.Waiter{Ticket: req.Ticket, Value: req.Value}, q.Waiters[0]) < 0
-}
 
 func (q *Queue) leave(value string) {
 	q.Waiters = slices.DeleteFunc(q.Waiters, func(w node.Waiter) bool { return w.Value == value })

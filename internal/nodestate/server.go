@@ -31,8 +31,6 @@ const leastSweep = 64
 // Check refuses a request that is not valid.
 func Check(req node.Request) error {
 	switch {
-	case req.Mode != node.Exclusive:
-		return fmt.Errorf("lock mode %d is unknown", req.Mode)
 	case req.Op < node.OpAcquire || req.Op > node.OpBreak:
 		return fmt.Errorf("operation %d is unknown", req.Op)
 	case req.Op == node.OpMark && (req.Guard == nil || req.Mark > node.MarkBar):
@@ -42,7 +40,7 @@ func Check(req node.Request) error {
 	case req.TTL <= 0 && (req.Op == node.OpAcquire || req.Op == node.OpExtend || req.Op == node.OpRepair):
 		return fmt.Errorf("time to live is %v: it must be positive", req.TTL)
 	}
-	return nil
+	return req.Share.Check()
 }
 
 // Apply executes a request that has passed Check. It returns the reply and the
@@ -134,9 +132,10 @@ func (s *Server) Evict(now time.Time, name string) bool {
 	if e == nil {
 		return false
 	}
-	had := e.Until.After(now)
-	e.free()
-	e.Fence, e.FenceUntil = 0, time.Time{}
+	e.Settle(now)
+	had := e.held()
+	e.Holders = nil
+	e.forgetFence()
 	return had
 }
 

@@ -23,6 +23,10 @@ type Harness struct {
 	// the node must then ignore Wait and Ticket.
 	Queues bool
 
+	// Shares says that the node knows the modes Shared and Slotted. Defaults to
+	// false: it must then refuse them.
+	Shares bool
+
 	// Lists says that the node is a node.Lister. Defaults to false.
 	Lists bool
 
@@ -103,6 +107,11 @@ type claim struct {
 // claims returns all claims that a node of the harness's kind must meet.
 func claims(h Harness) []claim {
 	all := slices.Concat(holdClaims(), nameClaims(), callClaims(), tokenClaims(), fenceClaims(h), holderClaims(), repairClaims(), breakClaims(h), listClaims(h))
+	if h.Shares {
+		all = append(all, shareClaims(h)...)
+	} else {
+		all = append(all, noShareClaims()...)
+	}
 	if !h.Queues {
 		return append(all, noQueueClaims()...)
 	}

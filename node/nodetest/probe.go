@@ -77,6 +77,13 @@ func (p *probe) do(n node.Node, req node.Request) node.Reply {
 	return reply
 }
 
+// context returns a context that ends before a store that hangs.
+func (p *probe) context() context.Context {
+	ctx, cancel := context.WithTimeout(context.Background(), callLimit)
+	p.Cleanup(cancel)
+	return ctx
+}
+
 // expect executes a request and ends the claim unless the status is the one
 // wanted.
 func (p *probe) expect(want node.Status, n node.Node, req node.Request) node.Reply {

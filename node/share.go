@@ -1,0 +1,153 @@
+package node
+
+import (
+	"fmt"
+	"math/bits"
+)
+
+// Mode is the kind of lock of a Request. A node refuses a mode that it does not
+// know.
+type Mode uint8
+
+// The modes.
+const (
+	// Exclusive has one holder. It conflicts with every other holder.
+	Exclusive Mode = iota
+	// Shared has any number of holders, the readers. It conflicts with an
+	// Exclusive holder, and with every Slotted one.
+	Shared
+	// Slotted has at most Slots holders, each in a numbered slot. It conflicts
+	// with an Exclusive holder, with Shared ones, with the same slot, and with
+	// every slot of another number of slots.
+	Slotted
+)
+
+// String returns the mode in one word.
+func (m Mode) String() string {
+	switch m {
+	case Exclusive:
+		return "exclusive"
+	case Shared:
+		return "shared"
+	case Slotted:
+		return "slotted"
+	}
+	return "unknown mode"
+}
+
+const (
+	// MaxSlots is the highest number of slots.
+	MaxSlots = 64
+	// MaxHolders is the highest number of holders of one name. The next reader
+	// waits.
+	MaxHolders = 1000
+)
+
+// Share is what a Request takes of a name, or a holder has of it. The zero value
+// is all of it: an exclusive lock.
+//
+// Two shares that conflict are never held on one node at one time. So they never
+// both have a majority, and no more than one client holds a slot.
+type Share struct {
+	Mode Mode
+	// Slots is the number of slots of a Slotted share, from 1 to MaxSlots; else 0.
+	Slots uint8
+	// Slot is its slot, from 0 to Slots-1; else 0. An OpAcquire takes another
+	// slot if this one is taken: the lowest that is free. All other operations
+	// are about this slot alone.
+	Slot uint8
+}
+
+// String returns the share in words.
+func (s Share) String() string {
+	if s.Mode == Slotted {
+		return fmt.Sprintf("slot %d of %d", s.Slot, s.Slots)
+	}
+	return s.Mode.String()
+}
+
+// Check returns an error if the share is not valid.
+func (s Share) Check() error {
+	switch {
+	case s.Mode > Slotted:
+		return &ConfigError{Field: "Mode", Value: uint8(s.Mode), Bound: "Exclusive, Shared or Slotted"}
+	case s.Mode != Slotted && (s.Slots != 0 || s.Slot != 0):
+		return &ConfigError{Field: "Slots", Value: fmt.Sprintf("%d (slot %d)", s.Slots, s.Slot), Bound: "0, unless Mode is Slotted"}
+	case s.Mode == Slotted && (s.Slots < 1 || s.Slots > MaxSlots):
+		return &ConfigError{Field: "Slots", Value: s.Slots, Bound: "from 1 to 64"}
+	case s.Mode == Slotted && s.Slot >= s.Slots:
+		return &ConfigError{Field: "Slot", Value: s.Slot, Bound: fmt.Sprintf("from 0 to %d", s.Slots-1)}
+	}
+	return nil
+}
+
+// Kind returns the share without its slot, as a text that nodes store and sort
+// by: "" for Exclusive, "r" for Shared, "s" and two digits for Slotted.
+func (s Share) Kind() string {
+	switch s.Mode {
+	case Shared:
+		return "r"
+	case Slotted:
+		return fmt.Sprintf("s%02d", s.Slots)
+	}
+	return ""
+}
+
+// ParseKind reads what Kind returns.
+func ParseKind(kind string) (Share, bool) {
+	switch {
+	case kind == "":
+		return Share{}, true
+	case kind == "r":
+		return Share{Mode: Shared}, true
+	case len(kind) == 3 && kind[0] == 's':
+		s := Share{Mode: Slotted, Slots: (kind[1]-'0')*10 + kind[2] - '0'}
+		return s, s.Check() == nil && s.Kind() == kind
+	}
+	return Share{}, false
+}
+
+// Room is what is left of a name beside its holders. It is the admission rule of
+// every mode. The zero value is a free name.
+type Room struct {
+	closed  bool // by an exclusive holder
+	readers int
+	slots   uint8 // the number of slots, if one is taken; else 0
+	used    int   // how many are taken
+}
+
+// Take takes a share, and reports false if it does not fit. Any free slot will
+// do.
+func (r *Room) Take(s Share) bool {
+	switch {
+	case r.closed:
+		return false
+	case s.Mode == Exclusive && (r.readers > 0 || r.slots > 0):
+		return false
+	case s.Mode == Shared && (r.slots > 0 || r.readers >= MaxHolders):
+		return false
+	case s.Mode == Slotted && (r.readers > 0 || r.slots > 0 && (r.slots != s.Slots || r.used >= int(s.Slots))):
+		return false
+	}
+	switch s.Mode {
+	case Exclusive:
+		r.closed = true
+	case Shared:
+		r.readers++
+	case Slotted:
+		r.slots, r.used = s.Slots, r.used+1
+	}
+	return true
+}
+
+// SlotSet is a set of slots.
+type SlotSet uint64
+
+// AllSlots returns the first n slots.
+func AllSlots(n uint8) SlotSet { return 1<<n - 1 }
+
+// Has reports whether a slot is in the set.
+func (s SlotSet) Has(slot uint8) bool { return s&(1<<slot) != 0 }
+
+// Lowest returns the lowest slot of a set that is not empty.
+func (s SlotSet) Lowest() uint8 { return uint8(bits.TrailingZeros64(uint64(s))) }
