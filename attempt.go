@@ -14,6 +14,7 @@ type attempt struct {
 	reporter
 	run   *runner.Attempt
 	asked LockOptions // as the caller gave them
+	slot  uint8       // the slot of a lease that another process acquired
 
 	// Under the claim's mutex.
 	opts    LockOptions
@@ -42,8 +43,10 @@ func (a *attempt) Terms(maxTTL time.Duration) (runner.Terms, error) {
 		return runner.Terms{}, err
 	}
 	a.opts = opts
+	share := opts.share()
+	share.Slot = a.slot
 	return runner.Terms{
-		TTL: opts.TTL, MaxHold: opts.MaxHold, Wait: opts.Wait, Tries: opts.Tries,
+		Share: share, TTL: opts.TTL, MaxHold: opts.MaxHold, Wait: opts.Wait, Tries: opts.Tries,
 		Barge: opts.Barge, KeepAlive: !opts.NoKeepAlive,
 	}, nil
 }

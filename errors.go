@@ -105,6 +105,13 @@ type Holder struct {
 	Left time.Duration
 	// Kind says what sort of client holds it.
 	Kind HolderKind
+	// Shared says that it is a reader. Slots is the number of slots of the lock,
+	// and Slot the holder's; both are 0 for a lock without slots.
+	Shared      bool
+	Slots, Slot int
+	// Holders is how many hold the lock together, this one included: readers,
+	// or callers with a slot.
+	Holders int
 	// Nodes is the number of nodes that name this holder.
 	Nodes int
 }

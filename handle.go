@@ -10,10 +10,16 @@ import (
 	"time"
 
 	"github.com/redlatch/redlatch/internal/protocol"
+	"github.com/redlatch/redlatch/node"
 )
 
-// handlePrefix names the format of a handle.
-const handlePrefix = "redlatch1."
+// The formats of a handle. Shared leases and slots have one of their own: a
+// program that does not know them must not take such a lease for an exclusive
+// one.
+const (
+	handlePrefix       = "redlatch1."
+	sharedHandlePrefix = "redlatch2."
+)
 
 // handle is a lease as text. The token is a string, because JSON readers that
 // keep numbers as doubles would round it.
@@ -24,6 +30,10 @@ type handle struct {
 	Token string `json:"token"`
 	TTL   int64  `json:"ttl_ns"`
 
+	Shared bool `json:"shared,omitempty"`
+	Slots  int  `json:"slots,omitempty"`
+	Slot   int  `json:"slot,omitempty"`
+
 	token Token
 }
 
@@ -31,14 +41,19 @@ type handle struct {
 // process or another. Keep it secret: it is enough to extend and release the
 // lock.
 func (l *Lease) Handle() string {
+	share, prefix := l.share(), handlePrefix
+	if share.Mode != node.Exclusive {
+		prefix = sharedHandlePrefix
+	}
 	text, err := json.Marshal(handle{
+		Shared: share.Mode == node.Shared, Slots: int(share.Slots), Slot: int(share.Slot),
 		Name: l.name, Key: l.claim.Key(), Value: l.claim.Core().Value(),
 		Token: l.Token().String(), TTL: int64(l.TTL()),
 	})
 	if err != nil {
 		panic("redlatch: a handle is strings and a number: " + err.Error())
 	}
-	return handlePrefix + base64.RawURLEncoding.EncodeToString(text)
+	return prefix + base64.RawURLEncoding.EncodeToString(text)
 }
 
 // Detach ends the lease here without releasing the lock, and returns its
@@ -89,7 +104,7 @@ func (c *Client) Attach(ctx context.Context, text string) (*Lease, error) {
 
 // newAttach returns the attempt to resume the lease of a handle.
 func (c *Client) newAttach(ctx context.Context, h handle) (*attempt, error) {
-	a := &attempt{reporter: reporter{c, h.Name, ctx}, asked: LockOptions{TTL: h.ttl()}}
+	a := &attempt{reporter: reporter{c, h.Name, ctx}, asked: h.options(), slot: uint8(h.Slot)}
 	var err error
 	a.run, err = c.cluster.NewAttach(ctx, h.Key, h.Value, h.token, a)
 	return a, err
@@ -110,7 +125,9 @@ func (c *Client) Free(ctx context.Context, text string) error {
 		return ErrClosed
 	}
 	r := &reporter{c, h.Name, context.WithoutCancel(ctx)}
-	cl := c.cluster.HeldElsewhere(ctx, h.Key, h.Value, h.token, h.ttl(), r)
+	share := h.options().share()
+	share.Slot = uint8(h.Slot)
+	cl := c.cluster.HeldElsewhere(ctx, h.Key, h.Value, h.token, share, h.ttl(), r)
 	cl.Release(ctx)
 	cl.Lock()
 	defer cl.Unlock()
@@ -122,15 +139,23 @@ func (c *Client) Free(ctx context.Context, text string) error {
 
 func (h *handle) ttl() time.Duration { return time.Duration(h.TTL) }
 
+// options returns the options of the lease.
+func (h *handle) options() LockOptions {
+	return LockOptions{TTL: h.ttl(), Shared: h.Shared, Slots: h.Slots}
+}
+
 func parseHandle(text string) (handle, error) {
 	bad := func() (handle, error) {
 		// Not the text itself: a reader of the error could release the lock
 		// with it.
 		return handle{}, &ConfigError{Field: "handle", Value: fmt.Sprintf("%d bytes", len(text)), Bound: "a text that Handle or Detach returned"}
 	}
-	encoded, ok := strings.CutPrefix(text, handlePrefix)
-	if !ok {
-		return bad()
+	encoded, exclusive := strings.CutPrefix(text, handlePrefix)
+	if !exclusive {
+		var shared bool
+		if encoded, shared = strings.CutPrefix(text, sharedHandlePrefix); !shared {
+			return bad()
+		}
 	}
 	plain, err := base64.RawURLEncoding.DecodeString(encoded)
 	if err != nil {
@@ -141,6 +166,10 @@ func parseHandle(text string) (handle, error) {
 		return bad()
 	}
 	if _, ours := protocol.OwnerOf(h.Value); !ours || checkText("key", h.Key, 1, maxNameLen) != nil || checkText("name", h.Name, 1, maxNameLen) != nil {
+		return bad()
+	}
+	if exclusive == (h.Shared || h.Slots != 0) || h.Shared && h.Slots != 0 || h.Slots < 0 || h.Slots > node.MaxSlots ||
+		h.Slot < 0 || h.Slot >= max(h.Slots, 1) {
 		return bad()
 	}
 	// An extension by 0 would delete the key.

@@ -29,6 +29,7 @@ func holdersOf(results []NodeResult) []Holder {
 		k := key{string(h.Kind), r.Reply.Value}
 		if i, known := byKey[k]; known {
 			holders[i].Nodes++
+			holders[i].Holders = max(holders[i].Holders, h.Holders)
 			if h.Token > holders[i].Token {
 				// A node may know only an earlier proposal of this claim.
 				holders[i].Token, holders[i].Since, holders[i].Held = h.Token, h.Since, h.Held
@@ -48,7 +49,7 @@ func holdersOf(results []NodeResult) []Holder {
 // holderOf returns the holder by one node's reply: Held, Foreign or Reserved.
 // It returns false for any other reply.
 func holderOf(r node.Reply) (Holder, bool) {
-	h := Holder{Left: r.Left, Nodes: 1}
+	h := Holder{Left: r.Left, Nodes: 1, Holders: 1}
 	switch r.Status {
 	case node.Held:
 		owner, ours := protocol.OwnerOf(r.Value)
@@ -59,6 +60,8 @@ func holderOf(r node.Reply) (Holder, bool) {
 		}
 		h.Kind, h.Owner, h.Token = KindLease, owner, r.HolderToken
 		h.Since, h.Held = heldSince(r.HolderToken, r.Now)
+		h.Shared, h.Slots, h.Slot = r.Share.Mode == node.Shared, int(r.Share.Slots), int(r.Share.Slot)
+		h.Holders = max(r.Holders, 1)
 	case node.Foreign:
 		h.Kind, h.Owner = KindForeign, r.Value
 		if checkText("type", h.Owner, 1, maxShownValue) != nil {
@@ -119,6 +122,17 @@ func (h Holder) String() string {
 	default:
 		b.WriteString(h.Owner)
 	}
+	others := h.Holders - 1
+	switch {
+	case h.Slots > 0 && others == 0:
+		fmt.Fprintf(&b, " (slot %d of %d)", h.Slot, h.Slots)
+	case h.Slots > 0:
+		fmt.Fprintf(&b, " (slot %d of %d) and in %s", h.Slot, h.Slots, plural(others, "other slot"))
+	case h.Shared && others == 0:
+		b.WriteString(" (a reader)")
+	case h.Shared:
+		fmt.Fprintf(&b, " and %s", plural(others, "other reader"))
+	}
 	if !h.Since.IsZero() {
 		fmt.Fprintf(&b, " since %s (%v ago)", clockText(h.Since, h.Held), roughly(h.Held))
 	}
@@ -132,6 +146,13 @@ func (h Holder) String() string {
 		fmt.Fprintf(&b, "; it expires in %v unless extended", roughly(h.Left))
 	}
 	return b.String()
+}
+
+func plural(n int, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return fmt.Sprintf("%d %ss", n, what)
 }
 
 // clockText returns a time of day, with the date if it is a day ago or more.

@@ -8,6 +8,7 @@ import (
 
 	"github.com/redlatch/redlatch/internal/protocol"
 	"github.com/redlatch/redlatch/internal/runner"
+	"github.com/redlatch/redlatch/node"
 )
 
 // A Lease is a lock that was acquired. It is not tied to a goroutine, and is
@@ -163,6 +164,18 @@ func (l *Lease) Owner() string {
 	return owner
 }
 
+// Slot returns the slot of the lease, from 0 to LockOptions.Slots-1. No other
+// valid lease has the same slot. It is 0 for a lease without slots. It does not
+// change during the life of the lease.
+func (l *Lease) Slot() int { return int(l.share().Slot) }
+
+// share returns what the lease holds.
+func (l *Lease) share() node.Share {
+	l.claim.Lock()
+	defer l.claim.Unlock()
+	return l.claim.Core().Share()
+}
+
 // TTL returns the lock's time to live.
 func (l *Lease) TTL() time.Duration { return l.claim.Core().TTL() }
 
@@ -215,6 +228,30 @@ func (l *Lease) Err() error {
 //
 // A call during an extension waits for that extension and returns its result.
 func (l *Lease) Extend(ctx context.Context) error {
+	return l.extend(ctx, l.claim.Extend)
+}
+
+// Downgrade makes a writer a reader, without releasing the lock in between:
+// readers are let in, and no writer holds the lock before them. The caller must
+// have stopped writing. The token stays the same. A lease cannot be made a
+// writer again: two readers that both wanted that would wait for each other.
+//
+// It extends the lease like Extend, and returns the same errors. After an error
+// nodes may have let readers in, and the background goes on to downgrade the
+// others: the lease is a reader's from the moment of the call. Downgrade of a
+// reader does nothing. A lease with slots has no writer: a *ConfigError.
+func (l *Lease) Downgrade(ctx context.Context) error {
+	switch share := l.share(); share.Mode {
+	case node.Shared:
+		return l.Err()
+	case node.Slotted:
+		return &ConfigError{Field: "Slots", Value: share.Slots, Bound: "0 for a lease that is downgraded"}
+	}
+	return l.extend(ctx, l.claim.Downgrade)
+}
+
+// extend asks for an extension, and waits for its result.
+func (l *Lease) extend(ctx context.Context, ask func(context.Context)) error {
 	if err := l.Err(); err != nil {
 		return err
 	}
@@ -235,7 +272,7 @@ func (l *Lease) Extend(ctx context.Context) error {
 	}
 	wanted := l.extension
 	l.claim.Unlock()
-	l.claim.Extend(ctx)
+	ask(ctx)
 	select {
 	case <-wanted.done:
 		return wanted.err

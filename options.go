@@ -8,6 +8,7 @@ import (
 
 	"github.com/redlatch/redlatch/internal/protocol"
 	"github.com/redlatch/redlatch/internal/runner"
+	"github.com/redlatch/redlatch/node"
 )
 
 // Limits of what a caller may set.
@@ -142,6 +143,19 @@ const OutagePatience = protocol.OutagePatience
 type LockOptions struct {
 	// TTL is the time to live. Defaults to the client's.
 	TTL time.Duration
+
+	// Shared makes the caller a reader. Any number of readers hold the lock
+	// together, and never together with a caller that did not set Shared, a
+	// writer. A writer that waits is not overtaken by readers that come later.
+	// Defaults to false: the lock has one holder.
+	Shared bool
+
+	// Slots makes the lock a semaphore: at most so many callers hold it, each in
+	// a slot of its own; see Lease.Slot. All callers of a name must set the same
+	// number, from 1 to 64: another number is a *ConfigError while the lock is
+	// held. It cannot be combined with Shared. Defaults to 0: the lock has one
+	// holder, and no slots.
+	Slots int
 
 	// Wait is the longest time that Lock waits, for holders and for servers;
 	// see Lock. Defaults to no limit but the context's.
@@ -285,7 +299,24 @@ func (o LockOptions) withDefaults(client Options, maxTTL time.Duration) (LockOpt
 	if o.Tries < 0 || o.Tries > maxTries {
 		return o, &ConfigError{Field: "Tries", Value: o.Tries, Bound: fmt.Sprintf("from 0 to %d", maxTries)}
 	}
+	if o.Slots < 0 || o.Slots > node.MaxSlots {
+		return o, &ConfigError{Field: "Slots", Value: o.Slots, Bound: fmt.Sprintf("from 0 to %d", node.MaxSlots)}
+	}
+	if o.Slots > 0 && o.Shared {
+		return o, &ConfigError{Field: "Slots", Value: o.Slots, Bound: "0 if Shared is set: a lock has readers or slots, not both"}
+	}
 	return o, nil
+}
+
+// share returns what the options ask for. They are valid.
+func (o LockOptions) share() node.Share {
+	switch {
+	case o.Shared:
+		return node.Share{Mode: node.Shared}
+	case o.Slots > 0:
+		return node.Share{Mode: node.Slotted, Slots: uint8(o.Slots)}
+	}
+	return node.Share{}
 }
 
 func checkDuration(field string, d, least, most time.Duration) error {

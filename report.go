@@ -3,6 +3,7 @@ package redlatch
 import (
 	"context"
 	"errors"
+	"fmt"
 
 	"github.com/redlatch/redlatch/internal/protocol"
 	"github.com/redlatch/redlatch/internal/runner"
@@ -70,6 +71,9 @@ func (a *attempt) failureOf(cl *runner.Claim) error {
 		return nil
 	case protocol.BadTTL:
 		return a.bad
+	case protocol.BadSlots:
+		theirs := cl.Core().OtherSlots()
+		return &ConfigError{Field: "Slots", Value: a.opts.Slots, Bound: fmt.Sprintf("%d: %q is held with %d slots", theirs, a.name, theirs)}
 	case protocol.NotOurs:
 		return &LostError{Name: a.name, Token: cl.Core().Token(), Err: quorumError(cl)}
 	case protocol.HeldByAnother:

@@ -32,7 +32,7 @@ const (
 	// would mean that the node had the lock and it was released. The fence is
 	// raised to Token and never lowered; so is the floor, unless for Shared. If
 	// Value holds another slot, it is moved, whatever the fence; if its own slot
-	// is taken, the other one is freed all the same, and the answer is Held.
+	// is taken, it keeps the other one until that expires.
 	// Window and queue do not matter. Granted, Held, Foreign, Stale,
 	// Quarantined or Misconfigured.
 	OpRepair

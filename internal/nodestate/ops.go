@@ -161,14 +161,9 @@ func (e *Entry) repair(req node.Request, s *serving) node.Status {
 	switch {
 	case own >= 0 && e.Holders[own].Share == req.Share:
 		return node.Granted
-	case own >= 0 && !fits:
-		// Its slot is another's. The one that it has here is of no use to it.
-		e.free(own)
-		e.Queue.serve(e.Holders, s)
-		return node.Held
-	case own >= 0: // moved to its slot
 	case !fits:
 		return node.Held
+	case own >= 0: // it has another slot, and is moved
 	case req.Token == e.Fence, req.Mode == node.Shared && req.Token == e.Floor, !req.Until.IsZero() && s.now.After(req.Until):
 		return node.Stale
 	}

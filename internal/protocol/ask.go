@@ -31,6 +31,8 @@ const (
 	BadNode
 	// BadTTL: the caller's TTL is longer than the nodes' markers allow.
 	BadTTL
+	// BadSlots: the lock is held with another number of slots.
+	BadSlots
 	// NotOurs: the nodes report that this claim does not hold the lock.
 	NotOurs
 	// IsFree: a release was confirmed.
@@ -41,12 +43,14 @@ const (
 func (vd Verdict) String() string {
 	return [...]string{
 		"none", "held by another", "no quorum", "granted too late", "membership is being changed",
-		"marked for others", "node is unusable", "TTL is too long", "not ours", "free",
+		"marked for others", "node is unusable", "TTL is too long", "held with other slots", "not ours", "free",
 	}[vd]
 }
 
 // permanent reports that repeating the round cannot help.
-func (vd Verdict) permanent() bool { return vd == Mismatch || vd == BadNode || vd == BadTTL }
+func (vd Verdict) permanent() bool {
+	return vd == Mismatch || vd == BadNode || vd == BadTTL || vd == BadSlots
+}
 
 // Verdict returns why the last round gave no lease, or how the release went.
 func (c *Claim) Verdict() Verdict { return c.verdict }
@@ -118,6 +122,10 @@ func (c *Claim) marked(v View, changed bool, out []Effect) []Effect {
 	if changed {
 		return c.nextProposal(v, out) // to get the nodes' present answers
 	}
+	if slot, found := c.commonSlot(); found {
+		c.share.Slot = slot
+		return c.nextProposal(v, out)
+	}
 	if c.wantsHigherToken() {
 		if floor, ok := c.floorAfter(v.Time().Add(v.Offset())); ok {
 			c.floor = floor
@@ -165,6 +173,9 @@ func (c *Claim) judge(t Tally) Verdict {
 	}
 	if c.verdict == BadTTL {
 		return BadTTL
+	}
+	if _, found := c.otherSlots(); found {
+		return BadSlots
 	}
 	bad := false
 	misfit := Fits

@@ -128,6 +128,8 @@ func (c *Claim) AppendTo(b []byte, f Frame) []byte {
 	e := encoder{b, f, c.seq}
 	e.add(int64(c.state), int64(c.successor), int64(c.inFlight), int64(c.verdict), int64(c.proposals))
 	e.bits(c.unsure, c.listening, c.round.Over, c.round.Won, c.wait.queued, c.wait.waited, c.wait.front, c.wait.near)
+	e.share(c.share)
+	e.share(c.round.share)
 	e.tokens(c.token, c.floor, c.fence, c.above, c.earlier.least, c.earlier.most, c.proposed)
 	e.add(int64(c.round.Op))
 	e.seqs(c.round.Seq)
@@ -168,7 +170,8 @@ func (c *Claim) AppendNodeTo(b []byte, i int, f Frame) []byte {
 	e.bits(y.nodes.Has(i), y.missing.Has(i), y.stale.Has(i), y.kept.Has(i), y.next.Has(i))
 	e.b = append(e.b, byte(m.holds), byte(m.got), byte(m.status), byte(m.misfit))
 	e.seqs(m.seq)
-	e.add(int64(m.rank), int64(m.left), int64(m.holder), int64(m.server))
+	e.share(m.share)
+	e.add(int64(m.free), int64(m.rank), int64(m.left), int64(m.holder), int64(m.server))
 	e.tokens(m.fence)
 	e.add(e.clock(m.now))
 	return e.b
@@ -202,6 +205,8 @@ func (e *encoder) tokens(all ...node.Token) {
 		e.add(e.f.Token(t))
 	}
 }
+
+func (e *encoder) share(s node.Share) { e.b = append(e.b, byte(s.Mode), s.Slots, s.Slot) }
 
 // clock is a time in microseconds; 0 is none.
 func (e *encoder) clock(us int64) int64 { return e.f.Token(node.Token(us)) }

@@ -46,6 +46,10 @@ type Config struct {
 	Patience   time.Duration // how long a round waits for a minority
 	RetryDelay time.Duration
 
+	// Share is what the caller asks for. Its slot is the one that it has, if
+	// another process acquired it.
+	Share node.Share
+
 	// The caller's limits.
 	Tries     int
 	Until     Instant // when the wait is over; 0 for never
@@ -63,6 +67,9 @@ type Claim struct {
 	cfg   Config
 	value string
 	state State
+	// share is what is asked for or held. Its slot changes until the claim has
+	// won.
+	share node.Share
 	nodes [MaxNodes]member
 
 	// The requests. seq numbers them. inFlight counts acquisitions and repairs
@@ -99,7 +106,7 @@ type Claim struct {
 
 // NewClaim returns a claim for a caller that has just arrived.
 func NewClaim(v View, cfg Config, value string) Claim {
-	c := Claim{cfg: cfg, value: value}
+	c := Claim{cfg: cfg, value: value, share: cfg.Share}
 	c.wait.missed = v.Missed()
 	c.wait.came = v.Time().UnixMicro()
 	if cfg.Tries != 1 && v.ClockKnown() {
@@ -110,14 +117,14 @@ func NewClaim(v View, cfg Config, value string) Claim {
 
 // HeldElsewhere returns the claim of a lease that another process acquired.
 func HeldElsewhere(cfg Config, value string, token node.Token) Claim {
-	return Claim{cfg: cfg, value: value, token: token}
+	return Claim{cfg: cfg, value: value, token: token, share: cfg.Share}
 }
 
 // Successor returns the claim that continues after a Replace, under a new
 // value. The ticket, and with it the place in the queues, stays the same.
 func (c *Claim) Successor(value string) Claim {
 	n := Claim{
-		cfg: c.cfg, value: value, state: c.successor, token: c.token, floor: c.floor, fence: c.fence,
+		cfg: c.cfg, value: value, share: c.share, state: c.successor, token: c.token, floor: c.floor, fence: c.fence,
 		round: c.round, verdict: c.verdict, wait: c.wait,
 		seq: c.seq, // so that the runner can tell older answers from newer ones
 	}
@@ -214,6 +221,8 @@ func (c *Claim) Handle(v View, e *Event, out []Effect) []Effect {
 		}
 	case Extend:
 		out = c.extend(v, out)
+	case Downgrade:
+		out = c.downgrade(v, out)
 	case Release:
 		out = c.release(v, out)
 	case Detach:

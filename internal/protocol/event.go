@@ -35,6 +35,8 @@ const (
 	Attach
 	// Extend asks for an extension now.
 	Extend
+	// Downgrade makes a writer a reader, by an extension.
+	Downgrade
 	// Release ends a lease, and frees the lock on the nodes.
 	Release
 	// Detach ends a lease, and leaves the lock on the nodes.

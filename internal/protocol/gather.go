@@ -262,6 +262,7 @@ func (c *Claim) gathered(v View, i int, woken bool, out []Effect) []Effect {
 	}
 	g.granted |= Of(i)
 	g.stale = 0
+	c.share.Slot, _ = c.agreed(g.granted) // the other nodes are asked for the same slot
 	if g.enough == 0 {
 		g.enough = v.Now() + max(leastPatience, 4*c.round.Elapsed())
 	}
@@ -271,7 +272,11 @@ func (c *Claim) gathered(v View, i int, woken bool, out []Effect) []Effect {
 // maybeWin ends the gathering if it is a quorum.
 func (c *Claim) maybeWin(v View, out []Effect) []Effect {
 	g := &c.gather
-	if g.granted.Count() < Quorum(c.cfg.Nodes) {
+	if _, n := c.agreed(g.granted); n < Quorum(c.cfg.Nodes) {
+		if slot, found := c.commonSlot(); found && g.granted.Count() >= Quorum(c.cfg.Nodes) {
+			c.share.Slot = slot
+			return c.nextRound(v, out)
+		}
 		return out
 	}
 	// Only the grants of this token count; other nodes' answers are older.

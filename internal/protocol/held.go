@@ -56,6 +56,7 @@ func (c *Claim) HoldUntil() Instant { return c.lease.acquired + c.cfg.MaxHold }
 // win makes the claim a lease. The first request was sent at start. A node's
 // time to live began after that, so the lease ends first.
 func (c *Claim) win(v View, start Instant, out []Effect) []Effect {
+	c.takeSlot()
 	c.state = Held
 	c.verdict = NoVerdict
 	c.lease = lease{acquired: v.Now()}
@@ -67,9 +68,13 @@ func (c *Claim) win(v View, start Instant, out []Effect) []Effect {
 	for i := range c.cfg.Nodes {
 		// A node that notified us keeps the lock for us. The lease has to be
 		// held there too, so that its queue can continue.
-		if m := &c.nodes[i]; m.offered && m.holds != granted {
+		m := &c.nodes[i]
+		if m.offered && m.holds != granted {
 			m.offered = false
 			out = c.askOne(i, out)
+		}
+		if m.got == Replied && m.status == node.Granted && c.misplaced(m.share) {
+			out = c.sendRepair(i, m.now, out)
 		}
 	}
 	return out
@@ -147,9 +152,14 @@ func (c *Claim) extended(v View, out []Effect) []Effect {
 			c.moveDeadline(to)
 		}
 		c.schedule(c.round.Start)
+		if c.round.share != c.share {
+			return c.extend(v, out) // it was downgraded meanwhile
+		}
 		return append(out, Effect{Kind: Extended})
 	case t.Lost():
 		return c.lose(v, TakenAway, out)
+	case c.round.share != c.share:
+		return c.extend(v, out)
 	}
 	c.lease.next = c.lease.deadline
 	if c.cfg.KeepAlive && c.lease.deadline < c.HoldUntil() {
@@ -182,12 +192,20 @@ func (c *Claim) repair(v View, i int, out []Effect) []Effect {
 		}
 		return out
 	}
+	return c.sendRepair(i, m.now, out)
+}
+
+// sendRepair sends a repair to a node that answered at now, on its own clock.
+func (c *Claim) sendRepair(i int, now int64, out []Effect) []Effect {
+	if c.token == 0 {
+		return out
+	}
 	c.note(Of(i))
 	req := c.request(node.OpRepair)
-	// Counted from when the node answered that it has none, which is before we
-	// send. So the repair cannot be executed any more when we stop waiting for
+	// Counted from when the node answered that it lacks the lease, which is
+	// before we send. So the repair cannot be executed any more when we stop waiting for
 	// its answer and undo it.
-	req.Until = time.UnixMicro(m.now).Add(c.cfg.Limit)
+	req.Until = time.UnixMicro(now).Add(c.cfg.Limit)
 	return append(out, Effect{Kind: Send, Node: i, Seq: c.seq, Request: req})
 }
 

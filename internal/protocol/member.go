@@ -37,6 +37,8 @@ type member struct {
 	wakes  bool // it will notify us
 	remark bool // it has to be marked
 	lease  bool // the holder is a lease, and not a foreign client
+	// share is what it granted, or what the holder has.
+	share node.Share
 
 	seq    uint32 // the number of the last acquisition or repair
 	rank   int32
@@ -45,6 +47,7 @@ type member struct {
 	now    int64 // its clock, in microseconds
 	holder name  // the holder's value
 	server name
+	free   node.SlotSet // the slots that were free
 }
 
 // name is the hash of a text that is only compared. It keeps a claim small. 0

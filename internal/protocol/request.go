@@ -8,7 +8,7 @@ import "github.com/redlatch/redlatch/node"
 // depends on: the name, the marker to compare, how long to keep the fence.
 func (c *Claim) request(op node.Op) node.Request {
 	return node.Request{
-		Op: op, Value: c.value, TTL: c.cfg.TTL, Token: c.token, Window: c.cfg.Window,
+		Op: op, Share: c.share, Value: c.value, TTL: c.cfg.TTL, Token: c.token, Window: c.cfg.Window,
 		Wait: c.wait.queued, Ticket: c.wait.ticket,
 	}
 }
@@ -30,7 +30,7 @@ func (c *Claim) open(v View, op node.Op, nodes Set, out []Effect) []Effect {
 		c.seq++
 	}
 	suspects := v.Suspects()
-	c.round = Round{Op: op, Seq: c.seq, Start: now, asked: nodes, awaited: nodes &^ suspects, limit: now + c.cfg.Limit}
+	c.round = Round{Op: op, Seq: c.seq, Start: now, asked: nodes, awaited: nodes &^ suspects, limit: now + c.cfg.Limit, share: c.share}
 	req := c.request(op)
 	if op == node.OpRelease {
 		req = c.releaseRequest(v)
@@ -134,6 +134,7 @@ func (c *Claim) see(e *Event) {
 		m.remark = NeedsMark(*r)
 		m.lease = r.Status == node.Held && IsLease(r.Value)
 		m.misfit = e.Misfit
+		m.share, m.free = r.Share, r.Free
 	}
 }
 
@@ -188,12 +189,13 @@ func (c *Claim) answeredAll() bool {
 
 func (c *Claim) tally() Tally {
 	t := Tally{Nodes: c.cfg.Nodes}
+	slot, _ := c.agreed(c.all())
 	for i := range c.cfg.Nodes {
 		switch m := &c.nodes[i]; {
 		case m.got == Pending:
 		case m.got.failed():
 			t.Failed++
-		case m.status == node.Granted:
+		case m.status == node.Granted && c.counts(m, slot):
 			t.Granted++
 		default:
 			t.Refused++
@@ -274,6 +276,10 @@ func (c *Claim) acquired(v View, e *Event, out []Effect) []Effect {
 		}
 	case Waiting:
 		return c.taken(v, e, out)
+	case Held:
+		if e.Op == node.OpAcquire && e.Fault == NoFault && e.Reply.Status == node.Granted && c.misplaced(e.Reply.Share) {
+			return c.sendRepair(e.Node, e.Reply.Now.UnixMicro(), out)
+		}
 	case Ending, Gone:
 		return c.late(v, e, out)
 	}

@@ -53,10 +53,11 @@ type Round struct {
 	Over  bool
 	Won   bool // a quorum granted, when it was decided
 
-	asked   Set     // nodes that were sent the request
-	awaited Set     // nodes that the round waits for
-	limit   Instant // when it ends, with or without answers
-	until   Instant // when it ends, once a quorum has answered
+	share   node.Share // what was asked for
+	asked   Set        // nodes that were sent the request
+	awaited Set        // nodes that the round waits for
+	limit   Instant    // when it ends, with or without answers
+	until   Instant    // when it ends, once a quorum has answered
 }
 
 // Tally counts the outcomes of a round.

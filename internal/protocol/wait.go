@@ -250,8 +250,14 @@ func (c *Claim) freeIn() (time.Duration, bool) {
 	return left[quorum-1], left[quorum-1] > 0
 }
 
+// readers is the holder of a lock that readers hold.
+const readers name = 1
+
 // takenBy returns the holder that has a quorum, if there is one.
 func (c *Claim) takenBy() (holder name, taken bool) {
+	if c.heldByReaders() {
+		return readers, true
+	}
 	for i := range c.cfg.Nodes {
 		m := &c.nodes[i]
 		if m.got != Replied || m.status != node.Held {

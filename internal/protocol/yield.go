@@ -125,7 +125,9 @@ func (c *Claim) yieldOver(v View, out []Effect) []Effect {
 		if c.wait.holder != y.holder {
 			c.wait.left, c.wait.holder = 0, y.holder
 		}
-		c.wait.left |= y.nodes
+		if y.holder != readers { // the next reader may not have a quorum without them
+			c.wait.left |= y.nodes
+		}
 		return c.waitOn(v, out)
 	}
 	c.gather.granted |= y.kept

@@ -250,6 +250,12 @@ func (cl *Claim) Extend(ctx context.Context) {
 	cl.handle(protocol.Extend, cl.c.placeFor(ctx))
 }
 
+// Downgrade makes a writer a reader, by an extension. The owner is notified of
+// its result.
+func (cl *Claim) Downgrade(ctx context.Context) {
+	cl.handle(protocol.Downgrade, cl.c.placeFor(ctx))
+}
+
 // Release sends the release, and waits until its result is known or ctx ends.
 // It returns false if the claim was over before, or if another caller releases
 // it.

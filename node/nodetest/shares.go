@@ -27,7 +27,7 @@ func shareClaims(h Harness) []claim {
 		{"another number of slots conflicts", otherSlots},
 		{"an extension is for one slot", extensionIsForOneSlot},
 		{"a repair of a reader needs room", repairOfAReader},
-		{"a repair moves a value to its slot or frees the other", repairOfASlot},
+		{"a repair moves a value to its slot", repairOfASlot},
 		{"an extension makes a writer a reader", downgrade},
 		{"an exclusive request does not find a reader of its value", lateExclusive},
 		{"a break removes all holders", breakRemovesAll},
@@ -337,11 +337,14 @@ func repairOfASlot(p *probe) {
 		p.Fatalf("the free slots are %b, want 10", r.Free)
 	}
 	p.expect(node.Held, p.b, slotted(p.repair("two", t+1), 3, 2))
-	if r := p.holders(1); r.Value != "one" || r.Share.Slot != 2 {
+	if r := p.holders(2); r.Value != "one" || r.Share.Slot != 2 {
 		p.Fatalf("held by %q in %v, want one in slot 2", r.Value, r.Share)
 	}
 	p.expect(node.Held, p.b, slotted(p.repair("three", t+2), 3, 2))
 	p.expect(node.Granted, p.b, slotted(p.repair("three", t+2), 3, 1))
+	p.expect(node.Granted, p.b, slotted(p.release("one", t), 3, 2))
+	p.expect(node.Granted, p.b, slotted(p.repair("two", t+1), 3, 2))
+	p.expectSlot(0, p.a, slotted(p.acquire("four", t+3), 3, 0))
 }
 
 func downgrade(p *probe) {
