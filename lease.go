@@ -26,12 +26,13 @@ type Lease struct {
 	cancel context.CancelCauseFunc
 
 	// Under the claim's mutex.
-	at        time.Time  // the deadline by the wall clock; after the end, when the lease ended
-	cause     error      // why the lease ended; nil while it is held
-	failed    error      // error of the last extension; nil if it was confirmed
-	said      []said     // what each node did about extensions, if that was logged
-	extension *extension // what callers of Extend wait for; nil if none do
-	closing   bool       // the client is closing
+	at        time.Time     // the deadline by the wall clock; after the end, when the lease ended
+	cause     error         // why the lease ended; nil while it is held
+	failed    error         // error of the last extension; nil if it was confirmed
+	said      []said        // what each node did about extensions, if that was logged
+	extension *extension    // what callers of Extend wait for; nil if none do
+	closing   bool          // the client is closing
+	wanted    chan struct{} // what Wanted returns; nil if it was not called
 }
 
 // extension is an extension that callers of Extend wait for.

@@ -36,6 +36,8 @@ func (e *Entry) apply(now time.Time, req node.Request, wakes bool) (node.Reply, 
 		status = e.repair(req, s)
 	case node.OpBreak:
 		status = e.breakUp(req, s)
+	case node.OpRemember, node.OpRecall:
+		return node.Reply{Status: e.remember(req, now), Since: e.Marks.Since, Now: now}, nil
 	default:
 		status = e.taken()
 	}
@@ -181,6 +183,12 @@ func (e *Entry) release(req node.Request, s *serving) node.Status {
 	case own < 0:
 	case req.Once && refused(verdict):
 		return verdict
+	case req.Keep > 0:
+		status = node.Granted
+		h := &e.Holders[own]
+		if until := s.now.Add(req.Keep); until.Before(h.Until) {
+			h.Until = until
+		}
 	default:
 		status = node.Granted
 		e.free(own)

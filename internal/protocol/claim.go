@@ -58,6 +58,9 @@ type Config struct {
 	// The lease.
 	KeepAlive bool
 	MaxHold   time.Duration
+	// Keep is how long the lock stays taken from its acquisition on, even if it
+	// is released before.
+	Keep time.Duration
 }
 
 // Claim is one value's claim on one name: from its first request until nothing
@@ -217,6 +220,7 @@ func (c *Claim) Handle(v View, e *Event, out []Effect) []Effect {
 	case Attach:
 		if c.state == New {
 			c.state = Asking
+			c.keep(v)
 			out = c.ask(v, node.OpExtend, c.all(), out)
 		}
 	case Extend:

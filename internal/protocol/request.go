@@ -8,7 +8,7 @@ import "github.com/redlatch/redlatch/node"
 // depends on: the name, the marker to compare, how long to keep the fence.
 func (c *Claim) request(op node.Op) node.Request {
 	return node.Request{
-		Op: op, Share: c.share, Value: c.value, TTL: c.cfg.TTL, Token: c.token, Window: c.cfg.Window,
+		Op: op, Share: c.share, Value: c.value, TTL: max(c.cfg.TTL, c.cfg.Keep), Token: c.token, Window: c.cfg.Window,
 		Wait: c.wait.queued, Ticket: c.wait.ticket,
 	}
 }
@@ -32,8 +32,11 @@ func (c *Claim) open(v View, op node.Op, nodes Set, out []Effect) []Effect {
 	suspects := v.Suspects()
 	c.round = Round{Op: op, Seq: c.seq, Start: now, asked: nodes, awaited: nodes &^ suspects, limit: now + c.cfg.Limit, share: c.share}
 	req := c.request(op)
-	if op == node.OpRelease {
+	switch op {
+	case node.OpRelease:
 		req = c.releaseRequest(v)
+	case node.OpExtend:
+		req.TTL = c.livesFor(v)
 	}
 	for i := range c.cfg.Nodes {
 		m := &c.nodes[i]
@@ -278,7 +281,7 @@ func (c *Claim) acquired(v View, e *Event, out []Effect) []Effect {
 		return c.taken(v, e, out)
 	case Held:
 		if e.Op == node.OpAcquire && e.Fault == NoFault && e.Reply.Status == node.Granted && c.misplaced(e.Reply.Share) {
-			return c.sendRepair(e.Node, e.Reply.Now.UnixMicro(), out)
+			return c.sendRepair(v, e.Node, e.Reply.Now.UnixMicro(), out)
 		}
 	case Ending, Gone:
 		return c.late(v, e, out)
