@@ -255,7 +255,7 @@ func callMutants() []mutant {
 				if req.Mode == node.Exclusive {
 					return n.Node.Do(ctx, req)
 				}
-				req.Mode = node.Exclusive
+				req.Share = node.Share{}
 				n.ask(req)
 				return node.Reply{}, fmt.Errorf("unknown mode")
 			},
