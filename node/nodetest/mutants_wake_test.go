@@ -97,7 +97,7 @@ func wakeMutants() []mutant {
 		{
 			name:   "lets nobody barge",
 			do:     rewrite(func(req *node.Request) { req.Barge = false }),
-			claims: []string{"a barging caller takes a free name"},
+			claims: []string{"a barging caller takes a free name", "a reader behind a waiting writer waits"},
 		},
 		{
 			name: "keeps what is offered",
