@@ -220,6 +220,7 @@ func TestANameHasAHighestNumberOfReaders(t *testing.T) {
 // room for it beside the head. Each case begins when "one" and "two" have been
 // notified, with "three" behind them.
 func TestASecondWaiterIsNotifiedOnce(t *testing.T) {
+	const timePasses node.Op = 0 // so long that the head lapses
 	type step struct {
 		op     node.Op
 		value  string
@@ -276,6 +277,24 @@ func TestASecondWaiterIsNotifiedOnce(t *testing.T) {
 			{node.OpRelease, "barger", passes, node.Granted, []string{"one", "two"}},
 			{node.OpRelease, "two", passes, node.Absent, three},
 		}},
+		{"another takes the name when it is the only one left", []step{
+			{node.OpRelease, "three", passes, node.Absent, nil},
+			{node.OpRelease, "one", passes, node.Absent, nil},
+			{node.OpAcquire, "barger", barges, node.Granted, nil},
+			{node.OpRelease, "barger", passes, node.Granted, two},
+		}},
+		{"the head does not ask, and it is called", []step{
+			{op: timePasses},
+			// "two" becomes the head. It has been notified of its turn.
+			{node.OpRelease, "stranger", passes, node.Absent, three},
+			{node.OpAcquire, "two", waits, node.Granted, nil},
+		}},
+		{"it asks after the head's time, alone, and is refused", []step{
+			{node.OpRelease, "three", passes, node.Absent, nil},
+			{op: timePasses},
+			{node.OpAcquire, "two", late, node.Behind, nil},
+			{node.OpRelease, "stranger", passes, node.Absent, two},
+		}},
 		{"the head asks again", []step{
 			{node.OpAcquire, "one", late, node.Behind, nil},
 			{node.OpAcquire, "barger", barges, node.Granted, nil},
@@ -294,6 +313,10 @@ func TestASecondWaiterIsNotifiedOnce(t *testing.T) {
 				l.expect(node.Granted, node.OpRelease, "holder", writer, passes)
 				l.expectTurns("one", "two")
 				for _, s := range c.steps {
+					if s.op == timePasses {
+						l.now = l.now.Add(node.TurnLease)
+						continue
+					}
 					asked := share
 					if s.value == "barger" {
 						asked = writer

@@ -285,6 +285,20 @@ func readerTokenMutants() []mutant {
 			claims: []string{"a writer needs a token above every reader's"},
 		},
 		{
+			name: "lowers the floor by releasing",
+			do: func(n *broken, ctx context.Context, req node.Request) (node.Reply, error) {
+				if req.Op == node.OpAcquire && req.Mode == node.Shared && n.notes["lowered"] != "" {
+					req.Token = 0
+				}
+				reply, err := n.Node.Do(ctx, req)
+				if req.Op == node.OpRelease && req.Token < reply.Fence {
+					n.notes["lowered"] = "yes"
+				}
+				return reply, err
+			},
+			claims: []string{"a reader needs a token above every writer's"},
+		},
+		{
 			name: "has slots look at no fence",
 			do: sharing(node.Slotted, node.OpAcquire, func(n *broken, req node.Request) node.Reply {
 				reply := n.ask(req)
@@ -295,6 +309,24 @@ func readerTokenMutants() []mutant {
 				return reply
 			}),
 			claims: []string{"a writer needs a token above every reader's", "a slot needs a token above every other's"},
+		},
+		{
+			name: "compares the release of a reader with the floor",
+			do: sharing(node.Shared, node.OpRelease, func(n *broken, req node.Request) node.Reply {
+				if h, has := n.own(req); has && req.Token > h.Token {
+					req.Once = false
+				}
+				return n.ask(req)
+			}),
+			claims: []string{"a release of a reader that is to be carried out once is"},
+		},
+		{
+			name: "carries out a release of a reader however often it comes",
+			do: sharing(node.Shared, node.OpRelease, func(n *broken, req node.Request) node.Reply {
+				req.Once = false
+				return n.ask(req)
+			}),
+			claims: []string{"a release of a reader that is to be carried out once is"},
 		},
 		{
 			name: "lets a reader lower its token",
@@ -387,12 +419,22 @@ func slotMutants() []mutant {
 		{
 			name:   "lets readers in beside slots",
 			do:     admit(node.Shared, node.Slotted),
-			claims: []string{"no slot has two holders"},
+			claims: []string{"no slot has two holders", "a slot excludes readers and writers, and they a slot"},
 		},
 		{
 			name:   "lets a writer in beside slots",
 			do:     admit(node.Exclusive, node.Slotted),
-			claims: []string{"no slot has two holders"},
+			claims: []string{"no slot has two holders", "a slot excludes readers and writers, and they a slot"},
+		},
+		{
+			name:   "gives slots beside readers",
+			do:     admit(node.Slotted, node.Shared),
+			claims: []string{"a slot excludes readers and writers, and they a slot", "each reader has its own expiry"},
+		},
+		{
+			name:   "gives slots beside a writer",
+			do:     admit(node.Slotted, node.Exclusive),
+			claims: []string{"a slot excludes readers and writers, and they a slot"},
 		},
 		{
 			name: "ignores which slot is asked for",
@@ -785,6 +827,24 @@ func shareQueueMutants() []mutant {
 			claims: []string{"a reader behind a waiting writer waits", "readers at the head are granted together", "as many waiters are granted as there are slots"},
 		},
 		{
+			name: "does not say which slots are free to one that must wait for others",
+			do: misreport(func(_ node.Request, r *node.Reply) {
+				if r.Status == node.Reserved {
+					r.Free = 0
+				}
+			}),
+			claims: []string{"as many waiters are granted as there are slots"},
+		},
+		{
+			name: "queues those with one ticket by value alone",
+			do: misreport(func(req node.Request, r *node.Reply) {
+				if req.Value == "zz" && r.Rank > 0 {
+					r.Rank++
+				}
+			}),
+			claims: []string{"a waiter of another kind has its place"},
+		},
+		{
 			name: "has a queue for each kind",
 			do: func(n *broken, ctx context.Context, req node.Request) (node.Reply, error) {
 				reply, err := n.Node.Do(ctx, req)
@@ -888,6 +948,55 @@ func shareWakeMutants() []mutant {
 				}
 				return reply
 			}),
+			claims: []string{"an offer of a reader is for writers"},
+		},
+		{
+			name: "wakes a reader that fits beside the holder alone",
+			do: sharing(node.Exclusive, node.OpRelease, func(n *broken, req node.Request) node.Reply {
+				if l := n.look(req); len(l.Waiters) == 2 && l.Waiters[1].Mode == node.Shared && n.listening != nil {
+					n.listening(turn(l.Waiters[1].Value))
+				}
+				return n.ask(req)
+			}),
+			claims: []string{"a reader is notified when the writer before it leaves"},
+		},
+		{
+			name:   "wakes nobody when a repair frees a slot",
+			tell:   drop("three"),
+			claims: []string{"a repair that frees a slot notifies the next"},
+		},
+		{
+			name: "raises no floor for a writer that keeps what it offers",
+			do: func(n *broken, ctx context.Context, req node.Request) (node.Reply, error) {
+				reply, err := n.Node.Do(ctx, req)
+				if req.Op == node.OpOffer && req.Mode == node.Exclusive {
+					n.count = int(req.Token)
+				}
+				if req.Op == node.OpAcquire && req.Mode == node.Shared && reply.Status == node.Stale && n.count == int(req.Token) {
+					req.Token = 0
+					return n.Node.Do(ctx, req)
+				}
+				return reply, err
+			},
+			claims: []string{"an offer that a writer keeps binds readers"},
+		},
+		{
+			name: "raises the floor for a reader that keeps what it offers",
+			do: func(n *broken, ctx context.Context, req node.Request) (node.Reply, error) {
+				if req.Op == node.OpAcquire && req.Token != 0 && int(req.Token) < n.count {
+					return n.refusal(node.Stale, req), nil
+				}
+				reply, err := n.Node.Do(ctx, req)
+				if req.Op == node.OpOffer && reply.Status == node.Granted {
+					n.count = int(req.Token)
+				}
+				return reply, err
+			},
+			claims: []string{"an offer of a reader is for writers"},
+		},
+		{
+			name:   "carries out an offer of a reader however often it comes",
+			do:     lenient(node.Shared, node.OpOffer, node.Stale, func(req *node.Request, _ node.Reply) { req.Token = 0 }),
 			claims: []string{"an offer of a reader is for writers"},
 		},
 		{

@@ -100,6 +100,16 @@ func wakeMutants() []mutant {
 			claims: []string{"a barging caller takes a free name", "a reader behind a waiting writer waits"},
 		},
 		{
+			name: "lets a caller barge with any token",
+			do: func(n *broken, ctx context.Context, req node.Request) (node.Reply, error) {
+				if req.Barge {
+					req.Token = 0
+				}
+				return n.Node.Do(ctx, req)
+			},
+			claims: []string{"a barging caller takes a free name"},
+		},
+		{
 			name: "keeps what is offered",
 			do: instead(node.OpOffer, func(n *broken, req node.Request) node.Reply {
 				req.Op = node.OpInspect

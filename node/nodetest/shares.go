@@ -11,12 +11,14 @@ func shareClaims(h Harness) []claim {
 	all := []claim{
 		{"readers hold a name together", readersHoldTogether},
 		{"a reader and a writer exclude each other", readerAndWriterExclude},
+		{"a slot excludes readers and writers, and they a slot", slotExcludesOthers},
 		{"each reader has its own expiry", readersExpireAlone},
 		{"a reader extends and releases its own share alone", readersExtendAlone},
 		{"a reader needs a token above every writer's", readerIsAboveWriters},
 		{"readers do not refuse each other's tokens", readersDoNotRefuseTokens},
 		{"a writer needs a token above every reader's", writerIsAboveReaders},
 		{"a release of a reader makes its acquire stale", releasedReaderIsStale},
+		{"a release of a reader that is to be carried out once is", releaseOfAReaderOnce},
 		{"a reader that asks again keeps its token or raises it", readerAsksAgain},
 		{"slots are given lowest first", slotsLowestFirst},
 		{"a slot needs a token above every other's", slotIsAboveAll},
@@ -50,7 +52,9 @@ func shareClaims(h Harness) []claim {
 			claim{"two of a run of readers are notified", twoReadersAreNotified},
 			claim{"a reader is notified when the writer before it leaves", readerBehindLeaver},
 			claim{"a downgrade notifies readers", downgradeNotifies},
+			claim{"a repair that frees a slot notifies the next", repairNotifies},
 			claim{"an offer of a reader is for writers", offerOfAReader},
+			claim{"an offer that a writer keeps binds readers", offerOfAWriter},
 		)
 	}
 	return all
@@ -139,12 +143,31 @@ func readerAndWriterExclude(p *probe) {
 	p.expect(node.Granted, p.a, shared(p.acquire("reader 2", t+4)))
 }
 
+func slotExcludesOthers(p *probe) {
+	t := p.token(0)
+	others := []func(value string, token node.Token) node.Request{
+		p.acquire, func(value string, token node.Token) node.Request { return shared(p.acquire(value, token)) },
+	}
+	for _, other := range others {
+		p.expect(node.Granted, p.a, other("other", t))
+		p.expect(node.Held, p.b, slotted(p.acquire("slot", t+1), 2, 1))
+		p.expect(node.Held, p.b, slotted(p.repair("slot", t+1), 2, 1))
+		p.expect(node.Granted, p.a, shared(p.release("other", t)))
+		p.expectSlot(1, p.b, slotted(p.acquire("slot", t+1), 2, 1))
+		p.expect(node.Held, p.a, other("other", t+2))
+		p.expect(node.Granted, p.b, slotted(p.release("slot", t+1), 2, 1))
+		t += 2
+	}
+}
+
 func readersExpireAlone(p *probe) {
 	p.expect(node.Granted, p.a, shared(withTTL(p.acquire("short", 0), p.h.Unit)))
 	p.expect(node.Granted, p.a, shared(p.acquire("long", 0)))
 	p.expect(node.Granted, p.a, shared(withTTL(p.acquire("brief", 0), p.h.Unit)))
-	if r := p.expect(node.Held, p.b, p.acquire("writer", 0)); r.Left <= p.h.Unit {
-		p.Fatalf("all readers will have expired in %v, want up to %v", r.Left, p.long())
+	for _, req := range []node.Request{p.acquire("writer", 0), slotted(p.acquire("slot", 0), 2, 0)} {
+		if r := p.expect(node.Held, p.b, req); r.Left <= p.h.Unit {
+			p.Fatalf("all readers will have expired in %v, want up to %v", r.Left, p.long())
+		}
 	}
 	p.outlast(p.h.Unit)
 	p.expect(node.Granted, p.a, shared(p.extend("long", 0)))
@@ -184,6 +207,7 @@ func readerIsAboveWriters(p *probe) {
 	t := p.token(0)
 	p.expect(node.Granted, p.a, p.acquire("writer", t+5))
 	p.expect(node.Granted, p.a, p.release("writer", t+5))
+	p.expect(node.Absent, p.b, shared(p.release("early", t+1))) // it lowers nothing
 	p.expect(node.Stale, p.a, shared(p.acquire("reader", t+4)))
 	p.expect(node.Stale, p.b, shared(p.acquire("reader", t+5)))
 	p.expect(node.Granted, p.b, shared(p.acquire("reader", t+6)))
@@ -221,6 +245,23 @@ func releasedReaderIsStale(p *probe) {
 	p.expect(node.Held, p.b, shared(p.release("reader", t+7)))
 	p.expect(node.Stale, p.b, shared(p.acquire("reader", t+7)))
 	p.holders(1)
+}
+
+// The release of a reader needs a token above the fence, which another reader
+// may have raised.
+func releaseOfAReaderOnce(p *probe) {
+	t := p.token(0)
+	p.expect(node.Granted, p.a, shared(p.acquire("one", t)))
+	p.expect(node.Granted, p.a, shared(p.acquire("two", t+9)))
+	release := shared(p.release("one", t+5))
+	release.Once = true
+	p.expect(node.Stale, p.b, release)
+	p.holders(2)
+	release.Token = t + 10
+	p.expect(node.Granted, p.b, release)
+	p.expect(node.Granted, p.a, shared(p.acquire("one", t+11)))
+	p.expect(node.Stale, p.b, release)
+	p.holders(2)
 }
 
 func readerAsksAgain(p *probe) {
@@ -491,9 +532,16 @@ func slotsForWaiters(p *probe) {
 		p.expectRank(node.Held, i+1, p.a, waiting(slotted(p.acquire(value, 0), 3, 0), first, time.Duration(i)*time.Millisecond))
 	}
 	p.expect(node.Granted, p.a, p.release("holder", 0))
-	p.expectRank(node.Reserved, 4, p.b, waiting(slotted(p.acquire("four", 0), 3, 0), first, 3*time.Millisecond))
+	reserved := func(rank int, free node.SlotSet) {
+		p.Helper()
+		r := p.expect(node.Reserved, p.b, waiting(slotted(p.acquire("four", 0), 3, 0), first, 3*time.Millisecond))
+		if r.Rank != rank || r.Free != free {
+			p.Fatalf("the rank is %d and the free slots %b, want %d and %b", r.Rank, r.Free, rank, free)
+		}
+	}
+	reserved(4, 0b111)
 	p.expectSlot(0, p.b, waiting(slotted(p.acquire("three", 0), 3, 0), first, 2*time.Millisecond))
-	p.expectRank(node.Reserved, 3, p.b, waiting(slotted(p.acquire("four", 0), 3, 0), first, 3*time.Millisecond))
+	reserved(3, 0b110)
 	p.expectSlot(1, p.b, waiting(slotted(p.acquire("one", 0), 3, 0), first, 0))
 	p.expectSlot(2, p.b, waiting(slotted(p.acquire("two", 0), 3, 0), first, time.Millisecond))
 	p.expectRank(node.Held, 1, p.b, waiting(slotted(p.acquire("four", 0), 3, 0), first, 3*time.Millisecond))
@@ -519,6 +567,11 @@ func kindsHaveOneQueue(p *probe) {
 	}
 	p.expect(node.Held, p.a, shared(p.release("reader", 0)))
 	p.expectRank(node.Held, 2, p.b, waiting(slotted(p.acquire("slot", 0), 2, 0), first, 3*time.Millisecond))
+	// The same ticket: the kind decides, then the value.
+	p.expectRank(node.Held, 2, p.a, waiting(shared(p.acquire("z", 0)), first, 3*time.Millisecond))
+	p.expectRank(node.Held, 2, p.b, waiting(p.acquire("zz", 0), first, 3*time.Millisecond))
+	p.expectRank(node.Held, 3, p.a, waiting(shared(p.acquire("y", 0)), first, 3*time.Millisecond))
+	p.expectRank(node.Held, 5, p.b, waiting(slotted(p.acquire("slot", 0), 2, 0), first, 3*time.Millisecond))
 }
 
 func twoReadersAreNotified(p *probe) {
@@ -551,6 +604,8 @@ func readerBehindLeaver(p *probe) {
 	p.expectRank(node.Held, 1, p.a, waiting(p.acquire("writer", 0), first, time.Millisecond))
 	p.expectRank(node.Held, 2, p.a, waiting(shared(p.acquire("reader", 0)), first, 2*time.Millisecond))
 	e.expect()
+	p.expect(node.Held, p.b, p.release("passer-by", 0))
+	e.expect() // it fits beside the holder, and not beside the writer
 	p.expect(node.Held, p.b, p.release("writer", 0))
 	e.expect(turn("reader"))
 	p.expect(node.Granted, p.a, waiting(shared(p.acquire("reader", 0)), first, 2*time.Millisecond))
@@ -583,18 +638,44 @@ func offerOfAReader(p *probe) {
 	p.expect(node.Granted, p.a, shared(p.extend("holder", t)))
 	e.expect(turn("reader"))
 	// The reader came before, and fits beside the holder.
-	p.expect(node.Granted, p.a, offer(t+1, time.Millisecond))
-	p.expect(node.Granted, p.a, waiting(shared(p.acquire("reader", 0)), first, 0))
-	// The writer came later.
 	p.expect(node.Granted, p.a, offer(t+2, time.Millisecond))
+	p.fence(t + 2)
+	p.expect(node.Stale, p.b, offer(t+2, time.Millisecond))
+	// The token of a reader does not bind the next.
+	reader := waiting(shared(p.acquire("reader", t+1)), first, 0)
+	p.expect(node.Granted, p.a, reader)
+	// The writer came later.
+	p.expect(node.Granted, p.a, offer(t+3, time.Millisecond))
 	p.holders(2)
 	e.expect()
 	// The writer came before. It has to wait for the other reader yet.
-	p.expectRank(node.Reserved, 2, p.a, offer(t+3, 3*time.Millisecond))
+	p.expectRank(node.Reserved, 2, p.a, offer(t+4, 3*time.Millisecond))
 	if r := p.holders(1); r.Value != "reader" {
 		p.Fatalf("held by %q, want reader", r.Value)
 	}
 	e.expect()
 	p.expect(node.Granted, p.b, shared(p.release("reader", 0)))
 	e.expect(turn("writer"))
+}
+
+func offerOfAWriter(p *probe) {
+	t := p.token(0)
+	offer := waiting(p.request(node.OpOffer, "writer", t+5), t, 0)
+	p.expect(node.Granted, p.a, p.acquire("writer", t))
+	p.expect(node.Granted, p.b, offer)
+	p.expect(node.Granted, p.a, p.release("writer", 0))
+	p.expect(node.Stale, p.b, shared(p.acquire("reader", t+5)))
+	p.expect(node.Granted, p.b, shared(p.acquire("reader", t+6)))
+}
+
+func repairNotifies(p *probe) {
+	e := p.listen(p.a)
+	t := p.token(0)
+	p.expectSlot(0, p.a, slotted(p.acquire("one", t), 2, 0))
+	p.expectSlot(1, p.a, slotted(p.acquire("two", t+1), 2, 1))
+	p.expectRank(node.Held, 1, p.a, waiting(slotted(p.acquire("three", 0), 2, 0), t, time.Millisecond))
+	e.expect()
+	p.expect(node.Held, p.b, slotted(p.repair("one", t), 2, 1))
+	e.expect(turn("three"))
+	p.expectSlot(0, p.a, waiting(slotted(p.acquire("three", 0), 2, 0), t, time.Millisecond))
 }
