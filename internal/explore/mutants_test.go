@@ -69,7 +69,7 @@ func (c *Claim) from(now Instant) Instant { if off("extension from the reply") {
 		switch {
 		case req.Op == node.OpRepair && (off("repair unguarded") || off("repair unguarded and counted")):
 `},
-	{"internal/nodestate/marker.go", "		if (other || tooLong) && e.heldBy(req.Value) {", `		if (other || tooLong) && e.heldBy(req.Value) && !off("extension by the former") {`},
+	{"internal/nodestate/marker.go", "		if (other || tooLong) && e.Holders.Of(req.Value, req.Share) >= 0 {", `		if (other || tooLong) && e.Holders.Of(req.Value, req.Share) >= 0 && !off("extension by the former") {`},
 	{"internal/nodestate/marker.go", "		s.Marker = Marker{ID: s.ID, Guard: barred, TrustedFrom: trustedNever, Reason: node.ReasonBarred}", `		if off("barred agrees") { return write(quarantine, node.ReasonList) }
 		s.Marker = Marker{ID: s.ID, Guard: barred, TrustedFrom: trustedNever, Reason: node.ReasonBarred}`},
 	{"internal/nodestate/server.go", "	s.Marker = Marker{}\n", `	if !off("flush keeps the marker") { s.Marker = Marker{} }
