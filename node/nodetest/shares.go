@@ -520,7 +520,7 @@ func readerBehindLeaver(p *probe) {
 	p.expectRank(node.Held, 1, p.a, waiting(p.acquire("writer", 0), first, time.Millisecond))
 	p.expectRank(node.Held, 2, p.a, waiting(shared(p.acquire("reader", 0)), first, 2*time.Millisecond))
 	e.expect()
-	p.expect(node.Held, p.b, p.release("writer", 0))
+	p.expect(node.Held, p.a, p.release("writer", 0))
 	e.expect(turn("reader"))
 	p.expect(node.Granted, p.a, waiting(shared(p.acquire("reader", 0)), first, 2*time.Millisecond))
 	p.holders(2)
