@@ -24,24 +24,25 @@ func parseGroup(text string, now time.Time) (node.Holders, bool) {
 	}
 	var all node.Holders
 	for rest != "" {
-		if len(rest) < groupHead || strings.ContainsAny(rest[:36]+rest[39:groupHead], "+-_") {
+		if len(rest) < groupHead {
 			return nil, false
 		}
-		until, err1 := strconv.ParseInt(rest[:16], 10, 64)
+		until, err1 := strconv.ParseUint(rest[:16], 10, 63)
 		token, err2 := strconv.ParseUint(rest[16:36], 10, 64)
 		share, ok := node.ParseKind(strings.TrimRight(rest[36:39], "-"))
 		slot, err3 := strconv.ParseUint(rest[39:41], 10, 8)
-		length, err4 := strconv.Atoi(rest[41:groupHead])
+		length, err4 := strconv.ParseUint(rest[41:groupHead], 10, 32)
 		share.Slot = uint8(slot)
 		if err1 != nil || err2 != nil || err3 != nil || err4 != nil || !ok || share.Mode == node.Exclusive || share.Check() != nil ||
-			token > uint64(node.MaxToken) || len(rest)-groupHead < length {
+			token > uint64(node.MaxToken) || len(rest)-groupHead < int(length) {
 			return nil, false
 		}
-		h := node.Holder{Value: rest[groupHead : groupHead+length], Token: node.Token(token), Until: time.UnixMicro(until), Share: share}
+		end := groupHead + int(length)
+		h := node.Holder{Value: rest[groupHead:end], Token: node.Token(token), Until: time.UnixMicro(int64(until)), Share: share}
 		if h.Until.After(now) {
 			all = append(all, h)
 		}
-		rest = rest[groupHead+length:]
+		rest = rest[end:]
 	}
 	return all, true
 }

@@ -134,9 +134,6 @@ func (n *Node) Do(ctx context.Context, req node.Request) (node.Reply, error) {
 		return node.Reply{}, explain(err)
 	}
 	reply, err := parseReply(r, req.Share)
-	if req.Op == node.OpAcquire && reply.Status == node.Granted {
-		reply.Share.Mode, reply.Share.Slots = req.Mode, req.Slots
-	}
 	reply.Wakes = reply.Rank > 0 && place.inbox != ""
 	if req.Wait && !place.wait && req.Op == node.OpAcquire && reply.Status != node.Granted {
 		n.inbox.open()
@@ -300,12 +297,12 @@ func parseReply(r []string, share node.Share) (node.Reply, error) {
 		if reply.Free, ok = parseSlots(r[8]); !ok {
 			return bad("the free slots are none")
 		}
-		if share.Mode == node.Slotted && r[7] != "" {
+		if status == node.Granted && r[7] != "" { // to an acquire
 			slot, err := strconv.ParseUint(r[7], 10, 8)
-			if err != nil || slot >= uint64(share.Slots) {
+			reply.Share = share
+			if reply.Share.Slot = uint8(slot); err != nil || reply.Share.Check() != nil {
 				return bad("the slot is none")
 			}
-			reply.Share.Slot = uint8(slot)
 		}
 		if status != node.Granted && status != node.Held && status != node.Reserved {
 			reply.Free = 0

@@ -95,7 +95,7 @@ end
 if turn or ticket then
   openQueue(turn, time, string.sub(stored, 1, fenceDigits), ticket and value .. toInbox .. ARGV[11] or '')
 end
-holder = seen(holder, time)
+holder = seen(holder, time, value)
 if holder and holder ~= value then
   return refused('held', holder, tostring(redis.call('PTTL', lock)))
 end

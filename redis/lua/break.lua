@@ -31,7 +31,7 @@ if KEYS[5] then
 end
 local got = redis.call('MGET', lock, KEYS[2], KEYS[3])
 local fence = token ~= '' and string.sub(got[2] or '', 1, fenceDigits) or ''
-local holder = seen(got[1], time)
+local holder = seen(got[1], time, '')
 if fence > token or (fence == token and token ~= '' and holder) then
   return {'stale', '', '0', fence, time[1], time[2]}
 end

@@ -41,7 +41,7 @@ end
 --#include other
 --#include queue
 --#include group
-holder = seen(holder, time)
+holder = seen(holder, time, value)
 if once and fence >= token then
   return {'stale', '', '0', fence, time[1], time[2]}
 end

@@ -43,7 +43,7 @@ else
 end
 if refused then return refused end
 local got = redis.call('MGET', lock, KEYS[2], KEYS[3])
-local holder, stored, turn = seen(got[1], time), got[2] or '', got[3]
+local holder, stored, turn = seen(got[1], time, value), got[2] or '', got[3]
 if holder == value then
   return {'granted', '', '0', stored, time[1], time[2]}
 end

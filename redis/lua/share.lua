@@ -68,16 +68,15 @@ if op == 'acquire' or op == 'repair' then
   if refused then return refused end
 end
 
--- holders are those who have the lock, and own is which of them is ours. One who
--- has all of it is the only one, of the kind ''.
-local holders, own, foreign, left = {}, nil, nil, '0'
-text = seen(text, time)
-if text and taken ~= '' then
-  holders = readGroup(text, time)
-elseif text then
-  holders = {{token = holderToken(stored), kind = '', value = text}}
+-- holders are those of a group, as they are stored, and own is which of them is
+-- ours; last is when the last of the others expires. One who has the whole lock is
+-- not among them, and may be ours too. had is what we have.
+local holders, own, last, foreign, left = {}, nil, 0, nil, '0'
+text, holders, own, last = seen(text, time, value)
+last = last or 0
+if taken == '' then
   left = tostring(redis.call('PTTL', lock))
-else
+elseif not taken then
   -- MGET does not see what is no string.
   local sort = redis.call('TYPE', lock).ok
   if sort ~= 'none' then
@@ -85,8 +84,10 @@ else
     left = tostring(redis.call('PTTL', lock))
   end
 end
-for i, h in ipairs(holders) do
-  if h.value == value then own = i break end
+local had
+if own then
+  had = taken == '' and {token = holderToken(stored), kind = '', slot = ''}
+    or {token = tokenIn(holders[own]), kind = taken, slot = slotIn(holders[own])}
 end
 
 -- A release without a token does not look at the fence.
@@ -96,13 +97,14 @@ openQueue(turn, time, (op ~= 'release' or token ~= '') and fence or '', waits an
 -- index; nil for none.
 local function freeSlots(except)
   if kind == 'r' then return '' end
-  local free, slots = {}, tonumber(string.sub(kind, 2))
-  for i = 1, slots do free[i] = taken == '' and holders[1] == nil and '0' or '1' end
+  local slots = tonumber(string.sub(kind, 2))
+  if not taken or except and count == 1 then return string.rep('1', slots) end
+  if taken ~= kind then return string.rep('0', slots) end
+  local free = {}
+  for i = 1, slots do free[i] = '1' end
   for i, h in ipairs(holders) do
-    if i ~= except then
-      if h.kind ~= kind then return string.rep('0', slots) end
-      if h.slot + 1 <= slots then free[h.slot + 1] = '0' end
-    end
+    local at = slotIn(h) + 1
+    if i ~= except and free[at] then free[at] = '0' end
   end
   return table.concat(free)
 end
@@ -122,43 +124,36 @@ local function place()
   if kind == 'r' then return slot end
   local free = freeSlots(own)
   if string.sub(free, slot + 1, slot + 1) == '1' then return slot end
-  if own and holders[own].kind == kind then return holders[own].slot end
+  if own and had.kind == kind then return had.slot end
   local lowest = string.find(free, '1', 1, true)
   return lowest and string.format('%02d', lowest - 1)
 end
 
--- write() writes the holders.
-local function write()
-  taken, count, left = holders[1] and holders[1].kind, #holders, '0'
+-- write(kind, ends) writes the holders, who are of that kind, and of whom the last
+-- expires then.
+local function write(kind, ends)
+  count, left = #holders, '0'
   if count == 0 then
-    text = false
+    taken, text = nil, false
     redis.call('DEL', lock)
     return
   end
-  local parts, last = {groupMark}, 0
-  for _, h in ipairs(holders) do
-    parts[#parts + 1] = h.text
-    if h.ends > last then last = h.ends end
-  end
-  text = table.concat(parts)
-  redis.call('SET', lock, text, 'PX', string.format('%.0f', math.ceil((last - now) / 1000)))
+  taken, text = kind, groupMark .. table.concat(holders)
+  redis.call('SET', lock, text, 'PX', string.format('%.0f', math.ceil((ends - now) / 1000)))
 end
 
 -- hold(slot, token) gives us a share for the whole time to live.
 local function hold(slot, token)
-  -- Numbers above are not exact.
+  -- Numbers above that are not exact.
   local ends = math.min(now + ARGV[5] * 1000, 9007199254740991)
-  holders[own or #holders + 1] = {
-    ends = ends, token = token, kind = kind, slot = slot, value = value,
-    text = string.format('%016.0f', ends) .. token .. (kind == 'r' and 'r--' or kind) .. slot .. string.format('%05d', #value) .. value,
-  }
-  write()
+  holders[own or #holders + 1] = groupHolder(ends, token, kind, slot, value)
+  write(kind, math.max(ends, last))
 end
 
 -- drop() takes our share away.
 local function drop()
   table.remove(holders, own)
-  write()
+  write(taken, last)
 end
 
 -- raise(both) raises the fence to the token, and the floor too if both is set. It
@@ -167,8 +162,7 @@ local function raise(both)
   if token == '' then return end
   if fence < token then fence = token end
   if both and floor < token then floor = token end
-  local whole = holders[1] and holders[1].kind == ''
-  stored = fenceText(fence, whole and holders[1].token or nil, floor)
+  stored = fenceText(fence, taken == '' and not foreign and holderToken(stored) or nil, floor)
   redis.call('SET', KEYS[2], stored, 'PX', ARGV[7])
 end
 
@@ -245,8 +239,7 @@ if op == 'acquire' then
   local at = place()
   if not at then return refused('held') end
   if own then
-    local had = holders[own].token
-    local overtaken = token ~= had and token <= (kind == 'r' and floor or fence) or kind == 'r' and token < had
+    local overtaken = token ~= had.token and token <= (kind == 'r' and floor or fence) or kind == 'r' and token < had.token
     if token ~= '' and overtaken then return reply('stale') end
     if judge(kind == 'r') == 'ahead' then return reply('ahead') end
   else
@@ -273,15 +266,14 @@ elseif op == 'extend' then
     or tonumber(ARGV[5]) > tonumber(string.match(marker, '^%d+', maxTTLFrom)) + 1) then
     return {'config', marker, '0', '', time[1], time[2]}
   end
-  local h = holders[own]
-  local downgraded = h.kind == '' and kind == 'r'
-  if not downgraded and (h.kind ~= kind or h.slot ~= slot) then return reply('absent') end
+  local downgraded = had.kind == '' and kind == 'r'
+  if not downgraded and (had.kind ~= kind or had.slot ~= slot) then return reply('absent') end
   local info, wrong = replication(not guarded)
   local standing = read(marker)
   if standing and not wrong then wrong = unreplicated(info, standing) end
   if wrong then return wrong end
   if token ~= '' then redis.call('PEXPIRE', KEYS[2], ARGV[7]) end
-  hold(slot, h.token)
+  hold(slot, had.token)
   if downgraded and turn then serve() end
   local r = reply('granted')
   if guarded and not (marker and string.find(info, 'master_replid:' .. string.sub(marker, idFrom, idTo), 1, true)) then
@@ -304,7 +296,7 @@ elseif op == 'release' then
 
 elseif op == 'repair' then
   local at = place()
-  if own and holders[own].kind == kind and holders[own].slot == slot then return reply('granted') end
+  if own and had.kind == kind and had.slot == slot then return reply('granted') end
   if own and at ~= slot then
     -- Its slot is another's. The one that it has here is of no use to it.
     drop()

@@ -12,40 +12,58 @@
 -- expires with the last of them.
 local groupMark = 'redlatch-group-1 '
 
--- readGroup(text, time) returns those of a group who have not expired, each as a
--- table of ends, token, kind, slot, value, and text, which is all of that as it is
--- stored; nil for a text that is no group.
-local function readGroup(text, time)
+-- readGroup(text, time, value) returns those of a group who have not expired, each
+-- as it is stored; which of them has the value, nil for none; and when the last of
+-- the others expires. It returns nil for a text that is no group. A group may have
+-- a thousand holders, so no more is taken apart than is needed.
+local function readGroup(text, time, value)
   if string.sub(text, 1, #groupMark) ~= groupMark then return nil end
-  local at, from, all = time[1] * 1000000 + time[2], #groupMark + 1, {}
-  while from <= #text do
-    local ends, token, kind, slot, length = string.match(text, '^(%d+)(%d%d%d%d%d%d%d%d%d%d%d%d%d%d%d%d%d%d%d%d)([rs][%d-][%d-])(%d%d)(%d%d%d%d%d)', from)
-    if not ends or #ends ~= 16 then return nil end
+  local at, sub, size, from = time[1] * 1000000 + time[2], string.sub, #text, #groupMark + 1
+  local all, n, own, last = {}, 0, nil, 0
+  while from <= size do
+    local ends, length = tonumber(sub(text, from, from + 15)), tonumber(sub(text, from + 41, from + 45))
+    if not ends or not length or from + 45 + length > size then return nil end
     local to = from + 45 + length
-    if to > #text then return nil end
-    if tonumber(ends) > at then
-      all[#all + 1] = {ends = tonumber(ends), token = token, kind = kind == 'r--' and 'r' or kind, slot = slot,
-        value = string.sub(text, from + 46, to), text = string.sub(text, from, to)}
+    if ends > at then
+      n = n + 1
+      all[n] = sub(text, from, to)
+      if length == #value and sub(text, from + 46, to) == value then
+        own = n
+      elseif ends > last then
+        last = ends
+      end
     end
     from = to + 1
   end
-  return all
+  return all, own, last
 end
 
--- seen(text, time) sets taken and count by what MGET found in the lock's key, and
--- returns it; false for nothing. A group of which all have expired is removed.
-local function seen(text, time)
+-- tokenIn(holder), kindIn(holder) and slotIn(holder) take apart what readGroup
+-- returns.
+local function tokenIn(holder) return string.sub(holder, 17, 36) end
+local function kindIn(holder) return (string.gsub(string.sub(holder, 37, 39), '-', '')) end
+local function slotIn(holder) return string.sub(holder, 40, 41) end
+
+-- groupHolder(ends, token, kind, slot, value) puts one together.
+local function groupHolder(ends, token, kind, slot, value)
+  return string.format('%016.0f%s%s%s%05d', ends, token, kind == 'r' and 'r--' or kind, slot, #value) .. value
+end
+
+-- seen(text, time, value) sets taken and count by what MGET found in the lock's
+-- key, and returns it, with what readGroup returns of a group; false for nothing.
+-- A group of which all have expired is removed.
+local function seen(text, time, value)
   taken, count = nil, 0
-  if not text then return false end
-  local group = readGroup(text, time)
-  if not group then
+  if not text then return false, {} end
+  local all, own, last = readGroup(text, time, value)
+  if not all then
     taken, count = '', 1
-  elseif #group == 0 then
+    return text, {}, text == value and 1 or nil, 0
+  elseif #all == 0 then
     redis.call('DEL', KEYS[1])
-    return false
-  else
-    taken, count = group[1].kind, #group
+    return false, {}
   end
-  return text
+  taken, count = kindIn(all[1]), #all
+  return text, all, own, last
 end
 
