@@ -179,6 +179,102 @@ func TestAsManyReadersAsAreAllowed(t *testing.T) {
 	t.Logf("an extension among %d: %s", node.MaxHolders, evalStats.FindString(server.Do("INFO", "commandstats")))
 }
 
+// TestGroupThatHasExpiredIsFree has a key that outlives its holders, as it may
+// by a fraction of a millisecond.
+func TestGroupThatHasExpiredIsFree(t *testing.T) {
+	t.Parallel()
+	server := redistest.Start(t, 1)[0]
+	a := newAsker(t, server)
+	group := func(kind string) {
+		server.Do("SET", "job", "redlatch-group-1 "+"1000000000000000"+"00000000000000000007"+kind+"00"+"00003"+"one", "PX", "60000")
+	}
+	for _, share := range []node.Share{{}, aReader, aSlot} {
+		for _, kind := range []string{"r--", "s02"} {
+			for op, want := range map[node.Op]node.Status{
+				node.OpInspect: node.Absent, node.OpExtend: node.Absent, node.OpRelease: node.Absent, node.OpOffer: node.Absent,
+				node.OpAcquire: node.Granted, node.OpRepair: node.Granted, node.OpBreak: node.Granted,
+			} {
+				group(kind)
+				a.expect(want, op, "one", share)
+			}
+		}
+	}
+}
+
+// TestGroupThatCannotBeReadIsHeld has a key of a version that is not known.
+func TestGroupThatCannotBeReadIsHeld(t *testing.T) {
+	t.Parallel()
+	server := redistest.Start(t, 1)[0]
+	a := newAsker(t, server)
+	for _, text := range []string{"redlatch-group-2 one", "redlatch-group-1 one", "redlatch-group-1 1000000000000000"} {
+		server.Do("SET", "job", text, "PX", "60000")
+		for _, share := range []node.Share{{}, aReader, aSlot} {
+			for _, op := range []node.Op{node.OpInspect, node.OpExtend, node.OpRelease, node.OpOffer, node.OpAcquire, node.OpRepair} {
+				if r := a.expect(node.Held, op, "one", share); r.Value != text || r.Holders != 1 {
+					t.Errorf("%v: it is held by %q and %d others", op, r.Value, r.Holders-1)
+				}
+			}
+		}
+		if got := server.Do("GET", "job"); got != text {
+			t.Errorf("%q is now %q", text, got)
+		}
+	}
+}
+
+// TestForeignFormatsKeepSharesOut has a key that is no string.
+func TestForeignFormatsKeepSharesOut(t *testing.T) {
+	t.Parallel()
+	server := redistest.Start(t, 1)[0]
+	a := newAsker(t, server)
+	server.Do("HSET", "job", "id", "1")
+	for _, share := range []node.Share{aReader, aSlot} {
+		for _, op := range []node.Op{node.OpExtend, node.OpRelease, node.OpOffer, node.OpAcquire, node.OpRepair} {
+			if r := a.expect(node.Foreign, op, "one", share); r.Value != "hash" || r.Left != node.NoExpiry {
+				t.Errorf("%v: it is held as %+v", op, r)
+			}
+		}
+	}
+	if server.Do("HGET", "job", "id") != "1" {
+		t.Error("the key was touched")
+	}
+}
+
+// TestDocumentedUserMayShare sends each request for a share with the rights of
+// the documentation.
+func TestDocumentedUserMayShare(t *testing.T) {
+	t.Parallel()
+	server := redistest.Start(t, 1)[0]
+	server.Do(documentedUser(t)...)
+	n := open(t, asUser(server, "locks:PASSWORD"))[0]
+	t.Cleanup(func() { n.Close() })
+	for _, share := range []node.Share{aReader, aSlot} {
+		for _, step := range []struct {
+			op    node.Op
+			value string
+			share node.Share
+			want  node.Status
+		}{
+			{node.OpAcquire, "one", share, node.Granted}, {node.OpExtend, "one", share, node.Granted},
+			{node.OpAcquire, "writer", node.Share{}, node.Held}, {node.OpOffer, "one", share, node.Reserved},
+			{node.OpRelease, "writer", node.Share{}, node.Absent}, {node.OpRepair, "one", share, node.Granted},
+			{node.OpRelease, "one", share, node.Granted},
+		} {
+			ticket := int64(2)
+			if step.value == "writer" {
+				ticket = 1
+			}
+			r, err := n.Do(context.Background(), node.Request{Op: step.op, Name: "orders/1", Value: step.value, Share: step.share, TTL: time.Minute,
+				Token: node.Token(time.Now().UnixMicro()), Window: time.Minute, Retention: time.Hour, Wait: true, Ticket: ticket})
+			if err != nil || r.Status != step.want {
+				t.Errorf("%v of %v by %s: %v, %v; want %v", step.op, step.share, step.value, r.Status, err, step.want)
+			}
+		}
+	}
+	if denied := server.Do("ACL", "LOG"); denied != "" {
+		t.Errorf("the server denied something: %s", denied)
+	}
+}
+
 var evalStats = regexp.MustCompile(`cmdstat_evalsha:[^\r\n]*`)
 
 // formerClient is a client of the version before locks could be shared.
