@@ -58,5 +58,6 @@ var (
 	lookScript     = load("look")
 	healthScript   = load("health")
 	publishScript  = load("publish")
+	shareScript    = load("share")
 	mastersScript  = load("masters")
 )

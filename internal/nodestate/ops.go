@@ -171,7 +171,7 @@ func (e *Entry) repair(req node.Request, s *serving) node.Status {
 	}
 	e.grant(req, share, own, s.now)
 	s.fence = e.Fence
-	e.Queue.leave(req.Value)
+	e.Queue.withdraw(req)
 	e.Queue.serve(e.Holders, s)
 	return node.Granted
 }
@@ -193,13 +193,14 @@ func (e *Entry) release(req node.Request, s *serving) node.Status {
 		status = node.Granted
 		e.free(own)
 	}
-	e.Queue.leave(req.Value)
+	e.Queue.withdraw(req)
 	// Also if the name was ours: an acquire with a higher token may still be in
 	// flight, and would take the name again after we gave it up. An acquire
 	// that is ahead of the clock would be refused in any case, and its release
 	// must not raise the fence.
 	if verdict != node.Ahead {
-		e.raise(req, true, s.now)
+		// An exclusive acquire below the fence is stale, whatever the floor.
+		e.raise(req, req.Mode != node.Exclusive || req.Token > e.Fence, s.now)
 	}
 	s.fence = e.Fence
 	e.Queue.serve(e.Holders, s)

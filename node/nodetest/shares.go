@@ -609,7 +609,7 @@ func readerBehindLeaver(p *probe) {
 	e.expect()
 	p.expect(node.Held, p.b, p.release("passer-by", 0))
 	e.expect() // it fits beside the holder, and not beside the writer
-	p.expect(node.Held, p.b, p.release("writer", 0))
+	p.expect(node.Held, p.a, p.release("writer", 0))
 	e.expect(turn("reader"))
 	p.expect(node.Granted, p.a, waiting(shared(p.acquire("reader", 0)), first, 2*time.Millisecond))
 	p.holders(2)

@@ -40,6 +40,8 @@ end
 --#include fenceFormat
 --#include other
 --#include queue
+--#include group
+holder = seen(holder, time, value)
 if once and fence >= token then
   return {'stale', '', '0', fence, time[1], time[2]}
 end
@@ -49,7 +51,7 @@ if fence < token then
   --#include fence
   if not tooFarAhead(token, fence, time, ARGV[4], ARGV[5]) then
     -- Another who has the lock keeps its token.
-    fence = holder and holder ~= value and fenceBeside(token, fence) or token
+    fence = taken == '' and holder ~= value and fenceText(token, holderToken(got[2] or ''), token) or token
     redis.call('SET', KEYS[2], fence, 'PX', ARGV[3])
   elseif once then
     return {'ahead', '', '0', fence, time[1], time[2]}
@@ -66,6 +68,11 @@ if turn then
   openQueue(turn, time, string.sub(fence, 1, fenceDigits), '')
   -- Under either form: the inbox may have been denied, or allowed, meanwhile.
   redis.call('ZREM', KEYS[4], value .. toInbox .. ARGV[6], value .. toInbox)
-  serve(reply[1] == 'granted' or reply[1] == 'absent')
+  if reply[1] == 'granted' then
+    taken, count = nil, 0
+  elseif reply[1] == 'foreign' then
+    taken, count = '', 1
+  end
+  serve()
 end
 return reply
