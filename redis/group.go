@@ -119,10 +119,7 @@ func (n *Node) shareCall(req node.Request, place place, token string) Call {
 	case node.OpExtend:
 		op, call.Keep = "extend", true
 	case node.OpRelease:
-		op = "release"
-		if req.Once {
-			last = "1"
-		}
+		op, last = "release", once(req)
 	case node.OpRepair:
 		op, last, call.Keep = "repair", until(req), true
 	case node.OpOffer:
@@ -130,6 +127,9 @@ func (n *Node) shareCall(req node.Request, place place, token string) Call {
 	}
 	call.Args = []string{op, req.Value, req.Kind(), slotDigits(req.Slot), milliseconds(req.TTL), token, milliseconds(req.Retention),
 		strconv.FormatInt(req.Window.Microseconds(), 10), leap, config, guardOff, place.inbox, ticket, last}
+	if req.Op == node.OpRelease && req.Keep > 0 {
+		call.Args = append(call.Args, milliseconds(req.Keep))
+	}
 	return call
 }
 

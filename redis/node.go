@@ -116,8 +116,11 @@ func (n *Node) Do(ctx context.Context, req node.Request) (node.Reply, error) {
 	if err := ctx.Err(); err != nil {
 		return node.Reply{}, fmt.Errorf("%w (%w)", err, node.ErrUnsent)
 	}
-	if req.Op == node.OpMark {
+	switch req.Op {
+	case node.OpMark:
 		return n.mark(ctx, req)
+	case node.OpRemember, node.OpRecall:
+		return n.remember(ctx, req)
 	}
 	place := n.inbox.place(req)
 	slotted := n.slotted.Load()
@@ -202,7 +205,10 @@ func (n *Node) callFor(req node.Request, place place) (Call, error) {
 	case node.OpRelease:
 		call.Script = releaseScript
 		call.Args = append(make([]string, 0, 7), req.Value, token, retention, window, leap, place.inbox)
-		if req.Once {
+		switch {
+		case req.Keep > 0:
+			call.Args = append(call.Args, once(req), milliseconds(req.Keep))
+		case req.Once:
 			call.Args = append(call.Args, "1")
 		}
 	case node.OpOffer:
@@ -216,6 +222,14 @@ func (n *Node) callFor(req node.Request, place place) (Call, error) {
 		return Call{}, &node.ConfigError{Field: "Op", Value: uint8(req.Op), Bound: "one of this package's operations"}
 	}
 	return call, nil
+}
+
+// once says whether a release must not be executed twice.
+func once(req node.Request) string {
+	if req.Once {
+		return "1"
+	}
+	return ""
 }
 
 // until is the moment after which a request is too late, in microseconds.

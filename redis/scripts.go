@@ -56,6 +56,7 @@ var (
 	scanScript     = load("scan")
 	evidenceScript = load("evidence")
 	lookScript     = load("look")
+	rememberScript = load("remember")
 	healthScript   = load("health")
 	publishScript  = load("publish")
 	shareScript    = load("share")

@@ -19,6 +19,8 @@
 --                                     ARGV[14]  acquire: b to barge; release: 1 if it must
 --                                               not be applied twice; repair: when it is too
 --                                               late, µs on this clock; else ''
+--                                     ARGV[15]  release, may be absent: to keep the share
+--                                               taken, for how long at most, ms
 --
 -- Reply: {status, holder, left ms, fence, now s, now µs, rank, slot, free}, all
 -- strings
@@ -156,6 +158,17 @@ local function drop()
   write(taken, last)
 end
 
+-- keep(ms) has our share expire then, if not before.
+local function keep(ms)
+  if taken == '' then
+    if tonumber(left) > ms then redis.call('PEXPIRE', lock, ms) end
+    return
+  end
+  local ends = math.min(now + ms * 1000, tonumber(string.sub(holders[own], 1, 16)))
+  holders[own] = string.format('%016.0f', ends) .. string.sub(holders[own], 17)
+  write(taken, math.max(ends, last))
+end
+
 -- raise(both) raises the fence to the token, and the floor too if both is set. It
 -- lowers neither.
 local function raise(both)
@@ -284,7 +297,11 @@ elseif op == 'extend' then
 elseif op == 'release' then
   local verdict, r = judge(false), nil
   if own and ARGV[14] == '1' and (verdict == 'stale' or verdict == 'ahead') then return reply(verdict) end
-  if own then drop() end
+  if own and ARGV[15] then
+    keep(tonumber(ARGV[15]))
+  elseif own then
+    drop()
+  end
   if verdict ~= 'ahead' then raise(true) end
   r = own and reply('granted') or state()
   if turn then
@@ -297,14 +314,8 @@ elseif op == 'release' then
 elseif op == 'repair' then
   local at = place()
   if own and had.kind == kind and had.slot == slot then return reply('granted') end
-  if own and at ~= slot then
-    -- Its slot is another's. The one that it has here is of no use to it.
-    drop()
-    if turn then serve() end
-    return state()
-  end
+  if at ~= slot then return state() end
   if not own then
-    if at ~= slot then return state() end
     if token == fence or kind == 'r' and token == floor or now > tonumber(ARGV[14]) then return reply('stale') end
   end
   grant(slot)
