@@ -18,9 +18,9 @@ import (
 // passes that no place in a queue lapses, because places lapse in other ways
 // here.
 func TestAnswersLikeTheReference(t *testing.T) {
-	files, steps := 20, 400
+	files, steps := 8, 400
 	if testing.Short() {
-		files = 4
+		files = 2
 	}
 	for seed := range uint64(files) {
 		compareWithReference(t, rand.New(rand.NewPCG(seed, 0)), steps)
