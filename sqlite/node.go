@@ -174,8 +174,6 @@ func (n *Node) rollback() { _ = n.exec(rollback) }
 // check refuses a request that is not valid.
 func check(req node.Request) error {
 	switch {
-	case req.Mode != node.Exclusive:
-		return faultf("was asked for the lock mode %d, which is unknown", req.Mode)
 	case req.Op < node.OpAcquire || req.Op > node.OpRepair && req.Op != node.OpBreak:
 		return faultf("was asked for the operation %d, which is unknown", req.Op)
 	case req.Token > node.MaxToken:
@@ -183,5 +181,5 @@ func check(req node.Request) error {
 	case req.TTL <= 0 && (req.Op == node.OpAcquire || req.Op == node.OpExtend || req.Op == node.OpRepair):
 		return faultf("was given the time to live %v: it must be positive", req.TTL)
 	}
-	return nil
+	return req.Share.Check()
 }
