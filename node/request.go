@@ -158,7 +158,8 @@ type Request struct {
 	Wait bool
 
 	// Ticket is the waiter's time of arrival in microseconds, the same on every
-	// node. The queue is ordered by Ticket, then by Kind, then by Value. A free
+	// node. The queue is ordered by Ticket, then by Kind, then by Value, which
+	// begins with a hexadecimal digit. A free
 	// name is granted in this order: a request must fit beside the holders and
 	// beside all waiters before it. So readers at the head are granted together,
 	// and a reader behind a writer waits.

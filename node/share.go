@@ -58,14 +58,6 @@ type Share struct {
 	Slot uint8
 }
 
-// String returns the share in words.
-func (s Share) String() string {
-	if s.Mode == Slotted {
-		return fmt.Sprintf("slot %d of %d", s.Slot, s.Slots)
-	}
-	return s.Mode.String()
-}
-
 // Check returns an error if the share is not valid.
 func (s Share) Check() error {
 	switch {

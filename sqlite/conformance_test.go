@@ -17,6 +17,7 @@ func TestConformance(t *testing.T) {
 		},
 		Queues:      true,
 		Shares:      true,
+		Marks:       true,
 		Lists:       true,
 		KeepsFences: true,
 	})
@@ -32,6 +33,7 @@ func TestConformanceByTheWallClock(t *testing.T) {
 		},
 		Queues:      true,
 		Shares:      true,
+		Marks:       true,
 		Lists:       true,
 		KeepsFences: true,
 		Advance:     func(d time.Duration) { now = now.Add(d) },

@@ -45,6 +45,9 @@ func (n *Node) newTx(req node.Request) *tx {
 // carryOut executes the request, up to the commit.
 func (n *Node) carryOut(req node.Request) (node.Reply, error) {
 	t := n.newTx(req)
+	if req.Op == node.OpRemember || req.Op == node.OpRecall {
+		return t.remember()
+	}
 	t.load(req.Op != node.OpInspect)
 	var status node.Status
 	switch req.Op {
@@ -282,21 +285,16 @@ func (t *tx) repair() node.Status {
 	switch {
 	case own >= 0 && t.holders[own].Share == t.req.Share:
 		return node.Granted
-	case own >= 0 && !fits:
-		// Its slot is another's. The one that it has here is of no use to it.
-		t.free(own)
-		t.store()
-		return node.Held
-	case own >= 0: // moved to its slot
 	case !fits:
 		return node.Held
+	case own >= 0: // it has another slot, and is moved
 	case t.req.Token == t.least, t.req.Mode == node.Shared && t.req.Token == t.leastShared,
 		!t.req.Until.IsZero() && t.wall.After(t.req.Until):
 		return node.Stale
 	}
 	t.grant(share, own)
 	t.store()
-	t.leave()
+	t.withdraw()
 	return node.Granted
 }
 
@@ -306,6 +304,12 @@ func (t *tx) release() node.Status {
 	case own < 0:
 	case t.req.Once && (verdict == node.Stale || verdict == node.Ahead):
 		return verdict
+	case t.req.Keep > 0:
+		status = node.Granted
+		h := &t.holders[own]
+		if until := fileTime(t.now + int64(t.req.Keep)); until.Before(h.Until) {
+			h.Until = until
+		}
 	default:
 		status = node.Granted
 		t.free(own)
@@ -320,7 +324,7 @@ func (t *tx) release() node.Status {
 	if status == node.Granted || t.req.Token != 0 {
 		t.store()
 	}
-	t.leave()
+	t.withdraw()
 	return status
 }
 

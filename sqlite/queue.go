@@ -50,6 +50,9 @@ const (
 	// ?1 name, ?2 value
 	deleteWaiter query = `DELETE FROM waiter WHERE name = ?1 AND value = ?2`
 
+	// ?1 name, ?2 value, ?3 kind
+	withdrawWaiter query = `DELETE FROM waiter WHERE name = ?1 AND value = ?2 AND kind IN ('', ?3)`
+
 	// ?1 name, ?2 now
 	countLapsed query = `SELECT count(*) FROM waiter WHERE name = ?1 AND lapses <= ?2`
 
@@ -176,6 +179,13 @@ func (t *tx) renew() {
 func (t *tx) leave() {
 	if t.queued {
 		t.exec(deleteWaiter, t.req.Name, t.req.Value)
+	}
+}
+
+// withdraw removes our place, if it is of our kind or for the whole name.
+func (t *tx) withdraw() {
+	if t.queued {
+		t.exec(withdrawWaiter, t.req.Name, t.req.Value, t.req.Kind())
 	}
 }
 

@@ -55,6 +55,7 @@ var schema = []string{
 	createOrder,
 	createHolder,
 	createTrigger,
+	createMark,
 	fmt.Sprintf(`PRAGMA application_id = %d`, applicationID),
 	fmt.Sprintf(`PRAGMA user_version = %d`, format),
 }
@@ -98,6 +99,7 @@ var upgrades = map[int][]string{
 		createOrder,
 		createHolder,
 		createTrigger,
+		createMark,
 		`PRAGMA user_version = 3`,
 	},
 }

@@ -18,6 +18,7 @@ func (c *Cluster) Survey(ctx context.Context, req node.Request, enough func([]no
 		results[i] = node.Result{Node: m.name, Err: ErrNodeTimeout}
 	}
 	limited, cancel := context.WithTimeout(context.WithoutCancel(ctx), c.limit(req))
+	_ = context.AfterFunc(limited, cancel) // at the latest
 	var mu sync.Mutex
 	decided := make(chan struct{})
 	left, over := len(c.members), false

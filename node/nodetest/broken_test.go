@@ -113,8 +113,15 @@ func healthy(kind string) breakage {
 			if req.Mode != node.Exclusive {
 				return node.Reply{}, fmt.Errorf("lock mode %d is unknown", req.Mode)
 			}
+			if req.Op > node.OpBreak {
+				return node.Reply{}, fmt.Errorf("operation %d is unknown", req.Op)
+			}
 			return n.Node.Do(ctx, req)
 		}
 	}
-	return rewrite(func(req *node.Request) { req.Retention *= 1000 })
+	return rewrite(func(req *node.Request) {
+		if req.Op <= node.OpBreak {
+			req.Retention *= 1000
+		}
+	})
 }

@@ -391,7 +391,7 @@ func slotMutants() []mutant {
 		{
 			name:   "does not say which slots are free",
 			do:     misreport(func(_ node.Request, r *node.Reply) { r.Free = 0 }),
-			claims: []string{"slots are given lowest first", "a repair moves a value to its slot or frees the other"},
+			claims: []string{"slots are given lowest first", "a repair moves a value to its slot"},
 		},
 		{
 			name: "says that slots of another number are free",
@@ -613,22 +613,12 @@ func shareRepairMutants() []mutant {
 				}
 				return n.ask(req)
 			}),
-			claims: []string{"a repair moves a value to its slot or frees the other"},
-		},
-		{
-			name: "leaves a value in a slot of no use",
-			do: sharing(node.Slotted, node.OpRepair, func(n *broken, req node.Request) node.Reply {
-				if _, has := n.own(req); has && !n.free(req).Has(req.Slot) {
-					return n.refusal(node.Held, req)
-				}
-				return n.ask(req)
-			}),
-			claims: []string{"a repair moves a value to its slot or frees the other"},
+			claims: []string{"a repair moves a value to its slot"},
 		},
 		{
 			name:   "repairs whatever slot is free",
 			do:     lenient(node.Slotted, node.OpRepair, node.Held, func(req *node.Request, _ node.Reply) { req.Op, req.Token = node.OpAcquire, 0 }),
-			claims: []string{"a repair moves a value to its slot or frees the other"},
+			claims: []string{"a repair moves a value to its slot"},
 		},
 	}
 }
@@ -959,11 +949,6 @@ func shareWakeMutants() []mutant {
 				return n.ask(req)
 			}),
 			claims: []string{"a reader is notified when the writer before it leaves"},
-		},
-		{
-			name:   "wakes nobody when a repair frees a slot",
-			tell:   drop("three"),
-			claims: []string{"a repair that frees a slot notifies the next"},
 		},
 		{
 			name: "raises no floor for a writer that keeps what it offers",

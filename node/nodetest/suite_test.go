@@ -81,6 +81,7 @@ func harness(kind string, m mutant) Harness {
 		},
 		Queues:      kind != "no queue",
 		Shares:      kind != "no shares",
+		Marks:       kind != "no shares",
 		Lists:       true,
 		Wakes:       kind != "no queue",
 		KeepsFences: kind == "keeps fences",
