@@ -28,9 +28,9 @@ type LockState struct {
 	// Held says that a quorum of nodes names the same holder.
 	Held bool
 	// Holders are the holders that the nodes name: every reader and every slot
-	// has an entry of its own. The one that most nodes name comes first, and of
-	// those that as many name, the one that got the lock first. An entry that
-	// fewer nodes name than a quorum holds nothing.
+	// has an entry of its own. Those that a quorum names come first, in the
+	// order in which they got the lock. Of the others, which do not hold it, the
+	// one that most nodes name comes first.
 	Holders []redlatch.Holder
 	// Fence is the highest token that any node remembers for the name: that of
 	// the holder, of the last holder, or of a client that was refused. It is 0
@@ -245,16 +245,12 @@ func (a *Admin) lockState(key string, nodes []NodeListing) LockState {
 		}
 	}
 	s.Holders = HoldersOf(results...)
-	slices.SortStableFunc(s.Holders, func(a, b redlatch.Holder) int {
-		return cmp.Or(b.Nodes-a.Nodes, cmp.Compare(a.Token, b.Token))
-	})
-	together := 0
-	for _, h := range s.Holders {
-		if h.Nodes >= protocol.Quorum(len(nodes)) {
-			together++
-		}
+	together := 0 // they are sorted by how many nodes name them
+	for together < len(s.Holders) && s.Holders[together].Nodes >= protocol.Quorum(len(nodes)) {
+		together++
 	}
 	s.Held = together > 0
+	slices.SortStableFunc(s.Holders[:together], func(a, b redlatch.Holder) int { return cmp.Compare(a.Token, b.Token) })
 	for i := range s.Holders[:together] {
 		s.Holders[i].Holders = together
 	}

@@ -339,3 +339,29 @@ func TestBreakTakesTheLockFromEveryReader(t *testing.T) {
 		}
 	})
 }
+
+// A holder that is missing on a minority of nodes keeps its place.
+func TestHoldersAreShownInTheOrderInWhichTheyCame(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		links, nodes := newLinks(t, 3)
+		leases := sharers(t, nodes, redlatch.LockOptions{Shared: true, NoKeepAlive: true}, "one", "two")
+		look, err := links[2].Look(t.Context(), "res")
+		if err != nil || len(look.Holders) != 2 {
+			t.Fatalf("%+v, %v", look, err)
+		}
+		first := look.Holders[0]
+		r, err := links[2].Do(t.Context(), node.Request{Op: node.OpRelease, Name: "res", Value: first.Value, Token: first.Token, Share: first.Share})
+		if err != nil || r.Status != node.Granted {
+			t.Fatalf("%+v, %v", r, err)
+		}
+		s, err := admin.New(newClient(t, nodes, redlatch.Options{})).Show(t.Context(), "res")
+		if err != nil || len(s.Holders) != 2 {
+			t.Fatalf("%+v, %v", s, err)
+		}
+		for i, nodes := range []int{2, 3} {
+			if h := s.Holders[i]; h.Owner != leases[i].Owner() || h.Nodes != nodes || h.Holders != 2 {
+				t.Errorf("holder %d is %+v, want %s on %d nodes", i, h, leases[i].Owner(), nodes)
+			}
+		}
+	})
+}

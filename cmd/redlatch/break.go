@@ -146,7 +146,7 @@ func breakQuestion(s *admin.LockState) string {
 	}
 	b.WriteString(notStopped(s) + "\n")
 	if n := len(together(s)); n > 1 {
-		fmt.Fprintf(&b, "Break it, and take it from all %d holders? [y/N] ", n)
+		fmt.Fprintf(&b, "Break it, and take it from %d holders? [y/N] ", n)
 	} else {
 		b.WriteString("Break it? [y/N] ")
 	}
@@ -222,7 +222,7 @@ func writeBreak(out io.Writer, say *reporter, name string, state *admin.LockStat
 		for i, h := range all {
 			who[i] = holderText(h)
 		}
-		from = fmt.Sprintf(", for all %d holders: %s", len(all), strings.Join(who, ", "))
+		from = fmt.Sprintf(", and taken from %d holders: %s", len(all), strings.Join(who, ", "))
 	}
 	_, err := fmt.Fprintf(out, "%q is broken on %d of %d nodes%s; the next token is above %s\n%s\n", name, broken, len(answers), from, number(report.Token), notStopped(state))
 	return err

@@ -155,7 +155,7 @@ func TestReadersAreListedShownAndBroken(t *testing.T) {
 		`"res" is held by \S+/one, a reader, since .*, on 3 of 3 nodes; token \d{16}\.`,
 		`"res" is held by \S+/three, a reader, .*`,
 		`The former holders are not stopped: .*`,
-		`Break it, and take it from all 3 holders\? \[y/N\] `)
+		`Break it, and take it from 3 holders\? \[y/N\] `)
 	out.Reset()
 	report, err := admin.New(clientOn(t, nodes, "operator")).Break(t.Context(), "res", admin.BreakOptions{Seen: shownUpTo(s)})
 	if err != nil {
@@ -165,7 +165,7 @@ func TestReadersAreListedShownAndBroken(t *testing.T) {
 		t.Fatal(err)
 	}
 	wantLines(t, "break", out.String(),
-		`"res" is broken on 3 of 3 nodes, for all 3 holders: \S+/one, \S+/two, \S+/three; the next token is above \d{16}`)
+		`"res" is broken on 3 of 3 nodes, and taken from 3 holders: \S+/one, \S+/two, \S+/three; the next token is above \d{16}`)
 }
 
 func TestSlotsAreListedAndShown(t *testing.T) {
