@@ -21,9 +21,11 @@ type Lease struct {
 	c      *Client
 	name   string
 	claim  *runner.Claim
-	opts   LockOptions
 	ends   context.Context
 	cancel context.CancelCauseFunc
+
+	maxHold time.Duration
+	kept    bool // it is extended in the background
 
 	// Under the claim's mutex.
 	at        time.Time     // the deadline by the wall clock; after the end, when the lease ended
@@ -43,7 +45,7 @@ type extension struct {
 
 // newLease returns the lease of an attempt that was won. The mutex is held.
 func newLease(a *attempt, cl *runner.Claim) *Lease {
-	l := &Lease{c: a.c, name: a.name, claim: cl, opts: a.opts}
+	l := &Lease{c: a.c, name: a.name, claim: cl, maxHold: a.opts.MaxHold, kept: !a.opts.NoKeepAlive}
 	l.ends, l.cancel = context.WithCancelCause(context.Background())
 	cl.Own((*holding)(l))
 	l.moved()
@@ -295,7 +297,7 @@ func (l *Lease) atMaxHold() error {
 		return nil
 	}
 	return fmt.Errorf("%w of %v: %q cannot be extended, and is valid for another %v",
-		ErrMaxHold, l.opts.MaxHold, l.name, (core.Deadline() - l.c.opts.Clock.Uptime()).Round(time.Millisecond))
+		ErrMaxHold, l.maxHold, l.name, (core.Deadline() - l.c.opts.Clock.Uptime()).Round(time.Millisecond))
 }
 
 // Release ends the lease and frees the lock on every node. It returns as soon

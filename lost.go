@@ -65,7 +65,7 @@ func (e *LostError) Unwrap() error { return e.Err }
 // ErrMaxHold, or nil if the lock was not extended in time. The mutex is held.
 func (l *Lease) lost(why error) *LostError {
 	clock, core := l.c.opts.Clock, l.claim.Core()
-	e := &LostError{Name: l.name, Token: core.Token(), Err: why, kept: !l.opts.NoKeepAlive}
+	e := &LostError{Name: l.name, Token: core.Token(), Err: why, kept: l.kept}
 	e.Held = clock.Uptime() - core.Acquired()
 	e.Since = clock.Now().Add(-e.Held)
 	if why == nil {

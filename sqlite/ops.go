@@ -319,7 +319,8 @@ func (t *tx) release() node.Status {
 	// that is ahead of the clock would be refused in any case, and its release
 	// must not raise the fence.
 	if verdict != node.Ahead {
-		t.raise(true)
+		// An exclusive acquire below the fence is stale, whatever the floor.
+		t.raise(t.req.Mode != node.Exclusive || t.req.Token > t.fence)
 	}
 	if status == node.Granted || t.req.Token != 0 {
 		t.store()

@@ -1,6 +1,10 @@
 package protocol
 
-import "github.com/redlatch/redlatch/node"
+import (
+	"math"
+
+	"github.com/redlatch/redlatch/node"
+)
 
 // This file sends the requests of a claim, and handles their answers.
 
@@ -133,7 +137,7 @@ func (c *Claim) see(e *Event) {
 	default:
 		r := &e.Reply
 		m.got, m.status, m.rank, m.wakes, m.left, m.fence, m.now, m.holder, m.server =
-			Replied, r.Status, int32(r.Rank), r.Wakes, r.Left, r.Fence, r.Now.UnixMicro(), nameOf(r.Value), nameOf(r.Server)
+			Replied, r.Status, uint16(min(r.Rank, math.MaxUint16)), r.Wakes, r.Left, r.Fence, r.Now.UnixMicro(), nameOf(r.Value), nameOf(r.Server).short()
 		m.remark = NeedsMark(*r)
 		m.lease = r.Status == node.Held && IsLease(r.Value)
 		m.misfit = e.Misfit

@@ -24,10 +24,11 @@ func keeping(req node.Request, keep time.Duration) node.Request {
 func keepHolds(p *probe) {
 	t := p.token(0)
 	p.expect(node.Granted, p.a, p.acquire("one", t))
-	p.expect(node.Granted, p.b, keeping(p.release("one", t), 2*p.h.Unit))
+	p.expect(node.Granted, p.b, keeping(p.release("one", t), p.long()))
 	p.heldBy("one")
 	p.expect(node.Held, p.a, p.acquire("two", t+1))
-	p.outlast(2 * p.h.Unit)
+	p.expect(node.Granted, p.a, keeping(p.release("one", t), p.h.Unit))
+	p.outlast(p.h.Unit)
 	p.free()
 	p.expect(node.Granted, p.a, p.acquire("two", t+2))
 	p.expect(node.Held, p.b, keeping(p.release("one", t), p.long()))

@@ -828,7 +828,7 @@ func shareQueueMutants() []mutant {
 		{
 			name: "queues those with one ticket by value alone",
 			do: misreport(func(req node.Request, r *node.Reply) {
-				if req.Value == "zz" && r.Rank > 0 {
+				if req.Value == "ff" && r.Rank > 0 {
 					r.Rank++
 				}
 			}),
