@@ -135,7 +135,7 @@ func (l *Lease) warn(err *QuorumError) {
 	}
 	left := l.claim.Remaining()
 	l.claim.Unlock()
-	if changed && !l.opts.NoKeepAlive {
+	if changed && l.kept {
 		l.c.opts.Logger.Warn("redlatch: lock could not be extended, trying again", "name", l.name, "left", left, "err", err)
 	}
 }
@@ -146,7 +146,7 @@ func (l *Lease) relieve() {
 	warned, left := l.said != nil, l.claim.Remaining()
 	l.said = nil
 	l.claim.Unlock()
-	if warned && !l.opts.NoKeepAlive {
+	if warned && l.kept {
 		l.c.opts.Logger.Info("redlatch: lock is extended again", "name", l.name, "left", left)
 	}
 }
