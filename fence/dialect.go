@@ -99,10 +99,12 @@ type statements struct {
 func (d Dialect) statements(table string) statements {
 	t, c := d.quote(table), d.columns("token")
 	from := " FROM " + t + " WHERE resource = " + d.place(1)
-	none := " FROM " + t + " WHERE token < 0"
+	none := " FROM " + t + " AS guard WHERE token < 0"
 	s := statements{
-		probe:        "SELECT 1" + none,
-		probeReaders: "SELECT " + c.reader + ", " + c.writer + none,
+		probe: "SELECT 1" + none,
+		// Qualified, since SQLite takes a name in quotes that is not there for a
+		// text.
+		probeReaders: "SELECT guard." + c.reader + ", guard." + c.writer + none,
 		write:        claim{args: 1, read: "SELECT token" + from},
 		reads:        claim{args: 2, read: "SELECT " + c.highestWriter("") + from},
 	}
