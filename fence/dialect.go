@@ -123,13 +123,12 @@ func (d Dialect) statements(table string) statements {
 		// read could see a later write.
 		s.write.raise = "INSERT INTO " + t + " (resource, token) VALUES (?, ?) ON DUPLICATE KEY UPDATE token = GREATEST(LAST_INSERT_ID(token), ?)"
 		s.write.args = 2
-		// Each assignment sees the ones before it, or, in some modes of MariaDB,
-		// none of them. Both are right: the highest writer's token stays the same
-		// when it is stored, and a token that was just raised is accepted again.
-		accepted := "IF(" + c.highestWriter("") + " <= ?, GREATEST(token, ?), "
+		// A reader below the token changes nothing: it is refused, or another
+		// reader has the token. Each assignment sees the ones before it or, in
+		// some modes of MariaDB, none of them. Both are right.
 		s.reads.raise = "INSERT INTO " + t + " (resource, token, " + c.reader + ", " + c.writer + ") VALUES (?, ?, ?, 0) ON DUPLICATE KEY UPDATE " +
-			c.writer + " = LAST_INSERT_ID(" + c.highestWriter("") + "), token = " + accepted + "token), " + c.reader + " = " + accepted + c.reader + ")"
-		s.reads.args = 6
+			c.writer + " = LAST_INSERT_ID(" + c.highestWriter("") + "), token = GREATEST(token, ?), " + c.reader + " = IF(token <= ?, ?, " + c.reader + ")"
+		s.reads.args = 5
 	case PostgreSQL:
 		// Names are compared as bytes, independent of the database's collation.
 		s.create = "CREATE TABLE IF NOT EXISTS " + t + ` (resource text COLLATE "C" PRIMARY KEY, token bigint NOT NULL` + more + ")"
