@@ -40,10 +40,10 @@ func (c *Claim) counts(m *member, slot uint8) bool {
 }
 
 // commonSlot returns the slot that most nodes have given or can give, if they are
-// a quorum and gave different ones.
+// a quorum and gave different ones, and if they can be asked to change it.
 func (c *Claim) commonSlot() (slot uint8, found bool) {
-	if c.share.Mode != node.Slotted {
-		return 0, false
+	if c.share.Mode != node.Slotted || c.token == 0 {
+		return 0, false // a node moves nobody without a token
 	}
 	best, bestGiven := 0, 0
 	for s := range c.share.Slots {
