@@ -64,6 +64,14 @@ func (c *Claim) commonSlot() (slot uint8, found bool) {
 	return slot, best >= Quorum(c.cfg.Nodes) && bestGiven < best
 }
 
+// mayBeMoved reports whether an earlier request of ours, with a higher token than
+// the present one, may still be executed: our clock was corrected in between. It
+// would move the claim to the slot that it asked for, even after we have won. So
+// this value cannot be used any more.
+func (c *Claim) mayBeMoved() bool {
+	return c.share.Mode == node.Slotted && c.token != 0 && (c.inFlight > 0 || c.unsure) && max(c.earlier.most, c.proposed) > c.token
+}
+
 // takeSlot makes the slot that a quorum granted the lease's own.
 func (c *Claim) takeSlot() {
 	if c.share.Mode == node.Slotted && c.round.Op == node.OpAcquire {

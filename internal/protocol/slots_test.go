@@ -1,0 +1,206 @@
+package protocol_test
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/redlatch/redlatch/internal/nodestate"
+	"github.com/redlatch/redlatch/internal/protocol"
+	"github.com/redlatch/redlatch/node"
+)
+
+// crowd is some contenders for the slots of one name, on three servers. The test
+// says which request is executed next. Clocks are correct, and random values are
+// those of the contender.
+type crowd struct {
+	now     time.Duration
+	nodes   [3]nodestate.Server
+	members []*contender
+	ahead   time.Duration // how far the clock of node 0 is ahead
+}
+
+// contender is one claim, with its requests in flight.
+type contender struct {
+	*crowd
+	number int
+	claim  protocol.Claim
+	values int
+	asked  []protocol.Effect // in the order in which they were sent
+	wakes  []protocol.Event
+	undos  []protocol.Effect
+	tokens []node.Token // what it proposes; the time if it has none left
+	won    int
+}
+
+func (c *contender) Now() protocol.Instant { return c.now }
+func (c *contender) Time() time.Time       { return epoch.Add(c.now) }
+func (c *contender) Offset() time.Duration { return 0 }
+func (c *contender) ClockKnown() bool      { return true }
+func (c *contender) Propose(floor node.Token) node.Token {
+	if len(c.tokens) > 0 {
+		t := c.tokens[0]
+		c.tokens = c.tokens[1:]
+		return t
+	}
+	return max(floor, node.Token(c.Time().UnixMicro()))
+}
+func (c *contender) Suspects() protocol.Set { return 0 }
+func (c *contender) Probe(int) bool         { return true }
+func (c *contender) InQuarantine(int) bool  { return false }
+func (c *contender) Missed() uint32         { return 0 }
+func (c *contender) Random(d time.Duration) time.Duration {
+	return d * time.Duration(c.number) / 7
+}
+
+func (c *crowd) join(slots uint8, tries int) *contender {
+	m := &contender{crowd: c, number: len(c.members)}
+	m.claim = protocol.NewClaim(m, protocol.Config{
+		Nodes: 3, TTL: 10 * time.Second, Window: 10 * time.Second, Tokens: true, Limit: time.Second, Tries: tries,
+		Patience: 250 * time.Millisecond, RetryDelay: 200 * time.Millisecond, KeepAlive: true, MaxHold: time.Hour,
+		Share: node.Share{Mode: node.Slotted, Slots: slots},
+	}, m.value())
+	c.members = append(c.members, m)
+	return m
+}
+
+func (c *contender) value() string {
+	c.values++
+	return protocol.NewValue([16]byte{byte(c.number), byte(c.values)}, "x")
+}
+
+// does hands an event to the claim, and puts what it asks for in flight.
+func (c *contender) does(e protocol.Event) {
+	for _, f := range c.claim.Handle(c, &e, nil) {
+		f.Request.Name, f.Request.Retention = "job", time.Hour
+		switch f.Kind {
+		case protocol.Send:
+			c.asked = append(c.asked, f)
+		case protocol.Undo, protocol.UndoLater, protocol.CleanUp:
+			c.undos = append(c.undos, f)
+		case protocol.Won:
+			c.won++
+		case protocol.Replace:
+			old := c.claim
+			c.claim = old.Successor(c.value())
+			c.does(protocol.Event{Kind: protocol.Resume})
+		}
+	}
+}
+
+// execute has a node execute a request, and returns the answer.
+func (c *contender) execute(f protocol.Effect) protocol.Event {
+	now := c.Time()
+	if f.Node == 0 {
+		now = now.Add(c.ahead)
+	}
+	reply, wakes := c.nodes[f.Node].Apply(now, f.Request)
+	for _, w := range wakes {
+		for _, m := range c.members {
+			if m.claim.Value() == w.Value {
+				m.wakes = append(m.wakes, protocol.Event{Kind: protocol.Wake, Node: f.Node, Wake: w})
+			}
+		}
+	}
+	req := f.Request
+	return protocol.Event{Kind: protocol.Answer, Node: f.Node, Seq: f.Seq, Op: req.Op, Once: req.Once, Token: req.Token, Reply: reply}
+}
+
+// take removes the first request in flight to a node.
+func (c *contender) take(i int) protocol.Effect {
+	for n, f := range c.asked {
+		if f.Node == i {
+			c.asked = append(c.asked[:n:n], c.asked[n+1:]...)
+			return f
+		}
+	}
+	panic(fmt.Sprintf("contender %d has asked node %d nothing", c.number, i))
+}
+
+// deliver has a node execute the first request in flight to it, and answer. An
+// answer to a former value changes nothing that is counted here.
+func (c *contender) deliver(i int) {
+	f := c.take(i)
+	if e := c.execute(f); f.Request.Value == c.claim.Value() {
+		c.does(e)
+	}
+}
+
+// undo executes what is undone in the background.
+func (c *contender) undo() {
+	for len(c.undos) > 0 {
+		f := c.undos[0]
+		c.undos = c.undos[1:]
+		c.execute(f)
+	}
+}
+
+// held returns the contenders that hold a slot, and an error if one is held
+// twice, or too many are.
+func (c *crowd) held(slots uint8) (n int, err error) {
+	taken := map[uint8]int{}
+	for _, m := range c.members {
+		if m.claim.State() != protocol.Held || c.now >= m.claim.Deadline() {
+			continue
+		}
+		slot := m.claim.Share().Slot
+		if other, twice := taken[slot]; twice {
+			return n, fmt.Errorf("contenders %d and %d both hold slot %d", other, m.number, slot)
+		}
+		taken[slot] = m.number
+		n++
+	}
+	if n > int(slots) {
+		return n, fmt.Errorf("%d contenders hold one of %d slots", n, slots)
+	}
+	return n, nil
+}
+
+// TestHigherProposalThatComesLateMovesNoSlot has a client whose clock was ahead
+// propose a token that most nodes refuse. It wins with a lower one. The first
+// proposal must not move what it has then.
+func TestHigherProposalThatComesLateMovesNoSlot(t *testing.T) {
+	c := &crowd{ahead: 5 * time.Second}
+	holder, one, two := c.join(2, 1), c.join(2, 1), c.join(2, 1)
+	holder.does(protocol.Event{Kind: protocol.Begin})
+	for i := range 3 {
+		holder.deliver(i)
+	}
+	c.now += time.Millisecond
+	high := node.Token(one.Time().Add(12 * time.Second).UnixMicro()) // within the window of node 0 alone
+	one.tokens = []node.Token{high, node.Token(one.Time().UnixMicro())}
+	one.does(protocol.Event{Kind: protocol.Begin})
+	late := one.take(0)
+	one.deliver(1)
+	one.deliver(2)
+	if one.claim.State() != protocol.Asking || late.Request.Token != high {
+		t.Fatalf("the claim is %v after its token was refused, and has proposed %d", one.claim.State(), late.Request.Token)
+	}
+	one.deliver(0)
+	one.deliver(1)
+	lost := one.take(2)
+	if one.claim.State() != protocol.Held || one.claim.Share().Slot != 1 {
+		t.Fatalf("the claim is %v, and has the %v", one.claim.State(), one.claim.Share())
+	}
+	if lost.Request.Token >= high {
+		t.Fatal("the token has not gone back: this test shows nothing")
+	}
+	holder.does(protocol.Event{Kind: protocol.Release})
+	for i := range 3 {
+		holder.deliver(i)
+	}
+	one.execute(late)
+	c.now += time.Millisecond
+	two.tokens = []node.Token{high + 1}
+	two.claim = protocol.NewClaim(two, protocol.Config{
+		Nodes: 3, TTL: 10 * time.Second, Window: 20 * time.Second, Tokens: true, Limit: time.Second, Tries: 1,
+		Patience: 250 * time.Millisecond, RetryDelay: 200 * time.Millisecond, MaxHold: time.Hour,
+		Share: node.Share{Mode: node.Slotted, Slots: 2, Slot: 1},
+	}, two.value())
+	two.does(protocol.Event{Kind: protocol.Begin})
+	two.deliver(0)
+	two.deliver(2)
+	if _, err := c.held(2); err != nil {
+		t.Error(err)
+	}
+}
