@@ -9,7 +9,8 @@ type Op uint8
 const (
 	// OpAcquire takes a share of the name for Value if no holder conflicts with
 	// it, and refreshes it if Value holds it already; then a Slotted one moves to
-	// another slot if it asks for that one and it is free. Granted, Held,
+	// another slot if it asks for that one with a higher Token and it is free. A
+	// copy of a request, and one without a Token, does not move it. Granted, Held,
 	// Foreign, Reserved, Stale, Behind, Ahead, Quarantined or Misconfigured.
 	OpAcquire Op = iota + 1
 	// OpExtend sets the time to live of Value's share to TTL from now, if Value

@@ -80,6 +80,7 @@ func (m *machine) frame(s *State) protocol.Frame {
 func (m *machine) encode(p *printer, s *State, f protocol.Frame, canon *[maxClaims]protocol.Claim, swap int) []byte {
 	b := append(p.b[:0], byte(s.bad), s.dups, s.empty, s.old, s.flush, s.back)
 	b = binary.AppendVarint(b, f.Token(m.dead(s, s.top)))
+	b = binary.AppendVarint(b, f.Token(m.dead(s, s.written)))
 	for place := range s.claims {
 		k := place ^ swap
 		c := s.claims[k]
@@ -91,7 +92,7 @@ func (m *machine) encode(p *printer, s *State, f protocol.Frame, canon *[maxClai
 			b = append(b, 1)
 			continue
 		}
-		b = append(b, 2, byte(c.extensions))
+		b = append(b, 2, byte(c.extensions), byte(c.downgrades))
 		if c.over {
 			b = append(b, 1)
 		} else {
@@ -226,11 +227,16 @@ func (m *machine) encodeData(b []byte, s *State, f protocol.Frame, i int, saved 
 // fence forgets a fence that the window makes up for, and until when one is
 // remembered that the window will make up for before it is forgotten. A repair
 // asks whether the fence is at its token, and so with repairs fences are kept.
+// Where there are readers or slots, nothing is forgotten: a node compares the
+// proposals of a holder with fence and floor, and not with the window.
 func (m *machine) fence(s *State, i int, fence node.Token, left time.Duration) (node.Token, time.Duration) {
 	if fence == 0 || left <= 0 {
 		return 0, 0
 	}
-	if m.in.KeepAll {
+	if m.shared() && left > time.Minute {
+		return fence, time.Hour // for ever
+	}
+	if m.in.KeepAll || m.shared() {
 		return fence, left
 	}
 	past := m.past(s, i)
@@ -281,6 +287,9 @@ func (m *machine) encodeMessage(b []byte, s *State, f protocol.Frame, msg *messa
 		flags |= 16
 	}
 	b = append(b, flags)
+	if m.shared() { // a claim's requests differ in their slots, or since a downgrade
+		b = append(b, byte(msg.req.Mode), msg.req.Slot)
+	}
 	if msg.awaited {
 		b = binary.AppendVarint(b, int64(s.claims[msg.claim].Since(msg.seq)))
 		b = binary.AppendVarint(b, int64(s.now-msg.sent))
@@ -292,7 +301,7 @@ func (m *machine) encodeMessage(b []byte, s *State, f protocol.Frame, msg *messa
 		b = binary.AppendVarint(b, int64(max(-Tick, msg.req.Until.Sub(s.clockOf(msg.server)))))
 	}
 	if r := msg.reply; r != nil {
-		b = append(b, byte(r.Status), byte(r.Rank))
+		b = append(b, byte(r.Status), byte(r.Rank), byte(r.Share.Mode), r.Share.Slots, r.Share.Slot, byte(r.Free))
 		b = binary.AppendVarint(b, f.Token(r.Fence))
 		b = binary.AppendVarint(b, f.Clock64(r.Now.UnixMicro()))
 	}

@@ -3,6 +3,8 @@ package explore
 import (
 	"slices"
 	"testing"
+
+	"github.com/redlatch/redlatch/node"
 )
 
 // TestStatesThatAreOneGoOnAlike takes every step from every state, also from
@@ -10,10 +12,14 @@ import (
 // lead to. Where it fails, the canonical form has forgotten something.
 func TestStatesThatAreOneGoOnAlike(t *testing.T) {
 	for name, in := range map[string]Instance{
-		"one claim each": two(func(*Instance) {}),
-		"breaks":         two(func(in *Instance) { in.Breaks, in.Clients, in.Tries = true, 1, [MaxClients]int{2} }),
-		"repair":         two(func(in *Instance) { repairAlone(in) }),
-		"a restart":      two(func(in *Instance) { loss(in); in.Clients, in.Tries = 1, [MaxClients]int{2} }),
+		"one claim each":  two(func(*Instance) {}),
+		"breaks":          two(func(in *Instance) { in.Breaks, in.Clients, in.Tries = true, 1, [MaxClients]int{2} }),
+		"repair":          two(func(in *Instance) { repairAlone(in) }),
+		"a reader":        two(func(in *Instance) { readerAndWriter(in); in.Duplicates = 1 }),
+		"slots":           two(oneServer),
+		"a downgrade":     two(downgrade),
+		"a slot's repair": two(slotRepair),
+		"a restart":       two(func(in *Instance) { loss(in); in.Clients, in.Tries = 1, [MaxClients]int{2} }),
 	} {
 		m, p := newMachine(in), newPrinter()
 		successors := func(s *State) (all []Print) {
@@ -57,35 +63,42 @@ func TestStatesThatAreOneGoOnAlike(t *testing.T) {
 // TestDroppedMessagesMakeNoDifference compares a search with one that drops
 // nothing, by the leases that there were.
 func TestDroppedMessagesMakeNoDifference(t *testing.T) {
-	leases := func(keepAll bool) map[[3]int64]bool {
-		in := two(func(in *Instance) { in.Clients, in.Tries, in.KeepAll = 1, [MaxClients]int{2}, keepAll; in.Depth = 9 })
-		m, p := newMachine(in), newPrinter()
-		found := map[[3]int64]bool{}
-		seen, layer := map[Print]bool{}, []*State{m.init()}
-		for range in.Depth {
-			var next []*State
-			for _, s := range layer {
-				m.Next(s, func(step Step, to *State) {
-					pr := m.print(p, to)
-					if seen[pr] {
-						return
-					}
-					seen[pr] = true
-					next = append(next, to)
-					for k := range to.claims {
-						if to.valid(k) {
-							c := to.claims[k]
-							found[[3]int64{int64(k), int64(c.Token()) - to.clock().UnixMicro(), int64(c.Deadline() - to.now)}] = true
-						}
-					}
-				})
-			}
-			layer = next
+	for _, share := range []node.Share{{}, reader, slot(2)} {
+		with, without := leasesOf(share, false), leasesOf(share, true)
+		if len(with) == 0 || len(with) != len(without) {
+			t.Errorf("%v: %d leases, and %d if nothing is dropped", share, len(with), len(without))
 		}
-		return found
 	}
-	with, without := leases(false), leases(true)
-	if len(with) == 0 || len(with) != len(without) {
-		t.Errorf("%d leases, and %d if nothing is dropped", len(with), len(without))
+}
+
+// leasesOf searches what one client can get in two tries.
+func leasesOf(share node.Share, keepAll bool) map[[3]int64]bool {
+	in := two(func(in *Instance) {
+		in.Clients, in.Tries, in.KeepAll = 1, [MaxClients]int{2}, keepAll
+		in.Depth, in.Shares[0] = 9, share
+	})
+	m, p := newMachine(in), newPrinter()
+	found := map[[3]int64]bool{}
+	seen, layer := map[Print]bool{}, []*State{m.init()}
+	for range in.Depth {
+		var next []*State
+		for _, s := range layer {
+			m.Next(s, func(step Step, to *State) {
+				pr := m.print(p, to)
+				if seen[pr] {
+					return
+				}
+				seen[pr] = true
+				next = append(next, to)
+				for k := range to.claims {
+					if to.valid(k) {
+						c := to.claims[k]
+						found[[3]int64{int64(k), int64(c.Token()) - to.clock().UnixMicro(), int64(c.Deadline() - to.now)}] = true
+					}
+				}
+			})
+		}
+		layer = next
 	}
+	return found
 }

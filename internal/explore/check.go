@@ -11,18 +11,29 @@ func (m *machine) check(s *State) {
 	if s.bad != Fine && s.bad != TokenOrder {
 		return
 	}
-	valid := 0
+	two := false
 	for k := range s.claims {
-		if s.valid(k) {
-			valid++
+		for other := range k {
+			if s.valid(k) && s.valid(other) {
+				m.seen.Together++
+				two = two || conflict(s.claims[k].Share(), s.claims[other].Share())
+			}
 		}
 	}
 	switch {
-	case valid > 1:
+	case two:
 		s.bad = TwoLeases
 	case s.bad == Fine && m.in.NoGhosts && m.orphaned(s):
 		s.bad = Orphan
 	}
+}
+
+// conflict reports whether leases with these shares must not be valid at once. It
+// is written anew, and not the rule of node.Room that nodes go by.
+func conflict(a, b node.Share) bool {
+	bothRead := a.Mode == node.Shared && b.Mode == node.Shared
+	twoSlots := a.Mode == node.Slotted && b.Mode == node.Slotted && a.Slots == b.Slots && a.Slot != b.Slot
+	return !bothRead && !twoSlots
 }
 
 // orphaned reports whether a server has the key of a claim that is over, and

@@ -26,12 +26,15 @@ func (m *machine) drop(s *State) {
 func (m *machine) dropAt(s *State, i int) {
 	e, holders := s.servers[i].Stored(lock), s.holders(i)
 	past := m.past(s, i)
-	var fence node.Token
+	// floor is the highest of a writer, a slot or a release. If all locks are
+	// exclusive, it is the fence.
+	var fence, floor node.Token
 	kept := false
 	if e != nil && e.FenceUntil.After(s.clockOf(i)) {
 		left := e.FenceUntil.Sub(s.clockOf(i))
-		fence = e.Fence
-		// The fence is not lost while tokens as high can be accepted.
+		fence, floor = e.Fence, e.Floor
+		// The fence is not lost while tokens as high can be accepted. Nor is the
+		// floor, which is not above it and is lost at the same time.
 		kept = int64(fence)-left.Microseconds() < past && !m.loses()
 	}
 	saved := s.saved[i]
@@ -56,9 +59,13 @@ func (m *machine) dropAt(s *State, i int) {
 		switch msg.req.Op {
 		case node.OpAcquire:
 			// Its token is behind the window for good, or at a fence that
-			// stays. It does not have the key, so no other case applies; and
-			// it does not wait, so it joins no queue.
-			return !msg.req.Wait && (int64(msg.req.Token) < past || msg.req.Token <= fence && kept)
+			// stays; for a reader, at the floor. It does not have the key, so no
+			// other case applies; and it does not wait, so it joins no queue.
+			least := fence
+			if msg.req.Mode == node.Shared {
+				least = floor
+			}
+			return !msg.req.Wait && (int64(msg.req.Token) < past || msg.req.Token <= least && kept)
 		case node.OpRepair:
 			// It is too late.
 			return !msg.req.Until.IsZero() && msg.req.Until.Before(s.clockOf(i)) && !(s.back > 0 && s.skew[i] > 0)
@@ -84,9 +91,10 @@ func (m *machine) dropAt(s *State, i int) {
 		case node.OpExtend:
 			return true
 		case node.OpRelease:
-			// It would not raise the fence to where it matters. That it has a
-			// lower one be remembered for longer makes the server refuse more.
-			return msg.req.Token <= fence || int64(msg.req.Token) < past
+			// It would not raise the floor, and so not the fence, to where it
+			// matters. That it has a lower one be remembered for longer makes
+			// the server refuse more.
+			return msg.req.Token <= floor || int64(msg.req.Token) < past
 		}
 		return false
 	})

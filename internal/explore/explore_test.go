@@ -94,6 +94,9 @@ func TestNoInterleavingBreaksAPromise(t *testing.T) {
 		seen.Undone += r.Seen.Undone
 		seen.Duplicates += r.Seen.Duplicates
 		seen.Restarts += r.Seen.Restarts
+		seen.Together += r.Seen.Together
+		seen.Moved += r.Seen.Moved
+		seen.Downgraded += r.Seen.Downgraded
 	}
 	if os.Getenv("REDLATCH_ONLY") != "" {
 		return
@@ -106,6 +109,7 @@ func TestNoInterleavingBreaksAPromise(t *testing.T) {
 	for what, n := range map[string]int{
 		"lease": seen.Leases, "extension": seen.Extended, "repair": seen.Repaired, "lease that expired": seen.Expired, "early expiry": seen.Early,
 		"undo": seen.Undone, "duplicate": seen.Duplicates, "restart": seen.Restarts,
+		"lease beside another": seen.Together, "second slot that was asked for": seen.Moved, "downgrade": seen.Downgraded,
 	} {
 		if n == 0 {
 			t.Errorf("there was no %s: the search shows less than it seems to", what)

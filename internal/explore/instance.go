@@ -43,10 +43,15 @@ type Instance struct {
 	Proposals []int64
 	Raise     bool
 
+	// Shares is what each client asks for: all of the lock, unless it says
+	// otherwise.
+	Shares [MaxClients]node.Share
+
 	// How often things may happen.
 	Tries      [MaxClients]int // claims of each client, one after the other
 	Again      int             // further proposals of a claim
 	Extensions [MaxClients]int
+	Downgrades [MaxClients]int // of a writer to a reader
 	Repairs    bool
 	Duplicates int  // requests that are executed twice
 	LateReply  bool // answers may be late
@@ -118,6 +123,7 @@ type Seen struct {
 	Answers                                            map[node.Status]int
 	Leases, Extended, Repaired, Expired                int
 	Early, Restarts, Duplicates, Undone, Wakes, Yields int
+	Together, Moved, Downgraded                        int // leases beside others, claims that asked for another slot, writers that became readers
 }
 
 const (
@@ -180,6 +186,7 @@ func newMachine(in Instance) *machine {
 		m.cfg[c] = protocol.Config{
 			Nodes: len(m.lists[c]), TTL: ttl, Window: window, Tokens: true, Guarded: true,
 			Limit: m.limit, Patience: time.Duration(patience) * Tick, RetryDelay: Tick, Tries: 1, MaxHold: protocol.Unlimited,
+			Share: in.Shares[c],
 		}
 		if in.Waits {
 			m.cfg[c].Tries = 0
@@ -193,6 +200,12 @@ func newMachine(in Instance) *machine {
 			m.values[c*MaxTries+try] = protocol.NewValue([16]byte{byte(1 + c*MaxTries + v)}, "x")
 		}
 	}
-	m.sym = in.Clients == 2 && !in.Change && !in.Waits && in.Tries[0] == in.Tries[1] && in.Extensions[0] == in.Extensions[1]
+	m.sym = in.Clients == 2 && !in.Change && !in.Waits && in.Tries[0] == in.Tries[1] && in.Extensions[0] == in.Extensions[1] &&
+		in.Shares[0] == in.Shares[1] && in.Downgrades[0] == in.Downgrades[1]
 	return m
+}
+
+// shared reports whether the lock may have several holders.
+func (m *machine) shared() bool {
+	return m.in.Shares != [MaxClients]node.Share{} || m.in.Downgrades != [MaxClients]int{}
 }

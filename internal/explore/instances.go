@@ -20,7 +20,7 @@ func Instances() []Instance {
 		in.Name, in.Small = name, small
 		return in
 	}
-	return []Instance{
+	return append([]Instance{
 		named("one claim each", true, func(in *Instance) { in.NoGhosts = true }),
 		named("client clocks off by up to the window", false, fewTokens),
 		named("client clocks off by up to the window and beyond", false, tokens),
@@ -59,7 +59,7 @@ func Instances() []Instance {
 		named("the same, under a lease that is extended", false, changeExtended),
 		named("four nodes", true, func(in *Instance) { in.Servers = 4 }),
 		named("a claim waits, is notified, and yields", false, waits),
-	}
+	}, sharing(named)...)
 }
 
 // waits is a claim that waits while the other one holds the lock.

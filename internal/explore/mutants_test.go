@@ -19,7 +19,7 @@ var edits = []edit{
 func (c *Claim) from(now Instant) Instant { if off("extension from the reply") { return now }; return c.round.Start }
 
 // extended`},
-	{"internal/protocol/held.go", "	req.Until = time.UnixMicro(m.now).Add(c.cfg.Limit)", `	if !off("repair any time") { req.Until = time.UnixMicro(m.now).Add(c.cfg.Limit) }`},
+	{"internal/protocol/held.go", "	req.Until = time.UnixMicro(now).Add(c.cfg.Limit)", `	if !off("repair any time") { req.Until = time.UnixMicro(now).Add(c.cfg.Limit) }`},
 	{"internal/protocol/request.go", "		m.got, m.unseen = Pending, false\n", `		if !(off("mixed grants") && op == node.OpAcquire && m.got == Replied && m.status == node.Granted) { m.got, m.unseen = Pending, false }
 `},
 	{"internal/protocol/request.go", "		if e.Op == node.OpAcquire && c.round.Op == node.OpAcquire && e.Seq == c.round.Seq {", `		if e.Op == node.OpAcquire && c.round.Op == node.OpAcquire && (e.Seq == c.round.Seq || off("mixed grants")) {`},
@@ -27,10 +27,9 @@ func (c *Claim) from(now Instant) Instant { if off("extension from the reply") {
 	{"internal/protocol/request.go", "	c.round.awaited &^= Of(e.Node)\n", `	c.round.awaited &^= Of(e.Node)
 	if e.Op == node.OpExtend && (off("repair unasked") || off("repair counted") || off("repair unguarded and counted")) { out = c.repair(v, e.Node, out) }
 `},
-	{"internal/protocol/request.go", "	case Ending, Gone:\n		return c.late(v, e, out)", `	case Held:
+	{"internal/protocol/request.go", "	case Held:\n		if e.Op == node.OpAcquire", `	case Held:
 		if e.Op == node.OpRepair && c.extending() && (off("repair counted") || off("repair unguarded and counted")) { return c.count(v, e, out) }
-	case Ending, Gone:
-		return c.late(v, e, out)`},
+		if e.Op == node.OpAcquire`},
 	{"internal/protocol/request.go", "		case c.state > Held: // the lease", `		case c.state > Held && !off("late extension"): // the lease`},
 	{"internal/protocol/held.go", "	if now >= c.lease.deadline {\n		return c.expire(v, out) // it is not revived", "	if now >= c.lease.deadline && !off(\"late extension\") {\n		return c.expire(v, out) // it is not revived"},
 	{"internal/protocol/end.go", "	if c.lease.cause == WasDetached || m.holds == nothing {", `	if off("late grant stays") || c.lease.cause == WasDetached || m.holds == nothing {`},
@@ -74,6 +73,26 @@ func (c *Claim) from(now Instant) Instant { if off("extension from the reply") {
 		s.Marker = Marker{ID: s.ID, Guard: barred, TrustedFrom: trustedNever, Reason: node.ReasonBarred}`},
 	{"internal/nodestate/server.go", "	s.Marker = Marker{}\n", `	if !off("flush keeps the marker") { s.Marker = Marker{} }
 `},
+
+	// Readers and slots.
+	{"node/share.go", "	case r.closed:\n", `	case r.closed && !(off("reader beside writer") && s.Mode == Shared):
+`},
+	{"node/share.go", "	case s.Mode == Exclusive && (r.readers > 0 || r.slots > 0):", `	case s.Mode == Exclusive && (r.readers > 0 || r.slots > 0) && !off("writer beside reader"):`},
+	{"node/holders.go", "			free &^= 1 << h[i].Slot\n", `			if !off("slot twice") { free &^= 1 << h[i].Slot }
+`},
+	{"node/token.go", "	if status == Stale && token > floor {", `	if status == Stale && (token > floor || token == floor && off("reader at the floor") || off("reader without a floor")) {`},
+	{"internal/protocol/share.go", "	return c.share.Mode != node.Slotted || c.round.Op", `	return off("slots together") || c.share.Mode != node.Slotted || c.round.Op`},
+	{"internal/nodestate/ops.go", "	return node.Judge(req.Token, e.Fence, now, req.Window)", `	if off("writer at the floor") { return node.Judge(req.Token, e.Floor, now, req.Window) }
+	return node.Judge(req.Token, e.Fence, now, req.Window)`},
+	{"internal/nodestate/ops.go", "h.Token == req.Token {\n			share = h.Share", `h.Token == req.Token && !off("copy moves") {
+			share = h.Share`},
+	{"internal/nodestate/ops.go", "	return req.Token != h.Token && req.Token <= e.Fence\n", `	return req.Token != h.Token && req.Token <= e.Fence && !off("late moves")
+`},
+	{"internal/nodestate/ops.go", "	fits = fits && share == req.Share\n", `	fits = fits && share == req.Share
+	if off("repair takes") { share, fits = req.Share, true }
+`},
+	{"internal/nodestate/entry.go", "	if floor {\n		e.Floor", `	if floor && !(off("floor stays at a release") && req.Op == node.OpRelease) {
+		e.Floor`},
 }
 
 // asks is the file that a package gets, beside its changed lines.

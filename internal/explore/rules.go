@@ -66,7 +66,7 @@ func Rules() []Rule {
 		{"a held lock is granted to another", "held is granted", two(func(in *Instance) { in.Proposals = []int64{0, w} }), TwoLeases},
 		{"an extension that ends after the lease is acted upon", "late extension", two(extension), Revived},
 	}
-	return all
+	return append(all, sharingRules()...)
 }
 
 func off(change func(*Instance), set func(*Off)) Instance {

@@ -20,10 +20,10 @@ type State struct {
 	messages []*message                    // in the order in which they were sent
 	wakes    []wake
 
-	// top is the highest token of any lease so far. Nobody but the checks knows
-	// it.
-	top node.Token
-	bad Violation
+	// top is the highest token of any lease so far, and written of any that was
+	// not a reader's from the beginning. Nobody but the checks knows them.
+	top, written node.Token
+	bad          Violation
 	// skip says that the step need not be taken.
 	skip bool
 
@@ -38,8 +38,9 @@ type claim struct {
 	protocol.Claim
 	rounds     int
 	extensions int
-	over       bool       // it was refused, or its lease has ended
-	floor      node.Token // top, when the round began
+	over       bool // it was refused, or its lease has ended
+	downgrades int
+	floor      node.Token // top, when the round began; for a reader, written
 	asked      node.Token // the token of the round
 }
 

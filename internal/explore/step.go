@@ -31,6 +31,7 @@ const (
 	ClockBack // a server's clock is set back
 	Bar       // a server is barred for the membership change
 	Mark      // a server is marked for the new membership
+	Downgrade // a writer becomes a reader
 )
 
 // Step is one thing that happens. Fields that a kind does not need are 0.
@@ -100,6 +101,13 @@ func (m *machine) choices(s *State, c int, do doer) {
 					m.handle(s, k, protocol.Event{Kind: protocol.Extend}, ch)
 				})
 			}
+			if cl.downgrades < m.in.Downgrades[c] {
+				do(Step{Kind: Downgrade, Claim: k}, func(s *State, ch *choice) {
+					m.seen.Downgraded++
+					s.ownClaim(k).downgrades++
+					m.handle(s, k, protocol.Event{Kind: protocol.Downgrade}, ch)
+				})
+			}
 			do(Step{Kind: Release, Claim: k}, func(s *State, ch *choice) {
 				m.handle(s, k, protocol.Event{Kind: protocol.Release}, ch)
 			})
@@ -139,6 +147,12 @@ func (m *machine) effects(s *State, k int, out []protocol.Effect, ch *choice) {
 				if i == 0 || out[i-1].Kind != protocol.Send {
 					cl.rounds++
 					cl.floor, cl.asked = s.top, e.Request.Token
+					if e.Request.Mode == node.Shared {
+						cl.floor = s.written // readers have no order among themselves
+					}
+					if e.Request.Slot != 0 {
+						m.seen.Moved++
+					}
 				}
 				if cl.rounds > m.in.Again+1 && !m.in.Waits {
 					refused = e.Seq
@@ -157,6 +171,9 @@ func (m *machine) effects(s *State, k int, out []protocol.Effect, ch *choice) {
 				s.bad = TokenOrder
 			}
 			s.top = max(s.top, cl.Token())
+			if cl.Share().Mode != node.Shared {
+				s.written = max(s.written, cl.Token())
+			}
 		case protocol.Extended:
 			m.seen.Extended++
 		case protocol.Repaired:

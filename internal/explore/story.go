@@ -27,7 +27,11 @@ func (st *story) add(step Step, from, to *State) {
 		was, is := from.valid(k), to.valid(k)
 		switch {
 		case is && !was:
-			fmt.Fprintf(&st.text, "; %s holds the lock with token %d until t=%.2f", st.name(k), token(c.Token()), ticks(c.Deadline()))
+			what := "the lock"
+			if s := c.Share(); s.Mode != node.Exclusive {
+				what += fmt.Sprintf(" (%v)", s)
+			}
+			fmt.Fprintf(&st.text, "; %s holds %s with token %d until t=%.2f", st.name(k), what, token(c.Token()), ticks(c.Deadline()))
 		case is && c.Deadline() > from.claims[k].Deadline():
 			fmt.Fprintf(&st.text, "; %s holds it until t=%.2f", st.name(k), ticks(c.Deadline()))
 		case was && !is && step.Kind != Release:
@@ -70,6 +74,8 @@ func (st *story) what(step Step, from, to *State) string {
 		return who + " gives up"
 	case Extend:
 		return who + " asks all nodes to extend"
+	case Downgrade:
+		return who + " becomes a reader, and asks all nodes to extend"
 	case Release:
 		return who + " releases the lock"
 	case Arrive:
@@ -109,6 +115,9 @@ func (st *story) delivery(step Step, from *State, who string) string {
 			t := from.clone()
 			reply := newMachine(st.m.in).execute(t, msg)
 			text += fmt.Sprintf(" with token %d: %v", token(msg.req.Token), reply.Status)
+			if reply.Status == node.Granted && reply.Share.Mode == node.Slotted {
+				text += fmt.Sprintf(", slot %d", reply.Share.Slot)
+			}
 			if !msg.awaited && step.Kind == Deliver {
 				text += ", and nobody waits for the answer"
 			}

@@ -83,6 +83,11 @@ func (e *Entry) acquire(req node.Request, s *serving) node.Status {
 		if e.judge(req, s.now) == node.Ahead {
 			return node.Ahead
 		}
+		// A copy of the request that was granted must not move the holder: its
+		// claim may have won with the slot that the first one got.
+		if h := e.Holders[own]; h.Mode == req.Mode && h.Slots == req.Slots && h.Token == req.Token {
+			share = h.Share
+		}
 	case req.Barge:
 		if status := e.judge(req, s.now); status != node.Granted {
 			return status

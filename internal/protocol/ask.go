@@ -76,6 +76,9 @@ func (c *Claim) begin(v View, out []Effect) []Effect {
 func (c *Claim) nextProposal(v View, out []Effect) []Effect {
 	c.proposals++
 	c.propose(v)
+	if c.mayBeMoved() {
+		return c.replace(v, New, out)
+	}
 	c.state = Asking
 	return c.ask(v, node.OpAcquire, c.all()&^c.wait.left, out)
 }

@@ -165,6 +165,9 @@ func (c *Claim) offered(v View, i int, out []Effect) []Effect {
 		return out
 	case g.granted|g.asked == 0:
 		c.propose(v)
+		if c.mayBeMoved() {
+			return c.replace(v, New, out)
+		}
 		*g = gathering{first: c.seq + 1, start: v.Now(), stale: g.stale}
 		c.wait.rounds++
 	case c.token != 0 && c.fence >= c.token:

@@ -40,10 +40,10 @@ func (c *Claim) counts(m *member, slot uint8) bool {
 }
 
 // commonSlot returns the slot that most nodes have given or can give, if they are
-// a quorum and gave different ones.
+// a quorum and gave different ones, and if they can be asked to change it.
 func (c *Claim) commonSlot() (slot uint8, found bool) {
-	if c.share.Mode != node.Slotted {
-		return 0, false
+	if c.share.Mode != node.Slotted || c.token == 0 {
+		return 0, false // a node moves nobody without a token
 	}
 	best, bestGiven := 0, 0
 	for s := range c.share.Slots {
@@ -62,6 +62,14 @@ func (c *Claim) commonSlot() (slot uint8, found bool) {
 		}
 	}
 	return slot, best >= Quorum(c.cfg.Nodes) && bestGiven < best
+}
+
+// mayBeMoved reports whether an earlier request of ours, with a higher token than
+// the present one, may still be executed: our clock was corrected in between. It
+// would move the claim to the slot that it asked for, even after we have won. So
+// this value cannot be used any more.
+func (c *Claim) mayBeMoved() bool {
+	return c.share.Mode == node.Slotted && c.token != 0 && (c.inFlight > 0 || c.unsure) && max(c.earlier.most, c.proposed) > c.token
 }
 
 // takeSlot makes the slot that a quorum granted the lease's own.

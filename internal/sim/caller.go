@@ -2,6 +2,7 @@ package sim
 
 import (
 	"context"
+	"fmt"
 	"time"
 
 	"github.com/redlatch/redlatch"
@@ -31,7 +32,8 @@ func (w *World) live(client, caller int) {
 		if w.isDead(client) || w.ctx.Err() != nil {
 			return
 		}
-		w.call(Call{Client: client, Caller: caller, Name: int(n) % w.plan.Names, Hold: time.Millisecond + w.jitter(n^mine<<8), Tries: 1000})
+		call := Call{Client: client, Caller: caller, Name: int(n) % w.plan.Names, Hold: time.Millisecond + w.jitter(n^mine<<8), Tries: 1000}
+		w.call(w.plan.asKind(&stream{dice: dice(w.dice.roll(mine, n, 0x6b696e64))}, call))
 	}
 }
 
@@ -50,15 +52,22 @@ func (w *World) call(call Call) {
 	began := w.now()
 	l, err := lock(ctx, nameOf(call.Name), redlatch.LockOptions{
 		Barge: call.Barge, Tries: call.Tries, Wait: call.Wait, NoKeepAlive: call.Alone,
+		Shared: call.Shared, Slots: call.Slots,
 	})
 	cancel()
-	w.note("client %d: lock of %d: %v", call.Client, call.Name, err)
+	w.note("client %d: lock of %d (%s): %v", call.Client, call.Name, call.kind(), err)
 	if err != nil {
 		return
 	}
 	h := w.judge.acquired(l, call, began)
 	for n := range call.Extend + 1 {
-		time.Sleep(call.Hold/time.Duration(call.Extend+1) + w.jitter(uint64(began)+uint64(n)))
+		part := call.Hold / time.Duration(call.Extend+1)
+		if call.Downgrade && n == call.Extend/2 {
+			time.Sleep(part / 2)
+			part -= part / 2
+			w.downgrade(h, call)
+		}
+		time.Sleep(part + w.jitter(uint64(began)+uint64(n)))
 		if n < call.Extend {
 			w.ops.Add(1)
 			err := l.Extend(w.lives[call.Client][call.Caller])
@@ -76,4 +85,26 @@ func (w *World) call(call Call) {
 	w.judge.releasing(h)
 	err = l.Release(context.Background())
 	w.note("client %d: release of %d: %v", call.Client, call.Name, err)
+}
+
+// downgrade makes a writer a reader. From the moment of the call it must not
+// write any more, whatever the nodes answer.
+func (w *World) downgrade(h *held, call Call) {
+	w.ops.Add(1)
+	w.judge.downgrading(h)
+	err := h.Downgrade(w.lives[call.Client][call.Caller])
+	w.note("client %d: downgrade of %d: %v", call.Client, call.Name, err)
+	w.judge.downgraded(h, err)
+	w.judge.look(h)
+}
+
+// kind returns in words what a call asks for.
+func (c Call) kind() string {
+	switch {
+	case c.Shared:
+		return "reader"
+	case c.Slots > 0:
+		return fmt.Sprint("one of ", c.Slots, " slots")
+	}
+	return "writer"
 }

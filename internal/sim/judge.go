@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/redlatch/redlatch"
+	"github.com/redlatch/redlatch/node"
 )
 
 // judge compares every lease with all others.
@@ -15,7 +16,9 @@ type judge struct {
 	held []*held
 	all  []*held
 	free map[int]time.Duration // since when a name has been free
-	out  Outcome
+	// things are what the locks protect, by name.
+	things map[int]*resource
+	out    Outcome
 }
 
 // calmWait is how long a hand-over may take if nothing goes wrong and messages
@@ -30,7 +33,11 @@ type held struct {
 	client int
 	began  time.Duration // when it was asked for
 	had    time.Duration
-	over   bool // it was observed to have ended
+	over   bool       // it was observed to have ended
+	asked  node.Share // what it was acquired as
+	share  node.Share // what it is: a reader since a downgrade
+	wrote  bool       // it was a writer
+	used   bool       // it has used the resource
 }
 
 func (j *judge) fail(what string) {
@@ -62,7 +69,11 @@ func (j *judge) ordersTokens() bool {
 func (j *judge) acquired(l *redlatch.Lease, call Call, began time.Duration) *held {
 	w := j.w
 	w.locks.Add(1)
-	h := &held{Lease: l, name: call.Name, client: call.Client, began: began, had: w.now()}
+	share := shareOf(call, l.Slot())
+	h := &held{Lease: l, name: call.Name, client: call.Client, began: began, had: w.now(), asked: share, share: share}
+	if call.Slots > 0 && l.Slot() >= call.Slots || call.Slots == 0 && l.Slot() != 0 {
+		w.fail("client %d has slot %d of %d", h.client, l.Slot(), call.Slots)
+	}
 	if left, most := l.Remaining(), l.TTL()-l.TTL()/100; left > most {
 		w.fail("a lease of %v stands for %v yet", l.TTL(), left)
 	}
@@ -74,13 +85,18 @@ func (j *judge) acquired(l *redlatch.Lease, call Call, began time.Duration) *hel
 			continue
 		}
 		still = append(still, o)
-		if o.name == h.name {
+		if o.name == h.name && conflict(o.share, h.share) {
 			overlap = o
 		}
 	}
 	j.held = append(still, h)
+	j.out.Together.count(h, j.held)
 	for _, o := range j.all {
 		if o.name != h.name {
+			continue
+		}
+		// Readers do not exclude each other: their tokens need no order.
+		if !conflict(o.asked, h.asked) && h.asked.Mode == node.Shared {
 			continue
 		}
 		if o.Token() == h.Token() {
@@ -107,24 +123,45 @@ func (j *judge) acquired(l *redlatch.Lease, call Call, began time.Duration) *hel
 	}
 	switch {
 	case overlap != nil && j.excludes():
-		w.fail("two leases on %s are valid at once: client %d's, had at %v, and client %d's", nameOf(h.name), overlap.client, overlap.had, h.client)
+		w.fail("two leases on %s are valid at once: client %d's (%v), had at %v, and client %d's (%v)",
+			nameOf(h.name), overlap.client, overlap.share, overlap.had, h.client, h.share)
 	case back != nil && j.ordersTokens():
 		w.fail("token %v of client %d came after %v of client %d", h.Token(), h.client, back.Token(), back.client)
 	case same != nil && j.ordersTokens():
 		w.fail("token %v of client %d had been had by client %d", h.Token(), h.client, same.client)
 	}
+	j.use(h)
 	return h
 }
 
-// having returns how many nodes report that the lease's client has the lock.
+// downgrading records that a writer is a reader from now on.
+func (j *judge) downgrading(h *held) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	h.share, h.wrote = node.Share{Mode: node.Shared}, true
+}
+
+// downgraded records the end of a downgrade.
+func (j *judge) downgraded(h *held, err error) {
+	j.mu.Lock()
+	if err == nil {
+		j.out.Together.Downgrades++
+	}
+	j.mu.Unlock()
+	if have := j.w.having(h); err == nil && j.w.plan.Climate == Calm && have <= j.w.plan.Nodes/2 {
+		j.w.fail("client %d is a reader on %d of %d nodes after its downgrade", h.client, have, j.w.plan.Nodes)
+	}
+}
+
+// having returns how many nodes report that the lease's client has what the
+// lease is.
 func (w *World) having(h *held) (n int) {
 	for _, host := range w.hosts {
-		value := host.server.holder(nameOf(h.name))
-		w.mu.Lock()
-		client, known := w.values[value]
-		w.mu.Unlock()
-		if known && client == h.client {
-			n++
+		for _, holder := range host.server.holders(nameOf(h.name)) {
+			if client, known := w.ownerOf(holder.Value); known && client == h.client && holder.Share == h.share {
+				n++
+				break
+			}
 		}
 	}
 	return n
@@ -153,6 +190,7 @@ func (j *judge) look(h *held) {
 	if left, most := h.Remaining(), h.TTL()-h.TTL()/100; left > most {
 		j.w.fail("a lease of %v stands for %v yet", h.TTL(), left)
 	}
+	j.use(h)
 }
 
 // releasing records that a name is about to be free.

@@ -59,6 +59,9 @@ type Plan struct {
 	Road    time.Duration // how long a message is in flight, about
 	Storm   int           // how often messages have faults: never, sometimes, often
 
+	// Kinds say what is asked of each name.
+	Kinds []Kind
+
 	NodeClocks   []Clock
 	ClientClocks []Clock
 
@@ -79,22 +82,34 @@ type Clock struct {
 	PPM    int64
 }
 
+// Kind is what is asked of a name: of ten calls, so many are readers, so many
+// want one of Slots slots, and the rest are writers.
+type Kind struct {
+	Readers int
+	Slotted int
+	Slots   int
+}
+
 // Call is one caller's use of a lock.
 type Call struct {
 	Client int
 	Caller int // of the client's; each makes its calls one after the other
 	Name   int
-	Gap    time.Duration // before it
-	Try    bool          // TryLock
-	Barge  bool
-	Tries  int
-	Wait   time.Duration
-	Cancel time.Duration // when the caller gives up; 0 for never
-	Hold   time.Duration
-	Extend int           // how often, at even distances
-	Stay   time.Duration // after the last extension
-	Alone  bool          // without keep-alive
-	Drop   bool          // the lock is not released: its holder forgets it
+	Shared bool // as a reader
+	Slots  int  // one of so many slots; 0 for none
+	// Downgrade makes a writer a reader in the middle of its lease.
+	Downgrade bool
+	Gap       time.Duration // before it
+	Try       bool          // TryLock
+	Barge     bool
+	Tries     int
+	Wait      time.Duration
+	Cancel    time.Duration // when the caller gives up; 0 for never
+	Hold      time.Duration
+	Extend    int           // how often, at even distances
+	Stay      time.Duration // after the last extension
+	Alone     bool          // without keep-alive
+	Drop      bool          // the lock is not released: its holder forgets it
 }
 
 // FaultKind says what breaks.
@@ -174,7 +189,49 @@ func NewPlan(seed uint64) *Plan {
 	} else {
 		p.faults(s)
 	}
+	p.kinds(&stream{dice: dice(mix(seed ^ 0x6b696e64))})
 	return p
+}
+
+// kinds chooses what each name is used for. It has a stream of its own: the
+// histories of names without readers and slots are what they were before there
+// were any.
+func (p *Plan) kinds(s *stream) {
+	for range p.Names {
+		var k Kind
+		switch s.intn(10) {
+		case 0, 1, 2, 3: // writers alone
+		case 4, 5, 6:
+			k.Readers = 3 + s.intn(6)
+		default:
+			k.Slots, k.Slotted = 2+s.intn(2), 10
+			if s.one(3) {
+				k.Slotted = 7
+				k.Readers = s.intn(3)
+			}
+		}
+		p.Kinds = append(p.Kinds, k)
+	}
+	for i := range p.Calls {
+		p.Calls[i] = p.asKind(s, p.Calls[i])
+	}
+}
+
+// asKind makes a call one of those that its name is used for.
+func (p *Plan) asKind(s *stream, c Call) Call {
+	if c.Name >= len(p.Kinds) {
+		return c
+	}
+	k := p.Kinds[c.Name]
+	switch n := s.intn(10); {
+	case n < k.Readers:
+		c.Shared = true
+	case n < k.Readers+k.Slotted:
+		c.Slots = k.Slots
+	default:
+		c.Downgrade = k.Readers > 0 && s.one(2)
+	}
+	return c
 }
 
 // bounds chooses times to live: short, so that locks expire in the middle of

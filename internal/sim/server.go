@@ -81,14 +81,37 @@ func (s *Server) evict(name string) {
 	s.state.Evict(s.clock(), name)
 }
 
-// holder returns the value that has the name; "" for none.
-func (s *Server) holder(name string) string {
+// holders returns those that have the name, or a part of it.
+func (s *Server) holders(name string) []node.Holder {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.look(name).Value
+	return s.look(name).holders
 }
 
-func (s *Server) look(name string) node.Reply { return s.state.Look(s.clock(), name).Reply }
+// sight is what a server has of a name.
+type sight struct {
+	holders      []node.Holder
+	fence, floor node.Token
+}
+
+func (s *Server) look(name string) sight {
+	l := s.state.Look(s.clock(), name)
+	v := sight{holders: l.Holders, fence: l.Reply.Fence}
+	if e := s.state.Stored(name); e != nil {
+		v.floor = e.Floor
+	}
+	return v
+}
+
+// of returns the holder of a value; nil if there is none.
+func (v *sight) of(value string) *node.Holder {
+	for i := range v.holders {
+		if v.holders[i].Value == value {
+			return &v.holders[i]
+		}
+	}
+	return nil
+}
 
 // firstSight marks a server that was never in service, and makes it trusted.
 func (s *Server) firstSight(g *node.Guard) {
@@ -118,26 +141,59 @@ func (s *Server) Do(req node.Request) (node.Reply, error) {
 }
 
 // check reports a state of the server that no schedule may lead to.
-func (s *Server) check(req node.Request, before, reply node.Reply) {
+func (s *Server) check(req node.Request, before sight, reply node.Reply) {
 	after := s.look(req.Name)
+	broken := func(format string, args ...any) { s.broken(fmt.Sprintf(format, args...) + " on " + s.name) }
+	for _, was := range before.holders {
+		is := after.of(was.Value)
+		switch {
+		case was.Value == req.Value || req.Op == node.OpBreak:
+		case is == nil && (req.Op == node.OpRelease || req.Op == node.OpOffer):
+			broken("a release by %s has freed the lock of %s", req.Value, was.Value)
+		case is == nil:
+			broken("the lock was taken from %s", was.Value)
+		case is.Share != was.Share || !is.Until.Equal(was.Until):
+			broken("a request of %s has changed the lock of %s", req.Value, was.Value)
+		}
+	}
+	was, is := before.of(req.Value), after.of(req.Value)
 	switch req.Op {
 	case node.OpExtend:
-		if before.Value != after.Value {
-			s.broken("an extension has made " + after.Value + " the holder on " + s.name)
+		switch {
+		case was == nil && is != nil:
+			broken("an extension has made %s a holder", req.Value)
+		case was != nil && is == nil:
+			broken("an extension has removed %s", req.Value)
+		case was != nil && is.Share != was.Share && !(was.Mode == node.Exclusive && is.Mode == node.Shared):
+			broken("an extension has made the %v of %s the %v", was.Share, req.Value, is.Share)
+		case was != nil && reply.Status == node.Granted && is.Share != req.Share:
+			broken("an extension of the %v was granted, and %s has the %v", req.Share, req.Value, is.Share)
 		}
-	case node.OpAcquire, node.OpRepair:
-		if before.Value != "" && after.Value != before.Value {
-			s.broken("the lock was taken from " + before.Value + " on " + s.name)
+	case node.OpAcquire:
+		if was != nil && is != nil && is.Token < was.Token && req.Token != 0 {
+			broken("a late proposal of %s has taken the place of a later one", req.Value)
 		}
-	case node.OpRelease, node.OpOffer:
-		if before.Value != req.Value && after.Value != before.Value {
-			s.broken("a release by " + req.Value + " has freed the lock of " + before.Value + " on " + s.name)
+		if was != nil && is != nil && was.Mode == node.Shared && is.Mode != node.Shared {
+			broken("the reader %s was made a writer", req.Value)
 		}
 	}
-	if after.Fence < before.Fence {
-		s.broken("the fence went back from " + before.Fence.String() + " to " + after.Fence.String() + " on " + s.name)
+	for i, a := range after.holders {
+		for _, b := range after.holders[:i] {
+			if conflict(a.Share, b.Share) {
+				broken("%s has the %v beside %s with the %v", a.Value, a.Share, b.Value, b.Share)
+			}
+		}
 	}
-	if reply.Status == node.Granted && req.Op == node.OpAcquire && after.Value != req.Value {
-		s.broken("a grant on " + s.name + " left no key")
+	if after.fence < before.fence {
+		broken("the fence went back from %v to %v", before.fence, after.fence)
+	}
+	if after.floor < before.floor {
+		broken("the floor went back from %v to %v", before.floor, after.floor)
+	}
+	if after.floor > after.fence {
+		broken("the floor %v is above the fence %v", after.floor, after.fence)
+	}
+	if reply.Status == node.Granted && req.Op == node.OpAcquire && (is == nil || is.Mode != req.Mode || is.Slots != req.Slots) {
+		broken("a grant left no key")
 	}
 }

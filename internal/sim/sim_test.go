@@ -33,6 +33,7 @@ type sum struct {
 	operations int64
 	locks      int64
 	least      int64
+	together   Together
 }
 
 func (s *sum) add(p *Plan, o Outcome) {
@@ -42,6 +43,7 @@ func (s *sum) add(p *Plan, o Outcome) {
 	s.overlaps[p.Climate] += o.Overlaps
 	s.operations += o.Operations
 	s.locks += o.Locks
+	s.together.add(o.Together)
 	if s.least == 0 || o.Operations < s.least {
 		s.least = o.Operations
 	}
@@ -88,6 +90,7 @@ func TestNoHistoryBreaksAPromise(t *testing.T) {
 	})
 	t.Logf("seeds %d to %d: %d operations, %d locks, at least %d operations a history, in %v",
 		from, from+count-1, all.operations, all.locks, all.least, time.Since(began).Round(time.Millisecond))
+	t.Logf("  %+v", all.together)
 	for c, n := range all.histories {
 		t.Logf("  %-16s %7d histories, %6d times two leases at once", c, n, all.overlaps[c])
 	}
@@ -96,6 +99,9 @@ func TestNoHistoryBreaksAPromise(t *testing.T) {
 	}
 	if all.least < Operations {
 		t.Errorf("a history had %d operations, want %d or more", all.least, Operations)
+	}
+	if what := all.together.missing(); what != "" && count >= 200 && os.Getenv("REDLATCH_FLAVOUR") == "" {
+		t.Errorf("there was no %s: the histories show less than they seem to", what)
 	}
 }
 

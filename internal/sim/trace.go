@@ -37,7 +37,14 @@ func (w *World) trace(l *link, req node.Request, f fate, reply node.Reply, err e
 	if err != nil {
 		what = err.Error()
 	}
-	w.note("client %d -> %s: %v %.6s token %d: %s%s", l.client, l.name, req.Op, req.Value, uint64(req.Token)%1e9, what, harm)
+	if reply.Status == node.Granted && req.Op == node.OpAcquire && reply.Share.Mode == node.Slotted {
+		what += fmt.Sprintf(", slot %d", reply.Share.Slot)
+	}
+	share := ""
+	if req.Mode != node.Exclusive {
+		share = req.Share.String() + ", "
+	}
+	w.note("client %d -> %s: %v %.6s %stoken %d: %s%s", l.client, l.name, req.Op, req.Value, share, uint64(req.Token)%1e9, what, harm)
 }
 
 // met records that something happens to a message.

@@ -53,7 +53,8 @@ type Outcome struct {
 	Violation  string
 	Operations int64
 	Locks      int64
-	Overlaps   int // two leases valid at once, where no promise forbids it
+	Overlaps   int // two leases valid at once that must not be, where no promise forbids it
+	Together   Together
 	// Digest is a number that two histories share only if the same happened.
 	Digest uint64
 	// Trace is what happened, if it was asked for, and Harmed the messages that
@@ -153,6 +154,14 @@ func (w *World) own(value string, client int) {
 	}
 }
 
+// ownerOf returns the client that a value is from.
+func (w *World) ownerOf(value string) (client int, known bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	client, known = w.values[value]
+	return client, known
+}
+
 // pausedFor is how long a client's process is still paused.
 func (w *World) pausedFor(client int, now time.Duration) time.Duration {
 	w.mu.Lock()
@@ -241,14 +250,13 @@ func (w *World) quiet() {
 	}
 	for _, h := range w.hosts {
 		for n := range w.plan.Names {
-			value := h.server.holder(nameOf(n))
-			w.mu.Lock()
-			client, known := w.values[value]
-			w.mu.Unlock()
-			if value == "" || h.revived || known && w.isDead(client) {
-				continue
+			for _, holder := range h.server.holders(nameOf(n)) {
+				client, known := w.ownerOf(holder.Value)
+				if h.revived || known && w.isDead(client) {
+					continue
+				}
+				w.fail("%s has a ghost of client %d: %s, %v", h.server.name, client, holder.Value, holder.Share)
 			}
-			w.fail("%s has a ghost of client %d: %s", h.server.name, client, value)
 		}
 	}
 }
@@ -258,7 +266,9 @@ func nameOf(n int) string { return "job" + strconv.Itoa(n) }
 func (w *World) holders() (s string) {
 	for _, h := range w.hosts {
 		for n := range w.plan.Names {
-			s += fmt.Sprintf(" %s: %.8s", h.server.name, h.server.holder(nameOf(n)))
+			for _, holder := range h.server.holders(nameOf(n)) {
+				s += fmt.Sprintf(" %s: %.8s (%v)", h.server.name, holder.Value, holder.Share)
+			}
 		}
 	}
 	return s

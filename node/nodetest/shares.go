@@ -26,6 +26,7 @@ func shareClaims(h Harness) []claim {
 		{"a slot that is asked for is given if it is free", slotWished},
 		{"a holder moves to a free slot and to no other", slotMoves},
 		{"an earlier proposal does not move a slot back", slotLateProposal},
+		{"a copy of a request does not move a slot", slotCopy},
 		{"a slot is free after its holder has expired", slotExpires},
 		{"another number of slots conflicts", otherSlots},
 		{"an extension is for one slot", extensionIsForOneSlot},
@@ -346,6 +347,19 @@ func slotLateProposal(p *probe) {
 	p.expectSlot(0, p.a, slotted(p.acquire("two", t+3), 2, 0))
 	p.expect(node.Stale, p.b, slotted(p.acquire("one", t+3), 2, 1))
 	p.expectSlot(1, p.b, slotted(p.acquire("one", t+2), 2, 1))
+}
+
+func slotCopy(p *probe) {
+	for _, t := range []node.Token{p.token(0), 0} {
+		next := func(n node.Token) node.Token { return min(t, 1) * (t + n) }
+		p.expectSlot(0, p.a, slotted(p.acquire("other", next(0)), 2, 0))
+		p.expectSlot(1, p.a, slotted(p.acquire("one", next(1)), 2, 0))
+		p.expect(node.Granted, p.b, slotted(p.release("other", next(0)), 2, 0))
+		p.expectSlot(1, p.b, slotted(p.acquire("one", next(1)), 2, 0))
+		p.expectSlot(0, p.a, slotted(p.acquire("next", next(2)), 2, 1))
+		p.expect(node.Granted, p.b, slotted(p.release("one", next(1)), 2, 1))
+		p.expect(node.Granted, p.b, slotted(p.release("next", next(2)), 2, 0))
+	}
 }
 
 func slotExpires(p *probe) {

@@ -1,0 +1,329 @@
+package protocol_test
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/redlatch/redlatch/internal/nodestate"
+	"github.com/redlatch/redlatch/internal/protocol"
+	"github.com/redlatch/redlatch/node"
+)
+
+// crowd is some contenders for the slots of one name, on three servers. The test
+// says which request is executed next. Clocks are correct, and random values are
+// those of the contender.
+type crowd struct {
+	now     time.Duration
+	nodes   [3]nodestate.Server
+	members []*contender
+	ahead   time.Duration // how far the clock of node 0 is ahead
+}
+
+// contender is one claim, with its requests in flight.
+type contender struct {
+	*crowd
+	number int
+	claim  protocol.Claim
+	values int
+	asked  []protocol.Effect // in the order in which they were sent
+	wakes  []protocol.Event
+	undos  []protocol.Effect
+	tokens []node.Token // what it proposes; the time if it has none left
+	won    int
+}
+
+func (c *contender) Now() protocol.Instant { return c.now }
+func (c *contender) Time() time.Time       { return epoch.Add(c.now) }
+func (c *contender) Offset() time.Duration { return 0 }
+func (c *contender) ClockKnown() bool      { return true }
+func (c *contender) Propose(floor node.Token) node.Token {
+	if len(c.tokens) > 0 {
+		t := c.tokens[0]
+		c.tokens = c.tokens[1:]
+		return t
+	}
+	return max(floor, node.Token(c.Time().UnixMicro()))
+}
+func (c *contender) Suspects() protocol.Set { return 0 }
+func (c *contender) Probe(int) bool         { return true }
+func (c *contender) InQuarantine(int) bool  { return false }
+func (c *contender) Missed() uint32         { return 0 }
+func (c *contender) Random(d time.Duration) time.Duration {
+	return d * time.Duration(c.number) / 7
+}
+
+func (c *crowd) join(slots uint8, tries int) *contender {
+	m := &contender{crowd: c, number: len(c.members)}
+	m.claim = protocol.NewClaim(m, protocol.Config{
+		Nodes: 3, TTL: 10 * time.Second, Window: 10 * time.Second, Tokens: true, Limit: time.Second, Tries: tries,
+		Patience: 250 * time.Millisecond, RetryDelay: 200 * time.Millisecond, KeepAlive: true, MaxHold: time.Hour,
+		Share: node.Share{Mode: node.Slotted, Slots: slots},
+	}, m.value())
+	c.members = append(c.members, m)
+	return m
+}
+
+func (c *contender) value() string {
+	c.values++
+	return protocol.NewValue([16]byte{byte(c.number), byte(c.values)}, "x")
+}
+
+// does hands an event to the claim, and puts what it asks for in flight.
+func (c *contender) does(e protocol.Event) {
+	for _, f := range c.claim.Handle(c, &e, nil) {
+		f.Request.Name, f.Request.Retention = "job", time.Hour
+		switch f.Kind {
+		case protocol.Send:
+			c.asked = append(c.asked, f)
+		case protocol.Undo, protocol.UndoLater, protocol.CleanUp:
+			c.undos = append(c.undos, f)
+		case protocol.Won:
+			c.won++
+		case protocol.Replace:
+			old := c.claim
+			c.claim = old.Successor(c.value())
+			c.does(protocol.Event{Kind: protocol.Resume})
+		}
+	}
+}
+
+// execute has a node execute a request, and returns the answer.
+func (c *contender) execute(f protocol.Effect) protocol.Event {
+	now := c.Time()
+	if f.Node == 0 {
+		now = now.Add(c.ahead)
+	}
+	reply, wakes := c.nodes[f.Node].Apply(now, f.Request)
+	for _, w := range wakes {
+		for _, m := range c.members {
+			if m.claim.Value() == w.Value {
+				m.wakes = append(m.wakes, protocol.Event{Kind: protocol.Wake, Node: f.Node, Wake: w})
+			}
+		}
+	}
+	req := f.Request
+	return protocol.Event{Kind: protocol.Answer, Node: f.Node, Seq: f.Seq, Op: req.Op, Once: req.Once, Token: req.Token, Reply: reply}
+}
+
+// take removes the first request in flight to a node.
+func (c *contender) take(i int) protocol.Effect {
+	for n, f := range c.asked {
+		if f.Node == i {
+			c.asked = append(c.asked[:n:n], c.asked[n+1:]...)
+			return f
+		}
+	}
+	panic(fmt.Sprintf("contender %d has asked node %d nothing", c.number, i))
+}
+
+// deliver has a node execute the first request in flight to it, and answer. An
+// answer to a former value changes nothing that is counted here.
+func (c *contender) deliver(i int) {
+	f := c.take(i)
+	if e := c.execute(f); f.Request.Value == c.claim.Value() {
+		c.does(e)
+	}
+}
+
+// undo executes what is undone in the background.
+func (c *contender) undo() {
+	for len(c.undos) > 0 {
+		f := c.undos[0]
+		c.undos = c.undos[1:]
+		c.execute(f)
+	}
+}
+
+// held returns the contenders that hold a slot, and an error if one is held
+// twice, or too many are.
+func (c *crowd) held(slots uint8) (n int, err error) {
+	taken := map[uint8]int{}
+	for _, m := range c.members {
+		if m.claim.State() != protocol.Held || c.now >= m.claim.Deadline() {
+			continue
+		}
+		slot := m.claim.Share().Slot
+		if other, twice := taken[slot]; twice {
+			return n, fmt.Errorf("contenders %d and %d both hold slot %d", other, m.number, slot)
+		}
+		taken[slot] = m.number
+		n++
+	}
+	if n > int(slots) {
+		return n, fmt.Errorf("%d contenders hold one of %d slots", n, slots)
+	}
+	return n, nil
+}
+
+// TestHigherProposalThatComesLateMovesNoSlot has a client whose clock was ahead
+// propose a token that most nodes refuse. It wins with a lower one. The first
+// proposal must not move what it has then.
+func TestHigherProposalThatComesLateMovesNoSlot(t *testing.T) {
+	c := &crowd{ahead: 5 * time.Second}
+	holder, one, two := c.join(2, 1), c.join(2, 1), c.join(2, 1)
+	holder.does(protocol.Event{Kind: protocol.Begin})
+	for i := range 3 {
+		holder.deliver(i)
+	}
+	c.now += time.Millisecond
+	high := node.Token(one.Time().Add(12 * time.Second).UnixMicro()) // within the window of node 0 alone
+	one.tokens = []node.Token{high, node.Token(one.Time().UnixMicro())}
+	one.does(protocol.Event{Kind: protocol.Begin})
+	late := one.take(0)
+	one.deliver(1)
+	one.deliver(2)
+	if one.claim.State() != protocol.Asking || late.Request.Token != high {
+		t.Fatalf("the claim is %v after its token was refused, and has proposed %d", one.claim.State(), late.Request.Token)
+	}
+	one.deliver(0)
+	one.deliver(1)
+	lost := one.take(2)
+	if one.claim.State() != protocol.Held || one.claim.Share().Slot != 1 {
+		t.Fatalf("the claim is %v, and has the %v", one.claim.State(), one.claim.Share())
+	}
+	if lost.Request.Token >= high {
+		t.Fatal("the token has not gone back: this test shows nothing")
+	}
+	holder.does(protocol.Event{Kind: protocol.Release})
+	for i := range 3 {
+		holder.deliver(i)
+	}
+	one.execute(late)
+	c.now += time.Millisecond
+	two.tokens = []node.Token{high + 1}
+	two.claim = protocol.NewClaim(two, protocol.Config{
+		Nodes: 3, TTL: 10 * time.Second, Window: 20 * time.Second, Tokens: true, Limit: time.Second, Tries: 1,
+		Patience: 250 * time.Millisecond, RetryDelay: 200 * time.Millisecond, MaxHold: time.Hour,
+		Share: node.Share{Mode: node.Slotted, Slots: 2, Slot: 1},
+	}, two.value())
+	two.does(protocol.Event{Kind: protocol.Begin})
+	two.deliver(0)
+	two.deliver(2)
+	if _, err := c.held(2); err != nil {
+		t.Error(err)
+	}
+}
+
+// permutations returns all orders of n things.
+func permutations(n int) (all [][]int) {
+	var grow func(order []int, used int)
+	grow = func(order []int, used int) {
+		if len(order) == n {
+			all = append(all, append([]int(nil), order...))
+			return
+		}
+		for i := range n {
+			if used>>i&1 == 0 {
+				grow(append(order, i), used|1<<i)
+			}
+		}
+	}
+	grow(nil, 0)
+	return all
+}
+
+// settle delivers what is in flight, one request of each contender in turn, until
+// nothing is.
+func (c *crowd) settle(slots uint8) error {
+	for busy := true; busy; {
+		busy = false
+		for _, m := range c.members {
+			switch {
+			case len(m.asked) > 0:
+				m.deliver(m.asked[0].Node)
+			case len(m.undos) > 0:
+				m.undo()
+			case len(m.wakes) > 0:
+				e := m.wakes[0]
+				m.wakes = m.wakes[1:]
+				m.does(e)
+			default:
+				continue
+			}
+			busy = true
+			if _, err := c.held(slots); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// pass has time pass until the next timer.
+func (c *crowd) pass() {
+	next := c.now + time.Second
+	for _, m := range c.members {
+		if at := m.claim.Timer(); at != 0 {
+			next = min(next, max(at, c.now))
+		}
+	}
+	c.now = next
+	for _, m := range c.members {
+		if at := m.claim.Timer(); at != 0 && at <= c.now {
+			m.does(protocol.Event{Kind: protocol.Timer})
+		}
+	}
+}
+
+// TestNoOrderOfArrivalGivesASlotTwice has four contenders for two slots, and
+// their first requests arrive at three servers in every order. Then all that
+// follows is delivered in turn.
+func TestNoOrderOfArrivalGivesASlotTwice(t *testing.T) {
+	const slots, contenders = 2, 4
+	orders := permutations(contenders)
+	for _, tries := range []int{1, 3} {
+		t.Run(fmt.Sprint("tries ", tries), func(t *testing.T) {
+			var ended [contenders + 1]int // by how many won at any time
+			for n := range len(orders) * len(orders) * len(orders) {
+				arrival := [3][]int{orders[n%24], orders[n/24%24], orders[n/24/24]}
+				won, err := arrive(arrival, slots, tries)
+				if err != nil {
+					t.Fatalf("they arrive in the orders %v: %v", arrival, err)
+				}
+				ended[won]++
+			}
+			t.Logf("orders in which so many won: %v", ended)
+			if ended[0] != 0 || ended[slots] == 0 || tries > 1 && ended[slots+1] == 0 {
+				t.Error("nobody won at all, or beside another, or after another: this shows less than it seems to")
+			}
+		})
+	}
+}
+
+// arrive has the first requests arrive in these orders, and returns how many
+// contenders won.
+func arrive(arrival [3][]int, slots uint8, tries int) (won int, err error) {
+	c := &crowd{}
+	for range arrival[0] {
+		c.join(slots, tries).does(protocol.Event{Kind: protocol.Begin})
+		c.now += time.Microsecond
+	}
+	// The servers take turns.
+	for place := range arrival[0] {
+		for i := range c.nodes {
+			c.members[arrival[i][place]].deliver(i)
+			if _, err := c.held(slots); err != nil {
+				return 0, err
+			}
+		}
+	}
+	err = c.settle(slots)
+	for step := 0; step < 12 && err == nil && tries > 1; step++ {
+		// Now and then a holder leaves, so that others get its slot.
+		if step%4 == 3 {
+			for _, m := range c.members {
+				if m.claim.State() == protocol.Held {
+					m.does(protocol.Event{Kind: protocol.Release})
+					break
+				}
+			}
+		}
+		c.pass()
+		err = c.settle(slots)
+	}
+	for _, m := range c.members {
+		won += min(m.won, 1)
+	}
+	return won, err
+}
