@@ -58,6 +58,15 @@ type Share struct {
 	Slot uint8
 }
 
+// Text returns the share in words. It is no String, because Request embeds Share,
+// and would be printed as its share alone.
+func (s Share) Text() string {
+	if s.Mode == Slotted {
+		return fmt.Sprintf("slot %d of %d", s.Slot, s.Slots)
+	}
+	return s.Mode.String()
+}
+
 // Check returns an error if the share is not valid.
 func (s Share) Check() error {
 	switch {

@@ -66,7 +66,7 @@ func TestPlainClientsAndHoldersOfASharedLockExcludeEachOther(t *testing.T) {
 	server := redistest.Start(t, 1)[0]
 	a := newAsker(t, server)
 	for _, share := range []node.Share{aReader, aSlot} {
-		t.Run(share.String(), func(t *testing.T) {
+		t.Run(share.Text(), func(t *testing.T) {
 			a.expect(node.Granted, node.OpAcquire, "one", share)
 			a.expect(node.Granted, node.OpAcquire, "two", share)
 			if got := server.Do("SET", "job", "plain", "NX", "PX", "60000"); got != "" {

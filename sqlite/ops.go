@@ -221,6 +221,11 @@ func (t *tx) acquire() node.Status {
 		if t.judge() == node.Ahead {
 			return node.Ahead
 		}
+		// A copy of the request that was granted must not move the holder: its
+		// claim may have won with the slot that the first one got.
+		if h := t.holders[own]; h.Mode == t.req.Mode && h.Slots == t.req.Slots && h.Token == t.req.Token {
+			share = h.Share
+		}
 	default:
 		if why := t.turn(); why != node.Granted {
 			t.join()

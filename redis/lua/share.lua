@@ -255,6 +255,9 @@ if op == 'acquire' then
     local overtaken = token ~= had.token and token <= (kind == 'r' and floor or fence) or kind == 'r' and token < had.token
     if token ~= '' and overtaken then return reply('stale') end
     if judge(kind == 'r') == 'ahead' then return reply('ahead') end
+    -- A copy of the request that was granted must not move the holder: its claim
+    -- may have won with the slot that the first one got.
+    if had.kind == kind and had.token == (token ~= '' and token or noToken) then at = had.slot end
   else
     if turn and ARGV[14] ~= 'b' then
       local first = redis.call('ZRANGE', KEYS[4], 0, 0)[1]
