@@ -826,6 +826,17 @@ func shareQueueMutants() []mutant {
 			claims: []string{"as many waiters are granted as there are slots"},
 		},
 		{
+			name: "moves a holder to the slot that a copy of its request asks for",
+			do: sharing(node.Slotted, node.OpAcquire, func(n *broken, req node.Request) node.Reply {
+				if own, has := n.own(req); has && own.Token == req.Token && n.free(req).Has(req.Slot) {
+					n.ask(node.Request{Op: node.OpRepair, Name: req.Name, Value: req.Value, Token: req.Token, TTL: req.TTL,
+						Retention: req.Retention, Share: req.Share})
+				}
+				return n.ask(req)
+			}),
+			claims: []string{"a copy of a request does not move a slot"},
+		},
+		{
 			name: "queues those with one ticket by value alone",
 			do: misreport(func(req node.Request, r *node.Reply) {
 				if req.Value == "ff" && r.Rank > 0 {
