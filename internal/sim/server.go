@@ -24,6 +24,10 @@ type Server struct {
 	// trusted at once, as after redlatch init --assume-fresh.
 	virgin bool
 
+	// freed has the tokens with which values were released, by name and value,
+	// as far as the server still knows.
+	freed map[[2]string]node.Token
+
 	tell func(node.Wake)
 	// broken is called with every step that no server may make.
 	broken func(what string)
@@ -54,7 +58,7 @@ func (s *Server) save() nodestate.Server {
 func (s *Server) restart(disk nodestate.Server) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.state = disk
+	s.state, s.freed = disk, nil
 	s.state.Restart(true, s.nextID())
 }
 
@@ -62,7 +66,7 @@ func (s *Server) restart(disk nodestate.Server) {
 func (s *Server) restartEmpty() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.virgin = false
+	s.virgin, s.freed = false, nil
 	s.state.Restart(false, s.nextID())
 }
 
@@ -70,7 +74,7 @@ func (s *Server) restartEmpty() {
 func (s *Server) flush() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.virgin = false
+	s.virgin, s.freed = false, nil
 	s.state.Flush()
 }
 
@@ -79,6 +83,7 @@ func (s *Server) evict(name string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.state.Evict(s.clock(), name)
+	s.freed = nil
 }
 
 // holders returns those that have the name, or a part of it.
@@ -170,6 +175,9 @@ func (s *Server) check(req node.Request, before sight, reply node.Reply) {
 			broken("an extension of the %v was granted, and %s has the %v", req.Share, req.Value, is.Share)
 		}
 	case node.OpAcquire:
+		if was == nil && is != nil && req.Token != 0 {
+			s.checkToken(req, before, broken)
+		}
 		if was != nil && is != nil && is.Token < was.Token && req.Token != 0 {
 			broken("a late proposal of %s has taken the place of a later one", req.Value)
 		}
@@ -184,6 +192,12 @@ func (s *Server) check(req node.Request, before sight, reply node.Reply) {
 			}
 		}
 	}
+	if req.Op == node.OpRelease && after.fence >= req.Token && !req.Once {
+		if s.freed == nil {
+			s.freed = map[[2]string]node.Token{}
+		}
+		s.freed[[2]string{req.Name, req.Value}] = req.Token
+	}
 	if after.fence < before.fence {
 		broken("the fence went back from %v to %v", before.fence, after.fence)
 	}
@@ -195,5 +209,17 @@ func (s *Server) check(req node.Request, before sight, reply node.Reply) {
 	}
 	if reply.Status == node.Granted && req.Op == node.OpAcquire && (is == nil || is.Mode != req.Mode || is.Slots != req.Slots) {
 		broken("a grant left no key")
+	}
+}
+
+// checkToken reports a new holder whose token does not allow it.
+func (s *Server) checkToken(req node.Request, before sight, broken func(string, ...any)) {
+	switch freed := s.freed[[2]string{req.Name, req.Value}]; {
+	case req.Mode != node.Shared && req.Token <= before.fence:
+		broken("the %v was given to %s with token %v, and the fence was at %v", req.Share, req.Value, req.Token, before.fence)
+	case req.Token <= before.floor:
+		broken("the %v was given to %s with token %v, and the floor was at %v", req.Share, req.Value, req.Token, before.floor)
+	case req.Token <= freed && req.Token <= before.fence:
+		broken("the %v was given to %s with token %v, after its release with %v", req.Share, req.Value, req.Token, freed)
 	}
 }
