@@ -320,3 +320,16 @@ func TestTransactionsOfReadersAndWritersWaitForEachOther(t *testing.T) {
 		t.Errorf("no transaction: %v", err)
 	}
 }
+
+// TestGuardWithoutReadersTakesThemForWriters is the safe side: a guard of the
+// caller's own that knows Check alone.
+func TestGuardWithoutReadersTakesThemForWriters(t *testing.T) {
+	gate := newGate(t)
+	g := newHTTPGuard(t, guardFunc(gate.Check))
+	ctx := context.Background()
+	if err := g.CheckRead(ctx, "r", 6); err != nil {
+		t.Fatal(err)
+	}
+	wantStale(t, g.CheckRead(ctx, "r", 5), 5, 6)
+	wantStale(t, g.Check(ctx, "r", 5), 5, 6)
+}

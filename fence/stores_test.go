@@ -65,6 +65,9 @@ var (
 		{"mariadb with found rows and no prepared statements", fence.MySQL, "mysql", func(t testing.TB) string {
 			return sqltest.MariaDB(t) + "?clientFoundRows=true&interpolateParams=true"
 		}, mariaDB.waiting},
+		{"mariadb with simultaneous assignments", fence.MySQL, "mysql", func(t testing.TB) string {
+			return sqltest.MariaDB(t) + "?sql_mode=%27SIMULTANEOUS_ASSIGNMENT%27"
+		}, mariaDB.waiting},
 		{"postgresql with the simple protocol", fence.PostgreSQL, "pgx", func(t testing.TB) string {
 			return sqltest.PostgreSQL(t) + "&default_query_exec_mode=simple_protocol"
 		}, postgresDB.waiting},

@@ -39,7 +39,7 @@ var mutants = []mutant{
 	{"a token may be ahead of the window", "node/token.go",
 		"case int64(token) > newest:", "case int64(token) > newest && false:", Plain},
 	{"a release leaves the fence", "internal/nodestate/ops.go",
-		"	if verdict != node.Ahead {\n		e.raise(req, true, s.now)", "	if verdict == node.Ahead {\n		e.raise(req, true, s.now)", Plain},
+		"	if verdict != node.Ahead {\n", "	if verdict == node.Ahead {\n", Plain},
 	{"fences are kept for the time to live alone", "internal/runner/send.go",
 		"req.Retention = max(cl.c.cfg.FenceRetention, 4*req.Window, req.TTL+req.Window)", "req.Retention = req.TTL", Rare},
 	{"the guard goes by the address", "internal/nodestate/marker.go",
