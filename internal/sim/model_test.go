@@ -115,6 +115,7 @@ type duel struct {
 	flush func()
 	log   []string
 	kinds [6]node.Share // what each value waits for
+	crowd bool          // most requests wait, and few tokens are refused
 }
 
 func newDuel(t *testing.T, real *watched, name string, seed uint64) *duel {
@@ -127,6 +128,7 @@ func newDuel(t *testing.T, real *watched, name string, seed uint64) *duel {
 		for i := range d.kinds {
 			d.kinds[i] = []node.Share{a, b, b}[d.s.intn(3)]
 		}
+		d.crowd = !d.s.one(3)
 	}
 	d.model = NewServer("model", func() time.Time { return d.now }, false)
 	d.model.tell = func(w node.Wake) { d.wakes = append(d.wakes, described(w)) }
@@ -180,6 +182,10 @@ func (d *duel) request() node.Request {
 	s, now := d.s, time.Now()
 	ops := []node.Op{node.OpAcquire, node.OpAcquire, node.OpAcquire, node.OpAcquire, node.OpRelease, node.OpRelease,
 		node.OpExtend, node.OpOffer, node.OpRepair, node.OpInspect, node.OpBreak}
+	if d.crowd {
+		ops = []node.Op{node.OpAcquire, node.OpAcquire, node.OpAcquire, node.OpAcquire, node.OpAcquire, node.OpAcquire, node.OpAcquire, node.OpAcquire,
+			node.OpRelease, node.OpRelease, node.OpRelease, node.OpOffer, node.OpOffer, node.OpExtend, node.OpRepair, ops[s.intn(len(ops))]}
+	}
 	who := s.intn(6)
 	req := node.Request{
 		Op: ops[s.intn(len(ops))], Name: d.name, Value: fmt.Sprintf("%032x:%s", who, d.name),
@@ -191,6 +197,9 @@ func (d *duel) request() node.Request {
 		node.Token(now.UnixMicro()), node.Token(now.UnixMicro()), d.fence + 1, d.fence + 1, d.fence, d.fence - min(d.fence, 1),
 		node.Token(now.Add(far).UnixMicro()), node.Token(now.Add(-far).UnixMicro()),
 	}[s.intn(8)]
+	if d.crowd && !s.one(5) {
+		req.Token = max(d.fence+1, node.Token(now.UnixMicro()))
+	}
 	if d.plain {
 		req.Token = 0
 		if req.Op == node.OpRepair {
@@ -210,7 +219,7 @@ func (d *duel) request() node.Request {
 	}
 	switch req.Op {
 	case node.OpAcquire:
-		req.Wait, req.Barge = who != 3, who > 1 // the same in all its requests
+		req.Wait, req.Barge = who != 3, who > 1 && !d.crowd || who == 5 // the same in all its requests
 		if s.one(8) {
 			req.Token = 0 // like a client without tokens, beside clients with tokens
 		}
