@@ -70,15 +70,20 @@ if op == 'acquire' or op == 'repair' then
   if refused then return refused end
 end
 
--- holders are those of a group, as they are stored, and own is which of them is
--- ours; last is when the last of the others expires. One who has the whole lock is
--- not among them, and may be ours too. had is what we have.
-local holders, own, last, foreign, left = {}, nil, 0, nil, '0'
-text, holders, own, last = seen(text, time, value)
-last = last or 0
+-- group is that of those who share the lock, and empty where nobody does. own says
+-- that the lock is ours, the whole of it or a share; had is what we have.
+local group, own, had, foreign, left
+left = '0'
+text, group = seen(text, time, value)
+group = group or {before = '', after = '', last = 0}
 if taken == '' then
   left = tostring(redis.call('PTTL', lock))
-elseif not taken then
+  own = text == value
+  had = {token = holderToken(stored), kind = '', slot = ''}
+elseif taken then
+  own = group.own ~= nil
+  had = own and {token = tokenIn(group.own), kind = taken, slot = slotIn(group.own)}
+else
   -- MGET does not see what is no string.
   local sort = redis.call('TYPE', lock).ok
   if sort ~= 'none' then
@@ -86,28 +91,23 @@ elseif not taken then
     left = tostring(redis.call('PTTL', lock))
   end
 end
-local had
-if own then
-  had = taken == '' and {token = holderToken(stored), kind = '', slot = ''}
-    or {token = tokenIn(holders[own]), kind = taken, slot = slotIn(holders[own])}
-end
 
 -- A release without a token does not look at the fence.
 openQueue(turn, time, (op ~= 'release' or token ~= '') and fence or '', waits and memberOf(kind, value, ARGV[12]) or '')
 
--- freeSlots(except) returns which slots are free, without the holder at that
--- index; nil for none.
-local function freeSlots(except)
+-- freeSlots(without) returns which slots are free. With without, that of our own
+-- is too.
+local function freeSlots(without)
   if kind == 'r' then return '' end
   local slots = tonumber(string.sub(kind, 2))
-  if not taken or except and count == 1 then return string.rep('1', slots) end
+  if not taken or without and count == 1 then return string.rep('1', slots) end
   if taken ~= kind then return string.rep('0', slots) end
   local free = {}
   for i = 1, slots do free[i] = '1' end
-  for i, h in ipairs(holders) do
-    local at = slotIn(h) + 1
-    if i ~= except and free[at] then free[at] = '0' end
-  end
+  eachOf(group.before .. (without and '' or group.own or '') .. group.after, function(holder)
+    local at = slotIn(holder) + 1
+    if free[at] then free[at] = '0' end
+  end)
   return table.concat(free)
 end
 
@@ -131,16 +131,16 @@ local function place()
   return lowest and string.format('%02d', lowest - 1)
 end
 
--- write(kind, ends) writes the holders, who are of that kind, and of whom the last
--- expires then.
-local function write(kind, ends)
-  count, left = #holders, '0'
-  if count == 0 then
+-- write(kind, n, ends) writes the group, of n holders of that kind, of whom the
+-- last expires then.
+local function write(kind, n, ends)
+  count, left = n, '0'
+  if n == 0 then
     taken, text = nil, false
     redis.call('DEL', lock)
     return
   end
-  taken, text = kind, groupMark .. table.concat(holders)
+  taken, text = kind, groupMark .. group.before .. group.own .. group.after
   redis.call('SET', lock, text, 'PX', string.format('%.0f', math.ceil((ends - now) / 1000)))
 end
 
@@ -148,14 +148,14 @@ end
 local function hold(slot, token)
   -- Numbers above that are not exact.
   local ends = math.min(now + ARGV[5] * 1000, 9007199254740991)
-  holders[own or #holders + 1] = groupHolder(ends, token, kind, slot, value)
-  write(kind, math.max(ends, last))
+  group.own = groupHolder(ends, token, kind, slot, value)
+  write(kind, own and count or count + 1, math.max(ends, group.last))
 end
 
 -- drop() takes our share away.
 local function drop()
-  table.remove(holders, own)
-  write(taken, last)
+  group.own = ''
+  write(taken, count - 1, group.last)
 end
 
 -- keep(ms) has our share expire then, if not before.
@@ -164,9 +164,9 @@ local function keep(ms)
     if tonumber(left) > ms then redis.call('PEXPIRE', lock, ms) end
     return
   end
-  local ends = math.min(now + ms * 1000, tonumber(string.sub(holders[own], 1, 16)))
-  holders[own] = string.format('%016.0f', ends) .. string.sub(holders[own], 17)
-  write(taken, math.max(ends, last))
+  local ends = math.min(now + ms * 1000, tonumber(string.sub(group.own, 1, 16)))
+  group.own = string.format('%016.0f', ends) .. string.sub(group.own, 17)
+  write(taken, count, math.max(ends, group.last))
 end
 
 -- raise(both) raises the fence to the token, and the floor too if both is set. It
