@@ -42,7 +42,7 @@ end
 openQueue(turn, time, fence, value .. toInbox .. ARGV[3])
 local first = redis.call('ZRANGE', KEYS[4], 0, 0, 'WITHSCORES')
 local score, mine = tonumber(first[2]), tonumber(ticket)
-if not score or mine < score or (mine == score and me < first[1]) then
+if not score or first[1] == me or mine < score or (mine == score and me < first[1]) then
   -- The caller relies on what it keeps. Should this be applied a second time, it
   -- must not free the lock then.
   if token ~= '' then
