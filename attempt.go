@@ -46,7 +46,7 @@ func (a *attempt) Terms(maxTTL time.Duration) (runner.Terms, error) {
 	share := opts.share()
 	share.Slot = a.slot
 	return runner.Terms{
-		Share: share, TTL: opts.TTL, MaxHold: opts.MaxHold, Wait: opts.Wait, Tries: opts.Tries,
+		Share: share, Keep: opts.Keep, TTL: opts.TTL, MaxHold: opts.MaxHold, Wait: opts.Wait, Tries: opts.Tries,
 		Barge: opts.Barge, KeepAlive: !opts.NoKeepAlive,
 	}, nil
 }

@@ -120,14 +120,18 @@ type Holder struct {
 type HeldError struct {
 	Name string
 	// Holders are the holders that the nodes name. The one that most nodes name
-	// comes first. There is more than one while contenders split the nodes.
+	// comes first. There is more than one while contenders split the nodes, and
+	// if nodes name different ones of several that hold the lock together.
 	Holders []Holder
 }
 
 func (e *HeldError) Error() string {
-	who := make([]string, len(e.Holders))
-	for i, h := range e.Holders {
-		who[i] = h.String()
+	var who []string
+	for _, h := range e.Holders {
+		if first := e.Holders[0]; len(who) > 0 && first.Holders > 1 && first.Shared == h.Shared && first.Slots == h.Slots {
+			continue // the first one's text counts it
+		}
+		who = append(who, h.String())
 	}
 	return fmt.Sprintf("redlatch: %q is held by %s", e.Name, strings.Join(who, "; and by "))
 }

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/redlatch/redlatch/internal/protocol"
+	"github.com/redlatch/redlatch/internal/runner"
 	"github.com/redlatch/redlatch/node"
 )
 
@@ -33,6 +34,8 @@ type handle struct {
 	Shared bool `json:"shared,omitempty"`
 	Slots  int  `json:"slots,omitempty"`
 	Slot   int  `json:"slot,omitempty"`
+	// Kept is until when the lock stays taken, in microseconds of wall time.
+	Kept int64 `json:"kept_us,omitempty"`
 
 	token Token
 }
@@ -48,7 +51,7 @@ func (l *Lease) Handle() string {
 	text, err := json.Marshal(handle{
 		Shared: share.Mode == node.Shared, Slots: int(share.Slots), Slot: int(share.Slot),
 		Name: l.name, Key: l.claim.Key(), Value: l.claim.Core().Value(),
-		Token: l.Token().String(), TTL: int64(l.TTL()),
+		Token: l.Token().String(), TTL: int64(l.TTL()), Kept: l.keptUntil(),
 	})
 	if err != nil {
 		panic("redlatch: a handle is strings and a number: " + err.Error())
@@ -104,7 +107,7 @@ func (c *Client) Attach(ctx context.Context, text string) (*Lease, error) {
 
 // newAttach returns the attempt to resume the lease of a handle.
 func (c *Client) newAttach(ctx context.Context, h handle) (*attempt, error) {
-	a := &attempt{reporter: reporter{c, h.Name, ctx}, asked: h.options(), slot: uint8(h.Slot)}
+	a := &attempt{reporter: reporter{c, h.Name, ctx}, asked: h.options(c.opts.Clock.Now()), slot: uint8(h.Slot)}
 	var err error
 	a.run, err = c.cluster.NewAttach(ctx, h.Key, h.Value, h.token, a)
 	return a, err
@@ -125,9 +128,10 @@ func (c *Client) Free(ctx context.Context, text string) error {
 		return ErrClosed
 	}
 	r := &reporter{c, h.Name, context.WithoutCancel(ctx)}
-	share := h.options().share()
+	opts := h.options(c.opts.Clock.Now())
+	share := opts.share()
 	share.Slot = uint8(h.Slot)
-	cl := c.cluster.HeldElsewhere(ctx, h.Key, h.Value, h.token, share, h.ttl(), r)
+	cl := c.cluster.HeldElsewhere(ctx, h.Key, h.Value, h.token, runner.Terms{Share: share, TTL: opts.TTL, Keep: opts.Keep, KeepAlive: true}, r)
 	cl.Release(ctx)
 	cl.Lock()
 	defer cl.Unlock()
@@ -137,11 +141,25 @@ func (c *Client) Free(ctx context.Context, text string) error {
 	return notFreed(ctx, cl)
 }
 
-func (h *handle) ttl() time.Duration { return time.Duration(h.TTL) }
-
 // options returns the options of the lease.
-func (h *handle) options() LockOptions {
-	return LockOptions{TTL: h.ttl(), Shared: h.Shared, Slots: h.Slots}
+func (h *handle) options(now time.Time) LockOptions {
+	o := LockOptions{TTL: time.Duration(h.TTL), Shared: h.Shared, Slots: h.Slots}
+	if h.Kept != 0 {
+		o.Keep = max(time.UnixMicro(h.Kept).Sub(now), 0)
+	}
+	return o
+}
+
+// keptUntil returns until when the lock stays taken, in microseconds of wall
+// time; 0 if it does not.
+func (l *Lease) keptUntil() int64 {
+	l.claim.Lock()
+	defer l.claim.Unlock()
+	clock, kept := l.c.opts.Clock, l.claim.Core().KeptUntil()
+	if kept == 0 {
+		return 0
+	}
+	return clock.Now().Add(kept - clock.Uptime()).UnixMicro()
 }
 
 func parseHandle(text string) (handle, error) {
@@ -169,7 +187,7 @@ func parseHandle(text string) (handle, error) {
 		return bad()
 	}
 	if exclusive == (h.Shared || h.Slots != 0) || h.Shared && h.Slots != 0 || h.Slots < 0 || h.Slots > node.MaxSlots ||
-		h.Slot < 0 || h.Slot >= max(h.Slots, 1) {
+		h.Slot < 0 || h.Slot >= max(h.Slots, 1) || h.Kept < 0 {
 		return bad()
 	}
 	// An extension by 0 would delete the key.

@@ -3,6 +3,7 @@ package redlatch
 import (
 	"context"
 	"errors"
+	"fmt"
 )
 
 // Lead runs fn in one process of many, the leader. It waits for the lock, which
@@ -21,6 +22,9 @@ import (
 // Lock. The lease has the token of the term: pass it to what the leader writes
 // to, because a leader that is paused does not notice that another one leads.
 func (c *Client) Lead(ctx context.Context, name string, opts LockOptions, fn func(ctx context.Context, lease *Lease) error) error {
+	if opts.Shared || opts.Slots != 0 {
+		return &ConfigError{Field: "Shared", Value: fmt.Sprintf("%v with %d Slots", opts.Shared, opts.Slots), Bound: "left out, and Slots too: there is one leader"}
+	}
 	patient := opts.Wait == 0 && opts.Tries == 0
 	warned := false
 	for {

@@ -21,17 +21,20 @@ type Lease struct {
 	c      *Client
 	name   string
 	claim  *runner.Claim
-	opts   LockOptions
 	ends   context.Context
 	cancel context.CancelCauseFunc
 
+	maxHold time.Duration
+	kept    bool // it is extended in the background
+
 	// Under the claim's mutex.
-	at        time.Time  // the deadline by the wall clock; after the end, when the lease ended
-	cause     error      // why the lease ended; nil while it is held
-	failed    error      // error of the last extension; nil if it was confirmed
-	said      []said     // what each node did about extensions, if that was logged
-	extension *extension // what callers of Extend wait for; nil if none do
-	closing   bool       // the client is closing
+	at        time.Time     // the deadline by the wall clock; after the end, when the lease ended
+	cause     error         // why the lease ended; nil while it is held
+	failed    error         // error of the last extension; nil if it was confirmed
+	said      []said        // what each node did about extensions, if that was logged
+	extension *extension    // what callers of Extend wait for; nil if none do
+	closing   bool          // the client is closing
+	wanted    chan struct{} // what Wanted returns; nil if it was not called
 }
 
 // extension is an extension that callers of Extend wait for.
@@ -42,7 +45,7 @@ type extension struct {
 
 // newLease returns the lease of an attempt that was won. The mutex is held.
 func newLease(a *attempt, cl *runner.Claim) *Lease {
-	l := &Lease{c: a.c, name: a.name, claim: cl, opts: a.opts}
+	l := &Lease{c: a.c, name: a.name, claim: cl, maxHold: a.opts.MaxHold, kept: !a.opts.NoKeepAlive}
 	l.ends, l.cancel = context.WithCancelCause(context.Background())
 	cl.Own((*holding)(l))
 	l.moved()
@@ -294,7 +297,7 @@ func (l *Lease) atMaxHold() error {
 		return nil
 	}
 	return fmt.Errorf("%w of %v: %q cannot be extended, and is valid for another %v",
-		ErrMaxHold, l.opts.MaxHold, l.name, (core.Deadline() - l.c.opts.Clock.Uptime()).Round(time.Millisecond))
+		ErrMaxHold, l.maxHold, l.name, (core.Deadline() - l.c.opts.Clock.Uptime()).Round(time.Millisecond))
 }
 
 // Release ends the lease and frees the lock on every node. It returns as soon

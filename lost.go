@@ -65,7 +65,7 @@ func (e *LostError) Unwrap() error { return e.Err }
 // ErrMaxHold, or nil if the lock was not extended in time. The mutex is held.
 func (l *Lease) lost(why error) *LostError {
 	clock, core := l.c.opts.Clock, l.claim.Core()
-	e := &LostError{Name: l.name, Token: core.Token(), Err: why, kept: !l.opts.NoKeepAlive}
+	e := &LostError{Name: l.name, Token: core.Token(), Err: why, kept: l.kept}
 	e.Held = clock.Uptime() - core.Acquired()
 	e.Since = clock.Now().Add(-e.Held)
 	if why == nil {
@@ -135,7 +135,7 @@ func (l *Lease) warn(err *QuorumError) {
 	}
 	left := l.claim.Remaining()
 	l.claim.Unlock()
-	if changed && !l.opts.NoKeepAlive {
+	if changed && l.kept {
 		l.c.opts.Logger.Warn("redlatch: lock could not be extended, trying again", "name", l.name, "left", left, "err", err)
 	}
 }
@@ -146,7 +146,7 @@ func (l *Lease) relieve() {
 	warned, left := l.said != nil, l.claim.Remaining()
 	l.said = nil
 	l.claim.Unlock()
-	if warned && !l.opts.NoKeepAlive {
+	if warned && l.kept {
 		l.c.opts.Logger.Info("redlatch: lock is extended again", "name", l.name, "left", left)
 	}
 }

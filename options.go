@@ -100,6 +100,10 @@ type Options struct {
 	// Defaults to 1 h.
 	FenceRetention time.Duration
 
+	// MarkRetention is how long nodes remember that an occurrence of a job is
+	// done; see Once. Defaults to 7 days.
+	MarkRetention time.Duration
+
 	// Guard says whether a node that may have forgotten locks is quarantined
 	// until those locks have expired. A node may forget when it restarts, is
 	// flushed, or is promoted without the last writes. Defaults to GuardAuto.
@@ -176,6 +180,15 @@ type LockOptions struct {
 	// the client's.
 	MaxHold time.Duration
 
+	// Keep is how long the lock stays taken from its acquisition on, in the
+	// store: after the release, and after a crash. It is for jobs that are
+	// started at the same time on many machines whose clocks differ: the job of
+	// the first may be over before the last one asks. Extensions do not shorten
+	// it. It is at most the nodes' MaxTTL: a node that lost its data is
+	// quarantined no longer than that. To run a job once in a longer time, use
+	// Once. Defaults to 0: the release frees the lock.
+	Keep time.Duration
+
 	// NoKeepAlive disables extension in the background. The lease ends at its
 	// deadline unless the caller calls Extend before. Defaults to false.
 	NoKeepAlive bool
@@ -206,6 +219,7 @@ func (o Options) withDefaults() (Options, error) {
 		{"RetryDelay", &o.RetryDelay, 200 * time.Millisecond, time.Millisecond, time.Hour},
 		{"TokenWindow", &o.TokenWindow, 10 * time.Second, time.Millisecond, time.Hour},
 		{"FenceRetention", &o.FenceRetention, time.Hour, time.Millisecond, maxWait},
+		{"MarkRetention", &o.MarkRetention, 7 * 24 * time.Hour, time.Second, maxWait},
 	} {
 		if *f.value == 0 {
 			*f.value = f.deflt
@@ -291,6 +305,9 @@ func (o LockOptions) withDefaults(client Options, maxTTL time.Duration) (LockOpt
 		o.MaxHold = client.MaxHold
 	}
 	if err := checkDuration("MaxHold", o.MaxHold, minTTL, maxWait); err != nil {
+		return o, err
+	}
+	if err := checkDuration("Keep", o.Keep, 0, maxTTL); err != nil {
 		return o, err
 	}
 	if err := checkDuration("Wait", o.Wait, 0, maxWait); err != nil {

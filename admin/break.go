@@ -35,8 +35,9 @@ type BreakReport struct {
 }
 
 // Break takes a lock away from its holder and raises its fence, so that the
-// next holder's token is above the former holder's. It is for operators, when a
-// holder hangs.
+// next holder's token is above the former holder's. A lock with several readers
+// or slots is taken away from all of them. It is for operators, when a holder
+// hangs.
 //
 // The former holder is not stopped. It notices the loss at its next extension,
 // or when a resource that has seen the next holder's token refuses it. Until

@@ -27,8 +27,10 @@ type LockState struct {
 	Name string
 	// Held says that a quorum of nodes names the same holder.
 	Held bool
-	// Holders are the holders that the nodes name. The one that most nodes name
-	// comes first.
+	// Holders are the holders that the nodes name: every reader and every slot
+	// has an entry of its own. Those that a quorum names come first, in the
+	// order in which they got the lock. Of the others, which do not hold it, the
+	// one that most nodes name comes first.
 	Holders []redlatch.Holder
 	// Fence is the highest token that any node remembers for the name: that of
 	// the holder, of the last holder, or of a client that was refused. It is 0
@@ -49,6 +51,10 @@ type WaiterState struct {
 	Owner string
 	// Since is when it arrived, by the nodes' clocks.
 	Since time.Time
+	// Shared says that it waits as a reader. Slots is the number of slots, one
+	// of which it waits for; 0 for a lock without slots.
+	Shared bool
+	Slots  int
 	// Nodes is the number of nodes that have queued it.
 	Nodes int
 }
@@ -57,7 +63,8 @@ type WaiterState struct {
 type NodeListing struct {
 	Node string
 	node.Listing
-	// Owner is the holder there, as in a Holder; empty if the lock is free.
+	// Owner is the holder there, as in a Holder; the first one if there are
+	// several. It is empty if the lock is free.
 	Owner string
 	// Token is the holder's token; 0 if it has none.
 	Token redlatch.Token
@@ -196,6 +203,26 @@ func (a *Admin) listError(name string, elapsed time.Duration, errs []error) erro
 	return e
 }
 
+// result is the node's answer as one to a request, which names one holder.
+func (n *NodeListing) result() redlatch.NodeResult {
+	return redlatch.NodeResult{Node: n.Node, Reply: n.Reply}
+}
+
+// each returns an answer for each holder. A single holder may be a foreign one,
+// about which the reply says more than the listing.
+func (n *NodeListing) each() []redlatch.NodeResult {
+	if len(n.Holders) < 2 {
+		return []redlatch.NodeResult{n.result()}
+	}
+	all := make([]redlatch.NodeResult, len(n.Holders))
+	for i, h := range n.Holders {
+		all[i] = n.result()
+		r := &all[i].Reply
+		r.Value, r.HolderToken, r.Share, r.Left = h.Value, h.Token, h.Share, h.Until.Sub(r.Now)
+	}
+	return all
+}
+
 // lockState combines what the nodes report about one lock.
 func (a *Admin) lockState(key string, nodes []NodeListing) LockState {
 	s := LockState{Name: strings.TrimPrefix(key, a.in.Prefix), Nodes: nodes}
@@ -206,19 +233,27 @@ func (a *Admin) lockState(key string, nodes []NodeListing) LockState {
 		if n.Err != nil {
 			continue
 		}
-		r := redlatch.NodeResult{Node: n.Node, Reply: n.Reply}
-		results = append(results, r)
-		if h := HoldersOf(r); len(h) > 0 {
+		results = append(results, n.each()...)
+		if h := HoldersOf(n.result()); len(h) > 0 {
 			n.Owner, n.Token = h[0].Owner, h[0].Token
 		}
 		s.Fence = max(s.Fence, n.Reply.Fence)
 		s.Waiting = max(s.Waiting, n.Waiting)
 		for _, w := range n.Waiters {
+			w.Slot = 0 // which it would take anyway
 			waiters[w]++
 		}
 	}
 	s.Holders = HoldersOf(results...)
-	s.Held = len(s.Holders) > 0 && s.Holders[0].Nodes >= protocol.Quorum(len(nodes))
+	together := 0 // they are sorted by how many nodes name them
+	for together < len(s.Holders) && s.Holders[together].Nodes >= protocol.Quorum(len(nodes)) {
+		together++
+	}
+	s.Held = together > 0
+	slices.SortStableFunc(s.Holders[:together], func(a, b redlatch.Holder) int { return cmp.Compare(a.Token, b.Token) })
+	for i := range s.Holders[:together] {
+		s.Holders[i].Holders = together
+	}
 	order := make([]node.Waiter, 0, len(waiters))
 	for w := range waiters {
 		order = append(order, w)
@@ -228,7 +263,9 @@ func (a *Admin) lockState(key string, nodes []NodeListing) LockState {
 	})
 	for _, w := range order[:min(len(order), node.MaxWaiters)] {
 		owner, _ := protocol.OwnerOf(w.Value)
-		s.Waiters = append(s.Waiters, WaiterState{Owner: owner, Since: time.UnixMicro(w.Ticket), Nodes: waiters[w]})
+		s.Waiters = append(s.Waiters, WaiterState{
+			Owner: owner, Since: time.UnixMicro(w.Ticket), Shared: w.Mode == node.Shared, Slots: int(w.Slots), Nodes: waiters[w],
+		})
 	}
 	s.Waiting = max(s.Waiting, len(order))
 	return s

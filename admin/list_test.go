@@ -3,6 +3,7 @@ package admin_test
 import (
 	"context"
 	"errors"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -234,4 +235,133 @@ func (s *slowLook) List(ctx context.Context, prefix string, found func(node.List
 		return err
 	}
 	return s.Node.List(ctx, prefix, found)
+}
+
+// sharers takes a lock for several owners, each with a client of its own.
+func sharers(t *testing.T, nodes []redlatch.Node, opts redlatch.LockOptions, labels ...string) []*redlatch.Lease {
+	t.Helper()
+	var all []*redlatch.Lease
+	for _, label := range labels {
+		c := newClient(t, nodes, redlatch.Options{Label: label})
+		all = append(all, mustLock(t, c, "res", opts))
+		time.Sleep(time.Second)
+	}
+	return all
+}
+
+func TestShowNamesEveryReaderAndSlotAndWhatWaitersWaitFor(t *testing.T) {
+	for _, opts := range []redlatch.LockOptions{{Shared: true}, {Slots: 3}} {
+		synctest.Test(t, func(t *testing.T) {
+			links, nodes := newLinks(t, 3)
+			// On the first node it is a stray that comes first, and on no other.
+			stray := node.Request{Op: node.OpAcquire, Name: "res", Value: "stray", TTL: time.Hour, Share: node.Share{Mode: node.Shared}}
+			if opts.Slots > 0 {
+				stray.Share = node.Share{Mode: node.Slotted, Slots: 3, Slot: 2}
+			}
+			if r, err := links[0].Do(t.Context(), stray); err != nil || r.Status != node.Granted {
+				t.Fatalf("%v, %v", r, err)
+			}
+			leases := sharers(t, nodes, opts, "one", "two")
+			ctx, cancel := context.WithCancel(t.Context())
+			defer cancel()
+			done := make(chan struct{}, 3)
+			for i, other := range []redlatch.LockOptions{{}, {Shared: true}, {Slots: 3}} {
+				c := newClient(t, nodes, redlatch.Options{Label: []string{"writer", "reader", "slot"}[i]})
+				go func() {
+					c.Lock(ctx, "res", other)
+					done <- struct{}{}
+				}()
+				time.Sleep(time.Second)
+			}
+			a := admin.New(newClient(t, nodes, redlatch.Options{}))
+			s, err := a.Show(t.Context(), "res")
+			if err != nil {
+				t.Fatal(err)
+			}
+			survey, err := a.List(t.Context())
+			if err != nil || len(survey.Locks) != 1 {
+				t.Fatalf("listed are %+v, %v", survey, err)
+			}
+			for _, s := range []*admin.LockState{s, &survey.Locks[0]} {
+				if !s.Held || len(s.Holders) != 3 || s.Holders[2].Nodes != 1 {
+					t.Fatalf("%+v: the holders are %+v", opts, s.Holders)
+				}
+				for i, lease := range leases {
+					h := s.Holders[i]
+					if h.Owner != lease.Owner() || h.Token != lease.Token() || h.Nodes != 3 || h.Shared != opts.Shared || h.Slots != opts.Slots ||
+						h.Slot != lease.Slot() || h.Holders != 2 || h.Since.IsZero() || h.Left <= 5*time.Second || h.Left > 10*time.Second {
+						t.Errorf("%+v: %v is shown as %+v", opts, lease.Owner(), h)
+					}
+				}
+				if n := s.Nodes[0]; len(n.Holders) != 3 || n.Owner != `"stray"` {
+					t.Errorf("the first node names %q and has %d holders", n.Owner, len(n.Holders))
+				}
+			}
+			if s.Waiting != 3 || len(s.Waiters) != 3 {
+				t.Fatalf("waiting are %d: %+v", s.Waiting, s.Waiters)
+			}
+			for i, want := range []admin.WaiterState{{}, {Shared: true}, {Slots: 3}} {
+				if w := s.Waiters[i]; w.Shared != want.Shared || w.Slots != want.Slots || w.Nodes < 2 {
+					t.Errorf("waiter %d is %+v, want %+v", i, w, want)
+				}
+			}
+			cancel()
+			for range 3 {
+				<-done
+			}
+		})
+	}
+}
+
+func TestBreakTakesTheLockFromEveryReader(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		links, nodes := newLinks(t, 3)
+		leases := sharers(t, nodes, redlatch.LockOptions{Shared: true}, "one", "two", "three")
+		a := admin.New(newClient(t, nodes, redlatch.Options{}))
+		s, err := a.Show(t.Context(), "res")
+		if err != nil || len(s.Holders) != 3 {
+			t.Fatalf("%+v, %v", s, err)
+		}
+		// One that came after the others were shown is left alone, and so are they.
+		late := sharers(t, nodes, redlatch.LockOptions{Shared: true}, "late")
+		_, err = a.Break(t.Context(), "res", admin.BreakOptions{Seen: s.Fence})
+		wantErr(t, err, redlatch.ErrHeld)
+		if text := err.Error(); strings.Count(text, "held by") != 1 || !strings.Contains(text, "/one and 3 other readers") || strings.Contains(text, "and by") {
+			t.Errorf("the error is %v", err)
+		}
+		if _, err := a.Break(t.Context(), "res", admin.BreakOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		wantFree(t, links, "res")
+		time.Sleep(10 * time.Second)
+		for _, l := range append(leases, late...) {
+			wantErr(t, l.Err(), redlatch.ErrLost)
+		}
+	})
+}
+
+// A holder that is missing on a minority of nodes keeps its place.
+func TestHoldersAreShownInTheOrderInWhichTheyCame(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		links, nodes := newLinks(t, 3)
+		leases := sharers(t, nodes, redlatch.LockOptions{Shared: true, NoKeepAlive: true}, "one", "two")
+		look, err := links[2].Look(t.Context(), "res")
+		if err != nil || len(look.Holders) != 2 {
+			t.Fatalf("%+v, %v", look, err)
+		}
+		first := look.Holders[0]
+		r, err := links[2].Do(t.Context(), node.Request{Op: node.OpRelease, Name: "res", Value: first.Value, Token: first.Token, Share: first.Share})
+		if err != nil || r.Status != node.Granted {
+			t.Fatalf("%+v, %v", r, err)
+		}
+		s, err := admin.New(newClient(t, nodes, redlatch.Options{})).Show(t.Context(), "res")
+		if err != nil || len(s.Holders) != 2 {
+			t.Fatalf("%+v, %v", s, err)
+		}
+		for i, nodes := range []int{2, 3} {
+			if h := s.Holders[i]; h.Owner != leases[i].Owner() || h.Nodes != nodes || h.Holders != 2 {
+				t.Errorf("holder %d is %+v, want %s on %d nodes", i, h, leases[i].Owner(), nodes)
+			}
+		}
+	})
 }

@@ -14,7 +14,8 @@ import (
 // checks and writes, with no guard row and no transaction.
 //
 // The column is a BIGINT (INTEGER in SQLite), and NULL or 0 in rows that no
-// holder has written yet.
+// holder has written yet. If there are readers, the table needs two more such
+// columns, which are NULL by default: see CheckRead.
 type Column struct {
 	dialect Dialect
 	table   string
@@ -68,24 +69,76 @@ func (c *Column) Exec(ctx context.Context, db Execer, id any, token node.Token, 
 	if err := checkToken(token); err != nil {
 		return err
 	}
-	result, err := db.ExecContext(ctx, query, args...)
-	if err != nil {
-		return fmt.Errorf("redlatch: write to %s: %w", c.table, ended(ctx, err))
-	}
-	if affected, err := result.RowsAffected(); affected > 0 || err != nil {
+	wrote, err := c.exec(ctx, db, query, args)
+	if wrote || err != nil {
 		return err
 	}
+	highest, err := c.read(ctx, db, id, token, c.dialect.quote(c.token))
+	if err == nil && highest == int64(token) && c.dialect == MySQL {
+		// MySQL does not count a row that already had these values.
+		return nil
+	}
+	return c.unwritten(id, err)
+}
+
+// CheckRead claims the row for a reader's token, or returns a *StaleError if it
+// was written with a higher one; see ReadGuard. It changes nothing in the row but
+// the token column and two columns that have its name with _reader and _writer
+// after it. Writers do not use those: they are compared with the token column,
+// which then has the highest token of all. In a transaction CheckRead should be
+// the first statement; it locks the row until the end. It returns sql.ErrNoRows
+// if there is no such row.
+func (c *Column) CheckRead(ctx context.Context, db Execer, id any, token node.Token) error {
+	names := c.dialect.columns(c.token)
+	if err := errors.Join(checkToken(token), checkColumn("token column with _reader after it", c.token+"_reader")); err != nil {
+		return err
+	}
+	// The highest writer's comes first: MySQL's assignments see those before.
+	text := "UPDATE " + c.dialect.quote(c.table) + " SET " + names.writer + " = " + names.highestWriter("") +
+		", " + names.token + " = " + names.highest("", c.dialect.place(1), c.dialect.place(2)) +
+		", " + names.reader + " = " + names.highest("", c.dialect.place(3), c.dialect.place(4)) +
+		" WHERE " + c.dialect.quote(c.key) + " = " + c.dialect.place(5) + " AND " + names.highestWriter("") + " <= " + c.dialect.place(6)
+	t := int64(token)
+	wrote, err := c.exec(ctx, db, text, []any{t, t, t, t, id, t})
+	if wrote || err != nil {
+		return err
+	}
+	_, err = c.read(ctx, db, id, token, names.highestWriter(""))
+	if err == nil && c.dialect == MySQL {
+		return nil // the row had these values, see Exec
+	}
+	return c.unwritten(id, err)
+}
+
+// exec reports whether a statement wrote a row.
+func (c *Column) exec(ctx context.Context, db Execer, query string, args []any) (bool, error) {
+	result, err := db.ExecContext(ctx, query, args...)
+	if err != nil {
+		return false, fmt.Errorf("redlatch: write to %s: %w", c.table, ended(ctx, err))
+	}
+	affected, err := result.RowsAffected()
+	return affected > 0, err
+}
+
+// read returns the number that a row compares the token with, and a *StaleError
+// if it is higher.
+func (c *Column) read(ctx context.Context, db Execer, id any, token node.Token, number string) (int64, error) {
 	var highest sql.NullInt64
-	err = db.QueryRowContext(ctx, "SELECT "+c.dialect.quote(c.token)+" FROM "+c.dialect.quote(c.table)+
+	err := db.QueryRowContext(ctx, "SELECT "+number+" FROM "+c.dialect.quote(c.table)+
 		" WHERE "+c.dialect.quote(c.key)+" = "+c.dialect.place(1)+c.dialect.forUpdate(), id).Scan(&highest)
 	switch {
 	case err != nil && !errors.Is(err, sql.ErrNoRows):
-		return fmt.Errorf("redlatch: read of %s: %w", c.table, ended(ctx, err))
+		return 0, fmt.Errorf("redlatch: read of %s: %w", c.table, ended(ctx, err))
 	case err == nil && highest.Int64 > int64(token):
-		return &StaleError{Resource: fmt.Sprintf("%s/%v", c.table, id), Token: token, Highest: node.Token(highest.Int64)}
-	case err == nil && highest.Int64 == int64(token) && c.dialect == MySQL:
-		// MySQL does not count a row that already had these values.
-		return nil
+		return 0, &StaleError{Resource: fmt.Sprintf("%s/%v", c.table, id), Token: token, Highest: node.Token(highest.Int64)}
+	}
+	return highest.Int64, err
+}
+
+// unwritten returns the error of a statement that wrote no row, after read.
+func (c *Column) unwritten(id any, err error) error {
+	if err != nil && !errors.Is(err, sql.ErrNoRows) {
+		return err
 	}
 	return fmt.Errorf("redlatch: no row of %s with %s %v was written: %w", c.table, c.key, id, sql.ErrNoRows)
 }

@@ -79,34 +79,90 @@ func checkColumn(field, name string) error {
 	return nil
 }
 
+// A claim is how writers, or readers, claim a row of a guard table.
+type claim struct {
+	raise string // (resource, token …): unless the row refuses the token, records it, and locks the row either way
+	args  int    // how often raise takes the token
+	read  string // (resource): the highest token that refuses others
+}
+
 // statements are what an SQL guard sends to its table.
 type statements struct {
-	create string // creates the table if it does not exist
-	raise  string // (resource, token): sets the row to the token, unless it is higher, and locks it either way
-	read   string // (resource): the row's token
+	create       string   // creates the table if it does not exist
+	alter        []string // add the columns for readers to a table of the version before
+	probe        string   // finds no row if the table exists
+	probeReaders string   // finds no row if the table has the columns for readers
+	write        claim
+	reads        claim
 }
 
 func (d Dialect) statements(table string) statements {
-	t := d.quote(table)
-	s := statements{read: "SELECT token FROM " + t + " WHERE resource = " + d.place(1)}
+	t, c := d.quote(table), d.columns("token")
+	from := " FROM " + t + " WHERE resource = " + d.place(1)
+	none := " FROM " + t + " AS guard WHERE token < 0"
+	s := statements{
+		probe: "SELECT 1" + none,
+		// Qualified, since SQLite takes a name in quotes that is not there for a
+		// text.
+		probeReaders: "SELECT guard." + c.reader + ", guard." + c.writer + none,
+		write:        claim{args: 1, read: "SELECT token" + from},
+		reads:        claim{args: 2, read: "SELECT " + c.highestWriter("") + from},
+	}
+	// SQLite adds one column at a time.
+	for _, name := range []string{c.reader, c.writer} {
+		s.alter = append(s.alter, "ALTER TABLE "+t+" ADD COLUMN "+name+" BIGINT")
+	}
+	more := ", " + c.reader + " BIGINT, " + c.writer + " BIGINT"
 	switch d {
 	case MySQL:
 		// Bytes, since collations treat different names as equal. InnoDB, since
 		// the check relies on its row locks.
-		s.create = "CREATE TABLE IF NOT EXISTS " + t + " (resource VARBINARY(255) NOT NULL PRIMARY KEY, token BIGINT NOT NULL) ENGINE=InnoDB"
+		s.create = "CREATE TABLE IF NOT EXISTS " + t + " (resource VARBINARY(255) NOT NULL PRIMARY KEY, token BIGINT NOT NULL" + more + ") ENGINE=InnoDB"
 		// The token that was compared is returned as the insert id. The number
 		// of rows affected depends on the client's settings, and a separate
 		// read could see a later write.
-		s.raise = "INSERT INTO " + t + " (resource, token) VALUES (?, ?) ON DUPLICATE KEY UPDATE token = GREATEST(LAST_INSERT_ID(token), ?)"
+		s.write.raise = "INSERT INTO " + t + " (resource, token) VALUES (?, ?) ON DUPLICATE KEY UPDATE token = GREATEST(LAST_INSERT_ID(token), ?)"
+		s.write.args = 2
+		// A reader below the token changes nothing: it is refused, or another
+		// reader has the token. Each assignment sees the ones before it or, in
+		// some modes of MariaDB, none of them. Both are right.
+		s.reads.raise = "INSERT INTO " + t + " (resource, token, " + c.reader + ", " + c.writer + ") VALUES (?, ?, ?, 0) ON DUPLICATE KEY UPDATE " +
+			c.writer + " = LAST_INSERT_ID(" + c.highestWriter("") + "), token = GREATEST(token, ?), " + c.reader + " = IF(token <= ?, ?, " + c.reader + ")"
+		s.reads.args = 5
 	case PostgreSQL:
 		// Names are compared as bytes, independent of the database's collation.
-		s.create = "CREATE TABLE IF NOT EXISTS " + t + ` (resource text COLLATE "C" PRIMARY KEY, token bigint NOT NULL)`
-		s.raise = upsert(t, "$1, $2")
+		s.create = "CREATE TABLE IF NOT EXISTS " + t + ` (resource text COLLATE "C" PRIMARY KEY, token bigint NOT NULL` + more + ")"
+		s.write.raise, s.reads.raise = upsert(t, "$1, $2"), upsertRead(t, c, "$1, $2, $3")
 	case SQLite:
-		s.create = "CREATE TABLE IF NOT EXISTS " + t + " (resource TEXT NOT NULL PRIMARY KEY, token INTEGER NOT NULL) WITHOUT ROWID"
-		s.raise = upsert(t, "?, ?")
+		s.create = "CREATE TABLE IF NOT EXISTS " + t + " (resource TEXT NOT NULL PRIMARY KEY, token INTEGER NOT NULL" + more + ") WITHOUT ROWID"
+		s.write.raise, s.reads.raise = upsert(t, "?, ?"), upsertRead(t, c, "?, ?, ?")
 	}
 	return s
+}
+
+// columns are the names of a token's columns, as identifiers. The first has the
+// highest token of all, and is the only one that writers know, also those of the
+// version before: a writer is compared with it and sets it. The other two are
+// set by readers, to what makes the first one theirs: reader is equal to it, and
+// writer is the highest token of a writer by then. When a writer has set the
+// first one since, reader is lower, and the highest writer's is the first one. So
+// it is where reader and writer are NULL.
+type columns struct{ token, reader, writer string }
+
+func (d Dialect) columns(token string) columns {
+	return columns{d.quote(token), d.quote(token + "_reader"), d.quote(token + "_writer")}
+}
+
+// highestWriter returns the expression for the highest token of a writer. row is
+// what the names are qualified with.
+func (c columns) highestWriter(row string) string {
+	return "COALESCE(CASE WHEN " + row + c.reader + " = " + row + c.token + " THEN " + row + c.writer + " END, " + row + c.token + ", 0)"
+}
+
+// highest returns the expression for the higher one of the row's token and
+// another.
+func (c columns) highest(row, other1, other2 string) string {
+	return "CASE WHEN " + row + c.token + " > " + other1 + " THEN " + row + c.token + " ELSE " + other2 + " END"
 }
 
 // upsert also writes a row whose token is equal. In PostgreSQL the new version
@@ -115,4 +171,12 @@ func (d Dialect) statements(table string) statements {
 func upsert(table, places string) string {
 	return "INSERT INTO " + table + " AS guard (resource, token) VALUES (" + places + ")" +
 		" ON CONFLICT (resource) DO UPDATE SET token = excluded.token WHERE guard.token <= excluded.token"
+}
+
+// upsertRead is upsert for readers. All expressions see the row as it was.
+func upsertRead(table string, c columns, places string) string {
+	raised := c.highest("guard.", "excluded.token", "excluded.token")
+	return "INSERT INTO " + table + " AS guard (resource, token, " + c.reader + ", " + c.writer + ") VALUES (" + places + ", 0)" +
+		" ON CONFLICT (resource) DO UPDATE SET " + c.writer + " = " + c.highestWriter("guard.") + ", token = " + raised + ", " + c.reader + " = " + raised +
+		" WHERE " + c.highestWriter("guard.") + " <= excluded.token"
 }

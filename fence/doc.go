@@ -1,5 +1,6 @@
 // Package fence is the resource's side of a lock: it refuses writers with a
-// token lower than one that the resource has already seen.
+// token lower than one that the resource has already seen, and readers with one
+// lower than a writer's.
 //
 // A holder can always outlive its lease. A program that is stopped for longer
 // than its lease, by its garbage collector, its scheduler or its hypervisor,
@@ -33,11 +34,26 @@
 // are set by Redis.Set, other scripts there begin with RedisCheck. Over HTTP a
 // Transport sends the token.
 //
+// # Readers and slots
+//
+// Readers, the holders of leases with redlatch.LockOptions.Shared, call
+// CheckRead, CheckReadTx or redlatch_fence_read, or send WithReadToken, before
+// they read. Then a writer that was paused, and has a lower token, cannot change
+// what they rely on; and a reader that was paused is refused after a later
+// writer. Tokens of readers have no order among themselves, and readers do not
+// refuse each other. A lease after Lease.Downgrade is a reader's.
+//
+// With redlatch.LockOptions.Slots, each slot is a resource of its own: use a name
+// such as fmt.Sprintf("printers/%d", lease.Slot()). Under one name for all slots,
+// valid holders would refuse each other.
+//
 // # Guarantees
 //
 //  1. The rule. A token lower than the highest seen for a resource is refused
 //     with a *StaleError. An equal one is accepted, since its holder may write
-//     more than once. A higher one is accepted and remembered.
+//     more than once. A higher one is accepted and remembered. A reader's token
+//     is compared with the highest of a writer instead, and remembered for
+//     writers alone.
 //  2. Refused means not written. Check and write are one atomic step with
 //     SQL.Do, SQL.CheckTx, Column, Redis.Set, Redis.Delete and scripts that
 //     begin with RedisCheck.
@@ -51,6 +67,16 @@
 // first claimed the resource. So a holder first claims the resource with its
 // token, then reads, then writes. A holder that reads before it claims may read
 // what a stale writer is about to change.
+//
+// # Programs of the version before
+//
+// Programs that know nothing of readers keep one number per resource: the column
+// token, the key ending in :token. It is the highest token of all, and writers
+// still use it alone. What readers keep beside it names the value for which it is
+// valid. So when an older program has written, its number counts as both, which
+// is the safe side; and an older program refuses a writer that is late for a
+// reader. Both can use a resource at the same time. SQL.Create adds the columns
+// for readers to a table that lacks them.
 //
 // # Caveats
 //
@@ -66,6 +92,10 @@
 // Guard rows and keys stay for ever by default: one small row per resource.
 // Tokens are microseconds since 1970, so they show which rows are old enough to
 // be deleted.
+//
+// A token must not be used to write after it was used by CheckRead, unless it was
+// used by Check before: a lease that is downgraded does not write any more. SQL,
+// Column and Redis would take such a write for the read that it follows.
 //
 // A token is no secret and no proof. A client that may write to a resource can
 // shut all others out of it with a token far ahead; let only holders of the

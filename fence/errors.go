@@ -23,7 +23,7 @@ var (
 type StaleError struct {
 	Resource string
 	Token    node.Token // the one that was refused
-	Highest  node.Token // the highest that the resource has seen
+	Highest  node.Token // the highest that the resource has seen; the highest of a writer if a reader was refused
 }
 
 func (e *StaleError) Error() string {

@@ -42,3 +42,58 @@ func ExampleGate() {
 	// newer: <nil>
 	// older is stale: true
 }
+
+// Readers do not refuse each other. They refuse a writer that is late, and a
+// later writer refuses them.
+func ExampleGate_CheckRead() {
+	gate, err := fence.NewGate(fence.GateOptions{})
+	if err != nil {
+		log.Fatal(err)
+	}
+	// Tokens come from Lease.Token. The first two are of leases with
+	// LockOptions.Shared.
+	ctx := context.Background()
+	fmt.Println("reader 12:", gate.CheckRead(ctx, "report", 12))
+	fmt.Println("reader 11:", gate.CheckRead(ctx, "report", 11))
+	fmt.Println("writer 10:", gate.Check(ctx, "report", 10))
+	fmt.Println("writer 13:", gate.Check(ctx, "report", 13))
+	fmt.Println("reader 12:", gate.CheckRead(ctx, "report", 12))
+	// Output:
+	// reader 12: <nil>
+	// reader 11: <nil>
+	// writer 10: redlatch: token 10 is stale: "report" has seen 12
+	// writer 13: <nil>
+	// reader 12: redlatch: token 12 is stale: "report" has seen 13
+}
+
+// With LockOptions.Slots each slot is a resource of its own: holders of
+// different slots work at the same time, with tokens in any order.
+func ExampleGate_slots() {
+	locks, err := redlatch.New([]redlatch.Node{memory.New(memory.Options{})}, redlatch.Options{})
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer locks.Close()
+	gate, err := fence.NewGate(fence.GateOptions{})
+	if err != nil {
+		log.Fatal(err)
+	}
+
+	ctx := context.Background()
+	var leases []*redlatch.Lease
+	for range 2 {
+		lease, err := locks.Lock(ctx, "printers", redlatch.LockOptions{Slots: 2})
+		if err != nil {
+			log.Fatal(err)
+		}
+		defer lease.Release(ctx)
+		leases = append(leases, lease)
+	}
+	for _, i := range []int{1, 0} { // the later one first
+		resource := fmt.Sprintf("printers/%d", leases[i].Slot())
+		fmt.Println(resource, gate.Check(ctx, resource, leases[i].Token()))
+	}
+	// Output:
+	// printers/1 <nil>
+	// printers/0 <nil>
+}

@@ -36,10 +36,11 @@ type Gate struct {
 	floor node.Token
 }
 
-// claimed is a resource and the highest token it was claimed with.
+// claimed is a resource and the highest tokens it was claimed with.
 type claimed struct {
 	resource string
-	highest  node.Token
+	highest  node.Token // by anyone
+	writer   node.Token // by a writer
 }
 
 // NewGate returns a gate that has seen nothing.
@@ -55,6 +56,16 @@ func NewGate(opts GateOptions) (*Gate, error) {
 
 // Check claims the resource for the token, or returns a *StaleError.
 func (g *Gate) Check(ctx context.Context, resource string, token node.Token) error {
+	return g.claim(ctx, resource, token, false)
+}
+
+// CheckRead claims the resource for a reader's token, or returns a *StaleError
+// if a writer with a higher token has claimed it.
+func (g *Gate) CheckRead(ctx context.Context, resource string, token node.Token) error {
+	return g.claim(ctx, resource, token, true)
+}
+
+func (g *Gate) claim(ctx context.Context, resource string, token node.Token, reads bool) error {
 	if err := checkInput(resource, token); err != nil {
 		return err
 	}
@@ -63,39 +74,48 @@ func (g *Gate) Check(ctx context.Context, resource string, token node.Token) err
 	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	at, highest := g.highest(resource)
-	if token < highest {
+	at, seen := g.seen(resource)
+	least := seen.highest
+	if reads {
+		least = seen.writer
+	}
+	if token < least {
 		// Stale tokens do not count as use: they must not evict other
 		// resources.
-		return &StaleError{Resource: resource, Token: token, Highest: highest}
+		return &StaleError{Resource: resource, Token: token, Highest: least}
+	}
+	seen.highest = max(seen.highest, token)
+	if !reads {
+		seen.writer = token
 	}
 	if at != nil {
-		at.Value.(*claimed).highest = token
+		*at.Value.(*claimed) = seen
 		g.order.MoveToFront(at)
 		return nil
 	}
 	if len(g.known) == g.max {
 		g.forget(g.order.Back())
 	}
-	g.known[resource] = g.order.PushFront(&claimed{resource, token})
+	g.known[resource] = g.order.PushFront(&seen)
 	return nil
 }
 
-// Highest returns the least token with which the resource can be claimed: the
-// highest it was claimed with, or the floor if that is not known; 0 if every
+// Highest returns the least token with which a writer can claim the resource:
+// the highest it was claimed with, or the floor if that is not known; 0 if every
 // token is accepted.
 func (g *Gate) Highest(resource string) node.Token {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	_, highest := g.highest(resource)
-	return highest
+	_, seen := g.seen(resource)
+	return seen.highest
 }
 
-func (g *Gate) highest(resource string) (*list.Element, node.Token) {
+// seen returns what is known of a resource. The floor may be a writer's.
+func (g *Gate) seen(resource string) (*list.Element, claimed) {
 	if at := g.known[resource]; at != nil {
-		return at, at.Value.(*claimed).highest
+		return at, *at.Value.(*claimed)
 	}
-	return nil, g.floor
+	return nil, claimed{resource, g.floor, g.floor}
 }
 
 func (g *Gate) forget(at *list.Element) {

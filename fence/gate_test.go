@@ -21,21 +21,28 @@ func TestGateForgetsNothingThatMatters(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		model, forgetful := map[string]redlatch.Token{}, false
+		model, writers, forgetful := map[string]redlatch.Token{}, map[string]redlatch.Token{}, false
 		for range rapid.IntRange(1, 60).Draw(t, "claims") {
 			name := rapid.StringMatching("[a-h]").Draw(t, "name")
 			token := redlatch.Token(rapid.IntRange(1, 30).Draw(t, "token"))
-			err := gate.Check(ctx, name, token)
-			if token < model[name] && !errors.Is(err, fence.ErrStale) {
-				t.Fatalf("%s: %d after %d: got %v", name, token, model[name], err)
+			check, least, reads := gate.Check, model[name], rapid.Bool().Draw(t, "reads")
+			if reads {
+				check, least = gate.CheckRead, writers[name]
+			}
+			err := check(ctx, name, token)
+			if token < least && !errors.Is(err, fence.ErrStale) {
+				t.Fatalf("%s: %d after %d, reads %t: got %v", name, token, least, reads, err)
 			}
 			var stale *fence.StaleError
-			if errors.As(err, &stale) && (stale.Highest <= token || stale.Highest < model[name]) {
-				t.Fatalf("%s: %d after %d: got %v", name, token, model[name], err)
+			if errors.As(err, &stale) && (stale.Highest <= token || stale.Highest < least) {
+				t.Fatalf("%s: %d after %d, reads %t: got %v", name, token, least, reads, err)
 			}
 			if err == nil {
-				model[name] = token
-			} else if token >= model[name] {
+				model[name] = max(model[name], token)
+				if !reads {
+					writers[name] = token
+				}
+			} else if token >= least {
 				forgetful = true
 			}
 		}

@@ -11,7 +11,7 @@ import (
 )
 
 // A Guard keeps the highest token per resource. Gate, SQL and Redis are
-// guards.
+// guards, and ReadGuards.
 type Guard interface {
 	// Check claims the resource for a token. If the token is not lower than any
 	// claimed before, it remembers the token and returns nil; otherwise it
@@ -19,10 +19,23 @@ type Guard interface {
 	Check(ctx context.Context, resource string, token node.Token) error
 }
 
+// A ReadGuard also accepts readers, the holders of leases with
+// redlatch.LockOptions.Shared. It keeps two numbers per resource: the highest
+// token, and the highest token of a writer.
+type ReadGuard interface {
+	Guard
+	// CheckRead claims the resource for a reader's token, so that writers with
+	// lower tokens are refused from now on. If the token is not lower than any
+	// that a writer claimed before, it remembers the token and returns nil;
+	// otherwise it returns a *StaleError. Readers do not refuse each other. Any
+	// other error says nothing about the token.
+	CheckRead(ctx context.Context, resource string, token node.Token) error
+}
+
 var (
-	_ Guard = (*Gate)(nil)
-	_ Guard = (*SQL)(nil)
-	_ Guard = (*Redis)(nil)
+	_ ReadGuard = (*Gate)(nil)
+	_ ReadGuard = (*SQL)(nil)
+	_ ReadGuard = (*Redis)(nil)
 )
 
 // MaxResourceLen is the length of the longest name of a resource, in bytes. It

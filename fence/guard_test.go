@@ -80,7 +80,7 @@ func TestBadInputIsAnErrorAndWritesNothing(t *testing.T) {
 				t.Errorf("resource %q: got %v, want ErrConfig", resource, err)
 			}
 		}
-		if _, column := s.Guard.(columnGuard); column {
+		if _, column := s.ReadGuard.(columnGuard); column {
 			return // other restrictions on the key depend on the table
 		}
 		for _, resource := range []string{"a\nb", "a\x00", "\x7f", "a\u0085", "\xff"} {

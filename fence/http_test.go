@@ -381,3 +381,76 @@ func TestProblemsKeepTokensExact(t *testing.T) {
 		}
 	})
 }
+
+func TestReadersRequestsGetTheAnswerTheyDeserve(t *testing.T) {
+	ctx := context.Background()
+	for _, c := range []struct {
+		method  string
+		token   string
+		readers []string
+		status  int
+	}{
+		{"GET", "8", []string{"true"}, 200}, {"HEAD", "8", []string{"true"}, 200}, {"OPTIONS", "8", []string{"true"}, 200},
+		{"GET", "5", []string{"true"}, 200}, {"GET", "4", []string{"true"}, 409},
+		{"GET", "8", nil, 409}, {"PUT", "8", nil, 409}, {"PUT", "10", nil, 200},
+		// A reader does not write.
+		{"PUT", "10", []string{"true"}, 400}, {"POST", "10", []string{"true"}, 400}, {"DELETE", "10", []string{"true"}, 400},
+		{"GET", "8", []string{""}, 400}, {"GET", "8", []string{"false"}, 400}, {"GET", "8", []string{"1"}, 400}, {"GET", "8", []string{"True"}, 400},
+		{"GET", "8", []string{"true", "true"}, 400}, {"GET", "x", []string{"true"}, 400}, {"GET", "", []string{"yes"}, 400},
+		{"GET", "", []string{"true"}, 428}, {"GET", "", nil, 200},
+	} {
+		gate := newGate(t)
+		s := newSite(t, gate, fence.MiddlewareOptions{})
+		if err := errors.Join(gate.Check(ctx, "/doc", 5), gate.CheckRead(ctx, "/doc", 9)); err != nil {
+			t.Fatal(err)
+		}
+		req, err := http.NewRequest(c.method, s.URL+"/doc", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if c.token != "" {
+			req.Header.Set(fence.TokenHeader, c.token)
+		}
+		req.Header[fence.ReaderHeader] = c.readers
+		resp, err := s.Client().Do(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		resp.Body.Close()
+		if resp.StatusCode != c.status || s.through > 0 != (c.status == 200) {
+			t.Errorf("%s with %q, readers %q: %s, want %d; %d got through", c.method, c.token, c.readers, resp.Status, c.status, s.through)
+		}
+	}
+}
+
+func TestTransportSaysWhoseTokenItSends(t *testing.T) {
+	ctx := context.Background()
+	for name, c := range map[string]struct {
+		ctx       context.Context
+		transport fence.Transport
+		want      string
+	}{
+		"its own, of a reader":            {ctx, fence.Transport{Token: 5, Reader: true}, "[5] [true]"},
+		"its own, of a writer":            {ctx, fence.Transport{Token: 5}, "[5] []"},
+		"the context's, of a reader":      {fence.WithReadToken(ctx, 6), fence.Transport{Token: 5}, "[6] [true]"},
+		"the context's, of a writer":      {fence.WithToken(ctx, 6), fence.Transport{Token: 5, Reader: true}, "[6] []"},
+		"no token":                        {ctx, fence.Transport{Reader: true}, "[] []"},
+		"a reader's that became writer's": {fence.WithToken(fence.WithReadToken(ctx, 6), 7), fence.Transport{}, "[7] []"},
+	} {
+		var got string
+		c.transport.Base = roundTripper(func(r *http.Request) (*http.Response, error) {
+			got = fmt.Sprint(r.Header.Values(fence.TokenHeader), r.Header.Values(fence.ReaderHeader))
+			return &http.Response{StatusCode: http.StatusOK, Body: http.NoBody}, nil
+		})
+		req, err := http.NewRequestWithContext(c.ctx, "GET", "http://example.com/", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := c.transport.RoundTrip(req); err != nil || got != c.want {
+			t.Errorf("%s: sent %s, %v, want %s", name, got, err, c.want)
+		}
+		if len(req.Header) > 0 {
+			t.Errorf("%s: the caller's request was changed", name)
+		}
+	}
+}

@@ -12,6 +12,11 @@ import (
 // TokenHeader is the header that carries a token, once, in decimal digits.
 const TokenHeader = "Redlatch-Token"
 
+// ReaderHeader is the header that says, once and with the value true, that the
+// token is a reader's. A server of the version before ignores it, and takes the
+// token for a writer's, which is safe: readers then refuse each other.
+const ReaderHeader = "Redlatch-Reader"
+
 // MiddlewareOptions are the settings of a Middleware. The zero value works.
 type MiddlewareOptions struct {
 	// Resource names the resource that a request is about. Defaults to the
@@ -40,6 +45,11 @@ type MiddlewareOptions struct {
 // 428 without one, 400 with a malformed one or an invalid resource name, 503 if
 // the guard fails.
 //
+// A reader's request (see ReaderHeader) must be a GET, HEAD or OPTIONS, since
+// readers do not write: other methods get 400. It is checked by CheckRead if the
+// guard is a ReadGuard, and otherwise like a writer's, which is safe: readers
+// then refuse each other. IsReader is true in the handler.
+//
 // The check comes before the handler and is not atomic with what the handler
 // writes. A late request is refused. A handler that is stopped half way may
 // still write late, unless Serial is set and all writers of the resource are in
@@ -52,9 +62,7 @@ func Middleware(guard Guard, opts MiddlewareOptions) (func(http.Handler) http.Ha
 		opts.Resource = func(r *http.Request) string { return r.URL.Path }
 	}
 	if opts.Requires == nil {
-		opts.Requires = func(r *http.Request) bool {
-			return r.Method != http.MethodGet && r.Method != http.MethodHead && r.Method != http.MethodOptions
-		}
+		opts.Requires = func(r *http.Request) bool { return !onlyReads(r) }
 	}
 	if opts.Logger == nil {
 		opts.Logger = slog.New(slog.DiscardHandler)
@@ -65,6 +73,11 @@ func Middleware(guard Guard, opts MiddlewareOptions) (func(http.Handler) http.Ha
 	}, nil
 }
 
+// onlyReads reports whether a request's method changes nothing.
+func onlyReads(r *http.Request) bool {
+	return r.Method == http.MethodGet || r.Method == http.MethodHead || r.Method == http.MethodOptions
+}
+
 type middleware struct {
 	MiddlewareOptions
 	guard Guard
@@ -73,8 +86,13 @@ type middleware struct {
 
 func (m *middleware) serve(w http.ResponseWriter, r *http.Request, next http.Handler) {
 	values := r.Header.Values(TokenHeader)
+	reads, err := parseReader(r)
+	if err != nil {
+		problemFor(err).write(w)
+		return
+	}
 	if len(values) == 0 {
-		if m.Requires(r) {
+		if reads || m.Requires(r) {
 			problemFor(ErrNoToken).write(w)
 			return
 		}
@@ -87,7 +105,14 @@ func (m *middleware) serve(w http.ResponseWriter, r *http.Request, next http.Han
 		return
 	}
 	resource := m.Resource(r)
-	done, err := m.admit(r.Context(), resource, token)
+	ctx, check := WithToken(r.Context(), token), m.guard.Check
+	if reads {
+		ctx = WithReadToken(r.Context(), token)
+		if guard, ok := m.guard.(ReadGuard); ok {
+			check = guard.CheckRead
+		}
+	}
+	done, err := m.admit(r.Context(), check, resource, token)
 	if err != nil {
 		p := problemFor(err)
 		if p.Status == http.StatusServiceUnavailable {
@@ -97,18 +122,21 @@ func (m *middleware) serve(w http.ResponseWriter, r *http.Request, next http.Han
 		return
 	}
 	defer done()
-	next.ServeHTTP(w, r.WithContext(WithToken(r.Context(), token)))
+	next.ServeHTTP(w, r.WithContext(ctx))
 }
 
+// checkFunc is a guard's Check or CheckRead.
+type checkFunc func(ctx context.Context, resource string, token node.Token) error
+
 // admit checks the token; with Serial it waits for the requests before it.
-func (m *middleware) admit(ctx context.Context, resource string, token node.Token) (done func(), err error) {
+func (m *middleware) admit(ctx context.Context, check checkFunc, resource string, token node.Token) (done func(), err error) {
 	done = func() {}
 	if m.Serial {
 		if done, err = m.turns.take(ctx, resource); err != nil {
 			return nil, err
 		}
 	}
-	if err := m.guard.Check(ctx, resource, token); err != nil {
+	if err := check(ctx, resource, token); err != nil {
 		done()
 		return nil, err
 	}
@@ -126,4 +154,18 @@ func parseHeader(values []string) (node.Token, error) {
 		return 0, &node.ConfigError{Field: "header " + TokenHeader, Value: values[0], Bound: "a whole number from 1 to 9007199254740991, in digits"}
 	}
 	return token, nil
+}
+
+// parseReader reports whether the request is a reader's.
+func parseReader(r *http.Request) (bool, error) {
+	values := r.Header.Values(ReaderHeader)
+	switch {
+	case len(values) == 0:
+		return false, nil
+	case len(values) != 1 || values[0] != "true":
+		return false, &node.ConfigError{Field: "header " + ReaderHeader, Value: strings.Join(values, ", "), Bound: "there once, and true"}
+	case !onlyReads(r):
+		return false, &node.ConfigError{Field: "method with the header " + ReaderHeader, Value: r.Method, Bound: "GET, HEAD or OPTIONS: a reader does not write"}
+	}
+	return true, nil
 }

@@ -24,6 +24,8 @@ import (
 //	redis.call('LPUSH', KEYS[2], ARGV[2])
 //	return 1`
 //
+// A reader's script, which writes nothing else, calls redlatch_fence_read(key,
+// readers, token, retention) instead, with another key for what readers leave.
 // The text itself says more.
 //
 //go:embed lua/fence.lua
@@ -31,6 +33,9 @@ var RedisCheck string
 
 //go:embed lua/check.lua
 var checkSource string
+
+//go:embed lua/read.lua
+var readSource string
 
 //go:embed lua/set.lua
 var setSource string
@@ -43,6 +48,7 @@ var getSource string
 
 var (
 	checkScript  = redis.NewScript("fence check", RedisCheck+checkSource)
+	readScript   = redis.NewScript("fence check of a reader", RedisCheck+readSource)
 	setScript    = redis.NewScript("fence set", RedisCheck+setSource)
 	deleteScript = redis.NewScript("fence delete", RedisCheck+deleteSource)
 	getScript    = redis.NewScript("fence get", getSource)
@@ -61,10 +67,16 @@ type RedisOptions struct {
 }
 
 // Redis is a guard in a Redis server, with values that are set under it. For
-// the resource name it has two keys, in one cluster slot: fence:{name}:token
-// has the highest token as 20 digits, and fence:{name}:value the value as it
-// is, for other clients to read. In the keys % and } are written as %25 and
+// the resource name it has up to three keys, in one cluster slot:
+// fence:{name}:token has the highest token as 20 digits, fence:{name}:value the
+// value as it is, for other clients to read, and fence:{name}:readers what
+// readers need to know of writers. In the keys % and } are written as %25 and
 // %7D.
+//
+// Programs of the version before, which know the first two keys alone, can use
+// the same resource at the same time: they refuse a writer after a later reader,
+// and readers notice what they wrote. If the third key is lost, the highest token
+// counts as a writer's.
 //
 // Use a server that neither evicts keys nor loses writes: see the package
 // comment.
@@ -110,16 +122,26 @@ func milliseconds(field string, d time.Duration) (string, error) {
 // escape keeps a name from ending the hash tag that contains it.
 var escape = strings.NewReplacer("%", "%25", "}", "%7D")
 
-// keys returns the keys of the resource's token and value. The text in braces
+// keys returns the key of the resource's token, and others. The text in braces
 // alone decides the slot.
-func (r *Redis) keys(resource string) []string {
-	stem := r.prefix + "{" + escape.Replace(resource) + "}"
-	return []string{stem + ":token", stem + ":value"}
+func (r *Redis) keys(resource string, others ...string) []string {
+	stem := r.prefix + "{" + escape.Replace(resource) + "}:"
+	keys := []string{stem + "token"}
+	for _, other := range others {
+		keys = append(keys, stem+other)
+	}
+	return keys
 }
 
 // Check claims the resource for the token, or returns a *StaleError.
 func (r *Redis) Check(ctx context.Context, resource string, token node.Token) error {
-	return r.claim(ctx, checkScript, 1, resource, token)
+	return r.claim(ctx, checkScript, r.keys(resource), resource, token)
+}
+
+// CheckRead claims the resource for a reader's token, or returns a *StaleError
+// if a writer with a higher token has claimed it. Get may be called after it.
+func (r *Redis) CheckRead(ctx context.Context, resource string, token node.Token) error {
+	return r.claim(ctx, readScript, r.keys(resource, "readers"), resource, token)
 }
 
 // Set sets the resource's value for a time to live, 0 being for ever, or
@@ -130,24 +152,23 @@ func (r *Redis) Set(ctx context.Context, resource, value string, token node.Toke
 	if err != nil {
 		return err
 	}
-	return r.claim(ctx, setScript, 2, resource, token, value, ms)
+	return r.claim(ctx, setScript, r.keys(resource, "value"), resource, token, value, ms)
 }
 
 // Delete deletes the resource's value, or returns a *StaleError and leaves
 // everything as it was. The token stays.
 func (r *Redis) Delete(ctx context.Context, resource string, token node.Token) error {
-	return r.claim(ctx, deleteScript, 2, resource, token)
+	return r.claim(ctx, deleteScript, r.keys(resource, "value"), resource, token)
 }
 
-// claim runs a script that begins with the check, on the first of the
-// resource's keys.
-func (r *Redis) claim(ctx context.Context, script *redis.Script, keys int, resource string, token node.Token, more ...string) error {
+// claim runs a script that begins with the check, on keys of the resource.
+func (r *Redis) claim(ctx context.Context, script *redis.Script, keys []string, resource string, token node.Token, more ...string) error {
 	if err := checkInput(resource, token); err != nil {
 		return err
 	}
 	reply, err := r.driver.Eval(ctx, redis.Call{
 		Script: script,
-		Keys:   r.keys(resource)[:keys],
+		Keys:   keys,
 		Args:   append([]string{token.String(), r.retention}, more...),
 	})
 	if err != nil {
@@ -177,7 +198,7 @@ func (r *Redis) Get(ctx context.Context, resource string) (Value, error) {
 	if err := checkResource(resource); err != nil {
 		return Value{}, err
 	}
-	reply, err := r.driver.Eval(ctx, redis.Call{Script: getScript, Keys: r.keys(resource)})
+	reply, err := r.driver.Eval(ctx, redis.Call{Script: getScript, Keys: r.keys(resource, "value")})
 	if err != nil {
 		return Value{}, fmt.Errorf("redlatch: %s of %q: %w", getScript.Name, resource, ended(ctx, err))
 	}

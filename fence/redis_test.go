@@ -337,3 +337,53 @@ func TestOddRepliesAreNeverAYes(t *testing.T) {
 		}
 	}
 }
+
+func TestKeysOfReadersAreRetainedAndMayBeLost(t *testing.T) {
+	ctx := context.Background()
+	eachRedis(t, func(t *testing.T, server *redistest.Server, driver redis.Driver) {
+		guard, err := fence.NewRedis(driver, fence.RedisOptions{Retention: time.Hour})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := errors.Join(guard.Set(ctx, "r", "v", 4, 0), guard.CheckRead(ctx, "r", 6), guard.CheckRead(ctx, "r", 5)); err != nil {
+			t.Fatal(err)
+		}
+		for _, key := range []string{"fence:{r}:token", "fence:{r}:readers"} {
+			if left, _ := strconv.Atoi(server.Do("PTTL", key)); left < 3_500_000 || left > 3_600_000 {
+				t.Errorf("%s lives for %d ms", key, left)
+			}
+		}
+		wantValue(t, guard, "r", fence.Value{Text: "v", Exists: true, Highest: 6})
+		// Without it the highest counts as a writer's: the safe side.
+		server.Do("DEL", "fence:{r}:readers")
+		wantStale(t, guard.CheckRead(ctx, "r", 5), 5, 6)
+		for _, wrong := range []string{"6", "", strings.Repeat("x", 40)} {
+			server.Do("SET", "fence:{r}:readers", wrong)
+			if err := guard.CheckRead(ctx, "r", 7); err == nil || errors.Is(err, fence.ErrStale) {
+				t.Errorf("%q: %v", wrong, err)
+			}
+		}
+	})
+}
+
+func TestScriptsOfReadersAreFencedByTheBareCheck(t *testing.T) {
+	ctx := context.Background()
+	get := redis.NewScript("get", fence.RedisCheck+`
+		local highest = redlatch_fence_read(KEYS[1], KEYS[2], ARGV[1])
+		if highest then return {'stale', highest} end
+		return {redis.call('GET', KEYS[3]) or ''}`)
+	eachRedis(t, func(t *testing.T, server *redistest.Server, driver redis.Driver) {
+		guard := newRedis(t, driver)
+		if err := guard.Set(ctx, "r", "v", 6, 0); err != nil {
+			t.Fatal(err)
+		}
+		for token, want := range map[node.Token]string{5: "[stale 00000000000000000006]", 7: "[v]", 8: "[v]"} {
+			reply, err := driver.Eval(ctx, redis.Call{Script: get, Args: []string{token.String()},
+				Keys: []string{"fence:{r}:token", "fence:{r}:readers", "fence:{r}:value"}})
+			if err != nil || fmt.Sprint(reply) != want {
+				t.Errorf("token %d: %q, %v, want %s", token, reply, err, want)
+			}
+		}
+		wantStale(t, guard.Set(ctx, "r", "late", 7, 0), 7, 8)
+	})
+}

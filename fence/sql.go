@@ -16,8 +16,13 @@ type SQLOptions struct {
 	Table string
 }
 
-// SQL is a guard in a database: a table with one row per resource, that has
-// the highest token seen.
+// SQL is a guard in a database: a table with one row per resource. Its column
+// token has the highest token seen, and is all that writers use. Readers also use
+// token_reader and token_writer.
+//
+// Programs of the version before, which know the column token alone, can use the
+// same table at the same time: they refuse a writer after a later reader, and
+// readers notice what they wrote.
 //
 // The check locks the row until its transaction ends, so that of two
 // transactions on one resource the second checks after the first has committed.
@@ -49,29 +54,49 @@ func NewSQL(db *sql.DB, dialect Dialect, opts SQLOptions) (*SQL, error) {
 }
 
 // Schema returns the statement that creates the table, for callers that run
-// such statements themselves.
+// such statements themselves. A table that was created by the version before
+// has the column token alone. Before readers use it, add token_reader and
+// token_writer to it, both BIGINT and NULL, or call Create.
 func (s *SQL) Schema() string { return s.text.create }
 
-// Create creates the table if it does not exist.
+// Create creates the table if it does not exist. To a table of the version
+// before it adds the columns for readers, if it may: writers do not need them, so
+// that it is no error if it may not.
 func (s *SQL) Create(ctx context.Context) error {
 	_, err := s.db.ExecContext(ctx, s.text.create)
-	if err == nil {
-		return nil
-	}
 	// If two create it at once, PostgreSQL lets one fail although the table
 	// exists then.
-	var n int
-	if probe := s.db.QueryRowContext(ctx, "SELECT 1 FROM "+s.dialect.quote(s.table)+" WHERE token < 0").Scan(&n); errors.Is(probe, sql.ErrNoRows) {
-		return nil
+	if err != nil && !s.empty(ctx, s.text.probe) {
+		return fmt.Errorf("redlatch: create table %s: %w", s.table, ended(ctx, err))
 	}
-	return fmt.Errorf("redlatch: create table %s: %w", s.table, ended(ctx, err))
+	if !s.empty(ctx, s.text.probeReaders) {
+		for _, alter := range s.text.alter {
+			// It fails if another has just added the column. If it is missing,
+			// CheckRead returns the database's error.
+			s.db.ExecContext(ctx, alter)
+		}
+	}
+	return nil
+}
+
+// empty reports whether a query works and finds no row.
+func (s *SQL) empty(ctx context.Context, query string) bool {
+	return errors.Is(s.db.QueryRowContext(ctx, query).Scan(), sql.ErrNoRows)
 }
 
 // Check claims the resource for the token, in a transaction of its own, or
 // returns a *StaleError. It does not cover later writes: use Do or CheckTx for
 // those.
 func (s *SQL) Check(ctx context.Context, resource string, token node.Token) error {
-	return s.claim(ctx, s.db, resource, token)
+	return s.claim(ctx, s.db, s.text.write, resource, token)
+}
+
+// CheckRead claims the resource for a reader's token, in a transaction of its
+// own, or returns a *StaleError if a writer with a higher token has claimed it.
+// Writers with lower tokens are refused from now on. What is read later may be
+// a later writer's: use CheckReadTx where that matters.
+func (s *SQL) CheckRead(ctx context.Context, resource string, token node.Token) error {
+	return s.claim(ctx, s.db, s.text.reads, resource, token)
 }
 
 // CheckTx claims the resource for the token within a transaction, and should be
@@ -85,7 +110,18 @@ func (s *SQL) CheckTx(ctx context.Context, tx *sql.Tx, resource string, token no
 	if tx == nil {
 		return &node.ConfigError{Field: "tx", Value: nil, Bound: "a transaction"}
 	}
-	return s.claim(ctx, tx, resource, token)
+	return s.claim(ctx, tx, s.text.write, resource, token)
+}
+
+// CheckReadTx claims the resource for a reader's token within a transaction, and
+// should be its first statement: until the transaction ends, no writer can claim
+// the resource. Nor can another reader, so keep it short. Apart from that it is
+// to CheckRead what CheckTx is to Check.
+func (s *SQL) CheckReadTx(ctx context.Context, tx *sql.Tx, resource string, token node.Token) error {
+	if tx == nil {
+		return &node.ConfigError{Field: "tx", Value: nil, Bound: "a transaction"}
+	}
+	return s.claim(ctx, tx, s.text.reads, resource, token)
 }
 
 // Do runs a function in a transaction that begins with the check, and commits
@@ -120,7 +156,7 @@ func (s *SQL) Highest(ctx context.Context, resource string) (node.Token, error) 
 	if err := checkResource(resource); err != nil {
 		return 0, err
 	}
-	highest, err := s.read(ctx, s.db, resource)
+	highest, err := s.read(ctx, s.db, s.text.write, resource)
 	if errors.Is(err, sql.ErrNoRows) {
 		return 0, nil
 	}
@@ -136,11 +172,11 @@ type Execer interface {
 	QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row
 }
 
-func (s *SQL) claim(ctx context.Context, db Execer, resource string, token node.Token) error {
+func (s *SQL) claim(ctx context.Context, db Execer, c claim, resource string, token node.Token) error {
 	if err := checkInput(resource, token); err != nil {
 		return err
 	}
-	highest, err := s.raise(ctx, db, resource, token)
+	highest, err := s.raise(ctx, db, c, resource, token)
 	if err != nil {
 		return fmt.Errorf("redlatch: check of %q: %w", resource, ended(ctx, err))
 	}
@@ -150,35 +186,35 @@ func (s *SQL) claim(ctx context.Context, db Execer, resource string, token node.
 	return nil
 }
 
-// raise sets the resource's row to the token, unless it is higher, and returns
-// the highest token that the row has seen.
-func (s *SQL) raise(ctx context.Context, db Execer, resource string, token node.Token) (node.Token, error) {
-	if s.dialect == MySQL {
-		result, err := db.ExecContext(ctx, s.text.raise, resource, int64(token), int64(token))
-		if err != nil {
-			return 0, err
-		}
-		before, err := result.LastInsertId() // 0 for a new row
-		return max(node.Token(max(before, 0)), token), err
+// raise records the token in the resource's row, unless the row refuses it, and
+// returns the highest token that it was compared with, its own included.
+func (s *SQL) raise(ctx context.Context, db Execer, c claim, resource string, token node.Token) (node.Token, error) {
+	args := []any{resource}
+	for range c.args {
+		args = append(args, int64(token))
 	}
-	result, err := db.ExecContext(ctx, s.text.raise, resource, int64(token))
+	result, err := db.ExecContext(ctx, c.raise, args...)
 	if err != nil {
 		return 0, err
+	}
+	if s.dialect == MySQL {
+		before, err := result.LastInsertId() // 0 for a new row
+		return max(node.Token(max(before, 0)), token), err
 	}
 	if n, err := result.RowsAffected(); n > 0 || err != nil {
 		return token, err
 	}
-	highest, err := s.read(ctx, db, resource)
+	highest, err := s.read(ctx, db, c, resource)
 	if errors.Is(err, sql.ErrNoRows) || err == nil && highest <= token {
 		err = errors.New("the guard row was deleted or put back meanwhile")
 	}
 	return highest, err
 }
 
-// read returns the resource's token as it is now.
-func (s *SQL) read(ctx context.Context, db Execer, resource string) (node.Token, error) {
+// read returns the token that refuses others, as it is now.
+func (s *SQL) read(ctx context.Context, db Execer, c claim, resource string) (node.Token, error) {
 	var token int64
-	if err := db.QueryRowContext(ctx, s.text.read, resource).Scan(&token); err != nil {
+	if err := db.QueryRowContext(ctx, c.read, resource).Scan(&token); err != nil {
 		return 0, err
 	}
 	return node.Token(max(token, 0)), nil

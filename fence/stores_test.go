@@ -65,6 +65,9 @@ var (
 		{"mariadb with found rows and no prepared statements", fence.MySQL, "mysql", func(t testing.TB) string {
 			return sqltest.MariaDB(t) + "?clientFoundRows=true&interpolateParams=true"
 		}, mariaDB.waiting},
+		{"mariadb with simultaneous assignments", fence.MySQL, "mysql", func(t testing.TB) string {
+			return sqltest.MariaDB(t) + "?sql_mode=%27SIMULTANEOUS_ASSIGNMENT%27"
+		}, mariaDB.waiting},
 		{"postgresql with the simple protocol", fence.PostgreSQL, "pgx", func(t testing.TB) string {
 			return sqltest.PostgreSQL(t) + "&default_query_exec_mode=simple_protocol"
 		}, postgresDB.waiting},
@@ -155,9 +158,11 @@ func newRedis(t testing.TB, driver redis.Driver) *fence.Redis {
 
 // store is a guard as the tests see it.
 type store struct {
-	fence.Guard
+	fence.ReadGuard
 	// highest returns the token that is kept for a resource.
 	highest func(resource string) (redlatch.Token, error)
+	// former is Check by the version before readers; nil if that left no trace.
+	former func(ctx context.Context, resource string, token redlatch.Token) error
 }
 
 // eachStore runs a test on every guard, and on everything else that follows
@@ -166,31 +171,39 @@ func eachStore(t *testing.T, test func(t *testing.T, s store)) {
 	ctx := context.Background()
 	t.Run("gate", func(t *testing.T) {
 		gate := newGate(t)
-		test(t, store{gate, func(r string) (redlatch.Token, error) { return gate.Highest(r), nil }})
+		test(t, store{gate, func(r string) (redlatch.Token, error) { return gate.Highest(r), nil }, nil})
 	})
 	t.Run("http", func(t *testing.T) {
 		gate := newGate(t)
-		test(t, store{newHTTPGuard(t, gate), func(r string) (redlatch.Token, error) { return gate.Highest(r), nil }})
+		test(t, store{newHTTPGuard(t, gate), func(r string) (redlatch.Token, error) { return gate.Highest(r), nil }, nil})
 	})
 	for _, d := range append(databases, variants...) {
 		t.Run(d.name, func(t *testing.T) {
-			guard := newSQL(t, d, d.open(t))
-			test(t, store{guard, func(r string) (redlatch.Token, error) { return guard.Highest(ctx, r) }})
+			db, table := d.open(t), newTable()
+			guard, err := fence.NewSQL(db, d.dialect, fence.SQLOptions{Table: table})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := guard.Create(ctx); err != nil {
+				t.Fatal(err)
+			}
+			test(t, store{guard, func(r string) (redlatch.Token, error) { return guard.Highest(ctx, r) }, formerSQL(d.dialect, db, table)})
 		})
 		t.Run("column in "+d.name, func(t *testing.T) {
 			guard := newColumnGuard(t, d)
-			test(t, store{guard, guard.highest})
+			test(t, store{guard, guard.highest, nil}) // it writes as before
 		})
 	}
 	server := redistest.Start(t, 1)[0]
 	for name, open := range redisClients {
 		t.Run(name, func(t *testing.T) {
 			server.Do("FLUSHALL")
-			guard := newRedis(t, open(t, server.Addr()))
+			driver := open(t, server.Addr())
+			guard := newRedis(t, driver)
 			test(t, store{guard, func(r string) (redlatch.Token, error) {
 				v, err := guard.Get(ctx, r)
 				return v.Highest, err
-			}})
+			}, formerRedis(driver)})
 		})
 	}
 }
@@ -211,14 +224,23 @@ func newHTTPGuard(t testing.TB, guard fence.Guard) httpGuard {
 	}
 	server := httptest.NewServer(wrap(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		token, _ := fence.TokenFrom(r.Context())
-		fmt.Fprint(w, uint64(token))
+		fmt.Fprint(w, uint64(token), fence.IsReader(r.Context()))
 	})))
 	t.Cleanup(server.Close)
 	return httpGuard{&http.Client{Transport: &fence.Transport{}}, server.URL}
 }
 
 func (g httpGuard) Check(ctx context.Context, resource string, token redlatch.Token) error {
-	req, err := http.NewRequestWithContext(fence.WithToken(ctx, token), "POST", g.url+"?resource="+url.QueryEscape(resource), nil)
+	return g.send(fence.WithToken(ctx, token), "POST", resource, fmt.Sprint(uint64(token), false))
+}
+
+func (g httpGuard) CheckRead(ctx context.Context, resource string, token redlatch.Token) error {
+	return g.send(fence.WithReadToken(ctx, token), "GET", resource, fmt.Sprint(uint64(token), true))
+}
+
+// send sends a request, and compares what reached the handler.
+func (g httpGuard) send(ctx context.Context, method, resource, want string) error {
+	req, err := http.NewRequestWithContext(ctx, method, g.url+"?resource="+url.QueryEscape(resource), nil)
 	if err != nil {
 		return err
 	}
@@ -236,8 +258,8 @@ func (g httpGuard) Check(ctx context.Context, resource string, token redlatch.To
 		return err
 	case resp.StatusCode == http.StatusBadRequest:
 		return fmt.Errorf("%w: %s", redlatch.ErrConfig, body)
-	case string(body) != fmt.Sprint(uint64(token)):
-		return fmt.Errorf("token %d reached the handler as %s", uint64(token), body)
+	case string(body) != want:
+		return fmt.Errorf("%s reached the handler as %s", want, body)
 	}
 	return nil
 }
@@ -260,13 +282,13 @@ func newColumnGuard(t testing.TB, d database) columnGuard {
 	}
 	switch d.dialect {
 	case fence.SQLite:
-		mustExec(t, db, "CREATE TABLE "+table+" (id TEXT PRIMARY KEY, payload TEXT, token INTEGER)")
+		mustExec(t, db, "CREATE TABLE "+table+" (id TEXT PRIMARY KEY, payload TEXT, token INTEGER, token_reader INTEGER, token_writer INTEGER)")
 		g.insert, g.read = "INSERT OR IGNORE INTO "+table+" (id) VALUES (?)", "SELECT token FROM "+table+" WHERE id = ?"
 	case fence.MySQL:
-		mustExec(t, db, "CREATE TABLE "+table+" (id VARBINARY(255) PRIMARY KEY, payload TEXT, token BIGINT)")
+		mustExec(t, db, "CREATE TABLE "+table+" (id VARBINARY(255) PRIMARY KEY, payload TEXT, token BIGINT, token_reader BIGINT, token_writer BIGINT)")
 		g.insert, g.read = "INSERT IGNORE INTO "+table+" (id) VALUES (?)", "SELECT token FROM "+table+" WHERE id = ?"
 	case fence.PostgreSQL:
-		mustExec(t, db, "CREATE TABLE "+table+" (id text PRIMARY KEY, payload text, token bigint)")
+		mustExec(t, db, "CREATE TABLE "+table+" (id text PRIMARY KEY, payload text, token bigint, token_reader bigint, token_writer bigint)")
 		g.insert, g.read = "INSERT INTO "+table+" (id) VALUES ($1) ON CONFLICT DO NOTHING", "SELECT token FROM "+table+" WHERE id = $1"
 	}
 	return g
@@ -280,6 +302,16 @@ func (g columnGuard) Check(ctx context.Context, resource string, token redlatch.
 		return err
 	}
 	return g.column.Update(ctx, g.db, resource, token, "payload = 'x'")
+}
+
+func (g columnGuard) CheckRead(ctx context.Context, resource string, token redlatch.Token) error {
+	if resource == "" || len(resource) > fence.MaxResourceLen {
+		return redlatch.ErrConfig
+	}
+	if _, err := g.db.ExecContext(ctx, g.insert, resource); err != nil {
+		return err
+	}
+	return g.column.CheckRead(ctx, g.db, resource, token)
 }
 
 func (g columnGuard) highest(resource string) (redlatch.Token, error) {

@@ -15,6 +15,9 @@ type Transport struct {
 	// none.
 	Token node.Token
 
+	// Reader says that Token is a reader's. Defaults to false.
+	Reader bool
+
 	// Base sends the requests. Defaults to http.DefaultTransport.
 	Base http.RoundTripper
 }
@@ -27,8 +30,9 @@ func (t *Transport) RoundTrip(r *http.Request) (*http.Response, error) {
 		base = http.DefaultTransport
 	}
 	token, given := TokenFrom(r.Context())
+	reads := IsReader(r.Context())
 	if !given {
-		token, given = t.Token, t.Token != 0
+		token, given, reads = t.Token, t.Token != 0, t.Reader
 	}
 	if !given || len(r.Header.Values(TokenHeader)) > 0 {
 		return base.RoundTrip(r)
@@ -45,5 +49,8 @@ func (t *Transport) RoundTrip(r *http.Request) (*http.Response, error) {
 		r.Header = http.Header{}
 	}
 	r.Header.Set(TokenHeader, decimal(token))
+	if reads {
+		r.Header.Set(ReaderHeader, "true")
+	}
 	return base.RoundTrip(r)
 }

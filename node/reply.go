@@ -133,6 +133,10 @@ type Reply struct {
 	// to another server at any time.
 	Server string
 
+	// Since is since when the node remembers the name's marks, on its own clock
+	// (to an OpRemember or OpRecall).
+	Since time.Time
+
 	// Guard is what the node's marker says (Misconfigured, and to an OpMark).
 	Guard *Guard
 

@@ -22,8 +22,9 @@ const (
 	// removes Value from the queue, and raises the fence and the floor to Token
 	// if they are lower. An OpAcquire of the same
 	// Value and Token that is still in flight is then Stale. A Token that would
-	// be Ahead does not raise the fence. Granted, Held, Foreign or Absent; with
-	// Once also Stale or Ahead.
+	// be Ahead does not raise the fence. With Keep the share is not freed, but
+	// lives on for Keep at most. Granted, Held, Foreign or Absent; with Once also
+	// Stale or Ahead.
 	OpRelease
 	// OpInspect changes nothing. Held, Foreign or Absent.
 	OpInspect
@@ -57,7 +58,19 @@ const (
 	// the name is now free; else Foreign, Stale, Ahead or Misconfigured, and
 	// nothing was changed.
 	OpBreak
+	// OpRemember notes that the Occurrence of the name is done, and keeps that
+	// note, a mark, for Retention. Holders, queue, fence and marker do not
+	// matter. Repeating it is harmless. Granted.
+	OpRemember
+	// OpRecall asks whether the Occurrence of the name is done. Granted if there
+	// is a mark, else Absent. It changes no mark, but the node begins to note
+	// since when it remembers the name's marks, and keeps that for Retention from
+	// the last OpRemember or OpRecall.
+	OpRecall
 )
+
+// MaxOccurrence is the longest Occurrence, in bytes.
+const MaxOccurrence = 256
 
 // String returns the operation's name.
 func (o Op) String() string {
@@ -78,6 +91,10 @@ func (o Op) String() string {
 		return "mark"
 	case OpBreak:
 		return "break"
+	case OpRemember:
+		return "remember"
+	case OpRecall:
+		return "recall"
 	}
 	return "unknown operation"
 }
@@ -111,8 +128,17 @@ type Request struct {
 	// direction.
 	Window time.Duration
 
-	// Retention is how long the node remembers the fence after its last use.
+	// Retention is how long the node remembers the fence after its last use, or
+	// a mark (OpRemember, OpRecall).
 	Retention time.Duration
+
+	// Keep, if it is not 0, is how long an OpRelease lets the share live on. It
+	// never prolongs it.
+	Keep time.Duration
+
+	// Occurrence is what an OpRemember or OpRecall is about: one of the times at
+	// which a job is due. It has 1 to MaxOccurrence bytes.
+	Occurrence string
 
 	// Until is the time, on the node's own clock, after which an OpRepair or
 	// OpMark is too late, and Stale: its sender may have released the lock, or
@@ -133,7 +159,8 @@ type Request struct {
 	Wait bool
 
 	// Ticket is the waiter's time of arrival in microseconds, the same on every
-	// node. The queue is ordered by Ticket, then by Kind, then by Value. A free
+	// node. The queue is ordered by Ticket, then by Kind, then by Value, which
+	// begins with a hexadecimal digit. A free
 	// name is granted in this order: a request must fit beside the holders and
 	// beside all waiters before it. So readers at the head are granted together,
 	// and a reader behind a writer waits.

@@ -58,8 +58,9 @@ type Share struct {
 	Slot uint8
 }
 
-// String returns the share in words.
-func (s Share) String() string {
+// Text returns the share in words. It is no String, because Request embeds Share,
+// and would be printed as its share alone.
+func (s Share) Text() string {
 	if s.Mode == Slotted {
 		return fmt.Sprintf("slot %d of %d", s.Slot, s.Slots)
 	}

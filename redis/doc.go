@@ -5,9 +5,14 @@
 // # On the wire
 //
 // The lock is the caller's name as a plain string key with an expiry, so that
-// other Redlock clients exclude this one and are excluded by it. Beside it is
-// the fence, the highest token granted, under a key of its own in the same
-// cluster slot, with an expiry too. While somebody waits for the lock there are
+// other Redlock clients exclude this one and are excluded by it. Readers and
+// holders of slots are a group: one string, redlatch-group-1 and then each holder
+// with its expiry, token, kind and slot. No client takes a group for its own
+// value, so none can delete it by that. The key expires with its last holder.
+// Beside the lock is the fence, the highest token granted, under a key of its own
+// in the same cluster slot, with an expiry too. It is one number of 20 digits;
+// the holder's token follows if that is another one, and then the floor if readers
+// have raised the fence above it. While somebody waits for the lock there are
 // two more keys: the node queue, a sorted set, and the notification that its
 // head was sent. Each process that waits subscribes to one channel,
 // redlatch:1:inbox:ID. With the guard on each server also has a marker,

@@ -99,6 +99,8 @@ func TestConformance(t *testing.T) {
 	eachDriver(t, func(t *testing.T, nodes func(...string) []redlatch.Node) {
 		nodetest.Run(t, nodetest.Harness{
 			Queues: true,
+			Shares: true,
+			Marks:  true,
 			Wakes:  true,
 			Open: func(testing.TB) (a, b redlatch.Node) {
 				return nodes(server.URL())[0], nodes(server.URL())[0]
@@ -116,7 +118,7 @@ func TestConformanceOverAClientOfTheCallers(t *testing.T) {
 			t.Fatal(err)
 		}
 		t.Cleanup(client.Close)
-		nodetest.Run(t, nodetest.Harness{Queues: true, Wakes: true, Lists: true, Open: func(t testing.TB) (a, b redlatch.Node) {
+		nodetest.Run(t, nodetest.Harness{Queues: true, Shares: true, Marks: true, Wakes: true, Lists: true, Open: func(t testing.TB) (a, b redlatch.Node) {
 			a, err1 := rueidis.Node(client, "a")
 			b, err2 := rueidis.Node(client, "b")
 			if err1 != nil || err2 != nil {
@@ -128,7 +130,7 @@ func TestConformanceOverAClientOfTheCallers(t *testing.T) {
 	t.Run("goredis with RESP3 and retries", func(t *testing.T) {
 		client := goredisclient.NewClient(&goredisclient.Options{Addr: server.Addr(), Protocol: 3, MaxRetries: 3})
 		t.Cleanup(func() { client.Close() })
-		nodetest.Run(t, nodetest.Harness{Queues: true, Wakes: true, Lists: true, Open: func(t testing.TB) (a, b redlatch.Node) {
+		nodetest.Run(t, nodetest.Harness{Queues: true, Shares: true, Marks: true, Wakes: true, Lists: true, Open: func(t testing.TB) (a, b redlatch.Node) {
 			a, err1 := goredis.Node(client, "a")
 			b, err2 := goredis.Node(client, "b")
 			if err1 != nil || err2 != nil {

@@ -183,7 +183,7 @@ func (x *examination) rights(ctx context.Context) {
 		if err != nil {
 			return node.Reply{}, explain(err)
 		}
-		return parseReply(r)
+		return parseReply(r, node.Share{})
 	}
 	// If the connection breaks half way, this is what is left, and for how
 	// long.

@@ -94,7 +94,7 @@ func FuzzSideKeys(f *testing.F) {
 
 // FuzzWakes tests the messages of an inbox, to which others may write.
 func FuzzWakes(f *testing.F) {
-	for _, text := range []string{"", "t", "t00001794740038819640v", "n00000000000000000000v", "x00001794740038819640v", "t99999999999999999999v", "t0000179474003881964\xff\x00"} {
+	for _, text := range []string{"", "t", "t00001794740038819640v", "n00000000000000000000v", "x00001794740038819640v", "t99999999999999999999v", "t00001794740038819640r\x00v", "t00001794740038819640s02\x00", "t0000179474003881964\xff\x00"} {
 		f.Add(text)
 	}
 	f.Fuzz(func(t *testing.T, text string) {

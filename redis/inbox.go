@@ -178,7 +178,12 @@ func parseWake(text string) (node.Wake, bool) {
 	if len(text) < 22 {
 		return node.Wake{}, false
 	}
-	w := node.Wake{Value: text[21:]}
+	// The scripts of an older version do not take the kind off a member.
+	_, value := cutKind(text[21:])
+	if value == "" {
+		return node.Wake{}, false
+	}
+	w := node.Wake{Value: value}
 	switch text[0] {
 	case 't':
 		w.Kind = node.WakeTurn

@@ -143,11 +143,14 @@ func parseLook(r, names []string) ([]node.Listing, error) {
 		if len(rest) < 6 {
 			return bad("it is too short")
 		}
-		reply, err := parseReply([]string{rest[0], rest[1], rest[2], rest[3], now[0], now[1]})
+		reply, err := parseReply([]string{rest[0], rest[1], rest[2], rest[3], now[0], now[1]}, node.Share{})
 		if err != nil {
 			return nil, err
 		}
 		l := node.Listing{Name: name, Reply: reply}
+		if reply.Status == node.Held {
+			l.Holders = holdersOf(reply, rest[1])
+		}
 		waiting, err1 := strconv.Atoi(rest[4])
 		named, err2 := strconv.Atoi(rest[5])
 		rest = rest[6:]
@@ -161,8 +164,8 @@ func parseLook(r, names []string) ([]node.Listing, error) {
 				return bad("a ticket is no time in microseconds")
 			}
 			// The value is followed by the waiter's inbox.
-			value := rest[1][:max(strings.LastIndexByte(rest[1], 0), 0)]
-			l.Waiters = append(l.Waiters, node.Waiter{Value: value, Ticket: int64(ticket)})
+			share, value := cutKind(rest[1][:max(strings.LastIndexByte(rest[1], 0), 0)])
+			l.Waiters = append(l.Waiters, node.Waiter{Value: value, Ticket: int64(ticket), Share: share})
 			rest = rest[2:]
 		}
 		all = append(all, l)

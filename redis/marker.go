@@ -125,7 +125,7 @@ func (n *Node) markOne(ctx context.Context, call Call, key string) (node.Reply, 
 	if err != nil {
 		return node.Reply{}, explain(err)
 	}
-	reply, err := parseReply(r)
+	reply, err := parseReply(r, node.Share{})
 	if err != nil {
 		return reply, err
 	}

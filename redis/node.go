@@ -116,8 +116,11 @@ func (n *Node) Do(ctx context.Context, req node.Request) (node.Reply, error) {
 	if err := ctx.Err(); err != nil {
 		return node.Reply{}, fmt.Errorf("%w (%w)", err, node.ErrUnsent)
 	}
-	if req.Op == node.OpMark {
+	switch req.Op {
+	case node.OpMark:
 		return n.mark(ctx, req)
+	case node.OpRemember, node.OpRecall:
+		return n.remember(ctx, req)
 	}
 	place := n.inbox.place(req)
 	slotted := n.slotted.Load()
@@ -133,7 +136,7 @@ func (n *Node) Do(ctx context.Context, req node.Request) (node.Reply, error) {
 	if err != nil {
 		return node.Reply{}, explain(err)
 	}
-	reply, err := parseReply(r)
+	reply, err := parseReply(r, req.Share)
 	reply.Wakes = reply.Rank > 0 && place.inbox != ""
 	if req.Wait && !place.wait && req.Op == node.OpAcquire && reply.Status != node.Granted {
 		n.inbox.open()
@@ -145,8 +148,8 @@ var leap = strconv.Itoa(node.TokenLeap)
 
 // callFor turns a request into the run of a script.
 func (n *Node) callFor(req node.Request, place place) (Call, error) {
-	if req.Mode != node.Exclusive {
-		return Call{}, &node.ConfigError{Field: "Mode", Value: req.Mode, Bound: "Exclusive"}
+	if err := req.Share.Check(); err != nil {
+		return Call{}, err
 	}
 	if strings.HasPrefix(req.Name, reserved) {
 		return Call{}, &node.ConfigError{Field: "name", Value: req.Name, Bound: "one that does not begin with " + reserved}
@@ -154,6 +157,9 @@ func (n *Node) callFor(req node.Request, place place) (Call, error) {
 	token := ""
 	if req.Token != 0 {
 		token = req.Token.String()
+	}
+	if req.Mode != node.Exclusive && req.Op >= node.OpAcquire && req.Op <= node.OpOffer && req.Op != node.OpInspect {
+		return n.shareCall(req, place, token), nil
 	}
 	ttl := milliseconds(req.TTL)
 	retention := milliseconds(req.Retention)
@@ -199,7 +205,10 @@ func (n *Node) callFor(req node.Request, place place) (Call, error) {
 	case node.OpRelease:
 		call.Script = releaseScript
 		call.Args = append(make([]string, 0, 7), req.Value, token, retention, window, leap, place.inbox)
-		if req.Once {
+		switch {
+		case req.Keep > 0:
+			call.Args = append(call.Args, once(req), milliseconds(req.Keep))
+		case req.Once:
 			call.Args = append(call.Args, "1")
 		}
 	case node.OpOffer:
@@ -213,6 +222,14 @@ func (n *Node) callFor(req node.Request, place place) (Call, error) {
 		return Call{}, &node.ConfigError{Field: "Op", Value: uint8(req.Op), Bound: "one of this package's operations"}
 	}
 	return call, nil
+}
+
+// once says whether a release must not be executed twice.
+func once(req node.Request) string {
+	if req.Once {
+		return "1"
+	}
+	return ""
 }
 
 // until is the moment after which a request is too late, in microseconds.
@@ -243,14 +260,14 @@ var statuses = map[string]node.Status{
 	"config":     node.Misconfigured,
 }
 
-// parseReply reads {status, holder, left ms, fence, now s, now µs, rank}, the
-// last of which may be missing.
-func parseReply(r []string) (node.Reply, error) {
+// parseReply reads {status, holder, left ms, fence, now s, now µs, rank, slot,
+// free}, the last of which may be missing. share is what was asked for.
+func parseReply(r []string, share node.Share) (node.Reply, error) {
 	bad := func(what string) (node.Reply, error) {
 		return node.Reply{}, fmt.Errorf("redlatch: unexpected reply %s: %s", shown(r), what)
 	}
-	if len(r) != 6 && len(r) != 7 {
-		return bad("it must have 6 or 7 parts")
+	if len(r) != 6 && len(r) != 7 && len(r) != 9 {
+		return bad("it must have 6, 7 or 9 parts")
 	}
 	status, ok := statuses[r[0]]
 	if !ok {
@@ -285,10 +302,28 @@ func parseReply(r []string) (node.Reply, error) {
 	if reply.Now, err = parseTime(r[4], r[5]); err != nil {
 		return bad(err.Error())
 	}
-	if len(r) == 7 {
+	if len(r) >= 7 {
 		if reply.Rank, err = strconv.Atoi(r[6]); err != nil || reply.Rank < 0 {
 			return bad("the rank is no number from 0 on")
 		}
+	}
+	if len(r) == 9 {
+		if reply.Free, ok = parseSlots(r[8]); !ok {
+			return bad("the free slots are none")
+		}
+		if status == node.Granted && r[7] != "" { // to an acquire
+			slot, err := strconv.ParseUint(r[7], 10, 8)
+			reply.Share = share
+			if reply.Share.Slot = uint8(slot); err != nil || reply.Share.Check() != nil {
+				return bad("the slot is none")
+			}
+		}
+		if status != node.Granted && status != node.Held && status != node.Reserved {
+			reply.Free = 0
+		}
+	}
+	if status == node.Held {
+		describe(&reply, share)
 	}
 	return reply, nil
 }

@@ -43,6 +43,9 @@ func checkReply(t testing.TB, said []string, r node.Reply) {
 		r.Now.Before(earliest) || !r.Now.Before(latest) || r.Wakes {
 		t.Errorf("%q is read as %+v", said, r)
 	}
+	if r.Share.Check() != nil || r.Holders < 0 || (r.Status == node.Held) != (r.Holders > 0) || r.Free&^node.AllSlots(node.MaxSlots) != 0 {
+		t.Errorf("%q is read as %+v", said, r)
+	}
 	if (r.Status == node.Granted) != (r.Server != "") && r.Server != "" {
 		t.Errorf("%q names a server that granted nothing: %+v", said, r)
 	}
@@ -63,6 +66,11 @@ var operations = []node.Op{
 	node.OpAcquire, node.OpExtend, node.OpRelease, node.OpRepair, node.OpInspect, node.OpOffer, node.OpBreak, node.OpMark,
 }
 
+// groupOfTwo is a group with two of two slots taken.
+const groupOfTwo = "redlatch-group-1 " +
+	"1794740065009426" + "00001794740038819640" + "s02" + "01" + "00001" + "v" +
+	"1794740065009427" + "00000000000000000000" + "s02" + "00" + "00001" + "w"
+
 // FuzzReplies has a server reply with arbitrary bytes to every request. The
 // parts of a reply are separated by a zero.
 func FuzzReplies(f *testing.F) {
@@ -74,6 +82,14 @@ func FuzzReplies(f *testing.F) {
 		{"held", "v", "9223372036854775807", "99999999999999999999", "9223372036854775807", "9223372036854775807", "-1"},
 		{"held", "v", "10", "00001794740038819640 00001794740038819631", "1794740045", "9426"},
 		{"held", "v", "10", "00001794740038819640 ", "1794740045", "9426"},
+		{"held", "v", "10", "00001794740038819640 00000000000000000000 00001794740038819631", "1794740045", "9426"},
+		{"held", groupOfTwo, "10", "00001794740038819640", "1794740045", "9426", "0", "", "00"},
+		{"held", groupOfTwo, "10", "00001794740038819640", "1994740045", "9426"},
+		{"held", groupOfTwo + "x", "10", "00001794740038819640", "1794740045", "9426"},
+		{"held", "redlatch-group-1 ", "10", "00001794740038819640", "1794740045", "9426"},
+		{"granted", "", "0", "00001794740038819640", "1794740045", "9426", "0", "01", "10"},
+		{"granted", "", "0", "00001794740038819640", "1794740045", "9426", "0", "02", "102"},
+		{"1794740045", "9426", "held", groupOfTwo, "10", "00001794740038819640", "1", "1", "1794740045009426", "s02\x01w\x01inbox"},
 		{"foreign", "hash", "-2", "x", "-1", "-1"},
 		{"quarantine", "new", "2133", "", "1794740045", "9426"},
 		{"config", marker, "0", "", "1794740045", "9426"},
@@ -109,10 +125,13 @@ func FuzzReplies(f *testing.F) {
 			if op == node.OpMark && d.kind == Cluster {
 				continue // sixteen thousand times the same
 			}
-			if reply, err := n.Do(ctx, req); err != nil {
-				checkError(t, said, err)
-			} else {
-				checkReply(t, said, reply)
+			for _, share := range []node.Share{{}, {Mode: node.Shared}, {Mode: node.Slotted, Slots: 2}} {
+				d.said, req.Share = 0, share
+				if reply, err := n.Do(ctx, req); err != nil {
+					checkError(t, said, err)
+				} else {
+					checkReply(t, said, reply)
+				}
 			}
 		}
 		if id, now, err := New(d, "node").Identity(ctx); err != nil {
@@ -153,7 +172,7 @@ func FuzzReplies(f *testing.F) {
 func checkListing(t testing.TB, said []string, l node.Listing) {
 	t.Helper()
 	checkReply(t, said, l.Reply)
-	if l.Waiting < 0 || len(l.Waiters) > node.MaxWaiters {
+	if len(l.Holders) != l.Reply.Holders || l.Waiting < 0 || len(l.Waiters) > node.MaxWaiters {
 		t.Errorf("%q is read as %+v", said, l)
 	}
 	for _, w := range l.Waiters {

@@ -4,13 +4,13 @@ import "github.com/redlatch/redlatch/node"
 
 func (t *tx) breakUp() node.Status {
 	switch {
-	case t.req.Token != 0 && (t.req.Token < t.least || t.req.Token == t.least && t.held):
+	case t.req.Token != 0 && (t.req.Token < t.least || t.req.Token == t.least && t.held()):
 		return node.Stale
 	case t.judge() == node.Ahead:
 		return node.Ahead
 	}
-	t.free()
-	t.raise()
+	t.holders = nil
+	t.raise(true)
 	t.store()
 	return node.Granted
 }

@@ -16,6 +16,8 @@ func TestConformance(t *testing.T) {
 			return mustOpen(t, path, systemTime()), mustOpen(t, path, systemTime())
 		},
 		Queues:      true,
+		Shares:      true,
+		Marks:       true,
 		Lists:       true,
 		KeepsFences: true,
 	})
@@ -30,6 +32,8 @@ func TestConformanceByTheWallClock(t *testing.T) {
 			return mustOpen(t, path, k), mustOpen(t, path, k)
 		},
 		Queues:      true,
+		Shares:      true,
+		Marks:       true,
 		Lists:       true,
 		KeepsFences: true,
 		Advance:     func(d time.Duration) { now = now.Add(d) },

@@ -39,6 +39,10 @@
 // After a power failure the last grants may be missing. Their locks are over
 // anyway. Later tokens are then higher only because of the wall clock.
 //
+// A newer release may upgrade the file when it opens it. Locks, fences and
+// queues stay. An older release then refuses the file, and a process of one that
+// has it open gets errors: upgrade all programs that use the file together.
+//
 // On systems without the clock of point 1 (all but Linux) locks expire by the
 // wall clock: setting it forward ends locks early, and setting it back keeps
 // them longer.

@@ -54,6 +54,8 @@ func explain(path string, err error) error {
 		hint = " cannot grow: free some space on its disk"
 	case codes.SQLITE_IOERR:
 		hint = " cannot be read or written: look at its disk"
+	case codes.SQLITE_ERROR: // a column or table is missing
+		hint = " has another format now, perhaps of a newer release: upgrade redlatch, or open it anew"
 	case codes.SQLITE_BUSY:
 		hint = " is in use by another process"
 	}

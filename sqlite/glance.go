@@ -2,7 +2,6 @@ package sqlite
 
 import (
 	"context"
-	"time"
 
 	"github.com/redlatch/redlatch/node"
 )
@@ -23,33 +22,31 @@ func (n *Node) glance(ctx context.Context, req node.Request) (node.Reply, bool) 
 		return node.Reply{}, false
 	}
 	defer n.rollback()
-	own := req.Value
-	req.Op = node.OpInspect // for which load does not write
-	t := &tx{n: n, req: req, now: n.time.elapsed(), wall: n.time.wall()}
-	t.load()
-	if !t.queued || t.held && t.value == own {
+	t := n.newTx(req)
+	t.load(false)
+	if !t.queued || t.own() >= 0 {
 		return node.Reply{}, false
 	}
-	var place, ticket, lapses int64
-	var first string
-	if !t.scan(selectPlace, []any{req.Name, t.now, own}, &place) ||
-		!t.scan(selectHead, []any{req.Name, t.now}, &ticket, &first, &lapses) {
+	var place int64
+	if !t.scan(selectPlace, []any{req.Name, t.now, req.Value}, &place) {
 		return node.Reply{}, false
 	}
+	first, found := t.head()
 	lease := placeBehind
-	if first == own {
+	if first.Value == req.Value {
 		lease = node.WaiterLease
 	}
-	reply := node.Reply{Fence: t.fence, Now: t.wall, Rank: t.rank()}
-	switch {
-	case t.err != nil || place-t.now < int64(lease/2):
+	if !found || place-t.now < int64(lease/2) {
 		return node.Reply{}, false
-	case t.held:
-		reply.Status, reply.Value, reply.HolderToken, reply.Left = node.Held, t.value, t.token, time.Duration(t.until-t.now)
-	case first == own || lapses-t.now > int64(node.WaiterLease):
-		return node.Reply{}, false // the name is ours to take, or a head's lease has to be shortened
-	default:
-		reply.Status = node.Reserved
 	}
-	return reply, true
+	status := node.Held
+	if _, fits := t.holders.Place(req.Share, -1); fits {
+		// It may be ours to take, or a head's lease has to be shortened.
+		if req.Barge || first.Value == req.Value || first.lapses-t.now > int64(node.WaiterLease) || t.isNext() {
+			return node.Reply{}, false
+		}
+		status = t.blocked(first)
+	}
+	reply := t.reply(status)
+	return reply, t.err == nil
 }

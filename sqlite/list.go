@@ -14,14 +14,16 @@ const (
 	selectBoot query = `SELECT boot FROM meta`
 
 	// ?1 now
-	selectHeld query = `SELECT name, value, until, fence, fence_until, token FROM lock WHERE until > ?1`
+	selectHeld query = `SELECT name, value, until, fence, kept_until, token FROM lock WHERE until > ?1`
+	// ?1 now
+	selectAllHolders query = `SELECT name, value, kind, slot, until, token FROM holder WHERE until > ?1 ORDER BY row`
 	// ?1 now
 	countWaiters query = `SELECT name, count(*) FROM waiter WHERE lapses > ?1 GROUP BY name`
 
 	// ?1 name, ?2 now, ?3 how many
 	selectWaiters query = `
-		SELECT ticket, value FROM waiter WHERE name = ?1 AND lapses > ?2
-		ORDER BY ticket, value LIMIT ?3`
+		SELECT ticket, value, kind FROM waiter WHERE name = ?1 AND lapses > ?2
+		ORDER BY ticket, kind, value LIMIT ?3`
 	// ?1 name, ?2 now
 	countNameWaiters query = `SELECT count(*) FROM waiter WHERE name = ?1 AND lapses > ?2`
 )
@@ -51,11 +53,31 @@ func (n *Node) List(ctx context.Context, prefix string, found func(node.Listing)
 		if err != nil {
 			return err
 		}
+		several := map[string]node.Holders{}
+		err = n.each(selectAllHolders, []any{now}, func(scan func(...any) error) error {
+			var name string
+			h, err := scanHolder(scan, &name)
+			several[name] = append(several[name], h)
+			return err
+		})
+		if err != nil {
+			return err
+		}
 		return n.each(selectHeld, []any{now}, func(scan func(...any) error) error {
 			var name, value string
-			var until, fence, fenceUntil, token int64
-			err := scan(&name, &value, &until, &fence, &fenceUntil, &token)
-			entry(name).Reply = heldReply(value, until, fence, fenceUntil, token, now, wall)
+			var until, fence, keptUntil, token int64
+			err := scan(&name, &value, &until, &fence, &keptUntil, &token)
+			holders := several[name]
+			if len(holders) == 0 {
+				holders = node.Holders{{Value: value, Token: node.Token(token), Until: fileTime(until)}}
+			}
+			l := entry(name)
+			l.Reply.Status = node.Held
+			if keptUntil > now {
+				l.Reply.Fence = node.Token(fence)
+			}
+			holders.Describe(&l.Reply, node.Share{}, fileTime(now))
+			l.Holders = listed(holders, now, wall)
 			return err
 		})
 	})
@@ -68,31 +90,25 @@ func (n *Node) List(ctx context.Context, prefix string, found func(node.Listing)
 	return nil
 }
 
-func heldReply(value string, until, fence, fenceUntil, token, now int64, wall time.Time) node.Reply {
-	r := node.Reply{Status: node.Held, Value: value, HolderToken: node.Token(token), Left: time.Duration(until - now), Now: wall}
-	if fenceUntil > now {
-		r.Fence = node.Token(fence)
-	}
-	return r
-}
-
 // Look returns what the file has about one name.
 func (n *Node) Look(ctx context.Context, name string) (node.Listing, error) {
-	reply, err := n.Do(ctx, node.Request{Op: node.OpInspect, Name: name})
-	if err != nil {
-		return node.Listing{}, err
-	}
-	l := node.Listing{Name: name, Reply: reply}
-	err = n.view(ctx, func(now int64, _ time.Time) error {
-		if _, err := n.queryRow(countNameWaiters, []any{name, now}, &l.Waiting); err != nil {
-			return err
-		}
-		return n.each(selectWaiters, []any{name, now, node.MaxWaiters}, func(scan func(...any) error) error {
+	l := node.Listing{Name: name, Reply: node.Reply{Status: node.Absent, Now: n.time.wall()}}
+	err := n.view(ctx, func(now int64, wall time.Time) error {
+		t := &tx{n: n, req: node.Request{Op: node.OpInspect, Name: name}, now: now, wall: wall}
+		t.load(false)
+		l.Reply, l.Holders = t.reply(t.taken()), listed(t.holders, now, wall)
+		t.scan(countNameWaiters, []any{name, now}, &l.Waiting)
+		t.each(selectWaiters, []any{name, now, node.MaxWaiters}, func(scan func(...any) error) error {
 			var w node.Waiter
-			err := scan(&w.Ticket, &w.Value)
+			var kind string
+			err := scan(&w.Ticket, &w.Value, &kind)
+			if err == nil {
+				w.Share, err = parseKind(kind)
+			}
 			l.Waiters = append(l.Waiters, w)
 			return err
 		})
+		return t.err
 	})
 	if err != nil {
 		return node.Listing{}, n.unsent(err)

@@ -174,14 +174,15 @@ func (n *Node) rollback() { _ = n.exec(rollback) }
 // check refuses a request that is not valid.
 func check(req node.Request) error {
 	switch {
-	case req.Mode != node.Exclusive:
-		return faultf("was asked for the lock mode %d, which is unknown", req.Mode)
-	case req.Op < node.OpAcquire || req.Op > node.OpRepair && req.Op != node.OpBreak:
+	case req.Op < node.OpAcquire || req.Op > node.OpRecall || req.Op == node.OpOffer || req.Op == node.OpMark:
 		return faultf("was asked for the operation %d, which is unknown", req.Op)
 	case req.Token > node.MaxToken:
 		return faultf("was given the token %d, above the largest, %d", uint64(req.Token), uint64(node.MaxToken))
 	case req.TTL <= 0 && (req.Op == node.OpAcquire || req.Op == node.OpExtend || req.Op == node.OpRepair):
 		return faultf("was given the time to live %v: it must be positive", req.TTL)
 	}
-	return nil
+	if err := checkOccurrence(req); err != nil {
+		return err
+	}
+	return req.Share.Check()
 }

@@ -9,7 +9,6 @@ import (
 	"runtime"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/redlatch/redlatch/node"
 )
@@ -40,14 +39,14 @@ func TestAFileThatCannotBeUsedIsExplained(t *testing.T) {
 	foreign := filepath.Join(dir, "foreign.db")
 	alter(t, foreign, `PRAGMA application_id = 1`)
 	newer := filepath.Join(dir, "newer.db")
-	alter(t, newer, `PRAGMA user_version = 3`)
+	alter(t, newer, `PRAGMA user_version = 4`)
 
 	for path, want := range map[string]string{
 		dir:                             "is a folder",
 		file:                            "not a database",
 		filepath.Join(file, "locks.db"): "plain",
 		foreign:                         "another program",
-		newer:                           "has format 3 and this release knows 2: upgrade",
+		newer:                           "has format 4 and this release knows 3: upgrade",
 	} {
 		n, err := Open(path)
 		if err == nil {
@@ -58,27 +57,6 @@ func TestAFileThatCannotBeUsedIsExplained(t *testing.T) {
 		if !strings.Contains(err.Error(), path) || !strings.Contains(err.Error(), want) {
 			t.Errorf("the error does not say %q of %s: %v", want, path, err)
 		}
-	}
-}
-
-func TestAFileOfAnOlderFormatIsBroughtUpToDate(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "locks.db")
-	n := mustOpen(t, path, systemTime())
-	req := request(node.OpAcquire, "name", "one")
-	req.Token = node.Token(time.Now().UnixMicro())
-	do(t, n, req)
-	pragma(t, n, `ALTER TABLE lock DROP COLUMN token`)
-	pragma(t, n, `PRAGMA user_version = 1`)
-	n.Close()
-
-	n = mustOpen(t, path, systemTime())
-	if r := do(t, n, request(node.OpInspect, "name", "")); r.Status != node.Held || r.Value != "one" || r.Fence != req.Token || r.HolderToken != 0 {
-		t.Errorf("what was in the file is now %+v", r)
-	}
-	req.Token++
-	do(t, n, req)
-	if r := do(t, n, request(node.OpInspect, "name", "")); r.HolderToken != req.Token {
-		t.Errorf("after it was asked for again: %+v", r)
 	}
 }
 

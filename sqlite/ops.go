@@ -1,6 +1,7 @@
 package sqlite
 
 import (
+	"slices"
 	"time"
 
 	"github.com/redlatch/redlatch/node"
@@ -19,26 +20,35 @@ type tx struct {
 	err  error
 
 	// The name as it is in the file.
-	row        int64 // 0 while it is not there
-	value      string
-	until      int64
-	token      node.Token // the token that value was granted with; 0 for none
-	kept       node.Token // the fence, even if its retention is over
-	fenceUntil int64
-	queued     bool // somebody is in the queue, or was
+	row       int64        // 0 while it is not there
+	holders   node.Holders // those that have not expired, by the file's clock
+	kept      node.Token   // the fence, even if its retention is over
+	keptFloor node.Token   // the floor, likewise
+	keptUntil int64
+	several   bool // there is, or was, something in the table holder
+	expired   bool // and some of it has expired
+	queued    bool // somebody is in the queue, or was
 
 	// What follows from these.
-	held  bool
 	fence node.Token // 0 when its retention is over
 	// least is what a token must be above: the fence or, if its retention is
-	// over, the highest of all such fences.
-	least node.Token
+	// over, the highest of all such fences. leastShared is the same for the
+	// floor, and for readers.
+	least       node.Token
+	leastShared node.Token
+}
+
+func (n *Node) newTx(req node.Request) *tx {
+	return &tx{n: n, req: req, now: n.time.elapsed(), wall: n.time.wall()}
 }
 
 // carryOut executes the request, up to the commit.
 func (n *Node) carryOut(req node.Request) (node.Reply, error) {
-	t := &tx{n: n, req: req, now: n.time.elapsed(), wall: n.time.wall()}
-	t.load()
+	t := n.newTx(req)
+	if req.Op == node.OpRemember || req.Op == node.OpRecall {
+		return t.remember()
+	}
+	t.load(req.Op != node.OpInspect)
 	var status node.Status
 	switch req.Op {
 	case node.OpAcquire:
@@ -54,175 +64,277 @@ func (n *Node) carryOut(req node.Request) (node.Reply, error) {
 	default:
 		status = t.taken()
 	}
-	reply := node.Reply{Status: status, Fence: t.fence, Now: t.wall, Rank: t.rank()}
-	switch status {
-	case node.Held:
-		reply.Value, reply.HolderToken, reply.Left = t.value, t.token, time.Duration(t.until-t.now)
-	case node.Stale:
-		reply.Fence = t.least
-	}
+	reply := t.reply(status)
 	if req.Op != node.OpInspect {
 		t.sweep()
 	}
 	return reply, t.err
 }
 
-// load reads the name. It first drops what was written before the last boot.
-func (t *tx) load() {
+// reply returns the reply with a status.
+func (t *tx) reply(status node.Status) node.Reply {
+	r := node.Reply{Status: status, Fence: t.fence, Now: t.wall}
+	switch {
+	case status == node.Stale:
+		r.Fence = t.least
+	case status == node.Held && t.held():
+		t.holders.Describe(&r, t.req.Share, fileTime(t.now))
+	}
+	if t.req.Op != node.OpAcquire {
+		return r
+	}
+	refused := status == node.Held || status == node.Reserved
+	if refused && t.req.Wait {
+		r.Rank = t.rank()
+	}
+	if own := t.own(); status == node.Granted && own >= 0 {
+		r.Share = t.holders[own].Share
+	}
+	if t.req.Mode == node.Slotted && (refused || status == node.Granted) {
+		r.Free = t.holders.Free(t.req.Slots, -1)
+	}
+	return r
+}
+
+// load reads the name. If it may write, it first drops what was written before
+// the last boot. Otherwise it treats such a file as empty.
+func (t *tx) load(write bool) {
 	var boot string
 	var floor int64
 	name := []any{t.req.Name}
 	t.scan(selectMeta, name, &boot, &floor, &t.queued)
 	if t.err == nil && boot != t.n.time.boot {
-		if t.req.Op == node.OpInspect {
+		if !write {
 			t.queued = false
-			return // it must not write, so it treats the file as empty
+			return
 		}
 		t.reboot()
 		t.scan(selectMeta, name, &boot, &floor, &t.queued)
 	}
-	var kept, token int64
-	t.scan(selectLock, name, &t.row, &t.value, &t.until, &kept, &t.fenceUntil, &token)
-
-	t.held = t.until > t.now
-	t.kept, t.token = node.Token(kept), node.Token(token)
-	t.fence, t.least = t.kept, t.kept
-	if t.fenceUntil <= t.now {
-		t.fence, t.least = 0, max(t.kept, node.Token(floor))
+	var value string
+	var until, kept, token, keptFloor int64
+	t.scan(selectLock, name, &t.row, &value, &until, &kept, &t.keptUntil, &token, &keptFloor, &t.several)
+	switch {
+	case t.several:
+		t.loadHolders()
+	case until > t.now:
+		t.holders = node.Holders{{Value: value, Token: node.Token(token), Until: fileTime(until)}}
+	}
+	t.kept, t.keptFloor = node.Token(kept), node.Token(keptFloor)
+	t.fence, t.least, t.leastShared = t.kept, t.kept, t.keptFloor
+	if t.keptUntil <= t.now {
+		t.fence, t.least, t.leastShared = 0, max(t.kept, node.Token(floor)), max(t.keptFloor, node.Token(floor))
 	}
 }
 
 // store writes the name.
 func (t *tx) store() {
+	var h node.Holder // if there is one, and it is exclusive
+	var until int64
+	several := t.held() && t.holders[0].Mode != node.Exclusive
 	switch {
-	case t.row != 0 && !t.held && t.kept == 0:
+	case several:
+		until = t.storeHolders()
+	case t.held():
+		h = t.holders[0]
+		until = h.Until.UnixNano()
+	}
+	if t.several && !several {
+		t.exec(deleteHolders, t.req.Name)
+	}
+	switch {
+	case t.row != 0 && !t.held() && t.kept == 0:
 		t.exec(deleteLock, t.row)
 	case t.row != 0:
-		t.exec(updateLock, t.row, t.value, t.until, int64(t.kept), t.fenceUntil, int64(t.token))
-	case t.held || t.kept != 0:
-		t.exec(insertLock, t.req.Name, t.value, t.until, int64(t.kept), t.fenceUntil, int64(t.token))
+		t.exec(updateLock, t.row, h.Value, until, int64(t.kept), t.keptUntil, int64(h.Token), int64(t.keptFloor), several)
+	case t.held() || t.kept != 0:
+		t.exec(insertLock, t.req.Name, h.Value, until, int64(t.kept), t.keptUntil, int64(h.Token), int64(t.keptFloor), several)
 	}
 }
 
-func (t *tx) heldByUs() bool { return t.held && t.value == t.req.Value }
+func (t *tx) held() bool { return len(t.holders) > 0 }
+
+// own returns the index of the holder that the request is about, or -1.
+func (t *tx) own() int { return t.holders.Of(t.req.Value, t.req.Share) }
 
 // taken returns Held or Absent.
 func (t *tx) taken() node.Status {
-	if t.held {
+	if t.held() {
 		return node.Held
 	}
 	return node.Absent
 }
 
-// hold gives the name to the request's value for its time to live from now.
-func (t *tx) hold() {
-	t.held, t.value, t.until = true, t.req.Value, t.now+int64(min(t.req.TTL, farFuture))
+// until returns the expiry of what is granted or extended now.
+func (t *tx) until() time.Time { return fileTime(t.now + int64(min(t.req.TTL, farFuture))) }
+
+// grant gives a share to the request's value, in place of the holder at the
+// index own; -1 for none. The holder's token stays the same when others raise
+// the fence later.
+func (t *tx) grant(share node.Share, own int) {
+	h := node.Holder{Value: t.req.Value, Token: t.req.Token, Until: t.until(), Share: share}
+	if own >= 0 {
+		t.holders[own] = h
+	} else {
+		t.holders = append(t.holders, h)
+	}
+	t.raise(share.Mode != node.Shared)
 }
 
-// grant is hold for a value that did not hold the name, or asks for it again.
-// The holder's token stays the same when others raise the fence later.
-func (t *tx) grant() {
-	t.hold()
-	t.token = t.req.Token
-	t.raise()
-}
+// free removes the holder at an index.
+func (t *tx) free(own int) { t.holders = slices.Delete(t.holders, own, own+1) }
 
-func (t *tx) free() { t.held, t.value, t.token, t.until = false, "", 0, 0 }
-
-// raise raises the fence to the request's token and keeps it for Retention from
-// now. It lowers neither.
-func (t *tx) raise() {
+// raise raises the fence, and the floor if it is to be raised, to the request's
+// token, and keeps both for Retention from now. It lowers none of them.
+func (t *tx) raise(floor bool) {
 	if t.req.Token == 0 {
 		return
 	}
 	t.fence = max(t.least, t.req.Token)
 	t.kept, t.least = t.fence, t.fence
-	t.fenceUntil = max(t.fenceUntil, t.now+int64(min(t.req.Retention, farFuture)))
+	if floor {
+		t.leastShared = max(t.leastShared, t.req.Token)
+	}
+	t.keptFloor = t.leastShared
+	t.keep()
+}
+
+// keep keeps the fence and the floor for Retention from now, and not shorter
+// than before.
+func (t *tx) keep() {
+	t.keptUntil = max(t.keptUntil, t.now+int64(min(t.req.Retention, farFuture)))
 }
 
 func (t *tx) acquire() node.Status {
+	own := t.own()
+	share, fits := t.holders.Place(t.req.Share, own)
 	switch {
-	case t.heldByUs():
+	case !fits:
+		t.join()
+		return node.Held
+	case own >= 0:
 		// A repeated request after a lost reply must not be refused. A proposal
 		// that a later one of ours has overtaken must be.
-		if t.req.Token != 0 && t.req.Token < t.least {
+		if t.req.Token != 0 && t.overtaken(t.holders[own]) {
 			return node.Stale
 		}
 		if t.judge() == node.Ahead {
 			return node.Ahead
 		}
-	case t.held:
-		t.join()
-		return node.Held
-	case !t.isNext():
-		t.join()
-		return node.Reserved
+		// A copy of the request that was granted must not move the holder: its
+		// claim may have won with the slot that the first one got.
+		if h := t.holders[own]; h.Mode == t.req.Mode && h.Slots == t.req.Slots && h.Token == t.req.Token {
+			share = h.Share
+		}
 	default:
+		if why := t.turn(); why != node.Granted {
+			t.join()
+			return why
+		}
 		if s := t.judge(); s != node.Granted {
 			t.renew()
 			return s
 		}
 	}
-	t.grant()
+	t.grant(share, own)
 	t.store()
-	t.leave()
+	if t.req.Wait {
+		t.leave()
+	}
 	return node.Granted
+}
+
+// overtaken reports whether a proposal of a holder is older than what it was
+// granted, or than what others were granted since.
+func (t *tx) overtaken(h node.Holder) bool {
+	token := t.req.Token
+	switch t.req.Mode {
+	case node.Exclusive:
+		return token < t.least
+	case node.Shared:
+		return token != h.Token && token <= t.leastShared || token < h.Token
+	}
+	return token != h.Token && token <= t.least
 }
 
 // judge compares the proposed token with the fence and the wall clock.
 func (t *tx) judge() node.Status {
+	if t.req.Mode == node.Shared && t.req.Op == node.OpAcquire {
+		return node.JudgeShared(t.req.Token, t.leastShared, t.least, t.wall, t.req.Window)
+	}
 	return node.Judge(t.req.Token, t.least, t.wall, t.req.Window)
 }
 
 func (t *tx) extend() node.Status {
-	if !t.heldByUs() {
+	own := t.own()
+	if own < 0 {
 		return t.taken()
 	}
-	t.hold()
-	t.raise()
+	h := &t.holders[own]
+	downgraded := h.Mode == node.Exclusive && t.req.Mode == node.Shared
+	if h.Share != t.req.Share && !downgraded {
+		return node.Absent
+	}
+	h.Until, h.Share = t.until(), t.req.Share
+	if t.req.Token != 0 && t.fence != 0 {
+		t.keep()
+	}
 	t.store()
 	return node.Granted
 }
 
 func (t *tx) repair() node.Status {
+	own := t.own()
+	share, fits := t.holders.Place(t.req.Share, own)
+	fits = fits && share == t.req.Share
 	switch {
-	case t.heldByUs():
+	case own >= 0 && t.holders[own].Share == t.req.Share:
 		return node.Granted
-	case t.held:
+	case !fits:
 		return node.Held
-	case t.req.Token == t.least, !t.req.Until.IsZero() && t.wall.After(t.req.Until):
+	case own >= 0: // it has another slot, and is moved
+	case t.req.Token == t.least, t.req.Mode == node.Shared && t.req.Token == t.leastShared,
+		!t.req.Until.IsZero() && t.wall.After(t.req.Until):
 		return node.Stale
 	}
-	t.grant()
+	t.grant(share, own)
 	t.store()
+	t.withdraw()
 	return node.Granted
 }
 
 func (t *tx) release() node.Status {
-	status, verdict := t.taken(), t.judge()
+	own, status, verdict := t.own(), t.taken(), t.judge()
 	switch {
-	case !t.heldByUs():
+	case own < 0:
 	case t.req.Once && (verdict == node.Stale || verdict == node.Ahead):
 		return verdict
+	case t.req.Keep > 0:
+		status = node.Granted
+		h := &t.holders[own]
+		if until := fileTime(t.now + int64(t.req.Keep)); until.Before(h.Until) {
+			h.Until = until
+		}
 	default:
 		status = node.Granted
-		t.free()
+		t.free(own)
 	}
 	// Also if the name was ours: an acquire with a higher token may still be in
 	// flight, and would take the name again after we gave it up. An acquire
 	// that is ahead of the clock would be refused in any case, and its release
 	// must not raise the fence.
 	if verdict != node.Ahead {
-		t.raise()
+		// An exclusive acquire below the fence is stale, whatever the floor.
+		t.raise(t.req.Mode != node.Exclusive || t.req.Token > t.fence)
 	}
 	if status == node.Granted || t.req.Token != 0 {
 		t.store()
 	}
-	t.leave()
+	t.withdraw()
 	return status
 }
 
-// exec and scan run a query unless an earlier one failed.
+// exec, scan and each run a query unless an earlier one failed.
 
 func (t *tx) exec(q query, args ...any) {
 	if t.err == nil {
@@ -235,4 +347,10 @@ func (t *tx) scan(q query, args []any, dest ...any) (found bool) {
 		found, t.err = t.n.queryRow(q, args, dest...)
 	}
 	return found
+}
+
+func (t *tx) each(q query, args []any, row func(scan func(...any) error) error) {
+	if t.err == nil {
+		t.err = t.n.each(q, args, row)
+	}
 }

@@ -20,6 +20,7 @@ import (
 var roles = map[string]func(n *Node, arg string) error{
 	"count": count,
 	"hold":  holdAndWait,
+	"mix":   mix,
 	"write": writeAndWait,
 }
 

@@ -20,15 +20,19 @@ const (
 	selectMeta query = `SELECT boot, floor, EXISTS (SELECT 1 FROM waiter WHERE name = ?1) FROM meta`
 
 	// ?1 name
-	selectLock query = `SELECT row, value, until, fence, fence_until, token FROM lock WHERE name = ?1`
+	selectLock query = `
+		SELECT row, value, until, fence, kept_until, token, floor, several FROM lock WHERE name = ?1`
 
-	// ?1 name, ?2 value, ?3 until, ?4 fence, ?5 fence_until, ?6 token
+	// ?1 name, ?2 value, ?3 until, ?4 fence, ?5 kept_until, ?6 token, ?7 floor,
+	// ?8 several
 	insertLock query = `
-		INSERT INTO lock (name, value, until, fence, fence_until, token) VALUES (?1, ?2, ?3, ?4, ?5, ?6)`
+		INSERT INTO lock (name, value, until, fence, kept_until, token, floor, several)
+		VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)`
 
-	// ?1 row, ?2 value, ?3 until, ?4 fence, ?5 fence_until, ?6 token
+	// ?1 row, and the others as above
 	updateLock query = `
-		UPDATE lock SET value = ?2, until = ?3, fence = ?4, fence_until = ?5, token = ?6 WHERE row = ?1`
+		UPDATE lock SET value = ?2, until = ?3, fence = ?4, kept_until = ?5, token = ?6, floor = ?7, several = ?8
+		WHERE row = ?1`
 
 	// ?1 row
 	deleteLock query = `DELETE FROM lock WHERE row = ?1`

@@ -13,7 +13,7 @@ const (
 	// format is the version of the schema. Releases that know the same format
 	// share a file. A release refuses a file of a newer format, and upgrades
 	// one of an older format.
-	format = 2
+	format = 3
 )
 
 // Times are nanoseconds on the file's clock. Texts are compared byte by byte,
@@ -27,17 +27,20 @@ var schema = []string{
 		boot  TEXT NOT NULL,
 		floor INTEGER NOT NULL
 	)`,
-	// The holder of a name, the token that it was granted with (0 for none),
-	// and the fence, which others may have raised since. A free name stays
-	// until its fence is over and it is swept.
+	// A name. value, until and token (0 for none) are of its exclusive holder.
+	// If several is not 0, its holders are in the table holder, and until is the
+	// latest of their expiries. kept_until is when fence and floor are over. A
+	// free name stays until then, and is swept.
 	`CREATE TABLE lock (
-		row         INTEGER PRIMARY KEY,
-		name        TEXT NOT NULL UNIQUE,
-		value       TEXT NOT NULL,
-		until       INTEGER NOT NULL,
-		fence       INTEGER NOT NULL,
-		fence_until INTEGER NOT NULL,
-		token       INTEGER NOT NULL DEFAULT 0
+		row        INTEGER PRIMARY KEY,
+		name       TEXT NOT NULL UNIQUE,
+		value      TEXT NOT NULL,
+		until      INTEGER NOT NULL,
+		fence      INTEGER NOT NULL,
+		kept_until INTEGER NOT NULL,
+		token      INTEGER NOT NULL,
+		floor      INTEGER NOT NULL,
+		several    INTEGER NOT NULL
 	)`,
 	// The queues. Renewing a place touches no index.
 	`CREATE TABLE waiter (
@@ -46,18 +49,59 @@ var schema = []string{
 		value  TEXT NOT NULL,
 		ticket INTEGER NOT NULL,
 		lapses INTEGER NOT NULL,
+		kind   TEXT NOT NULL,
 		UNIQUE (name, value)
 	)`,
-	`CREATE INDEX waiter_order ON waiter (name, ticket, value)`,
+	createOrder,
+	createHolder,
+	createTrigger,
+	createMark,
 	fmt.Sprintf(`PRAGMA application_id = %d`, applicationID),
 	fmt.Sprintf(`PRAGMA user_version = %d`, format),
 }
 
-// toFormat2 upgrades a file from format 1 to format 2. The tokens of present
-// holders are not known.
-var toFormat2 = []string{
-	`ALTER TABLE lock ADD COLUMN token INTEGER NOT NULL DEFAULT 0`,
-	`PRAGMA user_version = 2`,
+const (
+	createOrder = `CREATE INDEX waiter_order ON waiter (name, ticket, kind, value)`
+
+	// Readers and holders of slots, in the order in which they came. Exclusive
+	// holders are not here, so that their locks need no second table.
+	createHolder = `CREATE TABLE holder (
+		row   INTEGER PRIMARY KEY,
+		name  TEXT NOT NULL,
+		value TEXT NOT NULL,
+		kind  TEXT NOT NULL,
+		slot  INTEGER NOT NULL,
+		until INTEGER NOT NULL,
+		token INTEGER NOT NULL,
+		UNIQUE (name, value)
+	)`
+	createTrigger = `CREATE TRIGGER lock_deleted AFTER DELETE ON lock WHEN old.several BEGIN
+		DELETE FROM holder WHERE name = old.name;
+	END`
+)
+
+// upgrades has, for each older format, what makes it the next one.
+var upgrades = map[int][]string{
+	// The tokens of present holders are not known.
+	1: {
+		`ALTER TABLE lock ADD COLUMN token INTEGER NOT NULL DEFAULT 0`,
+		`PRAGMA user_version = 2`,
+	},
+	// A process of an older release that has the file open would not see
+	// readers. It reads fence_until in every request, and now gets an error.
+	2: {
+		`ALTER TABLE lock RENAME COLUMN fence_until TO kept_until`,
+		`ALTER TABLE lock ADD COLUMN floor INTEGER NOT NULL DEFAULT 0`,
+		`ALTER TABLE lock ADD COLUMN several INTEGER NOT NULL DEFAULT 0`,
+		`UPDATE lock SET floor = fence`,
+		`ALTER TABLE waiter ADD COLUMN kind TEXT NOT NULL DEFAULT ''`,
+		`DROP INDEX waiter_order`,
+		createOrder,
+		createHolder,
+		createTrigger,
+		createMark,
+		`PRAGMA user_version = 3`,
+	},
 }
 
 // formatOf returns the format of the file: 0 for a new one.
@@ -108,22 +152,29 @@ func (n *Node) createTables(ctx context.Context) error {
 	if err != nil || version == format {
 		return err
 	}
-	steps := schema
-	if version == 1 {
-		steps = toFormat2
-	}
-	for _, s := range steps {
-		if _, err := n.conn.ExecContext(ctx, s); err != nil {
-			return err
-		}
-	}
 	if version > 0 {
-		return nil
+		for ; version < format && err == nil; version++ {
+			err = n.run(ctx, upgrades[version])
+		}
+		return err
+	}
+	if err := n.run(ctx, schema); err != nil {
+		return err
 	}
 	k := n.time
 	_, err = n.conn.ExecContext(ctx, `INSERT INTO meta (id, clock, boot, floor) VALUES (?, ?, ?, 0)`,
 		rand.Text(), k.best(), k.boot)
 	return err
+}
+
+// run executes statements.
+func (n *Node) run(ctx context.Context, statements []string) error {
+	for _, s := range statements {
+		if _, err := n.conn.ExecContext(ctx, s); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // read reads what does not change from the file.

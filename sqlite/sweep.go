@@ -1,6 +1,10 @@
 package sqlite
 
-import "math/rand/v2"
+import (
+	"math/rand/v2"
+
+	"github.com/redlatch/redlatch/node"
+)
 
 // One in sweepEvery requests checks a batch of rows at a random place in the
 // file, and deletes those that are over. A random place needs no index on
@@ -17,27 +21,36 @@ const (
 const (
 	selectLockSpan   query = `SELECT coalesce(min(row), 0), coalesce(max(row), 0) FROM lock`
 	selectWaiterSpan query = `SELECT coalesce(min(row), 0), coalesce(max(row), 0) FROM waiter`
+	selectHolderSpan query = `SELECT coalesce(min(row), 0), coalesce(max(row), 0) FROM holder`
 
 	// ?1 first row, ?2 now
 	selectDeadFence query = `
 		SELECT coalesce(max(fence), -1) FROM (SELECT * FROM lock WHERE row >= ?1 ` + batchLimit + `)
-		WHERE until <= ?2 AND fence_until <= ?2`
+		WHERE until <= ?2 AND kept_until <= ?2`
 	deleteDeadLocks query = `
-		DELETE FROM lock WHERE until <= ?2 AND fence_until <= ?2
+		DELETE FROM lock WHERE until <= ?2 AND kept_until <= ?2
 		AND row IN (SELECT row FROM lock WHERE row >= ?1 ` + batchLimit + `)`
 	deleteDeadWaiters query = `
 		DELETE FROM waiter WHERE lapses <= ?2
 		AND row IN (SELECT row FROM waiter WHERE row >= ?1 ` + batchLimit + `)`
+	deleteDeadHolders query = `
+		DELETE FROM holder WHERE until <= ?2
+		AND row IN (SELECT row FROM holder WHERE row >= ?1 ` + batchLimit + `)`
 
 	// ?1 token
 	raiseFloor query = `UPDATE meta SET floor = ?1 WHERE floor < ?1`
 )
 
-// sweep deletes some rows that are over, in some requests.
+// sweep deletes some rows that are over, in some requests. Those that are about
+// one exclusive lock add no holders, and need not look for any.
 func (t *tx) sweep() {
-	if rand.N(sweepEvery) == 0 {
-		t.sweepLocks()
-		t.sweepWaiters()
+	if rand.N(sweepEvery) != 0 {
+		return
+	}
+	t.sweepLocks()
+	t.sweepWaiters()
+	if t.several || t.req.Mode != node.Exclusive {
+		t.sweepHolders()
 	}
 }
 
@@ -55,6 +68,10 @@ func (t *tx) sweepLocks() {
 
 func (t *tx) sweepWaiters() {
 	t.exec(deleteDeadWaiters, t.pick(selectWaiterSpan), t.now)
+}
+
+func (t *tx) sweepHolders() {
+	t.exec(deleteDeadHolders, t.pick(selectHolderSpan), t.now)
 }
 
 // pick returns a row at which to begin. It may be up to a batch before the

@@ -172,6 +172,7 @@ func sweepAll(t *testing.T, n *Node) {
 	for range 100 {
 		x.sweepLocks()
 		x.sweepWaiters()
+		x.sweepHolders()
 	}
 	if x.err != nil {
 		t.Fatal(x.err)

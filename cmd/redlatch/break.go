@@ -36,6 +36,8 @@ TTL, or until the resource has seen a higher token and refuses its own. So stop
 it first if you can. The fence is raised, so that the next holder's token is
 above that of the former one: a resource that checks tokens is safe.
 
+A lock with readers or slots is taken from all of them.
+
 You are shown who holds it and asked, unless --yes is given. Whoever takes the
 lock between that and the break is left alone, except that one plain holder, with
 no token, cannot be told from the next. It counts as broken when a
@@ -107,7 +109,7 @@ func (f *breakFlags) run(cmd *cobra.Command, say *reporter, name string) error {
 		}
 	}
 	if errors.Is(err, redlatch.ErrHeld) {
-		return &outcome{code: exitHeld, event: "held", err: err, hint: "it changed hands since it was looked at: look again with redlatch show"}
+		return &outcome{code: exitHeld, event: "held", err: err, hint: "it was granted to another since it was looked at: look again with redlatch show"}
 	}
 	return err
 }
@@ -136,19 +138,38 @@ func shownUpTo(s *admin.LockState) redlatch.Token {
 func breakQuestion(s *admin.LockState) string {
 	var b strings.Builder
 	for _, h := range s.Holders {
-		fmt.Fprintf(&b, "%q is held by %s, %s, on %d of %d nodes", s.Name, holderText(h), whenText(h), h.Nodes, len(s.Nodes))
+		fmt.Fprintf(&b, "%q is held by %s%s, %s, on %d of %d nodes", s.Name, holderText(h), roleText(h), whenText(h), h.Nodes, len(s.Nodes))
 		if h.Token != 0 {
 			fmt.Fprintf(&b, "; token %s", number(h.Token))
 		}
 		b.WriteString(".\n")
 	}
-	b.WriteString(notStopped + "\nBreak it? [y/N] ")
+	b.WriteString(notStopped(s) + "\n")
+	if n := len(together(s)); n > 1 {
+		fmt.Fprintf(&b, "Break it, and take it from %d holders? [y/N] ", n)
+	} else {
+		b.WriteString("Break it? [y/N] ")
+	}
 	return b.String()
 }
 
-// notStopped is a warning: breaking a lock does not stop its holder.
-const notStopped = `The former holder is not stopped: it goes on until it next asks the nodes, or
+// together returns the holders that hold the lock together: readers, or slots.
+func together(s *admin.LockState) []redlatch.Holder {
+	if all := holding(s); all[0].Shared || all[0].Slots > 0 {
+		return all
+	}
+	return s.Holders[:1]
+}
+
+// notStopped is a warning: breaking a lock does not stop its holders.
+func notStopped(s *admin.LockState) string {
+	if len(together(s)) > 1 {
+		return `The former holders are not stopped: they go on until they next ask the nodes, or
+until the resource has seen a higher token and refuses theirs.`
+	}
+	return `The former holder is not stopped: it goes on until it next asks the nodes, or
 until the resource has seen a higher token and refuses its own.`
+}
 
 type breakJSON struct {
 	Event   string       `json:"event"`
@@ -195,6 +216,14 @@ func writeBreak(out io.Writer, say *reporter, name string, state *admin.LockStat
 		_, err := fmt.Fprintf(out, "%q is not broken: only %d of %d nodes took it away, and its holder may go on\n", name, broken, len(answers))
 		return err
 	}
-	_, err := fmt.Fprintf(out, "%q is broken on %d of %d nodes; the next token is above %s\n%s\n", name, broken, len(answers), number(report.Token), notStopped)
+	from := ""
+	if all := together(state); len(all) > 1 {
+		who := make([]string, len(all))
+		for i, h := range all {
+			who[i] = holderText(h)
+		}
+		from = fmt.Sprintf(", and taken from %d holders: %s", len(all), strings.Join(who, ", "))
+	}
+	_, err := fmt.Fprintf(out, "%q is broken on %d of %d nodes%s; the next token is above %s\n%s\n", name, broken, len(answers), from, number(report.Token), notStopped(state))
 	return err
 }

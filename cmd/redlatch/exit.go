@@ -114,7 +114,10 @@ func outcomeOf(err error) *outcome {
 		return &outcome{code: exitHeld, event: "held", err: err}
 	case errors.As(err, &bad):
 		hint := ""
-		if bad.Field == "TTL" {
+		switch bad.Field {
+		case "Slots": // another number than the holders'
+			err, hint = &redlatch.ConfigError{Field: "--slots", Value: bad.Value, Bound: bad.Bound}, "all that use a name must give the same --slots"
+		case "TTL":
 			hint = "try without --ttl: the lock is kept for as long as CMD runs, whatever its TTL"
 		}
 		return usageError(err, hint)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strconv"
 	"strings"
 	"text/tabwriter"
@@ -47,7 +48,9 @@ with PREFIX: who holds each, since when, in what time it expires unless it is
 extended, how many wait, and how many nodes say so. Nodes may disagree, while
 contenders split them or after one was away: a lock is held if a majority names
 one holder, else the state is split or waited, or unknown if that depends on
-nodes that do not answer. Nothing is changed.
+nodes that do not answer. Of a lock with readers or slots ls says how many hold
+it, and names the one that has held it longest: its are the times in the line.
+Nothing is changed.
 
 ` + unlisted + `
 
@@ -97,8 +100,10 @@ func newShow(say *reporter) *cobra.Command {
 		Long: `Show what every node says of the lock NAME: who holds it there and with which
 token, in what time it expires unless it is extended, the fence, which is the
 highest token that the node remembers, and who waits, in the order in which they
-are served. It sees every lock, also those of other clients. Nothing is changed.
-If it depends on nodes that do not answer, the state is unknown, not free.
+are served. Every reader and every slot is shown, and what each waiter waits
+for: a reader's share, a slot, or the whole lock. It sees every lock, also those
+of other clients. Nothing is changed. If it depends on nodes that do not answer,
+the state is unknown, not free.
 
 Exit status: 0, whether or not it is held; 64 for a wrong command line; 69 if too
 few nodes answered, after what the others said; 74 if stdout cannot be written.`,
@@ -178,7 +183,7 @@ func writeLocks(out io.Writer, say *reporter, locks []admin.LockState) error {
 		holder, since, left, token := "-", "-", "-", redlatch.Token(0)
 		if len(l.Holders) > 0 {
 			h := l.Holders[0]
-			holder, left, token = holderText(h), leftText(h.Left), h.Token
+			holder, left, token = columnText(h), leftText(h.Left), h.Token
 			if !h.Since.IsZero() {
 				since = agoText(h, time.DateTime)
 			}
@@ -239,6 +244,27 @@ func holderText(h redlatch.Holder) string {
 	return harmless(h.Owner)
 }
 
+// columnText names the holders of a lock in a column: how many there are, if it
+// is shared, and the first of them.
+func columnText(h redlatch.Holder) string {
+	text := holderText(h)
+	if many := holdersText(h); many != "" {
+		text = many + ": " + text
+	}
+	if h.Holders > 1 {
+		text += ", …"
+	}
+	return text
+}
+
+// nodeHolder names the holder on a node, and how many others there are.
+func nodeHolder(n admin.NodeListing) string {
+	if others := len(n.Holders) - 1; others > 0 {
+		return fmt.Sprintf("%s and %d more", harmless(n.Owner), others)
+	}
+	return harmless(n.Owner)
+}
+
 func leftText(d time.Duration) string {
 	if d == node.NoExpiry {
 		return "for ever"
@@ -281,7 +307,7 @@ func eachNode(l *admin.LockState) []string {
 		case n.Owner == "":
 			said = append(said, n.Node+" free")
 		default:
-			said = append(said, n.Node+" "+harmless(n.Owner)+" "+leftText(n.Reply.Left))
+			said = append(said, n.Node+" "+nodeHolder(n)+" "+leftText(n.Reply.Left))
 		}
 	}
 	return said
@@ -301,6 +327,10 @@ func writeState(out io.Writer, s *admin.LockState) error {
 	fmt.Fprintf(w, "name\t%s\n", harmless(s.Name))
 	switch stateOf(s) {
 	case "held":
+		if many := holdersText(s.Holders[0]); many != "" {
+			fmt.Fprintf(w, "state\theld: %s\n", many)
+			break
+		}
 		fmt.Fprintf(w, "state\theld, on %d of %d nodes\n", s.Holders[0].Nodes, len(s.Nodes))
 	case "split":
 		fmt.Fprintf(w, "state\tsplit: no majority of the %d nodes names the same holder\n", len(s.Nodes))
@@ -312,13 +342,13 @@ func writeState(out io.Writer, s *admin.LockState) error {
 		fmt.Fprint(w, "state\tfree\n")
 	}
 	for _, h := range s.Holders {
-		fmt.Fprintf(w, "holder\t%s, %s, on %d of %d nodes\n", holderText(h), whenText(h), h.Nodes, len(s.Nodes))
+		fmt.Fprintf(w, "holder\t%s%s, %s, on %d of %d nodes\n", holderText(h), roleText(h), whenText(h), h.Nodes, len(s.Nodes))
 		if h.Token != 0 {
 			fmt.Fprintf(w, "token\t%s\n", number(h.Token))
 		}
 	}
 	switch {
-	case s.Fence == 0 || len(s.Holders) > 0 && s.Fence == s.Holders[0].Token:
+	case s.Fence == 0 || slices.ContainsFunc(s.Holders, func(h redlatch.Holder) bool { return h.Token == s.Fence }):
 	case len(s.Holders) > 0:
 		fmt.Fprintf(w, "fence\t%s, raised by somebody who gave up, or of an earlier holder\n", number(s.Fence))
 	default:
@@ -326,7 +356,7 @@ func writeState(out io.Writer, s *admin.LockState) error {
 	}
 	fmt.Fprintf(w, "waiting\t%d\n", s.Waiting)
 	for i, q := range s.Waiters {
-		fmt.Fprintf(w, "  %d.\t%s, since %s, on %d of %d nodes\n", i+1, harmless(q.Owner), q.Since.UTC().Format(time.RFC3339), q.Nodes, len(s.Nodes))
+		fmt.Fprintf(w, "  %d.\t%s%s, since %s, on %d of %d nodes\n", i+1, harmless(q.Owner), wishText(s, q), q.Since.UTC().Format(time.RFC3339), q.Nodes, len(s.Nodes))
 	}
 	if more := s.Waiting - len(s.Waiters); more > 0 && len(s.Waiters) > 0 {
 		fmt.Fprintf(w, "  …\tand %d more\n", more)
@@ -348,7 +378,7 @@ func writeState(out io.Writer, s *admin.LockState) error {
 		case n.Owner == "":
 			fmt.Fprintf(w, "%s\t-\t-\t-\t%s\t%d\n", n.Node, number(n.Reply.Fence), n.Waiting)
 		default:
-			fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%d\n", n.Node, harmless(n.Owner), leftText(n.Reply.Left), number(n.Token), number(n.Reply.Fence), n.Waiting)
+			fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%d\n", n.Node, nodeHolder(n), leftText(n.Reply.Left), number(n.Token), number(n.Reply.Fence), n.Waiting)
 		}
 	}
 	return w.Flush()

@@ -23,9 +23,11 @@ type lockJSON struct {
 }
 
 type holderJSON struct {
-	Owner   string   `json:"owner"`
-	Kind    string   `json:"kind"`
-	Token   string   `json:"token,omitempty"`
+	Owner string `json:"owner"`
+	Kind  string `json:"kind"`
+	Token string `json:"token,omitempty"`
+	shareJSON
+	Holders int      `json:"holders,omitempty"` // how many hold it together, if there are several
 	Since   string   `json:"since,omitempty"`
 	Held    *float64 `json:"held_ms,omitempty"`
 	Expires *float64 `json:"expires_in_ms"` // null if it never expires
@@ -35,7 +37,10 @@ type holderJSON struct {
 func holdersJSON(holders []redlatch.Holder) []holderJSON {
 	all := make([]holderJSON, 0, len(holders))
 	for _, h := range holders {
-		who := holderJSON{Owner: h.Owner, Kind: string(h.Kind), Token: tokenText(h.Token), Nodes: h.Nodes}
+		who := holderJSON{Owner: h.Owner, Kind: string(h.Kind), Token: tokenText(h.Token), Nodes: h.Nodes, shareJSON: newShareJSON(h.Shared, h.Slots, h.Slot)}
+		if h.Holders > 1 {
+			who.Holders = h.Holders
+		}
 		if !h.Since.IsZero() {
 			who.Since, who.Held = h.Since.UTC().Format(time.RFC3339Nano), ms(h.Held)
 		}
@@ -48,14 +53,17 @@ func holdersJSON(holders []redlatch.Holder) []holderJSON {
 }
 
 type waiterJSON struct {
-	Owner string `json:"owner"`
-	Since string `json:"since"`
-	Nodes int    `json:"nodes"`
+	Owner  string `json:"owner"`
+	Shared bool   `json:"shared,omitempty"`
+	Slots  int    `json:"slots,omitempty"`
+	Since  string `json:"since"`
+	Nodes  int    `json:"nodes"`
 }
 
 type nodeJSON struct {
 	Node    string   `json:"node"`
 	Owner   string   `json:"owner,omitempty"`
+	Holders int      `json:"holders,omitempty"` // if there are several
 	Expires *float64 `json:"expires_in_ms,omitempty"`
 	Token   string   `json:"token,omitempty"`
 	Fence   string   `json:"fence,omitempty"`
@@ -73,11 +81,14 @@ func stateJSON(s *admin.LockState, waiters bool) lockJSON {
 	}
 	if waiters {
 		for _, w := range s.Waiters {
-			j.Waiters = append(j.Waiters, waiterJSON{w.Owner, w.Since.UTC().Format(time.RFC3339Nano), w.Nodes})
+			j.Waiters = append(j.Waiters, waiterJSON{w.Owner, w.Shared, w.Slots, w.Since.UTC().Format(time.RFC3339Nano), w.Nodes})
 		}
 	}
 	for _, n := range s.Nodes {
 		entry := nodeJSON{Node: n.Node, Owner: n.Owner, Token: tokenText(n.Token), Waiting: n.Waiting}
+		if len(n.Holders) > 1 {
+			entry.Holders = len(n.Holders)
+		}
 		if n.Reply.Fence != n.Token {
 			entry.Fence = tokenText(n.Reply.Fence)
 		}

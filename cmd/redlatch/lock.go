@@ -21,6 +21,7 @@ import (
 // lockFlags are the flags of lock.
 type lockFlags struct {
 	nodeFlags
+	shareFlags
 	noWait  bool
 	wait    time.Duration
 	waitSet bool
@@ -42,13 +43,16 @@ restart guard allow as much as they were marked for, 30s unless "redlatch init
 --max-ttl" said otherwise. If the work is one command, "redlatch run" is
 better: it keeps the lock, and ends the command when the lock is lost.
 
+With --shared the lock is held together with other readers, and with --slots K
+by K at most, as with "redlatch run". Extending and releasing it is the same.
+
 Stdout gets lines for the shell's eval: REDLATCH_HANDLE, REDLATCH_NAME,
-REDLATCH_TOKEN, REDLATCH_OWNER and REDLATCH_DEADLINE. Check that there are any
-before the eval: lease=$(redlatch lock NAME) || exit; eval "$lease". An eval of
-nothing succeeds, so that eval "$(redlatch lock NAME)" || exit would go on
-without the lock if redlatch was killed, or is not installed. Otherwise a lock
-that was not to be had gets a line that makes the eval fail with the same exit
-status.
+REDLATCH_TOKEN, REDLATCH_OWNER, REDLATCH_DEADLINE, and with --slots also
+REDLATCH_SLOT. Check that there are any before the eval:
+lease=$(redlatch lock NAME) || exit; eval "$lease". An eval of nothing succeeds,
+so that eval "$(redlatch lock NAME)" || exit would go on without the lock if
+redlatch was killed, or is not installed. Otherwise a lock that was not to be
+had gets a line that makes the eval fail with the same exit status.
 
 The handle can extend and release the lock: keep it from others as you would a
 password. "redlatch extend" and "redlatch unlock" find it in the environment,
@@ -77,12 +81,17 @@ Exit status:
 		Annotations: map[string]string{evaluated: ""},
 		RunE: func(cmd *cobra.Command, args []string) error {
 			f.waitSet = cmd.Flags().Changed("wait")
+			f.slotsSet = cmd.Flags().Changed("slots")
+			if err := f.checkShare(1); err != nil {
+				return named(args[0], err)
+			}
 			return named(args[0], f.located(f.run(cmd.OutOrStdout(), say, args[0])))
 		},
 	}
 	flags := cmd.Flags()
 	flags.SortFlags = false
 	f.register(flags)
+	f.registerShare(flags)
 	flags.BoolVarP(&f.noWait, "no-wait", "n", false, "ask once and do not wait: exit 75 if another holds the lock, 69 if too few nodes answer")
 	flags.VarP(seconds{&f.wait}, "wait", "w", "wait for `DURATION` at the most, for holders and for nodes, then exit 75 or 69; a bare number is seconds (default: for holders without end, for nodes 2s)")
 	flags.DurationVar(&f.ttl, "ttl", 0, "`DURATION` for which the lock lives unless it is extended (default 10s, or the longest that the nodes allow)")
@@ -161,12 +170,13 @@ func (f *lockFlags) run(out io.Writer, say *reporter, name string) error {
 		}
 	}
 	asked := time.Now()
-	opts := redlatch.LockOptions{TTL: f.ttl, Wait: f.wait, NoKeepAlive: true}
+	opts := f.options()
+	opts.TTL, opts.Wait, opts.NoKeepAlive = f.ttl, f.wait, true
 	ask := client.Lock
 	if f.noWait || f.waitSet && f.wait == 0 {
 		ask = client.TryLock
 	}
-	show := say.showWaiting(name, nodes, places)
+	show := say.showWaiting(name, nodes, places, f.shareFlags)
 	lease, err := ask(ctx, name, opts)
 	show.stop()
 	waited := time.Since(asked)
@@ -206,6 +216,9 @@ func (f *lockFlags) refused(err error, ctx context.Context, waited time.Duration
 		end.err = fmt.Errorf("%w, after a wait of %v", err, waited.Round(time.Millisecond))
 		end.hint = "try a longer -w"
 	}
+	if end.event == "held" {
+		end.hint = f.hint(err, end.hint)
+	}
 	if endless(err) {
 		end.hint = "" // the error says what to do; waiting does not help
 	}
@@ -234,10 +247,11 @@ func (f *nodeFlags) writeLease(out io.Writer, say *reporter, lease *redlatch.Lea
 		return writeExports(out, variables)
 	}
 	line := struct {
-		Event    string   `json:"event"`
-		Name     string   `json:"name"`
-		Handle   string   `json:"handle"`
-		Token    string   `json:"token"`
+		Event  string `json:"event"`
+		Name   string `json:"name"`
+		Handle string `json:"handle"`
+		Token  string `json:"token"`
+		shareJSON
 		Owner    string   `json:"owner"`
 		Deadline string   `json:"deadline"`
 		TTL      *float64 `json:"ttl_ms"`
@@ -245,7 +259,7 @@ func (f *nodeFlags) writeLease(out io.Writer, say *reporter, lease *redlatch.Lea
 		Waited   *float64 `json:"waited_ms,omitempty"`
 		Nodes    []string `json:"nodes"`
 	}{
-		Event: "extended", Name: lease.Name(), Handle: lease.Handle(), Token: tokenText(lease.Token()), Owner: lease.Owner(),
+		Event: "extended", Name: lease.Name(), Handle: lease.Handle(), Token: tokenText(lease.Token()), Owner: lease.Owner(), shareJSON: shareOf(lease),
 		Deadline: lease.Deadline().UTC().Format(time.RFC3339Nano), TTL: ms(lease.TTL()), Left: ms(lease.Remaining()), Nodes: f.opened,
 	}
 	if waited != nil {

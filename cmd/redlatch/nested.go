@@ -3,9 +3,7 @@ package main
 import (
 	"context"
 	"crypto/sha256"
-	"encoding/base64"
 	"encoding/hex"
-	"encoding/json"
 	"fmt"
 	"os"
 	"slices"
@@ -36,19 +34,9 @@ func heldEntry(value string) string {
 func heldWith(leases *redlatch.Leases) string {
 	text := os.Getenv(heldVariable)
 	for _, l := range leases.All() {
-		text += " " + heldEntry(valueOf(l))
+		text += " " + heldEntry(partsOf(l).Value)
 	}
 	return heldVariable + "=" + strings.TrimSpace(text)
-}
-
-// valueOf returns the value of a lease on the nodes.
-func valueOf(lease *redlatch.Lease) string {
-	var parts struct{ Value string }
-	_, text, _ := strings.Cut(lease.Handle(), ".")
-	if plain, err := base64.RawURLEncoding.DecodeString(text); err == nil {
-		json.Unmarshal(plain, &parts)
-	}
-	return parts.Value
 }
 
 // nested calls the function of that name on nodes that it opens, if there is
@@ -80,23 +68,21 @@ func nested(name string, nodes []redlatch.Node) error {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), nestedLimit)
 	defer cancel()
-	values := make([]string, len(nodes))
+	values := make([][]string, len(nodes))
 	var asked sync.WaitGroup
 	for i, n := range nodes {
 		asked.Go(func() {
-			if r, err := n.Do(ctx, node.Request{Op: node.OpInspect, Name: name}); err == nil && r.Status == node.Held {
-				values[i] = r.Value
-			}
+			values[i] = valuesOn(ctx, n, name)
 		})
 	}
 	asked.Wait()
-	for _, value := range values {
-		if value == "" || !slices.Contains(entries, heldEntry(value)) {
+	for _, value := range slices.Concat(values...) {
+		if !slices.Contains(entries, heldEntry(value)) {
 			continue
 		}
 		same := 0
-		for _, other := range values {
-			if other == value {
+		for _, others := range values {
+			if slices.Contains(others, value) {
 				same++
 			}
 		}
@@ -110,4 +96,24 @@ func nested(name string, nodes []redlatch.Node) error {
 			hint: "use another name for the inner lock, or one run for both"}
 	}
 	return nil
+}
+
+// valuesOn returns the values that hold a lock on a node: several if it has
+// readers or slots. For those too the wait might not end: a writer that waits
+// would be between the two runs, and all slots may be held by outer ones.
+func valuesOn(ctx context.Context, n redlatch.Node, name string) []string {
+	r, err := n.Do(ctx, node.Request{Op: node.OpInspect, Name: name})
+	if err != nil || r.Status != node.Held {
+		return nil
+	}
+	if lister, ok := n.(node.Lister); ok && r.Holders > 1 {
+		if l, err := lister.Look(ctx, name); err == nil {
+			values := make([]string, len(l.Holders))
+			for i, h := range l.Holders {
+				values[i] = h.Value
+			}
+			return values
+		}
+	}
+	return []string{r.Value}
 }

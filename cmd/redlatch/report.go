@@ -60,11 +60,12 @@ type event struct {
 	Holders []holderJSON `json:"holders,omitempty"`
 	Place   int          `json:"place,omitempty"`
 	Token   string       `json:"token,omitempty"`
-	Locks   []lockedJSON `json:"locks,omitempty"` // if there are several
-	Owner   string       `json:"owner,omitempty"`
-	Waited  *float64     `json:"waited_ms,omitempty"`
-	Held    *float64     `json:"held_ms,omitempty"`
-	Left    *float64     `json:"left_ms,omitempty"`
+	shareJSON
+	Locks  []lockedJSON `json:"locks,omitempty"` // if there are several
+	Owner  string       `json:"owner,omitempty"`
+	Waited *float64     `json:"waited_ms,omitempty"`
+	Held   *float64     `json:"held_ms,omitempty"`
+	Left   *float64     `json:"left_ms,omitempty"`
 }
 
 // lockedJSON is one of several locks.
@@ -93,7 +94,7 @@ func (r *reporter) end(o *outcome) {
 		e.Holders = holdersJSON(held.Holders)
 	}
 	if f := o.run; f != nil {
-		e.Token, e.Owner = tokenText(f.leases[0].Token()), f.leases[0].Owner()
+		e.Token, e.Owner, e.shareJSON = tokenText(f.leases[0].Token()), f.leases[0].Owner(), shareOf(f.leases[0])
 		if len(f.leases) > 1 {
 			e.Token = ""
 			for _, l := range f.leases {

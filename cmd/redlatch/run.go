@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"strconv"
 	"strings"
 	"syscall"
 	"time"
@@ -27,6 +28,11 @@ With several names CMD runs while all of these locks are held. They are acquired
 in the order of their names, so runs that list the same names in any order do not
 wait for each other in a circle. The loss of one ends CMD. In its environment
 the names and tokens then stand in that order, one on each line.
+
+With --shared CMD is a reader: readers run together, and never beside a run
+without --shared, a writer. A writer that waits is served before readers that
+come later. With --slots K at most K run at a time, each with a slot of its own
+from 0 to K-1 in REDLATCH_SLOT. A run without --slots waits for all slots.
 
 CMD runs in a process group of its own, with the same stdin, stdout and stderr,
 and with REDLATCH_NAME, REDLATCH_TOKEN, REDLATCH_OWNER and REDLATCH_DEADLINE in
@@ -58,6 +64,16 @@ Exit status: CMD's own, or
 
   # wait for half a minute at most
   redlatch run -w 30s deploy/web -- make deploy
+
+  # many copy the backups at a time, and none while a new one is written
+  redlatch run --shared backups -- rsync -a /backups/ mirror:/backups/
+  redlatch run backups -- ./backup.sh /backups
+
+  # at most 3 at a time, though all are started at once
+  for f in *.mov; do
+    redlatch run --slots 3 transcode -- ./transcode.sh "$f" &
+  done
+  wait
 
   # two locks, both or none
   redlatch run db/orders db/stock -- ./move.sh
@@ -99,6 +115,7 @@ type task struct {
 func (f *runFlags) ended(say *reporter, cmd *cobra.Command, args []string, do func(t *task) *outcome) *outcome {
 	f.graceSet = cmd.Flags().Changed("grace")
 	f.ttlSet = cmd.Flags().Changed("ttl")
+	f.slotsSet = cmd.Flags().Changed("slots")
 	dash := cmd.ArgsLenAtDash()
 	t := &task{f: f, say: say, names: args[:dash], argv: args[dash:]}
 	end := t.prepare()
@@ -117,6 +134,9 @@ func (t *task) name() string { return strings.Join(t.names, ", ") }
 func (t *task) prepare() *outcome {
 	f := t.f
 	if err := f.check(); err != nil {
+		return outcomeOf(err)
+	}
+	if err := f.checkShare(len(t.names)); err != nil {
 		return outcomeOf(err)
 	}
 	// Before the lock is acquired: nobody should wait for a command that cannot
@@ -164,7 +184,7 @@ func (t *task) once() (end *outcome, lost bool) {
 		}
 	}
 	asked := time.Now()
-	show := t.say.showWaiting(t.names[0], t.nodes, &t.extends.places)
+	show := t.say.showWaiting(t.names[0], t.nodes, &t.extends.places, f.shareFlags)
 	leases, err := t.acquire()
 	show.stop()
 	if err != nil {
@@ -212,12 +232,19 @@ func leaseVariables(leases ...*redlatch.Lease) []string {
 			deadline = d
 		}
 	}
-	return []string{
+	variables := []string{
 		"REDLATCH_NAME=" + strings.Join(names, "\n"), // which no name contains
 		"REDLATCH_TOKEN=" + strings.Join(tokens, "\n"),
 		"REDLATCH_OWNER=" + leases[0].Owner(),
 		"REDLATCH_DEADLINE=" + deadline.UTC().Format(time.RFC3339Nano),
 	}
+	if partsOf(leases[0]).Slots > 0 { // then there is one lease
+		return append(variables, slotVariable+"="+strconv.Itoa(leases[0].Slot()))
+	}
+	if os.Getenv(slotVariable) != "" {
+		return append(variables, slotVariable+"=") // that of another lock
+	}
+	return variables
 }
 
 // acquire waits for the locks. A signal that ends a process ends the wait.
@@ -231,7 +258,8 @@ func (t *task) acquire() (*redlatch.Leases, error) {
 	}
 	done := make(chan result, 1)
 	go func() {
-		opts := redlatch.LockOptions{Wait: f.wait}
+		opts := f.options()
+		opts.Wait = f.wait
 		if f.noWait || f.waitSet && f.wait == 0 {
 			opts.Tries = 1
 		}
@@ -268,6 +296,7 @@ func (f *runFlags) refused(err error, waited time.Duration) *outcome {
 		end.err = fmt.Errorf("%w, after a wait of %v", err, waited.Round(time.Millisecond))
 		end.hint = "try a longer -w"
 	}
+	end.hint = f.hint(err, end.hint)
 	if endless(err) {
 		end.hint = "" // the error says what to do; waiting does not help
 	}

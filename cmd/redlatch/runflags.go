@@ -19,6 +19,7 @@ import (
 // runFlags are the flags of run.
 type runFlags struct {
 	nodeFlags
+	shareFlags
 	noWait       bool
 	wait         time.Duration
 	waitSet      bool
@@ -36,6 +37,7 @@ type runFlags struct {
 // registerRun adds the flags of run.
 func (f *runFlags) registerRun(flags *pflag.FlagSet) {
 	f.register(flags)
+	f.registerShare(flags)
 	f.registerWait(flags)
 	f.registerHold(flags)
 	flags.DurationVar(&f.minHold, "min-hold", 0, "hold the lock for `DURATION` at least, even if CMD ends before")

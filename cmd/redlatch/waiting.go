@@ -38,6 +38,7 @@ type waiting struct {
 	name   string
 	nodes  []redlatch.Node
 	places *places
+	share  shareFlags
 	say    *reporter
 	screen *screen.Screen // nil if there is no terminal
 	since  time.Time
@@ -47,11 +48,11 @@ type waiting struct {
 
 // showWaiting begins to show a wait. It returns nil, and shows nothing, with
 // --quiet.
-func (r *reporter) showWaiting(name string, nodes []redlatch.Node, places *places) *waiting {
+func (r *reporter) showWaiting(name string, nodes []redlatch.Node, places *places, share shareFlags) *waiting {
 	if r.quiet {
 		return nil
 	}
-	w := &waiting{name: name, nodes: nodes, places: places, say: r, since: time.Now(), over: make(chan struct{})}
+	w := &waiting{name: name, nodes: nodes, places: places, share: share, say: r, since: time.Now(), over: make(chan struct{})}
 	if file, ok := r.w.(*os.File); ok && r.format != "json" {
 		if w.screen = screen.Open(file); w.screen != nil {
 			w.screen.Faint = true
@@ -122,6 +123,7 @@ func nextLine(waited time.Duration) time.Duration {
 // waitView is what is known of a wait at one moment.
 type waitView struct {
 	name    string            // of the lock
+	share   shareFlags        // what we wait for
 	holders []redlatch.Holder // whom most nodes name; empty for nobody
 	place   int               // in the queue; 0 if it is not known
 	waited  time.Duration
@@ -145,7 +147,7 @@ func (w *waiting) look(ctx context.Context) waitView {
 		})
 	}
 	asked.Wait()
-	v := waitView{waited: time.Since(w.since), nodes: len(w.nodes)}
+	v := waitView{share: w.share, waited: time.Since(w.since), nodes: len(w.nodes)}
 	v.name, v.place, v.outage = name, place, outage
 	votes := map[string]int{}
 	for i, r := range replies {
@@ -180,7 +182,11 @@ func (v waitView) line() string {
 	case 2*(v.nodes-v.silent) <= v.nodes:
 		why = fmt.Sprintf(": %d of %d nodes do not answer", v.silent, v.nodes)
 	case len(v.holders) > 0:
-		why = ": held by " + v.holders[0].String()
+		why = ": "
+		if who := v.share.before(v.holders[0]); who != "" {
+			why += who + "; "
+		}
+		why += "held by " + v.holders[0].String()
 	}
 	return harmless(fmt.Sprintf("redlatch: waiting for %q%s (%v so far)%s", v.name, place, v.waited.Round(time.Second), why))
 }

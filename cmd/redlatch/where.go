@@ -79,7 +79,7 @@ func nodeNames(nodes []redlatch.Node) []string {
 // else we read, and what we set for CMD and for scripts.
 func knownVariables() []string {
 	known := []string{configVariable, passwordVariable, "REDLATCH_STATE_DIR", handleVariable, heldVariable,
-		"REDLATCH_NAME", "REDLATCH_TOKEN", "REDLATCH_OWNER", "REDLATCH_DEADLINE"}
+		"REDLATCH_NAME", "REDLATCH_TOKEN", "REDLATCH_OWNER", "REDLATCH_DEADLINE", slotVariable}
 	for _, name := range settings {
 		known = append(known, variable(name))
 	}

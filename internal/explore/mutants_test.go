@@ -61,8 +61,8 @@ func (c *Claim) from(now Instant) Instant { if off("extension from the reply") {
 	switch {
 	case own < 0:
 `},
-	{"internal/nodestate/ops.go", "	if verdict != node.Ahead {\n		e.raise(req, true, s.now)", `	if verdict != node.Ahead && !off("release leaves the fence") {
-		e.raise(req, true, s.now)`},
+	{"internal/nodestate/ops.go", "	if verdict != node.Ahead {\n", `	if verdict != node.Ahead && !off("release leaves the fence") {
+`},
 	{"internal/nodestate/marker.go", "		case m.TrustedFrom.After(now):", `		case m.TrustedFrom.After(now) && !off("trusted at once"):`},
 	{"internal/nodestate/marker.go", "	case node.OpAcquire, node.OpRepair:\n		switch {\n", `	case node.OpAcquire, node.OpRepair:
 		switch {

@@ -21,6 +21,7 @@ type Entry struct {
 	FenceUntil time.Time
 
 	Queue Queue
+	Marks Marks
 }
 
 // Clone returns a copy that shares nothing with e.
@@ -28,6 +29,7 @@ func (e *Entry) Clone() Entry {
 	c := *e
 	c.Holders = slices.Clone(e.Holders)
 	c.Queue = e.Queue.clone()
+	c.Marks = e.Marks.clone()
 	return c
 }
 
@@ -39,6 +41,7 @@ func (e *Entry) Settle(now time.Time) {
 		e.forgetFence()
 	}
 	e.Queue.settle(now)
+	e.Marks.settle(now)
 }
 
 // Listing returns the node's listing of the name. The entry is settled.
@@ -58,7 +61,7 @@ func (e *Entry) held() bool { return len(e.Holders) > 0 }
 
 // dead reports whether there is nothing to store.
 func (e *Entry) dead() bool {
-	return !e.held() && e.Fence == 0 && e.Queue.empty()
+	return !e.held() && e.Fence == 0 && e.Queue.empty() && e.Marks.empty()
 }
 
 // taken returns Held or Absent.

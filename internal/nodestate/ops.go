@@ -36,6 +36,8 @@ func (e *Entry) apply(now time.Time, req node.Request, wakes bool) (node.Reply, 
 		status = e.repair(req, s)
 	case node.OpBreak:
 		status = e.breakUp(req, s)
+	case node.OpRemember, node.OpRecall:
+		return node.Reply{Status: e.remember(req, now), Since: e.Marks.Since, Now: now}, nil
 	default:
 		status = e.taken()
 	}
@@ -174,7 +176,7 @@ func (e *Entry) repair(req node.Request, s *serving) node.Status {
 	}
 	e.grant(req, share, own, s.now)
 	s.fence = e.Fence
-	e.Queue.leave(req.Value)
+	e.Queue.withdraw(req)
 	e.Queue.serve(e.Holders, s)
 	return node.Granted
 }
@@ -186,17 +188,24 @@ func (e *Entry) release(req node.Request, s *serving) node.Status {
 	case own < 0:
 	case req.Once && refused(verdict):
 		return verdict
+	case req.Keep > 0:
+		status = node.Granted
+		h := &e.Holders[own]
+		if until := s.now.Add(req.Keep); until.Before(h.Until) {
+			h.Until = until
+		}
 	default:
 		status = node.Granted
 		e.free(own)
 	}
-	e.Queue.leave(req.Value)
+	e.Queue.withdraw(req)
 	// Also if the name was ours: an acquire with a higher token may still be in
 	// flight, and would take the name again after we gave it up. An acquire
 	// that is ahead of the clock would be refused in any case, and its release
 	// must not raise the fence.
 	if verdict != node.Ahead {
-		e.raise(req, true, s.now)
+		// An exclusive acquire below the fence is stale, whatever the floor.
+		e.raise(req, req.Mode != node.Exclusive || req.Token > e.Fence, s.now)
 	}
 	s.fence = e.Fence
 	e.Queue.serve(e.Holders, s)

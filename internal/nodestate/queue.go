@@ -227,6 +227,14 @@ func (q *Queue) isNext(req node.Request, room node.Room) bool {
 // first reports whether the value is the head of the queue.
 func (q *Queue) first(value string) bool { return len(q.Waiters) > 0 && q.Waiters[0].Value == value }
 
+// withdraw removes the place of a request's value. As with holders, a request for
+// a share finds a waiter for the whole name, and not the other way round.
+func (q *Queue) withdraw(req node.Request) {
+	q.Waiters = slices.DeleteFunc(q.Waiters, func(w node.Waiter) bool {
+		return w.Value == req.Value && (w.Mode == node.Exclusive || w.Kind() == req.Kind())
+	})
+}
+
 func (q *Queue) leave(value string) {
 	q.Waiters = slices.DeleteFunc(q.Waiters, func(w node.Waiter) bool { return w.Value == value })
 }

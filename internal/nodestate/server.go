@@ -31,12 +31,14 @@ const leastSweep = 64
 // Check refuses a request that is not valid.
 func Check(req node.Request) error {
 	switch {
-	case req.Op < node.OpAcquire || req.Op > node.OpBreak:
+	case req.Op < node.OpAcquire || req.Op > node.OpRecall:
 		return fmt.Errorf("operation %d is unknown", req.Op)
 	case req.Op == node.OpMark && (req.Guard == nil || req.Mark > node.MarkBar):
 		return fmt.Errorf("mark %d is unknown, or comes without a guard", req.Mark)
 	case req.Token > node.MaxToken:
 		return fmt.Errorf("token %d is above the largest, %d", uint64(req.Token), uint64(node.MaxToken))
+	case (req.Op == node.OpRemember || req.Op == node.OpRecall) && (req.Occurrence == "" || len(req.Occurrence) > node.MaxOccurrence):
+		return &node.ConfigError{Field: "Occurrence", Value: req.Occurrence, Bound: fmt.Sprintf("of 1 to %d bytes", node.MaxOccurrence)}
 	case req.TTL <= 0 && (req.Op == node.OpAcquire || req.Op == node.OpExtend || req.Op == node.OpRepair):
 		return fmt.Errorf("time to live is %v: it must be positive", req.TTL)
 	}

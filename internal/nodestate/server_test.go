@@ -3,6 +3,7 @@ package nodestate
 import (
 	"fmt"
 	"reflect"
+	"slices"
 	"testing"
 	"time"
 
@@ -78,5 +79,252 @@ func TestACloneSharesNothing(t *testing.T) {
 	}
 	if !reflect.DeepEqual(before, again) {
 		t.Errorf("the copy has become %+v, want %+v", before, again)
+	}
+}
+
+// line is a server on which values ask for one name. Those that wait came in the
+// order in which they first ask.
+type line struct {
+	t       *testing.T
+	s       Server
+	now     time.Time
+	tickets map[string]int64
+	turns   []string // who was notified of its turn by the last request
+}
+
+func newLine(t *testing.T) *line { return &line{t: t, now: time.Now(), tickets: map[string]int64{}} }
+
+var writer, reader = node.Share{}, node.Share{Mode: node.Shared}
+
+func passes(*node.Request)     {}
+func waits(req *node.Request)  { req.Wait = true }
+func barges(req *node.Request) { req.Barge = true }
+
+// late has a waiter ask with a token that the node refuses.
+func late(req *node.Request) { req.Wait, req.Token = true, 1 }
+
+// expect executes a request and checks the status.
+func (l *line) expect(want node.Status, op node.Op, value string, share node.Share, change func(*node.Request)) node.Reply {
+	l.t.Helper()
+	req := request(op, "name", value)
+	req.Share = share
+	if change(&req); req.Wait {
+		if l.tickets[value] == 0 {
+			l.tickets[value] = int64(len(l.tickets)) + 1
+		}
+		req.Ticket = l.tickets[value]
+	}
+	if err := Check(req); err != nil {
+		l.t.Fatal(err)
+	}
+	reply, wakes := l.s.Apply(l.now, req)
+	l.turns = nil
+	for _, w := range wakes {
+		if w.Kind == node.WakeTurn {
+			l.turns = append(l.turns, w.Value)
+		}
+	}
+	if reply.Status != want {
+		l.t.Fatalf("%v by %q: answered %q, want %q", op, value, reply.Status, want)
+	}
+	return reply
+}
+
+// expectTurns checks who was notified of its turn by the last request.
+func (l *line) expectTurns(want ...string) {
+	l.t.Helper()
+	if !slices.Equal(l.turns, want) {
+		l.t.Fatalf("it was the turn of %q, want %q", l.turns, want)
+	}
+}
+
+// TestALookAtTheQueueHasAnEnd has many readers wait for a free name. A reader
+// behind more of them than there can be slots has to wait until they have asked,
+// though all of them would fit.
+func TestALookAtTheQueueHasAnEnd(t *testing.T) {
+	for _, c := range []struct {
+		what   string
+		before int // readers in the queue before the one that asks
+		change func(*node.Request)
+		want   node.Status
+	}{
+		{"a waiter behind 3", 3, waits, node.Granted},
+		{"a waiter behind 64", node.MaxSlots, waits, node.Granted},
+		{"a waiter behind 65", node.MaxSlots + 1, waits, node.Reserved},
+		{"a passer-by behind 64", node.MaxSlots, passes, node.Granted},
+		{"a passer-by behind 65", node.MaxSlots + 1, passes, node.Reserved},
+		{"one that barges, behind 65", node.MaxSlots + 1, barges, node.Granted},
+	} {
+		t.Run(c.what, func(t *testing.T) {
+			l := newLine(t)
+			l.expect(node.Granted, node.OpAcquire, "holder", writer, passes)
+			for i := range c.before {
+				l.expect(node.Held, node.OpAcquire, fmt.Sprint("reader ", i), reader, waits)
+			}
+			l.expect(node.Held, node.OpAcquire, "asker", reader, c.change)
+			l.expect(node.Granted, node.OpRelease, "holder", writer, passes)
+			l.expect(c.want, node.OpAcquire, "asker", reader, c.change)
+			if c.want != node.Granted {
+				l.expect(node.Granted, node.OpAcquire, "reader 0", reader, waits)
+				l.expect(node.Granted, node.OpAcquire, "asker", reader, c.change)
+			}
+		})
+	}
+}
+
+// TestANameHasAHighestNumberOfReaders fills a name with readers.
+func TestANameHasAHighestNumberOfReaders(t *testing.T) {
+	full := newLine(t)
+	for i := range node.MaxHolders {
+		full.expect(node.Granted, node.OpAcquire, fmt.Sprint("reader ", i), reader, passes)
+	}
+	for _, c := range []struct {
+		what   string
+		op     node.Op
+		value  string
+		change func(*node.Request)
+		want   node.Status
+		rank   int
+	}{
+		{"the next one waits", node.OpAcquire, "next", waits, node.Held, 1},
+		{"the next one does not wait", node.OpAcquire, "next", passes, node.Held, 0},
+		{"the next one barges", node.OpAcquire, "next", barges, node.Held, 0},
+		{"the next one is repaired", node.OpRepair, "next", passes, node.Held, 0},
+		{"one of them asks again", node.OpAcquire, "reader 5", passes, node.Granted, 0},
+		{"one of them is repaired", node.OpRepair, "reader 5", passes, node.Granted, 0},
+		{"one of them extends", node.OpExtend, "reader 5", passes, node.Granted, 0},
+	} {
+		t.Run(c.what, func(t *testing.T) {
+			l := &line{t: t, s: full.s.Clone(), now: full.now, tickets: map[string]int64{}}
+			if reply := l.expect(c.want, c.op, c.value, reader, c.change); reply.Rank != c.rank {
+				t.Errorf("the rank is %d, want %d", reply.Rank, c.rank)
+			}
+			if reply := l.expect(node.Held, node.OpInspect, "", writer, passes); reply.Holders != node.MaxHolders {
+				t.Errorf("%d holders, want %d", reply.Holders, node.MaxHolders)
+			}
+		})
+	}
+	t.Run("one leaves", func(t *testing.T) {
+		l := &line{t: t, s: full.s.Clone(), now: full.now, tickets: map[string]int64{}}
+		l.expect(node.Held, node.OpAcquire, "next", reader, waits)
+		l.expect(node.Held, node.OpAcquire, "after", reader, waits)
+		l.expect(node.Granted, node.OpRelease, "reader 5", reader, passes)
+		l.expectTurns("next")
+		l.expect(node.Reserved, node.OpAcquire, "after", reader, waits)
+		l.expect(node.Granted, node.OpAcquire, "next", reader, waits)
+		l.expect(node.Held, node.OpAcquire, "after", reader, waits)
+	})
+}
+
+// TestASecondWaiterIsNotifiedOnce is about the second in the queue, if there is
+// room for it beside the head. Each case begins when "one" and "two" have been
+// notified, with "three" behind them.
+func TestASecondWaiterIsNotifiedOnce(t *testing.T) {
+	const timePasses node.Op = 0 // so long that the head lapses
+	type step struct {
+		op     node.Op
+		value  string
+		change func(*node.Request)
+		want   node.Status
+		turns  []string
+	}
+	two, three := []string{"two"}, []string{"three"}
+	for _, c := range []struct {
+		what  string
+		steps []step
+	}{
+		{"it becomes the head by a grant", []step{
+			{node.OpAcquire, "one", waits, node.Granted, three},
+			{node.OpAcquire, "two", waits, node.Granted, nil},
+		}},
+		{"it becomes the head by a departure", []step{
+			{node.OpRelease, "one", passes, node.Absent, three},
+			{node.OpAcquire, "two", waits, node.Granted, nil},
+		}},
+		{"it is granted before the head", []step{
+			{node.OpAcquire, "two", waits, node.Granted, three},
+			{node.OpAcquire, "one", waits, node.Granted, nil},
+			{node.OpAcquire, "three", waits, node.Granted, nil},
+		}},
+		{"it leaves", []step{
+			{node.OpRelease, "two", passes, node.Absent, three},
+			{node.OpRelease, "two", passes, node.Absent, nil},
+		}},
+		{"others ask", []step{
+			{node.OpInspect, "", passes, node.Absent, nil},
+			{node.OpRelease, "stranger", passes, node.Absent, nil},
+			{node.OpAcquire, "one", late, node.Behind, nil},
+			{node.OpRelease, "stranger", passes, node.Absent, nil},
+		}},
+		{"it asks, is refused, and becomes the head", []step{
+			{node.OpAcquire, "two", late, node.Behind, nil},
+			{node.OpAcquire, "one", waits, node.Granted, []string{"two", "three"}},
+			{node.OpAcquire, "two", waits, node.Granted, nil},
+		}},
+		{"it asks, is refused, and remains second", []step{
+			{node.OpAcquire, "two", late, node.Behind, nil},
+			{node.OpRelease, "stranger", passes, node.Absent, two},
+			{node.OpRelease, "stranger", passes, node.Absent, nil},
+			{node.OpRelease, "one", passes, node.Absent, three},
+		}},
+		{"another takes the name before it asks", []step{
+			{node.OpAcquire, "barger", barges, node.Granted, nil},
+			{node.OpRelease, "one", passes, node.Held, nil},
+			{node.OpRelease, "barger", passes, node.Granted, []string{"two", "three"}},
+		}},
+		{"another takes the name before both ask", []step{
+			{node.OpAcquire, "barger", barges, node.Granted, nil},
+			{node.OpRelease, "barger", passes, node.Granted, []string{"one", "two"}},
+			{node.OpRelease, "two", passes, node.Absent, three},
+		}},
+		{"another takes the name when it is the only one left", []step{
+			{node.OpRelease, "three", passes, node.Absent, nil},
+			{node.OpRelease, "one", passes, node.Absent, nil},
+			{node.OpAcquire, "barger", barges, node.Granted, nil},
+			{node.OpRelease, "barger", passes, node.Granted, two},
+		}},
+		{"the head does not ask, and it is called", []step{
+			{op: timePasses},
+			// "two" becomes the head. It has been notified of its turn.
+			{node.OpRelease, "stranger", passes, node.Absent, three},
+			{node.OpAcquire, "two", waits, node.Granted, nil},
+		}},
+		{"it asks after the head's time, alone, and is refused", []step{
+			{node.OpRelease, "three", passes, node.Absent, nil},
+			{op: timePasses},
+			{node.OpAcquire, "two", late, node.Behind, nil},
+			{node.OpRelease, "stranger", passes, node.Absent, two},
+		}},
+		{"the head asks again", []step{
+			{node.OpAcquire, "one", late, node.Behind, nil},
+			{node.OpAcquire, "barger", barges, node.Granted, nil},
+			{node.OpAcquire, "one", waits, node.Held, nil},
+			{node.OpRelease, "barger", passes, node.Granted, []string{"one", "two"}},
+		}},
+	} {
+		for what, share := range map[string]node.Share{"readers": reader, "slots": {Mode: node.Slotted, Slots: 5}} {
+			t.Run(c.what+", "+what, func(t *testing.T) {
+				l := newLine(t)
+				l.expect(node.Granted, node.OpAcquire, "holder", writer, passes)
+				for _, value := range []string{"one", "two", "three"} {
+					l.expect(node.Held, node.OpAcquire, value, share, waits)
+					l.expectTurns()
+				}
+				l.expect(node.Granted, node.OpRelease, "holder", writer, passes)
+				l.expectTurns("one", "two")
+				for _, s := range c.steps {
+					if s.op == timePasses {
+						l.now = l.now.Add(node.TurnLease)
+						continue
+					}
+					asked := share
+					if s.value == "barger" {
+						asked = writer
+					}
+					l.expect(s.want, s.op, s.value, asked, s.change)
+					l.expectTurns(s.turns...)
+				}
+			})
+		}
 	}
 }

@@ -91,7 +91,7 @@ func (c *Claim) Canonical() Claim {
 		n.afterAsking()
 		n.forgetAnswers()
 		n.state, n.round, n.listening, n.successor = Gone, Round{}, false, New
-		n.lease = lease{}
+		n.lease = lease{kept: c.lease.kept}
 		if c.lease.cause == WasDetached {
 			n.lease.cause = WasDetached
 		}
@@ -134,7 +134,7 @@ func (c *Claim) AppendTo(b []byte, f Frame) []byte {
 	e.add(int64(c.round.Op))
 	e.seqs(c.round.Seq)
 	e.times(c.round.Start, c.round.End, c.round.limit, c.round.until)
-	e.times(c.lease.acquired, c.lease.deadline, c.lease.next)
+	e.times(c.lease.acquired, c.lease.deadline, c.lease.next, c.lease.kept)
 	e.add(int64(c.lease.cause))
 	if w := c.wait; w != (waiting{}) {
 		e.add(1, e.clock(w.came), e.clock(w.ticket), int64(w.rounds), int64(w.missed), int64(w.missing), int64(w.rank), int64(w.holder))

@@ -41,23 +41,27 @@ type Config struct {
 	Window  time.Duration
 	Tokens  bool
 	Guarded bool // the restart guard is on
+	// Unbounded says that the caller set no limit at all. KeepAlive has the
+	// lease be extended in the background.
+	Unbounded bool
+	KeepAlive bool
+	// Share is what the caller asks for. Its slot is the one that it has, if
+	// another process acquired it.
+	Share node.Share
 
 	Limit      time.Duration // how long a node may take to answer
 	Patience   time.Duration // how long a round waits for a minority
 	RetryDelay time.Duration
 
-	// Share is what the caller asks for. Its slot is the one that it has, if
-	// another process acquired it.
-	Share node.Share
-
 	// The caller's limits.
-	Tries     int
-	Until     Instant // when the wait is over; 0 for never
-	Unbounded bool    // the caller set no limit at all
+	Tries int
+	Until Instant // when the wait is over; 0 for never
 
 	// The lease.
-	KeepAlive bool
-	MaxHold   time.Duration
+	MaxHold time.Duration
+	// Keep is how long the lock stays taken from its acquisition on, even if it
+	// is released before.
+	Keep time.Duration
 }
 
 // Claim is one value's claim on one name: from its first request until nothing
@@ -67,17 +71,20 @@ type Claim struct {
 	cfg   Config
 	value string
 	state State
+	// successor is the state in which the next value continues.
+	successor State
+	// unsure is set once an acquisition or repair will never be answered: it may
+	// be executed at any time.
+	unsure bool
 	// share is what is asked for or held. Its slot changes until the claim has
 	// won.
 	share node.Share
 	nodes [MaxNodes]member
 
 	// The requests. seq numbers them. inFlight counts acquisitions and repairs
-	// without an answer. unsure is set once one of them will never be answered:
-	// it may be executed at any time.
+	// without an answer.
 	seq      uint32
 	inFlight int32
-	unsure   bool
 
 	// The tokens. floor is what the nodes' fences require in this try. fence is
 	// the highest fence that a node reported and that may be near the others',
@@ -99,9 +106,6 @@ type Claim struct {
 	gather gathering
 	yield  yielding
 	lease  lease
-
-	// successor is the state in which the next value continues.
-	successor State
 }
 
 // NewClaim returns a claim for a caller that has just arrived.
@@ -217,6 +221,7 @@ func (c *Claim) Handle(v View, e *Event, out []Effect) []Effect {
 	case Attach:
 		if c.state == New {
 			c.state = Asking
+			c.keep(v)
 			out = c.ask(v, node.OpExtend, c.all(), out)
 		}
 	case Extend:

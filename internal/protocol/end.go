@@ -21,6 +21,7 @@ func (c *Claim) releaseRequest(v View) node.Request {
 		// An offer in flight would queue the value once more.
 		req.Token = max(req.Token, c.above)
 	}
+	req.Keep = c.keptFor(v)
 	return req
 }
 
@@ -72,6 +73,7 @@ func (c *Claim) lose(v View, cause Cause, out []Effect) []Effect {
 func (c *Claim) release(v View, out []Effect) []Effect {
 	switch {
 	case c.state == New: // a lease that another process acquired
+		c.keep(v)
 	case c.state != Held:
 		return out
 	case v.Now() >= c.lease.deadline:

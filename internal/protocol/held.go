@@ -39,6 +39,7 @@ type lease struct {
 	deadline Instant
 	next     Instant // when it has to be extended; the deadline if it is not extended
 	cause    Cause
+	kept     Instant // until when the lock stays taken, even if it is released; 0 for not
 }
 
 // Acquired returns when the lease was acquired.
@@ -60,6 +61,7 @@ func (c *Claim) win(v View, start Instant, out []Effect) []Effect {
 	c.state = Held
 	c.verdict = NoVerdict
 	c.lease = lease{acquired: v.Now()}
+	c.keep(v)
 	c.moveDeadline(start + Validity(c.cfg.TTL, 0))
 	// The first extension comes earlier by a small random time, so that leases
 	// that were acquired together are not always extended together.
@@ -74,11 +76,28 @@ func (c *Claim) win(v View, start Instant, out []Effect) []Effect {
 			out = c.askOne(i, out)
 		}
 		if m.got == Replied && m.status == node.Granted && c.misplaced(m.share) {
-			out = c.sendRepair(i, m.now, out)
+			out = c.sendRepair(v, i, m.now, out)
 		}
 	}
 	return out
 }
+
+// keep sets until when the lock stays taken.
+func (c *Claim) keep(v View) {
+	if c.cfg.Keep > 0 {
+		c.lease.kept = v.Now() + c.cfg.Keep
+	}
+}
+
+// KeptUntil returns until when the lock stays taken, even if it is released; 0 if
+// it does not.
+func (c *Claim) KeptUntil() Instant { return c.lease.kept }
+
+// keptFor returns for how long the lock stays taken although it is released.
+func (c *Claim) keptFor(v View) time.Duration { return max(c.lease.kept-v.Now(), 0) }
+
+// livesFor returns the time to live of an extension or a repair.
+func (c *Claim) livesFor(v View) time.Duration { return max(c.cfg.TTL, c.keptFor(v)) }
 
 func (c *Claim) moveDeadline(to Instant) { c.lease.deadline = min(to, c.HoldUntil()) }
 
@@ -192,16 +211,17 @@ func (c *Claim) repair(v View, i int, out []Effect) []Effect {
 		}
 		return out
 	}
-	return c.sendRepair(i, m.now, out)
+	return c.sendRepair(v, i, m.now, out)
 }
 
 // sendRepair sends a repair to a node that answered at now, on its own clock.
-func (c *Claim) sendRepair(i int, now int64, out []Effect) []Effect {
+func (c *Claim) sendRepair(v View, i int, now int64, out []Effect) []Effect {
 	if c.token == 0 {
 		return out
 	}
 	c.note(Of(i))
 	req := c.request(node.OpRepair)
+	req.TTL = c.livesFor(v)
 	// Counted from when the node answered that it lacks the lease, which is
 	// before we send. So the repair cannot be executed any more when we stop waiting for
 	// its answer and undo it.

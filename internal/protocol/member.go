@@ -40,13 +40,13 @@ type member struct {
 	// share is what it granted, or what the holder has.
 	share node.Share
 
+	rank   uint16
 	seq    uint32 // the number of the last acquisition or repair
-	rank   int32
+	server uint32 // the hash of its id; 0 for none
 	left   time.Duration
 	fence  node.Token
-	now    int64 // its clock, in microseconds
-	holder name  // the holder's value
-	server name
+	now    int64        // its clock, in microseconds
+	holder name         // the holder's value
 	free   node.SlotSet // the slots that were free
 }
 
@@ -64,4 +64,12 @@ func nameOf(text string) name {
 		h = (h ^ uint64(text[i])) * 1099511628211
 	}
 	return name(max(h, 1))
+}
+
+// short is a name in less space; 0 for none.
+func (n name) short() uint32 {
+	if n == 0 {
+		return 0
+	}
+	return max(uint32(n)^uint32(n>>32), 1)
 }

@@ -1,6 +1,10 @@
 package protocol
 
-import "github.com/redlatch/redlatch/node"
+import (
+	"math"
+
+	"github.com/redlatch/redlatch/node"
+)
 
 // This file sends the requests of a claim, and handles their answers.
 
@@ -8,7 +12,7 @@ import "github.com/redlatch/redlatch/node"
 // depends on: the name, the marker to compare, how long to keep the fence.
 func (c *Claim) request(op node.Op) node.Request {
 	return node.Request{
-		Op: op, Share: c.share, Value: c.value, TTL: c.cfg.TTL, Token: c.token, Window: c.cfg.Window,
+		Op: op, Share: c.share, Value: c.value, TTL: max(c.cfg.TTL, c.cfg.Keep), Token: c.token, Window: c.cfg.Window,
 		Wait: c.wait.queued, Ticket: c.wait.ticket,
 	}
 }
@@ -32,8 +36,11 @@ func (c *Claim) open(v View, op node.Op, nodes Set, out []Effect) []Effect {
 	suspects := v.Suspects()
 	c.round = Round{Op: op, Seq: c.seq, Start: now, asked: nodes, awaited: nodes &^ suspects, limit: now + c.cfg.Limit, share: c.share}
 	req := c.request(op)
-	if op == node.OpRelease {
+	switch op {
+	case node.OpRelease:
 		req = c.releaseRequest(v)
+	case node.OpExtend:
+		req.TTL = c.livesFor(v)
 	}
 	for i := range c.cfg.Nodes {
 		m := &c.nodes[i]
@@ -130,7 +137,7 @@ func (c *Claim) see(e *Event) {
 	default:
 		r := &e.Reply
 		m.got, m.status, m.rank, m.wakes, m.left, m.fence, m.now, m.holder, m.server =
-			Replied, r.Status, int32(r.Rank), r.Wakes, r.Left, r.Fence, r.Now.UnixMicro(), nameOf(r.Value), nameOf(r.Server)
+			Replied, r.Status, uint16(min(r.Rank, math.MaxUint16)), r.Wakes, r.Left, r.Fence, r.Now.UnixMicro(), nameOf(r.Value), nameOf(r.Server).short()
 		m.remark = NeedsMark(*r)
 		m.lease = r.Status == node.Held && IsLease(r.Value)
 		m.misfit = e.Misfit
@@ -278,7 +285,7 @@ func (c *Claim) acquired(v View, e *Event, out []Effect) []Effect {
 		return c.taken(v, e, out)
 	case Held:
 		if e.Op == node.OpAcquire && e.Fault == NoFault && e.Reply.Status == node.Granted && c.misplaced(e.Reply.Share) {
-			return c.sendRepair(e.Node, e.Reply.Now.UnixMicro(), out)
+			return c.sendRepair(v, e.Node, e.Reply.Now.UnixMicro(), out)
 		}
 	case Ending, Gone:
 		return c.late(v, e, out)

@@ -47,17 +47,17 @@ func (o Outcome) failed() bool { return o >= Failed }
 // Round is one request to all nodes.
 type Round struct {
 	Op    node.Op
+	share node.Share // what was asked for
 	Seq   uint32
 	Start Instant // before the first send
 	End   Instant // when it was decided, if it is over
 	Over  bool
 	Won   bool // a quorum granted, when it was decided
 
-	share   node.Share // what was asked for
-	asked   Set        // nodes that were sent the request
-	awaited Set        // nodes that the round waits for
-	limit   Instant    // when it ends, with or without answers
-	until   Instant    // when it ends, once a quorum has answered
+	asked   Set     // nodes that were sent the request
+	awaited Set     // nodes that the round waits for
+	limit   Instant // when it ends, with or without answers
+	until   Instant // when it ends, once a quorum has answered
 }
 
 // Tally counts the outcomes of a round.

@@ -14,6 +14,7 @@ import (
 type Terms struct {
 	Share        node.Share // its slot is the one that it has, if another process acquired it
 	TTL, MaxHold time.Duration
+	Keep         time.Duration
 	Wait         time.Duration // 0 for no limit
 	Tries        int           // 0 for no limit
 	Barge        bool
@@ -75,8 +76,8 @@ func (c *Cluster) NewAttach(ctx context.Context, key, value string, token node.T
 }
 
 // HeldElsewhere returns a claim that another process acquired, to be released.
-func (c *Cluster) HeldElsewhere(ctx context.Context, key, value string, token node.Token, share node.Share, ttl time.Duration, owner Owner) *Claim {
-	cfg, marker := c.config(Terms{Share: share, TTL: ttl, KeepAlive: true}, c.guard.parameters())
+func (c *Cluster) HeldElsewhere(ctx context.Context, key, value string, token node.Token, terms Terms, owner Owner) *Claim {
+	cfg, marker := c.config(terms, c.guard.parameters())
 	return &Claim{c: c, key: key, marker: marker, ctx: context.WithoutCancel(ctx), mu: new(sync.Mutex),
 		core: protocol.HeldElsewhere(cfg, value, token), owner: owner, index: -1}
 }
@@ -112,7 +113,7 @@ func (c *Cluster) config(terms Terms, p *node.Guard) (protocol.Config, *node.Gua
 	cfg := protocol.Config{
 		Nodes: len(c.members), Share: terms.Share, TTL: terms.TTL, Window: p.Window, Tokens: !c.cfg.NoToken,
 		Guarded: c.guard.on, Patience: c.patience(), RetryDelay: c.cfg.RetryDelay, Tries: terms.Tries,
-		KeepAlive: terms.KeepAlive, MaxHold: terms.MaxHold,
+		KeepAlive: terms.KeepAlive, MaxHold: terms.MaxHold, Keep: terms.Keep,
 		Limit: c.limit(node.Request{TTL: terms.TTL}),
 	}
 	if !c.guard.compares {

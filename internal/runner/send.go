@@ -82,7 +82,7 @@ func (cl *Claim) send(a *Attempt, out []protocol.Effect, where place) {
 			continue
 		}
 		if b.ctx == nil {
-			b.ctx, b.cancel = context.WithTimeout(cl.ctx, cl.c.limit(out[i].Request))
+			b.ctx, b.cancel = context.WithTimeout(cl.ctx, cl.c.limit(node.Request{TTL: cl.core.TTL()}))
 		}
 		e := &out[i]
 		e.Request.Barge = a != nil && a.terms.Barge

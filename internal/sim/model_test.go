@@ -114,11 +114,20 @@ type duel struct {
 	edges []time.Time // when something expires
 	flush func()
 	log   []string
+	kinds [6]node.Share // what each value waits for
 }
 
 func newDuel(t *testing.T, real *watched, name string, seed uint64) *duel {
 	d := &duel{t: t, name: name, s: &stream{dice: dice(mix(seed))}, real: real, began: time.Now()}
 	d.plain = d.s.one(6)
+	if !d.s.one(3) {
+		// Few kinds, so that some share.
+		some := []node.Share{{}, {Mode: node.Shared}, {Mode: node.Shared}, {Mode: node.Slotted, Slots: 2}, {Mode: node.Slotted, Slots: 3}}
+		a, b := some[d.s.intn(len(some))], some[1+d.s.intn(len(some)-1)]
+		for i := range d.kinds {
+			d.kinds[i] = []node.Share{a, b, b}[d.s.intn(3)]
+		}
+	}
 	d.model = NewServer("model", func() time.Time { return d.now }, false)
 	d.model.tell = func(w node.Wake) { d.wakes = append(d.wakes, described(w)) }
 	return d
@@ -159,8 +168,11 @@ func (d *duel) fight(guard *node.Guard) bool {
 		if !d.step(req) {
 			return false
 		}
+		if d.s.one(8) && !d.sameListing() {
+			return false
+		}
 	}
-	return d.sameWakes()
+	return d.sameListing() && d.sameWakes()
 }
 
 // request makes up a request about few values, so that they collide.
@@ -185,6 +197,17 @@ func (d *duel) request() node.Request {
 			req.Op = node.OpInspect // without tokens nothing is repaired
 		}
 	}
+	req.Share = d.kinds[who]
+	if d.kinds != [6]node.Share{} && req.Op != node.OpOffer && s.one(6) {
+		// A value waits for one kind alone.
+		other := []node.Share{{}, {Mode: node.Shared}, {Mode: node.Slotted, Slots: 2}, {Mode: node.Slotted, Slots: 3}}[s.intn(4)]
+		if req.Op != node.OpAcquire || who == 3 {
+			req.Share = other
+		}
+	}
+	if req.Mode == node.Slotted {
+		req.Slot = uint8(s.intn(int(req.Slots)))
+	}
 	switch req.Op {
 	case node.OpAcquire:
 		req.Wait, req.Barge = who != 3, who > 1 // the same in all its requests
@@ -199,7 +222,9 @@ func (d *duel) request() node.Request {
 		req.Token = max(req.Token, 1)
 		req.Until = []time.Time{{}, now.Add(time.Hour), now.Add(-time.Hour)}[s.intn(3)]
 	case node.OpBreak:
-		req.Value = ""
+		req.Value, req.Share = "", node.Share{}
+	case node.OpInspect:
+		req.Share = node.Share{}
 	}
 	return req
 }
@@ -230,7 +255,7 @@ func (d *duel) step(req node.Request) bool {
 	if g := req.Guard; g != nil {
 		d.edges = append(d.edges, d.now.Add(g.Quarantine))
 	}
-	d.log = append(d.log, fmt.Sprintf("%v %v %.32s token %d ticket %d wait %v barge %v once %v guard %v: %v", d.now.UnixMicro(), req.Op, req.Value,
+	d.log = append(d.log, fmt.Sprintf("%v %v %.32s %v token %d ticket %d wait %v barge %v once %v guard %v: %v", d.now.UnixMicro(), req.Op, req.Value, req.Share,
 		req.Token, req.Ticket, req.Wait, req.Barge, req.Once, req.Guard != nil, real.Status))
 	if a, b := essence(req, real), essence(req, model); a != b {
 		d.t.Fatalf("the server says %s, the model %s, to the last of:\n%s", a, b, joined(d.log))
@@ -251,6 +276,9 @@ func essence(req node.Request, r node.Reply) string {
 	if r.Status == node.Held && (req.Token != 0 || req.Op == node.OpAcquire || req.Op == node.OpInspect) {
 		text += fmt.Sprintf(", holder's token %d", r.HolderToken)
 	}
+	if r.Status == node.Held || r.Status == node.Granted && req.Op == node.OpAcquire {
+		text += fmt.Sprintf(", %v of %d holders, free %b", r.Share, r.Holders, r.Free)
+	}
 	if r.Status != node.Granted && req.Wait {
 		text += fmt.Sprintf(", place %d", r.Rank)
 	}
@@ -258,6 +286,34 @@ func essence(req node.Request, r node.Reply) string {
 		text += ", list " + r.Guard.List
 	}
 	return text
+}
+
+// sameListing compares the holders and the queue of both. It reports false if
+// the time is too near an edge.
+func (d *duel) sameListing() bool {
+	real, err := d.real.Node.(node.Lister).Look(context.Background(), d.name)
+	if err != nil {
+		d.t.Fatal(err)
+	}
+	for _, e := range d.edges {
+		if e.Sub(real.Reply.Now).Abs() < 40*time.Millisecond {
+			return false
+		}
+	}
+	model := d.model.state.Look(real.Reply.Now, d.name)
+	show := func(l node.Listing) (text string) {
+		for _, h := range l.Holders {
+			text += fmt.Sprintf("  holder %.32s %v with %d\n", h.Value, h.Share, h.Token)
+		}
+		for _, w := range l.Waiters {
+			text += fmt.Sprintf("  waiter %.32s %v with %d\n", w.Value, w.Share, w.Ticket)
+		}
+		return text
+	}
+	if a, b := show(real), show(model); a != b {
+		d.t.Fatalf("the server has\n%sthe model\n%safter:\n%s", a, b, joined(d.log))
+	}
+	return true
 }
 
 // sameWakes compares which waiters both have notified, once the real

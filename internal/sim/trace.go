@@ -42,7 +42,7 @@ func (w *World) trace(l *link, req node.Request, f fate, reply node.Reply, err e
 	}
 	share := ""
 	if req.Mode != node.Exclusive {
-		share = req.Share.String() + ", "
+		share = req.Share.Text() + ", "
 	}
 	w.note("client %d -> %s: %v %.6s %stoken %d: %s%s", l.client, l.name, req.Op, req.Value, share, uint64(req.Token)%1e9, what, harm)
 }

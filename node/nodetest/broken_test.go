@@ -2,6 +2,7 @@ package nodetest
 
 import (
 	"context"
+	"fmt"
 	"sync"
 
 	"github.com/redlatch/redlatch/memory"
@@ -67,13 +68,9 @@ func (n *broken) ask(req node.Request) node.Reply {
 	return reply
 }
 
-// evict frees the name, for any holder.
+// evict frees the name, from all holders.
 func (n *broken) evict(req node.Request) {
-	req.Op, req.Token = node.OpInspect, 0
-	if held := n.ask(req); held.Status == node.Held {
-		req.Op, req.Value = node.OpRelease, held.Value
-		n.ask(req)
-	}
+	n.ask(node.Request{Op: node.OpBreak, Name: req.Name})
 }
 
 // rewrite breaks a node by changing its requests.
@@ -95,10 +92,10 @@ func misreport(change func(req node.Request, reply *node.Reply)) breakage {
 	}
 }
 
-// instead breaks a node by replacing one operation.
+// instead breaks a node by replacing one operation on exclusive locks.
 func instead(op node.Op, f func(n *broken, req node.Request) node.Reply) breakage {
 	return func(n *broken, ctx context.Context, req node.Request) (node.Reply, error) {
-		if req.Op != op || ctx.Err() != nil || req.Mode != node.Exclusive {
+		if req.Op != op || ctx.Err() != nil || req.Share != (node.Share{}) {
 			return n.Node.Do(ctx, req)
 		}
 		return f(n, req), nil
@@ -108,8 +105,23 @@ func instead(op node.Op, f func(n *broken, req node.Request) node.Reply) breakag
 // healthy makes a node in memory behave like another kind of node that is still
 // correct.
 func healthy(kind string) breakage {
-	if kind == "no queue" {
+	switch kind {
+	case "no queue":
 		return rewrite(func(req *node.Request) { req.Wait = false })
+	case "no shares":
+		return func(n *broken, ctx context.Context, req node.Request) (node.Reply, error) {
+			if req.Mode != node.Exclusive {
+				return node.Reply{}, fmt.Errorf("lock mode %d is unknown", req.Mode)
+			}
+			if req.Op > node.OpBreak {
+				return node.Reply{}, fmt.Errorf("operation %d is unknown", req.Op)
+			}
+			return n.Node.Do(ctx, req)
+		}
 	}
-	return rewrite(func(req *node.Request) { req.Retention *= 1000 })
+	return rewrite(func(req *node.Request) {
+		if req.Op <= node.OpBreak {
+			req.Retention *= 1000
+		}
+	})
 }

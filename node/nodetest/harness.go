@@ -27,6 +27,10 @@ type Harness struct {
 	// false: it must then refuse them.
 	Shares bool
 
+	// Marks says that the node remembers what is done: OpRemember and OpRecall.
+	// Defaults to false: it must then refuse them.
+	Marks bool
+
 	// Lists says that the node is a node.Lister. Defaults to false.
 	Lists bool
 
@@ -107,6 +111,12 @@ type claim struct {
 // claims returns all claims that a node of the harness's kind must meet.
 func claims(h Harness) []claim {
 	all := slices.Concat(holdClaims(), nameClaims(), callClaims(), tokenClaims(), fenceClaims(h), holderClaims(), repairClaims(), breakClaims(h), listClaims(h))
+	all = append(all, keepClaims()...)
+	if h.Marks {
+		all = append(all, markClaims()...)
+	} else {
+		all = append(all, claim{"a node that remembers nothing refuses to", noMarks})
+	}
 	if h.Shares {
 		all = append(all, shareClaims(h)...)
 	} else {

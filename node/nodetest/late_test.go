@@ -18,7 +18,7 @@ func slowly(t *testing.T, each time.Duration, m mutant) (failed, late map[string
 	failed, late = map[string]string{}, map[string]string{}
 	now := time.Now()
 	clock := func() time.Time { return now }
-	h := Harness{Queues: true, Wakes: true, Lists: true, Advance: func(d time.Duration) { now = now.Add(d) }}
+	h := Harness{Queues: true, Shares: true, Marks: true, Wakes: true, Lists: true, Advance: func(d time.Duration) { now = now.Add(d) }}
 	for _, c := range claims(h) {
 		healthy := memory.New(memory.Options{Clock: clock})
 		n := &broken{Node: healthy, read: m.read, tell: m.tell, notes: map[string]string{}}

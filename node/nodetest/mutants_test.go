@@ -23,7 +23,7 @@ type mutant struct {
 
 func mutants() []mutant {
 	var all []mutant
-	for _, some := range [][]mutant{holdMutants(), textMutants(), callMutants(), tokenMutants(), fenceMutants(), queueMutants(), wakeMutants(), breakMutants(), listMutants()} {
+	for _, some := range [][]mutant{holdMutants(), textMutants(), callMutants(), tokenMutants(), fenceMutants(), queueMutants(), wakeMutants(), breakMutants(), listMutants(), shareMutants(), keepMutants(), markMutants()} {
 		all = append(all, some...)
 	}
 	return all
@@ -255,7 +255,7 @@ func callMutants() []mutant {
 				if req.Mode == node.Exclusive {
 					return n.Node.Do(ctx, req)
 				}
-				req.Mode = node.Exclusive
+				req.Share = node.Share{}
 				n.ask(req)
 				return node.Reply{}, fmt.Errorf("unknown mode")
 			},

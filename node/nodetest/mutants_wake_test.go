@@ -97,6 +97,16 @@ func wakeMutants() []mutant {
 		{
 			name:   "lets nobody barge",
 			do:     rewrite(func(req *node.Request) { req.Barge = false }),
+			claims: []string{"a barging caller takes a free name", "a reader behind a waiting writer waits"},
+		},
+		{
+			name: "lets a caller barge with any token",
+			do: func(n *broken, ctx context.Context, req node.Request) (node.Reply, error) {
+				if req.Barge {
+					req.Token = 0
+				}
+				return n.Node.Do(ctx, req)
+			},
 			claims: []string{"a barging caller takes a free name"},
 		},
 		{

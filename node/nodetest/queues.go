@@ -193,11 +193,13 @@ func queuesAreIndependent(p *probe) {
 
 func bargingTakesAFreeName(p *probe) {
 	first := p.token(0)
-	p.expect(node.Granted, p.a, p.acquire("holder", 0))
+	p.expect(node.Granted, p.a, p.acquire("holder", first))
 	p.expectRank(node.Held, 1, p.a, p.wait("one", first, time.Millisecond))
-	p.expect(node.Granted, p.a, p.release("holder", 0))
-	barging := p.acquire("barger", 0)
+	p.expect(node.Granted, p.a, p.release("holder", first))
+	barging := p.acquire("barger", first)
 	barging.Barge = true
+	p.expect(node.Stale, p.b, barging)
+	barging.Token = 0
 	p.expectRank(node.Granted, 0, p.b, barging)
 	p.expectRank(node.Held, 1, p.a, p.wait("one", first, time.Millisecond))
 	p.expect(node.Granted, p.b, p.release("barger", 0))

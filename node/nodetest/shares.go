@@ -11,14 +11,17 @@ func shareClaims(h Harness) []claim {
 	all := []claim{
 		{"readers hold a name together", readersHoldTogether},
 		{"a reader and a writer exclude each other", readerAndWriterExclude},
+		{"a slot excludes readers and writers, and they a slot", slotExcludesOthers},
 		{"each reader has its own expiry", readersExpireAlone},
 		{"a reader extends and releases its own share alone", readersExtendAlone},
 		{"a reader needs a token above every writer's", readerIsAboveWriters},
 		{"readers do not refuse each other's tokens", readersDoNotRefuseTokens},
 		{"a writer needs a token above every reader's", writerIsAboveReaders},
 		{"a release of a reader makes its acquire stale", releasedReaderIsStale},
+		{"a release of a reader that is to be carried out once is", releaseOfAReaderOnce},
 		{"a reader that asks again keeps its token or raises it", readerAsksAgain},
 		{"slots are given lowest first", slotsLowestFirst},
+		{"a slot needs a token above every other's", slotIsAboveAll},
 		{"no slot has two holders", noSlotTwice},
 		{"a slot that is asked for is given if it is free", slotWished},
 		{"a holder moves to a free slot and to no other", slotMoves},
@@ -51,6 +54,7 @@ func shareClaims(h Harness) []claim {
 			claim{"a reader is notified when the writer before it leaves", readerBehindLeaver},
 			claim{"a downgrade notifies readers", downgradeNotifies},
 			claim{"an offer of a reader is for writers", offerOfAReader},
+			claim{"an offer that a writer keeps binds readers", offerOfAWriter},
 		)
 	}
 	return all
@@ -62,8 +66,11 @@ func noShareClaims() []claim {
 }
 
 func unknownShares(p *probe) {
-	p.refused(p.context(), shared(p.acquire("one", p.token(0))))
-	p.refused(p.context(), slotted(p.acquire("one", p.token(0)), 2, 0))
+	for _, op := range []node.Op{node.OpAcquire, node.OpExtend, node.OpRelease, node.OpRepair} {
+		req := p.request(op, "one", p.token(0))
+		p.refused(p.context(), shared(req))
+		p.refused(p.context(), slotted(req, 2, 0))
+	}
 }
 
 func shared(req node.Request) node.Request {
@@ -136,9 +143,32 @@ func readerAndWriterExclude(p *probe) {
 	p.expect(node.Granted, p.a, shared(p.acquire("reader 2", t+4)))
 }
 
+func slotExcludesOthers(p *probe) {
+	t := p.token(0)
+	others := []func(value string, token node.Token) node.Request{
+		p.acquire, func(value string, token node.Token) node.Request { return shared(p.acquire(value, token)) },
+	}
+	for _, other := range others {
+		p.expect(node.Granted, p.a, other("other", t))
+		p.expect(node.Held, p.b, slotted(p.acquire("slot", t+1), 2, 1))
+		p.expect(node.Held, p.b, slotted(p.repair("slot", t+1), 2, 1))
+		p.expect(node.Granted, p.a, shared(p.release("other", t)))
+		p.expectSlot(1, p.b, slotted(p.acquire("slot", t+1), 2, 1))
+		p.expect(node.Held, p.a, other("other", t+2))
+		p.expect(node.Granted, p.b, slotted(p.release("slot", t+1), 2, 1))
+		t += 2
+	}
+}
+
 func readersExpireAlone(p *probe) {
 	p.expect(node.Granted, p.a, shared(withTTL(p.acquire("short", 0), p.h.Unit)))
 	p.expect(node.Granted, p.a, shared(p.acquire("long", 0)))
+	p.expect(node.Granted, p.a, shared(withTTL(p.acquire("brief", 0), p.h.Unit)))
+	for _, req := range []node.Request{p.acquire("writer", 0), slotted(p.acquire("slot", 0), 2, 0)} {
+		if r := p.expect(node.Held, p.b, req); r.Left <= p.h.Unit {
+			p.Fatalf("all readers will have expired in %v, want up to %v", r.Left, p.long())
+		}
+	}
 	p.outlast(p.h.Unit)
 	p.expect(node.Granted, p.a, shared(p.extend("long", 0)))
 	if r := p.holders(1); r.Value != "long" {
@@ -147,7 +177,13 @@ func readersExpireAlone(p *probe) {
 	p.expect(node.Held, p.b, shared(p.extend("short", 0)))
 	p.expect(node.Held, p.b, p.acquire("writer", 0))
 
+	p.expect(node.Granted, p.a, shared(p.acquire("other", 0)))
 	p.expect(node.Granted, p.b, shared(withTTL(p.extend("long", 0), p.h.Unit)))
+	p.outlast(p.h.Unit)
+	if r := p.holders(1); r.Value != "other" {
+		p.Fatalf("held by %q, want other", r.Value)
+	}
+	p.expect(node.Granted, p.b, shared(withTTL(p.extend("other", 0), p.h.Unit)))
 	p.outlast(p.h.Unit)
 	p.expect(node.Granted, p.b, p.acquire("writer", 0))
 }
@@ -171,6 +207,7 @@ func readerIsAboveWriters(p *probe) {
 	t := p.token(0)
 	p.expect(node.Granted, p.a, p.acquire("writer", t+5))
 	p.expect(node.Granted, p.a, p.release("writer", t+5))
+	p.expect(node.Absent, p.b, shared(p.release("early", t+1))) // it lowers nothing
 	p.expect(node.Stale, p.a, shared(p.acquire("reader", t+4)))
 	p.expect(node.Stale, p.b, shared(p.acquire("reader", t+5)))
 	p.expect(node.Granted, p.b, shared(p.acquire("reader", t+6)))
@@ -210,6 +247,23 @@ func releasedReaderIsStale(p *probe) {
 	p.holders(1)
 }
 
+// The release of a reader needs a token above the fence, which another reader
+// may have raised.
+func releaseOfAReaderOnce(p *probe) {
+	t := p.token(0)
+	p.expect(node.Granted, p.a, shared(p.acquire("one", t)))
+	p.expect(node.Granted, p.a, shared(p.acquire("two", t+9)))
+	release := shared(p.release("one", t+5))
+	release.Once = true
+	p.expect(node.Stale, p.b, release)
+	p.holders(2)
+	release.Token = t + 10
+	p.expect(node.Granted, p.b, release)
+	p.expect(node.Granted, p.a, shared(p.acquire("one", t+11)))
+	p.expect(node.Stale, p.b, release)
+	p.holders(2)
+}
+
 func readerAsksAgain(p *probe) {
 	t := p.token(0)
 	p.expect(node.Granted, p.a, shared(p.acquire("one", t+3)))
@@ -241,6 +295,18 @@ func slotsLowestFirst(p *probe) {
 	p.expectSlot(1, p.a, slotted(p.acquire("four", t+4), 3, 0))
 }
 
+func slotIsAboveAll(p *probe) {
+	t := p.token(0)
+	p.expectSlot(0, p.a, slotted(p.acquire("one", t+5), 3, 0))
+	p.expect(node.Stale, p.b, slotted(p.acquire("two", t+4), 3, 1))
+	p.expect(node.Stale, p.b, slotted(p.acquire("two", t+5), 3, 1))
+	p.expectSlot(1, p.b, slotted(p.acquire("two", t+6), 3, 1))
+	p.fence(t + 6)
+	p.expect(node.Granted, p.a, slotted(p.release("one", t+7), 3, 0))
+	p.expect(node.Stale, p.a, slotted(p.acquire("one", t+7), 3, 0))
+	p.expectSlot(0, p.a, slotted(p.acquire("one", t+8), 3, 0))
+}
+
 func noSlotTwice(p *probe) {
 	t := p.token(0)
 	p.expectSlot(1, p.a, slotted(p.acquire("one", t), 2, 1))
@@ -263,11 +329,14 @@ func slotMoves(p *probe) {
 	t := p.token(0)
 	p.expectSlot(0, p.a, slotted(p.acquire("one", t), 3, 0))
 	p.expectSlot(1, p.a, slotted(p.acquire("two", t+1), 3, 0))
-	p.expectSlot(2, p.b, slotted(p.acquire("one", t+2), 3, 2))
-	p.expectSlot(2, p.b, slotted(p.acquire("one", t+3), 3, 1))
-	r := p.holders(2)
-	if r.Value != "one" || r.Share.Slot != 2 || r.HolderToken != t+3 {
-		p.Fatalf("the first is %q in %v with %d", r.Value, r.Share, r.HolderToken)
+	for i, wish := range []uint8{2, 1} {
+		token := t + 2 + node.Token(i)
+		p.expectSlot(2, p.b, slotted(p.acquire("one", token), 3, wish))
+		r := p.holders(2)
+		if r.Value != "one" || r.Share.Slot != 2 || r.HolderToken != token {
+			p.Fatalf("the first is %q in %v with %d, want one in slot 2 with %d", r.Value, r.Share, r.HolderToken, token)
+		}
+		p.fence(token)
 	}
 }
 
@@ -302,6 +371,7 @@ func slotExpires(p *probe) {
 	}
 	p.outlast(p.h.Unit)
 	p.expectSlot(0, p.b, slotted(p.acquire("next", t+3), 2, 0))
+	p.holders(2)
 }
 
 func otherSlots(p *probe) {
@@ -418,12 +488,9 @@ func listingHasAllHolders(p *probe) {
 	t := p.token(0)
 	p.expect(node.Granted, p.a, slotted(p.acquire("one", t), 3, 2))
 	p.expect(node.Granted, p.a, slotted(p.acquire("two", t+1), 3, 0))
-	l, err := p.b.(node.Lister).Look(p.context(), p.name)
-	if err != nil {
-		p.Fatalf("look: %v", err)
-	}
+	l := p.look(p.name)
 	if l.Reply.Status != node.Held || l.Reply.Holders != 2 || len(l.Holders) != 2 {
-		p.Fatalf("the listing is %+v, want two holders", l)
+		p.Fatalf("the listing is %q by %d holders and has %d, want two", l.Reply.Status, l.Reply.Holders, len(l.Holders))
 	}
 	for i, want := range []node.Holder{
 		{Value: "one", Token: t, Share: node.Share{Mode: node.Slotted, Slots: 3, Slot: 2}},
@@ -435,7 +502,7 @@ func listingHasAllHolders(p *probe) {
 		}
 		got.Until = want.Until
 		if got != want {
-			p.Errorf("holder %d is %+v, want %+v", i, got, want)
+			p.Errorf("holder %d is %q in %v with %d, want %q in %v with %d", i, got.Value, got.Share, got.Token, want.Value, want.Share, want.Token)
 		}
 	}
 }
@@ -448,7 +515,11 @@ func readerBehindWriter(p *probe) {
 	p.expect(node.Held, p.b, shared(p.acquire("passer-by", 0)))
 	// One that came before the writer is let in.
 	p.expect(node.Granted, p.b, waiting(shared(p.acquire("early", 0)), first, 0))
-	p.holders(2)
+	// So is one that barges.
+	barging := shared(p.acquire("barger", 0))
+	barging.Barge = true
+	p.expect(node.Granted, p.b, barging)
+	p.holders(3)
 }
 
 func readersAtTheHead(p *probe) {
@@ -477,9 +548,16 @@ func slotsForWaiters(p *probe) {
 		p.expectRank(node.Held, i+1, p.a, waiting(slotted(p.acquire(value, 0), 3, 0), first, time.Duration(i)*time.Millisecond))
 	}
 	p.expect(node.Granted, p.a, p.release("holder", 0))
-	p.expectRank(node.Reserved, 4, p.b, waiting(slotted(p.acquire("four", 0), 3, 0), first, 3*time.Millisecond))
+	reserved := func(rank int, free node.SlotSet) {
+		p.Helper()
+		r := p.expect(node.Reserved, p.b, waiting(slotted(p.acquire("four", 0), 3, 0), first, 3*time.Millisecond))
+		if r.Rank != rank || r.Free != free {
+			p.Fatalf("the rank is %d and the free slots %b, want %d and %b", r.Rank, r.Free, rank, free)
+		}
+	}
+	reserved(4, 0b111)
 	p.expectSlot(0, p.b, waiting(slotted(p.acquire("three", 0), 3, 0), first, 2*time.Millisecond))
-	p.expectRank(node.Reserved, 3, p.b, waiting(slotted(p.acquire("four", 0), 3, 0), first, 3*time.Millisecond))
+	reserved(3, 0b110)
 	p.expectSlot(1, p.b, waiting(slotted(p.acquire("one", 0), 3, 0), first, 0))
 	p.expectSlot(2, p.b, waiting(slotted(p.acquire("two", 0), 3, 0), first, time.Millisecond))
 	p.expectRank(node.Held, 1, p.b, waiting(slotted(p.acquire("four", 0), 3, 0), first, 3*time.Millisecond))
@@ -493,9 +571,9 @@ func kindsHaveOneQueue(p *probe) {
 	p.expectRank(node.Held, 1, p.a, waiting(p.acquire("writer", 0), first, time.Millisecond))
 	p.expectRank(node.Held, 3, p.b, waiting(slotted(p.acquire("slot", 0), 2, 0), first, 3*time.Millisecond))
 	if p.h.Lists {
-		l, err := p.b.(node.Lister).Look(p.context(), p.name)
-		if err != nil || len(l.Waiters) != 3 {
-			p.Fatalf("look: %+v, %v", l, err)
+		l := p.look(p.name)
+		if len(l.Waiters) != 3 {
+			p.Fatalf("%d waiters are listed, want 3", len(l.Waiters))
 		}
 		for i, want := range []node.Share{{}, {Mode: node.Shared}, {Mode: node.Slotted, Slots: 2}} {
 			if l.Waiters[i].Share != want {
@@ -505,6 +583,13 @@ func kindsHaveOneQueue(p *probe) {
 	}
 	p.expect(node.Held, p.a, shared(p.release("reader", 0)))
 	p.expectRank(node.Held, 2, p.b, waiting(slotted(p.acquire("slot", 0), 2, 0), first, 3*time.Millisecond))
+	// The same ticket: the kind decides, then the value. An exclusive one begins
+	// with a hexadecimal digit, like those of clients: a node may sort by a text
+	// of kind and value.
+	p.expectRank(node.Held, 2, p.a, waiting(shared(p.acquire("b", 0)), first, 3*time.Millisecond))
+	p.expectRank(node.Held, 2, p.b, waiting(p.acquire("ff", 0), first, 3*time.Millisecond))
+	p.expectRank(node.Held, 3, p.a, waiting(shared(p.acquire("a", 0)), first, 3*time.Millisecond))
+	p.expectRank(node.Held, 5, p.b, waiting(slotted(p.acquire("slot", 0), 2, 0), first, 3*time.Millisecond))
 }
 
 func twoReadersAreNotified(p *probe) {
@@ -537,7 +622,9 @@ func readerBehindLeaver(p *probe) {
 	p.expectRank(node.Held, 1, p.a, waiting(p.acquire("writer", 0), first, time.Millisecond))
 	p.expectRank(node.Held, 2, p.a, waiting(shared(p.acquire("reader", 0)), first, 2*time.Millisecond))
 	e.expect()
-	p.expect(node.Held, p.b, p.release("writer", 0))
+	p.expect(node.Held, p.b, p.release("passer-by", 0))
+	e.expect() // it fits beside the holder, and not beside the writer
+	p.expect(node.Held, p.a, p.release("writer", 0))
 	e.expect(turn("reader"))
 	p.expect(node.Granted, p.a, waiting(shared(p.acquire("reader", 0)), first, 2*time.Millisecond))
 	p.holders(2)
@@ -563,16 +650,50 @@ func offerOfAReader(p *probe) {
 		return waiting(shared(p.request(node.OpOffer, "holder", token)), first, after)
 	}
 	t := p.token(0)
-	p.expect(node.Granted, p.a, shared(p.acquire("holder", t)))
-	p.expectRank(node.Held, 1, p.a, waiting(p.acquire("writer", 0), first, 2*time.Millisecond))
+	p.expect(node.Granted, p.a, p.acquire("holder", t))
+	p.expectRank(node.Held, 1, p.a, waiting(shared(p.acquire("reader", 0)), first, 0))
+	p.expectRank(node.Held, 2, p.a, waiting(p.acquire("writer", 0), first, 2*time.Millisecond))
+	p.expect(node.Granted, p.a, shared(p.extend("holder", t)))
+	e.expect(turn("reader"))
+	// The reader came before, and fits beside the holder.
+	p.expect(node.Granted, p.a, offer(t+2, time.Millisecond))
+	p.fence(t + 2)
+	p.expect(node.Stale, p.b, offer(t+2, time.Millisecond))
+	// The token of a reader does not bind the next.
+	reader := waiting(shared(p.acquire("reader", t+1)), first, 0)
+	p.expect(node.Granted, p.a, reader)
 	// The writer came later.
-	p.expect(node.Granted, p.a, offer(t+1, time.Millisecond))
-	e.expect()
-	// A reader before it fits beside the holder.
-	p.expect(node.Granted, p.b, waiting(shared(p.acquire("reader", t+2)), first, 0))
 	p.expect(node.Granted, p.a, offer(t+3, time.Millisecond))
-	p.expect(node.Granted, p.b, shared(p.release("reader", t+3)))
+	p.holders(2)
 	e.expect()
+	// The writer came before. It has to wait for the other reader yet.
 	p.expectRank(node.Reserved, 2, p.a, offer(t+4, 3*time.Millisecond))
+	if r := p.holders(1); r.Value != "reader" {
+		p.Fatalf("held by %q, want reader", r.Value)
+	}
+	e.expect()
+	p.expect(node.Granted, p.b, shared(p.release("reader", 0)))
 	e.expect(turn("writer"))
+}
+
+func offerOfAWriter(p *probe) {
+	t := p.token(0)
+	offer := waiting(p.request(node.OpOffer, "writer", t+5), t, 0)
+	p.expect(node.Granted, p.a, p.acquire("writer", t))
+	p.expect(node.Granted, p.b, offer)
+	p.expect(node.Granted, p.a, p.release("writer", 0))
+	p.expect(node.Stale, p.b, shared(p.acquire("reader", t+5)))
+	p.expect(node.Granted, p.b, shared(p.acquire("reader", t+6)))
+}
+
+func repairNotifies(p *probe) {
+	e := p.listen(p.a)
+	t := p.token(0)
+	p.expectSlot(0, p.a, slotted(p.acquire("one", t), 2, 0))
+	p.expectSlot(1, p.a, slotted(p.acquire("two", t+1), 2, 1))
+	p.expectRank(node.Held, 1, p.a, waiting(slotted(p.acquire("three", 0), 2, 0), t, time.Millisecond))
+	e.expect()
+	p.expect(node.Held, p.b, slotted(p.repair("one", t), 2, 1))
+	e.expect(turn("three"))
+	p.expectSlot(0, p.a, waiting(slotted(p.acquire("three", 0), 2, 0), t, time.Millisecond))
 }

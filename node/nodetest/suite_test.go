@@ -12,8 +12,11 @@ import (
 	"github.com/redlatch/redlatch/node"
 )
 
+// kinds are the kinds of node that the suite distinguishes.
+var kinds = []string{"", "no queue", "keeps fences", "no shares"}
+
 func TestAHealthyNodeFailsNoClaim(t *testing.T) {
-	for _, kind := range []string{"", "no queue", "keeps fences"} {
+	for _, kind := range kinds {
 		for claim, why := range judge(t, kind, mutant{}) {
 			t.Errorf("%s: %q failed: %s", kind, claim, why)
 		}
@@ -36,7 +39,7 @@ func TestEachBreakageIsToldByTheRightClaim(t *testing.T) {
 	if t.Failed() {
 		return
 	}
-	for _, kind := range []string{"", "no queue", "keeps fences"} {
+	for _, kind := range kinds {
 		for _, c := range claims(harness(kind, mutant{})) {
 			if !told[c.name] {
 				t.Errorf("no breakage is told by %q", c.name)
@@ -77,6 +80,8 @@ func harness(kind string, m mutant) Harness {
 			return n, n
 		},
 		Queues:      kind != "no queue",
+		Shares:      kind != "no shares",
+		Marks:       kind != "no shares",
 		Lists:       true,
 		Wakes:       kind != "no queue",
 		KeepsFences: kind == "keeps fences",

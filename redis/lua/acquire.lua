@@ -17,7 +17,8 @@
 -- Reply: {status, holder, left ms, fence, now s, now µs, rank}, all strings
 --   granted     the key is ours for the whole time to live; holder is the
 --               server's replication id, with the guard on
---   held        holder has it, for as long as left says (-1: no expiry)
+--   held        holder has it, for as long as left says (-1: no expiry), or is
+--               a group; see lib/group.lua
 --   foreign     a key of type holder is in its place
 --   reserved    it is free, and kept for somebody before us in the queue; left,
 --               unless it is 0, says when to look whether that one took it
@@ -75,16 +76,17 @@ end
 
 --#include fenceFormat
 --#include queue
+--#include group
 local stored = got[2] or ''
 fence = string.sub(fence, 1, fenceDigits)
 
--- refused queues us if we may wait. free says that the lock is kept for another.
-local function refused(status, by, left, free)
+-- refused queues us if we may wait.
+local function refused(status, by, left)
   local rank = '0'
   if ticket then
-    rank = join(ticket, free)
+    rank = join(ticket)
   end
-  if free and watch then
+  if status == 'reserved' and watch then
     left = string.format('%.0f', (lapses - now) / 1000)
   end
   return {status, by, left, stored, time[1], time[2], rank}
@@ -93,21 +95,22 @@ end
 if turn or ticket then
   openQueue(turn, time, string.sub(stored, 1, fenceDigits), ticket and value .. toInbox .. ARGV[11] or '')
 end
+holder = seen(holder, time, value)
 if holder and holder ~= value then
-  return refused('held', holder, tostring(redis.call('PTTL', lock)), false)
+  return refused('held', holder, tostring(redis.call('PTTL', lock)))
 end
 if turn and not holder and ARGV[9] ~= 'b' and redis.call('EXISTS', lock) == 0 then
   -- It is kept for the first in the queue, unless we come before that one: by a
   -- ticket that is lower, and not yet in the queue.
   local first = redis.call('ZRANGE', KEYS[4], 0, 0)[1]
   if first ~= me then
-    first = serve(true)
+    first = serve()
   end
   if first and first ~= me then
     local score = tonumber(redis.call('ZSCORE', KEYS[4], first))
     local before = ticket and (tonumber(ticket) < score or (tonumber(ticket) == score and me < first))
     if not before or redis.call('ZSCORE', KEYS[4], me) then
-      return refused('reserved', '', '0', true)
+      return refused('reserved', '', '0')
     end
   end
 end
@@ -128,16 +131,18 @@ if holder then
   redis.call('SET', lock, value, 'PX', ARGV[2])
 elseif not redis.call('SET', lock, value, 'NX', 'PX', ARGV[2]) then
   -- MGET does not see what is no string.
-  return refused('foreign', redis.call('TYPE', lock).ok, tostring(redis.call('PTTL', lock)), false)
+  taken, count = '', 1
+  return refused('foreign', redis.call('TYPE', lock).ok, tostring(redis.call('PTTL', lock)))
 end
 if token ~= '' then
   redis.call('SET', KEYS[2], token, 'PX', ARGV[4])
 elseif stored ~= '' then
   -- The fence is not our token.
-  redis.call('SET', KEYS[2], fenceBeside(string.sub(stored, 1, fenceDigits), ''), 'KEEPTTL')
+  redis.call('SET', KEYS[2], fenceText(string.sub(stored, 1, fenceDigits), noToken, floorOf(stored)), 'KEEPTTL')
 end
 if turn then
   if ticket then redis.call('ZREM', KEYS[4], me) end
-  serve(false)
+  taken, count = '', 1
+  serve()
 end
 return {'granted', server, '0', token, time[1], time[2]}

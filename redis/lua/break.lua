@@ -20,6 +20,7 @@
 --#include fenceFormat
 --#include fence
 --#include queue
+--#include group
 local lock, token = KEYS[1], ARGV[1]
 local time = redis.call('TIME')
 if KEYS[5] then
@@ -30,14 +31,15 @@ if KEYS[5] then
 end
 local got = redis.call('MGET', lock, KEYS[2], KEYS[3])
 local fence = token ~= '' and string.sub(got[2] or '', 1, fenceDigits) or ''
-if fence > token or (fence == token and token ~= '' and got[1]) then
+local holder = seen(got[1], time, '')
+if fence > token or (fence == token and token ~= '' and holder) then
   return {'stale', '', '0', fence, time[1], time[2]}
 end
 if fence < token and tooFarAhead(token, fence, time, ARGV[3], ARGV[4]) then
   return {'ahead', '', '0', fence, time[1], time[2]}
 end
 -- MGET does not see what is no string.
-if not got[1] and ARGV[5] ~= '1' then
+if not holder and ARGV[5] ~= '1' then
   local kind = redis.call('TYPE', lock).ok
   if kind ~= 'none' then
     return {'foreign', kind, tostring(redis.call('PTTL', lock)), fence, time[1], time[2]}
@@ -49,6 +51,7 @@ if token ~= '' then
 end
 if got[3] then
   openQueue(got[3], time, token, '')
-  serve(true)
+  taken, count = nil, 0
+  serve()
 end
 return {'granted', '', '0', token, time[1], time[2]}

@@ -46,10 +46,10 @@ if not score or mine < score or (mine == score and me < first[1]) then
   -- The caller relies on what it keeps. Should this be applied a second time, it
   -- must not free the lock then.
   if token ~= '' then
-    redis.call('SET', KEYS[2], fenceBeside(token, stored), 'PX', ARGV[5])
+    redis.call('SET', KEYS[2], fenceText(token, holderToken(stored), token), 'PX', ARGV[5])
     fence = token
   end
   return {'granted', '', '0', fence, time[1], time[2], '0'}
 end
 redis.call('DEL', lock)
-return {'reserved', '', '0', fence, time[1], time[2], join(ticket, true)}
+return {'reserved', '', '0', fence, time[1], time[2], join(ticket)}

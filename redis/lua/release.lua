@@ -8,26 +8,28 @@
 -- KEYS[4]  its queue                  ARGV[4]  window of the token, µs
 --                                     ARGV[5]  how far a token may leap over its fence
 --                                     ARGV[6]  inbox under which the value may wait
---                                     ARGV[7]  given if it must not be applied twice: with a
+--                                     ARGV[7]  1 if it must not be applied twice: with a
 --                                              token that is above all before it
+--                                     ARGV[8]  to keep the lock taken: for how long at most, ms
+--          ARGV[7] and [8] may be absent
 --
 -- Reply: {status, holder, left ms, fence, now s, now µs}, all strings
---   granted   the key was ours and is gone
+--   granted   the key was ours and is gone, or, with ARGV[8], expires by then
 --   held      holder has it, for as long as left says (-1: no expiry)
 --   foreign   a key of type holder is in its place
 --   absent    there is no key
---   stale     with ARGV[7]: the key is ours, and the fence is not below the token
---   ahead     with ARGV[7]: the key is ours, and the token could not be the fence
+--   stale     with ARGV[7] = 1: the key is ours, and the fence is not below the token
+--   ahead     with ARGV[7] = 1: the key is ours, and the token could not be the fence
 local lock, value, token = KEYS[1], ARGV[1], ARGV[2]
 local time = redis.call('TIME')
 local got = redis.call('MGET', lock, KEYS[2], KEYS[3])
 local holder, fence, turn = got[1], token ~= '' and got[2] or '', got[3]
-local once = ARGV[7] and holder == value and token ~= ''
+local once = ARGV[7] == '1' and holder == value and token ~= ''
 
 -- The common case: the lock is ours and nobody waits. It comes before the
 -- helpers, since even to define a function takes time.
 local rises = fence < token and tonumber(token) <= time[1] * 1000000 + time[2] + ARGV[4]
-if holder == value and not turn and (rises or fence >= token and not once) then
+if holder == value and not turn and not ARGV[8] and (rises or fence >= token and not once) then
   if rises then
     fence = token
     redis.call('SET', KEYS[2], fence, 'PX', ARGV[3])
@@ -40,6 +42,8 @@ end
 --#include fenceFormat
 --#include other
 --#include queue
+--#include group
+holder = seen(holder, time, value)
 if once and fence >= token then
   return {'stale', '', '0', fence, time[1], time[2]}
 end
@@ -48,8 +52,8 @@ if fence < token then
   -- not raise the fence by way of its release.
   --#include fence
   if not tooFarAhead(token, fence, time, ARGV[4], ARGV[5]) then
-    -- Another who has the lock keeps its token.
-    fence = holder and holder ~= value and fenceBeside(token, fence) or token
+    -- One who has the lock from now on keeps its token.
+    fence = taken == '' and (holder ~= value or ARGV[8]) and fenceText(token, holderToken(got[2] or ''), token) or token
     redis.call('SET', KEYS[2], fence, 'PX', ARGV[3])
   elseif once then
     return {'ahead', '', '0', fence, time[1], time[2]}
@@ -57,7 +61,12 @@ if fence < token then
 end
 local reply
 if holder == value then
-  redis.call('DEL', lock)
+  if not ARGV[8] then
+    redis.call('DEL', lock)
+    taken, count = nil, 0
+  elseif redis.call('PTTL', lock) > tonumber(ARGV[8]) then
+    redis.call('PEXPIRE', lock, ARGV[8])
+  end
   reply = {'granted', '', '0', fence, time[1], time[2]}
 else
   reply = other(holder, fence, time)
@@ -66,6 +75,9 @@ if turn then
   openQueue(turn, time, string.sub(fence, 1, fenceDigits), '')
   -- Under either form: the inbox may have been denied, or allowed, meanwhile.
   redis.call('ZREM', KEYS[4], value .. toInbox .. ARGV[6], value .. toInbox)
-  serve(reply[1] == 'granted' or reply[1] == 'absent')
+  if reply[1] == 'foreign' then
+    taken, count = '', 1
+  end
+  serve()
 end
 return reply

@@ -30,6 +30,7 @@
 --#include fenceFormat
 --#include fence
 --#include queue
+--#include group
 --#include other
 local lock, value, token = KEYS[1], ARGV[1], ARGV[3]
 local time = redis.call('TIME')
@@ -42,14 +43,14 @@ else
 end
 if refused then return refused end
 local got = redis.call('MGET', lock, KEYS[2], KEYS[3])
-local holder, fence, turn = got[1], got[2] or '', got[3]
+local holder, stored, turn = seen(got[1], time, value), got[2] or '', got[3]
 if holder == value then
-  return {'granted', '', '0', fence, time[1], time[2]}
+  return {'granted', '', '0', stored, time[1], time[2]}
 end
 if holder then
-  return other(holder, fence, time)
+  return other(holder, stored, time)
 end
-fence = string.sub(fence, 1, fenceDigits)
+local fence, floor = string.sub(stored, 1, fenceDigits), floorOf(stored)
 if fence == token or time[1] * 1000000 + time[2] > tonumber(ARGV[6]) then
   return {'stale', '', '0', fence, time[1], time[2]}
 end
@@ -60,11 +61,12 @@ if fence < token then
   fence = token
   redis.call('SET', KEYS[2], token, 'PX', ARGV[4])
 else
-  redis.call('SET', KEYS[2], fenceBeside(fence, token), 'PX', ARGV[4])
+  redis.call('SET', KEYS[2], fenceText(fence, token, floor < token and token or floor), 'PX', ARGV[4])
 end
 if turn then
   openQueue(turn, time, fence, '')
   redis.call('ZREM', KEYS[4], value .. toInbox .. ARGV[5])
-  serve(false)
+  taken, count = '', 1
+  serve()
 end
 return {'granted', '', '0', fence, time[1], time[2]}

@@ -1,10 +1,25 @@
 -- Functions on the fence; fenceFormat.lua has its format.
 
--- fenceBeside(fence, holder) is what is stored while another token than the
--- fence holds the lock. holder is that token, or a stored fence that ends with
--- it; '' if there is none.
-local function fenceBeside(fence, holder)
-  return fence .. ' ' .. (holder == '' and noToken or string.sub(holder, -fenceDigits))
+-- fenceText(fence, holder, floor) is what is stored. holder is the token of the
+-- one who has the whole lock; nil if there is none.
+local function fenceText(fence, holder, floor)
+  if floor ~= fence then return fence .. ' ' .. (holder or noToken) .. ' ' .. floor end
+  if holder and holder ~= fence then return fence .. ' ' .. holder end
+  return fence
+end
+
+-- holderToken(stored) is the token of the one who has the whole lock, by a stored
+-- fence; zeros for none.
+local function holderToken(stored)
+  if stored == '' then return noToken end
+  return #stored > fenceDigits and string.sub(stored, fenceDigits + 2, 2 * fenceDigits + 1) or stored
+end
+
+-- floorOf(stored) is the floor of a stored fence; zeros for none.
+local function floorOf(stored)
+  local floor = string.sub(stored, 2 * fenceDigits + 3)
+  if floor == '' then floor = string.sub(stored, 1, fenceDigits) end
+  return floor == '' and noToken or floor
 end
 
 -- tooFarAhead(token, fence, time, window, leap) reports whether a token is too

@@ -3,14 +3,19 @@
 --
 --   FENCE                20 digits
 --   FENCE HOLDERTOKEN    20 digits, a space, 20 digits
+--   FENCE HOLDERTOKEN FLOOR
 --
+-- FLOOR is the highest token of a holder that is no reader, or of a release: a
+-- reader's token need only be above it. Without it the floor is the fence.
 -- A grant writes the first form: its token is the fence. The second form is
 -- written where the fence is raised, or stays higher, while a value holds the
 -- lock with another token: by the release of a value that does not hold it, by
--- an offer, and by a repair. Zeros are a holder without a token.
+-- an offer, and by a repair. Zeros are a holder without a token. The third form
+-- is written where readers have raised the fence above the floor; HOLDERTOKEN is
+-- zeros while a group has the lock, since the group has the tokens of its holders.
 --
 -- Scripts rely on this: a stored fence compares with 20 digits by < and >= as
 -- its FENCE does. For any other comparison, and to add to it, it is cut first, to
--- the first fenceDigits letters. The last fenceDigits are the holder's token.
+-- the first fenceDigits letters.
 local fenceDigits, noToken = 20, '00000000000000000000'
 

@@ -1,0 +1,54 @@
+package redlatch
+
+import (
+	"context"
+	"time"
+
+	"github.com/redlatch/redlatch/internal/runner"
+	"github.com/redlatch/redlatch/node"
+)
+
+// wantedEvery is how often a lease whose holder asked for it looks for waiters.
+const wantedEvery = 250 * time.Millisecond
+
+// Wanted returns a channel that is closed when somebody else waits for the lock,
+// so that a holder that can stop at any time may hand it over. It stays open if
+// nobody waits before the lease ends. From the first call on, one node after the
+// other is asked, four times a second; without a call nothing is asked. A node
+// that keeps no list of its waiters is not asked.
+func (l *Lease) Wanted() <-chan struct{} {
+	l.claim.Lock()
+	defer l.claim.Unlock()
+	if l.wanted == nil {
+		l.wanted = make(chan struct{})
+		go l.watchWaiters(l.wanted)
+	}
+	return l.wanted
+}
+
+// watchWaiters closes the channel when a node has a waiter.
+func (l *Lease) watchWaiters(wanted chan struct{}) {
+	members := l.c.cluster.Members()
+	for i := 0; l.ends.Err() == nil; i++ {
+		if l.waitedFor(members[i%len(members)]) {
+			close(wanted)
+			return
+		}
+		select {
+		case <-l.ends.Done():
+		case <-time.After(wantedEvery):
+		}
+	}
+}
+
+// waitedFor reports whether a node has a waiter for the lock.
+func (l *Lease) waitedFor(m *runner.Member) bool {
+	n, ok := m.Node().(node.Lister)
+	if !ok {
+		return false
+	}
+	ctx, cancel := context.WithTimeout(l.ends, l.c.cluster.NodeTimeout())
+	defer cancel()
+	look, err := n.Look(ctx, l.claim.Key())
+	return err == nil && look.Waiting > 0
+}

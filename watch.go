@@ -1,0 +1,99 @@
+package redlatch
+
+import (
+	"context"
+	"iter"
+	"time"
+
+	"github.com/redlatch/redlatch/internal/protocol"
+	"github.com/redlatch/redlatch/node"
+)
+
+// State is who holds a lock, as a quorum of nodes reports it.
+type State struct {
+	// Held says that the lock is held.
+	Held bool
+	// Holder is who holds it: since when, and with which token. It is zero if
+	// Held is false. If several hold it together, it is the first of them.
+	Holder Holder
+}
+
+// watchEvery is how often a watcher asks the nodes.
+const watchEvery = 250 * time.Millisecond
+
+// Watch reports who holds a lock: at once, and again whenever that changes, until
+// ctx ends or the loop is left. It asks all nodes four times a second, and
+// reports what a quorum of them agrees on. A holder that comes and goes in
+// between is not seen. If too few nodes answer, it reports the last state with an
+// error, once, and goes on.
+//
+//	for state, err := range client.Watch(ctx, "leader") {
+//		...
+//	}
+//
+// A state is the past: a leader that is reported may have lost the lock since.
+func (c *Client) Watch(ctx context.Context, name string) iter.Seq2[State, error] {
+	return func(yield func(State, error) bool) {
+		key, err := c.key(name)
+		if err != nil {
+			yield(State{}, err)
+			return
+		}
+		var last State
+		known, failing := false, false
+		for ctx.Err() == nil {
+			if c.cluster.Closing() {
+				yield(last, ErrClosed)
+				return
+			}
+			state, agreed, err := c.state(ctx, name, key)
+			switch {
+			case ctx.Err() != nil:
+				return
+			case err != nil && !failing:
+				failing = true
+				if !yield(last, err) {
+					return
+				}
+			case err == nil && agreed && (!known || failing || !state.same(last)):
+				known, failing, last = true, false, state
+				if !yield(state, nil) {
+					return
+				}
+			}
+			select {
+			case <-ctx.Done():
+			case <-time.After(watchEvery):
+			}
+		}
+	}
+}
+
+// same reports whether two states have the same holder.
+func (s State) same(other State) bool {
+	return s.Held == other.Held && s.Holder.Owner == other.Holder.Owner && s.Holder.Token == other.Holder.Token &&
+		s.Holder.Holders == other.Holder.Holders
+}
+
+// state asks the nodes who holds a lock. agreed says that a quorum names the same
+// holder, or none.
+func (c *Client) state(ctx context.Context, name, key string) (s State, agreed bool, err error) {
+	results, err := c.survey(ctx, name, node.Request{Op: node.OpInspect, Name: key}, allAnswer)
+	if err != nil {
+		return s, false, err
+	}
+	free := 0
+	for _, r := range results {
+		if r.Err == nil && r.Reply.Status == node.Absent {
+			free++
+		}
+	}
+	quorum := protocol.Quorum(len(results))
+	if free >= quorum {
+		return s, true, nil
+	}
+	if holders := holdersOf(results); len(holders) > 0 && holders[0].Nodes >= quorum {
+		return State{Held: true, Holder: holders[0]}, true, nil
+	}
+	return s, false, nil
+}

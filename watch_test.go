@@ -1,0 +1,133 @@
+package redlatch_test
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/redlatch/redlatch"
+)
+
+func TestWatchReportsWhoLeadsAndEveryChange(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		hosts := newHosts(t, 3, 3, redlatch.Options{})
+		ctx, cancel := context.WithCancel(t.Context())
+		var mu sync.Mutex
+		var got []redlatch.State
+		var errs []error
+		var wg sync.WaitGroup
+		wg.Go(func() {
+			for s, err := range hosts[2].Client.Watch(ctx, "leader") {
+				mu.Lock()
+				got, errs = append(got, s), append(errs, err)
+				mu.Unlock()
+			}
+		})
+		var want []redlatch.Token
+		for i := range 3 {
+			want = append(want, 0)
+			time.Sleep(time.Second)
+			l := mustLock(t, hosts[i%2].Client, "leader", redlatch.LockOptions{})
+			want = append(want, l.Token())
+			time.Sleep(time.Minute)
+			if err := l.Release(t.Context()); err != nil {
+				t.Error(err)
+			}
+			time.Sleep(time.Second)
+		}
+		want = append(want, 0)
+		cancel()
+		wg.Wait()
+		var tokens []redlatch.Token
+		for i, s := range got {
+			tokens = append(tokens, s.Holder.Token)
+			if errs[i] != nil || s.Held != (s.Holder.Token != 0) || s.Held && (s.Holder.Owner == "" || s.Holder.Since.IsZero()) {
+				t.Errorf("state %d is %+v, %v", i, s, errs[i])
+			}
+		}
+		if !slices.Equal(tokens, want) {
+			t.Errorf("it reported %d, want %d", tokens, want)
+		}
+	})
+}
+
+func TestWatchReportsAnOutageOnceAndGoesOn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		links, nodes := newLinks(t, 3)
+		c := newClient(t, nodes, redlatch.Options{})
+		l := mustLock(t, c, "leader", redlatch.LockOptions{TTL: 20 * time.Second})
+		n := 0
+		for s, err := range c.Watch(t.Context(), "leader") {
+			n++
+			switch n {
+			case 1, 3:
+				if err != nil || !s.Held || s.Holder.Token != l.Token() {
+					t.Errorf("report %d is %+v, %v", n, s, err)
+				}
+			case 2:
+				if !errors.Is(err, redlatch.ErrNoQuorum) || s.Holder.Token != l.Token() {
+					t.Errorf("report %d is %+v, %v; want the last state and ErrNoQuorum", n, s, err)
+				}
+				time.AfterFunc(2*time.Second, func() {
+					links[0].set(func(l *link) { l.refusing = nil })
+				})
+			}
+			if n == 1 {
+				links[0].cut()
+				links[1].cut()
+			}
+			if n == 3 {
+				break
+			}
+		}
+		for _, err := range c.Watch(t.Context(), "") {
+			wantErr(t, err, redlatch.ErrConfig)
+		}
+	})
+}
+
+func TestWantedIsClosedWhenSomebodyWaits(t *testing.T) {
+	for _, n := range []int{1, 3} {
+		synctest.Test(t, func(t *testing.T) {
+			hosts := newHosts(t, 2, n, redlatch.Options{})
+			l := mustLock(t, hosts[0].Client, "job", redlatch.LockOptions{})
+			wanted := l.Wanted()
+			if l.Wanted() != wanted {
+				t.Error("the second call returns another channel")
+			}
+			time.Sleep(10 * time.Second)
+			select {
+			case <-wanted:
+				t.Error("it is closed although nobody waits")
+			default:
+			}
+			var wg sync.WaitGroup
+			wg.Go(func() {
+				next := mustLock(t, hosts[1].Client, "job", redlatch.LockOptions{})
+				idle := next.Wanted()
+				time.Sleep(time.Second)
+				if err := next.Release(t.Context()); err != nil {
+					t.Error(err)
+				}
+				select {
+				case <-idle:
+					t.Error("it is closed although nobody waited")
+				default:
+				}
+			})
+			began := time.Now()
+			<-wanted
+			if took := time.Since(began); took > time.Second {
+				t.Errorf("it took %v to notice", took)
+			}
+			if err := l.Release(t.Context()); err != nil {
+				t.Error(err)
+			}
+			wg.Wait()
+		})
+	}
+}
