@@ -4,8 +4,11 @@
 // with all, some or none of their data; clocks are wrong, run at other rates
 // and are set; clients are paused and die.
 //
-// Checked at every step: no two leases are valid at once; tokens grow in the
-// order of acquisition; a lease ends no later than its time to live allows, and
+// Names have writers, readers, writers that become readers, and slots.
+//
+// Checked at every step: no two leases that exclude each other are valid at
+// once; tokens grow in the order of acquisition; a resource that compares tokens
+// refuses stale holders and no valid one; a lease ends no later than its time to live allows, and
 // reports that; no extension creates a lock; no release frees another's lock.
 // Checked at the end: nothing is left behind, and every caller was served.
 //

@@ -90,8 +90,8 @@ func (t *Together) count(h *held, others []*held) {
 	}
 }
 
-// resource is what a lock protects. It refuses whoever comes with a token below
-// what it has seen of those that exclude it.
+// resource is what a lock protects. It refuses a token below what it has
+// seen of those that exclude its holder.
 type resource struct {
 	reads  node.Token // the highest token of a reader
 	writes node.Token // the highest of a writer
