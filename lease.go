@@ -101,7 +101,8 @@ func (l *Lease) notExtended() func() {
 	return both(l.finishExtension(err), func() { l.warn(err) })
 }
 
-// finishExtension returns how to have callers of Extend return; nil if none wait.
+// finishExtension returns how to have callers of Extend return; nil if none
+// wait.
 func (l *Lease) finishExtension(err error) func() {
 	x := l.extension
 	if x == nil {
@@ -114,7 +115,8 @@ func (l *Lease) finishExtension(err error) func() {
 	}
 }
 
-// both returns a function that calls the first, if there is one, and the second.
+// both returns a function that calls the first, if there is one, and the
+// second.
 func both(first, second func()) func() {
 	if first == nil {
 		return second
@@ -125,8 +127,8 @@ func both(first, second func()) func() {
 	}
 }
 
-// ended records that the lease has ended. It returns a function that reports it.
-// The mutex is held.
+// ended records that the lease has ended. It returns a function that reports
+// it. The mutex is held.
 func (l *Lease) ended() func() {
 	switch l.claim.Core().Cause() {
 	case protocol.WasReleased:

@@ -14,20 +14,20 @@ import (
 // Once runs fn for one occurrence of a job, unless that occurrence is done
 // already: on this machine or another, now or earlier. name is the job's, and
 // occurrence one of the times at which it is due, such as "2026-11-16". All
-// callers of an occurrence must use the same text: round a time, and use one time
-// zone. Of callers that come together, one runs fn under the lock; the others
-// wait until it has ended, like Lock, and see what came of it.
+// callers of an occurrence must use the same text: round a time, and use one
+// time zone. Of callers that come together, one runs fn under the lock; the
+// others wait until it has ended, like Lock, and see what came of it.
 //
-// An occurrence is done when fn has returned nil and a quorum of nodes has noted
-// it. The note is a mark, which nodes keep for Options.MarkRetention. If fn
-// fails, panics, or loses the lock, the occurrence is not done, and the next
+// An occurrence is done when fn has returned nil and a quorum of nodes has
+// noted it. The note is a mark, which nodes keep for Options.MarkRetention. If
+// fn fails, panics, or loses the lock, the occurrence is not done, and the next
 // caller runs fn.
 //
 // fn runs at least once, not exactly once: it may run again if this process
 // crashes, or loses the lock, before its success is noted; if too few nodes
-// could note it; or if a quorum of nodes has lost its data since. Done says since
-// when a quorum remembers. Make fn harmless to repeat, or pass the lease's token
-// to what it writes to.
+// could note it; or if a quorum of nodes has lost its data since. Done says
+// since when a quorum remembers. Make fn harmless to repeat, or pass the
+// lease's token to what it writes to.
 //
 // ran says that fn was called. Once returns fn's error. If fn returned nil, an
 // error says that the lock was lost (ErrLost), or that its success could not be
@@ -65,10 +65,10 @@ func (c *Client) Once(ctx context.Context, name, occurrence string, opts LockOpt
 	return ran, err
 }
 
-// Done reports whether an occurrence of a job is done, and since when a quorum of
-// nodes remembers what is done: an occurrence that was done before that may be
-// forgotten. since is zero if no quorum remembers anything of the job. The nodes
-// begin to remember at the first call of Once or Done for the name.
+// Done reports whether an occurrence of a job is done, and since when a quorum
+// of nodes remembers what is done: an occurrence that was done before that may
+// be forgotten. since is zero if no quorum remembers anything of the job. The
+// nodes begin to remember at the first call of Once or Done for the name.
 func (c *Client) Done(ctx context.Context, name, occurrence string) (done bool, since time.Time, err error) {
 	key, err := c.occurrence(name, occurrence)
 	if err != nil {
@@ -100,9 +100,9 @@ type recalled struct {
 }
 
 // recall asks a quorum of nodes for the mark of an occurrence. One mark is
-// enough: the occurrence is done. If fewer than a quorum have it, recall has the
-// others note it too, so that every later caller sees it. It returns an error if
-// a quorum did not answer, or did not note it.
+// enough: the occurrence is done. If fewer than a quorum have it, recall has
+// the others note it too, so that every later caller sees it. It returns an
+// error if a quorum did not answer, or did not note it.
 func (c *Client) recall(ctx context.Context, name, key, occurrence string, enough func([]NodeResult) bool) (r recalled, err error) {
 	results, err := c.survey(ctx, name, c.markRequest(node.OpRecall, key, occurrence), enough)
 	quorum := protocol.Quorum(len(results))

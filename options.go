@@ -58,10 +58,10 @@ type Options struct {
 	// NodeTimeout is how long a node may take to answer. A round in which too
 	// few nodes answer by then fails. Once a quorum has answered, a round ends
 	// 250 ms after its start, or after four times what the quorum took if that
-	// is longer, without the other nodes' answers. Keep NodeTimeout small beside
-	// the TTL, and above the time it takes to connect. A round never waits
-	// longer than its TTL. Defaults to a tenth of the lock's TTL, from 250 ms to
-	// 2 s, or to more if a node asks for it.
+	// is longer, without the other nodes' answers. Keep NodeTimeout small
+	// beside the TTL, and above the time it takes to connect. A round never
+	// waits longer than its TTL. Defaults to a tenth of the lock's TTL, from
+	// 250 ms to 2 s, or to more if a node asks for it.
 	NodeTimeout time.Duration
 
 	// RetryDelay is the longest random delay between two tries for a lock
@@ -154,11 +154,11 @@ type LockOptions struct {
 	// Defaults to false: the lock has one holder.
 	Shared bool
 
-	// Slots makes the lock a semaphore: at most so many callers hold it, each in
-	// a slot of its own; see Lease.Slot. All callers of a name must set the same
-	// number, from 1 to 64: another number is a *ConfigError while the lock is
-	// held. It cannot be combined with Shared. Defaults to 0: the lock has one
-	// holder, and no slots.
+	// Slots makes the lock a semaphore: at most so many callers hold it, each
+	// in a slot of its own; see Lease.Slot. All callers of a name must set the
+	// same number, from 1 to 64: another number is a *ConfigError while the
+	// lock is held. It cannot be combined with Shared. Defaults to 0: the lock
+	// has one holder, and no slots.
 	Slots int
 
 	// Wait is the longest time that Lock waits, for holders and for servers;

@@ -11,11 +11,11 @@ import (
 // wantedEvery is how often a lease whose holder asked for it looks for waiters.
 const wantedEvery = 250 * time.Millisecond
 
-// Wanted returns a channel that is closed when somebody else waits for the lock,
-// so that a holder that can stop at any time may hand it over. It stays open if
-// nobody waits before the lease ends. From the first call on, one node after the
-// other is asked, four times a second; without a call nothing is asked. A node
-// that keeps no list of its waiters is not asked.
+// Wanted returns a channel that is closed when somebody else waits for the
+// lock, so that a holder that can stop at any time may hand it over. It stays
+// open if nobody waits before the lease ends. From the first call on, one node
+// after the other is asked, four times a second; without a call nothing is
+// asked. A node that keeps no list of its waiters is not asked.
 func (l *Lease) Wanted() <-chan struct{} {
 	l.claim.Lock()
 	defer l.claim.Unlock()

@@ -21,11 +21,11 @@ type State struct {
 // watchEvery is how often a watcher asks the nodes.
 const watchEvery = 250 * time.Millisecond
 
-// Watch reports who holds a lock: at once, and again whenever that changes, until
-// ctx ends or the loop is left. It asks all nodes four times a second, and
-// reports what a quorum of them agrees on. A holder that comes and goes in
-// between is not seen. If too few nodes answer, it reports the last state with an
-// error, once, and goes on.
+// Watch reports who holds a lock: at once, and again whenever that changes,
+// until ctx ends or the loop is left. It asks all nodes four times a second,
+// and reports what a quorum of them agrees on. A holder that comes and goes in
+// between is not seen. If too few nodes answer, it reports the last state with
+// an error, once, and goes on.
 //
 //	for state, err := range client.Watch(ctx, "leader") {
 //		...
@@ -75,8 +75,8 @@ func (s State) same(other State) bool {
 		s.Holder.Holders == other.Holder.Holders
 }
 
-// state asks the nodes who holds a lock. agreed says that a quorum names the same
-// holder, or none.
+// state asks the nodes who holds a lock. agreed says that a quorum names the
+// same holder, or none.
 func (c *Client) state(ctx context.Context, name, key string) (s State, agreed bool, err error) {
 	results, err := c.survey(ctx, name, node.Request{Op: node.OpInspect, Name: key}, allAnswer)
 	if err != nil {

@@ -17,7 +17,13 @@
 //     Request.Retention. OpRepair and OpBreak use the fence too.
 //  3. Errors: one wraps ErrUnsent only if the request had no effect and will
 //     have none.
-//  4. A queue, if the node can keep one: Request.Wait, Ticket, Barge, and
+//  4. Shares: Shared and Slotted holders beside each other, if the node can have
+//     them; set Shares in the suite's harness. Holders has the rules. Readers'
+//     tokens are judged by JudgeShared, and the node keeps a floor besides the
+//     fence.
+//  5. Marks of what is done, OpRemember and OpRecall, if the node can keep them;
+//     set Marks.
+//  6. A queue, if the node can keep one: Request.Wait, Ticket, Barge, and
 //     OpOffer; set Queues in the suite's harness.
 //
 // After that, implement a small interface for each other ability of the node:

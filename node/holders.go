@@ -12,8 +12,8 @@ type Holder struct {
 	Share
 }
 
-// Holders are all holders of a name, in the order in which they came. Nodes that
-// are written in Go can keep them in this form.
+// Holders are all holders of a name, in the order in which they came. Nodes
+// that are written in Go can keep them in this form.
 type Holders []Holder
 
 // Of returns the index of the holder that a request is about; -1 if there is

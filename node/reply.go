@@ -18,9 +18,9 @@ const (
 	Foreign
 	// Absent: the name is free.
 	Absent
-	// Reserved: there is room, but it is kept for waiters before us in the queue.
-	// Left, if it is not 0, says when we have to check whether that waiter has
-	// taken it, because nobody else may check.
+	// Reserved: there is room, but it is kept for waiters before us in the
+	// queue. Left, if it is not 0, says when we have to check whether that
+	// waiter has taken it, because nobody else may check.
 	Reserved
 	// Stale: Token is not above the fence; for Shared, not above the floor.
 	Stale
@@ -101,8 +101,9 @@ type Reply struct {
 
 	// Left is how long the name remains taken (Held, Foreign), NoExpiry if for
 	// ever: until a slot is free, for a Slotted request to a name with as many
-	// slots, else until all holders have expired; how long it is kept for another waiter (Reserved); or how long the
-	// node remains quarantined (Quarantined).
+	// slots, else until all holders have expired; how long it is kept for
+	// another waiter (Reserved); or how long the node remains quarantined
+	// (Quarantined).
 	Left time.Duration
 
 	// Fence is the highest token that this node granted for this name; 0 if it

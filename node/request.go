@@ -8,64 +8,64 @@ type Op uint8
 // The operations of a node.
 const (
 	// OpAcquire takes a share of the name for Value if no holder conflicts with
-	// it, and refreshes it if Value holds it already; then a Slotted one moves to
-	// another slot if it asks for that one with a higher Token and it is free. A
-	// copy of a request, and one without a Token, does not move it. Granted, Held,
-	// Foreign, Reserved, Stale, Behind, Ahead, Quarantined or Misconfigured.
+	// it, and refreshes it if Value holds it already; then a Slotted one moves
+	// to another slot if it asks for that one with a higher Token and it is
+	// free. A copy of a request, and one without a Token, does not move it.
+	// Granted, Held, Foreign, Reserved, Stale, Behind, Ahead, Quarantined or
+	// Misconfigured.
 	OpAcquire Op = iota + 1
 	// OpExtend sets the time to live of Value's share to TTL from now, if Value
 	// holds it. It never creates. With Shared it makes an exclusive holder a
-	// reader. Absent if Value holds another slot. Granted, Held, Foreign, Absent
-	// or Misconfigured.
+	// reader. Absent if Value holds another slot. Granted, Held, Foreign,
+	// Absent or Misconfigured.
 	OpExtend
 	// OpRelease frees Value's share if Value holds one, whatever its slot,
 	// removes Value from the queue, and raises the fence and the floor to Token
-	// if they are lower. An OpAcquire of the same
-	// Value and Token that is still in flight is then Stale. A Token that would
-	// be Ahead does not raise the fence. With Keep the share is not freed, but
-	// lives on for Keep at most. Granted, Held, Foreign or Absent; with Once also
-	// Stale or Ahead.
+	// if they are lower. An OpAcquire of the same Value and Token that is still
+	// in flight is then Stale. A Token that would be Ahead does not raise the
+	// fence. With Keep the share is not freed, but lives on for Keep at most.
+	// Granted, Held, Foreign or Absent; with Once also Stale or Ahead.
 	OpRelease
 	// OpInspect changes nothing. Held, Foreign or Absent.
 	OpInspect
 	// OpRepair gives the share to Value on a node that missed the acquisition,
-	// after a quorum of nodes has granted or extended it. No holder may conflict,
-	// and neither the fence nor, for Shared, the floor may equal Token: that
-	// would mean that the node had the lock and it was released. The fence is
-	// raised to Token and never lowered; so is the floor, unless for Shared. If
-	// Value holds another slot, it is moved, whatever the fence; if its own slot
-	// is taken, it keeps the other one until that expires.
+	// after a quorum of nodes has granted or extended it. No holder may
+	// conflict, and neither the fence nor, for Shared, the floor may equal
+	// Token: that would mean that the node had the lock and it was released.
+	// The fence is raised to Token and never lowered; so is the floor, unless
+	// for Shared. If Value holds another slot, it is moved, whatever the fence;
+	// if its own slot is taken, it keeps the other one until that expires.
 	// Window and queue do not matter. Granted, Held, Foreign, Stale,
 	// Quarantined or Misconfigured.
 	OpRepair
 	// OpOffer frees Value's share if Value holds one and a waiter with a lower
 	// Ticket is queued that does not fit beside it and the other holders, and
-	// queues Value in the same step. Granted means that Value
-	// has kept the name, and that the fence was raised to Token. Otherwise the
-	// reply is as to an OpRelease, and Rank is the place of Value in the queue.
-	// Once is always implied. A node without a queue returns an error.
+	// queues Value in the same step. Granted means that Value has kept the
+	// name, and that the fence was raised to Token. Otherwise the reply is as
+	// to an OpRelease, and Rank is the place of Value in the queue. Once is
+	// always implied. A node without a queue returns an error.
 	OpOffer
 	// OpMark reads or writes the node's marker, as Mark says. Granted if the
 	// marker is valid and the node is trusted, Quarantined, Misconfigured,
 	// Stale, or Absent.
 	OpMark
 	// OpBreak takes the name away from all its holders and raises the fence and
-	// the floor to Token, so that the next holder has a higher token. It is Stale if the
-	// name is held and the fence is not below Token: the name was then taken
-	// after the break was decided. A key that is no plain lock stays unless
-	// Foreign is set. Waiters keep their places. Quarantine does not matter; of
-	// the marker only the membership does. Repeating it is harmless. Granted if
-	// the name is now free; else Foreign, Stale, Ahead or Misconfigured, and
-	// nothing was changed.
+	// the floor to Token, so that the next holder has a higher token. It is
+	// Stale if the name is held and the fence is not below Token: the name was
+	// then taken after the break was decided. A key that is no plain lock stays
+	// unless Foreign is set. Waiters keep their places. Quarantine does not
+	// matter; of the marker only the membership does. Repeating it is harmless.
+	// Granted if the name is now free; else Foreign, Stale, Ahead or
+	// Misconfigured, and nothing was changed.
 	OpBreak
 	// OpRemember notes that the Occurrence of the name is done, and keeps that
 	// note, a mark, for Retention. Holders, queue, fence and marker do not
 	// matter. Repeating it is harmless. Granted.
 	OpRemember
-	// OpRecall asks whether the Occurrence of the name is done. Granted if there
-	// is a mark, else Absent. It changes no mark, but the node begins to note
-	// since when it remembers the name's marks, and keeps that for Retention from
-	// the last OpRemember or OpRecall.
+	// OpRecall asks whether the Occurrence of the name is done. Granted if
+	// there is a mark, else Absent. It changes no mark, but the node begins to
+	// note since when it remembers the name's marks, and keeps that for
+	// Retention from the last OpRemember or OpRecall.
 	OpRecall
 )
 
@@ -136,8 +136,8 @@ type Request struct {
 	// never prolongs it.
 	Keep time.Duration
 
-	// Occurrence is what an OpRemember or OpRecall is about: one of the times at
-	// which a job is due. It has 1 to MaxOccurrence bytes.
+	// Occurrence is what an OpRemember or OpRecall is about: one of the times
+	// at which a job is due. It has 1 to MaxOccurrence bytes.
 	Occurrence string
 
 	// Until is the time, on the node's own clock, after which an OpRepair or
@@ -160,10 +160,10 @@ type Request struct {
 
 	// Ticket is the waiter's time of arrival in microseconds, the same on every
 	// node. The queue is ordered by Ticket, then by Kind, then by Value, which
-	// begins with a hexadecimal digit. A free
-	// name is granted in this order: a request must fit beside the holders and
-	// beside all waiters before it. So readers at the head are granted together,
-	// and a reader behind a writer waits.
+	// begins with a hexadecimal digit. A free name is granted in this order: a
+	// request must fit beside the holders and beside all waiters before it. So
+	// readers at the head are granted together, and a reader behind a writer
+	// waits.
 	Ticket int64
 
 	// Barge lets an OpAcquire take what is free although others wait for it.

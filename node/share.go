@@ -43,14 +43,15 @@ const (
 	MaxHolders = 1000
 )
 
-// Share is what a Request takes of a name, or a holder has of it. The zero value
-// is all of it: an exclusive lock.
+// Share is what a Request takes of a name, or a holder has of it. The zero
+// value is all of it: an exclusive lock.
 //
-// Two shares that conflict are never held on one node at one time. So they never
-// both have a majority, and no more than one client holds a slot.
+// Two shares that conflict are never held on one node at one time. So they
+// never both have a majority, and no more than one client holds a slot.
 type Share struct {
 	Mode Mode
-	// Slots is the number of slots of a Slotted share, from 1 to MaxSlots; else 0.
+	// Slots is the number of slots of a Slotted share, from 1 to MaxSlots; else
+	// 0.
 	Slots uint8
 	// Slot is its slot, from 0 to Slots-1; else 0. An OpAcquire takes another
 	// slot if this one is taken: the lowest that is free. All other operations
@@ -58,8 +59,8 @@ type Share struct {
 	Slot uint8
 }
 
-// Text returns the share in words. It is no String, because Request embeds Share,
-// and would be printed as its share alone.
+// Text returns the share in words. It is no String, because Request embeds
+// Share, and would be printed as its share alone.
 func (s Share) Text() string {
 	if s.Mode == Slotted {
 		return fmt.Sprintf("slot %d of %d", s.Slot, s.Slots)
@@ -108,8 +109,8 @@ func ParseKind(kind string) (Share, bool) {
 	return Share{}, false
 }
 
-// Room is what is left of a name beside its holders. It is the admission rule of
-// every mode. The zero value is a free name.
+// Room is what is left of a name beside its holders. It is the admission rule
+// of every mode. The zero value is a free name.
 type Room struct {
 	closed  bool // by an exclusive holder
 	readers int

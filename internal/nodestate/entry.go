@@ -101,7 +101,8 @@ func (e *Entry) raise(req node.Request, floor bool, now time.Time) {
 	e.keepFence(req, now)
 }
 
-// keepFence keeps the fence for Retention from now, and not shorter than before.
+// keepFence keeps the fence for Retention from now, and not shorter than
+// before.
 func (e *Entry) keepFence(req node.Request, now time.Time) {
 	if u := now.Add(req.Retention); u.After(e.FenceUntil) {
 		e.FenceUntil = u

@@ -7,8 +7,8 @@ import (
 )
 
 // Marker is by what a server knows that it has forgotten nothing. The scripts
-// redis/lua/marker.lua, guard.lua and mark.lua do the same. The zero value is no
-// marker.
+// redis/lua/marker.lua, guard.lua and mark.lua do the same. The zero value is
+// no marker.
 //
 //	             MarkWrite              TrustedFrom
 //	no marker ───────────▶ quarantined ────────────▶ trusted

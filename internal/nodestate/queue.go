@@ -83,8 +83,8 @@ func (s *serving) tell(kind node.WakeKind, value string) {
 }
 
 // serve makes sure that the head of the queue is alive, and that it is notified
-// if there is room for it beside the holders. So is the second, if there is room
-// for both: each of them lets in the next.
+// if there is room for it beside the holders. So is the second, if there is
+// room for both: each of them lets in the next.
 func (q *Queue) serve(holders node.Holders, s *serving) {
 	q.Touched = s.now
 	q.Called = slices.DeleteFunc(q.Called, func(v string) bool { return v == s.asker })
@@ -227,8 +227,8 @@ func (q *Queue) isNext(req node.Request, room node.Room) bool {
 // first reports whether the value is the head of the queue.
 func (q *Queue) first(value string) bool { return len(q.Waiters) > 0 && q.Waiters[0].Value == value }
 
-// withdraw removes the place of a request's value. As with holders, a request for
-// a share finds a waiter for the whole name, and not the other way round.
+// withdraw removes the place of a request's value. As with holders, a request
+// for a share finds a waiter for the whole name, and not the other way round.
 func (q *Queue) withdraw(req node.Request) {
 	q.Waiters = slices.DeleteFunc(q.Waiters, func(w node.Waiter) bool {
 		return w.Value == req.Value && (w.Mode == node.Exclusive || w.Kind() == req.Kind())

@@ -82,8 +82,8 @@ func TestACloneSharesNothing(t *testing.T) {
 	}
 }
 
-// line is a server on which values ask for one name. Those that wait came in the
-// order in which they first ask.
+// line is a server on which values ask for one name. Those that wait came in
+// the order in which they first ask.
 type line struct {
 	t       *testing.T
 	s       Server
@@ -139,8 +139,8 @@ func (l *line) expectTurns(want ...string) {
 }
 
 // TestALookAtTheQueueHasAnEnd has many readers wait for a free name. A reader
-// behind more of them than there can be slots has to wait until they have asked,
-// though all of them would fit.
+// behind more of them than there can be slots has to wait until they have
+// asked, though all of them would fit.
 func TestALookAtTheQueueHasAnEnd(t *testing.T) {
 	for _, c := range []struct {
 		what   string

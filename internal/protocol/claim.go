@@ -15,8 +15,8 @@ const (
 	New State = iota
 	// Asking: a round is in flight.
 	Asking
-	// Adapting: the client adopts cluster parameters, or nodes are being marked,
-	// before the round is repeated.
+	// Adapting: the client adopts cluster parameters, or nodes are being
+	// marked, before the round is repeated.
 	Adapting
 	// Waiting: between two rounds. Nodes may offer the lock one by one.
 	Waiting
@@ -65,16 +65,16 @@ type Config struct {
 }
 
 // Claim is one value's claim on one name: from its first request until nothing
-// of it is left on any node. It is a plain value, and Handle is all that changes
-// it.
+// of it is left on any node. It is a plain value, and Handle is all that
+// changes it.
 type Claim struct {
 	cfg   Config
 	value string
 	state State
 	// successor is the state in which the next value continues.
 	successor State
-	// unsure is set once an acquisition or repair will never be answered: it may
-	// be executed at any time.
+	// unsure is set once an acquisition or repair will never be answered: it
+	// may be executed at any time.
 	unsure bool
 	// share is what is asked for or held. Its slot changes until the claim has
 	// won.

@@ -9,12 +9,13 @@
 //	effects = claim.Handle(view, &event, effects)
 //
 // Events are a node's answer, a node's notification, the passing of a time, and
-// what the caller does. Effects are requests to send, releases that must be sent
-// though the caller has left, and news for the caller. A View answers questions about the client and
-// its nodes: the clocks, which nodes are suspect, a random number. The same code
-// runs in production (the runner around it sends requests and keeps the time), in
-// the simulation, and in the exploration of all interleavings: a Claim is a plain
-// value that can be copied and compared.
+// what the caller does. Effects are requests to send, releases that must be
+// sent though the caller has left, and news for the caller. A View answers
+// questions about the client and its nodes: the clocks, which nodes are
+// suspect, a random number. The same code runs in production (the runner around
+// it sends requests and keeps the time), in the simulation, and in the
+// exploration of all interleavings: a Claim is a plain value that can be copied
+// and compared.
 //
 // # State model
 //
@@ -34,13 +35,14 @@
 //
 // Asking sends one request to all nodes at once (ask.go, request.go) and counts
 // the answers (round.go). If only the token was refused, the round is repeated
-// with a higher one (token.go). Waiting is the time between two rounds (wait.go):
-// nodes notify the claim when the lock is free, and it gathers their grants one by
-// one (gather.go). Grants that are no majority it yields to the waiters before it
-// (yield.go). A value that was given up is never used again: the claim is replaced
-// by its successor, with the same ticket and a new value. Held extends the lease
-// at a third of its time to live and repairs nodes that lack it (held.go). Ending
-// undoes what is left on the nodes, and late grants (end.go).
+// with a higher one (token.go). Waiting is the time between two rounds
+// (wait.go): nodes notify the claim when the lock is free, and it gathers their
+// grants one by one (gather.go). Grants that are no majority it yields to the
+// waiters before it (yield.go). A value that was given up is never used again:
+// the claim is replaced by its successor, with the same ticket and a new value.
+// Held extends the lease at a third of its time to live and repairs nodes that
+// lack it (held.go). Ending undoes what is left on the nodes, and late grants
+// (end.go).
 //
 // # Invariants
 //
@@ -67,6 +69,10 @@
 //  8. A repair is sent only for a lease that a majority has just extended, and
 //     never counts. A node refuses one that arrives after its sender has stopped
 //     waiting for the answer: repair sets Until.
+//  9. A slot counts by itself: a majority is counted among grants of one slot
+//     (agreed, counts). A claim that has won never moves to another slot: a node
+//     that gave another one is repaired (misplaced), and a value that a late
+//     request of its own could move is given up (mayBeMoved).
 //
 // # Example
 //

@@ -89,8 +89,8 @@ func (c *Claim) keep(v View) {
 	}
 }
 
-// KeptUntil returns until when the lock stays taken, even if it is released; 0 if
-// it does not.
+// KeptUntil returns until when the lock stays taken, even if it is released; 0
+// if it does not.
 func (c *Claim) KeptUntil() Instant { return c.lease.kept }
 
 // keptFor returns for how long the lock stays taken although it is released.
@@ -223,8 +223,8 @@ func (c *Claim) sendRepair(v View, i int, now int64, out []Effect) []Effect {
 	req := c.request(node.OpRepair)
 	req.TTL = c.livesFor(v)
 	// Counted from when the node answered that it lacks the lease, which is
-	// before we send. So the repair cannot be executed any more when we stop waiting for
-	// its answer and undo it.
+	// before we send. So the repair cannot be executed any more when we stop
+	// waiting for its answer and undo it.
 	req.Until = time.UnixMicro(now).Add(c.cfg.Limit)
 	return append(out, Effect{Kind: Send, Node: i, Seq: c.seq, Request: req})
 }

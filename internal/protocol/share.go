@@ -2,19 +2,19 @@ package protocol
 
 import "github.com/redlatch/redlatch/node"
 
-// This file is for locks with several holders: which slot a claim takes, and how
-// a writer becomes a reader.
+// This file is for locks with several holders: which slot a claim takes, and
+// how a writer becomes a reader.
 //
 // A node gives a claim the slot that it asks for, or the lowest that is free. A
 // majority is counted among grants of one slot. If the nodes gave different
-// slots, the claim asks for the one that most of them can give. A claim that has
-// won never moves: a node that gave it another slot is repaired.
+// slots, the claim asks for the one that most of them can give. A claim that
+// has won never moves: a node that gave it another slot is repaired.
 
 // Share returns what the claim asks for or holds, with its slot.
 func (c *Claim) Share() node.Share { return c.share }
 
-// agreed returns the slot that most of the nodes have granted, and how many. All
-// of them granted, if the claim has no slots.
+// agreed returns the slot that most of the nodes have granted, and how many.
+// All of them granted, if the claim has no slots.
 func (c *Claim) agreed(nodes Set) (slot uint8, n int) {
 	if c.share.Mode != node.Slotted {
 		return 0, nodes.Count()
@@ -39,8 +39,8 @@ func (c *Claim) counts(m *member, slot uint8) bool {
 	return c.share.Mode != node.Slotted || c.round.Op != node.OpAcquire || m.share.Slot == slot
 }
 
-// commonSlot returns the slot that most nodes have given or can give, if they are
-// a quorum and gave different ones, and if they can be asked to change it.
+// commonSlot returns the slot that most nodes have given or can give, if they
+// are a quorum and gave different ones, and if they can be asked to change it.
 func (c *Claim) commonSlot() (slot uint8, found bool) {
 	if c.share.Mode != node.Slotted || c.token == 0 {
 		return 0, false // a node moves nobody without a token
@@ -64,10 +64,10 @@ func (c *Claim) commonSlot() (slot uint8, found bool) {
 	return slot, best >= Quorum(c.cfg.Nodes) && bestGiven < best
 }
 
-// mayBeMoved reports whether an earlier request of ours, with a higher token than
-// the present one, may still be executed: our clock was corrected in between. It
-// would move the claim to the slot that it asked for, even after we have won. So
-// this value cannot be used any more.
+// mayBeMoved reports whether an earlier request of ours, with a higher token
+// than the present one, may still be executed: our clock was corrected in
+// between. It would move the claim to the slot that it asked for, even after we
+// have won. So this value cannot be used any more.
 func (c *Claim) mayBeMoved() bool {
 	return c.share.Mode == node.Slotted && c.token != 0 && (c.inFlight > 0 || c.unsure) && max(c.earlier.most, c.proposed) > c.token
 }
@@ -84,8 +84,8 @@ func (c *Claim) misplaced(s node.Share) bool {
 	return c.share.Mode == node.Slotted && s.Mode == node.Slotted && s.Slot != c.share.Slot
 }
 
-// otherSlots returns the number of slots of the holders, if a quorum of nodes has
-// holders with another number than ours.
+// otherSlots returns the number of slots of the holders, if a quorum of nodes
+// has holders with another number than ours.
 func (c *Claim) otherSlots() (slots uint8, found bool) {
 	n := 0
 	for i := range c.cfg.Nodes {
@@ -105,8 +105,8 @@ func (c *Claim) OtherSlots() int {
 	return int(slots)
 }
 
-// heldByReaders reports whether readers hold a quorum of nodes. They count as one
-// holder, although no two nodes may name the same reader.
+// heldByReaders reports whether readers hold a quorum of nodes. They count as
+// one holder, although no two nodes may name the same reader.
 func (c *Claim) heldByReaders() bool {
 	n := 0
 	for i := range c.cfg.Nodes {
