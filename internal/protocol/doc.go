@@ -66,9 +66,9 @@
 //  7. A deadline never moves back, and moves only when a majority has confirmed:
 //     extended. A lease past its deadline is not revived: extend, extended and
 //     release look at the clock first.
-//  8. A repair is sent only for a lease that a majority has just extended, and
-//     never counts. A node refuses one that arrives after its sender has stopped
-//     waiting for the answer: repair sets Until.
+//  8. A repair is sent only for a lease that a majority has just granted or
+//     extended, and never counts. A node refuses one that arrives after its
+//     sender has stopped waiting for the answer: sendRepair sets Until.
 //  9. A slot counts by itself: a majority is counted among grants of one slot
 //     (agreed, counts). A claim that has won never moves to another slot: a node
 //     that gave another one is repaired (misplaced), and a value that a late
