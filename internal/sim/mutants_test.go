@@ -65,7 +65,7 @@ var mutants = []mutant{
 	{"a lock that is held is granted", "internal/nodestate/ops.go",
 		"	share, fits := e.Holders.Place(req.Share, own)\n	switch {\n	case !fits:", "	if own < 0 && s.now.UnixMicro()%7 == 0 {\n		e.Holders = nil\n	}\n	share, fits := e.Holders.Place(req.Share, own)\n	switch {\n	case !fits:", Plain},
 	{"a repair may come late", "internal/protocol/held.go",
-		"	req.Until = time.UnixMicro(m.now).Add(c.cfg.Limit)", "	_ = time.UnixMicro(m.now)", Keeper},
+		"	req.Until = time.UnixMicro(now).Add(c.cfg.Limit)", "	_ = time.UnixMicro(now)", Keeper},
 	{"a notification is swallowed", "internal/runner/inbox.go",
 		"	if cl != nil {\n		cl.woken(i, wake)", "	if cl != nil && !wake.Kind.Asks() {\n		cl.woken(i, wake)", Plain},
 	{"a release wakes nobody", "internal/nodestate/ops.go",
