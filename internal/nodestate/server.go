@@ -178,3 +178,11 @@ func (s *Server) store(name string, e *Entry, now time.Time) {
 // Stored returns what is stored of a name, expired or not; nil for nothing. It
 // is for looking at.
 func (s *Server) Stored(name string) *Entry { return s.names[name] }
+
+// Put stores an entry.
+func (s *Server) Put(name string, e *Entry) {
+	if s.names == nil {
+		s.names = map[string]*Entry{}
+	}
+	s.names[name] = e
+}

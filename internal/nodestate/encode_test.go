@@ -1,0 +1,70 @@
+package nodestate
+
+import (
+	"math/rand/v2"
+	"reflect"
+	"testing"
+	"time"
+
+	"github.com/redlatch/redlatch/node"
+)
+
+// TestEncodedEntriesGoOnAlike executes random requests on an entry, and on one
+// that is written and read after each of them.
+func TestEncodedEntriesGoOnAlike(t *testing.T) {
+	for seed := range uint64(200) {
+		r := rand.New(rand.NewPCG(seed, 1))
+		now := time.UnixMicro(1_700_000_000_000_000)
+		var plain, stored Entry
+		for range 100 {
+			now = now.Add(time.Duration(r.IntN(200_000)) * time.Microsecond)
+			req := node.Request{
+				Op: node.Op(1 + r.IntN(int(node.OpRecall))), Value: string(rune('a' + r.IntN(5))), TTL: time.Duration(1+r.IntN(1000)) * time.Millisecond,
+				Token: node.Token(now.UnixMicro() + int64(r.IntN(1000))), Window: time.Second, Retention: time.Second,
+				Wait: r.IntN(2) == 0, Ticket: now.UnixMicro() - int64(r.IntN(1000)), Occurrence: string(rune('0' + r.IntN(3))),
+				Share: []node.Share{{}, {Mode: node.Shared}, {Mode: node.Slotted, Slots: 3}}[r.IntN(3)],
+			}
+			if req.Op == node.OpMark {
+				continue
+			}
+			want, wakes := plain.Apply(now, req)
+			got, sameWakes := stored.Apply(now, req)
+			if !reflect.DeepEqual(got, want) || !reflect.DeepEqual(sameWakes, wakes) {
+				t.Fatalf("seed %d: %v of %q: %+v, want %+v", seed, req.Op, req.Value, got, want)
+			}
+			b := stored.AppendTo(nil)
+			again, err := DecodeEntry(b)
+			if err != nil || string(again.AppendTo(nil)) != string(b) {
+				t.Fatalf("seed %d: %v", seed, err)
+			}
+			stored = again
+			if over := stored.Over(); !stored.dead() {
+				late := stored.Clone()
+				if late.Settle(over); !late.dead() && late.Queue.empty() {
+					t.Fatalf("seed %d: not all is over at %v: %+v", seed, over, late)
+				}
+			}
+		}
+	}
+}
+
+func FuzzDecode(f *testing.F) {
+	e := Entry{Holders: node.Holders{{Value: "a", Token: 1, Until: time.UnixMicro(5), Share: node.Share{Mode: node.Slotted, Slots: 2}}}}
+	e.Queue.Waiters = []node.Waiter{{Value: "b"}}
+	e.Marks.Done = map[string]time.Time{"x": time.UnixMicro(7)}
+	f.Add(e.AppendTo(nil))
+	m := Marker{ID: "a", Guard: node.Guard{List: "l"}}
+	f.Add(m.AppendTo(nil))
+	f.Fuzz(func(t *testing.T, b []byte) {
+		if e, err := DecodeEntry(b); err == nil {
+			if _, err := DecodeEntry(e.AppendTo(nil)); err != nil {
+				t.Errorf("an entry that was read cannot be read again: %v", err)
+			}
+		}
+		if m, err := DecodeMarker(b); err == nil {
+			if _, err := DecodeMarker(m.AppendTo(nil)); err != nil {
+				t.Errorf("a marker that was read cannot be read again: %v", err)
+			}
+		}
+	})
+}
