@@ -1,0 +1,36 @@
+//go:build unix
+
+package postgres_test
+
+import (
+	"os"
+	"testing"
+
+	"github.com/redlatch/redlatch/internal/sqltest"
+	"github.com/redlatch/redlatch/node"
+	"github.com/redlatch/redlatch/node/nodetest"
+	"github.com/redlatch/redlatch/postgres"
+)
+
+func TestMain(m *testing.M) { os.Exit(sqltest.Main(m)) }
+
+func TestConformance(t *testing.T) {
+	dsn := sqltest.PostgreSQL(t)
+	nodetest.Run(t, nodetest.Harness{
+		Open: func(t testing.TB) (a, b node.Node) {
+			open := func() node.Node {
+				n, err := postgres.New(dsn, postgres.Options{})
+				if err != nil {
+					t.Fatal(err)
+				}
+				return n
+			}
+			return open(), open()
+		},
+		Queues: true,
+		Shares: true,
+		Marks:  true,
+		Lists:  true,
+		Wakes:  true,
+	})
+}

@@ -1,0 +1,266 @@
+// Package postgres keeps locks in a table of a PostgreSQL database.
+//
+//	n, err := postgres.New("postgres://locks@db.internal/app")
+//	client, err := redlatch.New([]redlatch.Node{n}, redlatch.Options{})
+//
+// It has leases, tokens, order, readers, slots and marks like every node, by the
+// database's own clock. Nothing depends on a session, so it also works behind a
+// pooler in transaction mode, such as PgBouncer: waiters then poll. Where a
+// session can be had, waiters are notified (LISTEN and NOTIFY).
+//
+// # The table
+//
+// The node creates its table when it is first used, if its user may. Schema
+// returns the statements for those who create it by hand, with the rights that a
+// user of locks needs. All that is known about a name is one row, which is
+// replaced by compare-and-swap: see internal/rownode. The table is logged, and
+// each change waits until it is on disk, whatever the server's default for
+// synchronous_commit.
+//
+// # Failover
+//
+// A single server forgets nothing when it restarts. A replica that is promoted
+// lacks what the primary had not sent. The node notices that by the timeline of
+// the log, and is quarantined like a Redis server that restarted, with the guard
+// on. With synchronous replication (synchronous_standby_names and
+// synchronous_commit on or higher) nothing is lost.
+package postgres
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/url"
+	"regexp"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/redlatch/redlatch/internal/rownode"
+	"github.com/redlatch/redlatch/node"
+)
+
+// Options are the settings of a Node. The zero value works.
+type Options struct {
+	// Table is the name of the table, with its schema if it is not on the search
+	// path. Defaults to redlatch_lock.
+	Table string
+	// Poll has waiters poll, and uses no connection for notifications. Defaults
+	// to false.
+	Poll bool
+	// Name names the node in errors and in the membership. Defaults to
+	// postgres://HOST:PORT/DATABASE/TABLE, without user and password.
+	Name string
+}
+
+// defaultTable is the name of the table, if none is set.
+const defaultTable = "redlatch_lock"
+
+var tableName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]{0,62}(\.[A-Za-z_][A-Za-z0-9_]{0,62})?$`)
+
+// Node keeps locks in a table of a PostgreSQL database. It is safe for use by
+// many goroutines and clients.
+type Node struct {
+	*rownode.Node
+	store   *store
+	channel string
+	poll    bool
+
+	created sync.Mutex
+	ready   bool // the table exists
+
+	ears ears
+}
+
+var (
+	_ node.Node       = (*Node)(nil)
+	_ node.Lister     = (*Node)(nil)
+	_ node.Waker      = (*Node)(nil)
+	_ node.Guarded    = (*Node)(nil)
+	_ node.Evidencer  = (*Node)(nil)
+	_ node.Identifier = (*Node)(nil)
+)
+
+// New returns a node for a connection string, in the form of package pgx: a URL
+// or keywords and values. It connects when it is first used.
+func New(dsn string, opts Options) (*Node, error) {
+	config, err := pgxpool.ParseConfig(dsn)
+	if err != nil {
+		return nil, &node.ConfigError{Field: "dsn", Value: "(hidden)", Bound: "a PostgreSQL connection string: " + plain(err)}
+	}
+	config.ConnConfig.DefaultQueryExecMode = mode
+	pool, err := pgxpool.NewWithConfig(context.Background(), config)
+	if err != nil {
+		return nil, fmt.Errorf("redlatch: postgres: %w", err)
+	}
+	n, err := newNode(pool, opts)
+	if err != nil {
+		pool.Close()
+		return nil, err
+	}
+	n.store.own = true
+	return n, nil
+}
+
+// plain returns an error of the parser without the connection string, which may
+// have a password.
+func plain(err error) string {
+	if inner := errors.Unwrap(err); inner != nil {
+		return inner.Error()
+	}
+	return "it cannot be parsed"
+}
+
+// Over returns a node over a pool that the program has. Close does not close the
+// pool.
+func Over(pool *pgxpool.Pool, opts Options) (*Node, error) {
+	if pool == nil {
+		return nil, &node.ConfigError{Field: "pool", Value: "nil", Bound: "an open pool"}
+	}
+	return newNode(pool, opts)
+}
+
+func newNode(pool *pgxpool.Pool, opts Options) (*Node, error) {
+	if opts.Table == "" {
+		opts.Table = defaultTable
+	}
+	if !tableName.MatchString(opts.Table) {
+		return nil, &node.ConfigError{Field: "Table", Value: opts.Table, Bound: "a name of letters, digits and _, with a schema and a dot before it or without"}
+	}
+	if opts.Name == "" {
+		c := pool.Config().ConnConfig
+		opts.Name = fmt.Sprintf("postgres://%s/%s/%s", hostPort(c), url.PathEscape(c.Database), opts.Table)
+	}
+	quoted, channel := quote(opts.Table), "redlatch:"+strings.ToLower(opts.Table)
+	n := &Node{channel: channel, poll: opts.Poll}
+	n.store = &store{pool: pool, name: opts.Name, table: quoted, texts: statements(quoted, channel)}
+	n.Node = rownode.New(n.store, opts.Poll)
+	n.ears.node = n
+	return n, nil
+}
+
+func hostPort(c *pgx.ConnConfig) string {
+	if strings.HasPrefix(c.Host, "/") {
+		return url.PathEscape(c.Host)
+	}
+	return fmt.Sprintf("%s:%d", c.Host, c.Port)
+}
+
+// quote quotes a table's name, which has no quotes in it.
+func quote(table string) string {
+	parts := strings.Split(table, ".")
+	for i, p := range parts {
+		parts[i] = `"` + p + `"`
+	}
+	return strings.Join(parts, ".")
+}
+
+// Schema returns the statements that create a table, and the rights that a user
+// of locks needs.
+func Schema(table string) string {
+	if table == "" {
+		table = defaultTable
+	}
+	return create(quote(table)) + fmt.Sprintf(`;
+GRANT SELECT, INSERT, UPDATE, DELETE ON %s TO locks;
+GRANT EXECUTE ON FUNCTION pg_control_system() TO locks;
+`, quote(table))
+}
+
+// create is the statement that creates the table. Rows are replaced all the
+// time: with room in each page they stay in it, and no index is written.
+func create(table string) string {
+	return `CREATE TABLE IF NOT EXISTS ` + table + ` (
+	name    bytea PRIMARY KEY,
+	version bigint NOT NULL,
+	state   bytea NOT NULL,
+	until   timestamptz NOT NULL
+) WITH (fillfactor = 50, autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 1000)`
+}
+
+// Do executes one request.
+func (n *Node) Do(ctx context.Context, req node.Request) (node.Reply, error) {
+	if err := n.prepare(ctx); err != nil {
+		return node.Reply{}, fmt.Errorf("redlatch: %s: %w (%w)", n, err, node.ErrUnsent)
+	}
+	if req.Wait || req.Op == node.OpOffer {
+		n.ears.expect(waiter{req.Name, req.Value})
+	}
+	reply, err := n.Node.Do(ctx, req)
+	reply.Wakes = reply.Rank > 0 && n.ears.hears()
+	if reply.Rank > 0 && !reply.Wakes {
+		n.ears.open()
+	}
+	return reply, err
+}
+
+// prepare creates the table, if it is not there.
+func (n *Node) prepare(ctx context.Context) error {
+	n.created.Lock()
+	defer n.created.Unlock()
+	if n.ready {
+		return nil
+	}
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	var exists bool
+	if err := n.store.pool.QueryRow(ctx, `SELECT to_regclass($1) IS NOT NULL`, mode, n.store.table).Scan(&exists); err != nil {
+		return err
+	}
+	if !exists {
+		_, err := n.store.pool.Exec(ctx, create(n.store.table), mode)
+		var refused *pgconn.PgError
+		// Two that create it at the same time get in each other's way.
+		if err != nil && !(errors.As(err, &refused) && (refused.Code == "23505" || refused.Code == "42P07")) {
+			return fmt.Errorf("%w: the table %s is missing and cannot be created: create it by hand (redlatch schema postgres)", err, n.store.table)
+		}
+	}
+	n.ready = true
+	return nil
+}
+
+// Look returns what the node knows about one name.
+func (n *Node) Look(ctx context.Context, name string) (node.Listing, error) {
+	if err := n.prepare(ctx); err != nil {
+		return node.Listing{}, fmt.Errorf("redlatch: %s: %w", n, err)
+	}
+	return n.Node.Look(ctx, name)
+}
+
+// List calls found for every name that is held or waited for.
+func (n *Node) List(ctx context.Context, prefix string, found func(node.Listing)) error {
+	if err := n.prepare(ctx); err != nil {
+		return fmt.Errorf("redlatch: %s: %w", n, err)
+	}
+	return n.Node.List(ctx, prefix, found)
+}
+
+// Evidence returns the name of a lock that is or was kept here.
+func (n *Node) Evidence(ctx context.Context) (string, error) {
+	if err := n.prepare(ctx); err != nil {
+		return "", fmt.Errorf("redlatch: %s: %w", n, err)
+	}
+	return n.Node.Evidence(ctx)
+}
+
+// Identity returns the server's identity and its clock.
+func (n *Node) Identity(ctx context.Context) (string, time.Time, error) {
+	if err := n.prepare(ctx); err != nil {
+		return "", time.Time{}, fmt.Errorf("redlatch: %s: %w", n, err)
+	}
+	return n.Node.Identity(ctx)
+}
+
+// GuardsAlone reports true: a replica that lacks the last commits can take the
+// server's place.
+func (n *Node) GuardsAlone() bool { return true }
+
+// Close closes the connections that the node opened.
+func (n *Node) Close() error {
+	n.ears.close()
+	return n.Node.Close()
+}
