@@ -57,7 +57,7 @@ func imports(t *testing.T, path string) map[string]bool {
 
 func TestNodesKnowTheContractAlone(t *testing.T) {
 	const core, contract = "github.com/redlatch/redlatch", "github.com/redlatch/redlatch/node"
-	for _, path := range []string{"./internal/nodestate", "./memory", "./sqlite", "./redis", "./redis/rueidis", "./redis/goredis", "./node/nodetest", "./fence"} {
+	for _, path := range []string{"./internal/nodestate", "./internal/rownode", "./memory", "./sqlite", "./postgres", "./mysql", "./redis", "./redis/rueidis", "./redis/goredis", "./node/nodetest", "./fence"} {
 		switch brings := imports(t, path); {
 		case brings[core]:
 			t.Errorf("%s brings package redlatch", path)
@@ -82,6 +82,9 @@ var layers = []struct{ path, imports string }{
 	{"memory", "internal/nodestate node"},
 	{"redis", "internal/progress node"},
 	{"sqlite", "node"},
+	{"postgres", "internal/rownode node"},
+	{"mysql", "internal/rownode node"},
+	{"internal/rownode", "internal/nodestate node"},
 	{"fence", "node redis"},
 	{"internal/progress", ""},
 	{"node", ""},

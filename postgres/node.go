@@ -33,11 +33,8 @@ import (
 	"net/url"
 	"regexp"
 	"strings"
-	"sync"
-	"time"
 
 	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/redlatch/redlatch/internal/rownode"
 	"github.com/redlatch/redlatch/node"
@@ -68,11 +65,7 @@ type Node struct {
 	store   *store
 	channel string
 	poll    bool
-
-	created sync.Mutex
-	ready   bool // the table exists
-
-	ears ears
+	ears    ears
 }
 
 var (
@@ -183,9 +176,6 @@ func create(table string) string {
 
 // Do executes one request.
 func (n *Node) Do(ctx context.Context, req node.Request) (node.Reply, error) {
-	if err := n.prepare(ctx); err != nil {
-		return node.Reply{}, fmt.Errorf("redlatch: %s: %w (%w)", n, err, node.ErrUnsent)
-	}
 	if req.Wait || req.Op == node.OpOffer {
 		n.ears.expect(waiter{req.Name, req.Value})
 	}
@@ -195,64 +185,6 @@ func (n *Node) Do(ctx context.Context, req node.Request) (node.Reply, error) {
 		n.ears.open()
 	}
 	return reply, err
-}
-
-// prepare creates the table, if it is not there.
-func (n *Node) prepare(ctx context.Context) error {
-	n.created.Lock()
-	defer n.created.Unlock()
-	if n.ready {
-		return nil
-	}
-	if err := ctx.Err(); err != nil {
-		return err
-	}
-	var exists bool
-	if err := n.store.pool.QueryRow(ctx, `SELECT to_regclass($1) IS NOT NULL`, mode, n.store.table).Scan(&exists); err != nil {
-		return err
-	}
-	if !exists {
-		_, err := n.store.pool.Exec(ctx, create(n.store.table), mode)
-		var refused *pgconn.PgError
-		// Two that create it at the same time get in each other's way.
-		if err != nil && !(errors.As(err, &refused) && (refused.Code == "23505" || refused.Code == "42P07")) {
-			return fmt.Errorf("%w: the table %s is missing and cannot be created: create it by hand (redlatch schema postgres)", err, n.store.table)
-		}
-	}
-	n.ready = true
-	return nil
-}
-
-// Look returns what the node knows about one name.
-func (n *Node) Look(ctx context.Context, name string) (node.Listing, error) {
-	if err := n.prepare(ctx); err != nil {
-		return node.Listing{}, fmt.Errorf("redlatch: %s: %w", n, err)
-	}
-	return n.Node.Look(ctx, name)
-}
-
-// List calls found for every name that is held or waited for.
-func (n *Node) List(ctx context.Context, prefix string, found func(node.Listing)) error {
-	if err := n.prepare(ctx); err != nil {
-		return fmt.Errorf("redlatch: %s: %w", n, err)
-	}
-	return n.Node.List(ctx, prefix, found)
-}
-
-// Evidence returns the name of a lock that is or was kept here.
-func (n *Node) Evidence(ctx context.Context) (string, error) {
-	if err := n.prepare(ctx); err != nil {
-		return "", fmt.Errorf("redlatch: %s: %w", n, err)
-	}
-	return n.Node.Evidence(ctx)
-}
-
-// Identity returns the server's identity and its clock.
-func (n *Node) Identity(ctx context.Context) (string, time.Time, error) {
-	if err := n.prepare(ctx); err != nil {
-		return "", time.Time{}, fmt.Errorf("redlatch: %s: %w", n, err)
-	}
-	return n.Node.Identity(ctx)
 }
 
 // GuardsAlone reports true: a replica that lacks the last commits can take the

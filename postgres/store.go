@@ -71,6 +71,23 @@ const (
 		WHEN 'off' THEN 'local' ELSE current_setting('synchronous_commit') END, true)) IS NOT NULL`
 )
 
+// Prepare creates the table, if it is not there.
+func (s *store) Prepare(ctx context.Context) error {
+	var exists bool
+	if err := s.pool.QueryRow(ctx, `SELECT to_regclass($1) IS NOT NULL`, mode, s.table).Scan(&exists); err != nil {
+		return err
+	}
+	if !exists {
+		_, err := s.pool.Exec(ctx, create(s.table), mode)
+		var refused *pgconn.PgError
+		// Two that create it at the same time get in each other's way.
+		if err != nil && !(errors.As(err, &refused) && (refused.Code == "23505" || refused.Code == "42P07")) {
+			return fmt.Errorf("%w: the table %s is missing and cannot be created: create it by hand (redlatch schema postgres)", err, s.table)
+		}
+	}
+	return nil
+}
+
 // mode sends each statement with its parameters, in one round trip.
 const mode = pgx.QueryExecModeExec
 

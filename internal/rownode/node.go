@@ -20,6 +20,8 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/redlatch/redlatch/internal/nodestate"
@@ -54,6 +56,9 @@ const MarkerName = ""
 // Store is a table. Each method is one statement, in a transaction of its own. An
 // error that wraps node.ErrUnsent promises that a Swap had no effect.
 type Store interface {
+	// Prepare creates the table if it is not there. It is called once, and again
+	// as long as it fails. Its errors say that nothing was done.
+	Prepare(ctx context.Context) error
 	// Read returns the row of a name, and the marker.
 	Read(ctx context.Context, name string) (Snapshot, error)
 	// Swap writes a row if the stored one has the version old, and none if old
@@ -74,11 +79,42 @@ type Store interface {
 type Node struct {
 	store  Store
 	silent bool
+
+	preparing sync.Mutex
+	prepared  atomic.Bool
 }
 
 // New returns a node. silent says that the store delivers no wakes: all waiters
 // poll.
-func New(store Store, silent bool) *Node { return &Node{store, silent} }
+func New(store Store, silent bool) *Node { return &Node{store: store, silent: silent} }
+
+// prepare prepares the store before its first use.
+func (n *Node) prepare(ctx context.Context) error {
+	if n.prepared.Load() {
+		return nil
+	}
+	n.preparing.Lock()
+	defer n.preparing.Unlock()
+	if n.prepared.Load() {
+		return nil
+	}
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	if err := n.store.Prepare(ctx); err != nil {
+		return err
+	}
+	n.prepared.Store(true)
+	return nil
+}
+
+// read reads a row, from a store that is prepared.
+func (n *Node) read(ctx context.Context, name string) (Snapshot, error) {
+	if err := n.prepare(ctx); err != nil {
+		return Snapshot{}, err
+	}
+	return n.store.Read(ctx, name)
+}
 
 // String names the node.
 func (n *Node) String() string { return n.store.String() }
@@ -118,7 +154,7 @@ func (n *Node) check(req node.Request) error {
 // try executes a request once. done is false if another one changed the row in
 // between.
 func (n *Node) try(ctx context.Context, req node.Request) (reply node.Reply, done bool, err error) {
-	s, err := n.store.Read(ctx, req.Name)
+	s, err := n.read(ctx, req.Name)
 	if err != nil {
 		return reply, false, n.unsent(err)
 	}
@@ -231,6 +267,9 @@ func (n *Node) Evidence(ctx context.Context) (string, error) {
 // false.
 func (n *Node) walk(ctx context.Context, prefix string, f func(name string, e *nodestate.Entry, now time.Time) bool) error {
 	after := prefix
+	if err := n.prepare(ctx); err != nil {
+		return n.explain(err)
+	}
 	if prefix != "" {
 		// The name that equals the prefix comes first.
 		l, err := n.store.Read(ctx, prefix)
@@ -274,7 +313,7 @@ func visit(r Row, now time.Time, f func(name string, e *nodestate.Entry, now tim
 
 // Look returns what the node knows about one name.
 func (n *Node) Look(ctx context.Context, name string) (node.Listing, error) {
-	s, err := n.store.Read(ctx, name)
+	s, err := n.read(ctx, name)
 	if err != nil {
 		return node.Listing{}, n.explain(err)
 	}
@@ -288,7 +327,7 @@ func (n *Node) Look(ctx context.Context, name string) (node.Listing, error) {
 
 // Identity returns the server's identity and its clock.
 func (n *Node) Identity(ctx context.Context) (string, time.Time, error) {
-	s, err := n.store.Read(ctx, MarkerName)
+	s, err := n.read(ctx, MarkerName)
 	if err != nil {
 		return "", time.Time{}, n.explain(err)
 	}
