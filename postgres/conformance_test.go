@@ -15,22 +15,29 @@ import (
 func TestMain(m *testing.M) { os.Exit(sqltest.Main(m)) }
 
 func TestConformance(t *testing.T) {
-	dsn := sqltest.PostgreSQL(t)
-	nodetest.Run(t, nodetest.Harness{
-		Open: func(t testing.TB) (a, b node.Node) {
-			open := func() node.Node {
-				n, err := postgres.New(dsn, postgres.Options{})
-				if err != nil {
-					t.Fatal(err)
-				}
-				return n
+	conforms(t, sqltest.PostgreSQL(t), nodetest.Harness{Wakes: true}, postgres.Options{})
+}
+
+func TestConformanceOfWaitersThatPoll(t *testing.T) {
+	conforms(t, sqltest.PostgreSQL(t), nodetest.Harness{}, postgres.Options{Poll: true, Table: "polled"})
+}
+
+func TestConformanceBehindAPooler(t *testing.T) {
+	conforms(t, sqltest.PgBouncer(t), nodetest.Harness{}, postgres.Options{Table: "pooled"})
+}
+
+// conforms runs the suite on a database.
+func conforms(t *testing.T, dsn string, h nodetest.Harness, opts postgres.Options) {
+	h.Open = func(t testing.TB) (a, b node.Node) {
+		open := func() node.Node {
+			n, err := postgres.New(dsn, opts)
+			if err != nil {
+				t.Fatal(err)
 			}
-			return open(), open()
-		},
-		Queues: true,
-		Shares: true,
-		Marks:  true,
-		Lists:  true,
-		Wakes:  true,
-	})
+			return n
+		}
+		return open(), open()
+	}
+	h.Queues, h.Shares, h.Marks, h.Lists = true, true, true, true
+	nodetest.Run(t, h)
 }

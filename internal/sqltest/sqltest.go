@@ -1,7 +1,7 @@
 //go:build unix
 
-// Package sqltest runs real database servers for tests: MariaDB and
-// PostgreSQL, each started when a test first asks for it, on a free loopback
+// Package sqltest runs real database servers for tests: MariaDB, PostgreSQL,
+// and PgBouncer before it, each started when a test first asks for it, on a free loopback
 // port and in a folder of its own, and ended with the test binary.
 //
 // A test binary that uses it calls Main from its TestMain. A test fails if the
@@ -41,18 +41,19 @@ type server struct {
 	once  sync.Once
 	err   error
 
-	dir   string
-	port  string
-	run   []string // the command line
-	ready string   // the text in its log when it accepts connections
-	end   string   // the signal that ends it at once
-	cred  *syscall.Credential
+	dir    string
+	behind string // the port of the server behind it, for a pooler
+	port   string
+	run    []string // the command line
+	ready  string   // the text in its log when it accepts connections
+	end    string   // the signal that ends it at once
+	cred   *syscall.Credential
 
 	cmd    *exec.Cmd
 	parent *os.File // open as long as the server is to run
 }
 
-var servers = []*server{mariaDB, postgreSQL}
+var servers = []*server{mariaDB, pgBouncer, postgreSQL}
 
 // address starts the server if it does not run yet, and returns its port.
 func (s *server) address(t testing.TB) string {
