@@ -27,6 +27,9 @@ type Lease struct {
 	Client   int
 	Life     int
 	Seq      int
+	Share          // as it was given
+	Down     int64 // when it became a reader's; 0 if it did not
+	Settled  int64 // when that was confirmed; 0 if it was not
 	Token    uint64
 	Asked    int64
 	Got      int64
@@ -36,6 +39,14 @@ type Lease struct {
 	Freed    int64 // when that was confirmed
 	Extended []Span
 	Refused  []int64 // when the resource refused it
+}
+
+// at is what the lease has of the lock at a moment of its life.
+func (l *Lease) at(moment int64) Share {
+	if l.Down > 0 && l.Down <= moment {
+		return Share{Mode: Reader}
+	}
+	return l.Share
 }
 
 // leases assembles the leases of a history, by name, in the order in which they
@@ -51,7 +62,7 @@ func (h *History) leases() map[string][]*Lease {
 			continue
 		}
 		if e.Kind == Got {
-			l = &Lease{Name: e.Name, Client: e.Client, Life: e.Life, Seq: e.Seq, Token: e.Token, Asked: asked[id], Got: e.At, Until: -1}
+			l = &Lease{Name: e.Name, Client: e.Client, Life: e.Life, Seq: e.Seq, Share: e.Share, Token: e.Token, Asked: asked[id], Got: e.At, Until: -1}
 			open[id] = l
 			byName[e.Name] = append(byName[e.Name], l)
 		}
@@ -67,6 +78,12 @@ func (h *History) leases() map[string][]*Lease {
 		case Extended:
 			if e.Err == "" {
 				l.Extended = append(l.Extended, Span{began[id], e.At})
+			}
+		case Downgrade:
+			l.Down = e.At
+		case Downgraded:
+			if e.Err == "" {
+				l.Settled = e.At
 			}
 		case Release, Lost:
 			if l.Until < 0 || e.At < l.Until {
