@@ -3,6 +3,7 @@
 package chaos_test
 
 import (
+	"encoding/json"
 	"slices"
 	"strings"
 	"testing"
@@ -498,5 +499,31 @@ func TestStaleWritesToAnUnfencedResourceAreCorruption(t *testing.T) {
 	v := chaos.Judge(&s.History)
 	if got := rules(v.Corruption); !v.Held() || !slices.Equal(got, []chaos.Rule{chaos.LostUpdate, chaos.StaleWrite}) {
 		t.Errorf("held %t, corruption %q", v.Held(), got)
+	}
+}
+
+func TestHistoryOfAnEarlierVersionIsOneOfWriters(t *testing.T) {
+	s := newStory()
+	for _, line := range []string{
+		`{"at":1,"kind":"ask","client":1,"life":1,"seq":1,"name":"job"}`,
+		`{"at":2,"kind":"got","client":1,"life":1,"seq":1,"name":"job","token":"5","deadline":90}`,
+		`{"at":3,"kind":"wrote","client":1,"life":1,"seq":1,"name":"job","token":"5","to":1}`,
+		`{"at":4,"kind":"ask","client":2,"life":1,"seq":1,"name":"job"}`,
+		`{"at":5,"kind":"got","client":2,"life":1,"seq":1,"name":"job","token":"6","deadline":95}`,
+	} {
+		var e chaos.Event
+		if err := json.Unmarshal([]byte(line), &e); err != nil {
+			t.Fatal(err)
+		}
+		s.Events = append(s.Events, e)
+	}
+	var row chaos.Row
+	if err := json.Unmarshal([]byte(`{"name":"job","token":"5","client":1,"was":0,"is":1}`), &row); err != nil {
+		t.Fatal(err)
+	}
+	s.Rows, s.Counters["job"] = append(s.Rows, row), 1
+	v := chaos.Judge(&s.History)
+	if got := rules(v.Violations); v.Writers != 2 || v.Writes != 1 || !slices.Equal(got, []chaos.Rule{chaos.Order, chaos.Overlap}) {
+		t.Errorf("%d writers, %d writes, violations %q", v.Writers, v.Writes, got)
 	}
 }
