@@ -57,6 +57,7 @@ clients saw:
 
   overlap          no writer's lease on a name was valid beside another, no reader's
                    beside a slot's, no slot's beside another of the same slot
+  keep             nor was any acquired while it was kept after its release
   token order      tokens only grew; those of readers, above every earlier writer's
   stale write      the fenced database accepted no write of a former holder
   stale read       and no read of a former reader after a later write

@@ -60,8 +60,8 @@ func run(t *testing.T, c chaos.Config) *chaos.Result {
 	v := r.Verdict
 	t.Logf("seed %d, %v: %s; %d acquisitions, %d missed, %d writes, %d reads, %d stale steps refused (%d reads), %d leases lost, %d faults, %d excused",
 		r.Seed, c.For, r.Headline(), v.Acquisitions, v.Missed, v.Writes, v.Reads, v.Refused, v.RefusedReads, v.Lost, v.Faults, len(v.Excused))
-	t.Logf("  %d writers, %d of them downgraded; %d readers, up to %d at once; %d slots, up to %d at once; never: %q",
-		v.Writers, v.Downgrades, v.Readers, v.MostReaders, v.Slots, v.MostSlots, r.Never())
+	t.Logf("  %d writers, %d of them downgraded; %d readers, up to %d at once; %d slots, up to %d at once; %d kept; never: %q",
+		v.Writers, v.Downgrades, v.Readers, v.MostReaders, v.Slots, v.MostSlots, v.Kept, r.Never())
 	for _, list := range [][]chaos.Finding{v.Violations, v.Excused} {
 		for _, f := range list[:min(len(list), 10)] {
 			t.Logf("  %s: %s: %s (%s)", f.Rule, f.Name, f.Text, f.Excuse)
@@ -118,7 +118,7 @@ func TestEveryPromiseHoldsUnderEveryFault(t *testing.T) {
 	for _, seed := range seeds {
 		t.Run(fmt.Sprintf("seed %d", seed), func(t *testing.T) {
 			c := config(t, "all")
-			c.Seed, c.For, c.Clients, c.Names = seed, length, 8, 3
+			c.Seed, c.For, c.Clients, c.Names = seed, length, 8, 4
 			c.Store = mariaDB(t, seed)
 			if seed%2 == 0 {
 				c.Store = postgreSQL(t, seed)

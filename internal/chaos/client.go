@@ -228,6 +228,9 @@ func (c *client) turn(p plan) {
 	share := c.mode(p)
 	opts.Shared = share.Mode == Reader || c.Sabotage == Disguise && share.Mode == Writer
 	opts.Slots = share.Slots
+	if c.rng.IntN(50) == 0 {
+		opts.Keep = c.between(c.Bounds.MaxTTL/20, c.Bounds.MaxTTL/4)
+	}
 	hold := c.between(0, 12*time.Millisecond)
 	if share.Mode != Writer {
 		hold *= 3 // so that there are others beside it
@@ -257,7 +260,7 @@ func (c *client) turn(p plan) {
 	share.Slot = lease.Slot()
 	h := &held{client: c, lease: lease, seq: c.seq, share: share}
 	got := h.event(Got)
-	got.At, got.Deadline = now(), h.deadline()
+	got.At, got.Deadline, got.Keep = now(), h.deadline(), int64(opts.Keep)
 	if c.Sabotage == NoValidity {
 		got.Deadline = got.At + 3*int64(opts.TTL)
 		work.hold = 3 * opts.TTL

@@ -13,7 +13,8 @@
 // # What is judged
 //
 //  1. No two leases on one name are valid at once, unless both are readers', or
-//     for different slots. There are never more than there are slots.
+//     for different slots. There are never more than there are slots. Nor is a
+//     lock given to another while it is kept.
 //  2. Tokens grow: a lease that was asked for after another was acquired has the
 //     higher one. Readers have no order among themselves.
 //  3. The resource accepts no stale write and no stale read, and no update is

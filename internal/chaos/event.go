@@ -38,6 +38,7 @@ type Event struct {
 
 	Token    uint64 `json:"token,omitempty,string"`
 	Deadline int64  `json:"deadline,omitempty"`
+	Keep     int64  `json:"keep,omitempty"` // with Got: for how long the lock stays taken from then on
 	From     int64  `json:"from,omitempty"` // the counter that was read
 	To       int64  `json:"to,omitempty"`   // the counter that was written
 	Part     string `json:"part,omitempty"` // whose counter that is; absent for the name's own

@@ -37,9 +37,13 @@ type Lease struct {
 	Deadline int64 // as last known
 	Released bool  // Until is when it was given up, and the release was confirmed
 	Freed    int64 // when that was confirmed
+	Kept     int64 // the lock stays taken until then at least, released or not; 0 for none
 	Extended []Span
 	Refused  []int64 // when the resource refused it
 }
+
+// taken is until when the lease must exclude others.
+func (l *Lease) taken() int64 { return max(l.Until, l.Kept) }
 
 // at is what the lease has of the lock at a moment of its life.
 func (l *Lease) at(moment int64) Share {
@@ -63,6 +67,11 @@ func (h *History) leases() map[string][]*Lease {
 		}
 		if e.Kind == Got {
 			l = &Lease{Name: e.Name, Client: e.Client, Life: e.Life, Seq: e.Seq, Share: e.Share, Token: e.Token, Asked: asked[id], Got: e.At, Until: -1}
+			if e.Keep > 0 {
+				// It counts from some moment between the two, on clocks that may
+				// be 1 % too fast.
+				l.Kept = asked[id] + e.Keep - e.Keep/100
+			}
 			open[id] = l
 			byName[e.Name] = append(byName[e.Name], l)
 		}

@@ -15,6 +15,7 @@ type Rule string
 // The rules, as the package comment numbers them.
 const (
 	Overlap    Rule = "overlap"
+	Keep       Rule = "keep"
 	TokenOrder Rule = "token order"
 	StaleWrite Rule = "stale write"
 	LostUpdate Rule = "lost update"
@@ -58,6 +59,7 @@ type Verdict struct {
 	Downgrades  int `json:"downgrades"`   // writers that became readers
 	MostReaders int `json:"most_readers"` // at the same moment
 	MostSlots   int `json:"most_slots"`
+	Kept        int `json:"kept"` // locks that stayed taken after their leases ended
 }
 
 // Held reports whether all promises were kept.
@@ -70,6 +72,9 @@ func Judge(h *History) *Verdict {
 		switch e.Kind {
 		case Got:
 			v.Acquisitions++
+			if e.Keep > 0 {
+				v.Kept++
+			}
 			switch e.Mode {
 			case Reader:
 				v.Readers++
@@ -140,24 +145,36 @@ func (l *Lease) String() string {
 
 // overlaps finds leases that were valid at the same time and must not be: a
 // writer beside any other, a reader beside a slot, a slot twice, more slots than
-// there are. It counts those that may be.
+// there are. It counts those that may be. A lock that is kept excludes others
+// after the end of its lease, too.
 func (v *Verdict) overlaps(h *History, leases []*Lease) {
-	var valid []*Lease
+	var taken []*Lease
 	for _, b := range leases {
 		if b.Mode == Slot && (b.Slot < 0 || b.Slot >= b.Slots) {
 			v.find(Finding{Rule: Overlap, Name: b.Name, At: b.Got, Text: fmt.Sprintf("%s has a slot that there is not", b)}, nil)
 		}
-		valid = slices.DeleteFunc(valid, func(a *Lease) bool { return a.Until <= b.Got })
-		if b.Until <= b.Got {
+		taken = slices.DeleteFunc(taken, func(a *Lease) bool { return a.taken() <= b.Got })
+		if b.taken() <= b.Got {
 			continue
 		}
 		var now together
 		asked := b.Asked
-		for _, a := range valid {
-			now.add(a.at(b.Got))
-			asked = min(asked, a.Asked)
+		for _, a := range taken {
+			if a.Until > b.Got {
+				now.add(a.at(b.Got))
+				asked = min(asked, a.Asked)
+			}
 			if !a.at(b.Got).conflicts(b.Share) {
 				continue
+			}
+			if a.Until <= b.Got {
+				excuse, _ := h.breakIn(a.Asked, b.Got)
+				v.find(Finding{Rule: Keep, Name: a.Name, At: b.Got,
+					Text: fmt.Sprintf("%s was given while the lock was kept for %s, for another %v", b, a, time.Duration(a.Kept-b.Got))}, excuse)
+				continue
+			}
+			if b.Until <= b.Got {
+				continue // it was never valid
 			}
 			end := min(a.Until, b.Until)
 			if a.Down > b.Got && b.Mode == Reader {
@@ -173,6 +190,10 @@ func (v *Verdict) overlaps(h *History, leases []*Lease) {
 			v.find(Finding{Rule: Overlap, Name: a.Name, At: b.Got,
 				Text: fmt.Sprintf("%s and %s were both valid for %v", a, b, time.Duration(end-b.Got))}, excuse)
 		}
+		taken = append(taken, b)
+		if b.Until <= b.Got {
+			continue
+		}
 		now.add(b.Share)
 		if b.Mode == Slot && now.slots > b.Slots {
 			excuse, _ := h.breakIn(asked, b.Got)
@@ -180,7 +201,6 @@ func (v *Verdict) overlaps(h *History, leases []*Lease) {
 				Text: fmt.Sprintf("with %s there were %d holders of %d slots", b, now.slots, b.Slots)}, excuse)
 		}
 		v.MostReaders, v.MostSlots = max(v.MostReaders, now.readers), max(v.MostSlots, now.slots)
-		valid = append(valid, b)
 	}
 }
 

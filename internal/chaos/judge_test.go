@@ -58,6 +58,15 @@ func (s *story) downgrade(n int, token uint64, at, confirmed int64) {
 	s.add(e, chaos.Downgraded, confirmed, 0)
 }
 
+// keep has the lock of the lease with a number stay taken for a while.
+func (s *story) keep(n int, d int64) {
+	for i := range s.Events {
+		if e := &s.Events[i]; e.Seq == n && e.Kind == chaos.Got {
+			e.Keep = d
+		}
+	}
+}
+
 // refused adds a step of the lease with a number that the resource refused.
 func (s *story) refused(n int, token uint64, at int64) {
 	s.add(chaos.Event{Client: 1 + n%3, Life: 1, Seq: n, Name: "job", Token: token}, chaos.Refused, at, 0)
@@ -374,6 +383,25 @@ func TestJudgeKnowsReadersSlotsAndDowngrades(t *testing.T) {
 			s.add(e, chaos.Extend, 160, 0)
 			s.add(e, chaos.Extended, 161, 0)
 		}, want: []chaos.Rule{chaos.Creation}},
+		{what: "a lock that is kept, and others beside and after it", tell: func(s *story) {
+			s.keep(s.share(slot(0), 1, 0, 10, 100, 20), 200)
+			s.share(slot(1), 2, 20, 40, 100, 50)
+			s.share(slot(0), 3, 20, 198, 300, 250)
+		}},
+		{what: "a lock that is given to another while it is kept", tell: func(s *story) {
+			s.keep(s.lease(1, 0, 10, 100, 20), 200)
+			s.lease(2, 20, 197, 300, 250)
+		}, want: []chaos.Rule{chaos.Keep, chaos.Order}},
+		{what: "a writer while the lock is kept for a reader", tell: func(s *story) {
+			s.keep(s.share(reader, 1, 0, 10, 100, 20), 200)
+			s.share(reader, 2, 20, 40, 100, 50)
+			s.lease(3, 20, 60, 300, 250)
+		}, want: []chaos.Rule{chaos.Keep, chaos.Order}},
+		{what: "a lock that is given to another while it is kept, after a clock was set", tell: func(s *story) {
+			s.fault(30, 40)
+			s.keep(s.lease(1, 0, 10, 100, 20), 200)
+			s.lease(2, 20, 60, 300, 250)
+		}, excused: []chaos.Rule{chaos.Keep}},
 		{what: "readers who read, and a writer after them", tell: func(s *story) {
 			s.step(chaos.Claim, 1, 1, 0)
 			s.write(1, 1, 0, 1)
@@ -460,9 +488,9 @@ func TestJudgeCountsEveryKind(t *testing.T) {
 	s.downgrade(n, 1, 50, 52)
 	s.share(slot(0), 5, 60, 151, 300, 200)
 	s.share(slot(2), 6, 60, 152, 300, 200)
-	s.share(slot(1), 7, 60, 201, 300, 240)
+	s.keep(s.share(slot(1), 7, 60, 201, 300, 240), 50)
 	v := chaos.Judge(&s.History)
-	if !v.Held() || v.Writers != 1 || v.Readers != 3 || v.Slots != 3 || v.Downgrades != 1 || v.MostReaders != 3 || v.MostSlots != 2 || v.Acquisitions != 7 {
+	if !v.Held() || v.Writers != 1 || v.Readers != 3 || v.Slots != 3 || v.Downgrades != 1 || v.MostReaders != 3 || v.MostSlots != 2 || v.Kept != 1 || v.Acquisitions != 7 {
 		t.Errorf("%+v", v)
 	}
 	r := &chaos.Result{History: &s.History, Verdict: v, Ended: int64(time.Minute)}
@@ -477,12 +505,12 @@ func TestRunInWhichAKindNeverHappenedSaysSo(t *testing.T) {
 	s.lease(1, 0, 10, 200, 150)
 	s.share(reader, 2, 20, 160, 250, 200)
 	r := &chaos.Result{History: &s.History, Verdict: chaos.Judge(&s.History)}
-	const never = "a slot, a downgrade, two readers at once, two slots at once"
+	const never = "a slot, a downgrade, a lock that was kept, two readers at once, two slots at once"
 	if got := r.Never(); got != never || r.Enough() != nil {
 		t.Errorf("a short run: %q, %v", got, r.Enough())
 	}
 	s.Healed = int64(time.Minute)
-	if err := r.Enough(); err == nil || !strings.Contains(err.Error(), "never in it was there a slot, nor a downgrade, nor two") {
+	if err := r.Enough(); err == nil || !strings.Contains(err.Error(), "never in it was there a slot, nor a downgrade, nor a lock that was kept, nor two") {
 		t.Errorf("a long run: %v", err)
 	}
 	if got := r.Summary().Never; got != never {

@@ -148,7 +148,7 @@ func (h *History) model() porcupine.Model {
 func (h *History) operations(leases []*Lease) []porcupine.Operation {
 	var all []porcupine.Operation
 	for i, l := range leases {
-		over, never := max(l.Until, l.Got), int64(math.MaxInt64)
+		over, never := max(l.taken(), l.Got), int64(math.MaxInt64)
 		gone := never
 		if fault, when := h.breakIn(l.Asked, over); fault != nil {
 			over = max(l.Asked, when.From)

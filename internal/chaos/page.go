@@ -65,7 +65,7 @@ func (r *Result) Page(w io.Writer) error {
 		{"acquisitions", fmt.Sprint(v.Acquisitions)}, {"by writers", fmt.Sprint(v.Writers)},
 		{"by readers", fmt.Sprintf("%d, up to %d at once", v.Readers, v.MostReaders)},
 		{"of a slot", fmt.Sprintf("%d, up to %d at once", v.Slots, v.MostSlots)},
-		{"writers that became readers", fmt.Sprint(v.Downgrades)}, {"attempts without a lock", fmt.Sprint(v.Missed)},
+		{"writers that became readers", fmt.Sprint(v.Downgrades)}, {"kept after their release", fmt.Sprint(v.Kept)}, {"attempts without a lock", fmt.Sprint(v.Missed)},
 		{"writes accepted", fmt.Sprint(v.Writes)}, {"reads accepted", fmt.Sprint(v.Reads)},
 		{"stale steps refused by the resource", fmt.Sprintf("%d, %d of them reads", v.Refused, v.RefusedReads)},
 		{"leases that ended before their release", fmt.Sprint(v.Lost)}, {"faults", fmt.Sprint(v.Faults)},
@@ -96,7 +96,7 @@ func (r *Result) Never() string {
 		count, least int
 		text         string
 	}{
-		{v.Writers, 1, "a writer"}, {v.Readers, 1, "a reader"}, {v.Slots, 1, "a slot"}, {v.Downgrades, 1, "a downgrade"},
+		{v.Writers, 1, "a writer"}, {v.Readers, 1, "a reader"}, {v.Slots, 1, "a slot"}, {v.Downgrades, 1, "a downgrade"}, {v.Kept, 1, "a lock that was kept"},
 		{v.MostReaders, min(2, r.History.Clients), "two readers at once"}, {v.MostSlots, min(2, r.History.Clients), "two slots at once"},
 	} {
 		if m.count < m.least {
