@@ -80,7 +80,7 @@ are not possible here are left out, and the verdict says so.
 
 Exit status: 0 if every promise was kept; 1 if one was broken, or if the data was
 corrupted without fencing; 64 for a wrong command line; 69 if there is no server, or
-the servers or clients cannot be started or healed, or in 10 s or more one of the
+the servers or clients cannot be started or healed, or in 20 s or more one of the
 kinds of locks was never acquired; 74 if a file cannot be written;
 130 and the like for a signal.`,
 		Example: `  redlatch-torture

@@ -16,6 +16,7 @@ type History struct {
 	Fenced   bool             `json:"fenced"`
 
 	Clients int              `json:"clients"`
+	Names   int              `json:"names"`
 	Healed  int64            `json:"healed"` // when the last fault was
 	Live    []int            `json:"live"`   // the clients that got a lock after that
 	Left    map[int][]string `json:"left"`   // by node: locks that were there after their TTL

@@ -510,6 +510,10 @@ func TestRunInWhichAKindNeverHappenedSaysSo(t *testing.T) {
 		t.Errorf("a short run: %q, %v", got, r.Enough())
 	}
 	s.Healed = int64(time.Minute)
+	if s.Names = 2; r.Never() != "a slot, a downgrade, a lock that was kept" {
+		t.Errorf("few clients for the names: %q", r.Never())
+	}
+	s.Names = 1
 	if err := r.Enough(); err == nil || !strings.Contains(err.Error(), "never in it was there a slot, nor a downgrade, nor a lock that was kept, nor two") {
 		t.Errorf("a long run: %v", err)
 	}

@@ -267,7 +267,7 @@ func (r *running) torture(ctx context.Context) error {
 		return context.Cause(ctx)
 	}
 	r.phase = "healed"
-	h := &History{Fenced: r.Fenced, Clients: r.Clients, Healed: now()}
+	h := &History{Fenced: r.Fenced, Clients: r.Clients, Names: r.Names, Healed: now()}
 	r.result.History = h
 	h.Faults, _ = r.nemesis.snapshot()
 	if err := broken(h.Faults); err != nil {
