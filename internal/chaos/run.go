@@ -186,7 +186,7 @@ func (r *running) setUp(ctx context.Context) error {
 			Client: i + 1, Seed: rng.Uint64(), Nodes: r.cluster.addresses(i), Names: r.names, Bounds: standardBounds,
 			Store: where, Fenced: r.Fenced, Sabotage: r.Sabotage}}
 		if wrongClocks {
-			m.config.WallOff = between(rng, -time.Hour, time.Hour)
+			m.config.WallOff = standardBounds.wrongClock(rng)
 		}
 		if err := m.start(); err != nil {
 			return err
