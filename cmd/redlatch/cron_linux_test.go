@@ -47,7 +47,7 @@ func TestCronJobOnTenHostsRunsOnce(t *testing.T) {
 	fire := time.Now().Truncate(time.Second).Add(2 * time.Second)
 	var done sync.WaitGroup
 	for i, host := range hosts {
-		cmd := host.command("redlatch", "run", "-w", "1s", "--min-hold", "5s", "--nodes", list, "nightly", "--",
+		cmd := host.command("redlatch", "run", "-w", "1s", "--keep", "5s", "--nodes", list, "nightly", "--",
 			"sh", "-c", `echo "$0" >>"$1"`, host.name, log)
 		cmd.Stderr = &stderrs[i]
 		// Half of them exactly at the second, the rest later and later.

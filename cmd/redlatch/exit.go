@@ -117,6 +117,8 @@ func outcomeOf(err error) *outcome {
 		switch bad.Field {
 		case "Slots": // another number than the holders'
 			err, hint = &redlatch.ConfigError{Field: "--slots", Value: bad.Value, Bound: bad.Bound}, "all that use a name must give the same --slots"
+		case "Keep":
+			err, hint = &redlatch.ConfigError{Field: "--keep", Value: bad.Value, Bound: bad.Bound}, "to run a job once in a longer time, use redlatch run --once"
 		case "TTL":
 			hint = "try without --ttl: the lock is kept for as long as CMD runs, whatever its TTL"
 		}

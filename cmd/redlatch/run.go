@@ -59,8 +59,8 @@ Exit status: CMD's own, or
   redlatch run nightly-report -- ./report.sh
 
   # a cron job on many machines: the first runs it, the others exit after a
-  # second, even those whose clocks are up to a minute late
-  redlatch run -w 1s -q --min-hold 1m --nodes redis://a:6379,redis://b:6379,redis://c:6379 backup -- ./backup.sh
+  # second, even those whose clocks are up to half a minute late
+  redlatch run -w 1s -q --keep 30s --nodes redis://a:6379,redis://b:6379,redis://c:6379 backup -- ./backup.sh
 
   # wait for half a minute at most
   redlatch run -w 30s deploy/web -- make deploy
@@ -201,21 +201,14 @@ func (t *task) once() (end *outcome, lost bool) {
 	}
 	grace := f.graceFor(facts.leases[0].TTL())
 	held := &heldLock{
-		Leases: leases, name: t.name(), acquired: acquired, maxHold: f.maxHold, minHold: f.minHold, grace: grace,
+		Leases: leases, name: t.name(), acquired: acquired, maxHold: f.maxHold, keep: f.keep, grace: grace,
 		onLost: f.onLost, extends: t.extends, say: t.say,
 	}
 	result := supervise.Run(supervise.Config{
 		Cmd: cmd, Lease: held, Plan: supervise.NewPlan(grace, f.onLost), Signals: t.received, Warn: held.warn,
 	})
-	end, stayed := held.outcome(t.argv[0], result), stayNone
-	if result.End == supervise.Exited && len(result.Signals) == 0 && !result.Keyed {
-		stayed = held.stay(t.received)
-	}
-	held.release(end, stayed)
-	if stayed == stayInterrupted && end.event == "exited" {
-		*end = *outcomeOf(&interruptedError{Signal: syscall.SIGINT})
-		end.err = fmt.Errorf("interrupt after CMD ended with %d, before the --min-hold of %v was over", result.Exit.Code, f.minHold)
-	}
+	end = held.outcome(t.argv[0], result)
+	held.release(end)
 	facts.held = time.Since(acquired)
 	end.run = facts
 	return end, result.End == supervise.Lost || result.End == supervise.TooLate
@@ -259,7 +252,7 @@ func (t *task) acquire() (*redlatch.Leases, error) {
 	done := make(chan result, 1)
 	go func() {
 		opts := f.options()
-		opts.Wait = f.wait
+		opts.Wait, opts.Keep = f.wait, f.keep
 		if f.noWait || f.waitSet && f.wait == 0 {
 			opts.Tries = 1
 		}
