@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"time"
@@ -13,7 +12,8 @@ import (
 // heldLock is the lock of a run, or several, while CMD runs under it. It is a
 // supervise.Lease.
 type heldLock struct {
-	*redlatch.Leases
+	*locks
+	once     onceFlag
 	name     string
 	acquired time.Time
 	maxHold  time.Duration
@@ -80,14 +80,23 @@ func (h *heldLock) outcome(command string, r supervise.Result) *outcome {
 // it was lost, CMD may have run beside another holder: then the outcome is that
 // of a lost lock.
 func (h *heldLock) release(end *outcome) {
-	err := h.Release(context.Background())
+	var failed error
+	if end.event != "exited" || end.code != 0 {
+		failed = errFailed
+	}
+	err := h.free(failed)
+	lost := errors.Is(err, redlatch.ErrLost)
 	switch {
 	case err == nil:
 	case end.event == "lost":
 		// The outcome says it already.
-	case !errors.Is(err, redlatch.ErrLost):
-		h.warn("%q could not be released and runs out within %v: %s", h.name, max(h.All()[0].TTL(), h.keep), message(err))
-	case end.event == "exited" && h.onLost != supervise.Ignore:
-		*end = *lostOutcome(fmt.Errorf("%q was lost before CMD ended: %s", h.name, lostCause(err)))
+	case lost && h.onLost != supervise.Ignore:
+		if end.event == "exited" {
+			*end = *lostOutcome(fmt.Errorf("%q was lost before CMD ended: %s", h.name, lostCause(err)))
+		}
+	case h.once.onceSet && failed == nil:
+		*end = *h.once.unmarked(h.name, err)
+	case !h.once.onceSet && !lost:
+		h.warn("%q could not be released and runs out within %v: %s", h.name, max(h.all[0].TTL(), h.keep), message(err))
 	}
 }

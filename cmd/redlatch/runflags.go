@@ -20,6 +20,7 @@ import (
 type runFlags struct {
 	nodeFlags
 	shareFlags
+	onceFlag
 	noWait       bool
 	wait         time.Duration
 	waitSet      bool
@@ -38,6 +39,7 @@ type runFlags struct {
 func (f *runFlags) registerRun(flags *pflag.FlagSet) {
 	f.register(flags)
 	f.registerShare(flags)
+	f.registerOnce(flags)
 	f.registerWait(flags)
 	f.registerHold(flags)
 	registerKeep(flags, &f.keep)
