@@ -147,7 +147,7 @@ func (f *listFlags) run(out io.Writer, say *reporter, show func(context.Context,
 		}
 		return err
 	}
-	return watch(ctx, out, f.interval, func(out io.Writer) error {
+	return repeat(ctx, out, f.interval, func(out io.Writer) error {
 		err := show(ctx, client, out)
 		if errors.Is(err, redlatch.ErrConfig) {
 			return err
