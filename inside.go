@@ -9,7 +9,7 @@ import (
 // Package admin needs the inside of a client, which is not for lock users.
 func init() {
 	of := func(c *Client) inside.Client {
-		in := inside.Client{Cluster: c.cluster, Prefix: c.opts.Prefix, AnyMembership: c.opts.AnyMembership, Key: c.key}
+		in := inside.Client{Cluster: c.cluster, Prefix: c.opts.Prefix, AnyMembership: c.opts.AnyMembership, MarkRetention: c.opts.MarkRetention, Key: c.key}
 		if c.opts.Observer != nil {
 			in.Observer = c.opts.Observer
 		}

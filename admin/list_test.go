@@ -84,6 +84,55 @@ func TestShowNamesWhoWaitsInTheirOrder(t *testing.T) {
 	})
 }
 
+func TestShowCountsTheNodesThatHaveAMark(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		links, nodes := newLinks(t, 3)
+		c := newClient(t, nodes, redlatch.Options{Prefix: "p:", MarkRetention: time.Hour})
+		show := func() *admin.LockState {
+			t.Helper()
+			s, err := admin.New(c).Show(t.Context(), "job")
+			if err != nil {
+				t.Fatal(err)
+			}
+			return s
+		}
+		if s := show(); len(s.Marks) > 0 || !s.MarksSince.IsZero() {
+			t.Errorf("before the first occurrence it shows %v since %v", s.Marks, s.MarksSince)
+		}
+		began := time.Now()
+		remember := func(occurrence string, links ...*link) {
+			for _, l := range links {
+				req := node.Request{Op: node.OpRemember, Name: "p:job", Occurrence: occurrence, Retention: time.Hour}
+				if r, err := l.Do(t.Context(), req); err != nil || r.Status != node.Granted {
+					t.Fatal(r.Status, err)
+				}
+			}
+			time.Sleep(time.Minute)
+		}
+		remember("monday", links[0])
+		if s := show(); !s.MarksSince.IsZero() {
+			t.Errorf("one of three nodes remembers, and it shows that since %v", s.MarksSince)
+		}
+		remember("tuesday", links...)
+		s := show()
+		want := []admin.MarkState{{"tuesday", began.Add(61 * time.Minute), 3}, {"monday", began.Add(time.Hour), 1}}
+		if len(s.Marks) != 2 || s.Marks[0] != want[0] || s.Marks[1] != want[1] || !s.MarksSince.Equal(began.Add(time.Minute)) || s.Held {
+			t.Errorf("it shows %v since %v, want %v since a minute after %v", s.Marks, s.MarksSince, want, began)
+		}
+		// They do not make a lock.
+		if survey, err := admin.New(c).List(t.Context()); err != nil || len(survey.Locks) > 0 {
+			t.Errorf("listed are %+v, %v", survey, err)
+		}
+		// What is older than the retention is forgotten.
+		time.Sleep(50 * time.Minute)
+		remember("wednesday", links...)
+		time.Sleep(30 * time.Minute)
+		if s := show(); len(s.Marks) != 1 || !s.MarksSince.Equal(time.Now().Add(-time.Hour)) {
+			t.Errorf("it shows %v since %v, and now is %v", s.Marks, s.MarksSince, time.Now())
+		}
+	})
+}
+
 func hasLabel(owner, label string) bool {
 	return len(owner) > len(label) && owner[len(owner)-len(label)-1:] == "/"+label
 }

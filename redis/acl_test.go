@@ -102,6 +102,12 @@ func TestDocumentedUserIsAllowedAllThatALockNeeds(t *testing.T) {
 		// Another database takes one right more.
 		other := newClient(t, nodes(addresses[0]+"/2"), opts)
 		mustRelease(t, mustLock(t, other, "orders/1", redlatch.LockOptions{}))
+		for _, want := range []bool{true, false} {
+			ran, err := a.Once(context.Background(), "orders/1", "monday", redlatch.LockOptions{}, func(context.Context, *redlatch.Lease) error { return nil })
+			if ran != want || err != nil {
+				t.Errorf("an occurrence ran: %v, want %v, %v", ran, want, err)
+			}
+		}
 
 		if text := log.String(); strings.Contains(text, "WARN") {
 			t.Errorf("the log says %s", text)

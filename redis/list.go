@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/redlatch/redlatch/internal/progress"
 	"github.com/redlatch/redlatch/node"
@@ -91,7 +92,11 @@ func (n *Node) listNames(ctx context.Context, names []string, found func(node.Li
 	for len(names) > 0 {
 		some := names[:min(batch, len(names))]
 		names = names[len(some):]
-		all, err := n.look(ctx, some, 0)
+		r, err := n.driver.Eval(ctx, lookCall(some, 0))
+		if err != nil {
+			return explain(err)
+		}
+		all, _, err := parseLook(r, some)
 		if err != nil {
 			return err
 		}
@@ -110,42 +115,74 @@ func (n *Node) Look(ctx context.Context, name string) (node.Listing, error) {
 	if strings.HasPrefix(name, reserved) {
 		return node.Listing{}, &node.ConfigError{Field: "name", Value: name, Bound: "one that does not begin with " + reserved}
 	}
-	all, err := n.look(ctx, []string{name}, node.MaxWaiters)
+	call := lookCall([]string{name}, node.MaxWaiters)
+	call.Keys = append(call.Keys, sideKey("marks", name), sideKey("since", name))
+	call.Args = append(call.Args, strconv.Itoa(node.MaxMarks))
+	r, err := n.driver.Eval(ctx, call)
+	if err != nil {
+		return node.Listing{}, explain(err)
+	}
+	all, rest, err := parseLook(r, []string{name})
 	if err != nil {
 		return node.Listing{}, err
 	}
-	return all[0], nil
+	l := all[0]
+	if err := parseMarks(r, rest, &l); err != nil {
+		return node.Listing{}, err
+	}
+	return l, nil
 }
 
-func (n *Node) look(ctx context.Context, names []string, waiters int) ([]node.Listing, error) {
+func lookCall(names []string, waiters int) Call {
 	call := Call{Script: lookScript, Args: []string{strconv.Itoa(waiters)}}
 	for _, name := range names {
 		call.Keys = append(call.Keys, name, sideKey("fence", name), sideKey("queue", name))
 	}
-	r, err := n.driver.Eval(ctx, call)
-	if err != nil {
-		return nil, explain(err)
-	}
-	return parseLook(r, names)
+	return call
 }
 
-// parseLook reads the reply of the look script.
-func parseLook(r, names []string) ([]node.Listing, error) {
-	bad := func(what string) ([]node.Listing, error) {
-		return nil, fmt.Errorf("redlatch: unexpected reply %s to the look script: %s", shown(r), what)
+// parseMarks reads the marks, the rest of a reply.
+func parseMarks(r, rest []string, l *node.Listing) error {
+	bad := func(what string) error {
+		return fmt.Errorf("redlatch: unexpected reply %s to the look script: %s", shown(r), what)
+	}
+	if len(rest)%2 == 0 || len(rest) > 1+2*node.MaxMarks {
+		return bad("the number of marks is none")
+	}
+	if rest[0] != "" {
+		since, err := strconv.ParseInt(rest[0], 10, 64)
+		if err != nil || since <= 0 || since > int64(node.MaxToken) {
+			return bad("since when is no time in microseconds")
+		}
+		l.Since = time.UnixMicro(since)
+	}
+	for i := len(rest) - 2; i > 0; i -= 2 { // the newest first
+		until, err := strconv.ParseFloat(rest[i+1], 64)
+		if err != nil || !(until >= 0 && until <= float64(node.MaxToken)/1000) {
+			return bad("the end of a mark is no time in milliseconds")
+		}
+		l.Marks = append(l.Marks, node.DoneMark{Occurrence: rest[i], Until: time.UnixMilli(int64(until))})
+	}
+	return nil
+}
+
+// parseLook reads the reply of the look script. It returns what follows the
+// names.
+func parseLook(r, names []string) (all []node.Listing, rest []string, err error) {
+	bad := func(what string) ([]node.Listing, []string, error) {
+		return nil, nil, fmt.Errorf("redlatch: unexpected reply %s to the look script: %s", shown(r), what)
 	}
 	if len(r) < 2 {
 		return bad("it has no time")
 	}
 	now, rest := r[:2], r[2:]
-	var all []node.Listing
 	for _, name := range names {
 		if len(rest) < 6 {
 			return bad("it is too short")
 		}
 		reply, err := parseReply([]string{rest[0], rest[1], rest[2], rest[3], now[0], now[1]}, node.Share{})
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 		l := node.Listing{Name: name, Reply: reply}
 		if reply.Status == node.Held {
@@ -170,5 +207,5 @@ func parseLook(r, names []string) ([]node.Listing, error) {
 		}
 		all = append(all, l)
 	}
-	return all, nil
+	return all, rest, nil
 }

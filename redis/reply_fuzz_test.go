@@ -180,4 +180,12 @@ func checkListing(t testing.TB, said []string, l node.Listing) {
 			t.Errorf("%q names a waiter with the ticket %d", said, w.Ticket)
 		}
 	}
+	if len(l.Marks) > node.MaxMarks || !l.Since.IsZero() && (l.Since.Before(earliest) || !l.Since.Before(latest)) {
+		t.Errorf("%q is read as %d marks, remembered since %v", said, len(l.Marks), l.Since)
+	}
+	for _, m := range l.Marks {
+		if m.Until.Before(earliest) || !m.Until.Before(latest) {
+			t.Errorf("%q has a mark until %v", said, m.Until)
+		}
+	}
 }

@@ -31,7 +31,10 @@ const (
 // List calls found for every name that is held or waited for.
 func (n *Node) List(ctx context.Context, prefix string, found func(node.Listing)) error {
 	all := map[string]*node.Listing{}
-	err := n.view(ctx, func(now int64, wall time.Time) error {
+	err := n.view(ctx, func(now int64, wall time.Time, valid bool) error {
+		if !valid {
+			return nil
+		}
 		entry := func(name string) *node.Listing {
 			if !strings.HasPrefix(name, prefix) {
 				return &node.Listing{}
@@ -93,8 +96,12 @@ func (n *Node) List(ctx context.Context, prefix string, found func(node.Listing)
 // Look returns what the file has about one name.
 func (n *Node) Look(ctx context.Context, name string) (node.Listing, error) {
 	l := node.Listing{Name: name, Reply: node.Reply{Status: node.Absent, Now: n.time.wall()}}
-	err := n.view(ctx, func(now int64, wall time.Time) error {
+	err := n.view(ctx, func(now int64, wall time.Time, valid bool) error {
 		t := &tx{n: n, req: node.Request{Op: node.OpInspect, Name: name}, now: now, wall: wall}
+		t.listMarks(&l)
+		if !valid {
+			return t.err
+		}
 		t.load(false)
 		l.Reply, l.Holders = t.reply(t.taken()), listed(t.holders, now, wall)
 		t.scan(countNameWaiters, []any{name, now}, &l.Waiting)
@@ -117,8 +124,8 @@ func (n *Node) Look(ctx context.Context, name string) (node.Listing, error) {
 }
 
 // view runs do in one transaction that writes nothing. If the file is from
-// before the last boot, nothing in it is valid, and do is not called.
-func (n *Node) view(ctx context.Context, do func(now int64, wall time.Time) error) error {
+// before the last boot, nothing in it is valid but the marks.
+func (n *Node) view(ctx context.Context, do func(now int64, wall time.Time, valid bool) error) error {
 	if err := n.enter(ctx); err != nil {
 		return err
 	}
@@ -128,10 +135,10 @@ func (n *Node) view(ctx context.Context, do func(now int64, wall time.Time) erro
 	}
 	defer n.rollback()
 	var boot string
-	if _, err := n.queryRow(selectBoot, nil, &boot); err != nil || boot != n.time.boot {
+	if _, err := n.queryRow(selectBoot, nil, &boot); err != nil {
 		return err
 	}
-	return do(n.time.elapsed(), n.time.wall())
+	return do(n.time.elapsed(), n.time.wall(), boot == n.time.boot)
 }
 
 // each runs a query and calls row for each of its rows.

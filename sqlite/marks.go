@@ -28,6 +28,11 @@ const (
 	// ?1 name, ?2 occurrence, ?3 now
 	selectMark query = `SELECT since FROM mark WHERE name = ?1 AND occurrence = ?2 AND until > ?3`
 
+	// ?1 name, ?2 now, ?3 how many
+	selectMarks query = `
+		SELECT occurrence, until FROM mark WHERE name = ?1 AND until > ?2 AND occurrence <> ''
+		ORDER BY until DESC, occurrence DESC LIMIT ?3`
+
 	// ?1 now
 	deleteDeadMarks query = `DELETE FROM mark WHERE until <= ?1`
 )
@@ -48,6 +53,23 @@ func (t *tx) remember() (node.Reply, error) {
 		reply.Status = node.Granted
 	}
 	return reply, t.err
+}
+
+// listMarks adds the marks to a listing.
+func (t *tx) listMarks(l *node.Listing) {
+	now := t.wall.UnixMicro()
+	var since int64
+	if t.scan(selectMark, []any{l.Name, "", now}, &since) {
+		l.Since = time.UnixMicro(since)
+	}
+	t.each(selectMarks, []any{l.Name, now, node.MaxMarks}, func(scan func(...any) error) error {
+		var m node.DoneMark
+		var until int64
+		err := scan(&m.Occurrence, &until)
+		m.Until = time.UnixMicro(until)
+		l.Marks = append(l.Marks, m)
+		return err
+	})
 }
 
 // checkOccurrence refuses an occurrence that is not valid.

@@ -72,6 +72,8 @@ func TestARebootEndsLocksAndQueuesButNotFences(t *testing.T) {
 	wait := request(node.OpAcquire, "name", "two")
 	wait.Wait = true
 	do(t, before, wait)
+	mark := node.Request{Op: node.OpRemember, Name: "name", Occurrence: "monday", Retention: time.Hour}
+	do(t, before, mark)
 
 	// The new boot clock is behind the old one, so that every time in the file
 	// is in the future.
@@ -79,6 +81,9 @@ func TestARebootEndsLocksAndQueuesButNotFences(t *testing.T) {
 	after := mustOpen(t, path, m.timekeeper())
 	if r := do(t, after, request(node.OpInspect, "name", "two")); r.Status != node.Absent || r.Rank != 0 {
 		t.Errorf("inspect after a reboot: %v by %q, rank %d", r.Status, r.Value, r.Rank)
+	}
+	if l, err := after.Look(t.Context(), "name"); err != nil || l.Reply.Status != node.Absent || len(l.Marks) != 1 || l.Since.IsZero() {
+		t.Errorf("a look after a reboot: %+v, %v", l, err)
 	}
 	for _, name := range []string{"name", "another name"} {
 		r := do(t, after, withToken(request(node.OpAcquire, name, "three"), old))

@@ -50,14 +50,19 @@ func newRoot() (*cobra.Command, *output) {
 		Use:   "redlatch-torture [flags]",
 		Short: "Break a quorum of real servers on purpose, and check whether the locks hold",
 		Long: `Start several redis-server processes and several clients on this machine. The
-clients acquire locks and write to a database under them, while the servers are
-killed, frozen, emptied, cut off and replaced, clocks are set, and clients are
-paused and killed. Then heal everything, and check what the clients saw:
+clients acquire locks as writers, as readers and in slots, and use a database under
+them, while the servers are killed, frozen, emptied, cut off and replaced, clocks
+are set, and clients are paused and killed. Then heal everything, and check what the
+clients saw:
 
-  overlap          no two leases on one name were valid at once
-  token order      tokens only grew
+  overlap          no writer's lease on a name was valid beside another, no reader's
+                   beside a slot's, no slot's beside another of the same slot
+  keep             nor was any acquired while it was kept after its release
+  token order      tokens only grew; those of readers, above every earlier writer's
   stale write      the fenced database accepted no write of a former holder
-  lost update      and lost none of those it accepted
+  stale read       and no read of a former reader after a later write
+  refusal          and refused no holder
+  lost update      and lost no write that it accepted
   ghost            no lock was left on any server after its TTL
   liveness         every client got a lock again after the faults
   linearizability  the history is one that a lock with a token can have (porcupine)
@@ -75,7 +80,8 @@ are not possible here are left out, and the verdict says so.
 
 Exit status: 0 if every promise was kept; 1 if one was broken, or if the data was
 corrupted without fencing; 64 for a wrong command line; 69 if there is no server, or
-the servers or clients cannot be started or healed; 74 if a file cannot be written;
+the servers or clients cannot be started or healed, or in 20 s or more one of the
+kinds of locks was never acquired; 74 if a file cannot be written;
 130 and the like for a signal.`,
 		Example: `  redlatch-torture
   redlatch-torture --for 2m --report torture.html
@@ -97,7 +103,7 @@ the servers or clients cannot be started or healed; 74 if a file cannot be writt
 	flags.Uint64Var(&f.seed, "seed", 0, "draw the faults from `NUMBER` (default a random one, which is shown)")
 	flags.StringVar(&f.faults, "faults", "all", "inject `WHICH` faults: all, within, beyond, or names separated by commas")
 	flags.IntVar(&f.clients, "clients", 8, "start `N` clients, from 1 to 100")
-	flags.IntVar(&f.names, "names", 2, "which acquire locks on `N` names, from 1 to 100")
+	flags.IntVar(&f.names, "names", 3, "which acquire locks on `N` names, from 1 to 100: one for writers alone, one for readers and writers, one for slots, one for all, and so on")
 	flags.IntVarP(&f.servers, "servers", "n", 5, "start `N` servers, from 3 to 15")
 	flags.BoolVar(&f.noFence, "no-fence", false, "let the database accept every write, to show what fencing is for")
 	flags.StringVar(&f.report, "report", "", "write the history to `FILE` as a page of HTML")
@@ -163,6 +169,9 @@ func (f *flags) run(cmd *cobra.Command) error {
 	}
 	if !result.Verdict.Held() || len(result.Verdict.Corruption) > 0 {
 		return &failure{code: exitViolated, event: "violated"}
+	}
+	if err := result.Enough(); err != nil {
+		return &failure{code: exitFailed, event: "incomplete", err: err, hint: "give it more time with --for, or other --clients"}
 	}
 	return nil
 }

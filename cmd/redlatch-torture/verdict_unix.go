@@ -48,8 +48,13 @@ func (f *flags) writeVerdict(out io.Writer, r *chaos.Result) error {
 		colour = "31"
 	}
 	fmt.Fprintf(&b, "%s\n", screen.Paint(out, colour, r.Headline()))
-	fmt.Fprintf(&b, "seed %d: %d faults of %d kinds, out of %d, in %v; %d acquisitions, %d writes, %d stale ones refused, %d leases lost\n",
-		r.Seed, v.Faults, len(r.Struck()), len(r.Ran), f.time, v.Acquisitions, v.Writes, v.Refused, v.Lost)
+	fmt.Fprintf(&b, "seed %d: %d faults of %d kinds, out of %d, in %v; %d acquisitions, %d writes, %d reads, %d stale steps refused, %d of them reads; %d leases lost\n",
+		r.Seed, v.Faults, len(r.Struck()), len(r.Ran), f.time, v.Acquisitions, v.Writes, v.Reads, v.Refused, v.RefusedReads, v.Lost)
+	fmt.Fprintf(&b, "acquired as writer %d times, %d of them downgraded; as reader %d times, up to %d at once; as slot %d times, up to %d at once; %d kept after their release\n",
+		v.Writers, v.Downgrades, v.Readers, v.MostReaders, v.Slots, v.MostSlots, v.Kept)
+	if never := r.Never(); never != "" {
+		fmt.Fprintf(&b, "never happened: %s\n", never)
+	}
 	some(&b, "violation", v.Violations)
 	some(&b, "corruption", v.Corruption)
 	some(&b, "outside the assumptions", v.Excused)

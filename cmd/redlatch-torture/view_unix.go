@@ -5,6 +5,7 @@ package main
 import (
 	"fmt"
 	"os"
+	"strings"
 	"sync"
 	"time"
 
@@ -57,6 +58,21 @@ func (v *view) clear() {
 	v.screen.Clear()
 }
 
+// holders are the leases on a name, in a line.
+func holders(leases []chaos.Event) string {
+	if len(leases) == 0 {
+		return "–"
+	}
+	if e := leases[0]; len(leases) == 1 && e.Mode == chaos.Writer {
+		return fmt.Sprintf("client %d, token %d", e.Client, e.Token)
+	}
+	var all []string
+	for _, e := range leases {
+		all = append(all, fmt.Sprintf("client %d (%s)", e.Client, e.Text()))
+	}
+	return strings.Join(all, ", ")
+}
+
 // viewLines are the lines: progress, counts, holders, and faults that are active.
 func viewLines(s chaos.Status, width int) []string {
 	room := min(max(width-36, 10), 50)
@@ -65,11 +81,7 @@ func viewLines(s chaos.Status, width int) []string {
 		fmt.Sprintf("%d acquisitions, %d missed, %d writes, %d stale ones refused, %d lost, %d faults", s.Acquisitions, s.Missed, s.Writes, s.Refused, s.Lost, s.Faults),
 	}
 	for _, name := range s.Names {
-		holder := "–"
-		if e, ok := s.Holders[name]; ok {
-			holder = fmt.Sprintf("client %d, token %d", e.Client, e.Token)
-		}
-		lines = append(lines, fmt.Sprintf("  %-10s %s", name, holder))
+		lines = append(lines, fmt.Sprintf("  %-10s %s", name, holders(s.Holders[name])))
 	}
 	for i, f := range s.Active {
 		if i == 6 {

@@ -78,7 +78,7 @@ func completeAll(cmd *cobra.Command) {
 		}
 	})
 	switch cmd.Name() {
-	case "run", "lock", "ls", "show", "break":
+	case "run", "lock", "ls", "show", "watch", "break":
 		cmd.ValidArgsFunction = completeName
 	case "extend", "unlock", "init", "doctor", "dev", "version":
 		cmd.ValidArgsFunction = cobra.NoFileCompletions

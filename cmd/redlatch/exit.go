@@ -45,6 +45,8 @@ type outcome struct {
 	name  string
 	nodes []string
 	run   *runFacts
+	once  string // the occurrence; empty without --once
+	ran   bool   // CMD was started
 }
 
 func (o *outcome) Error() string {
@@ -117,6 +119,10 @@ func outcomeOf(err error) *outcome {
 		switch bad.Field {
 		case "Slots": // another number than the holders'
 			err, hint = &redlatch.ConfigError{Field: "--slots", Value: bad.Value, Bound: bad.Bound}, "all that use a name must give the same --slots"
+		case "occurrence":
+			err, hint = &redlatch.ConfigError{Field: "--once", Value: bad.Value, Bound: bad.Bound}, onceHint
+		case "Keep":
+			err, hint = &redlatch.ConfigError{Field: "--keep", Value: bad.Value, Bound: bad.Bound}, "to run a job once in a longer time, use redlatch run --once"
 		case "TTL":
 			hint = "try without --ttl: the lock is kept for as long as CMD runs, whatever its TTL"
 		}

@@ -1,25 +1,23 @@
 package main
 
 import (
-	"context"
 	"errors"
 	"fmt"
-	"os"
 	"time"
 
 	"github.com/redlatch/redlatch"
-	"github.com/redlatch/redlatch/cmd/internal/signals"
 	"github.com/redlatch/redlatch/cmd/redlatch/internal/supervise"
 )
 
 // heldLock is the lock of a run, or several, while CMD runs under it. It is a
 // supervise.Lease.
 type heldLock struct {
-	*redlatch.Leases
+	*locks
+	once     onceFlag
 	name     string
 	acquired time.Time
 	maxHold  time.Duration
-	minHold  time.Duration
+	keep     time.Duration
 	grace    time.Duration
 	onLost   supervise.OnLost
 	extends  *extensions
@@ -78,55 +76,27 @@ func (h *heldLock) outcome(command string, r supervise.Result) *outcome {
 	return &outcome{code: r.Exit.Code, signal: r.Exit.Signal, keyed: r.Keyed, event: "exited"}
 }
 
-// stay is how a --min-hold ended.
-type stay int
-
-const (
-	stayNone        stay = iota // it was over when CMD ended, or there is none
-	stayOver                    // it is over, the lock was lost, or a signal came
-	stayInterrupted             // by an interrupt, which is meant for the whole run
-)
-
-// stay keeps the lock until its --min-hold is over, unless a signal or a loss
-// comes first.
-func (h *heldLock) stay(received <-chan os.Signal) stay {
-	left := h.minHold - time.Since(h.acquired)
-	if left <= 0 {
-		return stayNone
-	}
-	over := time.NewTimer(left)
-	defer over.Stop()
-	for {
-		select {
-		case <-over.C:
-			return stayOver
-		case <-h.Context().Done():
-			return stayOver
-		case s := <-received:
-			switch {
-			case s == os.Interrupt:
-				return stayInterrupted
-			case signals.Ends(s):
-				return stayOver
-			}
-		}
-	}
-}
-
 // release frees the lock, unless it was lost. If the nodes report only now that
 // it was lost, CMD may have run beside another holder: then the outcome is that
 // of a lost lock.
-func (h *heldLock) release(end *outcome, stayed stay) {
-	err := h.Release(context.Background())
+func (h *heldLock) release(end *outcome) {
+	var failed error
+	if end.event != "exited" || end.code != 0 {
+		failed = errFailed
+	}
+	err := h.free(failed)
+	lost := errors.Is(err, redlatch.ErrLost)
 	switch {
 	case err == nil:
 	case end.event == "lost":
 		// The outcome says it already.
-	case !errors.Is(err, redlatch.ErrLost):
-		h.warn("%q could not be released and runs out within %v: %s", h.name, h.All()[0].TTL(), message(err))
-	case stayed != stayNone:
-		h.warn("%q was lost before its --min-hold of %v was over: %s", h.name, h.minHold, lostCause(err))
-	case end.event == "exited" && h.onLost != supervise.Ignore:
-		*end = *lostOutcome(fmt.Errorf("%q was lost before CMD ended: %s", h.name, lostCause(err)))
+	case lost && h.onLost != supervise.Ignore:
+		if end.event == "exited" {
+			*end = *lostOutcome(fmt.Errorf("%q was lost before CMD ended: %s", h.name, lostCause(err)))
+		}
+	case h.once.onceSet && failed == nil:
+		*end = *h.once.unmarked(h.name, err)
+	case !h.once.onceSet && !lost:
+		h.warn("%q could not be released and runs out within %v: %s", h.name, max(h.all[0].TTL(), h.keep), message(err))
 	}
 }

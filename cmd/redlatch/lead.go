@@ -68,7 +68,7 @@ func leadArgs(cmd *cobra.Command, args []string) error {
 func (t *task) lead() *outcome {
 	outage := false
 	for {
-		end, lost := t.once()
+		end, lost := t.run()
 		switch {
 		case lost:
 			t.say.warn(t.name(), "%v; waiting for the lock again", end.err)

@@ -103,7 +103,8 @@ highest token that the node remembers, and who waits, in the order in which they
 are served. Every reader and every slot is shown, and what each waiter waits
 for: a reader's share, a slot, or the whole lock. It sees every lock, also those
 of other clients. Nothing is changed. If it depends on nodes that do not answer,
-the state is unknown, not free.
+the state is unknown, not free. Of a job that runs with --once it shows which
+occurrences are done, and since when most nodes remember that.
 
 Exit status: 0, whether or not it is held; 64 for a wrong command line; 69 if too
 few nodes answered, after what the others said; 74 if stdout cannot be written.`,
@@ -147,7 +148,7 @@ func (f *listFlags) run(out io.Writer, say *reporter, show func(context.Context,
 		}
 		return err
 	}
-	return watch(ctx, out, f.interval, func(out io.Writer) error {
+	return repeat(ctx, out, f.interval, func(out io.Writer) error {
 		err := show(ctx, client, out)
 		if errors.Is(err, redlatch.ErrConfig) {
 			return err
@@ -321,6 +322,32 @@ func whomTheyName(s *admin.LockState) string {
 	return "none of those names a holder"
 }
 
+// marksShown is how many marks are shown in words.
+const marksShown = 5
+
+// marksText says which occurrences of a job are done, and since when that is
+// remembered. It is empty for a name without occurrences.
+func marksText(s *admin.LockState) string {
+	if len(s.Marks) == 0 && s.MarksSince.IsZero() {
+		return ""
+	}
+	var text []string
+	for _, m := range s.Marks[:min(len(s.Marks), marksShown)] {
+		text = append(text, fmt.Sprintf("%s (%d of %d nodes)", harmless(m.Occurrence), m.Nodes, len(s.Nodes)))
+	}
+	switch {
+	case len(s.Marks) == 0:
+		text = append(text, "nothing")
+	case len(s.Marks) > marksShown:
+		text = append(text, "…")
+	}
+	since := "remembered by too few nodes"
+	if !s.MarksSince.IsZero() {
+		since = "remembered since " + s.MarksSince.Format(time.RFC3339)
+	}
+	return strings.Join(text, ", ") + "; " + since
+}
+
 // writeState writes all that is known of one lock.
 func writeState(out io.Writer, s *admin.LockState) error {
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
@@ -360,6 +387,9 @@ func writeState(out io.Writer, s *admin.LockState) error {
 	}
 	if more := s.Waiting - len(s.Waiters); more > 0 && len(s.Waiters) > 0 {
 		fmt.Fprintf(w, "  …\tand %d more\n", more)
+	}
+	if done := marksText(s); done != "" {
+		fmt.Fprintf(w, "done\t%s\n", done)
 	}
 	if err := w.Flush(); err != nil {
 		return err

@@ -19,6 +19,8 @@ type lockJSON struct {
 	Fence   string       `json:"fence,omitempty"`
 	Waiting int          `json:"waiting"`
 	Waiters []waiterJSON `json:"waiters,omitempty"`
+	Done    []markJSON   `json:"done,omitempty"`
+	Since   string       `json:"done_since,omitempty"` // since when a majority remembers
 	Nodes   []nodeJSON   `json:"nodes"`
 }
 
@@ -60,6 +62,13 @@ type waiterJSON struct {
 	Nodes  int    `json:"nodes"`
 }
 
+// markJSON is an occurrence that is done.
+type markJSON struct {
+	Occurrence string `json:"occurrence"`
+	Until      string `json:"until"`
+	Nodes      int    `json:"nodes"`
+}
+
 type nodeJSON struct {
 	Node    string   `json:"node"`
 	Owner   string   `json:"owner,omitempty"`
@@ -83,6 +92,12 @@ func stateJSON(s *admin.LockState, waiters bool) lockJSON {
 		for _, w := range s.Waiters {
 			j.Waiters = append(j.Waiters, waiterJSON{w.Owner, w.Shared, w.Slots, w.Since.UTC().Format(time.RFC3339Nano), w.Nodes})
 		}
+	}
+	for _, m := range s.Marks {
+		j.Done = append(j.Done, markJSON{m.Occurrence, m.Until.UTC().Format(time.RFC3339Nano), m.Nodes})
+	}
+	if !s.MarksSince.IsZero() {
+		j.Since = s.MarksSince.UTC().Format(time.RFC3339Nano)
 	}
 	for _, n := range s.Nodes {
 		entry := nodeJSON{Node: n.Node, Owner: n.Owner, Token: tokenText(n.Token), Waiting: n.Waiting}

@@ -26,6 +26,7 @@ type lockFlags struct {
 	wait    time.Duration
 	waitSet bool
 	ttl     time.Duration
+	keep    time.Duration
 	label   string
 }
 
@@ -45,6 +46,7 @@ better: it keeps the lock, and ends the command when the lock is lost.
 
 With --shared the lock is held together with other readers, and with --slots K
 by K at most, as with "redlatch run". Extending and releasing it is the same.
+With --keep the name stays taken until then, whether or not it is released.
 
 Stdout gets lines for the shell's eval: REDLATCH_HANDLE, REDLATCH_NAME,
 REDLATCH_TOKEN, REDLATCH_OWNER, REDLATCH_DEADLINE, and with --slots also
@@ -95,6 +97,7 @@ Exit status:
 	flags.BoolVarP(&f.noWait, "no-wait", "n", false, "ask once and do not wait: exit 75 if another holds the lock, 69 if too few nodes answer")
 	flags.VarP(seconds{&f.wait}, "wait", "w", "wait for `DURATION` at the most, for holders and for nodes, then exit 75 or 69; a bare number is seconds (default: for holders without end, for nodes 2s)")
 	flags.DurationVar(&f.ttl, "ttl", 0, "`DURATION` for which the lock lives unless it is extended (default 10s, or the longest that the nodes allow)")
+	registerKeep(flags, &f.keep)
 	flags.StringVar(&f.label, "label", "", "what others see as the holder, besides host and process id (default shell-PID, the process that called)")
 	flags.BoolVarP(&say.quiet, "quiet", "q", false, "write nothing while waiting, nor when another holds the lock; errors are still written")
 	say.registerOutput(flags, "what stdout gets: lines for eval, or one of JSON", "sh", "json")
@@ -171,7 +174,7 @@ func (f *lockFlags) run(out io.Writer, say *reporter, name string) error {
 	}
 	asked := time.Now()
 	opts := f.options()
-	opts.TTL, opts.Wait, opts.NoKeepAlive = f.ttl, f.wait, true
+	opts.TTL, opts.Wait, opts.Keep, opts.NoKeepAlive = f.ttl, f.wait, f.keep, true
 	ask := client.Lock
 	if f.noWait || f.waitSet && f.wait == 0 {
 		ask = client.TryLock

@@ -51,6 +51,9 @@ func meantFlag(cmd *cobra.Command, err error) string {
 }
 
 func hintFlag(cmd *cobra.Command, word string) string {
+	if now := renamed[word]; cmd.Flags().Lookup(now) != nil {
+		return fmt.Sprintf("it is --%s now: see %s --help", now, cmd.CommandPath())
+	}
 	var names []string
 	cmd.Flags().VisitAll(func(f *pflag.Flag) { names = append(names, f.Name) })
 	if near, edits := nearest(word, names); isSlip(word, edits) {

@@ -31,9 +31,9 @@ func heldEntry(value string) string {
 }
 
 // heldWith is the variable for a CMD that runs under more locks.
-func heldWith(leases *redlatch.Leases) string {
+func heldWith(leases []*redlatch.Lease) string {
 	text := os.Getenv(heldVariable)
-	for _, l := range leases.All() {
+	for _, l := range leases {
 		text += " " + heldEntry(partsOf(l).Value)
 	}
 	return heldVariable + "=" + strings.TrimSpace(text)

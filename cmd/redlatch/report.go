@@ -37,7 +37,7 @@ func (f *format) Set(s string) error {
 
 func (r *reporter) register(flags *pflag.FlagSet) {
 	r.format = "text"
-	flags.BoolVarP(&r.quiet, "quiet", "q", false, "write nothing while waiting, nor when another holds the lock; errors are still written")
+	flags.BoolVarP(&r.quiet, "quiet", "q", false, "write nothing while waiting, nor when another holds the lock or has done the job; errors are still written")
 	flags.VarP(&r.format, "output", "o", "write stderr in words, or in lines of JSON with one for every outcome")
 }
 
@@ -53,6 +53,8 @@ type runFacts struct {
 type event struct {
 	Event   string       `json:"event"`
 	Name    string       `json:"name,omitempty"`
+	Once    string       `json:"once,omitempty"`
+	Ran     *bool        `json:"ran,omitempty"` // with Once
 	Exit    *int         `json:"exit,omitempty"`
 	Message string       `json:"message,omitempty"`
 	Hint    string       `json:"hint,omitempty"`
@@ -76,7 +78,7 @@ type lockedJSON struct {
 
 // end reports an outcome: in text if there is a message, in JSON always.
 func (r *reporter) end(o *outcome) {
-	if r.quiet && (o.event == "held" || o.err == nil) {
+	if r.quiet && (o.event == "held" || o.event == "done" || o.err == nil) {
 		return
 	}
 	if r.format != "json" {
@@ -88,6 +90,9 @@ func (r *reporter) end(o *outcome) {
 	e := event{Event: o.event, Name: o.name, Exit: &o.code, Hint: o.hint, Nodes: o.nodes}
 	if o.err != nil {
 		e.Message = message(o.err)
+	}
+	if o.once != "" {
+		e.Once, e.Ran = o.once, &o.ran
 	}
 	var held *redlatch.HeldError
 	if errors.As(o.err, &held) {

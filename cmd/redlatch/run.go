@@ -34,6 +34,17 @@ without --shared, a writer. A writer that waits is served before readers that
 come later. With --slots K at most K run at a time, each with a slot of its own
 from 0 to K-1 in REDLATCH_SLOT. A run without --slots waits for all slots.
 
+With --once OCCURRENCE the job NAME runs once for each occurrence, such as the
+date of a nightly job, on whatever machine, however many start it and whenever.
+An occurrence is done when CMD has exited with 0. Others wait for that, and exit
+with 0 without running CMD. If CMD fails, or the lock is lost, the next one runs
+it. So CMD runs at least once: it may run again if redlatch crashes between the
+end of CMD and the mark, or if most nodes have lost their data. Nodes forget an
+occurrence after 7 days. All must give the same text: use one time zone.
+
+With --keep DURATION the name stays taken until then, counted from the
+acquisition, also if CMD ends earlier or redlatch crashes. run ends with CMD.
+
 CMD runs in a process group of its own, with the same stdin, stdout and stderr,
 and with REDLATCH_NAME, REDLATCH_TOKEN, REDLATCH_OWNER and REDLATCH_DEADLINE in
 its environment. The token grows with every holder: pass it to the resource that
@@ -47,20 +58,25 @@ released. When the lock is being lost, because no majority of nodes could be
 reached or because --max-hold is over, the group gets a TERM one --grace before
 the deadline, and a KILL before the deadline.
 
-Exit status: CMD's own, or
+Exit status: CMD's own; 0 if an occurrence is done already; or
    64  the command line is wrong, or redlatch itself runs under the lock NAME
    69  too few nodes answered
    75  another holds the lock, or the wait is over (or CODE, with -E)
    79  the lock was lost while CMD ran
+       (or CMD succeeded, and with --once that could not be noted)
   126  CMD cannot be run        127  CMD is not found
 128+N  CMD, or the wait for the lock, was ended by signal N; for INT, TERM, HUP
        and QUIT redlatch dies by the signal itself, which a shell shows as 128+N`,
 		Example: `  # one at a time on this machine, with no server at all
   redlatch run nightly-report -- ./report.sh
 
+  # a nightly job that every machine starts: one runs it, and if it fails the
+  # next one does
+  redlatch run -q --once "$(date -u +%F)" nightly -- ./report.sh
+
   # a cron job on many machines: the first runs it, the others exit after a
-  # second, even those whose clocks are up to a minute late
-  redlatch run -w 1s -q --min-hold 1m --nodes redis://a:6379,redis://b:6379,redis://c:6379 backup -- ./backup.sh
+  # second, even those whose clocks are up to half a minute late
+  redlatch run -w 1s -q --keep 30s --nodes redis://a:6379,redis://b:6379,redis://c:6379 backup -- ./backup.sh
 
   # wait for half a minute at most
   redlatch run -w 30s deploy/web -- make deploy
@@ -84,7 +100,7 @@ Exit status: CMD's own, or
 		RunE: func(cmd *cobra.Command, args []string) error {
 			f.waitSet = cmd.Flags().Changed("wait")
 			return f.ended(say, cmd, args, func(t *task) *outcome {
-				end, _ := t.once()
+				end, _ := t.run()
 				return end
 			})
 		},
@@ -116,6 +132,7 @@ func (f *runFlags) ended(say *reporter, cmd *cobra.Command, args []string, do fu
 	f.graceSet = cmd.Flags().Changed("grace")
 	f.ttlSet = cmd.Flags().Changed("ttl")
 	f.slotsSet = cmd.Flags().Changed("slots")
+	f.onceSet = cmd.Flags().Changed("once")
 	dash := cmd.ArgsLenAtDash()
 	t := &task{f: f, say: say, names: args[:dash], argv: args[dash:]}
 	end := t.prepare()
@@ -123,7 +140,7 @@ func (f *runFlags) ended(say *reporter, cmd *cobra.Command, args []string, do fu
 		end = do(t)
 		t.close()
 	}
-	end.name, end.nodes = t.name(), f.opened
+	end.name, end.nodes, end.once = t.name(), f.opened, f.occurrence
 	return end
 }
 
@@ -137,6 +154,9 @@ func (t *task) prepare() *outcome {
 		return outcomeOf(err)
 	}
 	if err := f.checkShare(len(t.names)); err != nil {
+		return outcomeOf(err)
+	}
+	if err := f.checkOnce(len(t.names), f.shareFlags); err != nil {
 		return outcomeOf(err)
 	}
 	// Before the lock is acquired: nobody should wait for a command that cannot
@@ -172,9 +192,9 @@ func (t *task) close() {
 	}
 }
 
-// once acquires the locks, runs CMD under them, and releases them. It reports
+// run acquires the locks, runs CMD under them, and releases them. It reports
 // also whether CMD has ended because a lock was lost.
-func (t *task) once() (end *outcome, lost bool) {
+func (t *task) run() (end *outcome, lost bool) {
 	f := t.f
 	if !f.noWait && !f.waitSet {
 		for _, name := range t.names {
@@ -185,7 +205,7 @@ func (t *task) once() (end *outcome, lost bool) {
 	}
 	asked := time.Now()
 	show := t.say.showWaiting(t.names[0], t.nodes, &t.extends.places, f.shareFlags)
-	leases, err := t.acquire()
+	locks, err := t.acquire()
 	show.stop()
 	if err != nil {
 		return f.refused(err, time.Since(asked)), false
@@ -193,30 +213,24 @@ func (t *task) once() (end *outcome, lost bool) {
 	t.held = true
 	t.warned = t.say.reduced(t.name(), t.client) || t.warned
 	acquired := time.Now()
-	facts := &runFacts{leases: leases.All(), waited: acquired.Sub(asked)}
+	facts := &runFacts{leases: locks.all, waited: acquired.Sub(asked)}
 	cmd := &exec.Cmd{
 		Path: t.path, Args: t.argv,
-		Env:   append(append(os.Environ(), leaseVariables(facts.leases...)...), heldWith(leases)),
+		Env:   append(append(os.Environ(), leaseVariables(facts.leases...)...), heldWith(locks.all)),
 		Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr,
 	}
 	grace := f.graceFor(facts.leases[0].TTL())
 	held := &heldLock{
-		Leases: leases, name: t.name(), acquired: acquired, maxHold: f.maxHold, minHold: f.minHold, grace: grace,
+		locks: locks, once: f.onceFlag, name: t.name(), acquired: acquired, maxHold: f.maxHold, keep: f.keep, grace: grace,
 		onLost: f.onLost, extends: t.extends, say: t.say,
 	}
 	result := supervise.Run(supervise.Config{
 		Cmd: cmd, Lease: held, Plan: supervise.NewPlan(grace, f.onLost), Signals: t.received, Warn: held.warn,
 	})
-	end, stayed := held.outcome(t.argv[0], result), stayNone
-	if result.End == supervise.Exited && len(result.Signals) == 0 && !result.Keyed {
-		stayed = held.stay(t.received)
-	}
-	held.release(end, stayed)
-	if stayed == stayInterrupted && end.event == "exited" {
-		*end = *outcomeOf(&interruptedError{Signal: syscall.SIGINT})
-		end.err = fmt.Errorf("interrupt after CMD ended with %d, before the --min-hold of %v was over", result.Exit.Code, f.minHold)
-	}
+	end = held.outcome(t.argv[0], result)
+	held.release(end)
 	facts.held = time.Since(acquired)
+	end.ran = result.End != supervise.NotStarted && result.End != supervise.TooLate
 	end.run = facts
 	return end, result.End == supervise.Lost || result.End == supervise.TooLate
 }
@@ -248,33 +262,33 @@ func leaseVariables(leases ...*redlatch.Lease) []string {
 }
 
 // acquire waits for the locks. A signal that ends a process ends the wait.
-func (t *task) acquire() (*redlatch.Leases, error) {
+func (t *task) acquire() (*locks, error) {
 	f := t.f
 	ctx, cancel := context.WithCancelCause(context.Background())
 	defer cancel(nil)
 	type result struct {
-		leases *redlatch.Leases
-		err    error
+		locks *locks
+		err   error
 	}
 	done := make(chan result, 1)
 	go func() {
 		opts := f.options()
-		opts.Wait = f.wait
+		opts.Wait, opts.Keep = f.wait, f.keep
 		if f.noWait || f.waitSet && f.wait == 0 {
 			opts.Tries = 1
 		}
-		leases, err := t.client.LockAll(ctx, t.names, opts)
-		done <- result{leases, err}
+		locks, err := t.lock(ctx, opts)
+		done <- result{locks, err}
 	}()
 	for {
 		select {
 		case r := <-done:
 			if r.err == nil && ctx.Err() != nil {
 				// The signal came at the same moment as the lock.
-				r.leases.Release(context.Background())
+				r.locks.free(errFailed)
 				return nil, context.Cause(ctx)
 			}
-			return r.leases, r.err
+			return r.locks, r.err
 		case s := <-t.received:
 			if signals.Ends(s) {
 				cancel(&interruptedError{Signal: s.(syscall.Signal)})

@@ -20,13 +20,14 @@ import (
 type runFlags struct {
 	nodeFlags
 	shareFlags
+	onceFlag
 	noWait       bool
 	wait         time.Duration
 	waitSet      bool
 	ttl          time.Duration
 	ttlSet       bool
 	maxHold      time.Duration
-	minHold      time.Duration
+	keep         time.Duration
 	grace        time.Duration
 	graceSet     bool
 	onLost       supervise.OnLost
@@ -38,9 +39,10 @@ type runFlags struct {
 func (f *runFlags) registerRun(flags *pflag.FlagSet) {
 	f.register(flags)
 	f.registerShare(flags)
+	f.registerOnce(flags)
 	f.registerWait(flags)
 	f.registerHold(flags)
-	flags.DurationVar(&f.minHold, "min-hold", 0, "hold the lock for `DURATION` at least, even if CMD ends before")
+	registerKeep(flags, &f.keep)
 	flags.IntVarP(&f.conflictCode, "conflict-exit-code", "E", exitHeld, "exit with `CODE` instead of 75")
 }
 
@@ -48,6 +50,11 @@ func (f *runFlags) registerRun(flags *pflag.FlagSet) {
 func (f *runFlags) registerWait(flags *pflag.FlagSet) {
 	flags.BoolVarP(&f.noWait, "no-wait", "n", false, "ask once and do not wait: exit 75 if another holds the lock, 69 if too few nodes answer")
 	flags.VarP(seconds{&f.wait}, "wait", "w", "wait for `DURATION` at most, for holders and for nodes, then exit 75 or 69; a bare number is seconds (default: for holders without end, for nodes 2s)")
+}
+
+// registerKeep adds the flag of a lock that stays taken.
+func registerKeep(flags *pflag.FlagSet, keep *time.Duration) {
+	flags.DurationVar(keep, "keep", 0, "keep the name taken for `DURATION` from the acquisition on, 30s at most, also after a release or a crash")
 }
 
 // registerHold adds the flags of a lock that CMD runs under.
@@ -91,8 +98,6 @@ func (f *runFlags) check() error {
 		return &redlatch.ConfigError{Field: "--max-hold", Value: f.maxHold, Bound: "longer than 0s"}
 	case f.wait < 0:
 		return &redlatch.ConfigError{Field: "--wait", Value: f.wait, Bound: "0s or longer"}
-	case f.minHold < 0 || f.minHold > f.maxHold:
-		return &redlatch.ConfigError{Field: "--min-hold", Value: f.minHold, Bound: fmt.Sprintf("from 0s to the %v of --max-hold", f.maxHold)}
 	case f.conflictCode < 0 || f.conflictCode > 255:
 		return &redlatch.ConfigError{Field: "--conflict-exit-code", Value: f.conflictCode, Bound: "from 0 to 255"}
 	}

@@ -357,7 +357,8 @@ func unheld(ts *testscript.TestScript, _ bool, args []string) {
 	db := openFile(ts)
 	defer db.Close()
 	n := -1
-	ts.Check(db.QueryRow(`SELECT (SELECT count(*) FROM lock WHERE name = ?1 AND value <> '') + (SELECT count(*) FROM waiter WHERE name = ?1)`, args[0]).Scan(&n))
+	ts.Check(db.QueryRow(`SELECT (SELECT count(*) FROM lock WHERE name = ?1 AND value <> '')
+		+ (SELECT count(*) FROM holder WHERE name = ?1) + (SELECT count(*) FROM waiter WHERE name = ?1)`, args[0]).Scan(&n))
 	if n != 0 {
 		ts.Fatalf("%s is held, or waited for", args[0])
 	}

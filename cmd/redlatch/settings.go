@@ -18,12 +18,15 @@ import (
 // long names. Flags that say what to do, such as --yes, are none.
 var settings = []string{
 	"nodes", "state", "require-nodes", "node-list", "guard", "any-membership", "node-timeout", "password-file",
-	"ttl", "no-wait", "wait", "max-hold", "min-hold", "grace", "on-lost", "conflict-exit-code", "label",
+	"ttl", "no-wait", "wait", "max-hold", "keep", "grace", "on-lost", "conflict-exit-code", "label",
 }
 
 // exclusive are settings that exclude each other: one that is set nearer to the
 // user disables the others.
 var exclusive = [][]string{{"nodes", "state"}, {"no-wait", "wait"}}
+
+// renamed are former settings, and what has replaced each.
+var renamed = map[string]string{"min-hold": "keep"}
 
 // ownMeaning annotates a flag that has the name of a setting and means
 // something else.
@@ -206,6 +209,8 @@ func (f *settingsFile) line(text string, n int) error {
 	switch {
 	case !ok:
 		return usageError(fmt.Errorf("%s: there is no = in it", where), "write key = value, or # before a comment")
+	case renamed[key] != "":
+		return usageError(fmt.Errorf("%s: the key %q is %s now", where, key, renamed[key]), "see redlatch run --help for what it does")
 	case !slices.Contains(settings, key):
 		return usageError(fmt.Errorf("%s: the key %q is unknown", where, key), "the keys are "+strings.Join(settings, ", "))
 	case value == "":

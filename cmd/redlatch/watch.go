@@ -1,60 +1,98 @@
 package main
 
 import (
-	"bytes"
-	"context"
 	"errors"
+	"fmt"
 	"io"
-	"os"
-	"syscall"
 	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/redlatch/redlatch"
 )
 
-// watch shows something repeatedly until a signal ends it, as expected. On a
-// terminal the page is updated in place; elsewhere each one is written after
-// the last.
-func watch(ctx context.Context, out io.Writer, interval time.Duration, show func(io.Writer) error) error {
-	inPlace := false
-	if f, ok := out.(*os.File); ok {
-		inPlace = isTerminal(f) && os.Getenv("TERM") != "dumb"
+func newWatch(say *reporter) *cobra.Command {
+	f := &nodeFlags{}
+	cmd := &cobra.Command{
+		Use:   "watch [flags] NAME",
+		Short: "Print who holds a lock, and every change",
+		Long: `Print who holds the lock NAME, and a line at every change: the time, the holder
+and its token, or that the lock is free. It goes on until a signal comes.
+
+The nodes are asked four times a second, and what a majority of them says is
+printed. A holder that comes and goes in between is not seen. What is printed is
+the past: a holder may have lost the lock since. If too few nodes answer, a line
+says once that the state is unknown, and another follows when they do. Nothing is
+changed.
+
+Exit status: 0 after an interrupt; 64 for a wrong command line; 74 if stdout
+cannot be written; 128+N if another signal ended it.`,
+		Example: `  redlatch watch scheduler
+
+  # reload the proxy whenever there is a new leader
+  redlatch watch -o json scheduler | jq --unbuffered -r 'select(.state == "held") | .holders[0].owner' |
+    while read -r leader; do ./reload.sh "$leader"; done`,
+		Args: nameArgs("watch"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return named(args[0], f.located(f.watch(cmd.OutOrStdout(), say, args[0])))
+		},
 	}
-	for first := true; ; first = false {
-		// Written in one call, so that no half of it is visible.
-		var page bytes.Buffer
-		err := show(&page)
-		var signal *interruptedError
-		if errors.As(context.Cause(ctx), &signal) {
-			if signal.Signal == syscall.SIGINT {
-				return nil // the usual way to leave
-			}
-			return ended(ctx)
-		}
-		if err != nil {
-			return err
-		}
-		text := page.Bytes()
-		if inPlace {
-			text = refresh(text, first)
-		}
-		if _, err := out.Write(text); err != nil {
-			return unwritten(err)
-		}
-		select {
-		case <-time.After(interval):
-		case <-ctx.Done():
-		}
-	}
+	cmd.Flags().SortFlags = false
+	f.register(cmd.Flags())
+	say.registerOutput(cmd.Flags(), "write it in words, or in lines of JSON", "text", "json")
+	return cmd
 }
 
-// refresh turns a page into one that overwrites the last: from the top, each
-// line to its end, and nothing below it. The screen is not cleared first, so
-// that nothing flickers.
-func refresh(page []byte, first bool) []byte {
-	const top, restOfLine, below = "\x1b[H", "\x1b[K\n", "\x1b[J"
-	text := bytes.ReplaceAll(page, []byte("\n"), []byte(restOfLine))
-	start := top
-	if first {
-		start = "\x1b[2J" + top
+// watch prints who holds a lock until a signal comes.
+func (f *nodeFlags) watch(out io.Writer, say *reporter, name string) error {
+	client, err := f.client(redlatch.Options{NodeTimeout: 2 * time.Second})
+	if err != nil {
+		return err
 	}
-	return append(append([]byte(start), text...), below...)
+	defer client.Close()
+	ctx, stop := untilSignal()
+	defer stop()
+	for state, err := range client.Watch(ctx, name) {
+		if errors.Is(err, redlatch.ErrConfig) {
+			return err
+		}
+		if err := unwritten(writeSeen(out, say, name, time.Now(), state, err)); err != nil {
+			return err
+		}
+	}
+	return left(ctx)
+}
+
+// seenJSON is what was seen of a lock, as a line of JSON.
+type seenJSON struct {
+	Time    string       `json:"time"`
+	Name    string       `json:"name"`
+	State   string       `json:"state"` // held, free or unknown
+	Holders []holderJSON `json:"holders"`
+	Token   string       `json:"token,omitempty"`
+	Message string       `json:"message,omitempty"` // why it is unknown
+}
+
+// writeSeen writes what was seen of a lock at one time, or that too few nodes
+// answered then.
+func writeSeen(out io.Writer, say *reporter, name string, at time.Time, state redlatch.State, failed error) error {
+	line := seenJSON{Time: at.UTC().Format(time.RFC3339Nano), Name: name, State: "free", Holders: []holderJSON{}}
+	text := "free"
+	switch {
+	case failed != nil:
+		line.State, line.Message = "unknown", message(failed)
+		text = "unknown: " + line.Message
+	case state.Held:
+		h := state.Holder
+		line.State, line.Holders, line.Token = "held", holdersJSON([]redlatch.Holder{h}), tokenText(h.Token)
+		text = "held by " + columnText(h)
+		if h.Token != 0 {
+			text += ", token " + line.Token
+		}
+	}
+	if say.format == "json" {
+		return writeJSON(out, line)
+	}
+	_, err := fmt.Fprintf(out, "%s  %s\n", at.Format(time.RFC3339), text)
+	return err
 }

@@ -100,6 +100,11 @@ func checkVariables(environ []string) error {
 		if !strings.HasPrefix(name, "REDLATCH_") || value == "" || slices.Contains(known, name) || serviceVariable.MatchString(name) {
 			continue
 		}
+		for former, now := range renamed {
+			if name == variable(former) {
+				return usageError(fmt.Errorf("the environment variable %s is %s now", name, variable(now)), "see redlatch run --help for what it does")
+			}
+		}
 		near, _ := nearest(name, known)
 		return usageError(fmt.Errorf("the environment variable %s is unknown", name),
 			"the nearest that is known is "+near+": rename it, or unset it")

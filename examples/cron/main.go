@@ -1,5 +1,5 @@
 // Cron is a job that cron starts on every machine at the same minute, and that
-// runs on one of them.
+// runs once a day on one of them.
 package main
 
 import (
@@ -20,8 +20,9 @@ import (
 )
 
 var (
-	out  = flag.String("out", "report.txt", "the file that the report goes to")
-	hold = flag.Duration("hold", time.Minute, "keep the lock for so long at the least: longer than the machines' clocks are apart")
+	out = flag.String("out", "report.txt", "the file that the report goes to")
+	day = flag.String("day", time.Now().UTC().Format(time.DateOnly), "the day that the report is about")
+	ttl = flag.Duration("ttl", 10*time.Second, "after so long, the other machines go on without one that is dead")
 )
 
 func main() {
@@ -45,37 +46,30 @@ func run(ctx context.Context) error {
 	}
 	defer locks.Close()
 
-	// A second of waiting, since of several that ask at the very same moment
-	// none might get a majority at the first try.
-	opts := redlatch.LockOptions{Wait: time.Second, MaxHold: time.Hour}
-	err = locks.Do(ctx, "nightly-report", opts, func(ctx context.Context, lease *redlatch.Lease) error {
-		began := time.Now()
-		if err := report(lease.Token()); err != nil {
-			return err // and the lock is free for whoever comes next
-		}
-		// A job that is done in no time would let in the machine whose clock
-		// is late: it would find the lock free, and do it all again.
-		select {
-		case <-time.After(*hold - time.Since(began)):
-		case <-ctx.Done():
-		}
-		return nil
+	// The day is the occurrence: every machine must name it alike, so it is in
+	// UTC. Start the job some minutes after midnight UTC, or a machine whose
+	// clock is late names the day before.
+	opts := redlatch.LockOptions{TTL: *ttl, MaxHold: time.Hour}
+	ran, err := locks.Once(ctx, "nightly-report", *day, opts, func(ctx context.Context, lease *redlatch.Lease) error {
+		return report(lease.Token())
 	})
-	var held *redlatch.HeldError
-	if errors.As(err, &held) {
-		fmt.Println("not run here:", held)
-		return nil
+	if err != nil {
+		return err // not done: the next machine, or the next start, tries again
 	}
-	return err
+	if !ran {
+		fmt.Println("not run here: the report of", *day, "is done")
+	}
+	return nil
 }
 
-// report stands for the work.
+// report is the work. It may run twice for one day, after a crash between the
+// work and the note that it is done.
 func report(token redlatch.Token) error {
 	f, err := os.OpenFile(*out, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o644)
 	if err != nil {
 		return err
 	}
-	if _, err := fmt.Fprintln(f, "report with token", token); err != nil {
+	if _, err := fmt.Fprintln(f, "report of", *day, "with token", token); err != nil {
 		return errors.Join(err, f.Close())
 	}
 	fmt.Println("the report is written")

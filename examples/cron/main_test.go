@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/redlatch/redlatch/internal/progtest"
@@ -14,41 +15,79 @@ import (
 
 func TestMain(m *testing.M) { progtest.Main(m, main) }
 
-func TestJobThatThreeMachinesStartRunsOnce(t *testing.T) {
-	_, env := progtest.Quorum(t, 3)
-	report := filepath.Join(t.TempDir(), "report.txt")
-	var machines []*progtest.Process
-	for i := range 3 {
-		machines = append(machines, progtest.Start(t, fmt.Sprint("machine ", i), env, "-out", report, "-hold", "10m"))
-	}
-	// Two find the lock held and leave; the third keeps it long after its
-	// work, until it is told to stop.
-	var runner *progtest.Process
-	for _, m := range machines {
-		line := m.Line("the report is written", "not run here")
-		switch {
-		case strings.Contains(line, "written"):
-			runner = m
-			continue
-		case !strings.Contains(line, `"nightly-report" is held by `):
-			t.Errorf("says %q, and not who holds it", line)
-		}
-		if code := m.Wait(); code != 0 {
-			t.Errorf("exits with %d: %s", code, m.Said())
-		}
-	}
-	if runner == nil {
-		t.Fatal("nobody has run the job")
-	}
-	runner.Signal(os.Interrupt)
-	if code := runner.Wait(); code != 0 {
-		t.Errorf("exits with %d: %s", code, runner.Said())
-	}
-	text, err := os.ReadFile(report)
-	if err != nil {
+// lines returns the lines of a file; none if it does not exist.
+func lines(t *testing.T, path string) []string {
+	t.Helper()
+	text, err := os.ReadFile(path)
+	if err != nil && !os.IsNotExist(err) {
 		t.Fatal(err)
 	}
-	if n := strings.Count(string(text), "\n"); n != 1 {
-		t.Errorf("the job ran %d times:\n%s", n, text)
+	return strings.FieldsFunc(string(text), func(r rune) bool { return r == '\n' })
+}
+
+// ends waits for a process and checks its exit code.
+func ends(t *testing.T, p *progtest.Process, want int) {
+	t.Helper()
+	if code := p.Wait(); code != want {
+		t.Errorf("exits with %d, want %d: %s", code, want, p.Said())
+	}
+}
+
+// Some come together, and some when the report is long done.
+func TestJobThatTenMachinesStartRunsOnce(t *testing.T) {
+	_, env := progtest.Quorum(t, 3)
+	report := filepath.Join(t.TempDir(), "report.txt")
+	said := map[string]int{}
+	for _, together := range []int{5, 1, 4} {
+		var machines []*progtest.Process
+		for i := range together {
+			machines = append(machines, progtest.Start(t, fmt.Sprint("machine ", i), env, "-out", report, "-day", "2026-11-16"))
+		}
+		for _, m := range machines {
+			ends(t, m, 0)
+			said[m.Said()]++
+		}
+	}
+	if said["the report is written"] != 1 || said["not run here: the report of 2026-11-16 is done"] != 9 {
+		t.Errorf("the machines say %v", said)
+	}
+	ends(t, progtest.Start(t, "the next day", env, "-out", report, "-day", "2026-11-17"), 0)
+	if all := lines(t, report); len(all) != 2 || !strings.Contains(all[0], "2026-11-16") || !strings.Contains(all[1], "2026-11-17") {
+		t.Errorf("two days have the reports %q", all)
+	}
+}
+
+func TestJobThatFailedIsRunAgain(t *testing.T) {
+	env, dir := progtest.File(t), filepath.Join(t.TempDir(), "reports")
+	report := filepath.Join(dir, "report.txt")
+	start := func(name string) *progtest.Process {
+		return progtest.Start(t, name, env, "-out", report, "-day", "2026-11-16", "-ttl", "2s")
+	}
+	failed := start("no folder")
+	ends(t, failed, 1)
+	if !strings.Contains(failed.Said(), "no such file") {
+		t.Errorf("it fails with %s", failed.Said())
+	}
+	if err := os.Mkdir(dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	// One that is killed in the middle: it opens a pipe that nobody reads.
+	if err := syscall.Mkfifo(report, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	killed := []*progtest.Process{start("killed"), start("killed too")}
+	progtest.Waiting(t, env, "nightly-report", 1)
+	for _, p := range killed {
+		p.Kill()
+	}
+	if err := os.Remove(report); err != nil {
+		t.Fatal(err)
+	}
+	last := start("last")
+	last.Line("the report is written")
+	ends(t, last, 0)
+	ends(t, start("too late"), 0)
+	if all := lines(t, report); len(all) != 1 {
+		t.Errorf("the day has the reports %q", all)
 	}
 }

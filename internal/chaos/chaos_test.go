@@ -58,8 +58,10 @@ func run(t *testing.T, c chaos.Config) *chaos.Result {
 		t.Fatal(err)
 	}
 	v := r.Verdict
-	t.Logf("seed %d, %v: %s; %d acquisitions, %d missed, %d writes, %d stale ones refused, %d leases lost, %d faults, %d excused",
-		r.Seed, c.For, r.Headline(), v.Acquisitions, v.Missed, v.Writes, v.Refused, v.Lost, v.Faults, len(v.Excused))
+	t.Logf("seed %d, %v: %s; %d acquisitions, %d missed, %d writes, %d reads, %d stale steps refused (%d reads), %d leases lost, %d faults, %d excused",
+		r.Seed, c.For, r.Headline(), v.Acquisitions, v.Missed, v.Writes, v.Reads, v.Refused, v.RefusedReads, v.Lost, v.Faults, len(v.Excused))
+	t.Logf("  %d writers, %d of them downgraded; %d readers, up to %d at once; %d slots, up to %d at once; %d kept; never: %q",
+		v.Writers, v.Downgrades, v.Readers, v.MostReaders, v.Slots, v.MostSlots, v.Kept, r.Never())
 	for _, list := range [][]chaos.Finding{v.Violations, v.Excused} {
 		for _, f := range list[:min(len(list), 10)] {
 			t.Logf("  %s: %s: %s (%s)", f.Rule, f.Name, f.Text, f.Excuse)
@@ -116,7 +118,7 @@ func TestEveryPromiseHoldsUnderEveryFault(t *testing.T) {
 	for _, seed := range seeds {
 		t.Run(fmt.Sprintf("seed %d", seed), func(t *testing.T) {
 			c := config(t, "all")
-			c.Seed, c.For, c.Clients, c.Names = seed, length, 8, 3
+			c.Seed, c.For, c.Clients, c.Names = seed, length, 8, 4
 			c.Store = mariaDB(t, seed)
 			if seed%2 == 0 {
 				c.Store = postgreSQL(t, seed)
@@ -125,6 +127,9 @@ func TestEveryPromiseHoldsUnderEveryFault(t *testing.T) {
 			acquisitions += r.Verdict.Acquisitions
 			if !r.Verdict.Held() {
 				t.Error("a promise was broken")
+			}
+			if err := r.Enough(); err != nil {
+				t.Error(err)
 			}
 			if struck := r.Struck(); length >= time.Minute && len(struck) < len(r.Ran) {
 				t.Errorf("not every fault struck, only %q", struck)
@@ -239,23 +244,27 @@ func TestSabotagedClientsAreFoundOut(t *testing.T) {
 	for _, c := range []struct {
 		how    chaos.Sabotage
 		faults string
+		names  int
+		want   chaos.Rule
 	}{
-		{chaos.NoValidity, "flush-scripts"},
-		{chaos.NoGuard, "flush-data"},
+		{chaos.NoValidity, "flush-scripts", 2, chaos.Overlap},
+		{chaos.NoGuard, "flush-data", 2, chaos.Overlap},
+		{chaos.Disguise, "flush-scripts", 1, chaos.Overlap},
+		{chaos.WritesOn, "flush-scripts", 2, chaos.StaleWrite},
 	} {
 		t.Run(string(c.how), func(t *testing.T) {
 			t.Parallel()
 			config := config(t, c.faults)
-			config.Sabotage, config.For = c.how, 3*time.Second
+			config.Sabotage, config.For, config.Names = c.how, 3*time.Second, c.names
 			config.Allowed = 100 // as many as there are, all at once
 			config.Least, config.Most = 5*time.Millisecond, 40*time.Millisecond
 			for range 10 { // on a busy machine few locks are taken in so short a run
-				if r := run(t, config); slices.Contains(rules(r.Verdict.Violations), chaos.Overlap) {
+				if r := run(t, config); slices.Contains(rules(r.Verdict.Violations), c.want) {
 					return
 				}
 				config.Seed++
 			}
-			t.Error("the judge finds no two leases that were valid at once")
+			t.Errorf("the judge finds no %s", c.want)
 		})
 	}
 }

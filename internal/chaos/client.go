@@ -31,6 +31,8 @@ const (
 	None       Sabotage = ""
 	NoGuard    Sabotage = "no-guard"    // servers that forgot are trusted at once
 	NoValidity Sabotage = "no-validity" // a lease is used for three times its lifetime
+	Disguise   Sabotage = "disguise"    // a writer asks for the lock as a reader
+	WritesOn   Sabotage = "writes-on"   // a writer that was downgraded writes
 )
 
 // clientConfig is the configuration of a client process, on the first line of
@@ -40,7 +42,7 @@ type clientConfig struct {
 	Life     int           `json:"life"`
 	Seed     uint64        `json:"seed"`
 	Nodes    []string      `json:"nodes"`
-	Names    []string      `json:"names"`
+	Names    []plan        `json:"names"`
 	Bounds   bounds        `json:"bounds"`
 	Store    Store         `json:"store"`
 	Fenced   bool          `json:"fenced"`
@@ -161,7 +163,7 @@ func (c *client) run() error {
 	c.tell(Event{Kind: Ready})
 	for !c.stopped() {
 		c.seq++
-		c.turn(c.Names[c.rng.IntN(len(c.Names))])
+		c.turn(c.draw())
 	}
 	// Close releases what is still held; report that before it happens.
 	for _, h := range c.forgotten {
@@ -190,18 +192,54 @@ func (c *client) between(least, most time.Duration) time.Duration {
 	return least + time.Duration(c.rng.Int64N(int64(most-least)+1))
 }
 
+// draw draws a name.
+func (c *client) draw() plan {
+	sum := 0
+	for _, p := range c.Names {
+		sum += p.Often
+	}
+	n := c.rng.IntN(sum)
+	for _, p := range c.Names {
+		if n -= p.Often; n < 0 {
+			return p
+		}
+	}
+	panic("not reached")
+}
+
+// mode draws what to ask for.
+func (c *client) mode(p plan) Share {
+	switch n := c.rng.IntN(100); {
+	case n < p.Readers:
+		return Share{Mode: Reader}
+	case n < p.Readers+p.Slotted:
+		return Share{Mode: Slot, Slots: slots}
+	}
+	return Share{}
+}
+
 // turn asks for a lock once, and uses it.
-func (c *client) turn(name string) {
+func (c *client) turn(p plan) {
 	longest := c.Bounds.MaxTTL / 2
 	if c.rng.IntN(5) == 0 {
 		longest = c.Bounds.MaxTTL
 	}
 	opts := redlatch.LockOptions{TTL: c.between(c.Bounds.MaxTTL/6, longest), NoKeepAlive: c.rng.IntN(2) == 0 || c.Sabotage == NoValidity}
+	share := c.mode(p)
+	opts.Shared = share.Mode == Reader || c.Sabotage == Disguise && share.Mode == Writer
+	opts.Slots = share.Slots
+	if c.rng.IntN(50) == 0 {
+		opts.Keep = c.between(c.Bounds.MaxTTL/20, c.Bounds.MaxTTL/4)
+	}
 	hold := c.between(0, 12*time.Millisecond)
+	if share.Mode != Writer {
+		hold *= 3 // so that there are others beside it
+	}
 	if c.rng.IntN(30) == 0 {
 		hold = c.between(0, 3*opts.TTL/2) // past its end, if there is no keep-alive
 	}
-	ask, extend, release := c.locks.Lock, c.rng.IntN(4) == 0, c.rng.IntN(80) > 0
+	work := work{hold: hold, extend: c.rng.IntN(4) == 0, downgrade: share.Mode == Writer && c.rng.IntN(100) < p.Downgrades && c.Sabotage != Disguise}
+	ask, release := c.locks.Lock, c.rng.IntN(80) > 0
 	switch c.rng.IntN(8) {
 	case 0:
 		ask = c.locks.TryLock
@@ -210,26 +248,28 @@ func (c *client) turn(name string) {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), c.between(100*time.Millisecond, 3*time.Second))
 	defer cancel()
-	c.tell(Event{Kind: Ask, Seq: c.seq, Name: name})
-	lease, err := ask(ctx, name, opts)
+	c.tell(Event{Kind: Ask, Seq: c.seq, Name: p.Name, Share: share})
+	lease, err := ask(ctx, p.Name, opts)
 	if err != nil {
-		c.tell(Event{Kind: Missed, Seq: c.seq, Name: name, Err: err.Error()})
+		c.tell(Event{Kind: Missed, Seq: c.seq, Name: p.Name, Share: share, Err: err.Error()})
 		if !errors.Is(err, redlatch.ErrHeld) && !errors.Is(err, context.DeadlineExceeded) {
 			c.sleep(c.between(10*time.Millisecond, 100*time.Millisecond)) // no quorum: there will be none at once
 		}
 		return
 	}
-	h := &held{client: c, lease: lease, seq: c.seq}
-	got := Event{At: now(), Kind: Got, Seq: c.seq, Name: name, Token: uint64(lease.Token()), Deadline: h.deadline()}
+	share.Slot = lease.Slot()
+	h := &held{client: c, lease: lease, seq: c.seq, share: share}
+	got := h.event(Got)
+	got.At, got.Deadline, got.Keep = now(), h.deadline(), int64(opts.Keep)
 	if c.Sabotage == NoValidity {
 		got.Deadline = got.At + 3*int64(opts.TTL)
-		hold = 3 * opts.TTL
-		extend, release = false, false
+		work.hold = 3 * opts.TTL
+		work.extend, work.downgrade, release = false, false, false
 	} else {
 		defer context.AfterFunc(lease.Context(), h.ended)()
 	}
 	c.tell(got)
-	h.work(hold, extend)
+	h.use(p, work)
 	if !release && opts.NoKeepAlive {
 		// Like a client that has forgotten it: the lock expires by itself.
 		c.forgotten = append(c.forgotten, h)
@@ -251,6 +291,14 @@ type held struct {
 	*client
 	lease *redlatch.Lease
 	seq   int
+	share Share
+}
+
+// work is what a holder does with its lease.
+type work struct {
+	hold      time.Duration
+	extend    bool
+	downgrade bool
 }
 
 // deadline returns the lease's deadline on the clock that all processes share.
@@ -283,22 +331,66 @@ func (h *held) ended() {
 	}
 }
 
-// work uses the lock like code that trusts it: it reads, takes some time, and
-// writes, without checking the lease again.
-func (h *held) work(hold time.Duration, extend bool) {
-	event := h.event("")
-	was, err := h.store.read(event.Name, h.lease.Token())
-	h.tell(outcome(event, Read, was, err))
-	h.sleep(hold / 2)
-	if extend {
+// use uses the lock like code that trusts it: it reads, takes some time, and
+// writes, without checking the lease again. A reader reads once more instead. A
+// writer that is downgraded writes at once, and then reads.
+func (h *held) use(p plan, w work) {
+	parts := p.parts()
+	if h.share.Mode == Slot {
+		parts = parts[h.share.Slot : h.share.Slot+1]
+	}
+	c := caller{client: h.Client, token: h.lease.Token(), parts: parts, of: parts[h.rng.IntN(len(parts))]}
+	was, err := h.look(c, h.share.Mode == Reader)
+	if w.downgrade {
+		h.sleep(w.hold / 3)
+		if err == nil {
+			err = h.write(c, was)
+		}
+		h.downgrade()
+		if h.Sabotage == WritesOn && err == nil {
+			h.look(c, true)
+			h.write(c, was+1)
+		}
+	}
+	h.sleep(w.hold / 2)
+	if w.extend {
 		h.extend()
 	}
-	h.sleep(hold - hold/2)
-	if err != nil {
-		return
+	h.sleep(w.hold - w.hold/2)
+	switch {
+	case err != nil:
+	case w.downgrade || h.share.Mode == Reader:
+		h.look(c, true)
+	default:
+		h.write(c, was)
 	}
-	event.To = was + 1
-	h.tell(outcome(event, Wrote, was, h.store.write(event.Name, h.lease.Token(), h.Client, was)))
+}
+
+func (h *held) look(c caller, reads bool) (was int64, err error) {
+	e := h.step(c, Claim)
+	if reads {
+		e.Step = Look
+	}
+	was, err = h.store.look(c, reads)
+	h.tell(outcome(e, Read, was, err))
+	return was, err
+}
+
+func (h *held) write(c caller, was int64) error {
+	e := h.step(c, Write)
+	e.To = was + 1
+	err := h.store.write(c, was)
+	h.tell(outcome(e, Wrote, was, err))
+	return err
+}
+
+// step is the event of a step at the resource, as far as it is known before.
+func (h *held) step(c caller, s Step) Event {
+	e := h.event("")
+	if e.Step = s; c.of != e.Name {
+		e.Part = c.of
+	}
+	return e
 }
 
 // outcome is the event of a step at the resource.
@@ -315,16 +407,20 @@ func outcome(e Event, well Kind, was int64, err error) Event {
 
 // event is one about the lease.
 func (h *held) event(kind Kind) Event {
-	return Event{Kind: kind, Seq: h.seq, Name: h.lease.Name(), Token: uint64(h.lease.Token())}
+	return Event{Kind: kind, Seq: h.seq, Name: h.lease.Name(), Share: h.share, Token: uint64(h.lease.Token())}
 }
 
-func (h *held) extend() {
-	e := h.event(Extend)
+func (h *held) extend() { h.prolong(Extend, Extended, h.lease.Extend) }
+
+func (h *held) downgrade() { h.prolong(Downgrade, Downgraded, h.lease.Downgrade) }
+
+func (h *held) prolong(begins, ends Kind, do func(context.Context) error) {
+	e := h.event(begins)
 	h.tell(e)
 	ctx, cancel := context.WithTimeout(context.Background(), h.Bounds.MaxTTL)
 	defer cancel()
-	err := h.lease.Extend(ctx)
-	e.Kind, e.Deadline = Extended, h.deadline()
+	err := do(ctx)
+	e.Kind, e.Deadline = ends, h.deadline()
 	if err != nil {
 		e.Err = err.Error()
 	}

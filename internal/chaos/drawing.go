@@ -96,19 +96,43 @@ func colour(client, of int) string {
 	return fmt.Sprintf("hsl(%d 62%% %d%%)", (client-1)*360/max(of, 1), 46+10*(client%2))
 }
 
+// band is where in its lane a lease is drawn: a writer over all of its height, a
+// slot in its part of it, a reader in its client's.
+func (d *drawing) band(l *Lease, s Share) (y, height float64) {
+	const all = nameHeight - 14
+	switch s.Mode {
+	case Slot:
+		height = all / math.Max(float64(s.Slots), 1)
+		return height * float64(s.Slot), height
+	case Reader:
+		height = all / math.Max(float64(d.History.Clients), 1)
+		return height * float64(l.Client-1), height
+	}
+	return 0, all
+}
+
 // name draws who held a lock when, and when the resource refused which token.
 func (d *drawing) name(name string, leases []*Lease) {
 	top := d.lane(name, nameHeight)
-	drawn := -1.0
-	for _, l := range leases {
-		x, end := d.x(l.Got), d.x(l.Until)
-		if end-drawn < finest {
-			continue // too close to the last one to be visible
+	drawn := map[float64]float64{} // by height in the lane: up to where
+	draw := func(l *Lease, s Share, from, to int64) {
+		x, end := d.x(from), d.x(to)
+		y, height := d.band(l, s)
+		if last, ok := drawn[y]; ok && end-last < finest {
+			return // too close to the last one to be visible
 		}
-		drawn = end
-		d.printf(`<rect x="%.2f" y="%d" width="%.2f" height="%d" fill="%s"><title>%s, from %.3f s for %.1f ms</title></rect>`,
-			x, top+12, math.Max(end-x, 0.7), nameHeight-14, colour(l.Client, d.History.Clients),
-			html.EscapeString(l.String()), float64(l.Got-d.Began)/1e9, float64(l.Until-l.Got)/1e6)
+		drawn[y] = end
+		d.printf(`<rect x="%.2f" y="%.1f" width="%.2f" height="%.1f" fill="%s"><title>%s, from %.3f s for %.1f ms</title></rect>`,
+			x, float64(top+12)+y, math.Max(end-x, 0.7), height, colour(l.Client, d.History.Clients),
+			html.EscapeString(l.String()), float64(from-d.Began)/1e9, float64(to-from)/1e6)
+	}
+	for _, l := range leases {
+		if l.Down == 0 || l.Down >= l.Until {
+			draw(l, l.Share, l.Got, l.Until)
+			continue
+		}
+		draw(l, l.Share, l.Got, l.Down)
+		draw(l, l.at(l.Down), l.Down, l.Until)
 	}
 	for _, l := range leases {
 		for _, at := range l.Refused {

@@ -17,10 +17,13 @@ const (
 	Failed   Kind = "failed"   // the resource could not be asked, because of Err
 	Extend   Kind = "extend"   // it begins to extend the lease
 	Extended Kind = "extended" // the lease is valid until Deadline; with Err, as before
-	Lost     Kind = "lost"     // the lease has ended otherwise than by a release
-	Release  Kind = "release"  // the client stops using the lease, and begins to release it
-	Released Kind = "released" // the release has returned, with Err if it was not confirmed
-	Done     Kind = "done"     // the client ends, as ordered
+	// It stops writing, and begins to downgrade the lease: it is a reader's from now on.
+	Downgrade  Kind = "downgrade"
+	Downgraded Kind = "downgraded" // that was confirmed, or not, because of Err
+	Lost       Kind = "lost"       // the lease has ended otherwise than by a release
+	Release    Kind = "release"    // the client stops using the lease, and begins to release it
+	Released   Kind = "released"   // the release has returned, with Err if it was not confirmed
+	Done       Kind = "done"       // the client ends, as ordered
 )
 
 // Event is a step of a client: a line of its history.
@@ -31,11 +34,15 @@ type Event struct {
 	Life   int    `json:"life"` // which of the processes that were this client
 	Seq    int    `json:"seq"`  // which of its attempts
 	Name   string `json:"name,omitempty"`
+	Share         // what was asked for, and with Got what was given
 
 	Token    uint64 `json:"token,omitempty,string"`
 	Deadline int64  `json:"deadline,omitempty"`
+	Keep     int64  `json:"keep,omitempty"` // with Got: for how long the lock stays taken from then on
 	From     int64  `json:"from,omitempty"` // the counter that was read
 	To       int64  `json:"to,omitempty"`   // the counter that was written
+	Part     string `json:"part,omitempty"` // whose counter that is; absent for the name's own
+	Step     Step   `json:"step,omitempty"` // what was done, or refused, at the resource
 	Err      string `json:"err,omitempty"`
 }
 
@@ -64,11 +71,22 @@ type Fault struct {
 	Err     string `json:"err,omitempty"` // why it could not be injected or healed
 }
 
-// Row is an accepted write, in the order of the resource.
+// Step is what a holder does at the resource.
+type Step string
+
+// The steps. Histories of earlier versions have writes alone.
+const (
+	Write Step = ""      // a writer, or the holder of a slot, writes
+	Claim Step = "claim" // it reads, and will write
+	Look  Step = "read"  // a reader reads
+)
+
+// Row is an accepted step, in the order of the resource.
 type Row struct {
-	Name   string `json:"name"`
+	Name   string `json:"name"` // of the part
+	Step   Step   `json:"step,omitempty"`
 	Token  uint64 `json:"token,string"`
 	Client int    `json:"client"`
-	Was    int64  `json:"was"` // the counter as the writer had read it
-	Is     int64  `json:"is"`
+	Was    int64  `json:"was"` // the counter as the holder had read it
+	Is     int64  `json:"is"`  // what it wrote; the same unless the step is a write
 }

@@ -63,12 +63,21 @@ func clockDrift(w *world, rng *rand.Rand) *strike {
 		heal:  func(*Fault) error { n.clock.Slew(0); return nil }}
 }
 
+// wrongClock is how wrong a client's clock is: by up to an hour, or by so little
+// that servers take its tokens, though others' were higher.
+func (b bounds) wrongClock(rng *rand.Rand) time.Duration {
+	if rng.IntN(2) == 0 {
+		return between(rng, -b.Window, b.Window)
+	}
+	return between(rng, -time.Hour, time.Hour)
+}
+
 func clientClock(w *world, rng *rand.Rand) *strike {
 	m := w.freeMember(rng, false)
 	if m == nil {
 		return nil
 	}
-	off := between(rng, -time.Hour, time.Hour)
-	return &strike{member: m, detail: fmt.Sprintf("its wall clock is set to be off by %v", off.Round(time.Second)),
+	off := w.bounds.wrongClock(rng)
+	return &strike{member: m, detail: fmt.Sprintf("its wall clock is set to be off by %v", off.Round(time.Millisecond)),
 		apply: func(*Fault) error { return m.setClock(off) }}
 }

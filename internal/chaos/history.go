@@ -16,6 +16,7 @@ type History struct {
 	Fenced   bool             `json:"fenced"`
 
 	Clients int              `json:"clients"`
+	Names   int              `json:"names"`
 	Healed  int64            `json:"healed"` // when the last fault was
 	Live    []int            `json:"live"`   // the clients that got a lock after that
 	Left    map[int][]string `json:"left"`   // by node: locks that were there after their TTL
@@ -27,6 +28,9 @@ type Lease struct {
 	Client   int
 	Life     int
 	Seq      int
+	Share          // as it was given
+	Down     int64 // when it became a reader's; 0 if it did not
+	Settled  int64 // when that was confirmed; 0 if it was not
 	Token    uint64
 	Asked    int64
 	Got      int64
@@ -34,8 +38,20 @@ type Lease struct {
 	Deadline int64 // as last known
 	Released bool  // Until is when it was given up, and the release was confirmed
 	Freed    int64 // when that was confirmed
+	Kept     int64 // the lock stays taken until then at least, released or not; 0 for none
 	Extended []Span
 	Refused  []int64 // when the resource refused it
+}
+
+// taken is until when the lease must exclude others.
+func (l *Lease) taken() int64 { return max(l.Until, l.Kept) }
+
+// at is what the lease has of the lock at a moment of its life.
+func (l *Lease) at(moment int64) Share {
+	if l.Down > 0 && l.Down <= moment {
+		return Share{Mode: Reader}
+	}
+	return l.Share
 }
 
 // leases assembles the leases of a history, by name, in the order in which they
@@ -51,7 +67,12 @@ func (h *History) leases() map[string][]*Lease {
 			continue
 		}
 		if e.Kind == Got {
-			l = &Lease{Name: e.Name, Client: e.Client, Life: e.Life, Seq: e.Seq, Token: e.Token, Asked: asked[id], Got: e.At, Until: -1}
+			l = &Lease{Name: e.Name, Client: e.Client, Life: e.Life, Seq: e.Seq, Share: e.Share, Token: e.Token, Asked: asked[id], Got: e.At, Until: -1}
+			if e.Keep > 0 {
+				// It counts from some moment between the two, on clocks that may
+				// be 1 % too fast.
+				l.Kept = asked[id] + e.Keep - e.Keep/100
+			}
 			open[id] = l
 			byName[e.Name] = append(byName[e.Name], l)
 		}
@@ -67,6 +88,12 @@ func (h *History) leases() map[string][]*Lease {
 		case Extended:
 			if e.Err == "" {
 				l.Extended = append(l.Extended, Span{began[id], e.At})
+			}
+		case Downgrade:
+			l.Down = e.At
+		case Downgraded:
+			if e.Err == "" {
+				l.Settled = e.At
 			}
 		case Release, Lost:
 			if l.Until < 0 || e.At < l.Until {

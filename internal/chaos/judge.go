@@ -15,9 +15,12 @@ type Rule string
 // The rules, as the package comment numbers them.
 const (
 	Overlap    Rule = "overlap"
+	Keep       Rule = "keep"
 	TokenOrder Rule = "token order"
 	StaleWrite Rule = "stale write"
 	LostUpdate Rule = "lost update"
+	StaleRead  Rule = "stale read"
+	Refusal    Rule = "refusal"
 	Ghost      Rule = "ghost"
 	Liveness   Rule = "liveness"
 	Order      Rule = "linearizability"
@@ -44,9 +47,19 @@ type Verdict struct {
 	Acquisitions int `json:"acquisitions"`
 	Missed       int `json:"missed"`
 	Writes       int `json:"writes"`
-	Refused      int `json:"refused"` // stale steps that the resource refused
-	Lost         int `json:"lost"`    // leases that ended before they were released
+	Reads        int `json:"reads"`         // by readers
+	Refused      int `json:"refused"`       // stale steps that the resource refused
+	RefusedReads int `json:"refused_reads"` // those of them that were readers'
+	Lost         int `json:"lost"`          // leases that ended before they were released
 	Faults       int `json:"faults"`
+
+	Writers     int `json:"writers"` // of the acquisitions
+	Readers     int `json:"readers"`
+	Slots       int `json:"slots"`
+	Downgrades  int `json:"downgrades"`   // writers that became readers
+	MostReaders int `json:"most_readers"` // at the same moment
+	MostSlots   int `json:"most_slots"`
+	Kept        int `json:"kept"` // locks that stayed taken after their leases ended
 }
 
 // Held reports whether all promises were kept.
@@ -54,15 +67,37 @@ func (v *Verdict) Held() bool { return len(v.Violations) == 0 }
 
 // Judge checks a history against all rules.
 func Judge(h *History) *Verdict {
-	v := &Verdict{Faults: len(h.Faults), Writes: len(h.Rows), Violations: []Finding{}, Excused: []Finding{}, Corruption: []Finding{}}
+	v := &Verdict{Faults: len(h.Faults), Violations: []Finding{}, Excused: []Finding{}, Corruption: []Finding{}}
 	for _, e := range h.Events {
 		switch e.Kind {
 		case Got:
 			v.Acquisitions++
+			if e.Keep > 0 {
+				v.Kept++
+			}
+			switch e.Mode {
+			case Reader:
+				v.Readers++
+			case Slot:
+				v.Slots++
+			default:
+				v.Writers++
+			}
+		case Downgraded:
+			if e.Err == "" {
+				v.Downgrades++
+			}
 		case Missed:
 			v.Missed++
+		case Read:
+			if e.Step == Look {
+				v.Reads++
+			}
 		case Refused:
 			v.Refused++
+			if e.Step == Look {
+				v.RefusedReads++
+			}
 		case Lost:
 			v.Lost++
 		}
@@ -72,6 +107,7 @@ func Judge(h *History) *Verdict {
 		v.overlaps(h, byName[name])
 		v.tokens(h, byName[name])
 		v.extensions(h, byName[name])
+		v.refusals(h, byName[name])
 		v.linear(h, byName[name])
 	}
 	v.resource(h)
@@ -100,19 +136,52 @@ func (v *Verdict) find(f Finding, excuse *Fault) {
 }
 
 func (l *Lease) String() string {
-	return fmt.Sprintf("client %d.%d's lease %d (token %d)", l.Client, l.Life, l.Seq, l.Token)
+	what := fmt.Sprintf("token %d", l.Token)
+	if l.Mode != Writer {
+		what = l.Text() + ", " + what
+	}
+	return fmt.Sprintf("client %d.%d's lease %d (%s)", l.Client, l.Life, l.Seq, what)
 }
 
-// overlaps finds leases that were valid at the same time.
+// overlaps finds leases that were valid at the same time and must not be: a
+// writer beside any other, a reader beside a slot, a slot twice, more slots than
+// there are. It counts those that may be. A lock that is kept excludes others
+// after the end of its lease, too.
 func (v *Verdict) overlaps(h *History, leases []*Lease) {
-	for i, a := range leases {
-		for _, b := range leases[i+1:] {
-			if b.Got >= a.Until {
-				break // and so do all after it
+	var taken []*Lease
+	for _, b := range leases {
+		if b.Mode == Slot && (b.Slot < 0 || b.Slot >= b.Slots) {
+			v.find(Finding{Rule: Overlap, Name: b.Name, At: b.Got, Text: fmt.Sprintf("%s has a slot that there is not", b)}, nil)
+		}
+		taken = slices.DeleteFunc(taken, func(a *Lease) bool { return a.taken() <= b.Got })
+		if b.taken() <= b.Got {
+			continue
+		}
+		var now together
+		asked := b.Asked
+		for _, a := range taken {
+			if a.Until > b.Got {
+				now.add(a.at(b.Got))
+				asked = min(asked, a.Asked)
+			}
+			if !a.at(b.Got).conflicts(b.Share) {
+				continue
+			}
+			if a.Until <= b.Got {
+				excuse, _ := h.breakIn(a.Asked, b.Got)
+				v.find(Finding{Rule: Keep, Name: a.Name, At: b.Got,
+					Text: fmt.Sprintf("%s was given while the lock was kept for %s, for another %v", b, a, time.Duration(a.Kept-b.Got))}, excuse)
+				continue
+			}
+			if b.Until <= b.Got {
+				continue // it was never valid
 			}
 			end := min(a.Until, b.Until)
-			if end <= b.Got {
-				continue
+			if a.Down > b.Got && b.Mode == Reader {
+				end = min(end, a.Down)
+			}
+			if b.Down > 0 && a.at(b.Got).Mode == Reader {
+				end = min(end, b.Down)
 			}
 			// The fault that removed a's lock, or ended the quarantine of a
 			// node that had forgotten it, came while a's lease was valid and
@@ -121,23 +190,37 @@ func (v *Verdict) overlaps(h *History, leases []*Lease) {
 			v.find(Finding{Rule: Overlap, Name: a.Name, At: b.Got,
 				Text: fmt.Sprintf("%s and %s were both valid for %v", a, b, time.Duration(end-b.Got))}, excuse)
 		}
+		taken = append(taken, b)
+		if b.Until <= b.Got {
+			continue
+		}
+		now.add(b.Share)
+		if b.Mode == Slot && now.slots > b.Slots {
+			excuse, _ := h.breakIn(asked, b.Got)
+			v.find(Finding{Rule: Overlap, Name: b.Name, At: b.Got,
+				Text: fmt.Sprintf("with %s there were %d holders of %d slots", b, now.slots, b.Slots)}, excuse)
+		}
+		v.MostReaders, v.MostSlots = max(v.MostReaders, now.readers), max(v.MostSlots, now.slots)
 	}
 }
 
 // tokens finds leases whose token is not above that of a lease which was
-// acquired before they were asked for.
+// acquired before they were asked for. Readers have no order among themselves.
 func (v *Verdict) tokens(h *History, leases []*Lease) {
-	highest := make([]uint64, len(leases)+1) // of the first i, by when they were acquired
+	highest, writers := make([]uint64, len(leases)+1), make([]uint64, len(leases)+1) // of the first i, by when they were acquired
 	for i, l := range leases {
-		highest[i+1] = max(highest[i], l.Token)
+		highest[i+1], writers[i+1] = max(highest[i], l.Token), writers[i]
+		if l.Mode != Reader {
+			writers[i+1] = max(writers[i], l.Token)
+		}
 	}
 	for _, b := range leases {
 		before, _ := slices.BinarySearchFunc(leases, b.Asked, func(l *Lease, t int64) int { return cmp.Compare(l.Got, t) })
-		if highest[before] < b.Token {
+		if b.Mode == Reader && writers[before] < b.Token || highest[before] < b.Token {
 			continue
 		}
 		for _, a := range leases[:before] {
-			if a.Token >= b.Token {
+			if a.Token >= b.Token && (a.Mode != Reader || b.Mode != Reader) {
 				v.find(Finding{Rule: TokenOrder, Name: b.Name, At: b.Got,
 					Text: fmt.Sprintf("%s was asked for after %s was acquired, and its token is not above it", b, a)}, h.forgottenIn(a.Asked, b.Got))
 			}
@@ -145,22 +228,51 @@ func (v *Verdict) tokens(h *History, leases []*Lease) {
 	}
 }
 
-// extensions finds those that were confirmed though another lease had been
-// granted in the meantime: the extension must have created the lock again.
+// extensions finds those that were confirmed though another lease, beside which
+// there is no room, had been granted in the meantime: the extension must have
+// created the lock again.
 func (v *Verdict) extensions(h *History, leases []*Lease) {
 	for i, a := range leases {
 		for _, x := range a.Extended {
-			if i+1 == len(leases) || leases[i+1].Got >= x.From {
-				continue
+			for _, b := range leases[i+1:] {
+				if b.Got >= x.From {
+					break // and so do all after it
+				}
+				if !a.at(x.From).conflicts(b.Share) {
+					continue
+				}
+				excuse, _ := h.breakIn(a.Asked, x.To)
+				v.find(Finding{Rule: Creation, Name: a.Name, At: x.To, Text: fmt.Sprintf("%s was extended after %s was given", a, b)}, excuse)
+				break
 			}
-			excuse, _ := h.breakIn(a.Asked, x.To)
-			v.find(Finding{Rule: Creation, Name: a.Name, At: x.To,
-				Text: fmt.Sprintf("%s was extended after %s was given", a, leases[i+1])}, excuse)
 		}
 	}
 }
 
-// resource finds the effects of stale writers.
+// refusals finds leases that the resource refused while they were valid.
+func (v *Verdict) refusals(h *History, leases []*Lease) {
+	if !h.Fenced {
+		return
+	}
+	for _, l := range leases {
+		for _, at := range l.Refused {
+			if at >= l.Until {
+				continue
+			}
+			// The token that it was compared with is that of one of these.
+			asked := l.Asked
+			for _, other := range leases {
+				if other.Token > l.Token && other.Got <= at {
+					asked = min(asked, other.Asked)
+				}
+			}
+			v.find(Finding{Rule: Refusal, Name: l.Name, At: at,
+				Text: fmt.Sprintf("the resource refused %s, which was valid for another %v", l, time.Duration(l.Until-at))}, h.forgottenIn(asked, at))
+		}
+	}
+}
+
+// resource finds the effects of stale holders.
 func (v *Verdict) resource(h *History) {
 	find := func(f Finding) {
 		if h.Fenced {
@@ -169,34 +281,62 @@ func (v *Verdict) resource(h *History) {
 		}
 		v.Corruption = append(v.Corruption, f)
 	}
-	highest, counter := map[string]uint64{}, map[string]int64{}
+	// By part: the highest tokens of all steps, of those that are no reader's, and
+	// of a reader's.
+	highest, writer, reader, counter := map[string]uint64{}, map[string]uint64{}, map[string]uint64{}, map[string]int64{}
 	type key struct {
-		name   string
+		part   string
 		client int
 		token  uint64
 		is     int64
 	}
 	written := map[key]int{}
 	for i, r := range h.Rows {
-		if r.Token < highest[r.Name] {
-			find(Finding{Rule: StaleWrite, Name: r.Name,
-				Text: fmt.Sprintf("write %d, of client %d with token %d, was accepted after one with token %d", i+1, r.Client, r.Token, highest[r.Name])})
+		who := fmt.Sprintf("step %d, of client %d with token %d", i+1, r.Client, r.Token)
+		if r.Step == Look {
+			if r.Token < writer[r.Name] {
+				find(Finding{Rule: StaleRead, Name: r.Name, Text: fmt.Sprintf("%s, a read, was accepted after a writer's with token %d", who, writer[r.Name])})
+			}
+			if r.Was != counter[r.Name] {
+				find(Finding{Rule: StaleRead, Name: r.Name, Text: fmt.Sprintf("%s, read %d when the counter was at %d", who, r.Was, counter[r.Name])})
+			}
+			reader[r.Name], highest[r.Name] = max(reader[r.Name], r.Token), max(highest[r.Name], r.Token)
+			continue
+		}
+		switch {
+		case r.Token < highest[r.Name]:
+			find(Finding{Rule: StaleWrite, Name: r.Name, Text: fmt.Sprintf("%s, was accepted after one with token %d", who, highest[r.Name])})
+		case r.Token == reader[r.Name]:
+			find(Finding{Rule: StaleWrite, Name: r.Name, Text: fmt.Sprintf("%s, came after it was a reader's", who)})
 		}
 		if r.Was != counter[r.Name] {
-			find(Finding{Rule: LostUpdate, Name: r.Name,
-				Text: fmt.Sprintf("write %d, of client %d, made %d of %d when the counter was at %d", i+1, r.Client, r.Is, r.Was, counter[r.Name])})
+			find(Finding{Rule: LostUpdate, Name: r.Name, Text: fmt.Sprintf("%s, made %d of %d when the counter was at %d", who, r.Is, r.Was, counter[r.Name])})
 		}
-		highest[r.Name], counter[r.Name] = max(highest[r.Name], r.Token), r.Is
-		written[key{r.Name, r.Client, r.Token, r.Is}]++
-	}
-	for name, value := range h.Counters {
-		if value != counter[name] {
-			find(Finding{Rule: LostUpdate, Name: name, Text: fmt.Sprintf("the counter is at %d, and the last write made it %d", value, counter[name])})
+		highest[r.Name], writer[r.Name] = max(highest[r.Name], r.Token), max(writer[r.Name], r.Token)
+		if r.Step == Write {
+			v.Writes++
+			counter[r.Name] = r.Is
+			written[key{r.Name, r.Client, r.Token, r.Is}]++
 		}
 	}
+	for part, value := range h.Counters {
+		if value != counter[part] {
+			find(Finding{Rule: LostUpdate, Name: part, Text: fmt.Sprintf("the counter is at %d, and the last write made it %d", value, counter[part])})
+		}
+	}
+	downgraded := map[attemptID]bool{}
 	for _, e := range h.Events {
-		if k := (key{e.Name, e.Client, e.Token, e.To}); e.Kind == Wrote && written[k] == 0 {
+		if e.Kind == Downgrade {
+			downgraded[e.attempt()] = true
+		}
+		if e.Kind != Wrote {
+			continue
+		}
+		if written[key{cmp.Or(e.Part, e.Name), e.Client, e.Token, e.To}] == 0 {
 			find(Finding{Rule: LostUpdate, Name: e.Name, At: e.At, Text: fmt.Sprintf("client %d was told that %d was written, and it is not there", e.Client, e.To)})
+		}
+		if downgraded[e.attempt()] || e.Mode == Reader {
+			find(Finding{Rule: StaleWrite, Name: e.Name, At: e.At, Text: fmt.Sprintf("client %d wrote %d as a reader", e.Client, e.To)})
 		}
 	}
 }

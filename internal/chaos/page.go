@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"html/template"
 	"io"
+	"strings"
 	"time"
 )
 
@@ -61,8 +62,12 @@ func (r *Result) Page(w io.Writer) error {
 		Labels: d.labels, Width: d.width, Height: d.y, Drawing: template.HTML(d.text.String())} // everything in it was escaped
 	v := r.Verdict
 	p.Facts = []fact{
-		{"acquisitions", fmt.Sprint(v.Acquisitions)}, {"attempts without a lock", fmt.Sprint(v.Missed)},
-		{"writes accepted", fmt.Sprint(v.Writes)}, {"stale steps refused by the resource", fmt.Sprint(v.Refused)},
+		{"acquisitions", fmt.Sprint(v.Acquisitions)}, {"by writers", fmt.Sprint(v.Writers)},
+		{"by readers", fmt.Sprintf("%d, up to %d at once", v.Readers, v.MostReaders)},
+		{"of a slot", fmt.Sprintf("%d, up to %d at once", v.Slots, v.MostSlots)},
+		{"writers that became readers", fmt.Sprint(v.Downgrades)}, {"kept after their release", fmt.Sprint(v.Kept)}, {"attempts without a lock", fmt.Sprint(v.Missed)},
+		{"writes accepted", fmt.Sprint(v.Writes)}, {"reads accepted", fmt.Sprint(v.Reads)},
+		{"stale steps refused by the resource", fmt.Sprintf("%d, %d of them reads", v.Refused, v.RefusedReads)},
 		{"leases that ended before their release", fmt.Sprint(v.Lost)}, {"faults", fmt.Sprint(v.Faults)},
 		{"violations", fmt.Sprint(len(v.Violations))}, {"excused by a fault beyond the assumptions", fmt.Sprint(len(v.Excused))},
 		{"time", time.Duration(r.Ended - r.Began).Round(100 * time.Millisecond).String()},
@@ -78,6 +83,39 @@ func (r *Result) Page(w io.Writer) error {
 		p.Clients = append(p.Clients, swatch{i + 1, template.CSS(colour(i+1, r.History.Clients))})
 	}
 	return t.Execute(w, p)
+}
+
+// longEnough is how long a run must be for every mode to happen.
+const longEnough = 20 * time.Second
+
+// Never returns what a run was to do and did not, as a text; "" if it did all.
+func (r *Result) Never() string {
+	v, two := r.Verdict, 0
+	if c := r.History.Clients; c >= 2 && c >= 2*r.History.Names {
+		two = 2 // clients are often at the same name
+	}
+	var all []string
+	for _, m := range []struct {
+		count, least int
+		text         string
+	}{
+		{v.Writers, 1, "a writer"}, {v.Readers, 1, "a reader"}, {v.Slots, 1, "a slot"}, {v.Downgrades, 1, "a downgrade"}, {v.Kept, 1, "a lock that was kept"},
+		{v.MostReaders, two, "two readers at once"}, {v.MostSlots, two, "two slots at once"},
+	} {
+		if m.count < m.least {
+			all = append(all, m.text)
+		}
+	}
+	return strings.Join(all, ", ")
+}
+
+// Enough returns an error if something never happened, and the run was long
+// enough for it: its verdict says less than it seems to.
+func (r *Result) Enough() error {
+	if never := r.Never(); never != "" && r.History.Healed-r.Began >= int64(longEnough) {
+		return fmt.Errorf("the run is worth little: never in it was there %s", strings.ReplaceAll(never, ", ", ", nor "))
+	}
+	return nil
 }
 
 // Headline is the verdict in a sentence.

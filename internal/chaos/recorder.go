@@ -3,6 +3,8 @@
 package chaos
 
 import (
+	"cmp"
+	"slices"
 	"sync"
 	"time"
 )
@@ -40,9 +42,14 @@ func (r *recorder) hear(e Event) {
 		r.last[e.Client] = e.At
 		close(r.changed)
 		r.changed = make(chan struct{})
-	case Extended:
+	case Extended, Downgraded:
 		if h, ok := r.holding[e.Name][e.attempt()]; ok && e.Deadline > h.Deadline {
 			h.Deadline = e.Deadline
+			r.holding[e.Name][e.attempt()] = h
+		}
+	case Downgrade:
+		if h, ok := r.holding[e.Name][e.attempt()]; ok {
+			h.Share = Share{Mode: Reader}
 			r.holding[e.Name][e.attempt()] = h
 		}
 	case Release, Lost:
@@ -54,21 +61,22 @@ func (r *recorder) hear(e Event) {
 // further events: a lease with keep-alive may be valid for longer than we know.
 const forgotten = int64(10 * time.Second)
 
-// holders returns, for each name, the lease that was acquired last and is not
-// over.
-func (r *recorder) holders() map[string]Event {
+// holders returns, for each name, the leases that are not over, in the order in
+// which they were acquired.
+func (r *recorder) holders() map[string][]Event {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	all, t := map[string]Event{}, now()
+	all, t := map[string][]Event{}, now()
 	for name, leases := range r.holding {
 		for id, e := range leases {
 			switch {
 			case e.Deadline+forgotten < t:
 				delete(leases, id)
-			case e.Deadline >= t && all[name].At < e.At:
-				all[name] = e
+			case e.Deadline >= t:
+				all[name] = append(all[name], e)
 			}
 		}
+		slices.SortFunc(all[name], func(a, b Event) int { return cmp.Compare(a.At, b.At) })
 	}
 	return all
 }
@@ -76,8 +84,10 @@ func (r *recorder) holders() map[string]Event {
 // holdingClients returns the clients that hold a lock, by number.
 func (r *recorder) holdingClients() map[int]bool {
 	clients := map[int]bool{}
-	for _, e := range r.holders() {
-		clients[e.Client] = true
+	for _, leases := range r.holders() {
+		for _, e := range leases {
+			clients[e.Client] = true
+		}
 	}
 	return clients
 }

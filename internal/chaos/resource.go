@@ -32,9 +32,9 @@ func SQLiteStore(path string) Store {
 }
 
 // resource makes the damage of a stale write visible. It has a counter for each
-// name, which is read, and later written as one more than was read, and a log
-// of all accepted writes. Unless it is unfenced, the token is checked at each
-// read and each write.
+// part, which is read, and later written as one more than was read, and a log
+// of all accepted steps. Unless it is unfenced, the token is checked at each of
+// them: for every part that the lease covers, a reader's by the rule for readers.
 type resource struct {
 	Store
 	db     *sql.DB
@@ -60,8 +60,8 @@ func (s Store) open(fenced bool) (*resource, error) {
 	return &resource{Store: s, db: db, guard: guard, fenced: fenced}, nil
 }
 
-// create creates the tables again, with a counter of 0 for each name.
-func (r *resource) create(ctx context.Context, names []string) error {
+// create creates the tables again, with a counter of 0 for each part.
+func (r *resource) create(ctx context.Context, parts []string) error {
 	number := "INTEGER PRIMARY KEY AUTOINCREMENT"
 	switch r.Dialect {
 	case fence.MySQL:
@@ -72,14 +72,14 @@ func (r *resource) create(ctx context.Context, names []string) error {
 	for _, text := range []string{
 		"DROP TABLE IF EXISTS " + r.Table + "_fence", "DROP TABLE IF EXISTS " + r.Table + "_counter", "DROP TABLE IF EXISTS " + r.Table + "_log",
 		"CREATE TABLE " + r.Table + "_counter (name VARCHAR(80) PRIMARY KEY, value BIGINT NOT NULL)",
-		"CREATE TABLE " + r.Table + "_log (id " + number + ", name VARCHAR(80) NOT NULL, token BIGINT NOT NULL, client BIGINT NOT NULL, was BIGINT NOT NULL, is_now BIGINT NOT NULL)",
+		"CREATE TABLE " + r.Table + "_log (id " + number + ", name VARCHAR(80) NOT NULL, step VARCHAR(8) NOT NULL, token BIGINT NOT NULL, client BIGINT NOT NULL, was BIGINT NOT NULL, is_now BIGINT NOT NULL)",
 	} {
 		if _, err := r.db.ExecContext(ctx, text); err != nil {
 			return fmt.Errorf("the resource cannot be set up: %w", err)
 		}
 	}
-	for _, name := range names {
-		if _, err := r.db.ExecContext(ctx, r.text("INSERT INTO %_counter (name, value) VALUES (?, 0)"), name); err != nil {
+	for _, part := range parts {
+		if _, err := r.db.ExecContext(ctx, r.text("INSERT INTO %_counter (name, value) VALUES (?, 0)"), part); err != nil {
 			return fmt.Errorf("the resource cannot be set up: %w", err)
 		}
 	}
@@ -95,54 +95,99 @@ func (r *resource) text(s string) string {
 	return s
 }
 
-// do runs f in a transaction, which begins with the check of the token unless
-// the resource is unfenced.
-func (r *resource) do(name string, token redlatch.Token, f func(*sql.Tx) error) error {
+// caller is a holder at the resource.
+type caller struct {
+	client int
+	token  redlatch.Token
+	parts  []string // what its lease covers
+	of     string   // whose counter it uses: one of them
+}
+
+// do runs f in a transaction, which begins with the check of the token for each
+// part, unless the resource is unfenced.
+func (r *resource) do(c caller, reads bool, f func(*sql.Tx) error) error {
 	ctx, cancel := context.WithTimeout(context.Background(), writeLimit)
 	defer cancel()
-	if r.fenced {
-		return r.guard.Do(ctx, name, token, f)
+	if r.fenced && !reads {
+		return r.guard.Do(ctx, c.parts[0], c.token, func(tx *sql.Tx) error {
+			for _, part := range c.parts[1:] {
+				if err := r.guard.CheckTx(ctx, tx, part, c.token); err != nil {
+					return err
+				}
+			}
+			return f(tx)
+		})
 	}
 	tx, err := r.db.BeginTx(ctx, nil)
 	if err != nil {
 		return err
 	}
 	defer tx.Rollback()
+	for _, part := range c.parts {
+		if !r.fenced {
+			break
+		}
+		if err := r.guard.CheckReadTx(ctx, tx, part, c.token); err != nil {
+			return err
+		}
+	}
 	if err := f(tx); err != nil {
 		return err
 	}
 	return tx.Commit()
 }
 
-// read claims the resource and returns its counter.
-func (r *resource) read(name string, token redlatch.Token) (value int64, err error) {
-	err = r.do(name, token, func(tx *sql.Tx) error {
-		return tx.QueryRow(r.text("SELECT value FROM %_counter WHERE name = ?"), name).Scan(&value)
+// look reads the counters of all parts, and logs that: a reader's step, or that
+// of one who will write. It returns one counter.
+func (r *resource) look(c caller, reads bool) (value int64, err error) {
+	step := Claim
+	if reads {
+		step = Look
+	}
+	err = r.do(c, reads, func(tx *sql.Tx) error {
+		for _, part := range c.parts {
+			var is int64
+			if err := tx.QueryRow(r.text("SELECT value FROM %_counter WHERE name = ?"), part).Scan(&is); err != nil {
+				return err
+			}
+			if part == c.of {
+				value = is
+			}
+			if err := r.log(tx, c, part, step, is, is); err != nil {
+				return err
+			}
+		}
+		return nil
 	})
 	return value, err
 }
 
 // write sets the counter to one more than was read, and logs it.
-func (r *resource) write(name string, token redlatch.Token, client int, was int64) error {
-	return r.do(name, token, func(tx *sql.Tx) error {
-		if _, err := tx.Exec(r.text("UPDATE %_counter SET value = ? WHERE name = ?"), was+1, name); err != nil {
+func (r *resource) write(c caller, was int64) error {
+	return r.do(c, false, func(tx *sql.Tx) error {
+		if _, err := tx.Exec(r.text("UPDATE %_counter SET value = ? WHERE name = ?"), was+1, c.of); err != nil {
 			return err
 		}
-		_, err := tx.Exec(r.text("INSERT INTO %_log (name, token, client, was, is_now) VALUES (?, ?, ?, ?, ?)"), name, int64(token), client, was, was+1)
-		return err
+		return r.log(tx, c, c.of, Write, was, was+1)
 	})
 }
 
-// rows returns all accepted writes in their order, and the counters.
+func (r *resource) log(tx *sql.Tx, c caller, part string, step Step, was, is int64) error {
+	_, err := tx.Exec(r.text("INSERT INTO %_log (name, step, token, client, was, is_now) VALUES (?, ?, ?, ?, ?, ?)"),
+		part, string(step), int64(c.token), c.client, was, is)
+	return err
+}
+
+// rows returns all accepted steps in their order, and the counters.
 func (r *resource) rows(ctx context.Context) (rows []Row, counters map[string]int64, err error) {
-	list, err := r.db.QueryContext(ctx, r.text("SELECT name, token, client, was, is_now FROM %_log ORDER BY id"))
+	list, err := r.db.QueryContext(ctx, r.text("SELECT name, step, token, client, was, is_now FROM %_log ORDER BY id"))
 	if err != nil {
 		return nil, nil, err
 	}
 	defer list.Close()
 	for list.Next() {
 		var row Row
-		if err := list.Scan(&row.Name, &row.Token, &row.Client, &row.Was, &row.Is); err != nil {
+		if err := list.Scan(&row.Name, &row.Step, &row.Token, &row.Client, &row.Was, &row.Is); err != nil {
 			return nil, nil, err
 		}
 		rows = append(rows, row)

@@ -74,7 +74,7 @@ type Status struct {
 	Lost         int
 	Faults       int
 	Active       []Fault
-	Holders      map[string]Event // by name
+	Holders      map[string][]Event // by name, in the order in which they came
 	Names        []string
 }
 
@@ -142,7 +142,7 @@ type running struct {
 	members  []*member
 	nemesis  *nemesis
 	store    *resource
-	names    []string
+	names    []plan
 }
 
 func (r *running) notice(format string, args ...any) {
@@ -160,9 +160,7 @@ func (r *running) setUp(ctx context.Context) error {
 	if len(r.Faults) == 0 {
 		return fmt.Errorf("none of the faults can be had here: %s", r.result.LeftOut[0].Why)
 	}
-	for i := range r.Names {
-		r.names = append(r.names, fmt.Sprintf("job-%d", i+1))
-	}
+	r.names = plans(r.Names)
 	if err := r.cluster.start(ctx, r.Nodes, r.Clients, standardBounds); err != nil {
 		return fmt.Errorf("the servers cannot be set up: %w", err)
 	}
@@ -174,7 +172,11 @@ func (r *running) setUp(ctx context.Context) error {
 	if r.store, err = where.open(r.Fenced); err != nil {
 		return err
 	}
-	if err := r.store.create(ctx, r.names); err != nil {
+	var parts []string
+	for _, p := range r.names {
+		parts = append(parts, p.parts()...)
+	}
+	if err := r.store.create(ctx, parts); err != nil {
 		return err
 	}
 	rng := rand.New(rand.NewPCG(r.Seed, 1))
@@ -184,7 +186,7 @@ func (r *running) setUp(ctx context.Context) error {
 			Client: i + 1, Seed: rng.Uint64(), Nodes: r.cluster.addresses(i), Names: r.names, Bounds: standardBounds,
 			Store: where, Fenced: r.Fenced, Sabotage: r.Sabotage}}
 		if wrongClocks {
-			m.config.WallOff = between(rng, -time.Hour, time.Hour)
+			m.config.WallOff = standardBounds.wrongClock(rng)
 		}
 		if err := m.start(); err != nil {
 			return err
@@ -265,7 +267,7 @@ func (r *running) torture(ctx context.Context) error {
 		return context.Cause(ctx)
 	}
 	r.phase = "healed"
-	h := &History{Fenced: r.Fenced, Clients: r.Clients, Healed: now()}
+	h := &History{Fenced: r.Fenced, Clients: r.Clients, Names: r.Names, Healed: now()}
 	r.result.History = h
 	h.Faults, _ = r.nemesis.snapshot()
 	if err := broken(h.Faults); err != nil {
@@ -343,9 +345,12 @@ func (r *running) show() {
 	if r.Watch == nil {
 		return
 	}
-	s := Status{Phase: r.phase, For: r.For, Names: r.names, Holders: r.recorder.holders(),
+	s := Status{Phase: r.phase, For: r.For, Holders: r.recorder.holders(),
 		Acquisitions: r.recorder.count(Got), Missed: r.recorder.count(Missed), Writes: r.recorder.count(Wrote),
 		Refused: r.recorder.count(Refused), Lost: r.recorder.count(Lost)}
+	for _, p := range r.names {
+		s.Names = append(s.Names, p.Name)
+	}
 	if !r.began.IsZero() {
 		s.Elapsed = min(time.Since(r.began), r.For)
 	}

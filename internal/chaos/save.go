@@ -10,7 +10,7 @@ import (
 )
 
 // Save writes the history into a folder, for closer inspection: a line of JSON
-// for each event, fault and accepted write, and the verdict.
+// for each event, fault and accepted step, and the verdict.
 func (r *Result) Save(dir string) error {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return err
@@ -54,13 +54,14 @@ type Summary struct {
 	Ran      []string `json:"ran"`    // the kinds of faults that were possible
 	Struck   []string `json:"struck"` // those of them that were injected
 	LeftOut  []Left   `json:"left_out"`
+	Never    string   `json:"never,omitempty"` // what was to happen and did not
 	*Verdict
 }
 
 // Summary returns the summary.
 func (r *Result) Summary() Summary {
 	s := Summary{Event: "verdict", Held: r.Verdict.Held(), Headline: r.Headline(), Seed: r.Seed, Fenced: r.History.Fenced,
-		Seconds: float64((r.Ended-r.Began)/1e6) / 1e3, LeftOut: r.LeftOut, Verdict: r.Verdict}
+		Seconds: float64((r.Ended-r.Began)/1e6) / 1e3, LeftOut: r.LeftOut, Never: r.Never(), Verdict: r.Verdict}
 	for _, f := range r.Ran {
 		s.Ran = append(s.Ran, f.Name)
 	}

@@ -4,6 +4,7 @@ package inside
 
 import (
 	"context"
+	"time"
 
 	"github.com/redlatch/redlatch/internal/runner"
 	"github.com/redlatch/redlatch/node"
@@ -14,6 +15,7 @@ type Client struct {
 	Cluster       *runner.Cluster
 	Prefix        string
 	AnyMembership bool
+	MarkRetention time.Duration
 	Observer      any // the redlatch.Observer; nil for none
 	// Key returns the key of a lock, or an error if the name cannot be one.
 	Key func(name string) (string, error)

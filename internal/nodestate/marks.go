@@ -1,7 +1,9 @@
 package nodestate
 
 import (
+	"cmp"
 	"maps"
+	"slices"
 	"time"
 
 	"github.com/redlatch/redlatch/node"
@@ -30,6 +32,18 @@ func (m *Marks) settle(now time.Time) {
 	if !m.Until.After(now) {
 		m.Since, m.Until = time.Time{}, time.Time{}
 	}
+}
+
+// list adds the marks to a listing. They are settled.
+func (m *Marks) list(l *node.Listing) {
+	l.Since = m.Since
+	for occurrence, until := range m.Done {
+		l.Marks = append(l.Marks, node.DoneMark{Occurrence: occurrence, Until: until})
+	}
+	slices.SortFunc(l.Marks, func(a, b node.DoneMark) int {
+		return cmp.Or(b.Until.Compare(a.Until), cmp.Compare(b.Occurrence, a.Occurrence))
+	})
+	l.Marks = l.Marks[:min(len(l.Marks), node.MaxMarks)]
 }
 
 // remember notes that an occurrence is done, and recall asks for that.

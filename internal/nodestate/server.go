@@ -72,7 +72,10 @@ func (s *Server) Apply(now time.Time, req node.Request) (node.Reply, []node.Wake
 
 // Look returns what is known about one name.
 func (s *Server) Look(now time.Time, name string) node.Listing {
-	return s.entry(name, now).Listing(name, now)
+	e := s.entry(name, now)
+	l := e.Listing(name, now)
+	e.Marks.list(&l)
+	return l
 }
 
 // List returns the names that begin with prefix and are held or waited for, in

@@ -21,7 +21,9 @@ import (
 	"github.com/redlatch/redlatch"
 	"github.com/redlatch/redlatch/internal/fresh"
 	"github.com/redlatch/redlatch/internal/redistest"
+	"github.com/redlatch/redlatch/node"
 	"github.com/redlatch/redlatch/redis/rueidis"
+	"github.com/redlatch/redlatch/sqlite"
 )
 
 // variable is set for a test binary that is to be the program.
@@ -193,4 +195,53 @@ func (p *Process) Said() string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return strings.Join(p.lines, "\n")
+}
+
+// Waiting waits until so many callers wait for a lock on a node of the
+// environment, and returns that node's listing of it.
+func Waiting(t testing.TB, env []string, name string, count int) node.Listing {
+	t.Helper()
+	all := nodes(t, env)
+	for _, n := range all {
+		defer n.Close()
+	}
+	for late := time.Now().Add(patience); ; time.Sleep(10 * time.Millisecond) {
+		var seen []int
+		for _, n := range all {
+			look, err := n.(node.Lister).Look(t.Context(), name)
+			if err == nil && look.Waiting == count {
+				return look
+			}
+			seen = append(seen, look.Waiting)
+		}
+		if time.Now().After(late) {
+			t.Fatalf("%v wait for %q after %v, want %d on a node", seen, name, patience, count)
+		}
+	}
+}
+
+// nodes returns the nodes of an environment.
+func nodes(t testing.TB, env []string) []redlatch.Node {
+	t.Helper()
+	var list, dir string
+	for _, v := range env {
+		switch key, value, _ := strings.Cut(v, "="); key {
+		case "REDLATCH_NODES":
+			list = value
+		case "REDLATCH_STATE_DIR":
+			dir = value
+		}
+	}
+	if list != "" {
+		nodes, err := rueidis.Nodes(strings.Split(list, ",")...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return nodes
+	}
+	n, err := sqlite.Open(filepath.Join(dir, "redlatch", "locks.db"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return []redlatch.Node{n}
 }

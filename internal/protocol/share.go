@@ -1,6 +1,10 @@
 package protocol
 
-import "github.com/redlatch/redlatch/node"
+import (
+	"time"
+
+	"github.com/redlatch/redlatch/node"
+)
 
 // This file is for locks with several holders: which slot a claim takes, and
 // how a writer becomes a reader.
@@ -62,6 +66,18 @@ func (c *Claim) commonSlot() (slot uint8, found bool) {
 		}
 	}
 	return slot, best >= Quorum(c.cfg.Nodes) && bestGiven < best
+}
+
+// uncross returns how long to wait if a quorum granted, and gave different slots
+// that cannot be exchanged: others have the slots that we lack, and lack those
+// that we have. There is room for all of us, so the wait is a few round trips,
+// and longer each time. Otherwise it returns 0: the whole delay.
+func (c *Claim) uncross(v View, grants Set) time.Duration {
+	if c.share.Mode != node.Slotted || grants.Count() < Quorum(c.cfg.Nodes) {
+		return 0
+	}
+	trip := c.round.Elapsed() + time.Millisecond
+	return min(trip+v.Random(4*trip*time.Duration(min(c.wait.rounds, 16))), c.random(v))
 }
 
 // mayBeMoved reports whether an earlier request of ours, with a higher token

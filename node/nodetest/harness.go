@@ -113,7 +113,7 @@ func claims(h Harness) []claim {
 	all := slices.Concat(holdClaims(), nameClaims(), callClaims(), tokenClaims(), fenceClaims(h), holderClaims(), repairClaims(), breakClaims(h), listClaims(h))
 	all = append(all, keepClaims()...)
 	if h.Marks {
-		all = append(all, markClaims()...)
+		all = append(all, markClaims(h)...)
 	} else {
 		all = append(all, claim{"a node that remembers nothing refuses to", noMarks})
 	}

@@ -1,6 +1,7 @@
 package nodetest
 
 import (
+	"fmt"
 	"strings"
 	"time"
 
@@ -56,8 +57,8 @@ func keepRaisesTheFence(p *probe) {
 }
 
 // markClaims are for nodes that remember what is done.
-func markClaims() []claim {
-	return []claim{
+func markClaims(h Harness) []claim {
+	all := []claim{
 		{"an occurrence is done when it was remembered", markIsRecalled},
 		{"occurrences of two names, and two of one name, are independent", marksAreIndependent},
 		{"a mark is forgotten when its retention is over", markExpires},
@@ -65,6 +66,10 @@ func markClaims() []claim {
 		{"a mark touches neither lock nor fence", markTouchesNothing},
 		{"an occurrence that is not valid is an error without effect", badOccurrences},
 	}
+	if h.Lists {
+		all = append(all, claim{"a look shows what is done, the newest first, and since when it is remembered", marksAreShown})
+	}
+	return all
 }
 
 func noMarks(p *probe) {
@@ -140,6 +145,43 @@ func markTouchesNothing(p *probe) {
 	p.expect(node.Granted, p.a, p.breakUp(t+1))
 	p.expect(node.Granted, p.a, p.mark(node.OpRecall, "monday"))
 	p.free()
+}
+
+func marksAreShown(p *probe) {
+	if l := p.look(p.name); len(l.Marks) > 0 || !l.Since.IsZero() {
+		p.Errorf("before the first mark it shows %v, remembered since %v", l.Marks, l.Since)
+	}
+	p.expect(node.Absent, p.a, p.mark(node.OpRecall, "asked for"))
+	first := p.do(p.a, p.mark(node.OpRemember, "second"))
+	p.expect(node.Granted, p.a, withRetention(p.mark(node.OpRemember, "third \x00 {}"), retention-time.Minute))
+	p.expect(node.Granted, p.a, withRetention(p.mark(node.OpRemember, "first"), retention+time.Minute))
+	p.expect(node.Granted, p.a, withRetention(p.mark(node.OpRemember, "brief"), p.h.Unit))
+	p.expect(node.Granted, p.a, withName(p.mark(node.OpRemember, "other"), p.name+"/other"))
+	p.outlast(p.h.Unit)
+	l := p.look(p.name)
+	if len(l.Marks) != 3 || l.Marks[0].Occurrence != "first" || l.Marks[1].Occurrence != "second" || l.Marks[2].Occurrence != "third \x00 {}" {
+		p.Fatalf("it shows the marks %q", l.Marks)
+	}
+	if off := l.Marks[1].Until.Sub(first.Now.Add(retention)); off.Abs() > p.h.Tolerance {
+		p.Errorf("it shows that a mark is forgotten %v too late", off)
+	}
+	if !l.Since.Equal(first.Since) || l.Reply.Status != node.Absent {
+		p.Errorf("it shows %v, remembered since %v, want since %v", l.Reply.Status, l.Since, first.Since)
+	}
+	// They are neither locks nor listed.
+	if all := p.list(p.name); len(all) > 0 {
+		p.Errorf("listed are %v", all)
+	}
+	for i := range node.MaxMarks {
+		p.expect(node.Granted, p.a, p.mark(node.OpRemember, fmt.Sprint("number ", i)))
+	}
+	if l := p.look(p.name); len(l.Marks) != node.MaxMarks || l.Marks[0].Occurrence != "first" {
+		p.Errorf("of more than %d marks it shows %d, and first %q", node.MaxMarks, len(l.Marks), l.Marks[:min(len(l.Marks), 1)])
+	}
+	p.expect(node.Granted, p.a, p.acquire("one", p.token(0)))
+	if l := p.list(p.name)[p.name]; l.Reply.Value != "one" || len(l.Marks) > 0 || !l.Since.IsZero() {
+		p.Errorf("listed is %+v, want its holder and no marks", l)
+	}
 }
 
 func badOccurrences(p *probe) {

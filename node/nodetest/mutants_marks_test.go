@@ -2,6 +2,7 @@ package nodetest
 
 import (
 	"context"
+	"slices"
 	"strings"
 	"time"
 
@@ -53,6 +54,7 @@ func marking(change func(req *node.Request)) breakage {
 }
 
 func markMutants() []mutant {
+	const shown = "a look shows what is done, the newest first, and since when it is remembered"
 	remembers := func(f func(n *broken, req node.Request)) breakage {
 		return func(n *broken, ctx context.Context, req node.Request) (node.Reply, error) {
 			if req.Op == node.OpRemember && ctx.Err() == nil {
@@ -128,6 +130,40 @@ func markMutants() []mutant {
 				}
 			}),
 			claims: []string{"an occurrence that is not valid is an error without effect"},
+		},
+		{
+			name:   "shows no marks",
+			read:   misreading{look: func(_ *broken, l *node.Listing) { l.Marks = nil }},
+			claims: []string{shown},
+		},
+		{
+			name:   "shows the oldest mark first",
+			read:   misreading{look: func(_ *broken, l *node.Listing) { slices.Reverse(l.Marks) }},
+			claims: []string{shown},
+		},
+		{
+			name: "shows when a mark was made for when it is forgotten",
+			read: misreading{look: func(_ *broken, l *node.Listing) {
+				for i := range l.Marks {
+					l.Marks[i].Until = l.Reply.Now
+				}
+			}},
+			claims: []string{shown},
+		},
+		{
+			name:   "does not show since when it remembers",
+			read:   misreading{look: func(_ *broken, l *node.Listing) { l.Since = time.Time{} }},
+			claims: []string{shown},
+		},
+		{
+			name: "lists marks",
+			read: misreading{list: func(n *broken, prefix string, found func(node.Listing)) {
+				n.listed(prefix, func(l node.Listing) {
+					look, _ := n.Look(context.Background(), l.Name)
+					found(look)
+				})
+			}},
+			claims: []string{shown},
 		},
 		{
 			name:   "knows marks though it says that it does not",

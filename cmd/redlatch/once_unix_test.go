@@ -1,0 +1,49 @@
+//go:build unix
+
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+func TestOnceThatTooFewNodesCanMarkSaysSo(t *testing.T) {
+	t.Parallel()
+	servers := newQuorum(t, 3)
+	dir := t.TempDir()
+	started, end := filepath.Join(dir, "started"), filepath.Join(dir, "end")
+	cmd, stderr := run(t, servers, "-o", "json", "--ttl", "20s", "--once", "monday", "job", "--",
+		"sh", "-c", `echo >"$0"; until test -e "$1"; do sleep 0.01; done`, started, end)
+	if !soon(func() bool { _, err := os.Stat(started); return err == nil }) {
+		t.Fatalf("CMD was not started: %s", stderr)
+	}
+	servers[0].Kill()
+	servers[2].Kill()
+	if err := os.WriteFile(end, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	code := exitCode(t, cmd.Wait())
+	if text := stderr.String(); code != exitLost || !strings.Contains(text, `"event":"unmarked","name":"job","once":"monday","ran":true,"exit":79`) ||
+		!strings.Contains(text, "may run again") {
+		t.Errorf("exit code %d, want %d; %s", code, exitLost, text)
+	}
+}
+
+func TestOccurrenceIsDoneForAllThatUseTheNodes(t *testing.T) {
+	t.Parallel()
+	servers := newQuorum(t, 3)
+	for i, want := range []string{`"event":"exited"`, `"event":"done"`} {
+		cmd, stderr := run(t, servers, "-o", "json", "--once", "monday", "job", "--", "true")
+		if code := exitCode(t, cmd.Wait()); code != 0 || !strings.Contains(stderr.String(), want) {
+			t.Fatalf("run %d: exit code %d, %s", i, code, stderr)
+		}
+		servers[0].Kill() // a minority may be missing
+	}
+	servers[1].Kill()
+	cmd, stderr := run(t, servers, "-w", "1s", "--once", "tuesday", "job", "--", "true")
+	if code := exitCode(t, cmd.Wait()); code != exitNoQuorum {
+		t.Errorf("without a majority: exit code %d, %s", code, stderr)
+	}
+}

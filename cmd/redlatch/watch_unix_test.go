@@ -1,0 +1,46 @@
+//go:build unix
+
+package main
+
+import (
+	"bufio"
+	"os/exec"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/redlatch/redlatch/internal/redistest"
+)
+
+func TestWatchPrintsAnOutageOnceAndGoesOn(t *testing.T) {
+	t.Parallel()
+	servers := newQuorum(t, 3)
+	nodes := strings.Join(redistest.Addresses(servers), ",")
+	cmd := exec.Command("redlatch", "watch", "--nodes", nodes, "job")
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { cmd.Process.Kill() })
+	lines := bufio.NewScanner(out)
+	next := func(pattern string) {
+		t.Helper()
+		if !lines.Scan() || !regexp.MustCompile(pattern).MatchString(lines.Text()) {
+			t.Fatalf("it wrote %q, want %s", lines.Text(), pattern)
+		}
+	}
+	next(`^\S+  free$`)
+	for _, s := range servers[1:] {
+		s.Freeze()
+	}
+	next(`^\S+  unknown: .*needs 2 of 3 nodes`)
+	for _, s := range servers[1:] {
+		s.Thaw()
+	}
+	next(`^\S+  free$`)
+	handleOf(t, nodes, "job", "--ttl", "25s")
+	next(`^\S+  held by \S+, token [0-9]{16}$`)
+}

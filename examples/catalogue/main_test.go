@@ -1,0 +1,107 @@
+//go:build unix
+
+package main
+
+import (
+	"fmt"
+	"path/filepath"
+	"syscall"
+	"testing"
+
+	"github.com/redlatch/redlatch/internal/progtest"
+	"github.com/redlatch/redlatch/node"
+)
+
+func TestMain(m *testing.M) { progtest.Main(m, main) }
+
+// starter returns functions that start readers and writers of one catalogue.
+func starter(t *testing.T, env []string) (reader, writer func(name string) *progtest.Process) {
+	db := filepath.Join(t.TempDir(), "catalogue.db")
+	start := func(name string, more ...string) *progtest.Process {
+		return progtest.Start(t, name, env, append([]string{"-db", db, "-ttl", "2s"}, more...)...)
+	}
+	return func(name string) *progtest.Process { return start(name) },
+		func(name string) *progtest.Process { return start(name, "-rewrite") }
+}
+
+// finish types an answer, and waits for what comes of it.
+func finish(t *testing.T, p *progtest.Process, answer, want string) {
+	t.Helper()
+	p.Type(answer)
+	if want != "" {
+		p.Line(want)
+	}
+	if code := p.Wait(); code != 0 {
+		t.Errorf("exits with %d: %s", code, p.Said())
+	}
+}
+
+func TestReadersReadTogetherAndTheWriterComesInOrder(t *testing.T) {
+	_, env := progtest.Quorum(t, 3)
+	reader, writer := starter(t, env)
+	var readers []*progtest.Process
+	for i := range 3 {
+		readers = append(readers, reader(fmt.Sprint("reader ", i)))
+	}
+	for _, r := range readers {
+		r.Line("edition 1: the price is 300; how many?") // all at once: none has ended
+	}
+	w := writer("writer")
+	progtest.Waiting(t, env, "catalogue", 1)
+	late := reader("late reader")
+	progtest.Waiting(t, env, "catalogue", 2)
+	for i, r := range readers {
+		finish(t, r, fmt.Sprint(i+1), fmt.Sprintf("ordered %d at 300", i+1))
+	}
+	w.Line("the price is 300; the new one?")
+	w.Type("350")
+	w.Line("written: edition 2, price 350")
+
+	// The writer is a reader now, and holds the lock with the one that waited.
+	late.Line("edition 2: the price is 350; how many?")
+	next := writer("next writer")
+	look := progtest.Waiting(t, env, "catalogue", 1)
+	if len(look.Holders) != 2 || look.Holders[0].Mode != node.Shared || look.Holders[1].Mode != node.Shared {
+		t.Errorf("it is held by %+v, want two readers", look.Holders)
+	}
+	finish(t, late, "1", "ordered 1 at 350")
+	finish(t, w, "", "")
+	next.Line("the price is 350; the new one?")
+}
+
+func TestWriterThatWasPausedIsRefusedAfterAReader(t *testing.T) {
+	reader, writer := starter(t, progtest.File(t))
+	w := writer("paused writer")
+	w.Line("the price is 300; the new one?")
+	w.Signal(syscall.SIGSTOP)
+	r := reader("reader")
+	r.Line("edition 1: the price is 300; how many?")
+	w.Type("999")
+	w.Signal(syscall.SIGCONT)
+	w.Line("nothing is written, this process was paused for too long")
+	if code := w.Wait(); code != 1 {
+		t.Errorf("the writer exits with %d: %s", code, w.Said())
+	}
+	finish(t, r, "2", "ordered 2 at 300")
+	reader("another").Line("edition 1: the price is 300; how many?")
+}
+
+func TestReaderThatWasPausedIsRefusedAfterAWriterAndNoOtherIs(t *testing.T) {
+	reader, writer := starter(t, progtest.File(t))
+	r, other := reader("paused reader"), reader("reader")
+	r.Line("edition 1: the price is 300; how many?")
+	other.Line("edition 1: the price is 300; how many?")
+	r.Signal(syscall.SIGSTOP)
+	finish(t, other, "1", "ordered 1 at 300")
+	w := writer("writer")
+	w.Line("the price is 300; the new one?")
+	w.Type("350")
+	w.Line("written: edition 2, price 350")
+	r.Type("5")
+	r.Signal(syscall.SIGCONT)
+	r.Line("nothing is written, this process was paused for too long")
+	if code := r.Wait(); code != 1 {
+		t.Errorf("the reader exits with %d: %s", code, r.Said())
+	}
+	finish(t, w, "", "")
+}

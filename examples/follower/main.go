@@ -1,0 +1,131 @@
+// Follower is a web service of which any number of copies run. One leads, and
+// serves. The others follow: they watch who leads, and redirect to it.
+package main
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"log"
+	"net"
+	"net/http"
+	"os"
+	"os/signal"
+	"strings"
+	"sync/atomic"
+	"syscall"
+	"time"
+
+	"github.com/redlatch/redlatch"
+	"github.com/redlatch/redlatch/redis/rueidis"
+	"github.com/redlatch/redlatch/sqlite"
+)
+
+var (
+	listen = flag.String("listen", "127.0.0.1:0", "the address that the others redirect to")
+	ttl    = flag.Duration("ttl", 5*time.Second, "how long a dead leader is waited for")
+)
+
+func main() {
+	log.SetFlags(0)
+	flag.Parse()
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	if err := run(ctx); err != nil {
+		log.Fatal(err)
+	}
+}
+
+// service is one copy.
+type service struct {
+	term   atomic.Pointer[redlatch.Lease] // while this copy leads
+	leader atomic.Pointer[string]         // the leader's address, as last seen
+}
+
+func run(ctx context.Context) error {
+	socket, err := net.Listen("tcp", *listen)
+	if err != nil {
+		return err
+	}
+	nodes, err := nodes()
+	if err != nil {
+		return err
+	}
+	// The label is part of the owner, which every copy can see. So it is the
+	// place for the address.
+	address := socket.Addr().String()
+	locks, err := redlatch.New(nodes, redlatch.Options{Label: address})
+	if err != nil {
+		return err
+	}
+	defer locks.Close()
+
+	s := &service{}
+	server := &http.Server{Handler: s}
+	defer server.Close()
+	go server.Serve(socket)
+	fmt.Println("listening on", address)
+	go s.follow(ctx, locks)
+	err = locks.Lead(ctx, "web", redlatch.LockOptions{TTL: *ttl}, s.lead)
+	if ctx.Err() != nil {
+		return nil
+	}
+	return err
+}
+
+// lead serves until the term ends.
+func (s *service) lead(ctx context.Context, lease *redlatch.Lease) error {
+	s.term.Store(lease)
+	defer s.term.Store(nil)
+	<-ctx.Done()
+	return nil
+}
+
+// follow notes who leads. What it notes is the past: the leader may have changed
+// since, so nothing but a redirection may depend on it.
+func (s *service) follow(ctx context.Context, locks *redlatch.Client) {
+	for state, err := range locks.Watch(ctx, "web") {
+		if err != nil {
+			log.Print(err) // the last state is still the best guess
+			continue
+		}
+		address := ""
+		if parts := strings.SplitN(state.Holder.Owner, "/", 3); len(parts) == 3 {
+			address = parts[2] // host/pid/label
+		}
+		s.leader.Store(&address)
+		fmt.Println("the leader is", address)
+	}
+}
+
+func (s *service) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if lease := s.term.Load(); lease != nil && lease.Err() == nil {
+		// A leader that is paused right here does not notice that it is
+		// replaced: the token is for what it writes to.
+		fmt.Fprintln(w, os.Getpid(), "leads with token", lease.Token())
+		return
+	}
+	address := s.leader.Load()
+	if address == nil || *address == "" || *address == r.Host {
+		w.Header().Set("Retry-After", "1")
+		http.Error(w, "nobody leads", http.StatusServiceUnavailable)
+		return
+	}
+	http.Redirect(w, r, "http://"+*address+r.URL.RequestURI(), http.StatusTemporaryRedirect)
+}
+
+// nodes returns the servers of REDLATCH_NODES, or else a file of this machine.
+func nodes() ([]redlatch.Node, error) {
+	if list := os.Getenv("REDLATCH_NODES"); list != "" {
+		return rueidis.Nodes(strings.Split(list, ",")...)
+	}
+	path, err := sqlite.DefaultPath()
+	if err != nil {
+		return nil, err
+	}
+	node, err := sqlite.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	return []redlatch.Node{node}, nil
+}

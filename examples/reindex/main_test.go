@@ -1,0 +1,90 @@
+//go:build unix
+
+package main
+
+import (
+	"database/sql"
+	"fmt"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/redlatch/redlatch/internal/progtest"
+)
+
+func TestMain(m *testing.M) { progtest.Main(m, main) }
+
+// number returns the number at the end of a line.
+func number(t *testing.T, line string) (n int) {
+	t.Helper()
+	if _, err := fmt.Sscan(line[strings.LastIndex(line, " ")+1:], &n); err != nil {
+		t.Fatalf("%q: %v", line, err)
+	}
+	return n
+}
+
+// handsOver starts a reindexing, and then one that adds a document. Without the
+// hand-over the document would wait for the whole index, which takes longer than
+// any step of this test may.
+func handsOver(t *testing.T, env []string, path string) *progtest.Process {
+	t.Helper()
+	first := progtest.Start(t, "first", env, "-db", path)
+	first.Line("from batch 0")
+	add := progtest.Start(t, "urgent", env, "-db", path, "-add", "news")
+	add.Line("added news")
+	if code := add.Wait(); code != 0 {
+		t.Errorf("the urgent one exits with %d: %s", code, add.Said())
+	}
+	last := number(t, first.Line("handing over after batch"))
+	if from := number(t, first.Line("from batch")); from != last+1 {
+		t.Errorf("it continues from batch %d after batch %d", from, last)
+	}
+	return first
+}
+
+// ends ends a reindexing, and checks what it wrote.
+func ends(t *testing.T, p *progtest.Process, path string) {
+	t.Helper()
+	p.Signal(syscall.SIGTERM)
+	if code := p.Wait(); code != 0 {
+		t.Errorf("exits with %d: %s", code, p.Said())
+	}
+	check(t, path)
+}
+
+func TestReindexHandsOverBetweenBatchesAndContinues(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "index.db")
+	ends(t, handsOver(t, progtest.File(t), path), path)
+}
+
+func TestReindexContinuesAfterOneThatIsKilled(t *testing.T) {
+	_, env := progtest.Quorum(t, 3)
+	path := filepath.Join(t.TempDir(), "index.db")
+	first := handsOver(t, env, path)
+	second := progtest.Start(t, "second", env, "-db", path, "-ttl", "2s")
+	second.Line("from batch")
+	second.Kill()
+	first.Line("from batch")
+	ends(t, first, path)
+}
+
+// check checks that every batch was done once, and that progress is what was done.
+func check(t *testing.T, path string) {
+	t.Helper()
+	db, err := sql.Open("sqlite", "file:"+path+"?_pragma=busy_timeout(10000)")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	var count, highest, distinct, next, documents int
+	err = db.QueryRow(`SELECT count(*), max(batch), count(DISTINCT batch),
+		(SELECT next FROM progress), (SELECT count(*) FROM documents) FROM parts`).
+		Scan(&count, &highest, &distinct, &next, &documents)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if count != distinct || count != highest+1 || next != count || documents != 1 {
+		t.Errorf("%d batches, %d of them different, the highest %d, next %d; %d documents", count, distinct, highest, next, documents)
+	}
+}

@@ -1,0 +1,113 @@
+// Slots transcodes films on devices that any machine can reach and that can do
+// one film each at a time. Any number of copies run; as many of them work as
+// there are devices. The slot of the lock names the device.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"log"
+	"net/http"
+	"net/url"
+	"os"
+	"os/signal"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/redlatch/redlatch"
+	"github.com/redlatch/redlatch/fence"
+	"github.com/redlatch/redlatch/redis/rueidis"
+	"github.com/redlatch/redlatch/sqlite"
+)
+
+var (
+	list = flag.String("devices", "", "the URLs of the devices, with commas; the same list, in the same order, on every machine")
+	ttl  = flag.Duration("ttl", 5*time.Second, "how long the device of a dead copy stays idle")
+)
+
+func main() {
+	log.SetFlags(0)
+	flag.Parse()
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	if err := run(ctx, strings.Split(*list, ","), flag.Args()); err != nil {
+		log.Fatal(err)
+	}
+}
+
+func run(ctx context.Context, devices, films []string) error {
+	nodes, err := nodes()
+	if err != nil {
+		return err
+	}
+	locks, err := redlatch.New(nodes, redlatch.Options{})
+	if err != nil {
+		return err
+	}
+	defer locks.Close()
+	// All copies set the same number of slots: that of the devices.
+	opts := redlatch.LockOptions{TTL: *ttl, Slots: len(devices)}
+	for _, film := range films {
+		for done := false; !done; {
+			err := locks.Do(ctx, "transcoders", opts, func(ctx context.Context, lease *redlatch.Lease) error {
+				return transcode(ctx, devices[lease.Slot()], film, lease.Token())
+			})
+			switch {
+			case err == nil:
+				done = true
+			case errors.Is(err, redlatch.ErrLost), errors.Is(err, fence.ErrStale):
+				log.Println(film, "again:", err) // another has the device
+			default:
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// transcode has a device transcode a film. The device ends the work when the
+// request ends, and so when the lock is lost. It refuses a token that is lower
+// than the last one it has seen: that of a copy which was paused, and whose slot
+// another copy has by now.
+func transcode(ctx context.Context, device, film string, token redlatch.Token) error {
+	fmt.Println(film, "on", device)
+	body := strings.NewReader(url.Values{"film": {film}}.Encode())
+	req, err := http.NewRequestWithContext(fence.WithToken(ctx, token), http.MethodPost, device, body)
+	if err != nil {
+		return err
+	}
+	req.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	client := http.Client{Transport: &fence.Transport{}}
+	resp, err := client.Do(req)
+	if err != nil {
+		return err
+	}
+	defer resp.Body.Close()
+	if err := fence.ResponseError(resp); err != nil {
+		return err
+	}
+	if resp.StatusCode != http.StatusOK {
+		return fmt.Errorf("%s answers %s", device, resp.Status)
+	}
+	fmt.Println(film, "is done")
+	return nil
+}
+
+// nodes returns the servers of REDLATCH_NODES, or else a file of this machine.
+func nodes() ([]redlatch.Node, error) {
+	if list := os.Getenv("REDLATCH_NODES"); list != "" {
+		return rueidis.Nodes(strings.Split(list, ",")...)
+	}
+	path, err := sqlite.DefaultPath()
+	if err != nil {
+		return nil, err
+	}
+	node, err := sqlite.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	return []redlatch.Node{node}, nil
+}
