@@ -687,15 +687,3 @@ func offerOfAWriter(p *probe) {
 	p.expect(node.Stale, p.b, shared(p.acquire("reader", t+5)))
 	p.expect(node.Granted, p.b, shared(p.acquire("reader", t+6)))
 }
-
-func repairNotifies(p *probe) {
-	e := p.listen(p.a)
-	t := p.token(0)
-	p.expectSlot(0, p.a, slotted(p.acquire("one", t), 2, 0))
-	p.expectSlot(1, p.a, slotted(p.acquire("two", t+1), 2, 1))
-	p.expectRank(node.Held, 1, p.a, waiting(slotted(p.acquire("three", 0), 2, 0), t, time.Millisecond))
-	e.expect()
-	p.expect(node.Held, p.b, slotted(p.repair("one", t), 2, 1))
-	e.expect(turn("three"))
-	p.expectSlot(0, p.a, waiting(slotted(p.acquire("three", 0), 2, 0), t, time.Millisecond))
-}
