@@ -431,3 +431,21 @@ func TestSharedLockInsideItselfIsADeadlock(t *testing.T) {
 	})
 	wantErr(t, err, redlatch.ErrDeadlock) // a writer between the two would block both
 }
+
+func TestShareIsRepairedWhereOthersHoldTheName(t *testing.T) {
+	for _, opts := range []redlatch.LockOptions{reader, {Slots: 3}} {
+		synctest.Test(t, func(t *testing.T) {
+			links, nodes := newLinks(t, 3)
+			c := newClient(t, nodes, redlatch.Options{})
+			mustLock(t, c, "res", opts)
+			links[2].cut()
+			second := mustLock(t, c, "res", opts)
+			links[2].set(func(l *link) { l.refusing = nil })
+			time.Sleep(time.Minute)
+			look, err := links[2].Look(t.Context(), "res")
+			if err != nil || len(look.Holders) != 2 || look.Holders[1].Token != second.Token() {
+				t.Errorf("%+v: the node that missed the second has %+v, %v", opts, look.Holders, err)
+			}
+		})
+	}
+}

@@ -26,13 +26,19 @@ func (l *Lease) Wanted() <-chan struct{} {
 	return l.wanted
 }
 
-// watchWaiters closes the channel when a node has a waiter.
+// watchWaiters closes the channel when a node has a waiter. It logs the first
+// error: a user may lack the right to look.
 func (l *Lease) watchWaiters(wanted chan struct{}) {
-	members := l.c.cluster.Members()
+	members, warned := l.c.cluster.Members(), false
 	for i := 0; l.ends.Err() == nil; i++ {
-		if l.waitedFor(members[i%len(members)]) {
+		m := members[i%len(members)]
+		switch waiting, err := l.waitedFor(m); {
+		case waiting:
 			close(wanted)
 			return
+		case err != nil && !warned && l.ends.Err() == nil:
+			warned = true
+			l.c.opts.Logger.Warn("redlatch: cannot see whether others wait, trying again", "name", l.name, "node", m.Name(), "err", err)
 		}
 		select {
 		case <-l.ends.Done():
@@ -42,13 +48,13 @@ func (l *Lease) watchWaiters(wanted chan struct{}) {
 }
 
 // waitedFor reports whether a node has a waiter for the lock.
-func (l *Lease) waitedFor(m *runner.Member) bool {
+func (l *Lease) waitedFor(m *runner.Member) (bool, error) {
 	n, ok := m.Node().(node.Lister)
 	if !ok {
-		return false
+		return false, nil
 	}
 	ctx, cancel := context.WithTimeout(l.ends, l.c.cluster.NodeTimeout())
 	defer cancel()
 	look, err := n.Look(ctx, l.claim.Key())
-	return err == nil && look.Waiting > 0
+	return err == nil && look.Waiting > 0, err
 }

@@ -16,8 +16,9 @@ const (
 	OpAcquire Op = iota + 1
 	// OpExtend sets the time to live of Value's share to TTL from now, if Value
 	// holds it. It never creates. With Shared it makes an exclusive holder a
-	// reader. Absent if Value holds another slot. Granted, Held, Foreign,
-	// Absent or Misconfigured.
+	// reader. Absent if Value holds another slot, or holds nothing and an
+	// OpRepair would find room. Granted, Held, Foreign, Absent or
+	// Misconfigured.
 	OpExtend
 	// OpRelease frees Value's share if Value holds one, whatever its slot,
 	// removes Value from the queue, and raises the fence and the floor to Token

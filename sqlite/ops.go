@@ -268,7 +268,11 @@ func (t *tx) judge() node.Status {
 func (t *tx) extend() node.Status {
 	own := t.own()
 	if own < 0 {
-		return t.taken()
+		// Absent if a repair would find room.
+		if share, fits := t.holders.Place(t.req.Share, -1); fits && share == t.req.Share {
+			return node.Absent
+		}
+		return node.Held
 	}
 	h := &t.holders[own]
 	downgraded := h.Mode == node.Exclusive && t.req.Mode == node.Shared

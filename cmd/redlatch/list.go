@@ -106,8 +106,9 @@ of other clients. Nothing is changed. If it depends on nodes that do not answer,
 the state is unknown, not free. Of a job that runs with --once it shows which
 occurrences are done, and since when most nodes remember that.
 
-Exit status: 0, whether or not it is held; 64 for a wrong command line; 69 if too
-few nodes answered, after what the others said; 74 if stdout cannot be written.`,
+Exit status: 0, whether or not it is held; 64 for a wrong command line; 69 if
+too few nodes answered, after what the others said; 74 if stdout cannot be
+written.`,
 		Example: `  redlatch show nightly
   redlatch show --watch nightly
   redlatch show -o json nightly | jq .holders`,

@@ -25,9 +25,9 @@ func newRun(say *reporter) *cobra.Command {
 		Long: `Wait for the lock NAME, run CMD while holding it, and release it.
 
 With several names CMD runs while all of these locks are held. They are acquired
-in the order of their names, so runs that list the same names in any order do not
-wait for each other in a circle. The loss of one ends CMD. In its environment
-the names and tokens then stand in that order, one on each line.
+in the order of their names, so runs that list the same names in any order do
+not wait for each other in a circle. The loss of one ends CMD. In its
+environment the names and tokens are then in that order, one on each line.
 
 With --shared CMD is a reader: readers run together, and never beside a run
 without --shared, a writer. A writer that waits is served before readers that
@@ -52,8 +52,8 @@ CMD writes to, and let that refuse a lower token than it has seen. The deadline
 is that of the start; it moves while CMD runs. Locks are not re-entrant: inside
 of CMD a run of the same name is refused; other names are not.
 
-Signals are forwarded to CMD's whole group; a second interrupt kills it. When CMD
-ends, what it left running in its group is ended too, and then the lock is
+Signals are forwarded to CMD's whole group; a second interrupt kills it. When
+CMD ends, what it left running in its group is ended too, and then the lock is
 released. When the lock is being lost, because no majority of nodes could be
 reached or because --max-hold is over, the group gets a TERM one --grace before
 the deadline, and a KILL before the deadline.

@@ -21,9 +21,9 @@ and its token, or that the lock is free. It goes on until a signal comes.
 
 The nodes are asked four times a second, and what a majority of them says is
 printed. A holder that comes and goes in between is not seen. What is printed is
-the past: a holder may have lost the lock since. If too few nodes answer, a line
-says once that the state is unknown, and another follows when they do. Nothing is
-changed.
+the past: a holder may have lost the lock since. If too few nodes answer, one
+line says that the state is unknown, and the next follows when they do. Nothing
+is changed.
 
 Exit status: 0 after an interrupt; 64 for a wrong command line; 74 if stdout
 cannot be written; 128+N if another signal ended it.`,

@@ -25,15 +25,22 @@ type park struct {
 	devices []*httptest.Server
 
 	mu      sync.Mutex
-	busy    map[int]string // the film that each device works on
-	most    int            // how many were busy at a time
+	busy    map[int]*work   // what each device works on
+	paused  map[string]bool // whose copies are paused
+	most    int             // how many were busy at a time
 	done    []string
 	stopped bool
 	blocked chan struct{} // nothing is done before it is closed
 }
 
+// work is one film on one device.
+type work struct {
+	film string
+	end  chan struct{} // closed when the device gets another
+}
+
 func newPark(t *testing.T, count int) *park {
-	p := &park{t: t, busy: map[int]string{}, blocked: make(chan struct{})}
+	p := &park{t: t, busy: map[int]*work{}, paused: map[string]bool{}, blocked: make(chan struct{})}
 	for i := range count {
 		gate, err := fence.NewGate(fence.GateOptions{})
 		if err != nil {
@@ -51,28 +58,43 @@ func newPark(t *testing.T, count int) *park {
 	return p
 }
 
-// work is one film on one device.
+// work does a film. A device that gets another film ends the one before: its copy
+// must be paused.
 func (p *park) work(device int, r *http.Request) {
-	film := r.FormValue("film")
+	w := &work{r.FormValue("film"), make(chan struct{})}
 	p.mu.Lock()
-	if other := p.busy[device]; other != "" {
-		p.t.Errorf("device %d gets %s while it works on %s", device, film, other)
+	if other := p.busy[device]; other != nil {
+		if !p.paused[other.film] {
+			p.t.Errorf("device %d gets %s while it works on %s", device, w.film, other.film)
+		}
+		close(other.end)
 	}
-	p.busy[device] = film
+	p.busy[device] = w
 	p.most = max(p.most, len(p.busy))
 	p.mu.Unlock()
-	ended := false
+	ended := true
 	select {
 	case <-p.blocked:
+		ended = false
+	case <-w.end:
 	case <-r.Context().Done():
-		ended = true
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	delete(p.busy, device)
-	if !ended {
-		p.done = append(p.done, film)
+	if p.busy[device] == w {
+		delete(p.busy, device)
 	}
+	if ended {
+		panic(http.ErrAbortHandler)
+	}
+	p.done = append(p.done, w.film)
+}
+
+// pause notes whether the copy of a film is paused.
+func (p *park) pause(film string, paused bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.paused[film] = paused
 }
 
 // open lets the devices finish their work.
@@ -89,8 +111,8 @@ func (p *park) open() {
 func (p *park) working() (films []string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	for _, film := range p.busy {
-		films = append(films, film)
+	for _, w := range p.busy {
+		films = append(films, w.film)
 	}
 	return films
 }
@@ -156,11 +178,13 @@ func TestCopyThatWasPausedAsksForAnotherSlot(t *testing.T) {
 	p := newPark(t, 1)
 	a := p.start("film-a", env)
 	p.await("film-a is worked on", func(films []string) bool { return slices.Equal(films, []string{"film-a"}) })
+	p.pause("film-a", true)
 	a.Signal(syscall.SIGSTOP)
-	p.devices[0].CloseClientConnections() // as a device does that hears nothing
 	b := p.start("film-b", env)
 	p.await("film-b is worked on", func(films []string) bool { return slices.Equal(films, []string{"film-b"}) })
+	p.pause("film-a", false)
 	a.Signal(syscall.SIGCONT)
+	a.Line("film-a again")
 	progtest.Waiting(t, env, "transcoders", 1)
 	p.open()
 	b.Line("film-b is done")

@@ -47,12 +47,12 @@ func (c *Claim) from(now Instant) Instant { if off("extension from the reply") {
 	if off("held is granted") && !fits { e.Holders, share, fits = nil, req.Share, true }
 	switch {
 	case !fits:`},
-	{"internal/nodestate/ops.go", "	if own < 0 {\n		return e.taken()\n	}\n	h := ", `	if off("extension creates") && !e.held() {
+	{"internal/nodestate/ops.go", "	if own < 0 {\n		return e.missing(req)\n	}\n	h := ", `	if off("extension creates") && !e.held() {
 		e.grant(req, req.Share, -1, s.now)
 		own = 0
 	}
 	if own < 0 {
-		return e.taken()
+		return e.missing(req)
 	}
 	h := `},
 	{"internal/nodestate/ops.go", "	case req.Token == e.Fence, req.Mode", `	case req.Token == e.Fence && !off("repair at its fence"), req.Mode`},

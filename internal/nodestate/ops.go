@@ -144,7 +144,7 @@ func (e *Entry) judge(req node.Request, now time.Time) node.Status {
 func (e *Entry) extend(req node.Request, s *serving) node.Status {
 	own := e.Holders.Of(req.Value, req.Share)
 	if own < 0 {
-		return e.taken()
+		return e.missing(req)
 	}
 	h := &e.Holders[own]
 	downgraded := h.Mode == node.Exclusive && req.Mode == node.Shared
@@ -159,6 +159,15 @@ func (e *Entry) extend(req node.Request, s *serving) node.Status {
 		e.Queue.serve(e.Holders, s)
 	}
 	return node.Granted
+}
+
+// missing is the answer to an extension of what is not there: Absent if a repair
+// would find room for it.
+func (e *Entry) missing(req node.Request) node.Status {
+	if share, fits := e.Holders.Place(req.Share, -1); fits && share == req.Share {
+		return node.Absent
+	}
+	return node.Held
 }
 
 func (e *Entry) repair(req node.Request, s *serving) node.Status {

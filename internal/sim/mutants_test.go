@@ -53,7 +53,7 @@ var mutants = []mutant{
 	{"one node is enough to extend", "internal/protocol/held.go",
 		"	case t.Won() && Validity(c.cfg.TTL, now-c.round.Start) > 0:", "	case t.Granted > 0 && Validity(c.cfg.TTL, now-c.round.Start) > 0:", Keeper},
 	{"an extension creates", "internal/nodestate/ops.go",
-		"	if own < 0 {\n		return e.taken()\n	}\n	h := ", "	if !e.held() {\n		e.grant(req, req.Share, -1, s.now)\n		own = 0\n	}\n	if own < 0 {\n		return e.taken()\n	}\n	h := ", Plain},
+		"	if own < 0 {\n		return e.missing(req)\n	}\n	h := ", "	if !e.held() {\n		e.grant(req, req.Share, -1, s.now)\n		own = 0\n	}\n	if own < 0 {\n		return e.missing(req)\n	}\n	h := ", Plain},
 	{"the deadline moves before it is confirmed", "internal/protocol/held.go",
 		"	return c.ask(v, node.OpExtend, c.all(), out)", "	c.moveDeadline(v.Now() + Validity(c.cfg.TTL, 0))\n	return c.ask(v, node.OpExtend, c.all(), out)", Keeper},
 	{"a loss is not reported", "lease.go",

@@ -211,9 +211,25 @@ func readerMutants() []mutant {
 			claims: []string{"a reader extends and releases its own share alone", "a release of a reader makes its acquire stale"},
 		},
 		{
-			name:   "extends any reader for another",
-			do:     lenient(node.Shared, node.OpExtend, node.Held, func(req *node.Request, r node.Reply) { req.Value = r.Value }),
+			name: "extends any reader for another",
+			do: sharing(node.Shared, node.OpExtend, func(n *broken, req node.Request) node.Reply {
+				if holders := n.look(req).Holders; len(holders) > 0 && n.ask(req).Status == node.Absent {
+					req.Value = holders[0].Value
+				}
+				return n.ask(req)
+			}),
 			claims: []string{"a reader extends and releases its own share alone", "each reader has its own expiry"},
+		},
+		{
+			name: "says that a name is held though a repair would find room",
+			do: func(n *broken, ctx context.Context, req node.Request) (node.Reply, error) {
+				reply, err := n.Node.Do(ctx, req)
+				if req.Op == node.OpExtend && req.Mode != node.Exclusive && reply.Status == node.Absent && len(n.look(req).Holders) > 0 {
+					reply.Status = node.Held
+				}
+				return reply, err
+			},
+			claims: []string{"a reader extends and releases its own share alone", "an extension is for one slot"},
 		},
 	}
 }

@@ -174,7 +174,7 @@ func readersExpireAlone(p *probe) {
 	if r := p.holders(1); r.Value != "long" {
 		p.Fatalf("held by %q, want long", r.Value)
 	}
-	p.expect(node.Held, p.b, shared(p.extend("short", 0)))
+	p.expect(node.Absent, p.b, shared(p.extend("short", 0))) // there is room for a repair
 	p.expect(node.Held, p.b, p.acquire("writer", 0))
 
 	p.expect(node.Granted, p.a, shared(p.acquire("other", 0)))
@@ -192,7 +192,7 @@ func readersExtendAlone(p *probe) {
 	t := p.token(0)
 	p.expect(node.Granted, p.a, shared(p.acquire("one", t)))
 	p.expect(node.Granted, p.a, shared(p.acquire("two", t+1)))
-	p.expect(node.Held, p.a, shared(p.extend("three", t)))
+	p.expect(node.Absent, p.a, shared(p.extend("three", t)))
 	p.expect(node.Held, p.a, shared(p.release("three", 0)))
 	p.holders(2)
 	p.expect(node.Granted, p.b, shared(p.release("one", t)))
@@ -393,6 +393,8 @@ func extensionIsForOneSlot(p *probe) {
 	p.free()
 	p.expectSlot(1, p.a, slotted(p.acquire("one", t+1), 2, 1))
 	p.expect(node.Granted, p.b, slotted(p.extend("one", t+1), 2, 1))
+	p.expect(node.Held, p.b, slotted(p.extend("two", t), 2, 1))
+	p.expect(node.Absent, p.b, slotted(p.extend("two", t), 2, 0))
 	// A release frees whatever slot the value has.
 	p.expect(node.Granted, p.b, slotted(p.release("one", t+1), 2, 0))
 	p.free()
@@ -684,16 +686,4 @@ func offerOfAWriter(p *probe) {
 	p.expect(node.Granted, p.a, p.release("writer", 0))
 	p.expect(node.Stale, p.b, shared(p.acquire("reader", t+5)))
 	p.expect(node.Granted, p.b, shared(p.acquire("reader", t+6)))
-}
-
-func repairNotifies(p *probe) {
-	e := p.listen(p.a)
-	t := p.token(0)
-	p.expectSlot(0, p.a, slotted(p.acquire("one", t), 2, 0))
-	p.expectSlot(1, p.a, slotted(p.acquire("two", t+1), 2, 1))
-	p.expectRank(node.Held, 1, p.a, waiting(slotted(p.acquire("three", 0), 2, 0), t, time.Millisecond))
-	e.expect()
-	p.expect(node.Held, p.b, slotted(p.repair("one", t), 2, 1))
-	e.expect(turn("three"))
-	p.expectSlot(0, p.a, waiting(slotted(p.acquire("three", 0), 2, 0), t, time.Millisecond))
 }

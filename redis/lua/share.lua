@@ -30,7 +30,8 @@
 --   held        holder has it, for as long as left says (-1: no expiry), or is
 --               a group; see lib/group.lua
 --   foreign     a key of type holder is in its place
---   absent      there is no key, or, to extend, the value has another share
+--   absent      there is no key; or, to extend, the value has another share, or
+--               has none and there is room for it
 --   reserved    there is room, and it is kept for somebody before us in the queue;
 --               left, unless it is 0, says when to look whether that one took it
 --   stale       the token is not above the fence, or a reader's not above the
@@ -277,7 +278,8 @@ if op == 'acquire' then
   return {'granted', server, '0', stored, time[1], time[2], '0', at, freeSlots()}
 
 elseif op == 'extend' then
-  if not own then return state() end
+  -- Absent where a repair would find room.
+  if not own then return not foreign and place() == slot and reply('absent') or state() end
   if marker and (string.sub(marker, listFrom, listTo) ~= string.sub(ARGV[10], 1, 1 + listTo - listFrom)
     or tonumber(ARGV[5]) > tonumber(string.match(marker, '^%d+', maxTTLFrom)) + 1) then
     return {'config', marker, '0', '', time[1], time[2]}
