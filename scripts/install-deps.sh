@@ -1,6 +1,6 @@
 #!/bin/sh
 # Installs what the tests need and the machine lacks: redis-server, the servers
-# of MariaDB and PostgreSQL, etcd, a C compiler for the race detector, make,
+# of MariaDB and PostgreSQL, PgBouncer, etcd, a C compiler for the race detector, make,
 # bash, and on Linux ip and nft, for network namespaces with packet filters, and
 # ps. Does nothing if all are installed. The tests start their own servers.
 set -eu
@@ -11,6 +11,7 @@ need=""
 has redis-server || need="$need redis"
 has mariadbd || has mysqld || [ -x /usr/sbin/mariadbd ] || need="$need mariadb"
 has postgres || ls /usr/lib/postgresql/*/bin/postgres >/dev/null 2>&1 || need="$need postgresql"
+has pgbouncer || [ -x /usr/sbin/pgbouncer ] || need="$need pgbouncer"
 has etcd || need="$need etcd"
 has make || need="$need make"
 has bash || need="$need bash"

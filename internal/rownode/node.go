@@ -321,8 +321,9 @@ func (n *Node) Look(ctx context.Context, name string) (node.Listing, error) {
 	if err != nil {
 		return node.Listing{}, n.explain(fmt.Errorf("the row of %q: %w", name, err))
 	}
-	e.Settle(s.Now)
-	return e.Listing(name, s.Now), nil
+	var server nodestate.Server
+	server.Put(name, &e)
+	return server.Look(s.Now, name), nil
 }
 
 // Identity returns the server's identity and its clock.
