@@ -160,8 +160,10 @@ type Summary struct {
 	// Rate is acquisitions a second, the median of the rounds; Rates are all.
 	Rate  float64
 	Rates []float64
-	// HandOvers is hand-overs a second, the median of the rounds.
-	HandOvers float64
+	// HandOver is hand-overs a second, the median of the rounds; HandOvers are
+	// all.
+	HandOver  float64
+	HandOvers []float64
 	// Waits are of all requests for slots, or of readers; WriterWaits of
 	// writers.
 	Waits, WriterWaits stats.Summary
@@ -195,7 +197,6 @@ func Sum(rounds []Round) Summary {
 	var reads, writes, held []time.Duration
 	var shares []int
 	var acquired, handed int
-	var handOvers []float64
 	var sent int64
 	var client, server time.Duration
 	for _, r := range rounds {
@@ -204,7 +205,7 @@ func Sum(rounds []Round) Summary {
 		s.Rates = append(s.Rates, float64(n)/r.Length.Seconds())
 		m := r.History.HandOvers()
 		handed += m
-		handOvers = append(handOvers, float64(m)/r.Length.Seconds())
+		s.HandOvers = append(s.HandOvers, float64(m)/r.Length.Seconds())
 		reads = append(reads, r.History.Waits(false)...)
 		writes = append(writes, r.History.Waits(true)...)
 		held = append(held, r.History.Held()...)
@@ -224,7 +225,7 @@ func Sum(rounds []Round) Summary {
 			s.Error = r.Error
 		}
 	}
-	s.Rate, s.HandOvers = stats.Median(s.Rates), stats.Median(handOvers)
+	s.Rate, s.HandOver = stats.Median(s.Rates), stats.Median(s.HandOvers)
 	s.Waits, s.WriterWaits, s.Held = stats.Summarize(reads), stats.Summarize(writes), stats.Summarize(held)
 	s.Jain = stats.Jain(shares)
 	if acquired > 0 {

@@ -84,8 +84,8 @@ func TestTheSummaryIsOfAllRounds(t *testing.T) {
 	slow.Length, slower.Length = 2*time.Second, 4*time.Second
 	slower.Errors, slower.Error = 3, "why"
 	s := Sum([]Round{round, slower, slow})
-	if s.Rate != 50 || len(s.Rates) != 3 || s.HandOvers != 50 {
-		t.Errorf("rate %v of %v, hand-overs %v; want the median of the rounds, 50", s.Rate, s.Rates, s.HandOvers)
+	if s.Rate != 50 || len(s.Rates) != 3 || s.HandOver != 50 {
+		t.Errorf("rate %v of %v, hand-overs %v; want the median of the rounds, 50", s.Rate, s.Rates, s.HandOver)
 	}
 	if s.Waits != (stats.Summary{Count: 300, Median: 50, P99: 99, Max: 100}) {
 		t.Errorf("waits %+v", s.Waits)

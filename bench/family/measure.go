@@ -24,7 +24,7 @@ type Times struct {
 // Full are the times of the results in the documentation, Quick those of a
 // look.
 var (
-	Full  = Times{Warm: 5 * time.Second, WarmJava: 30 * time.Second, Settle: 500 * time.Millisecond, Round: 3 * time.Second, Rounds: 5, Crossings: 20}
+	Full  = Times{Warm: 5 * time.Second, WarmJava: 30 * time.Second, Settle: 500 * time.Millisecond, Round: 2 * time.Second, Rounds: 8, Crossings: 10}
 	Quick = Times{Warm: 500 * time.Millisecond, WarmJava: 500 * time.Millisecond, Settle: 200 * time.Millisecond, Round: time.Second, Rounds: 1, Crossings: 2}
 )
 

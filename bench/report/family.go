@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/redlatch/redlatch/bench/family"
+	"github.com/redlatch/redlatch/bench/stats"
 )
 
 // Family is the report on locks that several hold at once.
@@ -62,9 +63,9 @@ func (f *Family) Markdown() string {
 		"The beginning of every round does not count, nor does a first round, of 5 s, and of 30 s for Redisson, because Java compiles its code as it runs it. " +
 		"Waits of those who were still waiting at the end count with what they had waited. " +
 		"Commands are those that clients sent, as the servers count them, without those of the bench. " +
-		"A hand-over is an acquisition by a contender before which others had their turn: somebody else acquired since its own last release. " +
+		"A hand-over is an acquisition by a contender since whose own last release somebody else has acquired. " +
 		"The other acquisitions are by those who took again what they had just released, past others that waited. " +
-		"CPU and commands are for each acquisition, where it is not said otherwise; × is beside redlatch on as many servers. " +
+		"CPU and commands are for each acquisition, where it is not said otherwise; × is beside redlatch on as many servers, round by round, and of the rounds the median. " +
 		"A hold counts from the moment at which its contender has the lock to the one at which it asks to release it.\n")
 	f.situation(&b, family.Slots, "16 contenders for 3 slots",
 		[]string{"most holders at a moment"}, func(r family.Row) []string {
@@ -83,12 +84,20 @@ func (f *Family) Markdown() string {
 	return b.String()
 }
 
-// beside is a number as a multiple of another; a dash if there is no other.
-func beside(a, b float64) string {
-	if b == 0 {
+// beside is numbers as multiples of others, round by round, and of those the
+// median: what disturbs a round disturbs both. It is a dash if there are no
+// others.
+func beside(a, b []float64) string {
+	var times []float64
+	for i := range min(len(a), len(b)) {
+		if b[i] > 0 {
+			times = append(times, a[i]/b[i])
+		}
+	}
+	if len(times) == 0 {
 		return "–"
 	}
-	return digits(a / b)
+	return digits(stats.Median(times))
 }
 
 func broken(text string, is bool) string {
@@ -156,8 +165,8 @@ func (f *Family) situation(b *strings.Builder, which, title string, more []strin
 				name += fmt.Sprintf(" (%d calls failed)", r.Errors)
 			}
 			row := slices.Concat([]string{
-				name, fmt.Sprint(servers), count(r.HandOvers), beside(r.HandOvers, base[servers].HandOvers),
-				count(r.Rate), beside(r.Rate, base[servers].Rate),
+				name, fmt.Sprint(servers), count(r.HandOver), beside(r.HandOvers, base[servers].HandOvers),
+				count(r.Rate), beside(r.Rates, base[servers].Rates),
 				count(slices.Min(r.Rates)) + " to " + count(slices.Max(r.Rates)),
 				short(r.Waits.Median), short(r.Waits.P99), short(r.Waits.Max),
 			}, cells(r), []string{

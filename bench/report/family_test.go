@@ -10,17 +10,17 @@ import (
 
 // familyOf is a report on two rows of slots, ours and a peer's.
 func familyOf(ours, theirs family.Seen) *Family {
-	row := func(key string, rate float64, isOurs bool, seen family.Seen) family.Row {
+	row := func(key string, rate []float64, isOurs bool, seen family.Seen) family.Row {
 		r := family.Row{Peer: family.Peer{Key: key, Title: key, Nodes: 3, Situation: family.Slots, Ours: isOurs, Note: "n"}}
-		r.Summary = family.Summary{Rate: rate, Rates: []float64{rate}, HandOvers: rate / 2, Seen: seen}
+		r.Summary = family.Summary{Rate: rate[0], Rates: rate, HandOver: rate[0], HandOvers: rate[:1], Seen: seen}
 		return r
 	}
-	return &Family{Took: time.Minute, Rows: []family.Row{row("redlatch", 1000, true, ours), row("peer", 500, false, theirs)}}
+	return &Family{Took: time.Minute, Rows: []family.Row{row("redlatch", []float64{1000, 100, 10}, true, ours), row("peer", []float64{500, 300, 20}, false, theirs)}}
 }
 
-func TestPeersAreShownAsMultiplesOfRedlatch(t *testing.T) {
+func TestPeersAreShownAsMultiplesOfRedlatchInTheSameRound(t *testing.T) {
 	text := familyOf(family.Seen{Readers: 3}, family.Seen{Readers: 3}).Markdown()
-	if !strings.Contains(text, "| peer | 3 | 250 | 0.50 | 500 | 0.50 |") {
+	if !strings.Contains(text, "| peer | 3 | 500 | 0.50 | 500 | 2.00 | 20 to 500 |") {
 		t.Fatal(text)
 	}
 }
