@@ -1,6 +1,7 @@
 package family
 
 import (
+	"bufio"
 	"fmt"
 	"io"
 	"net"
@@ -10,7 +11,6 @@ import (
 	"time"
 
 	"github.com/redlatch/redlatch/bench/clock"
-	"github.com/redlatch/redlatch/internal/resp"
 )
 
 // TestMain lets the program of the tests be its own contenders.
@@ -80,17 +80,20 @@ func TestCommandsAreThoseThatMonitorShowsFromClients(t *testing.T) {
 			if err := e.start(t.Context(), module); err != nil {
 				t.Fatal(err)
 			}
-			var monitors []*resp.Conn
+			var monitors []*bufio.Scanner
 			for _, address := range e.redis.Addresses() {
-				m, err := resp.Dial("tcp", address)
+				m, err := net.Dial("tcp", address)
 				if err != nil {
 					t.Fatal(err)
 				}
 				defer m.Close()
-				if _, err := m.Do("MONITOR"); err != nil {
-					t.Fatal(err)
+				m.SetDeadline(time.Now().Add(time.Minute))
+				lines := bufio.NewScanner(m)
+				lines.Buffer(nil, 1<<20) // a line has a whole script
+				if fmt.Fprint(m, "MONITOR\r\n"); !lines.Scan() {
+					t.Fatal(lines.Err())
 				}
-				monitors = append(monitors, m)
+				monitors = append(monitors, lines)
 			}
 			before, err := e.redis.Sample()
 			if err != nil {
@@ -125,16 +128,14 @@ func TestCommandsAreThoseThatMonitorShowsFromClients(t *testing.T) {
 
 // shownBetween returns what clients sent between two readings of the
 // statistics.
-func shownBetween(t *testing.T, m *resp.Conn) []string {
+func shownBetween(t *testing.T, m *bufio.Scanner) []string {
 	t.Helper()
-	m.SetDeadline(time.Now().Add(20 * time.Second))
 	var sent []string
 	for samples := 0; ; {
-		line, err := m.Receive()
-		if err != nil {
-			t.Fatal(err)
+		if !m.Scan() {
+			t.Fatal(m.Err())
 		}
-		_, text, _ := strings.Cut(line.Text, " [0 ")
+		_, text, _ := strings.Cut(m.Text(), " [0 ")
 		client, command, _ := strings.Cut(text, "] ")
 		switch {
 		case client == "lua":
