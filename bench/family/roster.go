@@ -84,8 +84,8 @@ func both(situation string, p Peer) []Peer {
 	return []Peer{one, three}
 }
 
-// configs are the processes of a row: one for each contender, except that
-// threads of Java share one, since starting many takes too long.
+// configs are the processes of a row: one for each contender, except that those
+// in Java are threads of one process.
 func (p Peer) configs(addresses []string) []Config {
 	c := Config{Peer: p.Key, Addresses: addresses, HeldMS: int(held.Milliseconds()), TTLMS: int(system.TTL.Milliseconds())}
 	if c.Limit = p.Limit(); c.Limit == 0 {

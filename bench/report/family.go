@@ -59,7 +59,7 @@ func (f *Family) Markdown() string {
 	}
 	b.WriteString("\nThe whole: `make bench-family`. One row, by its id: `go run ./cmd/family -only '^ID$'` in `bench/`.\n\n" +
 		"Each contender asks, holds for 1 ms, releases, and asks again. Contenders are processes with connections of their own; " +
-		"those of Redisson are threads of one process, each with a client of its own, because 16 Java processes do not fit on two cores. " +
+		"those of Redisson are threads of one process, each with a client of its own; whether 16 processes would be slower was not measured. " +
 		"The beginning of every round does not count, nor does a first round, of 5 s, and of 30 s for Redisson, because Java compiles its code as it runs it. " +
 		"Waits of those who were still waiting at the end count with what they had waited. " +
 		"Commands are those that clients sent, as the servers count them, without those of the bench. " +
