@@ -23,7 +23,7 @@ space := $(subst ,, )
 
 .PHONY: help
 help: ## list what can be made
-	@awk -F ':.*## ' '/^[a-z]+:.*## /{printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 .PHONY: build
 build: ## the commands, as bin/redlatch and bin/redlatch-torture
@@ -60,6 +60,11 @@ cross: ## build library and commands for every platform
 .PHONY: bench
 bench: deps ## redlatch beside its peers on real servers, some 20 minutes, into docs/testing/bench; BENCH=-quick for a look
 	cd bench && $(GO) run ./cmd/bench $(BENCH)
+
+.PHONY: bench-family
+bench-family: deps ## slots and readers beside the peers that have them, in Java and JavaScript too, some 15 minutes, into docs/testing/bench; BENCH=-quick for a look
+	@bench/peers/install.sh
+	cd bench && $(GO) run ./cmd/family $(BENCH)
 
 .PHONY: interop
 interop: deps ## foreign lock clients and redlatch on the same keys, some 5 minutes, into docs/testing/interop.md

@@ -188,3 +188,31 @@ func TestBadOccurrencesAreRefused(t *testing.T) {
 		}
 	}
 }
+
+func TestCallersOfAnOccurrenceThatComeTogetherRunItOnce(t *testing.T) {
+	for _, n := range []int{1, 3} {
+		synctest.Test(t, func(t *testing.T) {
+			var runs, said atomic.Int32
+			var wg sync.WaitGroup
+			for _, h := range newHosts(t, 10, n, redlatch.Options{}) {
+				wg.Go(func() {
+					ran, err := h.Once(t.Context(), "report", "1", redlatch.LockOptions{}, func(context.Context, *redlatch.Lease) error {
+						runs.Add(1)
+						time.Sleep(time.Second)
+						return nil
+					})
+					if err != nil {
+						t.Error(err)
+					}
+					if ran {
+						said.Add(1)
+					}
+				})
+			}
+			wg.Wait()
+			if runs.Load() != 1 || said.Load() != 1 {
+				t.Errorf("it ran %d times, and %d callers said so", runs.Load(), said.Load())
+			}
+		})
+	}
+}

@@ -449,3 +449,23 @@ func TestShareIsRepairedWhereOthersHoldTheName(t *testing.T) {
 		})
 	}
 }
+
+func TestClaimsThatCrossOverSlotsTryAgainSoon(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		hosts := newHosts(t, 2, 2, redlatch.Options{RetryDelay: time.Hour})
+		opts := redlatch.LockOptions{Slots: 2}
+		for i, h := range hosts { // each reaches another node first, and at the same time
+			h.links[i].set(func(l *link) { l.out = time.Millisecond })
+			h.links[1-i].set(func(l *link) { l.out = 2 * time.Millisecond })
+		}
+		began := time.Now()
+		var wg sync.WaitGroup
+		for _, h := range hosts {
+			wg.Go(func() { mustLock(t, h.Client, "gpu", opts) })
+		}
+		wg.Wait()
+		if took := time.Since(began); took > time.Second {
+			t.Errorf("it took %v until both had a slot", took)
+		}
+	})
+}

@@ -131,3 +131,33 @@ func TestWantedIsClosedWhenSomebodyWaits(t *testing.T) {
 		})
 	}
 }
+
+func TestWatchBelievesAQuorum(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		links, nodes := newLinks(t, 3)
+		c := newClient(t, nodes, redlatch.Options{})
+		links[0].take(t, "leader", "stray", time.Minute)
+		l := mustLock(t, c, "leader", redlatch.LockOptions{})
+		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+		defer cancel()
+		n := 0
+		for s, err := range c.Watch(ctx, "leader") {
+			n++
+			if err != nil || !s.Held || s.Holder.Token != l.Token() {
+				t.Errorf("it reports %+v, %v", s, err)
+			}
+			// One node that says otherwise, and one that has lost it.
+			links[1].Drop("leader")
+			links[2].Drop("leader")
+			links[1].take(t, "leader", "stray", time.Minute)
+			links[2].take(t, "leader", "another", time.Minute)
+			if n > 1 {
+				break
+			}
+			links[1].Drop("leader")
+		}
+		if n != 1 {
+			t.Errorf("it reported %d times", n)
+		}
+	})
+}

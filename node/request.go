@@ -31,8 +31,8 @@ const (
 	OpInspect
 	// OpRepair gives the share to Value on a node that missed the acquisition,
 	// after a quorum of nodes has granted or extended it. No holder may
-	// conflict, and neither the fence nor, for Shared, the floor may equal
-	// Token: that would mean that the node had the lock and it was released.
+	// conflict. It is Stale if the node may have had the lock and it was
+	// released: for Exclusive, if the fence equals Token; otherwise see Seen.
 	// The fence is raised to Token and never lowered; so is the floor, unless
 	// for Shared. If Value holds another slot, it is moved, whatever the fence;
 	// if its own slot is taken, it keeps the other one until that expires.
@@ -145,6 +145,12 @@ type Request struct {
 	// OpMark is too late, and Stale: its sender may have released the lock, or
 	// decided on another membership, since. Zero for no limit.
 	Until time.Time
+
+	// Seen is when the node answered that it lacks the share, on its own clock,
+	// for an OpRepair that is not Exclusive. If a share may have been released
+	// there since, that may have been this one, and the repair is Stale unless
+	// Token is above the floor.
+	Seen time.Time
 
 	// Once makes an OpRelease harmless that is executed a second time, after
 	// Value has taken the name again. If Value holds the name and the fence is

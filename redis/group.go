@@ -1,6 +1,7 @@
 package redis
 
 import (
+	"fmt"
 	"strconv"
 	"strings"
 	"time"
@@ -127,10 +128,22 @@ func (n *Node) shareCall(req node.Request, place place, token string) Call {
 	}
 	call.Args = []string{op, req.Value, req.Kind(), slotDigits(req.Slot), milliseconds(req.TTL), token, milliseconds(req.Retention),
 		strconv.FormatInt(req.Window.Microseconds(), 10), leap, config, guardOff, place.inbox, ticket, last}
-	if req.Op == node.OpRelease && req.Keep > 0 {
+	switch {
+	case req.Op == node.OpRelease && req.Keep > 0:
 		call.Args = append(call.Args, milliseconds(req.Keep))
+	case req.Op == node.OpRepair:
+		call.Args = append(call.Args, seen(req))
 	}
 	return call
+}
+
+// seen is when the node answered that it lacks the share, in 16 digits of
+// microseconds.
+func seen(req node.Request) string {
+	if req.Seen.IsZero() {
+		return "0000000000000000"
+	}
+	return fmt.Sprintf("%016d", req.Seen.UnixMicro())
 }
 
 // slotDigits returns a slot as two digits.

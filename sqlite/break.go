@@ -11,6 +11,9 @@ func (t *tx) breakUp() node.Status {
 	}
 	t.holders = nil
 	t.raise(true)
+	if t.req.Token != 0 {
+		t.released = 0
+	}
 	t.store()
 	return node.Granted
 }

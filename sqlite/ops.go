@@ -25,9 +25,10 @@ type tx struct {
 	kept      node.Token   // the fence, even if its retention is over
 	keptFloor node.Token   // the floor, likewise
 	keptUntil int64
-	several   bool // there is, or was, something in the table holder
-	expired   bool // and some of it has expired
-	queued    bool // somebody is in the queue, or was
+	released  int64 // when a share may have been released last, in µs of the wall clock; 0 if that is not known
+	several   bool  // there is, or was, something in the table holder
+	expired   bool  // and some of it has expired
+	queued    bool  // somebody is in the queue, or was
 
 	// What follows from these.
 	fence node.Token // 0 when its retention is over
@@ -113,7 +114,7 @@ func (t *tx) load(write bool) {
 	}
 	var value string
 	var until, kept, token, keptFloor int64
-	t.scan(selectLock, name, &t.row, &value, &until, &kept, &t.keptUntil, &token, &keptFloor, &t.several)
+	t.scan(selectLock, name, &t.row, &value, &until, &kept, &t.keptUntil, &token, &keptFloor, &t.several, &t.released)
 	switch {
 	case t.several:
 		t.loadHolders()
@@ -123,6 +124,7 @@ func (t *tx) load(write bool) {
 	t.kept, t.keptFloor = node.Token(kept), node.Token(keptFloor)
 	t.fence, t.least, t.leastShared = t.kept, t.kept, t.keptFloor
 	if t.keptUntil <= t.now {
+		t.released = 0
 		t.fence, t.least, t.leastShared = 0, max(t.kept, node.Token(floor)), max(t.keptFloor, node.Token(floor))
 	}
 }
@@ -146,9 +148,9 @@ func (t *tx) store() {
 	case t.row != 0 && !t.held() && t.kept == 0:
 		t.exec(deleteLock, t.row)
 	case t.row != 0:
-		t.exec(updateLock, t.row, h.Value, until, int64(t.kept), t.keptUntil, int64(h.Token), int64(t.keptFloor), several)
+		t.exec(updateLock, t.row, h.Value, until, int64(t.kept), t.keptUntil, int64(h.Token), int64(t.keptFloor), several, t.released)
 	case t.held() || t.kept != 0:
-		t.exec(insertLock, t.req.Name, h.Value, until, int64(t.kept), t.keptUntil, int64(h.Token), int64(t.keptFloor), several)
+		t.exec(insertLock, t.req.Name, h.Value, until, int64(t.kept), t.keptUntil, int64(h.Token), int64(t.keptFloor), several, t.released)
 	}
 }
 
@@ -179,6 +181,9 @@ func (t *tx) grant(share node.Share, own int) {
 		t.holders = append(t.holders, h)
 	}
 	t.raise(share.Mode != node.Shared)
+	if share.Mode == node.Exclusive {
+		t.released = 0
+	}
 }
 
 // free removes the holder at an index.
@@ -189,6 +194,12 @@ func (t *tx) free(own int) { t.holders = slices.Delete(t.holders, own, own+1) }
 func (t *tx) raise(floor bool) {
 	if t.req.Token == 0 {
 		return
+	}
+	switch {
+	case t.req.Mode == node.Exclusive && t.req.Token > t.fence:
+		t.released = 0
+	case t.req.Mode != node.Exclusive && t.released == 0:
+		t.released = t.wall.UnixMicro()
 	}
 	t.fence = max(t.least, t.req.Token)
 	t.kept, t.least = t.fence, t.fence
@@ -297,14 +308,22 @@ func (t *tx) repair() node.Status {
 	case !fits:
 		return node.Held
 	case own >= 0: // it has another slot, and is moved
-	case t.req.Token == t.least, t.req.Mode == node.Shared && t.req.Token == t.leastShared,
-		!t.req.Until.IsZero() && t.wall.After(t.req.Until):
+	case t.maybeReleased(), !t.req.Until.IsZero() && t.wall.After(t.req.Until):
 		return node.Stale
 	}
 	t.grant(share, own)
 	t.store()
 	t.withdraw()
 	return node.Granted
+}
+
+// maybeReleased reports whether the file may have had the request's share, and
+// released it.
+func (t *tx) maybeReleased() bool {
+	if t.req.Mode == node.Exclusive {
+		return t.req.Token == t.least
+	}
+	return t.req.Token <= t.leastShared && (t.released == 0 || t.released >= t.req.Seen.UnixMicro())
 }
 
 func (t *tx) release() node.Status {
@@ -330,6 +349,9 @@ func (t *tx) release() node.Status {
 	if verdict != node.Ahead {
 		// An exclusive acquire below the fence is stale, whatever the floor.
 		t.raise(t.req.Mode != node.Exclusive || t.req.Token > t.fence)
+		if t.req.Mode != node.Exclusive && t.req.Token != 0 {
+			t.released = t.wall.UnixMicro()
+		}
 	}
 	if status == node.Granted || t.req.Token != 0 {
 		t.store()

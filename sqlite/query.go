@@ -21,17 +21,17 @@ const (
 
 	// ?1 name
 	selectLock query = `
-		SELECT row, value, until, fence, kept_until, token, floor, several FROM lock WHERE name = ?1`
+		SELECT row, value, until, fence, kept_until, token, floor, several, released FROM lock WHERE name = ?1`
 
 	// ?1 name, ?2 value, ?3 until, ?4 fence, ?5 kept_until, ?6 token, ?7 floor,
-	// ?8 several
+	// ?8 several, ?9 released
 	insertLock query = `
-		INSERT INTO lock (name, value, until, fence, kept_until, token, floor, several)
-		VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)`
+		INSERT INTO lock (name, value, until, fence, kept_until, token, floor, several, released)
+		VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)`
 
 	// ?1 row, and the others as above
 	updateLock query = `
-		UPDATE lock SET value = ?2, until = ?3, fence = ?4, kept_until = ?5, token = ?6, floor = ?7, several = ?8
+		UPDATE lock SET value = ?2, until = ?3, fence = ?4, kept_until = ?5, token = ?6, floor = ?7, several = ?8, released = ?9
 		WHERE row = ?1`
 
 	// ?1 row

@@ -102,6 +102,9 @@ func randomRequest(r *rand.Rand, base, passed node.Token) node.Request {
 	default:
 		req.Token = base + passed + node.Token(r.IntN(60))
 	}
+	if req.Op == node.OpRepair && r.IntN(2) == 0 {
+		req.Seen = time.UnixMicro(int64(base + passed - node.Token(r.IntN(3000))))
+	}
 	req.Wait, req.Ticket = r.IntN(2) == 0, int64(r.IntN(4))
 	req.Barge, req.Once = r.IntN(10) == 0, r.IntN(4) == 0
 	if r.IntN(3) == 0 {

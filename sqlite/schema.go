@@ -30,7 +30,9 @@ var schema = []string{
 	// A name. value, until and token (0 for none) are of its exclusive holder.
 	// If several is not 0, its holders are in the table holder, and until is the
 	// latest of their expiries. kept_until is when fence and floor are over. A
-	// free name stays until then, and is swept.
+	// free name stays until then, and is swept. released is the last time, in
+	// microseconds of the wall clock, at which a share may have been released; 0
+	// if that is not known.
 	`CREATE TABLE lock (
 		row        INTEGER PRIMARY KEY,
 		name       TEXT NOT NULL UNIQUE,
@@ -40,7 +42,8 @@ var schema = []string{
 		kept_until INTEGER NOT NULL,
 		token      INTEGER NOT NULL,
 		floor      INTEGER NOT NULL,
-		several    INTEGER NOT NULL
+		several    INTEGER NOT NULL,
+		released   INTEGER NOT NULL
 	)`,
 	// The queues. Renewing a place touches no index.
 	`CREATE TABLE waiter (
@@ -93,6 +96,7 @@ var upgrades = map[int][]string{
 		`ALTER TABLE lock RENAME COLUMN fence_until TO kept_until`,
 		`ALTER TABLE lock ADD COLUMN floor INTEGER NOT NULL DEFAULT 0`,
 		`ALTER TABLE lock ADD COLUMN several INTEGER NOT NULL DEFAULT 0`,
+		`ALTER TABLE lock ADD COLUMN released INTEGER NOT NULL DEFAULT 0`,
 		`UPDATE lock SET floor = fence`,
 		`ALTER TABLE waiter ADD COLUMN kind TEXT NOT NULL DEFAULT ''`,
 		`DROP INDEX waiter_order`,

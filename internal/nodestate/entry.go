@@ -19,6 +19,9 @@ type Entry struct {
 	Fence      node.Token
 	Floor      node.Token
 	FenceUntil time.Time
+	// Released is the last time at which a share may have been released. It is
+	// zero if that is not known: an exclusive holder came in between.
+	Released time.Time
 
 	Queue Queue
 	Marks Marks
@@ -83,6 +86,9 @@ func (e *Entry) grant(req node.Request, share node.Share, own int, now time.Time
 		e.Holders = append(e.Holders, h)
 	}
 	e.raise(req, share.Mode != node.Shared, now)
+	if share.Mode == node.Exclusive {
+		e.Released = time.Time{}
+	}
 }
 
 // free removes the holder at an index.
@@ -93,6 +99,12 @@ func (e *Entry) free(own int) { e.Holders = slices.Delete(e.Holders, own, own+1)
 func (e *Entry) raise(req node.Request, floor bool, now time.Time) {
 	if req.Token == 0 {
 		return
+	}
+	switch {
+	case req.Mode == node.Exclusive && req.Token > e.Fence:
+		e.Released = time.Time{}
+	case req.Mode != node.Exclusive && e.Released.IsZero():
+		e.Released = now
 	}
 	e.Fence = max(e.Fence, req.Token)
 	if floor {
@@ -109,4 +121,6 @@ func (e *Entry) keepFence(req node.Request, now time.Time) {
 	}
 }
 
-func (e *Entry) forgetFence() { e.Fence, e.Floor, e.FenceUntil = 0, 0, time.Time{} }
+func (e *Entry) forgetFence() {
+	e.Fence, e.Floor, e.FenceUntil, e.Released = 0, 0, time.Time{}, time.Time{}
+}

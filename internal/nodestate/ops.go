@@ -180,7 +180,7 @@ func (e *Entry) repair(req node.Request, s *serving) node.Status {
 	case !fits:
 		return node.Held
 	case own >= 0: // it has another slot, and is moved
-	case req.Token == e.Fence, req.Mode == node.Shared && req.Token == e.Floor, !req.Until.IsZero() && s.now.After(req.Until):
+	case e.maybeReleased(req), !req.Until.IsZero() && s.now.After(req.Until):
 		return node.Stale
 	}
 	e.grant(req, share, own, s.now)
@@ -188,6 +188,15 @@ func (e *Entry) repair(req node.Request, s *serving) node.Status {
 	e.Queue.withdraw(req)
 	e.Queue.serve(e.Holders, s)
 	return node.Granted
+}
+
+// maybeReleased reports whether the node may have had the request's share, and
+// released it.
+func (e *Entry) maybeReleased(req node.Request) bool {
+	if req.Mode == node.Exclusive {
+		return req.Token == e.Fence
+	}
+	return req.Token <= e.Floor && (e.Released.IsZero() || !e.Released.Before(req.Seen))
 }
 
 func (e *Entry) release(req node.Request, s *serving) node.Status {
@@ -215,6 +224,9 @@ func (e *Entry) release(req node.Request, s *serving) node.Status {
 	if verdict != node.Ahead {
 		// An exclusive acquire below the fence is stale, whatever the floor.
 		e.raise(req, req.Mode != node.Exclusive || req.Token > e.Fence, s.now)
+		if req.Mode != node.Exclusive && req.Token != 0 {
+			e.Released = s.now
+		}
 	}
 	s.fence = e.Fence
 	e.Queue.serve(e.Holders, s)
@@ -254,6 +266,9 @@ func (e *Entry) breakUp(req node.Request, s *serving) node.Status {
 	}
 	e.Holders = nil
 	e.raise(req, true, s.now)
+	if req.Token != 0 {
+		e.Released = time.Time{}
+	}
 	s.fence = e.Fence
 	e.Queue.serve(e.Holders, s)
 	return node.Granted

@@ -226,6 +226,7 @@ func (c *Claim) sendRepair(v View, i int, now int64, out []Effect) []Effect {
 	// before we send. So the repair cannot be executed any more when we stop
 	// waiting for its answer and undo it.
 	req.Until = time.UnixMicro(now).Add(c.cfg.Limit)
+	req.Seen = time.UnixMicro(now)
 	return append(out, Effect{Kind: Send, Node: i, Seq: c.seq, Request: req})
 }
 

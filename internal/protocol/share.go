@@ -68,12 +68,19 @@ func (c *Claim) commonSlot() (slot uint8, found bool) {
 	return slot, best >= Quorum(c.cfg.Nodes) && bestGiven < best
 }
 
-// uncross returns how long to wait if a quorum granted, and gave different slots
-// that cannot be exchanged: others have the slots that we lack, and lack those
-// that we have. There is room for all of us, so the wait is a few round trips,
-// and longer each time. Otherwise it returns 0: the whole delay.
-func (c *Claim) uncross(v View, grants Set) time.Duration {
-	if c.share.Mode != node.Slotted || grants.Count() < Quorum(c.cfg.Nodes) {
+// uncross returns how long to wait if a quorum had room for us, and still gave us
+// no slot in common: others have the slots that we lack, and lack those that we
+// have, or their tokens were ahead of ours each time. There is room for all of
+// us, so the wait is a few round trips, and longer each time. Otherwise it
+// returns 0: the whole delay.
+func (c *Claim) uncross(v View) time.Duration {
+	room := 0
+	for i := range c.cfg.Nodes {
+		if m := &c.nodes[i]; m.got == Replied && (m.status == node.Granted || m.status == node.Stale) {
+			room++
+		}
+	}
+	if c.share.Mode != node.Slotted || room < Quorum(c.cfg.Nodes) {
 		return 0
 	}
 	trip := c.round.Elapsed() + time.Millisecond

@@ -30,7 +30,7 @@ func (c *Claim) giveWay(v View, grants Set, out []Effect) []Effect {
 		return out
 	case !c.inQueues():
 		// There is no queue: a random delay has to resolve it.
-		return c.startOver(v, c.uncross(v, grants), out)
+		return c.startOver(v, c.uncross(v), out)
 	case c.wait.split != 0 && now-c.wait.split >= maxSplit*c.cfg.Patience:
 		return c.startOver(v, c.random(v)/4, out)
 	}

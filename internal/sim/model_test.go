@@ -230,6 +230,7 @@ func (d *duel) request() node.Request {
 	case node.OpRepair:
 		req.Token = max(req.Token, 1)
 		req.Until = []time.Time{{}, now.Add(time.Hour), now.Add(-time.Hour)}[s.intn(3)]
+		req.Seen = []time.Time{{}, now.Add(time.Hour), now.Add(-s.between(0, 50*time.Millisecond)), now.Add(-s.between(0, time.Second))}[s.intn(4)]
 	case node.OpBreak:
 		req.Value, req.Share = "", node.Share{}
 	case node.OpInspect:

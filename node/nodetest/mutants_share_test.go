@@ -853,6 +853,20 @@ func shareQueueMutants() []mutant {
 			claims: []string{"a copy of a request does not move a slot"},
 		},
 		{
+			name: "repairs what was released",
+			do: rewrite(func(req *node.Request) {
+				if !req.Seen.IsZero() {
+					req.Seen = req.Seen.Add(time.Hour)
+				}
+			}),
+			claims: []string{"a copy of a repair that comes after the release is stale"},
+		},
+		{
+			name:   "repairs nothing below the floor",
+			do:     rewrite(func(req *node.Request) { req.Seen = time.Time{} }),
+			claims: []string{"a copy of a repair that comes after the release is stale"},
+		},
+		{
 			name: "queues those with one ticket by value alone",
 			do: misreport(func(req node.Request, r *node.Reply) {
 				if req.Value == "ff" && r.Rank > 0 {

@@ -2,7 +2,6 @@ package nodetest
 
 import (
 	"fmt"
-	"maps"
 	"runtime"
 	"slices"
 	"testing"
@@ -17,7 +16,7 @@ var kinds = []string{"", "no queue", "keeps fences", "no shares"}
 
 func TestAHealthyNodeFailsNoClaim(t *testing.T) {
 	for _, kind := range kinds {
-		for claim, why := range judge(t, kind, mutant{}) {
+		for claim, why := range judge(t, kind, mutant{}, nil) {
 			t.Errorf("%s: %q failed: %s", kind, claim, why)
 		}
 	}
@@ -27,10 +26,10 @@ func TestEachBreakageIsToldByTheRightClaim(t *testing.T) {
 	told := map[string]bool{}
 	for _, m := range mutants() {
 		t.Run(m.name, func(t *testing.T) {
-			failed := judge(t, m.kind, m)
+			failed := judge(t, m.kind, m, m.claims)
 			for _, claim := range m.claims {
 				if failed[claim] == "" {
-					t.Errorf("%q was not refuted; refuted were %q", claim, slices.Sorted(maps.Keys(failed)))
+					t.Errorf("%q was not refuted", claim)
 				}
 				told[claim] = true
 			}
@@ -48,12 +47,15 @@ func TestEachBreakageIsToldByTheRightClaim(t *testing.T) {
 	}
 }
 
-// judge checks every claim on a node. It returns the claims that failed, and
-// why.
-func judge(t *testing.T, kind string, m mutant) map[string]string {
+// judge checks the claims that are named on a node, or all if none are. It returns
+// those that failed, and why.
+func judge(t *testing.T, kind string, m mutant, only []string) map[string]string {
 	h := harness(kind, m)
 	failed := map[string]string{}
 	for _, c := range claims(h) {
+		if only != nil && !slices.Contains(only, c.name) {
+			continue
+		}
 		a, b := h.Open(t)
 		if why := refute(h, c, a, b); why != "" {
 			failed[c.name] = why

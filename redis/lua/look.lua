@@ -1,8 +1,8 @@
 -- Says of several locks who has them and who waits, and changes nothing.
 --
--- KEYS     three for each lock: the lock, its fence, its queue; and, for one lock
---          with ARGV[2], its marks and since when they are remembered: see
---          remember.lua
+-- KEYS     three for each lock: the lock, its fence, its queue
+-- KEYS[4]  for one lock, with ARGV[2]: its marks; see remember.lua
+-- KEYS[5]  and since when they are remembered
 -- ARGV[1]  how many waiters to name at the most
 -- ARGV[2]  how many marks to name at the most; left out for none
 --

@@ -20,7 +20,9 @@
 --                                               not be applied twice; repair: when it is too
 --                                               late, µs on this clock; else ''
 --                                     ARGV[15]  release, may be absent: to keep the share
---                                               taken, for how long at most, ms
+--                                               taken, for how long at most, ms; repair: when
+--                                               this server said that it lacks the share, 16
+--                                               digits, µs
 --
 -- Reply: {status, holder, left ms, fence, now s, now µs, rank, slot, free}, all
 -- strings
@@ -57,7 +59,7 @@ local time = redis.call('TIME')
 local got = redis.call('MGET', lock, KEYS[2], KEYS[3], KEYS[5] or KEYS[3])
 local text, stored, turn, marker = got[1], got[2] or '', got[3], KEYS[5] and got[4]
 local guarded = KEYS[5] and ARGV[11] ~= 'o'
-local fence, floor = string.sub(stored, 1, fenceDigits), floorOf(stored)
+local fence, floor, released = string.sub(stored, 1, fenceDigits), floorOf(stored), releasedOf(stored)
 local server, waits = '', ticket ~= ''
 
 if op == 'acquire' or op == 'repair' then
@@ -176,7 +178,8 @@ local function raise(both)
   if token == '' then return end
   if fence < token then fence = token end
   if both and floor < token then floor = token end
-  stored = fenceText(fence, taken == '' and not foreign and holderToken(stored) or nil, floor)
+  released = released or string.format('%016.0f', now)
+  stored = fenceText(fence, taken == '' and not foreign and holderToken(stored) or nil, floor, released)
   redis.call('SET', KEYS[2], stored, 'PX', ARGV[7])
 end
 
@@ -307,7 +310,10 @@ elseif op == 'release' then
   elseif own then
     drop()
   end
-  if verdict ~= 'ahead' then raise(true) end
+  if verdict ~= 'ahead' then
+    released = string.format('%016.0f', now)
+    raise(true)
+  end
   r = own and reply('granted') or state()
   if turn then
     fenced = token ~= '' and fence or ''
@@ -321,7 +327,9 @@ elseif op == 'repair' then
   if own and had.kind == kind and had.slot == slot then return reply('granted') end
   if at ~= slot then return state() end
   if not own then
-    if token == fence or kind == 'r' and token == floor or now > tonumber(ARGV[14]) then return reply('stale') end
+    -- It may have been here, and have been released.
+    local gone = token <= floor and not (released and released < ARGV[15])
+    if gone or now > tonumber(ARGV[14]) then return reply('stale') end
   end
   grant(slot)
   if turn then

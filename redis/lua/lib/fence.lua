@@ -1,8 +1,10 @@
 -- Functions on the fence; fenceFormat.lua has its format.
 
--- fenceText(fence, holder, floor) is what is stored. holder is the token of the
--- one who has the whole lock; nil if there is none.
-local function fenceText(fence, holder, floor)
+-- fenceText(fence, holder, floor, released) is what is stored. holder is the token
+-- of the one who has the whole lock; nil if there is none. released is when a
+-- share may have been released last; nil for not known.
+local function fenceText(fence, holder, floor, released)
+  if released then return fence .. ' ' .. (holder or noToken) .. ' ' .. floor .. ' ' .. released end
   if floor ~= fence then return fence .. ' ' .. (holder or noToken) .. ' ' .. floor end
   if holder and holder ~= fence then return fence .. ' ' .. holder end
   return fence
@@ -17,9 +19,16 @@ end
 
 -- floorOf(stored) is the floor of a stored fence; zeros for none.
 local function floorOf(stored)
-  local floor = string.sub(stored, 2 * fenceDigits + 3)
+  local floor = string.sub(stored, 2 * fenceDigits + 3, 3 * fenceDigits + 2)
   if floor == '' then floor = string.sub(stored, 1, fenceDigits) end
   return floor == '' and noToken or floor
+end
+
+-- releasedOf(stored) is when a share may have been released last; nil for not
+-- known.
+local function releasedOf(stored)
+  local released = string.sub(stored, 3 * fenceDigits + 4)
+  return released ~= '' and released or nil
 end
 
 -- tooFarAhead(token, fence, time, window, leap) reports whether a token is too

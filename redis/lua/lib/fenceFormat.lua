@@ -4,6 +4,7 @@
 --   FENCE                20 digits
 --   FENCE HOLDERTOKEN    20 digits, a space, 20 digits
 --   FENCE HOLDERTOKEN FLOOR
+--   FENCE HOLDERTOKEN FLOOR RELEASED    the last 16 digits, µs
 --
 -- FLOOR is the highest token of a holder that is no reader, or of a release: a
 -- reader's token need only be above it. Without it the floor is the fence.
@@ -13,6 +14,8 @@
 -- an offer, and by a repair. Zeros are a holder without a token. The third form
 -- is written where readers have raised the fence above the floor; HOLDERTOKEN is
 -- zeros while a group has the lock, since the group has the tokens of its holders.
+-- The fourth is written for shares. RELEASED is the last time at which one may have
+-- been released. What is done for the whole lock forgets it.
 --
 -- Scripts rely on this: a stored fence compares with 20 digits by < and >= as
 -- its FENCE does. For any other comparison, and to add to it, it is cut first, to
