@@ -31,6 +31,7 @@ func (e *Entry) AppendTo(b []byte) []byte {
 	w.int(int64(e.Fence))
 	w.int(int64(e.Floor))
 	w.time(e.FenceUntil)
+	w.time(e.Released)
 	q := &e.Queue
 	w.int(int64(len(q.Waiters)))
 	for _, x := range q.Waiters {
@@ -72,7 +73,7 @@ func DecodeEntry(b []byte) (e Entry, err error) {
 	for range r.count() {
 		e.Holders = append(e.Holders, node.Holder{Value: r.text(), Token: node.Token(r.int()), Until: r.time(), Share: r.share()})
 	}
-	e.Fence, e.Floor, e.FenceUntil = node.Token(r.int()), node.Token(r.int()), r.time()
+	e.Fence, e.Floor, e.FenceUntil, e.Released = node.Token(r.int()), node.Token(r.int()), r.time(), r.time()
 	q := &e.Queue
 	for range r.count() {
 		q.Waiters = append(q.Waiters, node.Waiter{Value: r.text(), Ticket: r.int(), Share: r.share()})
