@@ -88,6 +88,10 @@ busy: deps ## eight processes with one lock on five servers, beside busy loops, 
 sim: ## histories by the million, in virtual time, about an hour: SEEDS=FROM:COUNT for others
 	@GO="$(GO)" scripts/sim.sh $(SEEDS)
 
+.PHONY: mutants
+mutants: deps ## every mutant of the simulation and of package fence, each built and run, some 10 minutes
+	REDLATCH_MUTANTS=all $(GO) test -run Mutant -count 1 -timeout 60m ./internal/sim ./fence
+
 .PHONY: model
 model: ## the real claims on real nodes in every interleaving: all instances, to their end or 3,000,000 states
 	REDLATCH_EXPLORE=all $(GO) test -tags model -run 'NoInterleaving|EveryRule|Spare' -v -count 1 -timeout 12h ./internal/explore

@@ -153,12 +153,11 @@ func shownBetween(t *testing.T, m *bufio.Scanner) []string {
 }
 
 func TestCrossingRequestsNeverGetMoreSlotsThanThereAre(t *testing.T) {
-	for _, p := range Peers {
+	for _, p := range installed(t) {
 		if !p.Crosses() {
 			continue
 		}
 		t.Run(p.Key, func(t *testing.T) {
-
 			c := Cross(t.Context(), p, module, 2)
 			if c.Failed != "" {
 				t.Fatal(c.Failed)

@@ -189,6 +189,14 @@ func (m *machine) encodeData(b []byte, s *State, f protocol.Frame, i int, saved 
 		b = binary.AppendVarint(b, int64(left))
 		floor, _ := m.fence(s, i, e.Floor, e.FenceUntil.Sub(now))
 		b = binary.AppendVarint(b, f.Token(floor))
+		if m.shared() && m.in.Repairs { // repairs alone read it
+			released := time.Duration(1)
+			if !e.Released.IsZero() {
+				// A repair whose answer was earlier than that is too late.
+				released = max(min(e.Released.Sub(now), 0), -m.limit-Tick)
+			}
+			b = binary.AppendVarint(b, int64(released))
+		}
 		q := &e.Queue
 		b = append(b, byte(len(q.Waiters)))
 		if !m.in.Waits {
@@ -299,6 +307,9 @@ func (m *machine) encodeMessage(b []byte, s *State, f protocol.Frame, msg *messa
 	}
 	if msg.req.Op == node.OpRepair && !msg.req.Until.IsZero() {
 		b = binary.AppendVarint(b, int64(max(-Tick, msg.req.Until.Sub(s.clockOf(msg.server)))))
+		if m.shared() {
+			b = binary.AppendVarint(b, int64(max(-m.limit-Tick, msg.req.Seen.Sub(s.clockOf(msg.server)))))
+		}
 	}
 	if r := msg.reply; r != nil {
 		b = append(b, byte(r.Status), byte(r.Rank), byte(r.Share.Mode), r.Share.Slots, r.Share.Slot, byte(r.Free))

@@ -55,7 +55,8 @@ func (c *Claim) from(now Instant) Instant { if off("extension from the reply") {
 		return e.missing(req)
 	}
 	h := `},
-	{"internal/nodestate/ops.go", "	case req.Token == e.Fence, req.Mode", `	case req.Token == e.Fence && !off("repair at its fence"), req.Mode`},
+	{"internal/nodestate/ops.go", "		return req.Token == e.Fence\n", `		return req.Token == e.Fence && !off("repair at its fence")
+`},
 	{"internal/nodestate/ops.go", "	status := e.taken()\n	switch {\n	case own < 0:\n", `	status := e.taken()
 	if off("release does not compare") && own < 0 && e.held() { own = 0 }
 	switch {

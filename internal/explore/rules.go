@@ -125,8 +125,8 @@ func repairing() []Step {
 // Spare returns rules that no search misses: exclusion, the order of tokens and
 // clean nodes do not lean on them. docs/testing/model.md says what they are for.
 func Spare() []Rule {
-	return []Rule{
+	return append([]Rule{
 		{"a repair is counted", "repair counted", two(repairLoss), Fine},
 		{"a repair without a quorum's extension", "repair unasked", two(repairLoss), Fine},
-	}
+	}, spareSharingRules()...)
 }

@@ -1,9 +1,39 @@
 package sim
 
-// The mutants of readers and slots. They are run with the others.
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// The mutants of readers, slots, Once, Keep, Watch, Wanted and Downgrade. There are
+// so many that make test checks only that they fit the code; make mutants runs
+// them.
 func init() {
-	mutants = append(mutants, shareMutants...)
-	others = append(others, shareOthers...)
+	if os.Getenv("REDLATCH_MUTANTS") == "all" {
+		mutants = append(mutants, shareMutants...)
+		others = append(others, shareOthers...)
+	}
+}
+
+// TestMutantsOfTheFamilyFitTheCode checks that each changes one place.
+func TestMutantsOfTheFamilyFitTheCode(t *testing.T) {
+	check := func(name, file, old string) {
+		source, err := os.ReadFile(filepath.Join("../..", file))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if n := strings.Count(string(source), old); n != 1 {
+			t.Errorf("%s: %s has %d places that read\n%s\nwant 1: has the code changed?", name, file, n, old)
+		}
+	}
+	for _, m := range shareMutants {
+		check(m.name, m.file, m.old)
+	}
+	for _, m := range shareOthers {
+		check(m.name, m.file, m.old)
+	}
 }
 
 var shareMutants = []mutant{
@@ -47,4 +77,36 @@ var shareOthers = []struct{ name, file, old, wrong, test string }{
 		"		c.share.Slot, _ = c.agreed(c.all())\n", "		c.share.Slot = c.nodes[0].share.Slot\n", "TestNoOrderOfArrivalGivesASlotTwice ./internal/protocol"},
 	{"grants of different slots are one majority", "internal/protocol/share.go",
 		"	return c.share.Mode != node.Slotted || c.round.Op != node.OpAcquire || m.share.Slot == slot\n", "	return true\n", "TestNoOrderOfArrivalGivesASlotTwice ./internal/protocol"},
+	{"a run that failed counts", "once.go",
+		"		if err := fn(ctx, l); err != nil {\n			return err\n", "		if err := fn(ctx, l); err != nil && c.remember(ctx, name, key, occurrence) != nil {\n			return err\n", "TestOccurrenceThatFailedIsNotDone ."},
+	{"a run that lost its lock counts", "once.go",
+		"		if l.Err() != nil {\n", "		if false {\n", "TestOccurrenceThatFailedIsNotDone ."},
+	{"nobody looks for a mark under the lock", "once.go",
+		"		if done.marks > 0 || err != nil {\n", "		if err != nil && done.marks > 9 {\n", "TestCallersOfAnOccurrenceThatComeTogetherRunItOnce ."},
+	{"a mark on one node is not written back", "once.go",
+		"r.marks > 0 && r.marks < quorum", "r.marks > quorum", "TestOneMarkMeansDoneAndIsWrittenBack ."},
+	{"a success that is not noted is no error", "once.go",
+		"			return fmt.Errorf(\"redlatch: %q of %q ran, and may run again: %w\", occurrence, name, err)\n", "			return nil\n", "TestSuccessThatIsNotNotedIsAnError ."},
+	{"since when is that of any node", "once.go",
+		"		r.since = since[quorum-1]\n", "		r.since = since[0]\n", "TestDoneSaysSinceWhenAQuorumRemembers ."},
+	{"a release frees what is to be kept", "internal/protocol/end.go",
+		"	req.Keep = c.keptFor(v)\n", "", "TestKeepKeepsTheLockTakenAfterTheRelease ."},
+	{"an extension shortens what is kept", "internal/protocol/held.go",
+		"{ return max(c.cfg.TTL, c.keptFor(v)) }", "{ return c.cfg.TTL }", "TestKeepKeepsTheLockTakenAfterTheRelease ."},
+	{"an attempt that failed is kept", "internal/protocol/end.go",
+		"	req.Keep = c.keptFor(v)\n", "	req.Keep = max(c.keptFor(v), c.cfg.Keep)\n", "TestAttemptThatFailsKeepsNothing ."},
+	{"a watcher believes one node", "watch.go",
+		"holders[0].Nodes >= quorum", "holders[0].Nodes >= 1", "TestWatchBelievesAQuorum ."},
+	{"a watcher does not see that the lock is free", "watch.go",
+		"	if free >= quorum {\n		return s, true, nil", "	if free >= quorum {\n		return s, false, nil", "TestWatchReportsWhoLeadsAndEveryChange ."},
+	{"a lease is wanted by nobody", "wanted.go",
+		"look.Waiting > 0", "look.Waiting > 1000", "TestWantedIsClosedWhenSomebodyWaits ."},
+	{"a lease is wanted at once", "wanted.go",
+		"look.Waiting > 0", "look.Waiting >= 0", "TestWantedIsClosedWhenSomebodyWaits ."},
+	{"a downgrade during an extension is forgotten", "internal/protocol/held.go",
+		"		if c.round.share != c.share {\n", "		if false {\n", "TestDowngradeDuringAnExtensionIsDone ."},
+	{"a share is not repaired beside others", "internal/nodestate/ops.go",
+		"		return e.missing(req)\n", "		return e.taken()\n", "TestShareIsRepairedWhereOthersHoldTheName ."},
+	{"claims that cross wait the whole delay", "internal/protocol/yield.go",
+		"c.uncross(v)", "0", "TestClaimsThatCrossOverSlotsTryAgainSoon ."},
 }
