@@ -41,12 +41,11 @@ func installed(t *testing.T) (all []Peer) {
 	return all
 }
 
-var short = Times{Warm: 100 * time.Millisecond, WarmJava: 100 * time.Millisecond, Settle: 100 * time.Millisecond, Round: 500 * time.Millisecond, Rounds: 2}
+var short = Times{Warm: 100 * time.Millisecond, WarmJava: 100 * time.Millisecond, Settle: 50 * time.Millisecond, Round: 300 * time.Millisecond, Rounds: 2}
 
 func TestEveryRowIsMeasured(t *testing.T) {
-	for _, p := range installed(t) {
+	for _, p := range installed(t) { // one after the other: each fills the machine
 		t.Run(p.ID(), func(t *testing.T) {
-			t.Parallel()
 			r := Measure(t.Context(), []Peer{p}, module, short, func(string) {})[0]
 			if r.Failed != "" {
 				t.Fatal(r.Failed)
@@ -75,9 +74,8 @@ func TestARowThatCannotBeMeasuredSaysSo(t *testing.T) {
 
 // What a row's clients send is what MONITOR shows of them.
 func TestCommandsAreThoseThatMonitorShowsFromClients(t *testing.T) {
-	for _, p := range installed(t) {
+	for _, p := range installed(t) { // one after the other: each fills the machine
 		t.Run(p.ID(), func(t *testing.T) {
-			t.Parallel()
 			e := &entrant{row: &Row{Peer: p}}
 			defer e.stop()
 			if err := e.start(t.Context(), module); err != nil {
