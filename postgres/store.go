@@ -39,14 +39,14 @@ func statements(table, channel string) texts {
 		update: put(`WITH put AS (
 				UPDATE TABLE_ SET version = $3, state = $4, until = $5
 				WHERE name = $1 AND version = $2 AND DURABLE_ RETURNING 1
-			), told AS (SELECT pg_notify('CHANNEL_', w) FROM put, unnest($6::text[]) w)
-			SELECT (SELECT count(*) FROM put), (SELECT count(*) FROM told)`),
+			), sent AS (SELECT pg_notify('CHANNEL_', w) FROM put, unnest($6::text[]) w)
+			SELECT (SELECT count(*) FROM put), (SELECT count(*) FROM sent)`),
 		insert: put(`WITH put AS (
 				INSERT INTO TABLE_ (name, version, state, until)
 				SELECT $1, $3, $4, $5 WHERE $2::bigint = 0 AND DURABLE_
 				ON CONFLICT DO NOTHING RETURNING 1
-			), told AS (SELECT pg_notify('CHANNEL_', w) FROM put, unnest($6::text[]) w)
-			SELECT (SELECT count(*) FROM put), (SELECT count(*) FROM told)`),
+			), sent AS (SELECT pg_notify('CHANNEL_', w) FROM put, unnest($6::text[]) w)
+			SELECT (SELECT count(*) FROM put), (SELECT count(*) FROM sent)`),
 		rows: put(`SELECT clock_timestamp(), name, version, state FROM TABLE_
 			WHERE name > $1 AND name <> '' ORDER BY name LIMIT $2`),
 		// Those in use are skipped, and swept another time.
@@ -122,8 +122,8 @@ func (s *store) Swap(ctx context.Context, old int64, next rownode.Row, wakes []n
 	for i, w := range wakes {
 		messages[i] = message(next.Name, w)
 	}
-	var put, told int
-	err := s.pool.QueryRow(ctx, text, mode, []byte(next.Name), old, next.Version, next.State, next.Until, messages).Scan(&put, &told)
+	var put, sent int
+	err := s.pool.QueryRow(ctx, text, mode, []byte(next.Name), old, next.Version, next.State, next.Until, messages).Scan(&put, &sent)
 	var refused *pgconn.PgError
 	if errors.As(err, &refused) && (refused.Code == "40001" || refused.Code == "40P01") {
 		return false, nil // another transaction came between: read again

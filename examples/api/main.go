@@ -81,7 +81,7 @@ func charge(ctx context.Context, order string, lease *redlatch.Lease) error {
 				return errors.Join(err, context.Cause(ctx))
 			}
 		}
-		// A call that is begun late could be under way when the next holder
+		// A call that is begun late could be in flight when the next holder
 		// makes its own.
 		if left := lease.Remaining(); left < timeout {
 			return errors.Join(err, fmt.Errorf("of the lock %v are left, too little for a call", left))
