@@ -73,19 +73,24 @@ const (
 
 // Prepare creates the table, if it is not there.
 func (s *store) Prepare(ctx context.Context) error {
-	var exists bool
-	if err := s.pool.QueryRow(ctx, `SELECT to_regclass($1) IS NOT NULL`, mode, s.table).Scan(&exists); err != nil {
+	if exists, err := s.exists(ctx); exists || err != nil {
 		return err
 	}
-	if !exists {
-		_, err := s.pool.Exec(ctx, create(s.table), mode)
-		var refused *pgconn.PgError
-		// Two that create it at the same time get in each other's way.
-		if err != nil && !(errors.As(err, &refused) && (refused.Code == "23505" || refused.Code == "42P07")) {
-			return fmt.Errorf("%w: the table %s is missing and cannot be created: create it by hand (redlatch schema postgres)", err, s.table)
-		}
+	_, failed := s.pool.Exec(ctx, create(s.table), mode)
+	if failed == nil {
+		return nil
 	}
-	return nil
+	// Of two that create it at once one may be refused, with one of several
+	// errors. Then the table is there now.
+	if exists, err := s.exists(ctx); exists && err == nil {
+		return nil
+	}
+	return fmt.Errorf("%w: the table %s is missing and cannot be created: create it by hand (redlatch schema postgres)", failed, s.table)
+}
+
+func (s *store) exists(ctx context.Context) (exists bool, err error) {
+	err = s.pool.QueryRow(ctx, `SELECT to_regclass($1) IS NOT NULL`, mode, s.table).Scan(&exists)
+	return exists, err
 }
 
 // mode sends each statement with its parameters, in one round trip.
