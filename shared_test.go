@@ -443,7 +443,7 @@ func TestShareIsRepairedWhereOthersHoldTheName(t *testing.T) {
 			links[2].set(func(l *link) { l.refusing = nil })
 			time.Sleep(time.Minute)
 			look, err := links[2].Look(t.Context(), "res")
-			if err != nil || len(look.Holders) != 2 || look.Holders[1].Token != second.Token() {
+			if err != nil || len(look.Holders) != 2 || !slices.ContainsFunc(look.Holders, func(h node.Holder) bool { return h.Token == second.Token() }) {
 				t.Errorf("%+v: the node that missed the second has %+v, %v", opts, look.Holders, err)
 			}
 		})

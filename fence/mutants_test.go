@@ -4,18 +4,19 @@ package fence_test
 
 import (
 	"context"
-	"encoding/json"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/redlatch/redlatch/internal/mutants"
 )
 
-// mutants are places where the rule for readers is kept, each made wrong. old
+// fenceMutants are places where the rule for readers is kept, each made wrong. old
 // occurs once in the file. The random schedules on the named store must find it.
-var mutants = []struct{ name, store, file, old, wrong string }{
+var fenceMutants = []struct{ name, store, file, old, wrong string }{
 	{"reads are checked against the highest of any", "gate", "gate.go",
 		"		least = seen.writer\n", "		_ = seen.writer\n"},
 	{"reads do not record themselves", "gate", "gate.go",
@@ -71,18 +72,17 @@ func TestEveryMutantOfTheRuleIsFound(t *testing.T) {
 		t.Skip("builds the code anew for every mutant")
 	}
 	const test = "TestStaleReadersAndWritersAreRefusedAndNoOthers"
-	only := os.Getenv("REDLATCH_MUTANT")
-	for _, m := range mutants {
-		name := m.store + ": " + m.name
-		if !strings.Contains(name, only) {
+	for _, m := range fenceMutants {
+		edit := mutants.Edit{Name: m.store + ": " + m.name, File: "fence/" + m.file, Old: m.old, New: m.wrong}
+		if !strings.Contains(edit.Name, os.Getenv("REDLATCH_MUTANT")) {
 			continue
 		}
-		t.Run(name, func(t *testing.T) {
+		t.Run(edit.Name, func(t *testing.T) {
 			if os.Getenv("REDLATCH_MUTANTS") != "all" {
-				fits(t, m.file, m.old) // make mutants runs them
+				mutants.Fits(t, edit) // make mutants runs them
 				return
 			}
-			binary := build(t, m.file, m.old, m.wrong)
+			binary := mutants.Build(t, []mutants.Edit{edit}, "./fence", "test -c -ldflags=-s")[edit.Name]
 			ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
 			defer cancel()
 			// Without a file of the failure: it fails on purpose.
@@ -94,43 +94,4 @@ func TestEveryMutantOfTheRuleIsFound(t *testing.T) {
 			}
 		})
 	}
-}
-
-// fits checks that a mutant changes one place of a file, and returns the file.
-func fits(t *testing.T, file, old string) []byte {
-	t.Helper()
-	source, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if n := strings.Count(string(source), old); n != 1 {
-		t.Fatalf("%s has %d places that read\n%s\nwant 1: has the code changed?", file, n, old)
-	}
-	return source
-}
-
-// build returns the tests of this package with one place of a file made wrong.
-func build(t *testing.T, file, old, wrong string) (binary string) {
-	t.Helper()
-	path, err := filepath.Abs(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	source := fits(t, file, old)
-	dir := t.TempDir()
-	mutant, overlay := filepath.Join(dir, filepath.Base(file)), filepath.Join(dir, "overlay.json")
-	text, err := json.Marshal(map[string]any{"Replace": map[string]string{path: mutant}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	for name, data := range map[string][]byte{mutant: []byte(strings.Replace(string(source), old, wrong, 1)), overlay: text} {
-		if err := os.WriteFile(name, data, 0o666); err != nil {
-			t.Fatal(err)
-		}
-	}
-	binary = filepath.Join(dir, "fence.test")
-	if out, err := exec.CommandContext(t.Context(), "go", "test", "-c", "-ldflags=-s -w", "-overlay", overlay, "-o", binary, ".").CombinedOutput(); err != nil {
-		t.Fatalf("it does not compile: %v\n%s", err, out)
-	}
-	return binary
 }

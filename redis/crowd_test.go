@@ -126,11 +126,24 @@ func inLine(servers []*redistest.Server, name string, want int) func() error {
 	return func() error {
 		for i, s := range servers {
 			if n := s.Do("ZCARD", queueOf(name)); n != strconv.Itoa(want) {
-				return fmt.Errorf("%s wait on server %d, want %d", n, i, want)
+				return fmt.Errorf("%s wait on server %d, want %d; the servers have %s", n, i, want, queues(servers, name))
 			}
 		}
 		return nil
 	}
+}
+
+// queues describes who has a name on each server, and who waits for it.
+func queues(servers []*redistest.Server, name string) string {
+	var all []string
+	for _, s := range servers {
+		holder := s.Do("TYPE", name) // of a foreign client
+		if holder == "string" {
+			holder = s.Do("GET", name)
+		}
+		all = append(all, fmt.Sprintf("%q before %q", holder, s.Do("ZRANGE", queueOf(name), "0", "-1")))
+	}
+	return strings.Join(all, ", ")
 }
 
 // inLineOnAQuorum complains unless so many wait for the name on each server of

@@ -4,7 +4,7 @@ import (
 	"crypto/sha1"
 	"embed"
 	"encoding/hex"
-	"regexp"
+	"strings"
 )
 
 // A Script is a Lua script and the digest by which a server knows it.
@@ -23,8 +23,9 @@ func NewScript(name, source string) *Script {
 //go:embed lua
 var lua embed.FS
 
-// include is a line of a script that a helper from lua/lib takes the place of.
-var include = regexp.MustCompile(`(?m)^ *--#include (\w+)\n`)
+// include begins a line of a script that a helper from lua/lib takes the place
+// of.
+const include = "--#include "
 
 // load returns the script in lua/NAME.lua, with the helpers it includes. They
 // stand where they are included, so that a common case before them does not pay
@@ -37,9 +38,14 @@ func load(name string) *Script {
 		}
 		return string(text)
 	}
-	return NewScript(name, include.ReplaceAllStringFunc(read("lua/"+name+".lua"), func(line string) string {
-		return read("lua/lib/" + include.FindStringSubmatch(line)[1] + ".lua")
-	}))
+	var whole strings.Builder
+	for line := range strings.Lines(read("lua/" + name + ".lua")) {
+		if helper, found := strings.CutPrefix(strings.TrimLeft(line, " "), include); found {
+			line = read("lua/lib/" + strings.TrimSuffix(helper, "\n") + ".lua")
+		}
+		whole.WriteString(line)
+	}
+	return NewScript(name, whole.String())
 }
 
 // The scripts, one for each operation. Each is idempotent for its own value.

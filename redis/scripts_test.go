@@ -27,9 +27,9 @@ func TestScriptsSayWhatTheyReadAndAnswer(t *testing.T) {
 		}
 		var header, body strings.Builder
 		for line := range strings.Lines(string(text)) {
-			switch m := include.FindStringSubmatch(line); {
-			case m != nil:
-				included["lua/lib/"+m[1]+".lua"] = true
+			switch helper, found := strings.CutPrefix(strings.TrimSpace(line), include); {
+			case found:
+				included["lua/lib/"+helper+".lua"] = true
 			case body.Len() == 0 && strings.HasPrefix(line, "--"):
 				header.WriteString(line)
 			default:

@@ -245,7 +245,7 @@ func TestAListHasAllHolders(t *testing.T) {
 // mix takes a name in all modes, and leaves a file in a folder while it has it.
 // It fails if it finds a file of a holder that it conflicts with.
 func mix(n *Node, folder string) error {
-	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
 	defer cancel()
 	for i := range 60 {
 		req := request(node.OpAcquire, "name", fmt.Sprintf("process %d time %d", os.Getpid(), i))

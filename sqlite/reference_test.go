@@ -18,7 +18,7 @@ import (
 // passes that no place in a queue lapses, because places lapse in other ways
 // here.
 func TestAnswersLikeTheReference(t *testing.T) {
-	files, steps := 3, 400
+	files, steps := 8, 400
 	for seed := range uint64(files) {
 		compareWithReference(t, rand.New(rand.NewPCG(seed, 0)), steps)
 		if t.Failed() {

@@ -3,21 +3,20 @@
 package chaos_test
 
 import (
-	"encoding/json"
+	"fmt"
 	"os"
-	"os/exec"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/redlatch/redlatch/internal/chaos"
+	"github.com/redlatch/redlatch/internal/mutants"
 )
 
-// mutants are rules for readers, slots and kept locks in the scripts of the
+// scriptMutants are rules for readers, slots and kept locks in the scripts of the
 // servers, each made wrong. old occurs once in the file.
-var mutants = []struct {
+var scriptMutants = []struct {
 	what, file, old, wrong string
 	want                   chaos.Rule
 }{
@@ -33,17 +32,30 @@ var mutants = []struct {
 // wrong: they send them to the servers.
 func TestMutantsOfTheScriptsAreFoundOut(t *testing.T) {
 	if testing.Short() {
-		t.Skip("builds the clients anew for every mutant")
+		t.Skip("builds the clients anew")
 	}
-	only := os.Getenv("REDLATCH_MUTANT")
-	for _, m := range mutants {
-		if !strings.Contains(m.what, only) {
+	var edits []mutants.Edit
+	for _, m := range scriptMutants {
+		edits = append(edits, mutants.Edit{Name: m.what, File: "redis/lua/" + m.file, Old: m.old, New: m.wrong})
+	}
+	mutants.Fits(t, edits...)
+	// One build: its clients change a script while they load it.
+	const name, between = "a script is changed", "\x1f"
+	binary := mutants.Build(t, []mutants.Edit{{Name: name, File: "redis/scripts.go", Old: "		return string(text)\n", New: fmt.Sprintf(`
+		if change := strings.Split(mutantOn, %q); change[0] == path {
+			return strings.Replace(string(text), change[1], change[2], 1)
+		}
+		return string(text)
+`, between)}}, "./cmd/redlatch-torture", "build -ldflags=-s")[name]
+	for _, m := range scriptMutants {
+		if !strings.Contains(m.what, os.Getenv("REDLATCH_MUTANT")) {
 			continue
 		}
 		t.Run(m.what, func(t *testing.T) {
 			t.Parallel()
 			c := config(t, "flush-scripts,client-clock")
-			c.Path, c.Args = build(t, "../../redis/lua/"+m.file, m.old, m.wrong), []string{"redlatch-torture", chaos.ClientVerb}
+			env := mutants.Env + "=" + strings.Join([]string{"lua/" + m.file, m.old, m.wrong}, between)
+			c.Path, c.Args = "/usr/bin/env", []string{"env", env, binary, chaos.ClientVerb}
 			c.For, c.Names, c.Least, c.Most = 4*time.Second, 1, 5*time.Millisecond, 100*time.Millisecond
 			for range 10 { // on a busy machine few locks are taken in so short a run
 				if r := run(t, c); slices.Contains(rules(r.Verdict.Violations), m.want) {
@@ -54,36 +66,4 @@ func TestMutantsOfTheScriptsAreFoundOut(t *testing.T) {
 			t.Errorf("the judge finds no %s", m.want)
 		})
 	}
-}
-
-// build returns redlatch-torture with one place of a file made wrong.
-func build(t *testing.T, file, old, wrong string) (binary string) {
-	t.Helper()
-	path, err := filepath.Abs(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	source, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if n := strings.Count(string(source), old); n != 1 {
-		t.Fatalf("%s has %d places that read\n%s\nwant 1: has the script changed?", file, n, old)
-	}
-	dir := t.TempDir()
-	mutant, overlay := filepath.Join(dir, filepath.Base(file)), filepath.Join(dir, "overlay.json")
-	text, err := json.Marshal(map[string]any{"Replace": map[string]string{path: mutant}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	for name, data := range map[string][]byte{mutant: []byte(strings.Replace(string(source), old, wrong, 1)), overlay: text} {
-		if err := os.WriteFile(name, data, 0o666); err != nil {
-			t.Fatal(err)
-		}
-	}
-	binary = filepath.Join(dir, "redlatch-torture")
-	if out, err := exec.CommandContext(t.Context(), "go", "build", "-ldflags=-s -w", "-overlay", overlay, "-o", binary, "../../cmd/redlatch-torture").CombinedOutput(); err != nil {
-		t.Fatalf("it does not compile: %v\n%s", err, out)
-	}
-	return binary
 }

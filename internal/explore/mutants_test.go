@@ -4,19 +4,16 @@ package explore
 // is in the file once.
 type edit struct{ file, old, new string }
 
-// edits are the rules that are lines of the code. All are in one build; which is
-// off says REDLATCH_RULE_OFF.
+// edits are the rules that are lines of the code. All are in one build.
 var edits = []edit{
 	{"internal/protocol/round.go", "return n/2 + 1 }", `if off("half quorum") { return n/2 }; return n/2 + 1 }`},
 	{"internal/protocol/round.go", "return ttl - elapsed - Drift(ttl) }", `if off("no drift") { return ttl - elapsed }; return ttl - elapsed - Drift(ttl) }`},
 	{"internal/protocol/held.go", "	c.moveDeadline(start + Validity(c.cfg.TTL, 0))", `	if off("validity from the reply") { c.moveDeadline(v.Now() + Validity(c.cfg.TTL, 0)) } else { c.moveDeadline(start + Validity(c.cfg.TTL, 0)) }`},
-	{"internal/protocol/held.go", "if to := c.round.Start + Validity(c.cfg.TTL, 0);", `if to := c.from(now) + Validity(c.cfg.TTL, 0);`},
+	{"internal/protocol/held.go", "if to := c.round.Start + Validity(c.cfg.TTL, 0);", `if to := func() Instant { if off("extension from the reply") { return now }; return c.round.Start }() + Validity(c.cfg.TTL, 0);`},
 	{"internal/protocol/held.go", "	case t.Won() && Validity(c.cfg.TTL, now-c.round.Start) > 0:", `	case (t.Won() || off("extension by one") && t.Granted > 0) && Validity(c.cfg.TTL, now-c.round.Start) > 0:`},
 	{"internal/protocol/held.go", "	return c.ask(v, node.OpExtend, c.all(), out)\n}\n\n// extended", `	if off("deadline unconfirmed") { c.moveDeadline(v.Now() + Validity(c.cfg.TTL, 0)) }
 	return c.ask(v, node.OpExtend, c.all(), out)
 }
-
-func (c *Claim) from(now Instant) Instant { if off("extension from the reply") { return now }; return c.round.Start }
 
 // extended`},
 	{"internal/protocol/held.go", "	req.Until = time.UnixMicro(now).Add(c.cfg.Limit)", `	if !off("repair any time") { req.Until = time.UnixMicro(now).Add(c.cfg.Limit) }`},
@@ -95,13 +92,3 @@ func (c *Claim) from(now Instant) Instant { if off("extension from the reply") {
 	{"internal/nodestate/entry.go", "	if floor {\n		e.Floor", `	if floor && !(off("floor stays at a release") && req.Op == node.OpRelease) {
 		e.Floor`},
 }
-
-// asks is the file that a package gets, beside its changed lines.
-const asks = `package %s
-
-import "os"
-
-var ruleOff = os.Getenv("REDLATCH_RULE_OFF")
-
-func off(rule string) bool { return rule == ruleOff }
-`

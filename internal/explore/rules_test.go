@@ -2,13 +2,13 @@ package explore
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/redlatch/redlatch/internal/mutants"
 )
 
 // TestEveryRuleIsMissed switches each rule off, and has the search find what
@@ -33,7 +33,7 @@ func TestEveryRuleIsMissed(t *testing.T) {
 // runMutant searches an instance with a line changed.
 func runMutant(t *testing.T, binary string, r Rule) string {
 	run := exec.CommandContext(t.Context(), binary, "-test.run", "^TestOneRule$", "-test.v")
-	run.Env = append(os.Environ(), "REDLATCH_RULE="+r.Name, "REDLATCH_RULE_OFF="+r.Mutant)
+	run.Env = append(os.Environ(), "REDLATCH_RULE="+r.Name, mutants.Env+"="+r.Mutant)
 	out, err := run.CombinedOutput()
 	text := string(out)
 	if err != nil {
@@ -65,49 +65,17 @@ func missed(t *testing.T, r Rule) {
 
 // mutated builds these tests with every changed line in them, and returns the
 // binary.
-func mutated(t *testing.T) string {
-	root, err := filepath.Abs("../..")
-	if err != nil {
-		t.Fatal(err)
+func mutated(t *testing.T) (binary string) {
+	var all []mutants.Edit
+	for i, e := range edits {
+		all = append(all, mutants.Edit{Name: fmt.Sprint(i), File: e.file, Old: e.old, New: e.new})
 	}
-	dir := t.TempDir()
-	replace, texts := map[string]string{}, map[string]string{}
-	for _, e := range edits {
-		path := filepath.Join(root, e.file)
-		text, ok := texts[path]
-		if !ok {
-			b, err := os.ReadFile(path)
-			if err != nil {
-				t.Fatal(err)
-			}
-			text = string(b)
+	binaries := mutants.Build(t, all, "./internal/explore", "test -c -vet=off -tags onerule")
+	for _, e := range all {
+		binary = binaries[e.Name]
+		if binary != binaries["0"] { // a rule may be several edits
+			t.Fatalf("%s: another edit has changed the place that reads\n%s", e.File, e.Old)
 		}
-		if n := strings.Count(text, e.old); n != 1 {
-			t.Fatalf("%s has %d places that read\n%s\nwant 1: has the code changed?", e.file, n, e.old)
-		}
-		texts[path] = strings.Replace(text, e.old, e.new, 1)
-		ask := filepath.Join(filepath.Dir(path), "rule_off.go")
-		texts[ask] = fmt.Sprintf(asks, filepath.Base(filepath.Dir(path)))
-	}
-	for path, text := range texts {
-		file := filepath.Join(dir, fmt.Sprintf("%d.go", len(replace)))
-		if err := os.WriteFile(file, []byte(text), 0o666); err != nil {
-			t.Fatal(err)
-		}
-		replace[path] = file
-	}
-	overlay, err := json.Marshal(map[string]any{"Replace": replace})
-	if err != nil {
-		t.Fatal(err)
-	}
-	file, binary := filepath.Join(dir, "overlay.json"), filepath.Join(dir, "explore.test")
-	if err := os.WriteFile(file, overlay, 0o666); err != nil {
-		t.Fatal(err)
-	}
-	build := exec.CommandContext(t.Context(), "go", "test", "-c", "-vet=off", "-tags", "onerule", "-overlay", file, "-o", binary, "./internal/explore")
-	build.Dir = root
-	if out, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("it does not compile: %v\n%s", err, out)
 	}
 	return binary
 }

@@ -2,7 +2,10 @@
 // what passes: a line for each package, the failures at the end, and the
 // counts.
 //
-//	go run ./internal/testrun [-in DIR,DIR] [flags of go test] PACKAGES
+//	go run ./internal/testrun [-in DIR,DIR] [-first PACKAGE,PACKAGE] [flags of go test] PACKAGES
+//
+// The packages of -first are in the first module, and begin before the others:
+// those that take long would run alone at the end.
 //
 // It exits with 1 if anything failed or nothing was run. It names each test
 // that was run again because the machine was stalled, and each that was
@@ -27,10 +30,19 @@ func main() {
 	if len(args) >= 2 && args[0] == "-in" {
 		dirs, args = strings.Split(args[1], ","), args[2:]
 	}
+	var first []string
+	if len(args) >= 2 && args[0] == "-first" {
+		first, args = strings.Split(args[1], ","), args[2:]
+	}
 	begin := time.Now()
 	s := newSummary(os.Stdout)
 	s.short = slices.Contains(args, "-short")
-	for _, dir := range dirs {
+	for i, dir := range dirs {
+		args := slices.Clone(args)
+		if i == 0 && len(first) > 0 && len(args) > 0 {
+			// go test begins packages in their order, and takes each once.
+			args = slices.Insert(args, len(args)-1, first...)
+		}
 		if err := run(dir, args, s); err != nil {
 			fmt.Fprintf(os.Stderr, "testrun: in %s: %v\n", dir, err)
 			os.Exit(2)
@@ -46,6 +58,11 @@ func main() {
 func run(dir string, args []string, s *summary) error {
 	cmd := exec.Command("go", append([]string{"test", "-json"}, args...)...)
 	cmd.Dir, cmd.Stderr = dir, os.Stderr
+	if os.Getenv("GORACE") == "" {
+		// By default the race detector has every program sleep for a second
+		// before it exits.
+		cmd.Env = append(os.Environ(), "GORACE=atexit_sleep_ms=10")
+	}
 	out, err := cmd.StdoutPipe()
 	if err != nil {
 		return err

@@ -1,0 +1,163 @@
+// Package mutants builds code in which a rule can be switched off, so that a test
+// can show that somebody misses it.
+//
+// All mutants that do not change the same place are in one build. Which of them
+// is on says an environment variable: a build takes far longer than a run.
+package mutants
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+// Edit changes one place of a file.
+type Edit struct {
+	// Name is that of the mutant.
+	Name string
+	// File is relative to the root of the module. Old is in it once.
+	File, Old string
+	// New takes the place of Old. OFF in it is true while the mutant is on, and
+	// off("NAME") while another one is. If New has neither, it is always on.
+	New string
+}
+
+// Env is the variable that names the mutant that is on. Its value is mutantOn in
+// the packages with edits.
+const Env = "REDLATCH_MUTANT_ON"
+
+// variable is the file that such a package gets.
+const variable = `package %s
+
+import "os"
+
+var mutantOn = os.Getenv(` + "`" + Env + "`" + `)
+`
+
+var (
+	clause = regexp.MustCompile(`(?m)^package (\w+)`)
+	asks   = regexp.MustCompile(`\boff\(("[^"]*")\)`)
+)
+
+// Root is the root of the module.
+func Root(t testing.TB) string {
+	t.Helper()
+	out, err := exec.Command("go", "list", "-m", "-f", "{{.Dir}}").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return strings.TrimSpace(string(out))
+}
+
+// Fits checks that each edit changes one place.
+func Fits(t testing.TB, edits ...Edit) {
+	t.Helper()
+	root := Root(t)
+	for _, e := range edits {
+		source := read(t, root, e.File)
+		if n := strings.Count(source, e.Old); n != 1 {
+			t.Errorf("%s: %s has %d places that read\n%s\nwant 1: has the code changed?", e.Name, e.File, n, e.Old)
+		}
+	}
+	if t.Failed() {
+		t.FailNow()
+	}
+}
+
+func read(t testing.TB, root, file string) string {
+	t.Helper()
+	source, err := os.ReadFile(filepath.Join(root, file))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(source)
+}
+
+// Build has the go tool build a package with the edits in the code, and returns
+// the binary that has each of them, by name. Command is "build" or "test -c",
+// with any flags. Edits of the same place are in different binaries, and so are
+// those that are always on.
+func Build(t testing.TB, edits []Edit, folder, command string) (binaries map[string]string) {
+	t.Helper()
+	Fits(t, edits...)
+	root := Root(t)
+	binaries = map[string]string{}
+	for len(edits) > 0 {
+		var later []Edit
+		b := batch{t: t, root: root, dir: t.TempDir(), texts: map[string]string{}}
+		binary := filepath.Join(b.dir, "mutants.test")
+		for _, e := range edits {
+			if !b.add(e) {
+				later = append(later, e)
+				continue
+			}
+			binaries[e.Name] = binary
+		}
+		b.build(folder, strings.Fields(command), binary)
+		edits = later
+	}
+	return binaries
+}
+
+// batch is a set of edits that are in one build.
+type batch struct {
+	t         testing.TB
+	root, dir string
+	texts     map[string]string // by path
+	full      bool              // what is in it is always on
+}
+
+// add adds an edit, if it can be built together with those before it.
+func (b *batch) add(e Edit) bool {
+	b.t.Helper()
+	path := filepath.Join(b.root, e.File)
+	text, found := b.texts[path]
+	if !found {
+		text = read(b.t, b.root, e.File)
+	}
+	changed := strings.ReplaceAll(e.New, "OFF", "off("+strconv.Quote(e.Name)+")")
+	changed = asks.ReplaceAllString(changed, "(mutantOn == $1)")
+	always := !strings.Contains(changed, "mutantOn")
+	if b.full || always && len(b.texts) > 0 || strings.Count(text, e.Old) != 1 {
+		return false
+	}
+	b.full = always
+	b.texts[path] = strings.Replace(text, e.Old, changed, 1)
+	if !always {
+		b.texts[filepath.Join(filepath.Dir(path), "mutant_on.go")] = fmt.Sprintf(variable, clause.FindStringSubmatch(text)[1])
+	}
+	return true
+}
+
+// build has the go tool take the texts for those of the files.
+func (b *batch) build(folder string, command []string, binary string) {
+	b.t.Helper()
+	replace := map[string]string{}
+	for path, text := range b.texts {
+		file := filepath.Join(b.dir, fmt.Sprintf("%d-%s", len(replace), filepath.Base(path)))
+		if err := os.WriteFile(file, []byte(text), 0o666); err != nil {
+			b.t.Fatal(err)
+		}
+		replace[path] = file
+	}
+	overlay, err := json.Marshal(map[string]any{"Replace": replace})
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	file := filepath.Join(b.dir, "overlay.json")
+	if err := os.WriteFile(file, overlay, 0o666); err != nil {
+		b.t.Fatal(err)
+	}
+	args := append(command, "-overlay", file, "-o", binary, folder)
+	tool := exec.CommandContext(b.t.Context(), "go", args...)
+	tool.Dir = b.root
+	if out, err := tool.CombinedOutput(); err != nil {
+		b.t.Fatalf("go %s: %v\n%s", strings.Join(args, " "), err, out)
+	}
+}
