@@ -1,0 +1,231 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"slices"
+	"strconv"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/redlatch/redlatch"
+	"github.com/redlatch/redlatch/admin"
+	"github.com/redlatch/redlatch/node"
+)
+
+// stateOf is a lock's state in one word.
+func stateOf(l *admin.LockState) string {
+	switch {
+	case l.Held:
+		return "held"
+	case answered(l) <= len(l.Nodes)/2, naming(l)+len(l.Nodes)-answered(l) > len(l.Nodes)/2:
+		return "unknown" // together with the silent nodes, a holder may have a majority
+	case len(l.Holders) > 0:
+		return "split" // some nodes name a holder, but no majority names the same
+	case l.Waiting > 0:
+		return "waited"
+	}
+	return "free"
+}
+
+// answered is how many nodes answered for a lock.
+func answered(l *admin.LockState) int {
+	n := 0
+	for i := range l.Nodes {
+		if l.Nodes[i].Err == nil {
+			n++
+		}
+	}
+	return n
+}
+
+// naming is how many nodes name the first holder.
+func naming(l *admin.LockState) int {
+	if len(l.Holders) == 0 {
+		return 0
+	}
+	return l.Holders[0].Nodes
+}
+
+// votes says how many nodes name the holder, of how many.
+func votes(l *admin.LockState) string { return fmt.Sprintf("%d/%d", naming(l), len(l.Nodes)) }
+
+func holderText(h redlatch.Holder) string {
+	switch h.Kind {
+	case redlatch.KindForeign:
+		return "a key of type " + h.Owner
+	case redlatch.KindPlain:
+		return "another client, " + h.Owner
+	}
+	return harmless(h.Owner)
+}
+
+// columnText names the holders of a lock in a column: how many there are, if it
+// is shared, and the first of them.
+func columnText(h redlatch.Holder) string {
+	text := holderText(h)
+	if many := holdersText(h); many != "" {
+		text = many + ": " + text
+	}
+	if h.Holders > 1 {
+		text += ", …"
+	}
+	return text
+}
+
+// nodeHolder names the holder on a node, and how many others there are.
+func nodeHolder(n admin.NodeListing) string {
+	if others := len(n.Holders) - 1; others > 0 {
+		return fmt.Sprintf("%s and %d more", harmless(n.Owner), others)
+	}
+	return harmless(n.Owner)
+}
+
+func leftText(d time.Duration) string {
+	if d == node.NoExpiry {
+		return "for ever"
+	}
+	return d.Round(100 * time.Millisecond).String()
+}
+
+// agoText says how long ago a holder got its lock.
+func agoText(h redlatch.Holder, layout string) string {
+	return fmt.Sprintf("%s (%v ago)", h.Since.Format(layout), h.Held.Round(time.Second))
+}
+
+// whenText says since when a holder has had its lock, if that is known, and
+// when it ends.
+func whenText(h redlatch.Holder) string {
+	since := ""
+	if !h.Since.IsZero() {
+		since = "since " + agoText(h, time.RFC3339) + ", "
+	}
+	if h.Left == node.NoExpiry {
+		return since + "with no expiry"
+	}
+	return since + "expires in " + leftText(h.Left) + " unless extended"
+}
+
+func number(t redlatch.Token) string {
+	if t == 0 {
+		return "-"
+	}
+	return strconv.FormatUint(uint64(t), 10)
+}
+
+// eachNode is the answer of each node, in a few words.
+func eachNode(l *admin.LockState) []string {
+	var said []string
+	for _, n := range l.Nodes {
+		switch {
+		case n.Err != nil:
+			said = append(said, n.Node+" "+message(n.Err))
+		case n.Owner == "":
+			said = append(said, n.Node+" free")
+		default:
+			said = append(said, n.Node+" "+nodeHolder(n)+" "+leftText(n.Reply.Left))
+		}
+	}
+	return said
+}
+
+// whomTheyName says which holder the nodes that answer name.
+func whomTheyName(s *admin.LockState) string {
+	if n := naming(s); n > 0 {
+		return fmt.Sprintf("%d of those name %s", n, holderText(s.Holders[0]))
+	}
+	return "none of those names a holder"
+}
+
+// marksShown is how many marks are shown in words.
+const marksShown = 5
+
+// marksText says which occurrences of a job are done, and since when that is
+// remembered. It is empty for a name without occurrences.
+func marksText(s *admin.LockState) string {
+	if len(s.Marks) == 0 && s.MarksSince.IsZero() {
+		return ""
+	}
+	var text []string
+	for _, m := range s.Marks[:min(len(s.Marks), marksShown)] {
+		text = append(text, fmt.Sprintf("%s (%d of %d nodes)", harmless(m.Occurrence), m.Nodes, len(s.Nodes)))
+	}
+	switch {
+	case len(s.Marks) == 0:
+		text = append(text, "nothing")
+	case len(s.Marks) > marksShown:
+		text = append(text, "…")
+	}
+	since := "remembered by too few nodes"
+	if !s.MarksSince.IsZero() {
+		since = "remembered since " + s.MarksSince.Format(time.RFC3339)
+	}
+	return strings.Join(text, ", ") + "; " + since
+}
+
+// writeState writes all that is known of one lock.
+func writeState(out io.Writer, s *admin.LockState) error {
+	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	fmt.Fprintf(w, "name\t%s\n", harmless(s.Name))
+	switch stateOf(s) {
+	case "held":
+		if many := holdersText(s.Holders[0]); many != "" {
+			fmt.Fprintf(w, "state\theld: %s\n", many)
+			break
+		}
+		fmt.Fprintf(w, "state\theld, on %d of %d nodes\n", s.Holders[0].Nodes, len(s.Nodes))
+	case "split":
+		fmt.Fprintf(w, "state\tsplit: no majority of the %d nodes names the same holder\n", len(s.Nodes))
+	case "unknown":
+		fmt.Fprintf(w, "state\tunknown: only %d of %d nodes answer, and %s\n", answered(s), len(s.Nodes), whomTheyName(s))
+	case "waited":
+		fmt.Fprint(w, "state\tfree, and waited for\n")
+	default:
+		fmt.Fprint(w, "state\tfree\n")
+	}
+	for _, h := range s.Holders {
+		fmt.Fprintf(w, "holder\t%s%s, %s, on %d of %d nodes\n", holderText(h), roleText(h), whenText(h), h.Nodes, len(s.Nodes))
+		if h.Token != 0 {
+			fmt.Fprintf(w, "token\t%s\n", number(h.Token))
+		}
+	}
+	switch {
+	case s.Fence == 0 || slices.ContainsFunc(s.Holders, func(h redlatch.Holder) bool { return h.Token == s.Fence }):
+	case len(s.Holders) > 0:
+		fmt.Fprintf(w, "fence\t%s, raised by somebody who gave up, or of an earlier holder\n", number(s.Fence))
+	default:
+		fmt.Fprintf(w, "fence\t%s: the next token is above it\n", number(s.Fence))
+	}
+	fmt.Fprintf(w, "waiting\t%d\n", s.Waiting)
+	for i, q := range s.Waiters {
+		fmt.Fprintf(w, "  %d.\t%s%s, since %s, on %d of %d nodes\n", i+1, harmless(q.Owner), wishText(s, q), q.Since.UTC().Format(time.RFC3339), q.Nodes, len(s.Nodes))
+	}
+	if more := s.Waiting - len(s.Waiters); more > 0 && len(s.Waiters) > 0 {
+		fmt.Fprintf(w, "  …\tand %d more\n", more)
+	}
+	if done := marksText(s); done != "" {
+		fmt.Fprintf(w, "done\t%s\n", done)
+	}
+	if err := w.Flush(); err != nil {
+		return err
+	}
+	fmt.Fprintln(out)
+	w = tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	fmt.Fprint(w, "NODE\tHOLDER\tEXPIRES IN\tTOKEN\tFENCE\tWAITING")
+	if answered(s) < len(s.Nodes) {
+		fmt.Fprint(w, "\tERROR")
+	}
+	fmt.Fprintln(w)
+	for _, n := range s.Nodes {
+		switch {
+		case n.Err != nil:
+			fmt.Fprintf(w, "%s\tunknown\t-\t-\t-\t-\t%s\n", n.Node, message(n.Err))
+		case n.Owner == "":
+			fmt.Fprintf(w, "%s\t-\t-\t-\t%s\t%d\n", n.Node, number(n.Reply.Fence), n.Waiting)
+		default:
+			fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%d\n", n.Node, nodeHolder(n), leftText(n.Reply.Left), number(n.Token), number(n.Reply.Fence), n.Waiting)
+		}
+	}
+	return w.Flush()
+}
