@@ -60,18 +60,23 @@ func startChild(cmd *exec.Cmd, guard *guardian, endsWithUs bool) (*child, error)
 // instruction.
 func (c *child) start(cmd *exec.Cmd) error {
 	if c.guard == nil {
+		forks.Lock()
 		err := cmd.Start()
+		forks.Unlock()
 		if err == nil {
 			c.group = cmd.Process.Pid
 		}
 		return err
 	}
+	forks.Lock()
 	held, gate, err := behindGate(cmd)
 	if err != nil {
+		forks.Unlock()
 		return err
 	}
 	err = held.Start()
 	gate.passed()
+	forks.Unlock()
 	if err != nil {
 		gate.close()
 		return err

@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"strconv"
+	"sync"
 	"syscall"
 
 	"golang.org/x/sys/unix"
@@ -30,8 +31,13 @@ type gate struct {
 	theirs int
 }
 
-// behindGate returns cmd as it is to be started, and its gate. No other process
-// may be started before passed is called: it would inherit the other end.
+// forks is held while a process is started. Between behindGate and passed no
+// other process may be started: it would inherit the other end, and as long as it
+// lived, exec would seem not to have happened.
+var forks sync.Mutex
+
+// behindGate returns cmd as it is to be started, and its gate. The caller holds
+// forks until it has called passed.
 func behindGate(cmd *exec.Cmd) (*exec.Cmd, *gate, error) {
 	ends, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM, 0)
 	if err != nil {

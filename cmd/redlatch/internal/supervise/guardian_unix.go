@@ -85,7 +85,10 @@ func startGuardian(p Plan) (*guardian, error) {
 		// Until it joins CMD's group, it has its own: it must not get a Ctrl-C.
 		SysProcAttr: &syscall.SysProcAttr{Setpgid: true},
 	}
-	if err := g.cmd.Start(); err != nil {
+	forks.Lock()
+	err = g.cmd.Start()
+	forks.Unlock()
+	if err != nil {
 		line.Close()
 		answers.Close()
 		return nil, err

@@ -265,3 +265,28 @@ func TestSecondInterruptKills(t *testing.T) {
 		t.Errorf("%+v", r)
 	}
 }
+
+// TestRunsDoNotInheritEachOthersGates starts many commands at once, and interrupts
+// each. One whose gate another had inherited would seem not to have begun as long
+// as the other ran, and its signals would wait.
+func TestRunsDoNotInheritEachOthersGates(t *testing.T) {
+	t.Parallel()
+	const runs = 30
+	var all, begun sync.WaitGroup
+	begun.Add(runs)
+	for range runs {
+		c := shell(t, newLease(t, time.Hour), calm, "echo >begun; exec sleep 600")
+		all.Go(func() {
+			if r := Run(c); r.End != Exited || r.Exit.Signal != syscall.SIGTERM {
+				t.Errorf("%+v", r)
+			}
+		})
+		go func() {
+			read(t, c, "begun")
+			begun.Done()
+			begun.Wait()
+			c.Signals <- syscall.SIGTERM
+		}()
+	}
+	all.Wait()
+}
