@@ -42,7 +42,7 @@ deps: ## install what the tests need and is missing: redis-server, MariaDB, Post
 
 .PHONY: test
 test: deps lint ## everything that must pass: deps, lint, all tests under the race detector
-	@$(GO) run ./internal/testrun -in $(subst $(space),$(comma),. $(NESTED)) -first $(LONGEST) $(RACE) -ldflags=-w -parallel $(PARALLEL) -timeout $(TIMEOUT) ./...
+	@$(GO) run ./internal/testrun -in $(subst $(space),$(comma),. $(NESTED)) -first $(LONGEST) $(RACE) -vet=off -ldflags=-w -parallel $(PARALLEL) -timeout $(TIMEOUT) ./...
 
 .PHONY: short
 short: ## the quick tests alone: no servers, no race detector

@@ -41,7 +41,7 @@ func installed(t *testing.T) (all []Peer) {
 	return all
 }
 
-var short = Times{Warm: 100 * time.Millisecond, WarmJava: 100 * time.Millisecond, Settle: 50 * time.Millisecond, Round: 300 * time.Millisecond, Rounds: 2}
+var short = Times{Warm: 100 * time.Millisecond, WarmJava: 100 * time.Millisecond, Settle: 20 * time.Millisecond, Round: 150 * time.Millisecond, Rounds: 2}
 
 func TestEveryRowIsMeasured(t *testing.T) {
 	for _, p := range installed(t) { // one after the other: each fills the machine

@@ -22,6 +22,7 @@ import (
 	"os/exec"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 )
 
@@ -37,19 +38,38 @@ func main() {
 	begin := time.Now()
 	s := newSummary(os.Stdout)
 	s.short = slices.Contains(args, "-short")
-	for i, dir := range dirs {
-		args := slices.Clone(args)
-		if i == 0 && len(first) > 0 && len(args) > 0 {
-			// go test begins packages in their order, and takes each once.
-			args = slices.Insert(args, len(args)-1, first...)
-		}
-		if err := run(dir, args, s); err != nil {
-			fmt.Fprintf(os.Stderr, "testrun: in %s: %v\n", dir, err)
-			os.Exit(2)
-		}
+	if len(first) > 0 && len(args) > 0 {
+		// go test begins packages in their order, and takes each once.
+		first = slices.Insert(slices.Clone(args), len(args)-1, first...)
+	} else {
+		first = args
 	}
+	must(dirs[0], run(dirs[0], first, s))
+	// The other modules have few tests, which wait more than they work.
+	var others sync.WaitGroup
+	for _, dir := range dirs[1:] {
+		others.Go(func() { must(dir, run(dir, args, s)) })
+	}
+	others.Wait()
 	if !s.report(time.Since(begin)) {
 		os.Exit(1)
+	}
+}
+
+// settings are those of the programs, unless they are set already.
+var settings = []string{
+	// By default the race detector has every program sleep for a second before
+	// it exits.
+	"GORACE=atexit_sleep_ms=10",
+	// Memory is collected less often: there is enough of it.
+	"GOGC=300", "GOMEMLIMIT=3GiB",
+}
+
+// must ends the program if go test could not be run.
+func must(dir string, err error) {
+	if err != nil {
+		fmt.Fprintf(os.Stderr, "testrun: in %s: %v\n", dir, err)
+		os.Exit(2)
 	}
 }
 
@@ -58,10 +78,11 @@ func main() {
 func run(dir string, args []string, s *summary) error {
 	cmd := exec.Command("go", append([]string{"test", "-json"}, args...)...)
 	cmd.Dir, cmd.Stderr = dir, os.Stderr
-	if os.Getenv("GORACE") == "" {
-		// By default the race detector has every program sleep for a second
-		// before it exits.
-		cmd.Env = append(os.Environ(), "GORACE=atexit_sleep_ms=10")
+	cmd.Env = os.Environ()
+	for _, set := range settings {
+		if name, _, _ := strings.Cut(set, "="); os.Getenv(name) == "" {
+			cmd.Env = append(cmd.Env, set)
+		}
 	}
 	out, err := cmd.StdoutPipe()
 	if err != nil {
@@ -72,6 +93,8 @@ func run(dir string, args []string, s *summary) error {
 	}
 	s.read(out)
 	if err := cmd.Wait(); err != nil && cmd.ProcessState.ExitCode() == 1 {
+		s.mu.Lock()
+		defer s.mu.Unlock()
 		s.red = true
 		return nil
 	} else {
@@ -88,6 +111,7 @@ type event struct {
 
 // summary collects the results of all modules.
 type summary struct {
+	mu                      sync.Mutex // modules may be tested at once
 	out                     io.Writer
 	red                     bool // go test reported it
 	short                   bool // skipped tests were asked for
@@ -108,7 +132,9 @@ func (s *summary) read(r io.Reader) {
 	for in.Scan() {
 		var e event
 		if json.Unmarshal(in.Bytes(), &e) != nil {
+			s.mu.Lock()
 			fmt.Fprintln(s.out, in.Text())
+			s.mu.Unlock()
 			continue
 		}
 		s.take(e)
@@ -117,6 +143,8 @@ func (s *summary) read(r io.Reader) {
 
 // take processes one event.
 func (s *summary) take(e event) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	key := e.Package + " " + e.Test
 	switch e.Action {
 	case "output", "build-output":
