@@ -4,7 +4,10 @@ package sqltest
 
 import (
 	"errors"
+	"os"
+	"os/exec"
 	"path/filepath"
+	"sync"
 	"testing"
 )
 
@@ -12,7 +15,19 @@ import (
 // github.com/go-sql-driver/mysql. All tests of a binary share it.
 func MariaDB(t testing.TB) string {
 	t.Helper()
-	return "root@tcp(127.0.0.1:" + mariaDB.address(t) + ")/test"
+	return mariaName(mariaDB.address(t))
+}
+
+func mariaName(port string) string { return "root@tcp(127.0.0.1:" + port + ")/test" }
+
+// OwnMariaDB starts a server for one test, with flags of its own.
+func OwnMariaDB(t testing.TB, flags ...string) *Own {
+	t.Helper()
+	return own(t, &server{name: mariaDB.name, ready: mariaDB.ready, end: mariaDB.end, setUp: func(s *server) error {
+		err := mariaDB.setUp(s)
+		s.run = append(s.run, flags...)
+		return err
+	}}, mariaName)
 }
 
 var mariaDB = &server{name: "MariaDB", ready: "ready for connections", end: "KILL", setUp: func(s *server) error {
@@ -25,14 +40,40 @@ var mariaDB = &server{name: "MariaDB", ready: "ready for connections", end: "KIL
 		return err
 	}
 	data := filepath.Join(s.dir, "data")
-	if err := s.command(install, "--no-defaults", "--datadir="+data,
-		"--auth-root-authentication-method=normal", "--skip-name-resolve"); err != nil {
+	if err := s.fill(install, data); err != nil {
 		return err
 	}
 	s.run = []string{daemon, "--no-defaults", "--datadir=" + data,
 		"--bind-address=127.0.0.1", "--port=" + s.port, "--socket=" + filepath.Join(s.dir, "socket"),
 		"--pid-file=" + filepath.Join(s.dir, "pid"), "--skip-name-resolve",
-		// It is removed at the end: no syncing, little memory.
-		"--innodb-flush-log-at-trx-commit=0", "--innodb-buffer-pool-size=16M", "--skip-log-bin"}
+		// It is removed at the end: no syncing, little memory. What is committed
+		// is in the system's cache, and outlives a killed server.
+		"--innodb-flush-log-at-trx-commit=2", "--innodb-buffer-pool-size=16M", "--innodb-log-file-size=8M"}
 	return nil
 }}
+
+// installing guards empty.
+var installing sync.Mutex
+
+// empty is a folder with the data of a new server; "" until there is one.
+var empty string
+
+// fill creates the data of a new server. That takes seconds, so it is done once,
+// and copied.
+func (s *server) fill(install, data string) error {
+	installing.Lock()
+	defer installing.Unlock()
+	if empty == "" {
+		if err := s.command(install, "--no-defaults", "--datadir="+data,
+			"--auth-root-authentication-method=normal", "--skip-name-resolve", "--innodb-log-file-size=8M"); err != nil {
+			return err
+		}
+		dir, err := os.MkdirTemp("", "sqltest")
+		if err != nil {
+			return err
+		}
+		empty = filepath.Join(dir, "data")
+		return exec.Command("cp", "-a", data, empty).Run()
+	}
+	return exec.Command("cp", "-a", empty, data).Run()
+}

@@ -83,6 +83,7 @@ func (s *server) start() error {
 	if err := s.setUp(s); err != nil {
 		return err
 	}
+	s.port = ""
 	// Another process may take the free port first.
 	for tries := 1; ; tries++ {
 		err := s.startOn()
@@ -91,6 +92,7 @@ func (s *server) start() error {
 		}
 		s.parent.Close()
 		s.cmd.Wait()
+		s.port = ""
 	}
 }
 
@@ -100,14 +102,16 @@ const laterPort = "PORT"
 
 var errPortTaken = errors.New("the port was taken meanwhile")
 
-// startOn starts the server on a free port.
+// startOn starts the server on the port that it had, or on a free one.
 func (s *server) startOn() error {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return err
+	if s.port == "" {
+		l, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			return err
+		}
+		_, s.port, _ = net.SplitHostPort(l.Addr().String())
+		l.Close()
 	}
-	_, s.port, _ = net.SplitHostPort(l.Addr().String())
-	l.Close()
 	run := slices.Clone(s.run)
 	for i := range run {
 		if run[i] == laterPort || strings.HasSuffix(run[i], "="+laterPort) {
@@ -157,13 +161,21 @@ func (s *server) await() error {
 
 func stopAll() {
 	for _, s := range servers {
-		if s.cmd != nil {
-			s.parent.Close()
-			s.cmd.Wait()
-		}
-		if s.dir != "" {
-			os.RemoveAll(s.dir)
-		}
+		s.stop()
+	}
+	if empty != "" {
+		os.RemoveAll(filepath.Dir(empty))
+	}
+}
+
+// stop ends the server and removes its folder.
+func (s *server) stop() {
+	if s.cmd != nil {
+		s.parent.Close()
+		s.cmd.Wait()
+	}
+	if s.dir != "" {
+		os.RemoveAll(s.dir)
 	}
 }
 
