@@ -72,8 +72,13 @@ func New(dsn string, opts Options) (*Node, error) {
 	if err != nil {
 		return nil, &node.ConfigError{Field: "dsn", Value: "(hidden)", Bound: "a data source name such as user:password@tcp(host:3306)/database"}
 	}
+	return open(config, opts)
+}
+
+func open(config *mysql.Config, opts Options) (*Node, error) {
 	// One round trip a statement, and no prepared statement on the server.
 	config.InterpolateParams = true
+	config.Logger = &mysql.NopLogger{} // what it would log is in errors
 	connector, err := mysql.NewConnector(config)
 	if err != nil {
 		return nil, &node.ConfigError{Field: "dsn", Value: "(hidden)", Bound: "a data source name: " + err.Error()}
@@ -103,11 +108,19 @@ func Over(db *sql.DB, opts Options) (*Node, error) {
 		return nil, &node.ConfigError{Field: "db", Value: "nil", Bound: "an open database"}
 	case opts.Name == "":
 		return nil, &node.ConfigError{Field: "Name", Value: "", Bound: "a name that all clients of this database use"}
-	case !tableName.MatchString(opts.Table):
-		return nil, &node.ConfigError{Field: "Table", Value: opts.Table, Bound: "a name of letters, digits and _, with a database and a dot before it or without"}
+	}
+	if err := checkTable(opts.Table); err != nil {
+		return nil, err
 	}
 	s := &store{db: db, name: opts.Name, table: quote(opts.Table)}
 	return &Node{rownode.New(s, true), s}, nil
+}
+
+func checkTable(name string) error {
+	if !tableName.MatchString(name) {
+		return &node.ConfigError{Field: "Table", Value: name, Bound: "a name of letters, digits and _, with a database and a dot before it or without"}
+	}
+	return nil
 }
 
 // quote quotes a table's name, which has no quotes in it.
@@ -115,11 +128,14 @@ func quote(table string) string { return "`" + strings.ReplaceAll(table, ".", "`
 
 // Schema returns the statements that create a table, and the rights that a user
 // of locks needs.
-func Schema(table string) string {
+func Schema(table string) (string, error) {
 	if table == "" {
 		table = defaultTable
 	}
-	return create(quote(table)) + ";\nGRANT SELECT, INSERT, UPDATE, DELETE ON " + quote(table) + " TO locks;\n"
+	if err := checkTable(table); err != nil {
+		return "", err
+	}
+	return create(quote(table)) + ";\nGRANT SELECT, INSERT, UPDATE, DELETE ON " + quote(table) + " TO locks;\n", nil
 }
 
 // create is the statement that creates the table.

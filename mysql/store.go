@@ -143,6 +143,15 @@ func (s *store) Sweep(ctx context.Context) error {
 
 func (s *store) String() string { return s.name }
 
+// where returns the table's database, if it has one of its own, and its name.
+func (s *store) where() (database *string, table string) {
+	parts := strings.Split(strings.ReplaceAll(s.table, "`", ""), ".")
+	if len(parts) == 2 {
+		return &parts[0], parts[1]
+	}
+	return nil, parts[0]
+}
+
 func (s *store) Close() error {
 	if s.own {
 		return s.db.Close()
@@ -153,7 +162,7 @@ func (s *store) Close() error {
 // The numbers of errors.
 const (
 	noTable       = 1146
-	lockWait      = 1205
+	denied        = 1142
 	deadlock      = 1213
 	recordChanged = 1020 // under snapshot isolation
 	readOnly      = 1290
@@ -174,6 +183,8 @@ func explain(err error) error {
 		return err // maybe after the commit
 	case refused.Number == noTable:
 		return fmt.Errorf("%w: create the table first (redlatch schema mysql) (%w)", err, node.ErrUnsent)
+	case refused.Number == denied:
+		return fmt.Errorf("%w: grant the rights that redlatch schema mysql prints (%w)", err, node.ErrUnsent)
 	case refused.Number == readOnly:
 		return fmt.Errorf("%w: %w (%w)", errReplica, err, node.ErrUnsent)
 	}

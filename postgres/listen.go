@@ -149,22 +149,48 @@ func (e *ears) run(ctx context.Context) {
 	}
 }
 
+// listen opens a connection that listens, and sends a message to it.
+func (n *Node) listen(ctx context.Context) (conn *pgx.Conn, echo string, err error) {
+	config := n.store.pool.Config().ConnConfig.Copy()
+	conn, err = pgx.ConnectConfig(ctx, config)
+	if err != nil {
+		return nil, "", err
+	}
+	echo = "echo " + rand.Text()
+	if _, err = conn.Exec(ctx, "LISTEN "+pgx.Identifier{n.channel}.Sanitize(), mode); err == nil {
+		_, err = n.store.pool.Exec(ctx, "SELECT pg_notify($1, $2)", mode, n.channel, echo)
+	}
+	if err != nil {
+		conn.Close(context.WithoutCancel(ctx))
+		return nil, "", err
+	}
+	return conn, echo, nil
+}
+
+// hearsItself reports whether a message comes back.
+func (n *Node) hearsItself(ctx context.Context) bool {
+	ctx, cancel := context.WithTimeout(ctx, echoLimit)
+	defer cancel()
+	conn, echo, err := n.listen(ctx)
+	if err != nil {
+		return false
+	}
+	defer conn.Close(context.WithoutCancel(ctx))
+	for {
+		m, err := conn.WaitForNotification(ctx)
+		if err != nil || m.Payload == echo {
+			return err == nil
+		}
+	}
+}
+
 // hear hears over one connection, until that breaks.
 func (e *ears) hear(ctx context.Context) error {
-	config := e.node.store.pool.Config().ConnConfig.Copy()
-	conn, err := pgx.ConnectConfig(ctx, config)
+	conn, echo, err := e.node.listen(ctx)
 	if err != nil {
 		return err
 	}
 	defer conn.Close(context.WithoutCancel(ctx))
-	channel := pgx.Identifier{e.node.channel}.Sanitize()
-	if _, err := conn.Exec(ctx, "LISTEN "+channel, mode); err != nil {
-		return err
-	}
-	echo := "echo " + rand.Text()
-	if _, err := e.node.store.pool.Exec(ctx, "SELECT pg_notify($1, $2)", mode, e.node.channel, echo); err != nil {
-		return err
-	}
 	limited, cancel := context.WithTimeout(ctx, echoLimit)
 	defer cancel()
 	wait := limited

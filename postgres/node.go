@@ -120,8 +120,8 @@ func newNode(pool *pgxpool.Pool, opts Options) (*Node, error) {
 	if opts.Table == "" {
 		opts.Table = defaultTable
 	}
-	if !tableName.MatchString(opts.Table) {
-		return nil, &node.ConfigError{Field: "Table", Value: opts.Table, Bound: "a name of letters, digits and _, with a schema and a dot before it or without"}
+	if err := checkTable(opts.Table); err != nil {
+		return nil, err
 	}
 	if opts.Name == "" {
 		c := pool.Config().ConnConfig
@@ -142,6 +142,13 @@ func hostPort(c *pgx.ConnConfig) string {
 	return fmt.Sprintf("%s:%d", c.Host, c.Port)
 }
 
+func checkTable(name string) error {
+	if !tableName.MatchString(name) {
+		return &node.ConfigError{Field: "Table", Value: name, Bound: "a name of letters, digits and _, with a schema and a dot before it or without"}
+	}
+	return nil
+}
+
 // quote quotes a table's name, which has no quotes in it.
 func quote(table string) string {
 	parts := strings.Split(table, ".")
@@ -153,14 +160,17 @@ func quote(table string) string {
 
 // Schema returns the statements that create a table, and the rights that a user
 // of locks needs.
-func Schema(table string) string {
+func Schema(table string) (string, error) {
 	if table == "" {
 		table = defaultTable
+	}
+	if err := checkTable(table); err != nil {
+		return "", err
 	}
 	return create(quote(table)) + fmt.Sprintf(`;
 GRANT SELECT, INSERT, UPDATE, DELETE ON %s TO locks;
 GRANT EXECUTE ON FUNCTION pg_control_system() TO locks;
-`, quote(table))
+`, quote(table)), nil
 }
 
 // create is the statement that creates the table. Rows are replaced all the

@@ -185,6 +185,8 @@ func explain(err error) error {
 		return err
 	case refused.Code == "42P01":
 		return fmt.Errorf("%w: create the table first (redlatch schema postgres) (%w)", err, node.ErrUnsent)
+	case refused.Code == "42501":
+		return fmt.Errorf("%w: grant the rights that redlatch schema postgres prints (%w)", err, node.ErrUnsent)
 	case refused.Code == "25006":
 		return fmt.Errorf("%w: %w (%w)", errReplica, err, node.ErrUnsent)
 	}
