@@ -40,7 +40,7 @@ func checkAddresses(addresses []string) error {
 // strayAddress is the outcome of a command line with a misplaced address: after
 // a space instead of a comma. It is nil if there is none.
 func strayAddress(args []string) error {
-	if !slices.ContainsFunc(args, func(a string) bool { return kindOf(a) == "redis" && strings.Contains(a, "://") }) {
+	if !slices.ContainsFunc(args, func(a string) bool { return kindOf(a) != "" && kindOf(a) != sqliteKind && strings.Contains(a, "://") }) {
 		return nil
 	}
 	return usageError(errors.New("an address of a node is in the place of a name"), "separate addresses by a comma: --nodes redis://a,redis://b")
@@ -96,6 +96,19 @@ A Redis Cluster: some of its servers, separated by a plus. It too is one node.
   redis+cluster://c1.example.com:7000+c2.example.com:7000
   rediss+cluster://locker@c1+c2+c3?tls_ca=/etc/redlatch/ca.pem
 
+A table of a PostgreSQL database, or of a MySQL or MariaDB database: user, host,
+port (5432 or 3306 if it is left out) and database. The table is created when it
+is first used; redlatch schema prints the statements for those who do that by
+hand. table names another table than redlatch_lock. For PostgreSQL the other
+parameters are those of libpq, such as sslmode, and its environment counts too;
+poll=true has waiters poll, where connections are scarce. For MySQL tls is true,
+or skip-verify, and socket is that of a server on this machine.
+
+  postgres://locks@db.example.com/app
+  postgres://locks@db.example.com:6432/app?sslmode=verify-full&table=ops.locks
+  mysql://locks@db.example.com/app?tls=true
+  mysql://locks@/app?socket=/run/mysqld/mysqld.sock
+
 A file on this machine, by a path:
 
   sqlite:/var/lib/redlatch/locks.db
@@ -105,7 +118,7 @@ line on stderr says so; local as the address states it. --state FILE names anoth
 file. Such a lock holds between the processes of one machine alone.
 
 Three or five servers that share nothing, each a node of its own, outlive the loss
-of one or two. Mark them once with redlatch init, and check them with redlatch
+of one or two. They may be of different kinds. Mark them once with redlatch init, and check them with redlatch
 doctor:
 
   export REDLATCH_NODES=redis://a:6379,redis://b:6379,redis://c:6379

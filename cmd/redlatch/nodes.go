@@ -9,6 +9,8 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/redlatch/redlatch"
+	"github.com/redlatch/redlatch/mysql"
+	"github.com/redlatch/redlatch/postgres"
 	"github.com/redlatch/redlatch/redis/rueidis"
 	"github.com/redlatch/redlatch/sqlite"
 )
@@ -20,7 +22,7 @@ const nodesVariable = "REDLATCH_NODES"
 // none.
 const listVariable = "REDLATCH_NODE_LIST"
 
-const addressForms = "redis://HOST:PORT, rediss://…, redis+sentinel://HOST+HOST/MASTER, redis+cluster://HOST+HOST or sqlite:FILE"
+const addressForms = "redis://HOST:PORT, rediss://…, redis+sentinel://HOST+HOST/MASTER, redis+cluster://HOST+HOST, postgres://HOST/DATABASE, mysql://HOST/DATABASE or sqlite:FILE"
 
 // nodeFlags say which nodes are used.
 type nodeFlags struct {
@@ -171,7 +173,7 @@ func openNodes(addresses []string) (nodes []redlatch.Node, err error) {
 	}
 	var servers []string
 	for _, a := range addresses {
-		if kindOf(a) == "redis" {
+		if kindOf(a) == redisKind {
 			servers = append(servers, a)
 		}
 	}
@@ -184,24 +186,50 @@ func openNodes(addresses []string) (nodes []redlatch.Node, err error) {
 		}
 	}
 	for _, a := range addresses {
-		if kindOf(a) == "redis" {
+		if kindOf(a) == redisKind {
 			nodes, redis = append(nodes, redis[0]), redis[1:]
 			continue
 		}
-		file, err := sqlite.Open(filePath(a))
+		n, err := openOther(a)
 		if err != nil {
 			closeAll(redis)
-			if errors.Is(err, redlatch.ErrConfig) {
-				return nodes, outcomeOf(err)
-			}
-			return nodes, &outcome{code: exitNoQuorum, event: "no_quorum", err: err, hint: "try --state with a file that can be written"}
+			return nodes, err
 		}
-		nodes = append(nodes, file)
+		nodes = append(nodes, n)
 	}
 	return nodes, nil
 }
 
-// kindOf returns "redis", "sqlite", or "" for an address of no known kind.
+// openOther returns the node of an address that is not of a Redis server.
+func openOther(address string) (n redlatch.Node, err error) {
+	hint := "see redlatch help nodes"
+	switch kindOf(address) {
+	case postgresKind:
+		n, err = postgres.Open(address)
+	case mysqlKind:
+		n, err = mysql.Open(address)
+	default:
+		n, err = sqlite.Open(filePath(address))
+		hint = "try --state with a file that can be written"
+	}
+	switch {
+	case errors.Is(err, redlatch.ErrConfig):
+		return nil, outcomeOf(err)
+	case err != nil:
+		return nil, &outcome{code: exitNoQuorum, event: "no_quorum", err: err, hint: hint}
+	}
+	return n, nil
+}
+
+// The kinds of nodes.
+const (
+	redisKind    = "redis"
+	sqliteKind   = "sqlite"
+	postgresKind = "postgres"
+	mysqlKind    = "mysql"
+)
+
+// kindOf returns the kind of node that an address is for; "" for none.
 func kindOf(address string) string {
 	scheme, _, ok := strings.Cut(address, ":")
 	if !ok {
@@ -209,9 +237,13 @@ func kindOf(address string) string {
 	}
 	switch transport, _, _ := strings.Cut(scheme, "+"); transport {
 	case "redis", "rediss":
-		return "redis"
+		return redisKind
 	case "sqlite":
-		return "sqlite"
+		return sqliteKind
+	case "postgres", "postgresql":
+		return postgresKind
+	case "mysql", "mariadb":
+		return mysqlKind
 	}
 	return ""
 }

@@ -30,7 +30,7 @@ func (f *nodeFlags) password() (string, error) {
 // withPassword puts a password into an address of a server that has none.
 func withPassword(address, password string) string {
 	scheme, rest, ok := strings.Cut(address, "://")
-	if password == "" || !ok || kindOf(address) != "redis" {
+	if password == "" || !ok || kindOf(address) == sqliteKind {
 		return address
 	}
 	authority, tail := rest, ""

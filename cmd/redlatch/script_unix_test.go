@@ -22,6 +22,7 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"github.com/redlatch/redlatch/cmd/redlatch/internal/supervise"
+	"github.com/redlatch/redlatch/internal/sqltest"
 	"github.com/redlatch/redlatch/internal/stall"
 )
 
@@ -61,7 +62,7 @@ func (a apart) Run() int {
 		// These tests wait most of the time.
 		flag.Set("test.parallel", strconv.Itoa(3*runtime.GOMAXPROCS(0)))
 	}
-	return a.m.Run()
+	return sqltest.Main(a.m)
 }
 
 func TestScripts(t *testing.T) {

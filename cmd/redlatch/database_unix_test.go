@@ -1,0 +1,80 @@
+//go:build unix
+
+package main
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/redlatch/redlatch/internal/redistest"
+	"github.com/redlatch/redlatch/internal/sqltest"
+)
+
+// TestRunsOnDatabasesTakeTurns has runs contend for a lock on a database, and on
+// a quorum of three kinds.
+func TestRunsOnDatabasesTakeTurns(t *testing.T) {
+	t.Parallel()
+	postgres := sqltest.PostgreSQL(t)
+	maria := "mysql://" + strings.NewReplacer("@tcp(", "@", ")", "").Replace(sqltest.MariaDB(t))
+	redis := redistest.Start(t, 1)[0].URL()
+	for name, nodes := range map[string]string{
+		"postgres":         postgres + "&table=command",
+		"mysql":            maria + "?table=command",
+		"one of each kind": redis + "," + postgres + "&table=mixed," + maria + "?table=mixed",
+	} {
+		t.Run(name, func(t *testing.T) {
+			code, stdout, stderr := command(t, "init", "--assume-fresh", "--yes", "--nodes", nodes)
+			if code != 0 {
+				t.Fatalf("init: exit %d, %s%s", code, stdout, stderr)
+			}
+			c := &crowd{t: t, path: buildCommand(t), nodes: []string{"--nodes", nodes}, dir: t.TempDir()}
+			release := c.hold()
+			const runs = 5
+			for i := range runs {
+				c.start(i)
+			}
+			code, stdout, stderr = command(t, "ls", "--nodes", nodes)
+			if code != 0 || !strings.Contains(stdout, "job") {
+				t.Errorf("ls: exit %d, %s%s", code, stdout, stderr)
+			}
+			release()
+			c.finish(runs)
+			// The servers of tests do not wait for the disk.
+			code, stdout, stderr = command(t, "doctor", "--nodes", nodes)
+			if code != exitEndangered || strings.Count(stdout, "danger   ") != strings.Count(stdout, "danger   durability") || !strings.Contains(stdout, "fits: --ttl") {
+				t.Errorf("doctor: exit %d, %s%s", code, stdout, stderr)
+			}
+		})
+	}
+}
+
+func TestSchemaIsWhatTheNodeCreates(t *testing.T) {
+	for _, kind := range []string{"postgres", "mysql"} {
+		code, stdout, stderr := command(t, "schema", kind, "--table", "ops.locks")
+		if code != 0 || !strings.Contains(stdout, "CREATE TABLE IF NOT EXISTS") || !strings.Contains(stdout, "GRANT") || strings.Contains(stdout, "redlatch_lock") {
+			t.Errorf("%s: exit %d, %s%s", kind, code, stdout, stderr)
+		}
+	}
+	for _, args := range [][]string{{"schema"}, {"schema", "oracle"}, {"schema", "mysql", "--table", "a;b"}} {
+		if code, _, stderr := command(t, args...); code != exitUsage || strings.Count(stderr, "\n") != 1 {
+			t.Errorf("%q: exit %d, %s", args, code, stderr)
+		}
+	}
+}
+
+func TestAddressesOfDatabasesAreChecked(t *testing.T) {
+	for address, want := range map[string]string{
+		"postgres://u:secret@h:port/d":      "postgres",
+		"postgres://u@h/d?poll=maybe":       "poll",
+		"postgres://u@h/d?table=a%20b":      "Table",
+		"mysql://u:secret@h":                "database",
+		"mysql://u:secret@h/d?compress=yes": "compress",
+		"mysql://u:secret@h/d?tls=maybe":    "tls",
+		"mysql://u:secret@/d":               "host",
+	} {
+		code, _, stderr := command(t, "run", "--nodes", address, "job", "--", "true")
+		if code != exitUsage || !strings.Contains(stderr, want) || strings.Contains(stderr, "secret") {
+			t.Errorf("%s: exit %d, %s", address, code, stderr)
+		}
+	}
+}

@@ -1,0 +1,50 @@
+package main
+
+import (
+	"fmt"
+	"io"
+
+	"github.com/spf13/cobra"
+
+	"github.com/redlatch/redlatch/mysql"
+	"github.com/redlatch/redlatch/postgres"
+)
+
+// schemas are the statements for a table, by the kind of database.
+var schemas = map[string]func(table string) (string, error){
+	postgresKind: postgres.Schema,
+	mysqlKind:    mysql.Schema,
+}
+
+func newSchema() *cobra.Command {
+	table := ""
+	cmd := &cobra.Command{
+		Use:   "schema postgres|mysql",
+		Short: "Print the statements that create the table of locks",
+		Long: `Print the statements that create the table of locks in a database, and give a user
+called locks the rights to use it. A node creates the table when it is first used,
+if its user may; this is for those who change their databases by hand.
+
+Exit status:
+    0  the statements were printed
+   64  the command line is wrong`,
+		Example: `  redlatch schema postgres | psql postgres://admin@db.example.com/app
+  redlatch schema mysql --table locks | mysql app`,
+		ValidArgs: []string{mysqlKind, postgresKind},
+		Args:      cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			schema, known := schemas[args[0]]
+			if !known {
+				return usageError(fmt.Errorf("there is no schema for %q: it is %s or %s", args[0], postgresKind, mysqlKind), "redlatch schema postgres")
+			}
+			text, err := schema(table)
+			if err != nil {
+				return outcomeOf(err)
+			}
+			_, err = io.WriteString(cmd.OutOrStdout(), text)
+			return unwritten(err)
+		},
+	}
+	cmd.Flags().StringVar(&table, "table", "", "the `name` of the table, with its schema if it is not on the search path (default redlatch_lock)")
+	return cmd
+}
