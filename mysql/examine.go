@@ -40,15 +40,14 @@ func (n *Node) Examine(ctx context.Context, exam node.Exam) ([]node.Finding, err
 		found.Add(node.Danger, "durability", fmt.Sprintf("the engine of the table is %q", engine), "it has no transactions: after a crash locks that are held may be granted again", "ALTER TABLE … ENGINE = InnoDB")
 	case flush != 1:
 		found.Add(node.Danger, "durability", fmt.Sprintf("innodb_flush_log_at_trx_commit is %d", flush), "after a crash the server may have forgotten locks that are held, and grants them again", "set innodb_flush_log_at_trx_commit = 1")
+	case binary != 0 && sync != 1:
+		found.Add(node.Danger, "durability", fmt.Sprintf("there is a binary log, and sync_binlog is %d", sync), "what is not in it after a loss of power is rolled back: locks that are held are granted again", "set sync_binlog = 1")
 	default:
 		found.Add(node.Fine, "durability", "every change is on disk before it is answered", "", "")
 	}
-	switch {
-	case binary != 0 && !exam.Guarded:
+	if binary != 0 && !exam.Guarded {
 		found.Add(node.Warning, "replication", "there is a binary log, and the guard is off", "a replica that is promoted lacks the last locks, and grants them again", "switch the guard on: --guard on")
-	case binary != 0 && sync != 1:
-		found.Add(node.Warning, "replication", fmt.Sprintf("sync_binlog is %d", sync), "after a crash replicas may lack locks that this server has", "set sync_binlog = 1")
-	default:
+	} else {
 		found.Add(node.Fine, "replication", "nothing that endangers locks", "", "")
 	}
 	found.Add(node.Fine, "wakes", "waiters poll: the server cannot notify them", "", "")

@@ -11,14 +11,15 @@
 // # The table
 //
 // The node creates its table when it is first used, if its user may. Schema
-// returns the statement for those who create it by hand. All that is known about
-// a name is one row, which is replaced by compare-and-swap: see
-// internal/rownode.
+// returns the statements for those who create it by hand, with the rights that a
+// user of locks needs. All that is known about a name is one row, which is
+// replaced by compare-and-swap: see internal/rownode.
 //
 // # Failover
 //
 // A server that is crash-safe forgets nothing when it restarts
-// (innodb_flush_log_at_trx_commit = 1). A replica that is promoted lacks what the
+// (innodb_flush_log_at_trx_commit = 1, and with a binary log sync_binlog = 1). A
+// disk that is set back to a snapshot is not noticed. A replica that is promoted lacks what the
 // primary had not sent. The node notices that by the server's identity, and is
 // quarantined like a Redis server that restarted, with the guard on.
 package mysql

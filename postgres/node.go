@@ -1,12 +1,12 @@
 // Package postgres keeps locks in a table of a PostgreSQL database.
 //
-//	n, err := postgres.New("postgres://locks@db.internal/app")
+//	n, err := postgres.New("postgres://locks@db.internal/app", postgres.Options{})
 //	client, err := redlatch.New([]redlatch.Node{n}, redlatch.Options{})
 //
 // It has leases, tokens, order, readers, slots and marks like every node, by the
-// database's own clock. Nothing depends on a session, so it also works behind a
-// pooler in transaction mode, such as PgBouncer: waiters then poll. Where a
-// session can be had, waiters are notified (LISTEN and NOTIFY).
+// database's own clock. Only notifications need a session (LISTEN and NOTIFY). So
+// it also works behind a pooler in transaction mode, such as PgBouncer: the node
+// notices that no notification arrives, and waiters poll.
 //
 // # The table
 //
@@ -22,8 +22,7 @@
 // A single server forgets nothing when it restarts. A replica that is promoted
 // lacks what the primary had not sent. The node notices that by the timeline of
 // the log, and is quarantined like a Redis server that restarted, with the guard
-// on. With synchronous replication (synchronous_standby_names and
-// synchronous_commit on or higher) nothing is lost.
+// on. A disk that is set back to a snapshot is not noticed.
 package postgres
 
 import (

@@ -114,8 +114,8 @@ A file on this machine, by a path:
   sqlite:/var/lib/redlatch/locks.db
 
 Without any address the locks are in a file of this user on this machine, and a
-line on stderr says so; local as the address states it. --state FILE names another
-file. Such a lock holds between the processes of one machine alone.
+line on stderr says so. The address local selects this file. --state FILE names
+another file. Such a lock holds between the processes of one machine alone.
 
 Three or five servers that share nothing, each a node of its own, outlive the loss
 of one or two. They may be of different kinds. Mark them once with redlatch init, and check them with redlatch
