@@ -2,6 +2,7 @@ package redlatch
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"github.com/redlatch/redlatch/internal/runner"
@@ -47,7 +48,8 @@ func (l *Lease) watchWaiters(wanted chan struct{}) {
 	}
 }
 
-// waitedFor reports whether a node has a waiter for the lock.
+// waitedFor reports whether a node has another waiter for the lock. A node that
+// did not grant it in time may still have the place in which we waited.
 func (l *Lease) waitedFor(m *runner.Member) (bool, error) {
 	n, ok := m.Node().(node.Lister)
 	if !ok {
@@ -56,5 +58,11 @@ func (l *Lease) waitedFor(m *runner.Member) (bool, error) {
 	ctx, cancel := context.WithTimeout(l.ends, l.c.cluster.NodeTimeout())
 	defer cancel()
 	look, err := n.Look(ctx, l.claim.Key())
-	return err == nil && look.Waiting > 0, err
+	if err != nil {
+		return false, err
+	}
+	if slices.ContainsFunc(look.Waiters, func(w node.Waiter) bool { return w.Value == l.claim.Core().Value() }) {
+		look.Waiting--
+	}
+	return look.Waiting > 0, nil
 }

@@ -132,6 +132,36 @@ func TestWantedIsClosedWhenSomebodyWaits(t *testing.T) {
 	}
 }
 
+// TestWantedDoesNotCountTheHoldersOwnPlace has a holder whose place in line a node
+// still has, since its request did not arrive there.
+func TestWantedDoesNotCountTheHoldersOwnPlace(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		hosts := newHosts(t, 2, 3, redlatch.Options{})
+		first := mustLock(t, hosts[0].Client, "job", redlatch.LockOptions{})
+		acquired := make(chan *redlatch.Lease, 1)
+		go func() { acquired <- mustLock(t, hosts[1].Client, "job", redlatch.LockOptions{}) }()
+		time.Sleep(time.Second)
+		late := hosts[1].links[2]
+		late.cut()
+		if err := first.Release(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		next := <-acquired
+		late.set(func(l *link) { l.refusing = nil })
+		look, err := late.Look(t.Context(), "job")
+		if err != nil || look.Waiting != 1 {
+			t.Fatalf("%d wait on the node that was cut off, %v; want 1", look.Waiting, err)
+		}
+		wanted := next.Wanted()
+		time.Sleep(2 * time.Second)
+		select {
+		case <-wanted:
+			t.Error("it is closed although nobody else waits")
+		default:
+		}
+	})
+}
+
 func TestWatchBelievesAQuorum(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		links, nodes := newLinks(t, 3)
