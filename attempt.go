@@ -3,6 +3,7 @@ package redlatch
 import (
 	"context"
 	"errors"
+	"fmt"
 	"time"
 
 	"github.com/redlatch/redlatch/internal/protocol"
@@ -38,6 +39,9 @@ func (c *Client) newAttempt(ctx context.Context, name string, opts LockOptions) 
 // TTL that the nodes allow.
 func (a *attempt) Terms(maxTTL time.Duration) (runner.Terms, error) {
 	opts, err := a.asked.withDefaults(a.c.opts, maxTTL)
+	if nodes := len(a.c.cluster.Members()); err == nil && opts.Slots > 0 && a.c.opts.NoToken && nodes > 1 {
+		err = &ConfigError{Field: "Slots", Value: opts.Slots, Bound: fmt.Sprintf("0 with NoToken on %d nodes: only tokens settle which slot is whose", nodes)}
+	}
 	if err != nil {
 		a.bad = err
 		return runner.Terms{}, err

@@ -157,8 +157,9 @@ type LockOptions struct {
 	// Slots makes the lock a semaphore: at most so many callers hold it, each
 	// in a slot of its own; see Lease.Slot. All callers of a name must set the
 	// same number, from 1 to 64: another number is a *ConfigError while the
-	// lock is held. It cannot be combined with Shared. Defaults to 0: the lock
-	// has one holder, and no slots.
+	// lock is held. It cannot be combined with Shared, nor on several nodes
+	// with Options.NoToken. Defaults to 0: the lock has one holder, and no
+	// slots.
 	Slots int
 
 	// Wait is the longest time that Lock waits, for holders and for servers;

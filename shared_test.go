@@ -224,6 +224,24 @@ func TestSlotsAreHeldBySoManyAtMost(t *testing.T) {
 	}
 }
 
+// TestSlotsOfSeveralNodesNeedTokens: without them claims that were given different
+// slots by different nodes cannot move. Each gives way in turn, the next waiter
+// takes what it leaves, and a crowd can keep that up.
+func TestSlotsOfSeveralNodesNeedTokens(t *testing.T) {
+	for _, n := range []int{1, 2, 3} {
+		_, nodes := newLinks(t, n)
+		c := newClient(t, nodes, redlatch.Options{NoToken: true})
+		l, err := c.Lock(t.Context(), "gpu", redlatch.LockOptions{Slots: 2})
+		var bad *redlatch.ConfigError
+		switch {
+		case n == 1 && (err != nil || l.Slot() != 0):
+			t.Errorf("on one node: %v", err)
+		case n > 1 && (!errors.As(err, &bad) || bad.Field != "Slots" || bad.Value != 2 || !strings.Contains(bad.Bound, "NoToken")):
+			t.Errorf("on %d nodes: %v", n, err)
+		}
+	}
+}
+
 func TestOtherNumberOfSlotsIsAnErrorThatNamesBoth(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		_, nodes := newLinks(t, 3)

@@ -54,7 +54,7 @@ func (p Peer) ID() string { return fmt.Sprintf("%s/%d/%s", p.Situation, p.Nodes,
 // Peers are the rows in the order of the tables.
 var Peers = slices.Concat(
 	both(Slots, Peer{Key: "redlatch", Title: "redlatch", Ours: true, Note: "`LockOptions{Slots: 3}`, rueidis driver, zero options but the TTL: in the order of arrival, with tokens, and with the restart guard on three servers"}),
-	both(Slots, Peer{Key: "redlatch-bare", Title: "redlatch, no token, no guard", Ours: true, Note: "the same with `NoToken` and `GuardOff`"}),
+	[]Peer{{Key: "redlatch-bare", Title: "redlatch, no token, no guard", Nodes: 1, Situation: Slots, Ours: true, Note: "the same with `NoToken` and `GuardOff`, which slots on several servers do not allow"}},
 	both(Slots, Peer{Key: "redlatch-barge", Title: "redlatch, Barge", Ours: true, Note: "the same as redlatch with `Barge`: in no order, as with all the peers here"}),
 	both(Slots, Peer{Key: "redsync-names", Title: "redsync, a name for each slot", Direct: []string{"set", "setnx"}, Note: "redsync has no slots: three names, tried in turn from a random one on, and redsync's own delay of 50 to 250 ms when all were taken; rueidis"}),
 	[]Peer{

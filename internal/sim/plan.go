@@ -173,6 +173,9 @@ func (p *Plan) kinds(s *stream) {
 				k.Readers = s.intn(3)
 			}
 		}
+		if p.NoToken && p.Nodes > 1 {
+			k.Slots, k.Slotted = 0, 0 // they need tokens
+		}
 		p.Kinds = append(p.Kinds, k)
 	}
 	for i := range p.Calls {
