@@ -51,7 +51,7 @@ func (n *Node) Examine(ctx context.Context, exam node.Exam) ([]node.Finding, err
 	}
 	h.examine(&found, exam)
 	if n.poll {
-		found.Add(node.Fine, "wakes", "waiters poll, as they were told to", "", "")
+		found.Add(node.Fine, "wakes", "waiters poll, as poll=true asks", "", "")
 	} else if n.hearsItself(ctx) {
 		found.Add(node.Fine, "wakes", "waiters are notified", "", "")
 	} else {

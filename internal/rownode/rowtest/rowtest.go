@@ -7,14 +7,9 @@ package rowtest
 import (
 	"context"
 	"database/sql"
-	"errors"
-	"fmt"
-	"sync"
 	"testing"
 	"time"
 
-	"github.com/redlatch/redlatch"
-	"github.com/redlatch/redlatch/internal/faultproxy"
 	"github.com/redlatch/redlatch/internal/sqltest"
 	"github.com/redlatch/redlatch/node"
 )
@@ -131,6 +126,14 @@ func eventually(t testing.TB, n node.Node, req node.Request) node.Reply {
 	return node.Reply{}
 }
 
+// stillHeld checks that another client is refused, as soon as there is an answer.
+func stillHeld(t testing.TB, n node.Node) {
+	t.Helper()
+	if r := eventually(t, n, request(node.OpAcquire, "second")); r.Status != node.Held {
+		t.Errorf("another acquires: %v, want held", r.Status)
+	}
+}
+
 // open opens a server, a node on it, and a connection of an operator.
 func (h Harness) open(t testing.TB, settings Settings) (*sqltest.Own, node.Node, *sql.DB) {
 	t.Helper()
@@ -162,246 +165,4 @@ func mustExec(t testing.TB, db *sql.DB, statements ...string) {
 			t.Fatalf("%s: %v", s, err)
 		}
 	}
-}
-
-func frozen(t *testing.T, h Harness) {
-	server, n, _ := h.open(t, Settings{})
-	want(t, n, request(node.OpAcquire, "first"), node.Granted)
-	server.Freeze()
-	if err := within(t, n, request(node.OpExtend, "first"), 300*time.Millisecond); err == nil {
-		t.Error("a frozen server has answered")
-	}
-	server.Thaw()
-	if r := eventually(t, n, request(node.OpAcquire, "second")); r.Status != node.Held {
-		t.Errorf("after the thaw another acquires: %v", r.Status)
-	}
-	want(t, n, request(node.OpRelease, "first"), node.Granted)
-}
-
-func restarted(t *testing.T, h Harness) {
-	server, n, _ := h.open(t, Settings{})
-	c := client(t, n)
-	lease, err := c.Lock(context.Background(), "job", redlatch.LockOptions{TTL: time.Minute, NoKeepAlive: true})
-	if err != nil {
-		t.Fatal(err)
-	}
-	server.Kill()
-	if err := within(t, n, request(node.OpInspect, ""), time.Second); err == nil {
-		t.Error("a server that was killed has answered")
-	}
-	server.Restart()
-	// What it acknowledged it still has, so it is trusted at once.
-	for end := time.Now().Add(patience); ; time.Sleep(20 * time.Millisecond) {
-		_, err = c.TryLock(context.Background(), "job", redlatch.LockOptions{})
-		if errors.Is(err, redlatch.ErrHeld) || errors.Is(err, redlatch.ErrQuarantine) || time.Now().After(end) {
-			break
-		}
-	}
-	if !errors.Is(err, redlatch.ErrHeld) || errors.Is(err, redlatch.ErrQuarantine) {
-		t.Errorf("after the restart: %v, want ErrHeld", err)
-	}
-	if err := lease.Release(context.Background()); err != nil {
-		t.Error(err)
-	}
-}
-
-// bounds make a short quarantine.
-var bounds = redlatch.Options{MaxTTL: 2 * time.Second, TokenWindow: 500 * time.Millisecond, NodeTimeout: 2 * time.Second, AssumeFresh: true}
-
-func client(t testing.TB, n node.Node) *redlatch.Client {
-	t.Helper()
-	opts := bounds
-	opts.MaxTTL = time.Minute
-	return newClient(t, n, opts)
-}
-
-func newClient(t testing.TB, n node.Node, opts redlatch.Options) *redlatch.Client {
-	t.Helper()
-	c, err := redlatch.New([]redlatch.Node{n}, opts)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { c.Close() })
-	return c
-}
-
-// failedOver has a replica that lacks a lock take the server's place, behind the
-// same address.
-func failedOver(t *testing.T, h Harness) {
-	primary := h.Start(t)
-	proxy, err := faultproxy.New(primary.Addr())
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(proxy.Close)
-	n := h.node(t, primary.Through(proxy.Addr()), Settings{})
-	c := newClient(t, n, bounds)
-	if err := c.Do(context.Background(), "other", redlatch.LockOptions{}, func(context.Context, *redlatch.Lease) error { return nil }); err != nil {
-		t.Fatal(err)
-	}
-	replica, promote := h.Follow(t, primary)
-	replica.Freeze()
-	lease, err := c.Lock(context.Background(), "job", redlatch.LockOptions{NoKeepAlive: true})
-	if err != nil {
-		t.Fatal(err)
-	}
-	primary.Kill()
-	replica.Thaw()
-	promote()
-	proxy.LeadTo(replica.Addr())
-	proxy.Cut()
-	quarantined := false
-	for end := time.Now().Add(patience); time.Now().Before(end); time.Sleep(10 * time.Millisecond) {
-		second, err := c.TryLock(context.Background(), "job", redlatch.LockOptions{})
-		if err == nil {
-			if !quarantined {
-				t.Error("the replica was never quarantined")
-			}
-			if lease.Err() == nil {
-				t.Error("the lock was granted while it was held")
-			}
-			if second.Token() <= lease.Token() {
-				t.Errorf("token %v after %v", second.Token(), lease.Token())
-			}
-			return
-		}
-		quarantined = quarantined || errors.Is(err, redlatch.ErrQuarantine)
-	}
-	t.Error("the replica never granted the lock")
-}
-
-// blocked has another transaction keep the row while a request writes it.
-func blocked(t *testing.T, h Harness, n node.Node, db *sql.DB, req node.Request, limit time.Duration, meanwhile func()) (*sql.Tx, error) {
-	t.Helper()
-	tx, err := db.Begin()
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { tx.Rollback() })
-	if _, err := tx.Exec(h.LockRow, []byte("job")); err != nil {
-		t.Fatal(err)
-	}
-	answer := make(chan error, 1)
-	go func() { answer <- within(t, n, req, limit) }()
-	// MariaDB shows what was so when it was last asked, if that was just now.
-	for waiting := 0; waiting == 0 && len(answer) == 0; time.Sleep(150 * time.Millisecond) {
-		if err := db.QueryRow(h.Waiting).Scan(&waiting); err != nil {
-			t.Fatal(err)
-		}
-	}
-	meanwhile()
-	return tx, <-answer
-}
-
-func sessionKilled(t *testing.T, h Harness) {
-	_, n, db := h.open(t, Settings{})
-	want(t, n, request(node.OpAcquire, "first"), node.Granted)
-	tx, err := blocked(t, h, n, db, request(node.OpRelease, "first"), patience, func() { h.KillWaiting(t, db) })
-	if err == nil {
-		t.Error("a request whose session was killed has an answer")
-	}
-	tx.Rollback()
-	// Whether it was executed is not known. It was not, and nothing is left of it.
-	if r := eventually(t, n, request(node.OpAcquire, "second")); r.Status != node.Held {
-		t.Errorf("another acquires: %v, want held", r.Status)
-	}
-}
-
-func rowKept(t *testing.T, h Harness) {
-	_, n, db := h.open(t, Settings{})
-	want(t, n, request(node.OpAcquire, "first"), node.Granted)
-	tx, err := blocked(t, h, n, db, request(node.OpExtend, "first"), 500*time.Millisecond, func() {})
-	if err == nil {
-		t.Error("a request whose row was kept has an answer")
-	}
-	// Other names are not held up.
-	other := request(node.OpAcquire, "first")
-	other.Name = "other"
-	want(t, n, other, node.Granted)
-	tx.Rollback()
-	want(t, n, request(node.OpRelease, "first"), node.Granted)
-}
-
-func timedOut(t *testing.T, h Harness) {
-	_, n, db := h.open(t, Settings{Timeout: 300 * time.Millisecond})
-	eventually(t, n, request(node.OpAcquire, "first"))
-	tx, err := blocked(t, h, n, db, request(node.OpRelease, "first"), patience, func() {})
-	if err == nil {
-		t.Error("a statement that took too long has an answer")
-	}
-	tx.Rollback()
-	if r := eventually(t, n, request(node.OpAcquire, "second")); r.Status != node.Held {
-		t.Errorf("another acquires: %v, want held", r.Status)
-	}
-}
-
-// serialized has many contend for one name. The server refuses some of their
-// transactions; no caller sees that.
-func serialized(t *testing.T, h Harness) {
-	server := h.Start(t)
-	count, in := 0, 0
-	var mu sync.Mutex
-	var all sync.WaitGroup
-	const contenders, times = 4, 5
-	for i := range contenders {
-		n := h.node(t, server.DSN(), Settings{Serializable: true})
-		all.Go(func() {
-			for j := range times {
-				req := request(node.OpAcquire, fmt.Sprintf("%d-%d", i, j))
-				for {
-					req.Token = node.Token(time.Now().UnixMicro())
-					if do(t, n, req).Status == node.Granted {
-						break
-					}
-					time.Sleep(time.Millisecond)
-				}
-				mu.Lock()
-				if in++; in > 1 {
-					t.Errorf("%d hold the lock", in)
-				}
-				count++
-				mu.Unlock()
-				time.Sleep(time.Millisecond)
-				mu.Lock()
-				in--
-				mu.Unlock()
-				req.Op = node.OpRelease
-				do(t, n, req)
-			}
-		})
-	}
-	all.Wait()
-	if count != contenders*times {
-		t.Errorf("%d were served, want %d", count, contenders*times)
-	}
-}
-
-func poolExhausted(t *testing.T, h Harness) {
-	_, n, db := h.open(t, Settings{Pool: 1})
-	want(t, n, request(node.OpAcquire, "first"), node.Granted)
-	tx, err := blocked(t, h, n, db, request(node.OpExtend, "first"), 5*time.Second, func() {
-		// The only connection waits for the row.
-		if err := within(t, n, request(node.OpInspect, ""), 200*time.Millisecond); !errors.Is(err, node.ErrUnsent) {
-			t.Errorf("without a free connection: %v, want one that is ErrUnsent", err)
-		}
-	})
-	if err == nil {
-		t.Error("a request whose row was kept has an answer")
-	}
-	tx.Rollback()
-	if r := eventually(t, n, request(node.OpAcquire, "second")); r.Status != node.Held {
-		t.Errorf("another acquires: %v, want held", r.Status)
-	}
-}
-
-func diskFull(t *testing.T, h Harness) {
-	_, n, db := h.open(t, Settings{})
-	want(t, n, request(node.OpAcquire, "first"), node.Granted)
-	mustExec(t, db, h.FillDisk...)
-	if err := within(t, n, request(node.OpRelease, "first"), patience); !errors.Is(err, node.ErrUnsent) {
-		t.Errorf("on a full disk: %v, want one that is ErrUnsent", err)
-	}
-	want(t, n, request(node.OpAcquire, "second"), node.Held) // it reads, and writes nothing
-	mustExec(t, db, h.EmptyDisk...)
-	want(t, n, request(node.OpRelease, "first"), node.Granted)
 }
