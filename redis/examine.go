@@ -175,15 +175,7 @@ func (x *examination) rights(ctx context.Context) {
 	n := x.n
 	try := func(req node.Request, waits bool) (node.Reply, error) {
 		// Not by Do: a request that waits would open the node's inbox.
-		call, err := n.callFor(req, place{wait: waits})
-		if err != nil {
-			return node.Reply{}, err
-		}
-		r, err := n.driver.Eval(ctx, call)
-		if err != nil {
-			return node.Reply{}, explain(err)
-		}
-		return parseReply(r, node.Share{})
+		return n.run(ctx, req, place{wait: waits})
 	}
 	// If the connection breaks half way, this is what is left, and for how
 	// long.

@@ -100,13 +100,13 @@ func cutKind(text string) (node.Share, string) {
 }
 
 // shareCall turns a request for a share into the run of a script.
-func (n *Node) shareCall(req node.Request, place place, token string) Call {
+func shareCall(req node.Request, place place, token string, marker *expectation) Call {
 	call := Call{Script: shareScript, Keys: append(make([]string, 0, 5),
 		req.Name, sideKey("fence", req.Name), sideKey("turn", req.Name), sideKey("queue", req.Name))}
 	var op, config, guardOff, ticket, last string
-	if g := req.Guard; g != nil && (req.Op == node.OpAcquire || req.Op == node.OpRepair || req.Op == node.OpExtend) {
-		call.Keys = append(call.Keys, n.markerKey(req.Name))
-		config, guardOff = n.config(g), off(g)
+	if marker != nil && (req.Op == node.OpAcquire || req.Op == node.OpRepair || req.Op == node.OpExtend) {
+		call.Keys = append(call.Keys, marker.key)
+		config, guardOff = marker.config, off(req.Guard)
 	}
 	if req.Op == node.OpAcquire && place.wait || req.Op == node.OpOffer {
 		ticket = strconv.FormatInt(req.Ticket, 10)

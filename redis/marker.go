@@ -1,6 +1,7 @@
 package redis
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math"
@@ -11,6 +12,9 @@ import (
 
 	"github.com/redlatch/redlatch/node"
 )
+
+// markerVersion is the first word of a marker.
+const markerVersion = "2"
 
 // A marker is one key on each server, with no expiry: a server without it has
 // forgotten that it ever was in service. Its format is in
@@ -28,22 +32,38 @@ func (n *Node) markerKey(name string) string {
 
 func slotMarkerKey(slot int) string { return reserved + "marker:{" + slotTag(slot) + "}" }
 
-// configText is a guard's configuration, written out.
-type configText struct {
-	guard *node.Guard
-	text  string
+// expectation is how a marker must begin for a common grant: with the version,
+// the server's replication id and the config, and a space. Before the first
+// grant the id is not known, and so no marker is as expected.
+type expectation struct {
+	key          string
+	guard        *node.Guard
+	server       string // empty if it is not known
+	config, text string
+}
+
+// expect returns what is expected of the marker that a request depends on. It is
+// asked for with every grant, and seldom changes.
+func (n *Node) expect(req node.Request) *expectation {
+	key := n.markerKey(req.Name)
+	if e, ok := n.expected.Load(key); ok && e.(*expectation).guard == req.Guard {
+		return e.(*expectation)
+	}
+	return n.learn(expectation{key: key, guard: req.Guard, config: config(req.Guard)}, "")
+}
+
+// learn makes a marker expected to have the replication id of a server.
+func (n *Node) learn(e expectation, server string) *expectation {
+	const unknown = "0000000000000000000000000000000000000000"
+	e.server, e.text = server, markerVersion+" "+cmp.Or(server, unknown)+" "+e.config+" "
+	n.expected.Store(e.key, &e)
+	return &e
 }
 
 // config returns what clients of one list agree on, as it stands in a marker.
-// It is asked for with every grant, and seldom another.
-func (n *Node) config(g *node.Guard) string {
-	if c := n.known.Load(); c != nil && c.guard == g {
-		return c.text
-	}
-	text := fmt.Sprintf("%s %d %d %d %d %d", g.List, g.MaxTTL.Milliseconds(), g.Window.Microseconds(), g.Quarantine.Milliseconds(),
+func config(g *node.Guard) string {
+	return fmt.Sprintf("%s %d %d %d %d %d", g.List, g.MaxTTL.Milliseconds(), g.Window.Microseconds(), g.Quarantine.Milliseconds(),
 		g.Replicas, g.ReplicaLag.Milliseconds())
-	n.known.Store(&configText{g, text})
-	return text
 }
 
 // off tells a script that the client's guard is off.
@@ -70,7 +90,7 @@ func trustedFrom(text string) time.Time {
 // parseMarker reads a marker, and why the server sits or sat out.
 func parseMarker(text string) (*node.Guard, string) {
 	parts := strings.SplitN(text, " ", 11)
-	if len(parts) != 11 || parts[0] != "2" {
+	if len(parts) != 11 || parts[0] != markerVersion {
 		return nil, ""
 	}
 	var numbers [5]int64
@@ -112,7 +132,7 @@ func (n *Node) mark(ctx context.Context, req node.Request) (node.Reply, error) {
 	if !ok || req.Guard == nil {
 		return node.Reply{}, fmt.Errorf("%w (%w)", &node.ConfigError{Field: "Mark", Value: req.Mark, Bound: "one of this package's, with a Guard"}, node.ErrUnsent)
 	}
-	call := Call{Script: markScript, Args: []string{n.config(req.Guard), req.Guard.Nodes, what, milliseconds(req.TTL), until(req)}}
+	call := Call{Script: markScript, Args: []string{config(req.Guard), req.Guard.Nodes, what, milliseconds(req.TTL), until(req)}}
 	if n.driver.Kind() != Cluster || req.Name != "" {
 		return n.markOne(ctx, call, n.markerKey(req.Name))
 	}

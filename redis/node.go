@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -16,7 +17,8 @@ import (
 type Driver interface {
 	// Eval runs a script on the server that has the keys, by its digest, and
 	// by its source where the server does not know it yet. The reply is an
-	// array of strings. A server's error reply is returned as a *ServerError.
+	// array of strings; a number is returned as an array with its digits. A
+	// server's error reply is returned as a *ServerError.
 	Eval(ctx context.Context, call Call) ([]string, error)
 
 	// ReturnsByDeadline reports whether Eval returns when the context's
@@ -51,8 +53,9 @@ type Node struct {
 	// slotted is set once a server that the driver does not take for a Cluster
 	// turned out to be part of one: then each slot has a marker.
 	slotted atomic.Bool
-	// known is the configuration that was encoded last.
-	known atomic.Pointer[configText]
+	// expected has, for the key of a marker, how that marker began when a
+	// grant was last seen: an *expectation.
+	expected sync.Map
 
 	inbox inbox
 }
@@ -124,22 +127,41 @@ func (n *Node) Do(ctx context.Context, req node.Request) (node.Reply, error) {
 	}
 	place := n.inbox.place(req)
 	slotted := n.slotted.Load()
-	call, err := n.callFor(req, place)
-	if err != nil {
-		return node.Reply{}, fmt.Errorf("%w (%w)", err, node.ErrUnsent)
-	}
-	r, err := n.driver.Eval(ctx, call)
+	reply, err := n.run(ctx, req, place)
 	if server := (*ServerError)(nil); !slotted && req.Guard != nil && req.Guard.Off && errors.As(err, &server) && server.Code == "CROSSSLOT" {
 		n.slotted.Store(true)
 		return n.Do(ctx, req)
 	}
 	if err != nil {
-		return node.Reply{}, explain(err)
+		return node.Reply{}, err
 	}
-	reply, err := parseReply(r, req.Share)
 	reply.Wakes = reply.Rank > 0 && place.inbox != ""
 	if req.Wait && !place.wait && req.Op == node.OpAcquire && reply.Status != node.Granted {
 		n.inbox.open()
+	}
+	return reply, nil
+}
+
+// run runs the script of a request.
+func (n *Node) run(ctx context.Context, req node.Request, place place) (node.Reply, error) {
+	var marker *expectation
+	if req.Guard != nil {
+		marker = n.expect(req)
+	}
+	call, err := callFor(req, place, marker)
+	if err != nil {
+		return node.Reply{}, fmt.Errorf("%w (%w)", err, node.ErrUnsent)
+	}
+	r, err := n.driver.Eval(ctx, call)
+	if err != nil {
+		return node.Reply{}, explain(err)
+	}
+	if len(r) == 1 {
+		return asAsked(r[0], req, marker)
+	}
+	reply, err := parseReply(r, req.Share)
+	if marker != nil && reply.Server != "" {
+		n.learn(*marker, reply.Server)
 	}
 	return reply, err
 }
@@ -147,7 +169,7 @@ func (n *Node) Do(ctx context.Context, req node.Request) (node.Reply, error) {
 var leap = strconv.Itoa(node.TokenLeap)
 
 // callFor turns a request into the run of a script.
-func (n *Node) callFor(req node.Request, place place) (Call, error) {
+func callFor(req node.Request, place place, marker *expectation) (Call, error) {
 	if err := req.Share.Check(); err != nil {
 		return Call{}, err
 	}
@@ -159,7 +181,7 @@ func (n *Node) callFor(req node.Request, place place) (Call, error) {
 		token = req.Token.String()
 	}
 	if req.Mode != node.Exclusive && req.Op >= node.OpAcquire && req.Op <= node.OpOffer && req.Op != node.OpInspect {
-		return n.shareCall(req, place, token), nil
+		return shareCall(req, place, token, marker), nil
 	}
 	ttl := milliseconds(req.TTL)
 	retention := milliseconds(req.Retention)
@@ -168,16 +190,16 @@ func (n *Node) callFor(req node.Request, place place) (Call, error) {
 	if req.Op != node.OpExtend && req.Op != node.OpInspect {
 		call.Keys = append(call.Keys, sideKey("turn", req.Name), sideKey("queue", req.Name))
 	}
-	guarded := req.Guard != nil
+	guarded := marker != nil
 	if guarded && (req.Op == node.OpAcquire || req.Op == node.OpRepair || req.Op == node.OpExtend || req.Op == node.OpBreak) {
-		call.Keys = append(call.Keys, n.markerKey(req.Name))
+		call.Keys = append(call.Keys, marker.key)
 	}
 	switch req.Op {
 	case node.OpAcquire:
 		call.Script = acquireScript
 		call.Args = append(make([]string, 0, 11), req.Value, ttl, token, retention, window, leap)
 		if guarded {
-			call.Args = append(call.Args, n.config(req.Guard), off(req.Guard))
+			call.Args = append(call.Args, marker.text, off(req.Guard))
 		} else if req.Barge || place.wait {
 			call.Args = append(call.Args, "", "")
 		}
@@ -194,13 +216,13 @@ func (n *Node) callFor(req node.Request, place place) (Call, error) {
 		call.Script, call.Keep = repairScript, true
 		call.Args = append(make([]string, 0, 8), req.Value, ttl, token, retention, place.inbox, until(req))
 		if guarded {
-			call.Args = append(call.Args, n.config(req.Guard), off(req.Guard))
+			call.Args = append(call.Args, marker.config, off(req.Guard))
 		}
 	case node.OpExtend:
 		call.Script, call.Keep = extendScript, true
 		call.Args = append(make([]string, 0, 6), req.Value, ttl, token, retention)
 		if guarded {
-			call.Args = append(call.Args, req.Guard.List, off(req.Guard))
+			call.Args = append(call.Args, marker.text, off(req.Guard))
 		}
 	case node.OpRelease:
 		call.Script = releaseScript
@@ -258,6 +280,20 @@ var statuses = map[string]node.Status{
 
 	"quarantine": node.Quarantined,
 	"config":     node.Misconfigured,
+}
+
+// asAsked reads the reply to a request that was granted as it was asked: the
+// server's clock, in µs.
+func asAsked(now string, req node.Request, marker *expectation) (node.Reply, error) {
+	us, err := strconv.ParseInt(now, 10, 64)
+	if err != nil || us < 0 || us/1e6 > lastSecond || req.Op != node.OpAcquire && req.Op != node.OpExtend && req.Op != node.OpRelease {
+		return node.Reply{}, fmt.Errorf("redlatch: unexpected reply %s", shown([]string{now}))
+	}
+	reply := node.Reply{Status: node.Granted, Fence: req.Token, Now: time.UnixMicro(us)}
+	if req.Op == node.OpAcquire && marker != nil {
+		reply.Server = marker.server
+	}
+	return reply, nil
 }
 
 // parseReply reads {status, holder, left ms, fence, now s, now µs, rank, slot,

@@ -6,6 +6,7 @@ import (
 	"context"
 	"maps"
 	"sync"
+	"sync/atomic"
 	"testing"
 
 	goredisclient "github.com/redis/go-redis/v9"
@@ -32,6 +33,8 @@ type tap struct {
 	// on, and may block. It may be nil.
 	delay func()
 
+	numbers atomic.Int32 // how many replies were numbers
+
 	mu   sync.Mutex
 	sent map[string]int // by script
 }
@@ -46,7 +49,11 @@ func (d *tap) Eval(ctx context.Context, call redis.Call) ([]string, error) {
 	if d.delay != nil {
 		d.delay()
 	}
-	return d.Subscriber.Eval(ctx, call)
+	reply, err := d.Subscriber.Eval(ctx, call)
+	if len(reply) == 1 {
+		d.numbers.Add(1)
+	}
+	return reply, err
 }
 
 func (d *tap) Subscribe(ctx context.Context, channel string, up func(), message func(text string)) error {

@@ -33,12 +33,12 @@ func openPlainFloor(_ context.Context, addresses []string) (Locker, error) {
 func (f *plainFloor) Lock(_ context.Context, name string) (Held, error) {
 	value := newValue()
 	set := []string{"SET", name, value, "NX", "PX", strconv.FormatInt(TTL.Milliseconds(), 10)}
-	if err := f.round("OK", func(int) []string { return set }); err != nil {
+	if err := f.round(says("OK"), func(int) []string { return set }); err != nil {
 		return nil, err
 	}
 	return floorHeld(func() error {
 		free := []string{"EVALSHA", f.script, "1", name, value}
-		return f.round("1", func(int) []string { return free })
+		return f.round(says("1"), func(int) []string { return free })
 	}), nil
 }
 
@@ -78,6 +78,6 @@ func OpenRoundTrip(addresses []string) (*RoundTrip, error) {
 // Once takes one round trip.
 func (r *RoundTrip) Once() (time.Duration, error) {
 	start := time.Now()
-	err := r.round("1", func(int) []string { return r.command })
+	err := r.round(says("1"), func(int) []string { return r.command })
 	return time.Since(start), err
 }

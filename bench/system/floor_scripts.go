@@ -12,6 +12,7 @@ import (
 	"github.com/redis/rueidis"
 
 	"github.com/redlatch/redlatch"
+	"github.com/redlatch/redlatch/internal/resp"
 	"github.com/redlatch/redlatch/redis"
 	redlatchrueidis "github.com/redlatch/redlatch/redis/rueidis"
 )
@@ -28,11 +29,8 @@ type scriptFloor struct {
 	took time.Duration
 }
 
-// exchange is what redlatch sends to each server, and what the servers answer.
-type exchange struct {
-	commands []command
-	status   string
-}
+// exchange is what redlatch sends to each server.
+type exchange []command
 
 // command is a command with the places of what is new in each pair.
 type command struct {
@@ -67,16 +65,16 @@ func (f *scriptFloor) Lock(context.Context, string) (Held, error) {
 	f.lastToken = max(f.lastToken+1, time.Now().UnixMicro())
 	token := fmt.Sprintf("%020d", f.lastToken)
 	start := time.Now()
-	if err := f.exchange(&f.acquire, value, token); err != nil {
+	if err := f.exchange(f.acquire, value, token); err != nil {
 		return nil, err
 	}
 	f.took = time.Since(start)
-	return floorHeld(func() error { return f.exchange(&f.release, value, token) }), nil
+	return floorHeld(func() error { return f.exchange(f.release, value, token) }), nil
 }
 
-func (f *scriptFloor) exchange(e *exchange, value, token string) error {
-	return f.round(e.status, func(server int) []string {
-		c := &e.commands[server]
+func (f *scriptFloor) exchange(e exchange, value, token string) error {
+	return f.round(number, func(server int) []string {
+		c := &e[server]
 		for _, i := range c.value {
 			c.args[i] = value + c.args[i][len(value):]
 		}
@@ -86,6 +84,10 @@ func (f *scriptFloor) exchange(e *exchange, value, token string) error {
 		return c.args
 	})
 }
+
+// number reports whether a reply is a number, as that of a script which did what
+// it was asked, and not a list with a status.
+func number(r resp.Reply) bool { return r.Items == nil && !r.Nil }
 
 // LastAcquire returns how long the acquire of the last lock took, if this is
 // the floor that sends redlatch's scripts.
@@ -101,9 +103,9 @@ func LastAcquire(l Locker) (time.Duration, bool) {
 // floorName.
 type recorder struct {
 	redis.Subscriber
-	mu      sync.Mutex // guards what follows
-	sent    [][]string
-	answers []string
+	mu     sync.Mutex // guards what follows
+	sent   [][]string
+	others []string // the replies that are no numbers
 }
 
 func (r *recorder) Eval(ctx context.Context, call redis.Call) ([]string, error) {
@@ -112,7 +114,9 @@ func (r *recorder) Eval(ctx context.Context, call redis.Call) ([]string, error) 
 		args := []string{"EVALSHA", call.Script.SHA1, strconv.Itoa(len(call.Keys))}
 		r.mu.Lock()
 		r.sent = append(r.sent, append(append(args, call.Keys...), call.Args...))
-		r.answers = append(r.answers, reply[0])
+		if len(reply) != 1 {
+			r.others = append(r.others, reply[0])
+		}
 		r.mu.Unlock()
 	}
 	return reply, err
@@ -125,7 +129,8 @@ var (
 
 var errDisturbed = errors.New("not the commands of an undisturbed pair")
 
-// learn has redlatch take and release the lock twice. Nothing is assumed of the
+// learn has redlatch take and release the lock three times. From the first grants
+// the nodes learn which server they ask, and so the first pair is no model. Nothing is assumed of the
 // arguments but that those which differ are the value, as 32 hexadecimal digits
 // and a rest, and the token, as 20 digits.
 func learn(ctx context.Context, addresses []string) (acquire, release exchange, err error) {
@@ -150,7 +155,14 @@ func learn(ctx context.Context, addresses []string) (acquire, release exchange, 
 	}
 	defer client.Close()
 	settle := func() { time.Sleep(30 * time.Millisecond) } // a majority was waited for
-	for range 2 {
+	for pair := range 3 {
+		if pair == 1 {
+			for _, r := range recorders {
+				r.mu.Lock()
+				r.sent, r.others = nil, nil
+				r.mu.Unlock()
+			}
+		}
 		lease, err := client.Lock(ctx, floorName, redlatch.LockOptions{})
 		if err != nil {
 			return acquire, release, err
@@ -174,10 +186,9 @@ func compare(recorders []*recorder, at int) (exchange, error) {
 	for _, r := range recorders {
 		r.mu.Lock()
 		defer r.mu.Unlock()
-		if len(r.sent) != 4 || len(r.sent[at]) != len(r.sent[at+2]) || e.status != "" && r.answers[at] != e.status {
-			return e, fmt.Errorf("%w: %q, answered %q", errDisturbed, r.sent, r.answers)
+		if len(r.sent) != 4 || len(r.sent[at]) != len(r.sent[at+2]) || len(r.others) > 0 {
+			return e, fmt.Errorf("%w: %q, answered %q", errDisturbed, r.sent, r.others)
 		}
-		e.status = r.answers[at]
 		c := command{args: r.sent[at+2]}
 		for i, arg := range r.sent[at] {
 			switch other := c.args[i]; {
@@ -190,7 +201,7 @@ func compare(recorders []*recorder, at int) (exchange, error) {
 				return e, fmt.Errorf("argument %d of %q is %q in one pair and %q in the next: neither a value nor a token", i, c.args, arg, other)
 			}
 		}
-		e.commands = append(e.commands, c)
+		e = append(e, c)
 	}
 	return e, nil
 }

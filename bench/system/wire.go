@@ -47,10 +47,10 @@ func (w *wire) load(script string) (string, error) {
 	return digest, nil
 }
 
-// round sends a command to each server, and returns when a majority has
-// answered want, as the whole reply or as its first part. The replies of the
-// rest are read before the next round: by then they have arrived.
-func (w *wire) round(want string, command func(server int) []string) error {
+// round sends a command to each server, and returns when a majority has given
+// the reply that granted accepts. The replies of the rest are read before the
+// next round: by then they have arrived.
+func (w *wire) round(granted func(resp.Reply) bool, command func(server int) []string) error {
 	for i, c := range w.conns {
 		for ; w.owed[i] > 0; w.owed[i]-- {
 			if _, err := c.Receive(); err != nil {
@@ -68,12 +68,14 @@ func (w *wire) round(want string, command func(server int) []string) error {
 			return err
 		}
 		w.owed[i]--
-		if len(reply.Items) > 0 {
-			reply = reply.Items[0]
-		}
-		if reply.Text != want {
-			return fmt.Errorf("floor: server %d answered %q instead of %q", i, reply.Text, want)
+		if !granted(reply) {
+			return fmt.Errorf("floor: server %d answered %q", i, reply)
 		}
 	}
 	return nil
+}
+
+// says returns a function that accepts a reply of that text.
+func says(text string) func(resp.Reply) bool {
+	return func(r resp.Reply) bool { return r.Text == text }
 }

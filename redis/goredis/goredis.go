@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"net"
 	"slices"
+	"strconv"
 	"time"
 
 	goredis "github.com/redis/go-redis/v9"
@@ -174,6 +175,9 @@ func (d *driver) eval(ctx context.Context, command, script string, call redis.Ca
 		cmd := newCmd(ctx, command, script, call)
 		switch err := p.process(ctx, cmd); {
 		case err == nil:
+			if n, ok := cmd.Val().(int64); ok {
+				return []string{strconv.FormatInt(n, 10)}, nil
+			}
 			return cmd.StringSlice()
 		case !errors.Is(err, conns.ErrUnused):
 			return nil, err

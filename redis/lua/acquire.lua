@@ -7,14 +7,17 @@
 -- KEYS[4]  its queue                  ARGV[4]   retention of the fence, ms
 -- KEYS[5]  the server's marker;       ARGV[5]   window of the token, µs
 --          absent where it is not to  ARGV[6]   how far a token may leap over its fence
---          be looked at               ARGV[7]   with KEYS[5]: the config of the membership
+--          be looked at               ARGV[7]   with KEYS[5]: how the marker must begin, up
+--                                               to the space after the config
 --                                     ARGV[8]   with KEYS[5]: o if the guard is off, else ''
 --                                     ARGV[9]   b to barge, else ''
 --                                     ARGV[10]  to wait: ticket, µs
 --                                     ARGV[11]  to wait: inbox; '' for one who polls
 --          ARGV[7] to [11] may be absent from some point on
 --
--- Reply: {status, holder, left ms, fence, now s, now µs, rank}, all strings
+-- Reply: in the common case a number, now in µs: granted, the fence is the token,
+-- and the server is the one that ARGV[7] names. Otherwise
+-- {status, holder, left ms, fence, now s, now µs, rank}, all strings
 --   granted     the key is ours for the whole time to live; holder is the
 --               server's replication id, with the guard on
 --   held        holder has it, for as long as left says (-1: no expiry), or is
@@ -35,22 +38,18 @@ local lock, value, token, ticket = KEYS[1], ARGV[1], ARGV[3], ARGV[10]
 local time = redis.call('TIME')
 local got = redis.call('MGET', lock, KEYS[2], KEYS[3], KEYS[5] or KEYS[3])
 local holder, fence, turn, marker = got[1], token ~= '' and got[2] or '', got[3], KEYS[5] and got[4]
-local server = ''
 
 -- The common case: nobody has the lock and nobody waits. It comes before the
 -- helpers, since even to define a function takes time.
 if not holder and not turn then
-  local at, config = time[1] * 1000000 + time[2], KEYS[5] and ARGV[7]
-  local trusted = not config or ARGV[8] == 'o' and not marker
+  local at, expected = time[1] * 1000000 + time[2], ARGV[7]
+  local trusted = not KEYS[5] or ARGV[8] == 'o' and not marker
   -- Where replicas are required it is left to guard to count them.
-  if marker and string.sub(config, -4) == ' 0 0' and string.sub(marker, 1, 2) == version
-    and string.sub(marker, configFrom, configFrom + #config) == config .. ' ' then
-    server = string.sub(marker, idFrom, idTo)
-    local trustedFrom = configFrom + #config + 1
+  if marker and string.sub(expected, -5) == ' 0 0 ' and string.sub(marker, 1, #expected) == expected then
     local info = redis.pcall('INFO', 'replication')
     trusted = type(info) == 'string' and string.find(info, 'role:master', 1, true)
-      and string.find(info, 'master_replid:' .. server, 1, true)
-      and tonumber(string.sub(marker, trustedFrom, trustedFrom + 15)) <= at
+      and string.find(info, 'master_replid:' .. string.sub(expected, idFrom, idTo), 1, true)
+      and tonumber(string.sub(marker, #expected + 1, #expected + 16)) <= at
   end
   local t = tonumber(token)
   if trusted and (t and fence < token and t >= at - ARGV[5] and t <= at + ARGV[5] or not t and not got[2])
@@ -60,16 +59,17 @@ if not holder and not turn then
       -- script, and so are for the second.
       redis.call('SET', KEYS[2], token, 'PX', ARGV[4])
     end
-    return {'granted', server, '0', token, time[1], time[2]}
+    return at
   end
 end
 
 -- All other cases.
+local server = ''
 if KEYS[5] then
   --#include role
   --#include marker
   --#include guard
-  local refused = guard(marker, ARGV[7], ARGV[8], ARGV[2], time)
+  local refused = guard(marker, string.sub(ARGV[7], configFrom, -2), ARGV[8], ARGV[2], time)
   if refused then return refused end
   server = ARGV[8] ~= 'o' and string.sub(marker, idFrom, idTo) or ''
 end

@@ -5,10 +5,12 @@
 -- KEYS[2]  its fence                  ARGV[2]  time to live, ms
 -- KEYS[3]  the server's marker;       ARGV[3]  token, 20 digits; '' for none
 --          absent where it is not to  ARGV[4]  retention of the fence, ms
---          be looked at               ARGV[5]  with KEYS[3]: the id of the list
+--          be looked at               ARGV[5]  with KEYS[3]: how the marker must begin, up
+--                                              to the space after the config
 --                                     ARGV[6]  with KEYS[3]: o if the guard is off, else ''
 --
--- Reply: {status, holder, left ms, fence, now s, now µs}, all strings
+-- Reply: in the common case a number, now in µs: granted, and the fence is the
+-- token. Otherwise {status, holder, left ms, fence, now s, now µs}, all strings
 --   granted   the key is ours for the whole time to live; with the guard on,
 --             holder is remark if this server has no marker or not its own
 --   held      holder has it, for as long as left says (-1: no expiry)
@@ -18,18 +20,37 @@
 --             live less long, and a lock from before must run out
 -- or an error: NOINFO, READONLY; UNREPLICATED if the marker asks for more
 -- replicas than are online
+--#include markerFormat
+local lock, token, expected = KEYS[1], ARGV[3], ARGV[5]
+local time = redis.call('TIME')
+local got = redis.call('MGET', lock, KEYS[2], KEYS[3] or KEYS[2])
+local holder, fence, marker = got[1], token ~= '' and got[2] or '', KEYS[3] and got[3]
+
+-- The common case: the lock is ours, and so is the marker, if there is one to
+-- look at. It comes before the helpers, since even to define a function takes
+-- time.
+local same = marker and string.sub(expected, -5) == ' 0 0 ' and string.sub(marker, 1, #expected) == expected
+  and tonumber(ARGV[2]) <= string.match(expected, '^%d+', maxTTLFrom) + 1
+if holder == ARGV[1] and (same or not KEYS[3] or ARGV[6] == 'o' and not marker) then
+  local info = redis.pcall('INFO', 'replication')
+  if type(info) == 'string' and string.find(info, 'role:master', 1, true)
+    and (not same or string.find(info, 'master_replid:' .. string.sub(expected, idFrom, idTo), 1, true)) then
+    if token ~= '' then
+      redis.call('PEXPIRE', KEYS[2], ARGV[4])
+    end
+    redis.call('PEXPIRE', lock, ARGV[2])
+    return time[1] * 1000000 + time[2]
+  end
+end
+
+-- All other cases.
 --#include other
 --#include role
---#include markerFormat
 --#include marker
-local lock, token = KEYS[1], ARGV[3]
-local time = redis.call('TIME')
-local got = redis.call('MGET', lock, unpack(KEYS, 2))
-local holder, fence, marker = got[1], token ~= '' and got[2] or '', got[3]
 if holder ~= ARGV[1] then
   return other(holder, fence, time)
 end
-if marker and (string.sub(marker, listFrom, listTo) ~= ARGV[5]
+if marker and (string.sub(marker, listFrom, listTo) ~= string.sub(expected, listFrom, listTo)
   or tonumber(ARGV[2]) > tonumber(string.match(marker, '^%d+', maxTTLFrom)) + 1) then
   return {'config', marker, '0', '', time[1], time[2]}
 end

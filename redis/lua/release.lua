@@ -13,7 +13,8 @@
 --                                     ARGV[8]  to keep the lock taken: for how long at most, ms
 --          ARGV[7] and [8] may be absent
 --
--- Reply: {status, holder, left ms, fence, now s, now µs}, all strings
+-- Reply: in the common case a number, now in µs: granted, and the fence is the
+-- token. Otherwise {status, holder, left ms, fence, now s, now µs}, all strings
 --   granted   the key was ours and is gone, or, with ARGV[8], expires by then
 --   held      holder has it, for as long as left says (-1: no expiry)
 --   foreign   a key of type holder is in its place
@@ -28,14 +29,14 @@ local once = ARGV[7] == '1' and holder == value and token ~= ''
 
 -- The common case: the lock is ours and nobody waits. It comes before the
 -- helpers, since even to define a function takes time.
-local rises = fence < token and tonumber(token) <= time[1] * 1000000 + time[2] + ARGV[4]
-if holder == value and not turn and not ARGV[8] and (rises or fence >= token and not once) then
+local at = time[1] * 1000000 + time[2]
+local rises = fence < token and tonumber(token) <= at + ARGV[4]
+if holder == value and not turn and not ARGV[8] and (rises or fence == token and not once) then
   if rises then
-    fence = token
-    redis.call('SET', KEYS[2], fence, 'PX', ARGV[3])
+    redis.call('SET', KEYS[2], token, 'PX', ARGV[3])
   end
   redis.call('DEL', lock)
-  return {'granted', '', '0', fence, time[1], time[2]}
+  return at
 end
 
 -- All other cases.

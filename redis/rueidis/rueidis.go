@@ -10,6 +10,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"strconv"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -202,17 +203,26 @@ func (d *driver) eval(ctx context.Context, call redis.Call) ([]string, error) {
 	n := int64(len(call.Keys))
 	var reply []string
 	for range 3 {
-		reply, err = client.Do(ctx, client.B().Evalsha().Sha1(call.Script.SHA1).Numkeys(n).
-			Key(call.Keys...).Arg(call.Args...).Build()).AsStrSlice()
+		reply, err = parts(client.Do(ctx, client.B().Evalsha().Sha1(call.Script.SHA1).Numkeys(n).
+			Key(call.Keys...).Arg(call.Args...).Build()))
 		if !givenUpByAnother(ctx, err) {
 			break
 		}
 	}
 	if e, ok := rueidis.IsRedisErr(err); ok && e.IsNoScript() {
-		reply, err = client.Do(ctx, client.B().Eval().Script(call.Script.Source).Numkeys(n).
-			Key(call.Keys...).Arg(call.Args...).Build()).AsStrSlice()
+		reply, err = parts(client.Do(ctx, client.B().Eval().Script(call.Script.Source).Numkeys(n).
+			Key(call.Keys...).Arg(call.Args...).Build()))
 	}
 	return reply, wrap(err)
+}
+
+// parts returns a reply as an array of strings.
+func parts(r rueidis.RedisResult) ([]string, error) {
+	if m, err := r.ToMessage(); err == nil && m.IsInt64() {
+		n, err := m.AsInt64()
+		return []string{strconv.FormatInt(n, 10)}, err
+	}
+	return r.AsStrSlice()
 }
 
 // givenUpByAnother reports that no connection was made because the context of
