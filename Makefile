@@ -67,6 +67,10 @@ cross: ## build library and commands for every platform
 bench: deps ## redlatch beside its peers on real servers, some 20 minutes, into docs/testing/bench; BENCH=-quick for a look
 	cd bench && $(GO) run ./cmd/bench $(BENCH)
 
+.PHONY: bench-databases
+bench-databases: deps ## locks in PostgreSQL and MariaDB beside their peers, some 2 minutes, into docs/testing/bench; BENCH=-quick for a look
+	cd bench && $(GO) run ./cmd/bench -databases $(BENCH)
+
 .PHONY: bench-family
 bench-family: deps ## slots and readers beside the peers that have them, in Java and JavaScript too, some 15 minutes, into docs/testing/bench; BENCH=-quick for a look
 	@bench/peers/install.sh

@@ -102,9 +102,25 @@ func Plan(s Settings) []Cell {
 	return cells
 }
 
+// PlanDatabases returns the cells of a run on databases.
+func PlanDatabases(s Settings) []Cell {
+	var cells []Cell
+	for _, store := range []system.Store{system.Postgres, system.MariaDB} {
+		for _, c := range []Cell{{Kind: Pair}, {Kind: Contended, Count: 16, Held: time.Millisecond}, {Kind: Waiting, Count: s.Waiters}} {
+			for _, sys := range system.Databases {
+				if sys.Store == store {
+					c.Nodes, c.System = 1, sys
+					cells = append(cells, c)
+				}
+			}
+		}
+	}
+	return cells
+}
+
 // Find returns the cell of a whole or a quick run that has the id.
 func Find(id string) (Cell, error) {
-	for _, c := range append(Plan(Full()), Plan(Quick())...) {
+	for _, c := range slices.Concat(Plan(Full()), Plan(Quick()), PlanDatabases(Full()), PlanDatabases(Quick())) {
 		if c.ID() == id {
 			return c, nil
 		}
@@ -138,13 +154,15 @@ func (s Settings) ContendFor(c Cell) time.Duration {
 }
 
 // Batches groups the cells that are measured together. etcd, whose number of
-// servers is its own, joins the contenders before it.
+// servers is its own, joins the contenders before it. Databases of two kinds are
+// not compared.
 func Batches(cells []Cell) [][]Cell {
 	var batches [][]Cell
 	for _, c := range cells {
 		if n := len(batches); n > 0 && c.Kind.Interleaved() {
 			first := batches[n-1][0]
-			if first.Kind == c.Kind && first.Count == c.Count && (first.Nodes == c.Nodes || c.System.Store == system.Etcd) {
+			if first.Kind == c.Kind && first.Count == c.Count &&
+				(c.System.Store == system.Etcd || first.Nodes == c.Nodes && first.System.Store == c.System.Store) {
 				batches[n-1] = append(batches[n-1], c)
 				continue
 			}

@@ -21,9 +21,10 @@ type Runner struct {
 	// RoundTrips are those measured beside the pairs.
 	RoundTrips []RoundTrip
 
-	redis map[int]*server.Redis
-	etcd  *server.Etcd
-	names int
+	redis     map[int]*server.Redis
+	etcd      *server.Etcd
+	databases map[system.Store]*server.Database
+	names     int
 }
 
 // Run measures all cells. It returns what was measured until ctx ended.
@@ -31,6 +32,7 @@ func (r *Runner) Run(ctx context.Context, cells []cell.Cell) []Result {
 	defer r.stopServers()
 	var results []Result
 	var kind cell.Kind
+	var store system.Store
 	var planned time.Duration
 	for _, b := range cell.Batches(cells) {
 		if ctx.Err() != nil {
@@ -38,9 +40,9 @@ func (r *Runner) Run(ctx context.Context, cells []cell.Cell) []Result {
 		}
 		// Each situation has servers of its own: without another's keys, and
 		// not frozen.
-		if b[0].Kind != kind {
+		if b[0].Kind != kind || b[0].System.Store != store && b[0].System.Store != system.Etcd {
 			r.stopServers()
-			kind = b[0].Kind
+			kind, store = b[0].Kind, b[0].System.Store
 		}
 		what := b[0].ID()
 		if len(b) > 1 {
@@ -99,6 +101,9 @@ func (r *Runner) backend(ctx context.Context, c cell.Cell) (server.Backend, erro
 		}
 		return r.etcd, nil
 	}
+	if start, ok := startDatabase[c.System.Store]; ok {
+		return r.database(ctx, c.System.Store, start)
+	}
 	if g, ok := r.redis[c.Nodes]; ok {
 		return g, nil
 	}
@@ -115,6 +120,29 @@ func (r *Runner) backend(ctx context.Context, c cell.Cell) (server.Backend, erro
 	}
 	r.redis[c.Nodes] = g
 	return g, nil
+}
+
+var startDatabase = map[system.Store]func() (*server.Database, error){
+	system.Postgres: server.StartPostgres, system.MariaDB: server.StartMariaDB,
+}
+
+func (r *Runner) database(ctx context.Context, store system.Store, start func() (*server.Database, error)) (server.Backend, error) {
+	if d, ok := r.databases[store]; ok {
+		return d, nil
+	}
+	d, err := start()
+	if err != nil {
+		return nil, err
+	}
+	if err := system.PrepareDatabase(ctx, store, d.Addresses()); err != nil {
+		d.Stop()
+		return nil, err
+	}
+	if r.databases == nil {
+		r.databases = map[system.Store]*server.Database{}
+	}
+	r.databases[store] = d
+	return d, nil
 }
 
 // freeze freezes a server if the cell asks for it. What it returns ends the
@@ -138,6 +166,10 @@ func (r *Runner) stopServers() {
 	if r.etcd != nil {
 		r.etcd.Stop()
 		r.etcd = nil
+	}
+	for store, d := range r.databases {
+		d.Stop()
+		delete(r.databases, store)
 	}
 }
 

@@ -37,21 +37,44 @@ func (r *Report) Markdown() string {
 		"SIGSTOP: its connections stay open, and nothing is answered.")
 	r.contendedTables(&b, cell.FrozenContended, "One of five servers frozen: contended")
 	r.leasesTable(&b)
-	notes(&b)
+	notes(&b, system.All, "Commands are those that clients sent over their connections; a script is one, whatever it runs inside. "+
+		"With etcd they are gRPC messages from clients, those on streams included; what its members say to each other is not. "+
+		"Server CPU is that of all servers together.")
 	return b.String()
 }
 
-func (r *Report) head(b *strings.Builder) {
-	b.WriteString("# redlatch beside its peers\n\n")
-	command := "go run ./cmd/bench -cell ID"
+// Databases returns the report of a run on databases.
+func (r *Report) Databases() string {
+	var b strings.Builder
+	r.intro(&b, "# Locks in a database, redlatch beside its peers")
+	b.WriteString("\nThe whole: `make bench-databases`, or in `bench/`: `go run ./cmd/bench -databases`.\n")
+	r.failures(&b)
+	r.pairTable(&b, cell.Pair, "Uncontended pair", "One goroutine locks and releases; the contenders of a database take turns of 20 pairs.")
+	r.contendedTables(&b, cell.Contended, "Contended")
+	r.waitingTable(&b)
+	notes(&b, system.Databases, "Commands are the statements that the server executed: a transaction that a client begins and commits by itself has two more. "+
+		"The servers do not sync to disk, so the disk is in none of the numbers. Server CPU is that of all processes of the server.")
+	return b.String()
+}
+
+// intro writes the heading, and where it was measured.
+func (r *Report) intro(b *strings.Builder, heading string) {
+	b.WriteString(heading + "\n\n")
 	if r.Settings.Quick {
 		b.WriteString("**A smoke run with short times: its numbers show that everything works, and not much more.**\n\n")
-		command = "go run ./cmd/bench -quick -cell ID"
 	}
 	fmt.Fprintf(b, "Measured in one run of %s on one machine, clients and servers sharing its cores.\n\n", r.Took.Round(time.Second))
 	b.WriteString("| | |\n|---|---|\n")
 	for _, line := range r.Machine {
 		fmt.Fprintf(b, "| %s | %s |\n", line[0], line[1])
+	}
+}
+
+func (r *Report) head(b *strings.Builder) {
+	r.intro(b, "# redlatch beside its peers")
+	command := "go run ./cmd/bench -cell ID"
+	if r.Settings.Quick {
+		command = "go run ./cmd/bench -quick -cell ID"
 	}
 	for _, t := range r.RoundTrips {
 		fmt.Fprintf(b, "| raw round trip of a tiny script, %s | median %s, p99 %s |\n", servers(t.Nodes), short(t.Times.Median), short(t.Times.P99))
@@ -117,12 +140,11 @@ func servers(n int) string {
 	return fmt.Sprintf("%d servers", n)
 }
 
-func notes(b *strings.Builder) {
+// notes describes contenders; counted says what is counted.
+func notes(b *strings.Builder, contenders []*system.System, counted string) {
 	fmt.Fprintf(b, "\n## The contenders and their settings\n\nAll with a time to live of %v, and all waiting until they have the lock.\n\n", system.TTL)
-	for _, s := range system.All {
+	for _, s := range contenders {
 		fmt.Fprintf(b, "- **%s** (`%s`): %s.\n", s.Title, s.Key, s.Note)
 	}
-	b.WriteString("\nCommands are those that clients sent over their connections; a script is one, whatever it runs inside. " +
-		"With etcd they are gRPC messages from clients, those on streams included; what its members say to each other is not. " +
-		"Server CPU is that of all servers together.\n")
+	b.WriteString("\n" + counted + "\n")
 }

@@ -24,7 +24,7 @@ var everyones = map[string]bool{
 func (s *System) Sent(commands map[string]int64) int64 {
 	var sent int64
 	for name, n := range commands {
-		if s.Store == Etcd || s.sends(name) {
+		if s.Store != Redis || s.sends(name) {
 			sent += n
 		}
 	}

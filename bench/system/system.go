@@ -5,6 +5,7 @@ package system
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 )
@@ -50,8 +51,10 @@ type Store string
 
 // The stores.
 const (
-	Redis Store = "redis"
-	Etcd  Store = "etcd"
+	Redis    Store = "redis"
+	Etcd     Store = "etcd"
+	Postgres Store = "postgres"
+	MariaDB  Store = "mariadb"
 )
 
 // Kind is how a contender is compared.
@@ -90,7 +93,7 @@ type System struct {
 
 var one, both = []int{1}, []int{1, 5}
 
-// All are the contenders, in the order of the tables.
+// All are the contenders on Redis and etcd, in the order of the tables.
 var All = []*System{
 	{
 		Key: "redlatch", Title: "redlatch", Kind: Ours, Store: Redis, Nodes: both, Keeps: true,
@@ -155,7 +158,7 @@ var All = []*System{
 // Find returns the contender with the given key.
 func Find(key string) (*System, error) {
 	var keys []string
-	for _, s := range All {
+	for _, s := range slices.Concat(All, Databases) {
 		if s.Key == key {
 			return s, nil
 		}

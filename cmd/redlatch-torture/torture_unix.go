@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"os"
+	"slices"
 	"syscall"
 	"time"
 
@@ -35,6 +36,7 @@ type flags struct {
 	clients int
 	names   int
 	servers int
+	kinds   string
 	noFence bool
 	report  string
 	keep    string
@@ -49,7 +51,7 @@ func newRoot() (*cobra.Command, *output) {
 	cmd := &cobra.Command{
 		Use:   "redlatch-torture [flags]",
 		Short: "Break a quorum of real servers on purpose, and check whether the locks hold",
-		Long: `Start several redis-server processes and several clients on this machine. The
+		Long: `Start several servers and several clients on this machine. The
 clients acquire locks as writers, as readers and in slots, and use a database under
 them, while the servers are killed, frozen, emptied, cut off and replaced, clocks
 are set, and clients are paused and killed. Then heal everything, and check what the
@@ -105,13 +107,14 @@ kinds of locks was never acquired; 74 if a file cannot be written;
 	flags.IntVar(&f.clients, "clients", 8, "start `N` clients, from 1 to 100")
 	flags.IntVar(&f.names, "names", 3, "which acquire locks on `N` names, from 1 to 100: one for writers alone, one for readers and writers, one for slots, one for all, and so on")
 	flags.IntVarP(&f.servers, "servers", "n", 5, "start `N` servers, from 3 to 15")
+	flags.StringVar(&f.kinds, "kinds", string(chaos.Redis), "of these `KINDS` in turn: redis, postgres, mariadb; of N servers, the first is of the first kind")
 	flags.BoolVar(&f.noFence, "no-fence", false, "let the database accept every write, to show what fencing is for")
 	flags.StringVar(&f.report, "report", "", "write the history to `FILE` as a page of HTML")
 	flags.StringVar(&f.keep, "keep", "", "write the history to the folder `DIR`, as lines of JSON")
 	flags.BoolVar(&f.list, "list", false, "only list the faults")
 	flags.BoolVarP(&f.quiet, "quiet", "q", false, "show no progress")
 	flags.VarP(&f.output, "output", "o", "write the verdict in words, or as a line of JSON")
-	for flag, words := range map[string][]string{"output": {"text", "json"}, "for": nil, "seed": nil, "clients": nil, "names": nil, "servers": nil} {
+	for flag, words := range map[string][]string{"output": {"text", "json"}, "for": nil, "seed": nil, "clients": nil, "names": nil, "servers": nil, "kinds": {"redis", "postgres", "mariadb", "redis,postgres,mariadb"}} {
 		cmd.RegisterFlagCompletionFunc(flag, cobra.FixedCompletions(words, cobra.ShellCompDirectiveNoFileComp))
 	}
 	cmd.RegisterFlagCompletionFunc("faults", func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
@@ -213,15 +216,25 @@ func (f *flags) config(cmd *cobra.Command) (chaos.Config, error) {
 	if f.time < time.Second || f.time > 2*time.Hour {
 		return chaos.Config{}, &redlatch.ConfigError{Field: "--for", Value: f.time, Bound: "from 1s to 2h"}
 	}
-	program, err := redisproc.Find()
+	kinds, err := chaos.ParseServerKinds(f.kinds)
 	if err != nil {
-		return chaos.Config{}, &failure{code: exitFailed, event: "no_server", err: err, hint: redisproc.Install}
+		return chaos.Config{}, &failure{code: exitUsage, event: "usage", err: fmt.Errorf("--kinds: %w", err)}
+	}
+	var nodes []chaos.ServerKind
+	for i := range f.servers {
+		nodes = append(nodes, kinds[i%len(kinds)])
+	}
+	program := ""
+	if slices.Contains(nodes, chaos.Redis) {
+		if program, err = redisproc.Find(); err != nil {
+			return chaos.Config{}, &failure{code: exitFailed, event: "no_server", err: err, hint: redisproc.Install}
+		}
 	}
 	if !cmd.Flags().Changed("seed") {
 		f.seed = uint64(rand.Uint32())
 	}
 	return chaos.Config{
-		Program: program, Path: owned.Self(), Args: []string{"redlatch-torture", chaos.ClientVerb}, Nodes: f.servers, Clients: f.clients, Names: f.names,
+		Program: program, Path: owned.Self(), Args: []string{"redlatch-torture", chaos.ClientVerb}, Nodes: nodes, Clients: f.clients, Names: f.names,
 		For: f.time, Seed: f.seed, Faults: families, Least: 300 * time.Millisecond, Most: 1500 * time.Millisecond, Fenced: !f.noFence,
 	}, nil
 }

@@ -27,7 +27,7 @@ type bench struct {
 	written atomic.Int64 // the last write that was acknowledged
 }
 
-func newBench(t *testing.T, family Family) *bench {
+func newBench(t *testing.T, family Family, kind ServerKind) *bench {
 	t.Helper()
 	program := redistest.Need(t)
 	dir, err := os.MkdirTemp("", "rlt") // short, for a socket's path is bounded
@@ -52,7 +52,7 @@ func newBench(t *testing.T, family Family) *bench {
 			t.Skipf("this fault cannot be had here: %v", err)
 		}
 	}
-	if err := c.start(context.Background(), 1, 1, standardBounds); err != nil {
+	if err := c.start(context.Background(), []ServerKind{kind}, 1, standardBounds); err != nil {
 		t.Fatal(err)
 	}
 	sleeper, err := exec.LookPath("sleep")

@@ -29,11 +29,14 @@ func config(t *testing.T, faults string) chaos.Config {
 		t.Fatal(err)
 	}
 	return chaos.Config{
-		Program: program, Path: os.Args[0], Args: []string{os.Args[0], chaos.ClientVerb}, Nodes: 5, Clients: 6, Names: 2,
+		Program: program, Path: os.Args[0], Args: []string{os.Args[0], chaos.ClientVerb}, Nodes: servers(5), Clients: 6, Names: 2,
 		For: 12 * time.Second, Seed: 1, Faults: families, Least: 200 * time.Millisecond, Most: time.Second, Fenced: true,
 		Notice: func(text string) { t.Log(text) },
 	}
 }
+
+// servers are n nodes on Redis.
+func servers(n int) []chaos.ServerKind { return slices.Repeat([]chaos.ServerKind{chaos.Redis}, n) }
 
 // mariaDB and postgreSQL are resources for one run.
 func mariaDB(t *testing.T, seed uint64) *chaos.Store {
@@ -148,6 +151,30 @@ func TestEveryPromiseHoldsUnderEveryFault(t *testing.T) {
 	}
 }
 
+// TestEveryPromiseHoldsOnAMixedQuorum has one node of each kind. Of their faults
+// are all that the machine can cause.
+func TestEveryPromiseHoldsOnAMixedQuorum(t *testing.T) {
+	t.Parallel()
+	c := config(t, "all")
+	c.Seed, c.For, c.Nodes, c.Names = 1, 9*time.Second, chaos.ServerKinds, 4
+	r := run(t, c)
+	if !r.Verdict.Held() {
+		t.Error("a promise was broken")
+	}
+	if err := r.Enough(); err != nil {
+		t.Error(err)
+	}
+	struck := map[int]bool{}
+	for _, f := range r.History.Faults {
+		struck[f.Node] = true
+	}
+	for i, kind := range c.Nodes {
+		if !struck[i+1] {
+			t.Errorf("nothing happened to %s", kind)
+		}
+	}
+}
+
 // longestPause is the longest time between the beginnings of two faults. Time
 // in which no client did anything is left out: the machine was stalled.
 func longestPause(r *chaos.Result) (longest time.Duration) {
@@ -196,7 +223,7 @@ func TestFaultsBeyondTheAssumptionsAreWhatTwoHoldersTake(t *testing.T) {
 	t.Parallel()
 	c := config(t, "evict")
 	// Of three servers, two must have dropped a lock.
-	c.Nodes, c.For, c.Allowed, c.Least, c.Most = 3, 4*time.Second, 100, 10*time.Millisecond, 100*time.Millisecond
+	c.Nodes, c.For, c.Allowed, c.Least, c.Most = servers(3), 4*time.Second, 100, 10*time.Millisecond, 100*time.Millisecond
 	for range 10 { // on a busy machine few locks are taken in so short a run
 		r := run(t, c)
 		if !r.Verdict.Held() {

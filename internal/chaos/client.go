@@ -15,7 +15,6 @@ import (
 	"time"
 
 	"github.com/redlatch/redlatch"
-	"github.com/redlatch/redlatch/redis/rueidis"
 )
 
 // ClientVerb is the first argument with which a program must call RunClient.
@@ -144,7 +143,7 @@ func (c *client) run() error {
 		return err
 	}
 	defer c.store.db.Close()
-	nodes, err := rueidis.Nodes(c.Nodes...)
+	nodes, err := openNodes(c.Nodes)
 	if err != nil {
 		return err
 	}

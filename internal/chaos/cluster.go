@@ -16,7 +16,7 @@ import (
 	"github.com/redlatch/redlatch/internal/faultproxy"
 	"github.com/redlatch/redlatch/internal/fresh"
 	"github.com/redlatch/redlatch/internal/redisproc"
-	"github.com/redlatch/redlatch/redis/rueidis"
+	"github.com/redlatch/redlatch/internal/sqlproc"
 )
 
 // cluster is the servers of a run and the ways to them.
@@ -32,13 +32,15 @@ type cluster struct {
 // and a proxy to it for each client.
 type node struct {
 	number int // from 1
+	kind   ServerKind
 	in     *cluster
 	links  []*faultproxy.Proxy // by client
 	clock  nodeClock           // nil where the clock cannot be moved
 
-	mu     sync.Mutex
-	server *redisproc.Server
-	lives  int // how many servers it has had
+	mu       sync.Mutex
+	server   *redisproc.Server // nil for a database
+	database *sqlproc.Server   // nil for Redis
+	lives    int               // how many servers it has had
 }
 
 // nodeClock is a wall clock that can be set: see package clockshim.
@@ -58,11 +60,11 @@ func durable() []string {
 	return []string{"--appendonly", "yes", "--appendfsync", "no", "--auto-aof-rewrite-percentage", "0", "--repl-diskless-sync-delay", "0"}
 }
 
-// start starts n nodes for so many clients, and declares them new.
-func (c *cluster) start(ctx context.Context, n, clients int, b bounds) error {
-	for i := range n {
-		nd := &node{number: i + 1, in: c}
-		if c.shim != "" {
+// start starts a node of each kind for so many clients, and declares them new.
+func (c *cluster) start(ctx context.Context, kinds []ServerKind, clients int, b bounds) error {
+	for i, kind := range kinds {
+		nd := &node{number: i + 1, kind: kind, in: c, database: kind.database()}
+		if c.shim != "" && kind == Redis {
 			clock, err := newClock(filepath.Join(c.dir, "clock"+strconv.Itoa(i+1)))
 			if err != nil {
 				return err
@@ -70,12 +72,14 @@ func (c *cluster) start(ctx context.Context, n, clients int, b bounds) error {
 			nd.clock = clock
 		}
 		c.nodes = append(c.nodes, nd)
-		server, err := nd.newServer()
-		if err != nil {
-			return err
+		if kind == Redis {
+			server, err := nd.newServer()
+			if err != nil {
+				return err
+			}
+			nd.server = server
 		}
-		nd.server = server
-		if err := server.Start(durable()...); err != nil {
+		if err := nd.start(); err != nil {
 			return err
 		}
 		for range clients {
@@ -87,6 +91,22 @@ func (c *cluster) start(ctx context.Context, n, clients int, b bounds) error {
 		}
 	}
 	return c.declare(ctx, b)
+}
+
+// start starts the node's server, with the data that it has.
+func (n *node) start() error {
+	if n.kind != Redis {
+		return n.db().Start()
+	}
+	return n.at().Start(durable()...)
+}
+
+// process returns the node's server, of any kind.
+func (n *node) process() process {
+	if n.kind != Redis {
+		return n.db()
+	}
+	return n.at()
 }
 
 // newServer returns a place for a server of this node, on a port and in a
@@ -111,6 +131,9 @@ func (n *node) newServer() (*redisproc.Server, error) {
 
 // address is where the proxies reach the node's server.
 func (n *node) address() string {
+	if n.kind != Redis {
+		return n.db().Addr()
+	}
 	host := "127.0.0.1"
 	if n.in.net != nil {
 		host = n.in.net.address
@@ -118,7 +141,22 @@ func (n *node) address() string {
 	return net.JoinHostPort(host, strconv.Itoa(n.at().Port))
 }
 
-// at returns the server that the node is at the moment.
+// url is the address of the node by way of a proxy, or of its server itself.
+func (n *node) url(address string) string {
+	if n.kind != Redis {
+		return n.db().URL(address)
+	}
+	return "redis://" + address
+}
+
+// db returns the database that the node is at the moment.
+func (n *node) db() *sqlproc.Server {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.database
+}
+
+// at returns the Redis server that the node is at the moment.
 func (n *node) at() *redisproc.Server {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -126,9 +164,14 @@ func (n *node) at() *redisproc.Server {
 }
 
 // become has another server be the node: every way to the node leads there.
-func (n *node) become(s *redisproc.Server) {
+func (n *node) become(s process) {
 	n.mu.Lock()
-	n.server = s
+	switch s := s.(type) {
+	case *redisproc.Server:
+		n.server = s
+	case *sqlproc.Server:
+		n.database = s
+	}
 	n.mu.Unlock()
 	for _, link := range n.links {
 		link.LeadTo(n.address())
@@ -140,14 +183,14 @@ func (n *node) become(s *redisproc.Server) {
 func (c *cluster) addresses(client int) []string {
 	var all []string
 	for _, n := range c.nodes {
-		all = append(all, n.links[client].URL())
+		all = append(all, n.url(n.links[client].Addr()))
 	}
 	return all
 }
 
 // declare marks the servers as new, with the bounds of the run.
 func (c *cluster) declare(ctx context.Context, b bounds) error {
-	nodes, err := rueidis.Nodes(c.addresses(0)...)
+	nodes, err := openNodes(c.addresses(0))
 	if err != nil {
 		return err
 	}
@@ -161,9 +204,19 @@ func (c *cluster) declare(ctx context.Context, b bounds) error {
 }
 
 // locksLeft returns the keys of locks on each node, by its number.
-func (c *cluster) locksLeft() (map[int][]string, error) {
+func (c *cluster) locksLeft(ctx context.Context) (map[int][]string, error) {
 	left := map[int][]string{}
 	for _, n := range c.nodes {
+		if n.kind != Redis {
+			names, err := namesHeld(ctx, n.url(n.address()))
+			if err != nil {
+				return nil, fmt.Errorf("node %d: %w", n.number, err)
+			}
+			if len(names) > 0 {
+				left[n.number] = names
+			}
+			continue
+		}
 		text, err := n.at().Ask("KEYS", "*")
 		if err != nil {
 			return nil, fmt.Errorf("node %d: %w", n.number, err)
@@ -186,10 +239,14 @@ func (c *cluster) stop() {
 		if s := n.at(); s != nil {
 			s.Kill()
 		}
+		if s := n.db(); s != nil {
+			s.Stop()
+		}
 		if n.clock != nil {
 			n.clock.Close()
 		}
 	}
+	sqlproc.CleanUp()
 	if c.net != nil {
 		c.net.remove()
 	}

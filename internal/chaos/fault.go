@@ -16,8 +16,12 @@ type Family struct {
 	About  string // what it does, in a few words
 	Beyond bool   // it breaks an assumption of docs/guarantees.md
 	need   need
-	plan   func(w *world, rng *rand.Rand) *strike // nil if there is no target now
+	kinds  []ServerKind                                            // the servers that it can hit; nil for all
+	plan   func(w *world, rng *rand.Rand, on []ServerKind) *strike // on is kinds; nil if there is no target now
 }
+
+// redisAlone are the kinds of a fault that only a Redis server can have.
+var redisAlone = []ServerKind{Redis}
 
 // need is what a family requires.
 type need uint8

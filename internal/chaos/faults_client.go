@@ -16,7 +16,7 @@ func clientFaults() []Family {
 }
 
 // pause makes stale writers: the client continues, and writes.
-func pause(w *world, rng *rand.Rand) *strike {
+func pause(w *world, rng *rand.Rand, _ []ServerKind) *strike {
 	m := w.freeMember(rng, true)
 	if m == nil {
 		return nil
@@ -26,7 +26,7 @@ func pause(w *world, rng *rand.Rand) *strike {
 		heal:  func(*Fault) error { return m.thaw() }}
 }
 
-func clientKill(w *world, rng *rand.Rand) *strike {
+func clientKill(w *world, rng *rand.Rand, _ []ServerKind) *strike {
 	m := w.freeMember(rng, rng.IntN(2) == 0)
 	if m == nil {
 		return nil

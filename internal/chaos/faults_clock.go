@@ -12,8 +12,8 @@ import (
 // clients are injected in code; see wallClock.
 func clockFaults() []Family {
 	return []Family{
-		{Name: "clock-jump", About: "set a server's wall clock forward or back, and right again", Beyond: true, need: clocks, plan: clockJump},
-		{Name: "clock-drift", About: "have a server's clock run up to half a percent too fast or too slow", need: clocks, plan: clockDrift},
+		{Name: "clock-jump", About: "set a server's wall clock forward or back, and right again", Beyond: true, need: clocks, kinds: redisAlone, plan: clockJump},
+		{Name: "clock-drift", About: "have a server's clock run up to half a percent too fast or too slow", need: clocks, kinds: redisAlone, plan: clockDrift},
 		{Name: "client-clock", About: "set a client's wall clock, by up to an hour", plan: clientClock},
 	}
 }
@@ -28,8 +28,8 @@ func step(n *node, f *Fault, off time.Duration) {
 	}
 }
 
-func clockJump(w *world, rng *rand.Rand) *strike {
-	n := w.freeNode(rng)
+func clockJump(w *world, rng *rand.Rand, on []ServerKind) *strike {
+	n := w.freeNode(rng, on)
 	if n == nil {
 		return nil
 	}
@@ -48,8 +48,8 @@ func clockJump(w *world, rng *rand.Rand) *strike {
 		heal:  func(f *Fault) error { step(n, f, 0); return nil }}
 }
 
-func clockDrift(w *world, rng *rand.Rand) *strike {
-	n := w.calmNode(rng)
+func clockDrift(w *world, rng *rand.Rand, on []ServerKind) *strike {
+	n := w.calmNode(rng, on)
 	if n == nil {
 		return nil
 	}
@@ -72,7 +72,7 @@ func (b bounds) wrongClock(rng *rand.Rand) time.Duration {
 	return between(rng, -time.Hour, time.Hour)
 }
 
-func clientClock(w *world, rng *rand.Rand) *strike {
+func clientClock(w *world, rng *rand.Rand, _ []ServerKind) *strike {
 	m := w.freeMember(rng, false)
 	if m == nil {
 		return nil

@@ -15,8 +15,8 @@ import (
 // memoryFaults are the faults of servers whose memory is full.
 func memoryFaults() []Family {
 	return []Family{
-		{Name: "full", About: "fill a server's memory, so that it refuses to write", plan: full},
-		{Name: "evict", About: "fill a server's memory, so that it drops locks and fences to make room", Beyond: true, plan: evict},
+		{Name: "full", About: "fill a server's memory, so that it refuses to write", kinds: redisAlone, plan: full},
+		{Name: "evict", About: "fill a server's memory, so that it drops locks and fences to make room", Beyond: true, kinds: redisAlone, plan: evict},
 	}
 }
 
@@ -72,8 +72,8 @@ func infoNumber(s *redisproc.Server, section, field string) (int64, error) {
 	return strconv.ParseInt(number, 10, 64)
 }
 
-func full(w *world, rng *rand.Rand) *strike {
-	n := w.freeNode(rng)
+func full(w *world, rng *rand.Rand, on []ServerKind) *strike {
+	n := w.freeNode(rng, on)
 	if n == nil {
 		return nil
 	}
@@ -82,8 +82,8 @@ func full(w *world, rng *rand.Rand) *strike {
 		heal:  func(*Fault) error { return makeRoom(n.at()) }}
 }
 
-func evict(w *world, rng *rand.Rand) *strike {
-	n := w.freeNode(rng)
+func evict(w *world, rng *rand.Rand, on []ServerKind) *strike {
+	n := w.freeNode(rng, on)
 	if n == nil {
 		return nil
 	}

@@ -32,14 +32,14 @@ func networkFaults() []Family {
 			return faultproxy.Weather{Requests: faultproxy.Direction{Jitter: jitter}, Replies: faultproxy.Direction{Jitter: jitter}}
 		})},
 		{Name: "reset", About: "break off all connections of a server", plan: resetAll},
-		{Name: "filter", About: "drop a server's packets in a network namespace; TCP sends them again later", need: filters, plan: filter},
+		{Name: "filter", About: "drop a server's packets in a network namespace; TCP sends them again later", need: filters, kinds: redisAlone, plan: filter},
 	}
 }
 
 // weather affects the connections of some clients, or of all, to a node.
-func weather(what string, draw func(*rand.Rand) faultproxy.Weather) func(*world, *rand.Rand) *strike {
-	return func(w *world, rng *rand.Rand) *strike {
-		n := w.freeNode(rng)
+func weather(what string, draw func(*rand.Rand) faultproxy.Weather) func(*world, *rand.Rand, []ServerKind) *strike {
+	return func(w *world, rng *rand.Rand, on []ServerKind) *strike {
+		n := w.freeNode(rng, on)
 		if n == nil {
 			return nil
 		}
@@ -63,8 +63,8 @@ func weather(what string, draw func(*rand.Rand) faultproxy.Weather) func(*world,
 	}
 }
 
-func resetAll(w *world, rng *rand.Rand) *strike {
-	n := w.calmNode(rng)
+func resetAll(w *world, rng *rand.Rand, on []ServerKind) *strike {
+	n := w.calmNode(rng, on)
 	if n == nil {
 		return nil
 	}
@@ -76,8 +76,8 @@ func resetAll(w *world, rng *rand.Rand) *strike {
 	}}
 }
 
-func filter(w *world, rng *rand.Rand) *strike {
-	n := w.freeNode(rng)
+func filter(w *world, rng *rand.Rand, on []ServerKind) *strike {
+	n := w.freeNode(rng, on)
 	if n == nil {
 		return nil
 	}

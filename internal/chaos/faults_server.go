@@ -3,6 +3,7 @@
 package chaos
 
 import (
+	"context"
 	"fmt"
 	"math/rand/v2"
 	"os"
@@ -10,42 +11,54 @@ import (
 	"strings"
 	"time"
 
+	"github.com/jackc/pgx/v5"
+
 	"github.com/redlatch/redlatch/internal/redisproc"
+	"github.com/redlatch/redlatch/internal/sqlproc"
 )
 
 // serverFaults are the faults of servers and of their data.
 func serverFaults() []Family {
 	return []Family{
 		{Name: "kill", About: "kill -9 a server, and start it again with all that it had acknowledged", plan: restart("comes back with its data", nil)},
-		{Name: "empty", About: "kill -9 a server, and start it again without its data", plan: restart("comes back empty", wipe)},
-		{Name: "stale-rdb", About: "start a server again from a snapshot that lacks the last writes", plan: staleSnapshot},
-		{Name: "cut-aof", About: "start a server again from a log whose end was lost, as with the power", plan: restart("comes back with its log cut short", cutLog)},
+		{Name: "empty", About: "kill -9 a server, and start it again without its data", kinds: redisAlone, plan: restart("comes back empty", wipe)},
+		{Name: "stale-rdb", About: "start a server again from a snapshot that lacks the last writes", kinds: redisAlone, plan: staleSnapshot},
+		{Name: "cut-aof", About: "start a server again from a log whose end was lost, as with the power", kinds: redisAlone, plan: restart("comes back with its log cut short", cutLog)},
 		{Name: "freeze", About: "stop a server where it is, and let it go on", plan: freeze},
-		{Name: "promote", About: "replace a server by a replica that lacks its last writes", plan: promote},
-		{Name: "flush-data", About: "FLUSHALL", plan: flushData},
-		{Name: "flush-scripts", About: "SCRIPT FLUSH", plan: flushScripts},
+		{Name: "promote", About: "replace a server by a replica that lacks its last writes", kinds: []ServerKind{Redis, Postgres}, plan: promote},
+		{Name: "flush-data", About: "FLUSHALL", kinds: redisAlone, plan: flushData},
+		{Name: "flush-scripts", About: "SCRIPT FLUSH", kinds: redisAlone, plan: flushScripts},
 	}
 }
 
 // restart kills a server and starts it again after its files were changed.
-func restart(how string, tamper func(s *redisproc.Server, rng *rand.Rand) error) func(*world, *rand.Rand) *strike {
-	return func(w *world, rng *rand.Rand) *strike {
-		n := w.freeNode(rng)
+func restart(how string, tamper func(s *redisproc.Server, rng *rand.Rand) error) func(*world, *rand.Rand, []ServerKind) *strike {
+	return func(w *world, rng *rand.Rand, on []ServerKind) *strike {
+		n := w.freeNode(rng, on)
 		if n == nil {
 			return nil
 		}
 		own := rand.New(rand.NewPCG(rng.Uint64(), 0)) // healing runs on a goroutine of its own
-		return &strike{node: n, detail: how, lasts: between(rng, 50*time.Millisecond, 1500*time.Millisecond), sits: w.bounds.quarantine(),
-			apply: func(*Fault) error { n.at().Kill(); return nil },
+		return &strike{node: n, detail: how, lasts: between(rng, 50*time.Millisecond, 1500*time.Millisecond), sits: w.sits(n),
+			apply: func(*Fault) error { n.process().Kill(); return nil },
 			heal: func(*Fault) error {
 				if tamper != nil {
 					if err := tamper(n.at(), own); err != nil {
 						return err
 					}
 				}
-				return again(func() error { return n.at().Start(durable()...) })
+				return again(n.start)
 			}}
 	}
+}
+
+// sits returns how long a node is quarantined after a restart. A database keeps
+// what it has committed, and so is not.
+func (w *world) sits(n *node) time.Duration {
+	if n.kind != Redis {
+		return 0
+	}
+	return w.bounds.quarantine()
 }
 
 // again tries a few times: a connection of another program may occupy a port
@@ -96,8 +109,8 @@ func cutLog(s *redisproc.Server, rng *rand.Rand) error {
 
 // staleSnapshot saves a server's data, lets it run for a while, and restarts it
 // from the saved data.
-func staleSnapshot(w *world, rng *rand.Rand) *strike {
-	n := w.freeNode(rng)
+func staleSnapshot(w *world, rng *rand.Rand, on []ServerKind) *strike {
+	n := w.freeNode(rng, on)
 	if n == nil {
 		return nil
 	}
@@ -124,18 +137,18 @@ func staleSnapshot(w *world, rng *rand.Rand) *strike {
 		}}
 }
 
-func freeze(w *world, rng *rand.Rand) *strike {
-	n := w.freeNode(rng)
+func freeze(w *world, rng *rand.Rand, on []ServerKind) *strike {
+	n := w.freeNode(rng, on)
 	if n == nil {
 		return nil
 	}
 	return &strike{node: n, detail: "is frozen", lasts: between(rng, 100*time.Millisecond, 2*w.bounds.MaxTTL),
-		apply: func(*Fault) error { return n.at().Freeze() },
-		heal:  func(*Fault) error { return n.at().Thaw() }}
+		apply: func(*Fault) error { return n.process().Freeze() },
+		heal:  func(*Fault) error { return n.process().Thaw() }}
 }
 
-func flushData(w *world, rng *rand.Rand) *strike {
-	n := w.freeNode(rng)
+func flushData(w *world, rng *rand.Rand, on []ServerKind) *strike {
+	n := w.freeNode(rng, on)
 	if n == nil {
 		return nil
 	}
@@ -143,8 +156,8 @@ func flushData(w *world, rng *rand.Rand) *strike {
 		apply: func(*Fault) error { _, err := n.at().Ask("FLUSHALL"); return err }}
 }
 
-func flushScripts(w *world, rng *rand.Rand) *strike {
-	n := w.calmNode(rng)
+func flushScripts(w *world, rng *rand.Rand, on []ServerKind) *strike {
+	n := w.calmNode(rng, on)
 	if n == nil {
 		return nil
 	}
@@ -155,14 +168,17 @@ func flushScripts(w *world, rng *rand.Rand) *strike {
 // promote gives a server a replica, promotes the replica, and leaves the
 // clients with the old master for a while: what they write then is lost when
 // the node's address leads to the new master.
-func promote(w *world, rng *rand.Rand) *strike {
-	n := w.freeNode(rng)
+func promote(w *world, rng *rand.Rand, on []ServerKind) *strike {
+	n := w.freeNode(rng, on)
 	if n == nil {
 		return nil
 	}
 	lag := between(rng, 50*time.Millisecond, 600*time.Millisecond)
 	return &strike{node: n, detail: fmt.Sprintf("is replaced by a replica that lacks the last %v", lag.Round(time.Millisecond)), sits: w.bounds.quarantine(),
 		apply: func(*Fault) error {
+			if n.kind == Postgres {
+				return promoteDatabase(n, lag)
+			}
 			old := n.at()
 			replica, err := n.newServer()
 			if err != nil {
@@ -184,6 +200,39 @@ func promote(w *world, rng *rand.Rand) *strike {
 			old.Kill()
 			return os.RemoveAll(old.Dir)
 		}}
+}
+
+// promoteDatabase is promote for PostgreSQL.
+func promoteDatabase(n *node, lag time.Duration) error {
+	old := n.db()
+	replica := old.Replica()
+	if err := replica.Start(); err != nil {
+		replica.Stop()
+		return err
+	}
+	// What the replica receives may cancel the statement.
+	promoted := again(func() error { return tell(replica, "SELECT CASE WHEN pg_is_in_recovery() THEN pg_promote() END") })
+	if promoted != nil {
+		replica.Stop()
+		return promoted
+	}
+	time.Sleep(lag) // the fault itself: during it clients write to the old primary
+	n.become(replica)
+	old.Stop()
+	return nil
+}
+
+// tell has a PostgreSQL server execute a statement.
+func tell(s *sqlproc.Server, statement string) error {
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	conn, err := pgx.Connect(ctx, s.DSN(s.Addr()))
+	if err != nil {
+		return err
+	}
+	defer conn.Close(ctx)
+	_, err = conn.Exec(ctx, statement)
+	return err
 }
 
 func awaitSync(replica *redisproc.Server) error {

@@ -6,6 +6,7 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"sync"
 	"time"
 )
@@ -24,9 +25,9 @@ type world struct {
 	allowed int // how many nodes may be faulty or quarantined at once
 }
 
-// freeNode takes a node without a fault, or none if so many have a fault or are
-// quarantined that another would leave no quorum for too long.
-func (w *world) freeNode(rng *rand.Rand) *node {
+// freeNode takes a node of one of the kinds without a fault, or none if so many
+// have a fault or are quarantined that another would leave no quorum for too long.
+func (w *world) freeNode(rng *rand.Rand, kinds []ServerKind) *node {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	allowed := w.allowed
@@ -42,20 +43,20 @@ func (w *world) freeNode(rng *rand.Rand) *node {
 	if down >= allowed {
 		return nil
 	}
-	return w.takeNode(rng)
+	return w.takeNode(rng, kinds)
 }
 
-// calmNode takes a node for a fault that does not keep it from granting: any
-// without another fault.
-func (w *world) calmNode(rng *rand.Rand) *node {
+// calmNode takes a node for a fault that does not keep it from granting: any of
+// those kinds without another fault.
+func (w *world) calmNode(rng *rand.Rand, kinds []ServerKind) *node {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return w.takeNode(rng)
+	return w.takeNode(rng, kinds)
 }
 
-func (w *world) takeNode(rng *rand.Rand) *node {
+func (w *world) takeNode(rng *rand.Rand, kinds []ServerKind) *node {
 	for _, i := range rng.Perm(len(w.cluster.nodes)) {
-		if n := w.cluster.nodes[i]; !w.struck[n] {
+		if n := w.cluster.nodes[i]; !w.struck[n] && (kinds == nil || slices.Contains(kinds, n.kind)) {
 			w.struck[n] = true
 			return n
 		}
@@ -146,7 +147,7 @@ func (n *nemesis) run(ctx context.Context) {
 // that was. The other families stay in the bag.
 func (n *nemesis) draw(families []Family) (*strike, int) {
 	for i, family := range families {
-		if s := family.plan(n.world, n.rng); s != nil {
+		if s := family.plan(n.world, n.rng, family.kinds); s != nil {
 			s.family = family
 			return s, i
 		}

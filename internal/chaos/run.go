@@ -19,10 +19,10 @@ import (
 
 // Config says what a run does. Every field but the last few must be set.
 type Config struct {
-	Program string   // redis-server or valkey-server, with its path
+	Program string   // redis-server or valkey-server, with its path; for nodes of that kind
 	Path    string   // of a program that calls RunClient
 	Args    []string // with these arguments, its own name before them
-	Nodes   int
+	Nodes   []ServerKind
 	Clients int
 	Names   int
 	For     time.Duration
@@ -118,7 +118,7 @@ func (c *Config) check() error {
 	for _, f := range []struct {
 		name              string
 		value, from, upTo int
-	}{{"nodes", c.Nodes, 1, redlatch.MaxNodes}, {"clients", c.Clients, 1, 100}, {"names", c.Names, 1, 100}} {
+	}{{"nodes", len(c.Nodes), 1, redlatch.MaxNodes}, {"clients", c.Clients, 1, 100}, {"names", c.Names, 1, 100}} {
 		if f.value < f.from || f.value > f.upTo {
 			return &redlatch.ConfigError{Field: f.name, Value: f.value, Bound: fmt.Sprintf("from %d to %d", f.from, f.upTo)}
 		}
@@ -216,6 +216,10 @@ func (r *running) provide() {
 	var possible []Family
 	left := map[need][]string{}
 	for _, f := range r.Faults {
+		if f.kinds != nil && !slices.ContainsFunc(r.Nodes, func(k ServerKind) bool { return slices.Contains(f.kinds, k) }) {
+			r.result.LeftOut = append(r.result.LeftOut, Left{f.Name, fmt.Sprintf("no server is one of %v", f.kinds)})
+			continue
+		}
 		if err := why[f.need]; err != nil {
 			r.result.LeftOut = append(r.result.LeftOut, Left{f.Name, err.Error()})
 			left[f.need] = append(left[f.need], f.Name)
@@ -236,7 +240,7 @@ func (r *running) provide() {
 // is left.
 func (r *running) torture(ctx context.Context) error {
 	if r.Allowed == 0 {
-		r.Allowed = (r.Nodes - 1) / 2
+		r.Allowed = (len(r.Nodes) - 1) / 2
 	}
 	w := &world{cluster: r.cluster, members: r.members, bounds: standardBounds, holders: r.recorder.holdingClients,
 		struck: map[*node]bool{}, out: map[*node]time.Time{}, busy: map[*member]bool{}, allowed: r.Allowed}
@@ -324,7 +328,7 @@ func (r *running) endAll() error {
 // expired.
 func (r *running) look(ctx context.Context, h *History) error {
 	for end := time.Now().Add(standardBounds.MaxTTL + ghostMargin); ; {
-		left, err := r.cluster.locksLeft()
+		left, err := r.cluster.locksLeft(ctx)
 		if err != nil {
 			return err
 		}

@@ -184,6 +184,9 @@ func (cl *Claim) note(out []protocol.Effect) (next *Claim, tell []func()) {
 			if later := cl.owner.Notify(cl, kind); later != nil {
 				tell = append(tell, later)
 			}
+		case protocol.Leftover, protocol.LeftPlace:
+			// Before the caller returns, and asks again.
+			c.dropped.remember(c, out[i].Request, kind == protocol.LeftPlace)
 		case protocol.Repaired:
 			m, name := c.members[out[i].Node].name, cl.owner.Name()
 			tell = append(tell, func() {

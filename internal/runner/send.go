@@ -36,8 +36,6 @@ func (cl *Claim) do(a *Attempt, e *protocol.Effect, where place) {
 	case protocol.CleanUp:
 		m := c.members[e.Node]
 		m.janitor.add(m, e.Request)
-	case protocol.Leftover, protocol.LeftPlace:
-		c.dropped.remember(c, e.Request, e.Kind == protocol.LeftPlace)
 	case protocol.Adopt:
 		cl.adopt(where)
 	case protocol.AwaitMark:

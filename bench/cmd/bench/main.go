@@ -41,12 +41,17 @@ func main() {
 	}
 }
 
-// page is where the whole bench's report belongs, seen from this module.
-const page = "../docs/testing/bench/README.md"
+// page and databasesPage are where the whole bench's reports belong, seen from
+// this module.
+const (
+	page          = "../docs/testing/bench/README.md"
+	databasesPage = "../docs/testing/bench/databases.md"
+)
 
 func run(ctx context.Context, args []string) error {
 	set := flag.NewFlagSet("bench", flag.ContinueOnError)
 	quick := set.Bool("quick", false, "a smoke run of about a minute and a half, with fewer cells and short times")
+	databases := set.Bool("databases", false, "locks in PostgreSQL and MariaDB, some 2 minutes, instead of those on Redis")
 	list := set.Bool("list", false, "list the cells, and run nothing")
 	only := set.String("only", "", "run the cells whose id this regular `expression` matches, like 'contended/16/.*redlatch$'")
 	id := set.String("cell", "", "run the one cell with this `id`, like contended/16/1ms/5/redlatch")
@@ -60,7 +65,11 @@ func run(ctx context.Context, args []string) error {
 	if *quick {
 		settings = cell.Quick()
 	}
-	cells, err := choose(settings, *only, *id)
+	plan := cell.Plan(settings)
+	if *databases {
+		plan = cell.PlanDatabases(settings)
+	}
+	cells, err := choose(plan, *only, *id)
 	if err != nil {
 		return err
 	}
@@ -74,20 +83,26 @@ func run(ctx context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
+	text, file := r.Markdown(), page
+	if *databases {
+		text, file = r.Databases(), databasesPage
+	}
 	if *quick || *only != "" || *id != "" {
-		fmt.Print(r.Markdown())
+		fmt.Print(text)
 	} else {
-		if err := os.WriteFile(page, []byte(r.Markdown()), 0o644); err != nil {
+		if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
 			return err
 		}
-		fmt.Print(r.GoalTable())
-		fmt.Fprintf(os.Stderr, "written to %s, after %v\n", page, r.Took.Round(time.Second))
+		if !*databases {
+			fmt.Print(r.GoalTable())
+		}
+		fmt.Fprintf(os.Stderr, "written to %s, after %v\n", file, r.Took.Round(time.Second))
 	}
 	return failures(r.Results)
 }
 
 // choose returns the cells that the flags ask for.
-func choose(s cell.Settings, only, id string) ([]cell.Cell, error) {
+func choose(plan []cell.Cell, only, id string) ([]cell.Cell, error) {
 	if id != "" {
 		c, err := cell.Find(id)
 		return []cell.Cell{c}, err
@@ -96,7 +111,7 @@ func choose(s cell.Settings, only, id string) ([]cell.Cell, error) {
 	if err != nil {
 		return nil, fmt.Errorf("-only: %w", err)
 	}
-	cells := slices.DeleteFunc(cell.Plan(s), func(c cell.Cell) bool { return !match.MatchString(c.ID()) })
+	cells := slices.DeleteFunc(plan, func(c cell.Cell) bool { return !match.MatchString(c.ID()) })
 	if len(cells) == 0 {
 		return nil, fmt.Errorf("-only %q matches no cell; -list shows them", only)
 	}

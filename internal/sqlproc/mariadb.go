@@ -1,6 +1,6 @@
 //go:build unix
 
-package sqltest
+package sqlproc
 
 import (
 	"errors"
@@ -8,29 +8,19 @@ import (
 	"os/exec"
 	"path/filepath"
 	"sync"
-	"testing"
 )
 
-// MariaDB returns the data source name of a database on a MariaDB server, for
-// github.com/go-sql-driver/mysql. All tests of a binary share it.
-func MariaDB(t testing.TB) string {
-	t.Helper()
-	return mariaName(mariaDB.address(t))
+// MariaDB returns a MariaDB server, with flags of its own.
+func MariaDB(flags ...string) *Server {
+	return &Server{
+		Name: "MariaDB", scheme: "mysql://root@", database: "/test",
+		DSN:   func(address string) string { return "root@tcp(" + address + ")/test" },
+		ready: "ready for connections", end: "KILL",
+		setUp: func(s *Server) error { return s.setUpMariaDB(flags) },
+	}
 }
 
-func mariaName(port string) string { return "root@tcp(127.0.0.1:" + port + ")/test" }
-
-// OwnMariaDB starts a server for one test, with flags of its own.
-func OwnMariaDB(t testing.TB, flags ...string) *Own {
-	t.Helper()
-	return own(t, &server{name: mariaDB.name, ready: mariaDB.ready, end: mariaDB.end, setUp: func(s *server) error {
-		err := mariaDB.setUp(s)
-		s.run = append(s.run, flags...)
-		return err
-	}}, mariaName)
-}
-
-var mariaDB = &server{name: "MariaDB", ready: "ready for connections", end: "KILL", setUp: func(s *server) error {
+func (s *Server) setUpMariaDB(flags []string) error {
 	install := find("mariadb-install-db", "mysql_install_db")
 	daemon := find("mariadbd", "mysqld", "/usr/sbin/mariadbd", "/usr/libexec/mariadbd")
 	if install == "" || daemon == "" {
@@ -43,14 +33,14 @@ var mariaDB = &server{name: "MariaDB", ready: "ready for connections", end: "KIL
 	if err := s.fill(install, data); err != nil {
 		return err
 	}
-	s.run = []string{daemon, "--no-defaults", "--datadir=" + data,
-		"--bind-address=127.0.0.1", "--port=" + s.port, "--socket=" + filepath.Join(s.dir, "socket"),
+	s.run = append([]string{daemon, "--no-defaults", "--datadir=" + data,
+		"--bind-address=127.0.0.1", "--port=" + laterPort, "--socket=" + filepath.Join(s.dir, "socket"),
 		"--pid-file=" + filepath.Join(s.dir, "pid"), "--skip-name-resolve",
 		// It is removed at the end: no syncing, little memory. What is committed
 		// is in the system's cache, and outlives a killed server.
-		"--innodb-flush-log-at-trx-commit=2", "--innodb-buffer-pool-size=16M", "--innodb-log-file-size=8M"}
+		"--innodb-flush-log-at-trx-commit=2", "--innodb-buffer-pool-size=16M", "--innodb-log-file-size=8M"}, flags...)
 	return nil
-}}
+}
 
 // installing guards empty.
 var installing sync.Mutex
@@ -60,7 +50,7 @@ var empty string
 
 // fill creates the data of a new server. That takes seconds, so it is done once,
 // and copied.
-func (s *server) fill(install, data string) error {
+func (s *Server) fill(install, data string) error {
 	installing.Lock()
 	defer installing.Unlock()
 	if empty == "" {
@@ -68,7 +58,7 @@ func (s *server) fill(install, data string) error {
 			"--auth-root-authentication-method=normal", "--skip-name-resolve", "--innodb-log-file-size=8M"); err != nil {
 			return err
 		}
-		dir, err := os.MkdirTemp("", "sqltest")
+		dir, err := os.MkdirTemp("", "sqlproc")
 		if err != nil {
 			return err
 		}
@@ -76,4 +66,14 @@ func (s *server) fill(install, data string) error {
 		return exec.Command("cp", "-a", data, empty).Run()
 	}
 	return exec.Command("cp", "-a", empty, data).Run()
+}
+
+// CleanUp removes what servers share. It comes after the last of them.
+func CleanUp() {
+	installing.Lock()
+	defer installing.Unlock()
+	if empty != "" {
+		os.RemoveAll(filepath.Dir(empty))
+		empty = ""
+	}
 }
