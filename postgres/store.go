@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -16,14 +17,18 @@ import (
 	"github.com/redlatch/redlatch/node"
 )
 
-// store is the table. Every statement is sent as a whole, without a prepared
-// statement: a pooler may give each one another session.
+// store is the table. Every statement is a transaction of its own: a pooler may
+// give each one another session.
 type store struct {
 	pool  *pgxpool.Pool
 	own   bool // close the pool
 	name  string
 	table string // quoted
 	texts texts
+
+	// unprepared is set once a statement that was prepared was not there: a
+	// pooler gave the next one another session.
+	unprepared atomic.Bool
 }
 
 // texts are the statements, for one table.
@@ -96,12 +101,32 @@ func (s *store) exists(ctx context.Context) (exists bool, err error) {
 // mode sends each statement with its parameters, in one round trip.
 const mode = pgx.QueryExecModeExec
 
+// row executes a statement that returns one row. It is prepared once for each
+// connection, which saves the server from planning it each time.
+func (s *store) row(ctx context.Context, text string, args []any, to ...any) error {
+	if !s.unprepared.Load() {
+		err := s.pool.QueryRow(ctx, text, append([]any{pgx.QueryExecModeCacheStatement}, args...)...).Scan(to...)
+		if !unknown(err) {
+			return err
+		}
+		s.unprepared.Store(true)
+	}
+	return s.pool.QueryRow(ctx, text, append([]any{mode}, args...)...).Scan(to...)
+}
+
+// unknown reports that a session does not know a prepared statement, or has one
+// of that name already. Then nothing was executed.
+func unknown(err error) bool {
+	var refused *pgconn.PgError
+	return errors.As(err, &refused) && (refused.Code == "26000" || refused.Code == "42P05")
+}
+
 var errReplica = errors.New("this server is a replica: give the address of the primary")
 
 func (s *store) Read(ctx context.Context, name string) (r rownode.Snapshot, err error) {
 	var version, markerVersion *int64
-	err = s.pool.QueryRow(ctx, s.texts.read, mode, []byte(name)).
-		Scan(&r.Now, &r.Server, &version, &r.Row.State, &markerVersion, &r.Marker.State)
+	err = s.row(ctx, s.texts.read, []any{[]byte(name)},
+		&r.Now, &r.Server, &version, &r.Row.State, &markerVersion, &r.Marker.State)
 	if err != nil {
 		return r, explain(err)
 	}
@@ -128,7 +153,7 @@ func (s *store) Swap(ctx context.Context, old int64, next rownode.Row, wakes []n
 		messages[i] = message(next.Name, w)
 	}
 	var put, sent int
-	err := s.pool.QueryRow(ctx, text, mode, []byte(next.Name), old, next.Version, next.State, next.Until, messages).Scan(&put, &sent)
+	err := s.row(ctx, text, []any{[]byte(next.Name), old, next.Version, next.State, next.Until, messages}, &put, &sent)
 	var refused *pgconn.PgError
 	if errors.As(err, &refused) && (refused.Code == "40001" || refused.Code == "40P01") {
 		return false, nil // another transaction came between: read again

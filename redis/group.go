@@ -104,7 +104,7 @@ func shareCall(req node.Request, place place, token string, marker *expectation)
 	call := Call{Script: shareScript, Keys: append(make([]string, 0, 5),
 		req.Name, sideKey("fence", req.Name), sideKey("turn", req.Name), sideKey("queue", req.Name))}
 	var op, config, guardOff, ticket, last string
-	if marker != nil && (req.Op == node.OpAcquire || req.Op == node.OpRepair || req.Op == node.OpExtend) {
+	if marker != nil {
 		call.Keys = append(call.Keys, marker.key)
 		config, guardOff = marker.config, off(req.Guard)
 	}

@@ -45,16 +45,20 @@ type expectation struct {
 // expect returns what is expected of the marker that a request depends on. It is
 // asked for with every grant, and seldom changes.
 func (n *Node) expect(req node.Request) *expectation {
-	key := n.markerKey(req.Name)
-	if e, ok := n.expected.Load(key); ok && e.(*expectation).guard == req.Guard {
-		return e.(*expectation)
+	key, server := n.markerKey(req.Name), ""
+	if e, ok := n.expected.Load(key); ok {
+		known := e.(*expectation)
+		if known.guard == req.Guard {
+			return known
+		}
+		server = known.server
 	}
-	return n.learn(expectation{key: key, guard: req.Guard, config: config(req.Guard)}, "")
+	return n.learn(expectation{key: key, guard: req.Guard, config: config(req.Guard)}, server)
 }
 
 // learn makes a marker expected to have the replication id of a server.
 func (n *Node) learn(e expectation, server string) *expectation {
-	const unknown = "0000000000000000000000000000000000000000"
+	const unknown = "----------------------------------------" // as long as an id, and none
 	e.server, e.text = server, markerVersion+" "+cmp.Or(server, unknown)+" "+e.config+" "
 	n.expected.Store(e.key, &e)
 	return &e

@@ -17,8 +17,8 @@ import (
 type Driver interface {
 	// Eval runs a script on the server that has the keys, by its digest, and
 	// by its source where the server does not know it yet. The reply is an
-	// array of strings; a number is returned as an array with its digits. A
-	// server's error reply is returned as a *ServerError.
+	// array of strings; a number is returned as an array of one string, its
+	// digits. A server's error reply is returned as a *ServerError.
 	Eval(ctx context.Context, call Call) ([]string, error)
 
 	// ReturnsByDeadline reports whether Eval returns when the context's
@@ -145,7 +145,7 @@ func (n *Node) Do(ctx context.Context, req node.Request) (node.Reply, error) {
 // run runs the script of a request.
 func (n *Node) run(ctx context.Context, req node.Request, place place) (node.Reply, error) {
 	var marker *expectation
-	if req.Guard != nil {
+	if req.Guard != nil && needsMarker[req.Op] {
 		marker = n.expect(req)
 	}
 	call, err := callFor(req, place, marker)
@@ -160,11 +160,14 @@ func (n *Node) run(ctx context.Context, req node.Request, place place) (node.Rep
 		return asAsked(r[0], req, marker)
 	}
 	reply, err := parseReply(r, req.Share)
-	if marker != nil && reply.Server != "" {
+	if marker != nil && reply.Server != "" && reply.Server != marker.server {
 		n.learn(*marker, reply.Server)
 	}
 	return reply, err
 }
+
+// needsMarker are the operations that depend on the marker.
+var needsMarker = map[node.Op]bool{node.OpAcquire: true, node.OpRepair: true, node.OpExtend: true, node.OpBreak: true}
 
 var leap = strconv.Itoa(node.TokenLeap)
 
@@ -191,7 +194,7 @@ func callFor(req node.Request, place place, marker *expectation) (Call, error) {
 		call.Keys = append(call.Keys, sideKey("turn", req.Name), sideKey("queue", req.Name))
 	}
 	guarded := marker != nil
-	if guarded && (req.Op == node.OpAcquire || req.Op == node.OpRepair || req.Op == node.OpExtend || req.Op == node.OpBreak) {
+	if guarded {
 		call.Keys = append(call.Keys, marker.key)
 	}
 	switch req.Op {

@@ -142,7 +142,7 @@ func servers(n int) string {
 
 // notes describes contenders; counted says what is counted.
 func notes(b *strings.Builder, contenders []*system.System, counted string) {
-	fmt.Fprintf(b, "\n## The contenders and their settings\n\nAll with a time to live of %v, and all waiting until they have the lock.\n\n", system.TTL)
+	fmt.Fprintf(b, "\n## The contenders and their settings\n\nThose that have a TTL have %v. All wait until they have the lock.\n\n", system.TTL)
 	for _, s := range contenders {
 		fmt.Fprintf(b, "- **%s** (`%s`): %s.\n", s.Title, s.Key, s.Note)
 	}

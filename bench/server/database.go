@@ -57,7 +57,8 @@ func startDatabase(s *sqlproc.Server, driver, count string) (*Database, error) {
 // Addresses returns host:port of the server.
 func (d *Database) Addresses() []string { return []string{d.server.Addr()} }
 
-// Sample counts the statements that the server has executed, without its own.
+// Sample counts the statements that the server has executed. Each sample is one
+// of them.
 func (d *Database) Sample() (Sample, error) {
 	s := Sample{Begun: clock.Now()}
 	var n int64

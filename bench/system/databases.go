@@ -29,12 +29,12 @@ var Databases = []*System{
 	},
 	{
 		Key: "pglock", Title: "cirello.io/pglock", Kind: Peer, Store: Postgres, Nodes: one, Keeps: true,
-		Note: "over pgx, with the TTL as its lease and a heartbeat every third of it; who finds the lock taken asks again after a whole lease, by its nature",
+		Note: "over pgx, with the TTL as its lease and a heartbeat every third of it; a waiter asks again after a whole lease, by its nature",
 		Open: openPglock,
 	},
 	{
 		Key: "shedlock-postgres", Title: "ShedLock's statements on PostgreSQL", Kind: Peer, Store: Postgres, Nodes: one,
-		Note: "what its JDBC provider sends with the time of the database, over pgx; it does not wait, so the bench asks again every 100 ms; no token",
+		Note: "the statements of its JDBC provider, by the database's clock, over pgx; it does not wait, so the bench asks again every 100 ms; no token",
 		Open: openShedLock("pgx", postgresURL, shedLockPostgres),
 	},
 	{
@@ -58,7 +58,9 @@ func postgresURL(address string) string {
 	return "postgres://postgres@" + address + "/postgres?sslmode=disable"
 }
 func mariaURL(address string) string { return "mysql://root@" + address + "/test" }
-func mariaDSN(address string) string { return "root@tcp(" + address + ")/test" }
+
+// mariaDSN has a statement take one round trip, as redlatch does.
+func mariaDSN(address string) string { return "root@tcp(" + address + ")/test?interpolateParams=true" }
 
 func openOnDatabase(url func(string) string, open func(url string) (redlatch.Node, error)) func(context.Context, []string) (Locker, error) {
 	return func(_ context.Context, addresses []string) (Locker, error) {

@@ -76,9 +76,10 @@ counted, and must not harm the data. With --faults within none are excused.
 
 With --no-fence the database checks no tokens: paused clients then corrupt it.
 
-Only redis-server, or valkey-server, must be installed. Setting the servers' clocks
-needs a C compiler on Linux; dropping packets needs root, ip and nft. Faults that
-are not possible here are left out, and the verdict says so.
+redis-server, or valkey-server, must be installed; for other --kinds, PostgreSQL or
+MariaDB. Setting the servers' clocks needs a C compiler on Linux; dropping packets
+needs root, ip and nft. Faults that are not possible here are left out, and the
+verdict says so.
 
 Exit status: 0 if every promise was kept; 1 if one was broken, or if the data was
 corrupted without fencing; 64 for a wrong command line; 69 if there is no server, or
@@ -107,7 +108,7 @@ kinds of locks was never acquired; 74 if a file cannot be written;
 	flags.IntVar(&f.clients, "clients", 8, "start `N` clients, from 1 to 100")
 	flags.IntVar(&f.names, "names", 3, "which acquire locks on `N` names, from 1 to 100: one for writers alone, one for readers and writers, one for slots, one for all, and so on")
 	flags.IntVarP(&f.servers, "servers", "n", 5, "start `N` servers, from 3 to 15")
-	flags.StringVar(&f.kinds, "kinds", string(chaos.Redis), "of these `KINDS` in turn: redis, postgres, mariadb; of N servers, the first is of the first kind")
+	flags.StringVar(&f.kinds, "kinds", string(chaos.Redis), "start servers of these `KINDS`, in turn, separated by commas: redis, postgres, mariadb")
 	flags.BoolVar(&f.noFence, "no-fence", false, "let the database accept every write, to show what fencing is for")
 	flags.StringVar(&f.report, "report", "", "write the history to `FILE` as a page of HTML")
 	flags.StringVar(&f.keep, "keep", "", "write the history to the folder `DIR`, as lines of JSON")

@@ -17,7 +17,7 @@ type Family struct {
 	Beyond bool   // it breaks an assumption of docs/guarantees.md
 	need   need
 	kinds  []ServerKind                                            // the servers that it can hit; nil for all
-	plan   func(w *world, rng *rand.Rand, on []ServerKind) *strike // on is kinds; nil if there is no target now
+	plan   func(w *world, rng *rand.Rand, on []ServerKind) *strike // on is kinds. It returns nil if there is no target now
 }
 
 // redisAlone are the kinds of a fault that only a Redis server can have.

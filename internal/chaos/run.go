@@ -196,9 +196,17 @@ func (r *running) setUp(ctx context.Context) error {
 	return nil
 }
 
-// provide sets up what some faults need, and drops those whose needs cannot be
-// met, with the reason.
+// provide drops the faults that no server can have, sets up what the others need,
+// and drops those whose needs cannot be met, with the reason.
 func (r *running) provide() {
+	r.Faults = slices.DeleteFunc(slices.Clone(r.Faults), func(f Family) bool {
+		apply := f.kinds == nil || slices.ContainsFunc(r.Nodes, func(k ServerKind) bool { return slices.Contains(f.kinds, k) })
+		if !apply {
+			r.result.LeftOut = append(r.result.LeftOut, Left{f.Name, fmt.Sprintf("no server is one of %v", f.kinds)})
+			r.notice("left out: %s (no server is one of %v)", f.Name, f.kinds)
+		}
+		return !apply
+	})
 	why := map[need]error{}
 	for _, f := range r.Faults {
 		if _, done := why[f.need]; done {
@@ -216,10 +224,6 @@ func (r *running) provide() {
 	var possible []Family
 	left := map[need][]string{}
 	for _, f := range r.Faults {
-		if f.kinds != nil && !slices.ContainsFunc(r.Nodes, func(k ServerKind) bool { return slices.Contains(f.kinds, k) }) {
-			r.result.LeftOut = append(r.result.LeftOut, Left{f.Name, fmt.Sprintf("no server is one of %v", f.kinds)})
-			continue
-		}
 		if err := why[f.need]; err != nil {
 			r.result.LeftOut = append(r.result.LeftOut, Left{f.Name, err.Error()})
 			left[f.need] = append(left[f.need], f.Name)

@@ -42,13 +42,14 @@ func ParseServerKinds(list string) ([]ServerKind, error) {
 	return all, nil
 }
 
-// database returns a server of a kind; nil for Redis.
+// database returns a server of a kind, with connections for many clients; nil for
+// Redis.
 func (k ServerKind) database() *sqlproc.Server {
 	switch k {
 	case Postgres:
-		return sqlproc.PostgreSQL()
+		return sqlproc.PostgreSQL("-c", "max_connections=600")
 	case MariaDB:
-		return sqlproc.MariaDB()
+		return sqlproc.MariaDB("--max-connections=600")
 	}
 	return nil
 }

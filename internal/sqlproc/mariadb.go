@@ -68,7 +68,8 @@ func (s *Server) fill(install, data string) error {
 	return exec.Command("cp", "-a", empty, data).Run()
 }
 
-// CleanUp removes what servers share. It comes after the last of them.
+// CleanUp removes the data of a new MariaDB server that was kept to be copied. The
+// next one creates it anew.
 func CleanUp() {
 	installing.Lock()
 	defer installing.Unlock()

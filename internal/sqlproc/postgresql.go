@@ -18,7 +18,7 @@ func PostgreSQL(flags ...string) *Server {
 // Replica returns a replica of a PostgreSQL server that runs, which follows it
 // asynchronously. SELECT pg_promote() makes it a primary.
 func (s *Server) Replica() *Server {
-	return newPostgreSQL(nil, func(r *Server, programs, data string) error {
+	return newPostgreSQL(s.flags, func(r *Server, programs, data string) error {
 		return r.command(filepath.Join(programs, "pg_basebackup"), "--pgdata="+data, "--host=127.0.0.1", "--port="+s.port,
 			"--username=postgres", "--write-recovery-conf", "--checkpoint=fast", "--no-sync")
 	})
@@ -29,7 +29,7 @@ func (s *Server) Replica() *Server {
 func newPostgreSQL(flags []string, fill func(s *Server, programs, data string) error) *Server {
 	const scheme, database = "postgres://postgres@", "/postgres?sslmode=disable"
 	return &Server{
-		Name: "PostgreSQL", scheme: scheme, database: database,
+		Name: "PostgreSQL", scheme: scheme, database: database, flags: flags,
 		DSN:   func(address string) string { return scheme + address + database },
 		ready: "ready to accept", end: "QUIT",
 		setUp: func(s *Server) error {

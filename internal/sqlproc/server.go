@@ -34,6 +34,7 @@ type Server struct {
 
 	scheme, database string // of a URL, before and after the address
 	setUp            func(s *Server) error
+	flags            []string // for a replica, too
 
 	dir   string
 	port  string
@@ -58,13 +59,17 @@ var errDown = errors.New("the server is down")
 // watch is run by a shell between us and the server. It ends the server when
 // our end of its standard input is closed: by stop, or by our own death of any
 // cause.
-const watch = `signal=$1; shift; "$@" & read -r _; kill -s "$signal" $!; wait $!`
+const watch = `signal=$1; shift; "$@" & read -r _; kill -s "$signal" $!; kill -s CONT $!; wait $!`
 
 // Start starts the server, and waits until it accepts connections. The first time
 // it creates its data; later the server has its data and its port again.
 func (s *Server) Start() error {
 	if s.dir != "" {
-		return s.startOn()
+		err := s.startOn()
+		if err != nil {
+			s.Kill()
+		}
+		return err
 	}
 	var err error
 	// The name is short, since the length of a socket's path is limited.
@@ -77,10 +82,13 @@ func (s *Server) Start() error {
 	// Another process may take the free port first.
 	for tries := 1; ; tries++ {
 		err := s.startOn()
-		if err == nil || tries == 5 || !errors.Is(err, errPortTaken) {
-			return err
+		if err == nil {
+			return nil
 		}
 		s.Kill()
+		if tries == 5 || !errors.Is(err, errPortTaken) {
+			return err
+		}
 		s.port = ""
 	}
 }
@@ -135,7 +143,12 @@ func (s *Server) startOn() error {
 // clients.
 func (s *Server) await() error {
 	var text []byte
-	for end := time.Now().Add(60 * time.Second); time.Now().Before(end); {
+	for n := 1; n <= 6000; n++ { // a minute
+		if n%100 == 0 {
+			if pids, err := s.Pids(); err == nil && len(pids) == 0 {
+				return fmt.Errorf("it has ended; its log:\n%s", text)
+			}
+		}
 		text, _ = os.ReadFile(filepath.Join(s.dir, "log"))
 		if bytes.Contains(text, []byte(s.ready)) {
 			return nil

@@ -15,8 +15,9 @@ func (s *Server) Kill() {
 	if s.cmd == nil {
 		return
 	}
+	s.signal(syscall.SIGSTOP) // so that none of them starts another meanwhile
 	s.signal(syscall.SIGKILL)
-	s.parent.Close()
+	s.parent.Close() // ends it if it is still there
 	s.cmd.Wait()
 	s.cmd = nil
 }

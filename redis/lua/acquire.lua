@@ -15,8 +15,8 @@
 --                                     ARGV[11]  to wait: inbox; '' for one who polls
 --          ARGV[7] to [11] may be absent from some point on
 --
--- Reply: in the common case a number, now in µs: granted, the fence is the token,
--- and the server is the one that ARGV[7] names. Otherwise
+-- Reply: in the common case a number, the server's clock in µs. It means granted,
+-- with the token as the fence, by the server that ARGV[7] names, if any. Otherwise
 -- {status, holder, left ms, fence, now s, now µs, rank}, all strings
 --   granted     the key is ours for the whole time to live; holder is the
 --               server's replication id, with the guard on

@@ -9,8 +9,8 @@
 --                                              to the space after the config
 --                                     ARGV[6]  with KEYS[3]: o if the guard is off, else ''
 --
--- Reply: in the common case a number, now in µs: granted, and the fence is the
--- token. Otherwise {status, holder, left ms, fence, now s, now µs}, all strings
+-- Reply: in the common case a number, the server's clock in µs. It means granted,
+-- with the token as the fence. Otherwise {status, holder, left ms, fence, now s, now µs}, all strings
 --   granted   the key is ours for the whole time to live; with the guard on,
 --             holder is remark if this server has no marker or not its own
 --   held      holder has it, for as long as left says (-1: no expiry)
@@ -26,9 +26,8 @@ local time = redis.call('TIME')
 local got = redis.call('MGET', lock, KEYS[2], KEYS[3] or KEYS[2])
 local holder, fence, marker = got[1], token ~= '' and got[2] or '', KEYS[3] and got[3]
 
--- The common case: the lock is ours, and so is the marker, if there is one to
--- look at. It comes before the helpers, since even to define a function takes
--- time.
+-- The common case: the lock is ours, and the marker is as expected or need not be
+-- there. It comes before the helpers, since even to define a function takes time.
 local same = marker and string.sub(expected, -5) == ' 0 0 ' and string.sub(marker, 1, #expected) == expected
   and tonumber(ARGV[2]) <= string.match(expected, '^%d+', maxTTLFrom) + 1
 if holder == ARGV[1] and (same or not KEYS[3] or ARGV[6] == 'o' and not marker) then

@@ -13,8 +13,8 @@
 --                                     ARGV[8]  to keep the lock taken: for how long at most, ms
 --          ARGV[7] and [8] may be absent
 --
--- Reply: in the common case a number, now in µs: granted, and the fence is the
--- token. Otherwise {status, holder, left ms, fence, now s, now µs}, all strings
+-- Reply: in the common case a number, the server's clock in µs. It means granted,
+-- with the token as the fence. Otherwise {status, holder, left ms, fence, now s, now µs}, all strings
 --   granted   the key was ours and is gone, or, with ARGV[8], expires by then
 --   held      holder has it, for as long as left says (-1: no expiry)
 --   foreign   a key of type holder is in its place

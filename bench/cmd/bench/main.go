@@ -79,7 +79,7 @@ func run(ctx context.Context, args []string) error {
 		}
 		return nil
 	}
-	r, err := bench(ctx, settings, cells)
+	r, err := bench(ctx, settings, cells, *databases)
 	if err != nil {
 		return err
 	}
@@ -118,15 +118,18 @@ func choose(plan []cell.Cell, only, id string) ([]cell.Cell, error) {
 	return cells, nil
 }
 
-func bench(ctx context.Context, settings cell.Settings, cells []cell.Cell) (*report.Report, error) {
-	if server.Version("etcd") == "" {
+func bench(ctx context.Context, settings cell.Settings, cells []cell.Cell, databases bool) (*report.Report, error) {
+	machine := report.ThisMachine
+	if databases {
+		machine = report.ThisMachineForDatabases
+	} else if server.Version("etcd") == "" {
 		fmt.Fprintln(os.Stderr, "bench: there is no etcd here, its cells will fail (make deps installs it)")
 	}
 	var planned time.Duration
 	for _, c := range cells {
 		planned += settings.Duration(c)
 	}
-	began, machine := time.Now(), report.ThisMachine()
+	began, here := time.Now(), machine()
 	bar := screen.NewProgress(os.Stderr, planned.Seconds())
 	r := &measure.Runner{Settings: settings, Step: func(done time.Duration, step string) { bar.Show(done.Seconds(), step) }}
 	results := r.Run(ctx, cells)
@@ -135,7 +138,7 @@ func bench(ctx context.Context, settings cell.Settings, cells []cell.Cell) (*rep
 		return nil, errors.New("interrupted; servers and workers are stopped, and nothing is written")
 	}
 	return &report.Report{
-		Machine: machine, Settings: settings, Took: time.Since(began), RoundTrips: r.RoundTrips, Results: results,
+		Machine: here, Settings: settings, Took: time.Since(began), RoundTrips: r.RoundTrips, Results: results,
 	}, nil
 }
 

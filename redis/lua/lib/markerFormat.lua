@@ -1,5 +1,5 @@
--- The marker, by which a server knows that it has forgotten nothing. Its format
--- is here alone.
+-- The marker, by which a server knows that it has forgotten nothing. This
+-- is its format; marker.lua and redis/marker.go read and write it.
 --
 --   2 REPLICATION-ID LIST MAXTTL WINDOW QUARANTINE REPLICAS LAG TRUSTED-FROM REASON NODES
 --
@@ -12,12 +12,11 @@
 --
 -- Some fields have a fixed place or length, so that a script need not take the
 -- marker apart to compare one of them:
---   version         the first two letters, with the space
 --   REPLICATION-ID  idFrom to idTo
 --   config          from configFrom on
 --   LIST            listFrom to listTo, the first 16 letters of the config
 --   MAXTTL          from maxTTLFrom to the next space
 --   TRUSTED-FROM    16 digits, behind the config and a space
-local version, idFrom, idTo, configFrom = '2 ', 3, 42, 44
+local idFrom, idTo, configFrom = 3, 42, 44
 local listFrom, listTo, maxTTLFrom = 44, 59, 61
 
