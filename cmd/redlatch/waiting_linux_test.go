@@ -53,10 +53,9 @@ func TestWaitingShowsTheHolderSinceWhenAndThePlaceInLine(t *testing.T) {
 	t.Parallel()
 	dir, release := holdJob(t)
 	c := waitOn(t, dir, "NO_COLOR=1", "redlatch", "run", "job", "--", "echo", "mine")
-	line := c.shows("/night-shift since ")
-	if !strings.Contains(line, wiped+`redlatch: waiting for "job", 1st in line (`) {
-		t.Errorf("the terminal shows %q", line)
-	}
+	// On a busy machine it may see the holder before it has a place.
+	line := c.shows(wiped + `redlatch: waiting for "job", 1st in line (`)
+	line += c.shows("/night-shift since ")
 	c.shows("(1s so far): held by ") // it is kept up to date
 	release()
 	rest := c.shows("mine")
