@@ -29,6 +29,7 @@ const cronHosts = 10
 // moment, once each, possibly none gets a majority.
 func TestCronJobOnTenHostsRunsOnce(t *testing.T) {
 	t.Parallel()
+	redistest.Need(t)
 	for name, c := range map[string]struct {
 		code  int // where it is not run
 		flags []string
