@@ -14,6 +14,7 @@ import (
 
 	"github.com/redlatch/redlatch"
 	"github.com/redlatch/redlatch/admin"
+	"github.com/redlatch/redlatch/internal/fresh"
 	"github.com/redlatch/redlatch/internal/redistest"
 	"github.com/redlatch/redlatch/node"
 )
@@ -167,7 +168,9 @@ func TestExaminationOfAListFindsWhatIsWrongWithIt(t *testing.T) {
 		}
 	})
 	// Marked for one membership, and asked by a client of another.
-	admin.New(newClient(t, must(drivers["rueidis"](redistest.Addresses(servers)...)), redlatch.Options{})).Init(context.Background(), admin.InitOptions{AssumeFresh: true})
+	if err := fresh.Declare(t.Context(), newClient(t, must(drivers["rueidis"](redistest.Addresses(servers)...)), redlatch.Options{})); err != nil {
+		t.Fatal(err)
+	}
 	found, _ := examine(t, must(drivers["rueidis"](a, b)), redlatch.Options{}, "")
 	if !slices.Contains(found, "danger marker") {
 		t.Errorf("another list: %q", found)
