@@ -225,7 +225,7 @@ func TestSlotsAreHeldBySoManyAtMost(t *testing.T) {
 }
 
 // TestSlotsOfSeveralNodesNeedTokens: without them claims that were given different
-// slots by different nodes cannot move. Each gives way in turn, the next waiter
+// slots by different nodes cannot move. Each yields in turn, the next waiter
 // takes what it leaves, and a crowd can keep that up.
 func TestSlotsOfSeveralNodesNeedTokens(t *testing.T) {
 	for _, n := range []int{1, 2, 3} {

@@ -132,7 +132,7 @@ func TestWantedIsClosedWhenSomebodyWaits(t *testing.T) {
 	}
 }
 
-// TestWantedDoesNotCountTheHoldersOwnPlace has a holder whose place in line a node
+// TestWantedDoesNotCountTheHoldersOwnPlace has a holder whose place in a queue a node
 // still has, since its request did not arrive there.
 func TestWantedDoesNotCountTheHoldersOwnPlace(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -211,7 +211,7 @@ func promoteDatabase(n *node, lag time.Duration) error {
 		return err
 	}
 	// What the replica receives may cancel the statement.
-	promoted := again(func() error { return tell(replica, "SELECT CASE WHEN pg_is_in_recovery() THEN pg_promote() END") })
+	promoted := again(func() error { return execute(replica, "SELECT CASE WHEN pg_is_in_recovery() THEN pg_promote() END") })
 	if promoted != nil {
 		replica.Stop()
 		return promoted
@@ -222,8 +222,8 @@ func promoteDatabase(n *node, lag time.Duration) error {
 	return nil
 }
 
-// tell has a PostgreSQL server execute a statement.
-func tell(s *sqlproc.Server, statement string) error {
+// execute has a PostgreSQL server execute a statement.
+func execute(s *sqlproc.Server, statement string) error {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 	conn, err := pgx.Connect(ctx, s.DSN(s.Addr()))
