@@ -24,7 +24,7 @@ func deps(t *testing.T, path string) map[string]bool {
 }
 
 func TestCoreImportsTheStandardLibraryAlone(t *testing.T) {
-	for _, path := range []string{".", "./admin", "./node", "./node/nodetest", "./memory", "./redis", "./fence"} {
+	for _, path := range []string{".", "./admin", "./node", "./node/nodetest", "./memory", "./redis", "./redis/direct", "./fence"} {
 		if d := deps(t, path); len(d) > 0 {
 			t.Errorf("%s brings %v", path, d)
 		}
@@ -57,7 +57,7 @@ func imports(t *testing.T, path string) map[string]bool {
 
 func TestNodesKnowTheContractAlone(t *testing.T) {
 	const core, contract = "github.com/redlatch/redlatch", "github.com/redlatch/redlatch/node"
-	for _, path := range []string{"./internal/nodestate", "./internal/rownode", "./memory", "./sqlite", "./postgres", "./mysql", "./redis", "./redis/rueidis", "./redis/goredis", "./node/nodetest", "./fence"} {
+	for _, path := range []string{"./internal/nodestate", "./internal/rownode", "./memory", "./sqlite", "./postgres", "./mysql", "./redis", "./redis/direct", "./redis/rueidis", "./redis/goredis", "./node/nodetest", "./fence"} {
 		switch brings := imports(t, path); {
 		case brings[core]:
 			t.Errorf("%s brings package redlatch", path)
@@ -81,6 +81,7 @@ var layers = []struct{ path, imports string }{
 	{"internal/nodestate", "node"},
 	{"memory", "internal/nodestate node"},
 	{"redis", "internal/progress node"},
+	{"redis/direct", "redis redis/internal/conns internal/resp node"},
 	{"sqlite", "node"},
 	{"postgres", "internal/rownode node"},
 	{"mysql", "internal/rownode node"},

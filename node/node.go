@@ -13,7 +13,7 @@ import (
 // suite; start a new kind of node with it.
 //
 // A node declares its other abilities by implementing small interfaces: Prompt,
-// Identifier, Slow, Guarded, Waker, Lister, Evidencer, Examiner.
+// Starter, Identifier, Slow, Guarded, Waker, Lister, Evidencer, Examiner.
 type Node interface {
 	// Do executes one request and returns one reply. A refusal is a Reply; an
 	// error means that the node could not decide. An error that wraps ErrUnsent
@@ -39,6 +39,18 @@ type Prompt interface {
 	// ReturnsByDeadline reports whether Do reliably returns when the context's
 	// deadline passes.
 	ReturnsByDeadline() bool
+}
+
+// Starter is implemented by a Node that needs no goroutine for a request in
+// flight.
+type Starter interface {
+	Node
+	// Starts reports whether a client should call Start in place of Do.
+	Starts() bool
+	// Start executes a request like Do, and returns before it is answered. It
+	// does not block. done is called once, with what Do returns, within limit
+	// or soon after, perhaps before Start returns. It must not block.
+	Start(req Request, limit time.Duration, done func(Reply, error))
 }
 
 // Identifier is implemented by a Node that can say which server it is, so that

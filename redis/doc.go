@@ -1,6 +1,6 @@
 // Package redis is a redlatch node over a Redis or Valkey server: the scripts,
-// the keys, and what replies and errors mean. It imports no client library;
-// packages rueidis and goredis below it each bring one.
+// the keys, and what replies and errors mean. Packages below it are the drivers:
+// direct needs no client library, rueidis and goredis each bring one.
 //
 // # On the wire
 //

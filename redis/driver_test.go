@@ -27,30 +27,44 @@ import (
 	"github.com/redlatch/redlatch/node"
 	"github.com/redlatch/redlatch/node/nodetest"
 	"github.com/redlatch/redlatch/redis"
+	"github.com/redlatch/redlatch/redis/direct"
 	"github.com/redlatch/redlatch/redis/goredis"
 	"github.com/redlatch/redlatch/redis/rueidis"
 )
 
 // drivers are the adapters, by name.
 var drivers = map[string]func(addresses ...string) ([]redlatch.Node, error){
+	"direct":  direct.Nodes,
 	"rueidis": rueidis.Nodes,
 	"goredis": goredis.Nodes,
 }
 
 // eachDriver runs a test with every adapter.
 func eachDriver(t *testing.T, test func(t *testing.T, nodes func(addresses ...string) []redlatch.Node)) {
-	for name, open := range drivers {
-		t.Run(name, func(t *testing.T) {
-			test(t, func(addresses ...string) []redlatch.Node {
-				t.Helper()
-				nodes, err := open(addresses...)
-				if err != nil {
-					t.Fatal(err)
-				}
-				return nodes
-			})
-		})
+	for name := range drivers {
+		withDriver(t, name, test)
 	}
+}
+
+// eachLibrary runs a test with the adapters of client libraries, which know
+// Sentinel and Cluster.
+func eachLibrary(t *testing.T, test func(t *testing.T, nodes func(addresses ...string) []redlatch.Node)) {
+	for _, name := range []string{"rueidis", "goredis"} {
+		withDriver(t, name, test)
+	}
+}
+
+func withDriver(t *testing.T, name string, test func(t *testing.T, nodes func(addresses ...string) []redlatch.Node)) {
+	t.Run(name, func(t *testing.T) {
+		test(t, func(addresses ...string) []redlatch.Node {
+			t.Helper()
+			nodes, err := drivers[name](addresses...)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return nodes
+		})
+	})
 }
 
 // newClient returns a client of servers that were just started, closed with

@@ -175,7 +175,12 @@ func (x *examination) rights(ctx context.Context) {
 	n := x.n
 	try := func(req node.Request, waits bool) (node.Reply, error) {
 		// Not by Do: a request that waits would open the node's inbox.
-		return n.run(ctx, req, place{wait: waits})
+		r := run{node: n, req: req, place: place{wait: waits}}
+		call, err := r.prepare()
+		if err != nil {
+			return node.Reply{}, err
+		}
+		return r.read(n.driver.Eval(ctx, call))
 	}
 	// If the connection breaks half way, this is what is left, and for how
 	// long.

@@ -101,8 +101,8 @@ func cutKind(text string) (node.Share, string) {
 
 // shareCall turns a request for a share into the run of a script.
 func shareCall(req node.Request, place place, token string, marker *expectation) Call {
-	call := Call{Script: shareScript, Keys: append(make([]string, 0, 5),
-		req.Name, sideKey("fence", req.Name), sideKey("turn", req.Name), sideKey("queue", req.Name))}
+	fence, turn, queue := sideKeys(req.Name)
+	call := Call{Script: shareScript, Keys: append(make([]string, 0, 5), req.Name, fence, turn, queue)}
 	var op, config, guardOff, ticket, last string
 	if marker != nil {
 		call.Keys = append(call.Keys, marker.key)

@@ -26,6 +26,16 @@ func sideKey(kind, name string) string {
 	return reserved + kind + ":{" + slotTag(slotOf(name)) + "}" + name
 }
 
+// sideKeys returns the keys that every request depends on. They are parts of one
+// text, to save memory.
+func sideKeys(name string) (fence, turn, queue string) {
+	fence = sideKey("fence", name)
+	rest := fence[len(reserved)+len("fence"):]
+	all := fence + reserved + "turn" + rest + reserved + "queue" + rest
+	end := len(fence) + len(reserved) + len("turn") + len(rest)
+	return all[:len(fence)], all[len(fence):end], all[end:]
+}
+
 // nameOf is the inverse of sideKey: it returns the kind of a side key, and the
 // name it belongs to; false for a key that sideKey did not make.
 func nameOf(key string) (kind, name string, ok bool) {

@@ -27,6 +27,9 @@ func TestSideKeysShareTheSlotOfTheirName(t *testing.T) {
 		if !strings.HasPrefix(fence, reserved) || !strings.Contains(fence, name) {
 			t.Errorf("the fence of %q is %q", name, fence)
 		}
+		if a, b, c := sideKeys(name); a != fence || b != sideKey("turn", name) || c != sideKey("queue", name) {
+			t.Errorf("the side keys of %q are %q, %q and %q", name, a, b, c)
+		}
 	}
 	for _, name := range []string{"a", "a}b", "{}x", "{}", "}{", "{a}", "{a}{b}", "a{b", "a{b}c}", "{{a}}", "}", "{", "a}b{c}", "a}b{c", "{}{a}", "日本{}"} {
 		t.Run(name, func(t *testing.T) {

@@ -117,7 +117,7 @@ func TestListGoesThroughEveryMasterOfACluster(t *testing.T) {
 	for _, s := range servers {
 		hosts = append(hosts, s.Addr())
 	}
-	eachDriver(t, func(t *testing.T, nodes func(...string) []redlatch.Node) {
+	eachLibrary(t, func(t *testing.T, nodes func(...string) []redlatch.Node) {
 		c := newClient(t, nodes("redis+cluster://"+strings.Join(hosts, "+")), redlatch.Options{NodeTimeout: 2 * time.Second})
 		const locks = 30
 		for i := range locks {

@@ -47,6 +47,7 @@ type Call struct {
 // Node is a node.Node over a Redis server.
 type Node struct {
 	driver  Driver
+	starter Starter // nil if the driver is none
 	name    string
 	warning atomic.Pointer[string]
 
@@ -65,6 +66,7 @@ type Node struct {
 // one, or are refused by guarded nodes.
 func New(driver Driver, name string) *Node {
 	n := &Node{driver: driver, name: name}
+	n.starter, _ = driver.(Starter)
 	n.inbox.init(driver)
 	return n
 }
@@ -125,43 +127,15 @@ func (n *Node) Do(ctx context.Context, req node.Request) (node.Reply, error) {
 	case node.OpRemember, node.OpRecall:
 		return n.remember(ctx, req)
 	}
-	place := n.inbox.place(req)
-	slotted := n.slotted.Load()
-	reply, err := n.run(ctx, req, place)
-	if server := (*ServerError)(nil); !slotted && req.Guard != nil && req.Guard.Off && errors.As(err, &server) && server.Code == "CROSSSLOT" {
-		n.slotted.Store(true)
-		return n.Do(ctx, req)
-	}
+	r := run{node: n, req: req, place: n.inbox.place(req)}
+	call, err := r.prepare()
 	if err != nil {
 		return node.Reply{}, err
 	}
-	reply.Wakes = reply.Rank > 0 && place.inbox != ""
-	if req.Wait && !place.wait && req.Op == node.OpAcquire && reply.Status != node.Granted {
-		n.inbox.open()
-	}
-	return reply, nil
-}
-
-// run runs the script of a request.
-func (n *Node) run(ctx context.Context, req node.Request, place place) (node.Reply, error) {
-	var marker *expectation
-	if req.Guard != nil && needsMarker[req.Op] {
-		marker = n.expect(req)
-	}
-	call, err := callFor(req, place, marker)
-	if err != nil {
-		return node.Reply{}, fmt.Errorf("%w (%w)", err, node.ErrUnsent)
-	}
-	r, err := n.driver.Eval(ctx, call)
-	if err != nil {
-		return node.Reply{}, explain(err)
-	}
-	if len(r) == 1 {
-		return asAsked(r[0], req, marker)
-	}
-	reply, err := parseReply(r, req.Share)
-	if marker != nil && reply.Server != "" && reply.Server != marker.server {
-		n.learn(*marker, reply.Server)
+	parts, err := n.driver.Eval(ctx, call)
+	reply, again, err := r.finish(parts, err)
+	if again {
+		return n.Do(ctx, req)
 	}
 	return reply, err
 }
@@ -186,66 +160,69 @@ func callFor(req node.Request, place place, marker *expectation) (Call, error) {
 	if req.Mode != node.Exclusive && req.Op >= node.OpAcquire && req.Op <= node.OpOffer && req.Op != node.OpInspect {
 		return shareCall(req, place, token, marker), nil
 	}
-	ttl := milliseconds(req.TTL)
-	retention := milliseconds(req.Retention)
-	window := strconv.FormatInt(req.Window.Microseconds(), 10)
-	call := Call{Keys: append(make([]string, 0, 5), req.Name, sideKey("fence", req.Name))}
+	ttl, retention, window := ttls.text(req.TTL), retentions.text(req.Retention), windows.text(req.Window)
+	fence, turn, queue := sideKeys(req.Name)
+	texts := append(make([]string, 0, 16), req.Name, fence) // the keys, and then the arguments
 	if req.Op != node.OpExtend && req.Op != node.OpInspect {
-		call.Keys = append(call.Keys, sideKey("turn", req.Name), sideKey("queue", req.Name))
+		texts = append(texts, turn, queue)
 	}
 	guarded := marker != nil
 	if guarded {
-		call.Keys = append(call.Keys, marker.key)
+		texts = append(texts, marker.key)
 	}
+	var call Call
+	keys := len(texts)
 	switch req.Op {
 	case node.OpAcquire:
 		call.Script = acquireScript
-		call.Args = append(make([]string, 0, 11), req.Value, ttl, token, retention, window, leap)
+		texts = append(texts, req.Value, ttl, token, retention, window, leap)
 		if guarded {
-			call.Args = append(call.Args, marker.text, off(req.Guard))
+			texts = append(texts, marker.text, off(req.Guard))
 		} else if req.Barge || place.wait {
-			call.Args = append(call.Args, "", "")
+			texts = append(texts, "", "")
 		}
 		switch {
 		case req.Barge:
-			call.Args = append(call.Args, "b")
+			texts = append(texts, "b")
 		case place.wait:
-			call.Args = append(call.Args, "")
+			texts = append(texts, "")
 		}
 		if place.wait {
-			call.Args = append(call.Args, strconv.FormatInt(req.Ticket, 10), place.inbox)
+			texts = append(texts, strconv.FormatInt(req.Ticket, 10), place.inbox)
 		}
 	case node.OpRepair:
 		call.Script, call.Keep = repairScript, true
-		call.Args = append(make([]string, 0, 8), req.Value, ttl, token, retention, place.inbox, until(req))
+		texts = append(texts, req.Value, ttl, token, retention, place.inbox, until(req))
 		if guarded {
-			call.Args = append(call.Args, marker.config, off(req.Guard))
+			texts = append(texts, marker.config, off(req.Guard))
 		}
 	case node.OpExtend:
 		call.Script, call.Keep = extendScript, true
-		call.Args = append(make([]string, 0, 6), req.Value, ttl, token, retention)
+		texts = append(texts, req.Value, ttl, token, retention)
 		if guarded {
-			call.Args = append(call.Args, marker.text, off(req.Guard))
+			texts = append(texts, marker.text, off(req.Guard))
 		}
 	case node.OpRelease:
 		call.Script = releaseScript
-		call.Args = append(make([]string, 0, 7), req.Value, token, retention, window, leap, place.inbox)
+		texts = append(texts, req.Value, token, retention, window, leap, place.inbox)
 		switch {
 		case req.Keep > 0:
-			call.Args = append(call.Args, once(req), milliseconds(req.Keep))
+			texts = append(texts, once(req), milliseconds(req.Keep))
 		case req.Once:
-			call.Args = append(call.Args, "1")
+			texts = append(texts, "1")
 		}
 	case node.OpOffer:
 		call.Script = offerScript
-		call.Args = []string{req.Value, strconv.FormatInt(req.Ticket, 10), place.inbox, token, retention, window, leap}
+		texts = append(texts, req.Value, strconv.FormatInt(req.Ticket, 10), place.inbox, token, retention, window, leap)
 	case node.OpInspect:
 		call.Script = inspectScript
 	case node.OpBreak:
-		call.Script, call.Args = breakScript, breakArgs(req, token, retention, window)
+		call.Script = breakScript
+		texts = append(texts, breakArgs(req, token, retention, window)...)
 	default:
 		return Call{}, &node.ConfigError{Field: "Op", Value: uint8(req.Op), Bound: "one of this package's operations"}
 	}
+	call.Keys, call.Args = texts[:keys:keys], texts[keys:]
 	return call, nil
 }
 
@@ -263,12 +240,6 @@ func until(req node.Request) string {
 		return strconv.FormatInt(int64(node.MaxToken), 10)
 	}
 	return strconv.FormatInt(req.Until.UnixMicro(), 10)
-}
-
-// milliseconds rounds up: a lock may live longer than asked for, never
-// shorter.
-func milliseconds(d time.Duration) string {
-	return strconv.FormatInt(int64((d+time.Millisecond-1)/time.Millisecond), 10)
 }
 
 var statuses = map[string]node.Status{

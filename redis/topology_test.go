@@ -50,7 +50,7 @@ func TestClusterIsANode(t *testing.T) {
 	for _, s := range servers {
 		hosts = append(hosts, s.Addr())
 	}
-	eachDriver(t, func(t *testing.T, nodes func(...string) []redlatch.Node) {
+	eachLibrary(t, func(t *testing.T, nodes func(...string) []redlatch.Node) {
 		c := newClient(t, nodes("redis+cluster://"+strings.Join(hosts, "+")), redlatch.Options{NodeTimeout: 2 * time.Second})
 		// Names with every kind of hash tag: the fence must be in the slot of
 		// each.
@@ -118,7 +118,7 @@ func startSentinel(t testing.TB) (master, replica *redistest.Server, address str
 
 func TestSentinelIsANodeAndFollowsItsMaster(t *testing.T) {
 	t.Parallel()
-	eachDriver(t, func(t *testing.T, nodes func(...string) []redlatch.Node) {
+	eachLibrary(t, func(t *testing.T, nodes func(...string) []redlatch.Node) {
 		master, replica, address := startSentinel(t)
 		c := newClient(t, nodes(address), redlatch.Options{NodeTimeout: 2 * time.Second, MaxTTL: time.Second, TokenWindow: 300 * time.Millisecond})
 		if err := cycle(c); err != nil {

@@ -82,7 +82,8 @@ const (
 	elsewhere place = iota
 	// onCaller: a single request is sent on this goroutine.
 	onCaller
-	// onClock: this goroutine does nothing that may block.
+	// onClock: this goroutine, of a timer or of a node, does nothing that may
+	// block.
 	onClock
 )
 
@@ -193,8 +194,11 @@ func (cl *Claim) note(out []protocol.Effect) (next *Claim, tell []func()) {
 				c.log.Info("redlatch: lock is back on a node that lacked it", "node", m, "name", name)
 			})
 		case protocol.Freed:
-			freed := cl.freed
-			tell = append(tell, func() { close(freed) })
+			if freed := cl.freed; len(tell) == 0 {
+				close(freed)
+			} else {
+				tell = append(tell, func() { close(freed) })
+			}
 		}
 	}
 	switch {
@@ -239,7 +243,7 @@ func (cl *Claim) early(nodes protocol.Set) {
 func (cl *Claim) woken(i int, wake node.Wake) {
 	s := steps.Get().(*step)
 	s.event.Kind, s.event.Node, s.event.Wake = protocol.Wake, i, wake
-	cl.step(s, elsewhere)
+	cl.step(s, onClock) // it may be the goroutine of a node
 }
 
 // Handle handles an event that sends no request at once: a deadline that has

@@ -83,7 +83,11 @@ func NewCluster(nodes []node.Node, cfg Config) (*Cluster, error) {
 		}
 		seen[name] = i
 		p, ok := n.(node.Prompt)
-		c.members = append(c.members, &Member{node: n, name: name, index: i, cluster: c, prompt: ok && p.ReturnsByDeadline()})
+		m := &Member{node: n, name: name, index: i, cluster: c, prompt: ok && p.ReturnsByDeadline()}
+		if s, ok := n.(node.Starter); ok && s.Starts() {
+			m.starter = s
+		}
+		c.members = append(c.members, m)
 	}
 	if err := c.guard.init(c); err != nil {
 		return nil, err

@@ -18,6 +18,7 @@ type Member struct {
 	node    node.Node
 	name    string
 	prompt  bool
+	starter node.Starter // nil if the node is none
 	cluster *Cluster
 	index   int
 
@@ -72,27 +73,36 @@ func (m *Member) Node() node.Node { return m.node }
 
 // Call asks the node, and records what the answer shows about it.
 func (m *Member) Call(ctx context.Context, req node.Request) node.Result {
+	m.begin()
+	reply, err := m.ask(ctx, req)
+	return m.end(req.Op, req.Name, reply, err, ctx.Err() != nil)
+}
+
+// begin notes that the node is asked.
+func (m *Member) begin() {
 	if m.inflight.Add(1) == 1 {
 		m.waitingSince.Store(int64(m.cluster.clock.Uptime()))
 	}
-	reply, err := m.ask(ctx, req)
+}
+
+// end records what an answer shows about the node; late if the time limit has
+// passed.
+func (m *Member) end(op node.Op, name string, reply node.Reply, err error, late bool) node.Result {
 	m.waitingSince.Store(int64(m.cluster.clock.Uptime()))
 	m.inflight.Add(-1)
-
-	late := timedOut(err) || err != nil && ctx.Err() != nil
 	m.failing.Store(err != nil)
-	m.late.Store(late)
+	m.late.Store(timedOut(err) || err != nil && late)
 	if timedOut(err) {
 		// The node's context, not the caller's: errors.Is must not confuse the
 		// two.
 		err = &timeoutError{text: err.Error(), unsent: errors.Is(err, node.ErrUnsent)}
 	}
 	if err == nil {
-		m.noteQuarantine(req.Op, reply)
-		m.cluster.guard.noteService(req.Op, reply.Status)
+		m.noteQuarantine(op, reply)
+		m.cluster.guard.noteService(op, reply.Status)
 		m.janitor.answered()
 		if reply.NeedsMark() {
-			m.cluster.marking.start(m.cluster, req.Name)
+			m.cluster.marking.start(m.cluster, name)
 		}
 	}
 	return node.Result{Node: m.name, Reply: reply, Err: err}

@@ -45,7 +45,8 @@ func (cl *Claim) do(a *Attempt, e *protocol.Effect, where place) {
 	}
 }
 
-// batch is requests that are sent together, with one time limit.
+// batch is requests that are sent together, with one time limit, to nodes that
+// need a goroutine for each.
 type batch struct {
 	ctx    context.Context
 	cancel context.CancelFunc
@@ -73,28 +74,39 @@ func (cl *Claim) send(a *Attempt, out []protocol.Effect, where place) {
 		marked, _ := cl.c.marking.count()
 		a.marked.Store(int64(marked))
 	}
-	b := &batch{}
-	b.left.Store(int32(n))
+	limit := cl.c.limit(node.Request{TTL: cl.core.TTL()})
+	var b *batch
 	for i := range out {
 		if out[i].Kind != protocol.Send {
 			continue
 		}
-		if b.ctx == nil {
-			b.ctx, b.cancel = context.WithTimeout(cl.ctx, cl.c.limit(node.Request{TTL: cl.core.TTL()}))
-		}
 		e := &out[i]
 		e.Request.Barge = a != nil && a.terms.Barge
-		switch {
-		case !cl.c.background.start():
-			b.done()
+		m := cl.c.members[e.Node]
+		if !cl.c.background.start() {
 			s := steps.Get().(*step)
-			s.result = node.Result{Node: cl.c.members[e.Node].name, Err: fmt.Errorf("%w (%w)", node.ErrClosed, node.ErrUnsent)}
+			s.result = node.Result{Node: m.name, Err: fmt.Errorf("%w (%w)", node.ErrClosed, node.ErrUnsent)}
 			cl.answered(s, e, where)
-		case where == onCaller && n == 1:
+			continue
+		}
+		if m.starter != nil && m.identified.Load() {
+			cl.start(m, e, limit)
+			continue
+		}
+		if b == nil {
+			b = new(batch)
+			b.ctx, b.cancel = context.WithTimeout(cl.ctx, limit)
+			b.left.Store(1) // for this function
+		}
+		b.left.Add(1)
+		if where == onCaller && n == 1 {
 			cl.ask(b, e, onCaller)
-		default:
+		} else {
 			cl.c.workers.ask(cl, b, e)
 		}
+	}
+	if b != nil {
+		b.done()
 	}
 }
 

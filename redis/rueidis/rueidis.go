@@ -1,7 +1,7 @@
 // Package rueidis makes redlatch nodes of Redis servers reached through the
-// rueidis client. It is the driver to choose unless a program already has
-// another: requests of many goroutines share one connection in one pipeline,
-// and stay in order on it.
+// rueidis client. Choose it for Sentinel and Cluster, and for programs that have
+// such a client; for single servers package direct is faster. Requests of many
+// goroutines share one connection in one pipeline, and stay in order on it.
 package rueidis
 
 import (

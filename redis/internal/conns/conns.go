@@ -19,8 +19,8 @@ import (
 	"time"
 )
 
-// dialTimeout limits the time for making a connection.
-const dialTimeout = 2 * time.Second
+// DialTimeout limits the time for making a connection.
+const DialTimeout = 2 * time.Second
 
 // keepAlive has the kernel detect an idle connection that went silent, and
 // keeps firewalls and NATs between the two ends from forgetting it.
@@ -33,23 +33,36 @@ type Group struct {
 	waiting bool // a check is due
 }
 
-// Dial makes a connection, with TLS if config is not nil.
+// Dial makes a connection of the group, with TLS if config is not nil.
 func (g *Group) Dial(ctx context.Context, network, address string, config *tls.Config) (net.Conn, error) {
-	ctx, cancel := context.WithTimeout(ctx, dialTimeout)
+	return dial(ctx, network, address, config, func(raw net.Conn) net.Conn {
+		c := &conn{Conn: raw, group: g}
+		c.heard.Store(int64(time.Since(began)))
+		g.mu.Lock()
+		defer g.mu.Unlock()
+		if g.open == nil {
+			g.open = map[*conn]bool{}
+		}
+		g.open[c] = true
+		return c
+	})
+}
+
+// Dial makes a connection that is in no group, with TLS if config is not nil.
+func Dial(ctx context.Context, address string, config *tls.Config) (net.Conn, error) {
+	return dial(ctx, "tcp", address, config, func(raw net.Conn) net.Conn { return raw })
+}
+
+// dial makes a connection. wrap is called with the socket.
+func dial(ctx context.Context, network, address string, config *tls.Config, wrap func(net.Conn) net.Conn) (net.Conn, error) {
+	ctx, cancel := context.WithTimeout(ctx, DialTimeout)
 	defer cancel()
 	dialer := net.Dialer{KeepAliveConfig: keepAlive}
 	raw, err := dialer.DialContext(ctx, network, address)
 	if err != nil {
 		return nil, err
 	}
-	c := &conn{Conn: raw, group: g}
-	c.heard.Store(int64(time.Since(began)))
-	g.mu.Lock()
-	if g.open == nil {
-		g.open = map[*conn]bool{}
-	}
-	g.open[c] = true
-	g.mu.Unlock()
+	c := wrap(raw)
 	if config == nil {
 		return c, nil
 	}

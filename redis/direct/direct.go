@@ -1,0 +1,167 @@
+// Package direct makes redlatch nodes of Redis servers reached over sockets of
+// its own, without a client library. It is the driver to choose unless a program
+// already has a client: it brings no dependency, and it is the fastest.
+//
+// Each node has one connection. Requests of many goroutines share it in one
+// pipeline, a request in flight needs no goroutine, and notifications arrive on
+// the same connection. That takes RESP3, which servers have from Redis 6 on.
+//
+// Addresses are redis:// and rediss://. For Sentinel and Cluster use package
+// rueidis or goredis.
+package direct
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/redlatch/redlatch/internal/resp"
+	"github.com/redlatch/redlatch/node"
+	"github.com/redlatch/redlatch/redis"
+)
+
+// Nodes returns a node for each address; redis.Address documents their forms.
+// Nothing is connected before the first request, so servers that are down are
+// no error here. Closing a node closes its connection.
+func Nodes(addresses ...string) ([]node.Node, error) {
+	list, err := redis.ParseAddresses(addresses)
+	if err != nil {
+		return nil, err
+	}
+	var nodes []node.Node
+	for _, a := range list {
+		if a.Kind != redis.Single {
+			return nil, &node.ConfigError{Field: "address", Value: a.String(),
+				Bound: "redis:// or rediss://; for Sentinel and Cluster use package rueidis or goredis"}
+		}
+		nodes = append(nodes, redis.New(&driver{address: a}, a.String()))
+	}
+	return nodes, nil
+}
+
+// driver runs scripts over one connection, which it makes when it first needs
+// one, and again when it broke.
+type driver struct {
+	address *redis.Address
+	conn    atomic.Pointer[conn] // the last one that was made
+
+	mu     sync.Mutex
+	closed bool
+}
+
+var errClosed = fmt.Errorf("%w (%w)", node.ErrClosed, node.ErrUnsent)
+
+// current returns the connection, or makes one.
+func (d *driver) current() (*conn, error) {
+	if c := d.conn.Load(); c != nil && !c.gone.Load() {
+		return c, nil
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.closed {
+		return nil, errClosed
+	}
+	if c := d.conn.Load(); c != nil && !c.gone.Load() {
+		return c, nil
+	}
+	c := &conn{address: d.address, wake: make(chan struct{}, 1)}
+	d.conn.Store(c)
+	go c.run()
+	return c, nil
+}
+
+// start sends a request over the present connection. It calls what the request
+// has for that with the reply.
+func (d *driver) start(r request) {
+	for {
+		c, err := d.current()
+		if err != nil {
+			r.answered(resp.Reply{}, err)
+			return
+		}
+		if c.start(r) {
+			return
+		}
+	}
+}
+
+// Start begins to run a script, and returns.
+func (d *driver) Start(call redis.Call, limit time.Duration, done func(reply []string, err error)) {
+	d.start(newRequest(call, limit, done))
+}
+
+func (d *driver) Eval(ctx context.Context, call redis.Call) ([]string, error) {
+	type answer struct {
+		reply []string
+		err   error
+	}
+	answers := make(chan answer, 1)
+	d.start(newRequest(call, limitOf(ctx), func(reply []string, err error) { answers <- answer{reply, err} }))
+	select {
+	case a := <-answers:
+		return a.reply, a.err
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
+
+// limitOf returns how long a caller waits; 0 for no limit.
+func limitOf(ctx context.Context) time.Duration {
+	deadline, ok := ctx.Deadline()
+	if !ok {
+		return 0
+	}
+	return max(time.Until(deadline), time.Nanosecond)
+}
+
+// Settings asks CONFIG GET, which takes one name alone before Redis 7.
+func (d *driver) Settings(ctx context.Context, names ...string) (map[string]string, error) {
+	all := map[string]string{}
+	for _, name := range names {
+		reply, err := d.do(ctx, "CONFIG", "GET", name)
+		if err != nil {
+			return nil, err
+		}
+		some := map[string]string{}
+		for i := 0; i+1 < len(reply.Items); i += 2 {
+			some[reply.Items[i].Text] = reply.Items[i+1].Text
+		}
+		maps.Copy(all, some)
+	}
+	return all, nil
+}
+
+// do sends a command and waits for its reply.
+func (d *driver) do(ctx context.Context, command ...string) (resp.Reply, error) {
+	type answer struct {
+		reply resp.Reply
+		err   error
+	}
+	answers := make(chan answer, 1)
+	d.start(request{command: command, limit: limitOf(ctx), raw: func(reply resp.Reply, err error) { answers <- answer{reply, err} }})
+	select {
+	case a := <-answers:
+		return a.reply, a.err
+	case <-ctx.Done():
+		return resp.Reply{}, ctx.Err()
+	}
+}
+
+// ReturnsByDeadline reports that Eval returns when its context ends.
+func (d *driver) ReturnsByDeadline() bool { return true }
+
+func (d *driver) Kind() redis.Kind { return redis.Single }
+
+func (d *driver) Close() error {
+	d.mu.Lock()
+	d.closed = true
+	c := d.conn.Load()
+	d.mu.Unlock()
+	if c != nil {
+		c.fail(errClosed)
+	}
+	return nil
+}
