@@ -2,16 +2,16 @@
 // and machines that use the same nodes, one at a time holds a name.
 //
 // A node is an independent store that can grant a lock. Packages
-// redis/rueidis and redis/goredis make nodes of Redis servers, package sqlite
-// makes one of a file on this machine, and package memory makes nodes for
-// tests. With one node, the lock is as reliable as that node. With several, a
+// redis/direct, redis/rueidis and redis/goredis make nodes of Redis servers,
+// package sqlite makes one of a file on this machine, and package memory makes
+// nodes for tests. With one node, the lock is as reliable as that node. With several, a
 // majority of them decides, as in Redlock, and a minority may fail.
 //
 // # Basics
 //
 // Make one Client per process and share it:
 //
-//	nodes, err := rueidis.Nodes("redis://a:6379", "redis://b:6379", "redis://c:6379")
+//	nodes, err := direct.Nodes("redis://a:6379", "redis://b:6379", "redis://c:6379")
 //	locks, err := redlatch.New(nodes, redlatch.Options{})
 //	defer locks.Close()
 //

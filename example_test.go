@@ -14,7 +14,7 @@ import (
 // Do runs a function under a lock, and releases the lock however the function
 // ends.
 func ExampleClient_Do() {
-	// In a program: rueidis.Nodes("redis://a:6379", "redis://b:6379", "redis://c:6379").
+	// In a program: direct.Nodes("redis://a:6379", "redis://b:6379", "redis://c:6379").
 	locks, err := redlatch.New(memory.Nodes(3), redlatch.Options{})
 	if err != nil {
 		log.Fatal(err)

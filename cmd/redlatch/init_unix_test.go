@@ -11,7 +11,7 @@ import (
 
 	"github.com/redlatch/redlatch/internal/redistest"
 	"github.com/redlatch/redlatch/node"
-	"github.com/redlatch/redlatch/redis/rueidis"
+	"github.com/redlatch/redlatch/redis/direct"
 )
 
 // command runs redlatch and returns its exit code, stdout and stderr.
@@ -75,7 +75,7 @@ func TestInitShowsAndFinishesAChangeThatStoppedHalfWay(t *testing.T) {
 	declareNew(t, servers[:3], "--max-ttl", "2s", "--window", "500ms")
 	abc := strings.Join(redistest.Addresses(servers[:3]), ",")
 	abd := strings.Join([]string{servers[0].URL(), servers[1].URL(), servers[3].URL()}, ",")
-	nodes, err := rueidis.Nodes(servers[0].URL())
+	nodes, err := direct.Nodes(servers[0].URL())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -12,7 +12,7 @@ import (
 
 	"github.com/redlatch/redlatch"
 	"github.com/redlatch/redlatch/internal/redistest"
-	"github.com/redlatch/redlatch/redis/rueidis"
+	"github.com/redlatch/redlatch/redis/direct"
 )
 
 // brief are cluster parameters with a quarantine of a little over ten seconds.
@@ -21,7 +21,7 @@ var brief = []string{"--max-ttl", "10s", "--window", "1s"}
 // briefClient is a client with these parameters.
 func briefClient(t testing.TB, servers []*redistest.Server) *redlatch.Client {
 	t.Helper()
-	nodes, err := rueidis.Nodes(redistest.Addresses(servers)...)
+	nodes, err := direct.Nodes(redistest.Addresses(servers)...)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -11,6 +11,8 @@ import (
 	"github.com/redlatch/redlatch"
 	"github.com/redlatch/redlatch/mysql"
 	"github.com/redlatch/redlatch/postgres"
+	"github.com/redlatch/redlatch/redis"
+	"github.com/redlatch/redlatch/redis/direct"
 	"github.com/redlatch/redlatch/redis/rueidis"
 	"github.com/redlatch/redlatch/sqlite"
 )
@@ -177,22 +179,12 @@ func openNodes(addresses []string) (nodes []redlatch.Node, err error) {
 			servers = append(servers, a)
 		}
 	}
-	// All servers at once: what is sent to a node may depend on how many there
-	// are.
-	var redis []redlatch.Node
-	if len(servers) > 0 {
-		if redis, err = rueidis.Nodes(servers...); err != nil {
-			return nil, outcomeOf(err)
-		}
+	if _, err := redis.ParseAddresses(servers); err != nil { // one of them twice
+		return nil, outcomeOf(err)
 	}
 	for _, a := range addresses {
-		if kindOf(a) == redisKind {
-			nodes, redis = append(nodes, redis[0]), redis[1:]
-			continue
-		}
-		n, err := openOther(a)
+		n, err := openNode(a)
 		if err != nil {
-			closeAll(redis)
 			return nodes, err
 		}
 		nodes = append(nodes, n)
@@ -200,10 +192,29 @@ func openNodes(addresses []string) (nodes []redlatch.Node, err error) {
 	return nodes, nil
 }
 
-// openOther returns the node of an address that is not of a Redis server.
-func openOther(address string) (n redlatch.Node, err error) {
+// openRedis returns the node of a Redis server, or of several that are one node.
+func openRedis(address string) (redlatch.Node, error) {
+	a, err := redis.ParseAddress(address)
+	if err != nil {
+		return nil, err
+	}
+	open := direct.Nodes
+	if a.Kind != redis.Single {
+		open = rueidis.Nodes
+	}
+	nodes, err := open(address)
+	if err != nil {
+		return nil, err
+	}
+	return nodes[0], nil
+}
+
+// openNode returns the node of an address.
+func openNode(address string) (n redlatch.Node, err error) {
 	hint := "see redlatch help nodes"
 	switch kindOf(address) {
+	case redisKind:
+		n, err = openRedis(address)
 	case postgresKind:
 		n, err = postgres.Open(address)
 	case mysqlKind:

@@ -11,7 +11,7 @@ import (
 
 	"github.com/redlatch/redlatch"
 	"github.com/redlatch/redlatch/internal/redistest"
-	"github.com/redlatch/redlatch/redis/rueidis"
+	"github.com/redlatch/redlatch/redis/direct"
 )
 
 // shortBounds make a quarantine of 3.2 s.
@@ -76,7 +76,7 @@ func TestRollingRestartByTheReadinessCheckLosesNoLock(t *testing.T) {
 	servers := redistest.Start(t, 3)
 	declareNew(t, servers, shortBounds...)
 	addresses := redistest.Addresses(servers)
-	all, err := rueidis.Nodes(addresses...)
+	all, err := direct.Nodes(addresses...)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -15,7 +15,7 @@ import (
 	"time"
 
 	"github.com/redlatch/redlatch"
-	"github.com/redlatch/redlatch/redis/rueidis"
+	"github.com/redlatch/redlatch/redis/direct"
 	"github.com/redlatch/redlatch/sqlite"
 )
 
@@ -79,7 +79,7 @@ func report(token redlatch.Token) error {
 // nodes returns the servers of REDLATCH_NODES, or else a file of this machine.
 func nodes() ([]redlatch.Node, error) {
 	if list := os.Getenv("REDLATCH_NODES"); list != "" {
-		return rueidis.Nodes(strings.Split(list, ",")...)
+		return direct.Nodes(strings.Split(list, ",")...)
 	}
 	path, err := sqlite.DefaultPath()
 	if err != nil {

@@ -57,7 +57,7 @@ func agree(t *testing.T, last redlatch.Token, all []*web) (redlatch.Token, *web)
 		var leader *web
 		for _, w := range all {
 			seen[w.ask()]++
-			if direct(w) {
+			if servesItself(w) {
 				leader = w
 			}
 		}
@@ -72,8 +72,8 @@ func agree(t *testing.T, last redlatch.Token, all []*web) (redlatch.Token, *web)
 	}
 }
 
-// direct reports whether a copy serves, and does not redirect.
-func direct(w *web) bool {
+// servesItself reports whether a copy serves, and does not redirect.
+func servesItself(w *web) bool {
 	client := http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 	resp, err := client.Get(w.url)
 	if err != nil {

@@ -23,7 +23,7 @@ import (
 
 	"github.com/redlatch/redlatch"
 	"github.com/redlatch/redlatch/fence"
-	"github.com/redlatch/redlatch/redis/rueidis"
+	"github.com/redlatch/redlatch/redis/direct"
 	"github.com/redlatch/redlatch/sqlite"
 )
 
@@ -156,7 +156,7 @@ func wait(ctx context.Context, d time.Duration) {
 // nodes returns the servers of REDLATCH_NODES, or else a file of this machine.
 func nodes() ([]redlatch.Node, error) {
 	if list := os.Getenv("REDLATCH_NODES"); list != "" {
-		return rueidis.Nodes(strings.Split(list, ",")...)
+		return direct.Nodes(strings.Split(list, ",")...)
 	}
 	path, err := sqlite.DefaultPath()
 	if err != nil {

@@ -28,7 +28,7 @@ import (
 
 	"github.com/redlatch/redlatch"
 	"github.com/redlatch/redlatch/fence"
-	"github.com/redlatch/redlatch/redis/rueidis"
+	"github.com/redlatch/redlatch/redis/direct"
 )
 
 var (
@@ -160,7 +160,7 @@ func (p *process) end() {
 // to, trusting the lock as most programs do.
 func hold() error {
 	ctx := context.Background()
-	nodes, err := rueidis.Nodes(*server)
+	nodes, err := direct.Nodes(*server)
 	if err != nil {
 		return err
 	}

@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/redlatch/redlatch"
-	"github.com/redlatch/redlatch/redis/rueidis"
+	"github.com/redlatch/redlatch/redis/direct"
 )
 
 func main() {
@@ -25,7 +25,7 @@ func main() {
 func run(ctx context.Context) error {
 	// snippet: lock
 	// One server, or three or five independent ones: then a minority may fail.
-	nodes, err := rueidis.Nodes("redis://127.0.0.1:6379")
+	nodes, err := direct.Nodes("redis://127.0.0.1:6379")
 	if err != nil {
 		return err
 	}

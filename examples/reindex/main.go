@@ -20,7 +20,7 @@ import (
 
 	"github.com/redlatch/redlatch"
 	"github.com/redlatch/redlatch/fence"
-	"github.com/redlatch/redlatch/redis/rueidis"
+	"github.com/redlatch/redlatch/redis/direct"
 	"github.com/redlatch/redlatch/sqlite"
 )
 
@@ -164,7 +164,7 @@ func (x *index) write(ctx context.Context, token redlatch.Token, set string, val
 // nodes returns the servers of REDLATCH_NODES, or else a file of this machine.
 func nodes() ([]redlatch.Node, error) {
 	if list := os.Getenv("REDLATCH_NODES"); list != "" {
-		return rueidis.Nodes(strings.Split(list, ",")...)
+		return direct.Nodes(strings.Split(list, ",")...)
 	}
 	path, err := sqlite.DefaultPath()
 	if err != nil {

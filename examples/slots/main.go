@@ -19,7 +19,7 @@ import (
 
 	"github.com/redlatch/redlatch"
 	"github.com/redlatch/redlatch/fence"
-	"github.com/redlatch/redlatch/redis/rueidis"
+	"github.com/redlatch/redlatch/redis/direct"
 	"github.com/redlatch/redlatch/sqlite"
 )
 
@@ -99,7 +99,7 @@ func transcode(ctx context.Context, device, film string, token redlatch.Token) e
 // nodes returns the servers of REDLATCH_NODES, or else a file of this machine.
 func nodes() ([]redlatch.Node, error) {
 	if list := os.Getenv("REDLATCH_NODES"); list != "" {
-		return rueidis.Nodes(strings.Split(list, ",")...)
+		return direct.Nodes(strings.Split(list, ",")...)
 	}
 	path, err := sqlite.DefaultPath()
 	if err != nil {

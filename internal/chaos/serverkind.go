@@ -13,7 +13,7 @@ import (
 	"github.com/redlatch/redlatch/mysql"
 	contract "github.com/redlatch/redlatch/node"
 	"github.com/redlatch/redlatch/postgres"
-	"github.com/redlatch/redlatch/redis/rueidis"
+	"github.com/redlatch/redlatch/redis/direct"
 )
 
 // ServerKind is a kind of server.
@@ -84,7 +84,7 @@ func openNode(url string) (redlatch.Node, error) {
 	case "mysql":
 		return mysql.Open(url)
 	}
-	nodes, err := rueidis.Nodes(url)
+	nodes, err := direct.Nodes(url)
 	if err != nil {
 		return nil, err
 	}

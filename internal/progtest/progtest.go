@@ -22,7 +22,7 @@ import (
 	"github.com/redlatch/redlatch/internal/fresh"
 	"github.com/redlatch/redlatch/internal/redistest"
 	"github.com/redlatch/redlatch/node"
-	"github.com/redlatch/redlatch/redis/rueidis"
+	"github.com/redlatch/redlatch/redis/direct"
 	"github.com/redlatch/redlatch/sqlite"
 )
 
@@ -53,7 +53,7 @@ func File(t testing.TB) []string {
 func Quorum(t testing.TB, n int) ([]*redistest.Server, []string) {
 	t.Helper()
 	servers := redistest.Start(t, n)
-	nodes, err := rueidis.Nodes(redistest.Addresses(servers)...)
+	nodes, err := direct.Nodes(redistest.Addresses(servers)...)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -233,7 +233,7 @@ func nodes(t testing.TB, env []string) []redlatch.Node {
 		}
 	}
 	if list != "" {
-		nodes, err := rueidis.Nodes(strings.Split(list, ",")...)
+		nodes, err := direct.Nodes(strings.Split(list, ",")...)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -12,7 +12,7 @@ import (
 
 	"github.com/redlatch/redlatch/internal/redistest"
 	"github.com/redlatch/redlatch/node"
-	"github.com/redlatch/redlatch/redis/rueidis"
+	"github.com/redlatch/redlatch/redis/direct"
 )
 
 // TestModelAnswersAsARealServer sends sequences of random requests to a real
@@ -62,7 +62,7 @@ func TestModelIsGuardedAsARealServer(t *testing.T) {
 
 func realNode(t *testing.T, url string) *watched {
 	t.Helper()
-	nodes, err := rueidis.Nodes(url)
+	nodes, err := direct.Nodes(url)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -24,6 +24,7 @@ var packages = map[string]string{
 	"memory":   "github.com/redlatch/redlatch/memory",
 	"node":     "github.com/redlatch/redlatch/node",
 	"nodetest": "github.com/redlatch/redlatch/node/nodetest",
+	"direct":   "github.com/redlatch/redlatch/redis/direct",
 	"rueidis":  "github.com/redlatch/redlatch/redis/rueidis",
 	"sqlite":   "github.com/redlatch/redlatch/sqlite",
 }

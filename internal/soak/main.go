@@ -31,7 +31,7 @@ import (
 	"github.com/redlatch/redlatch/internal/fresh"
 	"github.com/redlatch/redlatch/internal/owned"
 	"github.com/redlatch/redlatch/internal/redisproc"
-	"github.com/redlatch/redlatch/redis/rueidis"
+	"github.com/redlatch/redlatch/redis/direct"
 )
 
 // plan is what to do.
@@ -149,7 +149,7 @@ func declareNew(ctx context.Context, p plan) error {
 }
 
 func open(p plan, opts redlatch.Options) (*redlatch.Client, error) {
-	nodes, err := rueidis.Nodes(p.Addresses...)
+	nodes, err := direct.Nodes(p.Addresses...)
 	if err != nil {
 		return nil, err
 	}

@@ -18,7 +18,7 @@ import (
 	"github.com/redlatch/redlatch"
 	"github.com/redlatch/redlatch/internal/fresh"
 	"github.com/redlatch/redlatch/internal/redistest"
-	"github.com/redlatch/redlatch/redis/rueidis"
+	"github.com/redlatch/redlatch/redis/direct"
 )
 
 const (
@@ -172,7 +172,7 @@ func startServers(t testing.TB, trouble Trouble) []*redistest.Server {
 }
 
 func newRedlatch(t testing.TB, servers []*redistest.Server, opts redlatch.Options) *redlatch.Client {
-	nodes, err := rueidis.Nodes(redistest.Addresses(servers)...)
+	nodes, err := direct.Nodes(redistest.Addresses(servers)...)
 	if err != nil {
 		t.Fatal(err)
 	}
