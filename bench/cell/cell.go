@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/redlatch/redlatch/bench/link"
 	"github.com/redlatch/redlatch/bench/system"
 )
 
@@ -26,6 +27,16 @@ const (
 	// FrozenPair and FrozenContended are the same with one server frozen.
 	FrozenPair      Kind = "frozen-pair"
 	FrozenContended Kind = "frozen-contended"
+	// Scripts is raw sockets that send what a pair takes.
+	Scripts Kind = "scripts"
+	// LinkedPair and LinkedContended are the same over links that take a
+	// millisecond there and back; SlowPair and SlowContended with one link of 20 ms,
+	// LossyPair with links that are lost now and then.
+	LinkedPair      Kind = "linked-pair"
+	LinkedContended Kind = "linked-contended"
+	SlowPair        Kind = "slow-pair"
+	SlowContended   Kind = "slow-contended"
+	LossyPair       Kind = "lossy-pair"
 	// Leases is one process that keeps many locks alive.
 	Leases Kind = "leases"
 )
@@ -48,7 +59,7 @@ func (c Cell) ID() string {
 	if c.Count > 0 {
 		parts = append(parts, fmt.Sprint(c.Count))
 	}
-	if c.Kind == Contended || c.Kind == FrozenContended {
+	if c.Kind.Contends() {
 		parts = append(parts, fmt.Sprintf("%dms", c.Held.Milliseconds()))
 	}
 	return strings.Join(append(parts, fmt.Sprint(c.Nodes), c.System.Key), "/")
@@ -69,9 +80,45 @@ func (c Cell) Processes() (processes, threads int) {
 	return (c.Count + threadsOfMany - 1) / threadsOfMany, threadsOfMany
 }
 
+// Pairs reports whether one goroutine locks and releases, undisturbed by others.
+func (k Kind) Pairs() bool {
+	return k == Pair || k == Scripts || k == FrozenPair || k == LinkedPair || k == SlowPair || k == LossyPair
+}
+
+// Contends reports whether many processes want the same name.
+func (k Kind) Contends() bool {
+	return k == Contended || k == FrozenContended || k == LinkedContended || k == SlowContended
+}
+
 // Interleaved reports whether all contenders of the situation are measured
 // together, in turns, so that they meet the same disturbances.
-func (k Kind) Interleaved() bool { return k == Pair || k == Own || k == FrozenPair }
+func (k Kind) Interleaved() bool { return k.Pairs() || k == Own }
 
 // Frozen reports whether one server is frozen.
 func (k Kind) Frozen() bool { return k == FrozenPair || k == FrozenContended }
+
+// The network of the linked cells.
+const (
+	linkDelay, slowDelay = time.Millisecond, 20 * time.Millisecond
+	loseEvery, loseFor   = time.Second, 200 * time.Millisecond
+)
+
+// Network returns the links to a number of servers; false if there are none.
+func (k Kind) Network(nodes int) (link.Config, bool) {
+	var c link.Config
+	switch k {
+	case LinkedPair, LinkedContended, SlowPair, SlowContended, LossyPair:
+	default:
+		return c, false
+	}
+	for range nodes {
+		c.Delays = append(c.Delays, linkDelay)
+	}
+	switch k {
+	case SlowPair, SlowContended:
+		c.Delays[nodes-1] = slowDelay
+	case LossyPair:
+		c.LoseEvery, c.LoseFor = loseEvery, loseFor
+	}
+	return c, true
+}

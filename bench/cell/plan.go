@@ -63,7 +63,7 @@ func Plan(s Settings) []Cell {
 	var cells []Cell
 	add := func(kind Kind, nodes int, count int, held time.Duration) {
 		for _, sys := range system.All {
-			if (sys.Cells == nil || slices.Contains(sys.Cells, string(kind))) &&
+			if (sys.Cells == nil && kind != Scripts || slices.Contains(sys.Cells, string(kind))) &&
 				slices.Contains(sys.Nodes, nodes) && (kind != Leases || sys.Keeps) {
 				cells = append(cells, Cell{kind, count, held, nodes, sys})
 			}
@@ -74,6 +74,9 @@ func Plan(s Settings) []Cell {
 	redis, all := []int{1, 5}, []int{1, 5, server.EtcdMembers}
 	for _, n := range all {
 		add(Pair, n, 0, 0)
+	}
+	for _, n := range redis {
+		add(Scripts, n, 0, 0)
 	}
 	for _, n := range all {
 		add(Own, n, s.Goroutines, 0)
@@ -92,6 +95,13 @@ func Plan(s Settings) []Cell {
 	}
 	add(FrozenPair, 5, 0, 0)
 	add(FrozenContended, 5, 16, time.Millisecond)
+	for _, n := range redis {
+		add(LinkedPair, n, 0, 0)
+	}
+	add(LinkedContended, 5, 16, time.Millisecond)
+	add(SlowPair, 5, 0, 0)
+	add(SlowContended, 5, 16, time.Millisecond)
+	add(LossyPair, 5, 0, 0)
 	for _, n := range all {
 		// What keeping costs shows only after a third of a TTL, so a quick run
 		// has fewer of these.
@@ -132,14 +142,14 @@ func Find(id string) (Cell, error) {
 func (s Settings) Duration(c Cell) time.Duration {
 	processes, _ := c.Processes()
 	starting := 300*time.Millisecond + time.Duration(processes)*25*time.Millisecond
-	switch c.Kind {
-	case Pair, FrozenPair:
+	switch {
+	case c.Kind.Pairs():
 		return s.PairTime + 200*time.Millisecond
-	case Own:
+	case c.Kind == Own:
 		return time.Duration(s.OwnRounds)*s.OwnTime + 200*time.Millisecond
-	case Contended, FrozenContended:
+	case c.Kind.Contends():
 		return s.ContendFor(c) + starting
-	case Waiting:
+	case c.Kind == Waiting:
 		return s.WaitTime + s.SettleTime + starting
 	}
 	return s.LeaseTime + 2*time.Second

@@ -104,7 +104,7 @@ func (e *entrant) start(ctx context.Context, module string) error {
 		return err
 	}
 	if e.row.Ours {
-		if err := system.Prepare(ctx, e.redis.Addresses()); err != nil {
+		if err := system.Prepare(ctx, e.redis.Addresses(), false); err != nil {
 			return err
 		}
 	}

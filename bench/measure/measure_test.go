@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/redlatch/redlatch/bench/cell"
+	"github.com/redlatch/redlatch/bench/link"
 	"github.com/redlatch/redlatch/bench/system"
 	"github.com/redlatch/redlatch/bench/worker"
 )
@@ -15,6 +16,13 @@ import (
 func TestMain(m *testing.M) {
 	if len(os.Args) == 2 && os.Args[1] == worker.Argument {
 		if err := worker.Run(os.Stdin, os.Stdout); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		return
+	}
+	if len(os.Args) == 2 && os.Args[1] == link.Argument {
+		if err := link.Run(os.Stdin, os.Stdout); err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			os.Exit(1)
 		}
@@ -121,5 +129,33 @@ func TestACellThatCannotBeMeasuredSaysSo(t *testing.T) {
 	results := (&Runner{Settings: cell.Quick()}).Run(t.Context(), []cell.Cell{c})
 	if len(results) != 1 || results[0].Failed == "" {
 		t.Fatalf("%+v", results)
+	}
+}
+
+func TestLinksAreBetweenContendersAndServers(t *testing.T) {
+	t.Parallel()
+	s := find(t, "redlatch")
+	for _, r := range run(t, cell.Cell{Kind: cell.LinkedPair, Nodes: 5, System: s}, cell.Cell{Kind: cell.SlowPair, Nodes: 5, System: s}) {
+		// A pair is two round trips.
+		if p := r.Pair.Times; p.Count == 0 || p.Median < 2*time.Millisecond {
+			t.Errorf("%s: %+v", r.ID(), p)
+		}
+	}
+	r := run(t, cell.Cell{Kind: cell.LinkedContended, Count: 3, Held: time.Millisecond, Nodes: 5, System: s})[0]
+	if r.Contended.Acquisitions == 0 || r.Contended.HandOver.Median < time.Millisecond {
+		t.Errorf("%+v", r.Contended)
+	}
+}
+
+func TestScriptsAreMeasuredOneByOneAndTogether(t *testing.T) {
+	t.Parallel()
+	var cells []cell.Cell
+	for _, key := range []string{"floor-plain", "floor-guarded", "floor-plain-16", "floor-guarded-16"} {
+		cells = append(cells, cell.Cell{Kind: cell.Scripts, Nodes: 1, System: find(t, key)})
+	}
+	for _, r := range run(t, cells...) {
+		if r.Pair.Times.Count == 0 || r.Pair.Commands != 2 || r.Pair.ServerCPU == 0 {
+			t.Errorf("%s: %+v", r.ID(), r.Pair)
+		}
 	}
 }

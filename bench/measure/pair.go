@@ -94,10 +94,10 @@ func (r *Runner) pairs(ctx context.Context, results []Result) error {
 	}
 	for _, e := range entrants {
 		if n := len(e.times); n > 0 {
-			e.Pair.ClientCPU = per(e.clientCPU, n)
+			e.Pair.ClientCPU = per(e.clientCPU, n*e.System.Pairs())
 			e.Pair.Times, e.Pair.Acquire = stats.Summarize(e.times), stats.Summarize(e.acquires)
 		}
-		if first.Kind == cell.Pair {
+		if first.Kind == cell.Pair || first.Kind == cell.Scripts {
 			e.count(ctx)
 		}
 	}
@@ -117,7 +117,7 @@ func (e *entrant) pair(ctx context.Context) error {
 	if err := held.Release(); err != nil {
 		return fmt.Errorf("release: %w", err)
 	}
-	e.times = append(e.times, time.Since(start))
+	e.times = append(e.times, per(time.Since(start), e.System.Pairs()))
 	if d, ok := system.LastAcquire(e.locker); ok {
 		e.acquires = append(e.acquires, d)
 	}
@@ -168,8 +168,9 @@ func (e *entrant) count(ctx context.Context) {
 		return
 	}
 	d := after.Sub(before)
-	e.Pair.Commands = float64(e.System.Sent(d.Commands)) / countedPairs
-	e.Pair.ServerCPU = d.CPU / countedPairs
+	pairs := countedPairs * e.System.Pairs()
+	e.Pair.Commands = float64(e.System.Sent(d.Commands)) / float64(pairs)
+	e.Pair.ServerCPU = per(d.CPU, pairs)
 }
 
 // probe takes raw round trips beside a measurement. The zero value takes none.

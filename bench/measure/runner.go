@@ -21,7 +21,7 @@ type Runner struct {
 	// RoundTrips are those measured beside the pairs.
 	RoundTrips []RoundTrip
 
-	redis     map[int]*server.Redis
+	redis     map[int]server.Backend // by how many there are
 	etcd      *server.Etcd
 	databases map[system.Store]*server.Database
 	names     int
@@ -66,16 +66,16 @@ func (r *Runner) batch(ctx context.Context, b []cell.Cell) []Result {
 		results[i] = Result{Cell: c}
 	}
 	var err error
-	switch b[0].Kind {
-	case cell.Pair, cell.FrozenPair:
+	switch kind := b[0].Kind; {
+	case kind.Pairs():
 		err = r.pairs(ctx, results)
-	case cell.Own:
+	case kind == cell.Own:
 		err = r.own(ctx, results)
-	case cell.Contended, cell.FrozenContended:
+	case kind.Contends():
 		err = r.contended(ctx, &results[0])
-	case cell.Waiting:
+	case kind == cell.Waiting:
 		err = r.waiting(ctx, &results[0])
-	case cell.Leases:
+	case kind == cell.Leases:
 		err = r.leases(ctx, &results[0])
 	}
 	for i := range results {
@@ -104,22 +104,37 @@ func (r *Runner) backend(ctx context.Context, c cell.Cell) (server.Backend, erro
 	if start, ok := startDatabase[c.System.Store]; ok {
 		return r.database(ctx, c.System.Store, start)
 	}
-	if g, ok := r.redis[c.Nodes]; ok {
-		return g, nil
+	if b, ok := r.redis[c.Nodes]; ok {
+		return b, nil
 	}
-	g, err := server.StartRedis(ctx, c.Nodes)
+	b, err := startRedis(ctx, c)
 	if err != nil {
 		return nil, err
 	}
-	if err := system.Prepare(ctx, g.Addresses()); err != nil {
-		g.Stop()
+	if err := system.Prepare(ctx, b.Addresses(), c.Kind == cell.Scripts); err != nil {
+		b.Stop()
 		return nil, err
 	}
 	if r.redis == nil {
-		r.redis = map[int]*server.Redis{}
+		r.redis = map[int]server.Backend{}
 	}
-	r.redis[c.Nodes] = g
-	return g, nil
+	r.redis[c.Nodes] = b
+	return b, nil
+}
+
+// startRedis starts the servers of a cell, and the links to them.
+func startRedis(ctx context.Context, c cell.Cell) (server.Backend, error) {
+	g, err := server.StartRedis(ctx, c.Nodes)
+	network, linked := c.Kind.Network(c.Nodes)
+	if err != nil || !linked {
+		return g, err
+	}
+	l, err := server.Link(g, network)
+	if err != nil {
+		g.Stop()
+		return nil, err
+	}
+	return l, nil
 }
 
 var startDatabase = map[system.Store]func() (*server.Database, error){
@@ -151,8 +166,8 @@ func (r *Runner) freeze(c cell.Cell) (stop func(), err error) {
 	if !c.Kind.Frozen() {
 		return func() {}, nil
 	}
-	redis := r.redis[c.Nodes]
-	if redis == nil {
+	redis, ok := r.redis[c.Nodes].(*server.Redis)
+	if !ok {
 		return nil, errors.New("there is no server to freeze")
 	}
 	return r.stopServers, redis.Freeze()

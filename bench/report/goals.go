@@ -26,12 +26,16 @@ type goals struct {
 }
 
 // The contenders that goals are about.
-var ours, bare, redsyncRueidis = mustFind("redlatch"), mustFind("redlatch-bare"), mustFind("redsync-rueidis")
+var (
+	ours, oursGoRedis              = mustFind("redlatch"), mustFind("redlatch-goredis")
+	redsyncRueidis, redsyncGoRedis = mustFind("redsync-rueidis"), mustFind("redsync-goredis")
+	guardedScripts, ideal          = mustFind("floor-guarded"), mustFind("floor-wakes")
+)
 
 // Goals compares the results with what must be reached.
 func (r *Report) Goals() []Goal {
 	g := &goals{Report: r}
-	for _, check := range []func(nodes int){g.pair, g.own, g.contended, g.crowd, g.waiting} {
+	for _, check := range []func(nodes int){g.pair, g.scripts, g.own, g.linked, g.slow, g.contended, g.crowd, g.waiting} {
 		check(1)
 		check(5)
 	}
@@ -69,62 +73,94 @@ func peers(nodes int) []*system.System {
 	return list
 }
 
+// beside checks that one contender's time in a cell is at most factor times
+// another's.
+func (g *goals) beside(goal string, kind cell.Kind, n int, a, b *system.System, factor float64, of func(*measure.Result) time.Duration) {
+	mine, theirs := g.find(kind, 0, 0, n, a), g.find(kind, 0, 0, n, b)
+	if mine == nil || theirs == nil {
+		g.missing(goal, fmt.Sprintf("%.2f × %s", factor, b.Title))
+		return
+	}
+	value, base := of(mine), of(theirs)
+	bound := time.Duration(factor * float64(base))
+	g.add(goal, fmt.Sprintf("%s, %.2f ×", short(value), float64(value)/float64(base)),
+		fmt.Sprintf("%s, %.2f × %s of %s", short(bound), factor, short(base), b.Title), value <= bound)
+}
+
+func medianPair(x *measure.Result) time.Duration { return x.Pair.Times.Median }
+func p99Pair(x *measure.Result) time.Duration    { return x.Pair.Times.P99 }
+
 func (g *goals) pair(n int) {
-	where := fmt.Sprintf("uncontended pair, %s: median ", servers(n))
-	mine := g.find(cell.Pair, 0, 0, n, ours)
-	check := func(goal string, with *system.System, factor float64, of string) {
-		theirs := g.find(cell.Pair, 0, 0, n, with)
-		if mine == nil || theirs == nil {
-			g.missing(where+goal, fmt.Sprintf("%.2f × %s", factor, of))
-			return
-		}
-		value, base := mine.Pair.Times.Median, theirs.Pair.Times.Median
-		bound := time.Duration(factor * float64(base))
-		g.add(where+goal, fmt.Sprintf("%s, %.2f ×", short(value), float64(value)/float64(base)),
-			fmt.Sprintf("%s, %.2f × %s of %s", short(bound), factor, short(base), of), value <= bound)
+	where := fmt.Sprintf("uncontended pair, %s: ", servers(n))
+	g.beside(where+"redlatch beside redsync over rueidis", cell.Pair, n, ours, redsyncRueidis, map[int]float64{1: 1.05, 5: 1.35}[n], medianPair)
+	if n == 1 {
+		g.beside(where+"redlatch below redsync over go-redis", cell.Pair, n, ours, redsyncGoRedis, 1, medianPair)
 	}
-	check("beside the floor of the same scripts", floorScripts, map[int]float64{1: 1.25, 5: 1.4}[n], "the floor")
-	for _, p := range peers(n) {
-		if n == 1 && p == redsyncRueidis {
-			check("within 15 % of "+p.Title, p, 1.15, p.Title)
-		} else {
-			check("below "+p.Title, p, 1, p.Title)
-		}
-	}
+	g.beside(where+"both over go-redis", cell.Pair, n, oursGoRedis, redsyncGoRedis, map[int]float64{1: 1.15, 5: 1.3}[n], medianPair)
+}
+
+func (g *goals) scripts(n int) {
+	g.beside(fmt.Sprintf("the scripts alone, guard on, %s", servers(n)), cell.Scripts, n, guardedScripts, floorPlain, map[int]float64{1: 1.4, 5: 1.55}[n], medianPair)
 }
 
 func (g *goals) own(n int) {
 	where := fmt.Sprintf("64 goroutines on own names, %s: ", servers(n))
 	rate := func(s *system.System) float64 {
 		for _, x := range g.of(cell.Own) {
-			if x.System == s && x.Failed == "" && (x.Nodes == n || s.Store == system.Etcd) {
+			if x.System == s && x.Failed == "" && x.Nodes == n {
 				return x.Own.PerSecond
 			}
 		}
 		return 0
 	}
-	best := func(of []*system.System) (theirs float64, title string) {
-		for _, p := range of {
-			if r := rate(p); r > theirs {
-				theirs, title = r, p.Title
-			}
-		}
-		return theirs, title
-	}
-	check := func(goal string, mine, theirs, factor float64, of string) {
+	check := func(goal string, a, b *system.System, factor float64) {
+		mine, theirs := rate(a), rate(b)
 		if mine == 0 || theirs == 0 {
 			g.missing(where+goal, fmt.Sprintf("%.2f ×", factor))
 			return
 		}
 		g.add(where+goal, fmt.Sprintf("%s pairs/s, %.2f ×", count(mine), mine/theirs),
-			fmt.Sprintf("%s, %.2f × %s of %s", count(factor*theirs), factor, count(theirs), of), mine >= factor*theirs)
+			fmt.Sprintf("%s, %.2f × %s of %s", count(factor*theirs), factor, count(theirs), b.Title), mine >= factor*theirs)
 	}
-	all, allOf := best(peers(n))
-	// redsync over rueidis does far less for a pair than the others.
-	others, othersOf := best(slices.DeleteFunc(peers(n), func(s *system.System) bool { return s == redsyncRueidis }))
-	check("without token and guard, as many as the best peer", rate(bare), all, 1, allOf)
-	check("with them, more than every peer but redsync over rueidis", rate(ours), others, 1, othersOf)
-	check("with them, 75 % of redsync over rueidis", rate(ours), rate(redsyncRueidis), 0.75, "redsync over rueidis")
+	check("redlatch beside redsync over rueidis", ours, redsyncRueidis, 0.7)
+	check("both over go-redis", oursGoRedis, redsyncGoRedis, 0.9)
+}
+
+// best returns the peer with the shortest median in a cell; nil if none was
+// measured.
+func (g *goals) best(kind cell.Kind, n int) *system.System {
+	var best *measure.Result
+	for _, p := range peers(n) {
+		if x := g.find(kind, 0, 0, n, p); x != nil && p.Store == system.Redis && (best == nil || medianPair(x) < medianPair(best)) {
+			best = x
+		}
+	}
+	if best == nil {
+		return nil
+	}
+	return best.System
+}
+
+func (g *goals) linked(n int) {
+	goal := fmt.Sprintf("uncontended pair over links of 1 ms, %s", servers(n))
+	if b := g.best(cell.LinkedPair, n); b != nil {
+		g.beside(goal, cell.LinkedPair, n, ours, b, 1.05, medianPair)
+	} else {
+		g.missing(goal, "1.05 × the best peer")
+	}
+}
+
+func (g *goals) slow(n int) {
+	if n == 1 {
+		return // it takes a majority without the slow one
+	}
+	for _, p := range peers(n) {
+		if p.Store == system.Redis {
+			where := "uncontended pair, one link of 20 ms and four of 1 ms: "
+			g.beside(where+"median below "+p.Title, cell.SlowPair, n, ours, p, 1, medianPair)
+			g.beside(where+"p99 below "+p.Title, cell.SlowPair, n, ours, p, 1, p99Pair)
+		}
+	}
 }
 
 // The contended cell that the goals are about.
@@ -142,21 +178,13 @@ func (g *goals) contended(n int) {
 		return
 	}
 	c := x.Contended
-	handOver := c.HandOver.Median
-	trips := func(trip time.Duration) float64 { return float64(handOver) / float64(trip) }
-	if f := g.find(cell.Pair, 0, 0, n, floorScripts); f != nil {
-		trip := f.Pair.Acquire.Median
-		measured := fmt.Sprintf("%s, %.2f round trips", short(handOver), trips(trip))
-		if beside := c.RoundTrip.Median; beside > 0 {
-			measured += fmt.Sprintf(" (of those beside the contenders, %s: %.2f)", short(beside), trips(beside))
-		}
-		g.add(where+"median hand-over in raw round trips", measured,
-			fmt.Sprintf("3 of %s: the same acquire script over raw sockets, on an idle machine", short(trip)), handOver <= 3*trip)
+	if i := cellOf(ideal); i != nil {
+		bound := 2 * i.Contended.Wait.P99
+		g.add(where+"p99 wait beside the ideal", fmt.Sprintf("%s, %.2f ×", short(c.Wait.P99), float64(c.Wait.P99)/float64(i.Contended.Wait.P99)),
+			fmt.Sprintf("%s, 2.00 × %s of %s", short(bound), short(i.Contended.Wait.P99), ideal.Title), c.Wait.P99 <= bound)
 	} else {
-		g.missing(where+"median hand-over in raw round trips", "3")
+		g.missing(where+"p99 wait beside the ideal", "2.00 ×")
 	}
-	bound := 2 * goalContenders * (goalHeld + handOver)
-	g.add(where+"p99 wait", short(c.Wait.P99), fmt.Sprintf("%s = 2 × %d × (1 ms + %s)", short(bound), goalContenders, short(handOver)), c.Wait.P99 <= bound)
 	g.add(where+"Jain's index", fmt.Sprintf("%.3f", c.Jain), "0.95", c.Jain >= 0.95)
 	most := 3.5 * float64(n)
 	g.add(where+"client-sent commands a hand-over", fmt.Sprintf("%.1f", c.PerHandOver), fmt.Sprintf("%.1f = 3.5 × %d", most, n), c.PerHandOver <= most && c.HandOvers > 0)

@@ -30,12 +30,21 @@ func (r *Report) Markdown() string {
 	r.pairTable(&b, cell.Pair, "Uncontended pair",
 		"One goroutine locks and releases; all contenders take turns of "+
 			"20 pairs, so that they meet the same disturbances. The floors are raw sockets.")
+	r.pairTable(&b, cell.Scripts, "The scripts alone",
+		"What a pair sends, over raw sockets, with the guard on: one request in flight to each server, and sixteen. Times and costs are for each pair.")
 	r.ownTable(&b)
 	r.contendedTables(&b, cell.Contended, "Contended")
 	r.waitingTable(&b)
 	r.pairTable(&b, cell.FrozenPair, "One of five servers frozen: uncontended pair",
 		"SIGSTOP: its connections stay open, and nothing is answered.")
 	r.contendedTables(&b, cell.FrozenContended, "One of five servers frozen: contended")
+	r.pairTable(&b, cell.LinkedPair, "Over links of 1 ms: uncontended pair",
+		"Every connection goes through a process that passes on what is sent half a millisecond later, in both directions.")
+	r.contendedTables(&b, cell.LinkedContended, "Over links of 1 ms: contended")
+	r.pairTable(&b, cell.SlowPair, "One link of 20 ms, four of 1 ms: uncontended pair", "")
+	r.contendedTables(&b, cell.SlowContended, "One link of 20 ms, four of 1 ms: contended")
+	r.pairTable(&b, cell.LossyPair, "Over links that are lost now and then: uncontended pair",
+		"Each second another link of 1 ms passes on nothing for 200 ms. What was sent meanwhile arrives after that.")
 	r.leasesTable(&b)
 	notes(&b, system.All, "Commands are those that clients sent over their connections; a script is one, whatever it runs inside. "+
 		"With etcd they are gRPC messages from clients, those on streams included; what its members say to each other is not. "+

@@ -19,7 +19,7 @@ func startRedis(t *testing.T, n int) *server.Redis {
 		t.Fatal(err)
 	}
 	t.Cleanup(g.Stop)
-	if err := system.Prepare(t.Context(), g.Addresses()); err != nil {
+	if err := system.Prepare(t.Context(), g.Addresses(), false); err != nil {
 		t.Fatal(err)
 	}
 	return g

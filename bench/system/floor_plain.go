@@ -11,35 +11,50 @@ import (
 // compareAndDelete is the least that a safe release needs.
 const compareAndDelete = `if redis.call('GET', KEYS[1]) == ARGV[1] then return redis.call('DEL', KEYS[1]) end return 0`
 
-// plainFloor is the plain lock: SET NX PX, compare and delete.
+// plainFloor is the plain lock: SET NX PX, compare and delete. It takes some
+// locks at once.
 type plainFloor struct {
 	*wire
 	script string // the digest of compareAndDelete
+	locks  int
 }
 
-func openPlainFloor(_ context.Context, addresses []string) (Locker, error) {
-	w, err := dialAll(addresses)
-	if err != nil {
-		return nil, err
+func openPlainFloor(locks int) func(context.Context, []string) (Locker, error) {
+	return func(_ context.Context, addresses []string) (Locker, error) {
+		w, err := dialAll(addresses)
+		if err != nil {
+			return nil, err
+		}
+		script, err := w.load(compareAndDelete)
+		if err != nil {
+			w.Close()
+			return nil, err
+		}
+		return &plainFloor{w, script, locks}, nil
 	}
-	script, err := w.load(compareAndDelete)
-	if err != nil {
-		w.Close()
-		return nil, err
-	}
-	return &plainFloor{w, script}, nil
 }
 
 func (f *plainFloor) Lock(_ context.Context, name string) (Held, error) {
-	value := newValue()
-	set := []string{"SET", name, value, "NX", "PX", strconv.FormatInt(TTL.Milliseconds(), 10)}
-	if err := f.round(says("OK"), func(int) []string { return set }); err != nil {
+	set, free := make([][]string, f.locks), make([][]string, f.locks)
+	for i := range f.locks {
+		name, value := numbered(name, i), newValue()
+		set[i] = []string{"SET", name, value, "NX", "PX", strconv.FormatInt(TTL.Milliseconds(), 10)}
+		free[i] = []string{"EVALSHA", f.script, "1", name, value}
+	}
+	if err := f.round(f.locks, says("OK"), func(_, i int) []string { return set[i] }); err != nil {
 		return nil, err
 	}
 	return floorHeld(func() error {
-		free := []string{"EVALSHA", f.script, "1", name, value}
-		return f.round(says("1"), func(int) []string { return free })
+		return f.round(f.locks, says("1"), func(_, i int) []string { return free[i] })
 	}), nil
+}
+
+// numbered returns the name of one of several locks that are taken at once.
+func numbered(name string, i int) string {
+	if i == 0 {
+		return name
+	}
+	return name + "/" + strconv.Itoa(i)
 }
 
 // floorHeld is a lock on raw connections, whose release needs no context.
@@ -78,6 +93,6 @@ func OpenRoundTrip(addresses []string) (*RoundTrip, error) {
 // Once takes one round trip.
 func (r *RoundTrip) Once() (time.Duration, error) {
 	start := time.Now()
-	err := r.round(says("1"), func(int) []string { return r.command })
+	err := r.round(1, says("1"), func(int, int) []string { return r.command })
 	return time.Since(start), err
 }

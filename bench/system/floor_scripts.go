@@ -5,7 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
+	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"time"
 
@@ -21,6 +23,7 @@ import (
 // the same arguments, but with a value and a token of its own for each pair.
 type scriptFloor struct {
 	*wire
+	locks            int // that are taken at once
 	acquire, release exchange
 
 	lastToken int64
@@ -42,46 +45,63 @@ type command struct {
 // a name cannot be put into keys that are not understood.
 const floorName = "bench/floor"
 
-func openScriptFloor(ctx context.Context, addresses []string) (Locker, error) {
-	f := &scriptFloor{}
-	var err error
-	// On a busy machine a server may be late, and be asked again: such a pair is
-	// no model.
-	for range 10 {
-		if f.acquire, f.release, err = learn(ctx, addresses); !errors.Is(err, errDisturbed) {
-			break
+func openScriptFloor(locks int, options func() redlatch.Options) func(context.Context, []string) (Locker, error) {
+	return func(ctx context.Context, addresses []string) (Locker, error) {
+		f := &scriptFloor{locks: locks}
+		var err error
+		// On a busy machine a server may be late, and be asked again: such a pair
+		// is no model.
+		for range 10 {
+			if f.acquire, f.release, err = learn(ctx, addresses, options()); !errors.Is(err, errDisturbed) {
+				break
+			}
 		}
+		if err != nil {
+			return nil, fmt.Errorf("floor of redlatch's scripts: %w", err)
+		}
+		f.wire, err = dialAll(addresses)
+		return f, err
 	}
-	if err != nil {
-		return nil, fmt.Errorf("floor of redlatch's scripts: %w", err)
-	}
-	f.wire, err = dialAll(addresses)
-	return f, err
 }
 
 func (f *scriptFloor) Lock(context.Context, string) (Held, error) {
-	value := newValue()
+	values := make([]string, f.locks)
+	for i := range values {
+		values[i] = newValue()
+	}
 	// Tokens grow, and are about the time in microseconds.
 	f.lastToken = max(f.lastToken+1, time.Now().UnixMicro())
 	token := fmt.Sprintf("%020d", f.lastToken)
 	start := time.Now()
-	if err := f.exchange(f.acquire, value, token); err != nil {
+	if err := f.exchange(f.acquire, values, token); err != nil {
 		return nil, err
 	}
 	f.took = time.Since(start)
-	return floorHeld(func() error { return f.exchange(f.release, value, token) }), nil
+	return floorHeld(func() error { return f.exchange(f.release, values, token) }), nil
 }
 
-func (f *scriptFloor) exchange(e exchange, value, token string) error {
-	return f.round(number, func(server int) []string {
+func (f *scriptFloor) exchange(e exchange, values []string, token string) error {
+	return f.round(f.locks, number, func(server, n int) []string {
 		c := &e[server]
+		value := values[n]
 		for _, i := range c.value {
 			c.args[i] = value + c.args[i][len(value):]
 		}
 		for _, i := range c.tokens {
 			c.args[i] = token
 		}
-		return c.args
+		if n == 0 {
+			return c.args
+		}
+		// A name that begins with the one that was learned is in every key in its
+		// place.
+		args := slices.Clone(c.args)
+		for i := range args {
+			if i >= 3 && strings.Contains(args[i], floorName) {
+				args[i] = strings.Replace(args[i], floorName, numbered(floorName, n), 1)
+			}
+		}
+		return args
 	})
 }
 
@@ -130,10 +150,10 @@ var (
 var errDisturbed = errors.New("not the commands of an undisturbed pair")
 
 // learn has redlatch take and release the lock three times. From the first grants
-// the nodes learn which server they ask, and so the first pair is no model. Nothing is assumed of the
-// arguments but that those which differ are the value, as 32 hexadecimal digits
-// and a rest, and the token, as 20 digits.
-func learn(ctx context.Context, addresses []string) (acquire, release exchange, err error) {
+// the nodes learn which server they ask, and so the first pair is no model.
+// Nothing is assumed of the arguments but that those which differ are the value,
+// as 32 hexadecimal digits and a rest, and the token, as 20 digits.
+func learn(ctx context.Context, addresses []string, options redlatch.Options) (acquire, release exchange, err error) {
 	var nodes []redlatch.Node
 	var recorders []*recorder
 	for _, a := range addresses {
@@ -149,7 +169,7 @@ func learn(ctx context.Context, addresses []string) (acquire, release exchange, 
 		r := &recorder{Subscriber: driver.(redis.Subscriber)}
 		nodes, recorders = append(nodes, redis.New(r, "redis://"+a)), append(recorders, r)
 	}
-	client, err := redlatch.New(nodes, plainOptions())
+	client, err := redlatch.New(nodes, options)
 	if err != nil {
 		return acquire, release, err
 	}

@@ -2,7 +2,9 @@ package system_test
 
 import (
 	"fmt"
+	"sync"
 	"testing"
+	"time"
 
 	"github.com/redlatch/redlatch/bench/system"
 	"github.com/redlatch/redlatch/internal/resp"
@@ -73,5 +75,46 @@ func TestFloorsTakeAndFreeRealLocks(t *testing.T) {
 				}
 			})
 		}
+	}
+}
+
+// TestWakesAreInTurn passes the token around among three.
+func TestWakesAreInTurn(t *testing.T) {
+	t.Parallel()
+	g := startRedis(t, 5)
+	s, err := system.Find("floor-wakes")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var order []int
+	var all sync.WaitGroup
+	for i := range 3 {
+		l, err := s.Open(t.Context(), g.Addresses())
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer l.Close()
+		all.Go(func() {
+			for range 20 {
+				held, err := l.Lock(t.Context(), "token")
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				order = append(order, i) // by one at a time
+				time.Sleep(time.Millisecond)
+				if err := held.Release(); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	all.Wait()
+	counts := map[int]int{}
+	for _, i := range order {
+		counts[i]++
+	}
+	if len(order) != 60 || counts[0] != 20 || counts[1] != 20 || counts[2] != 20 {
+		t.Errorf("the token went %v", order)
 	}
 }

@@ -6,14 +6,18 @@ import (
 
 	"github.com/redlatch/redlatch"
 	"github.com/redlatch/redlatch/internal/fresh"
+	"github.com/redlatch/redlatch/redis/direct"
 	"github.com/redlatch/redlatch/redis/goredis"
 	"github.com/redlatch/redlatch/redis/rueidis"
 )
 
+func overSockets(addresses ...string) ([]redlatch.Node, error) { return direct.Nodes(addresses...) }
 func overRueidis(addresses ...string) ([]redlatch.Node, error) { return rueidis.Nodes(addresses...) }
 func overGoRedis(addresses ...string) ([]redlatch.Node, error) { return goredis.Nodes(addresses...) }
 
 func plainOptions() redlatch.Options { return redlatch.Options{TTL: TTL} }
+
+func guardedOptions() redlatch.Options { return redlatch.Options{TTL: TTL, Guard: redlatch.GuardOn} }
 
 func bareOptions() redlatch.Options {
 	return redlatch.Options{TTL: TTL, NoToken: true, Guard: redlatch.GuardOff}
@@ -60,12 +64,16 @@ func (l redlatchLocker) Lock(ctx context.Context, name string) (Held, error) {
 func (l redlatchLocker) Close() { l.client.Close() }
 
 // Prepare declares new servers to be new, as an operator does once: the
-// restart guard would quarantine them at first otherwise.
-func Prepare(ctx context.Context, addresses []string) error {
-	if len(addresses) < 2 {
-		return nil // a single plain server is not guarded by default
+// restart guard would quarantine them at first otherwise. A single plain server
+// is not guarded by default, and is left alone unless guarded is set.
+func Prepare(ctx context.Context, addresses []string, guarded bool) error {
+	options := plainOptions()
+	if guarded {
+		options = guardedOptions()
+	} else if len(addresses) < 2 {
+		return nil
 	}
-	c, err := newRedlatch(overRueidis, plainOptions(), addresses)
+	c, err := newRedlatch(overSockets, options, addresses)
 	if err != nil {
 		return err
 	}

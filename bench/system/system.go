@@ -79,6 +79,8 @@ type System struct {
 	Cells []string
 	// Keeps says that it keeps its locks alive by itself.
 	Keeps bool
+	// Batch is how many locks it takes at once; 0 for one.
+	Batch int
 	// Aside says that it is shown, and that the goals do not compare with it,
 	// for the reason in Note.
 	Aside bool
@@ -97,13 +99,19 @@ var one, both = []int{1}, []int{1, 5}
 var All = []*System{
 	{
 		Key: "redlatch", Title: "redlatch", Kind: Ours, Store: Redis, Nodes: both, Keeps: true,
-		Note: "rueidis driver, zero options but the TTL: tokens on; the restart guard on with 5 servers and off with 1, as is the default",
-		Open: openRedlatch(overRueidis, plainOptions),
+		Note: "its own driver, zero options but the TTL: tokens on; the restart guard on with 5 servers and off with 1, as is the default",
+		Open: openRedlatch(overSockets, plainOptions),
 	},
 	{
-		Key: "redlatch-bare", Title: "redlatch, no token, no guard", Kind: Ours, Store: Redis, Nodes: both, Keeps: true,
-		Note: "rueidis driver, `NoToken` and `GuardOff`: what the peers promise, and no more",
-		Open: openRedlatch(overRueidis, bareOptions),
+		Key: "redlatch-bare", Title: "redlatch, no token, no guard", Kind: Ours, Store: Redis, Nodes: one, Keeps: true,
+		Note: "its own driver, `NoToken` and `GuardOff`: what the peers promise, and no more. On one server alone: the five are marked, and a client with the guard off takes a longer way there",
+		Open: openRedlatch(overSockets, bareOptions),
+	},
+	{
+		Key: "redlatch-rueidis", Title: "redlatch over rueidis", Kind: Ours, Store: Redis, Nodes: both, Keeps: true,
+		Cells: []string{"pair", "own"},
+		Note:  "rueidis driver, zero options but the TTL",
+		Open:  openRedlatch(overRueidis, plainOptions),
 	},
 	{
 		Key: "redlatch-goredis", Title: "redlatch over go-redis", Kind: Ours, Store: Redis, Nodes: both, Keeps: true,
@@ -122,7 +130,7 @@ var All = []*System{
 	},
 	{
 		Key: "redsync-failfast", Title: "redsync, rueidis, fail-fast", Kind: Peer, Store: Redis, Nodes: []int{5}, Direct: []string{"set", "setnx"},
-		Cells: []string{"pair", "own", "frozen-pair", "frozen-contended"}, Aside: true,
+		Cells: []string{"pair", "own", "frozen-pair", "frozen-contended", "slow-pair"}, Aside: true,
 		Note: "as above, with `WithFailFast(true)`, an option that returns at a majority and does not wait for the rest; shown where that matters, but not held against in the goals: its release can overtake the lock on a server that was not waited for, and the key then stays there until it runs out",
 		Open: openRedsync(rueidisPools, failFast),
 	},
@@ -143,17 +151,47 @@ var All = []*System{
 	},
 	{
 		Key: "floor-plain", Title: "floor: SET NX PX, compare and delete", Kind: Floor, Store: Redis, Nodes: both, Direct: []string{"set"},
-		Cells: []string{"pair"},
+		Cells: []string{"pair", "scripts"},
 		Note:  "raw sockets, one connection a server, written to all at once and read until a majority has answered",
-		Open:  openPlainFloor,
+		Open:  openPlainFloor(1),
 	},
 	{
 		Key: "floor-scripts", Title: "floor: redlatch's scripts", Kind: Floor, Store: Redis, Nodes: both,
 		Cells: []string{"pair"},
 		Note:  "raw sockets; sends what redlatch sends, with fresh values and tokens",
-		Open:  openScriptFloor,
+		Open:  openScriptFloor(1, plainOptions),
+	},
+	{
+		Key: "floor-wakes", Title: "ideal: raw wake-ups", Kind: Floor, Store: Redis, Nodes: both, Direct: []string{"blpop", "rpush"},
+		Cells: []string{"contended", "linked-contended"},
+		Note:  "raw sockets; one token in a list of the first server (`BLPOP`, `RPUSH`), and with several servers one raw round trip to all of them: each contender is woken in its turn, and nothing is promised",
+		Open:  openWakeFloor,
+	},
+	{
+		Key: "floor-guarded", Title: "redlatch's scripts, guard on", Kind: Floor, Store: Redis, Nodes: both,
+		Cells: []string{"scripts"},
+		Note:  "as above, with the guard on for one server, too",
+		Open:  openScriptFloor(1, guardedOptions),
+	},
+	{
+		Key: "floor-plain-16", Title: "SET NX PX, compare and delete, 16 in flight", Kind: Floor, Store: Redis, Nodes: both, Direct: []string{"set"},
+		Cells: []string{"scripts"}, Batch: batch,
+		Note: "raw sockets; sixteen locks are asked for in one write to each server, and then released in one",
+		Open: openPlainFloor(batch),
+	},
+	{
+		Key: "floor-guarded-16", Title: "redlatch's scripts, guard on, 16 in flight", Kind: Floor, Store: Redis, Nodes: both,
+		Cells: []string{"scripts"}, Batch: batch,
+		Note: "the same with redlatch's scripts",
+		Open: openScriptFloor(batch, guardedOptions),
 	},
 }
+
+// batch is how many requests are in flight at once, where there are several.
+const batch = 16
+
+// Pairs returns how many locks it takes and releases at once.
+func (s *System) Pairs() int { return max(s.Batch, 1) }
 
 // Find returns the contender with the given key.
 func Find(key string) (*System, error) {

@@ -47,29 +47,37 @@ func (w *wire) load(script string) (string, error) {
 	return digest, nil
 }
 
-// round sends a command to each server, and returns when a majority has given
-// the reply that granted accepts. The replies of the rest are read before the
-// next round: by then they have arrived.
-func (w *wire) round(granted func(resp.Reply) bool, command func(server int) []string) error {
-	for i, c := range w.conns {
-		for ; w.owed[i] > 0; w.owed[i]-- {
+// round sends some commands to each server, and returns when a majority has
+// given to all of them the reply that granted accepts. The replies of the rest
+// are read before the next round: by then they have arrived.
+func (w *wire) round(commands int, granted func(resp.Reply) bool, command func(server, i int) []string) error {
+	for server, c := range w.conns {
+		for ; w.owed[server] > 0; w.owed[server]-- {
 			if _, err := c.Receive(); err != nil {
 				return err
 			}
 		}
-		if err := c.Send(command(i)...); err != nil {
+		for i := range commands {
+			c.Queue(command(server, i)...)
+		}
+		if commands == 0 {
+			continue
+		}
+		if err := c.Flush(); err != nil {
 			return err
 		}
-		w.owed[i]++
+		w.owed[server] += commands
 	}
-	for i := 0; i <= len(w.conns)/2; i++ {
-		reply, err := w.conns[i].Receive()
-		if err != nil {
-			return err
-		}
-		w.owed[i]--
-		if !granted(reply) {
-			return fmt.Errorf("floor: server %d answered %q", i, reply)
+	for server := 0; server <= len(w.conns)/2; server++ {
+		for range commands {
+			reply, err := w.conns[server].Receive()
+			if err != nil {
+				return err
+			}
+			w.owed[server]--
+			if !granted(reply) {
+				return fmt.Errorf("floor: server %d answered %q", server, reply)
+			}
 		}
 	}
 	return nil

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/redlatch/redlatch/bench/cell"
+	"github.com/redlatch/redlatch/bench/link"
 	"github.com/redlatch/redlatch/bench/measure"
 	"github.com/redlatch/redlatch/bench/report"
 	"github.com/redlatch/redlatch/bench/server"
@@ -25,6 +26,13 @@ import (
 func main() {
 	if len(os.Args) == 2 && os.Args[1] == worker.Argument {
 		if err := worker.Run(os.Stdin, os.Stdout); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		return
+	}
+	if len(os.Args) == 2 && os.Args[1] == link.Argument {
+		if err := link.Run(os.Stdin, os.Stdout); err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			os.Exit(1)
 		}
