@@ -71,6 +71,11 @@ func TestSentCommandsAreThoseThatMonitorShowsFromClients(t *testing.T) {
 			g := startRedis(t, 1)
 			ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 			defer cancel()
+			if strings.HasPrefix(s.Key, "floor-guarded") {
+				if err := system.Prepare(ctx, g.Addresses(), true); err != nil {
+					t.Fatal(err)
+				}
+			}
 			open := func() system.Locker {
 				l, err := s.Open(ctx, g.Addresses())
 				if err != nil {

@@ -15,7 +15,7 @@ type wakeFloor struct {
 	begun  map[string]bool
 }
 
-const putToken = `if redis.call('SET', KEYS[1] .. '/begun', '1', 'NX') then redis.call('RPUSH', KEYS[1], 'token') end return 1`
+const putToken = `if redis.call('SET', KEYS[1] .. '/begun', '1', 'NX') then redis.call('LPUSH', KEYS[1], 'token') end return 1`
 
 func openWakeFloor(_ context.Context, addresses []string) (Locker, error) {
 	w, err := dialAll(addresses)

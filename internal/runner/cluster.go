@@ -51,6 +51,7 @@ type Cluster struct {
 	queues     queues
 	background *background
 	workers    workers
+	starts     bool          // answers may be handled on the goroutine of a node
 	closed     chan struct{} // closed when Close is done
 	closeErr   error         // the result of Close; set before that
 }
@@ -85,7 +86,7 @@ func NewCluster(nodes []node.Node, cfg Config) (*Cluster, error) {
 		p, ok := n.(node.Prompt)
 		m := &Member{node: n, name: name, index: i, cluster: c, prompt: ok && p.ReturnsByDeadline()}
 		if s, ok := n.(node.Starter); ok && s.Starts() {
-			m.starter = s
+			m.starter, c.starts = s, true
 		}
 		c.members = append(c.members, m)
 	}
@@ -185,6 +186,17 @@ func (c *Cluster) Log() *slog.Logger { return c.log }
 
 // NodeTimeout returns how long a node may take to answer.
 func (c *Cluster) NodeTimeout() time.Duration { return c.cfg.NodeTimeout }
+
+// say logs. A logger may block, and what a node answers may be handled on its own
+// goroutine: then it is done on another.
+func (c *Cluster) say(level slog.Level, text string, args ...any) {
+	log := func() { c.log.Log(context.Background(), level, text, args...) }
+	if c.starts {
+		c.Go(log)
+	} else {
+		log()
+	}
+}
 
 // newValue returns the value of a new claim.
 func (c *Cluster) newValue() string {

@@ -2,6 +2,7 @@ package runner
 
 import (
 	"context"
+	"log/slog"
 	"sync"
 	"time"
 
@@ -153,12 +154,12 @@ func (m *Member) noteQuarantine(op node.Op, reply node.Reply) {
 			if reply.NeedsMark() {
 				left = m.cluster.guard.parameters().Quarantine
 			}
-			m.cluster.log.Warn("redlatch: node is quarantined", "node", m.name, "left", left, "reason", node.ReasonText(reply.Value))
+			m.cluster.say(slog.LevelWarn, "redlatch: node is quarantined", "node", m.name, "left", left, "reason", node.ReasonText(reply.Value))
 		}
 		return
 	}
 	looked := op == node.OpAcquire || op == node.OpRepair
 	if reply.Status == node.Granted && looked && m.sitting.Load() != 0 && m.cluster.clock.Uptime() >= time.Duration(m.sitting.Load()) && m.sitting.Swap(0) != 0 {
-		m.cluster.log.Info("redlatch: node is back in service", "node", m.name)
+		m.cluster.say(slog.LevelInfo, "redlatch: node is back in service", "node", m.name)
 	}
 }

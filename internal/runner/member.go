@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net"
 	"sync"
 	"sync/atomic"
@@ -196,9 +197,9 @@ func (c *Cluster) checkClocks() {
 		off := time.Duration(m.offset.Load()) - median
 		wrong := protocol.WrongClock(off, c.guard.parameters().Window)
 		if wrong && !m.wrongClock.Swap(true) {
-			c.log.Warn("redlatch: node's clock is not with the others'", "node", m.name, "ahead", off.Round(time.Millisecond))
+			c.say(slog.LevelWarn, "redlatch: node's clock is not with the others'", "node", m.name, "ahead", off.Round(time.Millisecond))
 		} else if !wrong && m.wrongClock.Swap(false) {
-			c.log.Info("redlatch: node's clock is right again", "node", m.name)
+			c.say(slog.LevelInfo, "redlatch: node's clock is right again", "node", m.name)
 		}
 	}
 }
@@ -207,9 +208,9 @@ func (c *Cluster) checkClocks() {
 // it can again.
 func (m *Member) noteWakes(err error) {
 	if err != nil && !m.asking.Swap(true) {
-		m.cluster.log.Warn("redlatch: node cannot wake those who wait, and is asked again and again instead", "node", m.name, "err", err)
+		m.cluster.say(slog.LevelWarn, "redlatch: node cannot wake those who wait, and is asked again and again instead", "node", m.name, "err", err)
 	} else if err == nil && m.asking.Swap(false) {
-		m.cluster.log.Info("redlatch: node wakes those who wait again", "node", m.name)
+		m.cluster.say(slog.LevelInfo, "redlatch: node wakes those who wait again", "node", m.name)
 	}
 }
 

@@ -75,13 +75,14 @@ func (cl *Claim) send(a *Attempt, out []protocol.Effect, where place) {
 		a.marked.Store(int64(marked))
 	}
 	limit := cl.c.limit(node.Request{TTL: cl.core.TTL()})
+	barge := a != nil && a.terms.Barge // an answer to the first may change the terms
 	var b *batch
 	for i := range out {
 		if out[i].Kind != protocol.Send {
 			continue
 		}
 		e := &out[i]
-		e.Request.Barge = a != nil && a.terms.Barge
+		e.Request.Barge = barge
 		m := cl.c.members[e.Node]
 		if !cl.c.background.start() {
 			s := steps.Get().(*step)

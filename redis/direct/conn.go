@@ -23,6 +23,10 @@ type conn struct {
 	gone    atomic.Bool   // it is broken
 	wake    chan struct{} // for the goroutine that writes
 
+	next       func(request)   // sends a request over the next connection
+	connecting context.Context // ends when the connection is broken
+	stop       context.CancelFunc
+
 	mu      sync.Mutex
 	socket  net.Conn // nil while it is being connected
 	broken  error    // why it is of no use any more
@@ -35,7 +39,7 @@ type conn struct {
 	timer   *time.Timer
 	armed   time.Duration // when the timer fires; 0 if it does not
 	version int           // of the protocol
-	inbox   *subscription // nil if there is none
+	inboxes subscriptions // replaced, not changed
 }
 
 // began is what times are counted from.
@@ -48,7 +52,7 @@ const inPlace = 4
 
 // start sends a request. It returns false if the connection is broken.
 func (c *conn) start(r request) bool {
-	if r.limit > 0 {
+	if r.limit > 0 && r.deadline == 0 {
 		r.deadline = time.Since(began) + r.limit
 	}
 	c.mu.Lock()
@@ -125,9 +129,13 @@ func (c *conn) writer() {
 	}
 }
 
+// connectLimit is how long a server may take to let us in, if no request gives up
+// before.
+const connectLimit = 30 * time.Second
+
 // run connects, and reads until the connection is broken.
 func (c *conn) run() {
-	ctx, cancel := context.WithTimeout(context.Background(), conns.DialTimeout)
+	ctx, cancel := context.WithTimeout(c.connecting, connectLimit)
 	socket, reader, version, err := connect(ctx, c.address)
 	cancel()
 	if err != nil {
@@ -165,9 +173,9 @@ func (c *conn) run() {
 func (c *conn) arrived(reply resp.Reply, err error) bool {
 	c.mu.Lock()
 	c.heard++
-	inbox := c.inbox
+	inboxes := c.inboxes
 	confirmed := reply.Push && confirms(reply)
-	if c.broken != nil || c.pending.len() == 0 && (!reply.Push || confirmed) {
+	if c.broken != nil || c.pending.len() <= c.unsent && (!reply.Push || confirmed) {
 		c.mu.Unlock()
 		c.fail(fmt.Errorf("redlatch: the server sent %.60q without a request", reply.String()))
 		return false
@@ -187,7 +195,7 @@ func (c *conn) arrived(reply resp.Reply, err error) bool {
 	switch {
 	case again:
 	case reply.Push && !confirmed:
-		inbox.message(reply)
+		inboxes.message(reply)
 	default:
 		r.answered(reply, err)
 	}
@@ -208,6 +216,9 @@ func (c *conn) arm(at time.Duration) {
 	}
 }
 
+// leastSilence is how long a connection must be silent at least to be given up.
+const leastSilence = 50 * time.Millisecond
+
 // expire gives up the requests that have no reply in time. If nothing has
 // arrived since one of them was sent, and for the same time again, the
 // connection went silent: a firewall or a NAT that forgets a connection drops
@@ -226,16 +237,16 @@ func (c *conn) expire() {
 		}
 		if !r.givenUp && r.deadline <= now {
 			late = append(late, *r)
-			r.givenUp = true
+			r.givenUp, r.silent = true, now+max(r.limit, leastSilence)
 		}
 		switch {
 		case !r.givenUp:
 			c.arm(r.deadline)
-		case r.heard != c.heard || c.socket == nil:
-		case r.deadline+r.limit <= now:
+		case r.heard != c.heard:
+		case r.silent <= now:
 			silent = true
 		default:
-			c.arm(r.deadline + r.limit)
+			c.arm(r.silent)
 		}
 	}
 	connecting := c.socket == nil
@@ -247,8 +258,27 @@ func (c *conn) expire() {
 	for i := range late {
 		late[i].answered(resp.Reply{}, err)
 	}
-	if silent {
+	switch {
+	case silent && connecting:
+		c.again()
+	case silent:
 		c.fail(conns.ErrSilent)
+	}
+}
+
+// again gives up a connection that is being made. Requests that still have time
+// wait for the next one.
+func (c *conn) again() {
+	c.mu.Lock()
+	var rest []request
+	if c.socket == nil && c.broken == nil {
+		c.pending.drop(func(r *request) bool { return r.givenUp })
+		rest, c.pending = c.pending.all(), queue{}
+	}
+	c.mu.Unlock()
+	c.fail(conns.ErrSilent)
+	for _, r := range rest {
+		c.next(r)
 	}
 }
 
@@ -264,7 +294,8 @@ func (c *conn) fail(err error) {
 	if c.timer != nil {
 		c.timer.Stop()
 	}
-	socket, inbox, sent := c.socket, c.inbox, c.pending.len()-c.unsent
+	c.stop()
+	socket, inboxes, sent := c.socket, c.inboxes, c.pending.len()-c.unsent
 	if socket == nil {
 		sent = 0
 	}
@@ -278,18 +309,24 @@ func (c *conn) fail(err error) {
 	case c.wake <- struct{}{}: // the writer ends
 	default:
 	}
-	if inbox != nil {
-		inbox.broken <- err
+	for _, s := range inboxes {
+		s.broken <- err
 	}
 	unsent := err
-	if !errors.Is(err, node.ErrUnsent) {
+	if errors.Is(err, node.ErrUnsent) {
+		err = errors.New(err.Error()) // these may have been sent
+	} else {
 		unsent = fmt.Errorf("%w (%w)", err, node.ErrUnsent)
 	}
-	for i := range requests {
-		if i >= sent {
-			err = unsent
+	for i, r := range requests {
+		switch {
+		case i < sent:
+			r.answered(resp.Reply{}, err)
+		case socket != nil && !r.givenUp && !errors.Is(err, node.ErrClosed):
+			c.next(r) // it waits for the next connection
+		default:
+			r.answered(resp.Reply{}, unsent)
 		}
-		requests[i].answered(resp.Reply{}, err)
 	}
 }
 

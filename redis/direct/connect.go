@@ -5,7 +5,6 @@ import (
 	"errors"
 	"net"
 	"strconv"
-	"time"
 
 	"github.com/redlatch/redlatch/internal/resp"
 	"github.com/redlatch/redlatch/redis"
@@ -19,9 +18,7 @@ func connect(ctx context.Context, a *redis.Address) (socket net.Conn, reader *re
 	if err != nil {
 		return nil, nil, 0, err
 	}
-	if deadline, ok := ctx.Deadline(); ok {
-		socket.SetDeadline(deadline)
-	}
+	defer context.AfterFunc(ctx, func() { socket.Close() })()
 	conn := resp.NewConn(socket)
 	if version, err = login(conn, a); err == nil && a.Database != 0 {
 		_, err = conn.Do("SELECT", strconv.Itoa(a.Database))
@@ -30,7 +27,6 @@ func connect(ctx context.Context, a *redis.Address) (socket net.Conn, reader *re
 		socket.Close()
 		return nil, nil, 0, err
 	}
-	socket.SetDeadline(time.Time{})
 	return socket, conn.Reader(), version, nil
 }
 
@@ -54,10 +50,17 @@ func login(conn *resp.Conn, a *redis.Address) (version int, err error) {
 	default:
 		return 0, err
 	}
+	first := err
 	if len(hello) > 2 {
-		if _, err := conn.Do("AUTH", user, a.Password); err != nil {
-			return 0, err
-		}
+		_, err = conn.Do("AUTH", user, a.Password)
+	} else {
+		_, err = conn.Do("PING")
+	}
+	switch {
+	case err != nil && !errors.As(err, &refused):
+		return 0, first // it hung up, and had said why
+	case err != nil && len(hello) > 2:
+		return 0, err
 	}
 	if _, err := conn.Do("CLIENT", "SETNAME", "redlatch"); err != nil && !errors.As(err, &refused) {
 		return 0, err // to have no name does no harm

@@ -11,7 +11,9 @@
 package direct
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"sync"
@@ -67,7 +69,8 @@ func (d *driver) current() (*conn, error) {
 	if c := d.conn.Load(); c != nil && !c.gone.Load() {
 		return c, nil
 	}
-	c := &conn{address: d.address, wake: make(chan struct{}, 1)}
+	c := &conn{address: d.address, wake: make(chan struct{}, 1), next: d.start}
+	c.connecting, c.stop = context.WithCancel(context.Background())
 	d.conn.Store(c)
 	go c.run()
 	return c, nil
@@ -99,13 +102,24 @@ func (d *driver) Eval(ctx context.Context, call redis.Call) ([]string, error) {
 		err   error
 	}
 	answers := make(chan answer, 1)
-	d.start(newRequest(call, limitOf(ctx), func(reply []string, err error) { answers <- answer{reply, err} }))
+	limit := limitOf(ctx)
+	d.start(newRequest(call, limit, func(reply []string, err error) { answers <- answer{reply, err} }))
+	a, err := await(ctx, limit, answers)
+	return a.reply, cmp.Or(err, a.err)
+}
+
+// await waits for an answer until the context ends. At the deadline the answer
+// comes, too: it says whether the request was sent.
+func await[T any](ctx context.Context, limit time.Duration, answers <-chan T) (answer T, err error) {
 	select {
-	case a := <-answers:
-		return a.reply, a.err
+	case answer = <-answers:
+		return answer, nil
 	case <-ctx.Done():
-		return nil, ctx.Err()
 	}
+	if limit > 0 && errors.Is(ctx.Err(), context.DeadlineExceeded) {
+		return <-answers, nil
+	}
+	return answer, ctx.Err()
 }
 
 // limitOf returns how long a caller waits; 0 for no limit.
@@ -141,13 +155,10 @@ func (d *driver) do(ctx context.Context, command ...string) (resp.Reply, error) 
 		err   error
 	}
 	answers := make(chan answer, 1)
-	d.start(request{command: command, limit: limitOf(ctx), raw: func(reply resp.Reply, err error) { answers <- answer{reply, err} }})
-	select {
-	case a := <-answers:
-		return a.reply, a.err
-	case <-ctx.Done():
-		return resp.Reply{}, ctx.Err()
-	}
+	limit := limitOf(ctx)
+	d.start(request{command: command, limit: limit, raw: func(reply resp.Reply, err error) { answers <- answer{reply, err} }})
+	a, err := await(ctx, limit, answers)
+	return a.reply, cmp.Or(err, a.err)
 }
 
 // ReturnsByDeadline reports that Eval returns when its context ends.
@@ -161,7 +172,7 @@ func (d *driver) Close() error {
 	c := d.conn.Load()
 	d.mu.Unlock()
 	if c != nil {
-		c.fail(errClosed)
+		c.fail(node.ErrClosed)
 	}
 	return nil
 }

@@ -283,12 +283,182 @@ func TestRequestThatWasNotSentSaysSo(t *testing.T) {
 	}
 }
 
+// TestPatientRequestOutlivesAConnectionThatIsNotMade has a request with a short
+// limit give up the connection, and one with a long limit wait for the next.
+func TestPatientRequestOutlivesAConnectionThatIsNotMade(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	s := &server{listener: l, answer: func([]string) string { return ":7\r\n" }}
+	d := s.driver(t)
+	short, patient := make(chan error, 1), make(chan []string, 1)
+	d.Start(script(""), 20*time.Millisecond, func(_ []string, err error) { short <- err })
+	d.Start(script(""), long, func(reply []string, err error) { patient <- reply })
+	first, err := l.Accept() // and nobody answers
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer first.Close()
+	if err := <-short; !errors.Is(err, context.DeadlineExceeded) || !errors.Is(err, node.ErrUnsent) {
+		t.Errorf("the short one: %v", err)
+	}
+	second, err := l.Accept()
+	if err != nil {
+		t.Fatal(err)
+	}
+	go s.serve(second)
+	if reply := <-patient; !slices.Equal(reply, []string{"7"}) {
+		t.Errorf("the patient one: %q", reply)
+	}
+}
+
 // TestRequestThatMayHaveBeenSentDoesNotSayThatItWasNot has the server hang up
 // after it has read one request.
 func TestRequestThatMayHaveBeenSentDoesNotSayThatItWasNot(t *testing.T) {
 	s := newServer(t, func([]string) string { return "hang up" })
 	if _, err := s.driver(t).Eval(within(t, long), script("")); err == nil || errors.Is(err, node.ErrUnsent) {
 		t.Errorf("got %v", err)
+	}
+}
+
+func TestRequestInFlightWhenItIsClosedMayHaveBeenSent(t *testing.T) {
+	arrived := make(chan bool, 1)
+	s := newServer(t, func([]string) string { arrived <- true; return "" })
+	d := s.driver(t)
+	done := make(chan error, 1)
+	d.Start(script(""), long, func(_ []string, err error) { done <- err })
+	<-arrived
+	d.Close()
+	if err := <-done; !errors.Is(err, node.ErrClosed) || errors.Is(err, node.ErrUnsent) {
+		t.Errorf("got %v", err)
+	}
+}
+
+// TestRequestThatWasNotWrittenWaitsForTheNextConnection breaks the connection
+// while requests stand behind one that is being written.
+func TestRequestThatWasNotWrittenWaitsForTheNextConnection(t *testing.T) {
+	s := newServer(t, func([]string) string { return ":7\r\n" })
+	d := s.driver(t)
+	if _, err := d.Eval(within(t, long), script("")); err != nil {
+		t.Fatal(err)
+	}
+	c := d.conn.Load()
+	stuck := &stuckWrites{Conn: c.socket, writing: make(chan bool)}
+	c.mu.Lock()
+	c.socket = stuck
+	c.mu.Unlock()
+	written, waiting := make(chan error, 1), make(chan []string, 1)
+	go d.Start(script("written"), long, func(_ []string, err error) { written <- err })
+	<-stuck.writing
+	d.Start(script("waits"), long, func(reply []string, err error) { waiting <- reply })
+	c.fail(errors.New("broken"))
+	if err := <-written; err == nil || errors.Is(err, node.ErrUnsent) {
+		t.Errorf("the one that may have been sent: %v", err)
+	}
+	if reply := <-waiting; !slices.Equal(reply, []string{"7"}) || s.conns.Load() != 2 {
+		t.Errorf("the one behind it: %q, %d connections", reply, s.conns.Load())
+	}
+}
+
+// stuckWrites blocks in Write until it is closed.
+type stuckWrites struct {
+	net.Conn
+	writing chan bool
+}
+
+func (c *stuckWrites) Write([]byte) (int, error) {
+	c.writing <- true
+	buf := make([]byte, 1)
+	for {
+		if _, err := c.Conn.Read(buf); err != nil {
+			return 0, err
+		}
+	}
+}
+
+func TestRequestWithoutTimeDoesNotCostTheConnection(t *testing.T) {
+	s := newServer(t, func([]string) string { time.Sleep(10 * time.Millisecond); return ":7\r\n" })
+	d := s.driver(t)
+	if _, err := d.Eval(within(t, long), script("")); err != nil {
+		t.Fatal(err)
+	}
+	late := make(chan error, 1)
+	d.Start(script(""), time.Nanosecond, func(_ []string, err error) { late <- err })
+	if err := <-late; !errors.Is(err, context.DeadlineExceeded) {
+		t.Fatalf("got %v", err)
+	}
+	if _, err := d.Eval(within(t, long), script("")); err != nil || s.conns.Load() != 1 {
+		t.Errorf("the next one: %v, %d connections", err, s.conns.Load())
+	}
+}
+
+// TestSubscriptionsShareAConnection has two of them, of which one ends. The server
+// sends a message to the channel that a script is called with.
+func TestSubscriptionsShareAConnection(t *testing.T) {
+	push := func(parts ...string) string {
+		text := ">3\r\n"
+		for _, p := range parts {
+			text += string(resp.AppendText(nil, p))
+		}
+		return text
+	}
+	s := newServer(t, func(command []string) string {
+		switch arg := command[len(command)-1]; command[0] {
+		case "SUBSCRIBE":
+			return push("subscribe", arg, "1")
+		case "UNSUBSCRIBE":
+			return push("unsubscribe", arg, "1")
+		case "PING":
+			return "-MISCONF no disk\r\n"
+		default:
+			return push("message", arg, "hello") + ":1\r\n"
+		}
+	})
+	d := s.driver(t)
+	send := func(channel string) {
+		t.Helper()
+		if _, err := d.Eval(within(t, long), script(channel)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	send("nobody")
+	var ends []func() error
+	got := map[string]chan string{}
+	for _, channel := range []string{"a", "b"} {
+		ctx, cancel := context.WithCancel(context.Background())
+		up, ended, messages := make(chan bool, 1), make(chan error, 1), make(chan string, 9)
+		got[channel] = messages
+		go func() {
+			ended <- d.Subscribe(ctx, channel, func() { up <- true }, func(text string) { messages <- text })
+		}()
+		<-up
+		ends = append(ends, func() error { cancel(); return <-ended })
+	}
+	for _, channel := range []string{"a", "b"} {
+		send(channel)
+		if text := <-got[channel]; text != "hello" {
+			t.Errorf("%s got %q", channel, text)
+		}
+	}
+	if err := ends[1](); !errors.Is(err, context.Canceled) {
+		t.Errorf("it ended with %v", err)
+	}
+	send("a")
+	send("b")
+	if text := <-got["a"]; text != "hello" || len(got["b"]) > 0 {
+		t.Errorf("after b has ended a got %q, and b %d messages", text, len(got["b"]))
+	}
+	// An error in reply to a sign of life is one.
+	time.Sleep(pingEvery + pingEvery/2)
+	send("a")
+	if s.conns.Load() != 1 {
+		t.Errorf("%d connections were made", s.conns.Load())
+	}
+	d.Close()
+	if err := ends[0](); !errors.Is(err, node.ErrClosed) && !errors.Is(err, context.Canceled) {
+		t.Errorf("it ended with %v", err)
 	}
 }
 

@@ -23,6 +23,7 @@ type request struct {
 	deadline time.Duration // since began; 0 for none
 	heard    uint64        // how many replies had arrived before it was sent
 	givenUp  bool          // nobody waits for it any longer
+	silent   time.Duration // then: since began, when the connection is taken for silent
 }
 
 func newRequest(call redis.Call, limit time.Duration, done func(reply []string, err error)) request {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/redlatch/redlatch/internal/resp"
@@ -61,12 +62,8 @@ func (d *driver) Subscribe(ctx context.Context, channel string, up func(), messa
 			return fmt.Errorf("listening to %s: %w", channel, err)
 		case <-ticker.C:
 		}
-		if c.replies() != heard {
-			continue
-		}
-		if err := c.ping(ctx); err != nil {
-			c.fail(err)
-			return fmt.Errorf("listening to %s: %w", channel, err)
+		if c.replies() == heard {
+			c.ping() // if there is no answer, the connection is given up
 		}
 	}
 }
@@ -85,7 +82,7 @@ func (c *conn) listen(s *subscription, answered func(resp.Reply, error)) error {
 		defer c.mu.Unlock()
 		return errVersion
 	}
-	c.inbox = s
+	c.inboxes = c.inboxes.with(s)
 	c.mu.Unlock()
 	if !c.start(request{command: []string{"SUBSCRIBE", s.channel}, raw: answered, limit: pingLimit}) {
 		return errBroke
@@ -93,12 +90,12 @@ func (c *conn) listen(s *subscription, answered func(resp.Reply, error)) error {
 	return nil
 }
 
+// unlisten ends the subscription.
 func (c *conn) unlisten(s *subscription) {
 	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.inbox == s {
-		c.inbox = nil
-	}
+	c.inboxes = c.inboxes.without(s)
+	c.mu.Unlock()
+	c.start(request{command: []string{"UNSUBSCRIBE", s.channel}, limit: pingLimit, raw: func(resp.Reply, error) {}})
 }
 
 // replies returns how many replies and messages have arrived.
@@ -108,26 +105,33 @@ func (c *conn) replies() uint64 {
 	return c.heard
 }
 
-// ping tests the connection.
-func (c *conn) ping(ctx context.Context) error {
-	pong := make(chan error, 1)
-	if !c.start(request{command: []string{"PING"}, limit: pingLimit, raw: func(_ resp.Reply, err error) { pong <- err }}) {
-		return errBroke
-	}
-	select {
-	case err := <-pong:
-		return err
-	case <-ctx.Done():
-		return ctx.Err()
-	}
+// ping has the server answer something.
+func (c *conn) ping() {
+	c.start(request{command: []string{"PING"}, limit: pingLimit, raw: func(resp.Reply, error) {}})
 }
 
-// confirms reports that a message is the reply to SUBSCRIBE.
-func confirms(m resp.Reply) bool { return len(m.Items) == 3 && m.Items[0].Text == "subscribe" }
+// confirms reports that a message is the reply to SUBSCRIBE or UNSUBSCRIBE.
+func confirms(m resp.Reply) bool {
+	return len(m.Items) == 3 && (m.Items[0].Text == "subscribe" || m.Items[0].Text == "unsubscribe")
+}
 
-// message passes on a message of the channel.
-func (s *subscription) message(m resp.Reply) {
-	if s != nil && len(m.Items) == 3 && m.Items[0].Text == "message" && m.Items[1].Text == s.channel {
-		s.pass(m.Items[2].Text)
+// subscriptions are those of a connection.
+type subscriptions []*subscription
+
+func (all subscriptions) with(s *subscription) subscriptions { return append(slices.Clone(all), s) }
+
+func (all subscriptions) without(s *subscription) subscriptions {
+	return slices.DeleteFunc(slices.Clone(all), func(x *subscription) bool { return x == s })
+}
+
+// message passes on a message.
+func (all subscriptions) message(m resp.Reply) {
+	if len(m.Items) != 3 || m.Items[0].Text != "message" {
+		return
+	}
+	for _, s := range all {
+		if s.channel == m.Items[1].Text {
+			s.pass(m.Items[2].Text)
+		}
 	}
 }
