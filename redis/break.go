@@ -8,7 +8,7 @@ func breakArgs(req node.Request, token, retention, window string) []string {
 	if req.Foreign {
 		foreign = "1"
 	}
-	args := []string{token, retention, window, leap, foreign}
+	args := []string{token, retention, window, foreign}
 	if req.Guard != nil {
 		args = append(args, req.Guard.List)
 	}

@@ -127,7 +127,7 @@ func shareCall(req node.Request, place place, token string, marker *expectation)
 		op = "offer"
 	}
 	call.Args = []string{op, req.Value, req.Kind(), slotDigits(req.Slot), milliseconds(req.TTL), token, milliseconds(req.Retention),
-		strconv.FormatInt(req.Window.Microseconds(), 10), leap, config, guardOff, place.inbox, ticket, last}
+		windows.text(req.Window), config, guardOff, place.inbox, ticket, last}
 	switch {
 	case req.Op == node.OpRelease && req.Keep > 0:
 		call.Args = append(call.Args, milliseconds(req.Keep))

@@ -40,6 +40,19 @@ type expectation struct {
 	guard        *node.Guard
 	server       string // empty if it is not known
 	config, text string
+	info         string // the line of INFO replication with the id; empty if grants are not common
+}
+
+// line returns the line of INFO replication that a common grant or extension
+// needs; empty if the request is not common, o if the guard is off.
+func (e *expectation) line(req node.Request) string {
+	switch {
+	case req.Guard.Off:
+		return "o"
+	case req.Op == node.OpExtend && req.TTL > req.Guard.MaxTTL:
+		return ""
+	}
+	return e.info
 }
 
 // expect returns what is expected of the marker that a request depends on. It is
@@ -60,6 +73,10 @@ func (n *Node) expect(req node.Request) *expectation {
 func (n *Node) learn(e expectation, server string) *expectation {
 	const unknown = "----------------------------------------" // as long as an id, and none
 	e.server, e.text = server, markerVersion+" "+cmp.Or(server, unknown)+" "+e.config+" "
+	e.info = ""
+	if server != "" && e.guard.Replicas == 0 && e.guard.ReplicaLag == 0 {
+		e.info = "master_replid:" + server
+	}
 	n.expected.Store(e.key, &e)
 	return &e
 }

@@ -143,8 +143,6 @@ func (n *Node) Do(ctx context.Context, req node.Request) (node.Reply, error) {
 // needsMarker are the operations that depend on the marker.
 var needsMarker = map[node.Op]bool{node.OpAcquire: true, node.OpRepair: true, node.OpExtend: true, node.OpBreak: true}
 
-var leap = strconv.Itoa(node.TokenLeap)
-
 // callFor turns a request into the run of a script.
 func callFor(req node.Request, place place, marker *expectation) (Call, error) {
 	if err := req.Share.Check(); err != nil {
@@ -175,9 +173,9 @@ func callFor(req node.Request, place place, marker *expectation) (Call, error) {
 	switch req.Op {
 	case node.OpAcquire:
 		call.Script = acquireScript
-		texts = append(texts, req.Value, ttl, token, retention, window, leap)
+		texts = append(texts, req.Value, ttl, token, retention, window)
 		if guarded {
-			texts = append(texts, marker.text, off(req.Guard))
+			texts = append(texts, marker.text, marker.line(req))
 		} else if req.Barge || place.wait {
 			texts = append(texts, "", "")
 		}
@@ -200,11 +198,11 @@ func callFor(req node.Request, place place, marker *expectation) (Call, error) {
 		call.Script, call.Keep = extendScript, true
 		texts = append(texts, req.Value, ttl, token, retention)
 		if guarded {
-			texts = append(texts, marker.text, off(req.Guard))
+			texts = append(texts, marker.text, marker.line(req))
 		}
 	case node.OpRelease:
 		call.Script = releaseScript
-		texts = append(texts, req.Value, token, retention, window, leap, place.inbox)
+		texts = append(texts, req.Value, token, retention, window, place.inbox)
 		switch {
 		case req.Keep > 0:
 			texts = append(texts, once(req), milliseconds(req.Keep))
@@ -213,7 +211,7 @@ func callFor(req node.Request, place place, marker *expectation) (Call, error) {
 		}
 	case node.OpOffer:
 		call.Script = offerScript
-		texts = append(texts, req.Value, strconv.FormatInt(req.Ticket, 10), place.inbox, token, retention, window, leap)
+		texts = append(texts, req.Value, strconv.FormatInt(req.Ticket, 10), place.inbox, token, retention, window)
 	case node.OpInspect:
 		call.Script = inspectScript
 	case node.OpBreak:

@@ -3,8 +3,11 @@ package redis
 import (
 	"io/fs"
 	"regexp"
+	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/redlatch/redlatch/node"
 )
 
 var (
@@ -13,6 +16,17 @@ var (
 	// answered are the statuses that it returns.
 	answered = regexp.MustCompile(`(?:return \{|= \{|\b(?:refused|reply)\()'([a-z]+)'`)
 )
+
+func TestScriptsLetATokenLeapAsFarAsTheContractDoes(t *testing.T) {
+	text, err := lua.ReadFile("lua/lib/fence.lua")
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := regexp.MustCompile(`local leap = (\d+) `).FindSubmatch(text)
+	if m == nil || string(m[1]) != strconv.Itoa(node.TokenLeap) {
+		t.Errorf("the scripts have %q, and node.TokenLeap is %d", m, node.TokenLeap)
+	}
+}
 
 func TestScriptsSayWhatTheyReadAndAnswer(t *testing.T) {
 	files, err := fs.Glob(lua, "lua/*.lua")

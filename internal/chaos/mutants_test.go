@@ -25,7 +25,7 @@ var scriptMutants = []struct {
 	{"a slot that is taken is given again", "share.lua", "    if free[at] then free[at] = '0' end", "    if not free[at] then free[at] = '0' end", chaos.Overlap},
 	{"the release of one reader frees the others", "share.lua", "  write(taken, count - 1, group.last)", "  write(taken, 0, group.last)", chaos.Overlap},
 	{"readers' tokens are compared with nothing", "share.lua", "if not shared or token <= floor then", "if not shared then", chaos.Order},
-	{"a release frees a lock that is to be kept", "share.lua", "    keep(tonumber(ARGV[15]))\n", "    drop()\n", chaos.Keep},
+	{"a release frees a lock that is to be kept", "share.lua", "    keep(tonumber(ARGV[14]))\n", "    drop()\n", chaos.Keep},
 }
 
 // TestMutantsOfTheScriptsAreFoundOut gives the clients scripts with one place made

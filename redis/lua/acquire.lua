@@ -6,14 +6,16 @@
 -- KEYS[3]  its turn                   ARGV[3]   token, 20 digits; '' for none
 -- KEYS[4]  its queue                  ARGV[4]   retention of the fence, ms
 -- KEYS[5]  the server's marker;       ARGV[5]   window of the token, µs
---          absent where it is not to  ARGV[6]   how far a token may leap over its fence
---          be looked at               ARGV[7]   with KEYS[5]: how the marker must begin, up
---                                               to the space after the config
---                                     ARGV[8]   with KEYS[5]: o if the guard is off, else ''
---                                     ARGV[9]   b to barge, else ''
---                                     ARGV[10]  to wait: ticket, µs
---                                     ARGV[11]  to wait: inbox; '' for one who polls
---          ARGV[7] to [11] may be absent from some point on
+--          absent where it is not to  ARGV[6]   with KEYS[5]: how the marker must begin, up
+--          be looked at                         to the space after the config
+--                                     ARGV[7]   with KEYS[5]: the line of INFO replication with
+--                                               the id that the marker must have; '' if that
+--                                               is not known, or if replicas are required; o
+--                                               if the guard is off
+--                                     ARGV[8]   b to barge, else ''
+--                                     ARGV[9]   to wait: ticket, µs
+--                                     ARGV[10]  to wait: inbox; '' for one who polls
+--          ARGV[6] to [10] may be absent from some point on
 --
 -- Reply: in the common case a number, the server's clock in µs. It means granted,
 -- with the token as the fence, by the server that ARGV[7] names, if any. Otherwise
@@ -34,7 +36,7 @@
 -- rank is our place in the queue, 1 for the head; 0, or absent, if we have none
 -- or an error: NOINFO, READONLY, UNREPLICATED
 --#include markerFormat
-local lock, value, token, ticket = KEYS[1], ARGV[1], ARGV[3], ARGV[10]
+local lock, value, token, ticket = KEYS[1], ARGV[1], ARGV[3], ARGV[9]
 local time = redis.call('TIME')
 local got = redis.call('MGET', lock, KEYS[2], KEYS[3], KEYS[5] or KEYS[3])
 local holder, fence, turn, marker = got[1], token ~= '' and got[2] or '', got[3], KEYS[5] and got[4]
@@ -42,17 +44,16 @@ local holder, fence, turn, marker = got[1], token ~= '' and got[2] or '', got[3]
 -- The common case: nobody has the lock and nobody waits. It comes before the
 -- helpers, since even to define a function takes time.
 if not holder and not turn then
-  local at, expected = time[1] * 1000000 + time[2], ARGV[7]
-  local trusted = not KEYS[5] or ARGV[8] == 'o' and not marker
+  local at, expected, server = time[1] * 1000000 + time[2], ARGV[6], ARGV[7]
+  local trusted = not KEYS[5] or server == 'o' and not marker
   -- Where replicas are required it is left to guard to count them.
-  if marker and string.sub(expected, -5) == ' 0 0 ' and string.sub(marker, 1, #expected) == expected then
+  if marker and server ~= '' and server ~= 'o' and string.find(marker, expected, 1, true) == 1 then
     local info = redis.pcall('INFO', 'replication')
-    trusted = type(info) == 'string' and string.find(info, 'role:master', 1, true)
-      and string.find(info, 'master_replid:' .. string.sub(expected, idFrom, idTo), 1, true)
+    trusted = type(info) == 'string' and string.find(info, server, 1, true) and string.find(info, 'role:master', 1, true)
       and tonumber(string.sub(marker, #expected + 1, #expected + 16)) <= at
   end
-  local t = tonumber(token)
-  if trusted and (t and fence < token and t >= at - ARGV[5] and t <= at + ARGV[5] or not t and not got[2])
+  local t, window = tonumber(token), tonumber(ARGV[5])
+  if trusted and (t and fence < token and t >= at - window and t <= at + window or not t and not got[2])
     and redis.call('SET', lock, value, 'NX', 'PX', ARGV[2]) then
     if t then
       -- Memory, disk and role were found fit for the first write of this
@@ -69,9 +70,9 @@ if KEYS[5] then
   --#include role
   --#include marker
   --#include guard
-  local refused = guard(marker, string.sub(ARGV[7], configFrom, -2), ARGV[8], ARGV[2], time)
+  local refused = guard(marker, string.sub(ARGV[6], configFrom, -2), ARGV[7], ARGV[2], time)
   if refused then return refused end
-  server = ARGV[8] ~= 'o' and string.sub(marker, idFrom, idTo) or ''
+  server = ARGV[7] ~= 'o' and string.sub(marker, idFrom, idTo) or ''
 end
 
 --#include fenceFormat
@@ -93,13 +94,13 @@ local function refused(status, by, left)
 end
 
 if turn or ticket then
-  openQueue(turn, time, string.sub(stored, 1, fenceDigits), ticket and value .. toInbox .. ARGV[11] or '')
+  openQueue(turn, time, string.sub(stored, 1, fenceDigits), ticket and value .. toInbox .. ARGV[10] or '')
 end
 holder = seen(holder, time, value)
 if holder and holder ~= value then
   return refused('held', holder, tostring(redis.call('PTTL', lock)))
 end
-if turn and not holder and ARGV[9] ~= 'b' and redis.call('EXISTS', lock) == 0 then
+if turn and not holder and ARGV[8] ~= 'b' and redis.call('EXISTS', lock) == 0 then
   -- It is kept for the first in the queue, unless we come before that one: by a
   -- ticket that is lower, and not yet in the queue.
   local first = redis.call('ZRANGE', KEYS[4], 0, 0)[1]
@@ -123,7 +124,7 @@ if token ~= '' then
   if not holder and tonumber(token) < time[1] * 1000000 + time[2] - ARGV[5] then
     return {'behind', '', '0', fence, time[1], time[2]}
   end
-  if tooFarAhead(token, fence, time, ARGV[5], ARGV[6]) then
+  if tooFarAhead(token, fence, time, ARGV[5]) then
     return {'ahead', '', '0', fence, time[1], time[2]}
   end
 end

@@ -5,9 +5,9 @@
 -- KEYS[1]  the lock                   ARGV[1]  token, 20 digits; '' for none
 -- KEYS[2]  its fence                  ARGV[2]  retention of the fence, ms
 -- KEYS[3]  its turn                   ARGV[3]  window of the token, µs
--- KEYS[4]  its queue                  ARGV[4]  how far a token may leap over its fence
--- KEYS[5]  the server's marker;       ARGV[5]  '1' to remove a foreign format too
---          absent where it is not to  ARGV[6]  with KEYS[5]: the id of the list
+-- KEYS[4]  its queue                  ARGV[4]  '1' to remove a foreign format too
+-- KEYS[5]  the server's marker;       ARGV[5]  with KEYS[5]: the id of the list
+--          absent where it is not to
 --          be looked at
 --
 -- Reply: {status, holder, left ms, fence, now s, now µs}, all strings
@@ -25,7 +25,7 @@ local lock, token = KEYS[1], ARGV[1]
 local time = redis.call('TIME')
 if KEYS[5] then
   local marker = redis.call('GET', KEYS[5])
-  if marker and string.sub(marker, listFrom, listTo) ~= ARGV[6] then
+  if marker and string.sub(marker, listFrom, listTo) ~= ARGV[5] then
     return {'config', marker, '0', '', time[1], time[2]}
   end
 end
@@ -35,11 +35,11 @@ local holder = seen(got[1], time, '')
 if fence > token or (fence == token and token ~= '' and holder) then
   return {'stale', '', '0', fence, time[1], time[2]}
 end
-if fence < token and tooFarAhead(token, fence, time, ARGV[3], ARGV[4]) then
+if fence < token and tooFarAhead(token, fence, time, ARGV[3]) then
   return {'ahead', '', '0', fence, time[1], time[2]}
 end
 -- MGET does not see what is no string.
-if not holder and ARGV[5] ~= '1' then
+if not holder and ARGV[4] ~= '1' then
   local kind = redis.call('TYPE', lock).ok
   if kind ~= 'none' then
     return {'foreign', kind, tostring(redis.call('PTTL', lock)), fence, time[1], time[2]}

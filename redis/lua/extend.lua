@@ -7,7 +7,11 @@
 --          absent where it is not to  ARGV[4]  retention of the fence, ms
 --          be looked at               ARGV[5]  with KEYS[3]: how the marker must begin, up
 --                                              to the space after the config
---                                     ARGV[6]  with KEYS[3]: o if the guard is off, else ''
+--                                     ARGV[6]  with KEYS[3]: the line of INFO replication with
+--                                              the id that the marker must have; '' if that is
+--                                              not known, if replicas are required, or if the
+--                                              time to live is above the config's; o if the
+--                                              guard is off
 --
 -- Reply: in the common case a number, the server's clock in µs. It means granted,
 -- with the token as the fence. Otherwise {status, holder, left ms, fence, now s, now µs}, all strings
@@ -28,12 +32,12 @@ local holder, fence, marker = got[1], token ~= '' and got[2] or '', KEYS[3] and 
 
 -- The common case: the lock is ours, and the marker is as expected or need not be
 -- there. It comes before the helpers, since even to define a function takes time.
-local same = marker and string.sub(expected, -5) == ' 0 0 ' and string.sub(marker, 1, #expected) == expected
-  and tonumber(ARGV[2]) <= string.match(expected, '^%d+', maxTTLFrom) + 1
-if holder == ARGV[1] and (same or not KEYS[3] or ARGV[6] == 'o' and not marker) then
+local server = ARGV[6]
+local same = marker and server ~= '' and server ~= 'o' and string.find(marker, expected, 1, true) == 1
+if holder == ARGV[1] and (same or not KEYS[3] or server == 'o' and not marker) then
   local info = redis.pcall('INFO', 'replication')
   if type(info) == 'string' and string.find(info, 'role:master', 1, true)
-    and (not same or string.find(info, 'master_replid:' .. string.sub(expected, idFrom, idTo), 1, true)) then
+    and (not same or string.find(info, server, 1, true)) then
     if token ~= '' then
       redis.call('PEXPIRE', KEYS[2], ARGV[4])
     end
@@ -53,7 +57,7 @@ if marker and (string.sub(marker, listFrom, listTo) ~= string.sub(expected, list
   or tonumber(ARGV[2]) > tonumber(string.match(marker, '^%d+', maxTTLFrom)) + 1) then
   return {'config', marker, '0', '', time[1], time[2]}
 end
-local guarded = KEYS[3] and ARGV[6] ~= 'o'
+local guarded = KEYS[3] and server ~= 'o'
 local info, refused = replication(not guarded)
 local standing = read(marker)
 if standing and not refused then refused = unreplicated(info, standing) end

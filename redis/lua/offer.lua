@@ -9,7 +9,6 @@
 --                                              asked with before; '' for none
 --                                     ARGV[5]  retention of the fence, ms
 --                                     ARGV[6]  window of the token, µs
---                                     ARGV[7]  how far a token may leap over its fence
 --
 -- Reply: {status, holder, left ms, fence, now s, now µs, rank}, all strings
 --   granted   the key is still ours: nobody is before us in the queue
@@ -35,7 +34,7 @@ local fence = string.sub(stored, 1, fenceDigits)
 if token ~= '' then
   if fence >= token then
     return {'stale', '', '0', fence, time[1], time[2]}
-  elseif tooFarAhead(token, fence, time, ARGV[6], ARGV[7]) then
+  elseif tooFarAhead(token, fence, time, ARGV[6]) then
     return {'ahead', '', '0', fence, time[1], time[2]}
   end
 end

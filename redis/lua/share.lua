@@ -11,15 +11,14 @@
 --          absent where it is not to  ARGV[6]   token, 20 digits; '' for none
 --          be looked at               ARGV[7]   retention of the fence, ms
 --                                     ARGV[8]   window of the token, µs
---                                     ARGV[9]   how far a token may leap over its fence
---                                     ARGV[10]  with KEYS[5]: the config of the membership
---                                     ARGV[11]  with KEYS[5]: o if the guard is off, else ''
---                                     ARGV[12]  inbox; '' for one who polls
---                                     ARGV[13]  to wait, and to offer: ticket, µs; else ''
---                                     ARGV[14]  acquire: b to barge; release: 1 if it must
+--                                     ARGV[9]   with KEYS[5]: the config of the membership
+--                                     ARGV[10]  with KEYS[5]: o if the guard is off, else ''
+--                                     ARGV[11]  inbox; '' for one who polls
+--                                     ARGV[12]  to wait, and to offer: ticket, µs; else ''
+--                                     ARGV[13]  acquire: b to barge; release: 1 if it must
 --                                               not be applied twice; repair: when it is too
 --                                               late, µs on this clock; else ''
---                                     ARGV[15]  release, may be absent: to keep the share
+--                                     ARGV[14]  release, may be absent: to keep the share
 --                                               taken, for how long at most, ms; repair: when
 --                                               this server said that it lacks the share, 16
 --                                               digits, µs
@@ -54,18 +53,18 @@
 --#include fence
 --#include queue
 --#include group
-local lock, op, value, kind, slot, token, ticket = KEYS[1], ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[6], ARGV[13]
+local lock, op, value, kind, slot, token, ticket = KEYS[1], ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[6], ARGV[12]
 local time = redis.call('TIME')
 local got = redis.call('MGET', lock, KEYS[2], KEYS[3], KEYS[5] or KEYS[3])
 local text, stored, turn, marker = got[1], got[2] or '', got[3], KEYS[5] and got[4]
-local guarded = KEYS[5] and ARGV[11] ~= 'o'
+local guarded = KEYS[5] and ARGV[10] ~= 'o'
 local fence, floor, released = string.sub(stored, 1, fenceDigits), floorOf(stored), releasedOf(stored)
 local server, waits = '', ticket ~= ''
 
 if op == 'acquire' or op == 'repair' then
   local refused
   if KEYS[5] and (marker or guarded) then
-    refused = guard(marker, ARGV[10], ARGV[11], ARGV[5], time)
+    refused = guard(marker, ARGV[9], ARGV[10], ARGV[5], time)
     server = guarded and marker and string.sub(marker, idFrom, idTo) or ''
   elseif op == 'repair' then
     refused = select(2, replication(true))
@@ -96,7 +95,7 @@ else
 end
 
 -- A release without a token does not look at the fence.
-openQueue(turn, time, (op ~= 'release' or token ~= '') and fence or '', waits and memberOf(kind, value, ARGV[12]) or '')
+openQueue(turn, time, (op ~= 'release' or token ~= '') and fence or '', waits and memberOf(kind, value, ARGV[11]) or '')
 
 -- freeSlots(without) returns which slots are free. With without, that of our own
 -- is too.
@@ -198,7 +197,7 @@ local function judge(shared)
     return old and 'behind' or 'granted'
   end
   if old then return 'behind' end
-  return tooFarAhead(token, fence, time, ARGV[8], ARGV[9]) and 'ahead' or 'granted'
+  return tooFarAhead(token, fence, time, ARGV[8]) and 'ahead' or 'granted'
 end
 
 -- isNext() reports whether there is room for us, and for all who are before us in
@@ -224,8 +223,8 @@ end
 -- leave() removes us from the queue. The inbox may have been denied, or allowed,
 -- meanwhile; and we may have waited for the whole lock.
 local function leave()
-  redis.call('ZREM', KEYS[4], memberOf(kind, value, ARGV[12]), memberOf(kind, value, ''),
-    memberOf('', value, ARGV[12]), memberOf('', value, ''))
+  redis.call('ZREM', KEYS[4], memberOf(kind, value, ARGV[11]), memberOf(kind, value, ''),
+    memberOf('', value, ARGV[11]), memberOf('', value, ''))
 end
 
 -- reply(status, rank) returns the reply of a status; refused the same of an
@@ -263,7 +262,7 @@ if op == 'acquire' then
     -- may have won with the slot that the first one got.
     if had.kind == kind and had.token == (token ~= '' and token or noToken) then at = had.slot end
   else
-    if turn and ARGV[14] ~= 'b' then
+    if turn and ARGV[13] ~= 'b' then
       local first = redis.call('ZRANGE', KEYS[4], 0, 0)[1]
       if first ~= me then first = serve() end
       if first and not isNext() then
@@ -283,7 +282,7 @@ if op == 'acquire' then
 elseif op == 'extend' then
   -- Absent where a repair would find room.
   if not own then return not foreign and place() == slot and reply('absent') or state() end
-  if marker and (string.sub(marker, listFrom, listTo) ~= string.sub(ARGV[10], 1, 1 + listTo - listFrom)
+  if marker and (string.sub(marker, listFrom, listTo) ~= string.sub(ARGV[9], 1, 1 + listTo - listFrom)
     or tonumber(ARGV[5]) > tonumber(string.match(marker, '^%d+', maxTTLFrom)) + 1) then
     return {'config', marker, '0', '', time[1], time[2]}
   end
@@ -304,9 +303,9 @@ elseif op == 'extend' then
 
 elseif op == 'release' then
   local verdict, r = judge(false), nil
-  if own and ARGV[14] == '1' and (verdict == 'stale' or verdict == 'ahead') then return reply(verdict) end
-  if own and ARGV[15] then
-    keep(tonumber(ARGV[15]))
+  if own and ARGV[13] == '1' and (verdict == 'stale' or verdict == 'ahead') then return reply(verdict) end
+  if own and ARGV[14] then
+    keep(tonumber(ARGV[14]))
   elseif own then
     drop()
   end
@@ -328,8 +327,8 @@ elseif op == 'repair' then
   if at ~= slot then return state() end
   if not own then
     -- It may have been here, and have been released.
-    local gone = token <= floor and not (released and released < ARGV[15])
-    if gone or now > tonumber(ARGV[14]) then return reply('stale') end
+    local gone = token <= floor and not (released and released < ARGV[14])
+    if gone or now > tonumber(ARGV[13]) then return reply('stale') end
   end
   grant(slot)
   if turn then

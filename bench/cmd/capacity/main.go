@@ -49,8 +49,8 @@ func run(ctx context.Context, list string, ttl time.Duration) error {
 		return fmt.Errorf("-ttl %v must be from 3s to 30s", ttl)
 	}
 	fmt.Printf("Leases live %v. Server costs are those of each server. A read is one call of read(2) on the server: several requests may come in one.\n\n", ttl)
-	fmt.Println("| servers | leases | acquire, server | extend, server | release, server | memory of a lease, server | extensions a second and server | reads a second and server | server CPU while they are kept | client CPU while they are kept | heap of a lease, client |")
-	fmt.Println("|---|---|---|---|---|---|---|---|---|---|---|")
+	fmt.Println("| servers | leases | acquire, server | extend, server | release, server | memory of a lease, server | memory of a fence after it, server | extensions a second and server | reads a second and server | server CPU while they are kept | client CPU while they are kept | heap of a lease, client |")
+	fmt.Println("|" + strings.Repeat("---|", 12))
 	bar := screen.NewProgress(os.Stderr, float64(2*len(counts)))
 	done := 0
 	for _, nodes := range []int{1, 5} {
@@ -154,9 +154,9 @@ func measure(ctx context.Context, nodes, leases int, ttl time.Duration) (string,
 	}
 	n := float64(nodes)
 	keep := kept.Sub(before)
-	return fmt.Sprintf("| %d | %d | %.1f µs | %.1f µs | %.1f µs | %.0f B | %.0f | %.0f | %.1f %% of a core | %.1f %% of a core | %.0f B |",
+	return fmt.Sprintf("| %d | %d | %.1f µs | %.1f µs | %.1f µs | %.0f B | %.0f B | %.0f | %.0f | %.1f %% of a core | %.1f %% of a core | %.0f B |",
 		nodes, leases, acquired.Sub(start).PerScript(), keep.PerScript(), released.Sub(atEnd).PerScript(),
-		(acquired.Memory-start.Memory)/n/float64(leases), keep.Scripts/n/seconds, keep.Reads/n/seconds,
+		(acquired.Memory-start.Memory)/n/float64(leases), (released.Memory-start.Memory)/n/float64(leases), keep.Scripts/n/seconds, keep.Reads/n/seconds,
 		100*keep.CPU.Seconds()/n/seconds, 100*cpu.Seconds()/seconds, ofLease), nil
 }
 

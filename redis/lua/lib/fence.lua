@@ -31,10 +31,11 @@ local function releasedOf(stored)
   return released ~= '' and released or nil
 end
 
--- tooFarAhead(token, fence, time, window, leap) reports whether a token is too
--- far ahead of this server's clock, and of the fence: as package node's rule for
--- tokens has it. window is in µs, leap is how far it may leap over the fence.
-local function tooFarAhead(token, fence, time, window, leap)
+-- tooFarAhead(token, fence, time, window) reports whether a token is too far ahead
+-- of this server's clock, and of the fence: as package node's rule for tokens has
+-- it. window is in µs.
+local function tooFarAhead(token, fence, time, window)
+  local leap = 1000 -- how far it may leap over the fence: node.TokenLeap
   local t = tonumber(token)
   return t > time[1] * 1000000 + time[2] + window and (fence == '' or t > string.sub(fence, 1, fenceDigits) + leap)
 end
