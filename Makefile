@@ -67,6 +67,10 @@ cross: ## build library and commands for every platform
 bench: deps ## redlatch beside its peers on real servers, some 20 minutes, into docs/testing/bench; BENCH=-quick for a look
 	cd bench && $(GO) run ./cmd/bench $(BENCH)
 
+.PHONY: capacity
+capacity: deps ## what many leases cost servers and client, some 3 minutes; the figures of docs/scale.md
+	cd bench && $(GO) run ./cmd/capacity
+
 .PHONY: bench-databases
 bench-databases: deps ## locks in PostgreSQL and MariaDB beside their peers, some 2 minutes, into docs/testing/bench; BENCH=-quick for a look
 	cd bench && $(GO) run ./cmd/bench -databases $(BENCH)

@@ -34,7 +34,7 @@ type Settings struct {
 // Full are the settings of the whole bench.
 func Full() Settings {
 	return Settings{
-		Contenders: []int{2, 16, 128, 1000},
+		Contenders: []int{16, 128, 1000},
 		Held:       []time.Duration{0, time.Millisecond},
 		Goroutines: 64, LeaseCount: 10_000, Waiters: 16,
 		PairTime: 3 * time.Second, OwnTime: 400 * time.Millisecond, OwnRounds: 8,

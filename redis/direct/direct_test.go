@@ -314,6 +314,41 @@ func TestPatientRequestOutlivesAConnectionThatIsNotMade(t *testing.T) {
 	}
 }
 
+// TestRequestThatWasGivenUpIsNotSentLater has the server let us in after one
+// request was given up, and before the next is.
+func TestRequestThatWasGivenUpIsNotSentLater(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	commands := make(chan string, 9)
+	s := &server{listener: l, answer: func(command []string) string { commands <- command[len(command)-1]; return ":7\r\n" }}
+	d := s.driver(t)
+	short, patient := make(chan error, 1), make(chan error, 1)
+	d.Start(script("short"), 500*time.Millisecond, func(_ []string, err error) { short <- err })
+	d.Start(script("patient"), long, func(_ []string, err error) { patient <- err })
+	c, err := l.Accept()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := <-short; !errors.Is(err, node.ErrUnsent) {
+		t.Errorf("the short one: %v", err)
+	}
+	go s.serve(c)
+	go func() { // on a busy machine, the connection was given up, too
+		if c, err := l.Accept(); err == nil {
+			s.serve(c)
+		}
+	}()
+	if err := <-patient; err != nil {
+		t.Errorf("the patient one: %v", err)
+	}
+	if first := <-commands; first != "patient" || len(commands) > 0 {
+		t.Errorf("the server got %q, and %d more", first, len(commands))
+	}
+}
+
 // TestRequestThatMayHaveBeenSentDoesNotSayThatItWasNot has the server hang up
 // after it has read one request.
 func TestRequestThatMayHaveBeenSentDoesNotSayThatItWasNot(t *testing.T) {
