@@ -64,7 +64,7 @@ func Plan(s Settings) []Cell {
 	add := func(kind Kind, nodes int, count int, held time.Duration) {
 		for _, sys := range system.All {
 			if (sys.Cells == nil && kind != Scripts || slices.Contains(sys.Cells, string(kind))) &&
-				slices.Contains(sys.Nodes, nodes) && (kind != Leases || sys.Keeps) {
+				slices.Contains(sys.Nodes, nodes) && (kind != Leases || sys.Keeps) && (sys.Most == 0 || count <= sys.Most) {
 				cells = append(cells, Cell{kind, count, held, nodes, sys})
 			}
 		}

@@ -79,6 +79,9 @@ type System struct {
 	Cells []string
 	// Keeps says that it keeps its locks alive by itself.
 	Keeps bool
+	// Most is how many contenders it is compared with at the most; 0 for any
+	// number.
+	Most int
 	// Batch is how many locks it takes at once; 0 for one.
 	Batch int
 	// Aside says that it is shown, and that the goals do not compare with it,
@@ -163,9 +166,9 @@ var All = []*System{
 	},
 	{
 		Key: "floor-wakes", Title: "ideal: raw wake-ups", Kind: Floor, Store: Redis, Nodes: both, Direct: []string{"blpop", "rpush"},
-		Cells: []string{"contended", "linked-contended"},
-		Note:  "raw sockets; one token in a list of the first server (`BLPOP`, `RPUSH`), and with several servers one raw round trip to all of them: each contender is woken in its turn, and nothing is promised",
-		Open:  openWakeFloor,
+		Cells: []string{"contended", "linked-contended"}, Most: 16,
+		Note: "raw sockets; one token in a list of the first server (`BLPOP`, `RPUSH`), and with several servers one raw round trip to all of them: each contender is woken in its turn, and nothing is promised",
+		Open: openWakeFloor,
 	},
 	{
 		Key: "floor-guarded", Title: "redlatch's scripts, guard on", Kind: Floor, Store: Redis, Nodes: both,
