@@ -167,7 +167,7 @@ var All = []*System{
 	{
 		Key: "floor-wakes", Title: "ideal: raw wake-ups", Kind: Floor, Store: Redis, Nodes: both, Direct: []string{"blpop", "rpush"},
 		Cells: []string{"contended", "linked-contended"}, Most: 16,
-		Note: "raw sockets; one token in a list of the first server (`BLPOP`, `RPUSH`), and with several servers one raw round trip to all of them: each contender is woken in its turn, and nothing is promised",
+		Note: "raw sockets; one token in a list of the first server (`BLPOP`, `RPUSH`), and with several servers one raw round trip to all of them: contenders are woken in the order in which they came, and nothing is promised",
 		Open: openWakeFloor,
 	},
 	{
