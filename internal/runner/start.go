@@ -50,7 +50,7 @@ func (f *flight) landed(reply node.Reply, err error) {
 	if err == nil && reply.Status == node.Held && req.Op == node.OpAcquire {
 		if _, ours := cl.c.dropped.key(reply.Value); ours {
 			// The node has not executed the release of a claim that we gave up.
-			// Whoever asks it again has it do so.
+			// Asked again on another goroutine, it executes that first.
 			b := new(batch)
 			b.ctx, b.cancel = context.WithTimeout(cl.ctx, f.limit)
 			b.left.Store(1)
