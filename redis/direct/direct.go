@@ -15,7 +15,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -139,11 +138,9 @@ func (d *driver) Settings(ctx context.Context, names ...string) (map[string]stri
 		if err != nil {
 			return nil, err
 		}
-		some := map[string]string{}
 		for i := 0; i+1 < len(reply.Items); i += 2 {
-			some[reply.Items[i].Text] = reply.Items[i+1].Text
+			all[reply.Items[i].Text] = reply.Items[i+1].Text
 		}
-		maps.Copy(all, some)
 	}
 	return all, nil
 }

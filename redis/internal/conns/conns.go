@@ -19,8 +19,8 @@ import (
 	"time"
 )
 
-// DialTimeout limits the time for making a connection.
-const DialTimeout = 2 * time.Second
+// dialTimeout limits the time for making a connection.
+const dialTimeout = 2 * time.Second
 
 // keepAlive has the kernel detect an idle connection that went silent, and
 // keeps firewalls and NATs between the two ends from forgetting it.
@@ -55,7 +55,7 @@ func Dial(ctx context.Context, address string, config *tls.Config) (net.Conn, er
 
 // dial makes a connection. wrap is called with the socket.
 func dial(ctx context.Context, network, address string, config *tls.Config, wrap func(net.Conn) net.Conn) (net.Conn, error) {
-	ctx, cancel := context.WithTimeout(ctx, DialTimeout)
+	ctx, cancel := context.WithTimeout(ctx, dialTimeout)
 	defer cancel()
 	dialer := net.Dialer{KeepAliveConfig: keepAlive}
 	raw, err := dialer.DialContext(ctx, network, address)
