@@ -15,9 +15,9 @@ PARALLEL    ?= $(shell expr 3 \* $$(getconf _NPROCESSORS_ONLN 2>/dev/null || ech
 PLATFORMS   ?= linux/amd64 linux/arm64 darwin/amd64 darwin/arm64 windows/amd64 windows/arm64
 
 # The modules of their own beside the main one, for what must not become a
-# dependency of it: benchmarks beside the peers, tests against foreign clients,
-# the snippets of docs/migrate.md.
-NESTED := $(patsubst %/go.mod,%,$(wildcard bench/go.mod interop/go.mod examples/migrate/go.mod))
+# dependency of it: adapters, benchmarks beside the peers, tests against foreign
+# clients and in a browser. Each is built, vetted and tested like the main one.
+NESTED := $(patsubst ./%/go.mod,%,$(shell find . -mindepth 2 -name go.mod -not -path '*/.*' | sort))
 
 # The packages whose tests take longest. They begin first.
 LONGEST := ./redis,./cmd/redlatch,./internal/sim,.,./internal/chaos,./fence,./internal/explore
