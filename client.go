@@ -62,6 +62,7 @@ func assemble(nodes []Node, opts Options) (*Client, error) {
 	if err != nil {
 		return nil, err
 	}
+	nodeEnd, nodeChange := nodeHooks(opts.Observer)
 	cluster, err := runner.NewCluster(nodes, runner.Config{
 		Owner:          ownerName(opts.Label),
 		NodeTimeout:    opts.NodeTimeout,
@@ -80,6 +81,8 @@ func assemble(nodes []Node, opts Options) (*Client, error) {
 		AssumeFresh:    opts.AssumeFresh,
 		Clock:          opts.Clock,
 		Log:            opts.Logger,
+		NodeEnd:        nodeEnd,
+		NodeChange:     nodeChange,
 	})
 	if err != nil {
 		return nil, err

@@ -102,7 +102,11 @@ func (c *Client) Attach(ctx context.Context, text string) (*Lease, error) {
 	}
 	defer c.cluster.Done()
 	a.run.Run(ctx)
-	return a.outcome(ctx)
+	lease, err := a.outcome(ctx)
+	if err == nil {
+		lease.observeStart(ctx, true)
+	}
+	return lease, err
 }
 
 // newAttach returns the attempt to resume the lease of a handle.

@@ -35,6 +35,7 @@ type Lease struct {
 	extension *extension    // what callers of Extend wait for; nil if none do
 	closing   bool          // the client is closing
 	wanted    chan struct{} // what Wanted returns; nil if it was not called
+	observed  observation
 }
 
 // extension is an extension that callers of Extend wait for.
@@ -73,7 +74,13 @@ func (h *holding) Notify(cl *runner.Claim, what protocol.EffectKind) func() {
 }
 
 // reporter reports what becomes of the lease.
-func (l *Lease) reporter() *reporter { return &reporter{l.c, l.name, l.claim.Context()} }
+func (l *Lease) reporter() *reporter {
+	ctx := l.claim.Context()
+	if l.observed.ctx != nil {
+		ctx = l.observed.ctx
+	}
+	return &reporter{l.c, l.name, ctx}
+}
 
 // moved sets the deadline by the wall clock. The mutex is held.
 func (l *Lease) moved() {

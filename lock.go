@@ -81,7 +81,10 @@ func (c *Client) lock(ctx context.Context, name string, opts LockOptions) (lease
 		defer a.run.Leave()
 		a.run.Run(ctx)
 	}
-	return a.outcome(ctx)
+	if lease, err = a.outcome(ctx); err == nil {
+		lease.observeStart(ctx, false)
+	}
+	return lease, err
 }
 
 // declare declares the nodes new before the first lock, if Options.AssumeFresh

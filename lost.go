@@ -77,8 +77,7 @@ func (l *Lease) lost(why error) *LostError {
 // isNews reports whether the end of the lease has to be reported. The mutex is
 // held.
 func (l *Lease) isNews() bool {
-	_, observed := l.c.opts.Observer.(LeaseObserver)
-	return observed || errors.Is(l.cause, ErrLost)
+	return l.observer() != nil || errors.Is(l.cause, ErrLost)
 }
 
 // tellEnd reports that the lease has ended. It runs without the mutex, because
@@ -90,9 +89,7 @@ func (l *Lease) tellEnd() {
 	if errors.Is(cause, ErrLost) {
 		l.c.opts.Logger.Warn("redlatch: lock is lost", "name", l.name, "token", uint64(token), "held", held, "cause", cause)
 	}
-	if o, ok := l.c.opts.Observer.(LeaseObserver); ok {
-		o.LeaseEnd(LeaseEnd{Name: l.name, Token: token, Held: held, Cause: cause})
-	}
+	l.observeEnd(LeaseEnd{Name: l.name, Token: token, Held: held, Cause: cause})
 }
 
 // said is what a node did about an extension, as far as the log distinguishes

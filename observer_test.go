@@ -41,8 +41,13 @@ func (w *witness) RoundEnd(ctx context.Context, e redlatch.RoundEnd) {
 	w.note("round %v of %s won=%v", e.Op, e.Name, e.Won)
 }
 
-func (w *witness) LeaseEnd(e redlatch.LeaseEnd) {
-	w.note("lease %s: %v after %v", e.Name, e.Cause, e.Held)
+func (w *witness) LeaseStart(ctx context.Context, s redlatch.LeaseStart) context.Context {
+	w.note("lease of %s for %v, span=%v attached=%v", s.Name, s.TTL, ctx.Value(spanKey{}), s.Attached)
+	return context.WithValue(ctx, spanKey{}, "lease of "+s.Name)
+}
+
+func (w *witness) LeaseEnd(ctx context.Context, e redlatch.LeaseEnd) {
+	w.note("%v: %v after %v", ctx.Value(spanKey{}), e.Cause, e.Held)
 }
 
 func TestObserverIsToldOfEverything(t *testing.T) {
@@ -56,10 +61,10 @@ func TestObserverIsToldOfEverything(t *testing.T) {
 		l.Extend(t.Context())
 		l.Release(t.Context())
 		want := []string{
-			"start job on 3", "round acquire of job won=true", "end job span=job rounds=1 err=false",
+			"start job on 3", "round acquire of job won=true", "lease of job for 10s, span=job attached=false", "end job span=job rounds=1 err=false",
 			"start job on 3", "round acquire of job won=false", "end job span=job rounds=1 err=true",
 			"round extend of job won=true",
-			"lease job: redlatch: lock is released after 1s", "round release of job won=true",
+			"lease of job: redlatch: lock is released after 1s", "round release of job won=true",
 		}
 		if !slices.Equal(w.told, want) {
 			t.Errorf("told\n%q, want\n%q", w.told, want)
@@ -152,7 +157,7 @@ func TestObserverIsNotGivenThePrefix(t *testing.T) {
 			}
 			ops[strings.Join(strings.Fields(told)[:2], " ")] = true
 		}
-		for _, want := range []string{"start job", "end job", "lease job:", "round acquire", "round offer", "round extend", "round release"} {
+		for _, want := range []string{"start job", "end job", "lease of", "round acquire", "round offer", "round extend", "round release"} {
 			if !ops[want] {
 				t.Errorf("there was no call %q", want)
 			}

@@ -46,6 +46,7 @@ func (r *reporter) roundEnd(cl *runner.Claim) RoundEnd {
 	end := RoundEnd{
 		Op: round.Op, Name: r.name, Won: t.Won() || round.Op == node.OpRelease && t.Freed(),
 		Granted: t.Granted, Refused: t.Refused, Failed: t.Failed, Elapsed: round.Elapsed(),
+		Nodes: cl.Results(),
 	}
 	if !end.Won {
 		err := quorumError(cl)

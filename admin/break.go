@@ -92,7 +92,7 @@ func (a *Admin) Break(ctx context.Context, name string, opts BreakOptions) (*Bre
 	t := tallyOf(report.Nodes)
 	failed := &redlatch.QuorumError{Op: req.Op, Name: key, Need: protocol.Quorum(t.Nodes), Elapsed: a.c.Clock().Uptime() - start, Nodes: report.Nodes}
 	if o, ok := a.in.Observer.(redlatch.RoundObserver); ok {
-		end := redlatch.RoundEnd{Op: req.Op, Name: name, Won: t.Won(), Granted: t.Granted, Refused: t.Refused, Failed: t.Failed, Elapsed: failed.Elapsed}
+		end := redlatch.RoundEnd{Op: req.Op, Name: name, Won: t.Won(), Granted: t.Granted, Refused: t.Refused, Failed: t.Failed, Elapsed: failed.Elapsed, Nodes: report.Nodes}
 		if !end.Won {
 			named := *failed
 			named.Name = name

@@ -31,6 +31,12 @@ type Config struct {
 
 	Clock Clock
 	Log   *slog.Logger
+
+	// NodeEnd is called with each answer of a node, and NodeChange when what is
+	// known about it has changed. Each may be nil. They run where the answer is
+	// read, and must not block.
+	NodeEnd    func(m *Member, op node.Op, status node.Status, err error, took time.Duration)
+	NodeChange func(Health)
 }
 
 // Cluster is the nodes as one client knows them, and the client's work in

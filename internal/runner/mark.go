@@ -120,18 +120,25 @@ func (c *Cluster) markAgain(name string) (marked int) {
 func (c *Cluster) Quarantined() []node.Result {
 	var out []node.Result
 	for _, m := range c.members {
-		until, now := time.Duration(m.sitting.Load()), c.clock.Uptime()
-		why := m.sitsFor.Load()
-		if why == nil || until == 0 || until != unmarkedYet && until <= now {
-			continue
+		if why, left, ok := m.quarantine(); ok {
+			out = append(out, node.Result{Node: m.name, Reply: node.Reply{Status: node.Quarantined, Value: why, Left: left}})
 		}
-		left := until - now
-		if until == unmarkedYet {
-			left = c.guard.parameters().Quarantine
-		}
-		out = append(out, node.Result{Node: m.name, Reply: node.Reply{Status: node.Quarantined, Value: *why, Left: left}})
 	}
 	return out
+}
+
+// quarantine returns why the node is quarantined, and for how long; false if it
+// is not, as far as is known.
+func (m *Member) quarantine() (why string, left time.Duration, ok bool) {
+	until, now := time.Duration(m.sitting.Load()), m.cluster.clock.Uptime()
+	reason := m.sitsFor.Load()
+	switch {
+	case reason == nil || until == 0 || until != unmarkedYet && until <= now:
+		return "", 0, false
+	case until == unmarkedYet:
+		return *reason, m.cluster.guard.parameters().Quarantine, true
+	}
+	return *reason, until - now, true
 }
 
 // unmarkedYet is the end of the quarantine of a node without a marker: its
@@ -139,9 +146,9 @@ func (c *Cluster) Quarantined() []node.Result {
 const unmarkedYet time.Duration = 1
 
 // noteQuarantine logs when a node is quarantined, and when it is back in
-// service, once each. Only a grant after a check of the marker shows that it is
-// back.
-func (m *Member) noteQuarantine(op node.Op, reply node.Reply) {
+// service, once each, and reports whether that has changed. Only a grant after a
+// check of the marker shows that it is back.
+func (m *Member) noteQuarantine(op node.Op, reply node.Reply) (changed bool) {
 	if reply.Status == node.Quarantined || reply.NeedsMark() {
 		until := max(m.cluster.clock.Uptime()+reply.Left, unmarkedYet+1)
 		if reply.NeedsMark() {
@@ -155,11 +162,14 @@ func (m *Member) noteQuarantine(op node.Op, reply node.Reply) {
 				left = m.cluster.guard.parameters().Quarantine
 			}
 			m.cluster.say(slog.LevelWarn, "redlatch: node is quarantined", "node", m.name, "left", left, "reason", node.ReasonText(reply.Value))
+			return true
 		}
-		return
+		return false
 	}
 	looked := op == node.OpAcquire || op == node.OpRepair
 	if reply.Status == node.Granted && looked && m.sitting.Load() != 0 && m.cluster.clock.Uptime() >= time.Duration(m.sitting.Load()) && m.sitting.Swap(0) != 0 {
 		m.cluster.say(slog.LevelInfo, "redlatch: node is back in service", "node", m.name)
+		return true
 	}
+	return false
 }

@@ -75,8 +75,13 @@ func (m *Member) Node() node.Node { return m.node }
 // Call asks the node, and records what the answer shows about it.
 func (m *Member) Call(ctx context.Context, req node.Request) node.Result {
 	m.begin()
+	sent := m.cluster.clock.Uptime()
 	reply, err := m.ask(ctx, req)
-	return m.end(req.Op, req.Name, reply, err, ctx.Err() != nil)
+	r := m.end(req.Op, req.Name, reply, err, ctx.Err() != nil)
+	if f := m.cluster.cfg.NodeEnd; f != nil {
+		f(m, req.Op, reply.Status, r.Err, m.cluster.clock.Uptime()-sent)
+	}
+	return r
 }
 
 // begin notes that the node is asked.
@@ -91,7 +96,7 @@ func (m *Member) begin() {
 func (m *Member) end(op node.Op, name string, reply node.Reply, err error, late bool) node.Result {
 	m.waitingSince.Store(int64(m.cluster.clock.Uptime()))
 	m.inflight.Add(-1)
-	m.failing.Store(err != nil)
+	changed := m.failing.Swap(err != nil) != (err != nil)
 	m.late.Store(timedOut(err) || err != nil && late)
 	if timedOut(err) {
 		// The node's context, not the caller's: errors.Is must not confuse the
@@ -99,12 +104,15 @@ func (m *Member) end(op node.Op, name string, reply node.Reply, err error, late 
 		err = &timeoutError{text: err.Error(), unsent: errors.Is(err, node.ErrUnsent)}
 	}
 	if err == nil {
-		m.noteQuarantine(op, reply)
+		changed = m.noteQuarantine(op, reply) || changed
 		m.cluster.guard.noteService(op, reply.Status)
 		m.janitor.answered()
 		if reply.NeedsMark() {
 			m.cluster.marking.start(m.cluster, name)
 		}
+	}
+	if changed {
+		m.changed()
 	}
 	return node.Result{Node: m.name, Reply: reply, Err: err}
 }
@@ -198,8 +206,10 @@ func (c *Cluster) checkClocks() {
 		wrong := protocol.WrongClock(off, c.guard.parameters().Window)
 		if wrong && !m.wrongClock.Swap(true) {
 			c.say(slog.LevelWarn, "redlatch: node's clock is not with the others'", "node", m.name, "ahead", off.Round(time.Millisecond))
+			m.changed()
 		} else if !wrong && m.wrongClock.Swap(false) {
 			c.say(slog.LevelInfo, "redlatch: node's clock is right again", "node", m.name)
+			m.changed()
 		}
 	}
 }

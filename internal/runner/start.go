@@ -47,6 +47,9 @@ func (f *flight) landed(reply node.Reply, err error) {
 	}
 	s := steps.Get().(*step)
 	s.result = m.end(req.Op, req.Name, reply, err, err != nil && cl.c.clock.Now().Sub(f.sent) >= f.limit)
+	if observe := cl.c.cfg.NodeEnd; observe != nil {
+		observe(m, req.Op, reply.Status, s.result.Err, cl.c.clock.Now().Sub(f.sent))
+	}
 	if err == nil && reply.Status == node.Held && req.Op == node.OpAcquire {
 		if _, ours := cl.c.dropped.key(reply.Value); ours {
 			// The node has not executed the release of a claim that we gave up.
