@@ -26,11 +26,16 @@ func (w *nodeWitness) NodeChange(h redlatch.NodeHealth) {
 	w.note("change %s up=%v quarantined=%v", h.Node, h.Up, h.Quarantined)
 }
 
-// saw returns how many of the calls contain the text.
-func (w *witness) saw(text string) (n int) {
+// calls returns what it was notified of so far.
+func (w *witness) calls() []string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	for _, told := range w.told {
+	return slices.Clone(w.told)
+}
+
+// saw returns how many of the calls contain the text.
+func (w *witness) saw(text string) (n int) {
+	for _, told := range w.calls() {
 		if strings.Contains(told, text) {
 			n++
 		}
@@ -53,7 +58,7 @@ func TestNodeObserverIsNotifiedOfEachAnswerAlsoOfALateOne(t *testing.T) {
 		time.Sleep(time.Second)
 		for i, took := range []string{"10ms", "20ms", "30ms"} {
 			if want := fmt.Sprintf("node memory:%d acquire: granted false after %s", i+1, took); w.saw(want) != 1 {
-				t.Errorf("there was no call %q: %q", want, w.told)
+				t.Errorf("there was no call %q: %q", want, w.calls())
 			}
 		}
 	})
@@ -77,19 +82,19 @@ func TestNodeThatStopsAnsweringChanges(t *testing.T) {
 		}
 		lock()
 		if !slices.Equal(up(), []bool{true, true, true}) || w.saw("change") > 0 {
-			t.Errorf("at first: %v, %q", c.Nodes(), w.told)
+			t.Errorf("at first: %v, %q", c.Nodes(), w.calls())
 		}
 		links[1].cut()
 		lock()
 		lock()
 		if !slices.Equal(up(), []bool{true, false, true}) || w.saw("change memory:2 up=false") != 1 {
-			t.Errorf("with one node cut off: %v, %q", c.Nodes(), w.told)
+			t.Errorf("with one node cut off: %v, %q", c.Nodes(), w.calls())
 		}
 		links[1].set(func(l *link) { l.refusing = nil })
 		time.Sleep(10 * time.Second)
 		lock()
 		if !slices.Equal(up(), []bool{true, true, true}) || w.saw("change memory:2 up=true") != 1 {
-			t.Errorf("afterwards: %v, %q", c.Nodes(), w.told)
+			t.Errorf("afterwards: %v, %q", c.Nodes(), w.calls())
 		}
 		for _, h := range c.Nodes() {
 			if !h.ClockKnown || h.Clock != 0 || h.WrongClock {
@@ -144,10 +149,10 @@ func TestLeaseThatEndsBeforeItsStartIsReportedEndsAfterIt(t *testing.T) {
 		c := newClient(t, nodes, redlatch.Options{Observer: w})
 		mustLock(t, c, "job", redlatch.LockOptions{NoKeepAlive: true})
 		synctest.Wait()
-		start := slices.IndexFunc(w.told, func(s string) bool { return strings.HasPrefix(s, "lease of job for") })
-		end := slices.IndexFunc(w.told, func(s string) bool { return strings.Contains(s, "is lost, held since") })
+		start := slices.IndexFunc(w.calls(), func(s string) bool { return strings.HasPrefix(s, "lease of job for") })
+		end := slices.IndexFunc(w.calls(), func(s string) bool { return strings.Contains(s, "is lost, held since") })
 		if start < 0 || end < start || w.saw("is lost") != 1 {
-			t.Errorf("start at %d, end at %d: %q", start, end, w.told)
+			t.Errorf("start at %d, end at %d: %q", start, end, w.calls())
 		}
 	})
 }
@@ -164,7 +169,7 @@ func TestLeaseThatNoCallerGotHasNoStartAndNoEnd(t *testing.T) {
 		}
 		time.Sleep(time.Minute)
 		if w.saw("lease of job for")+w.saw("lease of job:") != 0 || w.saw("end job") != 1 {
-			t.Errorf("notified of %q", w.told)
+			t.Errorf("notified of %q", w.calls())
 		}
 	})
 }
@@ -180,14 +185,14 @@ func TestObserversPassEverythingOnToEach(t *testing.T) {
 		l.Release(t.Context())
 		time.Sleep(time.Second)
 		var nodeless []string
-		for _, told := range first.told {
+		for _, told := range first.calls() {
 			if !strings.HasPrefix(told, "node ") {
 				// The second finds in its context what the first has put there.
 				nodeless = append(nodeless, strings.Replace(told, "10s, span=job", "10s, span=lease of job", 1))
 			}
 		}
-		if !slices.Equal(nodeless, second.told) || len(second.told) < 8 {
-			t.Errorf("the first was notified of\n%q, the second of\n%q", nodeless, second.told)
+		if !slices.Equal(nodeless, second.calls()) || len(second.calls()) < 8 {
+			t.Errorf("the first was notified of\n%q, the second of\n%q", nodeless, second.calls())
 		}
 		if first.saw("node ") < 9 || third.locks != 2 {
 			t.Errorf("answers: %d, locks: %d", first.saw("node "), third.locks)

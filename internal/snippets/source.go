@@ -1,7 +1,6 @@
 package snippets
 
 import (
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -27,7 +26,7 @@ func Source(root, mark string) (string, error) {
 		return "", err
 	}
 	if filepath.Ext(path) == ".go" {
-		if err := isBuilt(root, path); err != nil {
+		if err := isBuilt(path); err != nil {
 			return "", err
 		}
 	}
@@ -93,39 +92,11 @@ func dedent(lines []string) string {
 
 // isBuilt returns an error for a Go file that ./... does not build: it might
 // not compile.
-func isBuilt(root, path string) error {
+func isBuilt(path string) error {
 	for part := range strings.SplitSeq(path, "/") {
 		if part == "testdata" || strings.HasPrefix(part, "_") || strings.HasPrefix(part, ".") {
 			return fmt.Errorf("%s is not built: go leaves %s out", path, part)
 		}
 	}
-	dir := filepath.Dir(filepath.FromSlash(path))
-	for ; dir != "."; dir = filepath.Dir(dir) {
-		if _, err := os.Stat(filepath.Join(root, dir, "go.mod")); err == nil {
-			return inMakefile(root, filepath.ToSlash(dir))
-		} else if !errors.Is(err, os.ErrNotExist) {
-			return err
-		}
-	}
 	return nil
-}
-
-// inMakefile returns an error if a module of its own is not among those that
-// the Makefile's NESTED finds.
-func inMakefile(root, module string) error {
-	text, err := os.ReadFile(filepath.Join(root, "Makefile"))
-	if err != nil {
-		return err
-	}
-	for line := range strings.Lines(string(text)) {
-		if !strings.HasPrefix(line, "NESTED") {
-			continue
-		}
-		for _, word := range strings.FieldsFunc(line, func(r rune) bool { return strings.ContainsRune(" \t\n(),$", r) }) {
-			if ok, _ := filepath.Match(word, module+"/go.mod"); ok {
-				return nil
-			}
-		}
-	}
-	return fmt.Errorf("module %s is not built: add %s/go.mod to NESTED in the Makefile", module, module)
 }
