@@ -1,0 +1,68 @@
+//go:build unix
+
+package main
+
+import (
+	"database/sql"
+	"fmt"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/redlatch/redlatch/internal/progtest"
+)
+
+func TestMain(m *testing.M) { progtest.Main(m, main) }
+
+func TestCopiesThatStartTogetherTakeEachStepOnce(t *testing.T) {
+	_, env := progtest.Quorum(t, 3)
+	db := filepath.Join(t.TempDir(), "shop.db")
+	var copies []*progtest.Process
+	for i := range 6 {
+		copies = append(copies, progtest.Start(t, fmt.Sprint("copy ", i), env, "-db", db))
+	}
+	var said strings.Builder
+	for _, c := range copies {
+		if code := c.Wait(); code != 0 {
+			t.Errorf("exits with %d: %s", code, c.Said())
+		}
+		fmt.Fprintln(&said, c.Said())
+	}
+	for text, want := range map[string]int{"step 1 is done": 1, "step 2 is done": 1, "step 3 is done": 1, "serving with schema 3": 6} {
+		if n := strings.Count(said.String(), text); n != want {
+			t.Errorf("%q is said %d times, want %d: %s", text, n, want, said.String())
+		}
+	}
+}
+
+func TestCopyThatIsKilledIsContinuedByTheNext(t *testing.T) {
+	env, db := progtest.File(t), filepath.Join(t.TempDir(), "shop.db")
+	a := progtest.Start(t, "A", env, "-db", db, "-ttl", "1s", "-slow", "1s")
+	a.Line("step 1 is done")
+	a.Signal(syscall.SIGKILL)
+	b := progtest.Start(t, "B", env, "-db", db)
+	b.Line("step 2 is done")
+	b.Line("step 3 is done")
+	b.Line("serving with schema 3")
+	if strings.Contains(b.Said(), "step 1") {
+		t.Errorf("the step of the one that was killed is taken again: %s", b.Said())
+	}
+}
+
+func TestCopyThatIsTooOldDoesNotServe(t *testing.T) {
+	env, path := progtest.File(t), filepath.Join(t.TempDir(), "shop.db")
+	db, err := sql.Open("sqlite", path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	if _, err := db.Exec("PRAGMA user_version = 4"); err != nil {
+		t.Fatal(err)
+	}
+	a := progtest.Start(t, "A", env, "-db", path)
+	a.Line("the database has schema 4, and this version knows 3: it is too old")
+	if code := a.Wait(); code != 1 {
+		t.Errorf("exits with %d: %s", code, a.Said())
+	}
+}
