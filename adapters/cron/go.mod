@@ -1,0 +1,13 @@
+module github.com/redlatch/redlatch/adapters/cron
+
+go 1.26.0
+
+require (
+	github.com/netresearch/go-cron v0.9.1
+	github.com/redlatch/redlatch v0.0.0
+	github.com/robfig/cron/v3 v3.0.1
+)
+
+require golang.org/x/sys v0.49.0 // indirect
+
+replace github.com/redlatch/redlatch => ../../

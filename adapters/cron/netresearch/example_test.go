@@ -1,0 +1,55 @@
+//go:build unix
+
+package redlatchnetresearch_test
+
+import (
+	"context"
+	"fmt"
+	"log"
+	"sync"
+
+	"github.com/netresearch/go-cron"
+
+	"github.com/redlatch/redlatch"
+	redlatchnetresearch "github.com/redlatch/redlatch/adapters/cron/netresearch"
+	"github.com/redlatch/redlatch/internal/redistest"
+	"github.com/redlatch/redlatch/redis/direct"
+)
+
+// A job that any number of replicas schedule, and one of them runs.
+func ExampleJobs_AddFunc() {
+	a, b, c, stop := redistest.Example()
+	defer stop()
+
+	nodes, err := direct.Nodes(a, b, c)
+	if err != nil {
+		log.Fatal(err)
+	}
+	// These servers are brand-new. Those in production are marked once, by
+	// redlatch init.
+	locks, err := redlatch.New(nodes, redlatch.Options{AssumeFresh: true})
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer locks.Close()
+
+	scheduler, done := cron.New(), make(chan struct{})
+	jobs, err := redlatchnetresearch.New(scheduler, locks, redlatchnetresearch.Options{})
+	if err != nil {
+		log.Fatal(err)
+	}
+	first := sync.OnceFunc(func() { close(done) }) // one is enough for this example
+	_, err = jobs.AddFunc("report", "@every 1s", func(ctx context.Context, lease *redlatch.Lease) error {
+		first()
+		return nil // or an error: then another replica tries
+	}, cron.WithTags("reports"))
+	if err != nil {
+		log.Fatal(err)
+	}
+	scheduler.Start()
+	<-done
+	<-scheduler.Stop().Done()
+	fmt.Println("the report is written")
+	// Output:
+	// the report is written
+}
