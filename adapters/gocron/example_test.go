@@ -1,0 +1,99 @@
+//go:build unix
+
+package redlatchgocron_test
+
+import (
+	"fmt"
+	"log"
+	"time"
+
+	"github.com/go-co-op/gocron/v2"
+
+	"github.com/redlatch/redlatch"
+	redlatchgocron "github.com/redlatch/redlatch/adapters/gocron"
+	"github.com/redlatch/redlatch/internal/redistest"
+	"github.com/redlatch/redlatch/redis/direct"
+)
+
+// A job that any number of replicas schedule, and one of them runs.
+func ExampleLocker() {
+	a, b, c, stop := redistest.Example()
+	defer stop()
+
+	nodes, err := direct.Nodes(a, b, c)
+	if err != nil {
+		log.Fatal(err)
+	}
+	// These servers are brand-new. Those in production are marked once, by
+	// redlatch init.
+	locks, err := redlatch.New(nodes, redlatch.Options{AssumeFresh: true})
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer locks.Close()
+
+	locker, err := redlatchgocron.NewLocker(locks, redlatchgocron.Options{})
+	if err != nil {
+		log.Fatal(err)
+	}
+	s, err := locker.NewScheduler(gocron.WithLocation(time.UTC))
+	if err != nil {
+		log.Fatal(err)
+	}
+	done := make(chan struct{})
+	report := func() {
+		fmt.Println("the report is written, under the lock of", locker.Lease("report").Name())
+		close(done)
+	}
+	if _, err := s.NewJob(gocron.CronJob("* * * * * *", true), gocron.NewTask(report), gocron.WithName("report"), gocron.WithLimitedRuns(1)); err != nil {
+		log.Fatal(err)
+	}
+	s.Start()
+	<-done
+	if err := s.Shutdown(); err != nil {
+		log.Fatal(err)
+	}
+	// Output:
+	// the report is written, under the lock of report
+}
+
+// A scheduler whose jobs run only on the leader.
+func ExampleElector() {
+	a, b, c, stop := redistest.Example()
+	defer stop()
+
+	nodes, err := direct.Nodes(a, b, c)
+	if err != nil {
+		log.Fatal(err)
+	}
+	locks, err := redlatch.New(nodes, redlatch.Options{AssumeFresh: true})
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer locks.Close()
+
+	elector, err := redlatchgocron.NewElector(locks, "scheduler", redlatchgocron.ElectorOptions{})
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer elector.Close()
+	s, err := gocron.NewScheduler(gocron.WithDistributedElector(elector))
+	if err != nil {
+		log.Fatal(err)
+	}
+	done := make(chan struct{})
+	report := func() {
+		fmt.Println("the leader writes the report")
+		close(done)
+	}
+	if _, err := s.NewJob(gocron.DurationJob(100*time.Millisecond), gocron.NewTask(report), gocron.WithLimitedRuns(1)); err != nil {
+		log.Fatal(err)
+	}
+	s.Start()
+	<-done
+	if err := s.Shutdown(); err != nil {
+		log.Fatal(err)
+	}
+	// Output:
+	// the leader writes the report
+}

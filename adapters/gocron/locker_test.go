@@ -1,0 +1,265 @@
+//go:build unix
+
+package redlatchgocron_test
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/go-co-op/gocron/v2"
+
+	"github.com/redlatch/redlatch"
+	redlatchgocron "github.com/redlatch/redlatch/adapters/gocron"
+	"github.com/redlatch/redlatch/internal/redistest"
+	"github.com/redlatch/redlatch/redis/direct"
+)
+
+// patience is far longer than any step of a test takes.
+const patience = 30 * time.Second
+
+func newClient(t *testing.T, servers []*redistest.Server) *redlatch.Client {
+	t.Helper()
+	nodes, err := direct.Nodes(redistest.Addresses(servers)...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	locks, err := redlatch.New(nodes, redlatch.Options{AssumeFresh: true, NodeTimeout: time.Second})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { locks.Close() })
+	return locks
+}
+
+// day is the occurrence of a test that runs no scheduler.
+func day(string, time.Time) string { return "2026-11-16" }
+
+func newLocker(t *testing.T, servers []*redistest.Server, opts redlatchgocron.Options) *redlatchgocron.Locker {
+	t.Helper()
+	l, err := redlatchgocron.NewLocker(newClient(t, servers), opts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return l
+}
+
+func mustLock(t *testing.T, l *redlatchgocron.Locker, key string) gocron.Lock {
+	t.Helper()
+	lock, err := l.Lock(t.Context(), key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return lock
+}
+
+func await[T any](t *testing.T, c <-chan T, what string) (v T) {
+	t.Helper()
+	select {
+	case v = <-c:
+	case <-time.After(patience):
+		t.Fatalf("not within %v: %s", patience, what)
+	}
+	return v
+}
+
+func eventually(t *testing.T, what string, ok func() bool) {
+	t.Helper()
+	for late := time.Now().Add(patience); !ok(); time.Sleep(5 * time.Millisecond) {
+		if time.Now().After(late) {
+			t.Fatalf("not within %v: %s", patience, what)
+		}
+	}
+}
+
+// The job takes longer than the time to live of its lock.
+func TestLoserIsRefusedWhileTheJobRunsAndAfterwards(t *testing.T) {
+	t.Parallel()
+	servers := redistest.Start(t, 3)
+	opts := redlatchgocron.Options{Lock: redlatch.LockOptions{TTL: 2 * time.Second}, Occurrence: day}
+	a, b := newLocker(t, servers, opts), newLocker(t, servers, opts)
+	lock := mustLock(t, a, "report")
+	lease := a.Lease("report")
+	if lease == nil || lease.Token() == 0 {
+		t.Fatalf("the lease of the job is %v", lease)
+	}
+	for began := time.Now(); time.Since(began) < 3*time.Second; {
+		if _, err := b.Lock(t.Context(), "report"); !errors.Is(err, redlatch.ErrHeld) {
+			t.Fatalf("the loser gets %v, want ErrHeld", err)
+		}
+	}
+	if b.Lease("report") != nil {
+		t.Error("the loser has a lease")
+	}
+	if err := lock.Unlock(t.Context()); err != nil {
+		t.Error(err)
+	}
+	if err := lock.Unlock(t.Context()); err != nil {
+		t.Errorf("the second Unlock gives %v", err)
+	}
+	if a.Lease("report") != nil {
+		t.Error("the job has ended, and still has a lease")
+	}
+	for _, l := range []*redlatchgocron.Locker{a, b} {
+		if _, err := l.Lock(t.Context(), "report"); !errors.Is(err, redlatchgocron.ErrDone) || !strings.Contains(err.Error(), `"report" of 2026-11-16`) {
+			t.Errorf("after the job, Lock gives %v, want ErrDone", err)
+		}
+	}
+	mustLock(t, b, "another").Unlock(t.Context())
+}
+
+// The context of a scheduler that shuts down has ended when its jobs unlock.
+func TestUnlockReleasesAndNotesThoughItsContextHasEnded(t *testing.T) {
+	t.Parallel()
+	servers := redistest.Start(t, 1)
+	a, b := newLocker(t, servers, redlatchgocron.Options{Occurrence: day}), newLocker(t, servers, redlatchgocron.Options{Occurrence: day})
+	ctx, cancel := context.WithCancel(t.Context())
+	lock, err := a.Lock(ctx, "report")
+	if err != nil {
+		t.Fatal(err)
+	}
+	cancel()
+	if err := lock.Unlock(ctx); err != nil {
+		t.Error(err)
+	}
+	if _, err := b.Lock(t.Context(), "report"); !errors.Is(err, redlatchgocron.ErrDone) {
+		t.Errorf("Lock gives %v, want ErrDone", err)
+	}
+	if _, err := a.Lock(ctx, "another"); !errors.Is(err, context.Canceled) {
+		t.Errorf("with a context that has ended, Lock gives %v", err)
+	}
+}
+
+func TestLockThatWasLostIsLogged(t *testing.T) {
+	t.Parallel()
+	servers := redistest.Start(t, 1)
+	var log lines
+	l := newLocker(t, servers, redlatchgocron.Options{
+		Lock: redlatch.LockOptions{TTL: 2 * time.Second}, Occurrence: day, Logger: slog.New(slog.NewTextHandler(&log, nil)),
+	})
+	lock := mustLock(t, l, "report")
+	servers[0].Do("DEL", "report")
+	await(t, l.Lease("report").Context().Done(), "the job's lease ends")
+	if err := lock.Unlock(t.Context()); !errors.Is(err, redlatch.ErrLost) {
+		t.Errorf("Unlock gives %v, want ErrLost", err)
+	}
+	if !strings.Contains(log.String(), "lost") || !strings.Contains(log.String(), "job=report") {
+		t.Errorf("the log is %q", log.String())
+	}
+	mustLock(t, l, "report").Unlock(t.Context()) // it was not noted as run
+}
+
+func TestJobThatIsSkippedForWantOfServersIsLogged(t *testing.T) {
+	t.Parallel()
+	servers := redistest.Start(t, 1)
+	var log lines
+	l := newLocker(t, servers, redlatchgocron.Options{Occurrence: day, Logger: slog.New(slog.NewTextHandler(&log, nil))})
+	servers[0].Kill()
+	if _, err := l.Lock(t.Context(), "report"); !errors.Is(err, redlatch.ErrNoQuorum) {
+		t.Errorf("without servers, Lock gives %v", err)
+	}
+	if !strings.Contains(log.String(), "skipped") || !strings.Contains(log.String(), "job=report") {
+		t.Errorf("the log is %q", log.String())
+	}
+}
+
+// lines is a log.
+type lines struct {
+	mu   sync.Mutex
+	text strings.Builder
+}
+
+func (l *lines) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.Write(p)
+}
+
+func (l *lines) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.String()
+}
+
+// A run by hand is not the run that is scheduled, and takes nothing away from
+// it.
+func TestRunByHandIsNotTheRunThatIsScheduled(t *testing.T) {
+	t.Parallel()
+	servers := redistest.Start(t, 1)
+	l := newLocker(t, servers, redlatchgocron.Options{})
+	s, err := l.NewScheduler(gocron.WithLocation(time.UTC))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Shutdown()
+	ran := make(chan *redlatch.Lease, 1)
+	j, err := s.NewJob(gocron.MonthlyJob(1, gocron.NewDaysOfTheMonth(1, 15), gocron.NewAtTimes(gocron.NewAtTime(3, 0, 0))),
+		gocron.NewTask(func() { ran <- l.Lease("report") }), gocron.WithName("report"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.Start()
+	if err := j.RunNow(); err != nil {
+		t.Fatal(err)
+	}
+	if lease := await(t, ran, "the job runs"); lease == nil {
+		t.Error("it runs without its lock")
+	}
+	next, err := j.NextRun()
+	if err != nil {
+		t.Fatal(err)
+	}
+	client := newClient(t, servers)
+	if done, _, err := client.Done(t.Context(), "report", next.UTC().Format(time.RFC3339Nano)); done || err != nil {
+		t.Errorf("after a run by hand, the run of %v is done: %v, %v", next, done, err)
+	}
+}
+
+// Without its scheduler, a locker takes the second for the time, and says so.
+func TestLockerWithoutItsSchedulerWarnsOnce(t *testing.T) {
+	t.Parallel()
+	servers := redistest.Start(t, 1)
+	var log lines
+	l := newLocker(t, servers, redlatchgocron.Options{Logger: slog.New(slog.NewTextHandler(&log, nil))})
+	for range 2 {
+		mustLock(t, l, "report").Unlock(t.Context())
+		time.Sleep(time.Until(time.Now().Truncate(time.Second).Add(time.Second))) // the next one
+	}
+	if n := strings.Count(log.String(), "knows no schedule"); n != 1 {
+		t.Errorf("it warns %d times: %s", n, log.String())
+	}
+	s, err := gocron.NewScheduler()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Shutdown()
+	l.Bind(s)
+	if _, err := l.Lock(t.Context(), "report"); !errors.Is(err, gocron.ErrJobNotFound) {
+		t.Errorf("for a job that the scheduler does not have, Lock gives %v", err)
+	}
+}
+
+func TestBadArgumentsAreNamed(t *testing.T) {
+	t.Parallel()
+	locks := newClient(t, redistest.Start(t, 1))
+	second := func(_ any, err error) error { return err }
+	for _, c := range []struct {
+		says string
+		err  error
+	}{
+		{"locks", second(redlatchgocron.NewLocker(nil, redlatchgocron.Options{}))},
+		{"Slots", second(redlatchgocron.NewLocker(locks, redlatchgocron.Options{Lock: redlatch.LockOptions{Slots: 2}}))},
+		{"Shared", second(redlatchgocron.NewElector(locks, "x", redlatchgocron.ElectorOptions{Lock: redlatch.LockOptions{Shared: true}}))},
+		{"name", second(redlatchgocron.NewElector(locks, "", redlatchgocron.ElectorOptions{}))},
+		{"Wait", second(redlatchgocron.NewElector(locks, "x", redlatchgocron.ElectorOptions{Lock: redlatch.LockOptions{Wait: time.Second}}))},
+		{"Tries", second(redlatchgocron.NewElector(locks, "x", redlatchgocron.ElectorOptions{Lock: redlatch.LockOptions{Tries: 1}}))},
+	} {
+		if !errors.Is(c.err, redlatch.ErrConfig) || !strings.Contains(c.err.Error(), c.says) {
+			t.Errorf("the error is %v, want one that names %q", c.err, c.says)
+		}
+	}
+}

@@ -1,0 +1,214 @@
+//go:build unix
+
+package redlatchgocron_test
+
+import (
+	"context"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/go-co-op/gocron/v2"
+	"github.com/jonboulle/clockwork"
+
+	"github.com/redlatch/redlatch"
+	redlatchgocron "github.com/redlatch/redlatch/adapters/gocron"
+	"github.com/redlatch/redlatch/internal/jobtest"
+	"github.com/redlatch/redlatch/internal/proctest"
+)
+
+func TestMain(m *testing.M) {
+	proctest.Main(m, func() { jobtest.Main(start) })
+}
+
+// The modes of a replica.
+const (
+	elector  = "elector"
+	duration = "duration" // a locker, and a job that counts from the start
+)
+
+// start starts the scheduler of a replica, with one job.
+func start(r *jobtest.Replica) (stop func(), err error) {
+	seen := &monitor{}
+	opts := []gocron.SchedulerOption{gocron.WithClock(clock{clockwork.NewRealClock(), r}), gocron.WithSchedulerMonitor(seen)}
+	var s gocron.Scheduler
+	resign := func() {}
+	switch {
+	case r.Sabotage == jobtest.NoLock:
+		s, err = gocron.NewScheduler(opts...)
+	case r.Sabotage == jobtest.NoOnce:
+		s, err = gocron.NewScheduler(append(opts, gocron.WithDistributedLocker(ticking{r, plain{r}}))...)
+	case r.Mode == elector:
+		var e *redlatchgocron.Elector
+		if e, err = redlatchgocron.NewElector(r.Locks, "scheduler", redlatchgocron.ElectorOptions{Lock: r.Lock()}); err != nil {
+			return nil, err
+		}
+		resign = func() { e.Close() }
+		s, err = gocron.NewScheduler(append(opts, gocron.WithDistributedElector(tickingElector{r, e}))...)
+	default:
+		var l *redlatchgocron.Locker
+		if l, err = redlatchgocron.NewLocker(r.Locks, redlatchgocron.Options{Lock: r.Lock()}); err != nil {
+			return nil, err
+		}
+		s, err = gocron.NewScheduler(append(opts, gocron.WithDistributedLocker(ticking{r, l}))...)
+		l.Bind(s)
+	}
+	if err != nil {
+		return nil, err
+	}
+	what, how := gocron.CronJob(jobtest.Spec, true), []gocron.JobOption{gocron.WithName(jobtest.Job)}
+	switch r.Mode {
+	case duration:
+		what = gocron.DurationJob(jobtest.Step)
+	case elector: // the leader may run a job beside itself
+		how = append(how, gocron.WithSingletonMode(gocron.LimitModeReschedule))
+	}
+	_, err = s.NewJob(what, gocron.NewTask(func() {
+		due := seen.due().Truncate(jobtest.Step)
+		if r.Mode == elector {
+			due = r.Due() // the monitor still has the times at which another led
+		}
+		if r.Sabotage == jobtest.NoLock {
+			r.Ticked(due)
+		}
+		r.Run(due)
+	}), how...)
+	s.Start()
+	return func() {
+		s.Shutdown()
+		resign()
+	}, err
+}
+
+// ticking notes when a scheduler is due to run a job. It does not, if the
+// scheduler shut down meanwhile.
+type ticking struct {
+	r *jobtest.Replica
+	gocron.Locker
+}
+
+func (l ticking) Lock(ctx context.Context, key string) (gocron.Lock, error) {
+	due := l.r.Due()
+	lock, err := l.Locker.Lock(ctx, key)
+	if ctx.Err() == nil || err == nil {
+		l.r.Ticked(due)
+	}
+	return lock, err
+}
+
+// tickingElector is the same for an elector.
+type tickingElector struct {
+	r *jobtest.Replica
+	gocron.Elector
+}
+
+func (e tickingElector) IsLeader(ctx context.Context) error {
+	e.r.Ticked(e.r.Due())
+	return e.Elector.IsLeader(ctx)
+}
+
+// plain is a locker without what the adapter adds to a lock.
+type plain struct{ r *jobtest.Replica }
+
+func (p plain) Lock(ctx context.Context, key string) (gocron.Lock, error) {
+	lease, err := p.r.Locks.TryLock(ctx, key, p.r.Lock())
+	return plainLock{lease}, err
+}
+
+type plainLock struct{ *redlatch.Lease }
+
+func (l plainLock) Unlock(ctx context.Context) error { return l.Release(context.WithoutCancel(ctx)) }
+
+// clock is the clock of a replica, which may be behind.
+type clock struct {
+	clockwork.Clock
+	r *jobtest.Replica
+}
+
+func (c clock) Now() time.Time { return c.r.Now() }
+
+// monitor remembers for which time the scheduler started the job.
+type monitor struct {
+	mu   sync.Mutex
+	last time.Time
+}
+
+func (m *monitor) due() time.Time {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.last
+}
+
+func (m *monitor) JobSchedulingDelay(_ gocron.Job, scheduled, _ time.Time) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.last = scheduled
+}
+
+func (*monitor) SchedulerStarted()                          {}
+func (*monitor) SchedulerStopped()                          {}
+func (*monitor) SchedulerShutdown()                         {}
+func (*monitor) JobRegistered(gocron.Job)                   {}
+func (*monitor) JobUnregistered(gocron.Job)                 {}
+func (*monitor) JobStarted(gocron.Job)                      {}
+func (*monitor) JobRunning(gocron.Job)                      {}
+func (*monitor) JobFailed(gocron.Job, error)                {}
+func (*monitor) JobCompleted(gocron.Job)                    {}
+func (*monitor) JobExecutionTime(gocron.Job, time.Duration) {}
+func (*monitor) ConcurrencyLimitReached(string, gocron.Job) {}
+
+// goesOn kills the replica that runs the job, in the middle of it, and checks
+// that the other one runs it from then on.
+func goesOn(t testing.TB, servers int, flags ...string) {
+	t.Helper()
+	g := jobtest.StartGroup(t, servers, append([]string{"-ttl", "3s", "-work", "200ms"}, flags...))
+	g.AwaitEnds("", 1)
+	_, survivor := g.KillHolder()
+	g.AwaitEnds(survivor, 3)
+	events := g.Stop()
+	g.MustHold(events)
+	killed := slices.IndexFunc(events, func(e jobtest.Event) bool { return e.Kind == jobtest.Killed })
+	var after []jobtest.Event // from the survivor's first run on
+	for _, e := range events[killed:] {
+		if len(after) > 0 || e.Kind == jobtest.Start {
+			after = append(after, e)
+		}
+	}
+	if m := jobtest.Missing(after, survivor); len(m) > 0 {
+		t.Errorf("%s was due to run the job at %v, and did not:\n%s", survivor, m, jobtest.Text(events))
+	}
+}
+
+func TestKillOfTheReplicaThatRunsHasTheOtherGoOn(t *testing.T) {
+	jobtest.OnServers(t, func(t testing.TB, servers int) { goesOn(t, servers) })
+}
+
+// With Wait, the survivor runs what the other one had begun.
+func TestKillOfTheReplicaThatRunsLosesNoRunIfOthersWait(t *testing.T) {
+	jobtest.OnServers(t, func(t testing.TB, servers int) { jobtest.KillLosesNoRun(t, servers, "-wait", "50s") })
+}
+
+func TestKillOfTheLeaderHasTheOtherLead(t *testing.T) {
+	jobtest.OnServers(t, func(t testing.TB, servers int) { goesOn(t, servers, "-mode", elector) })
+}
+
+func TestReplicaWhoseClockIsBehindDoesNotRunAgain(t *testing.T) {
+	jobtest.OnServers(t, func(t testing.TB, servers int) { jobtest.LateReplicaDoesNotRunAgain(t, servers) })
+}
+
+// Each replica counts the periods from its own start, and yet there is one run
+// in each.
+func TestReplicasThatCountFromTheirStartRunOnceInAPeriod(t *testing.T) {
+	jobtest.OnServers(t, func(t testing.TB, servers int) {
+		g := jobtest.StartGroup(t, servers, []string{"-mode", duration}, "-late", "700ms")
+		g.AwaitTicks(3)
+		events := g.Stop()
+		g.MustHold(events)
+		if n := jobtest.Count(events, jobtest.End, ""); n < 2 {
+			t.Errorf("the job ran %d times in three periods:\n%s", n, jobtest.Text(events))
+		}
+	})
+}
+
+func TestSabotagedReplicasAreFoundOut(t *testing.T) { jobtest.SabotageIsFoundOut(t) }
