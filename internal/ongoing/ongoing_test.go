@@ -1,0 +1,133 @@
+package ongoing_test
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/redlatch/redlatch"
+	"github.com/redlatch/redlatch/internal/ongoing"
+	"github.com/redlatch/redlatch/internal/runner"
+	"github.com/redlatch/redlatch/node"
+)
+
+func TestSetKnowsItsOldestAndWhichIsNearestToItsLimit(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var s ongoing.Set
+		var items [3]ongoing.Item
+		limits := []time.Duration{0, time.Minute, 10 * time.Second}
+		for i := range items {
+			s.Add(&items[i], limits[i])
+			s.Add(&items[i], limits[i]) // once counts
+			time.Sleep(time.Second)
+		}
+		want := func(n int, longest time.Duration, used float64) {
+			t.Helper()
+			if s.Len() != n || s.Longest() != longest || s.Used() != used {
+				t.Errorf("%d, the longest %v, used %v; want %d, %v, %v", s.Len(), s.Longest(), s.Used(), n, longest, used)
+			}
+		}
+		want(3, 3*time.Second, 0.1)
+		s.Remove(&items[2])
+		want(2, 3*time.Second, 2.0/60)
+		s.Remove(&items[0])
+		s.Remove(&items[0])
+		want(1, 2*time.Second, 2.0/60)
+		s.Remove(&items[1])
+		want(0, 0, 0)
+		s.Add(&items[1], 0)
+		want(1, 0, 0)
+	})
+}
+
+func TestNamesBeyondTheLimitShareALabel(t *testing.T) {
+	made := map[string]int{}
+	l, err := ongoing.NewLabels(func(s string) string { return s }, 3, func(label string) string {
+		made[label]++
+		return label
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var all sync.WaitGroup
+	for i := range 100 {
+		all.Go(func() {
+			for _, name := range []string{fmt.Sprint(i % 10), "", "(other)", "a\xffb"} {
+				l.Of(name).Waiting.Add(new(ongoing.Item), 0)
+			}
+		})
+	}
+	all.Wait()
+	labels, count := 0, 0
+	for _, e := range l.All() {
+		labels++
+		count += e.Waiting.Len()
+		if e.Data != e.Label || made[e.Label] != 1 || e.Label == "" || e.Label == "a\xffb" {
+			t.Errorf("label %q with the data %q was made %d times", e.Label, e.Data, made[e.Label])
+		}
+	}
+	if labels != 4 || count != 400 || len(made) != 4 || made["(other)"] != 1 {
+		t.Errorf("%d labels for %d callers: %v", labels, count, made)
+	}
+}
+
+func TestBadNumberOfLabelsIsRefused(t *testing.T) {
+	for _, n := range []int{-1, 10_001} {
+		_, err := ongoing.NewLabels(nil, n, func(string) int { return 0 })
+		var bad *redlatch.ConfigError
+		if !errors.As(err, &bad) || bad.Field != "MaxLabels" {
+			t.Errorf("%d: %v", n, err)
+		}
+	}
+}
+
+// nodes is a client that knows what it is given.
+type nodes []redlatch.NodeHealth
+
+func (n nodes) Nodes() []redlatch.NodeHealth { return n }
+
+func TestNodeOfTwoClientsIsAsTheWorseOneKnowsIt(t *testing.T) {
+	var all ongoing.Nodes
+	all.Watch(nodes{{Node: "a", Up: true, Clock: time.Second, ClockKnown: true}, {Node: "b", Up: true}})
+	stop := all.Watch(nodes{{Node: "a", Quarantined: true, Clock: -time.Minute, ClockKnown: true}, {Node: "c\xff", Up: true}})
+	got := all.Health()
+	want := []redlatch.NodeHealth{
+		{Node: "a", Quarantined: true, Clock: -time.Minute, ClockKnown: true}, {Node: "b", Up: true}, {Node: "c\uFFFD", Up: true},
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("got %+v", got)
+	}
+	stop()
+	if got := all.Health(); len(got) != 2 || !got[0].Up {
+		t.Errorf("after the end of the second: %+v", got)
+	}
+}
+
+func TestRoundWithoutQuorum(t *testing.T) {
+	said := func(s node.Status) redlatch.NodeResult {
+		return redlatch.NodeResult{Reply: node.Reply{Status: s}}
+	}
+	failed := redlatch.NodeResult{Err: redlatch.ErrNodeTimeout}
+	pending := redlatch.NodeResult{Err: runner.ErrPending}
+	for name, c := range map[string]struct {
+		nodes []redlatch.NodeResult
+		want  bool
+	}{
+		"held by another":            {[]redlatch.NodeResult{said(node.Held), said(node.Held), failed}, false},
+		"two of three do not answer": {[]redlatch.NodeResult{said(node.Granted), failed, failed}, true},
+		"one is in quarantine too":   {[]redlatch.NodeResult{said(node.Granted), said(node.Quarantined), failed}, true},
+		"another membership":         {[]redlatch.NodeResult{said(node.Misconfigured)}, true},
+		"the caller gave up":         {[]redlatch.NodeResult{pending, pending, pending}, false},
+	} {
+		if got := ongoing.NoQuorum(redlatch.RoundEnd{Nodes: c.nodes}); got != c.want {
+			t.Errorf("%s: %v", name, got)
+		}
+		if ongoing.NoQuorum(redlatch.RoundEnd{Nodes: c.nodes, Won: true}) {
+			t.Errorf("%s: a round that was won", name)
+		}
+	}
+}
