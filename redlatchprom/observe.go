@@ -1,0 +1,120 @@
+package redlatchprom
+
+import (
+	"context"
+	"errors"
+
+	"github.com/redlatch/redlatch"
+	"github.com/redlatch/redlatch/internal/ongoing"
+)
+
+// progress is a context that also says what is in progress: a request, or a
+// lease. It is the only memory that a request or a lease costs.
+type progress struct {
+	context.Context
+	c     *Collector
+	entry *entry
+	item  ongoing.Item
+}
+
+// key finds the progress of a Collector in a context, where several may have
+// theirs.
+type key struct{ c *Collector }
+
+// Value returns the progress itself for its Collector's key.
+func (p *progress) Value(k any) any {
+	if k, ok := k.(key); ok && k.c == p.c {
+		return p
+	}
+	return p.Context.Value(k)
+}
+
+// from returns what the context has for this Collector; nil if it has nothing.
+func (c *Collector) from(ctx context.Context) *progress {
+	p, _ := ctx.Value(key{c}).(*progress)
+	return p
+}
+
+// LockStart implements redlatch.Observer.
+func (c *Collector) LockStart(ctx context.Context, start redlatch.LockStart) context.Context {
+	p := &progress{Context: ctx, c: c, entry: c.labels.Of(start.Name)}
+	p.entry.Waiting.Add(&p.item, 0)
+	return p
+}
+
+// LockEnd implements redlatch.Observer.
+func (c *Collector) LockEnd(ctx context.Context, end redlatch.LockEnd) {
+	p := c.from(ctx)
+	if p == nil {
+		return
+	}
+	p.entry.Waiting.Remove(&p.item)
+	p.entry.Data.wait.Observe(end.Waited.Seconds())
+	if end.Err == nil {
+		p.entry.Data.acquired.Inc()
+		return
+	}
+	c.failed.WithLabelValues(p.entry.Label, redlatch.Outcome(end.Err)).Inc()
+}
+
+// LeaseStart implements redlatch.LeaseObserver.
+func (c *Collector) LeaseStart(ctx context.Context, start redlatch.LeaseStart) context.Context {
+	lease := &progress{Context: ctx, c: c}
+	if request := c.from(ctx); request != nil {
+		lease.entry = request.entry
+	} else { // it was attached
+		lease.entry = c.labels.Of(start.Name)
+	}
+	lease.entry.Held.Add(&lease.item, start.MaxHold)
+	return lease
+}
+
+// LeaseEnd implements redlatch.LeaseObserver.
+func (c *Collector) LeaseEnd(ctx context.Context, end redlatch.LeaseEnd) {
+	p := c.from(ctx)
+	if p == nil {
+		return
+	}
+	p.entry.Held.Remove(&p.item)
+	p.entry.Data.hold.Observe(end.Held.Seconds())
+	if errors.Is(end.Cause, redlatch.ErrLost) {
+		c.lost.WithLabelValues(p.entry.Label, redlatch.Outcome(end.Cause)).Inc()
+	}
+}
+
+// RoundEnd implements redlatch.RoundObserver.
+func (c *Collector) RoundEnd(_ context.Context, end redlatch.RoundEnd) {
+	if ongoing.NoQuorum(end) {
+		c.withoutQuorum.WithLabelValues(end.Op.String()).Inc()
+	}
+}
+
+// NodeEnd implements redlatch.NodeObserver.
+func (c *Collector) NodeEnd(end redlatch.NodeEnd) {
+	r := c.requests(nodeOp{end.Node, end.Op})
+	if end.Err != nil {
+		r.failed.Inc() // not in the histogram: a refused connection is no quick answer
+		return
+	}
+	r.took.Observe(end.Elapsed.Seconds())
+}
+
+// NodeChange implements redlatch.NodeObserver. It does nothing: Watch exports
+// what is known about nodes.
+func (c *Collector) NodeChange(redlatch.NodeHealth) {}
+
+// requests returns what is counted for an operation of a node.
+func (c *Collector) requests(of nodeOp) requests {
+	c.mu.RLock()
+	r, found := c.byNode[of]
+	c.mu.RUnlock()
+	if found {
+		return r
+	}
+	name, op := ongoing.NodeLabel(of.node), of.op.String()
+	r = requests{c.round.WithLabelValues(name, op), c.nodeFailed.WithLabelValues(name, op)}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.byNode[of] = r
+	return r
+}

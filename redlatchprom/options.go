@@ -1,0 +1,95 @@
+package redlatchprom
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"unicode/utf8"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/redlatch/redlatch"
+	"github.com/redlatch/redlatch/internal/ongoing"
+)
+
+// Options are the settings of a Collector. The zero value works.
+type Options struct {
+	// Label returns the label of a lock's name. Names with a key in them need
+	// one label for all keys. Names whose label is "" have the label "(other)".
+	// It runs for every request, and must be quick. Defaults to
+	// redlatch.NamePattern.
+	Label func(name string) string
+
+	// MaxLabels is how many labels there may be. Names beyond have the label
+	// "(other)". A label has some 45 series. Defaults to 100.
+	MaxLabels int
+
+	// ConstLabels are put on every series, as "cluster" may be if the process
+	// has a Collector for each of two quorums. Defaults to none.
+	ConstLabels prometheus.Labels
+
+	// WaitBuckets, HoldBuckets and RoundBuckets are the upper limits of the
+	// histograms' buckets, in seconds and in order: for waits, for leases, and
+	// for the answers of nodes. Default to 1 ms to 5 minutes, 10 ms to 24 hours,
+	// and 0.1 ms to 2 s.
+	WaitBuckets, HoldBuckets, RoundBuckets []float64
+}
+
+// withDefaults returns o with every unset field set, or an error for the first
+// field that is not valid.
+func (o Options) withDefaults() (Options, error) {
+	for _, f := range []struct {
+		name  string
+		value *[]float64
+		deflt []float64
+	}{
+		{"WaitBuckets", &o.WaitBuckets, ongoing.WaitBuckets},
+		{"HoldBuckets", &o.HoldBuckets, ongoing.HoldBuckets},
+		{"RoundBuckets", &o.RoundBuckets, ongoing.RoundBuckets},
+	} {
+		if *f.value == nil {
+			*f.value = f.deflt
+		}
+		if err := checkBuckets(f.name, *f.value); err != nil {
+			return o, err
+		}
+	}
+	for name, value := range o.ConstLabels {
+		if err := checkConstLabel(name, value); err != nil {
+			return o, err
+		}
+	}
+	return o, nil
+}
+
+func checkBuckets(field string, limits []float64) error {
+	for i, limit := range limits {
+		if !(limit > 0) || i > 0 && limit <= limits[i-1] {
+			return &redlatch.ConfigError{Field: field, Value: limits, Bound: fmt.Sprintf("above 0 and in order: %v is not", limit)}
+		}
+	}
+	if len(limits) == 0 {
+		return &redlatch.ConfigError{Field: field, Value: limits, Bound: "nil, or one limit at least"}
+	}
+	return nil
+}
+
+var (
+	labelForm = regexp.MustCompile(`^[a-zA-Z_][a-zA-Z0-9_]*$`)
+	ourLabels = []string{"name", "reason", "cause", "node", "op", "le"}
+)
+
+func checkConstLabel(name, value string) error {
+	bad := func(bound string) error {
+		return &redlatch.ConfigError{Field: "ConstLabels", Value: fmt.Sprintf("%q: %q", name, value), Bound: bound}
+	}
+	switch {
+	case !labelForm.MatchString(name) || len(name) > 1 && name[:2] == "__":
+		return bad("letters, digits and _, not first a digit or __")
+	case slices.Contains(ourLabels, name):
+		return bad(fmt.Sprintf("another name than the metrics' own labels %q", ourLabels))
+	case !utf8.ValidString(value):
+		return bad("a value of UTF-8")
+	}
+	return nil
+}
