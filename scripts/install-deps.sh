@@ -1,8 +1,9 @@
 #!/bin/sh
 # Installs what the tests need and the machine lacks: redis-server, the servers
-# of MariaDB and PostgreSQL, PgBouncer, etcd, a C compiler for the race detector, make,
-# bash, and on Linux ip and nft, for network namespaces with packet filters, and
-# ps. Does nothing if all are installed. The tests start their own servers.
+# of MariaDB and PostgreSQL, PgBouncer, etcd, Prometheus with promtool, a C compiler
+# for the race detector, make, bash, and on Linux ip and nft, for network
+# namespaces with packet filters, and ps. Does nothing if all are installed. The
+# tests start their own servers.
 set -eu
 
 has() { command -v "$1" >/dev/null 2>&1; }
@@ -13,6 +14,7 @@ has mariadbd || has mysqld || [ -x /usr/sbin/mariadbd ] || need="$need mariadb"
 has postgres || ls /usr/lib/postgresql/*/bin/postgres >/dev/null 2>&1 || need="$need postgresql"
 has pgbouncer || [ -x /usr/sbin/pgbouncer ] || need="$need pgbouncer"
 has etcd || need="$need etcd"
+has promtool || need="$need prometheus"
 has make || need="$need make"
 has bash || need="$need bash"
 # Only on Linux does the race detector need a C compiler.
