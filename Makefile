@@ -37,7 +37,7 @@ build: ## the commands, as bin/redlatch and bin/redlatch-torture
 	$(GO) build -trimpath -o bin/ ./cmd/redlatch ./cmd/redlatch-torture
 
 .PHONY: deps
-deps: ## install what the tests need and is missing: redis-server, MariaDB, PostgreSQL, etcd, a C compiler, ip, nft, ps
+deps: ## install what the tests need and is missing: redis-server, MariaDB, PostgreSQL, etcd, Prometheus, Chromium, a C compiler, ip, nft, ps
 	@scripts/install-deps.sh
 
 .PHONY: test
@@ -70,6 +70,10 @@ bench: deps ## redlatch beside its peers on real servers, some 20 minutes, into 
 .PHONY: capacity
 capacity: deps ## what many leases cost servers and client, some 3 minutes; the figures of docs/scale.md
 	cd bench && $(GO) run ./cmd/capacity
+
+.PHONY: observers
+observers: deps ## what metrics and traces cost, some 2 minutes; the tables of docs/metrics.md
+	cd bench && $(GO) run ./cmd/observers
 
 .PHONY: bench-databases
 bench-databases: deps ## locks in PostgreSQL and MariaDB beside their peers, some 2 minutes, into docs/testing/bench; BENCH=-quick for a look
