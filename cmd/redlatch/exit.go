@@ -19,6 +19,7 @@ import (
 const (
 	exitUsage     = 64                      // the command line is wrong
 	exitNoQuorum  = 69                      // too few nodes answered
+	exitMetrics   = 73                      // the file of metrics cannot be written
 	exitHeld      = 75                      // another holds the lock, or the wait is over
 	exitLost      = 79                      // the lock was lost while CMD ran
 	exitCannotRun = supervise.CodeCannotRun // CMD is there and cannot be run
@@ -47,6 +48,7 @@ type outcome struct {
 	run   *runFacts
 	once  string // the occurrence; empty without --once
 	ran   bool   // CMD was started
+	cause string // why the lock was lost; empty if it was not
 }
 
 func (o *outcome) Error() string {
@@ -111,7 +113,7 @@ func outcomeOf(err error) *outcome {
 		return &outcome{code: exitSignal + int(signal.Signal), signal: signal.Signal, event: "interrupted",
 			err: fmt.Errorf("%v while waiting for the lock", signal)}
 	case errors.Is(err, redlatch.ErrLost): // one of several locks, during the wait for another
-		return lostOutcome(err)
+		return lostOutcome(causeOf(err), err)
 	case errors.Is(err, redlatch.ErrHeld):
 		return &outcome{code: exitHeld, event: "held", err: err}
 	case errors.As(err, &bad):

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"os"
 	"strings"
 
@@ -57,6 +58,7 @@ Exit status:
 					lease.Detach()
 					return &outcome{code: exitOutput, event: "output", err: fmt.Errorf("the lock is extended, but that could not be written: %w", err)}
 				}
+				say.event(slog.LevelInfo, "extended", lease.Name(), "the lock is extended", leaseAttrs([]*redlatch.Lease{lease})...)
 				_, err = lease.Detach()
 				return err
 			}))
@@ -65,6 +67,7 @@ Exit status:
 	cmd.Flags().SortFlags = false
 	f.register(cmd.Flags())
 	say.registerOutput(cmd.Flags(), "what stdout gets: lines for eval, or one of JSON", "sh", "json")
+	say.registerLog(cmd.Flags())
 	return cmd
 }
 
@@ -94,6 +97,7 @@ Exit status:
 				if err := client.Free(ctx, handle); err != nil {
 					return err
 				}
+				say.event(slog.LevelInfo, "released", "", "the lock is released")
 				if say.format == "json" {
 					return writeJSON(cmd.OutOrStdout(), event{Event: "released", Nodes: f.opened})
 				}
@@ -104,6 +108,7 @@ Exit status:
 	cmd.Flags().SortFlags = false
 	f.register(cmd.Flags())
 	say.registerOutput(cmd.Flags(), "write it in words, or as a line of JSON", "text", "json")
+	say.registerLog(cmd.Flags())
 	return cmd
 }
 
@@ -137,7 +142,7 @@ func (f *nodeFlags) withHandle(cmd *cobra.Command, args []string, do func(contex
 	case ctx.Err() != nil:
 		return ended(ctx)
 	case errors.Is(err, redlatch.ErrLost):
-		end := lostOutcome(fmt.Errorf("the lock was lost before: %s", lostCause(err)))
+		end := lostOutcome(causeOf(err), fmt.Errorf("the lock was lost before: %s", lostCause(err)))
 		end.hint = "were the same --nodes given as to lock?" // others know nothing of it
 		return end
 	case errors.As(err, &bad) && bad.Field == "handle":

@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"log/slog"
 	"time"
 
 	"github.com/redlatch/redlatch"
@@ -22,6 +23,7 @@ type heldLock struct {
 	onLost   supervise.OnLost
 	extends  *extensions
 	say      *reporter
+	cause    string // why the lock was lost; empty if it was not
 }
 
 // Taken reports whether the nodes ended the lease before its deadline.
@@ -42,20 +44,30 @@ func (h *heldLock) maxHoldOver() bool {
 
 // Lost says why the lock is lost.
 func (h *heldLock) Lost(cause error) error {
+	var err error
 	failure, job := h.extends.failure(), heldSince(h.name, h.acquired)
 	switch {
 	case errors.Is(cause, redlatch.ErrNoQuorum):
-		return fmt.Errorf("%s is no longer ours, and CMD was ended: %s", job, lostCause(cause))
+		h.cause = causeTaken
+		err = fmt.Errorf("%s is no longer ours, and CMD was ended: %s", job, lostCause(cause))
 	case h.maxHoldOver():
-		return fmt.Errorf("%q was held for its --max-hold of %v, and CMD was ended", h.name, h.maxHold)
+		h.cause = causeMaxHold
+		err = fmt.Errorf("%q was held for its --max-hold of %v, and CMD was ended", h.name, h.maxHold)
 	case failure != "":
-		return fmt.Errorf("%s could not be extended in time, and CMD was ended: %s", job, failure)
+		h.cause = causeNotExtended
+		err = fmt.Errorf("%s could not be extended in time, and CMD was ended: %s", job, failure)
+	default:
+		h.cause = causeStalled
+		err = fmt.Errorf("%s could not be extended in time, and CMD was ended: this process, or the machine, was stopped or suspended", job)
 	}
-	return fmt.Errorf("%s could not be extended in time, and CMD was ended: this process, or the machine, was stopped or suspended", job)
+	h.say.event(slog.LevelWarn, "losing", h.name, "the lock is being lost, and CMD is ended",
+		slog.String("cause", h.cause), slog.Duration("left", h.Remaining()), since(h.acquired))
+	return err
 }
 
 // Ignored warns that the lock is lost and CMD runs on.
 func (h *heldLock) Ignored() {
+	h.cause = causeOf(h.Err())
 	h.warn("%s is lost, and CMD runs on without it: %s", heldSince(h.name, h.acquired), lostCause(h.Err()))
 }
 
@@ -67,13 +79,13 @@ func (h *heldLock) outcome(command string, r supervise.Result) *outcome {
 	case supervise.NotStarted:
 		return cannotRun(command, r.Err, true)
 	case supervise.TooLate:
-		return lostOutcome(fmt.Errorf("%q ran out before CMD was started", h.name))
+		return lostOutcome(causeStalled, fmt.Errorf("%q ran out before CMD was started", h.name))
 	case supervise.Lost:
-		return lostOutcome(r.Err)
+		return lostOutcome(h.cause, r.Err)
 	case supervise.Unended:
-		return lostOutcome(fmt.Errorf("%q is lost, and CMD could not be ended and runs on: end it by hand", h.name))
+		return lostOutcome(h.cause, fmt.Errorf("%q is lost, and CMD could not be ended and runs on: end it by hand", h.name))
 	}
-	return &outcome{code: r.Exit.Code, signal: r.Exit.Signal, keyed: r.Keyed, event: "exited"}
+	return &outcome{code: r.Exit.Code, signal: r.Exit.Signal, keyed: r.Keyed, event: "exited", cause: h.cause}
 }
 
 // release frees the lock, unless it was lost. If the nodes report only now that
@@ -88,15 +100,51 @@ func (h *heldLock) release(end *outcome) {
 	lost := errors.Is(err, redlatch.ErrLost)
 	switch {
 	case err == nil:
+		h.say.event(slog.LevelInfo, "released", h.name, "the lock is released", since(h.acquired))
 	case end.event == "lost":
 		// The outcome says it already.
 	case lost && h.onLost != supervise.Ignore:
 		if end.event == "exited" {
-			*end = *lostOutcome(fmt.Errorf("%q was lost before CMD ended: %s", h.name, lostCause(err)))
+			*end = *lostOutcome(causeOf(err), fmt.Errorf("%q was lost before CMD ended: %s", h.name, lostCause(err)))
 		}
 	case h.once.onceSet && failed == nil:
 		*end = *h.once.unmarked(h.name, err)
 	case !h.once.onceSet && !lost:
 		h.warn("%q could not be released and runs out within %v: %s", h.name, max(h.all[0].TTL(), h.keep), message(err))
+	}
+}
+
+// note logs what happens to CMD.
+func (h *heldLock) note(n supervise.Note) {
+	switch n.What {
+	case supervise.Started:
+		h.say.event(slog.LevelInfo, "started", h.name, "CMD is started", slog.Int("pid", n.Pid))
+	case supervise.Signalled:
+		h.say.event(slog.LevelInfo, "signal", h.name, fmt.Sprintf("CMD and what it started are sent %s: %s", signalName(n.Signal), n.Why),
+			slog.String("signal", signalName(n.Signal)), slog.String("why", n.Why), slog.Int("pid", n.Pid))
+	case supervise.Finished:
+		level := slog.LevelInfo
+		if n.Exit.Code != 0 {
+			level = slog.LevelWarn
+		}
+		h.say.event(level, "ended", h.name, fmt.Sprintf("CMD has ended with %d", n.Exit.Code), slog.Int("exit", n.Exit.Code), slog.Int("pid", n.Pid), since(h.acquired))
+	}
+}
+
+// logWanted logs, once for each lock, that another waits for it. It costs
+// requests, so nothing is asked unless it is written.
+func (h *heldLock) logWanted() {
+	if !h.say.logs() || h.say.quiet {
+		return
+	}
+	for _, lease := range h.all {
+		wanted, over := lease.Wanted(), lease.Context().Done()
+		go func() {
+			select {
+			case <-wanted:
+				h.say.event(slog.LevelInfo, "wanted", lease.Name(), "another waits for the lock", since(h.acquired))
+			case <-over:
+			}
+		}()
 	}
 }

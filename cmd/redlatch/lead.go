@@ -26,9 +26,11 @@ ends.
 CMD gets what run gives it: a process group of its own, signals, and
 REDLATCH_NAME, REDLATCH_TOKEN, REDLATCH_OWNER and REDLATCH_DEADLINE in its
 environment. The token grows with every term: pass it to what CMD writes to.
+--metrics and --log-format are those of run; the metrics are of the last term.
 
 Exit status: CMD's own, or
    64  the command line is wrong, or redlatch itself runs under the lock NAME
+   73  the file of --metrics cannot be written, and CMD did not run
    79  the lock was lost, and CMD could not be ended
   126  CMD cannot be run        127  CMD is not found
 128+N  CMD, or the wait for the lock, was ended by signal N`,
@@ -71,7 +73,7 @@ func (t *task) lead() *outcome {
 		end, lost := t.run()
 		switch {
 		case lost:
-			t.say.warn(t.name(), "%v; waiting for the lock again", end.err)
+			t.say.lostTerm(t.name(), end)
 			outage = false
 		case end.code == exitNoQuorum && end.run == nil:
 			if !outage {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"os"
 	"os/signal"
 	"slices"
@@ -101,6 +102,7 @@ Exit status:
 	flags.StringVar(&f.label, "label", "", "what others see as the holder, besides host and process id (default shell-PID, the process that called)")
 	flags.BoolVarP(&say.quiet, "quiet", "q", false, "write nothing while waiting, nor when another holds the lock; errors are still written")
 	say.registerOutput(flags, "what stdout gets: lines for eval, or one of JSON", "sh", "json")
+	say.registerLog(flags)
 	return cmd
 }
 
@@ -158,7 +160,7 @@ func (f *lockFlags) run(out io.Writer, say *reporter, name string) error {
 		return err
 	}
 	places := &places{}
-	client, err := f.clientOf(nodes, redlatch.Options{Label: f.label, Observer: places})
+	client, err := f.clientOf(nodes, redlatch.Options{Label: f.label, Observer: places, Logger: say.forLibrary()})
 	if err != nil {
 		return err
 	}
@@ -196,8 +198,9 @@ func (f *lockFlags) run(out io.Writer, say *reporter, name string) error {
 		return &outcome{code: exitOutput, event: "output", err: fmt.Errorf("the handle could not be written, and the lock was released again: %w", err)}
 	}
 	if _, err := lease.Detach(); err != nil {
-		return lostOutcome(fmt.Errorf("%q ran out before it could be used", name))
+		return lostOutcome(causeStalled, fmt.Errorf("%q ran out before it could be used", name))
 	}
+	say.event(slog.LevelInfo, "acquired", name, "the lock is acquired", append(leaseAttrs([]*redlatch.Lease{lease}), slog.Duration("waited", waited))...)
 	client.Close() // waits for answers that came late
 	say.reduced(name, client)
 	return nil

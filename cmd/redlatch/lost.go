@@ -11,9 +11,33 @@ import (
 	"github.com/redlatch/redlatch/node"
 )
 
+// The causes of a lost lock, as metrics and logs name them.
+const (
+	causeTaken       = "taken"        // the nodes say that it is no longer ours
+	causeNotExtended = "not_extended" // too few nodes confirmed an extension in time
+	causeStalled     = "stalled"      // this process, or the machine, was stopped
+	causeMaxHold     = "max_hold"     // --max-hold is over
+)
+
 // lostOutcome is the outcome of a run whose lock was lost.
-func lostOutcome(err error) *outcome {
-	return &outcome{code: exitLost, event: "lost", err: err}
+func lostOutcome(cause string, err error) *outcome {
+	return &outcome{code: exitLost, event: "lost", cause: cause, err: err}
+}
+
+// causeOf is the cause of a lease that is lost.
+func causeOf(err error) string {
+	var lost *redlatch.LostError
+	switch {
+	case errors.Is(err, redlatch.ErrMaxHold):
+		return causeMaxHold
+	case !errors.As(err, &lost):
+		return causeTaken
+	case lost.Err != nil:
+		return causeTaken
+	case lost.Last != nil:
+		return causeNotExtended
+	}
+	return causeStalled
 }
 
 // lostCause is why a lease ended, as a part of a sentence that names the lock.

@@ -8,7 +8,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"unicode"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -65,23 +64,12 @@ func isTerminal(f *os.File) bool { return screen.IsTerminal(f) }
 // paint colours a text for a terminal.
 func paint(out io.Writer, colour, text string) string { return screen.Paint(out, colour, text) }
 
-// harmless returns a text that others wrote, such as a name or an owner,
-// without control characters for the terminal.
-func harmless(s string) string {
-	return strings.Map(func(r rune) rune {
-		if !unicode.IsPrint(r) {
-			return unicode.ReplacementChar
-		}
-		return r
-	}, s)
-}
-
 // quote makes a text one word for every shell that has single quotes.
 func quote(s string) string { return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'" }
 
 // writeJSON writes v as one line.
 func writeJSON(out io.Writer, v any) error {
-	enc := json.NewEncoder(out)
+	enc := json.NewEncoder(visible{out})
 	enc.SetEscapeHTML(false)
 	return enc.Encode(v)
 }

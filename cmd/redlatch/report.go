@@ -1,10 +1,10 @@
 package main
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"strings"
 	"time"
 
@@ -20,6 +20,7 @@ type reporter struct {
 	w      io.Writer
 	quiet  bool
 	format format
+	logFlag
 }
 
 // format is a pflag.Value: text or json.
@@ -39,6 +40,7 @@ func (r *reporter) register(flags *pflag.FlagSet) {
 	r.format = "text"
 	flags.BoolVarP(&r.quiet, "quiet", "q", false, "write nothing while waiting, nor when another holds the lock or has done the job; errors are still written")
 	flags.VarP(&r.format, "output", "o", "write stderr in words, or in lines of JSON with one for every outcome")
+	r.registerLog(flags)
 }
 
 // runFacts is what is known of locks that were acquired.
@@ -81,6 +83,10 @@ func (r *reporter) end(o *outcome) {
 	if r.quiet && (o.event == "held" || o.event == "done" || o.err == nil) {
 		return
 	}
+	if r.logs() {
+		r.logEnd(o)
+		return
+	}
 	if r.format != "json" {
 		if o.err != nil {
 			r.line(message(o.err), o.hint)
@@ -94,26 +100,49 @@ func (r *reporter) end(o *outcome) {
 	if o.once != "" {
 		e.Once, e.Ran = o.once, &o.ran
 	}
-	var held *redlatch.HeldError
-	if errors.As(o.err, &held) {
-		e.Holders = holdersJSON(held.Holders)
-	}
+	e.Holders = holdersIn(o.err)
 	if f := o.run; f != nil {
 		e.Token, e.Owner, e.shareJSON = tokenText(f.leases[0].Token()), f.leases[0].Owner(), shareOf(f.leases[0])
 		if len(f.leases) > 1 {
-			e.Token = ""
-			for _, l := range f.leases {
-				e.Locks = append(e.Locks, lockedJSON{l.Name(), tokenText(l.Token())})
-			}
+			e.Token, e.Locks = "", lockedOf(f.leases)
 		}
 		e.Waited, e.Held = ms(f.waited), ms(f.held)
 	}
 	r.json(e)
 }
 
+// lockedOf describes several locks.
+func lockedOf(leases []*redlatch.Lease) []lockedJSON {
+	locks := make([]lockedJSON, len(leases))
+	for i, l := range leases {
+		locks[i] = lockedJSON{l.Name(), tokenText(l.Token())}
+	}
+	return locks
+}
+
+// holdersIn are the holders that the error of a refused lock names.
+func holdersIn(err error) []holderJSON {
+	var held *redlatch.HeldError
+	if !errors.As(err, &held) {
+		return nil
+	}
+	return holdersJSON(held.Holders)
+}
+
 // waiting reports a wait.
 func (r *reporter) waiting(v waitView) {
 	text := strings.TrimPrefix(v.line(), "redlatch: ")
+	if r.logs() {
+		attrs := []slog.Attr{slog.Duration("waited", v.waited)}
+		if v.place > 0 {
+			attrs = append(attrs, slog.Int("place", v.place))
+		}
+		if len(v.holders) > 0 {
+			attrs = append(attrs, slog.Any("holders", holdersJSON(v.holders)))
+		}
+		r.event(slog.LevelInfo, "waiting", v.name, text, attrs...)
+		return
+	}
 	if r.format == "json" {
 		r.json(event{Event: "waiting", Name: v.name, Message: text, Holders: holdersJSON(v.holders), Place: v.place, Waited: ms(v.waited)})
 		return
@@ -124,6 +153,10 @@ func (r *reporter) waiting(v waitView) {
 // warn reports what the outcome does not show.
 func (r *reporter) warn(name, format string, args ...any) {
 	err := fmt.Errorf(format, args...)
+	if r.logs() {
+		r.event(slog.LevelWarn, "warning", name, message(err))
+		return
+	}
 	if r.format == "json" {
 		r.json(event{Event: "warning", Name: name, Message: message(err)})
 		return
@@ -135,6 +168,10 @@ func (r *reporter) warn(name, format string, args ...any) {
 func (r *reporter) reduced(name string, client *redlatch.Client) bool {
 	out := admin.New(client).Quarantined()
 	for _, node := range out {
+		if r.logs() {
+			r.event(slog.LevelWarn, "quarantined", name, fmt.Sprintf("%v; until then fewer other nodes may fail", node), slog.String("node", node.Node))
+			continue
+		}
 		r.warn(name, "%v; until then fewer other nodes may fail", node)
 	}
 	return len(out) > 0
@@ -148,9 +185,7 @@ func (r *reporter) line(text, hint string) {
 }
 
 func (r *reporter) json(e event) {
-	enc := json.NewEncoder(r.w)
-	enc.SetEscapeHTML(false)
-	enc.Encode(e) // if stderr is gone, there is nowhere to report it
+	writeJSON(r.w, e) // if stderr is gone, there is nowhere to report it
 }
 
 func ms(d time.Duration) *float64 {

@@ -16,6 +16,7 @@ func execute(args []string) *outcome {
 		return &outcome{}
 	}
 	end := outcomeOf(err)
+	say.settleLog(cmd, args)
 	say.end(end)
 	failEval(cmd, say, end.code)
 	return end

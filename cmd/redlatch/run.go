@@ -2,7 +2,9 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"log/slog"
 	"os"
 	"os/exec"
 	"strconv"
@@ -58,9 +60,17 @@ released. When the lock is being lost, because no majority of nodes could be
 reached or because --max-hold is over, the group gets a TERM one --grace before
 the deadline, and a KILL before the deadline.
 
+With --metrics FILE the run writes metrics for the textfile collector of
+node_exporter, when it begins to wait, when CMD starts, and at the end: how long
+it waited and held the lock, its exit status and outcome, when CMD last
+succeeded here, and which nodes answered. Give every NAME a file of its own on a
+machine. With --log-format json stderr is a log: a line of JSON for each event,
+from the wait to the release, and nothing else of redlatch.
+
 Exit status: CMD's own; 0 if an occurrence is done already; or
    64  the command line is wrong, or redlatch itself runs under the lock NAME
    69  too few nodes answered
+   73  the file of --metrics cannot be written, and CMD did not run
    75  another holds the lock, or the wait is over (or CODE, with -E)
    79  the lock was lost while CMD ran
        (or CMD succeeded, and with --once that could not be noted)
@@ -77,6 +87,9 @@ Exit status: CMD's own; 0 if an occurrence is done already; or
   # a cron job on many machines: the first runs it, the others exit after a
   # second, even those whose clocks are up to half a minute late
   redlatch run -w 1s -q --keep 30s --nodes redis://a:6379,redis://b:6379,redis://c:6379 backup -- ./backup.sh
+
+  # what happened goes to the journal as JSON, and to Prometheus
+  redlatch run --log-format json --metrics /var/lib/prometheus/node-exporter/backup.prom backup -- ./backup.sh
 
   # wait for half a minute at most
   redlatch run -w 30s deploy/web -- make deploy
@@ -123,19 +136,21 @@ type task struct {
 	client   *redlatch.Client
 	extends  *extensions
 	received chan os.Signal
-	warned   bool // that nodes are quarantined
-	held     bool // the locks were acquired
+	metrics  *runMetrics // nil without --metrics
+	warned   bool        // that nodes are quarantined
+	held     bool        // the locks were acquired
 }
 
 // ended prepares the run of CMD, calls do, and returns the outcome.
 func (f *runFlags) ended(say *reporter, cmd *cobra.Command, args []string, do func(t *task) *outcome) *outcome {
+	f.logsTwice = cmd.Flags().Changed("output") && say.format == "json" && say.logs()
 	f.graceSet = cmd.Flags().Changed("grace")
 	f.ttlSet = cmd.Flags().Changed("ttl")
 	f.slotsSet = cmd.Flags().Changed("slots")
 	f.onceSet = cmd.Flags().Changed("once")
 	dash := cmd.ArgsLenAtDash()
 	t := &task{f: f, say: say, names: args[:dash], argv: args[dash:]}
-	end := t.prepare()
+	end := t.begin()
 	if end == nil {
 		end = do(t)
 		t.close()
@@ -146,6 +161,21 @@ func (f *runFlags) ended(say *reporter, cmd *cobra.Command, args []string, do fu
 
 // name is how the locks are named in messages.
 func (t *task) name() string { return strings.Join(t.names, ", ") }
+
+// begin prepares the run, and has the file of metrics say why that failed. It
+// returns the outcome then.
+func (t *task) begin() (end *outcome) {
+	if t.f.logsTwice {
+		return usageError(errors.New("-o json and --log-format json contradict each other: both are forms of stderr"), "leave out one of them")
+	}
+	if t.metrics, end = t.f.openMetrics(t.names); end != nil {
+		return end
+	}
+	if end = t.prepare(); end != nil {
+		t.record(end)
+	}
+	return end
+}
 
 // prepare makes a client. It returns an outcome if that fails.
 func (t *task) prepare() *outcome {
@@ -173,7 +203,7 @@ func (t *task) prepare() *outcome {
 		return outcomeOf(err)
 	}
 	t.extends = &extensions{}
-	opts := redlatch.Options{Label: f.labelFor(t.argv[0]), MaxHold: f.maxHold, Observer: t.extends}
+	opts := redlatch.Options{Label: f.labelFor(t.argv[0]), MaxHold: f.maxHold, Observer: t.extends, Logger: t.say.forLibrary()}
 	if f.ttlSet {
 		// Otherwise the library chooses: the nodes may be marked for a shorter one.
 		opts.TTL = f.ttl
@@ -194,7 +224,10 @@ func (t *task) close() {
 
 // run acquires the locks, runs CMD under them, and releases them. It reports
 // also whether CMD has ended because a lock was lost.
-func (t *task) run() (end *outcome, lost bool) {
+func (t *task) run() (end *outcome, lost bool) { return t.recorded(t.attempt) }
+
+// attempt is run without its metrics.
+func (t *task) attempt() (end *outcome, lost bool) {
 	f := t.f
 	if !f.noWait && !f.waitSet {
 		for _, name := range t.names {
@@ -219,13 +252,23 @@ func (t *task) run() (end *outcome, lost bool) {
 		Env:   append(append(os.Environ(), leaseVariables(facts.leases...)...), heldWith(locks.all)),
 		Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr,
 	}
+	t.say.holding(locks.all)
+	defer t.say.holding(nil)
+	t.say.event(slog.LevelInfo, "acquired", t.name(), "the lock is acquired", slog.Duration("waited", facts.waited))
+	if err := t.metrics.acquired(facts.waited); err != nil {
+		if end := t.unwritable(err); end != nil {
+			locks.free(errFailed)
+			return end, false
+		}
+	}
 	grace := f.graceFor(facts.leases[0].TTL())
 	held := &heldLock{
 		locks: locks, once: f.onceFlag, name: t.name(), acquired: acquired, maxHold: f.maxHold, keep: f.keep, grace: grace,
 		onLost: f.onLost, extends: t.extends, say: t.say,
 	}
+	held.logWanted()
 	result := supervise.Run(supervise.Config{
-		Cmd: cmd, Lease: held, Plan: supervise.NewPlan(grace, f.onLost), Signals: t.received, Warn: held.warn,
+		Cmd: cmd, Lease: held, Plan: supervise.NewPlan(grace, f.onLost), Signals: t.received, Warn: held.warn, Note: held.note,
 	})
 	end = held.outcome(t.argv[0], result)
 	held.release(end)

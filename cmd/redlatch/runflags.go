@@ -21,6 +21,7 @@ type runFlags struct {
 	nodeFlags
 	shareFlags
 	onceFlag
+	metricsFlag
 	noWait       bool
 	wait         time.Duration
 	waitSet      bool
@@ -33,6 +34,7 @@ type runFlags struct {
 	onLost       supervise.OnLost
 	conflictCode int
 	label        string
+	logsTwice    bool // -o json and --log-format json
 }
 
 // registerRun adds the flags of run.
@@ -64,6 +66,7 @@ func (f *runFlags) registerHold(flags *pflag.FlagSet) {
 	flags.DurationVar(&f.grace, "grace", 0, "`DURATION` before the deadline at which CMD gets a TERM when the lock is being lost (default a fifth of the TTL, 2s at most)")
 	flags.Var(&f.onLost, "on-lost", "what CMD gets when the lock is being lost: term, a TERM and then a KILL; kill, the KILL alone; or ignore, nothing")
 	flags.StringVar(&f.label, "label", "", "what others see as the holder, besides host and process id (default the name of CMD)")
+	f.registerMetrics(flags)
 }
 
 // runArgs checks that the arguments are NAME... -- CMD.

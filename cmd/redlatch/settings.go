@@ -18,12 +18,12 @@ import (
 // long names. Flags that say what to do, such as --yes, are none.
 var settings = []string{
 	"nodes", "state", "require-nodes", "node-list", "guard", "any-membership", "node-timeout", "password-file",
-	"ttl", "no-wait", "wait", "max-hold", "keep", "grace", "on-lost", "conflict-exit-code", "label",
+	"ttl", "no-wait", "wait", "max-hold", "keep", "grace", "on-lost", "conflict-exit-code", "label", "log-format",
 }
 
 // exclusive are settings that exclude each other: one that is set nearer to the
 // user disables the others.
-var exclusive = [][]string{{"nodes", "state"}, {"no-wait", "wait"}}
+var exclusive = [][]string{{"nodes", "state"}, {"no-wait", "wait"}, {"log-format", "output"}}
 
 // renamed are former settings, and what has replaced each.
 var renamed = map[string]string{"min-hold": "keep"}
@@ -51,9 +51,10 @@ func applySettings(cmd *cobra.Command, say *reporter) error {
 		return err
 	}
 	onLine := func(name string) bool { f := flags.Lookup(name); return f != nil && f.Changed }
+	var seen []string // flags that show a password
 	for _, name := range []string{"nodes", "former"} {
 		if onLine(name) && hasPassword(flags.Lookup(name).Value.String()) {
-			say.warn("", "the password in --%s can be seen by everyone on this machine (ps shows it); set %s, --password-file, or %s", name, passwordVariable, nodesVariable)
+			seen = append(seen, name)
 		}
 	}
 	file, err := readSettings()
@@ -63,6 +64,9 @@ func applySettings(cmd *cobra.Command, say *reporter) error {
 	set := map[string]bool{} // by something nearer to the user
 	for _, name := range settings {
 		set[name] = onLine(name)
+	}
+	if onLine("output") {
+		_, set["output"] = flags.Lookup("output").Value.(*format) // that of stderr
 	}
 	environment := func(name string) (setting, bool) {
 		value := os.Getenv(variable(name))
@@ -84,6 +88,10 @@ func applySettings(cmd *cobra.Command, say *reporter) error {
 		for _, name := range here {
 			set[name] = true
 		}
+	}
+	// Not earlier: now it is known what form stderr has.
+	for _, name := range seen {
+		say.warn("", "the password in --%s can be seen by everyone on this machine (ps shows it); set %s, --password-file, or %s", name, passwordVariable, nodesVariable)
 	}
 	file.warn(say)
 	reportWhere(cmd, say)

@@ -53,7 +53,7 @@ func (r *reporter) showWaiting(name string, nodes []redlatch.Node, places *place
 		return nil
 	}
 	w := &waiting{name: name, nodes: nodes, places: places, share: share, say: r, since: time.Now(), over: make(chan struct{})}
-	if file, ok := r.w.(*os.File); ok && r.format != "json" {
+	if file, ok := r.w.(*os.File); ok && r.format != "json" && !r.logs() {
 		if w.screen = screen.Open(file); w.screen != nil {
 			w.screen.Faint = true
 		}
@@ -138,15 +138,7 @@ func (w *waiting) look(ctx context.Context) waitView {
 	defer cancel()
 	name, place, outage := w.places.last()
 	name = cmp.Or(name, w.name)
-	replies := make([]node.Reply, len(w.nodes))
-	errs := make([]error, len(w.nodes))
-	var asked sync.WaitGroup
-	for i, n := range w.nodes {
-		asked.Go(func() {
-			replies[i], errs[i] = n.Do(ctx, node.Request{Op: node.OpInspect, Name: name})
-		})
-	}
-	asked.Wait()
+	replies, errs := inspect(ctx, w.nodes, name)
 	v := waitView{share: w.share, waited: time.Since(w.since), nodes: len(w.nodes)}
 	v.name, v.place, v.outage = name, place, outage
 	votes := map[string]int{}
@@ -165,6 +157,19 @@ func (w *waiting) look(ctx context.Context) waitView {
 		}
 	}
 	return v
+}
+
+// inspect asks every node about a lock.
+func inspect(ctx context.Context, nodes []redlatch.Node, name string) ([]node.Reply, []error) {
+	replies, errs := make([]node.Reply, len(nodes)), make([]error, len(nodes))
+	var asked sync.WaitGroup
+	for i, n := range nodes {
+		asked.Go(func() {
+			replies[i], errs[i] = n.Do(ctx, node.Request{Op: node.OpInspect, Name: name})
+		})
+	}
+	asked.Wait()
+	return replies, errs
 }
 
 // line says what is waited for, in a form that is fit for a terminal: anybody

@@ -15,31 +15,6 @@ import (
 	"github.com/redlatch/redlatch/node"
 )
 
-// holdJob has somebody hold the lock "job" in a state folder, until the returned
-// function is called.
-func holdJob(t testing.TB) (dir string, release func()) {
-	t.Helper()
-	dir = t.TempDir()
-	cmd := exec.Command("redlatch", "run", "--label", "night-shift", "job", "--", "sh", "-c", "echo >held; exec cat")
-	cmd.Dir = dir
-	cmd.Env = append(os.Environ(), "REDLATCH_STATE_DIR="+dir)
-	stdin, err := cmd.StdinPipe()
-	if err == nil {
-		err = cmd.Start()
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { cmd.Process.Kill() })
-	if !soon(func() bool { _, err := os.Stat(filepath.Join(dir, "held")); return err == nil }) {
-		t.Fatal("the holder did not start")
-	}
-	return dir, func() {
-		stdin.Close()
-		cmd.Wait()
-	}
-}
-
 // waitOn starts a waiter for "job" on a terminal.
 func waitOn(t testing.TB, dir string, args ...string) *console {
 	t.Helper()

@@ -89,6 +89,9 @@ func (c *child) start(cmd *exec.Cmd) error {
 	return err
 }
 
+// pid is CMD's process id.
+func (c *child) pid() int { return c.group }
+
 // wait reports when CMD stops and when it ends. cmd.Wait does not report stops.
 func (c *child) wait() {
 	for {

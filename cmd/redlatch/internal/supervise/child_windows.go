@@ -17,6 +17,7 @@ import (
 // our console. When the lease is being lost there is no TERM, only the KILL.
 type child struct {
 	job     windows.Handle
+	process int // its id
 	exited  chan ending
 	stopped chan os.Signal // never gets one
 }
@@ -39,6 +40,7 @@ func startChild(cmd *exec.Cmd, _ *guardian, _ bool) (*child, error) {
 		c.close()
 		return nil, err
 	}
+	c.process = cmd.Process.Pid
 	err = cmd.Process.WithHandle(func(handle uintptr) {
 		if err := windows.AssignProcessToJobObject(job, windows.Handle(handle)); err != nil {
 			cmd.Process.Kill() // we could not end it later
@@ -53,6 +55,9 @@ func startChild(cmd *exec.Cmd, _ *guardian, _ bool) (*child, error) {
 	}()
 	return c, nil
 }
+
+// pid is CMD's process id.
+func (c *child) pid() int { return c.process }
 
 // left ends what CMD left behind, and returns false: the end of a job is not
 // waited for.

@@ -50,6 +50,26 @@ type Config struct {
 	Signals chan os.Signal
 	// Warn reports what the result does not show.
 	Warn func(format string, args ...any)
+	// Note, if set, is called with what happens to CMD, for a log.
+	Note func(Note)
+}
+
+// What says what happened to CMD.
+type What int
+
+const (
+	Started   What = iota // CMD runs
+	Signalled             // its group was sent a signal
+	Finished              // CMD has ended; others of its group may be left
+)
+
+// Note is something that happened to CMD.
+type Note struct {
+	What   What
+	Pid    int            // of CMD
+	Signal syscall.Signal // of Signalled
+	Why    string         // of Signalled: the reason in a few words
+	Exit   Exit           // of Finished
 }
 
 // End is how a run ended.

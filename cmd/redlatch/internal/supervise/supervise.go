@@ -80,6 +80,7 @@ func Run(c Config) Result {
 	}
 	defer child.close()
 	s.child, s.state = child, running
+	s.note(Note{What: Started})
 	s.loop()
 	return s.result()
 }
@@ -100,6 +101,7 @@ func (s *supervisor) loop() {
 		select {
 		case end := <-s.child.exited:
 			s.exit = &end
+			s.note(Note{What: Finished, Exit: end.Exit})
 		case sig := <-s.child.stopped:
 			s.childStopped(sig)
 		case sig := <-s.Signals:
@@ -144,14 +146,14 @@ func (s *supervisor) advance(now time.Time) {
 		s.state = ended
 		return
 	case s.state == running:
-		s.stop(now.Add(s.Plan.grace))
+		s.stop(now.Add(s.Plan.grace), "CMD has ended and left them running")
 	}
 	if s.state == killed {
 		return
 	}
 	s.followPlan(now)
 	if s.state == stopping && !now.Before(s.killAt) {
-		s.kill()
+		s.kill("the grace is over")
 	}
 }
 
@@ -161,7 +163,7 @@ func (s *supervisor) followPlan(now time.Time) {
 	switch s.Plan.due(left, cause != nil && s.Lease.Taken(cause)) {
 	case stepKill:
 		s.lose(cause)
-		s.kill()
+		s.kill("the lock is being lost")
 	case stepTerm:
 		killAt := now.Add(left - s.Plan.margin)
 		if cause != nil {
@@ -170,7 +172,7 @@ func (s *supervisor) followPlan(now time.Time) {
 			return
 		}
 		s.lose(cause)
-		s.stop(killAt)
+		s.stop(killAt, "the lock is being lost")
 	}
 }
 
@@ -216,11 +218,12 @@ func (s *supervisor) lose(cause error) {
 
 // stop sends the group TERM, and sets when it is killed. Later calls can only
 // move that moment forward.
-func (s *supervisor) stop(killAt time.Time) {
+func (s *supervisor) stop(killAt time.Time, why string) {
 	if s.state == running {
 		s.state = stopping
 		s.killAt = killAt
 		s.guardian.hurry()
+		s.note(Note{What: Signalled, Signal: syscall.SIGTERM, Why: why})
 		s.check(s.child.terminate())
 	}
 	if killAt.Before(s.killAt) {
@@ -229,9 +232,10 @@ func (s *supervisor) stop(killAt time.Time) {
 }
 
 // kill sends the group KILL.
-func (s *supervisor) kill() {
+func (s *supervisor) kill(why string) {
 	s.state = killed
 	s.killedAt = time.Now()
+	s.note(Note{What: Signalled, Signal: syscall.SIGKILL, Why: why})
 	s.check(s.child.kill())
 }
 
@@ -257,11 +261,22 @@ func (s *supervisor) signal(sig os.Signal) {
 	}
 	if sig == os.Interrupt {
 		if s.interrupts++; s.interrupts > 1 {
-			s.kill()
+			s.kill("a second interrupt")
 			return
 		}
 	}
 	s.child.forward(sig)
+	if number, ok := sig.(syscall.Signal); ok {
+		s.note(Note{What: Signalled, Signal: number, Why: "redlatch got it"})
+	}
+}
+
+// note passes on what happened to CMD.
+func (s *supervisor) note(n Note) {
+	if s.Note != nil {
+		n.Pid = s.child.pid()
+		s.Note(n)
+	}
 }
 
 // childStopped is called when a signal has stopped CMD.

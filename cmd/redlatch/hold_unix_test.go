@@ -1,0 +1,35 @@
+//go:build unix
+
+package main
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+)
+
+// holdJob has somebody hold the lock "job" in a state folder, until the returned
+// function is called.
+func holdJob(t testing.TB) (dir string, release func()) {
+	t.Helper()
+	dir = t.TempDir()
+	cmd := exec.Command("redlatch", "run", "--label", "night-shift", "job", "--", "sh", "-c", "echo >held; exec cat")
+	cmd.Dir = dir
+	cmd.Env = append(os.Environ(), "REDLATCH_STATE_DIR="+dir)
+	stdin, err := cmd.StdinPipe()
+	if err == nil {
+		err = cmd.Start()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { cmd.Process.Kill() })
+	if !soon(func() bool { _, err := os.Stat(filepath.Join(dir, "held")); return err == nil }) {
+		t.Fatal("the holder did not start")
+	}
+	return dir, func() {
+		stdin.Close()
+		cmd.Wait()
+	}
+}

@@ -1,0 +1,116 @@
+// Package textfile writes and reads files of metrics in the text format of
+// Prometheus, as the textfile collector of node_exporter picks them up.
+package textfile
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+// Series is a metric with its labels, given as pairs of a name and a value, in
+// the form in which a file has it. It is also its key: equal series have equal
+// texts.
+func Series(metric string, labels ...string) string {
+	var b strings.Builder
+	b.WriteString(metric)
+	for i := 0; i+1 < len(labels); i += 2 {
+		b.WriteByte("{,"[min(i, 1)])
+		fmt.Fprintf(&b, `%s="%s"`, labels[i], escaped.Replace(strings.ToValidUTF8(labels[i+1], "\uFFFD")))
+	}
+	if len(labels) > 1 {
+		b.WriteByte('}')
+	}
+	return b.String()
+}
+
+// escaped is how the format writes the value of a label.
+var escaped = strings.NewReplacer(`\`, `\\`, `"`, `\"`, "\n", `\n`)
+
+// Page is the text of a file.
+type Page struct{ b strings.Builder }
+
+// Gauge begins a metric. Its series follow.
+func (p *Page) Gauge(metric, help string) {
+	fmt.Fprintf(&p.b, "# HELP %s %s\n# TYPE %s gauge\n", metric, help, metric)
+}
+
+// Add writes a series of the metric that was begun last.
+func (p *Page) Add(series, value string) { fmt.Fprintf(&p.b, "%s %s\n", series, value) }
+
+func (p *Page) String() string { return p.b.String() }
+
+// maxSize limits what is read: a larger file is not one of ours.
+const maxSize = 1 << 26
+
+// ErrForeign is the error of a file that something else wrote.
+var ErrForeign = errors.New("it is not a file of metrics that redlatch wrote")
+
+// Read returns the value of each series in a file, by its text. A file that
+// does not exist, or is empty, has none. A file whose first metric does not have
+// the prefix is an ErrForeign.
+func Read(path, prefix string) (map[string]string, error) {
+	values := map[string]string{}
+	info, err := os.Stat(path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return values, nil
+	case err != nil:
+		return nil, err
+	case !info.Mode().IsRegular() || info.Size() > maxSize:
+		return nil, ErrForeign // do not open it: a pipe would block
+	}
+	file, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close()
+	text, err := io.ReadAll(io.LimitReader(file, maxSize))
+	if err != nil {
+		return nil, err
+	}
+	if len(text) > 0 && !strings.HasPrefix(string(text), "# HELP "+prefix) {
+		return nil, ErrForeign
+	}
+	for line := range strings.Lines(string(text)) {
+		line = strings.TrimSuffix(line, "\n")
+		if at := strings.LastIndexByte(line, ' '); at > 0 && !strings.HasPrefix(line, "#") {
+			values[line[:at]] = line[at+1:]
+		}
+	}
+	return values, nil
+}
+
+// Write replaces a file, so that a reader finds the former text or the new one,
+// also after a loss of power. Everybody may read it: the collector is another
+// user.
+func Write(path, text string) (err error) {
+	// Hidden, and without the ending that the collector looks for.
+	temp, err := os.CreateTemp(filepath.Dir(path), ".redlatch-metrics-*")
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if err != nil {
+			temp.Close()
+			os.Remove(temp.Name())
+		}
+	}()
+	if _, err = temp.WriteString(text); err != nil {
+		return err
+	}
+	if err = temp.Chmod(0o644); err != nil {
+		return err
+	}
+	if err = temp.Sync(); err != nil {
+		return err
+	}
+	if err = temp.Close(); err != nil {
+		return err
+	}
+	return os.Rename(temp.Name(), path)
+}

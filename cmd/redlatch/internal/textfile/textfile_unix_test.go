@@ -1,0 +1,23 @@
+//go:build unix
+
+package textfile
+
+import (
+	"os"
+	"path/filepath"
+	"syscall"
+	"testing"
+)
+
+// TestEverybodyMayReadTheFile: the collector runs as another user than a job
+// whose umask keeps files private.
+func TestEverybodyMayReadTheFile(t *testing.T) {
+	defer syscall.Umask(syscall.Umask(0o077))
+	path := filepath.Join(t.TempDir(), "x.prom")
+	if err := Write(path, "text\n"); err != nil {
+		t.Fatal(err)
+	}
+	if info, err := os.Stat(path); err != nil || info.Mode() != 0o644 {
+		t.Errorf("mode %v, %v", info.Mode(), err)
+	}
+}
