@@ -3,6 +3,9 @@ package main
 import (
 	"fmt"
 	"io"
+	"maps"
+	"os"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -89,4 +92,40 @@ func understand(args []string) error {
 		return err
 	}
 	return cmd.ValidateArgs(cmd.Flags().Args())
+}
+
+// TestDocumentationNamesEveryMetricAndEvent: what is written for machines is
+// described for those who configure them.
+func TestDocumentationNamesEveryMetricAndEvent(t *testing.T) {
+	text, err := os.ReadFile("../../docs/command.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var words []string
+	for _, g := range gauges {
+		name := metricPrefix + g.name
+		if g.over != "" {
+			name += "{" + g.over + "}"
+		}
+		words = append(words, name)
+	}
+	words = append(append(words, outcomes...), lostCauses...)
+	for _, file := range []string{"log.go", "held.go", "report.go", "run.go", "lock.go", "handle.go"} {
+		source, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, m := range regexp.MustCompile(`\.event\(\S+ "([a-z]+)"`).FindAllStringSubmatch(string(source), -1) {
+			words = append(words, m[1])
+		}
+	}
+	if len(words) < 35 {
+		t.Errorf("found %d words: the source looks otherwise now", len(words))
+	}
+	words = slices.AppendSeq(append(words, "skipped", "lost", "failed", "warning", "notice"), maps.Values(libraryEvents))
+	for _, word := range words {
+		if word != "" && !strings.Contains(string(text), "`"+word+"`") {
+			t.Errorf("docs/command.md does not have `%s`", word)
+		}
+	}
 }

@@ -15,6 +15,8 @@ import (
 	"testing"
 	"time"
 	"unicode"
+
+	"github.com/redlatch/redlatch/internal/redistest"
 )
 
 // logLine is a line of a log.
@@ -183,6 +185,34 @@ func TestLogOfALostLockHasWhatWasDone(t *testing.T) {
 	}
 	if !slices.Equal(signals, []string{"SIGTERM", "SIGKILL"}) {
 		t.Errorf("signals %q", signals)
+	}
+}
+
+func TestLogOfALockThatWasBrokenSaysSoOnce(t *testing.T) {
+	t.Parallel()
+	servers := newQuorum(t, 3)
+	dir := t.TempDir()
+	started, file := filepath.Join(dir, "started"), filepath.Join(dir, "job.prom")
+	cmd, stderr := run(t, servers, "--log-format", "json", "--metrics", file, "--ttl", "3s", "job", "--", "sh", "-c", `echo >"$0"; exec sleep 1000`, started)
+	if !soon(func() bool { _, err := os.Stat(started); return err == nil }) {
+		t.Fatalf("CMD was not started: %s", stderr)
+	}
+	if code, _, out := command(t, "break", "--yes", "--nodes", strings.Join(redistest.Addresses(servers), ","), "job"); code != 0 {
+		t.Fatal(out)
+	}
+	if code := exitCode(t, cmd.Wait()); code != exitLost {
+		t.Errorf("exit %d, %s", code, stderr)
+	}
+	lines := readLog(t, stderr.String())
+	want := regexp.MustCompile(`^acquired started losing signal (signal )?ended lost$`)
+	if got := strings.Join(events(lines), " "); !want.MatchString(got) {
+		t.Errorf("%s: %s", got, stderr)
+	}
+	if l := find(t, lines, "lost"); l.text("cause") != causeTaken {
+		t.Errorf("%v", l)
+	}
+	if metric(checkMetrics(t, file), "lost", "name", "job", "cause", causeTaken) != "1" {
+		t.Error("the metrics do not say that it was taken")
 	}
 }
 

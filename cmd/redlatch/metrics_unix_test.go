@@ -284,7 +284,7 @@ func TestMetricsThatBecomeUnwritableDuringTheWaitAreAnErrorBeforeCMD(t *testing.
 	}
 	file, ran := filepath.Join(folder, "job.prom"), filepath.Join(dir, "ran")
 	var stderr bytes.Buffer
-	waiter := exec.Command("redlatch", "run", "-q", "--metrics", file, "job", "--", "touch", ran)
+	waiter := exec.Command("redlatch", "run", "-q", "--once", "monday", "--metrics", file, "job", "--", "touch", ran)
 	waiter.Env, waiter.Stderr = append(os.Environ(), "REDLATCH_STATE_DIR="+dir), &stderr
 	if err := waiter.Start(); err != nil {
 		t.Fatal(err)
