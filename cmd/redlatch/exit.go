@@ -17,14 +17,14 @@ import (
 // The exit codes that are not CMD's own. They follow sysexits.h and the shell
 // where those have one; 79 is the first after sysexits.h.
 const (
-	exitUsage     = 64                      // the command line is wrong
-	exitNoQuorum  = 69                      // too few nodes answered
-	exitMetrics   = 73                      // the file of metrics cannot be written
-	exitHeld      = 75                      // another holds the lock, or the wait is over
-	exitLost      = 79                      // the lock was lost while CMD ran
-	exitCannotRun = supervise.CodeCannotRun // CMD is there and cannot be run
-	exitNotFound  = 127                     // CMD is not there
-	exitSignal    = supervise.CodeSignal    // plus the number of the signal
+	exitUsage        = 64                      // the command line is wrong
+	exitNoQuorum     = 69                      // too few nodes answered
+	exitCannotCreate = 73                      // a file cannot be written
+	exitHeld         = 75                      // another holds the lock, or the wait is over
+	exitLost         = 79                      // the lock was lost while CMD ran
+	exitCannotRun    = supervise.CodeCannotRun // CMD is there and cannot be run
+	exitNotFound     = 127                     // CMD is not there
+	exitSignal       = supervise.CodeSignal    // plus the number of the signal
 )
 
 // outcome is how a verb ended. It is an error so that it passes through cobra,

@@ -2,10 +2,8 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"maps"
-	"os"
 	"slices"
 	"strconv"
 	"time"
@@ -84,11 +82,7 @@ func (f *metricsFlag) openMetrics(names []string) (*runMetrics, *outcome) {
 
 // unwritable is the outcome of a file of metrics that cannot be written.
 func (f *metricsFlag) unwritable(err error) *outcome {
-	var path *os.PathError
-	if errors.As(err, &path) {
-		err = path.Err // it may name the temporary file
-	}
-	return &outcome{code: exitMetrics, event: "metrics", err: fmt.Errorf("--metrics %s cannot be written, and CMD was not run: %w", f.metrics, err),
+	return &outcome{code: exitCannotCreate, event: "metrics", err: fmt.Errorf("--metrics %s cannot be written, and CMD was not run: %w", f.metrics, plainPath(err)),
 		hint: "its folder must exist and be ours to write to, and the file must be of a former run"}
 }
 
@@ -259,7 +253,7 @@ func (t *task) record(end *outcome) {
 	}
 	t.metrics.noteNodes(t)
 	if err := t.metrics.end(end); err != nil {
-		t.say.warn(t.name(), "--metrics %s could not be written at the end, and is out of date: %w", t.f.metrics, err)
+		t.say.warn(t.name(), "--metrics %s could not be written at the end, and is out of date: %w", t.f.metrics, plainPath(err))
 	}
 }
 

@@ -241,7 +241,7 @@ func TestMetricsThatCannotBeWrittenAreAnErrorBeforeCMD(t *testing.T) {
 			"no folder": filepath.Join(dir, "none", "job.prom"), "a folder": dir, "a file of others": script, "a pipe": pipe, "a file as the folder": filepath.Join(script, "job.prom"),
 		} {
 			code, _, stderr := command(t, verb, "--state", state, "--metrics", file, "job", "--", "touch", ran)
-			if code != exitMetrics || strings.Count(stderr, "\n") != 1 || !strings.HasPrefix(stderr, "redlatch: --metrics "+file+" cannot be written, and CMD was not run: ") {
+			if code != exitCannotCreate || strings.Count(stderr, "\n") != 1 || !strings.HasPrefix(stderr, "redlatch: --metrics "+file+" cannot be written, and CMD was not run: ") {
 				t.Errorf("%s, %s: exit %d, %s", verb, name, code, stderr)
 			}
 		}
@@ -297,7 +297,7 @@ func TestMetricsThatBecomeUnwritableDuringTheWaitAreAnErrorBeforeCMD(t *testing.
 		t.Fatal(err)
 	}
 	release()
-	if code := exitCode(t, waiter.Wait()); code != exitMetrics || !strings.Contains(stderr.String(), "CMD was not run") {
+	if code := exitCode(t, waiter.Wait()); code != exitCannotCreate || !strings.Contains(stderr.String(), "CMD was not run") {
 		t.Errorf("exit %d, %s", code, stderr.String())
 	}
 	if _, err := os.Stat(ran); err == nil {
