@@ -129,3 +129,21 @@ func TestDocumentationNamesEveryMetricAndEvent(t *testing.T) {
 		}
 	}
 }
+
+// TestAlertsUseMetricsThatExist: an alert on a metric that was renamed never
+// fires.
+func TestAlertsUseMetricsThatExist(t *testing.T) {
+	text, err := os.ReadFile("../../examples/alerts/jobs.rules.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := regexp.MustCompile(metricPrefix+`[a-z_]+`).FindAllString(string(text), -1)
+	for _, name := range found {
+		if !slices.ContainsFunc(gauges, func(g struct{ name, over, help string }) bool { return metricPrefix+g.name == name }) {
+			t.Errorf("there is no metric %s", name)
+		}
+	}
+	if len(found) < 8 {
+		t.Errorf("found %d metrics", len(found))
+	}
+}

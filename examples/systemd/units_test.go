@@ -1,0 +1,250 @@
+//go:build unix
+
+// Package systemd runs what the units in this folder start.
+package systemd
+
+import (
+	"bufio"
+	"maps"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/redlatch/redlatch/internal/deploytest"
+)
+
+func TestMain(m *testing.M) { deploytest.Main(m) }
+
+// unit is what a file says: for each section and key its values, in order.
+type unit map[string][]string
+
+func readUnit(t *testing.T, file string) unit {
+	t.Helper()
+	f, err := os.Open(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	u, section := unit{}, ""
+	for s := bufio.NewScanner(f); s.Scan(); {
+		line := strings.TrimSpace(s.Text())
+		switch key, value, ok := strings.Cut(line, "="); {
+		case line == "" || line[0] == '#':
+		case line[0] == '[':
+			section = strings.Trim(line, "[]")
+		case !ok || section == "" || strings.HasSuffix(line, `\`):
+			t.Fatalf("%s: %q", file, line)
+		default:
+			u[section+"."+key] = append(u[section+"."+key], value)
+		}
+	}
+	return u
+}
+
+// words splits a line as systemd does: quotes of both kinds, and %% and $$ for
+// one of each.
+func words(line string) []string {
+	line = strings.NewReplacer("%%", "%", "$$", "$").Replace(line)
+	var all []string
+	var word strings.Builder
+	quote, begun := rune(0), false
+	for _, r := range line {
+		switch {
+		case r == quote:
+			quote = 0
+		case quote == 0 && (r == '\'' || r == '"'):
+			quote, begun = r, true
+		case quote == 0 && r == ' ':
+			if begun {
+				all = append(all, word.String())
+			}
+			word.Reset()
+			begun = false
+		default:
+			word.WriteRune(r)
+			begun = true
+		}
+	}
+	return append(all, word.String())
+}
+
+// machine is where units run: paths of theirs are replaced by some of the
+// test's.
+type machine struct {
+	t       *testing.T
+	dir     string
+	replace *strings.Replacer
+}
+
+// newMachine starts three servers as redis-locks.service does.
+func newMachine(t *testing.T) *machine {
+	dir := t.TempDir()
+	m := &machine{t: t, dir: dir}
+	start := words(readUnit(t, "redis-locks.service")["Service.ExecStart"][0])
+	if start[0] != "/usr/bin/redis-server" || start[1] != "/etc/redis/redis-locks.conf" {
+		t.Fatalf("it starts %q", start)
+	}
+	replaced := []string{
+		"/usr/bin/redlatch", deploytest.Program(t, "../.."),
+		"/usr/local/bin/report", filepath.Join(dir, "report"), "/usr/local/bin/scheduler", filepath.Join(dir, "scheduler"),
+		"/var/lib/prometheus/node-exporter", dir, "%d", filepath.Join(dir, "credentials"),
+	}
+	acl, err := filepath.Abs("redis-locks.acl")
+	if err != nil {
+		t.Fatal(err)
+	}
+	conf, err := os.ReadFile("redis-locks.conf")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, host := range []string{"a", "b", "c"} {
+		data := filepath.Join(dir, host)
+		if err := os.Mkdir(data, 0o700); err != nil {
+			t.Fatal(err)
+		}
+		file := filepath.Join(data, "redis.conf")
+		text := strings.NewReplacer("/var/lib/redis-locks", data, "/etc/redis/redis-locks.acl", acl).Replace(string(conf))
+		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		replaced = append(replaced, "@"+host+":6379", "@"+deploytest.Serve(t, append([]string{file}, start[2:]...)...))
+	}
+	if err := os.Mkdir(filepath.Join(dir, "credentials"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "credentials", "redis"), []byte("change-me\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	m.replace = strings.NewReplacer(replaced...)
+	return m
+}
+
+// environment is what Environment= of a unit sets.
+func (m *machine) environment(u unit) []string {
+	var all []string
+	for _, line := range u["Service.Environment"] {
+		all = append(all, words(m.replace.Replace(line))...)
+	}
+	return all
+}
+
+// start is the command that a unit starts.
+func (m *machine) start(file string) deploytest.Command {
+	m.t.Helper()
+	u := readUnit(m.t, file)
+	lines := u["Service.ExecStart"]
+	if len(lines) != 1 {
+		m.t.Fatalf("%s has %d ExecStart", file, len(lines))
+	}
+	var args []string
+	for _, w := range words(lines[0]) {
+		args = append(args, m.replace.Replace(w))
+	}
+	return deploytest.Command{Args: args, Env: m.environment(u), Dir: m.dir}
+}
+
+func TestUnitsRunWhatTheySay(t *testing.T) {
+	t.Parallel()
+	m := newMachine(t)
+	nightly := m.start("nightly.service")
+	program := deploytest.Program(t, "../..")
+	deploytest.DeclareNew(t, deploytest.Command{Args: []string{program, "init"}, Env: nightly.Env})
+
+	// The servers are as doctor wants them, for the user that the units name.
+	doctor := deploytest.Command{Args: []string{program, "doctor"}, Env: nightly.Env}
+	if code, out := doctor.Run(t); code != 0 || strings.Contains(out, "danger") {
+		t.Errorf("doctor: exit %d, %s", code, out)
+	}
+
+	// Every machine starts the job, and one runs it. A second time the
+	// occurrence is done. Nothing is left out if midnight is between the two.
+	ran := filepath.Join(m.dir, "ran")
+	deploytest.Script(t, filepath.Join(m.dir, "report"), "#!/bin/sh\necho $REDLATCH_TOKEN >>"+ran+"\n")
+	for range 2 {
+		if code, out := nightly.Run(t); code != 0 || !strings.Contains(out, `"event":"`) {
+			t.Fatalf("nightly.service: exit %d, %s", code, out)
+		}
+	}
+	if text, err := os.ReadFile(ran); err != nil || len(strings.Fields(string(text))) != 1 {
+		t.Errorf("the report ran %q, %v", text, err)
+	}
+	metrics, err := os.ReadFile(filepath.Join(m.dir, "nightly.prom"))
+	if err != nil || !strings.Contains(string(metrics), `redlatch_run_outcome{name="nightly",outcome="done_already"} 1`) ||
+		!strings.Contains(string(metrics), `redlatch_run_last_success_timestamp_seconds{name="nightly"} 1`) {
+		t.Errorf("%v, %s", err, metrics)
+	}
+
+	// The scheduler ends by itself here, and so does its leader.
+	deploytest.Script(t, filepath.Join(m.dir, "scheduler"), "#!/bin/sh\necho \"leads with $REDLATCH_TOKEN\"\nexit 3\n")
+	if code, out := m.start("scheduler.service").Run(t); code != 3 || !strings.Contains(out, "leads with 1") {
+		t.Errorf("scheduler.service: exit %d, %s", code, out)
+	}
+}
+
+// TestJobWithoutItsNodesDoesNotRun: a unit whose Environment is lost must not
+// lock on one machine alone.
+func TestJobWithoutItsNodesDoesNotRun(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	m := &machine{t: t, dir: dir, replace: strings.NewReplacer("/usr/bin/redlatch", deploytest.Program(t, "../.."), "/usr/local/bin/report", "true", "/usr/local/bin/scheduler", "true", "/var/lib/prometheus/node-exporter", dir)}
+	for _, file := range []string{"nightly.service", "scheduler.service"} {
+		c := m.start(file)
+		c.Env = []string{"REDLATCH_STATE_DIR=" + dir}
+		if code, out := c.Run(t); code != 64 || !strings.Contains(out, "no nodes are configured") {
+			t.Errorf("%s: exit %d, %s", file, code, out)
+		}
+	}
+}
+
+// keys are what the units of this folder use. A key with a typing error is
+// ignored by systemd, with a line in the journal.
+var keys = []string{
+	"Install.WantedBy", "Service.Environment", "Service.ExecStart", "Service.Group", "Service.KillMode", "Service.LimitNOFILE", "Service.LoadCredential",
+	"Service.NoNewPrivileges", "Service.PrivateTmp", "Service.ProtectHome", "Service.ProtectSystem", "Service.Restart", "Service.RestartSec",
+	"Service.StateDirectory", "Service.TimeoutStopSec", "Service.Type", "Service.User", "Timer.OnCalendar", "Timer.Persistent",
+	"Unit.After", "Unit.Description", "Unit.Wants",
+}
+
+func TestUnitsUseKnownKeys(t *testing.T) {
+	files, err := filepath.Glob("*.[st]*[er]")
+	if err != nil || !slices.Contains(files, "nightly.timer") || !slices.Contains(files, "redis-locks.service") {
+		t.Fatalf("%q, %v", files, err)
+	}
+	for _, file := range files {
+		for _, key := range slices.Sorted(maps.Keys(readUnit(t, file))) {
+			if !slices.Contains(keys, key) {
+				t.Errorf("%s: %s", file, key)
+			}
+		}
+	}
+}
+
+// TestUnitsPassTheCheckOfSystemd, where it is installed.
+func TestUnitsPassTheCheckOfSystemd(t *testing.T) {
+	t.Parallel()
+	tool, err := exec.LookPath("systemd-analyze")
+	if err != nil {
+		t.Skip("there is no systemd-analyze; the keys are checked all the same")
+	}
+	dir := t.TempDir()
+	// Programs must exist for the check.
+	replace := strings.NewReplacer("/usr/bin/redis-server", "/bin/true", "/usr/bin/redlatch", "/bin/true")
+	var units []string
+	for _, file := range []string{"redis-locks.service", "nightly.service", "nightly.timer", "scheduler.service"} {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		path := filepath.Join(dir, file)
+		if err := os.WriteFile(path, []byte(replace.Replace(string(text))), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		units = append(units, path)
+	}
+	if out, err := exec.Command(tool, append([]string{"verify", "--man=no", "--recursive-errors=no"}, units...)...).CombinedOutput(); err != nil || len(out) > 0 {
+		t.Errorf("systemd-analyze: %v, %s", err, out)
+	}
+}
