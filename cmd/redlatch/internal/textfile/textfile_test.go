@@ -12,7 +12,7 @@ import (
 
 // names are names of locks that break careless formats.
 var names = []string{
-	"backup", "a b", `quote " and \ backslash`, `\n`, `ends in \`, "a\nb", `x",y="z`, `{} 7`, "‮txt.exe", "\xff", "é 日本", strings.Repeat("n", 512), strings.Repeat(`"`, 512),
+	"backup", "a b", `quote " and \ backslash`, `\n`, `ends in \`, "a\nb", `x",y="z`, `{} 7`, "\u202etxt.exe", "\xff", "é 日本", strings.Repeat("n", 512), strings.Repeat(`"`, 512),
 }
 
 func TestSeriesAreReadAsTheyWereWritten(t *testing.T) {
