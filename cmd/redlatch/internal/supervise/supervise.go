@@ -223,8 +223,8 @@ func (s *supervisor) stop(killAt time.Time, why string) {
 		s.state = stopping
 		s.killAt = killAt
 		s.guardian.hurry()
-		s.note(Note{What: Signalled, Signal: syscall.SIGTERM, Why: why})
 		s.check(s.child.terminate())
+		s.note(Note{What: Signalled, Signal: syscall.SIGTERM, Why: why}) // a log may block
 	}
 	if killAt.Before(s.killAt) {
 		s.killAt = killAt
@@ -235,8 +235,8 @@ func (s *supervisor) stop(killAt time.Time, why string) {
 func (s *supervisor) kill(why string) {
 	s.state = killed
 	s.killedAt = time.Now()
-	s.note(Note{What: Signalled, Signal: syscall.SIGKILL, Why: why})
 	s.check(s.child.kill())
+	s.note(Note{What: Signalled, Signal: syscall.SIGKILL, Why: why}) // a log may block
 }
 
 // check warns, once, if CMD does not take our signals: sudo makes it another
