@@ -1,0 +1,228 @@
+//go:build unix
+
+package redsync_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/redlatch/redlatch/internal/redistest"
+	"github.com/redlatch/redlatch/internal/stall"
+)
+
+// leftOut are the tests of redsync that do not apply, each with the reason.
+var leftOut = map[string]string{
+	"TestScripts_Hash": "it compares the digests of redsync's own Lua scripts, which are not used here",
+}
+
+// rewrites are what redsync's tests need to run in this package. Each text must
+// be there, or redsync's tests have changed.
+var rewrites = map[string][]struct{ old, new, why string }{
+	"redsync_test.go": {
+		{`"github.com/stvp/tempredis"`, `"github.com/redlatch/redlatch/adapters/redsync/internal/tempredis"`, "servers on free ports"},
+		{`"127.0.0.1:" + strconv.Itoa(51200+i+offset)`, `servers[i+offset].Addr()`, "the same"},
+		{"t.Run(k, func(t *testing.T) {", inParallel, "the clients, which have servers of their own, at the same time"},
+	},
+	"mutex_test.go": {
+		{"t.Run(k, func(t *testing.T) {", inParallel, "the same"},
+	},
+}
+
+const inParallel = "t.Run(k, func(t *testing.T) {\n\t\t\tt.Parallel()"
+
+// newTestMutexes is redsync's helper that sets the private fields of a Mutex, and
+// what has the same effect here.
+var (
+	newTestMutexes = regexp.MustCompile(`(?ms)^func newTestMutexes\(pools \[\]redis\.Pool, name string, n int\) \[\]\*Mutex \{\n.*?^\}\n`)
+	byOptions      = `func newTestMutexes(pools []redis.Pool, name string, n int) []*Mutex {
+	mutexes := make([]*Mutex, n)
+	rs := New(pools...)
+	for i := range n {
+		mutexes[i] = rs.NewMutex(name+"-"+strconv.Itoa(i), WithRetryDelay(500*time.Millisecond))
+	}
+	return mutexes
+}
+`
+)
+
+var testFunc = regexp.MustCompile(`(?m)^func (Test\w+)\(t \*testing\.T\) \{$`)
+
+// moduleDir returns the folder of a module's source.
+func moduleDir(t testing.TB, module string) string {
+	t.Helper()
+	out, err := exec.Command("go", "list", "-m", "-f", "{{.Dir}}", module).Output()
+	if err != nil {
+		t.Fatalf("go list -m %s: %v", module, err)
+	}
+	return strings.TrimSpace(string(out))
+}
+
+// theirTests returns the texts of redsync's test files by their names, and the
+// names of all tests in them.
+func theirTests(t testing.TB) (files map[string]string, tests []string) {
+	t.Helper()
+	paths, err := filepath.Glob(filepath.Join(moduleDir(t, "github.com/go-redsync/redsync/v4"), "*_test.go"))
+	if err != nil || len(paths) == 0 {
+		t.Fatal("redsync's module has no tests", err)
+	}
+	files = map[string]string{}
+	for _, path := range paths {
+		text, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		files[filepath.Base(path)] = string(text)
+		for _, m := range testFunc.FindAllStringSubmatch(string(text), -1) {
+			tests = append(tests, m[1])
+		}
+	}
+	slices.Sort(tests)
+	return files, tests
+}
+
+// adapt returns the text of a test file as it runs here; "" if none of its tests
+// applies.
+func adapt(t testing.TB, name, text string) string {
+	t.Helper()
+	tests := testFunc.FindAllStringSubmatch(text, -1)
+	if !slices.ContainsFunc(tests, func(m []string) bool { return leftOut[m[1]] == "" }) {
+		return ""
+	}
+	for _, r := range rewrites[name] {
+		if !strings.Contains(text, r.old) {
+			t.Fatalf("%s has no longer %q, which is replaced for %s", name, r.old, r.why)
+		}
+		text = strings.ReplaceAll(text, r.old, r.new)
+	}
+	if name == "mutex_test.go" {
+		if len(newTestMutexes.FindAllString(text, -1)) != 1 {
+			t.Fatalf("%s has no longer the helper newTestMutexes", name)
+		}
+		text = newTestMutexes.ReplaceAllLiteralString(text, byOptions)
+	}
+	return text
+}
+
+// overlay writes redsync's tests and says in a file for go test that they are in
+// this folder, and that our own tests are not.
+func overlay(t testing.TB) string {
+	t.Helper()
+	here, err := os.Getwd()
+	if err != nil {
+		t.Fatal(err)
+	}
+	replace := map[string]string{}
+	ours, err := filepath.Glob(filepath.Join(here, "*_test.go"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range ours {
+		replace[path] = ""
+	}
+	dir := t.TempDir()
+	files, _ := theirTests(t)
+	for name, text := range files {
+		if text = adapt(t, name, text); text == "" {
+			continue
+		}
+		path := filepath.Join(dir, name)
+		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		replace[filepath.Join(here, "theirs_"+name)] = path
+	}
+	text, err := json.Marshal(map[string]any{"Replace": replace})
+	if err != nil {
+		t.Fatal(err)
+	}
+	list := filepath.Join(dir, "overlay.json")
+	if err := os.WriteFile(list, text, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	return list
+}
+
+// TestRedsyncsOwnTestsPass runs redsync's tests, from its module, in this
+// package: with its six clients, on eight servers each.
+func TestRedsyncsOwnTestsPass(t *testing.T) {
+	t.Parallel()
+	redistest.Need(t)
+	// One of them expects that Extend has reached all servers when it returns,
+	// which holds unless a server is slow.
+	stall.Retry(t, 100*time.Millisecond, runTheirTests)
+}
+
+func runTheirTests(t testing.TB) {
+	args := []string{"test", "-count=1", "-json", "-parallel=6", "-timeout=5m", "-vet=off", "-overlay=" + overlay(t)}
+	if raceEnabled {
+		args = append(args, "-race")
+	}
+	cmd := exec.Command("go", append(args, ".")...)
+	cmd.Env = append(os.Environ(), "GORACE=atexit_sleep_ms=0")
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		t.Errorf("go test: %v", err)
+	}
+	passed, said := results(out)
+	_, tests := theirTests(t)
+	for _, name := range tests {
+		if leftOut[name] == "" && !passed[name] {
+			t.Errorf("%s has not passed", name)
+		}
+	}
+	if t.Failed() {
+		t.Log(said)
+	}
+	t.Logf("%d of redsync's %d tests passed", len(passed), len(tests))
+}
+
+// results returns which tests passed, by the output of go test -json, and the
+// output as text.
+func results(out []byte) (passed map[string]bool, said string) {
+	var text strings.Builder
+	passed = map[string]bool{}
+	for line := range bytes.Lines(out) {
+		var event struct{ Action, Test, Output string }
+		if json.Unmarshal(line, &event) != nil {
+			text.Write(line)
+			continue
+		}
+		text.WriteString(event.Output)
+		if event.Action == "pass" && event.Test != "" && !strings.Contains(event.Test, "/") {
+			passed[event.Test] = true
+		}
+	}
+	return passed, text.String()
+}
+
+// TestReadmeListsEveryTestOfRedsync keeps the table in README.md complete.
+func TestReadmeListsEveryTestOfRedsync(t *testing.T) {
+	readme, err := os.ReadFile("README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, tests := theirTests(t)
+	for name := range leftOut {
+		if !slices.Contains(tests, name) {
+			t.Errorf("%s is left out, and redsync has no such test", name)
+		}
+	}
+	for _, name := range tests {
+		row := fmt.Sprintf("| %s | passes |\n", name)
+		if why := leftOut[name]; why != "" {
+			row = fmt.Sprintf("| %s | does not apply: %s |\n", name, why)
+		}
+		if !strings.Contains(string(readme), row) {
+			t.Errorf("README.md lacks the row %s", row)
+		}
+	}
+}
