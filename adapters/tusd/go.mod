@@ -1,0 +1,15 @@
+module github.com/redlatch/redlatch/adapters/tusd
+
+go 1.26.0
+
+require (
+	github.com/redlatch/redlatch v0.0.0
+	github.com/tus/tusd/v2 v2.9.2
+)
+
+require (
+	golang.org/x/exp v0.0.0-20250106191152-7588d65b2ba8 // indirect
+	golang.org/x/sys v0.49.0 // indirect
+)
+
+replace github.com/redlatch/redlatch => ../..
