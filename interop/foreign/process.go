@@ -45,8 +45,15 @@ func Start(c *Client, addresses []string) (*Process, error) {
 	if err != nil {
 		return nil, err
 	}
-	cmd := exec.Command(argv[0], append(argv[1:], addresses...)...)
-	cmd.Env = append(os.Environ(), c.env()...)
+	return Run(c.Name, append(argv[:len(argv):len(argv)], addresses...), c.env()...)
+}
+
+// Run starts a driver by its command line, with variables of its own, and waits
+// until it is ready. The name is for errors.
+func Run(name string, argv []string, env ...string) (*Process, error) {
+	cmd := exec.Command(argv[0], argv[1:]...)
+	cmd.Env = append(os.Environ(), env...)
+	var err error
 	p := &Process{cmd: cmd, lines: make(chan string, 16), stderr: &tail{}}
 	cmd.Stderr = p.stderr
 	if p.in, err = cmd.StdinPipe(); err != nil {
@@ -67,7 +74,7 @@ func Start(c *Client, addresses []string) (*Process, error) {
 	}()
 	if ready := p.next(); ready.Word != "ready" {
 		p.Kill()
-		return nil, fmt.Errorf("the driver of %s is not ready: %s", c.Name, ready)
+		return nil, fmt.Errorf("the driver of %s is not ready: %s", name, ready)
 	} else {
 		p.Version = ready.Text
 	}
@@ -76,18 +83,19 @@ func Start(c *Client, addresses []string) (*Process, error) {
 
 // Acquire asks once for the name.
 func (p *Process) Acquire(name string, ttl time.Duration) Answer {
-	return p.order("acquire", name, fmt.Sprint(ttl.Milliseconds()))
+	return p.Order("acquire", name, fmt.Sprint(ttl.Milliseconds()))
 }
 
 // Extend renews the time of what is held.
 func (p *Process) Extend(ttl time.Duration) Answer {
-	return p.order("extend", fmt.Sprint(ttl.Milliseconds()))
+	return p.Order("extend", fmt.Sprint(ttl.Milliseconds()))
 }
 
 // Release frees what is held.
-func (p *Process) Release() Answer { return p.order("release") }
+func (p *Process) Release() Answer { return p.Order("release") }
 
-func (p *Process) order(words ...string) Answer {
+// Order sends an order and returns the answer.
+func (p *Process) Order(words ...string) Answer {
 	if _, err := fmt.Fprintln(p.in, strings.Join(words, " ")); err != nil {
 		return Answer{"error", "the driver is gone: " + p.stderr.String()}
 	}
