@@ -2,6 +2,8 @@ package redisproc
 
 import (
 	"errors"
+	"fmt"
+	"os"
 	"os/exec"
 )
 
@@ -16,4 +18,20 @@ func Find() (string, error) {
 		}
 	}
 	return "", errors.New("there is neither redis-server nor valkey-server on this machine")
+}
+
+// Variable is an environment variable with the path of the server that tests run
+// on, in place of the redis-server that is installed.
+const Variable = "REDLATCH_REDIS_SERVER"
+
+// ForTests returns the path of the server that tests run on.
+func ForTests() (string, error) {
+	if name := os.Getenv(Variable); name != "" {
+		path, err := exec.LookPath(name)
+		if err != nil {
+			err = fmt.Errorf("%s is %q, and must be a program: %w", Variable, name, err)
+		}
+		return path, err
+	}
+	return exec.LookPath("redis-server")
 }

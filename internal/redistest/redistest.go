@@ -1,13 +1,13 @@
 //go:build unix
 
 // Package redistest runs real redis-server processes for tests: each on a free
-// loopback port, in a folder of its own, ended with the test that started it.
+// loopback port, in a folder of its own, ended with the test that started it. The
+// variable REDLATCH_REDIS_SERVER names another server to run, as Valkey's.
 package redistest
 
 import (
 	"context"
 	"os"
-	"os/exec"
 	"slices"
 	"strconv"
 	"strings"
@@ -71,7 +71,10 @@ func Need(t testing.TB) string {
 	if testing.Testing() && testing.Short() {
 		t.Skip("it needs redis-server, and -short starts no servers")
 	}
-	path, err := exec.LookPath("redis-server")
+	path, err := redisproc.ForTests()
+	if err != nil && os.Getenv(redisproc.Variable) != "" {
+		t.Fatal(err)
+	}
 	if err != nil {
 		t.Fatal("this test needs redis-server: install it with the system's package manager (apt-get install redis-server) or run make test, which does")
 	}
