@@ -1,9 +1,9 @@
 #!/bin/sh
 # Installs what the tests need and the machine lacks: redis-server, the servers
 # of MariaDB and PostgreSQL, PgBouncer, etcd, Prometheus with promtool, a C compiler
-# for the race detector, make, bash, and on Linux ip and nft, for network
-# namespaces with packet filters, and ps. Does nothing if all are installed. The
-# tests start their own servers.
+# for the race detector, make, bash, git, python3, and on Linux ip and nft, for
+# network namespaces with packet filters, and ps. Does nothing if all are installed.
+# The tests start their own servers.
 set -eu
 
 has() { command -v "$1" >/dev/null 2>&1; }
@@ -17,6 +17,8 @@ has etcd || need="$need etcd"
 has promtool || need="$need prometheus"
 has make || need="$need make"
 has bash || need="$need bash"
+has git || need="$need git"
+has python3 || need="$need python3"
 # Only on Linux does the race detector need a C compiler.
 if [ "$(uname -s)" = Linux ] && ! has "${CC:-gcc}"; then
   need="$need cc"

@@ -20,11 +20,12 @@ import (
 	"github.com/redlatch/redlatch/interop/former"
 )
 
-// contest has three processes of each side contend for a while.
-func (b *both) contest(flags map[string][]string, kinds ...string) (*beside.Judge, []string) {
+// contest has three processes of each side contend, for a time or until a rule is
+// broken.
+func (b *both) contest(lasts time.Duration, flags map[string][]string, kinds ...string) (*beside.Judge, []string) {
 	const name = "contended"
 	c := beside.Contest{Judge: beside.NewJudge(name, b.servers), Name: name, TTL: ttl, Kinds: kinds,
-		For: 3 * time.Second, Limit: time.Minute, Turns: 10}
+		For: lasts, Limit: time.Minute, Turns: 10}
 	for i := range 6 {
 		side := turned[0][i%2]
 		extra := flags[side]
@@ -60,14 +61,14 @@ func (b *both) check(j *beside.Judge, errs []string) {
 // TestFormerAndNewClientsExcludeEachOther has processes of two versions contend:
 // never do two hold the lock, and tokens grow over both.
 func TestFormerAndNewClientsExcludeEachOther(t *testing.T) {
-	each(t, all, []int{1, 3}, func(b *both) { b.check(b.contest(nil)) })
+	each(t, all, []int{1, 3}, func(b *both) { b.check(b.contest(3*time.Second, nil)) })
 }
 
 // TestSharesOfFormerAndNewClientsExcludeEachOther does the same with readers,
 // slots and writers.
 func TestSharesOfFormerAndNewClientsExcludeEachOther(t *testing.T) {
 	each(t, former.Version.Shares, []int{1, 3}, func(b *both) {
-		b.check(b.contest(nil, "", "r", "r", "s2", "s2"))
+		b.check(b.contest(3*time.Second, nil, "", "r", "r", "s2", "s2"))
 	})
 }
 
@@ -290,7 +291,7 @@ func TestContestFindsClientsOfAnotherFormat(t *testing.T) {
 	t.Run("another key", func(t *testing.T) {
 		t.Parallel()
 		b := &both{t: t, servers: redistest.Start(t, 1), program: map[string]string{formerSide: newWorker(t), newSide: newWorker(t)}}
-		j, _ := b.contest(map[string][]string{newSide: {"-prefix", "2:"}})
+		j, _ := b.contest(time.Minute, map[string][]string{newSide: {"-prefix", "2:"}})
 		found(t, j, "two had the lock")
 	})
 	t.Run("another version", func(t *testing.T) {
@@ -299,7 +300,7 @@ func TestContestFindsClientsOfAnotherFormat(t *testing.T) {
 			Old: `const reserved = "redlatch:1:"`, New: `const reserved = "redlatch:2:"`}
 		other := mutants.Build(t, []mutants.Edit{edit}, "./former/worker", "build")[edit.Name]
 		b := &both{t: t, servers: redistest.Start(t, 1), program: map[string]string{formerSide: newWorker(t), newSide: other}}
-		j, _ := b.contest(nil)
+		j, _ := b.contest(time.Minute, nil)
 		found(t, j, "the fences are")
 	})
 }
