@@ -128,6 +128,7 @@ func TestMinorityBusyWithAScriptIsDoneWithout(t *testing.T) {
 // servers with so much data that loading it takes seconds.
 func TestServerThatLoadsItsDataIsDoneWithoutAndSitsOut(t *testing.T) {
 	t.Parallel()
+	redistest.Since(t, 7, noLoading)
 	servers := redistest.Start(t, 3)
 	addresses := redistest.Addresses(servers)
 	c, other := newClient(t, open(t, addresses...), quick), newClient(t, open(t, addresses...), quick)

@@ -28,7 +28,7 @@ func TestCommonRequestsAreAnsweredWithANumber(t *testing.T) {
 			}
 			t.Run(name, func(t *testing.T) {
 				t.Parallel()
-				s := redistest.Start(t, 1, "--enable-debug-command", "yes")[0]
+				s := redistest.Start(t, 1, redistest.WithDebug(t)...)[0]
 				d := newTap(t, kind, s)
 				n := redis.New(d, s.URL())
 				guarded := guard != nil && !guard.Off

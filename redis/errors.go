@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"regexp"
 	"strings"
 
 	"github.com/redlatch/redlatch/node"
@@ -11,7 +12,8 @@ import (
 
 // ServerError is an error that the server replied with.
 type ServerError struct {
-	// Code is the first word of the reply: READONLY, NOAUTH, OOM.
+	// Code is the first word of the reply: READONLY, NOAUTH, OOM. For an error
+	// within a script it is that of the command.
 	Code string
 	// Text is the whole reply.
 	Text string
@@ -20,11 +22,17 @@ type ServerError struct {
 // NewServerError returns the error for a reply's text.
 func NewServerError(text string) *ServerError {
 	code, _, _ := strings.Cut(text, " ")
-	if code != strings.ToUpper(code) {
+	if m := inScript.FindStringSubmatch(text); m != nil {
+		code = m[1]
+	} else if code != strings.ToUpper(code) {
 		code = "ERR"
 	}
 	return &ServerError{Code: code, Text: text}
 }
+
+// inScript finds the code in the error of a command that a script ran. Servers
+// before Redis 7.0 put it behind the place in the script.
+var inScript = regexp.MustCompile(`@user_script: ?\d+: -([A-Z]+) `)
 
 func (e *ServerError) Error() string {
 	if hint := e.Hint(); hint != "" {
@@ -38,7 +46,7 @@ func (e *ServerError) Error() string {
 // was refused for a reason that holds for all its writes. Other errors can end
 // a script half way, such as a right that is missing for a later command.
 func (e *ServerError) Is(target error) bool {
-	return target == node.ErrUnsent && (!strings.Contains(e.Text, "user_script") || refusesWrites[e.Code])
+	return target == node.ErrUnsent && (!strings.Contains(e.Text, "user_script") || refusesWrites[e.Code] && !e.Forbidden())
 }
 
 // refusesWrites are the codes with which a server refuses every write, or every
@@ -48,7 +56,9 @@ var refusesWrites = map[string]bool{"OOM": true, "MISCONF": true, "READONLY": tr
 // Forbidden reports that the user lacks a right. For a command in a script some
 // servers say so only in the text of the error.
 func (e *ServerError) Forbidden() bool {
-	return e.Code == "NOPERM" || strings.Contains(e.Text, "user executing the script can't")
+	return e.Code == "NOPERM" ||
+		strings.Contains(e.Text, "user executing the script can't") || // up to Redis 7.0
+		strings.Contains(e.Text, "ACL failure in script") // from Redis 7.2 on, and Valkey
 }
 
 // Hint says what can be done about the error; empty if nothing is known.

@@ -57,13 +57,13 @@ func TestExaminationFindsWhatEndangersLocks(t *testing.T) {
 	}{
 		{"kept with every write", []string{"--appendonly", "yes", "--appendfsync", "always"}, redlatch.GuardOff, nil},
 		{"kept every second", []string{"--appendonly", "yes", "--appendfsync", "everysec"}, redlatch.GuardOff, []string{"warning persistence"}},
-		{"kept now and then", []string{"--save", "60 1"}, redlatch.GuardOff, []string{"danger persistence"}},
+		{"kept now and then", []string{"--save", "60", "1"}, redlatch.GuardOff, []string{"danger persistence"}},
 		{"not kept", nil, redlatch.GuardOff, []string{"danger persistence"}},
 		{"not kept, guarded", nil, redlatch.GuardOn, []string{"danger marker", "warning marker"}},
 		{"evicting", []string{"--maxmemory", "100mb", "--maxmemory-policy", "allkeys-lru"}, redlatch.GuardOn, []string{"danger marker", "danger eviction", "warning marker"}},
 		{"evicting some day", []string{"--maxmemory-policy", "volatile-ttl"}, redlatch.GuardOn, []string{"danger marker", "warning marker", "advice eviction"}},
 		{"nearly full", nil, redlatch.GuardOn, []string{"danger marker", "warning marker", "warning memory"}},
-		{"a replica", []string{"--replicaof", host + " " + port}, redlatch.GuardOff, []string{"danger rights", "danger role", "danger persistence"}},
+		{"a replica", []string{"--replicaof", host, port}, redlatch.GuardOff, []string{"danger rights", "danger role", "danger persistence"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			server := redistest.Start(t, 1, c.settings...)[0]

@@ -118,7 +118,7 @@ func TestFullServersKeepWhatIsHeld(t *testing.T) {
 func TestServerThatCannotSaveEndsTheLeaseAtItsDeadline(t *testing.T) {
 	t.Parallel()
 	eachDriver(t, func(t *testing.T, nodes func(...string) []redlatch.Node) {
-		server := redistest.Start(t, 1, "--save", "3600 1000000")[0]
+		server := redistest.Start(t, 1, "--save", "3600", "1000000")[0]
 		c := newClient(t, nodes(server.URL()), redlatch.Options{})
 		l := mustLock(t, c, "job", redlatch.LockOptions{TTL: 2 * time.Second})
 		// A folder in place of the file that the server saves to.

@@ -141,11 +141,30 @@ func FuzzMarkers(f *testing.F) {
 	})
 }
 
+// olderError is what Redis 6.2 answers if a command in a script is refused.
+const olderError = "ERR Error running script (call to f_2b08): @user_script:78: @user_script: 78: -OOM command not allowed when used memory > 'maxmemory'."
+
+// TestErrorWithinAScriptHasTheCodeOfItsCommand reads the errors of Redis 6.2.
+func TestErrorWithinAScriptHasTheCodeOfItsCommand(t *testing.T) {
+	for text, want := range map[string]string{
+		olderError:                             "OOM",
+		strings.TrimPrefix(olderError, "ERR "): "OOM", // a driver may cut it off
+		"ERR Error running script (call to f_2b08): @user_script:7: bad argument": "ERR",
+		"ERR unknown command": "ERR",
+	} {
+		if e := NewServerError(text); e.Code != want || errors.Is(e, node.ErrUnsent) != (want == "OOM" || !strings.Contains(text, "user_script")) {
+			t.Errorf("%q has the code %s, and had no effect: %v; want %s", text, e.Code, errors.Is(e, node.ErrUnsent), want)
+		}
+	}
+}
+
 // FuzzServerErrors tests the text of a server's error.
 func FuzzServerErrors(f *testing.F) {
 	for _, text := range []string{
 		"", "OOM command not allowed", "READONLY x", "err lower", "NOPERM a script: b, on @user_script:46.", " ", "\xff", "MOVED 1 a:1",
 		"The user executing the script can't run this command or subcommand script: 2b08, on @user_script:46.",
+		"ERR ACL failure in script: User locks has no permissions to run the 'zrange' command script: on @user_script:373.",
+		olderError,
 	} {
 		f.Add(text)
 	}

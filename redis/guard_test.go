@@ -221,7 +221,7 @@ func TestPromotedReplicaBehindOneAddressIsNotTrusted(t *testing.T) {
 	t.Parallel()
 	servers := redistest.Start(t, 3)
 	host, port, _ := net.SplitHostPort(servers[0].Addr())
-	replica := redistest.Start(t, 1, "--replicaof", host+" "+port)[0]
+	replica := redistest.Start(t, 1, "--replicaof", host, port)[0]
 	inStep := func() error {
 		if !strings.Contains(replica.Do("INFO", "replication"), "master_link_status:up") {
 			return errors.New("the replica has not caught up yet")
@@ -500,7 +500,7 @@ func TestReplicaNeverGrantsThoughItCanBeWrittenTo(t *testing.T) {
 	t.Parallel()
 	master := redistest.Start(t, 1)[0]
 	host, port, _ := net.SplitHostPort(master.Addr())
-	replica := redistest.Start(t, 1, "--replicaof", host+" "+port, "--replica-read-only", "no")[0]
+	replica := redistest.Start(t, 1, "--replicaof", host, port, "--replica-read-only", "no")[0]
 	opts := quick
 	opts.Guard = redlatch.GuardOn
 	_, err := laterClient(t, opts, replica.URL()).TryLock(context.Background(), "job", redlatch.LockOptions{})

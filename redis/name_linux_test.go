@@ -141,7 +141,7 @@ func TestFailoverBehindOneNameDoesNotLetASecondHolderIn(t *testing.T) {
 			t.Parallel()
 			servers := redistest.Start(t, 3, "--repl-diskless-sync-delay", "0")
 			host, port, _ := net.SplitHostPort(servers[0].Addr())
-			replica := redistest.Start(t, 1, "--replicaof", host+" "+port)[0]
+			replica := redistest.Start(t, 1, "--replicaof", host, port)[0]
 			relay(t, "127.0.0.2", port, replica)
 			names := startNameServer(t)
 			names.lead.Store(&[4]byte{127, 0, 0, 1})

@@ -20,7 +20,7 @@ func TestWritableReplicaConfirmsNothing(t *testing.T) {
 	t.Parallel()
 	master := redistest.Start(t, 1)[0]
 	host, port, _ := net.SplitHostPort(master.Addr())
-	replica := redistest.Start(t, 1, "--replicaof", host+" "+port, "--replica-read-only", "no")[0]
+	replica := redistest.Start(t, 1, "--replicaof", host, port, "--replica-read-only", "no")[0]
 	opts := quick
 	opts.Guard = redlatch.GuardOn
 	lease, err := newClient(t, open(t, master.URL()), opts).Lock(context.Background(), "job", redlatch.LockOptions{})

@@ -36,7 +36,7 @@ func startDivided(t testing.TB) *divided {
 	d := &divided{master: redistest.Start(t, 1, "--repl-diskless-sync-delay", "0")[0]}
 	d.toMaster = redistest.NewProxy(t, d.master)
 	host, port, _ := net.SplitHostPort(d.toMaster.Addr())
-	d.replicas = redistest.Start(t, 2, "--replicaof", host+" "+port, "--repl-diskless-sync-delay", "0")
+	d.replicas = redistest.Start(t, 2, "--replicaof", host, port, "--repl-diskless-sync-delay", "0")
 	awaitReplicas(t, d.master, 2)
 	config := filepath.Join(t.TempDir(), "sentinel.conf")
 	text := fmt.Sprintf("sentinel monitor main %s %s 1\nsentinel down-after-milliseconds main 1000\nsentinel failover-timeout main 3000\n", host, port)

@@ -94,7 +94,7 @@ func startSentinel(t testing.TB) (master, replica *redistest.Server, address str
 	t.Helper()
 	master = redistest.Start(t, 1)[0]
 	host, port, _ := net.SplitHostPort(master.Addr())
-	replica = redistest.Start(t, 1, "--replicaof", host+" "+port)[0]
+	replica = redistest.Start(t, 1, "--replicaof", host, port)[0]
 	eventually(t, patience, func() error {
 		if !strings.Contains(replica.Do("INFO", "replication"), "master_link_status:up") {
 			return errors.New("the replica has not caught up yet")

@@ -25,7 +25,7 @@ func twoWays(t testing.TB, a, b *redistest.Server, opts redlatch.Options) (first
 func replicaOf(t testing.TB, s *redistest.Server, n int) []*redistest.Server {
 	t.Helper()
 	host, port, _ := net.SplitHostPort(s.Addr())
-	return redistest.Start(t, n, "--replicaof", host+" "+port, "--repl-diskless-sync-delay", "0")
+	return redistest.Start(t, n, "--replicaof", host, port, "--repl-diskless-sync-delay", "0")
 }
 
 // TestPromotedReplicaGrantsWhileTheOldMasterDoesUnlessAllReplicasAreRequired

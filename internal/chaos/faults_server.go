@@ -184,7 +184,7 @@ func promote(w *world, rng *rand.Rand, on []ServerKind) *strike {
 			if err != nil {
 				return err
 			}
-			if err := replica.Start(append(durable(), "--replicaof", "127.0.0.1 "+fmt.Sprint(old.Port))...); err != nil {
+			if err := replica.Start(append(durable(), "--replicaof", "127.0.0.1", fmt.Sprint(old.Port))...); err != nil {
 				return err
 			}
 			if err := awaitSync(replica); err != nil {

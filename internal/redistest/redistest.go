@@ -8,6 +8,7 @@ package redistest
 import (
 	"context"
 	"os"
+	"os/exec"
 	"slices"
 	"strconv"
 	"strings"
@@ -79,6 +80,42 @@ func Need(t testing.TB) string {
 		t.Fatal("this test needs redis-server: install it with the system's package manager (apt-get install redis-server) or run make test, which does")
 	}
 	return path
+}
+
+// Since skips a test on servers before a version of Redis, where something else
+// than redlatch is different there: reason says what.
+func Since(t testing.TB, major int, reason string) {
+	t.Helper()
+	if before(t, major) {
+		t.Skipf("not on this server, which is before Redis %d.0: %s", major, reason)
+	}
+}
+
+// WithDebug returns the settings of a server that takes the command DEBUG.
+func WithDebug(t testing.TB) []string {
+	t.Helper()
+	if before(t, 7) {
+		return nil // it always does
+	}
+	return []string{"--enable-debug-command", "yes"}
+}
+
+// before reports whether servers are of a version of Redis before a major one.
+func before(t testing.TB, major int) bool {
+	t.Helper()
+	program := Need(t)
+	out, err := exec.Command(program, "--version").Output()
+	if err != nil {
+		t.Fatalf("%s --version: %v", program, err)
+	}
+	// Valkey began with 7.2.
+	_, version, _ := strings.Cut(string(out), " v=")
+	first, _, _ := strings.Cut(version, ".")
+	n, err := strconv.Atoi(first)
+	if err != nil {
+		t.Fatalf("%s --version has no version: %q", program, out)
+	}
+	return n < major
 }
 
 func (s *Server) must(err error) {
