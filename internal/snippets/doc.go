@@ -11,7 +11,8 @@
 //     is that file, or the region of that name in it, letter for letter. Go
 //     files so shown belong to a module that make lint vets and make test
 //     builds. A region is between two comments, "snippet: NAME" and
-//     "end snippet", in the way the file's language has them.
+//     "end snippet", in the way the file's language has them. The region head
+//     of a Lua file is the comment that it begins with.
 //
 //   - A go block without a mark is a fragment. It is put into a package of its
 //     own, with the imports it needs, and vetted.

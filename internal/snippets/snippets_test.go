@@ -155,6 +155,24 @@ func TestRegionIsMovedToTheMargin(t *testing.T) {
 	}
 }
 
+func TestHeadOfALuaFileIsItsFirstComment(t *testing.T) {
+	dir := t.TempDir()
+	for name, text := range map[string]string{
+		"a.lua": "-- One.\n--\n--   two\n--#include three\nlocal four -- five\n-- six\n",
+		"b.lua": "local one\n-- two\n",
+	} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got, err := Source(dir, "a.lua#head"); err != nil || got != "One.\n\n  two\n" {
+		t.Errorf("got %q, %v", got, err)
+	}
+	if _, err := Source(dir, "b.lua#head"); err == nil || !strings.Contains(err.Error(), "does not begin with a comment") {
+		t.Errorf("a file without a head: %v", err)
+	}
+}
+
 func TestUpdatePutsTheSourceInAndLeavesTheRestAlone(t *testing.T) {
 	dir := t.TempDir()
 	write(t, dir, "a.sh", "# snippet: one\necho one\n# end snippet\n")

@@ -33,7 +33,30 @@ func Source(root, mark string) (string, error) {
 	if !inFile {
 		return string(text), nil
 	}
+	if region == head && filepath.Ext(path) == ".lua" {
+		return headOf(path, string(text))
+	}
 	return cut(path, string(text), region)
+}
+
+// head is the region that every Lua file has: the comment that it begins with.
+const head = "head"
+
+// headOf returns the comment that a Lua file begins with, without the marks of a
+// comment.
+func headOf(path, text string) (string, error) {
+	var b strings.Builder
+	for line := range strings.Lines(text) {
+		comment, ok := strings.CutPrefix(line, "--")
+		if !ok || strings.HasPrefix(comment, "#") {
+			break
+		}
+		b.WriteString(strings.TrimPrefix(comment, " "))
+	}
+	if b.Len() == 0 {
+		return "", fmt.Errorf("%s does not begin with a comment", path)
+	}
+	return b.String(), nil
 }
 
 // cut returns the named region of a text.

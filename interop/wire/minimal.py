@@ -1,4 +1,4 @@
-"""An exclusive lock on Redis servers, written from docs/wire.md alone.
+"""An exclusive lock on Redis servers, by docs/wire.md alone.
 
 It has what a client must have: acquire, extend and release on one server or a
 majority of several, with a token. It has no queue, and notifies nobody. Used as
