@@ -112,7 +112,12 @@ func (c *Contest) turn(p *Player) string {
 	if a := p.Order("release"); !a.OK() && a.Word != "lost" {
 		return "release: " + a.String()
 	}
-	time.Sleep(time.Duration(rand.IntN(5)) * time.Millisecond)
+	// Sometimes nobody waits: then other parts of the scripts do the work.
+	pause := 5
+	if rand.IntN(4) == 0 {
+		pause = 100
+	}
+	time.Sleep(time.Duration(rand.IntN(pause)) * time.Millisecond)
 	return ""
 }
 
