@@ -13,8 +13,10 @@ import (
 
 // connect makes a connection, logs in and selects the database. It returns the
 // version of the protocol that the server speaks on it.
-func connect(ctx context.Context, a *redis.Address) (socket net.Conn, reader *resp.Reader, version int, err error) {
-	socket, err = conns.Dial(ctx, a.Hosts[0], a.TLS)
+func connect(ctx context.Context, a *redis.Address) (_ net.Conn, _ *resp.Reader, version int, err error) {
+	// No named result: a return of an error would set it to nil under the function
+	// that closes it.
+	socket, err := conns.Dial(ctx, a.Hosts[0], a.TLS)
 	if err != nil {
 		return nil, nil, 0, err
 	}

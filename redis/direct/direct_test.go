@@ -520,3 +520,42 @@ func TestQueueKeepsTheOrder(t *testing.T) {
 		}
 	}
 }
+
+// TestConnectionThatFailsWhenItsTimeEndsIsOnlyAnError has a server hang up in the
+// moment in which the time to connect is over.
+func TestConnectionThatFailsWhenItsTimeEndsIsOnlyAnError(t *testing.T) {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer listener.Close()
+	ends := make(chan context.CancelFunc, 1)
+	go func() {
+		for {
+			c, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			end := <-ends
+			go end()
+			c.Close()
+		}
+	}()
+	address, err := redis.ParseAddress("redis://" + listener.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 500 {
+		ctx, cancel := context.WithCancel(context.Background())
+		ends <- cancel
+		if socket, _, _, err := connect(ctx, address); err == nil {
+			socket.Close()
+			t.Error("a server that hangs up is connected to")
+		}
+		select {
+		case <-ends: // the dial had failed already
+		default:
+		}
+		cancel()
+	}
+}
