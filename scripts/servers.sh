@@ -31,9 +31,9 @@ mkdir -p "$logs"
 # One build for all servers.
 built=""
 for package in $packages; do
-  name=$(echo "$package" | tr -c 'a-z0-9\n' -)
-  ${GO:-go} test -c -o "$dir/$name.test" "$package"
-  built="$built $package:$dir/$name.test"
+  file=$(echo "$package" | tr -c 'a-z0-9\n' -)
+  ${GO:-go} test -c -o "$dir/$file.test" "$package"
+  built="$built $package:$dir/$file.test"
 done
 
 # count STATUS FILE: how many tests, without the parts of tests, had the status.
@@ -48,18 +48,27 @@ for program in "$@"; do
     failed=1
     continue
   fi
-  # Redis server v=7.0.15 sha=…
-  server=$(echo "$version" | sed -n 's/^\([A-Za-z]*\) server v=\([^ ]*\).*/\1 \2/p')
-  server=${server:-$version}
+  # Redis server v=7.0.15 sha=…; or without the first word, as Valkey 7.2 has it.
+  number=$(echo "$version" | sed -n 's/.*erver v=\([^ ]*\).*/\1/p')
+  case $version in
+    Server* ) name=$(basename "$program" | sed 's/-server.*//') ;;
+    * ) name=${version%% *} ;;
+  esac
+  server="$name $number"
   log="$logs/$(echo "$server" | tr ' /' '--').log"
   : >"$log"
   began=$(date +%s)
   for item in $built; do
     # Tests run in the folder of their package.
     (cd "${item%%:*}" && REDLATCH_REDIS_SERVER=$program "${item#*:}" -test.v -test.timeout 20m \
-      -test.run "${RUN:-.}" -test.parallel "${PARALLEL:-6}") >>"$log" 2>&1 || failed=1
+      -test.run "${RUN:-.}" -test.parallel "${PARALLEL:-6}") >"$dir/one" 2>&1 || {
+      failed=1
+      # A run that ends by a panic does not say which test failed.
+      grep -q '^--- FAIL' "$dir/one" || echo "--- FAIL: ${item%%:*} ended early" >>"$dir/one"
+    }
+    cat "$dir/one" >>"$log"
   done
-  if ! grep -q '^--- ' "$log" || grep -q '^--- FAIL\|^panic:' "$log"; then
+  if ! grep -q '^--- ' "$log" || grep -q '^--- FAIL' "$log"; then
     grep -v '^ *\(=== \|--- PASS\)' "$log" >&2 || true
   fi
   echo "| $server | $packages | $(count PASS "$log") | $(count FAIL "$log") | $(count SKIP "$log") | $(($(date +%s) - began)) |"
