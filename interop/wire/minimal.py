@@ -62,11 +62,12 @@ class Client:
         self.list = hashlib.sha256(" ".join(sorted(addresses)).encode()).hexdigest()[:16]
         self.key, self.window = None, WINDOW
 
-    def ask(self, script, keys, *args):
-        """Runs a script on all servers at once."""
-        for s in self.servers:
+    def ask(self, script, keys, *args, servers=None):
+        """Runs a script on all servers at once, or on some."""
+        servers = self.servers if servers is None else servers
+        for s in servers:
             s.send("EVAL", script, len(keys), *keys, *args)
-        return [s.receive() for s in self.servers]
+        return [s.receive() for s in servers]
 
     def keys(self, marker=True):
         fence = f"redlatch:1:fence:{{{self.key}}}"  # for names without braces
@@ -90,10 +91,10 @@ class Client:
             if token is None:
                 break
             if token <= self.token:  # a request that is late must not be above it
-                self.free()
+                self.undo()
                 self.key, self.value = name, secrets.token_hex(16)
             self.token = token
-        self.free()
+        self.undo()
         return False
 
     def propose(self, replies):
@@ -125,8 +126,13 @@ class Client:
             self.deadline = start + (self.ttl - self.ttl / 100 - 2) / 1000
         return done
 
-    def free(self):
-        replies = self.ask(RELEASE, self.keys(False), self.value, f"{self.token:020}", self.retention(), self.window)
+    def undo(self):
+        """Releases the lock where it was granted, or may have been."""
+        self.free([s for s, said in zip(self.servers, self.said) if said in (None, "granted")])
+
+    def free(self, servers=None):
+        replies = self.ask(RELEASE, self.keys(False), self.value, f"{self.token:020}", self.retention(),
+                           self.window, servers=servers)
         self.key = None
         return sum(r == "granted" for r in replies) >= self.quorum
 
