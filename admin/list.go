@@ -102,8 +102,17 @@ type Survey struct {
 // was found and a *redlatch.QuorumError. It takes time in proportion to the
 // number of keys on the nodes; ctx ends it.
 func (a *Admin) List(ctx context.Context) (*Survey, error) {
+	return a.list(ctx, make([]error, len(a.c.Members())))
+}
+
+// list is List for the nodes without an error in silent. The others fail with
+// theirs.
+func (a *Admin) list(ctx context.Context, silent []error) (*Survey, error) {
 	all, start := make([]map[string]node.Listing, len(a.c.Members())), a.c.Clock().Uptime()
 	errs := a.c.Each(ctx, 0, func(ctx context.Context, m *runner.Member) error {
+		if err := silent[m.Index()]; err != nil {
+			return err
+		}
 		n, ok := m.Node().(node.Lister)
 		if !ok {
 			return errCannotList

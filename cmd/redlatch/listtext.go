@@ -15,41 +15,10 @@ import (
 )
 
 // stateOf is a lock's state in one word.
-func stateOf(l *admin.LockState) string {
-	switch {
-	case l.Held:
-		return "held"
-	case answered(l) <= len(l.Nodes)/2, naming(l)+len(l.Nodes)-answered(l) > len(l.Nodes)/2:
-		return "unknown" // together with the silent nodes, a holder may have a majority
-	case len(l.Holders) > 0:
-		return "split" // some nodes name a holder, but no majority names the same
-	case l.Waiting > 0:
-		return "waited"
-	}
-	return "free"
-}
-
-// answered is how many nodes answered for a lock.
-func answered(l *admin.LockState) int {
-	n := 0
-	for i := range l.Nodes {
-		if l.Nodes[i].Err == nil {
-			n++
-		}
-	}
-	return n
-}
-
-// naming is how many nodes name the first holder.
-func naming(l *admin.LockState) int {
-	if len(l.Holders) == 0 {
-		return 0
-	}
-	return l.Holders[0].Nodes
-}
+func stateOf(l *admin.LockState) string { return string(l.State()) }
 
 // votes says how many nodes name the holder, of how many.
-func votes(l *admin.LockState) string { return fmt.Sprintf("%d/%d", naming(l), len(l.Nodes)) }
+func votes(l *admin.LockState) string { return fmt.Sprintf("%d/%d", l.Naming(), len(l.Nodes)) }
 
 func holderText(h redlatch.Holder) string {
 	switch h.Kind {
@@ -132,7 +101,7 @@ func eachNode(l *admin.LockState) []string {
 
 // whomTheyName says which holder the nodes that answer name.
 func whomTheyName(s *admin.LockState) string {
-	if n := naming(s); n > 0 {
+	if n := s.Naming(); n > 0 {
 		return fmt.Sprintf("%d of those name %s", n, holderText(s.Holders[0]))
 	}
 	return "none of those names a holder"
@@ -178,7 +147,7 @@ func writeState(out io.Writer, s *admin.LockState) error {
 	case "split":
 		fmt.Fprintf(w, "state\tsplit: no majority of the %d nodes names the same holder\n", len(s.Nodes))
 	case "unknown":
-		fmt.Fprintf(w, "state\tunknown: only %d of %d nodes answer, and %s\n", answered(s), len(s.Nodes), whomTheyName(s))
+		fmt.Fprintf(w, "state\tunknown: only %d of %d nodes answer, and %s\n", s.Answered(), len(s.Nodes), whomTheyName(s))
 	case "waited":
 		fmt.Fprint(w, "state\tfree, and waited for\n")
 	default:
@@ -213,7 +182,7 @@ func writeState(out io.Writer, s *admin.LockState) error {
 	fmt.Fprintln(out)
 	w = tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	fmt.Fprint(w, "NODE\tHOLDER\tEXPIRES IN\tTOKEN\tFENCE\tWAITING")
-	if answered(s) < len(s.Nodes) {
+	if s.Answered() < len(s.Nodes) {
 		fmt.Fprint(w, "\tERROR")
 	}
 	fmt.Fprintln(w)

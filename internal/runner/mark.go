@@ -87,7 +87,7 @@ const (
 // marked.
 func (c *Cluster) markAgain(name string) (marked int) {
 	ctx, cancel := context.WithTimeout(context.Background(), readLimit*c.cfg.NodeTimeout)
-	states := c.adoptMarkersFor(ctx, name)
+	states := c.AdoptMarkersFor(ctx, name)
 	cancel()
 	seen := make([]protocol.Seen, len(states))
 	for i, s := range states {

@@ -87,11 +87,11 @@ func (c *Cluster) Declare(ctx context.Context) ([]NodeState, error) {
 
 // AdoptMarkers reads the markers, and takes the parameters from them that the
 // caller did not set.
-func (c *Cluster) AdoptMarkers(ctx context.Context) []NodeState { return c.adoptMarkersFor(ctx, "") }
+func (c *Cluster) AdoptMarkers(ctx context.Context) []NodeState { return c.AdoptMarkersFor(ctx, "") }
 
-// adoptMarkersFor is AdoptMarkers for the marker that the lock name depends on;
+// AdoptMarkersFor is AdoptMarkers for the marker that the lock name depends on;
 // for all markers if name is empty.
-func (c *Cluster) adoptMarkersFor(ctx context.Context, name string) []NodeState {
+func (c *Cluster) AdoptMarkersFor(ctx context.Context, name string) []NodeState {
 	read := node.Request{Mark: node.MarkRead, Name: name}
 	asked := c.guard.parameters()
 	states := c.MarkAll(ctx, read, c.members)
