@@ -24,7 +24,7 @@ func deps(t *testing.T, path string) map[string]bool {
 }
 
 func TestCoreImportsTheStandardLibraryAlone(t *testing.T) {
-	for _, path := range []string{".", "./admin", "./node", "./node/nodetest", "./memory", "./redis", "./redis/direct", "./fence"} {
+	for _, path := range []string{".", "./admin", "./node", "./node/nodetest", "./memory", "./redis", "./redis/direct", "./fence", "./ui"} {
 		if d := deps(t, path); len(d) > 0 {
 			t.Errorf("%s brings %v", path, d)
 		}
@@ -73,6 +73,7 @@ func TestNodesKnowTheContractAlone(t *testing.T) {
 // layers is this module from top to bottom. A package imports the packages that
 // are named after it, and what those import, and nothing else of this module.
 var layers = []struct{ path, imports string }{
+	{"ui", "admin . node"},
 	{"admin", ". internal/inside internal/progress internal/runner internal/protocol node"},
 	{".", "internal/inside internal/runner internal/protocol node"},
 	{"internal/inside", "internal/runner internal/protocol node"},

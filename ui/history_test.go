@@ -1,0 +1,125 @@
+package ui
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/redlatch/redlatch"
+	"github.com/redlatch/redlatch/admin"
+)
+
+// story tells a history what surveys find, a second apart.
+type story struct {
+	h  history
+	at time.Time
+}
+
+func newStory() *story { return &story{at: time.Unix(1_800_000_000, 0)} }
+
+// see notes a survey, and returns what happened, the first first.
+func (s *story) see(change func(*snapshot)) []string {
+	s.at = s.at.Add(time.Second)
+	snap := &snapshot{at: s.at, nodes: []nodeHealth{{name: "n1", health: inService}, {name: "n2", health: inService}}}
+	change(snap)
+	slices.SortFunc(snap.locks, func(a, b lock) int { return strings.Compare(a.name, b.name) })
+	before := s.h.seq
+	s.h.note(snap, time.Second)
+	var said []string
+	for _, e := range slices.Backward(s.h.events) {
+		if e.seq > before {
+			said = append(said, strings.TrimSpace(e.node+e.lock+" "+e.text+" "+e.who))
+		}
+	}
+	return said
+}
+
+// held is a lock that is held by owners, for another time.
+func (s *story) held(name string, left time.Duration, owners ...string) lock {
+	l := lock{name: name, state: admin.StateHeld}
+	for i, o := range owners {
+		l.holders = append(l.holders, holder{owner: o, token: redlatch.Token(len(o) + i), until: s.at.Add(left), shared: len(owners) > 1})
+	}
+	return l
+}
+
+func (s *story) expect(t *testing.T, want []string, change func(*snapshot)) {
+	t.Helper()
+	if got := s.see(change); !slices.Equal(got, want) {
+		t.Errorf("said is %q, want %q", got, want)
+	}
+}
+
+func TestHistoryNamesWhatChanged(t *testing.T) {
+	s := newStory()
+	with := func(locks ...lock) func(*snapshot) { return func(n *snapshot) { n.locks = locks } }
+	s.expect(t, []string{"Watching began."}, with(s.held("old", 10*time.Second, "a")))
+	s.expect(t, nil, with(s.held("old", 10*time.Second, "a")))
+	s.expect(t, []string{"job acquired by b"}, with(s.held("old", 10*time.Second, "a"), s.held("job", 10*time.Second, "b")))
+	s.expect(t, []string{"job released by b", "job acquired by second"}, with(s.held("old", 10*time.Second, "a"), s.held("job", 1500*time.Millisecond, "second")))
+	s.expect(t, []string{"old released by a"}, with(s.held("job", 500*time.Millisecond, "second")))
+	s.expect(t, []string{"job expired; it was held by second"}, with())
+	s.expect(t, []string{"files acquired (reader) by r1", "files acquired (reader) by r2"}, with(s.held("files", time.Minute, "r1", "r2")))
+	s.expect(t, nil, with(lock{name: "free", state: admin.StateWaited, waiting: 2}, s.held("files", time.Minute, "r1", "r2")))
+}
+
+// TestHistoryClaimsNothingThatIsNotKnown: a lock of which too few nodes report
+// is not released.
+func TestHistoryClaimsNothingThatIsNotKnown(t *testing.T) {
+	s := newStory()
+	s.see(func(n *snapshot) { n.locks = []lock{s.held("job", time.Minute, "a")} })
+	for _, state := range []admin.State{admin.StateUnknown, admin.StateSplit} {
+		s.expect(t, nil, func(n *snapshot) { n.locks = []lock{{name: "job", state: state}} })
+	}
+	s.expect(t, nil, func(n *snapshot) { n.err = errors.New("too few nodes") })
+	s.expect(t, nil, func(n *snapshot) { n.locks = []lock{s.held("job", time.Minute, "a")} })
+	s.expect(t, []string{"job released by a"}, func(*snapshot) {})
+}
+
+func TestHistoryNamesNodes(t *testing.T) {
+	s := newStory()
+	is := func(h health) func(*snapshot) {
+		return func(n *snapshot) {
+			n.nodes[1] = nodeHealth{name: "n2", health: h, why: "reasons", until: s.at.Add(30 * time.Second)}
+		}
+	}
+	s.see(is(inService))
+	s.expect(t, []string{"n2 does not answer"}, is(noAnswer))
+	s.expect(t, nil, is(noAnswer))
+	s.expect(t, []string{"n2 is not marked"}, is(unmarked))
+	s.expect(t, []string{"n2 is in quarantine for 30 s, since reasons"}, is(quarantined))
+	s.expect(t, []string{"n2 refuses this client: reasons"}, is(refused))
+	s.expect(t, []string{"n2 is back in service"}, is(inService))
+	begun := newStory()
+	begun.expect(t, []string{"Watching began.", "n2 does not answer"}, func(n *snapshot) { n.nodes[1].health = noAnswer })
+}
+
+func TestHistoryIsLimitedAndNamesItsGaps(t *testing.T) {
+	s := newStory()
+	s.see(func(*snapshot) {})
+	said := s.see(func(n *snapshot) {
+		for i := range 1000 {
+			n.locks = append(n.locks, s.held(fmt.Sprintf("job/%04d", i), time.Minute, "a"))
+		}
+	})
+	if len(said) != maxAtOnce+1 || said[maxAtOnce] != "And 950 changes more at the same time." {
+		t.Errorf("%d events, the last %q", len(said), said[len(said)-1])
+	}
+	for i := range 400 {
+		s.see(func(n *snapshot) { n.locks = []lock{s.held("job", time.Minute, fmt.Sprint(strings.Repeat("x", i)))} })
+	}
+	if len(s.h.events) != maxEvents {
+		t.Errorf("%d events are kept", len(s.h.events))
+	}
+	s.at = s.at.Add(20 * time.Second)
+	if said := s.see(func(n *snapshot) { n.took = 20 * time.Second }); strings.HasPrefix(said[0], "Nobody") {
+		t.Errorf("after a survey that took long: %q", said)
+	}
+	s.at = s.at.Add(3 * time.Minute)
+	if said := s.see(func(*snapshot) {}); !strings.HasPrefix(said[0], "Nobody watched for 3 min 1 s.") {
+		t.Errorf("after a gap: %q", said)
+	}
+}

@@ -1,0 +1,174 @@
+package ui
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/redlatch/redlatch"
+	"github.com/redlatch/redlatch/admin"
+	"github.com/redlatch/redlatch/node"
+)
+
+// snapshot is what a survey has found. It does not change, except that it
+// remembers what was made of it.
+type snapshot struct {
+	at    time.Time
+	took  time.Duration
+	locks []lock // sorted by name
+	nodes []nodeHealth
+	pulse *admin.Pulse
+	err   error   // too few nodes answered
+	lates []event // what happened lately, the last first
+
+	look    func(name string) (*admin.LockState, error)
+	mu      sync.Mutex
+	details map[string]*detail
+	made    map[view]*parts
+}
+
+// lock is what is shown of a lock in the list.
+type lock struct {
+	id      string // of its row
+	name    string
+	folded  string // the name and the first owners, in lower case, for the search
+	state   admin.State
+	holders []holder
+	waiting int
+	naming  int // how many nodes name the first holder
+	nodes   int
+}
+
+// holder is one holder of a lock.
+type holder struct {
+	owner        string
+	kind         redlatch.HolderKind
+	token        redlatch.Token
+	since, until time.Time // zero if not known, and if it never ends
+	never        bool
+	shared       bool
+	slots, slot  int
+	nodes        int
+}
+
+// same reports whether two entries are of one holding.
+func (h *holder) same(other *holder) bool {
+	return h.owner == other.owner && h.token == other.token && h.slot == other.slot && h.shared == other.shared
+}
+
+// detail is all about one lock.
+type detail struct {
+	once  sync.Once
+	at    time.Time
+	state *admin.LockState
+	err   error
+}
+
+// idOf returns an id for an element: names may contain anything.
+func idOf(kind string, parts ...string) string {
+	sum := sha256.Sum256([]byte(strings.Join(parts, "\x00")))
+	return kind + hex.EncodeToString(sum[:8])
+}
+
+// newLock keeps of a lock's state what the list shows. at is when the nodes
+// answered.
+func newLock(l *admin.LockState, at time.Time) lock {
+	k := lock{
+		id: idOf("l", l.Name), name: l.Name, state: l.State(),
+		waiting: l.Waiting, naming: l.Naming(), nodes: len(l.Nodes),
+	}
+	shown := l.Holders
+	if l.Held { // without those that no majority names
+		n := 0
+		for n < len(shown) && shown[n].Nodes > len(l.Nodes)/2 {
+			n++
+		}
+		shown = shown[:n]
+	}
+	folded := []string{l.Name}
+	for i, h := range shown {
+		k.holders = append(k.holders, newHolder(h, at))
+		if i < maxListed {
+			folded = append(folded, h.Owner)
+		}
+	}
+	k.folded = strings.ToLower(strings.Join(folded, "\n"))
+	return k
+}
+
+func newHolder(h redlatch.Holder, at time.Time) holder {
+	k := holder{
+		owner: h.Owner, kind: h.Kind, token: h.Token, since: h.Since,
+		shared: h.Shared, slots: h.Slots, slot: h.Slot, nodes: h.Nodes,
+	}
+	if h.Left == node.NoExpiry {
+		k.never = true
+	} else {
+		k.until = at.Add(h.Left)
+	}
+	return k
+}
+
+// steady is how much a deadline may differ from that of the last survey and
+// still be the same: the nodes report what is left, and answers take time.
+const steady = 400 * time.Millisecond
+
+// settle takes over the deadlines of the last survey that have not moved, so
+// that a row does not change that shows nothing new.
+func (s *snapshot) settle(last *snapshot) {
+	if last == nil {
+		return
+	}
+	i := 0
+	for j := range s.locks {
+		now := &s.locks[j]
+		for i < len(last.locks) && last.locks[i].name < now.name {
+			i++
+		}
+		if i == len(last.locks) {
+			return
+		}
+		if before := &last.locks[i]; before.name == now.name && len(before.holders) == len(now.holders) {
+			for n := range now.holders {
+				b, h := &before.holders[n], &now.holders[n]
+				if b.same(h) && h.until.Sub(b.until).Abs() < steady {
+					h.until = b.until
+				}
+			}
+		}
+	}
+}
+
+// detail returns all about one lock. All who ask for it together share one
+// request to the nodes.
+func (s *snapshot) detail(name string) *detail {
+	s.mu.Lock()
+	d := s.details[name]
+	if d == nil {
+		d = &detail{}
+		s.details[name] = d
+	}
+	s.mu.Unlock()
+	d.once.Do(func() {
+		d.state, d.err = s.look(name)
+		d.at = time.Now()
+	})
+	return d
+}
+
+// shared says how many hold a lock together; empty for a lock with one holder.
+func (l *lock) shared() string {
+	if len(l.holders) == 0 {
+		return ""
+	}
+	switch h := &l.holders[0]; {
+	case h.slots > 0:
+		return fmt.Sprintf("%d of %s", len(l.holders), count(h.slots, "slot"))
+	case h.shared:
+		return count(len(l.holders), "reader")
+	}
+	return ""
+}

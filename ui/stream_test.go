@@ -1,0 +1,214 @@
+package ui
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/redlatch/redlatch"
+)
+
+func TestTheStreamSendsThePageAndThenWhatChanges(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, Options{})
+	still := redlatch.LockOptions{TTL: time.Hour, NoKeepAlive: true} // no extension changes a row
+	for i := range 250 {
+		w.lock(fmt.Sprintf("job/%03d", i), still)
+	}
+	f := follow(t, w.serve()+"/events?q=JOB&page=2")
+	first := f.next()
+	if n := len(first.Lists["locks"].Rows); n != pageSize {
+		t.Errorf("the first message has %d rows", n)
+	}
+	if !strings.Contains(f.list("locks"), "job/100<") || strings.Contains(f.list("locks"), "job/099<") || !strings.Contains(string(f.texts["found"]), "101 to 200 shown") {
+		t.Errorf("it is another page: %s", f.texts["found"])
+	}
+	held := w.lock("job/150/more", still)
+	for {
+		m := f.next()
+		news := m.Lists["locks"]
+		if len(news.Rows) == 0 {
+			continue // round trips of nodes
+		}
+		if len(news.Rows) != 1 || len(news.Order) != pageSize || news.Order[51] != idOf("l", "job/150/more") {
+			t.Errorf("for one lock %d rows and %d ids were sent", len(news.Rows), len(news.Order))
+		}
+		break
+	}
+	w.release(held)
+	f.until("that it is gone", func() bool { return !strings.Contains(f.list("locks"), "job/150/more") })
+}
+
+func TestALockIsFollowed(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, Options{})
+	f := follow(t, w.serve()+"/events?name=job")
+	f.until("that it is free", func() bool { return strings.Contains(f.list("holders"), "No node names a holder") })
+	lease := w.lock("job", redlatch.LockOptions{TTL: 20 * time.Second})
+	f.until("the holder and the command", func() bool {
+		return strings.Contains(f.list("holders"), "/holder<") && strings.Contains(string(f.texts["command"]), "redlatch break job<")
+	})
+	wait, cancel := context.WithCancel(t.Context())
+	waiter, done := w.client("waiter", ""), make(chan struct{})
+	go func() {
+		defer close(done)
+		waiter.Lock(wait, "job", redlatch.LockOptions{})
+	}()
+	f.until("the waiter", func() bool {
+		return strings.Contains(f.list("waiters"), "/waiter<") && strings.Contains(f.list("waiters"), "the whole lock")
+	})
+	cancel()
+	<-done
+	w.down(1)
+	f.until("that a node does not answer", func() bool { return strings.Contains(f.list("answers"), "unplugged") })
+	w.up(1)
+	w.release(lease)
+	f.until("that it is free", func() bool { return strings.Contains(f.list("holders"), "No node names a holder") })
+	f.until("what happened", func() bool {
+		return strings.Contains(f.list("lately"), "acquired by") && strings.Contains(f.list("lately"), "released by")
+	})
+	if said := strings.Join(f.said, "\n"); !strings.Contains(said, "acquired by") {
+		t.Errorf("said was %q", said)
+	}
+}
+
+func TestTheNodesAreAskedWhileSomebodyWatches(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, Options{})
+	url := w.serve()
+	lists := func() int64 { return w.nodes[0].lists.Load() }
+	time.Sleep(300 * time.Millisecond)
+	if n := lists(); n != 0 {
+		t.Fatalf("asked %d times before anybody came", n)
+	}
+	f, g := follow(t, url+"/events"), follow(t, url+"/events?q=x")
+	f.next()
+	g.next()
+	await(t, "a third survey", func() bool { return lists() >= 3 })
+	if n := w.page.source.watching(); n != 2 {
+		t.Errorf("%d watch", n)
+	}
+	f.leave()
+	g.leave()
+	await(t, "an end of the polling", func() bool {
+		w.page.source.mu.Lock()
+		defer w.page.source.mu.Unlock()
+		return !w.page.source.polling && w.page.source.flight == nil
+	})
+	before := lists()
+	time.Sleep(500 * time.Millisecond)
+	if n := lists(); n != before {
+		t.Errorf("asked %d times while nobody watched", n-before)
+	}
+}
+
+// TestManyPagesShareASurvey: a storm of requests does not become one of
+// surveys.
+func TestManyPagesShareASurvey(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, Options{Interval: time.Hour})
+	var all sync.WaitGroup
+	for range 50 {
+		all.Go(func() {
+			if status, _, _ := w.get("/"); status != 200 {
+				t.Errorf("status %d", status)
+			}
+			w.get("/lock?name=job")
+		})
+	}
+	all.Wait()
+	if lists, looks := w.nodes[0].lists.Load(), w.nodes[0].looks.Load(); lists != 1 || looks != 1 {
+		t.Errorf("a node was asked for all locks %d times, and for one %d times", lists, looks)
+	}
+}
+
+func TestTheNumberOfViewersIsLimited(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, Options{MaxViewers: 2})
+	url := w.serve()
+	follow(t, url+"/events").next()
+	second := follow(t, url+"/events")
+	second.next()
+	resp, err := http.Get(url + "/events")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if resp.StatusCode == http.StatusOK {
+		t.Fatal("the third may watch")
+	}
+	body := new(strings.Builder)
+	copyAll(body, resp)
+	if resp.StatusCode != http.StatusServiceUnavailable || resp.Header.Get("Retry-After") == "" || !strings.Contains(body.String(), "2 are watching") {
+		t.Errorf("the third gets %s, %s", resp.Status, body)
+	}
+	if status, _, _ := w.get("/"); status != 200 {
+		t.Errorf("the page itself gets %d", status)
+	}
+	second.leave()
+	await(t, "a free place", func() bool { return w.page.source.watching() == 1 })
+	follow(t, url+"/events").next()
+}
+
+// TestASlowViewerDelaysNobody: one that reads nothing is left behind, and
+// others are served.
+func TestASlowViewerDelaysNobody(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, Options{})
+	for i := range pageSize {
+		w.lock(fmt.Sprintf("job/%03d/%s", i, strings.Repeat("x", 400)), redlatch.LockOptions{})
+	}
+	url := w.serve()
+	conn, err := net.Dial("tcp", strings.TrimPrefix(url, "http://"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	conn.(*net.TCPConn).SetReadBuffer(4096)
+	fmt.Fprintf(conn, "GET /events HTTP/1.1\r\nHost: x\r\n\r\n") // and reads nothing
+	f := follow(t, url+"/events?sort=since")
+	f.next()
+	lists := w.nodes[0].lists.Load()
+	await(t, "ten more surveys", func() bool { return w.nodes[0].lists.Load() > lists+10 })
+	w.lock("new", redlatch.LockOptions{})
+	f.until("the new lock", func() bool { return strings.Contains(f.list("lately"), ">new<") })
+}
+
+func TestCloseEndsAllWhoWatch(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, Options{})
+	url := w.serve()
+	f := follow(t, url+"/events")
+	f.next()
+	w.page.Close()
+	w.page.Close()
+	for open := true; open; {
+		select {
+		case <-f.news:
+		case <-f.errs:
+			open = false
+		case <-time.After(testPatience):
+			t.Fatal("the stream goes on")
+		}
+	}
+	if resp, err := http.Get(url + "/events"); err != nil || resp.StatusCode != http.StatusServiceUnavailable {
+		t.Errorf("a new viewer gets %v, %v", resp, err)
+	}
+	if status, _, _ := w.get("/"); status != 200 { // with what was known
+		t.Errorf("the page gets %d", status)
+	}
+}
+
+// await waits until something is so.
+func await(t *testing.T, what string, is func() bool) {
+	t.Helper()
+	for end := time.Now().Add(testPatience); !is(); time.Sleep(10 * time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatalf("not seen: %s", what)
+		}
+	}
+}

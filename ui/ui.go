@@ -1,0 +1,195 @@
+package ui
+
+import (
+	"context"
+	"io"
+	"net/http"
+	"time"
+
+	"github.com/redlatch/redlatch"
+	"github.com/redlatch/redlatch/admin"
+)
+
+// Options are the settings of a UI. The zero value works.
+type Options struct {
+	// Title is shown at the top of the page. Defaults to "redlatch".
+	Title string
+
+	// Interval is the time between two surveys of the nodes while somebody
+	// watches, from 100 ms to 1 h. Surveys that take longer than a quarter of
+	// it are made less often. Defaults to 1 s.
+	Interval time.Duration
+
+	// MaxViewers is how many may watch at a time, from 1 to 10,000. Others see
+	// the page, and that it does not follow. Defaults to 64.
+	MaxViewers int
+
+	// Hosts are the host names under which the page is served, without a port.
+	// Requests for others are refused. Defaults to none: all are served.
+	Hosts []string
+
+	// BreakFlags are put into the command that breaks a lock, such as --nodes
+	// and the addresses. They are shown to all viewers. Defaults to none: then
+	// the command uses the settings of the user who runs it.
+	BreakFlags []string
+}
+
+// withDefaults returns o with every unset field set, or an error for the first
+// field that is not valid.
+func (o Options) withDefaults() (Options, error) {
+	if o.Title == "" {
+		o.Title = "redlatch"
+	}
+	if o.Interval == 0 {
+		o.Interval = time.Second
+	}
+	if o.MaxViewers == 0 {
+		o.MaxViewers = 64
+	}
+	switch {
+	case o.Interval < 100*time.Millisecond || o.Interval > time.Hour:
+		return o, &redlatch.ConfigError{Field: "Interval", Value: o.Interval, Bound: "from 100ms to 1h"}
+	case o.MaxViewers < 1 || o.MaxViewers > 10000:
+		return o, &redlatch.ConfigError{Field: "MaxViewers", Value: o.MaxViewers, Bound: "from 1 to 10000"}
+	}
+	for _, h := range o.Hosts {
+		if hostOf(h) != h || h == "" {
+			return o, &redlatch.ConfigError{Field: "Hosts", Value: h, Bound: "a host name in lower case, or an IP address, without a port"}
+		}
+	}
+	return o, nil
+}
+
+// UI is the page, as an http.Handler. It is safe for use by many goroutines.
+type UI struct {
+	opts   Options
+	source *source
+	files  map[string]file
+}
+
+// file is one that the page needs.
+type file struct {
+	kind string
+	data []byte
+}
+
+// New returns the page of a client's nodes. Close it before the client.
+func New(client *redlatch.Client, opts Options) (*UI, error) {
+	if client == nil {
+		return nil, &redlatch.ConfigError{Field: "client", Value: nil, Bound: "a client"}
+	}
+	opts, err := opts.withDefaults()
+	if err != nil {
+		return nil, err
+	}
+	u := &UI{opts: opts, files: map[string]file{}}
+	for name, kind := range map[string]string{
+		"style.css": "text/css; charset=utf-8", "page.js": "text/javascript; charset=utf-8", "icon.svg": "image/svg+xml",
+	} {
+		data, err := assets.ReadFile("assets/" + name)
+		if err != nil {
+			return nil, err
+		}
+		u.files["/"+name] = file{kind, data}
+	}
+	u.source = newSource(admin.New(client), opts)
+	return u, nil
+}
+
+// Close ends all that watch, and waits for the requests to the nodes. It leaves
+// the client open. It can be called again.
+func (u *UI) Close() error {
+	u.source.close()
+	return nil
+}
+
+// ServeHTTP serves the page: "/" is the list, "/lock?name=NAME" one lock, and
+// "/events" what changes. If it is mounted under a path, strip that path, and
+// keep the slash at the end.
+func (u *UI) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	setHeaders(w.Header())
+	if !u.admit(w, r) {
+		return
+	}
+	switch file, ok := u.files[r.URL.Path]; {
+	case ok:
+		w.Header().Set("Content-Type", file.kind)
+		w.Write(file.data)
+	case r.URL.Path == "/", r.URL.Path == "":
+		u.serveList(w, r)
+	case r.URL.Path == "/lock":
+		u.serveLock(w, r)
+	case r.URL.Path == "/events":
+		u.serveEvents(w, r)
+	default:
+		refuse(w, http.StatusNotFound, "there is no such page")
+	}
+}
+
+const (
+	// firstPatience is how long a page waits for the first survey, and
+	// patience how long for a newer one than the last.
+	firstPatience = 10 * time.Second
+	patience      = 3 * time.Second
+)
+
+// snapshot returns what is known, and asks the nodes if it is old. Its time is
+// zero if nothing is known yet.
+func (u *UI) snapshot(ctx context.Context) *snapshot {
+	ctx, cancel := context.WithTimeout(ctx, firstPatience)
+	defer cancel()
+	soon, stop := context.WithTimeout(ctx, patience)
+	defer stop()
+	s := u.source.fresh(soon, u.opts.Interval)
+	if s == nil {
+		s = u.source.fresh(ctx, u.opts.Interval)
+	}
+	if s == nil {
+		s = &snapshot{look: u.source.look, details: map[string]*detail{}, made: map[view]*parts{}}
+	}
+	return s
+}
+
+func (u *UI) serveList(w http.ResponseWriter, r *http.Request) {
+	v := viewOf(r.URL.Query())
+	v.lock = ""
+	s := u.snapshot(r.Context())
+	p := u.listPage(s, v, watch{now: time.Now()})
+	write(w, http.StatusOK, "list.html", p.parts(), p.slot)
+}
+
+func (u *UI) serveLock(w http.ResponseWriter, r *http.Request) {
+	v := viewOf(r.URL.Query())
+	if v.lock == "" {
+		refuse(w, http.StatusBadRequest, "the name of the lock is missing: lock?name=NAME")
+		return
+	}
+	s := u.snapshot(r.Context())
+	d := s.detail(v.lock)
+	status := http.StatusOK
+	if d.state == nil {
+		status = http.StatusBadRequest // it cannot be the name of a lock, or the nodes refuse
+	}
+	p := u.lockPage(s, d, v, watch{now: time.Now()})
+	write(w, status, "lock.html", p.parts(), p.slot)
+}
+
+// write writes a page: the parts that change, and what else has a slot in it.
+func write(w http.ResponseWriter, status int, name string, p *parts, slot func(string) markup) {
+	text, err := assets.ReadFile("assets/" + name)
+	if err != nil {
+		refuse(w, http.StatusInternalServerError, "the page is missing")
+		return
+	}
+	w.Header().Set("Content-Type", "text/html; charset=utf-8")
+	w.WriteHeader(status)
+	io.WriteString(w, string(slots(string(text), func(name string) markup {
+		if m, ok := p.texts[name]; ok {
+			return m
+		}
+		if list, ok := p.lists[name]; ok {
+			return list.all()
+		}
+		return slot(name)
+	})))
+}
