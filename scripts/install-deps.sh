@@ -1,9 +1,9 @@
 #!/bin/sh
 # Installs what the tests need and the machine lacks: redis-server, the servers
-# of MariaDB and PostgreSQL, PgBouncer, etcd, Prometheus with promtool, a C compiler
-# for the race detector, make, bash, git, python3, and on Linux ip and nft, for
-# network namespaces with packet filters, and ps. Does nothing if all are installed.
-# The tests start their own servers.
+# of MariaDB and PostgreSQL, PgBouncer, etcd, Prometheus with promtool, Chromium, a C
+# compiler for the race detector, make, bash, git, python3, and on Linux ip and nft,
+# for network namespaces with packet filters, and ps. Does nothing if all are
+# installed. The tests start their own servers.
 set -eu
 
 has() { command -v "$1" >/dev/null 2>&1; }
@@ -15,6 +15,7 @@ has postgres || ls /usr/lib/postgresql/*/bin/postgres >/dev/null 2>&1 || need="$
 has pgbouncer || [ -x /usr/sbin/pgbouncer ] || need="$need pgbouncer"
 has etcd || need="$need etcd"
 has promtool || need="$need prometheus"
+has chromium || has chromium-browser || has google-chrome || has google-chrome-stable || need="$need chromium"
 has make || need="$need make"
 has bash || need="$need bash"
 has git || need="$need git"

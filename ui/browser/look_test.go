@@ -1,0 +1,102 @@
+package browser
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/chromedp/cdproto/emulation"
+	"github.com/chromedp/chromedp"
+
+	"github.com/redlatch/redlatch/ui"
+)
+
+var update = flag.Bool("update", false, "write the pictures of the documentation anew")
+
+// TestLightAndDarkCanBeRead has the browser compute the contrast of every text
+// in both colour schemes, and writes the pictures with -update.
+func TestLightAndDarkCanBeRead(t *testing.T) {
+	t.Parallel()
+	stage := newShowcase(t)
+	url := serve(t, stage.client, ui.Options{})
+	ctx := tab(t)
+	do(t, ctx, chromedp.Navigate(url+"/"))
+	until(t, ctx, "live", `document.querySelector("#live").textContent === "live"`)
+	stage.play(t, func(what string) {
+		t.Helper()
+		until(t, ctx, what, fmt.Sprintf(`document.querySelector("#lately").innerText.includes(%q)`, what))
+	})
+	for _, scheme := range []string{"light", "dark"} {
+		call(t, ctx, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{
+			Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: scheme}, {Name: "prefers-reduced-motion", Value: "reduce"}},
+		})
+		for _, path := range []string{"/", "/lock?name=deploy%2Ffrontend"} {
+			do(t, ctx, chromedp.EmulateViewport(1280, 640), chromedp.Navigate(url+path))
+			until(t, ctx, "live", `document.querySelector("#live").textContent === "live"`)
+			for _, low := range eval[[]string](t, ctx, lowContrast) {
+				t.Errorf("%s, %s: %s", scheme, path, low)
+			}
+			if path == "/" {
+				picture(t, ctx, "ui-"+scheme+".png")
+			}
+			narrow(t, ctx, path)
+		}
+	}
+}
+
+// lowContrast is an expression for the texts whose contrast with what is behind
+// them is below that of WCAG AA, 4.5 to 1.
+const lowContrast = `(() => {
+  const canvas = new OffscreenCanvas(1, 1).getContext("2d", { willReadFrequently: true });
+  const rgba = (c) => { canvas.clearRect(0, 0, 1, 1); canvas.fillStyle = c; canvas.fillRect(0, 0, 1, 1); return [...canvas.getImageData(0, 0, 1, 1).data]; };
+  const lum = ([r, g, b]) => { const f = (v) => { v /= 255; return v <= 0.04045 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4; }; return 0.2126 * f(r) + 0.7152 * f(g) + 0.0722 * f(b); };
+  const behind = (e) => { for (; e; e = e.parentElement) { const c = rgba(getComputedStyle(e).backgroundColor); if (c[3] === 255) return c; } return [255, 255, 255, 255]; };
+  const low = [];
+  const walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
+  while (walker.nextNode()) {
+    const e = walker.currentNode.parentElement;
+    if (!walker.currentNode.data.trim() || !e.checkVisibility() || e.closest(".unseen")) continue;
+    const a = lum(rgba(getComputedStyle(e).color)), b = lum(behind(e));
+    const ratio = (Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05);
+    if (ratio < 4.5) low.push(ratio.toFixed(2) + " for " + JSON.stringify(walker.currentNode.data.trim()));
+  }
+  return low;
+})()`
+
+// narrow checks that nothing is cut off on a small screen, and that the page as
+// a whole need not be scrolled sideways. For a look, REDLATCH_PICTURES names a
+// folder for pictures.
+func narrow(t *testing.T, ctx context.Context, path string) {
+	t.Helper()
+	for _, width := range []int64{320, 390, 820} {
+		do(t, ctx, chromedp.EmulateViewport(width, 800))
+		if wide := eval[int64](t, ctx, `document.documentElement.scrollWidth`); wide > width {
+			t.Errorf("%s on a screen of %d pixels is %d wide", path, width, wide)
+		}
+		if dir := os.Getenv("REDLATCH_PICTURES"); dir != "" {
+			png, err := chromedp.Run(ctx, chromedp.FullScreenshot(100))
+			if err != nil {
+				t.Fatal(err)
+			}
+			os.WriteFile(filepath.Join(dir, fmt.Sprintf("narrow-%d-%d.png", width, len(path))), png, 0o644)
+		}
+	}
+}
+
+// picture writes what the window shows to the documentation, with -update.
+func picture(t *testing.T, ctx context.Context, name string) {
+	t.Helper()
+	if !*update {
+		return
+	}
+	png, err := chromedp.Run(ctx, chromedp.CaptureScreenshot())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join("..", "..", "docs", "img", name), png, 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
