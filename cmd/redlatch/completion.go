@@ -73,14 +73,14 @@ func completeAll(cmd *cobra.Command) {
 		switch {
 		case strings.Contains(f.Value.Type(), "|"):
 			cmd.RegisterFlagCompletionFunc(f.Name, cobra.FixedCompletions(strings.Split(f.Value.Type(), "|"), cobra.ShellCompDirectiveNoFileComp))
-		case !slices.Contains([]string{"state", "password-file"}, f.Name) && f.Value.Type() != "bool":
+		case !slices.Contains([]string{"state", "password-file", "page-password-file", "tls-cert", "tls-key"}, f.Name) && f.Value.Type() != "bool":
 			cmd.RegisterFlagCompletionFunc(f.Name, cobra.NoFileCompletions)
 		}
 	})
 	switch cmd.Name() {
 	case "run", "lock", "ls", "show", "watch", "break":
 		cmd.ValidArgsFunction = completeName
-	case "extend", "unlock", "init", "doctor", "dev", "version":
+	case "extend", "unlock", "init", "doctor", "dev", "ui", "version":
 		cmd.ValidArgsFunction = cobra.NoFileCompletions
 	}
 	for _, sub := range cmd.Commands() {

@@ -1,0 +1,231 @@
+package main
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"io"
+	"log"
+	"net"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/redlatch/redlatch"
+	"github.com/redlatch/redlatch/ui"
+)
+
+// uiFlags are the flags of ui.
+type uiFlags struct {
+	nodeFlags
+	listen       string
+	pagePassword string
+	cert, key    string
+	behindProxy  bool
+	hosts        []string
+	interval     time.Duration
+}
+
+func newUI(say *reporter) *cobra.Command {
+	f := &uiFlags{}
+	cmd := &cobra.Command{
+		Use:   "ui [flags]",
+		Short: "Serve a page that shows the locks, the queues and the nodes, live",
+		Long: `Serve a page for a browser: the locks, who holds each, since when and until when,
+who waits; the nodes, their health, clocks and round trips; and what happened
+lately. The page follows what happens by itself, and is also readable without
+JavaScript. It changes nothing: to break a lock it shows the command. The nodes
+are asked about once a second, and only while somebody watches.
+
+It listens on loopback alone, for everybody on this machine. Any other address
+needs a password, --page-password-file, which a browser asks for (the user name
+does not matter), and TLS: --tls-cert and --tls-key, or --behind-proxy if a proxy
+in front of it does TLS. On loopback the page is served under the names
+localhost, 127.0.0.1 and [::1], and under those of --host; elsewhere under all
+names, or those of --host alone.
+
+It goes on until a signal comes.
+
+Exit status: 0 after INT, TERM or HUP; 64 for a wrong command line; 69 if the
+address cannot be listened on; 74 if stdout cannot be written.`,
+		Example: `  redlatch ui
+  redlatch ui --listen 127.0.0.1:0 --nodes redis://a:6379,redis://b:6379,redis://c:6379
+  redlatch ui --listen :8443 --page-password-file /run/secrets/page \
+    --tls-cert /etc/ssl/locks.pem --tls-key /etc/ssl/locks.key`,
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) > 0 {
+				return usageError(fmt.Errorf("ui takes no argument, and %q is one", args[0]), "give the address in --listen, and the nodes in --nodes")
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, _ []string) error { return f.located(f.run(cmd, say)) },
+	}
+	flags := cmd.Flags()
+	flags.SortFlags = false
+	flags.StringVar(&f.listen, "listen", "127.0.0.1:8089", "the `HOST:PORT` to listen on; port 0 is a free one")
+	flags.StringVar(&f.pagePassword, "page-password-file", "", "a `file` whose first line is the password of the page, of 12 characters or more")
+	flags.StringVar(&f.cert, "tls-cert", "", "the `file` of the certificate, for TLS")
+	flags.StringVar(&f.key, "tls-key", "", "the `file` of its key")
+	flags.BoolVar(&f.behindProxy, "behind-proxy", false, "a proxy does TLS: without it, passwords and locks can be read on the network")
+	flags.StringArrayVar(&f.hosts, "host", nil, "a host `NAME` under which the page is served, besides those of loopback; may be repeated")
+	flags.DurationVar(&f.interval, "interval", time.Second, "how long to `WAIT` from one survey of the nodes to the next")
+	f.nodeFlags.register(flags)
+	say.registerOutput(flags, "write where the page is in words, or as a line of JSON", "text", "json")
+	return cmd
+}
+
+func (f *uiFlags) run(cmd *cobra.Command, say *reporter) error {
+	addr, err := f.address()
+	if err != nil {
+		return err
+	}
+	protect, secure, err := f.protection(addr)
+	if err != nil {
+		return err
+	}
+	client, err := f.client(redlatch.Options{NodeTimeout: time.Second})
+	if err != nil {
+		return err
+	}
+	defer client.Close()
+	page, err := ui.New(client, ui.Options{Interval: f.interval, Hosts: f.served(addr), BreakFlags: f.shownFlags(cmd)})
+	if err != nil {
+		return flagError(err)
+	}
+	defer page.Close()
+	listener, err := net.ListenTCP("tcp", addr)
+	if err != nil {
+		return &outcome{code: exitNoQuorum, event: "no_listen", err: err, hint: "give another address or port in --listen"}
+	}
+	defer listener.Close()
+	if err := f.announce(cmd.OutOrStdout(), say, listener, secure != nil); err != nil {
+		return unwritten(err)
+	}
+	return serve(listener, secure, protect(page), page, say)
+}
+
+// flagError names the flag in place of the option.
+func flagError(err error) error {
+	var bad *redlatch.ConfigError
+	if !errors.As(err, &bad) {
+		return err
+	}
+	flag := map[string]string{"Interval": "--interval", "Hosts": "--host"}[bad.Field]
+	if flag == "" {
+		return err
+	}
+	return &redlatch.ConfigError{Field: flag, Value: bad.Value, Bound: bad.Bound}
+}
+
+// address returns the address to listen on.
+func (f *uiFlags) address() (*net.TCPAddr, error) {
+	const bound = "HOST:PORT, such as 127.0.0.1:8089 or [::1]:8089"
+	if _, _, err := net.SplitHostPort(f.listen); err != nil {
+		return nil, &redlatch.ConfigError{Field: "--listen", Value: f.listen, Bound: bound}
+	}
+	addr, err := net.ResolveTCPAddr("tcp", f.listen)
+	if err != nil {
+		return nil, usageError(fmt.Errorf("--listen is %q: %w", f.listen, err), "give "+bound)
+	}
+	return addr, nil
+}
+
+// served returns the host names that the page is served under; none for all.
+func (f *uiFlags) served(addr *net.TCPAddr) []string {
+	var hosts []string
+	for _, h := range f.hosts {
+		hosts = append(hosts, strings.ToLower(h))
+	}
+	if addr.IP.IsLoopback() {
+		hosts = append(hosts, "localhost", "127.0.0.1", "::1", addr.IP.String())
+	}
+	return hosts
+}
+
+// shownFlags returns the flags of the command that breaks a lock: those that
+// name the nodes on our own command line, without passwords.
+func (f *uiFlags) shownFlags(cmd *cobra.Command) []string {
+	var shown []string
+	given := func(name string) bool { return cmd.Flags().Changed(name) }
+	switch {
+	case f.state != "":
+		shown = append(shown, "--state", f.state)
+	case given("nodes"):
+		addresses := split(f.nodes...)
+		for i, a := range addresses {
+			if hasPassword(a) && i < len(f.opened) {
+				addresses[i] = f.opened[i]
+			}
+		}
+		shown = append(shown, "--nodes", strings.Join(addresses, ","))
+	}
+	for _, name := range []string{"node-list", "guard"} {
+		if given(name) {
+			shown = append(shown, "--"+name, cmd.Flags().Lookup(name).Value.String())
+		}
+	}
+	if f.any {
+		shown = append(shown, "--any-membership")
+	}
+	return shown
+}
+
+// announce writes where the page is.
+func (f *uiFlags) announce(out io.Writer, say *reporter, at net.Listener, secure bool) error {
+	scheme := "http"
+	if secure {
+		scheme = "https"
+	}
+	url := scheme + "://" + at.Addr().String() + "/"
+	if say.format == "json" {
+		return writeJSON(out, struct {
+			Event string `json:"event"`
+			URL   string `json:"url"`
+		}{"listening", url})
+	}
+	_, err := fmt.Fprintf(out, "the page is at %s, until Ctrl-C\n", url)
+	return err
+}
+
+// serve serves the page until a signal comes.
+func serve(listener net.Listener, secure *tls.Config, handler http.Handler, page *ui.UI, say *reporter) error {
+	server := &http.Server{
+		Handler: handler, TLSConfig: secure, MaxHeaderBytes: 64 << 10,
+		ReadHeaderTimeout: 10 * time.Second, ReadTimeout: 30 * time.Second, WriteTimeout: time.Minute, IdleTimeout: 2 * time.Minute,
+		ErrorLog: log.New(complaints{say}, "", 0),
+	}
+	ctx, stop := untilSignal()
+	defer stop()
+	failed := make(chan error, 1)
+	go func() {
+		if secure != nil {
+			failed <- server.ServeTLS(listener, "", "")
+		} else {
+			failed <- server.Serve(listener)
+		}
+	}()
+	select {
+	case err := <-failed:
+		return &outcome{code: exitNoQuorum, event: "no_listen", err: fmt.Errorf("the page can no longer be served: %w", err)}
+	case <-ctx.Done():
+	}
+	page.Close() // ends those who watch
+	patience, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+	defer cancel()
+	if server.Shutdown(patience) != nil {
+		server.Close()
+	}
+	return nil
+}
+
+// complaints reports what the server logs: handshakes that failed, and the
+// like.
+type complaints struct{ say *reporter }
+
+func (c complaints) Write(line []byte) (int, error) {
+	c.say.warn("", "%s", strings.TrimSpace(string(line)))
+	return len(line), nil
+}
