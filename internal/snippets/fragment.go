@@ -27,6 +27,7 @@ var packages = map[string]string{
 	"direct":   "github.com/redlatch/redlatch/redis/direct",
 	"rueidis":  "github.com/redlatch/redlatch/redis/rueidis",
 	"sqlite":   "github.com/redlatch/redlatch/sqlite",
+	"ui":       "github.com/redlatch/redlatch/ui",
 }
 
 // given are the variables that statements may use without declaring them: the
