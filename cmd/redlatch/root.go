@@ -54,7 +54,7 @@ them.`,
 	}
 	root.Flags().Bool("version", false, "print the version")
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error { return usageError(err, meantFlag(cmd, err)) })
-	root.AddCommand(newRun(say), newLead(say), newLock(say), newExtend(say), newUnlock(say), newLs(say), newShow(say), newWatch(say), newUI(say), newBreak(say), newDoctor(say), newDev(say), newTorture(), newInit(say), newSchema(), newInstall(), newVersion(), newCompletion(), newMan(), newNodesTopic())
+	root.AddCommand(newRun(say), newLead(say), newLock(say), newExtend(say), newUnlock(say), newLs(say), newShow(say), newWatch(say), newUI(say), newBreak(say), newDoctor(say), newDev(say), newTorture(), newInit(say), newSchema(), newInstall(), newVersion(say), newCompletion(), newMan(), newNodesTopic())
 	root.CompletionOptions.DisableDefaultCmd = true
 	completeAll(root)
 	return root

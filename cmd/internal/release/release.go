@@ -1,22 +1,92 @@
 // Package release reports which build of the commands this is.
 package release
 
-import "runtime/debug"
+import (
+	"fmt"
+	"runtime"
+	"runtime/debug"
+	"strings"
+)
 
-// Version returns the module's version as the Go tool stamped it, or the commit
-// it was built from.
-func Version() string {
-	info, ok := debug.ReadBuildInfo()
-	if !ok {
-		return "unknown"
-	}
-	if v := info.Main.Version; v != "" && v != "(devel)" {
-		return v
+// A release sets these by the linker's -X; see .goreleaser.yaml. Other builds
+// leave them empty, and what the Go tool stamped counts.
+var (
+	version string // such as v1.2.3
+	commit  string // the whole hash
+	date    string // of the commit, as RFC 3339: the build has none, so that it can be repeated
+)
+
+// Build says from what a command was built.
+type Build struct {
+	Version  string `json:"version"`
+	Commit   string `json:"commit,omitempty"`   // the whole hash; "" if it is not known
+	Date     string `json:"date,omitempty"`     // of the commit; "" if it is not known
+	Modified bool   `json:"modified,omitempty"` // files were changed since the commit
+	Go       string `json:"go"`
+	Platform string `json:"platform"`
+}
+
+// Current returns the build of this program.
+func Current() Build {
+	info, _ := debug.ReadBuildInfo()
+	return stamped(info).released(version, commit, date)
+}
+
+// Version returns the version, and what is known of the commit: v1.2.3
+// (4f0c2a91b7de, 2026-01-31T09:00:00Z).
+func Version() string { return Current().text() }
+
+// stamped returns what the Go tool wrote into the program; nil for nothing.
+func stamped(info *debug.BuildInfo) Build {
+	b := Build{Version: "unknown", Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH}
+	if info == nil {
+		return b
 	}
 	for _, s := range info.Settings {
-		if s.Key == "vcs.revision" {
-			return "devel-" + s.Value[:min(len(s.Value), 12)]
+		switch s.Key {
+		case "vcs.revision":
+			b.Commit = s.Value
+		case "vcs.time":
+			b.Date = s.Value
+		case "vcs.modified":
+			b.Modified = s.Value == "true"
 		}
 	}
-	return "devel"
+	if b.Version = info.Main.Version; b.Version == "" || b.Version == "(devel)" {
+		b.Version = "devel"
+	}
+	return b
 }
+
+// released returns the build with what a release set.
+func (b Build) released(version, commit, date string) Build {
+	if version == "" {
+		return b
+	}
+	b.Version, b.Modified = version, false
+	if commit != "" {
+		b.Commit, b.Date = commit, date
+	}
+	return b
+}
+
+func (b Build) text() string {
+	var known []string
+	if b.Commit != "" {
+		known = append(known, b.Commit[:min(len(b.Commit), 12)])
+	}
+	if b.Date != "" {
+		known = append(known, b.Date)
+	}
+	if b.Modified {
+		known = append(known, "modified")
+	}
+	if len(known) == 0 {
+		return b.Version
+	}
+	return b.Version + " (" + strings.Join(known, ", ") + ")"
+}
+
+// String is what the commands print: version, commit, date, Go release and
+// platform.
+func (b Build) String() string { return fmt.Sprintf("%s %s %s", b.text(), b.Go, b.Platform) }
