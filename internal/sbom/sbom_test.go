@@ -1,0 +1,123 @@
+package main
+
+import (
+	"encoding/json"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+)
+
+// document runs bom on a program, and reads what it
+// wrote.
+func document(t *testing.T, program, to string) (doc bom) {
+	t.Helper()
+	if err := run([]string{"bom", "-version", "v1.2.3+x", "-date", "2026-01-31T09:00:00Z", program, to}); err != nil {
+		t.Fatal(err)
+	}
+	text, err := os.ReadFile(to)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := json.Unmarshal(text, &doc); err != nil {
+		t.Fatal(err)
+	}
+	return doc
+}
+
+func TestBomNamesEveryModuleThatTheProgramHas(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	program := filepath.Join(dir, "program")
+	// Itself has no modules.
+	if out, err := exec.Command("go", "build", "-ldflags=-s -w", "-o", program, "../../cmd/redlatch").CombinedOutput(); err != nil {
+		t.Fatalf("go build: %v\n%s", err, out)
+	}
+	out, err := exec.Command("go", "version", "-m", program).Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	doc := document(t, program, filepath.Join(dir, "bom.json"))
+	has := map[string]string{}
+	for _, c := range doc.Components {
+		has[c.Name] = c.Version
+		if c.PURL != "pkg:golang/"+c.Name+"@"+c.Version || c.Ref != c.PURL {
+			t.Errorf("%s has the reference %q and the address %q", c.Name, c.Ref, c.PURL)
+		}
+	}
+	modules := 0
+	for line := range strings.SplitSeq(string(out), "\n") {
+		if f := strings.Fields(line); len(f) > 2 && f[0] == "dep" {
+			modules++
+			if has[f[1]] != f[2] {
+				t.Errorf("%s is %q, want %q", f[1], has[f[1]], f[2])
+			}
+		}
+	}
+	if modules < 5 || len(doc.Components) != modules+1 || "go"+has["std"] != runtime.Version() {
+		t.Errorf("%d components for %d modules and the library of Go %s", len(doc.Components), modules, has["std"])
+	}
+	if on := doc.Dependencies[0]; on.Ref != doc.Metadata.Component.Ref || len(on.DependsOn) != len(doc.Components) {
+		t.Errorf("%s depends on %d components of %d", on.Ref, len(on.DependsOn), len(doc.Components))
+	}
+}
+
+func TestBomIsThatOfTheProgram(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	doc := document(t, self, filepath.Join(dir, "a.json"))
+	again := document(t, self, filepath.Join(dir, "b.json"))
+	if doc.Serial != again.Serial || !strings.HasPrefix(doc.Serial, "urn:uuid:") {
+		t.Errorf("serials %s and %s of the same program", doc.Serial, again.Serial)
+	}
+	if c := doc.Metadata.Component; c.Version != "v1.2.3+x" || !strings.Contains(c.PURL, "@v1.2.3%2Bx") || doc.Metadata.Timestamp != "2026-01-31T09:00:00Z" {
+		t.Errorf("the program is %+v of %s", c, doc.Metadata.Timestamp)
+	}
+	other := filepath.Join(dir, "other")
+	content, _ := os.ReadFile(self)
+	if err := os.WriteFile(other, append(content, 0), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if doc.Serial == document(t, other, filepath.Join(dir, "c.json")).Serial {
+		t.Error("another program has the same serial")
+	}
+}
+
+func TestEveryModuleHasItsLicence(t *testing.T) {
+	t.Parallel()
+	to := filepath.Join(t.TempDir(), "licences")
+	if err := run([]string{"licences", "../../cmd/redlatch", to}); err != nil {
+		t.Fatal(err)
+	}
+	text, err := os.ReadFile(to)
+	if err != nil {
+		t.Fatal(err)
+	}
+	// One of each kind of licence, one with a notice, and one that only Windows has.
+	for _, part := range []string{"The Go standard library: LICENSE", "github.com/go-sql-driver/mysql v", "Mozilla Public License",
+		"github.com/redis/rueidis v", ": NOTICE", "modernc.org/sqlite v", "github.com/inconshreveable/mousetrap v"} {
+		if !strings.Contains(string(text), part) {
+			t.Errorf("the licences have no %q", part)
+		}
+	}
+	if strings.Contains(string(text), "github.com/redlatch/redlatch v") {
+		t.Error("our own module is among the others")
+	}
+	if err := appendLicences(nil, "a module", t.TempDir()); err == nil || !strings.Contains(err.Error(), "no licence") {
+		t.Errorf("a module without a licence: %v", err)
+	}
+}
+
+func TestCommandLineIsChecked(t *testing.T) {
+	for _, args := range [][]string{nil, {"bom"}, {"bom", "a"}, {"list", "a", "b"}, {"bom", "sbom_test.go", "/nowhere"}, {"licences", "./nowhere", "/nowhere"}} {
+		if run(args) == nil {
+			t.Errorf("%q is no error", args)
+		}
+	}
+}

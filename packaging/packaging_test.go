@@ -1,0 +1,141 @@
+// Package packaging has what a release is made with. These tests are quick: they
+// check that what .goreleaser.yaml names is there, and that a build with its
+// flags is what it should be. packaging/test.sh tests the packages themselves.
+package packaging
+
+import (
+	"encoding/json"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// config returns .goreleaser.yaml without its comments.
+func config(t *testing.T) string {
+	t.Helper()
+	text, err := os.ReadFile("../.goreleaser.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return regexp.MustCompile(`(?m)^\s*#.*\n`).ReplaceAllString(string(text), "")
+}
+
+// fields returns the values of a key, wherever it is.
+func fields(text, key string) (values []string) {
+	for _, m := range regexp.MustCompile(`(?m)^[\s-]*`+key+`: *(.+)$`).FindAllStringSubmatch(text, -1) {
+		values = append(values, strings.Trim(m[1], `"`))
+	}
+	return values
+}
+
+// generated is the folder that packaging/files.sh writes.
+const generated = "build/packaging/"
+
+func TestFilesOfTheReleaseAreThere(t *testing.T) {
+	text := config(t)
+	script, err := os.ReadFile("files.sh")
+	if err != nil {
+		t.Fatal(err)
+	}
+	sources := append(fields(text, "src"), fields(text, "main")...)
+	for _, src := range sources {
+		if made, ok := strings.CutPrefix(src, generated); ok {
+			// A name that the script writes, or a folder that it fills.
+			if !strings.Contains(string(script), `"$dir/`+strings.TrimSuffix(made, "/*")) {
+				t.Errorf("%s is in the release, and files.sh does not write it", src)
+			}
+			continue
+		}
+		if found, _ := filepath.Glob(filepath.Join("..", src)); len(found) == 0 {
+			t.Errorf("%s is in the release, and is not there", src)
+		}
+	}
+	if len(sources) < 10 || !slices.Contains(sources, "LICENSE") {
+		t.Errorf("the release has the files %q: not all were read", sources)
+	}
+	if hook := "packaging/files.sh " + strings.TrimSuffix(generated, "/"); !strings.Contains(text, hook) {
+		t.Errorf("the release does not run %s", hook)
+	}
+	if !strings.Contains(text, "github.com/redlatch/redlatch/internal/sbom") {
+		t.Error("the release does not run internal/sbom")
+	}
+}
+
+// linkerFlags returns the flags of the release for the linker, with values.
+func linkerFlags(t *testing.T, values ...string) string {
+	t.Helper()
+	_, after, ok := strings.Cut(config(t), "    ldflags:\n")
+	if !ok {
+		t.Fatal("no ldflags")
+	}
+	var flags []string
+	for line := range strings.SplitSeq(after, "\n") {
+		flag, is := strings.CutPrefix(line, "      - ")
+		if !is {
+			break
+		}
+		flags = append(flags, flag)
+	}
+	all := strings.NewReplacer(values...).Replace(strings.Join(flags, " "))
+	if strings.Contains(all, "{{") || !strings.Contains(all, "-s -w") {
+		t.Fatalf("the linker's flags are %s", all)
+	}
+	return all
+}
+
+// mostBytes is how large the command may be in a release. It has 17 million: what
+// makes it much larger should be known.
+const mostBytes = 20_000_000
+
+// TestReleaseNamesItsCommit builds the command as a release does.
+func TestReleaseNamesItsCommit(t *testing.T) {
+	t.Parallel()
+	const commit, date = "4f0c2a91b7de4f0c2a91b7de4f0c2a91b7de4f0c", "2026-01-31T09:00:00Z"
+	flags := linkerFlags(t, "{{.Version}}", "1.2.3", "{{.FullCommit}}", commit, "{{.CommitDate}}", date)
+	program := filepath.Join(t.TempDir(), "redlatch.exe")
+	build := exec.Command("go", "build", "-trimpath", "-ldflags", flags, "-o", program, "../cmd/redlatch")
+	build.Env = append(os.Environ(), "CGO_ENABLED=0")
+	if out, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("go build: %v\n%s", err, out)
+	}
+	out, err := exec.Command(program, "version").Output()
+	platform := runtime.Version() + " " + runtime.GOOS + "/" + runtime.GOARCH
+	if want := "redlatch v1.2.3 (" + commit[:12] + ", " + date + ") " + platform + "\n"; err != nil || string(out) != want {
+		t.Errorf("version printed %q, %v, want %q", out, err, want)
+	}
+	out, err = exec.Command(program, "version", "--json").Output()
+	var got struct{ Version, Commit, Date string }
+	if err != nil || json.Unmarshal(out, &got) != nil || got.Version != "v1.2.3" || got.Commit != commit || got.Date != date {
+		t.Errorf("version --json printed %q, %v", out, err)
+	}
+	if info, err := os.Stat(program); err != nil {
+		t.Error(err)
+	} else if info.Size() > mostBytes {
+		t.Errorf("the command has %d bytes, want at most %d: packaging/sizes.sh shows of what", info.Size(), mostBytes)
+	}
+}
+
+// TestCommandLinksNoMoreThanItNeeds: packages that are large, and that users of
+// the command have no use for.
+func TestCommandLinksNoMoreThanItNeeds(t *testing.T) {
+	t.Parallel()
+	out, err := exec.Command("go", "list", "-deps", "../cmd/redlatch").CombinedOutput()
+	if err != nil {
+		t.Fatalf("go list: %v\n%s", err, out)
+	}
+	packages := strings.Fields(string(out))
+	for _, never := range []string{"testing", "net/http", "net/http/pprof", "html/template", "expvar",
+		"github.com/redis/go-redis/v9", "github.com/spf13/cobra/doc", "github.com/cpuguy83/go-md2man/v2/md2man", "go.yaml.in/yaml/v3"} {
+		if slices.Contains(packages, never) {
+			t.Errorf("redlatch links %s", never)
+		}
+	}
+	if !slices.Contains(packages, "github.com/spf13/cobra") {
+		t.Error("redlatch does not link cobra: the list is not that of its packages")
+	}
+}

@@ -1,0 +1,80 @@
+#!/usr/bin/env bash
+# What the command's size is made of: it is built with and without each part, and
+# the differences are printed. The table of docs/packaging.md is from here.
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+
+tmp=$(mktemp -d)
+trap 'rm -rf "$tmp"' EXIT
+export CGO_ENABLED=0
+
+# build OUT [FLAGS...] prints the size of the command.
+build() {
+	local out=$tmp/out
+	go build -o "$out" "$@" ./cmd/redlatch
+	stat -c %s "$out"
+}
+
+# stub FILE EXPRESSION has the build use an edited copy of a file.
+stub() {
+	local copy=$tmp/stub-${1//\//-}
+	sed -E "$2" "$1" >"$copy"
+	if cmp -s "$1" "$copy"; then
+		echo "sizes.sh: nothing to replace in $1" >&2
+		return 1
+	fi
+	overlays+=("\"$PWD/$1\":\"$copy\"")
+}
+
+mb() { awk -v n="$1" 'BEGIN{printf "%.2f MB", n/1e6}'; }
+row() { printf '| %-58s | %9s |\n' "$1" "$2"; }
+
+release=(-trimpath -ldflags "-s -w")
+row "build" "size"
+row "---" "---"
+row "go build" "$(mb "$(build)")"
+row "go build -trimpath" "$(mb "$(build -trimpath)")"
+row "with -ldflags -w: no debugger's tables" "$(mb "$(build -trimpath -ldflags -w)")"
+whole=$(build "${release[@]}")
+row "with -ldflags '-s -w', no symbols either: the release" "$(mb "$whole")"
+echo
+
+# without NAME: the command without what the overlays leave out.
+without() {
+	local IFS=,
+	echo "{\"Replace\":{${overlays[*]}}}" >"$tmp/overlay.json"
+	local less
+	less=$(build "${release[@]}" -overlay "$tmp/overlay.json")
+	row "$1" "$(mb $((whole - less)))"
+	overlays=()
+}
+
+nodes=cmd/redlatch/nodes.go schema=cmd/redlatch/schema.go where=cmd/redlatch/where.go
+overlays=()
+row "part of the release" "size"
+row "---" "---"
+postgres='/redlatch\/postgres"/d; s/postgres\.Open\(address\)/nil, errors.ErrUnsupported/; /postgres\.Schema/d'
+mysql='/redlatch\/mysql"/d; s/mysql\.Open\(address\)/nil, errors.ErrUnsupported/; /mysql\.Schema/d'
+sqlite='/redlatch\/sqlite"/d; s/sqlite\.Open\(filePath\(address\)\)/nil, errors.ErrUnsupported/; s/sqlite\.DefaultPath\(\)/"", error(nil)/'
+rueidis='/redis\/rueidis"/d; s/open = rueidis.Nodes/return nil, errors.ErrUnsupported/'
+stub $nodes "$sqlite"
+stub $where "$sqlite"
+without "a file: SQLite (modernc.org/sqlite)"
+stub $nodes "$postgres"
+stub $schema "$postgres"
+without "PostgreSQL (pgx)"
+stub $nodes "$mysql"
+stub $schema "$mysql"
+without "MySQL and MariaDB (go-sql-driver)"
+stub $nodes "$rueidis"
+without "Sentinel and Cluster (rueidis)"
+stub $nodes "$postgres; $mysql; $sqlite; $rueidis"
+stub $schema "$postgres; $mysql"
+stub $where "$sqlite"
+without "these four together: some of it they share"
+printf 'package main\n\nimport "github.com/spf13/cobra"\n\nfunc main() { (&cobra.Command{Use: "x"}).Execute() }\n' >"$tmp/cobra.go"
+printf 'package main\n\nimport ("crypto/tls"; "encoding/json"; "fmt"; "os")\n\nfunc main() { _, err := tls.Dial("tcp", os.Args[1], nil); json.NewEncoder(os.Stdout).Encode(fmt.Sprint(err)) }\n' >"$tmp/tls.go"
+for p in tls cobra; do
+	go build "${release[@]}" -o "$tmp/$p" "$tmp/$p.go"
+	row "for comparison, a program with nothing but $p" "$(mb "$(stat -c %s "$tmp/$p")")"
+done
