@@ -14,7 +14,7 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
 GORELEASER=${GORELEASER:-$(command -v goreleaser || echo go run github.com/goreleaser/goreleaser/v2@v2.16.0)}
 SABOTAGE=${SABOTAGE:-} # what to break, one of the words below
-SABOTAGES="checksum licence bom version manual completion unit program leftover changed rpm image certificates"
+SABOTAGES="checksum licence bom version manual completion unit program leftover changed rpm remains image certificates"
 
 dist=build/dist
 base=build/bookworm.tar # a clean system, kept for the next time
