@@ -18,5 +18,5 @@ gzip -9n "$dir"/man/*.1
 "$redlatch" completion bash >"$dir/completions/redlatch.bash"
 "$redlatch" completion zsh >"$dir/completions/_redlatch"
 "$redlatch" completion fish >"$dir/completions/redlatch.fish"
-gzip -9nc CHANGELOG.md >"$dir/changelog.gz"
+gzip -9nc CHANGELOG.md >"$dir/CHANGELOG.md.gz"
 go run ./internal/sbom licences ./cmd/redlatch "$dir/THIRD-PARTY-LICENCES.txt"
