@@ -25,7 +25,7 @@ check_files() {
 	check "the bill is that of the program [bom]" bill_fits "$work"/*_linux_amd64.cdx.json "$tmp/archive/redlatch"
 	check "the archive's program runs" says '^redlatch v' "$tmp/archive/redlatch" version
 	local commit
-	commit=$(git rev-parse HEAD)
+	commit=$(cat $dist/built-from)
 	! broken version || commit=0000000000000000000000000000000000000000
 	check "version names commit and date [version]" says "\"commit\":\"$commit\",\"date\":\"20[0-9T:-]+Z\"" "$tmp/archive/redlatch" version --json
 	check "the program needs no libraries" says 'not a dynamic executable|statically linked' sh -c "ldd '$tmp/archive/redlatch' 2>&1 || true"

@@ -111,6 +111,7 @@ build() {
 	rm -rf $dist build/packaging
 	mkdir -p build
 	mv "$clone/build/dist" "$clone/build/packaging" build/
+	git -C "$clone" rev-parse HEAD >$dist/built-from
 	rm -rf "$clone"
 }
 
