@@ -57,6 +57,7 @@ func open(t testing.TB, dsn string, s rowtest.Settings) node.Node {
 	if s.Serializable {
 		config.ConnConfig.RuntimeParams["default_transaction_isolation"] = "serializable"
 	}
+	config.AfterConnect = postgres.RegisterTypes // as New does, for builds with pgx's tag
 	pool, err := pgxpool.NewWithConfig(context.Background(), config)
 	if err != nil {
 		t.Fatal(err)

@@ -84,6 +84,7 @@ func New(dsn string, opts Options) (*Node, error) {
 		return nil, &node.ConfigError{Field: "dsn", Value: "(hidden)", Bound: "a PostgreSQL connection string: " + plain(err)}
 	}
 	config.ConnConfig.DefaultQueryExecMode = mode
+	config.AfterConnect = registerTypes
 	pool, err := pgxpool.NewWithConfig(context.Background(), config)
 	if err != nil {
 		return nil, fmt.Errorf("redlatch: postgres: %w", err)
