@@ -1,3 +1,5 @@
+//go:build unix
+
 // Package packaging has what a release is made with. These tests are quick: they
 // check that what .goreleaser.yaml names is there, and that a build with its
 // flags is what it should be. packaging/test.sh tests the packages themselves.
@@ -13,7 +15,11 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/redlatch/redlatch/internal/sqltest"
 )
+
+func TestMain(m *testing.M) { os.Exit(sqltest.Main(m)) }
 
 // config returns .goreleaser.yaml without its comments.
 func config(t *testing.T) string {
@@ -88,21 +94,38 @@ func linkerFlags(t *testing.T, values ...string) string {
 	return all
 }
 
-// mostBytes is how large the command may be in a release. It has 17 million: what
-// makes it much larger should be known.
-const mostBytes = 20_000_000
+const (
+	commit = "4f0c2a91b7de4f0c2a91b7de4f0c2a91b7de4f0c"
+	date   = "2026-01-31T09:00:00Z"
 
-// TestReleaseNamesItsCommit builds the command as a release does.
-func TestReleaseNamesItsCommit(t *testing.T) {
+	// mostBytes is how large the command may be in a release. It has about 16
+	// million: what makes it much larger should be known.
+	mostBytes = 18_000_000
+)
+
+// TestReleaseIsWhatItShouldBe builds the command as a release does.
+func TestReleaseIsWhatItShouldBe(t *testing.T) {
 	t.Parallel()
-	const commit, date = "4f0c2a91b7de4f0c2a91b7de4f0c2a91b7de4f0c", "2026-01-31T09:00:00Z"
 	flags := linkerFlags(t, "{{.Version}}", "1.2.3", "{{.FullCommit}}", commit, "{{.CommitDate}}", date)
-	program := filepath.Join(t.TempDir(), "redlatch.exe")
-	build := exec.Command("go", "build", "-trimpath", "-ldflags", flags, "-o", program, "../cmd/redlatch")
+	tags := strings.Trim(strings.Join(fields(config(t), "tags"), " "), "[]")
+	program := filepath.Join(t.TempDir(), "redlatch")
+	build := exec.Command("go", "build", "-trimpath", "-tags", tags, "-ldflags", flags, "-o", program, "../cmd/redlatch")
 	build.Env = append(os.Environ(), "CGO_ENABLED=0")
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("go build: %v\n%s", err, out)
 	}
+	t.Run("it names its commit", func(t *testing.T) { namesItsCommit(t, program) })
+	t.Run("it is small", func(t *testing.T) {
+		if info, err := os.Stat(program); err != nil {
+			t.Error(err)
+		} else if info.Size() > mostBytes {
+			t.Errorf("the command has %d bytes, want at most %d: packaging/sizes.sh shows of what", info.Size(), mostBytes)
+		}
+	})
+	t.Run("it knows the types of PostgreSQL that it uses", func(t *testing.T) { locksInPostgreSQL(t, program) })
+}
+
+func namesItsCommit(t *testing.T, program string) {
 	out, err := exec.Command(program, "version").Output()
 	platform := runtime.Version() + " " + runtime.GOOS + "/" + runtime.GOARCH
 	if want := "redlatch v1.2.3 (" + commit[:12] + ", " + date + ") " + platform + "\n"; err != nil || string(out) != want {
@@ -113,10 +136,27 @@ func TestReleaseNamesItsCommit(t *testing.T) {
 	if err != nil || json.Unmarshal(out, &got) != nil || got.Version != "v1.2.3" || got.Commit != commit || got.Date != date {
 		t.Errorf("version --json printed %q, %v", out, err)
 	}
-	if info, err := os.Stat(program); err != nil {
-		t.Error(err)
-	} else if info.Size() > mostBytes {
-		t.Errorf("the command has %d bytes, want at most %d: packaging/sizes.sh shows of what", info.Size(), mostBytes)
+}
+
+// locksInPostgreSQL runs what uses every statement: with and without a pooler,
+// which has them sent in another way.
+func locksInPostgreSQL(t *testing.T, program string) {
+	for name, address := range map[string]string{"direct": sqltest.PostgreSQL(t), "through a pooler": sqltest.PgBouncer(t)} {
+		nodes := address + "&table=released_" + name[:6]
+		for _, c := range []struct {
+			args []string
+			says string
+		}{
+			{[]string{"init", "--assume-fresh", "--yes", "--nodes", nodes}, "postgres://"},
+			{[]string{"run", "--nodes", nodes, "job", "--", program, "ls", "--nodes", nodes}, "job"},
+			{[]string{"run", "--nodes", nodes, "--once", "monday", "job", "--", "echo", "it ran"}, "it ran"},
+			{[]string{"show", "--nodes", nodes, "job"}, "monday"},
+		} {
+			out, err := exec.Command(program, c.args...).CombinedOutput()
+			if err != nil || !strings.Contains(string(out), c.says) {
+				t.Errorf("%s: %s: %v, %q is not in:\n%s", name, c.args[0], err, c.says, out)
+			}
+		}
 	}
 }
 

@@ -8,7 +8,7 @@ tmp=$(mktemp -d)
 trap 'rm -rf "$tmp"' EXIT
 export CGO_ENABLED=0
 
-# build OUT [FLAGS...] prints the size of the command.
+# build [FLAGS...] prints the size of the command.
 build() {
 	local out=$tmp/out
 	go build -o "$out" "$@" ./cmd/redlatch
@@ -29,14 +29,16 @@ stub() {
 mb() { awk -v n="$1" 'BEGIN{printf "%.2f MB", n/1e6}'; }
 row() { printf '| %-58s | %9s |\n' "$1" "$2"; }
 
-release=(-trimpath -ldflags "-s -w")
+# The flags of .goreleaser.yaml.
+release=(-trimpath -tags nopgxregisterdefaulttypes -ldflags "-s -w")
 row "build" "size"
 row "---" "---"
 row "go build" "$(mb "$(build)")"
 row "go build -trimpath" "$(mb "$(build -trimpath)")"
 row "with -ldflags -w: no debugger's tables" "$(mb "$(build -trimpath -ldflags -w)")"
+row "with -ldflags '-s -w': no symbols either" "$(mb "$(build -trimpath -ldflags '-s -w')")"
 whole=$(build "${release[@]}")
-row "with -ldflags '-s -w', no symbols either: the release" "$(mb "$whole")"
+row "with -tags nopgxregisterdefaulttypes too: the release" "$(mb "$whole")"
 echo
 
 # without NAME: the command without what the overlays leave out.
