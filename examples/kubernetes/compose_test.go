@@ -99,7 +99,7 @@ func TestCompositionRunsWhatItSays(t *testing.T) {
 		for _, w := range append(s.Entrypoint, wordsOf(s.Command)...) {
 			cmd.Args = append(cmd.Args, replace.Replace(w))
 		}
-		if cmd.Args[0] == "/redlatch" || cmd.Args[0] == "redlatch" {
+		if cmd.Args[0] == "/usr/bin/redlatch" || cmd.Args[0] == "redlatch" {
 			cmd.Args[0] = filepath.Join(bin, "redlatch")
 		}
 		for name, value := range s.Environment {
@@ -129,7 +129,7 @@ func TestImageOfTheJobGetsTheProgram(t *testing.T) {
 			copied = append(copied, strings.Join(words[1:], " "))
 		}
 	}
-	if want := "--from=redlatch /redlatch /usr/local/bin/redlatch|report /app/report"; strings.Join(copied, "|") != want {
+	if want := "--from=redlatch /usr/bin/redlatch /usr/local/bin/redlatch|report /app/report"; strings.Join(copied, "|") != want {
 		t.Errorf("the image copies %q, want %s", copied, want)
 	}
 	if info, err := os.Stat("../compose/report"); err != nil || info.Mode()&0o111 == 0 {

@@ -205,7 +205,7 @@ func newCluster(t *testing.T) *cluster {
 		t.Fatal(err)
 	}
 	conf := one[corev1.ConfigMap](t, "servers.yaml").Data["redis.conf"]
-	replaced := []string{"/redlatch install", program + " install", "/tools", filepath.Join(dir, "tools"), "/app", filepath.Join(dir, "app")}
+	replaced := []string{"/usr/bin/redlatch install", program + " install", "/tools", filepath.Join(dir, "tools"), "/app", filepath.Join(dir, "app")}
 	for i := range *set.Spec.Replicas {
 		name := fmt.Sprintf("%s-%d", set.Name, i)
 		data := filepath.Join(dir, name)
@@ -239,7 +239,7 @@ func (c *cluster) command(container corev1.Container) deploytest.Command {
 	}
 	var args []string
 	for _, word := range append(container.Command, container.Args...) {
-		if word == "/redlatch" {
+		if word == "/usr/bin/redlatch" {
 			word = deploytest.Program(c.t, root)
 		}
 		// A reference $(NAME) to a variable that does not exist stays as it is.
