@@ -53,7 +53,7 @@ func TestThePageFollowsWithoutAReload(t *testing.T) {
 // command that breaks it.
 func TestThePageOfALockFollows(t *testing.T) {
 	t.Parallel()
-	page, clients, servers := quorum(t, 3, "reader-a", "reader-b", "writer")
+	page, clients, servers := quorumWithin(t, 2*time.Second, 3, "reader-a", "reader-b", "writer")
 	url := serve(t, page, ui.Options{})
 	ctx := tab(t)
 	do(t, ctx, chromedp.Navigate(url+"/lock?name=files"), chromedp.Evaluate[chromedp.Void](`window.marker = 1`))

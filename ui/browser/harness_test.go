@@ -94,8 +94,14 @@ func tab(t *testing.T, expected ...string) context.Context {
 }
 
 // quorum starts servers, and returns a client of them for each label, and one
-// for the page.
+// for the page. A busy machine needs time.
 func quorum(t *testing.T, n int, labels ...string) (*redlatch.Client, []*redlatch.Client, []*redistest.Server) {
+	t.Helper()
+	return quorumWithin(t, 10*time.Second, n, labels...)
+}
+
+// quorumWithin is quorum with a node time limit for the page.
+func quorumWithin(t *testing.T, limit time.Duration, n int, labels ...string) (*redlatch.Client, []*redlatch.Client, []*redistest.Server) {
 	t.Helper()
 	servers := redistest.Start(t, n)
 	open := func(label string, limit time.Duration) *redlatch.Client {
@@ -110,7 +116,7 @@ func quorum(t *testing.T, n int, labels ...string) (*redlatch.Client, []*redlatc
 		t.Cleanup(func() { c.Close() })
 		return c
 	}
-	page := open("page", 2*time.Second)
+	page := open("page", limit)
 	var clients []*redlatch.Client
 	for _, l := range labels {
 		clients = append(clients, open(l, 5*time.Second))
@@ -175,13 +181,18 @@ func eval[T any](t *testing.T, ctx context.Context, js string) T {
 	return v
 }
 
-// until waits until an expression on the page is true.
+// until waits until an expression on the page is true. While the browser goes to
+// another page it cannot be asked.
 func until(t *testing.T, ctx context.Context, what, js string) {
 	t.Helper()
 	end := time.Now().Add(patience)
-	for !eval[bool](t, ctx, js) {
+	for {
+		is, err := chromedp.Run(ctx, chromedp.Evaluate[bool](js))
+		if err == nil && is {
+			return
+		}
 		if time.Now().After(end) {
-			t.Fatalf("not seen: %s. The page shows:\n%s", what, eval[string](t, ctx, "document.body.innerText"))
+			t.Fatalf("not seen: %s (%v). The page shows:\n%s", what, err, eval[string](t, ctx, "document.body.innerText"))
 		}
 		time.Sleep(50 * time.Millisecond)
 	}
