@@ -1,3 +1,4 @@
+# shellcheck shell=bash
 # The checks of packaging/test.sh. Words in brackets name the sabotage that a
 # check must find.
 

@@ -21,44 +21,44 @@ export REDLATCH_NODES=local
 mkdir -p "$HOME"
 cd "$tmp"
 
-sum=0
+all='' # seconds and processor seconds of the steps so far
+TIMEFORMAT='%R %U %S'
 # step WHAT COMMAND...: run it, and print a line of the table.
 step() {
-	local what=$1 begin end
+	local what=$1 took
 	shift
-	begin=$(date +%s%N)
-	if ! "$@" >"$tmp/out" 2>&1; then
+	if ! { time "$@" >"$tmp/out" 2>&1; } 2>"$tmp/time"; then
 		echo "quickstart.sh: $what failed:" >&2
 		cat "$tmp/out" >&2
 		exit 1
 	fi
-	end=$(date +%s%N)
-	sum=$((sum + end - begin))
-	printf '| `%s` | %s |\n' "$what" "$(seconds $((end - begin)))"
+	took=$(cat "$tmp/time")
+	all+="$took"$'\n'
+	line "\`$what\`" "$took"
 }
-seconds() { awk -v n="$1" 'BEGIN{printf n < 1e9 ? "%.2f s" : "%.1f s", n/1e9}'; }
+# line NAME TIMES prints the sum of several times.
+line() { awk -v name="$1" '{wall += $1; cpu += $2 + $3} END {printf "| %s | %.2f s | %.2f s |\n", name, wall, cpu}' <<<"$2"; }
 total() {
-	printf '| **%s** | **%s** |\n' "$1" "$(seconds $sum)"
-	sum=0
+	line "**$1**" "${all%?}"
+	all=''
 }
 # locked checks that the last command ran under the lock.
 locked() { grep -qx ok "$tmp/out" || { echo "quickstart.sh: no lock: $(cat "$tmp/out")" >&2; exit 1; }; }
 
 echo "$(go version), $(getconf _NPROCESSORS_ONLN) processors, load $(cut -d' ' -f1 /proc/loadavg) at the start"
 echo
-echo '| with Go, caches empty | |'
-echo '|---|---|'
+echo '| with Go, caches empty | time | of a processor |'
+echo '|---|---|---|'
 step 'git clone' git clone -q "$from" clone
 cd clone
-step 'go mod download' go mod download
 step 'go install ./cmd/redlatch' go install ./cmd/redlatch
 step 'redlatch run hello -- echo ok' "$GOBIN/redlatch" run hello -- echo ok
 locked
 total 'to the first lock'
 cd "$tmp"
 echo
-echo '| with the archive of a release | |'
-echo '|---|---|'
+echo '| with the archive of a release | time | of a processor |'
+echo '|---|---|---|'
 cp "$archive" "$(dirname "$archive")/checksums.txt" .
 step 'sha256sum --ignore-missing -c checksums.txt' sha256sum --ignore-missing -c checksums.txt
 step 'tar -xzf redlatch_….tar.gz' tar -xzf "$(basename "$archive")"
