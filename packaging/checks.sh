@@ -130,6 +130,7 @@ check_image() {
 	check "the image's user is not root [image]" says '^65532:65532$' buildah inspect --type image --format '{{.OCIv1.Config.User}}' localhost/redlatch
 	check "the image runs the command" says '^redlatch v' run_image redlatch version
 	check "a lock in the image, by its user" says '^redlatch v' run_image redlatch run --nodes local hello -- /usr/bin/redlatch version
+	check "the program can be copied out of the image by itself" run_image redlatch install /var/lib/redlatch/copy
 	check_tls
 	local c
 	c=$(buildah from scratch)

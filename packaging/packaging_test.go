@@ -98,9 +98,9 @@ const (
 	commit = "4f0c2a91b7de4f0c2a91b7de4f0c2a91b7de4f0c"
 	date   = "2026-01-31T09:00:00Z"
 
-	// mostBytes is how large the command may be in a release. It has about 16
+	// mostBytes is how large the command may be in a release. It has 17
 	// million: what makes it much larger should be known.
-	mostBytes = 18_000_000
+	mostBytes = 20_000_000
 )
 
 // TestReleaseIsWhatItShouldBe builds the command as a release does.
@@ -169,7 +169,7 @@ func TestCommandLinksNoMoreThanItNeeds(t *testing.T) {
 		t.Fatalf("go list: %v\n%s", err, out)
 	}
 	packages := strings.Fields(string(out))
-	for _, never := range []string{"testing", "net/http", "net/http/pprof", "html/template", "expvar",
+	for _, never := range []string{"testing", "net/http/pprof", "html/template", "expvar",
 		"github.com/redis/go-redis/v9", "github.com/spf13/cobra/doc", "github.com/cpuguy83/go-md2man/v2/md2man", "go.yaml.in/yaml/v3"} {
 		if slices.Contains(packages, never) {
 			t.Errorf("redlatch links %s", never)

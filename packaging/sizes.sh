@@ -11,8 +11,8 @@ export CGO_ENABLED=0
 # build [FLAGS...] prints the size of the command.
 build() {
 	local out=$tmp/out
-	go build -o "$out" "$@" ./cmd/redlatch
-	stat -c %s "$out"
+	rm -f "$out"
+	go build -o "$out" "$@" ./cmd/redlatch && stat -c %s "$out"
 }
 
 # stub FILE EXPRESSION has the build use an edited copy of a file.
@@ -27,34 +27,41 @@ stub() {
 }
 
 mb() { awk -v n="$1" 'BEGIN{printf "%.2f MB", n/1e6}'; }
-row() { printf '| %-58s | %9s |\n' "$1" "$2"; }
+row() {
+	printf '| %-58s |' "$1"
+	printf ' %9s |' "${@:2}"
+	echo
+}
 
-# The flags of .goreleaser.yaml.
+# The flags of .goreleaser.yaml, and those that every program can have.
 release=(-trimpath -tags nopgxregisterdefaulttypes -ldflags "-s -w")
+stripped=(-trimpath -ldflags "-s -w")
 row "build" "size"
 row "---" "---"
 row "go build" "$(mb "$(build)")"
 row "go build -trimpath" "$(mb "$(build -trimpath)")"
 row "with -ldflags -w: no debugger's tables" "$(mb "$(build -trimpath -ldflags -w)")"
-row "with -ldflags '-s -w': no symbols either" "$(mb "$(build -trimpath -ldflags '-s -w')")"
-whole=$(build "${release[@]}")
-row "with -tags nopgxregisterdefaulttypes too: the release" "$(mb "$whole")"
+before=$(build "${stripped[@]}")
+row "with -ldflags '-s -w': no symbols either" "$(mb "$before")"
+after=$(build "${release[@]}")
+row "with -tags nopgxregisterdefaulttypes too: the release" "$(mb "$after")"
 echo
 
-# without NAME: the command without what the overlays leave out.
+# without NAME: how much smaller the command is without what the overlays leave
+# out, before the tag and with it.
 without() {
-	local IFS=,
+	local IFS=, less_before less_after
 	echo "{\"Replace\":{${overlays[*]}}}" >"$tmp/overlay.json"
-	local less
-	less=$(build "${release[@]}" -overlay "$tmp/overlay.json")
-	row "$1" "$(mb $((whole - less)))"
+	less_before=$(build "${stripped[@]}" -overlay "$tmp/overlay.json")
+	less_after=$(build "${release[@]}" -overlay "$tmp/overlay.json")
+	row "$1" "$(mb $((before - less_before)))" "$(mb $((after - less_after)))"
 	overlays=()
 }
 
 nodes=cmd/redlatch/nodes.go schema=cmd/redlatch/schema.go where=cmd/redlatch/where.go
 overlays=()
-row "part of the release" "size"
-row "---" "---"
+row "part" "before" "release"
+row "---" "---" "---"
 postgres='/redlatch\/postgres"/d; s/postgres\.Open\(address\)/nil, errors.ErrUnsupported/; /postgres\.Schema/d'
 mysql='/redlatch\/mysql"/d; s/mysql\.Open\(address\)/nil, errors.ErrUnsupported/; /mysql\.Schema/d'
 sqlite='/redlatch\/sqlite"/d; s/sqlite\.Open\(filePath\(address\)\)/nil, errors.ErrUnsupported/; s/sqlite\.DefaultPath\(\)/"", error(nil)/'
@@ -70,10 +77,20 @@ stub $schema "$mysql"
 without "MySQL and MariaDB (go-sql-driver)"
 stub $nodes "$rueidis"
 without "Sentinel and Cluster (rueidis)"
+page() {
+	stub cmd/redlatch/root.go 's/newUI\(say\), //'
+	local file
+	for file in cmd/redlatch/ui.go cmd/redlatch/uiguard.go; do
+		overlays+=("\"$PWD/$file\":\"\"")
+	done
+}
+page
+without "the page of redlatch ui (net/http)"
+page
 stub $nodes "$postgres; $mysql; $sqlite; $rueidis"
 stub $schema "$postgres; $mysql"
 stub $where "$sqlite"
-without "these four together: some of it they share"
+without "these five together: some of it they share"
 printf 'package main\n\nimport "github.com/spf13/cobra"\n\nfunc main() { (&cobra.Command{Use: "x"}).Execute() }\n' >"$tmp/cobra.go"
 printf 'package main\n\nimport ("crypto/tls"; "encoding/json"; "fmt"; "os")\n\nfunc main() { _, err := tls.Dial("tcp", os.Args[1], nil); json.NewEncoder(os.Stdout).Encode(fmt.Sprint(err)) }\n' >"$tmp/tls.go"
 for p in tls cobra; do
