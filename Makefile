@@ -155,3 +155,7 @@ man: ## the manual pages, into build/man
 .PHONY: clean
 clean: ## remove what was built
 	rm -rf bin build
+
+.PHONY: packages
+packages: ## packages and the image of a release, built, installed and removed, on Debian as root; PACKAGES=--sabotage breaks each on purpose
+	packaging/test.sh $(PACKAGES)
