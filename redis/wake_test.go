@@ -191,7 +191,14 @@ func TestInboxThatStandsBeforeTheRefusalIsTakenInIsNotMissed(t *testing.T) {
 			waiter := newClient(t, tapped(servers, d), opts)
 			waiting := goLock(waiter, "job", redlatch.LockOptions{TTL: ages})
 			<-stands
-			eventually(t, patience, inLine(servers, "job", 1))
+			eventually(t, patience, func() error {
+				select {
+				case g := <-waiting:
+					t.Fatalf("the waiter got %v, %v", g.lease, g.err)
+				default:
+				}
+				return inLine(servers, "job", 1)()
+			})
 			mustRelease(t, lease)
 			mustRelease(t, mustGet(t, waiting, patience))
 		})
