@@ -13,7 +13,7 @@ require (
 	github.com/redis/go-redis/v9 v9.22.0
 	github.com/redis/rueidis v1.0.79
 	github.com/redis/rueidis/rueidiscompat v1.0.77
-	github.com/redlatch/redlatch v0.0.0
+	github.com/redlatch/redlatch v0.1.0
 	github.com/redlatch/redlatch/redlatchotel v0.0.0
 	github.com/redlatch/redlatch/redlatchprom v0.0.0
 	go.etcd.io/etcd/client/v3 v3.7.3

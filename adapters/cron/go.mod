@@ -4,7 +4,7 @@ go 1.26.0
 
 require (
 	github.com/netresearch/go-cron v0.9.1
-	github.com/redlatch/redlatch v0.0.0
+	github.com/redlatch/redlatch v0.1.0
 	github.com/robfig/cron/v3 v3.0.1
 )
 

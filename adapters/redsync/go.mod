@@ -11,7 +11,7 @@ require (
 	github.com/redis/go-redis/v9 v9.22.0
 	github.com/redis/rueidis v1.0.79
 	github.com/redis/rueidis/rueidiscompat v1.0.77
-	github.com/redlatch/redlatch v0.0.0
+	github.com/redlatch/redlatch v0.1.0
 	github.com/valkey-io/valkey-go v1.0.77
 	github.com/valkey-io/valkey-go/valkeycompat v1.0.77
 	golang.org/x/sync v0.24.0

@@ -3,7 +3,7 @@ module github.com/redlatch/redlatch/adapters/tusd
 go 1.26.0
 
 require (
-	github.com/redlatch/redlatch v0.0.0
+	github.com/redlatch/redlatch v0.1.0
 	github.com/tus/tusd/v2 v2.9.2
 )
 

@@ -3,7 +3,7 @@ module github.com/redlatch/redlatch/examples/kubernetes
 go 1.26.0
 
 require (
-	github.com/redlatch/redlatch v0.0.0
+	github.com/redlatch/redlatch v0.1.0
 	k8s.io/api v0.37.2
 	k8s.io/apimachinery v0.37.2
 	sigs.k8s.io/json v0.0.0-20250730193827-2d320260d730
