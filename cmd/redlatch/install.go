@@ -17,16 +17,16 @@ func newInstall() *cobra.Command {
 		Long: `Copy this program to FILE, or into FILE if that is a folder. A file that is
 there is replaced as a whole, also while it runs.
 
-It is for the init container of a pod: the image of redlatch has nothing but
-this program, neither a shell nor cp, and the container of the job gets it
-through a volume that both mount.
+It is for the init container of a pod: the image of redlatch has this program,
+and neither a shell nor cp, and the container of the job gets it through a
+volume that both mount.
 
 Exit status:
     0  FILE is a copy, which everybody may run
    64  the command line is wrong
    73  FILE cannot be written`,
 		Example: `  # the command of an init container
-  /redlatch install /tools/redlatch`,
+  /usr/bin/redlatch install /tools/redlatch`,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) != 1 || args[0] == "" {
 				return usageError(fmt.Errorf("install takes one file, and %d are given", len(args)), "try redlatch install /tools/redlatch")
