@@ -60,6 +60,7 @@ func TestWatchReportsAnOutageOnceAndGoesOn(t *testing.T) {
 		links, nodes := newLinks(t, 3)
 		c := newClient(t, nodes, redlatch.Options{})
 		l := mustLock(t, c, "leader", redlatch.LockOptions{TTL: 20 * time.Second})
+		synctest.Wait() // until every node has the lock
 		n := 0
 		for s, err := range c.Watch(t.Context(), "leader") {
 			n++
