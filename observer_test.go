@@ -66,8 +66,8 @@ func TestObserverIsToldOfEverything(t *testing.T) {
 			"round extend of job won=true",
 			"lease of job: redlatch: lock is released after 1s", "round release of job won=true",
 		}
-		if !slices.Equal(w.told, want) {
-			t.Errorf("told\n%q, want\n%q", w.told, want)
+		if !slices.Equal(w.calls(), want) {
+			t.Errorf("told\n%q, want\n%q", w.calls(), want)
 		}
 	})
 }
@@ -151,7 +151,7 @@ func TestObserverIsNotGivenThePrefix(t *testing.T) {
 		l.Extend(t.Context())
 		l.Release(t.Context())
 		ops := map[string]bool{}
-		for _, told := range w.told {
+		for _, told := range w.calls() {
 			if strings.Contains(told, "one:") || strings.Contains(told, "two:") {
 				t.Error(told)
 			}
