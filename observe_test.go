@@ -30,13 +30,13 @@ func (w *nodeWitness) NodeChange(h redlatch.NodeHealth) {
 func (w *witness) calls() []string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return slices.Clone(w.told)
+	return slices.Clone(w.noted)
 }
 
 // saw returns how many of the calls contain the text.
 func (w *witness) saw(text string) (n int) {
-	for _, told := range w.calls() {
-		if strings.Contains(told, text) {
+	for _, call := range w.calls() {
+		if strings.Contains(call, text) {
 			n++
 		}
 	}
@@ -185,10 +185,10 @@ func TestObserversPassEverythingOnToEach(t *testing.T) {
 		l.Release(t.Context())
 		time.Sleep(time.Second)
 		var nodeless []string
-		for _, told := range first.calls() {
-			if !strings.HasPrefix(told, "node ") {
+		for _, call := range first.calls() {
+			if !strings.HasPrefix(call, "node ") {
 				// The second finds in its context what the first has put there.
-				nodeless = append(nodeless, strings.Replace(told, "10s, span=job", "10s, span=lease of job", 1))
+				nodeless = append(nodeless, strings.Replace(call, "10s, span=job", "10s, span=lease of job", 1))
 			}
 		}
 		if !slices.Equal(nodeless, second.calls()) || len(second.calls()) < 8 {

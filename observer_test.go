@@ -16,8 +16,8 @@ import (
 
 // witness records what it is notified of.
 type witness struct {
-	mu   sync.Mutex
-	told []string
+	mu    sync.Mutex
+	noted []string
 }
 
 type spanKey struct{}
@@ -25,7 +25,7 @@ type spanKey struct{}
 func (w *witness) note(format string, args ...any) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.told = append(w.told, fmt.Sprintf(format, args...))
+	w.noted = append(w.noted, fmt.Sprintf(format, args...))
 }
 
 func (w *witness) LockStart(ctx context.Context, s redlatch.LockStart) context.Context {
@@ -67,7 +67,7 @@ func TestObserverIsToldOfEverything(t *testing.T) {
 			"lease of job: redlatch: lock is released after 1s", "round release of job won=true",
 		}
 		if !slices.Equal(w.calls(), want) {
-			t.Errorf("told\n%q, want\n%q", w.calls(), want)
+			t.Errorf("notified of\n%q, want\n%q", w.calls(), want)
 		}
 	})
 }
@@ -151,11 +151,11 @@ func TestObserverIsNotGivenThePrefix(t *testing.T) {
 		l.Extend(t.Context())
 		l.Release(t.Context())
 		ops := map[string]bool{}
-		for _, told := range w.calls() {
-			if strings.Contains(told, "one:") || strings.Contains(told, "two:") {
-				t.Error(told)
+		for _, call := range w.calls() {
+			if strings.Contains(call, "one:") || strings.Contains(call, "two:") {
+				t.Error(call)
 			}
-			ops[strings.Join(strings.Fields(told)[:2], " ")] = true
+			ops[strings.Join(strings.Fields(call)[:2], " ")] = true
 		}
 		for _, want := range []string{"start job", "end job", "lease of", "round acquire", "round offer", "round extend", "round release"} {
 			if !ops[want] {

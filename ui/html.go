@@ -59,7 +59,7 @@ func join(all ...markup) markup {
 	return markup(b.String())
 }
 
-// slots replaces every {{name}} of a page by what the name stands for. A page
+// slots replaces every {{name}} of a page by what the name is for. A page
 // is part of the program.
 func slots(page string, of func(name string) markup) markup {
 	var b strings.Builder

@@ -155,7 +155,7 @@ func (p *Process) Line(texts ...string) string {
 func (p *Process) Type(line string) {
 	p.t.Helper()
 	if _, err := io.WriteString(p.in, line+"\n"); err != nil {
-		p.t.Fatalf("%s cannot be told %q: %v", p.name, line, err)
+		p.t.Fatalf("%s cannot be sent %q: %v", p.name, line, err)
 	}
 }
 
