@@ -20,7 +20,7 @@ PLATFORMS   ?= linux/amd64 linux/arm64 darwin/amd64 darwin/arm64 windows/amd64 w
 NESTED := $(patsubst ./%/go.mod,%,$(shell find . -mindepth 2 -name go.mod -not -path '*/.*' | sort))
 
 # The packages whose tests take longest. They begin first.
-LONGEST := ./redis,./cmd/redlatch,./internal/sim,.,./internal/chaos,./fence,./internal/explore
+LONGEST := ./store/redis,./cmd/redlatch,./internal/test/sim,.,./internal/test/chaos,./fence,./internal/test/explore
 
 comma := ,
 space := $(subst ,, )
@@ -42,11 +42,11 @@ deps: ## install what the tests need and is missing: redis-server, MariaDB, Post
 
 .PHONY: test
 test: deps lint ## everything that must pass: deps, lint, all tests under the race detector
-	@$(GO) run ./internal/testrun -in $(subst $(space),$(comma),. $(NESTED)) -first $(LONGEST) $(RACE) -vet=off -ldflags=-w -parallel $(PARALLEL) -timeout $(TIMEOUT) ./...
+	@$(GO) run ./internal/test/testrun -in $(subst $(space),$(comma),. $(NESTED)) -first $(LONGEST) $(RACE) -vet=off -ldflags=-w -parallel $(PARALLEL) -timeout $(TIMEOUT) ./...
 
 .PHONY: short
-short: ## the quick tests alone: no servers, no race detector
-	@$(GO) run ./internal/testrun -short -run '^(Test|Fuzz)' -timeout $(TIMEOUT) ./...
+short: ## the quick tests alone: no servers, no crowds of processes, no exploration, no race detector
+	@$(GO) run ./internal/test/testrun -short -run '^(Test|Fuzz)' -timeout $(TIMEOUT) ./...
 
 .PHONY: lint
 lint: ## formatting, go vet and staticcheck, in every module
@@ -55,7 +55,7 @@ lint: ## formatting, go vet and staticcheck, in every module
 
 .PHONY: snippets
 snippets: ## write the marked blocks of the documentation anew from their sources
-	$(GO) test -count 1 -run TheCodeItShows ./internal/snippets -update
+	$(GO) test -count 1 -run TheCodeItShows ./internal/test/snippets -update
 
 .PHONY: cross
 cross: ## build library and commands for every platform
@@ -64,30 +64,14 @@ cross: ## build library and commands for every platform
 	done
 
 .PHONY: bench
-bench: deps ## redlatch beside its peers on real servers, some 20 minutes, into docs/testing/bench; BENCH=-quick for a look
-	cd bench && $(GO) run ./cmd/bench $(BENCH)
-
-.PHONY: capacity
-capacity: deps ## what many leases cost servers and client, some 3 minutes; the figures of docs/scale.md
-	cd bench && $(GO) run ./cmd/capacity
-
-.PHONY: observers
-observers: deps ## what metrics and traces cost, some 2 minutes; the tables of docs/metrics.md
-	cd bench && $(GO) run ./cmd/observers
-
-.PHONY: bench-databases
-bench-databases: deps ## locks in PostgreSQL and MariaDB beside their peers, some 2 minutes, into docs/testing/bench; BENCH=-quick for a look
-	cd bench && $(GO) run ./cmd/bench -databases $(BENCH)
-
-.PHONY: bench-family
-bench-family: deps ## slots and readers beside the peers that have them, in Java and JavaScript too, some 15 minutes, into docs/testing/bench; BENCH=-quick for a look
-	@bench/peers/install.sh
-	cd bench && $(GO) run ./cmd/family $(BENCH)
+bench: deps ## redlatch beside its peers on real servers, some 20 minutes, into docs/testing/bench; BENCH='-quick', 'databases', 'family', 'capacity', 'observers'
+	@case "$(BENCH)" in *family*) test/bench/peers/install.sh ;; esac
+	cd test/bench && $(GO) run . $(BENCH)
 
 .PHONY: interop
 interop: deps ## foreign lock clients and redlatch on the same keys, some 5 minutes, into docs/testing/interop.md
-	@interop/scripts/install.sh
-	cd interop && $(GO) run ./cmd/interop $(INTEROP)
+	@test/interop/scripts/install.sh
+	cd test/interop && $(GO) run ./cmd/interop $(INTEROP)
 
 .PHONY: microbench
 microbench: deps ## the benchmarks of this module
@@ -99,8 +83,8 @@ soak: deps ## the tests twenty times in a row, under the race detector
 
 .PHONY: busy
 busy: deps ## eight processes with one lock on five servers, beside busy loops, 5 minutes: BUSY=LOOPS, FOR=TIME for others
-	@$(GO) build -o bin/soak ./internal/soak
-	scripts/busy.sh $(or $(BUSY),4) bin/soak -for $(or $(FOR),5m)
+	@$(GO) build -o bin/redlatch-torture ./cmd/redlatch-torture
+	scripts/busy.sh $(or $(BUSY),4) bin/redlatch-torture --faults none --names 1 --for $(or $(FOR),5m)
 
 .PHONY: sim
 sim: ## histories by the million, in virtual time, about an hour: SEEDS=FROM:COUNT for others
@@ -108,17 +92,24 @@ sim: ## histories by the million, in virtual time, about an hour: SEEDS=FROM:COU
 
 .PHONY: mutants
 mutants: deps ## every mutant of the simulation, the exploration, the torture and package fence, some 5 minutes
-	REDLATCH_MUTANTS=all $(GO) test -run 'Mutant|EveryRuleIsMissed' -count 1 -timeout 60m ./internal/sim ./internal/explore ./internal/chaos ./fence
+	REDLATCH_MUTANTS=all $(GO) test -run 'Mutant|EveryRuleIsMissed' -count 1 -timeout 60m ./internal/test/sim ./internal/test/explore ./internal/test/chaos ./fence
 
 .PHONY: model
 model: ## the real claims on real nodes in every interleaving: all instances, to their end or 3,000,000 states
-	REDLATCH_EXPLORE=all $(GO) test -tags model -run 'NoInterleaving|EveryRule|Spare' -v -count 1 -timeout 12h ./internal/explore
+	REDLATCH_EXPLORE=all $(GO) test -tags model -run 'NoInterleaving|NoRecord|EveryRule|Spare' -v -count 1 -timeout 12h ./internal/test/explore
 
 .PHONY: torture
 torture: deps ## real servers and clients under every fault, 13 minutes: TORTURE=[FROM:]SEEDSxTIME, KEEP=DIR for the histories
 	@mkdir -p $(or $(KEEP),build/torture)
 	REDLATCH_TORTURE=$(or $(TORTURE),5x120s) REDLATCH_TORTURE_KEEP=$(abspath $(or $(KEEP),build/torture)) \
-		$(GO) test -run 'UnderEveryFault|WithoutFencing' -v -count 1 -timeout 120m ./internal/chaos
+		$(GO) test -run 'UnderEveryFault|WithoutFencing' -v -count 1 -timeout 120m ./internal/test/chaos
+
+.PHONY: storm
+storm: deps ## failovers of each kind of store while clients are stopped, FOR=10m each
+	@$(GO) build -o bin/ ./cmd/redlatch-torture
+	@set -e; for kind in sentinel postgres mariadb; do echo "  $$kind"; \
+		bin/redlatch-torture --servers 1 --kinds $$kind --faults failover,pause,client-kill --clients 12 --names 6 --for $(or $(FOR),10m); \
+	done
 
 .PHONY: fuzz
 fuzz: ## every fuzz target, for FUZZTIME=30s each; FUZZ=REGEXP for some of them
@@ -126,11 +117,11 @@ fuzz: ## every fuzz target, for FUZZTIME=30s each; FUZZ=REGEXP for some of them
 
 .PHONY: fences
 fences: deps ## a million names used once: are their fences gone after the retention?
-	REDLATCH_NAMES=1000000 $(GO) test -run UsedOnce -v -timeout 30m ./redis
+	REDLATCH_NAMES=1000000 $(GO) test -run UsedOnce -v -timeout 30m ./store/redis
 
 .PHONY: cost
 cost: deps ## what token and guard cost, beside the same client without them
-	$(GO) test -run '^$$' -bench TokenAndGuard -benchtime 20x -timeout 30m ./redis
+	$(GO) test -run '^$$' -bench TokenAndGuard -benchtime 20x -timeout 30m ./store/redis
 
 .PHONY: startup
 startup: deps ## how much later a command begins under redlatch run than by itself

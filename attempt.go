@@ -3,7 +3,6 @@ package redlatch
 import (
 	"context"
 	"errors"
-	"fmt"
 	"time"
 
 	"github.com/redlatch/redlatch/internal/protocol"
@@ -15,7 +14,9 @@ type attempt struct {
 	reporter
 	run   *runner.Attempt
 	asked LockOptions // as the caller gave them
-	slot  uint8       // the slot of a lease that another process acquired
+
+	// handle is that of a lease which another process acquired.
+	handle handle
 
 	// Under the claim's mutex.
 	opts    LockOptions
@@ -39,19 +40,16 @@ func (c *Client) newAttempt(ctx context.Context, name string, opts LockOptions) 
 // TTL that the nodes allow.
 func (a *attempt) Terms(maxTTL time.Duration) (runner.Terms, error) {
 	opts, err := a.asked.withDefaults(a.c.opts, maxTTL)
-	if nodes := len(a.c.cluster.Members()); err == nil && opts.Slots > 0 && a.c.opts.NoToken && nodes > 1 {
-		err = &ConfigError{Field: "Slots", Value: opts.Slots, Bound: fmt.Sprintf("0 with NoToken on %d nodes: only tokens settle which slot is whose", nodes)}
-	}
 	if err != nil {
 		a.bad = err
 		return runner.Terms{}, err
 	}
 	a.opts = opts
 	share := opts.share()
-	share.Slot = a.slot
+	share.Slot = uint8(a.handle.Slot)
 	return runner.Terms{
-		Share: share, Keep: opts.Keep, TTL: opts.TTL, MaxHold: opts.MaxHold, Wait: opts.Wait, Tries: opts.Tries,
-		Barge: opts.Barge, KeepAlive: !opts.NoKeepAlive,
+		Share: share, Keep: opts.Keep, TTL: opts.TTL, MaxHold: opts.MaxHold, Wait: opts.Wait, Tries: opts.Tries, QuarantineWait: opts.QuarantineWait,
+		KeepAlive: !opts.NoKeepAlive,
 	}, nil
 }
 
@@ -69,7 +67,11 @@ func (a *attempt) Notify(cl *runner.Claim, what protocol.EffectKind) func() {
 		a.lease = newLease(a, cl)
 		return nil
 	case protocol.Refused:
-		a.failure = a.failureOf(cl)
+		// A caller that leaves in the middle of a round learns what the round
+		// before it found.
+		if round, _ := cl.Core().Round(); round.Over {
+			a.failure = a.failureOf(cl)
+		}
 		return nil
 	}
 	return a.reporter.Notify(cl, what)

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/redlatch/redlatch/internal/opt"
 	"github.com/redlatch/redlatch/internal/protocol"
 	"github.com/redlatch/redlatch/internal/runner"
 	"github.com/redlatch/redlatch/node"
@@ -29,8 +30,8 @@ type Client struct {
 // them, and New closes them if it returns an error. New asks the nodes for
 // their identity, so that a server that is listed twice is refused. A node that
 // cannot be reached is no error here.
-func New(nodes []Node, opts Options) (*Client, error) {
-	c, err := assemble(nodes, opts)
+func New(nodes []Node, opts *Options) (*Client, error) {
+	c, err := assemble(nodes, opt.Value(opts))
 	if err == nil {
 		err = c.cluster.Identify()
 	}
@@ -69,7 +70,6 @@ func assemble(nodes []Node, opts Options) (*Client, error) {
 		AnyTTL:         limitSet,
 		RetryDelay:     opts.RetryDelay,
 		FenceRetention: opts.FenceRetention,
-		NoToken:        opts.NoToken,
 		MaxTTL:         opts.MaxTTL,
 		TokenWindow:    opts.TokenWindow,
 		ReplicaLag:     opts.ReplicaLag,
@@ -113,7 +113,7 @@ func (c *Client) Close() error {
 				l.closing = true
 				cl.Unlock()
 				if err := l.free(context.Background(), cl); err != nil && !errors.Is(err, ErrLost) {
-					c.opts.Logger.Warn("redlatch: lock could not be released and will run out", "name", l.name, "err", err)
+					c.opts.Logger.Warn("redlatch: lock could not be released; it will expire after its TTL", "name", l.name, "err", err)
 				}
 			})
 		}
@@ -124,7 +124,8 @@ func (c *Client) Close() error {
 // key returns the key of a lock, or an error if the name is not valid.
 func (c *Client) key(name string) (string, error) {
 	if name == "" {
-		return "", &ConfigError{Field: "name", Value: name, Bound: fmt.Sprintf("1 to %d bytes of UTF-8 with no control characters", maxNameLen-len(c.opts.Prefix))}
+		return "", &ConfigError{Field: "name", Value: name,
+			Bound: fmt.Sprintf("1 to %d bytes of UTF-8 with no control characters", maxNameLen-len(c.opts.Prefix))}
 	}
 	if err := checkText("name", name, 1, maxNameLen-len(c.opts.Prefix)); err != nil {
 		return "", err

@@ -12,7 +12,7 @@ import (
 // Do returns fn's error. If the lock was lost while fn ran, the error is also
 // ErrLost, even if fn returned nil: another client may have held the lock by
 // then.
-func (c *Client) Do(ctx context.Context, name string, opts LockOptions, fn func(ctx context.Context, lease *Lease) error) (err error) {
+func (c *Client) Do(ctx context.Context, name string, opts *LockOptions, fn func(ctx context.Context, lease *Lease) error) (err error) {
 	lease, err := c.Lock(ctx, name, opts)
 	if err != nil {
 		return err
@@ -32,7 +32,7 @@ func (c *Client) Do(ctx context.Context, name string, opts LockOptions, fn func(
 		case releaseErr != nil:
 			// fn ran under the lock, so this is no failure of fn. The lock
 			// expires by its time to live.
-			c.opts.Logger.Warn("redlatch: lock could not be released and will run out", "name", name, "err", releaseErr)
+			c.opts.Logger.Warn("redlatch: lock could not be released; it will expire after its TTL", "name", name, "err", releaseErr)
 		}
 	}()
 	return fn(work, lease)

@@ -1,18 +1,17 @@
 // Package redlatch provides a distributed lock: of all goroutines, processes
 // and machines that use the same nodes, one at a time holds a name.
 //
-// A node is an independent store that can grant a lock. Packages
-// redis/direct, redis/rueidis and redis/goredis make nodes of Redis servers,
-// package sqlite makes one of a file on this machine, and package memory makes
-// nodes for tests. With one node, the lock is as reliable as that node. With several, a
-// majority of them decides, as in Redlock, and a minority may fail.
+// A node is an independent store that can grant a lock: a Redis server, a table
+// in PostgreSQL or MySQL, a file on this machine, or memory, for tests. The
+// packages under store make nodes. With one node, the lock is as reliable as that
+// node. With several, a majority of them decides, as in Redlock, and a minority
+// may fail.
 //
 // # Basics
 //
 // Make one Client per process and share it:
 //
-//	nodes, err := direct.Nodes("redis://a:6379", "redis://b:6379", "redis://c:6379")
-//	locks, err := redlatch.New(nodes, redlatch.Options{})
+//	locks, err := redlatch.Open("redis://a:6379,redis://b:6379,redis://c:6379", nil)
 //	defer locks.Close()
 //
 // Do waits for a lock, runs a function under it, and releases it. The
@@ -20,7 +19,7 @@
 // that the lock protects, so that it can refuse a holder whose lock has
 // expired:
 //
-//	err = locks.Do(ctx, "orders/42", redlatch.LockOptions{},
+//	err = locks.Do(ctx, "orders/42", nil,
 //		func(ctx context.Context, lease *redlatch.Lease) error {
 //			return store.Write(ctx, order, lease.Token())
 //		})
@@ -28,7 +27,7 @@
 // Lock and TryLock return the Lease itself. The client extends it in the
 // background until Release. Its Context ends when it is lost:
 //
-//	lease, err := locks.TryLock(ctx, "orders/42", redlatch.LockOptions{})
+//	lease, err := locks.TryLock(ctx, "orders/42", nil)
 //	if errors.Is(err, redlatch.ErrHeld) {
 //		return nil // another client holds it; err says which, and when it expires
 //	}
@@ -99,7 +98,7 @@
 // AssumeFresh trusts them at once: that is for tests and first installations.
 // After an outage it can let in a second holder.
 //
-// The guard is off for a single plain server, because no other node could
+// The guard is off for a single plain Redis server, because no other node could
 // grant locks during the quarantine. If that server restarts without its data,
 // it can grant a lock that another client still holds.
 //
@@ -111,10 +110,6 @@
 // notifies nobody: waiters discover it when they ask again, after a random
 // delay. The order follows the nodes' clocks, so two callers that came within a
 // round trip of each other may be served in either order.
-//
-// With NoToken there is no fence to refuse a request that arrives after it was
-// undone. The lock that such a request takes is held by nobody until its time
-// to live has passed.
 //
 // The lock is advisory. A client that can write to the nodes can take or remove
 // any lock.

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/redlatch/redlatch/internal/protocol"
 	"github.com/redlatch/redlatch/internal/runner"
 	"github.com/redlatch/redlatch/node"
 )
@@ -158,26 +159,26 @@ func (e *QuorumError) Error() string {
 	for i, r := range e.Nodes {
 		said[i] = r.String()
 	}
-	why := fmt.Sprintf("needs %d of %d nodes", e.Need, len(e.Nodes))
+	why := fmt.Sprintf("no quorum (%d of %d needed)", e.Need, len(e.Nodes))
 	if e.Late {
-		why = "was granted too late to be of use"
+		why = fmt.Sprintf("too late: no validity left after %v", e.Elapsed.Round(time.Microsecond))
 	}
-	what := fmt.Sprintf("%s of %q", e.Op, e.Name)
+	what := fmt.Sprintf("%s %q", e.Op, e.Name)
 	if e.Op == node.OpInspect && e.Name == "" {
-		what = "list of all locks"
+		what = "list the locks"
 	}
-	s := fmt.Sprintf("redlatch: %s %s, after %v: %s", what, why, e.Elapsed.Round(time.Microsecond), strings.Join(said, "; "))
+	s := fmt.Sprintf("redlatch: cannot %s: %s: %s", what, why, strings.Join(said, "; "))
 	if e.quarantined(node.ReasonNew) {
 		s += "; " + waitOut
 	}
 	if e.quarantined(node.ReasonUnmarked) {
-		s += "; a node that lost its marker is marked when a quorum confirms the list of nodes, or by redlatch init"
+		s += "; a node that lost its marker is marked when a quorum confirms the membership, or by redlatch init"
 	}
 	return s
 }
 
 // waitOut says what to do about nodes that are new or have lost their data.
-const waitOut = "wait until the quarantine is over, as redlatch init does: a lock from before a loss of data may still be held; only brand-new servers may be trusted at once, with redlatch init --assume-fresh"
+const waitOut = "wait until quarantine ends, as redlatch init does: a lock from before a loss of data may still be held; only brand-new servers may be trusted at once, with redlatch init --assume-fresh"
 
 // Is reports that every QuorumError is an ErrNoQuorum, and one with a node in
 // quarantine an ErrQuarantine besides.
@@ -191,6 +192,27 @@ func (e *QuorumError) quarantined(reason string) bool {
 	return slices.ContainsFunc(e.Nodes, func(r NodeResult) bool {
 		return r.Err == nil && r.Reply.Status == node.Quarantined && (reason == "" || r.Reply.Value == reason)
 	})
+}
+
+// QuarantineLeft returns how long it takes until enough nodes have left
+// quarantine for a quorum, and how many nodes are quarantined. It returns 0 if
+// something else prevents a quorum too, which does not end by itself.
+func (e *QuorumError) QuarantineLeft() (left time.Duration, nodes int) {
+	var ends []time.Duration
+	for _, r := range e.Nodes {
+		switch {
+		case r.Err != nil || r.Reply.Status == node.Misconfigured:
+		case r.Reply.Status == node.Quarantined:
+			if !protocol.NeedsMark(r.Reply) {
+				nodes++
+				ends = append(ends, r.Reply.Left)
+			}
+		default:
+			ends = append(ends, 0)
+		}
+	}
+	left, _ = protocol.QuorumAfter(ends, len(e.Nodes))
+	return left, nodes
 }
 
 // Unwrap returns the nodes' own errors, so that errors.As finds a driver's.

@@ -8,20 +8,20 @@ import (
 	"time"
 
 	"github.com/redlatch/redlatch"
-	"github.com/redlatch/redlatch/memory"
+	"github.com/redlatch/redlatch/store/memory"
 )
 
 // Do runs a function under a lock, and releases the lock however the function
 // ends.
 func ExampleClient_Do() {
 	// In a program: direct.Nodes("redis://a:6379", "redis://b:6379", "redis://c:6379").
-	locks, err := redlatch.New(memory.Nodes(3), redlatch.Options{})
+	locks, err := redlatch.New(memory.Nodes(3), nil)
 	if err != nil {
 		log.Fatal(err)
 	}
 	defer locks.Close()
 
-	err = locks.Do(context.Background(), "orders/42", redlatch.LockOptions{}, func(ctx context.Context, lease *redlatch.Lease) error {
+	err = locks.Do(context.Background(), "orders/42", nil, func(ctx context.Context, lease *redlatch.Lease) error {
 		// ctx ends before another client can get the lock. Pass the token to
 		// the resource that is written to.
 		fmt.Println(lease.Name(), "has a token:", lease.Token() > 0)
@@ -36,13 +36,13 @@ func ExampleClient_Do() {
 // Lock waits as long as its context and options allow, and returns the lease
 // itself.
 func ExampleClient_Lock() {
-	locks, err := redlatch.New(memory.Nodes(1), redlatch.Options{})
+	locks, err := redlatch.New(memory.Nodes(1), nil)
 	if err != nil {
 		log.Fatal(err)
 	}
 	defer locks.Close()
 
-	lease, err := locks.Lock(context.Background(), "orders/42", redlatch.LockOptions{TTL: 5 * time.Second, Wait: time.Minute})
+	lease, err := locks.Lock(context.Background(), "orders/42", &redlatch.LockOptions{TTL: 5 * time.Second, Wait: time.Minute})
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -61,22 +61,22 @@ func ExampleClient_Lock() {
 // TryLock asks once. The error says who holds the lock, and when it expires.
 func ExampleClient_TryLock() {
 	nodes := memory.Nodes(3)
-	first, err := redlatch.New(nodes, redlatch.Options{Label: "nightly"})
+	first, err := redlatch.New(nodes, &redlatch.Options{Label: "nightly"})
 	if err != nil {
 		log.Fatal(err)
 	}
 	defer first.Close()
-	second, err := redlatch.New(nodes, redlatch.Options{})
+	second, err := redlatch.New(nodes, nil)
 	if err != nil {
 		log.Fatal(err)
 	}
 	defer second.Close()
 
-	lease, err := first.TryLock(context.Background(), "report", redlatch.LockOptions{})
+	lease, err := first.TryLock(context.Background(), "report", nil)
 	if err != nil {
 		log.Fatal(err)
 	}
-	_, err = second.TryLock(context.Background(), "report", redlatch.LockOptions{})
+	_, err = second.TryLock(context.Background(), "report", nil)
 	var held *redlatch.HeldError
 	if errors.As(err, &held) {
 		h := held.Holders[0]
@@ -89,18 +89,18 @@ func ExampleClient_TryLock() {
 // Detach returns a lease as text. Another process, for example, can attach it.
 func ExampleClient_Attach() {
 	nodes := memory.Nodes(3)
-	ours, err := redlatch.New(nodes, redlatch.Options{})
+	ours, err := redlatch.New(nodes, nil)
 	if err != nil {
 		log.Fatal(err)
 	}
 	defer ours.Close()
-	theirs, err := redlatch.New(nodes, redlatch.Options{})
+	theirs, err := redlatch.New(nodes, nil)
 	if err != nil {
 		log.Fatal(err)
 	}
 	defer theirs.Close()
 
-	lease, err := ours.Lock(context.Background(), "deploy", redlatch.LockOptions{})
+	lease, err := ours.Lock(context.Background(), "deploy", nil)
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -134,13 +134,13 @@ func (c *counter) LockEnd(_ context.Context, end redlatch.LockEnd) {
 
 func ExampleObserver() {
 	seen := &counter{}
-	locks, err := redlatch.New(memory.Nodes(1), redlatch.Options{Observer: seen})
+	locks, err := redlatch.New(memory.Nodes(1), &redlatch.Options{Observer: seen})
 	if err != nil {
 		log.Fatal(err)
 	}
 	defer locks.Close()
-	locks.TryLock(context.Background(), "job", redlatch.LockOptions{})
-	locks.TryLock(context.Background(), "job", redlatch.LockOptions{})
+	locks.TryLock(context.Background(), "job", nil)
+	locks.TryLock(context.Background(), "job", nil)
 	fmt.Println(seen.locks, "asked for,", seen.failures, "refused")
 	// Output:
 	// 2 asked for, 1 refused

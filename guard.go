@@ -5,9 +5,10 @@ type GuardMode uint8
 
 // The modes of the guard.
 const (
-	// GuardAuto is GuardOn for several nodes and for a master that Sentinel
-	// manages, if the nodes can be guarded. Otherwise it is GuardOff: during
-	// the quarantine of a single plain server no other node could grant locks.
+	// GuardAuto is GuardOn for several nodes, for a master that Sentinel manages
+	// and for a database, if the nodes can be guarded. Otherwise it is GuardOff:
+	// during the quarantine of a single plain Redis server no other node could
+	// grant locks.
 	GuardAuto GuardMode = iota
 	// GuardOn writes a marker to every node, and quarantines a node that has
 	// lost it.

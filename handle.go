@@ -34,8 +34,11 @@ type handle struct {
 	Shared bool `json:"shared,omitempty"`
 	Slots  int  `json:"slots,omitempty"`
 	Slot   int  `json:"slot,omitempty"`
-	// Kept is until when the lock stays taken, in microseconds of wall time.
-	Kept int64 `json:"kept_us,omitempty"`
+	// Kept is until when the lock stays taken, and Held when MaxHold is over, in
+	// microseconds on the nodes' clocks: those of two machines may differ.
+	Kept    int64 `json:"kept_us,omitempty"`
+	Held    int64 `json:"held_us"`
+	MaxHold int64 `json:"max_hold_ns"`
 
 	token Token
 }
@@ -48,10 +51,11 @@ func (l *Lease) Handle() string {
 	if share.Mode != node.Exclusive {
 		prefix = sharedHandlePrefix
 	}
+	kept, held := l.limits()
 	text, err := json.Marshal(handle{
 		Shared: share.Mode == node.Shared, Slots: int(share.Slots), Slot: int(share.Slot),
 		Name: l.name, Key: l.claim.Key(), Value: l.claim.Core().Value(),
-		Token: l.Token().String(), TTL: int64(l.TTL()), Kept: l.keptUntil(),
+		Token: l.Token().String(), TTL: int64(l.TTL()), Kept: kept, Held: held, MaxHold: int64(l.maxHold),
 	})
 	if err != nil {
 		panic("redlatch: a handle is strings and a number: " + err.Error())
@@ -90,6 +94,10 @@ func (c *Client) Attach(ctx context.Context, text string) (*Lease, error) {
 	if c.cluster.Closing() {
 		return nil, ErrClosed
 	}
+	now, known := c.cluster.NodeTime(ctx, h.Key)
+	if known && h.heldFor(now) < minTTL {
+		return nil, &LostError{Name: h.Name, Token: h.token, Err: fmt.Errorf("%w of %v", ErrMaxHold, time.Duration(h.MaxHold))}
+	}
 	a, err := c.newAttach(ctx, h)
 	if err != nil && c.cluster.Learn(ctx, err) {
 		a, err = c.newAttach(ctx, h)
@@ -111,7 +119,8 @@ func (c *Client) Attach(ctx context.Context, text string) (*Lease, error) {
 
 // newAttach returns the attempt to resume the lease of a handle.
 func (c *Client) newAttach(ctx context.Context, h handle) (*attempt, error) {
-	a := &attempt{reporter: reporter{c, h.Name, ctx}, asked: h.options(c.opts.Clock.Now()), slot: uint8(h.Slot)}
+	now, _ := c.cluster.NodeTime(ctx, h.Key)
+	a := &attempt{reporter: reporter{c, h.Name, ctx}, asked: h.options(now, c.cluster.Parameters().MaxTTL), handle: h}
 	var err error
 	a.run, err = c.cluster.NewAttach(ctx, h.Key, h.Value, h.token, a)
 	return a, err
@@ -132,7 +141,8 @@ func (c *Client) Free(ctx context.Context, text string) error {
 		return ErrClosed
 	}
 	r := &reporter{c, h.Name, context.WithoutCancel(ctx)}
-	opts := h.options(c.opts.Clock.Now())
+	now, _ := c.cluster.NodeTime(ctx, h.Key)
+	opts := h.options(now, c.cluster.Parameters().MaxTTL)
 	share := opts.share()
 	share.Slot = uint8(h.Slot)
 	cl := c.cluster.HeldElsewhere(ctx, h.Key, h.Value, h.token, runner.Terms{Share: share, TTL: opts.TTL, Keep: opts.Keep, KeepAlive: true}, r)
@@ -145,32 +155,44 @@ func (c *Client) Free(ctx context.Context, text string) error {
 	return notFreed(ctx, cl)
 }
 
-// options returns the options of the lease.
-func (h *handle) options(now time.Time) LockOptions {
-	o := LockOptions{TTL: time.Duration(h.TTL), Shared: h.Shared, Slots: h.Slots}
+// options returns the options of the lease. now is the time on the nodes' clocks,
+// and most the longest that a lock may be kept.
+func (h *handle) options(now time.Time, most time.Duration) LockOptions {
+	o := LockOptions{TTL: time.Duration(h.TTL), Shared: h.Shared, Slots: h.Slots, MaxHold: max(h.heldFor(now), minTTL)}
 	if h.Kept != 0 {
-		o.Keep = max(time.UnixMicro(h.Kept).Sub(now), 0)
+		o.Keep = min(max(time.UnixMicro(h.Kept).Sub(now), 0), most)
 	}
 	return o
 }
 
-// keptUntil returns until when the lock stays taken, in microseconds of wall
-// time; 0 if it does not.
-func (l *Lease) keptUntil() int64 {
+// heldFor returns what is left of MaxHold. It is never more than the whole.
+func (h *handle) heldFor(now time.Time) time.Duration {
+	return min(time.UnixMicro(h.Held).Sub(now), time.Duration(h.MaxHold))
+}
+
+// limits returns until when the lock stays taken, 0 if it does not, and when
+// MaxHold is over, in microseconds on the nodes' clocks.
+func (l *Lease) limits() (kept, held int64) {
+	if l.handleHeld != 0 {
+		return l.handleKept, l.handleHeld // as they were, however often it is handed on
+	}
+	now, _ := l.c.cluster.NodeTime(l.claim.Context(), l.claim.Key())
+	uptime := l.c.opts.Clock.Uptime()
 	l.claim.Lock()
 	defer l.claim.Unlock()
-	clock, kept := l.c.opts.Clock, l.claim.Core().KeptUntil()
-	if kept == 0 {
-		return 0
+	core := l.claim.Core()
+	if until, ok := core.KeepUntil().Get(); ok {
+		kept = now.Add(until - uptime).UnixMicro()
 	}
-	return clock.Now().Add(kept - clock.Uptime()).UnixMicro()
+	return kept, now.Add(core.HoldUntil() - uptime).UnixMicro()
 }
 
 func parseHandle(text string) (handle, error) {
 	bad := func() (handle, error) {
 		// Not the text itself: a reader of the error could release the lock
 		// with it.
-		return handle{}, &ConfigError{Field: "handle", Value: fmt.Sprintf("%d bytes", len(text)), Bound: "a text that Handle or Detach returned"}
+		return handle{}, &ConfigError{Field: "handle", Value: fmt.Sprintf("%d bytes", len(text)), Bound: "a text that Handle or Detach returned",
+			Problem: "invalid handle"}
 	}
 	encoded, exclusive := strings.CutPrefix(text, handlePrefix)
 	if !exclusive {
@@ -191,17 +213,15 @@ func parseHandle(text string) (handle, error) {
 		return bad()
 	}
 	if exclusive == (h.Shared || h.Slots != 0) || h.Shared && h.Slots != 0 || h.Slots < 0 || h.Slots > node.MaxSlots ||
-		h.Slot < 0 || h.Slot >= max(h.Slots, 1) || h.Kept < 0 {
+		h.Slot < 0 || h.Slot >= max(h.Slots, 1) || h.Kept < 0 || h.Held < 0 || checkDuration("max_hold", time.Duration(h.MaxHold), minTTL, maxWait) != nil {
 		return bad()
 	}
 	// An extension by 0 would delete the key.
 	if checkDuration("ttl", time.Duration(h.TTL), minTTL, maxMaxTTL) != nil {
 		return bad()
 	}
-	if strings.Trim(h.Token, "0") != "" {
-		if h.token, err = ParseToken(h.Token); err != nil {
-			return bad()
-		}
+	if h.token, err = ParseToken(h.Token); err != nil {
+		return bad()
 	}
 	return h, nil
 }

@@ -2,21 +2,23 @@ package redlatch_test
 
 import (
 	"context"
+	"encoding/base64"
 	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/redlatch/redlatch"
-	"github.com/redlatch/redlatch/memory"
+	"github.com/redlatch/redlatch/internal/test/locktest"
 	"github.com/redlatch/redlatch/node"
+	"github.com/redlatch/redlatch/store/memory"
 )
 
 func TestHandleFreesTheLockInOneRound(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		links, nodes := newLinks(t, 3)
-		a, b := newClient(t, nodes, redlatch.Options{}), newClient(t, nodes, redlatch.Options{})
-		handle, err := mustLock(t, a, "job", redlatch.LockOptions{NoKeepAlive: true}).Detach()
+		links, nodes := locktest.NewLinks(t, 3)
+		a, b := locktest.NewClient(t, nodes, redlatch.Options{}), locktest.NewClient(t, nodes, redlatch.Options{})
+		handle, err := locktest.MustLock(t, a, "job", redlatch.LockOptions{NoKeepAlive: true}).Detach()
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -24,50 +26,147 @@ func TestHandleFreesTheLockInOneRound(t *testing.T) {
 			t.Fatal(err)
 		}
 		synctest.Wait()
-		wantFree(t, links, "job")
+		locktest.WantFree(t, links, "job")
 		for _, l := range links {
-			if n := l.count(node.OpExtend); n > 0 {
+			if n := l.Count(node.OpExtend); n > 0 {
 				t.Errorf("%v was asked for %d extensions", l, n)
 			}
 		}
 		// The second time it reports that there was nothing to free.
-		wantErr(t, b.Free(t.Context(), handle), redlatch.ErrLost)
+		locktest.WantErr(t, b.Free(t.Context(), handle), redlatch.ErrLost)
 	})
 }
 
 func TestHandleDoesNotFreeAnothersLock(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		nodes := memory.Nodes(3)
-		a, b := newClient(t, nodes, redlatch.Options{}), newClient(t, nodes, redlatch.Options{})
-		handle, err := mustLock(t, a, "job", redlatch.LockOptions{TTL: time.Second, NoKeepAlive: true}).Detach()
+		a, b := locktest.NewClient(t, nodes, redlatch.Options{}), locktest.NewClient(t, nodes, redlatch.Options{})
+		handle, err := locktest.MustLock(t, a, "job", redlatch.LockOptions{TTL: time.Second, NoKeepAlive: true}).Detach()
 		if err != nil {
 			t.Fatal(err)
 		}
 		time.Sleep(2 * time.Second)
-		theirs := mustLock(t, b, "job", redlatch.LockOptions{})
-		wantErr(t, a.Free(t.Context(), handle), redlatch.ErrLost)
+		theirs := locktest.MustLock(t, b, "job", redlatch.LockOptions{})
+		locktest.WantErr(t, a.Free(t.Context(), handle), redlatch.ErrLost)
 		if err := theirs.Extend(t.Context()); err != nil {
 			t.Errorf("the other's lock: %v", err)
 		}
 		ended, cancel := context.WithCancel(t.Context())
 		cancel()
-		wantErr(t, a.Free(ended, handle), context.Canceled)
+		locktest.WantErr(t, a.Free(ended, handle), context.Canceled)
 		a.Close()
-		wantErr(t, a.Free(t.Context(), handle), redlatch.ErrClosed)
+		locktest.WantErr(t, a.Free(t.Context(), handle), redlatch.ErrClosed)
 	})
 }
 
+func TestHandleWithoutATokenIsInvalid(t *testing.T) {
+	c := locktest.NewClient(t, memory.Nodes(1), redlatch.Options{})
+	l := locktest.MustLock(t, c, "job", redlatch.LockOptions{})
+	prefix, encoded, _ := strings.Cut(l.Handle(), ".")
+	plain, err := base64.RawURLEncoding.DecodeString(encoded)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, token := range []string{"", strings.Repeat("0", 20)} {
+		text := strings.Replace(string(plain), l.Token().String(), token, 1)
+		_, err := c.Attach(t.Context(), prefix+"."+base64.RawURLEncoding.EncodeToString([]byte(text)))
+		locktest.WantErr(t, err, redlatch.ErrConfig)
+	}
+}
+
 func TestErrorsDoNotGiveAHandleAway(t *testing.T) {
-	c := newClient(t, memory.Nodes(1), redlatch.Options{})
-	good := mustLock(t, c, "job", redlatch.LockOptions{}).Handle()
+	c := locktest.NewClient(t, memory.Nodes(1), redlatch.Options{})
+	good := locktest.MustLock(t, c, "job", redlatch.LockOptions{}).Handle()
 	for _, bad := range []string{good + "!", good[:len(good)-1], strings.TrimPrefix(good, "redlatch1.")} {
 		_, err := c.Attach(t.Context(), bad)
-		wantErr(t, err, redlatch.ErrConfig)
-		if secret := good[20:40]; strings.Contains(err.Error(), secret) || !strings.Contains(err.Error(), "bytes") {
+		locktest.WantErr(t, err, redlatch.ErrConfig)
+		if secret := good[20:40]; strings.Contains(err.Error(), secret) || !strings.Contains(err.Error(), "invalid handle") {
 			t.Errorf("the error is %v", err)
 		}
 		if err := c.Free(t.Context(), bad); err == nil || strings.Contains(err.Error(), good[20:40]) {
 			t.Errorf("the error is %v", err)
 		}
+	}
+}
+
+// wallClock is a clock whose wall time is off.
+type wallClock struct {
+	by     time.Duration
+	booted time.Time
+}
+
+func clockOff(by time.Duration) wallClock { return wallClock{by, time.Now().Add(-time.Hour)} }
+
+func (c wallClock) Now() time.Time        { return time.Now().Add(c.by) }
+func (c wallClock) Uptime() time.Duration { return time.Since(c.booted) }
+
+// TestHandleCountsTimeOnTheNodesClocks attaches a lease, or frees it, on a machine
+// whose clock is off by 40 s, also against that of the machine that detached it.
+func TestHandleCountsTimeOnTheNodesClocks(t *testing.T) {
+	const keep = 20 * time.Second
+	for _, from := range []time.Duration{0, -40 * time.Second} {
+		for _, to := range []time.Duration{-40 * time.Second, 0, 40 * time.Second} {
+			for _, free := range []bool{false, true} {
+				synctest.Test(t, func(t *testing.T) {
+					_, nodes := locktest.NewLinks(t, 3)
+					a := locktest.NewClient(t, nodes, redlatch.Options{TTL: 2 * time.Second, Clock: clockOff(from)})
+					b := locktest.NewClient(t, nodes, redlatch.Options{TTL: 2 * time.Second, Clock: clockOff(to)})
+					l := locktest.MustLock(t, a, "job", redlatch.LockOptions{Keep: keep})
+					time.Sleep(time.Second)
+					text, err := l.Detach()
+					if err != nil {
+						t.Fatal(err)
+					}
+					if free {
+						err = b.Free(t.Context(), text)
+					} else if l, err = b.Attach(t.Context(), text); err == nil {
+						err = l.Release(t.Context())
+					}
+					if err != nil {
+						t.Fatalf("from a clock off by %v to one off by %v: %v", from, to, err)
+					}
+					locktest.WantTakenFor(t, b, "job", keep-time.Second)
+				})
+			}
+		}
+	}
+}
+
+// TestMaxHoldSurvivesAHandle hands a lease on, also to a machine whose clock is
+// off.
+func TestMaxHoldSurvivesAHandle(t *testing.T) {
+	const most = 5 * time.Second
+	for _, off := range []time.Duration{-40 * time.Second, 0, 40 * time.Second} {
+		synctest.Test(t, func(t *testing.T) {
+			_, nodes := locktest.NewLinks(t, 3)
+			a := locktest.NewClient(t, nodes, redlatch.Options{TTL: 2 * time.Second})
+			b := locktest.NewClient(t, nodes, redlatch.Options{TTL: 2 * time.Second, Clock: clockOff(off)})
+			began := time.Now()
+			text, err := locktest.MustLock(t, a, "job", redlatch.LockOptions{MaxHold: most}).Detach()
+			if err != nil {
+				t.Fatal(err)
+			}
+			time.Sleep(time.Second)
+			l, err := b.Attach(t.Context(), text)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if again := l.Handle(); again == "" {
+				t.Error("no handle")
+			} else {
+				text = again
+			}
+			select {
+			case <-l.Context().Done():
+			case <-time.After(time.Minute):
+				t.Fatalf("a clock off by %v: the lease is held after %v, and MaxHold is %v", off, time.Since(began), most)
+			}
+			locktest.WantErr(t, l.Err(), redlatch.ErrLost, redlatch.ErrMaxHold)
+			if held := time.Since(began); held < most-100*time.Millisecond || held > most+100*time.Millisecond {
+				t.Errorf("a clock off by %v: held for %v, want %v", off, held, most)
+			}
+			_, err = b.Attach(t.Context(), text)
+			locktest.WantErr(t, err, redlatch.ErrLost, redlatch.ErrMaxHold)
+		})
 	}
 }

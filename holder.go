@@ -141,7 +141,7 @@ func (h Holder) String() string {
 		if h.Kind == KindForeign {
 			way += " --foreign"
 		}
-		fmt.Fprintf(&b, " with no expiry: whoever set it must delete it, or, if that one is gone, %s", way)
+		fmt.Fprintf(&b, " with no expiry: its owner must delete it; or use %s", way)
 	} else {
 		fmt.Fprintf(&b, "; it expires in %v unless extended", roughly(h.Left))
 	}

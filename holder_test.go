@@ -11,6 +11,7 @@ import (
 
 	"github.com/redlatch/redlatch"
 	"github.com/redlatch/redlatch/admin"
+	"github.com/redlatch/redlatch/internal/test/locktest"
 	"github.com/redlatch/redlatch/node"
 )
 
@@ -18,7 +19,7 @@ import (
 func held(t *testing.T, c *redlatch.Client, name string) (*redlatch.HeldError, redlatch.Holder) {
 	t.Helper()
 	var err *redlatch.HeldError
-	if _, got := c.TryLock(t.Context(), name, redlatch.LockOptions{}); !errors.As(got, &err) {
+	if _, got := c.TryLock(t.Context(), name, nil); !errors.As(got, &err) {
 		t.Fatalf("got %v, want a HeldError", got)
 	}
 	return err, err.Holders[0]
@@ -26,8 +27,8 @@ func held(t *testing.T, c *redlatch.Client, name string) (*redlatch.HeldError, r
 
 func TestHeldErrorSaysSinceWhenAndWhatExpiryMeans(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		hosts := newHosts(t, 2, 3, redlatch.Options{Label: "api"})
-		lease := mustLock(t, hosts[0].Client, "orders/42", redlatch.LockOptions{})
+		hosts := locktest.NewHosts(t, 2, 3, redlatch.Options{Label: "api"})
+		lease := locktest.MustLock(t, hosts[0].Client, "orders/42", redlatch.LockOptions{})
 		time.Sleep(34 * time.Second)
 		err, _ := held(t, hosts[1].Client, "orders/42")
 		since := time.UnixMicro(int64(lease.Token())).Format("15:04:05")
@@ -43,12 +44,12 @@ func TestHeldErrorSaysSinceWhenAndWhatExpiryMeans(t *testing.T) {
 // since which it holds the lock, do not change.
 func TestAWaiterThatGivesUpLeavesTheHolderItsToken(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		hosts := newHosts(t, 3, 3, redlatch.Options{})
-		lease := mustLock(t, hosts[0].Client, "job", redlatch.LockOptions{})
+		hosts := locktest.NewHosts(t, 3, 3, redlatch.Options{})
+		lease := locktest.MustLock(t, hosts[0].Client, "job", redlatch.LockOptions{})
 		time.Sleep(time.Second)
 		ctx, cancel := context.WithTimeout(t.Context(), 2300*time.Millisecond)
 		defer cancel()
-		if _, err := hosts[1].Lock(ctx, "job", redlatch.LockOptions{}); err == nil {
+		if _, err := hosts[1].Lock(ctx, "job", nil); err == nil {
 			t.Fatal("two hold the lock")
 		}
 		time.Sleep(time.Second)

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+
+	"github.com/redlatch/redlatch/internal/opt"
 )
 
 // Lead runs fn in one process of many, the leader. It waits for the lock, which
@@ -22,11 +24,12 @@ import (
 // of Lock. The lease has the token of the term: pass it to what the leader
 // writes to, because a leader that is paused does not notice that another one
 // leads.
-func (c *Client) Lead(ctx context.Context, name string, opts LockOptions, fn func(ctx context.Context, lease *Lease) error) error {
-	if opts.Shared || opts.Slots != 0 {
-		return &ConfigError{Field: "Shared", Value: fmt.Sprintf("%v with %d Slots", opts.Shared, opts.Slots), Bound: "left out, and Slots too: there is one leader"}
+func (c *Client) Lead(ctx context.Context, name string, opts *LockOptions, fn func(ctx context.Context, lease *Lease) error) error {
+	set := opt.Value(opts)
+	if set.Shared || set.Slots != 0 {
+		return &ConfigError{Field: "Shared", Value: fmt.Sprintf("%v with %d Slots", set.Shared, set.Slots), Bound: "left out, and Slots too: there is one leader"}
 	}
-	patient := opts.Wait == 0 && opts.Tries == 0
+	patient := set.Wait == 0 && set.Tries == 0
 	warned := false
 	for {
 		var leads bool
@@ -41,10 +44,10 @@ func (c *Client) Lead(ctx context.Context, name string, opts LockOptions, fn fun
 		})
 		switch {
 		case leads && lost != nil:
-			c.opts.Logger.Warn("redlatch: no longer the leader, and waits for the lock again", "name", name, "err", lost)
+			c.opts.Logger.Warn("redlatch: lost leadership; campaigning again", "name", name, "err", lost)
 		case !leads && patient && errors.Is(err, ErrNoQuorum):
 			if !warned {
-				c.opts.Logger.Warn("redlatch: too few nodes for an election, and waits for them", "name", name, "err", err)
+				c.opts.Logger.Warn("redlatch: no quorum; waiting to campaign", "name", name, "err", err)
 			}
 			warned = true
 		default:

@@ -8,16 +8,17 @@ import (
 	"time"
 
 	"github.com/redlatch/redlatch"
+	"github.com/redlatch/redlatch/internal/test/locktest"
 )
 
 func TestLeaderThatReturnsResigns(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		links, nodes := newLinks(t, 3)
-		c := newClient(t, nodes, redlatch.Options{})
+		links, nodes := locktest.NewLinks(t, 3)
+		c := locktest.NewClient(t, nodes, redlatch.Options{})
 		failed := errors.New("the work failed")
 		for _, want := range []error{nil, failed} {
 			terms := 0
-			err := c.Lead(t.Context(), "app", redlatch.LockOptions{}, func(context.Context, *redlatch.Lease) error {
+			err := c.Lead(t.Context(), "app", nil, func(context.Context, *redlatch.Lease) error {
 				terms++
 				return want
 			})
@@ -25,7 +26,7 @@ func TestLeaderThatReturnsResigns(t *testing.T) {
 				t.Errorf("Lead returned %v after %d terms, want %v after 1", err, terms, want)
 			}
 			synctest.Wait()
-			wantFree(t, links, "app")
+			locktest.WantFree(t, links, "app")
 		}
 	})
 }
@@ -34,11 +35,11 @@ func TestLeaderThatReturnsResigns(t *testing.T) {
 // takes a while to stop. The lock is not asked for before that.
 func TestLeaderThatLostWaitsAgainWhenItsFunctionHasReturned(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		links, nodes := newLinks(t, 3)
-		c := newClient(t, nodes, redlatch.Options{})
+		links, nodes := locktest.NewLinks(t, 3)
+		c := locktest.NewClient(t, nodes, redlatch.Options{})
 		var tokens []redlatch.Token
 		running := 0
-		err := c.Lead(t.Context(), "app", redlatch.LockOptions{TTL: 3 * time.Second}, func(ctx context.Context, l *redlatch.Lease) error {
+		err := c.Lead(t.Context(), "app", &redlatch.LockOptions{TTL: 3 * time.Second}, func(ctx context.Context, l *redlatch.Lease) error {
 			if running++; running > 1 {
 				t.Error("the function runs twice")
 			}
@@ -49,13 +50,13 @@ func TestLeaderThatLostWaitsAgainWhenItsFunctionHasReturned(t *testing.T) {
 			}
 			for _, lk := range links {
 				lk.Drop("app")
-				lk.take(t, "app", "another", 5*time.Second)
+				lk.Take(t, "app", "another", 5*time.Second)
 			}
 			<-ctx.Done()
-			wantErr(t, context.Cause(ctx), redlatch.ErrLost)
+			locktest.WantErr(t, context.Cause(ctx), redlatch.ErrLost)
 			time.Sleep(10 * time.Second)
 			for _, lk := range links {
-				if v := lk.holder(t, "app"); v != "" {
+				if v := lk.Holder(t, "app"); v != "" {
 					t.Errorf("it asks for the lock while the function of the last term still runs: %q holds", v)
 				}
 			}
@@ -68,7 +69,7 @@ func TestLeaderThatLostWaitsAgainWhenItsFunctionHasReturned(t *testing.T) {
 			t.Errorf("the terms had the tokens %v, want three that rise", tokens)
 		}
 		synctest.Wait()
-		wantFree(t, links, "app")
+		locktest.WantFree(t, links, "app")
 	})
 }
 
@@ -76,12 +77,12 @@ func TestLeaderThatLostWaitsAgainWhenItsFunctionHasReturned(t *testing.T) {
 // next candidate leads when the function has stopped, and not before.
 func TestLeaderReleasesAfterItsFunctionHasReturned(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		hosts := newHosts(t, 2, 3, redlatch.Options{})
+		hosts := locktest.NewHosts(t, 2, 3, redlatch.Options{})
 		ctx, cancel := context.WithCancel(t.Context())
 		first := make(chan error, 1)
 		var stopped time.Time
 		go func() {
-			first <- hosts[0].Lead(ctx, "app", redlatch.LockOptions{}, func(ctx context.Context, l *redlatch.Lease) error {
+			first <- hosts[0].Lead(ctx, "app", nil, func(ctx context.Context, l *redlatch.Lease) error {
 				<-ctx.Done()
 				time.Sleep(20 * time.Second) // longer than a TTL: the lease is kept alive
 				stopped = time.Now()
@@ -90,7 +91,7 @@ func TestLeaderReleasesAfterItsFunctionHasReturned(t *testing.T) {
 		}()
 		time.Sleep(time.Second)
 		cancel()
-		err := hosts[1].Lead(t.Context(), "app", redlatch.LockOptions{}, func(context.Context, *redlatch.Lease) error {
+		err := hosts[1].Lead(t.Context(), "app", nil, func(context.Context, *redlatch.Lease) error {
 			if stopped.IsZero() {
 				t.Error("there are two leaders")
 			} else if d := time.Since(stopped); d > 100*time.Millisecond {
@@ -109,15 +110,15 @@ func TestLeaderReleasesAfterItsFunctionHasReturned(t *testing.T) {
 
 func TestTermEndsAtMaxHold(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		_, nodes := newLinks(t, 3)
-		c := newClient(t, nodes, redlatch.Options{})
+		_, nodes := locktest.NewLinks(t, 3)
+		c := locktest.NewClient(t, nodes, redlatch.Options{})
 		terms := 0
-		err := c.Lead(t.Context(), "app", redlatch.LockOptions{MaxHold: time.Minute}, func(ctx context.Context, l *redlatch.Lease) error {
+		err := c.Lead(t.Context(), "app", &redlatch.LockOptions{MaxHold: time.Minute}, func(ctx context.Context, l *redlatch.Lease) error {
 			if terms++; terms == 3 {
 				return nil
 			}
 			<-ctx.Done()
-			wantErr(t, context.Cause(ctx), redlatch.ErrMaxHold)
+			locktest.WantErr(t, context.Cause(ctx), redlatch.ErrMaxHold)
 			return ctx.Err()
 		})
 		if err != nil || terms != 3 {
@@ -128,22 +129,22 @@ func TestTermEndsAtMaxHold(t *testing.T) {
 
 func TestCandidateWaitsForServersUnlessItHasALimit(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		links, nodes := newLinks(t, 3)
-		c := newClient(t, nodes, redlatch.Options{})
+		links, nodes := locktest.NewLinks(t, 3)
+		c := locktest.NewClient(t, nodes, redlatch.Options{})
 		for _, l := range links {
-			l.cut()
+			l.Cut()
 		}
-		err := c.Lead(t.Context(), "app", redlatch.LockOptions{Wait: time.Minute}, nil)
-		wantErr(t, err, redlatch.ErrNoQuorum)
+		err := c.Lead(t.Context(), "app", &redlatch.LockOptions{Wait: time.Minute}, nil)
+		locktest.WantErr(t, err, redlatch.ErrNoQuorum)
 
 		start := time.Now()
 		go func() {
 			time.Sleep(time.Hour)
 			for _, l := range links {
-				l.set(func(l *link) { l.refusing = nil })
+				l.Set(func(l *locktest.Link) { l.Refuse = nil })
 			}
 		}()
-		err = c.Lead(t.Context(), "app", redlatch.LockOptions{}, func(context.Context, *redlatch.Lease) error { return nil })
+		err = c.Lead(t.Context(), "app", nil, func(context.Context, *redlatch.Lease) error { return nil })
 		if d := time.Since(start); err != nil || d < time.Hour || d > time.Hour+10*time.Second {
 			t.Errorf("it led after %v, %v, want after an hour", d, err)
 		}
@@ -152,19 +153,19 @@ func TestCandidateWaitsForServersUnlessItHasALimit(t *testing.T) {
 
 func TestCandidateReturnsWhatCannotEndByItself(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		_, nodes := newLinks(t, 3)
-		c := newClient(t, nodes, redlatch.Options{})
-		wantErr(t, c.Lead(t.Context(), "", redlatch.LockOptions{}, nil), redlatch.ErrConfig)
+		_, nodes := locktest.NewLinks(t, 3)
+		c := locktest.NewClient(t, nodes, redlatch.Options{})
+		locktest.WantErr(t, c.Lead(t.Context(), "", nil, nil), redlatch.ErrConfig)
 
-		mustLock(t, c, "app", redlatch.LockOptions{})
+		locktest.MustLock(t, c, "app", redlatch.LockOptions{})
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
-		wantErr(t, c.Lead(ctx, "app", redlatch.LockOptions{}, nil), context.DeadlineExceeded)
+		locktest.WantErr(t, c.Lead(ctx, "app", nil, nil), context.DeadlineExceeded)
 
 		result := make(chan error)
-		go func() { result <- c.Lead(t.Context(), "app", redlatch.LockOptions{}, nil) }()
+		go func() { result <- c.Lead(t.Context(), "app", nil, nil) }()
 		time.Sleep(time.Second)
 		c.Close()
-		wantErr(t, <-result, redlatch.ErrClosed)
+		locktest.WantErr(t, <-result, redlatch.ErrClosed)
 	})
 }

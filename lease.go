@@ -1,6 +1,7 @@
 package redlatch
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -24,8 +25,10 @@ type Lease struct {
 	ends   context.Context
 	cancel context.CancelCauseFunc
 
-	maxHold time.Duration
-	kept    bool // it is extended in the background
+	// Of the handle that it was attached with; 0 for a lease that was acquired.
+	handleKept, handleHeld int64
+	maxHold                time.Duration
+	kept                   bool // it is extended in the background
 
 	// Under the claim's mutex.
 	at        time.Time     // the deadline by the wall clock; after the end, when the lease ended
@@ -46,7 +49,7 @@ type extension struct {
 
 // newLease returns the lease of an attempt that was won. The mutex is held.
 func newLease(a *attempt, cl *runner.Claim) *Lease {
-	l := &Lease{c: a.c, name: a.name, claim: cl, maxHold: a.opts.MaxHold, kept: !a.opts.NoKeepAlive}
+	l := &Lease{c: a.c, name: a.name, claim: cl, handleKept: a.handle.Kept, handleHeld: a.handle.Held, maxHold: cmp.Or(time.Duration(a.handle.MaxHold), a.opts.MaxHold), kept: !a.opts.NoKeepAlive}
 	l.ends, l.cancel = context.WithCancelCause(context.Background())
 	cl.Own((*holding)(l))
 	l.moved()
@@ -167,7 +170,7 @@ func (l *Lease) ended() func() {
 func (l *Lease) Name() string { return l.name }
 
 // Token returns the fencing token. It does not change during the life of the
-// lease. It is 0 with Options.NoToken.
+// lease.
 func (l *Lease) Token() Token { return l.claim.Core().Token() }
 
 // Owner returns the owner that other clients see: host/pid/label.

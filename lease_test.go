@@ -10,16 +10,17 @@ import (
 	"time"
 
 	"github.com/redlatch/redlatch"
-	"github.com/redlatch/redlatch/memory"
+	"github.com/redlatch/redlatch/internal/test/locktest"
 	"github.com/redlatch/redlatch/node"
+	"github.com/redlatch/redlatch/store/memory"
 )
 
 func TestLeaseIsKeptForAsLongAsItIsHeld(t *testing.T) {
 	for _, n := range []int{1, 3} {
 		synctest.Test(t, func(t *testing.T) {
-			links, nodes := newLinks(t, n)
-			c := newClient(t, nodes, redlatch.Options{})
-			l := mustLock(t, c, "job", redlatch.LockOptions{TTL: time.Second})
+			links, nodes := locktest.NewLinks(t, n)
+			c := locktest.NewClient(t, nodes, redlatch.Options{})
+			l := locktest.MustLock(t, c, "job", redlatch.LockOptions{TTL: time.Second})
 			token := l.Token()
 			for range 100 {
 				time.Sleep(time.Second)
@@ -34,7 +35,7 @@ func TestLeaseIsKeptForAsLongAsItIsHeld(t *testing.T) {
 				t.Errorf("extension changed the token from %d to %d", token, l.Token())
 			}
 			// 100 s at three extensions a second, plus or minus the last few.
-			if n := links[0].count(node.OpExtend); n < 295 || n > 305 {
+			if n := links[0].Count(node.OpExtend); n < 295 || n > 305 {
 				t.Errorf("%d extensions in 100 s of a lease of 1 s", n)
 			}
 		})
@@ -44,22 +45,22 @@ func TestLeaseIsKeptForAsLongAsItIsHeld(t *testing.T) {
 func TestLeaseContextEndsAtTheDeadlineThoughNoCallReturns(t *testing.T) {
 	for _, n := range []int{1, 5} {
 		synctest.Test(t, func(t *testing.T) {
-			links, nodes := newLinks(t, n)
-			c := newClient(t, nodes, redlatch.Options{NodeTimeout: time.Minute})
-			l := mustLock(t, c, "job", redlatch.LockOptions{TTL: 2 * time.Second})
+			links, nodes := locktest.NewLinks(t, n)
+			c := locktest.NewClient(t, nodes, redlatch.Options{NodeTimeout: time.Minute})
+			l := locktest.MustLock(t, c, "job", redlatch.LockOptions{TTL: 2 * time.Second})
 			for _, lk := range links[:n/2+1] {
-				lk.set(func(l *link) { l.deaf = true })
-				lk.freeze()
+				lk.Set(func(l *locktest.Link) { l.Deaf = true })
+				lk.Freeze()
 			}
 			deadline := l.Deadline()
 			<-l.Context().Done()
 			if late := time.Since(deadline); late > 0 {
 				t.Errorf("the context ended %v after the deadline", late)
 			}
-			wantErr(t, context.Cause(l.Context()), redlatch.ErrLost)
-			wantErr(t, l.Err(), redlatch.ErrLost)
-			wantErr(t, l.Extend(t.Context()), redlatch.ErrLost)
-			wantErr(t, l.Release(t.Context()), redlatch.ErrLost)
+			locktest.WantErr(t, context.Cause(l.Context()), redlatch.ErrLost)
+			locktest.WantErr(t, l.Err(), redlatch.ErrLost)
+			locktest.WantErr(t, l.Extend(t.Context()), redlatch.ErrLost)
+			locktest.WantErr(t, l.Release(t.Context()), redlatch.ErrLost)
 			if left := l.Remaining(); left > 0 {
 				t.Errorf("%v are left of a lost lease", left)
 			}
@@ -69,21 +70,21 @@ func TestLeaseContextEndsAtTheDeadlineThoughNoCallReturns(t *testing.T) {
 
 func TestDeadlineMovesOnlyWhenAQuorumHasConfirmed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		links, nodes := newLinks(t, 5)
-		c := newClient(t, nodes, redlatch.Options{})
-		l := mustLock(t, c, "job", redlatch.LockOptions{NoKeepAlive: true})
+		links, nodes := locktest.NewLinks(t, 5)
+		c := locktest.NewClient(t, nodes, redlatch.Options{})
+		l := locktest.MustLock(t, c, "job", redlatch.LockOptions{NoKeepAlive: true})
 		before := l.Deadline()
 		time.Sleep(time.Second)
 		for _, lk := range links[:3] {
 			lk.SetDown(errors.New("connection refused"))
 		}
-		wantErr(t, l.Extend(t.Context()), redlatch.ErrNoQuorum)
+		locktest.WantErr(t, l.Extend(t.Context()), redlatch.ErrNoQuorum)
 		if !l.Deadline().Equal(before) {
 			t.Errorf("two of five moved the deadline by %v", l.Deadline().Sub(before))
 		}
 		links[0].SetDown(nil)
 		for _, lk := range links {
-			lk.set(func(l *link) { l.back = 100 * time.Millisecond })
+			lk.Set(func(l *locktest.Link) { l.Back = 100 * time.Millisecond })
 		}
 		if err := l.Extend(t.Context()); err != nil {
 			t.Fatal(err)
@@ -97,9 +98,9 @@ func TestDeadlineMovesOnlyWhenAQuorumHasConfirmed(t *testing.T) {
 
 func TestKeepAliveTriesAgainUntilTheDeadline(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		links, nodes := newLinks(t, 3)
-		c := newClient(t, nodes, redlatch.Options{})
-		l := mustLock(t, c, "job", redlatch.LockOptions{TTL: 3 * time.Second})
+		links, nodes := locktest.NewLinks(t, 3)
+		c := locktest.NewClient(t, nodes, redlatch.Options{})
+		l := locktest.MustLock(t, c, "job", redlatch.LockOptions{TTL: 3 * time.Second})
 		for _, lk := range links {
 			lk.SetDown(errors.New("connection refused"))
 		}
@@ -120,17 +121,17 @@ func TestKeepAliveTriesAgainUntilTheDeadline(t *testing.T) {
 func TestExtendNeverCreatesALostLock(t *testing.T) {
 	for _, n := range []int{1, 3} {
 		synctest.Test(t, func(t *testing.T) {
-			links, nodes := newLinks(t, n)
-			c := newClient(t, nodes, redlatch.Options{})
-			l := mustLock(t, c, "job", redlatch.LockOptions{TTL: 30 * time.Second, NoKeepAlive: true})
+			links, nodes := locktest.NewLinks(t, n)
+			c := locktest.NewClient(t, nodes, redlatch.Options{})
+			l := locktest.MustLock(t, c, "job", redlatch.LockOptions{TTL: 30 * time.Second, NoKeepAlive: true})
 			synctest.Wait()
 			for _, lk := range links {
-				release(t, lk, "job")
+				locktest.Release(t, lk, "job")
 			}
-			wantErr(t, l.Extend(t.Context()), redlatch.ErrLost)
-			wantErr(t, context.Cause(l.Context()), redlatch.ErrLost)
+			locktest.WantErr(t, l.Extend(t.Context()), redlatch.ErrLost)
+			locktest.WantErr(t, context.Cause(l.Context()), redlatch.ErrLost)
 			synctest.Wait()
-			wantFree(t, links, "job")
+			locktest.WantFree(t, links, "job")
 		})
 	}
 }
@@ -138,15 +139,15 @@ func TestExtendNeverCreatesALostLock(t *testing.T) {
 func TestExtendNeverTouchesAnothersLock(t *testing.T) {
 	for _, n := range []int{1, 3} {
 		synctest.Test(t, func(t *testing.T) {
-			links, nodes := newLinks(t, n)
-			c := newClient(t, nodes, redlatch.Options{})
-			l := mustLock(t, c, "job", redlatch.LockOptions{TTL: 30 * time.Second, NoKeepAlive: true})
+			links, nodes := locktest.NewLinks(t, n)
+			c := locktest.NewClient(t, nodes, redlatch.Options{})
+			l := locktest.MustLock(t, c, "job", redlatch.LockOptions{TTL: 30 * time.Second, NoKeepAlive: true})
 			synctest.Wait()
 			for _, lk := range links {
-				release(t, lk, "job")
-				lk.take(t, "job", "theirs", 5*time.Second)
+				locktest.Release(t, lk, "job")
+				lk.Take(t, "job", "theirs", 5*time.Second)
 			}
-			wantErr(t, l.Extend(t.Context()), redlatch.ErrLost)
+			locktest.WantErr(t, l.Extend(t.Context()), redlatch.ErrLost)
 			synctest.Wait()
 			for _, lk := range links {
 				reply, err := lk.Node.Do(t.Context(), node.Request{Op: node.OpInspect, Name: "job"})
@@ -160,20 +161,20 @@ func TestExtendNeverTouchesAnothersLock(t *testing.T) {
 
 func TestLostLeaseIsFoundOutByTheKeepAlive(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		links, nodes := newLinks(t, 3)
-		c := newClient(t, nodes, redlatch.Options{})
-		l := mustLock(t, c, "job", redlatch.LockOptions{TTL: 30 * time.Second})
+		links, nodes := locktest.NewLinks(t, 3)
+		c := locktest.NewClient(t, nodes, redlatch.Options{})
+		l := locktest.MustLock(t, c, "job", redlatch.LockOptions{TTL: 30 * time.Second})
 		synctest.Wait()
-		release(t, links[0], "job")
-		release(t, links[1], "job")
+		locktest.Release(t, links[0], "job")
+		locktest.Release(t, links[1], "job")
 		start := time.Now()
 		<-l.Context().Done()
 		if took := time.Since(start); took > 10*time.Second {
 			t.Errorf("a lock that a quorum has forgotten was noticed after %v, want a third of the TTL", took)
 		}
-		wantErr(t, context.Cause(l.Context()), redlatch.ErrLost)
+		locktest.WantErr(t, context.Cause(l.Context()), redlatch.ErrLost)
 		time.Sleep(time.Second)
-		wantFree(t, links, "job") // the third node's key, which is no use to anyone, is deleted
+		locktest.WantFree(t, links, "job") // the third node's key, which is no use to anyone, is deleted
 	})
 }
 
@@ -203,10 +204,10 @@ func (c *suspendable) suspend(d time.Duration) {
 
 func TestSuspendedMachineHasLostItsLeaseOnWaking(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		_, nodes := newLinks(t, 3)
+		_, nodes := locktest.NewLinks(t, 3)
 		clock := &suspendable{start: time.Now()}
-		c := newClient(t, nodes, redlatch.Options{Clock: clock})
-		l := mustLock(t, c, "job", redlatch.LockOptions{TTL: 30 * time.Second})
+		c := locktest.NewClient(t, nodes, redlatch.Options{Clock: clock})
+		l := locktest.MustLock(t, c, "job", redlatch.LockOptions{TTL: 30 * time.Second})
 		time.Sleep(time.Second)
 
 		clock.suspend(time.Hour)
@@ -215,20 +216,20 @@ func TestSuspendedMachineHasLostItsLeaseOnWaking(t *testing.T) {
 		}
 		woke := time.Now()
 		<-l.Context().Done()
-		wantErr(t, context.Cause(l.Context()), redlatch.ErrLost)
+		locktest.WantErr(t, context.Cause(l.Context()), redlatch.ErrLost)
 		if took := time.Since(woke); took > 150*time.Millisecond {
 			t.Errorf("it was told only %v after waking", took)
 		}
-		wantErr(t, l.Extend(t.Context()), redlatch.ErrLost)
+		locktest.WantErr(t, l.Extend(t.Context()), redlatch.ErrLost)
 	})
 }
 
 func TestSuspensionShorterThanTheDeadlineCostsNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		_, nodes := newLinks(t, 3)
+		_, nodes := locktest.NewLinks(t, 3)
 		clock := &suspendable{start: time.Now()}
-		c := newClient(t, nodes, redlatch.Options{Clock: clock})
-		l := mustLock(t, c, "job", redlatch.LockOptions{TTL: 30 * time.Second})
+		c := locktest.NewClient(t, nodes, redlatch.Options{Clock: clock})
+		l := locktest.MustLock(t, c, "job", redlatch.LockOptions{TTL: 30 * time.Second})
 		clock.suspend(20 * time.Second)
 		time.Sleep(time.Second) // the overdue extension is sent
 		if err := l.Err(); err != nil {
@@ -242,37 +243,37 @@ func TestSuspensionShorterThanTheDeadlineCostsNothing(t *testing.T) {
 
 func TestHoldHasACeiling(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		_, nodes := newLinks(t, 3)
-		c := newClient(t, nodes, redlatch.Options{})
-		l := mustLock(t, c, "job", redlatch.LockOptions{MaxHold: time.Minute})
+		_, nodes := locktest.NewLinks(t, 3)
+		c := locktest.NewClient(t, nodes, redlatch.Options{})
+		l := locktest.MustLock(t, c, "job", redlatch.LockOptions{MaxHold: time.Minute})
 		start := time.Now()
 		<-l.Context().Done()
 		if held := time.Since(start); held != time.Minute {
 			t.Errorf("held for %v with a MaxHold of a minute", held)
 		}
-		wantErr(t, context.Cause(l.Context()), redlatch.ErrLost, redlatch.ErrMaxHold)
+		locktest.WantErr(t, context.Cause(l.Context()), redlatch.ErrLost, redlatch.ErrMaxHold)
 	})
 }
 
 func TestHoldShorterThanTheTTLIsHeeded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		_, nodes := newLinks(t, 3)
-		c := newClient(t, nodes, redlatch.Options{})
-		l := mustLock(t, c, "job", redlatch.LockOptions{TTL: 10 * time.Second, MaxHold: 2 * time.Second})
+		_, nodes := locktest.NewLinks(t, 3)
+		c := locktest.NewClient(t, nodes, redlatch.Options{})
+		l := locktest.MustLock(t, c, "job", redlatch.LockOptions{TTL: 10 * time.Second, MaxHold: 2 * time.Second})
 		start := time.Now()
 		<-l.Context().Done()
 		if held := time.Since(start); held != 2*time.Second {
 			t.Errorf("held for %v with a MaxHold of 2s", held)
 		}
-		wantErr(t, context.Cause(l.Context()), redlatch.ErrMaxHold)
+		locktest.WantErr(t, context.Cause(l.Context()), redlatch.ErrMaxHold)
 	})
 }
 
 func TestLeaseThatIsNotKeptEndsAtItsFirstDeadline(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		_, nodes := newLinks(t, 3)
-		c := newClient(t, nodes, redlatch.Options{})
-		l := mustLock(t, c, "job", redlatch.LockOptions{TTL: 10 * time.Second, NoKeepAlive: true})
+		_, nodes := locktest.NewLinks(t, 3)
+		c := locktest.NewClient(t, nodes, redlatch.Options{})
+		l := locktest.MustLock(t, c, "job", redlatch.LockOptions{TTL: 10 * time.Second, NoKeepAlive: true})
 		start := time.Now()
 		<-l.Context().Done()
 		if held, want := time.Since(start), 10*time.Second-102*time.Millisecond; held != want {
@@ -283,26 +284,26 @@ func TestLeaseThatIsNotKeptEndsAtItsFirstDeadline(t *testing.T) {
 
 func TestReleaseTwiceIsHarmless(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		links, nodes := newLinks(t, 3)
-		c := newClient(t, nodes, redlatch.Options{})
-		l := mustLock(t, c, "job", redlatch.LockOptions{})
+		links, nodes := locktest.NewLinks(t, 3)
+		c := locktest.NewClient(t, nodes, redlatch.Options{})
+		l := locktest.MustLock(t, c, "job", redlatch.LockOptions{})
 		for range 2 {
 			if err := l.Release(t.Context()); err != nil {
 				t.Fatal(err)
 			}
-			wantErr(t, context.Cause(l.Context()), redlatch.ErrReleased)
-			wantErr(t, l.Extend(t.Context()), redlatch.ErrReleased)
+			locktest.WantErr(t, context.Cause(l.Context()), redlatch.ErrReleased)
+			locktest.WantErr(t, l.Extend(t.Context()), redlatch.ErrReleased)
 		}
 		synctest.Wait()
-		wantFree(t, links, "job")
+		locktest.WantFree(t, links, "job")
 	})
 }
 
 func TestReleaseReachesANodeThatWasAway(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		links, nodes := newLinks(t, 3)
-		c := newClient(t, nodes, redlatch.Options{})
-		l := mustLock(t, c, "job", redlatch.LockOptions{TTL: 30 * time.Second})
+		links, nodes := locktest.NewLinks(t, 3)
+		c := locktest.NewClient(t, nodes, redlatch.Options{})
+		l := locktest.MustLock(t, c, "job", redlatch.LockOptions{TTL: 30 * time.Second})
 		synctest.Wait()
 		links[1].SetDown(errors.New("connection refused"))
 		if err := l.Release(t.Context()); err != nil {
@@ -311,55 +312,55 @@ func TestReleaseReachesANodeThatWasAway(t *testing.T) {
 		time.Sleep(5 * time.Second)
 		links[1].SetDown(nil)
 		time.Sleep(2 * time.Second)
-		wantFree(t, links, "job")
+		locktest.WantFree(t, links, "job")
 	})
 }
 
 func TestReleaseGoesOnWhenItsContextHasEnded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		links, nodes := newLinks(t, 3)
-		c := newClient(t, nodes, redlatch.Options{})
-		l := mustLock(t, c, "job", redlatch.LockOptions{TTL: 30 * time.Second})
+		links, nodes := locktest.NewLinks(t, 3)
+		c := locktest.NewClient(t, nodes, redlatch.Options{})
+		l := locktest.MustLock(t, c, "job", redlatch.LockOptions{TTL: 30 * time.Second})
 		for _, lk := range links {
-			lk.set(func(l *link) { l.out = 100 * time.Millisecond })
+			lk.Set(func(l *locktest.Link) { l.Out = 100 * time.Millisecond })
 		}
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()
-		wantErr(t, l.Release(ctx), context.Canceled)
+		locktest.WantErr(t, l.Release(ctx), context.Canceled)
 		time.Sleep(time.Second)
-		wantFree(t, links, "job")
+		locktest.WantFree(t, links, "job")
 	})
 }
 
 func TestReleaseOfALostLockSaysSo(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		links, nodes := newLinks(t, 3)
-		c := newClient(t, nodes, redlatch.Options{})
-		l := mustLock(t, c, "job", redlatch.LockOptions{})
+		links, nodes := locktest.NewLinks(t, 3)
+		c := locktest.NewClient(t, nodes, redlatch.Options{})
+		l := locktest.MustLock(t, c, "job", redlatch.LockOptions{})
 		synctest.Wait()
-		release(t, links[0], "job")
-		release(t, links[2], "job")
-		wantErr(t, l.Release(t.Context()), redlatch.ErrLost)
+		locktest.Release(t, links[0], "job")
+		locktest.Release(t, links[2], "job")
+		locktest.WantErr(t, l.Release(t.Context()), redlatch.ErrLost)
 	})
 }
 
 func TestCloseReleasesWhatIsHeld(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		links, nodes := newLinks(t, 3)
-		c := newClient(t, nodes, redlatch.Options{})
+		links, nodes := locktest.NewLinks(t, 3)
+		c := locktest.NewClient(t, nodes, redlatch.Options{})
 		var leases []*redlatch.Lease
 		for i := range 100 {
-			leases = append(leases, mustLock(t, c, fmt.Sprint("job ", i), redlatch.LockOptions{}))
+			leases = append(leases, locktest.MustLock(t, c, fmt.Sprint("job ", i), redlatch.LockOptions{}))
 		}
 		if err := c.Close(); err != nil {
 			t.Fatal(err)
 		}
 		for i, l := range leases {
-			wantErr(t, context.Cause(l.Context()), redlatch.ErrReleased)
-			wantFree(t, links, fmt.Sprint("job ", i))
+			locktest.WantErr(t, context.Cause(l.Context()), redlatch.ErrReleased)
+			locktest.WantFree(t, links, fmt.Sprint("job ", i))
 		}
-		_, err := c.Lock(t.Context(), "job", redlatch.LockOptions{})
-		wantErr(t, err, redlatch.ErrClosed)
+		_, err := c.Lock(t.Context(), "job", nil)
+		locktest.WantErr(t, err, redlatch.ErrClosed)
 		if err := leases[0].Release(t.Context()); err != nil {
 			t.Errorf("releasing what Close released: %v", err)
 		}
@@ -368,15 +369,15 @@ func TestCloseReleasesWhatIsHeld(t *testing.T) {
 
 func TestLeaseIsCarriedToAnotherClient(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		links, nodes := newLinks(t, 3)
-		a := newClient(t, nodes, redlatch.Options{Prefix: "p:"})
-		b := newClient(t, nodes, redlatch.Options{Prefix: "p:"})
-		l := mustLock(t, a, "job", redlatch.LockOptions{TTL: 5 * time.Second})
+		links, nodes := locktest.NewLinks(t, 3)
+		a := locktest.NewClient(t, nodes, redlatch.Options{Prefix: "p:"})
+		b := locktest.NewClient(t, nodes, redlatch.Options{Prefix: "p:"})
+		l := locktest.MustLock(t, a, "job", redlatch.LockOptions{TTL: 5 * time.Second})
 		handle, err := l.Detach()
 		if err != nil {
 			t.Fatal(err)
 		}
-		wantErr(t, context.Cause(l.Context()), redlatch.ErrDetached)
+		locktest.WantErr(t, context.Cause(l.Context()), redlatch.ErrDetached)
 		time.Sleep(3 * time.Second)
 		l2, err := b.Attach(t.Context(), handle)
 		if err != nil {
@@ -390,40 +391,32 @@ func TestLeaseIsCarriedToAnotherClient(t *testing.T) {
 			t.Errorf("after a minute in the other client: %v", err)
 		}
 		synctest.Wait()
-		wantFree(t, links, "p:job")
+		locktest.WantFree(t, links, "p:job")
 		_, err = b.Attach(t.Context(), handle)
-		wantErr(t, err, redlatch.ErrLost)
-		wantFree(t, links, "p:job")
+		locktest.WantErr(t, err, redlatch.ErrLost)
+		locktest.WantFree(t, links, "p:job")
 	})
 }
 
 func TestDetachedLockRunsOutIfNobodyTakesItUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		links, nodes := newLinks(t, 3)
-		c := newClient(t, nodes, redlatch.Options{})
-		l := mustLock(t, c, "job", redlatch.LockOptions{TTL: 5 * time.Second})
+		links, nodes := locktest.NewLinks(t, 3)
+		c := locktest.NewClient(t, nodes, redlatch.Options{})
+		l := locktest.MustLock(t, c, "job", redlatch.LockOptions{TTL: 5 * time.Second})
 		handle, err := l.Detach()
 		if err != nil {
 			t.Fatal(err)
 		}
 		c.Close()
-		if links[0].holder(t, "job") == "" {
+		if links[0].Holder(t, "job") == "" {
 			t.Error("Close released a lock that was handed on")
 		}
 		time.Sleep(6 * time.Second)
-		wantFree(t, links, "job")
-		d := newClient(t, nodes, redlatch.Options{})
+		locktest.WantFree(t, links, "job")
+		d := locktest.NewClient(t, nodes, redlatch.Options{})
 		_, err = d.Attach(t.Context(), handle)
-		wantErr(t, err, redlatch.ErrLost)
+		locktest.WantErr(t, err, redlatch.ErrLost)
 	})
-}
-
-// release frees the name on one node, for any holder.
-func release(t *testing.T, l *link, name string) {
-	t.Helper()
-	if _, err := l.Node.Do(t.Context(), node.Request{Op: node.OpRelease, Name: name, Value: l.holder(t, name)}); err != nil {
-		t.Fatal(err)
-	}
 }
 
 // failingNode is a node whose Close returns an error.
@@ -436,32 +429,32 @@ func (n failingNode) Close() error { return n.err }
 
 func TestEveryCloseReturnsWhenTheClientIsClosed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		links, nodes := newLinks(t, 1)
+		links, nodes := locktest.NewLinks(t, 1)
 		broken := errors.New("cannot be closed")
 		nodes[0] = failingNode{links[0], broken}
-		c := newClient(t, nodes, redlatch.Options{})
-		mustLock(t, c, "job", redlatch.LockOptions{})
-		links[0].set(func(l *link) { l.out = 100 * time.Millisecond })
+		c := locktest.NewClient(t, nodes, redlatch.Options{})
+		locktest.MustLock(t, c, "job", redlatch.LockOptions{})
+		links[0].Set(func(l *locktest.Link) { l.Out = 100 * time.Millisecond })
 		start := time.Now()
 		errs := make(chan error)
 		for range 2 {
 			go func() { errs <- c.Close() }()
 		}
 		for range 2 {
-			wantErr(t, <-errs, broken)
+			locktest.WantErr(t, <-errs, broken)
 			if took := time.Since(start); took != 100*time.Millisecond {
 				t.Errorf("a Close returned after %v, the lock was released after 100ms", took)
 			}
 		}
-		wantErr(t, c.Close(), broken)
-		wantFree(t, links, "job")
+		locktest.WantErr(t, c.Close(), broken)
+		locktest.WantFree(t, links, "job")
 	})
 }
 
 func TestDeadlineIsTheSameInstantUntilItMoves(t *testing.T) {
 	// In real time: two readings of the clock are never the same.
-	c := newClient(t, memory.Nodes(3), patient)
-	l := mustLock(t, c, "job", redlatch.LockOptions{TTL: 30 * time.Second, NoKeepAlive: true})
+	c := locktest.NewClient(t, memory.Nodes(3), locktest.Patient)
+	l := locktest.MustLock(t, c, "job", redlatch.LockOptions{TTL: 30 * time.Second, NoKeepAlive: true})
 	first := l.Deadline()
 	for range 1000 {
 		if again := l.Deadline(); !again.Equal(first) {

@@ -6,15 +6,18 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/redlatch/redlatch/internal/opt"
 	"github.com/redlatch/redlatch/internal/runner"
 )
 
 // TryLock asks for the lock in one round and does not wait. It returns a
 // *HeldError if another client holds it, and a *QuorumError if too few nodes
-// answered. The lease is not tied to ctx.
-func (c *Client) TryLock(ctx context.Context, name string, opts LockOptions) (*Lease, error) {
-	opts.Tries = 1
-	return c.lock(ctx, name, opts)
+// answered; its QuarantineLeft says when to ask again, if they are quarantined.
+// The lease is not tied to ctx.
+func (c *Client) TryLock(ctx context.Context, name string, opts *LockOptions) (*Lease, error) {
+	once := opt.Value(opts)
+	once.Tries = 1
+	return c.lock(ctx, name, once)
 }
 
 // Lock waits until it has the lock, ctx ends, or a limit of opts is reached.
@@ -29,6 +32,9 @@ func (c *Client) TryLock(ctx context.Context, name string, opts LockOptions) (*L
 //
 //   - With Wait or a deadline of ctx, Lock waits until then. With Tries, it asks
 //     at most that many times.
+//   - A quarantine ends by itself. While it is all that prevents a quorum, Lock
+//     waits for its end, up to LockOptions.QuarantineWait, and that time does not
+//     count towards Wait.
 //   - With none of these, it waits for a holder without limit. Each time it has
 //     no quorum of servers, it waits OutagePatience for one, and for three rounds
 //     at least: nodes that miss the time limit of one round may only be slow.
@@ -39,8 +45,8 @@ func (c *Client) TryLock(ctx context.Context, name string, opts LockOptions) (*L
 //
 // Locks are not re-entrant: a second Lock of the same name waits until the
 // first is released, even in the same goroutine.
-func (c *Client) Lock(ctx context.Context, name string, opts LockOptions) (*Lease, error) {
-	return c.lock(ctx, name, opts)
+func (c *Client) Lock(ctx context.Context, name string, opts *LockOptions) (*Lease, error) {
+	return c.lock(ctx, name, opt.Value(opts))
 }
 
 func (c *Client) lock(ctx context.Context, name string, opts LockOptions) (lease *Lease, err error) {

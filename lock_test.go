@@ -12,8 +12,9 @@ import (
 	"time"
 
 	"github.com/redlatch/redlatch"
-	"github.com/redlatch/redlatch/memory"
+	"github.com/redlatch/redlatch/internal/test/locktest"
 	"github.com/redlatch/redlatch/node"
+	"github.com/redlatch/redlatch/store/memory"
 )
 
 func TestLockIsGrantedToOneAtATime(t *testing.T) {
@@ -26,9 +27,9 @@ func TestLockIsGrantedToOneAtATime(t *testing.T) {
 				var last redlatch.Token
 				var all sync.WaitGroup
 				for range 5 {
-					c := newClient(t, nodes, redlatch.Options{})
+					c := locktest.NewClient(t, nodes, redlatch.Options{})
 					all.Go(func() {
-						l, err := c.Lock(t.Context(), "job", redlatch.LockOptions{})
+						l, err := c.Lock(t.Context(), "job", nil)
 						if err != nil {
 							t.Error(err)
 							return
@@ -62,12 +63,12 @@ func TestLockIsGrantedToOneAtATime(t *testing.T) {
 
 func TestRoundIsSettledAsSoonAsAQuorumHasGranted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		links, nodes := newLinks(t, 5)
-		c := newClient(t, nodes, redlatch.Options{})
-		links[1].freeze()
-		links[3].freeze()
+		links, nodes := locktest.NewLinks(t, 5)
+		c := locktest.NewClient(t, nodes, redlatch.Options{})
+		links[1].Freeze()
+		links[3].Freeze()
 		start := time.Now()
-		l := mustLock(t, c, "job", redlatch.LockOptions{})
+		l := locktest.MustLock(t, c, "job", redlatch.LockOptions{})
 		if err := l.Extend(t.Context()); err != nil {
 			t.Error(err)
 		}
@@ -82,17 +83,17 @@ func TestRoundIsSettledAsSoonAsAQuorumHasGranted(t *testing.T) {
 
 func TestRoundIsSettledAsSoonAsNoQuorumIsPossible(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		links, nodes := newLinks(t, 5)
-		c := newClient(t, nodes, redlatch.Options{})
+		links, nodes := locktest.NewLinks(t, 5)
+		c := locktest.NewClient(t, nodes, redlatch.Options{})
 		for _, l := range links[:3] {
-			l.take(t, "job", "another", time.Minute)
+			l.Take(t, "job", "another", time.Minute)
 		}
 		for _, l := range links[3:] {
-			l.freeze()
+			l.Freeze()
 		}
 		start := time.Now()
-		_, err := c.TryLock(t.Context(), "job", redlatch.LockOptions{})
-		wantErr(t, err, redlatch.ErrHeld)
+		_, err := c.TryLock(t.Context(), "job", nil)
+		locktest.WantErr(t, err, redlatch.ErrHeld)
 		if took := time.Since(start); took != 0 {
 			t.Errorf("three refusals of five took %v", took)
 		}
@@ -101,28 +102,28 @@ func TestRoundIsSettledAsSoonAsNoQuorumIsPossible(t *testing.T) {
 
 func TestSilentMinorityIsNotWaitedForTwice(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		links, nodes := newLinks(t, 5)
-		c := newClient(t, nodes, redlatch.Options{NodeTimeout: 100 * time.Millisecond})
+		links, nodes := locktest.NewLinks(t, 5)
+		c := locktest.NewClient(t, nodes, redlatch.Options{NodeTimeout: 100 * time.Millisecond})
 		// Two nodes refuse and one grants: only the two silent ones could
 		// decide it.
-		links[0].take(t, "job", "another", time.Hour)
-		links[1].take(t, "job", "another", time.Hour)
+		links[0].Take(t, "job", "another", time.Hour)
+		links[1].Take(t, "job", "another", time.Hour)
 		for _, l := range links[3:] {
-			l.freeze()
+			l.Freeze()
 		}
 		for i := range 100 {
 			start, want := time.Now(), time.Duration(0)
 			if i == 0 {
 				want = 100 * time.Millisecond
 			}
-			_, err := c.TryLock(t.Context(), "job", redlatch.LockOptions{})
-			wantErr(t, err, redlatch.ErrHeld)
+			_, err := c.TryLock(t.Context(), "job", nil)
+			locktest.WantErr(t, err, redlatch.ErrHeld)
 			if took := time.Since(start); took != want {
 				t.Errorf("round %d took %v, want %v", i+1, took, want)
 			}
 			synctest.Wait()
 		}
-		if asked := links[4].count(node.OpAcquire); asked > 1+16 {
+		if asked := links[4].Count(node.OpAcquire); asked > 1+16 {
 			t.Errorf("a silent node was asked %d times at once", asked)
 		}
 	})
@@ -130,18 +131,18 @@ func TestSilentMinorityIsNotWaitedForTwice(t *testing.T) {
 
 func TestNoQuorumIsToldWithinTheNodeTimeLimitWithEachNodesCause(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		links, nodes := newLinks(t, 5)
-		c := newClient(t, nodes, redlatch.Options{NodeTimeout: 100 * time.Millisecond})
+		links, nodes := locktest.NewLinks(t, 5)
+		c := locktest.NewClient(t, nodes, redlatch.Options{NodeTimeout: 100 * time.Millisecond})
 		refused := errors.New("connection refused")
 		links[0].SetDown(refused)
-		links[2].freeze()
-		links[4].freeze()
+		links[2].Freeze()
+		links[4].Freeze()
 		start := time.Now()
-		_, err := c.TryLock(t.Context(), "job", redlatch.LockOptions{})
+		_, err := c.TryLock(t.Context(), "job", nil)
 		if took := time.Since(start); took != 100*time.Millisecond {
 			t.Errorf("it took %v, want the node time limit", took)
 		}
-		wantErr(t, err, redlatch.ErrNoQuorum, refused, redlatch.ErrNodeTimeout)
+		locktest.WantErr(t, err, redlatch.ErrNoQuorum, refused, redlatch.ErrNodeTimeout)
 		var q *redlatch.QuorumError
 		if !errors.As(err, &q) || len(q.Nodes) != 5 || q.Need != 3 {
 			t.Fatalf("got %#v, want a QuorumError with an entry for each of five nodes", err)
@@ -152,27 +153,27 @@ func TestNoQuorumIsToldWithinTheNodeTimeLimitWithEachNodesCause(t *testing.T) {
 			}
 		}
 		time.Sleep(time.Second)
-		wantFree(t, []*link{links[1], links[3]}, "job")
+		locktest.WantFree(t, []*locktest.Link{links[1], links[3]}, "job")
 	})
 }
 
 func TestLockWithoutValidityLeftIsNotReturned(t *testing.T) {
 	for _, n := range []int{1, 3} {
 		synctest.Test(t, func(t *testing.T) {
-			links, nodes := newLinks(t, n)
-			c := newClient(t, nodes, redlatch.Options{})
+			links, nodes := locktest.NewLinks(t, n)
+			c := locktest.NewClient(t, nodes, redlatch.Options{})
 			for _, l := range links {
-				l.set(func(l *link) { l.back = 18 * time.Millisecond })
+				l.Set(func(l *locktest.Link) { l.Back = 18 * time.Millisecond })
 			}
 			// 20 ms minus 18 ms minus 2.2 ms of drift: no validity is left.
-			_, err := c.TryLock(t.Context(), "job", redlatch.LockOptions{TTL: 20 * time.Millisecond})
-			wantErr(t, err, redlatch.ErrNoQuorum)
+			_, err := c.TryLock(t.Context(), "job", &redlatch.LockOptions{TTL: 20 * time.Millisecond})
+			locktest.WantErr(t, err, redlatch.ErrNoQuorum)
 			var q *redlatch.QuorumError
 			if !errors.As(err, &q) || !q.Late {
 				t.Errorf("got %v, want a QuorumError that says it came too late", err)
 			}
 			// With a little more TTL some is left.
-			l, err := c.TryLock(t.Context(), "other", redlatch.LockOptions{TTL: 30 * time.Millisecond, NoKeepAlive: true})
+			l, err := c.TryLock(t.Context(), "other", &redlatch.LockOptions{TTL: 30 * time.Millisecond, NoKeepAlive: true})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -186,20 +187,20 @@ func TestLockWithoutValidityLeftIsNotReturned(t *testing.T) {
 func TestTieEndsAndLeavesNoMinorityKeys(t *testing.T) {
 	for _, n := range []int{2, 4} {
 		synctest.Test(t, func(t *testing.T) {
-			links, nodes := newLinks(t, n)
-			c := newClient(t, nodes, redlatch.Options{})
+			links, nodes := locktest.NewLinks(t, n)
+			c := locktest.NewClient(t, nodes, redlatch.Options{})
 			for _, l := range links[:n/2] {
-				l.take(t, "job", "another", time.Hour)
+				l.Take(t, "job", "another", time.Hour)
 			}
-			_, err := c.TryLock(t.Context(), "job", redlatch.LockOptions{})
-			wantErr(t, err, redlatch.ErrHeld)
+			_, err := c.TryLock(t.Context(), "job", nil)
+			locktest.WantErr(t, err, redlatch.ErrHeld)
 			synctest.Wait()
-			wantFree(t, links[n/2:], "job")
+			locktest.WantFree(t, links[n/2:], "job")
 			// A waiter waits while the tie lasts, and its error says why.
-			_, err = c.Lock(t.Context(), "job", redlatch.LockOptions{Wait: 3 * time.Second})
-			wantErr(t, err, redlatch.ErrHeld)
+			_, err = c.Lock(t.Context(), "job", &redlatch.LockOptions{Wait: 3 * time.Second})
+			locktest.WantErr(t, err, redlatch.ErrHeld)
 			time.Sleep(time.Second)
-			wantFree(t, links[n/2:], "job")
+			locktest.WantFree(t, links[n/2:], "job")
 		})
 	}
 }
@@ -207,12 +208,12 @@ func TestTieEndsAndLeavesNoMinorityKeys(t *testing.T) {
 func TestContendersOnAnEvenNumberOfNodesAreAllServed(t *testing.T) {
 	for _, n := range []int{2, 4} {
 		synctest.Test(t, func(t *testing.T) {
-			_, nodes := newLinks(t, n)
+			_, nodes := locktest.NewLinks(t, n)
 			var all sync.WaitGroup
 			for range 4 {
-				c := newClient(t, nodes, redlatch.Options{})
+				c := locktest.NewClient(t, nodes, redlatch.Options{})
 				all.Go(func() {
-					l, err := c.Lock(t.Context(), "job", redlatch.LockOptions{Wait: time.Minute})
+					l, err := c.Lock(t.Context(), "job", &redlatch.LockOptions{Wait: time.Minute})
 					if err != nil {
 						t.Error(err)
 						return
@@ -226,25 +227,25 @@ func TestContendersOnAnEvenNumberOfNodesAreAllServed(t *testing.T) {
 }
 
 func TestCancelledCallerLeavesNothingBehind(t *testing.T) {
-	for name, slow := range map[string]func(*link){
-		"slow on the way":            func(l *link) { l.out = time.Second },
-		"slow on the way back":       func(l *link) { l.back = time.Second },
-		"with a driver that is deaf": func(l *link) { l.out = time.Second; l.deaf = true },
+	for name, slow := range map[string]func(*locktest.Link){
+		"slow on the way":            func(l *locktest.Link) { l.Out = time.Second },
+		"slow on the way back":       func(l *locktest.Link) { l.Back = time.Second },
+		"with a driver that is deaf": func(l *locktest.Link) { l.Out = time.Second; l.Deaf = true },
 	} {
 		for _, n := range []int{1, 3, 5} {
 			t.Run(fmt.Sprint(name, " ", n), func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
-					links, nodes := newLinks(t, n)
-					c := newClient(t, nodes, redlatch.Options{})
+					links, nodes := locktest.NewLinks(t, n)
+					c := locktest.NewClient(t, nodes, redlatch.Options{})
 					for _, l := range links[:n/2+1] {
-						l.set(slow)
+						l.Set(slow)
 					}
 					ctx, cancel := context.WithCancel(t.Context())
 					time.AfterFunc(50*time.Millisecond, cancel)
-					_, err := c.Lock(ctx, "job", redlatch.LockOptions{})
-					wantErr(t, err, context.Canceled)
+					_, err := c.Lock(ctx, "job", nil)
+					locktest.WantErr(t, err, context.Canceled)
 					time.Sleep(5 * time.Second)
-					wantFree(t, links, "job")
+					locktest.WantFree(t, links, "job")
 				})
 			})
 		}
@@ -252,15 +253,15 @@ func TestCancelledCallerLeavesNothingBehind(t *testing.T) {
 }
 
 func TestContextThatHasEndedSendsNothing(t *testing.T) {
-	links, nodes := newLinks(t, 3)
-	c := newClient(t, nodes, redlatch.Options{})
+	links, nodes := locktest.NewLinks(t, 3)
+	c := locktest.NewClient(t, nodes, redlatch.Options{})
 	gone := errors.New("the user went away")
 	ctx, cancel := context.WithCancelCause(context.Background())
 	cancel(gone)
-	_, err := c.Lock(ctx, "job", redlatch.LockOptions{})
-	wantErr(t, err, context.Canceled, gone)
+	_, err := c.Lock(ctx, "job", nil)
+	locktest.WantErr(t, err, context.Canceled, gone)
 	for _, l := range links {
-		if l.count(node.OpAcquire) != 0 {
+		if l.Count(node.OpAcquire) != 0 {
 			t.Errorf("node %v was asked", l)
 		}
 	}
@@ -268,16 +269,16 @@ func TestContextThatHasEndedSendsNothing(t *testing.T) {
 
 func TestGrantThatComesAfterTheReleaseIsUndone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		links, nodes := newLinks(t, 3)
-		c := newClient(t, nodes, redlatch.Options{})
-		links[2].set(func(l *link) { l.out = 2 * time.Second; l.deaf = true })
-		l := mustLock(t, c, "job", redlatch.LockOptions{TTL: 30 * time.Second})
-		links[2].set(func(l *link) { l.out = 0 })
+		links, nodes := locktest.NewLinks(t, 3)
+		c := locktest.NewClient(t, nodes, redlatch.Options{})
+		links[2].Set(func(l *locktest.Link) { l.Out = 2 * time.Second; l.Deaf = true })
+		l := locktest.MustLock(t, c, "job", redlatch.LockOptions{TTL: 30 * time.Second})
+		links[2].Set(func(l *locktest.Link) { l.Out = 0 })
 		if err := l.Release(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 		time.Sleep(3 * time.Second)
-		wantFree(t, links, "job")
+		locktest.WantFree(t, links, "job")
 	})
 }
 
@@ -285,36 +286,36 @@ func TestGrantThatComesAfterTheReleaseIsUndone(t *testing.T) {
 // any more, and that reaches the node after its release.
 func TestGrantThatOvertakesItsUndoIsStale(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		links, nodes := newLinks(t, 1)
-		c := newClient(t, nodes, redlatch.Options{NodeTimeout: time.Second})
-		links[0].set(func(l *link) { l.out = 2 * time.Second })
-		_, err := c.TryLock(t.Context(), "job", redlatch.LockOptions{TTL: 30 * time.Second})
-		wantErr(t, err, redlatch.ErrNoQuorum)
-		links[0].set(func(l *link) { l.out = 0 })
+		links, nodes := locktest.NewLinks(t, 1)
+		c := locktest.NewClient(t, nodes, redlatch.Options{NodeTimeout: time.Second})
+		links[0].Set(func(l *locktest.Link) { l.Out = 2 * time.Second })
+		_, err := c.TryLock(t.Context(), "job", &redlatch.LockOptions{TTL: 30 * time.Second})
+		locktest.WantErr(t, err, redlatch.ErrNoQuorum)
+		links[0].Set(func(l *locktest.Link) { l.Out = 0 })
 		synctest.Wait()
 		time.Sleep(3 * time.Second)
-		wantFree(t, links, "job")
+		locktest.WantFree(t, links, "job")
 	})
 }
 
 func TestLostReplyDoesNotMakeOurOwnLockLookLikeAnothers(t *testing.T) {
 	for _, n := range []int{1, 3} {
 		synctest.Test(t, func(t *testing.T) {
-			links, nodes := newLinks(t, n)
-			c := newClient(t, nodes, redlatch.Options{})
+			links, nodes := locktest.NewLinks(t, n)
+			c := locktest.NewClient(t, nodes, redlatch.Options{})
 			lose := func() {
 				for _, l := range links {
-					l.set(func(l *link) { l.dropping = 1 })
+					l.Set(func(l *locktest.Link) { l.LoseReplies = 1 })
 				}
 			}
 			lose()
 			for _, l := range links {
-				l.set(func(l *link) { l.lag = 50 * time.Millisecond })
+				l.Set(func(l *locktest.Link) { l.ReleaseLag = 50 * time.Millisecond })
 			}
-			_, err := c.TryLock(t.Context(), "job", redlatch.LockOptions{})
-			wantErr(t, err, redlatch.ErrNoQuorum)
+			_, err := c.TryLock(t.Context(), "job", nil)
+			locktest.WantErr(t, err, redlatch.ErrNoQuorum)
 			// At once, before the undo has reached the nodes:
-			l, err := c.TryLock(t.Context(), "job", redlatch.LockOptions{})
+			l, err := c.TryLock(t.Context(), "job", nil)
 			if err != nil {
 				t.Fatalf("after a lost reply the same client got: %v", err)
 			}
@@ -328,9 +329,9 @@ func TestLostReplyDoesNotMakeOurOwnLockLookLikeAnothers(t *testing.T) {
 				t.Fatal(err)
 			}
 			lose()
-			wantErr(t, l.Release(t.Context()), redlatch.ErrNoQuorum)
+			locktest.WantErr(t, l.Release(t.Context()), redlatch.ErrNoQuorum)
 			time.Sleep(time.Second)
-			wantFree(t, links, "job")
+			locktest.WantFree(t, links, "job")
 		})
 	}
 }
@@ -338,14 +339,14 @@ func TestLostReplyDoesNotMakeOurOwnLockLookLikeAnothers(t *testing.T) {
 func TestUncontendedPairIsTwoRequestsToEachNode(t *testing.T) {
 	for _, n := range []int{1, 5} {
 		synctest.Test(t, func(t *testing.T) {
-			links, nodes := newLinks(t, n)
-			c := newClient(t, nodes, redlatch.Options{})
+			links, nodes := locktest.NewLinks(t, n)
+			c := locktest.NewClient(t, nodes, redlatch.Options{})
 			for _, l := range links {
-				l.set(func(l *link) { l.out = time.Millisecond })
+				l.Set(func(l *locktest.Link) { l.Out = time.Millisecond })
 			}
 			start := time.Now()
 			for range 10 {
-				l := mustLock(t, c, "job", redlatch.LockOptions{})
+				l := locktest.MustLock(t, c, "job", redlatch.LockOptions{})
 				synctest.Wait()
 				if err := l.Release(t.Context()); err != nil {
 					t.Fatal(err)
@@ -356,7 +357,7 @@ func TestUncontendedPairIsTwoRequestsToEachNode(t *testing.T) {
 				t.Errorf("N=%d: 10 pairs took %v, want 20 round trips of 1ms", n, took)
 			}
 			for _, l := range links {
-				if a, r := l.count(node.OpAcquire), l.count(node.OpRelease); a != 10 || r != 10 {
+				if a, r := l.Count(node.OpAcquire), l.Count(node.OpRelease); a != 10 || r != 10 {
 					t.Errorf("N=%d: node %v got %d acquires and %d releases for 10 pairs", n, l, a, r)
 				}
 			}
@@ -381,9 +382,9 @@ func (n *stackNode) ReturnsByDeadline() bool { return n.prompt }
 
 func TestOneNodeRoundStartsNoGoroutineIfTheNodeIsPrompt(t *testing.T) {
 	for _, prompt := range []bool{true, false} {
-		n := &stackNode{Node: memory.New(memory.Options{}), prompt: prompt}
-		c := newClient(t, []redlatch.Node{n}, redlatch.Options{})
-		mustLock(t, c, "job", redlatch.LockOptions{})
+		n := &stackNode{Node: memory.New(nil), prompt: prompt}
+		c := locktest.NewClient(t, []redlatch.Node{n}, redlatch.Options{})
+		locktest.MustLock(t, c, "job", redlatch.LockOptions{})
 		if ours := strings.Contains(n.stack, t.Name()); ours != prompt {
 			t.Errorf("prompt is %v, and the node was called on the caller's goroutine: %v", prompt, ours)
 		}
@@ -392,32 +393,32 @@ func TestOneNodeRoundStartsNoGoroutineIfTheNodeIsPrompt(t *testing.T) {
 
 func TestWaitIsBoundedByWaitTriesAndContext(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		links, nodes := newLinks(t, 3)
-		c := newClient(t, nodes, redlatch.Options{})
+		links, nodes := locktest.NewLinks(t, 3)
+		c := locktest.NewClient(t, nodes, redlatch.Options{})
 		for _, l := range links {
-			l.take(t, "job", "another", time.Hour)
+			l.Take(t, "job", "another", time.Hour)
 		}
 		start := time.Now()
-		_, err := c.Lock(t.Context(), "job", redlatch.LockOptions{Wait: 3 * time.Second})
-		wantErr(t, err, redlatch.ErrHeld)
+		_, err := c.Lock(t.Context(), "job", &redlatch.LockOptions{Wait: 3 * time.Second})
+		locktest.WantErr(t, err, redlatch.ErrHeld)
 		if took := time.Since(start); took != 3*time.Second {
 			t.Errorf("Wait of 3s ended after %v", took)
 		}
 
 		synctest.Wait()
-		before := links[0].count(node.OpAcquire)
-		_, err = c.Lock(t.Context(), "job", redlatch.LockOptions{Tries: 4})
-		wantErr(t, err, redlatch.ErrHeld)
+		before := links[0].Count(node.OpAcquire)
+		_, err = c.Lock(t.Context(), "job", &redlatch.LockOptions{Tries: 4})
+		locktest.WantErr(t, err, redlatch.ErrHeld)
 		synctest.Wait()
-		if tries := links[0].count(node.OpAcquire) - before; tries != 4 {
+		if tries := links[0].Count(node.OpAcquire) - before; tries != 4 {
 			t.Errorf("4 tries were %d", tries)
 		}
 
 		ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
 		defer cancel()
 		start = time.Now()
-		_, err = c.Lock(ctx, "job", redlatch.LockOptions{})
-		wantErr(t, err, context.DeadlineExceeded)
+		_, err = c.Lock(ctx, "job", nil)
+		locktest.WantErr(t, err, context.DeadlineExceeded)
 		if took := time.Since(start); took != 2*time.Second {
 			t.Errorf("a context of 2s ended the wait after %v", took)
 		}
@@ -426,19 +427,19 @@ func TestWaitIsBoundedByWaitTriesAndContext(t *testing.T) {
 
 func TestTriesRideOutAnOutage(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		links, nodes := newLinks(t, 3)
-		c := newClient(t, nodes, redlatch.Options{})
+		links, nodes := locktest.NewLinks(t, 3)
+		c := locktest.NewClient(t, nodes, redlatch.Options{})
 		for _, l := range links {
 			l.SetDown(errors.New("connection refused"))
 		}
-		_, err := c.Lock(t.Context(), "job", redlatch.LockOptions{})
-		wantErr(t, err, redlatch.ErrNoQuorum)
+		_, err := c.Lock(t.Context(), "job", nil)
+		locktest.WantErr(t, err, redlatch.ErrNoQuorum)
 		time.AfterFunc(time.Second, func() {
 			for _, l := range links {
 				l.SetDown(nil)
 			}
 		})
-		if _, err := c.Lock(t.Context(), "job", redlatch.LockOptions{Tries: 100}); err != nil {
+		if _, err := c.Lock(t.Context(), "job", &redlatch.LockOptions{Tries: 100}); err != nil {
 			t.Error(err)
 		}
 	})
@@ -446,13 +447,13 @@ func TestTriesRideOutAnOutage(t *testing.T) {
 
 func TestWaiterGetsALockThatRunsOut(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		links, nodes := newLinks(t, 5)
-		c := newClient(t, nodes, redlatch.Options{RetryDelay: time.Hour})
+		links, nodes := locktest.NewLinks(t, 5)
+		c := locktest.NewClient(t, nodes, redlatch.Options{RetryDelay: time.Hour})
 		for _, l := range links {
-			l.take(t, "job", "a crashed client", 7*time.Second)
+			l.Take(t, "job", "a crashed client", 7*time.Second)
 		}
 		start := time.Now()
-		mustLock(t, c, "job", redlatch.LockOptions{})
+		locktest.MustLock(t, c, "job", redlatch.LockOptions{})
 		if took := time.Since(start); took < 7*time.Second || took > 8*time.Second {
 			// RetryDelay alone would have taken twelve minutes or more.
 			t.Errorf("a lock that ran out after 7s was had after %v", took)
@@ -462,12 +463,12 @@ func TestWaiterGetsALockThatRunsOut(t *testing.T) {
 
 func TestHeldErrorSaysWhoAndForHowLong(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		links, nodes := newLinks(t, 3)
-		a := newClient(t, nodes, redlatch.Options{Label: "nightly"})
-		b := newClient(t, nodes, redlatch.Options{})
-		l := mustLock(t, a, "job", redlatch.LockOptions{TTL: 8 * time.Second})
+		links, nodes := locktest.NewLinks(t, 3)
+		a := locktest.NewClient(t, nodes, redlatch.Options{Label: "nightly"})
+		b := locktest.NewClient(t, nodes, redlatch.Options{})
+		l := locktest.MustLock(t, a, "job", redlatch.LockOptions{TTL: 8 * time.Second})
 		time.Sleep(time.Second)
-		_, err := b.TryLock(t.Context(), "job", redlatch.LockOptions{})
+		_, err := b.TryLock(t.Context(), "job", nil)
 		var held *redlatch.HeldError
 		if !errors.As(err, &held) || held.Name != "job" || len(held.Holders) != 1 {
 			t.Fatalf("got %v, want a HeldError with one holder", err)
@@ -478,9 +479,9 @@ func TestHeldErrorSaysWhoAndForHowLong(t *testing.T) {
 			t.Errorf("got holder %+v, want %s for 7s with token %d", h, l.Owner(), l.Token())
 		}
 		for _, l := range links {
-			l.take(t, "plain", "not one of ours", time.Minute)
+			l.Take(t, "plain", "not one of ours", time.Minute)
 		}
-		_, err = b.TryLock(t.Context(), "plain", redlatch.LockOptions{})
+		_, err = b.TryLock(t.Context(), "plain", nil)
 		if !errors.As(err, &held) || held.Holders[0].Kind != redlatch.KindPlain {
 			t.Errorf("got %v, want a plain holder", err)
 		}

@@ -50,7 +50,7 @@ func (e *LostError) Reason() string {
 	case e.Last != nil:
 		return "it could not be extended in time: " + text(e.Last)
 	case e.kept:
-		return "it could not be extended in time: no extension was answered before the deadline; this process, or the machine, may have stood still"
+		return "it could not be extended in time: no extension was answered before the deadline; this process, or the machine, may have been paused"
 	}
 	return "it was not extended in time"
 }

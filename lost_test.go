@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/redlatch/redlatch"
+	"github.com/redlatch/redlatch/internal/test/locktest"
 	"github.com/redlatch/redlatch/node"
 )
 
@@ -58,22 +59,22 @@ next:
 func TestALossSaysWhichLockSinceWhenAndWhy(t *testing.T) {
 	for name, c := range map[string]struct {
 		opts   redlatch.LockOptions
-		strike func(links []*link)
+		strike func(links []*locktest.Link)
 		want   string
 	}{
 		"cut off": {
-			strike: func(links []*link) { links[0].cut(); links[1].cut() },
+			strike: func(links []*locktest.Link) { links[0].Cut(); links[1].Cut() },
 			want: `^redlatch: "job" is lost, held since HH:MM:SS \(\S+s\): it could not be extended in time: ` +
-				`extend of "job" needs 2 of 3 nodes, after \S+: memory:1: no route to host \(request was not sent\); memory:2: no route to host .*; memory:3: (granted|no answer yet.*)$`,
+				`cannot extend "job": no quorum \(2 of 3 needed\): memory:1: no route to host; memory:2: no route to host; memory:3: (granted|no reply in time)$`,
 		},
 		"taken": {
-			strike: func(links []*link) {
+			strike: func(links []*locktest.Link) {
 				for _, l := range links {
 					l.Node.Drop("job")
 				}
 			},
 			want: `^redlatch: "job" is lost, held since HH:MM:SS \(\S+s\): the nodes say that it is no longer ours: ` +
-				`extend of "job" needs 2 of 3 nodes, after \S+: memory:1: (not held|no answer yet.*); memory:2: .*; memory:3: .*$`,
+				`cannot extend "job": no quorum \(2 of 3 needed\): memory:1: (not held|no reply in time); memory:2: .*; memory:3: .*$`,
 		},
 		"not extended": {
 			opts: redlatch.LockOptions{NoKeepAlive: true},
@@ -86,10 +87,10 @@ func TestALossSaysWhichLockSinceWhenAndWhy(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				links, nodes := newLinks(t, 3)
+				links, nodes := locktest.NewLinks(t, 3)
 				var log logged
-				client := newClient(t, nodes, log.options())
-				lease := mustLock(t, client, "job", c.opts)
+				client := locktest.NewClient(t, nodes, log.options())
+				lease := locktest.MustLock(t, client, "job", c.opts)
 				want := regexp.MustCompile(strings.ReplaceAll(c.want, "HH:MM:SS", time.Now().Format("15:04:05")))
 				synctest.Wait()
 				if c.strike != nil {
@@ -98,7 +99,7 @@ func TestALossSaysWhichLockSinceWhenAndWhy(t *testing.T) {
 				<-lease.Context().Done()
 				synctest.Wait()
 				for where, err := range map[string]error{"Err": lease.Err(), "Cause": context.Cause(lease.Context()), "Release": lease.Release(t.Context())} {
-					wantErr(t, err, redlatch.ErrLost)
+					locktest.WantErr(t, err, redlatch.ErrLost)
 					if !want.MatchString(err.Error()) {
 						t.Errorf("%s: got  %v\nwant %v", where, err, want)
 					}
@@ -119,10 +120,10 @@ func TestALossSaysWhichLockSinceWhenAndWhy(t *testing.T) {
 // loss is an ErrNoQuorum only if the nodes refused.
 func TestALossByTheDeadlineIsNoErrNoQuorum(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		links, nodes := newLinks(t, 3)
-		lease := mustLock(t, newClient(t, nodes, redlatch.Options{}), "job", redlatch.LockOptions{})
+		links, nodes := locktest.NewLinks(t, 3)
+		lease := locktest.MustLock(t, locktest.NewClient(t, nodes, redlatch.Options{}), "job", redlatch.LockOptions{})
 		for _, l := range links {
-			l.cut()
+			l.Cut()
 		}
 		<-lease.Context().Done()
 		if errors.Is(lease.Err(), redlatch.ErrNoQuorum) {
@@ -132,30 +133,37 @@ func TestALossByTheDeadlineIsNoErrNoQuorum(t *testing.T) {
 }
 
 // The client retries an extension that fails. It logs the first failure, each
-// change of the nodes' answers, and the end.
+// change of the nodes' answers, and the end. The nodes answer one after the
+// other: a round ends with the second failure, and what is logged depends on
+// which answers were in by then.
 func TestExtensionsThatFailAreLoggedOnceAndWhenThatChanges(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		links, nodes := newLinks(t, 3)
+		links, nodes := locktest.NewLinks(t, 3)
 		var log logged
-		client := newClient(t, nodes, log.options())
-		mustLock(t, client, "job", redlatch.LockOptions{})
+		client := locktest.NewClient(t, nodes, log.options())
+		locktest.MustLock(t, client, "job", redlatch.LockOptions{})
 		synctest.Wait()
+		for i, l := range links {
+			l.Set(func(l *locktest.Link) {
+				l.Hook = func(node.Request) { time.Sleep(time.Duration(i+1) * time.Millisecond) }
+			})
+		}
 		failing := func() int { return len(log.with("level=WARN", "could not be extended", "name=job")) }
 		time.Sleep(time.Second)
-		links[0].cut()
-		links[1].cut()
-		tried := links[2].count(node.OpExtend)
+		links[1].Cut()
+		links[2].Cut()
+		tried := links[0].Count(node.OpExtend)
 		time.Sleep(4 * time.Second)
-		if n := links[2].count(node.OpExtend) - tried; n < 3 || failing() != 1 {
+		if n := links[0].Count(node.OpExtend) - tried; n < 3 || failing() != 1 {
 			t.Errorf("%d extensions failed, and the log says so %d times:\n%s", n, failing(), log.String())
 		}
-		links[2].cut()
-		time.Sleep(3 * time.Second) // the client does not wait for it in every round
+		links[0].Cut()
+		time.Sleep(3 * time.Second)
 		if failing() != 2 {
 			t.Errorf("after another node was cut off, the log says %d times:\n%s", failing(), log.String())
 		}
 		for _, l := range links {
-			l.set(func(l *link) { l.refusing = nil })
+			l.Set(func(l *locktest.Link) { l.Refuse = nil })
 		}
 		time.Sleep(time.Second)
 		if again := log.with("level=INFO", "extended again", "name=job"); len(again) != 1 {
@@ -164,15 +172,16 @@ func TestExtensionsThatFailAreLoggedOnceAndWhenThatChanges(t *testing.T) {
 	})
 }
 
-// A node that reached its time limit before anything was sent is logged once.
-func TestThatNothingWasSentIsSaidOnce(t *testing.T) {
+// A node that reached its time limit before anything was sent: the error says
+// the cause, and wraps what a program needs to know.
+func TestThatNothingWasSentIsWrappedAndNotSaid(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		links, nodes := newLinks(t, 1)
-		links[0].set(func(l *link) { l.refusing = context.DeadlineExceeded })
-		_, err := newClient(t, nodes, redlatch.Options{}).TryLock(t.Context(), "job", redlatch.LockOptions{})
-		wantErr(t, err, redlatch.ErrNoQuorum, redlatch.ErrNodeTimeout, node.ErrUnsent)
-		if n := strings.Count(err.Error(), "request was not sent"); n != 1 || errors.Is(err, context.DeadlineExceeded) {
-			t.Errorf("%d times: %v", n, err)
+		links, nodes := locktest.NewLinks(t, 1)
+		links[0].Set(func(l *locktest.Link) { l.Refuse = context.DeadlineExceeded })
+		_, err := locktest.NewClient(t, nodes, redlatch.Options{}).TryLock(t.Context(), "job", nil)
+		locktest.WantErr(t, err, redlatch.ErrNoQuorum, redlatch.ErrNodeTimeout, node.ErrUnsent)
+		if text := err.Error(); strings.Contains(text, "no effect") || strings.Count(text, "redlatch:") != 1 || errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("got %v, want the cause alone", err)
 		}
 	})
 }

@@ -11,8 +11,9 @@ import (
 	"time"
 
 	"github.com/redlatch/redlatch"
-	"github.com/redlatch/redlatch/memory"
+	"github.com/redlatch/redlatch/internal/test/locktest"
 	"github.com/redlatch/redlatch/node"
+	"github.com/redlatch/redlatch/store/memory"
 )
 
 // nodeWitness also records what nodes do.
@@ -45,13 +46,13 @@ func (w *witness) saw(text string) (n int) {
 
 func TestNodeObserverIsNotifiedOfEachAnswerAlsoOfALateOne(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		links, nodes := newLinks(t, 3)
+		links, nodes := locktest.NewLinks(t, 3)
 		for i, l := range links {
-			l.set(func(l *link) { l.back = time.Duration(i+1) * 10 * time.Millisecond })
+			l.Set(func(l *locktest.Link) { l.Back = time.Duration(i+1) * 10 * time.Millisecond })
 		}
 		w := &nodeWitness{}
-		c := newClient(t, nodes, redlatch.Options{Observer: w})
-		mustLock(t, c, "job", redlatch.LockOptions{NoKeepAlive: true})
+		c := locktest.NewClient(t, nodes, redlatch.Options{Observer: w})
+		locktest.MustLock(t, c, "job", redlatch.LockOptions{NoKeepAlive: true})
 		if n := w.saw("node memory:3 acquire"); n != 0 {
 			t.Errorf("the third node has answered %d times, though the lock was returned after two", n)
 		}
@@ -66,11 +67,11 @@ func TestNodeObserverIsNotifiedOfEachAnswerAlsoOfALateOne(t *testing.T) {
 
 func TestNodeThatStopsAnsweringChanges(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		links, nodes := newLinks(t, 3)
+		links, nodes := locktest.NewLinks(t, 3)
 		w := &nodeWitness{}
-		c := newClient(t, nodes, redlatch.Options{Observer: w})
+		c := locktest.NewClient(t, nodes, redlatch.Options{Observer: w})
 		lock := func() {
-			l := mustLock(t, c, "job", redlatch.LockOptions{})
+			l := locktest.MustLock(t, c, "job", redlatch.LockOptions{})
 			l.Release(t.Context())
 			time.Sleep(time.Second)
 		}
@@ -84,13 +85,13 @@ func TestNodeThatStopsAnsweringChanges(t *testing.T) {
 		if !slices.Equal(up(), []bool{true, true, true}) || w.saw("change") > 0 {
 			t.Errorf("at first: %v, %q", c.Nodes(), w.calls())
 		}
-		links[1].cut()
+		links[1].Cut()
 		lock()
 		lock()
 		if !slices.Equal(up(), []bool{true, false, true}) || w.saw("change memory:2 up=false") != 1 {
 			t.Errorf("with one node cut off: %v, %q", c.Nodes(), w.calls())
 		}
-		links[1].set(func(l *link) { l.refusing = nil })
+		links[1].Set(func(l *locktest.Link) { l.Refuse = nil })
 		time.Sleep(10 * time.Second)
 		lock()
 		if !slices.Equal(up(), []bool{true, true, true}) || w.saw("change memory:2 up=true") != 1 {
@@ -106,14 +107,14 @@ func TestNodeThatStopsAnsweringChanges(t *testing.T) {
 
 func TestRoundEndSaysWhatEachNodeAnswered(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		links, nodes := newLinks(t, 3)
-		links[0].cut()
+		links, nodes := locktest.NewLinks(t, 3)
+		links[0].Cut()
 		for _, l := range links[1:] {
-			l.set(func(l *link) { l.back = time.Millisecond }) // after the failure
+			l.Set(func(l *locktest.Link) { l.Back = time.Millisecond }) // after the failure
 		}
 		var ends []redlatch.RoundEnd
-		c := newClient(t, nodes, redlatch.Options{Observer: roundsOf{f: func(e redlatch.RoundEnd) { ends = append(ends, e) }}})
-		mustLock(t, c, "job", redlatch.LockOptions{NoKeepAlive: true})
+		c := locktest.NewClient(t, nodes, redlatch.Options{Observer: roundsOf{f: func(e redlatch.RoundEnd) { ends = append(ends, e) }}})
+		locktest.MustLock(t, c, "job", redlatch.LockOptions{NoKeepAlive: true})
 		if len(ends) == 0 {
 			t.Fatal("there was no round")
 		}
@@ -144,10 +145,10 @@ func (s *slowStart) LeaseStart(ctx context.Context, l redlatch.LeaseStart) conte
 
 func TestLeaseThatEndsBeforeItsStartIsReportedEndsAfterIt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		_, nodes := newLinks(t, 1)
+		_, nodes := locktest.NewLinks(t, 1)
 		w := &slowStart{before: func() { time.Sleep(time.Minute) }}
-		c := newClient(t, nodes, redlatch.Options{Observer: w})
-		mustLock(t, c, "job", redlatch.LockOptions{NoKeepAlive: true})
+		c := locktest.NewClient(t, nodes, redlatch.Options{Observer: w})
+		locktest.MustLock(t, c, "job", redlatch.LockOptions{NoKeepAlive: true})
 		synctest.Wait()
 		start := slices.IndexFunc(w.calls(), func(s string) bool { return strings.HasPrefix(s, "lease of job for") })
 		end := slices.IndexFunc(w.calls(), func(s string) bool { return strings.Contains(s, "is lost, held since") })
@@ -159,12 +160,12 @@ func TestLeaseThatEndsBeforeItsStartIsReportedEndsAfterIt(t *testing.T) {
 
 func TestLeaseThatNoCallerGotHasNoStartAndNoEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		links, nodes := newLinks(t, 1)
+		links, nodes := locktest.NewLinks(t, 1)
 		var w witness
-		c := newClient(t, nodes, redlatch.Options{Observer: &w})
+		c := locktest.NewClient(t, nodes, redlatch.Options{Observer: &w})
 		ctx, cancel := context.WithCancel(t.Context())
-		links[0].set(func(l *link) { l.hook = func(node.Request) { cancel() } })
-		if _, err := c.Lock(ctx, "job", redlatch.LockOptions{}); !errors.Is(err, context.Canceled) {
+		links[0].Set(func(l *locktest.Link) { l.Hook = func(node.Request) { cancel() } })
+		if _, err := c.Lock(ctx, "job", nil); !errors.Is(err, context.Canceled) {
 			t.Fatalf("got %v", err)
 		}
 		time.Sleep(time.Minute)
@@ -176,12 +177,12 @@ func TestLeaseThatNoCallerGotHasNoStartAndNoEnd(t *testing.T) {
 
 func TestObserversPassEverythingOnToEach(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		_, nodes := newLinks(t, 3)
+		_, nodes := locktest.NewLinks(t, 3)
 		first, second := &nodeWitness{}, &witness{}
 		var third counter
-		c := newClient(t, nodes, redlatch.Options{Observer: redlatch.Observers(first, second, &third)})
-		l := mustLock(t, c, "job", redlatch.LockOptions{NoKeepAlive: true})
-		c.TryLock(t.Context(), "job", redlatch.LockOptions{})
+		c := locktest.NewClient(t, nodes, redlatch.Options{Observer: redlatch.Observers(first, second, &third)})
+		l := locktest.MustLock(t, c, "job", redlatch.LockOptions{NoKeepAlive: true})
+		c.TryLock(t.Context(), "job", nil)
 		l.Release(t.Context())
 		time.Sleep(time.Second)
 		var nodeless []string
@@ -224,10 +225,10 @@ func TestNamePattern(t *testing.T) {
 }
 
 func TestOutcome(t *testing.T) {
-	c := newClient(t, memory.Nodes(1), redlatch.Options{})
-	mustLock(t, c, "job", redlatch.LockOptions{})
-	_, held := c.TryLock(t.Context(), "job", redlatch.LockOptions{})
-	_, bad := c.TryLock(t.Context(), "", redlatch.LockOptions{})
+	c := locktest.NewClient(t, memory.Nodes(1), redlatch.Options{})
+	locktest.MustLock(t, c, "job", redlatch.LockOptions{})
+	_, held := c.TryLock(t.Context(), "job", nil)
+	_, bad := c.TryLock(t.Context(), "", nil)
 	for want, err := range map[string]error{
 		"ok": nil, "held": held, "config": bad, "other": errors.New("x"),
 		"no_quorum": &redlatch.QuorumError{}, "closed": redlatch.ErrClosed,

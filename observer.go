@@ -100,7 +100,7 @@ type LeaseObserver interface {
 // LeaseStart describes the start of a lease.
 type LeaseStart struct {
 	Name     string
-	Token    Token // 0 with Options.NoToken
+	Token    Token
 	TTL      time.Duration
 	MaxHold  time.Duration // 0 for no limit
 	Shared   bool

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/redlatch/redlatch"
+	"github.com/redlatch/redlatch/internal/test/locktest"
 )
 
 // witness records what it is notified of.
@@ -52,11 +53,11 @@ func (w *witness) LeaseEnd(ctx context.Context, e redlatch.LeaseEnd) {
 
 func TestObserverIsToldOfEverything(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		_, nodes := newLinks(t, 3)
+		_, nodes := locktest.NewLinks(t, 3)
 		w := &witness{}
-		c := newClient(t, nodes, redlatch.Options{Observer: w, Prefix: "prefix:"})
-		l := mustLock(t, c, "job", redlatch.LockOptions{NoKeepAlive: true})
-		c.TryLock(t.Context(), "job", redlatch.LockOptions{})
+		c := locktest.NewClient(t, nodes, redlatch.Options{Observer: w, Prefix: "prefix:"})
+		l := locktest.MustLock(t, c, "job", redlatch.LockOptions{NoKeepAlive: true})
+		c.TryLock(t.Context(), "job", nil)
 		time.Sleep(time.Second)
 		l.Extend(t.Context())
 		l.Release(t.Context())
@@ -95,17 +96,17 @@ func (p *places) last() redlatch.Waiting {
 
 func TestWaitObserverIsNotifiedOfPlaceAndHolder(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		_, nodes := newLinks(t, 3)
-		holder := newClient(t, nodes, redlatch.Options{})
-		lease := mustLock(t, holder, "job", redlatch.LockOptions{})
+		_, nodes := locktest.NewLinks(t, 3)
+		holder := locktest.NewClient(t, nodes, redlatch.Options{})
+		lease := locktest.MustLock(t, holder, "job", redlatch.LockOptions{})
 		synctest.Wait() // until the third node has the lock too
 		var seen []*places
 		done := make(chan *redlatch.Lease, 3)
 		for range 3 {
 			p := &places{}
 			seen = append(seen, p)
-			c := newClient(t, nodes, redlatch.Options{Observer: p})
-			go func() { done <- mustLock(t, c, "job", redlatch.LockOptions{}) }()
+			c := locktest.NewClient(t, nodes, redlatch.Options{Observer: p})
+			go func() { done <- locktest.MustLock(t, c, "job", redlatch.LockOptions{}) }()
 			time.Sleep(100 * time.Millisecond)
 		}
 		time.Sleep(2 * time.Second)
@@ -133,15 +134,15 @@ func TestWaitObserverIsNotifiedOfPlaceAndHolder(t *testing.T) {
 // every call the name is the one that the caller passed.
 func TestObserverIsNotGivenThePrefix(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		links, nodes := newLinks(t, 3)
+		links, nodes := locktest.NewLinks(t, 3)
 		w := &witness{}
-		a := newClient(t, nodes, redlatch.Options{Observer: w, Prefix: "one:"})
-		b := newClient(t, nodes, redlatch.Options{Observer: w, Prefix: "two:"})
-		links[0].take(t, "one:job", "x", time.Second)
-		links[1].take(t, "one:job", "y", time.Second)
-		l := mustLock(t, a, "job", redlatch.LockOptions{}) // a split vote first
+		a := locktest.NewClient(t, nodes, redlatch.Options{Observer: w, Prefix: "one:"})
+		b := locktest.NewClient(t, nodes, redlatch.Options{Observer: w, Prefix: "two:"})
+		links[0].Take(t, "one:job", "x", time.Second)
+		links[1].Take(t, "one:job", "y", time.Second)
+		l := locktest.MustLock(t, a, "job", redlatch.LockOptions{}) // a split vote first
 		time.AfterFunc(time.Second, func() { l.Release(context.Background()) })
-		handle, err := mustLock(t, a, "job", redlatch.LockOptions{}).Detach() // notified
+		handle, err := locktest.MustLock(t, a, "job", redlatch.LockOptions{}).Detach() // notified
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -10,8 +10,9 @@ import (
 	"time"
 
 	"github.com/redlatch/redlatch"
-	"github.com/redlatch/redlatch/memory"
+	"github.com/redlatch/redlatch/internal/test/locktest"
 	"github.com/redlatch/redlatch/node"
+	"github.com/redlatch/redlatch/store/memory"
 )
 
 func noop(context.Context, *redlatch.Lease) error { return nil }
@@ -27,20 +28,20 @@ func (s skewed) Uptime() time.Duration { return time.Since(started) + 1000*time.
 func TestOnceRunsAnOccurrenceOnceOnTenMachinesWithSkewedClocks(t *testing.T) {
 	for _, n := range []int{1, 3, 5} {
 		synctest.Test(t, func(t *testing.T) {
-			links, _ := newLinks(t, n)
+			links, _ := locktest.NewLinks(t, n)
 			var runs, said atomic.Int32
 			var wg sync.WaitGroup
 			for i := range 10 {
 				nodes := make([]redlatch.Node, n)
 				for j := range nodes {
-					nodes[j] = newLink(t, links[j].Node)
+					nodes[j] = locktest.NewLink(t, links[j].Node)
 				}
 				skew := time.Duration(i-5) * 700 * time.Millisecond
-				c := newClient(t, nodes, redlatch.Options{Clock: skewed{skew}})
+				c := locktest.NewClient(t, nodes, redlatch.Options{Clock: skewed{skew}})
 				wg.Go(func() {
 					time.Sleep(4*time.Second - skew) // it is due when the machine's clock says so
 					for range 3 {
-						ran, err := c.Once(t.Context(), "report", "2026-11-16", redlatch.LockOptions{}, func(context.Context, *redlatch.Lease) error {
+						ran, err := c.Once(t.Context(), "report", "2026-11-16", nil, func(context.Context, *redlatch.Lease) error {
 							runs.Add(1)
 							time.Sleep(time.Millisecond)
 							return nil
@@ -58,11 +59,11 @@ func TestOnceRunsAnOccurrenceOnceOnTenMachinesWithSkewedClocks(t *testing.T) {
 			if runs.Load() != 1 || said.Load() != 1 {
 				t.Errorf("it ran %d times, and %d callers said so", runs.Load(), said.Load())
 			}
-			c := newClient(t, []redlatch.Node{links[0]}, redlatch.Options{})
+			c := locktest.NewClient(t, []redlatch.Node{links[0]}, redlatch.Options{})
 			if done, since, err := c.Done(t.Context(), "report", "2026-11-16"); !done || err != nil || since.IsZero() || since.After(time.Now()) {
 				t.Errorf("done is %v since %v, %v", done, since, err)
 			}
-			if ran, err := c.Once(t.Context(), "report", "2026-11-17", redlatch.LockOptions{}, noop); !ran || err != nil {
+			if ran, err := c.Once(t.Context(), "report", "2026-11-17", nil, noop); !ran || err != nil {
 				t.Errorf("the next occurrence: %v, %v", ran, err)
 			}
 		})
@@ -71,15 +72,15 @@ func TestOnceRunsAnOccurrenceOnceOnTenMachinesWithSkewedClocks(t *testing.T) {
 
 func TestOccurrenceThatFailedIsNotDone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		_, nodes := newLinks(t, 3)
-		c := newClient(t, nodes, redlatch.Options{TTL: time.Second})
+		_, nodes := locktest.NewLinks(t, 3)
+		c := locktest.NewClient(t, nodes, redlatch.Options{TTL: time.Second})
 		broken := errors.New("broken")
-		ran, err := c.Once(t.Context(), "job", "1", redlatch.LockOptions{}, func(context.Context, *redlatch.Lease) error { return broken })
+		ran, err := c.Once(t.Context(), "job", "1", nil, func(context.Context, *redlatch.Lease) error { return broken })
 		if !ran || !errors.Is(err, broken) {
 			t.Errorf("%v, %v", ran, err)
 		}
 		// One that lost its lock, though it returned nil.
-		ran, err = c.Once(t.Context(), "job", "1", redlatch.LockOptions{NoKeepAlive: true}, func(context.Context, *redlatch.Lease) error {
+		ran, err = c.Once(t.Context(), "job", "1", &redlatch.LockOptions{NoKeepAlive: true}, func(context.Context, *redlatch.Lease) error {
 			time.Sleep(2 * time.Second)
 			return nil
 		})
@@ -88,34 +89,34 @@ func TestOccurrenceThatFailedIsNotDone(t *testing.T) {
 		}
 		func() {
 			defer func() { recover() }()
-			c.Once(t.Context(), "job", "1", redlatch.LockOptions{}, func(context.Context, *redlatch.Lease) error { panic("it") })
+			c.Once(t.Context(), "job", "1", nil, func(context.Context, *redlatch.Lease) error { panic("it") })
 		}()
 		if done, _, err := c.Done(t.Context(), "job", "1"); done || err != nil {
 			t.Errorf("done is %v, %v", done, err)
 		}
-		if ran, err := c.Once(t.Context(), "job", "1", redlatch.LockOptions{}, noop); !ran || err != nil {
+		if ran, err := c.Once(t.Context(), "job", "1", nil, noop); !ran || err != nil {
 			t.Errorf("after three that failed: %v, %v", ran, err)
 		}
-		if ran, err := c.Once(t.Context(), "job", "1", redlatch.LockOptions{}, noop); ran || err != nil {
+		if ran, err := c.Once(t.Context(), "job", "1", nil, noop); ran || err != nil {
 			t.Errorf("after it was done: %v, %v", ran, err)
 		}
 	})
 }
 
-func TestOneMarkMeansDoneAndIsWrittenBack(t *testing.T) {
+func TestOneRecordMeansCompletedAndIsWrittenBack(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		links, nodes := newLinks(t, 3)
-		c := newClient(t, nodes, redlatch.Options{})
-		mark := node.Request{Op: node.OpRemember, Name: "job", Occurrence: "1", Retention: time.Hour}
+		links, nodes := locktest.NewLinks(t, 3)
+		c := locktest.NewClient(t, nodes, redlatch.Options{})
+		mark := node.Request{Op: node.OpComplete, Name: "job", Occurrence: "1", Retention: time.Hour}
 		if _, err := links[1].Do(t.Context(), mark); err != nil {
 			t.Fatal(err)
 		}
-		links[0].cut() // so that the mark is among the answers
-		if ran, err := c.Once(t.Context(), "job", "1", redlatch.LockOptions{}, noop); ran || err != nil {
+		links[0].Cut() // so that the mark is among the answers
+		if ran, err := c.Once(t.Context(), "job", "1", nil, noop); ran || err != nil {
 			t.Errorf("%v, %v", ran, err)
 		}
 		synctest.Wait()
-		if r, err := links[2].Do(t.Context(), node.Request{Op: node.OpRecall, Name: "job", Occurrence: "1", Retention: time.Hour}); err != nil || r.Status != node.Granted {
+		if r, err := links[2].Do(t.Context(), node.Request{Op: node.OpCheck, Name: "job", Occurrence: "1", Retention: time.Hour}); err != nil || r.Status != node.Granted {
 			t.Errorf("the third node answers %v, %v", r.Status, err)
 		}
 	})
@@ -123,11 +124,11 @@ func TestOneMarkMeansDoneAndIsWrittenBack(t *testing.T) {
 
 func TestSuccessThatIsNotNotedIsAnError(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		links, nodes := newLinks(t, 3)
-		c := newClient(t, nodes, redlatch.Options{})
-		ran, err := c.Once(t.Context(), "job", "1", redlatch.LockOptions{}, func(context.Context, *redlatch.Lease) error {
-			links[0].cut()
-			links[1].cut()
+		links, nodes := locktest.NewLinks(t, 3)
+		c := locktest.NewClient(t, nodes, redlatch.Options{})
+		ran, err := c.Once(t.Context(), "job", "1", nil, func(context.Context, *redlatch.Lease) error {
+			links[0].Cut()
+			links[1].Cut()
 			return nil
 		})
 		if !ran || !errors.Is(err, redlatch.ErrNoQuorum) {
@@ -138,8 +139,8 @@ func TestSuccessThatIsNotNotedIsAnError(t *testing.T) {
 
 func TestDoneSaysSinceWhenAQuorumRemembers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		links, nodes := newLinks(t, 3)
-		c := newClient(t, nodes, redlatch.Options{Guard: redlatch.GuardOff, MarkRetention: time.Hour})
+		links, nodes := locktest.NewLinks(t, 3)
+		c := locktest.NewClient(t, nodes, redlatch.Options{Guard: redlatch.GuardOff, MarkRetention: time.Hour})
 		first := time.Now()
 		check := func(want time.Time) {
 			t.Helper()
@@ -151,10 +152,10 @@ func TestDoneSaysSinceWhenAQuorumRemembers(t *testing.T) {
 		}
 		check(first)
 		time.Sleep(time.Minute)
-		links[0].set(func(l *link) { l.Node = memory.New(memory.Options{Name: "1"}) })
+		links[0].Set(func(l *locktest.Link) { l.Node = memory.New(&memory.Options{Name: "1"}) })
 		check(first) // two of three remember
 		time.Sleep(time.Minute)
-		links[1].set(func(l *link) { l.Node = memory.New(memory.Options{Name: "2"}) })
+		links[1].Set(func(l *locktest.Link) { l.Node = memory.New(&memory.Options{Name: "2"}) })
 		check(first.Add(time.Minute))
 		time.Sleep(50 * time.Minute)
 		check(first.Add(time.Minute))
@@ -168,8 +169,8 @@ func TestDoneSaysSinceWhenAQuorumRemembers(t *testing.T) {
 }
 
 func TestBadOccurrencesAreRefused(t *testing.T) {
-	_, nodes := newLinks(t, 1)
-	c := newClient(t, nodes, redlatch.Options{})
+	_, nodes := locktest.NewLinks(t, 1)
+	c := locktest.NewClient(t, nodes, redlatch.Options{})
 	for _, bad := range []struct {
 		name, occurrence, field string
 		opts                    redlatch.LockOptions
@@ -181,7 +182,7 @@ func TestBadOccurrencesAreRefused(t *testing.T) {
 		{"job", "1", "Shared", redlatch.LockOptions{Shared: true}},
 		{"job", "1", "Shared", redlatch.LockOptions{Slots: 2}},
 	} {
-		ran, err := c.Once(t.Context(), bad.name, bad.occurrence, bad.opts, noop)
+		ran, err := c.Once(t.Context(), bad.name, bad.occurrence, &bad.opts, noop)
 		var config *redlatch.ConfigError
 		if ran || !errors.As(err, &config) || config.Field != bad.field {
 			t.Errorf("%q of %q: %v, %v; want a ConfigError about %s", bad.occurrence, bad.name, ran, err, bad.field)
@@ -194,9 +195,9 @@ func TestCallersOfAnOccurrenceThatComeTogetherRunItOnce(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			var runs, said atomic.Int32
 			var wg sync.WaitGroup
-			for _, h := range newHosts(t, 10, n, redlatch.Options{}) {
+			for _, h := range locktest.NewHosts(t, 10, n, redlatch.Options{}) {
 				wg.Go(func() {
-					ran, err := h.Once(t.Context(), "report", "1", redlatch.LockOptions{}, func(context.Context, *redlatch.Lease) error {
+					ran, err := h.Once(t.Context(), "report", "1", nil, func(context.Context, *redlatch.Lease) error {
 						runs.Add(1)
 						time.Sleep(time.Second)
 						return nil

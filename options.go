@@ -68,11 +68,6 @@ type Options struct {
 	// that is held; the shortest is a fifth of it. Defaults to 200 ms.
 	RetryDelay time.Duration
 
-	// NoToken disables fencing tokens: leases have token 0, and nothing
-	// protects the resource from a holder that was paused beyond its deadline.
-	// Defaults to false.
-	NoToken bool
-
 	// TokenWindow is how far a proposed token may differ from a node's clock.
 	// Clients of the same nodes must agree on it; a client that does not set
 	// it uses the value in the markers of guarded nodes. Defaults to 10 s.
@@ -80,9 +75,9 @@ type Options struct {
 
 	// Replicas is how many replicas of each node must be online for the node to
 	// grant and extend. With it, a master that is cut off stops before the
-	// replica that was promoted in its place grants. Set it behind Sentinel: to
-	// the number of all replicas, or, if the sentinels run on the same hosts,
-	// to one more than can stay on the smaller side of a network partition.
+	// replica that was promoted in its place grants. Set it behind Sentinel, to
+	// the number of all replicas: with fewer, one that changes sides unseen
+	// lets a second holder in.
 	// NoReplicas states that none is required, which allows two holders after a
 	// failover. Clients of guarded nodes must agree on it; a client that does
 	// not set it uses the value in the nodes' markers. Defaults to none
@@ -157,25 +152,26 @@ type LockOptions struct {
 	// Slots makes the lock a semaphore: at most so many callers hold it, each
 	// in a slot of its own; see Lease.Slot. All callers of a name must set the
 	// same number, from 1 to 64: another number is a *ConfigError while the
-	// lock is held. It cannot be combined with Shared, nor on several nodes
-	// with Options.NoToken. Defaults to 0: the lock has one holder, and no
-	// slots.
+	// lock is held. It cannot be combined with Shared. Defaults to 0: the
+	// lock has one holder, and no slots.
 	Slots int
 
 	// Wait is the longest time that Lock waits, for holders and for servers;
 	// see Lock. Defaults to no limit but the context's.
 	Wait time.Duration
 
+	// QuarantineWait is how long Lock waits for nodes to leave quarantine, which
+	// ends by itself: this time does not count towards Wait. A quarantine that
+	// lasts longer counts as an outage. Only nodes that are quarantined are
+	// waited for: if too few others answer, that is an outage too.
+	// NoQuarantineWait treats quarantines as outages from the start. Defaults to
+	// one whole quarantine, and OutagePatience for its beginning.
+	QuarantineWait time.Duration
+
 	// Tries is how many times Lock asks the nodes at most, for holders and for
 	// servers. A notification between two tries does not count: the lock that
 	// it offers is taken. Defaults to no limit.
 	Tries int
-
-	// Barge takes the lock as soon as it is free, even if others have waited
-	// longer. It allows more hand-overs a second, at the expense of those that
-	// wait. Defaults to false: callers get the lock in the order in which they
-	// came.
-	Barge bool
 
 	// MaxHold is the longest time for which the lease is extended. Defaults to
 	// the client's.
@@ -194,6 +190,10 @@ type LockOptions struct {
 	// deadline unless the caller calls Extend before. Defaults to false.
 	NoKeepAlive bool
 }
+
+// NoQuarantineWait as LockOptions.QuarantineWait treats nodes in quarantine like
+// nodes that do not answer.
+const NoQuarantineWait = -1
 
 // withDefaults returns o with every unset field set, or an error for the first
 // field that is not valid.
@@ -270,7 +270,7 @@ const (
 // checkReplicas checks Replicas and ReplicaLag, and sets their defaults.
 func (o *Options) checkReplicas() error {
 	if o.Replicas < NoReplicas || o.Replicas > maxReplicas {
-		return &ConfigError{Field: "Replicas", Value: o.Replicas, Bound: fmt.Sprintf("from 0 to %d, or NoReplicas", maxReplicas)}
+		return &ConfigError{Field: "Replicas", Value: o.Replicas, Bound: fmt.Sprintf("between 0 and %d, or NoReplicas", maxReplicas)}
 	}
 	o.Replicas = max(o.Replicas, 0)
 	switch {
@@ -314,11 +314,14 @@ func (o LockOptions) withDefaults(client Options, maxTTL time.Duration) (LockOpt
 	if err := checkDuration("Wait", o.Wait, 0, maxWait); err != nil {
 		return o, err
 	}
+	if err := checkDuration("QuarantineWait", o.QuarantineWait, NoQuarantineWait, maxWait); err != nil {
+		return o, err
+	}
 	if o.Tries < 0 || o.Tries > maxTries {
-		return o, &ConfigError{Field: "Tries", Value: o.Tries, Bound: fmt.Sprintf("from 0 to %d", maxTries)}
+		return o, &ConfigError{Field: "Tries", Value: o.Tries, Bound: fmt.Sprintf("between 0 and %d", maxTries)}
 	}
 	if o.Slots < 0 || o.Slots > node.MaxSlots {
-		return o, &ConfigError{Field: "Slots", Value: o.Slots, Bound: fmt.Sprintf("from 0 to %d", node.MaxSlots)}
+		return o, &ConfigError{Field: "Slots", Value: o.Slots, Bound: fmt.Sprintf("between 0 and %d", node.MaxSlots)}
 	}
 	if o.Slots > 0 && o.Shared {
 		return o, &ConfigError{Field: "Slots", Value: o.Slots, Bound: "0 if Shared is set: a lock has readers or slots, not both"}
@@ -339,9 +342,17 @@ func (o LockOptions) share() node.Share {
 
 func checkDuration(field string, d, least, most time.Duration) error {
 	if d < least || d > most {
-		return &ConfigError{Field: field, Value: d, Bound: fmt.Sprintf("from %v to %v", least, most)}
+		return &ConfigError{Field: field, Value: d, Bound: fmt.Sprintf("between %s and %s", long(least), long(most))}
 	}
 	return nil
+}
+
+// long is a duration, in days if it has many.
+func long(d time.Duration) string {
+	if days := d / (24 * time.Hour); days > 1 && d%(24*time.Hour) == 0 {
+		return fmt.Sprintf("%d days", days)
+	}
+	return d.String()
 }
 
 // checkText refuses a text that cannot be shown, logged or typed: a lock's name
@@ -353,6 +364,10 @@ func checkText(field, s string, least, most int) error {
 	bound, value := fmt.Sprintf("%d to %d bytes of UTF-8 with no control characters", least, most), s
 	if len(s) < least || len(s) > most || !utf8.ValidString(s) {
 		value = fmt.Sprintf("%d bytes, %q", len(s), s[:min(len(s), 32)])
+	}
+	if len(s) > most {
+		problem := fmt.Sprintf("%s too long: %d bytes (max %d)", field, len(s), most)
+		return &ConfigError{Field: field, Value: value, Bound: bound, Problem: problem}
 	}
 	return &ConfigError{Field: field, Value: value, Bound: bound}
 }

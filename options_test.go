@@ -9,22 +9,10 @@ import (
 
 	"github.com/redlatch/redlatch"
 	"github.com/redlatch/redlatch/admin"
-	"github.com/redlatch/redlatch/memory"
+	"github.com/redlatch/redlatch/internal/test/locktest"
 	"github.com/redlatch/redlatch/node"
+	"github.com/redlatch/redlatch/store/memory"
 )
-
-// wantConfigError fails unless err names the field, the value and what is
-// allowed.
-func wantConfigError(t *testing.T, err error, field string) {
-	t.Helper()
-	var bad *redlatch.ConfigError
-	if !errors.As(err, &bad) || !errors.Is(err, redlatch.ErrConfig) {
-		t.Fatalf("got %v, want a ConfigError", err)
-	}
-	if bad.Field != field || bad.Bound == "" || !strings.Contains(err.Error(), field) || !strings.Contains(err.Error(), bad.Bound) {
-		t.Errorf("got %q, want the field %s and its bound named", err, field)
-	}
-}
 
 func TestBadOptionsAreRefusedByName(t *testing.T) {
 	for field, opts := range map[string]redlatch.Options{
@@ -38,32 +26,32 @@ func TestBadOptionsAreRefusedByName(t *testing.T) {
 		"Prefix":         {Prefix: "a\nb"},
 		"Label":          {Label: strings.Repeat("x", 65)},
 	} {
-		_, err := redlatch.New(memory.Nodes(3), opts)
-		wantConfigError(t, err, field)
+		_, err := redlatch.New(memory.Nodes(3), &opts)
+		locktest.WantConfigError(t, err, field)
 	}
 	for _, opts := range []redlatch.Options{{Replicas: -2}, {Replicas: 101}, {Replicas: 1} /* the guard is off */} {
-		_, err := redlatch.New(memory.Nodes(3), opts)
-		wantConfigError(t, err, "Replicas")
+		_, err := redlatch.New(memory.Nodes(3), &opts)
+		locktest.WantConfigError(t, err, "Replicas")
 	}
 	for _, opts := range []redlatch.Options{{ReplicaLag: time.Second}, {Replicas: 1, ReplicaLag: 1500 * time.Millisecond},
 		{Replicas: 1, ReplicaLag: 2 * time.Minute}, {Replicas: 1, ReplicaLag: -time.Second}} {
-		_, err := redlatch.New(memory.Nodes(3), opts)
-		wantConfigError(t, err, "ReplicaLag")
+		_, err := redlatch.New(memory.Nodes(3), &opts)
+		locktest.WantConfigError(t, err, "ReplicaLag")
 	}
-	_, err := redlatch.New(memory.Nodes(3), redlatch.Options{TTL: 31 * time.Second})
-	wantConfigError(t, err, "TTL")
+	_, err := redlatch.New(memory.Nodes(3), &redlatch.Options{TTL: 31 * time.Second})
+	locktest.WantConfigError(t, err, "TTL")
 	if !strings.Contains(err.Error(), "31s") || !strings.Contains(err.Error(), "30s") {
 		t.Errorf("%q does not name value and bound", err)
 	}
-	c := newClient(t, memory.Nodes(1), redlatch.Options{MaxTTL: time.Second})
-	if l := mustLock(t, c, "job", redlatch.LockOptions{}); l.TTL() != time.Second {
+	c := locktest.NewClient(t, memory.Nodes(1), redlatch.Options{MaxTTL: time.Second})
+	if l := locktest.MustLock(t, c, "job", redlatch.LockOptions{}); l.TTL() != time.Second {
 		t.Errorf("with a MaxTTL of 1s the default TTL is %v", l.TTL())
 	}
 }
 
 func TestBadNamesAreRefusedBeforeAnythingIsSent(t *testing.T) {
-	links, nodes := newLinks(t, 1)
-	c := newClient(t, nodes, redlatch.Options{Prefix: "locks/"})
+	links, nodes := locktest.NewLinks(t, 1)
+	c := locktest.NewClient(t, nodes, redlatch.Options{Prefix: "locks/"})
 	for what, name := range map[string]string{
 		"empty":             "",
 		"over-long":         strings.Repeat("x", 507),
@@ -75,20 +63,20 @@ func TestBadNamesAreRefusedBeforeAnythingIsSent(t *testing.T) {
 		"over-long control": strings.Repeat("\x00", 600),
 	} {
 		t.Run(what, func(t *testing.T) {
-			_, err := c.Lock(context.Background(), name, redlatch.LockOptions{})
-			wantConfigError(t, err, "name")
+			_, err := c.Lock(context.Background(), name, nil)
+			locktest.WantConfigError(t, err, "name")
 		})
 	}
-	if n := links[0].count(node.OpAcquire); n != 0 {
+	if n := links[0].Count(node.OpAcquire); n != 0 {
 		t.Errorf("%d requests were sent", n)
 	}
-	mustLock(t, c, strings.Repeat("x", 506), redlatch.LockOptions{}) // 512 with the prefix
-	mustLock(t, c, "Grüße, {日本} 100%", redlatch.LockOptions{})
+	locktest.MustLock(t, c, strings.Repeat("x", 506), redlatch.LockOptions{}) // 512 with the prefix
+	locktest.MustLock(t, c, "Grüße, {日本} 100%", redlatch.LockOptions{})
 }
 
 func TestBadLockOptionsAreRefusedBeforeAnythingIsSent(t *testing.T) {
-	links, nodes := newLinks(t, 1)
-	c := newClient(t, nodes, redlatch.Options{MaxTTL: 5 * time.Second})
+	links, nodes := locktest.NewLinks(t, 1)
+	c := locktest.NewClient(t, nodes, redlatch.Options{MaxTTL: 5 * time.Second})
 	for _, bad := range []struct {
 		field string
 		opts  redlatch.LockOptions
@@ -101,16 +89,16 @@ func TestBadLockOptionsAreRefusedBeforeAnythingIsSent(t *testing.T) {
 		{"Tries", redlatch.LockOptions{Tries: -1}},
 		{"MaxHold", redlatch.LockOptions{MaxHold: -1}},
 	} {
-		_, err := c.Lock(context.Background(), "job", bad.opts)
-		wantConfigError(t, err, bad.field)
+		_, err := c.Lock(context.Background(), "job", &bad.opts)
+		locktest.WantConfigError(t, err, bad.field)
 	}
-	if n := links[0].count(node.OpAcquire); n != 0 {
+	if n := links[0].Count(node.OpAcquire); n != 0 {
 		t.Errorf("%d requests were sent", n)
 	}
 }
 
 func TestBadNodeListsAreRefused(t *testing.T) {
-	one := memory.New(memory.Options{Name: "one"})
+	one := memory.New(&memory.Options{Name: "one"})
 	for what, c := range map[string]struct {
 		field string
 		nodes []redlatch.Node
@@ -119,11 +107,11 @@ func TestBadNodeListsAreRefused(t *testing.T) {
 		"too many":  {"nodes", memory.Nodes(16)},
 		"nil":       {"nodes[1]", []redlatch.Node{one, nil}},
 		"same node": {"nodes[1]", []redlatch.Node{one, one}},
-		"same name": {"nodes[2]", []redlatch.Node{one, memory.New(memory.Options{Name: "two"}), memory.New(memory.Options{Name: "one"})}},
+		"same name": {"nodes[2]", []redlatch.Node{one, memory.New(&memory.Options{Name: "two"}), memory.New(&memory.Options{Name: "one"})}},
 	} {
 		t.Run(what, func(t *testing.T) {
-			_, err := redlatch.New(c.nodes, redlatch.Options{})
-			wantConfigError(t, err, c.field)
+			_, err := redlatch.New(c.nodes, nil)
+			locktest.WantConfigError(t, err, c.field)
 		})
 	}
 }
@@ -145,26 +133,26 @@ func (a *alias) Identity(ctx context.Context) (string, time.Time, error) {
 }
 
 func TestOneServerUnderTwoNamesIsFoundOut(t *testing.T) {
-	one := memory.New(memory.Options{Name: "one"})
+	one := memory.New(&memory.Options{Name: "one"})
 	a, b := &alias{Node: one, name: "a"}, &alias{Node: one, name: "b"}
-	_, err := redlatch.New([]redlatch.Node{a, b, memory.New(memory.Options{})}, redlatch.Options{})
-	wantConfigError(t, err, "nodes[1]")
+	_, err := redlatch.New([]redlatch.Node{a, b, memory.New(nil)}, nil)
+	locktest.WantConfigError(t, err, "nodes[1]")
 
 	// A server that was down when the client was made is identified before its
 	// first request.
 	b.down = true
-	c := newClient(t, []redlatch.Node{a, b}, redlatch.Options{})
+	c := locktest.NewClient(t, []redlatch.Node{a, b}, redlatch.Options{})
 	b.down = false
-	_, err = c.Lock(context.Background(), "job", redlatch.LockOptions{})
-	wantErr(t, err, redlatch.ErrConfig)
+	_, err = c.Lock(context.Background(), "job", nil)
+	locktest.WantErr(t, err, redlatch.ErrConfig)
 }
 
 func TestBadHandlesAreRefused(t *testing.T) {
-	c := newClient(t, memory.Nodes(1), redlatch.Options{})
-	good := mustLock(t, c, "job", redlatch.LockOptions{}).Handle()
+	c := locktest.NewClient(t, memory.Nodes(1), redlatch.Options{})
+	good := locktest.MustLock(t, c, "job", redlatch.LockOptions{}).Handle()
 	for _, text := range []string{"", "redlatch1.", "redlatch1.!!!", "redlatch2." + good[10:], good[:len(good)-4], "redlatch1.e30", "nonsense"} {
 		_, err := c.Attach(context.Background(), text)
-		wantConfigError(t, err, "handle")
+		locktest.WantConfigError(t, err, "handle")
 	}
 }
 
@@ -186,26 +174,26 @@ func TestNewThatIsRefusedClosesItsNodes(t *testing.T) {
 		"one server under several names": {},
 	} {
 		t.Run(what, func(t *testing.T) {
-			one := memory.New(memory.Options{Name: "one"})
+			one := memory.New(&memory.Options{Name: "one"})
 			a, b := &closable{alias: &alias{Node: one, name: "a"}}, &closable{alias: &alias{Node: one, name: "b"}}
-			_, err := redlatch.New([]redlatch.Node{a, b}, opts)
-			wantErr(t, err, redlatch.ErrConfig)
+			_, err := redlatch.New([]redlatch.Node{a, b}, &opts)
+			locktest.WantErr(t, err, redlatch.ErrConfig)
 			if a.closed != 1 || b.closed != 1 {
 				t.Errorf("the nodes were closed %d and %d times, want once", a.closed, b.closed)
 			}
 		})
 	}
 	t.Run("a list with a gap", func(t *testing.T) {
-		a := &closable{alias: &alias{Node: memory.New(memory.Options{}), name: "a"}}
-		_, err := redlatch.New([]redlatch.Node{nil, a}, redlatch.Options{})
-		wantConfigError(t, err, "nodes[0]")
+		a := &closable{alias: &alias{Node: memory.New(nil), name: "a"}}
+		_, err := redlatch.New([]redlatch.Node{nil, a}, nil)
+		locktest.WantConfigError(t, err, "nodes[0]")
 		if a.closed != 1 {
 			t.Errorf("the node was closed %d times, want once", a.closed)
 		}
 	})
 	t.Run("but Examine leaves them open", func(t *testing.T) {
-		a := &closable{alias: &alias{Node: memory.New(memory.Options{}), name: "a"}}
-		admin.Examine(t.Context(), []redlatch.Node{a}, redlatch.Options{TTL: -1}, admin.ExamineOptions{})
+		a := &closable{alias: &alias{Node: memory.New(nil), name: "a"}}
+		admin.Examine(t.Context(), []redlatch.Node{a}, &redlatch.Options{TTL: -1}, nil)
 		if a.closed != 0 {
 			t.Error("Examine closed a node")
 		}

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"sync"
 	"time"
+
+	"github.com/redlatch/redlatch/internal/opt"
 )
 
 // Leases are the locks of several names, held together. LockAll returns them.
@@ -28,7 +30,7 @@ type Leases struct {
 //
 // A caller that holds a lock and then calls LockAll can still wait in a circle:
 // list all names in one call.
-func (c *Client) LockAll(ctx context.Context, names []string, opts LockOptions) (*Leases, error) {
+func (c *Client) LockAll(ctx context.Context, names []string, opts *LockOptions) (*Leases, error) {
 	names, err := c.sorted(names)
 	if err != nil {
 		return nil, err
@@ -42,16 +44,17 @@ func (c *Client) LockAll(ctx context.Context, names []string, opts LockOptions) 
 
 	began := c.opts.Clock.Uptime()
 	for _, name := range names {
-		l, err := c.Lock(waiting, name, c.after(began, opts))
+		l, err := c.lock(waiting, name, c.after(began, opt.Value(opts)))
 		if err == nil {
 			all.add(l)
+			began += l.claim.Paused()
 			continue
 		}
 		if lost := all.Err(); lost != nil {
 			err = fmt.Errorf("redlatch: while waiting for %q: %w", name, lost)
 		}
 		if failed := all.Release(context.WithoutCancel(ctx)); failed != nil && !errors.Is(failed, ErrLost) {
-			c.opts.Logger.Warn("redlatch: lock could not be released and will run out", "err", failed)
+			c.opts.Logger.Warn("redlatch: lock could not be released; it will expire after its TTL", "err", failed)
 		}
 		return nil, err
 	}
@@ -78,7 +81,7 @@ func (c *Client) sorted(names []string) ([]string, error) {
 }
 
 // after returns the options for the next of several locks. The time that passed
-// since began is taken off the wait.
+// since began is taken off the wait, without that of quarantines.
 func (c *Client) after(began time.Duration, opts LockOptions) LockOptions {
 	if opts.Wait == 0 {
 		return opts

@@ -11,25 +11,34 @@ import (
 	"time"
 
 	"github.com/redlatch/redlatch"
+	"github.com/redlatch/redlatch/internal/test/locktest"
 	"github.com/redlatch/redlatch/node"
 )
 
 func TestLockAllAsksInOneOrderAndLocksEachNameOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		links, nodes := newLinks(t, 3)
-		c := newClient(t, nodes, redlatch.Options{})
+		links, nodes := locktest.NewLinks(t, 3)
+		c := locktest.NewClient(t, nodes, redlatch.Options{})
+		// A node may be asked for one name when a quorum of the others has
+		// granted the next. So the order is that of the first node to be asked.
 		var mu sync.Mutex
 		var asked []string
-		links[0].set(func(l *link) {
-			l.hook = func(req node.Request) {
-				mu.Lock()
-				defer mu.Unlock()
-				if req.Op == node.OpAcquire {
-					asked = append(asked, req.Name)
+		times := map[string]int{}
+		for _, l := range links {
+			l.Set(func(l *locktest.Link) {
+				l.Hook = func(req node.Request) {
+					mu.Lock()
+					defer mu.Unlock()
+					if req.Op != node.OpAcquire {
+						return
+					}
+					if times[req.Name]++; times[req.Name] == 1 {
+						asked = append(asked, req.Name)
+					}
 				}
-			}
-		})
-		all, err := c.LockAll(t.Context(), []string{"c", "a", "b", "a"}, redlatch.LockOptions{})
+			})
+		}
+		all, err := c.LockAll(t.Context(), []string{"c", "a", "b", "a"}, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -39,6 +48,11 @@ func TestLockAllAsksInOneOrderAndLocksEachNameOnce(t *testing.T) {
 		mu.Unlock()
 		if want := []string{"a", "b", "c"}; !slices.Equal(got, want) {
 			t.Errorf("it asked for %q, want %q", got, want)
+		}
+		for name, n := range times {
+			if n != len(links) {
+				t.Errorf("nodes were asked for %q %d times, want once each", name, n)
+			}
 		}
 		var names []string
 		for _, l := range all.All() {
@@ -64,45 +78,45 @@ func TestLockAllAsksInOneOrderAndLocksEachNameOnce(t *testing.T) {
 		if err := all.Release(t.Context()); err != nil {
 			t.Error(err)
 		}
-		wantErr(t, context.Cause(all.Context()), redlatch.ErrReleased)
-		wantErr(t, all.Err(), redlatch.ErrReleased)
+		locktest.WantErr(t, context.Cause(all.Context()), redlatch.ErrReleased)
+		locktest.WantErr(t, all.Err(), redlatch.ErrReleased)
 		synctest.Wait()
 		for _, name := range names {
-			wantFree(t, links, name)
+			locktest.WantFree(t, links, name)
 		}
 	})
 }
 
 func TestLockAllThatFailsLeavesNothingLocked(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		links, nodes := newLinks(t, 3)
-		c := newClient(t, nodes, redlatch.Options{})
-		mustLock(t, c, "b", redlatch.LockOptions{})
-		_, err := c.LockAll(t.Context(), []string{"a", "b", "c"}, redlatch.LockOptions{Tries: 1})
-		wantErr(t, err, redlatch.ErrHeld)
+		links, nodes := locktest.NewLinks(t, 3)
+		c := locktest.NewClient(t, nodes, redlatch.Options{})
+		locktest.MustLock(t, c, "b", redlatch.LockOptions{})
+		_, err := c.LockAll(t.Context(), []string{"a", "b", "c"}, &redlatch.LockOptions{Tries: 1})
+		locktest.WantErr(t, err, redlatch.ErrHeld)
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
-		_, err = c.LockAll(ctx, []string{"a", "b", "c"}, redlatch.LockOptions{})
-		wantErr(t, err, context.DeadlineExceeded)
+		_, err = c.LockAll(ctx, []string{"a", "b", "c"}, nil)
+		locktest.WantErr(t, err, context.DeadlineExceeded)
 		synctest.Wait()
-		wantFree(t, links, "a")
-		wantFree(t, links, "c")
+		locktest.WantFree(t, links, "a")
+		locktest.WantFree(t, links, "c")
 	})
 }
 
 func TestWaitOfLockAllIsForAllTogether(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		_, nodes := newLinks(t, 3)
-		c := newClient(t, nodes, redlatch.Options{})
-		first := mustLock(t, c, "a", redlatch.LockOptions{})
-		mustLock(t, c, "b", redlatch.LockOptions{})
+		_, nodes := locktest.NewLinks(t, 3)
+		c := locktest.NewClient(t, nodes, redlatch.Options{})
+		first := locktest.MustLock(t, c, "a", redlatch.LockOptions{})
+		locktest.MustLock(t, c, "b", redlatch.LockOptions{})
 		go func() {
 			time.Sleep(3 * time.Second)
 			first.Release(context.Background())
 		}()
 		start := time.Now()
-		_, err := c.LockAll(t.Context(), []string{"a", "b"}, redlatch.LockOptions{Wait: 4 * time.Second})
-		wantErr(t, err, redlatch.ErrHeld)
+		_, err := c.LockAll(t.Context(), []string{"a", "b"}, &redlatch.LockOptions{Wait: 4 * time.Second})
+		locktest.WantErr(t, err, redlatch.ErrHeld)
 		if d := time.Since(start); d < 4*time.Second || d > 4500*time.Millisecond {
 			t.Errorf("it waited %v, want 4s", d)
 		}
@@ -113,7 +127,7 @@ func TestWaitOfLockAllIsForAllTogether(t *testing.T) {
 // same names in random order.
 func TestCallersOfSomeOfTheSameNamesDoNotWaitInACircle(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		hosts := newHosts(t, 6, 3, redlatch.Options{})
+		hosts := locktest.NewHosts(t, 6, 3, redlatch.Options{})
 		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute)
 		defer cancel()
 		var mu sync.Mutex
@@ -126,7 +140,7 @@ func TestCallersOfSomeOfTheSameNamesDoNotWaitInACircle(t *testing.T) {
 					names := []string{"a", "b", "c", "d"}
 					random.Shuffle(len(names), func(i, j int) { names[i], names[j] = names[j], names[i] })
 					names = names[:2+random.IntN(3)]
-					all, err := h.LockAll(ctx, names, redlatch.LockOptions{})
+					all, err := h.LockAll(ctx, names, nil)
 					if err != nil {
 						t.Errorf("host %d, %q: %v", i, names, err)
 						return
@@ -155,19 +169,20 @@ func TestCallersOfSomeOfTheSameNamesDoNotWaitInACircle(t *testing.T) {
 
 func TestLossOfOneOfSeveralEndsTheContextOfAll(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		links, nodes := newLinks(t, 3)
-		c := newClient(t, nodes, redlatch.Options{})
-		all, err := c.LockAll(t.Context(), []string{"a", "b"}, redlatch.LockOptions{TTL: 3 * time.Second})
+		links, nodes := locktest.NewLinks(t, 3)
+		c := locktest.NewClient(t, nodes, redlatch.Options{})
+		all, err := c.LockAll(t.Context(), []string{"a", "b"}, &redlatch.LockOptions{TTL: 3 * time.Second})
 		if err != nil {
 			t.Fatal(err)
 		}
+		synctest.Wait() // the locks are on all nodes
 		for _, l := range links {
 			l.Drop("b")
-			l.take(t, "b", "another", time.Minute)
+			l.Take(t, "b", "another", time.Minute)
 		}
 		<-all.Context().Done()
-		wantErr(t, context.Cause(all.Context()), redlatch.ErrLost)
-		wantErr(t, all.Err(), redlatch.ErrLost)
+		locktest.WantErr(t, context.Cause(all.Context()), redlatch.ErrLost)
+		locktest.WantErr(t, all.Err(), redlatch.ErrLost)
 		var lost *redlatch.LostError
 		if !errors.As(all.Err(), &lost) || lost.Name != "b" {
 			t.Errorf("lost is %v, want %q", all.Err(), "b")
@@ -175,51 +190,51 @@ func TestLossOfOneOfSeveralEndsTheContextOfAll(t *testing.T) {
 		if err := all.Lease("a").Err(); err != nil {
 			t.Errorf("the other lease has ended: %v", err)
 		}
-		wantErr(t, all.Release(t.Context()), redlatch.ErrLost)
+		locktest.WantErr(t, all.Release(t.Context()), redlatch.ErrLost)
 		synctest.Wait()
-		wantFree(t, links, "a")
+		locktest.WantFree(t, links, "a")
 	})
 }
 
 func TestLossWhileWaitingForAnotherNameEndsTheWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		links, nodes := newLinks(t, 3)
-		c := newClient(t, nodes, redlatch.Options{})
-		mustLock(t, c, "c", redlatch.LockOptions{})
+		links, nodes := locktest.NewLinks(t, 3)
+		c := locktest.NewClient(t, nodes, redlatch.Options{})
+		locktest.MustLock(t, c, "c", redlatch.LockOptions{})
 		result := make(chan error)
 		go func() {
-			_, err := c.LockAll(t.Context(), []string{"a", "b", "c"}, redlatch.LockOptions{TTL: 3 * time.Second})
+			_, err := c.LockAll(t.Context(), []string{"a", "b", "c"}, &redlatch.LockOptions{TTL: 3 * time.Second})
 			result <- err
 		}()
 		time.Sleep(100 * time.Millisecond)
 		for _, l := range links {
 			l.Drop("a")
-			l.take(t, "a", "another", time.Minute)
+			l.Take(t, "a", "another", time.Minute)
 		}
 		start := time.Now()
 		err := <-result
-		wantErr(t, err, redlatch.ErrLost)
+		locktest.WantErr(t, err, redlatch.ErrLost)
 		if d := time.Since(start); d > 3*time.Second {
 			t.Errorf("it waited for another %v after the loss", d)
 		}
 		synctest.Wait()
-		wantFree(t, links, "b")
+		locktest.WantFree(t, links, "b")
 	})
 }
 
 func TestLockAllRefusesBadNames(t *testing.T) {
-	links, nodes := newLinks(t, 1)
-	c := newClient(t, nodes, redlatch.Options{})
+	links, nodes := locktest.NewLinks(t, 1)
+	c := locktest.NewClient(t, nodes, redlatch.Options{})
 	for _, names := range [][]string{nil, {"a", ""}, {"a", "b\x00"}} {
-		_, err := c.LockAll(t.Context(), names, redlatch.LockOptions{})
-		wantErr(t, err, redlatch.ErrConfig)
+		_, err := c.LockAll(t.Context(), names, nil)
+		locktest.WantErr(t, err, redlatch.ErrConfig)
 		var bad *redlatch.ConfigError
 		if !errors.As(err, &bad) || bad.Bound == "" {
 			t.Errorf("%q: %v", names, err)
 		}
 	}
-	wantFree(t, links, "a")
-	if n := links[0].count(node.OpAcquire); n != 0 {
+	locktest.WantFree(t, links, "a")
+	if n := links[0].Count(node.OpAcquire); n != 0 {
 		t.Errorf("it sent %d requests", n)
 	}
 }

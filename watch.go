@@ -76,7 +76,7 @@ func (s State) same(other State) bool {
 }
 
 // state asks the nodes who holds a lock. agreed says that a quorum names the
-// same holder, or none.
+// same holder, or readers, or slots, or none.
 func (c *Client) state(ctx context.Context, name, key string) (s State, agreed bool, err error) {
 	results, err := c.survey(ctx, name, node.Request{Op: node.OpInspect, Name: key}, allAnswer)
 	if err != nil {
@@ -92,8 +92,35 @@ func (c *Client) state(ctx context.Context, name, key string) (s State, agreed b
 	if free >= quorum {
 		return s, true, nil
 	}
-	if holders := holdersOf(results); len(holders) > 0 && holders[0].Nodes >= quorum {
+	holders := holdersOf(results)
+	if len(holders) > 0 && holders[0].Nodes >= quorum {
 		return State{Held: true, Holder: holders[0]}, true, nil
 	}
+	if first, nodes := together(holders); nodes >= quorum {
+		return State{Held: true, Holder: first}, true, nil
+	}
 	return s, false, nil
+}
+
+// together returns the first of those that hold a lock together, and how many
+// nodes name one of them. Each node names the one that came there first.
+func together(holders []Holder) (first Holder, nodes int) {
+	for _, h := range holders {
+		switch {
+		case !h.Shared && h.Slots == 0:
+			continue
+		case nodes == 0:
+			first = h
+		case h.Shared != first.Shared || h.Slots != first.Slots:
+			return Holder{}, 0
+		case h.Token < first.Token:
+			h.Holders = max(h.Holders, first.Holders)
+			first = h
+		default:
+			first.Holders = max(h.Holders, first.Holders)
+		}
+		nodes += h.Nodes
+	}
+	first.Nodes = nodes
+	return first, nodes
 }

@@ -10,11 +10,12 @@ import (
 	"time"
 
 	"github.com/redlatch/redlatch"
+	"github.com/redlatch/redlatch/internal/test/locktest"
 )
 
 func TestWatchReportsWhoLeadsAndEveryChange(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		hosts := newHosts(t, 3, 3, redlatch.Options{})
+		hosts := locktest.NewHosts(t, 3, 3, redlatch.Options{})
 		ctx, cancel := context.WithCancel(t.Context())
 		var mu sync.Mutex
 		var got []redlatch.State
@@ -31,7 +32,7 @@ func TestWatchReportsWhoLeadsAndEveryChange(t *testing.T) {
 		for i := range 3 {
 			want = append(want, 0)
 			time.Sleep(time.Second)
-			l := mustLock(t, hosts[i%2].Client, "leader", redlatch.LockOptions{})
+			l := locktest.MustLock(t, hosts[i%2].Client, "leader", redlatch.LockOptions{})
 			want = append(want, l.Token())
 			time.Sleep(time.Minute)
 			if err := l.Release(t.Context()); err != nil {
@@ -55,11 +56,43 @@ func TestWatchReportsWhoLeadsAndEveryChange(t *testing.T) {
 	})
 }
 
+// TestWatchReportsReadersThatCameInADifferentOrderOnEachNode has five readers,
+// each of which is the first on one of five nodes. So no quorum of nodes names
+// the same one first.
+func TestWatchReportsReadersThatCameInADifferentOrderOnEachNode(t *testing.T) {
+	for what, opts := range map[string]redlatch.LockOptions{"readers": {Shared: true}, "slots": {Slots: 5}} {
+		t.Run(what, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				const n = 5
+				hosts := locktest.NewHosts(t, n, n, redlatch.Options{})
+				var wg sync.WaitGroup
+				for h, host := range hosts {
+					for i, l := range host.Links {
+						l.Set(func(l *locktest.Link) { l.Out = time.Duration((i-h+n)%n) * time.Millisecond })
+					}
+					wg.Go(func() { locktest.MustLock(t, host.Client, "job", opts) })
+				}
+				wg.Wait()
+				time.Sleep(time.Second)
+				ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+				defer cancel()
+				for s, err := range hosts[0].Watch(ctx, "job") {
+					if err != nil || !s.Held || s.Holder.Holders != n || s.Holder.Shared != opts.Shared || s.Holder.Slots != opts.Slots {
+						t.Errorf("it reports %+v, %v; want one of %d holders", s, err, n)
+					}
+					return
+				}
+				t.Error("it reports nothing")
+			})
+		})
+	}
+}
+
 func TestWatchReportsAnOutageOnceAndGoesOn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		links, nodes := newLinks(t, 3)
-		c := newClient(t, nodes, redlatch.Options{})
-		l := mustLock(t, c, "leader", redlatch.LockOptions{TTL: 20 * time.Second})
+		links, nodes := locktest.NewLinks(t, 3)
+		c := locktest.NewClient(t, nodes, redlatch.Options{})
+		l := locktest.MustLock(t, c, "leader", redlatch.LockOptions{TTL: 20 * time.Second})
 		synctest.Wait() // until every node has the lock
 		n := 0
 		for s, err := range c.Watch(t.Context(), "leader") {
@@ -74,19 +107,19 @@ func TestWatchReportsAnOutageOnceAndGoesOn(t *testing.T) {
 					t.Errorf("report %d is %+v, %v; want the last state and ErrNoQuorum", n, s, err)
 				}
 				time.AfterFunc(2*time.Second, func() {
-					links[0].set(func(l *link) { l.refusing = nil })
+					links[0].Set(func(l *locktest.Link) { l.Refuse = nil })
 				})
 			}
 			if n == 1 {
-				links[0].cut()
-				links[1].cut()
+				links[0].Cut()
+				links[1].Cut()
 			}
 			if n == 3 {
 				break
 			}
 		}
 		for _, err := range c.Watch(t.Context(), "") {
-			wantErr(t, err, redlatch.ErrConfig)
+			locktest.WantErr(t, err, redlatch.ErrConfig)
 		}
 	})
 }
@@ -94,8 +127,8 @@ func TestWatchReportsAnOutageOnceAndGoesOn(t *testing.T) {
 func TestWantedIsClosedWhenSomebodyWaits(t *testing.T) {
 	for _, n := range []int{1, 3} {
 		synctest.Test(t, func(t *testing.T) {
-			hosts := newHosts(t, 2, n, redlatch.Options{})
-			l := mustLock(t, hosts[0].Client, "job", redlatch.LockOptions{})
+			hosts := locktest.NewHosts(t, 2, n, redlatch.Options{})
+			l := locktest.MustLock(t, hosts[0].Client, "job", redlatch.LockOptions{})
 			wanted := l.Wanted()
 			if l.Wanted() != wanted {
 				t.Error("the second call returns another channel")
@@ -108,7 +141,7 @@ func TestWantedIsClosedWhenSomebodyWaits(t *testing.T) {
 			}
 			var wg sync.WaitGroup
 			wg.Go(func() {
-				next := mustLock(t, hosts[1].Client, "job", redlatch.LockOptions{})
+				next := locktest.MustLock(t, hosts[1].Client, "job", redlatch.LockOptions{})
 				idle := next.Wanted()
 				time.Sleep(time.Second)
 				if err := next.Release(t.Context()); err != nil {
@@ -137,18 +170,20 @@ func TestWantedIsClosedWhenSomebodyWaits(t *testing.T) {
 // still has, since its request did not arrive there.
 func TestWantedDoesNotCountTheHoldersOwnPlace(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		hosts := newHosts(t, 2, 3, redlatch.Options{})
-		first := mustLock(t, hosts[0].Client, "job", redlatch.LockOptions{})
+		hosts := locktest.NewHosts(t, 2, 3, redlatch.Options{})
+		first := locktest.MustLock(t, hosts[0].Client, "job", redlatch.LockOptions{})
+		synctest.Wait() // the lock is on all nodes
 		acquired := make(chan *redlatch.Lease, 1)
-		go func() { acquired <- mustLock(t, hosts[1].Client, "job", redlatch.LockOptions{}) }()
+		go func() { acquired <- locktest.MustLock(t, hosts[1].Client, "job", redlatch.LockOptions{}) }()
 		time.Sleep(time.Second)
-		late := hosts[1].links[2]
-		late.cut()
+		late := hosts[1].Links[2]
+		late.Cut()
 		if err := first.Release(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 		next := <-acquired
-		late.set(func(l *link) { l.refusing = nil })
+		synctest.Wait() // the release is on all nodes
+		late.Set(func(l *locktest.Link) { l.Refuse = nil })
 		look, err := late.Look(t.Context(), "job")
 		if err != nil || look.Waiting != 1 {
 			t.Fatalf("%d wait on the node that was cut off, %v; want 1", look.Waiting, err)
@@ -165,10 +200,10 @@ func TestWantedDoesNotCountTheHoldersOwnPlace(t *testing.T) {
 
 func TestWatchBelievesAQuorum(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		links, nodes := newLinks(t, 3)
-		c := newClient(t, nodes, redlatch.Options{})
-		links[0].take(t, "leader", "stray", time.Minute)
-		l := mustLock(t, c, "leader", redlatch.LockOptions{})
+		links, nodes := locktest.NewLinks(t, 3)
+		c := locktest.NewClient(t, nodes, redlatch.Options{})
+		links[0].Take(t, "leader", "stray", time.Minute)
+		l := locktest.MustLock(t, c, "leader", redlatch.LockOptions{})
 		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 		defer cancel()
 		n := 0
@@ -180,8 +215,8 @@ func TestWatchBelievesAQuorum(t *testing.T) {
 			// One node that says otherwise, and one that has lost it.
 			links[1].Drop("leader")
 			links[2].Drop("leader")
-			links[1].take(t, "leader", "stray", time.Minute)
-			links[2].take(t, "leader", "another", time.Minute)
+			links[1].Take(t, "leader", "stray", time.Minute)
+			links[2].Take(t, "leader", "another", time.Minute)
 			if n > 1 {
 				break
 			}

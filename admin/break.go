@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/redlatch/redlatch"
+	"github.com/redlatch/redlatch/internal/opt"
 	"github.com/redlatch/redlatch/internal/protocol"
 	"github.com/redlatch/redlatch/internal/runner"
 	"github.com/redlatch/redlatch/node"
@@ -47,7 +48,8 @@ type BreakReport struct {
 // Break returns a *redlatch.HeldError if another client took the lock after it
 // was seen, or if the lock is in a foreign format, and a *redlatch.QuorumError
 // if too few nodes answered. Repeating it is harmless.
-func (a *Admin) Break(ctx context.Context, name string, opts BreakOptions) (*BreakReport, error) {
+func (a *Admin) Break(ctx context.Context, name string, opts *BreakOptions) (*BreakReport, error) {
+	o := opt.Value(opts)
 	key, err := a.in.Key(name)
 	if err != nil {
 		return nil, err
@@ -55,11 +57,11 @@ func (a *Admin) Break(ctx context.Context, name string, opts BreakOptions) (*Bre
 	if a.c.Closing() {
 		return nil, node.ErrClosed
 	}
-	if opts.Seen >= node.MaxToken {
-		return nil, &node.ConfigError{Field: "Seen", Value: uint64(opts.Seen), Bound: fmt.Sprintf("below %d", uint64(node.MaxToken))}
+	if o.Seen >= node.MaxToken {
+		return nil, &node.ConfigError{Field: "Seen", Value: uint64(o.Seen), Bound: fmt.Sprintf("below %d", uint64(node.MaxToken))}
 	}
-	req := node.Request{Op: node.OpBreak, Name: key, Token: opts.Seen + 1, Foreign: opts.Foreign}
-	if opts.Seen == 0 {
+	req := node.Request{Op: node.OpBreak, Name: key, Token: o.Seen + 1, Foreign: o.Foreign}
+	if o.Seen == 0 {
 		// This also checks that a quorum can be reached: a break on a minority
 		// of nodes would only do harm.
 		state, err := a.Show(ctx, name)
@@ -75,7 +77,7 @@ func (a *Admin) Break(ctx context.Context, name string, opts BreakOptions) (*Bre
 
 	report := &BreakReport{Token: req.Token, Nodes: make([]redlatch.NodeResult, len(a.c.Members()))}
 	replies, start := make([]node.Reply, len(a.c.Members())), a.c.Clock().Uptime()
-	errs := a.c.Each(context.WithoutCancel(ctx), a.c.NodeTimeout(), func(ctx context.Context, m *runner.Member) error {
+	errs := a.c.ForEachNode(context.WithoutCancel(ctx), a.c.NodeTimeout(), func(ctx context.Context, m *runner.Member) error {
 		r := m.Call(ctx, req)
 		if r.Err == nil {
 			replies[m.Index()] = r.Reply

@@ -17,7 +17,7 @@ func TestABreakFreesTheLockAndOutdoesItsToken(t *testing.T) {
 		_, nodes := newLinks(t, 5)
 		a, b := newClient(t, nodes, redlatch.Options{}), newClient(t, nodes, redlatch.Options{})
 		lease := mustLock(t, a, "job", redlatch.LockOptions{})
-		report, err := admin.New(b).Break(t.Context(), "job", admin.BreakOptions{})
+		report, err := admin.New(b).Break(t.Context(), "job", nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -50,7 +50,7 @@ func TestABreakLeavesAloneWhoCameAfterTheLook(t *testing.T) {
 		}
 		stuck.Release(t.Context())
 		later := mustLock(t, a, "job", redlatch.LockOptions{})
-		_, err = admin.New(b).Break(t.Context(), "job", admin.BreakOptions{Seen: seen.Fence})
+		_, err = admin.New(b).Break(t.Context(), "job", &admin.BreakOptions{Seen: seen.Fence})
 		var held *redlatch.HeldError
 		if !errors.As(err, &held) || held.Holders[0].Owner != later.Owner() {
 			t.Errorf("the break of what has changed hands: %v", err)
@@ -71,7 +71,7 @@ func TestABreakWithoutAQuorumChangesNothing(t *testing.T) {
 			l.set(func(l *link) { l.refusing = errors.New("unplugged") })
 			l.SetDown(errors.New("unplugged"))
 		}
-		_, err := admin.New(c).Break(t.Context(), "job", admin.BreakOptions{})
+		_, err := admin.New(c).Break(t.Context(), "job", nil)
 		wantErr(t, err, redlatch.ErrNoQuorum)
 		for _, l := range links[1:] {
 			l.set(func(l *link) { l.refusing = nil })
@@ -96,7 +96,7 @@ func TestABreakOnAMinorityIsNoBreak(t *testing.T) {
 		for _, l := range links[1:] {
 			l.set(func(l *link) { l.refusing = errors.New("unplugged") })
 		}
-		report, err := admin.New(c).Break(t.Context(), "job", admin.BreakOptions{Seen: seen})
+		report, err := admin.New(c).Break(t.Context(), "job", &admin.BreakOptions{Seen: seen})
 		wantErr(t, err, redlatch.ErrNoQuorum)
 		if report.Nodes[0].Reply.Status != node.Granted || report.Nodes[1].Err == nil {
 			t.Errorf("the report is %+v", report.Nodes)
@@ -123,16 +123,16 @@ func TestABreakOfAPlainLockGoesByTheNodesClocks(t *testing.T) {
 		}
 		// A client whose clock is wrong breaks it too.
 		c := newClient(t, nodes, redlatch.Options{Clock: offClock{time.Now(), time.Hour}})
-		if _, err := admin.New(c).Break(t.Context(), "job", admin.BreakOptions{}); err != nil {
+		if _, err := admin.New(c).Break(t.Context(), "job", nil); err != nil {
 			t.Fatal(err)
 		}
 		wantFree(t, links, "job")
-		_, err := admin.New(c).Break(t.Context(), "", admin.BreakOptions{})
+		_, err := admin.New(c).Break(t.Context(), "", nil)
 		wantErr(t, err, redlatch.ErrConfig)
-		_, err = admin.New(c).Break(t.Context(), "job", admin.BreakOptions{Seen: node.MaxToken})
+		_, err = admin.New(c).Break(t.Context(), "job", &admin.BreakOptions{Seen: node.MaxToken})
 		wantErr(t, err, redlatch.ErrConfig)
 		c.Close()
-		_, err = admin.New(c).Break(context.Background(), "job", admin.BreakOptions{})
+		_, err = admin.New(c).Break(context.Background(), "job", nil)
 		wantErr(t, err, redlatch.ErrClosed)
 	})
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/redlatch/redlatch"
@@ -24,58 +25,97 @@ import (
 // be interrupted at any point. So until then no node may be marked for the new
 // membership either: a client that found such a node in service would mark the
 // others.
+//
+// The new membership has a higher generation than the former. The same change,
+// if it is run again, finds its own generation, and marks only what is missing.
 func (a *Admin) changeList(ctx context.Context, former []redlatch.Node) ([]runner.NodeState, error) {
-	barred, err := a.formerMembers(former)
+	leaving, err := a.formerMembers(former)
 	if err != nil {
 		return nil, err
 	}
-	// Write nothing if too few nodes answer to finish the change.
-	states := a.c.MarkAll(ctx, node.Request{Mark: node.MarkRead}, barred)
+	members := a.c.Members()
+	// Write nothing if too few nodes answer to finish the change. A silent one is
+	// waited for once.
+	var states, own []runner.NodeState
+	var reading sync.WaitGroup
+	reading.Go(func() { states = a.c.MarkAll(ctx, node.Request{Mark: node.MarkRead}, leaving) })
+	reading.Go(func() { own = a.c.MarkAll(ctx, node.Request{Mark: node.MarkRead}, members) })
+	reading.Wait()
 	if away := count(states, runner.NodeState.Silent); away >= protocol.Quorum(len(states)) {
-		return states, fmt.Errorf("%w: %d nodes of the former list do not answer, and are a quorum that may go on granting; nothing was changed: run this again when they answer", redlatch.ErrNoQuorum, away)
+		return states, fmt.Errorf("%w: %d of %d nodes of the former membership do not answer, and are a quorum that may go on granting: %s; nothing was changed: run this again when they answer",
+			redlatch.ErrNoQuorum, away, len(states), names(states, runner.NodeState.Silent))
 	}
-	if err := unanswered(a.c.MarkAll(ctx, node.Request{Mark: node.MarkRead}, a.c.Members())); err != nil {
+	if err := unanswered(slices.Clone(own)); err != nil {
 		return states, fmt.Errorf("%w; nothing was changed: all nodes of the new list must answer", err)
 	}
 	if err := cmp.Or(a.contradicts(states), oddOneOut(states)); err != nil {
 		return states, err
 	}
 	a.c.Follow(states)
+	if err := a.requiresAll(ctx); err != nil {
+		return states, err
+	}
+	a.c.SetGeneration(a.generation(slices.Concat(states, own)))
 	least := sitsOut(states)
-	states = a.c.MarkAfter(ctx, node.Request{Mark: node.MarkBar, TTL: least}, barred, states)
+	states = a.c.MarkAfter(ctx, node.Request{Mark: node.MarkBar, TTL: least}, leaving, states)
 	if away := count(states, mayServe); away >= protocol.Quorum(len(states)) {
-		var barred []string
-		for _, s := range states {
-			if s.Reason == node.ReasonBarred {
-				barred = append(barred, s.Node)
-			}
-		}
 		return states, fmt.Errorf("%w: %d nodes of the former list do not answer any more, and are a quorum that may go on granting; barred, and granting nothing until the change is finished: %s; %s",
-			redlatch.ErrNoQuorum, away, cmp.Or(strings.Join(barred, " "), "none"), runner.RunAgain)
+			redlatch.ErrNoQuorum, away, cmp.Or(names(states, barred), "none"), runner.RunAgain)
 	}
 	// Nodes of the former membership only are marked too, so that they can
 	// report the new one to its clients.
 	least = max(least, sitsOut(states))
-	members := slices.Clip(a.c.Members())
+	all := slices.Clip(members)
 	var silent []runner.NodeState
-	for i, m := range barred {
+	for i, m := range leaving {
 		switch {
-		case slices.ContainsFunc(a.c.Members(), func(other *runner.Member) bool { return other.Name() == m.Name() }):
+		case slices.ContainsFunc(members, func(other *runner.Member) bool { return other.Name() == m.Name() }):
 		case states[i].Silent():
 			silent = append(silent, states[i])
 		default:
-			members = append(members, m)
+			all = append(all, m)
 		}
 	}
-	states = a.c.MarkAll(ctx, node.Request{Mark: node.MarkRead}, members)
-	states = a.c.MarkAfter(ctx, node.Request{Mark: node.MarkReplace, TTL: least}, members, states)
-	after := states[:len(a.c.Members())]
+	states = a.c.ReplaceMarkers(ctx, least, all)
+	after := states[:len(members)]
 	states = append(states, silent...)
 	if err := inside.MarkError(after); err != nil {
 		return states, fmt.Errorf("%w; the former list grants nothing any more, and a node that was not marked for the new one grants nothing either: %s", err, runner.RunAgain)
 	}
 	return states, nil
 }
+
+// generation returns the number of the new membership: that of a change to it
+// which was begun before, or one above the highest.
+func (a *Admin) generation(states []runner.NodeState) uint64 {
+	mine := a.c.Parameters()
+	highest, begun := uint64(0), false
+	for _, s := range states {
+		if s.Marked == nil || s.Marked.Generation < highest {
+			continue
+		}
+		ours := s.Marked.Barred() && s.Marked.Nodes == mine.Nodes || s.Marked.Agrees(mine)
+		begun = ours && (begun || s.Marked.Generation > highest)
+		highest = s.Marked.Generation
+	}
+	if begun {
+		return highest
+	}
+	return highest + 1
+}
+
+// names returns the names of the nodes that are so.
+func names(states []runner.NodeState, is func(runner.NodeState) bool) string {
+	var list []string
+	for _, s := range states {
+		if is(s) {
+			list = append(list, s.Node)
+		}
+	}
+	return strings.Join(list, " ")
+}
+
+func barred(s runner.NodeState) bool { return s.Reason == node.ReasonBarred }
 
 // formerMembers returns the nodes of the former membership, to be marked.
 func (a *Admin) formerMembers(former []redlatch.Node) ([]*runner.Member, error) {
@@ -85,7 +125,7 @@ func (a *Admin) formerMembers(former []redlatch.Node) ([]*runner.Member, error) 
 			return nil, &node.ConfigError{Field: fmt.Sprintf("Former[%d]", i), Value: nil, Bound: "a node"}
 		}
 		if _, ok := n.(node.Guarded); !ok {
-			return nil, &node.ConfigError{Field: fmt.Sprintf("Former[%d]", i), Value: n.String(), Bound: "a node that can be marked"}
+			return nil, &node.ConfigError{Field: fmt.Sprintf("Former[%d]", i), Value: n.String(), Bound: "a node that can be marked", Problem: n.String() + " needs no init: it has no restart guard"}
 		}
 		members[i] = a.c.NewMember(n)
 	}
@@ -135,8 +175,9 @@ func (a *Admin) contradicts(former []runner.NodeState) error {
 		// The addresses may differ, but not their number.
 		marked := strings.Fields(s.Marked.Nodes)
 		if slices.Contains(marked, s.Node) && len(marked) > len(names) {
-			return &node.ConfigError{Field: "former list", Value: strings.Join(names, " "), Bound: fmt.Sprintf("the list that %s is marked for, %q%s; nothing was changed",
-				s.Node, s.Marked.Nodes, runner.Difference(strings.Join(names, " "), s.Marked.Nodes))}
+			return &node.ConfigError{Field: "Former", Value: strings.Join(names, " "), Bound: fmt.Sprintf("%q", s.Marked.Nodes), Problem: fmt.Sprintf(
+				"former membership differs from the one on %s: %s; nothing was changed",
+				s.Node, runner.Difference(strings.Join(names, " "), s.Marked.Nodes))}
 		}
 	}
 	return nil
@@ -156,9 +197,9 @@ func oddOneOut(states []runner.NodeState) error {
 			}
 		}
 		if marked >= 2 && s.Left > 2*others {
-			return &node.ConfigError{Field: "node", Value: s.Node, Bound: fmt.Sprintf(
-				"one that is quarantined for about as long as the others, %v at the most: it says %v more, so its clock was wrong when it was marked, and all would be quarantined for as long; nothing was changed: remove its marker (redis-cli DEL redlatch:1:marker), as if it had lost its data, and run this again",
-				others, s.Left.Round(time.Second))}
+			return &node.ConfigError{Field: "node", Value: s.Node, Bound: "quarantined for about as long as the others", Problem: fmt.Sprintf(
+				"%s is quarantined for another %v, the others for %v at most: its clock was wrong when it was marked, and the change would quarantine all nodes that long; nothing was changed; remove its marker (redis-cli DEL redlatch:1:marker), as if it had lost its data, and run this again",
+				s.Node, s.Left.Round(time.Second), others)}
 		}
 	}
 	return nil

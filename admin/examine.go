@@ -6,11 +6,11 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/redlatch/redlatch"
 	"github.com/redlatch/redlatch/internal/inside"
+	"github.com/redlatch/redlatch/internal/opt"
 	"github.com/redlatch/redlatch/internal/protocol"
 	"github.com/redlatch/redlatch/internal/runner"
 	"github.com/redlatch/redlatch/node"
@@ -23,9 +23,13 @@ type ExamineOptions struct {
 	// "redlatch-doctor".
 	Name string
 
-	// Samples is how many round trips are measured, from 1 to 1000. Defaults
-	// to 50.
+	// Samples is how many round trips are measured on each node, from 1 to
+	// 1000, one every 25 ms. Slow nodes are measured less often, so that it
+	// takes 8 s at most. Defaults to 200, which take 5 s.
 	Samples int
+
+	// Progress is called after each round trip on any node, if it is set.
+	Progress func()
 }
 
 // Checkup is the result of an examination.
@@ -44,6 +48,9 @@ type NodeCheckup struct {
 	Node string
 	// Median and P99 are of the round trip times.
 	Median, P99 time.Duration
+	// Slow is what a slow round trip takes: the upper quartile of the slowest of
+	// each ten in a row. One hiccup does not change it.
+	Slow time.Duration
 	// Clock is how far the node's clock is ahead of ours, plus or minus
 	// ClockError.
 	Clock, ClockError time.Duration
@@ -71,17 +78,18 @@ const examineLimit = 15 * time.Second
 // Examine looks for risks to locks on nodes, and measures which times fit them.
 // It changes no lock and no node, and leaves the nodes open. Unlike New it does
 // not refuse a server that is listed twice: it reports it.
-func Examine(ctx context.Context, nodes []redlatch.Node, opts redlatch.Options, how ExamineOptions) (*Checkup, error) {
+func Examine(ctx context.Context, nodes []redlatch.Node, opts *redlatch.Options, examine *ExamineOptions) (*Checkup, error) {
+	how := opt.Value(examine)
 	if how.Name == "" {
 		how.Name = "redlatch-doctor"
 	}
 	if how.Samples == 0 {
-		how.Samples = 50
+		how.Samples = 200
 	}
 	if how.Samples < 1 || how.Samples > 1000 {
-		return nil, &node.ConfigError{Field: "Samples", Value: how.Samples, Bound: "from 1 to 1000"}
+		return nil, &node.ConfigError{Field: "Samples", Value: how.Samples, Bound: "between 1 and 1000"}
 	}
-	in, err := inside.Assemble(nodes, opts)
+	in, err := inside.Assemble(nodes, opt.Value(opts))
 	if err != nil {
 		return nil, err
 	}
@@ -96,9 +104,9 @@ func Examine(ctx context.Context, nodes []redlatch.Node, opts redlatch.Options, 
 		exam.Replicas, exam.ReplicaLag = a.c.Parameters().Replicas, a.c.Parameters().ReplicaLag
 	}
 	seen := make([]NodeCheckup, len(a.c.Members()))
-	errs := a.c.Each(ctx, examineLimit, func(ctx context.Context, m *runner.Member) error {
+	errs := a.c.ForEachNode(ctx, examineLimit, func(ctx context.Context, m *runner.Member) error {
 		found := NodeCheckup{Node: m.Name()}
-		err := a.examine(ctx, m, &found, exam, how.Samples)
+		err := a.examine(ctx, m, &found, exam, how)
 		if err == nil {
 			seen[m.Index()] = found
 		}
@@ -117,7 +125,7 @@ func Examine(ctx context.Context, nodes []redlatch.Node, opts redlatch.Options, 
 }
 
 // examine runs all checks on one node.
-func (a *Admin) examine(ctx context.Context, m *runner.Member, n *NodeCheckup, exam node.Exam, samples int) error {
+func (a *Admin) examine(ctx context.Context, m *runner.Member, n *NodeCheckup, exam node.Exam, how ExamineOptions) error {
 	ask := func() (time.Time, error) {
 		reply, err := m.Node().Do(ctx, node.Request{Op: node.OpInspect, Name: exam.Name})
 		return reply.Now, err
@@ -138,28 +146,15 @@ func (a *Admin) examine(ctx context.Context, m *runner.Member, n *NodeCheckup, e
 			}
 		}
 	}
-	times := make([]time.Duration, samples)
-	for i := range times {
-		sent, start := a.c.Clock().Now(), time.Now()
-		now, err := ask()
-		if err != nil {
-			return err
-		}
-		times[i] = time.Since(start)
-		// The node read its clock during the round trip, so the shortest round
-		// trip gives the smallest error.
-		if half := times[i] / 2; i == 0 || half < n.ClockError {
-			n.Clock, n.ClockError = now.Sub(sent.Add(half)), half
-		}
+	if err := a.measure(ctx, n, ask, how); err != nil {
+		return err
 	}
-	slices.Sort(times)
-	n.Median, n.P99 = times[len(times)/2], times[(len(times)*99-1)/100]
 	if _, ok := m.Node().(node.Guarded); ok && a.c.Compares() {
 		read := node.Request{Mark: node.MarkRead}
 		if !exam.Guarded {
 			read.Name = exam.Name // one marker of a cluster's is enough
 		}
-		n.State = NodeState(a.c.MarkAll(ctx, read, []*runner.Member{m})[0])
+		n.State = public(a.c.MarkAll(ctx, read, []*runner.Member{m}))[0]
 	}
 	if examined, ok := m.Node().(node.Examiner); ok {
 		var err error
@@ -179,15 +174,15 @@ func (a *Admin) conclude(up *Checkup) {
 		judgeTrust(up, add)
 	}
 	if a.in.AnyMembership {
-		add(node.Finding{Severity: node.Advice, Check: "marker", Found: "markers of other lists of nodes are ignored (AnyMembership, --any-membership)",
-			Means: "clients with another list that use the same names can hold the same locks", Do: "see that no two applications share the name of a lock, or leave it out"})
+		add(node.Finding{Severity: node.Advice, Check: "marker", Found: "markers of other memberships are ignored (AnyMembership, --any-membership)",
+			Means: "clients with another membership can hold the same locks", Do: "see that no two applications share the name of a lock, or remove the option"})
 	}
 	for i := range up.Nodes {
 		n := &up.Nodes[i]
 		if n.Err != nil {
 			add(node.Finding{Severity: node.Warning, Check: "reach", Node: n.Node,
-				Found: strings.TrimPrefix(n.Err.Error(), "redlatch: "),
-				Means: "it takes no part: one more like it may be one too many",
+				Found: node.ErrorText(n.Err),
+				Means: "another failure may lose the quorum",
 				Do:    "see that it runs, and that this machine and this user may reach it"})
 			continue
 		}
@@ -205,17 +200,17 @@ func (a *Admin) judgeList(up *Checkup, add func(node.Finding)) {
 	n := len(up.Nodes)
 	switch {
 	case up.Answered < up.Need:
-		add(node.Finding{Severity: node.Danger, Check: "quorum", Found: fmt.Sprintf("%d of %d nodes answer, and %d are needed", up.Answered, n, up.Need),
-			Means: "no lock can be had, extended or released", Do: "bring back a majority of the nodes"})
+		add(node.Finding{Severity: node.Danger, Check: "quorum", Found: fmt.Sprintf("%d of %d nodes answer; quorum is %d", up.Answered, n, up.Need),
+			Means: "locks are unavailable", Do: "bring back a majority of the nodes"})
 	case up.Answered < n:
-		add(node.Finding{Severity: node.Warning, Check: "quorum", Found: fmt.Sprintf("%d of %d nodes answer, and %d are needed", up.Answered, n, up.Need),
-			Means: fmt.Sprintf("locks are had; %d more may fail", up.Answered-up.Need), Do: "bring back those that do not answer"})
+		add(node.Finding{Severity: node.Warning, Check: "quorum", Found: fmt.Sprintf("%d of %d nodes answer; quorum is %d", up.Answered, n, up.Need),
+			Means: tolerance(up.Answered - up.Need), Do: "bring back the nodes that do not answer"})
 	case n == 1:
-		add(node.Finding{Severity: node.Advice, Check: "quorum", Found: "there is one node", Means: "when it is away no lock can be had",
+		add(node.Finding{Severity: node.Advice, Check: "quorum", Found: "there is one node", Means: "single point of failure",
 			Do: "for locks that outlive a failure use three or five independent servers"})
 	case n%2 == 0:
 		add(node.Finding{Severity: node.Advice, Check: "quorum", Found: fmt.Sprintf("there are %d nodes", n),
-			Means: fmt.Sprintf("they bear the loss of %d, as %d would", n-up.Need, n-1), Do: "use an odd number"})
+			Means: fmt.Sprintf("they tolerate the loss of %d, as %d would", n-up.Need, n-1), Do: "use an odd number"})
 	default:
 		add(node.Finding{Severity: node.Fine, Check: "quorum", Found: fmt.Sprintf("all %d nodes answer; %d may fail", n, n-up.Need)})
 	}
@@ -225,12 +220,20 @@ func (a *Admin) judgeList(up *Checkup, add func(node.Finding)) {
 		case at.Err != nil || at.identity == "":
 		case other != "":
 			add(node.Finding{Severity: node.Danger, Check: "identity", Node: at.Node, Found: "it is the same server as " + other,
-				Means: "one server would be counted twice, and be a majority that is none: clients refuse the list",
+				Means: "one server would count twice towards the quorum: clients refuse the membership",
 				Do:    "list every server once"})
 		default:
 			first[at.identity] = at.Node
 		}
 	}
+}
+
+// tolerance says how many more nodes may fail.
+func tolerance(more int) string {
+	if more == 0 {
+		return "working; no further failure tolerated"
+	}
+	return fmt.Sprintf("working; %d more may fail", more)
 }
 
 // judgeClocks checks that the nodes' clocks agree. The quarantine allows for
@@ -280,8 +283,8 @@ func judgeTrust(up *Checkup, add func(node.Finding)) {
 		}
 	}
 	if trusted < up.Need && up.Answered >= up.Need {
-		add(node.Finding{Severity: node.Danger, Check: "marker", Found: fmt.Sprintf("%d of %d nodes are trusted, and %d are needed", trusted, len(up.Nodes), up.Need),
-			Means: "no lock can be had until those that are not have sat out",
+		add(node.Finding{Severity: node.Danger, Check: "marker", Found: fmt.Sprintf("%d of %d nodes are trusted; quorum is %d", trusted, len(up.Nodes), up.Need),
+			Means: "locks are unavailable until quarantine ends",
 			Do:    "run redlatch init, which waits until they are trusted"})
 	}
 }
@@ -291,59 +294,20 @@ func judgeMarker(n *NodeCheckup) node.Finding {
 	f := node.Finding{Check: "marker", Node: n.Node}
 	switch s := n.State; {
 	case s.Reason == node.ReasonBarred:
-		f.Severity, f.Found = node.Danger, "it is barred, since "+node.ReasonText(s.Reason)
-		f.Means, f.Do = "it grants nothing, to whichever list", runner.RunAgain
+		f.Severity, f.Found = node.Danger, "barred: "+node.ReasonText(s.Reason)
+		f.Means, f.Do = "it grants nothing", runner.RunAgain
 	case s.Err != nil:
-		f.Severity, f.Found = node.Danger, strings.TrimPrefix(s.Err.Error(), "redlatch: ")
-		f.Means, f.Do = "this client is refused there: with another list both could hold one lock", "give the list that it is marked for, or take one of the other ways named"
+		f.Severity, f.Found = node.Danger, node.ErrorText(s.Err)
+		f.Means, f.Do = "it refuses this client: with two memberships both could hold one lock", "give the membership that it is marked for, or do as the message says"
 	case s.Left > 0:
-		f.Severity, f.Found = node.Warning, fmt.Sprintf("it is in quarantine for %v yet, since %s", s.Left.Round(time.Millisecond), node.ReasonText(s.Reason))
+		f.Severity, f.Found = node.Warning, node.QuarantineText(s.Left, s.Reason)
 		f.Means, f.Do = "until then it grants nothing", "wait, as redlatch init does"
 	case !s.Trusted:
-		f.Severity, f.Found = node.Warning, "it is not marked, or restarted since it was"
-		f.Means = "it takes no part, and one other node less may fail: the next client with this list marks it, and it is quarantined from then on"
+		f.Severity, f.Found = node.Warning, "not marked, or restarted since"
+		f.Means = "one failure less is tolerated: the next client with this membership marks it, and its quarantine begins"
 		f.Do = "run redlatch init, which marks it and waits until it is trusted"
 	default:
-		f.Found = fmt.Sprintf("it is marked for this list and trusted; max TTL %v, window %v", s.Marked.MaxTTL, s.Marked.Window)
+		f.Found = fmt.Sprintf("marked for this membership and trusted; max TTL %v, window %v", s.Marked.MaxTTL, s.Marked.Window)
 	}
 	return f
-}
-
-// recommend finds times that fit the measurements: a node time limit of ten
-// slow round trips, and a TTL in which about ten such limits fit between the
-// first try of an extension, after a third of the TTL, and the deadline.
-func (a *Admin) recommend(up *Checkup, add func(node.Finding)) {
-	var slowest time.Duration
-	for _, n := range up.Nodes {
-		if n.Err == nil {
-			slowest = max(slowest, n.P99)
-		}
-	}
-	if slowest == 0 {
-		return
-	}
-	const least = 50 * time.Millisecond
-	up.NodeTimeout = max(least, roundUp(10*slowest))
-	up.TTL = max(2*time.Second, roundUp(40*up.NodeTimeout))
-	for _, m := range a.c.Members() {
-		if slow, ok := m.Node().(node.Slow); ok {
-			up.NodeTimeout = max(up.NodeTimeout, slow.TimeLimit())
-			up.TTL = max(up.TTL, 2*slow.TimeLimit())
-		}
-	}
-	f := node.Finding{Check: "times", Found: fmt.Sprintf("the slowest round trips take %v: a TTL of %v and a node time limit of %v fit", slowest.Round(10*time.Microsecond), up.TTL, up.NodeTimeout)}
-	if most := a.c.Parameters().MaxTTL; up.TTL > most {
-		f.Severity, f.Means = node.Warning, fmt.Sprintf("the nodes allow a TTL of %v at the most: locks may be lost to slow answers", most)
-		f.Do = "bring client and nodes closer together, or allow longer locks: redlatch init --max-ttl"
-	}
-	add(f)
-}
-
-// roundUp rounds up to one leading digit.
-func roundUp(d time.Duration) time.Duration {
-	unit := time.Millisecond
-	for d >= 10*unit {
-		unit *= 10
-	}
-	return (d + unit - 1) / unit * unit
 }

@@ -9,8 +9,8 @@ import (
 
 	"github.com/redlatch/redlatch"
 	"github.com/redlatch/redlatch/admin"
-	"github.com/redlatch/redlatch/memory"
 	"github.com/redlatch/redlatch/node"
+	"github.com/redlatch/redlatch/store/memory"
 )
 
 func TestRecommendedTimesFollowTheMeasured(t *testing.T) {
@@ -26,7 +26,7 @@ func TestRecommendedTimesFollowTheMeasured(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			links, nodes := newLinks(t, 3)
 			links[1].set(func(l *link) { l.out = c.trip })
-			up, err := admin.Examine(t.Context(), nodes, redlatch.Options{}, admin.ExamineOptions{Samples: 10})
+			up, err := admin.Examine(t.Context(), nodes, nil, &admin.ExamineOptions{Samples: 10})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -42,19 +42,59 @@ func TestRecommendedTimesFollowTheMeasured(t *testing.T) {
 	}
 }
 
+// TestSuggestedTTLIsNotThatOfAHiccup has one slow round trip in fifty, as a
+// machine has that does something else for a moment, and then one in five.
+func TestSuggestedTTLIsNotThatOfAHiccup(t *testing.T) {
+	for every, want := range map[int]time.Duration{50: 2 * time.Second, 5: 300 * time.Second} {
+		synctest.Test(t, func(t *testing.T) {
+			links, nodes := newLinks(t, 3)
+			asked := 0
+			links[1].set(func(l *link) {
+				l.out = time.Microsecond
+				l.hook = func(node.Request) {
+					if asked++; asked%every == 0 {
+						time.Sleep(500 * time.Millisecond)
+					}
+				}
+			})
+			up, err := admin.Examine(t.Context(), nodes, nil, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if up.TTL != want {
+				t.Errorf("one slow round trip in %d: suggested TTL %v, want %v", every, up.TTL, want)
+			}
+		})
+	}
+}
+
+// TestMeasuringHasALimit has a node that takes longer than there is time for all
+// samples.
+func TestMeasuringHasALimit(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		links, nodes := newLinks(t, 1)
+		links[0].set(func(l *link) { l.out = 100 * time.Millisecond })
+		start, trips := time.Now(), 0
+		up, err := admin.Examine(t.Context(), nodes, nil, &admin.ExamineOptions{Samples: 1000, Progress: func() { trips++ }})
+		if took := time.Since(start); err != nil || up.Answered != 1 || took > 10*time.Second || trips < 50 {
+			t.Errorf("%d trips in %v: %+v, %v", trips, took, up, err)
+		}
+	})
+}
+
 func TestExaminationGoesOnWithoutNodesThatHang(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		links, nodes := newLinks(t, 3)
 		links[0].freeze()
 		links[2].set(func(l *link) { l.refusing = errors.New("unplugged") })
-		up, err := admin.Examine(t.Context(), nodes, redlatch.Options{}, admin.ExamineOptions{Samples: 2})
+		up, err := admin.Examine(t.Context(), nodes, nil, &admin.ExamineOptions{Samples: 2})
 		if err != nil || up.Answered != 1 || up.Need != 2 || up.Worst() != node.Danger {
 			t.Errorf("found is %+v, %v", up, err)
 		}
 		links[0].thaw()
 	})
 	for _, how := range []admin.ExamineOptions{{Samples: -1}, {Samples: 1001}, {Name: strings.Repeat("n", 600)}} {
-		_, err := admin.Examine(t.Context(), memory.Nodes(1), redlatch.Options{}, how)
+		_, err := admin.Examine(t.Context(), memory.Nodes(1), nil, &how)
 		wantErr(t, err, redlatch.ErrConfig)
 	}
 }

@@ -10,8 +10,8 @@ import (
 	"time"
 
 	"github.com/redlatch/redlatch"
-	"github.com/redlatch/redlatch/memory"
 	"github.com/redlatch/redlatch/node"
+	"github.com/redlatch/redlatch/store/memory"
 )
 
 // link is between a client and a node in memory: it can be slow, cut off or
@@ -30,7 +30,7 @@ func newLinks(t testing.TB, n int) ([]*link, []redlatch.Node) {
 	links := make([]*link, n)
 	nodes := make([]redlatch.Node, n)
 	for i := range links {
-		links[i] = &link{Node: memory.New(memory.Options{Name: strconv.Itoa(i + 1)}), requests: map[node.Op]int{}}
+		links[i] = &link{Node: memory.New(&memory.Options{Name: strconv.Itoa(i + 1)}), requests: map[node.Op]int{}}
 		nodes[i] = links[i]
 		t.Cleanup(links[i].thaw)
 	}
@@ -125,7 +125,7 @@ func wantFree(t *testing.T, links []*link, name string) {
 // newClient returns a client that is closed with the test.
 func newClient(t testing.TB, nodes []redlatch.Node, opts redlatch.Options) *redlatch.Client {
 	t.Helper()
-	c, err := redlatch.New(nodes, opts)
+	c, err := redlatch.New(nodes, &opts)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -135,7 +135,7 @@ func newClient(t testing.TB, nodes []redlatch.Node, opts redlatch.Options) *redl
 
 func mustLock(t testing.TB, c *redlatch.Client, name string, opts redlatch.LockOptions) *redlatch.Lease {
 	t.Helper()
-	l, err := c.Lock(context.Background(), name, opts)
+	l, err := c.Lock(context.Background(), name, &opts)
 	if err != nil {
 		t.Fatal(err)
 	}

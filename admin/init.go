@@ -8,6 +8,7 @@ import (
 
 	"github.com/redlatch/redlatch"
 	"github.com/redlatch/redlatch/internal/inside"
+	"github.com/redlatch/redlatch/internal/opt"
 	"github.com/redlatch/redlatch/internal/runner"
 	"github.com/redlatch/redlatch/node"
 )
@@ -63,6 +64,10 @@ type NodeState struct {
 	Reason string
 	// Marked is its marker; nil if it has none.
 	Marked *node.Guard
+	// Epoch counts the markings of the node, and Epochs is what it has noted of
+	// the other nodes.
+	Epoch  uint64
+	Epochs node.Epochs
 	// TrustedFor is how long it has been trusted, by its own clock.
 	TrustedFor time.Duration
 	// Replicas is how many of its replicas are online.
@@ -76,7 +81,8 @@ type NodeState struct {
 func public(states []runner.NodeState) []NodeState {
 	out := make([]NodeState, len(states))
 	for i, s := range states {
-		out[i] = NodeState(s)
+		out[i] = NodeState{Node: s.Node, Trusted: s.Trusted, Left: s.Left, Reason: s.Reason, Marked: s.Marked, Epoch: s.Epoch, Epochs: s.Epochs,
+			TrustedFor: s.TrustedFor, Replicas: s.Replicas, Now: s.Now, Err: s.Err}
 	}
 	return out
 }
@@ -84,32 +90,69 @@ func public(states []runner.NodeState) []NodeState {
 // Init marks the nodes for the client's membership, and returns the state of
 // each. A node that is already marked is not changed. Every node must answer.
 // The error names one that does not; it can be marked later.
-func (a *Admin) Init(ctx context.Context, opts InitOptions) ([]NodeState, error) {
+func (a *Admin) Init(ctx context.Context, opts *InitOptions) ([]NodeState, error) {
+	o := opt.Value(opts)
 	for i, m := range a.c.Members() {
 		if _, ok := m.Node().(node.Guarded); !ok {
-			return nil, &node.ConfigError{Field: fmt.Sprintf("nodes[%d]", i), Value: m.Name(), Bound: "a node that can be marked"}
+			return nil, &node.ConfigError{Field: fmt.Sprintf("nodes[%d]", i), Value: m.Name(), Bound: "a node that can be marked",
+				Problem: m.Name() + " needs no init: it has no restart guard"}
+		}
+	}
+	if len(o.Former) == 0 {
+		if err := a.requiresAll(ctx); err != nil {
+			return nil, err
 		}
 	}
 	var states []runner.NodeState
 	var err error
 	switch {
-	case opts.Retired && (opts.AssumeFresh || len(opts.Former) > 0):
+	case o.Retired && (o.AssumeFresh || len(o.Former) > 0):
 		return nil, &node.ConfigError{Field: "Retired", Value: true, Bound: "false together with AssumeFresh or Former"}
-	case len(opts.Former) > 0 && opts.AssumeFresh:
-		return nil, &node.ConfigError{Field: "AssumeFresh", Value: true, Bound: "false when the list is changed: the nodes of the former list are in service"}
-	case opts.Retired:
+	case len(o.Former) > 0 && o.AssumeFresh:
+		return nil, &node.ConfigError{Field: "AssumeFresh", Value: true, Bound: "false when the membership changes: the former nodes are in service"}
+	case o.Retired:
 		states, err = a.retire(ctx)
-	case len(opts.Former) > 0:
-		states, err = a.changeList(ctx, opts.Former)
-	case opts.AssumeFresh:
+	case len(o.Former) > 0:
+		states, err = a.changeList(ctx, o.Former)
+	case o.AssumeFresh:
 		states, err = a.markNodes(ctx, node.MarkFresh)
 	default:
 		states, err = a.markNodes(ctx, node.MarkWrite)
 	}
-	if err == nil && opts.Wait {
-		states, err = a.awaitTrust(ctx, states, opts.Progress)
+	if err == nil && o.Wait {
+		states, err = a.awaitTrust(ctx, states, o.Progress)
 	}
 	return public(states), err
+}
+
+// requiresAll refuses a number of required replicas that is above 0 and below
+// the number of all: a replica that changes sides unseen then lets a second
+// holder in. A number that the caller did not set is that of the markers.
+func (a *Admin) requiresAll(ctx context.Context) error {
+	required := a.c.Parameters().Replicas
+	for _, m := range a.c.Members() {
+		n, ok := m.Node().(node.ReplicaLister)
+		if !ok {
+			continue
+		}
+		all, known, err := n.ListedReplicas(ctx)
+		if known && required == 0 {
+			a.c.AdoptMarkers(ctx)
+			required = a.c.Parameters().Replicas
+		}
+		switch {
+		case !known:
+		case required == 0:
+			return nil
+		case err != nil:
+			return fmt.Errorf("%w: how many replicas %s has is not known: %w; nothing was changed: run this again when a sentinel answers SENTINEL MASTER", redlatch.ErrNoQuorum, m.Name(), err)
+		case required < all:
+			return &node.ConfigError{Field: "Replicas", Value: required, Bound: fmt.Sprintf(
+				"%d, the number of all replicas that the sentinels of %s list: with fewer, one that changes sides lets a second holder in; nothing was changed: require %d (redlatch init --replicas; nodes that are marked already also need --former), or, if a replica is gone for good, execute SENTINEL RESET on each sentinel, one after the other, so that they forget it",
+				all, m.Name(), all)}
+		}
+	}
+	return nil
 }
 
 // markNodes marks the client's nodes, by MarkWrite or MarkFresh.

@@ -36,7 +36,9 @@ type LockState struct {
 	// the holder, of the last holder, or of a client that was refused. It is 0
 	// if no node remembers one.
 	Fence redlatch.Token
-	// Waiting is the number of waiters: the highest that any node reports.
+	// Waiting is the number of clients that wait: the highest that any node
+	// reports. A client counts once, however many of its goroutines wait: they
+	// queue behind one that asks.
 	Waiting int
 	// Waiters are the first waiters, in the order of their tickets. Only Show
 	// sets them.
@@ -97,8 +99,7 @@ type Survey struct {
 }
 
 // List returns the locks that are held or waited for on any node, as far as the
-// nodes can list them: on Redis it finds neither a lock without a token nor a
-// lock of a foreign Redlock client. If too few nodes answered, it returns what
+// nodes can list them: on Redis it finds no lock of a foreign Redlock client. If too few nodes answered, it returns what
 // was found and a *redlatch.QuorumError. It takes time in proportion to the
 // number of keys on the nodes; ctx ends it.
 func (a *Admin) List(ctx context.Context) (*Survey, error) {
@@ -109,7 +110,7 @@ func (a *Admin) List(ctx context.Context) (*Survey, error) {
 // theirs.
 func (a *Admin) list(ctx context.Context, silent []error) (*Survey, error) {
 	all, start := make([]map[string]node.Listing, len(a.c.Members())), a.c.Clock().Uptime()
-	errs := a.c.Each(ctx, 0, func(ctx context.Context, m *runner.Member) error {
+	errs := a.c.ForEachNode(ctx, 0, func(ctx context.Context, m *runner.Member) error {
 		if err := silent[m.Index()]; err != nil {
 			return err
 		}
@@ -118,7 +119,7 @@ func (a *Admin) list(ctx context.Context, silent []error) (*Survey, error) {
 			return errCannotList
 		}
 		found := map[string]node.Listing{}
-		err := runner.WhileItGoesOn(ctx, max(runner.WalkLimit, a.c.NodeTimeout()), func(ctx context.Context) error {
+		err := runner.WithProgressTimeout(ctx, max(runner.WalkLimit, a.c.NodeTimeout()), func(ctx context.Context) error {
 			return n.List(ctx, a.in.Prefix, func(l node.Listing) {
 				found[l.Name] = l
 				progress.Tell(ctx)
@@ -171,7 +172,7 @@ func (a *Admin) Show(ctx context.Context, name string) (*LockState, error) {
 	}
 	nodes, start := make([]NodeListing, len(a.c.Members())), a.c.Clock().Uptime()
 	found := make([]node.Listing, len(a.c.Members()))
-	errs := a.c.Each(ctx, a.c.NodeTimeout(), func(ctx context.Context, m *runner.Member) error {
+	errs := a.c.ForEachNode(ctx, a.c.NodeTimeout(), func(ctx context.Context, m *runner.Member) error {
 		var l node.Listing
 		var err error
 		if n, ok := m.Node().(node.Lister); ok {
@@ -306,7 +307,7 @@ func (a *Admin) addMarks(s *LockState) {
 		if n.Err == nil && !n.Since.IsZero() {
 			since = append(since, n.Since)
 		}
-		for _, m := range n.Marks {
+		for _, m := range n.Completed {
 			all := marks[m.Occurrence]
 			if all == nil {
 				all = &MarkState{Occurrence: m.Occurrence}
@@ -324,7 +325,7 @@ func (a *Admin) addMarks(s *LockState) {
 	slices.SortFunc(s.Marks, func(a, b MarkState) int {
 		return cmp.Or(b.Until.Compare(a.Until), cmp.Compare(b.Occurrence, a.Occurrence))
 	})
-	s.Marks = s.Marks[:min(len(s.Marks), node.MaxMarks)]
+	s.Marks = s.Marks[:min(len(s.Marks), node.MaxCompleted)]
 	if quorum := protocol.Quorum(len(s.Nodes)); len(since) >= quorum {
 		slices.SortFunc(since, time.Time.Compare)
 		s.MarksSince = since[quorum-1]

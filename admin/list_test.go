@@ -61,7 +61,7 @@ func TestShowNamesWhoWaitsInTheirOrder(t *testing.T) {
 		for _, label := range []string{"first", "second"} {
 			c := newClient(t, nodes, redlatch.Options{Label: label, RetryDelay: 100 * time.Millisecond})
 			go func() {
-				c.Lock(ctx, "job", redlatch.LockOptions{})
+				c.Lock(ctx, "job", nil)
 				done <- struct{}{}
 			}()
 			time.Sleep(10 * time.Millisecond)
@@ -102,7 +102,7 @@ func TestShowCountsTheNodesThatHaveAMark(t *testing.T) {
 		began := time.Now()
 		remember := func(occurrence string, links ...*link) {
 			for _, l := range links {
-				req := node.Request{Op: node.OpRemember, Name: "p:job", Occurrence: occurrence, Retention: time.Hour}
+				req := node.Request{Op: node.OpComplete, Name: "p:job", Occurrence: occurrence, Retention: time.Hour}
 				if r, err := l.Do(t.Context(), req); err != nil || r.Status != node.Granted {
 					t.Fatal(r.Status, err)
 				}
@@ -241,14 +241,14 @@ func TestAListingWithoutAQuorumSaysWhatTheNodesDid(t *testing.T) {
 		}
 		silent := "; memory:2: node did not answer within its time limit; memory:3: node did not answer within its time limit"
 		s, err := admin.New(c).List(t.Context())
-		if want := "redlatch: list of all locks needs 2 of 3 nodes, after 5s: memory:1: answered" + silent; err == nil || err.Error() != want {
+		if want := "redlatch: cannot list the locks: no quorum (2 of 3 needed): memory:1: answered" + silent; err == nil || err.Error() != want {
 			t.Errorf("got  %v\nwant %s", err, want)
 		}
 		if len(s.Failed) != 2 || !errors.Is(s.Failed[0].Err, redlatch.ErrNodeTimeout) {
 			t.Errorf("failed are %v", s.Failed)
 		}
 		state, err := admin.New(c).Show(t.Context(), "job")
-		if want := `redlatch: inspect of "job" needs 2 of 3 nodes, after 1s: memory:1: answered` + silent; err == nil || err.Error() != want {
+		if want := `redlatch: cannot inspect "job": no quorum (2 of 3 needed): memory:1: answered` + silent; err == nil || err.Error() != want {
 			t.Errorf("got  %v\nwant %s", err, want)
 		}
 		if !errors.Is(state.Nodes[1].Err, redlatch.ErrNodeTimeout) || errors.Is(err, context.DeadlineExceeded) {
@@ -317,7 +317,7 @@ func TestShowNamesEveryReaderAndSlotAndWhatWaitersWaitFor(t *testing.T) {
 			for i, other := range []redlatch.LockOptions{{}, {Shared: true}, {Slots: 3}} {
 				c := newClient(t, nodes, redlatch.Options{Label: []string{"writer", "reader", "slot"}[i]})
 				go func() {
-					c.Lock(ctx, "res", other)
+					c.Lock(ctx, "res", &other)
 					done <- struct{}{}
 				}()
 				time.Sleep(time.Second)
@@ -373,12 +373,12 @@ func TestBreakTakesTheLockFromEveryReader(t *testing.T) {
 		}
 		// One that came after the others were shown is left alone, and so are they.
 		late := sharers(t, nodes, redlatch.LockOptions{Shared: true}, "late")
-		_, err = a.Break(t.Context(), "res", admin.BreakOptions{Seen: s.Fence})
+		_, err = a.Break(t.Context(), "res", &admin.BreakOptions{Seen: s.Fence})
 		wantErr(t, err, redlatch.ErrHeld)
 		if text := err.Error(); strings.Count(text, "held by") != 1 || !strings.Contains(text, "/one and 3 other readers") || strings.Contains(text, "and by") {
 			t.Errorf("the error is %v", err)
 		}
-		if _, err := a.Break(t.Context(), "res", admin.BreakOptions{}); err != nil {
+		if _, err := a.Break(t.Context(), "res", nil); err != nil {
 			t.Fatal(err)
 		}
 		wantFree(t, links, "res")

@@ -52,7 +52,7 @@ func (a *Admin) Probe(ctx context.Context) *Pulse {
 	marked := make(chan []runner.NodeState, 1)
 	go func() { marked <- a.markersWithin(ctx, limit, key) }()
 	seen := make([]NodePulse, len(p.Nodes))
-	errs := a.c.Each(ctx, limit, func(ctx context.Context, m *runner.Member) error {
+	errs := a.c.ForEachNode(ctx, limit, func(ctx context.Context, m *runner.Member) error {
 		found := NodePulse{Node: m.Name()}
 		err := a.probe(ctx, m, key, &found)
 		if err == nil {
@@ -68,7 +68,7 @@ func (a *Admin) Probe(ctx context.Context) *Pulse {
 			p.Answered++
 		}
 		if p.Guarded {
-			n.State = NodeState(states[i])
+			n.State = public(states[i : i+1])[0]
 		}
 	}
 	p.Window = a.c.Parameters().Window

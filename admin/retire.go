@@ -47,11 +47,11 @@ func onItsList(s runner.NodeState) error {
 	list := s.Marked.Nodes
 	switch {
 	case slices.Contains(strings.Fields(list), s.Node):
-		return &node.ConfigError{Field: "node", Value: s.Node, Bound: fmt.Sprintf(
-			"one that was taken off the list that it is marked for, %q: it is on that list; nothing was changed: to take it off, run redlatch init --nodes NEW --former OLD", list)}
+		return &node.ConfigError{Field: "node", Value: s.Node, Bound: "one that was removed from its membership", Problem: fmt.Sprintf(
+			"%s is in the membership that it is marked for, %q; nothing was changed; to remove it, run redlatch init --nodes NEW --former OLD", s.Node, list)}
 	case strings.Contains(s.Node, "://") && !strings.Contains(list, "://"):
-		return &node.ConfigError{Field: "node", Value: s.Node, Bound: fmt.Sprintf(
-			"one that was taken off the list that it is marked for, which has the name %q, which does not show that; nothing was changed: if it is so, remove the marker (redis-cli DEL redlatch:1:marker)", list)}
+		return &node.ConfigError{Field: "node", Value: s.Node, Bound: "one that was removed from its membership", Problem: fmt.Sprintf(
+			"%s is marked for a membership with the name %q, which does not show whether the node is still in it; nothing was changed; if it was removed, delete the marker (redis-cli DEL redlatch:1:marker)", s.Node, list)}
 	}
 	return nil
 }

@@ -68,9 +68,9 @@ func TestEveryRowOfTheCatalogueHasATestThatRuns(t *testing.T) {
 func TestDoctoredCataloguesAreFoundOut(t *testing.T) {
 	text, source := catalogue(t), newTree("..")
 	for _, c := range []struct{ name, before, after, want string }{
-		{"a row without a test", "| `redis`: `TestForgottenScriptsAreSentAgain`, `TestNobodyIsStarvedInTrouble` |", "| |", "SCRIPT FLUSH has no test"},
-		{"a test in words", "`redis`: `TestFailoverBehindOneNameDoesNotLetASecondHolderIn`", "by hand", "which is not of the form"},
-		{"a test that is not there", "`TestFailoverBehindOneNameDoesNotLetASecondHolderIn`", "`TestFailoverBehindOneNameIsFine`", "there is no test redis.TestFailoverBehindOneNameIsFine"},
+		{"a row without a test", "| `store/redis`: `TestForgottenScriptsAreSentAgain`, `TestNobodyIsStarvedInTrouble` |", "| |", "SCRIPT FLUSH has no test"},
+		{"a test in words", "`store/redis`: `TestFailoverBehindOneNameDoesNotLetASecondHolderIn`", "by hand", "which is not of the form"},
+		{"a test that is not there", "`TestFailoverBehindOneNameDoesNotLetASecondHolderIn`", "`TestFailoverBehindOneNameIsFine`", "there is no test store/redis.TestFailoverBehindOneNameIsFine"},
 		{"a test of another package", "`fence`: `TestPausedHolderIsRefusedByEveryStore`", "`sqlite`: `TestPausedHolderIsRefusedByEveryStore`", "there is no test sqlite.TestPausedHolderIsRefusedByEveryStore"},
 		{"a row less", "\n| **Lost reply**", "\n| **Lost parcel**", "there is no row for: Lost reply"},
 		{"a row twice", "\n| **Minority down**", "\n| **Majority down**", "Majority down is there twice"},

@@ -14,12 +14,12 @@
 // (SQL), one for Redis, and one in the memory of a process (Gate); an HTTP
 // server can use each of them (Middleware).
 //
-//	guard, err := fence.NewSQL(db, fence.PostgreSQL, fence.SQLOptions{})
+//	guard, err := fence.NewSQL(db, fence.PostgreSQL, nil)
 //	err = guard.Create(ctx) // once: the table with the guard rows
 //
 // Do makes the check and the writes one transaction:
 //
-//	err = locks.Do(ctx, "orders/42", redlatch.LockOptions{}, func(ctx context.Context, l *redlatch.Lease) error {
+//	err = locks.Do(ctx, "orders/42", nil, func(ctx context.Context, l *redlatch.Lease) error {
 //		return guard.Do(ctx, "orders/42", l.Token(), func(tx *sql.Tx) error {
 //			_, err := tx.ExecContext(ctx, "UPDATE orders SET state = 'paid' WHERE id = 42")
 //			return err

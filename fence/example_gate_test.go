@@ -8,25 +8,25 @@ import (
 
 	"github.com/redlatch/redlatch"
 	"github.com/redlatch/redlatch/fence"
-	"github.com/redlatch/redlatch/memory"
+	"github.com/redlatch/redlatch/store/memory"
 )
 
 // A gate before something that lives in this process. The first holder lost
 // its lock and does not know it yet.
 func ExampleGate() {
-	locks, err := redlatch.New([]redlatch.Node{memory.New(memory.Options{})}, redlatch.Options{})
+	locks, err := redlatch.New([]redlatch.Node{memory.New(nil)}, nil)
 	if err != nil {
 		log.Fatal(err)
 	}
 	defer locks.Close()
-	gate, err := fence.NewGate(fence.GateOptions{})
+	gate, err := fence.NewGate(nil)
 	if err != nil {
 		log.Fatal(err)
 	}
 
 	ctx := context.Background()
 	acquire := func() redlatch.Token {
-		lease, err := locks.Lock(ctx, "printer", redlatch.LockOptions{})
+		lease, err := locks.Lock(ctx, "printer", nil)
 		if err != nil {
 			log.Fatal(err)
 		}
@@ -46,7 +46,7 @@ func ExampleGate() {
 // Readers do not refuse each other. They refuse a writer that is late, and a
 // later writer refuses them.
 func ExampleGate_CheckRead() {
-	gate, err := fence.NewGate(fence.GateOptions{})
+	gate, err := fence.NewGate(nil)
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -69,12 +69,12 @@ func ExampleGate_CheckRead() {
 // With LockOptions.Slots each slot is a resource of its own: holders of
 // different slots work at the same time, with tokens in any order.
 func ExampleGate_slots() {
-	locks, err := redlatch.New([]redlatch.Node{memory.New(memory.Options{})}, redlatch.Options{})
+	locks, err := redlatch.New([]redlatch.Node{memory.New(nil)}, nil)
 	if err != nil {
 		log.Fatal(err)
 	}
 	defer locks.Close()
-	gate, err := fence.NewGate(fence.GateOptions{})
+	gate, err := fence.NewGate(nil)
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -82,7 +82,7 @@ func ExampleGate_slots() {
 	ctx := context.Background()
 	var leases []*redlatch.Lease
 	for range 2 {
-		lease, err := locks.Lock(ctx, "printers", redlatch.LockOptions{Slots: 2})
+		lease, err := locks.Lock(ctx, "printers", &redlatch.LockOptions{Slots: 2})
 		if err != nil {
 			log.Fatal(err)
 		}

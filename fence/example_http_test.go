@@ -14,11 +14,11 @@ import (
 
 // The server refuses late requests; the client sends its token with each.
 func ExampleMiddleware() {
-	gate, err := fence.NewGate(fence.GateOptions{})
+	gate, err := fence.NewGate(nil)
 	if err != nil {
 		log.Fatal(err)
 	}
-	fenced, err := fence.Middleware(gate, fence.MiddlewareOptions{})
+	fenced, err := fence.Middleware(gate, nil)
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -11,9 +11,9 @@ import (
 
 	"github.com/redlatch/redlatch"
 	"github.com/redlatch/redlatch/fence"
-	"github.com/redlatch/redlatch/internal/redistest"
-	"github.com/redlatch/redlatch/redis"
-	"github.com/redlatch/redlatch/redis/rueidis"
+	"github.com/redlatch/redlatch/internal/test/redistest"
+	"github.com/redlatch/redlatch/store/redis"
+	"github.com/redlatch/redlatch/store/redis/rueidis"
 )
 
 // exampleRedis is a new server, and a client of it.
@@ -39,7 +39,7 @@ func ExampleRedis_Set() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	guard, err := fence.NewRedis(driver, fence.RedisOptions{})
+	guard, err := fence.NewRedis(driver, nil)
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -49,7 +49,7 @@ func ExampleSQL_Do() {
 	db, remove := exampleDB()
 	defer remove()
 
-	guard, err := fence.NewSQL(db, fence.SQLite, fence.SQLOptions{})
+	guard, err := fence.NewSQL(db, fence.SQLite, nil)
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -83,7 +83,7 @@ func ExampleSQL_CheckTx() {
 	db, remove := exampleDB()
 	defer remove()
 
-	guard, err := fence.NewSQL(db, fence.SQLite, fence.SQLOptions{})
+	guard, err := fence.NewSQL(db, fence.SQLite, nil)
 	if err != nil {
 		log.Fatal(err)
 	}

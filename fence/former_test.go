@@ -10,7 +10,7 @@ import (
 
 	"github.com/redlatch/redlatch/fence"
 	"github.com/redlatch/redlatch/node"
-	"github.com/redlatch/redlatch/redis"
+	"github.com/redlatch/redlatch/store/redis"
 )
 
 // What the version before readers sent, word for word.
@@ -112,7 +112,7 @@ func TestTablesOfTheVersionBeforeGoOnWorking(t *testing.T) {
 		t.Run(d.name, func(t *testing.T) {
 			db, table := d.open(t), newTable()
 			mustExec(t, db, "CREATE TABLE "+table+" "+formerSchema[d.dialect])
-			guard, err := fence.NewSQL(db, d.dialect, fence.SQLOptions{Table: table})
+			guard, err := fence.NewSQL(db, d.dialect, &fence.SQLOptions{Table: table})
 			if err != nil {
 				t.Fatal(err)
 			}

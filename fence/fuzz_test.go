@@ -23,11 +23,11 @@ func FuzzTokenHeaders(f *testing.F) {
 	f.Add("3", "3", true, "/data")
 	f.Add("3", "4", true, "/"+strings.Repeat("x", 300))
 	f.Fuzz(func(t *testing.T, first, second string, twice bool, path string) {
-		gate, err := NewGate(GateOptions{})
+		gate, err := NewGate(nil)
 		if err != nil {
 			t.Fatal(err)
 		}
-		wrap, err := Middleware(gate, MiddlewareOptions{Resource: func(*http.Request) string { return path }})
+		wrap, err := Middleware(gate, &MiddlewareOptions{Resource: func(*http.Request) string { return path }})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -5,6 +5,7 @@ import (
 	"context"
 	"sync"
 
+	"github.com/redlatch/redlatch/internal/opt"
 	"github.com/redlatch/redlatch/node"
 )
 
@@ -44,14 +45,15 @@ type claimed struct {
 }
 
 // NewGate returns a gate that has seen nothing.
-func NewGate(opts GateOptions) (*Gate, error) {
+func NewGate(opts *GateOptions) (*Gate, error) {
+	o := opt.Value(opts)
 	switch {
-	case opts.MaxNames < 0:
-		return nil, &node.ConfigError{Field: "MaxNames", Value: opts.MaxNames, Bound: "at least 1, or 0 for the default"}
-	case opts.MaxNames == 0:
-		opts.MaxNames = 100_000
+	case o.MaxNames < 0:
+		return nil, &node.ConfigError{Field: "MaxNames", Value: o.MaxNames, Bound: "at least 1, or 0 for the default"}
+	case o.MaxNames == 0:
+		o.MaxNames = 100_000
 	}
-	return &Gate{max: opts.MaxNames, known: map[string]*list.Element{}}, nil
+	return &Gate{max: o.MaxNames, known: map[string]*list.Element{}}, nil
 }
 
 // Check claims the resource for the token, or returns a *StaleError.

@@ -17,7 +17,7 @@ import (
 func TestGateForgetsNothingThatMatters(t *testing.T) {
 	ctx := context.Background()
 	rapid.Check(t, func(t *rapid.T) {
-		gate, err := fence.NewGate(fence.GateOptions{MaxNames: rapid.IntRange(1, 4).Draw(t, "max")})
+		gate, err := fence.NewGate(&fence.GateOptions{MaxNames: rapid.IntRange(1, 4).Draw(t, "max")})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -54,7 +54,7 @@ func TestGateForgetsNothingThatMatters(t *testing.T) {
 
 func TestFullGateKeepsThoseInUse(t *testing.T) {
 	ctx := context.Background()
-	gate, err := fence.NewGate(fence.GateOptions{MaxNames: 10})
+	gate, err := fence.NewGate(&fence.GateOptions{MaxNames: 10})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -81,7 +81,7 @@ func TestFullGateKeepsThoseInUse(t *testing.T) {
 
 func TestStaleClaimsPushNobodyOutOfAGate(t *testing.T) {
 	ctx := context.Background()
-	gate, err := fence.NewGate(fence.GateOptions{MaxNames: 2})
+	gate, err := fence.NewGate(&fence.GateOptions{MaxNames: 2})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -99,7 +99,7 @@ func TestStaleClaimsPushNobodyOutOfAGate(t *testing.T) {
 }
 
 func TestGateRefusesABadBound(t *testing.T) {
-	if _, err := fence.NewGate(fence.GateOptions{MaxNames: -1}); !errors.Is(err, redlatch.ErrConfig) {
+	if _, err := fence.NewGate(&fence.GateOptions{MaxNames: -1}); !errors.Is(err, redlatch.ErrConfig) {
 		t.Errorf("got %v", err)
 	}
 }

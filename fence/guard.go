@@ -61,7 +61,7 @@ func checkToken(token node.Token) error {
 	if token >= 1 && token <= node.MaxToken {
 		return nil
 	}
-	e := &node.ConfigError{Field: "token", Value: uint64(token), Bound: "from 1 to 9007199254740991"}
+	e := &node.ConfigError{Field: "token", Value: uint64(token), Bound: "between 1 and 9007199254740991"}
 	if token > math.MaxInt64 {
 		e.Value = int64(token) // it was negative before it became a Token
 	}

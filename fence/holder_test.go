@@ -18,8 +18,8 @@ import (
 
 	"github.com/redlatch/redlatch"
 	"github.com/redlatch/redlatch/fence"
-	"github.com/redlatch/redlatch/redis"
-	"github.com/redlatch/redlatch/redis/rueidis"
+	"github.com/redlatch/redlatch/store/redis"
+	"github.com/redlatch/redlatch/store/redis/rueidis"
 )
 
 // holderEnv has the holderConfig of a process that holds a lock.
@@ -62,12 +62,12 @@ func runHolder(config string) int {
 		if err != nil {
 			return err
 		}
-		locks, err := redlatch.New(nodes, redlatch.Options{})
+		locks, err := redlatch.New(nodes, nil)
 		if err != nil {
 			return err
 		}
 		defer locks.Close()
-		lease, err := locks.Lock(context.Background(), c.Lock, redlatch.LockOptions{TTL: c.TTL, Wait: 30 * time.Second})
+		lease, err := locks.Lock(context.Background(), c.Lock, &redlatch.LockOptions{TTL: c.TTL, Wait: 30 * time.Second})
 		if err != nil {
 			return err
 		}
@@ -115,7 +115,7 @@ func (c holderConfig) writers(token redlatch.Token) (map[string]func(text string
 		if err != nil {
 			return nil, err
 		}
-		guard, err1 := fence.NewSQL(db, s.Dialect, fence.SQLOptions{Table: s.Guard})
+		guard, err1 := fence.NewSQL(db, s.Dialect, &fence.SQLOptions{Table: s.Guard})
 		column, err2 := fence.NewColumn(s.Dialect, s.Owned, "id", "token")
 		if err := errors.Join(err1, err2); err != nil {
 			return nil, err
@@ -148,7 +148,7 @@ func (c holderConfig) writers(token redlatch.Token) (map[string]func(text string
 	if err != nil {
 		return nil, err
 	}
-	values, err := fence.NewRedis(driver, fence.RedisOptions{})
+	values, err := fence.NewRedis(driver, nil)
 	if err != nil {
 		return nil, err
 	}

@@ -30,7 +30,7 @@ type site struct {
 
 func newSite(t testing.TB, guard fence.Guard, opts fence.MiddlewareOptions) *site {
 	t.Helper()
-	wrap, err := fence.Middleware(guard, opts)
+	wrap, err := fence.Middleware(guard, &opts)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -75,7 +75,7 @@ func (s *site) ask(t rapid.TB, method, path string, tokens ...string) (*http.Res
 
 func newGate(t testing.TB) *fence.Gate {
 	t.Helper()
-	gate, err := fence.NewGate(fence.GateOptions{})
+	gate, err := fence.NewGate(nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -303,7 +303,7 @@ func TestMiddlewareAsksItsOptions(t *testing.T) {
 	if resp, _ := s.ask(t, "PUT", "/lax", "7"); resp.StatusCode != http.StatusOK || s.token != 7 || gate.Highest("all") != 7 {
 		t.Errorf("%s, token %d, highest %d", resp.Status, s.token, gate.Highest("all"))
 	}
-	if _, err := fence.Middleware(nil, fence.MiddlewareOptions{}); !errors.Is(err, node.ErrConfig) {
+	if _, err := fence.Middleware(nil, nil); !errors.Is(err, node.ErrConfig) {
 		t.Errorf("no guard: %v", err)
 	}
 }
@@ -313,7 +313,7 @@ func TestMiddlewareAsksItsOptions(t *testing.T) {
 func TestSerialRequestsWriteInTheOrderOfTheirTokens(t *testing.T) {
 	for serial, want := range map[bool]string{true: "[other 5 6 8]", false: "[6 7 other 5 8]"} {
 		synctest.Test(t, func(t *testing.T) {
-			wrap, err := fence.Middleware(newGate(t), fence.MiddlewareOptions{Serial: serial})
+			wrap, err := fence.Middleware(newGate(t), &fence.MiddlewareOptions{Serial: serial})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -6,7 +6,7 @@ import (
 	"os"
 	"testing"
 
-	"github.com/redlatch/redlatch/internal/sqltest"
+	"github.com/redlatch/redlatch/internal/test/sqltest"
 )
 
 // TestMain is also the main function of the processes that TestPausedHolder

@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"strings"
 
+	"github.com/redlatch/redlatch/internal/opt"
 	"github.com/redlatch/redlatch/node"
 )
 
@@ -54,20 +55,21 @@ type MiddlewareOptions struct {
 // writes. A late request is refused. A handler that is stopped half way may
 // still write late, unless Serial is set and all writers of the resource are in
 // this process, or the handler passes the token on to its store.
-func Middleware(guard Guard, opts MiddlewareOptions) (func(http.Handler) http.Handler, error) {
+func Middleware(guard Guard, opts *MiddlewareOptions) (func(http.Handler) http.Handler, error) {
+	o := opt.Value(opts)
 	if guard == nil {
 		return nil, &node.ConfigError{Field: "guard", Value: nil, Bound: "a guard"}
 	}
-	if opts.Resource == nil {
-		opts.Resource = func(r *http.Request) string { return r.URL.Path }
+	if o.Resource == nil {
+		o.Resource = func(r *http.Request) string { return r.URL.Path }
 	}
-	if opts.Requires == nil {
-		opts.Requires = func(r *http.Request) bool { return !onlyReads(r) }
+	if o.Requires == nil {
+		o.Requires = func(r *http.Request) bool { return !onlyReads(r) }
 	}
-	if opts.Logger == nil {
-		opts.Logger = slog.New(slog.DiscardHandler)
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.DiscardHandler)
 	}
-	m := &middleware{MiddlewareOptions: opts, guard: guard}
+	m := &middleware{MiddlewareOptions: o, guard: guard}
 	return func(next http.Handler) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { m.serve(w, r, next) })
 	}, nil
@@ -151,7 +153,7 @@ func parseHeader(values []string) (node.Token, error) {
 	}
 	token, err := node.ParseToken(values[0])
 	if err != nil {
-		return 0, &node.ConfigError{Field: "header " + TokenHeader, Value: values[0], Bound: "a whole number from 1 to 9007199254740991, in digits"}
+		return 0, &node.ConfigError{Field: "header " + TokenHeader, Value: values[0], Bound: "a whole number between 1 and 9007199254740991, in digits"}
 	}
 	return token, nil
 }

@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/redlatch/redlatch/internal/mutants"
+	"github.com/redlatch/redlatch/internal/test/mutants"
 )
 
 // fenceMutants are places where the rule for readers is kept, each made wrong. old

@@ -19,7 +19,7 @@ import (
 	"time"
 
 	"github.com/redlatch/redlatch/fence"
-	"github.com/redlatch/redlatch/internal/redistest"
+	"github.com/redlatch/redlatch/internal/test/redistest"
 )
 
 // TestPausedHolderIsRefusedByEveryStore runs two processes that take the same
@@ -91,7 +91,7 @@ func world(t *testing.T, fenced bool) (holderConfig, func(t *testing.T) map[stri
 		db := d.open(t)
 		s := sqlStore{Driver: d.driver, DSN: dsn, Dialect: d.dialect, Guard: newTable(), Guarded: newTable(), Owned: newTable()}
 		c.SQL[d.name] = s
-		guard, err := fence.NewSQL(db, d.dialect, fence.SQLOptions{Table: s.Guard})
+		guard, err := fence.NewSQL(db, d.dialect, &fence.SQLOptions{Table: s.Guard})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -116,7 +116,7 @@ func world(t *testing.T, fenced bool) (holderConfig, func(t *testing.T) map[stri
 	row := &page{}
 	var handler http.Handler = row
 	if fenced {
-		wrap, err := fence.Middleware(newGate(t), fence.MiddlewareOptions{})
+		wrap, err := fence.Middleware(newGate(t), nil)
 		if err != nil {
 			t.Fatal(err)
 		}

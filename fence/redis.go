@@ -10,8 +10,9 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"github.com/redlatch/redlatch/internal/opt"
 	"github.com/redlatch/redlatch/node"
-	"github.com/redlatch/redlatch/redis"
+	"github.com/redlatch/redlatch/store/redis"
 )
 
 // RedisCheck is the bare check for scripts of one's own: Lua that defines the
@@ -87,23 +88,24 @@ type Redis struct {
 }
 
 // NewRedis returns a guard in a Redis server. It sends nothing. Packages
-// redis/rueidis and redis/goredis make drivers of clients.
-func NewRedis(driver redis.Driver, opts RedisOptions) (*Redis, error) {
+// store/redis/rueidis and store/redis/goredis make drivers of clients.
+func NewRedis(driver redis.Driver, opts *RedisOptions) (*Redis, error) {
+	o := opt.Value(opts)
 	if driver == nil {
 		return nil, &node.ConfigError{Field: "driver", Value: nil, Bound: "a driver"}
 	}
-	if opts.Prefix == "" {
-		opts.Prefix = "fence:"
+	if o.Prefix == "" {
+		o.Prefix = "fence:"
 	}
-	if len(opts.Prefix) > MaxResourceLen || !utf8.ValidString(opts.Prefix) || strings.ContainsFunc(opts.Prefix, unicode.IsControl) ||
-		strings.ContainsAny(opts.Prefix, "{}") {
-		return nil, &node.ConfigError{Field: "Prefix", Value: opts.Prefix, Bound: "at most 255 bytes of UTF-8 without control characters and braces"}
+	if len(o.Prefix) > MaxResourceLen || !utf8.ValidString(o.Prefix) || strings.ContainsFunc(o.Prefix, unicode.IsControl) ||
+		strings.ContainsAny(o.Prefix, "{}") {
+		return nil, &node.ConfigError{Field: "Prefix", Value: o.Prefix, Bound: "at most 255 bytes of UTF-8 without control characters and braces"}
 	}
-	retention, err := milliseconds("Retention", opts.Retention)
+	retention, err := milliseconds("Retention", o.Retention)
 	if err != nil {
 		return nil, err
 	}
-	return &Redis{driver: driver, prefix: opts.Prefix, retention: retention}, nil
+	return &Redis{driver: driver, prefix: o.Prefix, retention: retention}, nil
 }
 
 // milliseconds rounds up: a token may be kept longer than asked for, never

@@ -14,9 +14,9 @@ import (
 	"time"
 
 	"github.com/redlatch/redlatch/fence"
-	"github.com/redlatch/redlatch/internal/redistest"
+	"github.com/redlatch/redlatch/internal/test/redistest"
 	"github.com/redlatch/redlatch/node"
-	"github.com/redlatch/redlatch/redis"
+	"github.com/redlatch/redlatch/store/redis"
 )
 
 // eachRedis runs a test with both drivers and both protocols.
@@ -114,7 +114,7 @@ func TestDeletedAndExpiredValuesKeepTheirToken(t *testing.T) {
 func TestTokensAreRetainedForAsLongAsAsked(t *testing.T) {
 	ctx := context.Background()
 	eachRedis(t, func(t *testing.T, server *redistest.Server, driver redis.Driver) {
-		guard, err := fence.NewRedis(driver, fence.RedisOptions{Prefix: "p:", Retention: time.Hour + time.Microsecond})
+		guard, err := fence.NewRedis(driver, &fence.RedisOptions{Prefix: "p:", Retention: time.Hour + time.Microsecond})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -266,13 +266,13 @@ func TestRedisRefusesBadOptions(t *testing.T) {
 		"Prefix":    {Prefix: "{a}"},
 		"Retention": {Retention: -1},
 	} {
-		_, err := fence.NewRedis(driver, opts)
+		_, err := fence.NewRedis(driver, &opts)
 		var bad *node.ConfigError
 		if !errors.As(err, &bad) || bad.Field != field {
 			t.Errorf("%s: %v", field, err)
 		}
 	}
-	if _, err := fence.NewRedis(nil, fence.RedisOptions{}); !errors.Is(err, node.ErrConfig) {
+	if _, err := fence.NewRedis(nil, nil); !errors.Is(err, node.ErrConfig) {
 		t.Errorf("no driver: %v", err)
 	}
 	guard := newRedis(t, driver)
@@ -341,7 +341,7 @@ func TestOddRepliesAreNeverAYes(t *testing.T) {
 func TestKeysOfReadersAreRetainedAndMayBeLost(t *testing.T) {
 	ctx := context.Background()
 	eachRedis(t, func(t *testing.T, server *redistest.Server, driver redis.Driver) {
-		guard, err := fence.NewRedis(driver, fence.RedisOptions{Retention: time.Hour})
+		guard, err := fence.NewRedis(driver, &fence.RedisOptions{Retention: time.Hour})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/redlatch/redlatch/internal/opt"
 	"github.com/redlatch/redlatch/node"
 )
 
@@ -37,20 +38,21 @@ type SQL struct {
 }
 
 // NewSQL returns a guard in a database. It sends nothing.
-func NewSQL(db *sql.DB, dialect Dialect, opts SQLOptions) (*SQL, error) {
+func NewSQL(db *sql.DB, dialect Dialect, opts *SQLOptions) (*SQL, error) {
+	o := opt.Value(opts)
 	if db == nil {
 		return nil, &node.ConfigError{Field: "db", Value: nil, Bound: "a database"}
 	}
 	if err := dialect.check(); err != nil {
 		return nil, err
 	}
-	if opts.Table == "" {
-		opts.Table = "redlatch_fence"
+	if o.Table == "" {
+		o.Table = "redlatch_fence"
 	}
-	if err := checkTable(opts.Table); err != nil {
+	if err := checkTable(o.Table); err != nil {
 		return nil, err
 	}
-	return &SQL{db: db, dialect: dialect, table: opts.Table, text: dialect.statements(opts.Table)}, nil
+	return &SQL{db: db, dialect: dialect, table: o.Table, text: dialect.statements(o.Table)}, nil
 }
 
 // Schema returns the statement that creates the table, for callers that run

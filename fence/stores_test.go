@@ -24,11 +24,11 @@ import (
 
 	"github.com/redlatch/redlatch"
 	"github.com/redlatch/redlatch/fence"
-	"github.com/redlatch/redlatch/internal/redistest"
-	"github.com/redlatch/redlatch/internal/sqltest"
-	"github.com/redlatch/redlatch/redis"
-	"github.com/redlatch/redlatch/redis/goredis"
-	"github.com/redlatch/redlatch/redis/rueidis"
+	"github.com/redlatch/redlatch/internal/test/redistest"
+	"github.com/redlatch/redlatch/internal/test/sqltest"
+	"github.com/redlatch/redlatch/store/redis"
+	"github.com/redlatch/redlatch/store/redis/goredis"
+	"github.com/redlatch/redlatch/store/redis/rueidis"
 )
 
 // database is a real database and how it is reached.
@@ -104,7 +104,7 @@ func mustExec(t testing.TB, db fence.Execer, query string, args ...any) {
 
 func newSQL(t testing.TB, d database, db *sql.DB) *fence.SQL {
 	t.Helper()
-	guard, err := fence.NewSQL(db, d.dialect, fence.SQLOptions{Table: newTable()})
+	guard, err := fence.NewSQL(db, d.dialect, &fence.SQLOptions{Table: newTable()})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -149,7 +149,7 @@ func goredisDriver(t testing.TB, addr string, protocol int) redis.Driver {
 
 func newRedis(t testing.TB, driver redis.Driver) *fence.Redis {
 	t.Helper()
-	guard, err := fence.NewRedis(driver, fence.RedisOptions{})
+	guard, err := fence.NewRedis(driver, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -180,7 +180,7 @@ func eachStore(t *testing.T, test func(t *testing.T, s store)) {
 	for _, d := range append(databases, variants...) {
 		t.Run(d.name, func(t *testing.T) {
 			db, table := d.open(t), newTable()
-			guard, err := fence.NewSQL(db, d.dialect, fence.SQLOptions{Table: table})
+			guard, err := fence.NewSQL(db, d.dialect, &fence.SQLOptions{Table: table})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -216,7 +216,7 @@ type httpGuard struct {
 
 func newHTTPGuard(t testing.TB, guard fence.Guard) httpGuard {
 	t.Helper()
-	wrap, err := fence.Middleware(guard, fence.MiddlewareOptions{
+	wrap, err := fence.Middleware(guard, &fence.MiddlewareOptions{
 		Resource: func(r *http.Request) string { return r.URL.Query().Get("resource") },
 	})
 	if err != nil {

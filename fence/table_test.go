@@ -22,7 +22,7 @@ func TestCreateMayBeCalledByAllAtOnce(t *testing.T) {
 			var wg sync.WaitGroup
 			for range 8 {
 				wg.Go(func() {
-					guard, err := fence.NewSQL(db, d.dialect, fence.SQLOptions{Table: table})
+					guard, err := fence.NewSQL(db, d.dialect, &fence.SQLOptions{Table: table})
 					if err == nil {
 						err = guard.Create(ctx)
 					}
@@ -43,7 +43,7 @@ func TestATableThatIsMissingIsNoVerdict(t *testing.T) {
 	ctx := context.Background()
 	for _, d := range databases {
 		t.Run(d.name, func(t *testing.T) {
-			guard, err := fence.NewSQL(d.open(t), d.dialect, fence.SQLOptions{Table: newTable()})
+			guard, err := fence.NewSQL(d.open(t), d.dialect, &fence.SQLOptions{Table: newTable()})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -61,7 +61,7 @@ func TestTablesMayBearOddNames(t *testing.T) {
 		t.Run(d.name, func(t *testing.T) {
 			db := d.open(t)
 			for _, table := range []string{"order", "Select", "_1", schema[d.dialect] + ".Group", strings.Repeat("n", 63)} {
-				guard, err := fence.NewSQL(db, d.dialect, fence.SQLOptions{Table: table})
+				guard, err := fence.NewSQL(db, d.dialect, &fence.SQLOptions{Table: table})
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -97,7 +97,7 @@ func TestNewSQLRefusesWhatItCannotUse(t *testing.T) {
 		{"table", db, fence.SQLite, "a\n"},
 		{"table", db, fence.SQLite, strings.Repeat("n", 64)},
 	} {
-		_, err := fence.NewSQL(c.db, c.dialect, fence.SQLOptions{Table: c.table})
+		_, err := fence.NewSQL(c.db, c.dialect, &fence.SQLOptions{Table: c.table})
 		var bad *redlatch.ConfigError
 		if !errors.As(err, &bad) || bad.Field != c.field || bad.Bound == "" {
 			t.Errorf("dialect %q, table %q: got %v", c.dialect, c.table, err)

@@ -21,10 +21,10 @@
 //     them; set Shares in the suite's harness. Holders has the rules. Readers'
 //     tokens are judged by JudgeShared, and the node keeps a floor besides the
 //     fence.
-//  5. Marks of what is done, OpRemember and OpRecall, if the node can keep them;
+//  5. Marks of what is done, OpComplete and OpCheck, if the node can keep them;
 //     set Marks.
-//  6. A queue, if the node can keep one: Request.Wait, Ticket, Barge, and
-//     OpOffer; set Queues in the suite's harness.
+//  6. A queue, if the node can keep one: Request.Wait, Ticket and OpOffer;
+//     set Queues in the suite's harness.
 //
 // After that, implement a small interface for each other ability of the node:
 //

@@ -9,7 +9,12 @@ import (
 var (
 	// ErrUnsent is wrapped by a node's error when it is certain that the
 	// request had no effect and will have none.
-	ErrUnsent = errors.New("redlatch: request was not sent")
+	ErrUnsent = errors.New("redlatch: request had no effect")
+
+	// ErrBusy is wrapped by a node's error, along with ErrUnsent, when all
+	// connections of the program's own pool were in use. It says nothing about
+	// the server.
+	ErrBusy = errors.New("redlatch: the connections of this program's pool are in use")
 
 	// ErrClosed is returned when the client was closed; by a node, along with
 	// ErrUnsent, when the node was.
@@ -32,11 +37,18 @@ type ConfigError struct {
 	Value any    // what it was set to
 	Bound string // what it allows
 
+	// Problem is the message, if "FIELD is VALUE: must be BOUND" would not say
+	// it well.
+	Problem string
+
 	// Changing says that it is due to a membership change in progress.
 	Changing bool
 }
 
 func (e *ConfigError) Error() string {
+	if e.Problem != "" {
+		return "redlatch: " + e.Problem
+	}
 	v := fmt.Sprintf("%v", e.Value)
 	if s, ok := e.Value.(string); ok {
 		v = fmt.Sprintf("%q", s)
@@ -45,7 +57,7 @@ func (e *ConfigError) Error() string {
 	if len(v) > most {
 		v = strings.ToValidUTF8(v[:most], "") + "…" // do not cut a rune in half
 	}
-	return fmt.Sprintf("redlatch: %s is %s: it must be %s", e.Field, v, e.Bound)
+	return fmt.Sprintf("redlatch: %s is %s: must be %s", e.Field, v, e.Bound)
 }
 
 // Is reports that every ConfigError is an ErrConfig, and one that is due to a

@@ -1,6 +1,10 @@
 package node
 
-import "time"
+import (
+	"cmp"
+	"slices"
+	"time"
+)
 
 // Holder is one holder of a name on a node.
 type Holder struct {
@@ -12,9 +16,23 @@ type Holder struct {
 	Share
 }
 
-// Holders are all holders of a name, in the order in which they came. Nodes
-// that are written in Go can keep them in this form.
+// Holders are all holders of a name, in the order of their tokens, then of their
+// values. So nodes that have the same holders name the same one first. Nodes that
+// are written in Go can keep them in this form.
 type Holders []Holder
+
+// Sort puts holders in their order.
+func (h Holders) Sort() { slices.SortFunc(h, order) }
+
+// With returns the holders with one more, in its place.
+func (h Holders) With(one Holder) Holders {
+	at, _ := slices.BinarySearchFunc(h, one, order)
+	return slices.Insert(h, at, one)
+}
+
+func order(a, b Holder) int {
+	return cmp.Or(cmp.Compare(a.Token, b.Token), cmp.Compare(a.Value, b.Value))
+}
 
 // Of returns the index of the holder that a request is about; -1 if there is
 // none. An exclusive request does not find a shared holder, even under its own

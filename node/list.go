@@ -11,21 +11,22 @@ type Lister interface {
 	Node
 
 	// List calls found once for each name that begins with prefix and is held
-	// or waited for, in no particular order and without Waiters, Marks and
+	// or waited for, in no particular order and without Waiters, Completed and
 	// Since. It reads the store in steps: a name that is taken or freed
 	// meanwhile may be missing.
 	List(ctx context.Context, prefix string, found func(Listing)) error
 
 	// Look returns what the node knows about one name at one moment, with the
-	// first MaxWaiters waiters and MaxMarks marks.
+	// first MaxWaiters waiters and MaxCompleted records.
 	Look(ctx context.Context, name string) (Listing, error)
 }
 
 // MaxWaiters is the highest number of waiters that a Look returns.
 const MaxWaiters = 100
 
-// MaxMarks is the highest number of marks that a Look returns.
-const MaxMarks = 100
+// MaxCompleted is the highest number of completed occurrences that a Look
+// returns.
+const MaxCompleted = 100
 
 // Listing is what a node knows about one name.
 type Listing struct {
@@ -39,16 +40,16 @@ type Listing struct {
 	Waiting int
 	// Waiters are the first of them, in the order of the queue.
 	Waiters []Waiter
-	// Marks are the occurrences that are done, the one that is forgotten last
-	// first.
-	Marks []DoneMark
-	// Since is when the node began to remember the name's marks; zero if it does
-	// not.
+	// Completed are the occurrences that are completed, the one that is
+	// forgotten last first.
+	Completed []Completed
+	// Since is from when on the node's records of the name are complete; zero if
+	// it has no memory of the name.
 	Since time.Time
 }
 
-// DoneMark is a note that an occurrence is done; see OpRemember.
-type DoneMark struct {
+// Completed is an occurrence that is completed; see OpComplete.
+type Completed struct {
 	Occurrence string
 	Until      time.Time // when the node forgets it
 }

@@ -9,6 +9,9 @@ type Guard struct {
 	List string
 	// Nodes is the membership as text.
 	Nodes string
+	// Generation is the number of the membership: each membership change raises
+	// it. It is 0 for a client that has not read it yet.
+	Generation uint64
 	// MaxTTL is the longest time to live of a lock.
 	MaxTTL time.Duration
 	// Window is how far a token may differ from a node's clock.
@@ -25,6 +28,15 @@ type Guard struct {
 	// Off says that the client's guard is off: a node without a marker grants,
 	// and of a marker only the membership and MaxTTL are compared.
 	Off bool
+}
+
+// Agrees reports whether both are of the same membership, with the same cluster
+// parameters.
+func (g *Guard) Agrees(other *Guard) bool {
+	a, b := *g, *other
+	a.Nodes, a.Generation, a.Off = "", 0, false
+	b.Nodes, b.Generation, b.Off = "", 0, false
+	return a == b
 }
 
 // Barred reports whether this is the marker of a node that a membership change
@@ -49,12 +61,14 @@ const (
 	// MarkFresh is like MarkWrite, but trusts the node at once: it cannot have
 	// forgotten a lock, because there was none.
 	MarkFresh
-	// MarkReplace writes the marker over another membership's, with a
-	// quarantine of TTL at least.
+	// MarkReplace writes the marker over another membership's, or over that of
+	// a lower Generation, with a quarantine of TTL at least.
 	MarkReplace
 	// MarkBar removes the node from its membership: its marker is for
 	// BarredList, until a MarkReplace. A node that is already marked for the
-	// List of the Guard is not changed. Misconfigured, with its marker as it is
+	// List and Generation of the Guard is not changed. Misconfigured, with its marker as it is
 	// now.
 	MarkBar
+	// MarkNote notes the Epochs in the marker, and changes nothing else.
+	MarkNote
 )

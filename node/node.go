@@ -13,7 +13,7 @@ import (
 // suite; start a new kind of node with it.
 //
 // A node declares its other abilities by implementing small interfaces: Prompt,
-// Starter, Identifier, Slow, Guarded, Waker, Lister, Evidencer, Examiner.
+// Starter, Queuer, Identifier, Slow, Guarded, Waker, Lister, Evidencer, Examiner.
 type Node interface {
 	// Do executes one request and returns one reply. A refusal is a Reply; an
 	// error means that the node could not decide. An error that wraps ErrUnsent
@@ -53,6 +53,16 @@ type Starter interface {
 	Start(req Request, limit time.Duration, done func(Reply, error))
 }
 
+// Queuer is implemented by a Node with a limited number of connections, before
+// which requests queue.
+type Queuer interface {
+	Node
+	// Queued returns how many requests wait for a connection, and are not sent
+	// yet. A release may wait for longer than its time limit, which begins when
+	// it has a connection.
+	Queued() int
+}
+
 // Identifier is implemented by a Node that can say which server it is, so that
 // one server reached by two addresses is not counted twice.
 type Identifier interface {
@@ -79,6 +89,23 @@ type Guarded interface {
 	// node: because another server, which lacks the last writes, can replace
 	// it.
 	GuardsAlone() bool
+}
+
+// ReplicaCounter is implemented by a Guarded node that can require replicas: it
+// counts those that are online before it grants.
+type ReplicaCounter interface {
+	Guarded
+	CountsReplicas()
+}
+
+// ReplicaLister is implemented by a Guarded node that knows how many replicas
+// there are besides those that are online: behind Sentinel.
+type ReplicaLister interface {
+	Guarded
+	// ListedReplicas returns how many replicas the sentinels list, those that are
+	// down included; known is false if the node has no sentinels, or cannot ask
+	// them.
+	ListedReplicas(ctx context.Context) (n int, known bool, err error)
 }
 
 // Evidencer is implemented by a Guarded node that can report whether any lock

@@ -56,8 +56,8 @@ const (
 	// OpMark writes one.
 	ReasonUnmarked = "unmarked"
 	// ReasonRemark: the node's marker is from before it restarted or was
-	// promoted, or from a clock that was set back since. The quarantine begins
-	// when it is marked again.
+	// promoted, from a clock that was set back since, or from before a marking
+	// that the client knows of. The quarantine begins when it is marked again.
 	ReasonRemark = "remark"
 )
 
@@ -81,9 +81,9 @@ func (s Status) String() string {
 	case Ahead:
 		return "token is ahead of the node's clock"
 	case Quarantined:
-		return "in quarantine"
+		return "quarantined"
 	case Misconfigured:
-		return "marked for another list of nodes"
+		return "marked for another membership"
 	}
 	return "unknown status"
 }
@@ -134,9 +134,17 @@ type Reply struct {
 	// to another server at any time.
 	Server string
 
-	// Since is since when the node remembers the name's marks, on its own clock
-	// (to an OpRemember or OpRecall).
-	Since time.Time
+	// Memory is what the node remembers of the name's completed occurrences (to
+	// an OpCheck, OpComplete, OpRecords or OpAdopt).
+	Memory *Memory
+
+	// Epoch is that of the node's marker (Granted, to an OpAcquire, and to an
+	// OpMark): each marking raises it. It is 0 if the node has several markers.
+	Epoch uint64
+
+	// Epochs is what the node's marker notes of the other nodes, in the same
+	// replies. It may be left out of a grant if the client got it before.
+	Epochs Epochs
 
 	// Guard is what the node's marker says (Misconfigured, and to an OpMark).
 	Guard *Guard
@@ -155,6 +163,32 @@ type Reply struct {
 
 	// Wakes says that the node will notify us when the name is kept for us.
 	Wakes bool
+}
+
+// Memory says how far a node's records of a name can be relied on: a node that
+// lost its data has no record of what was completed before. Times are on the
+// node's own clock.
+type Memory struct {
+	// Begun is when the node's memory of the name began. It identifies the
+	// memory: one that begins after a loss begins later.
+	Begun time.Time
+	// Since is from when on the records are complete. It is before Begun if
+	// other nodes' records were copied.
+	Since time.Time
+	// Kept says that the node has every record of the name that it ever had
+	// and that is not older than the retention: its memory is whole, or began
+	// longer ago than that.
+	Kept bool
+	// Whole says that the memory of the name itself is whole.
+	Whole bool
+	// Marked is when the node was last marked: it has lost nothing since. Zero
+	// if that is not known. New says that it had no data then.
+	Marked time.Time
+	New    bool
+	// Count is how many records of the name there are, and Records some of them
+	// (to an OpRecords).
+	Count   int
+	Records []Record
 }
 
 // NoExpiry as a time left means that the key has no expiry at all.

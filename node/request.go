@@ -31,13 +31,12 @@ const (
 	OpInspect
 	// OpRepair gives the share to Value on a node that missed the acquisition,
 	// after a quorum of nodes has granted or extended it. No holder may
-	// conflict. It is Stale if the node may have had the lock and it was
-	// released: for Exclusive, if the fence equals Token; otherwise see Seen.
-	// The fence is raised to Token and never lowered; so is the floor, unless
-	// for Shared. If Value holds another slot, it is moved, whatever the fence;
-	// if its own slot is taken, it keeps the other one until that expires.
-	// Window and queue do not matter. Granted, Held, Foreign, Stale,
-	// Quarantined or Misconfigured.
+	// conflict. It is Stale after Until, and if Value was released here with a
+	// NoRepair that is not over. The fence does not matter: contenders raise it,
+	// too. It is raised to Token and never lowered; so is the floor, unless for
+	// Shared. If Value holds another slot, it is moved; if its own slot is
+	// taken, it keeps the other one until that expires. Window and queue do not
+	// matter. Granted, Held, Foreign, Stale, Quarantined or Misconfigured.
 	OpRepair
 	// OpOffer frees Value's share if Value holds one and a waiter with a lower
 	// Ticket is queued that does not fit beside it and the other holders, and
@@ -59,16 +58,28 @@ const (
 	// Granted if the name is now free; else Foreign, Stale, Ahead or
 	// Misconfigured, and nothing was changed.
 	OpBreak
-	// OpRemember notes that the Occurrence of the name is done, and keeps that
-	// note, a mark, for Retention. Holders, queue, fence and marker do not
-	// matter. Repeating it is harmless. Granted.
-	OpRemember
-	// OpRecall asks whether the Occurrence of the name is done. Granted if
-	// there is a mark, else Absent. It changes no mark, but the node begins to
-	// note since when it remembers the name's marks, and keeps that for
-	// Retention from the last OpRemember or OpRecall.
-	OpRecall
+	// OpComplete records that the Occurrence of the name is completed, and keeps
+	// the record for Retention. Holders, queue and fence do not matter.
+	// Repeating it is harmless. Granted.
+	OpComplete
+	// OpCheck asks whether the Occurrence of the name is completed. Granted if
+	// there is a record, else Absent. It changes no record, but the node's
+	// memory of the name begins with the first OpCheck, OpComplete or
+	// OpRecords, and lasts for Retention from the last. With a Guard the memory
+	// begins anew on another server, or after a restart: the node may then
+	// lack records. Those that it has stay.
+	OpCheck
+	// OpRecords reads up to MaxRecords records of the name, the one that is
+	// forgotten last first, without the first Skip of them. Granted.
+	OpRecords
+	// OpAdopt stores records that other nodes have, as Adopt says. Granted, or
+	// Stale if the memory did not begin at Adopt.Begun: the node has lost it
+	// since.
+	OpAdopt
 )
+
+// MaxRecords is the highest number of records in one OpRecords or OpAdopt.
+const MaxRecords = 1000
 
 // MaxOccurrence is the longest Occurrence, in bytes.
 const MaxOccurrence = 256
@@ -92,10 +103,14 @@ func (o Op) String() string {
 		return "mark"
 	case OpBreak:
 		return "break"
-	case OpRemember:
-		return "remember"
-	case OpRecall:
-		return "recall"
+	case OpComplete:
+		return "complete"
+	case OpCheck:
+		return "check completed"
+	case OpRecords:
+		return "read records"
+	case OpAdopt:
+		return "copy records"
 	}
 	return "unknown operation"
 }
@@ -130,27 +145,32 @@ type Request struct {
 	Window time.Duration
 
 	// Retention is how long the node remembers the fence after its last use, or
-	// a mark (OpRemember, OpRecall).
+	// a record (OpComplete), or the name (OpCheck, OpRecords, OpAdopt).
 	Retention time.Duration
 
 	// Keep, if it is not 0, is how long an OpRelease lets the share live on. It
 	// never prolongs it.
 	Keep time.Duration
 
-	// Occurrence is what an OpRemember or OpRecall is about: one of the times
+	// Occurrence is what an OpComplete or OpCheck is about: one of the times
 	// at which a job is due. It has 1 to MaxOccurrence bytes.
 	Occurrence string
+
+	// Skip is how many records an OpRecords leaves out.
+	Skip int
+
+	// Adopt is what an OpAdopt stores.
+	Adopt *Adoption
 
 	// Until is the time, on the node's own clock, after which an OpRepair or
 	// OpMark is too late, and Stale: its sender may have released the lock, or
 	// decided on another membership, since. Zero for no limit.
 	Until time.Time
 
-	// Seen is when the node answered that it lacks the share, on its own clock,
-	// for an OpRepair that is not Exclusive. If a share may have been released
-	// there since, that may have been this one, and the repair is Stale unless
-	// Token is above the floor.
-	Seen time.Time
+	// NoRepair, if it is not 0, is how long after an OpRelease an OpRepair of
+	// Value is Stale, and an OpAcquire of it does not join the queue: one may be
+	// in flight, or a copy of one.
+	NoRepair time.Duration
 
 	// Once makes an OpRelease harmless that is executed a second time, after
 	// Value has taken the name again. If Value holds the name and the fence is
@@ -161,8 +181,9 @@ type Request struct {
 
 	// Wait asks a node with a queue to queue Value when an OpAcquire is refused
 	// with Held, Foreign or Reserved, or to renew its place. The place of the
-	// head lapses if it is not renewed for WaiterLease. Places behind it may
-	// lapse with it, if their waiters were called (WakeCall) and did not ask.
+	// head lapses if it is not renewed for WaiterLease, or for TurnLease after
+	// it was notified. Places behind it may lapse with it, if their waiters were
+	// called (WakeCall) and did not ask.
 	Wait bool
 
 	// Ticket is the waiter's time of arrival in microseconds, the same on every
@@ -173,18 +194,45 @@ type Request struct {
 	// waits.
 	Ticket int64
 
-	// Barge lets an OpAcquire take what is free although others wait for it.
-	Barge bool
-
 	// Guard is what a Guarded node compares its marker with before it grants an
 	// OpAcquire or OpRepair. For an OpExtend or OpBreak it compares the
 	// membership only, and an OpExtend must also be within the marker's MaxTTL.
-	// With nil the node ignores its marker. Only an OpMark writes one.
+	// For an OpCheck and the other operations on records it says whether the
+	// node may have lost some. With nil the node ignores its marker. Only an OpMark writes one.
 	Guard *Guard
+
+	// Epoch is the highest epoch that the client knows of this node's marker.
+	// If the marker's is lower, the server was replaced and came back as it was:
+	// it has to be marked again. A marker is written with a higher one.
+	Epoch uint64
 
 	// Mark says what an OpMark does.
 	Mark Mark
 
+	// Epochs is what the client knows of the other nodes, for an OpMark that
+	// writes.
+	Epochs Epochs
+
 	// Foreign makes an OpBreak remove a key that is no plain lock.
 	Foreign bool
+}
+
+// Adoption is what a node takes over from others.
+type Adoption struct {
+	// Begun is when the node's memory of the name began, as it said.
+	Begun time.Time
+	// Records are what others have: MaxRecords at the most.
+	Records []Record
+	// Whole makes the node's memory of the name whole. The records that it has
+	// then include all that were completed before.
+	Whole bool
+	// Since is from when on the records are complete, on the node's own clock,
+	// for Whole.
+	Since time.Time
+}
+
+// Record says that an occurrence is completed.
+type Record struct {
+	Occurrence string
+	Left       time.Duration // until it is forgotten
 }

@@ -15,11 +15,13 @@ type Result struct {
 
 func (r Result) String() string {
 	if r.Err != nil {
-		text := strings.TrimPrefix(r.Err.Error(), "redlatch: ")
-		return r.Node + ": " + strings.ReplaceAll(text, "(redlatch: ", "(")
+		return r.Node + ": " + ErrorText(r.Err)
 	}
 	if r.Reply.Status == 0 {
 		return r.Node + ": answered"
+	}
+	if r.Reply.Status == Quarantined {
+		return r.Node + ": " + r.Reply.quarantine()
 	}
 	s := r.Node + ": " + r.Reply.Status.String()
 	switch r.Reply.Status {
@@ -27,32 +29,45 @@ func (r Result) String() string {
 		s += fmt.Sprintf(", which says %s", r.Reply.Now.UTC().Format(time.RFC3339))
 	case Misconfigured:
 		if r.Reply.Guard != nil && !r.Reply.Guard.Barred() {
-			s += fmt.Sprintf(", or with other bounds: %s, locks of up to %v", r.Reply.Guard.Nodes, r.Reply.Guard.MaxTTL)
+			s += fmt.Sprintf(" or other parameters: %s, locks of up to %v", r.Reply.Guard.Nodes, r.Reply.Guard.MaxTTL)
 		}
-	case Quarantined:
-		from := " yet"
-		if r.Reply.NeedsMark() {
-			from = " from when it is marked"
-		}
-		s += fmt.Sprintf(" for %v%s", r.Reply.Left.Round(time.Millisecond), from)
-		s += ", since " + ReasonText(r.Reply.Value)
 	}
 	return s
+}
+
+// quarantine says how long the node is quarantined, and why.
+func (r Reply) quarantine() string {
+	if r.NeedsMark() {
+		return fmt.Sprintf("quarantined for %v once it is marked (%s)", r.Left.Round(time.Millisecond), ReasonText(r.Value))
+	}
+	return QuarantineText(r.Left, r.Value)
+}
+
+// QuarantineText says how much longer a node is quarantined, and why.
+func QuarantineText(left time.Duration, reason string) string {
+	return fmt.Sprintf("quarantined for another %v (%s)", left.Round(time.Millisecond), ReasonText(reason))
+}
+
+// ErrorText returns the message of a node's error, without what only a program
+// needs to know: whether the request had an effect.
+func ErrorText(err error) string {
+	text := strings.ReplaceAll(err.Error(), " ("+ErrUnsent.Error()+")", "")
+	return strings.ReplaceAll(strings.TrimPrefix(text, "redlatch: "), "(redlatch: ", "(")
 }
 
 // ReasonText explains a reason of a quarantine.
 func ReasonText(reason string) string {
 	switch reason {
 	case ReasonFresh:
-		return "its clock was set back"
+		return "clock was set back"
 	case ReasonNew, ReasonUnmarked:
-		return "it is new or has lost its data"
+		return "new, or lost its data"
 	case ReasonChanged, ReasonRemark:
-		return "it restarted or was promoted, and may lack the last writes"
+		return "restarted or promoted; may lack the last writes"
 	case ReasonList:
-		return "the list of nodes was changed"
+		return "membership changed"
 	case ReasonBarred:
-		return "a change of the list of nodes is not finished"
+		return "membership change not finished"
 	}
-	return "it may have forgotten locks"
+	return "may have forgotten locks"
 }

@@ -40,7 +40,7 @@ const (
 	MaxSlots = 64
 	// MaxHolders is the highest number of holders of one name. The next reader
 	// waits.
-	MaxHolders = 1000
+	MaxHolders = 10_000
 )
 
 // Share is what a Request takes of a name, or a holder has of it. The zero
@@ -76,9 +76,9 @@ func (s Share) Check() error {
 	case s.Mode != Slotted && (s.Slots != 0 || s.Slot != 0):
 		return &ConfigError{Field: "Slots", Value: fmt.Sprintf("%d (slot %d)", s.Slots, s.Slot), Bound: "0, unless Mode is Slotted"}
 	case s.Mode == Slotted && (s.Slots < 1 || s.Slots > MaxSlots):
-		return &ConfigError{Field: "Slots", Value: s.Slots, Bound: "from 1 to 64"}
+		return &ConfigError{Field: "Slots", Value: s.Slots, Bound: "between 1 and 64"}
 	case s.Mode == Slotted && s.Slot >= s.Slots:
-		return &ConfigError{Field: "Slot", Value: s.Slot, Bound: fmt.Sprintf("from 0 to %d", s.Slots-1)}
+		return &ConfigError{Field: "Slot", Value: s.Slot, Bound: fmt.Sprintf("between 0 and %d", s.Slots-1)}
 	}
 	return nil
 }

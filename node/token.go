@@ -41,7 +41,7 @@ func (t Token) String() string {
 func ParseToken(s string) (Token, error) {
 	n, err := strconv.ParseUint(s, 10, 64)
 	if err != nil || n < 1 || n > uint64(MaxToken) || len(s) > tokenDigits {
-		return 0, &ConfigError{Field: "token", Value: s, Bound: "a whole number from 1 to 9007199254740991"}
+		return 0, &ConfigError{Field: "token", Value: s, Bound: "a whole number between 1 and 9007199254740991"}
 	}
 	return Token(n), nil
 }

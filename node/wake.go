@@ -40,8 +40,9 @@ const (
 	// WakeMissed: the connection for notifications is up, or up again, or
 	// cannot be opened. Earlier notifications may have been lost.
 	WakeMissed
-	// WakeCall: those before you seem to be gone. Ask at once: a waiter that
-	// has not asked when their places lapse loses its own with them.
+	// WakeCall: those before you seem to be gone. Ask at once, within
+	// TurnLease: a waiter that has not asked when their places lapse loses its
+	// own with them.
 	WakeCall
 )
 

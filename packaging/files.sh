@@ -19,4 +19,4 @@ gzip -9n "$dir"/man/*.1
 "$redlatch" completion zsh >"$dir/completions/_redlatch"
 "$redlatch" completion fish >"$dir/completions/redlatch.fish"
 gzip -9nc CHANGELOG.md >"$dir/CHANGELOG.md.gz"
-go run ./internal/sbom licences ./cmd/redlatch "$dir/THIRD-PARTY-LICENCES.txt"
+go run ./packaging/sbom licences ./cmd/redlatch "$dir/THIRD-PARTY-LICENCES.txt"

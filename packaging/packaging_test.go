@@ -16,7 +16,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/redlatch/redlatch/internal/sqltest"
+	"github.com/redlatch/redlatch/internal/test/sqltest"
 )
 
 func TestMain(m *testing.M) { os.Exit(sqltest.Main(m)) }
@@ -67,8 +67,8 @@ func TestFilesOfTheReleaseAreThere(t *testing.T) {
 	if hook := "packaging/files.sh " + strings.TrimSuffix(generated, "/"); !strings.Contains(text, hook) {
 		t.Errorf("the release does not run %s", hook)
 	}
-	if !strings.Contains(text, "github.com/redlatch/redlatch/internal/sbom") {
-		t.Error("the release does not run internal/sbom")
+	if !strings.Contains(text, "github.com/redlatch/redlatch/packaging/sbom") {
+		t.Error("the release does not run packaging/sbom")
 	}
 }
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # What the command's size is made of: it is built with and without each part, and
-# the differences are printed. The table of docs/packaging.md is from here.
+# the differences are printed. CONTRIBUTING.md has the result.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/redlatch/redlatch/internal/redistest"
+	"github.com/redlatch/redlatch/internal/test/redistest"
 )
 
 // servers runs servers.sh with the tests of a small package.
@@ -17,7 +17,7 @@ func servers(t *testing.T, run string, programs ...string) (stdout, stderr strin
 	t.Helper()
 	cmd := exec.Command("scripts/servers.sh", programs...)
 	cmd.Dir = ".."
-	cmd.Env = append(os.Environ(), "PACKAGES=./internal/redistest", "RUN="+run)
+	cmd.Env = append(os.Environ(), "PACKAGES=./internal/test/redistest", "RUN="+run)
 	var out, errs strings.Builder
 	cmd.Stdout, cmd.Stderr = &out, &errs
 	err = cmd.Run()
@@ -29,7 +29,7 @@ func servers(t *testing.T, run string, programs ...string) (stdout, stderr strin
 func TestServersPrintsARowForEachServer(t *testing.T) {
 	t.Parallel()
 	server := redistest.Need(t)
-	row := regexp.MustCompile(`(?m)^\| [A-Z][a-z]+ [0-9.]+ \| ./internal/redistest \| ([0-9]+) \| ([0-9]+) \| 0 \| [0-9]+ \|$`)
+	row := regexp.MustCompile(`(?m)^\| [A-Z][a-z]+ [0-9.]+ \| ./internal/test/redistest \| ([0-9]+) \| ([0-9]+) \| 0 \| [0-9]+ \|$`)
 
 	out, errs, err := servers(t, "TestServerIsTheOne", server)
 	if m := row.FindStringSubmatch(out); err != nil || m == nil || m[1] != "1" || m[2] != "0" {

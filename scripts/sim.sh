@@ -20,7 +20,7 @@ dir=$(mktemp -d)
 pids=""
 trap 'kill $pids 2>/dev/null || true; rm -rf "$dir"' EXIT
 trap 'exit 130' INT TERM
-${GO:-go} test -c -o "$dir/sim.test" ./internal/sim
+${GO:-go} test -c -o "$dir/sim.test" ./internal/test/sim
 
 each=$((count / rows)) row=0
 while [ "$row" -lt "$rows" ]; do

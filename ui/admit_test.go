@@ -197,11 +197,11 @@ func TestOptionsAreChecked(t *testing.T) {
 	for field, opts := range map[string]Options{
 		"Interval": {Interval: time.Millisecond}, "MaxViewers": {MaxViewers: -1}, "Hosts": {Hosts: []string{"Example.org:80"}},
 	} {
-		if _, err := New(client, opts); err == nil || !strings.Contains(err.Error(), field+" is ") {
+		if _, err := New(client, &opts); err == nil || !strings.Contains(err.Error(), field+" is ") {
 			t.Errorf("%+v: %v", opts, err)
 		}
 	}
-	if _, err := New(nil, Options{}); err == nil {
+	if _, err := New(nil, nil); err == nil {
 		t.Error("a page without a client")
 	}
 }

@@ -6,7 +6,7 @@
 // The command "redlatch ui" serves it. To have it in a server of your own, mount
 // it:
 //
-//	page, err := ui.New(client, ui.Options{})
+//	page, err := ui.New(client, nil)
 //	...
 //	defer page.Close()
 //	mux.Handle("/locks/", http.StripPrefix("/locks", page))

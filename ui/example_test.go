@@ -9,19 +9,19 @@ import (
 	"strings"
 
 	"github.com/redlatch/redlatch"
-	"github.com/redlatch/redlatch/memory"
+	"github.com/redlatch/redlatch/store/memory"
 	"github.com/redlatch/redlatch/ui"
 )
 
 // The page in a server of one's own, under a path. What protects the server's
 // other internal pages goes around it.
 func Example() {
-	client, err := redlatch.New(memory.Nodes(3), redlatch.Options{})
+	client, err := redlatch.New(memory.Nodes(3), nil)
 	if err != nil {
 		log.Fatal(err)
 	}
 	defer client.Close()
-	page, err := ui.New(client, ui.Options{Title: "Locks of the shop"})
+	page, err := ui.New(client, &ui.Options{Title: "Locks of the shop"})
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -15,8 +15,8 @@ import (
 	"time"
 
 	"github.com/redlatch/redlatch"
-	"github.com/redlatch/redlatch/memory"
 	"github.com/redlatch/redlatch/node"
+	"github.com/redlatch/redlatch/store/memory"
 )
 
 // testPatience is how long the tests wait for what must happen.
@@ -55,13 +55,13 @@ func newWorld(t *testing.T, opts Options) *world {
 	t.Helper()
 	w := &world{t: t}
 	for i := range 3 {
-		w.nodes = append(w.nodes, &counted{Node: memory.New(memory.Options{Name: fmt.Sprint(i + 1)})})
+		w.nodes = append(w.nodes, &counted{Node: memory.New(&memory.Options{Name: fmt.Sprint(i + 1)})})
 	}
 	w.holder = w.client("holder", "")
 	if opts.Interval == 0 {
 		opts.Interval = 100 * time.Millisecond
 	}
-	page, err := New(w.client("page", ""), opts)
+	page, err := New(w.client("page", ""), &opts)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -77,7 +77,7 @@ func (w *world) client(label, prefix string) *redlatch.Client {
 	for _, n := range w.nodes {
 		nodes = append(nodes, n)
 	}
-	c, err := redlatch.New(nodes, redlatch.Options{Label: label, Prefix: prefix, MaxTTL: time.Hour})
+	c, err := redlatch.New(nodes, &redlatch.Options{Label: label, Prefix: prefix, MaxTTL: time.Hour})
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -87,7 +87,7 @@ func (w *world) client(label, prefix string) *redlatch.Client {
 
 func (w *world) lock(name string, opts redlatch.LockOptions) *redlatch.Lease {
 	w.t.Helper()
-	lease, err := w.holder.Lock(w.t.Context(), name, opts)
+	lease, err := w.holder.Lock(w.t.Context(), name, &opts)
 	if err != nil {
 		w.t.Fatal(err)
 	}

@@ -2,6 +2,7 @@ package ui
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"time"
 
@@ -64,11 +65,11 @@ func (h *history) add(e event) {
 func (h *history) note(s *snapshot, usual time.Duration) {
 	first := h.last.IsZero()
 	if gap := s.at.Sub(h.last) - s.took; !first && gap > 3*usual+2*time.Second {
-		h.add(event{at: s.at, kind: kindNote, text: fmt.Sprintf("Nobody watched for %s. What happened meanwhile is shown as if it were now.", spell(gap))})
+		h.add(event{at: s.at, kind: kindNote, text: fmt.Sprintf("Not recording for %s; times are approximate.", spell(gap))})
 	}
 	h.last = s.at
 	if first {
-		h.add(event{at: s.at, kind: kindNote, text: "Watching began."})
+		h.add(event{at: s.at, kind: kindNote, text: "Recording started."})
 	}
 	h.noteNodes(s)
 	if s.err == nil { // else nothing is known about locks
@@ -94,7 +95,7 @@ func (h *history) noteNodes(s *snapshot) {
 		case noAnswer:
 			e.text = "does not answer"
 		case quarantined:
-			e.text = fmt.Sprintf("is in quarantine for %s, since %s", spell(n.until.Sub(s.at)), n.why)
+			e.text = fmt.Sprintf("is quarantined for another %s (%s)", spell(n.until.Sub(s.at)), n.why)
 		case refused:
 			e.text = "refuses this client: " + n.why
 		case unmarked:
@@ -115,7 +116,7 @@ func (h *history) noteLocks(s *snapshot, first bool) {
 		before := h.known[l.name]
 		switch l.state {
 		case admin.StateHeld:
-			now[l.name] = l.holders
+			now[l.name] = extended(before, l.holders, s.at)
 		case admin.StateUnknown, admin.StateSplit:
 			if len(before) > 0 {
 				now[l.name] = before // it may be held still
@@ -136,7 +137,7 @@ func (h *history) noteLocks(s *snapshot, first bool) {
 		h.add(e)
 	}
 	if more := len(found) - maxAtOnce; more > 0 {
-		h.add(event{at: s.at, kind: kindNote, text: "And " + strconv.Itoa(more) + " changes more at the same time."})
+		h.add(event{at: s.at, kind: kindNote, text: strconv.Itoa(more) + " more changes."})
 	}
 }
 
@@ -146,8 +147,11 @@ func changes(name string, before, now []holder, at time.Time) []event {
 	for i := range before {
 		if h := &before[i]; !among(h, now) {
 			e := event{at: at, kind: kindFree, lock: name, text: "released by", who: h.owner}
-			if !h.never && !h.until.After(at) {
+			switch passed := !h.never && !h.until.After(at); {
+			case passed && h.overdue:
 				e.text = "expired; it was held by"
+			case passed: // it may have been extended, and released
+				e.text = "no longer held by"
 			}
 			gone = append(gone, e)
 		}
@@ -159,6 +163,26 @@ func changes(name string, before, now []holder, at time.Time) []event {
 	}
 	return append(gone, come...)
 }
+
+// extended returns the holders with what is known of their extensions.
+func extended(before, now []holder, at time.Time) []holder {
+	now = slices.Clone(now)
+	for i := range now {
+		h := &now[i]
+		h.extended = at
+		for j := range before {
+			if b := &before[j]; b.same(h) && h.until.Sub(b.until).Abs() < sameExpiry {
+				h.extended = b.extended
+			}
+		}
+		// A living holder extends after a third of the TTL.
+		h.overdue = h.until.Sub(at) < at.Sub(h.extended)
+	}
+	return now
+}
+
+// sameExpiry is by how much two surveys may differ about one expiry.
+const sameExpiry = 200 * time.Millisecond
 
 // among reports whether a holder is in a list.
 func among(h *holder, all []holder) bool {

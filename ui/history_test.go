@@ -56,7 +56,7 @@ func (s *story) expect(t *testing.T, want []string, change func(*snapshot)) {
 func TestHistoryNamesWhatChanged(t *testing.T) {
 	s := newStory()
 	with := func(locks ...lock) func(*snapshot) { return func(n *snapshot) { n.locks = locks } }
-	s.expect(t, []string{"Watching began."}, with(s.held("old", 10*time.Second, "a")))
+	s.expect(t, []string{"Recording started."}, with(s.held("old", 10*time.Second, "a")))
 	s.expect(t, nil, with(s.held("old", 10*time.Second, "a")))
 	s.expect(t, []string{"job acquired by b"}, with(s.held("old", 10*time.Second, "a"), s.held("job", 10*time.Second, "b")))
 	s.expect(t, []string{"job released by b", "job acquired by second"}, with(s.held("old", 10*time.Second, "a"), s.held("job", 1500*time.Millisecond, "second")))
@@ -64,6 +64,27 @@ func TestHistoryNamesWhatChanged(t *testing.T) {
 	s.expect(t, []string{"job expired; it was held by second"}, with())
 	s.expect(t, []string{"files acquired (reader) by r1", "files acquired (reader) by r2"}, with(s.held("files", time.Minute, "r1", "r2")))
 	s.expect(t, nil, with(lock{name: "free", state: admin.StateWaited, waiting: 2}, s.held("files", time.Minute, "r1", "r2")))
+}
+
+// TestReleasedLockIsNotShownAsExpired has a lock that is extended until a gap in
+// the surveys, which outlasts its TTL, and one that is not extended.
+func TestReleasedLockIsNotShownAsExpired(t *testing.T) {
+	s := newStory()
+	with := func(locks ...lock) func(*snapshot) { return func(n *snapshot) { n.locks = locks } }
+	s.see(with())
+	crashed := s.held("crashed", 10*time.Second, "a")
+	for i := range 9 {
+		s.see(with(crashed, s.held("living", time.Duration(10-i%3)*time.Second, "b")))
+	}
+	s.at = s.at.Add(4 * time.Second)
+	s.expect(t, []string{"crashed expired; it was held by a"}, with(s.held("living", 9*time.Second, "b")))
+	s.expect(t, []string{"living released by b"}, with())
+	s.see(with(s.held("living", 9*time.Second, "b")))
+	s.at = s.at.Add(20 * time.Second)
+	said := s.see(with())
+	if len(said) != 2 || said[1] != "living no longer held by b" {
+		t.Errorf("after a gap: %q", said)
+	}
 }
 
 // TestHistoryClaimsNothingThatIsNotKnown: a lock of which too few nodes report
@@ -90,11 +111,11 @@ func TestHistoryNamesNodes(t *testing.T) {
 	s.expect(t, []string{"n2 does not answer"}, is(noAnswer))
 	s.expect(t, nil, is(noAnswer))
 	s.expect(t, []string{"n2 is not marked"}, is(unmarked))
-	s.expect(t, []string{"n2 is in quarantine for 30 s, since reasons"}, is(quarantined))
+	s.expect(t, []string{"n2 is quarantined for another 30 s (reasons)"}, is(quarantined))
 	s.expect(t, []string{"n2 refuses this client: reasons"}, is(refused))
 	s.expect(t, []string{"n2 is back in service"}, is(inService))
 	begun := newStory()
-	begun.expect(t, []string{"Watching began.", "n2 does not answer"}, func(n *snapshot) { n.nodes[1].health = noAnswer })
+	begun.expect(t, []string{"Recording started.", "n2 does not answer"}, func(n *snapshot) { n.nodes[1].health = noAnswer })
 }
 
 func TestHistoryIsLimitedAndNamesItsGaps(t *testing.T) {
@@ -105,7 +126,7 @@ func TestHistoryIsLimitedAndNamesItsGaps(t *testing.T) {
 			n.locks = append(n.locks, s.held(fmt.Sprintf("job/%04d", i), time.Minute, "a"))
 		}
 	})
-	if len(said) != maxAtOnce+1 || said[maxAtOnce] != "And 950 changes more at the same time." {
+	if len(said) != maxAtOnce+1 || said[maxAtOnce] != "950 more changes." {
 		t.Errorf("%d events, the last %q", len(said), said[len(said)-1])
 	}
 	for i := range 400 {
@@ -119,7 +140,7 @@ func TestHistoryIsLimitedAndNamesItsGaps(t *testing.T) {
 		t.Errorf("after a survey that took long: %q", said)
 	}
 	s.at = s.at.Add(3 * time.Minute)
-	if said := s.see(func(*snapshot) {}); !strings.HasPrefix(said[0], "Nobody watched for 3 min 1 s.") {
+	if said := s.see(func(*snapshot) {}); !strings.HasPrefix(said[0], "Not recording for 3 min 1 s;") {
 		t.Errorf("after a gap: %q", said)
 	}
 }

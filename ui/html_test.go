@@ -145,10 +145,10 @@ func TestTheCommandNamesTheKey(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, Options{})
 	prefixed := w.client("prefixed", "app:")
-	if _, err := prefixed.Lock(t.Context(), "job 1", redlatch.LockOptions{}); err != nil {
+	if _, err := prefixed.Lock(t.Context(), "job 1", nil); err != nil {
 		t.Fatal(err)
 	}
-	page, err := New(prefixed, Options{})
+	page, err := New(prefixed, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -13,7 +13,7 @@ func (p *page) slot(name string) markup {
 		return fill("%", p.Now)
 	case "asof":
 		if p.At == nil {
-			return "not known yet"
+			return "waiting for the nodes"
 		}
 		return join("as of ", clock(p.At))
 	}
@@ -69,8 +69,8 @@ func (p *listPage) summary() markup {
 	case p.Serving < len(p.Nodes):
 		class = "warning"
 	}
-	return fill(`<span><b>%</b> held</span><span><b>%</b> waited for</span><span><b>%</b> waiting</span><span class="%"><b>% of %</b> nodes in service</span>`,
-		p.Held, p.Waited, p.Waiting, class, p.Serving, len(p.Nodes))
+	return fill(`<span><b>%</b> held</span><span><b>%</b> contended</span><span><b>%</b> %</span><span class="%"><b>% of %</b> nodes in service</span>`,
+		p.Held, p.Waited, p.Waiting, either(p.Waiting == 1, "waiter", "waiters"), class, p.Serving, len(p.Nodes))
 }
 
 func (p *listPage) found() markup {
@@ -128,7 +128,7 @@ func (p *lockPage) command() markup {
 	if p.Lock.Command == "" {
 		return ""
 	}
-	return fill(`<h2>Break it</h2><p class="note" id="break-note">This page changes nothing. The command takes the lock away from all its holders. `+
-		`It does not stop them: stop them first if you can.</p><div class="command"><code id="break-command" dir="ltr" translate="no">%</code> `+
+	return fill(`<h2>Break it</h2><p class="note" id="break-note">This page changes nothing. The command force-releases the lock. `+
+		`It does not stop the holders: stop them first if you can.</p><div class="command"><code id="break-command" dir="ltr" translate="no">%</code> `+
 		`<button type="button" data-copy="break-command" aria-describedby="break-note" hidden>Copy</button></div>`, p.Lock.Command)
 }

@@ -226,7 +226,7 @@ func saying(s *admin.LockState) string {
 	case admin.StateUnknown:
 		return fmt.Sprintf("only %d of %s answer", s.Answered(), count(n, "node"))
 	case admin.StateWaited:
-		return "and waited for"
+		return "and contended"
 	}
 	return ""
 }

@@ -114,7 +114,7 @@ func newHealth(p *admin.NodePulse, guarded bool, at time.Time) nodeHealth {
 		n.health, n.why = noAnswer, errorText(p.Err)
 	case !guarded:
 	case s.Reason == node.ReasonBarred:
-		n.health, n.why = refused, "it is barred, since "+node.ReasonText(s.Reason)
+		n.health, n.why = refused, "barred: "+node.ReasonText(s.Reason)
 	case errors.Is(s.Err, node.ErrConfig):
 		n.health, n.why = refused, errorText(s.Err)
 	case s.Err != nil:
@@ -122,7 +122,7 @@ func newHealth(p *admin.NodePulse, guarded bool, at time.Time) nodeHealth {
 	case s.Left > 0:
 		n.health, n.why, n.until = quarantined, node.ReasonText(s.Reason), at.Add(s.Left)
 	case !s.Trusted:
-		n.health, n.why = unmarked, "it is new, or restarted since it was marked; the next lock, or redlatch init, marks it, and its quarantine begins"
+		n.health, n.why = unmarked, "new, or restarted since it was marked; the next lock, or redlatch init, marks it, and its quarantine begins"
 	case s.Marked != nil && s.Replicas < s.Marked.Replicas:
 		n.health, n.why = underserved, fmt.Sprintf("%d of %d required replicas are online", s.Replicas, s.Marked.Replicas)
 	}
@@ -140,9 +140,7 @@ func serving(nodes []nodeHealth) int {
 	return n
 }
 
-// errorText is an error on one line. That a request was not sent does not
-// matter here.
+// errorText is an error on one line.
 func errorText(err error) string {
-	text := strings.Join(strings.Fields(err.Error()), " ")
-	return strings.TrimPrefix(strings.TrimSuffix(text, " ("+node.ErrUnsent.Error()+")"), "redlatch: ")
+	return strings.Join(strings.Fields(node.ErrorText(err)), " ")
 }

@@ -14,7 +14,7 @@ func TestTheListShowsHoldersReadersAndSlots(t *testing.T) {
 	lease := w.lock("alone", redlatch.LockOptions{})
 	for range 5 {
 		c := w.client("reader", "")
-		if _, err := c.Lock(t.Context(), "files", redlatch.LockOptions{Shared: true}); err != nil {
+		if _, err := c.Lock(t.Context(), "files", &redlatch.LockOptions{Shared: true}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -46,7 +46,7 @@ func TestThePageSaysWhatIsWrong(t *testing.T) {
 		t.Errorf("with one node down the page is %s", body)
 	}
 	w.down(1)
-	body = w.until("/", "Only 1 of 3 nodes can be read, and 2 are needed")
+	body = w.until("/", "1 of 3 nodes reachable; quorum is 2")
 	if !strings.Contains(body, `<span class="badge unknown">unknown</span>`) {
 		t.Errorf("with two nodes down the page is %s", body)
 	}

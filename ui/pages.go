@@ -124,12 +124,12 @@ func (s *snapshot) problem() string {
 	}
 	switch {
 	case s.err != nil && s.pulse != nil && answer < s.pulse.Need:
-		return fmt.Sprintf("Only %d of %s can be read, and %d are needed. What is shown may be incomplete, and no lock can be had.", answer, count(len(s.nodes), "node"), s.pulse.Need)
+		return fmt.Sprintf("%d of %s reachable; quorum is %d. Locks are unavailable, and this page may be incomplete.", answer, count(len(s.nodes), "node"), s.pulse.Need)
 	case s.err != nil:
 		return errorText(s.err)
 	}
 	if n := serving(s.nodes); s.pulse != nil && n < s.pulse.Need {
-		return fmt.Sprintf("Only %d of %s are in service, and %d are needed: no lock can be had.", n, count(len(s.nodes), "node"), s.pulse.Need)
+		return fmt.Sprintf("%d of %s in service; quorum is %d. Locks are unavailable.", n, count(len(s.nodes), "node"), s.pulse.Need)
 	}
 	return ""
 }

@@ -99,7 +99,7 @@ func (r *lockRow) row() markup {
 	// The roles keep it a table on small screens, where the style makes it none.
 	return fill(`<tr id="%" role="row" data-mark="%"><th scope="row" role="rowheader" class="name">%</th><td role="cell" class="holder">%</td>`+
 		`<td role="cell" class="num" data-label="held for">%</td><td role="cell" class="num" data-label="expires in">%</td>`+
-		`<td role="cell" class="num waiting" data-label="waiting">%</td><td role="cell" class="num token">%</td><td role="cell" class="num votes">%/%</td></tr>`,
+		`<td role="cell" class="num waiting" data-label="waiting clients">%</td><td role="cell" class="num token">%</td><td role="cell" class="num votes">%/%</td></tr>`,
 		r.ID, r.Mark, lockLink(r.Name), holders, since, until,
 		either(r.Waiting > 0, fill(`<b class="warning">%</b>`, r.Waiting), `<span class="no">0</span>`),
 		token, r.Naming, r.Nodes)

@@ -8,8 +8,8 @@ import (
 	"time"
 
 	"github.com/redlatch/redlatch"
-	"github.com/redlatch/redlatch/internal/redistest"
-	"github.com/redlatch/redlatch/redis/direct"
+	"github.com/redlatch/redlatch/internal/test/redistest"
+	"github.com/redlatch/redlatch/store/redis/direct"
 )
 
 // TestServersThatFailAndComeBackAreSeen: on real servers, one is frozen, and one
@@ -23,7 +23,7 @@ func TestServersThatFailAndComeBackAreSeen(t *testing.T) {
 			t.Fatal(err)
 		}
 		opts.MaxTTL, opts.TTL, opts.TokenWindow = 5*time.Second, 5*time.Second, 1500*time.Millisecond // the quarantine is a little above 5 s
-		c, err := redlatch.New(nodes, opts)
+		c, err := redlatch.New(nodes, &opts)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -31,11 +31,11 @@ func TestServersThatFailAndComeBackAreSeen(t *testing.T) {
 		return c
 	}
 	holder := open(redlatch.Options{Label: "holder", AssumeFresh: true})
-	lease, err := holder.Lock(t.Context(), "job", redlatch.LockOptions{})
+	lease, err := holder.Lock(t.Context(), "job", nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	page, err := New(open(redlatch.Options{NodeTimeout: time.Second}), Options{Interval: 100 * time.Millisecond})
+	page, err := New(open(redlatch.Options{NodeTimeout: time.Second}), &Options{Interval: 100 * time.Millisecond})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -57,13 +57,13 @@ func TestServersThatFailAndComeBackAreSeen(t *testing.T) {
 	servers[2].Restart() // the guard finds that with the next extension
 	f.until("the quarantine with its reason", func() bool {
 		nodes := f.list("nodes")
-		return strings.Contains(nodes, ">quarantine<") && strings.Contains(nodes, "data-left=") && strings.Contains(nodes, "it ")
+		return strings.Contains(nodes, ">quarantine<") && strings.Contains(nodes, "data-left=") && strings.Contains(nodes, "new, or lost its data")
 	})
 	f.until("that it is back", func() bool { return strings.Count(f.list("nodes"), ">in service<") == 3 })
 	f.until("that both were noted", func() bool {
-		return strings.Contains(f.list("lately"), "is in quarantine for") && strings.Count(f.list("lately"), "is back in service") >= 2
+		return strings.Contains(f.list("lately"), "is quarantined for") && strings.Count(f.list("lately"), "is back in service") >= 2
 	})
-	if strings.Contains(f.list("lately"), "Nobody watched") {
+	if strings.Contains(f.list("lately"), "Not recording") {
 		t.Error("a survey that took long counts as one that was not made")
 	}
 }

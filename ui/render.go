@@ -139,10 +139,18 @@ func (p *listPage) parts() *parts {
 		texts: map[string]markup{"summary": p.summary(), "problem": p.problem(), "found": p.found(), "pager": p.pager()},
 		lists: map[string]rows{
 			"nodes":  rowsOf("nodes", p.Nodes, 3, "No node has answered yet."),
-			"locks":  rowsOf("locks", p.Locks, 7, "No lock is held or waited for here."),
+			"locks":  rowsOf("locks", p.Locks, 7, p.noLocks()),
 			"lately": p.lately(),
 		},
 	}
+}
+
+// noLocks says why the list is empty.
+func (p *listPage) noLocks() string {
+	if p.Query != "" {
+		return "No matches."
+	}
+	return "No locks."
 }
 
 // parts renders one lock.
@@ -150,8 +158,8 @@ func (p *lockPage) parts() *parts {
 	return &parts{seq: p.seq(),
 		texts: map[string]markup{"problem": p.problem(), "state": p.state(), "queue": p.queue(), "marks": p.marks(), "command": p.command()},
 		lists: map[string]rows{
-			"holders": rowsOf("holders", p.Lock.Holders, 5, "No node names a holder."),
-			"waiters": rowsOf("waiters", p.Lock.Waiters, 5, "Nobody waits."),
+			"holders": rowsOf("holders", p.Lock.Holders, 5, "Not held."),
+			"waiters": rowsOf("waiters", p.Lock.Waiters, 5, "No waiters."),
 			"answers": rowsOf("answers", p.Lock.Answers, 6, "No node has answered."),
 			"lately":  p.lately(),
 		},
@@ -165,7 +173,7 @@ func (p *page) lately() rows {
 		r.add(p.events[i].id, p.events[i].row)
 	}
 	if len(p.events) == 0 {
-		r.add("lately-none", `<li id="lately-none" class="none">Nothing has happened since the page began to watch.</li>`)
+		r.add("lately-none", `<li id="lately-none" class="none">No events since recording started.</li>`)
 	}
 	return r
 }

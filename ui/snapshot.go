@@ -52,6 +52,11 @@ type holder struct {
 	shared       bool
 	slots, slot  int
 	nodes        int
+
+	// For the history: when the survey was that first found this expiry, and
+	// whether an extension is overdue since.
+	extended time.Time
+	overdue  bool
 }
 
 // same reports whether two entries are of one holding.

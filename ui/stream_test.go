@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/redlatch/redlatch"
+	"github.com/redlatch/redlatch/internal/test/poll"
 )
 
 func TestTheStreamSendsThePageAndThenWhatChanges(t *testing.T) {
@@ -48,7 +49,7 @@ func TestALockIsFollowed(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, Options{})
 	f := follow(t, w.serve()+"/events?name=job")
-	f.until("that it is free", func() bool { return strings.Contains(f.list("holders"), "No node names a holder") })
+	f.until("that it is free", func() bool { return strings.Contains(f.list("holders"), "Not held.") })
 	lease := w.lock("job", redlatch.LockOptions{TTL: 20 * time.Second})
 	f.until("the holder and the command", func() bool {
 		return strings.Contains(f.list("holders"), "/holder<") && strings.Contains(string(f.texts["command"]), "redlatch break job<")
@@ -57,7 +58,7 @@ func TestALockIsFollowed(t *testing.T) {
 	waiter, done := w.client("waiter", ""), make(chan struct{})
 	go func() {
 		defer close(done)
-		waiter.Lock(wait, "job", redlatch.LockOptions{})
+		waiter.Lock(wait, "job", nil)
 	}()
 	f.until("the waiter", func() bool {
 		return strings.Contains(f.list("waiters"), "/waiter<") && strings.Contains(f.list("waiters"), "the whole lock")
@@ -68,7 +69,7 @@ func TestALockIsFollowed(t *testing.T) {
 	f.until("that a node does not answer", func() bool { return strings.Contains(f.list("answers"), "unplugged") })
 	w.up(1)
 	w.release(lease)
-	f.until("that it is free", func() bool { return strings.Contains(f.list("holders"), "No node names a holder") })
+	f.until("that it is free", func() bool { return strings.Contains(f.list("holders"), "Not held.") })
 	f.until("what happened", func() bool {
 		return strings.Contains(f.list("lately"), "acquired by") && strings.Contains(f.list("lately"), "released by")
 	})
@@ -89,13 +90,13 @@ func TestTheNodesAreAskedWhileSomebodyWatches(t *testing.T) {
 	f, g := follow(t, url+"/events"), follow(t, url+"/events?q=x")
 	f.next()
 	g.next()
-	await(t, "a third survey", func() bool { return lists() >= 3 })
+	poll.Until(t, "a third survey", func() bool { return lists() >= 3 })
 	if n := w.page.source.watching(); n != 2 {
 		t.Errorf("%d watch", n)
 	}
 	f.leave()
 	g.leave()
-	await(t, "an end of the polling", func() bool {
+	poll.Until(t, "an end of the polling", func() bool {
 		w.page.source.mu.Lock()
 		defer w.page.source.mu.Unlock()
 		return !w.page.source.polling && w.page.source.flight == nil
@@ -150,7 +151,7 @@ func TestTheNumberOfViewersIsLimited(t *testing.T) {
 		t.Errorf("the page itself gets %d", status)
 	}
 	second.leave()
-	await(t, "a free place", func() bool { return w.page.source.watching() == 1 })
+	poll.Until(t, "a free place", func() bool { return w.page.source.watching() == 1 })
 	follow(t, url+"/events").next()
 }
 
@@ -173,7 +174,7 @@ func TestASlowViewerDelaysNobody(t *testing.T) {
 	f := follow(t, url+"/events?sort=since")
 	f.next()
 	lists := w.nodes[0].lists.Load()
-	await(t, "ten more surveys", func() bool { return w.nodes[0].lists.Load() > lists+10 })
+	poll.Until(t, "ten more surveys", func() bool { return w.nodes[0].lists.Load() > lists+10 })
 	w.lock("new", redlatch.LockOptions{})
 	f.until("the new lock", func() bool { return strings.Contains(f.list("lately"), ">new<") })
 }
@@ -200,15 +201,5 @@ func TestCloseEndsAllWhoWatch(t *testing.T) {
 	}
 	if status, _, _ := w.get("/"); status != 200 { // with what was known
 		t.Errorf("the page gets %d", status)
-	}
-}
-
-// await waits until something is so.
-func await(t *testing.T, what string, is func() bool) {
-	t.Helper()
-	for end := time.Now().Add(testPatience); !is(); time.Sleep(10 * time.Millisecond) {
-		if time.Now().After(end) {
-			t.Fatalf("not seen: %s", what)
-		}
 	}
 }

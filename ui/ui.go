@@ -8,6 +8,7 @@ import (
 
 	"github.com/redlatch/redlatch"
 	"github.com/redlatch/redlatch/admin"
+	"github.com/redlatch/redlatch/internal/opt"
 )
 
 // Options are the settings of a UI. The zero value works.
@@ -48,9 +49,9 @@ func (o Options) withDefaults() (Options, error) {
 	}
 	switch {
 	case o.Interval < 100*time.Millisecond || o.Interval > time.Hour:
-		return o, &redlatch.ConfigError{Field: "Interval", Value: o.Interval, Bound: "from 100ms to 1h"}
+		return o, &redlatch.ConfigError{Field: "Interval", Value: o.Interval, Bound: "between 100ms and 1h"}
 	case o.MaxViewers < 1 || o.MaxViewers > 10000:
-		return o, &redlatch.ConfigError{Field: "MaxViewers", Value: o.MaxViewers, Bound: "from 1 to 10000"}
+		return o, &redlatch.ConfigError{Field: "MaxViewers", Value: o.MaxViewers, Bound: "between 1 and 10000"}
 	}
 	for _, h := range o.Hosts {
 		if hostOf(h) != h || h == "" {
@@ -74,15 +75,15 @@ type file struct {
 }
 
 // New returns the page of a client's nodes. Close it before the client.
-func New(client *redlatch.Client, opts Options) (*UI, error) {
+func New(client *redlatch.Client, opts *Options) (*UI, error) {
 	if client == nil {
 		return nil, &redlatch.ConfigError{Field: "client", Value: nil, Bound: "a client"}
 	}
-	opts, err := opts.withDefaults()
+	o, err := opt.Value(opts).withDefaults()
 	if err != nil {
 		return nil, err
 	}
-	u := &UI{opts: opts, files: map[string]file{}}
+	u := &UI{opts: o, files: map[string]file{}}
 	for name, kind := range map[string]string{
 		"style.css": "text/css; charset=utf-8", "page.js": "text/javascript; charset=utf-8", "icon.svg": "image/svg+xml",
 	} {
@@ -92,7 +93,7 @@ func New(client *redlatch.Client, opts Options) (*UI, error) {
 		}
 		u.files["/"+name] = file{kind, data}
 	}
-	u.source = newSource(admin.New(client), opts)
+	u.source = newSource(admin.New(client), o)
 	return u, nil
 }
 

@@ -8,11 +8,9 @@
 //		"github.com/caddyserver/certmagic"
 //		"github.com/redlatch/redlatch"
 //		redlatchcertmagic "github.com/redlatch/redlatch/adapters/certmagic"
-//		"github.com/redlatch/redlatch/redis/direct"
-//	)
+//	//	)
 //
-//	nodes, err := direct.Nodes("redis://a:6379", "redis://b:6379", "redis://c:6379")
-//	locks, err := redlatch.New(nodes, redlatch.Options{})
+//	locks, err := redlatch.Open("redis://a:6379,redis://b:6379,redis://c:6379", nil)
 //	defer locks.Close()
 //
 //	files := &certmagic.FileStorage{Path: "/shared/certificates"}
@@ -35,6 +33,7 @@ import (
 	"github.com/caddyserver/certmagic"
 
 	"github.com/redlatch/redlatch"
+	"github.com/redlatch/redlatch/internal/opt"
 )
 
 const (
@@ -86,18 +85,19 @@ var (
 
 // Wrap returns a storage that stores in storage and locks with locks. The client
 // must stay open while the storage is used.
-func Wrap(storage certmagic.Storage, locks *redlatch.Client, opts Options) (*Storage, error) {
+func Wrap(storage certmagic.Storage, locks *redlatch.Client, opts *Options) (*Storage, error) {
+	o := opt.Value(opts)
 	if storage == nil {
 		return nil, &redlatch.ConfigError{Field: "storage", Value: nil, Bound: "a storage of certmagic"}
 	}
 	if locks == nil {
 		return nil, &redlatch.ConfigError{Field: "locks", Value: nil, Bound: "a client of redlatch"}
 	}
-	if opts.TTL < 0 || opts.MaxHold < 0 {
-		return nil, &redlatch.ConfigError{Field: "TTL and MaxHold", Value: fmt.Sprint(opts.TTL, " and ", opts.MaxHold), Bound: "0 or above"}
+	if o.TTL < 0 || o.MaxHold < 0 {
+		return nil, &redlatch.ConfigError{Field: "TTL and MaxHold", Value: fmt.Sprint(o.TTL, " and ", o.MaxHold), Bound: "0 or above"}
 	}
-	opts.Prefix, opts.MaxHold = cmp.Or(opts.Prefix, defaultPrefix), cmp.Or(opts.MaxHold, defaultMaxHold)
-	return &Storage{Storage: storage, locks: locks, opts: opts, held: map[string][]*holding{}}, nil
+	o.Prefix, o.MaxHold = cmp.Or(o.Prefix, defaultPrefix), cmp.Or(o.MaxHold, defaultMaxHold)
+	return &Storage{Storage: storage, locks: locks, opts: o, held: map[string][]*holding{}}, nil
 }
 
 // String describes the storage, for logs.
@@ -120,7 +120,7 @@ func (s *Storage) TryLock(ctx context.Context, name string) (bool, error) {
 }
 
 // locker is Lock or TryLock of a client.
-type locker func(context.Context, string, redlatch.LockOptions) (*redlatch.Lease, error)
+type locker func(context.Context, string, *redlatch.LockOptions) (*redlatch.Lease, error)
 
 // hold keeps the lease of a name for Unlock.
 func (s *Storage) hold(ctx context.Context, name string, lock locker) error {
@@ -135,7 +135,7 @@ func (s *Storage) hold(ctx context.Context, name string, lock locker) error {
 }
 
 func (s *Storage) acquire(ctx context.Context, name string, lock locker) (*redlatch.Lease, error) {
-	return lock(ctx, s.opts.Prefix+name, redlatch.LockOptions{TTL: s.opts.TTL, MaxHold: s.opts.MaxHold})
+	return lock(ctx, s.opts.Prefix+name, &redlatch.LockOptions{TTL: s.opts.TTL, MaxHold: s.opts.MaxHold})
 }
 
 // Unlock releases the lock of a name. If the lock was lost while it was held, it
@@ -157,7 +157,7 @@ func (s *Storage) Unlock(ctx context.Context, name string) error {
 }
 
 // oldest returns the first holding of a name; nil if there is none. There can be
-// two: one was lost, and then another goroutine acquired the lock. certmagic does
+// twopts: one was lost, and then another goroutine acquired the lock. certmagic does
 // not say which of them calls, so it is taken for the one that lost: a lock that
 // is valid must not be released under its holder. The mutex is held.
 func (s *Storage) oldest(name string) *holding {

@@ -13,11 +13,12 @@ import (
 
 	"github.com/redlatch/redlatch"
 	redlatchcertmagic "github.com/redlatch/redlatch/adapters/certmagic"
-	"github.com/redlatch/redlatch/internal/fresh"
-	"github.com/redlatch/redlatch/internal/proctest"
-	"github.com/redlatch/redlatch/internal/redistest"
+	"github.com/redlatch/redlatch/internal/test/fresh"
+	"github.com/redlatch/redlatch/internal/test/poll"
+	"github.com/redlatch/redlatch/internal/test/processes"
+	"github.com/redlatch/redlatch/internal/test/redistest"
 	"github.com/redlatch/redlatch/node"
-	"github.com/redlatch/redlatch/redis/direct"
+	"github.com/redlatch/redlatch/store/redis/direct"
 )
 
 // lockName is what certmagic locks while it obtains or renews the certificate.
@@ -27,9 +28,7 @@ const lockName = "issue_cert_example.com"
 func quorum(t testing.TB) ([]*redistest.Server, *redlatch.Client) {
 	t.Helper()
 	servers := redistest.Start(t, 3)
-	nodes, err := direct.Nodes(redistest.Addresses(servers)...)
-	must(t, err)
-	locks, err := redlatch.New(nodes, redlatch.Options{NodeTimeout: 3 * time.Second})
+	locks, err := redlatch.Open(strings.Join(redistest.Addresses(servers), ","), &redlatch.Options{NodeTimeout: 3 * time.Second})
 	must(t, err)
 	t.Cleanup(func() { locks.Close() })
 	must(t, fresh.Declare(t.Context(), locks))
@@ -50,35 +49,25 @@ func limited(t testing.TB) context.Context {
 	return ctx
 }
 
-// eventually waits until a condition holds.
-func eventually(t testing.TB, what string, holds func() bool) {
-	t.Helper()
-	for end := time.Now().Add(30 * time.Second); !holds(); time.Sleep(5 * time.Millisecond) {
-		if time.Now().After(end) {
-			t.Fatalf("not within 30 s: %s", what)
-		}
-	}
-}
-
 // waits waits until a caller waits for the lock.
 func waits(t testing.TB, server *redistest.Server, name string) {
 	t.Helper()
 	nodes, err := direct.Nodes(server.URL())
 	must(t, err)
 	defer nodes[0].Close()
-	eventually(t, "somebody waits for "+name, func() bool {
+	poll.Until(t, "somebody waits for "+name, func() bool {
 		look, err := nodes[0].(node.Lister).Look(t.Context(), name)
 		return err == nil && look.Waiting > 0
 	})
 }
 
 // start starts the program of this test, with locks on the servers.
-func start(t testing.TB, name, dir string, servers []*redistest.Server, args ...string) *proctest.Process {
+func start(t testing.TB, name, dir string, servers []*redistest.Server, args ...string) *processes.Process {
 	t.Helper()
-	return proctest.Start(t, name, nil, append([]string{"-dir", dir, "-nodes", strings.Join(redistest.Addresses(servers), ",")}, args...)...)
+	return processes.Start(t, name, nil, append([]string{"-dir", dir, "-nodes", strings.Join(redistest.Addresses(servers), ",")}, args...)...)
 }
 
-func ends(t testing.TB, p *proctest.Process) {
+func ends(t testing.TB, p *processes.Process) {
 	t.Helper()
 	if code := p.Wait(); code != 0 {
 		t.Errorf("exits with %d: %s", code, p.Said())
@@ -115,7 +104,7 @@ func TestRenewalsOfTwoProcessesNeverMeet(t *testing.T) {
 	t.Parallel()
 	servers, _ := quorum(t)
 	dir := t.TempDir()
-	var all []*proctest.Process
+	var all []*processes.Process
 	for _, name := range []string{"one", "other"} {
 		all = append(all, start(t, name, dir, servers, "-hold", "20ms", "-renew", "12"))
 	}
@@ -145,9 +134,9 @@ func TestCertificatesWithoutTheLockMeet(t *testing.T) {
 func wrap(t testing.TB, locks *redlatch.Client, opts redlatchcertmagic.Options) (a, b *redlatchcertmagic.Storage) {
 	t.Helper()
 	files := &certmagic.FileStorage{Path: t.TempDir()}
-	a, err := redlatchcertmagic.Wrap(files, locks, opts)
+	a, err := redlatchcertmagic.Wrap(files, locks, &opts)
 	must(t, err)
-	b, err = redlatchcertmagic.Wrap(files, locks, opts)
+	b, err = redlatchcertmagic.Wrap(files, locks, &opts)
 	must(t, err)
 	return a, b
 }
@@ -246,13 +235,11 @@ func TestSlowServersAreNoLoss(t *testing.T) {
 	t.Parallel()
 	ctx := limited(t)
 	servers := redistest.Start(t, 3)
-	nodes, err := direct.Nodes(redistest.Addresses(servers)...)
-	must(t, err)
-	locks, err := redlatch.New(nodes, redlatch.Options{AssumeFresh: true, NodeTimeout: 100 * time.Millisecond})
+	locks, err := redlatch.Open(strings.Join(redistest.Addresses(servers), ","), &redlatch.Options{AssumeFresh: true, NodeTimeout: 100 * time.Millisecond})
 	must(t, err)
 	defer locks.Close()
 	a, _ := wrap(t, locks, redlatchcertmagic.Options{TTL: 20 * time.Second})
-	eventually(t, "it is locked", func() bool { return a.Lock(ctx, "x") == nil })
+	poll.Until(t, "it is locked", func() bool { return a.Lock(ctx, "x") == nil })
 	servers[0].Freeze()
 	servers[1].Freeze()
 	must(t, a.RenewLockLease(ctx, "x", time.Hour))
@@ -266,9 +253,9 @@ func TestSlowServersAreNoLoss(t *testing.T) {
 func TestBadOptionsAreRefused(t *testing.T) {
 	t.Parallel()
 	files := &certmagic.FileStorage{Path: t.TempDir()}
-	_, err1 := redlatchcertmagic.Wrap(nil, &redlatch.Client{}, redlatchcertmagic.Options{})
-	_, err2 := redlatchcertmagic.Wrap(files, nil, redlatchcertmagic.Options{})
-	_, err3 := redlatchcertmagic.Wrap(files, &redlatch.Client{}, redlatchcertmagic.Options{TTL: -1})
+	_, err1 := redlatchcertmagic.Wrap(nil, &redlatch.Client{}, nil)
+	_, err2 := redlatchcertmagic.Wrap(files, nil, nil)
+	_, err3 := redlatchcertmagic.Wrap(files, &redlatch.Client{}, &redlatchcertmagic.Options{TTL: -1})
 	for _, err := range []error{err1, err2, err3} {
 		if !errors.Is(err, redlatch.ErrConfig) {
 			t.Errorf("the error is %v", err)

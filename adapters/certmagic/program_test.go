@@ -17,7 +17,6 @@ import (
 	"math/big"
 	"os"
 	"path/filepath"
-	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -27,12 +26,11 @@ import (
 
 	"github.com/redlatch/redlatch"
 	redlatchcertmagic "github.com/redlatch/redlatch/adapters/certmagic"
-	"github.com/redlatch/redlatch/internal/proctest"
-	"github.com/redlatch/redlatch/redis/direct"
+	"github.com/redlatch/redlatch/internal/test/processes"
 )
 
 // TestMain turns the test binary into the program below when a test starts it.
-func TestMain(m *testing.M) { proctest.Main(m, program) }
+func TestMain(m *testing.M) { processes.Main(m, program) }
 
 var (
 	nodes  = flag.String("nodes", "", "addresses of the nodes; empty for no locks at all")
@@ -85,15 +83,11 @@ func openStorage() (certmagic.Storage, error) {
 	if *nodes == "" {
 		return unlocked{files}, nil
 	}
-	list, err := direct.Nodes(strings.Split(*nodes, ",")...)
+	locks, err := redlatch.Open(*nodes, nil)
 	if err != nil {
 		return nil, err
 	}
-	locks, err := redlatch.New(list, redlatch.Options{})
-	if err != nil {
-		return nil, err
-	}
-	return redlatchcertmagic.Wrap(files, locks, redlatchcertmagic.Options{TTL: ttl})
+	return redlatchcertmagic.Wrap(files, locks, &redlatchcertmagic.Options{TTL: ttl})
 }
 
 // unlocked is a storage that locks nothing.

@@ -15,8 +15,7 @@ import (
 
 	"github.com/redlatch/redlatch"
 	redlatchcron "github.com/redlatch/redlatch/adapters/cron"
-	"github.com/redlatch/redlatch/internal/redistest"
-	"github.com/redlatch/redlatch/redis/direct"
+	"github.com/redlatch/redlatch/internal/test/redistest"
 )
 
 // yearly is due so rarely that tests run it by hand.
@@ -51,11 +50,7 @@ func (r *replica) logged() string {
 
 func newReplica(t *testing.T, addresses []string, opts redlatchcron.Options) *replica {
 	t.Helper()
-	nodes, err := direct.Nodes(addresses...)
-	if err != nil {
-		t.Fatal(err)
-	}
-	locks, err := redlatch.New(nodes, redlatch.Options{AssumeFresh: true, NodeTimeout: 3 * time.Second})
+	locks, err := redlatch.Open(strings.Join(addresses, ","), &redlatch.Options{AssumeFresh: true, NodeTimeout: 3 * time.Second})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -67,7 +62,7 @@ func newReplica(t *testing.T, addresses []string, opts redlatchcron.Options) *re
 		defer r.mu.Unlock()
 		r.errors = append(r.errors, err)
 	}
-	if r.Jobs, err = redlatchcron.New(r.cron, locks, opts); err != nil {
+	if r.Jobs, err = redlatchcron.New(r.cron, locks, &opts); err != nil {
 		t.Fatal(err)
 	}
 	return r
@@ -146,7 +141,7 @@ func TestJobIsSkippedAndLoggedIfItsLockCannotBeHad(t *testing.T) {
 	nodes := servers(t, 1)
 	r := newReplica(t, nodes, redlatchcron.Options{Lock: redlatch.LockOptions{Tries: 1}})
 	other := newReplica(t, nodes, redlatchcron.Options{})
-	lease, err := other.locks.Lock(t.Context(), "report", redlatch.LockOptions{})
+	lease, err := other.locks.Lock(t.Context(), "report", nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -167,7 +162,7 @@ func TestContextEndsTheWaitOfAReplicaThatStops(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	r := newReplica(t, nodes, redlatchcron.Options{Context: ctx})
 	other := newReplica(t, nodes, redlatchcron.Options{})
-	lease, err := other.locks.Lock(t.Context(), "report", redlatch.LockOptions{})
+	lease, err := other.locks.Lock(t.Context(), "report", nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -201,10 +196,10 @@ func TestBadArgumentsAreNamed(t *testing.T) {
 	nodes := servers(t, 1)
 	r := newReplica(t, nodes, redlatchcron.Options{})
 	for says, err := range map[string]error{
-		"cron is":  second(redlatchcron.New(nil, r.locks, redlatchcron.Options{})),
-		"locks":    second(redlatchcron.New(r.cron, nil, redlatchcron.Options{})),
-		"Slots":    second(redlatchcron.New(r.cron, r.locks, redlatchcron.Options{Lock: redlatch.LockOptions{Slots: 2}})),
-		"Shared":   second(redlatchcron.New(r.cron, r.locks, redlatchcron.Options{Lock: redlatch.LockOptions{Shared: true}})),
+		"cron is":  second(redlatchcron.New(nil, r.locks, nil)),
+		"locks":    second(redlatchcron.New(r.cron, nil, nil)),
+		"Slots":    second(redlatchcron.New(r.cron, r.locks, &redlatchcron.Options{Lock: redlatch.LockOptions{Slots: 2}})),
+		"Shared":   second(redlatchcron.New(r.cron, r.locks, &redlatchcron.Options{Lock: redlatch.LockOptions{Shared: true}})),
 		"name":     second(r.AddJob("", yearly, cron.FuncJob(func() {}))),
 		"schedule": second(r.Wrapper("report", nil)),
 	} {

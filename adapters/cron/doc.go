@@ -5,7 +5,7 @@
 // Each replica adds the same jobs to its scheduler, by way of Jobs:
 //
 //	c := cron.New()
-//	jobs, err := redlatchcron.New(c, locks, redlatchcron.Options{})
+//	jobs, err := redlatchcron.New(c, locks, nil)
 //	if err != nil {
 //		return err
 //	}

@@ -12,9 +12,8 @@ import (
 
 	"github.com/redlatch/redlatch"
 	redlatchcron "github.com/redlatch/redlatch/adapters/cron"
-	"github.com/redlatch/redlatch/internal/redistest"
-	"github.com/redlatch/redlatch/memory"
-	"github.com/redlatch/redlatch/redis/direct"
+	"github.com/redlatch/redlatch/internal/test/redistest"
+	"github.com/redlatch/redlatch/store/memory"
 )
 
 // A job that any number of replicas schedule, and one of them runs.
@@ -22,20 +21,16 @@ func ExampleJobs_AddFunc() {
 	a, b, c, stop := redistest.Example()
 	defer stop()
 
-	nodes, err := direct.Nodes(a, b, c)
-	if err != nil {
-		log.Fatal(err)
-	}
 	// These servers are brand-new. Those in production are marked once, by
 	// redlatch init.
-	locks, err := redlatch.New(nodes, redlatch.Options{AssumeFresh: true})
+	locks, err := redlatch.Open(a+","+b+","+c, &redlatch.Options{AssumeFresh: true})
 	if err != nil {
 		log.Fatal(err)
 	}
 	defer locks.Close()
 
 	scheduler, done := cron.New(), make(chan struct{})
-	jobs, err := redlatchcron.New(scheduler, locks, redlatchcron.Options{})
+	jobs, err := redlatchcron.New(scheduler, locks, nil)
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -59,14 +54,14 @@ func ExampleJobs_AddFunc() {
 // the lock.
 func ExampleJobs_Wrapper() {
 	// Locks in this process alone, as in tests.
-	locks, err := redlatch.New([]redlatch.Node{memory.New(memory.Options{})}, redlatch.Options{})
+	locks, err := redlatch.New([]redlatch.Node{memory.New(nil)}, nil)
 	if err != nil {
 		log.Fatal(err)
 	}
 	defer locks.Close()
 
 	scheduler := cron.New()
-	jobs, err := redlatchcron.New(scheduler, locks, redlatchcron.Options{})
+	jobs, err := redlatchcron.New(scheduler, locks, nil)
 	if err != nil {
 		log.Fatal(err)
 	}

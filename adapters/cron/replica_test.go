@@ -11,12 +11,12 @@ import (
 
 	"github.com/redlatch/redlatch"
 	redlatchcron "github.com/redlatch/redlatch/adapters/cron"
-	"github.com/redlatch/redlatch/internal/jobtest"
-	"github.com/redlatch/redlatch/internal/proctest"
+	"github.com/redlatch/redlatch/internal/test/jobtest"
+	"github.com/redlatch/redlatch/internal/test/processes"
 )
 
 func TestMain(m *testing.M) {
-	proctest.Main(m, func() { jobtest.Main(start) })
+	processes.Main(m, func() { jobtest.Main(start) })
 }
 
 // start starts the scheduler of a replica, with one job.
@@ -35,7 +35,7 @@ func start(r *jobtest.Replica) (stop func(), err error) {
 		err = addLate(c, r)
 	default:
 		var jobs *redlatchcron.Jobs
-		if jobs, err = redlatchcron.New(c, r.Locks, redlatchcron.Options{Lock: r.Lock()}); err != nil {
+		if jobs, err = redlatchcron.New(c, r.Locks, &redlatchcron.Options{Lock: r.Lock()}); err != nil {
 			return nil, err
 		}
 		_, err = jobs.AddFunc(jobtest.Job, jobtest.Spec, job(r))
@@ -73,7 +73,7 @@ func (f locked) RunLocked(ctx context.Context, lease *redlatch.Lease) error {
 
 // addLate adds the job by way of a wrapper.
 func addLate(c *cron.Cron, r *jobtest.Replica) error {
-	jobs, err := redlatchcron.New(c, r.Locks, redlatchcron.Options{Lock: r.Lock()})
+	jobs, err := redlatchcron.New(c, r.Locks, &redlatchcron.Options{Lock: r.Lock()})
 	if err != nil {
 		return err
 	}

@@ -6,7 +6,7 @@
 // A Locker has each job run once for each time at which it is scheduled, on the
 // replica that comes first:
 //
-//	locker, err := redlatchgocron.NewLocker(locks, redlatchgocron.Options{})
+//	locker, err := redlatchgocron.NewLocker(locks, nil)
 //	if err != nil {
 //		return err
 //	}
@@ -50,7 +50,7 @@
 //
 // An Elector has all jobs of a scheduler run on one replica, the leader:
 //
-//	elector, err := redlatchgocron.NewElector(locks, "scheduler", redlatchgocron.ElectorOptions{})
+//	elector, err := redlatchgocron.NewElector(locks, "scheduler", nil)
 //	if err != nil {
 //		return err
 //	}

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/redlatch/redlatch"
+	"github.com/redlatch/redlatch/internal/opt"
 )
 
 // ErrNotLeader is returned by Elector.IsLeader when this replica does not lead.
@@ -46,20 +47,21 @@ type Elector struct {
 
 // NewElector returns an elector, which is a candidate from now on. name is the
 // lock's and must be the same on all replicas. Close it before the client.
-func NewElector(locks *redlatch.Client, name string, opts ElectorOptions) (*Elector, error) {
-	if err := check(locks, opts.Lock); err != nil {
+func NewElector(locks *redlatch.Client, name string, opts *ElectorOptions) (*Elector, error) {
+	o := opt.Value(opts)
+	if err := check(locks, o.Lock); err != nil {
 		return nil, err
 	}
 	if name == "" {
 		return nil, &redlatch.ConfigError{Field: "name", Value: name, Bound: "the name of the election, the same on all replicas"}
 	}
-	if opts.Lock.Wait != 0 || opts.Lock.Tries != 0 {
-		return nil, &redlatch.ConfigError{Field: "Lock.Wait", Value: fmt.Sprintf("%v with %d Tries", opts.Lock.Wait, opts.Lock.Tries),
+	if o.Lock.Wait != 0 || o.Lock.Tries != 0 {
+		return nil, &redlatch.ConfigError{Field: "Lock.Wait", Value: fmt.Sprintf("%v with %d Tries", o.Lock.Wait, o.Lock.Tries),
 			Bound: "left out, and Lock.Tries too: a replica is a candidate until it is closed"}
 	}
-	opts.Logger = cmp.Or(opts.Logger, slog.Default())
+	o.Logger = cmp.Or(o.Logger, slog.Default())
 	ctx, stop := context.WithCancel(context.Background())
-	e := &Elector{locks: locks, name: name, opts: opts, stop: stop, ended: make(chan struct{})}
+	e := &Elector{locks: locks, name: name, opts: o, stop: stop, ended: make(chan struct{})}
 	go e.run(ctx)
 	return e, nil
 }
@@ -68,7 +70,7 @@ func NewElector(locks *redlatch.Client, name string, opts ElectorOptions) (*Elec
 func (e *Elector) run(ctx context.Context) {
 	defer close(e.ended)
 	for {
-		err := e.locks.Lead(ctx, e.name, e.opts.Lock, e.lead)
+		err := e.locks.Lead(ctx, e.name, &e.opts.Lock, e.lead)
 		if ctx.Err() != nil {
 			err = redlatch.ErrClosed
 		}

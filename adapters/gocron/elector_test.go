@@ -11,13 +11,14 @@ import (
 
 	"github.com/redlatch/redlatch"
 	redlatchgocron "github.com/redlatch/redlatch/adapters/gocron"
-	"github.com/redlatch/redlatch/internal/redistest"
-	"github.com/redlatch/redlatch/memory"
+	"github.com/redlatch/redlatch/internal/test/poll"
+	"github.com/redlatch/redlatch/internal/test/redistest"
+	"github.com/redlatch/redlatch/store/memory"
 )
 
 func newElector(t *testing.T, servers []*redistest.Server, opts redlatchgocron.ElectorOptions) *redlatchgocron.Elector {
 	t.Helper()
-	e, err := redlatchgocron.NewElector(newClient(t, servers), "scheduler", opts)
+	e, err := redlatchgocron.NewElector(newClient(t, servers), "scheduler", &opts)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -33,7 +34,7 @@ func TestOneReplicaLeadsAndTheNextOneWhenItCloses(t *testing.T) {
 	// Nobody could wait for as long as a lock lives.
 	opts := redlatchgocron.ElectorOptions{Lock: redlatch.LockOptions{TTL: 30 * time.Second}}
 	a := newElector(t, servers, opts)
-	eventually(t, "the first replica leads", func() bool { return leads(a) })
+	poll.Until(t, "the first replica leads", func() bool { return leads(a) })
 	b := newElector(t, servers, opts)
 	first := a.Lease().Token()
 	await(t, a.Lease().Wanted(), "the second one is a candidate")
@@ -46,7 +47,7 @@ func TestOneReplicaLeadsAndTheNextOneWhenItCloses(t *testing.T) {
 	if err := a.IsLeader(t.Context()); !errors.Is(err, redlatchgocron.ErrNotLeader) || !errors.Is(err, redlatch.ErrClosed) {
 		t.Errorf("after Close, the first one gets %v", err)
 	}
-	eventually(t, "the second one leads", func() bool { return leads(b) })
+	poll.Until(t, "the second one leads", func() bool { return leads(b) })
 	if second := b.Lease().Token(); second <= first {
 		t.Errorf("token %v follows %v", second, first)
 	}
@@ -62,12 +63,12 @@ func TestReplicaLeadsOnlyWhileItsLeaseIsValid(t *testing.T) {
 	t.Parallel()
 	servers := redistest.Start(t, 3)
 	e := newElector(t, servers, redlatchgocron.ElectorOptions{Lock: redlatch.LockOptions{TTL: 2 * time.Second}})
-	eventually(t, "the replica leads", func() bool { return leads(e) })
+	poll.Until(t, "the replica leads", func() bool { return leads(e) })
 	lease := e.Lease()
 	for _, s := range servers {
 		s.Freeze()
 	}
-	eventually(t, "the replica no longer leads", func() bool {
+	poll.Until(t, "the replica no longer leads", func() bool {
 		if leads(e) {
 			return false
 		}
@@ -76,11 +77,11 @@ func TestReplicaLeadsOnlyWhileItsLeaseIsValid(t *testing.T) {
 		}
 		return true
 	})
-	eventually(t, "the replica has no lease", func() bool { return e.Lease() == nil })
+	poll.Until(t, "the replica has no lease", func() bool { return e.Lease() == nil })
 	for _, s := range servers {
 		s.Thaw()
 	}
-	eventually(t, "the replica leads again", func() bool { return leads(e) })
+	poll.Until(t, "the replica leads again", func() bool { return leads(e) })
 	if e.Lease() == lease {
 		t.Error("it leads with the same lease again")
 	}
@@ -100,22 +101,22 @@ var begin = time.Now()
 func TestReplicaThatWasSuspendedDoesNotLead(t *testing.T) {
 	t.Parallel()
 	clock := &suspended{}
-	locks, err := redlatch.New([]redlatch.Node{memory.New(memory.Options{})}, redlatch.Options{Clock: clock})
+	locks, err := redlatch.New([]redlatch.Node{memory.New(nil)}, &redlatch.Options{Clock: clock})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer locks.Close()
-	e, err := redlatchgocron.NewElector(locks, "scheduler", redlatchgocron.ElectorOptions{Lock: redlatch.LockOptions{TTL: 30 * time.Second}})
+	e, err := redlatchgocron.NewElector(locks, "scheduler", &redlatchgocron.ElectorOptions{Lock: redlatch.LockOptions{TTL: 30 * time.Second}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer e.Close()
-	eventually(t, "the replica leads", func() bool { return leads(e) })
+	poll.Until(t, "the replica leads", func() bool { return leads(e) })
 	clock.time.Add(int64(time.Minute))
 	if err := e.IsLeader(t.Context()); !errors.Is(err, redlatchgocron.ErrNotLeader) || !errors.Is(err, redlatch.ErrLost) {
 		t.Errorf("after a suspension, it gets %v, want ErrLost", err)
 	}
-	eventually(t, "the replica leads again", func() bool { return leads(e) })
+	poll.Until(t, "the replica leads again", func() bool { return leads(e) })
 }
 
 // An elector goes on after an error that does not end by itself, and says what
@@ -124,7 +125,7 @@ func TestElectionThatCannotBeSaysWhy(t *testing.T) {
 	t.Parallel()
 	servers := redistest.Start(t, 1)
 	e := newElector(t, servers, redlatchgocron.ElectorOptions{Lock: redlatch.LockOptions{TTL: time.Hour}})
-	eventually(t, "the error is reported", func() bool {
+	poll.Until(t, "the error is reported", func() bool {
 		err := e.IsLeader(context.Background())
 		return errors.Is(err, redlatchgocron.ErrNotLeader) && errors.Is(err, redlatch.ErrConfig)
 	})
@@ -133,12 +134,12 @@ func TestElectionThatCannotBeSaysWhy(t *testing.T) {
 func TestElectorEndsWithItsClient(t *testing.T) {
 	t.Parallel()
 	locks := newClient(t, redistest.Start(t, 1))
-	e, err := redlatchgocron.NewElector(locks, "scheduler", redlatchgocron.ElectorOptions{})
+	e, err := redlatchgocron.NewElector(locks, "scheduler", nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "the replica leads", func() bool { return leads(e) })
+	poll.Until(t, "the replica leads", func() bool { return leads(e) })
 	locks.Close()
-	eventually(t, "the elector has ended", func() bool { return errors.Is(e.IsLeader(context.Background()), redlatch.ErrClosed) })
+	poll.Until(t, "the elector has ended", func() bool { return errors.Is(e.IsLeader(context.Background()), redlatch.ErrClosed) })
 	e.Close()
 }

@@ -11,8 +11,7 @@ import (
 
 	"github.com/redlatch/redlatch"
 	redlatchgocron "github.com/redlatch/redlatch/adapters/gocron"
-	"github.com/redlatch/redlatch/internal/redistest"
-	"github.com/redlatch/redlatch/redis/direct"
+	"github.com/redlatch/redlatch/internal/test/redistest"
 )
 
 // A job that any number of replicas schedule, and one of them runs.
@@ -20,19 +19,15 @@ func ExampleLocker() {
 	a, b, c, stop := redistest.Example()
 	defer stop()
 
-	nodes, err := direct.Nodes(a, b, c)
-	if err != nil {
-		log.Fatal(err)
-	}
 	// These servers are brand-new. Those in production are marked once, by
 	// redlatch init.
-	locks, err := redlatch.New(nodes, redlatch.Options{AssumeFresh: true})
+	locks, err := redlatch.Open(a+","+b+","+c, &redlatch.Options{AssumeFresh: true})
 	if err != nil {
 		log.Fatal(err)
 	}
 	defer locks.Close()
 
-	locker, err := redlatchgocron.NewLocker(locks, redlatchgocron.Options{})
+	locker, err := redlatchgocron.NewLocker(locks, nil)
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -62,17 +57,13 @@ func ExampleElector() {
 	a, b, c, stop := redistest.Example()
 	defer stop()
 
-	nodes, err := direct.Nodes(a, b, c)
-	if err != nil {
-		log.Fatal(err)
-	}
-	locks, err := redlatch.New(nodes, redlatch.Options{AssumeFresh: true})
+	locks, err := redlatch.Open(a+","+b+","+c, &redlatch.Options{AssumeFresh: true})
 	if err != nil {
 		log.Fatal(err)
 	}
 	defer locks.Close()
 
-	elector, err := redlatchgocron.NewElector(locks, "scheduler", redlatchgocron.ElectorOptions{})
+	elector, err := redlatchgocron.NewElector(locks, "scheduler", nil)
 	if err != nil {
 		log.Fatal(err)
 	}

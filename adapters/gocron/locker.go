@@ -12,6 +12,7 @@ import (
 	"github.com/go-co-op/gocron/v2"
 
 	"github.com/redlatch/redlatch"
+	"github.com/redlatch/redlatch/internal/opt"
 )
 
 // ErrDone is returned by Locker.Lock when another replica has run the job for
@@ -60,15 +61,16 @@ type Locker struct {
 
 // NewLocker returns a locker. Its locks are the client's; all replicas must have
 // clients of the same nodes.
-func NewLocker(locks *redlatch.Client, opts Options) (*Locker, error) {
-	if err := check(locks, opts.Lock); err != nil {
+func NewLocker(locks *redlatch.Client, opts *Options) (*Locker, error) {
+	o := opt.Value(opts)
+	if err := check(locks, o.Lock); err != nil {
 		return nil, err
 	}
-	opts.Logger = cmp.Or(opts.Logger, slog.Default())
-	if opts.Lock.Wait == 0 && opts.Lock.Tries == 0 {
-		opts.Lock.Wait = settle
+	o.Logger = cmp.Or(o.Logger, slog.Default())
+	if o.Lock.Wait == 0 && o.Lock.Tries == 0 {
+		o.Lock.Wait = settle
 	}
-	return &Locker{locks: locks, opts: opts, held: map[string]*redlatch.Lease{}}, nil
+	return &Locker{locks: locks, opts: o, held: map[string]*redlatch.Lease{}}, nil
 }
 
 func check(locks *redlatch.Client, lock redlatch.LockOptions) error {
@@ -77,7 +79,7 @@ func check(locks *redlatch.Client, lock redlatch.LockOptions) error {
 	}
 	if lock.Shared || lock.Slots != 0 {
 		return &redlatch.ConfigError{Field: "Lock.Shared", Value: fmt.Sprintf("%v with %d Slots", lock.Shared, lock.Slots),
-			Bound: "left out, and Lock.Slots too: one replica runs a job"}
+			Bound: "left out, and Lock.Slots toopts: one replica runs a job"}
 	}
 	return nil
 }
@@ -116,7 +118,7 @@ func (l *Locker) Lock(ctx context.Context, key string) (gocron.Lock, error) {
 	go func() {
 		defer close(k.ended)
 		var ran bool
-		ran, k.err = l.locks.Once(ctx, key, occurrence, l.opts.Lock, func(_ context.Context, lease *redlatch.Lease) error {
+		ran, k.err = l.locks.Once(ctx, key, occurrence, &l.opts.Lock, func(_ context.Context, lease *redlatch.Lease) error {
 			l.hold(key, lease)
 			defer l.hold(key, nil)
 			close(acquired)
@@ -145,7 +147,7 @@ func (l *Locker) report(ctx context.Context, key, occurrence string, err error) 
 	case ctx.Err() != nil:
 		log.Info("redlatch: job is not run: the scheduler stops", "err", err)
 	default:
-		log.Error("redlatch: job is skipped: its lock cannot be had", "err", err)
+		log.Error("redlatch: job skipped: cannot acquire its lock", "err", err)
 	}
 }
 

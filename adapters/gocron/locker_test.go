@@ -15,8 +15,7 @@ import (
 
 	"github.com/redlatch/redlatch"
 	redlatchgocron "github.com/redlatch/redlatch/adapters/gocron"
-	"github.com/redlatch/redlatch/internal/redistest"
-	"github.com/redlatch/redlatch/redis/direct"
+	"github.com/redlatch/redlatch/internal/test/redistest"
 )
 
 // patience is far longer than any step of a test takes.
@@ -24,11 +23,7 @@ const patience = 30 * time.Second
 
 func newClient(t *testing.T, servers []*redistest.Server) *redlatch.Client {
 	t.Helper()
-	nodes, err := direct.Nodes(redistest.Addresses(servers)...)
-	if err != nil {
-		t.Fatal(err)
-	}
-	locks, err := redlatch.New(nodes, redlatch.Options{AssumeFresh: true, NodeTimeout: time.Second})
+	locks, err := redlatch.Open(strings.Join(redistest.Addresses(servers), ","), &redlatch.Options{AssumeFresh: true, NodeTimeout: time.Second})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -41,7 +36,7 @@ func day(string, time.Time) string { return "2026-11-16" }
 
 func newLocker(t *testing.T, servers []*redistest.Server, opts redlatchgocron.Options) *redlatchgocron.Locker {
 	t.Helper()
-	l, err := redlatchgocron.NewLocker(newClient(t, servers), opts)
+	l, err := redlatchgocron.NewLocker(newClient(t, servers), &opts)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -65,15 +60,6 @@ func await[T any](t *testing.T, c <-chan T, what string) (v T) {
 		t.Fatalf("not within %v: %s", patience, what)
 	}
 	return v
-}
-
-func eventually(t *testing.T, what string, ok func() bool) {
-	t.Helper()
-	for late := time.Now().Add(patience); !ok(); time.Sleep(5 * time.Millisecond) {
-		if time.Now().After(late) {
-			t.Fatalf("not within %v: %s", patience, what)
-		}
-	}
 }
 
 // The job takes longer than the time to live of its lock.
@@ -251,12 +237,12 @@ func TestBadArgumentsAreNamed(t *testing.T) {
 		says string
 		err  error
 	}{
-		{"locks", second(redlatchgocron.NewLocker(nil, redlatchgocron.Options{}))},
-		{"Slots", second(redlatchgocron.NewLocker(locks, redlatchgocron.Options{Lock: redlatch.LockOptions{Slots: 2}}))},
-		{"Shared", second(redlatchgocron.NewElector(locks, "x", redlatchgocron.ElectorOptions{Lock: redlatch.LockOptions{Shared: true}}))},
-		{"name", second(redlatchgocron.NewElector(locks, "", redlatchgocron.ElectorOptions{}))},
-		{"Wait", second(redlatchgocron.NewElector(locks, "x", redlatchgocron.ElectorOptions{Lock: redlatch.LockOptions{Wait: time.Second}}))},
-		{"Tries", second(redlatchgocron.NewElector(locks, "x", redlatchgocron.ElectorOptions{Lock: redlatch.LockOptions{Tries: 1}}))},
+		{"locks", second(redlatchgocron.NewLocker(nil, nil))},
+		{"Slots", second(redlatchgocron.NewLocker(locks, &redlatchgocron.Options{Lock: redlatch.LockOptions{Slots: 2}}))},
+		{"Shared", second(redlatchgocron.NewElector(locks, "x", &redlatchgocron.ElectorOptions{Lock: redlatch.LockOptions{Shared: true}}))},
+		{"name", second(redlatchgocron.NewElector(locks, "", nil))},
+		{"Wait", second(redlatchgocron.NewElector(locks, "x", &redlatchgocron.ElectorOptions{Lock: redlatch.LockOptions{Wait: time.Second}}))},
+		{"Tries", second(redlatchgocron.NewElector(locks, "x", &redlatchgocron.ElectorOptions{Lock: redlatch.LockOptions{Tries: 1}}))},
 	} {
 		if !errors.Is(c.err, redlatch.ErrConfig) || !strings.Contains(c.err.Error(), c.says) {
 			t.Errorf("the error is %v, want one that names %q", c.err, c.says)

@@ -14,12 +14,12 @@ import (
 
 	"github.com/redlatch/redlatch"
 	redlatchgocron "github.com/redlatch/redlatch/adapters/gocron"
-	"github.com/redlatch/redlatch/internal/jobtest"
-	"github.com/redlatch/redlatch/internal/proctest"
+	"github.com/redlatch/redlatch/internal/test/jobtest"
+	"github.com/redlatch/redlatch/internal/test/processes"
 )
 
 func TestMain(m *testing.M) {
-	proctest.Main(m, func() { jobtest.Main(start) })
+	processes.Main(m, func() { jobtest.Main(start) })
 }
 
 // The modes of a replica.
@@ -41,14 +41,14 @@ func start(r *jobtest.Replica) (stop func(), err error) {
 		s, err = gocron.NewScheduler(append(opts, gocron.WithDistributedLocker(ticking{r, plain{r}}))...)
 	case r.Mode == elector:
 		var e *redlatchgocron.Elector
-		if e, err = redlatchgocron.NewElector(r.Locks, "scheduler", redlatchgocron.ElectorOptions{Lock: r.Lock()}); err != nil {
+		if e, err = redlatchgocron.NewElector(r.Locks, "scheduler", &redlatchgocron.ElectorOptions{Lock: r.Lock()}); err != nil {
 			return nil, err
 		}
 		resign = func() { e.Close() }
 		s, err = gocron.NewScheduler(append(opts, gocron.WithDistributedElector(tickingElector{r, e}))...)
 	default:
 		var l *redlatchgocron.Locker
-		if l, err = redlatchgocron.NewLocker(r.Locks, redlatchgocron.Options{Lock: r.Lock()}); err != nil {
+		if l, err = redlatchgocron.NewLocker(r.Locks, &redlatchgocron.Options{Lock: r.Lock()}); err != nil {
 			return nil, err
 		}
 		s, err = gocron.NewScheduler(append(opts, gocron.WithDistributedLocker(ticking{r, l}))...)
@@ -112,7 +112,8 @@ func (e tickingElector) IsLeader(ctx context.Context) error {
 type plain struct{ r *jobtest.Replica }
 
 func (p plain) Lock(ctx context.Context, key string) (gocron.Lock, error) {
-	lease, err := p.r.Locks.TryLock(ctx, key, p.r.Lock())
+	opts := p.r.Lock()
+	lease, err := p.r.Locks.TryLock(ctx, key, &opts)
 	return plainLock{lease}, err
 }
 

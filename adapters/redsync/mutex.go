@@ -105,15 +105,15 @@ func orBackground(ctx context.Context) context.Context {
 func (m *Mutex) acquire(ctx context.Context, s *session, tries int) (*redlatch.Lease, error) {
 	err := ErrFailed
 	for next := 0; next < tries; {
-		opts := redlatch.LockOptions{TTL: m.expiry, NoKeepAlive: true}
+		opts := redlatch.LockOptions{TTL: m.expiry, NoKeepAlive: true, QuarantineWait: redlatch.NoQuarantineWait}
 		wait := m.patience(&next, tries)
 		asking, answers := withAnswers(ctx)
 		var lease *redlatch.Lease
 		if wait > 0 {
 			opts.Wait = wait
-			lease, err = s.Lock(asking, m.name, opts)
+			lease, err = s.Lock(asking, m.name, &opts)
 		} else {
-			lease, err = s.TryLock(asking, m.name, opts)
+			lease, err = s.TryLock(asking, m.name, &opts)
 		}
 		switch {
 		case err == nil:

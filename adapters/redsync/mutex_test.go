@@ -17,23 +17,11 @@ import (
 
 	"github.com/redlatch/redlatch"
 	"github.com/redlatch/redlatch/adapters/redsync"
-	"github.com/redlatch/redlatch/internal/redistest"
-	"github.com/redlatch/redlatch/internal/stall"
+	"github.com/redlatch/redlatch/internal/test/poll"
+	"github.com/redlatch/redlatch/internal/test/redistest"
+	"github.com/redlatch/redlatch/internal/test/stall"
 	"github.com/redlatch/redlatch/node"
 )
-
-// patience is the limit for what must happen at some time.
-const patience = 30 * time.Second
-
-// eventually waits until a condition holds.
-func eventually(t testing.TB, what string, holds func() bool) {
-	t.Helper()
-	for end := time.Now().Add(patience); !holds(); time.Sleep(5 * time.Millisecond) {
-		if time.Now().After(end) {
-			t.Fatalf("not within %v: %s", patience, what)
-		}
-	}
-}
 
 func must(t testing.TB, err error) {
 	t.Helper()
@@ -80,9 +68,9 @@ func TestLockEndsAtItsExpiryUnlessItIsExtended(t *testing.T) {
 	long := rs.NewMutex("b", redsync.WithExpiry(time.Minute))
 	must(t, long.Lock())
 	for _, s := range servers {
-		eventually(t, "the value is on every server", func() bool { return s.Do("GET", "b") == long.Value() })
+		poll.Until(t, "the value is on every server", func() bool { return s.Do("GET", "b") == long.Value() })
 	}
-	eventually(t, "the key is gone from every server", func() bool {
+	poll.Until(t, "the key is gone from every server", func() bool {
 		return servers[0].Do("EXISTS", "a")+servers[1].Do("EXISTS", "a")+servers[2].Do("EXISTS", "a") == "000"
 	})
 	if err := m.Lease().Err(); !errors.Is(err, redlatch.ErrLost) {
@@ -258,7 +246,7 @@ func TestWaitersAreServedInTheirOrder(t *testing.T) {
 			m.Unlock()
 		}()
 		for _, n := range nodes {
-			eventually(t, "the waiter is in the node queue", func() bool {
+			poll.Until(t, "the waiter is in the node queue", func() bool {
 				look, err := n.(node.Lister).Look(t.Context(), "a")
 				return err == nil && look.Waiting == i+1
 			})
@@ -329,7 +317,7 @@ func TestServerThatLostTheLockGetsItBack(t *testing.T) {
 	servers[1].Kill()
 	servers[1].Restart()
 	mustOK(t)(m.Extend())
-	eventually(t, "the server has the lock again", func() bool {
+	poll.Until(t, "the server has the lock again", func() bool {
 		m.Extend()
 		return servers[1].Do("GET", "a") == m.Value()
 	})
@@ -348,7 +336,7 @@ func TestUnlockWaitsForAllServersUnlessItIsToFailFast(t *testing.T) {
 			// A server has 2 s to answer.
 			m := redsync.New(pools...).NewMutex("a", redsync.WithExpiry(20*time.Second), redsync.WithFailFast(fast))
 			must(t, m.Lock())
-			eventually(t, "all servers have the lock", func() bool { return servers[2].Do("GET", "a") == m.Value() })
+			poll.Until(t, "all servers have the lock", func() bool { return servers[2].Do("GET", "a") == m.Value() })
 			servers[2].Do("PEXPIRE", "a", "10000")
 			slow.Delay(300 * time.Millisecond)
 			mustOK(t)(m.Extend())
@@ -359,7 +347,7 @@ func TestUnlockWaitsForAllServersUnlessItIsToFailFast(t *testing.T) {
 			if got := servers[2].Do("EXISTS", "a"); got != left {
 				t.Errorf("with fail fast %v, the slow server has the lock after Unlock: %s", fast, got)
 			}
-			eventually(t, "no server has the lock", func() bool { return servers[2].Do("EXISTS", "a") == "0" })
+			poll.Until(t, "no server has the lock", func() bool { return servers[2].Do("EXISTS", "a") == "0" })
 		}
 	})
 }
@@ -388,9 +376,9 @@ func TestBadPoolsAreAnErrorOfLock(t *testing.T) {
 		"no pools":           redsync.New(),
 		"a nil pool":         redsync.New(one, nil),
 		"one server twice":   redsync.New(one, goredisPool(t, server.Addr())),
-		"a guard, no name":   redsync.NewWithOptions(redlatch.Options{}, one),
-		"no address":         redsync.Open(redlatch.Options{}),
-		"an address of none": redsync.Open(redlatch.Options{}, "http://x"),
+		"a guard, no name":   redsync.NewWithOptions(nil, one),
+		"no address":         redsync.Open(nil),
+		"an address of none": redsync.Open(nil, "http://x"),
 	} {
 		if err := rs.NewMutex("a").Lock(); !errors.Is(err, redlatch.ErrConfig) {
 			t.Errorf("%s: %v", what, err)
@@ -402,10 +390,10 @@ func TestOptionsOfTheClientAreUsed(t *testing.T) {
 	t.Parallel()
 	servers := redistest.Start(t, 3)
 	seen := &counter{}
-	rs := redsync.NewWithOptions(redlatch.Options{Prefix: "locks/", Guard: redlatch.GuardOn, NodeList: "three", AssumeFresh: true, Observer: seen}, goredisPools(t, servers)...)
+	rs := redsync.NewWithOptions(&redlatch.Options{Prefix: "locks/", Guard: redlatch.GuardOn, NodeList: "three", AssumeFresh: true, Observer: seen}, goredisPools(t, servers)...)
 	m := rs.NewMutex("a")
 	must(t, m.Lock())
-	eventually(t, "the key has the prefix", func() bool { return servers[0].Do("GET", "locks/a") == m.Value() })
+	poll.Until(t, "the key has the prefix", func() bool { return servers[0].Do("GET", "locks/a") == m.Value() })
 	mustOK(t)(m.Valid())
 	mustOK(t)(m.Extend())
 	if m := rs.NewMutex("a", redsync.WithValue(m.Value())); m.Value() == "" {
@@ -430,7 +418,7 @@ func (c *counter) LockEnd(context.Context, redlatch.LockEnd)                    
 
 func TestAddressesDoWithoutPools(t *testing.T) {
 	t.Parallel()
-	rs := redsync.Open(redlatch.Options{AssumeFresh: true}, redistest.Addresses(redistest.Start(t, 3))...)
+	rs := redsync.Open(&redlatch.Options{AssumeFresh: true}, redistest.Addresses(redistest.Start(t, 3))...)
 	defer rs.Close()
 	m := rs.NewMutex("a")
 	must(t, m.Lock())
@@ -455,7 +443,7 @@ func TestLockOutlivesItsMutex(t *testing.T) {
 		must(t, m.Lock())
 		return redsync.IsClosed(rs), m.Value(), m.Until()
 	}()
-	eventually(t, "the client is closed", func() bool {
+	poll.Until(t, "the client is closed", func() bool {
 		runtime.GC()
 		over, got := closed(), server.Do("GET", "a")
 		if time.Now().Before(until) && (over || got != value) {

@@ -12,7 +12,7 @@ import (
 
 	"github.com/redlatch/redlatch"
 	"github.com/redlatch/redlatch/node"
-	"github.com/redlatch/redlatch/redis"
+	"github.com/redlatch/redlatch/store/redis"
 )
 
 // poolNodes returns a node for each pool. They note in arrivals what is answered.

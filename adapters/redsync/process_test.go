@@ -20,13 +20,13 @@ import (
 	goredis9 "github.com/redis/go-redis/v9"
 
 	"github.com/redlatch/redlatch/adapters/redsync"
-	"github.com/redlatch/redlatch/internal/proctest"
-	"github.com/redlatch/redlatch/internal/redistest"
-	"github.com/redlatch/redlatch/internal/stall"
+	"github.com/redlatch/redlatch/internal/test/processes"
+	"github.com/redlatch/redlatch/internal/test/redistest"
+	"github.com/redlatch/redlatch/internal/test/stall"
 )
 
 // TestMain turns the test binary into the program below when a test starts it.
-func TestMain(m *testing.M) { proctest.Main(m, program) }
+func TestMain(m *testing.M) { processes.Main(m, program) }
 
 // mutex is what a program uses of redsync's Mutex, and of ours.
 type mutex interface {
@@ -107,12 +107,12 @@ func turn(m mutex) (err error) {
 }
 
 // start starts the program.
-func start(t testing.TB, servers []*redistest.Server, file, which string, args ...string) *proctest.Process {
+func start(t testing.TB, servers []*redistest.Server, file, which string, args ...string) *processes.Process {
 	args = append([]string{"-file", file, "-mutex", which}, args...)
 	for _, s := range servers {
 		args = append(args, s.Addr())
 	}
-	return proctest.Start(t, which, nil, args...)
+	return processes.Start(t, which, nil, args...)
 }
 
 // TestLockOfAKilledProcessGoesToTheNext kills a holder that extends its lock.
@@ -146,7 +146,7 @@ func TestProcessesOfBothPackagesExcludeEachOther(t *testing.T) {
 
 func mixBoth(t testing.TB) {
 	servers, file := redistest.Start(t, 3), filepath.Join(t.TempDir(), "file")
-	var all []*proctest.Process
+	var all []*processes.Process
 	for _, which := range []string{"ours", "theirs", "ours"} {
 		all = append(all, start(t, servers, file, which, "-turns", "15", "-hold", "20ms"))
 	}

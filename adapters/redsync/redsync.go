@@ -11,7 +11,8 @@ import (
 	pools "github.com/go-redsync/redsync/v4/redis"
 
 	"github.com/redlatch/redlatch"
-	"github.com/redlatch/redlatch/redis/direct"
+	"github.com/redlatch/redlatch/internal/opt"
+	"github.com/redlatch/redlatch/store/redis/direct"
 )
 
 const (
@@ -31,17 +32,18 @@ type Redsync struct{ *sessions }
 // these were redsync's own locks. What is wrong with the pools, such as one
 // server that is listed twice, Lock returns.
 func New(pools ...pools.Pool) *Redsync {
-	return NewWithOptions(redlatch.Options{Guard: redlatch.GuardOff, MaxTTL: maxExpiry}, pools...)
+	return NewWithOptions(&redlatch.Options{Guard: redlatch.GuardOff, MaxTTL: maxExpiry}, pools...)
 }
 
 // NewWithOptions is New with the options of the redlatch client: a Prefix, a
 // Logger, the restart guard. If the guard is to be on, NodeList must be set: a
 // pool has no address, by which clients could compare their membership.
-func NewWithOptions(opts redlatch.Options, pools ...pools.Pool) *Redsync {
-	r := open(len(pools), opts, nil)
+func NewWithOptions(opts *redlatch.Options, pools ...pools.Pool) *Redsync {
+	o := opt.Value(opts)
+	r := open(len(pools), o, nil)
 	arrivals := new(arrivals)
 	r.arrivals, r.connect = arrivals, func() ([]redlatch.Node, error) {
-		if opts.Guard != redlatch.GuardOff && opts.NodeList == "" {
+		if o.Guard != redlatch.GuardOff && o.NodeList == "" {
 			return nil, &redlatch.ConfigError{Field: "NodeList", Value: "", Bound: "the name of the membership, unless Guard is GuardOff: pools have no address"}
 		}
 		return poolNodes(pools, arrivals)
@@ -54,8 +56,9 @@ func NewWithOptions(opts redlatch.Options, pools ...pools.Pool) *Redsync {
 // next waiter. The zero Options work: the restart guard is on for several
 // servers, which are prepared once with redlatch init, and an expiry is 30 s at
 // most. Addresses that are not valid are an error of Lock.
-func Open(opts redlatch.Options, addresses ...string) *Redsync {
-	return open(len(addresses), opts, func() ([]redlatch.Node, error) { return direct.Nodes(addresses...) })
+func Open(opts *redlatch.Options, addresses ...string) *Redsync {
+	o := opt.Value(opts)
+	return open(len(addresses), o, func() ([]redlatch.Node, error) { return direct.Nodes(addresses...) })
 }
 
 func open(servers int, opts redlatch.Options, connect func() ([]redlatch.Node, error)) *Redsync {
@@ -137,7 +140,7 @@ func (s *sessions) session(want settings) (*session, error) {
 	if want.delay != 0 {
 		opts.RetryDelay = want.delay
 	}
-	client, err := redlatch.New(nodes, opts)
+	client, err := redlatch.New(nodes, &opts)
 	if err != nil {
 		return nil, fmt.Errorf("redsync: %w", err)
 	}

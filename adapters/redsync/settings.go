@@ -46,7 +46,7 @@ func (m *Mutex) session() (*session, error) {
 		return nil, &redlatch.ConfigError{Field: "WithGenValueFunc", Value: "a function", Bound: "left out: redlatch makes the values itself, since they name the owner of the lock"}
 	}
 	if m.expiry < minExpiry || m.expiry > maxExpiry {
-		return nil, &redlatch.ConfigError{Field: "WithExpiry", Value: m.expiry, Bound: fmt.Sprintf("from %v to %v", minExpiry, maxExpiry)}
+		return nil, &redlatch.ConfigError{Field: "WithExpiry", Value: m.expiry, Bound: fmt.Sprintf("between %v and %v", minExpiry, maxExpiry)}
 	}
 	if f := m.driftFactor; f != nil && !(*f >= 0 && *f < 1) {
 		return nil, &redlatch.ConfigError{Field: "WithDriftFactor", Value: *f, Bound: "from 0 to less than 1"}
@@ -122,11 +122,20 @@ type lock struct {
 	Value string        `json:"value"`
 	Token string        `json:"token"`
 	TTL   time.Duration `json:"ttl_ns"`
+
+	Held    int64         `json:"held_us"`
+	MaxHold time.Duration `json:"max_hold_ns"`
 }
 
-// handle returns the handle of a lock of which the value is known.
+// longest is how long a lock may be held of which only the value is known: redsync
+// has no limit.
+const longest = 30 * 24 * time.Hour
+
+// handle returns the handle of a lock of which the value is known. The token is the
+// lowest: it raises no fence, and servers compare the value.
 func (m *Mutex) handle(value string) string {
-	text, err := json.Marshal(lock{Name: m.name, Key: m.rs.opts.Prefix + m.name, Value: value, Token: "0", TTL: m.expiry})
+	text, err := json.Marshal(lock{Name: m.name, Key: m.rs.opts.Prefix + m.name, Value: value, Token: "1", TTL: m.expiry,
+		Held: time.Now().Add(longest).UnixMicro(), MaxHold: longest})
 	if err != nil {
 		panic("redsync: a lock is strings and a number: " + err.Error())
 	}

@@ -15,8 +15,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/redlatch/redlatch/internal/redistest"
-	"github.com/redlatch/redlatch/internal/stall"
+	"github.com/redlatch/redlatch/internal/test/redistest"
+	"github.com/redlatch/redlatch/internal/test/stall"
 )
 
 // leftOut are the tests of redsync that do not apply, each with the reason.

@@ -13,7 +13,6 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
-	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -23,12 +22,11 @@ import (
 
 	"github.com/redlatch/redlatch"
 	redlatchtusd "github.com/redlatch/redlatch/adapters/tusd"
-	"github.com/redlatch/redlatch/internal/proctest"
-	"github.com/redlatch/redlatch/redis/direct"
+	"github.com/redlatch/redlatch/internal/test/processes"
 )
 
 // TestMain turns the test binary into the server below when a test starts it.
-func TestMain(m *testing.M) { proctest.Main(m, program) }
+func TestMain(m *testing.M) { processes.Main(m, program) }
 
 var (
 	nodes = flag.String("nodes", "", "addresses of the nodes; empty for no locks at all")
@@ -49,15 +47,11 @@ func serve() error {
 	composer := handler.NewStoreComposer()
 	composer.UseCore(store{filestore.New(*dir)})
 	if *nodes != "" {
-		list, err := direct.Nodes(strings.Split(*nodes, ",")...)
+		locks, err := redlatch.Open(*nodes, nil)
 		if err != nil {
 			return err
 		}
-		locks, err := redlatch.New(list, redlatch.Options{})
-		if err != nil {
-			return err
-		}
-		locker, err := redlatchtusd.New(locks, redlatchtusd.Options{TTL: *ttl})
+		locker, err := redlatchtusd.New(locks, &redlatchtusd.Options{TTL: *ttl})
 		if err != nil {
 			return err
 		}

@@ -2,8 +2,7 @@
 // servers can serve the same uploads. tusd locks an upload while a request reads
 // or writes it:
 //
-//	nodes, err := direct.Nodes("redis://a:6379", "redis://b:6379", "redis://c:6379")
-//	locks, err := redlatch.New(nodes, redlatch.Options{})
+//	locks, err := redlatch.Open("redis://a:6379,redis://b:6379,redis://c:6379", nil)
 //	defer locks.Close()
 //	locker, err := redlatchtusd.New(locks, redlatchtusd.Options{})
 //
@@ -30,6 +29,7 @@ import (
 	"github.com/tus/tusd/v2/pkg/handler"
 
 	"github.com/redlatch/redlatch"
+	"github.com/redlatch/redlatch/internal/opt"
 )
 
 // defaultPrefix keeps the locks apart from others on the same nodes.
@@ -60,15 +60,16 @@ type Locker struct {
 var _ handler.Locker = (*Locker)(nil)
 
 // New returns a locker. The client must stay open while it is used.
-func New(locks *redlatch.Client, opts Options) (*Locker, error) {
+func New(locks *redlatch.Client, opts *Options) (*Locker, error) {
+	o := opt.Value(opts)
 	if locks == nil {
 		return nil, &redlatch.ConfigError{Field: "locks", Value: nil, Bound: "a client of redlatch"}
 	}
-	if opts.TTL < 0 {
-		return nil, &redlatch.ConfigError{Field: "TTL", Value: opts.TTL, Bound: "0 or above"}
+	if o.TTL < 0 {
+		return nil, &redlatch.ConfigError{Field: "TTL", Value: o.TTL, Bound: "0 or above"}
 	}
-	opts.Prefix = cmp.Or(opts.Prefix, defaultPrefix)
-	return &Locker{locks, opts}, nil
+	o.Prefix = cmp.Or(o.Prefix, defaultPrefix)
+	return &Locker{locks, o}, nil
 }
 
 // UseIn adds the locker to a composer.
@@ -96,7 +97,7 @@ type lock struct {
 // requestUnlock is called once, as soon as another request waits for the lock, on
 // any server, or the lock is lost.
 func (l *lock) Lock(ctx context.Context, requestUnlock func()) error {
-	lease, err := l.locker.locks.Lock(ctx, l.locker.opts.Prefix+l.id, redlatch.LockOptions{TTL: l.locker.opts.TTL})
+	lease, err := l.locker.locks.Lock(ctx, l.locker.opts.Prefix+l.id, &redlatch.LockOptions{TTL: l.locker.opts.TTL})
 	if err != nil {
 		if ctx.Err() != nil {
 			return fmt.Errorf("%w: %w", handler.ErrLockTimeout, err)

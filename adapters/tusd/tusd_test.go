@@ -21,10 +21,10 @@ import (
 
 	"github.com/redlatch/redlatch"
 	redlatchtusd "github.com/redlatch/redlatch/adapters/tusd"
-	"github.com/redlatch/redlatch/internal/fresh"
-	"github.com/redlatch/redlatch/internal/proctest"
-	"github.com/redlatch/redlatch/internal/redistest"
-	"github.com/redlatch/redlatch/redis/direct"
+	"github.com/redlatch/redlatch/internal/test/fresh"
+	"github.com/redlatch/redlatch/internal/test/poll"
+	"github.com/redlatch/redlatch/internal/test/processes"
+	"github.com/redlatch/redlatch/internal/test/redistest"
 )
 
 const patience = 30 * time.Second
@@ -33,16 +33,6 @@ func must(t testing.TB, err error) {
 	t.Helper()
 	if err != nil {
 		t.Fatal(err)
-	}
-}
-
-// eventually waits until a condition holds.
-func eventually(t testing.TB, what string, holds func() bool) {
-	t.Helper()
-	for end := time.Now().Add(patience); !holds(); time.Sleep(5 * time.Millisecond) {
-		if time.Now().After(end) {
-			t.Fatalf("not within %v: %s", patience, what)
-		}
 	}
 }
 
@@ -61,9 +51,7 @@ func receive[T any](t testing.TB, what string, from <-chan T) (got T) {
 func quorum(t testing.TB) ([]*redistest.Server, *redlatch.Client) {
 	t.Helper()
 	servers := redistest.Start(t, 3)
-	nodes, err := direct.Nodes(redistest.Addresses(servers)...)
-	must(t, err)
-	locks, err := redlatch.New(nodes, redlatch.Options{NodeTimeout: 3 * time.Second})
+	locks, err := redlatch.Open(strings.Join(redistest.Addresses(servers), ","), &redlatch.Options{NodeTimeout: 3 * time.Second})
 	must(t, err)
 	t.Cleanup(func() { locks.Close() })
 	must(t, fresh.Declare(t.Context(), locks))
@@ -72,14 +60,14 @@ func quorum(t testing.TB) ([]*redistest.Server, *redlatch.Client) {
 
 // server is a tusd server in a process of its own.
 type server struct {
-	*proctest.Process
+	*processes.Process
 	url string
 }
 
 // start starts a server whose locks are on the given servers.
 func start(t testing.TB, name, dir string, nodes []*redistest.Server, args ...string) server {
 	t.Helper()
-	p := proctest.Start(t, name, nil, append([]string{"-dir", dir, "-nodes", strings.Join(redistest.Addresses(nodes), ",")}, args...)...)
+	p := processes.Start(t, name, nil, append([]string{"-dir", dir, "-nodes", strings.Join(redistest.Addresses(nodes), ",")}, args...)...)
 	_, url, _ := strings.Cut(p.Line("serving http"), "serving ")
 	return server{p, url}
 }
@@ -136,7 +124,7 @@ func (s server) hang(t testing.TB, dir string) (id string, ended chan int) {
 	ended = make(chan int, 1)
 	go func() { ended <- s.patch(t.Context(), id, 0, body) }()
 	w.Write([]byte("hello"))
-	eventually(t, "hello is stored", func() bool { return stored(dir, id) == "hello" })
+	poll.Until(t, "hello is stored", func() bool { return stored(dir, id) == "hello" })
 	return id, ended
 }
 
@@ -244,7 +232,7 @@ func TestClientsOfTwoServersWriteAnUploadTogether(t *testing.T) {
 // newLock returns a lock of an upload.
 func newLock(t testing.TB, locks *redlatch.Client, opts redlatchtusd.Options) handler.Lock {
 	t.Helper()
-	locker, err := redlatchtusd.New(locks, opts)
+	locker, err := redlatchtusd.New(locks, &opts)
 	must(t, err)
 	l, err := locker.NewLock("upload")
 	must(t, err)
@@ -307,9 +295,9 @@ func TestErrorsOfServersAreReturned(t *testing.T) {
 
 func TestBadOptionsAreRefused(t *testing.T) {
 	t.Parallel()
-	_, err1 := redlatchtusd.New(nil, redlatchtusd.Options{})
-	_, err2 := redlatchtusd.New(&redlatch.Client{}, redlatchtusd.Options{TTL: -1})
-	locker, err := redlatchtusd.New(&redlatch.Client{}, redlatchtusd.Options{})
+	_, err1 := redlatchtusd.New(nil, nil)
+	_, err2 := redlatchtusd.New(&redlatch.Client{}, &redlatchtusd.Options{TTL: -1})
+	locker, err := redlatchtusd.New(&redlatch.Client{}, nil)
 	must(t, err)
 	_, err3 := locker.NewLock("")
 	for _, err := range []error{err1, err2, err3} {

@@ -12,7 +12,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/redlatch/redlatch/cmd/internal/manual"
-	"github.com/redlatch/redlatch/internal/snippets"
+	"github.com/redlatch/redlatch/internal/test/snippets"
 )
 
 func TestHelpFitsATerminalAndHasExamples(t *testing.T) {

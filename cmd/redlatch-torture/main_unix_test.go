@@ -12,7 +12,6 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
 )
@@ -52,16 +51,6 @@ func exitCode(t testing.TB, err error) int {
 		return exitSignal + int(w.Signal())
 	}
 	return exit.ExitCode()
-}
-
-// soon polls until a condition holds, as long as the busiest machine may take.
-func soon(is func() bool) bool {
-	for end := time.Now().Add(time.Minute); time.Now().Before(end); time.Sleep(2 * time.Millisecond) {
-		if is() {
-			return true
-		}
-	}
-	return false
 }
 
 // alive reports whether a process is there and not a zombie.

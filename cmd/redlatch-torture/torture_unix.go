@@ -16,10 +16,11 @@ import (
 	_ "modernc.org/sqlite" // the database that clients write to
 
 	"github.com/redlatch/redlatch"
+	"github.com/redlatch/redlatch/cmd/internal/seconds"
 	"github.com/redlatch/redlatch/cmd/internal/signals"
-	"github.com/redlatch/redlatch/internal/chaos"
 	"github.com/redlatch/redlatch/internal/owned"
 	"github.com/redlatch/redlatch/internal/redisproc"
+	"github.com/redlatch/redlatch/internal/test/chaos"
 )
 
 // isClient reports whether these are the arguments of a client, which torture
@@ -69,10 +70,15 @@ clients saw:
   liveness         every client got a lock again after the faults
   linearizability  the history is one that a lock with a token can have (porcupine)
   extension        no lock was extended after another client was granted it
+  calm             without faults, every request succeeded and no lease was lost
 
 Some faults, which --list marks as beyond, break an assumption on which exclusion
 rests: see docs/guarantees.md. Only they excuse two leases at once. These are
 counted, and must not harm the data. With --faults within none are excused.
+
+With --faults none the clients are writers with default options. Then a request that
+fails, and a lease that is lost, are violations too, unless the machine stalled for
+longer than the TTL.
 
 With --no-fence the database checks no tokens: paused clients then corrupt it.
 
@@ -90,6 +96,7 @@ kinds of locks was never acquired; 74 if a file cannot be written;
   redlatch-torture --for 2m --report torture.html
   redlatch-torture --faults kill,partition,pause --seed 7
   redlatch-torture --no-fence --faults pause
+  redlatch-torture --servers 1 --kinds postgres --faults failover,pause,client-kill
   redlatch-torture --list`,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) > 0 {
@@ -102,24 +109,24 @@ kinds of locks was never acquired; 74 if a file cannot be written;
 	finish(cmd)
 	flags := cmd.Flags()
 	flags.SortFlags = false
-	flags.DurationVar(&f.time, "for", 30*time.Second, "inject faults for `DURATION`, as 30s or 5m")
+	seconds.Var(flags, &f.time, "for", "", 30*time.Second, "inject faults for `DURATION`, as 30s or 5m")
 	flags.Uint64Var(&f.seed, "seed", 0, "draw the faults from `NUMBER` (default a random one, which is shown)")
-	flags.StringVar(&f.faults, "faults", "all", "inject `WHICH` faults: all, within, beyond, or names separated by commas")
+	flags.StringVar(&f.faults, "faults", "all", "inject `WHICH` faults: all, within, beyond, none, or names separated by commas")
 	flags.IntVar(&f.clients, "clients", 8, "start `N` clients, from 1 to 100")
 	flags.IntVar(&f.names, "names", 3, "which acquire locks on `N` names, from 1 to 100: one for writers alone, one for readers and writers, one for slots, one for all, and so on")
-	flags.IntVarP(&f.servers, "servers", "n", 5, "start `N` servers, from 3 to 15")
-	flags.StringVar(&f.kinds, "kinds", string(chaos.Redis), "start servers of these `KINDS`, in turn, separated by commas: redis, postgres, mariadb")
+	flags.IntVarP(&f.servers, "servers", "n", 5, "start `N` servers, from 1 to 15")
+	flags.StringVar(&f.kinds, "kinds", string(chaos.Redis), "start servers of these `KINDS`, in turn, separated by commas: redis, postgres, mariadb, sentinel")
 	flags.BoolVar(&f.noFence, "no-fence", false, "let the database accept every write, to show what fencing is for")
 	flags.StringVar(&f.report, "report", "", "write the history to `FILE` as a page of HTML")
 	flags.StringVar(&f.keep, "keep", "", "write the history to the folder `DIR`, as lines of JSON")
 	flags.BoolVar(&f.list, "list", false, "only list the faults")
 	flags.BoolVarP(&f.quiet, "quiet", "q", false, "show no progress")
 	flags.VarP(&f.output, "output", "o", "write the verdict in words, or as a line of JSON")
-	for flag, words := range map[string][]string{"output": {"text", "json"}, "for": nil, "seed": nil, "clients": nil, "names": nil, "servers": nil, "kinds": {"redis", "postgres", "mariadb", "redis,postgres,mariadb"}} {
+	for flag, words := range map[string][]string{"output": {"text", "json"}, "for": nil, "seed": nil, "clients": nil, "names": nil, "servers": nil, "kinds": {"redis", "postgres", "mariadb", "sentinel", "redis,postgres,mariadb"}} {
 		cmd.RegisterFlagCompletionFunc(flag, cobra.FixedCompletions(words, cobra.ShellCompDirectiveNoFileComp))
 	}
 	cmd.RegisterFlagCompletionFunc("faults", func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
-		words := []string{"all", "within", "beyond"}
+		words := []string{"all", "within", "beyond", "none"}
 		for _, family := range chaos.Families() {
 			words = append(words, family.Name+"\t"+family.About)
 		}
@@ -209,13 +216,13 @@ func (f *flags) config(cmd *cobra.Command) (chaos.Config, error) {
 	for _, bound := range []struct {
 		flag               string
 		value, least, most int
-	}{{"--clients", f.clients, 1, 100}, {"--names", f.names, 1, 100}, {"--servers", f.servers, 3, redlatch.MaxNodes}} {
+	}{{"--clients", f.clients, 1, 100}, {"--names", f.names, 1, 100}, {"--servers", f.servers, 1, redlatch.MaxNodes}} {
 		if bound.value < bound.least || bound.value > bound.most {
-			return chaos.Config{}, &redlatch.ConfigError{Field: bound.flag, Value: bound.value, Bound: fmt.Sprintf("from %d to %d", bound.least, bound.most)}
+			return chaos.Config{}, &redlatch.ConfigError{Field: bound.flag, Value: bound.value, Bound: fmt.Sprintf("between %d and %d", bound.least, bound.most)}
 		}
 	}
 	if f.time < time.Second || f.time > 2*time.Hour {
-		return chaos.Config{}, &redlatch.ConfigError{Field: "--for", Value: f.time, Bound: "from 1s to 2h"}
+		return chaos.Config{}, &redlatch.ConfigError{Field: "--for", Value: f.time, Bound: "between 1s and 2h"}
 	}
 	kinds, err := chaos.ParseServerKinds(f.kinds)
 	if err != nil {
@@ -226,7 +233,7 @@ func (f *flags) config(cmd *cobra.Command) (chaos.Config, error) {
 		nodes = append(nodes, kinds[i%len(kinds)])
 	}
 	program := ""
-	if slices.Contains(nodes, chaos.Redis) {
+	if slices.Contains(nodes, chaos.Redis) || slices.Contains(nodes, chaos.Sentinel) {
 		if program, err = redisproc.Find(); err != nil {
 			return chaos.Config{}, &failure{code: exitFailed, event: "no_server", err: err, hint: redisproc.Install}
 		}

@@ -17,8 +17,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/redlatch/redlatch/internal/chaos"
-	"github.com/redlatch/redlatch/internal/redistest"
+	"github.com/redlatch/redlatch/internal/test/chaos"
+	"github.com/redlatch/redlatch/internal/test/poll"
+	"github.com/redlatch/redlatch/internal/test/redistest"
 )
 
 // bare returns redlatch-torture with nothing in its PATH but the named programs.
@@ -51,13 +52,13 @@ func TestTortureRefusesBadInput(t *testing.T) {
 		code int
 		says string
 	}{
-		{[]string{"--faults", "earthquake"}, exitUsage, `the fault "earthquake" is unknown: it must be all, within, beyond, or one of kill, `},
+		{[]string{"--faults", "earthquake"}, exitUsage, `the fault "earthquake" is unknown: it must be all, within, beyond, none, or one of kill, `},
 		{[]string{"--faults", ""}, exitUsage, `the fault "" is unknown`},
-		{[]string{"--for", "0s"}, exitUsage, "--for is 0s: it must be from 1s to 2h"},
+		{[]string{"--for", "0s"}, exitUsage, "--for is 0s: must be between 1s and 2h"},
 		{[]string{"--for", "ten"}, exitUsage, `invalid argument "ten" for "--for"`},
-		{[]string{"--clients", "0"}, exitUsage, "--clients is 0: it must be from 1 to 100"},
+		{[]string{"--clients", "0"}, exitUsage, "--clients is 0: must be between 1 and 100"},
 		{[]string{"--names", "-1"}, exitUsage, "--names is -1"},
-		{[]string{"-n", "2"}, exitUsage, "--servers is 2: it must be from 3 to 15"},
+		{[]string{"-n", "0"}, exitUsage, "--servers is 0: must be between 1 and 15"},
 		{[]string{"now"}, exitUsage, `redlatch-torture takes no argument, and "now" is one`},
 		{[]string{"--report", filepath.Join(t.TempDir(), "no", "such", "folder.html")}, exitOutput, "--report: "},
 		{[]string{"--keep", "/dev/null/x"}, exitOutput, "--keep: "},
@@ -182,6 +183,16 @@ func TestTortureSaysWhatCannotBeRunAndDoesNotCountIt(t *testing.T) {
 	}
 }
 
+func TestTortureWithoutFaultsHasWritersAlone(t *testing.T) {
+	redistest.Need(t)
+	t.Parallel()
+	code, stdout, stderr := command(t, "-q", "--for", "2s", "-n", "3", "--clients", "3", "--names", "1", "--faults", "none")
+	if code != 0 || stderr != "" || !strings.Contains(stdout, "held: ") || !strings.Contains(stdout, ": 0 faults of 0 kinds, out of 0, in 2s; ") ||
+		!strings.Contains(stdout, "; as reader 0 times, up to 0 at once; as slot 0 times") || !strings.Contains(stdout, "; 0 leases lost") {
+		t.Errorf("exit %d, %s%s", code, stdout, stderr)
+	}
+}
+
 func TestTortureThatIsInterruptedLeavesNothingBehind(t *testing.T) {
 	redistest.Need(t)
 	t.Parallel()
@@ -196,7 +207,7 @@ func TestTortureThatIsInterruptedLeavesNothingBehind(t *testing.T) {
 		}
 		t.Cleanup(func() { cmd.Process.Kill() })
 		var children []int
-		if !soon(func() bool { children = childrenOf(cmd.Process.Pid); return len(children) == 5 }) {
+		if !poll.Holds(poll.Patience, func() bool { children = childrenOf(cmd.Process.Pid); return len(children) == 5 }) {
 			t.Fatalf("its children are %v", children)
 		}
 		cmd.Process.Signal(s)
@@ -206,7 +217,7 @@ func TestTortureThatIsInterruptedLeavesNothingBehind(t *testing.T) {
 		if code := exitCode(t, cmd.Wait()); code != exitSignal+int(s) || len(last) != 1 {
 			t.Errorf("exit %d, %s", code, said)
 		}
-		if !soon(func() bool { return !slices.ContainsFunc(children, alive) }) {
+		if !poll.Holds(poll.Patience, func() bool { return !slices.ContainsFunc(children, alive) }) {
 			t.Errorf("of %v some are still alive", children)
 		}
 	}

@@ -6,9 +6,10 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"time"
 
-	"github.com/redlatch/redlatch/internal/chaos"
 	"github.com/redlatch/redlatch/internal/screen"
+	"github.com/redlatch/redlatch/internal/test/chaos"
 )
 
 // listFaults lists the kinds of faults.
@@ -52,6 +53,7 @@ func (f *flags) writeVerdict(out io.Writer, r *chaos.Result) error {
 		r.Seed, v.Faults, len(r.Struck()), len(r.Ran), f.time, v.Acquisitions, v.Writes, v.Reads, v.Refused, v.RefusedReads, v.Lost)
 	fmt.Fprintf(&b, "acquired as writer %d times, %d of them downgraded; as reader %d times, up to %d at once; as slot %d times, up to %d at once; %d kept after their release\n",
 		v.Writers, v.Downgrades, v.Readers, v.MostReaders, v.Slots, v.MostSlots, v.Kept)
+	fmt.Fprintf(&b, "waited for a lock %v in the median, %v at the 99th percentile\n", v.Median.Round(10*time.Microsecond), v.P99.Round(10*time.Microsecond))
 	if never := r.Never(); never != "" {
 		fmt.Fprintf(&b, "never happened: %s\n", never)
 	}

@@ -9,8 +9,8 @@ import (
 	"sync"
 	"time"
 
-	"github.com/redlatch/redlatch/internal/chaos"
 	"github.com/redlatch/redlatch/internal/screen"
+	"github.com/redlatch/redlatch/internal/test/chaos"
 )
 
 // view shows the progress of a run: on a terminal by lines that are updated,

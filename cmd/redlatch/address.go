@@ -8,7 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/redlatch/redlatch/redis"
+	"github.com/redlatch/redlatch/store/redis"
 )
 
 // checkAddresses rejects addresses of no known kind. It checks all of them
@@ -51,12 +51,12 @@ func newNodesTopic() *cobra.Command {
 	return &cobra.Command{Use: "nodes", Short: "How the addresses of nodes are written", Long: nodesHelp}
 }
 
-// nodesHelp is also the text of docs/nodes.md.
-const nodesHelp = `Nodes are given by their addresses, separated by commas: in --nodes, in
-REDLATCH_NODES, or in the settings file. Every client gives the same list.
+// nodesHelp is also a section of docs/stores.md.
+const nodesHelp = `Give the addresses of the nodes in --nodes, in REDLATCH_NODES or in the settings
+file, separated by commas. Every client must list the same nodes.
 
-One Redis or Valkey server: the host, its port (6379 if it is left out), and the
-number of the database (0 if it is left out).
+One Redis or Valkey server: host, port (default 6379) and number of the database
+(default 0).
 
   redis://redis-1.example.com
   redis://10.0.0.7:6380/2
@@ -64,61 +64,61 @@ number of the database (0 if it is left out).
 
 With a user and a password, or a password alone. Write %2C for a comma in them,
 %40 for an @, %2F for a slash, %3A for a colon. Better keep the password in a file
-(--password-file) or in REDLATCH_PASSWORD, where ps does not show it: it is used
-for each address that has none.
+(--password-file) or in REDLATCH_PASSWORD, where ps does not show it. It is used
+for each address without a password.
 
   redis://locker:secret@redis-1.example.com
   redis://:secret@redis-1.example.com
   redis://locker@redis-1.example.com
 
-With TLS it is rediss, with an s. The certificates of the system are trusted,
-unless tls_ca names a file of others. tls_cert and tls_key are the client's own,
-where the server asks for one. tls_server_name is the name that is expected in the
-server's certificate, where it is not the host's. The files are in PEM form.
+With TLS: rediss, with an s. The system's certificates are trusted, unless tls_ca
+names a file with others. tls_cert and tls_key are the client's certificate, if the
+server asks for one. tls_server_name is the name in the server's certificate, if it
+differs from the host. The files are in PEM form.
 
   rediss://redis-1.example.com:6380
   rediss://10.0.0.7?tls_ca=/etc/redlatch/ca.pem&tls_server_name=redis-1.example.com
   rediss://locker@10.0.0.7?tls_ca=/etc/redlatch/ca.pem&tls_cert=/etc/redlatch/client.pem&tls_key=/etc/redlatch/client-key.pem
 
-In a shell, quote an address that has an & or a ? in it.
+In a shell, quote an address that contains & or ?.
 
-A master that Sentinel manages: the sentinels (port 26379 if it is left out),
-separated by a plus, then the master's name, then the database. The user and the
-password are the servers'; sentinel_user and sentinel_password are the sentinels'.
-All of it together is one node.
+A master behind Sentinel: the sentinels (default port 26379) separated by a plus,
+the master's name, and the database. User and password are for the servers;
+sentinel_user and sentinel_password are for the sentinels. Together this is one
+node.
 
   redis+sentinel://s1.example.com+s2.example.com+s3.example.com/mymaster
   redis+sentinel://locker:secret@s1:26379+s2:26379/mymaster/2?sentinel_user=watch&sentinel_password=secret
   rediss+sentinel://s1+s2+s3/mymaster?tls_ca=/etc/redlatch/ca.pem
 
-A Redis Cluster: some of its servers, separated by a plus. It too is one node.
+A Redis Cluster: some of its servers, separated by a plus. This is one node, too.
 
   redis+cluster://c1.example.com:7000+c2.example.com:7000
   rediss+cluster://locker@c1+c2+c3?tls_ca=/etc/redlatch/ca.pem
 
-A table of a PostgreSQL database, or of a MySQL or MariaDB database: user, host,
-port (5432 or 3306 if it is left out) and database. The table is created when it
-is first used; redlatch schema prints the statements for those who do that by
-hand. table names another table than redlatch_lock. For PostgreSQL the other
-parameters are those of libpq, such as sslmode, and its environment counts too;
-poll=true has waiters poll, where connections are scarce. For MySQL tls is true,
-or skip-verify, and socket is that of a server on this machine.
+A table in a PostgreSQL, MySQL or MariaDB database: user, host, port (default 5432
+or 3306) and database. The first use creates the table; redlatch schema prints the
+statements to create it by hand. table=NAME selects a table other than
+redlatch_lock. In PostgreSQL it is in the schema public, unless table=SCHEMA.NAME
+names another one. PostgreSQL also takes the parameters and environment of libpq,
+such as sslmode; poll=true saves the connection for notifications. MySQL takes tls
+(true or skip-verify) and socket, for a server on this machine.
 
   postgres://locks@db.example.com/app
   postgres://locks@db.example.com:6432/app?sslmode=verify-full&table=ops.locks
   mysql://locks@db.example.com/app?tls=true
   mysql://locks@/app?socket=/run/mysqld/mysqld.sock
 
-A file on this machine, by a path:
+A file on this machine, by its path:
 
   sqlite:/var/lib/redlatch/locks.db
 
-Without any address the locks are in a file of this user on this machine, and a
-line on stderr says so. The address local selects this file. --state FILE names
-another file. Such a lock holds between the processes of one machine alone.
+Without an address, locks are in a file of this user, and a line on stderr says so.
+The address local selects this file explicitly. --state FILE names another file. A
+lock in a file excludes only processes of the same machine.
 
-Three or five servers that share nothing, each a node of its own, outlive the loss
-of one or two. They may be of different kinds. Mark them once with redlatch init, and check them with redlatch
+Three or five independent servers tolerate the loss of one or two. They may be of
+different kinds. Mark them once with redlatch init, and check them with redlatch
 doctor:
 
   export REDLATCH_NODES=redis://a:6379,redis://b:6379,redis://c:6379

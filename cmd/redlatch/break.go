@@ -27,8 +27,8 @@ func newBreak(say *reporter) *cobra.Command {
 	f := &breakFlags{}
 	cmd := &cobra.Command{
 		Use:   "break [flags] NAME",
-		Short: "Take a lock away from whoever holds it",
-		Long: `Take the lock NAME away from whoever holds it, for when the holder hangs.
+		Short: "Force-release a lock",
+		Long: `Force-release the lock NAME, for when its holder hangs.
 
 This does not stop the former holder. It goes on, believing that it holds the
 lock, until it next asks the nodes, which a living one does within a third of its
@@ -36,16 +36,16 @@ TTL, or until the resource has seen a higher token and refuses its own. So stop
 it first if you can. The fence is raised, so that the next holder's token is
 above that of the former one: a resource that checks tokens is safe.
 
-A lock with readers or slots is taken from all of them.
+A lock with readers or slots is released for all of them.
 
-You are shown who holds it and asked, unless --yes is given. Whoever takes the
-lock between that and the break is left alone, except that one plain holder, with
-no token, cannot be told from the next. It counts as broken when a
-majority of nodes has taken it away; what each node answered is shown. Those who
-wait keep their places, and the first of them is woken.
+break shows the holder and asks, unless --yes is given. A holder that acquires
+the lock after that keeps it, except that a holder without a token looks like
+the next one without a token. The lock is broken when a majority of nodes has
+released it; break shows what each node answered. Waiters keep their places, and
+the first of them is notified.
 
 Exit status:
-    0  the lock is broken, or nobody held it
+    0  the lock is broken, or was not held
    64  the command line is wrong
    69  too few nodes answered
    75  another holds the lock by now, or its format is foreign
@@ -63,7 +63,7 @@ Exit status:
 	f.register(flags)
 	flags.BoolVar(&f.yes, "yes", false, "do not ask")
 	flags.BoolVar(&f.foreign, "foreign", false, "also remove a key that is no plain lock, such as Redisson's hash")
-	say.registerOutput(flags, "how it is told: in words, or as a line of JSON", "text", "json")
+	say.registerOutput(flags, "output: text, or a line of JSON", "text", "json")
 	return cmd
 }
 
@@ -87,7 +87,7 @@ func (f *breakFlags) run(cmd *cobra.Command, say *reporter, name string) error {
 		if say.format == "json" {
 			return unwritten(writeJSON(out, breakJSON{Event: "free", Name: name}))
 		}
-		_, err := fmt.Fprintf(out, "%q is held by nobody\n", name)
+		_, err := fmt.Fprintf(out, "%q is not held\n", name)
 		return unwritten(err)
 	}
 	if h := state.Holders[0]; h.Kind == redlatch.KindForeign && !f.foreign {
@@ -95,21 +95,21 @@ func (f *breakFlags) run(cmd *cobra.Command, say *reporter, name string) error {
 			hint: "add --foreign to remove a key that is no plain lock"}
 	}
 	if !f.yes {
-		if err := confirm(ctx, cmd.InOrStdin(), breakQuestion(state), "the lock is to be broken"); err != nil {
+		if err := confirm(ctx, cmd.InOrStdin(), breakQuestion(state)); err != nil {
 			return err
 		}
 	}
 	if ctx.Err() != nil {
 		return unchanged(ctx)
 	}
-	report, err := admin.New(client).Break(ctx, name, admin.BreakOptions{Seen: shownUpTo(state), Foreign: f.foreign})
+	report, err := admin.New(client).Break(ctx, name, &admin.BreakOptions{Seen: shownUpTo(state), Foreign: f.foreign})
 	if report != nil {
 		if err := writeBreak(out, say, name, state, report, err == nil); err != nil {
 			return unwritten(err)
 		}
 	}
 	if errors.Is(err, redlatch.ErrHeld) {
-		return &outcome{code: exitHeld, event: "held", err: err, hint: "it was granted to another since it was looked at: look again with redlatch show"}
+		return &outcome{code: exitHeld, event: "held", err: err, hint: "another client acquired it in the meantime: look again with redlatch show"}
 	}
 	return err
 }
@@ -146,7 +146,7 @@ func breakQuestion(s *admin.LockState) string {
 	}
 	b.WriteString(notStopped(s) + "\n")
 	if n := len(together(s)); n > 1 {
-		fmt.Fprintf(&b, "Break it, and take it from %d holders? [y/N] ", n)
+		fmt.Fprintf(&b, "Break it for all %d holders? [y/N] ", n)
 	} else {
 		b.WriteString("Break it? [y/N] ")
 	}
@@ -213,7 +213,7 @@ func writeBreak(out io.Writer, say *reporter, name string, state *admin.LockStat
 	}
 	w.Flush()
 	if !done {
-		_, err := fmt.Fprintf(out, "%q is not broken: only %d of %d nodes took it away, and its holder may go on\n", name, broken, len(answers))
+		_, err := fmt.Fprintf(out, "%q is not broken: only %d of %d nodes released it, and its holder may go on\n", name, broken, len(answers))
 		return err
 	}
 	from := ""
@@ -222,7 +222,7 @@ func writeBreak(out io.Writer, say *reporter, name string, state *admin.LockStat
 		for i, h := range all {
 			who[i] = holderText(h)
 		}
-		from = fmt.Sprintf(", and taken from %d holders: %s", len(all), strings.Join(who, ", "))
+		from = fmt.Sprintf(", for %d holders: %s", len(all), strings.Join(who, ", "))
 	}
 	_, err := fmt.Fprintf(out, "%q is broken on %d of %d nodes%s; the next token is above %s\n%s\n", name, broken, len(answers), from, number(report.Token), notStopped(state))
 	return err

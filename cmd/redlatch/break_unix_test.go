@@ -10,7 +10,7 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/redlatch/redlatch/internal/redistest"
+	"github.com/redlatch/redlatch/internal/test/redistest"
 )
 
 // answer is what an operator types, after a function was called.

@@ -28,7 +28,7 @@ func (f *nodeFlags) clientOf(nodes []redlatch.Node, opts redlatch.Options) (*red
 		// No quarantine has to last as long as the longest lock.
 		opts.MaxTTL = longestTTL
 	}
-	client, err := redlatch.New(nodes, opts)
+	client, err := redlatch.New(nodes, &opts)
 	if err != nil {
 		return nil, err
 	}

@@ -20,7 +20,7 @@ func newCompletion() *cobra.Command {
 	shells := []string{"bash", "zsh", "fish"}
 	return &cobra.Command{
 		Use:   "completion bash|zsh|fish",
-		Short: "Print what a shell needs to complete commands, flags and names",
+		Short: "Print the shell completion script",
 		Long: `Print a script for bash, zsh or fish that completes commands, flags,
 their values, and the names of locks. What follows -- is completed as a command
 line of its own. For the names the nodes are asked that the environment and the
@@ -57,7 +57,7 @@ settings file name.`,
 			case "fish":
 				return errors.Join(root.GenFishCompletion(out, true), write(out, afterDashesFish))
 			}
-			return usageError(fmt.Errorf("the shell is %q: it must be bash, zsh or fish", args[0]), "try redlatch completion bash")
+			return usageError(fmt.Errorf("unknown shell %q: must be bash, zsh or fish", args[0]), "try redlatch completion bash")
 		},
 	}
 }

@@ -11,11 +11,10 @@ import (
 )
 
 // confirm asks a question on the terminal, and returns nil for a yes. Without a
-// terminal there is nobody to ask: then --yes is needed. whether is what the
-// question is about.
-func confirm(ctx context.Context, in io.Reader, question, whether string) error {
+// terminal --yes is needed.
+func confirm(ctx context.Context, in io.Reader, question string) error {
 	if file, ok := in.(*os.File); ok && !isTerminal(file) {
-		return usageError(fmt.Errorf("there is no terminal to ask whether %s", whether), "add --yes")
+		return usageError(errors.New("not a terminal"), "pass --yes")
 	}
 	fmt.Fprint(os.Stderr, question)
 	type line struct {

@@ -4,7 +4,6 @@ package main
 
 import (
 	"bytes"
-	"database/sql"
 	"fmt"
 	"os"
 	"os/exec"
@@ -15,9 +14,11 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/redlatch/redlatch/internal/redistest"
-	"github.com/redlatch/redlatch/internal/stall"
+	"github.com/redlatch/redlatch/internal/test/poll"
+	"github.com/redlatch/redlatch/internal/test/redistest"
+	"github.com/redlatch/redlatch/internal/test/stall"
 	"github.com/redlatch/redlatch/node"
+	"github.com/redlatch/redlatch/store/sqlite"
 )
 
 // crowdSize is how many runs contend for one name.
@@ -124,7 +125,7 @@ func (c *crowd) hold() (release func()) {
 		c.t.Fatal(err)
 	}
 	c.t.Cleanup(func() { cmd.Process.Kill() })
-	if !soon(func() bool { _, err := os.Stat(filepath.Join(c.dir, "held")); return err == nil }) {
+	if !poll.Holds(poll.Patience, func() bool { _, err := os.Stat(filepath.Join(c.dir, "held")); return err == nil }) {
 		c.t.Fatal("the holder did not start")
 	}
 	return func() {
@@ -136,6 +137,9 @@ func (c *crowd) hold() (release func()) {
 }
 
 func TestTwoHundredRunsTakeTheirTurnsInOrder(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it starts two hundred processes")
+	}
 	// A waiter that does not ask within WaiterLease loses its place; otherwise
 	// a frozen one would hold up all others. If the machine was stalled for a
 	// good part of that time, the order shows nothing.
@@ -154,20 +158,20 @@ func (c *crowd) standInLine(n int) {
 	t := c.t
 	t.Helper()
 	release := c.hold()
-	db, err := sql.Open("sqlite", "file:"+filepath.Join(c.dir, "redlatch", "locks.db")+"?_pragma=busy_timeout(5000)")
+	file, err := sqlite.Open(filepath.Join(c.dir, "redlatch", "locks.db"), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer db.Close()
+	defer file.Close()
 	for i := range n {
 		c.start(i)
 		// The next one is started when this one is in the node queue.
-		if !soon(func() bool {
-			n := 0
-			if err := db.QueryRow(`SELECT count(*) FROM waiter WHERE name = 'job'`).Scan(&n); err != nil {
+		if !poll.Holds(poll.Patience, func() bool {
+			l, err := file.Look(t.Context(), "job")
+			if err != nil {
 				t.Fatal(err)
 			}
-			return n > i
+			return l.Waiting > i
 		}) {
 			t.Fatalf("run %d does not stand in line", i)
 		}
@@ -187,7 +191,7 @@ func TestCrowdThroughFiveServersRunsOneAtATime(t *testing.T) {
 			// The next one is started when this one is in the queue of every
 			// node.
 			for _, s := range servers {
-				if !soon(func() bool { return s.Do("ZCARD", "redlatch:1:queue:{job}") == fmt.Sprint(i+1) }) {
+				if !poll.Holds(poll.Patience, func() bool { return s.Do("ZCARD", "redlatch:1:queue:{job}") == fmt.Sprint(i+1) }) {
 					t.Fatalf("run %d does not stand in line", i)
 				}
 			}

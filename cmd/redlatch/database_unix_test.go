@@ -6,8 +6,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/redlatch/redlatch/internal/redistest"
-	"github.com/redlatch/redlatch/internal/sqltest"
+	"github.com/redlatch/redlatch/internal/test/redistest"
+	"github.com/redlatch/redlatch/internal/test/sqltest"
 )
 
 // TestRunsOnDatabasesTakeTurns has runs contend for a lock on a database, and on
@@ -41,10 +41,24 @@ func TestRunsOnDatabasesTakeTurns(t *testing.T) {
 			c.finish(runs)
 			// The servers of tests do not wait for the disk.
 			code, stdout, stderr = command(t, "doctor", "--nodes", nodes)
-			if code != exitEndangered || strings.Count(stdout, "danger   ") != strings.Count(stdout, "danger   durability") || !strings.Contains(stdout, "fits: --ttl") {
+			if code != exitEndangered || strings.Count(stdout, "danger   ") != strings.Count(stdout, "danger   durability") || !strings.Contains(stdout, "suggested: --ttl") {
 				t.Errorf("doctor: exit %d, %s%s", code, stdout, stderr)
 			}
 		})
+	}
+}
+
+// TestRefusalWithDatabasesAsksForAddresses has names of nodes that are no addresses.
+func TestRefusalWithDatabasesAsksForAddresses(t *testing.T) {
+	t.Parallel()
+	one := sqltest.PostgreSQL(t) + "&table=refused"
+	three := one + "," + strings.Join(redistest.Addresses(redistest.Start(t, 2)), ",")
+	if code, _, stderr := command(t, "init", "--assume-fresh", "--yes", "--nodes", three); code != 0 {
+		t.Fatalf("init: exit %d, %s", code, stderr)
+	}
+	code, _, stderr := command(t, "run", "-n", "--nodes", one, "job", "--", "true")
+	if code != exitUsage || !strings.Contains(stderr, "run redlatch init --nodes NEW --former OLD with the addresses") {
+		t.Errorf("run with another list: exit %d, %s", code, stderr)
 	}
 }
 

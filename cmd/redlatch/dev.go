@@ -71,16 +71,16 @@ started, 126 or 127 if CMD cannot be run, or there is no server to start.`,
 	flags.SortFlags = false
 	flags.IntVarP(&f.servers, "servers", "n", 5, "start `N` servers, from 1 to 15")
 	flags.IntVar(&f.port, "port", 0, "the first `PORT`; the others follow (default free ones)")
-	say.registerOutput(flags, "write it in words, or as a line of JSON", "text", "json")
+	say.registerOutput(flags, "output: text, or a line of JSON", "text", "json")
 	return cmd
 }
 
 func (f *devFlags) run(cmd *cobra.Command, say *reporter, argv []string) error {
 	switch {
 	case f.servers < 1 || f.servers > redlatch.MaxNodes:
-		return &redlatch.ConfigError{Field: "--servers", Value: f.servers, Bound: fmt.Sprintf("from 1 to %d", redlatch.MaxNodes)}
+		return &redlatch.ConfigError{Field: "--servers", Value: f.servers, Bound: fmt.Sprintf("between 1 and %d", redlatch.MaxNodes)}
 	case f.port != 0 && (f.port < 1 || f.port+f.servers-1 > 65535):
-		return &redlatch.ConfigError{Field: "--port", Value: f.port, Bound: fmt.Sprintf("from 1 to %d, for %d servers", 65536-f.servers, f.servers)}
+		return &redlatch.ConfigError{Field: "--port", Value: f.port, Bound: fmt.Sprintf("between 1 and %d, for %d servers", 65536-f.servers, f.servers)}
 	}
 	program, err := redisproc.Find()
 	if err != nil {
@@ -116,7 +116,7 @@ func (f *devFlags) run(cmd *cobra.Command, say *reporter, argv []string) error {
 		return q.with(path, argv, received)
 	}
 	if err := q.show(cmd, say); err != nil {
-		return &outcome{code: exitOutput, event: "output", err: fmt.Errorf("stdout cannot be written: %w", err)}
+		return &outcome{code: exitOutput, event: "output", err: fmt.Errorf("cannot write to stdout: %w", err)}
 	}
 	select {
 	case <-received:

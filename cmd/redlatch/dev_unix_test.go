@@ -16,7 +16,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/redlatch/redlatch/internal/redistest"
+	"github.com/redlatch/redlatch/internal/test/poll"
+	"github.com/redlatch/redlatch/internal/test/redistest"
 )
 
 // startDev starts redlatch dev and returns it with its output.
@@ -68,7 +69,7 @@ func TestDevServersEndWithDev(t *testing.T) {
 			}
 			cmd.Process.Signal(s)
 			code := exitCode(t, cmd.Wait())
-			if !soon(func() bool { return !slices.ContainsFunc(pids, alive) }) {
+			if !poll.Holds(poll.Patience, func() bool { return !slices.ContainsFunc(pids, alive) }) {
 				t.Errorf("of %v some are still alive", pids)
 			}
 			if s == syscall.SIGKILL {
@@ -99,7 +100,7 @@ func TestDevKillsServersThatDoNotEnd(t *testing.T) {
 			cmd.Process.Signal(syscall.SIGINT)
 			if impatient {
 				// The third has ended: dev has noticed the first.
-				if !soon(func() bool { return !alive(pids[2]) }) {
+				if !poll.Holds(poll.Patience, func() bool { return !alive(pids[2]) }) {
 					t.Fatal("the third server is still alive")
 				}
 				cmd.Process.Signal(syscall.SIGINT)
@@ -110,7 +111,7 @@ func TestDevKillsServersThatDoNotEnd(t *testing.T) {
 			if took := time.Since(start); code != 0 || impatient && took >= stopLimit {
 				t.Errorf("exit %d after %v", code, took)
 			}
-			if !soon(func() bool { return !slices.ContainsFunc(pids, alive) }) {
+			if !poll.Holds(poll.Patience, func() bool { return !slices.ContainsFunc(pids, alive) }) {
 				t.Errorf("of %v some are still alive", pids)
 			}
 			if _, err := os.Stat(dir); err == nil {
@@ -150,7 +151,7 @@ func TestDevWhoseServerDiesSaysSo(t *testing.T) {
 	if code := exitCode(t, cmd.Wait()); code != exitNoQuorum {
 		t.Errorf("exit %d", code)
 	}
-	if !soon(func() bool { return !slices.ContainsFunc(pids, alive) }) {
+	if !poll.Holds(poll.Patience, func() bool { return !slices.ContainsFunc(pids, alive) }) {
 		t.Errorf("of %v some are still alive", pids)
 	}
 }
@@ -165,9 +166,9 @@ func TestDevRefusesBadInput(t *testing.T) {
 		code int
 		says string
 	}{
-		{[]string{"-n", "0"}, exitUsage, "--servers is 0: it must be from 1 to 15"},
+		{[]string{"-n", "0"}, exitUsage, "--servers is 0: must be between 1 and 15"},
 		{[]string{"-n", "16"}, exitUsage, "--servers is 16"},
-		{[]string{"--port", "65535", "-n", "3"}, exitUsage, "--port is 65535: it must be from 1 to 65533"},
+		{[]string{"--port", "65535", "-n", "3"}, exitUsage, "--port is 65535: must be between 1 and 65533"},
 		{[]string{"--port", "-1"}, exitUsage, "--port is -1"},
 		{[]string{"--port", strconv.Itoa(n), "-n", "1"}, exitNoQuorum, "port " + port + " is not free; try another --port"},
 		{[]string{"true"}, exitUsage, "write -- before CMD"},

@@ -87,12 +87,12 @@ func (q *devQuorum) initialise(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	client, err := redlatch.New(nodes, redlatch.Options{Guard: redlatch.GuardOn, NodeTimeout: time.Second})
+	client, err := redlatch.New(nodes, &redlatch.Options{Guard: redlatch.GuardOn, NodeTimeout: time.Second})
 	if err != nil {
 		return err
 	}
 	defer client.Close()
-	_, err = admin.New(client).Init(ctx, admin.InitOptions{AssumeFresh: true})
+	_, err = admin.New(client).Init(ctx, &admin.InitOptions{AssumeFresh: true})
 	return err
 }
 

@@ -10,7 +10,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/redlatch/redlatch/internal/snippets"
+	"github.com/redlatch/redlatch/internal/test/snippets"
 )
 
 // TestCommandLinesOfTheDocumentationAreUnderstood parses every command line

@@ -1,9 +1,12 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
+	"os"
+	"slices"
 	"strings"
 	"text/tabwriter"
 	"time"
@@ -12,6 +15,7 @@ import (
 
 	"github.com/redlatch/redlatch"
 	"github.com/redlatch/redlatch/admin"
+	"github.com/redlatch/redlatch/internal/screen"
 	"github.com/redlatch/redlatch/node"
 )
 
@@ -30,27 +34,27 @@ func newDoctor(say *reporter) *cobra.Command {
 	f := &doctorFlags{}
 	cmd := &cobra.Command{
 		Use:   "doctor [flags]",
-		Short: "Look for what endangers locks, and measure which TTL fits",
-		Long: `Look for what endangers locks on the nodes, and say what it means and what to do:
-masters or replicas, one server listed twice, eviction, persistence, clocks,
-quarantine and markers, versions, memory, the user's rights, whether waiters can
-be woken; for a file its file system and permissions. Measure round trips, and
-say which TTL and node time limit fit.
+		Short: "Check the servers and suggest settings",
+		Long: `Check the servers for what endangers locks, and print the impact and the fix of
+each problem: masters or replicas, one server listed twice, eviction,
+persistence, clocks, quarantine and markers, versions, memory, the user's rights,
+notifications; for a file its file system and permissions. Measure round trips,
+and suggest a TTL and a node timeout.
 
-Locks are left as they are. What a lock does is tried under a name that nobody
-has, beginning with --name, and taken back; whatever is left if doctor is killed
-runs out within seconds.
+doctor does not touch existing locks. It tries a lock under an unused name that
+begins with --name, and removes it; if doctor is killed, that lock expires within
+seconds.
 
-With --ready it only says whether every node is in service: it answers, is
-marked for this membership, is not in quarantine, and has been given the locks
-that are held. There is a line for each node that is not, and for how long. So
-servers are restarted one after the other: restart one, wait with --ready -w 2m,
-go on to the next. A node that restarted is quarantined from the first request
-that finds it so, and this is one.
+With --ready it only checks whether every node is in service: it answers, is
+marked for this membership, is not quarantined, and has a copy of the held locks.
+It prints a line for each node that is not, with the remaining time. Use it to
+restart servers one after the other: restart one, wait with --ready -w 2m, go on
+to the next. The quarantine of a restarted node begins with the first request
+that it gets, and this is one.
 
 Exit status:
     0  nothing endangers the locks (there may be warnings); --ready: all are
-    1  something endangers them, or keeps them from being had; or a node does not
+    1  something endangers them, or makes them unavailable; or a node does not
        answer, though enough do
    64  the command line is wrong
    69  too few nodes answered; --ready: not every node is ready`,
@@ -70,15 +74,15 @@ Exit status:
 	flags.SortFlags = false
 	f.nodeFlags.register(flags)
 	f.readyFlags.register(flags)
-	flags.StringVar(&f.name, "name", "redlatch-doctor", "the `NAME` that the locks begin with which are tried")
-	flags.IntVar(&f.samples, "samples", 50, "how many round trips are measured: `N`, from 1 to 1000")
-	say.registerOutput(flags, "how it is told: what is not as it should be, everything, or as JSON", "text", "wide", "json")
+	flags.StringVar(&f.name, "name", "redlatch-doctor", "the `NAME` that the tried lock begins with")
+	flags.IntVar(&f.samples, "samples", 200, "measure `N` round trips on each node, from 1 to 1000; 200 take 5s")
+	say.registerOutput(flags, "output: problems, all, or JSON", "text", "wide", "json")
 	return cmd
 }
 
 func (f *doctorFlags) run(out io.Writer, say *reporter) error {
 	if f.samples < 1 || f.samples > 1000 {
-		return &redlatch.ConfigError{Field: "--samples", Value: f.samples, Bound: "from 1 to 1000"}
+		return &redlatch.ConfigError{Field: "--samples", Value: f.samples, Bound: "between 1 and 1000"}
 	}
 	if err := f.check(); err != nil {
 		return err
@@ -95,12 +99,20 @@ func (f *doctorFlags) run(out io.Writer, say *reporter) error {
 	defer stop()
 	opts := redlatch.Options{}
 	f.apply(&opts)
-	up, err := admin.Examine(ctx, nodes, opts, admin.ExamineOptions{Name: f.name, Samples: f.samples})
+	how := admin.ExamineOptions{Name: f.name, Samples: f.samples}
+	up, err := say.examine(ctx, nodes, opts, how)
 	if end := ended(ctx); end != nil {
 		return end
 	}
 	if err != nil {
 		return err
+	}
+	for i, f := range up.Findings {
+		if at := slices.IndexFunc(up.Nodes, func(n admin.NodeCheckup) bool { return n.Node == f.Node }); f.Check == "reach" && at >= 0 {
+			if hint, _ := nodeHint(f.Node, up.Nodes[at].Err); hint != "" {
+				up.Findings[i].Do = hint
+			}
+		}
 	}
 	if say.format == "json" {
 		err = writeCheckupJSON(out, up)
@@ -111,13 +123,23 @@ func (f *doctorFlags) run(out io.Writer, say *reporter) error {
 	case err != nil:
 		return unwritten(err)
 	case up.Answered < up.Need:
-		return &outcome{code: exitNoQuorum, event: "no_quorum", err: fmt.Errorf("%d of %d nodes answer, and %d are needed", up.Answered, len(up.Nodes), up.Need)}
+		return &outcome{code: exitNoQuorum, event: "no_quorum", err: fmt.Errorf("%d of %d nodes answer; quorum is %d", up.Answered, len(up.Nodes), up.Need)}
 	case up.Answered < len(up.Nodes):
 		return &outcome{code: exitEndangered, event: "degraded", err: errors.New(silent(up))}
 	case up.Worst() == node.Danger:
 		return &outcome{code: exitEndangered, event: "endangered"}
 	}
 	return nil
+}
+
+// examine shows, on a terminal, how far the measuring is.
+func (r *reporter) examine(ctx context.Context, nodes []redlatch.Node, opts redlatch.Options, how admin.ExamineOptions) (*admin.Checkup, error) {
+	if file, ok := r.w.(*os.File); ok && screen.Open(file) != nil {
+		bar := screen.NewProgress(file, float64(how.Samples*len(nodes)))
+		defer bar.End()
+		how.Progress = func() { bar.Show(1, "measuring round trips") }
+	}
+	return admin.Examine(ctx, nodes, &opts, &how)
 }
 
 // silent says which nodes do not answer.
@@ -152,10 +174,10 @@ func writeCheckup(out io.Writer, up *admin.Checkup, wide bool) error {
 		fmt.Fprintf(out, "%s  %s\n", paint(out, colours[f.Severity], fmt.Sprintf("%-7s", f.Severity)), about)
 		fmt.Fprintf(out, "         %s\n", harmless(f.Found))
 		if f.Means != "" {
-			fmt.Fprintf(out, "         so: %s\n", f.Means)
+			fmt.Fprintf(out, "         impact: %s\n", f.Means)
 		}
 		if f.Do != "" {
-			fmt.Fprintf(out, "         do: %s\n", f.Do)
+			fmt.Fprintf(out, "         fix: %s\n", f.Do)
 		}
 	}
 	if len(up.Findings) > counts[node.Fine] || wide {
@@ -173,12 +195,16 @@ func writeCheckup(out io.Writer, up *admin.Checkup, wide bool) error {
 	}
 	w.Flush()
 	if up.TTL > 0 {
-		fmt.Fprintf(out, "\nfits: --ttl %v --node-timeout %v\n", up.TTL, up.NodeTimeout)
+		fmt.Fprintf(out, "\nsuggested: --ttl %v --node-timeout %v\n", up.TTL, up.NodeTimeout)
 	}
 	var parts []string
 	for _, s := range []node.Severity{node.Danger, node.Warning, node.Advice, node.Fine} {
 		if counts[s] > 0 {
-			parts = append(parts, fmt.Sprintf("%d %v", counts[s], s))
+			text := s.String()
+			if s == node.Fine {
+				text = "checks passed"
+			}
+			parts = append(parts, fmt.Sprintf("%d %s", counts[s], text))
 		}
 	}
 	_, err := fmt.Fprintln(out, strings.Join(parts, ", "))

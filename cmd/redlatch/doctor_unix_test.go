@@ -11,7 +11,7 @@ import (
 
 	"github.com/spf13/pflag"
 
-	"github.com/redlatch/redlatch/internal/redistest"
+	"github.com/redlatch/redlatch/internal/test/redistest"
 )
 
 func TestDoctorTellsByItsExitCodeWhetherLocksAreInDanger(t *testing.T) {
@@ -19,12 +19,12 @@ func TestDoctorTellsByItsExitCodeWhetherLocksAreInDanger(t *testing.T) {
 	servers := redistest.Start(t, 3)
 	nodes := strings.Join(redistest.Addresses(servers), ",")
 	code, stdout, stderr := command(t, "doctor", "--nodes", nodes)
-	if code != exitEndangered || stderr != "" || !strings.HasPrefix(stdout, "danger   marker\n         0 of 3 nodes are trusted, and 2 are needed") || strings.Count(stdout, "not marked") != 3 || !strings.Contains(stdout, "do: run redlatch init") {
+	if code != exitEndangered || stderr != "" || !strings.HasPrefix(stdout, "danger   marker\n         0 of 3 nodes are trusted; quorum is 2") || strings.Count(stdout, "not marked") != 3 || !strings.Contains(stdout, "fix: run redlatch init") {
 		t.Errorf("new servers: exit %d, %s%s", code, stdout, stderr)
 	}
 	declareNew(t, servers)
 	code, stdout, _ = command(t, "doctor", "--nodes", nodes)
-	if code != 0 || !strings.Contains(stdout, "fits: --ttl ") || !strings.Contains(stdout, " --node-timeout ") || strings.Contains(stdout, "danger") || strings.Contains(stdout, "\x1b") {
+	if code != 0 || !strings.Contains(stdout, "suggested: --ttl ") || !strings.Contains(stdout, " --node-timeout ") || strings.Contains(stdout, "danger") || strings.Contains(stdout, "\x1b") {
 		t.Errorf("servers in service: exit %d, %s", code, stdout)
 	}
 	if _, wide, _ := command(t, "doctor", "-o", "wide", "--nodes", nodes); strings.Count(wide, "it is a master") != 3 {
@@ -77,7 +77,7 @@ func TestFlagsThatDoctorNamesExist(t *testing.T) {
 		cmd.Flags().VisitAll(func(f *pflag.Flag) { known[f.Name] = true })
 	}
 	seen := 0
-	for _, file := range []string{"doctor.go", "../../admin/examine.go", "../../admin/change.go", "../../internal/runner/guard.go", "../../redis/examine.go", "../../sqlite/examine.go"} {
+	for _, file := range []string{"doctor.go", "../../admin/examine.go", "../../admin/change.go", "../../internal/runner/guard.go", "../../store/redis/examine.go", "../../store/sqlite/examine.go"} {
 		text, err := os.ReadFile(file)
 		if err != nil {
 			t.Fatal(err)

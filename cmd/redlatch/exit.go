@@ -12,6 +12,7 @@ import (
 	"github.com/redlatch/redlatch/admin"
 	"github.com/redlatch/redlatch/cmd/internal/signals"
 	"github.com/redlatch/redlatch/cmd/redlatch/internal/supervise"
+	"github.com/redlatch/redlatch/node"
 )
 
 // The exit codes that are not CMD's own. They follow sysexits.h and the shell
@@ -95,7 +96,7 @@ func unwritten(err error) error {
 	if err == nil {
 		return nil
 	}
-	return &outcome{code: exitOutput, event: "output", err: fmt.Errorf("stdout cannot be written: %w", err)}
+	return &outcome{code: exitOutput, event: "output", err: fmt.Errorf("cannot write to stdout: %w", err)}
 }
 
 // outcomeOf turns an error into an outcome. An error that is not the library's
@@ -111,37 +112,46 @@ func outcomeOf(err error) *outcome {
 		return already
 	case errors.As(err, &signal):
 		return &outcome{code: exitSignal + int(signal.Signal), signal: signal.Signal, event: "interrupted",
-			err: fmt.Errorf("%v while waiting for the lock", signal)}
+			err: fmt.Errorf("interrupted while waiting (%v)", signal)}
 	case errors.Is(err, redlatch.ErrLost): // one of several locks, during the wait for another
 		return lostOutcome(causeOf(err), err)
 	case errors.Is(err, redlatch.ErrHeld):
 		return &outcome{code: exitHeld, event: "held", err: err}
 	case errors.As(err, &bad):
-		hint := ""
-		switch bad.Field {
-		case "Slots": // another number than the holders'
-			err, hint = &redlatch.ConfigError{Field: "--slots", Value: bad.Value, Bound: bad.Bound}, "all that use a name must give the same --slots"
-		case "occurrence":
-			err, hint = &redlatch.ConfigError{Field: "--once", Value: bad.Value, Bound: bad.Bound}, onceHint
-		case "Keep":
-			err, hint = &redlatch.ConfigError{Field: "--keep", Value: bad.Value, Bound: bad.Bound}, "to run a job once in a longer time, use redlatch run --once"
-		case "TTL":
-			hint = "try without --ttl: the lock is kept for as long as CMD runs, whatever its TTL"
+		if flag, ok := settingFlags[bad.Field]; ok {
+			ours := *bad
+			ours.Field = flag
+			ours.Problem = strings.Replace(bad.Problem, bad.Field+" ", flag+" ", 1)
+			err = &ours
 		}
-		return usageError(err, hint)
+		return usageError(err, settingHints[bad.Field])
 	case errors.Is(err, redlatch.ErrQuarantine):
 		return &outcome{code: exitNoQuorum, event: "quarantine", err: err}
 	case errors.Is(err, admin.ErrNotFresh):
 		return &outcome{code: exitUsage, event: "not_fresh", err: err, hint: "leave out --assume-fresh: init then waits until the nodes are trusted"}
 	case errors.Is(err, redlatch.ErrNoQuorum):
-		return &outcome{code: exitNoQuorum, event: "no_quorum", err: err,
-			hint: "check that a majority of the nodes is up and can be reached from here"}
+		return &outcome{code: exitNoQuorum, event: "no_quorum", err: err, hint: quorumHint(err)}
 	}
 	return usageError(err, "try redlatch --help")
 }
 
+// settingFlags are the flags that set what the library checks.
+var settingFlags = map[string]string{
+	"TTL": "--ttl", "MaxTTL": "--max-ttl", "MaxHold": "--max-hold", "Keep": "--keep", "Slots": "--slots", "occurrence": "--once",
+	"TokenWindow": "--window", "Replicas": "--replicas", "ReplicaLag": "--replica-lag", "NodeTimeout": "--node-timeout",
+	"Label": "--label", "NodeList": "--node-list", "Guard": "--guard", "AnyMembership": "--any-membership",
+	"Retired": "--retired", "AssumeFresh": "--assume-fresh",
+}
+
+// settingHints say what to do about a setting that the library refused.
+var settingHints = map[string]string{
+	"Slots":      "all that use a name must give the same --slots",
+	"occurrence": onceHint,
+	"Keep":       "to run a job once in a longer time, use redlatch run --once",
+	"TTL":        "try without --ttl: the lock is kept for as long as CMD runs, whatever its TTL",
+}
+
 // message is an error on one line, without the prefix that the reporter adds.
 func message(err error) string {
-	text := strings.TrimPrefix(err.Error(), "redlatch: ")
-	return harmless(strings.Join(strings.Fields(text), " "))
+	return harmless(strings.Join(strings.Fields(node.ErrorText(err)), " "))
 }

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/redlatch/redlatch/internal/redistest"
+	"github.com/redlatch/redlatch/internal/test/redistest"
 )
 
 // TestForeignFormatsAreShownAsSuch sets keys under the name of a lock that are
@@ -33,7 +33,7 @@ func TestForeignFormatsAreShownAsSuch(t *testing.T) {
 		server.Do(c.set...)
 
 		code, _, stderr := command(t, "run", "-n", "--nodes", server.URL(), c.name, "--", "true")
-		want := `redlatch: "` + c.name + `" is held by ` + c.holder + " with no expiry: whoever set it must delete it, or, if that one is gone, " + c.way + "\n"
+		want := `redlatch: "` + c.name + `" is held by ` + c.holder + " with no expiry: its owner must delete it; or use " + c.way + "\n"
 		if code != exitHeld || stderr != want {
 			t.Errorf("%s: run -n: exit %d, %swant %s", c.name, code, stderr, want)
 		}

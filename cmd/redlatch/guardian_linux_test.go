@@ -14,7 +14,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/redlatch/redlatch/internal/redistest"
+	"github.com/redlatch/redlatch/internal/test/poll"
+	"github.com/redlatch/redlatch/internal/test/redistest"
 )
 
 // TestGuardianKeepsNothingOfTheUser examines a guardian from outside. A file
@@ -39,7 +40,7 @@ func TestGuardianKeepsNothingOfTheUser(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { cmd.Process.Kill() })
-	if !soon(func() bool { _, err := os.Stat(filepath.Join(dir, "ready")); return err == nil }) {
+	if !poll.Holds(poll.Patience, func() bool { _, err := os.Stat(filepath.Join(dir, "ready")); return err == nil }) {
 		t.Fatal("CMD did not start")
 	}
 	proc := fmt.Sprintf("/proc/%d/", cmd.Process.Pid)
@@ -79,7 +80,7 @@ func TestFrozenRedlatchDoesNotOutliveItsLease(t *testing.T) {
 	script := `trap "" TERM; sleep 1000 & echo $! >>"$0"; echo $$ >>"$0"; while :; do sleep 0.02; done`
 	cmd, stderr := run(t, servers, "--ttl", ttl.String(), "job", "--", "sh", "-c", script, file)
 	var pids []int
-	if !soon(func() bool {
+	if !poll.Holds(poll.Patience, func() bool {
 		pids = nil
 		text, _ := os.ReadFile(file)
 		for field := range strings.FieldsSeq(string(text)) {
@@ -130,7 +131,7 @@ func TestPipelineEndsWithItsCommand(t *testing.T) {
 		t.Error("CMD ended first: this shows nothing")
 	}
 	cmd.Wait()
-	if !soon(func() bool { return !alive(pid) }) {
+	if !poll.Holds(poll.Patience, func() bool { return !alive(pid) }) {
 		t.Errorf("CMD, process %d, is still alive", pid)
 	}
 }
@@ -155,7 +156,7 @@ func TestKilledAtAnyMomentLeavesNothingRunning(t *testing.T) {
 		cmd.Wait()
 	}
 	var left string
-	if !soon(func() bool {
+	if !poll.Holds(poll.Patience, func() bool {
 		out, _ := exec.Command("ps", "-A", "-o", "pid=,args=").Output()
 		left = ""
 		for line := range strings.Lines(string(out)) {

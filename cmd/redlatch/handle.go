@@ -25,9 +25,9 @@ func newExtend(say *reporter) *cobra.Command {
 	f := &nodeFlags{}
 	cmd := &cobra.Command{
 		Use:   "extend [flags] [HANDLE | -]",
-		Short: "Give a lock its whole time to live again",
-		Long: `Give the lock of a handle its whole --ttl again, as it was given to "redlatch
-lock". Who holds it, its token and its handle stay the same; the deadline moves.
+		Short: "Extend a lock by its TTL",
+		Long: `Extend the lock of a handle by the --ttl that "redlatch lock" was given. Its
+holder, its token and its handle stay the same; the deadline moves.
 
 The handle is taken from the environment, REDLATCH_HANDLE, or with - from
 stdin. As an argument it is accepted too, but ps shows an argument to others, and
@@ -38,10 +38,10 @@ one that makes an eval fail. Check the exit status before the eval: an eval of
 nothing, as from a redlatch that was killed, succeeds.
 
 Exit status:
-    0  the lock is ours for its whole --ttl again
+    0  the lock is held for its whole --ttl again
    64  the command line, or the handle, is wrong
    69  too few nodes answered: the lock may be held or not
-   79  the lock is lost: it ran out, was broken, or another has it`,
+   79  the lock is lost: it expired, was broken, or another client holds it`,
 		Example: `  lease=$(redlatch extend) || exit
   eval "$lease"
 
@@ -56,9 +56,9 @@ Exit status:
 				}
 				if err := f.writeLease(cmd.OutOrStdout(), say, lease, nil); err != nil {
 					lease.Detach()
-					return &outcome{code: exitOutput, event: "output", err: fmt.Errorf("the lock is extended, but that could not be written: %w", err)}
+					return &outcome{code: exitOutput, event: "output", err: fmt.Errorf("the lock is extended, but cannot write to stdout: %w", err)}
 				}
-				say.event(slog.LevelInfo, "extended", lease.Name(), "the lock is extended", leaseAttrs([]*redlatch.Lease{lease})...)
+				say.event(slog.LevelInfo, "extended", lease.Name(), "lock extended", leaseAttrs([]*redlatch.Lease{lease})...)
 				_, err = lease.Detach()
 				return err
 			}))
@@ -83,10 +83,10 @@ stdin. As an argument it is accepted too, but ps shows an argument to others, an
 everyone who has the handle can release the lock.
 
 Exit status:
-    0  the lock was ours until now, and is free
+    0  the lock is released
    64  the command line, or the handle, is wrong
-   69  too few nodes answered: the lock runs out by itself
-   79  the lock was lost before: it ran out, was broken, or another has it`,
+   69  too few nodes answered: the lock will expire after its TTL
+   79  lock no longer held: it expired, was broken, or another client holds it`,
 		Example: `  trap 'redlatch unlock' EXIT
 
   printf %s "$handle" | redlatch unlock -`,
@@ -97,7 +97,7 @@ Exit status:
 				if err := client.Free(ctx, handle); err != nil {
 					return err
 				}
-				say.event(slog.LevelInfo, "released", "", "the lock is released")
+				say.event(slog.LevelInfo, "released", "", "lock released")
 				if say.format == "json" {
 					return writeJSON(cmd.OutOrStdout(), event{Event: "released", Nodes: f.opened})
 				}
@@ -107,7 +107,7 @@ Exit status:
 	}
 	cmd.Flags().SortFlags = false
 	f.register(cmd.Flags())
-	say.registerOutput(cmd.Flags(), "write it in words, or as a line of JSON", "text", "json")
+	say.registerOutput(cmd.Flags(), "output: text, or a line of JSON", "text", "json")
 	say.registerLog(cmd.Flags())
 	return cmd
 }
@@ -142,11 +142,11 @@ func (f *nodeFlags) withHandle(cmd *cobra.Command, args []string, do func(contex
 	case ctx.Err() != nil:
 		return ended(ctx)
 	case errors.Is(err, redlatch.ErrLost):
-		end := lostOutcome(causeOf(err), fmt.Errorf("the lock was lost before: %s", lostCause(err)))
-		end.hint = "were the same --nodes given as to lock?" // others know nothing of it
+		end := lostOutcome(causeOf(err), fmt.Errorf("lock no longer held: %s", lostCause(err)))
+		end.hint = "check that --nodes is the same as for lock" // others know nothing of it
 		return end
 	case errors.As(err, &bad) && bad.Field == "handle":
-		return usageError(err, `give what "redlatch lock" put into REDLATCH_HANDLE, unchanged`)
+		return usageError(err, `use the value that "redlatch lock" put into REDLATCH_HANDLE`)
 	}
 	return err
 }
@@ -154,7 +154,7 @@ func (f *nodeFlags) withHandle(cmd *cobra.Command, args []string, do func(contex
 // findHandle returns the handle from the argument, from stdin, or from the
 // environment.
 func findHandle(args []string, stdin io.Reader) (string, error) {
-	const hint = `set REDLATCH_HANDLE, as an eval of what redlatch lock writes does, or give - and the handle on stdin`
+	const hint = `set REDLATCH_HANDLE, as eval "$(redlatch lock NAME)" does, or pass - and the handle on stdin`
 	handle := os.Getenv(handleVariable)
 	if len(args) > 0 {
 		handle = args[0]
@@ -162,7 +162,7 @@ func findHandle(args []string, stdin io.Reader) (string, error) {
 	if handle == "-" {
 		text, err := io.ReadAll(io.LimitReader(stdin, maxHandle+1))
 		if err != nil {
-			return "", usageError(fmt.Errorf("the handle cannot be read from stdin: %w", err), hint)
+			return "", usageError(fmt.Errorf("cannot read the handle from stdin: %w", err), hint)
 		}
 		if len(text) > maxHandle {
 			return "", usageError(fmt.Errorf("stdin holds more than %d bytes, which is no handle", maxHandle), hint)
@@ -170,7 +170,7 @@ func findHandle(args []string, stdin io.Reader) (string, error) {
 		handle = string(text)
 	}
 	if handle = strings.TrimSpace(handle); handle == "" {
-		return "", usageError(errors.New("there is no handle"), hint)
+		return "", usageError(errors.New("no handle given"), hint)
 	}
 	return handle, nil
 }

@@ -26,10 +26,10 @@ type heldLock struct {
 	cause    string // why the lock was lost; empty if it was not
 }
 
-// Taken reports whether the nodes ended the lease before its deadline.
+// Taken reports whether the nodes ended the lease before its deadline: too few
+// have it, or they refuse this client.
 func (h *heldLock) Taken(cause error) bool {
-	var nodes *redlatch.QuorumError
-	return errors.As(cause, &nodes)
+	return errors.Is(cause, redlatch.ErrNoQuorum) || errors.Is(cause, redlatch.ErrConfig)
 }
 
 // Doomed reports that extensions fail, or that --max-hold forbids them.
@@ -47,20 +47,20 @@ func (h *heldLock) Lost(cause error) error {
 	var err error
 	failure, job := h.extends.failure(), heldSince(h.name, h.acquired)
 	switch {
-	case errors.Is(cause, redlatch.ErrNoQuorum):
+	case h.Taken(cause):
 		h.cause = causeTaken
-		err = fmt.Errorf("%s is no longer ours, and CMD was ended: %s", job, lostCause(cause))
+		err = fmt.Errorf("%s is lost; CMD was ended: %s", job, lostCause(cause))
 	case h.maxHoldOver():
 		h.cause = causeMaxHold
-		err = fmt.Errorf("%q was held for its --max-hold of %v, and CMD was ended", h.name, h.maxHold)
+		err = fmt.Errorf("%q reached its --max-hold of %v; CMD was ended", h.name, h.maxHold)
 	case failure != "":
 		h.cause = causeNotExtended
-		err = fmt.Errorf("%s could not be extended in time, and CMD was ended: %s", job, failure)
+		err = fmt.Errorf("%s could not be extended in time; CMD was ended: %s", job, failure)
 	default:
 		h.cause = causeStalled
-		err = fmt.Errorf("%s could not be extended in time, and CMD was ended: this process, or the machine, was stopped or suspended", job)
+		err = fmt.Errorf("%s could not be extended in time; CMD was ended: this process, or the machine, was paused", job)
 	}
-	h.say.event(slog.LevelWarn, "losing", h.name, "the lock is being lost, and CMD is ended",
+	h.say.event(slog.LevelWarn, "losing", h.name, "losing the lock; ending the command",
 		slog.String("cause", h.cause), slog.Duration("left", h.Remaining()), since(h.acquired))
 	return err
 }
@@ -68,7 +68,7 @@ func (h *heldLock) Lost(cause error) error {
 // Ignored warns that the lock is lost and CMD runs on.
 func (h *heldLock) Ignored() {
 	h.cause = causeOf(h.Err())
-	h.warn("%s is lost, and CMD runs on without it: %s", heldSince(h.name, h.acquired), lostCause(h.Err()))
+	h.warn("%s is lost; CMD continues without it: %s", heldSince(h.name, h.acquired), lostCause(h.Err()))
 }
 
 func (h *heldLock) warn(format string, args ...any) { h.say.warn(h.name, format, args...) }
@@ -79,11 +79,11 @@ func (h *heldLock) outcome(command string, r supervise.Result) *outcome {
 	case supervise.NotStarted:
 		return cannotRun(command, r.Err, true)
 	case supervise.TooLate:
-		return lostOutcome(causeStalled, fmt.Errorf("%q ran out before CMD was started", h.name))
+		return lostOutcome(causeStalled, fmt.Errorf("%q expired before CMD was started", h.name))
 	case supervise.Lost:
 		return lostOutcome(h.cause, r.Err)
 	case supervise.Unended:
-		return lostOutcome(h.cause, fmt.Errorf("%q is lost, and CMD could not be ended and runs on: end it by hand", h.name))
+		return lostOutcome(h.cause, fmt.Errorf("%q is lost, and CMD could not be ended: end it by hand", h.name))
 	}
 	return &outcome{code: r.Exit.Code, signal: r.Exit.Signal, keyed: r.Keyed, event: "exited", cause: h.cause}
 }
@@ -100,7 +100,7 @@ func (h *heldLock) release(end *outcome) {
 	lost := errors.Is(err, redlatch.ErrLost)
 	switch {
 	case err == nil:
-		h.say.event(slog.LevelInfo, "released", h.name, "the lock is released", since(h.acquired))
+		h.say.event(slog.LevelInfo, "released", h.name, "lock released", since(h.acquired))
 	case end.event == "lost":
 		// The outcome says it already.
 	case lost && h.onLost != supervise.Ignore:
@@ -110,7 +110,7 @@ func (h *heldLock) release(end *outcome) {
 	case h.once.onceSet && failed == nil:
 		*end = *h.once.unmarked(h.name, err)
 	case !h.once.onceSet && !lost:
-		h.warn("%q could not be released and runs out within %v: %s", h.name, max(h.all[0].TTL(), h.keep), message(err))
+		h.warn("%q could not be released; it will expire within %v: %s", h.name, max(h.all[0].TTL(), h.keep), message(err))
 	}
 }
 
@@ -118,7 +118,7 @@ func (h *heldLock) release(end *outcome) {
 func (h *heldLock) note(n supervise.Note) {
 	switch n.What {
 	case supervise.Started:
-		h.say.event(slog.LevelInfo, "started", h.name, "CMD is started", slog.Int("pid", n.Pid))
+		h.say.event(slog.LevelInfo, "started", h.name, "command started", slog.Int("pid", n.Pid))
 	case supervise.Signalled:
 		h.say.event(slog.LevelInfo, "signal", h.name, fmt.Sprintf("CMD and what it started are sent %s: %s", signalName(n.Signal), n.Why),
 			slog.String("signal", signalName(n.Signal)), slog.String("why", n.Why), slog.Int("pid", n.Pid))
@@ -127,7 +127,7 @@ func (h *heldLock) note(n supervise.Note) {
 		if n.Exit.Code != 0 {
 			level = slog.LevelWarn
 		}
-		h.say.event(level, "ended", h.name, fmt.Sprintf("CMD has ended with %d", n.Exit.Code), slog.Int("exit", n.Exit.Code), slog.Int("pid", n.Pid), since(h.acquired))
+		h.say.event(level, "ended", h.name, fmt.Sprintf("command exited with status %d", n.Exit.Code), slog.Int("exit", n.Exit.Code), slog.Int("pid", n.Pid), since(h.acquired))
 	}
 }
 
@@ -142,7 +142,7 @@ func (h *heldLock) logWanted() {
 		go func() {
 			select {
 			case <-wanted:
-				h.say.event(slog.LevelInfo, "wanted", lease.Name(), "another waits for the lock", since(h.acquired))
+				h.say.event(slog.LevelInfo, "wanted", lease.Name(), "another client waits for the lock", since(h.acquired))
 			case <-over:
 			}
 		}()

@@ -7,6 +7,8 @@ import (
 	"os/exec"
 	"path/filepath"
 	"testing"
+
+	"github.com/redlatch/redlatch/internal/test/poll"
 )
 
 // holdJob has somebody hold the lock "job" in a state folder, until the returned
@@ -25,7 +27,7 @@ func holdJob(t testing.TB) (dir string, release func()) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { cmd.Process.Kill() })
-	if !soon(func() bool { _, err := os.Stat(filepath.Join(dir, "held")); return err == nil }) {
+	if !poll.Holds(poll.Patience, func() bool { _, err := os.Stat(filepath.Join(dir, "held")); return err == nil }) {
 		t.Fatal("the holder did not start")
 	}
 	return dir, func() {

@@ -13,6 +13,7 @@ import (
 
 	"github.com/redlatch/redlatch"
 	"github.com/redlatch/redlatch/admin"
+	"github.com/redlatch/redlatch/cmd/internal/seconds"
 	"github.com/redlatch/redlatch/node"
 )
 
@@ -34,66 +35,64 @@ func newInit(say *reporter) *cobra.Command {
 	f := &initFlags{}
 	cmd := &cobra.Command{
 		Use:   "init [flags]",
-		Short: "Mark the nodes, and wait until they are trusted",
-		Long: `Mark the nodes for the list that is given, wait until they are trusted, and say
-how each of them stands.
+		Short: "Mark the nodes and wait until they are trusted",
+		Long: `Mark the nodes for the membership in --nodes, wait until they are trusted, and
+print the state of each.
 
-A node that carries no marker, or one from before it was restarted or promoted,
-may have forgotten locks. It is quarantined until those have run out: a bit longer
-than --max-ttl, 32 s by default. Then it takes part by itself. init waits for that
-and shows for how long yet; with --no-wait it returns at once. A node that is
-marked already stays as it is, so init can be run at any time.
+A node without a marker, or with one from before a restart or promotion, may have
+forgotten locks. It is quarantined until those have expired: a bit longer than
+--max-ttl, 32 s by default. Then it is in service again. init waits for that and
+shows the remaining time; with --no-wait it returns at once. A node that is
+already marked is not changed, so init can be run at any time.
 
-This is the way for new servers, and for servers that have all lost their data: a
-lock from before may still be held. If locks were allowed to be longer than 30 s,
-give the --max-ttl of then.
+Use it for new servers, and for servers that have all lost their data: a lock
+from before may still be held. If the locks had a longer TTL than 30 s, give that
+as --max-ttl.
 
---assume-fresh has the nodes trusted at once, and is for tests and brand-new
-servers alone. After a loss of data it lets a second holder in. It asks first, or
-needs --yes where there is no terminal, and is refused where anything is left that
-shows an earlier service: a marker, a lock, or what is kept beside one.
+--assume-fresh trusts the nodes at once, and is for tests and brand-new servers
+only. After a loss of data it lets a second holder in. It asks first, or needs
+--yes without a terminal, and fails if the nodes show earlier use: a marker, a
+lock, or a token.
 
-The marker names the list of nodes. A client with another list is refused, since
-two lists can each have a majority of their own. To change the list, stop
-nothing, and run init once with the new list in --nodes and the old one in
---former. Locks by the old list run out, those who wait by it are told, and after
-the quarantine the new list grants. Most of the former nodes must answer, and all
-new ones.
+The marker names the membership. A node refuses a client with another
+membership, since two memberships can each have a majority. To change it, stop
+nothing, and run init once with the new membership in --nodes and the old one in
+--former. Locks of the old membership expire, its waiters get an error, and after
+the quarantine the new membership grants. Most of the former nodes must answer,
+and all new ones.
 
-The nodes are first barred: they grant nothing, to whichever list. If the change
-stops half way those that were reached stay barred, and are shown so; the rest
-serve the old list as far as they are enough. Run the same command again, and it
-is finished; or go back, with the old list in --nodes and the new one in
---former.
+The nodes are first barred: they grant nothing. If the change stops half way, the
+nodes that it reached stay barred, and init shows them so; the others serve the
+old membership if they are enough. Run the same command again to finish; or go
+back, with the old membership in --nodes and the new one in --former.
 
-A server that was taken off a list keeps that list's marker, and clients with
-any other list are refused there. To use it for something else, run init with
---retired and its new list in --nodes. It is refused for a server that is on the
-list that it is marked for.
+A server that was removed from a membership keeps its marker, and refuses clients
+with any other. To use it elsewhere, run init with --retired and its new
+membership in --nodes. A server that is still in the membership of its marker is
+refused.
 
-Behind Sentinel, or wherever a replica may take a master's place, give
---replicas: a master that has fewer of them online grants and extends nothing.
-So one that is cut off together with a holder stops before the promoted replica
-grants; without it both go on. Give the number of all replicas, or, where the
-sentinels run on the same hosts, one more than can stay on the smaller side of a
-network that is cut in two: 1 for three hosts.`,
+Behind Sentinel, or wherever a replica may replace a master, give --replicas: a
+master with fewer replicas online grants and extends nothing. So a master that is
+cut off together with a holder stops before the promoted replica grants; without
+it both go on. Give the number of all replicas: with fewer, one that changes sides
+unseen lets a second holder in.`,
 		Example: `  # three servers, new ones or after a loss of all data
   redlatch init --nodes redis://a:6379,redis://b:6379,redis://c:6379
 
-  # how do they stand?
+  # what state are they in?
   redlatch init --no-wait --nodes redis://a:6379,redis://b:6379,redis://c:6379
 
   # three servers that a test has just started
   redlatch init --assume-fresh --yes --nodes redis://a:6379,redis://b:6379,redis://c:6379
 
-  # c, which is on no list any more, is to serve on its own
+  # c was removed from its membership, and is to serve on its own
   redlatch init --retired --nodes redis://c:6379
 
   # c is replaced by d
   redlatch init --nodes redis://a:6379,redis://b:6379,redis://d:6379 --former redis://a:6379,redis://b:6379,redis://c:6379
 
   # a master with two replicas behind Sentinel, on three hosts with a sentinel each
-  redlatch init --replicas 1 --nodes redis+sentinel://a:26379+b:26379+c:26379/main`,
+  redlatch init --replicas 2 --nodes redis+sentinel://a:26379+b:26379+c:26379/main`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if err := strayAddress(args); err != nil {
 				return err
@@ -112,13 +111,13 @@ network that is cut in two: 1 for three hosts.`,
 	flags.SetAnnotation("no-wait", ownMeaning, []string{"it is not about locks"})
 	flags.BoolVar(&f.assumeFresh, "assume-fresh", false, "trust the nodes at once: they are brand-new. Dangerous after a loss of data, when locks may still be held")
 	flags.BoolVar(&f.yes, "yes", false, "with --assume-fresh: do not ask")
-	flags.StringArrayVar(&f.former, "former", nil, "the `addresses` of the list as it was, when the list is being changed")
-	flags.BoolVar(&f.retired, "retired", false, "the nodes were taken off the list that they are marked for: mark them for this one")
-	flags.DurationVar(&f.maxTTL, "max-ttl", 0, "the longest TTL that a lock may have: `DURATION`, from which the quarantine follows (default 30s, or as the nodes are marked)")
-	flags.DurationVar(&f.window, "window", 0, "how far clocks may be apart: `DURATION` (default 10s, or as the nodes are marked)")
-	flags.IntVar(&f.replicas, "replicas", replicasOpen, "how many replicas of each node must be online for it to grant and extend: `N` (default as the nodes are marked, else 0)")
+	flags.StringArrayVar(&f.former, "former", nil, "the `addresses` of the former membership, to change it")
+	flags.BoolVar(&f.retired, "retired", false, "the nodes were removed from their membership: mark them for this one")
+	seconds.Var(flags, &f.maxTTL, "max-ttl", "", 0, "the longest TTL of a lock: `DURATION`; the quarantine is a bit longer (default 30s, or as the nodes are marked)")
+	seconds.Var(flags, &f.window, "window", "", 0, "maximum clock skew: `DURATION` (default 10s, or as the nodes are marked)")
+	flags.IntVar(&f.replicas, "replicas", replicasOpen, "each node grants and extends only with `N` replicas online (default as the nodes are marked, else 0)")
 	flags.Lookup("replicas").DefValue = "0" // so that help shows no default of its own: the text states it
-	flags.DurationVar(&f.replicaLag, "replica-lag", 0, "how long ago such a replica may have been heard from: `DURATION` in whole seconds, by which and 2s the quarantine is longer (default 2s, or as the nodes are marked)")
+	seconds.Var(flags, &f.replicaLag, "replica-lag", "", 0, "a replica counts as online for `DURATION` after its last contact, in whole seconds; it prolongs the quarantine by that and 2s (default 2s, or as the nodes are marked)")
 	say.register(flags)
 	return cmd
 }
@@ -147,18 +146,18 @@ func (f *initFlags) run(cmd *cobra.Command, say *reporter) error {
 		opts.Replicas = f.replicas
 	}
 	f.apply(&opts)
-	client, err := redlatch.New(nodes, opts)
+	client, err := redlatch.New(nodes, &opts)
 	if err != nil {
 		return err
 	}
 	defer client.Close()
 	if f.assumeFresh && !f.yes && len(former) == 0 {
-		if err := confirm(ctx, cmd.InOrStdin(), freshQuestion, "the nodes are brand-new"); err != nil {
+		if err := confirm(ctx, cmd.InOrStdin(), freshQuestion); err != nil {
 			return err
 		}
 	}
 	view := say.showQuarantine()
-	states, err := admin.New(client).Init(ctx, admin.InitOptions{
+	states, err := admin.New(client).Init(ctx, &admin.InitOptions{
 		AssumeFresh: f.assumeFresh, Former: former, Retired: f.retired, Wait: !f.noWait, Progress: view.progress,
 	})
 	view.stop()
@@ -190,11 +189,11 @@ func writeStates(out io.Writer, states []admin.NodeState) {
 func describe(s admin.NodeState) string {
 	switch {
 	case s.Reason == node.ReasonBarred:
-		return "barred: it grants nothing until the change of the list is finished"
+		return "barred: it grants nothing until the membership change is finished"
 	case s.Err != nil:
 		return message(s.Err)
 	case s.Left > 0:
-		return fmt.Sprintf("in quarantine for %v yet", s.Left.Round(time.Millisecond))
+		return fmt.Sprintf("quarantined for another %v", s.Left.Round(time.Millisecond))
 	case !s.Trusted:
 		return "not marked"
 	}

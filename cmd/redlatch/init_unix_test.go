@@ -9,9 +9,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/redlatch/redlatch/internal/redistest"
+	"github.com/redlatch/redlatch/internal/test/redistest"
 	"github.com/redlatch/redlatch/node"
-	"github.com/redlatch/redlatch/redis/direct"
+	"github.com/redlatch/redlatch/store/redis/direct"
 )
 
 // command runs redlatch and returns its exit code, stdout and stderr.
@@ -30,11 +30,11 @@ func TestInitMarksNewServersAndSaysHowTheyStand(t *testing.T) {
 	abd := strings.Join([]string{servers[0].URL(), servers[1].URL(), servers[3].URL()}, ",")
 
 	code, _, stderr := command(t, "run", "-n", "--nodes", abc, "job", "--", "true")
-	if code != exitNoQuorum || !strings.Contains(stderr, "quarantine for 3") || !strings.Contains(stderr, "wait until the quarantine is over, as redlatch init does") || strings.Count(stderr, "\n") != 1 {
+	if code != exitNoQuorum || !strings.Contains(stderr, "quarantined for another 3") || !strings.Contains(stderr, "wait until quarantine ends, as redlatch init does") || strings.Count(stderr, "\n") != 1 {
 		t.Errorf("run on new servers: exit %d, %s", code, stderr)
 	}
 	code, stdout, stderr := command(t, "init", "--no-wait", "--nodes", abc)
-	if code != 0 || strings.Count(stdout, "in quarantine for") != 3 {
+	if code != 0 || strings.Count(stdout, "quarantined for another") != 3 {
 		t.Errorf("init: exit %d, %s%s", code, stdout, stderr)
 	}
 	code, stdout, stderr = command(t, "init", "--assume-fresh", "--yes", "--nodes", abc)
@@ -51,7 +51,7 @@ func TestInitMarksNewServersAndSaysHowTheyStand(t *testing.T) {
 		t.Errorf("init --assume-fresh of a flushed server: exit %d, %s%s", code, stdout, stderr)
 	}
 	code, _, stderr = command(t, "run", "--nodes", abd, "job", "--", "true")
-	if code != exitUsage || !strings.Contains(stderr, "missing here: "+servers[2].URL()) {
+	if code != exitUsage || !strings.Contains(stderr, "missing "+servers[2].URL()) {
 		t.Errorf("run with another list: exit %d, %s", code, stderr)
 	}
 	code, stdout, stderr = command(t, "init", "--no-wait", "-o", "json", "--nodes", abd, "--former", abc)
@@ -59,7 +59,7 @@ func TestInitMarksNewServersAndSaysHowTheyStand(t *testing.T) {
 		t.Errorf("init --former: exit %d, %s%s", code, stdout, stderr)
 	}
 	code, _, stderr = command(t, "init", "--max-ttl", "20s", "--nodes", abd)
-	if code != exitUsage || !strings.Contains(stderr, "MaxTTL is 20s") {
+	if code != exitUsage || !strings.Contains(stderr, "--max-ttl is 20s") {
 		t.Errorf("init with another bound: exit %d, %s", code, stderr)
 	}
 	servers[3].Kill()
@@ -96,7 +96,7 @@ func TestInitShowsAndFinishesAChangeThatStoppedHalfWay(t *testing.T) {
 		}
 	}
 	code, stdout, stderr := command(t, "doctor", "--nodes", abc)
-	if code == 0 || !strings.Contains(stdout, "it is barred") || !strings.Contains(stdout, "run the same change again") {
+	if code == 0 || !strings.Contains(stdout, "barred: ") || !strings.Contains(stdout, "run the same change again") {
 		t.Errorf("doctor: exit %d, %s%s", code, stdout, stderr)
 	}
 	code, stdout, stderr = command(t, "init", "--nodes", abd, "--former", abc, "--max-ttl", "2s", "--window", "500ms")
@@ -113,7 +113,7 @@ func TestShortBoundsOfTheNodesAreHeeded(t *testing.T) {
 	if code, _, stderr := command(t, "run", "--nodes", nodes, "job", "--", "true"); code != 0 {
 		t.Errorf("exit %d, %s", code, stderr)
 	}
-	if code, _, stderr := command(t, "run", "--ttl", "3s", "--nodes", nodes, "job", "--", "true"); code != exitUsage || !strings.Contains(stderr, "TTL is 3s") {
+	if code, _, stderr := command(t, "run", "--ttl", "3s", "--nodes", nodes, "job", "--", "true"); code != exitUsage || !strings.Contains(stderr, "--ttl is 3s") {
 		t.Errorf("exit %d, %s", code, stderr)
 	}
 }
@@ -144,7 +144,7 @@ func TestLongTTLIsTakenWhereTheNodesAreMarkedForIt(t *testing.T) {
 	if code, _, stderr := command(t, "run", "--ttl", "1m", "--nodes", nodes, "job", "--", "true"); code != 0 {
 		t.Errorf("run --ttl 1m on nodes for 5m: exit %d, %s", code, stderr)
 	}
-	if code, _, stderr := command(t, "run", "--ttl", "6m", "--nodes", nodes, "job", "--", "true"); code != exitUsage || !strings.Contains(stderr, "from 10ms to 5m0s") {
+	if code, _, stderr := command(t, "run", "--ttl", "6m", "--nodes", nodes, "job", "--", "true"); code != exitUsage || !strings.Contains(stderr, "between 10ms and 5m0s") {
 		t.Errorf("run --ttl 6m: exit %d, %s", code, stderr)
 	}
 }

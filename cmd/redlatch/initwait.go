@@ -68,20 +68,13 @@ func (v *quarantineView) progress(states []admin.NodeState) {
 	v.until, v.whole = now.Add(left), max(v.whole, left)
 	if v.screen == nil && (v.said.IsZero() || now.Sub(v.said) >= quarantineLine && left >= time.Second) {
 		v.said = now
-		text := fmt.Sprintf("waiting until %s trusted, for %v yet", are(v.nodes), left.Round(time.Second))
+		text := fmt.Sprintf("waiting for %s (%v left)", count(v.nodes, "node"), left.Round(time.Second))
 		if v.say.format == "json" {
 			v.say.json(event{Event: "waiting", Message: text, Left: ms(left)})
 			return
 		}
 		v.say.line(text, "")
 	}
-}
-
-func are(nodes int) string {
-	if nodes == 1 {
-		return "1 node is"
-	}
-	return fmt.Sprintf("%d nodes are", nodes)
 }
 
 // run keeps the bar up to date.
@@ -110,7 +103,7 @@ func (v *quarantineView) bar() string {
 		return ""
 	}
 	left := max(time.Until(v.until), 0)
-	return fmt.Sprintf("redlatch: waiting until %s trusted [%s] %v yet", are(v.nodes),
+	return fmt.Sprintf("redlatch: waiting for %s [%s] %v left", count(v.nodes, "node"),
 		screen.Bar(20, 1-left.Seconds()/v.whole.Seconds()), left.Round(time.Second))
 }
 
@@ -124,10 +117,10 @@ func (v *quarantineView) stop() {
 }
 
 // freshQuestion is what everyone must know who trusts nodes at once.
-const freshQuestion = `To trust these servers at once is safe only if they are brand-new. If they have
-lost their data, a lock from before may still be held, and there will be two
-holders: then answer no, and leave out --assume-fresh. init waits as long as such
-a lock can last, and needs no answer.
+const freshQuestion = `Trusting these servers at once is safe only if they are brand-new. If they lost
+their data, a lock from before may still be held, and there will be two holders:
+answer no, and run init without --assume-fresh, which waits until that lock has
+expired.
 Are all of them brand-new? [y/N] `
 
 // interruptedInit is the outcome of an init that a signal ended.
@@ -135,7 +128,7 @@ func interruptedInit(ctx context.Context, states []admin.NodeState, err error) e
 	end := outcomeOf(context.Cause(ctx))
 	end.err = err
 	if !slices.ContainsFunc(states, func(s admin.NodeState) bool { return s.Err != nil }) {
-		end.err = errors.New("not waited for: the nodes are marked, and are trusted by themselves when their quarantine is over")
+		end.err = errors.New("stopped waiting: the nodes are marked, and will be trusted when quarantine ends")
 	}
 	return end
 }

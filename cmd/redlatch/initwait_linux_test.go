@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/redlatch/redlatch/internal/redistest"
+	"github.com/redlatch/redlatch/internal/test/redistest"
 )
 
 func TestTrustingAtOnceIsAskedForOnATerminal(t *testing.T) {
@@ -33,7 +33,7 @@ func TestQuarantineIsABarOnATerminal(t *testing.T) {
 	servers := redistest.Start(t, 3)
 	args := []string{"env", "TERM=xterm", "NO_COLOR=1", "redlatch", "init", "--nodes", strings.Join(redistest.Addresses(servers), ","), "--max-ttl", "3s", "--window", "500ms"}
 	c := onTerminal(t, args...)
-	c.shows(wiped + "redlatch: waiting until 3 nodes are trusted [")
+	c.shows(wiped + "redlatch: waiting for 3 nodes [")
 	c.shows("[#") // it grows
 	if rest := c.shows("trusted; max TTL 3s"); !strings.Contains(rest, wiped+servers[0].URL()) {
 		t.Errorf("the bar is still there when it is over: %q", rest)
@@ -47,9 +47,9 @@ func TestInitThatIsInterruptedLeavesTheNodesToTheirQuarantine(t *testing.T) {
 	t.Parallel()
 	servers := redistest.Start(t, 3)
 	c := onTerminal(t, "env", "TERM=xterm", "NO_COLOR=1", "redlatch", "init", "--nodes", strings.Join(redistest.Addresses(servers), ","))
-	c.shows("redlatch: waiting until 3 nodes are trusted [")
+	c.shows("redlatch: waiting for 3 nodes [")
 	c.types(ctrlC)
-	c.shows("not waited for: the nodes are marked")
+	c.shows("stopped waiting: the nodes are marked")
 	if code := exitCode(t, c.cmd.Wait()); code != 130 {
 		t.Errorf("exit %d, want 130", code)
 	}

@@ -11,8 +11,8 @@ import (
 	"time"
 
 	"github.com/redlatch/redlatch"
-	"github.com/redlatch/redlatch/internal/redistest"
-	"github.com/redlatch/redlatch/redis/direct"
+	"github.com/redlatch/redlatch/internal/test/redistest"
+	"github.com/redlatch/redlatch/store/redis/direct"
 )
 
 // brief are cluster parameters with a quarantine of a little over ten seconds.
@@ -25,7 +25,7 @@ func briefClient(t testing.TB, servers []*redistest.Server) *redlatch.Client {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c, err := redlatch.New(nodes, redlatch.Options{MaxTTL: 10 * time.Second, TokenWindow: time.Second, NodeTimeout: 2 * time.Second})
+	c, err := redlatch.New(nodes, &redlatch.Options{MaxTTL: 10 * time.Second, TokenWindow: time.Second, NodeTimeout: 2 * time.Second})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -49,13 +49,13 @@ func TestHintAfterALossOfAllDataLeadsToNoSecondHolder(t *testing.T) {
 	t.Parallel()
 	servers := redistest.Start(t, 3)
 	declareNew(t, servers, brief...)
-	first, err := briefClient(t, servers).Lock(context.Background(), "job", redlatch.LockOptions{TTL: 10 * time.Second, NoKeepAlive: true})
+	first, err := briefClient(t, servers).Lock(context.Background(), "job", &redlatch.LockOptions{TTL: 10 * time.Second, NoKeepAlive: true})
 	if err != nil {
 		t.Fatal(err)
 	}
 	restartEmpty(servers)
 	second := briefClient(t, servers)
-	_, err = second.TryLock(context.Background(), "job", redlatch.LockOptions{})
+	_, err = second.TryLock(context.Background(), "job", nil)
 	if err == nil || first.Remaining() <= 0 {
 		t.Fatalf("after the loss: %v, with %v left of the first lock", err, first.Remaining())
 	}
@@ -69,7 +69,7 @@ func TestHintAfterALossOfAllDataLeadsToNoSecondHolder(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	l, err := second.TryLock(context.Background(), "job", redlatch.LockOptions{})
+	l, err := second.TryLock(context.Background(), "job", nil)
 	if left := first.Remaining(); err == nil && left > 0 {
 		t.Fatalf("two holders: the hint was followed, and the first lock is valid for %v", left)
 	}
@@ -88,9 +88,9 @@ func TestInitWaitsWithALineNowAndThenUnlessToldOtherwise(t *testing.T) {
 		waits  bool
 		stderr string
 	}{
-		"in words":   {nil, true, "redlatch: waiting until 3 nodes are trusted, for 2s yet\n"},
+		"in words":   {nil, true, "redlatch: waiting for 3 nodes (2s left)\n"},
 		"quietly":    {[]string{"-q"}, true, ""},
-		"in JSON":    {[]string{"-o", "json"}, true, `{"event":"waiting","message":"waiting until 3 nodes are trusted, for 2s yet","left_ms":2133}` + "\n"},
+		"in JSON":    {[]string{"-o", "json"}, true, `{"event":"waiting","message":"waiting for 3 nodes (2s left)","left_ms":2133}` + "\n"},
 		"not at all": {[]string{"--no-wait"}, false, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -102,7 +102,7 @@ func TestInitWaitsWithALineNowAndThenUnlessToldOtherwise(t *testing.T) {
 			if took := time.Since(start); code != 0 || c.waits != (took > 2*time.Second) {
 				t.Errorf("exit %d after %v", code, took)
 			}
-			want := "in quarantine for 2"
+			want := "quarantined for another 2"
 			switch {
 			case name == "in JSON":
 				want = `"trusted":true`
@@ -132,7 +132,7 @@ func TestTrustingAtOnceNeedsAYes(t *testing.T) {
 	servers := redistest.Start(t, 3)
 	nodes := strings.Join(redistest.Addresses(servers), ",")
 	code, _, stderr := command(t, "init", "--assume-fresh", "--nodes", nodes)
-	if code != exitUsage || !strings.Contains(stderr, "add --yes") {
+	if code != exitUsage || !strings.Contains(stderr, "pass --yes") {
 		t.Errorf("without a terminal: exit %d, %s", code, stderr)
 	}
 	for _, s := range servers {

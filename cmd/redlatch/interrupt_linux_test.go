@@ -7,6 +7,8 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"github.com/redlatch/redlatch/internal/test/poll"
 )
 
 // TestCtrlCEndsALoopOfRuns has shells run redlatch in a loop. A shell ends such
@@ -52,7 +54,7 @@ func TestCtrlCEndsALoopOfRuns(t *testing.T) {
 			term.types(line + "\n")
 			switch {
 			case c.shows == "":
-				if !soon(func() bool {
+				if !poll.Holds(poll.Patience, func() bool {
 					ls := exec.Command("redlatch", "ls", "-o", "json")
 					ls.Env = term.cmd.Env
 					out, err := ls.Output()

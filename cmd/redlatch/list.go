@@ -13,6 +13,7 @@ import (
 
 	"github.com/redlatch/redlatch"
 	"github.com/redlatch/redlatch/admin"
+	"github.com/redlatch/redlatch/cmd/internal/seconds"
 )
 
 // listFlags are the flags of ls and show.
@@ -26,14 +27,12 @@ func (f *listFlags) register(cmd *cobra.Command, say *reporter) {
 	flags := cmd.Flags()
 	flags.SortFlags = false
 	f.nodeFlags.register(flags)
-	flags.BoolVar(&f.watch, "watch", false, "show it again and again, until a signal comes")
-	flags.DurationVar(&f.interval, "interval", time.Second, "with --watch: how long to `WAIT` in between")
-	say.registerOutput(flags, "how it is shown: in columns, in more of them, or as JSON", "text", "wide", "json")
+	flags.BoolVar(&f.watch, "watch", false, "repeat until interrupted")
+	seconds.Var(flags, &f.interval, "interval", "", time.Second, "with --watch: the `INTERVAL` between two listings")
+	say.registerOutput(flags, "output: text, wide, json", "text", "wide", "json")
 }
 
-const unlisted = `A Redis node is listed by what redlatch keeps beside its locks: those of other
-clients, and those taken without a token, are not found by ls. "redlatch show"
-sees them.`
+const unlisted = `ls does not find locks that other clients hold on Redis. "redlatch show" does.`
 
 func newLs(say *reporter) *cobra.Command {
 	f := &listFlags{}
@@ -93,15 +92,15 @@ func newShow(say *reporter) *cobra.Command {
 	f := &listFlags{}
 	cmd := &cobra.Command{
 		Use:   "show [flags] NAME",
-		Short: "Show one lock: its holder, who waits, what each node says",
-		Long: `Show what every node says of the lock NAME: who holds it there and with which
-token, in what time it expires unless it is extended, the fence, which is the
-highest token that the node remembers, and who waits, in the order in which they
-are served. Every reader and every slot is shown, and what each waiter waits
-for: a reader's share, a slot, or the whole lock. It sees every lock, also those
-of other clients. Nothing is changed. If it depends on nodes that do not answer,
-the state is unknown, not free. Of a job that runs with --once it shows which
-occurrences are done, and since when most nodes remember that.
+		Short: "Show one lock: holders, waiters, per-node state",
+		Long: `Show the per-node state of the lock NAME: the holder and its token, when it
+expires unless extended, the fence, which is the highest token that the node
+remembers, and the waiters, in the order in which they are served. It shows every
+reader and every slot, and what each waiter waits for: a reader's share, a slot,
+or the whole lock. It shows locks of other clients too, and changes nothing. If
+the state depends on nodes that do not answer, it is unknown, not free. For a job
+that runs with --once it shows which occurrences are completed, and since when
+most nodes remember that.
 
 Exit status: 0, whether or not it is held; 64 for a wrong command line; 69 if
 too few nodes answered, after what the others said; 74 if stdout cannot be
@@ -130,7 +129,7 @@ written.`,
 // run shows the locks once, or repeatedly.
 func (f *listFlags) run(out io.Writer, say *reporter, show func(context.Context, *redlatch.Client, io.Writer) error) error {
 	if f.interval < 100*time.Millisecond || f.interval > time.Hour {
-		return &redlatch.ConfigError{Field: "--interval", Value: f.interval, Bound: "from 100ms to 1h"}
+		return &redlatch.ConfigError{Field: "--interval", Value: f.interval, Bound: "between 100ms and 1h"}
 	}
 	client, err := f.client(redlatch.Options{NodeTimeout: 2 * time.Second})
 	if err != nil {
@@ -172,7 +171,7 @@ func writeLocks(out io.Writer, say *reporter, locks []admin.LockState) error {
 	}
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	wide := say.format == "wide"
-	fmt.Fprint(w, "NAME\tSTATE\tHOLDER\tSINCE\tEXPIRES IN\tWAITING\tNODES")
+	fmt.Fprint(w, "NAME\tSTATE\tHOLDER\tSINCE\tEXPIRES IN\tWAITING CLIENTS\tNODES")
 	if wide {
 		fmt.Fprint(w, "\tTOKEN\tFENCE\tEACH NODE")
 	}

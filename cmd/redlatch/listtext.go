@@ -162,11 +162,11 @@ func writeState(out io.Writer, s *admin.LockState) error {
 	switch {
 	case s.Fence == 0 || slices.ContainsFunc(s.Holders, func(h redlatch.Holder) bool { return h.Token == s.Fence }):
 	case len(s.Holders) > 0:
-		fmt.Fprintf(w, "fence\t%s, raised by somebody who gave up, or of an earlier holder\n", number(s.Fence))
+		fmt.Fprintf(w, "fence\t%s, raised by an abandoned attempt, or by an earlier holder\n", number(s.Fence))
 	default:
 		fmt.Fprintf(w, "fence\t%s: the next token is above it\n", number(s.Fence))
 	}
-	fmt.Fprintf(w, "waiting\t%d\n", s.Waiting)
+	fmt.Fprintf(w, "waiting\t%s\n", count(s.Waiting, "client"))
 	for i, q := range s.Waiters {
 		fmt.Fprintf(w, "  %d.\t%s%s, since %s, on %d of %d nodes\n", i+1, harmless(q.Owner), wishText(s, q), q.Since.UTC().Format(time.RFC3339), q.Nodes, len(s.Nodes))
 	}
@@ -181,7 +181,7 @@ func writeState(out io.Writer, s *admin.LockState) error {
 	}
 	fmt.Fprintln(out)
 	w = tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-	fmt.Fprint(w, "NODE\tHOLDER\tEXPIRES IN\tTOKEN\tFENCE\tWAITING")
+	fmt.Fprint(w, "NODE\tHOLDER\tEXPIRES IN\tTOKEN\tFENCE\tWAITING CLIENTS")
 	if s.Answered() < len(s.Nodes) {
 		fmt.Fprint(w, "\tERROR")
 	}

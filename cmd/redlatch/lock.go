@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -15,6 +16,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/redlatch/redlatch"
+	"github.com/redlatch/redlatch/cmd/internal/seconds"
 	"github.com/redlatch/redlatch/cmd/internal/signals"
 	"github.com/redlatch/redlatch/node"
 )
@@ -23,27 +25,25 @@ import (
 type lockFlags struct {
 	nodeFlags
 	shareFlags
-	noWait  bool
-	wait    time.Duration
-	waitSet bool
-	ttl     time.Duration
-	keep    time.Duration
-	label   string
+	waitFlags
+	ttl   time.Duration
+	keep  time.Duration
+	label string
 }
 
 func newLock(say *reporter) *cobra.Command {
 	f := &lockFlags{}
 	cmd := &cobra.Command{
 		Use:   "lock [flags] NAME",
-		Short: "Take a lock that outlives the command",
-		Long: `Wait for the lock NAME, and print its handle, by which it can be released.
+		Short: "Acquire a lock and print its handle",
+		Long: `Wait for the lock NAME, and print its handle, which extends and releases it.
 
-Nothing runs on: the lock is not kept alive. It lives for --ttl, and then it is
-free, unless "redlatch extend" gives it its whole --ttl again before. Choose a
---ttl that outlasts the longest step between two extensions. Nodes under the
-restart guard allow as much as they were marked for, 30s unless "redlatch init
---max-ttl" said otherwise. If the work is one command, "redlatch run" is
-better: it keeps the lock, and ends the command when the lock is lost.
+The lock is not renewed automatically. It expires after --ttl, unless "redlatch
+extend" extends it. Choose a --ttl that is longer than the longest step between
+two extensions. Nodes under the restart guard allow a --ttl up to their
+--max-ttl, 30s unless "redlatch init" set another. If the work is one command,
+"redlatch run" is better: it keeps the lock, and ends the command when the lock
+is lost.
 
 With --shared the lock is held together with other readers, and with --slots K
 by K at most, as with "redlatch run". Extending and releasing it is the same.
@@ -54,20 +54,20 @@ REDLATCH_TOKEN, REDLATCH_OWNER, REDLATCH_DEADLINE, and with --slots also
 REDLATCH_SLOT. Check that there are any before the eval:
 lease=$(redlatch lock NAME) || exit; eval "$lease". An eval of nothing succeeds,
 so that eval "$(redlatch lock NAME)" || exit would go on without the lock if
-redlatch was killed, or is not installed. Otherwise a lock that was not to be
-had gets a line that makes the eval fail with the same exit status.
+redlatch was killed, or is not installed. If the lock is not acquired, stdout gets
+a line that makes the eval fail with the same exit status.
 
 The handle can extend and release the lock: keep it from others as you would a
 password. "redlatch extend" and "redlatch unlock" find it in the environment,
 where other users do not see it; ps shows them a command line.
 
 Exit status:
-    0  the lock is taken
+    0  lock acquired
    64  the command line is wrong
    69  too few nodes answered
-   74  the handle could not be written, and the lock was released again
-   75  another holds the lock, or the wait is over
-128+N  the waiting was ended by signal N, by which redlatch dies too`,
+   74  the handle could not be written; the lock was released
+   75  another client holds the lock, or the wait timed out
+128+N  signal N ended the wait, and redlatch dies by it too`,
 		Example: `  # a script that holds a lock over several steps
   lease=$(redlatch lock -w 1m --ttl 20s nightly) || exit
   eval "$lease"
@@ -83,9 +83,9 @@ Exit status:
 		Args:        nameArgs("lock"),
 		Annotations: map[string]string{evaluated: ""},
 		RunE: func(cmd *cobra.Command, args []string) error {
-			f.waitSet = cmd.Flags().Changed("wait")
+			f.noteWait(cmd.Flags())
 			f.slotsSet = cmd.Flags().Changed("slots")
-			if err := f.checkShare(1); err != nil {
+			if err := cmp.Or(f.checkWait(), f.checkShare(1)); err != nil {
 				return named(args[0], err)
 			}
 			return named(args[0], f.located(f.run(cmd.OutOrStdout(), say, args[0])))
@@ -95,13 +95,12 @@ Exit status:
 	flags.SortFlags = false
 	f.register(flags)
 	f.registerShare(flags)
-	flags.BoolVarP(&f.noWait, "no-wait", "n", false, "ask once and do not wait: exit 75 if another holds the lock, 69 if too few nodes answer")
-	flags.VarP(seconds{&f.wait}, "wait", "w", "wait for `DURATION` at the most, for holders and for nodes, then exit 75 or 69; a bare number is seconds (default: for holders without end, for nodes 2s)")
-	flags.DurationVar(&f.ttl, "ttl", 0, "`DURATION` for which the lock lives unless it is extended (default 10s, or the longest that the nodes allow)")
+	f.registerWait(flags)
+	seconds.Var(flags, &f.ttl, "ttl", "", 0, "the lock expires after `DURATION` unless extended (default 10s, or the longest that the nodes allow)")
 	registerKeep(flags, &f.keep)
-	flags.StringVar(&f.label, "label", "", "what others see as the holder, besides host and process id (default shell-PID, the process that called)")
-	flags.BoolVarP(&say.quiet, "quiet", "q", false, "write nothing while waiting, nor when another holds the lock; errors are still written")
-	say.registerOutput(flags, "what stdout gets: lines for eval, or one of JSON", "sh", "json")
+	flags.StringVar(&f.label, "label", "", "a name for the holder, shown beside host and process id (default shell-PID, the calling process)")
+	flags.BoolVarP(&say.quiet, "quiet", "q", false, "print errors only: nothing while waiting, nor when another client holds the lock")
+	say.registerOutput(flags, "output: lines for eval, or a line of JSON", "sh", "json")
 	say.registerLog(flags)
 	return cmd
 }
@@ -146,12 +145,6 @@ func (f *nodeFlags) located(err error) error {
 const exitOutput = 74
 
 func (f *lockFlags) run(out io.Writer, say *reporter, name string) error {
-	switch {
-	case f.noWait && f.waitSet:
-		return usageError(errors.New("-n and -w contradict each other"), "leave out one of them")
-	case f.wait < 0:
-		return &redlatch.ConfigError{Field: "--wait", Value: f.wait, Bound: "0s or longer"}
-	}
 	if f.label == "" {
 		f.label = fmt.Sprintf("shell-%d", os.Getppid())
 	}
@@ -169,20 +162,17 @@ func (f *lockFlags) run(out io.Writer, say *reporter, name string) error {
 	ctx, stop := untilSignal()
 	defer stop()
 
-	if !f.noWait && !f.waitSet {
+	if f.unlimited() {
 		if err := f.nested(name); err != nil {
 			return err
 		}
 	}
 	asked := time.Now()
 	opts := f.options()
-	opts.TTL, opts.Wait, opts.Keep, opts.NoKeepAlive = f.ttl, f.wait, f.keep, true
-	ask := client.Lock
-	if f.noWait || f.waitSet && f.wait == 0 {
-		ask = client.TryLock
-	}
+	opts.TTL, opts.Keep, opts.NoKeepAlive = f.ttl, f.keep, true
+	f.limit(&opts)
 	show := say.showWaiting(name, nodes, places, f.shareFlags)
-	lease, err := ask(ctx, name, opts)
+	lease, err := client.Lock(ctx, name, &opts)
 	show.stop()
 	waited := time.Since(asked)
 	if err != nil {
@@ -195,12 +185,12 @@ func (f *lockFlags) run(out io.Writer, say *reporter, name string) error {
 	// The lock is ours until the handle has been written.
 	if err := f.writeLease(out, say, lease, &waited); err != nil {
 		lease.Release(context.Background())
-		return &outcome{code: exitOutput, event: "output", err: fmt.Errorf("the handle could not be written, and the lock was released again: %w", err)}
+		return &outcome{code: exitOutput, event: "output", err: fmt.Errorf("cannot write the handle; the lock was released: %w", err)}
 	}
 	if _, err := lease.Detach(); err != nil {
-		return lostOutcome(causeStalled, fmt.Errorf("%q ran out before it could be used", name))
+		return lostOutcome(causeStalled, fmt.Errorf("%q expired before it could be used", name))
 	}
-	say.event(slog.LevelInfo, "acquired", name, "the lock is acquired", append(leaseAttrs([]*redlatch.Lease{lease}), slog.Duration("waited", waited))...)
+	say.event(slog.LevelInfo, "acquired", name, "lock acquired", append(leaseAttrs([]*redlatch.Lease{lease}), slog.Duration("waited", waited))...)
 	client.Close() // waits for answers that came late
 	say.reduced(name, client)
 	return nil
@@ -213,21 +203,10 @@ func (f *lockFlags) refused(err error, ctx context.Context, waited time.Duration
 	}
 	end := outcomeOf(err)
 	var bad *redlatch.ConfigError
-	switch {
-	case errors.As(err, &bad) && bad.Field == "TTL":
-		end.hint = "try a --ttl within that; under the restart guard the longest is what redlatch init --max-ttl set"
-	case end.event == "held" && (f.noWait || f.wait == 0):
-		end.hint = "leave out -n to wait for it, or give -w 30s to wait for a while"
-	case end.event == "held":
-		end.err = fmt.Errorf("%w, after a wait of %v", err, waited.Round(time.Millisecond))
-		end.hint = "try a longer -w"
+	if errors.As(err, &bad) && bad.Field == "TTL" {
+		end.hint = "try a shorter --ttl; redlatch init --max-ttl sets the longest"
 	}
-	if end.event == "held" {
-		end.hint = f.hint(err, end.hint)
-	}
-	if endless(err) {
-		end.hint = "" // the error says what to do; waiting does not help
-	}
+	f.refuse(end, waited, f.shareFlags)
 	return end
 }
 

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/redlatch/redlatch/internal/redistest"
+	"github.com/redlatch/redlatch/internal/test/redistest"
 )
 
 // handleOf takes a lock on nodes and returns its handle.
@@ -51,13 +51,13 @@ func TestLockOnAQuorumOutlivesTheCommandAndAMinority(t *testing.T) {
 		t.Errorf("run beside it: exit %d, %s", code, stderr)
 	}
 	// The cluster parameters are those that the nodes are marked with.
-	if code, _, stderr := command(t, "lock", "--ttl", "31s", "--nodes", nodes, "other"); code != exitUsage || !strings.Contains(stderr, "TTL is 31s: it must be from 10ms to 30s") {
+	if code, _, stderr := command(t, "lock", "--ttl", "31s", "--nodes", nodes, "other"); code != exitUsage || !strings.Contains(stderr, "--ttl is 31s: must be between 10ms and 30s") {
 		t.Errorf("lock with a long TTL: exit %d, %s", code, stderr)
 	}
 	servers[2].Freeze()
 	defer servers[2].Thaw()
 	for _, verb := range []string{"extend", "unlock"} {
-		if code, _, stderr := commandWith(t, handle, verb, "--nodes", nodes, "-"); code != exitNoQuorum || !strings.Contains(stderr, "needs 3 of 5 nodes") {
+		if code, _, stderr := commandWith(t, handle, verb, "--nodes", nodes, "-"); code != exitNoQuorum || !strings.Contains(stderr, "no quorum (3 of 5 needed)") {
 			t.Errorf("%s without a quorum: exit %d, %s", verb, code, stderr)
 		}
 	}
@@ -67,7 +67,7 @@ func TestLockOnAQuorumOutlivesTheCommandAndAMinority(t *testing.T) {
 	if code, _, stderr := commandWith(t, handle, "unlock", "--nodes", nodes, "-"); code != 0 {
 		t.Errorf("unlock again: exit %d, %s", code, stderr)
 	}
-	if code, _, stderr := commandWith(t, handle, "unlock", "--nodes", nodes, "-"); code == 0 || !strings.Contains(stderr, "lost") {
+	if code, _, stderr := commandWith(t, handle, "unlock", "--nodes", nodes, "-"); code == 0 || !strings.Contains(stderr, "no longer held") {
 		t.Errorf("unlock of what is free everywhere: exit %d, %s", code, stderr)
 	}
 	for _, s := range servers[2:] {

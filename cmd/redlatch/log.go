@@ -32,7 +32,7 @@ type logFlag struct {
 
 func (f *logFlag) registerLog(flags *pflag.FlagSet) {
 	f.logFormat = "text"
-	flags.Var(choice{&f.logFormat, []string{"text", "json"}}, "log-format", "write stderr in words, or as a log in lines of JSON: an event each, with time, level, msg, event, name and token")
+	flags.Var(choice{&f.logFormat, []string{"text", "json"}}, "log-format", "stderr: text, or a log in JSON, a line for each event with time, level, msg, event, name and token")
 }
 
 // logs reports whether stderr is a log. Then nothing else is written to it.
@@ -149,7 +149,7 @@ func (r *reporter) lostTerm(name string, end *outcome) {
 		r.logEnd(end)
 		return
 	}
-	r.warn(name, "%v; waiting for the lock again", end.err)
+	r.warn(name, "%v; campaigning again", end.err)
 }
 
 // settleLog makes an error about the command line or the settings a line of the
@@ -193,11 +193,11 @@ type libraryLog struct{ slog.Handler }
 // libraryEvents are the events of the library's messages; empty for those that
 // our own lines say better, or that are of no interest to a run.
 var libraryEvents = map[string]string{
-	"lock could not be extended, trying again":     "extending",
-	"lock is extended again":                       "extended",
-	"lock is lost":                                 "",
-	"lock could not be released and will run out":  "",
-	"cannot see whether others wait, trying again": "",
+	"lock could not be extended, trying again":                 "extending",
+	"lock is extended again":                                   "extended",
+	"lock is lost":                                             "",
+	"lock could not be released; it will expire after its TTL": "",
+	"cannot see whether others wait, trying again":             "",
 }
 
 // Handle implements slog.Handler.

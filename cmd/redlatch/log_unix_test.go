@@ -16,7 +16,8 @@ import (
 	"time"
 	"unicode"
 
-	"github.com/redlatch/redlatch/internal/redistest"
+	"github.com/redlatch/redlatch/internal/test/poll"
+	"github.com/redlatch/redlatch/internal/test/redistest"
 )
 
 // logLine is a line of a log.
@@ -118,7 +119,7 @@ func TestLogOfAWaitNamesTheHolderAndThePlace(t *testing.T) {
 	dir := t.TempDir()
 	started, end := filepath.Join(dir, "started"), filepath.Join(dir, "end")
 	holder, held := run(t, servers, "--log-format", "json", "--label", "night\u202eshift", "job", "--", "sh", "-c", `echo >"$0"; until test -e "$1"; do sleep 0.01; done`, started, end)
-	if !soon(func() bool { _, err := os.Stat(started); return err == nil }) {
+	if !poll.Holds(poll.Patience, func() bool { _, err := os.Stat(started); return err == nil }) {
 		t.Fatalf("CMD was not started: %s", held)
 	}
 	waiter, waited := run(t, servers, "--log-format", "json", "-w", "4s", "job", "--", "true")
@@ -153,7 +154,7 @@ func TestLogOfALostLockHasWhatWasDone(t *testing.T) {
 	servers := newQuorum(t, 3)
 	started := filepath.Join(t.TempDir(), "started")
 	cmd, stderr := run(t, servers, "--log-format", "json", "--ttl", "2s", "job", "--", "sh", "-c", `trap "" TERM; echo >"$0"; while :; do sleep 0.01; done`, started)
-	if !soon(func() bool { _, err := os.Stat(started); return err == nil }) {
+	if !poll.Holds(poll.Patience, func() bool { _, err := os.Stat(started); return err == nil }) {
 		t.Fatalf("CMD was not started: %s", stderr)
 	}
 	servers[0].Freeze()
@@ -167,7 +168,7 @@ func TestLogOfALostLockHasWhatWasDone(t *testing.T) {
 	if want := strings.Fields("acquired started losing signal signal ended lost"); !slices.Equal(steps, want) {
 		t.Errorf("%q: %s, want %q", steps, stderr, want)
 	}
-	if l := find(t, lines, "extending"); l.text("level") != "WARN" || l["left_ms"] == nil || !strings.Contains(l.text("err"), "needs 2 of 3 nodes") {
+	if l := find(t, lines, "extending"); l.text("level") != "WARN" || l["left_ms"] == nil || !strings.Contains(l.text("err"), "no quorum (2 of 3 needed)") {
 		t.Errorf("%v", l)
 	}
 	if l := find(t, lines, "losing"); l.text("cause") != causeNotExtended || l["left_ms"] == nil || l.text("token") != token {
@@ -194,7 +195,7 @@ func TestLogOfALockThatWasBrokenSaysSoOnce(t *testing.T) {
 	dir := t.TempDir()
 	started, file := filepath.Join(dir, "started"), filepath.Join(dir, "job.prom")
 	cmd, stderr := run(t, servers, "--log-format", "json", "--metrics", file, "--ttl", "3s", "job", "--", "sh", "-c", `echo >"$0"; exec sleep 1000`, started)
-	if !soon(func() bool { _, err := os.Stat(started); return err == nil }) {
+	if !poll.Holds(poll.Patience, func() bool { _, err := os.Stat(started); return err == nil }) {
 		t.Fatalf("CMD was not started: %s", stderr)
 	}
 	if code, _, out := command(t, "break", "--yes", "--nodes", strings.Join(redistest.Addresses(servers), ","), "job"); code != 0 {
@@ -242,7 +243,7 @@ func TestLogHasForwardedSignals(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer cmd.Process.Kill()
-	if !soon(func() bool { _, err := os.Stat(started); return err == nil }) {
+	if !poll.Holds(poll.Patience, func() bool { _, err := os.Stat(started); return err == nil }) {
 		t.Fatal("CMD was not started")
 	}
 	cmd.Process.Signal(syscall.SIGUSR1)
@@ -323,7 +324,7 @@ func TestNodesInQuarantineAreInTheLog(t *testing.T) {
 	servers := newQuorum(t, 3)
 	servers[1].Do("FLUSHALL")
 	var lines []logLine
-	if !soon(func() bool {
+	if !poll.Holds(poll.Patience, func() bool {
 		cmd, stderr := run(t, servers, "--log-format", "json", "job", "--", "sleep", "0.3")
 		cmd.Wait()
 		lines = readLog(t, stderr.String())

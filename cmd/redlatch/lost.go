@@ -46,6 +46,10 @@ func lostCause(err error) string {
 	if errors.As(err, &nodes) {
 		return message(nodes)
 	}
+	var refused *redlatch.ConfigError
+	if errors.As(err, &refused) {
+		return message(refused)
+	}
 	var lost *redlatch.LostError
 	if errors.As(err, &lost) {
 		return message(errors.New(lost.Reason()))

@@ -4,11 +4,12 @@ package main
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
-	"github.com/redlatch/redlatch/internal/redistest"
+	"github.com/redlatch/redlatch/internal/test/redistest"
 )
 
 // TestRunWithAListOfOneBesideAListOfThreeIsRefused prevents two holders of one
@@ -21,7 +22,8 @@ func TestRunWithAListOfOneBesideAListOfThreeIsRefused(t *testing.T) {
 	if code != exitUsage || stdout != "" {
 		t.Errorf("run with a list of one: exit %d, %s%s", code, stdout, stderr)
 	}
-	for _, says := range []string{"missing here: ", servers[1].URL(), servers[2].URL(), "--node-list", "--any-membership", "redlatch init --retired"} {
+	for _, says := range []string{"missing ", servers[1].URL(), servers[2].URL(), "use that membership",
+		"redlatch init --nodes " + a + " --former " + strings.Join(slices.Sorted(slices.Values(redistest.Addresses(servers))), ",")} {
 		if !strings.Contains(stderr, says) {
 			t.Errorf("it does not say %q: %s", says, stderr)
 		}
@@ -33,7 +35,7 @@ func TestRunWithAListOfOneBesideAListOfThreeIsRefused(t *testing.T) {
 	if code, stdout, stderr = command(t, "run", "-n", "--any-membership", "--nodes", a, "other", "--", "echo", "ran"); code != 0 || stdout != "ran\n" {
 		t.Errorf("run --any-membership: exit %d, %s%s", code, stdout, stderr)
 	}
-	if code, _, stderr = command(t, "init", "--retired", "--nodes", a); code != exitUsage || !strings.Contains(stderr, "it is on that list") {
+	if code, _, stderr = command(t, "init", "--retired", "--nodes", a); code != exitUsage || !strings.Contains(stderr, "is in the membership that it is marked for") {
 		t.Errorf("init --retired of a server in service: exit %d, %s", code, stderr)
 	}
 	abc := strings.Join(redistest.Addresses(servers), ",")
@@ -73,12 +75,12 @@ func TestServerThatLostItsDataComesBackThroughCommandsOfOneLock(t *testing.T) {
 			if strings.Count(stderr, "\n") > 1 {
 				t.Errorf("%s says more than one line: %q", verb, stderr)
 			}
-			return strings.Contains(stderr, servers[0].URL()+": in quarantine")
+			return strings.Contains(stderr, servers[0].URL()+": quarantined")
 		})
 		repeat(func(string) bool {
 			var trusted int64
-			if marker := strings.Fields(servers[0].Do("GET", "redlatch:1:marker")); len(marker) > 8 {
-				fmt.Sscan(marker[8], &trusted)
+			if marker := strings.Fields(servers[0].Do("GET", "redlatch:1:marker")); len(marker) > 9 {
+				fmt.Sscan(marker[9], &trusted)
 			}
 			return trusted > 0 && trusted < time.Now().UnixMicro()
 		})

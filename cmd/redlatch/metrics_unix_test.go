@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/redlatch/redlatch/cmd/redlatch/internal/textfile"
+	"github.com/redlatch/redlatch/internal/test/poll"
 )
 
 // checkMetrics has promtool check a text, and returns the value of each series.
@@ -110,7 +111,7 @@ func TestMetricsSayHowARunEnded(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { holder.Process.Signal(syscall.SIGTERM); holder.Wait() })
-	if !soon(func() bool { _, err := os.Stat(filepath.Join(dir, "held")); return err == nil }) {
+	if !poll.Holds(poll.Patience, func() bool { _, err := os.Stat(filepath.Join(dir, "held")); return err == nil }) {
 		t.Fatal("the holder did not start")
 	}
 	success := ""
@@ -171,7 +172,7 @@ func TestMetricsOfAWaitThatIsInterrupted(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer waiter.Process.Kill()
-	if !soon(func() bool {
+	if !poll.Holds(poll.Patience, func() bool {
 		values, _ := textfile.Read(file, metricPrefix)
 		return metric(values, "waiting", "name", "job") == "1"
 	}) {
@@ -193,7 +194,7 @@ func TestMetricsOfALostLockNameTheCauseAndTheNodes(t *testing.T) {
 	dir := t.TempDir()
 	file, started := filepath.Join(dir, "job.prom"), filepath.Join(dir, "started")
 	cmd, stderr := run(t, servers, "--metrics", file, "--ttl", "2s", "job", "--", "sh", "-c", `echo >"$0"; exec sleep 1000`, started)
-	if !soon(func() bool { _, err := os.Stat(started); return err == nil }) {
+	if !poll.Holds(poll.Patience, func() bool { _, err := os.Stat(started); return err == nil }) {
 		t.Fatalf("CMD did not start: %s", stderr)
 	}
 	servers[0].Kill()
@@ -211,7 +212,7 @@ func TestMetricsOfALostLockNameTheCauseAndTheNodes(t *testing.T) {
 
 	// A quorum is there again, and one node is empty: it is quarantined.
 	servers[0].Restart()
-	if !soon(func() bool {
+	if !poll.Holds(poll.Patience, func() bool {
 		cmd, _ := run(t, servers, "-q", "--metrics", file, "job", "--", "true")
 		code := exitCode(t, cmd.Wait())
 		values = checkMetrics(t, file)
@@ -290,7 +291,7 @@ func TestMetricsThatBecomeUnwritableDuringTheWaitAreAnErrorBeforeCMD(t *testing.
 		t.Fatal(err)
 	}
 	defer waiter.Process.Kill()
-	if !soon(func() bool { _, err := os.Stat(file); return err == nil }) {
+	if !poll.Holds(poll.Patience, func() bool { _, err := os.Stat(file); return err == nil }) {
 		t.Fatal("the file was not written before the wait")
 	}
 	if err := os.RemoveAll(folder); err != nil {

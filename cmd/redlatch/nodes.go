@@ -9,12 +9,14 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/redlatch/redlatch"
-	"github.com/redlatch/redlatch/mysql"
-	"github.com/redlatch/redlatch/postgres"
-	"github.com/redlatch/redlatch/redis"
-	"github.com/redlatch/redlatch/redis/direct"
-	"github.com/redlatch/redlatch/redis/rueidis"
-	"github.com/redlatch/redlatch/sqlite"
+	"github.com/redlatch/redlatch/cmd/internal/seconds"
+	"github.com/redlatch/redlatch/node"
+	_ "github.com/redlatch/redlatch/store/mysql"
+	_ "github.com/redlatch/redlatch/store/postgres"
+	"github.com/redlatch/redlatch/store/redis"
+	"github.com/redlatch/redlatch/store/redis/direct"
+	_ "github.com/redlatch/redlatch/store/redis/rueidis"
+	_ "github.com/redlatch/redlatch/store/sqlite"
 )
 
 // nodesVariable holds the addresses for command lines that name none.
@@ -69,9 +71,9 @@ func (l timeLimit) String() string {
 }
 func (l timeLimit) Type() string { return "duration" }
 func (l timeLimit) Set(s string) error {
-	d, err := time.ParseDuration(s)
+	d, err := seconds.Parse(s)
 	if err != nil || d <= 0 {
-		return errors.New("must be a duration longer than 0s, such as 500ms")
+		return errors.New("must be longer than 0s: a duration such as 500ms, or a number of seconds")
 	}
 	*l.d = d
 	return nil
@@ -92,10 +94,10 @@ func (f *nodeFlags) register(flags *pflag.FlagSet) {
 		"`addresses` of the nodes, separated by commas, or local for a file of this user on this machine; may be repeated; see redlatch help nodes (default $"+nodesVariable+", else local)")
 	flags.Var(requireNodes{f}, "require-nodes", "refuse to lock on this machine only because no nodes are given")
 	flags.Lookup("require-nodes").NoOptDefVal = "true"
-	flags.StringVar(&f.list, "node-list", "", "the `name` of the list of nodes, for clients that reach them by different addresses (default $"+listVariable+", else the addresses)")
+	flags.StringVar(&f.list, "node-list", "", "the `name` of the membership, for clients that reach the nodes by different addresses (default $"+listVariable+", else the addresses)")
 	flags.Var(&f.guard, "guard", "whether a node that may have forgotten locks is quarantined until they have expired; auto is on for several nodes and for Sentinel")
-	flags.BoolVar(&f.any, "any-membership", false, "with the guard off: lock on nodes that are marked for another list of nodes, with whose clients no lock names are shared")
-	flags.Var(timeLimit{&f.nodeTimeout}, "node-timeout", "`DURATION` after which a node that has not answered counts as away (default a tenth of the TTL, from 250ms to 2s; redlatch doctor measures what fits)")
+	flags.BoolVar(&f.any, "any-membership", false, "with the guard off: use nodes that are marked for another membership, whose clients share no lock names with these")
+	flags.Var(timeLimit{&f.nodeTimeout}, "node-timeout", "a node that has not answered after `DURATION` counts as down (default a tenth of the TTL, between 250ms and 2s; redlatch doctor suggests one)")
 	flags.StringVar(&f.passwordFile, "password-file", "", "a `file` whose first line is the password for addresses without one (default $"+passwordVariable+")")
 	flags.StringVar(&f.state, "state", "", "the `file` that holds the locks of this machine; several users need one that all may write to (default in $REDLATCH_STATE_DIR, else in the user's own state folder)")
 }
@@ -106,7 +108,7 @@ func (f *nodeFlags) open() ([]redlatch.Node, error) {
 	addresses := split(f.nodes...)
 	switch {
 	case len(f.nodes) > 0 && f.state != "":
-		return nil, usageError(errors.New("--nodes and --state contradict each other"),
+		return nil, usageError(errors.New("--nodes and --state cannot be combined"),
 			"write sqlite:FILE in --nodes for a file among other nodes")
 	case len(f.nodes) > 0 && len(addresses) == 0:
 		return nil, usageError(errors.New("--nodes is empty"), "give it "+addressForms)
@@ -192,36 +194,17 @@ func openNodes(addresses []string) (nodes []redlatch.Node, err error) {
 	return nodes, nil
 }
 
-// openRedis returns the node of a Redis server, or of several that are one node.
-func openRedis(address string) (redlatch.Node, error) {
-	a, err := redis.ParseAddress(address)
-	if err != nil {
-		return nil, err
-	}
-	open := direct.Nodes
-	if a.Kind != redis.Single {
-		open = rueidis.Nodes
-	}
-	nodes, err := open(address)
-	if err != nil {
-		return nil, err
-	}
-	return nodes[0], nil
-}
-
 // openNode returns the node of an address.
 func openNode(address string) (n redlatch.Node, err error) {
 	hint := "see redlatch help nodes"
-	switch kindOf(address) {
-	case redisKind:
-		n, err = openRedis(address)
-	case postgresKind:
-		n, err = postgres.Open(address)
-	case mysqlKind:
-		n, err = mysql.Open(address)
-	default:
-		n, err = sqlite.Open(filePath(address))
+	switch node.Scheme(address) {
+	case "redis", "rediss":
+		n, err = direct.Open(address, nil)
+	case "sqlite":
 		hint = "try --state with a file that can be written"
+		fallthrough
+	default:
+		n, err = node.Open(address)
 	}
 	switch {
 	case errors.Is(err, redlatch.ErrConfig):
@@ -257,16 +240,6 @@ func kindOf(address string) string {
 		return mysqlKind
 	}
 	return ""
-}
-
-// filePath returns the file of a sqlite address: sqlite:FILE, or as a URL
-// sqlite:///FILE.
-func filePath(address string) string {
-	path := strings.TrimPrefix(address, "sqlite:")
-	if strings.HasPrefix(path, "///") {
-		path = path[2:]
-	}
-	return path
 }
 
 func closeAll(nodes []redlatch.Node) {

@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/redlatch/redlatch/internal/redistest"
+	"github.com/redlatch/redlatch/internal/test/redistest"
 )
 
 // TestNodeTimeoutIsHowLongASilentNodeIsWaitedFor compares two limits on one frozen
@@ -28,7 +28,7 @@ func TestNodeTimeoutIsHowLongASilentNodeIsWaitedFor(t *testing.T) {
 		t.Errorf("with a limit of 100ms it took %v, and with one of 4s %v", short, long)
 	}
 	for _, bad := range []string{"0", "-1s", "soon"} {
-		if code, _, stderr := command(t, "show", "--nodes", server.URL(), "--node-timeout", bad, "job"); code != exitUsage || !strings.Contains(stderr, "must be a duration longer than 0s") {
+		if code, _, stderr := command(t, "show", "--nodes", server.URL(), "--node-timeout", bad, "job"); code != exitUsage || !strings.Contains(stderr, "must be longer than 0s: a duration such as") {
 			t.Errorf("%s: exit %d, %s", bad, code, stderr)
 		}
 	}

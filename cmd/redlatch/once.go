@@ -18,7 +18,7 @@ type onceFlag struct {
 }
 
 func (f *onceFlag) registerOnce(flags *pflag.FlagSet) {
-	flags.StringVar(&f.occurrence, "once", "", "run CMD only if the `OCCURRENCE` of the job NAME, such as a date, is not done; exit status 0 of CMD marks it as done")
+	flags.StringVar(&f.occurrence, "once", "", "run CMD only if the `OCCURRENCE` of the job NAME, such as a date, is not completed; exit status 0 of CMD completes it")
 }
 
 // onceHint is how a nightly job names its occurrences.
@@ -32,7 +32,7 @@ func (f *onceFlag) checkOnce(names int, share shareFlags) error {
 	case f.occurrence == "":
 		return usageError(errors.New("--once is empty"), onceHint)
 	case share.shared || share.slotsSet:
-		return usageError(errors.New("--once contradicts --shared and --slots: one run does an occurrence"), "leave out --once, or the other")
+		return usageError(errors.New("--once cannot be combined with --shared or --slots: one run completes an occurrence"), "leave out --once, or the other")
 	case names > 1:
 		return usageError(fmt.Errorf("--once takes one name, and there are %d: an occurrence belongs to one job", names), "give one name")
 	}
@@ -41,13 +41,13 @@ func (f *onceFlag) checkOnce(names int, share shareFlags) error {
 
 // isDone is the outcome of an occurrence that was done before.
 func (f *onceFlag) isDone(name string) *outcome {
-	return &outcome{event: "done", err: fmt.Errorf("%q of %q is done already", name, f.occurrence)}
+	return &outcome{event: "done", err: fmt.Errorf("%s %s: already completed", name, f.occurrence)}
 }
 
 // unmarked is the outcome of a CMD that succeeded, which too few nodes noted.
 func (f *onceFlag) unmarked(name string, err error) *outcome {
 	return &outcome{code: exitLost, event: "unmarked",
-		err:  fmt.Errorf("CMD succeeded, but %q of %q could not be marked as done, and may run again: %s", name, f.occurrence, lostCause(err)),
+		err:  fmt.Errorf("%s %s: CMD succeeded, but could not be recorded as completed, and may run again: %s", name, f.occurrence, lostCause(err)),
 		hint: "CMD must be harmless to repeat"}
 }
 
@@ -76,7 +76,7 @@ func (t *task) lock(ctx context.Context, opts redlatch.LockOptions) (*locks, err
 	if t.f.onceSet {
 		return t.lockOnce(ctx, opts)
 	}
-	leases, err := t.client.LockAll(ctx, t.names, opts)
+	leases, err := t.client.LockAll(ctx, t.names, &opts)
 	if err != nil {
 		return nil, err
 	}
@@ -88,7 +88,7 @@ func (t *task) lock(ctx context.Context, opts redlatch.LockOptions) (*locks, err
 func (t *task) lockOnce(ctx context.Context, opts redlatch.LockOptions) (*locks, error) {
 	acquired, ended, over := make(chan *redlatch.Lease), make(chan error), make(chan error, 1)
 	go func() {
-		ran, err := t.client.Once(ctx, t.names[0], t.f.occurrence, opts, func(_ context.Context, lease *redlatch.Lease) error {
+		ran, err := t.client.Once(ctx, t.names[0], t.f.occurrence, &opts, func(_ context.Context, lease *redlatch.Lease) error {
 			acquired <- lease
 			return <-ended
 		})

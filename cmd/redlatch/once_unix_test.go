@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/redlatch/redlatch/internal/test/poll"
 )
 
 func TestOnceThatTooFewNodesCanMarkSaysSo(t *testing.T) {
@@ -16,7 +18,7 @@ func TestOnceThatTooFewNodesCanMarkSaysSo(t *testing.T) {
 	started, end := filepath.Join(dir, "started"), filepath.Join(dir, "end")
 	cmd, stderr := run(t, servers, "-o", "json", "--ttl", "20s", "--once", "monday", "job", "--",
 		"sh", "-c", `echo >"$0"; until test -e "$1"; do sleep 0.01; done`, started, end)
-	if !soon(func() bool { _, err := os.Stat(started); return err == nil }) {
+	if !poll.Holds(poll.Patience, func() bool { _, err := os.Stat(started); return err == nil }) {
 		t.Fatalf("CMD was not started: %s", stderr)
 	}
 	servers[0].Kill()

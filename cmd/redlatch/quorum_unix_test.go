@@ -21,9 +21,10 @@ import (
 	"github.com/redlatch/redlatch"
 	"github.com/redlatch/redlatch/admin"
 	"github.com/redlatch/redlatch/cmd/redlatch/internal/supervise"
-	"github.com/redlatch/redlatch/internal/fresh"
-	"github.com/redlatch/redlatch/internal/redistest"
-	"github.com/redlatch/redlatch/internal/stall"
+	"github.com/redlatch/redlatch/internal/test/fresh"
+	"github.com/redlatch/redlatch/internal/test/poll"
+	"github.com/redlatch/redlatch/internal/test/redistest"
+	"github.com/redlatch/redlatch/internal/test/stall"
 )
 
 // run starts redlatch run on servers, and returns it with its stderr.
@@ -123,7 +124,7 @@ func TestMajorityOfDeadNodesExits69(t *testing.T) {
 	if code := exitCode(t, cmd.Wait()); code != exitNoQuorum {
 		t.Errorf("exit code %d, want %d", code, exitNoQuorum)
 	}
-	if text := stderr.String(); !strings.HasPrefix(text, `redlatch: acquire of "job" needs 3 of 5 nodes`) || strings.Count(text, "\n") != 1 {
+	if text := stderr.String(); !strings.HasPrefix(text, `redlatch: cannot acquire "job": no quorum (3 of 5 needed)`) || strings.Count(text, "\n") != 1 {
 		t.Errorf("stderr: %s", text)
 	}
 	if _, err := os.Stat(ran); err == nil {
@@ -154,7 +155,7 @@ func TestFrozenQuorumEndsTheGroupBeforeTheDeadline(t *testing.T) {
 				}
 				cmd, stderr := run(t, servers, "--ttl", ttl.String(), "job", "--", "sh", "-c", script, file)
 				var pids []int
-				if !soon(func() bool {
+				if !poll.Holds(poll.Patience, func() bool {
 					text, _ := os.ReadFile(file)
 					pids = nil
 					for field := range strings.FieldsSeq(string(text)) {
@@ -170,7 +171,7 @@ func TestFrozenQuorumEndsTheGroupBeforeTheDeadline(t *testing.T) {
 				servers[0].Freeze()
 				servers[1].Freeze()
 				deadline := time.Now().Add(ttl)
-				if !soon(func() bool { return !slices.ContainsFunc(pids, alive) }) {
+				if !poll.Holds(poll.Patience, func() bool { return !slices.ContainsFunc(pids, alive) }) {
 					t.Errorf("of %v some are still alive", pids)
 				}
 				if late := time.Since(deadline); late > 0 {
@@ -181,8 +182,8 @@ func TestFrozenQuorumEndsTheGroupBeforeTheDeadline(t *testing.T) {
 				}
 				// It says since when the lock was held, and the last answer of
 				// each node.
-				want := regexp.MustCompile(`^redlatch: "job", held since [0-9:]+ \([0-9]+s\), could not be extended in time, and CMD was ended: ` +
-					`extend of "job" needs 2 of 3 nodes, after \S+: redis://\S+: node did not answer .*; redis://\S+: node did not answer .*; redis://\S+: [^;]*\n$`)
+				want := regexp.MustCompile(`^redlatch: "job", held since [0-9:]+ \([0-9]+s\), could not be extended in time; CMD was ended: ` +
+					`cannot extend "job": no quorum \(2 of 3 needed\): redis://\S+: node did not answer .*; redis://\S+: node did not answer .*; redis://\S+: [^;]*\n$`)
 				if text := stderr.String(); !want.MatchString(text) {
 					t.Errorf("stderr: %s, want %v", text, want)
 				}
@@ -196,7 +197,7 @@ func TestExitCodesThroughServersLeaveNothingBehind(t *testing.T) {
 	servers := newQuorum(t, 3)
 	file := filepath.Join(t.TempDir(), "held")
 	holder, _ := run(t, servers, "taken", "--", "sh", "-c", `echo >"$0"; exec sleep 1000`, file)
-	if !soon(func() bool { _, err := os.Stat(file); return err == nil }) {
+	if !poll.Holds(poll.Patience, func() bool { _, err := os.Stat(file); return err == nil }) {
 		t.Fatal("the holder did not start")
 	}
 	garbage := filepath.Join(t.TempDir(), "garbage")
@@ -215,7 +216,7 @@ func TestExitCodesThroughServersLeaveNothingBehind(t *testing.T) {
 		{exitHeld, "is held by", []string{"-n", "taken", "--", "true"}},
 		{exitHeld, "after a wait of", []string{"-w", "50ms", "taken", "--", "true"}},
 		{7, "is held by", []string{"-n", "-E", "7", "taken", "--", "true"}},
-		{exitUsage, "contradict", []string{"-n", "-w", "1s", "job", "--", "true"}},
+		{exitUsage, "cannot be combined", []string{"-n", "-w", "1s", "job", "--", "true"}},
 		{exitCannotRun, "#!/bin/sh", []string{"job", "--", garbage}},
 		{exitNotFound, "install it", []string{"job", "--", "no-such-command"}},
 		{exitLost, "--max-hold of 500ms", []string{"--max-hold", "500ms", "job", "--", "sleep", "1000"}},
@@ -247,12 +248,12 @@ func TestRunWaitsForNodesAsForAHolder(t *testing.T) {
 		}
 	}
 	lose()
-	start := time.Now()
 	cmd, stderr := run(t, servers, "-n", "job", "--", "true")
 	if code := exitCode(t, cmd.Wait()); code != exitNoQuorum || strings.Contains(stderr.String(), "waiting") {
 		t.Errorf("-n: exit code %d, want %d; %s", code, exitNoQuorum, stderr)
 	}
-	cmd, stderr = run(t, servers, "job", "--", "true")
+	start := time.Now()
+	cmd, stderr = run(t, servers, "--quarantine-wait", "0", "job", "--", "true")
 	if code := exitCode(t, cmd.Wait()); code != exitNoQuorum || !strings.Contains(stderr.String(), "quarantine") {
 		t.Errorf("without -w: exit code %d, want %d; %s", code, exitNoQuorum, stderr)
 	}
@@ -260,9 +261,8 @@ func TestRunWaitsForNodesAsForAHolder(t *testing.T) {
 		t.Errorf("without -w it gave up after %v, want a patience of %v", took, redlatch.OutagePatience)
 	}
 	lose()
-	cmd, stderr = run(t, servers, "-w", "1m", "job", "--", "true")
-	if code := exitCode(t, cmd.Wait()); code != 0 || !strings.Contains(stderr.String(), `waiting for nodes for "job"`) ||
-		!strings.Contains(stderr.String(), "quarantine") {
+	cmd, stderr = run(t, servers, "--quarantine-wait", "0", "-w", "1m", "job", "--", "true")
+	if code := exitCode(t, cmd.Wait()); code != 0 || !strings.Contains(stderr.String(), "waiting for 2 nodes to leave quarantine") {
 		t.Errorf("-w 1m: exit code %d, want 0 and what it waited for: %s", code, stderr)
 	}
 	t.Log(stderr)

@@ -10,6 +10,7 @@ import (
 
 	"github.com/redlatch/redlatch"
 	"github.com/redlatch/redlatch/admin"
+	"github.com/redlatch/redlatch/cmd/internal/seconds"
 )
 
 // readyFlags are the flags of doctor that ask whether every node is in service.
@@ -20,7 +21,7 @@ type readyFlags struct {
 
 func (f *readyFlags) register(flags *pflag.FlagSet) {
 	flags.BoolVar(&f.ready, "ready", false, "only say whether every node is in service, so that the next one may be restarted")
-	flags.VarP(seconds{&f.within}, "within", "w", "with --ready: wait for `DURATION` at the most until it is so; a bare number is seconds")
+	seconds.Var(flags, &f.within, "within", "w", 0, "with --ready: wait for `DURATION` at the most until it is so; a bare number is seconds")
 }
 
 // check rejects flags without meaning.

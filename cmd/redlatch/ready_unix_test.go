@@ -10,8 +10,9 @@ import (
 	"time"
 
 	"github.com/redlatch/redlatch"
-	"github.com/redlatch/redlatch/internal/redistest"
-	"github.com/redlatch/redlatch/redis/direct"
+	"github.com/redlatch/redlatch/internal/test/redistest"
+	"github.com/redlatch/redlatch/internal/test/sqltest"
+	"github.com/redlatch/redlatch/store/redis/direct"
 )
 
 // shortBounds make a quarantine of 3.2 s.
@@ -21,16 +22,13 @@ func TestReadyNamesTheNodesThatAreNotAndForHowLong(t *testing.T) {
 	t.Parallel()
 	servers := redistest.Start(t, 3)
 	nodes := strings.Join(redistest.Addresses(servers), ",")
-	if code, stdout, stderr := command(t, "doctor", "--ready", "--nodes", nodes); code != exitNoQuorum || strings.Count(stdout, "not marked") != 3 {
-		t.Errorf("new servers: exit %d, %s%s", code, stdout, stderr)
-	}
 	declareNew(t, servers, shortBounds...)
 	if code, stdout, stderr := command(t, "doctor", "--ready", "--nodes", nodes); code != 0 || stdout != "all 3 nodes are ready\n" || stderr != "" {
 		t.Errorf("servers in service: exit %d, %s%s", code, stdout, stderr)
 	}
 	servers[1].Do("FLUSHALL")
 	code, stdout, stderr := command(t, "doctor", "--ready", "--nodes", nodes)
-	if code != exitNoQuorum || !strings.HasPrefix(stdout, servers[1].URL()+": it is in quarantine") || strings.Count(stdout, "\n") != 1 ||
+	if code != exitNoQuorum || !strings.HasPrefix(stdout, servers[1].URL()+": quarantined") || strings.Count(stdout, "\n") != 1 ||
 		!strings.Contains(stdout, "ready in ") || !strings.Contains(stderr, "1 of 3 nodes are not ready") {
 		t.Errorf("one has lost its data: exit %d, %s%s", code, stdout, stderr)
 	}
@@ -58,13 +56,34 @@ func TestReadyNamesTheNodesThatAreNotAndForHowLong(t *testing.T) {
 	}
 	// Waiting does not help against another membership.
 	two := strings.Join(redistest.Addresses(servers[:2]), ",")
-	if code, stdout, stderr = command(t, "doctor", "--ready", "-w", "1m", "--nodes", two); code != exitUsage || !strings.Contains(stderr, "missing here: "+servers[2].URL()) {
+	if code, stdout, stderr = command(t, "doctor", "--ready", "-w", "1m", "--nodes", two); code != exitUsage || !strings.Contains(stderr, "missing "+servers[2].URL()) {
 		t.Errorf("another membership: exit %d, %s%s", code, stdout, stderr)
 	}
 	for _, args := range [][]string{{"doctor", "-w", "5s"}, {"doctor", "--ready", "-w", "-1s"}, {"doctor", "--ready", "-w", "soon"}} {
 		if code, _, stderr := command(t, args...); code != exitUsage || strings.Count(stderr, "\n") != 1 {
 			t.Errorf("%q: exit %d, %s", args, code, stderr)
 		}
+	}
+}
+
+// TestReadyBeginsTheQuarantineOfNodesThatWereNeverUsed asks for servers that
+// nobody has marked, and for one database.
+func TestReadyBeginsTheQuarantineOfNodesThatWereNeverUsed(t *testing.T) {
+	t.Parallel()
+	postgres := sqltest.PostgreSQL(t) + "&table=never_used"
+	for _, nodes := range []string{strings.Join(redistest.Addresses(redistest.Start(t, 3)), ","), postgres} {
+		each := strings.Count(nodes, ",") + 1
+		code, stdout, stderr := command(t, "doctor", "--ready", "--nodes", nodes)
+		if code != exitNoQuorum || strings.Count(stdout, "quarantined: new, or lost its data; ready in 3") != each {
+			t.Errorf("%s: exit %d, %s%s", nodes, code, stdout, stderr)
+		}
+	}
+	if testing.Short() {
+		return // the rest waits for the quarantine
+	}
+	code, stdout, stderr := command(t, "doctor", "--ready", "-w", "3m", "--nodes", postgres)
+	if code != 0 || stdout != "all 1 nodes are ready\n" {
+		t.Errorf("exit %d, %s%s", code, stdout, stderr)
 	}
 }
 
@@ -80,12 +99,12 @@ func TestRollingRestartByTheReadinessCheckLosesNoLock(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	client, err := redlatch.New(all, redlatch.Options{NodeTimeout: time.Second})
+	client, err := redlatch.New(all, &redlatch.Options{NodeTimeout: time.Second})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer client.Close()
-	l, err := client.Lock(context.Background(), "held throughout", redlatch.LockOptions{TTL: 3 * time.Second})
+	l, err := client.Lock(context.Background(), "held throughout", &redlatch.LockOptions{TTL: 3 * time.Second})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/redlatch/redlatch/internal/redistest"
+	"github.com/redlatch/redlatch/internal/test/redistest"
 )
 
 // TestInitSetsHowManyReplicasAreRequired goes from none to one and back, on a

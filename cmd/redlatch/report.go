@@ -140,11 +140,18 @@ func (r *reporter) waiting(v waitView) {
 		if len(v.holders) > 0 {
 			attrs = append(attrs, slog.Any("holders", holdersJSON(v.holders)))
 		}
+		if v.left > 0 {
+			attrs = append(attrs, slog.Duration("left", v.left))
+		}
 		r.event(slog.LevelInfo, "waiting", v.name, text, attrs...)
 		return
 	}
 	if r.format == "json" {
-		r.json(event{Event: "waiting", Name: v.name, Message: text, Holders: holdersJSON(v.holders), Place: v.place, Waited: ms(v.waited)})
+		e := event{Event: "waiting", Name: v.name, Message: text, Holders: holdersJSON(v.holders), Place: v.place, Waited: ms(v.waited)}
+		if v.left > 0 {
+			e.Left = ms(v.left)
+		}
+		r.json(e)
 		return
 	}
 	r.line(text, "")

@@ -55,7 +55,38 @@ them.`,
 	root.Flags().Bool("version", false, "print the version")
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error { return usageError(err, meantFlag(cmd, err)) })
 	root.AddCommand(newRun(say), newLead(say), newLock(say), newExtend(say), newUnlock(say), newLs(say), newShow(say), newWatch(say), newUI(say), newBreak(say), newDoctor(say), newDev(say), newTorture(), newInit(say), newSchema(), newInstall(), newVersion(say), newCompletion(), newMan(), newNodesTopic())
+	root.SetHelpCommand(newHelp())
 	root.CompletionOptions.DisableDefaultCmd = true
 	completeAll(root)
 	return root
+}
+
+// newHelp is cobra's own help, but for a command that does not exist, which
+// cobra answers with exit status 0.
+func newHelp() *cobra.Command {
+	return &cobra.Command{
+		Use:   "help [COMMAND]",
+		Short: "Help about any command",
+		ValidArgsFunction: func(cmd *cobra.Command, args []string, _ string) (names []string, _ cobra.ShellCompDirective) {
+			if about, _, err := cmd.Root().Find(args); err == nil {
+				for _, sub := range about.Commands() {
+					if sub.IsAvailableCommand() || sub.IsAdditionalHelpTopicCommand() {
+						names = append(names, sub.Name()+"\t"+sub.Short)
+					}
+				}
+			}
+			return names, cobra.ShellCompDirectiveNoFileComp
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			about, rest, err := cmd.Root().Find(args)
+			if err == nil && about == cmd.Root() {
+				err = unknownCommand(about, rest)
+			}
+			if err != nil {
+				return err
+			}
+			about.InitDefaultHelpFlag()
+			return about.Help()
+		},
+	}
 }

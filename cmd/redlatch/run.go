@@ -1,9 +1,9 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"log/slog"
 	"os"
 	"os/exec"
@@ -37,11 +37,11 @@ come later. With --slots K at most K run at a time, each with a slot of its own
 from 0 to K-1 in REDLATCH_SLOT. A run without --slots waits for all slots.
 
 With --once OCCURRENCE the job NAME runs once for each occurrence, such as the
-date of a nightly job, on whatever machine, however many start it and whenever.
-An occurrence is done when CMD has exited with 0. Others wait for that, and exit
+date of a nightly job, however many machines start it, and whenever. An
+occurrence is completed when CMD exits with 0. The others wait for that, and exit
 with 0 without running CMD. If CMD fails, or the lock is lost, the next one runs
 it. So CMD runs at least once: it may run again if redlatch crashes between the
-end of CMD and the mark, or if most nodes have lost their data. Nodes forget an
+end of CMD and its record, or if most nodes lose their data. Nodes forget an
 occurrence after 7 days. All must give the same text: use one time zone.
 
 With --keep DURATION the name stays taken until then, counted from the
@@ -67,13 +67,13 @@ succeeded here, and which nodes answered. Give every NAME a file of its own on a
 machine. With --log-format json stderr is a log: a line of JSON for each event,
 from the wait to the release, and nothing else of redlatch.
 
-Exit status: CMD's own; 0 if an occurrence is done already; or
+Exit status: CMD's own; 0 if an occurrence is already completed; or
    64  the command line is wrong, or redlatch itself runs under the lock NAME
    69  too few nodes answered
    73  the file of --metrics cannot be written, and CMD did not run
-   75  another holds the lock, or the wait is over (or CODE, with -E)
+   75  another client holds the lock, or the wait timed out (or CODE, with -E)
    79  the lock was lost while CMD ran
-       (or CMD succeeded, and with --once that could not be noted)
+       (or CMD succeeded, and with --once that could not be recorded)
   126  CMD cannot be run        127  CMD is not found
 128+N  CMD, or the wait for the lock, was ended by signal N; for INT, TERM, HUP
        and QUIT redlatch dies by the signal itself, which a shell shows as 128+N`,
@@ -111,7 +111,6 @@ Exit status: CMD's own; 0 if an occurrence is done already; or
   redlatch run import -- sh -c 'curl -fH "Fence: $REDLATCH_TOKEN" -T data.csv https://store/import'`,
 		Args: runArgs,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			f.waitSet = cmd.Flags().Changed("wait")
 			return f.ended(say, cmd, args, func(t *task) *outcome {
 				end, _ := t.run()
 				return end
@@ -144,6 +143,7 @@ type task struct {
 // ended prepares the run of CMD, calls do, and returns the outcome.
 func (f *runFlags) ended(say *reporter, cmd *cobra.Command, args []string, do func(t *task) *outcome) *outcome {
 	f.logsTwice = cmd.Flags().Changed("output") && say.format == "json" && say.logs()
+	f.noteWait(cmd.Flags())
 	f.graceSet = cmd.Flags().Changed("grace")
 	f.ttlSet = cmd.Flags().Changed("ttl")
 	f.slotsSet = cmd.Flags().Changed("slots")
@@ -166,7 +166,7 @@ func (t *task) name() string { return strings.Join(t.names, ", ") }
 // returns the outcome then.
 func (t *task) begin() (end *outcome) {
 	if t.f.logsTwice {
-		return usageError(errors.New("-o json and --log-format json contradict each other: both are forms of stderr"), "leave out one of them")
+		return usageError(errors.New("-o json and --log-format json cannot be combined: both are forms of stderr"), "leave out one of them")
 	}
 	if t.metrics, end = t.f.openMetrics(t.names); end != nil {
 		return end
@@ -180,13 +180,7 @@ func (t *task) begin() (end *outcome) {
 // prepare makes a client. It returns an outcome if that fails.
 func (t *task) prepare() *outcome {
 	f := t.f
-	if err := f.check(); err != nil {
-		return outcomeOf(err)
-	}
-	if err := f.checkShare(len(t.names)); err != nil {
-		return outcomeOf(err)
-	}
-	if err := f.checkOnce(len(t.names), f.shareFlags); err != nil {
+	if err := cmp.Or(f.check(), f.checkWait(), f.checkShare(len(t.names)), f.checkOnce(len(t.names), f.shareFlags)); err != nil {
 		return outcomeOf(err)
 	}
 	// Before the lock is acquired: nobody should wait for a command that cannot
@@ -209,7 +203,7 @@ func (t *task) prepare() *outcome {
 		opts.TTL = f.ttl
 	}
 	f.apply(&opts)
-	if t.client, err = redlatch.New(t.nodes, opts); err != nil {
+	if t.client, err = redlatch.New(t.nodes, &opts); err != nil {
 		return outcomeOf(err)
 	}
 	return nil
@@ -229,7 +223,7 @@ func (t *task) run() (end *outcome, lost bool) { return t.recorded(t.attempt) }
 // attempt is run without its metrics.
 func (t *task) attempt() (end *outcome, lost bool) {
 	f := t.f
-	if !f.noWait && !f.waitSet {
+	if f.unlimited() {
 		for _, name := range t.names {
 			if err := nested(name, t.nodes); err != nil {
 				return outcomeOf(err), false
@@ -254,7 +248,7 @@ func (t *task) attempt() (end *outcome, lost bool) {
 	}
 	t.say.holding(locks.all)
 	defer t.say.holding(nil)
-	t.say.event(slog.LevelInfo, "acquired", t.name(), "the lock is acquired", slog.Duration("waited", facts.waited))
+	t.say.event(slog.LevelInfo, "acquired", t.name(), "lock acquired", slog.Duration("waited", facts.waited))
 	if err := t.metrics.acquired(facts.waited); err != nil {
 		if end := t.unwritable(err); end != nil {
 			locks.free(errFailed)
@@ -316,10 +310,8 @@ func (t *task) acquire() (*locks, error) {
 	done := make(chan result, 1)
 	go func() {
 		opts := f.options()
-		opts.Wait, opts.Keep = f.wait, f.keep
-		if f.noWait || f.waitSet && f.wait == 0 {
-			opts.Tries = 1
-		}
+		opts.Keep = f.keep
+		f.limit(&opts)
 		locks, err := t.lock(ctx, opts)
 		done <- result{locks, err}
 	}()
@@ -343,19 +335,9 @@ func (t *task) acquire() (*locks, error) {
 // refused is the outcome of a lock that was not acquired.
 func (f *runFlags) refused(err error, waited time.Duration) *outcome {
 	end := outcomeOf(err)
-	if end.event != "held" {
-		return end
+	if end.event == "held" {
+		end.code = f.conflictCode
 	}
-	end.code = f.conflictCode
-	if f.noWait || f.wait == 0 {
-		end.hint = "leave out -n to wait for it, or give -w 30s to wait for a while"
-	} else {
-		end.err = fmt.Errorf("%w, after a wait of %v", err, waited.Round(time.Millisecond))
-		end.hint = "try a longer -w"
-	}
-	end.hint = f.hint(err, end.hint)
-	if endless(err) {
-		end.hint = "" // the error says what to do; waiting does not help
-	}
+	f.refuse(end, waited, f.shareFlags)
 	return end
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/redlatch/redlatch"
+	"github.com/redlatch/redlatch/cmd/internal/seconds"
 	"github.com/redlatch/redlatch/cmd/redlatch/internal/supervise"
 )
 
@@ -22,9 +23,7 @@ type runFlags struct {
 	shareFlags
 	onceFlag
 	metricsFlag
-	noWait       bool
-	wait         time.Duration
-	waitSet      bool
+	waitFlags
 	ttl          time.Duration
 	ttlSet       bool
 	maxHold      time.Duration
@@ -48,24 +47,18 @@ func (f *runFlags) registerRun(flags *pflag.FlagSet) {
 	flags.IntVarP(&f.conflictCode, "conflict-exit-code", "E", exitHeld, "exit with `CODE` instead of 75")
 }
 
-// registerWait adds the flags of the wait for a lock.
-func (f *runFlags) registerWait(flags *pflag.FlagSet) {
-	flags.BoolVarP(&f.noWait, "no-wait", "n", false, "ask once and do not wait: exit 75 if another holds the lock, 69 if too few nodes answer")
-	flags.VarP(seconds{&f.wait}, "wait", "w", "wait for `DURATION` at most, for holders and for nodes, then exit 75 or 69; a bare number is seconds (default: for holders without end, for nodes 2s)")
-}
-
 // registerKeep adds the flag of a lock that stays taken.
 func registerKeep(flags *pflag.FlagSet, keep *time.Duration) {
-	flags.DurationVar(keep, "keep", 0, "keep the name taken for `DURATION` from the acquisition on, 30s at most, also after a release or a crash")
+	seconds.Var(flags, keep, "keep", "", 0, "keep the name locked for `DURATION` after the acquisition, 30s at most, even after a release or a crash")
 }
 
 // registerHold adds the flags of a lock that CMD runs under.
 func (f *runFlags) registerHold(flags *pflag.FlagSet) {
-	flags.DurationVar(&f.ttl, "ttl", 10*time.Second, "`DURATION` after which the lock of a crashed holder is free; a living one extends it")
-	flags.DurationVar(&f.maxHold, "max-hold", 24*time.Hour, "hold the lock for `DURATION` at most: then CMD is ended")
-	flags.DurationVar(&f.grace, "grace", 0, "`DURATION` before the deadline at which CMD gets a TERM when the lock is being lost (default a fifth of the TTL, 2s at most)")
+	seconds.Var(flags, &f.ttl, "ttl", "", 10*time.Second, "the lock of a crashed holder expires after `DURATION`; a living one extends it")
+	seconds.Var(flags, &f.maxHold, "max-hold", "", 24*time.Hour, "hold the lock for `DURATION` at most, then end CMD")
+	seconds.Var(flags, &f.grace, "grace", "", 0, "`DURATION` before the deadline at which CMD gets a TERM when the lock is being lost (default a fifth of the TTL, 2s at most)")
 	flags.Var(&f.onLost, "on-lost", "what CMD gets when the lock is being lost: term, a TERM and then a KILL; kill, the KILL alone; or ignore, nothing")
-	flags.StringVar(&f.label, "label", "", "what others see as the holder, besides host and process id (default the name of CMD)")
+	flags.StringVar(&f.label, "label", "", "a name for the holder, shown beside host and process id (default the name of CMD)")
 	f.registerMetrics(flags)
 }
 
@@ -92,22 +85,18 @@ func runArgs(cmd *cobra.Command, args []string) error {
 // library checks the others.
 func (f *runFlags) check() error {
 	switch {
-	case f.noWait && f.waitSet:
-		return usageError(errors.New("-n and -w contradict each other"), "leave out one of them")
 	case f.ttlSet && f.ttl <= 0:
 		// For the library 0 is the default, which is not what --ttl 0 means.
 		return &redlatch.ConfigError{Field: "--ttl", Value: f.ttl, Bound: "longer than 0s"}
 	case f.maxHold <= 0:
 		return &redlatch.ConfigError{Field: "--max-hold", Value: f.maxHold, Bound: "longer than 0s"}
-	case f.wait < 0:
-		return &redlatch.ConfigError{Field: "--wait", Value: f.wait, Bound: "0s or longer"}
 	case f.conflictCode < 0 || f.conflictCode > 255:
-		return &redlatch.ConfigError{Field: "--conflict-exit-code", Value: f.conflictCode, Bound: "from 0 to 255"}
+		return &redlatch.ConfigError{Field: "--conflict-exit-code", Value: f.conflictCode, Bound: "between 0 and 255"}
 	}
 	// Half of the TTL at most: the first extension is tried after a third of it,
 	// and there must be time for another one.
 	if least, most := time.Millisecond, min(f.ttl, f.maxHold)/2; f.graceSet && (f.grace < least || f.grace > most) {
-		return &redlatch.ConfigError{Field: "--grace", Value: f.grace, Bound: fmt.Sprintf("from %v to %v, half of the TTL or of --max-hold", least, most)}
+		return &redlatch.ConfigError{Field: "--grace", Value: f.grace, Bound: fmt.Sprintf("between %v and %v, half of the TTL or of --max-hold", least, most)}
 	}
 	return nil
 }

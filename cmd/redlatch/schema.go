@@ -6,8 +6,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/redlatch/redlatch/mysql"
-	"github.com/redlatch/redlatch/postgres"
+	"github.com/redlatch/redlatch/store/mysql"
+	"github.com/redlatch/redlatch/store/postgres"
 )
 
 // schemas are the statements for a table, by the kind of database.
@@ -23,7 +23,7 @@ func newSchema() *cobra.Command {
 		Short: "Print the statements that create the table of locks",
 		Long: `Print the statements that create the table of locks in a database, and give a user
 called locks the rights to use it. A node creates the table when it is first used,
-if its user may; this is for those who change their databases by hand.
+if its user may; use this to create it by hand.
 
 Exit status:
     0  the statements were printed
@@ -45,6 +45,6 @@ Exit status:
 			return unwritten(err)
 		},
 	}
-	cmd.Flags().StringVar(&table, "table", "", "the `name` of the table, with its schema if it is not on the search path (default redlatch_lock)")
+	cmd.Flags().StringVar(&table, "table", "", "the `name` of the table, with its schema, if that is not public, or its database (default redlatch_lock)")
 	return cmd
 }

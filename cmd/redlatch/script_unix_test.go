@@ -4,7 +4,7 @@ package main
 
 import (
 	"bytes"
-	"database/sql"
+	"context"
 	"errors"
 	"flag"
 	"fmt"
@@ -22,8 +22,11 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"github.com/redlatch/redlatch/cmd/redlatch/internal/supervise"
-	"github.com/redlatch/redlatch/internal/sqltest"
-	"github.com/redlatch/redlatch/internal/stall"
+	"github.com/redlatch/redlatch/internal/test/poll"
+	"github.com/redlatch/redlatch/internal/test/sqltest"
+	"github.com/redlatch/redlatch/internal/test/stall"
+	"github.com/redlatch/redlatch/node"
+	"github.com/redlatch/redlatch/store/sqlite"
 )
 
 func TestMain(m *testing.M) {
@@ -66,6 +69,9 @@ func (a apart) Run() int {
 }
 
 func TestScripts(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it starts hundreds of processes")
+	}
 	// Under nohup these tests would pass on an ignored HUP. A signal that a
 	// process catches has the default action in its children.
 	hangup := make(chan os.Signal, 1)
@@ -124,19 +130,9 @@ func scriptParams(file string) testscript.Params {
 
 // eventually polls until the condition of the script holds.
 func eventually(ts *testscript.TestScript, what string, is func() bool) {
-	if !soon(is) {
+	if !poll.Holds(poll.Patience, is) {
 		ts.Fatalf("in vain waited for %s", what)
 	}
-}
-
-// soon polls until a condition holds, as long as the busiest machine may take.
-func soon(is func() bool) bool {
-	for end := time.Now().Add(time.Minute); time.Now().Before(end); time.Sleep(2 * time.Millisecond) {
-		if is() {
-			return true
-		}
-	}
-	return false
 }
 
 // exits CODE CMD...: CMD ends with exactly that exit code, or by the signal of
@@ -326,23 +322,28 @@ func alive(pid int) bool {
 
 // waiters N NAME: so many wait for the lock.
 func waiters(ts *testscript.TestScript, _ bool, args []string) {
-	db := openFile(ts)
-	defer db.Close()
-	n := -1
+	file := openFile(ts)
+	defer file.Close()
 	eventually(ts, args[0]+" waiters", func() bool {
-		ts.Check(db.QueryRow(`SELECT count(*) FROM waiter WHERE name = ?`, args[1]).Scan(&n))
-		return strconv.Itoa(n) == args[0]
+		l, err := file.Look(context.Background(), args[1])
+		ts.Check(err)
+		return strconv.Itoa(l.Waiting) == args[0]
 	})
 }
 
 // lose NAME: the lock is taken away from its holder.
 func lose(ts *testscript.TestScript, _ bool, args []string) {
-	db := openFile(ts)
-	defer db.Close()
-	result, err := db.Exec(`UPDATE lock SET value = 'thief' WHERE name = ? AND value <> ''`, args[0])
-	ts.Check(err)
-	if n, _ := result.RowsAffected(); n != 1 {
-		ts.Fatalf("%s is not held", args[0])
+	file := openFile(ts)
+	defer file.Close()
+	for _, req := range []node.Request{
+		{Op: node.OpBreak, Name: args[0], Value: "thief"},
+		{Op: node.OpAcquire, Name: args[0], Value: "thief", TTL: 10 * time.Second},
+	} {
+		reply, err := file.Do(context.Background(), req)
+		ts.Check(err)
+		if reply.Status != node.Granted && reply.Status != node.Reserved {
+			ts.Fatalf("%v of %s: %v", req.Op, args[0], reply.Status)
+		}
 	}
 }
 
@@ -355,19 +356,17 @@ func oneLine(ts *testscript.TestScript, _ bool, args []string) {
 
 // unheld NAME: nobody holds the lock or waits for it.
 func unheld(ts *testscript.TestScript, _ bool, args []string) {
-	db := openFile(ts)
-	defer db.Close()
-	n := -1
-	ts.Check(db.QueryRow(`SELECT (SELECT count(*) FROM lock WHERE name = ?1 AND value <> '')
-		+ (SELECT count(*) FROM holder WHERE name = ?1) + (SELECT count(*) FROM waiter WHERE name = ?1)`, args[0]).Scan(&n))
-	if n != 0 {
-		ts.Fatalf("%s is held, or waited for", args[0])
+	file := openFile(ts)
+	defer file.Close()
+	l, err := file.Look(context.Background(), args[0])
+	ts.Check(err)
+	if l.Reply.Status != node.Absent || l.Waiting > 0 {
+		ts.Fatalf("%s is held, or waited for: %v, %d waiting", args[0], l.Reply.Status, l.Waiting)
 	}
 }
 
-func openFile(ts *testscript.TestScript) *sql.DB {
-	path := filepath.Join(ts.Getenv("REDLATCH_STATE_DIR"), "redlatch", "locks.db")
-	db, err := sql.Open("sqlite", fmt.Sprintf("file:%s?_pragma=busy_timeout(5000)", path))
+func openFile(ts *testscript.TestScript) *sqlite.Node {
+	file, err := sqlite.Open(filepath.Join(ts.Getenv("REDLATCH_STATE_DIR"), "redlatch", "locks.db"), nil)
 	ts.Check(err)
-	return db
+	return file
 }

@@ -18,7 +18,7 @@ import (
 // long names. Flags that say what to do, such as --yes, are none.
 var settings = []string{
 	"nodes", "state", "require-nodes", "node-list", "guard", "any-membership", "node-timeout", "password-file",
-	"ttl", "no-wait", "wait", "max-hold", "keep", "grace", "on-lost", "conflict-exit-code", "label", "log-format",
+	"ttl", "no-wait", "wait", "quarantine-wait", "max-hold", "keep", "grace", "on-lost", "conflict-exit-code", "label", "log-format",
 }
 
 // exclusive are settings that exclude each other: one that is set nearer to the

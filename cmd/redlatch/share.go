@@ -33,17 +33,17 @@ func (f *shareFlags) registerShare(flags *pflag.FlagSet) {
 	flags.IntVar(&f.slots, "slots", 0, fmt.Sprintf("let `K` hold the lock at a time, from 1 to %d, each with a slot of its own in $%s; all must give the same number", node.MaxSlots, slotVariable))
 }
 
-// checkShare rejects flags that are out of range or contradict each other, for a
+// checkShare rejects flags that are out of range or cannot be combined, for a
 // number of names.
 func (f *shareFlags) checkShare(names int) error {
 	switch {
 	case f.slotsSet && f.shared:
-		return usageError(errors.New("--shared and --slots contradict each other: a lock has readers or slots"),
+		return usageError(errors.New("--shared and --slots cannot be combined: a lock has readers or slots"),
 			"leave out --slots to share it with any number of readers, or --shared to limit how many hold it")
 	case f.slotsSet && (f.slots < 1 || f.slots > node.MaxSlots):
 		// For the library 0 is a lock without slots, which is not what --slots 0
 		// means.
-		return &redlatch.ConfigError{Field: "--slots", Value: f.slots, Bound: fmt.Sprintf("from 1 to %d", node.MaxSlots)}
+		return &redlatch.ConfigError{Field: "--slots", Value: f.slots, Bound: fmt.Sprintf("between 1 and %d", node.MaxSlots)}
 	case f.slotsSet && names > 1:
 		return usageError(fmt.Errorf("--slots takes one name, and there are %d: a slot belongs to one lock", names),
 			"give one name, or nest the runs: redlatch run --slots K NAME -- redlatch run NAME -- CMD")

@@ -14,22 +14,22 @@ import (
 
 	"github.com/redlatch/redlatch"
 	"github.com/redlatch/redlatch/admin"
-	"github.com/redlatch/redlatch/memory"
 	"github.com/redlatch/redlatch/node"
+	"github.com/redlatch/redlatch/store/memory"
 )
 
 // memoryNodes returns nodes in memory, which close with nobody.
 func memoryNodes(n int) []redlatch.Node {
 	nodes := make([]redlatch.Node, n)
 	for i := range nodes {
-		nodes[i] = memory.New(memory.Options{Name: strconv.Itoa(i + 1)})
+		nodes[i] = memory.New(&memory.Options{Name: strconv.Itoa(i + 1)})
 	}
 	return nodes
 }
 
 func clientOn(t *testing.T, nodes []redlatch.Node, label string) *redlatch.Client {
 	t.Helper()
-	c, err := redlatch.New(nodes, redlatch.Options{Label: label})
+	c, err := redlatch.New(nodes, &redlatch.Options{Label: label})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -42,7 +42,7 @@ func locked(t *testing.T, nodes []redlatch.Node, opts redlatch.LockOptions, labe
 	t.Helper()
 	var all []*redlatch.Lease
 	for _, label := range labels {
-		l, err := clientOn(t, nodes, label).Lock(t.Context(), "res", opts)
+		l, err := clientOn(t, nodes, label).Lock(t.Context(), "res", &opts)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -75,7 +75,7 @@ func waitFor(t *testing.T, nodes []redlatch.Node, opts redlatch.LockOptions, lab
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		c.Lock(ctx, "res", opts)
+		c.Lock(ctx, "res", &opts)
 	}()
 	t.Cleanup(func() { cancel(); <-done })
 	for range 1000 {
@@ -136,7 +136,7 @@ func TestReadersAreListedShownAndBroken(t *testing.T) {
 		`holder +\S+/two, a reader, .*`,
 		`holder +\S+/three, a reader, .*`,
 		`token +`+tokenText(leases[1].Token()),
-		`waiting +2`,
+		`waiting +2 clients`,
 		`  1\. +\S+/writer, for the whole lock, since \S+, on 3 of 3 nodes`,
 		`  2\. +\S+/late, as a reader, since .*`,
 		`memory:1 +\S+/one and 2 more +\S+s +\d{16} +\d{16} +2`)
@@ -155,9 +155,9 @@ func TestReadersAreListedShownAndBroken(t *testing.T) {
 		`"res" is held by \S+/one, a reader, since .*, on 3 of 3 nodes; token \d{16}\.`,
 		`"res" is held by \S+/three, a reader, .*`,
 		`The former holders are not stopped: .*`,
-		`Break it, and take it from 3 holders\? \[y/N\] `)
+		`Break it for all 3 holders\? \[y/N\] `)
 	out.Reset()
-	report, err := admin.New(clientOn(t, nodes, "operator")).Break(t.Context(), "res", admin.BreakOptions{Seen: shownUpTo(s)})
+	report, err := admin.New(clientOn(t, nodes, "operator")).Break(t.Context(), "res", &admin.BreakOptions{Seen: shownUpTo(s)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -165,7 +165,7 @@ func TestReadersAreListedShownAndBroken(t *testing.T) {
 		t.Fatal(err)
 	}
 	wantLines(t, "break", out.String(),
-		`"res" is broken on 3 of 3 nodes, and taken from 3 holders: \S+/one, \S+/two, \S+/three; the next token is above \d{16}`)
+		`"res" is broken on 3 of 3 nodes, for 3 holders: \S+/one, \S+/two, \S+/three; the next token is above \d{16}`)
 }
 
 func TestSlotsAreListedAndShown(t *testing.T) {
@@ -269,7 +269,7 @@ func TestWaitingForReadersAndSlotsReadsWell(t *testing.T) {
 			Shared: share.Mode == node.Shared, Slots: int(share.Slots), Slot: int(share.Slot), Holders: holders}}
 	}
 	readers, slots := node.Share{Mode: node.Shared}, node.Share{Mode: node.Slotted, Slots: 3}
-	const begin, end = `redlatch: waiting for "res", 2nd in line (3s so far): `, "; it expires in 8s unless extended"
+	const begin, end = `redlatch: waiting for "res", 2nd in the queue (3s so far): `, "; it expires in 8s unless extended"
 	for _, c := range []struct {
 		ours    shareFlags
 		holders []redlatch.Holder
@@ -289,8 +289,8 @@ func TestWaitingForReadersAndSlotsReadsWell(t *testing.T) {
 		}
 	}
 	err := &redlatch.HeldError{Name: "res", Holders: held(readers, 2)}
-	f := &runFlags{shareFlags: shareFlags{shared: true}, noWait: true, conflictCode: exitHeld}
-	if got := f.refused(err, 0).hint; got != "a writer is before us; leave out -n to wait for it, or give -w 30s to wait for a while" {
+	f := &runFlags{shareFlags: shareFlags{shared: true}, waitFlags: waitFlags{noWait: true}, conflictCode: exitHeld}
+	if got := f.refused(err, 0).hint; got != "a writer is before us; leave out -n to wait for it, or give -w 30s to limit the wait" {
 		t.Errorf("the hint is %q", got)
 	}
 }
@@ -298,10 +298,10 @@ func TestWaitingForReadersAndSlotsReadsWell(t *testing.T) {
 func TestOtherNumberOfSlotsNamesTheFlag(t *testing.T) {
 	nodes := memoryNodes(1)
 	locked(t, nodes, redlatch.LockOptions{Slots: 3}, "one")
-	_, err := clientOn(t, nodes, "other").TryLock(t.Context(), "res", redlatch.LockOptions{Slots: 4})
+	_, err := clientOn(t, nodes, "other").TryLock(t.Context(), "res", &redlatch.LockOptions{Slots: 4})
 	end := outcomeOf(err)
 	if got := message(end.err) + "; " + end.hint; end.code != exitUsage ||
-		got != `--slots is 4: it must be 3: "res" is held with 3 slots; all that use a name must give the same --slots` {
+		got != `--slots is 4: must be 3: "res" is held with 3 slots; all that use a name must give the same --slots` {
 		t.Errorf("exit %d, %s", end.code, got)
 	}
 }

@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/redlatch/redlatch/internal/redistest"
+	"github.com/redlatch/redlatch/internal/test/redistest"
 )
 
 // BenchmarkStartup measures how much later CMD begins under redlatch, on a free

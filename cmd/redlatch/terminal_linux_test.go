@@ -12,6 +12,8 @@ import (
 	"testing"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/redlatch/redlatch/internal/test/poll"
 )
 
 // console is a terminal with a process on it, seen from the keyboard.
@@ -79,7 +81,7 @@ func (c *console) seen() string {
 func (c *console) shows(text string) string {
 	c.t.Helper()
 	var at int
-	if !soon(func() bool {
+	if !poll.Holds(poll.Patience, func() bool {
 		at = strings.Index(c.seen(), text)
 		return at >= 0
 	}) {
@@ -104,7 +106,7 @@ func (c *console) types(keys string) {
 // leader, or any member, has that name.
 func (c *console) foregroundIs(name string) {
 	c.t.Helper()
-	if !soon(func() bool {
+	if !poll.Holds(poll.Patience, func() bool {
 		group, err := unix.IoctlGetInt(int(c.keyboard.Fd()), unix.TIOCGPGRP)
 		out, _ := exec.Command("ps", "-A", "-o", "pgid=,comm=").Output()
 		return err == nil && slices.ContainsFunc(strings.Split(string(out), "\n"), func(line string) bool {

@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/redlatch/redlatch"
+	"github.com/redlatch/redlatch/cmd/internal/seconds"
 	"github.com/redlatch/redlatch/ui"
 )
 
@@ -35,10 +36,10 @@ func newUI(say *reporter) *cobra.Command {
 		Use:   "ui [flags]",
 		Short: "Serve a page that shows the locks, the queues and the nodes, live",
 		Long: `Serve a page for a browser: the locks, who holds each, since when and until when,
-who waits; the nodes, their health, clocks and round trips; and what happened
-lately. The page follows what happens by itself, and is also readable without
-JavaScript. It changes nothing: to break a lock it shows the command. The nodes
-are asked about once a second, and only while somebody watches.
+who waits; the nodes, their health, clocks and round trips; and recent events. The
+page updates itself, and is also readable without JavaScript. It changes nothing:
+to break a lock it shows the command. The nodes are asked about once a second,
+and only while the page is open somewhere.
 
 It listens on loopback alone, for everybody on this machine. Any other address
 needs a password, --page-password-file, which a browser asks for (the user name
@@ -71,7 +72,7 @@ address cannot be listened on; 74 if stdout cannot be written.`,
 	flags.StringVar(&f.key, "tls-key", "", "the `file` of its key")
 	flags.BoolVar(&f.behindProxy, "behind-proxy", false, "a proxy does TLS: without it, passwords and locks can be read on the network")
 	flags.StringArrayVar(&f.hosts, "host", nil, "a host `NAME` under which the page is served, besides those of loopback; may be repeated")
-	flags.DurationVar(&f.interval, "interval", time.Second, "how long to `WAIT` from one survey of the nodes to the next")
+	seconds.Var(flags, &f.interval, "interval", "", time.Second, "the `INTERVAL` between two surveys of the nodes")
 	f.nodeFlags.register(flags)
 	say.registerOutput(flags, "write where the page is in words, or as a line of JSON", "text", "json")
 	return cmd
@@ -91,7 +92,7 @@ func (f *uiFlags) run(cmd *cobra.Command, say *reporter) error {
 		return err
 	}
 	defer client.Close()
-	page, err := ui.New(client, ui.Options{Interval: f.interval, Hosts: f.served(addr), BreakFlags: f.shownFlags(cmd)})
+	page, err := ui.New(client, &ui.Options{Interval: f.interval, Hosts: f.served(addr), BreakFlags: f.shownFlags(cmd)})
 	if err != nil {
 		return flagError(err)
 	}

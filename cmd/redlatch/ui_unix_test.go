@@ -26,7 +26,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/redlatch/redlatch/internal/redistest"
+	"github.com/redlatch/redlatch/internal/test/redistest"
 )
 
 // servedPage is a page that redlatch ui serves.
@@ -149,9 +149,9 @@ func TestUIOffLoopbackNeedsAPasswordAndTLS(t *testing.T) {
 		{[]string{"--page-password-file", short}, exitUsage, []string{"--page-password-file", "12 characters or more; it has 7"}},
 		{[]string{"--page-password-file", filepath.Join(dir, "none")}, exitUsage, []string{"--page-password-file cannot be read"}},
 		{[]string{"--tls-cert", cert}, exitUsage, []string{"--tls-key"}},
-		{[]string{"--tls-cert", cert, "--tls-key", key, "--behind-proxy"}, exitUsage, []string{"contradict"}},
+		{[]string{"--tls-cert", cert, "--tls-key", key, "--behind-proxy"}, exitUsage, []string{"cannot be combined"}},
 		{[]string{"--tls-cert", key, "--tls-key", cert}, exitUsage, []string{"cannot be used", "PEM"}},
-		{[]string{"--interval", "1ms"}, exitUsage, []string{"--interval is 1ms", "from 100ms"}},
+		{[]string{"--interval", "1ms"}, exitUsage, []string{"--interval is 1ms", "between 100ms"}},
 		{[]string{"--host", "a:1"}, exitUsage, []string{`--host is "a:1"`}},
 		{[]string{"now"}, exitUsage, []string{"no argument"}},
 		{[]string{"--listen", taken.Addr().String()}, exitNoQuorum, []string{"address already in use", "--listen"}},
@@ -179,7 +179,7 @@ func TestUIOffLoopbackNeedsAPasswordAndTLS(t *testing.T) {
 			t.Errorf("%s without a password: %d, %s", path, status, body)
 		}
 	}
-	if status, body := p.get("", as("correct horse")); status != 200 || !strings.Contains(body, "No lock is held") {
+	if status, body := p.get("", as("correct horse")); status != 200 || !strings.Contains(body, "No locks.") {
 		t.Errorf("with the password: %d, %s", status, body)
 	}
 	refused := 0

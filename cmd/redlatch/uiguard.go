@@ -28,7 +28,7 @@ func (f *uiFlags) protection(addr *net.TCPAddr) (func(http.Handler) http.Handler
 	case (f.cert == "") != (f.key == ""):
 		return nil, nil, usageError(errors.New("--tls-cert and --tls-key are given together, or not at all"), "give both files")
 	case f.cert != "" && f.behindProxy:
-		return nil, nil, usageError(errors.New("--behind-proxy and --tls-cert contradict each other"), "leave out the one that does not do TLS")
+		return nil, nil, usageError(errors.New("--behind-proxy and --tls-cert cannot be combined"), "leave out the one that does not do TLS")
 	case outside && f.pagePassword == "":
 		return nil, nil, usageError(fmt.Errorf("--listen is %q, which is not loopback: everybody who can reach it would see the locks", f.listen),
 			"give --page-password-file, or listen on 127.0.0.1")

@@ -130,17 +130,23 @@ type waitView struct {
 	nodes   int
 	silent  int    // of those, the ones that do not answer
 	outage  string // what is wrong with the nodes, if we wait for them
+
+	// How many nodes must leave quarantine, and how long that takes; 0 if we
+	// wait for something else too.
+	quarantined int
+	left        time.Duration
 }
 
 // look asks the nodes whom they name as the holder.
 func (w *waiting) look(ctx context.Context) waitView {
 	ctx, cancel := context.WithTimeout(ctx, waitRefresh)
 	defer cancel()
-	name, place, outage := w.places.last()
-	name = cmp.Or(name, w.name)
-	replies, errs := inspect(ctx, w.nodes, name)
-	v := waitView{share: w.share, waited: time.Since(w.since), nodes: len(w.nodes)}
-	v.name, v.place, v.outage = name, place, outage
+	v := w.places.last()
+	v.name, v.share, v.waited, v.nodes = cmp.Or(v.name, w.name), w.share, time.Since(w.since), len(w.nodes)
+	if v.outage != "" {
+		return v
+	}
+	replies, errs := inspect(ctx, w.nodes, v.name)
 	votes := map[string]int{}
 	for i, r := range replies {
 		if errs[i] != nil {
@@ -176,11 +182,14 @@ func inspect(ctx context.Context, nodes []redlatch.Node, name string) ([]node.Re
 // may have written the holder's value, and a terminal obeys what it is shown.
 func (v waitView) line() string {
 	place := ""
+	if v.left > 0 {
+		return harmless(fmt.Sprintf("redlatch: waiting for %s to leave quarantine (%v left)", count(v.quarantined, "node"), roundUp(v.left)))
+	}
 	if v.outage != "" {
 		return harmless(fmt.Sprintf("redlatch: waiting for nodes for %q (%v so far): %s", v.name, v.waited.Round(time.Second), v.outage))
 	}
 	if v.place > 0 {
-		place = ", " + ordinal(v.place) + " in line"
+		place = ", " + ordinal(v.place) + " in the queue"
 	}
 	why := ""
 	switch {
@@ -215,16 +224,15 @@ func ordinal(n int) string {
 // places is an Observer that keeps our place in the queue, or what is wrong with
 // the nodes if too few of them answer.
 type places struct {
-	mu     sync.Mutex
-	name   string // of the lock that we wait for, once we do
-	place  int
-	outage string
+	mu   sync.Mutex
+	seen waitView  // without what is asked for: it has the name once we wait
+	at   time.Time // when it was seen
 }
 
 func (p *places) LockStart(ctx context.Context, l redlatch.LockStart) context.Context {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.name, p.place, p.outage = l.Name, 0, ""
+	p.seen = waitView{name: l.Name}
 	return ctx
 }
 
@@ -233,13 +241,22 @@ func (p *places) LockEnd(context.Context, redlatch.LockEnd) {}
 func (p *places) Waiting(_ context.Context, w redlatch.Waiting) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.place, p.outage = w.Place, outageOf(w.Err)
+	p.at = time.Now()
+	p.seen = waitView{name: w.Name, place: w.Place, outage: outageOf(w.Err)}
+	if quorum := (*redlatch.QuorumError)(nil); errors.As(w.Err, &quorum) {
+		p.seen.left, p.seen.quarantined = quorum.QuarantineLeft()
+	}
 }
 
-func (p *places) last() (name string, place int, outage string) {
+// last returns what was seen last.
+func (p *places) last() waitView {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return p.name, p.place, p.outage
+	v := p.seen
+	if v.left > 0 {
+		v.left = max(v.left-time.Since(p.at), time.Millisecond)
+	}
+	return v
 }
 
 // outageOf says what is wrong with the nodes that we wait for; nothing, if we

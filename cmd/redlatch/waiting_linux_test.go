@@ -12,6 +12,7 @@ import (
 
 	"github.com/redlatch/redlatch"
 	"github.com/redlatch/redlatch/admin"
+	"github.com/redlatch/redlatch/internal/test/poll"
 	"github.com/redlatch/redlatch/node"
 )
 
@@ -29,7 +30,7 @@ func TestWaitingShowsTheHolderSinceWhenAndThePlaceInLine(t *testing.T) {
 	dir, release := holdJob(t)
 	c := waitOn(t, dir, "NO_COLOR=1", "redlatch", "run", "job", "--", "echo", "mine")
 	// On a busy machine it may see the holder before it has a place.
-	line := c.shows(wiped + `redlatch: waiting for "job", 1st in line (`)
+	line := c.shows(wiped + `redlatch: waiting for "job", 1st in the queue (`)
 	line += c.shows("/night-shift since ")
 	c.shows("(1s so far): held by ") // it is kept up to date
 	release()
@@ -53,7 +54,7 @@ func TestWaitingIsInColourUnlessToldOtherwise(t *testing.T) {
 	c := waitOn(t, dir, "sh", "-c", `trap : INT; "$@"; code=$?; read line; exit $code`, "sh", "redlatch", "run", "job", "--", "true")
 	c.shows(wiped + "\x1b[2mredlatch: waiting")
 	c.types(ctrlC)
-	c.shows(wiped + "redlatch: interrupt while waiting for the lock\r\n")
+	c.shows(wiped + "redlatch: interrupted while waiting (interrupt)\r\n")
 	c.types("\n")
 	if code := exitCode(t, c.cmd.Wait()); code != 130 {
 		t.Errorf("exit code %d, want 130", code)
@@ -101,7 +102,7 @@ func TestWaitingLineObeysNobody(t *testing.T) {
 		return waitView{name: "job", holders: admin.HoldersOf(redlatch.NodeResult{Reply: r}), nodes: 1, place: 2, waited: 3 * time.Second}
 	}
 	got := view(node.Reply{Value: value, Left: 1234 * time.Millisecond}).line()
-	if strings.ContainsAny(got, "\x1b\a") || !strings.HasPrefix(got, `redlatch: waiting for "job", 2nd in line (3s so far): held by another client ("`) ||
+	if strings.ContainsAny(got, "\x1b\a") || !strings.HasPrefix(got, `redlatch: waiting for "job", 2nd in the queue (3s so far): held by another client ("`) ||
 		!strings.HasSuffix(got, `); it expires in 1s unless extended`) {
 		t.Errorf("a holder with control characters in its name: %q", got)
 	}
@@ -154,11 +155,11 @@ func TestWaitingWithoutATerminalSaysSoNowAndThen(t *testing.T) {
 		t.Cleanup(func() { w.cmd.Process.Kill() })
 		all[name] = w
 	}
-	if !soon(func() bool { return said(all["run"]) != "" && said(all["JSON"]) != "" && said(all["lock"]) != "" }) {
+	if !poll.Holds(poll.Patience, func() bool { return said(all["run"]) != "" && said(all["JSON"]) != "" && said(all["lock"]) != "" }) {
 		t.Error("they wait in silence")
 	}
 	release()
-	line := regexp.MustCompile(`^redlatch: waiting for "job", [1-4](st|nd|rd|th) in line \(\d+s so far\): held by \S+/night-shift since \S+ \(\d+s ago\); it expires in \S+ unless extended\n`)
+	line := regexp.MustCompile(`^redlatch: waiting for "job", [1-4](st|nd|rd|th) in the queue \(\d+s so far\): held by \S+/night-shift since \S+ \(\d+s ago\); it expires in \S+ unless extended\n`)
 	for name, w := range all {
 		w.cmd.Wait()
 		switch text := said(w); name {
@@ -198,22 +199,22 @@ func TestInterruptedWaiterLeavesNothingOnTheServers(t *testing.T) {
 	servers := newQuorum(t, 3)
 	file := filepath.Join(t.TempDir(), "held")
 	holder, _ := run(t, servers, "job", "--", "sh", "-c", `echo >"$0"; exec sleep 1000`, file)
-	if !soon(func() bool { _, err := os.Stat(file); return err == nil }) {
+	if !poll.Holds(poll.Patience, func() bool { _, err := os.Stat(file); return err == nil }) {
 		t.Fatal("the holder did not start")
 	}
 	asking := func() int { return strings.Count(servers[0].Do("CLIENT", "LIST"), " cmd=eval") }
 	for s, want := range map[syscall.Signal]int{syscall.SIGINT: 130, syscall.SIGTERM: 143} {
 		ran := filepath.Join(t.TempDir(), "ran")
-		soon(func() bool { return asking() == 1 }) // the last one has hung up
+		poll.Holds(poll.Patience, func() bool { return asking() == 1 }) // the last one has hung up
 		cmd, stderr := run(t, servers, "job", "--", "touch", ran)
-		if !soon(func() bool { return asking() > 1 }) { // besides the holder
+		if !poll.Holds(poll.Patience, func() bool { return asking() > 1 }) { // besides the holder
 			t.Fatal("the waiter does not ask")
 		}
 		cmd.Process.Signal(s)
 		if code := exitCode(t, cmd.Wait()); code != want {
 			t.Errorf("%v: exit code %d, want %d", s, code, want)
 		}
-		if want := "redlatch: " + s.String() + " while waiting for the lock\n"; !strings.HasSuffix(stderr.String(), want) {
+		if want := "redlatch: interrupted while waiting (" + s.String() + ")\n"; !strings.HasSuffix(stderr.String(), want) {
 			t.Errorf("stderr: %q, want %q", stderr, want)
 		}
 		if _, err := os.Stat(ran); err == nil {

@@ -39,7 +39,7 @@ cannot be written; 128+N if another signal ended it.`,
 	}
 	cmd.Flags().SortFlags = false
 	f.register(cmd.Flags())
-	say.registerOutput(cmd.Flags(), "write it in words, or in lines of JSON", "text", "json")
+	say.registerOutput(cmd.Flags(), "output: text, or lines of JSON", "text", "json")
 	return cmd
 }
 

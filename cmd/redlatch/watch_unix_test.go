@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/redlatch/redlatch/internal/redistest"
+	"github.com/redlatch/redlatch/internal/test/redistest"
 )
 
 func TestWatchPrintsAnOutageOnceAndGoesOn(t *testing.T) {
@@ -36,7 +36,7 @@ func TestWatchPrintsAnOutageOnceAndGoesOn(t *testing.T) {
 	for _, s := range servers[1:] {
 		s.Freeze()
 	}
-	next(`^\S+  unknown: .*needs 2 of 3 nodes`)
+	next(`^\S+  unknown: .*no quorum \(2 of 3 needed\)`)
 	for _, s := range servers[1:] {
 		s.Thaw()
 	}

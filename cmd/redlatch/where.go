@@ -11,7 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/redlatch/redlatch"
-	"github.com/redlatch/redlatch/sqlite"
+	"github.com/redlatch/redlatch/store/sqlite"
 )
 
 // localNodes is the address that names the default: the file of this user.

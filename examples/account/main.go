@@ -6,6 +6,7 @@ package main
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"database/sql"
 	"errors"
@@ -23,12 +24,11 @@ import (
 
 	"github.com/redlatch/redlatch"
 	"github.com/redlatch/redlatch/fence"
-	"github.com/redlatch/redlatch/redis/direct"
-	"github.com/redlatch/redlatch/sqlite"
+	_ "github.com/redlatch/redlatch/store/sqlite" // for the file
 )
 
 var (
-	file = flag.String("db", "accounts.db", "the database; it is made if it is not there")
+	file = flag.String("db", "accounts.db", "the database; it is created if it does not exist")
 	id   = flag.Int("id", 1, "the account")
 	ttl  = flag.Duration("ttl", 5*time.Second, "time to live of the lock")
 )
@@ -44,11 +44,8 @@ func main() {
 }
 
 func run(ctx context.Context) error {
-	nodes, err := nodes()
-	if err != nil {
-		return err
-	}
-	locks, err := redlatch.New(nodes, redlatch.Options{})
+	// The servers of REDLATCH_NODES, or else a file of this machine.
+	locks, err := redlatch.Open(cmp.Or(os.Getenv("REDLATCH_NODES"), "sqlite:"), nil)
 	if err != nil {
 		return err
 	}
@@ -68,7 +65,7 @@ func run(ctx context.Context) error {
 		return err
 	}
 
-	lease, err := locks.Lock(ctx, fmt.Sprintf("account/%d", *id), redlatch.LockOptions{TTL: *ttl})
+	lease, err := locks.Lock(ctx, fmt.Sprintf("account/%d", *id), &redlatch.LockOptions{TTL: *ttl})
 	if err != nil {
 		return err
 	}
@@ -105,20 +102,4 @@ func run(ctx context.Context) error {
 	}
 	fmt.Println("written:", balance)
 	return nil
-}
-
-// nodes returns the servers of REDLATCH_NODES, or else a file of this machine.
-func nodes() ([]redlatch.Node, error) {
-	if list := os.Getenv("REDLATCH_NODES"); list != "" {
-		return direct.Nodes(strings.Split(list, ",")...)
-	}
-	path, err := sqlite.DefaultPath()
-	if err != nil {
-		return nil, err
-	}
-	node, err := sqlite.Open(path)
-	if err != nil {
-		return nil, err
-	}
-	return []redlatch.Node{node}, nil
 }

@@ -8,15 +8,15 @@ import (
 	"testing"
 
 	"github.com/redlatch/redlatch"
-	"github.com/redlatch/redlatch/internal/progtest"
+	"github.com/redlatch/redlatch/internal/test/processes"
 )
 
-func TestMain(m *testing.M) { progtest.Main(m, main) }
+func TestMain(m *testing.M) { processes.Main(m, main) }
 
 func TestWriterThatWasPausedIsRefused(t *testing.T) {
-	env, db := progtest.File(t), filepath.Join(t.TempDir(), "accounts.db")
-	start := func(name string) *progtest.Process {
-		return progtest.Start(t, name, env, "-db", db, "-ttl", "2s")
+	env, db := processes.File(t), filepath.Join(t.TempDir(), "accounts.db")
+	start := func(name string) *processes.Process {
+		return processes.Start(t, name, env, "-db", db, "-ttl", "2s")
 	}
 	a := start("A")
 	a.Line("the balance is 100;")
@@ -43,21 +43,17 @@ func TestWriterThatWasPausedIsRefused(t *testing.T) {
 func TestWriterThatWasPausedWritesIfNobodyElseDid(t *testing.T) {
 	t.Setenv("REDLATCH_NODES", "")
 	t.Setenv("REDLATCH_STATE_DIR", t.TempDir())
-	a := progtest.Start(t, "A", nil, "-db", filepath.Join(t.TempDir(), "accounts.db"), "-ttl", "2s")
+	a := processes.Start(t, "A", nil, "-db", filepath.Join(t.TempDir(), "accounts.db"), "-ttl", "2s")
 	a.Line("the balance is 100;")
 	a.Signal(syscall.SIGSTOP)
 
-	// Whoever gets the lock now knows that A has lost it.
-	nodes, err := nodes()
-	if err != nil {
-		t.Fatal(err)
-	}
-	locks, err := redlatch.New(nodes, redlatch.Options{})
+	// The client that gets the lock now knows that A has lost it.
+	locks, err := redlatch.Open("sqlite:", nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer locks.Close()
-	if _, err := locks.Lock(t.Context(), "account/1", redlatch.LockOptions{}); err != nil {
+	if _, err := locks.Lock(t.Context(), "account/1", nil); err != nil {
 		t.Fatal(err)
 	}
 	a.Type("150")
@@ -66,10 +62,10 @@ func TestWriterThatWasPausedWritesIfNobodyElseDid(t *testing.T) {
 }
 
 func TestNobodyElseReadsWhileTheLockIsHeld(t *testing.T) {
-	env, db := progtest.File(t), filepath.Join(t.TempDir(), "accounts.db")
-	a := progtest.Start(t, "A", env, "-db", db)
+	env, db := processes.File(t), filepath.Join(t.TempDir(), "accounts.db")
+	a := processes.Start(t, "A", env, "-db", db)
 	a.Line("the balance is 100;")
-	b := progtest.Start(t, "B", env, "-db", db)
+	b := processes.Start(t, "B", env, "-db", db)
 	a.Type("70")
 	a.Line("written: 70")
 	b.Line("the balance is 70;")

@@ -1,9 +1,14 @@
-// Api calls an interface of somebody else's, which takes one call at a time:
-// it charges each order that it is given. A call whose answer got lost is made
-// again under the same key, by which the other side knows it.
+// Api calls somebody else's API, which takes one call at a time and cannot check
+// tokens: it charges each order. A call without an answer is repeated under the
+// same idempotency key, so the order is charged once.
+//
+// If the program dies between a call and its answer, nobody knows whether the
+// order was charged: the next holder has another token, and so another key. If
+// the API remembers keys for long, store the key with the order before the call.
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"flag"
@@ -19,13 +24,12 @@ import (
 	"time"
 
 	"github.com/redlatch/redlatch"
-	"github.com/redlatch/redlatch/redis/direct"
-	"github.com/redlatch/redlatch/sqlite"
+	_ "github.com/redlatch/redlatch/store/sqlite" // for the file
 )
 
 var (
 	address = flag.String("url", "http://127.0.0.1:8080/charges", "where an order is charged")
-	tries   = flag.Int("tries", 5, "how often a call is made at the most")
+	tries   = flag.Int("tries", 5, "how many times to try a call")
 )
 
 const (
@@ -44,17 +48,14 @@ func main() {
 }
 
 func run(ctx context.Context, orders []string) error {
-	nodes, err := nodes()
-	if err != nil {
-		return err
-	}
-	locks, err := redlatch.New(nodes, redlatch.Options{})
+	// The servers of REDLATCH_NODES, or else a file of this machine.
+	locks, err := redlatch.Open(cmp.Or(os.Getenv("REDLATCH_NODES"), "sqlite:"), nil)
 	if err != nil {
 		return err
 	}
 	defer locks.Close()
 	for _, order := range orders {
-		err := locks.Do(ctx, "partner-api", redlatch.LockOptions{TTL: ttl, Wait: time.Minute}, func(ctx context.Context, lease *redlatch.Lease) error {
+		err := locks.Do(ctx, "partner-api", &redlatch.LockOptions{TTL: ttl, Wait: time.Minute}, func(ctx context.Context, lease *redlatch.Lease) error {
 			return charge(ctx, order, lease)
 		})
 		if err != nil {
@@ -117,20 +118,4 @@ func call(ctx context.Context, order, key string) error {
 		return fmt.Errorf("%w: %s", errFinal, resp.Status)
 	}
 	return errors.New(resp.Status)
-}
-
-// nodes returns the servers of REDLATCH_NODES, or else a file of this machine.
-func nodes() ([]redlatch.Node, error) {
-	if list := os.Getenv("REDLATCH_NODES"); list != "" {
-		return direct.Nodes(strings.Split(list, ",")...)
-	}
-	path, err := sqlite.DefaultPath()
-	if err != nil {
-		return nil, err
-	}
-	node, err := sqlite.Open(path)
-	if err != nil {
-		return nil, err
-	}
-	return []redlatch.Node{node}, nil
 }

@@ -11,10 +11,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/redlatch/redlatch/internal/progtest"
+	"github.com/redlatch/redlatch/internal/test/processes"
 )
 
-func TestMain(m *testing.M) { progtest.Main(m, main) }
+func TestMain(m *testing.M) { processes.Main(m, main) }
 
 // partner is the other side: it carries out each key once, loses the first
 // answer to every key, and notes who is there at the same time.
@@ -47,10 +47,10 @@ func TestPartnerIsCalledByOneAtATimeAndChargesOnce(t *testing.T) {
 	p := &partner{keys: map[string]int{}, charged: map[string]int{}}
 	server := httptest.NewServer(p)
 	defer server.Close()
-	env := progtest.File(t)
-	var all []*progtest.Process
+	env := processes.File(t)
+	var all []*processes.Process
 	for i := range 4 {
-		all = append(all, progtest.Start(t, fmt.Sprint("caller ", i), env, "-url", server.URL, fmt.Sprint("a", i), fmt.Sprint("b", i)))
+		all = append(all, processes.Start(t, fmt.Sprint("caller ", i), env, "-url", server.URL, fmt.Sprint("a", i), fmt.Sprint("b", i)))
 	}
 	for _, c := range all {
 		if code := c.Wait(); code != 0 {
@@ -86,7 +86,7 @@ func TestCallThatIsRefusedIsNotMadeAgain(t *testing.T) {
 		http.Error(w, "no such order", http.StatusNotFound)
 	}))
 	defer server.Close()
-	c := progtest.Start(t, "caller", progtest.File(t), "-url", server.URL, "a")
+	c := processes.Start(t, "caller", processes.File(t), "-url", server.URL, "a")
 	if code := c.Wait(); code != 1 || !strings.Contains(c.Said(), "order a: refused: 404") {
 		t.Errorf("exits with %d and says %q", code, c.Said())
 	}

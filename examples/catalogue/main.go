@@ -6,6 +6,7 @@ package main
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"database/sql"
 	"errors"
@@ -23,8 +24,7 @@ import (
 
 	"github.com/redlatch/redlatch"
 	"github.com/redlatch/redlatch/fence"
-	"github.com/redlatch/redlatch/redis/direct"
-	"github.com/redlatch/redlatch/sqlite"
+	_ "github.com/redlatch/redlatch/store/sqlite" // for the file
 )
 
 var (
@@ -58,11 +58,8 @@ type shop struct {
 }
 
 func run(ctx context.Context) error {
-	nodes, err := nodes()
-	if err != nil {
-		return err
-	}
-	locks, err := redlatch.New(nodes, redlatch.Options{})
+	// The servers of REDLATCH_NODES, or else a file of this machine.
+	locks, err := redlatch.Open(cmp.Or(os.Getenv("REDLATCH_NODES"), "sqlite:"), nil)
 	if err != nil {
 		return err
 	}
@@ -83,7 +80,7 @@ func run(ctx context.Context) error {
 
 	// Readers hold the lock together. A writer holds it alone; while it waits,
 	// no reader that comes later overtakes it.
-	lease, err := locks.Lock(ctx, "catalogue", redlatch.LockOptions{TTL: *ttl, Shared: !*rewrite})
+	lease, err := locks.Lock(ctx, "catalogue", &redlatch.LockOptions{TTL: *ttl, Shared: !*rewrite})
 	if err != nil {
 		return err
 	}
@@ -185,20 +182,4 @@ func (s *shop) ask(question string) (int, error) {
 		return 0, fmt.Errorf("nothing was typed: %w", err)
 	}
 	return strconv.Atoi(strings.TrimSpace(line))
-}
-
-// nodes returns the servers of REDLATCH_NODES, or else a file of this machine.
-func nodes() ([]redlatch.Node, error) {
-	if list := os.Getenv("REDLATCH_NODES"); list != "" {
-		return direct.Nodes(strings.Split(list, ",")...)
-	}
-	path, err := sqlite.DefaultPath()
-	if err != nil {
-		return nil, err
-	}
-	node, err := sqlite.Open(path)
-	if err != nil {
-		return nil, err
-	}
-	return []redlatch.Node{node}, nil
 }

@@ -8,24 +8,24 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/redlatch/redlatch/internal/progtest"
+	"github.com/redlatch/redlatch/internal/test/processes"
 	"github.com/redlatch/redlatch/node"
 )
 
-func TestMain(m *testing.M) { progtest.Main(m, main) }
+func TestMain(m *testing.M) { processes.Main(m, main) }
 
 // starter returns functions that start readers and writers of one catalogue.
-func starter(t *testing.T, env []string) (reader, writer func(name string) *progtest.Process) {
+func starter(t *testing.T, env []string) (reader, writer func(name string) *processes.Process) {
 	db := filepath.Join(t.TempDir(), "catalogue.db")
-	start := func(name string, more ...string) *progtest.Process {
-		return progtest.Start(t, name, env, append([]string{"-db", db, "-ttl", "2s"}, more...)...)
+	start := func(name string, more ...string) *processes.Process {
+		return processes.Start(t, name, env, append([]string{"-db", db, "-ttl", "2s"}, more...)...)
 	}
-	return func(name string) *progtest.Process { return start(name) },
-		func(name string) *progtest.Process { return start(name, "-rewrite") }
+	return func(name string) *processes.Process { return start(name) },
+		func(name string) *processes.Process { return start(name, "-rewrite") }
 }
 
 // finish types an answer, and waits for what comes of it.
-func finish(t *testing.T, p *progtest.Process, answer, want string) {
+func finish(t *testing.T, p *processes.Process, answer, want string) {
 	t.Helper()
 	p.Type(answer)
 	if want != "" {
@@ -37,9 +37,9 @@ func finish(t *testing.T, p *progtest.Process, answer, want string) {
 }
 
 func TestReadersReadTogetherAndTheWriterComesInOrder(t *testing.T) {
-	_, env := progtest.Quorum(t, 3)
+	_, env := processes.Quorum(t, 3)
 	reader, writer := starter(t, env)
-	var readers []*progtest.Process
+	var readers []*processes.Process
 	for i := range 3 {
 		readers = append(readers, reader(fmt.Sprint("reader ", i)))
 	}
@@ -47,9 +47,9 @@ func TestReadersReadTogetherAndTheWriterComesInOrder(t *testing.T) {
 		r.Line("edition 1: the price is 300; how many?") // all at once: none has ended
 	}
 	w := writer("writer")
-	progtest.Waiting(t, env, "catalogue", 1)
+	processes.Waiting(t, env, "catalogue", 1)
 	late := reader("late reader")
-	progtest.Waiting(t, env, "catalogue", 2)
+	processes.Waiting(t, env, "catalogue", 2)
 	for i, r := range readers {
 		finish(t, r, fmt.Sprint(i+1), fmt.Sprintf("ordered %d at 300", i+1))
 	}
@@ -60,7 +60,7 @@ func TestReadersReadTogetherAndTheWriterComesInOrder(t *testing.T) {
 	// The writer is a reader now, and holds the lock with the one that waited.
 	late.Line("edition 2: the price is 350; how many?")
 	next := writer("next writer")
-	look := progtest.Waiting(t, env, "catalogue", 1)
+	look := processes.Waiting(t, env, "catalogue", 1)
 	if len(look.Holders) != 2 || look.Holders[0].Mode != node.Shared || look.Holders[1].Mode != node.Shared {
 		t.Errorf("it is held by %+v, want two readers", look.Holders)
 	}
@@ -70,7 +70,7 @@ func TestReadersReadTogetherAndTheWriterComesInOrder(t *testing.T) {
 }
 
 func TestWriterThatWasPausedIsRefusedAfterAReader(t *testing.T) {
-	reader, writer := starter(t, progtest.File(t))
+	reader, writer := starter(t, processes.File(t))
 	w := writer("paused writer")
 	w.Line("the price is 300; the new one?")
 	w.Signal(syscall.SIGSTOP)
@@ -87,7 +87,7 @@ func TestWriterThatWasPausedIsRefusedAfterAReader(t *testing.T) {
 }
 
 func TestReaderThatWasPausedIsRefusedAfterAWriterAndNoOtherIs(t *testing.T) {
-	reader, writer := starter(t, progtest.File(t))
+	reader, writer := starter(t, processes.File(t))
 	r, other := reader("paused reader"), reader("reader")
 	r.Line("edition 1: the price is 300; how many?")
 	other.Line("edition 1: the price is 300; how many?")

@@ -3,6 +3,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"flag"
@@ -10,19 +11,17 @@ import (
 	"log"
 	"os"
 	"os/signal"
-	"strings"
 	"syscall"
 	"time"
 
 	"github.com/redlatch/redlatch"
-	"github.com/redlatch/redlatch/redis/direct"
-	"github.com/redlatch/redlatch/sqlite"
+	_ "github.com/redlatch/redlatch/store/sqlite" // for the file
 )
 
 var (
 	out = flag.String("out", "report.txt", "the file that the report goes to")
 	day = flag.String("day", time.Now().UTC().Format(time.DateOnly), "the day that the report is about")
-	ttl = flag.Duration("ttl", 10*time.Second, "after so long, the other machines go on without one that is dead")
+	ttl = flag.Duration("ttl", 10*time.Second, "another machine takes over from a dead one after this time")
 )
 
 func main() {
@@ -36,34 +35,31 @@ func main() {
 }
 
 func run(ctx context.Context) error {
-	nodes, err := nodes()
-	if err != nil {
-		return err
-	}
-	locks, err := redlatch.New(nodes, redlatch.Options{})
+	// The servers of REDLATCH_NODES, or else a file of this machine.
+	locks, err := redlatch.Open(cmp.Or(os.Getenv("REDLATCH_NODES"), "sqlite:"), nil)
 	if err != nil {
 		return err
 	}
 	defer locks.Close()
 
-	// The day is the occurrence: every machine must name it alike, so it is in
-	// UTC. Start the job some minutes after midnight UTC, or a machine whose
+	// The day is the occurrence: every machine must use the same name, so it is
+	// in UTC. Start the job some minutes after midnight UTC, or a machine whose
 	// clock is late names the day before.
 	opts := redlatch.LockOptions{TTL: *ttl, MaxHold: time.Hour}
-	ran, err := locks.Once(ctx, "nightly-report", *day, opts, func(ctx context.Context, lease *redlatch.Lease) error {
+	ran, err := locks.Once(ctx, "nightly-report", *day, &opts, func(ctx context.Context, lease *redlatch.Lease) error {
 		return report(lease.Token())
 	})
 	if err != nil {
-		return err // not done: the next machine, or the next start, tries again
+		return err // not completed: the next machine, or the next start, tries again
 	}
 	if !ran {
-		fmt.Println("not run here: the report of", *day, "is done")
+		fmt.Println("not run here: the report of", *day, "is completed")
 	}
 	return nil
 }
 
 // report is the work. It may run twice for one day, after a crash between the
-// work and the note that it is done.
+// work and the record of it.
 func report(token redlatch.Token) error {
 	f, err := os.OpenFile(*out, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o644)
 	if err != nil {
@@ -74,20 +70,4 @@ func report(token redlatch.Token) error {
 	}
 	fmt.Println("the report is written")
 	return f.Close()
-}
-
-// nodes returns the servers of REDLATCH_NODES, or else a file of this machine.
-func nodes() ([]redlatch.Node, error) {
-	if list := os.Getenv("REDLATCH_NODES"); list != "" {
-		return direct.Nodes(strings.Split(list, ",")...)
-	}
-	path, err := sqlite.DefaultPath()
-	if err != nil {
-		return nil, err
-	}
-	node, err := sqlite.Open(path)
-	if err != nil {
-		return nil, err
-	}
-	return []redlatch.Node{node}, nil
 }

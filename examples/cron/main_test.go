@@ -10,10 +10,10 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/redlatch/redlatch/internal/progtest"
+	"github.com/redlatch/redlatch/internal/test/processes"
 )
 
-func TestMain(m *testing.M) { progtest.Main(m, main) }
+func TestMain(m *testing.M) { processes.Main(m, main) }
 
 // lines returns the lines of a file; none if it does not exist.
 func lines(t *testing.T, path string) []string {
@@ -26,7 +26,7 @@ func lines(t *testing.T, path string) []string {
 }
 
 // ends waits for a process and checks its exit code.
-func ends(t *testing.T, p *progtest.Process, want int) {
+func ends(t *testing.T, p *processes.Process, want int) {
 	t.Helper()
 	if code := p.Wait(); code != want {
 		t.Errorf("exits with %d, want %d: %s", code, want, p.Said())
@@ -35,33 +35,33 @@ func ends(t *testing.T, p *progtest.Process, want int) {
 
 // Some come together, and some when the report is long done.
 func TestJobThatTenMachinesStartRunsOnce(t *testing.T) {
-	_, env := progtest.Quorum(t, 3)
+	_, env := processes.Quorum(t, 3)
 	report := filepath.Join(t.TempDir(), "report.txt")
 	said := map[string]int{}
 	for _, together := range []int{5, 1, 4} {
-		var machines []*progtest.Process
+		var machines []*processes.Process
 		for i := range together {
-			machines = append(machines, progtest.Start(t, fmt.Sprint("machine ", i), env, "-out", report, "-day", "2026-11-16"))
+			machines = append(machines, processes.Start(t, fmt.Sprint("machine ", i), env, "-out", report, "-day", "2026-11-16"))
 		}
 		for _, m := range machines {
 			ends(t, m, 0)
 			said[m.Said()]++
 		}
 	}
-	if said["the report is written"] != 1 || said["not run here: the report of 2026-11-16 is done"] != 9 {
+	if said["the report is written"] != 1 || said["not run here: the report of 2026-11-16 is completed"] != 9 {
 		t.Errorf("the machines say %v", said)
 	}
-	ends(t, progtest.Start(t, "the next day", env, "-out", report, "-day", "2026-11-17"), 0)
+	ends(t, processes.Start(t, "the next day", env, "-out", report, "-day", "2026-11-17"), 0)
 	if all := lines(t, report); len(all) != 2 || !strings.Contains(all[0], "2026-11-16") || !strings.Contains(all[1], "2026-11-17") {
 		t.Errorf("two days have the reports %q", all)
 	}
 }
 
 func TestJobThatFailedIsRunAgain(t *testing.T) {
-	env, dir := progtest.File(t), filepath.Join(t.TempDir(), "reports")
+	env, dir := processes.File(t), filepath.Join(t.TempDir(), "reports")
 	report := filepath.Join(dir, "report.txt")
-	start := func(name string) *progtest.Process {
-		return progtest.Start(t, name, env, "-out", report, "-day", "2026-11-16", "-ttl", "2s")
+	start := func(name string) *processes.Process {
+		return processes.Start(t, name, env, "-out", report, "-day", "2026-11-16", "-ttl", "2s")
 	}
 	failed := start("no folder")
 	ends(t, failed, 1)
@@ -75,8 +75,8 @@ func TestJobThatFailedIsRunAgain(t *testing.T) {
 	if err := syscall.Mkfifo(report, 0o644); err != nil {
 		t.Fatal(err)
 	}
-	killed := []*progtest.Process{start("killed"), start("killed too")}
-	progtest.Waiting(t, env, "nightly-report", 1)
+	killed := []*processes.Process{start("killed"), start("killed too")}
+	processes.Waiting(t, env, "nightly-report", 1)
 	for _, p := range killed {
 		p.Kill()
 	}

@@ -3,6 +3,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"flag"
 	"fmt"
@@ -17,13 +18,12 @@ import (
 	"time"
 
 	"github.com/redlatch/redlatch"
-	"github.com/redlatch/redlatch/redis/direct"
-	"github.com/redlatch/redlatch/sqlite"
+	_ "github.com/redlatch/redlatch/store/sqlite" // for the file
 )
 
 var (
 	listen = flag.String("listen", "127.0.0.1:0", "the address that the others redirect to")
-	ttl    = flag.Duration("ttl", 5*time.Second, "how long a dead leader is waited for")
+	ttl    = flag.Duration("ttl", 5*time.Second, "a dead leader is replaced after this time")
 )
 
 func main() {
@@ -47,14 +47,10 @@ func run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	nodes, err := nodes()
-	if err != nil {
-		return err
-	}
 	// The label is part of the owner, which every copy can see. So it is the
 	// place for the address.
 	address := socket.Addr().String()
-	locks, err := redlatch.New(nodes, redlatch.Options{Label: address})
+	locks, err := redlatch.Open(cmp.Or(os.Getenv("REDLATCH_NODES"), "sqlite:"), &redlatch.Options{Label: address})
 	if err != nil {
 		return err
 	}
@@ -66,7 +62,7 @@ func run(ctx context.Context) error {
 	go server.Serve(socket)
 	fmt.Println("listening on", address)
 	go s.follow(ctx, locks)
-	err = locks.Lead(ctx, "web", redlatch.LockOptions{TTL: *ttl}, s.lead)
+	err = locks.Lead(ctx, "web", &redlatch.LockOptions{TTL: *ttl}, s.lead)
 	if ctx.Err() != nil {
 		return nil
 	}
@@ -112,20 +108,4 @@ func (s *service) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	http.Redirect(w, r, "http://"+*address+r.URL.RequestURI(), http.StatusTemporaryRedirect)
-}
-
-// nodes returns the servers of REDLATCH_NODES, or else a file of this machine.
-func nodes() ([]redlatch.Node, error) {
-	if list := os.Getenv("REDLATCH_NODES"); list != "" {
-		return direct.Nodes(strings.Split(list, ",")...)
-	}
-	path, err := sqlite.DefaultPath()
-	if err != nil {
-		return nil, err
-	}
-	node, err := sqlite.Open(path)
-	if err != nil {
-		return nil, err
-	}
-	return []redlatch.Node{node}, nil
 }

@@ -12,19 +12,19 @@ import (
 	"time"
 
 	"github.com/redlatch/redlatch"
-	"github.com/redlatch/redlatch/internal/progtest"
+	"github.com/redlatch/redlatch/internal/test/processes"
 )
 
-func TestMain(m *testing.M) { progtest.Main(m, main) }
+func TestMain(m *testing.M) { processes.Main(m, main) }
 
 // web is a copy of the service, and where it listens.
 type web struct {
-	*progtest.Process
+	*processes.Process
 	url string
 }
 
 func start(t *testing.T, name string, env []string, ttl string) *web {
-	p := progtest.Start(t, name, env, "-ttl", ttl)
+	p := processes.Start(t, name, env, "-ttl", ttl)
 	return &web{p, "http://" + strings.TrimPrefix(p.Line("listening on "), "listening on ")}
 }
 
@@ -93,7 +93,7 @@ func without(all []*web, one *web) (rest []*web) {
 }
 
 func TestEveryCopyLeadsToTheLeaderAndToTheNextOne(t *testing.T) {
-	_, env := progtest.Quorum(t, 3)
+	_, env := processes.Quorum(t, 3)
 	var all []*web
 	for i := range 4 {
 		all = append(all, start(t, fmt.Sprint("copy ", i), env, "2s"))

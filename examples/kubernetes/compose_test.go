@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/redlatch/redlatch/internal/deploytest"
+	"github.com/redlatch/redlatch/internal/test/deploytest"
 )
 
 // composition is the part of the Compose format that the example uses. Any

@@ -23,7 +23,7 @@ import (
 	"sigs.k8s.io/json"
 	"sigs.k8s.io/yaml"
 
-	"github.com/redlatch/redlatch/internal/deploytest"
+	"github.com/redlatch/redlatch/internal/test/deploytest"
 )
 
 const root = "../.."

@@ -1,9 +1,10 @@
 // Leader is a service of which any number of copies run and one leads. When
-// the leader is told to stop, the next in line leads at once; when it dies,
-// after the time to live of its lock.
+// the leader gets a TERM, the next waiter leads at once; when it dies, after the
+// TTL of its lock. A shorter TTL is faster, and more sensitive to a slow network.
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"flag"
@@ -11,16 +12,14 @@ import (
 	"log"
 	"os"
 	"os/signal"
-	"strings"
 	"syscall"
 	"time"
 
 	"github.com/redlatch/redlatch"
-	"github.com/redlatch/redlatch/redis/direct"
-	"github.com/redlatch/redlatch/sqlite"
+	_ "github.com/redlatch/redlatch/store/sqlite" // for the file
 )
 
-var ttl = flag.Duration("ttl", 5*time.Second, "how long a dead leader is waited for")
+var ttl = flag.Duration("ttl", 5*time.Second, "a dead leader is replaced after this time")
 
 func main() {
 	log.SetFlags(0)
@@ -33,28 +32,24 @@ func main() {
 }
 
 func run(ctx context.Context) error {
-	nodes, err := nodes()
-	if err != nil {
-		return err
-	}
-	locks, err := redlatch.New(nodes, redlatch.Options{})
+	// The servers of REDLATCH_NODES, or else a file of this machine.
+	locks, err := redlatch.Open(cmp.Or(os.Getenv("REDLATCH_NODES"), "sqlite:"), nil)
 	if err != nil {
 		return err
 	}
 	defer locks.Close()
 
 	fmt.Println("following")
-	err = locks.Lead(ctx, "scheduler", redlatch.LockOptions{TTL: *ttl}, lead)
+	err = locks.Lead(ctx, "scheduler", &redlatch.LockOptions{TTL: *ttl}, lead)
 	if ctx.Err() != nil {
-		// Told to stop. Lead has released the lock, and that woke the next in
-		// line.
+		// A signal. Lead has released the lock, which notified the next waiter.
 		return nil
 	}
 	return err
 }
 
-// lead does the leader's work until ctx ends: because the service is told to
-// stop, because the lock is lost, or because it was held for MaxHold, a day.
+// lead does the leader's work until ctx ends: because of a signal, because the
+// lock is lost, or because it was held for MaxHold, a day.
 func lead(ctx context.Context, lease *redlatch.Lease) error {
 	fmt.Println("leading, token", lease.Token())
 	tick := time.NewTicker(time.Second)
@@ -63,7 +58,7 @@ func lead(ctx context.Context, lease *redlatch.Lease) error {
 		select {
 		case <-ctx.Done():
 			if cause := context.Cause(ctx); errors.Is(cause, redlatch.ErrLost) {
-				fmt.Println("no longer the leader:", cause) // Lead stands again
+				fmt.Println("no longer the leader:", cause) // Lead campaigns again
 			}
 			return nil
 		case <-tick.C:
@@ -72,25 +67,8 @@ func lead(ctx context.Context, lease *redlatch.Lease) error {
 	}
 }
 
-// schedule stands for the work. It hands the token to whatever it writes to,
-// so that a leader that was paused and does not know of its successor is
-// refused there.
+// schedule is a placeholder for the work. It passes the token to everything it
+// writes to, which then refuses a leader that was paused and was replaced.
 func schedule(_ context.Context, token redlatch.Token) {
 	fmt.Println("scheduling with token", token)
-}
-
-// nodes returns the servers of REDLATCH_NODES, or else a file of this machine.
-func nodes() ([]redlatch.Node, error) {
-	if list := os.Getenv("REDLATCH_NODES"); list != "" {
-		return direct.Nodes(strings.Split(list, ",")...)
-	}
-	path, err := sqlite.DefaultPath()
-	if err != nil {
-		return nil, err
-	}
-	node, err := sqlite.Open(path)
-	if err != nil {
-		return nil, err
-	}
-	return []redlatch.Node{node}, nil
 }

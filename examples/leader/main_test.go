@@ -8,13 +8,13 @@ import (
 	"testing"
 
 	"github.com/redlatch/redlatch"
-	"github.com/redlatch/redlatch/internal/progtest"
+	"github.com/redlatch/redlatch/internal/test/processes"
 )
 
-func TestMain(m *testing.M) { progtest.Main(m, main) }
+func TestMain(m *testing.M) { processes.Main(m, main) }
 
 // leads waits until the process leads, and returns its token.
-func leads(t *testing.T, p *progtest.Process) redlatch.Token {
+func leads(t *testing.T, p *processes.Process) redlatch.Token {
 	t.Helper()
 	text := strings.TrimPrefix(p.Line("leading, token "), "leading, token ")
 	token, err := redlatch.ParseToken(text)
@@ -25,10 +25,10 @@ func leads(t *testing.T, p *progtest.Process) redlatch.Token {
 }
 
 func TestLeadershipPassesOnWithAHigherToken(t *testing.T) {
-	servers, env := progtest.Quorum(t, 3)
-	a := progtest.Start(t, "A", env, "-ttl", "2s")
+	servers, env := processes.Quorum(t, 3)
+	a := processes.Start(t, "A", env, "-ttl", "2s")
 	first := leads(t, a)
-	b := progtest.Start(t, "B", env, "-ttl", "30s")
+	b := processes.Start(t, "B", env, "-ttl", "30s")
 	b.Line("following")
 
 	a.Kill()
@@ -38,7 +38,7 @@ func TestLeadershipPassesOnWithAHigherToken(t *testing.T) {
 	}
 
 	// B's lock would last for 30 s, so who leads before was handed it.
-	c := progtest.Start(t, "C", env, "-ttl", "2s")
+	c := processes.Start(t, "C", env, "-ttl", "2s")
 	c.Line("following")
 	b.Signal(syscall.SIGTERM)
 	if code := b.Wait(); code != 0 {

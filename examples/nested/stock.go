@@ -21,7 +21,7 @@ type Store struct {
 
 // Take takes some of an article off the shelf.
 func (s *Store) Take(ctx context.Context, article string, n int) error {
-	return s.Locks.Do(ctx, s.Shop, redlatch.LockOptions{}, func(ctx context.Context, lease *redlatch.Lease) error {
+	return s.Locks.Do(ctx, s.Shop, nil, func(ctx context.Context, lease *redlatch.Lease) error {
 		return s.take(ctx, lease, article, n)
 	})
 }
@@ -29,7 +29,7 @@ func (s *Store) Take(ctx context.Context, article string, n int) error {
 // TakeAll takes several articles, or none of them. It calls take, not Take: that
 // would ask for the lock which this function holds.
 func (s *Store) TakeAll(ctx context.Context, order map[string]int) error {
-	return s.Locks.Do(ctx, s.Shop, redlatch.LockOptions{}, func(ctx context.Context, lease *redlatch.Lease) error {
+	return s.Locks.Do(ctx, s.Shop, nil, func(ctx context.Context, lease *redlatch.Lease) error {
 		for article, n := range order {
 			if s.Count[article] < n {
 				return fmt.Errorf("%d of %s are left", s.Count[article], article)

@@ -8,11 +8,11 @@ import (
 	"testing"
 
 	"github.com/redlatch/redlatch"
-	"github.com/redlatch/redlatch/memory"
+	"github.com/redlatch/redlatch/store/memory"
 )
 
 func newStore(t *testing.T) *Store {
-	locks, err := redlatch.New(memory.Nodes(3), redlatch.Options{})
+	locks, err := redlatch.New(memory.Nodes(3), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -40,7 +40,7 @@ func TestFunctionsThatLockShareTheirWork(t *testing.T) {
 // without end.
 func TestLockInsideItselfIsAnErrorAtOnce(t *testing.T) {
 	s := newStore(t)
-	err := s.Locks.Do(t.Context(), s.Shop, redlatch.LockOptions{}, func(ctx context.Context, _ *redlatch.Lease) error {
+	err := s.Locks.Do(t.Context(), s.Shop, nil, func(ctx context.Context, _ *redlatch.Lease) error {
 		return s.Take(ctx, "tea", 1)
 	})
 	if !errors.Is(err, redlatch.ErrDeadlock) || !strings.Contains(err.Error(), s.Shop) {
@@ -53,7 +53,7 @@ func TestLockInsideItselfIsAnErrorAtOnce(t *testing.T) {
 
 func TestWorkIsRefusedWithoutTheRightLease(t *testing.T) {
 	s := newStore(t)
-	lease, err := s.Locks.Lock(t.Context(), "shop/2", redlatch.LockOptions{})
+	lease, err := s.Locks.Lock(t.Context(), "shop/2", nil)
 	if err != nil {
 		t.Fatal(err)
 	}

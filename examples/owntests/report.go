@@ -22,7 +22,7 @@ type Job struct {
 // Run writes the report, unless another copy is still at it after a second.
 func (j *Job) Run(ctx context.Context) error {
 	opts := redlatch.LockOptions{TTL: 5 * time.Second, Wait: time.Second}
-	err := j.Locks.Do(ctx, "report", opts, func(ctx context.Context, lease *redlatch.Lease) error {
+	err := j.Locks.Do(ctx, "report", &opts, func(ctx context.Context, lease *redlatch.Lease) error {
 		return j.Write(ctx, lease.Token())
 	})
 	if errors.Is(err, redlatch.ErrHeld) {

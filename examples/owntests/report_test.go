@@ -9,13 +9,13 @@ import (
 
 	"github.com/redlatch/redlatch"
 	"github.com/redlatch/redlatch/fence"
-	"github.com/redlatch/redlatch/memory"
+	"github.com/redlatch/redlatch/store/memory"
 )
 
 // newClient returns a client on the given nodes: another copy of the program,
 // as far as the lock is concerned.
 func newClient(t *testing.T, nodes []redlatch.Node) *redlatch.Client {
-	locks, err := redlatch.New(nodes, redlatch.Options{})
+	locks, err := redlatch.New(nodes, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -27,7 +27,7 @@ func newClient(t *testing.T, nodes []redlatch.Node) *redlatch.Client {
 func TestReportIsNotWrittenWhileAnotherCopyIsAtIt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		nodes := memory.Nodes(1)
-		if _, err := newClient(t, nodes).TryLock(t.Context(), "report", redlatch.LockOptions{}); err != nil {
+		if _, err := newClient(t, nodes).TryLock(t.Context(), "report", nil); err != nil {
 			t.Fatal(err)
 		}
 		job := &Job{Locks: newClient(t, nodes), Write: func(context.Context, redlatch.Token) error {
@@ -72,7 +72,7 @@ func TestReportIsWrittenAfterACrash(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		nodes := memory.Nodes(3)
 		crashed := redlatch.LockOptions{TTL: 800 * time.Millisecond, NoKeepAlive: true}
-		if _, err := newClient(t, nodes).TryLock(t.Context(), "report", crashed); err != nil {
+		if _, err := newClient(t, nodes).TryLock(t.Context(), "report", &crashed); err != nil {
 			t.Fatal(err)
 		}
 		written := false
@@ -90,13 +90,13 @@ func TestReportIsWrittenAfterACrash(t *testing.T) {
 // context before it writes. The store refuses it, by its token.
 func TestCopyThatWasPausedIsRefusedByTheStore(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		store, err := fence.NewGate(fence.GateOptions{})
+		store, err := fence.NewGate(nil)
 		if err != nil {
 			t.Fatal(err)
 		}
 		nodes := memory.Nodes(3)
 		paused := redlatch.LockOptions{TTL: 800 * time.Millisecond, NoKeepAlive: true}
-		lease, err := newClient(t, nodes).TryLock(t.Context(), "report", paused)
+		lease, err := newClient(t, nodes).TryLock(t.Context(), "report", &paused)
 		if err != nil {
 			t.Fatal(err)
 		}

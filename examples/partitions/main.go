@@ -1,9 +1,11 @@
 // Partitions consumes a log that is split into partitions, each by exactly one
-// consumer at a time. Start as many copies as there are machines; when one
-// dies, the others take its partitions over where it was.
+// consumer at a time. Start as many copies as there are machines; when one dies,
+// the others continue its partitions where it was. Offset and result are written
+// in one transaction that checks the token, so each message is handled once.
 package main
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	_ "embed"
@@ -23,15 +25,14 @@ import (
 
 	"github.com/redlatch/redlatch"
 	"github.com/redlatch/redlatch/fence"
-	"github.com/redlatch/redlatch/redis/direct"
-	"github.com/redlatch/redlatch/sqlite"
+	_ "github.com/redlatch/redlatch/store/sqlite" // for the file
 )
 
 var (
 	file   = flag.String("db", "partitions.db", "the database with the log")
-	create = flag.Bool("create", false, "make the tables, with some messages, and end")
-	most   = flag.Int("most", 4, "how many partitions one consumer takes at the most")
-	ttl    = flag.Duration("ttl", 5*time.Second, "how long the partitions of a dead consumer lie idle")
+	create = flag.Bool("create", false, "create the tables, with some messages, and exit")
+	most   = flag.Int("most", 4, "the most partitions that one consumer takes: what one machine can handle")
+	ttl    = flag.Duration("ttl", 5*time.Second, "another consumer takes the partitions of a dead one after this time")
 )
 
 //go:embed schema.sql
@@ -61,11 +62,8 @@ func run(ctx context.Context) error {
 	if err := db.QueryRowContext(ctx, "SELECT count(*) FROM partitions").Scan(&count); err != nil {
 		return fmt.Errorf("%w: -create makes the tables", err)
 	}
-	nodes, err := nodes()
-	if err != nil {
-		return err
-	}
-	locks, err := redlatch.New(nodes, redlatch.Options{})
+	// The servers of REDLATCH_NODES, or else a file of this machine.
+	locks, err := redlatch.Open(cmp.Or(os.Getenv("REDLATCH_NODES"), "sqlite:"), nil)
 	if err != nil {
 		return err
 	}
@@ -83,7 +81,7 @@ func work(ctx context.Context, locks *redlatch.Client, db *sql.DB, count int) {
 	for ctx.Err() == nil {
 		for _, p := range rand.Perm(count) {
 			opts := redlatch.LockOptions{TTL: *ttl, Tries: 1}
-			err := locks.Do(ctx, fmt.Sprintf("partition/%d", p), opts, func(ctx context.Context, lease *redlatch.Lease) error {
+			err := locks.Do(ctx, fmt.Sprintf("partition/%d", p), &opts, func(ctx context.Context, lease *redlatch.Lease) error {
 				return consume(ctx, db, p, lease.Token())
 			})
 			if err != nil && !errors.Is(err, redlatch.ErrHeld) && ctx.Err() == nil {
@@ -151,20 +149,4 @@ func wait(ctx context.Context, d time.Duration) {
 	case <-time.After(d):
 	case <-ctx.Done():
 	}
-}
-
-// nodes returns the servers of REDLATCH_NODES, or else a file of this machine.
-func nodes() ([]redlatch.Node, error) {
-	if list := os.Getenv("REDLATCH_NODES"); list != "" {
-		return direct.Nodes(strings.Split(list, ",")...)
-	}
-	path, err := sqlite.DefaultPath()
-	if err != nil {
-		return nil, err
-	}
-	node, err := sqlite.Open(path)
-	if err != nil {
-		return nil, err
-	}
-	return []redlatch.Node{node}, nil
 }

@@ -8,16 +8,16 @@ import (
 	"testing"
 	"time"
 
-	"github.com/redlatch/redlatch/internal/progtest"
+	"github.com/redlatch/redlatch/internal/test/processes"
 )
 
-func TestMain(m *testing.M) { progtest.Main(m, main) }
+func TestMain(m *testing.M) { processes.Main(m, main) }
 
 // newLog has the program make a log, and opens it.
 func newLog(t *testing.T) (*sql.DB, string) {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "log.db")
-	maker := progtest.Start(t, "maker", progtest.File(t), "-db", path, "-create")
+	maker := processes.Start(t, "maker", processes.File(t), "-db", path, "-create")
 	if code := maker.Wait(); code != 0 {
 		t.Fatalf("-create exits with %d: %s", code, maker.Said())
 	}
@@ -51,10 +51,10 @@ func TestEveryMessageIsHandledOnceThoughAConsumerDies(t *testing.T) {
 		}
 	}
 
-	env := progtest.File(t)
-	a := progtest.Start(t, "A", env, "-db", path, "-ttl", "1s")
+	env := processes.File(t)
+	a := processes.Start(t, "A", env, "-db", path, "-ttl", "1s")
 	results(partitions * perPartition / 10)
-	b := progtest.Start(t, "B", env, "-db", path, "-ttl", "1s")
+	b := processes.Start(t, "B", env, "-db", path, "-ttl", "1s")
 	a.Kill()
 	for range partitions {
 		b.Line("is ours from message")
@@ -82,11 +82,11 @@ func TestEveryMessageIsHandledOnceThoughAConsumerDies(t *testing.T) {
 // could take all.
 func TestNoPartitionHasTwoConsumers(t *testing.T) {
 	db, path := newLog(t)
-	env := progtest.File(t)
-	a := progtest.Start(t, "A", env, "-db", path, "-most", "2")
+	env := processes.File(t)
+	a := processes.Start(t, "A", env, "-db", path, "-most", "2")
 	a.Line("is ours from message")
 	a.Line("is ours from message")
-	b := progtest.Start(t, "B", env, "-db", path, "-most", "4")
+	b := processes.Start(t, "B", env, "-db", path, "-most", "4")
 	b.Line("is ours from message")
 	b.Line("is ours from message")
 	for begin := time.Now(); ; time.Sleep(5 * time.Millisecond) {

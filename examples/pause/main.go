@@ -2,7 +2,7 @@
 
 // Pause shows what a fencing token is for. A process takes a lock and is
 // stopped for longer than its lease; another takes the lock and writes; the
-// first one goes on where it was, and writes. With the fence its write is
+// first one continues where it was, and writes. With the fence its write is
 // refused; with -fence=false it overwrites the other's.
 //
 // It needs a Redis server for the lock. The row is in an SQLite file.
@@ -28,7 +28,6 @@ import (
 
 	"github.com/redlatch/redlatch"
 	"github.com/redlatch/redlatch/fence"
-	"github.com/redlatch/redlatch/redis/direct"
 )
 
 var (
@@ -156,20 +155,16 @@ func (p *process) end() {
 	p.cmd.Wait()
 }
 
-// hold is one of the holders: it takes the lock, and writes when it is told
-// to, trusting the lock as most programs do.
+// hold is one of the holders: it takes the lock, and writes on command,
+// trusting the lock as most programs do.
 func hold() error {
 	ctx := context.Background()
-	nodes, err := direct.Nodes(*server)
-	if err != nil {
-		return err
-	}
-	locks, err := redlatch.New(nodes, redlatch.Options{})
+	locks, err := redlatch.Open(*server, nil)
 	if err != nil {
 		return err
 	}
 	defer locks.Close()
-	lease, err := locks.Lock(ctx, "account/1", redlatch.LockOptions{TTL: ttl})
+	lease, err := locks.Lock(ctx, "account/1", &redlatch.LockOptions{TTL: ttl})
 	if err != nil {
 		return err
 	}
@@ -206,6 +201,6 @@ func open() (*sql.DB, *fence.SQL, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	guard, err := fence.NewSQL(db, fence.SQLite, fence.SQLOptions{})
+	guard, err := fence.NewSQL(db, fence.SQLite, nil)
 	return db, guard, err
 }

@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"github.com/redlatch/redlatch"
-	"github.com/redlatch/redlatch/redis/direct"
 )
 
 func main() {
@@ -25,17 +24,13 @@ func main() {
 func run(ctx context.Context) error {
 	// snippet: lock
 	// One server, or three or five independent ones: then a minority may fail.
-	nodes, err := direct.Nodes("redis://127.0.0.1:6379")
-	if err != nil {
-		return err
-	}
-	locks, err := redlatch.New(nodes, redlatch.Options{})
+	locks, err := redlatch.Open("redis://127.0.0.1:6379", nil)
 	if err != nil {
 		return err
 	}
 	defer locks.Close()
 
-	return locks.Do(ctx, "orders/42", redlatch.LockOptions{}, func(ctx context.Context, lease *redlatch.Lease) error {
+	return locks.Do(ctx, "orders/42", nil, func(ctx context.Context, lease *redlatch.Lease) error {
 		// The lock is extended while this runs. If that fails, ctx ends
 		// before another client can acquire the lock.
 		return work(ctx, lease.Token())

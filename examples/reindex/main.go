@@ -1,9 +1,14 @@
-// Reindex builds an index anew, batch by batch, which takes hours. It holds the
-// lock of the index, and hands it over between two batches if somebody waits for
-// it. With -add it adds one document now, which takes the lock for a moment.
+// Reindex rebuilds an index, batch by batch, which takes hours. It holds the lock
+// of the index, and hands it over between two batches if another client waits.
+// Each batch stores its progress, so the next holder continues there. With -add
+// it adds one document now, which takes the lock for a moment.
+//
+// Do not start it twice: two jobs that both hand over alternate for ever, every
+// quarter of a second. A lock of another name around the job prevents that.
 package main
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"errors"
@@ -12,7 +17,6 @@ import (
 	"log"
 	"os"
 	"os/signal"
-	"strings"
 	"syscall"
 	"time"
 
@@ -20,13 +24,12 @@ import (
 
 	"github.com/redlatch/redlatch"
 	"github.com/redlatch/redlatch/fence"
-	"github.com/redlatch/redlatch/redis/direct"
-	"github.com/redlatch/redlatch/sqlite"
+	_ "github.com/redlatch/redlatch/store/sqlite" // for the file
 )
 
 var (
 	file    = flag.String("db", "index.db", "the database; it is created if it does not exist")
-	add     = flag.String("add", "", "add this document and end")
+	add     = flag.String("add", "", "add this document and exit")
 	batches = flag.Int("batches", 100_000, "how many batches the index has")
 	takes   = flag.Duration("takes", 20*time.Millisecond, "how long a batch takes")
 	ttl     = flag.Duration("ttl", 5*time.Second, "time to live of the lock")
@@ -50,11 +53,8 @@ func main() {
 }
 
 func run(ctx context.Context) error {
-	nodes, err := nodes()
-	if err != nil {
-		return err
-	}
-	locks, err := redlatch.New(nodes, redlatch.Options{})
+	// The servers of REDLATCH_NODES, or else a file of this machine.
+	locks, err := redlatch.Open(cmp.Or(os.Getenv("REDLATCH_NODES"), "sqlite:"), nil)
 	if err != nil {
 		return err
 	}
@@ -74,11 +74,11 @@ func run(ctx context.Context) error {
 	x := &index{db, progress}
 	opts := redlatch.LockOptions{TTL: *ttl}
 	if *add != "" {
-		return locks.Do(ctx, "index", opts, x.add)
+		return locks.Do(ctx, "index", &opts, x.add)
 	}
 	for done := false; !done; {
 		// After a hand-over, Do waits behind those that wait already.
-		err := locks.Do(ctx, "index", opts, func(ctx context.Context, lease *redlatch.Lease) (err error) {
+		err := locks.Do(ctx, "index", &opts, func(ctx context.Context, lease *redlatch.Lease) (err error) {
 			done, err = x.reindex(ctx, lease)
 			return err
 		})
@@ -159,20 +159,4 @@ func (x *index) write(ctx context.Context, token redlatch.Token, set string, val
 		return err
 	}
 	return tx.Commit()
-}
-
-// nodes returns the servers of REDLATCH_NODES, or else a file of this machine.
-func nodes() ([]redlatch.Node, error) {
-	if list := os.Getenv("REDLATCH_NODES"); list != "" {
-		return direct.Nodes(strings.Split(list, ",")...)
-	}
-	path, err := sqlite.DefaultPath()
-	if err != nil {
-		return nil, err
-	}
-	node, err := sqlite.Open(path)
-	if err != nil {
-		return nil, err
-	}
-	return []redlatch.Node{node}, nil
 }

@@ -10,10 +10,10 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/redlatch/redlatch/internal/progtest"
+	"github.com/redlatch/redlatch/internal/test/processes"
 )
 
-func TestMain(m *testing.M) { progtest.Main(m, main) }
+func TestMain(m *testing.M) { processes.Main(m, main) }
 
 // number returns the number at the end of a line.
 func number(t *testing.T, line string) (n int) {
@@ -27,11 +27,11 @@ func number(t *testing.T, line string) (n int) {
 // handsOver starts a reindexing, and then one that adds a document. Without the
 // hand-over the document would wait for the whole index, which takes longer than
 // any step of this test may.
-func handsOver(t *testing.T, env []string, path string) *progtest.Process {
+func handsOver(t *testing.T, env []string, path string) *processes.Process {
 	t.Helper()
-	first := progtest.Start(t, "first", env, "-db", path)
+	first := processes.Start(t, "first", env, "-db", path)
 	first.Line("from batch 0")
-	add := progtest.Start(t, "urgent", env, "-db", path, "-add", "news")
+	add := processes.Start(t, "urgent", env, "-db", path, "-add", "news")
 	add.Line("added news")
 	if code := add.Wait(); code != 0 {
 		t.Errorf("the urgent one exits with %d: %s", code, add.Said())
@@ -44,7 +44,7 @@ func handsOver(t *testing.T, env []string, path string) *progtest.Process {
 }
 
 // ends ends a reindexing, and checks what it wrote.
-func ends(t *testing.T, p *progtest.Process, path string) {
+func ends(t *testing.T, p *processes.Process, path string) {
 	t.Helper()
 	p.Signal(syscall.SIGTERM)
 	if code := p.Wait(); code != 0 {
@@ -55,14 +55,14 @@ func ends(t *testing.T, p *progtest.Process, path string) {
 
 func TestReindexHandsOverBetweenBatchesAndContinues(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "index.db")
-	ends(t, handsOver(t, progtest.File(t), path), path)
+	ends(t, handsOver(t, processes.File(t), path), path)
 }
 
 func TestReindexContinuesAfterOneThatIsKilled(t *testing.T) {
-	_, env := progtest.Quorum(t, 3)
+	_, env := processes.Quorum(t, 3)
 	path := filepath.Join(t.TempDir(), "index.db")
 	first := handsOver(t, env, path)
-	second := progtest.Start(t, "second", env, "-db", path, "-ttl", "2s")
+	second := processes.Start(t, "second", env, "-db", path, "-ttl", "2s")
 	second.Line("from batch")
 	second.Kill()
 	first.Line("from batch")

@@ -4,6 +4,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"errors"
@@ -12,7 +13,6 @@ import (
 	"log"
 	"os"
 	"os/signal"
-	"strings"
 	"syscall"
 	"time"
 
@@ -20,14 +20,13 @@ import (
 
 	"github.com/redlatch/redlatch"
 	"github.com/redlatch/redlatch/fence"
-	"github.com/redlatch/redlatch/redis/direct"
-	"github.com/redlatch/redlatch/sqlite"
+	_ "github.com/redlatch/redlatch/store/sqlite" // for the file
 )
 
 var (
-	file = flag.String("db", "shop.db", "the database; it is made if it does not exist")
-	ttl  = flag.Duration("ttl", 10*time.Second, "after so long the others continue what one that died has begun")
-	slow = flag.Duration("slow", 0, "wait so long before each step, to have time to watch")
+	file = flag.String("db", "shop.db", "the database; it is created if it does not exist")
+	ttl  = flag.Duration("ttl", 10*time.Second, "another copy takes over from a dead one after this time")
+	slow = flag.Duration("slow", 0, "how long to wait before each step, to have time to watch")
 )
 
 // steps lead from an empty database to the present schema. New ones are added
@@ -49,11 +48,8 @@ func main() {
 }
 
 func run(ctx context.Context) error {
-	nodes, err := nodes()
-	if err != nil {
-		return err
-	}
-	locks, err := redlatch.New(nodes, redlatch.Options{})
+	// The servers of REDLATCH_NODES, or else a file of this machine.
+	locks, err := redlatch.Open(cmp.Or(os.Getenv("REDLATCH_NODES"), "sqlite:"), nil)
 	if err != nil {
 		return err
 	}
@@ -64,7 +60,7 @@ func run(ctx context.Context) error {
 	}
 	defer db.Close()
 
-	err = locks.Do(ctx, "schema/shop", redlatch.LockOptions{TTL: *ttl, MaxHold: time.Hour}, func(ctx context.Context, lease *redlatch.Lease) error {
+	err = locks.Do(ctx, "schema/shop", &redlatch.LockOptions{TTL: *ttl, MaxHold: time.Hour}, func(ctx context.Context, lease *redlatch.Lease) error {
 		return migrate(ctx, db, lease.Token())
 	})
 	if err != nil {
@@ -79,7 +75,7 @@ func run(ctx context.Context) error {
 // continues where this one ended, and a holder that was paused in between and
 // is late changes nothing.
 func migrate(ctx context.Context, db *sql.DB, token redlatch.Token) error {
-	guard, err := fence.NewSQL(db, fence.SQLite, fence.SQLOptions{})
+	guard, err := fence.NewSQL(db, fence.SQLite, nil)
 	if err != nil {
 		return err
 	}
@@ -115,20 +111,4 @@ func migrate(ctx context.Context, db *sql.DB, token redlatch.Token) error {
 		}
 		fmt.Println("step", done+1, "is done")
 	}
-}
-
-// nodes returns the servers of REDLATCH_NODES, or else a file of this machine.
-func nodes() ([]redlatch.Node, error) {
-	if list := os.Getenv("REDLATCH_NODES"); list != "" {
-		return direct.Nodes(strings.Split(list, ",")...)
-	}
-	path, err := sqlite.DefaultPath()
-	if err != nil {
-		return nil, err
-	}
-	node, err := sqlite.Open(path)
-	if err != nil {
-		return nil, err
-	}
-	return []redlatch.Node{node}, nil
 }

@@ -10,17 +10,17 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/redlatch/redlatch/internal/progtest"
+	"github.com/redlatch/redlatch/internal/test/processes"
 )
 
-func TestMain(m *testing.M) { progtest.Main(m, main) }
+func TestMain(m *testing.M) { processes.Main(m, main) }
 
 func TestCopiesThatStartTogetherTakeEachStepOnce(t *testing.T) {
-	_, env := progtest.Quorum(t, 3)
+	_, env := processes.Quorum(t, 3)
 	db := filepath.Join(t.TempDir(), "shop.db")
-	var copies []*progtest.Process
+	var copies []*processes.Process
 	for i := range 6 {
-		copies = append(copies, progtest.Start(t, fmt.Sprint("copy ", i), env, "-db", db))
+		copies = append(copies, processes.Start(t, fmt.Sprint("copy ", i), env, "-db", db))
 	}
 	var said strings.Builder
 	for _, c := range copies {
@@ -37,11 +37,11 @@ func TestCopiesThatStartTogetherTakeEachStepOnce(t *testing.T) {
 }
 
 func TestCopyThatIsKilledIsContinuedByTheNext(t *testing.T) {
-	env, db := progtest.File(t), filepath.Join(t.TempDir(), "shop.db")
-	a := progtest.Start(t, "A", env, "-db", db, "-ttl", "1s", "-slow", "1s")
+	env, db := processes.File(t), filepath.Join(t.TempDir(), "shop.db")
+	a := processes.Start(t, "A", env, "-db", db, "-ttl", "1s", "-slow", "1s")
 	a.Line("step 1 is done")
 	a.Signal(syscall.SIGKILL)
-	b := progtest.Start(t, "B", env, "-db", db)
+	b := processes.Start(t, "B", env, "-db", db)
 	b.Line("step 2 is done")
 	b.Line("step 3 is done")
 	b.Line("serving with schema 3")
@@ -51,7 +51,7 @@ func TestCopyThatIsKilledIsContinuedByTheNext(t *testing.T) {
 }
 
 func TestCopyThatIsTooOldDoesNotServe(t *testing.T) {
-	env, path := progtest.File(t), filepath.Join(t.TempDir(), "shop.db")
+	env, path := processes.File(t), filepath.Join(t.TempDir(), "shop.db")
 	db, err := sql.Open("sqlite", path)
 	if err != nil {
 		t.Fatal(err)
@@ -60,7 +60,7 @@ func TestCopyThatIsTooOldDoesNotServe(t *testing.T) {
 	if _, err := db.Exec("PRAGMA user_version = 4"); err != nil {
 		t.Fatal(err)
 	}
-	a := progtest.Start(t, "A", env, "-db", path)
+	a := processes.Start(t, "A", env, "-db", path)
 	a.Line("the database has schema 4, and this version knows 3: it is too old")
 	if code := a.Wait(); code != 1 {
 		t.Errorf("exits with %d: %s", code, a.Said())

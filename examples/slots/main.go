@@ -1,9 +1,13 @@
-// Slots transcodes films on devices that any machine can reach and that can do
-// one film each at a time. Any number of copies run; as many of them work as
-// there are devices. The slot of the lock names the device.
+// Slots transcodes films on devices that any machine can reach, each device one
+// film at a time. Any number of copies run; as many of them work as there are
+// devices. The slot of the lock names the device.
+//
+// All copies must set the same number of slots. Each device checks tokens by
+// itself: the holder of one slot may have a lower token than that of another.
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"flag"
@@ -19,13 +23,12 @@ import (
 
 	"github.com/redlatch/redlatch"
 	"github.com/redlatch/redlatch/fence"
-	"github.com/redlatch/redlatch/redis/direct"
-	"github.com/redlatch/redlatch/sqlite"
+	_ "github.com/redlatch/redlatch/store/sqlite" // for the file
 )
 
 var (
 	list = flag.String("devices", "", "the URLs of the devices, with commas; the same list, in the same order, on every machine")
-	ttl  = flag.Duration("ttl", 5*time.Second, "how long the device of a dead copy stays idle")
+	ttl  = flag.Duration("ttl", 5*time.Second, "another copy takes the device of a dead one after this time")
 )
 
 func main() {
@@ -39,11 +42,8 @@ func main() {
 }
 
 func run(ctx context.Context, devices, films []string) error {
-	nodes, err := nodes()
-	if err != nil {
-		return err
-	}
-	locks, err := redlatch.New(nodes, redlatch.Options{})
+	// The servers of REDLATCH_NODES, or else a file of this machine.
+	locks, err := redlatch.Open(cmp.Or(os.Getenv("REDLATCH_NODES"), "sqlite:"), nil)
 	if err != nil {
 		return err
 	}
@@ -52,7 +52,7 @@ func run(ctx context.Context, devices, films []string) error {
 	opts := redlatch.LockOptions{TTL: *ttl, Slots: len(devices)}
 	for _, film := range films {
 		for done := false; !done; {
-			err := locks.Do(ctx, "transcoders", opts, func(ctx context.Context, lease *redlatch.Lease) error {
+			err := locks.Do(ctx, "transcoders", &opts, func(ctx context.Context, lease *redlatch.Lease) error {
 				return transcode(ctx, devices[lease.Slot()], film, lease.Token())
 			})
 			switch {
@@ -94,20 +94,4 @@ func transcode(ctx context.Context, device, film string, token redlatch.Token) e
 	}
 	fmt.Println(film, "is done")
 	return nil
-}
-
-// nodes returns the servers of REDLATCH_NODES, or else a file of this machine.
-func nodes() ([]redlatch.Node, error) {
-	if list := os.Getenv("REDLATCH_NODES"); list != "" {
-		return direct.Nodes(strings.Split(list, ",")...)
-	}
-	path, err := sqlite.DefaultPath()
-	if err != nil {
-		return nil, err
-	}
-	node, err := sqlite.Open(path)
-	if err != nil {
-		return nil, err
-	}
-	return []redlatch.Node{node}, nil
 }

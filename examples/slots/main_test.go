@@ -14,10 +14,10 @@ import (
 	"time"
 
 	"github.com/redlatch/redlatch/fence"
-	"github.com/redlatch/redlatch/internal/progtest"
+	"github.com/redlatch/redlatch/internal/test/processes"
 )
 
-func TestMain(m *testing.M) { progtest.Main(m, main) }
+func TestMain(m *testing.M) { processes.Main(m, main) }
 
 // park is some devices. Each checks tokens, as the resource of one slot.
 type park struct {
@@ -42,11 +42,11 @@ type work struct {
 func newPark(t *testing.T, count int) *park {
 	p := &park{t: t, busy: map[int]*work{}, paused: map[string]bool{}, blocked: make(chan struct{})}
 	for i := range count {
-		gate, err := fence.NewGate(fence.GateOptions{})
+		gate, err := fence.NewGate(nil)
 		if err != nil {
 			t.Fatal(err)
 		}
-		check, err := fence.Middleware(gate, fence.MiddlewareOptions{})
+		check, err := fence.Middleware(gate, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -131,24 +131,24 @@ func (p *park) await(what string, right func(films []string) bool) []string {
 	}
 }
 
-func (p *park) start(name string, env []string) *progtest.Process {
+func (p *park) start(name string, env []string) *processes.Process {
 	var urls []string
 	for _, d := range p.devices {
 		urls = append(urls, d.URL)
 	}
-	return progtest.Start(p.t, name, env, "-devices", strings.Join(urls, ","), "-ttl", "2s", name)
+	return processes.Start(p.t, name, env, "-devices", strings.Join(urls, ","), "-ttl", "2s", name)
 }
 
 func TestAsManyWorkAsThereAreDevicesAndEachOnItsOwn(t *testing.T) {
-	_, env := progtest.Quorum(t, 3)
+	_, env := processes.Quorum(t, 3)
 	p := newPark(t, 3)
-	copies := map[string]*progtest.Process{}
+	copies := map[string]*processes.Process{}
 	for i := range 6 {
 		film := fmt.Sprint("film-", i)
 		copies[film] = p.start(film, env)
 	}
 	first := p.await("three are worked on", func(films []string) bool { return len(films) == 3 })
-	progtest.Waiting(t, env, "transcoders", 3)
+	processes.Waiting(t, env, "transcoders", 3)
 
 	// The slot of a copy that is killed is free when its lock has expired.
 	copies[first[0]].Kill()
@@ -174,7 +174,7 @@ func TestAsManyWorkAsThereAreDevicesAndEachOnItsOwn(t *testing.T) {
 // A copy is paused while its device works, and its slot is given to another. Its
 // film is done again, and not beside the other's.
 func TestCopyThatWasPausedAsksForAnotherSlot(t *testing.T) {
-	env := progtest.File(t)
+	env := processes.File(t)
 	p := newPark(t, 1)
 	a := p.start("film-a", env)
 	p.await("film-a is worked on", func(films []string) bool { return slices.Equal(films, []string{"film-a"}) })
@@ -185,7 +185,7 @@ func TestCopyThatWasPausedAsksForAnotherSlot(t *testing.T) {
 	p.pause("film-a", false)
 	a.Signal(syscall.SIGCONT)
 	a.Line("film-a again")
-	progtest.Waiting(t, env, "transcoders", 1)
+	processes.Waiting(t, env, "transcoders", 1)
 	p.open()
 	b.Line("film-b is done")
 	a.Line("film-a is done")

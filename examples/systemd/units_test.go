@@ -13,7 +13,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/redlatch/redlatch/internal/deploytest"
+	"github.com/redlatch/redlatch/internal/test/deploytest"
 )
 
 func TestMain(m *testing.M) { deploytest.Main(m) }

@@ -1,9 +1,11 @@
-// Transfer moves money from one account to another, some times over. The amount
-// has to be approved by somebody who takes a while, so no transaction of the
-// database can be held open meanwhile: both accounts are locked instead.
+// Transfer moves money from one account to another, several times. The approval of
+// the amount takes a while, so it locks both accounts instead of keeping a
+// transaction of the database open. Each account has its own lease and token, and
+// both rows change in one transaction: locks do not make two writes one.
 package main
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"errors"
@@ -12,7 +14,6 @@ import (
 	"log"
 	"os"
 	"os/signal"
-	"strings"
 	"syscall"
 	"time"
 
@@ -20,8 +21,7 @@ import (
 
 	"github.com/redlatch/redlatch"
 	"github.com/redlatch/redlatch/fence"
-	"github.com/redlatch/redlatch/redis/direct"
-	"github.com/redlatch/redlatch/sqlite"
+	_ "github.com/redlatch/redlatch/store/sqlite" // for the file
 )
 
 var (
@@ -50,11 +50,8 @@ func main() {
 }
 
 func run(ctx context.Context) error {
-	nodes, err := nodes()
-	if err != nil {
-		return err
-	}
-	locks, err := redlatch.New(nodes, redlatch.Options{})
+	// The servers of REDLATCH_NODES, or else a file of this machine.
+	locks, err := redlatch.Open(cmp.Or(os.Getenv("REDLATCH_NODES"), "sqlite:"), nil)
 	if err != nil {
 		return err
 	}
@@ -86,7 +83,7 @@ func transfer(ctx context.Context, locks *redlatch.Client, db *sql.DB, from, to,
 	// In one call: LockAll sorts the names. Two transfers in opposite directions,
 	// each of which locked the account that pays first, would wait for each
 	// other.
-	leases, err := locks.LockAll(ctx, []string{account(from), account(to)}, redlatch.LockOptions{TTL: *ttl})
+	leases, err := locks.LockAll(ctx, []string{account(from), account(to)}, &redlatch.LockOptions{TTL: *ttl})
 	if err != nil {
 		return err
 	}
@@ -141,20 +138,4 @@ func approve(ctx context.Context, balance, amount int) error {
 	case <-ctx.Done():
 		return context.Cause(ctx)
 	}
-}
-
-// nodes returns the servers of REDLATCH_NODES, or else a file of this machine.
-func nodes() ([]redlatch.Node, error) {
-	if list := os.Getenv("REDLATCH_NODES"); list != "" {
-		return direct.Nodes(strings.Split(list, ",")...)
-	}
-	path, err := sqlite.DefaultPath()
-	if err != nil {
-		return nil, err
-	}
-	node, err := sqlite.Open(path)
-	if err != nil {
-		return nil, err
-	}
-	return []redlatch.Node{node}, nil
 }

@@ -9,10 +9,10 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/redlatch/redlatch/internal/progtest"
+	"github.com/redlatch/redlatch/internal/test/processes"
 )
 
-func TestMain(m *testing.M) { progtest.Main(m, main) }
+func TestMain(m *testing.M) { processes.Main(m, main) }
 
 // bank is a database that the test's processes share.
 type bank struct {
@@ -21,9 +21,9 @@ type bank struct {
 	path string
 }
 
-func (b *bank) start(from, to int, more ...string) *progtest.Process {
+func (b *bank) start(from, to int, more ...string) *processes.Process {
 	args := []string{"-db", b.path, "-from", fmt.Sprint(from), "-to", fmt.Sprint(to)}
-	return progtest.Start(b, fmt.Sprintf("from %d to %d", from, to), b.env, append(args, more...)...)
+	return processes.Start(b, fmt.Sprintf("from %d to %d", from, to), b.env, append(args, more...)...)
 }
 
 // expect checks the balances.
@@ -45,9 +45,9 @@ func (b *bank) expect(want ...int) {
 // With locks taken in the order of the arguments these wait for each other; with
 // no locks some transfers are lost.
 func TestTransfersInEveryDirectionEndAndLoseNothing(t *testing.T) {
-	_, env := progtest.Quorum(t, 3)
+	_, env := processes.Quorum(t, 3)
 	b := &bank{t, env, filepath.Join(t.TempDir(), "bank.db")}
-	var all []*progtest.Process
+	var all []*processes.Process
 	for _, way := range [][3]int{{1, 2, 1}, {2, 1, 2}, {2, 3, 3}, {3, 2, 4}, {3, 1, 5}, {1, 3, 6}} {
 		all = append(all, b.start(way[0], way[1], "-amount", fmt.Sprint(way[2]), "-times", "10"))
 	}
@@ -60,7 +60,7 @@ func TestTransfersInEveryDirectionEndAndLoseNothing(t *testing.T) {
 }
 
 func TestTransferThatIsKilledOrPausedMovesNothing(t *testing.T) {
-	b := &bank{t, progtest.File(t), filepath.Join(t.TempDir(), "bank.db")}
+	b := &bank{t, processes.File(t), filepath.Join(t.TempDir(), "bank.db")}
 	killed := b.start(1, 2, "-amount", "100", "-approval", "1h", "-ttl", "2s")
 	paused := b.start(3, 4, "-amount", "200", "-approval", "1h", "-ttl", "2s")
 	killed.Line("asking for the approval of 100")

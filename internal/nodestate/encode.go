@@ -11,7 +11,7 @@ import (
 )
 
 // This file writes entries and markers as bytes, for nodes that store them whole.
-// Equal states have equal bytes.
+// Equal states have equal bytes. A state is written and read by the same walk.
 
 // encoding is the version of the format. It is the first byte.
 const encoding = 1
@@ -20,217 +20,194 @@ var errEncoding = errors.New("the stored state cannot be read: it is damaged, or
 
 // AppendTo appends the entry. Times are in microseconds.
 func (e *Entry) AppendTo(b []byte) []byte {
-	w := encoder{append(b, encoding)}
-	w.int(int64(len(e.Holders)))
-	for _, h := range e.Holders {
-		w.text(h.Value)
-		w.int(int64(h.Token))
-		w.time(h.Until)
-		w.share(h.Share)
-	}
-	w.int(int64(e.Fence))
-	w.int(int64(e.Floor))
-	w.time(e.FenceUntil)
-	w.time(e.Released)
-	q := &e.Queue
-	w.int(int64(len(q.Waiters)))
-	for _, x := range q.Waiters {
-		w.text(x.Value)
-		w.int(x.Ticket)
-		w.share(x.Share)
-	}
-	if len(q.Waiters) > 0 {
-		w.text(q.Head)
-		w.time(q.Lapses)
-		w.int(int64(q.Notice))
-		w.text(q.Near)
-		w.bool(q.NearTurn)
-		w.int(int64(len(q.Called)))
-		for _, v := range q.Called {
-			w.text(v)
-		}
-		w.int(int64(q.Reach))
-		w.time(q.Touched)
-	}
-	m := &e.Marks
-	w.time(m.Since)
-	w.time(m.Until)
-	w.int(int64(len(m.Done)))
-	for _, o := range slices.Sorted(maps.Keys(m.Done)) {
-		w.text(o)
-		w.time(m.Done[o])
-	}
-	return w.b
+	c := codec{b: append(b, encoding), writes: true}
+	e.code(&c)
+	return c.b
 }
 
 // DecodeEntry reads what AppendTo wrote. No bytes are an entry that was never
 // used.
 func DecodeEntry(b []byte) (e Entry, err error) {
-	if len(b) == 0 {
+	if len(b) == 0 || decode(b, e.code) {
 		return e, nil
 	}
-	r := decoder{b: b[1:], bad: b[0] != encoding}
-	for range r.count() {
-		e.Holders = append(e.Holders, node.Holder{Value: r.text(), Token: node.Token(r.int()), Until: r.time(), Share: r.share()})
-	}
-	e.Fence, e.Floor, e.FenceUntil, e.Released = node.Token(r.int()), node.Token(r.int()), r.time(), r.time()
+	return Entry{}, errEncoding
+}
+
+func (e *Entry) code(c *codec) {
+	list(c, &e.Holders, func(h *node.Holder) {
+		c.text(&h.Value)
+		number(c, &h.Token)
+		c.time(&h.Until)
+		c.share(&h.Share)
+	})
+	number(c, &e.Fence)
+	number(c, &e.Floor)
+	c.time(&e.FenceUntil)
+	list(c, &e.Ended, func(x *Ended) {
+		c.text(&x.Value)
+		c.time(&x.Until)
+	})
 	q := &e.Queue
-	for range r.count() {
-		q.Waiters = append(q.Waiters, node.Waiter{Value: r.text(), Ticket: r.int(), Share: r.share()})
-	}
+	list(c, &q.Waiters, func(w *node.Waiter) {
+		c.text(&w.Value)
+		number(c, &w.Ticket)
+		c.share(&w.Share)
+	})
 	if len(q.Waiters) > 0 {
-		q.Head, q.Lapses, q.Notice, q.Near, q.NearTurn = r.text(), r.time(), Notice(r.int()), r.text(), r.bool()
-		for range r.count() {
-			q.Called = append(q.Called, r.text())
+		c.text(&q.Head)
+		c.time(&q.Lapses)
+		number(c, &q.Notice)
+		c.text(&q.Near)
+		c.bool(&q.NearTurn)
+		list(c, &q.Called, c.text)
+		number(c, &q.Reach)
+		c.time(&q.Touched)
+	}
+	e.Records.code(c)
+}
+
+func (r *Records) code(c *codec) {
+	c.time(&r.Begun)
+	c.time(&r.Since)
+	c.time(&r.Until)
+	c.text(&r.Server)
+	c.bool(&r.Whole)
+	occurrences := slices.Sorted(maps.Keys(r.Completed))
+	list(c, &occurrences, func(o *string) {
+		c.text(o)
+		until := r.Completed[*o]
+		if c.time(&until); !c.writes {
+			r.complete(*o, until)
 		}
-		q.Reach, q.Touched = int(r.int()), r.time()
-	}
-	m := &e.Marks
-	m.Since, m.Until = r.time(), r.time()
-	for range r.count() {
-		if m.Done == nil {
-			m.Done = map[string]time.Time{}
-		}
-		o := r.text()
-		m.Done[o] = r.time()
-	}
-	if r.bad || len(r.b) > 0 {
-		return Entry{}, errEncoding
-	}
-	return e, nil
+	})
 }
 
 // AppendTo appends the marker.
 func (m *Marker) AppendTo(b []byte) []byte {
-	w := encoder{append(b, encoding)}
-	g := &m.Guard
-	w.text(m.ID)
-	w.text(g.List)
-	w.text(g.Nodes)
-	w.int(int64(g.MaxTTL))
-	w.int(int64(g.Window))
-	w.int(int64(g.Quarantine))
-	w.int(int64(g.Replicas))
-	w.int(int64(g.ReplicaLag))
-	w.time(m.TrustedFrom)
-	w.text(m.Reason)
-	return w.b
+	c := codec{b: append(b, encoding), writes: true}
+	m.code(&c)
+	return c.b
 }
 
 // DecodeMarker reads what AppendTo wrote. No bytes are no marker.
 func DecodeMarker(b []byte) (m Marker, err error) {
-	if len(b) == 0 {
+	if len(b) == 0 || decode(b, m.code) {
 		return m, nil
 	}
-	r := decoder{b: b[1:], bad: b[0] != encoding}
-	m.ID = r.text()
-	m.Guard = node.Guard{List: r.text(), Nodes: r.text(), MaxTTL: time.Duration(r.int()), Window: time.Duration(r.int()),
-		Quarantine: time.Duration(r.int()), Replicas: int(r.int()), ReplicaLag: time.Duration(r.int())}
-	m.TrustedFrom, m.Reason = r.time(), r.text()
-	if r.bad || len(r.b) > 0 {
-		return Marker{}, errEncoding
-	}
-	return m, nil
+	return Marker{}, errEncoding
 }
 
-// Over returns when nothing of the entry matters any more.
-func (e *Entry) Over() (t time.Time) {
-	t = later(e.FenceUntil, e.Marks.Until)
-	for _, h := range e.Holders {
-		t = later(t, h.Until)
-	}
-	for _, until := range e.Marks.Done {
-		t = later(t, until)
-	}
-	if !e.Queue.empty() {
-		t = later(t, e.Queue.Touched.Add(queueRetention))
-	}
-	return t
+func (m *Marker) code(c *codec) {
+	g := &m.Guard
+	c.text(&m.ID)
+	c.text(&g.List)
+	c.text(&g.Nodes)
+	number(c, &g.MaxTTL)
+	number(c, &g.Window)
+	number(c, &g.Quarantine)
+	number(c, &g.Replicas)
+	number(c, &g.ReplicaLag)
+	number(c, &g.Generation)
+	c.time(&m.TrustedFrom)
+	c.text(&m.Reason)
+	number(c, &m.Epoch)
+	c.text((*string)(&m.Epochs))
 }
 
-type encoder struct{ b []byte }
-
-func (w *encoder) int(x int64) { w.b = binary.AppendVarint(w.b, x) }
-
-func (w *encoder) text(s string) {
-	w.int(int64(len(s)))
-	w.b = append(w.b, s...)
+// codec writes values, or reads what it wrote. After an error bad is set, and it
+// reads zeros.
+type codec struct {
+	b      []byte
+	writes bool
+	bad    bool
 }
 
-func (w *encoder) bool(x bool) {
-	if x {
-		w.int(1)
-	} else {
-		w.int(0)
+// decode reads a state, and reports whether it is whole.
+func decode(b []byte, code func(*codec)) bool {
+	c := codec{b: b[1:], bad: b[0] != encoding}
+	code(&c)
+	return !c.bad && len(c.b) == 0
+}
+
+func (c *codec) fail() { c.b, c.bad = nil, true }
+
+// number writes or reads a number.
+func number[T ~int | ~int64 | ~uint64 | ~uint8](c *codec, x *T) {
+	if c.writes {
+		c.b = binary.AppendVarint(c.b, int64(*x))
+		return
 	}
-}
-
-// time writes a time; 0 is none.
-func (w *encoder) time(t time.Time) {
-	if t.IsZero() {
-		w.int(0)
-	} else {
-		w.int(t.UnixMicro())
-	}
-}
-
-func (w *encoder) share(s node.Share) { w.b = append(w.b, byte(s.Mode), s.Slots, s.Slot) }
-
-// decoder reads what an encoder wrote. After an error bad is set, and it returns
-// zeros.
-type decoder struct {
-	b   []byte
-	bad bool
-}
-
-func (r *decoder) fail() { r.b, r.bad = nil, true }
-
-func (r *decoder) int() int64 {
-	x, n := binary.Varint(r.b)
+	v, n := binary.Varint(c.b)
 	if n <= 0 {
-		r.fail()
-		return 0
+		c.fail()
+		return
 	}
-	r.b = r.b[n:]
-	return x
+	*x, c.b = T(v), c.b[n:]
 }
 
-// count reads the number of parts that follow, each of a byte at least.
-func (r *decoder) count() int64 {
-	n := r.int()
-	if n < 0 || n > int64(len(r.b)) {
-		r.fail()
+// list writes or reads a list, whose elements have a byte at least.
+func list[S ~[]T, T any](c *codec, all *S, each func(*T)) {
+	n := c.size(len(*all))
+	if !c.writes && n > 0 {
+		*all = make(S, n)
+	}
+	for i := range *all {
+		each(&(*all)[i])
+	}
+}
+
+// size writes or reads how many bytes or elements follow.
+func (c *codec) size(n int) int {
+	number(c, &n)
+	if !c.writes && (n < 0 || n > len(c.b)) {
+		c.fail()
 		return 0
 	}
 	return n
 }
 
-func (r *decoder) text() string {
-	n := r.count()
-	s := string(r.b[:n])
-	r.b = r.b[n:]
-	return s
+func (c *codec) text(s *string) {
+	n := c.size(len(*s))
+	if c.writes {
+		c.b = append(c.b, *s...)
+		return
+	}
+	*s, c.b = string(c.b[:n]), c.b[n:]
 }
 
-func (r *decoder) bool() bool { return r.int() != 0 }
-
-func (r *decoder) time() time.Time {
-	us := r.int()
-	if us == 0 {
-		return time.Time{}
+func (c *codec) bool(x *bool) {
+	var n uint8
+	if *x {
+		n = 1
 	}
-	return time.UnixMicro(us)
+	number(c, &n)
+	*x = n != 0
 }
 
-func (r *decoder) share() node.Share {
-	if len(r.b) < 3 {
-		r.fail()
-		return node.Share{}
+// time writes or reads a time; 0 is none.
+func (c *codec) time(t *time.Time) {
+	var us int64
+	if !t.IsZero() {
+		us = t.UnixMicro()
 	}
-	s := node.Share{Mode: node.Mode(r.b[0]), Slots: r.b[1], Slot: r.b[2]}
-	r.b = r.b[3:]
-	if s.Check() != nil {
-		r.fail()
+	number(c, &us)
+	if !c.writes && us != 0 {
+		*t = time.UnixMicro(us)
 	}
-	return s
+}
+
+func (c *codec) share(s *node.Share) {
+	if c.writes {
+		c.b = append(c.b, byte(s.Mode), s.Slots, s.Slot)
+		return
+	}
+	if len(c.b) < 3 {
+		c.fail()
+		return
+	}
+	*s = node.Share{Mode: node.Mode(c.b[0]), Slots: c.b[1], Slot: c.b[2]}
+	if c.b = c.b[3:]; s.Check() != nil {
+		c.fail()
+	}
 }

@@ -19,20 +19,27 @@ type Entry struct {
 	Fence      node.Token
 	Floor      node.Token
 	FenceUntil time.Time
-	// Released is the last time at which a share may have been released. It is
-	// zero if that is not known: an exclusive holder came in between.
-	Released time.Time
+	// Ended are values that were released while a repair of them may be in
+	// flight.
+	Ended []Ended
 
-	Queue Queue
-	Marks Marks
+	Queue   Queue
+	Records Records
+}
+
+// Ended is a value that is not repaired until then.
+type Ended struct {
+	Value string
+	Until time.Time
 }
 
 // Clone returns a copy that shares nothing with e.
 func (e *Entry) Clone() Entry {
 	c := *e
 	c.Holders = slices.Clone(e.Holders)
+	c.Ended = slices.Clone(e.Ended)
 	c.Queue = e.Queue.clone()
-	c.Marks = e.Marks.clone()
+	c.Records = e.Records.clone()
 	return c
 }
 
@@ -43,8 +50,9 @@ func (e *Entry) Settle(now time.Time) {
 	if !e.FenceUntil.After(now) {
 		e.forgetFence()
 	}
+	e.Ended = slices.DeleteFunc(e.Ended, func(x Ended) bool { return !x.Until.After(now) })
 	e.Queue.settle(now)
-	e.Marks.settle(now)
+	e.Records.settle(now)
 }
 
 // Listing returns the node's listing of the name. The entry is settled.
@@ -62,9 +70,9 @@ func (e *Entry) Listing(name string, now time.Time) node.Listing {
 
 func (e *Entry) held() bool { return len(e.Holders) > 0 }
 
-// dead reports whether there is nothing to store.
-func (e *Entry) dead() bool {
-	return !e.held() && e.Fence == 0 && e.Queue.empty() && e.Marks.empty()
+// Dead reports whether there is nothing to store.
+func (e *Entry) Dead() bool {
+	return !e.held() && e.Fence == 0 && len(e.Ended) == 0 && e.Queue.empty() && e.Records.empty()
 }
 
 // taken returns Held or Absent.
@@ -81,14 +89,10 @@ func (e *Entry) taken() node.Status {
 func (e *Entry) grant(req node.Request, share node.Share, own int, now time.Time) {
 	h := node.Holder{Value: req.Value, Token: req.Token, Until: now.Add(req.TTL), Share: share}
 	if own >= 0 {
-		e.Holders[own] = h
-	} else {
-		e.Holders = append(e.Holders, h)
+		e.free(own)
 	}
+	e.Holders = e.Holders.With(h)
 	e.raise(req, share.Mode != node.Shared, now)
-	if share.Mode == node.Exclusive {
-		e.Released = time.Time{}
-	}
 }
 
 // free removes the holder at an index.
@@ -99,12 +103,6 @@ func (e *Entry) free(own int) { e.Holders = slices.Delete(e.Holders, own, own+1)
 func (e *Entry) raise(req node.Request, floor bool, now time.Time) {
 	if req.Token == 0 {
 		return
-	}
-	switch {
-	case req.Mode == node.Exclusive && req.Token > e.Fence:
-		e.Released = time.Time{}
-	case req.Mode != node.Exclusive && e.Released.IsZero():
-		e.Released = now
 	}
 	e.Fence = max(e.Fence, req.Token)
 	if floor {
@@ -121,6 +119,20 @@ func (e *Entry) keepFence(req node.Request, now time.Time) {
 	}
 }
 
-func (e *Entry) forgetFence() {
-	e.Fence, e.Floor, e.FenceUntil, e.Released = 0, 0, time.Time{}, time.Time{}
+func (e *Entry) forgetFence() { e.Fence, e.Floor, e.FenceUntil = 0, 0, time.Time{} }
+
+// end notes that a value is not repaired for so long.
+func (e *Entry) end(value string, until time.Time) {
+	for i := range e.Ended {
+		if x := &e.Ended[i]; x.Value == value {
+			x.Until = later(x.Until, until)
+			return
+		}
+	}
+	e.Ended = append(e.Ended, Ended{value, until})
+}
+
+// ended reports whether a value is not to be repaired.
+func (e *Entry) ended(value string) bool {
+	return slices.ContainsFunc(e.Ended, func(x Ended) bool { return x.Value == value })
 }

@@ -7,7 +7,7 @@ import (
 )
 
 // Marker is by what a server knows that it has forgotten nothing. The scripts
-// redis/lua/marker.lua, guard.lua and mark.lua do the same. The zero value is
+// store/redis/lua/marker.lua, guard.lua and mark.lua do the same. The zero value is
 // no marker.
 //
 //	             MarkWrite              TrustedFrom
@@ -32,6 +32,11 @@ type Marker struct {
 	TrustedFrom time.Time
 	// Reason is why the server was quarantined.
 	Reason string
+	// Epoch counts the markings. A replica that takes the server's place is
+	// marked with a higher one.
+	Epoch uint64
+	// Epochs notes the epochs of the other nodes.
+	Epochs node.Epochs
 }
 
 // trustedNever is the TrustedFrom of a barred server.
@@ -42,13 +47,16 @@ func (m Marker) written() bool { return m != Marker{} }
 // by reports whether there is a marker, and the server with this id wrote it.
 func (m Marker) by(id string) bool { return m.written() && m.ID == id }
 
-// agrees reports whether a client has the same membership and cluster
-// parameters.
-func (m Marker) agrees(g *node.Guard) bool {
-	theirs, ours := m.Guard, *g
-	theirs.Nodes, theirs.Off = "", false
-	ours.Nodes, ours.Off = "", false
-	return theirs == ours
+// former reports whether the marker is of a lower generation of the client's
+// membership: the server missed a change.
+func (m Marker) former(g *node.Guard) bool {
+	return m.written() && m.Guard.List == g.List && m.Guard.Generation < g.Generation
+}
+
+// valid reports whether the marker is this server's, and what the request
+// expects.
+func (m Marker) valid(id string, req node.Request) bool {
+	return m.by(id) && m.Guard.Agrees(req.Guard) && !m.former(req.Guard) && m.Epoch >= req.Epoch
 }
 
 // setBack reports whether the clock was set back since the marker was written:
@@ -57,6 +65,13 @@ func (m Marker) agrees(g *node.Guard) bool {
 // longer.
 func (m Marker) setBack(now time.Time) bool {
 	return m.Reason != node.ReasonList && m.TrustedFrom.Sub(now) > m.Guard.Quarantine
+}
+
+// changing reports whether the server is quarantined after a membership change.
+// Locks of the former membership may be held on other servers, so the quarantine
+// holds for clients with the guard off too.
+func (m Marker) changing(now time.Time) bool {
+	return m.Reason == node.ReasonList && m.TrustedFrom.After(now)
 }
 
 // refuse is the check before a grant, an extension or a break of the name of e.
@@ -87,12 +102,14 @@ func (s *Server) refuse(now time.Time, req node.Request, e *Entry) (reply node.R
 		switch {
 		case g.Off && (other || tooLong):
 			return another()
+		case g.Off && m.changing(now):
+			return quarantined(m.Reason, m.TrustedFrom.Sub(now))
 		case g.Off:
 		case !m.written():
 			return quarantined(node.ReasonUnmarked, g.Quarantine)
-		case !m.agrees(g):
+		case !m.Guard.Agrees(g):
 			return another()
-		case m.ID != s.ID || m.setBack(now):
+		case m.ID != s.ID || m.setBack(now) || m.Epoch < req.Epoch:
 			return quarantined(node.ReasonRemark, m.Guard.Quarantine)
 		case m.TrustedFrom.After(now):
 			return quarantined(m.Reason, m.TrustedFrom.Sub(now))
@@ -114,41 +131,55 @@ func (s *Server) mark(now time.Time, req node.Request) node.Reply {
 		// parameters.
 		left = max(left, m.Guard.Quarantine)
 		// After a membership change the quarantine may be longer than the
-		// marker's parameters require.
-		if m.Reason == node.ReasonList && m.TrustedFrom.After(now.Add(left)) {
-			changed, left = node.ReasonList, wholeMS(m.TrustedFrom.Sub(now))
+		// marker's parameters require, and holds for all clients.
+		if m.changing(now) {
+			changed, left = node.ReasonList, max(left, wholeMS(m.TrustedFrom.Sub(now)))
 		}
 	}
+	g.Generation = max(g.Generation, 1)
+	if m.written() && m.Guard.List == g.List {
+		g.Generation = max(g.Generation, m.Guard.Generation)
+	}
+	epoch, epochs := max(m.Epoch, req.Epoch), m.Epochs.Merge(req.Epochs)
 	write := func(trusted time.Time, reason string) node.Reply {
-		s.Marker = Marker{ID: s.ID, Guard: g, TrustedFrom: trusted, Reason: reason}
+		s.Marker = Marker{ID: s.ID, Guard: g, TrustedFrom: trusted, Reason: reason, Epoch: epoch + 1, Epochs: epochs}
 		return s.Marker.trust(now)
 	}
 	quarantine := now.Add(left)
+	reads := req.Mark == node.MarkRead || req.Mark == node.MarkNote
+	if req.Mark == node.MarkNote && m.written() && m.Guard.List == g.List {
+		s.Marker.Epochs = epochs
+		m = s.Marker
+	}
 	switch {
-	case req.Mark == node.MarkBar && !(m.by(s.ID) && m.agrees(&g)):
+	case req.Mark == node.MarkBar && !m.valid(s.ID, req):
 		// It keeps the former parameters.
 		barred := g
 		if m.written() {
 			barred = m.Guard
 		}
-		barred.List, barred.Nodes, barred.Quarantine = node.BarredList, g.Nodes, left
-		s.Marker = Marker{ID: s.ID, Guard: barred, TrustedFrom: trustedNever, Reason: node.ReasonBarred}
+		barred.List, barred.Nodes, barred.Quarantine, barred.Generation = node.BarredList, g.Nodes, left, g.Generation
+		s.Marker = Marker{ID: s.ID, Guard: barred, TrustedFrom: trustedNever, Reason: node.ReasonBarred, Epoch: epoch, Epochs: epochs}
 		return s.Marker.reply(now, node.Misconfigured)
-	case req.Mark == node.MarkReplace:
+	case req.Mark == node.MarkReplace && !m.valid(s.ID, req):
 		return write(quarantine, node.ReasonList)
-	case !m.written() && req.Mark == node.MarkRead:
+	case !m.written() && reads:
 		return m.reply(now, node.Absent)
 	case !m.written() && req.Mark == node.MarkFresh:
 		return write(now, node.ReasonFresh)
 	case !m.written():
 		return write(quarantine, node.ReasonNew)
-	case !m.agrees(&g):
+	case m.former(req.Guard) && reads:
+		return m.reply(now, node.Absent)
+	case m.former(req.Guard):
+		return write(quarantine, node.ReasonList)
+	case !m.Guard.Agrees(&g):
 		r := m.reply(now, node.Misconfigured)
 		r.Left = wholeMS(m.TrustedFrom.Sub(now))
 		return r
-	case m.ID != s.ID && req.Mark == node.MarkRead:
+	case (m.ID != s.ID || m.Epoch < req.Epoch) && reads:
 		return m.reply(now, node.Absent)
-	case m.ID != s.ID:
+	case m.ID != s.ID || m.Epoch < req.Epoch:
 		return write(quarantine, changed)
 	case req.Mark == node.MarkWrite && m.setBack(now):
 		return write(quarantine, m.Reason)
@@ -173,7 +204,7 @@ func (m Marker) reply(now time.Time, status node.Status) node.Reply {
 	r := node.Reply{Status: status, Now: now}
 	if m.written() {
 		g := m.Guard
-		r.Guard, r.Value = &g, m.Reason
+		r.Guard, r.Value, r.Epoch, r.Epochs = &g, m.Reason, m.Epoch, m.Epochs
 		if m.Reason != node.ReasonFresh {
 			r.TrustedFrom = m.TrustedFrom
 		}

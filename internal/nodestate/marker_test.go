@@ -11,15 +11,19 @@ import (
 func TestAMarkerIsWrittenAsTheTableSays(t *testing.T) {
 	const quarantine, longer = 32 * time.Second, 90 * time.Second
 	now := time.UnixMicro(1_700_000_000_000_000)
-	mine := node.Guard{List: "0123456789abcdef", Nodes: "a b c", MaxTTL: 30 * time.Second, Window: 10 * time.Second, Quarantine: quarantine}
-	other := mine
-	other.List, other.Nodes, other.Quarantine = "fedcba9876543210", "a b", longer
+	mine := node.Guard{List: "0123456789abcdef", Nodes: "a b c", Generation: 4, MaxTTL: 30 * time.Second, Window: 10 * time.Second, Quarantine: quarantine}
+	other, earlier := mine, mine
+	other.List, other.Nodes, other.Quarantine, other.Generation = "fedcba9876543210", "a b", longer, 9
+	earlier.Generation, earlier.MaxTTL = 3, time.Minute
+	const known, epoch = 5, 7 // what the client knows, and what the marker has
 	mark := func(id string, g node.Guard, from time.Duration, reason string) Marker {
-		return Marker{ID: id, Guard: g, TrustedFrom: now.Add(from), Reason: reason}
+		return Marker{ID: id, Guard: g, TrustedFrom: now.Add(from), Reason: reason, Epoch: epoch, Epochs: "0a0a0a0a:2,0b0b0b0b:2"}
 	}
+	after := func(m Marker, epoch uint64) Marker { m.Epoch, m.Epochs = epoch, "0a0a0a0a:3,0b0b0b0b:2"; return m }
+	anew := func(m Marker) Marker { m.Epoch, m.Epochs = known+1, "0a0a0a0a:3"; return m }
 	barred := func(g node.Guard) Marker {
-		g.List, g.Nodes = node.BarredList, mine.Nodes
-		return Marker{ID: "now", Guard: g, TrustedFrom: trustedNever, Reason: node.ReasonBarred}
+		g.List, g.Nodes, g.Generation = node.BarredList, mine.Nodes, mine.Generation
+		return Marker{ID: "now", Guard: g, TrustedFrom: trustedNever, Reason: node.ReasonBarred, Epoch: epoch, Epochs: "0a0a0a0a:3,0b0b0b0b:2"}
 	}
 	none, trusted := Marker{}, mark("now", mine, -time.Hour, node.ReasonNew)
 	waiting := mark("now", mine, time.Second, node.ReasonNew)
@@ -27,6 +31,9 @@ func TestAMarkerIsWrittenAsTheTableSays(t *testing.T) {
 	others := mark("now", other, -time.Hour, node.ReasonNew)
 	replaced := mark("before", mine, longer, node.ReasonList)
 	setBack := mark("now", mine, time.Hour, node.ReasonNew)
+	missed := mark("now", earlier, -time.Hour, node.ReasonNew)
+	failedBack := trusted
+	failedBack.Epoch = known - 1
 	for _, c := range []struct {
 		what   string
 		marker Marker
@@ -35,44 +42,62 @@ func TestAMarkerIsWrittenAsTheTableSays(t *testing.T) {
 		after  Marker
 	}{
 		{"none, read", none, node.MarkRead, node.Absent, none},
-		{"none, written", none, node.MarkWrite, node.Quarantined, mark("now", mine, quarantine, node.ReasonNew)},
-		{"none, fresh", none, node.MarkFresh, node.Granted, mark("now", mine, 0, node.ReasonFresh)},
-		{"none, replaced", none, node.MarkReplace, node.Quarantined, mark("now", mine, quarantine, node.ReasonList)},
-		{"none, barred", none, node.MarkBar, node.Misconfigured, barred(mine)},
+		{"none, noted", none, node.MarkNote, node.Absent, none},
+		{"none, written", none, node.MarkWrite, node.Quarantined, anew(mark("now", mine, quarantine, node.ReasonNew))},
+		{"none, fresh", none, node.MarkFresh, node.Granted, anew(mark("now", mine, 0, node.ReasonFresh))},
+		{"none, replaced", none, node.MarkReplace, node.Quarantined, anew(mark("now", mine, quarantine, node.ReasonList))},
+		{"none, barred", none, node.MarkBar, node.Misconfigured, func() Marker { m := barred(mine); m.Epoch, m.Epochs = known, "0a0a0a0a:3"; return m }()},
 
 		{"trusted, read", trusted, node.MarkRead, node.Granted, trusted},
+		{"trusted, noted", trusted, node.MarkNote, node.Granted, after(trusted, epoch)},
 		{"trusted, written", trusted, node.MarkWrite, node.Granted, trusted},
 		{"trusted, fresh", trusted, node.MarkFresh, node.Granted, trusted},
-		{"trusted, replaced", trusted, node.MarkReplace, node.Quarantined, mark("now", mine, quarantine, node.ReasonList)},
+		{"trusted, replaced", trusted, node.MarkReplace, node.Granted, trusted},
 		{"trusted, barred", trusted, node.MarkBar, node.Granted, trusted},
 
 		{"quarantined, read", waiting, node.MarkRead, node.Quarantined, waiting},
+		{"quarantined, noted", waiting, node.MarkNote, node.Quarantined, after(waiting, epoch)},
 		{"quarantined, written", waiting, node.MarkWrite, node.Quarantined, waiting},
-		{"quarantined, fresh", waiting, node.MarkFresh, node.Granted, mark("now", mine, 0, node.ReasonFresh)},
+		{"quarantined, fresh", waiting, node.MarkFresh, node.Granted, after(mark("now", mine, 0, node.ReasonFresh), epoch+1)},
 		{"quarantined, barred", waiting, node.MarkBar, node.Quarantined, waiting},
+		{"quarantined, replaced", waiting, node.MarkReplace, node.Quarantined, waiting},
 
 		{"restarted, read", before, node.MarkRead, node.Absent, before},
-		{"restarted, written", before, node.MarkWrite, node.Quarantined, mark("now", mine, quarantine, node.ReasonChanged)},
-		{"restarted, fresh", before, node.MarkFresh, node.Quarantined, mark("now", mine, quarantine, node.ReasonChanged)},
+		{"restarted, written", before, node.MarkWrite, node.Quarantined, after(mark("now", mine, quarantine, node.ReasonChanged), epoch+1)},
+		{"restarted, fresh", before, node.MarkFresh, node.Quarantined, after(mark("now", mine, quarantine, node.ReasonChanged), epoch+1)},
 		{"restarted, barred", before, node.MarkBar, node.Misconfigured, barred(mine)},
-		{"restarted after a change, written", replaced, node.MarkWrite, node.Quarantined, mark("now", mine, longer, node.ReasonList)},
+		{"restarted after a change, written", replaced, node.MarkWrite, node.Quarantined, after(mark("now", mine, longer, node.ReasonList), epoch+1)},
+
+		{"restarted soon after a change, written", mark("before", mine, time.Second, node.ReasonList), node.MarkWrite, node.Quarantined, after(mark("now", mine, quarantine, node.ReasonList), epoch+1)},
+
+		{"failed back, read", failedBack, node.MarkRead, node.Absent, failedBack},
+		{"failed back, noted", failedBack, node.MarkNote, node.Absent, after(failedBack, known-1)},
+		{"failed back, written", failedBack, node.MarkWrite, node.Quarantined, after(mark("now", mine, quarantine, node.ReasonChanged), known+1)},
+		{"failed back, fresh", failedBack, node.MarkFresh, node.Quarantined, after(mark("now", mine, quarantine, node.ReasonChanged), known+1)},
+
+		{"missed a change, read", missed, node.MarkRead, node.Absent, missed},
+		{"missed a change, written", missed, node.MarkWrite, node.Quarantined, after(mark("now", mine, quarantine, node.ReasonList), epoch+1)},
+		{"missed a change, fresh", missed, node.MarkFresh, node.Quarantined, after(mark("now", mine, quarantine, node.ReasonList), epoch+1)},
+		{"missed a change, replaced", missed, node.MarkReplace, node.Quarantined, after(mark("now", mine, quarantine, node.ReasonList), epoch+1)},
+		{"missed a change, barred", missed, node.MarkBar, node.Misconfigured, barred(earlier)},
 
 		{"another's, read", others, node.MarkRead, node.Misconfigured, others},
+		{"another's, noted", others, node.MarkNote, node.Misconfigured, others},
 		{"another's, written", others, node.MarkWrite, node.Misconfigured, others},
 		{"another's, fresh", others, node.MarkFresh, node.Misconfigured, others},
-		{"another's, replaced", others, node.MarkReplace, node.Quarantined, mark("now", mine, longer, node.ReasonList)},
+		{"another's, replaced", others, node.MarkReplace, node.Quarantined, after(mark("now", mine, longer, node.ReasonList), epoch+1)},
 		{"another's, barred", others, node.MarkBar, node.Misconfigured, barred(other)},
 
 		{"barred, read", barred(other), node.MarkRead, node.Misconfigured, barred(other)},
 		{"barred, written", barred(other), node.MarkWrite, node.Misconfigured, barred(other)},
-		{"barred, replaced", barred(other), node.MarkReplace, node.Quarantined, mark("now", mine, longer, node.ReasonList)},
+		{"barred, replaced", barred(other), node.MarkReplace, node.Quarantined, after(mark("now", mine, longer, node.ReasonList), epoch+1)},
 
 		{"set back, read", setBack, node.MarkRead, node.Quarantined, setBack},
-		{"set back, written", setBack, node.MarkWrite, node.Quarantined, mark("now", mine, quarantine, node.ReasonNew)},
+		{"set back, written", setBack, node.MarkWrite, node.Quarantined, after(mark("now", mine, quarantine, node.ReasonNew), epoch+1)},
 	} {
 		s := Server{ID: "now", Marker: c.marker}
 		guard := mine
-		req := node.Request{Op: node.OpMark, Mark: c.mark, Guard: &guard, Until: now.Add(-1)}
+		req := node.Request{Op: node.OpMark, Mark: c.mark, Guard: &guard, Until: now.Add(-1), Epoch: known, Epochs: "0a0a0a0a:3"}
 		if r, _ := s.Apply(now, req); r.Status != node.Stale || s.Marker != c.marker {
 			t.Errorf("%s, too late: %v, and the marker is %+v", c.what, r.Status, s.Marker)
 		}
@@ -93,7 +118,7 @@ func TestAServerGrantsByItsMarker(t *testing.T) {
 	mine := node.Guard{List: "0123456789abcdef", Nodes: "a b c", MaxTTL: 30 * time.Second, Window: 10 * time.Second, Quarantine: 32 * time.Second}
 	wider, other := mine, mine
 	wider.Window, other.List = time.Minute, "fedcba9876543210"
-	trusted := Marker{ID: "now", Guard: mine, TrustedFrom: now, Reason: node.ReasonNew}
+	trusted := Marker{ID: "now", Guard: mine, TrustedFrom: now, Reason: node.ReasonNew, Epoch: 2}
 	as := func(f func(m *Marker)) Marker { m := trusted; f(&m); return m }
 	const granted, config, sits = node.Granted, node.Misconfigured, node.Quarantined
 	for _, c := range []struct {
@@ -108,7 +133,10 @@ func TestAServerGrantsByItsMarker(t *testing.T) {
 		{"trusted", trusted, time.Second, granted, granted, granted, ""},
 		{"no marker", Marker{}, time.Second, sits, granted, granted, node.ReasonUnmarked},
 		{"in quarantine", as(func(m *Marker) { m.TrustedFrom = now.Add(1) }), time.Second, sits, granted, granted, node.ReasonNew},
+		{"in quarantine after a membership change", as(func(m *Marker) { m.TrustedFrom, m.Reason = now.Add(1), node.ReasonList }), time.Second, sits, granted, sits, node.ReasonList},
+		{"trusted after a membership change", as(func(m *Marker) { m.Reason = node.ReasonList }), time.Second, granted, granted, granted, ""},
 		{"restarted", as(func(m *Marker) { m.ID = "before" }), time.Second, sits, granted, granted, node.ReasonRemark},
+		{"failed back", as(func(m *Marker) { m.Epoch = 1 }), time.Second, sits, granted, granted, node.ReasonRemark},
 		{"clock set back", as(func(m *Marker) { m.TrustedFrom = now.Add(time.Hour) }), time.Second, sits, granted, granted, node.ReasonRemark},
 		{"other parameters", as(func(m *Marker) { m.Guard = wider }), time.Second, config, granted, granted, ""},
 		{"another membership", as(func(m *Marker) { m.Guard = other }), time.Second, config, config, config, ""},
@@ -120,10 +148,13 @@ func TestAServerGrantsByItsMarker(t *testing.T) {
 			guard := mine
 			guard.Off = off
 			req := request(node.OpAcquire, "name", "one")
-			req.TTL, req.Guard = c.ttl, &guard
+			req.TTL, req.Guard, req.Epoch = c.ttl, &guard, 2
 			want, value, server := c.acquire, c.value, "now"
 			if off {
 				want, value, server = c.off, "", ""
+				if want == sits {
+					value = c.value
+				}
 			}
 			if want != granted {
 				server = ""
@@ -134,7 +165,7 @@ func TestAServerGrantsByItsMarker(t *testing.T) {
 			s.names = map[string]*Entry{"name": {Holders: node.Holders{{Value: "one", Until: now.Add(time.Second)}}}}
 			req.Op = node.OpExtend
 			remark := ""
-			if !off && c.marker.ID != "now" {
+			if !off && (c.marker.ID != "now" || c.marker.Epoch < 2) {
 				remark = node.ReasonRemark
 			}
 			if r, _ := s.Apply(now, req); r.Status != c.extend || r.Value != remark && r.Status == granted {

@@ -9,12 +9,15 @@ import (
 // Apply executes a request that has passed Check. It returns the reply and the
 // notifications to deliver. It ignores the marker: see Server.
 func (e *Entry) Apply(now time.Time, req node.Request) (node.Reply, []node.Wake) {
-	return e.apply(now, req, true)
+	return e.apply(now, req, true, origin{})
 }
 
 // apply is Apply. If wakes is false, notifications are not delivered.
-func (e *Entry) apply(now time.Time, req node.Request, wakes bool) (node.Reply, []node.Wake) {
+func (e *Entry) apply(now time.Time, req node.Request, wakes bool, o origin) (node.Reply, []node.Wake) {
 	e.Settle(now)
+	if isRecords(req.Op) {
+		return e.records(req, now, o), nil
+	}
 	s := &serving{now: now, fence: e.Fence, turn: node.TurnLease}
 	if !wakes {
 		s.turn = node.WaiterLease // nobody can be notified: waiters poll
@@ -36,8 +39,6 @@ func (e *Entry) apply(now time.Time, req node.Request, wakes bool) (node.Reply, 
 		status = e.repair(req, s)
 	case node.OpBreak:
 		status = e.breakUp(req, s)
-	case node.OpRemember, node.OpRecall:
-		return node.Reply{Status: e.remember(req, now), Since: e.Marks.Since, Now: now}, nil
 	default:
 		status = e.taken()
 	}
@@ -58,11 +59,6 @@ func (e *Entry) apply(now time.Time, req node.Request, wakes bool) (node.Reply, 
 		}
 		if req.Mode == node.Slotted && (status == node.Granted || status == node.Held || status == node.Reserved) {
 			reply.Free = e.Holders.Free(req.Slots, -1)
-		}
-	}
-	if req.Token == 0 && (req.Op == node.OpRelease || req.Op == node.OpBreak) {
-		for i := range s.wakes {
-			s.wakes[i].Fence = 0 // like a Redis server, which does not read the fence then
 		}
 	}
 	return reply, s.wakes
@@ -87,10 +83,6 @@ func (e *Entry) acquire(req node.Request, s *serving) node.Status {
 		// claim may have won with the slot that the first one got.
 		if h := e.Holders[own]; h.Mode == req.Mode && h.Slots == req.Slots && h.Token == req.Token {
 			share = h.Share
-		}
-	case req.Barge:
-		if status := e.judge(req, s.now); status != node.Granted {
-			return status
 		}
 	default:
 		if !e.Queue.first(s.asker) { // otherwise the name is not kept for another waiter
@@ -124,9 +116,13 @@ func (e *Entry) overtaken(req node.Request, h node.Holder) bool {
 	return req.Token != h.Token && req.Token <= e.Fence
 }
 
-// wait queues a caller that was refused, if it wants to wait.
+// wait queues a caller that was refused, if it wants to wait. A late request
+// does not join: its value was released here, or its token is so old that this
+// may be forgotten.
 func (e *Entry) wait(req node.Request, why node.Status, s *serving) node.Status {
-	if req.Wait {
+	old := req.Token != 0 && int64(req.Token) < s.now.UnixMicro()-req.Window.Microseconds()
+	late := old || e.ended(req.Value)
+	if req.Wait && (!late || e.Queue.rank(req.Value) > 0) {
 		e.Queue.join(req)
 		e.Queue.serve(e.Holders, s)
 	}
@@ -180,7 +176,7 @@ func (e *Entry) repair(req node.Request, s *serving) node.Status {
 	case !fits:
 		return node.Held
 	case own >= 0: // it has another slot, and is moved
-	case e.maybeReleased(req), !req.Until.IsZero() && s.now.After(req.Until):
+	case e.ended(req.Value), !req.Until.IsZero() && s.now.After(req.Until):
 		return node.Stale
 	}
 	e.grant(req, share, own, s.now)
@@ -188,15 +184,6 @@ func (e *Entry) repair(req node.Request, s *serving) node.Status {
 	e.Queue.withdraw(req)
 	e.Queue.serve(e.Holders, s)
 	return node.Granted
-}
-
-// maybeReleased reports whether the node may have had the request's share, and
-// released it.
-func (e *Entry) maybeReleased(req node.Request) bool {
-	if req.Mode == node.Exclusive {
-		return req.Token == e.Fence
-	}
-	return req.Token <= e.Floor && (e.Released.IsZero() || !e.Released.Before(req.Seen))
 }
 
 func (e *Entry) release(req node.Request, s *serving) node.Status {
@@ -224,9 +211,9 @@ func (e *Entry) release(req node.Request, s *serving) node.Status {
 	if verdict != node.Ahead {
 		// An exclusive acquire below the fence is stale, whatever the floor.
 		e.raise(req, req.Mode != node.Exclusive || req.Token > e.Fence, s.now)
-		if req.Mode != node.Exclusive && req.Token != 0 {
-			e.Released = s.now
-		}
+	}
+	if req.NoRepair > 0 {
+		e.end(req.Value, s.now.Add(req.NoRepair))
 	}
 	s.fence = e.Fence
 	e.Queue.serve(e.Holders, s)
@@ -266,9 +253,6 @@ func (e *Entry) breakUp(req node.Request, s *serving) node.Status {
 	}
 	e.Holders = nil
 	e.raise(req, true, s.now)
-	if req.Token != 0 {
-		e.Released = time.Time{}
-	}
 	s.fence = e.Fence
 	e.Queue.serve(e.Holders, s)
 	return node.Granted

@@ -102,7 +102,7 @@ func (q *Queue) serve(holders node.Holders, s *serving) {
 	switch {
 	case first != q.Head:
 		q.Head, q.Notice, q.Lapses = first, NoNotice, s.now.Add(node.WaiterLease)
-		if first != q.Near && !free {
+		if first != q.Near && !free && !unheard {
 			s.tell(node.WakeNear, first)
 		}
 	case first == s.asker:
@@ -167,9 +167,14 @@ const (
 	callMost   = 512
 )
 
-// call asks the waiters behind the head to show that they are alive. If waiters
-// cannot be notified, they all poll.
+// call asks the waiters behind the head to show that they are alive, and the head
+// itself if it was not notified of its turn. If waiters cannot be notified, they
+// all poll.
 func (q *Queue) call(s *serving) {
+	if q.Notice == NoNotice {
+		q.Lapses = s.now.Add(s.turn)
+		s.tell(node.WakeCall, q.Head)
+	}
 	q.Reach = min(callFactor*(q.Reach+1), callMost) - 1
 	if s.turn == node.WaiterLease {
 		q.Reach = callMost - 1

@@ -31,16 +31,18 @@ const leastSweep = 64
 // Check refuses a request that is not valid.
 func Check(req node.Request) error {
 	switch {
-	case req.Op < node.OpAcquire || req.Op > node.OpRecall:
+	case req.Op < node.OpAcquire || req.Op > node.OpAdopt:
 		return fmt.Errorf("operation %d is unknown", req.Op)
-	case req.Op == node.OpMark && (req.Guard == nil || req.Mark > node.MarkBar):
+	case req.Op == node.OpMark && (req.Guard == nil || req.Mark > node.MarkNote):
 		return fmt.Errorf("mark %d is unknown, or comes without a guard", req.Mark)
 	case req.Token > node.MaxToken:
 		return fmt.Errorf("token %d is above the largest, %d", uint64(req.Token), uint64(node.MaxToken))
-	case (req.Op == node.OpRemember || req.Op == node.OpRecall) && (req.Occurrence == "" || len(req.Occurrence) > node.MaxOccurrence):
+	case (req.Op == node.OpComplete || req.Op == node.OpCheck) && (req.Occurrence == "" || len(req.Occurrence) > node.MaxOccurrence):
 		return &node.ConfigError{Field: "Occurrence", Value: req.Occurrence, Bound: fmt.Sprintf("of 1 to %d bytes", node.MaxOccurrence)}
+	case req.Op == node.OpAdopt && (req.Adopt == nil || len(req.Adopt.Records) > node.MaxRecords), req.Skip < 0:
+		return fmt.Errorf("an operation on records without records, or with more than %d", node.MaxRecords)
 	case req.TTL <= 0 && (req.Op == node.OpAcquire || req.Op == node.OpExtend || req.Op == node.OpRepair):
-		return fmt.Errorf("time to live is %v: it must be positive", req.TTL)
+		return fmt.Errorf("TTL is %v: must be positive", req.TTL)
 	}
 	return req.Share.Check()
 }
@@ -57,13 +59,13 @@ func (s *Server) Apply(now time.Time, req node.Request) (node.Reply, []node.Wake
 			return reply, nil
 		}
 	}
-	reply, wakes := e.apply(now, req, !s.Silent)
+	reply, wakes := e.apply(now, req, !s.Silent, s.origin(now, req))
 	s.store(req.Name, e, now)
 	if req.Guard != nil && !req.Guard.Off && reply.Status == node.Granted {
 		switch {
 		case req.Op == node.OpAcquire:
-			reply.Server = s.ID
-		case req.Op == node.OpExtend && !s.Marker.by(s.ID):
+			reply.Server, reply.Epoch, reply.Epochs = s.ID, s.Marker.Epoch, s.Marker.Epochs
+		case req.Op == node.OpExtend && (!s.Marker.by(s.ID) || s.Marker.Epoch < req.Epoch):
 			reply.Value = node.ReasonRemark
 		}
 	}
@@ -74,7 +76,7 @@ func (s *Server) Apply(now time.Time, req node.Request) (node.Reply, []node.Wake
 func (s *Server) Look(now time.Time, name string) node.Listing {
 	e := s.entry(name, now)
 	l := e.Listing(name, now)
-	e.Marks.list(&l)
+	e.Records.list(&l)
 	return l
 }
 
@@ -157,7 +159,7 @@ func (s *Server) entry(name string, now time.Time) *Entry {
 
 // store stores the entry, or removes it if it is empty.
 func (s *Server) store(name string, e *Entry, now time.Time) {
-	if e.dead() {
+	if e.Dead() {
 		delete(s.names, name)
 		return
 	}
@@ -169,7 +171,7 @@ func (s *Server) store(name string, e *Entry, now time.Time) {
 		return
 	}
 	for name, e := range s.names {
-		if e.Settle(now); e.dead() {
+		if e.Settle(now); e.Dead() {
 			delete(s.names, name)
 		}
 	}

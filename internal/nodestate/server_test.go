@@ -96,9 +96,8 @@ func newLine(t *testing.T) *line { return &line{t: t, now: time.Now(), tickets: 
 
 var writer, reader = node.Share{}, node.Share{Mode: node.Shared}
 
-func passes(*node.Request)     {}
-func waits(req *node.Request)  { req.Wait = true }
-func barges(req *node.Request) { req.Barge = true }
+func passes(*node.Request)    {}
+func waits(req *node.Request) { req.Wait = true }
 
 // late has a waiter ask with a token that the node refuses.
 func late(req *node.Request) { req.Wait, req.Token = true, 1 }
@@ -153,7 +152,6 @@ func TestALookAtTheQueueHasAnEnd(t *testing.T) {
 		{"a waiter behind 65", node.MaxSlots + 1, waits, node.Reserved},
 		{"a passer-by behind 64", node.MaxSlots, passes, node.Granted},
 		{"a passer-by behind 65", node.MaxSlots + 1, passes, node.Reserved},
-		{"one that barges, behind 65", node.MaxSlots + 1, barges, node.Granted},
 	} {
 		t.Run(c.what, func(t *testing.T) {
 			l := newLine(t)
@@ -175,8 +173,12 @@ func TestALookAtTheQueueHasAnEnd(t *testing.T) {
 // TestANameHasAHighestNumberOfReaders fills a name with readers.
 func TestANameHasAHighestNumberOfReaders(t *testing.T) {
 	full := newLine(t)
-	for i := range node.MaxHolders {
-		full.expect(node.Granted, node.OpAcquire, fmt.Sprint("reader ", i), reader, passes)
+	full.expect(node.Granted, node.OpAcquire, "reader 0", reader, passes)
+	e := full.s.Stored("name")
+	for i := 1; i < node.MaxHolders; i++ {
+		h := e.Holders[0]
+		h.Value, h.Token = fmt.Sprint("reader ", i), h.Token+node.Token(i)
+		e.Holders = append(e.Holders, h)
 	}
 	for _, c := range []struct {
 		what   string
@@ -188,7 +190,6 @@ func TestANameHasAHighestNumberOfReaders(t *testing.T) {
 	}{
 		{"the next one waits", node.OpAcquire, "next", waits, node.Held, 1},
 		{"the next one does not wait", node.OpAcquire, "next", passes, node.Held, 0},
-		{"the next one barges", node.OpAcquire, "next", barges, node.Held, 0},
 		{"the next one is repaired", node.OpRepair, "next", passes, node.Held, 0},
 		{"one of them asks again", node.OpAcquire, "reader 5", passes, node.Granted, 0},
 		{"one of them is repaired", node.OpRepair, "reader 5", passes, node.Granted, 0},
@@ -268,20 +269,20 @@ func TestASecondWaiterIsNotifiedOnce(t *testing.T) {
 			{node.OpRelease, "one", passes, node.Absent, three},
 		}},
 		{"another takes the name before it asks", []step{
-			{node.OpAcquire, "barger", barges, node.Granted, nil},
+			{node.OpAcquire, "early", waits, node.Granted, nil},
 			{node.OpRelease, "one", passes, node.Held, nil},
-			{node.OpRelease, "barger", passes, node.Granted, []string{"two", "three"}},
+			{node.OpRelease, "early", passes, node.Granted, []string{"two", "three"}},
 		}},
 		{"another takes the name before both ask", []step{
-			{node.OpAcquire, "barger", barges, node.Granted, nil},
-			{node.OpRelease, "barger", passes, node.Granted, []string{"one", "two"}},
+			{node.OpAcquire, "early", waits, node.Granted, nil},
+			{node.OpRelease, "early", passes, node.Granted, []string{"one", "two"}},
 			{node.OpRelease, "two", passes, node.Absent, three},
 		}},
 		{"another takes the name when it is the only one left", []step{
 			{node.OpRelease, "three", passes, node.Absent, nil},
 			{node.OpRelease, "one", passes, node.Absent, nil},
-			{node.OpAcquire, "barger", barges, node.Granted, nil},
-			{node.OpRelease, "barger", passes, node.Granted, two},
+			{node.OpAcquire, "early", waits, node.Granted, nil},
+			{node.OpRelease, "early", passes, node.Granted, two},
 		}},
 		{"the head does not ask, and it is called", []step{
 			{op: timePasses},
@@ -297,14 +298,15 @@ func TestASecondWaiterIsNotifiedOnce(t *testing.T) {
 		}},
 		{"the head asks again", []step{
 			{node.OpAcquire, "one", late, node.Behind, nil},
-			{node.OpAcquire, "barger", barges, node.Granted, nil},
+			{node.OpAcquire, "early", waits, node.Granted, nil},
 			{node.OpAcquire, "one", waits, node.Held, nil},
-			{node.OpRelease, "barger", passes, node.Granted, []string{"one", "two"}},
+			{node.OpRelease, "early", passes, node.Granted, []string{"one", "two"}},
 		}},
 	} {
 		for what, share := range map[string]node.Share{"readers": reader, "slots": {Mode: node.Slotted, Slots: 5}} {
 			t.Run(c.what+", "+what, func(t *testing.T) {
 				l := newLine(t)
+				l.tickets["early"] = -1 // it came before all others, and has lost its place
 				l.expect(node.Granted, node.OpAcquire, "holder", writer, passes)
 				for _, value := range []string{"one", "two", "three"} {
 					l.expect(node.Held, node.OpAcquire, value, share, waits)
@@ -318,7 +320,7 @@ func TestASecondWaiterIsNotifiedOnce(t *testing.T) {
 						continue
 					}
 					asked := share
-					if s.value == "barger" {
+					if s.value == "early" {
 						asked = writer
 					}
 					l.expect(s.want, s.op, s.value, asked, s.change)

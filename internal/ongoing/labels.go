@@ -50,7 +50,7 @@ func NewLabels[T any](label func(string) string, limit int, data func(label stri
 		limit = DefaultLabels
 	}
 	if limit < 1 || limit > mostLabels {
-		return nil, &redlatch.ConfigError{Field: "MaxLabels", Value: limit, Bound: fmt.Sprintf("from 1 to %d", mostLabels)}
+		return nil, &redlatch.ConfigError{Field: "MaxLabels", Value: limit, Bound: fmt.Sprintf("between 1 and %d", mostLabels)}
 	}
 	return &Labels[T]{label: label, limit: limit, data: data, entries: map[string]*Entry[T]{}}, nil
 }

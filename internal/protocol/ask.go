@@ -55,10 +55,6 @@ func (vd Verdict) permanent() bool {
 // Verdict returns why the last round gave no lease, or how the release went.
 func (c *Claim) Verdict() Verdict { return c.verdict }
 
-// Reject ends the attempt with a verdict of the client: the parameters that it
-// adopted do not allow what the caller asked for.
-func (c *Claim) Reject(vd Verdict) { c.verdict = vd }
-
 // begin asks the nodes for the lock, with as many proposals of a token as
 // necessary. Only the last of these rounds counts: it refreshes grants of an
 // earlier proposal, or they are undone with the claim.
@@ -80,51 +76,44 @@ func (c *Claim) nextProposal(v View, out []Effect) []Effect {
 		return c.replace(v, New, out)
 	}
 	c.state = Asking
-	return c.ask(v, node.OpAcquire, c.all()&^c.wait.left, out)
+	return c.ask(v, node.OpAcquire, c.all()&^c.wait.yielded, out)
 }
 
-// asked handles the end of a round.
-func (c *Claim) asked(v View, out []Effect) []Effect {
+// settleAcquire handles the end of a round of acquisitions.
+func (c *Claim) settleAcquire(v View, out []Effect) []Effect {
 	t := c.tally()
 	switch {
 	case t.Won():
 		if Validity(c.cfg.TTL, v.Now()-c.round.Start) > 0 {
 			return c.win(v, c.round.Start, out)
 		}
-		return c.failed(v, out)
+		return c.roundFailed(v, out)
 	case c.proposals == maxProposals:
-		return c.failed(v, out)
+		return c.roundFailed(v, out)
 	case c.proposals == 1 && c.cfg.Tries != 1 && c.brokenRound(t):
 		// A broken connection is noticed only when it is next used. The second
 		// try uses new ones; for the same value it does no harm. Without it, a
 		// caller that seldom asks might find nothing but broken connections.
 		return c.nextProposal(v, out)
 	case c.adoptable():
-		c.state = Adapting
+		c.state = Adopting
 		return append(out, Effect{Kind: Adopt})
 	}
-	return c.configured(v, false, out)
+	return c.markOrGoOn(v, out)
 }
 
-// configured continues after cluster parameters were compared.
-func (c *Claim) configured(v View, changed bool, out []Effect) []Effect {
-	switch {
-	case changed && c.verdict == BadTTL:
-		return c.failed(v, out)
-	case changed:
-		return c.nextProposal(v, out)
-	case c.needsMark():
-		c.state = Adapting
+// markOrGoOn continues when the parameters are those of the nodes.
+func (c *Claim) markOrGoOn(v View, out []Effect) []Effect {
+	if c.needsMark() {
+		c.state = Marking
 		return append(out, Effect{Kind: AwaitMark})
 	}
-	return c.marked(v, false, out)
+	return c.proposeAgain(v, out)
 }
 
-// marked continues after nodes were marked.
-func (c *Claim) marked(v View, changed bool, out []Effect) []Effect {
-	if changed {
-		return c.nextProposal(v, out) // to get the nodes' present answers
-	}
+// proposeAgain repeats the round with another slot or a higher token, if a
+// quorum might grant that.
+func (c *Claim) proposeAgain(v View, out []Effect) []Effect {
 	if slot, found := c.commonSlot(); found {
 		c.share.Slot = slot
 		return c.nextProposal(v, out)
@@ -135,38 +124,20 @@ func (c *Claim) marked(v View, changed bool, out []Effect) []Effect {
 			return c.nextProposal(v, out)
 		}
 	}
-	return c.failed(v, out)
+	return c.roundFailed(v, out)
 }
 
 // brokenRound reports whether there was no quorum because connections broke.
 func (c *Claim) brokenRound(t Tally) bool {
-	if t.Available() {
-		return false
-	}
-	for i := range c.cfg.Nodes {
-		if c.nodes[i].got == Failed {
-			return true
-		}
-	}
-	return false
+	return !t.Available() && c.where(func(m *member) bool { return m.got == Failed }) != 0
 }
 
 func (c *Claim) adoptable() bool {
-	for i := range c.cfg.Nodes {
-		if m := &c.nodes[i]; m.got == Replied && m.misfit == OtherParameters {
-			return true
-		}
-	}
-	return false
+	return c.where(func(m *member) bool { return m.got == Replied && m.misfit == OtherParameters }) != 0
 }
 
 func (c *Claim) needsMark() bool {
-	for i := range c.cfg.Nodes {
-		if m := &c.nodes[i]; m.got == Replied && m.remark {
-			return true
-		}
-	}
-	return false
+	return c.where(func(m *member) bool { return m.got == Replied && m.remark }) != 0
 }
 
 // judge returns why the round gave no lease.
@@ -205,8 +176,8 @@ func (c *Claim) judge(t Tally) Verdict {
 	return NoQuorum
 }
 
-// failed decides whether to wait after a round that gave no lease.
-func (c *Claim) failed(v View, out []Effect) []Effect {
+// roundFailed decides whether to wait after a round that gave no lease.
+func (c *Claim) roundFailed(v View, out []Effect) []Effect {
 	t := c.tally()
 	c.verdict = c.judge(t)
 	delay, again := c.nextIn(v, t)

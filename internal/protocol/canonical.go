@@ -34,16 +34,16 @@ func (f Frame) Clock64(us int64) int64 { return max(us-f.Clock, -f.Least) }
 func (c *Claim) Canonical() Claim {
 	n := *c
 	n.verdict, n.cfg, n.round.End = NoVerdict, Config{}, 0
-	if c.inFlight == 0 && !c.unsure {
+	if c.inFlight == 0 && c.unsure == 0 {
 		n.earlier, n.proposed = proposals{}, 0 // note does so before they are used
 	}
 	for i := range n.nodes {
-		if m := &n.nodes[i]; !m.inFlight && c.state != Waiting && c.state != Asking && c.state != Adapting {
+		if m := &n.nodes[i]; !m.inFlight && !c.state.asks() {
 			m.seq = 0
 		}
 	}
 	switch c.state {
-	case Asking, Adapting, Waiting:
+	case Asking, Adopting, Marking, Waiting, Yielding, Attaching:
 		if c.cfg.Tries == 1 {
 			n.wait = waiting{rounds: c.wait.rounds, queued: c.wait.queued, ticket: c.wait.ticket}
 			for i := range n.nodes {
@@ -61,12 +61,12 @@ func (c *Claim) Canonical() Claim {
 				}
 			}
 		}
-	case Held:
+	case Held, Extending:
 		n.afterAsking()
 		if c.round.Op != node.OpExtend {
 			n.round = Round{}
 		}
-		if !c.extending() {
+		if c.state == Held {
 			n.round = Round{Op: n.round.Op, Seq: n.round.Seq, Won: n.round.Won, Over: n.round.Over}
 			n.forgetAnswers()
 		}
@@ -84,14 +84,14 @@ func (c *Claim) Canonical() Claim {
 		if c.cfg.MaxHold >= Unlimited {
 			n.lease.acquired = 0
 		}
-	case Ending, Gone:
+	case Releasing, Ending, Gone:
 		if c.inFlight == 0 {
 			return Claim{state: Gone, value: c.value}
 		}
 		n.afterAsking()
 		n.forgetAnswers()
 		n.state, n.round, n.listening, n.successor = Gone, Round{}, false, New
-		n.lease = lease{kept: c.lease.kept}
+		n.lease = lease{keep: c.lease.keep, repaired: c.lease.repaired}
 		if c.lease.cause == WasDetached {
 			n.lease.cause = WasDetached
 		}
@@ -99,23 +99,27 @@ func (c *Claim) Canonical() Claim {
 	return n
 }
 
+// asks reports that requests of a round, or between two, have been sent, and
+// that the claim still wants the lock.
+func (s State) asks() bool { return s.Wants() && s != New }
+
 // Unlimited is a MaxHold that no lease reaches.
 const Unlimited = 1000 * time.Hour
 
 // afterAsking forgets what is kept for the next round alone.
 func (c *Claim) afterAsking() {
 	c.floor, c.fence, c.above, c.proposals = 0, 0, 0, 0
-	c.gather, c.yield = gathering{}, yielding{}
+	c.partial, c.yield = partialGrants{}, yielding{}
 	c.wait = waiting{queued: c.wait.queued, ticket: c.wait.ticket}
 	for i := range c.nodes {
-		c.nodes[i].offered, c.nodes[i].unseen = false, false
+		c.nodes[i].notified, c.nodes[i].unapplied = false, false
 	}
 }
 
 func (c *Claim) forgetAnswers() {
 	for i := range c.nodes {
 		m := &c.nodes[i]
-		*m = member{holds: m.holds, inFlight: m.inFlight, released: m.released, seq: m.seq, offered: m.offered, unseen: m.unseen}
+		*m = member{holds: m.holds, inFlight: m.inFlight, released: m.released, seq: m.seq, notified: m.notified, unapplied: m.unapplied}
 	}
 }
 
@@ -127,31 +131,36 @@ func (m *member) forgetWaiting() { m.rank, m.left, m.wakes, m.lease, m.holder = 
 func (c *Claim) AppendTo(b []byte, f Frame) []byte {
 	e := encoder{b, f, c.seq}
 	e.add(int64(c.state), int64(c.successor), int64(c.inFlight), int64(c.verdict), int64(c.proposals))
-	e.bits(c.unsure, c.listening, c.round.Over, c.round.Won, c.wait.queued, c.wait.waited, c.wait.front, c.wait.near)
+	e.bits(c.unsure != 0, c.listening, c.round.Over, c.round.Won, c.wait.queued, c.wait.waited, c.wait.front, c.wait.near)
 	e.share(c.share)
 	e.share(c.round.share)
 	e.tokens(c.token, c.floor, c.fence, c.above, c.earlier.least, c.earlier.most, c.proposed)
 	e.add(int64(c.round.Op))
 	e.seqs(c.round.Seq)
-	e.times(c.round.Start, c.round.End, c.round.limit, c.round.until)
-	e.times(c.lease.acquired, c.lease.deadline, c.lease.next, c.lease.kept)
+	e.times(c.round.Start, c.round.End, c.round.limit)
+	e.times(c.lease.acquired, c.lease.deadline, c.lease.extendAt)
+	e.whens(c.round.until, c.lease.keep)
 	e.add(int64(c.lease.cause))
+	e.bits(c.lease.repaired)
 	if w := c.wait; w != (waiting{}) {
-		e.add(1, e.clock(w.came), e.clock(w.ticket), int64(w.rounds), int64(w.missed), int64(w.missing), int64(w.rank), int64(w.holder))
-		e.times(w.outage, w.since, w.split, w.until)
+		e.add(1, e.clock(w.came), e.clock(w.ticket), int64(w.rounds), int64(w.missed), int64(w.missing), int64(w.rank), int64(w.holder),
+			int64(w.spent), int64(w.paused))
+		e.times(w.since, w.until)
+		e.whens(w.outage, w.quarantine, w.split)
 	} else {
 		e.add(0)
 	}
-	if g := c.gather; g != (gathering{}) {
-		e.add(1, int64(g.stale))
-		e.seqs(g.round, g.first)
-		e.times(g.start, g.enough)
+	if p := c.partial; p != (partialGrants{}) {
+		e.add(1, int64(p.stale))
+		e.seqs(p.round, p.first)
+		e.times(p.start)
+		e.whens(p.enough)
 	} else {
 		e.add(0)
 	}
 	if y := c.yield; y != (yielding{}) {
 		e.add(1, int64(y.op), int64(y.tries), int64(y.holder))
-		e.bits(y.on)
+		e.bits(y.abandoned)
 		e.seqs(y.seq)
 		e.tokens(y.floor)
 		e.times(y.until)
@@ -164,10 +173,10 @@ func (c *Claim) AppendTo(b []byte, f Frame) []byte {
 // AppendNodeTo appends what a canonical claim knows of one node.
 func (c *Claim) AppendNodeTo(b []byte, i int, f Frame) []byte {
 	e, m := encoder{b, f, c.seq}, &c.nodes[i]
-	e.bits(m.inFlight, m.released, m.offered, m.unseen, m.wakes, m.remark, m.lease, c.wait.left.Has(i))
-	e.bits(c.round.asked.Has(i), c.round.awaited.Has(i), c.gather.granted.Has(i), c.gather.asked.Has(i), c.gather.woken.Has(i))
-	y := &c.yield
-	e.bits(y.nodes.Has(i), y.missing.Has(i), y.stale.Has(i), y.kept.Has(i), y.next.Has(i))
+	e.bits(m.inFlight, m.released, m.notified, m.unapplied, m.wakes, m.remark, m.lease, c.wait.yielded.Has(i))
+	p, y := &c.partial, &c.yield
+	e.bits(c.round.sent.Has(i), c.round.awaited.Has(i), p.granted.Has(i), p.requested.Has(i), p.notified.Has(i), c.unsure.Has(i))
+	e.bits(y.nodes.Has(i), y.missing.Has(i), y.stale.Has(i), y.ours.Has(i), y.next.Has(i))
 	e.b = append(e.b, byte(m.holds), byte(m.got), byte(m.status), byte(m.misfit))
 	e.seqs(m.seq)
 	e.share(m.share)
@@ -222,7 +231,18 @@ func (e *encoder) seqs(all ...uint32) {
 	}
 }
 
-// times appends times; 0 is none.
+// whens appends times that may be absent.
+func (e *encoder) whens(all ...When) {
+	for _, w := range all {
+		if at, ok := w.Get(); ok {
+			e.add(int64(at - e.f.Now))
+		} else {
+			e.add(1 << 40)
+		}
+	}
+}
+
+// times appends times; 0 is one that was never set.
 func (e *encoder) times(all ...Instant) {
 	for _, t := range all {
 		if t == 0 {

@@ -9,38 +9,64 @@ import (
 // State is where a claim is in its life.
 type State uint8
 
-// The states of a claim; the package comment draws them.
+// The states of a claim; the package comment draws them. Before Held the claim
+// wants the lock, after Extending it is over.
 const (
 	// New: nothing was sent yet.
 	New State = iota
-	// Asking: a round is in flight.
+	// Asking: a round of acquisitions is in flight.
 	Asking
-	// Adapting: the client adopts cluster parameters, or nodes are being
-	// marked, before the round is repeated.
-	Adapting
-	// Waiting: between two rounds. Nodes may offer the lock one by one.
+	// Adopting: the client compares its cluster parameters with the nodes',
+	// before the round is repeated or given up.
+	Adopting
+	// Marking: the client waits until nodes without a marker are marked, before
+	// the round is repeated or given up.
+	Marking
+	// Waiting: between two rounds. Nodes may notify the claim, which then
+	// requests the lock from each of them.
 	Waiting
+	// Yielding: between two rounds. Nodes were asked to give what they granted
+	// to those before the claim in their queues, and have not all answered.
+	Yielding
+	// Attaching: an extension is in flight that resumes a lease of another
+	// process.
+	Attaching
 	// Held: the claim is a lease.
 	Held
-	// Ending: the claim is over. What is left of it on the nodes is removed.
+	// Extending: the claim is a lease, and an extension is in flight.
+	Extending
+	// Releasing: the lease is over, and its release is in flight.
+	Releasing
+	// Ending: the claim is over. A request in flight may still leave a key, or a
+	// place in a queue, which is then undone.
 	Ending
-	// Gone: no request of the claim is in flight any more.
+	// Gone: no request is in flight any more that may leave anything.
 	Gone
 )
 
 // String returns the state in one word.
 func (s State) String() string {
-	return [...]string{"new", "asking", "adapting", "waiting", "held", "ending", "gone"}[s]
+	return [...]string{
+		"new", "asking", "adopting", "marking", "waiting", "yielding", "attaching",
+		"held", "extending", "releasing", "ending", "gone",
+	}[s]
 }
 
+// IsHeld reports whether the claim is a lease.
+func (s State) IsHeld() bool { return s == Held || s == Extending }
+
+// IsOver reports whether the claim is no lease any more, or will never be one.
+func (s State) IsOver() bool { return s > Extending }
+
+// Wants reports whether the claim is no lease yet.
+func (s State) Wants() bool { return s < Held }
+
 // Config is what a claim must know about its client and its caller. Only the
-// cluster parameters can change, when they are adopted.
+// cluster parameters can change, by a Configured event.
 type Config struct {
-	Nodes   int
-	TTL     time.Duration
-	Window  time.Duration
-	Tokens  bool
-	Guarded bool // the restart guard is on
+	Nodes  int
+	TTL    time.Duration
+	Window time.Duration
 	// Unbounded says that the caller set no limit at all. KeepAlive has the
 	// lease be extended in the background.
 	Unbounded bool
@@ -55,7 +81,10 @@ type Config struct {
 
 	// The caller's limits.
 	Tries int
-	Until Instant // when the wait is over; 0 for never
+	Until When // when the wait is over
+	// QuarantineWait is how long a wait for nodes to leave quarantine does not
+	// count.
+	QuarantineWait time.Duration
 
 	// The lease.
 	MaxHold time.Duration
@@ -73,9 +102,9 @@ type Claim struct {
 	state State
 	// successor is the state in which the next value continues.
 	successor State
-	// unsure is set once an acquisition or repair will never be answered: it
-	// may be executed at any time.
-	unsure bool
+	// unsure has the nodes on which an acquisition or repair will never be
+	// answered: it may be executed at any time.
+	unsure Set
 	// share is what is asked for or held. Its slot changes until the claim has
 	// won.
 	share node.Share
@@ -88,8 +117,8 @@ type Claim struct {
 
 	// The tokens. floor is what the nodes' fences require in this try. fence is
 	// the highest fence that a node reported and that may be near the others',
-	// above the token of the last request with Once. earlier has the tokens
-	// that were proposed before proposed, the last one.
+	// above the token of the last yield. earlier has the tokens that were
+	// proposed before proposed, the last one.
 	token    node.Token
 	floor    node.Token
 	fence    node.Token
@@ -102,10 +131,10 @@ type Claim struct {
 	verdict   Verdict
 	listening bool
 
-	wait   waiting
-	gather gathering
-	yield  yielding
-	lease  lease
+	wait    waiting
+	partial partialGrants
+	yield   yielding
+	lease   lease
 }
 
 // NewClaim returns a claim for a caller that has just arrived.
@@ -136,13 +165,10 @@ func (c *Claim) Successor(value string) Claim {
 	for i := range c.cfg.Nodes {
 		m := &n.nodes[i]
 		*m = c.nodes[i]
-		m.holds, m.inFlight, m.released, m.seq, m.offered, m.unseen = nothing, false, false, 0, false, false
+		m.holds, m.inFlight, m.released, m.seq, m.notified, m.unapplied = nothing, false, false, 0, false, false
 	}
 	return n
 }
-
-// Configure adopts other cluster parameters.
-func (c *Claim) Configure(cfg Config) { c.cfg = cfg }
 
 // State returns where the claim is in its life.
 func (c *Claim) State() State { return c.state }
@@ -165,97 +191,21 @@ func (c *Claim) Round() (Round, Tally) { return c.round, c.tally() }
 // Outcome returns the outcome of a node in the last round.
 func (c *Claim) Outcome(i int) Outcome { return c.nodes[i].got }
 
-// Timer returns when the claim wants a Timer event; 0 for never.
-func (c *Claim) Timer() Instant {
+// Timer returns when the claim wants a Timer event.
+func (c *Claim) Timer() When {
 	switch c.state {
-	case Asking:
-		return c.round.timer()
+	case Asking, Attaching, Releasing:
+		return At(c.round.timer())
 	case Waiting:
-		return c.waitTimer()
+		return At(min(c.wait.until, c.partial.enough.Or(c.wait.until)))
+	case Yielding:
+		return At(c.yield.until)
 	case Held:
-		return c.leaseTimer()
-	case Ending:
-		if c.round.Op == node.OpRelease && !c.round.Over {
-			return c.round.timer()
-		}
+		return At(min(c.lease.deadline, c.lease.extendAt))
+	case Extending:
+		return At(min(c.lease.deadline, c.round.timer()))
 	}
-	return 0
-}
-
-// Handle handles an event and appends its effects to out. An event that does
-// not matter in the claim's state changes nothing.
-func (c *Claim) Handle(v View, e *Event, out []Effect) []Effect {
-	switch e.Kind {
-	case Answer:
-		out = c.answered(v, e, out)
-	case Wake:
-		out = c.woken(v, e, out)
-	case Timer:
-		out = c.timeout(v, out)
-	case Begin:
-		if c.state == New {
-			out = c.begin(v, out)
-		}
-	case Resume:
-		if c.wait.waited && c.state <= Waiting {
-			out = c.listen(out)
-		}
-		switch c.state {
-		case New:
-			out = c.begin(v, out)
-		case Waiting:
-			out = c.waitOn(v, out)
-		}
-	case Configured:
-		if c.state == Adapting {
-			out = c.configured(v, e.Changed, out)
-		}
-	case Marked:
-		if c.state == Adapting {
-			out = c.marked(v, e.Changed, out)
-		}
-	case Cancel:
-		if c.state <= Waiting {
-			out = c.giveUp(v, out)
-		}
-	case Attach:
-		if c.state == New {
-			c.state = Asking
-			c.keep(v)
-			out = c.ask(v, node.OpExtend, c.all(), out)
-		}
-	case Extend:
-		out = c.extend(v, out)
-	case Downgrade:
-		out = c.downgrade(v, out)
-	case Release:
-		out = c.release(v, out)
-	case Detach:
-		out = c.detach(out)
-	}
-	if c.state == Ending && c.inFlight == 0 && (c.round.Over || c.round.Op != node.OpRelease) {
-		c.state = Gone
-	}
-	return out
+	return When{}
 }
 
 func (c *Claim) all() Set { return All(c.cfg.Nodes) }
-
-// timeout handles the timer of each state.
-func (c *Claim) timeout(v View, out []Effect) []Effect {
-	now := v.Now()
-	if at := c.Timer(); at == 0 || now < at {
-		return out // the timer was moved meanwhile
-	}
-	switch c.state {
-	case Asking:
-		return c.settle(v, out)
-	case Waiting:
-		return c.waitOver(v, out)
-	case Held:
-		return c.leaseTimeout(v, out)
-	case Ending:
-		return c.settle(v, out)
-	}
-	return out
-}

@@ -14,14 +14,29 @@ import "github.com/redlatch/redlatch/node"
 // them raise its fence.
 func (c *Claim) releaseRequest(v View) node.Request {
 	req := c.request(node.OpRelease)
-	if c.inFlight > 0 || c.unsure {
+	if c.inFlight > 0 || c.unsure != 0 {
 		req.Token = max(req.Token, c.earlier.upTo(c.plausible(v)))
 	}
-	if c.yield.on && c.above <= c.plausible(v) {
-		// An offer in flight would queue the value once more.
+	if c.yield.abandoned && c.above <= c.plausible(v) {
+		// A yield in flight would queue the value once more.
 		req.Token = max(req.Token, c.above)
 	}
-	req.Keep = c.keptFor(v)
+	req.Keep = c.keepLeft(v)
+	if c.lease.repaired {
+		req.NoRepair = c.cfg.Limit
+	}
+	return req
+}
+
+// releaseAt returns the release for one node. Where an acquisition may still be
+// executed, the node must not queue the claim any more. That acquisition has no
+// token that is further ahead of the node's clock than the window, and the node
+// queues none that is further behind it.
+func (c *Claim) releaseAt(v View, i int) node.Request {
+	req := c.releaseRequest(v)
+	if (c.nodes[i].inFlight || c.unsure.Has(i)) && c.wait.ticket != 0 {
+		req.NoRepair = max(req.NoRepair, 2*c.cfg.Window)
+	}
 	return req
 }
 
@@ -30,6 +45,7 @@ func (c *Claim) releaseRequest(v View) node.Request {
 // that is sent now might arrive before the request that it has to undo. A node
 // that refused has nothing, and is sent nothing.
 func (c *Claim) drop(v View, out []Effect) []Effect {
+	c.yield.abandoned = c.state == Yielding
 	c.state = Ending
 	out = c.unlisten(out)
 	anything := false
@@ -39,11 +55,10 @@ func (c *Claim) drop(v View, out []Effect) []Effect {
 	if !anything {
 		return out
 	}
-	release := c.releaseRequest(v)
-	out = append(out, Effect{Kind: Leftover, Request: release})
+	out = append(out, Effect{Kind: Leftover, Request: c.releaseRequest(v)})
 	for i := range c.cfg.Nodes {
 		if c.nodes[i].holds != nothing {
-			out = append(out, Effect{Kind: Undo, Node: i, Request: release})
+			out = append(out, Effect{Kind: Undo, Node: i, Request: c.releaseAt(v, i)})
 		}
 	}
 	return out
@@ -61,9 +76,8 @@ func (c *Claim) lose(v View, cause Cause, out []Effect) []Effect {
 	c.state, c.lease.cause = Ending, cause
 	out = append(c.unlisten(out), Effect{Kind: Ended})
 	// What is left of it on some node blocks others.
-	release := c.releaseRequest(v)
 	for i := range c.cfg.Nodes {
-		out = append(out, Effect{Kind: CleanUp, Node: i, Request: release})
+		out = append(out, Effect{Kind: CleanUp, Node: i, Request: c.releaseAt(v, i)})
 	}
 	return out
 }
@@ -71,15 +85,8 @@ func (c *Claim) lose(v View, cause Cause, out []Effect) []Effect {
 // release ends a lease and frees the lock on all nodes at once, except on nodes
 // that granted nothing and have not answered yet.
 func (c *Claim) release(v View, out []Effect) []Effect {
-	switch {
-	case c.state == New: // a lease that another process acquired
-		c.keep(v)
-	case c.state != Held:
-		return out
-	case v.Now() >= c.lease.deadline:
-		return c.expire(v, out)
-	}
-	c.state, c.lease.cause = Ending, WasReleased
+	c.partial.notified = 0 // from now on: nodes to undo after the release
+	c.state, c.lease.cause = Releasing, WasReleased
 	out = append(c.unlisten(out), Effect{Kind: Ended})
 	var nodes Set
 	for i := range c.cfg.Nodes {
@@ -91,8 +98,9 @@ func (c *Claim) release(v View, out []Effect) []Effect {
 	return c.ask(v, node.OpRelease, nodes, out)
 }
 
-// freed handles the end of a release.
-func (c *Claim) freed(out []Effect) []Effect {
+// settleRelease handles the end of a release.
+func (c *Claim) settleRelease(v View, out []Effect) []Effect {
+	c.state = Ending
 	switch t := c.tally(); {
 	case t.Freed():
 		c.verdict = IsFree
@@ -104,44 +112,52 @@ func (c *Claim) freed(out []Effect) []Effect {
 	if c.listening {
 		out = append(out, Effect{Kind: LeftPlace, Request: c.request(node.OpRelease)})
 	}
-	return append(out, Effect{Kind: Freed})
+	return append(c.undoAfterRelease(v, out), Effect{Kind: Freed})
 }
 
 // detach ends a lease and leaves the lock on the nodes.
 func (c *Claim) detach(out []Effect) []Effect {
-	if c.state != Held {
-		return out
-	}
 	c.state, c.lease.cause = Ending, WasDetached
 	return append(c.unlisten(out), Effect{Kind: Ended})
 }
 
-// late undoes what a node granted after the end of the claim.
-func (c *Claim) late(v View, e *Event, out []Effect) []Effect {
+// undoLate undoes what a node granted after the end of the claim, or queued.
+func (c *Claim) undoLate(v View, e *Event, out []Effect) []Effect {
 	m := &c.nodes[e.Node]
 	if c.lease.cause == WasDetached || m.holds == nothing {
 		return out
 	}
-	release := c.releaseRequest(v)
-	granted := e.Fault == NoFault && e.Reply.Status == node.Granted
+	release := c.releaseAt(v, e.Node)
 	switch {
-	case !m.released || e.Op == node.OpRepair:
-		// A repair is refused only while the fence equals its token. A release
-		// makes it stale only until the next holder raises the fence. A repair
-		// that arrives after that is granted.
-	case granted && e.Token > release.Token:
+	case !m.released:
+	case (e.granted() || e.queued()) && e.Token > release.Token:
 		// Our clock was so far off that this was not thought possible.
 		release.Token = e.Token
-	case e.Token != 0:
-		// The release that the node was sent has a token that is no lower: it
-		// removes what was granted before it, and makes stale what comes after
-		// it.
-		return out
+	case e.queued(), e.Fault != NoFault && c.wait.ticket != 0:
+		// The release may have been executed before the request, which then
+		// joined the queue, or still may.
 	default:
-		// Without tokens the release may have arrived before the request. If it
-		// is still in flight, it must find the key, so that the holder sees
-		// that it was not too late.
-		return append(out, Effect{Kind: UndoLater, Node: e.Node, Request: release})
+		// The release that the node was sent has a token that is no lower, and
+		// forbids repairs: it removes what was granted before it, and makes
+		// stale what comes after it.
+		return out
+	}
+	if c.state == Releasing && m.released && e.Token <= release.Token {
+		// An undo that overtakes the release would free the lock, and the
+		// release would find it lost.
+		c.partial.notified |= Of(e.Node)
+		return out
 	}
 	return append(out, Effect{Kind: Undo, Node: e.Node, Request: release})
+}
+
+// undoAfterRelease undoes what came late while the claim was Releasing.
+func (c *Claim) undoAfterRelease(v View, out []Effect) []Effect {
+	for i := range c.cfg.Nodes {
+		if c.partial.notified.Has(i) {
+			out = append(out, Effect{Kind: Undo, Node: i, Request: c.releaseAt(v, i)})
+		}
+	}
+	c.partial.notified = 0
+	return out
 }

@@ -6,9 +6,6 @@ import (
 	"github.com/redlatch/redlatch/node"
 )
 
-// Instant is a time on the client's monotonic clock.
-type Instant = time.Duration
-
 // EventKind says what happened.
 type EventKind uint8
 
@@ -24,9 +21,12 @@ const (
 	Wake
 	// Timer is sent when the time that Claim.Timer returned has come.
 	Timer
-	// Configured answers Adopt. Changed says that Configure was called, and
-	// that the round has to be repeated.
+	// Configured answers Adopt. Config has the parameters that the client has
+	// adopted; it is nil if nothing has changed.
 	Configured
+	// Rejected answers Adopt: the parameters that the client has adopted do not
+	// allow what the caller asked for.
+	Rejected
 	// Marked answers AwaitMark: Changed says that a node was marked.
 	Marked
 	// Cancel ends the attempt: the caller has gone, or the client is closing.
@@ -86,8 +86,15 @@ type Event struct {
 
 	Wake node.Wake // Wake
 
-	Changed bool // Configured, Marked
+	Config  *Config // Configured
+	Changed bool    // Marked
 }
+
+// granted reports that the answer is a grant.
+func (e *Event) granted() bool { return e.Fault == NoFault && e.Reply.Status == node.Granted }
+
+// queued reports that the answer shows a place in the node's queue.
+func (e *Event) queued() bool { return e.Fault == NoFault && e.Reply.Rank > 0 }
 
 // EffectKind says what the runner has to do.
 type EffectKind uint8
@@ -99,13 +106,11 @@ const (
 	// Undo sends Request, a release, to Node in the background, and repeats it
 	// until the node confirms it or the key must have expired.
 	Undo
-	// UndoLater is Undo after a short delay: a release is in flight already.
-	UndoLater
 	// CleanUp is Undo at the pace of the clean-up queue: the node failed to
 	// answer a moment ago, or nobody waits for it.
 	CleanUp
-	// Leftover has the client remember Request, the release of a claim that
-	// gave up: a late request may still leave a key, or a place in a queue.
+	// Leftover has the client keep Request, the release of an abandoned claim:
+	// a late request may still leave a key, or a place in a queue.
 	Leftover
 	// LeftPlace is Leftover for a lease that was released: only a place in a
 	// queue may be left.
@@ -120,8 +125,6 @@ const (
 	// AwaitMark asks to wait until nodes that lost their marker are marked. It
 	// is answered by Marked.
 	AwaitMark
-	// Mark marks nodes in the background, if any need it.
-	Mark
 	// RoundOver reports the end of a round, which Claim.Round describes.
 	RoundOver
 	// YieldOver reports that nodes have answered whether the claim yields to
@@ -155,12 +158,13 @@ type Effect struct {
 	Node    int
 	Seq     uint32
 	Request node.Request
-	// Probe is set on a Send to a suspect node.
+	// Probe is set on a Send to a suspect node: it counts as one of those that
+	// View.MayProbe limits, until its answer.
 	Probe bool
 }
 
-// View is what a claim may ask about its client and its nodes. Its answers are
-// facts: it decides nothing.
+// View is what a claim may ask about its client and its nodes. It only answers:
+// no question changes anything.
 type View interface {
 	// Now is the client's monotonic clock.
 	Now() Instant
@@ -170,14 +174,18 @@ type View interface {
 	Offset() time.Duration
 	// ClockKnown reports whether any node has shown its clock.
 	ClockKnown() bool
-	// Propose returns a token that is at least floor, and near the nodes' time.
-	Propose(floor node.Token) node.Token
+	// Token returns the token to propose: at least floor, near the nodes' time,
+	// and above what the client has sent before.
+	Token(floor node.Token) node.Token
 	// Suspects returns the nodes that have stopped answering.
 	Suspects() Set
-	// Probe reports whether a suspect node may be sent one more request.
-	Probe(i int) bool
+	// MayProbe reports whether a suspect node may be sent one more request.
+	MayProbe(i int) bool
 	// InQuarantine reports whether a node is known not to grant.
 	InQuarantine(i int) bool
+	// Epoch is the highest epoch that is known of a node's marker, from its own
+	// answers and from what other nodes have noted.
+	Epoch(i int) uint64
 	// Missed counts how often notifications may have been lost.
 	Missed() uint32
 	// Random returns a random duration from 0 up to, but not including, d.

@@ -50,9 +50,39 @@ func Offset(known, least, most time.Duration) time.Duration {
 	return max(least, min(known, most))
 }
 
-// WrongClock reports whether a clock that differs by off from the median will
-// soon be outside the window: tokens are proposed by the median.
-func WrongClock(off, window time.Duration) bool { return off.Abs() > window/2 }
+// WrongClocks returns the nodes whose clock differs from the median so much that
+// tokens, which are proposed by it, will soon be outside their window. offsets
+// has how far each clock is ahead of ours, for the nodes in known. It returns
+// false if too few are known to say which are wrong.
+func WrongClocks(offsets []time.Duration, known Set, window time.Duration) (wrong Set, judged bool) {
+	if known.Count() < 3 || known.Count() < Quorum(len(offsets)) {
+		return 0, false
+	}
+	var buf [MaxNodes]time.Duration
+	seen := buf[:0]
+	for i, off := range offsets {
+		if known.Has(i) {
+			seen = append(seen, off)
+		}
+	}
+	median := Median(seen)
+	for i, off := range offsets {
+		if known.Has(i) && (off-median).Abs() > window/2 {
+			wrong |= Of(i)
+		}
+	}
+	return wrong, true
+}
+
+// maxProbes is how many calls at once may try a node that did not answer.
+const maxProbes = 16
+
+// MayProbe reports whether one more call may try a node that does not answer: a
+// few at a time, or one more from time to time if those hang. probes are in
+// flight, and the last began since ago.
+func MayProbe(probes int, since, patience time.Duration) bool {
+	return probes < maxProbes || since >= 4*patience
+}
 
 // Median returns the median, so that a minority of wrong values has no effect;
 // zero for no values. It sorts the values.

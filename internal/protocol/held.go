@@ -37,9 +37,10 @@ func (c Cause) String() string {
 type lease struct {
 	acquired Instant
 	deadline Instant
-	next     Instant // when it has to be extended; the deadline if it is not extended
+	extendAt Instant // when it has to be extended; the deadline if it is not extended
 	cause    Cause
-	kept     Instant // until when the lock stays taken, even if it is released; 0 for not
+	repaired bool // a repair was sent: it may be in flight, or a copy of it
+	keep     When // until when the lock stays taken, even if it is released
 }
 
 // Acquired returns when the lease was acquired.
@@ -60,8 +61,8 @@ func (c *Claim) win(v View, start Instant, out []Effect) []Effect {
 	c.takeSlot()
 	c.state = Held
 	c.verdict = NoVerdict
-	c.lease = lease{acquired: v.Now()}
-	c.keep(v)
+	c.lease = lease{acquired: v.Now(), repaired: c.lease.repaired}
+	c.startKeep(v)
 	c.moveDeadline(start + Validity(c.cfg.TTL, 0))
 	// The first extension comes earlier by a small random time, so that leases
 	// that were acquired together are not always extended together.
@@ -71,64 +72,56 @@ func (c *Claim) win(v View, start Instant, out []Effect) []Effect {
 		// A node that notified us keeps the lock for us. The lease has to be
 		// held there too, so that its queue can continue.
 		m := &c.nodes[i]
-		if m.offered && m.holds != granted {
-			m.offered = false
-			out = c.askOne(i, out)
+		if m.notified && m.holds != granted {
+			m.notified = false
+			out = c.sendAcquire(i, out)
 		}
-		if m.got == Replied && m.status == node.Granted && c.misplaced(m.share) {
+		if m.said(node.Granted) && c.misplaced(m.share) {
 			out = c.sendRepair(v, i, m.now, out)
 		}
 	}
 	return out
 }
 
-// keep sets until when the lock stays taken.
-func (c *Claim) keep(v View) {
+// takeOver prepares a lease that another process acquired.
+func (c *Claim) takeOver(v View) {
+	c.startKeep(v)
+	c.lease.repaired = true // maybe, by that process
+}
+
+// startKeep sets until when the lock stays taken.
+func (c *Claim) startKeep(v View) {
 	if c.cfg.Keep > 0 {
-		c.lease.kept = v.Now() + c.cfg.Keep
+		c.lease.keep = At(v.Now() + c.cfg.Keep)
 	}
 }
 
-// KeptUntil returns until when the lock stays taken, even if it is released; 0
-// if it does not.
-func (c *Claim) KeptUntil() Instant { return c.lease.kept }
+// KeepUntil returns until when the lock stays taken, even if it is released.
+func (c *Claim) KeepUntil() When { return c.lease.keep }
 
-// keptFor returns for how long the lock stays taken although it is released.
-func (c *Claim) keptFor(v View) time.Duration { return max(c.lease.kept-v.Now(), 0) }
+// keepLeft returns for how long the lock stays taken although it is released.
+func (c *Claim) keepLeft(v View) time.Duration {
+	return max(c.lease.keep.Or(v.Now())-v.Now(), 0)
+}
 
 // livesFor returns the time to live of an extension or a repair.
-func (c *Claim) livesFor(v View) time.Duration { return max(c.cfg.TTL, c.keptFor(v)) }
+func (c *Claim) livesFor(v View) time.Duration { return max(c.cfg.TTL, c.keepLeft(v)) }
 
 func (c *Claim) moveDeadline(to Instant) { c.lease.deadline = min(to, c.HoldUntil()) }
 
 // schedule sets when the lease is extended next, after a round that began at
 // from: at a third of its time to live.
 func (c *Claim) schedule(from Instant) {
-	c.lease.next = c.lease.deadline
+	c.extendIn(from + c.cfg.TTL/3)
+}
+
+// extendIn sets when the lease is extended next: at the latest when it ends, and
+// not at all if MaxHold allows no later end.
+func (c *Claim) extendIn(at Instant) {
+	c.lease.extendAt = c.lease.deadline
 	if c.cfg.KeepAlive && c.lease.deadline < c.HoldUntil() {
-		c.lease.next = min(c.lease.next, from+c.cfg.TTL/3)
+		c.lease.extendAt = min(c.lease.extendAt, at)
 	}
-}
-
-// extending reports that an extension is in flight.
-func (c *Claim) extending() bool { return c.round.Op == node.OpExtend && !c.round.Over }
-
-func (c *Claim) leaseTimer() Instant {
-	at := c.lease.deadline
-	if c.extending() {
-		return min(at, c.round.timer())
-	}
-	return min(at, c.lease.next)
-}
-
-func (c *Claim) leaseTimeout(v View, out []Effect) []Effect {
-	switch now := v.Now(); {
-	case now >= c.lease.deadline:
-		return c.expire(v, out)
-	case c.extending():
-		return c.settle(v, out)
-	}
-	return c.extend(v, out)
 }
 
 // expire ends the lease at its deadline.
@@ -139,22 +132,18 @@ func (c *Claim) expire(v View, out []Effect) []Effect {
 	return c.lose(v, Expired, out)
 }
 
-// extend asks the nodes for the whole time to live again. A caller that comes
-// while an extension is in flight gets the result of that one.
+// extend asks the nodes for the whole time to live again.
 func (c *Claim) extend(v View, out []Effect) []Effect {
-	switch {
-	case c.state != Held:
-		return out
-	case v.Now() >= c.lease.deadline:
+	if v.Now() >= c.lease.deadline {
 		return c.expire(v, out)
-	case c.extending():
-		return out
 	}
+	c.state = Extending
 	return c.ask(v, node.OpExtend, c.all(), out)
 }
 
-// extended handles the end of an extension.
-func (c *Claim) extended(v View, out []Effect) []Effect {
+// settleExtend handles the end of an extension.
+func (c *Claim) settleExtend(v View, out []Effect) []Effect {
+	c.state = Held
 	now, t := v.Now(), c.tally()
 	if now >= c.lease.deadline {
 		return c.expire(v, out) // it is not revived, and its nodes are not repaired
@@ -180,16 +169,14 @@ func (c *Claim) extended(v View, out []Effect) []Effect {
 	case c.round.share != c.share:
 		return c.extend(v, out)
 	}
-	c.lease.next = c.lease.deadline
-	if c.cfg.KeepAlive && c.lease.deadline < c.HoldUntil() {
-		// Retry as often as possible before the deadline.
-		c.lease.next = min(c.lease.next, now+max(c.cfg.TTL/30, time.Millisecond))
-	}
+	// Retry as often as possible before the deadline.
+	c.extendIn(now + max(c.cfg.TTL/30, time.Millisecond))
 	return append(out, Effect{Kind: NotExtended})
 }
 
 // extendedLate handles an answer that came after a quorum had extended.
 func (c *Claim) extendedLate(v View, e *Event, out []Effect) []Effect {
+	c.see(e)
 	if !c.round.Won || v.Now() >= c.lease.deadline {
 		return out
 	}
@@ -201,14 +188,7 @@ func (c *Claim) extendedLate(v View, e *Event, out []Effect) []Effect {
 // repaired later.
 func (c *Claim) repair(v View, i int, out []Effect) []Effect {
 	m := &c.nodes[i]
-	if m.got != Replied || m.status != node.Absent || v.InQuarantine(i) {
-		return out
-	}
-	if c.token == 0 {
-		// It is not repaired. But the node may have lost its marker, too.
-		if c.cfg.Guarded {
-			out = append(out, Effect{Kind: Mark})
-		}
+	if !m.said(node.Absent) || v.InQuarantine(i) {
 		return out
 	}
 	return c.sendRepair(v, i, m.now, out)
@@ -216,23 +196,21 @@ func (c *Claim) repair(v View, i int, out []Effect) []Effect {
 
 // sendRepair sends a repair to a node that answered at now, on its own clock.
 func (c *Claim) sendRepair(v View, i int, now int64, out []Effect) []Effect {
-	if c.token == 0 {
-		return out
-	}
 	c.note(Of(i))
+	c.lease.repaired = true
 	req := c.request(node.OpRepair)
 	req.TTL = c.livesFor(v)
 	// Counted from when the node answered that it lacks the lease, which is
 	// before we send. So the repair cannot be executed any more when we stop
 	// waiting for its answer and undo it.
 	req.Until = time.UnixMicro(now).Add(c.cfg.Limit)
-	req.Seen = time.UnixMicro(now)
 	return append(out, Effect{Kind: Send, Node: i, Seq: c.seq, Request: req})
 }
 
-// attached handles the extension that resumes a lease of another process. Until
-// it is confirmed the lease is not ours, and nothing is released if it fails.
-func (c *Claim) attached(v View, out []Effect) []Effect {
+// settleAttach handles the extension that resumes a lease of another process.
+// Until it is confirmed the lease is not ours, and nothing is released if it
+// fails.
+func (c *Claim) settleAttach(v View, out []Effect) []Effect {
 	t := c.tally()
 	if t.Won() && Validity(c.cfg.TTL, v.Now()-c.round.Start) > 0 {
 		return c.win(v, c.round.Start, out)

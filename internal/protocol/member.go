@@ -27,8 +27,10 @@ type member struct {
 	holds    holding
 	inFlight bool // the last acquisition or repair has had no answer
 	released bool // a release was sent
-	offered  bool // it notified us while the claim could not ask
-	unseen   bool // it answered the last round while the claim was busy
+	// notified says that it notified us while the claim could not ask, and
+	// unapplied that its last answer is stored, but was not handled yet.
+	notified  bool
+	unapplied bool
 
 	// Its outcome in the last round, updated by later answers.
 	got    Outcome
@@ -42,20 +44,38 @@ type member struct {
 
 	rank   uint16
 	seq    uint32 // the number of the last acquisition or repair
-	server uint32 // the hash of its id; 0 for none
+	server server // which one granted
 	left   time.Duration
 	fence  node.Token
 	now    int64        // its clock, in microseconds
-	holder name         // the holder's value
+	holder hash         // of the holder's value
 	free   node.SlotSet // the slots that were free
 }
 
-// name is the hash of a text that is only compared. It keeps a claim small. 0
-// is no text. If two texts had the same hash, a claim might yield without need,
-// or not count a node.
-type name uint64
+// said reports that the node answered with a status.
+func (m *member) said(s node.Status) bool { return m.got == Replied && m.status == s }
 
-func nameOf(text string) name {
+// where returns the nodes of which something is true.
+func (c *Claim) where(is func(*member) bool) (set Set) {
+	for i := range c.cfg.Nodes {
+		if is(&c.nodes[i]) {
+			set |= Of(i)
+		}
+	}
+	return set
+}
+
+// quarantined reports that the node's quarantine has begun, and so will end.
+func (m *member) quarantined() bool {
+	return m.said(node.Quarantined) && !m.remark
+}
+
+// hash is that of a text that is only compared. It keeps a claim small. 0 is no
+// text. If two texts had the same hash, a claim might yield without need, or not
+// count a node.
+type hash uint64
+
+func hashOf(text string) hash {
 	if text == "" {
 		return 0
 	}
@@ -63,13 +83,31 @@ func nameOf(text string) name {
 	for i := range len(text) {
 		h = (h ^ uint64(text[i])) * 1099511628211
 	}
-	return name(max(h, 1))
+	return hash(max(h, 1))
 }
 
-// short is a name in less space; 0 for none.
-func (n name) short() uint32 {
-	if n == 0 {
+// server is which server granted, and by which marker, in little space: 24 bits of
+// the hash of its id, 0 for none, and 8 bits of the epoch, 0 for none.
+type server uint32
+
+func serverOf(r *node.Reply) (s server) {
+	if r.Server != "" {
+		n := hashOf(r.Server)
+		s = server(max(uint32(n)^uint32(n>>32), 1<<8)) &^ 0xff
+	}
+	return s | server(epochBits(r.Epoch))
+}
+
+// id is the hash of its id; 0 for none.
+func (s server) id() uint32 { return uint32(s >> 8) }
+
+// epoch is what epochBits returns for its epoch.
+func (s server) epoch() uint8 { return uint8(s) }
+
+// epochBits is an epoch from 1 to 255, again and again; 0 for none.
+func epochBits(epoch uint64) uint8 {
+	if epoch == 0 {
 		return 0
 	}
-	return max(uint32(n)^uint32(n>>32), 1)
+	return uint8((epoch-1)%255) + 1
 }

@@ -34,28 +34,28 @@ func (c *Claim) open(v View, op node.Op, nodes Set, out []Effect) []Effect {
 		c.seq++
 	}
 	suspects := v.Suspects()
-	c.round = Round{Op: op, Seq: c.seq, Start: now, asked: nodes, awaited: nodes &^ suspects, limit: now + c.cfg.Limit, share: c.share}
+	c.round = Round{Op: op, Seq: c.seq, Start: now, sent: nodes, awaited: nodes &^ suspects, limit: now + c.cfg.Limit, share: c.share}
 	req := c.request(op)
-	switch op {
-	case node.OpRelease:
-		req = c.releaseRequest(v)
-	case node.OpExtend:
+	if op == node.OpExtend {
 		req.TTL = c.livesFor(v)
 	}
 	for i := range c.cfg.Nodes {
 		m := &c.nodes[i]
-		m.got, m.unseen = Pending, false
+		m.got, m.unapplied = Pending, false
 		if !nodes.Has(i) {
 			continue
 		}
 		suspect := suspects.Has(i)
-		if suspect && !v.Probe(i) {
+		if suspect && !v.MayProbe(i) {
 			m.got = Skipped
 			if op == node.OpAcquire {
 				c.inFlight--
 				m.inFlight = false
 			}
 			continue
+		}
+		if op == node.OpRelease {
+			req = c.releaseAt(v, i)
 		}
 		out = append(out, Effect{Kind: Send, Node: i, Seq: c.seq, Request: req, Probe: suspect})
 	}
@@ -65,17 +65,12 @@ func (c *Claim) open(v View, op node.Op, nodes Set, out []Effect) []Effect {
 // skipped reports whether a suspect node was not asked in this round: the round
 // may then be decided before any answer comes.
 func (c *Claim) skipped() bool {
-	for i := range c.cfg.Nodes {
-		if c.nodes[i].got == Skipped {
-			return true
-		}
-	}
-	return false
+	return c.where(func(m *member) bool { return m.got == Skipped }) != 0
 }
 
 // note records that an acquisition or a repair is sent to the nodes.
 func (c *Claim) note(nodes Set) {
-	if c.inFlight == 0 && !c.unsure {
+	if c.inFlight == 0 && c.unsure == 0 {
 		c.earlier, c.proposed = proposals{}, 0 // no earlier request can be executed any more
 	}
 	c.seq++
@@ -94,22 +89,30 @@ func (c *Claim) note(nodes Set) {
 }
 
 // record records what a node may have of the claim after an answer to an
-// acquisition or a repair.
+// acquisition or a repair, in every state, before a step looks at the answer.
 func (c *Claim) record(e *Event, out []Effect) []Effect {
+	if e.Op != node.OpAcquire && e.Op != node.OpRepair {
+		return out
+	}
 	m := &c.nodes[e.Node]
 	if m.seq == e.Seq {
 		m.inFlight = false
 	}
 	c.inFlight--
-	c.unsure = c.unsure || e.Fault.sent()
+	if e.Fault.sent() {
+		c.unsure |= Of(e.Node)
+	}
 	switch {
-	case e.Fault == NoFault && e.Reply.Status == node.Granted:
+	case e.granted():
 		m.holds = granted
-	case e.Fault.sent(), e.Fault == NoFault && e.Reply.Rank > 0:
+	case e.Fault.sent(), e.queued():
 		m.holds = max(m.holds, leftover)
 	}
-	if e.Fault == NoFault && e.Reply.Rank > 0 && c.state < Ending {
+	if e.queued() && !c.state.IsOver() {
 		out = c.listen(out)
+	}
+	if e.Op == node.OpRepair && e.granted() {
+		out = append(out, Effect{Kind: Repaired, Node: e.Node})
 	}
 	return out
 }
@@ -137,7 +140,7 @@ func (c *Claim) see(e *Event) {
 	default:
 		r := &e.Reply
 		m.got, m.status, m.rank, m.wakes, m.left, m.fence, m.now, m.holder, m.server =
-			Replied, r.Status, uint16(min(r.Rank, math.MaxUint16)), r.Wakes, r.Left, r.Fence, r.Now.UnixMicro(), nameOf(r.Value), nameOf(r.Server).short()
+			Replied, r.Status, uint16(min(r.Rank, math.MaxUint16)), r.Wakes, r.Left, r.Fence, r.Now.UnixMicro(), hashOf(r.Value), serverOf(r)
 		m.remark = NeedsMark(*r)
 		m.lease = r.Status == node.Held && IsLease(r.Value)
 		m.misfit = e.Misfit
@@ -145,11 +148,26 @@ func (c *Claim) see(e *Event) {
 	}
 }
 
+// distrust has grants not count that a server gave by a marker of another epoch
+// than the highest that is known of its node: another server had taken its place,
+// and may have granted the lock. An answer can show that of a node that granted
+// before.
+func (c *Claim) distrust(v View) {
+	for i := range c.cfg.Nodes {
+		m := &c.nodes[i]
+		if m.said(node.Granted) && m.server.epoch() != 0 && m.server.epoch() != epochBits(v.Epoch(i)) {
+			m.status, m.remark = node.Quarantined, true
+			c.partial.granted &^= Of(i)
+		}
+	}
+}
+
 // count counts an answer in the round in flight.
 func (c *Claim) count(v View, e *Event, out []Effect) []Effect {
 	c.see(e)
+	c.distrust(v)
 	m := &c.nodes[e.Node]
-	if m.got == Replied && m.status == node.Granted && c.countedTwice(e.Node, c.all()) {
+	if m.said(node.Granted) && c.countedTwice(e.Node, c.all()) {
 		m.got = Unusable
 	}
 	c.round.awaited &^= Of(e.Node)
@@ -168,7 +186,7 @@ func (c *Claim) countedTwice(i int, nodes Set) bool {
 func (c *Claim) SameServer(i int) int {
 	for j := range c.cfg.Nodes {
 		other := &c.nodes[j]
-		if j != i && c.nodes[i].server != 0 && other.got == Replied && other.status == node.Granted && other.server == c.nodes[i].server {
+		if j != i && c.nodes[i].server.id() != 0 && other.said(node.Granted) && other.server.id() == c.nodes[i].server.id() {
 			return j
 		}
 	}
@@ -185,14 +203,10 @@ func (c *Claim) maybeSettle(v View, out []Effect) []Effect {
 	return out
 }
 
-func (c *Claim) answeredAll() bool {
-	for i := range c.cfg.Nodes {
-		if c.round.asked.Has(i) && c.nodes[i].got == Pending {
-			return false
-		}
-	}
-	return true
-}
+func (c *Claim) answeredAll() bool { return c.round.sent&c.pending() == 0 }
+
+// pending returns the nodes that were not asked, or have not answered.
+func (c *Claim) pending() Set { return c.where(func(m *member) bool { return m.got == Pending }) }
 
 func (c *Claim) tally() Tally {
 	t := Tally{Nodes: c.cfg.Nodes}
@@ -209,6 +223,9 @@ func (c *Claim) tally() Tally {
 			if m.status == node.Quarantined || m.status == node.Misconfigured {
 				t.Unfit++
 			}
+			if m.quarantined() {
+				t.Quarantined++
+			}
 		}
 	}
 	return t
@@ -217,78 +234,22 @@ func (c *Claim) tally() Tally {
 // settle ends the round in flight with the answers so far.
 func (c *Claim) settle(v View, out []Effect) []Effect {
 	if v.Now() >= c.round.limit {
+		late := c.round.sent & c.pending()
 		for i := range c.cfg.Nodes {
-			if c.round.asked.Has(i) && c.nodes[i].got == Pending {
+			if late.Has(i) {
 				c.nodes[i].got = Late
 			}
 		}
 	}
 	c.round.Over, c.round.Won, c.round.End = true, c.tally().Won(), v.Now()
 	out = append(out, Effect{Kind: RoundOver})
-	switch {
-	case c.round.Op == node.OpRelease:
-		return c.freed(out)
-	case c.round.Op == node.OpExtend && c.state == Asking:
-		return c.attached(v, out)
-	case c.round.Op == node.OpExtend:
-		return c.extended(v, out)
-	}
-	return c.asked(v, out)
-}
-
-// answered handles a node's answer.
-func (c *Claim) answered(v View, e *Event, out []Effect) []Effect {
-	switch {
-	case e.Op == node.OpAcquire || e.Op == node.OpRepair:
-		out = c.record(e, out)
-		if e.Op == node.OpRepair && e.Fault == NoFault && e.Reply.Status == node.Granted {
-			out = append(out, Effect{Kind: Repaired, Node: e.Node})
-		}
-		return c.acquired(v, e, out)
-	case e.Once:
-		return c.yielded(v, e, out)
-	case e.Op == node.OpRelease:
-		if e.Fault != NoFault {
-			out = append(out, Effect{Kind: CleanUp, Node: e.Node, Request: c.releaseRequest(v)})
-		}
-		if c.state == Ending && !c.round.Over && e.Seq == c.round.Seq {
-			out = c.count(v, e, out)
-		}
-		return out
-	case e.Op == node.OpExtend && e.Seq == c.round.Seq && c.round.Op == node.OpExtend:
-		switch {
-		case c.state > Held: // the lease ended first: its nodes are not repaired
-		case !c.round.Over:
-			return c.count(v, e, out)
-		case c.state == Held:
-			c.see(e)
-			return c.extendedLate(v, e, out)
-		}
-	}
-	return out
-}
-
-// acquired handles the answer to an acquisition or a repair, which record has
-// recorded.
-func (c *Claim) acquired(v View, e *Event, out []Effect) []Effect {
 	switch c.state {
-	case Asking:
-		if e.Op == node.OpAcquire && c.round.Op == node.OpAcquire && e.Seq == c.round.Seq {
-			return c.count(v, e, out)
-		}
-	case Adapting:
-		if e.Seq == c.round.Seq && c.nodes[e.Node].got == Pending {
-			c.see(e)
-			c.nodes[e.Node].unseen = true
-		}
-	case Waiting:
-		return c.taken(v, e, out)
-	case Held:
-		if e.Op == node.OpAcquire && e.Fault == NoFault && e.Reply.Status == node.Granted && c.misplaced(e.Reply.Share) {
-			return c.sendRepair(v, e.Node, e.Reply.Now.UnixMicro(), out)
-		}
-	case Ending, Gone:
-		return c.late(v, e, out)
+	case Attaching:
+		return c.settleAttach(v, out)
+	case Extending:
+		return c.settleExtend(v, out)
+	case Releasing:
+		return c.settleRelease(v, out)
 	}
-	return out
+	return c.settleAcquire(v, out)
 }

@@ -1,6 +1,7 @@
 package protocol
 
 import (
+	"slices"
 	"time"
 
 	"github.com/redlatch/redlatch/node"
@@ -11,6 +12,17 @@ import (
 
 // Quorum returns the smallest majority of n nodes.
 func Quorum(n int) int { return n/2 + 1 }
+
+// QuorumAfter returns when a quorum of n nodes will grant, if that is known: left
+// has the time until it for each node that will. It sorts left.
+func QuorumAfter(left []time.Duration, n int) (time.Duration, bool) {
+	quorum := Quorum(n)
+	if len(left) < quorum {
+		return 0, false
+	}
+	slices.Sort(left)
+	return left[quorum-1], true
+}
 
 // Drift returns the part of a time to live that is not used, because clocks run
 // at different rates and nodes expire keys with a limited resolution.
@@ -54,10 +66,10 @@ type Round struct {
 	Over  bool
 	Won   bool // a quorum granted, when it was decided
 
-	asked   Set     // nodes that were sent the request
+	sent    Set     // nodes that were sent the request
 	awaited Set     // nodes that the round waits for
 	limit   Instant // when it ends, with or without answers
-	until   Instant // when it ends, once a quorum has answered
+	until   When    // when it ends, once a quorum has answered
 }
 
 // Tally counts the outcomes of a round.
@@ -67,6 +79,8 @@ type Tally struct {
 	Refused int // replied with anything but Granted
 	Unfit   int // of those, in quarantine or marked for another membership
 	Failed  int // gave no reply
+
+	Quarantined int // of the unfit, in a quarantine that ends by itself
 }
 
 // Won reports that a quorum granted.
@@ -121,24 +135,16 @@ const slowness = 4
 // not wait for nodes that stopped answering, even if this round is the first to
 // notice.
 func (r *Round) shorten(now Instant, t Tally, patience time.Duration) {
-	if r.Op != node.OpAcquire || r.until != 0 || t.Granted+t.Refused < Quorum(t.Nodes) {
+	if r.Op != node.OpAcquire || r.until.IsSet() || t.Granted+t.Refused < Quorum(t.Nodes) {
 		return
 	}
-	r.until = r.limit
 	// If the time limit comes as soon, it ends the round, and the nodes have
 	// timed out.
-	if at := r.Start + max(patience, slowness*(now-r.Start)); at < r.limit {
-		r.until = at
-	}
+	r.until = At(min(r.limit, r.Start+max(patience, slowness*(now-r.Start))))
 }
 
 // timer is when the round ends by itself.
-func (r *Round) timer() Instant {
-	if r.until != 0 {
-		return r.until
-	}
-	return r.limit
-}
+func (r *Round) timer() Instant { return r.until.Or(r.limit) }
 
 // Elapsed returns how long the round took, once it is over.
 func (r *Round) Elapsed() time.Duration { return r.End - r.Start }

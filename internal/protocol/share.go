@@ -46,8 +46,8 @@ func (c *Claim) counts(m *member, slot uint8) bool {
 // commonSlot returns the slot that most nodes have given or can give, if they
 // are a quorum and gave different ones, and if they can be asked to change it.
 func (c *Claim) commonSlot() (slot uint8, found bool) {
-	if c.share.Mode != node.Slotted || c.token == 0 {
-		return 0, false // a node moves nobody without a token
+	if c.share.Mode != node.Slotted {
+		return 0, false
 	}
 	best, bestGiven := 0, 0
 	for s := range c.share.Slots {
@@ -74,13 +74,8 @@ func (c *Claim) commonSlot() (slot uint8, found bool) {
 // us, so the wait is a few round trips, and longer each time. Otherwise it
 // returns 0: the whole delay.
 func (c *Claim) uncross(v View) time.Duration {
-	room := 0
-	for i := range c.cfg.Nodes {
-		if m := &c.nodes[i]; m.got == Replied && (m.status == node.Granted || m.status == node.Stale) {
-			room++
-		}
-	}
-	if c.share.Mode != node.Slotted || room < Quorum(c.cfg.Nodes) {
+	room := c.isQuorum(func(m *member) bool { return m.said(node.Granted) || m.said(node.Stale) })
+	if c.share.Mode != node.Slotted || !room {
 		return 0
 	}
 	trip := c.round.Elapsed() + time.Millisecond
@@ -92,7 +87,7 @@ func (c *Claim) uncross(v View) time.Duration {
 // between. It would move the claim to the slot that it asked for, even after we
 // have won. So this value cannot be used any more.
 func (c *Claim) mayBeMoved() bool {
-	return c.share.Mode == node.Slotted && c.token != 0 && (c.inFlight > 0 || c.unsure) && max(c.earlier.most, c.proposed) > c.token
+	return c.share.Mode == node.Slotted && (c.inFlight > 0 || c.unsure != 0) && max(c.earlier.most, c.proposed) > c.token
 }
 
 // takeSlot makes the slot that a quorum granted the lease's own.
@@ -131,20 +126,21 @@ func (c *Claim) OtherSlots() int {
 // heldByReaders reports whether readers hold a quorum of nodes. They count as
 // one holder, although no two nodes may name the same reader.
 func (c *Claim) heldByReaders() bool {
-	n := 0
-	for i := range c.cfg.Nodes {
-		if m := &c.nodes[i]; m.got == Replied && m.status == node.Held && m.share.Mode == node.Shared {
-			n++
-		}
-	}
-	return c.share.Mode != node.Shared && n >= Quorum(c.cfg.Nodes)
+	return c.share.Mode != node.Shared &&
+		c.isQuorum(func(m *member) bool { return m.said(node.Held) && m.share.Mode == node.Shared })
 }
 
-// downgrade makes a writer a reader. Each node learns it with an extension. If
-// one is in flight already, another follows it.
-func (c *Claim) downgrade(v View, out []Effect) []Effect {
-	if c.state == Held && c.share.Mode == node.Exclusive {
+// fitsBesideHolders reports whether a node has room for us beside its holders, so
+// that only the waiters before us keep us out.
+func (c *Claim) fitsBesideHolders() bool {
+	return c.where(func(m *member) bool {
+		return m.said(node.Held) && m.share.Mode == c.share.Mode && (c.share.Mode == node.Shared || m.free != 0)
+	}) != 0
+}
+
+// becomeReader makes a writer a reader. Each node learns it with an extension.
+func (c *Claim) becomeReader() {
+	if c.share.Mode == node.Exclusive {
 		c.share.Mode = node.Shared
 	}
-	return c.extend(v, out)
 }

@@ -37,7 +37,7 @@ func (c *contender) Now() protocol.Instant { return c.now }
 func (c *contender) Time() time.Time       { return epoch.Add(c.now) }
 func (c *contender) Offset() time.Duration { return 0 }
 func (c *contender) ClockKnown() bool      { return true }
-func (c *contender) Propose(floor node.Token) node.Token {
+func (c *contender) Token(floor node.Token) node.Token {
 	if len(c.tokens) > 0 {
 		t := c.tokens[0]
 		c.tokens = c.tokens[1:]
@@ -46,7 +46,8 @@ func (c *contender) Propose(floor node.Token) node.Token {
 	return max(floor, node.Token(c.Time().UnixMicro()))
 }
 func (c *contender) Suspects() protocol.Set { return 0 }
-func (c *contender) Probe(int) bool         { return true }
+func (c *contender) MayProbe(int) bool      { return true }
+func (c *contender) Epoch(int) uint64       { return 0 }
 func (c *contender) InQuarantine(int) bool  { return false }
 func (c *contender) Missed() uint32         { return 0 }
 func (c *contender) Random(d time.Duration) time.Duration {
@@ -56,7 +57,7 @@ func (c *contender) Random(d time.Duration) time.Duration {
 func (c *crowd) join(slots uint8, tries int) *contender {
 	m := &contender{crowd: c, number: len(c.members)}
 	m.claim = protocol.NewClaim(m, protocol.Config{
-		Nodes: 3, TTL: 10 * time.Second, Window: 10 * time.Second, Tokens: true, Limit: time.Second, Tries: tries,
+		Nodes: 3, TTL: 10 * time.Second, Window: 10 * time.Second, Limit: time.Second, Tries: tries,
 		Patience: 250 * time.Millisecond, RetryDelay: 200 * time.Millisecond, KeepAlive: true, MaxHold: time.Hour,
 		Share: node.Share{Mode: node.Slotted, Slots: slots},
 	}, m.value())
@@ -76,7 +77,7 @@ func (c *contender) does(e protocol.Event) {
 		switch f.Kind {
 		case protocol.Send:
 			c.asked = append(c.asked, f)
-		case protocol.Undo, protocol.UndoLater, protocol.CleanUp:
+		case protocol.Undo, protocol.CleanUp:
 			c.undos = append(c.undos, f)
 		case protocol.Won:
 			c.won++
@@ -140,7 +141,7 @@ func (c *contender) undo() {
 func (c *crowd) held(slots uint8) (n int, err error) {
 	taken := map[uint8]int{}
 	for _, m := range c.members {
-		if m.claim.State() != protocol.Held || c.now >= m.claim.Deadline() {
+		if !m.claim.State().IsHeld() || c.now >= m.claim.Deadline() {
 			continue
 		}
 		slot := m.claim.Share().Slot
@@ -193,7 +194,7 @@ func TestHigherProposalThatComesLateMovesNoSlot(t *testing.T) {
 	c.now += time.Millisecond
 	two.tokens = []node.Token{high + 1}
 	two.claim = protocol.NewClaim(two, protocol.Config{
-		Nodes: 3, TTL: 10 * time.Second, Window: 20 * time.Second, Tokens: true, Limit: time.Second, Tries: 1,
+		Nodes: 3, TTL: 10 * time.Second, Window: 20 * time.Second, Limit: time.Second, Tries: 1,
 		Patience: 250 * time.Millisecond, RetryDelay: 200 * time.Millisecond, MaxHold: time.Hour,
 		Share: node.Share{Mode: node.Slotted, Slots: 2, Slot: 1},
 	}, two.value())
@@ -254,13 +255,13 @@ func (c *crowd) settle(slots uint8) error {
 func (c *crowd) pass() {
 	next := c.now + time.Second
 	for _, m := range c.members {
-		if at := m.claim.Timer(); at != 0 {
+		if at, ok := m.claim.Timer().Get(); ok {
 			next = min(next, max(at, c.now))
 		}
 	}
 	c.now = next
 	for _, m := range c.members {
-		if at := m.claim.Timer(); at != 0 && at <= c.now {
+		if m.claim.Timer().Reached(c.now) {
 			m.does(protocol.Event{Kind: protocol.Timer})
 		}
 	}
@@ -313,7 +314,7 @@ func arrive(arrival [3][]int, slots uint8, tries int) (won int, err error) {
 		// Now and then a holder leaves, so that others get its slot.
 		if step%4 == 3 {
 			for _, m := range c.members {
-				if m.claim.State() == protocol.Held {
+				if m.claim.State().IsHeld() {
 					m.does(protocol.Event{Kind: protocol.Release})
 					break
 				}

@@ -39,11 +39,12 @@ func (s *stage) Now() protocol.Instant { return s.now }
 func (s *stage) Time() time.Time       { return epoch.Add(s.now) }
 func (s *stage) Offset() time.Duration { return 0 }
 func (s *stage) ClockKnown() bool      { return true }
-func (s *stage) Propose(floor node.Token) node.Token {
+func (s *stage) Token(floor node.Token) node.Token {
 	return max(floor, node.Token(s.Time().UnixMicro()))
 }
 func (s *stage) Suspects() protocol.Set             { return 0 }
-func (s *stage) Probe(int) bool                     { return true }
+func (s *stage) MayProbe(int) bool                  { return true }
+func (s *stage) Epoch(int) uint64                   { return 0 }
 func (s *stage) InQuarantine(int) bool              { return false }
 func (s *stage) Missed() uint32                     { return 0 }
 func (s *stage) Random(time.Duration) time.Duration { return 0 }
@@ -51,7 +52,7 @@ func (s *stage) Random(time.Duration) time.Duration { return 0 }
 func (s *stage) actor(name string) *actor {
 	a := &actor{stage: s, name: name}
 	a.claim = protocol.NewClaim(s, protocol.Config{
-		Nodes: 3, TTL: 10 * time.Second, Window: 10 * time.Second, Tokens: true, Limit: time.Second,
+		Nodes: 3, TTL: 10 * time.Second, Window: 10 * time.Second, Limit: time.Second,
 		Patience: 250 * time.Millisecond, RetryDelay: 200 * time.Millisecond, KeepAlive: true, MaxHold: time.Hour,
 	}, protocol.NewValue([16]byte{}, name))
 	s.actors = append(s.actors, a)
@@ -102,7 +103,7 @@ func (a *actor) follow(f protocol.Effect) {
 		answer.Reply = reply
 		a.does(fmt.Sprintf("%d: %v", f.Node+1, reply.Status), answer)
 		a.wake(f.Node, wakes)
-	case protocol.Undo, protocol.UndoLater, protocol.CleanUp:
+	case protocol.Undo, protocol.CleanUp:
 		if !a.cut.Has(f.Node) {
 			_, wakes := a.nodes[f.Node].Apply(a.Time(), req)
 			a.wake(f.Node, wakes)
@@ -127,13 +128,13 @@ func (s *stage) sleep(d time.Duration, paused ...*actor) {
 	for end := s.now + d; s.now < end; {
 		next := end
 		for _, a := range s.actors {
-			if at := a.claim.Timer(); at != 0 && !contains(paused, a) {
+			if at, ok := a.claim.Timer().Get(); ok && !contains(paused, a) {
 				next = min(next, max(at, s.now))
 			}
 		}
 		s.now = next
 		for _, a := range s.actors {
-			if at := a.claim.Timer(); at != 0 && at <= s.now && !contains(paused, a) {
+			if a.claim.Timer().Reached(s.now) && !contains(paused, a) {
 				a.does("timer", protocol.Event{Kind: protocol.Timer})
 			}
 		}
@@ -207,5 +208,31 @@ func (s *stage) golden(t *testing.T, file string) {
 	}
 	if got := s.written.String(); got != string(want) {
 		t.Errorf("the story is another one (REDLATCH_GOLDEN=1 writes it):\n%s\nwant\n%s", got, want)
+	}
+}
+
+// TestWaiterDoesNotKeepANodeThatItYielded has a caller wait for a lease that
+// misses a node. The caller takes the node, and yields it to the holder. Then
+// the node notifies it: it does not keep the node from the holder.
+func TestWaiterDoesNotKeepANodeThatItYielded(t *testing.T) {
+	s := &stage{cut: protocol.Of(2)}
+	a := s.actor("A")
+	a.does("begins", protocol.Event{Kind: protocol.Begin})
+	s.cut = 0
+	b := s.actor("B")
+	b.does("begins", protocol.Event{Kind: protocol.Begin})
+	s.sleep(10 * time.Millisecond)
+	if l := s.nodes[2].Look(s.Time(), "job"); l.Reply.Status == node.Held {
+		t.Fatalf("node 3 is held by %q, want it yielded", l.Reply.Value)
+	}
+	wake := node.Wake{Kind: node.WakeTurn, Value: b.claim.Value()}
+	b.does("notified by 3", protocol.Event{Kind: protocol.Wake, Node: 2, Wake: wake})
+	s.sleep(2 * time.Second)
+	if l := s.nodes[2].Look(s.Time(), "job"); l.Reply.Value == b.claim.Value() {
+		t.Errorf("B keeps node 3, and A has a quorum without it")
+	}
+	s.sleep(2 * time.Second)
+	if l := s.nodes[2].Look(s.Time(), "job"); l.Reply.Value != a.claim.Value() {
+		t.Errorf("node 3 is %v by %q, want it repaired", l.Reply.Status, l.Reply.Value)
 	}
 }

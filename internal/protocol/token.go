@@ -13,16 +13,13 @@ const maxProposals = 8
 
 // propose chooses the token of the next request.
 func (c *Claim) propose(v View) {
-	if !c.cfg.Tokens {
-		return
-	}
 	floor := max(c.floor, c.above+1)
 	// A quorum accepted the last holder's token, so it will accept one above
 	// it; unless it is from a node whose clock ran away.
 	if c.fence < c.plausible(v) {
 		floor = max(floor, c.fence+1)
 	}
-	c.token = v.Propose(floor)
+	c.token = v.Token(floor)
 }
 
 // plausible is the highest token that nodes can be expected to accept.
@@ -84,13 +81,25 @@ func (c *Claim) spanOf(m *member, now time.Time) (span, bool) {
 		return span{}, false
 	}
 	least, most := node.Accepts(m.fence, time.UnixMicro(m.now), c.cfg.Window)
-	switch m.status {
-	case node.Granted:
+	switch {
+	case m.status == node.Granted:
 		return span{m.fence, most}, true // it has our value already
-	case node.Stale, node.Behind, node.Ahead:
+	case c.refusedByToken(m):
 		return span{least, most}, true
 	}
 	return span{}, false
+}
+
+// refusedByToken reports whether a node that answered refused the token, or did
+// not queue us because it is too old.
+func (c *Claim) refusedByToken(m *member) bool {
+	switch m.status {
+	case node.Stale, node.Behind, node.Ahead:
+		return true
+	case node.Held, node.Reserved, node.Foreign:
+		return c.wait.queued && m.rank == 0 && int64(c.token) < m.now-c.cfg.Window.Microseconds()
+	}
+	return false
 }
 
 // floorAfter returns the lowest token that a quorum of nodes would accept,
@@ -121,7 +130,8 @@ func (c *Claim) floorAfter(now time.Time) (node.Token, bool) {
 	return best, found
 }
 
-// wantsHigherToken reports whether a quorum might grant with another token.
+// wantsHigherToken reports whether a quorum might grant with another token, or
+// queue us.
 func (c *Claim) wantsHigherToken() bool {
 	firm, byToken := 0, 0
 	for i := range c.cfg.Nodes {
@@ -130,7 +140,7 @@ func (c *Claim) wantsHigherToken() bool {
 		case m.got != Replied:
 			firm++
 		case m.status == node.Granted:
-		case m.status == node.Stale, m.status == node.Behind, m.status == node.Ahead:
+		case c.refusedByToken(m):
 			byToken++
 		default:
 			firm++

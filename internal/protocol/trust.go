@@ -71,45 +71,6 @@ func Compare(mine node.Guard, theirs *node.Guard, ttl time.Duration) Misfit {
 	return OtherParameters
 }
 
-// Fixed says which parameters the caller set, so that they are not adopted.
-type Fixed struct{ MaxTTL, Window, Replicas, Lag bool }
-
-// Adopted returns mine with the parameters of a marker of the same membership,
-// if they differ and the caller did not set them.
-func Adopted(mine, theirs node.Guard, fixed Fixed) (node.Guard, bool) {
-	theirs.Nodes, theirs.Off = mine.Nodes, mine.Off
-	switch {
-	case mine.Off, theirs == mine, theirs.List != mine.List:
-		return mine, false
-	case fixed.MaxTTL && theirs.MaxTTL != mine.MaxTTL, fixed.Window && theirs.Window != mine.Window,
-		fixed.Replicas && theirs.Replicas != mine.Replicas, fixed.Lag && theirs.ReplicaLag != mine.ReplicaLag:
-		return mine, false
-	case theirs.MaxTTL < MinTTL, theirs.MaxTTL > MaxMaxTTL, (theirs.Replicas > 0) != (theirs.ReplicaLag > 0),
-		theirs.Quarantine < Quarantine(theirs.MaxTTL, theirs.Window, theirs.ReplicaLag):
-		return mine, false
-	}
-	return theirs, true
-}
-
-// Following returns mine with the parameters of a former membership, as far as
-// the caller did not set them. It takes the longest values.
-func Following(mine, former node.Guard, fixed Fixed) node.Guard {
-	if !fixed.MaxTTL {
-		mine.MaxTTL = max(mine.MaxTTL, former.MaxTTL)
-	}
-	if !fixed.Window {
-		mine.Window = max(mine.Window, former.Window)
-	}
-	if !fixed.Replicas {
-		mine.Replicas = max(mine.Replicas, former.Replicas)
-	}
-	if !fixed.Lag && mine.Replicas > 0 {
-		mine.ReplicaLag = max(mine.ReplicaLag, former.ReplicaLag)
-	}
-	mine.Quarantine = Quarantine(mine.MaxTTL, mine.Window, mine.ReplicaLag)
-	return mine
-}
-
 // The shortest TTL, and the longest that a marker may allow: in milliseconds it
 // is far below what every node can count.
 const (
@@ -117,18 +78,24 @@ const (
 	MaxMaxTTL = 30 * 24 * time.Hour
 )
 
-// Outdated reports whether a node's marker is from before a restart or
-// promotion, or from a clock that was set back since.
-func Outdated(marked *node.Guard, trusted bool, left time.Duration, reason string) bool {
-	return marked != nil && !trusted && (left == 0 || left > marked.Quarantine && reason != node.ReasonList)
+// MarkerState is what a node's marker says.
+type MarkerState struct {
+	Guard   *node.Guard   // nil if it has none
+	Trusted bool          // the node grants locks
+	Left    time.Duration // how long it will be in quarantine
+	Reason  string        // why
 }
 
-// BeenInService reports whether a node's marker shows that the node is, or has
-// been, in service. A node whose quarantine began when it was first seen has
-// not been in service yet.
-func BeenInService(marked *node.Guard, trusted bool, left time.Duration, reason string) bool {
-	return trusted || marked != nil && !(left > 0 && reason == node.ReasonNew)
+// Outdated reports whether a node's marker is from before a restart or
+// promotion, or from a clock that was set back since.
+func Outdated(s MarkerState) bool {
+	return s.Guard != nil && !s.Trusted && (s.Left == 0 || s.Left > s.Guard.Quarantine && s.Reason != node.ReasonList)
 }
+
+// FailedBack reports whether a server was replaced by another, which another node
+// has noted, and has come back as it was: its marker's epoch is below the one that
+// is known.
+func FailedBack(epoch, known uint64) bool { return epoch > 0 && epoch < known }
 
 // Settling is how long it takes until every lock that is extended is back on a
 // node that is trusted again. An extension begins a third of the TTL after the
@@ -138,8 +105,8 @@ func Settling(maxTTL time.Duration) time.Duration { return maxTTL / 2 }
 // Seen is what one node's marker says, or that the node did not answer.
 type Seen struct {
 	Answered bool // and does not contradict this membership
-	Marked   bool // for this membership
-	Outdated bool // from before a restart or promotion, or from a clock set back since
+	Marked   bool // for this membership, in its highest generation that was seen
+	Outdated bool // from before a restart, promotion or change, or from a clock set back since
 }
 
 // ToMark returns the nodes that have to be marked.

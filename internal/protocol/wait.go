@@ -13,43 +13,41 @@ import (
 // over.
 type waiting struct {
 	came   int64 // when the caller came, by the client's wall clock, in microseconds
-	queued bool  // nodes are asked to queue the claim
 	ticket int64
 	rounds int32
-	waited bool   // a pause has begun
 	missed uint32 // Missed, when the caller came
 
-	// outage is since when every round has found too few nodes, 0 if the last
-	// one did not. missing is the number of these rounds.
-	outage  Instant
+	// outage is since when every round has found too few nodes; absent if the
+	// last one did not. missing is the number of these rounds.
+	outage  When
 	missing int32
 
 	// rank is the place in the node queues, and since when it has not changed.
 	rank  int32
 	since Instant
-	// front: the claim is known to be one of the first two in the queue.
-	front bool
-	// near: a node reported so during a round.
-	near bool
-	// split is since when every round has left the claim with a minority; 0 if
-	// the last one did not.
-	split Instant
 
-	// left has the nodes that were yielded to holder, which has a quorum
+	// quarantine is when the last round was over, if only quarantines kept it
+	// from a quorum. spent is how long that has been so since a quorum could last
+	// grant, and paused how long in all the wait did not count.
+	quarantine    When
+	spent, paused time.Duration
+
+	// split is since when every round has left the claim with a minority; absent
+	// if the last one did not.
+	split When
+
+	// yielded has the nodes that were yielded to holder, which has a quorum
 	// without them.
-	left   Set
-	holder name
+	holder  hash
+	yielded Set
+
+	queued bool // nodes are asked to queue the claim
+	waited bool // a pause has begun
+	front  bool // the claim is known to be one of the first two in the queue
+	near   bool // a node reported so during a round
 
 	until Instant // when the pause is over
 }
-
-// OutagePatience is how long a caller that set no limit waits for a quorum of
-// nodes. OutageRounds is how many rounds in a row must have no quorum before
-// that wait ends: nodes that miss the time limit of one round may only be slow.
-const (
-	OutagePatience = 2 * time.Second
-	OutageRounds   = 3
-)
 
 // maxMissing is the number of rounds without a quorum after which a claim is no
 // longer queued.
@@ -67,27 +65,19 @@ func (c *Claim) takeTicket(v View) {
 // one.
 func (c *Claim) nextIn(v View, t Tally) (time.Duration, bool) {
 	now := v.Now()
-	if t.Available() {
-		c.wait.outage, c.wait.missing = 0, 0
-	} else if c.wait.missing++; c.wait.outage == 0 {
-		c.wait.outage = max(c.round.Start, 1)
-	}
-	until := c.cfg.Until
-	if c.cfg.Unbounded && c.wait.outage != 0 {
-		until = c.wait.outage + OutagePatience
-		if until <= now && c.wait.missing < OutageRounds {
-			until = 0
-		}
-	}
+	c.countOutage(now, t)
 	if c.verdict.permanent() || c.cfg.Tries > 0 && int(c.wait.rounds) >= c.cfg.Tries {
 		return 0, false
 	}
 	delay := c.delay(v)
-	if until > 0 {
-		if until <= now {
+	if c.wait.quarantine.IsSet() {
+		delay = c.quarantineDelay(v)
+	}
+	if until := c.waitsUntil(now); until.IsSet() {
+		if until.Reached(now) {
 			return 0, false
 		}
-		delay = min(delay, until-now) // the last round comes when the wait is over
+		delay = min(delay, until.Or(now)-now) // the last round comes when the wait is over
 	}
 	return delay, true
 }
@@ -117,6 +107,7 @@ const (
 func (c *Claim) delay(v View) time.Duration {
 	now := v.Now()
 	rank, notified := c.rank()
+	fell := int32(rank) < c.wait.rank
 	if int32(rank) != c.wait.rank {
 		c.wait.rank, c.wait.since = int32(rank), now
 	}
@@ -138,6 +129,11 @@ func (c *Claim) delay(v View) time.Duration {
 	if !c.wait.front {
 		delay = min(lookLeast*time.Duration(max(rank, lookMany))/lookMany, lookMost)
 		delay -= v.Random(delay / 4) // not all at once
+	}
+	if fell && c.fitsBesideHolders() {
+		// While only waiters keep us out, one of them lapsed or left. If it
+		// lapsed, those behind it were called, and lapse after TurnLease.
+		delay = min(delay, node.TurnLease+time.Millisecond+v.Random(10*time.Millisecond))
 	}
 	if rank == 1 && c.foreignHolder() {
 		delay = min(delay, c.random(v)) // its release notifies nobody
@@ -199,29 +195,15 @@ func (c *Claim) Place() int {
 
 // mayBeQueued reports whether a node may have queued us.
 func (c *Claim) mayBeQueued() bool {
-	for i := range c.cfg.Nodes {
-		switch m := &c.nodes[i]; m.got {
-		case Replied:
-			if m.rank > 0 {
-				return true
-			}
-		case Pending, Failed, Late:
-			return true
-		}
-	}
-	return false
+	return c.where(func(m *member) bool {
+		return m.got == Replied && m.rank > 0 || m.got == Pending || m.got == Failed || m.got == Late
+	}) != 0
 }
 
 // foreignHolder reports whether the holder is a foreign client, whose release
 // notifies nobody.
 func (c *Claim) foreignHolder() bool {
-	for i := range c.cfg.Nodes {
-		m := &c.nodes[i]
-		if m.got == Replied && (m.status == node.Foreign || m.status == node.Held && !m.lease) {
-			return true
-		}
-	}
-	return false
+	return c.where(func(m *member) bool { return m.said(node.Foreign) || m.said(node.Held) && !m.lease }) != 0
 }
 
 // freeIn returns when a quorum of nodes will be free at the latest if nobody
@@ -240,63 +222,41 @@ func (c *Claim) freeIn() (time.Duration, bool) {
 			left = append(left, 0)
 		}
 	}
-	quorum := Quorum(c.cfg.Nodes)
-	if len(left) < quorum {
-		return 0, false
-	}
-	slices.Sort(left)
 	// If a quorum is free already it was a split vote, which time does not
 	// resolve.
-	return left[quorum-1], left[quorum-1] > 0
+	free, _ := QuorumAfter(left, c.cfg.Nodes)
+	return free, free > 0
 }
 
 // readers is the holder of a lock that readers hold.
-const readers name = 1
+const readers hash = 1
 
 // takenBy returns the holder that has a quorum, if there is one.
-func (c *Claim) takenBy() (holder name, taken bool) {
+func (c *Claim) takenBy() (holder hash, taken bool) {
 	if c.heldByReaders() {
 		return readers, true
 	}
 	for i := range c.cfg.Nodes {
-		m := &c.nodes[i]
-		if m.got != Replied || m.status != node.Held {
-			continue
-		}
-		same := 0
-		for j := range c.cfg.Nodes {
-			if other := &c.nodes[j]; other.got == Replied && other.status == node.Held && other.holder == m.holder {
-				same++
-			}
-		}
-		if same >= Quorum(c.cfg.Nodes) {
-			return m.holder, true
+		holder := c.nodes[i].holder
+		if c.nodes[i].said(node.Held) && c.isQuorum(func(m *member) bool { return m.said(node.Held) && m.holder == holder }) {
+			return holder, true
 		}
 	}
 	return 0, false
 }
 
+// isQuorum reports whether something is true of a quorum of nodes.
+func (c *Claim) isQuorum(is func(*member) bool) bool {
+	return c.where(is).Count() >= Quorum(c.cfg.Nodes)
+}
+
 // grants returns the nodes that granted in the last round.
-func (c *Claim) grants() (set Set) {
-	for i := range c.cfg.Nodes {
-		if m := &c.nodes[i]; m.got == Replied && m.status == node.Granted {
-			set |= Of(i)
-		}
-	}
-	return set
+func (c *Claim) grants() Set {
+	return c.where(func(m *member) bool { return m.said(node.Granted) })
 }
 
 // inQueues reports whether a quorum of nodes either granted, or has queued us.
 func (c *Claim) inQueues() bool {
-	granted, ranked := 0, 0
-	for i := range c.cfg.Nodes {
-		switch m := &c.nodes[i]; {
-		case m.got != Replied:
-		case m.status == node.Granted:
-			granted++
-		case m.rank > 0:
-			ranked++
-		}
-	}
-	return ranked > 0 && granted+ranked >= Quorum(c.cfg.Nodes)
+	ranked := c.where(func(m *member) bool { return m.got == Replied && m.rank > 0 })
+	return ranked&^c.grants() != 0 && (ranked|c.grants()).Count() >= Quorum(c.cfg.Nodes)
 }

@@ -7,18 +7,21 @@ import "github.com/redlatch/redlatch/node"
 
 // yielding is a request to nodes to free what the claim has there.
 type yielding struct {
-	on      bool
+	// abandoned says that the value was given up while the claim was Yielding:
+	// a request may still be executed.
+	abandoned bool
+
 	op      node.Op
 	nodes   Set // nodes to which it was sent
 	missing Set // of those, the ones without an answer
 	stale   Set // of those, the ones that want a higher token
-	kept    Set // where nobody else waits
+	ours    Set // where nobody else waits: the grant stays
 	next    Set // where those before us are gone
 	tries   uint8
 	seq     uint32
 	floor   node.Token
 	until   Instant
-	holder  name // OpRelease: the holder that gets the nodes
+	holder  hash // OpRelease: the holder that gets the nodes
 }
 
 // giveWay handles the grants of a round that was not won, so that two callers
@@ -31,7 +34,7 @@ func (c *Claim) giveWay(v View, grants Set, out []Effect) []Effect {
 	case !c.inQueues():
 		// There is no queue: a random delay has to resolve it.
 		return c.startOver(v, c.uncross(v), out)
-	case c.wait.split != 0 && now-c.wait.split >= maxSplit*c.cfg.Patience:
+	case c.wait.split.IsSet() && now-c.wait.split.Or(now) >= maxSplit*c.cfg.Patience:
 		return c.startOver(v, c.random(v)/4, out)
 	}
 	op := node.OpOffer
@@ -41,7 +44,8 @@ func (c *Claim) giveWay(v View, grants Set, out []Effect) []Effect {
 		// that its lock survives the loss of others.
 		op = node.OpRelease
 	}
-	c.yield = yielding{on: true, op: op, nodes: grants, holder: holder, floor: max(c.token, c.above)}
+	c.state = Yielding
+	c.yield = yielding{op: op, nodes: grants, holder: holder, floor: max(c.token, c.above)}
 	return c.sendYield(v, grants, out)
 }
 
@@ -56,12 +60,10 @@ func (c *Claim) sendYield(v View, nodes Set, out []Effect) []Effect {
 	y := &c.yield
 	req := c.request(y.op)
 	req.Once = true
-	if req.Token != 0 {
-		// No higher than necessary: others may have proposed tokens meanwhile,
-		// which must not become stale.
-		req.Token = y.floor + 1
-		c.above = req.Token
-	}
+	// No higher than necessary: others may have proposed tokens meanwhile, which
+	// must not become stale.
+	req.Token = y.floor + 1
+	c.above = req.Token
 	c.seq++
 	y.seq, y.missing, y.stale, y.until = c.seq, nodes, 0, v.Now()+c.cfg.Limit
 	y.tries++
@@ -71,7 +73,7 @@ func (c *Claim) sendYield(v View, nodes Set, out []Effect) []Effect {
 			continue
 		}
 		suspect := suspects.Has(i)
-		if suspect && !v.Probe(i) {
+		if suspect && !v.MayProbe(i) {
 			return c.startOver(v, c.random(v)/4, out)
 		}
 		out = append(out, Effect{Kind: Send, Node: i, Seq: c.seq, Request: req, Probe: suspect})
@@ -79,10 +81,10 @@ func (c *Claim) sendYield(v View, nodes Set, out []Effect) []Effect {
 	return out
 }
 
-// yielded handles the answer to a request with Once.
-func (c *Claim) yielded(v View, e *Event, out []Effect) []Effect {
+// onYieldReply handles the answer to a yield.
+func (c *Claim) onYieldReply(v View, e *Event, out []Effect) []Effect {
 	y, bit := &c.yield, Of(e.Node)
-	if c.state != Waiting || !y.on || e.Seq != y.seq || y.missing&bit == 0 {
+	if e.Seq != y.seq || y.missing&bit == 0 {
 		return out
 	}
 	y.missing &^= bit
@@ -96,7 +98,7 @@ func (c *Claim) yielded(v View, e *Event, out []Effect) []Effect {
 		y.floor = max(y.floor, e.Reply.Fence)
 	case y.op == node.OpRelease:
 	case e.Reply.Status == node.Granted:
-		y.kept |= bit
+		y.ours |= bit
 	case e.Reply.Status == node.Reserved && e.Reply.Rank == 1:
 		y.next |= bit
 	}
@@ -113,41 +115,41 @@ func (c *Claim) yielded(v View, e *Event, out []Effect) []Effect {
 
 // yieldOver continues the wait after every node has answered.
 func (c *Claim) yieldOver(v View, out []Effect) []Effect {
-	c.yield.on = false
+	c.state = Waiting
 	y := c.yield
 	out = append(out, Effect{Kind: YieldOver})
 	for i := range c.cfg.Nodes {
-		if y.nodes.Has(i) && !y.kept.Has(i) {
+		if y.nodes.Has(i) && !y.ours.Has(i) {
 			c.nodes[i].holds = leftover
 		}
 	}
 	if y.op == node.OpRelease {
 		if c.wait.holder != y.holder {
-			c.wait.left, c.wait.holder = 0, y.holder
+			c.wait.yielded, c.wait.holder = 0, y.holder
 		}
 		if y.holder != readers { // the next reader may not have a quorum without them
-			c.wait.left |= y.nodes
+			c.wait.yielded |= y.nodes
 		}
 		return c.waitOn(v, out)
 	}
-	c.gather.granted |= y.kept
-	if y.kept != 0 {
+	c.partial.granted |= y.ours
+	if y.ours != 0 {
 		out = c.maybeWin(v, out)
 	}
 	// Where those before us are gone, we ask for the lock.
 	for i := range c.cfg.Nodes {
-		if y.next.Has(i) && c.idle() {
-			out = c.offered(v, i, out)
+		if y.next.Has(i) && c.state == Waiting {
+			out = c.requestFrom(v, i, out)
 		}
 	}
-	if y.kept != 0 && c.idle() {
-		if c.wait.split == 0 {
-			c.wait.split = v.Now()
+	if c.state != Waiting {
+		return out
+	}
+	if y.ours != 0 {
+		if !c.wait.split.IsSet() {
+			c.wait.split = At(v.Now())
 		}
 		c.within(v, c.cfg.Patience)
-	}
-	if !c.idle() {
-		return out
 	}
 	return c.waitOn(v, out)
 }
@@ -155,5 +157,5 @@ func (c *Claim) yieldOver(v View, out []Effect) []Effect {
 // Yield describes the last yielding: the request, and its tally.
 func (c *Claim) Yield() (node.Op, Tally) {
 	y := &c.yield
-	return y.op, Tally{Nodes: c.cfg.Nodes, Granted: y.kept.Count(), Refused: (y.nodes &^ y.kept).Count()}
+	return y.op, Tally{Nodes: c.cfg.Nodes, Granted: y.ours.Count(), Refused: (y.nodes &^ y.ours).Count()}
 }

@@ -34,78 +34,104 @@ func (r Reply) String() string {
 	return strings.Join(lines, "\n")
 }
 
-// What a reply may have: longer texts and lists mean that the stream is not
-// understood.
+// What one reply may have. More means that the stream is not understood, or that
+// the server is hostile.
 const (
-	maxText  = 512 << 20
-	maxItems = 1 << 20
-	maxDepth = 16
+	maxBytes      = 64 << 20 // in all its texts together
+	maxItems      = 1 << 20  // in all its lists together
+	maxDepth      = 16
+	maxAttributes = 16 // frames that describe what comes next
 )
 
-// Reader reads replies.
-type Reader struct{ r *bufio.Reader }
+// firstPart is how much of a text is allocated before any of it has arrived.
+const firstPart = 64 << 10
+
+// Reader reads replies. Its memory grows with what has arrived, not with the
+// lengths that a server announces.
+type Reader struct {
+	r            *bufio.Reader
+	bytes, items int // left for the present reply
+}
 
 // NewReader returns a Reader of what r reads.
-func NewReader(r io.Reader) *Reader { return &Reader{bufio.NewReaderSize(r, 16<<10)} }
+func NewReader(r io.Reader) *Reader { return &Reader{r: bufio.NewReaderSize(r, 16<<10)} }
 
 // Read reads a reply. An error inside a list is returned as the error of the
 // whole, after the list was read. After an error that is no ServerError, nothing
 // more can be read.
-func (r *Reader) Read() (Reply, error) { return r.read(0) }
+func (r *Reader) Read() (Reply, error) {
+	r.bytes, r.items = maxBytes, maxItems
+	return r.read(0)
+}
 
+// read reads one reply, and skips the attributes before it.
 func (r *Reader) read(depth int) (Reply, error) {
+	for range maxAttributes {
+		reply, kind, err := r.frame(depth)
+		if kind != '|' || err != nil {
+			return reply, err
+		}
+	}
+	return Reply{}, fmt.Errorf("resp: more than %d attributes before a reply", maxAttributes)
+}
+
+// frame reads one frame: a reply or an attribute.
+func (r *Reader) frame(depth int) (_ Reply, kind byte, _ error) {
 	line, err := r.r.ReadSlice('\n')
 	if errors.Is(err, bufio.ErrBufferFull) {
-		return Reply{}, fmt.Errorf("resp: a line begins with %.40q and has no end", line)
+		return Reply{}, 0, fmt.Errorf("resp: a line begins with %.40q and has no end", line)
 	}
 	if err != nil {
-		return Reply{}, err
+		return Reply{}, 0, err
 	}
 	if len(line) < 3 || line[len(line)-2] != '\r' {
-		return Reply{}, fmt.Errorf("resp: unexpected line %q", line)
+		return Reply{}, 0, fmt.Errorf("resp: unexpected line %q", line)
 	}
 	kind, rest := line[0], string(line[1:len(line)-2])
 	switch kind {
 	case '+', ':', ',', '#', '(':
-		return Reply{Text: rest}, nil
+		return Reply{Text: rest}, kind, nil
 	case '_':
-		return Reply{Nil: true}, nil
+		return Reply{Nil: true}, kind, nil
 	case '-':
-		return Reply{}, ServerError(rest)
+		return Reply{}, kind, ServerError(rest)
 	case '$', '=', '!', '*', '~', '>', '%', '|':
 	default:
-		return Reply{}, fmt.Errorf("resp: unexpected reply %q", line)
+		return Reply{}, kind, fmt.Errorf("resp: unexpected reply %q", line)
 	}
 	n, err := strconv.Atoi(rest)
 	if err != nil {
-		return Reply{}, fmt.Errorf("resp: unexpected length: %w", err)
+		return Reply{}, kind, fmt.Errorf("resp: unexpected length: %w", err)
 	}
 	switch {
 	case n < 0:
-		return Reply{Nil: true}, nil
+		return Reply{Nil: true}, kind, nil
 	case kind == '$' || kind == '=' || kind == '!':
-		return r.text(kind, n)
+		reply, err := r.text(kind, n)
+		return reply, kind, err
 	case kind == '%' || kind == '|':
 		n *= 2
 	}
-	if n < 0 || n > maxItems || depth == maxDepth {
-		return Reply{}, fmt.Errorf("resp: a list of %s items, %d deep", rest, depth)
+	if n < 0 || n > r.items || depth == maxDepth {
+		return Reply{}, kind, fmt.Errorf("resp: a list of %s items, %d deep (max %d items, %d deep)", rest, depth, maxItems, maxDepth)
 	}
+	r.items -= n
 	reply, err := r.list(n, depth)
-	if kind == '|' && err == nil {
-		return r.read(depth) // what a reply is described with comes before it
-	}
 	reply.Push = kind == '>'
-	return reply, err
+	return reply, kind, err
 }
 
 func (r *Reader) text(kind byte, n int) (Reply, error) {
-	if n > maxText {
-		return Reply{}, fmt.Errorf("resp: a text of %d bytes", n)
+	if n > r.bytes {
+		return Reply{}, fmt.Errorf("resp: a text of %d bytes (max %d in a reply)", n, maxBytes)
 	}
-	text := make([]byte, n+2)
-	if _, err := io.ReadFull(r.r, text); err != nil {
+	r.bytes -= n
+	text, err := r.take(n + 2)
+	switch {
+	case err != nil:
 		return Reply{}, err
+	case text[n] != '\r' || text[n+1] != '\n':
+		return Reply{}, fmt.Errorf("resp: a text of %d bytes has no end", n)
 	}
 	switch s := string(text[:n]); {
 	case kind == '!':
@@ -117,17 +143,29 @@ func (r *Reader) text(kind byte, n int) (Reply, error) {
 	}
 }
 
+// take reads n bytes. It allocates at most twice what has arrived.
+func (r *Reader) take(n int) ([]byte, error) {
+	b := make([]byte, min(n, firstPart))
+	for have := 0; ; {
+		got, err := io.ReadFull(r.r, b[have:])
+		if have += got; err != nil || have == n {
+			return b, err
+		}
+		b = append(b, make([]byte, min(n-have, have))...)
+	}
+}
+
 func (r *Reader) list(n, depth int) (Reply, error) {
-	items := make([]Reply, n)
+	items := make([]Reply, 0, min(n, 64))
 	var failed error
-	for i := range items {
-		var err error
-		items[i], err = r.read(depth + 1)
+	for range n {
+		item, err := r.read(depth + 1)
 		if _, inside := err.(ServerError); inside {
 			failed = err
 		} else if err != nil {
 			return Reply{}, err
 		}
+		items = append(items, item)
 	}
 	return Reply{Items: items}, failed
 }

@@ -1,6 +1,9 @@
 package resp
 
 import (
+	"io"
+	"runtime"
+	"strconv"
 	"strings"
 	"testing"
 )
@@ -39,9 +42,61 @@ func TestRepliesOfTheThirdVersionAreRead(t *testing.T) {
 }
 
 func TestWhatIsNoReplyIsRefused(t *testing.T) {
-	for _, text := range []string{"", "OK", "\r\n", "!5\r\n", "?5\r\n", "+OK\n\n", "*1048577\r\n", "$536870913\r\n", strings.Repeat("*1\r\n", 20) + ":1\r\n", strings.Repeat("+", 1<<15), "$x\r\n", "$5\r\nabc", "*2\r\n:1\r\n"} {
+	for _, text := range []string{"", "OK", "\r\n", "!5\r\n", "?5\r\n", "+OK\n\n", "*1048577\r\n", "$67108865\r\n", strings.Repeat("*1\r\n", 20) + ":1\r\n", strings.Repeat("+", 1<<15), "$x\r\n", "$5\r\nabc", "$3\r\nabcde", "*2\r\n:1\r\n"} {
 		if got, err := connOf(text).Receive(); err == nil {
 			t.Errorf("%q was read as %+v", text, got)
 		}
+	}
+}
+
+// endless repeats a text.
+type endless struct{ text, rest string }
+
+func (e *endless) Read(b []byte) (int, error) {
+	if e.rest == "" {
+		e.rest = e.text
+	}
+	n := copy(b, e.rest)
+	e.rest = e.rest[n:]
+	return n, nil
+}
+
+func TestEndlessRepliesAreRefused(t *testing.T) {
+	for _, text := range []string{"|1\r\n+a\r\n+b\r\n", "|0\r\n", "*2\r\n:1\r\n", "*3\r\n|1\r\n+a\r\n+b\r\n", "%1\r\n"} {
+		if got, err := NewReader(&endless{text: text}).Read(); err == nil {
+			t.Errorf("%q for ever was read as %+v", text, got)
+		}
+	}
+}
+
+// TestMemoryGrowsWithWhatArrives has servers announce more than they send.
+func TestMemoryGrowsWithWhatArrives(t *testing.T) {
+	for _, text := range []string{
+		"$67108864\r\nabc", "*1048576\r\n", strings.Repeat("*1000\r\n", 15),
+		"$1048576\r\n" + strings.Repeat("x", 1000),
+	} {
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		_, err := NewReader(strings.NewReader(text)).Read()
+		runtime.ReadMemStats(&after)
+		if err == nil {
+			t.Errorf("%.20q was read", text)
+		}
+		if got := after.TotalAlloc - before.TotalAlloc; got > 1<<20 {
+			t.Errorf("%.20q: %d bytes allocated for %d that arrived", text, got, len(text))
+		}
+	}
+}
+
+// TestListsShareOneLimit has a reply with many lists, each below the limit.
+func TestListsShareOneLimit(t *testing.T) {
+	half := maxItems / 2
+	list := "*" + strconv.Itoa(half) + "\r\n" + strings.Repeat("_\r\n", half)
+	if _, err := NewReader(strings.NewReader("*3\r\n" + list + list + list)).Read(); err == nil || err == io.EOF {
+		t.Errorf("three lists of %d items were read: %v", half, err)
+	}
+	long := "$" + strconv.Itoa(maxBytes/2) + "\r\n" + strings.Repeat("x", maxBytes/2) + "\r\n"
+	if _, err := NewReader(strings.NewReader("*3\r\n" + long + long + long)).Read(); err == nil || err == io.EOF {
+		t.Errorf("three texts of %d bytes were read: %v", maxBytes/2, err)
 	}
 }

@@ -17,8 +17,10 @@ type Terms struct {
 	Keep         time.Duration
 	Wait         time.Duration // 0 for no limit
 	Tries        int           // 0 for no limit
-	Barge        bool
-	KeepAlive    bool
+	// QuarantineWait is how long a wait for nodes to leave quarantine does not
+	// count; 0 for a whole quarantine, negative for not at all.
+	QuarantineWait time.Duration
+	KeepAlive      bool
 }
 
 // Asker is the owner of a claim that is not held yet.
@@ -46,7 +48,7 @@ type Attempt struct {
 	claim     *Claim // the claim that asks now
 	done      bool
 	cancelled bool
-	armed     time.Duration // when the caller's timer fires; 0 for never
+	armed     protocol.When // when the caller's timer fires
 	reports   []func()      // for the caller's goroutine
 	changed   chan struct{} // done is set, or the timer is to fire earlier
 }
@@ -105,14 +107,18 @@ func (a *Attempt) configure() (protocol.Config, *node.Guard, error) {
 	a.terms = terms
 	cfg, marker := a.c.config(terms, p)
 	cfg.Until, cfg.Unbounded = a.until(), a.unbounded()
+	if cfg.QuarantineWait = max(terms.QuarantineWait, 0); terms.QuarantineWait == 0 {
+		// A node is marked, and its quarantine begins, after the first round.
+		cfg.QuarantineWait = p.Quarantine + protocol.OutagePatience
+	}
 	return cfg, marker, nil
 }
 
 // config returns the configuration of a claim, without the limits of its wait.
 func (c *Cluster) config(terms Terms, p *node.Guard) (protocol.Config, *node.Guard) {
 	cfg := protocol.Config{
-		Nodes: len(c.members), Share: terms.Share, TTL: terms.TTL, Window: p.Window, Tokens: !c.cfg.NoToken,
-		Guarded: c.guard.on, Patience: c.patience(), RetryDelay: c.cfg.RetryDelay, Tries: terms.Tries,
+		Nodes: len(c.members), Share: terms.Share, TTL: terms.TTL, Window: p.Window,
+		Patience: c.patience(), RetryDelay: c.cfg.RetryDelay, Tries: terms.Tries,
 		KeepAlive: terms.KeepAlive, MaxHold: terms.MaxHold, Keep: terms.Keep,
 		Limit: c.limit(node.Request{TTL: terms.TTL}),
 	}
@@ -135,13 +141,13 @@ func (a *Attempt) Waited() time.Duration { return a.c.clock.Uptime() - a.began }
 // closed, or a limit is reached. The owner knows which.
 func (a *Attempt) Run(ctx context.Context) {
 	a.caller = ctx
-	where := a.c.placeFor(ctx)
+	where := a.c.goroutineFor(ctx)
 	a.claim.handle(a.first, where)
 	a.drive(ctx, where)
 }
 
 // drive runs the claim's timer until the attempt is done.
-func (a *Attempt) drive(ctx context.Context, where place) {
+func (a *Attempt) drive(ctx context.Context, where goroutine) {
 	var timer *time.Timer
 	var fired <-chan time.Time
 	ended, closing := ctx.Done(), a.c.background.closing
@@ -158,7 +164,7 @@ func (a *Attempt) drive(ctx context.Context, where place) {
 		cl, at := a.claim, a.claim.core.Timer()
 		a.armed = at
 		a.mu.Unlock()
-		if at != 0 {
+		if at, ok := at.Get(); ok {
 			d := at - a.c.clock.Uptime()
 			if timer == nil {
 				timer = time.NewTimer(d)
@@ -208,8 +214,8 @@ func (a *Attempt) finish() {
 }
 
 // moved makes the caller's timer fire earlier, if necessary. The mutex is held.
-func (a *Attempt) moved(to time.Duration) {
-	if to != 0 && (a.armed == 0 || to < a.armed) {
+func (a *Attempt) moved(to protocol.When) {
+	if to.Before(a.armed) {
 		a.signal()
 	}
 }
@@ -228,12 +234,12 @@ func (a *Attempt) Rounds() int {
 	return a.claim.core.Rounds()
 }
 
-// until is when the wait ends; 0 for never.
-func (a *Attempt) until() time.Duration {
+// until is when the wait ends.
+func (a *Attempt) until() protocol.When {
 	if a.terms.Wait == 0 {
-		return 0
+		return protocol.When{}
 	}
-	return a.began + a.terms.Wait
+	return protocol.At(a.began + a.terms.Wait)
 }
 
 // unbounded reports that the caller set no limit to its wait.

@@ -68,18 +68,25 @@ func (cl *Claim) Own(o Owner) { cl.owner = o }
 // zero or negative after the claim has ended. The mutex is held.
 func (cl *Claim) Remaining() time.Duration {
 	left := cl.core.Deadline() - cl.c.clock.Uptime()
-	if cl.core.State() > protocol.Held {
+	if cl.core.State().IsOver() {
 		left = min(left, 0)
 	}
 	return left
 }
 
-// place is the goroutine on which an event is handled.
-type place uint8
+// Paused returns how long the wait for the claim did not count.
+func (cl *Claim) Paused() time.Duration {
+	cl.mu.Lock()
+	defer cl.mu.Unlock()
+	return cl.core.Paused()
+}
+
+// goroutine is the one on which an event is handled.
+type goroutine uint8
 
 const (
 	// elsewhere: requests are sent on goroutines of their own.
-	elsewhere place = iota
+	elsewhere goroutine = iota
 	// onCaller: a single request is sent on this goroutine.
 	onCaller
 	// onClock: this goroutine, of a timer or of a node, does nothing that may
@@ -95,14 +102,14 @@ type step struct {
 	out   []protocol.Effect
 
 	// The request that an answer is for, nil for other events; and the answer.
-	asked  *protocol.Effect
-	result node.Result
+	request *protocol.Effect
+	result  node.Result
 }
 
 var steps = sync.Pool{New: func() any { return &step{out: make([]protocol.Effect, 0, 8)} }}
 
 // handle handles an event that has nothing but a kind.
-func (cl *Claim) handle(kind protocol.EventKind, where place) {
+func (cl *Claim) handle(kind protocol.EventKind, where goroutine) {
 	s := steps.Get().(*step)
 	s.event.Kind = kind
 	cl.step(s, where)
@@ -110,19 +117,19 @@ func (cl *Claim) handle(kind protocol.EventKind, where place) {
 
 // step handles the event of a step, executes its effects, and returns the step
 // to the pool.
-func (cl *Claim) step(s *step, where place) {
+func (cl *Claim) step(s *step, where goroutine) {
 	cl.mu.Lock()
 	a := cl.attempt
-	if s.asked != nil {
-		cl.store(s.asked, &s.result)
+	if s.request != nil {
+		cl.store(s.request, &s.result)
 	}
 	s.view = view{cl.c, cl.c.clock.Uptime()}
 	s.out = cl.core.Handle(&s.view, &s.event, s.out[:0])
 	out := s.out
 	next, tell := cl.note(out)
-	goOn := protocol.Resume
+	resume := protocol.Resume
 	if next != nil && a.cancelled {
-		goOn = protocol.Cancel
+		resume = protocol.Cancel
 	}
 	cl.mu.Unlock()
 	cl.tell(tell, where)
@@ -131,10 +138,10 @@ func (cl *Claim) step(s *step, where place) {
 		cl.do(a, &out[i], where)
 	}
 	if next != nil {
-		next.handle(goOn, where)
+		next.handle(resume, where)
 	}
 	clear(out)
-	s.event, s.asked, s.result = protocol.Event{}, nil, node.Result{}
+	s.event, s.request, s.result = protocol.Event{}, nil, node.Result{}
 	steps.Put(s)
 }
 
@@ -159,7 +166,7 @@ func (cl *Claim) note(out []protocol.Effect) (next *Claim, tell []func()) {
 			}
 			if kind == protocol.Waits && a.queue != nil {
 				_, t := cl.core.Round()
-				c.queues.note(a.queue, !t.Available())
+				c.queues.note(a.queue, t.Shortage())
 			}
 		case protocol.Listen:
 			if early := c.inbox.expect(cl); early != 0 {
@@ -187,7 +194,7 @@ func (cl *Claim) note(out []protocol.Effect) (next *Claim, tell []func()) {
 			}
 		case protocol.Leftover, protocol.LeftPlace:
 			// Before the caller returns, and asks again.
-			c.dropped.remember(c, out[i].Request, kind == protocol.LeftPlace)
+			c.abandoned.note(c, out[i].Request, kind == protocol.LeftPlace)
 		case protocol.Repaired:
 			m, name := c.members[out[i].Node].name, cl.owner.Name()
 			tell = append(tell, func() {
@@ -202,8 +209,8 @@ func (cl *Claim) note(out []protocol.Effect) (next *Claim, tell []func()) {
 		}
 	}
 	switch {
-	case cl.core.State() == protocol.Held:
-		c.keeper.set(cl, cl.core.Timer())
+	case cl.core.State().IsHeld():
+		c.keeper.set(cl, cl.core.Timer().Or(cl.core.Deadline()))
 	case a != nil && a.claim == cl:
 		a.moved(cl.core.Timer())
 	}
@@ -211,7 +218,7 @@ func (cl *Claim) note(out []protocol.Effect) (next *Claim, tell []func()) {
 }
 
 // tell calls observers and loggers, which may be slow.
-func (cl *Claim) tell(tell []func(), where place) {
+func (cl *Claim) tell(tell []func(), where goroutine) {
 	if len(tell) == 0 {
 		return
 	}
@@ -254,13 +261,13 @@ func (cl *Claim) Handle(kind protocol.EventKind) {
 
 // Extend asks for an extension. The owner is notified of its result.
 func (cl *Claim) Extend(ctx context.Context) {
-	cl.handle(protocol.Extend, cl.c.placeFor(ctx))
+	cl.handle(protocol.Extend, cl.c.goroutineFor(ctx))
 }
 
 // Downgrade makes a writer a reader, by an extension. The owner is notified of
 // its result.
 func (cl *Claim) Downgrade(ctx context.Context) {
-	cl.handle(protocol.Downgrade, cl.c.placeFor(ctx))
+	cl.handle(protocol.Downgrade, cl.c.goroutineFor(ctx))
 }
 
 // Release sends the release, and waits until its result is known or ctx ends.
@@ -268,35 +275,55 @@ func (cl *Claim) Downgrade(ctx context.Context) {
 // it.
 func (cl *Claim) Release(ctx context.Context) bool {
 	cl.mu.Lock()
-	if cl.core.State() > protocol.Held || cl.freed != nil {
+	if cl.core.State().IsOver() || cl.freed != nil {
 		cl.mu.Unlock()
 		return false
 	}
 	freed := make(chan struct{})
 	cl.freed = freed
 	cl.mu.Unlock()
-	cl.handle(protocol.Release, cl.c.placeFor(ctx))
+	cl.handle(protocol.Release, cl.c.goroutineFor(ctx))
 
 	cl.mu.Lock()
-	at := cl.core.Timer()
+	at, waits := cl.core.Timer().Get()
 	cl.mu.Unlock()
-	if at != 0 {
+	if waits {
 		cl.awaitFreed(ctx, freed, at)
 	}
 	return true
 }
 
-// awaitFreed waits for the release. at is its time limit.
+// longestQueue is how long a release waits for a connection of the program's own
+// pool, in multiples of its own time limit.
+const longestQueue = 20
+
+// crowded reports whether requests wait for a connection of a node's own pool.
+func (c *Cluster) crowded() bool {
+	for _, m := range c.members {
+		if q, ok := m.node.(node.Queuer); ok && q.Queued() > 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// awaitFreed waits for the release. at is its time limit, which does not count
+// while requests wait for a connection of the program's own pool.
 func (cl *Claim) awaitFreed(ctx context.Context, freed chan struct{}, at time.Duration) {
-	timer := time.NewTimer(at - cl.c.clock.Uptime())
+	limit := at - cl.c.clock.Uptime()
+	timer := time.NewTimer(limit)
 	defer timer.Stop()
-	for {
+	for turns := 0; ; turns++ {
 		select {
 		case <-freed:
 			return
 		case <-ctx.Done():
 			return
 		case <-timer.C:
+			if turns < longestQueue && cl.c.crowded() {
+				timer.Reset(limit) // it may not be sent yet: nothing is known of the node
+				continue
+			}
 			cl.handle(protocol.Timer, elsewhere)
 			timer.Reset(time.Millisecond) // in case the timer fired early
 		}

@@ -17,7 +17,7 @@ type systemClock struct {
 	start     time.Time
 	base      time.Duration
 	suspended atomic.Int64 // nanoseconds since start
-	looked    atomic.Int64 // when suspended was last measured, on the monotonic clock
+	measured  atomic.Int64 // when suspended was last measured, on the monotonic clock
 }
 
 // NewSystemClock returns the clock of this machine.
@@ -33,16 +33,16 @@ func (c *systemClock) Uptime() time.Duration {
 	awake := time.Since(c.start)
 	// Measuring costs more than the rest of an uncontended lock, so it is done
 	// once a millisecond. A suspension is noticed that much later.
-	if looked := c.looked.Load(); awake-time.Duration(looked) >= time.Millisecond && c.looked.CompareAndSwap(looked, int64(awake)) {
-		c.look()
+	if last := c.measured.Load(); awake-time.Duration(last) >= time.Millisecond && c.measured.CompareAndSwap(last, int64(awake)) {
+		c.measureSuspend()
 	}
 	return awake + time.Duration(c.suspended.Load())
 }
 
-// look measures how long the machine has been suspended. A delay between two
+// measureSuspend measures how long the machine has been suspended. A delay between two
 // readings makes the result too small, never too large. So the largest result
 // is the best, and using it keeps Uptime from going back.
-func (c *systemClock) look() {
+func (c *systemClock) measureSuspend() {
 	s := int64(suspendedTime(c.start) - c.base)
 	for most := c.suspended.Load(); s > most; most = c.suspended.Load() {
 		if c.suspended.CompareAndSwap(most, s) {

@@ -18,7 +18,6 @@ type Config struct {
 	AnyTTL         bool // NodeTimeout applies to every TTL
 	RetryDelay     time.Duration
 	FenceRetention time.Duration
-	NoToken        bool
 
 	MaxTTL, TokenWindow, ReplicaLag time.Duration
 	Replicas                        int
@@ -47,10 +46,10 @@ type Cluster struct {
 	log        *slog.Logger
 	members    []*Member
 	ids        identities
-	proposer   proposer
-	chance     chance
+	tokens     tokenSource
+	rand       randSource
 	keeper     keeper
-	dropped    dropped
+	abandoned  abandonedClaims
 	guard      guard
 	marking    marking
 	inbox      inbox
@@ -72,8 +71,8 @@ func NewCluster(nodes []node.Node, cfg Config) (*Cluster, error) {
 		clock:      cfg.Clock,
 		log:        cfg.Log,
 		ids:        identities{owner: map[string]*Member{}},
-		proposer:   proposer{clock: cfg.Clock},
-		chance:     newChance(cfg.Clock),
+		tokens:     tokenSource{clock: cfg.Clock},
+		rand:       newRandSource(cfg.Clock),
 		background: newBackground(),
 		closed:     make(chan struct{}),
 	}
@@ -86,11 +85,12 @@ func NewCluster(nodes []node.Node, cfg Config) (*Cluster, error) {
 		}
 		name := n.String()
 		if j, twice := seen[name]; twice {
-			return nil, &node.ConfigError{Field: field, Value: name, Bound: fmt.Sprintf("another node than nodes[%d]", j)}
+			return nil, &node.ConfigError{Field: field, Value: name, Bound: fmt.Sprintf("another node than nodes[%d]", j),
+				Problem: "duplicate node " + name}
 		}
 		seen[name] = i
 		p, ok := n.(node.Prompt)
-		m := &Member{node: n, name: name, index: i, cluster: c, prompt: ok && p.ReturnsByDeadline()}
+		m := &Member{node: n, name: name, index: i, key: node.EpochKey(name), cluster: c, prompt: ok && p.ReturnsByDeadline()}
 		if s, ok := n.(node.Starter); ok && s.Starts() {
 			m.starter, c.starts = s, true
 		}
@@ -207,6 +207,6 @@ func (c *Cluster) say(level slog.Level, text string, args ...any) {
 // newValue returns the value of a new claim.
 func (c *Cluster) newValue() string {
 	var random [16]byte
-	c.chance.value(&random)
+	c.rand.value(&random)
 	return protocol.NewValue(random, c.cfg.Owner)
 }

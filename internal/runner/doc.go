@@ -1,6 +1,9 @@
 // Package runner executes what package protocol decides: it sends requests to
 // nodes, runs timers, delivers notifications, and cleans up after callers that
-// have gone. It decides nothing.
+// have gone. It decides nothing: what it has seen of nodes, their health, clocks,
+// markers and records, it passes to functions of protocol. What it chooses is how
+// requests are sent: on which goroutine, and how often a release that failed is
+// repeated.
 //
 //   - A Cluster is the nodes as one client knows them: their health, their clocks,
 //     their identities, the cluster parameters of their markers, and the work in

@@ -15,9 +15,13 @@ var (
 	// service.
 	ErrNotFresh = errors.New("redlatch: nodes are not new")
 
+	// ErrUnconfirmed is for a node that was not marked, because too few nodes
+	// confirm the membership.
+	ErrUnconfirmed = errors.New("redlatch: membership is not confirmed")
+
 	// ErrPending is for a node that had not answered when the round was
 	// decided.
-	ErrPending = errors.New("redlatch: no answer yet when the round was settled")
+	ErrPending = errors.New("redlatch: no reply in time")
 
 	// errSuspect is for a node that was not asked, because it does not answer
 	// and enough calls to it are in flight.

@@ -34,7 +34,7 @@ type guard struct {
 	compares  bool // nodes are asked to compare their markers
 	retention time.Duration
 	fixed     protocol.Fixed // what the caller set
-	failover  bool           // a node is a master that another server can replace
+	failover  bool           // a node can require replicas of a master that one of them can replace
 	warned    atomic.Bool
 	log       *slog.Logger
 	current   atomic.Pointer[node.Guard]
@@ -55,6 +55,11 @@ func (g *guard) init(c *Cluster) error {
 		able = able && ok
 		g.compares = g.compares || ok && !given.AnyMembership
 		alone = alone || ok && n.GuardsAlone()
+		counter, counts := m.node.(node.ReplicaCounter)
+		if given.Replicas > 0 && !counts {
+			return &node.ConfigError{Field: "Replicas", Value: given.Replicas, Bound: "0 with " + m.name + ", which cannot count its replicas"}
+		}
+		g.failover = g.failover || counts && counter.GuardsAlone()
 	}
 	g.on = given.Guard == GuardOn || given.Guard == GuardAuto && able && (len(c.members) > 1 || alone)
 	if g.on && given.AnyMembership {
@@ -64,7 +69,7 @@ func (g *guard) init(c *Cluster) error {
 	g.declaring = make(chan struct{}, 1)
 	g.retention = c.cfg.FenceRetention
 	g.fixed = given.Fixed
-	g.failover, g.log = alone, c.log
+	g.log = c.log
 	if given.Replicas > 0 && !g.on {
 		return &node.ConfigError{Field: "Replicas", Value: given.Replicas, Bound: "0 where the guard is off: it is the guard that counts them (Guard: GuardOn, --guard on)"}
 	}
@@ -112,26 +117,19 @@ func (c *Cluster) Apply(req *node.Request) {
 }
 
 // adopt takes the parameters that the caller did not set from the nodes'
-// markers. It reports whether they differ from asked, the parameters of the
-// request.
-func (g *guard) adopt(results []node.Result, asked *node.Guard) bool {
+// markers, as protocol.AdoptedFrom decides. It reports whether they differ from
+// sentWith, the parameters of the request.
+func (g *guard) adopt(theirs []node.Guard, sentWith *node.Guard) bool {
 	mine := g.parameters()
-	if mine.Off {
+	theirs = slices.DeleteFunc(theirs, func(their node.Guard) bool { return their.List != mine.List })
+	switch {
+	case mine.Off || len(theirs) == 0:
 		return false // the parameters of the markers do not matter
+	case mine != sentWith:
+		return true // another goroutine was faster
 	}
-	for _, r := range results {
-		theirs := r.Reply.Guard
-		if r.Err != nil || r.Reply.Status != node.Misconfigured || theirs == nil || theirs.List != mine.List {
-			continue
-		}
-		if mine != asked {
-			return true // another goroutine was faster
-		}
-		if adopted, ok := protocol.Adopted(*mine, *theirs, g.fixed); ok {
-			return g.current.CompareAndSwap(mine, &adopted)
-		}
-	}
-	return false
+	next := protocol.AdoptedFrom(*mine, theirs, g.fixed)
+	return next != *mine && g.current.CompareAndSwap(mine, &next)
 }
 
 // warn logs once that no replicas are required although another server can
@@ -169,6 +167,13 @@ func (c *Cluster) Follow(states []NodeState) {
 	c.guard.current.Store(&next)
 }
 
+// SetGeneration sets the generation of the membership, before a change.
+func (c *Cluster) SetGeneration(generation uint64) {
+	next := *c.guard.parameters()
+	next.Generation = generation
+	c.guard.current.Store(&next)
+}
+
 // Mismatch returns how the nodes' markers differ from the client's settings;
 // nil if they do not.
 func (c *Cluster) Mismatch(results []node.Result, ttl time.Duration) error {
@@ -182,11 +187,11 @@ func (c *Cluster) Mismatch(results []node.Result, ttl time.Duration) error {
 		case theirs == nil:
 			return &node.ConfigError{Field: "nodes", Value: r.Node, Bound: unreadable(r.Reply.Value)}
 		case theirs.Barred():
-			return &node.ConfigError{Changing: true, Field: "nodes", Value: mine.Nodes, Bound: fmt.Sprintf(
-				"a list that is in service: %s is barred, since the change to the list %q is not finished; %s", r.Node, theirs.Nodes, RunAgain)}
+			return &node.ConfigError{Changing: true, Field: "nodes", Value: mine.Nodes, Bound: "a membership that is in service", Problem: fmt.Sprintf(
+				"%s is barred: the change of the membership to %q is not finished; %s", r.Node, theirs.Nodes, RunAgain)}
 		case theirs.List != mine.List:
-			return &node.ConfigError{Field: "nodes", Value: mine.Nodes, Bound: fmt.Sprintf(
-				"the list that %s is marked for, %q%s; %s", r.Node, theirs.Nodes, Difference(mine.Nodes, theirs.Nodes), waysOut)}
+			return &node.ConfigError{Field: "nodes", Value: mine.Nodes, Bound: fmt.Sprintf("%q", theirs.Nodes), Problem: fmt.Sprintf(
+				"membership differs from the one on %s: %s; %s", r.Node, Difference(mine.Nodes, theirs.Nodes), c.wayOut(r.Node, theirs.Nodes))}
 		case mine.Off:
 			if ttl > theirs.MaxTTL {
 				return &node.ConfigError{Field: "TTL", Value: ttl, Bound: fmt.Sprintf("%v at the most, as %s is marked", theirs.MaxTTL, r.Node)}
@@ -207,13 +212,41 @@ func (c *Cluster) Mismatch(results []node.Result, ttl time.Duration) error {
 }
 
 // RunAgain says what to do about a membership change that was interrupted.
-const RunAgain = "run the same change again when all nodes answer, or one back to the former list (redlatch init --help)"
+const RunAgain = "run the same change again when all nodes answer, or one back to the former membership (redlatch init --help)"
 
-// waysOut says what to do about a marker of another membership.
-const waysOut = "use that list; or, if these are the same servers by other addresses, give the list one name in all clients (Options.NodeList, --node-list); " +
-	"or, if this server was taken off that list, mark it for this one with redlatch init --retired; " +
-	"or, if two applications share the server and no lock names, and the guard is off, set Options.AnyMembership (--any-membership); " +
-	"to change the list, see redlatch init --help"
+// wayOut says what to do about a marker of another membership, theirs, on a
+// node.
+func (c *Cluster) wayOut(name, theirs string) string {
+	const others = `other cases: "When a client is refused" in docs/operations.md`
+	switch {
+	case slices.Contains(strings.Fields(theirs), name):
+		var to []string
+		for _, m := range c.members {
+			to = append(to, m.name)
+		}
+		from := strings.Fields(theirs)
+		hint := ""
+		if !areAddresses(to) || !areAddresses(from) {
+			to, from = []string{"NEW"}, []string{"OLD"}
+			hint = " with the addresses of the nodes (their names have no user and no parameters)"
+		}
+		change := "redlatch init --nodes " + strings.Join(to, ",")
+		if c.cfg.NodeList != "" {
+			change += " --node-list " + c.cfg.NodeList
+		}
+		return fmt.Sprintf("use that membership; or, to change it, run %s --former %s%s; %s", change, strings.Join(from, ","), hint, others)
+	case !strings.Contains(theirs, "://"):
+		return fmt.Sprintf("give the membership that name in all clients (Options.NodeList, --node-list %s); %s", theirs, others)
+	}
+	return "if this server was removed from that membership, run redlatch init --retired; " +
+		"if these are the same servers by other addresses, give the membership one name in all clients (Options.NodeList, --node-list); " + others
+}
+
+// areAddresses reports whether names of nodes can be used as their addresses: those
+// of databases have no user, and the table in their path.
+func areAddresses(names []string) bool {
+	return !slices.ContainsFunc(names, func(name string) bool { return !strings.HasPrefix(name, "redis") })
+}
 
 // unreadable says what to do about a marker of another version.
 func unreadable(version string) string {
@@ -230,14 +263,14 @@ func Difference(mine, theirs string) string {
 	without := func(list, other []string) string {
 		return strings.Join(slices.DeleteFunc(slices.Clone(list), func(s string) bool { return slices.Contains(other, s) }), " ")
 	}
-	var s string
+	var parts []string
 	if missing := without(b, a); missing != "" {
-		s += "; missing here: " + missing
+		parts = append(parts, "missing "+missing)
 	}
 	if extra := without(a, b); extra != "" {
-		s += "; not there: " + extra
+		parts = append(parts, "not there "+extra)
 	}
-	return s
+	return strings.Join(parts, "; ")
 }
 
 // declareLimit is how long a first lock may take to read or write the markers.

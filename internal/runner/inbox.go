@@ -72,8 +72,7 @@ func (b *inbox) deliver(i int, m *Member, wake node.Wake) {
 		}
 		return
 	}
-	if release, ours := m.cluster.dropped.place(wake.Value); ours {
-		// A late request has queued a claim that we gave up.
+	if release, ours := m.cluster.abandoned.queued(wake.Value); ours {
 		m.cluster.undo(i, release)
 		return
 	}

@@ -8,8 +8,8 @@ import (
 	"github.com/redlatch/redlatch/node"
 )
 
-// This file says how long a client waits for nodes. Exclusion does not depend
-// on it.
+// This file says how long a client waits for nodes, by its settings and by
+// protocol.LimitFor. Exclusion does not depend on it.
 
 // limit is how long the client waits for a node's answer to a request.
 func (c *Cluster) limit(req node.Request) time.Duration {
@@ -26,11 +26,11 @@ func (c *Cluster) limit(req node.Request) time.Duration {
 // patience is how long the client waits for a minority of nodes.
 func (c *Cluster) patience() time.Duration { return min(protocol.Patience, c.cfg.NodeTimeout) }
 
-// placeFor returns where the requests of a caller are sent, to nodes that need a
+// goroutineFor returns where the requests of a caller are sent, to nodes that need a
 // goroutine for them. They are sent on the caller's own if there is a single
 // node that returns by the node time limit, and the caller's context never ends,
 // so that the caller cannot give up earlier.
-func (c *Cluster) placeFor(ctx context.Context) place {
+func (c *Cluster) goroutineFor(ctx context.Context) goroutine {
 	if len(c.members) == 1 && c.members[0].prompt && ctx.Done() == nil {
 		return onCaller
 	}

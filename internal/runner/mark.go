@@ -35,7 +35,7 @@ func (mk *marking) start(c *Cluster, name string) {
 	if mk.flight != nil || c.clock.Uptime() < mk.idle && c.guard.parameters() == mk.idleOf || !c.background.start() {
 		return
 	}
-	flight, asked := make(chan struct{}), c.guard.parameters()
+	flight, sentWith := make(chan struct{}), c.guard.parameters()
 	mk.flight = flight
 	go func() {
 		defer c.background.end()
@@ -44,7 +44,7 @@ func (mk *marking) start(c *Cluster, name string) {
 		defer mk.mu.Unlock()
 		mk.marked += marked
 		if marked == 0 {
-			mk.idle, mk.idleOf = c.clock.Uptime()+c.cfg.NodeTimeout, asked
+			mk.idle, mk.idleOf = c.clock.Uptime()+c.cfg.NodeTimeout, sentWith
 		}
 		mk.flight = nil
 		close(flight)
@@ -83,34 +83,19 @@ const (
 	markTime  = readLimit + 1
 )
 
-// markAgain marks the nodes that protocol.ToMark names, and returns how many it
+// markAgain marks the nodes that have to be marked, and returns how many it
 // marked.
 func (c *Cluster) markAgain(name string) (marked int) {
 	ctx, cancel := context.WithTimeout(context.Background(), readLimit*c.cfg.NodeTimeout)
 	states := c.AdoptMarkersFor(ctx, name)
 	cancel()
-	seen := make([]protocol.Seen, len(states))
-	for i, s := range states {
-		seen[i] = protocol.Seen{Answered: s.Err == nil, Marked: s.Marked != nil, Outdated: protocol.Outdated(s.Marked, s.Trusted, s.Left, s.Reason)}
-	}
-	mark := protocol.ToMark(seen)
-	var members []*Member
-	var before []NodeState
-	for i, s := range states {
-		if mark.Has(i) {
-			members, before = append(members, c.members[i]), append(before, s)
-		}
-	}
-	if len(members) == 0 {
-		return 0
-	}
 	ctx, cancel = context.WithTimeout(context.Background(), c.cfg.NodeTimeout)
 	defer cancel()
-	write := node.Request{Mark: node.MarkWrite, Name: name}
-	for i, s := range c.markWithin(ctx, markTime*c.cfg.NodeTimeout, write, members, before) {
-		if s.Err == nil && s.Left > 0 {
+	after, sent, _ := c.markMissing(ctx, markTime*c.cfg.NodeTimeout, name, states)
+	for i, s := range after {
+		if s.Err == nil && s.Left > 0 && sent.Has(i) {
 			marked++
-			members[i].noteQuarantine(node.OpMark, node.Reply{Status: node.Quarantined, Value: s.Reason, Left: s.Left})
+			c.members[i].noteQuarantine(node.OpMark, node.Reply{Status: node.Quarantined, Value: s.Reason, Left: s.Left})
 		}
 	}
 	return marked
@@ -127,47 +112,58 @@ func (c *Cluster) Quarantined() []node.Result {
 	return out
 }
 
+// quarantine is why a node does not grant, and until when, on the client's clock.
+// The end is absent while the node has to be marked: its quarantine has not begun.
+type quarantine struct {
+	quarantineEnd    protocol.When
+	quarantineReason string
+}
+
+// ends reports whether a grant shows that the node is back in service.
+func (q *quarantine) ends(now time.Duration) bool {
+	return !q.quarantineEnd.IsSet() || q.quarantineEnd.Reached(now)
+}
+
+// inQuarantine reports whether the node is known not to grant yet.
+func (m *Member) inQuarantine(now time.Duration) bool {
+	q := m.quarantined.Load()
+	return q != nil && !q.ends(now)
+}
+
 // quarantine returns why the node is quarantined, and for how long; false if it
 // is not, as far as is known.
 func (m *Member) quarantine() (why string, left time.Duration, ok bool) {
-	until, now := time.Duration(m.sitting.Load()), m.cluster.clock.Uptime()
-	reason := m.sitsFor.Load()
+	q, now := m.quarantined.Load(), m.cluster.clock.Uptime()
 	switch {
-	case reason == nil || until == 0 || until != unmarkedYet && until <= now:
+	case q == nil || q.quarantineEnd.Reached(now):
 		return "", 0, false
-	case until == unmarkedYet:
-		return *reason, m.cluster.guard.parameters().Quarantine, true
+	case !q.quarantineEnd.IsSet():
+		return q.quarantineReason, m.cluster.guard.parameters().Quarantine, true
 	}
-	return *reason, until - now, true
+	return q.quarantineReason, q.quarantineEnd.Or(now) - now, true
 }
-
-// unmarkedYet is the end of the quarantine of a node without a marker: its
-// quarantine has not begun.
-const unmarkedYet time.Duration = 1
 
 // noteQuarantine logs when a node is quarantined, and when it is back in
 // service, once each, and reports whether that has changed. Only a grant after a
 // check of the marker shows that it is back.
 func (m *Member) noteQuarantine(op node.Op, reply node.Reply) (changed bool) {
 	if reply.Status == node.Quarantined || reply.NeedsMark() {
-		until := max(m.cluster.clock.Uptime()+reply.Left, unmarkedYet+1)
+		q, left := &quarantine{quarantineReason: reply.Value}, reply.Left
 		if reply.NeedsMark() {
-			until = unmarkedYet
+			left = m.cluster.guard.parameters().Quarantine
+		} else {
+			q.quarantineEnd = protocol.At(m.cluster.clock.Uptime() + reply.Left)
 		}
-		why := reply.Value // a copy, so that the reply need not be on the heap
-		m.sitsFor.Store(&why)
-		if before := m.sitting.Swap(int64(until)); before == 0 {
-			left := reply.Left
-			if reply.NeedsMark() {
-				left = m.cluster.guard.parameters().Quarantine
-			}
-			m.cluster.say(slog.LevelWarn, "redlatch: node is quarantined", "node", m.name, "left", left, "reason", node.ReasonText(reply.Value))
-			return true
+		if m.quarantined.Swap(q) != nil {
+			return false
 		}
+		m.cluster.say(slog.LevelWarn, "redlatch: node is quarantined", "node", m.name, "left", left, "reason", node.ReasonText(reply.Value))
+		return true
+	}
+	if reply.Status != node.Granted || op != node.OpAcquire && op != node.OpRepair {
 		return false
 	}
-	looked := op == node.OpAcquire || op == node.OpRepair
-	if reply.Status == node.Granted && looked && m.sitting.Load() != 0 && m.cluster.clock.Uptime() >= time.Duration(m.sitting.Load()) && m.sitting.Swap(0) != 0 {
+	if q := m.quarantined.Load(); q != nil && q.ends(m.cluster.clock.Uptime()) && m.quarantined.CompareAndSwap(q, nil) {
 		m.cluster.say(slog.LevelInfo, "redlatch: node is back in service", "node", m.name)
 		return true
 	}

@@ -4,9 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 	"sync"
 	"time"
 
+	"github.com/redlatch/redlatch/internal/protocol"
 	"github.com/redlatch/redlatch/node"
 )
 
@@ -21,41 +24,134 @@ type NodeState struct {
 	Reason string
 	// Marked is its marker; nil if it has none.
 	Marked *node.Guard
+	// Epoch counts the markings of the node, and Epochs is what it has noted of
+	// the other nodes.
+	Epoch  uint64
+	Epochs node.Epochs
 	// TrustedFor is how long it has been trusted, by its own clock.
 	TrustedFor time.Duration
 	// Replicas is how many of its replicas are online.
 	Replicas int
-	// Now is its own clock when it answered.
-	Now time.Time
-	Err error
+	// Now is its own clock when it answered, and seen when that was on ours.
+	Now  time.Time
+	seen time.Duration
+	Err  error
 }
 
 // Silent reports whether the node has not reported its marker.
 func (s NodeState) Silent() bool { return s.Err != nil && !errors.Is(s.Err, node.ErrConfig) }
 
-// MarkNodes marks the nodes, by MarkWrite or MarkFresh. A node that is already
-// marked is not changed. The states say which nodes could not be marked. The
-// error is ErrNotFresh, with the reason.
+// markerState returns what the protocol judges the marker by.
+func (s NodeState) markerState() protocol.MarkerState {
+	return protocol.MarkerState{Guard: s.Marked, Trusted: s.Trusted, Left: s.Left, Reason: s.Reason}
+}
+
+// MarkNodes marks the nodes: by MarkWrite those that protocol.ToMark names, by
+// MarkFresh all of them. A node that is already marked is not changed. The
+// states say which nodes could not be marked, and why. The error is ErrNotFresh,
+// with the reason.
 func (c *Cluster) MarkNodes(ctx context.Context, mark node.Mark) ([]NodeState, error) {
 	states := c.AdoptMarkers(ctx)
-	if mark == node.MarkFresh {
-		trusted := 0
-		for _, s := range states {
-			if s.Err != nil {
-				return states, nil
-			}
-			if s.Trusted {
-				trusted++
+	if mark != node.MarkFresh {
+		states, _, left := c.markMissing(ctx, max(c.cfg.NodeTimeout, markLimit), "", states)
+		for i := range states {
+			if left.Has(i) {
+				states[i].Err = c.unconfirmed(states[i].Node, states)
 			}
 		}
-		if trusted == len(states) {
+		return states, nil
+	}
+	trusted := 0
+	for _, s := range states {
+		if s.Err != nil {
 			return states, nil
 		}
-		if err := c.notFresh(ctx, states); err != nil {
-			return states, err
+		if s.Trusted {
+			trusted++
 		}
 	}
+	if trusted == len(states) {
+		return states, nil
+	}
+	if err := c.notFresh(ctx, states); err != nil {
+		return states, err
+	}
 	return c.MarkAfter(ctx, node.Request{Mark: mark}, c.members, states), nil
+}
+
+// MarkMissing marks the nodes that have to be marked and may be, and returns the
+// states of all.
+func (c *Cluster) MarkMissing(ctx context.Context, before []NodeState) []NodeState {
+	states, _, _ := c.markMissing(ctx, max(c.cfg.NodeTimeout, markLimit), "", before)
+	return states
+}
+
+// markMissing marks the nodes that protocol.ToMark names. before is what their
+// markers say. It is the one rule by which nodes are marked: for init, for a
+// check of readiness, and in the background. It returns the states, the nodes that
+// it sent a marker, and those without one that it did not.
+func (c *Cluster) markMissing(ctx context.Context, limit time.Duration, name string, before []NodeState) (states []NodeState, mark, left protocol.Set) {
+	seen := make([]protocol.Seen, len(before))
+	generation := c.guard.parameters().Generation
+	for i, s := range before {
+		seen[i] = protocol.Seen{
+			Answered: s.Err == nil,
+			Marked:   s.Marked != nil && s.Marked.Generation >= generation,
+			Outdated: protocol.Outdated(s.markerState()),
+		}
+	}
+	mark = protocol.ToMark(seen)
+	c.note(ctx, limit, name, before, mark)
+	states = slices.Clone(before)
+	var members []*Member
+	var known []NodeState
+	for i, s := range before {
+		switch {
+		case mark.Has(i):
+			members, known = append(members, c.members[i]), append(known, s)
+		case s.Err == nil && s.Marked == nil:
+			left |= protocol.Of(i)
+		}
+	}
+	write := node.Request{Mark: node.MarkWrite, Name: name}
+	for i, s := range c.markWithin(ctx, limit, write, members, known) {
+		states[members[i].index] = s
+	}
+	return states, mark, left
+}
+
+// note has the nodes that are not to be marked note the epochs of the others, as
+// they are when those in mark have been marked. It comes before the marking: if
+// that fails, the node has to be marked again anyway.
+func (c *Cluster) note(ctx context.Context, limit time.Duration, name string, before []NodeState, mark protocol.Set) {
+	var members []*Member
+	var known []NodeState
+	for i, s := range before {
+		if m := c.members[i]; s.Err == nil && s.Epoch > 0 && !mark.Has(i) && s.Epochs.Merge(c.epochsFor(m, mark)) != s.Epochs {
+			members, known = append(members, m), append(known, s)
+		}
+	}
+	if len(members) > 0 {
+		// A node that is silent now leaves time for the marking.
+		ctx, cancel := context.WithTimeout(ctx, c.cfg.NodeTimeout/2)
+		defer cancel()
+		c.markFor(ctx, limit, node.Request{Mark: node.MarkNote, Name: name}, members, known, mark)
+	}
+}
+
+// unconfirmed says why a node without a marker was not marked.
+func (c *Cluster) unconfirmed(name string, states []NodeState) error {
+	confirm, silent := 0, []string(nil)
+	for _, s := range states {
+		switch {
+		case s.Err == nil && s.Marked != nil:
+			confirm++
+		case s.Err != nil:
+			silent = append(silent, s.Node)
+		}
+	}
+	return fmt.Errorf("%w: %s was not marked: it has no marker, and %d of %d nodes confirm this membership, where %d are needed, or an answer from all of them; run redlatch init again when %s answers",
+		ErrUnconfirmed, name, confirm, len(states), protocol.Quorum(len(states)), strings.Join(silent, " "))
 }
 
 // Declare declares the nodes new before the first lock, if the caller asked for
@@ -93,17 +189,21 @@ func (c *Cluster) AdoptMarkers(ctx context.Context) []NodeState { return c.Adopt
 // for all markers if name is empty.
 func (c *Cluster) AdoptMarkersFor(ctx context.Context, name string) []NodeState {
 	read := node.Request{Mark: node.MarkRead, Name: name}
-	asked := c.guard.parameters()
+	sentWith := c.guard.parameters()
 	states := c.MarkAll(ctx, read, c.members)
-	if c.adoptStates(states, asked) {
-		return c.MarkAll(ctx, read, c.members)
+	if c.adoptStates(states, sentWith) {
+		return c.MarkAfter(ctx, read, c.members, states)
 	}
 	return states
 }
 
 // markLimit is how long the marking of a node may take, if the node time limit
 // is not longer: marking a cluster takes a request for each of its slots.
-const markLimit = 30 * time.Second
+// readLeast is how long a marker may take to be read.
+const (
+	markLimit = 30 * time.Second
+	readLeast = 5 * time.Second
+)
 
 // MarkAll sends an OpMark to all members concurrently and waits for all of
 // them.
@@ -111,26 +211,76 @@ func (c *Cluster) MarkAll(ctx context.Context, req node.Request, members []*Memb
 	return c.MarkAfter(ctx, req, members, nil)
 }
 
+// ReplaceMarkers marks the members for this membership, with a quarantine of
+// least, except those that are marked for its generation already.
+func (c *Cluster) ReplaceMarkers(ctx context.Context, least time.Duration, members []*Member) []NodeState {
+	states := c.MarkAll(ctx, node.Request{Mark: node.MarkRead}, members)
+	mine := c.guard.parameters()
+	var missing []*Member
+	var before []NodeState
+	for i, s := range states {
+		if !protocol.ReplacedMarker(*mine, s.markerState()) {
+			missing, before = append(missing, members[i]), append(before, s)
+		}
+	}
+	after := c.MarkAfter(ctx, node.Request{Mark: node.MarkReplace, TTL: least}, missing, before)
+	for i, s := range after {
+		states[slices.Index(members, missing[i])] = s
+	}
+	return states
+}
+
 // MarkAfter is MarkAll for members whose recent state is known. It skips those
 // that did not answer then. The others execute nothing after the client has
 // stopped waiting: a late request might undo a later decision.
 func (c *Cluster) MarkAfter(ctx context.Context, req node.Request, members []*Member, before []NodeState) []NodeState {
-	return c.markWithin(ctx, max(c.cfg.NodeTimeout, markLimit), req, members, before)
+	limit := markLimit
+	if req.Mark == node.MarkRead && !slices.ContainsFunc(members, (*Member).hasManyMarkers) {
+		limit = readLeast
+	}
+	return c.markWithin(ctx, max(c.cfg.NodeTimeout, limit), req, members, before)
 }
 
-// markWithin is MarkAfter with a time limit, counted from the clocks in before.
+// hasManyMarkers reports whether the node takes many requests to be marked.
+func (m *Member) hasManyMarkers() bool {
+	n, ok := m.node.(interface{ ManyMarkers() bool })
+	return ok && n.ManyMarkers()
+}
+
+// markWithin is MarkAfter with a time limit.
 func (c *Cluster) markWithin(ctx context.Context, limit time.Duration, req node.Request, members []*Member, before []NodeState) []NodeState {
+	var marked protocol.Set
+	if req.Mark == node.MarkWrite || req.Mark == node.MarkFresh || req.Mark == node.MarkReplace {
+		for _, m := range members {
+			if slices.Contains(c.members, m) {
+				marked |= protocol.Of(m.index)
+			}
+		}
+	}
+	return c.markFor(ctx, limit, req, members, before, marked)
+}
+
+// markFor is markWithin while the nodes in marked are being marked.
+func (c *Cluster) markFor(ctx context.Context, limit time.Duration, req node.Request, members []*Member, before []NodeState, marked protocol.Set) []NodeState {
 	req.Op, req.Guard = node.OpMark, c.guard.parameters()
 	states := make([]NodeState, len(members))
+	// Before the first reply: what that says of epochs counts this marking already.
+	own := make([]node.Request, len(members))
+	for i, m := range members {
+		own[i] = req
+		own[i].Epoch, own[i].Epochs = m.epoch.Load(), c.epochsFor(m, marked)
+	}
 	var all sync.WaitGroup
 	for i, m := range members {
-		req := req
+		req := own[i]
 		if before != nil {
 			if before[i].Silent() {
 				states[i] = before[i]
 				continue
 			}
-			req.Until = before[i].Now.Add(limit)
+			// By its clock when we stop waiting, however long ago that was read: a
+			// silent node must not use up the time of the others.
+			req.Until = before[i].Now.Add(c.clock.Uptime() - before[i].seen + limit)
 		}
 		all.Go(func() {
 			ctx, cancel := context.WithTimeout(ctx, limit)
@@ -141,7 +291,9 @@ func (c *Cluster) markWithin(ctx context.Context, limit time.Duration, req node.
 			if err == nil {
 				// A node that restarted with its data has a marker from before
 				// the restart. It shows that the node was in service.
-				s.Marked, s.Now, s.Replicas = reply.Guard, reply.Now, reply.Replicas
+				s.seen = c.clock.Uptime()
+				s.Marked, s.Now, s.Replicas, s.Epoch, s.Epochs = reply.Guard, reply.Now, reply.Replicas, reply.Epoch, reply.Epochs
+				m.noteEpochs(&reply)
 				switch reply.Status {
 				case node.Granted:
 					s.Trusted, s.TrustedFor = true, reply.Now.Sub(reply.TrustedFrom)
@@ -162,5 +314,10 @@ func (c *Cluster) markWithin(ctx context.Context, limit time.Duration, req node.
 		})
 	}
 	all.Wait()
+	for i, m := range members {
+		if s := &states[i]; s.Err == nil && protocol.FailedBack(s.Epoch, m.epoch.Load()) {
+			s.Trusted, s.Left, s.TrustedFor = false, 0, 0
+		}
+	}
 	return states
 }

@@ -42,11 +42,15 @@ type Member struct {
 	offsetKnown atomic.Bool
 	wrongClock  atomic.Bool // and this has been logged
 
-	// sitting is the end, on the client's clock, of the node's known
-	// quarantine; 0 if it is not quarantined, unmarkedYet if it has to be
-	// marked. sitsFor is the reason.
-	sitting atomic.Int64
-	sitsFor atomic.Pointer[string]
+	// quarantined is what is known of the node's quarantine; nil if it is in
+	// none.
+	quarantined atomic.Pointer[quarantine]
+
+	// epoch is the highest epoch that is known of the node's marker, and noted
+	// what its marker notes of the other nodes; key is its key there.
+	epoch atomic.Uint64
+	noted atomic.Pointer[node.Epochs]
+	key   string
 
 	// identified is set once it is known that no other node is the same server.
 	identified atomic.Bool
@@ -60,7 +64,7 @@ type Member struct {
 // NewMember returns a Member for a node that is not in the membership, so that
 // it can be marked like one that is.
 func (c *Cluster) NewMember(n node.Node) *Member {
-	return &Member{node: n, name: n.String(), cluster: c}
+	return &Member{node: n, name: n.String(), key: node.EpochKey(n.String()), cluster: c}
 }
 
 // Name returns the node's name.
@@ -69,14 +73,26 @@ func (m *Member) Name() string { return m.name }
 // Index returns its index among the client's nodes.
 func (m *Member) Index() int { return m.index }
 
+// Pending reports whether the node may still answer a request whose result is r,
+// by how it answered the last ones.
+func (m *Member) Pending(r node.Result) bool {
+	return r.Err == ErrNodeTimeout && !m.failing.Load()
+}
+
 // Node returns the node itself.
 func (m *Member) Node() node.Node { return m.node }
 
 // Call asks the node, and records what the answer shows about it.
 func (m *Member) Call(ctx context.Context, req node.Request) node.Result {
+	return m.call(ctx, req, nil)
+}
+
+// call is Call, after the release of an abandoned claim of ours that is known to
+// be in the way, if there is one.
+func (m *Member) call(ctx context.Context, req node.Request, release *node.Request) node.Result {
 	m.begin()
 	sent := m.cluster.clock.Uptime()
-	reply, err := m.ask(ctx, req)
+	reply, err := m.ask(ctx, req, release)
 	r := m.end(req.Op, req.Name, reply, err, ctx.Err() != nil)
 	if f := m.cluster.cfg.NodeEnd; f != nil {
 		f(m, req.Op, reply.Status, r.Err, m.cluster.clock.Uptime()-sent)
@@ -96,8 +112,11 @@ func (m *Member) begin() {
 func (m *Member) end(op node.Op, name string, reply node.Reply, err error, late bool) node.Result {
 	m.waitingSince.Store(int64(m.cluster.clock.Uptime()))
 	m.inflight.Add(-1)
-	changed := m.failing.Swap(err != nil) != (err != nil)
-	m.late.Store(timedOut(err) || err != nil && late)
+	changed := false
+	if !errors.Is(err, node.ErrBusy) { // which says nothing about the node
+		changed = m.failing.Swap(err != nil) != (err != nil)
+		m.late.Store(timedOut(err) || err != nil && late)
+	}
 	if timedOut(err) {
 		// The node's context, not the caller's: errors.Is must not confuse the
 		// two.
@@ -107,7 +126,7 @@ func (m *Member) end(op node.Op, name string, reply node.Reply, err error, late 
 		changed = m.noteQuarantine(op, reply) || changed
 		m.cluster.guard.noteService(op, reply.Status)
 		m.janitor.answered()
-		if reply.NeedsMark() {
+		if m.noteEpochs(&reply) || reply.NeedsMark() || protocol.MissedChange(*m.cluster.guard.parameters(), &reply) {
 			m.cluster.marking.start(m.cluster, name)
 		}
 	}
@@ -140,29 +159,32 @@ func (e *timeoutError) Is(target error) bool {
 	return target == ErrNodeTimeout || target == node.ErrUnsent && e.unsent
 }
 
-func (m *Member) ask(ctx context.Context, req node.Request) (node.Reply, error) {
+func (m *Member) ask(ctx context.Context, req node.Request, release *node.Request) (node.Reply, error) {
 	if !m.identified.Load() {
 		if err := m.cluster.ids.check(ctx, m); err != nil {
 			return node.Reply{}, err
 		}
 	}
-	reply, err := m.do(ctx, req)
-	if err == nil && reply.Status == node.Held && req.Op == node.OpAcquire {
-		if release, ours := m.cluster.dropped.key(reply.Value); ours {
-			// The node has not executed the release of a claim that we gave up.
-			if _, err := m.do(ctx, release); err != nil {
-				return node.Reply{}, err
-			}
-			return m.do(ctx, req)
+	if release == nil {
+		reply, err := m.do(ctx, req)
+		inTheWay, ours := m.cluster.abandoned.inTheWay(req.Op, reply, err)
+		if !ours {
+			return reply, err
 		}
+		release = &inTheWay
 	}
-	return reply, err
+	if _, err := m.do(ctx, *release); err != nil {
+		return node.Reply{}, repeated(err)
+	}
+	reply, err := m.do(ctx, req)
+	return reply, repeated(err)
 }
 
 // do sends one request, and learns from the reply how far the node's clock is
 // ahead of ours.
 func (m *Member) do(ctx context.Context, req node.Request) (node.Reply, error) {
 	sent := m.cluster.clock.Now()
+	req.Epoch = m.epoch.Load()
 	reply, err := m.node.Do(ctx, req)
 	if err == nil {
 		m.showed(sent, reply.Now)
@@ -188,24 +210,25 @@ func (m *Member) showed(sent, now time.Time) {
 // proposed by the median, so such a node will soon refuse them as outside its
 // window.
 func (c *Cluster) checkClocks() {
-	known := 0
-	for _, m := range c.members {
-		if m.offsetKnown.Load() {
-			known++
+	var known protocol.Set
+	var buf [protocol.MaxNodes]time.Duration
+	offsets := buf[:len(c.members)]
+	for i, m := range c.members {
+		if offsets[i] = time.Duration(m.offset.Load()); m.offsetKnown.Load() {
+			known |= protocol.Of(i)
 		}
 	}
-	if known < 3 || known < protocol.Quorum(len(c.members)) {
-		return // it is not known yet which are wrong
+	all, judged := protocol.WrongClocks(offsets, known, c.guard.parameters().Window)
+	if !judged {
+		return
 	}
-	median := c.clockOffset()
-	for _, m := range c.members {
-		if !m.offsetKnown.Load() {
+	for i, m := range c.members {
+		if !known.Has(i) {
 			continue
 		}
-		off := time.Duration(m.offset.Load()) - median
-		wrong := protocol.WrongClock(off, c.guard.parameters().Window)
+		wrong, off := all.Has(i), offsets[i]-c.clockOffset()
 		if wrong && !m.wrongClock.Swap(true) {
-			c.say(slog.LevelWarn, "redlatch: node's clock is not with the others'", "node", m.name, "ahead", off.Round(time.Millisecond))
+			c.say(slog.LevelWarn, "redlatch: node's clock differs from the majority", "node", m.name, "ahead", off.Round(time.Millisecond))
 			m.changed()
 		} else if !wrong && m.wrongClock.Swap(false) {
 			c.say(slog.LevelInfo, "redlatch: node's clock is right again", "node", m.name)
@@ -218,25 +241,25 @@ func (c *Cluster) checkClocks() {
 // it can again.
 func (m *Member) noteWakes(err error) {
 	if err != nil && !m.asking.Swap(true) {
-		m.cluster.say(slog.LevelWarn, "redlatch: node cannot wake those who wait, and is asked again and again instead", "node", m.name, "err", err)
+		m.cluster.say(slog.LevelWarn, "redlatch: node cannot send notifications; waiters poll", "node", m.name, "err", err)
 	} else if err == nil && m.asking.Swap(false) {
-		m.cluster.say(slog.LevelInfo, "redlatch: node wakes those who wait again", "node", m.name)
+		m.cluster.say(slog.LevelInfo, "redlatch: notifications restored", "node", m.name)
 	}
 }
 
-// maxProbes is how many calls at once may try a node that did not answer.
-const maxProbes = 16
+// mayProbe reports whether a call may try a node that does not answer.
+func (m *Member) mayProbe(now time.Duration) bool {
+	return protocol.MayProbe(int(m.probes.Load()), now-time.Duration(m.probed.Load()), m.cluster.patience())
+}
 
-// probe reports whether a call may try a node that does not answer: a few calls
-// at a time, or one more from time to time if those hang.
-func (m *Member) probe(now time.Duration) bool {
-	if m.probes.Load() >= maxProbes && now-time.Duration(m.probed.Load()) < 4*m.cluster.patience() {
-		return false
-	}
+// probe records that a call tries a node that does not answer. probeEnd follows
+// it.
+func (m *Member) probe() {
 	m.probes.Add(1)
-	m.probed.Store(int64(now))
-	return true
+	m.probed.Store(int64(m.cluster.clock.Uptime()))
 }
+
+func (m *Member) probeEnd() { m.probes.Add(-1) }
 
 // suspects returns the nodes that do not answer while a quorum of others does.
 func (c *Cluster) suspects(now time.Duration) protocol.Set {
@@ -276,6 +299,27 @@ func (c *Cluster) clockOffset() time.Duration {
 	return time.Duration(protocol.Median(seen))
 }
 
+// NodeTime returns the time on the nodes' clocks. It asks the nodes if a quorum of
+// them has not shown its clock before, by a request about the key, which changes
+// nothing. It returns false if too few answer.
+func (c *Cluster) NodeTime(ctx context.Context, key string) (time.Time, bool) {
+	if !c.clocksKnown() {
+		c.Survey(ctx, node.Request{Op: node.OpInspect, Name: key}, func([]node.Result) bool { return c.clocksKnown() })
+	}
+	return c.clock.Now().Add(c.clockOffset()), c.clocksKnown()
+}
+
+// clocksKnown reports whether a quorum of nodes has shown its clock.
+func (c *Cluster) clocksKnown() bool {
+	n := 0
+	for _, m := range c.members {
+		if m.offsetKnown.Load() {
+			n++
+		}
+	}
+	return n >= protocol.Quorum(len(c.members))
+}
+
 // identities records which server is behind which node.
 type identities struct {
 	mu    sync.Mutex
@@ -300,7 +344,7 @@ func (ids *identities) check(ctx context.Context, m *Member) error {
 	}
 	m.showed(sent, now)
 	if id == "" {
-		m.cluster.log.Warn("redlatch: node does not say which server it is; that no other node is the same one goes unchecked", "node", m.name)
+		m.cluster.log.Warn("redlatch: node does not say which server it is; duplicate-server check skipped", "node", m.name)
 		m.identified.Store(true)
 		return nil
 	}
@@ -313,7 +357,8 @@ func (ids *identities) check(ctx context.Context, m *Member) error {
 		}
 		return fmt.Errorf("%w (%w)", &node.ConfigError{
 			Field: fmt.Sprintf("nodes[%d]", second.index), Value: second.name,
-			Bound: fmt.Sprintf("another server than nodes[%d], %s", first.index, first.name),
+			Bound:   fmt.Sprintf("another server than nodes[%d], %s", first.index, first.name),
+			Problem: fmt.Sprintf("duplicate server: %s and %s are the same; list it once", first.name, second.name),
 		}, node.ErrUnsent)
 	}
 	ids.owner[id] = m

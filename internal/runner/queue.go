@@ -5,23 +5,34 @@ import (
 	"slices"
 	"sync"
 	"time"
+
+	"github.com/redlatch/redlatch/internal/protocol"
 )
 
 // queues are the local queues. A local queue has the callers of one client that
-// want the same name, in order. One asks the nodes. The others wait behind it
-// and cost the nodes nothing. The one that asks uses the ticket of its arrival,
-// so it neither overtakes callers in other processes nor delays them.
+// want the same kind of share of a name, in order. One asks the nodes. The
+// others wait behind it and cost the nodes nothing: a node would give them the
+// same answer. The one that asks uses the ticket of its arrival, so it neither
+// overtakes callers in other processes, or of another kind, nor delays them.
 type queues struct {
-	mu     sync.Mutex
-	byName map[string]*queue
+	mu    sync.Mutex
+	byKey map[queueKey]*queue
 }
+
+// queueKey is what the callers in a queue have in common.
+type queueKey struct{ name, kind string }
 
 // queue has the callers behind the one that asks, in the order of their
 // arrival.
 type queue struct {
+	key    queueKey
 	behind []*waiter
-	outage bool // the one that asks has no quorum
+	// shortage is why the last round of the one that asks had no quorum.
+	shortage protocol.Shortage
 }
+
+// asksBeside reports whether a caller does not wait behind the one that asks.
+func (q *queue) asksBeside(a *Attempt) bool { return q.shortage.AsksBeside(a.unbounded()) }
 
 // waiter is one caller in a queue.
 type waiter struct {
@@ -44,26 +55,26 @@ func (a *Attempt) Enter(ctx context.Context) bool {
 }
 
 // Leave lets the next caller in the local queue ask.
-func (a *Attempt) Leave() { a.c.queues.leave(a.claim.key, a.queue) }
+func (a *Attempt) Leave() { a.c.queues.leave(a.queue) }
 
 // enter returns when the caller may ask, with the queue that it has to leave
 // afterwards. It returns no queue if the caller may ask beside it: because its
 // wait is over and it asks once more to learn who holds the lock, or because
 // there is an outage, for which each caller has its own limit.
 func (qs *queues) enter(ctx context.Context, a *Attempt) (*queue, bool) {
-	c, key := a.c, a.claim.key
+	c, key := a.c, queueKey{a.claim.key, a.terms.Share.Kind()}
 	qs.mu.Lock()
-	q := qs.byName[key]
+	q := qs.byKey[key]
 	if q == nil {
-		if qs.byName == nil {
-			qs.byName = map[string]*queue{}
+		if qs.byKey == nil {
+			qs.byKey = map[queueKey]*queue{}
 		}
-		q = &queue{}
-		qs.byName[key] = q
+		q = &queue{key: key}
+		qs.byKey[key] = q
 		qs.mu.Unlock()
 		return q, true
 	}
-	if q.outage && a.unbounded() {
+	if q.asksBeside(a) {
 		qs.mu.Unlock()
 		return nil, true
 	}
@@ -72,7 +83,7 @@ func (qs *queues) enter(ctx context.Context, a *Attempt) (*queue, bool) {
 	qs.mu.Unlock()
 
 	var over <-chan time.Time
-	if until := a.until(); until > 0 {
+	if until, ok := a.until().Get(); ok {
 		timer := time.NewTimer(until - c.clock.Uptime())
 		defer timer.Stop()
 		over = timer.C
@@ -93,7 +104,7 @@ func (qs *queues) enter(ctx context.Context, a *Attempt) (*queue, bool) {
 		if !ended {
 			return mine, true
 		}
-		qs.leave(key, mine)
+		qs.leave(mine)
 	}
 	return nil, !ended
 }
@@ -111,37 +122,31 @@ func (qs *queues) giveUp(q *queue, me *waiter) bool {
 }
 
 // leave lets the next caller ask.
-func (qs *queues) leave(key string, q *queue) {
+func (qs *queues) leave(q *queue) {
 	if q == nil {
 		return
 	}
 	qs.mu.Lock()
 	defer qs.mu.Unlock()
 	if len(q.behind) == 0 {
-		delete(qs.byName, key)
+		delete(qs.byKey, q.key)
 		return
 	}
 	q.behind[0].turn <- q
 	q.behind = q.behind[1:]
 }
 
-// note records whether the caller that asks has no quorum. Those behind it that
-// set no limit then ask beside it, each with its own patience. The others wait
-// as it does.
-func (qs *queues) note(q *queue, outage bool) {
-	if q == nil {
-		return
-	}
+// note records why the caller that asks has no quorum, if it has none. Those
+// behind it that must not wait as it does then ask beside it.
+func (qs *queues) note(q *queue, shortage protocol.Shortage) {
 	qs.mu.Lock()
 	defer qs.mu.Unlock()
-	q.outage = outage
-	if !outage {
-		return
-	}
+	q.shortage = shortage
 	q.behind = slices.DeleteFunc(q.behind, func(w *waiter) bool {
-		if w.a.unbounded() {
+		beside := q.asksBeside(w.a)
+		if beside {
 			w.turn <- nil
 		}
-		return w.a.unbounded()
+		return beside
 	})
 }

@@ -1,10 +1,7 @@
 package runner
 
 import (
-	"context"
 	"errors"
-	"fmt"
-	"sync/atomic"
 
 	"github.com/redlatch/redlatch/internal/protocol"
 	"github.com/redlatch/redlatch/node"
@@ -26,13 +23,11 @@ func (cl *Claim) complete(req *node.Request) {
 }
 
 // do executes an effect that needs no mutex.
-func (cl *Claim) do(a *Attempt, e *protocol.Effect, where place) {
+func (cl *Claim) do(a *Attempt, e *protocol.Effect, where goroutine) {
 	c := cl.c
 	switch e.Kind {
 	case protocol.Undo:
 		c.undo(e.Node, e.Request)
-	case protocol.UndoLater:
-		c.undoLater(e.Node, e.Request)
 	case protocol.CleanUp:
 		m := c.members[e.Node]
 		m.janitor.add(m, e.Request)
@@ -40,96 +35,15 @@ func (cl *Claim) do(a *Attempt, e *protocol.Effect, where place) {
 		cl.adopt(where)
 	case protocol.AwaitMark:
 		cl.awaitMark(a, where)
-	case protocol.Mark:
-		c.marking.start(c, cl.key)
 	}
-}
-
-// batch is requests that are sent together, with one time limit, to nodes that
-// need a goroutine for each.
-type batch struct {
-	ctx    context.Context
-	cancel context.CancelFunc
-	left   atomic.Int32
-}
-
-func (b *batch) done() {
-	if b.left.Add(-1) == 0 {
-		b.cancel()
-	}
-}
-
-// send sends all requests among the effects concurrently.
-func (cl *Claim) send(a *Attempt, out []protocol.Effect, where place) {
-	n := 0
-	for i := range out {
-		if out[i].Kind == protocol.Send {
-			n++
-		}
-	}
-	if n == 0 {
-		return
-	}
-	if a != nil {
-		marked, _ := cl.c.marking.count()
-		a.marked.Store(int64(marked))
-	}
-	limit := cl.c.limit(node.Request{TTL: cl.core.TTL()})
-	barge := a != nil && a.terms.Barge // an answer to the first may change the terms
-	var b *batch
-	for i := range out {
-		if out[i].Kind != protocol.Send {
-			continue
-		}
-		e := &out[i]
-		e.Request.Barge = barge
-		m := cl.c.members[e.Node]
-		if !cl.c.background.start() {
-			s := steps.Get().(*step)
-			s.result = node.Result{Node: m.name, Err: fmt.Errorf("%w (%w)", node.ErrClosed, node.ErrUnsent)}
-			cl.answered(s, e, where)
-			continue
-		}
-		if m.starter != nil && m.identified.Load() {
-			cl.start(m, e, limit)
-			continue
-		}
-		if b == nil {
-			b = new(batch)
-			b.ctx, b.cancel = context.WithTimeout(cl.ctx, limit)
-			b.left.Store(1) // for this function
-		}
-		b.left.Add(1)
-		if where == onCaller && n == 1 {
-			cl.ask(b, e, onCaller)
-		} else {
-			cl.c.workers.ask(cl, b, e)
-		}
-	}
-	if b != nil {
-		b.done()
-	}
-}
-
-// ask sends one request, and handles the answer.
-func (cl *Claim) ask(b *batch, e *protocol.Effect, where place) {
-	m := cl.c.members[e.Node]
-	s := steps.Get().(*step)
-	s.result = m.Call(b.ctx, e.Request)
-	if e.Probe {
-		m.probes.Add(-1)
-	}
-	b.done()
-	cl.answered(s, e, where)
-	cl.c.background.end()
 }
 
 // answered handles the answer to a request, which is in s.
-func (cl *Claim) answered(s *step, e *protocol.Effect, where place) {
+func (cl *Claim) answered(s *step, e *protocol.Effect, where goroutine) {
 	v, r := &s.event, &s.result
 	v.Kind, v.Node, v.Seq, v.Op, v.Once, v.Token = protocol.Answer, e.Node, e.Seq, e.Request.Op, e.Request.Once, e.Request.Token
 	v.Fault, v.Reply, v.Misfit = faultOf(r.Err), r.Reply, cl.misfit(e, r)
-	s.asked = e
+	s.request = e
 	cl.step(s, where)
 }
 
@@ -140,7 +54,7 @@ func (cl *Claim) store(e *protocol.Effect, r *node.Result) {
 	// are grants, as long as no other answer is.
 	op := e.Request.Op
 	granted := r.Err == nil && r.Reply.Status == node.Granted && cl.answers == nil
-	if op == node.OpRepair || e.Request.Once || granted || op == node.OpAcquire && cl.core.State() >= protocol.Held {
+	if op == node.OpRepair || e.Request.Once || granted || op == node.OpAcquire && !cl.core.State().Wants() {
 		return
 	}
 	if cl.answers == nil {
@@ -182,51 +96,52 @@ func faultOf(err error) protocol.Fault {
 
 // adopt takes the cluster parameters that the nodes reported, and continues the
 // claim.
-func (cl *Claim) adopt(where place) {
+func (cl *Claim) adopt(where goroutine) {
+	s := steps.Get().(*step)
+	s.event.Kind = protocol.Configured
 	cl.mu.Lock()
 	// The caller may have left meanwhile.
-	adapting := cl.core.State() == protocol.Adapting
-	changed := adapting && cl.c.guard.adopt(cl.Results(), cl.marker)
-	if changed {
-		if cl.configure() != nil {
-			cl.core.Reject(protocol.BadTTL)
+	if cl.core.State() == protocol.Adopting && cl.c.guard.adopt(markersOf(cl.Results()), cl.marker) {
+		cfg, marker, err := cl.attempt.configure()
+		if err != nil {
+			s.event.Kind = protocol.Rejected
+		} else {
+			s.event.Config, cl.marker = &cfg, marker
 		}
 	}
 	cl.mu.Unlock()
-	cl.goOn(protocol.Configured, changed, where)
-}
-
-// goOn handles the result of an adoption or a marking.
-func (cl *Claim) goOn(kind protocol.EventKind, changed bool, where place) {
-	s := steps.Get().(*step)
-	s.event.Kind, s.event.Changed = kind, changed
 	cl.step(s, where)
 }
 
-// configure sets what depends on the cluster parameters.
-func (cl *Claim) configure() error {
-	cfg, marker, err := cl.attempt.configure()
-	if err != nil {
-		return err
+// markersOf returns the markers of the nodes that refused because of them.
+func markersOf(results []node.Result) (theirs []node.Guard) {
+	for _, r := range results {
+		if r.Err == nil && r.Reply.Status == node.Misconfigured && r.Reply.Guard != nil {
+			theirs = append(theirs, *r.Reply.Guard)
+		}
 	}
-	cl.marker = marker
-	cl.core.Configure(cfg)
-	return nil
+	return theirs
+}
+
+// marked continues the claim after a marking.
+func (cl *Claim) marked(changed bool, where goroutine) {
+	s := steps.Get().(*step)
+	s.event.Kind, s.event.Changed = protocol.Marked, changed
+	cl.step(s, where)
 }
 
 // awaitMark waits until the marking in flight is over, and continues the claim.
-func (cl *Claim) awaitMark(a *Attempt, where place) {
+func (cl *Claim) awaitMark(a *Attempt, where goroutine) {
 	c := cl.c
 	wait := func() {
-		marked := c.marking.await(a.caller, int(a.marked.Load()), markTime*c.cfg.NodeTimeout)
-		cl.goOn(protocol.Marked, marked, where)
+		cl.marked(c.marking.await(a.caller, int(a.marked.Load()), markTime*c.cfg.NodeTimeout), where)
 	}
 	if where == onCaller {
 		wait()
 		return
 	}
 	if !c.background.start() {
-		cl.goOn(protocol.Marked, false, elsewhere)
+		cl.marked(false, elsewhere)
 		return
 	}
 	go func() {
@@ -275,5 +190,6 @@ func (cl *Claim) sameServer(i int) error {
 	if j := cl.core.SameServer(i); j >= 0 {
 		other = cl.c.members[j].name
 	}
-	return &node.ConfigError{Field: "nodes", Value: cl.c.members[i].name, Bound: "another server than " + other + ", which it is now"}
+	return &node.ConfigError{Field: "nodes", Value: cl.c.members[i].name, Bound: "another server than " + other,
+		Problem: "duplicate server: " + cl.c.members[i].name + " is " + other + " now; list it once"}
 }

@@ -2,6 +2,7 @@ package runner
 
 import (
 	"context"
+	"errors"
 	"sync"
 	"time"
 
@@ -29,30 +30,17 @@ func (c *Cluster) undo(i int, req node.Request) {
 	}()
 }
 
-// undoLater is undo after a delay, in which a release in flight may arrive.
-func (c *Cluster) undoLater(i int, req node.Request) {
-	if !c.background.start() {
-		return
-	}
-	go func() {
-		defer c.background.end()
-		c.background.sleep(c.patience() / 10)
-		c.undo(i, req)
-	}()
-}
-
-// dropped remembers the claims that are being undone. A node that has not
+// abandonedClaims has the claims that are being undone. A node that has not
 // executed the undo yet answers the client's next attempt with the value of its
-// last one. Without dropped, our own leftover would look like another client's
-// lock.
-type dropped struct {
+// last one. Without them, our own leftover would look like another client's lock.
+type abandonedClaims struct {
 	mu   sync.Mutex
 	reqs map[string]leftover // by value
 }
 
-// remember keeps the release of a claim while a late request may leave
-// something of the claim on a node.
-func (d *dropped) remember(c *Cluster, release node.Request, released bool) {
+// note keeps the release of a claim while a late request may leave something of
+// the claim on a node.
+func (d *abandonedClaims) note(c *Cluster, release node.Request, released bool) {
 	now, left := c.clock.Uptime(), c.lateness(release)
 	if released {
 		left = min(left, latePlace)
@@ -65,7 +53,7 @@ func (d *dropped) remember(c *Cluster, release node.Request, released bool) {
 // second.
 const latePlace = 10 * time.Second
 
-func (d *dropped) add(l leftover, now time.Duration) {
+func (d *abandonedClaims) add(l leftover, now time.Duration) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.reqs == nil {
@@ -82,21 +70,44 @@ func (d *dropped) add(l leftover, now time.Duration) {
 	d.reqs[l.req.Value] = l
 }
 
-// key returns the release of a claim whose key may still be on a node.
-func (d *dropped) key(value string) (node.Request, bool) {
+// inTheWay returns the release of a claim of ours that an acquisition was refused
+// for: the node has not executed it yet.
+func (d *abandonedClaims) inTheWay(op node.Op, reply node.Reply, err error) (release node.Request, ours bool) {
+	if err != nil || reply.Status != node.Held || op != node.OpAcquire {
+		return node.Request{}, false
+	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	l, ok := d.reqs[value]
+	l, ok := d.reqs[reply.Value]
 	return l.req, ok && !l.released
 }
 
-// place returns the release of a claim whose place may still be in a queue.
-func (d *dropped) place(value string) (node.Request, bool) {
+// queued returns the release of a claim of ours that a node has queued: a late
+// request has done that.
+func (d *abandonedClaims) queued(value string) (release node.Request, ours bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	l, ok := d.reqs[value]
 	return l.req, ok
 }
+
+// repeatedError is the error of an acquisition that was repeated because a claim
+// of ours was in its way. The first one may have queued the caller, so it is not
+// ErrUnsent, whatever happened to the second.
+type repeatedError struct{ error }
+
+func repeated(err error) error {
+	if err == nil {
+		return nil
+	}
+	return repeatedError{err}
+}
+
+func (e repeatedError) Is(target error) bool {
+	return target != node.ErrUnsent && errors.Is(e.error, target)
+}
+
+func (e repeatedError) As(target any) bool { return errors.As(e.error, target) }
 
 // leftover is a release that a node has not confirmed.
 type leftover struct {
@@ -110,12 +121,7 @@ type leftover struct {
 // lateness is how long from now a request may still leave something on a node
 // that does not answer. The node may execute it while the token is in its
 // window, by a clock that may be off by half the window, and what it sets then
-// lives for the TTL. Without a token there is no such limit, and the node time
-// limit is used.
+// lives for the TTL.
 func (c *Cluster) lateness(req node.Request) time.Duration {
-	d := req.TTL + c.cfg.NodeTimeout
-	if req.Token != 0 {
-		d += req.Window + req.Window/2
-	}
-	return d
+	return req.TTL + c.cfg.NodeTimeout + req.Window + req.Window/2
 }

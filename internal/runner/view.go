@@ -17,22 +17,21 @@ func (v *view) Now() protocol.Instant { return v.now }
 func (v *view) Time() time.Time       { return v.c.clock.Now() }
 func (v *view) Offset() time.Duration { return v.c.clockOffset() }
 func (v *view) ClockKnown() bool      { return v.c.clockKnown() }
+func (v *view) Epoch(i int) uint64    { return v.c.members[i].epoch.Load() }
 func (v *view) Missed() uint32        { return v.c.inbox.missed.Load() }
-func (v *view) Probe(i int) bool      { return v.c.members[i].probe(v.now) }
+func (v *view) MayProbe(i int) bool   { return v.c.members[i].mayProbe(v.now) }
 
-func (v *view) Propose(floor node.Token) node.Token {
-	return v.c.proposer.propose(v.c.clockOffset(), floor)
+func (v *view) Token(floor node.Token) node.Token {
+	return v.c.tokens.next(v.c.clockOffset(), floor)
 }
 
 func (v *view) Suspects() protocol.Set { return v.c.suspects(v.now) }
 
-func (v *view) InQuarantine(i int) bool {
-	return v.now < time.Duration(v.c.members[i].sitting.Load())
-}
+func (v *view) InQuarantine(i int) bool { return v.c.members[i].inQuarantine(v.now) }
 
 func (v *view) Random(d time.Duration) time.Duration {
 	if d <= 0 {
 		return 0
 	}
-	return v.c.chance.below(d)
+	return v.c.rand.below(d)
 }

@@ -4,8 +4,6 @@ import (
 	"slices"
 	"sync"
 	"time"
-
-	"github.com/redlatch/redlatch/internal/protocol"
 )
 
 // workers sends requests on goroutines that stay for a while after a request.
@@ -21,47 +19,34 @@ type workers struct {
 
 // worker is how a worker gets its next request. The worker ends when it is
 // closed.
-type worker chan *request
+type worker chan *flight
 
 // workerStays is how long a worker stays at least without a request.
 const workerStays = time.Second
 
-// request is a claim's request to a node, for a worker.
-type request struct {
-	cl     *Claim
-	batch  *batch
-	effect protocol.Effect
-}
-
-var requests = sync.Pool{New: func() any { return new(request) }}
-
-// ask sends a request, and handles its answer, on another goroutine.
-func (ws *workers) ask(cl *Claim, b *batch, e *protocol.Effect) {
-	r := requests.Get().(*request)
-	r.cl, r.batch, r.effect = cl, b, *e
+// call sends a request, and handles its answer, on another goroutine.
+func (ws *workers) call(f *flight) {
 	ws.mu.Lock()
 	last := len(ws.idle) - 1
 	if last < 0 {
 		ws.mu.Unlock()
-		go ws.work(make(worker, 1), r)
+		go ws.work(make(worker, 1), f)
 		return
 	}
 	w := ws.idle[last]
 	ws.idle = ws.idle[:last]
 	ws.fewest = min(ws.fewest, last)
 	ws.mu.Unlock()
-	w <- r
+	w <- f
 }
 
-func (ws *workers) work(w worker, r *request) {
-	for r != nil {
-		r.cl.ask(r.batch, &r.effect, elsewhere)
-		*r = request{}
-		requests.Put(r)
+func (ws *workers) work(w worker, f *flight) {
+	for f != nil {
+		f.call(elsewhere)
 		if !ws.stay(w) {
 			return
 		}
-		r = <-w
+		f = <-w
 	}
 }
 

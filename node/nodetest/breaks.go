@@ -20,7 +20,7 @@ func breakClaims(h Harness) []claim {
 		{"a break takes one name alone", breakTakesOneName},
 	}
 	if h.Queues {
-		all = append(all, claim{"a break leaves those who wait their places", breakLeavesTheQueue})
+		all = append(all, claim{"a break leaves waiters their places", breakLeavesTheQueue})
 	}
 	return all
 }

@@ -5,8 +5,8 @@ import (
 	"fmt"
 	"sync"
 
-	"github.com/redlatch/redlatch/memory"
 	"github.com/redlatch/redlatch/node"
+	"github.com/redlatch/redlatch/store/memory"
 )
 
 // A breakage answers in place of a node, mostly by sending it another request.

@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/redlatch/redlatch/internal/stall"
+	"github.com/redlatch/redlatch/internal/test/stall"
 	"github.com/redlatch/redlatch/node"
 )
 
@@ -27,8 +27,8 @@ type Harness struct {
 	// false: it must then refuse them.
 	Shares bool
 
-	// Marks says that the node remembers what is done: OpRemember and OpRecall.
-	// Defaults to false: it must then refuse them.
+	// Marks says that the node records what is completed: OpComplete, OpCheck,
+	// OpRecords and OpAdopt. Defaults to false: it must then refuse them.
 	Marks bool
 
 	// Lists says that the node is a node.Lister. Defaults to false.
@@ -37,6 +37,10 @@ type Harness struct {
 	// Wakes says that the node notifies waiters, and that it can yield a name
 	// to a waiter before its holder in the queue. Defaults to false.
 	Wakes bool
+
+	// Guards says that the node is a node.Guarded, whose marker nobody else uses
+	// while the suite runs. Defaults to false.
+	Guards bool
 
 	// KeepsFences says that a token at or below a fence is still refused when
 	// the fence's retention is over. Defaults to false: it must then be
@@ -112,10 +116,13 @@ type claim struct {
 func claims(h Harness) []claim {
 	all := slices.Concat(holdClaims(), nameClaims(), callClaims(), tokenClaims(), fenceClaims(h), holderClaims(), repairClaims(), breakClaims(h), listClaims(h))
 	all = append(all, keepClaims()...)
+	if h.Guards {
+		all = append(all, guardClaims()...)
+	}
 	if h.Marks {
-		all = append(all, markClaims(h)...)
+		all = append(all, recordClaims(h)...)
 	} else {
-		all = append(all, claim{"a node that remembers nothing refuses to", noMarks})
+		all = append(all, claim{"a node that records nothing refuses to", noRecords})
 	}
 	if h.Shares {
 		all = append(all, shareClaims(h)...)

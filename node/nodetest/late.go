@@ -81,6 +81,9 @@ func (l *lateness) answered(req node.Request, reply node.Reply) {
 	switch {
 	case reply.Rank > 0:
 		l.granted[who] = grant{l.asked, l.places}
+	case req.Op == node.OpMark && reply.Status == node.Quarantined:
+		l.granted[who] = grant{l.asked, []time.Duration{reply.Left}}
+	case req.Op == node.OpRelease && req.Keep > 0: // it holds on
 	case req.Op == node.OpRelease:
 		delete(l.granted, who)
 	case req.Op != node.OpBreak && reply.Status == node.Granted:

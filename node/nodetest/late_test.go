@@ -8,8 +8,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/redlatch/redlatch/memory"
 	"github.com/redlatch/redlatch/node"
+	"github.com/redlatch/redlatch/store/memory"
 )
 
 // slowly checks every claim on a node in memory, on a machine on which each
@@ -24,7 +24,7 @@ func slowly(t *testing.T, each time.Duration, m mutant, only []string) (failed, 
 		if only != nil && !slices.Contains(only, c.name) {
 			continue
 		}
-		healthy := memory.New(memory.Options{Clock: clock})
+		healthy := memory.New(&memory.Options{Clock: clock})
 		n := &broken{Node: healthy, read: m.read, tell: m.tell, notes: map[string]string{}}
 		n.do = func(n *broken, ctx context.Context, req node.Request) (node.Reply, error) {
 			now = now.Add(each)
@@ -78,6 +78,35 @@ func TestBrokenNodeIsNotTakenForASlowMachine(t *testing.T) {
 			if failed[claim] == "" {
 				t.Errorf("%s: %q was not refuted: %q", m.name, claim, late[claim])
 			}
+		}
+	}
+}
+
+// TestLockThatIsKeptIsReliedOn has the second of two releases with Keep come late,
+// and a node be asked after its quarantine.
+func TestLockThatIsKeptIsReliedOn(t *testing.T) {
+	now := time.Now()
+	for name, steps := range map[string][]func(l *lateness){
+		"a lock that is kept": {
+			func(l *lateness) {
+				l.answered(node.Request{Op: node.OpAcquire, TTL: 100 * time.Millisecond}, node.Reply{Status: node.Granted})
+			},
+			func(l *lateness) {
+				l.answered(node.Request{Op: node.OpRelease, Keep: time.Second}, node.Reply{Status: node.Granted})
+			},
+		},
+		"a quarantine": {func(l *lateness) {
+			l.answered(node.Request{Op: node.OpMark}, node.Reply{Status: node.Quarantined, Left: 100 * time.Millisecond})
+		}},
+	} {
+		l := newLateness(Harness{}, func() time.Time { return now }, nil)
+		for _, step := range steps {
+			l.asks()
+			step(l)
+		}
+		now = now.Add(150 * time.Millisecond)
+		if l.check(); l.why == "" {
+			t.Errorf("%s: 150 ms later it is not said that this was too late", name)
 		}
 	}
 }

@@ -22,7 +22,7 @@ func listClaims(h Harness) []claim {
 		{"looking changes nothing", lookingChangesNothing},
 	}
 	if h.Queues {
-		all = append(all, claim{"a name is listed with those who wait for it", waitersAreListed})
+		all = append(all, claim{"a name is listed with its waiters", waitersAreListed})
 	}
 	return all
 }

@@ -119,7 +119,7 @@ func breakMutants() []mutant {
 				}
 				return n.ask(req)
 			}),
-			claims: []string{"a break leaves those who wait their places"},
+			claims: []string{"a break leaves waiters their places"},
 		},
 	}
 }

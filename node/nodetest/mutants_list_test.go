@@ -103,7 +103,7 @@ func listMutants() []mutant {
 		{
 			name:   "lists waiters in the wrong order",
 			read:   change(func(l *node.Listing) { slices.Reverse(l.Waiters) }),
-			claims: []string{"a name is listed with those who wait for it"},
+			claims: []string{"a name is listed with its waiters"},
 		},
 		{
 			name: "lists a name that is waited for only while it is held",
@@ -114,7 +114,7 @@ func listMutants() []mutant {
 					}
 				})
 			}},
-			claims: []string{"a name is listed with those who wait for it"},
+			claims: []string{"a name is listed with its waiters"},
 		},
 	}
 }

@@ -2,6 +2,7 @@ package nodetest
 
 import (
 	"context"
+	"fmt"
 
 	"github.com/redlatch/redlatch/node"
 )
@@ -87,6 +88,34 @@ func queueMutants() []mutant {
 				return reply, err
 			},
 			claims: []string{"a waiter that does not renew is dropped", "a release takes the waiter out at once"},
+		},
+		{
+			name: "keeps the place of a copy",
+			do: func(n *broken, ctx context.Context, req node.Request) (node.Reply, error) {
+				reply, err := n.Node.Do(ctx, req)
+				if !req.Wait {
+					return reply, err
+				}
+				switch copied := req.Token != 0 && n.notes[req.Value] == fmt.Sprint(req.Token); {
+				case copied && reply.Status == node.Held:
+					n.notes["place"] = req.Name
+				case reply.Status == node.Granted && n.notes["place"] == req.Name:
+					reply.Status, reply.Rank = node.Reserved, 2
+				case reply.Status == node.Granted:
+					n.notes[req.Value] = fmt.Sprint(req.Token)
+				}
+				return reply, err
+			},
+			claims: []string{"the place of a copy lapses"},
+		},
+		{
+			name: "queues a value that was released",
+			do: misreport(func(req node.Request, r *node.Reply) {
+				if req.Wait && r.Status == node.Held && r.Rank == 0 {
+					r.Rank = 1
+				}
+			}),
+			claims: []string{"a late request joins no queue"},
 		},
 		{
 			name: "drops one silent waiter at a time",

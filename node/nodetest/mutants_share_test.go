@@ -261,7 +261,7 @@ func readerTokenMutants() []mutant {
 					req.Token = 0
 				}
 			}),
-			claims: []string{"a release of a reader makes its acquire stale", "a reader that asks again keeps its token or raises it", "a repair of a reader needs room"},
+			claims: []string{"a release of a reader makes its acquire stale", "a reader that asks again keeps its token or raises it"},
 		},
 		{
 			name: "raises the floor for a reader",
@@ -617,11 +617,6 @@ func shareRepairMutants() []mutant {
 			claims: []string{"a repair of a reader needs room"},
 		},
 		{
-			name:   "repairs a reader that was released",
-			do:     lenient(node.Shared, node.OpRepair, node.Stale, func(req *node.Request, _ node.Reply) { req.Token++ }),
-			claims: []string{"a repair of a reader needs room"},
-		},
-		{
 			name: "leaves a value in its slot when it repairs",
 			do: sharing(node.Slotted, node.OpRepair, func(n *broken, req node.Request) node.Reply {
 				if _, has := n.own(req); has {
@@ -780,7 +775,7 @@ func shareQueueMutants() []mutant {
 			name: "lets readers overtake a waiting writer",
 			do: rewrite(func(req *node.Request) {
 				if req.Op == node.OpAcquire && req.Mode == node.Shared {
-					req.Barge = true
+					req.Wait, req.Ticket = true, -1 // before all others
 				}
 			}),
 			claims: []string{"a reader behind a waiting writer waits", "readers at the head are granted together"},
@@ -789,7 +784,7 @@ func shareQueueMutants() []mutant {
 			name: "lets readers that do not wait overtake a waiting writer",
 			do: rewrite(func(req *node.Request) {
 				if req.Op == node.OpAcquire && req.Mode == node.Shared && !req.Wait {
-					req.Barge = true
+					req.Wait, req.Ticket = true, -1 // before all others
 				}
 			}),
 			claims: []string{"a reader behind a waiting writer waits"},
@@ -798,7 +793,7 @@ func shareQueueMutants() []mutant {
 			name: "keeps readers out while a writer waits",
 			do: sharing(node.Shared, node.OpAcquire, func(n *broken, req node.Request) node.Reply {
 				for _, w := range n.look(req).Waiters {
-					if w.Mode == node.Exclusive && !req.Barge && req.Wait {
+					if w.Mode == node.Exclusive && req.Wait {
 						n.ask(req)
 						n.ask(node.Request{Op: node.OpRelease, Name: req.Name, Value: req.Value, Share: req.Share})
 						return n.refusal(node.Held, req)
@@ -819,8 +814,16 @@ func shareQueueMutants() []mutant {
 			claims: []string{"readers at the head are granted together", "as many waiters are granted as there are slots"},
 		},
 		{
-			name:   "lets in more waiters than there are slots",
-			do:     lenient(node.Slotted, node.OpAcquire, node.Reserved, func(req *node.Request, _ node.Reply) { req.Barge = true }),
+			name: "lets in more waiters than there are slots",
+			do: sharing(node.Slotted, node.OpAcquire, func(n *broken, req node.Request) node.Reply {
+				reply := n.ask(req)
+				if reply.Status == node.Reserved {
+					n.ask(node.Request{Op: node.OpRelease, Name: req.Name, Value: req.Value, Share: req.Share})
+					req.Ticket = -1 // before all others
+					reply = n.ask(req)
+				}
+				return reply
+			}),
 			claims: []string{"as many waiters are granted as there are slots"},
 		},
 		{
@@ -853,18 +856,23 @@ func shareQueueMutants() []mutant {
 			claims: []string{"a copy of a request does not move a slot"},
 		},
 		{
-			name: "repairs what was released",
+			name: "repairs a share that was released",
 			do: rewrite(func(req *node.Request) {
-				if !req.Seen.IsZero() {
-					req.Seen = req.Seen.Add(time.Hour)
+				if req.Mode != node.Exclusive {
+					req.NoRepair = 0
 				}
 			}),
-			claims: []string{"a copy of a repair that comes after the release is stale"},
+			claims: []string{"a repair of a reader needs room", "a copy of a repair that comes after the release is stale"},
 		},
 		{
-			name:   "repairs nothing below the floor",
-			do:     rewrite(func(req *node.Request) { req.Seen = time.Time{} }),
-			claims: []string{"a copy of a repair that comes after the release is stale"},
+			name: "repairs no share below the fence",
+			do: sharing(node.Shared, node.OpRepair, func(n *broken, req node.Request) node.Reply {
+				if r := n.ask(node.Request{Op: node.OpInspect, Name: req.Name}); r.Fence > req.Token {
+					return node.Reply{Status: node.Stale, Fence: r.Fence, Now: r.Now}
+				}
+				return n.ask(req)
+			}),
+			claims: []string{"a repair of a reader needs room", "a copy of a repair that comes after the release is stale", "a share is repaired though a writer raised the fence"},
 		},
 		{
 			name: "queues those with one ticket by value alone",

@@ -23,7 +23,7 @@ type mutant struct {
 
 func mutants() []mutant {
 	var all []mutant
-	for _, some := range [][]mutant{holdMutants(), textMutants(), callMutants(), tokenMutants(), fenceMutants(), queueMutants(), wakeMutants(), breakMutants(), listMutants(), shareMutants(), keepMutants(), markMutants()} {
+	for _, some := range [][]mutant{holdMutants(), textMutants(), callMutants(), tokenMutants(), fenceMutants(), queueMutants(), wakeMutants(), breakMutants(), listMutants(), shareMutants(), keepMutants(), recordMutants()} {
 		all = append(all, some...)
 	}
 	return all

@@ -213,7 +213,7 @@ func fenceMutants() []mutant {
 			},
 			claims: []string{
 				"a repair takes a free name and sets the fence", "a repair with a token behind the window is granted",
-				"a repair keeps a higher fence",
+				"a repair is granted whatever the fence, and does not lower it",
 			},
 		},
 		{
@@ -223,7 +223,7 @@ func fenceMutants() []mutant {
 					req.Op = node.OpAcquire
 				}
 			}),
-			claims: []string{"a repair with a token behind the window is granted", "a repair keeps a higher fence"},
+			claims: []string{"a repair with a token behind the window is granted", "a repair is granted whatever the fence, and does not lower it"},
 		},
 		{
 			name: "repairs over another's lock",
@@ -237,12 +237,28 @@ func fenceMutants() []mutant {
 		},
 		{
 			name: "repairs what was released",
-			do: rewrite(func(req *node.Request) {
-				if req.Op == node.OpRepair {
-					req.Token++
+			do:   rewrite(func(req *node.Request) { req.NoRepair = 0 }),
+			claims: []string{
+				"a repair after a release that forbids it is stale", "a release forbids repairs of its own value alone, and for a while",
+				"a repair of a reader needs room", "a copy of a repair that comes after the release is stale",
+			},
+		},
+		{
+			name:   "forbids repairs for ever",
+			do:     rewrite(func(req *node.Request) { req.NoRepair *= 1000 }),
+			claims: []string{"a release forbids repairs of its own value alone, and for a while"},
+		},
+		{
+			name: "repairs nothing at the fence",
+			do: func(n *broken, ctx context.Context, req node.Request) (node.Reply, error) {
+				if r, err := n.Node.Do(ctx, node.Request{Op: node.OpInspect, Name: req.Name}); req.Op == node.OpRepair && (err != nil || r.Status == node.Absent && r.Fence == req.Token) {
+					return node.Reply{Status: node.Stale, Fence: r.Fence, Now: r.Now}, err
 				}
-			}),
-			claims: []string{"a repair after the release of its own token is stale"},
+				return n.Node.Do(ctx, req)
+			},
+			claims: []string{
+				"a repair is granted whatever the fence, and does not lower it", "a release forbids repairs of its own value alone, and for a while",
+			},
 		},
 		{
 			name: "repairs however late it is",

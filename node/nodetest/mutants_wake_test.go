@@ -32,9 +32,10 @@ func wakeMutants() []mutant {
 			claims: []string{"the second in the queue is notified that it is near"},
 		},
 		{
-			name:   "calls nobody",
-			tell:   drop(node.WakeCall),
-			claims: []string{"those behind a silent head are called, ever more, and lapse together"},
+			name: "calls nobody",
+			tell: drop(node.WakeCall),
+			claims: []string{"those behind a silent head are called, ever more, and lapse together",
+				"a held name has the same rule for silent waiters"},
 		},
 		{
 			name: "does not say when to look again",
@@ -93,21 +94,6 @@ func wakeMutants() []mutant {
 				return n.Node.Do(ctx, req)
 			},
 			claims: []string{"nobody is woken while the name is held"},
-		},
-		{
-			name:   "lets nobody barge",
-			do:     rewrite(func(req *node.Request) { req.Barge = false }),
-			claims: []string{"a barging caller takes a free name", "a reader behind a waiting writer waits"},
-		},
-		{
-			name: "lets a caller barge with any token",
-			do: func(n *broken, ctx context.Context, req node.Request) (node.Reply, error) {
-				if req.Barge {
-					req.Token = 0
-				}
-				return n.Node.Do(ctx, req)
-			},
-			claims: []string{"a barging caller takes a free name"},
 		},
 		{
 			name: "keeps what is offered",

@@ -19,8 +19,9 @@ func queueClaims() []claim {
 		{"waiters that do not renew are dropped together", silentWaitersAreDroppedTogether},
 		{"renewing keeps the place", renewingKeepsThePlace},
 		{"a release takes the waiter out at once", releaseLeavesTheQueue},
+		{"a late request joins no queue", lateJoinsNoQueue},
+		{"the place of a copy lapses", placeOfACopyLapses},
 		{"queues are independent", queuesAreIndependent},
-		{"a barging caller takes a free name", bargingTakesAFreeName},
 	}
 }
 
@@ -178,6 +179,40 @@ func releaseLeavesTheQueue(p *probe) {
 	p.expectRank(node.Granted, 0, p.b, p.acquire("passer-by", 0))
 }
 
+// A request of an attempt that was given up may arrive after its release. It
+// must not take a place that nobody renews. Nor must one that is so old that its
+// release may be forgotten.
+func lateJoinsNoQueue(p *probe) {
+	first := p.token(0)
+	p.expect(node.Granted, p.a, p.acquire("holder", first))
+	p.expect(node.Held, p.a, forbidding(p.release("gone", 0), p.long()))
+	p.expectRank(node.Held, 0, p.b, p.wait("gone", first, 1*time.Millisecond))
+	late := p.wait("late", first, 1*time.Millisecond)
+	late.Token = p.token(-2 * outside)
+	p.expectRank(node.Held, 0, p.a, late)
+	late.Token = 0
+	p.expectRank(node.Held, 1, p.a, late)
+	p.expect(node.Held, p.a, forbidding(p.release("late", 0), p.long()))
+	p.expectRank(node.Held, 0, p.a, late)
+	p.expectRank(node.Held, 1, p.b, p.wait("one", first, 2*time.Millisecond))
+}
+
+// A copy of a request that was granted and released since looks like the first
+// request of another caller that came late. It may get a place, which nobody renews.
+func placeOfACopyLapses(p *probe) {
+	first := p.token(0)
+	granted := p.wait("one", first, 0)
+	granted.Token = first
+	p.expect(node.Granted, p.a, granted)
+	p.expect(node.Granted, p.a, p.release("one", first))
+	p.expect(node.Granted, p.b, p.acquire("holder", first+1))
+	p.expect(node.Held, p.a, granted)
+	p.expect(node.Granted, p.b, p.release("holder", 0))
+	p.pass(node.WaiterLease)
+	p.expectRank(node.Granted, 0, p.b, p.wait("two", first, time.Millisecond))
+	p.expect(node.Held, p.a, granted)
+}
+
 func queuesAreIndependent(p *probe) {
 	first := p.token(0)
 	other := p.name + "/other"
@@ -189,21 +224,6 @@ func queuesAreIndependent(p *probe) {
 	p.expect(node.Granted, p.a, withName(p.release("holder", 0), other))
 	p.expectRank(node.Granted, 0, p.b, withName(p.wait("two", first, 2*time.Millisecond), other))
 	p.expectRank(node.Granted, 0, p.a, p.wait("one", first, 1*time.Millisecond))
-}
-
-func bargingTakesAFreeName(p *probe) {
-	first := p.token(0)
-	p.expect(node.Granted, p.a, p.acquire("holder", first))
-	p.expectRank(node.Held, 1, p.a, p.wait("one", first, time.Millisecond))
-	p.expect(node.Granted, p.a, p.release("holder", first))
-	barging := p.acquire("barger", first)
-	barging.Barge = true
-	p.expect(node.Stale, p.b, barging)
-	barging.Token = 0
-	p.expectRank(node.Granted, 0, p.b, barging)
-	p.expectRank(node.Held, 1, p.a, p.wait("one", first, time.Millisecond))
-	p.expect(node.Granted, p.b, p.release("barger", 0))
-	p.expectRank(node.Granted, 0, p.a, p.wait("one", first, time.Millisecond))
 }
 
 func noQueueRanksNobody(p *probe) {

@@ -12,8 +12,9 @@ func repairClaims() []claim {
 		{"a repair takes a free name and sets the fence", repairTakesFreeName},
 		{"a repair with a token behind the window is granted", repairBehindTheWindow},
 		{"a repair never takes what another holds", repairNeverSteals},
-		{"a repair after the release of its own token is stale", repairAfterRelease},
-		{"a repair keeps a higher fence", repairKeepsHigherFence},
+		{"a repair after a release that forbids it is stale", repairAfterRelease},
+		{"a release forbids repairs of its own value alone, and for a while", repairOfOthers},
+		{"a repair is granted whatever the fence, and does not lower it", repairKeepsHigherFence},
 		{"a repair that comes too late is stale", repairTooLate},
 	}
 }
@@ -40,17 +41,44 @@ func repairNeverSteals(p *probe) {
 	p.fence(token)
 }
 
-// A repair that arrives after the release of the lock must not bring it back.
+// forbidding has a release forbid repairs.
+func forbidding(req node.Request, d time.Duration) node.Request {
+	req.NoRepair = d
+	return req
+}
+
+// A repair that arrives after the release of the lock must not bring it back,
+// whether the node had the lock or not, and though others have had it since.
 func repairAfterRelease(p *probe) {
 	token := p.token(0)
-	p.expect(node.Absent, p.a, p.release("one", token))
+	p.expect(node.Absent, p.a, forbidding(p.release("one", token), p.long()))
 	p.expect(node.Stale, p.a, p.repair("one", token))
+	p.expect(node.Granted, p.b, p.acquire("two", token+5))
+	p.expect(node.Granted, p.b, forbidding(p.release("two", token+5), p.long()))
+	p.expect(node.Stale, p.a, p.repair("one", token))
+	p.expect(node.Stale, p.a, p.repair("two", token+5))
 	p.free()
 }
 
-// A contender may have asked the node meanwhile, and given up.
+func repairOfOthers(p *probe) {
+	token := p.token(0)
+	p.expect(node.Absent, p.a, forbidding(p.release("one", token), p.h.Unit))
+	p.expect(node.Absent, p.a, forbidding(p.release("two", token), p.long()))
+	p.expect(node.Granted, p.b, p.repair("three", token))
+	p.expect(node.Granted, p.b, p.release("three", token))
+	p.pass(2 * p.h.Unit)
+	p.expect(node.Stale, p.a, p.repair("two", token))
+	p.expect(node.Granted, p.a, p.repair("one", token))
+}
+
+// The key may have expired while the holder could not reach the node. A
+// contender may have asked the node meanwhile, and given up.
 func repairKeepsHigherFence(p *probe) {
 	token := p.token(0)
+	p.expect(node.Granted, p.a, p.acquire("one", token))
+	p.expect(node.Granted, p.a, p.release("one", token))
+	p.wantFence(p.expect(node.Granted, p.a, p.repair("one", token)), token)
+	p.expect(node.Granted, p.a, p.release("one", token))
 	p.expect(node.Granted, p.b, p.acquire("two", token+5))
 	p.expect(node.Granted, p.b, p.release("two", token+5))
 	p.wantFence(p.expect(node.Granted, p.a, p.repair("one", token)), token+5)

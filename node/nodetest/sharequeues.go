@@ -16,11 +16,7 @@ func readerBehindWriter(p *probe) {
 	p.expect(node.Held, p.b, shared(p.acquire("passer-by", 0)))
 	// One that came before the writer is let in.
 	p.expect(node.Granted, p.b, waiting(shared(p.acquire("early", 0)), first, 0))
-	// So is one that barges.
-	barging := shared(p.acquire("barger", 0))
-	barging.Barge = true
-	p.expect(node.Granted, p.b, barging)
-	p.holders(3)
+	p.holders(2)
 }
 
 func readersAtTheHead(p *probe) {

@@ -33,6 +33,7 @@ func shareClaims(h Harness) []claim {
 		{"a repair of a reader needs room", repairOfAReader},
 		{"a repair moves a value to its slot", repairOfASlot},
 		{"a copy of a repair that comes after the release is stale", repairThatComesTwice},
+		{"a share is repaired though a writer raised the fence", repairAfterAWriter},
 		{"an extension makes a writer a reader", downgrade},
 		{"an exclusive request does not find a reader of its value", lateExclusive},
 		{"a break removes all holders", breakRemovesAll},
@@ -270,7 +271,7 @@ func repairOfAReader(p *probe) {
 	p.expect(node.Granted, p.b, shared(p.repair("missed", t+1)))
 	p.holders(2)
 	p.fence(t + 5)
-	p.expect(node.Granted, p.a, shared(p.release("missed", t+1)))
+	p.expect(node.Granted, p.a, forbidding(shared(p.release("missed", t+1)), p.long()))
 	p.expect(node.Stale, p.a, shared(p.repair("missed", t+1)))
 	p.expect(node.Granted, p.a, shared(p.release("other", t+5)))
 	p.expect(node.Granted, p.a, p.acquire("writer", t+9))
@@ -281,27 +282,35 @@ func repairThatComesTwice(p *probe) {
 	for _, share := range []func(node.Request) node.Request{shared, func(r node.Request) node.Request { return slotted(r, 3, 2) }} {
 		p.name = uniqueName("repair-that-comes-twice")
 		t := p.token(0)
-		seen := func(req node.Request, at time.Time) node.Request {
-			req.Seen = at
-			return req
-		}
 		p.expect(node.Granted, p.a, share(p.acquire("holder", t)))
-		first := p.do(p.a, p.inspect()).Now
-		p.pass(p.h.Unit / 10)
 		one := share(p.repair("one", t+1))
 		if one.Mode == node.Slotted {
 			one.Slot = 0
 		}
-		p.expect(node.Granted, p.b, seen(one, first))
-		p.expect(node.Granted, p.a, share(p.release("one", t+1)))
+		p.expect(node.Granted, p.b, one)
+		p.expect(node.Granted, p.a, forbidding(share(p.release("one", t+1)), p.long()))
 		// Others come and go above it.
 		p.expect(node.Granted, p.a, share(p.acquire("other", t+9)))
 		p.expect(node.Granted, p.a, share(p.release("other", t+9)))
-		p.expect(node.Stale, p.b, seen(one, first))
-		// But a repair that is due, of one that was not released since, is not.
-		p.pass(p.h.Unit / 10)
+		p.expect(node.Stale, p.b, one)
+		// But the repair of one that was not released is due.
 		one.Value, one.Token = "two", t+2
-		p.expect(node.Granted, p.b, seen(one, p.do(p.a, p.inspect()).Now))
+		p.expect(node.Granted, p.b, one)
+	}
+}
+
+// A writer was refused by others, and its undo raised the fence here.
+func repairAfterAWriter(p *probe) {
+	for _, share := range []func(node.Request) node.Request{shared, func(r node.Request) node.Request { return slotted(r, 3, 2) }} {
+		p.name = uniqueName("repair-after-a-writer")
+		t := p.token(0)
+		p.expect(node.Granted, p.a, p.acquire("writer", t+5))
+		p.expect(node.Granted, p.a, p.release("writer", t+5))
+		p.wantFence(p.expect(node.Granted, p.b, share(p.repair("one", t))), t+5)
+		if r := p.holders(1); r.Value != "one" || r.HolderToken != t {
+			p.Fatalf("held by %q with %d, want one with %d", r.Value, r.HolderToken, t)
+		}
+		p.expect(node.Held, p.a, p.acquire("writer", t+9))
 	}
 }
 

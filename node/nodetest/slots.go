@@ -76,11 +76,16 @@ func slotMoves(p *probe) {
 	for i, wish := range []uint8{2, 1} {
 		token := t + 2 + node.Token(i)
 		p.expectSlot(2, p.b, slotted(p.acquire("one", token), 3, wish))
+		// Of several holders the one with the lowest token is named.
 		r := p.holders(2)
-		if r.Value != "one" || r.Share.Slot != 2 || r.HolderToken != token {
-			p.Fatalf("the first is %q in %v with %d, want one in slot 2 with %d", r.Value, r.Share, r.HolderToken, token)
+		if r.Value != "two" || r.Share.Slot != 1 || r.HolderToken != t+1 {
+			p.Fatalf("the first is %q in %v with %d, want two in slot 1 with %d", r.Value, r.Share, r.HolderToken, t+1)
 		}
 		p.fence(token)
+	}
+	p.expect(node.Granted, p.a, slotted(p.release("two", t+1), 3, 1))
+	if r := p.holders(1); r.Value != "one" || r.Share.Slot != 2 || r.HolderToken != t+3 {
+		p.Fatalf("the one that is left is %q in %v with %d, want one in slot 2 with %d", r.Value, r.Share, r.HolderToken, t+3)
 	}
 }
 

@@ -7,8 +7,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/redlatch/redlatch/memory"
 	"github.com/redlatch/redlatch/node"
+	"github.com/redlatch/redlatch/store/memory"
 )
 
 // kinds are the kinds of node that the suite distinguishes.
@@ -70,7 +70,7 @@ func harness(kind string, m mutant) Harness {
 	return Harness{
 		Open: func(testing.TB) (a, b node.Node) {
 			n := &broken{
-				Node:  memory.New(memory.Options{Clock: func() time.Time { return now }}),
+				Node:  memory.New(&memory.Options{Clock: func() time.Time { return now }}),
 				do:    m.do,
 				read:  m.read,
 				tell:  m.tell,

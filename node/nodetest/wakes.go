@@ -18,6 +18,7 @@ func wakeClaims() []claim {
 		{"a wake carries the fence", wakeCarriesTheFence},
 		{"a woken waiter that does not ask loses its place", wokenWaiterMustAsk},
 		{"those behind a silent head are called, ever more, and lapse together", callReachesEverMore},
+		{"a held name has the same rule for silent waiters", callIsTheSameWhileHeld},
 		{"who asks when it is called keeps its place", calledWaiterKeepsItsPlace},
 		{"who leaves the queue passes its turn on", leavingPassesTheTurnOn},
 		{"nobody is woken while the name is held", heldNameWakesNobody},
@@ -205,6 +206,30 @@ func callReachesEverMore(p *probe) {
 		p.pass(node.TurnLease + p.h.Tolerance)
 	}
 	p.expectRank(node.Granted, 0, p.a, living)
+}
+
+// The head has no turn while the name is held. It is called like the others, and
+// has no more time than they have: its place may be all that keeps out a reader.
+func callIsTheSameWhileHeld(p *probe) {
+	e := p.listen(p.a)
+	var silent []string
+	for i := range 12 {
+		silent = append(silent, fmt.Sprint("silent ", i))
+	}
+	first := p.line(p.a, append(silent, "living")...)
+	living := p.wait("living", first, 13*time.Millisecond)
+	p.pass(node.WaiterLease + p.h.Tolerance)
+	for _, from := range []int{1, 9} {
+		p.expectRank(node.Held, 13-from, p.a, living)
+		group := silent[from:min(from+8, 12)]
+		var wants []node.Wake
+		for _, w := range group {
+			wants = append(wants, called(w))
+		}
+		e.expect(wants...)
+		p.pass(node.TurnLease + p.h.Tolerance)
+	}
+	p.expectRank(node.Held, 1, p.a, living)
 }
 
 func calledWaiterKeepsItsPlace(p *probe) {

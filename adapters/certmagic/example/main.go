@@ -14,7 +14,6 @@ import (
 
 	"github.com/redlatch/redlatch"
 	redlatchcertmagic "github.com/redlatch/redlatch/adapters/certmagic"
-	"github.com/redlatch/redlatch/redis/direct"
 )
 
 var (
@@ -34,18 +33,14 @@ func main() {
 
 func run() error {
 	// snippet: wrap
-	list, err := direct.Nodes(strings.Split(*nodes, ",")...)
-	if err != nil {
-		return err
-	}
-	locks, err := redlatch.New(list, redlatch.Options{})
+	locks, err := redlatch.Open(*nodes, nil)
 	if err != nil {
 		return err
 	}
 	defer locks.Close()
 
 	files := &certmagic.FileStorage{Path: *dir}
-	storage, err := redlatchcertmagic.Wrap(files, locks, redlatchcertmagic.Options{})
+	storage, err := redlatchcertmagic.Wrap(files, locks, nil)
 	if err != nil {
 		return err
 	}

@@ -10,7 +10,6 @@ import (
 	"log"
 	"os"
 	"os/signal"
-	"strings"
 	"syscall"
 	"time"
 
@@ -18,7 +17,6 @@ import (
 
 	"github.com/redlatch/redlatch"
 	redlatchcron "github.com/redlatch/redlatch/adapters/cron"
-	"github.com/redlatch/redlatch/redis/direct"
 )
 
 var (
@@ -40,12 +38,8 @@ func run(ctx context.Context) error {
 	if *list == "" {
 		return errors.New("no servers: set REDLATCH_NODES or -nodes")
 	}
-	nodes, err := direct.Nodes(strings.Split(*list, ",")...)
-	if err != nil {
-		return err
-	}
 	// A job every few seconds would leave many marks in a week.
-	locks, err := redlatch.New(nodes, redlatch.Options{MarkRetention: time.Hour})
+	locks, err := redlatch.Open(*list, &redlatch.Options{MarkRetention: time.Hour})
 	if err != nil {
 		return err
 	}
@@ -53,7 +47,7 @@ func run(ctx context.Context) error {
 
 	// snippet: jobs
 	c := cron.New(cron.WithSeconds(), cron.WithLocation(time.UTC))
-	jobs, err := redlatchcron.New(c, locks, redlatchcron.Options{Context: ctx})
+	jobs, err := redlatchcron.New(c, locks, &redlatchcron.Options{Context: ctx})
 	if err != nil {
 		return err
 	}

@@ -8,16 +8,16 @@ import (
 	"testing"
 	"time"
 
-	"github.com/redlatch/redlatch/internal/proctest"
+	"github.com/redlatch/redlatch/internal/test/processes"
 )
 
-func TestMain(m *testing.M) { proctest.Main(m, main) }
+func TestMain(m *testing.M) { processes.Main(m, main) }
 
 func TestCopiesRunTheJobAndStop(t *testing.T) {
-	_, env := proctest.Quorum(t, 3)
-	copies := []*proctest.Process{
-		proctest.Start(t, "A", env, "-spec", "* * * * * *"),
-		proctest.Start(t, "B", env, "-spec", "* * * * * *"),
+	_, env := processes.Quorum(t, 3)
+	copies := []*processes.Process{
+		processes.Start(t, "A", env, "-spec", "* * * * * *"),
+		processes.Start(t, "B", env, "-spec", "* * * * * *"),
 	}
 	for _, p := range copies {
 		p.Line("started")

@@ -58,11 +58,11 @@ type Jobs struct {
 
 // New returns Jobs for a scheduler. Locks are the client's; all replicas must
 // have clients of the same nodes.
-func New(c *cron.Cron, locks *redlatch.Client, opts Options) (*Jobs, error) {
+func New(c *cron.Cron, locks *redlatch.Client, opts *Options) (*Jobs, error) {
 	if c == nil {
 		return nil, &redlatch.ConfigError{Field: "cron", Value: "nil", Bound: "a scheduler of cron.New"}
 	}
-	runner, err := once.New(locks, once.Options(opts))
+	runner, err := once.New(locks, (*once.Options)(opts))
 	if err != nil {
 		return nil, err
 	}

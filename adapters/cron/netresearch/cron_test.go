@@ -5,6 +5,7 @@ package redlatchnetresearch_test
 import (
 	"context"
 	"errors"
+	"strings"
 	"testing"
 	"time"
 
@@ -12,8 +13,7 @@ import (
 
 	"github.com/redlatch/redlatch"
 	redlatchnetresearch "github.com/redlatch/redlatch/adapters/cron/netresearch"
-	"github.com/redlatch/redlatch/internal/redistest"
-	"github.com/redlatch/redlatch/redis/direct"
+	"github.com/redlatch/redlatch/internal/test/redistest"
 )
 
 // patience is far longer than any step of a test takes.
@@ -21,17 +21,13 @@ const patience = 30 * time.Second
 
 func newJobs(t *testing.T, addresses []string, opts ...cron.Option) (*cron.Cron, *redlatchnetresearch.Jobs) {
 	t.Helper()
-	nodes, err := direct.Nodes(addresses...)
-	if err != nil {
-		t.Fatal(err)
-	}
-	locks, err := redlatch.New(nodes, redlatch.Options{AssumeFresh: true, NodeTimeout: 3 * time.Second})
+	locks, err := redlatch.Open(strings.Join(addresses, ","), &redlatch.Options{AssumeFresh: true, NodeTimeout: 3 * time.Second})
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { locks.Close() })
 	c := cron.New(opts...)
-	jobs, err := redlatchnetresearch.New(c, locks, redlatchnetresearch.Options{})
+	jobs, err := redlatchnetresearch.New(c, locks, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -2,7 +2,7 @@
 // run on one of many replicas, with redlatch.
 //
 //	c := cron.New()
-//	jobs, err := redlatchnetresearch.New(c, locks, redlatchnetresearch.Options{})
+//	jobs, err := redlatchnetresearch.New(c, locks, nil)
 //	if err != nil {
 //		return err
 //	}

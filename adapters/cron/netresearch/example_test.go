@@ -12,8 +12,7 @@ import (
 
 	"github.com/redlatch/redlatch"
 	redlatchnetresearch "github.com/redlatch/redlatch/adapters/cron/netresearch"
-	"github.com/redlatch/redlatch/internal/redistest"
-	"github.com/redlatch/redlatch/redis/direct"
+	"github.com/redlatch/redlatch/internal/test/redistest"
 )
 
 // A job that any number of replicas schedule, and one of them runs.
@@ -21,20 +20,16 @@ func ExampleJobs_AddFunc() {
 	a, b, c, stop := redistest.Example()
 	defer stop()
 
-	nodes, err := direct.Nodes(a, b, c)
-	if err != nil {
-		log.Fatal(err)
-	}
 	// These servers are brand-new. Those in production are marked once, by
 	// redlatch init.
-	locks, err := redlatch.New(nodes, redlatch.Options{AssumeFresh: true})
+	locks, err := redlatch.Open(a+","+b+","+c, &redlatch.Options{AssumeFresh: true})
 	if err != nil {
 		log.Fatal(err)
 	}
 	defer locks.Close()
 
 	scheduler, done := cron.New(), make(chan struct{})
-	jobs, err := redlatchnetresearch.New(scheduler, locks, redlatchnetresearch.Options{})
+	jobs, err := redlatchnetresearch.New(scheduler, locks, nil)
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -11,12 +11,12 @@ import (
 
 	"github.com/redlatch/redlatch"
 	redlatchnetresearch "github.com/redlatch/redlatch/adapters/cron/netresearch"
-	"github.com/redlatch/redlatch/internal/jobtest"
-	"github.com/redlatch/redlatch/internal/proctest"
+	"github.com/redlatch/redlatch/internal/test/jobtest"
+	"github.com/redlatch/redlatch/internal/test/processes"
 )
 
 func TestMain(m *testing.M) {
-	proctest.Main(m, func() { jobtest.Main(start) })
+	processes.Main(m, func() { jobtest.Main(start) })
 }
 
 // start starts the scheduler of a replica, with one job.
@@ -32,7 +32,7 @@ func start(r *jobtest.Replica) (stop func(), err error) {
 		_, err = c.AddFunc(jobtest.Spec, r.Sabotaged)
 	} else {
 		var jobs *redlatchnetresearch.Jobs
-		if jobs, err = redlatchnetresearch.New(c, r.Locks, redlatchnetresearch.Options{Lock: r.Lock()}); err != nil {
+		if jobs, err = redlatchnetresearch.New(c, r.Locks, &redlatchnetresearch.Options{Lock: r.Lock()}); err != nil {
 			return nil, err
 		}
 		_, err = jobs.AddFunc(jobtest.Job, jobtest.Spec, job(r))

@@ -10,7 +10,6 @@ import (
 	"log"
 	"os"
 	"os/signal"
-	"strings"
 	"syscall"
 	"time"
 
@@ -18,7 +17,6 @@ import (
 
 	"github.com/redlatch/redlatch"
 	redlatchgocron "github.com/redlatch/redlatch/adapters/gocron"
-	"github.com/redlatch/redlatch/redis/direct"
 )
 
 var (
@@ -41,12 +39,8 @@ func run(ctx context.Context) error {
 	if *list == "" {
 		return errors.New("no servers: set REDLATCH_NODES or -nodes")
 	}
-	nodes, err := direct.Nodes(strings.Split(*list, ",")...)
-	if err != nil {
-		return err
-	}
 	// A job every few seconds would leave many marks in a week.
-	locks, err := redlatch.New(nodes, redlatch.Options{MarkRetention: time.Hour})
+	locks, err := redlatch.Open(*list, &redlatch.Options{MarkRetention: time.Hour})
 	if err != nil {
 		return err
 	}
@@ -60,7 +54,7 @@ func run(ctx context.Context) error {
 // withLocker has each run on the replica that comes first.
 func withLocker(ctx context.Context, locks *redlatch.Client) error {
 	// snippet: locker
-	locker, err := redlatchgocron.NewLocker(locks, redlatchgocron.Options{})
+	locker, err := redlatchgocron.NewLocker(locks, nil)
 	if err != nil {
 		return err
 	}
@@ -82,7 +76,7 @@ func withLocker(ctx context.Context, locks *redlatch.Client) error {
 // asLeader has all runs on one replica, until it stops.
 func asLeader(ctx context.Context, locks *redlatch.Client) error {
 	// snippet: elector
-	elector, err := redlatchgocron.NewElector(locks, "scheduler", redlatchgocron.ElectorOptions{})
+	elector, err := redlatchgocron.NewElector(locks, "scheduler", nil)
 	if err != nil {
 		return err
 	}

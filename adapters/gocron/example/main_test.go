@@ -6,17 +6,17 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/redlatch/redlatch/internal/proctest"
+	"github.com/redlatch/redlatch/internal/test/processes"
 )
 
-func TestMain(m *testing.M) { proctest.Main(m, main) }
+func TestMain(m *testing.M) { processes.Main(m, main) }
 
 func TestCopiesRunTheJobAndStop(t *testing.T) {
-	_, env := proctest.Quorum(t, 3)
+	_, env := processes.Quorum(t, 3)
 	for mode, says := range map[string]string{"-lead=false": "the report is written, token", "-lead=true": "the leader writes the report"} {
 		t.Run(mode, func(t *testing.T) {
 			t.Parallel()
-			p := proctest.Start(t, mode, env, mode, "-spec", "* * * * * *")
+			p := processes.Start(t, mode, env, mode, "-spec", "* * * * * *")
 			p.Line(says)
 			p.Signal(syscall.SIGTERM)
 			if code := p.Wait(); code != 0 {

@@ -7,14 +7,12 @@ import (
 	"flag"
 	"log"
 	"net/http"
-	"strings"
 
 	"github.com/tus/tusd/v2/pkg/filestore"
 	"github.com/tus/tusd/v2/pkg/handler"
 
 	"github.com/redlatch/redlatch"
 	redlatchtusd "github.com/redlatch/redlatch/adapters/tusd"
-	"github.com/redlatch/redlatch/redis/direct"
 )
 
 var (
@@ -33,16 +31,12 @@ func main() {
 
 func run() error {
 	// snippet: locker
-	list, err := direct.Nodes(strings.Split(*nodes, ",")...)
-	if err != nil {
-		return err
-	}
-	locks, err := redlatch.New(list, redlatch.Options{})
+	locks, err := redlatch.Open(*nodes, nil)
 	if err != nil {
 		return err
 	}
 	defer locks.Close()
-	locker, err := redlatchtusd.New(locks, redlatchtusd.Options{})
+	locker, err := redlatchtusd.New(locks, nil)
 	if err != nil {
 		return err
 	}

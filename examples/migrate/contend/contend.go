@@ -59,7 +59,7 @@ func Run(ctx context.Context, sides map[string]Side, turns int, patience time.Du
 						lastErr[name] = err
 						mu.Unlock()
 					}
-					// Some room for those who poll.
+					// Some room for clients that poll.
 					time.Sleep(rand.N(100 * time.Millisecond))
 				}
 			})

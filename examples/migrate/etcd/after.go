@@ -12,7 +12,7 @@ import (
 func lockAfter(ctx context.Context, locks *redlatch.Client, work func(ctx context.Context, token redlatch.Token) error) error {
 	// snippet: lock
 	opts := redlatch.LockOptions{TTL: 8 * time.Second}
-	return locks.Do(ctx, "orders/42", opts, func(ctx context.Context, lease *redlatch.Lease) error {
+	return locks.Do(ctx, "orders/42", &opts, func(ctx context.Context, lease *redlatch.Lease) error {
 		return work(ctx, lease.Token())
 	})
 	// end snippet
@@ -20,7 +20,7 @@ func lockAfter(ctx context.Context, locks *redlatch.Client, work func(ctx contex
 
 func leadAfter(ctx context.Context, locks *redlatch.Client, lead func(ctx context.Context, token redlatch.Token) error) error {
 	// snippet: lead
-	return locks.Do(ctx, "scheduler", redlatch.LockOptions{}, func(ctx context.Context, lease *redlatch.Lease) error {
+	return locks.Do(ctx, "scheduler", nil, func(ctx context.Context, lease *redlatch.Lease) error {
 		return lead(ctx, lease.Token())
 	})
 	// end snippet
@@ -34,7 +34,7 @@ func both(ctx context.Context, session *concurrency.Session, locks *redlatch.Cli
 	}
 	defer mutex.Unlock(context.WithoutCancel(ctx))
 	opts := redlatch.LockOptions{TTL: 8 * time.Second}
-	return locks.Do(ctx, "orders/42", opts, func(ctx context.Context, lease *redlatch.Lease) error {
+	return locks.Do(ctx, "orders/42", &opts, func(ctx context.Context, lease *redlatch.Lease) error {
 		return work(ctx, mutex.Header().Revision, lease.Token()) // for a resource that keeps both
 	})
 	// end snippet

@@ -9,8 +9,8 @@ import (
 
 	"github.com/redlatch/redlatch"
 	"github.com/redlatch/redlatch/examples/migrate/contend"
-	"github.com/redlatch/redlatch/internal/redistest"
-	"github.com/redlatch/redlatch/redis/rueidis"
+	"github.com/redlatch/redlatch/internal/test/redistest"
+	"github.com/redlatch/redlatch/store/redis/rueidis"
 )
 
 type work = func(context.Context) error
@@ -21,7 +21,7 @@ func newLocks(t *testing.T) *redlatch.Client {
 	if err != nil {
 		t.Fatal(err)
 	}
-	locks, err := redlatch.New(nodes, redlatch.Options{})
+	locks, err := redlatch.New(nodes, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

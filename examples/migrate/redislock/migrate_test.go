@@ -11,7 +11,7 @@ import (
 
 	"github.com/redlatch/redlatch"
 	"github.com/redlatch/redlatch/examples/migrate/contend"
-	"github.com/redlatch/redlatch/internal/redistest"
+	"github.com/redlatch/redlatch/internal/test/redistest"
 )
 
 func connect(t *testing.T) (*goredis.Client, *redlatch.Client) {
@@ -47,7 +47,7 @@ func TestEachTellsThatTheOtherHolds(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, err = locks.TryLock(t.Context(), "orders/42", redlatch.LockOptions{})
+	_, err = locks.TryLock(t.Context(), "orders/42", nil)
 	var held *redlatch.HeldError
 	if !errors.As(err, &held) || held.Holders[0].Kind != redlatch.KindPlain || held.Holders[0].Owner != `"tbilling"` {
 		t.Errorf("redlatch sees redislock's lock as %+v", err)
@@ -55,7 +55,7 @@ func TestEachTellsThatTheOtherHolds(t *testing.T) {
 	if err := lock.Release(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := locks.TryLock(t.Context(), "orders/42", redlatch.LockOptions{}); err != nil {
+	if _, err := locks.TryLock(t.Context(), "orders/42", nil); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := redislock.Obtain(t.Context(), client, "orders/42", time.Minute, nil); !errors.Is(err, redislock.ErrNotObtained) {

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/redlatch/redlatch"
-	"github.com/redlatch/redlatch/redis/goredis"
+	"github.com/redlatch/redlatch/store/redis/goredis"
 )
 
 func connectAfter(a, b, c string) (*redlatch.Client, error) {
@@ -16,7 +16,7 @@ func connectAfter(a, b, c string) (*redlatch.Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	locks, err := redlatch.New(nodes, redlatch.Options{})
+	locks, err := redlatch.New(nodes, nil)
 	// end snippet
 	return locks, err
 }
@@ -24,7 +24,7 @@ func connectAfter(a, b, c string) (*redlatch.Client, error) {
 func lockAfter(ctx context.Context, locks *redlatch.Client, work func(context.Context) error) error {
 	// snippet: lock
 	opts := redlatch.LockOptions{TTL: 8 * time.Second, Wait: 5 * time.Second}
-	return locks.Do(ctx, "orders/42", opts, func(ctx context.Context, lease *redlatch.Lease) error {
+	return locks.Do(ctx, "orders/42", &opts, func(ctx context.Context, lease *redlatch.Lease) error {
 		return work(ctx) // with lease.Token() for whatever it writes to
 	})
 	// end snippet
@@ -32,7 +32,7 @@ func lockAfter(ctx context.Context, locks *redlatch.Client, work func(context.Co
 
 func tryAfter(ctx context.Context, locks *redlatch.Client) (busy bool, err error) {
 	// snippet: try
-	lease, err := locks.TryLock(ctx, "orders/42", redlatch.LockOptions{})
+	lease, err := locks.TryLock(ctx, "orders/42", nil)
 	var held *redlatch.HeldError
 	if errors.As(err, &held) {
 		log.Print(held) // who has it, and for how long yet

@@ -11,8 +11,8 @@ import (
 	"github.com/redlatch/redlatch"
 	"github.com/redlatch/redlatch/admin"
 	"github.com/redlatch/redlatch/examples/migrate/contend"
-	"github.com/redlatch/redlatch/internal/fresh"
-	"github.com/redlatch/redlatch/internal/redistest"
+	"github.com/redlatch/redlatch/internal/test/fresh"
+	"github.com/redlatch/redlatch/internal/test/redistest"
 )
 
 // connect starts three servers that are trusted, and returns both clients on
@@ -92,7 +92,7 @@ func TestLockIsFreedFromElsewhere(t *testing.T) {
 	if err := elsewhereBefore(t.Context(), rs, mutex); err != nil {
 		t.Fatal(err)
 	}
-	lease, err := locks.TryLock(t.Context(), "orders/42", redlatch.LockOptions{})
+	lease, err := locks.TryLock(t.Context(), "orders/42", nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -123,7 +123,7 @@ func TestLossIsToldByBoth(t *testing.T) {
 		t.Errorf("keepBefore returns %v", err)
 	}
 	err = lockAfter(t.Context(), locks, func(ctx context.Context) error {
-		if _, err := admin.New(locks).Break(ctx, "orders/42", admin.BreakOptions{}); err != nil {
+		if _, err := admin.New(locks).Break(ctx, "orders/42", nil); err != nil {
 			return err
 		}
 		select {
@@ -143,10 +143,10 @@ func TestLossIsToldByBoth(t *testing.T) {
 func TestRedsyncGoesOnWhileTheNodesSitOut(t *testing.T) {
 	t.Parallel()
 	rs, locks := open(t)
-	if _, err := admin.New(locks).Init(t.Context(), admin.InitOptions{}); err != nil {
+	if _, err := admin.New(locks).Init(t.Context(), nil); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := locks.TryLock(t.Context(), "orders/42", redlatch.LockOptions{}); !errors.Is(err, redlatch.ErrQuarantine) {
+	if _, err := locks.TryLock(t.Context(), "orders/42", nil); !errors.Is(err, redlatch.ErrQuarantine) {
 		t.Errorf("redlatch gets %v, want ErrQuarantine", err)
 	}
 	if err := lockBefore(t.Context(), rs, func(context.Context) error { return nil }); err != nil {

@@ -7,7 +7,7 @@ import (
 	"github.com/redis/rueidis/rueidislock"
 
 	"github.com/redlatch/redlatch"
-	"github.com/redlatch/redlatch/redis/rueidis"
+	"github.com/redlatch/redlatch/store/redis/rueidis"
 )
 
 func connectAfter(address string) (*redlatch.Client, error) {
@@ -16,7 +16,7 @@ func connectAfter(address string) (*redlatch.Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	locks, err := redlatch.New(nodes, redlatch.Options{
+	locks, err := redlatch.New(nodes, &redlatch.Options{
 		TTL:    5 * time.Second,
 		Prefix: "rueidislock:0:", // for as long as both run; needs KeyMajority 1
 	})
@@ -26,7 +26,7 @@ func connectAfter(address string) (*redlatch.Client, error) {
 
 func lockAfter(ctx context.Context, locks *redlatch.Client, work func(context.Context) error) error {
 	// snippet: lock
-	return locks.Do(ctx, "orders/42", redlatch.LockOptions{}, func(ctx context.Context, lease *redlatch.Lease) error {
+	return locks.Do(ctx, "orders/42", nil, func(ctx context.Context, lease *redlatch.Lease) error {
 		return work(ctx)
 	})
 	// end snippet
@@ -39,7 +39,7 @@ func both(ctx context.Context, locker rueidislock.Locker, locks *redlatch.Client
 		return err
 	}
 	defer cancel()
-	return locks.Do(ctx, "orders/42", redlatch.LockOptions{}, func(ctx context.Context, lease *redlatch.Lease) error {
+	return locks.Do(ctx, "orders/42", nil, func(ctx context.Context, lease *redlatch.Lease) error {
 		return work(ctx)
 	})
 	// end snippet

@@ -10,8 +10,8 @@ import (
 
 	"github.com/redlatch/redlatch"
 	"github.com/redlatch/redlatch/examples/migrate/contend"
-	"github.com/redlatch/redlatch/internal/redistest"
-	redlatchrueidis "github.com/redlatch/redlatch/redis/rueidis"
+	"github.com/redlatch/redlatch/internal/test/redistest"
+	redlatchrueidis "github.com/redlatch/redlatch/store/redis/rueidis"
 )
 
 type work = func(context.Context) error
@@ -67,7 +67,7 @@ func TestWithBothHeldEitherMayBeLeftOut(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	locks, err := redlatch.New(nodes, redlatch.Options{})
+	locks, err := redlatch.New(nodes, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

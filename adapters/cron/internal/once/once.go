@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/redlatch/redlatch"
+	"github.com/redlatch/redlatch/internal/opt"
 )
 
 const (
@@ -42,19 +43,20 @@ type Runner struct {
 }
 
 // New returns a runner, or an error for an option that cannot work.
-func New(locks *redlatch.Client, opts Options) (*Runner, error) {
+func New(locks *redlatch.Client, opts *Options) (*Runner, error) {
+	o := opt.Value(opts)
 	if locks == nil {
 		return nil, &redlatch.ConfigError{Field: "locks", Value: "nil", Bound: "a client of redlatch.New"}
 	}
-	if opts.Lock.Shared || opts.Lock.Slots != 0 {
-		return nil, &redlatch.ConfigError{Field: "Lock.Shared", Value: fmt.Sprintf("%v with %d Slots", opts.Lock.Shared, opts.Lock.Slots),
+	if o.Lock.Shared || o.Lock.Slots != 0 {
+		return nil, &redlatch.ConfigError{Field: "Lock.Shared", Value: fmt.Sprintf("%v with %d Slots", o.Lock.Shared, o.Lock.Slots),
 			Bound: "left out, and Lock.Slots too: one replica runs a job"}
 	}
-	if opts.Context == nil {
-		opts.Context = context.Background()
+	if o.Context == nil {
+		o.Context = context.Background()
 	}
-	opts.Logger = cmp.Or(opts.Logger, slog.Default())
-	return &Runner{locks, opts}, nil
+	o.Logger = cmp.Or(o.Logger, slog.Default())
+	return &Runner{locks, o}, nil
 }
 
 // Check returns an error for a name that no lock can have.
@@ -103,7 +105,7 @@ func (j *Job) RunWithContext(ctx context.Context) {
 	if opts.Wait == 0 && opts.Tries == 0 {
 		opts.Wait = min(max(j.schedule.Next(now).Sub(now), minWait), maxWait)
 	}
-	ran, err := j.runner.locks.Once(ctx, j.name, due.UTC().Format(time.RFC3339Nano), opts, func(ctx context.Context, lease *redlatch.Lease) error {
+	ran, err := j.runner.locks.Once(ctx, j.name, due.UTC().Format(time.RFC3339Nano), &opts, func(ctx context.Context, lease *redlatch.Lease) error {
 		return j.run(context.WithValue(ctx, dueKey{}, due), lease)
 	})
 	j.report(ctx, due, ran, err)
@@ -124,7 +126,7 @@ func (j *Job) report(ctx context.Context, due time.Time, ran bool, err error) {
 	case ctx.Err() != nil:
 		log.Info("redlatch: job is not run: the scheduler stops", "err", err)
 	default:
-		log.Error("redlatch: job is skipped: its lock cannot be had", "err", err)
+		log.Error("redlatch: job skipped: cannot acquire its lock", "err", err)
 	}
 	if onError := j.runner.opts.OnError; err != nil && onError != nil {
 		onError(j.name, due, err)

@@ -1,0 +1,205 @@
+//go:build linux
+
+package redlatchprom_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"math"
+	"net/http"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/redlatch/redlatch/internal/owned"
+	"github.com/redlatch/redlatch/internal/test/poll"
+	"github.com/redlatch/redlatch/internal/test/redistest"
+)
+
+// server is a Prometheus server.
+type server struct {
+	url     string
+	targets string // the folder where it looks for programs to scrape
+}
+
+// configuration is that of a server with our rules, which looks every half second.
+const configuration = `
+global: {scrape_interval: 500ms, scrape_timeout: 500ms, evaluation_interval: 500ms}
+rule_files: [rules.yml]
+scrape_configs:
+  - job_name: redlatch
+    file_sd_configs: [{files: ['targets/*.json'], refresh_interval: 1s}]
+`
+
+// startPrometheus starts a server with the given rules on a free port. It is
+// killed when the test ends.
+func startPrometheus(t *testing.T, rules string) *server {
+	t.Helper()
+	path, dir := need(t, "prometheus"), t.TempDir()
+	s := &server{targets: filepath.Join(dir, "targets")}
+	must(t, os.Mkdir(s.targets, 0o755))
+	must(t, os.WriteFile(filepath.Join(dir, "prometheus.yml"), []byte(configuration), 0o644))
+	must(t, os.WriteFile(filepath.Join(dir, "rules.yml"), []byte(rules), 0o644))
+	for range 3 { // another process may take the port
+		if s.run(t, path, dir) {
+			return s
+		}
+	}
+	t.Fatal("Prometheus does not start")
+	return nil
+}
+
+// run starts the process, and reports whether it became ready.
+func (s *server) run(t *testing.T, path, dir string) bool {
+	t.Helper()
+	address := "127.0.0.1:" + redistest.FreePort(t)
+	s.url = "http://" + address
+	var log strings.Builder
+	cmd := exec.Command(path, "--config.file="+filepath.Join(dir, "prometheus.yml"), "--storage.tsdb.path="+filepath.Join(dir, "data"),
+		"--web.listen-address="+address, "--log.level=warn")
+	cmd.Stdout, cmd.Stderr = &log, &log
+	cmd.SysProcAttr = owned.Apart()
+	wait, err := owned.Start(cmd)
+	must(t, err)
+	done := make(chan struct{})
+	go func() { wait(); close(done) }()
+	t.Cleanup(func() {
+		cmd.Process.Kill()
+		<-done
+		if t.Failed() {
+			t.Logf("Prometheus printed:\n%s", log.String())
+		}
+	})
+	for end := time.Now().Add(patience); time.Now().Before(end); {
+		if resp, err := http.Get(s.url + "/-/ready"); err == nil {
+			resp.Body.Close()
+			if resp.StatusCode == http.StatusOK {
+				return true
+			}
+		}
+		select {
+		case <-done:
+			return false
+		case <-time.After(100 * time.Millisecond):
+		}
+	}
+	return false
+}
+
+// scrape has the server scrape a program from now on, and waits until it has
+// done so some times.
+func (s *server) scrape(t *testing.T, instance string) {
+	t.Helper()
+	name := strings.ReplaceAll(instance, ":", "-") + ".json"
+	text := fmt.Sprintf(`[{"targets": [%q]}]`, instance)
+	must(t, os.WriteFile(filepath.Join(s.targets, name+".new"), []byte(text), 0o644))
+	must(t, os.Rename(filepath.Join(s.targets, name+".new"), filepath.Join(s.targets, name)))
+	poll.Within(t, poll.Patience, func() error {
+		samples, err := s.query(fmt.Sprintf(`count_over_time(redlatch_lock_held{instance=%q,name="busy"}[5m])`, instance))
+		if err == nil && (len(samples) != 1 || samples[0].value < 6) {
+			err = fmt.Errorf("scraped so far: %v", samples)
+		}
+		return err
+	})
+}
+
+// sample is an element of a query's result.
+type sample struct {
+	labels map[string]string
+	value  float64
+}
+
+// get calls the server's API, and decodes the data of its answer.
+func (s *server) get(path string, params url.Values, data any) error {
+	resp, err := http.Get(s.url + path + "?" + params.Encode())
+	if err != nil {
+		return err
+	}
+	defer resp.Body.Close()
+	body, err := io.ReadAll(resp.Body)
+	if err != nil {
+		return err
+	}
+	var answer struct {
+		Status, Error string
+		Data          json.RawMessage
+	}
+	if err := json.Unmarshal(body, &answer); err != nil || answer.Status != "success" {
+		return fmt.Errorf("%s %v: %s %s", path, params, resp.Status, body)
+	}
+	return json.Unmarshal(answer.Data, data)
+}
+
+// query returns the result of a query now.
+func (s *server) query(expr string) ([]sample, error) {
+	var data struct {
+		Result []struct {
+			Metric map[string]string
+			Value  [2]any
+		}
+	}
+	if err := s.get("/api/v1/query", url.Values{"query": {expr}}, &data); err != nil {
+		return nil, err
+	}
+	var all []sample
+	for _, r := range data.Result {
+		value, err := strconv.ParseFloat(fmt.Sprint(r.Value[1]), 64)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, sample{r.Metric, value})
+	}
+	return all, nil
+}
+
+// hasData returns an error if a query has no result that is a number.
+func (s *server) hasData(expr string) error {
+	samples, err := s.query(expr)
+	if err != nil {
+		return err
+	}
+	if !slices.ContainsFunc(samples, func(s sample) bool { return !math.IsNaN(s.value) }) {
+		return fmt.Errorf("%s has no data: %v", expr, samples)
+	}
+	return nil
+}
+
+// fired returns the alerts that have fired for a program so far, in order.
+func (s *server) fired(t *testing.T, instance string) []string {
+	t.Helper()
+	samples, err := s.query(fmt.Sprintf(`max by (alertname) (max_over_time(ALERTS{alertstate="firing",instance=%q}[1h]))`, instance))
+	must(t, err)
+	var names []string
+	for _, s := range samples {
+		names = append(names, s.labels["alertname"])
+	}
+	slices.Sort(names)
+	return names
+}
+
+// rule is a rule as the server reports it.
+type rule struct{ Name, Health, LastError string }
+
+func (s *server) rules(t *testing.T) (all []rule) {
+	t.Helper()
+	var data struct{ Groups []struct{ Rules []rule } }
+	must(t, s.get("/api/v1/rules", nil, &data))
+	for _, g := range data.Groups {
+		all = append(all, g.Rules...)
+	}
+	return all
+}
+
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}

@@ -1,0 +1,125 @@
+//go:build unix
+
+package main
+
+import (
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/x509"
+	"encoding/pem"
+	"errors"
+	"math/big"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/redlatch/redlatch"
+	"github.com/redlatch/redlatch/internal/test/redistest"
+	"github.com/redlatch/redlatch/internal/test/sqltest"
+	"github.com/redlatch/redlatch/store/redis"
+)
+
+// TestHintIsForTheCause asks real servers that refuse, each for another reason.
+func TestHintIsForTheCause(t *testing.T) {
+	t.Parallel()
+	closed := redistest.Start(t, 1, "--requirepass", "secret")[0]
+	limited := redistest.Start(t, 1)[0]
+	limited.Do("ACL", "SETUSER", "weak", "on", ">pw", "~*", "+ping", "+hello", "+auth", "+client")
+	secure := secureServer(t)
+	postgres, maria := sqltest.OwnPostgreSQL(t), sqltest.OwnMariaDB(t)
+	mysql := "mysql://" + strings.NewReplacer("@tcp(", "@", ")", "").Replace(maria.DSN())
+	pg := postgres.DSN()
+	other := func(address, database string) string {
+		path, query, _ := strings.Cut(address, "?")
+		return path[:strings.LastIndex(path, "/")+1] + database + "?" + query
+	}
+	user := func(address, user string) string {
+		scheme, rest, _ := strings.Cut(address, "://")
+		return scheme + "://" + user + rest[strings.Index(rest, "@"):]
+	}
+	for name, c := range map[string]struct{ nodes, hint string }{
+		"NOAUTH":                        {closed.URL(), hintPassword},
+		"WRONGPASS":                     {"redis://:wrong@" + closed.Addr(), hintWrong},
+		"NOPERM":                        {"redis://weak:pw@" + limited.Addr(), hintACL},
+		"no such Redis database":        {limited.URL() + "/99", hintDatabase},
+		"TLS to a plain port":           {"rediss://" + limited.Addr(), hintNoTLS},
+		"TLS to a port with a password": {"rediss://" + closed.Addr(), hintNoTLS},
+		"plain to a TLS port":           {"redis://" + secure, hintTLS},
+		"a certificate nobody signed":   {"rediss://" + secure, hintCert},
+		"connection refused":            {"redis://127.0.0.1:" + redistest.FreePort(t), hintRefused},
+		"unknown host":                  {"redis://nobody.invalid", hintHost},
+		"PostgreSQL refused":            {"postgres://u@127.0.0.1:" + redistest.FreePort(t) + "/d", hintRefused},
+		"no such PostgreSQL database":   {other(pg, "nowhere"), hintDatabase},
+		"no such PostgreSQL user":       {user(pg, "nobody"), hintWrong},
+		"PostgreSQL without TLS":        {strings.Replace(pg, "sslmode=disable", "sslmode=require", 1), hintSQLTLS},
+		"no such MySQL database":        {other(mysql, "nowhere"), hintDatabase},
+		"no such MySQL user":            {user(mysql, "nobody:wrong"), hintWrong},
+		"MySQL without TLS":             {other(mysql, "app") + "tls=true", hintSQLTLS},
+		"MySQL refused":                 {"mysql://u@127.0.0.1:" + redistest.FreePort(t) + "/d", hintRefused},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			code, _, stderr := command(t, "run", "-n", "--node-timeout", "10s", "--nodes", c.nodes, "job", "--", "true")
+			if code != exitNoQuorum || !strings.HasSuffix(stderr, "; "+c.hint+"\n") || strings.Contains(stderr, hintMajority) {
+				t.Errorf("exit %d, %swant the hint %q", code, stderr, c.hint)
+			}
+			if _, stdout, stderr := command(t, "doctor", "--samples", "1", "--node-timeout", "10s", "--nodes", c.nodes); !strings.Contains(stdout, c.hint) {
+				t.Errorf("doctor: %s%swant %q", stdout, stderr, c.hint)
+			}
+		})
+	}
+}
+
+func TestHintForSeveralCausesIsThatOfMostNodes(t *testing.T) {
+	refused := redlatch.NodeResult{Err: syscall.ECONNREFUSED}
+	closed := redlatch.NodeResult{Err: redis.NewServerError("NOAUTH Authentication required.")}
+	full := redlatch.NodeResult{Err: redis.NewServerError("OOM command not allowed")}
+	other := redlatch.NodeResult{Err: errors.New("something else")}
+	for _, c := range []struct {
+		nodes []redlatch.NodeResult
+		want  string
+	}{
+		{[]redlatch.NodeResult{closed, refused, refused}, hintRefused + " (and see the other nodes' errors)"},
+		{[]redlatch.NodeResult{closed, other, {}}, hintPassword},
+		{[]redlatch.NodeResult{full, full, {}}, ""}, // the error itself says what to do
+		{[]redlatch.NodeResult{other, other, {}}, hintMajority},
+	} {
+		if got := quorumHint(&redlatch.QuorumError{Nodes: c.nodes}); got != c.want {
+			t.Errorf("got %q, want %q", got, c.want)
+		}
+	}
+}
+
+// secureServer starts a server that accepts nothing but TLS, under a certificate
+// that nobody signed, and returns its address.
+func secureServer(t *testing.T) string {
+	t.Helper()
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	form := &x509.Certificate{SerialNumber: big.NewInt(1), NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour), IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}}
+	cert, err := x509.CreateCertificate(rand.Reader, form, form, &key.PublicKey, key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	private, err := x509.MarshalPKCS8PrivateKey(key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir, port := t.TempDir(), redistest.FreePort(t)
+	files := map[string]*pem.Block{"cert": {Type: "CERTIFICATE", Bytes: cert}, "key": {Type: "PRIVATE KEY", Bytes: private}}
+	for name, block := range files {
+		if err := os.WriteFile(filepath.Join(dir, name), pem.EncodeToMemory(block), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	redistest.Start(t, 1, "--tls-port", port, "--tls-cert-file", filepath.Join(dir, "cert"), "--tls-key-file", filepath.Join(dir, "key"),
+		"--tls-ca-cert-file", filepath.Join(dir, "cert"), "--tls-auth-clients", "no")
+	return "127.0.0.1:" + port
+}

@@ -1,0 +1,214 @@
+package protocol
+
+import (
+	"testing"
+	"time"
+
+	"github.com/redlatch/redlatch/node"
+)
+
+// guardOf returns the parameters of a marker, with the quarantine that they ask
+// for.
+func guardOf(list string, maxTTL time.Duration, generation uint64) node.Guard {
+	const window = 10 * time.Second
+	return node.Guard{List: list, MaxTTL: maxTTL, Window: window, Quarantine: Quarantine(maxTTL, window, 0), Generation: generation}
+}
+
+func TestParametersAreAdoptedFromMarkersOfTheSameMembership(t *testing.T) {
+	mine := guardOf("a", 30*time.Second, 1)
+	longer, longest := guardOf("a", time.Minute, 1), guardOf("a", time.Hour, 1)
+	later, earlier := guardOf("a", 40*time.Second, 2), guardOf("a", time.Minute, 0)
+	short := longer
+	short.Quarantine = time.Second
+	for name, c := range map[string]struct {
+		theirs []node.Guard
+		fixed  Fixed
+		want   node.Guard
+	}{
+		"no marker":                    {nil, Fixed{}, mine},
+		"the same":                     {[]node.Guard{mine}, Fixed{}, mine},
+		"the first that differs":       {[]node.Guard{mine, longer, longest}, Fixed{}, longer},
+		"then a higher generation":     {[]node.Guard{longer, later, longest}, Fixed{}, later},
+		"a lower generation":           {[]node.Guard{earlier}, Fixed{}, mine},
+		"another membership":           {[]node.Guard{guardOf("b", time.Minute, 1)}, Fixed{}, mine},
+		"a quarantine that is too low": {[]node.Guard{short}, Fixed{}, mine},
+		"set by the caller":            {[]node.Guard{longer}, Fixed{MaxTTL: true}, mine},
+	} {
+		if got := AdoptedFrom(mine, c.theirs, c.fixed); got != c.want {
+			t.Errorf("%s: %+v, want %+v", name, got, c.want)
+		}
+	}
+}
+
+func TestMarkersAgreeWhenAQuorumHasTheSame(t *testing.T) {
+	a, b := guardOf("a", time.Minute, 1), guardOf("a", time.Hour, 1)
+	named := a
+	named.Nodes = "one two three"
+	for name, c := range map[string]struct {
+		markers []node.Guard
+		nodes   int
+		want    bool
+	}{
+		"none":                      {nil, 3, false},
+		"one of three":              {[]node.Guard{a}, 3, false},
+		"one of one":                {[]node.Guard{a}, 1, true},
+		"two that differ":           {[]node.Guard{a, b}, 3, false},
+		"two of three":              {[]node.Guard{a, b, a}, 3, true},
+		"two of four":               {[]node.Guard{a, a}, 4, false},
+		"the text does not matter":  {[]node.Guard{a, named}, 3, true},
+		"a quorum is of all asked":  {[]node.Guard{a, a}, 5, false},
+		"three of five with others": {[]node.Guard{b, a, b, a, a}, 5, true},
+	} {
+		if got, ok := AgreedMarker(c.markers, c.nodes); ok != c.want || ok && got.MaxTTL != a.MaxTTL {
+			t.Errorf("%s: %v, %v, want %v", name, got, ok, c.want)
+		}
+	}
+}
+
+func TestMembershipChangeIsMissedByALowerGeneration(t *testing.T) {
+	mine := guardOf("a", time.Minute, 2)
+	older, other := guardOf("a", time.Minute, 1), guardOf("b", time.Minute, 1)
+	off := mine
+	off.Off = true
+	for name, c := range map[string]struct {
+		mine   node.Guard
+		status node.Status
+		theirs *node.Guard
+		want   bool
+	}{
+		"older":            {mine, node.Misconfigured, &older, true},
+		"the same":         {mine, node.Misconfigured, &mine, false},
+		"another list":     {mine, node.Misconfigured, &other, false},
+		"no marker":        {mine, node.Misconfigured, nil, false},
+		"not refused":      {mine, node.Granted, &older, false},
+		"the guard is off": {off, node.Misconfigured, &older, false},
+	} {
+		if got := MissedChange(c.mine, &node.Reply{Status: c.status, Guard: c.theirs}); got != c.want {
+			t.Errorf("%s: %v, want %v", name, got, c.want)
+		}
+	}
+}
+
+func TestNodesAreFreshWithoutATraceOfUse(t *testing.T) {
+	g := guardOf("a", time.Minute, 1)
+	empty := MarkerState{}
+	newly := MarkerState{Guard: &g, Left: time.Minute, Reason: node.ReasonNew}
+	trusted, waits := MarkerState{Guard: &g, Trusted: true}, MarkerState{Guard: &g, Left: time.Minute, Reason: node.ReasonChanged}
+	for name, c := range map[string]struct {
+		nodes []MarkerState
+		seen  bool
+		want  Freshness
+		used  int
+	}{
+		"empty":                     {[]MarkerState{empty, empty}, false, Fresh, 0},
+		"first seen a moment ago":   {[]MarkerState{newly, empty}, false, Fresh, 0},
+		"one is trusted":            {[]MarkerState{empty, trusted}, false, InService, 1},
+		"one was":                   {[]MarkerState{waits, trusted}, true, InService, 2},
+		"the client saw them grant": {[]MarkerState{empty, empty}, true, SeenInService, 0},
+	} {
+		if got, used := FreshByMarkers(c.nodes, c.seen); got != c.want || used != c.used {
+			t.Errorf("%s: %v, %d, want %v, %d", name, got, used, c.want, c.used)
+		}
+	}
+	searched := PriorUse{Searched: true}
+	for name, c := range map[string]struct {
+		found []PriorUse
+		want  Freshness
+		node  int
+	}{
+		"nothing found":      {[]PriorUse{searched, searched}, Fresh, 0},
+		"one is unsearched":  {[]PriorUse{searched, {}}, Unsearched, 1},
+		"one has a key":      {[]PriorUse{searched, {Searched: true, Key: "job"}}, HasKeys, 1},
+		"the first is named": {[]PriorUse{{}, {Searched: true, Key: "job"}}, Unsearched, 0},
+	} {
+		if got, i := FreshByKeys(c.found); got != c.want || i != c.node {
+			t.Errorf("%s: %v at %d, want %v at %d", name, got, i, c.want, c.node)
+		}
+	}
+}
+
+func TestGrantsAndHoldersShowService(t *testing.T) {
+	for _, c := range []struct {
+		op     node.Op
+		status node.Status
+		want   bool
+	}{
+		{node.OpAcquire, node.Granted, true}, {node.OpAcquire, node.Held, true}, {node.OpAcquire, node.Quarantined, false},
+		{node.OpExtend, node.Granted, true}, {node.OpExtend, node.Absent, false}, {node.OpRepair, node.Granted, true},
+		{node.OpRelease, node.Granted, false}, {node.OpMark, node.Granted, false},
+	} {
+		if got := ShowsService(c.op, c.status); got != c.want {
+			t.Errorf("%v, %v: %v, want %v", c.op, c.status, got, c.want)
+		}
+	}
+}
+
+func TestClockIsWrongByTheMedianOfThreeOrMore(t *testing.T) {
+	const window, off = 10 * time.Second, 6 * time.Second
+	for name, c := range map[string]struct {
+		offsets []time.Duration
+		known   Set
+		wrong   Set
+		judged  bool
+	}{
+		"all agree":              {[]time.Duration{0, 0, 0}, All(3), 0, true},
+		"one is ahead":           {[]time.Duration{0, off, 0}, All(3), Of(1), true},
+		"one is behind":          {[]time.Duration{0, 0, -off}, All(3), Of(2), true},
+		"all are ahead of ours":  {[]time.Duration{off, off, off}, All(3), 0, true},
+		"two are not judged":     {[]time.Duration{0, off}, All(2), 0, false},
+		"two of three are known": {[]time.Duration{0, off, 0}, Of(0) | Of(1), 0, false},
+		"three of seven":         {[]time.Duration{0, off, 0, 0, 0, 0, 0}, All(3), 0, false},
+		"three of five":          {[]time.Duration{0, off, 0, off, off}, All(3), Of(1), true},
+	} {
+		if wrong, judged := WrongClocks(c.offsets, c.known, window); wrong != c.wrong || judged != c.judged {
+			t.Errorf("%s: %b, %v, want %b, %v", name, wrong, judged, c.wrong, c.judged)
+		}
+	}
+}
+
+func TestProbesAreFewOrFarBetween(t *testing.T) {
+	const patience = time.Second
+	for _, c := range []struct {
+		probes int
+		since  time.Duration
+		want   bool
+	}{
+		{0, 0, true}, {maxProbes - 1, 0, true}, {maxProbes, 0, false},
+		{maxProbes, 4*patience - 1, false}, {maxProbes, 4 * patience, true},
+	} {
+		if got := MayProbe(c.probes, c.since, patience); got != c.want {
+			t.Errorf("%d in flight, the last since %v: %v, want %v", c.probes, c.since, got, c.want)
+		}
+	}
+}
+
+func TestCallersAskBesideAnotherInAShortage(t *testing.T) {
+	for name, c := range map[string]struct {
+		tally     Tally
+		want      Shortage
+		unbounded bool // an unbounded caller asks beside
+		bounded   bool // and one with a limit
+	}{
+		"all granted":           {Tally{Nodes: 3, Granted: 3}, NoShortage, false, false},
+		"one is down":           {Tally{Nodes: 3, Refused: 2, Failed: 1}, NoShortage, false, false},
+		"two are down":          {Tally{Nodes: 3, Refused: 1, Failed: 2}, Outage, true, false},
+		"two are quarantined":   {Tally{Nodes: 3, Granted: 1, Refused: 2, Unfit: 2, Quarantined: 2}, Quarantines, true, true},
+		"two have to be marked": {Tally{Nodes: 3, Granted: 1, Refused: 2, Unfit: 2}, Outage, true, false},
+	} {
+		got := c.tally.Shortage()
+		if got != c.want || got.AsksBeside(true) != c.unbounded || got.AsksBeside(false) != c.bounded {
+			t.Errorf("%s: %v, beside it ask %v and %v", name, got, got.AsksBeside(true), got.AsksBeside(false))
+		}
+	}
+}
+
+func TestServerThatFailedBackHasALowerEpoch(t *testing.T) {
+	for _, c := range []struct {
+		epoch, known uint64
+		want         bool
+	}{{0, 5, false}, {4, 5, true}, {5, 5, false}, {6, 5, false}} {
+		if got := FailedBack(c.epoch, c.known); got != c.want {
+			t.Errorf("epoch %d, known %d: %v, want %v", c.epoch, c.known, got, c.want)
+		}
+	}
+}

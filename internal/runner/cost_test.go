@@ -1,0 +1,168 @@
+package runner_test
+
+import (
+	"context"
+	"fmt"
+	"runtime"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/redlatch/redlatch"
+	"github.com/redlatch/redlatch/internal/test/locktest"
+	"github.com/redlatch/redlatch/node"
+	"github.com/redlatch/redlatch/store/memory"
+)
+
+// counting is a node that grants everything and stores nothing, so that only
+// the client is measured.
+type counting struct{ *memory.Node }
+
+func (counting) Do(context.Context, node.Request) (node.Reply, error) {
+	return node.Reply{Status: node.Granted}, nil
+}
+
+func grantingNodes(n int) []redlatch.Node {
+	nodes := memory.Nodes(n)
+	for i := range nodes {
+		nodes[i] = counting{nodes[i].(*memory.Node)}
+	}
+	return nodes
+}
+
+func heap() uint64 {
+	runtime.GC()
+	runtime.GC()
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return m.HeapAlloc + m.StackInuse
+}
+
+func TestHeldLeaseCostsLittleAndNoGoroutine(t *testing.T) {
+	const leases, most = 10_000, 2048
+	for _, n := range []int{1, 5} {
+		opts := locktest.Patient
+		opts.MaxTTL = time.Hour
+		c := locktest.NewClient(t, grantingNodes(n), opts)
+		locktest.MustLock(t, c, "warm up", redlatch.LockOptions{})
+		held := make([]*redlatch.Lease, leases)
+		names := make([]string, leases)
+		for i := range names {
+			names[i] = fmt.Sprintf("lease number %08d", i)
+		}
+		goroutines, before := runtime.NumGoroutine(), heap()
+		for i, name := range names {
+			// No extension is due while it is measured, on a busy machine either.
+			held[i] = locktest.MustLock(t, c, name, redlatch.LockOptions{TTL: time.Hour})
+		}
+		// A round ends when its slowest node has answered, a moment after the
+		// last lock was returned, and those who sent it stay for a second.
+		for end := time.Now().Add(30 * time.Second); runtime.NumGoroutine() > goroutines && time.Now().Before(end); {
+			time.Sleep(time.Millisecond)
+		}
+		if each := (heap() - before) / leases; each > most {
+			t.Errorf("N=%d: a held lease costs %d bytes, want at most %d", n, each, most)
+		} else {
+			t.Logf("N=%d: a held lease costs %d bytes", n, each)
+		}
+		if more := runtime.NumGoroutine() - goroutines; more > 0 {
+			t.Errorf("N=%d: %d leases cost %d goroutines", n, leases, more)
+		}
+		runtime.KeepAlive(held)
+		c.Close()
+	}
+}
+
+// TestTenThousandLeasesAreKeptByOneScheduler has nodes that answer in a
+// millisecond. The goroutines that keep the leases grow with the extensions in
+// flight, about ten at a time, not with the number of leases.
+func TestTenThousandLeasesAreKeptByOneScheduler(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const leases = 10_000
+		links, nodes := locktest.NewLinks(t, 3)
+		c := locktest.NewClient(t, nodes, redlatch.Options{})
+		goroutines := runtime.NumGoroutine()
+		held := make([]*redlatch.Lease, leases)
+		first := make([]time.Time, leases)
+		for i := range held {
+			held[i] = locktest.MustLock(t, c, fmt.Sprint("lease ", i), redlatch.LockOptions{TTL: 12 * time.Second})
+			first[i] = held[i].Deadline()
+		}
+		synctest.Wait()
+		for _, l := range links {
+			l.Set(func(l *locktest.Link) { l.Out = time.Millisecond })
+		}
+		// Until each has been extended once, sample the number of goroutines.
+		most := 0
+		for start := time.Now(); time.Since(start) < 5*time.Second; time.Sleep(1700 * time.Microsecond) {
+			most = max(most, runtime.NumGoroutine()-goroutines)
+		}
+		for i, l := range held {
+			if err := l.Err(); err != nil {
+				t.Fatalf("lease %d of %d is gone: %v", i, leases, err)
+			}
+			if l.Deadline().Sub(first[i]) <= time.Second {
+				t.Fatalf("lease %d of %d was not extended", i, leases)
+			}
+		}
+		// An extension has one goroutine, and two more for each of three nodes. How
+		// many are in flight at once depends on how busy the machine is.
+		if most > leases/5 {
+			t.Errorf("keeping %d leases took %d goroutines at its busiest", leases, most)
+		}
+		t.Logf("keeping %d leases took %d goroutines at its busiest", leases, most)
+	})
+}
+
+func BenchmarkPair(b *testing.B) {
+	for _, n := range []int{1, 5} {
+		b.Run(fmt.Sprintf("nodes=%d", n), func(b *testing.B) {
+			c := locktest.NewClient(b, grantingNodes(n), locktest.Patient)
+			b.ReportAllocs()
+			for b.Loop() {
+				locktest.MustLock(b, c, "job", redlatch.LockOptions{}).Release(context.Background())
+			}
+		})
+	}
+	// A caller that may cancel does not wait for the node's time limit, and
+	// costs a second goroutine.
+	b.Run("nodes=1/cancellable", func(b *testing.B) {
+		c := locktest.NewClient(b, grantingNodes(1), locktest.Patient)
+		b.ReportAllocs()
+		for b.Loop() {
+			l, err := c.Lock(b.Context(), "job", nil)
+			if err != nil {
+				b.Fatal(err)
+			}
+			l.Release(b.Context())
+		}
+	})
+}
+
+func BenchmarkExtend(b *testing.B) {
+	for _, n := range []int{1, 5} {
+		b.Run(fmt.Sprintf("nodes=%d", n), func(b *testing.B) {
+			c := locktest.NewClient(b, grantingNodes(n), locktest.Patient)
+			l := locktest.MustLock(b, c, "job", redlatch.LockOptions{NoKeepAlive: true, TTL: 30 * time.Second})
+			b.ReportAllocs()
+			for b.Loop() {
+				if err := l.Extend(context.Background()); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}
+
+// BenchmarkHeldLease measures the cost of acquiring one more lease while many
+// are held.
+func BenchmarkHeldLease(b *testing.B) {
+	c := locktest.NewClient(b, grantingNodes(1), locktest.Patient)
+	for i := range 10_000 {
+		locktest.MustLock(b, c, fmt.Sprint("held ", i), redlatch.LockOptions{TTL: 30 * time.Second})
+	}
+	b.ReportAllocs()
+	for b.Loop() {
+		locktest.MustLock(b, c, "job", redlatch.LockOptions{}).Release(context.Background())
+	}
+}

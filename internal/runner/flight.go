@@ -1,0 +1,177 @@
+package runner
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/redlatch/redlatch/internal/protocol"
+	"github.com/redlatch/redlatch/node"
+)
+
+// flight is one request of a claim to a node, until its answer is handled. It is
+// sent in one of three ways, and lands in one: by a node that needs no goroutine
+// for it, on the caller's goroutine, or on a worker.
+type flight struct {
+	cl     *Claim
+	m      *Member
+	effect protocol.Effect
+	limit  time.Duration
+
+	batch *batch    // its context, on a goroutine of ours
+	sent  time.Time // when the node was asked, if it needs no goroutine
+	// release is that of an abandoned claim of ours that is in the way: it is
+	// sent first.
+	release  *node.Request
+	answered func(node.Reply, error) // land, for a node that needs no goroutine
+}
+
+// flights are pooled.
+var flights sync.Pool
+
+func init() {
+	flights.New = func() any {
+		f := new(flight)
+		f.answered = f.started
+		return f
+	}
+}
+
+// batch is requests that are sent together, with one time limit, to nodes that
+// need a goroutine for each.
+type batch struct {
+	ctx    context.Context
+	cancel context.CancelFunc
+	left   atomic.Int32
+}
+
+// newBatch returns a batch whose first user has to call done.
+func newBatch(ctx context.Context, limit time.Duration) *batch {
+	b := new(batch)
+	b.ctx, b.cancel = context.WithTimeout(ctx, limit)
+	b.left.Store(1)
+	return b
+}
+
+func (b *batch) done() {
+	if b.left.Add(-1) == 0 {
+		b.cancel()
+	}
+}
+
+// send sends all requests among the effects concurrently.
+func (cl *Claim) send(a *Attempt, out []protocol.Effect, where goroutine) {
+	n := 0
+	for i := range out {
+		if out[i].Kind == protocol.Send {
+			n++
+		}
+	}
+	if n == 0 {
+		return
+	}
+	if a != nil {
+		marked, _ := cl.c.marking.count()
+		a.marked.Store(int64(marked))
+	}
+	limit := cl.c.limit(node.Request{TTL: cl.core.TTL()})
+	var b *batch
+	for i := range out {
+		if out[i].Kind != protocol.Send {
+			continue
+		}
+		f := flights.Get().(*flight)
+		f.cl, f.m, f.effect, f.limit = cl, cl.c.members[out[i].Node], out[i], limit
+		switch {
+		case !f.begin():
+			f.land(node.Result{Node: f.m.name, Err: fmt.Errorf("%w (%w)", node.ErrClosed, node.ErrUnsent)}, where)
+			continue
+		case f.m.starter != nil && f.m.identified.Load():
+			f.start()
+			continue
+		case b == nil:
+			b = newBatch(cl.ctx, limit)
+		}
+		f.batch = b
+		b.left.Add(1)
+		if where == onCaller && n == 1 {
+			f.call(onCaller)
+		} else {
+			cl.c.workers.call(f)
+		}
+	}
+	if b != nil {
+		b.done()
+	}
+}
+
+// begin records that the request is sent. It returns false after Close.
+func (f *flight) begin() bool {
+	c, e := f.cl.c, &f.effect
+	if !c.background.start() {
+		e.Probe = false
+		return false
+	}
+	if e.Probe {
+		f.m.probe()
+	}
+	if e.Request.Op == node.OpAcquire {
+		c.tokens.sent(e.Request.Token)
+	}
+	return true
+}
+
+// start sends the request. Its answer is handled on a goroutine of the node.
+func (f *flight) start() {
+	f.m.begin()
+	f.sent = f.cl.c.clock.Now()
+	f.effect.Request.Epoch = f.m.epoch.Load()
+	f.m.starter.Start(f.effect.Request, f.limit, f.answered)
+}
+
+// started handles the answer to start.
+func (f *flight) started(reply node.Reply, err error) {
+	c, m, req := f.cl.c, f.m, &f.effect.Request
+	if err == nil {
+		m.showed(f.sent, reply.Now)
+	}
+	took := c.clock.Now().Sub(f.sent)
+	r := m.end(req.Op, req.Name, reply, err, err != nil && took >= f.limit)
+	if observe := c.cfg.NodeEnd; observe != nil {
+		observe(m, req.Op, reply.Status, r.Err, took)
+	}
+	if release, ours := c.abandoned.inTheWay(req.Op, reply, err); ours {
+		f.release, f.batch = &release, newBatch(f.cl.ctx, f.limit)
+		c.workers.call(f)
+		return
+	}
+	f.landed(r, onClock)
+}
+
+// call sends the request, waits for the answer, and handles it.
+func (f *flight) call(where goroutine) {
+	r := f.m.call(f.batch.ctx, f.effect.Request, f.release)
+	f.batch.done()
+	f.landed(r, where)
+}
+
+// landed handles the answer to a request that was sent.
+func (f *flight) landed(r node.Result, where goroutine) {
+	c := f.cl.c
+	if f.effect.Probe {
+		f.m.probeEnd()
+	}
+	f.land(r, where)
+	c.background.end()
+}
+
+// land passes the answer to the claim.
+func (f *flight) land(r node.Result, where goroutine) {
+	s := steps.Get().(*step)
+	s.result = r
+	f.cl.answered(s, &f.effect, where)
+	*f = flight{answered: f.answered}
+	flights.Put(f)
+}

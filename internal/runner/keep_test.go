@@ -1,0 +1,113 @@
+package runner_test
+
+import (
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/redlatch/redlatch"
+	"github.com/redlatch/redlatch/internal/test/locktest"
+)
+
+func TestKeepKeepsTheLockTakenAfterTheRelease(t *testing.T) {
+	const keep = 20 * time.Second
+	for _, n := range []int{1, 3} {
+		synctest.Test(t, func(t *testing.T) {
+			_, nodes := locktest.NewLinks(t, n)
+			c := locktest.NewClient(t, nodes, redlatch.Options{TTL: 2 * time.Second})
+			// Released at once.
+			l := locktest.MustLock(t, c, "job", redlatch.LockOptions{Keep: keep})
+			token := l.Token()
+			if err := l.Release(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			locktest.WantErr(t, l.Err(), redlatch.ErrReleased)
+			_, err := c.TryLock(t.Context(), "job", nil)
+			locktest.WantErr(t, err, redlatch.ErrHeld)
+			locktest.WantTakenFor(t, c, "job", keep)
+
+			// Held for longer than it is kept, and extended meanwhile.
+			l = locktest.MustLock(t, c, "job", redlatch.LockOptions{Keep: keep})
+			if l.Token() <= token {
+				t.Errorf("token %d after %d", l.Token(), token)
+			}
+			time.Sleep(keep + time.Second)
+			if err := l.Release(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			locktest.WantTakenFor(t, c, "job", 0)
+
+			// Extensions do not shorten it.
+			l = locktest.MustLock(t, c, "job", redlatch.LockOptions{Keep: keep})
+			time.Sleep(5 * time.Second)
+			if err := l.Release(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			locktest.WantTakenFor(t, c, "job", keep-5*time.Second)
+		})
+	}
+}
+
+func TestKeepOutlivesACrashAndALoss(t *testing.T) {
+	const keep = 20 * time.Second
+	synctest.Test(t, func(t *testing.T) {
+		hosts := locktest.NewHosts(t, 2, 3, redlatch.Options{TTL: 2 * time.Second})
+		l := locktest.MustLock(t, hosts[0].Client, "job", redlatch.LockOptions{Keep: keep, NoKeepAlive: true})
+		time.Sleep(3 * time.Second)
+		locktest.WantErr(t, l.Err(), redlatch.ErrLost) // and it was cleaned up
+		locktest.WantTakenFor(t, hosts[1].Client, "job", keep-3*time.Second)
+	})
+}
+
+func TestAttemptThatFailsKeepsNothing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		links, nodes := locktest.NewLinks(t, 3)
+		c := locktest.NewClient(t, nodes, redlatch.Options{})
+		links[1].Take(t, "job", "stray", time.Second)
+		links[2].Take(t, "job", "stray", time.Second)
+		_, err := c.TryLock(t.Context(), "job", &redlatch.LockOptions{Keep: 20 * time.Second})
+		locktest.WantErr(t, err, redlatch.ErrHeld)
+		time.Sleep(time.Second)
+		locktest.WantTakenFor(t, c, "job", 0)
+		synctest.Wait()
+		locktest.WantFree(t, links, "job")
+	})
+}
+
+func TestKeepSurvivesAHandle(t *testing.T) {
+	const keep = 20 * time.Second
+	synctest.Test(t, func(t *testing.T) {
+		_, nodes := locktest.NewLinks(t, 3)
+		c := locktest.NewClient(t, nodes, redlatch.Options{TTL: 2 * time.Second})
+		for _, free := range []bool{false, true} {
+			l := locktest.MustLock(t, c, "job", redlatch.LockOptions{Keep: keep})
+			time.Sleep(time.Second)
+			text, err := l.Detach()
+			if err != nil {
+				t.Fatal(err)
+			}
+			if free {
+				err = c.Free(t.Context(), text)
+			} else if l, err = c.Attach(t.Context(), text); err == nil {
+				err = l.Release(t.Context())
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			locktest.WantTakenFor(t, c, "job", keep-time.Second)
+		}
+	})
+}
+
+func TestKeepIsAtMostMaxTTL(t *testing.T) {
+	_, nodes := locktest.NewLinks(t, 1)
+	c := locktest.NewClient(t, nodes, redlatch.Options{MaxTTL: 15 * time.Second})
+	for _, keep := range []time.Duration{-1, 16 * time.Second} {
+		_, err := c.TryLock(t.Context(), "job", &redlatch.LockOptions{Keep: keep})
+		var bad *redlatch.ConfigError
+		if !errors.As(err, &bad) || bad.Field != "Keep" || bad.Value != keep {
+			t.Errorf("%v: %v, want a ConfigError about Keep", keep, err)
+		}
+	}
+}

@@ -1,0 +1,299 @@
+package runner_test
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/redlatch/redlatch"
+	"github.com/redlatch/redlatch/internal/test/locktest"
+	"github.com/redlatch/redlatch/node"
+)
+
+// outage has two of three links fail for d from now on; for ever, if d is 0.
+func outage(links []*locktest.Link, d time.Duration) {
+	for _, l := range links[1:3] {
+		l.Cut()
+	}
+	if d > 0 {
+		time.AfterFunc(d, func() {
+			for _, l := range links[1:3] {
+				l.Set(func(l *locktest.Link) { l.Refuse = nil })
+			}
+		})
+	}
+}
+
+// wantTook fails unless the time since start is between least and most. A limit
+// ends a wait at that very moment; nodes that are back are found within the
+// longest delay.
+func wantTook(t *testing.T, start time.Time, least, most time.Duration) {
+	t.Helper()
+	if took := time.Since(start); took < least || took > most {
+		t.Errorf("it took %v, want %v to %v", took, least, most)
+	}
+}
+
+func TestLockWaitsForServersUntilItsBound(t *testing.T) {
+	for name, ask := range map[string]func(c *redlatch.Client) (*redlatch.Lease, error){
+		"wait": func(c *redlatch.Client) (*redlatch.Lease, error) {
+			return c.Lock(context.Background(), "job", &redlatch.LockOptions{Wait: 10 * time.Second})
+		},
+		"context": func(c *redlatch.Client) (*redlatch.Lease, error) {
+			ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+			defer cancel()
+			return c.Lock(ctx, "job", nil)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				links, nodes := locktest.NewLinks(t, 3)
+				c := locktest.NewClient(t, nodes, redlatch.Options{})
+				outage(links, 7*time.Second)
+				start := time.Now()
+				l, err := ask(c)
+				if err != nil {
+					t.Fatal(err)
+				}
+				wantTook(t, start, 7*time.Second, 7200*time.Millisecond)
+				l.Release(t.Context())
+
+				outage(links, 0)
+				start = time.Now()
+				_, err = ask(c)
+				want := redlatch.ErrNoQuorum
+				if name == "context" {
+					want = context.DeadlineExceeded
+				}
+				if !errors.Is(err, want) || !strings.Contains(err.Error(), "no quorum (2 of 3 needed)") {
+					t.Errorf("got %v, want %v, with what it waited for", err, want)
+				}
+				wantTook(t, start, 10*time.Second, 10*time.Second)
+			})
+		})
+	}
+}
+
+func TestLockWithNoBoundHasPatienceWithAnOutage(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		links, nodes := locktest.NewLinks(t, 3)
+		c := locktest.NewClient(t, nodes, redlatch.Options{})
+		outage(links, redlatch.OutagePatience-300*time.Millisecond)
+		locktest.MustLock(t, c, "job", redlatch.LockOptions{}).Release(t.Context())
+
+		outage(links, 0)
+		start := time.Now()
+		_, err := c.Lock(t.Context(), "job", nil)
+		locktest.WantErr(t, err, redlatch.ErrNoQuorum)
+		wantTook(t, start, redlatch.OutagePatience, redlatch.OutagePatience)
+
+		// TryLock does not wait for servers.
+		start = time.Now()
+		_, err = c.TryLock(t.Context(), "job", nil)
+		locktest.WantErr(t, err, redlatch.ErrNoQuorum)
+		wantTook(t, start, 0, 0)
+	})
+}
+
+// TestOneSlowRoundIsNoOutage has a node miss a time limit that is longer than
+// OutagePatience, as that of a file is. A wait without a limit continues until
+// three rounds in a row have failed.
+func TestOneSlowRoundIsNoOutage(t *testing.T) {
+	const limit = 5 * time.Second
+	for _, slow := range []int{1, 2} {
+		synctest.Test(t, func(t *testing.T) {
+			links, nodes := locktest.NewLinks(t, 1)
+			c := locktest.NewClient(t, nodes, redlatch.Options{NodeTimeout: limit})
+			links[0].Freeze()
+			time.AfterFunc(time.Duration(slow)*limit, links[0].Thaw)
+			start := time.Now()
+			locktest.MustLock(t, c, "job", redlatch.LockOptions{}).Release(t.Context())
+			wantTook(t, start, time.Duration(slow)*limit, time.Duration(slow)*limit+time.Second)
+		})
+	}
+	synctest.Test(t, func(t *testing.T) {
+		links, nodes := locktest.NewLinks(t, 1)
+		c := locktest.NewClient(t, nodes, redlatch.Options{NodeTimeout: limit})
+		links[0].Freeze()
+		start := time.Now()
+		_, err := c.Lock(t.Context(), "job", nil)
+		locktest.WantErr(t, err, redlatch.ErrNoQuorum)
+		wantTook(t, start, 3*limit, 3*limit+time.Second)
+		links[0].Thaw()
+	})
+}
+
+// Two outages begin in the middle of a wait. One of them is too long for a
+// caller that set no limit.
+func TestOutageInTheMiddleOfAWaitIsAsOneAtItsBeginning(t *testing.T) {
+	for _, wait := range []time.Duration{0, time.Minute} {
+		synctest.Test(t, func(t *testing.T) {
+			hosts := locktest.NewHosts(t, 2, 3, redlatch.Options{})
+			locktest.MustLock(t, hosts[1].Client, "job", redlatch.LockOptions{})
+			start := time.Now()
+			var ended error
+			over := make(chan struct{})
+			go func() {
+				defer close(over)
+				_, ended = hosts[0].Lock(context.Background(), "job", &redlatch.LockOptions{Wait: wait})
+			}()
+			for range 3 {
+				time.Sleep(10 * time.Second)
+				outage(hosts[0].Links, redlatch.OutagePatience/2)
+			}
+			time.Sleep(10 * time.Second)
+			outage(hosts[0].Links, 0)
+			<-over
+			locktest.WantErr(t, ended, redlatch.ErrNoQuorum)
+			if wait == 0 {
+				// The caller notices it when it next asks.
+				wantTook(t, start, 40*time.Second+redlatch.OutagePatience, 41*time.Second+redlatch.OutagePatience)
+			} else {
+				wantTook(t, start, wait, wait)
+			}
+		})
+	}
+}
+
+func TestErrorAtTheEndOfAWaitIsWhatKeptItLast(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		hosts := locktest.NewHosts(t, 2, 3, redlatch.Options{})
+		locktest.MustLock(t, hosts[1].Client, "job", redlatch.LockOptions{})
+		outage(hosts[0].Links, 5*time.Second)
+		_, err := hosts[0].Lock(t.Context(), "job", &redlatch.LockOptions{Wait: 10 * time.Second})
+		locktest.WantErr(t, err, redlatch.ErrHeld)
+		if errors.Is(err, redlatch.ErrNoQuorum) {
+			t.Errorf("the outage was over, and yet: %v", err)
+		}
+		time.AfterFunc(5*time.Second, func() { outage(hosts[0].Links, 0) })
+		_, err = hosts[0].Lock(t.Context(), "job", &redlatch.LockOptions{Wait: 10 * time.Second})
+		locktest.WantErr(t, err, redlatch.ErrNoQuorum)
+		if errors.Is(err, redlatch.ErrHeld) {
+			t.Errorf("in an outage nobody can know who holds the lock, and yet: %v", err)
+		}
+	})
+}
+
+// TestTriesBoundWhateverIsWaitedFor has as few tries in an outage as with a
+// holder, and then enough tries to outlast the outage although no other limit
+// is set.
+func TestTriesBoundWhateverIsWaitedFor(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		links, nodes := locktest.NewLinks(t, 3)
+		c := locktest.NewClient(t, nodes, redlatch.Options{})
+		outage(links, 3*redlatch.OutagePatience)
+		before := links[0].Count(node.OpAcquire)
+		_, err := c.Lock(t.Context(), "job", &redlatch.LockOptions{Tries: 3})
+		locktest.WantErr(t, err, redlatch.ErrNoQuorum)
+		synctest.Wait() // two nodes that fail end a round: the request to the third may be yet to be sent
+		if tries := links[0].Count(node.OpAcquire) - before; tries != 3 {
+			t.Errorf("3 tries were %d", tries)
+		}
+		if _, err := c.Lock(t.Context(), "job", &redlatch.LockOptions{Tries: 1000}); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// TestEachCallerInLineWaitsForServersByItsOwnBound has several callers in the
+// local queue of one client, of which one asks for all. The outage begins while
+// they wait.
+func TestEachCallerInLineWaitsForServersByItsOwnBound(t *testing.T) {
+	for _, front := range []time.Duration{time.Minute, 0} {
+		synctest.Test(t, func(t *testing.T) {
+			hosts := locktest.NewHosts(t, 2, 3, redlatch.Options{})
+			locktest.MustLock(t, hosts[1].Client, "job", redlatch.LockOptions{})
+			var all sync.WaitGroup
+			waits := []time.Duration{front, 0, 5 * time.Second, 0, 20 * time.Second}
+			begin := time.Now()
+			for _, wait := range waits {
+				all.Go(func() {
+					_, err := hosts[0].Lock(context.Background(), "job", &redlatch.LockOptions{Wait: wait})
+					locktest.WantErr(t, err, redlatch.ErrNoQuorum)
+					if wait == 0 {
+						wantTook(t, begin, 2*time.Second+redlatch.OutagePatience, 3500*time.Millisecond+redlatch.OutagePatience)
+					} else {
+						wantTook(t, begin, wait, wait+10*time.Millisecond)
+					}
+				})
+				time.Sleep(time.Millisecond)
+			}
+			time.Sleep(2 * time.Second)
+			outage(hosts[0].Links, 0)
+			all.Wait()
+		})
+	}
+}
+
+// TestWaiterThatMissedARoundHasItsOldPlaceBack cuts the first waiter off from
+// the nodes for a moment, as if its process were starved, while more waiters
+// queue behind it.
+func TestWaiterThatMissedARoundHasItsOldPlaceBack(t *testing.T) {
+	for _, n := range []int{1, 3, 5} {
+		synctest.Test(t, func(t *testing.T) {
+			hosts := locktest.NewHosts(t, 6, n, redlatch.Options{})
+			first := locktest.MustLock(t, hosts[5].Client, "job", redlatch.LockOptions{})
+			served := queueUp(t, hosts[:5], time.Millisecond, func() {
+				time.Sleep(time.Second)
+				for _, l := range hosts[0].Links {
+					l.Freeze()
+				}
+				time.Sleep(900 * time.Millisecond)
+				for _, l := range hosts[0].Links {
+					l.Thaw()
+				}
+				time.Sleep(600 * time.Millisecond)
+				first.Release(t.Context())
+			})
+			if !slices.IsSorted(served) {
+				t.Errorf("%d nodes: served in the order %v", n, served)
+			}
+		})
+	}
+}
+
+// changing is a link to a node that a membership change bars until the change
+// is over.
+type changing struct {
+	*locktest.Link
+	over time.Time
+}
+
+func (c *changing) GuardsAlone() bool { return false }
+
+func (c *changing) Do(ctx context.Context, req node.Request) (node.Reply, error) {
+	reply, err := c.Link.Do(ctx, node.Request{Op: node.OpInspect, Name: "marker"})
+	if err == nil && req.Guard != nil && time.Now().Before(c.over) {
+		return node.Reply{Status: node.Misconfigured, Now: reply.Now, Guard: &node.Guard{List: node.BarredList, Nodes: "others"}}, nil
+	}
+	return c.Link.Do(ctx, req)
+}
+
+func TestLockWaitsForTheEndOfAMembershipChange(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		links, nodes := locktest.NewLinks(t, 3)
+		over := time.Now().Add(5 * time.Second)
+		for i, l := range links {
+			nodes[i] = &changing{l, over}
+		}
+		c := locktest.NewClient(t, nodes, redlatch.Options{})
+		_, err := c.TryLock(t.Context(), "job", nil)
+		locktest.WantErr(t, err, redlatch.ErrConfig, redlatch.ErrChanging)
+		start := time.Now()
+		locktest.MustLock(t, c, "job", redlatch.LockOptions{Wait: time.Minute}).Release(t.Context())
+		wantTook(t, start, 4900*time.Millisecond, 5200*time.Millisecond)
+
+		for i := range nodes {
+			nodes[i] = &changing{links[i], time.Now().Add(time.Hour)}
+		}
+		start = time.Now()
+		_, err = locktest.NewClient(t, nodes, redlatch.Options{}).Lock(context.Background(), "job", &redlatch.LockOptions{Wait: 3 * time.Second})
+		locktest.WantErr(t, err, redlatch.ErrChanging)
+		wantTook(t, start, 3*time.Second, 3*time.Second)
+	})
+}

@@ -1,0 +1,361 @@
+package runner_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/redlatch/redlatch"
+	"github.com/redlatch/redlatch/internal/nodestate"
+	"github.com/redlatch/redlatch/internal/protocol"
+	"github.com/redlatch/redlatch/internal/test/locktest"
+	"github.com/redlatch/redlatch/node"
+)
+
+// guardedNode is a node in memory with a marker. It can be rebooted.
+type guardedNode struct {
+	name string
+
+	mu    sync.Mutex // guards all fields below
+	boots int
+	down  bool
+	state nodestate.Server
+}
+
+func newGuarded(n int) ([]*guardedNode, []redlatch.Node) {
+	all, nodes := make([]*guardedNode, n), make([]redlatch.Node, n)
+	for i := range all {
+		all[i] = &guardedNode{name: strconv.Itoa(i + 1)}
+		all[i].reboot()
+		nodes[i] = all[i]
+	}
+	return all, nodes
+}
+
+// reboot gives the node the identity of a new process. It keeps its data.
+func (g *guardedNode) reboot() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.boots++
+	g.state.ID = fmt.Sprint(g.name, "/", g.boots)
+}
+
+func (g *guardedNode) setDown(down bool) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.down = down
+}
+
+func (g *guardedNode) Do(_ context.Context, req node.Request) (node.Reply, error) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.down {
+		return node.Reply{}, fmt.Errorf("connection refused (%w)", node.ErrUnsent)
+	}
+	g.state.Silent = true
+	reply, _ := g.state.Apply(time.Now(), req)
+	return reply, nil
+}
+
+func (g *guardedNode) String() string          { return g.name }
+func (g *guardedNode) Close() error            { return nil }
+func (g *guardedNode) GuardsAlone() bool       { return true }
+func (g *guardedNode) ReturnsByDeadline() bool { return true }
+func (g *guardedNode) Identity(context.Context) (string, time.Time, error) {
+	return "guarded:" + g.name, time.Now(), nil
+}
+
+// wholeQuarantine is the quarantine of the defaults.
+var wholeQuarantine = protocol.Quarantine(30*time.Second, 10*time.Second, 0)
+
+// trusted returns a client of nodes that are in service.
+func trusted(t *testing.T, nodes []redlatch.Node) *redlatch.Client {
+	t.Helper()
+	c := locktest.NewClient(t, nodes, redlatch.Options{AssumeFresh: true})
+	locktest.MustLock(t, c, "first", redlatch.LockOptions{}).Release(t.Context())
+	return c
+}
+
+// TestLockOutwaitsAQuarantineThatBeginsWithItsFirstRequest reboots all nodes
+// while no client runs, so that their quarantines begin with the nightly job.
+func TestLockOutwaitsAQuarantineThatBeginsWithItsFirstRequest(t *testing.T) {
+	for name, ask := range map[string]redlatch.LockOptions{
+		"no limit": {}, "a wait shorter than the quarantine": {Wait: time.Second},
+	} {
+		for _, n := range []int{1, 3, 5} {
+			t.Run(fmt.Sprint(name, "/", n), func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					all, nodes := newGuarded(n)
+					trusted(t, nodes)
+					for _, g := range all {
+						g.reboot()
+					}
+					c := locktest.NewClient(t, nodes, redlatch.Options{})
+					start := time.Now()
+					l := locktest.MustLock(t, c, "job", ask)
+					wantTook(t, start, wholeQuarantine, wholeQuarantine+100*time.Millisecond)
+					l.Release(t.Context())
+				})
+			})
+		}
+	}
+}
+
+func TestFirstUseOfANodeWaitsForItsQuarantine(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		_, nodes := newGuarded(1)
+		c := locktest.NewClient(t, nodes, redlatch.Options{})
+		start := time.Now()
+		locktest.MustLock(t, c, "job", redlatch.LockOptions{Wait: time.Second}).Release(t.Context())
+		wantTook(t, start, wholeQuarantine, wholeQuarantine+100*time.Millisecond)
+	})
+}
+
+// TestTryLockSaysWhenTheQuarantineEnds asks again at that moment.
+func TestTryLockSaysWhenTheQuarantineEnds(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		all, nodes := newGuarded(3)
+		trusted(t, nodes)
+		all[0].reboot()
+		c := locktest.NewClient(t, nodes, redlatch.Options{})
+		locktest.MustLock(t, c, "another", redlatch.LockOptions{}).Release(t.Context())
+		time.Sleep(10 * time.Second)
+		all[1].reboot()
+		all[2].setDown(true)
+		start := time.Now()
+		_, err := c.TryLock(t.Context(), "job", nil)
+		wantTook(t, start, 0, 10*time.Millisecond)
+		locktest.WantErr(t, err, redlatch.ErrNoQuorum, redlatch.ErrQuarantine)
+		var quorum *redlatch.QuorumError
+		if !errors.As(err, &quorum) {
+			t.Fatal(err)
+		}
+		if left, nodes := quorum.QuarantineLeft(); left != wholeQuarantine || nodes != 2 {
+			t.Errorf("%d nodes in quarantine for %v, want 2 for %v: one that has less left is no quorum", nodes, left, wholeQuarantine)
+		}
+		all[2].setDown(false)
+		_, err = c.TryLock(t.Context(), "job", nil)
+		if errors.As(err, &quorum); quorum == nil {
+			t.Fatal(err)
+		}
+		left, _ := quorum.QuarantineLeft()
+		if left != wholeQuarantine-10*time.Second {
+			t.Errorf("%v left, want %v: then the first node is back", left, wholeQuarantine-10*time.Second)
+		}
+		time.Sleep(left)
+		if _, err = c.TryLock(t.Context(), "job", nil); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// TestNodesThatAreDownAreNoQuarantine has one node in quarantine and one down,
+// so that the end of the quarantine gives no quorum.
+func TestNodesThatAreDownAreNoQuarantine(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		all, nodes := newGuarded(3)
+		trusted(t, nodes)
+		all[0].reboot()
+		all[1].setDown(true)
+		all[2].setDown(true)
+		c := locktest.NewClient(t, nodes, redlatch.Options{})
+		start := time.Now()
+		_, err := c.Lock(context.Background(), "job", nil)
+		locktest.WantErr(t, err, redlatch.ErrNoQuorum)
+		wantTook(t, start, redlatch.OutagePatience, redlatch.OutagePatience+10*time.Millisecond)
+		var quorum *redlatch.QuorumError
+		if errors.As(err, &quorum); quorum == nil {
+			t.Fatal(err)
+		}
+		if left, _ := quorum.QuarantineLeft(); left != 0 {
+			t.Errorf("%v until a quorum is back, and two nodes are down", left)
+		}
+	})
+}
+
+// TestQuarantineThatCannotBeginIsAnOutage has three new nodes of which one is
+// down: nobody may mark the others.
+func TestQuarantineThatCannotBeginIsAnOutage(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		all, nodes := newGuarded(3)
+		all[2].setDown(true)
+		c := locktest.NewClient(t, nodes, redlatch.Options{})
+		start := time.Now()
+		_, err := c.Lock(context.Background(), "job", nil)
+		locktest.WantErr(t, err, redlatch.ErrNoQuorum, redlatch.ErrQuarantine)
+		wantTook(t, start, redlatch.OutagePatience, redlatch.OutagePatience+time.Second)
+	})
+}
+
+// TestWaitForAHolderIsNotShortenedByAQuarantine has a lock that was granted
+// before the nodes rebooted, and is still held afterwards.
+func TestWaitForAHolderIsNotShortenedByAQuarantine(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		all, nodes := newGuarded(3)
+		held := locktest.MustLock(t, trusted(t, nodes), "job", redlatch.LockOptions{})
+		for _, g := range all {
+			g.reboot()
+		}
+		c := locktest.NewClient(t, nodes, redlatch.Options{})
+		_, err := c.TryLock(t.Context(), "job", nil)
+		locktest.WantErr(t, err, redlatch.ErrQuarantine)
+		synctest.Wait() // every quarantine has begun
+		start := time.Now()
+		_, err = c.Lock(t.Context(), "job", &redlatch.LockOptions{Wait: 3 * time.Second})
+		locktest.WantErr(t, err, redlatch.ErrHeld)
+		wantTook(t, start, wholeQuarantine+3*time.Second, wholeQuarantine+3200*time.Millisecond)
+		if held.Err() != nil {
+			t.Error(held.Err())
+		}
+		held.Release(t.Context())
+	})
+}
+
+func TestWaitForAQuarantineHasItsOwnLimit(t *testing.T) {
+	for _, test := range []struct {
+		opts redlatch.LockOptions
+		want time.Duration
+	}{
+		{redlatch.LockOptions{QuarantineWait: 5 * time.Second}, 5 * time.Second},
+		{redlatch.LockOptions{QuarantineWait: 5 * time.Second, Wait: time.Second}, 6 * time.Second},
+		{redlatch.LockOptions{QuarantineWait: redlatch.NoQuarantineWait}, redlatch.OutagePatience},
+		{redlatch.LockOptions{QuarantineWait: redlatch.NoQuarantineWait, Wait: time.Second}, time.Second},
+		{redlatch.LockOptions{Tries: 2}, 2 * time.Second}, // the pause between two rounds
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			all, nodes := newGuarded(3)
+			trusted(t, nodes)
+			for _, g := range all {
+				g.reboot()
+			}
+			start := time.Now()
+			_, err := locktest.NewClient(t, nodes, redlatch.Options{}).Lock(context.Background(), "job", &test.opts)
+			locktest.WantErr(t, err, redlatch.ErrNoQuorum, redlatch.ErrQuarantine)
+			wantTook(t, start, test.want, test.want+10*time.Millisecond)
+		})
+	}
+}
+
+// TestQuarantineThatBeginsAgainAndAgainEndsTheWait loses one node after the
+// other, so that there is never a quorum.
+func TestQuarantineThatBeginsAgainAndAgainEndsTheWait(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		all, nodes := newGuarded(1)
+		trusted(t, nodes)
+		c := locktest.NewClient(t, nodes, redlatch.Options{})
+		for i := range 10 {
+			time.AfterFunc(time.Duration(i)*10*time.Second, all[0].reboot)
+		}
+		time.Sleep(time.Millisecond)
+		start := time.Now()
+		_, err := c.Lock(context.Background(), "job", nil)
+		locktest.WantErr(t, err, redlatch.ErrNoQuorum, redlatch.ErrQuarantine)
+		most := wholeQuarantine + redlatch.OutagePatience
+		wantTook(t, start, most, most+time.Second)
+	})
+}
+
+// TestCallersOfOneClientOutwaitAQuarantineTogether has callers with and without
+// a limit in one local queue.
+func TestCallersOfOneClientOutwaitAQuarantineTogether(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		all, nodes := newGuarded(3)
+		trusted(t, nodes)
+		for _, g := range all {
+			g.reboot()
+		}
+		c := locktest.NewClient(t, nodes, redlatch.Options{})
+		start := time.Now()
+		var callers sync.WaitGroup
+		for i := range 12 {
+			callers.Go(func() {
+				l, err := c.Lock(context.Background(), "job", &redlatch.LockOptions{Wait: time.Duration(i%3) * 5 * time.Second})
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				time.Sleep(time.Millisecond)
+				l.Release(context.Background())
+			})
+		}
+		callers.Wait()
+		wantTook(t, start, wholeQuarantine, wholeQuarantine+5*time.Second)
+	})
+}
+
+// TestLockAllOutwaitsAQuarantineOnce has a wait that is shorter than the
+// quarantine, for two names.
+func TestLockAllOutwaitsAQuarantineOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		all, nodes := newGuarded(3)
+		other := trusted(t, nodes)
+		for _, g := range all {
+			g.reboot()
+		}
+		c := locktest.NewClient(t, nodes, redlatch.Options{})
+		time.AfterFunc(wholeQuarantine+time.Millisecond, func() {
+			l, err := other.TryLock(t.Context(), "b", nil)
+			if err == nil {
+				time.AfterFunc(2*time.Second, func() { l.Release(context.Background()) })
+			}
+		})
+		leases, err := c.LockAll(t.Context(), []string{"a", "b"}, &redlatch.LockOptions{Wait: 5 * time.Second})
+		if err != nil {
+			t.Fatal(err)
+		}
+		leases.Release(t.Context())
+		time.Sleep(3 * time.Second)
+	})
+}
+
+// TestOnlyNodesThatCountReplicasWarnOfSentinel: a database is guarded alone too.
+func TestOnlyNodesThatCountReplicasWarnOfSentinel(t *testing.T) {
+	for _, counts := range []bool{false, true} {
+		synctest.Test(t, func(t *testing.T) {
+			all, nodes := newGuarded(1)
+			if counts {
+				nodes[0] = countingReplicas{all[0]}
+			}
+			var log bytes.Buffer
+			c := locktest.NewClient(t, nodes, redlatch.Options{AssumeFresh: true, Logger: slog.New(slog.NewTextHandler(&log, nil))})
+			locktest.MustLock(t, c, "job", redlatch.LockOptions{}).Release(t.Context())
+			if got := strings.Contains(log.String(), "Sentinel"); got != counts {
+				t.Errorf("it can require replicas: %v; the log: %s", counts, log.String())
+			}
+		})
+	}
+}
+
+// countingReplicas is a node that can require replicas.
+type countingReplicas struct{ *guardedNode }
+
+func (countingReplicas) CountsReplicas() {}
+
+func TestReplicasAreRefusedWhereTheyCannotBeCounted(t *testing.T) {
+	for _, counts := range []bool{true, false} {
+		var n redlatch.Node = &guardedNode{name: "one"}
+		if counts {
+			n = countingReplicas{&guardedNode{name: "one"}}
+		}
+		c, err := redlatch.New([]redlatch.Node{n}, &redlatch.Options{Guard: redlatch.GuardOn, Replicas: 1})
+		if counts {
+			if err != nil {
+				t.Fatal(err)
+			}
+			c.Close()
+			continue
+		}
+		locktest.WantConfigError(t, err, "Replicas")
+		if !strings.Contains(err.Error(), "one, which cannot count") {
+			t.Errorf("the node is not named: %v", err)
+		}
+	}
+}

@@ -1,0 +1,77 @@
+package runner_test
+
+import (
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/redlatch/redlatch"
+	"github.com/redlatch/redlatch/internal/test/locktest"
+	"github.com/redlatch/redlatch/node"
+)
+
+// TestRepairOfALockThatWasReleasedLeavesNothing has a node report that it lacks
+// a lock after the lock was released and another client has held it. The client
+// must not send a repair: a node refuses one only while its fence equals the
+// token, and the fence is higher by then.
+func TestRepairOfALockThatWasReleasedLeavesNothing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		links, nodes := locktest.NewLinks(t, 3)
+		c := locktest.NewClient(t, nodes, redlatch.Options{})
+		links[2].Set(func(l *locktest.Link) { l.Refuse = errRefused })
+		l := locktest.MustLock(t, c, "job", redlatch.LockOptions{})
+		synctest.Wait()
+		links[2].Set(func(l *locktest.Link) { l.Refuse, l.Back = nil, 100*time.Millisecond })
+		if err := l.Extend(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		other := locktest.NewClient(t, nodes, redlatch.Options{})
+		if err := l.Release(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if err := locktest.MustLock(t, other, "job", redlatch.LockOptions{}).Release(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(time.Second)
+		if n := links[2].Count(node.OpRepair); n != 0 {
+			t.Errorf("a lock that was released was sent %d repairs", n)
+		}
+		locktest.WantFree(t, links, "job")
+	})
+}
+
+// TestRepairThatIsOvertakenByTheReleaseIsUndone releases a lock while the
+// repair of a node that lost it is in flight. Meanwhile a contender has raised
+// the fence there.
+func TestRepairThatIsOvertakenByTheReleaseIsUndone(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		links, nodes := locktest.NewLinks(t, 3)
+		c := locktest.NewClient(t, nodes, redlatch.Options{})
+		l := locktest.MustLock(t, c, "job", redlatch.LockOptions{})
+		synctest.Wait()
+		locktest.Release(t, links[2], "job")
+		_, err := locktest.NewClient(t, nodes, redlatch.Options{}).TryLock(t.Context(), "job", nil)
+		locktest.WantErr(t, err, redlatch.ErrHeld)
+		synctest.Wait()
+		links[2].Set(func(l *locktest.Link) {
+			l.Hook = func(req node.Request) {
+				if req.Op == node.OpRepair {
+					time.Sleep(50 * time.Millisecond)
+				}
+			}
+		})
+		// An answer in the very moment in which the round is decided is used by
+		// the next extension only.
+		for links[2].Count(node.OpRepair) == 0 {
+			if err := l.Extend(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			synctest.Wait()
+		}
+		if err := l.Release(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(time.Second)
+		locktest.WantFree(t, links, "job")
+	})
+}

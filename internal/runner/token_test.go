@@ -1,0 +1,119 @@
+package runner_test
+
+import (
+	"log/slog"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/redlatch/redlatch"
+	"github.com/redlatch/redlatch/internal/test/locktest"
+	"github.com/redlatch/redlatch/store/memory"
+)
+
+// offClock is a wall clock that is wrong by a fixed amount.
+type offClock struct {
+	start time.Time
+	by    time.Duration
+}
+
+func (c offClock) Now() time.Time        { return time.Now().Add(c.by) }
+func (c offClock) Uptime() time.Duration { return time.Since(c.start) }
+
+func TestTokensGrowThoughClientClocksAreWrong(t *testing.T) {
+	for _, n := range []int{1, 5} {
+		synctest.Test(t, func(t *testing.T) {
+			_, nodes := locktest.NewLinks(t, n)
+			var mu sync.Mutex
+			var last redlatch.Token
+			var all sync.WaitGroup
+			for _, off := range []time.Duration{0, time.Hour, -time.Hour, 37 * time.Minute, -11 * time.Second, 11 * time.Second} {
+				c := locktest.NewClient(t, nodes, redlatch.Options{Clock: offClock{time.Now(), off}})
+				all.Go(func() {
+					for range 20 {
+						l, err := c.Lock(t.Context(), "job", nil)
+						if err != nil {
+							t.Errorf("clock off by %v: %v", off, err)
+							return
+						}
+						mu.Lock()
+						if l.Token() <= last {
+							t.Errorf("clock off by %v: token %d after %d", off, l.Token(), last)
+						}
+						last = l.Token()
+						mu.Unlock()
+						if err := l.Release(t.Context()); err != nil {
+							t.Error(err)
+						}
+						time.Sleep(time.Millisecond)
+					}
+				})
+			}
+			all.Wait()
+		})
+	}
+}
+
+func TestANodeWithAWrongClockIsNamedAndLocksNobodyOut(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		for _, off := range []time.Duration{time.Hour, -time.Hour} {
+			var log strings.Builder
+			nodes := memory.Nodes(4)
+			nodes = append(nodes, memory.New(&memory.Options{Name: "wrong", Clock: func() time.Time { return time.Now().Add(off) }}))
+			ahead := locktest.NewClient(t, nodes, redlatch.Options{Clock: offClock{time.Now(), off}})
+			right := locktest.NewClient(t, nodes, redlatch.Options{Logger: slog.New(slog.NewTextHandler(&log, nil))})
+			var last redlatch.Token
+			for range 10 {
+				for _, c := range []*redlatch.Client{ahead, right} {
+					l, err := c.TryLock(t.Context(), "job", nil)
+					if err != nil {
+						t.Fatal(err)
+					}
+					if l.Token() <= last {
+						t.Fatalf("token %d after %d", l.Token(), last)
+					}
+					last = l.Token()
+					if off := time.Until(time.UnixMicro(int64(last))).Abs(); off > time.Minute {
+						t.Fatalf("token %d is %v away from the time of four nodes of five", last, off)
+					}
+					if err := l.Release(t.Context()); err != nil {
+						t.Fatal(err)
+					}
+					synctest.Wait()
+					time.Sleep(time.Millisecond)
+				}
+			}
+			if text := log.String(); !strings.Contains(text, "clock") || !strings.Contains(text, "node=memory:wrong") || strings.Count(text, "node=") != 1 {
+				t.Errorf("the wrong node is not named, once and alone: %s", text)
+			}
+		}
+	})
+}
+
+func TestClocksThatWereSetBackDoNotLockAnyoneOut(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var back time.Duration
+		clock := func() time.Time { return time.Now().Add(-back) }
+		var nodes []redlatch.Node
+		for i := range 3 {
+			nodes = append(nodes, memory.New(&memory.Options{Name: strconv.Itoa(i), Clock: clock}))
+		}
+		c := locktest.NewClient(t, nodes, redlatch.Options{})
+		l := locktest.MustLock(t, c, "job", redlatch.LockOptions{})
+		first := l.Token()
+		l.Release(t.Context())
+		synctest.Wait()
+		back = 30 * time.Minute
+		d := locktest.NewClient(t, nodes, redlatch.Options{})
+		l, err := d.TryLock(t.Context(), "job", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if l.Token() <= first {
+			t.Errorf("token %d after %d", l.Token(), first)
+		}
+	})
+}

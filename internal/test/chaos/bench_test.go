@@ -1,0 +1,134 @@
+//go:build unix
+
+package chaos
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/redlatch/redlatch/internal/resp"
+	"github.com/redlatch/redlatch/internal/test/redistest"
+)
+
+// bench is one node with one client, to be struck.
+type bench struct {
+	*testing.T
+	w *world
+	n *node
+
+	written atomic.Int64 // the last write that was acknowledged
+}
+
+func newBench(t *testing.T, family Family, kind ServerKind) *bench {
+	t.Helper()
+	program := redistest.Need(t)
+	dir, err := os.MkdirTemp("", "rlt") // short, for a socket's path is bounded
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := &cluster{dir: dir, program: program}
+	t.Cleanup(func() {
+		c.stop()
+		os.RemoveAll(dir)
+	})
+	switch family.need {
+	case clocks:
+		if c.shim, err = buildShim(dir); err != nil {
+			t.Fatal(err)
+		}
+	case filters:
+		if c.net, err = newNamespace(); err != nil {
+			if os.Geteuid() == 0 && strings.Contains(err.Error(), "install") {
+				t.Fatal(err)
+			}
+			t.Skipf("this fault cannot be had here: %v", err)
+		}
+	}
+	if err := c.start(context.Background(), []ServerKind{kind}, 1, standardBounds); err != nil {
+		t.Fatal(err)
+	}
+	sleeper, err := exec.LookPath("sleep")
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := &member{number: 1, path: sleeper, args: []string{"sleep", "600"}, hear: func(Event) {}, errors: &complaints{}}
+	if err := m.start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(m.kill)
+	w := &world{cluster: c, members: []*member{m}, bounds: standardBounds, holders: func() map[int]bool { return nil },
+		struck: map[*node]bool{}, out: map[*node]time.Time{}, busy: map[*member]bool{}, allowed: 1}
+	return &bench{T: t, w: w, n: c.nodes[0]}
+}
+
+// ask asks the server, whatever its network is like.
+func (b *bench) ask(args ...string) string {
+	b.Helper()
+	reply, err := b.n.at().Ask(args...)
+	if err != nil {
+		b.Fatalf("%q: %v", args, err)
+	}
+	return reply
+}
+
+// over asks the server by the client's way.
+func (b *bench) over(limit time.Duration, args ...string) (string, error) {
+	return resp.Ask("tcp", b.n.links[0].Addr(), limit, args...)
+}
+
+// timesOut reports whether nothing is answered for a while.
+func timesOut(err error) bool {
+	var timeout net.Error
+	return errors.As(err, &timeout) && timeout.Timeout()
+}
+
+const awhile = 300 * time.Millisecond
+
+func (b *bench) has(key string) {
+	b.Helper()
+	if b.ask("EXISTS", key) != "1" {
+		b.Errorf("%s is not there", key)
+	}
+}
+
+func (b *bench) lacks(key string) {
+	b.Helper()
+	if b.ask("EXISTS", key) != "0" {
+		b.Errorf("%s is there", key)
+	}
+}
+
+func (b *bench) silent() {
+	b.Helper()
+	if _, err := b.over(awhile, "PING"); !timesOut(err) {
+		b.Errorf("it is not silent: %v", err)
+	}
+}
+
+func (b *bench) answers() {
+	b.Helper()
+	if reply, err := b.over(time.Minute, "PING"); reply != "PONG" {
+		b.Errorf("it does not answer: %q, %v", reply, err)
+	}
+}
+
+// state waits until the client's process is in a state, as ps calls it.
+func (b *bench) state(want string) {
+	b.Helper()
+	var out []byte
+	for end := time.Now().Add(time.Minute); time.Now().Before(end); time.Sleep(5 * time.Millisecond) {
+		out, _ = exec.Command("ps", "-o", "stat=", "-p", fmt.Sprint(b.w.members[0].cmd.Process.Pid)).Output()
+		if strings.HasPrefix(string(out), want) {
+			return
+		}
+	}
+	b.Errorf("the client is in state %s, not %s", out, want)
+}

@@ -1,0 +1,319 @@
+//go:build unix
+
+package chaos_test
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/redlatch/redlatch/fence"
+	"github.com/redlatch/redlatch/internal/test/chaos"
+	"github.com/redlatch/redlatch/internal/test/redistest"
+	"github.com/redlatch/redlatch/internal/test/sqltest"
+)
+
+// config is a short run.
+func config(t *testing.T, faults string) chaos.Config {
+	t.Helper()
+	program := redistest.Need(t)
+	families, err := chaos.Choose(faults)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return chaos.Config{
+		Program: program, Path: os.Args[0], Args: []string{os.Args[0], chaos.ClientVerb}, Nodes: servers(5), Clients: 6, Names: 2,
+		For: 12 * time.Second, Seed: 1, Faults: families, Least: 200 * time.Millisecond, Most: time.Second, Fenced: true,
+		Notice: func(text string) { t.Log(text) },
+	}
+}
+
+// servers are n nodes on Redis.
+func servers(n int) []chaos.ServerKind { return slices.Repeat([]chaos.ServerKind{chaos.Redis}, n) }
+
+// mariaDB and postgreSQL are resources for one run.
+func mariaDB(t *testing.T, seed uint64) *chaos.Store {
+	return &chaos.Store{Driver: "mysql", DSN: sqltest.MariaDB(t), Dialect: fence.MySQL, Table: fmt.Sprintf("chaos%d", seed)}
+}
+
+func postgreSQL(t *testing.T, seed uint64) *chaos.Store {
+	return &chaos.Store{Driver: "pgx", DSN: sqltest.PostgreSQL(t), Dialect: fence.PostgreSQL, Table: fmt.Sprintf("chaos%d", seed)}
+}
+
+// running limits how many runs there are at once: each is a dozen processes,
+// and on a machine that is too busy for them no run makes progress.
+var running = make(chan struct{}, min(3, runtime.NumCPU()))
+
+// run executes a run, and logs its result.
+func run(t *testing.T, c chaos.Config) *chaos.Result {
+	t.Helper()
+	running <- struct{}{}
+	defer func() { <-running }()
+	r, err := chaos.Run(context.Background(), c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	v := r.Verdict
+	t.Logf("seed %d, %v: %s; %d acquisitions, %d missed, %d writes, %d reads, %d stale steps refused (%d reads), %d leases lost, %d faults, %d excused",
+		r.Seed, c.For, r.Headline(), v.Acquisitions, v.Missed, v.Writes, v.Reads, v.Refused, v.RefusedReads, v.Lost, v.Faults, len(v.Excused))
+	t.Logf("  %d writers, %d of them downgraded; %d readers, up to %d at once; %d slots, up to %d at once; %d kept; never: %q",
+		v.Writers, v.Downgrades, v.Readers, v.MostReaders, v.Slots, v.MostSlots, v.Kept, r.Never())
+	for _, list := range [][]chaos.Finding{v.Violations, v.Excused} {
+		for _, f := range list[:min(len(list), 10)] {
+			t.Logf("  %s: %s: %s (%s)", f.Rule, f.Name, f.Text, f.Excuse)
+		}
+	}
+	if dir := os.Getenv("REDLATCH_TORTURE_KEEP"); dir != "" {
+		dir = filepath.Join(dir, strings.ReplaceAll(t.Name(), "/", "-"))
+		if err := r.Save(dir); err != nil {
+			t.Error(err)
+		}
+		page, err := os.Create(filepath.Join(dir, "index.html"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer page.Close()
+		if err := r.Page(page); err != nil {
+			t.Error(err)
+		}
+	}
+	return r
+}
+
+// long returns how long each seed is to run, and which seeds; a short time
+// unless make torture asks for more.
+func long(t *testing.T, short time.Duration) (length time.Duration, seeds []uint64) {
+	t.Helper()
+	text := os.Getenv("REDLATCH_TORTURE") // "5x120s": so many seeds for so long; "7:5x120s": from seed 7 on
+	if text == "" {
+		return short, []uint64{1}
+	}
+	first, rest, from := strings.Cut(text, ":")
+	if !from {
+		first, rest = "1", text
+	}
+	seed, err0 := strconv.ParseUint(first, 10, 64)
+	count, each, ok := strings.Cut(rest, "x")
+	n, err1 := strconv.Atoi(count)
+	length, err2 := time.ParseDuration(each)
+	if !ok || err0 != nil || err1 != nil || err2 != nil || n < 1 || length <= 0 {
+		t.Fatalf("REDLATCH_TORTURE is %q: it must be a number of seeds and a time, as 5x120s, or as 7:5x120s from seed 7 on", text)
+	}
+	for i := range n {
+		seeds = append(seeds, seed+uint64(i))
+	}
+	return length, seeds
+}
+
+func TestEveryPromiseHoldsUnderEveryFault(t *testing.T) {
+	length, seeds := long(t, 9*time.Second)
+	if len(seeds) == 1 {
+		t.Parallel()
+	}
+	acquisitions := 0
+	for _, seed := range seeds {
+		t.Run(fmt.Sprintf("seed %d", seed), func(t *testing.T) {
+			c := config(t, "all")
+			c.Seed, c.For, c.Clients, c.Names = seed, length, 8, 4
+			c.Store = mariaDB(t, seed)
+			if seed%2 == 0 {
+				c.Store = postgreSQL(t, seed)
+			}
+			r := run(t, c)
+			acquisitions += r.Verdict.Acquisitions
+			if !r.Verdict.Held() {
+				t.Error("a promise was broken")
+			}
+			if err := r.Enough(); err != nil {
+				t.Error(err)
+			}
+			if struck := r.Struck(); length >= time.Minute && len(struck) < len(r.Ran) {
+				t.Errorf("not every fault struck, only %q", struck)
+			}
+			if pause := longestPause(r); pause > 5*time.Second {
+				t.Errorf("for %v no fault struck", pause)
+			}
+			if os.Geteuid() == 0 && slices.ContainsFunc(r.LeftOut, func(l chaos.Left) bool { return strings.Contains(l.Why, "install") }) {
+				t.Errorf("not every fault was on: %v", r.LeftOut)
+			}
+		})
+	}
+	t.Logf("%d acquisitions in all", acquisitions)
+	if len(seeds) >= 5 && length >= 120*time.Second && acquisitions < 10_000 {
+		t.Error("that is too few to say much: at least 10000 are wanted")
+	}
+}
+
+// TestEveryPromiseHoldsOnAMixedQuorum has one node of each kind, and the faults
+// that databases can have too.
+func TestEveryPromiseHoldsOnAMixedQuorum(t *testing.T) {
+	t.Parallel()
+	c := config(t, "kill,freeze,promote,partition,one-way,swallow,delay,reorder,reset,pause,client-kill")
+	c.Seed, c.For, c.Nodes, c.Names = 1, 9*time.Second, chaos.ServerKinds, 4
+	r := run(t, c)
+	if !r.Verdict.Held() {
+		t.Error("a promise was broken")
+	}
+	if err := r.Enough(); err != nil {
+		t.Error(err)
+	}
+	if !slices.ContainsFunc(r.History.Faults, func(f chaos.Fault) bool { return f.Node > 0 && c.Nodes[f.Node-1] != chaos.Redis }) {
+		t.Error("nothing happened to a database")
+	}
+}
+
+// longestPause is the longest time between the beginnings of two faults. Time
+// in which no client did anything is left out: the machine was stalled.
+func longestPause(r *chaos.Result) (longest time.Duration) {
+	const still = int64(5 * time.Second) // a client asks for no longer than 3 s
+	var moments []int64
+	for _, e := range r.History.Events {
+		moments = append(moments, e.At)
+	}
+	slices.Sort(moments)
+	awake := func(from, to int64) time.Duration {
+		sum, last := to-from, from
+		for _, m := range moments {
+			if m > last && m <= to {
+				if m-last > still {
+					sum -= m - last
+				}
+				last = m
+			}
+		}
+		return time.Duration(sum)
+	}
+	last := r.Began
+	for _, f := range r.History.Faults {
+		if f.From-last > still {
+			longest = max(longest, awake(last, f.From))
+		}
+		last = f.From
+	}
+	return longest
+}
+
+// TestNoLeasesOverlapWithinTheAssumptions excuses nothing.
+func TestNoLeasesOverlapWithinTheAssumptions(t *testing.T) {
+	t.Parallel()
+	c := config(t, "within")
+	c.Seed, c.For = 2, 5*time.Second
+	if r := run(t, c); !r.Verdict.Held() || len(r.Verdict.Excused) > 0 {
+		t.Error("a promise was broken, or excused where nothing excuses it")
+	}
+}
+
+// TestFaultsBeyondTheAssumptionsAreWhatTwoHoldersTake has any number of servers
+// evict at once: there are two holders, the report says why, and the data is
+// not corrupted.
+func TestFaultsBeyondTheAssumptionsAreWhatTwoHoldersTake(t *testing.T) {
+	t.Parallel()
+	c := config(t, "evict")
+	// Of three servers, two must have dropped a lock.
+	c.Nodes, c.For, c.Allowed, c.Least, c.Most = servers(3), 4*time.Second, 100, 10*time.Millisecond, 100*time.Millisecond
+	for range 10 { // on a busy machine few locks are taken in so short a run
+		r := run(t, c)
+		if !r.Verdict.Held() {
+			t.Error("a promise was broken that no fault excuses")
+		}
+		if slices.Contains(rules(r.Verdict.Excused), chaos.Overlap) {
+			return
+		}
+		c.Seed++
+	}
+	t.Error("there were never two holders: the fault does nothing")
+}
+
+// TestWithoutFencingTheSameRunCorruptsTheResource pauses clients past the end
+// of their leases; they write when they continue.
+func TestWithoutFencingTheSameRunCorruptsTheResource(t *testing.T) {
+	c := config(t, "all")
+	c.Clients, c.Fenced, c.For = 8, false, 120*time.Second
+	tries := 1
+	if os.Getenv("REDLATCH_TORTURE") == "" {
+		// Pauses alone, and another run if no pause came between reading and
+		// writing.
+		t.Parallel()
+		c.Faults, _ = chaos.Choose("pause")
+		c.For, c.Least, c.Most, tries = 4*time.Second, 10*time.Millisecond, 100*time.Millisecond, 10
+	}
+	for ; tries > 0; tries-- {
+		r := run(t, c)
+		for _, f := range r.Verdict.Corruption[:min(3, len(r.Verdict.Corruption))] {
+			t.Logf("  %s: %s: %s", f.Rule, f.Name, f.Text)
+		}
+		if !r.Verdict.Held() {
+			t.Error("a promise was broken")
+		}
+		if len(r.Verdict.Corruption) > 0 {
+			return
+		}
+		c.Seed++
+	}
+	t.Error("there is no corruption: the resource does not show what fencing is for")
+}
+
+// TestFailoversMakeTwoHoldersOnlyWithoutTheGuard fails over one Redis server, and
+// a master behind a sentinel.
+func TestFailoversMakeTwoHoldersOnlyWithoutTheGuard(t *testing.T) {
+	t.Run("without", func(t *testing.T) {
+		t.Parallel()
+		c := config(t, "failover")
+		c.Nodes, c.Sabotage, c.For, c.Names = servers(1), chaos.NoGuard, 15*time.Second, 1
+		c.Allowed, c.Least, c.Most = 100, 5*time.Millisecond, 40*time.Millisecond
+		for range 20 { // on a busy machine few locks are taken in so short a run
+			if r := run(t, c); slices.Contains(rules(r.Verdict.Violations), chaos.Overlap) {
+				return
+			}
+			c.Seed++
+		}
+		t.Error("there were never two holders: the fault does nothing")
+	})
+	for _, kind := range []chaos.ServerKind{chaos.Redis, chaos.Sentinel} {
+		t.Run("with, "+string(kind), func(t *testing.T) {
+			t.Parallel()
+			c := config(t, "failover")
+			c.Nodes, c.For, c.Names = []chaos.ServerKind{kind}, 10*time.Second, 2
+			if r := run(t, c); !r.Verdict.Held() || len(r.Verdict.Excused) > 0 {
+				t.Error("a promise was broken")
+			}
+		})
+	}
+}
+
+// TestSabotagedClientsAreFoundOut runs clients that break a rule on purpose.
+func TestSabotagedClientsAreFoundOut(t *testing.T) {
+	for _, c := range []struct {
+		how    chaos.Sabotage
+		faults string
+		names  int
+		want   chaos.Rule
+	}{
+		{chaos.NoValidity, "flush-scripts", 2, chaos.Overlap},
+		{chaos.NoGuard, "flush-data", 2, chaos.Overlap},
+		{chaos.Disguise, "flush-scripts", 1, chaos.Overlap},
+		{chaos.WritesOn, "flush-scripts", 2, chaos.StaleWrite},
+	} {
+		t.Run(string(c.how), func(t *testing.T) {
+			t.Parallel()
+			config := config(t, c.faults)
+			config.Sabotage, config.For, config.Names = c.how, 3*time.Second, c.names
+			config.Allowed = 100 // as many as there are, all at once
+			config.Least, config.Most = 5*time.Millisecond, 40*time.Millisecond
+			for range 10 { // on a busy machine few locks are taken in so short a run
+				if r := run(t, config); slices.Contains(rules(r.Verdict.Violations), c.want) {
+					return
+				}
+				config.Seed++
+			}
+			t.Errorf("the judge finds no %s", c.want)
+		})
+	}
+}

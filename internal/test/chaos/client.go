@@ -1,0 +1,325 @@
+//go:build unix
+
+package chaos
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"os"
+	"sync"
+	"time"
+
+	"github.com/redlatch/redlatch"
+	"github.com/redlatch/redlatch/internal/test/stall"
+)
+
+// ClientVerb is the first argument with which a program must call RunClient.
+const ClientVerb = "__torture-client"
+
+// Sabotage is how a client is broken on purpose, to test whether the judge
+// notices.
+type Sabotage string
+
+// The sabotages.
+const (
+	None       Sabotage = ""
+	NoGuard    Sabotage = "no-guard"    // servers that forgot are trusted at once
+	NoValidity Sabotage = "no-validity" // a lease is used for three times its lifetime
+	Disguise   Sabotage = "disguise"    // a writer asks for the lock as a reader
+	WritesOn   Sabotage = "writes-on"   // a writer that was downgraded writes
+)
+
+// clientConfig is the configuration of a client process, on the first line of
+// its standard input.
+type clientConfig struct {
+	Client   int           `json:"client"`
+	Life     int           `json:"life"`
+	Seed     uint64        `json:"seed"`
+	Nodes    []string      `json:"nodes"`
+	Names    []plan        `json:"names"`
+	Bounds   bounds        `json:"bounds"`
+	Store    Store         `json:"store"`
+	Fenced   bool          `json:"fenced"`
+	WallOff  time.Duration `json:"wall_off"` // the initial error of its wall clock
+	Calm     bool          `json:"calm"`     // there are no faults: every request must succeed
+	Sabotage Sabotage      `json:"sabotage,omitempty"`
+}
+
+// bounds are the cluster parameters: small, so that a quarantine is over soon
+// and the run continues.
+type bounds struct {
+	MaxTTL      time.Duration `json:"max_ttl"`
+	Window      time.Duration `json:"window"`
+	NodeTimeout time.Duration `json:"node_timeout"`
+	Hold        time.Duration `json:"hold"` // how long most leases are held at most
+}
+
+var standardBounds = bounds{MaxTTL: 2 * time.Second, Window: 600 * time.Millisecond, NodeTimeout: 150 * time.Millisecond, Hold: 12 * time.Millisecond}
+
+// oneNodeBounds are for a run with one node. A request that was sent before a
+// failover outlives it, and so do the leases that it would overlap with.
+var oneNodeBounds = bounds{MaxTTL: 3 * time.Second, Window: 600 * time.Millisecond, NodeTimeout: 1500 * time.Millisecond, Hold: 300 * time.Millisecond}
+
+// calmBounds are the defaults of redlatch, for a run without faults.
+var calmBounds = bounds{MaxTTL: 30 * time.Second, Window: 10 * time.Second, Hold: 20 * time.Millisecond}
+
+// quarantine is how long a node that may have forgotten is quarantined.
+func (b bounds) quarantine() time.Duration { return max(b.MaxTTL, 3*b.Window) + b.MaxTTL/15 }
+
+// listName is the name of the membership, which every client reaches by
+// addresses of its own.
+const listName = "torture"
+
+// order is a command to a running client, one a line. The end of its standard
+// input orders it to end.
+type order struct {
+	WallOff time.Duration `json:"wall_off"`
+}
+
+// RunClient is a client process: it takes locks and writes to the resource
+// until its standard input ends, and reports every step on its standard output.
+// It returns the exit code.
+func RunClient(in io.Reader, out, complaints io.Writer) int {
+	lines := bufio.NewScanner(in)
+	var config clientConfig
+	if !lines.Scan() {
+		fmt.Fprintln(complaints, "torture client: there is no configuration")
+		return 2
+	}
+	if err := json.Unmarshal(lines.Bytes(), &config); err != nil {
+		fmt.Fprintln(complaints, "torture client:", err)
+		return 2
+	}
+	c := &client{clientConfig: config, out: out, clock: &wallClock{}, stop: make(chan struct{}),
+		rng: rand.New(rand.NewPCG(config.Seed, uint64(config.Client)<<32|uint64(config.Life)))}
+	c.clock.off.Store(int64(config.WallOff))
+	go func() {
+		defer close(c.stop)
+		for lines.Scan() {
+			var o order
+			if json.Unmarshal(lines.Bytes(), &o) == nil {
+				c.clock.off.Store(int64(o.WallOff))
+			}
+		}
+	}()
+	if err := c.run(); err != nil {
+		fmt.Fprintf(complaints, "torture client %d: %v\n", c.Client, err)
+		return 1
+	}
+	return 0
+}
+
+type client struct {
+	clientConfig
+	rng   *rand.Rand
+	clock *wallClock
+	stop  chan struct{}
+	locks *redlatch.Client
+	store *resource
+	seq   int
+
+	forgotten []*held // leases that were never released
+
+	mu  sync.Mutex
+	out io.Writer
+}
+
+// tell writes an event in one call, so that a process that is killed leaves
+// whole lines. A client whose reader is gone ends.
+func (c *client) tell(e Event) {
+	e.Client, e.Life = c.Client, c.Life
+	if e.At == 0 {
+		e.At = now()
+	}
+	line, err := json.Marshal(e)
+	if err != nil {
+		panic(err) // an Event can always be written
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if _, err := c.out.Write(append(line, '\n')); err != nil {
+		os.Exit(1)
+	}
+}
+
+func (c *client) run() error {
+	var err error
+	if c.store, err = c.Store.open(c.Fenced); err != nil {
+		return err
+	}
+	defer c.store.db.Close()
+	stall.Watch()
+	nodes, err := openNodes(c.Nodes)
+	if err != nil {
+		return err
+	}
+	opts := redlatch.Options{
+		Label: fmt.Sprintf("torture-%d.%d", c.Client, c.Life), MaxTTL: c.Bounds.MaxTTL, TokenWindow: c.Bounds.Window,
+		NodeTimeout: c.Bounds.NodeTimeout, Guard: redlatch.GuardOn, NodeList: listName, Clock: c.clock,
+	}
+	if c.Sabotage == NoGuard {
+		opts.Guard = redlatch.GuardOff
+	}
+	if c.locks, err = redlatch.New(nodes, &opts); err != nil {
+		return err
+	}
+	defer c.locks.Close()
+	c.tell(Event{Kind: Ready})
+	for !c.stopped() {
+		c.seq++
+		if p := c.draw(); c.Calm {
+			c.take(p, &attempt{ask: c.locks.Lock, work: work{hold: c.Bounds.Hold}, release: true})
+		} else {
+			c.take(p, c.attempt(p))
+		}
+	}
+	// Close releases what is still held; report that before it happens.
+	for _, h := range c.forgotten {
+		if h.lease.Remaining() > 0 {
+			c.tell(h.event(Release))
+		}
+	}
+	if err := c.locks.Close(); err != nil {
+		return err
+	}
+	c.tell(Event{Kind: Done})
+	return nil
+}
+
+func (c *client) stopped() bool {
+	select {
+	case <-c.stop:
+		return true
+	default:
+		return false
+	}
+}
+
+// between draws a time.
+func (c *client) between(least, most time.Duration) time.Duration {
+	return least + time.Duration(c.rng.Int64N(int64(most-least)+1))
+}
+
+// draw draws a name.
+func (c *client) draw() plan {
+	sum := 0
+	for _, p := range c.Names {
+		sum += p.Often
+	}
+	n := c.rng.IntN(sum)
+	for _, p := range c.Names {
+		if n -= p.Often; n < 0 {
+			return p
+		}
+	}
+	panic("not reached")
+}
+
+// mode draws what to ask for.
+func (c *client) mode(p plan) Share {
+	switch n := c.rng.IntN(100); {
+	case n < p.Readers:
+		return Share{Mode: Reader}
+	case n < p.Readers+p.Slotted:
+		return Share{Mode: Slot, Slots: slots}
+	}
+	return Share{}
+}
+
+// attempt is one request for a lock, and what is done with it.
+type attempt struct {
+	ask     func(context.Context, string, *redlatch.LockOptions) (*redlatch.Lease, error)
+	opts    redlatch.LockOptions
+	share   Share
+	limit   time.Duration // for the request; 0 for none
+	work    work
+	release bool
+}
+
+// attempt draws one.
+func (c *client) attempt(p plan) *attempt {
+	longest := c.Bounds.MaxTTL / 2
+	if c.rng.IntN(5) == 0 {
+		longest = c.Bounds.MaxTTL
+	}
+	opts := redlatch.LockOptions{TTL: c.between(c.Bounds.MaxTTL/6, longest), NoKeepAlive: c.rng.IntN(2) == 0 || c.Sabotage == NoValidity}
+	share := c.mode(p)
+	opts.Shared = share.Mode == Reader || c.Sabotage == Disguise && share.Mode == Writer
+	opts.Slots = share.Slots
+	if c.rng.IntN(50) == 0 {
+		opts.Keep = c.between(c.Bounds.MaxTTL/20, c.Bounds.MaxTTL/4)
+	}
+	hold := c.between(0, c.Bounds.Hold)
+	if share.Mode != Writer {
+		hold *= 3 // so that there are others beside it
+	}
+	if c.rng.IntN(30) == 0 {
+		hold = c.between(0, 3*opts.TTL/2) // past its end, if there is no keep-alive
+	}
+	work := work{hold: hold, extend: c.rng.IntN(4) == 0, downgrade: share.Mode == Writer && c.rng.IntN(100) < p.Downgrades && c.Sabotage != Disguise}
+	a := &attempt{ask: c.locks.Lock, opts: opts, share: share, work: work, release: c.rng.IntN(80) > 0}
+	if c.rng.IntN(8) == 0 {
+		a.ask = c.locks.TryLock
+	}
+	a.limit = c.between(100*time.Millisecond, 3*time.Second)
+	return a
+}
+
+// take asks for a lock once, and uses it.
+func (c *client) take(p plan, a *attempt) {
+	ctx, began := context.Background(), time.Now()
+	if a.limit > 0 {
+		var cancel func()
+		ctx, cancel = context.WithTimeout(ctx, a.limit)
+		defer cancel()
+	}
+	opts, share, work, release := a.opts, a.share, a.work, a.release
+	c.tell(Event{Kind: Ask, Seq: c.seq, Name: p.Name, Share: share})
+	lease, err := a.ask(ctx, p.Name, &opts)
+	if err != nil {
+		c.tell(failed(Event{Kind: Missed, Seq: c.seq, Name: p.Name, Share: share}, err, began))
+		if !errors.Is(err, redlatch.ErrHeld) && !errors.Is(err, context.DeadlineExceeded) {
+			c.sleep(c.between(10*time.Millisecond, 100*time.Millisecond)) // no quorum: there will be none at once
+		}
+		return
+	}
+	share.Slot = lease.Slot()
+	h := &held{client: c, lease: lease, seq: c.seq, share: share, began: time.Now()}
+	got := h.event(Got)
+	got.At, got.Deadline, got.Keep = now(), h.deadline(), int64(opts.Keep)
+	if c.Sabotage == NoValidity {
+		got.Deadline = got.At + 3*int64(opts.TTL)
+		work.hold = 3 * opts.TTL
+		work.extend, work.downgrade, release = false, false, false
+	} else {
+		defer context.AfterFunc(lease.Context(), h.ended)()
+	}
+	c.tell(got)
+	h.use(p, work)
+	if !release && opts.NoKeepAlive {
+		// Like a client that has forgotten it: the lock expires by itself.
+		c.forgotten = append(c.forgotten, h)
+		return
+	}
+	h.release()
+}
+
+// failed is an event with its error, and the longest stall of the machine since
+// then.
+func failed(e Event, err error, since time.Time) Event {
+	e.Err, e.Stall = err.Error(), int64(stall.Longest(since))
+	return e
+}
+
+// sleep sleeps, but not much longer than the client is to run.
+func (c *client) sleep(d time.Duration) {
+	select {
+	case <-time.After(d):
+	case <-c.stop:
+	}
+}

@@ -1,0 +1,87 @@
+//go:build unix
+
+package chaos
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"time"
+)
+
+// Family is a kind of fault.
+type Family struct {
+	Name   string
+	About  string // what it does, in a few words
+	Beyond bool   // it breaks an assumption of docs/guarantees.md
+	need   need
+	kinds  []ServerKind                                            // the servers that it can hit; nil for all
+	plan   func(w *world, rng *rand.Rand, on []ServerKind) *strike // on is kinds. It returns nil if there is no target now
+}
+
+// redisAlone are the kinds of a fault that only a Redis server can have.
+var redisAlone = []ServerKind{Redis}
+
+// need is what a family requires.
+type need uint8
+
+const (
+	nothing need = iota
+	clocks       // servers' clocks that can be moved
+	filters      // a packet filter
+)
+
+// Families are all kinds of faults.
+func Families() []Family {
+	return slices.Concat(serverFaults(), memoryFaults(), clockFaults(), networkFaults(), clientFaults())
+}
+
+// strike is a fault that is about to be injected. It owns its target until it
+// is healed.
+type strike struct {
+	family Family
+	node   *node
+	member *member // of the clients
+	detail string
+	lasts  time.Duration // between apply and heal
+	sits   time.Duration // how long the node does not grant after the healing
+
+	apply func(f *Fault) error
+	heal  func(f *Fault) error // nil if there is nothing to heal
+}
+
+// Choose returns the families that a list names: all, within, beyond, none, or
+// names separated by commas.
+func Choose(list string) ([]Family, error) {
+	var chosen []Family
+	if list == "none" {
+		return nil, nil
+	}
+	families := Families()
+	for word := range strings.SplitSeq(list, ",") {
+		word = strings.TrimSpace(word)
+		found := false
+		for _, f := range families {
+			if word == f.Name || word == "all" || word == "within" && !f.Beyond || word == "beyond" && f.Beyond {
+				found = true
+				if !slices.ContainsFunc(chosen, func(c Family) bool { return c.Name == f.Name }) {
+					chosen = append(chosen, f)
+				}
+			}
+		}
+		if !found {
+			var names []string
+			for _, f := range families {
+				names = append(names, f.Name)
+			}
+			return nil, fmt.Errorf("the fault %q is unknown: it must be all, within, beyond, none, or one of %s", word, strings.Join(names, ", "))
+		}
+	}
+	return chosen, nil
+}
+
+// between draws a time.
+func between(rng *rand.Rand, least, most time.Duration) time.Duration {
+	return least + time.Duration(rng.Int64N(int64(most-least)+1))
+}

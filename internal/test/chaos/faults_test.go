@@ -1,0 +1,333 @@
+//go:build unix
+
+package chaos
+
+import (
+	"bufio"
+	"io"
+	"math/rand/v2"
+	"net"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+)
+
+// A fault that does nothing would make every lock pass. So each test checks
+// that a fault does what it says, and that healing undoes it.
+
+// effect checks the state before a fault, while it lasts, and after it was healed.
+type effect struct {
+	before, during, after func(b *bench, f *Fault)
+}
+
+// promotion is what promote and failover have in common.
+var promotion = effect{
+	before: func(b *bench, _ *Fault) {
+		b.ask("SET", "k", "v")
+		old := b.n.at()
+		b.Cleanup(old.Kill)
+		begun := make(chan bool)
+		go func() {
+			for n := int64(1); ; n++ { // until the server is gone
+				if _, err := old.Ask("SET", "last", strconv.FormatInt(n, 10)); err != nil {
+					return
+				}
+				if b.written.Swap(n) == 0 {
+					close(begun)
+				}
+			}
+		}()
+		<-begun
+	},
+	after: func(b *bench, _ *Fault) {
+		b.has("k")
+		if last, written := b.ask("GET", "last"), b.written.Load(); last == strconv.FormatInt(written, 10) {
+			b.Errorf("all %d writes are there: it lacks none", written)
+		}
+		if role := b.ask("ROLE"); !strings.HasPrefix(role, "master") {
+			b.Errorf("the replica is a %s", role)
+		}
+		if _, err := b.over(time.Minute, "GET", "k"); err != nil {
+			b.Errorf("the client's way does not lead there: %v", err)
+		}
+	},
+}
+
+// effects check, for each family, the state before the fault, while it lasts,
+// and after it was healed. The fault is what the nemesis would record.
+var effects = map[string]effect{
+	"kill": {
+		before: func(b *bench, _ *Fault) { b.ask("SET", "k", "v") },
+		during: func(b *bench, _ *Fault) {
+			if b.n.at().Pid() != 0 {
+				b.Error("the server still runs")
+			}
+		},
+		after: func(b *bench, _ *Fault) { b.has("k") },
+	},
+	"empty": {
+		before: func(b *bench, _ *Fault) { b.ask("SET", "k", "v") },
+		after:  func(b *bench, _ *Fault) { b.lacks("k") },
+	},
+	"stale-rdb": {
+		before: func(b *bench, _ *Fault) { b.ask("SET", "k", "v") },
+		during: func(b *bench, _ *Fault) { b.ask("SET", "last", "v") },
+		after: func(b *bench, _ *Fault) {
+			b.has("k")
+			b.lacks("last")
+		},
+	},
+	"cut-aof": {
+		before: func(b *bench, _ *Fault) {
+			b.ask("SET", "k", strings.Repeat("x", 30_000))
+			b.ask("SET", "padding", strings.Repeat("x", 30_000))
+			b.ask("SET", "last", "v")
+		},
+		after: func(b *bench, _ *Fault) {
+			b.has("k")
+			b.lacks("last")
+		},
+	},
+	"freeze": {
+		during: func(b *bench, _ *Fault) { b.silent() },
+		after:  func(b *bench, _ *Fault) { b.ask("PING") },
+	},
+	"promote": promotion,
+	"failover": {
+		before: promotion.before,
+		after: func(b *bench, f *Fault) {
+			promotion.after(b, f)
+			b.state("S") // it was stopped, and goes on
+		},
+	},
+	"flush-data": {
+		before: func(b *bench, _ *Fault) { b.ask("SET", "k", "v") },
+		after:  func(b *bench, _ *Fault) { b.lacks("k") },
+	},
+	"flush-scripts": {
+		before: func(b *bench, _ *Fault) { b.ask("SCRIPT", "LOAD", "return 1") },
+		after: func(b *bench, _ *Fault) {
+			if b.ask("SCRIPT", "EXISTS", "e0e1f9fabfc9d4800c877a703b823ac0578ff8db") != "0" {
+				b.Error("the script is still there")
+			}
+		},
+	},
+	"full": {
+		before: func(b *bench, _ *Fault) { b.ask("SET", "lock", "v", "PX", "600000") },
+		during: func(b *bench, _ *Fault) {
+			if _, err := b.n.at().Ask("SET", "k", "v"); err == nil || !strings.HasPrefix(err.Error(), "OOM") {
+				b.Errorf("it takes a write: %v", err)
+			}
+			b.has("lock")
+		},
+		after: func(b *bench, _ *Fault) { b.ask("SET", "k", "v") },
+	},
+	"evict": {
+		before: func(b *bench, _ *Fault) {
+			for i := range 20 {
+				b.ask("SET", "lock"+strconv.Itoa(i), "v", "PX", "600000")
+			}
+		},
+		during: func(b *bench, _ *Fault) {
+			// What a closed connection occupied is free again, so a few writes
+			// may fit.
+			for i := range 200 {
+				b.n.at().Ask("SET", ballast+"more"+strconv.Itoa(i), strings.Repeat("x", 1<<10)) // which it may refuse
+				if n, err := infoNumber(b.n.at(), "stats", "evicted_keys"); n > 0 && err == nil {
+					return
+				}
+			}
+		},
+		after: func(b *bench, f *Fault) {
+			if n, err := infoNumber(b.n.at(), "stats", "evicted_keys"); n == 0 || err != nil {
+				b.Errorf("it evicted %d keys, %v", n, err)
+			}
+			if len(f.Breaks) != 1 || !f.Forgets {
+				b.Errorf("it is not noted: %+v", f)
+			}
+			b.ask("SET", "k", "v")
+		},
+	},
+	"clock-jump": {
+		during: func(b *bench, f *Fault) {
+			if off := b.n.clock.Off(); off.Abs() < 100*time.Millisecond || (off > 0) != (len(f.Breaks) == 1) {
+				b.Errorf("the clock is off by %v, and %d breaks are noted", off, len(f.Breaks))
+			}
+		},
+		after: func(b *bench, f *Fault) {
+			if off := b.n.clock.Off(); off != 0 || len(f.Breaks) != 1 {
+				b.Errorf("the clock is off by %v, and %d breaks are noted: of there and back, one is forward", off, len(f.Breaks))
+			}
+		},
+	},
+	"clock-drift": {
+		during: func(b *bench, _ *Fault) {
+			for first := b.n.clock.Off(); b.n.clock.Off() == first; {
+				time.Sleep(time.Millisecond)
+			}
+		},
+		after: func(b *bench, f *Fault) {
+			first := b.n.clock.Off()
+			time.Sleep(20 * time.Millisecond)
+			if b.n.clock.Off() != first || len(f.Breaks) > 0 {
+				b.Error("the clock drifts on, or has jumped")
+			}
+		},
+	},
+	"client-clock": {after: func(b *bench, _ *Fault) {
+		if off := b.w.members[0].config.WallOff; off == 0 {
+			b.Error("the client's clock is right")
+		}
+	}},
+	"partition": {
+		during: func(b *bench, _ *Fault) {
+			b.ask("SET", "k", "0")
+			if _, err := b.over(awhile, "INCR", "k"); !timesOut(err) || b.ask("GET", "k") != "0" {
+				b.Errorf("it is not cut off: %v, %s", err, b.ask("GET", "k"))
+			}
+		},
+		after: func(b *bench, _ *Fault) { b.answers() },
+	},
+	"one-way": {
+		during: func(b *bench, _ *Fault) {
+			b.ask("SET", "k", "0")
+			if _, err := b.over(awhile, "INCR", "k"); !timesOut(err) || b.ask("GET", "k") != "0" {
+				b.Errorf("a request arrives: %v, %s", err, b.ask("GET", "k"))
+			}
+		},
+		after: func(b *bench, _ *Fault) { b.answers() },
+	},
+	"swallow": {
+		during: func(b *bench, _ *Fault) {
+			b.ask("SET", "k", "0")
+			if _, err := b.over(awhile, "INCR", "k"); !timesOut(err) || b.ask("GET", "k") != "1" {
+				b.Errorf("a request does not arrive, or a reply does: %v, %s", err, b.ask("GET", "k"))
+			}
+		},
+		after: func(b *bench, _ *Fault) { b.answers() },
+	},
+	"delay": {
+		during: func(b *bench, _ *Fault) {
+			begin := time.Now()
+			if _, err := b.over(time.Minute, "PING"); err != nil || time.Since(begin) < time.Millisecond {
+				b.Errorf("after %v: %v", time.Since(begin), err)
+			}
+		},
+		after: func(b *bench, _ *Fault) { b.answers() },
+	},
+	"reorder": {
+		during: func(b *bench, _ *Fault) { b.answers() },
+		after:  func(b *bench, _ *Fault) { b.answers() },
+	},
+	"reset": {
+		before: func(b *bench, _ *Fault) {
+			c, err := net.Dial("tcp", b.n.links[0].Addr())
+			if err != nil {
+				b.Fatal(err)
+			}
+			b.Cleanup(func() { c.Close() })
+			io.WriteString(c, "PING\r\n")
+			bufio.NewReader(c).ReadString('\n')
+			broken := make(chan error, 1)
+			go func() {
+				_, err := c.Read(make([]byte, 1))
+				broken <- err
+			}()
+			b.Cleanup(func() {
+				select {
+				case <-broken:
+				case <-time.After(time.Minute):
+					b.Error("the connection still stands")
+				}
+			})
+		},
+		after: func(b *bench, _ *Fault) { b.answers() },
+	},
+	"filter": {
+		during: func(b *bench, _ *Fault) {
+			if _, err := b.over(awhile, "PING"); err == nil {
+				b.Error("packets pass")
+			}
+			b.ask("PING") // only the network is cut
+		},
+		after: func(b *bench, _ *Fault) { b.answers() },
+	},
+	"pause": {
+		during: func(b *bench, _ *Fault) { b.state("T") },
+		after:  func(b *bench, _ *Fault) { b.state("S") },
+	},
+	"client-kill": {
+		during: func(b *bench, _ *Fault) {
+			if b.w.members[0].cmd != nil {
+				b.Error("the client still runs")
+			}
+		},
+		after: func(b *bench, _ *Fault) {
+			b.state("S")
+			if life := b.w.members[0].config.Life; life != 2 {
+				b.Errorf("the client is in its life %d", life)
+			}
+		},
+	},
+}
+
+func TestEveryFaultDoesWhatItSaysAndIsHealed(t *testing.T) {
+	for _, family := range Families() {
+		t.Run(family.Name, func(t *testing.T) {
+			t.Parallel()
+			effect, ok := effects[family.Name]
+			if !ok {
+				t.Fatal("nothing is known of its effect")
+			}
+			b := newBench(t, family, Redis)
+			s := family.plan(b.w, rand.New(rand.NewPCG(1, 1)), family.kinds)
+			if s == nil {
+				t.Fatal("it finds nothing to strike")
+			}
+			f := &Fault{Span: Span{From: now()}}
+			step := func(what string, does func(*bench, *Fault), then func(*Fault) error) {
+				if does != nil {
+					does(b, f)
+				}
+				if then != nil {
+					if err := then(f); err != nil {
+						t.Fatalf("%s: %v", what, err)
+					}
+				}
+			}
+			step("apply", effect.before, s.apply)
+			step("heal", effect.during, s.heal)
+			step("", effect.after, nil)
+		})
+	}
+}
+
+func TestFaultsThatAreChosenByNameAreThose(t *testing.T) {
+	names := func(list string) (all []string) {
+		families, err := Choose(list)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, f := range families {
+			all = append(all, f.Name)
+		}
+		return all
+	}
+	if all := names("all"); len(all) != len(effects) {
+		t.Errorf("all are %q", all)
+	}
+	if beyond := names("beyond"); !slices.Equal(beyond, []string{"evict", "clock-jump"}) {
+		t.Errorf("beyond are %q", beyond)
+	}
+	if within := names("within"); len(within)+2 != len(effects) || slices.Contains(within, "evict") {
+		t.Errorf("within are %q", within)
+	}
+	if none := names("none"); len(none) != 0 {
+		t.Errorf("none are %q", none)
+	}
+	if some := names("kill, pause,kill"); !slices.Equal(some, []string{"kill", "pause"}) {
+		t.Errorf("those named are %q", some)
+	}
+}

@@ -1,0 +1,148 @@
+//go:build unix
+
+package chaos
+
+import (
+	"cmp"
+	"slices"
+)
+
+// History is the record of a run: the input of the judge.
+type History struct {
+	Events   []Event          `json:"events"`
+	Faults   []Fault          `json:"faults"`
+	Rows     []Row            `json:"rows"`
+	Counters map[string]int64 `json:"counters"`
+	Fenced   bool             `json:"fenced"`
+	Calm     bool             `json:"calm,omitempty"` // it was to have no faults
+
+	Clients int              `json:"clients"`
+	Names   int              `json:"names"`
+	Healed  int64            `json:"healed"` // when the last fault was
+	Live    []int            `json:"live"`   // the clients that got a lock after that
+	Left    map[int][]string `json:"left"`   // by node: locks that were there after their TTL
+}
+
+// Lease is a lock that a client was granted, assembled from its events.
+type Lease struct {
+	Name     string
+	Client   int
+	Life     int
+	Seq      int
+	Share          // as it was given
+	Down     int64 // when it became a reader's; 0 if it did not
+	Settled  int64 // when that was confirmed; 0 if it was not
+	Token    uint64
+	Asked    int64
+	Got      int64
+	Until    int64 // the client used it until then at most
+	Deadline int64 // as last known
+	Released bool  // Until is when it was given up, and the release was confirmed
+	Freed    int64 // when that was confirmed
+	Kept     int64 // the lock stays taken until then at least, released or not; 0 for none
+	Extended []Span
+	Refused  []int64 // when the resource refused it
+}
+
+// taken is until when the lease must exclude others.
+func (l *Lease) taken() int64 { return max(l.Until, l.Kept) }
+
+// at is what the lease has of the lock at a moment of its life.
+func (l *Lease) at(moment int64) Share {
+	if l.Down > 0 && l.Down <= moment {
+		return Share{Mode: Reader}
+	}
+	return l.Share
+}
+
+// leases assembles the leases of a history, by name, in the order in which they
+// were granted.
+func (h *History) leases() map[string][]*Lease {
+	open, asked, began := map[attemptID]*Lease{}, map[attemptID]int64{}, map[attemptID]int64{}
+	byName := map[string][]*Lease{}
+	for _, e := range h.Events {
+		id := e.attempt()
+		l := open[id]
+		if e.Kind == Ask {
+			asked[id] = e.At
+			continue
+		}
+		if e.Kind == Got {
+			l = &Lease{Name: e.Name, Client: e.Client, Life: e.Life, Seq: e.Seq, Share: e.Share, Token: e.Token, Asked: asked[id], Got: e.At, Until: -1}
+			if e.Keep > 0 {
+				// It counts from some moment between the two, on clocks that may
+				// be 1 % too fast.
+				l.Kept = asked[id] + e.Keep - e.Keep/100
+			}
+			open[id] = l
+			byName[e.Name] = append(byName[e.Name], l)
+		}
+		if l == nil {
+			continue
+		}
+		if e.Deadline > 0 {
+			l.Deadline = max(l.Deadline, e.Deadline)
+		}
+		switch e.Kind {
+		case Extend:
+			began[id] = e.At
+		case Extended:
+			if e.Err == "" {
+				l.Extended = append(l.Extended, Span{began[id], e.At})
+			}
+		case Downgrade:
+			l.Down = e.At
+		case Downgraded:
+			if e.Err == "" {
+				l.Settled = e.At
+			}
+		case Release, Lost:
+			if l.Until < 0 || e.At < l.Until {
+				l.Until = e.At
+			}
+		case Released:
+			if e.Err == "" {
+				l.Released, l.Freed = true, e.At
+			}
+		case Refused:
+			l.Refused = append(l.Refused, e.At)
+		}
+	}
+	for _, leases := range byName {
+		for _, l := range leases {
+			if l.Until < 0 || l.Deadline < l.Until {
+				l.Until = l.Deadline
+			}
+		}
+		slices.SortStableFunc(leases, func(a, b *Lease) int { return cmp.Compare(a.Got, b.Got) })
+	}
+	return byName
+}
+
+// breakIn returns the first stretch between two moments in which an assumption
+// was broken, and the fault that did so; nil if there is none.
+func (h *History) breakIn(from, to int64) (*Fault, Span) {
+	var first *Fault
+	var when Span
+	for i := range h.Faults {
+		for _, b := range h.Faults[i].Breaks {
+			if b.meets(from, to) && (first == nil || b.From < when.From) {
+				first, when = &h.Faults[i], b
+			}
+		}
+	}
+	return first, when
+}
+
+// forgottenIn returns a fault between two moments by which tokens may have been
+// forgotten: an eviction, or, if a clock that was moved may have ended a
+// quarantine early, the two together.
+func (h *History) forgottenIn(from, to int64) *Fault {
+	for i := range h.Faults {
+		if f := &h.Faults[i]; f.Forgets && f.meets(from, to) {
+			return f
+		}
+	}
+	f, _ := h.breakIn(from, to)
+	return f
+}

@@ -1,0 +1,401 @@
+//go:build unix
+
+package chaos
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"time"
+)
+
+// Rule is a rule that a history must keep.
+type Rule string
+
+// The rules, as the package comment numbers them.
+const (
+	Overlap    Rule = "overlap"
+	Keep       Rule = "keep"
+	TokenOrder Rule = "token order"
+	StaleWrite Rule = "stale write"
+	LostUpdate Rule = "lost update"
+	StaleRead  Rule = "stale read"
+	Refusal    Rule = "refusal"
+	Ghost      Rule = "ghost"
+	Liveness   Rule = "liveness"
+	Order      Rule = "linearizability"
+	Creation   Rule = "extension"
+	Calm       Rule = "calm"
+)
+
+// Finding is a violation of a rule.
+type Finding struct {
+	Rule   Rule   `json:"rule"`
+	Name   string `json:"name,omitempty"`
+	At     int64  `json:"at,omitempty"`
+	Text   string `json:"text"`
+	Excuse string `json:"excuse,omitempty"` // the fault beyond the assumptions that explains it
+}
+
+// Verdict is the judgement of a history.
+type Verdict struct {
+	Violations []Finding `json:"violations"` // nothing excuses them
+	Excused    []Finding `json:"excused"`    // a fault beyond the assumptions does
+	// Corruption is the damage to a resource that was not fenced: no violation
+	// of a lock's promises, and the reason for fencing.
+	Corruption []Finding `json:"corruption"`
+
+	Acquisitions int `json:"acquisitions"`
+	Missed       int `json:"missed"`
+	Writes       int `json:"writes"`
+	Reads        int `json:"reads"`         // by readers
+	Refused      int `json:"refused"`       // stale steps that the resource refused
+	RefusedReads int `json:"refused_reads"` // those of them that were readers'
+	Lost         int `json:"lost"`          // leases that ended before they were released
+	Faults       int `json:"faults"`
+
+	Writers     int `json:"writers"` // of the acquisitions
+	Readers     int `json:"readers"`
+	Slots       int `json:"slots"`
+	Downgrades  int `json:"downgrades"`   // writers that became readers
+	MostReaders int `json:"most_readers"` // at the same moment
+	MostSlots   int `json:"most_slots"`
+	Kept        int `json:"kept"` // locks that stayed taken after their leases ended
+
+	Median time.Duration `json:"median"` // of the times that clients waited for a lock
+	P99    time.Duration `json:"p99"`
+}
+
+// Held reports whether all promises were kept.
+func (v *Verdict) Held() bool { return len(v.Violations) == 0 }
+
+// Judge checks a history against all rules.
+func Judge(h *History) *Verdict {
+	v := &Verdict{Faults: len(h.Faults), Violations: []Finding{}, Excused: []Finding{}, Corruption: []Finding{}}
+	for _, e := range h.Events {
+		switch e.Kind {
+		case Got:
+			v.Acquisitions++
+			if e.Keep > 0 {
+				v.Kept++
+			}
+			switch e.Mode {
+			case Reader:
+				v.Readers++
+			case Slot:
+				v.Slots++
+			default:
+				v.Writers++
+			}
+		case Downgraded:
+			if e.Err == "" {
+				v.Downgrades++
+			}
+		case Missed:
+			v.Missed++
+		case Read:
+			if e.Step == Look {
+				v.Reads++
+			}
+		case Refused:
+			v.Refused++
+			if e.Step == Look {
+				v.RefusedReads++
+			}
+		case Lost:
+			v.Lost++
+		}
+	}
+	byName := h.leases()
+	for _, name := range sortedNames(byName) {
+		v.overlaps(h, byName[name])
+		v.tokens(h, byName[name])
+		v.extensions(h, byName[name])
+		v.refusals(h, byName[name])
+		v.linear(h, byName[name])
+	}
+	v.resource(h)
+	v.ghosts(h)
+	v.liveness(h)
+	v.calm(h)
+	v.waits(byName)
+	return v
+}
+
+func sortedNames[V any](m map[string]V) []string {
+	var names []string
+	for name := range m {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	return names
+}
+
+// find records a violation, with its excuse if there is one.
+func (v *Verdict) find(f Finding, excuse *Fault) {
+	if excuse == nil {
+		v.Violations = append(v.Violations, f)
+		return
+	}
+	f.Excuse = fmt.Sprintf("%s on %s: %s", excuse.Family, excuse.where(), excuse.Detail)
+	v.Excused = append(v.Excused, f)
+}
+
+func (l *Lease) String() string {
+	what := fmt.Sprintf("token %d", l.Token)
+	if l.Mode != Writer {
+		what = l.Text() + ", " + what
+	}
+	return fmt.Sprintf("client %d.%d's lease %d (%s)", l.Client, l.Life, l.Seq, what)
+}
+
+// overlaps finds leases that were valid at the same time and must not be: a
+// writer beside any other, a reader beside a slot, a slot twice, more slots than
+// there are. It counts those that may be. A lock that is kept excludes others
+// after the end of its lease, too.
+func (v *Verdict) overlaps(h *History, leases []*Lease) {
+	var taken []*Lease
+	for _, b := range leases {
+		if b.Mode == Slot && (b.Slot < 0 || b.Slot >= b.Slots) {
+			v.find(Finding{Rule: Overlap, Name: b.Name, At: b.Got, Text: fmt.Sprintf("%s has a slot that there is not", b)}, nil)
+		}
+		taken = slices.DeleteFunc(taken, func(a *Lease) bool { return a.taken() <= b.Got })
+		if b.taken() <= b.Got {
+			continue
+		}
+		var now together
+		asked := b.Asked
+		for _, a := range taken {
+			if a.Until > b.Got {
+				now.add(a.at(b.Got))
+				asked = min(asked, a.Asked)
+			}
+			if !a.at(b.Got).conflicts(b.Share) {
+				continue
+			}
+			if a.Until <= b.Got {
+				excuse, _ := h.breakIn(a.Asked, b.Got)
+				v.find(Finding{Rule: Keep, Name: a.Name, At: b.Got,
+					Text: fmt.Sprintf("%s was given while the lock was kept for %s, for another %v", b, a, time.Duration(a.Kept-b.Got))}, excuse)
+				continue
+			}
+			if b.Until <= b.Got {
+				continue // it was never valid
+			}
+			end := min(a.Until, b.Until)
+			if a.Down > b.Got && b.Mode == Reader {
+				end = min(end, a.Down)
+			}
+			if b.Down > 0 && a.at(b.Got).Mode == Reader {
+				end = min(end, b.Down)
+			}
+			// The fault that removed a's lock, or ended the quarantine of a
+			// node that had forgotten it, came while a's lease was valid and
+			// before b had the lock.
+			excuse, _ := h.breakIn(a.Asked, b.Got)
+			v.find(Finding{Rule: Overlap, Name: a.Name, At: b.Got,
+				Text: fmt.Sprintf("%s and %s were both valid for %v", a, b, time.Duration(end-b.Got))}, excuse)
+		}
+		taken = append(taken, b)
+		if b.Until <= b.Got {
+			continue
+		}
+		now.add(b.Share)
+		if b.Mode == Slot && now.slots > b.Slots {
+			excuse, _ := h.breakIn(asked, b.Got)
+			v.find(Finding{Rule: Overlap, Name: b.Name, At: b.Got,
+				Text: fmt.Sprintf("with %s there were %d holders of %d slots", b, now.slots, b.Slots)}, excuse)
+		}
+		v.MostReaders, v.MostSlots = max(v.MostReaders, now.readers), max(v.MostSlots, now.slots)
+	}
+}
+
+// tokens finds leases whose token is not above that of a lease which was
+// acquired before they were asked for. Readers have no order among themselves.
+func (v *Verdict) tokens(h *History, leases []*Lease) {
+	highest, writers := make([]uint64, len(leases)+1), make([]uint64, len(leases)+1) // of the first i, by when they were acquired
+	for i, l := range leases {
+		highest[i+1], writers[i+1] = max(highest[i], l.Token), writers[i]
+		if l.Mode != Reader {
+			writers[i+1] = max(writers[i], l.Token)
+		}
+	}
+	for _, b := range leases {
+		before, _ := slices.BinarySearchFunc(leases, b.Asked, func(l *Lease, t int64) int { return cmp.Compare(l.Got, t) })
+		if b.Mode == Reader && writers[before] < b.Token || highest[before] < b.Token {
+			continue
+		}
+		for _, a := range leases[:before] {
+			if a.Token >= b.Token && (a.Mode != Reader || b.Mode != Reader) {
+				v.find(Finding{Rule: TokenOrder, Name: b.Name, At: b.Got,
+					Text: fmt.Sprintf("%s was asked for after %s was acquired, and its token is not above it", b, a)}, h.forgottenIn(a.Asked, b.Got))
+			}
+		}
+	}
+}
+
+// extensions finds those that were confirmed though another lease, beside which
+// there is no room, had been granted in the meantime: the extension must have
+// created the lock again.
+func (v *Verdict) extensions(h *History, leases []*Lease) {
+	for i, a := range leases {
+		for _, x := range a.Extended {
+			for _, b := range leases[i+1:] {
+				if b.Got >= x.From {
+					break // and so do all after it
+				}
+				if !a.at(x.From).conflicts(b.Share) {
+					continue
+				}
+				excuse, _ := h.breakIn(a.Asked, x.To)
+				v.find(Finding{Rule: Creation, Name: a.Name, At: x.To, Text: fmt.Sprintf("%s was extended after %s was given", a, b)}, excuse)
+				break
+			}
+		}
+	}
+}
+
+// refusals finds leases that the resource refused while they were valid.
+func (v *Verdict) refusals(h *History, leases []*Lease) {
+	if !h.Fenced {
+		return
+	}
+	for _, l := range leases {
+		for _, at := range l.Refused {
+			if at >= l.Until {
+				continue
+			}
+			// The token that it was compared with is that of one of these.
+			asked := l.Asked
+			for _, other := range leases {
+				if other.Token > l.Token && other.Got <= at {
+					asked = min(asked, other.Asked)
+				}
+			}
+			v.find(Finding{Rule: Refusal, Name: l.Name, At: at,
+				Text: fmt.Sprintf("the resource refused %s, which was valid for another %v", l, time.Duration(l.Until-at))}, h.forgottenIn(asked, at))
+		}
+	}
+}
+
+// resource finds the effects of stale holders.
+func (v *Verdict) resource(h *History) {
+	find := func(f Finding) {
+		if h.Fenced {
+			v.Violations = append(v.Violations, f)
+			return
+		}
+		v.Corruption = append(v.Corruption, f)
+	}
+	// By part: the highest tokens of all steps, of those that are no reader's, and
+	// of a reader's.
+	highest, writer, reader, counter := map[string]uint64{}, map[string]uint64{}, map[string]uint64{}, map[string]int64{}
+	type key struct {
+		part   string
+		client int
+		token  uint64
+		is     int64
+	}
+	written := map[key]int{}
+	for i, r := range h.Rows {
+		who := fmt.Sprintf("step %d, of client %d with token %d", i+1, r.Client, r.Token)
+		if r.Step == Look {
+			if r.Token < writer[r.Name] {
+				find(Finding{Rule: StaleRead, Name: r.Name, Text: fmt.Sprintf("%s, a read, was accepted after a writer's with token %d", who, writer[r.Name])})
+			}
+			if r.Was != counter[r.Name] {
+				find(Finding{Rule: StaleRead, Name: r.Name, Text: fmt.Sprintf("%s, read %d when the counter was at %d", who, r.Was, counter[r.Name])})
+			}
+			reader[r.Name], highest[r.Name] = max(reader[r.Name], r.Token), max(highest[r.Name], r.Token)
+			continue
+		}
+		switch {
+		case r.Token < highest[r.Name]:
+			find(Finding{Rule: StaleWrite, Name: r.Name, Text: fmt.Sprintf("%s, was accepted after one with token %d", who, highest[r.Name])})
+		case r.Token == reader[r.Name]:
+			find(Finding{Rule: StaleWrite, Name: r.Name, Text: fmt.Sprintf("%s, came after it was a reader's", who)})
+		}
+		if r.Was != counter[r.Name] {
+			find(Finding{Rule: LostUpdate, Name: r.Name, Text: fmt.Sprintf("%s, made %d of %d when the counter was at %d", who, r.Is, r.Was, counter[r.Name])})
+		}
+		highest[r.Name], writer[r.Name] = max(highest[r.Name], r.Token), max(writer[r.Name], r.Token)
+		if r.Step == Write {
+			v.Writes++
+			counter[r.Name] = r.Is
+			written[key{r.Name, r.Client, r.Token, r.Is}]++
+		}
+	}
+	for part, value := range h.Counters {
+		if value != counter[part] {
+			find(Finding{Rule: LostUpdate, Name: part, Text: fmt.Sprintf("the counter is at %d, and the last write made it %d", value, counter[part])})
+		}
+	}
+	downgraded := map[attemptID]bool{}
+	for _, e := range h.Events {
+		if e.Kind == Downgrade {
+			downgraded[e.attempt()] = true
+		}
+		if e.Kind != Wrote {
+			continue
+		}
+		if written[key{cmp.Or(e.Part, e.Name), e.Client, e.Token, e.To}] == 0 {
+			find(Finding{Rule: LostUpdate, Name: e.Name, At: e.At, Text: fmt.Sprintf("client %d was told that %d was written, and it is not there", e.Client, e.To)})
+		}
+		if downgraded[e.attempt()] || e.Mode == Reader {
+			find(Finding{Rule: StaleWrite, Name: e.Name, At: e.At, Text: fmt.Sprintf("client %d wrote %d as a reader", e.Client, e.To)})
+		}
+	}
+}
+
+// ghosts finds locks that are left on servers.
+func (v *Verdict) ghosts(h *History) {
+	for node, keys := range h.Left {
+		for _, key := range keys {
+			v.find(Finding{Rule: Ghost, Name: key, Text: fmt.Sprintf("node %d has a lock on it, which nobody holds and whose time is over", node)}, nil)
+		}
+	}
+}
+
+// liveness finds clients that were granted no lock after everything was healed.
+func (v *Verdict) liveness(h *History) {
+	for client := 1; client <= h.Clients; client++ {
+		if !slices.Contains(h.Live, client) {
+			v.find(Finding{Rule: Liveness, At: h.Healed, Text: fmt.Sprintf("client %d was given no lock after all faults were healed", client)}, nil)
+		}
+	}
+}
+
+// calmTTL is the lifetime of a lease in a calm run. No lease outlives a machine
+// that stalls for longer.
+const calmTTL = 10 * time.Second
+
+// calm finds requests that failed, and leases that were lost, in a run without
+// faults.
+func (v *Verdict) calm(h *History) {
+	if !h.Calm {
+		return
+	}
+	for _, e := range h.Events {
+		if e.Err == "" || e.Kind != Missed && e.Kind != Lost && e.Kind != Released {
+			continue
+		}
+		var excuse *Fault
+		if stalled := time.Duration(e.Stall); stalled > calmTTL {
+			excuse = &Fault{Family: "stall", Client: e.Client, Detail: fmt.Sprintf("the machine stalled for %v", stalled)}
+		}
+		v.find(Finding{Rule: Calm, Name: e.Name, At: e.At, Text: fmt.Sprintf("client %d: %s: %s", e.Client, e.Kind, e.Err)}, excuse)
+	}
+}
+
+// waits says how long clients waited for the leases that they got.
+func (v *Verdict) waits(byName map[string][]*Lease) {
+	var all []int64
+	for _, leases := range byName {
+		for _, l := range leases {
+			all = append(all, l.Got-l.Asked)
+		}
+	}
+	if slices.Sort(all); len(all) > 0 {
+		v.Median, v.P99 = time.Duration(all[(len(all)-1)/2]), time.Duration(all[(len(all)-1)*99/100])
+	}
+}

@@ -1,0 +1,242 @@
+//go:build unix
+
+package chaos
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"sync"
+	"time"
+)
+
+// world is the targets of faults.
+type world struct {
+	cluster *cluster
+	members []*member
+	bounds  bounds
+	holders func() map[int]bool // the clients that hold a lock now
+
+	mu      sync.Mutex
+	struck  map[*node]bool      // by a fault that is not healed yet
+	out     map[*node]time.Time // when the node may grant again, as far as we know
+	busy    map[*member]bool
+	allowed int // how many nodes may be faulty or quarantined at once
+}
+
+// freeNode takes a node of one of the kinds without a fault, or none if so many
+// have a fault or are quarantined that another would leave no quorum for too long.
+func (w *world) freeNode(rng *rand.Rand, kinds []ServerKind) *node {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	allowed := w.allowed
+	if rng.IntN(8) == 0 {
+		allowed++ // occasionally a quorum is lost for a while
+	}
+	down := 0
+	for _, n := range w.cluster.nodes {
+		if w.struck[n] || time.Now().Before(w.out[n]) {
+			down++
+		}
+	}
+	if down >= allowed {
+		return nil
+	}
+	return w.takeNode(rng, kinds)
+}
+
+// calmNode takes a node for a fault that does not keep it from granting: any of
+// those kinds without another fault.
+func (w *world) calmNode(rng *rand.Rand, kinds []ServerKind) *node {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.takeNode(rng, kinds)
+}
+
+func (w *world) takeNode(rng *rand.Rand, kinds []ServerKind) *node {
+	for _, i := range rng.Perm(len(w.cluster.nodes)) {
+		if n := w.cluster.nodes[i]; !w.struck[n] && (kinds == nil || slices.Contains(kinds, n.kind)) {
+			w.struck[n] = true
+			return n
+		}
+	}
+	return nil
+}
+
+// freeMember takes a client without a fault; if asked for, one that holds a
+// lock, if there is one.
+func (w *world) freeMember(rng *rand.Rand, holder bool) *member {
+	holders := w.holders()
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if 2*len(w.busy) >= len(w.members) && len(w.members) > 1 {
+		return nil // half of them continue
+	}
+	var found *member
+	for _, i := range rng.Perm(len(w.members)) {
+		m := w.members[i]
+		if w.busy[m] {
+			continue
+		}
+		if found == nil || holder && holders[m.number] {
+			found = m
+		}
+		if !holder || holders[found.number] {
+			break
+		}
+	}
+	if found != nil {
+		w.busy[found] = true
+	}
+	return found
+}
+
+// healed frees a target.
+func (w *world) healed(s *strike) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if s.node != nil {
+		delete(w.struck, s.node)
+		if until := time.Now().Add(s.sits); until.After(w.out[s.node]) {
+			w.out[s.node] = until
+		}
+	}
+	if s.member != nil {
+		delete(w.busy, s.member)
+	}
+}
+
+// nemesis injects faults, drawn from a seed, and heals them.
+type nemesis struct {
+	world    *world
+	families []Family
+	rng      *rand.Rand
+	least    time.Duration // between two faults
+	most     time.Duration
+
+	mu     sync.Mutex
+	faults []*Fault
+	active map[*Fault]bool
+}
+
+// run injects faults until ctx ends, and returns when all are healed.
+func (n *nemesis) run(ctx context.Context) {
+	var healing sync.WaitGroup
+	defer healing.Wait()
+	if len(n.families) == 0 {
+		<-ctx.Done()
+	}
+	var bag []Family
+	for wait(ctx, between(n.rng, n.least, n.most)) {
+		// Drawn from a bag, so that every family is used.
+		if len(bag) == 0 {
+			for _, i := range n.rng.Perm(len(n.families)) {
+				bag = append(bag, n.families[i])
+			}
+		}
+		s, i := n.draw(bag)
+		if s != nil {
+			bag = append(bag[:i:i], bag[i+1:]...)
+		} else if s, _ = n.draw(n.families); s == nil {
+			continue // everything has a fault
+		}
+		f := n.begin(s)
+		healing.Go(func() { n.strike(ctx, s, f) })
+	}
+}
+
+// draw returns a fault of the first family that has a target, and which family
+// that was. The other families stay in the bag.
+func (n *nemesis) draw(families []Family) (*strike, int) {
+	for i, family := range families {
+		if s := family.plan(n.world, n.rng, family.kinds); s != nil {
+			s.family = family
+			return s, i
+		}
+	}
+	return nil, 0
+}
+
+// wait sleeps, and reports whether ctx is not done.
+func wait(ctx context.Context, d time.Duration) bool {
+	select {
+	case <-ctx.Done():
+		return false
+	case <-time.After(d):
+		return ctx.Err() == nil
+	}
+}
+
+func (n *nemesis) begin(s *strike) *Fault {
+	f := &Fault{Family: s.family.Name, Beyond: s.family.Beyond, Detail: s.detail, Span: Span{From: now()}}
+	if s.node != nil {
+		f.Node = s.node.number
+	}
+	if s.member != nil {
+		f.Client = s.member.number
+	}
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.faults = append(n.faults, f)
+	n.active[f] = true
+	return f
+}
+
+// strike applies a fault, waits, and heals it.
+func (n *nemesis) strike(ctx context.Context, s *strike, f *Fault) {
+	// Others read the fault while it lasts; it is written only at its end.
+	own := *f
+	err := s.apply(&own)
+	if err == nil && s.lasts > 0 {
+		wait(ctx, s.lasts)
+	}
+	if s.heal != nil {
+		// Also a fault that was applied in part.
+		if healing := s.heal(&own); err == nil {
+			err = healing
+		}
+	}
+	own.To = now()
+	if err != nil {
+		own.Err = err.Error()
+	}
+	n.world.healed(s)
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	*f = own
+	delete(n.active, f)
+}
+
+// snapshot returns copies of the faults so far, and those that last.
+func (n *nemesis) snapshot() (all, active []Fault) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	for _, f := range n.faults {
+		all = append(all, *f)
+		if n.active[f] {
+			active = append(active, *f)
+		}
+	}
+	return all, active
+}
+
+// broken returns the faults that could not be injected or healed.
+func broken(faults []Fault) error {
+	for _, f := range faults {
+		if f.Err != "" {
+			return fmt.Errorf("the fault %s on %s: %s", f.Family, f.where(), f.Err)
+		}
+	}
+	return nil
+}
+
+func (f *Fault) where() string {
+	switch {
+	case f.Node > 0:
+		return fmt.Sprintf("node %d", f.Node)
+	case f.Client > 0:
+		return fmt.Sprintf("client %d", f.Client)
+	}
+	return "all"
+}

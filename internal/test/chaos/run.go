@@ -1,0 +1,374 @@
+//go:build unix
+
+package chaos
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+)
+
+// Config says what a run does. Every field but the last few must be set.
+type Config struct {
+	Program string   // redis-server or valkey-server, with its path; for nodes of that kind
+	Path    string   // of a program that calls RunClient
+	Args    []string // with these arguments, its own name before them
+	Nodes   []ServerKind
+	Clients int
+	Names   int
+	For     time.Duration
+	Seed    uint64
+	Faults  []Family      // none for a calm run, with the defaults of redlatch
+	Least   time.Duration // between two faults
+	Most    time.Duration
+	Fenced  bool
+
+	// Store is where the resource is. Defaults to a file in SQLite.
+	Store *Store
+	// Sabotage breaks the clients on purpose. Defaults to None.
+	Sabotage Sabotage
+	// Allowed is how many nodes may have a fault at once. Defaults to as many
+	// as leave a quorum, and to one if there is only one.
+	Allowed int
+	// Notice gets what cannot be done here, and what still runs. Defaults to
+	// nobody.
+	Notice func(text string)
+	// Watch gets the status of the run repeatedly. Defaults to nobody.
+	Watch func(Status)
+}
+
+// Result is the result of a run.
+type Result struct {
+	Seed    uint64
+	Began   int64
+	Ended   int64 // when the last client had ended
+	History *History
+	Verdict *Verdict
+	LeftOut []Left
+	Ran     []Family // those that could
+}
+
+// Left is a family of faults that could not be run, and why.
+type Left struct {
+	Family string `json:"family"`
+	Why    string `json:"why"`
+}
+
+// Status is the state of a run.
+type Status struct {
+	Phase        string // the current phase, in a word or two
+	Elapsed, For time.Duration
+	Acquisitions int
+	Missed       int
+	Writes       int
+	Refused      int
+	Lost         int
+	Faults       int
+	Active       []Fault
+	Holders      map[string][]Event // by name, in the order in which they came
+	Names        []string
+}
+
+const (
+	// liveLimit is how long every client has to get a lock, at first and after
+	// the faults: a quarantine, the other clients in the queue, and a slow
+	// machine.
+	liveLimit = 3 * time.Minute
+	// endLimit is how long a client has to end.
+	endLimit = 3 * time.Minute
+	// ghostMargin is how long after the longest TTL a lock may still exist:
+	// servers remove expired keys with a delay, and a machine is slow.
+	ghostMargin = 5 * time.Second
+)
+
+// Run starts servers and clients, injects faults, heals them, and judges.
+func Run(ctx context.Context, c Config) (*Result, error) {
+	dir, err := os.MkdirTemp("", "rlt") // short, since the length of a socket's path is limited
+	if err != nil {
+		return nil, fmt.Errorf("there is no folder for the servers: %w", err)
+	}
+	defer os.RemoveAll(dir)
+	r := &running{Config: c, dir: dir, result: &Result{Seed: c.Seed, Ran: c.Faults}, recorder: newRecorder(), errors: &complaints{}, calm: len(c.Faults) == 0}
+	defer r.stop()
+	if err := r.setUp(ctx); err != nil {
+		return nil, err
+	}
+	if err := r.torture(ctx); err != nil {
+		return nil, err
+	}
+	r.phase = "judging"
+	r.show()
+	r.result.Verdict = Judge(r.result.History)
+	return r.result, nil
+}
+
+// running is a run in progress.
+type running struct {
+	Config
+	dir      string
+	began    time.Time
+	phase    string
+	result   *Result
+	recorder *recorder
+	errors   *complaints
+	cluster  *cluster
+	members  []*member
+	nemesis  *nemesis
+	store    *resource
+	names    []plan
+	calm     bool
+}
+
+func (r *running) bounds() bounds {
+	switch {
+	case r.calm:
+		return calmBounds
+	case len(r.Nodes) == 1:
+		return oneNodeBounds
+	}
+	return standardBounds
+}
+
+func (r *running) notice(format string, args ...any) {
+	if r.Notice != nil {
+		r.Notice(fmt.Sprintf(format, args...))
+	}
+}
+
+// setUp starts servers and clients, and finds out which faults are possible
+// here.
+func (r *running) setUp(ctx context.Context) error {
+	r.phase = "starting"
+	r.cluster = &cluster{dir: r.dir, program: r.Program}
+	r.provide()
+	if len(r.Faults) == 0 && !r.calm {
+		return fmt.Errorf("none of the faults can be had here: %s", r.result.LeftOut[0].Why)
+	}
+	r.names = plans(r.Names, r.calm)
+	if err := r.cluster.start(ctx, r.Nodes, r.Clients, r.bounds()); err != nil {
+		return fmt.Errorf("the servers cannot be set up: %w", err)
+	}
+	where := SQLiteStore(filepath.Join(r.dir, "resource.db"))
+	if r.Store != nil {
+		where = *r.Store
+	}
+	var err error
+	if r.store, err = where.open(r.Fenced); err != nil {
+		return err
+	}
+	var parts []string
+	for _, p := range r.names {
+		parts = append(parts, p.parts()...)
+	}
+	if err := r.store.create(ctx, parts); err != nil {
+		return err
+	}
+	rng := rand.New(rand.NewPCG(r.Seed, 1))
+	wrongClocks := slices.ContainsFunc(r.Faults, func(f Family) bool { return f.Name == "client-clock" })
+	for i := range r.Clients {
+		m := &member{number: i + 1, path: r.Path, args: r.Args, hear: r.recorder.hear, errors: r.errors, config: clientConfig{
+			Client: i + 1, Seed: rng.Uint64(), Nodes: r.cluster.addresses(i), Names: r.names, Bounds: r.bounds(),
+			Store: where, Fenced: r.Fenced, Sabotage: r.Sabotage, Calm: r.calm}}
+		if wrongClocks {
+			m.config.WallOff = r.bounds().wrongClock(rng)
+		}
+		if err := m.start(); err != nil {
+			return err
+		}
+		r.members = append(r.members, m)
+	}
+	return nil
+}
+
+// provide drops the faults that no server can have, sets up what the others need,
+// and drops those whose needs cannot be met, with the reason.
+func (r *running) provide() {
+	r.Faults = slices.DeleteFunc(slices.Clone(r.Faults), func(f Family) bool {
+		apply := f.kinds == nil || slices.ContainsFunc(r.Nodes, func(k ServerKind) bool { return slices.Contains(f.kinds, k) })
+		if !apply {
+			r.result.LeftOut = append(r.result.LeftOut, Left{f.Name, fmt.Sprintf("no server is one of %v", f.kinds)})
+			r.notice("left out: %s (no server is one of %v)", f.Name, f.kinds)
+		}
+		return !apply
+	})
+	why := map[need]error{}
+	for _, f := range r.Faults {
+		if _, done := why[f.need]; done {
+			continue
+		}
+		switch f.need {
+		case nothing:
+			why[nothing] = nil
+		case clocks:
+			r.cluster.shim, why[clocks] = buildShim(r.dir)
+		case filters:
+			r.cluster.net, why[filters] = newNamespace()
+		}
+	}
+	var possible []Family
+	left := map[need][]string{}
+	for _, f := range r.Faults {
+		if err := why[f.need]; err != nil {
+			r.result.LeftOut = append(r.result.LeftOut, Left{f.Name, err.Error()})
+			left[f.need] = append(left[f.need], f.Name)
+			continue
+		}
+		possible = append(possible, f)
+	}
+	for _, n := range []need{clocks, filters} {
+		if len(left[n]) > 0 {
+			said, _, _ := strings.Cut(why[n].Error(), "\n")
+			r.notice("left out: %s (%s); the other %d kinds of faults run", strings.Join(left[n], ", "), said, len(possible))
+		}
+	}
+	r.Faults, r.result.Ran = possible, possible
+}
+
+// torture injects faults for the configured time, heals them, and checks what
+// is left.
+func (r *running) torture(ctx context.Context) error {
+	if r.Allowed == 0 {
+		r.Allowed = max(1, (len(r.Nodes)-1)/2)
+	}
+	w := &world{cluster: r.cluster, members: r.members, bounds: r.bounds(), holders: r.recorder.holdingClients,
+		struck: map[*node]bool{}, out: map[*node]time.Time{}, busy: map[*member]bool{}, allowed: r.Allowed}
+	r.nemesis = &nemesis{world: w, families: r.Faults, rng: rand.New(rand.NewPCG(r.Seed, 2)), least: r.Least, most: r.Most, active: map[*Fault]bool{}}
+	// The time starts when every client has had a lock.
+	if err := r.awaitAll(ctx, 0); err != nil {
+		return fmt.Errorf("the clients do not get going: %w: %s", err, r.errors)
+	}
+	r.began, r.phase, r.result.Began = time.Now(), "torture", now()
+	striking, cancel := context.WithTimeout(ctx, r.For)
+	defer cancel()
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		r.nemesis.run(striking)
+	}()
+	for tick := time.NewTicker(200 * time.Millisecond); ; {
+		select {
+		case <-tick.C:
+			r.show()
+			continue
+		case <-done:
+		}
+		tick.Stop()
+		break
+	}
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	r.phase = "healed"
+	h := &History{Fenced: r.Fenced, Calm: r.calm, Clients: r.Clients, Names: r.Names, Healed: now()}
+	r.result.History = h
+	h.Faults, _ = r.nemesis.snapshot()
+	if err := broken(h.Faults); err != nil {
+		return fmt.Errorf("the run is worth nothing: %w", err)
+	}
+	alive := r.awaitAll(ctx, h.Healed)
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	live, _ := r.recorder.since(h.Healed)
+	h.Live = slices.Sorted(maps.Keys(live))
+	if err := r.endAll(); err != nil && alive == nil {
+		return fmt.Errorf("%w: %s", err, r.errors)
+	}
+	r.result.Ended = now()
+	h.Events = r.recorder.all()
+	return r.look(ctx, h)
+}
+
+// awaitAll waits until every client has got a lock after a moment.
+func (r *running) awaitAll(ctx context.Context, moment int64) error {
+	limit := time.After(liveLimit)
+	for {
+		live, changed := r.recorder.since(moment)
+		if len(live) == len(r.members) {
+			return nil
+		}
+		select {
+		case <-changed:
+		case <-time.After(time.Second):
+			r.show()
+		case <-limit:
+			return fmt.Errorf("after %v %d of %d clients had a lock", liveLimit, len(live), len(r.members))
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
+}
+
+// endAll orders all clients to end, and waits until they have.
+func (r *running) endAll() error {
+	errs := make(chan error, len(r.members))
+	for _, m := range r.members {
+		go func() { errs <- m.end(endLimit) }()
+	}
+	var all []error
+	for range r.members {
+		all = append(all, <-errs)
+	}
+	return errors.Join(all...)
+}
+
+// look reads the resource, and what is left on the servers after every lock has
+// expired.
+func (r *running) look(ctx context.Context, h *History) error {
+	for end := time.Now().Add(r.bounds().MaxTTL + ghostMargin); ; {
+		left, err := r.cluster.locksLeft(ctx)
+		if err != nil {
+			return err
+		}
+		if h.Left = left; len(left) == 0 || time.Now().After(end) {
+			break
+		}
+		if !wait(ctx, 50*time.Millisecond) {
+			return context.Cause(ctx)
+		}
+	}
+	var err error
+	h.Rows, h.Counters, err = r.store.rows(ctx)
+	return err
+}
+
+// show reports the status to Watch.
+func (r *running) show() {
+	if r.Watch == nil {
+		return
+	}
+	s := Status{Phase: r.phase, For: r.For, Holders: r.recorder.holders(),
+		Acquisitions: r.recorder.count(Got), Missed: r.recorder.count(Missed), Writes: r.recorder.count(Wrote),
+		Refused: r.recorder.count(Refused), Lost: r.recorder.count(Lost)}
+	for _, p := range r.names {
+		s.Names = append(s.Names, p.Name)
+	}
+	if !r.began.IsZero() {
+		s.Elapsed = min(time.Since(r.began), r.For)
+	}
+	if r.nemesis != nil {
+		all, active := r.nemesis.snapshot()
+		s.Faults, s.Active = len(all), active
+	}
+	r.Watch(s)
+}
+
+// stop ends everything that runs.
+func (r *running) stop() {
+	for _, m := range r.members {
+		m.kill()
+	}
+	if r.store != nil {
+		r.store.db.Close()
+	}
+	if r.cluster != nil {
+		r.cluster.stop()
+	}
+}

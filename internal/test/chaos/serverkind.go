@@ -1,0 +1,123 @@
+//go:build unix
+
+package chaos
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"sync/atomic"
+
+	"github.com/redlatch/redlatch"
+	"github.com/redlatch/redlatch/internal/test/sqltest"
+	contract "github.com/redlatch/redlatch/node"
+	"github.com/redlatch/redlatch/store/mysql"
+	"github.com/redlatch/redlatch/store/postgres"
+	"github.com/redlatch/redlatch/store/redis/direct"
+	"github.com/redlatch/redlatch/store/redis/rueidis"
+)
+
+// ServerKind is a kind of server.
+type ServerKind string
+
+// The kinds.
+const (
+	Redis    ServerKind = "redis"
+	Postgres ServerKind = "postgres"
+	MariaDB  ServerKind = "mariadb"
+	Sentinel ServerKind = "sentinel" // a Redis master with two replicas, and a sentinel
+)
+
+// ServerKinds are all of them.
+var ServerKinds = []ServerKind{Redis, Postgres, MariaDB, Sentinel}
+
+// alone are the kinds whose node is one server at a time.
+var alone = []ServerKind{Redis, Postgres, MariaDB}
+
+// ParseServerKinds reads kinds that are separated by commas.
+func ParseServerKinds(list string) ([]ServerKind, error) {
+	var all []ServerKind
+	for word := range strings.SplitSeq(list, ",") {
+		kind := ServerKind(strings.TrimSpace(word))
+		if !slices.Contains(ServerKinds, kind) {
+			return nil, fmt.Errorf("the kind of server %q is unknown: it must be one of %v", word, ServerKinds)
+		}
+		all = append(all, kind)
+	}
+	return all, nil
+}
+
+// serverIDs numbers the MariaDB servers: those that follow each other must differ.
+var serverIDs atomic.Int64
+
+// database returns a server of a kind, with connections for many clients; nil for
+// Redis.
+func (k ServerKind) database() *sqltest.Server {
+	switch k {
+	case Postgres:
+		return sqltest.NewPostgreSQL("-c", "max_connections=600")
+	case MariaDB:
+		return sqltest.NewMariaDB("--max-connections=600", "--log-bin=log-bin", "--log-slave-updates", fmt.Sprint("--server-id=", serverIDs.Add(1)))
+	}
+	return nil
+}
+
+// process is what can be done to a server of any kind.
+type process interface {
+	Kill()
+	Freeze() error
+	Thaw() error
+}
+
+// openNodes opens nodes of any kind by their URLs.
+func openNodes(urls []string) ([]redlatch.Node, error) {
+	var all []redlatch.Node
+	for _, url := range urls {
+		n, err := openNode(url)
+		if err != nil {
+			for _, opened := range all {
+				opened.Close()
+			}
+			return nil, err
+		}
+		all = append(all, n)
+	}
+	return all, nil
+}
+
+func openNode(url string) (redlatch.Node, error) {
+	switch scheme, _, _ := strings.Cut(url, ":"); scheme {
+	case "postgres":
+		return postgres.Open(url, nil)
+	case "mysql":
+		return mysql.Open(url, nil)
+	case "redis+sentinel":
+		return first(rueidis.Nodes(url))
+	}
+	return first(direct.Nodes(url))
+}
+
+// first returns the only node.
+func first(nodes []contract.Node, err error) (redlatch.Node, error) {
+	if err != nil {
+		return nil, err
+	}
+	return nodes[0], nil
+}
+
+// namesHeld returns the names that are held on a database.
+func namesHeld(ctx context.Context, url string) ([]string, error) {
+	n, err := openNode(url)
+	if err != nil {
+		return nil, err
+	}
+	defer n.Close()
+	var names []string
+	err = n.(contract.Lister).List(ctx, "", func(l contract.Listing) {
+		if l.Reply.Status == contract.Held {
+			names = append(names, l.Name)
+		}
+	})
+	return names, err
+}

@@ -1,0 +1,119 @@
+//go:build unix
+
+package chaos
+
+import (
+	"fmt"
+
+	"github.com/redlatch/redlatch/internal/test/exclusion"
+	contract "github.com/redlatch/redlatch/node"
+)
+
+// Mode is the kind of a lease.
+type Mode string
+
+// The modes.
+const (
+	Writer Mode = ""
+	Reader Mode = "reader"
+	Slot   Mode = "slot"
+)
+
+// Share is what a lease has of a lock.
+type Share struct {
+	Mode  Mode `json:"mode,omitempty"`
+	Slots int  `json:"slots,omitempty"` // how many there are
+	Slot  int  `json:"slot,omitempty"`  // which one it has, from 0
+}
+
+// Text returns the share in words. It is no String, because Event embeds Share,
+// and would be printed as its share alone.
+func (s Share) Text() string {
+	switch s.Mode {
+	case Writer:
+		return "writer"
+	case Slot:
+		return fmt.Sprintf("slot %d of %d", s.Slot, s.Slots)
+	}
+	return string(s.Mode)
+}
+
+// modes are the modes as nodes know them.
+var modes = map[Mode]contract.Mode{Writer: contract.Exclusive, Reader: contract.Shared, Slot: contract.Slotted}
+
+func (s Share) asNode() contract.Share {
+	return contract.Share{Mode: modes[s.Mode], Slots: uint8(s.Slots), Slot: uint8(s.Slot)}
+}
+
+// conflicts reports whether two shares must not be held at the same time.
+func (s Share) conflicts(o Share) bool { return exclusion.Conflict(s.asNode(), o.asNode()) }
+
+// plan says in which modes a name is asked for.
+type plan struct {
+	Name string `json:"name"`
+	// Of a hundred acquisitions so many are readers', and so many take a slot.
+	// The others are writers'.
+	Readers int `json:"readers"`
+	Slotted int `json:"slotted"`
+	// Of a hundred writers so many become readers halfway.
+	Downgrades int `json:"downgrades"`
+	// Often is how often the name is drawn, beside the others.
+	Often int `json:"often"`
+}
+
+// slots is how many slots a name has that has any.
+const slots = 3
+
+var (
+	writersOnly = plan{Often: 2}
+	readersToo  = plan{Often: 3, Readers: 75, Downgrades: 40}
+	slotsToo    = plan{Often: 3, Slotted: 94, Readers: 2, Downgrades: 20}
+	allModes    = plan{Often: 3, Readers: 40, Slotted: 40, Downgrades: 40}
+)
+
+// plans returns the plans of so many names. Every mode is in them, unless the
+// run is calm: then all are writers.
+func plans(names int, calm bool) []plan {
+	kinds := []plan{writersOnly, readersToo, slotsToo, allModes}
+	switch {
+	case calm:
+		kinds = kinds[:1]
+	case names == 1:
+		kinds = kinds[3:]
+	case names == 2:
+		kinds = kinds[1:3]
+	}
+	var all []plan
+	for i := range names {
+		p := kinds[i%len(kinds)]
+		p.Name = fmt.Sprintf("job-%d", i+1)
+		all = append(all, p)
+	}
+	return all
+}
+
+// parts are the parts of the resource that a name protects, each with a counter
+// and a fence of its own: one for each slot.
+func (p plan) parts() []string {
+	if p.Slotted == 0 {
+		return []string{p.Name}
+	}
+	var all []string
+	for slot := range slots {
+		all = append(all, fmt.Sprintf("%s/%d", p.Name, slot))
+	}
+	return all
+}
+
+// together is how many leases are valid at the same moment, by what they have
+// then.
+type together struct{ readers, slots int }
+
+func (t *together) add(s Share) {
+	switch s.Mode {
+	case Reader:
+		t.readers++
+	case Slot:
+		t.slots++
+	}
+}

@@ -1,0 +1,94 @@
+//go:build linux
+
+package clockshim_test
+
+import (
+	"fmt"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/redlatch/redlatch/internal/redisproc"
+	"github.com/redlatch/redlatch/internal/test/clockshim"
+	"github.com/redlatch/redlatch/internal/test/redistest"
+)
+
+// start starts a server with a clock of its own.
+func start(t *testing.T) (*redisproc.Server, *clockshim.Clock) {
+	t.Helper()
+	program := redistest.Need(t)
+	dir := t.TempDir()
+	library, err := clockshim.Build(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	clock, err := clockshim.New(filepath.Join(dir, "clock"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { clock.Close() })
+	s := &redisproc.Server{Program: program, Dir: filepath.Join(dir, "s"), Env: clock.Env(library)}
+	if err := s.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(s.Kill)
+	return s, clock
+}
+
+// off returns by how much the server's clock is ahead of ours.
+func off(t *testing.T, s *redisproc.Server) time.Duration {
+	t.Helper()
+	before := time.Now()
+	text, err := s.Ask("TIME")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var seconds, micros int64
+	if _, err := fmt.Sscan(strings.ReplaceAll(text, "\n", " "), &seconds, &micros); err != nil {
+		t.Fatal(err)
+	}
+	return time.Unix(seconds, micros*1000).Sub(before)
+}
+
+// near allows for the time that asking takes on a busy machine.
+func near(got, want time.Duration) bool { return got > want-time.Second && got < want+10*time.Second }
+
+func TestClockIsSetWhileTheServerRuns(t *testing.T) {
+	t.Parallel()
+	s, clock := start(t)
+	for _, want := range []time.Duration{0, time.Hour, -time.Hour, 0} {
+		clock.Set(want, 0)
+		if got := off(t, s); !near(got, want) {
+			t.Errorf("the server's clock is off by %v, not %v", got, want)
+		}
+	}
+}
+
+func TestClockRunsAtAnotherRate(t *testing.T) {
+	t.Parallel()
+	s, clock := start(t)
+	clock.Set(0, time.Hour) // in every second
+	for first := off(t, s); ; time.Sleep(time.Millisecond) {
+		if off(t, s)-first > time.Hour {
+			break
+		}
+	}
+	clock.Slew(0)
+	stands := clock.Off()
+	if got := off(t, s); stands < time.Hour || !near(got, stands) {
+		t.Errorf("the server's clock is off by %v, not %v", got, stands)
+	}
+}
+
+func TestKeysExpireByTheClockThatIsSet(t *testing.T) {
+	t.Parallel()
+	s, clock := start(t)
+	if _, err := s.Ask("SET", "k", "v", "PX", "1800000"); err != nil {
+		t.Fatal(err)
+	}
+	clock.Set(time.Hour, 0)
+	if got, err := s.Ask("GET", "k"); got != "" || err != nil {
+		t.Errorf("an hour later the key is still there: %q, %v", got, err)
+	}
+}

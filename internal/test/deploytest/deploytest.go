@@ -1,0 +1,165 @@
+//go:build unix
+
+// Package deploytest runs what the deployment examples start: redis-server with
+// their settings, and redlatch with their command lines. Paths and addresses of
+// an example are replaced by those of the test.
+package deploytest
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/redlatch/redlatch"
+	"github.com/redlatch/redlatch/admin"
+	"github.com/redlatch/redlatch/internal/test/fresh"
+	"github.com/redlatch/redlatch/internal/test/redistest"
+)
+
+// patience is the time limit of every step: a machine under load needs it, a
+// test that passes does not.
+const patience = time.Minute
+
+// Program builds redlatch, once for a test binary, and returns its path. root is
+// the folder of the repository.
+func Program(t testing.TB, root string) string {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("it builds redlatch, and -short starts no servers")
+	}
+	path, err := build(root)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+var (
+	buildOnce sync.Once
+	builtDir  string
+	buildErr  error
+)
+
+func build(root string) (string, error) {
+	buildOnce.Do(func() {
+		if builtDir, buildErr = os.MkdirTemp("", "redlatch-deploy"); buildErr != nil {
+			return
+		}
+		cmd := exec.Command("go", "build", "-o", builtDir+"/redlatch", "./cmd/redlatch")
+		cmd.Dir = root
+		if out, err := cmd.CombinedOutput(); err != nil {
+			buildErr = fmt.Errorf("go build: %w\n%s", err, out)
+		}
+	})
+	return builtDir + "/redlatch", buildErr
+}
+
+// Main is for TestMain: it runs the tests, and removes what Program built.
+func Main(m *testing.M) {
+	code := m.Run()
+	if builtDir != "" {
+		os.RemoveAll(builtDir)
+	}
+	os.Exit(code)
+}
+
+// Serve starts a redis-server with the arguments of an example, on a port of its
+// own, and returns host:port when it listens. It ends with the test.
+func Serve(t testing.TB, args ...string) string {
+	t.Helper()
+	program := redistest.Need(t)
+	port := redistest.FreePort(t)
+	var out bytes.Buffer
+	// What comes last counts.
+	cmd := exec.Command(program, append(args, "--port", port, "--bind", "127.0.0.1")...)
+	cmd.Stdout, cmd.Stderr = &out, &out
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	done := make(chan struct{})
+	go func() { cmd.Wait(); close(done) }()
+	t.Cleanup(func() { cmd.Process.Kill(); <-done })
+	addr := net.JoinHostPort("127.0.0.1", port)
+	for end := time.Now().Add(patience); time.Now().Before(end); time.Sleep(5 * time.Millisecond) {
+		select {
+		case <-done:
+			t.Fatalf("redis-server %q has ended: %s", args, out.String())
+		default:
+		}
+		if conn, err := net.Dial("tcp", addr); err == nil {
+			conn.Close()
+			return addr
+		}
+	}
+	t.Fatalf("redis-server %q does not listen", args)
+	return ""
+}
+
+// Command is a command line of an example.
+type Command struct {
+	Args []string
+	Env  []string // added to PATH and HOME alone
+	Dir  string
+}
+
+// Run runs it to its end, and returns its exit status and its output.
+func (c Command) Run(t testing.TB) (code int, out string) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, c.Args[0], c.Args[1:]...)
+	cmd.Env = append([]string{"PATH=" + os.Getenv("PATH"), "HOME=" + t.TempDir()}, c.Env...)
+	cmd.Dir = c.Dir
+	text, err := cmd.CombinedOutput()
+	var exit *exec.ExitError
+	if err != nil && !errors.As(err, &exit) {
+		t.Fatalf("%q: %v", c.Args, err)
+	}
+	return cmd.ProcessState.ExitCode(), string(text)
+}
+
+// DeclareNew runs the init of an example until the servers are trusted. It adds
+// --assume-fresh where it can, so that the test need not wait for a quarantine;
+// on a busy machine that takes more than one try.
+func DeclareNew(t testing.TB, init Command) {
+	t.Helper()
+	err := fresh.Try(t.Context(), func(_ context.Context, opts admin.InitOptions) error {
+		c := init
+		if opts.AssumeFresh {
+			c.Args = append(append([]string(nil), c.Args...), "--assume-fresh", "--yes")
+		}
+		code, out := c.Run(t)
+		switch {
+		case code == 0:
+			return nil
+		case strings.Contains(out, "nodes are not new"):
+			return fmt.Errorf("%w\n%s", admin.ErrNotFresh, out)
+		case code == 64:
+			return fmt.Errorf("%w\n%s", redlatch.ErrConfig, out)
+		}
+		return fmt.Errorf("exit %d\n%s", code, out)
+	})
+	if err != nil {
+		t.Fatalf("%q: %v", init.Args, err)
+	}
+}
+
+// Script writes an executable script.
+func Script(t testing.TB, path, text string) {
+	t.Helper()
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, []byte(text), 0o755); err != nil {
+		t.Fatal(err)
+	}
+}

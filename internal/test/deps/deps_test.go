@@ -1,0 +1,140 @@
+// Package deps checks what the packages of this module import.
+package deps
+
+import (
+	"os"
+	"os/exec"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// TestMain runs the tests in the root of the module.
+func TestMain(m *testing.M) {
+	if err := os.Chdir("../../.."); err != nil {
+		panic(err)
+	}
+	os.Exit(m.Run())
+}
+
+// deps returns the modules of all packages, outside the standard library and
+// this module, that path imports directly or indirectly.
+func deps(t *testing.T, path string) map[string]bool {
+	t.Helper()
+	const format = `{{if and (not .Standard) .Module (not .Module.Main)}}{{.Module.Path}}{{end}}`
+	out, err := exec.Command("go", "list", "-deps", "-f", format, path).CombinedOutput()
+	if err != nil {
+		t.Fatalf("go list: %v\n%s", err, out)
+	}
+	modules := map[string]bool{}
+	for m := range strings.FieldsSeq(string(out)) {
+		modules[m] = true
+	}
+	return modules
+}
+
+func TestCoreImportsTheStandardLibraryAlone(t *testing.T) {
+	for _, path := range []string{".", "./admin", "./node", "./node/nodetest", "./store/memory", "./store/redis", "./store/redis/direct", "./fence", "./ui"} {
+		if d := deps(t, path); len(d) > 0 {
+			t.Errorf("%s brings %v", path, d)
+		}
+	}
+}
+
+func TestADriverBringsOneClientAlone(t *testing.T) {
+	if d := deps(t, "./store/redis/rueidis"); !d["github.com/redis/rueidis"] || d["github.com/redis/go-redis/v9"] || d["modernc.org/sqlite"] {
+		t.Errorf("store/redis/rueidis brings %v", d)
+	}
+	if d := deps(t, "./store/redis/goredis"); !d["github.com/redis/go-redis/v9"] || d["github.com/redis/rueidis"] || d["modernc.org/sqlite"] {
+		t.Errorf("store/redis/goredis brings %v", d)
+	}
+}
+
+// imports returns all packages of this module that path imports directly or
+// indirectly.
+func imports(t *testing.T, path string) map[string]bool {
+	t.Helper()
+	out, err := exec.Command("go", "list", "-deps", "-f", `{{if and .Module .Module.Main}}{{.ImportPath}}{{end}}`, path).CombinedOutput()
+	if err != nil {
+		t.Fatalf("go list: %v\n%s", err, out)
+	}
+	packages := map[string]bool{}
+	for p := range strings.FieldsSeq(string(out)) {
+		packages[p] = true
+	}
+	return packages
+}
+
+func TestNodesKnowTheContractAlone(t *testing.T) {
+	const core, contract = "github.com/redlatch/redlatch", "github.com/redlatch/redlatch/node"
+	for _, path := range []string{"./internal/nodestate", "./node/casnode", "./store/memory", "./store/sqlite", "./store/postgres", "./store/mysql", "./store/redis", "./store/redis/direct", "./store/redis/rueidis", "./store/redis/goredis", "./node/nodetest", "./fence"} {
+		switch brings := imports(t, path); {
+		case brings[core]:
+			t.Errorf("%s brings package redlatch", path)
+		case !brings[contract]:
+			t.Errorf("%s does not bring package node", path) // or the paths above are wrong
+		}
+	}
+	if brings := imports(t, "./node"); len(brings) != 1 {
+		t.Errorf("package node brings %v", brings)
+	}
+}
+
+// layers is this module from top to bottom. A package imports the packages that
+// are named after it, what those import, internal/opt, and nothing else of this
+// module.
+var layers = []struct{ path, imports string }{
+	{"ui", "admin . node"},
+	{"admin", ". internal/inside internal/progress internal/runner internal/protocol node"},
+	{".", "store/redis/direct internal/inside internal/runner internal/protocol node"},
+	{"internal/inside", "internal/runner internal/protocol node"},
+	{"internal/runner", "internal/progress internal/protocol node"},
+	{"internal/protocol", "node"},
+	{"internal/nodestate", "node"},
+	{"store/memory", "internal/nodestate node"},
+	{"store/redis", "internal/progress node"},
+	{"store/redis/direct", "store/redis store/redis/internal/conns internal/resp node"},
+	{"store/sqlite", "node/casnode node"},
+	{"store/postgres", "internal/sqltable node/casnode node"},
+	{"store/mysql", "internal/sqltable node/casnode node"},
+	{"internal/sqltable", "node"},
+	{"node/casnode", "internal/nodestate node"},
+	{"fence", "node store/redis"},
+	{"internal/progress", ""},
+	{"node", ""},
+}
+
+func TestLayersImportDownwards(t *testing.T) {
+	const module = "github.com/redlatch/redlatch"
+	for _, layer := range layers {
+		out, err := exec.Command("go", "list", "-f", `{{join .Imports "\n"}}`, "./"+layer.path).CombinedOutput()
+		if err != nil {
+			t.Fatalf("go list: %v\n%s", err, out)
+		}
+		allowed := strings.Fields(layer.imports)
+		for path := range strings.FieldsSeq(string(out)) {
+			below, ours := strings.CutPrefix(path, module)
+			if below = strings.TrimPrefix(below, "/"); below == "" {
+				below = "."
+			}
+			if ours && below != "internal/opt" && !slices.Contains(allowed, below) {
+				t.Errorf("%s imports %s, which is not below it", layer.path, below)
+			}
+		}
+	}
+}
+
+// TestWhatShipsImportsNoTestMachinery looks at everything that a user builds:
+// the library, the stores and the command.
+func TestWhatShipsImportsNoTestMachinery(t *testing.T) {
+	for _, path := range []string{".", "./admin", "./ui", "./fence", "./node/casnode", "./store/memory", "./store/sqlite", "./store/postgres", "./store/mysql", "./store/redis/direct", "./store/redis/rueidis", "./store/redis/goredis", "./cmd/redlatch"} {
+		for p := range imports(t, path) {
+			if strings.Contains(p, "/internal/test") {
+				t.Errorf("%s brings %s", path, p)
+			}
+		}
+	}
+	if !imports(t, "./cmd/redlatch-torture")["github.com/redlatch/redlatch/internal/test/chaos"] {
+		t.Error("the torture bench does not bring internal/test/chaos") // or the paths above are wrong
+	}
+}

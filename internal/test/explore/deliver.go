@@ -1,0 +1,178 @@
+package explore
+
+import (
+	"slices"
+	"time"
+
+	"github.com/redlatch/redlatch/internal/protocol"
+	"github.com/redlatch/redlatch/node"
+)
+
+// This file is the requests in flight: each is executed once, late, twice or
+// never, and its answer arrives at once, late or never.
+
+func (m *machine) deliveries(s *State, do doer) {
+	for i, msg := range s.messages {
+		step := Step{Claim: msg.claim, Server: msg.server, Op: msg.req.Op}
+		as := func(k Kind) Step { step.Kind = k; return step }
+		if msg.done {
+			if msg.reply != nil {
+				do(as(Arrive), func(s *State, ch *choice) {
+					s.messages = slices.Delete(s.messages, i, i+1)
+					m.answer(s, msg, *msg.reply, ch)
+				})
+			}
+			continue
+		}
+		do(as(Deliver), func(s *State, ch *choice) {
+			s.messages = slices.Delete(s.messages, i, i+1)
+			reply := m.execute(s, msg)
+			if msg.awaited {
+				m.answer(s, msg, reply, ch)
+				return
+			}
+			s.skip = m.refused(msg, reply)
+		})
+		if msg.awaited {
+			do(as(Lose), func(s *State, _ *choice) {
+				s.skip = m.refused(msg, m.execute(s, msg))
+				lost := *msg
+				lost.done = true
+				s.messages[i] = &lost
+			})
+			if m.in.LateReply {
+				do(as(Delay), func(s *State, _ *choice) {
+					reply := m.execute(s, msg)
+					late := *msg
+					late.done, late.reply = true, &reply
+					s.messages[i] = &late
+				})
+			}
+			if m.in.Breaks {
+				do(as(Break), func(s *State, ch *choice) { m.fail(s, i, protocol.Broken, ch) })
+			}
+		}
+		if s.dups > 0 {
+			do(as(Twice), func(s *State, ch *choice) {
+				s.dups--
+				m.seen.Duplicates++
+				again := *msg
+				again.awaited, again.seq = false, 0
+				s.messages[i] = &again
+				reply := m.execute(s, msg)
+				if msg.awaited {
+					m.answer(s, msg, reply, ch)
+				}
+			})
+		}
+	}
+	for i, w := range s.wakes {
+		step := Step{Claim: w.claim, Server: m.lists[m.client(w.claim)][w.node]}
+		step.Kind = Notify
+		do(step, func(s *State, ch *choice) {
+			s.wakes = slices.Delete(s.wakes, i, i+1)
+			m.handle(s, w.claim, protocol.Event{Kind: protocol.Wake, Node: w.node, Wake: w.Wake}, ch)
+		})
+		step.Kind = Miss
+		do(step, func(s *State, _ *choice) { s.wakes = slices.Delete(s.wakes, i, i+1) })
+	}
+}
+
+// refused reports that a server refused a request, which changes nothing there.
+// If the claim does not get the answer, either, that is as if the request were
+// still in flight and is never executed: all that can happen then can also happen
+// without this step.
+func (m *machine) refused(msg *message, reply node.Reply) bool {
+	return !m.in.KeepAll && !msg.req.Wait && msg.req.Op != node.OpRelease && msg.req.Op != node.OpOffer && reply.Status != node.Granted
+}
+
+// execute has the server of a message do what it asks for.
+func (m *machine) execute(s *State, msg *message) node.Reply {
+	had := has(s.holders(msg.server), msg.req.Value)
+	srv := s.own(msg.server)
+	reply, wakes := srv.Apply(s.clockOf(msg.server), msg.req)
+	m.seen.Answers[reply.Status]++
+	// That one server is not counted twice is not explored: no address leads
+	// to another server here.
+	reply.Server = ""
+	if !m.in.Failback {
+		reply.Epoch, reply.Epochs = 0, ""
+	}
+	if msg.req.Op == node.OpExtend && !m.in.MayCreate && !had && has(s.holders(msg.server), msg.req.Value) {
+		s.bad = Created
+	}
+	if msg.req.Op == node.OpRepair && reply.Status == node.Stale && s.valid(msg.claim) && !s.clockOf(msg.server).After(msg.req.Until) {
+		s.bad = Unrepaired
+	}
+	if m.in.Off.CachedMarker && reply.Status == node.Granted && msg.req.Op == node.OpAcquire {
+		s.trusts[m.client(msg.claim)] |= 1 << msg.server
+	}
+	for _, w := range wakes {
+		for k, cl := range s.claims {
+			if cl != nil && cl.Value() == w.Value {
+				m.seen.Wakes++
+				n := slices.Index(m.lists[m.client(k)], msg.server)
+				s.wakes = append(s.wakes, wake{k, n, w})
+			}
+		}
+	}
+	return reply
+}
+
+// answer hands a reply to the claim that waits for it.
+func (m *machine) answer(s *State, msg *message, reply node.Reply, ch *choice) {
+	e := answerTo(msg)
+	// An answer takes time: the node's clock was read before it arrived.
+	reply.Now = reply.Now.Add(-time.Microsecond)
+	e.Reply = reply
+	m.learn(s, msg, &reply)
+	if reply.Status == node.Misconfigured {
+		e.Misfit = protocol.Compare(*msg.req.Guard, reply.Guard, msg.req.TTL)
+	}
+	m.handle(s, msg.claim, e, ch)
+}
+
+func answerTo(msg *message) protocol.Event {
+	return protocol.Event{Kind: protocol.Answer, Node: msg.node, Seq: msg.seq, Op: msg.req.Op, Once: msg.req.Once, Token: msg.req.Token}
+}
+
+// fail has the claim not wait for a message any more. One that was not executed
+// stays in flight.
+func (m *machine) fail(s *State, i int, why protocol.Fault, ch *choice) {
+	msg := s.messages[i]
+	if msg.done {
+		s.messages = slices.Delete(s.messages, i, i+1)
+	} else {
+		late := *msg
+		late.awaited, late.seq = false, 0
+		s.messages[i] = &late
+	}
+	e := answerTo(msg)
+	e.Fault = why
+	m.handle(s, msg.claim, e, ch)
+}
+
+// tick has time pass. A claim stops waiting for an answer at the time limit, and
+// its timers are on time: one that is late is a request that is.
+func (m *machine) tick(s *State, ch *choice) {
+	s.now += Tick
+	for {
+		i := slices.IndexFunc(s.messages, func(msg *message) bool { return msg.awaited && s.now-msg.sent >= m.limit })
+		if i < 0 {
+			break
+		}
+		m.fail(s, i, protocol.TimedOut, ch)
+	}
+	for k := range s.claims {
+		for range 3 {
+			cl := s.claims[k]
+			if cl == nil || cl.over && !m.in.Waits {
+				break
+			}
+			if !cl.Timer().Reached(s.now) {
+				break
+			}
+			m.handle(s, k, protocol.Event{Kind: protocol.Timer}, ch)
+		}
+	}
+}

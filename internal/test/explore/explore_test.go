@@ -1,0 +1,155 @@
+package explore
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime/debug"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/redlatch/redlatch/internal/protocol"
+	"github.com/redlatch/redlatch/node"
+)
+
+// TestMain has memory be collected less often than by default: states are kept,
+// and little of what is allocated is garbage.
+func TestMain(m *testing.M) {
+	if raced {
+		os.Exit(withoutRaceDetector())
+	}
+	debug.SetGCPercent(400)
+	os.Exit(m.Run())
+}
+
+// withoutRaceDetector runs the same tests in a binary without the race detector.
+// A search has one goroutine, so that the detector could find nothing; and it
+// takes ten times as long.
+func withoutRaceDetector() int {
+	dir, err := os.MkdirTemp("", "explore")
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	defer os.RemoveAll(dir)
+	binary := filepath.Join(dir, "explore.test")
+	if out, err := exec.Command("go", "test", "-c", "-vet=off", "-o", binary, ".").CombinedOutput(); err != nil {
+		fmt.Fprintf(os.Stderr, "%v\n%s", err, out)
+		return 1
+	}
+	run := exec.Command(binary, os.Args[1:]...)
+	run.Stdout, run.Stderr = os.Stdout, os.Stderr
+	if err := run.Run(); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	return 0
+}
+
+// all has every instance be searched, and not the small ones alone: make model.
+var all = os.Getenv("REDLATCH_EXPLORE") == "all"
+
+// mostStates bounds the search of an instance that has no bound of its own.
+func mostStates() int {
+	if n, err := strconv.Atoi(os.Getenv("REDLATCH_STATES")); err == nil {
+		return n
+	}
+	return 3_000_000
+}
+
+// TestNoInterleavingBreaksAPromise searches the small instances to their end;
+// make model searches all of them, to their end or to a bound.
+func TestNoInterleavingBreaksAPromise(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it takes long")
+	}
+	seen := Seen{Answers: map[node.Status]int{}}
+	for _, in := range Instances() {
+		if !in.Small && !all || !strings.Contains(in.Name, os.Getenv("REDLATCH_ONLY")) {
+			continue
+		}
+		if in.States == 0 {
+			in.States = mostStates()
+		}
+		r := Search(context.Background(), in)
+		if r.Bad != Fine {
+			t.Errorf("%s: %v\n%s", in.Name, r.Bad, r.Story)
+		}
+		if in.Small && in.Depth == 0 && !r.Complete {
+			t.Errorf("%s: not searched to its end", in.Name)
+		}
+		end := ""
+		if !r.Complete {
+			end = " (bound)"
+		}
+		t.Logf("| %s | %d%s | %d | %d | %.1f |", in.Name, r.States, end, r.Steps, r.Depth, r.Took.Seconds())
+		for status, n := range r.Seen.Answers {
+			seen.Answers[status] += n
+		}
+		seen.Leases += r.Seen.Leases
+		seen.Extended += r.Seen.Extended
+		seen.Repaired += r.Seen.Repaired
+		seen.Expired += r.Seen.Expired
+		seen.Early += r.Seen.Early
+		seen.Undone += r.Seen.Undone
+		seen.Duplicates += r.Seen.Duplicates
+		seen.Restarts += r.Seen.Restarts
+		seen.Together += r.Seen.Together
+		seen.Moved += r.Seen.Moved
+		seen.Downgraded += r.Seen.Downgraded
+	}
+	if os.Getenv("REDLATCH_ONLY") != "" {
+		return
+	}
+	for _, status := range []node.Status{node.Granted, node.Held, node.Absent, node.Stale, node.Quarantined} {
+		if seen.Answers[status] == 0 {
+			t.Errorf("no node ever answered %q: the search shows less than it seems to", status)
+		}
+	}
+	for what, n := range map[string]int{
+		"lease": seen.Leases, "extension": seen.Extended, "repair": seen.Repaired, "lease that expired": seen.Expired, "early expiry": seen.Early,
+		"undo": seen.Undone, "duplicate": seen.Duplicates, "restart": seen.Restarts,
+		"lease beside another": seen.Together, "second slot that was asked for": seen.Moved, "downgrade": seen.Downgraded,
+	} {
+		if n == 0 {
+			t.Errorf("there was no %s: the search shows less than it seems to", what)
+		}
+	}
+}
+
+// TestAddingOneNodeToAnOddMembershipIsSafe is the one change that needs no
+// membership change.
+func TestAddingOneNodeToAnOddMembershipIsSafe(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it takes long")
+	}
+	in := two(added)
+	in.Depth = 9
+	if r := Search(context.Background(), in); r.Bad != Fine || r.Seen.Leases == 0 {
+		t.Errorf("%v, %d leases\n%s", r.Bad, r.Seen.Leases, r.Story)
+	}
+}
+
+// TestClocksSetBackLockNobodyOut has all fences out of every window, and no time
+// pass. There is a way to a lease.
+func TestClocksSetBackLockNobodyOut(t *testing.T) {
+	if r := Reach(context.Background(), two(setBack)); r.Trace == nil {
+		t.Errorf("no way to a lease in %d states", r.States)
+	} else {
+		t.Logf("a lease after %d steps\n%s", len(r.Trace), r.Story)
+	}
+}
+
+// TestInstancesAreWithinTheParametersOfTheDesign compares the quarantine of the
+// instances with what clients ask for: theirs is no longer.
+func TestInstancesAreWithinTheParametersOfTheDesign(t *testing.T) {
+	for _, in := range Instances() {
+		g := newMachine(in).guard[0]
+		if least := protocol.Quarantine(g.MaxTTL, g.Window, 0); in.Skew == 0 && in.Window > 0 && g.Quarantine > least {
+			t.Errorf("%s: a quarantine of %v, and the design has %v", in.Name, g.Quarantine, least)
+		}
+	}
+}

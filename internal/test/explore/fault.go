@@ -1,0 +1,160 @@
+package explore
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/redlatch/redlatch/internal/protocol"
+	"github.com/redlatch/redlatch/node"
+)
+
+// This file is what goes wrong with servers, and the membership change.
+
+func (m *machine) faults(s *State, i int, do doer) {
+	srv := s.servers[i]
+	for _, h := range s.holders(i) {
+		if h.Until.Sub(s.clockOf(i)) > protocol.Drift(m.cfg[0].TTL) {
+			continue
+		}
+		do(Step{Kind: Expire, Server: i}, func(s *State, _ *choice) {
+			m.seen.Early++
+			e := s.own(i).Stored(lock)
+			e.Holders = slices.DeleteFunc(e.Holders, func(other node.Holder) bool { return other.Value == h.Value })
+		})
+	}
+	if s.empty > 0 {
+		do(Step{Kind: Empty, Server: i}, func(s *State, _ *choice) {
+			s.empty--
+			m.restart(s, i, false)
+		})
+	}
+	if s.flush > 0 {
+		do(Step{Kind: Flush, Server: i}, func(s *State, _ *choice) {
+			s.flush--
+			s.own(i).Flush()
+			m.mark(s, i, 0)
+		})
+	}
+	switch {
+	case m.in.Failback:
+		m.failover(s, i, do)
+	case s.old > 0 && s.saved[i] == nil:
+		do(Step{Kind: Save, Server: i}, func(s *State, _ *choice) { s.saved[i] = srv })
+	case s.old > 0:
+		do(Step{Kind: OldData, Server: i}, func(s *State, _ *choice) {
+			s.old--
+			s.servers[i], s.saved[i] = s.saved[i], nil
+			m.restart(s, i, true)
+		})
+	}
+	if s.back > 0 && s.skew[i] > 0 {
+		do(Step{Kind: ClockBack, Server: i}, func(s *State, _ *choice) {
+			s.back--
+			by := time.Duration(-2*s.skew[i]) * Tick
+			s.skew[i] = -s.skew[i]
+			// Keys and fences expire by a clock that cannot be set. The
+			// quarantine goes by the one that can.
+			if e := s.own(i).Stored(lock); e != nil {
+				for j := range e.Holders {
+					e.Holders[j].Until = shifted(e.Holders[j].Until, by)
+				}
+				e.FenceUntil = shifted(e.FenceUntil, by)
+			}
+		})
+	}
+	if m.in.Change {
+		m.operator(s, i, do)
+	}
+}
+
+func shifted(t time.Time, by time.Duration) time.Time {
+	if t.IsZero() {
+		return t
+	}
+	return t.Add(by)
+}
+
+// restart starts a server anew. The first client to notice marks it: here that
+// is at once, since the quarantine then ends the soonest, and what the server
+// refuses until it is marked may as well be late.
+func (m *machine) restart(s *State, i int, keepData bool) {
+	m.seen.Restarts++
+	s.restarts++
+	s.own(i).Restart(keepData, fmt.Sprint(s.restarts))
+	if !m.in.Change || keepData { // else the clients of both memberships may mark it
+		m.mark(s, i, 0)
+	}
+}
+
+// mark writes a server's marker for the membership of a client.
+func (m *machine) mark(s *State, i, c int) {
+	s.servers[i].Apply(s.clockOf(i), node.Request{Op: node.OpMark, Mark: node.MarkWrite, Guard: m.guard[c]})
+}
+
+// operator takes the steps of a membership change: it bars so many of the former
+// nodes that the others are no quorum, and only then marks the new membership's.
+// It may stop at any point. Clients of the new membership mark a node that
+// carries no marker if protocol.ToMark says so, whichever nodes answer them.
+func (m *machine) operator(s *State, i int, do doer) {
+	old := 0
+	for _, j := range m.lists[0] {
+		if s.servers[j].Marker.Guard.List == oldMembership {
+			old++
+		}
+	}
+	guard, marker := m.guard[1], s.servers[i].Marker
+	apply := func(kind Kind, how node.Mark) {
+		do(Step{Kind: kind, Server: i}, func(s *State, _ *choice) {
+			s.own(i).Apply(s.clockOf(i), node.Request{Op: node.OpMark, Mark: how, Guard: guard})
+		})
+	}
+	member := false
+	for _, j := range m.lists[1] {
+		member = member || i == j
+	}
+	majority := old >= protocol.Quorum(len(m.lists[0]))
+	if m.in.EmptyStart > 0 && marker.Guard.List == "" && m.canMark(s, i, 0) {
+		do(Step{Kind: MarkOld, Server: i}, func(s *State, _ *choice) {
+			s.own(i)
+			m.mark(s, i, 0)
+		})
+	}
+	switch {
+	case m.in.Off.SameMembership:
+		// Nobody sees that there is a change. A new node is like any other.
+		if marker.Guard.List == "" {
+			do(Step{Kind: Mark, Server: i}, func(s *State, _ *choice) {
+				s.own(i).Apply(s.clockOf(i), node.Request{Op: node.OpMark, Mark: node.MarkFresh, Guard: guard})
+			})
+		}
+	case marker.Guard.List == "" && (!majority || m.canMark(s, i, 1)):
+		apply(Mark, node.MarkWrite)
+	case marker.Guard.List == oldMembership:
+		apply(Bar, node.MarkBar)
+	case marker.Guard.List == node.BarredList && member && !majority:
+		apply(Mark, node.MarkReplace)
+	}
+}
+
+// canMark reports whether the nodes of a client's membership that answer can be
+// such that server i is marked for it, by the rule of init and of all clients.
+func (m *machine) canMark(s *State, i, c int) bool {
+	list := m.lists[c]
+	for answered := range 1 << len(list) {
+		nodes := make([]protocol.Seen, len(list))
+		for n, j := range list {
+			id := s.servers[j].Marker.Guard.List
+			nodes[n] = protocol.Seen{
+				Answered: answered>>n&1 != 0 && (id == "" || id == m.guard[c].List),
+				Marked:   id == m.guard[c].List,
+			}
+		}
+		for n, j := range list {
+			if j == i && protocol.ToMark(nodes).Has(n) {
+				return true
+			}
+		}
+	}
+	return false
+}

@@ -1,0 +1,225 @@
+package explore
+
+import (
+	"time"
+
+	"github.com/redlatch/redlatch/internal/protocol"
+	"github.com/redlatch/redlatch/node"
+)
+
+// Tick is one step of time. The drift that a lease gives up, a hundredth of its
+// time to live and 2 ms, is just above one tick, so that a lease of n ticks ends
+// after n-1, and the keys of a node with a fast clock may expire then, too.
+const Tick = 2 * time.Millisecond
+
+// The largest instance there is room for.
+const (
+	MaxClients = 2
+	MaxTries   = 2
+	MaxServers = 4
+	maxClaims  = MaxClients * MaxTries
+)
+
+// ms is a thousand tokens: they are counted in microseconds. It is also
+// node.TokenLeap, and half a tick.
+const ms = 1000
+
+// Instance is what is searched. Times are in ticks, tokens in microseconds from
+// now.
+type Instance struct {
+	Name    string
+	Clients int
+	Servers int
+
+	TTL    int
+	Window int
+	Limit  int // after so long an answer is not waited for; 0 for TTL-1
+	// Patience is how long a minority of answers is waited for; 0 for Limit.
+	Patience int
+	Skew     int // how far ahead the clocks of the nodes are at first
+
+	// Proposals are the tokens that a client may propose, from now. With Raise,
+	// also the highest fence of all nodes and one more.
+	Proposals []int64
+	Raise     bool
+
+	// Shares is what each client asks for: all of the lock, unless it says
+	// otherwise.
+	Shares [MaxClients]node.Share
+
+	// How often things may happen.
+	Tries      [MaxClients]int // claims of each client, one after the other
+	Again      int             // further proposals of a claim
+	Extensions [MaxClients]int
+	Downgrades [MaxClients]int // of a writer to a reader
+	Repairs    bool
+	Duplicates int  // requests that are executed twice
+	LateReply  bool // answers may be late
+	Breaks     bool // connections may break: there is no answer, before the limit
+	EmptyStart int  // restarts without data
+	OldStart   int  // restarts with data of an earlier moment
+	Flushes    int
+	ClocksBack int  // node clocks that are set back, from ahead to as far behind
+	Waits      bool // refused claims wait in queues, and are notified
+
+	// Fence is where all fences are at first, in microseconds from the nodes'
+	// clocks; 0 for none. Frozen has no time pass.
+	Fence  int64
+	Frozen bool
+
+	// Change has the first client's membership be servers 0, 1 and 2, and the
+	// second's 0, 1 and 3, with a membership change in progress.
+	Change bool
+	Added  bool // the same, and the second's is all four
+
+	// Failback has a server be replaced by a replica that lacks its last writes,
+	// and come back as it was.
+	Failback bool
+
+	// NoGhosts also forbids orphaned keys.
+	NoGhosts bool
+	// FencesKept has fences be remembered for ever, unless a node loses them.
+	FencesKept bool
+
+	// MayCreate has an extension that creates a key not be found by itself.
+	MayCreate bool
+
+	Off Off
+
+	// Start is what has happened before the search begins.
+	Start []Step
+	// Depth and States bound the search; 0 for none.
+	Depth, States int
+	// KeepAll has no message be dropped: a rule is switched off on which the
+	// arguments in drop.go lean.
+	KeepAll bool
+	// Small instances are searched by the tests, the others by make model.
+	Small bool
+}
+
+// Off is the rules that are parameters, each switched off.
+type Off struct {
+	RetentionOfTTL  bool // fences are remembered for a time to live
+	QuarantineOfTTL bool // a node that may have forgotten is quarantined for a time to live
+	SkewIgnored     bool // quarantine and retention leave out how far clocks are off
+	SameValue       bool // the next claim of a client has the value of the last
+	CachedMarker    bool // a client that a node granted once does not compare its marker again
+	SameMembership  bool // clients of two memberships have one id for them
+	MarkedAtOnce    bool // a membership change has no quarantine
+}
+
+// machine is an instance, with what follows from it.
+type machine struct {
+	in     Instance
+	cfg    [MaxClients]protocol.Config
+	guard  [MaxClients]*node.Guard
+	lists  [MaxClients][]int // the servers of each client
+	limit  protocol.Instant
+	keep   time.Duration // how long fences are remembered
+	values [maxClaims]string
+	sym    bool // the two clients can change places
+	seen   Seen
+}
+
+// Seen counts what happened in a search: one in which nothing happens finds
+// nothing.
+type Seen struct {
+	Answers                                            map[node.Status]int
+	Leases, Extended, Repaired, Expired                int
+	Early, Restarts, Duplicates, Undone, Wakes, Yields int
+	Together, Moved, Downgraded                        int // leases beside others, claims that asked for another slot, writers that became readers
+}
+
+const (
+	oldMembership = "00000000000000aa"
+	newMembership = "00000000000000bb"
+)
+
+// lock is the name that everybody wants.
+const lock = "lock"
+
+func newMachine(in Instance) *machine {
+	m := &machine{in: in, seen: Seen{Answers: map[node.Status]int{}}}
+	ttl, window := time.Duration(in.TTL)*Tick, time.Duration(in.Window)*Tick
+	limit := in.Limit
+	if limit == 0 {
+		limit = in.TTL - 1
+	}
+	patience := limit
+	if in.Patience != 0 {
+		patience = in.Patience
+	}
+	m.limit = time.Duration(limit) * Tick
+	// What the design asks for at least: above 2 (W + δ), δ being how far the
+	// nodes' clocks may be off. The margin for clocks that run fast is left out,
+	// which is as if every node's did.
+	spread := 2*(in.Window+in.Skew) + 1
+	if in.Off.SkewIgnored {
+		spread = 2*in.Window + 1
+	}
+	quarantine := max(in.TTL, spread)
+	m.keep = time.Duration(max(spread, in.TTL+in.Window)) * Tick
+	if in.FencesKept || in.Repairs {
+		// The repair of a long lease asks for a fence that is as old.
+		m.keep = time.Hour
+	}
+	if in.Off.RetentionOfTTL {
+		m.keep = ttl
+	}
+	if in.Off.QuarantineOfTTL {
+		quarantine = in.TTL
+	}
+	if in.Failback {
+		m.in.OldStart = 1
+	}
+	if in.Off.MarkedAtOnce {
+		quarantine = 0
+	}
+	for c := range in.Clients {
+		list := oldMembership
+		m.lists[c] = []int{0, 1, 2, 3}[:in.Servers]
+		switch {
+		case in.Change && c == 0:
+			m.lists[c] = []int{0, 1, 2}
+		case in.Change && in.Added:
+			list = newMembership
+		case in.Change:
+			m.lists[c], list = []int{0, 1, 3}, newMembership
+		}
+		if in.Off.SameMembership {
+			list = oldMembership
+		}
+		m.guard[c] = &node.Guard{List: list, Generation: uint64(1 + c*b2i(in.Change)), MaxTTL: ttl, Window: window, Quarantine: time.Duration(quarantine) * Tick}
+		m.cfg[c] = protocol.Config{
+			Nodes: len(m.lists[c]), TTL: ttl, Window: window,
+			Limit: m.limit, Patience: time.Duration(patience) * Tick, RetryDelay: Tick, Tries: 1, MaxHold: protocol.Unlimited,
+			Share: in.Shares[c],
+		}
+		if in.Waits {
+			m.cfg[c].Tries = 0
+		}
+		for try := range MaxTries {
+			v := try
+			if in.Off.SameValue {
+				v = 0
+			}
+			// The text of a value is 32 digits and an owner.
+			m.values[c*MaxTries+try] = protocol.NewValue([16]byte{byte(1 + c*MaxTries + v)}, "x")
+		}
+	}
+	m.sym = in.Clients == 2 && !in.Change && !in.Waits && in.Tries[0] == in.Tries[1] && in.Extensions[0] == in.Extensions[1] &&
+		in.Shares[0] == in.Shares[1] && in.Downgrades[0] == in.Downgrades[1]
+	return m
+}
+
+func b2i(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+// shared reports whether the lock may have several holders.
+func (m *machine) shared() bool {
+	return m.in.Shares != [MaxClients]node.Share{} || m.in.Downgrades != [MaxClients]int{}
+}

@@ -1,0 +1,336 @@
+package explore
+
+import (
+	"encoding/binary"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/redlatch/redlatch/internal/nodestate"
+	"github.com/redlatch/redlatch/internal/protocol"
+	"github.com/redlatch/redlatch/node"
+)
+
+// This file searches what can happen to the records of a job. Callers of Once
+// come one after the other: the lock keeps them apart, and is explored by itself.
+// Their requests are executed at once, late or never; a caller may crash at any
+// point; nodes lose their data, or restart without the last write. The rule is
+// protocol.Find, and the nodes are nodestate.Server values.
+
+// Jobs is what is searched.
+type Jobs struct {
+	Servers int
+	Callers string // the occurrence of each caller, one letter each
+	Losses  int    // how often a node loses its data
+	OldData int    // how often a node restarts without its last write
+	States  int
+
+	// Rules that are switched off.
+	AnyQuorum  bool // any quorum without the record says that it is not completed
+	SameServer bool // a node that restarted with old data does not show it
+}
+
+// The phases of a caller.
+const (
+	checking = iota
+	reading
+	completing
+)
+
+type parcel struct {
+	server int
+	caller int
+	req    node.Request
+}
+
+type jobState struct {
+	servers  []*nodestate.Server // copied before they are changed
+	before   []*nodestate.Server // each one before its last write
+	lost     []int               // how often each has lost data
+	losses   int
+	olds     int
+	caller   int
+	phase    int
+	replies  []*node.Reply
+	read     protocol.Set
+	found    protocol.Found
+	union    []string
+	acks     protocol.Set
+	flight   []parcel
+	complete string // the occurrences whose completion was confirmed to a caller
+	bad      string
+	story    string
+}
+
+// now is a time at which nodes that lost data at different times differ in age.
+func (s *jobState) now() time.Time {
+	return time.UnixMicro(1_800_000_000_000_000).Add(time.Duration(10*(s.losses+s.olds)) * time.Second)
+}
+
+func (s *jobState) clone() *jobState {
+	c := *s
+	c.servers, c.before, c.lost = slices.Clone(s.servers), slices.Clone(s.before), slices.Clone(s.lost)
+	c.replies, c.union, c.flight = slices.Clone(s.replies), slices.Clone(s.union), slices.Clone(s.flight)
+	return &c
+}
+
+var jobGuard = &node.Guard{List: oldMembership, MaxTTL: time.Second, Window: time.Second, Quarantine: time.Second}
+
+// do executes a request on a node.
+func (s *jobState) do(i int, req node.Request) node.Reply {
+	req.Name, req.Retention, req.Guard = lock, time.Hour, jobGuard
+	was := s.servers[i]
+	is := was.Clone()
+	s.servers[i] = &is
+	if req.Op != node.OpRecords && req.Op != node.OpCheck {
+		s.before[i] = was
+	}
+	reply, _ := is.Apply(s.now(), req)
+	return reply
+}
+
+func (in *Jobs) first() *jobState {
+	s := &jobState{before: make([]*nodestate.Server, in.Servers), lost: make([]int, in.Servers), replies: make([]*node.Reply, in.Servers)}
+	for i := range in.Servers {
+		srv := &nodestate.Server{ID: fmt.Sprint(i)}
+		srv.Apply(s.now(), node.Request{Op: node.OpMark, Mark: node.MarkFresh, Guard: jobGuard})
+		s.servers = append(s.servers, srv)
+	}
+	return s
+}
+
+// key is the same for states that go on alike.
+func (s *jobState) key() string {
+	var b []byte
+	for i, srv := range s.servers {
+		for _, x := range []*nodestate.Server{srv, s.before[i]} {
+			if x == nil {
+				b = append(b, 0xff)
+				continue
+			}
+			if e := x.Stored(lock); e != nil {
+				b = e.AppendTo(b)
+			}
+			b = append(x.Marker.AppendTo(b), x.ID...)
+		}
+		if r := s.replies[i]; r != nil {
+			b = append(b, byte(r.Status), byte(r.Memory.Count))
+			b = binary.AppendVarint(b, r.Memory.Begun.UnixMicro())
+			b = fmt.Append(b, r.Memory.Kept, r.Memory.Whole)
+		}
+		b = append(b, '|', byte(s.lost[i]))
+	}
+	b = fmt.Append(b, s.losses, s.olds, s.caller, s.phase, s.read, s.found, s.union, s.acks, s.complete)
+	var flight []string
+	for _, p := range s.flight {
+		f := fmt.Sprint(p.server, p.caller == s.caller, p.req.Op, p.req.Occurrence)
+		if a := p.req.Adopt; a != nil {
+			f += fmt.Sprint(a.Begun.UnixMicro(), a.Records)
+		}
+		flight = append(flight, f)
+	}
+	slices.Sort(flight)
+	return string(b) + strings.Join(flight, ";")
+}
+
+// next calls f with every state that can follow.
+func (in *Jobs) next(s *jobState, f func(*jobState)) {
+	step := func(text string, args ...any) *jobState {
+		c := s.clone()
+		c.story += fmt.Sprintf(text, args...) + "\n"
+		return c
+	}
+	for i := range s.servers {
+		if s.losses < in.Losses {
+			c := step("node %d loses its data", i)
+			c.losses, c.lost[i] = c.losses+1, c.lost[i]+1
+			srv := &nodestate.Server{ID: fmt.Sprintf("%d after %d", i, c.losses+c.olds)}
+			srv.Apply(c.now(), node.Request{Op: node.OpMark, Mark: node.MarkWrite, Guard: jobGuard})
+			c.servers[i], c.before[i] = srv, nil
+			f(c)
+		}
+		if s.olds < in.OldData && s.before[i] != nil {
+			c := step("node %d restarts without its last write", i)
+			c.olds, c.lost[i] = c.olds+1, c.lost[i]+1
+			srv := s.before[i].Clone()
+			if !in.SameServer {
+				srv.Restart(true, fmt.Sprintf("%d after %d", i, c.losses+c.olds))
+				srv.Apply(c.now(), node.Request{Op: node.OpMark, Mark: node.MarkWrite, Guard: jobGuard})
+			}
+			c.servers[i], c.before[i] = &srv, nil
+			f(c)
+		}
+	}
+	for k, p := range s.flight {
+		c := step("node %d executes: %v %s of caller %d", p.server, p.req.Op, p.req.Occurrence, p.caller)
+		c.flight = slices.Delete(c.flight, k, k+1)
+		r := c.do(p.server, p.req)
+		if p.caller == s.caller && p.req.Op == node.OpComplete && r.Status == node.Granted {
+			c.acks |= protocol.Of(p.server)
+			if c.phase == completing && c.acks.Count() >= protocol.Quorum(in.Servers) {
+				c.story += fmt.Sprintf("caller %d is confirmed that %s is completed\n", p.caller, p.req.Occurrence)
+				if !strings.Contains(c.complete, p.req.Occurrence) {
+					c.complete += p.req.Occurrence
+				}
+				c.leave()
+			}
+		}
+		f(c)
+	}
+	if s.caller == len(in.Callers) {
+		return
+	}
+	if s.phase != checking || slices.ContainsFunc(s.replies, func(r *node.Reply) bool { return r != nil }) {
+		c := step("caller %d crashes", s.caller)
+		c.leave()
+		f(c)
+	}
+	occurrence := in.Callers[s.caller : s.caller+1]
+	switch s.phase {
+	case checking:
+		answered := 0
+		for i := range s.servers {
+			if s.replies[i] != nil {
+				answered++
+				continue
+			}
+			c := step("node %d answers caller %d about %s", i, s.caller, occurrence)
+			r := c.do(i, node.Request{Op: node.OpCheck, Occurrence: occurrence})
+			c.replies[i] = &r
+			f(c)
+		}
+		if answered >= protocol.Quorum(in.Servers) {
+			c := step("caller %d decides", s.caller)
+			in.decide(c, occurrence)
+			f(c)
+		}
+	case reading:
+		for i := range s.servers {
+			if !s.found.Sources.Has(i) || s.read.Has(i) {
+				continue
+			}
+			c := step("caller %d reads the records of node %d", s.caller, i)
+			r := c.do(i, node.Request{Op: node.OpRecords})
+			if !r.Memory.Begun.Equal(s.replies[i].Memory.Begun) {
+				c.leave() // it gives nobody records, and no more than that
+				f(c)
+				continue
+			}
+			c.read |= protocol.Of(i)
+			for _, x := range r.Memory.Records {
+				if !slices.Contains(c.union, x.Occurrence) {
+					c.union = append(c.union, x.Occurrence)
+				}
+			}
+			slices.Sort(c.union)
+			if c.read == c.found.Sources {
+				in.run(c, occurrence)
+			}
+			f(c)
+		}
+	}
+}
+
+// leave ends the caller: it crashed, or is done. Its requests stay in flight.
+func (s *jobState) leave() {
+	s.caller, s.phase, s.read, s.found, s.union, s.acks = s.caller+1, checking, 0, protocol.Found{}, nil, 0
+	s.replies = make([]*node.Reply, len(s.servers))
+}
+
+// decide is what a caller does with the answers.
+func (in *Jobs) decide(s *jobState, occurrence string) {
+	said := make([]protocol.Said, in.Servers)
+	for i, r := range s.replies {
+		if r != nil {
+			said[i] = protocol.SaidBy(*r)
+		}
+	}
+	s.found = protocol.Find(said, true)
+	if in.AnyQuorum {
+		s.found.Memory, s.found.Sources = protocol.Remembered, 0
+	}
+	switch {
+	case s.found.Completed > 0:
+		s.story += "it is completed, and is recorded on the others\n"
+		in.record(s, occurrence)
+	case s.found.Memory == protocol.Unsure:
+		s.story += "it is unknown whether it is completed\n"
+		s.leave()
+	default:
+		s.phase = reading
+		if s.found.Sources == 0 {
+			in.run(s, occurrence)
+		}
+	}
+}
+
+// run gives nodes the records that they lack, runs the occurrence, and records
+// it.
+func (in *Jobs) run(s *jobState, occurrence string) {
+	var records []node.Record
+	for _, o := range s.union {
+		records = append(records, node.Record{Occurrence: o, Left: time.Hour})
+	}
+	for i, r := range s.replies {
+		if r != nil && !r.Memory.Whole && !in.AnyQuorum {
+			s.flight = append(s.flight, parcel{i, s.caller, node.Request{Op: node.OpAdopt,
+				Adopt: &node.Adoption{Begun: r.Memory.Begun, Records: records, Whole: true, Since: r.Memory.Since}}})
+		}
+	}
+	s.story += fmt.Sprintf("caller %d runs %s\n", s.caller, occurrence)
+	if strings.Contains(s.complete, occurrence) {
+		kept := 0
+		for i, srv := range s.servers {
+			if has := srv.Stored(lock); s.lost[i] == 0 || has != nil && !has.Records.Completed[occurrence].IsZero() {
+				kept++
+			}
+		}
+		switch {
+		case s.found.Memory == protocol.Remembered:
+			s.bad = "it ran again, by the word of nodes that forgot it"
+		case kept >= in.Servers-protocol.Quorum(in.Servers)+1:
+			s.bad = "it ran again, though enough nodes have kept their records"
+		}
+	}
+	in.record(s, occurrence)
+}
+
+func (in *Jobs) record(s *jobState, occurrence string) {
+	s.phase = completing
+	for i := range s.servers {
+		s.flight = append(s.flight, parcel{i, s.caller, node.Request{Op: node.OpComplete, Occurrence: occurrence}})
+	}
+}
+
+// SearchJobs takes every step from every state, breadth first. It returns what is
+// wrong and the shortest way there, and how many states it saw.
+func SearchJobs(in Jobs) (bad, story string, states int, complete bool) {
+	first := in.first()
+	seen, layer := map[string]bool{first.key(): true}, []*jobState{first}
+	for len(layer) > 0 {
+		var next []*jobState
+		var wrong *jobState
+		for _, s := range layer {
+			in.next(s, func(t *jobState) {
+				k := t.key()
+				if wrong != nil || seen[k] {
+					return
+				}
+				seen[k] = true
+				if t.bad != "" {
+					wrong = t
+				}
+				next = append(next, t)
+			})
+			if wrong != nil {
+				return wrong.bad, wrong.story, len(seen), false
+			}
+			if len(seen) > in.States {
+				return "", "", len(seen), false
+			}
+		}
+		layer = next
+	}
+	return "", "", len(seen), true
+}

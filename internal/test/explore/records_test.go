@@ -1,0 +1,49 @@
+package explore
+
+import (
+	"strings"
+	"testing"
+)
+
+// jobInstances are searched by the tests up to a bound, and further by make model.
+func jobInstances() map[string]Jobs {
+	return map[string]Jobs{
+		"one node loses its data":                {Servers: 3, Callers: "aa", Losses: 1},
+		"two nodes lose their data":              {Servers: 3, Callers: "aa", Losses: 2},
+		"a node restarts without its last write": {Servers: 3, Callers: "aa", OldData: 1},
+		"another occurrence in between":          {Servers: 3, Callers: "aba", Losses: 1},
+	}
+}
+
+// TestNoRecordIsForgotten searches what can happen to the records of a job: no
+// occurrence runs again as long as enough nodes have kept their records.
+func TestNoRecordIsForgotten(t *testing.T) {
+	for name, in := range jobInstances() {
+		in.States = 60_000
+		if all {
+			in.States = min(mostStates(), 1_000_000)
+		}
+		bad, story, states, complete := SearchJobs(in)
+		if bad != "" {
+			t.Errorf("%s: %s\n%s", name, bad, story)
+		}
+		t.Logf("%s: %d states, complete %v", name, states, complete)
+	}
+}
+
+// TestEveryRuleOfRecordsIsMissed switches each rule off, and has the search find
+// what goes wrong.
+func TestEveryRuleOfRecordsIsMissed(t *testing.T) {
+	for name, in := range map[string]Jobs{
+		"any quorum says that it is not completed": {Servers: 3, Callers: "aa", Losses: 1, AnyQuorum: true},
+		"a node with old data does not show it":    {Servers: 3, Callers: "aa", OldData: 1, SameServer: true},
+	} {
+		in.States = 400_000
+		bad, story, states, _ := SearchJobs(in)
+		if bad == "" {
+			t.Errorf("%s: nothing found in %d states", name, states)
+			continue
+		}
+		t.Logf("%s: %s, %d steps, %d states\n%s", name, bad, strings.Count(story, "\n"), states, story)
+	}
+}

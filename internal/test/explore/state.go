@@ -1,0 +1,255 @@
+package explore
+
+import (
+	"slices"
+	"time"
+
+	"github.com/redlatch/redlatch/internal/nodestate"
+	"github.com/redlatch/redlatch/internal/protocol"
+	"github.com/redlatch/redlatch/node"
+)
+
+// State is everything at one moment. What pointers lead to is shared between
+// states, and is copied before it is changed.
+type State struct {
+	now      protocol.Instant
+	claims   [maxClaims]*claim
+	servers  [MaxServers]*nodestate.Server
+	saved    [MaxServers]*nodestate.Server // what a server has on disk; nil for nothing
+	skew     [MaxServers]int8              // how far its clock is ahead, in ticks
+	messages []*message                    // in the order in which they were sent
+	wakes    []wake
+
+	// top is the highest token of any lease so far, and written of any that was
+	// not a reader's from the beginning. Nobody but the checks knows them.
+	top, written node.Token
+	bad          Violation
+	// skip says that the step need not be taken.
+	skip bool
+
+	// What is left of the instance's bounds.
+	dups, empty, old, flush, back uint8
+	restarts                      uint8
+	trusts                        [MaxClients]uint8 // Off.CachedMarker: servers that granted
+	// epochs is the highest epoch of each server that a client knows of.
+	epochs [MaxClients][MaxServers]uint8
+}
+
+// claim is a claim, and what is needed to check it.
+type claim struct {
+	protocol.Claim
+	rounds     int
+	extensions int
+	over       bool // it was refused, or its lease has ended
+	downgrades int
+	floor      node.Token // top, when the round began; for a reader, written
+	asked      node.Token // the token of the round
+}
+
+// message is a request in flight to a server.
+type message struct {
+	claim   int
+	node    int // as the claim numbers it
+	server  int
+	seq     uint32
+	req     node.Request
+	sent    protocol.Instant
+	awaited bool        // the claim waits for the answer
+	done    bool        // it was executed
+	reply   *node.Reply // an answer that is late
+}
+
+// wake is a notification in flight.
+type wake struct {
+	claim, node int
+	node.Wake
+}
+
+// Violation is what must not be.
+type Violation uint8
+
+// The violations.
+const (
+	Fine Violation = iota
+	TwoLeases
+	TokenOrder
+	Created
+	Orphan
+	Revived
+	Unrepaired
+	OrphanedPlace
+)
+
+func (v Violation) String() string {
+	return [...]string{"nothing", "two valid leases at once", "a token that is not above an earlier lease's", "an extension that creates a key", "an orphaned key", "a claim that is over asks for the lock", "a valid lease that is refused its repair", "an orphaned place in a queue"}[v]
+}
+
+// base is when everything begins, by a right clock.
+var base = time.UnixMicro(1_000_000_000_000_000)
+
+// start is the client's monotonic clock then.
+const start protocol.Instant = time.Hour
+
+// clock is the right time.
+func (s *State) clock() time.Time { return base.Add(s.now - start) }
+
+// clockOf is the time by a server's clock.
+func (s *State) clockOf(i int) time.Time {
+	return s.clock().Add(time.Duration(s.skew[i]) * Tick)
+}
+
+func (m *machine) client(k int) int { return k / MaxTries }
+
+// init returns the state in which everything begins: all nodes are trusted, and
+// nobody has asked for anything.
+func (m *machine) init() *State {
+	s := &State{
+		now: start, dups: uint8(m.in.Duplicates), empty: uint8(m.in.EmptyStart), old: uint8(m.in.OldStart),
+		flush: uint8(m.in.Flushes), back: uint8(m.in.ClocksBack),
+	}
+	for i := range m.in.Servers {
+		s.skew[i] = int8(m.in.Skew)
+		srv := &nodestate.Server{ID: "first", Silent: !m.in.Waits}
+		now := s.clockOf(i)
+		if m.in.Change && i == 3 {
+			// A new server. It carries no marker yet.
+		} else {
+			srv.Apply(now, node.Request{Op: node.OpMark, Mark: node.MarkFresh, Guard: m.guard[0]})
+			srv.Marker.TrustedFrom = base.Add(-time.Hour) // for long
+		}
+		if m.in.Fence != 0 {
+			srv.Apply(now, node.Request{
+				Op: node.OpRelease, Name: lock, Value: "nobody", Token: node.Token(now.UnixMicro() + m.in.Fence),
+				Window: time.Hour, Retention: m.keep,
+			})
+		}
+		s.servers[i] = srv
+	}
+	return s
+}
+
+// clone returns a copy that can be changed.
+func (s *State) clone() *State {
+	t := *s
+	t.messages = slices.Clone(s.messages)
+	t.wakes = slices.Clone(s.wakes)
+	return &t
+}
+
+// own returns a server that can be changed.
+func (s *State) own(i int) *nodestate.Server {
+	srv := s.servers[i].Clone()
+	s.servers[i] = &srv
+	return &srv
+}
+
+// ownClaim returns a claim that can be changed.
+func (s *State) ownClaim(k int) *claim {
+	c := *s.claims[k]
+	s.claims[k] = &c
+	return &c
+}
+
+// holders returns the holders of the lock on a server.
+func (s *State) holders(i int) (all node.Holders) {
+	if e := s.servers[i].Stored(lock); e != nil {
+		for _, h := range e.Holders {
+			if h.Until.After(s.clockOf(i)) {
+				all = append(all, h)
+			}
+		}
+	}
+	return all
+}
+
+// waiters returns the places in a server's queue.
+func (s *State) waiters(i int) []node.Waiter {
+	if e := s.servers[i].Stored(lock); e != nil {
+		return e.Queue.Waiters
+	}
+	return nil
+}
+
+// has reports whether a value is one of the holders.
+func has(all node.Holders, value string) bool {
+	return slices.ContainsFunc(all, func(h node.Holder) bool { return h.Value == value })
+}
+
+// valid reports whether a claim is a lease that its holder relies on.
+func (s *State) valid(k int) bool {
+	c := s.claims[k]
+	return c != nil && c.State().IsHeld() && s.now < c.Deadline()
+}
+
+// view is the client of a claim, as the claim sees it.
+type view struct {
+	m      *machine
+	s      *State
+	client int
+	choice *choice
+}
+
+func (v view) Now() protocol.Instant              { return v.s.now }
+func (v view) Time() time.Time                    { return v.s.clock() }
+func (v view) Offset() time.Duration              { return 0 }
+func (v view) ClockKnown() bool                   { return true }
+func (v view) Suspects() protocol.Set             { return 0 }
+func (v view) MayProbe(int) bool                  { return true }
+func (v view) InQuarantine(int) bool              { return false }
+func (v view) Epoch(i int) uint64                 { return uint64(v.s.epochs[v.client][v.m.lists[v.client][i]]) }
+func (v view) Missed() uint32                     { return 0 }
+func (v view) Random(time.Duration) time.Duration { return 0 }
+
+// Token chooses one of the instance's proposals.
+func (v view) Token(floor node.Token) node.Token {
+	var tokens []node.Token
+	add := func(t node.Token) {
+		if t = max(t, floor); !slices.Contains(tokens, t) {
+			tokens = append(tokens, t)
+		}
+	}
+	for _, p := range v.m.in.Proposals {
+		add(node.Token(v.s.clock().UnixMicro() + p))
+	}
+	if v.m.in.Raise {
+		highest := node.Token(0)
+		for i := range v.m.in.Servers {
+			if e := v.s.servers[i].Stored(lock); e != nil && e.FenceUntil.After(v.s.clockOf(i)) {
+				highest = max(highest, e.Fence)
+			}
+		}
+		if highest != 0 {
+			add(highest + 1)
+		}
+	}
+	return tokens[v.choice.of(len(tokens))]
+}
+
+// choice goes through all combinations of choices, one run after the other.
+type choice struct {
+	path  []int // what was chosen
+	outOf []int // out of how many
+	at    int
+}
+
+// of chooses one out of n.
+func (c *choice) of(n int) int {
+	if c.at == len(c.path) {
+		c.path, c.outOf = append(c.path, 0), append(c.outOf, n)
+	}
+	c.at++
+	return c.path[c.at-1]
+}
+
+// next prepares the next run, and reports whether there is one.
+func (c *choice) next() bool {
+	c.at = 0
+	for i := len(c.path) - 1; i >= 0; i-- {
+		if c.path[i]+1 < c.outOf[i] {
+			c.path[i]++
+			c.path, c.outOf = c.path[:i+1], c.outOf[:i+1]
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,240 @@
+package explore
+
+import (
+	"github.com/redlatch/redlatch/internal/protocol"
+	"github.com/redlatch/redlatch/node"
+)
+
+// Kind is what kind of thing happens.
+type Kind uint8
+
+// The kinds of steps.
+const (
+	TimePasses Kind = iota
+	Begin           // a client asks for the lock
+	Cancel          // it gives up
+	Extend
+	Release
+	Deliver   // a server executes a request, and the claim gets the answer
+	Lose      // the same, and the answer is lost
+	Delay     // the same, and the answer is late
+	Twice     // the same as Deliver, and the request will be executed once more
+	Arrive    // an answer arrives late
+	Break     // a connection breaks: there will be no answer
+	Notify    // a notification arrives
+	Miss      // a notification is lost
+	Expire    // a key expires early, by a fast clock
+	Empty     // a server restarts without its data
+	Save      // a server writes its data to disk
+	OldData   // a server restarts with the data that it wrote
+	Flush     // a server is flushed
+	ClockBack // a server's clock is set back
+	Bar       // a server is barred for the membership change
+	Mark      // a server is marked for the new membership
+	MarkOld   // a server is marked for the former membership
+	Promote   // a replica that lacks the last writes takes a server's place
+	FailBack  // the server comes back as it was, in the replica's place
+	MarkAgain // a client that knows of the replica marks it
+	Downgrade // a writer becomes a reader
+)
+
+// Step is one thing that happens. Fields that a kind does not need are 0.
+type Step struct {
+	Kind   Kind
+	Claim  int
+	Server int
+	Op     node.Op
+	Token  int64 // Begin: the token that is proposed, from now
+}
+
+// Next calls emit with every step that is possible, and with what becomes of it.
+func (m *machine) Next(s *State, emit func(Step, *State)) {
+	if s.bad != Fine {
+		return
+	}
+	// do takes a step in every way that the claims' choices allow.
+	do := func(step Step, change func(t *State, ch *choice)) {
+		for ch := (choice{}); ; {
+			t := s.clone()
+			change(t, &ch)
+			if step.Kind == Begin {
+				step.Token = int64(t.claims[step.Claim].Token()) - t.clock().UnixMicro()
+			}
+			if !t.skip {
+				m.check(t)
+				m.drop(t)
+				emit(step, t)
+			}
+			if !ch.next() {
+				return
+			}
+		}
+	}
+	m.deliveries(s, do)
+	for c := range m.in.Clients {
+		m.choices(s, c, do)
+	}
+	for i := range m.in.Servers {
+		m.faults(s, i, do)
+	}
+	if !m.in.Frozen {
+		do(Step{Kind: TimePasses}, m.tick)
+	}
+}
+
+type doer func(Step, func(*State, *choice))
+
+// choices are the steps that a client takes by itself.
+func (m *machine) choices(s *State, c int, do doer) {
+	for try := range m.in.Tries[c] {
+		k := c*MaxTries + try
+		cl := s.claims[k]
+		switch {
+		case cl == nil:
+			if try > 0 && !s.claims[k-1].over {
+				return
+			}
+			do(Step{Kind: Begin, Claim: k}, func(s *State, ch *choice) { m.begin(s, k, ch) })
+			return
+		case cl.over:
+			continue
+		case cl.State().IsHeld():
+			if cl.extensions < m.in.Extensions[c] {
+				do(Step{Kind: Extend, Claim: k}, func(s *State, ch *choice) {
+					s.ownClaim(k).extensions++
+					m.handle(s, k, protocol.Event{Kind: protocol.Extend}, ch)
+				})
+			}
+			if cl.downgrades < m.in.Downgrades[c] {
+				do(Step{Kind: Downgrade, Claim: k}, func(s *State, ch *choice) {
+					m.seen.Downgraded++
+					s.ownClaim(k).downgrades++
+					m.handle(s, k, protocol.Event{Kind: protocol.Downgrade}, ch)
+				})
+			}
+			do(Step{Kind: Release, Claim: k}, func(s *State, ch *choice) {
+				m.handle(s, k, protocol.Event{Kind: protocol.Release}, ch)
+			})
+		default:
+			do(Step{Kind: Cancel, Claim: k}, func(s *State, ch *choice) {
+				m.handle(s, k, protocol.Event{Kind: protocol.Cancel}, ch)
+			})
+		}
+		return
+	}
+}
+
+func (m *machine) begin(s *State, k int, ch *choice) {
+	c := m.client(k)
+	s.claims[k] = &claim{Claim: protocol.NewClaim(view{m, s, c, ch}, m.cfg[c], m.values[k])}
+	m.handle(s, k, protocol.Event{Kind: protocol.Begin}, ch)
+}
+
+// handle hands an event to a claim, and does what it asks for.
+func (m *machine) handle(s *State, k int, e protocol.Event, ch *choice) {
+	cl := s.ownClaim(k)
+	var buf [16]protocol.Effect
+	out := cl.Handle(view{m, s, m.client(k), ch}, &e, buf[:0])
+	m.effects(s, k, out, ch)
+}
+
+func (m *machine) effects(s *State, k int, out []protocol.Effect, ch *choice) {
+	refused := uint32(0) // the round beyond the bound meets connections that are refused
+	for i := range out {
+		e, cl := &out[i], s.claims[k]
+		switch e.Kind {
+		case protocol.Send:
+			if cl.over && e.Request.Op != node.OpRelease {
+				s.bad = Revived
+			}
+			if r, _ := cl.Round(); e.Request.Op == node.OpAcquire && (e.Seq == r.Seq || e.Request.Token != cl.asked) {
+				if i == 0 || out[i-1].Kind != protocol.Send {
+					cl.rounds++
+					cl.floor, cl.asked = s.top, e.Request.Token
+					if e.Request.Mode == node.Shared {
+						cl.floor = s.written // readers have no order among themselves
+					}
+					if e.Request.Slot != 0 {
+						m.seen.Moved++
+					}
+				}
+				if cl.rounds > m.in.Again+1 && !m.in.Waits {
+					refused = e.Seq
+					continue
+				}
+			}
+			// What a release answers decides nothing but what is reported: one
+			// without an answer is repeated, and stays here until it is executed.
+			m.send(s, k, e, e.Request.Op != node.OpRelease || e.Request.Once)
+		case protocol.Undo, protocol.CleanUp:
+			m.seen.Undone++
+			m.send(s, k, e, false)
+		case protocol.Won:
+			m.seen.Leases++
+			if cl.Token() <= cl.floor {
+				s.bad = TokenOrder
+			}
+			s.top = max(s.top, cl.Token())
+			if cl.Share().Mode != node.Shared {
+				s.written = max(s.written, cl.Token())
+			}
+		case protocol.Extended:
+			m.seen.Extended++
+		case protocol.Repaired:
+			m.seen.Repaired++
+		case protocol.YieldOver:
+			m.seen.Yields++
+		case protocol.Refused, protocol.Ended:
+			cl.over = true
+			if e.Kind == protocol.Ended && cl.Cause() == protocol.Expired {
+				m.seen.Expired++
+			}
+		case protocol.Replace:
+			m.replace(s, k, ch)
+		case protocol.Adopt:
+			m.handle(s, k, protocol.Event{Kind: protocol.Configured}, ch)
+		case protocol.AwaitMark:
+			m.handle(s, k, protocol.Event{Kind: protocol.Marked}, ch)
+		}
+	}
+	if refused != 0 {
+		for i := range m.cfg[m.client(k)].Nodes {
+			m.handle(s, k, protocol.Event{Kind: protocol.Answer, Node: i, Seq: refused, Op: node.OpAcquire, Fault: protocol.Unsent}, ch)
+		}
+	}
+}
+
+// replace has the successor of a claim go on, if the instance has a value left
+// for it.
+func (m *machine) replace(s *State, k int, ch *choice) {
+	cl := s.claims[k]
+	cl.over = true
+	if k%MaxTries+1 == m.in.Tries[m.client(k)] {
+		return
+	}
+	s.claims[k+1] = &claim{Claim: cl.Successor(m.values[k+1])}
+	m.handle(s, k+1, protocol.Event{Kind: protocol.Resume}, ch)
+}
+
+// send puts a request in flight.
+func (m *machine) send(s *State, k int, e *protocol.Effect, awaited bool) {
+	c := m.client(k)
+	msg := &message{claim: k, node: e.Node, server: m.lists[c][e.Node], req: e.Request, sent: s.now, awaited: awaited}
+	if awaited {
+		msg.seq = e.Seq
+	}
+	msg.req.Name, msg.req.Retention, msg.req.Guard = lock, m.keep, m.guard[c]
+	msg.req.Epoch = uint64(s.epochs[c][msg.server])
+	if m.in.Off.CachedMarker && s.trusts[c]>>msg.server&1 != 0 {
+		msg.req.Guard = nil
+	}
+	if !awaited {
+		// The same release, twice in flight, is one that is repeated.
+		for _, other := range s.messages {
+			if !other.awaited && other.claim == k && other.server == msg.server && other.req == msg.req {
+				return
+			}
+		}
+	}
+	s.messages = append(s.messages, msg)
+}

@@ -1,0 +1,327 @@
+// Package locktest has clients whose nodes are in memory, behind links that do to
+// their messages what a network can do, for tests of the API and of the runner.
+package locktest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/redlatch/redlatch"
+	"github.com/redlatch/redlatch/node"
+	"github.com/redlatch/redlatch/store/memory"
+)
+
+// Link is between a client and a node in memory. It does to their messages what
+// a network can do.
+type Link struct {
+	*memory.Node
+	mu           sync.Mutex
+	Out          time.Duration // how long a request is in flight
+	Back         time.Duration // how long a reply is in flight
+	ReleaseLag   time.Duration // how much longer a release is in flight
+	RepairLag    time.Duration // how much longer a repair is in flight
+	Deaf         bool          // the driver does not return when its context ends
+	Frozen       chan struct{} // requests wait here until it is closed
+	LoseReplies  int           // number of replies that are still to be lost
+	Refuse       error         // requests fail with this, without any effect
+	LoseWakes    bool          // notifications are lost
+	WakeLag      time.Duration // how much longer a notification is in flight
+	IgnoreYields bool          // offers are not executed
+	Listener     func(node.Wake)
+	Hook         func(req node.Request)
+	requests     map[node.Op]int
+	underway     atomic.Int32 // requests in flight
+}
+
+func NewLinks(t testing.TB, n int) ([]*Link, []redlatch.Node) {
+	links := make([]*Link, n)
+	nodes := make([]redlatch.Node, n)
+	for i := range links {
+		links[i] = NewLink(t, memory.New(&memory.Options{Name: strconv.Itoa(i + 1)}))
+		nodes[i] = links[i]
+	}
+	return links, nodes
+}
+
+func NewLink(t testing.TB, n *memory.Node) *Link {
+	l := &Link{Node: n, requests: map[node.Op]int{}}
+	t.Cleanup(func() {
+		l.Thaw()
+		for l.underway.Load() > 0 {
+			time.Sleep(time.Millisecond)
+		}
+		time.Sleep(time.Millisecond) // a caller that waits for the last answer returns
+	})
+	return l
+}
+
+func (l *Link) Set(change func(l *Link)) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	change(l)
+}
+
+func (l *Link) Freeze() { l.Set(func(l *Link) { l.Frozen = make(chan struct{}) }) }
+func (l *Link) Thaw() {
+	l.Set(func(l *Link) {
+		if l.Frozen != nil {
+			close(l.Frozen)
+			l.Frozen = nil
+		}
+	})
+}
+
+func (l *Link) Count(op node.Op) int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.requests[op]
+}
+
+var ErrLostReply = errors.New("connection reset by peer")
+
+// Do sends the request on a goroutine of its own: like a real server, the node
+// executes it even if the caller has gone.
+func (l *Link) Do(ctx context.Context, req node.Request) (node.Reply, error) {
+	l.mu.Lock()
+	l.requests[req.Op]++
+	out, back, deaf, frozen := l.Out, l.Back, l.Deaf, l.Frozen
+	if req.Op == node.OpRelease {
+		out += l.ReleaseLag
+	}
+	if req.Op == node.OpRepair {
+		out += l.RepairLag
+	}
+	hook := l.Hook
+	lose := l.LoseReplies > 0
+	if lose {
+		l.LoseReplies--
+	}
+	l.mu.Unlock()
+	if hook != nil {
+		hook(req)
+	}
+	l.mu.Lock()
+	refusing, keeping := l.Refuse, l.IgnoreYields
+	l.mu.Unlock()
+	if keeping && req.Op == node.OpOffer {
+		return node.Reply{Status: node.Granted}, nil
+	}
+	if refusing != nil {
+		return node.Reply{}, fmt.Errorf("%w (%w)", refusing, node.ErrUnsent)
+	}
+	if out == 0 && back == 0 && frozen == nil && !lose {
+		return l.Node.Do(ctx, req)
+	}
+	type answer struct {
+		reply node.Reply
+		err   error
+	}
+	answered := make(chan answer, 1)
+	l.underway.Add(1)
+	go func() {
+		defer l.underway.Add(-1)
+		time.Sleep(out)
+		if frozen != nil {
+			<-frozen
+		}
+		reply, err := l.Node.Do(context.Background(), req)
+		time.Sleep(back)
+		if lose {
+			err = ErrLostReply
+		}
+		answered <- answer{reply, err}
+	}()
+	done := ctx.Done()
+	if deaf {
+		done = nil
+	}
+	select {
+	case a := <-answered:
+		return a.reply, a.err
+	case <-done:
+		return node.Reply{}, ctx.Err()
+	}
+}
+
+func (l *Link) ReturnsByDeadline() bool { return true }
+
+// Listen passes notifications on. A link that is cut loses them.
+func (l *Link) Listen(f func(node.Wake)) (stop func()) {
+	l.Set(func(l *Link) { l.Listener = f })
+	return l.Node.Listen(func(w node.Wake) {
+		l.mu.Lock()
+		lost := l.LoseWakes || l.Refuse != nil || l.Frozen != nil
+		lag := l.Back + l.WakeLag
+		l.mu.Unlock()
+		switch {
+		case lost:
+		case lag == 0:
+			f(w)
+		default:
+			l.underway.Add(1)
+			time.AfterFunc(lag, func() {
+				defer l.underway.Add(-1)
+				f(w)
+			})
+		}
+	})
+}
+
+// Cut makes the link lose everything, like a network partition.
+func (l *Link) Cut() { l.Set(func(l *Link) { l.Refuse = ErrUnreachable }) }
+
+var ErrUnreachable = errors.New("no route to host")
+
+// Host is a client with links of its own to nodes that it shares with others.
+type Host struct {
+	*redlatch.Client
+	Links []*Link
+}
+
+// NewHosts returns clients of the same n nodes, each with its own network.
+func NewHosts(t testing.TB, hosts, n int, opts redlatch.Options) []*Host {
+	nodes := make([]*memory.Node, n)
+	for i := range nodes {
+		nodes[i] = memory.New(&memory.Options{Name: strconv.Itoa(i + 1)})
+	}
+	all := make([]*Host, hosts)
+	for h := range all {
+		all[h] = &Host{}
+		list := make([]redlatch.Node, n)
+		for i, at := range nodes {
+			l := NewLink(t, at)
+			all[h].Links = append(all[h].Links, l)
+			list[i] = l
+		}
+		all[h].Client = NewClient(t, list, opts)
+	}
+	return all
+}
+
+// Requests returns how many requests the hosts have sent.
+func Requests(hosts ...*Host) (n int) {
+	for _, h := range hosts {
+		for _, l := range h.Links {
+			for _, op := range []node.Op{node.OpAcquire, node.OpRelease, node.OpOffer} {
+				n += l.Count(op)
+			}
+		}
+	}
+	return n
+}
+
+// Holder returns the value that has the name on the node.
+func (l *Link) Holder(t *testing.T, name string) string {
+	t.Helper()
+	reply, err := l.Node.Do(context.Background(), node.Request{Op: node.OpInspect, Name: name})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return reply.Value
+}
+
+// Take grants the name to another client's value.
+func (l *Link) Take(t *testing.T, name, value string, ttl time.Duration) {
+	t.Helper()
+	reply, err := l.Node.Do(context.Background(), node.Request{Op: node.OpAcquire, Name: name, Value: value, TTL: ttl})
+	if err != nil || reply.Status != node.Granted {
+		t.Fatalf("taking %q for %q: %v, %v", name, value, reply.Status, err)
+	}
+}
+
+// WantFree fails if any node still has the name.
+func WantFree(t *testing.T, links []*Link, name string) {
+	t.Helper()
+	for _, l := range links {
+		if v := l.Holder(t, name); v != "" {
+			t.Errorf("node %v still has %q for %q", l, name, v)
+		}
+	}
+}
+
+// NewClient returns a client that is closed with the test.
+func NewClient(t testing.TB, nodes []redlatch.Node, opts redlatch.Options) *redlatch.Client {
+	t.Helper()
+	c, err := redlatch.New(nodes, &opts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { c.Close() })
+	return c
+}
+
+func MustLock(t testing.TB, c *redlatch.Client, name string, opts redlatch.LockOptions) *redlatch.Lease {
+	t.Helper()
+	l, err := c.Lock(context.Background(), name, &opts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return l
+}
+
+// WantErr fails unless err is all of targets.
+func WantErr(t *testing.T, err error, targets ...error) {
+	t.Helper()
+	for _, target := range targets {
+		if !errors.Is(err, target) {
+			t.Fatalf("got error %v, want one that is %v", err, target)
+		}
+	}
+}
+
+// Release frees the name on one node, for any holder.
+func Release(t *testing.T, l *Link, name string) {
+	t.Helper()
+	if _, err := l.Node.Do(t.Context(), node.Request{Op: node.OpRelease, Name: name, Value: l.Holder(t, name)}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// Waiters returns how many wait for the name on the node.
+func (l *Link) Waiters(t *testing.T, name string) int {
+	t.Helper()
+	look, err := l.Node.Look(context.Background(), name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return look.Waiting
+}
+
+// WantConfigError fails unless err names the field, the value and what is
+// allowed.
+func WantConfigError(t *testing.T, err error, field string) {
+	t.Helper()
+	var bad *redlatch.ConfigError
+	if !errors.As(err, &bad) || !errors.Is(err, redlatch.ErrConfig) {
+		t.Fatalf("got %v, want a ConfigError", err)
+	}
+	said := strings.Contains(err.Error(), field) && strings.Contains(err.Error(), bad.Bound)
+	if bad.Field != field || bad.Bound == "" || !said && (bad.Problem == "" || !strings.Contains(err.Error(), bad.Problem)) {
+		t.Errorf("got %q, want the field %s and its bound named", err, field)
+	}
+}
+
+// Patient is for tests in real time that are not about the node time limit: on
+// a busy machine even a node in memory may take a while to answer.
+var Patient = redlatch.Options{NodeTimeout: 10 * time.Second}
+
+// WantTakenFor checks that a lock can be acquired after this long, and not much
+// earlier.
+func WantTakenFor(t *testing.T, c *redlatch.Client, name string, want time.Duration) {
+	t.Helper()
+	began := time.Now()
+	l := MustLock(t, c, name, redlatch.LockOptions{})
+	if took := time.Since(began); took < want-time.Millisecond || took > want+500*time.Millisecond {
+		t.Errorf("the lock was taken for %v, want %v", took, want)
+	}
+	if err := l.Release(t.Context()); err != nil {
+		t.Error(err)
+	}
+}

@@ -1,0 +1,226 @@
+//go:build unix
+
+// Package processes runs a program several times at once, as separate processes,
+// for tests of how the processes affect each other. The test binary itself is
+// the program, so nothing else is built. It needs no database, so that the tests
+// of modules beside this one depend on none.
+package processes
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/redlatch/redlatch"
+	"github.com/redlatch/redlatch/internal/test/fresh"
+	"github.com/redlatch/redlatch/internal/test/poll"
+	"github.com/redlatch/redlatch/internal/test/redistest"
+	"github.com/redlatch/redlatch/node"
+	"github.com/redlatch/redlatch/store/redis/direct"
+)
+
+// variable is set for a test binary that is to be the program.
+const variable = "REDLATCH_TEST_MAIN"
+
+// Main is for TestMain: it runs the tests, or main in a process that Start
+// has started.
+func Main(m *testing.M, main func()) {
+	if os.Getenv(variable) != "" {
+		main()
+		os.Exit(0)
+	}
+	os.Exit(m.Run())
+}
+
+// Quorum starts n Redis servers that are declared new, and returns an
+// environment in which locks are on them.
+func Quorum(t testing.TB, n int) ([]*redistest.Server, []string) {
+	t.Helper()
+	servers := redistest.Start(t, n)
+	locks, err := redlatch.Open(strings.Join(redistest.Addresses(servers), ","), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer locks.Close()
+	if err := fresh.Declare(context.Background(), locks); err != nil {
+		t.Fatal(err)
+	}
+	return servers, []string{"REDLATCH_NODES=" + strings.Join(redistest.Addresses(servers), ",")}
+}
+
+// File returns an environment in which locks are in a file of the test's own.
+func File(t testing.TB) []string {
+	return []string{"REDLATCH_NODES=", "REDLATCH_STATE_DIR=" + t.TempDir()}
+}
+
+// Waiting waits until so many callers wait for a lock on a node of the
+// environment, and returns that node's listing of it. The caller imports the
+// store of the file.
+func Waiting(t testing.TB, env []string, name string, count int) (look node.Listing) {
+	t.Helper()
+	var nodes []node.Node
+	for _, v := range env {
+		var err error
+		switch key, value, _ := strings.Cut(v, "="); {
+		case value == "":
+		case key == "REDLATCH_NODES":
+			nodes, err = direct.Nodes(strings.Split(value, ",")...)
+		case key == "REDLATCH_STATE_DIR":
+			var n node.Node
+			n, err = node.Open("sqlite:" + filepath.Join(value, "redlatch", "locks.db"))
+			nodes = []node.Node{n}
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, n := range nodes {
+		defer n.Close()
+	}
+	poll.Until(t, fmt.Sprintf("%d wait for %q on a node", count, name), func() bool {
+		return slices.ContainsFunc(nodes, func(n node.Node) (is bool) {
+			var err error
+			look, err = n.(node.Lister).Look(t.Context(), name)
+			return err == nil && look.Waiting == count
+		})
+	})
+	return look
+}
+
+// Process is a program that was started.
+type Process struct {
+	t    testing.TB
+	name string
+	cmd  *exec.Cmd
+	in   io.WriteCloser
+	done chan struct{}
+
+	mu    sync.Mutex
+	lines []string // its output, on stdout and stderr
+	read  int      // how many of them Line has read
+	more  chan struct{}
+}
+
+// Start starts the program under a name for the test's own log. It is killed
+// when the test ends.
+func Start(t testing.TB, name string, env []string, args ...string) *Process {
+	t.Helper()
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := &Process{t: t, name: name, cmd: exec.Command(self, args...), done: make(chan struct{}), more: make(chan struct{}, 1)}
+	// The race detector makes a process that succeeds sleep for a second.
+	p.cmd.Env = append(append(os.Environ(), variable+"=1", "GORACE=atexit_sleep_ms=0"), env...)
+	p.cmd.Dir = t.TempDir()
+	p.cmd.Args[0] = filepath.Base(name)
+	if p.in, err = p.cmd.StdinPipe(); err != nil {
+		t.Fatal(err)
+	}
+	out, w, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.cmd.Stdout, p.cmd.Stderr = w, w
+	if err := p.cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	w.Close()
+	go p.listen(out)
+	t.Cleanup(p.Kill)
+	return p
+}
+
+func (p *Process) listen(out io.ReadCloser) {
+	defer out.Close()
+	for s := bufio.NewScanner(out); s.Scan(); {
+		p.mu.Lock()
+		p.lines = append(p.lines, s.Text())
+		p.mu.Unlock()
+		select {
+		case p.more <- struct{}{}:
+		default:
+		}
+	}
+	p.cmd.Wait()
+	close(p.done)
+}
+
+// Line waits until the process prints a line that contains one of the texts,
+// and returns it. Earlier lines are skipped.
+func (p *Process) Line(texts ...string) string {
+	p.t.Helper()
+	late := time.After(poll.Patience)
+	for ended := false; ; {
+		p.mu.Lock()
+		for p.read < len(p.lines) {
+			p.read++
+			line := p.lines[p.read-1]
+			if slices.ContainsFunc(texts, func(text string) bool { return strings.Contains(line, text) }) {
+				p.mu.Unlock()
+				return line
+			}
+		}
+		p.mu.Unlock()
+		if ended {
+			p.t.Fatalf("%s ended and never said one of %q; it said:\n%s", p.name, texts, p.Said())
+		}
+		select {
+		case <-p.more:
+		case <-p.done:
+			ended = true
+		case <-late:
+			p.t.Fatalf("%s has not said one of %q within %v; it said:\n%s", p.name, texts, poll.Patience, p.Said())
+		}
+	}
+}
+
+// Type writes a line to the process's stdin.
+func (p *Process) Type(line string) {
+	p.t.Helper()
+	if _, err := io.WriteString(p.in, line+"\n"); err != nil {
+		p.t.Fatalf("%s cannot be sent %q: %v", p.name, line, err)
+	}
+}
+
+// Signal sends a signal to the process.
+func (p *Process) Signal(s os.Signal) {
+	p.t.Helper()
+	if err := p.cmd.Process.Signal(s); err != nil {
+		p.t.Fatalf("%s: %v", p.name, err)
+	}
+}
+
+// Kill kills the process as kill -9 does, and waits for it. It does nothing if
+// the process has ended.
+func (p *Process) Kill() {
+	p.cmd.Process.Kill()
+	<-p.done
+}
+
+// Wait waits until the process ends by itself, and returns its exit code.
+func (p *Process) Wait() int {
+	p.t.Helper()
+	select {
+	case <-p.done:
+	case <-time.After(poll.Patience):
+		p.t.Fatalf("%s has not ended within %v; it said:\n%s", p.name, poll.Patience, p.Said())
+	}
+	return p.cmd.ProcessState.ExitCode()
+}
+
+// Said returns all output of the process.
+func (p *Process) Said() string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return strings.Join(p.lines, "\n")
+}

@@ -1,0 +1,45 @@
+//go:build linux
+
+package redistest
+
+import (
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/redlatch/redlatch/internal/redisproc"
+	"github.com/redlatch/redlatch/internal/test/clockshim"
+)
+
+// Clock is the wall clock of a server.
+type Clock struct{ clock *clockshim.Clock }
+
+// Set makes the clock wrong by the given time from now on.
+func (c *Clock) Set(off time.Duration) { c.clock.Set(off, 0) }
+
+// StartWithClock starts a server whose wall clock is off by the given time. It
+// needs a C compiler.
+func StartWithClock(t testing.TB, off time.Duration, settings ...string) *Server {
+	t.Helper()
+	s, _ := StartWithSettableClock(t, off, settings...)
+	return s
+}
+
+// StartWithSettableClock is like StartWithClock, and also returns the clock.
+func StartWithSettableClock(t testing.TB, off time.Duration, settings ...string) (*Server, *Clock) {
+	t.Helper()
+	dir := t.TempDir()
+	library, err := clockshim.Build(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	clock, err := clockshim.New(filepath.Join(dir, "clock"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { clock.Close() })
+	clock.Set(off, 0)
+	s := newServer(t, &redisproc.Server{Settings: settings, Env: clock.Env(library)})
+	s.must(s.proc.Start())
+	return s, &Clock{clock}
+}

@@ -1,0 +1,173 @@
+//go:build unix
+
+// Package rowtest breaks the server under a node that keeps its locks in a table,
+// in every way that users have met, and checks what the node does.
+package rowtest
+
+import (
+	"context"
+	"database/sql"
+	"testing"
+	"time"
+
+	"github.com/redlatch/redlatch/internal/test/sqltest"
+	"github.com/redlatch/redlatch/node"
+)
+
+// Harness says how a kind of database is used.
+type Harness struct {
+	// Start starts a server.
+	Start func(t testing.TB) *sqltest.Own
+	// Follow starts a replica of it that follows asynchronously, and returns
+	// what makes it take the server's place.
+	Follow func(t testing.TB, primary *sqltest.Own) (replica *sqltest.Own, promote func())
+	// Open returns a node on the table redlatch_lock, for an address and for
+	// settings of its sessions.
+	Open func(t testing.TB, dsn string, settings Settings) node.Node
+	// Driver is the name of the driver in package database/sql.
+	Driver string
+	// LockRow is a statement that keeps others from writing the row of a name
+	// until the transaction ends. Its parameter is the name.
+	LockRow string
+	// Waiting is a query for how many sessions wait for a row.
+	Waiting string
+	// KillWaiting ends the sessions that wait for a row.
+	KillWaiting func(t testing.TB, db *sql.DB)
+	// FillDisk has every write to the table fail as on a full disk. EmptyDisk
+	// ends that.
+	FillDisk, EmptyDisk []string
+}
+
+// Settings are those of a node and of its sessions.
+type Settings struct {
+	// Name is that of the node; "" for the default.
+	Name string
+	// Pool is how many connections there are; 0 for the default.
+	Pool int
+	// Timeout is after how long the server cancels a statement; 0 for never.
+	Timeout time.Duration
+	// Serializable has every transaction be serializable.
+	Serializable bool
+}
+
+// patience is how long a test waits for what should come soon.
+const patience = time.Minute
+
+// Run runs the tests.
+func Run(t *testing.T, h Harness) {
+	for name, test := range map[string]func(*testing.T, Harness){
+		"a server that is frozen":                   frozen,
+		"a server that is killed and restarted":     restarted,
+		"a replica that lacks the last commits":     failedOver,
+		"a former primary that comes back":          failedBack,
+		"one of three that comes back":              heardOfFailback,
+		"a membership change that one node missed":  oneWitness,
+		"a session that is killed in mid-statement": sessionKilled,
+		"a transaction that keeps the row":          rowKept,
+		"a statement that takes too long":           timedOut,
+		"transactions that cannot be serialized":    serialized,
+		"a pool without a free connection":          poolExhausted,
+		"a disk that is full":                       diskFull,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			test(t, h)
+		})
+	}
+}
+
+// request returns a request for the name "job".
+func request(op node.Op, value string) node.Request {
+	return node.Request{Op: op, Name: "job", Value: value, TTL: time.Minute, Retention: time.Hour, Window: 10 * time.Second,
+		Token: node.Token(time.Now().UnixMicro())}
+}
+
+func do(t testing.TB, n node.Node, req node.Request) node.Reply {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	r, err := n.Do(ctx, req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+// want checks the status of a request.
+func want(t testing.TB, n node.Node, req node.Request, status node.Status) {
+	t.Helper()
+	if r := do(t, n, req); r.Status != status {
+		t.Errorf("%v by %s: %v, want %v", req.Op, req.Value, r.Status, status)
+	}
+}
+
+// within executes a request with a time limit, which it must keep.
+func within(t testing.TB, n node.Node, req node.Request, limit time.Duration) error {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), limit)
+	defer cancel()
+	begin := time.Now()
+	_, err := n.Do(ctx, req)
+	if took := time.Since(begin); took > limit+10*time.Second { // far more than a busy machine needs
+		t.Errorf("a request with a limit of %v took %v", limit, took)
+	}
+	return err
+}
+
+// eventually repeats a request until it has an answer.
+func eventually(t testing.TB, n node.Node, req node.Request) node.Reply {
+	t.Helper()
+	var err error
+	for end := time.Now().Add(patience); time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
+		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+		var r node.Reply
+		r, err = n.Do(ctx, req)
+		cancel()
+		if err == nil {
+			return r
+		}
+	}
+	t.Fatal(err)
+	return node.Reply{}
+}
+
+// stillHeld checks that another client is refused, as soon as there is an answer.
+func stillHeld(t testing.TB, n node.Node) {
+	t.Helper()
+	if r := eventually(t, n, request(node.OpAcquire, "second")); r.Status != node.Held {
+		t.Errorf("another acquires: %v, want held", r.Status)
+	}
+}
+
+// open opens a server, a node on it, and a connection of an operator.
+func (h Harness) open(t testing.TB, settings Settings) (*sqltest.Own, node.Node, *sql.DB) {
+	t.Helper()
+	server := h.Start(t)
+	return server, h.node(t, server.DSN(), settings), h.operator(t, server)
+}
+
+func (h Harness) node(t testing.TB, dsn string, settings Settings) node.Node {
+	t.Helper()
+	n := h.Open(t, dsn, settings)
+	t.Cleanup(func() { n.Close() })
+	return n
+}
+
+func (h Harness) operator(t testing.TB, server *sqltest.Own) *sql.DB {
+	t.Helper()
+	db, err := sql.Open(h.Driver, server.DSN())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { db.Close() })
+	return db
+}
+
+func mustExec(t testing.TB, db *sql.DB, statements ...string) {
+	t.Helper()
+	for _, s := range statements {
+		if _, err := db.Exec(s); err != nil {
+			t.Fatalf("%s: %v", s, err)
+		}
+	}
+}

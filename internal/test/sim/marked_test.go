@@ -1,0 +1,105 @@
+//go:build unix
+
+package sim
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/redlatch/redlatch/internal/test/redistest"
+	"github.com/redlatch/redlatch/node"
+)
+
+// TestModelIsMarkedAsARealServer sends sequences of marks of every kind to
+// both, from clients of two memberships, and flushes and promotes both in
+// between. Requests know of later markings now and then, and of membership
+// changes. No quarantine ends in that time.
+func TestModelIsMarkedAsARealServer(t *testing.T) {
+	server := redistest.Start(t, 1)[0]
+	from, count := seeds(t, 1, 20)
+	seen := map[string]int{}
+	for seed := from; seed < from+min(count, 200); seed++ {
+		server.Do("FLUSHALL")
+		open, _ := ofServer(server)
+		n := listen(t, open(t), false) // it remembers the highest epoch
+		known := uint64(0)
+		s := &stream{dice: dice(mix(seed))}
+		var now time.Time
+		model := NewServer("model", func() time.Time { return now }, false)
+		guards := []*node.Guard{
+			{List: "0123456789abcdef", Nodes: "a b c", MaxTTL: 2 * time.Hour, Window: duelWindow, Quarantine: 3 * time.Hour},
+			{List: "fedcba9876543210", Nodes: "a b d", MaxTTL: 2 * time.Hour, Window: duelWindow, Quarantine: 4 * time.Hour},
+			{List: "0123456789abcdef", Nodes: "a b c", MaxTTL: 4 * time.Hour, Window: duelWindow, Quarantine: 5 * time.Hour},
+			{List: "0123456789abcdef", Nodes: "a b c", MaxTTL: 2 * time.Hour, Window: duelWindow, Quarantine: 3 * time.Hour, Off: true},
+			{List: "0123456789abcdef", Nodes: "a b c", MaxTTL: 4 * time.Hour, Window: duelWindow, Quarantine: 5 * time.Hour, Off: true},
+			{List: "0123456789abcdef", Nodes: "a b c", Generation: 2, MaxTTL: 2 * time.Hour, Window: duelWindow, Quarantine: 3 * time.Hour},
+			{List: "0123456789abcdef", Nodes: "a b c", Generation: 3, MaxTTL: 4 * time.Hour, Window: duelWindow, Quarantine: 5 * time.Hour},
+		}
+		var log []string
+		for i := range 50 {
+			switch {
+			case s.one(15):
+				server.Do("FLUSHALL")
+				model.flush()
+				log = append(log, "flush")
+			case s.one(8):
+				// A promotion changes a master's replication id.
+				server.Do("REPLICAOF", "127.0.0.1", "1")
+				server.Do("REPLICAOF", "NO", "ONE")
+				model.restart(model.save())
+				log = append(log, "promotion")
+			}
+			guard := guards[[]int{0, 0, 0, 0, 0, 1, 2, 2, 3, 4, 5, 5, 5, 6}[s.intn(14)]]
+			req := node.Request{Op: node.OpMark, Guard: guard, Mark: node.Mark(s.intn(6)),
+				TTL:   []time.Duration{0, 0, 6 * time.Hour}[s.intn(3)],
+				Until: []time.Time{{}, time.Now().Add(time.Hour), time.Now().Add(-time.Hour)}[s.intn(8)/3]}
+			if s.one(3) || guard.Off {
+				name := fmt.Sprint("marked/", seed, "/", i-i%10)
+				ops := []node.Op{node.OpAcquire, node.OpAcquire, node.OpExtend, node.OpRepair, node.OpBreak}
+				req = node.Request{Op: ops[s.intn(len(ops))], Guard: guard, Name: name, Value: fmt.Sprintf("%032x:%s", s.intn(2), name),
+					TTL: min(guard.MaxTTL, []time.Duration{time.Hour, time.Hour, 3 * time.Hour}[s.intn(3)]), Window: duelWindow, Retention: time.Hour, Token: node.Token(time.Now().UnixMicro())}
+			}
+			if s.one(12) {
+				known++ // another node has noted a later marking
+			}
+			req.Epoch = known
+			req.Epochs = []node.Epochs{"", "", "0a0a0a0a:1", "0a0a0a0a:3,0b0b0b0b:1", "0b0b0b0b:2,0c0c0c0c:1"}[s.intn(5)]
+			real, err := n.Do(context.Background(), req)
+			if err != nil {
+				t.Fatal(err)
+			}
+			now, known = real.Now, max(known, real.Epoch)
+			said, err := model.Do(req)
+			if err != nil {
+				t.Fatal(err)
+			}
+			log = append(log, fmt.Sprintf("%v %d %v: %v", req.Op, req.Mark, *guard, real.Status))
+			seen[fmt.Sprint(req.Op, req.Mark, real.Status)]++
+			for _, r := range []*node.Reply{&real, &said} {
+				r.TrustedFrom = r.TrustedFrom.Truncate(time.Millisecond)
+			}
+			a, b := essence(req, real), essence(req, said)
+			if req.Op == node.OpMark || real.Status == node.Granted && req.Op == node.OpAcquire {
+				a += fmt.Sprintf(", epoch %d", real.Epoch)
+				b += fmt.Sprintf(", epoch %d", said.Epoch)
+			}
+			if real.Epochs != "" || req.Op == node.OpMark { // a common grant leaves them out
+				a += fmt.Sprintf(", epochs %q", real.Epochs)
+				b += fmt.Sprintf(", epochs %q", said.Epochs)
+			}
+			if real.Guard != nil && said.Guard != nil && *real.Guard != *said.Guard {
+				a, b = fmt.Sprintf("%+v", *real.Guard), fmt.Sprintf("%+v", *said.Guard)
+			}
+			if a != b || (real.Left-said.Left).Abs() > time.Second || req.Op == node.OpMark && real.TrustedFrom.Sub(said.TrustedFrom).Abs() > time.Second {
+				t.Fatalf("seed %d: the server says %s, %v yet, trusted from %v, the model %s, %v, %v, to the last of:\n%s",
+					seed, a, real.Left, real.TrustedFrom, b, said.Left, said.TrustedFrom, joined(log))
+			}
+		}
+	}
+	if len(seen) < 25 && count >= 20 {
+		t.Errorf("only these answers were seen: %v", seen)
+	}
+	t.Log(seen)
+}

@@ -1,0 +1,144 @@
+//go:build unix
+
+package sim
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/redlatch/redlatch/internal/test/redistest"
+	"github.com/redlatch/redlatch/internal/test/sqltest"
+	"github.com/redlatch/redlatch/node"
+	"github.com/redlatch/redlatch/store/memory"
+	"github.com/redlatch/redlatch/store/mysql"
+	"github.com/redlatch/redlatch/store/postgres"
+	"github.com/redlatch/redlatch/store/redis/direct"
+	"github.com/redlatch/redlatch/store/sqlite"
+)
+
+func TestMain(m *testing.M) { os.Exit(sqltest.Main(m)) }
+
+// rival is a store that is compared with the model.
+type rival struct {
+	name string
+	// start starts a server on which nothing is locked, and returns what opens a
+	// node on it. flush, if it is not nil, has the server forget everything.
+	start func(t *testing.T) (open opener, flush func())
+	// exact says that a reply's time is the one by which the request was executed:
+	// the store has the rules of the model.
+	exact bool
+	// rows says that the store keeps rows, which are not written for each renewal
+	// of a place in the queue, and that its waiters poll.
+	rows bool
+	// marks says that it has a marker.
+	marks bool
+}
+
+// rivals returns all stores: Redis, Valkey if it is installed, and those that keep
+// rows.
+func rivals() []rival {
+	all := []rival{
+		{name: "redis", marks: true, start: func(t *testing.T) (opener, func()) { return ofServer(redistest.Start(t, 1)[0]) }},
+		{name: "memory", exact: true, start: alone(func(t *testing.T) (node.Node, error) { return memory.New(nil), nil })},
+		{name: "sqlite", exact: true, rows: true, start: alone(func(t *testing.T) (node.Node, error) {
+			return sqlite.Open(filepath.Join(t.TempDir(), "locks.db"), nil)
+		})},
+		{name: "postgres", exact: true, rows: true, marks: true, start: alone(func(t *testing.T) (node.Node, error) {
+			return postgres.Open(sqltest.PostgreSQL(t), &postgres.Options{Table: newTable(), Poll: true})
+		})},
+		{name: "mariadb", exact: true, rows: true, marks: true, start: alone(func(t *testing.T) (node.Node, error) {
+			return mysql.Open(sqltest.MariaDB(t), &mysql.Options{Table: newTable()})
+		})},
+	}
+	if path, err := exec.LookPath("valkey-server"); err == nil {
+		all = append(all, rival{name: "valkey", marks: true, start: func(t *testing.T) (opener, func()) {
+			return ofServer(redistest.StartProgram(t, path))
+		}})
+	}
+	return all
+}
+
+type opener = func(t *testing.T) node.Node
+
+// alone makes each node a server of its own.
+func alone(open func(t *testing.T) (node.Node, error)) func(*testing.T) (opener, func()) {
+	return func(*testing.T) (opener, func()) {
+		return func(t *testing.T) node.Node {
+			n, err := open(t)
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(func() { n.Close() })
+			return n
+		}, nil
+	}
+}
+
+// ofServer opens nodes on a Redis server.
+func ofServer(server *redistest.Server) (opener, func()) {
+	open, _ := alone(func(*testing.T) (node.Node, error) {
+		return direct.Open(server.URL(), nil)
+	})(nil)
+	return open, func() { server.Do("FLUSHALL") }
+}
+
+// tables counts the tables that were used.
+var tables struct {
+	sync.Mutex
+	n int
+}
+
+func newTable() string {
+	tables.Lock()
+	defer tables.Unlock()
+	tables.n++
+	return fmt.Sprint("duel_", tables.n)
+}
+
+// listen has a node notify its waiters, if it can.
+func listen(t *testing.T, n node.Node, rows bool) *watched {
+	t.Helper()
+	w := &watched{Node: n}
+	if rows {
+		return w
+	}
+	t.Cleanup(n.(node.Waker).Listen(w.hear))
+	// No request is queued before notifications can arrive.
+	for value, deadline := "primer", time.Now().Add(20*time.Second); ; time.Sleep(5 * time.Millisecond) {
+		for _, v := range []string{"holder", value} {
+			r, err := w.Do(context.Background(), node.Request{Op: node.OpAcquire, Name: "primer", Value: v,
+				TTL: time.Minute, Wait: v == value, Ticket: time.Now().UnixMicro()})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if r.Wakes {
+				return w
+			}
+		}
+		if time.Now().After(deadline) {
+			t.Fatal("wakes do not come")
+		}
+	}
+}
+
+// watched is a real node, and its notifications.
+type watched struct {
+	node.Node
+	epoch uint64 // the highest that was sent or seen
+	mu    sync.Mutex
+	wakes []string
+}
+
+func (w *watched) hear(wake node.Wake) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.wakes = append(w.wakes, described(wake))
+}
+
+func described(w node.Wake) string { return fmt.Sprintf("%d %s %d", w.Kind, w.Value, w.Fence) }

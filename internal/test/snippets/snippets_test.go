@@ -1,0 +1,207 @@
+package snippets
+
+import (
+	"flag"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+var update = flag.Bool("update", false, "write the blocks of the documentation anew from their sources")
+
+const root = "../../.."
+
+// TestEveryBlockOfTheDocumentationIsTheCodeItShows keeps code that was never
+// compiled out of the documentation.
+func TestEveryBlockOfTheDocumentationIsTheCodeItShows(t *testing.T) {
+	if *update {
+		changed, err := UpdateFiles(root)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Log("written anew:", changed)
+	}
+	blocks, err := Blocks(root)
+	if err != nil {
+		t.Fatal(err)
+	}
+	seen := map[string]int{}
+	for _, b := range blocks {
+		seen[b.Lang]++
+	}
+	if seen["go"] == 0 || seen["sh"] == 0 {
+		t.Fatalf("found %v: the documentation has blocks of go and sh, so this looked in the wrong place", seen)
+	}
+	for _, err := range Check(root, blocks) {
+		t.Error(err)
+	}
+}
+
+// TestDoctoredDocumentationIsFoundOut changes the documentation in every way
+// that must be noticed.
+func TestDoctoredDocumentationIsFoundOut(t *testing.T) {
+	readme, err := os.ReadFile(filepath.Join(root, "README.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	const call = "locks.Do(ctx,"
+	if !strings.Contains(string(readme), call) {
+		t.Fatalf("README.md has no %s to doctor", call)
+	}
+	for name, c := range map[string]struct{ text, says string }{
+		"a call that is not in the example": {strings.Replace(string(readme), call, "locks.DoIt(ctx,", 1), "DoIt"},
+		"a line too much":                   {"<!-- snippet: examples/quickstart/main.go -->\n```go\n" + example(t) + "// more\n```\n", "// more"},
+		"a file that is not there":          {"<!-- snippet: examples/quickstart/none.go -->\n```go\n```\n", "none.go"},
+		"a region that is not there":        {"<!-- snippet: examples/quickstart/main.go#none -->\n```go\n```\n", "no region none"},
+		"a path out of the repository":      {"<!-- snippet: ../main.go -->\n```go\n```\n", "not within the repository"},
+		"a file that is not built":          {"<!-- snippet: internal/test/snippets/testdata/module/main.go -->\n```go\n```\n", "leaves testdata out"},
+		"a fragment with a wrong method":    {"```go\nlease.Unlock(ctx)\n```\n", "lease.Unlock undefined"},
+		"a fragment with a wrong field":     {"```go\nopts := redlatch.LockOptions{Expiry: time.Second}\n```\n", "unknown field Expiry"},
+		"a fragment that vet refuses":       {"```go\nfmt.Printf(\"%d\\n\", lease.Name())\n```\n", "wrong type string"},
+		"no Go at all":                      {"```go\nlease := …\n```\n", "neither a file"},
+		"no language":                       {"```\nlocks.Do()\n```\n", "names no language"},
+		"a language by another name":        {"```golang\nlocks.Do()\n```\n", "the language is golang"},
+		"an unclosed quote":                 {"```sh\necho 'hello\n```\n", "sh -n"},
+		"an unclosed quote at a prompt":     {"```console\n$ echo \"hello\nhello\n```\n", "sh -n"},
+		"nothing typed at a prompt":         {"```console\nhello\n```\n", "no line that begins with $"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			blocks, err := Parse("doctored.md", c.text)
+			if err != nil {
+				t.Fatal(err)
+			}
+			wrong := Check(root, blocks)
+			if !slices.ContainsFunc(wrong, func(err error) bool { return strings.Contains(err.Error(), c.says) }) {
+				t.Errorf("Check says %q, nothing of %q", wrong, c.says)
+			}
+			if !slices.ContainsFunc(wrong, func(err error) bool { return strings.Contains(err.Error(), "doctored.md:") }) {
+				t.Errorf("Check says %q, and not where", wrong)
+			}
+		})
+	}
+}
+
+func example(t *testing.T) string {
+	text, err := Source(root, "examples/quickstart/main.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return text
+}
+
+func TestFragmentsOfEveryShapeAreVetted(t *testing.T) {
+	for name, text := range map[string]string{
+		"a file":                     "package main\n\nfunc main() {}\n",
+		"declarations":               "func wait(ctx context.Context, lease *redlatch.Lease) {\n\t<-lease.Context().Done()\n}\n",
+		"statements":                 "lease, err := locks.Lock(ctx, \"a\", nil)\nif err != nil {\n\treturn err\n}\n",
+		"statements and a return":    "handle, err := lease.Detach()\nreturn err\n",
+		"a variable that is unused":  "held, err := locks.TryLock(ctx, \"a\", nil)\n",
+		"declarations with packages": "var opts = redlatch.Options{TTL: time.Second}\n",
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			for _, err := range Check(root, []Block{{File: "a.md", Line: 1, Lang: "go", Text: text}}) {
+				t.Error(err)
+			}
+		})
+	}
+}
+
+// TestMakeBuildsEveryModule compares the modules that make finds with the
+// repository's: code of any other would be shown, but never compiled.
+func TestMakeBuildsEveryModule(t *testing.T) {
+	var want []string
+	err := fs.WalkDir(os.DirFS(root), ".", func(path string, d fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case d.IsDir() && path != "." && strings.HasPrefix(d.Name(), "."):
+			return fs.SkipDir
+		case d.Name() == "go.mod" && path != "go.mod":
+			want = append(want, strings.TrimSuffix(path, "/go.mod"))
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, _ := exec.Command("make", "-C", root, "-pn", "help").Output() // of a Makefile that make cannot read there is no output
+	var got []string
+	for line := range strings.Lines(string(out)) {
+		if list, ok := strings.CutPrefix(line, "NESTED := "); ok {
+			got = strings.Fields(list)
+		}
+	}
+	slices.Sort(want)
+	if slices.Sort(got); len(got) == 0 || !slices.Equal(got, want) {
+		t.Errorf("make builds %q, and the repository has %q", got, want)
+	}
+}
+
+func TestRegionIsMovedToTheMargin(t *testing.T) {
+	dir := t.TempDir()
+	write(t, dir, "a.go", "package a\n\nfunc f() {\n\t// snippet: one\n\tif true {\n\n\t\treturn\n\t}\n\t// end snippet\n\t// snippet: two\n\treturn\n}\n")
+	got, err := Source(dir, "a.go#one")
+	if want := "if true {\n\n\treturn\n}\n"; got != want || err != nil {
+		t.Errorf("region one is %q, %v; want %q", got, err, want)
+	}
+	if _, err := Source(dir, "a.go#two"); err == nil || !strings.Contains(err.Error(), "has no end") {
+		t.Errorf("region two has no end, and the error is %v", err)
+	}
+}
+
+func TestHeadOfALuaFileIsItsFirstComment(t *testing.T) {
+	dir := t.TempDir()
+	for name, text := range map[string]string{
+		"a.lua": "-- One.\n--\n--   two\n--#include three\nlocal four -- five\n-- six\n",
+		"b.lua": "local one\n-- two\n",
+	} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got, err := Source(dir, "a.lua#head"); err != nil || got != "One.\n\n  two\n" {
+		t.Errorf("got %q, %v", got, err)
+	}
+	if _, err := Source(dir, "b.lua#head"); err == nil || !strings.Contains(err.Error(), "does not begin with a comment") {
+		t.Errorf("a file without a head: %v", err)
+	}
+}
+
+func TestUpdatePutsTheSourceInAndLeavesTheRestAlone(t *testing.T) {
+	dir := t.TempDir()
+	write(t, dir, "a.sh", "# snippet: one\necho one\n# end snippet\n")
+	const before = "# Title\n\n<!-- snippet: a.sh#one -->\n```sh\nold\nlines\n```\n\n```text\nas it is\n```\nend"
+	got, err := Update(dir, "a.md", before)
+	if want := strings.Replace(before, "old\nlines\n", "echo one\n", 1); got != want || err != nil {
+		t.Errorf("updated to %q, %v", got, err)
+	}
+}
+
+func TestMarkThatShowsNothingIsRefused(t *testing.T) {
+	for _, text := range []string{
+		"<!-- snippet: a.go -->\n\n```go\n```\n",
+		"<!-- snippet: a.go -->\n",
+		"```go\nnever closed\n",
+	} {
+		if blocks, err := Parse("a.md", text); err == nil {
+			t.Errorf("%q gives %v and no error", text, blocks)
+		}
+	}
+}
+
+func write(t *testing.T, dir, file, text string) {
+	t.Helper()
+	path := filepath.Join(dir, filepath.FromSlash(file))
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+}

@@ -1,0 +1,81 @@
+//go:build unix
+
+package sqltest
+
+import (
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"sync"
+)
+
+// NewMariaDB returns a MariaDB server, with flags of its own.
+func NewMariaDB(flags ...string) *Server {
+	return &Server{
+		Name: "MariaDB", scheme: "mysql://root@", database: "/test",
+		DSN:   func(address string) string { return "root@tcp(" + address + ")/test" },
+		ready: "ready for connections", end: "KILL",
+		setUp: func(s *Server) error { return s.setUpMariaDB(flags) },
+	}
+}
+
+func (s *Server) setUpMariaDB(flags []string) error {
+	install := find("mariadb-install-db", "mysql_install_db")
+	daemon := find("mariadbd", "mysqld", "/usr/sbin/mariadbd", "/usr/libexec/mariadbd")
+	if install == "" || daemon == "" {
+		return errors.New("mariadbd and mariadb-install-db are missing: install the system's package (apt-get install mariadb-server), or run make deps")
+	}
+	if err := s.giveUpRoot("mysql"); err != nil {
+		return err
+	}
+	data := filepath.Join(s.dir, "data")
+	if err := s.fill(install, data); err != nil {
+		return err
+	}
+	s.run = append([]string{daemon, "--no-defaults", "--datadir=" + data,
+		"--bind-address=127.0.0.1", "--port=" + laterPort, "--socket=" + filepath.Join(s.dir, "socket"),
+		"--pid-file=" + filepath.Join(s.dir, "pid"), "--tmpdir=" + s.dir, "--skip-name-resolve",
+		// It is removed at the end: no syncing, little memory. What is committed
+		// is in the system's cache, and outlives a killed server.
+		"--innodb-flush-log-at-trx-commit=2", "--innodb-buffer-pool-size=16M", "--innodb-log-file-size=8M"}, flags...)
+	return nil
+}
+
+// installing guards empty.
+var installing sync.Mutex
+
+// empty is a folder with the data of a new server; "" until there is one.
+var empty string
+
+// fill creates the data of a new server. That takes seconds, so it is done once,
+// and copied. No two servers share a folder for temporary tables: one that starts
+// deletes all that it finds there.
+func (s *Server) fill(install, data string) error {
+	installing.Lock()
+	defer installing.Unlock()
+	if empty == "" {
+		if err := s.command(install, "--no-defaults", "--datadir="+data, "--tmpdir="+s.dir,
+			"--auth-root-authentication-method=normal", "--skip-name-resolve", "--innodb-log-file-size=8M"); err != nil {
+			return err
+		}
+		dir, err := os.MkdirTemp("", "sqltest")
+		if err != nil {
+			return err
+		}
+		empty = filepath.Join(dir, "data")
+		return exec.Command("cp", "-a", data, empty).Run()
+	}
+	return exec.Command("cp", "-a", empty, data).Run()
+}
+
+// CleanUp removes the data of a new MariaDB server that was kept to be copied. The
+// next one creates it anew.
+func CleanUp() {
+	installing.Lock()
+	defer installing.Unlock()
+	if empty != "" {
+		os.RemoveAll(filepath.Dir(empty))
+		empty = ""
+	}
+}

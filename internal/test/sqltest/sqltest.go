@@ -1,0 +1,158 @@
+//go:build unix
+
+// Package sqltest runs real database servers for tests: MariaDB, PostgreSQL,
+// and PgBouncer before it, each started when a test first asks for it, and ended
+// with the test binary.
+//
+// A test binary that uses it calls Main from its TestMain. A test fails if the
+// binaries of its server are missing: a skipped test would look like a passed
+// one.
+//
+// NewMariaDB and NewPostgreSQL are for tools, too: their servers return errors.
+package sqltest
+
+import (
+	"net"
+	"sync"
+	"testing"
+)
+
+// Main runs the tests, ends the servers that they started, and returns the
+// exit code.
+func Main(m *testing.M) int {
+	defer func() {
+		for _, s := range []*shared{mariaDB, pgBouncer, postgreSQL} {
+			s.Stop()
+		}
+		CleanUp()
+	}()
+	return m.Run()
+}
+
+// shared is a server of all tests of a binary, started at most once.
+type shared struct {
+	*Server
+	once sync.Once
+	err  error
+}
+
+var (
+	mariaDB    = &shared{Server: NewMariaDB()}
+	postgreSQL = &shared{Server: NewPostgreSQL()}
+	pgBouncer  = &shared{Server: newPgBouncer(func() string { return postgreSQL.port })}
+)
+
+// dsn starts the server if it does not run yet, and returns the address of a
+// database on it.
+func (s *shared) dsn(t testing.TB) string {
+	t.Helper()
+	need(t, s.Server)
+	s.once.Do(func() { s.err = s.Start() })
+	if s.err != nil {
+		t.Fatalf("%s: %v", s.Name, s.err)
+	}
+	return s.DSN(s.Addr())
+}
+
+func need(t testing.TB, s *Server) {
+	t.Helper()
+	if testing.Short() {
+		t.Skipf("it needs %s, and -short starts no servers", s.Name)
+	}
+}
+
+// MariaDB returns the data source name of a database on a MariaDB server, for
+// github.com/go-sql-driver/mysql.
+func MariaDB(t testing.TB) string {
+	t.Helper()
+	return mariaDB.dsn(t)
+}
+
+// PostgreSQL returns the address of a database on a PostgreSQL server, in the
+// form of github.com/jackc/pgx and github.com/lib/pq.
+func PostgreSQL(t testing.TB) string {
+	t.Helper()
+	return postgreSQL.dsn(t)
+}
+
+// PgBouncer returns the address of the same database as PostgreSQL, through
+// PgBouncer in transaction mode.
+func PgBouncer(t testing.TB) string {
+	t.Helper()
+	postgreSQL.dsn(t)
+	return pgBouncer.dsn(t)
+}
+
+// Own is a server of one test, which the test may break.
+type Own struct {
+	*Server
+	t testing.TB
+}
+
+// own starts a server, and ends it with the test.
+func own(t testing.TB, s *Server) *Own {
+	t.Helper()
+	need(t, s)
+	o := &Own{s, t}
+	t.Cleanup(s.Stop)
+	o.Restart()
+	return o
+}
+
+// OwnMariaDB starts a server for one test, with flags of its own.
+func OwnMariaDB(t testing.TB, flags ...string) *Own {
+	t.Helper()
+	return own(t, NewMariaDB(flags...))
+}
+
+// OwnPostgreSQL starts a server for one test.
+func OwnPostgreSQL(t testing.TB) *Own {
+	t.Helper()
+	return own(t, NewPostgreSQL())
+}
+
+// OwnPgBouncer starts a PgBouncer for one test, in transaction mode, before
+// whatever listens on an address.
+func OwnPgBouncer(t testing.TB, address string) *Own {
+	t.Helper()
+	_, port, err := net.SplitHostPort(address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return own(t, newPgBouncer(func() string { return port }))
+}
+
+// Replica starts a replica of a PostgreSQL server, which follows it
+// asynchronously. SELECT pg_promote() makes it a primary.
+func (o *Own) Replica() *Own {
+	o.t.Helper()
+	return own(o.t, o.Server.Replica())
+}
+
+// DSN returns the address of a database on the server.
+func (o *Own) DSN() string { return o.Through(o.Addr()) }
+
+// Through returns the address of the database by way of another one, such as a
+// proxy's.
+func (o *Own) Through(address string) string { return o.Server.DSN(address) }
+
+// Restart starts the server again, after Kill, with its data and on its port.
+func (o *Own) Restart() {
+	o.t.Helper()
+	if err := o.Start(); err != nil {
+		o.t.Fatalf("%s: %v", o.Name, err)
+	}
+}
+
+// Freeze stops all processes of the server, until Thaw.
+func (o *Own) Freeze() { o.must(o.Server.Freeze()) }
+
+// Thaw continues them.
+func (o *Own) Thaw() { o.must(o.Server.Thaw()) }
+
+func (o *Own) must(err error) {
+	o.t.Helper()
+	if err != nil {
+		o.t.Fatalf("%s: %v", o.Name, err)
+	}
+}

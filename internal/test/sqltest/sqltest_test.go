@@ -1,0 +1,80 @@
+//go:build unix
+
+package sqltest_test
+
+import (
+	"database/sql"
+	"errors"
+	"os"
+	"os/user"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	_ "github.com/go-sql-driver/mysql"
+	_ "github.com/jackc/pgx/v5/stdlib"
+
+	"github.com/redlatch/redlatch/internal/test/sqltest"
+)
+
+func TestMain(m *testing.M) { os.Exit(sqltest.Main(m)) }
+
+func TestServersAnswer(t *testing.T) {
+	for driver, dsn := range map[string]func(testing.TB) string{"mysql": sqltest.MariaDB, "pgx": sqltest.PostgreSQL} {
+		t.Run(driver, func(t *testing.T) {
+			start := time.Now()
+			db, err := sql.Open(driver, dsn(t))
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer db.Close()
+			var version string
+			if err := db.QueryRow("SELECT version()").Scan(&version); err != nil {
+				t.Fatal(err)
+			}
+			t.Logf("%s after %v", version, time.Since(start))
+			if !strings.Contains(version, "MariaDB") && !strings.Contains(version, "PostgreSQL") {
+				t.Errorf("this is %s", version)
+			}
+		})
+	}
+}
+
+// TestServerDeletesNoTemporaryTableOfAnother has another server's temporary table
+// in the system's folder for them while one starts.
+func TestServerDeletesNoTemporaryTableOfAnother(t *testing.T) {
+	table, err := os.CreateTemp("", "#sql-temptable-*.MAI")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer os.Remove(table.Name())
+	defer table.Close()
+	if err := table.Chmod(0o666); err != nil {
+		t.Fatal(err)
+	}
+	if os.Geteuid() == 0 { // the servers run as another user
+		if err := table.Chown(mysqlUser(t)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	sqltest.OwnMariaDB(t)
+	if _, err := os.Stat(table.Name()); err != nil {
+		t.Error(err)
+	}
+}
+
+// mysqlUser returns the numbers of the user under which MariaDB runs.
+func mysqlUser(t *testing.T) (uid, gid int) {
+	t.Helper()
+	u, err := user.Lookup("mysql")
+	if err != nil {
+		t.Skip(err)
+	}
+	uid, err1 := strconv.Atoi(u.Uid)
+	gid, err2 := strconv.Atoi(u.Gid)
+	if err := errors.Join(err1, err2); err != nil {
+		t.Fatal(err)
+	}
+	return uid, gid
+}

@@ -1,0 +1,267 @@
+// Testrun runs go test in one module after the other and prints little about
+// what passes: a line for each package, each failure when its test ends and
+// again at the end, and the counts.
+//
+//	go run ./internal/test/testrun [-in DIR,DIR] [-first PACKAGE,PACKAGE] [flags of go test] PACKAGES
+//
+// The packages of -first are in the first module, and begin before the others:
+// those that take long would run alone at the end.
+//
+// It exits with 1 if anything failed or nothing was run. It names each test
+// that was run again because the machine was stalled, and each that was
+// skipped.
+package main
+
+import (
+	"bufio"
+	"encoding/json"
+	"fmt"
+	"io"
+	"maps"
+	"os"
+	"os/exec"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+)
+
+func main() {
+	dirs, args := []string{"."}, os.Args[1:]
+	if len(args) >= 2 && args[0] == "-in" {
+		dirs, args = strings.Split(args[1], ","), args[2:]
+	}
+	var first []string
+	if len(args) >= 2 && args[0] == "-first" {
+		first, args = strings.Split(args[1], ","), args[2:]
+	}
+	begin := time.Now()
+	s := newSummary(os.Stdout)
+	s.short = slices.Contains(args, "-short")
+	if len(first) > 0 && len(args) > 0 {
+		// go test begins packages in their order, and takes each once.
+		first = slices.Insert(slices.Clone(args), len(args)-1, first...)
+	} else {
+		first = args
+	}
+	must(dirs[0], run(dirs[0], first, s))
+	// The other modules have few tests, which wait more than they work.
+	var others sync.WaitGroup
+	for _, dir := range dirs[1:] {
+		others.Go(func() { must(dir, run(dir, args, s)) })
+	}
+	others.Wait()
+	if !s.report(time.Since(begin)) {
+		os.Exit(1)
+	}
+}
+
+// settings are those of the programs, unless they are set already.
+var settings = []string{
+	// By default the race detector has every program sleep for a second before
+	// it exits.
+	"GORACE=atexit_sleep_ms=10",
+	// Memory is collected less often: there is enough of it.
+	"GOGC=300", "GOMEMLIMIT=3GiB",
+}
+
+// must ends the program if go test could not be run.
+func must(dir string, err error) {
+	if err != nil {
+		fmt.Fprintf(os.Stderr, "testrun: in %s: %v\n", dir, err)
+		os.Exit(2)
+	}
+}
+
+// run runs go test in a module and passes its output to s. A failure of go test
+// is no error: s records it.
+func run(dir string, args []string, s *summary) error {
+	cmd := exec.Command("go", append([]string{"test", "-json"}, args...)...)
+	cmd.Dir, cmd.Stderr = dir, os.Stderr
+	cmd.Env = os.Environ()
+	for _, set := range settings {
+		if name, _, _ := strings.Cut(set, "="); os.Getenv(name) == "" {
+			cmd.Env = append(cmd.Env, set)
+		}
+	}
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		return err
+	}
+	if err := cmd.Start(); err != nil {
+		return err
+	}
+	s.read(out)
+	if err := cmd.Wait(); err != nil && cmd.ProcessState.ExitCode() == 1 {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.red = true
+		return nil
+	} else {
+		return err
+	}
+}
+
+// event is a line that go test -json prints.
+type event struct {
+	Action, Package, ImportPath, Test, Output string
+	Elapsed                                   float64
+	FailedBuild                               string
+}
+
+// summary collects the results of all modules.
+type summary struct {
+	mu                      sync.Mutex // modules may be tested at once
+	out                     io.Writer
+	red                     bool // go test reported it
+	short                   bool // skipped tests were asked for
+	passed, failed, skipped int
+	packages                map[string]int      // tests that passed, by package
+	reds                    map[string]int      // tests that failed, by package
+	output                  map[string][]string // by package and test, while it runs
+	failures, skips, again  []string
+}
+
+func newSummary(out io.Writer) *summary {
+	return &summary{out: out, packages: map[string]int{}, reds: map[string]int{}, output: map[string][]string{}}
+}
+
+func (s *summary) read(r io.Reader) {
+	in := bufio.NewScanner(r)
+	in.Buffer(nil, 16<<20)
+	for in.Scan() {
+		var e event
+		if json.Unmarshal(in.Bytes(), &e) != nil {
+			s.mu.Lock()
+			fmt.Fprintln(s.out, in.Text())
+			s.mu.Unlock()
+			continue
+		}
+		s.take(e)
+	}
+}
+
+// take processes one event.
+func (s *summary) take(e event) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	key := e.Package + " " + e.Test
+	switch e.Action {
+	case "output", "build-output":
+		if e.Action == "build-output" {
+			key = "build " + e.ImportPath
+		}
+		s.output[key] = append(s.output[key], e.Output)
+		if strings.Contains(e.Output, againMark) {
+			s.again = append(s.again, e.Test+": "+strings.TrimSpace(e.Output))
+		}
+	case "build-fail":
+		s.fail("build of " + e.ImportPath + " failed\n" + tail(s.output["build "+e.ImportPath]))
+	case "pass", "fail", "skip":
+		if e.Test == "" {
+			s.endOfPackage(e)
+		} else {
+			s.endOfTest(e, s.output[key])
+		}
+		delete(s.output, key)
+	}
+}
+
+// fail records a failure and prints it at once: a log that is cut off, or a run
+// that is stopped, still has it.
+func (s *summary) fail(text string) {
+	s.failures = append(s.failures, text)
+	fmt.Fprintf(s.out, "FAIL  %s\n", text)
+}
+
+// againMark is in the line that package stall logs when it runs a test again.
+const againMark = "; running it again"
+
+func (s *summary) endOfTest(e event, output []string) {
+	switch e.Action {
+	case "pass":
+		s.passed++
+		s.packages[e.Package]++
+	case "skip":
+		s.skipped++
+		if !s.short {
+			s.skips = append(s.skips, short(e.Package)+" "+e.Test)
+		}
+	case "fail":
+		s.failed++
+		s.reds[e.Package]++
+		s.fail(short(e.Package) + " " + e.Test + "\n" + tail(output))
+	}
+}
+
+func (s *summary) endOfPackage(e event) {
+	switch {
+	case e.Action == "skip": // it has no tests
+		return
+	case e.Action == "fail" && e.FailedBuild == "":
+		// Output outside of tests: a panic, a time limit, a data race after the
+		// last test, a leak. If a test failed, its output is enough.
+		text := tail(s.output[e.Package+" "])
+		if s.reds[e.Package] == 0 || strings.Contains(text, "panic") || strings.Contains(text, "exit status 2") {
+			s.fail(short(e.Package) + " failed outside of its tests\n" + text)
+		}
+		// Tests that were cut off have no event for their end.
+		for _, key := range slices.Sorted(maps.Keys(s.output)) {
+			if test, ok := strings.CutPrefix(key, e.Package+" "); ok && test != "" {
+				s.fail(short(e.Package) + " " + test + " did not end\n" + tail(s.output[key]))
+				delete(s.output, key)
+			}
+		}
+	}
+	word := map[string]string{"pass": "ok  ", "fail": "FAIL"}[e.Action]
+	fmt.Fprintf(s.out, "%s  %-28s %4d tests %8.1fs\n", word, short(e.Package), s.packages[e.Package], e.Elapsed)
+}
+
+// short is a package's path from the root of the repository.
+func short(path string) string {
+	if rest, ok := strings.CutPrefix(path, "github.com/redlatch/redlatch"); ok {
+		return "." + rest
+	}
+	return path
+}
+
+// most is how many lines of a failure are shown.
+const most = 40
+
+// tail returns the last lines of an output, without empty lines and without the
+// === lines that frame a test.
+func tail(output []string) string {
+	var lines []string
+	for line := range strings.Lines(strings.Join(output, "")) {
+		text := strings.TrimSpace(line)
+		if text == "" || strings.HasPrefix(text, "=== ") {
+			continue
+		}
+		lines = append(lines, "    "+strings.TrimRight(line, "\n"))
+	}
+	if n := len(lines); n > most {
+		lines = append([]string{fmt.Sprintf("    … %d lines before", n-most)}, lines[n-most:]...)
+	}
+	return strings.Join(lines, "\n")
+}
+
+// report prints the summary, and returns whether everything passed.
+func (s *summary) report(took time.Duration) bool {
+	for _, list := range []struct {
+		title string
+		lines []string
+	}{
+		{"run again, since the machine stood still:", s.again},
+		{"skipped:", s.skips},
+		{"failed:", s.failures},
+	} {
+		if len(list.lines) > 0 {
+			fmt.Fprintf(s.out, "\n%s\n", list.title)
+		}
+		for _, line := range list.lines {
+			fmt.Fprintf(s.out, "  %s\n", line)
+		}
+	}
+	fmt.Fprintf(s.out, "\nafter %v:\n%d passed, %d failed, %d skipped\n", took.Round(time.Second), s.passed, s.failed, s.skipped)
+	return !s.red && s.failed == 0 && len(s.failures) == 0 && s.passed > 0
+}

@@ -1,0 +1,216 @@
+package casnodetest
+
+import (
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+
+	"github.com/redlatch/redlatch/node/casnode"
+)
+
+var rowClaims = []claim{
+	{"a missing row has no version", func(p *probe) {
+		p.has(p.a, casnode.Row{Name: p.name("missing")})
+	}},
+	{"a row is read as it was written, by every client", func(p *probe) {
+		long := strings.Repeat("n", 1024-len(p.prefix))
+		for _, name := range []string{"plain", "q'uo\"te`s\\", "nul\x00byte", "\xff\xfe", "Umläute 鎖", "a b\n\t", long} {
+			for _, state := range []string{"\x01", every, strings.Repeat(every, 4096)} {
+				r := p.put(p.name(name), state)
+				p.has(p.a, r)
+				p.has(p.b, r)
+			}
+		}
+	}},
+	{"names that differ in a byte are different rows", func(p *probe) {
+		var all []casnode.Row
+		for _, name := range []string{"job", "Job", "job ", "job\x00", " job", "jöb", "jo\u0308b", "jobs"} {
+			all = append(all, p.put(p.name(name), name))
+		}
+		for _, r := range all {
+			p.has(p.b, r)
+		}
+	}},
+	{"the marker is a row", func(p *probe) {
+		r := marker()
+		if !p.swap(p.a, p.read(p.a, casnode.MarkerName), r) {
+			p.Fatalf("Swap of the marker as it was read was refused")
+		}
+		seen := p.read(p.b, p.name("other"))
+		if seen.Marker.Version != r.Version || string(seen.Marker.State) != string(r.State) {
+			p.Errorf("with another row, the marker has version %q and %d bytes, want %q and %d", seen.Marker.Version, len(seen.Marker.State), r.Version, len(r.State))
+		}
+		p.has(p.b, r)
+	}},
+}
+
+// every has all bytes.
+var every = func() string {
+	var b []byte
+	for i := range 256 {
+		b = append(b, byte(i))
+	}
+	return string(b)
+}()
+
+var swapClaims = []claim{
+	{"a Swap is refused if the row has changed", func(p *probe) {
+		name := p.name("job")
+		p.put(name, "one")
+		seen := p.read(p.a, name)
+		p.put(name, "two")
+		p.refused("though the row has changed", seen, row(name, "late"))
+	}},
+	{"a Swap is refused if there is a row meanwhile", func(p *probe) {
+		seen := p.read(p.a, p.name("job"))
+		p.put(p.name("job"), "one")
+		p.refused("though there is a row", seen, row(p.name("job"), "late"))
+	}},
+	{"a Swap is refused if the row is gone", func(p *probe) {
+		s := p.sweeper()
+		seen := p.insert("job")
+		if err := s.Remove(p.ctx, seen, []casnode.Row{seen.Row}); err != nil {
+			p.Fatalf("Remove: %v", err)
+		}
+		p.has(p.b, casnode.Row{Name: seen.Row.Name})
+		p.refused("though the row is gone", seen, row(seen.Row.Name, "late"))
+		p.put(seen.Row.Name, "one") // the same bytes as before
+		p.refused("though the row was removed and written anew", seen, row(seen.Row.Name, "late"))
+	}},
+	{"a Swap is refused if the marker has changed", func(p *probe) {
+		for _, name := range []string{"new", "used"} {
+			if name == "used" {
+				p.put(p.name(name), "one")
+			}
+			seen := p.read(p.a, p.name(name))
+			p.mark()
+			p.refused("though the marker has changed", seen, row(p.name(name), "late"))
+			seen = p.read(p.a, p.name(name))
+			seen.Marker.Version = ""
+			p.refused("though there is a marker", seen, row(p.name(name), "late"))
+		}
+	}},
+	{"a Swap of the marker is refused if it has changed", func(p *probe) {
+		seen := p.read(p.a, casnode.MarkerName)
+		p.mark()
+		p.refused("though the marker has changed", seen, marker())
+	}},
+	{"a Swap is refused by another server", func(p *probe) {
+		p.put(p.name("used"), "one")
+		for _, r := range []casnode.Row{row(p.name("new"), "late"), row(p.name("used"), "late"), marker()} {
+			seen := p.read(p.a, r.Name)
+			seen.Server += "0"
+			p.refused("though the server is another one", seen, r)
+		}
+	}},
+	{"of many Swaps at once one is done", func(p *probe) {
+		name := p.name("job")
+		for range 20 { // the first is an insert
+			seen := p.read(p.a, name)
+			var done atomic.Int32
+			var won casnode.Row
+			var all sync.WaitGroup
+			for i := range 8 {
+				all.Go(func() {
+					s, r := p.a, row(name, "state")
+					if i%2 == 0 {
+						s = p.b
+					}
+					switch ok, err := s.Swap(p.ctx, seen, r, nil); {
+					case err != nil:
+						p.Errorf("Swap: %v", err)
+					case ok && done.Add(1) == 1:
+						won = r
+					}
+				})
+			}
+			all.Wait()
+			if n := done.Load(); n != 1 {
+				p.Fatalf("%d of 8 Swaps were done", n)
+			}
+			p.has(p.a, won)
+		}
+	}},
+	{"Remove leaves what has changed, and what another server shows", func(p *probe) {
+		s := p.sweeper()
+		seen := p.insert("spent")
+		changed := p.insert("changed").Row
+		changed.Version += "0"
+		elsewhere := seen
+		elsewhere.Server += "0"
+		if err := s.Remove(p.ctx, elsewhere, []casnode.Row{seen.Row}); err != nil {
+			p.Fatalf("Remove: %v", err)
+		}
+		p.has(p.b, seen.Row)
+		if err := s.Remove(p.ctx, seen, []casnode.Row{seen.Row, changed, row(p.name("missing"), "")}); err != nil {
+			p.Fatalf("Remove: %v", err)
+		}
+		p.has(p.b, casnode.Row{Name: seen.Row.Name})
+		if p.read(p.b, changed.Name).Row.Version == "" {
+			p.Errorf("a row that has changed was removed")
+		}
+	}},
+}
+
+// insert writes a row and reads it.
+func (p *probe) insert(name string) casnode.Snapshot {
+	p.Helper()
+	p.put(p.name(name), "one")
+	return p.read(p.a, p.name(name))
+}
+
+// sweeper returns the store as a Sweeper. If it is none, the claim says nothing.
+func (p *probe) sweeper() casnode.Sweeper {
+	s, ok := p.a.(casnode.Sweeper)
+	if !ok {
+		p.Skip("the store is no Sweeper")
+	}
+	return s
+}
+
+var scanClaims = []claim{
+	{"Scan returns pages in the order of the bytes", func(p *probe) {
+		p.mark()
+		var want []string
+		rows := map[string]casnode.Row{}
+		for _, suffix := range []string{"a", "B", "b", "a\x00", "ä", "\xff", "aa", "10", "9", "job", "job/1"} {
+			r := p.put(p.name(suffix), suffix)
+			rows[r.Name] = r
+			want = append(want, r.Name)
+		}
+		slices.Sort(want)
+		for _, limit := range []int{1, 3, 100} {
+			var got []string
+			for after, more := p.prefix, true; more; {
+				page, err := p.b.Scan(p.ctx, after, limit)
+				if err != nil || len(page) > limit {
+					p.Fatalf("Scan: %d rows of %d at most, %v", len(page), limit, err)
+				}
+				more = len(page) == limit
+				for _, r := range page {
+					after = r.Name
+					if !strings.HasPrefix(r.Name, p.prefix) {
+						more = false
+						break
+					}
+					got = append(got, r.Name)
+					if w := rows[r.Name]; w.Version != r.Version || string(w.State) != string(r.State) {
+						p.Errorf("the row of %q is not the one that was written", r.Name)
+					}
+				}
+			}
+			if !slices.Equal(got, want) {
+				p.Errorf("pages of %d rows: %q, want %q", limit, got, want)
+			}
+		}
+	}},
+	{"Scan returns all rows but the marker", func(p *probe) {
+		p.mark()
+		p.put(p.name("job"), "one")
+		page, err := p.a.Scan(p.ctx, casnode.MarkerName, 1)
+		if err != nil || len(page) != 1 || page[0].Name == casnode.MarkerName {
+			p.Errorf("the first row is %+v, %v", page, err)
+		}
+	}},
+}

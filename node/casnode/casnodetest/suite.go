@@ -1,0 +1,184 @@
+// Package casnodetest is the conformance suite for stores under package casnode:
+// it tests what the comments of casnode.Store promise. Then it runs nodetest on
+// nodes over the store.
+//
+//	func TestConformance(t *testing.T) {
+//		casnodetest.Run(t, casnodetest.Harness{
+//			Open: func(t testing.TB) (a, b casnode.Store) {
+//				address := startServer(t)
+//				return connect(t, address), connect(t, address)
+//			},
+//		})
+//	}
+//
+// Each claim is a subtest, whose name states it. The suite causes no failures: the
+// store's own tests have to show what a crash, a failover or a partition does, and
+// that the identity changes when the server may have forgotten a write.
+package casnodetest
+
+import (
+	"context"
+	"crypto/rand"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/redlatch/redlatch/node"
+	"github.com/redlatch/redlatch/node/casnode"
+	"github.com/redlatch/redlatch/node/nodetest"
+)
+
+// A Harness says how to reach the store under test.
+type Harness struct {
+	// Open opens one store twice, as two processes would. It is called once for
+	// every claim, and may return the same store each time or a new one. Run
+	// closes both. Required.
+	Open func(t testing.TB) (a, b casnode.Store)
+
+	// Options are those of the nodes over it. Defaults to nil.
+	Options *casnode.Options
+
+	// Advance lets the store's time pass, for a store whose clock the test
+	// controls. Defaults to nil: the suite then waits.
+	Advance func(d time.Duration)
+}
+
+// Run checks every claim, about the store and about nodes over it.
+func Run(t *testing.T, h Harness) {
+	if h.Open == nil {
+		t.Fatal("casnodetest: Harness.Open is nil: it must open the store to test")
+	}
+	hears := false
+	for _, c := range claims {
+		t.Run(c.name, func(t *testing.T) {
+			a, b := h.Open(t)
+			_, hears = a.(casnode.Hearer)
+			c.check(newProbe(t, a, b, 30*time.Second))
+		})
+	}
+	t.Run("node", func(t *testing.T) {
+		nodetest.Run(t, nodetest.Harness{
+			Open: func(t testing.TB) (node.Node, node.Node) {
+				a, b := h.Open(t)
+				return casnode.New(a, h.Options), casnode.New(b, h.Options)
+			},
+			Queues: true, Shares: true, Marks: true, Lists: true, Guards: true,
+			Wakes:   hears && (h.Options == nil || !h.Options.Poll),
+			Advance: h.Advance,
+		})
+	})
+}
+
+// A claim is one sentence about stores, and the check that it holds.
+type claim struct {
+	name  string
+	check func(p *probe)
+}
+
+var claims = slices.Concat(rowClaims, swapClaims, scanClaims, snapshotClaims, callClaims)
+
+// reporter is the part of a *testing.T that a claim uses. It is small, so that the
+// suite's own test can see a claim fail.
+type reporter interface {
+	Helper()
+	Errorf(format string, args ...any)
+	Fatalf(format string, args ...any)
+	Skip(args ...any)
+	Cleanup(func())
+}
+
+// probe checks one claim, on names of its own.
+type probe struct {
+	reporter
+	ctx    context.Context
+	a, b   casnode.Store
+	prefix string
+	// patience is how long anything may take: far longer than a busy machine
+	// needs.
+	patience time.Duration
+}
+
+func newProbe(t reporter, a, b casnode.Store, patience time.Duration) *probe {
+	ctx, cancel := context.WithTimeout(context.Background(), 4*patience)
+	p := &probe{reporter: t, ctx: ctx, a: a, b: b, prefix: rand.Text() + "/", patience: patience}
+	t.Cleanup(func() {
+		cancel()
+		a.Close()
+		b.Close()
+	})
+	for _, s := range []casnode.Store{a, b} {
+		if s, ok := s.(casnode.Preparer); ok {
+			if err := s.Prepare(ctx); err != nil {
+				t.Fatalf("Prepare: %v", err)
+			}
+		}
+	}
+	return p
+}
+
+// name returns a name of this probe.
+func (p *probe) name(suffix string) string { return p.prefix + suffix }
+
+func (p *probe) read(s casnode.Store, name string) casnode.Snapshot {
+	p.Helper()
+	seen, err := s.Read(p.ctx, name)
+	if err != nil {
+		p.Fatalf("Read of %q: %v", name, err)
+	}
+	return seen
+}
+
+// row returns a row under a new version.
+func row(name, state string) casnode.Row {
+	return casnode.Row{Name: name, Version: rand.Text(), State: []byte(state)}
+}
+
+// marker returns the marker of a server that is not marked, under a new version.
+func marker() casnode.Row { return row(casnode.MarkerName, string(casnode.Unmarked())) }
+
+func (p *probe) swap(s casnode.Store, seen casnode.Snapshot, r casnode.Row, wakes ...string) bool {
+	p.Helper()
+	done, err := s.Swap(p.ctx, seen, r, wakes)
+	if err != nil {
+		p.Fatalf("Swap of %q: %v", r.Name, err)
+	}
+	return done
+}
+
+// put writes a row, which must succeed, and returns it.
+func (p *probe) put(name, state string) casnode.Row {
+	p.Helper()
+	r := row(name, state)
+	if !p.swap(p.a, p.read(p.a, name), r) {
+		p.Fatalf("Swap of %q as it was read was refused", name)
+	}
+	return r
+}
+
+// mark writes the marker.
+func (p *probe) mark() {
+	p.Helper()
+	if !p.swap(p.a, p.read(p.a, casnode.MarkerName), marker()) {
+		p.Fatalf("Swap of the marker as it was read was refused")
+	}
+}
+
+// has checks what is stored of a name; the zero Row for nothing.
+func (p *probe) has(s casnode.Store, want casnode.Row) {
+	p.Helper()
+	got := p.read(s, want.Name).Row
+	if got.Version != want.Version || string(got.State) != string(want.State) || got.Version != "" && got.Name != want.Name {
+		p.Errorf("the row of %q has version %q and %d bytes, want version %q and %d bytes", want.Name, got.Version, len(got.State), want.Version, len(want.State))
+	}
+}
+
+// refused checks that a Swap is not done, and changes nothing.
+func (p *probe) refused(why string, seen casnode.Snapshot, r casnode.Row) {
+	p.Helper()
+	before := p.read(p.b, r.Name).Row
+	before.Name = r.Name
+	if p.swap(p.a, seen, r) {
+		p.Errorf("Swap of %q was done, %s", r.Name, why)
+	}
+	p.has(p.b, before)
+}

@@ -1,0 +1,516 @@
+package casnodetest
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/redlatch/redlatch/node"
+	"github.com/redlatch/redlatch/node/casnode"
+)
+
+// shelf is what two stores in memory share.
+type shelf struct {
+	mu    sync.Mutex // guards all fields
+	rows  map[string]casnode.Row
+	ears  map[*store]func(string)
+	clock func() time.Time
+}
+
+// store is a store in memory. A mutant replaces one of its functions.
+type store struct {
+	*shelf
+	closed bool
+
+	same   func(s *store, seen casnode.Snapshot, r casnode.Row) bool
+	keep   func(r casnode.Row) casnode.Row
+	key    func(name string) string
+	read   func(s *store, name string) casnode.Snapshot
+	page   func(rows []casnode.Row, after string, limit int) []casnode.Row
+	remove func(s *store, seen casnode.Snapshot, r casnode.Row) bool
+	unable func(s *store, ctx context.Context) error
+	wake   func(s *store, done bool, wakes []string) []string
+	reset  func(s *store)
+	deaf   bool // Hear ignores its context
+	name   string
+}
+
+func newStore(on *shelf) *store {
+	return &store{
+		shelf: on, name: "store",
+		same: func(s *store, seen casnode.Snapshot, r casnode.Row) bool {
+			return s.sameRow(seen, r) && s.sameMarker(seen, r) && s.sameServer(seen)
+		},
+		keep: func(r casnode.Row) casnode.Row { return r },
+		key:  func(name string) string { return name },
+		read: func(s *store, name string) casnode.Snapshot {
+			s.mu.Lock()
+			defer s.mu.Unlock()
+			return s.snapshot(name)
+		},
+		page: func(rows []casnode.Row, after string, limit int) []casnode.Row {
+			rows = slices.DeleteFunc(rows, func(r casnode.Row) bool { return r.Name <= after })
+			slices.SortFunc(rows, func(a, b casnode.Row) int { return strings.Compare(a.Name, b.Name) })
+			return rows[:min(limit, len(rows))]
+		},
+		remove: func(s *store, seen casnode.Snapshot, r casnode.Row) bool {
+			return s.rows[r.Name].Version == r.Version && s.sameServer(seen)
+		},
+		unable: func(s *store, ctx context.Context) error {
+			if s.closed {
+				return errors.New("the store is closed")
+			}
+			return ctx.Err()
+		},
+		wake: func(_ *store, done bool, wakes []string) []string {
+			if !done {
+				return nil
+			}
+			return wakes
+		},
+		reset: func(*store) {},
+	}
+}
+
+func (s *store) sameRow(seen casnode.Snapshot, r casnode.Row) bool {
+	return s.rows[s.key(r.Name)].Version == seen.Row.Version
+}
+
+func (s *store) sameMarker(seen casnode.Snapshot, r casnode.Row) bool {
+	return r.Name == casnode.MarkerName || s.rows[casnode.MarkerName].Version == seen.Marker.Version
+}
+
+func (s *store) sameServer(seen casnode.Snapshot) bool { return seen.Server == "server" }
+
+func (s *store) snapshot(name string) casnode.Snapshot {
+	return casnode.Snapshot{Row: s.rows[s.key(name)], Marker: s.rows[casnode.MarkerName], Server: "server", Now: s.clock()}
+}
+
+func (s *store) Read(ctx context.Context, name string) (casnode.Snapshot, error) {
+	if err := s.unable(s, ctx); err != nil {
+		return casnode.Snapshot{}, err
+	}
+	return s.read(s, name), nil
+}
+
+func (s *store) Swap(ctx context.Context, seen casnode.Snapshot, r casnode.Row, wakes []string) (bool, error) {
+	if err := s.unable(s, ctx); err != nil {
+		return false, err
+	}
+	done, ears := s.swap(seen, r)
+	for _, wake := range s.wake(s, done, wakes) {
+		for _, hear := range ears {
+			hear(wake)
+		}
+	}
+	return done, nil
+}
+
+func (s *store) swap(seen casnode.Snapshot, r casnode.Row) (bool, []func(string)) {
+	s.mu.Lock()
+	same := s.same(s, seen, r)
+	defer s.mu.Unlock()
+	if same {
+		s.rows[s.key(r.Name)] = s.keep(r)
+	}
+	return same, slices.Collect(maps.Values(s.ears))
+}
+
+func (s *store) Scan(ctx context.Context, after string, limit int) ([]casnode.Row, error) {
+	if err := s.unable(s, ctx); err != nil {
+		return nil, err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.page(slices.Collect(maps.Values(s.rows)), after, limit), nil
+}
+
+func (s *store) Remove(_ context.Context, seen casnode.Snapshot, rows []casnode.Row) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, r := range rows {
+		if s.remove(s, seen, r) {
+			delete(s.rows, r.Name)
+		}
+	}
+	return nil
+}
+
+func (s *store) Hear(ctx context.Context, ready func(), heard func(string)) error {
+	s.mu.Lock()
+	s.ears[s] = heard
+	s.mu.Unlock()
+	ready()
+	if s.deaf {
+		select {}
+	}
+	<-ctx.Done()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.ears, s)
+	return ctx.Err()
+}
+
+func (s *store) Prepare(context.Context) error { s.reset(s); return nil }
+func (s *store) String() string                { return s.name }
+func (s *store) Close() error                  { s.closed = true; return nil }
+
+func open(clock func() time.Time, damage func(*store)) (a, b *store) {
+	on := &shelf{rows: map[string]casnode.Row{}, ears: map[*store]func(string){}, clock: clock}
+	a, b = newStore(on), newStore(on)
+	for _, s := range []*store{a, b} {
+		if damage != nil {
+			damage(s)
+		}
+	}
+	return a, b
+}
+
+func TestConformance(t *testing.T) {
+	now := time.Now().Truncate(time.Microsecond)
+	var mu sync.Mutex
+	clock := func() time.Time {
+		mu.Lock()
+		defer mu.Unlock()
+		return now
+	}
+	Run(t, Harness{
+		Open: func(testing.TB) (casnode.Store, casnode.Store) { return open(clock, nil) },
+		Advance: func(d time.Duration) {
+			mu.Lock()
+			defer mu.Unlock()
+			now = now.Add(d).Truncate(time.Microsecond)
+		},
+		Options: &casnode.Options{Poll: true},
+	})
+}
+
+// TestConformanceOfNotifications runs the suite in real time.
+func TestConformanceOfNotifications(t *testing.T) {
+	Run(t, Harness{Open: func(testing.TB) (casnode.Store, casnode.Store) { return open(time.Now, nil) }})
+}
+
+// recorder sees a claim fail.
+type recorder struct {
+	mu       sync.Mutex
+	failed   bool
+	cleanups []func()
+}
+
+func (r *recorder) Helper() {}
+
+func (r *recorder) Errorf(string, ...any) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.failed = true
+}
+
+func (r *recorder) Fatalf(format string, args ...any) {
+	r.Errorf(format, args...)
+	runtime.Goexit()
+}
+
+func (r *recorder) Skip(...any)      { runtime.Goexit() }
+func (r *recorder) Cleanup(f func()) { r.cleanups = append(r.cleanups, f) }
+
+// fails reports whether a claim fails on a store that is broken.
+func fails(c claim, damage func(*store)) bool {
+	var r recorder
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		a, b := open(time.Now, damage)
+		c.check(newProbe(&r, a, b, 3*time.Second))
+	}()
+	<-ended
+	for _, f := range r.cleanups {
+		f()
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.failed
+}
+
+var mutants = []struct {
+	name   string
+	damage func(*store)
+	claim  string // that must fail
+}{
+	{"Swap does not compare the row", func(s *store) {
+		s.same = func(s *store, seen casnode.Snapshot, r casnode.Row) bool {
+			return s.sameMarker(seen, r) && s.sameServer(seen)
+		}
+	}, "a Swap is refused if the row has changed"},
+	{"an insert replaces a row", func(s *store) {
+		s.same = func(s *store, seen casnode.Snapshot, r casnode.Row) bool {
+			return (seen.Row.Version == "" || s.sameRow(seen, r)) && s.sameMarker(seen, r) && s.sameServer(seen)
+		}
+	}, "a Swap is refused if there is a row meanwhile"},
+	{"an update inserts a row", func(s *store) {
+		s.same = func(s *store, seen casnode.Snapshot, r casnode.Row) bool {
+			return (s.rows[r.Name].Version == "" || s.sameRow(seen, r)) && s.sameMarker(seen, r) && s.sameServer(seen)
+		}
+	}, "a Swap is refused if the row is gone"},
+	{"Swap compares states", func(s *store) {
+		s.same = func(s *store, seen casnode.Snapshot, r casnode.Row) bool {
+			return string(s.rows[r.Name].State) == string(seen.Row.State) && s.sameMarker(seen, r) && s.sameServer(seen)
+		}
+	}, "a Swap is refused if the row is gone"},
+	{"Swap does not compare the marker", func(s *store) {
+		s.same = func(s *store, seen casnode.Snapshot, r casnode.Row) bool {
+			return s.sameRow(seen, r) && s.sameServer(seen)
+		}
+	}, "a Swap is refused if the marker has changed"},
+	{"an insert does not compare the marker", func(s *store) {
+		s.same = func(s *store, seen casnode.Snapshot, r casnode.Row) bool {
+			return s.sameRow(seen, r) && (seen.Row.Version == "" || s.sameMarker(seen, r)) && s.sameServer(seen)
+		}
+	}, "a Swap is refused if the marker has changed"},
+	{"Swap does not compare the marker where none was read", func(s *store) {
+		s.same = func(s *store, seen casnode.Snapshot, r casnode.Row) bool {
+			return s.sameRow(seen, r) && (seen.Marker.Version == "" || s.sameMarker(seen, r)) && s.sameServer(seen)
+		}
+	}, "a Swap is refused if the marker has changed"},
+	{"the marker is always written", func(s *store) {
+		s.same = func(s *store, seen casnode.Snapshot, r casnode.Row) bool {
+			return (r.Name == casnode.MarkerName || s.sameRow(seen, r)) && s.sameMarker(seen, r) && s.sameServer(seen)
+		}
+	}, "a Swap of the marker is refused if it has changed"},
+	{"Swap does not compare the server", func(s *store) {
+		s.same = func(s *store, seen casnode.Snapshot, r casnode.Row) bool {
+			return s.sameRow(seen, r) && s.sameMarker(seen, r)
+		}
+	}, "a Swap is refused by another server"},
+	{"an insert does not compare the server", func(s *store) {
+		s.same = func(s *store, seen casnode.Snapshot, r casnode.Row) bool {
+			return s.sameRow(seen, r) && s.sameMarker(seen, r) && (seen.Row.Version == "" || s.sameServer(seen))
+		}
+	}, "a Swap is refused by another server"},
+	{"the marker is written by another server", func(s *store) {
+		s.same = func(s *store, seen casnode.Snapshot, r casnode.Row) bool {
+			return s.sameRow(seen, r) && s.sameMarker(seen, r) && (r.Name == casnode.MarkerName || s.sameServer(seen))
+		}
+	}, "a Swap is refused by another server"},
+	{"Swap compares first and writes later", func(s *store) {
+		s.same = func(s *store, seen casnode.Snapshot, r casnode.Row) bool {
+			same := s.sameRow(seen, r) && s.sameMarker(seen, r) && s.sameServer(seen)
+			s.mu.Unlock()
+			time.Sleep(time.Millisecond)
+			s.mu.Lock()
+			return same
+		}
+	}, "of many Swaps at once one is done"},
+	{"versions are counted", func(s *store) {
+		s.keep = func(r casnode.Row) casnode.Row {
+			r.Version = "1" + strings.Repeat("1", len(s.rows[r.Name].Version))
+			return r
+		}
+	}, "a Swap is refused if the row is gone"},
+	{"versions are cut off", func(s *store) {
+		s.keep = func(r casnode.Row) casnode.Row { r.Version = r.Version[:min(8, len(r.Version))]; return r }
+	}, "a row is read as it was written, by every client"},
+	{"states end at a zero byte", func(s *store) {
+		s.keep = func(r casnode.Row) casnode.Row {
+			state, _, _ := strings.Cut(string(r.State), "\x00")
+			r.State = []byte(state)
+			return r
+		}
+	}, "a row is read as it was written, by every client"},
+	{"states are cut off", func(s *store) {
+		s.keep = func(r casnode.Row) casnode.Row { r.State = r.State[:min(65535, len(r.State))]; return r }
+	}, "a row is read as it was written, by every client"},
+	{"names are not case-sensitive", func(s *store) { s.key = strings.ToLower }, "names that differ in a byte are different rows"},
+	{"names have no spaces at their ends", func(s *store) { s.key = strings.TrimSpace }, "names that differ in a byte are different rows"},
+	{"a missing row has a version", func(s *store) {
+		s.read = func(s *store, name string) casnode.Snapshot {
+			s.mu.Lock()
+			defer s.mu.Unlock()
+			seen := s.snapshot(name)
+			if seen.Row.Version == "" {
+				seen.Row.Version = "0"
+			}
+			return seen
+		}
+	}, "a missing row has no version"},
+	{"Read shows no marker beside other rows", func(s *store) {
+		s.read = func(s *store, name string) casnode.Snapshot {
+			s.mu.Lock()
+			defer s.mu.Unlock()
+			seen := s.snapshot(name)
+			if name != casnode.MarkerName {
+				seen.Marker = casnode.Row{}
+			}
+			return seen
+		}
+	}, "the marker is a row"},
+	{"Read takes the marker later than the row", func(s *store) {
+		s.read = func(s *store, name string) casnode.Snapshot {
+			s.mu.Lock()
+			defer s.mu.Unlock()
+			seen := s.snapshot(name)
+			s.mu.Unlock()
+			time.Sleep(time.Millisecond)
+			s.mu.Lock()
+			seen.Marker = s.snapshot(name).Marker
+			return seen
+		}
+	}, "a snapshot is of one moment"},
+	{"Read takes the row later than the marker", func(s *store) {
+		s.read = func(s *store, name string) casnode.Snapshot {
+			s.mu.Lock()
+			defer s.mu.Unlock()
+			marker := s.snapshot(name).Marker
+			s.mu.Unlock()
+			time.Sleep(time.Millisecond)
+			s.mu.Lock()
+			seen := s.snapshot(name)
+			seen.Marker = marker
+			return seen
+		}
+	}, "a snapshot is of one moment"},
+	{"Read lags behind", func(s *store) {
+		last := map[string]casnode.Snapshot{}
+		s.read = func(s *store, name string) casnode.Snapshot {
+			s.mu.Lock()
+			defer s.mu.Unlock()
+			seen, ok := last[name]
+			if last[name] = s.snapshot(name); !ok {
+				seen = last[name]
+			}
+			return seen
+		}
+	}, "Read shows what was written before it began"},
+	{"each client has its own identity", func(s *store) {
+		s.read = func(s *store, name string) casnode.Snapshot {
+			s.mu.Lock()
+			defer s.mu.Unlock()
+			seen := s.snapshot(name)
+			seen.Server = string(rune('a' + len(s.ears)))
+			s.ears[s] = func(string) {}
+			return seen
+		}
+	}, "all clients see one server and one clock"},
+	{"the clock is each client's own", func(s *store) {
+		behind := time.Duration(0)
+		if s.mu.Lock(); s.ears[nil] != nil {
+			behind = time.Hour
+		}
+		s.ears[nil] = func(string) {}
+		s.mu.Unlock()
+		s.read = func(s *store, name string) casnode.Snapshot {
+			s.mu.Lock()
+			defer s.mu.Unlock()
+			seen := s.snapshot(name)
+			seen.Now = seen.Now.Add(-behind)
+			return seen
+		}
+	}, "all clients see one server and one clock"},
+	{"Scan begins with the row", func(s *store) {
+		page := s.page
+		s.page = func(rows []casnode.Row, after string, limit int) []casnode.Row {
+			return page(rows, after[:max(0, len(after)-1)], limit)
+		}
+	}, "Scan returns pages in the order of the bytes"},
+	{"Scan has no order", func(s *store) {
+		s.page = func(rows []casnode.Row, after string, limit int) []casnode.Row {
+			rows = slices.DeleteFunc(rows, func(r casnode.Row) bool { return r.Name <= after })
+			slices.SortFunc(rows, func(a, b casnode.Row) int { return len(a.Name) - len(b.Name) })
+			return rows[:min(limit, len(rows))]
+		}
+	}, "Scan returns pages in the order of the bytes"},
+	{"Scan orders by letters", func(s *store) {
+		s.page = func(rows []casnode.Row, after string, limit int) []casnode.Row {
+			rows = slices.DeleteFunc(rows, func(r casnode.Row) bool { return strings.ToLower(r.Name) <= strings.ToLower(after) })
+			slices.SortFunc(rows, func(a, b casnode.Row) int { return strings.Compare(strings.ToLower(a.Name), strings.ToLower(b.Name)) })
+			return rows[:min(limit, len(rows))]
+		}
+	}, "Scan returns pages in the order of the bytes"},
+	{"Scan has no limit", func(s *store) {
+		page := s.page
+		s.page = func(rows []casnode.Row, after string, _ int) []casnode.Row { return page(rows, after, len(rows)) }
+	}, "Scan returns pages in the order of the bytes"},
+	{"Scan returns the marker", func(s *store) {
+		s.page = func(rows []casnode.Row, after string, limit int) []casnode.Row {
+			slices.SortFunc(rows, func(a, b casnode.Row) int { return strings.Compare(a.Name, b.Name) })
+			return rows[:min(limit, len(rows))]
+		}
+	}, "Scan returns all rows but the marker"},
+	{"Remove does not compare versions", func(s *store) {
+		s.remove = func(s *store, seen casnode.Snapshot, _ casnode.Row) bool { return s.sameServer(seen) }
+	}, "Remove leaves what has changed, and what another server shows"},
+	{"Remove does not compare the server", func(s *store) {
+		s.remove = func(s *store, _ casnode.Snapshot, r casnode.Row) bool { return s.rows[r.Name].Version == r.Version }
+	}, "Remove leaves what has changed, and what another server shows"},
+	{"Prepare empties the store", func(s *store) {
+		s.reset = func(s *store) {
+			s.mu.Lock()
+			defer s.mu.Unlock()
+			clear(s.rows)
+		}
+	}, "a store that is prepared again keeps its rows"},
+	{"wakes are lost", func(s *store) {
+		s.wake = func(*store, bool, []string) []string { return nil }
+	}, "wakes arrive with the write, and only with it"},
+	{"wakes come without a write", func(s *store) {
+		s.wake = func(_ *store, _ bool, wakes []string) []string { return wakes }
+	}, "wakes arrive with the write, and only with it"},
+	{"only the first wake is sent", func(s *store) {
+		s.wake = func(_ *store, done bool, wakes []string) []string {
+			if !done {
+				return nil
+			}
+			return wakes[:min(1, len(wakes))]
+		}
+	}, "wakes arrive with the write, and only with it"},
+	{"Hear never ends", func(s *store) { s.deaf = true }, "wakes arrive with the write, and only with it"},
+	{"contexts are ignored", func(s *store) {
+		s.unable = func(*store, context.Context) error { return nil }
+	}, "a cancelled call returns an error"},
+	{"a Swap that is done returns ErrUnsent", func(s *store) {
+		s.unable = func(s *store, ctx context.Context) error {
+			if ctx.Err() == nil {
+				return nil
+			}
+			s.mu.Lock()
+			defer s.mu.Unlock()
+			for name, r := range s.rows {
+				r.Version += "0"
+				s.rows[name] = r
+			}
+			return node.ErrUnsent
+		}
+	}, "a cancelled call returns an error"},
+	{"a closed store goes on", func(s *store) {
+		s.unable = func(_ *store, ctx context.Context) error { return ctx.Err() }
+	}, "a store that is closed returns errors"},
+	{"stores have names of their own", func(s *store) { s.name = time.Now().String() }, "the name of a store is the same for all clients"},
+}
+
+// TestSuiteSeesEveryMutant breaks a store in every way that a claim is about.
+func TestSuiteSeesEveryMutant(t *testing.T) {
+	seen := map[string]bool{}
+	for _, m := range mutants {
+		i := slices.IndexFunc(claims, func(c claim) bool { return c.name == m.claim })
+		if i < 0 {
+			t.Fatalf("there is no claim %q", m.claim)
+		}
+		seen[m.claim] = true
+		t.Run(m.name, func(t *testing.T) {
+			t.Parallel()
+			if !fails(claims[i], m.damage) {
+				t.Errorf("%q holds", m.claim)
+			}
+		})
+	}
+	for _, c := range claims {
+		if !seen[c.name] {
+			t.Errorf("no mutant is about %q", c.name)
+		}
+	}
+}

@@ -1,0 +1,61 @@
+// Package casnode makes a node of a store that can compare and swap. The store
+// keeps rows and knows no rules of locks.
+//
+// # How it works
+//
+// All that a node knows about a name is one row. A request is a read and a write:
+//
+//	seen := Read(name)             // row, marker, clock and identity of the server
+//	row  := the rules, on a copy   // a reply; the row if it changes; the wakes
+//	Swap(seen, row, wakes)         // if nothing of seen has changed; else again
+//
+// So a request is atomic as of its Read: nothing happened to the name in between,
+// and all times count from then. A client that freezes between the two holds no
+// lock of the store and blocks nobody. Nothing depends on a session, so a pooler
+// may give each statement another connection. A request that changes nothing is
+// one Read.
+//
+// # What a store has to do
+//
+// A Row is a name, a version and a state. The store looks into none of them. It
+// keeps the three together, and promises four things:
+//
+//   - Read returns a Snapshot: the row of a name, the row of the marker, the
+//     server's identity and its clock, all as of one moment after the call began.
+//     If a client has been granted a lock before the call, Read shows it: a copy
+//     that may lag behind, such as a replica, is not read.
+//   - Swap writes a row, in one statement or transaction that verifies that row,
+//     marker and identity are those that were read. "There is no row" is verified
+//     too: of two inserts one fails.
+//   - A write that was acknowledged is not forgotten. Where that can happen, by a
+//     failover or a loss of memory, the identity changes with it.
+//   - The clock is one for all clients: the server's. It is not set back.
+//
+// # What breaks otherwise
+//
+//   - Swap does not compare the row: two clients that read a free name both get it.
+//   - Swap does not compare the marker or the identity: a failover between Read and
+//     Swap gives a lock to a second holder. The replica that takes over may lack
+//     what the primary granted, and shows the row as it was read.
+//   - Versions are counted: the lost primary and its replica both write version
+//     n+1, and a row that was removed starts at 1 again. An old client then
+//     overwrites what it never saw. So the versions are random, and this package
+//     makes them; the store keeps what it is given.
+//   - Read returns parts of two moments: a new row with an old marker passes for
+//     one that is trusted.
+//
+// Package casnodetest checks a store for all of it.
+//
+// # The marker
+//
+// The marker is a row like the others, under MarkerName, which is no name of a
+// lock. It says which server wrote it. A server whose identity is another one is
+// quarantined until every lock that it may have forgotten has expired. A store
+// that never forgets returns the same identity for ever, and works the same way.
+//
+// # What a store can do besides
+//
+// A store declares more abilities by implementing Preparer, Sweeper and Hearer. A
+// store whose transactions exclude each other at no cost, such as a file, can be
+// a Transactor instead of a Store.
+package casnode

@@ -1,0 +1,134 @@
+package casnode
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/redlatch/redlatch"
+	"github.com/redlatch/redlatch/node"
+)
+
+// primary is a database whose place a replica can take.
+type primary struct {
+	*Node
+	name  string
+	cut   bool
+	delay time.Duration
+}
+
+func (p *primary) String() string    { return p.name }
+func (p *primary) GuardsAlone() bool { return true }
+
+func (p *primary) Do(ctx context.Context, req node.Request) (node.Reply, error) {
+	if p.cut {
+		return node.Reply{}, fmt.Errorf("cut off (%w)", node.ErrUnsent)
+	}
+	time.Sleep(p.delay)
+	return p.Node.Do(ctx, req)
+}
+
+// databases are tables, and clients of nodes over them.
+type databases []*table
+
+func newDatabases(n int) databases {
+	all := make(databases, n)
+	for i := range all {
+		all[i] = newTable(time.Now)
+		all[i].server = fmt.Sprint("one of ", i)
+	}
+	return all
+}
+
+func (d databases) client(t *testing.T, fresh bool) (*redlatch.Client, []*primary) {
+	var nodes []redlatch.Node
+	var primaries []*primary
+	for i, s := range d {
+		p := &primary{Node: New(s, nil), name: fmt.Sprint("node ", i)}
+		nodes, primaries = append(nodes, p), append(primaries, p)
+	}
+	c, err := redlatch.New(nodes, &redlatch.Options{MaxTTL: 20 * time.Second, TokenWindow: time.Second, AssumeFresh: fresh})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { c.Close() })
+	return c, primaries
+}
+
+// promote has a replica with another identity take a table's place. failBack has
+// the former primary come back as it was.
+func (s *table) promote() (failBack func()) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	rows, server := maps.Clone(s.rows), s.server
+	s.server = "two of " + server
+	return func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.rows, s.server = rows, server
+	}
+}
+
+func use(t *testing.T, c *redlatch.Client, name string, ttl time.Duration) *redlatch.Lease {
+	t.Helper()
+	l, err := c.Lock(t.Context(), name, &redlatch.LockOptions{TTL: ttl, NoKeepAlive: true, Wait: time.Minute})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return l
+}
+
+// TestServerThatFailedBackIsMarkedAgain has a replica take the place of a single
+// database, a lock be acquired there, and the former primary come back as it was.
+// A client that has seen the replica marks it again, and from then on nobody is
+// granted the lock in a whole quarantine.
+func TestServerThatFailedBackIsMarkedAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := newDatabases(1)
+		y, _ := d.client(t, true)
+		use(t, y, "first", time.Second).Release(t.Context())
+		failBack := d[0].promote()
+		z, _ := d.client(t, false)
+		use(t, z, "second", time.Second).Release(t.Context()) // after the replica's quarantine
+		lease := use(t, y, "job", 20*time.Second)
+		failBack()
+		late, _ := d.client(t, false) // which knows nothing
+		for _, c := range []*redlatch.Client{z, late} {
+			if _, err := c.TryLock(t.Context(), "job", &redlatch.LockOptions{TTL: time.Second}); !errors.Is(err, redlatch.ErrQuarantine) {
+				t.Errorf("a second holder beside one with %v left: %v", lease.Remaining(), err)
+			}
+		}
+		start := time.Now()
+		use(t, z, "job", time.Second)
+		if took := time.Since(start); took < 20*time.Second {
+			t.Errorf("the server that failed back granted after %v, which is no whole quarantine", took)
+		}
+	})
+}
+
+// TestNewClientHearsFromOthersThatAServerFailedBack has the same happen to one of
+// three databases. The others have noted that it was marked since, and a client
+// that has seen nothing of it does not count its grant.
+func TestNewClientHearsFromOthersThatAServerFailedBack(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := newDatabases(3)
+		y, nodes := d.client(t, true)
+		use(t, y, "first", time.Second).Release(t.Context())
+		failBack := d[1].promote()
+		use(t, y, "second", time.Second).Release(t.Context())
+		time.Sleep(time.Minute) // its quarantine
+		use(t, y, "third", time.Second).Release(t.Context())
+		nodes[0].cut = true
+		lease := use(t, y, "job", 20*time.Second) // on the replica and the third
+		failBack()
+		z, others := d.client(t, false)
+		others[0].delay = 50 * time.Millisecond // the one that knows answers last
+		if _, err := z.TryLock(t.Context(), "job", &redlatch.LockOptions{TTL: time.Second}); err == nil {
+			t.Errorf("two holders: the first has %v left", lease.Remaining())
+		}
+	})
+}

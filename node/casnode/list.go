@@ -1,0 +1,95 @@
+package casnode
+
+import (
+	"context"
+	"strings"
+	"time"
+
+	"github.com/redlatch/redlatch/internal/nodestate"
+	"github.com/redlatch/redlatch/node"
+)
+
+// listBatch is how many rows a list reads in one statement.
+const listBatch = 500
+
+// List calls found for every name that is held or waited for.
+func (n *Node) List(ctx context.Context, prefix string, found func(node.Listing)) error {
+	return n.walk(ctx, prefix, func(s Snapshot) bool {
+		e, err := s.entry()
+		if err != nil {
+			found(damagedListing(s.Row.Name, s.Now))
+			return true
+		}
+		l := e.Listing(s.Row.Name, s.Now)
+		l.Waiters = nil
+		if l.Waiting > 0 || l.Reply.Status == node.Held {
+			found(l)
+		}
+		return true
+	})
+}
+
+// Evidence returns the name of a lock that is or was kept here; "" if there is
+// none.
+func (n *Node) Evidence(ctx context.Context) (string, error) {
+	evidence := ""
+	err := n.walk(ctx, "", func(s Snapshot) bool {
+		evidence = s.Row.Name
+		return false
+	})
+	return evidence, err
+}
+
+// walk calls f for the rows of names that begin with prefix, until it returns
+// false.
+func (n *Node) walk(ctx context.Context, prefix string, f func(s Snapshot) bool) error {
+	// It creates the table, if it is missing.
+	s, err := n.read(ctx, prefix)
+	if err != nil {
+		return n.explain(err)
+	}
+	// The name that equals the prefix comes first.
+	if prefix != MarkerName && s.Row.Version != "" && !f(s) {
+		return nil
+	}
+	for after := prefix; ; {
+		rows, err := n.rows.Scan(ctx, after, listBatch)
+		if err != nil {
+			return n.explain(err)
+		}
+		for _, s.Row = range rows {
+			// They are sorted.
+			if !strings.HasPrefix(s.Row.Name, prefix) || !f(s) {
+				return nil
+			}
+			after = s.Row.Name
+		}
+		if len(rows) < listBatch {
+			return nil
+		}
+	}
+}
+
+// Look returns what the node knows about one name.
+func (n *Node) Look(ctx context.Context, name string) (node.Listing, error) {
+	s, err := n.read(ctx, name)
+	if err != nil {
+		return node.Listing{}, n.explain(err)
+	}
+	e, err := s.entry()
+	if err != nil {
+		return damagedListing(name, s.Now), nil
+	}
+	var server nodestate.Server
+	server.Put(name, &e)
+	return server.Look(s.Now, name), nil
+}
+
+// Identity returns the server's identity and its clock.
+func (n *Node) Identity(ctx context.Context) (string, time.Time, error) {
+	s, err := n.read(ctx, MarkerName)
+	if err != nil {
+		return "", time.Time{}, n.explain(err)
+	}
+	return s.Server, s.Now, nil
+}

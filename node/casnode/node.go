@@ -1,0 +1,303 @@
+package casnode
+
+import (
+	"bytes"
+	"context"
+	crand "crypto/rand"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/redlatch/redlatch/internal/nodestate"
+	"github.com/redlatch/redlatch/node"
+)
+
+// Node is a node over a Store or a Transactor.
+type Node struct {
+	rows  Rows
+	store Store      // nil over a Transactor
+	tx    Transactor // nil over a Store
+
+	preparing sync.Mutex   // guards prepares
+	prepares  int64        // how often the store was prepared
+	prepared  atomic.Int64 // which of them is valid; 0 for none
+
+	turns  chan struct{} // one for each request in flight; nil for no limit
+	queued atomic.Int32
+	ears   ears
+	swept  sweep
+}
+
+var (
+	_ node.Guarded    = (*Node)(nil)
+	_ node.Waker      = (*Node)(nil)
+	_ node.Lister     = (*Node)(nil)
+	_ node.Evidencer  = (*Node)(nil)
+	_ node.Identifier = (*Node)(nil)
+	_ node.Queuer     = (*Node)(nil)
+)
+
+// Options are the settings of a Node. The zero value works.
+type Options struct {
+	// Requests is how many requests use the store at a time: as many as it has
+	// connections. The others wait for their turn in the node. Defaults to no
+	// limit.
+	Requests int
+	// Poll has waiters poll, though the store is a Hearer. Defaults to false.
+	Poll bool
+}
+
+// New returns a node. opts may be nil.
+func New(store Store, opts *Options) *Node {
+	n := &Node{rows: store, store: store}
+	if opts == nil {
+		opts = new(Options)
+	}
+	if opts.Requests > 0 {
+		n.turns = make(chan struct{}, opts.Requests)
+	}
+	if h, ok := store.(Hearer); ok && !opts.Poll {
+		n.ears.store = h
+	}
+	return n
+}
+
+// prepare prepares the store before its first use.
+func (n *Node) prepare(ctx context.Context) error {
+	if n.prepared.Load() > 0 {
+		return nil
+	}
+	n.preparing.Lock()
+	defer n.preparing.Unlock()
+	if n.prepared.Load() > 0 {
+		return nil
+	}
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	if p, ok := n.rows.(Preparer); ok {
+		if err := p.Prepare(ctx); err != nil {
+			return err
+		}
+	}
+	n.prepares++
+	n.prepared.Store(n.prepares)
+	return nil
+}
+
+// mostPrepares is how often a request has the store be prepared.
+const mostPrepares = 3
+
+// read reads a row, from a store that is prepared.
+func (n *Node) read(ctx context.Context, name string) (Snapshot, error) {
+	for try := 1; ; try++ {
+		if err := n.prepare(ctx); err != nil {
+			return Snapshot{}, err
+		}
+		by := n.prepared.Load()
+		s, err := n.rows.Read(ctx, name)
+		if !errors.Is(err, ErrUnprepared) {
+			return s, err
+		}
+		n.prepared.CompareAndSwap(by, 0)
+		if try == mostPrepares {
+			return s, err
+		}
+	}
+}
+
+// String names the node.
+func (n *Node) String() string { return n.rows.String() }
+
+// Close closes the store.
+func (n *Node) Close() error {
+	n.ears.close()
+	return n.rows.Close()
+}
+
+// GuardsAlone reports true: another server may take the place of this one.
+func (n *Node) GuardsAlone() bool { return true }
+
+// Do executes one request.
+func (n *Node) Do(ctx context.Context, req node.Request) (node.Reply, error) {
+	if req.Wait || req.Op == node.OpOffer {
+		n.ears.expect(waiter{req.Name, req.Value})
+	}
+	reply, err := n.do(ctx, req)
+	reply.Wakes = reply.Rank > 0 && n.ears.hears()
+	return reply, err
+}
+
+func (n *Node) do(ctx context.Context, req node.Request) (node.Reply, error) {
+	if err := n.check(req); err != nil {
+		return node.Reply{}, n.unsent(err)
+	}
+	if err := ctx.Err(); err != nil {
+		return node.Reply{}, n.unsent(err)
+	}
+	if n.tx != nil {
+		return n.transact(ctx, req)
+	}
+	ctx, end, err := n.turn(ctx, req.Op)
+	if err != nil {
+		return node.Reply{}, n.explain(err)
+	}
+	defer end()
+	for try := 0; ; try++ {
+		reply, done, err := n.try(ctx, req)
+		if done || err != nil {
+			return reply, err
+		}
+		if err := pause(ctx, try); err != nil {
+			return node.Reply{}, n.unsent(fmt.Errorf("others changed the row %d times: %w", try+1, err))
+		}
+	}
+}
+
+func (n *Node) check(req node.Request) error {
+	if req.Name == MarkerName && req.Op != node.OpMark {
+		return &node.ConfigError{Field: "name", Value: req.Name, Bound: "a name of 1 byte or more"}
+	}
+	return nodestate.Check(req)
+}
+
+// try executes a request once. done is false if another one changed the row in
+// between.
+func (n *Node) try(ctx context.Context, req node.Request) (reply node.Reply, done bool, err error) {
+	name := req.Name
+	if req.Op == node.OpMark {
+		name = MarkerName
+	}
+	s, err := n.read(ctx, name)
+	if err != nil {
+		return reply, false, n.unsent(err)
+	}
+	reply, next, wakes, err := n.decide(s, req)
+	switch {
+	case err != nil:
+		return reply, false, n.unsent(err)
+	case next == nil:
+		return reply, true, nil
+	}
+	done, err = n.swap(ctx, s, *next, wakes)
+	if done && req.Op != node.OpMark && rand.N(sweepEvery) == 0 {
+		_ = n.sweep(ctx, name, s) // another write will sweep if this one cannot
+	}
+	return reply, done, err
+}
+
+// decide executes a request on a snapshot. It returns the reply, and the row and
+// the notifications that belong to it; no row if there is nothing to write.
+func (n *Node) decide(s Snapshot, req node.Request) (reply node.Reply, next *Row, wakes []node.Wake, err error) {
+	marker, lost := s.Marker.marker()
+	server := nodestate.Server{ID: s.Server, Marker: marker, Silent: n.ears.store == nil}
+	if req.Op == node.OpMark {
+		if lost != nil {
+			req = unmarked(req)
+		}
+		reply, _ = server.Apply(s.Now, req)
+		if server.Marker != marker {
+			next = &Row{Name: MarkerName, State: server.Marker.AppendTo(nil)}
+		}
+		return reply, next, nil, nil
+	}
+	if lost != nil {
+		if err := markerDamage(req, lost); err != nil {
+			return reply, nil, nil, err
+		}
+	}
+	// What has expired meanwhile is no change that is worth a write.
+	entry, lost := s.entry()
+	if lost != nil && !(req.Op == node.OpBreak && req.Foreign) {
+		reply, err = damaged(req, s.Now, lost)
+		return reply, nil, nil, err
+	}
+	if err := crowded(&entry, req); err != nil {
+		return reply, nil, nil, err
+	}
+	before, queue := entry.AppendTo(nil), entry.Queue
+	server.Put(req.Name, &entry)
+	reply, wakes = server.Apply(s.Now, req)
+	var after nodestate.Entry
+	if e := server.Stored(req.Name); e != nil {
+		after = *e
+	}
+	if lost != nil && reply.Status == node.Granted {
+		replace(&after, &server, req, s.Now)
+	}
+	after.Queue.Coarsen(&queue)
+	state := after.AppendTo(nil)
+	if req.Op == node.OpInspect || bytes.Equal(before, state) {
+		return reply, nil, nil, nil
+	}
+	return reply, s.next(req.Name, &after, state), wakes, nil
+}
+
+// entry returns what the row says about its name, as of now.
+func (s *Snapshot) entry() (nodestate.Entry, error) {
+	e, err := s.Row.entry()
+	e.Move(s.Offset)
+	if s.KeepsFences {
+		e.Bind(s.Floor, s.Now)
+	}
+	e.Settle(s.Now)
+	return e, err
+}
+
+// next returns the row to write for an entry. It changes the entry, whose state is
+// what it was encoded to.
+func (s *Snapshot) next(name string, e *nodestate.Entry, state []byte) *Row {
+	if s.Offset != 0 {
+		e.Move(-s.Offset)
+		state = e.AppendTo(state[:0])
+	}
+	return &Row{Name: name, State: state}
+}
+
+// swap writes a row under a new version, and reports whether it did. If the store
+// has to be prepared, it did not.
+func (n *Node) swap(ctx context.Context, seen Snapshot, row Row, wakes []node.Wake) (bool, error) {
+	row.Version = crand.Text()
+	texts := make([]string, len(wakes))
+	for i, w := range wakes {
+		texts[i] = message(row.Name, w)
+	}
+	by := n.prepared.Load()
+	done, err := n.store.Swap(ctx, seen, row, texts)
+	if errors.Is(err, ErrUnprepared) {
+		n.prepared.CompareAndSwap(by, 0)
+		return false, nil
+	}
+	return done, n.explain(err)
+}
+
+// pause waits before the next try: ever longer, and not all for the same time.
+func pause(ctx context.Context, try int) error {
+	most := time.Millisecond << min(try, 5)
+	t := time.NewTimer(rand.N(most) + most/8)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// unsent makes err the error of a request that had no effect.
+func (n *Node) unsent(err error) error {
+	if errors.Is(err, node.ErrUnsent) {
+		return n.explain(err)
+	}
+	return n.explain(fmt.Errorf("%w (%w)", err, node.ErrUnsent))
+}
+
+func (n *Node) explain(err error) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("redlatch: %s: %w", n.rows, err)
+}

@@ -1,0 +1,108 @@
+package casnode
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/redlatch/redlatch/internal/nodestate"
+	"github.com/redlatch/redlatch/node"
+)
+
+// Row is a row of a store.
+type Row struct {
+	// Name is any bytes, up to 1024. MarkerName is the marker's.
+	Name string
+	// Version is a random text of letters and digits, up to 32 bytes, and new for
+	// every write. It is "" if there is no row.
+	Version string
+	// State is any bytes: some 100, with many waiters or readers up to megabytes.
+	State []byte
+}
+
+// MarkerName is the name of the row with the marker. It is no name of a lock.
+const MarkerName = ""
+
+// Snapshot is what a store has at one moment after Read was called.
+type Snapshot struct {
+	Row    Row // of the name that was asked for
+	Marker Row
+	// Now is the store's clock.
+	Now time.Time
+	// Server identifies the server. It changes when the server may have
+	// forgotten what it acknowledged. It is never empty.
+	Server string
+
+	// Offset is what a stored time of expiry lacks to be on Now's clock. It is
+	// not 0 if locks expire by another clock than the one tokens are compared
+	// with. Now and Offset are whole microseconds.
+	Offset time.Duration
+	// KeepsFences says that the store forgets no fence: one binds when its
+	// retention is over, and Floor is the highest of all rows that were removed.
+	KeepsFences bool
+	Floor       node.Token
+}
+
+// Rows is what every store has. Errors of Read and Scan say that nothing was done.
+// They and those of Swap may wrap ErrUnprepared.
+type Rows interface {
+	// Read returns the row of a name, and what belongs to it.
+	Read(ctx context.Context, name string) (Snapshot, error)
+	// Scan returns up to limit rows behind a name, in the order of the bytes of
+	// their names. Fewer rows mean that there are no more. The marker is not
+	// among them. A row that is written meanwhile may be in it or not.
+	Scan(ctx context.Context, after string, limit int) ([]Row, error)
+	// String names the store in errors and in the membership. All clients use the
+	// same name, and other stores have another one. It has no secret in it.
+	String() string
+	// Close frees its resources. Methods that are called later return errors.
+	Close() error
+}
+
+// Store is a store that can compare and swap.
+type Store interface {
+	Rows
+	// Swap writes a row if the row of that name, the marker and the server's
+	// identity are those of seen, all of it in one statement or transaction. It
+	// reports whether it did. If it did, it sends the wakes, to every Hear of
+	// every client; a store that is no Hearer ignores them. If the row is the
+	// marker, it is compared with seen.Row.
+	//
+	// An error that wraps node.ErrUnsent promises that nothing was written, and
+	// will not be. After any other error it may be written now, later or never.
+	// If in doubt, do not wrap it.
+	Swap(ctx context.Context, seen Snapshot, row Row, wakes []string) (bool, error)
+}
+
+// Preparer is implemented by a store that has to be prepared, such as one whose
+// table must be created.
+type Preparer interface {
+	// Prepare is called before the first use, again as long as it fails, and
+	// again after an error that wraps ErrUnprepared.
+	Prepare(ctx context.Context) error
+}
+
+// ErrUnprepared is wrapped by the errors of a store that must be prepared again:
+// its table is missing, or another server has taken its place. Nothing was done.
+var ErrUnprepared = errors.New("the store must be prepared again")
+
+// Sweeper is implemented by a store that can remove rows. Without it they stay for
+// ever, one for each name that was ever used.
+type Sweeper interface {
+	// Remove removes those of the rows that still have the same version, if the
+	// server is the one of seen. It may leave any of them. A store that keeps
+	// fences raises its floor to seen.Floor with it.
+	Remove(ctx context.Context, seen Snapshot, rows []Row) error
+}
+
+// Hearer is implemented by a store that can deliver texts to its clients.
+type Hearer interface {
+	// Hear calls heard with each wake of a Swap, of any client, until ctx ends or
+	// the connection breaks. It calls ready when none is missed from then on. It
+	// returns why it ended, and calls neither of them after that.
+	Hear(ctx context.Context, ready func(), heard func(wake string)) error
+}
+
+// Unmarked is the state of the marker's row on a server that is not marked, for a
+// store that always has that row.
+func Unmarked() []byte { return new(nodestate.Marker).AppendTo(nil) }

@@ -1,0 +1,77 @@
+package casnode
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/redlatch/redlatch/node"
+)
+
+// Queued returns how many requests wait for their turn.
+func (n *Node) Queued() int { return int(n.queued.Load()) }
+
+// longestQueue is how long a release waits for its turn, in multiples of its own
+// time limit.
+const longestQueue = 20
+
+// turn waits until a request may use the store, and returns the context that it
+// has then. An error says that nothing was sent.
+//
+// A release may wait for longer than its time limit, which begins with its turn:
+// whoever gives up a lock must not leave it behind because others do the same at
+// the same time. Other requests end in time: their callers ask again.
+func (n *Node) turn(ctx context.Context, op node.Op) (context.Context, func(), error) {
+	end := func() {}
+	if n.turns == nil {
+		return ctx, end, nil
+	}
+	select {
+	case n.turns <- struct{}{}:
+		return ctx, n.endTurn, nil
+	default:
+	}
+	n.queued.Add(1)
+	defer n.queued.Add(-1)
+	busy := fmt.Errorf("%w: all %d are (%w)", node.ErrBusy, cap(n.turns), node.ErrUnsent)
+	deadline, limited := ctx.Deadline()
+	if !limited || op != node.OpRelease {
+		select {
+		case n.turns <- struct{}{}:
+			return ctx, n.endTurn, nil
+		case <-ctx.Done():
+			return nil, nil, busy
+		}
+	}
+	limit := time.Until(deadline)
+	giveUp := time.NewTimer(longestQueue * limit)
+	defer giveUp.Stop()
+	for ended := ctx.Done(); ; {
+		select {
+		case n.turns <- struct{}{}:
+			ctx, cancel := withLimit(ctx, limit)
+			return ctx, func() { cancel(); n.endTurn() }, nil
+		case <-ended:
+			if ctx.Err() == context.Canceled {
+				return nil, nil, busy
+			}
+			ended = nil
+		case <-giveUp.C:
+			return nil, nil, busy
+		}
+	}
+}
+
+func (n *Node) endTurn() { <-n.turns }
+
+// withLimit returns a context with a time limit in place of its own. It is
+// cancelled with ctx.
+func withLimit(ctx context.Context, limit time.Duration) (context.Context, context.CancelFunc) {
+	limited, cancel := context.WithTimeout(context.WithoutCancel(ctx), limit)
+	stop := context.AfterFunc(ctx, func() {
+		if ctx.Err() == context.Canceled {
+			cancel()
+		}
+	})
+	return limited, func() { stop(); cancel() }
+}

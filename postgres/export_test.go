@@ -1,4 +1,0 @@
-package postgres
-
-// RegisterTypes is what New does with each of its connections.
-var RegisterTypes = registerTypes

@@ -1,0 +1,324 @@
+package redlatch_test
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/redlatch/redlatch"
+	"github.com/redlatch/redlatch/internal/nodestate"
+	"github.com/redlatch/redlatch/internal/test/locktest"
+	"github.com/redlatch/redlatch/node"
+)
+
+// store is a guarded node that can lose its data.
+type store struct {
+	name  string
+	mu    sync.Mutex
+	state nodestate.Server
+	saved nodestate.Server
+	away  bool          // it cannot be reached
+	late  time.Duration // how long a request takes
+	lives int
+}
+
+func (s *store) String() string    { return s.name }
+func (s *store) Close() error      { return nil }
+func (s *store) GuardsAlone() bool { return false }
+
+func (s *store) Do(_ context.Context, req node.Request) (node.Reply, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.away {
+		return node.Reply{}, fmt.Errorf("%w (%w)", locktest.ErrUnreachable, node.ErrUnsent)
+	}
+	if s.late > 0 {
+		s.mu.Unlock()
+		time.Sleep(s.late)
+		s.mu.Lock()
+	}
+	if err := nodestate.Check(req); err != nil {
+		return node.Reply{}, err
+	}
+	reply, _ := s.state.Apply(time.Now(), req)
+	return reply, nil
+}
+
+func (s *store) change(f func(s *store)) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	f(s)
+}
+
+// restart restarts the node, with all its data or with none.
+func (s *store) restart(keepData bool) {
+	s.change(func(s *store) {
+		s.lives++
+		s.state.Restart(keepData, fmt.Sprint(s.name, s.lives))
+	})
+}
+
+// settle has a client notice which nodes restarted, and outlasts their
+// quarantine.
+func settle(t *testing.T, c *redlatch.Client) {
+	t.Helper()
+	if err := locktest.MustLock(t, c, "other", redlatch.LockOptions{Wait: 5 * time.Minute}).Release(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	time.Sleep(time.Minute)
+}
+
+// newStores returns n nodes that have been in service for a minute.
+func newStores(t *testing.T, n int) (stores []*store, nodes []redlatch.Node) {
+	for i := range n {
+		s := &store{name: fmt.Sprint(i + 1)}
+		s.restart(false)
+		s.state.Silent = true
+		stores, nodes = append(stores, s), append(nodes, s)
+	}
+	c := locktest.NewClient(t, nodes, redlatch.Options{Guard: redlatch.GuardOn, AssumeFresh: true})
+	if err := locktest.MustLock(t, c, "first", redlatch.LockOptions{}).Release(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	time.Sleep(time.Minute)
+	return stores, nodes
+}
+
+func cut(s *store)  { s.change(func(s *store) { s.away = true }) }
+func mend(s *store) { s.change(func(s *store) { s.away = false }) }
+
+// job is a client of the nodes, whose log is read.
+type job struct {
+	*redlatch.Client
+	logged
+}
+
+func newJob(t *testing.T, nodes []redlatch.Node, retention time.Duration) *job {
+	j := &job{}
+	opts := j.options()
+	opts.Guard, opts.MarkRetention = redlatch.GuardOn, retention
+	j.Client = locktest.NewClient(t, nodes, opts)
+	return j
+}
+
+func (j *job) once(t *testing.T, occurrence string) (bool, error) {
+	t.Helper()
+	ran, err := j.Once(t.Context(), "job", occurrence, &redlatch.LockOptions{Wait: 5 * time.Minute}, noop)
+	synctest.Wait()
+	return ran, err
+}
+
+// must calls Once, and fails unless it runs, or does not, as wanted.
+func (j *job) must(t *testing.T, occurrence string, want bool) {
+	t.Helper()
+	if ran, err := j.once(t, occurrence); ran != want || err != nil {
+		t.Fatalf("occurrence %s: ran is %v, %v; want %v", occurrence, ran, err, want)
+	}
+}
+
+// warnings returns the warnings that an occurrence may run again.
+func (j *job) warnings() int { return len(j.with("level=WARN", "lost their records")) }
+
+// TestOnceDoesNotRunAgainAfterOneServerLostItsData completes an occurrence while
+// the third node is away, and has the second lose its data. The name is used for
+// the first time, or was used before.
+func TestOnceDoesNotRunAgainAfterOneServerLostItsData(t *testing.T) {
+	for _, usedBefore := range []bool{false, true} {
+		for _, keepData := range []bool{false, true} {
+			synctest.Test(t, func(t *testing.T) {
+				stores, nodes := newStores(t, 3)
+				c := newJob(t, nodes, 0)
+				if usedBefore {
+					c.must(t, "1", true)
+				}
+				cut(stores[2])
+				stores[1].change(func(s *store) { s.saved = s.state.Clone() })
+				c.must(t, "2", true)
+				mend(stores[2])
+				if keepData { // but not the last
+					stores[1].change(func(s *store) { s.state = s.saved })
+				}
+				stores[1].restart(keepData)
+				settle(t, c.Client)
+				cut(stores[0])
+				ran, err := c.once(t, "2")
+				if ran {
+					t.Fatalf("used before: %v, restarted with old data: %v: it ran again", usedBefore, keepData)
+				}
+				locktest.WantErr(t, err, redlatch.ErrNoQuorum)
+				if text := err.Error(); !strings.Contains(text, `"2" of "job"`) || !strings.Contains(text, "and 2 may have lost them; run it again when 1 answers (1: no route to host") {
+					t.Errorf("the error is %v", err)
+				}
+				// Nobody runs what may have run, and nobody forgets that it did.
+				if done, _, err := c.Done(t.Context(), "job", "2"); done || err == nil {
+					t.Errorf("done is %v, %v", done, err)
+				}
+				mend(stores[0])
+				stores[0].change(func(s *store) { s.late = 40 * time.Millisecond })
+				c.must(t, "2", false)
+				c.must(t, "3", true)
+				if c.warnings() > 0 {
+					t.Errorf("the log says\n%s", c.String())
+				}
+			})
+		}
+	}
+}
+
+// TestNodeThatAnswersLateIsWaitedFor has the only node with the record answer
+// last.
+func TestNodeThatAnswersLateIsWaitedFor(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		stores, nodes := newStores(t, 3)
+		c := newJob(t, nodes, 0)
+		cut(stores[2])
+		c.must(t, "1", true)
+		mend(stores[2])
+		stores[1].restart(false)
+		stores[0].change(func(s *store) { s.late = 40 * time.Millisecond })
+		c.must(t, "1", false)
+	})
+}
+
+// TestFirstUseOfANameRuns has all nodes up, or a minority down: of nodes that
+// began together, or of some that are new to the others.
+func TestFirstUseOfANameRuns(t *testing.T) {
+	for _, n := range []int{1, 2, 3, 4, 5} {
+		for down := range n - n/2 {
+			for _, guard := range []redlatch.GuardMode{redlatch.GuardOn, redlatch.GuardOff} {
+				synctest.Test(t, func(t *testing.T) {
+					stores, nodes := newStores(t, n)
+					for _, s := range stores[:down] {
+						cut(s)
+					}
+					c := &job{}
+					opts := c.options()
+					opts.Guard = guard
+					c.Client = locktest.NewClient(t, nodes, opts)
+					c.must(t, "1", true)
+					c.must(t, "1", false)
+					for _, s := range stores[:down] {
+						mend(s)
+					}
+					c.must(t, "2", true)
+					c.must(t, "1", false)
+					if c.warnings() > 0 {
+						t.Errorf("%d of %d nodes down: the log says\n%s", down, n, c.String())
+					}
+				})
+			}
+		}
+	}
+}
+
+// TestRollingRestartForgetsNoOccurrence restarts one node after the other without
+// its data. Between two of them Once is called: for an occurrence that is
+// completed, or for the next.
+func TestRollingRestartForgetsNoOccurrence(t *testing.T) {
+	for _, next := range []bool{false, true} {
+		for _, n := range []int{3, 5} {
+			synctest.Test(t, func(t *testing.T) {
+				stores, nodes := newStores(t, n)
+				c := newJob(t, nodes, 0)
+				c.must(t, "1", true)
+				c.must(t, "2", true)
+				for i, s := range stores {
+					s.restart(false)
+					settle(t, c.Client)
+					c.must(t, "2", false)
+					if next {
+						c.must(t, fmt.Sprint("next ", i), true)
+					}
+				}
+				for i := range stores {
+					if next {
+						c.must(t, fmt.Sprint("next ", i), false)
+					}
+					cut(stores[i])
+					c.must(t, "1", false)
+					mend(stores[i])
+				}
+				c.must(t, "3", true)
+				if c.warnings() > 0 {
+					t.Errorf("the log says\n%s", c.String())
+				}
+			})
+		}
+	}
+}
+
+// TestOnceRunsAgainWhereTooManyForgot has two of three nodes lose their data, one
+// at a time, without a Once in between.
+func TestOnceRunsAgainWhereTooManyForgot(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		stores, nodes := newStores(t, 3)
+		c := newJob(t, nodes, 0)
+		cut(stores[2])
+		c.must(t, "1", true)
+		mend(stores[2])
+		for _, s := range stores[:2] {
+			s.restart(false)
+			settle(t, c.Client)
+		}
+		c.must(t, "1", true)
+		if c.warnings() != 1 {
+			t.Errorf("there are %d warnings in\n%s", c.warnings(), c.String())
+		}
+		c.must(t, "1", false)
+		c.must(t, "2", true)
+		if c.warnings() != 1 {
+			t.Errorf("then there are %d warnings in\n%s", c.warnings(), c.String())
+		}
+	})
+}
+
+// TestNodeThatLostItsDataLongAgoCounts has a node lose its data, and stay away
+// from every Once until the retention is over.
+func TestNodeThatLostItsDataLongAgoCounts(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		stores, nodes := newStores(t, 3)
+		c := newJob(t, nodes, time.Hour)
+		c.must(t, "1", true)
+		stores[1].restart(false)
+		settle(t, c.Client)
+		cut(stores[0])
+		if ran, err := c.once(t, "2"); ran || err == nil {
+			t.Errorf("one node of three is sure: ran is %v, %v", ran, err)
+		}
+		time.Sleep(time.Hour)
+		c.must(t, "2", true)
+		if c.warnings() > 0 {
+			t.Errorf("the log says\n%s", c.String())
+		}
+	})
+}
+
+// TestEveryRecordIsCopied has more records than one request can carry.
+func TestEveryRecordIsCopied(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		stores, nodes := newStores(t, 3)
+		c := newJob(t, nodes, 0)
+		c.must(t, "0", true)
+		const records = 2*node.MaxRecords + 1
+		for i := range records {
+			for _, s := range stores[:2] {
+				req := node.Request{Op: node.OpComplete, Name: "job", Occurrence: fmt.Sprint(i), Retention: time.Hour}
+				if _, err := s.Do(t.Context(), req); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+		stores[2].restart(false)
+		settle(t, c.Client)
+		c.must(t, "next", true)
+		stores[2].mu.Lock()
+		defer stores[2].mu.Unlock()
+		if got := len(stores[2].state.Stored("job").Records.Completed); got != records+1 {
+			t.Errorf("%d of %d records were copied", got, records+1)
+		}
+	})
+}

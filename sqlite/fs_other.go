@@ -1,6 +1,0 @@
-//go:build !linux && !darwin
-
-package sqlite
-
-// fileSystem does not know the file system here.
-func fileSystem(string) (string, fsKind) { return "", unknownFS }

@@ -1,0 +1,73 @@
+package mysql
+
+import (
+	"cmp"
+	"net"
+	"net/url"
+	"slices"
+	"strings"
+
+	"github.com/go-sql-driver/mysql"
+	"github.com/redlatch/redlatch/internal/opt"
+	"github.com/redlatch/redlatch/node"
+)
+
+func init() {
+	for _, scheme := range []string{"mysql", "mariadb"} {
+		node.Register(scheme, "github.com/redlatch/redlatch/store/mysql", func(address string) (node.Node, error) { return Open(address, nil) })
+	}
+}
+
+// Open returns a node for an address:
+//
+//	mysql://USER@HOST:PORT/DATABASE?table=NAME&tls=true
+//	mysql://USER@/DATABASE?socket=/run/mysqld/mysqld.sock
+//
+// The port is 3306 if it is left out. tls is true, or skip-verify for a server
+// whose certificate is not checked. A data source name, in the form of package
+// github.com/go-sql-driver/mysql, is an address too. The node connects when it is
+// first used.
+func Open(address string, opts *Options) (*Node, error) {
+	o := opt.Value(opts)
+	if !strings.Contains(address, "://") {
+		config, err := mysql.ParseDSN(address)
+		if err != nil {
+			return nil, &node.ConfigError{Field: "address", Value: "(hidden)", Bound: "mysql://USER@HOST:PORT/DATABASE, or a data source name such as user:password@tcp(host:3306)/database"}
+		}
+		return open(config, o)
+	}
+	u, err := url.Parse(address)
+	if err != nil || !slices.Contains([]string{"mysql", "mariadb"}, u.Scheme) {
+		return nil, &node.ConfigError{Field: "address", Value: "(hidden)", Bound: "mysql://USER@HOST:PORT/DATABASE"}
+	}
+	config := mysql.NewConfig()
+	config.User = u.User.Username()
+	config.Passwd, _ = u.User.Password()
+	config.DBName = strings.TrimPrefix(u.Path, "/")
+	config.Net, config.Addr = "tcp", u.Host
+	if u.Port() == "" {
+		config.Addr = net.JoinHostPort(u.Hostname(), "3306")
+	}
+	for name, values := range u.Query() {
+		value := values[len(values)-1]
+		switch {
+		case name == "table":
+			o.Table = cmp.Or(o.Table, value)
+		case name == "socket" && u.Host == "":
+			config.Net, config.Addr = "unix", value
+		case name == "tls" && slices.Contains([]string{"true", "skip-verify", "false"}, value):
+			config.TLSConfig = value
+		case name == "tls":
+			return nil, &node.ConfigError{Field: "tls", Value: value, Bound: "true, skip-verify or false"}
+		default:
+			return nil, &node.ConfigError{Field: name, Value: value, Bound: "one of the parameters table, tls and, without a host, socket"}
+		}
+	}
+	switch {
+	case config.DBName == "" || strings.Contains(config.DBName, "/"):
+		return nil, &node.ConfigError{Field: "database", Value: config.DBName, Bound: "a name after the host: mysql://HOST/DATABASE"}
+	case u.Host == "" && config.Net == "tcp":
+		return nil, &node.ConfigError{Field: "host", Value: "", Bound: "a host, or the parameter socket"}
+	}
+	return open(config, o)
+}

@@ -1,0 +1,35 @@
+//go:build unix
+
+package mysql_test
+
+import (
+	"context"
+	"testing"
+
+	"github.com/redlatch/redlatch/internal/test/faultproxy"
+	"github.com/redlatch/redlatch/internal/test/sqltest"
+	"github.com/redlatch/redlatch/store/mysql"
+)
+
+func TestCloseAfterConnectionsBrokeIsNoError(t *testing.T) {
+	t.Parallel()
+	server := sqltest.OwnMariaDB(t)
+	proxy, err := faultproxy.New(server.Addr())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(proxy.Close)
+	for name, cut := range map[string]func(){"closed": proxy.Cut, "reset": proxy.Reset} {
+		n, err := mysql.Open(server.Through(proxy.Addr()), &mysql.Options{Name: "test"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := n.Do(context.Background(), acquire("one")); err != nil {
+			t.Fatal(err)
+		}
+		cut()
+		if err := n.Close(); err != nil {
+			t.Errorf("connections are %s: Close returns %v", name, err)
+		}
+	}
+}

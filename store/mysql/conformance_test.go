@@ -1,0 +1,60 @@
+//go:build unix
+
+package mysql_test
+
+import (
+	"context"
+	"os"
+	"testing"
+	"time"
+
+	"github.com/redlatch/redlatch/internal/test/sqltest"
+	"github.com/redlatch/redlatch/node"
+	"github.com/redlatch/redlatch/node/casnode"
+	"github.com/redlatch/redlatch/node/casnode/casnodetest"
+	"github.com/redlatch/redlatch/store/mysql"
+)
+
+func TestMain(m *testing.M) { os.Exit(sqltest.Main(m)) }
+
+func TestConformance(t *testing.T) {
+	conformance(t, mysql.Options{Table: "conformance"}, "")
+}
+
+// TestConformanceWhereAnEmptyStringIsNull runs the suite under the mode of Oracle
+// that turns ” into NULL.
+func TestConformanceWhereAnEmptyStringIsNull(t *testing.T) {
+	conformance(t, mysql.Options{Table: "empty_is_null"}, "?sql_mode=%27ORACLE,EMPTY_STRING_IS_NULL%27")
+}
+
+// TestNodeIsMarkedWhereAnEmptyStringIsNull marks a node: the marker's name is
+// empty.
+func TestNodeIsMarkedWhereAnEmptyStringIsNull(t *testing.T) {
+	n, err := mysql.Open(sqltest.MariaDB(t)+"?sql_mode=%27EMPTY_STRING_IS_NULL%27", &mysql.Options{Table: "marked"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer n.Close()
+	guard := node.Guard{List: "0123456789abcdef", Nodes: "n", MaxTTL: time.Minute, Window: 10 * time.Second, Quarantine: time.Minute}
+	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+	defer cancel()
+	if r, err := n.Do(ctx, node.Request{Op: node.OpMark, Mark: node.MarkFresh, Guard: &guard}); err != nil || r.Guard == nil || r.Guard.List != guard.List {
+		t.Fatalf("the mark: %+v, %v", r, err)
+	}
+	req := acquire("one")
+	req.Guard = &guard
+	if r, err := n.Do(ctx, req); err != nil || r.Status != node.Granted {
+		t.Errorf("%v, %v; want granted", r.Status, err)
+	}
+}
+
+func conformance(t *testing.T, opts mysql.Options, parameters string) {
+	open := func(t testing.TB) casnode.Store {
+		n, err := mysql.Open(sqltest.MariaDB(t)+parameters, &opts)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return mysql.Store(n)
+	}
+	casnodetest.Run(t, casnodetest.Harness{Open: func(t testing.TB) (a, b casnode.Store) { return open(t), open(t) }})
+}

@@ -1,0 +1,122 @@
+package mysql
+
+import (
+	"fmt"
+	"strings"
+	"time"
+)
+
+// dialect has what MariaDB and MySQL express in different ways.
+type dialect struct {
+	// server is an expression that identifies the server.
+	server string
+	// fitness is an expression that is 'fit' if this session may write locks on
+	// this server, and else the reason why not, a key of unfit. quick is the same
+	// for a server that has never been a replica; else it is 'replicated'.
+	fitness, quick string
+	// limited returns a statement that the server ends after a time.
+	limited func(text string, after time.Duration) string
+	// sources is a query for the servers that this one is set up to replicate
+	// from. The columns are looked up by name.
+	sources, sourceHost, sourcePort string
+	// seeSources is the right that it needs, and forget the statement that removes
+	// them.
+	seeSources, forget string
+	// waits are the settings of a session that bound its waits for locks; "" if
+	// limited does that.
+	waits string
+}
+
+// dialectOf returns the dialect of a server by its version.
+func dialectOf(version string) *dialect {
+	if strings.Contains(strings.ToLower(version), "mariadb") {
+		return &mariaDB
+	}
+	return &mySQL
+}
+
+// common is the part of fitness that both have. A statement that is not committed
+// at its end grants a lock that others do not see. A replica executes a statement
+// that is logged as text anew, as another server: it finds that the server is not
+// the one that was read, and lacks every lock.
+const common = `CASE WHEN @@SESSION.autocommit <> 1 THEN 'autocommit'
+	WHEN @@GLOBAL.log_bin <> 0 AND @@SESSION.binlog_format = 'STATEMENT' THEN 'binlog_format'
+	WHEN CONCAT('=', @@GLOBAL.read_only) NOT IN ('=0', '=OFF') THEN 'read_only'`
+
+var mariaDB = dialect{
+	server: "CONCAT('mariadb/', @@GLOBAL.gtid_domain_id, '/', @@GLOBAL.server_id, '/', @@GLOBAL.hostname, ':', @@GLOBAL.port)",
+	// A server without a position has never executed what another one sent. The
+	// status takes longer than all the rest of a statement.
+	quick: common + ` WHEN @@GLOBAL.gtid_slave_pos <> x'' THEN 'replicated' ELSE 'fit' END`,
+	fitness: common + ` WHEN COALESCE((SELECT variable_value FROM information_schema.session_status
+			WHERE variable_name = 'SLAVES_RUNNING'), 'unknown') <> '0' THEN 'replica' ELSE 'fit' END`,
+	// It is set for this statement alone. A shorter limit of the session stays.
+	limited: func(text string, after time.Duration) string {
+		return fmt.Sprintf("SET STATEMENT max_statement_time = IF(@@SESSION.max_statement_time BETWEEN 0.000001 AND %[1]f, @@SESSION.max_statement_time, %[1]f) FOR %[2]s",
+			after.Seconds(), text)
+	},
+	sources: "SHOW ALL SLAVES STATUS", sourceHost: "Master_Host", sourcePort: "Master_Port",
+	seeSources: "SLAVE MONITOR ON *.*", forget: "STOP ALL SLAVES; RESET SLAVE ALL",
+}
+
+// mySQL was not run against a server by this project's tests.
+var mySQL = dialect{
+	server: "CONCAT('mysql/', @@GLOBAL.server_uuid)",
+	quick:  "'replicated'",
+	fitness: common + ` WHEN EXISTS (SELECT 1 FROM performance_schema.replication_applier_status
+		WHERE service_state <> 'OFF' AND LEFT(channel_name, 18) <> 'group_replication_') THEN 'replica' ELSE 'fit' END`,
+	limited: func(text string, after time.Duration) string {
+		if read, ok := strings.CutPrefix(text, "SELECT "); ok {
+			return fmt.Sprintf("SELECT /*+ MAX_EXECUTION_TIME(%d) */ %s", after.Milliseconds(), read)
+		}
+		return text
+	},
+	sources: `SELECT host, port FROM performance_schema.replication_connection_configuration
+		WHERE LEFT(channel_name, 18) <> 'group_replication_'`, sourceHost: "host", sourcePort: "port",
+	seeSources: "SELECT ON performance_schema.replication_connection_configuration", forget: "STOP REPLICA; RESET REPLICA ALL",
+	waits: fmt.Sprintf(", innodb_lock_wait_timeout = %d, lock_wait_timeout = %[1]d", waitAtMost/time.Second),
+}
+
+// unfit says what to do about a session or a server that may not write locks.
+var unfit = map[string]string{
+	"autocommit":    "autocommit is off in this session, so a lock would not be committed: switch it on (autocommit=1 in the data source name, or in init_connect)",
+	"binlog_format": "binlog_format is STATEMENT, so a replica would lack every lock: set it to ROW or MIXED",
+	"timestamp":     "the clock of this session is set or stands still, so locks would expire early: do not set timestamp (in the data source name, or in init_connect)",
+	"read_only":     "this server is read-only, as replicas are: give the address of the primary",
+	"replica":       "this server replicates from another one: give the address of the primary. Replication in a circle is not supported",
+}
+
+// texts are the statements, for one table.
+type texts struct{ read, update, insert, mark, first, rows, remove string }
+
+// statements returns them. The marker's name is a literal of hexadecimal digits:
+// under one of the server's modes an empty string is NULL.
+//
+// The row with the marker is always there, marked or not. Every other write locks
+// it, so that it does not change while the write waits for its own row. MariaDB
+// executes an UPDATE with a join ten times slower than one with a subquery; the
+// LIMIT has the subquery executed apart from the UPDATE of the same table.
+func (d *dialect) statements(table, fitness string) texts {
+	put := func(s string) string {
+		s = strings.ReplaceAll(s, "SAME_", "SERVER_ = ? AND FITNESS_ = 'fit'")
+		return strings.NewReplacer("TABLE_", table, "SERVER_", d.server, "FITNESS_", fitness,
+			"NOW_", "TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6))",
+			"LATER_", "TIMESTAMPDIFF(MICROSECOND, NOW(6), SYSDATE(6))").Replace(s)
+	}
+	return texts{
+		// It waits for nobody, so the time at which it began is the time of the
+		// read. UTC: the session may have any time zone. A session can set that
+		// time, but not SYSDATE: see checkClock.
+		read: put(`SELECT NOW_, LATER_, SERVER_, FITNESS_, l.version, l.state, m.version, m.state
+			FROM (SELECT 1) one LEFT JOIN TABLE_ l ON l.name = COALESCE(?, x'') LEFT JOIN TABLE_ m ON m.name = x''`),
+		update: put(`UPDATE TABLE_ SET version = ?, state = ? WHERE name = ? AND version = ? AND SAME_
+			AND (SELECT version FROM (SELECT version FROM TABLE_ WHERE name = x'' LIMIT 1 LOCK IN SHARE MODE) m) = ?`),
+		insert: put(`INSERT INTO TABLE_ (version, state, name) SELECT ?, ?, ?
+			FROM TABLE_ m WHERE SAME_ AND m.name = x'' AND m.version = ? LOCK IN SHARE MODE`),
+		mark:  put(`UPDATE TABLE_ SET version = ?, state = ? WHERE name = x'' AND version = ? AND SAME_`),
+		first: put(`INSERT INTO TABLE_ (version, state, name) SELECT ?, ?, x'' FROM (SELECT 1) one WHERE FITNESS_ = 'fit'`),
+		rows:  put(`SELECT name, version, state FROM TABLE_ WHERE name > COALESCE(?, x'') ORDER BY name LIMIT ?`),
+		// By names, so that no range and no gap is locked.
+		remove: put(`DELETE FROM TABLE_ WHERE SAME_ AND name IN (NAMES_) AND version IN (NAMES_)`),
+	}
+}

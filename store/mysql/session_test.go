@@ -1,0 +1,144 @@
+//go:build unix
+
+package mysql_test
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"maps"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/redlatch/redlatch/internal/test/faultproxy"
+	"github.com/redlatch/redlatch/internal/test/sqltest"
+	"github.com/redlatch/redlatch/node"
+	"github.com/redlatch/redlatch/store/mysql"
+)
+
+// opened returns a node with connections of its own.
+func opened(t testing.TB, dsn string) *mysql.Node {
+	t.Helper()
+	n, err := mysql.Open(dsn, &mysql.Options{Name: "test"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { n.Close() })
+	return n
+}
+
+// TestLockIsNotGrantedWithoutACommit has sessions begin without autocommit: a lock
+// is committed, or refused.
+func TestLockIsNotGrantedWithoutACommit(t *testing.T) {
+	server := sqltest.OwnMariaDB(t, "--init-connect=SET autocommit = 0")
+	exec(t, server.DSN(), "CREATE USER plain", "GRANT ALL ON test.* TO plain") // the root user is spared init_connect
+	plain := strings.Replace(server.DSN(), "root@", "plain@", 1)
+	proxy, err := faultproxy.New(server.Addr())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(proxy.Close)
+	given, _ := over(t, plain, 4)
+	for name, c := range map[string]struct {
+		node    *mysql.Node
+		refused bool
+	}{
+		"set by the server":                  {opened(t, plain), false},
+		"set by the data source name":        {opened(t, server.DSN()+"?autocommit=0"), false},
+		"set by the server, behind a proxy":  {opened(t, strings.Replace(plain, server.Addr(), proxy.Addr(), 1)), true},
+		"set by the server, in a given pool": {given, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			ctx := context.Background()
+			req := acquire("one")
+			req.Name = name
+			_, err := c.node.Do(ctx, req)
+			if c.refused != (err != nil) || err != nil && (!errors.Is(err, node.ErrUnsent) || !strings.Contains(err.Error(), "autocommit")) {
+				t.Errorf("it is refused %v: %v", c.refused, err)
+			}
+			if err != nil {
+				return
+			}
+			other := req
+			other.Value, other.Token = "two", req.Token+1
+			if r, err := opened(t, server.DSN()).Do(ctx, other); err != nil || r.Status != node.Held {
+				t.Errorf("another: %v, %v; want held", r.Status, err)
+			}
+		})
+	}
+	db, err := sql.Open("mysql", server.DSN())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	var open int
+	if err := db.QueryRow("SELECT COUNT(*) FROM information_schema.innodb_trx").Scan(&open); err != nil || open != 0 {
+		t.Errorf("%d transactions are left open, %v", open, err)
+	}
+}
+
+// TestSessionWithAClockOfItsOwnIsRefused has sessions whose time is set: they would
+// see locks as expired, or take locks that others see as expired.
+func TestSessionWithAClockOfItsOwnIsRefused(t *testing.T) {
+	dsn := sqltest.MariaDB(t)
+	holder := acquire("one")
+	holder.Name, holder.TTL = "clock", time.Hour
+	if r, err := opened(t, dsn).Do(t.Context(), holder); err != nil || r.Status != node.Granted {
+		t.Fatal(r.Status, err)
+	}
+	second := holder
+	second.Value, second.Token = "two", holder.Token+1
+	for _, off := range []time.Duration{-2 * time.Hour, -time.Minute, time.Minute, 2 * time.Hour} {
+		set := fmt.Sprintf("%s?timestamp=%f", dsn, float64(time.Now().Add(off).UnixMicro())/1e6)
+		r, err := opened(t, set).Do(t.Context(), second)
+		if !errors.Is(err, node.ErrUnsent) || !strings.Contains(err.Error(), "timestamp") {
+			t.Errorf("a session whose time is off by %v: %v, %v", off, r.Status, err)
+		}
+	}
+	for _, setting := range []string{"time_zone=%27-07:00%27", "sql_mode=%27ORACLE%27"} {
+		if r, err := opened(t, dsn+"?"+setting).Do(t.Context(), second); err != nil || r.Status != node.Held {
+			t.Errorf("a session with %s: %v, %v; want held", setting, r.Status, err)
+		}
+	}
+}
+
+// TestNothingIsLeftOnAGivenSession compares the settings of a session before and
+// after requests.
+func TestNothingIsLeftOnAGivenSession(t *testing.T) {
+	n, db := over(t, sqltest.MariaDB(t), 1)
+	settings := func() map[string]string {
+		rows, err := db.Query("SHOW SESSION VARIABLES")
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer rows.Close()
+		all := map[string]string{}
+		for rows.Next() {
+			var name, value string
+			if err := rows.Scan(&name, &value); err != nil {
+				t.Fatal(err)
+			}
+			all[name] = value
+		}
+		delete(all, "timestamp") // the time now
+		return all
+	}
+	before := settings()
+	ctx := context.Background()
+	for _, op := range []node.Op{node.OpAcquire, node.OpExtend, node.OpInspect, node.OpRelease} {
+		req := acquire("one")
+		req.Name, req.Op = "settings", op
+		if _, err := n.Do(ctx, req); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if after := settings(); !maps.Equal(before, after) {
+		for name, value := range after {
+			if before[name] != value {
+				t.Errorf("%s is %q, and was %q", name, value, before[name])
+			}
+		}
+	}
+}

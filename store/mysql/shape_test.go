@@ -1,0 +1,70 @@
+//go:build unix
+
+package mysql_test
+
+import (
+	"context"
+	"strings"
+	"testing"
+
+	"github.com/redlatch/redlatch/internal/test/sqltest"
+	"github.com/redlatch/redlatch/node"
+	"github.com/redlatch/redlatch/store/mysql"
+)
+
+// TestTableOfAnotherShapeIsRefused has tables that would hold two rows of a name,
+// or one row of two names, or that lose rows. The error says what differs.
+func TestTableOfAnotherShapeIsRefused(t *testing.T) {
+	dsn := sqltest.MariaDB(t)
+	schema, err := mysql.Schema("shaped")
+	if err != nil {
+		t.Fatal(err)
+	}
+	schema, _, _ = strings.Cut(schema, ";")
+	for _, c := range []struct{ from, to, says string }{
+		{"", "", ""},
+		{"NOT NULL PRIMARY KEY", "NOT NULL", "it has no primary key, which must be (name)"},
+		{"NOT NULL PRIMARY KEY", "NOT NULL, id INT PRIMARY KEY AUTO_INCREMENT", "its primary key is (id) and not (name)"},
+		{"NOT NULL PRIMARY KEY", "NOT NULL, PRIMARY KEY (name(10))", "its primary key is (name(10)) and not (name)"},
+		{"VARBINARY(1024)", "VARCHAR(700)", "the column name is varchar(700) and not varbinary(1024)"},
+		{"VARBINARY(1024)", "VARBINARY(100)", "the column name is varbinary(100) and not varbinary(1024)"},
+		{"MEDIUMBLOB", "BLOB", "the column state is blob and not mediumblob or longblob"},
+		{",\n\tstate   MEDIUMBLOB NOT NULL", "", "it has no column state"},
+		{"InnoDB", "Aria", `it is a base table of the engine "Aria" and not InnoDB`},
+	} {
+		if c.from != "" && !strings.Contains(schema, c.from) {
+			t.Fatalf("the schema has no %s", c.from)
+		}
+		exec(t, dsn, "DROP TABLE IF EXISTS shaped", strings.Replace(schema, c.from, c.to, 1))
+		n, err := mysql.Open(dsn, &mysql.Options{Table: "shaped"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer n.Close()
+		r, err := n.Do(context.Background(), acquire("one"))
+		if c.says == "" {
+			if err != nil || r.Status != node.Granted {
+				t.Errorf("as it is printed: %v, %v", r.Status, err)
+			}
+		} else if err == nil || !strings.Contains(err.Error(), c.says) {
+			t.Errorf("%q instead of %q: %v, %v; want %q", c.to, c.from, r.Status, err, c.says)
+		}
+	}
+}
+
+// TestTableThatWasDroppedIsCreatedAgain drops and empties the table under a node
+// that has used it.
+func TestTableThatWasDroppedIsCreatedAgain(t *testing.T) {
+	dsn := sqltest.MariaDB(t)
+	n, err := mysql.Open(dsn, &mysql.Options{Table: "dropped"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer n.Close()
+	for _, s := range []string{"SELECT 1", "DROP TABLE dropped", "TRUNCATE TABLE dropped", "DELETE FROM dropped"} {
+		exec(t, dsn, s)
+		if r, err := n.Do(context.Background(), acquire("one")); err != nil || r.Status != node.Granted {
+			t.Errorf("after %s: %v, %v", s, r.Status, err)
+		}
+	}
+}

@@ -1,0 +1,263 @@
+package mysql
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/redlatch/redlatch/node"
+	"github.com/redlatch/redlatch/node/casnode"
+)
+
+// store is the table.
+type store struct {
+	db    *sql.DB
+	own   bool // close the database
+	name  string
+	table string // quoted
+	// prepared is what Prepare found out; nil if it must look again.
+	prepared atomic.Pointer[prepared]
+}
+
+// prepared is what is known about the server and its table.
+type prepared struct {
+	*dialect
+	texts
+	id  string // the server's identity
+	fit string // the expression of fitness for it
+	// blind says that the user may not see whether replication is set up.
+	blind bool
+}
+
+const (
+	// slack is how much longer the server gets for a statement than its caller
+	// waits for it.
+	slack = 200 * time.Millisecond
+	// longest is how long a statement may take whose caller has no limit.
+	longest = time.Minute
+	// waitAtMost is how long a session of our own waits for a lock, on a server
+	// that cannot limit one statement.
+	waitAtMost = 5 * time.Second
+)
+
+// limitedBy returns a statement that the server ends soon after the context ends.
+// The driver closes the connection then, which the server notices only when the
+// statement has ended.
+func (d *dialect) limitedBy(ctx context.Context, text string) string {
+	after := longest
+	if end, ok := ctx.Deadline(); ok {
+		after = min(after, max(time.Until(end), 0)+slack)
+	}
+	return d.limited(text, after)
+}
+
+// conn returns a connection of the pool. Waiting for one is not the server's
+// silence, and has an error of its own.
+func (s *store) conn(ctx context.Context) (*sql.Conn, error) {
+	c, err := s.db.Conn(ctx)
+	if err == nil {
+		return c, nil
+	}
+	if pool := s.db.Stats(); ctx.Err() != nil && pool.MaxOpenConnections > 0 && pool.InUse >= pool.MaxOpenConnections {
+		return nil, fmt.Errorf("all %d connections of this program's pool are in use (%w)", pool.MaxOpenConnections, node.ErrUnsent)
+	}
+	return nil, fmt.Errorf("%w (%w)", err, node.ErrUnsent)
+}
+
+func (s *store) Read(ctx context.Context, name string) (casnode.Snapshot, error) {
+	p, err := s.ready()
+	if err != nil {
+		return casnode.Snapshot{}, err
+	}
+	r, err := s.read(ctx, p, name)
+	if err != nil || r.Server == p.id {
+		return r, err
+	}
+	// Another server has taken the place of the one that was looked at.
+	s.prepared.CompareAndSwap(p, nil)
+	return r, fmt.Errorf("its connections lead to several servers, %s and %s: give the address of one (%w)", p.id, r.Server, casnode.ErrUnprepared)
+}
+
+func (s *store) read(ctx context.Context, p *prepared, name string) (r casnode.Snapshot, err error) {
+	c, err := s.conn(ctx)
+	if err != nil {
+		return r, err
+	}
+	defer c.Close()
+	var now, later int64 // microseconds
+	var fitness string
+	var version, marker sql.NullString
+	begun := time.Now()
+	err = c.QueryRowContext(ctx, p.limitedBy(ctx, p.texts.read), []byte(name)).
+		Scan(&now, &later, &r.Server, &fitness, &version, &r.Row.State, &marker, &r.Marker.State)
+	if err != nil {
+		return r, explain(err)
+	}
+	if fitness == "fit" && !checkClock(time.Duration(later)*time.Microsecond, time.Since(begun)) {
+		fitness = "timestamp"
+	}
+	if err := s.checkFitness(ctx, c, fitness); err != nil {
+		return r, err
+	}
+	if !marker.Valid {
+		return r, fmt.Errorf("the table has been emptied: %w", casnode.ErrUnprepared)
+	}
+	r.Now = time.UnixMicro(now).UTC()
+	r.Row.Name, r.Row.Version = name, version.String
+	r.Marker.Name, r.Marker.Version = casnode.MarkerName, marker.String
+	return r, nil
+}
+
+// checkClock reports whether the time of a statement can be its server's: when it
+// was evaluated, it was later by no more than the statement took. Otherwise the
+// session has set it, or the server's clock was set meanwhile.
+func checkClock(later, took time.Duration) bool {
+	const slack = 10 * time.Millisecond
+	return later >= -slack && later <= took+slack
+}
+
+// errReplicated says that a server has become a replica, and is looked at anew.
+var errReplicated = fmt.Errorf("this server has become a replica: %w (%w)", casnode.ErrUnprepared, node.ErrUnsent)
+
+// checkFitness returns an error if a session may not write locks. Without
+// autocommit, reading has begun a transaction.
+func (s *store) checkFitness(ctx context.Context, c *sql.Conn, fitness string) error {
+	switch fitness {
+	case "fit":
+		return nil
+	case "autocommit":
+		rollBack(ctx, c)
+	case "replicated":
+		s.prepared.Store(nil)
+		return errReplicated
+	case "replica":
+		s.prepared.Store(nil) // once it has stopped it is looked at again
+	}
+	return fmt.Errorf("%s (%w)", unfit[fitness], node.ErrUnsent)
+}
+
+// rollBack ends a transaction that is open on a connection, or the connection.
+func rollBack(ctx context.Context, c *sql.Conn) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), waitAtMost)
+	defer cancel()
+	if _, err := c.ExecContext(ctx, "ROLLBACK"); err != nil {
+		drop(c)
+	}
+}
+
+// Swap sends no wakes: waiters poll.
+func (s *store) Swap(ctx context.Context, seen casnode.Snapshot, next casnode.Row, _ []string) (bool, error) {
+	p, err := s.ready()
+	if err != nil {
+		return false, err
+	}
+	var text string
+	var args []any
+	switch {
+	case next.Name == casnode.MarkerName:
+		text, args = p.mark, []any{next.Version, next.State, seen.Row.Version, seen.Server}
+	case seen.Row.Version == "":
+		text, args = p.insert, []any{next.Version, next.State, []byte(next.Name), seen.Server, seen.Marker.Version}
+	default:
+		text, args = p.update, []any{next.Version, next.State, []byte(next.Name), seen.Row.Version, seen.Server, seen.Marker.Version}
+	}
+	c, err := s.conn(ctx)
+	if err != nil {
+		return false, err
+	}
+	defer c.Close()
+	res, err := c.ExecContext(ctx, p.limitedBy(ctx, text), args...)
+	switch number(err) {
+	case duplicate, deadlock, recordChanged:
+		return false, nil // another transaction came between: read again
+	case lockWait:
+		rollBack(ctx, c) // it has ended the statement, and not the transaction
+	}
+	if err != nil {
+		return false, explain(err)
+	}
+	n, err := res.RowsAffected()
+	if n == 1 || err != nil {
+		return n == 1, err
+	}
+	// Row, marker or server are others. Or it is this session, which the next
+	// read may not have.
+	var fitness string
+	if err := c.QueryRowContext(ctx, p.limitedBy(ctx, "SELECT "+p.fit)).Scan(&fitness); err != nil {
+		return false, fmt.Errorf("%w (%w)", err, node.ErrUnsent)
+	}
+	if err := s.checkFitness(ctx, c, fitness); !errors.Is(err, errReplicated) {
+		return false, err
+	}
+	return false, nil
+}
+
+// Scan returns rows in the order of their names. The marker's name is before all
+// others.
+func (s *store) Scan(ctx context.Context, after string, limit int) (all []casnode.Row, err error) {
+	p, err := s.ready()
+	if err != nil {
+		return nil, err
+	}
+	c, err := s.conn(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer c.Close()
+	rows, err := c.QueryContext(ctx, p.limitedBy(ctx, p.rows), []byte(after), limit)
+	if err != nil {
+		return nil, explain(err)
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var r casnode.Row
+		if err := rows.Scan(&r.Name, &r.Version, &r.State); err != nil {
+			return nil, explain(err)
+		}
+		all = append(all, r)
+	}
+	return all, explain(rows.Err())
+}
+
+func (s *store) Remove(ctx context.Context, seen casnode.Snapshot, rows []casnode.Row) error {
+	p, err := s.ready()
+	if err != nil {
+		return err
+	}
+	names, versions := []any{seen.Server}, []any{}
+	for _, r := range rows {
+		names, versions = append(names, []byte(r.Name)), append(versions, r.Version)
+	}
+	c, err := s.conn(ctx)
+	if err != nil {
+		return err
+	}
+	defer c.Close()
+	text := strings.ReplaceAll(p.remove, "NAMES_", "?"+strings.Repeat(", ?", len(rows)-1))
+	_, err = c.ExecContext(ctx, p.limitedBy(ctx, text), append(names, versions...)...)
+	return explain(err)
+}
+
+func (s *store) String() string { return s.name }
+
+// where returns the table's database, if it has one of its own, and its name.
+func (s *store) where() (database *string, table string) {
+	parts := strings.Split(strings.ReplaceAll(s.table, "`", ""), ".")
+	if len(parts) == 2 {
+		return &parts[0], parts[1]
+	}
+	return nil, parts[0]
+}
+
+func (s *store) Close() error {
+	if s.own {
+		// It fails on connections that were broken before. They are closed all
+		// the same.
+		_ = s.db.Close()
+	}
+	return nil
+}

@@ -1,0 +1,85 @@
+//go:build unix
+
+package mysql_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/redlatch/redlatch/internal/test/sqltest"
+	"github.com/redlatch/redlatch/node"
+	"github.com/redlatch/redlatch/store/mysql"
+)
+
+// TestSweepGoesByTheServersClock has the server's clock be three hours behind the
+// client's, and three hours ahead. A row that was over two minutes before goes, and
+// the row of a lock that is held stays.
+func TestSweepGoesByTheServersClock(t *testing.T) {
+	for _, off := range []time.Duration{-3 * time.Hour, 3 * time.Hour} {
+		ctx := context.Background()
+		open := func(off time.Duration) *mysql.Node {
+			n, err := mysql.Open(sqltest.MariaDB(t), &mysql.Options{Table: "swept"})
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(func() { n.Close() })
+			if _, err := n.Do(ctx, node.Request{Op: node.OpInspect, Name: "job"}); err != nil {
+				t.Fatal(err)
+			}
+			mysql.ShiftClock(n, off)
+			return n
+		}
+		take := func(n *mysql.Node, req node.Request) {
+			if r, err := n.Do(ctx, req); err != nil || r.Status != node.Granted {
+				t.Fatal(r.Status, err)
+			}
+		}
+		clock := time.Now().Add(off)
+		before := clock.Add(-2 * time.Minute)
+		held, over := acquire("one"), acquire("one")
+		held.Token, over.Token = node.Token(clock.UnixMicro()), node.Token(before.UnixMicro())
+		over.Name = "over"
+		over.TTL, over.Retention = time.Millisecond, time.Millisecond
+		take(open(off-2*time.Minute), over)
+		n := open(off)
+		left := map[string]bool{"over": true}
+		for end := time.Now().Add(time.Minute); left["over"] && time.Now().Before(end); {
+			held.Token++
+			take(n, held) // some of the writes sweep
+			left = map[string]bool{}
+			if err := n.Walk(ctx, func(name string) { left[name] = true }); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if !left["job"] || left["over"] {
+			t.Errorf("the server's clock is off by %v: after sweeps there is %v, want job alone", off, left)
+		}
+		exec(t, sqltest.MariaDB(t), "DROP TABLE swept")
+	}
+}
+
+// TestSweepLeavesRowsThatHaveChanged removes two rows of which one has changed
+// since.
+func TestSweepLeavesRowsThatHaveChanged(t *testing.T) {
+	n, err := mysql.Open(sqltest.MariaDB(t), &mysql.Options{Table: "removed"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer n.Close()
+	for _, name := range []string{"over", "changed", "live"} {
+		req := acquire("one")
+		req.Name = name
+		if r, err := n.Do(t.Context(), req); err != nil || r.Status != node.Granted {
+			t.Fatal(r.Status, err)
+		}
+	}
+	change := func() { exec(t, sqltest.MariaDB(t), "UPDATE removed SET version = 'other' WHERE name = 'changed'") }
+	if err := mysql.Remove(t.Context(), n, change, "over", "changed"); err != nil {
+		t.Fatal(err)
+	}
+	left := ""
+	if err := n.Walk(t.Context(), func(name string) { left += " " + name }); err != nil || left != " changed live" {
+		t.Errorf("%q are left, %v", left, err)
+	}
+}

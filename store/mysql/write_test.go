@@ -1,0 +1,107 @@
+//go:build unix
+
+package mysql_test
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/redlatch/redlatch/internal/test/sqltest"
+	"github.com/redlatch/redlatch/node"
+	"github.com/redlatch/redlatch/store/mysql"
+)
+
+// acquire returns a request for the name "job".
+func acquire(value string) node.Request {
+	return node.Request{Op: node.OpAcquire, Name: "job", Value: value, TTL: time.Minute, Retention: time.Hour,
+		Window: 10 * time.Second, Token: node.Token(time.Now().UnixMicro())}
+}
+
+// over returns a node over a pool of some connections.
+func over(t testing.TB, dsn string, connections int) (*mysql.Node, *sql.DB) {
+	t.Helper()
+	db, err := sql.Open("mysql", dsn)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { db.Close() })
+	db.SetMaxOpenConns(connections)
+	n, err := mysql.From(db, &mysql.Options{Name: "test"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return n, db
+}
+
+// betweenOnce returns a node that calls f between the read and the write of its
+// first operation.
+func betweenOnce(n *mysql.Node, f func()) *mysql.Node {
+	var once sync.Once
+	return mysql.Between(n, func() { once.Do(f) })
+}
+
+// TestWriteNeedsWhatWasRead changes the server, the marker or the session between
+// a read and its write. The write must not be executed, of a row that exists and
+// of one that does not.
+func TestWriteNeedsWhatWasRead(t *testing.T) {
+	server := sqltest.OwnMariaDB(t, "--server-id=1", "--log-bin")
+	marker := "UPDATE redlatch_lock SET version = 'another' WHERE name = ''"
+	for _, c := range []struct {
+		name, change, undo string
+		says               string // in the error; "" if the request is decided anew
+	}{
+		{"another server", "SET GLOBAL server_id = 7", "SET GLOBAL server_id = 1", ""},
+		{"another marker", marker, marker, ""},
+		{"a session that does not commit", "SET SESSION autocommit = 0", "SET SESSION autocommit = 1", "autocommit"},
+		{"a binary log of statements", "SET SESSION binlog_format = 'STATEMENT'", "SET SESSION binlog_format = 'ROW'", "binlog_format"},
+		{"a server that is read-only", "SET GLOBAL read_only = 1", "SET GLOBAL read_only = 0", "read-only"},
+	} {
+		for _, exists := range []bool{false, true} {
+			exec(t, server.DSN(), "DROP TABLE IF EXISTS redlatch_lock")
+			n, db := over(t, server.DSN(), 1) // read and write have one session
+			ctx := context.Background()
+			if exists {
+				before := acquire("before")
+				before.Op = node.OpRelease
+				if _, err := n.Do(ctx, before); err != nil {
+					t.Fatal(err)
+				}
+			}
+			do := func(s string) {
+				t.Helper()
+				if _, err := db.Exec(s); err != nil {
+					t.Fatal(err)
+				}
+			}
+			writes := 0
+			b := mysql.Between(n, func() {
+				if writes++; writes == 1 {
+					do(c.change)
+				}
+			})
+			r, err := b.Do(ctx, acquire("one"))
+			do(c.undo)
+			switch {
+			case c.says == "" && (err != nil || r.Status != node.Granted || writes != 2):
+				t.Errorf("%s, the row exists %v: %v, %v, after %d writes; want it granted by the second", c.name, exists, r.Status, err, writes)
+			case c.says != "" && (err == nil || !errors.Is(err, node.ErrUnsent) || !strings.Contains(err.Error(), c.says)):
+				t.Errorf("%s, the row exists %v: %v, %v; want an error about %q", c.name, exists, r.Status, err, c.says)
+			}
+			if c.says == "" {
+				continue
+			}
+			if r, err := n.Do(ctx, node.Request{Op: node.OpInspect, Name: "job"}); err != nil || r.Status != node.Absent {
+				t.Errorf("%s, the row exists %v: then %v, %v", c.name, exists, r.Status, err)
+			}
+			var open int
+			if err := db.QueryRow("SELECT COUNT(*) FROM information_schema.innodb_trx").Scan(&open); err != nil || open != 0 {
+				t.Errorf("%s, the row exists %v: %d transactions are left open, %v", c.name, exists, open, err)
+			}
+		}
+	}
+}

@@ -1,0 +1,55 @@
+//go:build unix
+
+package postgres_test
+
+import (
+	"os"
+	"testing"
+
+	"github.com/redlatch/redlatch/internal/test/sqltest"
+	"github.com/redlatch/redlatch/node"
+	"github.com/redlatch/redlatch/node/casnode"
+	"github.com/redlatch/redlatch/node/casnode/casnodetest"
+	"github.com/redlatch/redlatch/node/nodetest"
+	"github.com/redlatch/redlatch/store/postgres"
+)
+
+func TestMain(m *testing.M) { os.Exit(sqltest.Main(m)) }
+
+func TestConformance(t *testing.T) {
+	conforms(t, sqltest.PostgreSQL(t), postgres.Options{Table: "conformance"})
+}
+
+func TestConformanceOfWaitersThatPoll(t *testing.T) {
+	conforms(t, sqltest.PostgreSQL(t), postgres.Options{Poll: true, Table: "polled"})
+}
+
+// conforms runs the suite on a database.
+func conforms(t *testing.T, dsn string, opts postgres.Options) {
+	open := func(t testing.TB) casnode.Store {
+		n, err := postgres.Open(dsn, &opts)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return postgres.Store(n)
+	}
+	casnodetest.Run(t, casnodetest.Harness{
+		Open:    func(t testing.TB) (a, b casnode.Store) { return open(t), open(t) },
+		Options: &casnode.Options{Poll: opts.Poll},
+	})
+}
+
+// TestConformanceBehindAPooler has a node that finds out that nothing is heard.
+func TestConformanceBehindAPooler(t *testing.T) {
+	open := func(t testing.TB) node.Node {
+		n, err := postgres.Open(sqltest.PgBouncer(t), &postgres.Options{Table: "pooled"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return n
+	}
+	nodetest.Run(t, nodetest.Harness{
+		Open:   func(t testing.TB) (a, b node.Node) { return open(t), open(t) },
+		Queues: true, Shares: true, Marks: true, Lists: true,
+	})
+}

@@ -1,0 +1,39 @@
+package postgres
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/redlatch/redlatch/node"
+	"github.com/redlatch/redlatch/node/casnode"
+)
+
+// explain adds to an error of the server what to do about it.
+func explain(err error) error {
+	if err == nil {
+		return nil
+	}
+	var refused *pgconn.PgError
+	switch {
+	case !errors.As(err, &refused):
+		if pgconn.SafeToRetry(err) {
+			return fmt.Errorf("%w (%w)", err, node.ErrUnsent)
+		}
+		return err
+	case refused.Code == "42P01":
+		return fmt.Errorf("%w: %w (%w)", casnode.ErrUnprepared, err, node.ErrUnsent)
+	case refused.Code == "42501":
+		return fmt.Errorf("%w: grant the rights that redlatch schema postgres prints (%w)", err, node.ErrUnsent)
+	case refused.Code == "25006":
+		return fmt.Errorf("%w: %w (%w)", errReplica, err, node.ErrUnsent)
+	case refused.Code == "42P10" || refused.Code == "42703" || refused.Code == "42804":
+		return fmt.Errorf("%w: %w (%w)", err, errShape, node.ErrUnsent) // no key on the name, no such column, another type
+	}
+	switch class := refused.Code[:min(2, len(refused.Code))]; class {
+	case "08", "57", "58", "XX": // the connection or the server failed, maybe after the commit
+		return err
+	}
+	// The server refused the statement, so its transaction had no effect.
+	return fmt.Errorf("%w (%w)", err, node.ErrUnsent)
+}

@@ -1,0 +1,100 @@
+//go:build unix
+
+package postgres_test
+
+import (
+	"context"
+	"database/sql"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/redlatch/redlatch/internal/test/sqltest"
+	"github.com/redlatch/redlatch/node"
+	"github.com/redlatch/redlatch/store/postgres"
+)
+
+// examine returns what is found, by check.
+func examine(t *testing.T, dsn string, opts postgres.Options, exam node.Exam) map[string]node.Finding {
+	t.Helper()
+	n, err := postgres.Open(dsn, &opts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer n.Close()
+	exam.Name, exam.Window = "probe", 10*time.Second
+	found, err := n.Examine(context.Background(), exam)
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := map[string]node.Finding{}
+	for _, f := range found {
+		all[f.Check] = f
+	}
+	return all
+}
+
+func operator(t *testing.T, dsn string) *sql.DB {
+	t.Helper()
+	db, err := sql.Open("pgx", dsn)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { db.Close() })
+	return db
+}
+
+func TestExaminationFindsWhatEndangersLocks(t *testing.T) {
+	dsn := sqltest.PostgreSQL(t)
+	opts := postgres.Options{Table: "examined"}
+	all := examine(t, dsn, opts, node.Exam{})
+	if f := all["durability"]; f.Severity != node.Danger || !strings.Contains(f.Found, "fsync") {
+		t.Errorf("without fsync: %+v", f)
+	}
+	for check, severity := range map[string]node.Severity{"rights": node.Fine, "version": node.Fine, "wakes": node.Fine, "replication": node.Fine} {
+		if f := all[check]; f.Severity != severity {
+			t.Errorf("%s: %+v", check, f)
+		}
+	}
+	db := operator(t, dsn)
+	if _, err := db.Exec("ALTER TABLE examined SET UNLOGGED"); err != nil {
+		t.Fatal(err)
+	}
+	if f := examine(t, dsn, opts, node.Exam{})["durability"]; f.Severity != node.Danger || !strings.Contains(f.Found, "unlogged") {
+		t.Errorf("an unlogged table: %+v", f)
+	}
+	if f := examine(t, dsn+"&statement_timeout=100", opts, node.Exam{})["limits"]; f.Severity != node.Warning || !strings.Contains(f.Found, "100 ms") {
+		t.Errorf("a short statement_timeout: %+v", f)
+	}
+	if f := examine(t, sqltest.PgBouncer(t), opts, node.Exam{})["wakes"]; f.Severity != node.Advice {
+		t.Errorf("behind a pooler: %+v", f)
+	}
+}
+
+// TestUserWithTheRightsOfTheSchemaCanLock creates the table by hand, as another
+// user than the one who locks.
+func TestUserWithTheRightsOfTheSchemaCanLock(t *testing.T) {
+	dsn := sqltest.PostgreSQL(t)
+	schema, err := postgres.Schema("byhand")
+	if err != nil {
+		t.Fatal(err)
+	}
+	db := operator(t, dsn)
+	for _, s := range append([]string{"CREATE ROLE locks LOGIN", "CREATE ROLE nobody_else LOGIN"}, strings.Split(strings.TrimSpace(schema), ";\n")...) {
+		if _, err := db.Exec(s); err != nil {
+			t.Fatalf("%s: %v", s, err)
+		}
+	}
+	opts := postgres.Options{Table: "byhand"}
+	if f := examine(t, strings.Replace(dsn, "postgres@", "locks@", 1), opts, node.Exam{})["rights"]; f.Severity != node.Fine {
+		t.Errorf("with the rights: %+v", f)
+	}
+	n, err := postgres.Open(strings.Replace(dsn, "postgres@", "nobody_else@", 1), &opts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer n.Close()
+	if _, err := n.Do(context.Background(), node.Request{Op: node.OpInspect, Name: "job"}); err == nil || !strings.Contains(err.Error(), "redlatch schema postgres") {
+		t.Errorf("without the rights: %v", err)
+	}
+}

@@ -1,0 +1,48 @@
+package postgres
+
+import (
+	"context"
+
+	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/redlatch/redlatch/node/casnode"
+)
+
+// OverPaused returns a node that calls between after each read, before the write
+// that belongs to it.
+func OverPaused(pool *pgxpool.Pool, opts Options, between func()) (*casnode.Node, error) {
+	n, err := From(pool, &opts)
+	if err != nil {
+		return nil, err
+	}
+	return casnode.New(&paused{n.store, between}, &casnode.Options{Poll: true}), nil
+}
+
+type paused struct {
+	*store
+	between func()
+}
+
+func (s *paused) Read(ctx context.Context, name string) (casnode.Snapshot, error) {
+	r, err := s.store.Read(ctx, name)
+	s.between()
+	return r, err
+}
+
+// Remove reads rows of a node's table, calls between and removes them, as a sweep
+// does.
+func Remove(ctx context.Context, n *Node, between func(), names ...string) error {
+	var rows []casnode.Row
+	var seen casnode.Snapshot
+	for _, name := range names {
+		var err error
+		if seen, err = n.store.Read(ctx, name); err != nil {
+			return err
+		}
+		rows = append(rows, seen.Row)
+	}
+	between()
+	return n.store.Remove(ctx, seen, rows)
+}
+
+// Store returns what is under a node.
+func Store(n *Node) casnode.Store { return n.store }

@@ -1,0 +1,94 @@
+package postgres
+
+import (
+	"context"
+	"crypto/rand"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+)
+
+const (
+	// echoLimit is how long the message to itself, or the answer to a probe, may
+	// take.
+	echoLimit = 2 * time.Second
+	// probeEvery is how long a connection may be silent before it is probed. A
+	// connection that something on the way has forgotten stays silent for ever.
+	probeEvery = 3 * time.Second
+)
+
+// listen opens a connection that listens, and sends a message to it.
+func (s *store) listen(ctx context.Context) (conn *pgx.Conn, echo string, err error) {
+	conn, err = pgx.ConnectConfig(ctx, s.pool.Config().ConnConfig.Copy())
+	if err != nil {
+		return nil, "", err
+	}
+	echo = "echo " + rand.Text()
+	if _, err = query(ctx, conn.PgConn(), "LISTEN "+s.channel); err == nil {
+		_, err = s.query(ctx, "SELECT pg_notify('"+s.channel+"', '"+echo+"')")
+	}
+	if err != nil {
+		hangUp(ctx, conn)
+		return nil, "", err
+	}
+	return conn, echo, nil
+}
+
+// hangUp closes a connection, which may be silent.
+func hangUp(ctx context.Context, conn *pgx.Conn) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
+	defer cancel()
+	conn.Close(ctx)
+}
+
+// hearsItself reports whether a message comes back.
+func (s *store) hearsItself(ctx context.Context) bool {
+	ctx, cancel := context.WithTimeout(ctx, echoLimit)
+	defer cancel()
+	came := false
+	_ = s.Hear(ctx, func() { came = true; cancel() }, func(string) {})
+	return came
+}
+
+// Hear hears the notifications of the table, over a connection of its own, until
+// that breaks or goes silent. A pooler in transaction mode accepts a LISTEN and
+// delivers nothing, so a message to itself has to come back first.
+func (s *store) Hear(ctx context.Context, ready func(), heard func(string)) error {
+	limited, cancel := context.WithTimeout(ctx, echoLimit)
+	defer cancel()
+	conn, echo, err := s.listen(limited)
+	if err != nil {
+		return err
+	}
+	defer hangUp(ctx, conn)
+	for hears := false; ; {
+		wait, cancel := limited, context.CancelFunc(func() {})
+		if hears {
+			wait, cancel = context.WithTimeout(ctx, probeEvery)
+		}
+		m, err := conn.WaitForNotification(wait)
+		cancel()
+		switch {
+		case err != nil && hears && wait.Err() == context.DeadlineExceeded && ctx.Err() == nil:
+			if err := probe(ctx, conn); err != nil {
+				return err
+			}
+		case err != nil:
+			return err
+		case m.Payload == echo:
+			hears = true
+			ready()
+		default:
+			heard(m.Payload)
+		}
+	}
+}
+
+// probe checks that a connection which is silent still leads to the server. It
+// sends no notification: that would reach every process that waits.
+func probe(ctx context.Context, conn *pgx.Conn) error {
+	ctx, cancel := context.WithTimeout(ctx, echoLimit)
+	defer cancel()
+	_, err := query(ctx, conn.PgConn(), "SELECT 1")
+	return err
+}

@@ -1,0 +1,51 @@
+//go:build unix
+
+package postgres_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/redlatch/redlatch/internal/test/faultproxy"
+	"github.com/redlatch/redlatch/internal/test/sqltest"
+	"github.com/redlatch/redlatch/node"
+	"github.com/redlatch/redlatch/store/postgres"
+)
+
+// TestConnectionThatWentSilentIsMadeAnew has something on the way forget the
+// connection that listens. That is found, and waiters are notified again.
+func TestConnectionThatWentSilentIsMadeAnew(t *testing.T) {
+	server := sqltest.OwnPostgreSQL(t)
+	proxy, err := faultproxy.New(server.Addr())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(proxy.Close)
+	pool, err := pgxpool.New(t.Context(), server.Through(proxy.Addr()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	n, err := postgres.From(pool, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer n.Close()
+	awaken(t, n)
+	missed := make(chan error, 100)
+	defer n.Listen(func(w node.Wake) {
+		if w.Kind == node.WakeMissed && w.Err != nil {
+			missed <- w.Err
+		}
+	})()
+	proxy.Forget()
+	pool.Reset() // only the connection that listens is silent
+	select {
+	case err := <-missed:
+		t.Log(err)
+	case <-time.After(40 * time.Second):
+		t.Fatal("nobody noticed that the connection is silent")
+	}
+	awaken(t, n)
+}

@@ -1,0 +1,121 @@
+//go:build unix
+
+package postgres_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/redlatch/redlatch"
+	"github.com/redlatch/redlatch/internal/test/faultproxy"
+	"github.com/redlatch/redlatch/internal/test/sqltest"
+	"github.com/redlatch/redlatch/node"
+	"github.com/redlatch/redlatch/store/postgres"
+)
+
+// slowPool returns a node with five connections to a server that is far away.
+func slowPool(t *testing.T, table string, delay time.Duration) (*postgres.Node, *faultproxy.Proxy) {
+	t.Helper()
+	server := sqltest.OwnPostgreSQL(t)
+	proxy, err := faultproxy.New(server.Addr())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(proxy.Close)
+	n, err := postgres.Open(server.Through(proxy.Addr())+"&pool_max_conns=5", &postgres.Options{Poll: true, Table: table})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { n.Close() })
+	proxy.Delay(delay)
+	return n, proxy
+}
+
+// TestManyLeasesAreReleasedAtOnceOverAFewConnections has releases wait for a
+// connection for longer than the node time limit, one second for these leases.
+func TestManyLeasesAreReleasedAtOnceOverAFewConnections(t *testing.T) {
+	n, proxy := slowPool(t, "released", 0)
+	c, err := redlatch.New([]redlatch.Node{n}, &redlatch.Options{AssumeFresh: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	const leases = 200
+	var all []*redlatch.Lease
+	for i := range leases {
+		l, err := c.Lock(t.Context(), fmt.Sprint("job ", i), &redlatch.LockOptions{TTL: 30 * time.Second, NoKeepAlive: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, l)
+	}
+	proxy.Delay(40 * time.Millisecond) // 200 releases of two statements over five connections take 3.2 s
+	var mu sync.Mutex
+	var failed []error
+	var wg sync.WaitGroup
+	for _, l := range all {
+		wg.Go(func() {
+			if err := l.Release(context.Background()); err != nil {
+				mu.Lock()
+				failed = append(failed, err)
+				mu.Unlock()
+			}
+		})
+	}
+	wg.Wait()
+	if len(failed) > 0 {
+		t.Errorf("%d of %d releases failed, the first with: %v", len(failed), leases, failed[0])
+	}
+}
+
+// TestRequestWithoutAConnectionSaysSo has all connections in use: the error says
+// that, and is no sign that the node is silent.
+func TestRequestWithoutAConnectionSaysSo(t *testing.T) {
+	n, proxy := slowPool(t, "crowded", 0)
+	if _, err := n.Do(t.Context(), wanted(node.OpInspect, "")); err != nil {
+		t.Fatal(err)
+	}
+	proxy.Delay(time.Minute)
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	for range 5 {
+		go n.Do(ctx, wanted(node.OpInspect, ""))
+	}
+	var err error
+	for end := time.Now().Add(time.Minute); time.Now().Before(end); {
+		short, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+		_, err = n.Do(short, wanted(node.OpAcquire, "one"))
+		cancel()
+		if errors.Is(err, node.ErrBusy) {
+			break
+		}
+	}
+	if !errors.Is(err, node.ErrBusy) || !errors.Is(err, node.ErrUnsent) || errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), "all 5") {
+		t.Errorf("without a connection: %v", err)
+	}
+}
+
+// TestCloseDoesNotWaitForASilentServer closes a client whose server does not
+// answer. Its leases have a node time limit of one second.
+func TestCloseDoesNotWaitForASilentServer(t *testing.T) {
+	n, proxy := slowPool(t, "silent", 0)
+	c, err := redlatch.New([]redlatch.Node{n}, &redlatch.Options{AssumeFresh: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	if _, err := c.Lock(t.Context(), "job", nil); err != nil {
+		t.Fatal(err)
+	}
+	proxy.LoseRequests(true)
+	begin := time.Now()
+	c.Close()
+	if took := time.Since(begin); took > 8*time.Second {
+		t.Errorf("Close took %v: it takes two node time limits and a tenth of a second", took)
+	}
+}

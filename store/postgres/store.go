@@ -1,0 +1,248 @@
+package postgres
+
+import (
+	"context"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/redlatch/redlatch/node/casnode"
+)
+
+// store is the table. Every statement is a transaction of its own: a pooler may
+// give each one another session.
+type store struct {
+	pool    *pgxpool.Pool
+	own     bool // close the pool
+	name    string
+	table   string // quoted
+	channel string
+}
+
+const (
+	// now is the server's clock in microseconds.
+	now = `(extract(epoch FROM clock_timestamp()) * 1000000)::bigint`
+
+	// server identifies the server: the cluster, and its timeline, which changes
+	// when a replica is promoted. The control file shows the former timeline for
+	// some seconds after that, so the timeline is that of the log position. A
+	// replica has none.
+	server = `CASE WHEN pg_is_in_recovery() THEN '' ELSE
+		(SELECT system_identifier FROM pg_control_system()) || '/' ||
+		substr(pg_walfile_name(pg_current_wal_lsn()), 1, 8) END`
+
+	// durable has the statement's transaction wait until it is on disk, whatever
+	// the server's default.
+	durable = `set_config('synchronous_commit', CASE current_setting('synchronous_commit')
+		WHEN 'off' THEN 'local' ELSE current_setting('synchronous_commit') END, true) IS NOT NULL`
+)
+
+// query executes a statement and returns its rows, as text.
+//
+// The statement is one message of the simple protocol, which the server executes
+// when it has all of it. With the extended protocol it also executes one whose
+// Sync never comes, since the client's host vanished, and keeps the transaction
+// open and the row locked until it finds the connection dead: after hours, by
+// default. And nothing is prepared, so nothing is left behind on the session of a
+// pooler.
+//
+// Every literal in a statement is made of letters, digits and the characters of
+// base64, so there is nothing to escape, whatever the session's settings. What a
+// statement returns is numbers, hexadecimal digits and plain text, which no
+// setting of the session changes.
+func (s *store) query(ctx context.Context, text string) ([][][]byte, error) {
+	conn, err := s.pool.Acquire(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer conn.Release()
+	return query(ctx, conn.Conn().PgConn(), text)
+}
+
+func query(ctx context.Context, conn *pgconn.PgConn, text string) ([][][]byte, error) {
+	results, err := conn.Exec(ctx, text).ReadAll()
+	if err != nil || len(results) == 0 {
+		return nil, err
+	}
+	return results[0].Rows, nil
+}
+
+// hexed returns bytes as a literal of type bytea.
+func hexed[T string | []byte](b T) string {
+	return "decode('" + hex.EncodeToString([]byte(b)) + "', 'hex')"
+}
+
+var errReplica = errors.New("this server is a replica: give the address of the primary")
+
+func (s *store) Read(ctx context.Context, name string) (r casnode.Snapshot, err error) {
+	rows, err := s.query(ctx, `SELECT `+now+`, `+server+`, l.version, encode(l.state, 'hex'), m.version, encode(m.state, 'hex')
+		FROM (SELECT 1) one LEFT JOIN `+s.table+` l ON l.name = `+hexed(name)+` LEFT JOIN `+s.table+` m ON m.name = ''`)
+	switch {
+	case err != nil:
+		return r, explain(err)
+	case len(rows) != 1 || len(rows[0]) != 6:
+		return r, fmt.Errorf("the table %s has %d rows of one name: %w", s.table, len(rows), errShape)
+	}
+	row := rows[0]
+	if r.Now, err = parseTime(row[0]); err != nil {
+		return r, err
+	}
+	if r.Server = string(row[1]); r.Server == "" {
+		return r, errReplica
+	}
+	if r.Row, err = parseRow(name, row[2], row[3]); err != nil {
+		return r, err
+	}
+	r.Marker, err = parseRow(casnode.MarkerName, row[4], row[5])
+	return r, err
+}
+
+func parseRow(name string, version, state []byte) (casnode.Row, error) {
+	r := casnode.Row{Name: name, Version: string(version)}
+	var err error
+	r.State, err = hex.DecodeString(string(state))
+	return r, err
+}
+
+func parseTime(text []byte) (time.Time, error) {
+	us, err := strconv.ParseInt(string(text), 10, 64)
+	return time.UnixMicro(us).UTC(), err
+}
+
+// Swap is one statement, which compares server, marker and row with what was read.
+//
+// It sees marker and row as they were when it began, and may have to wait for the
+// row's lock then. If the row was changed meanwhile, it has another version, and
+// nothing is written. If the marker was changed meanwhile, the write comes late.
+// That is harmless: a grant is counted from its read, when the former marker was
+// valid, so it has expired when the quarantine that the next marker began is over;
+// and the row, which has not changed since, still tells all others of it. A lock
+// of the marker (FOR SHARE) would exclude it, and costs: with 16 writers a quarter
+// of the throughput, and writers of the marker wait for seconds, since readers are
+// let in before them.
+//
+// A new row has no version that shows that nothing was lost meanwhile. So an
+// insert keeps the marker from being deleted until it has ended: otherwise one
+// that waits could come after somebody else's row, and then the marker and that
+// row, were deleted.
+func (s *store) Swap(ctx context.Context, seen casnode.Snapshot, next casnode.Row, wakes []string) (bool, error) {
+	rows, err := s.query(ctx, s.swap(seen, next, wakes, limit(ctx)))
+	var refused *pgconn.PgError
+	if errors.As(err, &refused) && (refused.Code == "40001" || refused.Code == "40P01") {
+		return false, nil // another transaction came between: read again
+	}
+	if err != nil {
+		return false, explain(err)
+	}
+	return len(rows) == 1 && string(rows[0][0]) == "1", nil
+}
+
+// swap returns the statement of a Swap.
+func (s *store) swap(seen casnode.Snapshot, next casnode.Row, wakes []string, limit time.Duration) string {
+	insert := seen.Row.Version == ""
+	var b strings.Builder
+	fmt.Fprintf(&b, "WITH same AS MATERIALIZED (SELECT 1 WHERE %s AND set_config('lock_timeout', '%d', true) IS NOT NULL AND %s = '%s'",
+		durable, limit.Milliseconds(), server, seen.Server)
+	if next.Name != casnode.MarkerName {
+		keep := ""
+		if insert {
+			keep = " FOR KEY SHARE"
+		}
+		fmt.Fprintf(&b, " AND coalesce((SELECT m.version FROM %s m WHERE m.name = ''%s), '') = '%s'", s.table, keep, seen.Marker.Version)
+	}
+	if insert {
+		fmt.Fprintf(&b, `), put AS (INSERT INTO %s (name, version, state) SELECT %s, '%s', %s FROM same
+			ON CONFLICT (name) DO NOTHING RETURNING 1)`, s.table, hexed(next.Name), next.Version, hexed(next.State))
+	} else {
+		fmt.Fprintf(&b, `), put AS (UPDATE %s l SET version = '%s', state = %s FROM same
+			WHERE l.name = %s AND l.version = '%s' RETURNING 1)`,
+			s.table, next.Version, hexed(next.State), hexed(next.Name), seen.Row.Version)
+	}
+	if len(wakes) == 0 {
+		b.WriteString(" SELECT count(*) FROM put")
+		return b.String()
+	}
+	fmt.Fprintf(&b, ", sent AS (SELECT pg_notify('%s', w.message) FROM put, (VALUES ", s.channel)
+	for i, w := range wakes {
+		if i > 0 {
+			b.WriteString(", ")
+		}
+		b.WriteString("('" + w + "')")
+	}
+	b.WriteString(") w (message)) SELECT (SELECT count(*) FROM put), (SELECT count(*) FROM sent)")
+	return b.String()
+}
+
+// limit is how long a write may wait for the lock of a row: not for longer than
+// its caller waits, or it would go on waiting on the server when the caller is
+// gone.
+func limit(ctx context.Context) time.Duration {
+	const most = 10 * time.Second
+	if end, ok := ctx.Deadline(); ok {
+		return max(time.Millisecond, min(time.Until(end), most))
+	}
+	return most
+}
+
+// Scan returns rows in the order of their names. The marker's name is before all
+// others.
+func (s *store) Scan(ctx context.Context, after string, limit int) (all []casnode.Row, err error) {
+	rows, err := s.query(ctx, fmt.Sprintf(`SELECT encode(name, 'hex'), version, encode(state, 'hex') FROM %s
+		WHERE name > %s ORDER BY name LIMIT %d`, s.table, hexed(after), limit))
+	if err != nil {
+		return nil, explain(err)
+	}
+	for _, row := range rows {
+		name, err := hex.DecodeString(string(row[0]))
+		if err != nil {
+			return nil, err
+		}
+		r, err := parseRow(string(name), row[1], row[2])
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, r)
+	}
+	return all, nil
+}
+
+// Remove passes over rows that are in use.
+func (s *store) Remove(ctx context.Context, seen casnode.Snapshot, rows []casnode.Row) error {
+	var all []string
+	for _, r := range rows {
+		all = append(all, "("+hexed(r.Name)+", '"+r.Version+"')")
+	}
+	_, err := s.query(ctx, fmt.Sprintf(`WITH gone AS MATERIALIZED (
+			SELECT l.name, l.version FROM %[1]s l JOIN (VALUES %[2]s) v (name, version) ON l.name = v.name AND l.version = v.version
+			WHERE %[3]s = '%[4]s' FOR UPDATE OF l SKIP LOCKED
+		) DELETE FROM %[1]s l USING gone WHERE l.name = gone.name AND l.version = gone.version`,
+		s.table, strings.Join(all, ", "), server, seen.Server))
+	return explain(err)
+}
+
+func (s *store) String() string { return s.name }
+
+// closeLimit is how long Close waits for the pool. The pool itself waits up to
+// 15 s for a server that does not answer the cancellation of a request.
+const closeLimit = 100 * time.Millisecond
+
+func (s *store) Close() error {
+	if !s.own {
+		return nil
+	}
+	closed := make(chan struct{})
+	go func() {
+		defer close(closed)
+		s.pool.Close()
+	}()
+	select {
+	case <-closed:
+	case <-time.After(closeLimit):
+	}
+	return nil
+}

@@ -1,0 +1,111 @@
+package postgres
+
+import (
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/redlatch/redlatch/internal/sqltable"
+)
+
+// quote returns a table's name with its schema, and the same in quotes. Without a
+// schema it is the same table for all users of the database, whatever their search
+// path.
+func quote(table string) (name, quoted string, err error) {
+	name = cmp.Or(table, sqltable.Default)
+	quoted, err = sqltable.Quote(name, `"`, "schema")
+	if !strings.Contains(name, ".") {
+		name, quoted = "public."+name, `"public".`+quoted
+	}
+	return name, quoted, err
+}
+
+// channelOf returns the name of the channel for notifications about a table. It is
+// shorter than the 63 bytes that are allowed.
+func channelOf(table string) string {
+	sum := sha256.Sum256([]byte(strings.ToLower(table)))
+	return "redlatch_" + hex.EncodeToString(sum[:16])
+}
+
+// Schema returns the statements that create a table, and the rights that a user
+// of locks needs.
+func Schema(table string) (string, error) {
+	_, table, err := quote(table)
+	if err != nil {
+		return "", err
+	}
+	schema, _, _ := strings.Cut(table, ".")
+	return create(table) + fmt.Sprintf(`;
+GRANT USAGE ON SCHEMA %s TO locks;
+GRANT SELECT, INSERT, UPDATE, DELETE ON %s TO locks;
+GRANT EXECUTE ON FUNCTION pg_control_system() TO locks;
+`, schema, table), nil
+}
+
+// create is the statement that creates the table. Rows are replaced all the
+// time: with room in each page they stay in it, and no index is written.
+func create(table string) string {
+	return `CREATE TABLE IF NOT EXISTS ` + table + ` (
+	name    bytea PRIMARY KEY,
+	version text NOT NULL,
+	state   bytea NOT NULL
+) WITH (fillfactor = 50, autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 1000)`
+}
+
+// columns are those that create makes, with the names that the server has for their
+// types.
+var columns = []string{"name bytea", "version text", "state bytea"}
+
+// errShape is the error for a table that create did not make.
+var errShape = errors.New("make the table as redlatch schema postgres prints it")
+
+// Prepare creates the table, if it is not there, and checks what locks depend on:
+// without a key, a name could have two rows.
+func (s *store) Prepare(ctx context.Context) error {
+	exists, err := s.check(ctx)
+	if exists || err != nil {
+		return err
+	}
+	_, failed := s.query(ctx, create(s.table))
+	// Of two that create it at once one may be refused, with one of several
+	// errors. Then the table is there now.
+	if exists, err = s.check(ctx); exists || err != nil {
+		return err
+	}
+	return fmt.Errorf("%w: the table %s is missing and cannot be created: create it by hand (redlatch schema postgres), or have all clients name a table in a schema that this user may write to (table=SCHEMA.NAME)", failed, s.table)
+}
+
+// check reports whether the table exists. If it does, and has another shape than
+// it needs, the error says what differs.
+func (s *store) check(ctx context.Context) (exists bool, err error) {
+	rows, err := s.query(ctx, fmt.Sprintf(`SELECT c.relkind, a.attname || ' ' || (SELECT t.typname FROM pg_type t WHERE t.oid = a.atttypid),
+			EXISTS (SELECT FROM pg_index i WHERE i.indrelid = c.oid AND i.indisunique AND i.indisvalid AND i.indimmediate
+				AND i.indpred IS NULL AND i.indexprs IS NULL AND i.indnkeyatts = 1 AND i.indkey[0] = (SELECT k.attnum
+				FROM pg_attribute k WHERE k.attrelid = c.oid AND k.attname = 'name'))
+		FROM pg_class c LEFT JOIN pg_attribute a ON a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped
+		WHERE c.oid = to_regclass('%s')`, s.table))
+	if err != nil || len(rows) == 0 {
+		return false, explain(err)
+	}
+	var has []string
+	for _, row := range rows {
+		has = append(has, string(row[1]))
+	}
+	switch {
+	case string(rows[0][0]) != "r" && string(rows[0][0]) != "p":
+		return true, fmt.Errorf("%s is no table: %w", s.table, errShape)
+	case string(rows[0][2]) != "t":
+		return true, fmt.Errorf("the table %s has no key on its column name, so that a name could have two rows: %w", s.table, errShape)
+	}
+	for _, c := range columns {
+		if !slices.Contains(has, c) {
+			return true, fmt.Errorf("the table %s has no column %s: %w", s.table, c, errShape)
+		}
+	}
+	return true, nil
+}

@@ -1,0 +1,165 @@
+//go:build unix
+
+package postgres_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/redlatch/redlatch/internal/test/sqltest"
+	"github.com/redlatch/redlatch/node"
+	"github.com/redlatch/redlatch/store/postgres"
+)
+
+// TestTableOfAnotherShapeIsRefused has tables that were made by hand, by a
+// migration tool, or by a dump without its last part.
+func TestTableOfAnotherShapeIsRefused(t *testing.T) {
+	dsn := sqltest.PostgreSQL(t)
+	conn, err := pgx.Connect(t.Context(), dsn)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close(t.Context())
+	for _, c := range []struct{ name, create, says string }{
+		{"no_key", `CREATE TABLE no_key (name bytea, version text, state bytea)`, "no key on its column name"},
+		{"another_key", `CREATE TABLE another_key (name bytea, version text PRIMARY KEY, state bytea)`, "no key on its column name"},
+		{"wide_key", `CREATE TABLE wide_key (name bytea, version text, state bytea, PRIMARY KEY (name, version))`, "no key on its column name"},
+		{"partial_key", `CREATE TABLE partial_key (name bytea, version text, state bytea);
+			CREATE UNIQUE INDEX ON partial_key (name) WHERE version > ''`, "no key on its column name"},
+		{"folded", `CREATE TABLE folded (name text PRIMARY KEY, version text, state bytea)`, "no column name bytea"},
+		{"former", `CREATE TABLE former (name bytea PRIMARY KEY, version bigint, state bytea)`, "no column version text"},
+		{"a_view", `CREATE VIEW a_view AS SELECT ''::bytea AS name, ''::text AS version, ''::bytea AS state`, "is no table"},
+	} {
+		if _, err := conn.Exec(t.Context(), c.create, pgx.QueryExecModeSimpleProtocol); err != nil {
+			t.Fatal(err)
+		}
+		n, err := postgres.Open(dsn, &postgres.Options{Poll: true, Table: c.name})
+		if err != nil {
+			t.Fatal(err)
+		}
+		r, err := n.Do(t.Context(), node.Request{Op: node.OpAcquire, Name: "job", Value: "v", TTL: time.Minute})
+		if err == nil || !strings.Contains(err.Error(), c.says) || !strings.Contains(err.Error(), "redlatch schema postgres") {
+			t.Errorf("%s: %v, %v; want an error that says %q", c.name, r.Status, err, c.says)
+		}
+		n.Close()
+	}
+}
+
+// TestKeyThatIsDroppedUnderAClientEndsItsInserts drops the key after the table was
+// checked.
+func TestKeyThatIsDroppedUnderAClientEndsItsInserts(t *testing.T) {
+	dsn := sqltest.PostgreSQL(t)
+	n, err := postgres.Open(dsn, &postgres.Options{Poll: true, Table: "lost_key"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer n.Close()
+	acquire := func(name string) error {
+		_, err := n.Do(t.Context(), node.Request{Op: node.OpAcquire, Name: name, Value: "v", TTL: time.Minute})
+		return err
+	}
+	if err := acquire("one"); err != nil {
+		t.Fatal(err)
+	}
+	conn, err := pgx.Connect(t.Context(), dsn)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close(t.Context())
+	if _, err := conn.Exec(t.Context(), "ALTER TABLE lost_key DROP CONSTRAINT lost_key_pkey"); err != nil {
+		t.Fatal(err)
+	}
+	if err := acquire("two"); err == nil || !strings.Contains(err.Error(), "redlatch schema postgres") {
+		t.Errorf("an insert without a key: %v", err)
+	}
+}
+
+// TestTableThatIsDroppedUnderAClientIsMadeAgain drops and empties the table while a
+// lock is held. The client goes on by itself, and does not trust the new table.
+func TestTableThatIsDroppedUnderAClientIsMadeAgain(t *testing.T) {
+	dsn := sqltest.PostgreSQL(t)
+	conn, err := pgx.Connect(t.Context(), dsn)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close(t.Context())
+	guard := node.Guard{List: "list", MaxTTL: time.Minute, Window: time.Hour, Quarantine: 2 * time.Minute}
+	for _, text := range []string{"DROP TABLE dropped", "TRUNCATE dropped", "DELETE FROM dropped"} {
+		n, err := postgres.Open(dsn, &postgres.Options{Poll: true, Table: "dropped"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		req := node.Request{Op: node.OpMark, Mark: node.MarkReplace, Guard: &guard}
+		if _, err := n.Do(t.Context(), req); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := conn.Exec(t.Context(), text); err != nil {
+			t.Fatal(err)
+		}
+		req = node.Request{Op: node.OpAcquire, Name: "job", Value: "v", TTL: time.Minute, Guard: &guard}
+		if r, err := n.Do(t.Context(), req); err != nil || r.Status != node.Quarantined || r.Value != node.ReasonUnmarked {
+			t.Errorf("after %s: %v (%s), %v; want quarantined, and unmarked", text, r.Status, r.Value, err)
+		}
+		n.Close()
+	}
+}
+
+// TestLongNamesOfTablesNotifyToo has the longest names that are allowed: a waiter
+// is notified, and the release does not fail.
+func TestLongNamesOfTablesNotifyToo(t *testing.T) {
+	dsn := sqltest.PostgreSQL(t)
+	schema, table := strings.Repeat("s", 63), strings.Repeat("t", 63)
+	conn, err := pgx.Connect(t.Context(), dsn)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close(t.Context())
+	if _, err := conn.Exec(t.Context(), "CREATE SCHEMA "+schema); err != nil {
+		t.Fatal(err)
+	}
+	n, err := postgres.Open(dsn, &postgres.Options{Table: schema + "." + table})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer n.Close()
+	awaken(t, n)
+}
+
+// awaken has a waiter be notified.
+func awaken(t *testing.T, n *postgres.Node) {
+	t.Helper()
+	woken := make(chan node.Wake, 100)
+	defer n.Listen(func(w node.Wake) { woken <- w })()
+	first := node.Request{Op: node.OpAcquire, Name: "job", Value: "first", TTL: time.Minute, Retention: time.Minute}
+	second := first
+	second.Value, second.Wait = "second", true
+	if _, err := n.Do(t.Context(), first); err != nil {
+		t.Fatal(err)
+	}
+	for end := time.Now().Add(time.Minute); ; time.Sleep(20 * time.Millisecond) {
+		r, err := n.Do(t.Context(), second)
+		if err != nil || r.Status != node.Held || time.Now().After(end) {
+			t.Fatalf("the waiter: %v, %v", r.Status, err)
+		}
+		if r.Wakes {
+			break
+		}
+	}
+	first.Op = node.OpRelease
+	if r, err := n.Do(t.Context(), first); err != nil || r.Status != node.Granted {
+		t.Fatalf("a release with a waiter: %v, %v", r.Status, err)
+	}
+	for end := time.After(time.Minute); ; {
+		select {
+		case w := <-woken:
+			if w.Kind == node.WakeTurn && w.Value == "second" {
+				return
+			}
+		case <-end:
+			t.Fatal("the waiter was not notified")
+		}
+	}
+}

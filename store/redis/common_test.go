@@ -1,0 +1,90 @@
+//go:build unix
+
+package redis_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/redlatch/redlatch/internal/test/redistest"
+	"github.com/redlatch/redlatch/node"
+	"github.com/redlatch/redlatch/store/redis"
+)
+
+// TestCommonRequestsAreAnsweredWithANumber has the lock taken, extended and
+// released where nobody else wants it. The first grant shows which server it is;
+// from then on each reply is a number, and means the same. It stays so until the
+// server may have forgotten something.
+func TestCommonRequestsAreAnsweredWithANumber(t *testing.T) {
+	for kind := range subscribers {
+		for _, guard := range []*node.Guard{
+			nil,
+			{List: "8fd65869eaf57c00", MaxTTL: time.Minute, Window: time.Minute, Quarantine: time.Minute, Off: true},
+			{List: "8fd65869eaf57c00", MaxTTL: time.Minute, Window: time.Minute, Quarantine: time.Minute},
+		} {
+			name := map[bool]string{true: kind + ", unguarded", false: kind + ", guarded"}[guard == nil]
+			if guard != nil && guard.Off {
+				name = kind + ", guard off"
+			}
+			t.Run(name, func(t *testing.T) {
+				t.Parallel()
+				s := redistest.Start(t, 1, redistest.WithDebug(t)...)[0]
+				d := newTap(t, kind, s)
+				n := redis.New(d, s.URL())
+				guarded := guard != nil && !guard.Off
+				if guarded {
+					if r, err := n.Do(t.Context(), node.Request{Op: node.OpMark, Mark: node.MarkFresh, Guard: guard}); err != nil || r.Status != node.Granted {
+						t.Fatal(r, err)
+					}
+				}
+				req := node.Request{Name: "job", TTL: time.Minute, Retention: time.Hour, Window: time.Minute, Guard: guard}
+				do := func(op node.Op, value string) node.Reply {
+					t.Helper()
+					req.Op, req.Value = op, value
+					r, err := n.Do(t.Context(), req)
+					if err != nil {
+						t.Fatal(op, err)
+					}
+					return r
+				}
+				now := do(node.OpInspect, "").Now
+				server := ""
+				for pair, value := range []string{"a", "b", "c"} {
+					req.Token = node.Token(now.UnixMicro()) + node.Token(pair)
+					before := d.numbers.Load()
+					got, extended, released := do(node.OpAcquire, value), do(node.OpExtend, value), do(node.OpRelease, value)
+					if pair == 0 {
+						server = got.Server
+					} else if n := d.numbers.Load() - before; n != 3 {
+						t.Errorf("pair %d: %d numbers for three requests", pair, n)
+					}
+					if got.Server != server || (server != "") != guarded {
+						t.Errorf("pair %d: granted by server %q, want %q", pair, got.Server, server)
+					}
+					for _, r := range []node.Reply{got, extended, released} {
+						if r.Status != node.Granted || r.Fence != req.Token || r.Now.Before(now) || r.Now.After(now.Add(time.Minute)) {
+							t.Errorf("pair %d: %+v", pair, r)
+						}
+					}
+				}
+				req.Token += 10
+				do(node.OpAcquire, "d")
+				if r := do(node.OpAcquire, "e"); r.Status != node.Held || r.Value != "d" {
+					t.Errorf("the lock is held by d: %+v", r)
+				}
+				if !guarded {
+					return
+				}
+				s.Do("DEBUG", "CHANGE-REPL-ID") // as by a promotion
+				if r := do(node.OpExtend, "d"); r.Status != node.Granted || !r.NeedsMark() {
+					t.Errorf("an extension does not ask for a mark: %+v", r)
+				}
+				do(node.OpRelease, "d")
+				req.Token++
+				if r := do(node.OpAcquire, "f"); r.Status != node.Quarantined {
+					t.Errorf("a server with another replication id grants: %+v", r)
+				}
+			})
+		}
+	}
+}

@@ -1,0 +1,214 @@
+//go:build unix
+
+package redis_test
+
+import (
+	"fmt"
+	"slices"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/redlatch/redlatch"
+	"github.com/redlatch/redlatch/internal/test/redistest"
+)
+
+// slack is added to a limit for a machine that also does other work.
+const slack = 500 * time.Millisecond
+
+// crowdOf returns processes in the node queue. The first has the lock; each
+// holds it until it is ordered to release it.
+func crowdOf(t testing.TB, servers []*redistest.Server, n int, ttl time.Duration) []*contender {
+	t.Helper()
+	line := make([]*contender, n)
+	for i := range line {
+		line[i] = startContender(t, orders{
+			Driver: []string{"goredis", "rueidis"}[i%2], Name: "job", TTL: ttl,
+			Addresses: redistest.Addresses(servers),
+		})
+	}
+	for i, p := range line {
+		p.await(ready, patience)
+		p.ask(-1)
+		if i == 0 {
+			p.await(acquired, patience)
+			eventually(t, patience, heldOnAll(servers, "job"))
+		}
+	}
+	eventually(t, patience, inLine(servers, "job", n-1))
+	return line
+}
+
+// outOfTheWay sends a signal to every second waiter when it is the head of the
+// queue, and returns how long each of those behind it waited after the release.
+func outOfTheWay(t testing.TB, servers []*redistest.Server, line []*contender, sig syscall.Signal) (waits []time.Duration) {
+	t.Helper()
+	for i := 0; i+2 < len(line); i += 2 {
+		line[i+1].signal(sig)
+		if sig == syscall.SIGKILL {
+			<-line[i+1].ended
+		}
+		// A request that it has just sent is executed before the release. If it
+		// were granted the lock, it would be a dead holder, which other tests
+		// cover.
+		time.Sleep(50 * time.Millisecond)
+		line[i].release()
+		eventually(t, patience, func() error {
+			if _, has := line[i+2].at(acquired); has {
+				return nil
+			}
+			return fmt.Errorf("number %d, process %d, is not served; the first server says %q has it", i+2,
+				line[i+2].cmd.Process.Pid, servers[0].Do("GET", "job"))
+		})
+		wait := line[i+2].await(acquired, patience) - line[i].await(releasing, patience)
+		waits = append(waits, wait)
+	}
+	t.Logf("those behind waited %v", waits)
+	return waits
+}
+
+func TestWaiterKilledAtTheHeadCostsTheOthersNextToNothing(t *testing.T) {
+	t.Parallel()
+	timed(t, func(t testing.TB) {
+		servers := redistest.Start(t, 3)
+		line := crowdOf(t, servers, 7, 10*time.Second)
+		best, start := time.Hour, time.Now()
+		for _, wait := range outOfTheWay(t, servers, line, syscall.SIGKILL) {
+			if wait > allow(time.Second, start) {
+				t.Errorf("after a waiter was killed the next one waited %v, want well under a second", wait)
+			}
+			best = min(best, wait)
+		}
+		// The server reports that nobody is subscribed. If it did not, the
+		// place of the dead waiter would be kept for 300 ms each time.
+		if best > allow(250*time.Millisecond, start) {
+			t.Errorf("after a waiter was killed the next one waited %v at the best: the place of the dead one was kept", best)
+		}
+	})
+}
+
+func TestWaiterFrozenAtTheHeadCostsTheOthersUnderASecond(t *testing.T) {
+	t.Parallel()
+	timed(t, func(t testing.TB) {
+		servers := redistest.Start(t, 3)
+		line := crowdOf(t, servers, 5, 10*time.Second)
+		start := time.Now()
+		// It is still subscribed, so its notification must expire, and the next
+		// waiter must ask.
+		for _, wait := range outOfTheWay(t, servers, line, syscall.SIGSTOP) {
+			if wait > allow(time.Second+slack, start) {
+				t.Errorf("after a waiter was frozen the next one waited %v, want under a second", wait)
+			}
+		}
+		// A frozen waiter is not forgotten: it returns to its old place.
+		late := startContender(t, orders{Driver: "goredis", Name: "job", TTL: 10 * time.Second, Addresses: redistest.Addresses(servers)})
+		late.await(ready, patience)
+		late.ask(-1)
+		line[1].signal(syscall.SIGCONT)
+		line[3].signal(syscall.SIGCONT)
+		eventually(t, patience, inLine(servers, "job", 3))
+		if order := handOverAmong(t, []*contender{line[4], line[1], line[3], late}); !slices.IsSorted(order) {
+			t.Errorf("they were served in the order %v", order)
+		}
+	})
+}
+
+// TestFrozenWaitersCostTheSameHoweverManyTheyAre stops all waiters but the
+// last, just before the lock is released. They stay subscribed, so only their
+// silence shows it. One after the other they would cost 6 s, 22 s and 80 s.
+func TestFrozenWaitersCostTheSameHoweverManyTheyAre(t *testing.T) {
+	t.Parallel()
+	for _, frozen := range []int{5, 20} {
+		t.Run(fmt.Sprint(frozen, " frozen"), func(t *testing.T) {
+			timed(t, func(t testing.TB) { manyFrozen(t, frozen) })
+		})
+	}
+}
+
+func manyFrozen(t testing.TB, frozen int) {
+	t.Helper()
+	servers := redistest.Start(t, 3)
+	line := crowdOf(t, servers, frozen+2, 20*time.Second)
+	for _, p := range line[1 : frozen+1] {
+		p.signal(syscall.SIGSTOP)
+	}
+	start := time.Now()
+	line[0].release()
+	wait := line[frozen+1].await(acquired, patience) - line[0].await(releasing, patience)
+	t.Logf("with %d frozen before it the next one waited %v", frozen, wait)
+	if wait > allow(1700*time.Millisecond+4*slack, start) {
+		t.Errorf("with %d frozen before it the next one waited %v, want about a second and a half", frozen, wait)
+	}
+	// They are not forgotten: each returns to its old place.
+	for _, p := range line[1 : frozen+1] {
+		p.signal(syscall.SIGCONT)
+	}
+	eventually(t, undone, inLine(servers, "job", frozen))
+	line[frozen+1].release()
+	if order := handOverAmong(t, line[1:frozen+1]); !slices.IsSorted(order) {
+		t.Errorf("they were served in the order %v", order)
+	}
+}
+
+func TestDeadHolderCostsItsTTLAndASecond(t *testing.T) {
+	t.Parallel()
+	const ttl = time.Second
+	for name, alsoDead := range map[string]int{"holder": 0, "holder and head": 1} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			timed(t, func(t testing.TB) {
+				servers := redistest.Start(t, 3)
+				line := crowdOf(t, servers, 3, ttl)
+				start := time.Now()
+				killed := line[0].signal(syscall.SIGKILL)
+				for _, p := range line[1 : 1+alsoDead] {
+					p.signal(syscall.SIGKILL)
+				}
+				next := line[1+alsoDead].await(acquired, patience)
+				t.Logf("the next one had the lock %v after the holder died", next-killed)
+				if next < line[0].await(validTill, patience) {
+					never(t, "the next one had the lock before the dead holder's time was over")
+				}
+				if after := next - killed; after > allow(ttl+time.Second+slack, start) {
+					t.Errorf("the next one had the lock %v after the holder died, with a TTL of %v", after, ttl)
+				}
+			})
+		})
+	}
+}
+
+// TestDeadHolderAndDeadHeadDoNotStopALongLine kills the holder, whose release
+// would have notified a waiter, and before it the head, which would have
+// noticed. The next waiter arrived when the queue was long, and does not ask by
+// itself for a long time.
+func TestDeadHolderAndDeadHeadDoNotStopALongLine(t *testing.T) {
+	t.Parallel()
+	timed(t, func(t testing.TB) {
+		const ttl = time.Second
+		servers := redistest.Start(t, 3)
+		first := newClient(t, open(t, redistest.Addresses(servers)...), redlatch.Options{})
+		lease := holdOnAll(t, first, servers, "job", redlatch.LockOptions{})
+		_, waiting := lineOf(t, servers, "job", 20)
+		var last []*contender
+		for i := range 3 {
+			p := startContender(t, orders{Driver: "goredis", Name: "job", TTL: ttl, Addresses: redistest.Addresses(servers)})
+			p.await(ready, patience)
+			p.ask(-1)
+			eventually(t, patience, inLine(servers, "job", 21+i))
+			last = append(last, p)
+		}
+		// Before its inbox was open the last one chose a random time to ask
+		// again. Once that is over, its place decides when it asks, and its
+		// place is far back.
+		time.Sleep(300 * time.Millisecond)
+		last[1].signal(syscall.SIGKILL)
+		<-last[1].ended
+		handOver(t, lease, waiting, nil)
+		last[0].await(acquired, patience)
+		start := time.Now()
+		killed := last[0].signal(syscall.SIGKILL)
+		if after := last[2].await(acquired, patience) - killed; after > allow(ttl+time.Second+slack, start) {
+			t.Errorf("the next one had the lock %v after the holder died, with a TTL of %v", after, ttl)
+		}
+	})
+}

@@ -1,0 +1,365 @@
+package direct
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"runtime"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/redlatch/redlatch/internal/resp"
+	"github.com/redlatch/redlatch/node"
+	"github.com/redlatch/redlatch/store/redis"
+	"github.com/redlatch/redlatch/store/redis/internal/conns"
+)
+
+// conn is one connection. A goroutine of its own reads the replies and passes
+// them on, so nothing that it calls may block.
+type conn struct {
+	address *redis.Address
+	gone    atomic.Bool   // it is broken
+	wake    chan struct{} // for the goroutine that writes
+
+	next       func(request)   // sends a request over the next connection
+	connecting context.Context // ends when the connection is broken
+	stop       context.CancelFunc
+
+	mu      sync.Mutex
+	socket  net.Conn // nil while it is being connected
+	broken  error    // why it is of no use any more
+	pending queue    // the requests without a reply, in the order in which they are sent
+	out     []byte   // what is to be written: the last unwritten requests of the queue
+	spare   []byte   // memory for out
+	unsent  int      // how many requests are in out
+	writing bool     // somebody writes, and goes on while there is something in out
+	heard   uint64   // how many replies have arrived
+	timer   *time.Timer
+	armed   time.Duration // when the timer fires; 0 if it does not
+	version int           // of the protocol
+	inboxes subscriptions // replaced, not changed
+}
+
+// began is what times are counted from.
+var began = time.Now()
+
+// inPlace is how many requests may be without a reply for one more to be written
+// by its sender. They fit into the buffer of the socket, so writing does not
+// block. More than these are left to a goroutine, and are written together.
+const inPlace = 4
+
+// start sends a request. It returns false if the connection is broken.
+func (c *conn) start(r request) bool {
+	if r.limit > 0 && r.deadline == 0 {
+		r.deadline = time.Since(began) + r.limit
+	}
+	c.mu.Lock()
+	if c.broken != nil {
+		c.mu.Unlock()
+		return false
+	}
+	r.heard = c.heard
+	c.pending.push(r)
+	c.arm(r.deadline)
+	if c.socket != nil {
+		c.add(&r)
+		c.flush()
+	}
+	c.mu.Unlock()
+	return true
+}
+
+// add has a request written. The mutex is held.
+func (c *conn) add(r *request) {
+	c.out = r.append(c.out)
+	c.unsent++
+}
+
+// flush writes what is to be written, or has it written. The mutex is held; it
+// is unlocked meanwhile.
+func (c *conn) flush() {
+	if c.writing || len(c.out) == 0 {
+		return
+	}
+	c.writing = true
+	if c.pending.len() > inPlace || !c.write() || len(c.out) > 0 {
+		select {
+		case c.wake <- struct{}{}:
+		default:
+		}
+		return
+	}
+	c.writing = false
+}
+
+// write writes what is to be written. It returns false if the connection is
+// broken. The mutex is held; it is unlocked meanwhile.
+func (c *conn) write() bool {
+	b, socket := c.out, c.socket
+	c.out, c.spare, c.unsent = c.spare[:0], nil, 0
+	c.mu.Unlock()
+	_, err := socket.Write(b)
+	if err != nil {
+		c.fail(err)
+	}
+	c.mu.Lock()
+	if cap(b) <= 1<<20 {
+		c.spare = b
+	}
+	return c.broken == nil
+}
+
+// writer writes what callers leave to it, until the connection is broken.
+func (c *conn) writer() {
+	for range c.wake {
+		// Those who are about to send something come first, so that it is
+		// written with the rest.
+		runtime.Gosched()
+		c.mu.Lock()
+		for len(c.out) > 0 && c.broken == nil && c.write() {
+		}
+		c.writing = false
+		gone := c.broken != nil
+		c.mu.Unlock()
+		if gone {
+			return
+		}
+	}
+}
+
+// connectLimit is how long a server may take to let us in, if no request gives up
+// before.
+const connectLimit = 30 * time.Second
+
+// run connects, and reads until the connection is broken.
+func (c *conn) run() {
+	ctx, cancel := context.WithTimeout(c.connecting, connectLimit)
+	socket, reader, version, err := connect(ctx, c.address)
+	cancel()
+	if err != nil {
+		c.fail(err)
+		return
+	}
+	c.mu.Lock()
+	if c.broken != nil {
+		c.mu.Unlock()
+		socket.Close()
+		return
+	}
+	c.socket, c.version = socket, version
+	c.pending.drop(func(r *request) bool { return r.givenUp })
+	for i := range c.pending.len() {
+		c.add(c.pending.at(i))
+	}
+	c.flush()
+	c.mu.Unlock()
+	go c.writer()
+	for {
+		reply, err := reader.Read()
+		if _, refused := err.(resp.ServerError); err != nil && !refused {
+			c.fail(err)
+			return
+		}
+		if !c.arrived(reply, err) {
+			return
+		}
+	}
+}
+
+// arrived passes on a reply or a message. It returns false if the connection is
+// broken.
+func (c *conn) arrived(reply resp.Reply, err error) bool {
+	c.mu.Lock()
+	c.heard++
+	inboxes := c.inboxes
+	confirmed := reply.Push && confirms(reply)
+	if c.broken != nil || c.pending.len() <= c.unsent && (!reply.Push || confirmed) {
+		c.mu.Unlock()
+		c.fail(fmt.Errorf("redlatch: the server sent %.60q without a request", reply.String()))
+		return false
+	}
+	var r request
+	if !reply.Push || confirmed {
+		r = c.pending.pop()
+	}
+	again := !r.givenUp && r.unknownScript(err)
+	if again {
+		r.source, r.heard = true, c.heard
+		c.pending.push(r)
+		c.add(&r)
+		c.flush()
+	}
+	c.mu.Unlock()
+	switch {
+	case again:
+	case reply.Push && !confirmed:
+		inboxes.message(reply)
+	default:
+		r.answered(reply, err)
+	}
+	return true
+}
+
+// arm has the timer fire at that time at the latest. The mutex is held.
+func (c *conn) arm(at time.Duration) {
+	if at == 0 || c.armed != 0 && c.armed <= at {
+		return
+	}
+	c.armed = at
+	left := max(at-time.Since(began), time.Millisecond)
+	if c.timer == nil {
+		c.timer = time.AfterFunc(left, c.expire)
+	} else {
+		c.timer.Reset(left)
+	}
+}
+
+// leastSilence is how long a connection must be silent at least to be given up.
+const leastSilence = 50 * time.Millisecond
+
+// expire gives up the requests that have no reply in time. If nothing has
+// arrived since one of them was sent, and for the same time again, the
+// connection went silent: a firewall or a NAT that forgets a connection drops
+// what is sent on it, and neither end is notified. The second half is for a
+// process that was stalled, and has yet to read what arrived.
+func (c *conn) expire() {
+	now := time.Since(began)
+	var late []request
+	silent := false
+	c.mu.Lock()
+	c.armed = 0
+	for i := range c.pending.len() {
+		r := c.pending.at(i)
+		if r.deadline == 0 {
+			continue
+		}
+		if !r.givenUp && r.deadline <= now {
+			late = append(late, *r)
+			r.givenUp, r.silent = true, now+max(r.limit, leastSilence)
+		}
+		switch {
+		case !r.givenUp:
+			c.arm(r.deadline)
+		case r.heard != c.heard:
+		case r.silent <= now:
+			silent = true
+		default:
+			c.arm(r.silent)
+		}
+	}
+	connecting := c.socket == nil
+	c.mu.Unlock()
+	err := error(context.DeadlineExceeded)
+	if connecting {
+		err = fmt.Errorf("%w while connecting (%w)", err, node.ErrUnsent)
+	}
+	for i := range late {
+		late[i].answered(resp.Reply{}, err)
+	}
+	switch {
+	case silent && connecting:
+		c.again()
+	case silent:
+		c.fail(conns.ErrSilent)
+	}
+}
+
+// again gives up a connection that is being made. Requests that still have time
+// wait for the next one.
+func (c *conn) again() {
+	c.mu.Lock()
+	var rest []request
+	if c.socket == nil && c.broken == nil {
+		c.pending.drop(func(r *request) bool { return r.givenUp })
+		rest, c.pending = c.pending.all(), queue{}
+	}
+	c.mu.Unlock()
+	c.fail(conns.ErrSilent)
+	for _, r := range rest {
+		c.next(r)
+	}
+}
+
+// fail ends the connection, and its requests with an error.
+func (c *conn) fail(err error) {
+	c.mu.Lock()
+	if c.broken != nil {
+		c.mu.Unlock()
+		return
+	}
+	c.broken = err
+	c.gone.Store(true)
+	if c.timer != nil {
+		c.timer.Stop()
+	}
+	c.stop()
+	socket, inboxes, sent := c.socket, c.inboxes, c.pending.len()-c.unsent
+	if socket == nil {
+		sent = 0
+	}
+	requests := c.pending.all()
+	c.pending = queue{}
+	c.mu.Unlock()
+	if socket != nil {
+		socket.Close()
+	}
+	select {
+	case c.wake <- struct{}{}: // the writer ends
+	default:
+	}
+	for _, s := range inboxes {
+		s.broken <- err
+	}
+	unsent := err
+	if errors.Is(err, node.ErrUnsent) {
+		err = errors.New(err.Error()) // these may have been sent
+	} else {
+		unsent = fmt.Errorf("%w (%w)", err, node.ErrUnsent)
+	}
+	for i, r := range requests {
+		switch {
+		case i < sent:
+			r.answered(resp.Reply{}, err)
+		case socket != nil && !r.givenUp && !errors.Is(err, node.ErrClosed):
+			c.next(r) // it waits for the next connection
+		default:
+			r.answered(resp.Reply{}, unsent)
+		}
+	}
+}
+
+// queue is requests in order.
+type queue struct {
+	requests []request
+	head     int
+}
+
+func (q *queue) len() int          { return len(q.requests) - q.head }
+func (q *queue) at(i int) *request { return &q.requests[q.head+i] }
+func (q *queue) all() []request    { return q.requests[q.head:] }
+func (q *queue) push(r request)    { q.requests = append(q.requests, r) }
+func (q *queue) pop() (r request) {
+	r, q.requests[q.head] = q.requests[q.head], request{}
+	q.head++
+	if q.head == len(q.requests) {
+		q.requests, q.head = q.requests[:0], 0
+	} else if q.head >= 64 && 2*q.head >= len(q.requests) {
+		n := copy(q.requests, q.requests[q.head:])
+		clear(q.requests[n:])
+		q.requests, q.head = q.requests[:n], 0
+	}
+	return r
+}
+
+// drop removes the requests for which f returns true.
+func (q *queue) drop(f func(r *request) bool) {
+	kept := q.requests[:0]
+	for i := range q.all() {
+		if r := *q.at(i); !f(&r) {
+			kept = append(kept, r)
+		}
+	}
+	q.requests, q.head = kept, 0
+}

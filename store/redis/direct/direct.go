@@ -1,0 +1,177 @@
+// Package direct makes redlatch nodes of Redis servers reached over sockets of
+// its own, without a client library. It is the driver to choose unless a program
+// already has a client: it brings no dependency, and it is the fastest.
+//
+// Each node has one connection. Requests of many goroutines share it in one
+// pipeline, a request in flight needs no goroutine, and notifications arrive on
+// the same connection. That takes RESP3, which servers have from Redis 6 on.
+//
+// Addresses are redis:// and rediss://. For Sentinel and Cluster use package
+// rueidis or goredis.
+package direct
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/redlatch/redlatch/internal/resp"
+	"github.com/redlatch/redlatch/node"
+	"github.com/redlatch/redlatch/store/redis"
+)
+
+// Options are the settings of a node. The zero value works.
+type Options = redis.Options
+
+// Open returns the node of an address; redis.Address documents its forms.
+// Nothing is connected before the first request, so a server that is down is no
+// error here. Closing the node closes its connection.
+func Open(address string, opts *Options) (node.Node, error) {
+	return redis.Open(address, opts, open)
+}
+
+// Nodes returns a node for each address, as Open does.
+func Nodes(addresses ...string) ([]node.Node, error) { return redis.OpenAll(addresses, open) }
+
+func open(a *redis.Address) (redis.Driver, error) {
+	if a.Kind != redis.Single {
+		return nil, &node.ConfigError{Field: "address", Value: a.String(),
+			Bound: "redis:// or rediss://; for Sentinel and Cluster use package rueidis or goredis"}
+	}
+	return &driver{address: a}, nil
+}
+
+// driver runs scripts over one connection, which it makes when it first needs
+// one, and again when it broke.
+type driver struct {
+	address *redis.Address
+	conn    atomic.Pointer[conn] // the last one that was made
+
+	mu     sync.Mutex
+	closed bool
+}
+
+var errClosed = fmt.Errorf("%w (%w)", node.ErrClosed, node.ErrUnsent)
+
+// current returns the connection, or makes one.
+func (d *driver) current() (*conn, error) {
+	if c := d.conn.Load(); c != nil && !c.gone.Load() {
+		return c, nil
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.closed {
+		return nil, errClosed
+	}
+	if c := d.conn.Load(); c != nil && !c.gone.Load() {
+		return c, nil
+	}
+	c := &conn{address: d.address, wake: make(chan struct{}, 1), next: d.start}
+	c.connecting, c.stop = context.WithCancel(context.Background())
+	d.conn.Store(c)
+	go c.run()
+	return c, nil
+}
+
+// start sends a request over the present connection. It calls what the request
+// has for that with the reply.
+func (d *driver) start(r request) {
+	for {
+		c, err := d.current()
+		if err != nil {
+			r.answered(resp.Reply{}, err)
+			return
+		}
+		if c.start(r) {
+			return
+		}
+	}
+}
+
+// Start begins to run a script, and returns.
+func (d *driver) Start(call redis.Call, limit time.Duration, done func(reply []string, err error)) {
+	d.start(newRequest(call, limit, done))
+}
+
+func (d *driver) Eval(ctx context.Context, call redis.Call) ([]string, error) {
+	type answer struct {
+		reply []string
+		err   error
+	}
+	answers := make(chan answer, 1)
+	limit := limitOf(ctx)
+	d.start(newRequest(call, limit, func(reply []string, err error) { answers <- answer{reply, err} }))
+	a, err := await(ctx, limit, answers)
+	return a.reply, cmp.Or(err, a.err)
+}
+
+// await waits for an answer until the context ends. At the deadline the answer
+// comes, too: it says whether the request was sent.
+func await[T any](ctx context.Context, limit time.Duration, answers <-chan T) (answer T, err error) {
+	select {
+	case answer = <-answers:
+		return answer, nil
+	case <-ctx.Done():
+	}
+	if limit > 0 && errors.Is(ctx.Err(), context.DeadlineExceeded) {
+		return <-answers, nil
+	}
+	return answer, ctx.Err()
+}
+
+// limitOf returns how long a caller waits; 0 for no limit.
+func limitOf(ctx context.Context) time.Duration {
+	deadline, ok := ctx.Deadline()
+	if !ok {
+		return 0
+	}
+	return max(time.Until(deadline), time.Nanosecond)
+}
+
+// Settings asks CONFIG GET, which takes one name alone before Redis 7.
+func (d *driver) Settings(ctx context.Context, names ...string) (map[string]string, error) {
+	all := map[string]string{}
+	for _, name := range names {
+		reply, err := d.do(ctx, "CONFIG", "GET", name)
+		if err != nil {
+			return nil, err
+		}
+		for i := 0; i+1 < len(reply.Items); i += 2 {
+			all[reply.Items[i].Text] = reply.Items[i+1].Text
+		}
+	}
+	return all, nil
+}
+
+// do sends a command and waits for its reply.
+func (d *driver) do(ctx context.Context, command ...string) (resp.Reply, error) {
+	type answer struct {
+		reply resp.Reply
+		err   error
+	}
+	answers := make(chan answer, 1)
+	limit := limitOf(ctx)
+	d.start(request{command: command, limit: limit, raw: func(reply resp.Reply, err error) { answers <- answer{reply, err} }})
+	a, err := await(ctx, limit, answers)
+	return a.reply, cmp.Or(err, a.err)
+}
+
+// ReturnsByDeadline reports that Eval returns when its context ends.
+func (d *driver) ReturnsByDeadline() bool { return true }
+
+func (d *driver) Kind() redis.Kind { return redis.Single }
+
+func (d *driver) Close() error {
+	d.mu.Lock()
+	d.closed = true
+	c := d.conn.Load()
+	d.mu.Unlock()
+	if c != nil {
+		c.fail(node.ErrClosed)
+	}
+	return nil
+}

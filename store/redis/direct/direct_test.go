@@ -1,0 +1,561 @@
+package direct
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+	"net"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/redlatch/redlatch/internal/resp"
+	"github.com/redlatch/redlatch/node"
+	"github.com/redlatch/redlatch/store/redis"
+)
+
+// server answers each command by a function. It is for what a real server never
+// does; all else is tested with real servers, in package redis.
+type server struct {
+	listener net.Listener
+	answer   func(command []string) string // "" for no answer
+	conns    atomic.Int32                  // how many connections there were
+}
+
+// newServer starts a server. It answers HELLO itself.
+func newServer(t *testing.T, answer func(command []string) string) *server {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &server{listener: l, answer: answer}
+	var all sync.WaitGroup
+	all.Go(func() {
+		for {
+			c, err := l.Accept()
+			if err != nil {
+				return
+			}
+			s.conns.Add(1)
+			all.Go(func() { s.serve(c) })
+			t.Cleanup(func() { c.Close() })
+		}
+	})
+	t.Cleanup(func() {
+		l.Close()
+	})
+	return s
+}
+
+func (s *server) serve(c net.Conn) {
+	defer c.Close()
+	for r := resp.NewReader(c); ; {
+		request, err := r.Read()
+		if err != nil {
+			return
+		}
+		var command []string
+		for _, item := range request.Items {
+			command = append(command, item.Text)
+		}
+		answer := "%0\r\n"
+		if command[0] != "HELLO" {
+			answer = s.answer(command)
+		}
+		if answer == "hang up" {
+			return
+		}
+		if _, err := c.Write([]byte(answer)); err != nil {
+			return
+		}
+	}
+}
+
+// driver returns a driver of the server, closed with the test.
+func (s *server) driver(t *testing.T) *driver {
+	t.Helper()
+	a, err := redis.ParseAddress("redis://" + s.listener.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	d := &driver{address: a}
+	t.Cleanup(func() { d.Close() })
+	return d
+}
+
+// script is a call with an argument.
+func script(arg string) redis.Call {
+	return redis.Call{Script: redis.NewScript("test", "return ARGV[1]"), Keys: []string{"key"}, Args: []string{arg}}
+}
+
+func within(t *testing.T, d time.Duration) context.Context {
+	ctx, cancel := context.WithTimeout(context.Background(), d)
+	t.Cleanup(cancel)
+	return ctx
+}
+
+const long = 20 * time.Second
+
+func TestAddressesOfOtherKindsAreRefused(t *testing.T) {
+	for _, a := range []string{"redis+sentinel://host/master", "redis+cluster://host", "no address"} {
+		if _, err := Nodes(a); !errors.Is(err, node.ErrConfig) {
+			t.Errorf("%s: %v", a, err)
+		}
+	}
+}
+
+func TestAnswersReachTheirRequestsInOrder(t *testing.T) {
+	s := newServer(t, func(command []string) string { return "+" + command[len(command)-1] + "\r\n" })
+	d := s.driver(t)
+	var all sync.WaitGroup
+	for i := range 500 {
+		all.Add(1)
+		want := strings.Repeat("x", i)
+		d.Start(script(want), long, func(reply []string, err error) {
+			defer all.Done()
+			if err != nil || len(reply) != 1 || reply[0] != want {
+				t.Errorf("request %d: %.40q, %v", i, reply, err)
+			}
+		})
+	}
+	all.Wait()
+	if n := s.conns.Load(); n != 1 {
+		t.Errorf("%d connections were made", n)
+	}
+}
+
+func TestRequestsThatMeetAreWrittenTogether(t *testing.T) {
+	s := newServer(t, func([]string) string { return ":1\r\n" })
+	d := s.driver(t)
+	if _, err := d.Eval(within(t, long), script("")); err != nil {
+		t.Fatal(err)
+	}
+	c := d.conn.Load()
+	c.mu.Lock()
+	writes := &countedWrites{Conn: c.socket}
+	c.socket = writes
+	c.mu.Unlock()
+	var all sync.WaitGroup
+	const n = 1000
+	all.Add(n)
+	for range n {
+		d.Start(script(""), long, func([]string, error) { all.Done() })
+	}
+	all.Wait()
+	if got := writes.n.Load(); got > n/4 {
+		t.Errorf("%d requests took %d writes", n, got)
+	}
+}
+
+type countedWrites struct {
+	net.Conn
+	n atomic.Int32
+}
+
+func (c *countedWrites) Write(b []byte) (int, error) {
+	c.n.Add(1)
+	return c.Conn.Write(b)
+}
+
+func TestScriptThatTheServerForgotIsSentAsAWhole(t *testing.T) {
+	var commands []string
+	s := newServer(t, func(command []string) string {
+		commands = append(commands, command[0])
+		if command[0] == "EVALSHA" {
+			return "-NOSCRIPT No matching script\r\n"
+		}
+		return ":1\r\n"
+	})
+	reply, err := s.driver(t).Eval(within(t, long), script(""))
+	if err != nil || !slices.Equal(reply, []string{"1"}) || !slices.Equal(commands, []string{"EVALSHA", "EVAL"}) {
+		t.Errorf("%q, %v, by %v", reply, err, commands)
+	}
+}
+
+func TestErrorOfTheServerIsOne(t *testing.T) {
+	s := newServer(t, func([]string) string { return "-OOM no memory\r\n" })
+	var server *redis.ServerError
+	if _, err := s.driver(t).Eval(within(t, long), script("")); !errors.As(err, &server) || server.Code != "OOM" {
+		t.Errorf("got %v", err)
+	}
+}
+
+// TestWhatIsNoAnswerBreaksTheConnection sends what a server never sends. The
+// next request has a connection of its own.
+func TestWhatIsNoAnswerBreaksTheConnection(t *testing.T) {
+	for _, nonsense := range []string{"hang up", "?\r\n", "$-5x\r\n", ":1\r\n:2\r\n", ">3\r\n+subscribe\r\n+x\r\n:1\r\n:1\r\n:2\r\n", "*1048577\r\n"} {
+		var bad atomic.Bool
+		bad.Store(true)
+		s := newServer(t, func([]string) string {
+			if bad.Swap(false) {
+				return nonsense
+			}
+			return ":7\r\n"
+		})
+		d := s.driver(t)
+		d.Eval(within(t, long), script("")) // it may have been answered before
+		for end := time.Now().Add(long); ; time.Sleep(time.Millisecond) {
+			if reply, err := d.Eval(within(t, long), script("")); err == nil && slices.Equal(reply, []string{"7"}) && s.conns.Load() == 2 {
+				break
+			} else if time.Now().After(end) {
+				t.Fatalf("%q: %v, %v, %d connections", nonsense, reply, err, s.conns.Load())
+			}
+		}
+	}
+}
+
+func TestRequestWithoutAnAnswerEndsAtItsLimit(t *testing.T) {
+	s := newServer(t, func([]string) string { return "" })
+	d := s.driver(t)
+	done := make(chan error, 1)
+	start := time.Now()
+	d.Start(script(""), 50*time.Millisecond, func(_ []string, err error) { done <- err })
+	if err := <-done; !errors.Is(err, context.DeadlineExceeded) || errors.Is(err, node.ErrUnsent) {
+		t.Errorf("got %v", err)
+	}
+	if early := time.Since(start); early < 50*time.Millisecond {
+		t.Errorf("it ended after %v", early)
+	}
+	// And the connection at twice that.
+	for c, end := d.conn.Load(), time.Now().Add(long); !c.gone.Load(); time.Sleep(time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatal("the silent connection is still used")
+		}
+	}
+}
+
+func TestLateAnswerIsDroppedAndTheConnectionStays(t *testing.T) {
+	release := make(chan bool)
+	s := newServer(t, func(command []string) string {
+		if command[len(command)-1] == "late" {
+			<-release
+		}
+		return "+" + command[len(command)-1] + "\r\n"
+	})
+	d := s.driver(t)
+	late := make(chan error, 2)
+	// It has long been given up when the next is sent, and is not silent yet.
+	d.Start(script("late"), time.Second, func(_ []string, err error) { late <- err })
+	if err := <-late; !errors.Is(err, context.DeadlineExceeded) {
+		t.Fatalf("got %v", err)
+	}
+	next := make(chan []string, 1)
+	d.Start(script("next"), long, func(reply []string, err error) { next <- reply })
+	release <- true
+	if reply := <-next; !slices.Equal(reply, []string{"next"}) {
+		t.Errorf("the request after it got %q", reply)
+	}
+	if len(late) > 0 || s.conns.Load() != 1 {
+		t.Errorf("the late one was answered %d times more, on %d connections", len(late), s.conns.Load())
+	}
+}
+
+// TestRequestThatWasNotSentSaysSo waits for a connection that is never made.
+func TestRequestThatWasNotSentSaysSo(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0") // nobody answers HELLO
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	d := (&server{listener: l}).driver(t)
+	done := make(chan error, 1)
+	d.Start(script(""), 50*time.Millisecond, func(_ []string, err error) { done <- err })
+	if err := <-done; !errors.Is(err, context.DeadlineExceeded) || !errors.Is(err, node.ErrUnsent) {
+		t.Errorf("while connecting: %v", err)
+	}
+	d.Start(script(""), long, func(_ []string, err error) { done <- err })
+	d.Close()
+	if err := <-done; !errors.Is(err, node.ErrClosed) || !errors.Is(err, node.ErrUnsent) {
+		t.Errorf("closed meanwhile: %v", err)
+	}
+	d.Start(script(""), long, func(_ []string, err error) { done <- err })
+	if err := <-done; !errors.Is(err, node.ErrClosed) || !errors.Is(err, node.ErrUnsent) {
+		t.Errorf("closed before: %v", err)
+	}
+	l.Close()
+	other := (&server{listener: l}).driver(t)
+	if _, err := other.Eval(within(t, long), script("")); !errors.Is(err, node.ErrUnsent) {
+		t.Errorf("nobody listens: %v", err)
+	}
+}
+
+// TestPatientRequestOutlivesAConnectionThatIsNotMade has a request with a short
+// limit give up the connection, and one with a long limit wait for the next.
+func TestPatientRequestOutlivesAConnectionThatIsNotMade(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	s := &server{listener: l, answer: func([]string) string { return ":7\r\n" }}
+	d := s.driver(t)
+	short, patient := make(chan error, 1), make(chan []string, 1)
+	d.Start(script(""), 20*time.Millisecond, func(_ []string, err error) { short <- err })
+	d.Start(script(""), long, func(reply []string, err error) { patient <- reply })
+	first, err := l.Accept() // and nobody answers
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer first.Close()
+	if err := <-short; !errors.Is(err, context.DeadlineExceeded) || !errors.Is(err, node.ErrUnsent) {
+		t.Errorf("the short one: %v", err)
+	}
+	second, err := l.Accept()
+	if err != nil {
+		t.Fatal(err)
+	}
+	go s.serve(second)
+	if reply := <-patient; !slices.Equal(reply, []string{"7"}) {
+		t.Errorf("the patient one: %q", reply)
+	}
+}
+
+// TestRequestThatWasGivenUpIsNotSentLater has the server let us in after one
+// request was given up, and before the next is.
+func TestRequestThatWasGivenUpIsNotSentLater(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	commands := make(chan string, 9)
+	s := &server{listener: l, answer: func(command []string) string { commands <- command[len(command)-1]; return ":7\r\n" }}
+	d := s.driver(t)
+	short, patient := make(chan error, 1), make(chan error, 1)
+	d.Start(script("short"), 500*time.Millisecond, func(_ []string, err error) { short <- err })
+	d.Start(script("patient"), long, func(_ []string, err error) { patient <- err })
+	c, err := l.Accept()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := <-short; !errors.Is(err, node.ErrUnsent) {
+		t.Errorf("the short one: %v", err)
+	}
+	go s.serve(c)
+	go func() { // on a busy machine, the connection was given up, too
+		if c, err := l.Accept(); err == nil {
+			s.serve(c)
+		}
+	}()
+	if err := <-patient; err != nil {
+		t.Errorf("the patient one: %v", err)
+	}
+	if first := <-commands; first != "patient" || len(commands) > 0 {
+		t.Errorf("the server got %q, and %d more", first, len(commands))
+	}
+}
+
+// TestRequestThatMayHaveBeenSentDoesNotSayThatItWasNot has the server hang up
+// after it has read one request.
+func TestRequestThatMayHaveBeenSentDoesNotSayThatItWasNot(t *testing.T) {
+	s := newServer(t, func([]string) string { return "hang up" })
+	if _, err := s.driver(t).Eval(within(t, long), script("")); err == nil || errors.Is(err, node.ErrUnsent) {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestRequestInFlightWhenItIsClosedMayHaveBeenSent(t *testing.T) {
+	arrived := make(chan bool, 1)
+	s := newServer(t, func([]string) string { arrived <- true; return "" })
+	d := s.driver(t)
+	done := make(chan error, 1)
+	d.Start(script(""), long, func(_ []string, err error) { done <- err })
+	<-arrived
+	d.Close()
+	if err := <-done; !errors.Is(err, node.ErrClosed) || errors.Is(err, node.ErrUnsent) {
+		t.Errorf("got %v", err)
+	}
+}
+
+// TestRequestThatWasNotWrittenWaitsForTheNextConnection breaks the connection
+// while requests stand behind one that is being written.
+func TestRequestThatWasNotWrittenWaitsForTheNextConnection(t *testing.T) {
+	s := newServer(t, func([]string) string { return ":7\r\n" })
+	d := s.driver(t)
+	if _, err := d.Eval(within(t, long), script("")); err != nil {
+		t.Fatal(err)
+	}
+	c := d.conn.Load()
+	stuck := &stuckWrites{Conn: c.socket, writing: make(chan bool)}
+	c.mu.Lock()
+	c.socket = stuck
+	c.mu.Unlock()
+	written, waiting := make(chan error, 1), make(chan []string, 1)
+	go d.Start(script("written"), long, func(_ []string, err error) { written <- err })
+	<-stuck.writing
+	d.Start(script("waits"), long, func(reply []string, err error) { waiting <- reply })
+	c.fail(errors.New("broken"))
+	if err := <-written; err == nil || errors.Is(err, node.ErrUnsent) {
+		t.Errorf("the one that may have been sent: %v", err)
+	}
+	if reply := <-waiting; !slices.Equal(reply, []string{"7"}) || s.conns.Load() != 2 {
+		t.Errorf("the one behind it: %q, %d connections", reply, s.conns.Load())
+	}
+}
+
+// stuckWrites blocks in Write until it is closed.
+type stuckWrites struct {
+	net.Conn
+	writing chan bool
+}
+
+func (c *stuckWrites) Write([]byte) (int, error) {
+	c.writing <- true
+	buf := make([]byte, 1)
+	for {
+		if _, err := c.Conn.Read(buf); err != nil {
+			return 0, err
+		}
+	}
+}
+
+func TestRequestWithoutTimeDoesNotCostTheConnection(t *testing.T) {
+	s := newServer(t, func([]string) string { time.Sleep(10 * time.Millisecond); return ":7\r\n" })
+	d := s.driver(t)
+	if _, err := d.Eval(within(t, long), script("")); err != nil {
+		t.Fatal(err)
+	}
+	late := make(chan error, 1)
+	d.Start(script(""), time.Nanosecond, func(_ []string, err error) { late <- err })
+	if err := <-late; !errors.Is(err, context.DeadlineExceeded) {
+		t.Fatalf("got %v", err)
+	}
+	if _, err := d.Eval(within(t, long), script("")); err != nil || s.conns.Load() != 1 {
+		t.Errorf("the next one: %v, %d connections", err, s.conns.Load())
+	}
+}
+
+// TestSubscriptionsShareAConnection has two of them, of which one ends. The server
+// sends a message to the channel that a script is called with.
+func TestSubscriptionsShareAConnection(t *testing.T) {
+	push := func(parts ...string) string {
+		text := ">3\r\n"
+		for _, p := range parts {
+			text += string(resp.AppendText(nil, p))
+		}
+		return text
+	}
+	s := newServer(t, func(command []string) string {
+		switch arg := command[len(command)-1]; command[0] {
+		case "SUBSCRIBE":
+			return push("subscribe", arg, "1")
+		case "UNSUBSCRIBE":
+			return push("unsubscribe", arg, "1")
+		case "PING":
+			return "-MISCONF no disk\r\n"
+		default:
+			return push("message", arg, "hello") + ":1\r\n"
+		}
+	})
+	d := s.driver(t)
+	send := func(channel string) {
+		t.Helper()
+		if _, err := d.Eval(within(t, long), script(channel)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	send("nobody")
+	var ends []func() error
+	got := map[string]chan string{}
+	for _, channel := range []string{"a", "b"} {
+		ctx, cancel := context.WithCancel(context.Background())
+		up, ended, messages := make(chan bool, 1), make(chan error, 1), make(chan string, 9)
+		got[channel] = messages
+		go func() {
+			ended <- d.Subscribe(ctx, channel, func() { up <- true }, func(text string) { messages <- text })
+		}()
+		<-up
+		ends = append(ends, func() error { cancel(); return <-ended })
+	}
+	for _, channel := range []string{"a", "b"} {
+		send(channel)
+		if text := <-got[channel]; text != "hello" {
+			t.Errorf("%s got %q", channel, text)
+		}
+	}
+	if err := ends[1](); !errors.Is(err, context.Canceled) {
+		t.Errorf("it ended with %v", err)
+	}
+	send("a")
+	send("b")
+	if text := <-got["a"]; text != "hello" || len(got["b"]) > 0 {
+		t.Errorf("after b has ended a got %q, and b %d messages", text, len(got["b"]))
+	}
+	// An error in reply to a sign of life is one.
+	time.Sleep(pingEvery + pingEvery/2)
+	send("a")
+	if s.conns.Load() != 1 {
+		t.Errorf("%d connections were made", s.conns.Load())
+	}
+	d.Close()
+	if err := ends[0](); !errors.Is(err, node.ErrClosed) && !errors.Is(err, context.Canceled) {
+		t.Errorf("it ended with %v", err)
+	}
+}
+
+func TestQueueKeepsTheOrder(t *testing.T) {
+	var q queue
+	var want []time.Duration
+	for i := range time.Duration(20_000) {
+		switch n := rand.IntN(1000); {
+		case n < 2:
+			odd := func(d time.Duration) bool { return d%2 == 1 }
+			q.drop(func(r *request) bool { return odd(r.limit) })
+			want = slices.DeleteFunc(want, odd)
+		case n < 400 && len(want) > 0:
+			if got := q.pop(); got.limit != want[0] {
+				t.Fatalf("got %d, want %d", got.limit, want[0])
+			}
+			want = want[1:]
+		default:
+			q.push(request{limit: i})
+			want = append(want, i)
+		}
+		if q.len() != len(want) || len(q.all()) != len(want) || len(want) > 0 && q.at(len(want)-1).limit != want[len(want)-1] {
+			t.Fatalf("it has %d requests, want %d", q.len(), len(want))
+		}
+	}
+}
+
+// TestConnectionThatFailsWhenItsTimeEndsIsOnlyAnError has a server hang up in the
+// moment in which the time to connect is over.
+func TestConnectionThatFailsWhenItsTimeEndsIsOnlyAnError(t *testing.T) {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer listener.Close()
+	ends := make(chan context.CancelFunc, 1)
+	go func() {
+		for {
+			c, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			end := <-ends
+			go end()
+			c.Close()
+		}
+	}()
+	address, err := redis.ParseAddress("redis://" + listener.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 500 {
+		ctx, cancel := context.WithCancel(context.Background())
+		ends <- cancel
+		if socket, _, _, err := connect(ctx, address); err == nil {
+			socket.Close()
+			t.Error("a server that hangs up is connected to")
+		}
+		select {
+		case <-ends: // the dial had failed already
+		default:
+		}
+		cancel()
+	}
+}

@@ -1,0 +1,82 @@
+package direct
+
+import (
+	"errors"
+	"strconv"
+	"time"
+
+	"github.com/redlatch/redlatch/internal/resp"
+	"github.com/redlatch/redlatch/store/redis"
+)
+
+// request is a command in flight: the run of a script, or another command.
+type request struct {
+	call    redis.Call
+	source  bool     // the script is sent as a whole
+	command []string // another command than a script; nil for a script
+
+	// One of these is called with the reply, unless the request was given up.
+	done func(reply []string, err error)
+	raw  func(reply resp.Reply, err error)
+
+	limit    time.Duration // 0 for none
+	deadline time.Duration // since began; 0 for none
+	heard    uint64        // how many replies had arrived before it was sent
+	givenUp  bool          // nobody waits for it any longer
+	silent   time.Duration // then: since began, when the connection is taken for silent
+}
+
+func newRequest(call redis.Call, limit time.Duration, done func(reply []string, err error)) request {
+	return request{call: call, limit: limit, done: done}
+}
+
+// append appends the request in the form in which it is sent.
+func (r *request) append(b []byte) []byte {
+	if r.command != nil {
+		return resp.AppendCommand(b, r.command...)
+	}
+	command, script := "EVALSHA", r.call.Script.SHA1
+	if r.source {
+		command, script = "EVAL", r.call.Script.Source
+	}
+	b = resp.AppendHead(b, 3+len(r.call.Keys)+len(r.call.Args))
+	b = resp.AppendText(b, command)
+	b = resp.AppendText(b, script)
+	b = resp.AppendText(b, strconv.Itoa(len(r.call.Keys)))
+	for _, key := range r.call.Keys {
+		b = resp.AppendText(b, key)
+	}
+	for _, arg := range r.call.Args {
+		b = resp.AppendText(b, arg)
+	}
+	return b
+}
+
+// answered passes on the reply.
+func (r *request) answered(reply resp.Reply, err error) {
+	var server resp.ServerError
+	if errors.As(err, &server) {
+		err = redis.NewServerError(string(server))
+	}
+	switch {
+	case r.givenUp:
+	case r.raw != nil:
+		r.raw(reply, err)
+	case err != nil:
+		r.done(nil, err)
+	case reply.Items == nil:
+		r.done([]string{reply.Text}, nil)
+	default:
+		parts := make([]string, len(reply.Items))
+		for i := range parts {
+			parts[i] = reply.Items[i].Text
+		}
+		r.done(parts, nil)
+	}
+}
+
+// unknownScript reports that the server does not know the digest of a script.
+func (r *request) unknownScript(err error) bool {
+	server, ok := err.(resp.ServerError)
+	return ok && r.command == nil && !r.source && redis.NewServerError(string(server)).Code == "NOSCRIPT"
+}

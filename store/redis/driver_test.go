@@ -1,0 +1,378 @@
+//go:build unix
+
+package redis_test
+
+import (
+	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/pem"
+	"errors"
+	"math/big"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	goredisclient "github.com/redis/go-redis/v9"
+	rueidisclient "github.com/redis/rueidis"
+
+	"github.com/redlatch/redlatch"
+	"github.com/redlatch/redlatch/internal/test/poll"
+	"github.com/redlatch/redlatch/internal/test/redistest"
+	"github.com/redlatch/redlatch/node"
+	"github.com/redlatch/redlatch/node/nodetest"
+	"github.com/redlatch/redlatch/store/redis"
+	"github.com/redlatch/redlatch/store/redis/direct"
+	"github.com/redlatch/redlatch/store/redis/goredis"
+	"github.com/redlatch/redlatch/store/redis/rueidis"
+)
+
+// drivers are the adapters, by name.
+var drivers = map[string]func(addresses ...string) ([]redlatch.Node, error){
+	"direct":  direct.Nodes,
+	"rueidis": rueidis.Nodes,
+	"goredis": goredis.Nodes,
+}
+
+// eachDriver runs a test with every adapter.
+func eachDriver(t *testing.T, test func(t *testing.T, nodes func(addresses ...string) []redlatch.Node)) {
+	for name := range drivers {
+		withDriver(t, name, test)
+	}
+}
+
+// eachLibrary runs a test with the adapters of client libraries, which know
+// Sentinel and Cluster.
+func eachLibrary(t *testing.T, test func(t *testing.T, nodes func(addresses ...string) []redlatch.Node)) {
+	for _, name := range []string{"rueidis", "goredis"} {
+		withDriver(t, name, test)
+	}
+}
+
+func withDriver(t *testing.T, name string, test func(t *testing.T, nodes func(addresses ...string) []redlatch.Node)) {
+	t.Run(name, func(t *testing.T) {
+		test(t, func(addresses ...string) []redlatch.Node {
+			t.Helper()
+			nodes, err := drivers[name](addresses...)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return nodes
+		})
+	})
+}
+
+// newClient returns a client of servers that were just started, closed with
+// the test.
+func newClient(t testing.TB, nodes []redlatch.Node, opts redlatch.Options) *redlatch.Client {
+	t.Helper()
+	opts.AssumeFresh = true
+	if opts.TTL == 0 && opts.MaxTTL == 0 {
+		opts.TTL = longTTL
+	}
+	if opts.NodeTimeout == 0 {
+		opts.NodeTimeout = 3 * time.Second // other tests share this machine
+	}
+	c, err := redlatch.New(nodes, &opts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { c.Close() })
+	return c
+}
+
+func wantErr(t testing.TB, err error, targets ...error) {
+	t.Helper()
+	for _, target := range targets {
+		if !errors.Is(err, target) {
+			t.Fatalf("got error %v, want one that is %v", err, target)
+		}
+	}
+}
+
+// eventually waits until check returns no error.
+var eventually = poll.Within
+
+func TestConformance(t *testing.T) {
+	server := redistest.Start(t, 1)[0]
+	eachDriver(t, func(t *testing.T, nodes func(...string) []redlatch.Node) {
+		nodetest.Run(t, nodetest.Harness{
+			Queues: true,
+			Shares: true,
+			Marks:  true,
+			Wakes:  true,
+			Open: func(testing.TB) (a, b redlatch.Node) {
+				return nodes(server.URL())[0], nodes(server.URL())[0]
+			},
+			Lists: true,
+		})
+	})
+}
+
+func TestConformanceOverAClientOfTheCallers(t *testing.T) {
+	server := redistest.Start(t, 1)[0]
+	t.Run("rueidis with RESP2", func(t *testing.T) {
+		client, err := rueidisclient.NewClient(rueidisclient.ClientOption{InitAddress: []string{server.Addr()}, AlwaysRESP2: true, DisableCache: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(client.Close)
+		nodetest.Run(t, nodetest.Harness{Queues: true, Shares: true, Marks: true, Wakes: true, Lists: true, Open: func(t testing.TB) (a, b redlatch.Node) {
+			a, err1 := rueidis.From(client, &rueidis.Options{Name: "a"})
+			b, err2 := rueidis.From(client, &rueidis.Options{Name: "b"})
+			if err1 != nil || err2 != nil {
+				t.Fatal(err1, err2)
+			}
+			return a, b
+		}})
+	})
+	t.Run("goredis with RESP3 and retries", func(t *testing.T) {
+		client := goredisclient.NewClient(&goredisclient.Options{Addr: server.Addr(), Protocol: 3, MaxRetries: 3})
+		t.Cleanup(func() { client.Close() })
+		nodetest.Run(t, nodetest.Harness{Queues: true, Shares: true, Marks: true, Wakes: true, Lists: true, Open: func(t testing.TB) (a, b redlatch.Node) {
+			a, err1 := goredis.From(client, &goredis.Options{Name: "a"})
+			b, err2 := goredis.From(client, &goredis.Options{Name: "b"})
+			if err1 != nil || err2 != nil {
+				t.Fatal(err1, err2)
+			}
+			return a, b
+		}})
+	})
+	for _, err := range []error{
+		second(rueidis.From(nil, &rueidis.Options{Name: "a"})), second(goredis.From(nil, &goredis.Options{Name: "a"})),
+	} {
+		wantErr(t, err, redlatch.ErrConfig)
+	}
+}
+
+func second[T any](_ T, err error) error { return err }
+
+func TestForeignFormatsAreHeldNotBroken(t *testing.T) {
+	server := redistest.Start(t, 1)[0]
+	server.Do("HSET", "hash", "uuid:1", "1")
+	server.Do("PEXPIRE", "hash", "60000")
+	server.Do("SADD", "set", "x")
+	server.Do("SET", "no expiry", "x")
+	eachDriver(t, func(t *testing.T, nodes func(...string) []redlatch.Node) {
+		c := newClient(t, nodes(server.URL()), redlatch.Options{})
+		for name, want := range map[string]redlatch.Holder{
+			"hash":      {Kind: redlatch.KindForeign, Owner: "hash", Left: time.Minute},
+			"set":       {Kind: redlatch.KindForeign, Owner: "set", Left: node.NoExpiry},
+			"no expiry": {Kind: redlatch.KindPlain, Owner: `"x"`, Left: node.NoExpiry},
+		} {
+			_, err := c.TryLock(context.Background(), name, nil)
+			var held *redlatch.HeldError
+			if !errors.As(err, &held) || len(held.Holders) != 1 {
+				t.Fatalf("%s: got %v, want a HeldError", name, err)
+			}
+			h := held.Holders[0]
+			if h.Kind != want.Kind || h.Owner != want.Owner || (h.Left == node.NoExpiry) != (want.Left == node.NoExpiry) {
+				t.Errorf("%s: got holder %+v, want %+v", name, h, want)
+			}
+			if want.Left == node.NoExpiry && !strings.Contains(err.Error(), "no expiry") {
+				t.Errorf("%s: %v does not say that it never ends", name, err)
+			}
+		}
+	})
+	if server.Do("TYPE", "hash") != "hash" || server.Do("TYPE", "set") != "set" || server.Do("GET", "no expiry") != "x" {
+		t.Error("a foreign key was touched")
+	}
+}
+
+// noLoading is why tests of servers that load their data are not for Redis 6.2.
+const noLoading = "a server that loads its data answers only after every 2 MB, and no setting changes that"
+
+// TestServerErrorsSayWhatToDo provokes each error on a real server.
+func TestServerErrorsSayWhatToDo(t *testing.T) {
+	master := redistest.Start(t, 1)[0]
+	host, port, _ := net.SplitHostPort(master.Addr())
+	eachDriver(t, func(t *testing.T, nodes func(...string) []redlatch.Node) {
+		for _, c := range []struct {
+			code     string
+			settings []string
+			provoke  func(s *redistest.Server)
+			user     string
+		}{
+			{code: "READONLY", settings: []string{"--replicaof", host, port}},
+			{code: "NOAUTH", settings: []string{"--requirepass", "secret"}},
+			{code: "WRONGPASS", settings: []string{"--requirepass", "secret"}, user: ":wrong@"},
+			{code: "NOPERM", provoke: func(s *redistest.Server) {
+				s.Do("ACL", "SETUSER", "weak", "on", ">pw", "~*", "+@connection")
+			}, user: "weak:pw@"},
+			{code: "OOM", settings: []string{"--maxmemory", "1", "--maxmemory-policy", "noeviction"}},
+			{code: "MISCONF", settings: []string{"--save", "1", "1"}, provoke: func(s *redistest.Server) {
+				// A folder in place of the file that the server saves to.
+				if err := os.Mkdir(filepath.Join(s.Dir(), "dump.rdb"), 0o700); err != nil {
+					t.Fatal(err)
+				}
+				s.Do("SET", "x", "y")
+				s.Try("BGSAVE")
+				eventually(t, patience, func() error {
+					if !strings.Contains(s.Do("INFO", "persistence"), "rdb_last_bgsave_status:err") {
+						return errors.New("the save has not failed yet")
+					}
+					return nil
+				})
+			}},
+			{code: "NOREPLICAS", settings: []string{"--min-replicas-to-write", "1"}},
+			{code: "CLUSTERDOWN", settings: []string{"--cluster-enabled", "yes"}},
+		} {
+			t.Run(c.code, func(t *testing.T) {
+				s := redistest.Start(t, 1, c.settings...)[0]
+				if c.provoke != nil {
+					c.provoke(s)
+				}
+				client := newClient(t, nodes(strings.Replace(s.URL(), "redis://", "redis://"+c.user, 1)), redlatch.Options{NodeTimeout: 2 * time.Second})
+				_, err := client.TryLock(context.Background(), "job", nil)
+				wantErr(t, err, redlatch.ErrNoQuorum)
+				var server *redis.ServerError
+				if !errors.As(err, &server) || server.Code != c.code {
+					t.Fatalf("got %v, want %s", err, c.code)
+				}
+				if server.Hint() == "" || !strings.Contains(err.Error(), server.Hint()) {
+					t.Errorf("%v does not say what to do", err)
+				}
+				if strings.Contains(err.Error(), "wrong@") || strings.Contains(err.Error(), "pw@") {
+					t.Errorf("%v shows the password", err)
+				}
+			})
+		}
+	})
+}
+
+func TestLoadingServerIsANodeError(t *testing.T) {
+	redistest.Since(t, 7, noLoading)
+	s := redistest.Start(t, 1)[0]
+	s.Do("EVAL", "for i=1,3000 do redis.call('SET', 'filler'..i, string.rep('x', 100)) end", "0")
+	s.Do("SAVE")
+	s.Kill()
+	s.RestartNow("--key-load-delay", "1000", "--loading-process-events-interval-bytes", "1024")
+	eachDriver(t, func(t *testing.T, nodes func(...string) []redlatch.Node) {
+		c := newClient(t, nodes(s.URL()), redlatch.Options{NodeTimeout: 2 * time.Second})
+		_, err := c.TryLock(context.Background(), "job", nil)
+		var server *redis.ServerError
+		if !errors.As(err, &server) || server.Code != "LOADING" {
+			t.Errorf("got %v, want LOADING", err)
+		}
+	})
+}
+
+func TestForgottenScriptsAreSentAgain(t *testing.T) {
+	server := redistest.Start(t, 1)[0]
+	eachDriver(t, func(t *testing.T, nodes func(...string) []redlatch.Node) {
+		c := newClient(t, nodes(server.URL()), redlatch.Options{})
+		for range 3 {
+			l, err := c.TryLock(context.Background(), "job", nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			server.Do("SCRIPT", "FLUSH")
+			if err := l.Extend(context.Background()); err != nil {
+				t.Fatal(err)
+			}
+			server.Do("SCRIPT", "FLUSH")
+			if err := l.Release(context.Background()); err != nil {
+				t.Fatal(err)
+			}
+		}
+	})
+}
+
+func TestBrokenConnectionsAreMadeAgain(t *testing.T) {
+	server := redistest.Start(t, 1)[0]
+	eachDriver(t, func(t *testing.T, nodes func(...string) []redlatch.Node) {
+		c := newClient(t, nodes(server.URL()), redlatch.Options{})
+		l, err := c.Lock(context.Background(), "job", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		server.Do("CLIENT", "KILL", "TYPE", "normal", "SKIPME", "yes")
+		eventually(t, patience, func() error { return l.Extend(context.Background()) })
+		server.Do("CLIENT", "KILL", "TYPE", "normal", "SKIPME", "yes")
+		l.Release(context.Background())
+		eventually(t, patience, func() error {
+			if keys := server.Keys(); len(keys) > 0 {
+				return errors.New("keys are left: " + strings.Join(keys, ", "))
+			}
+			return nil
+		})
+	})
+}
+
+func TestServerThatComesUpLaterIsFound(t *testing.T) {
+	server := redistest.Start(t, 1)[0]
+	server.Kill()
+	eachDriver(t, func(t *testing.T, nodes func(...string) []redlatch.Node) {
+		c := newClient(t, nodes(server.URL()), redlatch.Options{})
+		_, err := c.TryLock(context.Background(), "job", nil)
+		wantErr(t, err, redlatch.ErrNoQuorum)
+		if !strings.Contains(err.Error(), "refused") {
+			t.Errorf("%v does not say that the connection was refused", err)
+		}
+		server.Restart()
+		defer server.Kill()
+		eventually(t, patience, func() error {
+			_, err := c.TryLock(context.Background(), "job", nil)
+			return err
+		})
+	})
+}
+
+func TestTLSPasswordAndDatabase(t *testing.T) {
+	dir := t.TempDir()
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	template := &x509.Certificate{
+		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "redlatch test"},
+		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
+		IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}, IsCA: true, BasicConstraintsValid: true,
+		KeyUsage: x509.KeyUsageDigitalSignature | x509.KeyUsageCertSign,
+	}
+	der, err := x509.CreateCertificate(rand.Reader, template, template, &key.PublicKey, key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	pkcs8, err := x509.MarshalPKCS8PrivateKey(key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	write := func(name, kind string, der []byte) string {
+		path := filepath.Join(dir, name)
+		if err := os.WriteFile(path, pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: der}), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	cert, private := write("cert.pem", "CERTIFICATE", der), write("key.pem", "PRIVATE KEY", pkcs8)
+	tlsPort := redistest.FreePort(t)
+	server := redistest.Start(t, 1, "--tls-port", tlsPort, "--tls-cert-file", cert, "--tls-key-file", private,
+		"--tls-ca-cert-file", cert, "--tls-auth-clients", "no")[0]
+	server.Do("ACL", "SETUSER", "locker", "on", ">p@ss/word", "~*", "&*", "+@all")
+	eachDriver(t, func(t *testing.T, nodes func(...string) []redlatch.Node) {
+		url := "rediss://locker:p%40ss%2Fword@127.0.0.1:" + tlsPort + "/3?tls_ca=" + cert
+		c := newClient(t, nodes(url), redlatch.Options{NodeTimeout: 5 * time.Second})
+		l, err := c.TryLock(context.Background(), "job", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !strings.Contains(server.Do("INFO", "keyspace"), "db3:keys=2") {
+			t.Errorf("the lock and its fence are not in database 3: %s", server.Do("INFO", "keyspace"))
+		}
+		l.Release(context.Background())
+		// A certificate that no authority signed is rejected.
+		c = newClient(t, nodes("rediss://locker:p%40ss%2Fword@127.0.0.1:"+tlsPort), redlatch.Options{})
+		_, err = c.TryLock(context.Background(), "job", nil)
+		wantErr(t, err, redlatch.ErrNoQuorum)
+		if !strings.Contains(err.Error(), "certificate") {
+			t.Errorf("%v does not speak of the certificate", err)
+		}
+	})
+}

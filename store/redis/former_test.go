@@ -1,0 +1,70 @@
+//go:build unix
+
+package redis_test
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/redlatch/redlatch"
+	"github.com/redlatch/redlatch/admin"
+	"github.com/redlatch/redlatch/internal/test/redistest"
+)
+
+// TestClockOfOneNodeDoesNotMakeAllSitOut changes the membership when one node
+// was marked while its clock was a day ahead.
+func TestClockOfOneNodeDoesNotMakeAllSitOut(t *testing.T) {
+	t.Parallel()
+	servers := redistest.Start(t, 4)
+	a := redistest.Addresses(servers)
+	old := newClient(t, open(t, a[:3]...), quick)
+	if err := cycle(old); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := admin.New(old).Init(context.Background(), &admin.InitOptions{Former: open(t, a[:3]...)}); err != nil {
+		t.Fatal(err)
+	}
+	marker := strings.SplitN(servers[2].Do("GET", "redlatch:1:marker"), " ", 14)
+	marker[9] = fmt.Sprintf("%016d", time.Now().Add(24*time.Hour).UnixMicro())
+	servers[2].Do("SET", "redlatch:1:marker", strings.Join(marker, " "))
+
+	changed := laterClient(t, quick, a[0], a[1], a[3])
+	change := func() error {
+		_, err := admin.New(changed).Init(context.Background(), &admin.InitOptions{Former: open(t, a[:3]...)})
+		return err
+	}
+	err := change()
+	wantErr(t, err, redlatch.ErrConfig)
+	if !strings.Contains(err.Error(), a[2]) || !strings.Contains(err.Error(), "DEL redlatch:1:marker") {
+		t.Errorf("which node it is and what to do is not said: %v", err)
+	}
+	eventually(t, patience, func() error { return cycle(old) })
+	servers[2].Do("DEL", "redlatch:1:marker")
+	if err := change(); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, patience, func() error { return cycle(changed) })
+}
+
+// TestFormerListThatIsNotTheOneInServiceIsRefused omits three nodes of five,
+// which would continue as a quorum.
+func TestFormerListThatIsNotTheOneInServiceIsRefused(t *testing.T) {
+	t.Parallel()
+	a := redistest.Addresses(redistest.Start(t, 6))
+	old := newClient(t, open(t, a[:5]...), quick)
+	if err := cycle(old); err != nil {
+		t.Fatal(err)
+	}
+	changed := laterClient(t, quick, a[0], a[1], a[5])
+	_, err := admin.New(changed).Init(context.Background(), &admin.InitOptions{Former: open(t, a[0], a[1])})
+	wantErr(t, err, redlatch.ErrConfig)
+	if !strings.Contains(err.Error(), a[4]) {
+		t.Errorf("who is missing is not said: %v", err)
+	}
+	if err := cycle(old); err != nil {
+		t.Errorf("the list that was in service is not any more: %v", err)
+	}
+}

@@ -1,0 +1,60 @@
+//go:build unix
+
+package redis_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/redlatch/redlatch"
+	"github.com/redlatch/redlatch/internal/test/redistest"
+)
+
+// TestServerThatLostItsDataComesBackHoweverManyNoticeIt has many clients notice at
+// the same time that a server is empty. Each marks it, and some mark it again: that
+// must end at once, since each marking begins a quarantine.
+func TestServerThatLostItsDataComesBackHoweverManyNoticeIt(t *testing.T) {
+	t.Parallel()
+	servers := redistest.Start(t, 3)
+	addresses := redistest.Addresses(servers)
+	ctx, cancel := context.WithCancel(context.Background())
+	t.Cleanup(cancel)
+	first := newClient(t, open(t, addresses...), quick)
+	mustRelease(t, mustLock(t, first, "job", redlatch.LockOptions{}))
+	epoch := func() string { return strings.Fields(servers[1].Do("GET", "redlatch:1:marker") + " - - -")[2] }
+	eventually(t, patience, func() error {
+		if epoch() != "00000001" {
+			return fmt.Errorf("it is marked %s", epoch())
+		}
+		return nil
+	})
+	for i := range 24 {
+		c := newClient(t, open(t, addresses...), quick)
+		go func() {
+			for ctx.Err() == nil {
+				if l, err := c.TryLock(ctx, fmt.Sprint("name ", i), nil); err == nil {
+					l.Release(ctx)
+				}
+				time.Sleep(time.Millisecond) // so that others get a turn
+			}
+		}()
+	}
+	time.Sleep(200 * time.Millisecond) // they all run
+	servers[1].Do("FLUSHALL")
+	// Several quarantines of two seconds, on a busy machine.
+	eventually(t, 20*time.Second, func() error {
+		marker := strings.Fields(servers[1].Do("GET", "redlatch:1:marker"))
+		if len(marker) < 10 {
+			return errors.New("it is not marked")
+		}
+		if now := strings.Fields(servers[1].Do("TIME")); marker[9] > fmt.Sprintf("%010s%06s", now[0], now[1]) {
+			return fmt.Errorf("it is in quarantine, epoch %s", marker[2])
+		}
+		return nil
+	})
+	t.Logf("its epoch is %s", epoch())
+}

@@ -1,0 +1,245 @@
+//go:build unix
+
+package redis_test
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/redlatch/redlatch"
+	"github.com/redlatch/redlatch/admin"
+	"github.com/redlatch/redlatch/internal/test/redistest"
+	"github.com/redlatch/redlatch/node"
+	"github.com/redlatch/redlatch/store/redis"
+)
+
+func TestListWalksThroughManyKeysAndFindsEachLockOnce(t *testing.T) {
+	t.Parallel()
+	server := redistest.Start(t, 1)[0]
+	eachDriver(t, func(t *testing.T, nodes func(...string) []redlatch.Node) {
+		server.Do("FLUSHALL")
+		// Most keys are none of ours, and most fences belong to locks that are
+		// free again.
+		server.Do("EVAL", `for i = 1, 5000 do redis.call('SET', 'data:' .. i, 'x') end
+			for i = 1, 3000 do redis.call('SET', 'redlatch:1:fence:{spent ' .. i .. '}', '00000000000000000001') end
+			redis.call('SET', 'redlatch:1:fence:nonsense', 'x') redis.call('SET', 'redlatch:1:queue:nonsense', 'x')`, "0")
+		c := newClient(t, nodes(server.URL()), redlatch.Options{MaxTTL: 10 * time.Minute})
+		want := map[string]bool{}
+		for i := range 250 {
+			name := fmt.Sprintf("{%d}job}%d", i%7, i)
+			want[name] = true
+			if _, err := c.TryLock(context.Background(), name, &redlatch.LockOptions{NoKeepAlive: true, TTL: 10 * time.Minute}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		s, err := admin.New(c).List(context.Background())
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, l := range s.Locks {
+			if !want[l.Name] || !l.Held {
+				t.Errorf("%q is listed, held %v", l.Name, l.Held)
+			}
+			delete(want, l.Name)
+		}
+		if len(want) > 0 {
+			t.Errorf("%d are missing", len(want))
+		}
+	})
+}
+
+func TestListShowsTheQueueWithoutItsInboxes(t *testing.T) {
+	t.Parallel()
+	server := redistest.Start(t, 1)[0]
+	eachDriver(t, func(t *testing.T, nodes func(...string) []redlatch.Node) {
+		c := newClient(t, nodes(server.URL()), redlatch.Options{})
+		value := func(i int) string { return fmt.Sprintf("%032x:host/%d/waiter", i, i) }
+		const first = 1_763_000_000_123_457
+		for i := range 150 {
+			server.Do("ZADD", "redlatch:1:queue:{job}", fmt.Sprint(first+150-i), value(i)+"\x00inbox")
+		}
+		s, err := admin.New(c).List(context.Background())
+		if err != nil || len(s.Locks) != 1 || s.Locks[0].Waiting != 150 || s.Locks[0].Held {
+			t.Fatalf("a lock that is only waited for is listed as %+v, %v", s.Locks, err)
+		}
+		// With a fence and a queue it is still one lock.
+		server.Do("SET", "redlatch:1:fence:{job}", "00000000000000000001", "PX", "60000")
+		times := 0
+		n := nodes(server.URL())[0].(node.Lister)
+		if err := n.List(context.Background(), "", func(node.Listing) { times++ }); err != nil || times != 1 {
+			t.Errorf("it is listed %d times, %v", times, err)
+		}
+		n.Close()
+		state, err := admin.New(c).Show(context.Background(), "job")
+		if err != nil || state.Waiting != 150 || len(state.Waiters) != node.MaxWaiters {
+			t.Fatalf("it is shown with %d waiters, %d of them named, %v", state.Waiting, len(state.Waiters), err)
+		}
+		if w := state.Waiters[0]; w.Owner != "host/149/waiter" || w.Since.UnixMicro() != first+1 {
+			t.Errorf("the head is %+v", w)
+		}
+	})
+}
+
+func TestShowSeesLocksThatAreNotListed(t *testing.T) {
+	t.Parallel()
+	server := redistest.Start(t, 1)[0]
+	eachDriver(t, func(t *testing.T, nodes func(...string) []redlatch.Node) {
+		server.Do("FLUSHALL")
+		c := newClient(t, nodes(server.URL()), redlatch.Options{})
+		server.Do("SET", "plain", "uuid", "PX", "60000")
+		server.Do("HSET", "redisson", "id", "1")
+		if s, err := admin.New(c).List(context.Background()); err != nil || len(s.Locks) > 0 {
+			t.Errorf("listed are %+v, %v", s.Locks, err)
+		}
+		for name, kind := range map[string]redlatch.HolderKind{
+			"plain": redlatch.KindPlain, "redisson": redlatch.KindForeign,
+		} {
+			s, err := admin.New(c).Show(context.Background(), name)
+			if err != nil || !s.Held || s.Holders[0].Kind != kind {
+				t.Errorf("%s is shown as %+v, %v", name, s, err)
+			}
+		}
+		_, err := admin.New(c).Show(context.Background(), "redlatch:1:marker")
+		wantErr(t, err, redlatch.ErrConfig)
+	})
+}
+
+func TestListGoesThroughEveryMasterOfACluster(t *testing.T) {
+	t.Parallel()
+	servers := startCluster(t)
+	var hosts []string
+	for _, s := range servers {
+		hosts = append(hosts, s.Addr())
+	}
+	eachLibrary(t, func(t *testing.T, nodes func(...string) []redlatch.Node) {
+		c := newClient(t, nodes("redis+cluster://"+strings.Join(hosts, "+")), redlatch.Options{NodeTimeout: 2 * time.Second})
+		const locks = 30
+		for i := range locks {
+			l, err := c.Lock(context.Background(), fmt.Sprint("job ", i), nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer l.Release(context.Background())
+		}
+		for i, s := range servers {
+			if len(s.Keys()) == 0 {
+				t.Fatalf("server %d has no lock", i)
+			}
+		}
+		s, err := admin.New(c).List(context.Background())
+		if err != nil || len(s.Locks) != locks {
+			t.Errorf("of %d locks %d are listed, %v", locks, len(s.Locks), err)
+		}
+		if _, err := admin.New(c).Break(context.Background(), "job 7", nil); err != nil {
+			t.Error(err)
+		}
+		if s, err := admin.New(c).Show(context.Background(), "job 7"); err != nil || len(s.Holders) > 0 {
+			t.Errorf("after the break: %+v, %v", s, err)
+		}
+	})
+}
+
+func TestABreakOfAForeignFormatMustBeAskedFor(t *testing.T) {
+	t.Parallel()
+	server := redistest.Start(t, 1)[0]
+	eachDriver(t, func(t *testing.T, nodes func(...string) []redlatch.Node) {
+		c := newClient(t, nodes(server.URL()), redlatch.Options{})
+		server.Do("HSET", "job", "id", "1")
+		_, err := admin.New(c).Break(context.Background(), "job", nil)
+		wantErr(t, err, redlatch.ErrHeld)
+		if server.Do("HGET", "job", "id") != "1" {
+			t.Error("it is gone")
+		}
+		if fence := server.Do("GET", "redlatch:1:fence:{job}"); fence != "" {
+			t.Errorf("the fence was raised to %s", fence)
+		}
+		if _, err := admin.New(c).Break(context.Background(), "job", &admin.BreakOptions{Foreign: true}); err != nil {
+			t.Error(err)
+		}
+		if server.Do("EXISTS", "job") != "0" {
+			t.Error("it is still there")
+		}
+		server.Do("DEL", "redlatch:1:fence:{job}")
+	})
+}
+
+func TestABreakByAnotherListOfNodesIsRefused(t *testing.T) {
+	t.Parallel()
+	servers := redistest.Start(t, 4)
+	eachDriver(t, func(t *testing.T, nodes func(...string) []redlatch.Node) {
+		for _, s := range servers {
+			s.Do("FLUSHALL")
+		}
+		urls := redistest.Addresses(servers)
+		ours := newClient(t, nodes(urls[:3]...), redlatch.Options{})
+		lease, err := ours.Lock(context.Background(), "job", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		theirs, err := redlatch.New(nodes(urls[1:]...), &redlatch.Options{NodeTimeout: time.Second})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer theirs.Close()
+		_, err = admin.New(theirs).Break(context.Background(), "job", nil)
+		wantErr(t, err, redlatch.ErrConfig)
+		if err := lease.Extend(context.Background()); err != nil {
+			t.Errorf("the holder: %v", err)
+		}
+		if _, err := admin.New(ours).Break(context.Background(), "job", nil); err != nil {
+			t.Errorf("by the list itself: %v", err)
+		}
+		wantErr(t, lease.Extend(context.Background()), redlatch.ErrLost)
+	})
+}
+
+func TestABreakWakesWhoIsNextInLine(t *testing.T) {
+	t.Parallel()
+	server := redistest.Start(t, 1)[0]
+	eachDriver(t, func(t *testing.T, nodes func(...string) []redlatch.Node) {
+		server.Do("FLUSHALL")
+		n := nodes(server.URL())[0]
+		defer n.Close()
+		wakes := make(chan node.Wake, 10)
+		defer n.(node.Waker).Listen(func(w node.Wake) { wakes <- w })()
+		do := func(req node.Request) node.Reply {
+			req.Name, req.TTL, req.Window, req.Retention = "job", time.Minute, 10*time.Second, time.Minute
+			reply, err := n.Do(context.Background(), req)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return reply
+		}
+		token := redlatch.Token(time.Now().UnixMicro())
+		do(node.Request{Op: node.OpAcquire, Value: "holder", Token: token})
+		eventually(t, patience, func() error {
+			waiting := do(node.Request{Op: node.OpAcquire, Value: "waiter", Token: token + 1, Wait: true, Ticket: int64(token)})
+			if !waiting.Wakes {
+				return fmt.Errorf("it is not queued: %+v", waiting)
+			}
+			return nil
+		})
+		do(node.Request{Op: node.OpBreak, Token: token + 5})
+		// The waiter does not ask again in this test: only the break can have
+		// notified it.
+		for timeout := time.After(20 * time.Second); ; {
+			select {
+			case w := <-wakes:
+				if w.Kind != node.WakeTurn {
+					continue
+				}
+				if w.Value != "waiter" || w.Fence != token+5 {
+					t.Errorf("the wake is %+v", w)
+				}
+			case <-timeout:
+				t.Error("nobody was woken")
+			}
+			return
+		}
+	})
+}
+
+var _ node.Lister = (*redis.Node)(nil)

@@ -1,0 +1,64 @@
+//go:build unix
+
+package redis_test
+
+import (
+	"context"
+	"log/slog"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/redlatch/redlatch"
+	"github.com/redlatch/redlatch/internal/test/redistest"
+	"github.com/redlatch/redlatch/node"
+	"github.com/redlatch/redlatch/store/redis/goredis"
+)
+
+// libraryLog is what go-redis logs in these tests, besides what they say.
+var libraryLog lines
+
+func init() { goredis.LogTo(slog.New(slog.NewTextHandler(&libraryLog, nil))) }
+
+// lines is text that many write.
+type lines struct {
+	mu   sync.Mutex
+	text strings.Builder
+}
+
+func (l *lines) Write(b []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.Write(b)
+}
+
+func (l *lines) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.String()
+}
+
+// TestServerThatIsDownIsNotPrintedPastTheLogger sends a request to a server
+// that refuses connections: only the error reports that.
+func TestServerThatIsDownIsNotPrintedPastTheLogger(t *testing.T) {
+	t.Parallel()
+	server := redistest.Start(t, 1)[0]
+	server.Kill()
+	nodes, err := goredis.Nodes(server.URL())
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := newClient(t, nodes, redlatch.Options{})
+	for range 10 { // the library would stop dialling after a few
+		_, err := c.TryLock(context.Background(), "job", nil)
+		wantErr(t, err, redlatch.ErrNoQuorum, node.ErrUnsent)
+		if !strings.Contains(err.Error(), "connection refused") {
+			t.Errorf("%v does not say that the connection was refused", err)
+		}
+	}
+	for line := range strings.Lines(libraryLog.String()) {
+		if strings.Contains(line, server.Addr()) {
+			t.Error(line)
+		}
+	}
+}

@@ -1,0 +1,130 @@
+-- Takes the lock for a value, or a share of it: that of a reader, or a slot. If
+-- there is no room, and the value may wait, puts it into the queue.
+--
+-- KEYS[1]  the lock                   ARGV[1]   value
+-- KEYS[2]  its fence                  ARGV[2]   token, 20 digits; '' for none
+-- KEYS[3]  its turn                   ARGV[3]   retention of the fence, ms
+-- KEYS[4]  its queue                  ARGV[4]   window of the token, µs
+-- KEYS[5]  its group                  ARGV[5]   time to live, ms
+-- KEYS[6]  its ended values           ARGV[6]   with KEYS[7]: how the marker must begin, up
+-- KEYS[7]  the server's marker;                 to the space after the config
+--          absent where it does not   ARGV[7]   with KEYS[7]: the line of INFO replication with
+--          matter                               the id that the marker must have; '' if that
+--                                               is not known, or if replicas are required; o
+--                                               if the guard is off
+--                                     ARGV[8]   to wait: ticket, µs; else ''
+--                                     ARGV[9]   to wait: inbox; '' for a waiter that polls
+--                                     ARGV[10]  share: r for a reader; s, and two digits each
+--                                               for the number of slots and the slot; '' for
+--                                               the whole lock
+--          ARGV[6] to [10] may be absent from some point on
+--
+-- Reply: in the common case a number, the server's clock in µs. It means granted,
+-- with the token as the fence, by the server that ARGV[7] names, if any. Otherwise
+-- {status, holder, left ms, fence, now s, now µs, rank}, and for a share slot, free;
+-- all strings
+--   granted     it is ours for the whole time to live; with the guard on, holder
+--               is the server's replication id, the marker's epoch and epochs,
+--               with spaces between them
+--   held        there is no room; holder has it, for as long as left says (-1: no
+--               expiry), or is a group; see lib/group.lua
+--   foreign     a key of type holder is in its place
+--   reserved    there is room, and it is reserved for a waiter before us; left,
+--               unless it is 0, says when to check whether that one took it
+--   stale       the token is not above the fence, or a reader's not above the floor
+--   behind      the token is too far behind this server's clock
+--   ahead       the token is too far ahead of this server's clock, and of the fence
+--   quarantine  this server may have forgotten locks, and grants none for as long
+--               as left says; holder is the reason
+--   config      this server is marked for another membership, or, with the guard
+--               off, for shorter times to live; holder is the marker
+-- or an error: NOINFO, READONLY, UNREPLICATED
+-- rank is our place in the queue, 1 for the head, and 0 for none. slot is the one
+-- that was granted, and free has a 1 for each slot that is free, and a 0 for each
+-- other
+--#include entry
+local value, token, share, expected, server, by = ARGV[1], ARGV[2], ARGV[10] or '', ARGV[6], ARGV[7] or '', now
+--#include trusted
+
+-- The common case: nobody has the lock and nobody waits. It comes before the
+-- engine, since even to define a function takes time.
+if fit and not text and not turn and share == '' then
+  local t, window = tonumber(token), tonumber(ARGV[4])
+  if (t and stored < token and t >= now - window and t <= now + window or not t and stored == '')
+    and redis.call('SET', lock, value, 'NX', 'PX', ARGV[5]) then
+    if t then
+      -- Memory, disk and role were found fit for the first write of this
+      -- script, and so are for the second.
+      redis.call('SET', fenceKey, token, 'PX', ARGV[3])
+    end
+    return now
+  end
+end
+
+local retention, window, ttl, ticket, inbox = ARGV[3], tonumber(ARGV[4]), ARGV[5], ARGV[8] ~= '' and ARGV[8], ARGV[9] or ''
+if not fit then
+  --#include guard
+  local denied = guard(expected, server, ttl)
+  if denied then return denied end
+end
+--#include engine
+
+-- answer(r, slot) adds to a reply what only a share has.
+local function answer(r, slot)
+  if e.kind ~= '' then r[8], r[9] = slot or '', freeSlots() end
+  return r
+end
+
+-- refused(status) queues us if we may wait. A late request does not join: its value
+-- was released here, or its token is so old that this may be forgotten.
+local function refused(status)
+  local rank
+  if e.ticket then
+    local late = e.token ~= '' and tonumber(e.token) < e.now - e.window or hasEnded()
+    rank = (not late or redis.call('ZSCORE', e.queueKey, q.me)) and join(e.ticket)
+  end
+  local r = reply(status, rank)
+  if status == 'reserved' and q.watch then r[3] = string.format('%.0f', (q.lapses - e.now) / 1000) end
+  return answer(r)
+end
+
+-- overtaken() reports whether the proposal of a holder is older than what it was
+-- granted, or than what others were granted since.
+local function overtaken()
+  if e.kind == '' then return e.token < e.fence end
+  if e.kind == 'r' and e.token < e.own.token then return true end
+  return e.token ~= e.own.token and e.token <= (e.kind == 'r' and e.floor or e.fence)
+end
+
+local at = place()
+if not at then return refused(e.foreign and 'foreign' or 'held') end
+if e.own then
+  -- A repeated request after a lost reply must not be refused. A proposal that a
+  -- later one of ours has overtaken must be.
+  if token ~= '' and overtaken() then return reply('stale') end
+  if judge(e.kind == 'r') == 'ahead' then return reply('ahead') end
+  -- A copy of the request that was granted must not move the holder: its claim may
+  -- have won with the slot that the first one got.
+  if e.own.kind == e.kind and e.own.token == (token ~= '' and token or noToken) then at = e.own.slot end
+else
+  if turn then
+    local first = redis.call('ZRANGE', e.queueKey, 0, 0)[1]
+    if first ~= q.me then first = serve() end
+    if first and first ~= q.me and not isNext() then
+      return refused(fits(kindOf(first), e.taken, e.count) and 'reserved' or 'held')
+    end
+  end
+  local verdict = judge(e.kind == 'r')
+  if verdict ~= 'granted' then return reply(verdict) end
+end
+grant(at)
+if turn then
+  if ticket then redis.call('ZREM', e.queueKey, q.me) end
+  serve()
+end
+local r = reply('granted')
+if KEYS[7] and server ~= 'o' then
+  local id, epoch, epochs = string.match(marker, '^3 (%x+) (%d+) %x+ %d+ %d+ %d+ %d+ %d+ %d+ %a+ %d+ ([%x:,-]+) ')
+  r[2] = id .. ' ' .. epoch .. ' ' .. epochs
+end
+return answer(r, at)

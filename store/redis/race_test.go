@@ -1,0 +1,163 @@
+//go:build unix
+
+package redis_test
+
+import (
+	"context"
+	"errors"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/redlatch/redlatch"
+	"github.com/redlatch/redlatch/internal/test/redistest"
+)
+
+// Each test here has a request of one holder arrive when the next holder has
+// the lock.
+
+// slowLine returns two clients of one server. Requests of the first can be held
+// up, and its time limit is long.
+func slowLine(t testing.TB, nodes func(...string) []redlatch.Node) (s *redistest.Server, p *redistest.Proxy, slow, other *redlatch.Client) {
+	t.Helper()
+	s = redistest.Start(t, 1)[0]
+	p = redistest.NewProxy(t, s)
+	slow = newClient(t, nodes(p.URL()), redlatch.Options{NodeTimeout: 10 * time.Second})
+	other = newClient(t, nodes(s.URL()), redlatch.Options{})
+	for _, c := range []*redlatch.Client{slow, other} { // both are connected, and the scripts are known
+		if err := cycle(c); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return s, p, slow, other
+}
+
+func TestReleaseThatComesLateLeavesTheNextHolderAlone(t *testing.T) {
+	t.Parallel()
+	eachDriver(t, func(t *testing.T, nodes func(...string) []redlatch.Node) {
+		server, proxy, slow, other := slowLine(t, nodes)
+		const ttl = 800 * time.Millisecond
+		l := mustLock(t, slow, "job", redlatch.LockOptions{TTL: ttl, NoKeepAlive: true})
+		waiting := goLock(other, "job", redlatch.LockOptions{TTL: 20 * time.Second})
+		proxy.Delay(ttl + 100*time.Millisecond) // after the expiry, on a clock that a server read a moment ago too
+		told := make(chan error, 1)
+		go func() { told <- l.Release(context.Background()) }()
+		next := mustGet(t, waiting, patience)
+		if next.Token() <= l.Token() {
+			t.Errorf("token %d came after %d", next.Token(), l.Token())
+		}
+		theirs := server.Do("GET", "job")
+		err := <-told
+		t.Log("who released is told:", err)
+		if !errors.Is(err, redlatch.ErrLost) && !errors.Is(err, redlatch.ErrNoQuorum) {
+			t.Errorf("a release that came too late is told %v", err)
+		}
+		proxy.Delay(0)
+		if now := server.Do("GET", "job"); now != theirs || theirs == "" {
+			t.Errorf("the next holder's lock was %q, and is %q", theirs, now)
+		}
+		if err := next.Extend(context.Background()); err != nil {
+			t.Errorf("the next holder: %v", err)
+		}
+	})
+}
+
+func TestReleasesUnderWayDoNotTakeBackWhatTheNextAttemptWasGranted(t *testing.T) {
+	t.Parallel()
+	eachDriver(t, func(t *testing.T, nodes func(...string) []redlatch.Node) {
+		servers := redistest.Start(t, 3)
+		proxies, urls := redistest.NewProxies(t, servers)
+		c := newClient(t, nodes(urls...), redlatch.Options{})
+		if err := cycle(c); err != nil {
+			t.Fatal(err)
+		}
+		proxies[2].Delay(50 * time.Millisecond) // always a few requests behind
+		for range 50 {
+			l := mustLock(t, c, "job", redlatch.LockOptions{TTL: 2 * time.Second})
+			if err := l.Release(context.Background()); err != nil {
+				t.Fatal(err)
+			}
+		}
+		// The slow server refuses while it has not received the previous
+		// release; the first extension repairs that.
+		l := mustLock(t, c, "job", redlatch.LockOptions{TTL: 2 * time.Second})
+		eventually(t, patience, heldOnAll(servers, "job"))
+		// After this, every request in flight to the slow server has arrived.
+		time.Sleep(300 * time.Millisecond)
+		if err := heldOnAll(servers, "job")(); err != nil {
+			t.Errorf("a release of before took away what was granted after it: %v", err)
+		}
+		mustRelease(t, l)
+		eventually(t, undone, noKeys(servers))
+	})
+}
+
+// TestExtensionThatComesAfterTheExpiryIsTooLate has the extension arrive when
+// the lock has expired, and is free or held by another client.
+func TestExtensionThatComesAfterTheExpiryIsTooLate(t *testing.T) {
+	t.Parallel()
+	for _, taken := range []bool{false, true} {
+		t.Run("taken "+strconv.FormatBool(taken), func(t *testing.T) {
+			t.Parallel()
+			eachDriver(t, func(t *testing.T, nodes func(...string) []redlatch.Node) {
+				server, proxy, slow, other := slowLine(t, nodes)
+				const ttl = 800 * time.Millisecond
+				l := mustLock(t, slow, "job", redlatch.LockOptions{TTL: ttl, NoKeepAlive: true})
+				var waiting <-chan got
+				if taken {
+					waiting = goLock(other, "job", redlatch.LockOptions{TTL: 20 * time.Second, NoKeepAlive: true})
+				}
+				proxy.Delay(ttl + ttl/4)
+				told := make(chan error, 1)
+				go func() { told <- l.Extend(context.Background()) }()
+				<-l.Context().Done()
+				wantErr(t, context.Cause(l.Context()), redlatch.ErrLost)
+				theirs, left := "", "-2"
+				if taken {
+					next := mustGet(t, waiting, patience)
+					if next.Token() <= l.Token() {
+						t.Errorf("token %d came after %d", next.Token(), l.Token())
+					}
+					theirs, left = server.Do("GET", "job"), server.Do("PTTL", "job")
+				} else {
+					eventually(t, undone, noKeys([]*redistest.Server{server}))
+				}
+				err := <-told
+				t.Log("who extended is told:", err)
+				if err == nil || l.Err() == nil {
+					t.Errorf("an extension after the expiry was confirmed: %v, %v", err, l.Err())
+				}
+				// Requests arrive in the order in which they were sent. The
+				// release of the lost lease follows the extension, so the key
+				// must be read before the release arrives.
+				later := goLock(slow, "another", redlatch.LockOptions{TTL: 20 * time.Second})
+				for arrived := false; !arrived; time.Sleep(time.Millisecond) {
+					if now := server.Do("GET", "job"); now != theirs {
+						t.Fatalf("after the extension %q has the lock, before it was %q", now, theirs)
+					}
+					select {
+					case g := <-later:
+						if g.err != nil {
+							t.Fatal(g.err)
+						}
+						arrived = true
+					default:
+					}
+				}
+				proxy.Delay(0)
+				if now := server.Do("PTTL", "job"); number(t, now) > number(t, left) {
+					t.Errorf("after the extension the lock has %s ms, before it were %s", now, left)
+				}
+			})
+		})
+	}
+}
+
+func number(t testing.TB, text string) int {
+	t.Helper()
+	n, err := strconv.Atoi(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return n
+}

@@ -1,0 +1,148 @@
+package redis
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/redlatch/redlatch/node"
+)
+
+// Starter is implemented by a Driver that needs no goroutine for a request in
+// flight.
+type Starter interface {
+	Driver
+	// Start runs a script like Eval, and returns before it is answered. It does
+	// not block. done is called once, within limit or soon after, perhaps
+	// before Start returns. It must not block.
+	Start(call Call, limit time.Duration, done func(reply []string, err error))
+}
+
+// run is one request.
+type run struct {
+	node    *Node
+	req     node.Request
+	place   place
+	marker  *expectation // nil if the request does not depend on one
+	slotted bool         // the node was known for a part of a Cluster
+
+	// For a request that was started.
+	limit    time.Duration
+	done     func(node.Reply, error)
+	answered func(parts []string, err error) // calls done
+}
+
+// prepare returns the script to run.
+func (r *run) prepare() (Call, error) {
+	n := r.node
+	r.slotted = n.slotted.Load()
+	if r.req.Guard != nil && needsMarker[r.req.Op] {
+		r.marker = n.expect(r.req)
+	}
+	call, err := callFor(r.req, r.place, r.marker)
+	if err != nil {
+		err = fmt.Errorf("%w (%w)", err, node.ErrUnsent)
+	}
+	return call, err
+}
+
+// read returns the reply to the request.
+func (r *run) read(parts []string, err error) (node.Reply, error) {
+	switch {
+	case err != nil:
+		return node.Reply{}, explain(err)
+	case len(parts) == 1:
+		reply, err := asAsked(parts[0], r.req, r.marker)
+		return r.node.own(reply), err
+	}
+	reply, err := parseReply(parts, r.req.Share)
+	if err != nil || r.marker == nil || reply.Status != node.Granted || reply.Value != "" || parts[1] == "" {
+		return reply, err
+	}
+	o, epochs, ok := cutOrigin(parts[1])
+	if !ok {
+		return node.Reply{}, fmt.Errorf("redlatch: unexpected reply %s: it does not name its server", shown(parts))
+	}
+	if o != r.marker.origin {
+		r.node.learn(*r.marker, o)
+	}
+	reply.Server, reply.Epoch, reply.Epochs = o.server, o.epoch, epochs
+	return r.node.own(reply), nil
+}
+
+// finish returns the reply to the request; again if the request has to be sent
+// again.
+func (r *run) finish(parts []string, err error) (reply node.Reply, again bool, _ error) {
+	if server := (*ServerError)(nil); err != nil && !r.slotted && r.req.Guard != nil && r.req.Guard.Off && errors.As(err, &server) && server.Code == "CROSSSLOT" {
+		r.node.slotted.Store(true)
+		return node.Reply{}, true, nil
+	}
+	reply, err = r.read(parts, err)
+	if err != nil {
+		return node.Reply{}, false, err
+	}
+	reply.Wakes = reply.Rank > 0 && r.place.inbox != ""
+	if r.req.Wait && !r.place.wait && r.req.Op == node.OpAcquire && reply.Status != node.Granted {
+		r.node.inbox.open()
+	}
+	return reply, false, nil
+}
+
+// runs are those that were started, to be used again.
+var runs sync.Pool
+
+func init() {
+	runs.New = func() any {
+		r := new(run)
+		r.answered = r.started
+		return r
+	}
+}
+
+// Starts reports whether the driver needs no goroutine for a request in flight.
+func (n *Node) Starts() bool { return n.starter != nil }
+
+// Start executes a request like Do, and returns before it is answered.
+func (n *Node) Start(req node.Request, limit time.Duration, done func(node.Reply, error)) {
+	if n.starter == nil || req.Op == node.OpMark || req.Op >= node.OpComplete {
+		go func() {
+			ctx, cancel := context.WithTimeout(context.Background(), limit)
+			defer cancel()
+			done(n.Do(ctx, req))
+		}()
+		return
+	}
+	r := runs.Get().(*run)
+	r.node, r.req, r.limit, r.done = n, req, limit, done
+	r.start()
+}
+
+func (r *run) start() {
+	r.place = r.node.inbox.place(r.req)
+	call, err := r.prepare()
+	if err != nil {
+		r.over(node.Reply{}, err)
+		return
+	}
+	r.node.starter.Start(call, r.limit, r.answered)
+}
+
+// started handles the answer to a request that was started.
+func (r *run) started(parts []string, err error) {
+	reply, again, err := r.finish(parts, err)
+	if again {
+		r.start()
+		return
+	}
+	r.over(reply, err)
+}
+
+// over passes on the reply.
+func (r *run) over(reply node.Reply, err error) {
+	done := r.done
+	*r = run{answered: r.answered}
+	runs.Put(r)
+	done(reply, err)
+}

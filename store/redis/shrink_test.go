@@ -1,0 +1,43 @@
+//go:build unix
+
+package redis_test
+
+import (
+	"context"
+	"testing"
+
+	"github.com/redlatch/redlatch"
+	"github.com/redlatch/redlatch/admin"
+	"github.com/redlatch/redlatch/internal/test/redistest"
+)
+
+// TestShrinkingToOneServerLetsNoSecondHolderIn changes the membership from three
+// servers to one, while a lease is held on the other two. For one server the
+// guard is off by default.
+func TestShrinkingToOneServerLetsNoSecondHolderIn(t *testing.T) {
+	t.Parallel()
+	timed(t, func(t testing.TB) {
+		servers := redistest.Start(t, 3)
+		a := redistest.Addresses(servers)
+		three := newClient(t, open(t, a...), quick)
+		if err := cycle(three); err != nil {
+			t.Fatal(err)
+		}
+		l := hold(t, three, servers...)
+		servers[0].Do("DEL", "job") // two servers are enough
+		one := laterClient(t, quick, a[0])
+		if _, err := admin.New(one).Init(context.Background(), &admin.InitOptions{Former: open(t, a...)}); err != nil {
+			t.Fatal(err)
+		}
+		if l.Remaining() <= 0 {
+			t.Fatal("the lease ended before the change: nothing is shown")
+		}
+		_, err := one.TryLock(context.Background(), "job", nil)
+		if err == nil && l.Remaining() > 0 {
+			never(t, "two holders: the first for %v yet", l.Remaining())
+		}
+		wantErr(t, err, redlatch.ErrNoQuorum, redlatch.ErrQuarantine)
+		wantNoSecond(t, one, l)
+		eventually(t, patience, func() error { return cycle(one) })
+	})
+}

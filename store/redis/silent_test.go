@@ -1,0 +1,211 @@
+//go:build unix
+
+package redis_test
+
+import (
+	"context"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"net"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	goredisclient "github.com/redis/go-redis/v9"
+
+	"github.com/redlatch/redlatch"
+	"github.com/redlatch/redlatch/internal/test/faultproxy"
+	"github.com/redlatch/redlatch/internal/test/redistest"
+	"github.com/redlatch/redlatch/store/redis/goredis"
+)
+
+// busy has many callers use a client at once, so that it has as many
+// connections, in the same state, as in a busy program.
+func busy(c *redlatch.Client) {
+	var all sync.WaitGroup
+	for i := range 64 {
+		all.Go(func() {
+			for range 5 {
+				// The outcome does not matter, nor would it on a machine that
+				// has other work to do.
+				if l, err := c.TryLock(context.Background(), fmt.Sprint("busy ", i), nil); err == nil {
+					l.Release(context.Background())
+				}
+			}
+		})
+	}
+	all.Wait()
+}
+
+// TestSilentConnectionsAreGivenUpBeforeTheLeaseIsLost has a firewall forget
+// every connection: data sent on them is lost without an error, and new
+// connections work.
+func TestSilentConnectionsAreGivenUpBeforeTheLeaseIsLost(t *testing.T) {
+	t.Parallel()
+	const ttl = 6 * time.Second
+	ca := newAuthority(t)
+	ca.sign("good", &x509.Certificate{IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}})
+	for _, secure := range []bool{false, true} {
+		eachDriver(t, func(t *testing.T, nodes func(...string) []redlatch.Node) {
+			t.Parallel()
+			timed(t, func(t testing.TB) {
+				proxy, url := silentProxy(t, ca, secure)
+				c := newClient(t, nodes(url), redlatch.Options{NodeTimeout: 250 * time.Millisecond})
+				busy(c)
+				l := mustLock(t, c, "kept", redlatch.LockOptions{TTL: ttl, Tries: 20})
+				proxy.Forget()
+				start := time.Now()
+				eventually(t, patience, func() error {
+					other, err := c.TryLock(context.Background(), "another", nil)
+					if err == nil {
+						other.Release(context.Background())
+					}
+					return err
+				})
+				took := time.Since(start)
+				t.Logf("TLS %v: locks are to be had again after %v", secure, took)
+				if took > allow(ttl/3, start) {
+					t.Errorf("no lock could be had for %v, want a third of the TTL of %v at the most", took, ttl)
+				}
+				select {
+				case <-l.Context().Done():
+					t.Errorf("the lease was lost %v after the connections went silent: %v", time.Since(start), context.Cause(l.Context()))
+				case <-time.After(time.Until(start.Add(ttl + ttl/3))): // it is kept beyond its first deadline
+					l.Release(context.Background())
+				}
+			})
+		})
+	}
+}
+
+// TestSilentConnectionsOfTheProgramsOwnClientAreDropped is the same with a client
+// that the program made, with the library's default options.
+func TestSilentConnectionsOfTheProgramsOwnClientAreDropped(t *testing.T) {
+	t.Parallel()
+	const ttl = 6 * time.Second
+	timed(t, func(t testing.TB) {
+		proxy := redistest.NewProxy(t, redistest.Start(t, 1)[0])
+		theirs := goredisclient.NewClient(&goredisclient.Options{Addr: proxy.Addr(), PoolSize: 32})
+		t.Cleanup(func() { theirs.Close() })
+		n, err := goredis.From(theirs, &goredis.Options{Name: "theirs"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		c := newClient(t, []redlatch.Node{n}, redlatch.Options{NodeTimeout: 250 * time.Millisecond})
+		busy(c)
+		idle := theirs.PoolStats().IdleConns
+		l := mustLock(t, c, "kept", redlatch.LockOptions{TTL: ttl, Tries: 20})
+		proxy.Forget()
+		start := time.Now()
+		eventually(t, patience, func() error {
+			other, err := c.TryLock(context.Background(), "another", nil)
+			if err == nil {
+				other.Release(context.Background())
+			}
+			return err
+		})
+		took := time.Since(start)
+		t.Logf("%d idle connections were silent; a lock is granted after %v", idle, took)
+		if took > allow(ttl/3, start) {
+			t.Errorf("no lock was granted for %v, want a third of the TTL of %v at the most", took, ttl)
+		}
+		select {
+		case <-l.Context().Done():
+			t.Errorf("the lease was lost %v after the connections went silent: %v", time.Since(start), context.Cause(l.Context()))
+		case <-time.After(time.Until(start.Add(ttl + ttl/3))): // it is kept beyond its first deadline
+			l.Release(context.Background())
+		}
+	})
+}
+
+// silentProxy returns a proxy to a new server, and its address.
+func silentProxy(t testing.TB, ca *authority, secure bool) (*faultproxy.Proxy, string) {
+	t.Helper()
+	if !secure {
+		p := redistest.NewProxy(t, redistest.Start(t, 1)[0])
+		return p.Proxy, p.URL()
+	}
+	port := redistest.FreePort(t)
+	redistest.Start(t, 1, "--tls-port", port, "--tls-cert-file", ca.file("good"), "--tls-key-file", ca.file("good-key"),
+		"--tls-ca-cert-file", ca.file("ca"), "--tls-auth-clients", "no")
+	p, err := faultproxy.New("127.0.0.1:" + port)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(p.Close)
+	return p, "rediss://" + p.Addr() + "?tls_ca=" + ca.file("ca")
+}
+
+// TestSilentInboxIsMadeAnew waits for a lock while the connection for the
+// notification goes silent; then another client releases the lock.
+func TestSilentInboxIsMadeAnew(t *testing.T) {
+	t.Parallel()
+	eachDriverTimed(t, func(t testing.TB, nodes func(...string) []redlatch.Node) {
+		server := redistest.Start(t, 1)[0]
+		proxy := redistest.NewProxy(t, server)
+		holder := newClient(t, nodes(server.URL()), redlatch.Options{})
+		lease := mustLock(t, holder, "job", redlatch.LockOptions{TTL: 30 * time.Second})
+		waiter := newClient(t, nodes(proxy.URL()), redlatch.Options{NodeTimeout: 250 * time.Millisecond})
+		waiting := goLock(waiter, "job", redlatch.LockOptions{})
+		listening := func(n int) func() error {
+			return func() error {
+				if list := server.Do("CLIENT", "LIST", "TYPE", "pubsub"); strings.Count(list, "sub=1") != n {
+					return fmt.Errorf("want %d that listen: %s", n, list)
+				}
+				return nil
+			}
+		}
+		eventually(t, patience, listening(1))
+		eventually(t, patience, inLine([]*redistest.Server{server}, "job", 1))
+		start := time.Now()
+		proxy.Forget()
+		// The server still has the connection that went silent.
+		eventually(t, patience, listening(2))
+		if took := time.Since(start); took > allow(3*time.Second, start) {
+			t.Errorf("the inbox was made anew after %v", took)
+		}
+		start = time.Now()
+		mustRelease(t, lease)
+		next := mustGet(t, waiting, patience)
+		if took := time.Since(start); took > allow(2*time.Second, start) {
+			t.Errorf("the lock was handed on within %v", took)
+		}
+		mustRelease(t, next)
+	})
+}
+
+// TestReplyThatNeverComesIsATimeoutThroughEveryDriver sends a request to a
+// stopped server. The connection is not broken, so nothing is retried at once.
+func TestReplyThatNeverComesIsATimeoutThroughEveryDriver(t *testing.T) {
+	t.Parallel()
+	eachDriver(t, func(t *testing.T, nodes func(...string) []redlatch.Node) {
+		server := redistest.Start(t, 1)[0]
+		var asked []redlatch.RoundEnd
+		c := newClient(t, nodes(server.URL()), redlatch.Options{NodeTimeout: 500 * time.Millisecond,
+			Observer: roundsOf{f: func(r redlatch.RoundEnd) { asked = append(asked, r) }}})
+		mustRelease(t, mustLock(t, c, "job", redlatch.LockOptions{}))
+		server.Freeze()
+		defer server.Thaw()
+		for try := range 3 {
+			asked = nil
+			_, err := c.Lock(context.Background(), "job", &redlatch.LockOptions{Tries: 2})
+			wantErr(t, err, redlatch.ErrNoQuorum, redlatch.ErrNodeTimeout)
+			if errors.Is(err, context.DeadlineExceeded) {
+				t.Errorf("%v is taken for the end of the caller's context", err)
+			}
+			if len(asked) != 2 {
+				t.Errorf("try %d: with two tries, %d rounds were asked", try, len(asked))
+			}
+		}
+	})
+}
+
+// roundsOf is an observer that calls a function with each round.
+type roundsOf struct {
+	announcerless
+	f func(redlatch.RoundEnd)
+}
+
+func (r roundsOf) RoundEnd(_ context.Context, end redlatch.RoundEnd) { r.f(end) }

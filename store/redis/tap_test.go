@@ -1,0 +1,123 @@
+//go:build unix
+
+package redis_test
+
+import (
+	"context"
+	"maps"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	goredisclient "github.com/redis/go-redis/v9"
+	rueidisclient "github.com/redis/rueidis"
+
+	"github.com/redlatch/redlatch/internal/test/redistest"
+	"github.com/redlatch/redlatch/node"
+	"github.com/redlatch/redlatch/store/redis"
+	"github.com/redlatch/redlatch/store/redis/goredis"
+	"github.com/redlatch/redlatch/store/redis/rueidis"
+)
+
+// tap is between a node and its driver: it counts what is sent, and lets a test
+// intervene.
+type tap struct {
+	redis.Subscriber
+
+	// subscribing is called before a channel is subscribed to, confirming when
+	// the server has confirmed and the node has not been notified yet, and
+	// confirmed after that. Any of them may be nil.
+	subscribing, confirming, confirmed func()
+
+	// delay is called before each request is sent and each message is passed
+	// on, and may block. It may be nil.
+	delay func()
+
+	numbers atomic.Int32 // how many replies were numbers
+
+	mu   sync.Mutex
+	sent map[string]int // by script
+}
+
+func (d *tap) Eval(ctx context.Context, call redis.Call) ([]string, error) {
+	d.mu.Lock()
+	if d.sent == nil {
+		d.sent = map[string]int{}
+	}
+	d.sent[call.Script.Name]++
+	d.mu.Unlock()
+	if d.delay != nil {
+		d.delay()
+	}
+	reply, err := d.Subscriber.Eval(ctx, call)
+	if len(reply) == 1 {
+		d.numbers.Add(1)
+	}
+	return reply, err
+}
+
+func (d *tap) Subscribe(ctx context.Context, channel string, up func(), message func(text string)) error {
+	call := func(f func()) {
+		if f != nil {
+			f()
+		}
+	}
+	call(d.subscribing)
+	return d.Subscriber.Subscribe(ctx, channel, func() {
+		call(d.confirming)
+		up()
+		call(d.confirmed)
+	}, func(text string) {
+		call(d.delay)
+		message(text)
+	})
+}
+
+// counts returns how many of each script were sent so far.
+func (d *tap) counts() map[string]int {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return maps.Clone(d.sent)
+}
+
+// subscribers make a driver of each kind for a server.
+var subscribers = map[string]func(t testing.TB, s *redistest.Server) redis.Driver{
+	"rueidis": func(t testing.TB, s *redistest.Server) redis.Driver {
+		client, err := rueidisclient.NewClient(rueidisclient.ClientOption{
+			InitAddress: []string{s.Addr()}, DisableCache: true, DisableRetry: true, ForceSingleClient: true,
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(client.Close)
+		d, err := rueidis.Driver(client)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return d
+	},
+	"goredis": func(t testing.TB, s *redistest.Server) redis.Driver {
+		client := goredisclient.NewClient(&goredisclient.Options{Addr: s.Addr(), MaxRetries: -1, ContextTimeoutEnabled: true})
+		t.Cleanup(func() { client.Close() })
+		d, err := goredis.Driver(client)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return d
+	},
+}
+
+// newTap returns a tap on a driver of the given kind for a server.
+func newTap(t testing.TB, kind string, s *redistest.Server) *tap {
+	t.Helper()
+	return &tap{Subscriber: subscribers[kind](t, s).(redis.Subscriber)}
+}
+
+// tapped returns the nodes of taps.
+func tapped(servers []*redistest.Server, taps ...*tap) []node.Node {
+	var nodes []node.Node
+	for i, d := range taps {
+		nodes = append(nodes, redis.New(d, servers[i].URL()))
+	}
+	return nodes
+}

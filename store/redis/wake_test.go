@@ -1,0 +1,206 @@
+//go:build unix
+
+package redis_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/redlatch/redlatch"
+	"github.com/redlatch/redlatch/admin"
+	"github.com/redlatch/redlatch/internal/test/fresh"
+	"github.com/redlatch/redlatch/internal/test/redistest"
+)
+
+// The tests of this file have waiters that would sleep for an hour without a
+// notification, and a holder whose lease does not expire during that time.
+var deaf = redlatch.Options{RetryDelay: time.Hour, MaxTTL: time.Hour}
+
+// awake are the options of their holder: an attempt that fails on a busy machine
+// is repeated.
+var awake = redlatch.Options{MaxTTL: time.Hour}
+
+const ages = 50 * time.Minute
+
+// got is the result of a Lock.
+type got struct {
+	lease *redlatch.Lease
+	err   error
+}
+
+// goLock calls Lock in the background.
+func goLock(c *redlatch.Client, name string, opts redlatch.LockOptions) <-chan got {
+	out := make(chan got, 1)
+	go func() {
+		l, err := c.Lock(context.Background(), name, &opts)
+		out <- got{l, err}
+	}()
+	return out
+}
+
+// mustGet waits for the result of a Lock in the background.
+func mustGet(t testing.TB, in <-chan got, within time.Duration) *redlatch.Lease {
+	t.Helper()
+	select {
+	case g := <-in:
+		if g.err != nil {
+			t.Fatal(g.err)
+		}
+		return g.lease
+	case <-time.After(within):
+		t.Fatalf("the lock was to be had, and the waiter did not have it within %v", within)
+		return nil
+	}
+}
+
+func mustLock(t testing.TB, c *redlatch.Client, name string, opts redlatch.LockOptions) *redlatch.Lease {
+	t.Helper()
+	return mustGet(t, goLock(c, name, opts), patience)
+}
+
+// holdOnAll takes a lock and returns when every server has it: until then a
+// later client could be first on one of them.
+func holdOnAll(t testing.TB, c *redlatch.Client, servers []*redistest.Server, name string, opts redlatch.LockOptions) *redlatch.Lease {
+	t.Helper()
+	// Here, and not with the first lock: if it fails on a busy machine, it is
+	// repeated. Otherwise the servers would be quarantined.
+	if err := fresh.Declare(context.Background(), c); err != nil && !errors.Is(err, admin.ErrNotFresh) && !errors.Is(err, redlatch.ErrConfig) {
+		t.Fatal(err)
+	}
+	for tries := 1; ; tries++ {
+		eventually(t, undone, noKeys(servers)) // the last holder's release may be in flight
+		l := mustLock(t, c, name, opts)
+		if !opts.NoKeepAlive { // an extension repairs a server that lacks it
+			eventually(t, patience, heldOnAll(servers, name))
+			return l
+		}
+		var err error
+		for end := time.Now().Add(300 * time.Millisecond); time.Now().Before(end); time.Sleep(5 * time.Millisecond) {
+			if err = heldOnAll(servers, name)(); err == nil {
+				return l
+			}
+		}
+		if tries == 20 {
+			t.Fatal(err)
+		}
+		l.Release(context.Background())
+	}
+}
+
+// heldOnAll complains unless one and the same value has the lock everywhere.
+func heldOnAll(servers []*redistest.Server, name string) func() error {
+	return func() error {
+		value := servers[0].Do("GET", name)
+		for i, s := range servers {
+			if v := s.Do("GET", name); v == "" || v != value {
+				return fmt.Errorf("server %d has %q, the first one %q", i, v, value)
+			}
+		}
+		return nil
+	}
+}
+
+func mustRelease(t testing.TB, l *redlatch.Lease) {
+	t.Helper()
+	if err := l.Release(context.Background()); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestReleaseBeforeTheInboxStandsIsNotMissed has the holder release after the
+// waiter was refused and before the server has confirmed its subscription. The
+// notification reaches nobody, and the waiter must ask once more when it is
+// subscribed.
+func TestReleaseBeforeTheInboxStandsIsNotMissed(t *testing.T) {
+	t.Parallel()
+	for kind := range subscribers {
+		for _, n := range []int{1, 3} {
+			t.Run(kind, func(t *testing.T) {
+				t.Parallel()
+				servers := redistest.Start(t, n)
+				holder := newClient(t, open(t, redistest.Addresses(servers)...), awake)
+				lease := holdOnAll(t, holder, servers, "job", redlatch.LockOptions{TTL: ages})
+
+				refused, free := make(chan struct{}, n), make(chan struct{})
+				taps := make([]*tap, n)
+				for i, s := range servers {
+					taps[i] = newTap(t, kind, s)
+					// The first notification of all is sent before the node
+					// learns that it is subscribed.
+					taps[i].confirming = func() {
+						refused <- struct{}{}
+						<-free
+					}
+				}
+				freed := sync.OnceFunc(func() { close(free) })
+				t.Cleanup(freed)
+				waiter := newClient(t, tapped(servers, taps...), deaf)
+				waiting := goLock(waiter, "job", redlatch.LockOptions{TTL: ages})
+				for range n {
+					select {
+					case <-refused:
+					case g := <-waiting:
+						t.Fatalf("the waiter does not wait any more: %v", g.err)
+					case <-time.After(patience):
+						t.Fatal("a server has not put the waiter into its queue")
+					}
+				}
+				mustRelease(t, lease)
+				freed()
+				mustRelease(t, mustGet(t, waiting, patience))
+			})
+		}
+	}
+}
+
+// rounds calls a function at the end of each round.
+type rounds struct {
+	announcerless
+	f func()
+}
+
+// announcerless is an observer that does nothing.
+type announcerless struct{}
+
+func (announcerless) LockStart(ctx context.Context, _ redlatch.LockStart) context.Context { return ctx }
+func (announcerless) LockEnd(context.Context, redlatch.LockEnd)                           {}
+
+func (r rounds) RoundEnd(context.Context, redlatch.RoundEnd) { r.f() }
+
+// TestInboxThatStandsBeforeTheRefusalIsTakenInIsNotMissed has the server
+// confirm the subscription while the refusal that asked for it is still in
+// flight, as on a busy machine: no waiter can be notified yet.
+func TestInboxThatStandsBeforeTheRefusalIsTakenInIsNotMissed(t *testing.T) {
+	t.Parallel()
+	for kind := range subscribers {
+		t.Run(kind, func(t *testing.T) {
+			t.Parallel()
+			servers := redistest.Start(t, 1)
+			holder := newClient(t, open(t, servers[0].URL()), awake)
+			lease := holdOnAll(t, holder, servers, "job", redlatch.LockOptions{TTL: ages})
+
+			stands := make(chan struct{})
+			d := newTap(t, kind, servers[0])
+			d.confirmed = sync.OnceFunc(func() { close(stands) })
+			opts := deaf
+			opts.Observer = rounds{f: func() { <-stands }}
+			waiter := newClient(t, tapped(servers, d), opts)
+			waiting := goLock(waiter, "job", redlatch.LockOptions{TTL: ages})
+			<-stands
+			eventually(t, patience, func() error {
+				select {
+				case g := <-waiting:
+					t.Fatalf("the waiter got %v, %v", g.lease, g.err)
+				default:
+				}
+				return inLine(servers, "job", 1)()
+			})
+			mustRelease(t, lease)
+			mustRelease(t, mustGet(t, waiting, patience))
+		})
+	}
+}

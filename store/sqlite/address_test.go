@@ -1,0 +1,46 @@
+package sqlite
+
+import (
+	"path/filepath"
+	"testing"
+
+	"github.com/redlatch/redlatch/node"
+)
+
+func TestAddressNamesTheFile(t *testing.T) {
+	dir := t.TempDir()
+	t.Setenv("REDLATCH_STATE_DIR", dir)
+	file := filepath.Join(dir, "own.db")
+	user, err := DefaultPath()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for address, want := range map[string]string{
+		file:                                 "sqlite:" + file,
+		"sqlite:" + file:                     "sqlite:" + file,
+		"sqlite://" + filepath.ToSlash(file): "sqlite:" + file,
+		"sqlite:":                            "sqlite:" + user,
+	} {
+		n, err := Open(address, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if n.String() != want {
+			t.Errorf("%s is %s, want %s", address, n, want)
+		}
+		n.Close()
+		byScheme, err := node.Open("sqlite:" + file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		byScheme.Close()
+	}
+	n, err := Open(file, &Options{Name: "cache"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer n.Close()
+	if n.String() != "cache" {
+		t.Errorf("the node is called %s, want cache", n)
+	}
+}

@@ -1,0 +1,48 @@
+package sqlite
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+)
+
+func TestAFileThatIsMountedByItselfIsRefused(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "locks.db")
+	mustOpen(t, path, systemTime()).Close()
+	if !mountPoint("/proc") { // every Linux has it
+		t.Error("/proc is not seen as a mount point")
+	}
+	if mountPoint(path) {
+		t.Error("a plain file is seen as a mount point")
+	}
+	t.Run("bind mount", func(t *testing.T) {
+		other := filepath.Join(t.TempDir(), "locks.db")
+		if err := os.WriteFile(other, nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		err := syscall.Mount(path, other, "", syscall.MS_BIND, "")
+		if err == syscall.EPERM || err == syscall.EACCES {
+			t.Skip("this user may not mount; the test above sees what the kernel says of a mount point")
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { syscall.Unmount(other, syscall.MNT_DETACH) })
+		link := filepath.Join(t.TempDir(), "link.db")
+		if err := os.Symlink(other, link); err != nil {
+			t.Fatal(err)
+		}
+		for _, p := range []string{other, link} {
+			n, err := Open(p, nil)
+			if err == nil {
+				n.Close()
+				t.Errorf("%s was opened", p)
+			} else if !strings.Contains(err.Error(), "mount its folder") {
+				t.Errorf("the error does not say what to do: %v", err)
+			}
+		}
+		mustOpen(t, path, systemTime()) // by the first path it can be used
+	})
+}

@@ -1,0 +1,125 @@
+package sqlite
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+
+	"github.com/redlatch/redlatch/node"
+)
+
+func TestNoCharacterOfAPathIsTakenForAnOption(t *testing.T) {
+	dir := t.TempDir()
+	for _, name := range []string{"a b", "a?mode=memory", "a%20b", "a#b", "ключ", "a&b=c", "file:x"} {
+		if runtime.GOOS == "windows" && strings.ContainsAny(name, "?:") {
+			continue
+		}
+		path := filepath.Join(dir, name)
+		n := mustOpen(t, path, systemTime())
+		if n.String() != "sqlite:"+path {
+			t.Errorf("String is %q, want the path %q", n, path)
+		}
+		if info, err := os.Stat(path); err != nil || info.Size() == 0 {
+			t.Errorf("%q is not where the file was made: %v", name, err)
+		}
+	}
+}
+
+func TestAFileThatCannotBeUsedIsExplained(t *testing.T) {
+	dir := t.TempDir()
+	file := filepath.Join(dir, "plain")
+	if err := os.WriteFile(file, []byte(strings.Repeat("no database\n", 100)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	foreign := filepath.Join(dir, "foreign.db")
+	alter(t, foreign, `PRAGMA application_id = 1`)
+	older := filepath.Join(dir, "older.db")
+	alter(t, older, `PRAGMA user_version = 3`)
+	newer := filepath.Join(dir, "newer.db")
+	alter(t, newer, `PRAGMA user_version = 6`)
+
+	for path, want := range map[string]string{
+		dir:                             "is a folder",
+		file:                            "not a database",
+		filepath.Join(file, "locks.db"): "plain",
+		foreign:                         "another program",
+		older:                           "has format 3 and this release knows 5: when no process uses it, remove it",
+		newer:                           "has format 6 and this release knows 5: upgrade",
+	} {
+		n, err := Open(path, nil)
+		if err == nil {
+			n.Close()
+			t.Errorf("%s was opened", path)
+			continue
+		}
+		if !strings.Contains(err.Error(), path) || !strings.Contains(err.Error(), want) {
+			t.Errorf("the error does not say %q of %s: %v", want, path, err)
+		}
+	}
+}
+
+func TestAFullDiskIsExplainedAndHasNoEffect(t *testing.T) {
+	n := mustOpen(t, filepath.Join(t.TempDir(), "locks.db"), systemTime())
+	pragma(t, n, `PRAGMA max_page_count = 1`) // as many as it has
+	fill := strings.Repeat("x", 400)
+	var err error
+	var req node.Request
+	for i := 0; err == nil && i < 1000; i++ {
+		req = request(node.OpAcquire, fmt.Sprint(fill, i), "one")
+		_, err = n.Do(context.Background(), req)
+	}
+	if !errors.Is(err, node.ErrUnsent) || !strings.Contains(err.Error(), "free some space") {
+		t.Fatalf("with no space left: %v", err)
+	}
+	pragma(t, n, `PRAGMA max_page_count = 1000000`)
+	if r := do(t, n, request(node.OpInspect, req.Name, "")); r.Status != node.Absent {
+		t.Errorf("what failed left %v behind", r.Status)
+	}
+	if r := do(t, n, req); r.Status != node.Granted {
+		t.Errorf("with space again: %v", r.Status)
+	}
+}
+
+func TestAFileThatMayNotBeWrittenIsExplained(t *testing.T) {
+	n := mustOpen(t, filepath.Join(t.TempDir(), "locks.db"), systemTime())
+	pragma(t, n, `PRAGMA query_only = 1`)
+	_, err := n.Do(context.Background(), request(node.OpAcquire, "name", "one"))
+	if !errors.Is(err, node.ErrUnsent) || !strings.Contains(err.Error(), "must be allowed to write") {
+		t.Errorf("with no right to write: %v", err)
+	}
+}
+
+func TestAClosedNodeSaysSo(t *testing.T) {
+	n := mustOpen(t, filepath.Join(t.TempDir(), "locks.db"), systemTime())
+	for range 2 {
+		if err := n.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	_, err := n.Do(context.Background(), request(node.OpAcquire, "name", "one"))
+	if !errors.Is(err, node.ErrUnsent) || !strings.Contains(err.Error(), "is closed") {
+		t.Errorf("after Close: %v", err)
+	}
+}
+
+// alter makes a lock file and then changes it by a statement.
+func alter(t *testing.T, path, sql string) {
+	t.Helper()
+	n := mustOpen(t, path, systemTime())
+	pragma(t, n, sql)
+	if err := n.Close(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func pragma(t *testing.T, n *Node, sql string) {
+	t.Helper()
+	if _, err := n.store.conn.ExecContext(context.Background(), sql); err != nil {
+		t.Fatal(err)
+	}
+}

@@ -1,0 +1,112 @@
+//go:build unix
+
+package sqlite
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/redlatch/redlatch/node"
+)
+
+// On Windows links need a permission, files have no modes, and an open file
+// cannot be removed.
+
+func TestOneFileByTwoPathsIsOneNode(t *testing.T) {
+	dir := t.TempDir()
+	real := filepath.Join(dir, "locks.db")
+	link := filepath.Join(dir, "link.db")
+	a := mustOpen(t, real, systemTime())
+	if err := os.Symlink(real, link); err != nil {
+		t.Fatal(err)
+	}
+	b := mustOpen(t, link, systemTime())
+	other := mustOpen(t, filepath.Join(dir, "other.db"), systemTime())
+
+	ctx := context.Background()
+	idA, _, _ := a.Identity(ctx)
+	idB, _, _ := b.Identity(ctx)
+	idOther, _, _ := other.Identity(ctx)
+	if idA == "" || idA != idB {
+		t.Errorf("one file is %q by one path and %q by another", idA, idB)
+	}
+	if idA == idOther {
+		t.Errorf("two files are both %q", idA)
+	}
+	do(t, a, request(node.OpAcquire, "name", "one"))
+	if r := do(t, b, request(node.OpAcquire, "name", "two")); r.Status != node.Held {
+		t.Errorf("by the other path: %v", r.Status)
+	}
+}
+
+func TestTheFileIsForThisUserAlone(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "new")
+	n := mustOpen(t, filepath.Join(dir, "locks.db"), systemTime())
+	do(t, n, request(node.OpAcquire, "name", "one"))
+	for path, want := range map[string]os.FileMode{
+		dir: 0o700, n.store.path: 0o600, n.store.path + "-wal": 0o600, n.store.path + "-shm": 0o600,
+	} {
+		info, err := os.Stat(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := info.Mode().Perm(); got != want {
+			t.Errorf("%s has the mode %v, want %v", path, got, want)
+		}
+	}
+}
+
+func TestAFileThatWasReplacedIsNotUsedOn(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "locks.db")
+	old := mustOpen(t, path, systemTime())
+	do(t, old, request(node.OpAcquire, "name", "one"))
+	for _, suffix := range []string{"", "-wal", "-shm"} {
+		if err := os.Remove(path + suffix); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, what := range []string{"removed", "replaced"} {
+		if what == "replaced" {
+			mustOpen(t, path, systemTime())
+		}
+		_, err := old.Do(context.Background(), request(node.OpExtend, "name", "one"))
+		if !errors.Is(err, node.ErrUnsent) || !strings.Contains(err.Error(), "removed or replaced") {
+			t.Errorf("with the file %s: %v", what, err)
+		}
+	}
+}
+
+// TestAFileWithTwoNamesIsRefused has a hard link be made before the file is opened,
+// and while it is in use.
+func TestAFileWithTwoNamesIsRefused(t *testing.T) {
+	path, link := filepath.Join(t.TempDir(), "locks.db"), filepath.Join(t.TempDir(), "link.db")
+	mustOpen(t, path, systemTime()).Close() // the tables are in the file, and not in its log
+	n := mustOpen(t, path, systemTime())
+	do(t, n, request(node.OpAcquire, "name", "one"))
+	if err := os.Link(path, link); err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range []string{path, link} {
+		second, err := Open(p, nil)
+		if err == nil {
+			second.Close()
+			t.Errorf("%s was opened", p)
+		} else if !strings.Contains(err.Error(), "hard link") {
+			t.Errorf("the error does not say why: %v", err)
+		}
+	}
+	_, err := n.Do(t.Context(), request(node.OpExtend, "name", "one"))
+	if !errors.Is(err, node.ErrUnsent) || !strings.Contains(err.Error(), "hard link") {
+		t.Errorf("by the node that was open: %v", err)
+	}
+	if err := os.Remove(link); err != nil {
+		t.Fatal(err)
+	}
+	if r := do(t, n, request(node.OpExtend, "name", "one")); r.Status != node.Granted {
+		t.Errorf("without the link: %v", r.Status)
+	}
+}

@@ -1,0 +1,247 @@
+package sqlite
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/redlatch/redlatch/node"
+	"github.com/redlatch/redlatch/node/casnode"
+)
+
+// roles are what the processes of a test can do with a lock file.
+var roles = map[string]func(n *Node, arg string) error{
+	"count": count,
+	"hold":  holdAndWait,
+	"mix":   mix,
+	"write": writeAndWait,
+}
+
+// TestMain makes the test binary one of the processes of a test when the
+// environment names a role.
+func TestMain(m *testing.M) {
+	role, path, arg := os.Getenv("REDLATCH_TEST_ROLE"), os.Getenv("REDLATCH_TEST_FILE"), os.Getenv("REDLATCH_TEST_ARG")
+	if role == "" {
+		os.Exit(m.Run())
+	}
+	if err := play(role, path, arg); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+}
+
+func play(role, path, arg string) error {
+	// All processes of a test start at the same signal, so that they contend.
+	bufio.NewReader(os.Stdin).ReadString('\n')
+	n, err := Open(path, nil)
+	// On a busy machine those before us may take longer than Open waits.
+	for try := 1; try < 6 && errors.Is(err, context.DeadlineExceeded); try++ {
+		n, err = Open(path, nil)
+	}
+	if err != nil {
+		return err
+	}
+	defer n.Close()
+	if role == "identify" {
+		id, _, err := n.Identity(context.Background())
+		fmt.Println(id)
+		return err
+	}
+	return roles[role](n, arg)
+}
+
+// process is another process that uses a lock file.
+type process struct {
+	t      *testing.T
+	cmd    *exec.Cmd
+	stdin  io.WriteCloser
+	stdout *bufio.Scanner
+	stderr strings.Builder
+}
+
+func start(t *testing.T, role, path, arg string) *process {
+	t.Helper()
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := &process{t: t, cmd: exec.Command(self)}
+	p.cmd.Env = append(os.Environ(),
+		"REDLATCH_TEST_ROLE="+role, "REDLATCH_TEST_FILE="+path, "REDLATCH_TEST_ARG="+arg)
+	p.cmd.Stderr = &p.stderr
+	if p.stdin, err = p.cmd.StdinPipe(); err != nil {
+		t.Fatal(err)
+	}
+	out, err := p.cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.stdout = bufio.NewScanner(out)
+	if err := p.cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(p.kill)
+	return p
+}
+
+// begin sends the signal to start.
+func (p *process) begin() { fmt.Fprintln(p.stdin) }
+
+// line waits for the next output of the process.
+func (p *process) line() string {
+	p.t.Helper()
+	if !p.stdout.Scan() {
+		p.cmd.Wait()
+		p.t.Fatalf("the process ended early: %v: %s", p.cmd.ProcessState, p.stderr.String())
+	}
+	return p.stdout.Text()
+}
+
+func (p *process) kill() { p.cmd.Process.Kill(); p.cmd.Wait() }
+
+// finish makes the process end, and checks that it succeeded.
+func (p *process) finish() {
+	p.t.Helper()
+	p.stdin.Close()
+	if err := p.cmd.Wait(); err != nil {
+		p.t.Errorf("%v: %s", err, p.stderr.String())
+	}
+}
+
+// holdAndWait acquires the lock, reports it, and waits until it is ended.
+func holdAndWait(n *Node, arg string) error {
+	ttl, err := time.ParseDuration(arg)
+	if err != nil {
+		return err
+	}
+	req := request(node.OpAcquire, "name", "other process")
+	req.TTL = ttl
+	if r, err := n.Do(context.Background(), req); err != nil || r.Status != node.Granted {
+		return fmt.Errorf("acquire: %v, %w", r.Status, err)
+	}
+	fmt.Println("held")
+	io.Copy(io.Discard, os.Stdin)
+	return nil
+}
+
+// writeAndWait stops within a transaction that has written to the name.
+func writeAndWait(n *Node, _ string) error {
+	if err := n.store.begin(context.Background(), mostPause); err != nil {
+		return err
+	}
+	row := &casnode.Row{Name: "name", State: []byte("granted")}
+	if err := n.store.write(row); err != nil {
+		return err
+	}
+	fmt.Println("writing")
+	io.Copy(io.Discard, os.Stdin)
+	n.store.rollback()
+	return nil
+}
+
+func TestManyProcessesCreateOneFile(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "new", "folder", "locks.db")
+	var all []*process
+	for range 20 {
+		all = append(all, start(t, "identify", path, ""))
+	}
+	for _, p := range all {
+		p.begin()
+	}
+	ids := map[string]int{}
+	for _, p := range all {
+		ids[p.line()]++
+		p.finish()
+	}
+	if len(ids) != 1 {
+		t.Errorf("%d processes opened %d different files: %v", len(all), len(ids), ids)
+	}
+}
+
+func TestALockOutlivesItsKilledProcessUntilItExpires(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "locks.db")
+	p := start(t, "hold", path, "400ms")
+	p.begin()
+	p.line()
+	n := mustOpen(t, path, systemTime())
+	p.kill()
+
+	r := do(t, n, request(node.OpAcquire, "name", "we"))
+	if r.Status != node.Held || r.Value != "other process" {
+		t.Fatalf("answered %v by %q, want held by the killed process", r.Status, r.Value)
+	}
+	<-time.After(r.Left)
+	if r := do(t, n, request(node.OpAcquire, "name", "we")); r.Status != node.Granted {
+		t.Errorf("answered %v after the time that was said to be left", r.Status)
+	}
+}
+
+func TestAProcessKilledInATransactionLeavesNoTrace(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "locks.db")
+	n := mustOpen(t, path, systemTime())
+	p := start(t, "write", path, "")
+	p.begin()
+	p.line()
+	p.kill()
+	if r := do(t, n, request(node.OpAcquire, "name", "we")); r.Status != node.Granted {
+		t.Errorf("answered %v by %q, want granted", r.Status, r.Value)
+	}
+}
+
+func TestTheDeadlineHoldsWhileAnotherProcessWrites(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "locks.db")
+	n := mustOpen(t, path, systemTime())
+	p := start(t, "write", path, "")
+	p.begin()
+	p.line()
+
+	for _, op := range []node.Op{node.OpAcquire, node.OpExtend, node.OpRelease} {
+		ctx, cancel := context.WithTimeout(context.Background(), 30*time.Millisecond)
+		began := time.Now()
+		_, err := n.Do(ctx, request(op, "name", "we"))
+		cancel()
+		if !errors.Is(err, node.ErrUnsent) || !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("%v: %v, want an error that says that nothing was sent before the deadline", op, err)
+		}
+		if took := time.Since(began); took > time.Second {
+			t.Errorf("%v took %v with 30ms to do it in", op, took)
+		}
+		if err != nil && !strings.Contains(err.Error(), "in use by another process") {
+			t.Errorf("the error does not say why: %v", err)
+		}
+	}
+	// A reader is not blocked, and sees only what was committed.
+	if r := do(t, n, request(node.OpInspect, "name", "")); r.Status != node.Absent {
+		t.Errorf("inspect answered %v by %q", r.Status, r.Value)
+	}
+	p.finish()
+	if r := do(t, n, request(node.OpAcquire, "name", "we")); r.Status != node.Granted {
+		t.Errorf("answered %v by %q, want granted", r.Status, r.Value)
+	}
+}
+
+// request returns a request with times that do not matter, and no token.
+func request(op node.Op, name, value string) node.Request {
+	return node.Request{
+		Op: op, Name: name, Value: value,
+		TTL: time.Minute, Window: 10 * time.Second, Retention: time.Hour,
+	}
+}
+
+// do executes a request that must not fail.
+func do(t testing.TB, n *Node, req node.Request) node.Reply {
+	t.Helper()
+	r, err := n.Do(context.Background(), req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}

@@ -1,0 +1,158 @@
+package sqlite
+
+import (
+	"context"
+	"crypto/rand"
+	"fmt"
+
+	"github.com/redlatch/redlatch/node"
+	"github.com/redlatch/redlatch/node/casnode"
+)
+
+const (
+	// applicationID marks a database as ours: "rltc" as big-endian bytes.
+	applicationID = 0x726c7463
+
+	// format is the version of the schema. A file of another one is refused.
+	format = 5
+)
+
+// Times are microseconds on the file's clock. Texts are compared byte by byte,
+// which is SQLite's default and what a name needs.
+var schema = []string{
+	// One row about the file. Tokens up to floor are refused for every name
+	// without a fence of its own.
+	`CREATE TABLE meta (
+		id    TEXT NOT NULL,
+		clock TEXT NOT NULL,
+		boot  TEXT NOT NULL,
+		floor INTEGER NOT NULL
+	)`,
+	// A name, and all that is known about it. The row stays until it is swept.
+	`CREATE TABLE lock (
+		name  TEXT PRIMARY KEY,
+		state BLOB NOT NULL
+	) WITHOUT ROWID`,
+	fmt.Sprintf(`PRAGMA application_id = %d`, applicationID),
+	fmt.Sprintf(`PRAGMA user_version = %d`, format),
+}
+
+// isNew reports whether the file has nothing in it. If it has, it must be ours.
+func (s *store) isNew(ctx context.Context) (bool, error) {
+	var app, version, tables int
+	err := s.conn.QueryRowContext(ctx,
+		`SELECT a.application_id, v.user_version, (SELECT count(*) FROM sqlite_schema)
+		 FROM pragma_application_id a, pragma_user_version v`).Scan(&app, &version, &tables)
+	switch {
+	case err != nil:
+		return false, err
+	case app == 0 && version == 0 && tables == 0:
+		return true, nil
+	case app != applicationID:
+		return false, errForeign
+	case version > format:
+		return false, faultf("the file has format %d and this release knows %d: upgrade redlatch, or choose another path", version, format)
+	case version != format:
+		return false, faultf("the file has format %d and this release knows %d: when no process uses it, remove it, or choose another path", version, format)
+	}
+	return false, nil
+}
+
+// create makes a new file ours. Any number of processes may do this at the same
+// time; the first one does it.
+func (s *store) create(ctx context.Context) error {
+	var mode string
+	if err := s.conn.QueryRowContext(ctx, `PRAGMA journal_mode = WAL`).Scan(&mode); err != nil {
+		return err
+	}
+	if mode != "wal" {
+		return faultf("the file cannot be shared between processes here (journal mode %q): choose a path on a local disk", mode)
+	}
+	return s.inTransaction(ctx, func() error {
+		isNew, err := s.isNew(ctx)
+		if err != nil || !isNew {
+			return err
+		}
+		for _, statement := range schema {
+			if _, err := s.conn.ExecContext(ctx, statement); err != nil {
+				return err
+			}
+		}
+		_, err = s.conn.ExecContext(ctx, `INSERT INTO meta (id, clock, boot, floor) VALUES (?, ?, ?, 0)`,
+			rand.Text(), s.time.best(), s.time.boot)
+		return err
+	})
+}
+
+// inTransaction runs do in a transaction that writes.
+func (s *store) inTransaction(ctx context.Context, do func() error) error {
+	_, err := s.transaction(ctx, mostPause, do)
+	return err
+}
+
+// adopt reads what does not change from the file. If this is the first process
+// since the machine booted, it ends what was left before: its times are on the
+// clock of an earlier boot, and its holders are gone.
+func (s *store) adopt(ctx context.Context) error {
+	var clock, boot string
+	read := func() error {
+		return s.conn.QueryRowContext(ctx, `SELECT id, clock, boot FROM meta`).Scan(&s.id, &clock, &boot)
+	}
+	if err := read(); err != nil {
+		return err
+	}
+	if clock == byBoot && s.time.best() != byBoot {
+		return errNoBootClock
+	}
+	s.time = s.time.by(clock)
+	if boot == s.time.boot {
+		return nil
+	}
+	return s.inTransaction(ctx, func() error {
+		if err := read(); err != nil || boot == s.time.boot {
+			return err
+		}
+		return s.reboot()
+	})
+}
+
+const (
+	deleteAll query = `DELETE FROM lock`
+	// ?1 token
+	raiseFloor query = `UPDATE meta SET floor = ?1 WHERE floor < ?1`
+	// ?1 boot
+	adoptBoot query = `UPDATE meta SET boot = ?1`
+)
+
+// reboot leaves the marks of each name, and what all fences are: the floor.
+func (s *store) reboot() error {
+	var seen casnode.Snapshot
+	s.clocks(&seen)
+	var left []*casnode.Row
+	var highest node.Token
+	err := s.each(selectNames, []any{"", -1}, func(scan func(...any) error) error {
+		if err := scan(&seen.Row.Name, &seen.Row.State); err != nil {
+			return err
+		}
+		r, fence := casnode.Rebooted(seen)
+		if highest = max(highest, fence); r != nil {
+			left = append(left, r)
+		}
+		return nil
+	})
+	if err == nil {
+		err = s.exec(deleteAll)
+	}
+	for _, r := range left {
+		if err == nil {
+			err = s.write(r)
+		}
+	}
+	if err == nil {
+		err = s.exec(raiseFloor, int64(highest))
+	}
+	if err == nil {
+		err = s.exec(adoptBoot, s.time.boot)
+	}
+	return err
+}

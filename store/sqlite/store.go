@@ -1,0 +1,252 @@
+package sqlite
+
+import (
+	"cmp"
+	"context"
+	"database/sql"
+	"os"
+	"runtime"
+	"time"
+
+	"github.com/redlatch/redlatch/node"
+	"github.com/redlatch/redlatch/node/casnode"
+	codes "modernc.org/sqlite/lib"
+)
+
+// store is a lock file: a table with a row for each name.
+type store struct {
+	path string
+	name string // "" for sqlite: and the path
+	id   string
+	file os.FileInfo
+	time timekeeper
+
+	// turn is a mutex that can be waited for with a context.
+	turn chan struct{}
+
+	// turn guards the fields below.
+	db     *sql.DB
+	conn   *sql.Conn
+	stmts  map[query]*sql.Stmt
+	closed bool
+}
+
+var _ casnode.Transactor = (*store)(nil)
+
+// Transact executes a request in one transaction. It waits for other processes
+// until the context ends.
+func (s *store) Transact(ctx context.Context, req node.Request, decide func(casnode.Snapshot) (*casnode.Row, error)) error {
+	if err := s.enter(ctx); err != nil {
+		return unsent(err)
+	}
+	defer s.leave()
+	unknown, err := s.transaction(ctx, pauseFor(req), func() error { return s.carryOut(req.Name, decide) })
+	switch {
+	case err == nil:
+		return nil
+	case unknown:
+		return explain(err)
+	}
+	return unsent(err)
+}
+
+// transaction runs do in a transaction that writes. Before an error nothing is in
+// the file, and there will be no commit: if the rollback fails too, the next begin
+// fails and rolls back again. unknown says that the disk failed during the commit:
+// others may see it or not.
+func (s *store) transaction(ctx context.Context, most time.Duration, do func() error) (unknown bool, err error) {
+	if err := s.begin(ctx, most); err != nil {
+		return false, err
+	}
+	if err = do(); err == nil {
+		err = s.exec(commit)
+		unknown = err != nil && code(err) != codes.SQLITE_BUSY
+	}
+	if err != nil {
+		s.rollback()
+	}
+	return unknown, err
+}
+
+// carryOut executes a request inside a transaction, up to the commit.
+func (s *store) carryOut(name string, decide func(casnode.Snapshot) (*casnode.Row, error)) error {
+	seen, err := s.snapshot(name)
+	if err != nil {
+		return err
+	}
+	next, err := decide(seen)
+	if err != nil || next == nil {
+		return err
+	}
+	return s.write(next)
+}
+
+func (s *store) write(r *casnode.Row) error { return s.exec(upsertName, r.Name, r.State) }
+
+// Remove removes rows, and raises the floor: a fence that is forgotten binds on.
+func (s *store) Remove(ctx context.Context, seen casnode.Snapshot, rows []casnode.Row) error {
+	if err := s.enter(ctx); err != nil {
+		return err
+	}
+	defer s.leave()
+	return s.inTransaction(ctx, func() error {
+		if _, err := s.snapshot(""); err != nil { // it checks the boot
+			return err
+		}
+		err := s.exec(raiseFloor, int64(seen.Floor))
+		for _, r := range rows {
+			if err == nil {
+				err = s.exec(deleteName, r.Name, r.State)
+			}
+		}
+		return err
+	})
+}
+
+// snapshot reads the row of a name, and the clocks.
+func (s *store) snapshot(name string) (casnode.Snapshot, error) {
+	var boot string
+	var floor int64
+	seen := casnode.Snapshot{Row: casnode.Row{Name: name}}
+	if _, err := s.queryRow(selectName, []any{name}, &boot, &floor, &seen.Row.State); err != nil {
+		return seen, err
+	}
+	if boot != s.time.boot {
+		return seen, errOtherBoot
+	}
+	if seen.Row.State != nil {
+		seen.Row.Version = stored
+	}
+	s.clocks(&seen)
+	seen.KeepsFences, seen.Floor = true, node.Token(floor)
+	return seen, nil
+}
+
+// stored is the version of every row that is there. None is compared.
+const stored = "stored"
+
+// clocks puts the clocks into a snapshot, in whole microseconds.
+func (s *store) clocks(seen *casnode.Snapshot) {
+	seen.Now = s.time.wall().Truncate(time.Microsecond)
+	if s.time.boot != "" {
+		seen.Offset = time.Duration(seen.Now.UnixMicro()-s.time.elapsed()/1000) * time.Microsecond
+	}
+}
+
+// Read returns the row of a name.
+func (s *store) Read(ctx context.Context, name string) (seen casnode.Snapshot, err error) {
+	err = s.look(ctx, func() (err error) {
+		seen, err = s.snapshot(name)
+		return err
+	})
+	return seen, err
+}
+
+// Scan returns rows in the order of their names.
+func (s *store) Scan(ctx context.Context, after string, limit int) (all []casnode.Row, err error) {
+	err = s.look(ctx, func() error {
+		all = nil
+		return s.each(selectNames, []any{after, limit}, func(scan func(...any) error) error {
+			r := casnode.Row{Version: stored}
+			err := scan(&r.Name, &r.State)
+			all = append(all, r)
+			return err
+		})
+	})
+	return all, err
+}
+
+// look runs do, which reads by one statement.
+func (s *store) look(ctx context.Context, do func() error) error {
+	if err := s.enter(ctx); err != nil {
+		return err
+	}
+	defer s.leave()
+	err := s.sameFile()
+	if err == nil {
+		err = retry(ctx, mostPause, do)
+	}
+	return explain(err)
+}
+
+// String returns the node's name: by default "sqlite:" and the absolute path of
+// the file.
+func (s *store) String() string { return cmp.Or(s.name, "sqlite:"+s.path) }
+
+// Close closes the file.
+func (s *store) Close() error {
+	s.turn <- struct{}{}
+	defer s.leave()
+	if s.closed {
+		return nil
+	}
+	s.closed = true
+	var err error
+	for _, stmt := range s.stmts {
+		stmt.Close()
+	}
+	if s.conn != nil {
+		err = s.conn.Close()
+	}
+	if s.db != nil {
+		if e := s.db.Close(); err == nil {
+			err = e
+		}
+	}
+	return failed(s.path, err)
+}
+
+// enter waits for the mutex.
+func (s *store) enter(ctx context.Context) error {
+	// If both cases are ready, select takes either of them. A context that has
+	// ended must never lead to an effect.
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	select {
+	case s.turn <- struct{}{}:
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	if s.closed {
+		s.leave()
+		return errClosed
+	}
+	return nil
+}
+
+func (s *store) leave() { <-s.turn }
+
+// begin starts a transaction that writes, when no other process has one. most is
+// the longest pause between two tries.
+func (s *store) begin(ctx context.Context, most time.Duration) error {
+	if err := s.sameFile(); err != nil {
+		return err
+	}
+	err := retry(ctx, most, func() error { return s.exec(beginWrite) })
+	if err != nil {
+		s.rollback()
+	}
+	return err
+}
+
+// sameFile checks that the path still leads to the open file, and no other path
+// does. If it was replaced, we would use the old file alone while others use the
+// new one.
+func (s *store) sameFile() error {
+	if s.file == nil || runtime.GOOS == "windows" { // an open file cannot be removed there
+		return nil
+	}
+	info, err := os.Stat(s.path)
+	if err != nil || !os.SameFile(info, s.file) {
+		return errReplaced
+	}
+	if hardLinked(info) {
+		return errLinked
+	}
+	return nil
+}
+
+// rollback ends a transaction, if there is one. Its error is ignored: there was
+// no transaction, or the next begin returns the same error.
+func (s *store) rollback() { _ = s.exec(rollback) }

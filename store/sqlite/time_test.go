@@ -1,0 +1,218 @@
+package sqlite
+
+import (
+	"context"
+	"errors"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/redlatch/redlatch/node"
+)
+
+// testTime is a machine's time that a test controls.
+type testTime struct {
+	wall    time.Time
+	elapsed time.Duration
+	boot    string
+}
+
+func (m *testTime) timekeeper() timekeeper {
+	return timekeeper{
+		wall:    func() time.Time { return m.wall },
+		elapsed: func() int64 { return int64(m.elapsed) },
+		boot:    m.boot,
+	}
+}
+
+func (m *testTime) pass(d time.Duration) {
+	m.wall = m.wall.Add(d)
+	m.elapsed += d
+}
+
+func (m *testTime) token() node.Token { return node.Token(m.wall.UnixMicro()) }
+
+func newTestTime() *testTime {
+	return &testTime{wall: time.Now().Truncate(time.Microsecond), elapsed: time.Hour, boot: "first boot"}
+}
+
+func withToken(req node.Request, token node.Token) node.Request {
+	req.Token = token
+	return req
+}
+
+func TestSettingTheWallClockMovesNoExpiry(t *testing.T) {
+	for _, step := range []time.Duration{24 * time.Hour, -24 * time.Hour} {
+		m := newTestTime()
+		n := mustOpen(t, filepath.Join(t.TempDir(), "locks.db"), m.timekeeper())
+		do(t, n, request(node.OpAcquire, "name", "one"))
+
+		m.wall = m.wall.Add(step)
+		m.pass(59 * time.Second)
+		r := do(t, n, request(node.OpAcquire, "name", "two"))
+		if r.Status != node.Held || r.Left != time.Second {
+			t.Errorf("a step of %v: %v for %v yet, want held for 1s yet", step, r.Status, r.Left)
+		}
+		if !r.Now.Equal(m.wall) {
+			t.Errorf("a step of %v: Now is %v, want the wall clock, %v", step, r.Now, m.wall)
+		}
+		m.pass(time.Second)
+		if r := do(t, n, request(node.OpAcquire, "name", "two")); r.Status != node.Granted {
+			t.Errorf("a step of %v: %v after the time to live", step, r.Status)
+		}
+	}
+}
+
+func TestARebootEndsLocksAndQueuesButNotFences(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "locks.db")
+	m := newTestTime()
+	before := mustOpen(t, path, m.timekeeper())
+	old := m.token()
+	do(t, before, withToken(request(node.OpAcquire, "name", "one"), old))
+	wait := request(node.OpAcquire, "name", "two")
+	wait.Wait = true
+	do(t, before, wait)
+	mark := node.Request{Op: node.OpComplete, Name: "name", Occurrence: "monday", Retention: time.Hour}
+	do(t, before, mark)
+
+	// The new boot clock is behind the old one, so that every time in the file
+	// is in the future.
+	m.boot, m.elapsed = "second boot", time.Second
+	after := mustOpen(t, path, m.timekeeper())
+	if r := do(t, after, request(node.OpInspect, "name", "two")); r.Status != node.Absent || r.Rank != 0 {
+		t.Errorf("inspect after a reboot: %v by %q, rank %d", r.Status, r.Value, r.Rank)
+	}
+	if l, err := after.Look(t.Context(), "name"); err != nil || l.Reply.Status != node.Absent || len(l.Completed) != 1 || l.Since.IsZero() {
+		t.Errorf("a look after a reboot: %+v, %v", l, err)
+	}
+	for _, name := range []string{"name", "another name"} {
+		r := do(t, after, withToken(request(node.OpAcquire, name, "three"), old))
+		if r.Status != node.Stale || r.Fence != old {
+			t.Errorf("%s, with the token from before the reboot: %v, fence %d", name, r.Status, r.Fence)
+		}
+		r = do(t, after, withToken(request(node.OpAcquire, name, "three"), old+1))
+		if r.Status != node.Granted {
+			t.Errorf("%s, with a higher token: %v", name, r.Status)
+		}
+	}
+	// What was written after the reboot is of this boot.
+	if r := do(t, after, request(node.OpAcquire, "name", "four")); r.Status != node.Held {
+		t.Errorf("the lock of this boot: %v", r.Status)
+	}
+}
+
+// TestAProcessOfAnEarlierBootGetsAnError has another machine open the file. It
+// looks like a reboot, so what this one holds is over.
+func TestAProcessOfAnEarlierBootGetsAnError(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "locks.db")
+	m := newTestTime()
+	before := mustOpen(t, path, m.timekeeper())
+	do(t, before, request(node.OpAcquire, "name", "one"))
+	m.boot = "another machine"
+	mustOpen(t, path, m.timekeeper())
+	for _, op := range []node.Op{node.OpExtend, node.OpInspect} {
+		if r, err := before.Do(t.Context(), request(op, "name", "one")); !errors.Is(err, node.ErrUnsent) || !strings.Contains(err.Error(), "booted at another time") {
+			t.Errorf("%v: %v, %v", op, r.Status, err)
+		}
+	}
+}
+
+// TestAMarkIsNotSweptEarlyWhenTheClockIsSetBack has a mark that is remembered by
+// the wall clock, which is behind the file's by then.
+func TestAMarkIsNotSweptEarlyWhenTheClockIsSetBack(t *testing.T) {
+	m := newTestTime()
+	n := mustOpen(t, filepath.Join(t.TempDir(), "locks.db"), m.timekeeper())
+	do(t, n, node.Request{Op: node.OpComplete, Name: "name", Occurrence: "monday", Retention: time.Hour})
+	m.wall = m.wall.Add(-30 * time.Minute)
+	for _, want := range []int{1, 0} {
+		m.pass(70 * time.Minute)
+		sweepAll(t, n)
+		if rows := countRows(t, n); rows != want {
+			t.Errorf("at %v by the wall clock: %d rows, want %d", m.wall, rows, want)
+		}
+	}
+}
+
+func TestTokensNeverGoBackWhateverTheClockDoes(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "locks.db")
+	m := newTestTime()
+	n := mustOpen(t, path, m.timekeeper())
+	old := m.token()
+	req := withToken(request(node.OpAcquire, "name", "one"), old)
+	do(t, n, req)
+	req.Op = node.OpRelease
+	do(t, n, req)
+
+	m.pass(2 * time.Hour)
+	sweepAll(t, n)
+	if rows := countRows(t, n); rows != 0 {
+		t.Fatalf("%d rows are left of what is over", rows)
+	}
+	m.wall = m.wall.Add(-24 * time.Hour)
+	if r := do(t, n, withToken(request(node.OpAcquire, "name", "two"), m.token())); r.Status != node.Stale || r.Fence != old {
+		t.Errorf("with the clock set back: %v, fence %d, want stale, %d", r.Status, r.Fence, old)
+	}
+	// And nobody is locked out until the clock is correct again.
+	if r := do(t, n, withToken(request(node.OpAcquire, "name", "two"), old+1)); r.Status != node.Granted {
+		t.Errorf("just above the floor: %v", r.Status)
+	}
+}
+
+func TestALateReleaseDoesNotLowerWhatAForgottenFenceLeft(t *testing.T) {
+	m := newTestTime()
+	n := mustOpen(t, filepath.Join(t.TempDir(), "locks.db"), m.timekeeper())
+	old := m.token()
+	do(t, n, withToken(request(node.OpAcquire, "name", "one"), old))
+	m.pass(2 * time.Hour)
+	sweepAll(t, n)
+	do(t, n, withToken(request(node.OpRelease, "name", "late"), old-10))
+	if r := do(t, n, withToken(request(node.OpAcquire, "name", "two"), old)); r.Status != node.Stale {
+		t.Errorf("the token that was granted before: %v", r.Status)
+	}
+}
+
+func TestAFileOfTheBootClockNeedsTheBootClock(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "locks.db")
+	m := newTestTime()
+	mustOpen(t, path, m.timekeeper())
+	m.boot = ""
+	n, err := open(path, m.timekeeper())
+	if err == nil {
+		n.Close()
+		t.Fatal("a process without the boot clock opened the file")
+	}
+	if !strings.Contains(err.Error(), path) || !strings.Contains(err.Error(), "boot clock") {
+		t.Errorf("the error does not say what is wrong: %v", err)
+	}
+}
+
+func TestAFileOfTheWallClockIsReadByItEverywhere(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "locks.db")
+	m := newTestTime()
+	m.boot = ""
+	a := mustOpen(t, path, m.timekeeper())
+	m.boot = "some boot"
+	b := mustOpen(t, path, m.timekeeper())
+	do(t, a, request(node.OpAcquire, "name", "one"))
+	if r := do(t, b, request(node.OpAcquire, "name", "two")); r.Status != node.Held || r.Left != time.Minute {
+		t.Errorf("%v for %v yet, want held for 1m yet", r.Status, r.Left)
+	}
+}
+
+// sweepAll deletes all rows that are over.
+func sweepAll(t *testing.T, n *Node) {
+	t.Helper()
+	if err := n.rows.Sweep(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func countRows(t *testing.T, n *Node) int {
+	t.Helper()
+	var rows int
+	if err := n.store.conn.QueryRowContext(context.Background(), `SELECT count(*) FROM lock`).Scan(&rows); err != nil {
+		t.Fatal(err)
+	}
+	return rows
+}

@@ -1,0 +1,181 @@
+// Package contender has what is measured: each contender is opened in the same
+// way and asked for the same two things, a lock and its release.
+package contender
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/redlatch/redlatch"
+	"github.com/redlatch/redlatch/test/bench/server"
+)
+
+// TTL is the time to live of every lock here, whoever takes it, unless its note
+// says otherwise.
+const TTL = 10 * time.Second
+
+// releaseTimeout bounds a release, on a context of its own: the clients of
+// some contenders would otherwise wait for a frozen server for many seconds.
+const releaseTimeout = time.Second
+
+// Target is the servers that a contender connects to.
+type Target struct {
+	Addresses []string
+	// Members names the servers for redlatch, if not all contenders reach them
+	// by the same addresses.
+	Members string
+}
+
+// Lock is what is asked for: one of so many slots, a reader's lock, or, with
+// neither, a lock that excludes all others. A contender that has no slots or no
+// readers takes no part where they are asked for.
+type Lock struct {
+	Name   string
+	Slots  int
+	Shared bool
+}
+
+// Release releases a lock.
+type Release func(context.Context) error
+
+// Do returns when the contender says that the lock is released.
+func (r Release) Do() error {
+	ctx, cancel := context.WithTimeout(context.Background(), releaseTimeout)
+	defer cancel()
+	return r(ctx)
+}
+
+// Locker takes locks for one process.
+type Locker struct {
+	// Lock waits for the lock until ctx ends.
+	Lock func(ctx context.Context, l Lock) (Release, error)
+	// Fork is set if each contender for one name needs a Locker of its own.
+	Fork func() (*Locker, error)
+	// Close closes the connections.
+	Close func()
+}
+
+// Group is how a contender is compared.
+type Group int
+
+// Ours are contenders whose faults are this project's, Peers those that they are
+// compared with.
+const (
+	Ours Group = iota
+	Peer
+)
+
+// Contender is a row of tables.
+type Contender struct {
+	// Key is its name on the command line, Title in tables, and Note what a
+	// reader of the table has to know about its settings.
+	Key, Title, Note string
+	Group            Group
+	Server           server.Kind
+	// Fixed is the number of servers that it is for; 0 for any.
+	Fixed int
+	// Live is the time to live of its locks; 0 for TTL.
+	Live time.Duration
+	// Guarded says that it has the restart guard on one server, too.
+	Guarded bool
+	// Direct are the commands which it sends to Redis itself, besides the
+	// running of scripts and what every client sends about its connection.
+	Direct []string
+	// Open connects to the servers; nil if the driver is peers/contend.js.
+	Open func(ctx context.Context, t Target) (*Locker, error)
+}
+
+// TTL returns the time to live of its locks.
+func (c *Contender) TTL() time.Duration { return cmp.Or(c.Live, TTL) }
+
+// everyones are the commands that any client of Redis sends itself: the
+// running of scripts, the subscribing, and what concerns the connection. None
+// of them can be run by a script.
+var everyones = strings.Fields(`eval evalsha eval_ro evalsha_ro fcall fcall_ro
+	subscribe unsubscribe psubscribe punsubscribe ssubscribe sunsubscribe
+	hello auth select ping quit reset multi exec watch unwatch`)
+
+// Sent returns how many of the counted commands clients sent over their
+// connections. A server counts those that scripts run under the same names,
+// and in its total, so they are distinguished by name: a script is one command,
+// whatever it runs inside. That the names are right is checked against MONITOR
+// in a test.
+func (c *Contender) Sent(commands map[string]int64) int64 {
+	var sent int64
+	for name, n := range commands {
+		// Subcommands are counted as client|setname, script|load.
+		container, _, sub := strings.Cut(name, "|")
+		if c.Server != server.RedisKind || slices.Contains(everyones, name) || slices.Contains(c.Direct, name) ||
+			sub && (container == "client" || container == "script" || container == "function") {
+			sent += n
+		}
+	}
+	return sent
+}
+
+// All are all contenders.
+var All = slices.Concat(onRedis, onDatabases, family, capacity, observed(server.RedisKind), observed(server.Memory))
+
+// Find returns the contenders with the given keys, separated by spaces.
+func Find(keys string) ([]*Contender, error) {
+	var list []*Contender
+	for key := range strings.FieldsSeq(keys) {
+		i := slices.IndexFunc(All, func(c *Contender) bool { return c.Key == key })
+		if i < 0 {
+			return nil, fmt.Errorf("no contender %q", key)
+		}
+		list = append(list, All[i])
+	}
+	return list, nil
+}
+
+// onRedis are the locks that one may hold, on Redis and etcd.
+var onRedis = []*Contender{
+	{Key: "redlatch", Title: "redlatch", Server: server.RedisKind,
+		Note: "its own driver, zero options but the TTL: tokens on; the restart guard on with several servers and off with 1, as is the default; with `Slots` or `Shared` where there are slots or readers, in the order of arrival",
+		Open: openRedlatch(overSockets, plain)},
+	{Key: "redlatch-rueidis", Title: "redlatch over rueidis", Server: server.RedisKind,
+		Note: "rueidis driver, zero options but the TTL",
+		Open: openRedlatch(overRueidis, plain)},
+	{Key: "redlatch-goredis", Title: "redlatch over go-redis", Server: server.RedisKind,
+		Note: "go-redis driver, zero options but the TTL",
+		Open: openRedlatch(overGoRedis, plain)},
+	{Key: "redsync-goredis", Title: "redsync, go-redis", Group: Peer, Server: server.RedisKind, Direct: []string{"set", "setnx"},
+		Note: "redsync's default delays (random, 50 to 250 ms), tries unlimited; go-redis defaults, but set to heed contexts (`ContextTimeoutEnabled`), without which a frozen server holds it up for seconds",
+		Open: openRedsync(goRedisPool)},
+	{Key: "redsync-rueidis", Title: "redsync, rueidis", Group: Peer, Server: server.RedisKind, Direct: []string{"set", "setnx"},
+		Note: "redsync's default delays, tries unlimited; rueidis defaults",
+		Open: openRedsync(rueidisPool)},
+	{Key: "redsync-failfast", Title: "redsync, rueidis, fail-fast", Group: Peer, Server: server.RedisKind, Fixed: 5, Direct: []string{"set", "setnx"},
+		Note: "as above, with `WithFailFast(true)`, an option that returns at a majority and does not wait for the rest; shown where that matters, and not compared with in the goals: its release can overtake the lock on a server that was not waited for, and the key then stays there until it expires",
+		Open: openRedsync(rueidisPool, failFast)},
+	{Key: "redislock", Title: "bsm/redislock", Group: Peer, Server: server.RedisKind, Fixed: 1,
+		Note: "one server only, by its nature; `LinearBackoff(100ms)` as its example for waiting has it, tries unlimited; go-redis defaults",
+		Open: openRedislock},
+	{Key: "rueidislock", Title: "rueidislock", Group: Peer, Server: server.RedisKind, Fixed: 1,
+		Note: "one server or one cluster only: its majority is of keys in one place, not of independent servers; `KeyMajority: 1` and `NoLoopTracking` as its README advises for one server; `TryNextAfter` 250 ms, the time that redlatch too gives a server, since with its default of 20 ms it hangs on a crowded machine",
+		Open: openRueidislock},
+	{Key: "etcd", Title: "etcd concurrency", Group: Peer, Server: server.EtcdKind, Fixed: server.EtcdMembers,
+		Note: "client v3 on a three-member etcd on the same machine, which writes to disk before it answers and agrees on every write: a stronger store than any Redis here; one session for each contender in contended cells, one for the process elsewhere",
+		Open: openEtcd},
+}
+
+// capacity is redlatch with settings of its own.
+var capacity = []*Contender{{
+	Key: "redlatch-30s", Title: "redlatch, TTL 30 s", Server: server.RedisKind, Guarded: true, Live: 30 * time.Second,
+	Note: "its own driver, guard on, a TTL of 30 s",
+	Open: openRedlatch(overSockets, func() redlatch.Options { return redlatch.Options{TTL: 30 * time.Second, Guard: redlatch.GuardOn} }),
+}}
+
+// family are the peers that have slots or readers.
+var family = []*Contender{
+	{Key: "redsync-names", Title: "redsync, a name for each slot", Group: Peer, Server: server.RedisKind, Direct: []string{"set", "setnx"},
+		Note: "redsync has no slots: three names, tried in turn from a random one on, and redsync's own delay of 50 to 250 ms when all were taken; rueidis",
+		Open: openRedsyncNames},
+	{Key: "semaphore", Title: "redis-semaphore", Group: Peer, Server: server.RedisKind, Direct: []string{"zrem"},
+		Note: "npm's redis-semaphore 5.8.0 over ioredis 5.11.1; `Semaphore` on one server, `RedlockSemaphore` on three; default options: it asks every 10 ms"},
+}

@@ -1,0 +1,162 @@
+package contender
+
+import (
+	"context"
+	"crypto/rand"
+	"database/sql"
+	"time"
+
+	"cirello.io/pglock"
+
+	"github.com/redlatch/redlatch/test/bench/server"
+)
+
+// onDatabases are the contenders that keep their locks in a database.
+var onDatabases = []*Contender{
+	{Key: "redlatch-postgres", Title: "redlatch on PostgreSQL", Server: server.Postgres, Fixed: 1,
+		Note: "`postgres.Open`, zero options but the TTL: lease, token, restart guard, queue in order, wakes by NOTIFY",
+		Open: openRedlatch(overPostgres, plain)},
+	{Key: "pg-advisory", Title: "pg_advisory_lock", Group: Peer, Server: server.Postgres, Fixed: 1,
+		Note: "the database's own lock of a session, over pgx, with a connection for each holder and each waiter: no TTL, no token; it ends with the connection, and does not work through a pooler in transaction mode",
+		Open: openSession("pgx", postgresURL, "SELECT pg_advisory_lock(hashtextextended($1, 0))", "SELECT pg_advisory_unlock(hashtextextended($1, 0))")},
+	{Key: "pglock", Title: "cirello.io/pglock", Group: Peer, Server: server.Postgres, Fixed: 1,
+		Note: "over pgx, with the TTL as its lease and a heartbeat every third of it; a waiter asks again after a whole lease, by its nature",
+		Open: openPglock},
+	{Key: "shedlock-postgres", Title: "ShedLock's statements on PostgreSQL", Group: Peer, Server: server.Postgres, Fixed: 1,
+		Note: "the statements of its JDBC provider, by the database's clock, over pgx; it does not wait, so the bench asks again every 100 ms; no token",
+		Open: openShedLock("pgx", postgresURL, shedLockPostgres)},
+	{Key: "redlatch-mariadb", Title: "redlatch on MariaDB", Server: server.MariaDB, Fixed: 1,
+		Note: "`mysql.Open`, zero options but the TTL: lease, token, restart guard, queue in order; waiters poll by rank",
+		Open: openRedlatch(overMariaDB, plain)},
+	{Key: "get-lock", Title: "GET_LOCK", Group: Peer, Server: server.MariaDB, Fixed: 1,
+		Note: "the database's own lock of a session, with a connection for each holder and each waiter: no TTL, no token; it ends with the connection",
+		Open: openSession("mysql", mariaDSN, "SELECT GET_LOCK(?, 3600)", "SELECT RELEASE_LOCK(?)")},
+	{Key: "shedlock-mariadb", Title: "ShedLock's statements on MariaDB", Group: Peer, Server: server.MariaDB, Fixed: 1,
+		Note: "as on PostgreSQL",
+		Open: openShedLock("mysql", mariaDSN, shedLockMaria)},
+}
+
+func postgresURL(address string) string {
+	return "postgres://postgres@" + address + "/postgres?sslmode=disable"
+}
+
+// mariaDSN has a statement take one round trip, as redlatch does.
+func mariaDSN(address string) string { return "root@tcp(" + address + ")/test?interpolateParams=true" }
+
+// openSQL opens a contender on a database: first prepares the database, and lock
+// returns what takes a lock.
+func openSQL(driver, dsn string, first func(*sql.DB) error, lock func(ctx context.Context, db *sql.DB, name string) (Release, error)) (*Locker, error) {
+	db, err := sql.Open(driver, dsn)
+	if err != nil {
+		return nil, err
+	}
+	db.SetMaxIdleConns(64) // none is closed and made anew between two locks
+	for range 10 {
+		if err = first(db); err == nil {
+			break
+		}
+		time.Sleep(100 * time.Millisecond) // another contender creates the same table now
+	}
+	if err != nil {
+		db.Close()
+		return nil, err
+	}
+	return &Locker{
+		Lock:  func(ctx context.Context, l Lock) (Release, error) { return lock(ctx, db, l.Name) },
+		Close: func() { db.Close() },
+	}, nil
+}
+
+// openSession opens locks of a session: its connection is kept until the
+// release.
+func openSession(driver string, dsn func(string) string, lock, release string) func(context.Context, Target) (*Locker, error) {
+	return func(_ context.Context, t Target) (*Locker, error) {
+		return openSQL(driver, dsn(t.Addresses[0]), (*sql.DB).Ping, func(ctx context.Context, db *sql.DB, name string) (Release, error) {
+			conn, err := db.Conn(ctx)
+			if err != nil {
+				return nil, err
+			}
+			if _, err := conn.ExecContext(ctx, lock, name); err != nil {
+				conn.Close()
+				return nil, err
+			}
+			return func(ctx context.Context) error {
+				defer conn.Close()
+				_, err := conn.ExecContext(ctx, release, name)
+				return err
+			}, nil
+		})
+	}
+}
+
+func openPglock(_ context.Context, t Target) (*Locker, error) {
+	var c *pglock.Client
+	return openSQL("pgx", postgresURL(t.Addresses[0]), func(db *sql.DB) (err error) {
+		if c, err = pglock.UnsafeNew(db, pglock.WithLeaseDuration(TTL), pglock.WithHeartbeatFrequency(TTL/3)); err != nil {
+			return err
+		}
+		return c.TryCreateTable()
+	}, func(ctx context.Context, _ *sql.DB, name string) (Release, error) {
+		lock, err := c.AcquireContext(ctx, name)
+		if err != nil {
+			return nil, err
+		}
+		return func(ctx context.Context) error { return c.ReleaseContext(ctx, lock) }, nil
+	})
+}
+
+// shedLock is the statements of ShedLock's JDBC provider.
+type shedLock struct {
+	table string
+	lock  []string // until one of them changes a row; with TTL in µs, owner, name
+	free  string   // with name, owner
+}
+
+var shedLockPostgres = shedLock{
+	table: `CREATE TABLE IF NOT EXISTS shedlock (name VARCHAR(64) PRIMARY KEY, lock_until TIMESTAMP NOT NULL, locked_at TIMESTAMP NOT NULL, locked_by VARCHAR(255) NOT NULL)`,
+	lock: []string{`INSERT INTO shedlock (name, lock_until, locked_at, locked_by)
+VALUES ($3, timezone('utc', CURRENT_TIMESTAMP) + $1 * interval '1 microsecond', timezone('utc', CURRENT_TIMESTAMP), $2)
+ON CONFLICT (name) DO UPDATE SET lock_until = excluded.lock_until, locked_at = excluded.locked_at, locked_by = excluded.locked_by
+WHERE shedlock.lock_until <= timezone('utc', CURRENT_TIMESTAMP)`},
+	free: `UPDATE shedlock SET lock_until = timezone('utc', CURRENT_TIMESTAMP) WHERE name = $1 AND locked_by = $2`,
+}
+
+var shedLockMaria = shedLock{
+	table: `CREATE TABLE IF NOT EXISTS shedlock (name VARCHAR(64) PRIMARY KEY, lock_until TIMESTAMP(3) NOT NULL, locked_at TIMESTAMP(3) NOT NULL, locked_by VARCHAR(255) NOT NULL)`,
+	lock: []string{
+		`UPDATE shedlock SET lock_until = TIMESTAMPADD(MICROSECOND, ?, UTC_TIMESTAMP(3)), locked_at = UTC_TIMESTAMP(3), locked_by = ? WHERE name = ? AND lock_until <= UTC_TIMESTAMP(3)`,
+		`INSERT IGNORE INTO shedlock (lock_until, locked_at, locked_by, name) VALUES (TIMESTAMPADD(MICROSECOND, ?, UTC_TIMESTAMP(3)), UTC_TIMESTAMP(3), ?, ?)`,
+	},
+	free: `UPDATE shedlock SET lock_until = UTC_TIMESTAMP(3) WHERE name = ? AND locked_by = ?`,
+}
+
+// shedLockPause is how often a waiter asks.
+const shedLockPause = 100 * time.Millisecond
+
+func openShedLock(driver string, dsn func(string) string, s shedLock) func(context.Context, Target) (*Locker, error) {
+	create := func(db *sql.DB) error { _, err := db.Exec(s.table); return err }
+	return func(_ context.Context, t Target) (*Locker, error) {
+		return openSQL(driver, dsn(t.Addresses[0]), create, func(ctx context.Context, db *sql.DB, name string) (Release, error) {
+			owner := rand.Text()
+			for {
+				for _, statement := range s.lock {
+					r, err := db.ExecContext(ctx, statement, TTL.Microseconds(), owner, name)
+					if err != nil {
+						return nil, err
+					}
+					if n, err := r.RowsAffected(); err != nil {
+						return nil, err
+					} else if n > 0 {
+						return func(ctx context.Context) error {
+							_, err := db.ExecContext(ctx, s.free, name, owner)
+							return err
+						}, nil
+					}
+				}
+				if err := pause(ctx, shedLockPause); err != nil {
+					return nil, err
+				}
+			}
+		})
+	}
+}

@@ -1,0 +1,117 @@
+package contender
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/bsm/redislock"
+	goredis "github.com/redis/go-redis/v9"
+	"github.com/redis/rueidis"
+	"github.com/redis/rueidis/rueidislock"
+	clientv3 "go.etcd.io/etcd/client/v3"
+	"go.etcd.io/etcd/client/v3/concurrency"
+	"go.uber.org/zap"
+)
+
+func goRedisClient(address string) *goredis.Client {
+	return goredis.NewClient(&goredis.Options{Addr: address, ContextTimeoutEnabled: true})
+}
+
+func openRedislock(_ context.Context, t Target) (*Locker, error) {
+	c := goRedisClient(t.Addresses[0])
+	locks := redislock.New(c)
+	return &Locker{
+		Lock: func(ctx context.Context, l Lock) (Release, error) {
+			// Without a deadline it gives up after the lock's time to live.
+			ctx, cancel := context.WithTimeout(ctx, time.Hour)
+			defer cancel()
+			lock, err := locks.Obtain(ctx, l.Name, TTL, &redislock.Options{RetryStrategy: redislock.LinearBackoff(100 * time.Millisecond)})
+			if err != nil {
+				return nil, err
+			}
+			return lock.Release, nil
+		},
+		Close: func() { c.Close() },
+	}, nil
+}
+
+func openRueidislock(_ context.Context, t Target) (*Locker, error) {
+	locks, err := rueidislock.NewLocker(rueidislock.LockerOption{
+		ClientOption:   rueidis.ClientOption{InitAddress: t.Addresses, ForceSingleClient: true},
+		KeyValidity:    TTL,
+		KeyMajority:    1,
+		NoLoopTracking: true,
+		// Its default of 20 ms is too short for a crowded machine: a try that
+		// takes longer is given up, and then waits for a notification, which
+		// does not come if no other client has the lock.
+		TryNextAfter: 250 * time.Millisecond,
+	})
+	if err != nil {
+		return nil, err
+	}
+	return &Locker{
+		// This lock ends with ctx, unlike that of all other clients. The bench ends
+		// its contexts only when a measurement is over.
+		Lock: func(ctx context.Context, l Lock) (Release, error) {
+			held, release, err := locks.WithContext(ctx, l.Name)
+			if err != nil {
+				return nil, err
+			}
+			return func(context.Context) error {
+				err := context.Cause(held) // not nil if the lock was lost
+				release()                  // returns when the key is gone
+				return err
+			}, nil
+		},
+		Close: locks.Close,
+	}, nil
+}
+
+func openEtcd(_ context.Context, t Target) (*Locker, error) {
+	c, err := clientv3.New(clientv3.Config{Endpoints: t.Addresses, DialTimeout: 10 * time.Second, Logger: zap.NewNop()})
+	if err != nil {
+		return nil, err
+	}
+	l, err := etcdSession(c)
+	if err != nil {
+		c.Close()
+		return nil, err
+	}
+	// Two mutexes of one session and one name are the same lock and do not
+	// exclude each other.
+	l.Fork = func() (*Locker, error) { return etcdSession(c) }
+	end := l.Close
+	l.Close = func() { end(); c.Close() }
+	return l, nil
+}
+
+// etcdSession opens a session: its lease keeps all its locks alive.
+func etcdSession(c *clientv3.Client) (*Locker, error) {
+	session, err := concurrency.NewSession(c, concurrency.WithTTL(int(TTL/time.Second)))
+	if err != nil {
+		return nil, err
+	}
+	return &Locker{
+		Lock: func(ctx context.Context, l Lock) (Release, error) {
+			m := concurrency.NewMutex(session, l.Name)
+			if err := m.Lock(ctx); err != nil {
+				return nil, err
+			}
+			return func(context.Context) error {
+				select {
+				case <-session.Done():
+					return errors.New("etcd: the session was lost, and its locks with it")
+				default:
+				}
+				// A release has more time than those of the others: on a crowded
+				// machine etcd needs it, and one that is given up keeps everyone
+				// waiting.
+				ctx, cancel := context.WithTimeout(context.Background(), TTL)
+				defer cancel()
+				return m.Unlock(ctx)
+			}, nil
+		},
+		Close: func() { session.Close() },
+	}, nil
+}

@@ -1,0 +1,104 @@
+package contender
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/redlatch/redlatch"
+	"github.com/redlatch/redlatch/internal/test/fresh"
+	"github.com/redlatch/redlatch/store/memory"
+	"github.com/redlatch/redlatch/store/mysql"
+	"github.com/redlatch/redlatch/store/postgres"
+	"github.com/redlatch/redlatch/store/redis/direct"
+	"github.com/redlatch/redlatch/store/redis/goredis"
+	"github.com/redlatch/redlatch/store/redis/rueidis"
+	"github.com/redlatch/redlatch/test/bench/server"
+)
+
+// dial returns nodes of the servers at some addresses.
+type dial func(addresses []string) ([]redlatch.Node, error)
+
+var overSockets, overRueidis, overGoRedis = over(direct.Nodes), over(rueidis.Nodes), over(goredis.Nodes)
+
+// over is a driver for Redis.
+func over(open func(addresses ...string) ([]redlatch.Node, error)) dial {
+	return func(addresses []string) ([]redlatch.Node, error) {
+		var urls []string
+		for _, a := range addresses {
+			urls = append(urls, "redis://"+a)
+		}
+		return open(urls...)
+	}
+}
+
+func overPostgres(addresses []string) ([]redlatch.Node, error) {
+	n, err := postgres.Open(postgresURL(addresses[0]), nil)
+	return []redlatch.Node{n}, err
+}
+
+func overMariaDB(addresses []string) ([]redlatch.Node, error) {
+	n, err := mysql.Open("mysql://root@"+addresses[0]+"/test", nil)
+	return []redlatch.Node{n}, err
+}
+
+func inMemory([]string) ([]redlatch.Node, error) { return memory.Nodes(1), nil }
+
+func plain() redlatch.Options { return redlatch.Options{TTL: TTL} }
+
+func guarded() redlatch.Options { return redlatch.Options{TTL: TTL, Guard: redlatch.GuardOn} }
+
+func newRedlatch(nodes dial, options redlatch.Options, t Target) (*redlatch.Client, error) {
+	list, err := nodes(t.Addresses)
+	if err != nil {
+		return nil, err
+	}
+	options.NodeList = t.Members
+	return redlatch.New(list, &options)
+}
+
+func openRedlatch(nodes dial, options func() redlatch.Options) func(context.Context, Target) (*Locker, error) {
+	return func(_ context.Context, t Target) (*Locker, error) {
+		c, err := newRedlatch(nodes, options(), t)
+		if err != nil {
+			return nil, err
+		}
+		return lockerOf(c), nil
+	}
+}
+
+func lockerOf(c *redlatch.Client) *Locker {
+	return &Locker{
+		Lock: func(ctx context.Context, l Lock) (Release, error) {
+			lease, err := c.Lock(ctx, l.Name, &redlatch.LockOptions{Slots: l.Slots, Shared: l.Shared})
+			if err != nil {
+				return nil, err
+			}
+			return lease.Release, nil
+		},
+		Close: func() { c.Close() },
+	}
+}
+
+// Prepare declares new servers to be new, as an operator does once: the
+// restart guard would quarantine them at first otherwise. A single Redis server
+// is not guarded by default, and is left alone unless guard is set; so are stores
+// that redlatch does not use.
+func Prepare(ctx context.Context, kind server.Kind, t Target, guard bool) error {
+	nodes := map[server.Kind]dial{server.RedisKind: overSockets, server.Postgres: overPostgres, server.MariaDB: overMariaDB}[kind]
+	options := plain()
+	if guard {
+		options = guarded()
+	}
+	if nodes == nil || kind == server.RedisKind && !guard && len(t.Addresses) < 2 {
+		return nil
+	}
+	c, err := newRedlatch(nodes, options, t)
+	if err != nil {
+		return err
+	}
+	defer c.Close()
+	if err := fresh.Declare(ctx, c); err != nil {
+		return fmt.Errorf("declaring the servers new: %w", err)
+	}
+	return nil
+}

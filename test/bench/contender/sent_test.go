@@ -1,0 +1,227 @@
+package contender_test
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/redlatch/redlatch/internal/resp"
+	"github.com/redlatch/redlatch/test/bench/contender"
+	"github.com/redlatch/redlatch/test/bench/server"
+)
+
+func startRedis(t *testing.T, n int) *server.Redis {
+	t.Helper()
+	g, err := server.StartRedis(t.Context(), n)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(g.Stop)
+	if err := contender.Prepare(t.Context(), server.RedisKind, contender.Target{Addresses: g.Addresses(0)}, false); err != nil {
+		t.Fatal(err)
+	}
+	return g
+}
+
+func find(t *testing.T, key string) *contender.Contender {
+	t.Helper()
+	list, err := contender.Find(key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return list[0]
+}
+
+func TestScriptsAreOneCommandEachWhateverTheyRun(t *testing.T) {
+	t.Parallel()
+	g := startRedis(t, 1)
+	c, err := resp.Dial("tcp", g.Addresses(0)[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	before, err := g.Sample()
+	if err != nil {
+		t.Fatal(err)
+	}
+	const calls = 37
+	for range calls {
+		if _, err := c.Do("EVAL", "redis.call('SET', KEYS[1], 1) redis.call('GET', KEYS[1]) return redis.call('DEL', KEYS[1])", "1", "a"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	after, err := g.Sample()
+	if err != nil {
+		t.Fatal(err)
+	}
+	d := after.Sub(before)
+	if got := find(t, "redlatch").Sent(d.Commands); got != calls {
+		t.Fatalf("counted %d sent commands of %v; want %d", got, d.Commands, calls)
+	}
+	// What makes the counting by names necessary: the server counts both.
+	if d.Commands["set"] != calls || d.Commands["eval"] != calls {
+		t.Fatalf("the server counted %v", d.Commands)
+	}
+}
+
+func TestSentCommandsAreThoseThatMonitorShowsFromClients(t *testing.T) {
+	for _, s := range contender.All {
+		if s.Server != server.RedisKind || s.Fixed > 1 || s.Open == nil || strings.HasPrefix(s.Key, "observer") {
+			continue
+		}
+		t.Run(s.Key, func(t *testing.T) {
+			t.Parallel()
+			g := startRedis(t, 1)
+			ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+			defer cancel()
+			target := contender.Target{Addresses: g.Addresses(0)}
+			if s.Guarded {
+				if err := contender.Prepare(ctx, s.Server, target, true); err != nil {
+					t.Fatal(err)
+				}
+			}
+			open := func() *contender.Locker {
+				l, err := s.Open(ctx, target)
+				if err != nil {
+					t.Fatal(err)
+				}
+				t.Cleanup(l.Close)
+				if s.Key == "rueidislock" {
+					l.Lock = asksAgain(l.Lock)
+				}
+				return l
+			}
+			a, b := open(), open()
+			pair(t, ctx, a, "warm")
+			pair(t, ctx, b, "warm")
+			// What waiting opens, it opens once.
+			contend(t, ctx, a, b, "warm too")
+			contend(t, ctx, b, a, "warm too")
+			seen := monitor(t, g)
+			before, err := g.Sample()
+			if err != nil {
+				t.Fatal(err)
+			}
+			for range 3 {
+				pair(t, ctx, a, "mine")
+			}
+			contend(t, ctx, a, b, "both")
+			after, err := g.Sample()
+			if err != nil {
+				t.Fatal(err)
+			}
+			counted, shown := s.Sent(after.Sub(before).Commands), seen()
+			if counted != int64(len(shown)) {
+				t.Fatalf("counted %d of %v; MONITOR showed %d: %v", counted, after.Sub(before).Commands, len(shown), shown)
+			}
+			if counted < 6 {
+				t.Fatalf("three pairs are no %d commands", counted)
+			}
+		})
+	}
+}
+
+// asksAgain waits for a lock in pieces of two seconds. rueidislock loses wakes:
+// the goroutine that ends a refused try may run before the try has counted its
+// failure; it then takes the try for a success and drops the gate at which the
+// waiter waits, for good. How often that happens is the bench's to show; what
+// commands it sends is all that is asked here.
+func asksAgain(lock func(context.Context, contender.Lock) (contender.Release, error)) func(context.Context, contender.Lock) (contender.Release, error) {
+	return func(ctx context.Context, l contender.Lock) (contender.Release, error) {
+		for {
+			piece, end := context.WithCancel(ctx)
+			over := time.AfterFunc(2*time.Second, end)
+			release, err := lock(piece, l)
+			switch {
+			case err == nil && over.Stop():
+				return release, nil
+			case err == nil: // and ended with its context, a moment ago
+				err = release.Do()
+			}
+			cut := piece.Err() != nil
+			end()
+			if ctx.Err() != nil {
+				return nil, ctx.Err()
+			}
+			if err != nil && !cut {
+				return nil, err
+			}
+		}
+	}
+}
+
+func pair(t *testing.T, ctx context.Context, l *contender.Locker, name string) {
+	t.Helper()
+	release, err := l.Lock(ctx, contender.Lock{Name: name})
+	if err == nil {
+		err = release.Do()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// contend has one wait for what the other holds.
+func contend(t *testing.T, ctx context.Context, a, b *contender.Locker, name string) {
+	t.Helper()
+	release, err := a.Lock(ctx, contender.Lock{Name: name})
+	if err != nil {
+		t.Fatal(err)
+	}
+	done := make(chan error, 1)
+	go func() {
+		got, err := b.Lock(ctx, contender.Lock{Name: name})
+		if err == nil {
+			err = got.Do()
+		}
+		done <- err
+	}()
+	select {
+	case err := <-done:
+		t.Fatalf("a lock that is held was given to another (%v)", err)
+	case <-time.After(300 * time.Millisecond):
+	}
+	if err := release.Do(); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-done; err != nil {
+		t.Fatal(err)
+	}
+}
+
+// monitor watches a server; the function it returns says what clients sent
+// until then, between the two readings of the statistics.
+func monitor(t *testing.T, g *server.Redis) func() []string {
+	t.Helper()
+	m, err := resp.Dial("tcp", g.Addresses(0)[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { m.Close() })
+	if _, err := m.Do("MONITOR"); err != nil {
+		t.Fatal(err)
+	}
+	return func() []string {
+		m.SetDeadline(time.Now().Add(10 * time.Second))
+		var sent []string
+		for samples := 0; ; {
+			line, err := m.Receive()
+			if err != nil {
+				t.Fatal(err)
+			}
+			// 1700000000.123456 [0 127.0.0.1:4711] "set" "a" "b", or [0 lua]
+			_, line.Text, _ = strings.Cut(line.Text, " [0 ")
+			client, command, _ := strings.Cut(line.Text, "] ")
+			switch {
+			case client == "lua":
+			case strings.EqualFold(command, `"info" "all"`):
+				if samples++; samples == 2 {
+					return sent
+				}
+			case samples == 1:
+				sent = append(sent, command)
+			}
+		}
+	}
+}

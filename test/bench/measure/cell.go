@@ -1,0 +1,188 @@
+// Package measure puts contenders into situations and returns what was measured.
+package measure
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/redlatch/redlatch/test/bench/contender"
+	"github.com/redlatch/redlatch/test/bench/server"
+	"github.com/redlatch/redlatch/test/bench/stats"
+)
+
+// Work is what contenders do in a situation.
+type Work int
+
+const (
+	// Inside is goroutines of this process that lock and release.
+	Inside Work = iota
+	// Processes is processes that want the same name.
+	Processes
+	// Keep is this process, which takes many locks, keeps and releases them.
+	Keep
+)
+
+// Situation is what contenders are compared in.
+type Situation struct {
+	// ID begins the ids of its cells.
+	ID   string
+	Work Work
+	// Count is how many goroutines, contenders or locks there are; 0 for one.
+	Count int
+	// OneName has all goroutines want the same name.
+	OneName bool
+
+	// Held is how long processes hold the lock each time.
+	Held time.Duration
+	// Slots is how many slots the lock has. Without slots, one of WriteEvery
+	// requests is a writer's, and the others are readers'; 0 for all of them.
+	Slots, WriteEvery int
+	// Kept has this process hold the lock all the time: the others only wait.
+	Kept bool
+	// Turns has processes take turns in rounds, each contender on servers of its
+	// own. Otherwise one contender follows the other.
+	Turns bool
+
+	// Frozen has the last server not answer.
+	Frozen  bool
+	Network server.Network
+
+	// Rounds of For are measured; 0 for one. Warm is a round before them that
+	// does not count, Settle the beginning of each that does not.
+	Rounds            int
+	For, Warm, Settle time.Duration
+}
+
+// Quick returns the situation for a smoke run.
+func (s Situation) Quick() Situation {
+	s.Rounds, s.Warm, s.Settle = s.Rounds/4, s.Warm/10, s.Settle/3
+	if s.For > s.Held {
+		s.For /= 3
+	}
+	if s.Work == Keep {
+		s.ID, s.Count = s.ID+"/tenth", s.Count/10
+	}
+	return s
+}
+
+// together reports whether the contenders of a batch are measured in turns, so
+// that they meet the same disturbances.
+func (s Situation) together() bool { return s.Work == Inside || s.Turns }
+
+// exclusive reports whether one contender may hold the lock at a time.
+func (s Situation) exclusive() bool { return s.Slots == 0 && s.WriteEvery == 0 }
+
+// own reports whether each contender has a name of its own.
+func (s Situation) own() bool { return s.Work == Inside && !s.OneName }
+
+// With more contenders than mostProcesses, so many of them share a process.
+const (
+	mostProcesses = 128
+	threadsOfMany = 20
+)
+
+// Processes returns how many processes the contenders are in, and how many
+// contenders there are in each.
+func (s Situation) Processes() (processes, threads int) {
+	if s.Count <= mostProcesses {
+		return s.Count, 1
+	}
+	return (s.Count + threadsOfMany - 1) / threadsOfMany, threadsOfMany
+}
+
+// A Cell is one contender in one situation, on a number of servers.
+type Cell struct {
+	Situation
+	Nodes int
+	*contender.Contender
+}
+
+// CellID returns the cell's id, such as contended/16/1ms/5/redlatch.
+func (c Cell) CellID() string { return fmt.Sprintf("%s/%d/%s", c.ID, c.Nodes, c.Key) }
+
+// Duration returns about how long a cell takes, with connecting and starting.
+func (c Cell) Duration() time.Duration {
+	d := time.Duration(max(c.Rounds, 1))*(c.For+c.Settle) + c.Warm
+	switch c.Work {
+	case Processes:
+		processes, _ := c.Processes()
+		d += 500*time.Millisecond + time.Duration(processes)*25*time.Millisecond
+	case Keep:
+		d += contender.TTL
+	}
+	return d + 300*time.Millisecond
+}
+
+// Batches groups the cells that are measured together. etcd, whose number of
+// servers is its own, joins the contenders before it. Databases of two kinds are
+// not compared.
+func Batches(cells []Cell) [][]Cell {
+	var batches [][]Cell
+	for _, c := range cells {
+		if n := len(batches); n > 0 && c.together() {
+			first := batches[n-1][0]
+			if first.ID == c.ID && (c.Turns || c.Server == server.EtcdKind || first.Nodes == c.Nodes && first.Server == c.Server) {
+				batches[n-1] = append(batches[n-1], c)
+				continue
+			}
+		}
+		batches = append(batches, []Cell{c})
+	}
+	return batches
+}
+
+// Result is what was measured in a cell, as far as its work has it.
+type Result struct {
+	Cell
+	// Failed says why the cell has no valid result: it could not be measured,
+	// or two contenders had the lock at once.
+	Failed string
+	// Errors counts calls that failed, though the cell went on; Error is the
+	// first.
+	Errors int
+	Error  string
+
+	// Rates are the pairs or acquisitions a second of each round, HandOverRates
+	// the hand-overs.
+	Rates, HandOverRates []float64
+	// Pair is the time of a lock and its release.
+	Pair stats.Summary
+	// Wait is of all requests, or of readers if there are any; WriterWait of
+	// writers.
+	Wait, WriterWait, HandOver, Hold stats.Summary
+	Jain                             float64
+	// Never is how many contenders did not get the lock at all.
+	Never int
+	// Seen is who held the lock at the same time.
+	Seen stats.Seen
+
+	// Of each pair or acquisition, of each second that locks are kept, or of
+	// each second and waiter.
+	Commands             float64
+	ClientCPU, ServerCPU time.Duration
+	OnServer             time.Duration // the commands, by the servers' own clocks
+	Allocs, Bytes        float64
+	// PerHandOver is the commands of each hand-over.
+	PerHandOver float64
+
+	Kept Kept
+}
+
+// Kept is what it costs to keep many locks, on each server.
+type Kept struct {
+	// Acquire, Extend and Release are the scripts, by the servers' own clocks.
+	Acquire, Extend, Release time.Duration
+	// Lock and After are the bytes of a lock while it is kept and after that.
+	Lock, After float64
+	// Reads are calls of read(2), a second.
+	Reads float64
+	// Goroutines is how many the client has more, Client its bytes for a lock,
+	// stacks included.
+	Goroutines, Client float64
+}
+
+// Rate returns pairs or acquisitions a second, the median of the rounds.
+func (r *Result) Rate() float64 { return stats.Median(r.Rates) }
+
+// HandOverRate returns hand-overs a second, the median of the rounds.
+func (r *Result) HandOverRate() float64 { return stats.Median(r.HandOverRates) }

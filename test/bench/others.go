@@ -1,0 +1,90 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/redlatch/redlatch/test/bench/measure"
+	"github.com/redlatch/redlatch/test/bench/report"
+	"github.com/redlatch/redlatch/test/bench/server"
+)
+
+const onPostgres, onMariaDB = "redlatch-postgres pg-advisory pglock shedlock-postgres", "redlatch-mariadb get-lock shedlock-mariadb"
+
+var databases = report.Page{
+	Key: "databases", File: "../../docs/testing/bench/databases.md", Title: "Locks in a database, redlatch beside its peers",
+	Programs: [][2]string{{"psql", ", without fsync"}, {"mariadbd", ", `innodb_flush_log_at_trx_commit=2`"}},
+	Modules:  []string{"github.com/jackc/pgx/v5", "github.com/go-sql-driver/mysql", "cirello.io/pglock"},
+	Tables: []report.Table{
+		{Heading: "## Uncontended pair", Text: "One goroutine locks and releases; the contenders of a database take turns of 100 ms.",
+			Columns: pairColumns, Situations: pair("pair", false, server.Network{}), Contenders: keys(onPostgres, onMariaDB), Nodes: []int{1}},
+		{Heading: "## Contended: 16 processes, 1 ms held", Text: contendedText, Columns: contendedColumns, Contenders: keys(onPostgres, onMariaDB), Nodes: []int{1},
+			Situations: contended("contended", 16, time.Millisecond, false, server.Network{})},
+		waitingTable([]int{1}, keys(onPostgres, onMariaDB)),
+	},
+	End: "Commands are the statements that the server executed: a transaction that a client begins and commits by itself has two more. " +
+		"The servers do not sync to disk, so the disk is in none of the numbers. Server CPU is that of all processes of the server.",
+}
+
+// sharedColumns are those of locks that several hold at once.
+const sharedColumns = "hand-overs ×hand-overs rate ×rate least most wait wait-p99 wait-max %s broken jain per-over commands client server held"
+
+// turns is 16 processes in turns, each contender on servers of its own.
+func turns(id string, slots, writeEvery int) []measure.Situation {
+	return []measure.Situation{{ID: id, Work: measure.Processes, Turns: true, Count: 16, Held: time.Millisecond, Slots: slots, WriteEvery: writeEvery,
+		Rounds: 8, For: 2 * time.Second, Warm: 5 * time.Second, Settle: 500 * time.Millisecond}}
+}
+
+var family = report.Page{
+	Key: "family", File: "../../docs/testing/bench/family.md", Title: "Slots and readers beside their peers",
+	Text: "What the numbers say is how the rows of a table compare: all its contenders are ready at once, each on servers of its own, and take turns in 8 rounds of 2 s.\n\n" +
+		"Each contender asks, holds for 1 ms, releases, and asks again. Contenders are processes with connections of their own. " +
+		"The beginning of every round does not count, nor does a first round, of 5 s. Contenders that were still waiting at the end count with what they had waited. " +
+		"A hand-over is an acquisition by a contender since whose own last release another one has acquired. CPU and commands are for each acquisition, where it is not said otherwise; × is beside redlatch on as many servers, round by round, and of the rounds the median. " +
+		"A hold counts from the moment at which its contender has the lock to the one at which it asks to release it.",
+	Programs: redisServer,
+	Modules:  []string{"github.com/redis/rueidis", "github.com/go-redsync/redsync/v4"},
+	Tables: []report.Table{
+		{Heading: "## 16 contenders for 3 slots", Situations: turns("slots", 3, 0), Nodes: []int{1, 3}, Base: "redlatch",
+			Contenders: "redlatch redsync-names semaphore", Columns: fmt.Sprintf(sharedColumns, "readers")},
+		{Heading: "## 16 contenders, 90 % of the requests to read, 10 % to write", Situations: turns("readers", 0, 10), Nodes: []int{1, 3}, Base: "redlatch",
+			Contenders: "redlatch", Columns: fmt.Sprintf(sharedColumns, "writer writer-p99 writer-max readers writers"), Text: "The wait is that of readers, where it is not said otherwise."},
+		{Heading: "## Crossing requests for 2 slots on three servers", Nodes: []int{3}, Contenders: "redlatch semaphore",
+			Text: "Three contenders ask at the same moment, and all three servers are healthy. Each contender has one server to which its requests take 100 ms longer, so they arrive in this order, in every try: at the first server 1, 2, then 3, at the second 2, 3, then 1, at the third 3, 1, then 2. " +
+				"A semaphore that counts its holders on each server by itself refuses the late request alone: no server has more than two holders, and each of the three contenders has a majority of two servers. Contenders that got a slot hold it for 1.2 s, and none asks for longer than 0.8 s.",
+			Situations: []measure.Situation{{ID: "crossing", Work: measure.Processes, Turns: true, Count: 3, Slots: 2, Held: 1200 * time.Millisecond,
+				Rounds: 10, For: 800 * time.Millisecond, Network: server.Network{Delay: 100 * time.Millisecond, Crossed: true}}},
+			Columns: "readers broken"},
+	},
+	End: "redsync, bsm/redislock and rueidislock have neither slots nor readers, and redis-semaphore has no readers. " +
+		"Commands are those that clients sent, as the servers count them, without those of the bench.",
+}
+
+const keepText = "One process takes them, keeps them alive and releases them, and does nothing else. The times of scripts are by the server's own clock. " +
+	"A read is one call of read(2): several requests may come in one."
+
+var capacity = report.Page{
+	Key: "capacity", Title: "What many locks cost", Programs: redisServer,
+	Tables: []report.Table{{Heading: "## What an operation costs", Text: keepText, Contenders: "redlatch-30s", Columns: keepColumns,
+		Situations: []measure.Situation{keep("capacity", 10_000), keep("capacity", 50_000), keep("capacity", 100_000)}}},
+	End: "Memory and reads are those of each server, CPU and commands those of all. What is left after a lock is its fence.",
+}
+
+// observed is the table of the observers on a store.
+func observed(where, suffix string, nodes int) report.Table {
+	var list []string
+	for key := range strings.FieldsSeq("none prom otel otel-1 otel-100 both") {
+		list = append(list, "observer-"+key+suffix)
+	}
+	return report.Table{Heading: "## " + where, Nodes: []int{nodes}, Contenders: keys(list...), Base: list[0],
+		Situations: []measure.Situation{{ID: "observers" + suffix, Rounds: 200, For: 25 * time.Millisecond, Warm: 50 * time.Millisecond}},
+		Columns:    "pair +pair client +client allocs bytes"}
+}
+
+var observers = report.Page{
+	Key: "observers", Title: "What metrics and traces cost",
+	Text:     "A pair is `Lock` and `Release` of a lock that nobody else wants; the observers take turns of 25 ms, and times are medians of all pairs. Spans go to an exporter that discards them.",
+	Programs: redisServer,
+	Tables:   []report.Table{observed("Three Redis servers", "", 3), observed("One node in memory", "-memory", 1)},
+}

@@ -1,0 +1,96 @@
+package report
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/redlatch/redlatch/test/bench/measure"
+	"github.com/redlatch/redlatch/test/bench/stats"
+)
+
+// figure is a number of a result, as tables show it and goals are about it. of
+// returns it for each round, if it is known for each.
+type figure struct {
+	head   string
+	of     func(*measure.Result) []float64
+	format func(float64) string
+}
+
+// one is a figure that is a number, long one that is a time.
+func one(head string, format func(float64) string, of func(*measure.Result) float64) figure {
+	return figure{head, func(x *measure.Result) []float64 { return []float64{of(x)} }, format}
+}
+
+func long(head string, of func(*measure.Result) time.Duration) figure {
+	return one(head, func(f float64) string { return Short(time.Duration(f)) }, func(x *measure.Result) float64 { return float64(of(x)) })
+}
+
+// figures are by name.
+var figures = map[string]figure{
+	"pair":         long("median", func(x *measure.Result) time.Duration { return x.Pair.Median }),
+	"pair-p99":     long("p99", func(x *measure.Result) time.Duration { return x.Pair.P99 }),
+	"pair-max":     long("longest", func(x *measure.Result) time.Duration { return x.Pair.Max }),
+	"pairs":        one("pairs", Count, func(x *measure.Result) float64 { return float64(x.Pair.Count) }),
+	"wait":         long("wait, median", func(x *measure.Result) time.Duration { return x.Wait.Median }),
+	"wait-p99":     long("wait, p99", func(x *measure.Result) time.Duration { return x.Wait.P99 }),
+	"wait-max":     long("wait, longest", func(x *measure.Result) time.Duration { return x.Wait.Max }),
+	"writer":       long("writers' wait, median", func(x *measure.Result) time.Duration { return x.WriterWait.Median }),
+	"writer-p99":   long("writers' wait, p99", func(x *measure.Result) time.Duration { return x.WriterWait.P99 }),
+	"writer-max":   long("writers' wait, longest", func(x *measure.Result) time.Duration { return x.WriterWait.Max }),
+	"over":         long("hand-over, median", func(x *measure.Result) time.Duration { return x.HandOver.Median }),
+	"over-p99":     long("hand-over, p99", func(x *measure.Result) time.Duration { return x.HandOver.P99 }),
+	"held":         long("held, median", func(x *measure.Result) time.Duration { return x.Hold.Median }),
+	"rate":         {"a second", func(x *measure.Result) []float64 { return x.Rates }, Count},
+	"hand-overs":   {"hand-overs a second", func(x *measure.Result) []float64 { return x.HandOverRates }, Count},
+	"least":        {"least of the rounds", func(x *measure.Result) []float64 { return slices.Sorted(slices.Values(x.Rates))[:1] }, Count},
+	"most":         {"most", func(x *measure.Result) []float64 { return slices.Sorted(slices.Values(x.Rates))[len(x.Rates)-1:] }, Count},
+	"jain":         one("Jain", func(f float64) string { return fmt.Sprintf("%.3f", f) }, func(x *measure.Result) float64 { return x.Jain }),
+	"never":        one("never served", Count, func(x *measure.Result) float64 { return float64(x.Never) }),
+	"readers":      one("most holders or readers at a moment", Count, func(x *measure.Result) float64 { return float64(x.Seen.Readers) }),
+	"writers":      one("most writers", Count, func(x *measure.Result) float64 { return float64(x.Seen.Writers) }),
+	"broken":       one("holds that must not have been", Count, func(x *measure.Result) float64 { return float64(x.Seen.Broken) }),
+	"commands":     one("commands", Digits, func(x *measure.Result) float64 { return x.Commands }),
+	"per-over":     one("commands a hand-over", Digits, func(x *measure.Result) float64 { return x.PerHandOver }),
+	"client":       long("client CPU", func(x *measure.Result) time.Duration { return x.ClientCPU }),
+	"server":       long("server CPU", func(x *measure.Result) time.Duration { return x.ServerCPU }),
+	"on-server":    long("on the server", func(x *measure.Result) time.Duration { return x.OnServer }),
+	"allocs":       one("allocations", Count, func(x *measure.Result) float64 { return x.Allocs }),
+	"bytes":        one("bytes", Count, func(x *measure.Result) float64 { return x.Bytes }),
+	"count":        one("locks or contenders", Count, func(x *measure.Result) float64 { return float64(x.Count) }),
+	"acquire":      long("acquire, server", func(x *measure.Result) time.Duration { return x.Kept.Acquire }),
+	"extend":       long("extend, server", func(x *measure.Result) time.Duration { return x.Kept.Extend }),
+	"release":      long("release, server", func(x *measure.Result) time.Duration { return x.Kept.Release }),
+	"lock-bytes":   one("bytes of a lock, server", Count, func(x *measure.Result) float64 { return x.Kept.Lock }),
+	"after-bytes":  one("bytes after it, server", Count, func(x *measure.Result) float64 { return x.Kept.After }),
+	"client-bytes": one("bytes of a lock, client", Count, func(x *measure.Result) float64 { return x.Kept.Client }),
+	"goroutines":   one("goroutines more", Count, func(x *measure.Result) float64 { return x.Kept.Goroutines }),
+	"reads":        one("reads a second and server", Count, func(x *measure.Result) float64 { return x.Kept.Reads }),
+}
+
+// column returns a column's head, and what it shows of a result. A column is the
+// name of a figure. With × before it, it is the multiple of the base's, round by
+// round, and with + what it is more than the base's.
+func column(name string, x, base *measure.Result) (head, text string) {
+	f, known := figures[strings.TrimLeft(name, "×+")]
+	if !known {
+		panic("no figure " + name) // found by a test
+	}
+	text = "–"
+	switch {
+	case strings.HasPrefix(name, "×"):
+		if head = "×"; x.Failed == "" && base != nil {
+			text = Digits(stats.Ratio(f.of(x), f.of(base)))
+		}
+	case strings.HasPrefix(name, "+"):
+		if head = "more"; x.Failed == "" && base != nil {
+			text = f.format(stats.Median(f.of(x)) - stats.Median(f.of(base)))
+		}
+	default:
+		if head = f.head; x.Failed == "" {
+			text = f.format(stats.Median(f.of(x)))
+		}
+	}
+	return head, text
+}

@@ -1,0 +1,118 @@
+package server
+
+import (
+	"encoding/json"
+	"io"
+	"net"
+	"testing"
+	"time"
+)
+
+// open runs links to a server that sends back what it gets, and returns a
+// connection to each.
+func open(t *testing.T, servers int, n Network) []net.Conn {
+	t.Helper()
+	echo, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { echo.Close() })
+	go func() {
+		for {
+			conn, err := echo.Accept()
+			if err != nil {
+				return
+			}
+			go io.Copy(conn, conn)
+		}
+	}()
+	for range servers {
+		n.Servers = append(n.Servers, echo.Addr().String())
+	}
+	in, config := io.Pipe()
+	out, addresses := io.Pipe()
+	go RunLinks(in, addresses)
+	go json.NewEncoder(config).Encode(n)
+	t.Cleanup(func() { config.Close() })
+	var list []string
+	if err := json.NewDecoder(out).Decode(&list); err != nil {
+		t.Fatal(err)
+	}
+	var conns []net.Conn
+	for _, a := range list {
+		conn, err := net.Dial("tcp", a)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { conn.Close() })
+		conns = append(conns, conn)
+	}
+	return conns
+}
+
+// trip sends a byte and waits until it is back.
+func trip(t *testing.T, c net.Conn) time.Duration {
+	t.Helper()
+	start := time.Now()
+	if _, err := c.Write([]byte{1}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := io.ReadFull(c, make([]byte, 1)); err != nil {
+		t.Fatal(err)
+	}
+	return time.Since(start)
+}
+
+// TestLinksDelay looks at the shortest time: a busy machine adds to all others.
+func TestLinksDelay(t *testing.T) {
+	delays := []time.Duration{time.Millisecond, 20 * time.Millisecond}
+	for i, c := range open(t, 2, Network{Delay: delays[0], Last: delays[1]}) {
+		best := time.Hour
+		for end := time.Now().Add(10 * time.Second); best > delays[i]+delays[i]/2 && time.Now().Before(end); {
+			best = min(best, trip(t, c))
+		}
+		if best < delays[i] || best > delays[i]+delays[i]/2 {
+			t.Errorf("a round trip of %v took %v at the best", delays[i], best)
+		}
+	}
+}
+
+func TestLostLinkDeliversLater(t *testing.T) {
+	const lost = 100 * time.Millisecond
+	c := open(t, 1, Network{Delay: time.Millisecond, LoseEvery: 50 * time.Millisecond, LoseFor: lost})[0]
+	longest := time.Duration(0)
+	for end := time.Now().Add(10 * time.Second); longest < lost/2; {
+		longest = max(longest, trip(t, c))
+		if time.Now().After(end) {
+			t.Fatalf("no round trip took longer than %v", longest)
+		}
+	}
+}
+
+func TestACrossedLinkIsSlowInOneDirection(t *testing.T) {
+	const delay = 50 * time.Millisecond
+	for _, c := range open(t, 1, Network{Delay: delay, Crossed: true}) {
+		for range 2 {
+			if took := trip(t, c); took < delay {
+				t.Fatalf("it took %v; want at least %v", took, delay)
+			}
+		}
+	}
+}
+
+func TestEachContenderHasOneCrossedLink(t *testing.T) {
+	r, err := StartRedis(t.Context(), 3)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Stop()
+	l := &linked{Redis: r, crossed: true, links: []string{"x", "y", "z"}}
+	plain := r.Addresses(0)
+	for contender, slow := range map[int]int{0: 1, 1: 2, 2: 0} {
+		for i, a := range l.Addresses(contender) {
+			if want := map[bool]string{true: l.links[i], false: plain[i]}[i == slow]; a != want {
+				t.Errorf("contender %d reaches server %d by %s; want %s", contender, i, a, want)
+			}
+		}
+	}
+}

@@ -1,0 +1,169 @@
+package stats
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"time"
+)
+
+// Request is one contender's request for a lock and its time with it, in
+// moments of the shared clock. Processes report it in this form.
+type Request struct {
+	Contender int32 `json:"c"`
+	// Write says that it excludes all others. A reader's does not, nor does one
+	// for a slot.
+	Write bool `json:"w"`
+	// Got is false for a contender that was still waiting when the time was
+	// over; then Acquired is when it stopped waiting.
+	Got bool `json:"got"`
+	// Called is when the contender asked, Acquired when it was granted the
+	// lock, Released when it asked to release it, Freed when that was done, if
+	// it is known.
+	Called   int64 `json:"called"`
+	Acquired int64 `json:"acquired"`
+	Released int64 `json:"released"`
+	Freed    int64 `json:"freed,omitempty"`
+}
+
+// History is what all contenders for a lock did.
+type History struct {
+	Contenders int
+	// Slots is how many may hold the lock beside each other if none of them
+	// writes; 0 for any number.
+	Slots    int
+	Requests []Request
+}
+
+// got returns the requests that were granted, in the order in which they were.
+func (h History) got() []Request {
+	list := slices.DeleteFunc(slices.Clone(h.Requests), func(r Request) bool { return !r.Got })
+	slices.SortFunc(list, func(a, b Request) int { return cmp.Compare(a.Acquired, b.Acquired) })
+	return list
+}
+
+// Acquisitions returns how often the lock was acquired, by anybody.
+func (h History) Acquisitions() int { return len(h.got()) }
+
+// Between returns the part of the history that was acquired, or waited for
+// without success, from one moment to another.
+func (h History) Between(from, to int64) History {
+	h.Requests = slices.DeleteFunc(slices.Clone(h.Requests), func(r Request) bool {
+		return r.Got && (r.Acquired < from || r.Acquired > to) || !r.Got && r.Called >= to
+	})
+	return h
+}
+
+// times returns a time of each of some requests.
+func times(requests []Request, of func(Request) int64, which func(Request) bool) []time.Duration {
+	var list []time.Duration
+	for _, r := range requests {
+		if which(r) {
+			list = append(list, time.Duration(of(r)))
+		}
+	}
+	return list
+}
+
+// Waits returns how long the requests of writers, or of all others, took. One
+// that was not served counts with its wait until the time was over. If it were
+// left out, a lock that starves its waiters would look better.
+func (h History) Waits(write bool) []time.Duration {
+	return times(h.Requests, func(r Request) int64 { return r.Acquired - r.Called }, func(r Request) bool { return r.Write == write })
+}
+
+// Pairs returns how long the lock and the release took together, without the time
+// in between.
+func (h History) Pairs() []time.Duration {
+	return times(h.Requests, func(r Request) int64 { return r.Freed - r.Released + r.Acquired - r.Called }, func(r Request) bool { return r.Freed > 0 })
+}
+
+// Held returns how long the lock was held each time.
+func (h History) Held() []time.Duration {
+	return times(h.Requests, func(r Request) int64 { return r.Released - r.Acquired }, func(r Request) bool { return r.Got })
+}
+
+// HandOvers returns, for each acquisition by a contender since whose own last
+// release another one acquired the lock, the time from the release before it.
+// All other acquisitions are by contenders that took again what they had just
+// released, past others that waited.
+func (h History) HandOvers() []time.Duration {
+	var times []time.Duration
+	own := map[int32]int64{} // each contender's last release
+	holds := h.got()
+	for i, x := range holds {
+		if i > 0 {
+			before := holds[i-1]
+			released, again := own[x.Contender]
+			if before.Contender != x.Contender && (!again || before.Acquired >= released) {
+				times = append(times, time.Duration(x.Acquired-before.Released))
+			}
+		}
+		own[x.Contender] = x.Released
+	}
+	return times
+}
+
+// Shares returns how often each contender had the lock, including those that
+// never had it.
+func (h History) Shares() []int {
+	shares := make([]int, h.Contenders)
+	for _, r := range h.got() {
+		shares[r.Contender]++
+	}
+	return shares
+}
+
+// Seen is who held a lock at the same time.
+type Seen struct {
+	// Readers is the most holders at a moment that do not write: of slots, all
+	// of them. Writers is the most writers at a moment.
+	Readers, Writers int
+	// Mixed is how many holds began while one of the other kind lasted.
+	Mixed int
+	// Broken is how many holds began that the lock must not have granted; First
+	// describes the first of them.
+	Broken int
+	First  string
+}
+
+// Add joins what was seen at another time.
+func (s Seen) Add(other Seen) Seen {
+	return Seen{max(s.Readers, other.Readers), max(s.Writers, other.Writers), s.Mixed + other.Mixed,
+		s.Broken + other.Broken, cmp.Or(s.First, other.First)}
+}
+
+// Seen returns who held the lock at the same time. A hold lasts from the moment
+// at which its contender knew that it had the lock to the moment at which it
+// asked to release it: what the servers think is longer at both ends, so no
+// delay of a message looks like a fault. Holds that only touch do not overlap.
+func (h History) Seen() Seen {
+	var s Seen
+	var now []Request
+	for _, x := range h.got() {
+		now = slices.DeleteFunc(now, func(r Request) bool { return r.Released <= x.Acquired })
+		same, others := 0, 0
+		for _, r := range now {
+			if r.Write == x.Write {
+				same++
+			} else {
+				others++
+			}
+		}
+		most := &s.Readers
+		if x.Write {
+			most = &s.Writers
+		}
+		*most = max(*most, same+1)
+		if others > 0 {
+			s.Mixed++
+		}
+		if others > 0 || x.Write && same > 0 || !x.Write && h.Slots > 0 && same >= h.Slots {
+			last := slices.MaxFunc(now, func(a, b Request) int { return cmp.Compare(a.Released, b.Released) })
+			s = s.Add(Seen{Broken: 1, First: fmt.Sprintf("contender %d had the lock for %v more when contender %d got it",
+				last.Contender, time.Duration(last.Released-x.Acquired), x.Contender)})
+		}
+		now = append(now, x)
+	}
+	return s
+}

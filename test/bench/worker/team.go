@@ -1,0 +1,155 @@
+package worker
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/redlatch/redlatch/test/bench/clock"
+	"github.com/redlatch/redlatch/test/bench/contender"
+	"github.com/redlatch/redlatch/test/bench/process"
+	"github.com/redlatch/redlatch/test/bench/stats"
+)
+
+// Module is the folder of this module, for drivers in other languages.
+var Module = "."
+
+// Command returns the program of a contender's processes.
+func Command(ctx context.Context, c *contender.Contender) (*exec.Cmd, error) {
+	if c.Open != nil {
+		self, err := os.Executable()
+		return exec.CommandContext(ctx, self, Argument), err
+	}
+	needs := filepath.Join(Module, ".deps", "node_modules")
+	if _, err := os.Stat(needs); err != nil {
+		return nil, fmt.Errorf("%s is not installed: peers/install.sh does that: %w", c.Title, err)
+	}
+	cmd := exec.CommandContext(ctx, "node", filepath.Join(Module, "peers", "contend.js"))
+	cmd.Env = append(os.Environ(), "NODE_PATH="+needs)
+	return cmd, nil
+}
+
+// Team is a number of processes that follow the same orders.
+type Team struct {
+	members []*process.Process // nil for those that did not start
+
+	local    *crew // in place of processes
+	requests []stats.Request
+	done     chan Answer
+}
+
+// Local returns a team of goroutines of this process.
+func Local(c Config) (*Team, error) {
+	local, err := ready(c)
+	return &Team{local: local, done: make(chan Answer, 1)}, err
+}
+
+// startingAtOnce is how many processes start and connect at the same time. A
+// crowd that did so together would exceed the contenders' time limits, try
+// again, and keep itself from getting ready.
+const startingAtOnce = 8
+
+// Start starts a process for each config and waits until all are ready. They end
+// with ctx.
+func Start(ctx context.Context, c *contender.Contender, configs []Config) (*Team, error) {
+	t := &Team{members: make([]*process.Process, len(configs))}
+	var g errgroup.Group
+	g.SetLimit(startingAtOnce)
+	for i := range configs {
+		g.Go(func() error {
+			cmd, err := Command(ctx, c)
+			if err != nil {
+				return err
+			}
+			var ready Answer
+			if t.members[i], err = process.Start(cmd, configs[i], &ready); err == nil && !ready.Ready {
+				err = fmt.Errorf("it answered %+v before it was ready", ready)
+			}
+			return err
+		})
+	}
+	if err := g.Wait(); err != nil {
+		t.Stop()
+		return nil, err
+	}
+	return t, nil
+}
+
+// afterEnd is how long a process may take to end an order: a contender finishes
+// its call, and that can be one that waits for a frozen server.
+const afterEnd = 40 * time.Second
+
+// Begin gives an order to all.
+func (t *Team) Begin(o Order) error {
+	if t.local != nil {
+		go func() {
+			var done Answer
+			t.requests, done = t.local.follow(o)
+			t.done <- done
+		}()
+	}
+	for _, m := range t.members {
+		if err := m.Encode(o); err != nil {
+			return m.Explain(err)
+		}
+	}
+	return nil
+}
+
+// Finish waits until all are done with an order. It returns their requests, and
+// how many calls failed.
+func (t *Team) Finish(o Order) (requests []stats.Request, done Answer, err error) {
+	if t.local != nil {
+		done = <-t.done
+		return t.requests, done, nil
+	}
+	defer time.AfterFunc(clock.Until(o.End)+afterEnd, func() { t.each((*process.Process).Kill) }).Stop()
+	// One after the other: what they write is kept until it is read, or they wait.
+	for _, m := range t.members {
+		for {
+			var a Answer
+			if err := m.Decode(&a); err != nil {
+				return nil, done, m.Explain(err)
+			}
+			if a.Done {
+				if done.Errors += a.Errors; done.Error == "" {
+					done.Error = a.Error
+				}
+				break
+			}
+			requests = append(requests, a.Request)
+		}
+	}
+	return requests, done, nil
+}
+
+// CPU returns what the processes used since they started.
+func (t *Team) CPU() (sum time.Duration) {
+	if t.local != nil {
+		return clock.OfSelf()
+	}
+	t.each(func(m *process.Process) { sum += m.CPU() })
+	return sum
+}
+
+// Stop ends the processes and waits until they have ended.
+func (t *Team) Stop() {
+	if t.local != nil && t.local.shared != nil {
+		t.local.shared.Close()
+	}
+	t.each((*process.Process).Kill)
+	t.each((*process.Process).Stop)
+}
+
+func (t *Team) each(do func(*process.Process)) {
+	for _, m := range t.members {
+		if m != nil {
+			do(m)
+		}
+	}
+}

@@ -1,0 +1,258 @@
+// Package worker is the contenders' processes. The bench starts itself again, as
+// many times as a cell asks for, or a driver in another language.
+//
+// A process follows orders over its standard input and output, a line of JSON
+// each: it reads a Config, connects, and answers that it is ready. It then reads
+// Orders. It asks for the lock from an order's start to its end, holds it,
+// releases it and asks again. At the end it writes its requests, an Answer each,
+// and a last one that says that it is done.
+package worker
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"slices"
+	"sync"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/redlatch/redlatch/test/bench/clock"
+	"github.com/redlatch/redlatch/test/bench/contender"
+	"github.com/redlatch/redlatch/test/bench/stats"
+)
+
+// Argument makes the program a worker, as the only one on the command line.
+const Argument = "worker"
+
+// Config is what a process needs to get ready.
+type Config struct {
+	Contender string   `json:"peer"`
+	Addresses []string `json:"addresses"`
+	// Contenders is how many contenders the process is; First the number of
+	// the first of them.
+	Contenders int   `json:"contenders"`
+	First      int32 `json:"first"`
+	// Slots is how many slots the lock has; 0 for readers and writers.
+	Slots int `json:"limit"`
+	// WriteEvery makes one of so many requests of a contender a writer's; with 1
+	// there is one holder at a time.
+	WriteEvery int `json:"write_every"`
+	// HeldMS is how long the lock is held each time, TTLMS its time to live.
+	HeldMS int `json:"held_ms"`
+	TTLMS  int `json:"ttl_ms"`
+	// Members names the servers for redlatch, if not all contenders reach them
+	// by the same addresses.
+	Members string `json:"members,omitempty"`
+	// Own gives each contender a name of its own. Frozen says that a server does
+	// not answer.
+	Own    bool `json:"own,omitempty"`
+	Frozen bool `json:"frozen,omitempty"`
+}
+
+// lock returns a contender's n-th request. A driver in another language computes
+// the same.
+func (c Config) lock(name string, number int32, n int) (l contender.Lock, write bool) {
+	write = c.WriteEvery > 0 && (n+int(number))%c.WriteEvery == 0
+	return contender.Lock{Name: name, Slots: c.Slots, Shared: c.Slots == 0 && !write}, write
+}
+
+// Order is the time in which contenders want the lock of a name, on the clock
+// that all processes share.
+type Order struct {
+	Name  string `json:"name"`
+	Start int64  `json:"start"`
+	End   int64  `json:"end"`
+}
+
+// Answer is a line that a process writes: that it is ready, a request, or that
+// an order is done.
+type Answer struct {
+	Ready bool `json:"ready,omitempty"`
+	stats.Request
+	Done bool `json:"done,omitempty"`
+	// Errors counts the calls that failed before the end; Error is the first.
+	Errors int    `json:"errors,omitempty"`
+	Error  string `json:"error,omitempty"`
+}
+
+// Run is the life of a process.
+func Run(in io.Reader, out io.Writer) error {
+	orders, buffer := json.NewDecoder(in), bufio.NewWriter(out)
+	answers := json.NewEncoder(buffer)
+	var c Config
+	if err := orders.Decode(&c); err != nil {
+		return err
+	}
+	crew, err := ready(c)
+	if err != nil {
+		return fmt.Errorf("first lock of a contender: %w", err)
+	}
+	for lines := []Answer{{Ready: true}}; ; {
+		for _, line := range lines {
+			if err := answers.Encode(line); err != nil {
+				return err
+			}
+		}
+		if err := buffer.Flush(); err != nil {
+			return err
+		}
+		var o Order
+		if err := orders.Decode(&o); err == io.EOF {
+			return nil
+		} else if err != nil {
+			return err
+		}
+		requests, done := crew.follow(o)
+		lines = lines[:0]
+		for _, r := range requests {
+			lines = append(lines, Answer{Request: r})
+		}
+		lines = append(lines, done)
+	}
+}
+
+// readyTimeout is how long getting ready may take.
+const readyTimeout = 2 * time.Minute
+
+// crew is the contenders of a process.
+type crew struct {
+	Config
+	shared    *contender.Locker
+	lockers   []*contender.Locker
+	histories [][]stats.Request // kept from order to order, so that they do not grow
+}
+
+// ready connects, and has every contender take a lock of its own once, so that no
+// connection is made and no script is loaded later.
+func ready(c Config) (*crew, error) {
+	ctx, cancel := context.WithTimeout(context.Background(), readyTimeout)
+	defer cancel()
+	found, err := contender.Find(c.Contender)
+	if err != nil {
+		return nil, err
+	}
+	w := &crew{Config: c, lockers: make([]*contender.Locker, c.Contenders), histories: make([][]stats.Request, c.Contenders)}
+	if w.shared, err = found[0].Open(ctx, contender.Target{Addresses: c.Addresses, Members: c.Members}); err != nil {
+		return nil, err
+	}
+	var g errgroup.Group
+	for i := range w.lockers {
+		g.Go(func() (err error) {
+			w.lockers[i], w.histories[i] = w.shared, make([]stats.Request, 0, 4096)
+			if w.shared.Fork != nil && !c.Own {
+				if w.lockers[i], err = w.shared.Fork(); err != nil {
+					return err
+				}
+			}
+			number := c.First + int32(i)
+			for n := range max(c.WriteEvery, 1) { // a writer's among them
+				l, _ := c.lock(fmt.Sprintf("warm/%d", number), number, n)
+				if err := Insist(ctx, w.lockers[i], l); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+	}
+	return w, g.Wait()
+}
+
+const (
+	// afterFailure is how long a contender pauses after a call that failed, and
+	// again as long at random: one that asks again at once would keep servers
+	// that are overloaded from recovering.
+	afterFailure = 100 * time.Millisecond
+	// insistFor is how long a lock on a name of one's own may take before it is
+	// asked for again.
+	insistFor = 5 * time.Second
+)
+
+// Insist takes and releases a lock that nobody else wants, with as many tries as
+// it takes: while a crowd of processes connects at once, servers may be too slow
+// for a contender's time limits, and that is not what is measured.
+func Insist(ctx context.Context, l *contender.Locker, want contender.Lock) error {
+	for {
+		try, end := context.WithTimeout(ctx, insistFor)
+		release, err := l.Lock(try, want)
+		if err == nil {
+			err = release.Do()
+		}
+		end()
+		if err == nil || ctx.Err() != nil {
+			return err
+		}
+		time.Sleep(afterFailure + rand.N(afterFailure))
+	}
+}
+
+// follow follows an order with all contenders of the process.
+func (w *crew) follow(o Order) (requests []stats.Request, done Answer) {
+	clock.Sleep(o.Start)
+	// Not a deadline: some contenders shorten their locks to it.
+	ctx, end := context.WithCancel(context.Background())
+	defer end()
+	if !w.Own { // on a name of one's own the last lock is not waited for
+		defer time.AfterFunc(clock.Until(o.End), end).Stop()
+	}
+	failed := make([][]error, len(w.lockers))
+	var all sync.WaitGroup
+	for i := range w.lockers {
+		all.Go(func() { failed[i] = w.contend(ctx, i, o) })
+	}
+	all.Wait()
+	done.Done = true
+	for _, err := range slices.Concat(failed...) {
+		if done.Errors++; done.Error == "" {
+			done.Error = err.Error()
+		}
+	}
+	return slices.Concat(w.histories...), done
+}
+
+func (w *crew) contend(ctx context.Context, i int, o Order) (errs []error) {
+	number, history := w.First+int32(i), w.histories[i][:0]
+	if w.Own {
+		o.Name = fmt.Sprintf("%s/%d", o.Name, number)
+	}
+	called := clock.Now()
+	for clock.Now() < o.End {
+		want, write := w.lock(o.Name, number, len(history))
+		r := stats.Request{Contender: number, Write: write, Called: called}
+		release, err := w.lockers[i].Lock(ctx, want)
+		r.Acquired = clock.Now()
+		if err != nil && ctx.Err() == nil {
+			// It goes on waiting: the time since it first asked counts.
+			errs = append(errs, fmt.Errorf("lock: %w", err))
+			time.Sleep(afterFailure + rand.N(afterFailure))
+			continue
+		}
+		if err != nil {
+			break
+		}
+		if w.HeldMS > 0 {
+			time.Sleep(time.Duration(w.HeldMS) * time.Millisecond)
+		}
+		r.Got, r.Released = true, clock.Now()
+		if w.Frozen { // some would wait for that server for many seconds
+			err = release.Do()
+		} else {
+			err = release(context.Background())
+		}
+		called = clock.Now()
+		if r.Freed = called; err != nil && ctx.Err() == nil {
+			errs = append(errs, fmt.Errorf("release: %w", err))
+		}
+		history = append(history, r)
+	}
+	if called < o.End {
+		_, write := w.lock(o.Name, number, len(history))
+		history = append(history, stats.Request{Contender: number, Write: write, Called: called, Acquired: o.End})
+	}
+	w.histories[i] = history
+	return errs
+}

@@ -1,0 +1,118 @@
+//go:build unix
+
+// Interop runs foreign lock clients and redlatch on the same keys, on real
+// servers, and writes what was found as docs/testing/interop.md. It ends with 1 if
+// anything was found that is not known of a client.
+package main
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"regexp"
+	"slices"
+	"time"
+
+	"github.com/redis/go-redis/v9/logging"
+
+	"github.com/redlatch/redlatch/internal/screen"
+	"github.com/redlatch/redlatch/internal/test/redistest"
+
+	"github.com/redlatch/redlatch/test/interop/foreign"
+	"github.com/redlatch/redlatch/test/interop/matrix"
+	"github.com/redlatch/redlatch/test/interop/scenario"
+	"github.com/redlatch/redlatch/test/interop/service"
+)
+
+func main() {
+	foreign.Become(foreign.InProcess()...)
+	only := flag.String("only", "", "run the clients whose name matches this regular expression, and write no page")
+	at := flag.Int("at", 3, "how many clients are run at once")
+	flag.Parse()
+	logging.Disable() // go-redis would log each server that is killed on purpose
+	if err := run(*only, *at); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+}
+
+// page is where the page is written, seen from this module.
+const page = "../../docs/testing/interop.md"
+
+// serviceTime is how long two services share servers that fail.
+const serviceTime = time.Minute
+
+func run(only string, at int) error {
+	match, err := regexp.Compile(only)
+	if err != nil {
+		return err
+	}
+	clients := slices.DeleteFunc(foreign.All(), func(c *foreign.Client) bool { return !match.MatchString(c.Name) })
+	rows := play(clients, at)
+	var unexpected []string
+	for _, r := range rows {
+		unexpected = append(unexpected, r.Unexpected()...)
+	}
+	if only != "" {
+		fmt.Print(matrix.Tables(rows))
+	} else {
+		unexpected = append(unexpected, share()...)
+		if err := matrix.Write(page, rows); err != nil {
+			return err
+		}
+		fmt.Printf("written: %s\n", page)
+	}
+	if len(unexpected) > 0 {
+		fmt.Fprintln(os.Stderr, "\nnot as it should be:")
+		for _, u := range unexpected {
+			fmt.Fprintln(os.Stderr, "  "+u)
+		}
+		return fmt.Errorf("%d findings", len(unexpected))
+	}
+	return nil
+}
+
+// play plays all scenarios with all clients, on one server and on five.
+func play(clients []*foreign.Client, at int) []*scenario.Row {
+	var parts []scenario.Part
+	for _, c := range clients {
+		parts = append(parts, scenario.Part{Client: c, Nodes: 1})
+		if c.Five {
+			parts = append(parts, scenario.Part{Client: c, Nodes: 5})
+		}
+	}
+	bar := screen.NewProgress(os.Stderr, float64(len(parts)*len(scenario.All())))
+	defer bar.End()
+	return scenario.PlayAll(parts, at, func(p scenario.Part, name string) {
+		bar.Show(1, fmt.Sprintf("%s on %d: %s", p.Client.Name, p.Nodes, name))
+	})
+}
+
+// share has a service on redsync and one on redlatch share servers that fail,
+// and returns what was not as it should be.
+func share() (faults []string) {
+	for _, x := range []struct {
+		what    string
+		trouble service.Trouble
+	}{
+		{"redsync and redlatch, servers killed one at a time", service.Kept},
+		{"redsync and redlatch, three of five come back empty", service.Forgets},
+	} {
+		fmt.Fprintf(os.Stderr, "%s, for %v\n", x.what, serviceTime)
+		t := &redistest.Outside{}
+		r := service.Run(t, service.Config{For: serviceTime, Trouble: x.trouble})
+		t.End()
+		fmt.Printf("%s: %v\n", x.what, r)
+		if !r.Enough() {
+			faults = append(faults, x.what+": too little to judge by: "+r.String())
+		}
+		bad := r.Overlaps
+		if x.trouble == service.Forgets {
+			bad = r.Ours() // redsync's own rules allow the others
+		}
+		for _, o := range bad {
+			faults = append(faults, fmt.Sprintf("%s: %v", x.what, o))
+		}
+	}
+	return faults
+}

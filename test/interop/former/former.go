@@ -1,0 +1,142 @@
+//go:build unix
+
+// Package former runs clients of earlier versions beside the client of this
+// tree, on the same servers. See docs/compatibility.md.
+package former
+
+import (
+	"bytes"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+)
+
+// Version is an earlier version of redlatch, as it is in this repository's
+// history.
+type Version struct {
+	Name string // what it is
+	// Ref is the commit, or the tag of a release. It is empty for the present
+	// source.
+	Ref string
+}
+
+// Variable is an environment variable that names other versions to run: refs,
+// separated by commas.
+const Variable = "REDLATCH_FORMER"
+
+// Versions returns the versions that are run.
+func Versions() []Version {
+	given := os.Getenv(Variable)
+	if given == "" {
+		return released
+	}
+	var list []Version
+	for ref := range strings.SplitSeq(given, ",") {
+		list = append(list, Version{ref, ref})
+	}
+	return list
+}
+
+// released are the versions that every run of the tests has. A release adds its
+// tag here; until the first one, the present source runs beside itself.
+var released = []Version{{Name: "the present source"}}
+
+// NoHistory is the error for a checkout that does not have a version's commit:
+// one without history, or a release archive.
+type NoHistory struct{ Version, Reason string }
+
+func (e *NoHistory) Error() string {
+	return fmt.Sprintf("the source of the version %q is not in this checkout, which has no history that far back: %s", e.Version, e.Reason)
+}
+
+// Build builds the worker with the code of a version, in a folder. The root is
+// that of this repository.
+func Build(v Version, root, folder string) (program string, err error) {
+	if _, err := exec.LookPath("git"); err != nil {
+		return "", fmt.Errorf("the source of earlier versions is taken out of the history: %w", err)
+	}
+	if out, err := git(root, "rev-parse", "--show-toplevel"); err != nil {
+		return "", &NoHistory{v.Name, out}
+	} else if !same(out, root) {
+		return "", &NoHistory{v.Name, "it is inside of another repository, " + out}
+	}
+	if out, err := git(root, "cat-file", "-e", v.Ref+"^{commit}"); err != nil {
+		return "", &NoHistory{v.Name, out}
+	}
+	archive := filepath.Join(folder, "source.tar")
+	if out, err := git(root, "archive", "--output", archive, v.Ref); err != nil {
+		return "", fmt.Errorf("git archive: %w: %s", err, out)
+	}
+	source := filepath.Join(folder, "source")
+	if err := unpack(archive, source); err != nil {
+		return "", err
+	}
+	// Into the module of that version, so that it is built with its code.
+	if err := copyGo(filepath.Join(root, "test", "interop", "former", "worker"), filepath.Join(source, "cmd", "formerworker")); err != nil {
+		return "", err
+	}
+	program = filepath.Join(folder, "worker")
+	return program, compile(source, program, "./cmd/formerworker")
+}
+
+// compile builds a package. It trims paths, so that a second build of the same
+// source in another folder finds the first one's results.
+func compile(dir, program, folder string) error {
+	cmd := exec.Command("go", "build", "-trimpath", "-o", program, folder)
+	cmd.Dir = dir
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return fmt.Errorf("go build in %s: %w\n%s", dir, err, out)
+	}
+	return nil
+}
+
+// git runs git in the repository, also if another user owns that, as in a
+// container.
+func git(root string, args ...string) (string, error) {
+	cmd := exec.Command("git", append([]string{"-C", root, "-c", "safe.directory=*"}, args...)...)
+	var out bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &out
+	err := cmd.Run()
+	return strings.TrimSpace(out.String()), err
+}
+
+// same reports whether two paths are one folder.
+func same(a, b string) bool {
+	x, err1 := os.Stat(a)
+	y, err2 := os.Stat(b)
+	return err1 == nil && err2 == nil && os.SameFile(x, y)
+}
+
+func unpack(archive, folder string) error {
+	if err := os.MkdirAll(folder, 0o700); err != nil {
+		return err
+	}
+	if out, err := exec.Command("tar", "-xf", archive, "-C", folder).CombinedOutput(); err != nil {
+		return fmt.Errorf("tar: %w: %s", err, out)
+	}
+	return os.Remove(archive)
+}
+
+// copyGo copies the Go files of a folder.
+func copyGo(from, to string) error {
+	if err := os.MkdirAll(to, 0o700); err != nil {
+		return err
+	}
+	files, err := fs.Glob(os.DirFS(from), "*.go")
+	if err != nil {
+		return err
+	}
+	for _, name := range files {
+		text, err := os.ReadFile(filepath.Join(from, name))
+		if err != nil {
+			return err
+		}
+		if err := os.WriteFile(filepath.Join(to, name), text, 0o600); err != nil {
+			return err
+		}
+	}
+	return nil
+}

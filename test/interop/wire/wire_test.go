@@ -1,0 +1,269 @@
+//go:build unix
+
+// Package wire_test runs a client that is written from docs/wire.md alone beside
+// redlatch, on the same servers.
+package wire_test
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/redlatch/redlatch/internal/test/redistest"
+
+	"github.com/redlatch/redlatch/test/interop/beside"
+	"github.com/redlatch/redlatch/test/interop/foreign"
+)
+
+const (
+	ttl      = 2 * time.Second
+	patience = 40 * time.Second // a busy machine is slow
+	minimal  = "the minimal client"
+	ours     = "redlatch"
+)
+
+// worker builds a process of redlatch that executes orders.
+var worker = sync.OnceValues(func() (string, error) {
+	program := filepath.Join(folder, "worker")
+	out, err := exec.Command("go", "build", "-o", program, "../former/worker").CombinedOutput()
+	if err != nil {
+		err = fmt.Errorf("go build: %w\n%s", err, out)
+	}
+	return program, err
+})
+
+var folder string
+
+func TestMain(m *testing.M) {
+	var err error
+	if folder, err = os.MkdirTemp("", "wire"); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	code := m.Run()
+	os.RemoveAll(folder)
+	os.Exit(code)
+}
+
+func start(t *testing.T, side string, argv ...string) *beside.Player {
+	t.Helper()
+	p, err := foreign.Run(side, argv)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(p.Kill)
+	return &beside.Player{Side: side, Process: p, Renews: side == ours}
+}
+
+// python returns a process of the minimal client; dir is where its files are.
+func python(t *testing.T, dir string, servers []*redistest.Server) *beside.Player {
+	t.Helper()
+	if _, err := exec.LookPath("python3"); err != nil {
+		t.Fatalf("this test needs python3, which make deps installs: %v", err)
+	}
+	return start(t, minimal, append([]string{"python3", filepath.Join(dir, "minimal.py")}, redistest.Addresses(servers)...)...)
+}
+
+// redlatch returns a process of redlatch. It declares the servers new.
+func redlatch(t *testing.T, servers []*redistest.Server) *beside.Player {
+	t.Helper()
+	program, err := worker()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return start(t, ours, program, "-nodes", strings.Join(redistest.Addresses(servers), ","), "-fresh",
+		"-max-ttl", "4s", "-window", "1s")
+}
+
+func cycle(t *testing.T, p *beside.Player, name string) uint64 {
+	t.Helper()
+	token, _, err := p.Take(name, ttl, patience, "")
+	if err != nil {
+		t.Fatalf("%s does not get the lock: %v", p.Side, err)
+	}
+	if a := p.Order("release"); !a.OK() {
+		t.Fatalf("%s does not release the lock: %s", p.Side, a)
+	}
+	return token
+}
+
+// contest has three processes of each side contend, for a time or until a rule is
+// broken.
+func contest(t *testing.T, dir string, n int, lasts time.Duration) *beside.Judge {
+	t.Helper()
+	servers := redistest.Start(t, n)
+	const name = "contended"
+	c := beside.Contest{Judge: beside.NewJudge(name, servers), Name: name, TTL: ttl,
+		For: lasts, Limit: time.Minute, Turns: 10}
+	for range 3 {
+		p := redlatch(t, servers)
+		cycle(t, p, "first")
+		c.Players = append(c.Players, p, python(t, dir, servers))
+	}
+	if errs := c.Play(); len(errs) > 0 {
+		t.Logf("%d answers were errors, the first: %s", len(errs), errs[0])
+	}
+	t.Logf("%s had the lock %d times, %s %d times", ours, c.Judge.Turns(ours), minimal, c.Judge.Turns(minimal))
+	return c.Judge
+}
+
+// TestMinimalClientAndRedlatchExcludeEachOther has processes of both contend:
+// never do two hold the lock, and tokens grow over both.
+func TestMinimalClientAndRedlatchExcludeEachOther(t *testing.T) {
+	t.Parallel()
+	for _, n := range []int{1, 3, 5} {
+		t.Run(fmt.Sprint(n), func(t *testing.T) {
+			t.Parallel()
+			j := contest(t, ".", n, 3*time.Second)
+			for _, f := range j.Faults() {
+				t.Error(f)
+			}
+			for _, side := range []string{ours, minimal} {
+				if turns := j.Turns(side); turns < 10 {
+					t.Errorf("%s had the lock %d times", side, turns)
+				}
+			}
+		})
+	}
+}
+
+// TestContestFindsMinimalClientsThatBreakARule shows that the test above can
+// fail.
+func TestContestFindsMinimalClientsThatBreakARule(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct{ file, old, new, want string }{
+		"takes what is held": {"acquire.lua", "then return reply('held') end", "then end", "two had the lock"},
+		"leaves the fence":   {"acquire.lua", "redis.call('SET', KEYS[2], token, 'PX', ARGV[4])", "", "the fences are"},
+		"has another fence":  {"minimal.py", "redlatch:1:fence:", "redlatch:2:fence:", "the fences are"},
+		"has another lock":   {"minimal.py", "return [self.key, fence]", "return ['2:' + self.key, fence]", "two had the lock"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			redistest.Need(t)
+			dir := t.TempDir()
+			if err := os.CopyFS(dir, os.DirFS(".")); err != nil {
+				t.Fatal(err)
+			}
+			file := filepath.Join(dir, c.file)
+			text, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if n := strings.Count(string(text), c.old); n != 1 {
+				t.Fatalf("%s has %d places that read %s", c.file, n, c.old)
+			}
+			if err := os.WriteFile(file, []byte(strings.Replace(string(text), c.old, c.new, 1)), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			faults := contest(t, dir, 1, time.Minute).Faults()
+			if !slices.ContainsFunc(faults, func(f string) bool { return strings.Contains(f, c.want) }) {
+				t.Errorf("it is not found that %s; found is %q", c.want, faults)
+			}
+		})
+	}
+}
+
+// TestMinimalClientKeepsToTheMarker has it ask servers without a marker, servers
+// of another membership, and servers that forgot.
+func TestMinimalClientKeepsToTheMarker(t *testing.T) {
+	t.Parallel()
+	servers := redistest.Start(t, 4)
+	three := servers[:3]
+	p := python(t, ".", three)
+	refused := func(p *beside.Player, ms, why string) {
+		t.Helper()
+		var a foreign.Answer
+		for end := time.Now().Add(patience); time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
+			if a = p.Order("acquire", "n", ms, "0"); a.OK() || strings.Contains(a.String(), why) {
+				break // another answer is that of a server that was too slow
+			}
+		}
+		if !strings.Contains(a.String(), why) {
+			t.Errorf("it answers %q, want a refusal: %s", a, why)
+		}
+	}
+	refused(p, "1000", "quarantine")
+	q := redlatch(t, three)
+	cycle(t, q, "n")
+	if before, after := cycle(t, p, "n"), cycle(t, q, "n"); after <= before {
+		t.Errorf("token %d after %d", after, before)
+	}
+	refused(python(t, ".", []*redistest.Server{servers[0], servers[1], servers[3]}), "1000", "config")
+	refused(p, "5000", "config") // a time to live above the marker's
+	// A minority may forget, a majority may not.
+	servers[0].Kill()
+	servers[0].Restart()
+	cycle(t, p, "n")
+	servers[1].Kill()
+	servers[1].Restart()
+	refused(p, "1000", "quarantine")
+}
+
+// TestMinimalClientKeepsTheHoldersToken has it get no answer while redlatch holds
+// the lock. It releases what it may have: the fence rises, and the holder's token
+// stays known.
+func TestMinimalClientKeepsTheHoldersToken(t *testing.T) {
+	t.Parallel()
+	servers := redistest.Start(t, 1)
+	proxy := redistest.NewProxy(t, servers[0])
+	p, q := start(t, minimal, "python3", "minimal.py", proxy.URL()), redlatch(t, servers)
+	token, _, err := q.Take("n", ttl, patience, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	own, fence := fmt.Sprintf("%020d", token), ""
+	read := func() { fence = servers[0].Do("GET", "redlatch:1:fence:{n}") }
+	if a := p.Order("acquire", "n", "1000", "0"); a.Word != "held" {
+		t.Fatalf("it answers %q", a)
+	}
+	if read(); fence != own {
+		t.Errorf("a refusal changed the fence: %q", fence)
+	}
+	proxy.SwallowReplies(true)
+	if a := p.Order("acquire", "n", "1000", "0"); a.Word != "error" {
+		t.Fatalf("without an answer it answers %q", a)
+	}
+	if read(); len(fence) != 41 || fence[:20] <= own || fence[21:] != own {
+		t.Errorf("the fence is %q; want one above the holder's token, and that one: %s", fence, own)
+	}
+	if a := q.Order("release"); !a.OK() {
+		t.Errorf("redlatch answers %q", a)
+	}
+	cycle(t, q, "n")
+}
+
+// TestLateMinimalClientTakesNothing freezes it until its lock has expired and
+// redlatch has it.
+func TestLateMinimalClientTakesNothing(t *testing.T) {
+	t.Parallel()
+	servers := redistest.Start(t, 3)
+	q, p := redlatch(t, servers), python(t, ".", servers)
+	cycle(t, q, "n")
+	before, _, err := p.Take("n", ttl, patience, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.Freeze()
+	token, _, err := q.Take("n", ttl, patience, "")
+	if err != nil || token <= before {
+		t.Fatalf("redlatch has token %d after %d: %v", token, before, err)
+	}
+	p.Thaw()
+	for _, order := range []string{"valid", "extend", "release"} {
+		if a := p.Order(order, fmt.Sprint(ttl.Milliseconds())); a.Word != "lost" {
+			t.Errorf("%s: it answers %q", order, a)
+		}
+	}
+	if a := q.Order("valid"); !a.OK() {
+		t.Errorf("redlatch lost the lock: %s", a)
+	}
+	if a := q.Order("release"); !a.OK() {
+		t.Errorf("redlatch lost the lock: %s", a)
+	}
+}
