@@ -81,12 +81,14 @@ func (h *halfWay) former(t testing.TB) []redlatch.Node {
 	return open(t, h.servers[0].URL(), h.proxies[0].URL(), h.proxies[1].URL())
 }
 
-// connect ends the partition.
-func (h *halfWay) connect() {
+// connect ends the partition. The next operator is another process: it has none
+// of the connections that were cut off.
+func (h *halfWay) connect(t testing.TB) {
 	for _, p := range h.proxies {
 		p.Partition(false)
 		p.Cut()
 	}
+	h.new = laterClient(t, listed("abd"), h.servers[0].URL(), h.proxies[0].URL(), h.servers[3].URL())
 }
 
 // second has a client of the new membership ask for a lock that a client of the
@@ -135,7 +137,7 @@ func TestChangeOfListThatStopsHalfWayLetsNobodyIn(t *testing.T) {
 			}
 
 			// A second run finishes it.
-			h.connect()
+			h.connect(t)
 			l, err := h.old.Lock(context.Background(), "job", &redlatch.LockOptions{Wait: 10 * time.Second})
 			if err != nil {
 				t.Fatal(err)
@@ -214,7 +216,7 @@ func TestChangeOfListThatStoppedHalfWaySaysWhatToDo(t *testing.T) {
 func TestChangeOfListThatStoppedHalfWayCanBeTakenBack(t *testing.T) {
 	t.Parallel()
 	h := stopHalfWay(t, func(*node.Request) {})
-	h.connect()
+	h.connect(t)
 	l, err := h.old.Lock(context.Background(), "job", &redlatch.LockOptions{NoKeepAlive: true})
 	if err != nil {
 		t.Fatal(err)
