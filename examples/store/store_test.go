@@ -17,7 +17,8 @@ import (
 func TestConformance(t *testing.T) {
 	address := redistest.Start(t, 1)[0].Addr()
 	casnodetest.Run(t, casnodetest.Harness{
-		Open: func(testing.TB) (a, b casnode.Store) { return open(address), open(address) },
+		Open:   func(testing.TB) (a, b casnode.Store) { return open(address), open(address) },
+		Sweeps: true, Hears: true,
 	})
 }
 

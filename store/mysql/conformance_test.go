@@ -56,5 +56,8 @@ func conformance(t *testing.T, opts mysql.Options, parameters string) {
 		}
 		return mysql.Store(n)
 	}
-	casnodetest.Run(t, casnodetest.Harness{Open: func(t testing.TB) (a, b casnode.Store) { return open(t), open(t) }})
+	casnodetest.Run(t, casnodetest.Harness{
+		Open:     func(t testing.TB) (a, b casnode.Store) { return open(t), open(t) },
+		Prepares: true, Sweeps: true, // MySQL sends no notifications: it is no Hearer
+	})
 }

@@ -34,7 +34,8 @@ func conforms(t *testing.T, dsn string, opts postgres.Options) {
 		return postgres.Store(n)
 	}
 	casnodetest.Run(t, casnodetest.Harness{
-		Open:    func(t testing.TB) (a, b casnode.Store) { return open(t), open(t) },
+		Open:     func(t testing.TB) (a, b casnode.Store) { return open(t), open(t) },
+		Prepares: true, Sweeps: true, Hears: true,
 		Options: &casnode.Options{Poll: opts.Poll},
 	})
 }

@@ -67,17 +67,6 @@ var swapClaims = []claim{
 		p.put(p.name("job"), "one")
 		p.refused("though there is a row", seen, row(p.name("job"), "late"))
 	}},
-	{"a Swap is refused if the row is gone", func(p *probe) {
-		s := p.sweeper()
-		seen := p.insert("job")
-		if err := s.Remove(p.ctx, seen, []casnode.Row{seen.Row}); err != nil {
-			p.Fatalf("Remove: %v", err)
-		}
-		p.has(p.b, casnode.Row{Name: seen.Row.Name})
-		p.refused("though the row is gone", seen, row(seen.Row.Name, "late"))
-		p.put(seen.Row.Name, "one") // the same bytes as before
-		p.refused("though the row was removed and written anew", seen, row(seen.Row.Name, "late"))
-	}},
 	{"a Swap is refused if the marker has changed", func(p *probe) {
 		for _, name := range []string{"new", "used"} {
 			if name == "used" {
@@ -132,8 +121,30 @@ var swapClaims = []claim{
 			p.has(p.a, won)
 		}
 	}},
+}
+
+// insert writes a row and reads it.
+func (p *probe) insert(name string) casnode.Snapshot {
+	p.Helper()
+	p.put(p.name(name), "one")
+	return p.read(p.a, p.name(name))
+}
+
+// sweepClaims are those of a Sweeper.
+var sweepClaims = []claim{
+	{"a Swap is refused if the row is gone", func(p *probe) {
+		s := p.a.(casnode.Sweeper)
+		seen := p.insert("job")
+		if err := s.Remove(p.ctx, seen, []casnode.Row{seen.Row}); err != nil {
+			p.Fatalf("Remove: %v", err)
+		}
+		p.has(p.b, casnode.Row{Name: seen.Row.Name})
+		p.refused("though the row is gone", seen, row(seen.Row.Name, "late"))
+		p.put(seen.Row.Name, "one") // the same bytes as before
+		p.refused("though the row was removed and written anew", seen, row(seen.Row.Name, "late"))
+	}},
 	{"Remove leaves what has changed, and what another server shows", func(p *probe) {
-		s := p.sweeper()
+		s := p.a.(casnode.Sweeper)
 		seen := p.insert("spent")
 		changed := p.insert("changed").Row
 		changed.Version += "0"
@@ -151,22 +162,6 @@ var swapClaims = []claim{
 			p.Errorf("a row that has changed was removed")
 		}
 	}},
-}
-
-// insert writes a row and reads it.
-func (p *probe) insert(name string) casnode.Snapshot {
-	p.Helper()
-	p.put(p.name(name), "one")
-	return p.read(p.a, p.name(name))
-}
-
-// sweeper returns the store as a Sweeper. If it is none, the claim says nothing.
-func (p *probe) sweeper() casnode.Sweeper {
-	s, ok := p.a.(casnode.Sweeper)
-	if !ok {
-		p.Skip("the store is no Sweeper")
-	}
-	return s
 }
 
 var scanClaims = []claim{

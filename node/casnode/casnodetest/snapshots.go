@@ -75,72 +75,68 @@ var snapshotClaims = []claim{
 		<-ended
 		p.mark() // under a version that nobody knows
 	}},
-	{"a store that is prepared again keeps its rows", func(p *probe) {
-		s, ok := p.b.(casnode.Preparer)
-		if !ok {
-			p.Skip("the store is no Preparer")
-		}
-		p.mark()
-		r := p.put(p.name("job"), "one")
-		before := p.read(p.a, r.Name)
-		if err := s.Prepare(p.ctx); err != nil {
-			p.Fatalf("Prepare: %v", err)
-		}
-		p.has(p.a, r)
-		if after := p.read(p.a, r.Name); after.Marker.Version != before.Marker.Version || after.Server != before.Server {
-			p.Errorf("Prepare changed the marker or the server")
-		}
-	}},
 }
 
-var callClaims = []claim{
-	{"wakes arrive with the write, and only with it", func(p *probe) {
-		h, ok := p.b.(casnode.Hearer)
-		if !ok {
-			p.Skip("the store is no Hearer")
-		}
-		ctx, cancel := context.WithCancel(p.ctx)
-		ready, heard, ended := make(chan struct{}, 1), make(chan string, 100), make(chan error, 1)
-		go func() {
-			ended <- h.Hear(ctx, func() { ready <- struct{}{} }, func(wake string) { heard <- wake })
-		}()
-		defer cancel()
-		select {
-		case <-ready:
-		case err := <-ended:
-			p.Fatalf("Hear: %v", err)
-		case <-time.After(p.patience):
-			p.Fatalf("Hear is not ready")
-		}
-		// Others may use the store, too.
-		next := func() string {
-			for {
-				select {
-				case wake := <-heard:
-					if len(wake) > len(p.prefix) && wake[:len(p.prefix)] == p.prefix {
-						return wake[len(p.prefix):]
-					}
-				case <-time.After(p.patience):
-					return "nothing"
+// prepareClaim is that of a Preparer.
+var prepareClaim = claim{"a store that is prepared again keeps its rows", func(p *probe) {
+	p.mark()
+	r := p.put(p.name("job"), "one")
+	before := p.read(p.a, r.Name)
+	if err := p.b.(casnode.Preparer).Prepare(p.ctx); err != nil {
+		p.Fatalf("Prepare: %v", err)
+	}
+	p.has(p.a, r)
+	if after := p.read(p.a, r.Name); after.Marker.Version != before.Marker.Version || after.Server != before.Server {
+		p.Errorf("Prepare changed the marker or the server")
+	}
+}}
+
+// hearClaim is that of a Hearer.
+var hearClaim = claim{"wakes arrive with the write, and only with it", func(p *probe) {
+	ctx, cancel := context.WithCancel(p.ctx)
+	ready, heard, ended := make(chan struct{}, 1), make(chan string, 100), make(chan error, 1)
+	go func() {
+		ended <- p.b.(casnode.Hearer).Hear(ctx, func() { ready <- struct{}{} }, func(wake string) { heard <- wake })
+	}()
+	defer cancel()
+	select {
+	case <-ready:
+	case err := <-ended:
+		p.Fatalf("Hear: %v", err)
+	case <-time.After(p.patience):
+		p.Fatalf("Hear is not ready")
+	}
+	// Others may use the store, too.
+	next := func() string {
+		for {
+			select {
+			case wake := <-heard:
+				if len(wake) > len(p.prefix) && wake[:len(p.prefix)] == p.prefix {
+					return wake[len(p.prefix):]
 				}
+			case <-time.After(p.patience):
+				return "nothing"
 			}
 		}
-		old := p.read(p.a, p.name("job"))
-		p.swap(p.a, old, row(p.name("job"), "one"), p.prefix+"first", p.prefix+"second")
-		p.swap(p.a, old, row(p.name("job"), "two"), p.prefix+"refused")
-		p.swap(p.b, p.read(p.b, p.name("job")), row(p.name("job"), "three"), p.prefix+"last")
-		got := []string{next(), next(), next()}
-		slices.Sort(got)
-		if !slices.Equal(got, []string{"first", "last", "second"}) {
-			p.Errorf("heard %q, want first, second and last", got)
-		}
-		cancel()
-		select {
-		case <-ended:
-		case <-time.After(p.patience):
-			p.Errorf("Hear goes on after its context has ended")
-		}
-	}},
+	}
+	old := p.read(p.a, p.name("job"))
+	p.swap(p.a, old, row(p.name("job"), "one"), p.prefix+"first", p.prefix+"second")
+	p.swap(p.a, old, row(p.name("job"), "two"), p.prefix+"refused")
+	p.swap(p.b, p.read(p.b, p.name("job")), row(p.name("job"), "three"), p.prefix+"last")
+	got := []string{next(), next(), next()}
+	slices.Sort(got)
+	if !slices.Equal(got, []string{"first", "last", "second"}) {
+		p.Errorf("heard %q, want first, second and last", got)
+	}
+	cancel()
+	select {
+	case <-ended:
+	case <-time.After(p.patience):
+		p.Errorf("Hear goes on after its context has ended")
+	}
+}}
+
+var callClaims = []claim{
 	{"a cancelled call returns an error", func(p *probe) {
 		r := p.put(p.name("job"), "one")
 		seen := p.read(p.a, r.Name)

@@ -35,6 +35,11 @@ type Harness struct {
 	// closes both. Required.
 	Open func(t testing.TB) (a, b casnode.Store)
 
+	// Prepares, Sweeps and Hears say that the store is a casnode.Preparer, a
+	// casnode.Sweeper, a casnode.Hearer. Default to false: the claims about it
+	// are then left out. A store that is one all the same fails.
+	Prepares, Sweeps, Hears bool
+
 	// Options are those of the nodes over it. Defaults to nil.
 	Options *casnode.Options
 
@@ -48,11 +53,9 @@ func Run(t *testing.T, h Harness) {
 	if h.Open == nil {
 		t.Fatal("casnodetest: Harness.Open is nil: it must open the store to test")
 	}
-	hears := false
-	for _, c := range claims {
+	for _, c := range claims(h) {
 		t.Run(c.name, func(t *testing.T) {
 			a, b := h.Open(t)
-			_, hears = a.(casnode.Hearer)
 			c.check(newProbe(t, a, b, 30*time.Second))
 		})
 	}
@@ -63,7 +66,7 @@ func Run(t *testing.T, h Harness) {
 				return casnode.New(a, h.Options), casnode.New(b, h.Options)
 			},
 			Queues: true, Shares: true, Marks: true, Lists: true, Guards: true,
-			Wakes:   hears && (h.Options == nil || !h.Options.Poll),
+			Wakes:   h.Hears && (h.Options == nil || !h.Options.Poll),
 			Advance: h.Advance,
 		})
 	})
@@ -75,7 +78,38 @@ type claim struct {
 	check func(p *probe)
 }
 
-var claims = slices.Concat(rowClaims, swapClaims, scanClaims, snapshotClaims, callClaims)
+// claims returns all claims that a store of the harness's kind must meet.
+func claims(h Harness) []claim {
+	all := slices.Concat(rowClaims, swapClaims, scanClaims, snapshotClaims, callClaims)
+	all = append(all, abilities(h))
+	if h.Prepares {
+		all = append(all, prepareClaim)
+	}
+	if h.Sweeps {
+		all = append(all, sweepClaims...)
+	}
+	if h.Hears {
+		all = append(all, hearClaim)
+	}
+	return all
+}
+
+// abilities is the claim that the harness says what the store is.
+func abilities(h Harness) claim {
+	return claim{"the store is what the harness says", func(p *probe) {
+		_, prepares := p.a.(casnode.Preparer)
+		_, sweeps := p.a.(casnode.Sweeper)
+		_, hears := p.a.(casnode.Hearer)
+		for _, ability := range []struct {
+			name      string
+			says, has bool
+		}{{"Prepares", h.Prepares, prepares}, {"Sweeps", h.Sweeps, sweeps}, {"Hears", h.Hears, hears}} {
+			if ability.says != ability.has {
+				p.Errorf("Harness.%s is %v: it must be %v for this store", ability.name, ability.says, ability.has)
+			}
+		}
+	}}
+}
 
 // reporter is the part of a *testing.T that a claim uses. It is small, so that the
 // suite's own test can see a claim fail.
@@ -83,7 +117,6 @@ type reporter interface {
 	Helper()
 	Errorf(format string, args ...any)
 	Fatalf(format string, args ...any)
-	Skip(args ...any)
 	Cleanup(func())
 }
 
