@@ -83,6 +83,7 @@ var phrases = compile([][2]string{
 })
 
 type phrase struct {
+	begin   string // of every match, in lower case
 	form    *regexp.Regexp
 	instead string
 }
@@ -90,10 +91,11 @@ type phrase struct {
 func compile(table [][2]string) (all []phrase) {
 	for _, row := range table {
 		form := strings.ReplaceAll(row[0], "%s", `\S+`)
+		begin, _ := regexp.MustCompile(strings.ToLower(form)).LiteralPrefix()
 		if !strings.HasPrefix(form, "^") {
 			form = `(^|\W)(` + form + `)(\W|$)`
 		}
-		all = append(all, phrase{regexp.MustCompile("(?i)" + form), row[1]})
+		all = append(all, phrase{begin, regexp.MustCompile("(?i)" + form), row[1]})
 	}
 	return all
 }
@@ -101,8 +103,12 @@ func compile(table [][2]string) (all []phrase) {
 // Phrases returns an error for each phrase in a text that has a better wording.
 func Phrases(where, text string) []error {
 	text = strings.Join(strings.Fields(text), " ")
+	lower := strings.ToLower(text)
 	var wrong []error
 	for _, p := range phrases {
+		if !strings.Contains(lower, p.begin) {
+			continue
+		}
 		if found := p.form.FindString(text); found != "" {
 			wrong = append(wrong, fmt.Errorf("%s: %q: write: %s", where, strings.TrimSpace(found), p.instead))
 		}
