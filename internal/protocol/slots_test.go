@@ -54,12 +54,18 @@ func (c *contender) Random(d time.Duration) time.Duration {
 	return d * time.Duration(c.number) / 7
 }
 
+// join adds a contender for one of so many slots, or for the whole lock if they
+// are 0.
 func (c *crowd) join(slots uint8, tries int) *contender {
 	m := &contender{crowd: c, number: len(c.members)}
+	var share node.Share
+	if slots > 0 {
+		share = node.Share{Mode: node.Slotted, Slots: slots}
+	}
 	m.claim = protocol.NewClaim(m, protocol.Config{
 		Nodes: 3, TTL: 10 * time.Second, Window: 10 * time.Second, Limit: time.Second, Tries: tries,
 		Patience: 250 * time.Millisecond, RetryDelay: 200 * time.Millisecond, KeepAlive: true, MaxHold: time.Hour,
-		Share: node.Share{Mode: node.Slotted, Slots: slots},
+		Share: share,
 	}, m.value())
 	c.members = append(c.members, m)
 	return m
