@@ -11,15 +11,15 @@ import (
 
 	"github.com/redlatch/redlatch"
 	"github.com/redlatch/redlatch/fence"
-	"github.com/redlatch/redlatch/internal/test/redistest"
+	"github.com/redlatch/redlatch/internal/test/servertest"
 	"github.com/redlatch/redlatch/store/redis"
 	"github.com/redlatch/redlatch/store/redis/rueidis"
 )
 
 // exampleRedis is a new server, and a client of it.
 func exampleRedis() (client rueidisclient.Client, stop func()) {
-	t := &redistest.Outside{}
-	server := redistest.Start(t, 1)[0]
+	t := &servertest.Outside{}
+	server := servertest.Redis(t, 1)[0]
 	client, err := rueidisclient.NewClient(rueidisclient.ClientOption{InitAddress: []string{server.Addr()}, DisableCache: true})
 	if err != nil {
 		log.Fatal(err)

@@ -6,7 +6,7 @@ import (
 	"os"
 	"testing"
 
-	"github.com/redlatch/redlatch/internal/test/sqltest"
+	"github.com/redlatch/redlatch/internal/test/servertest"
 )
 
 // TestMain is also the main function of the processes that TestPausedHolder
@@ -15,5 +15,5 @@ func TestMain(m *testing.M) {
 	if config := os.Getenv(holderEnv); config != "" {
 		os.Exit(runHolder(config))
 	}
-	os.Exit(sqltest.Main(m))
+	os.Exit(servertest.Main(m))
 }

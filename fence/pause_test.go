@@ -19,7 +19,7 @@ import (
 	"time"
 
 	"github.com/redlatch/redlatch/fence"
-	"github.com/redlatch/redlatch/internal/test/redistest"
+	"github.com/redlatch/redlatch/internal/test/servertest"
 )
 
 // TestPausedHolderIsRefusedByEveryStore runs two processes that take the same
@@ -80,7 +80,7 @@ func all(m map[string]string, want string) bool {
 // the row in each.
 func world(t *testing.T, fenced bool) (holderConfig, func(t *testing.T) map[string]string) {
 	ctx := context.Background()
-	lock := redistest.Start(t, 1)[0]
+	lock := servertest.Redis(t, 1)[0]
 	c := holderConfig{Fenced: fenced, Lock: resource, Nodes: []string{lock.URL()}, TTL: time.Second, SQL: map[string]sqlStore{}}
 
 	readers := map[string]func() (string, error){}
@@ -109,7 +109,7 @@ func world(t *testing.T, fenced bool) (holderConfig, func(t *testing.T) map[stri
 		}
 	}
 
-	values := redistest.Start(t, 1)[0]
+	values := servertest.Redis(t, 1)[0]
 	c.Redis = values.Addr()
 	readers["redis"] = func() (string, error) { return values.Try("GET", "fence:{"+resource+"}:value") }
 

@@ -14,14 +14,14 @@ import (
 	"time"
 
 	"github.com/redlatch/redlatch/fence"
-	"github.com/redlatch/redlatch/internal/test/redistest"
+	"github.com/redlatch/redlatch/internal/test/servertest"
 	"github.com/redlatch/redlatch/node"
 	"github.com/redlatch/redlatch/store/redis"
 )
 
 // eachRedis runs a test with both drivers and both protocols.
-func eachRedis(t *testing.T, test func(t *testing.T, server *redistest.Server, driver redis.Driver)) {
-	server := redistest.Start(t, 1)[0]
+func eachRedis(t *testing.T, test func(t *testing.T, server *servertest.Server, driver redis.Driver)) {
+	server := servertest.Redis(t, 1)[0]
 	for name, open := range redisClients {
 		t.Run(name, func(t *testing.T) {
 			server.Do("FLUSHALL")
@@ -43,7 +43,7 @@ func wantValue(t *testing.T, guard *fence.Redis, resource string, want fence.Val
 
 func TestStaleSetLeavesTheValue(t *testing.T) {
 	ctx := context.Background()
-	eachRedis(t, func(t *testing.T, server *redistest.Server, driver redis.Driver) {
+	eachRedis(t, func(t *testing.T, server *servertest.Server, driver redis.Driver) {
 		guard := newRedis(t, driver)
 		wantValue(t, guard, "r", fence.Value{})
 		binary := "\x00\xff\r\n'"
@@ -76,7 +76,7 @@ func TestStaleSetLeavesTheValue(t *testing.T) {
 
 func TestDeletedAndExpiredValuesKeepTheirToken(t *testing.T) {
 	ctx := context.Background()
-	eachRedis(t, func(t *testing.T, server *redistest.Server, driver redis.Driver) {
+	eachRedis(t, func(t *testing.T, server *servertest.Server, driver redis.Driver) {
 		guard := newRedis(t, driver)
 		if err := guard.Set(ctx, "deleted", "v", 5, 0); err != nil {
 			t.Fatal(err)
@@ -113,7 +113,7 @@ func TestDeletedAndExpiredValuesKeepTheirToken(t *testing.T) {
 
 func TestTokensAreRetainedForAsLongAsAsked(t *testing.T) {
 	ctx := context.Background()
-	eachRedis(t, func(t *testing.T, server *redistest.Server, driver redis.Driver) {
+	eachRedis(t, func(t *testing.T, server *servertest.Server, driver redis.Driver) {
 		guard, err := fence.NewRedis(driver, &fence.RedisOptions{Prefix: "p:", Retention: time.Hour + time.Microsecond})
 		if err != nil {
 			t.Fatal(err)
@@ -139,7 +139,7 @@ func TestTokensAreRetainedForAsLongAsAsked(t *testing.T) {
 // script whose keys are in different slots.
 func TestKeysOfAResourceShareASlot(t *testing.T) {
 	ctx := context.Background()
-	server := redistest.Start(t, 1, "--cluster-enabled", "yes")[0]
+	server := servertest.Redis(t, 1, "--cluster-enabled", "yes")[0]
 	// One command per slot, for a sixteenth of them: not every version takes
 	// ranges.
 	for from := 0; from < 16384; from += 1024 {
@@ -175,7 +175,7 @@ func TestScriptsOfOnesOwnAreFencedByTheBareCheck(t *testing.T) {
 		if highest then return {highest} end
 		redis.call('RPUSH', KEYS[2], ARGV[1])
 		return {''}`)
-	eachRedis(t, func(t *testing.T, server *redistest.Server, driver redis.Driver) {
+	eachRedis(t, func(t *testing.T, server *servertest.Server, driver redis.Driver) {
 		var wg sync.WaitGroup
 		for range workers {
 			wg.Go(func() {
@@ -210,7 +210,7 @@ func TestTheBareCheckRefusesWhatIsNoToken(t *testing.T) {
 		if redlatch_fence(KEYS[1], ARGV[1]) then return {'stale'} end
 		redis.call('SET', KEYS[2], 'written')
 		return {'written'}`)
-	eachRedis(t, func(t *testing.T, server *redistest.Server, driver redis.Driver) {
+	eachRedis(t, func(t *testing.T, server *servertest.Server, driver redis.Driver) {
 		call := func(token string) ([]string, error) {
 			return driver.Eval(ctx, redis.Call{Script: write, Keys: []string{"highest", "value"}, Args: []string{token}})
 		}
@@ -246,7 +246,7 @@ func TestTheBareCheckRefusesWhatIsNoToken(t *testing.T) {
 func TestWithoutTheBareCheckTheStaleScriptWrites(t *testing.T) {
 	ctx := context.Background()
 	blind := redis.NewScript("blind", "redis.call('SET', KEYS[1], ARGV[1]); return {}")
-	eachRedis(t, func(t *testing.T, server *redistest.Server, driver redis.Driver) {
+	eachRedis(t, func(t *testing.T, server *servertest.Server, driver redis.Driver) {
 		guard := newRedis(t, driver)
 		if err := guard.Set(ctx, "r", "newer", 6, 0); err != nil {
 			t.Fatal(err)
@@ -260,7 +260,7 @@ func TestWithoutTheBareCheckTheStaleScriptWrites(t *testing.T) {
 
 func TestRedisRefusesBadOptions(t *testing.T) {
 	ctx := context.Background()
-	server := redistest.Start(t, 1)[0]
+	server := servertest.Redis(t, 1)[0]
 	driver := goredisDriver(t, server.Addr(), 3)
 	for field, opts := range map[string]fence.RedisOptions{
 		"Prefix":    {Prefix: "{a}"},
@@ -340,7 +340,7 @@ func TestOddRepliesAreNeverAYes(t *testing.T) {
 
 func TestKeysOfReadersAreRetainedAndMayBeLost(t *testing.T) {
 	ctx := context.Background()
-	eachRedis(t, func(t *testing.T, server *redistest.Server, driver redis.Driver) {
+	eachRedis(t, func(t *testing.T, server *servertest.Server, driver redis.Driver) {
 		guard, err := fence.NewRedis(driver, &fence.RedisOptions{Retention: time.Hour})
 		if err != nil {
 			t.Fatal(err)
@@ -372,7 +372,7 @@ func TestScriptsOfReadersAreFencedByTheBareCheck(t *testing.T) {
 		local highest = redlatch_fence_read(KEYS[1], KEYS[2], ARGV[1])
 		if highest then return {'stale', highest} end
 		return {redis.call('GET', KEYS[3]) or ''}`)
-	eachRedis(t, func(t *testing.T, server *redistest.Server, driver redis.Driver) {
+	eachRedis(t, func(t *testing.T, server *servertest.Server, driver redis.Driver) {
 		guard := newRedis(t, driver)
 		if err := guard.Set(ctx, "r", "v", 6, 0); err != nil {
 			t.Fatal(err)

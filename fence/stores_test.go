@@ -24,8 +24,7 @@ import (
 
 	"github.com/redlatch/redlatch"
 	"github.com/redlatch/redlatch/fence"
-	"github.com/redlatch/redlatch/internal/test/redistest"
-	"github.com/redlatch/redlatch/internal/test/sqltest"
+	"github.com/redlatch/redlatch/internal/test/servertest"
 	"github.com/redlatch/redlatch/store/redis"
 	"github.com/redlatch/redlatch/store/redis/goredis"
 	"github.com/redlatch/redlatch/store/redis/rueidis"
@@ -53,9 +52,9 @@ func (d database) open(t testing.TB) *sql.DB {
 
 var (
 	sqliteDB = database{"sqlite", fence.SQLite, "sqlite", sqliteFile, ""}
-	mariaDB  = database{"mariadb", fence.MySQL, "mysql", sqltest.MariaDB,
+	mariaDB  = database{"mariadb", fence.MySQL, "mysql", servertest.MariaDB,
 		"SELECT variable_value FROM information_schema.global_status WHERE variable_name = 'INNODB_ROW_LOCK_CURRENT_WAITS'"}
-	postgresDB = database{"postgresql", fence.PostgreSQL, "pgx", sqltest.PostgreSQL,
+	postgresDB = database{"postgresql", fence.PostgreSQL, "pgx", servertest.PostgreSQL,
 		"SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock'"}
 
 	databases = []database{sqliteDB, mariaDB, postgresDB}
@@ -63,13 +62,13 @@ var (
 	// The same with driver settings that change the requests or the replies.
 	variants = []database{
 		{"mariadb with found rows and no prepared statements", fence.MySQL, "mysql", func(t testing.TB) string {
-			return sqltest.MariaDB(t) + "?clientFoundRows=true&interpolateParams=true"
+			return servertest.MariaDB(t) + "?clientFoundRows=true&interpolateParams=true"
 		}, mariaDB.waiting},
 		{"mariadb with simultaneous assignments", fence.MySQL, "mysql", func(t testing.TB) string {
-			return sqltest.MariaDB(t) + "?sql_mode=%27SIMULTANEOUS_ASSIGNMENT%27"
+			return servertest.MariaDB(t) + "?sql_mode=%27SIMULTANEOUS_ASSIGNMENT%27"
 		}, mariaDB.waiting},
 		{"postgresql with the simple protocol", fence.PostgreSQL, "pgx", func(t testing.TB) string {
-			return sqltest.PostgreSQL(t) + "&default_query_exec_mode=simple_protocol"
+			return servertest.PostgreSQL(t) + "&default_query_exec_mode=simple_protocol"
 		}, postgresDB.waiting},
 	}
 )
@@ -194,7 +193,7 @@ func eachStore(t *testing.T, test func(t *testing.T, s store)) {
 			test(t, store{guard, guard.highest, nil}) // it writes as before
 		})
 	}
-	server := redistest.Start(t, 1)[0]
+	server := servertest.Redis(t, 1)[0]
 	for name, open := range redisClients {
 		t.Run(name, func(t *testing.T) {
 			server.Do("FLUSHALL")

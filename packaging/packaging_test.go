@@ -16,10 +16,10 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/redlatch/redlatch/internal/test/sqltest"
+	"github.com/redlatch/redlatch/internal/test/servertest"
 )
 
-func TestMain(m *testing.M) { os.Exit(sqltest.Main(m)) }
+func TestMain(m *testing.M) { os.Exit(servertest.Main(m)) }
 
 // config returns .goreleaser.yaml without its comments.
 func config(t *testing.T) string {
@@ -142,7 +142,7 @@ func namesItsCommit(t *testing.T, program string) {
 // locksInPostgreSQL runs what uses every statement: with and without a pooler,
 // which has them sent in another way.
 func locksInPostgreSQL(t *testing.T, program string) {
-	for name, address := range map[string]string{"direct": sqltest.PostgreSQL(t), "through a pooler": sqltest.PgBouncer(t)} {
+	for name, address := range map[string]string{"direct": servertest.PostgreSQL(t), "through a pooler": servertest.PgBouncer(t)} {
 		nodes := address + "&table=released_" + name[:6]
 		for _, c := range []struct {
 			args []string

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/redlatch/redlatch/internal/test/redistest"
+	"github.com/redlatch/redlatch/internal/test/servertest"
 )
 
 // servers runs servers.sh with the tests of a small package.
@@ -17,7 +17,7 @@ func servers(t *testing.T, run string, programs ...string) (stdout, stderr strin
 	t.Helper()
 	cmd := exec.Command("scripts/servers.sh", programs...)
 	cmd.Dir = ".."
-	cmd.Env = append(os.Environ(), "PACKAGES=./internal/test/redistest", "RUN="+run)
+	cmd.Env = append(os.Environ(), "PACKAGES=./internal/test/servertest", "RUN="+run)
 	var out, errs strings.Builder
 	cmd.Stdout, cmd.Stderr = &out, &errs
 	err = cmd.Run()
@@ -28,8 +28,8 @@ func servers(t *testing.T, run string, programs ...string) (stdout, stderr strin
 // program that is none, and a test that fails, are reported.
 func TestServersPrintsARowForEachServer(t *testing.T) {
 	t.Parallel()
-	server := redistest.Need(t)
-	row := regexp.MustCompile(`(?m)^\| [A-Z][a-z]+ [0-9.]+ \| ./internal/test/redistest \| ([0-9]+) \| ([0-9]+) \| 0 \| [0-9]+ \|$`)
+	server := servertest.Need(t)
+	row := regexp.MustCompile(`(?m)^\| [A-Z][a-z]+ [0-9.]+ \| ./internal/test/servertest \| ([0-9]+) \| ([0-9]+) \| 0 \| [0-9]+ \|$`)
 
 	out, errs, err := servers(t, "TestServerIsTheOne", server)
 	if m := row.FindStringSubmatch(out); err != nil || m == nil || m[1] != "1" || m[2] != "0" {

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/redlatch/redlatch"
-	"github.com/redlatch/redlatch/internal/test/redistest"
+	"github.com/redlatch/redlatch/internal/test/servertest"
 	"github.com/redlatch/redlatch/store/redis/direct"
 )
 
@@ -16,9 +16,9 @@ import (
 // restarts without its data.
 func TestServersThatFailAndComeBackAreSeen(t *testing.T) {
 	t.Parallel()
-	servers := redistest.Start(t, 3)
+	servers := servertest.Redis(t, 3)
 	open := func(opts redlatch.Options) *redlatch.Client {
-		nodes, err := direct.Nodes(redistest.Addresses(servers)...)
+		nodes, err := direct.Nodes(servertest.Addresses(servers)...)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -16,7 +16,7 @@ import (
 	"github.com/redlatch/redlatch/internal/test/fresh"
 	"github.com/redlatch/redlatch/internal/test/poll"
 	"github.com/redlatch/redlatch/internal/test/processes"
-	"github.com/redlatch/redlatch/internal/test/redistest"
+	"github.com/redlatch/redlatch/internal/test/servertest"
 	"github.com/redlatch/redlatch/node"
 	"github.com/redlatch/redlatch/store/redis/direct"
 )
@@ -25,10 +25,10 @@ import (
 const lockName = "issue_cert_example.com"
 
 // quorum starts three servers and returns a client of them.
-func quorum(t testing.TB) ([]*redistest.Server, *redlatch.Client) {
+func quorum(t testing.TB) ([]*servertest.Server, *redlatch.Client) {
 	t.Helper()
-	servers := redistest.Start(t, 3)
-	locks, err := redlatch.Open(strings.Join(redistest.Addresses(servers), ","), &redlatch.Options{NodeTimeout: 3 * time.Second})
+	servers := servertest.Redis(t, 3)
+	locks, err := redlatch.Open(strings.Join(servertest.Addresses(servers), ","), &redlatch.Options{NodeTimeout: 3 * time.Second})
 	must(t, err)
 	t.Cleanup(func() { locks.Close() })
 	must(t, fresh.Declare(t.Context(), locks))
@@ -50,7 +50,7 @@ func limited(t testing.TB) context.Context {
 }
 
 // waits waits until a caller waits for the lock.
-func waits(t testing.TB, server *redistest.Server, name string) {
+func waits(t testing.TB, server *servertest.Server, name string) {
 	t.Helper()
 	nodes, err := direct.Nodes(server.URL())
 	must(t, err)
@@ -62,9 +62,9 @@ func waits(t testing.TB, server *redistest.Server, name string) {
 }
 
 // start starts the program of this test, with locks on the servers.
-func start(t testing.TB, name, dir string, servers []*redistest.Server, args ...string) *processes.Process {
+func start(t testing.TB, name, dir string, servers []*servertest.Server, args ...string) *processes.Process {
 	t.Helper()
-	return processes.Start(t, name, nil, append([]string{"-dir", dir, "-nodes", strings.Join(redistest.Addresses(servers), ",")}, args...)...)
+	return processes.Start(t, name, nil, append([]string{"-dir", dir, "-nodes", strings.Join(servertest.Addresses(servers), ",")}, args...)...)
 }
 
 func ends(t testing.TB, p *processes.Process) {
@@ -121,7 +121,7 @@ func TestRenewalsOfTwoProcessesNeverMeet(t *testing.T) {
 // TestCertificatesWithoutTheLockMeet shows that the tests above can fail.
 func TestCertificatesWithoutTheLockMeet(t *testing.T) {
 	t.Parallel()
-	redistest.Need(t)
+	servertest.Need(t)
 	dir := t.TempDir()
 	start(t, "first", dir, nil, "-hold", "10m").Line("issuing")
 	second := start(t, "second", dir, nil)
@@ -180,7 +180,7 @@ func TestStorageLocksAndStores(t *testing.T) {
 }
 
 // takeAway removes a lock from the servers.
-func takeAway(servers []*redistest.Server, key string) {
+func takeAway(servers []*servertest.Server, key string) {
 	for _, s := range servers {
 		s.Do("DEL", key)
 	}
@@ -234,8 +234,8 @@ func TestLockThatIsLostIsAcquiredAgainBeforeTheNextAttempt(t *testing.T) {
 func TestSlowServersAreNoLoss(t *testing.T) {
 	t.Parallel()
 	ctx := limited(t)
-	servers := redistest.Start(t, 3)
-	locks, err := redlatch.Open(strings.Join(redistest.Addresses(servers), ","), &redlatch.Options{AssumeFresh: true, NodeTimeout: 100 * time.Millisecond})
+	servers := servertest.Redis(t, 3)
+	locks, err := redlatch.Open(strings.Join(servertest.Addresses(servers), ","), &redlatch.Options{AssumeFresh: true, NodeTimeout: 100 * time.Millisecond})
 	must(t, err)
 	defer locks.Close()
 	a, _ := wrap(t, locks, redlatchcertmagic.Options{TTL: 20 * time.Second})

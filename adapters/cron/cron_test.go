@@ -15,7 +15,7 @@ import (
 
 	"github.com/redlatch/redlatch"
 	redlatchcron "github.com/redlatch/redlatch/adapters/cron"
-	"github.com/redlatch/redlatch/internal/test/redistest"
+	"github.com/redlatch/redlatch/internal/test/servertest"
 )
 
 // yearly is due so rarely that tests run it by hand.
@@ -77,7 +77,7 @@ func (r *replica) now(t *testing.T, id cron.EntryID, err error) {
 	r.cron.Entry(id).WrappedJob.Run()
 }
 
-func servers(t *testing.T, n int) []string { return redistest.Addresses(redistest.Start(t, n)) }
+func servers(t *testing.T, n int) []string { return servertest.Addresses(servertest.Redis(t, n)) }
 
 func TestJobThatFailedRunsOnAReplicaThatWaits(t *testing.T) {
 	t.Parallel()

@@ -12,11 +12,11 @@ import (
 	"github.com/redlatch/redlatch"
 	redlatchgocron "github.com/redlatch/redlatch/adapters/gocron"
 	"github.com/redlatch/redlatch/internal/test/poll"
-	"github.com/redlatch/redlatch/internal/test/redistest"
+	"github.com/redlatch/redlatch/internal/test/servertest"
 	"github.com/redlatch/redlatch/store/memory"
 )
 
-func newElector(t *testing.T, servers []*redistest.Server, opts redlatchgocron.ElectorOptions) *redlatchgocron.Elector {
+func newElector(t *testing.T, servers []*servertest.Server, opts redlatchgocron.ElectorOptions) *redlatchgocron.Elector {
 	t.Helper()
 	e, err := redlatchgocron.NewElector(newClient(t, servers), "scheduler", &opts)
 	if err != nil {
@@ -30,7 +30,7 @@ func leads(e *redlatchgocron.Elector) bool { return e.IsLeader(context.Backgroun
 
 func TestOneReplicaLeadsAndTheNextOneWhenItCloses(t *testing.T) {
 	t.Parallel()
-	servers := redistest.Start(t, 3)
+	servers := servertest.Redis(t, 3)
 	// Nobody could wait for as long as a lock lives.
 	opts := redlatchgocron.ElectorOptions{Lock: redlatch.LockOptions{TTL: 30 * time.Second}}
 	a := newElector(t, servers, opts)
@@ -61,7 +61,7 @@ func TestOneReplicaLeadsAndTheNextOneWhenItCloses(t *testing.T) {
 // The lease is checked each time, not only when the servers answer.
 func TestReplicaLeadsOnlyWhileItsLeaseIsValid(t *testing.T) {
 	t.Parallel()
-	servers := redistest.Start(t, 3)
+	servers := servertest.Redis(t, 3)
 	e := newElector(t, servers, redlatchgocron.ElectorOptions{Lock: redlatch.LockOptions{TTL: 2 * time.Second}})
 	poll.Until(t, "the replica leads", func() bool { return leads(e) })
 	lease := e.Lease()
@@ -123,7 +123,7 @@ func TestReplicaThatWasSuspendedDoesNotLead(t *testing.T) {
 // it is.
 func TestElectionThatCannotBeSaysWhy(t *testing.T) {
 	t.Parallel()
-	servers := redistest.Start(t, 1)
+	servers := servertest.Redis(t, 1)
 	e := newElector(t, servers, redlatchgocron.ElectorOptions{Lock: redlatch.LockOptions{TTL: time.Hour}})
 	poll.Until(t, "the error is reported", func() bool {
 		err := e.IsLeader(context.Background())
@@ -133,7 +133,7 @@ func TestElectionThatCannotBeSaysWhy(t *testing.T) {
 
 func TestElectorEndsWithItsClient(t *testing.T) {
 	t.Parallel()
-	locks := newClient(t, redistest.Start(t, 1))
+	locks := newClient(t, servertest.Redis(t, 1))
 	e, err := redlatchgocron.NewElector(locks, "scheduler", nil)
 	if err != nil {
 		t.Fatal(err)

@@ -11,12 +11,12 @@ import (
 
 	"github.com/redlatch/redlatch"
 	redlatchgocron "github.com/redlatch/redlatch/adapters/gocron"
-	"github.com/redlatch/redlatch/internal/test/redistest"
+	"github.com/redlatch/redlatch/internal/test/servertest"
 )
 
 // A job that any number of replicas schedule, and one of them runs.
 func ExampleLocker() {
-	a, b, c, stop := redistest.Example()
+	a, b, c, stop := servertest.Example()
 	defer stop()
 
 	// These servers are brand-new. Those in production are marked once, by
@@ -54,7 +54,7 @@ func ExampleLocker() {
 
 // A scheduler whose jobs run only on the leader.
 func ExampleElector() {
-	a, b, c, stop := redistest.Example()
+	a, b, c, stop := servertest.Example()
 	defer stop()
 
 	locks, err := redlatch.Open(a+","+b+","+c, &redlatch.Options{AssumeFresh: true})

@@ -15,15 +15,15 @@ import (
 
 	"github.com/redlatch/redlatch"
 	redlatchgocron "github.com/redlatch/redlatch/adapters/gocron"
-	"github.com/redlatch/redlatch/internal/test/redistest"
+	"github.com/redlatch/redlatch/internal/test/servertest"
 )
 
 // patience is far longer than any step of a test takes.
 const patience = 30 * time.Second
 
-func newClient(t *testing.T, servers []*redistest.Server) *redlatch.Client {
+func newClient(t *testing.T, servers []*servertest.Server) *redlatch.Client {
 	t.Helper()
-	locks, err := redlatch.Open(strings.Join(redistest.Addresses(servers), ","), &redlatch.Options{AssumeFresh: true, NodeTimeout: time.Second})
+	locks, err := redlatch.Open(strings.Join(servertest.Addresses(servers), ","), &redlatch.Options{AssumeFresh: true, NodeTimeout: time.Second})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -34,7 +34,7 @@ func newClient(t *testing.T, servers []*redistest.Server) *redlatch.Client {
 // day is the occurrence of a test that runs no scheduler.
 func day(string, time.Time) string { return "2026-11-16" }
 
-func newLocker(t *testing.T, servers []*redistest.Server, opts redlatchgocron.Options) *redlatchgocron.Locker {
+func newLocker(t *testing.T, servers []*servertest.Server, opts redlatchgocron.Options) *redlatchgocron.Locker {
 	t.Helper()
 	l, err := redlatchgocron.NewLocker(newClient(t, servers), &opts)
 	if err != nil {
@@ -65,7 +65,7 @@ func await[T any](t *testing.T, c <-chan T, what string) (v T) {
 // The job takes longer than the time to live of its lock.
 func TestLoserIsRefusedWhileTheJobRunsAndAfterwards(t *testing.T) {
 	t.Parallel()
-	servers := redistest.Start(t, 3)
+	servers := servertest.Redis(t, 3)
 	opts := redlatchgocron.Options{Lock: redlatch.LockOptions{TTL: 2 * time.Second}, Occurrence: day}
 	a, b := newLocker(t, servers, opts), newLocker(t, servers, opts)
 	lock := mustLock(t, a, "report")
@@ -101,7 +101,7 @@ func TestLoserIsRefusedWhileTheJobRunsAndAfterwards(t *testing.T) {
 // The context of a scheduler that shuts down has ended when its jobs unlock.
 func TestUnlockReleasesAndNotesThoughItsContextHasEnded(t *testing.T) {
 	t.Parallel()
-	servers := redistest.Start(t, 1)
+	servers := servertest.Redis(t, 1)
 	a, b := newLocker(t, servers, redlatchgocron.Options{Occurrence: day}), newLocker(t, servers, redlatchgocron.Options{Occurrence: day})
 	ctx, cancel := context.WithCancel(t.Context())
 	lock, err := a.Lock(ctx, "report")
@@ -122,7 +122,7 @@ func TestUnlockReleasesAndNotesThoughItsContextHasEnded(t *testing.T) {
 
 func TestLockThatWasLostIsLogged(t *testing.T) {
 	t.Parallel()
-	servers := redistest.Start(t, 1)
+	servers := servertest.Redis(t, 1)
 	var log lines
 	l := newLocker(t, servers, redlatchgocron.Options{
 		Lock: redlatch.LockOptions{TTL: 2 * time.Second}, Occurrence: day, Logger: slog.New(slog.NewTextHandler(&log, nil)),
@@ -141,7 +141,7 @@ func TestLockThatWasLostIsLogged(t *testing.T) {
 
 func TestJobThatIsSkippedForWantOfServersIsLogged(t *testing.T) {
 	t.Parallel()
-	servers := redistest.Start(t, 1)
+	servers := servertest.Redis(t, 1)
 	var log lines
 	l := newLocker(t, servers, redlatchgocron.Options{Occurrence: day, Logger: slog.New(slog.NewTextHandler(&log, nil))})
 	servers[0].Kill()
@@ -175,7 +175,7 @@ func (l *lines) String() string {
 // it.
 func TestRunByHandIsNotTheRunThatIsScheduled(t *testing.T) {
 	t.Parallel()
-	servers := redistest.Start(t, 1)
+	servers := servertest.Redis(t, 1)
 	l := newLocker(t, servers, redlatchgocron.Options{})
 	s, err := l.NewScheduler(gocron.WithLocation(time.UTC))
 	if err != nil {
@@ -208,7 +208,7 @@ func TestRunByHandIsNotTheRunThatIsScheduled(t *testing.T) {
 // Without its scheduler, a locker takes the second for the time, and says so.
 func TestLockerWithoutItsSchedulerWarnsOnce(t *testing.T) {
 	t.Parallel()
-	servers := redistest.Start(t, 1)
+	servers := servertest.Redis(t, 1)
 	var log lines
 	l := newLocker(t, servers, redlatchgocron.Options{Logger: slog.New(slog.NewTextHandler(&log, nil))})
 	for range 2 {
@@ -231,7 +231,7 @@ func TestLockerWithoutItsSchedulerWarnsOnce(t *testing.T) {
 
 func TestBadArgumentsAreNamed(t *testing.T) {
 	t.Parallel()
-	locks := newClient(t, redistest.Start(t, 1))
+	locks := newClient(t, servertest.Redis(t, 1))
 	second := func(_ any, err error) error { return err }
 	for _, c := range []struct {
 		says string

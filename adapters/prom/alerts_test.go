@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/redlatch/redlatch/internal/test/poll"
-	"github.com/redlatch/redlatch/internal/test/redistest"
+	"github.com/redlatch/redlatch/internal/test/servertest"
 )
 
 // shorter makes of our rules those that a test can wait for: times and bounds
@@ -116,7 +116,7 @@ func TestPrometheusOnRealServers(t *testing.T) {
 
 // begin starts a program on servers, and checks that no alert fires for it
 // before its fault.
-func begin(t *testing.T, p *server, servers []*redistest.Server) *running {
+func begin(t *testing.T, p *server, servers []*servertest.Server) *running {
 	t.Helper()
 	prog := start(t, servers)
 	p.scrape(t, prog.instance)
@@ -146,7 +146,7 @@ func awaitAlerts(t *testing.T, p *server, instance string, want ...string) []str
 }
 
 func serversFail(t *testing.T, p *server) []string {
-	servers := redistest.Start(t, 3)
+	servers := servertest.Redis(t, 3)
 	prog := begin(t, p, servers)
 	servers[0].Kill()
 	awaitAlerts(t, p, prog.instance, "RedlatchReducedRedundancy")
@@ -156,14 +156,14 @@ func serversFail(t *testing.T, p *server) []string {
 }
 
 func holderHangs(t *testing.T, p *server) []string {
-	prog := begin(t, p, redistest.Start(t, 3))
+	prog := begin(t, p, servertest.Redis(t, 3))
 	prog.lock("leader/x", time.Minute) // no alert: a leader holds its lock for as long as it can
 	prog.lock("stuck", time.Minute)
 	return awaitAlerts(t, p, prog.instance, "RedlatchHoldNearMaxHold")
 }
 
 func callerWaits(t *testing.T, p *server) []string {
-	prog := begin(t, p, redistest.Start(t, 3))
+	prog := begin(t, p, servertest.Redis(t, 3))
 	for range 2 {
 		prog.lock("leader/x", time.Hour) // no alert: candidates wait
 		prog.lock("stuck", time.Hour)
@@ -172,8 +172,8 @@ func callerWaits(t *testing.T, p *server) []string {
 }
 
 func clockIsWrong(t *testing.T, p *server) []string {
-	servers := redistest.Start(t, 2)
-	third, clock := redistest.StartWithSettableClock(t, 0)
+	servers := servertest.Redis(t, 2)
+	third, clock := servertest.StartWithSettableClock(t, 0)
 	prog := begin(t, p, append(servers, third))
 	clock.Set(30 * time.Second)
 	return awaitAlerts(t, p, prog.instance, "RedlatchNodeClockWrong")

@@ -14,7 +14,7 @@ import (
 	"testing"
 
 	"github.com/redlatch/redlatch/internal/test/poll"
-	"github.com/redlatch/redlatch/internal/test/redistest"
+	"github.com/redlatch/redlatch/internal/test/servertest"
 )
 
 // dashboard is as much of Grafana's format as ours uses. A field that is not
@@ -151,7 +151,7 @@ var inGrafana = strings.NewReplacer("$__rate_interval", "20s", "$job", ".+", "$n
 // dashboardHasData has every query of the dashboard return data of a program on
 // servers without faults, and no alert fire for it.
 func dashboardHasData(t *testing.T, p *server) {
-	prog := begin(t, p, redistest.Start(t, 3))
+	prog := begin(t, p, servertest.Redis(t, 3))
 	d := readDashboard(t)
 	queries := 0
 	for _, panel := range d.Panels {

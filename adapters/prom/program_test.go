@@ -21,7 +21,7 @@ import (
 	"github.com/redlatch/redlatch"
 	"github.com/redlatch/redlatch/adapters/prom"
 	"github.com/redlatch/redlatch/internal/test/fresh"
-	"github.com/redlatch/redlatch/internal/test/redistest"
+	"github.com/redlatch/redlatch/internal/test/servertest"
 )
 
 // The test binary is also the program that Prometheus scrapes: a process of its
@@ -108,9 +108,9 @@ type running struct {
 
 // start starts the program on servers that are new. It is killed when the test
 // ends.
-func start(t *testing.T, servers []*redistest.Server) *running {
+func start(t *testing.T, servers []*servertest.Server) *running {
 	t.Helper()
-	addresses := redistest.Addresses(servers)
+	addresses := servertest.Addresses(servers)
 	locks, err := connect(addresses, redlatch.Options{})
 	must(t, err)
 	defer locks.Close()

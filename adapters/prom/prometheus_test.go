@@ -20,7 +20,7 @@ import (
 
 	"github.com/redlatch/redlatch/internal/owned"
 	"github.com/redlatch/redlatch/internal/test/poll"
-	"github.com/redlatch/redlatch/internal/test/redistest"
+	"github.com/redlatch/redlatch/internal/test/servertest"
 )
 
 // server is a Prometheus server.
@@ -59,7 +59,7 @@ func startPrometheus(t *testing.T, rules string) *server {
 // run starts the process, and reports whether it became ready.
 func (s *server) run(t *testing.T, path, dir string) bool {
 	t.Helper()
-	address := "127.0.0.1:" + redistest.FreePort(t)
+	address := "127.0.0.1:" + servertest.FreePort(t)
 	s.url = "http://" + address
 	var log strings.Builder
 	cmd := exec.Command(path, "--config.file="+filepath.Join(dir, "prometheus.yml"), "--storage.tsdb.path="+filepath.Join(dir, "data"),

@@ -18,7 +18,7 @@ import (
 	"github.com/redlatch/redlatch"
 	"github.com/redlatch/redlatch/adapters/redsync"
 	"github.com/redlatch/redlatch/internal/test/poll"
-	"github.com/redlatch/redlatch/internal/test/redistest"
+	"github.com/redlatch/redlatch/internal/test/servertest"
 	"github.com/redlatch/redlatch/internal/test/stall"
 	"github.com/redlatch/redlatch/node"
 )
@@ -51,7 +51,7 @@ func wantTaken(t testing.TB, err error) *redsync.ErrTaken {
 
 func TestLockEndsAtItsExpiryUnlessItIsExtended(t *testing.T) {
 	t.Parallel()
-	servers := redistest.Start(t, 3)
+	servers := servertest.Redis(t, 3)
 	rs := redsync.New(goredisPools(t, servers)...)
 	m := rs.NewMutex("a", redsync.WithExpiry(700*time.Millisecond))
 	if m.Value() != "" || !m.Until().IsZero() || m.Lease() != nil {
@@ -90,7 +90,7 @@ func TestLockEndsAtItsExpiryUnlessItIsExtended(t *testing.T) {
 
 func TestErrorsAreThoseOfRedsync(t *testing.T) {
 	t.Parallel()
-	servers := redistest.Start(t, 3)
+	servers := servertest.Redis(t, 3)
 	rs := redsync.New(goredisPools(t, servers)...)
 	holder, other := rs.NewMutex("a"), rs.NewMutex("a", redsync.WithTries(3), redsync.WithRetryDelay(time.Millisecond))
 	if ok, err := holder.Unlock(); ok || !errors.Is(err, redsync.ErrLockAlreadyExpired) {
@@ -145,7 +145,7 @@ func TestErrorsAreThoseOfRedsync(t *testing.T) {
 // TestEveryOptionWorksOrIsRefused has each option of redsync.
 func TestEveryOptionWorksOrIsRefused(t *testing.T) {
 	t.Parallel()
-	servers := redistest.Start(t, 3)
+	servers := servertest.Redis(t, 3)
 	rs := redsync.New(goredisPools(t, servers)...)
 	var delays []int
 	for name, c := range map[string]struct {
@@ -200,7 +200,7 @@ func TestEveryOptionWorksOrIsRefused(t *testing.T) {
 
 func TestDriftFactorMakesUntilEarlier(t *testing.T) {
 	t.Parallel()
-	rs := redsync.New(goredisPools(t, redistest.Start(t, 3))...)
+	rs := redsync.New(goredisPools(t, servertest.Redis(t, 3))...)
 	m := rs.NewMutex("a", redsync.WithExpiry(10*time.Second), redsync.WithDriftFactor(0.5))
 	must(t, m.Lock())
 	if left := time.Until(m.Until()); left > 5100*time.Millisecond {
@@ -211,7 +211,7 @@ func TestDriftFactorMakesUntilEarlier(t *testing.T) {
 // TestLockWaitsForItsTriesAndDelays lets a Lock wait for a lock that is freed.
 func TestLockWaitsForItsTriesAndDelays(t *testing.T) {
 	t.Parallel()
-	rs := redsync.New(goredisPools(t, redistest.Start(t, 3))...)
+	rs := redsync.New(goredisPools(t, servertest.Redis(t, 3))...)
 	holder := rs.NewMutex("a", redsync.WithExpiry(time.Minute))
 	must(t, holder.Lock())
 	start := time.Now()
@@ -228,7 +228,7 @@ func TestLockWaitsForItsTriesAndDelays(t *testing.T) {
 
 func TestWaitersAreServedInTheirOrder(t *testing.T) {
 	t.Parallel()
-	servers := redistest.Start(t, 3)
+	servers := servertest.Redis(t, 3)
 	pools := goredisPools(t, servers)
 	nodes, err := redsync.PoolNodes(pools)
 	must(t, err)
@@ -262,7 +262,7 @@ func TestWaitersAreServedInTheirOrder(t *testing.T) {
 
 func TestLockIsExtendedAndUnlockedByItsValue(t *testing.T) {
 	t.Parallel()
-	servers := redistest.Start(t, 3)
+	servers := servertest.Redis(t, 3)
 	pools := goredisPools(t, servers)
 	m := redsync.New(pools...).NewMutex("a", redsync.WithExpiry(10*time.Second))
 	must(t, m.Lock())
@@ -293,7 +293,7 @@ func TestLockIsExtendedAndUnlockedByItsValue(t *testing.T) {
 
 func TestExtendAcquiresWhatIsFreeIfItMay(t *testing.T) {
 	t.Parallel()
-	servers := redistest.Start(t, 3)
+	servers := servertest.Redis(t, 3)
 	rs := redsync.New(goredisPools(t, servers)...)
 	m := rs.NewMutex("a", redsync.WithSetNXOnExtend())
 	must(t, m.Lock())
@@ -311,7 +311,7 @@ func TestExtendAcquiresWhatIsFreeIfItMay(t *testing.T) {
 // TestServerThatLostTheLockGetsItBack restarts a server without its data.
 func TestServerThatLostTheLockGetsItBack(t *testing.T) {
 	t.Parallel()
-	servers := redistest.Start(t, 3)
+	servers := servertest.Redis(t, 3)
 	m := redsync.New(goredisPools(t, servers)...).NewMutex("a", redsync.WithExpiry(20*time.Second))
 	must(t, m.Lock())
 	servers[1].Kill()
@@ -327,8 +327,8 @@ func TestServerThatLostTheLockGetsItBack(t *testing.T) {
 // three servers.
 func TestUnlockWaitsForAllServersUnlessItIsToFailFast(t *testing.T) {
 	t.Parallel()
-	servers := redistest.Start(t, 3)
-	slow := redistest.NewProxy(t, servers[2])
+	servers := servertest.Redis(t, 3)
+	slow := servertest.NewProxy(t, servers[2])
 	pools := append(goredisPools(t, servers[:2]), goredisPool(t, slow.Addr()))
 	stall.Retry(t, 100*time.Millisecond, func(t testing.TB) {
 		for fast, left := range map[bool]string{false: "0", true: "1"} {
@@ -354,7 +354,7 @@ func TestUnlockWaitsForAllServersUnlessItIsToFailFast(t *testing.T) {
 
 func TestBothPackagesExcludeEachOther(t *testing.T) {
 	t.Parallel()
-	pools := goredisPools(t, redistest.Start(t, 3))
+	pools := goredisPools(t, servertest.Redis(t, 3))
 	mine, old := redsync.New(pools...).NewMutex("a", redsync.WithExpiry(time.Minute)), theirs.New(pools...).NewMutex("a", theirs.WithExpiry(time.Minute))
 	must(t, old.Lock())
 	wantTaken(t, mine.TryLock())
@@ -370,7 +370,7 @@ func TestBothPackagesExcludeEachOther(t *testing.T) {
 
 func TestBadPoolsAreAnErrorOfLock(t *testing.T) {
 	t.Parallel()
-	server := redistest.Start(t, 1)[0]
+	server := servertest.Redis(t, 1)[0]
 	one := goredisPool(t, server.Addr())
 	for what, rs := range map[string]*redsync.Redsync{
 		"no pools":           redsync.New(),
@@ -388,7 +388,7 @@ func TestBadPoolsAreAnErrorOfLock(t *testing.T) {
 
 func TestOptionsOfTheClientAreUsed(t *testing.T) {
 	t.Parallel()
-	servers := redistest.Start(t, 3)
+	servers := servertest.Redis(t, 3)
 	seen := &counter{}
 	rs := redsync.NewWithOptions(&redlatch.Options{Prefix: "locks/", Guard: redlatch.GuardOn, NodeList: "three", AssumeFresh: true, Observer: seen}, goredisPools(t, servers)...)
 	m := rs.NewMutex("a")
@@ -418,7 +418,7 @@ func (c *counter) LockEnd(context.Context, redlatch.LockEnd)                    
 
 func TestAddressesDoWithoutPools(t *testing.T) {
 	t.Parallel()
-	rs := redsync.Open(&redlatch.Options{AssumeFresh: true}, redistest.Addresses(redistest.Start(t, 3))...)
+	rs := redsync.Open(&redlatch.Options{AssumeFresh: true}, servertest.Addresses(servertest.Redis(t, 3))...)
 	defer rs.Close()
 	m := rs.NewMutex("a")
 	must(t, m.Lock())
@@ -435,7 +435,7 @@ func TestAddressesDoWithoutPools(t *testing.T) {
 // and after its expiry the client is closed.
 func TestLockOutlivesItsMutex(t *testing.T) {
 	t.Parallel()
-	server := redistest.Start(t, 1)[0]
+	server := servertest.Redis(t, 1)[0]
 	pool := goredisPool(t, server.Addr())
 	closed, value, until := func() (func() bool, string, time.Time) {
 		rs := redsync.New([]redis.Pool{pool}...)

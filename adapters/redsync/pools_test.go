@@ -26,7 +26,7 @@ import (
 
 	"github.com/redlatch/redlatch"
 	"github.com/redlatch/redlatch/adapters/redsync"
-	"github.com/redlatch/redlatch/internal/test/redistest"
+	"github.com/redlatch/redlatch/internal/test/servertest"
 	"github.com/redlatch/redlatch/node/nodetest"
 )
 
@@ -79,7 +79,7 @@ func goredisPool(t testing.TB, addr string) redis.Pool {
 }
 
 // goredisPools returns pools for servers.
-func goredisPools(t testing.TB, servers []*redistest.Server) []redis.Pool {
+func goredisPools(t testing.TB, servers []*servertest.Server) []redis.Pool {
 	pools := make([]redis.Pool, len(servers))
 	for i, s := range servers {
 		pools[i] = goredisPool(t, s.Addr())
@@ -93,7 +93,7 @@ func TestNodeOverEveryPoolConforms(t *testing.T) {
 	for kind, pool := range kinds {
 		t.Run(kind, func(t *testing.T) {
 			t.Parallel()
-			server := redistest.Start(t, 1)[0]
+			server := servertest.Redis(t, 1)[0]
 			nodetest.Run(t, nodetest.Harness{
 				Open: func(t testing.TB) (a, b redlatch.Node) {
 					nodes, err := redsync.PoolNodes([]redis.Pool{pool(t, server.Addr()), pool(t, server.Addr())})

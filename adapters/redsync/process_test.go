@@ -21,7 +21,7 @@ import (
 
 	"github.com/redlatch/redlatch/adapters/redsync"
 	"github.com/redlatch/redlatch/internal/test/processes"
-	"github.com/redlatch/redlatch/internal/test/redistest"
+	"github.com/redlatch/redlatch/internal/test/servertest"
 	"github.com/redlatch/redlatch/internal/test/stall"
 )
 
@@ -107,7 +107,7 @@ func turn(m mutex) (err error) {
 }
 
 // start starts the program.
-func start(t testing.TB, servers []*redistest.Server, file, which string, args ...string) *processes.Process {
+func start(t testing.TB, servers []*servertest.Server, file, which string, args ...string) *processes.Process {
 	args = append([]string{"-file", file, "-mutex", which}, args...)
 	for _, s := range servers {
 		args = append(args, s.Addr())
@@ -118,12 +118,12 @@ func start(t testing.TB, servers []*redistest.Server, file, which string, args .
 // TestLockOfAKilledProcessGoesToTheNext kills a holder that extends its lock.
 func TestLockOfAKilledProcessGoesToTheNext(t *testing.T) {
 	t.Parallel()
-	redistest.Need(t)
+	servertest.Need(t)
 	stall.Retry(t, 300*time.Millisecond, killTheHolder)
 }
 
 func killTheHolder(t testing.TB) {
-	servers, file := redistest.Start(t, 3), filepath.Join(t.TempDir(), "file")
+	servers, file := servertest.Redis(t, 3), filepath.Join(t.TempDir(), "file")
 	holder := start(t, servers, file, "ours", "-hold", "10m")
 	holder.Line("holds it")
 	next := start(t, servers, file, "ours")
@@ -140,12 +140,12 @@ func killTheHolder(t testing.TB) {
 // one by one: some have redsync, some this package.
 func TestProcessesOfBothPackagesExcludeEachOther(t *testing.T) {
 	t.Parallel()
-	redistest.Need(t)
+	servertest.Need(t)
 	stall.Retry(t, 300*time.Millisecond, mixBoth)
 }
 
 func mixBoth(t testing.TB) {
-	servers, file := redistest.Start(t, 3), filepath.Join(t.TempDir(), "file")
+	servers, file := servertest.Redis(t, 3), filepath.Join(t.TempDir(), "file")
 	var all []*processes.Process
 	for _, which := range []string{"ours", "theirs", "ours"} {
 		all = append(all, start(t, servers, file, which, "-turns", "15", "-hold", "20ms"))
@@ -160,7 +160,7 @@ func mixBoth(t testing.TB) {
 // TestProcessesWithoutTheMutexMeet shows that the tests above can fail.
 func TestProcessesWithoutTheMutexMeet(t *testing.T) {
 	t.Parallel()
-	redistest.Need(t)
+	servertest.Need(t)
 	file := filepath.Join(t.TempDir(), "file")
 	start(t, nil, file, "none", "-hold", "10m").Line("holds it")
 	second := start(t, nil, file, "none")

@@ -15,7 +15,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/redlatch/redlatch/internal/test/redistest"
+	"github.com/redlatch/redlatch/internal/test/servertest"
 	"github.com/redlatch/redlatch/internal/test/stall"
 )
 
@@ -155,7 +155,7 @@ func overlay(t testing.TB) string {
 // package: with its six clients, on eight servers each.
 func TestRedsyncsOwnTestsPass(t *testing.T) {
 	t.Parallel()
-	redistest.Need(t)
+	servertest.Need(t)
 	// One of them expects that Extend has reached all servers when it returns,
 	// which holds unless a server is slow.
 	stall.Retry(t, 100*time.Millisecond, runTheirTests)

@@ -24,7 +24,7 @@ import (
 	"github.com/redlatch/redlatch/internal/test/fresh"
 	"github.com/redlatch/redlatch/internal/test/poll"
 	"github.com/redlatch/redlatch/internal/test/processes"
-	"github.com/redlatch/redlatch/internal/test/redistest"
+	"github.com/redlatch/redlatch/internal/test/servertest"
 )
 
 const patience = 30 * time.Second
@@ -48,10 +48,10 @@ func receive[T any](t testing.TB, what string, from <-chan T) (got T) {
 }
 
 // quorum starts three servers and returns a client of them.
-func quorum(t testing.TB) ([]*redistest.Server, *redlatch.Client) {
+func quorum(t testing.TB) ([]*servertest.Server, *redlatch.Client) {
 	t.Helper()
-	servers := redistest.Start(t, 3)
-	locks, err := redlatch.Open(strings.Join(redistest.Addresses(servers), ","), &redlatch.Options{NodeTimeout: 3 * time.Second})
+	servers := servertest.Redis(t, 3)
+	locks, err := redlatch.Open(strings.Join(servertest.Addresses(servers), ","), &redlatch.Options{NodeTimeout: 3 * time.Second})
 	must(t, err)
 	t.Cleanup(func() { locks.Close() })
 	must(t, fresh.Declare(t.Context(), locks))
@@ -65,9 +65,9 @@ type server struct {
 }
 
 // start starts a server whose locks are on the given servers.
-func start(t testing.TB, name, dir string, nodes []*redistest.Server, args ...string) server {
+func start(t testing.TB, name, dir string, nodes []*servertest.Server, args ...string) server {
 	t.Helper()
-	p := processes.Start(t, name, nil, append([]string{"-dir", dir, "-nodes", strings.Join(redistest.Addresses(nodes), ",")}, args...)...)
+	p := processes.Start(t, name, nil, append([]string{"-dir", dir, "-nodes", strings.Join(servertest.Addresses(nodes), ",")}, args...)...)
 	_, url, _ := strings.Cut(p.Line("serving http"), "serving ")
 	return server{p, url}
 }
@@ -180,7 +180,7 @@ func TestUploadOfAKilledServerGoesOnOnAnother(t *testing.T) {
 // TestUploadWithoutTheLockIsWrittenByTwo shows that the tests here can fail.
 func TestUploadWithoutTheLockIsWrittenByTwo(t *testing.T) {
 	t.Parallel()
-	redistest.Need(t)
+	servertest.Need(t)
 	dir := t.TempDir()
 	a, b := start(t, "a", dir, nil), start(t, "b", dir, nil)
 	id, _ := a.hang(t, dir)

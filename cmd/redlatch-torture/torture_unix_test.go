@@ -19,7 +19,7 @@ import (
 
 	"github.com/redlatch/redlatch/internal/test/chaos"
 	"github.com/redlatch/redlatch/internal/test/poll"
-	"github.com/redlatch/redlatch/internal/test/redistest"
+	"github.com/redlatch/redlatch/internal/test/servertest"
 )
 
 // bare returns redlatch-torture with nothing in its PATH but the named programs.
@@ -45,7 +45,7 @@ func bare(t testing.TB, programs []string, args ...string) *exec.Cmd {
 }
 
 func TestTortureRefusesBadInput(t *testing.T) {
-	redistest.Need(t)
+	servertest.Need(t)
 	t.Parallel()
 	for _, c := range []struct {
 		args []string
@@ -94,7 +94,7 @@ func TestTortureListsItsFaults(t *testing.T) {
 }
 
 func TestTortureHoldsAndDrawsItsHistory(t *testing.T) {
-	redistest.Need(t)
+	servertest.Need(t)
 	t.Parallel()
 	dir := t.TempDir()
 	page, keep := filepath.Join(dir, "t.html"), filepath.Join(dir, "kept")
@@ -166,7 +166,7 @@ func checkPage(t testing.TB, text string) {
 }
 
 func TestTortureSaysWhatCannotBeRunAndDoesNotCountIt(t *testing.T) {
-	redistest.Need(t)
+	servertest.Need(t)
 	t.Parallel()
 	code, stdout, stderr := both(t, bare(t, []string{"redis-server"}, "-q", "--for", "1s", "-n", "3", "--clients", "2", "--faults", "filter,clock-jump,reset"))
 	if code != 0 || strings.Count(stderr, "\n") != 2 ||
@@ -184,7 +184,7 @@ func TestTortureSaysWhatCannotBeRunAndDoesNotCountIt(t *testing.T) {
 }
 
 func TestTortureWithoutFaultsHasWritersAlone(t *testing.T) {
-	redistest.Need(t)
+	servertest.Need(t)
 	t.Parallel()
 	code, stdout, stderr := command(t, "-q", "--for", "2s", "-n", "3", "--clients", "3", "--names", "1", "--faults", "none")
 	if code != 0 || stderr != "" || !strings.Contains(stdout, "held: ") || !strings.Contains(stdout, ": 0 faults of 0 kinds, out of 0, in 2s; ") ||
@@ -194,7 +194,7 @@ func TestTortureWithoutFaultsHasWritersAlone(t *testing.T) {
 }
 
 func TestTortureThatIsInterruptedLeavesNothingBehind(t *testing.T) {
-	redistest.Need(t)
+	servertest.Need(t)
 	t.Parallel()
 	for _, s := range []syscall.Signal{syscall.SIGINT, syscall.SIGTERM} {
 		cmd := exec.Command("redlatch-torture", "--for", "1m", "--clients", "2", "-n", "3", "--faults", "kill,pause")

@@ -10,7 +10,7 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/redlatch/redlatch/internal/test/redistest"
+	"github.com/redlatch/redlatch/internal/test/servertest"
 )
 
 // answer is what an operator types, after a function was called.
@@ -41,9 +41,9 @@ func breakAt(nodes, name string, in io.Reader) (string, error) {
 
 func TestBreakLeavesAloneWhoWasNotShown(t *testing.T) {
 	t.Parallel()
-	servers := redistest.Start(t, 3)
+	servers := servertest.Redis(t, 3)
 	declareNew(t, servers)
-	nodes := strings.Join(redistest.Addresses(servers), ",")
+	nodes := strings.Join(servertest.Addresses(servers), ",")
 	plain := func() {
 		for _, s := range servers {
 			s.Do("SET", "job", "another client's", "PX", "60000")
@@ -77,7 +77,7 @@ func TestBreakLeavesAloneWhoWasNotShown(t *testing.T) {
 }
 
 func TestBreakIsGivenUpAtItsQuestion(t *testing.T) {
-	server := redistest.Start(t, 1)[0]
+	server := servertest.Redis(t, 1)[0]
 	handleOf(t, server.URL(), "job")
 	silent, typed := io.Pipe()
 	defer typed.Close()

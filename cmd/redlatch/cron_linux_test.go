@@ -12,7 +12,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/redlatch/redlatch/internal/test/redistest"
+	"github.com/redlatch/redlatch/internal/test/servertest"
 	"github.com/redlatch/redlatch/internal/test/stall"
 )
 
@@ -29,7 +29,7 @@ const cronHosts = 10
 // moment, once each, possibly none gets a majority.
 func TestCronJobOnTenHostsRunsOnce(t *testing.T) {
 	t.Parallel()
-	redistest.Need(t)
+	servertest.Need(t)
 	for name, c := range map[string]struct {
 		code  int // where it is not run
 		flags []string
@@ -55,7 +55,7 @@ func cronJob(t testing.TB, code int, flags []string) (n int) {
 	if server != "127.0.0.1" {
 		settings = append(settings, server)
 	}
-	servers := redistest.Start(t, 3, settings...)
+	servers := servertest.Redis(t, 3, settings...)
 	var nodes []string
 	for _, s := range servers {
 		_, port, _ := net.SplitHostPort(s.Addr())

@@ -15,7 +15,7 @@ import (
 	"testing"
 
 	"github.com/redlatch/redlatch/internal/test/poll"
-	"github.com/redlatch/redlatch/internal/test/redistest"
+	"github.com/redlatch/redlatch/internal/test/servertest"
 	"github.com/redlatch/redlatch/internal/test/stall"
 	"github.com/redlatch/redlatch/node"
 	"github.com/redlatch/redlatch/store/sqlite"
@@ -180,11 +180,11 @@ func (c *crowd) standInLine(n int) {
 }
 
 func TestCrowdThroughFiveServersRunsOneAtATime(t *testing.T) {
-	redistest.Need(t)
+	servertest.Need(t)
 	// A waiter that does not answer its notification within 300 ms is skipped.
 	stall.Retry(t, node.TurnLease/5, func(t testing.TB) {
 		servers := newQuorum(t, 5)
-		c := &crowd{t: t, path: buildCommand(t), dir: t.TempDir(), nodes: []string{"--nodes", strings.Join(redistest.Addresses(servers), ",")}}
+		c := &crowd{t: t, path: buildCommand(t), dir: t.TempDir(), nodes: []string{"--nodes", strings.Join(servertest.Addresses(servers), ",")}}
 		release := c.hold()
 		for i := range crowdSize {
 			c.start(i)

@@ -6,17 +6,16 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/redlatch/redlatch/internal/test/redistest"
-	"github.com/redlatch/redlatch/internal/test/sqltest"
+	"github.com/redlatch/redlatch/internal/test/servertest"
 )
 
 // TestRunsOnDatabasesTakeTurns has runs contend for a lock on a database, and on
 // a quorum of three kinds.
 func TestRunsOnDatabasesTakeTurns(t *testing.T) {
 	t.Parallel()
-	postgres := sqltest.PostgreSQL(t)
-	maria := "mysql://" + strings.NewReplacer("@tcp(", "@", ")", "").Replace(sqltest.MariaDB(t))
-	redis := redistest.Start(t, 1)[0].URL()
+	postgres := servertest.PostgreSQL(t)
+	maria := "mysql://" + strings.NewReplacer("@tcp(", "@", ")", "").Replace(servertest.MariaDB(t))
+	redis := servertest.Redis(t, 1)[0].URL()
 	for name, nodes := range map[string]string{
 		"postgres":         postgres + "&table=command",
 		"mysql":            maria + "?table=command",
@@ -51,8 +50,8 @@ func TestRunsOnDatabasesTakeTurns(t *testing.T) {
 // TestRefusalWithDatabasesAsksForAddresses has names of nodes that are no addresses.
 func TestRefusalWithDatabasesAsksForAddresses(t *testing.T) {
 	t.Parallel()
-	one := sqltest.PostgreSQL(t) + "&table=refused"
-	three := one + "," + strings.Join(redistest.Addresses(redistest.Start(t, 2)), ",")
+	one := servertest.PostgreSQL(t) + "&table=refused"
+	three := one + "," + strings.Join(servertest.Addresses(servertest.Redis(t, 2)), ",")
 	if code, _, stderr := command(t, "init", "--assume-fresh", "--yes", "--nodes", three); code != 0 {
 		t.Fatalf("init: exit %d, %s", code, stderr)
 	}

@@ -17,7 +17,7 @@ import (
 	"time"
 
 	"github.com/redlatch/redlatch/internal/test/poll"
-	"github.com/redlatch/redlatch/internal/test/redistest"
+	"github.com/redlatch/redlatch/internal/test/servertest"
 )
 
 // startDev starts redlatch dev and returns it with its output.
@@ -50,7 +50,7 @@ func startDev(t testing.TB, args ...string) (cmd *exec.Cmd, nodes []string, pids
 }
 
 func TestDevServersEndWithDev(t *testing.T) {
-	redistest.Need(t)
+	servertest.Need(t)
 	t.Parallel()
 	signals := []syscall.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP}
 	if runtime.GOOS == "linux" {
@@ -87,7 +87,7 @@ func TestDevServersEndWithDev(t *testing.T) {
 }
 
 func TestDevKillsServersThatDoNotEnd(t *testing.T) {
-	redistest.Need(t)
+	servertest.Need(t)
 	t.Parallel()
 	for _, impatient := range []bool{false, true} {
 		t.Run(strconv.FormatBool(impatient), func(t *testing.T) {
@@ -122,7 +122,7 @@ func TestDevKillsServersThatDoNotEnd(t *testing.T) {
 }
 
 func TestDevRunsACommandBesideItsServers(t *testing.T) {
-	redistest.Need(t)
+	servertest.Need(t)
 	file := filepath.Join(t.TempDir(), "nodes")
 	code, stdout, stderr := command(t, "dev", "-n", "3", "--", "sh", "-c", `echo "$REDLATCH_NODES" >"$0"; redlatch run -n job -- sh -c 'exit 42'`, file)
 	text, _ := os.ReadFile(file)
@@ -144,7 +144,7 @@ func TestDevRunsACommandBesideItsServers(t *testing.T) {
 }
 
 func TestDevWhoseServerDiesSaysSo(t *testing.T) {
-	redistest.Need(t)
+	servertest.Need(t)
 	t.Parallel()
 	cmd, _, pids, _ := startDev(t, "-n", "3")
 	syscall.Kill(pids[1], syscall.SIGKILL)
@@ -158,7 +158,7 @@ func TestDevWhoseServerDiesSaysSo(t *testing.T) {
 
 func TestDevRefusesBadInput(t *testing.T) {
 	t.Parallel()
-	taken := redistest.Start(t, 1)[0]
+	taken := servertest.Redis(t, 1)[0]
 	port := taken.Addr()[strings.LastIndex(taken.Addr(), ":")+1:]
 	n, _ := strconv.Atoi(port)
 	for _, c := range []struct {

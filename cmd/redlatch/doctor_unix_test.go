@@ -11,13 +11,13 @@ import (
 
 	"github.com/spf13/pflag"
 
-	"github.com/redlatch/redlatch/internal/test/redistest"
+	"github.com/redlatch/redlatch/internal/test/servertest"
 )
 
 func TestDoctorTellsByItsExitCodeWhetherLocksAreInDanger(t *testing.T) {
 	t.Parallel()
-	servers := redistest.Start(t, 3)
-	nodes := strings.Join(redistest.Addresses(servers), ",")
+	servers := servertest.Redis(t, 3)
+	nodes := strings.Join(servertest.Addresses(servers), ",")
 	code, stdout, stderr := command(t, "doctor", "--nodes", nodes)
 	if code != exitEndangered || stderr != "" || !strings.HasPrefix(stdout, "danger   marker\n         0 of 3 nodes are trusted; quorum is 2") || strings.Count(stdout, "not marked") != 3 || !strings.Contains(stdout, "fix: run redlatch init") {
 		t.Errorf("new servers: exit %d, %s%s", code, stdout, stderr)

@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/redlatch/redlatch/internal/test/redistest"
+	"github.com/redlatch/redlatch/internal/test/servertest"
 	"github.com/redlatch/redlatch/internal/test/snippets"
 	"github.com/redlatch/redlatch/internal/test/stall"
 )
@@ -52,7 +52,7 @@ func drillSteps(text string) []drillStep {
 // whole quarantine.
 func TestDrillsShowWhatTheDocumentationSays(t *testing.T) {
 	t.Parallel()
-	redistest.Need(t)
+	servertest.Need(t)
 	blocks, err := snippets.Blocks("../..")
 	if err != nil {
 		t.Fatal(err)
@@ -78,7 +78,7 @@ func TestDrillsShowWhatTheDocumentationSays(t *testing.T) {
 
 // drill runs the steps of a drill in one shell, and compares what each prints.
 func drill(t testing.TB, steps []drillStep) {
-	servers := redistest.Start(t, 3)
+	servers := servertest.Redis(t, 3)
 	if !strings.HasPrefix(steps[0].command, "export REDLATCH_NODES=") { // that one begins with a list of one
 		declareNew(t, servers)
 	}
@@ -101,7 +101,7 @@ func drill(t testing.TB, steps []drillStep) {
 	}
 	cmd := exec.Command("bash", "-c", strings.NewReplacer(here...).Replace(script))
 	cmd.Dir = t.TempDir()
-	cmd.Env = append(os.Environ(), "REDLATCH_NODES="+strings.Join(redistest.Addresses(servers), ","), "TMPDIR="+t.TempDir())
+	cmd.Env = append(os.Environ(), "REDLATCH_NODES="+strings.Join(servertest.Addresses(servers), ","), "TMPDIR="+t.TempDir())
 	cmd.WaitDelay = 10 * time.Second
 	out, err := cmd.Output()
 	if err != nil {

@@ -6,14 +6,14 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/redlatch/redlatch/internal/test/redistest"
+	"github.com/redlatch/redlatch/internal/test/servertest"
 )
 
 // TestForeignFormatsAreShownAsSuch sets keys under the name of a lock that are
 // no lock of ours, and runs every verb that meets them.
 func TestForeignFormatsAreShownAsSuch(t *testing.T) {
 	t.Parallel()
-	server := redistest.Start(t, 1)[0]
+	server := servertest.Redis(t, 1)[0]
 	shown := strings.Repeat("v", 64)
 	for _, c := range []struct {
 		name, holder, json, way string

@@ -15,7 +15,7 @@ import (
 	"time"
 
 	"github.com/redlatch/redlatch/internal/test/poll"
-	"github.com/redlatch/redlatch/internal/test/redistest"
+	"github.com/redlatch/redlatch/internal/test/servertest"
 )
 
 // TestGuardianKeepsNothingOfTheUser examines a guardian from outside. A file
@@ -75,7 +75,7 @@ func TestGuardianKeepsNothingOfTheUser(t *testing.T) {
 func TestFrozenRedlatchDoesNotOutliveItsLease(t *testing.T) {
 	t.Parallel()
 	const ttl = 2 * time.Second
-	servers := redistest.Start(t, 1)
+	servers := servertest.Redis(t, 1)
 	file := filepath.Join(t.TempDir(), "pids")
 	script := `trap "" TERM; sleep 1000 & echo $! >>"$0"; echo $$ >>"$0"; while :; do sleep 0.02; done`
 	cmd, stderr := run(t, servers, "--ttl", ttl.String(), "job", "--", "sh", "-c", script, file)

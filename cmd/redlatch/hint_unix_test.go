@@ -19,19 +19,18 @@ import (
 	"time"
 
 	"github.com/redlatch/redlatch"
-	"github.com/redlatch/redlatch/internal/test/redistest"
-	"github.com/redlatch/redlatch/internal/test/sqltest"
+	"github.com/redlatch/redlatch/internal/test/servertest"
 	"github.com/redlatch/redlatch/store/redis"
 )
 
 // TestHintIsForTheCause asks real servers that refuse, each for another reason.
 func TestHintIsForTheCause(t *testing.T) {
 	t.Parallel()
-	closed := redistest.Start(t, 1, "--requirepass", "secret")[0]
-	limited := redistest.Start(t, 1)[0]
+	closed := servertest.Redis(t, 1, "--requirepass", "secret")[0]
+	limited := servertest.Redis(t, 1)[0]
 	limited.Do("ACL", "SETUSER", "weak", "on", ">pw", "~*", "+ping", "+hello", "+auth", "+client")
 	secure := secureServer(t)
-	postgres, maria := sqltest.OwnPostgreSQL(t), sqltest.OwnMariaDB(t)
+	postgres, maria := servertest.OwnPostgreSQL(t), servertest.OwnMariaDB(t)
 	mysql := "mysql://" + strings.NewReplacer("@tcp(", "@", ")", "").Replace(maria.DSN())
 	pg := postgres.DSN()
 	other := func(address, database string) string {
@@ -51,16 +50,16 @@ func TestHintIsForTheCause(t *testing.T) {
 		"TLS to a port with a password": {"rediss://" + closed.Addr(), hintNoTLS},
 		"plain to a TLS port":           {"redis://" + secure, hintTLS},
 		"a certificate nobody signed":   {"rediss://" + secure, hintCert},
-		"connection refused":            {"redis://127.0.0.1:" + redistest.FreePort(t), hintRefused},
+		"connection refused":            {"redis://127.0.0.1:" + servertest.FreePort(t), hintRefused},
 		"unknown host":                  {"redis://nobody.invalid", hintHost},
-		"PostgreSQL refused":            {"postgres://u@127.0.0.1:" + redistest.FreePort(t) + "/d", hintRefused},
+		"PostgreSQL refused":            {"postgres://u@127.0.0.1:" + servertest.FreePort(t) + "/d", hintRefused},
 		"no such PostgreSQL database":   {other(pg, "nowhere"), hintDatabase},
 		"no such PostgreSQL user":       {user(pg, "nobody"), hintWrong},
 		"PostgreSQL without TLS":        {strings.Replace(pg, "sslmode=disable", "sslmode=require", 1), hintSQLTLS},
 		"no such MySQL database":        {other(mysql, "nowhere"), hintDatabase},
 		"no such MySQL user":            {user(mysql, "nobody:wrong"), hintWrong},
 		"MySQL without TLS":             {other(mysql, "app") + "tls=true", hintSQLTLS},
-		"MySQL refused":                 {"mysql://u@127.0.0.1:" + redistest.FreePort(t) + "/d", hintRefused},
+		"MySQL refused":                 {"mysql://u@127.0.0.1:" + servertest.FreePort(t) + "/d", hintRefused},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -112,14 +111,14 @@ func secureServer(t *testing.T) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	dir, port := t.TempDir(), redistest.FreePort(t)
+	dir, port := t.TempDir(), servertest.FreePort(t)
 	files := map[string]*pem.Block{"cert": {Type: "CERTIFICATE", Bytes: cert}, "key": {Type: "PRIVATE KEY", Bytes: private}}
 	for name, block := range files {
 		if err := os.WriteFile(filepath.Join(dir, name), pem.EncodeToMemory(block), 0o600); err != nil {
 			t.Fatal(err)
 		}
 	}
-	redistest.Start(t, 1, "--tls-port", port, "--tls-cert-file", filepath.Join(dir, "cert"), "--tls-key-file", filepath.Join(dir, "key"),
+	servertest.Redis(t, 1, "--tls-port", port, "--tls-cert-file", filepath.Join(dir, "cert"), "--tls-key-file", filepath.Join(dir, "key"),
 		"--tls-ca-cert-file", filepath.Join(dir, "cert"), "--tls-auth-clients", "no")
 	return "127.0.0.1:" + port
 }

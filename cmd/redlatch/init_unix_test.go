@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/redlatch/redlatch/internal/test/redistest"
+	"github.com/redlatch/redlatch/internal/test/servertest"
 	"github.com/redlatch/redlatch/node"
 	"github.com/redlatch/redlatch/store/redis/direct"
 )
@@ -25,8 +25,8 @@ func command(t testing.TB, args ...string) (code int, stdout, stderr string) {
 
 func TestInitMarksNewServersAndSaysHowTheyStand(t *testing.T) {
 	t.Parallel()
-	servers := redistest.Start(t, 4)
-	abc := strings.Join(redistest.Addresses(servers[:3]), ",")
+	servers := servertest.Redis(t, 4)
+	abc := strings.Join(servertest.Addresses(servers[:3]), ",")
 	abd := strings.Join([]string{servers[0].URL(), servers[1].URL(), servers[3].URL()}, ",")
 
 	code, _, stderr := command(t, "run", "-n", "--nodes", abc, "job", "--", "true")
@@ -71,9 +71,9 @@ func TestInitMarksNewServersAndSaysHowTheyStand(t *testing.T) {
 
 func TestInitShowsAndFinishesAChangeThatStoppedHalfWay(t *testing.T) {
 	t.Parallel()
-	servers := redistest.Start(t, 4)
+	servers := servertest.Redis(t, 4)
 	declareNew(t, servers[:3], "--max-ttl", "2s", "--window", "500ms")
-	abc := strings.Join(redistest.Addresses(servers[:3]), ",")
+	abc := strings.Join(servertest.Addresses(servers[:3]), ",")
 	abd := strings.Join([]string{servers[0].URL(), servers[1].URL(), servers[3].URL()}, ",")
 	nodes, err := direct.Nodes(servers[0].URL())
 	if err != nil {
@@ -107,9 +107,9 @@ func TestInitShowsAndFinishesAChangeThatStoppedHalfWay(t *testing.T) {
 
 func TestShortBoundsOfTheNodesAreHeeded(t *testing.T) {
 	t.Parallel()
-	servers := redistest.Start(t, 3)
+	servers := servertest.Redis(t, 3)
 	declareNew(t, servers, "--max-ttl", "2s", "--window", "500ms")
-	nodes := strings.Join(redistest.Addresses(servers), ",")
+	nodes := strings.Join(servertest.Addresses(servers), ",")
 	if code, _, stderr := command(t, "run", "--nodes", nodes, "job", "--", "true"); code != 0 {
 		t.Errorf("exit %d, %s", code, stderr)
 	}
@@ -120,7 +120,7 @@ func TestShortBoundsOfTheNodesAreHeeded(t *testing.T) {
 
 func TestInitRefusesBadInput(t *testing.T) {
 	t.Parallel()
-	server := redistest.Start(t, 1)[0].URL()
+	server := servertest.Redis(t, 1)[0].URL()
 	for _, args := range [][]string{
 		{"init", "x"},
 		{"init", "--nodes", server, "--max-ttl", "1ms"},
@@ -138,9 +138,9 @@ func TestInitRefusesBadInput(t *testing.T) {
 
 func TestLongTTLIsTakenWhereTheNodesAreMarkedForIt(t *testing.T) {
 	t.Parallel()
-	servers := redistest.Start(t, 3)
+	servers := servertest.Redis(t, 3)
 	declareNew(t, servers, "--max-ttl", "5m")
-	nodes := strings.Join(redistest.Addresses(servers), ",")
+	nodes := strings.Join(servertest.Addresses(servers), ",")
 	if code, _, stderr := command(t, "run", "--ttl", "1m", "--nodes", nodes, "job", "--", "true"); code != 0 {
 		t.Errorf("run --ttl 1m on nodes for 5m: exit %d, %s", code, stderr)
 	}

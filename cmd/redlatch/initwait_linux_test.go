@@ -4,13 +4,13 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/redlatch/redlatch/internal/test/redistest"
+	"github.com/redlatch/redlatch/internal/test/servertest"
 )
 
 func TestTrustingAtOnceIsAskedForOnATerminal(t *testing.T) {
 	t.Parallel()
-	servers := redistest.Start(t, 3)
-	nodes := strings.Join(redistest.Addresses(servers), ",")
+	servers := servertest.Redis(t, 3)
+	nodes := strings.Join(servertest.Addresses(servers), ",")
 	for _, c := range []struct {
 		answer, shows string
 		code          int
@@ -30,8 +30,8 @@ func TestTrustingAtOnceIsAskedForOnATerminal(t *testing.T) {
 
 func TestQuarantineIsABarOnATerminal(t *testing.T) {
 	t.Parallel()
-	servers := redistest.Start(t, 3)
-	args := []string{"env", "TERM=xterm", "NO_COLOR=1", "redlatch", "init", "--nodes", strings.Join(redistest.Addresses(servers), ","), "--max-ttl", "3s", "--window", "500ms"}
+	servers := servertest.Redis(t, 3)
+	args := []string{"env", "TERM=xterm", "NO_COLOR=1", "redlatch", "init", "--nodes", strings.Join(servertest.Addresses(servers), ","), "--max-ttl", "3s", "--window", "500ms"}
 	c := onTerminal(t, args...)
 	c.shows(wiped + "redlatch: waiting for 3 nodes [")
 	c.shows("[#") // it grows
@@ -45,8 +45,8 @@ func TestQuarantineIsABarOnATerminal(t *testing.T) {
 
 func TestInitThatIsInterruptedLeavesTheNodesToTheirQuarantine(t *testing.T) {
 	t.Parallel()
-	servers := redistest.Start(t, 3)
-	c := onTerminal(t, "env", "TERM=xterm", "NO_COLOR=1", "redlatch", "init", "--nodes", strings.Join(redistest.Addresses(servers), ","))
+	servers := servertest.Redis(t, 3)
+	c := onTerminal(t, "env", "TERM=xterm", "NO_COLOR=1", "redlatch", "init", "--nodes", strings.Join(servertest.Addresses(servers), ","))
 	c.shows("redlatch: waiting for 3 nodes [")
 	c.types(ctrlC)
 	c.shows("stopped waiting: the nodes are marked")

@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/redlatch/redlatch"
-	"github.com/redlatch/redlatch/internal/test/redistest"
+	"github.com/redlatch/redlatch/internal/test/servertest"
 	"github.com/redlatch/redlatch/store/redis/direct"
 )
 
@@ -19,9 +19,9 @@ import (
 var brief = []string{"--max-ttl", "10s", "--window", "1s"}
 
 // briefClient is a client with these parameters.
-func briefClient(t testing.TB, servers []*redistest.Server) *redlatch.Client {
+func briefClient(t testing.TB, servers []*servertest.Server) *redlatch.Client {
 	t.Helper()
-	nodes, err := direct.Nodes(redistest.Addresses(servers)...)
+	nodes, err := direct.Nodes(servertest.Addresses(servers)...)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -34,7 +34,7 @@ func briefClient(t testing.TB, servers []*redistest.Server) *redlatch.Client {
 }
 
 // restartEmpty makes all servers lose their data at once.
-func restartEmpty(servers []*redistest.Server) {
+func restartEmpty(servers []*servertest.Server) {
 	for _, s := range servers {
 		s.Kill()
 		s.Restart()
@@ -47,7 +47,7 @@ var hinted = regexp.MustCompile(`redlatch init(?: --[a-z-]+)*`)
 // by word while a lock from before the loss is still valid.
 func TestHintAfterALossOfAllDataLeadsToNoSecondHolder(t *testing.T) {
 	t.Parallel()
-	servers := redistest.Start(t, 3)
+	servers := servertest.Redis(t, 3)
 	declareNew(t, servers, brief...)
 	first, err := briefClient(t, servers).Lock(context.Background(), "job", &redlatch.LockOptions{TTL: 10 * time.Second, NoKeepAlive: true})
 	if err != nil {
@@ -63,7 +63,7 @@ func TestHintAfterALossOfAllDataLeadsToNoSecondHolder(t *testing.T) {
 	if len(hint) < 2 {
 		t.Fatalf("no hint in: %v", err)
 	}
-	args := append(append(hint[1:], "--nodes", strings.Join(redistest.Addresses(servers), ",")), brief...)
+	args := append(append(hint[1:], "--nodes", strings.Join(servertest.Addresses(servers), ",")), brief...)
 	out, err := exec.Command("redlatch", args...).CombinedOutput()
 	t.Logf("the hint is %q, and says:\n%s", hint, out)
 	if err != nil {
@@ -95,8 +95,8 @@ func TestInitWaitsWithALineNowAndThenUnlessToldOtherwise(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			servers := redistest.Start(t, 3)
-			args := append([]string{"init", "--nodes", strings.Join(redistest.Addresses(servers), ","), "--max-ttl", "2s", "--window", "500ms"}, c.args...)
+			servers := servertest.Redis(t, 3)
+			args := append([]string{"init", "--nodes", strings.Join(servertest.Addresses(servers), ","), "--max-ttl", "2s", "--window", "500ms"}, c.args...)
 			start := time.Now()
 			code, stdout, stderr := command(t, args...)
 			if took := time.Since(start); code != 0 || c.waits != (took > 2*time.Second) {
@@ -120,7 +120,7 @@ func TestInitWaitsWithALineNowAndThenUnlessToldOtherwise(t *testing.T) {
 // run.
 func TestNoWaitOfTheSettingsIsAboutLocksAlone(t *testing.T) {
 	t.Setenv("REDLATCH_NO_WAIT", "true")
-	servers := redistest.Start(t, 1)
+	servers := servertest.Redis(t, 1)
 	code, stdout, stderr := command(t, "init", "-q", "--nodes", servers[0].URL(), "--max-ttl", "1s", "--window", "300ms")
 	if code != 0 || !strings.Contains(stdout, "trusted; max TTL 1s") {
 		t.Errorf("exit %d, %s%s", code, stdout, stderr)
@@ -129,8 +129,8 @@ func TestNoWaitOfTheSettingsIsAboutLocksAlone(t *testing.T) {
 
 func TestTrustingAtOnceNeedsAYes(t *testing.T) {
 	t.Parallel()
-	servers := redistest.Start(t, 3)
-	nodes := strings.Join(redistest.Addresses(servers), ",")
+	servers := servertest.Redis(t, 3)
+	nodes := strings.Join(servertest.Addresses(servers), ",")
 	code, _, stderr := command(t, "init", "--assume-fresh", "--nodes", nodes)
 	if code != exitUsage || !strings.Contains(stderr, "pass --yes") {
 		t.Errorf("without a terminal: exit %d, %s", code, stderr)
@@ -147,10 +147,10 @@ func TestTrustingAtOnceNeedsAYes(t *testing.T) {
 
 func TestYesIsNotEnoughWhereALockIsLeft(t *testing.T) {
 	t.Parallel()
-	servers := redistest.Start(t, 3)
+	servers := servertest.Redis(t, 3)
 	// One of them was used alone, with the guard off.
 	handleOf(t, servers[0].URL(), "job")
-	code, _, stderr := command(t, "init", "--assume-fresh", "--yes", "--nodes", strings.Join(redistest.Addresses(servers), ","))
+	code, _, stderr := command(t, "init", "--assume-fresh", "--yes", "--nodes", strings.Join(servertest.Addresses(servers), ","))
 	if code != exitUsage || !strings.Contains(stderr, "nodes are not new") || !strings.Contains(stderr, "leave out --assume-fresh") {
 		t.Errorf("exit %d, %s", code, stderr)
 	}

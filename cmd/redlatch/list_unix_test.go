@@ -15,14 +15,14 @@ import (
 	"github.com/redlatch/redlatch"
 	"github.com/redlatch/redlatch/admin"
 	"github.com/redlatch/redlatch/internal/test/poll"
-	"github.com/redlatch/redlatch/internal/test/redistest"
+	"github.com/redlatch/redlatch/internal/test/servertest"
 )
 
 func TestListShowsWhereNodesDisagree(t *testing.T) {
 	t.Parallel()
-	servers := redistest.Start(t, 5)
+	servers := servertest.Redis(t, 5)
 	declareNew(t, servers)
-	nodes := strings.Join(redistest.Addresses(servers), ",")
+	nodes := strings.Join(servertest.Addresses(servers), ",")
 	handleOf(t, nodes, "whole", "--label", "shift")
 	for _, s := range servers[:2] {
 		s.Do("SET", "partly", strings.Repeat("0", 32)+":host/1/\x1b[31mred", "PX", "60000")
@@ -88,7 +88,7 @@ func TestListShowsWhereNodesDisagree(t *testing.T) {
 
 func TestWatchWritesALineEachTimeUntilInterrupted(t *testing.T) {
 	t.Parallel()
-	server := redistest.Start(t, 1)[0]
+	server := servertest.Redis(t, 1)[0]
 	handleOf(t, server.URL(), "job")
 	cmd := exec.Command("redlatch", "ls", "--watch", "--interval", "100ms", "-o", "json", "--nodes", server.URL())
 	var stderr bytes.Buffer
@@ -160,9 +160,9 @@ func TestStateGoesByThoseThatAnswer(t *testing.T) {
 
 func TestSilentNodesAreShownAsSuch(t *testing.T) {
 	t.Parallel()
-	servers := redistest.Start(t, 3)
+	servers := servertest.Redis(t, 3)
 	declareNew(t, servers)
-	nodes := strings.Join(redistest.Addresses(servers), ",")
+	nodes := strings.Join(servertest.Addresses(servers), ",")
 	handleOf(t, nodes, "job", "--ttl", "25s")
 	if !poll.Holds(poll.Patience, func() bool { return servers[0].Do("EXISTS", "job") == "1" }) {
 		t.Fatal("the first server does not have the lock")

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/redlatch/redlatch/internal/test/redistest"
+	"github.com/redlatch/redlatch/internal/test/servertest"
 )
 
 // handleOf takes a lock on nodes and returns its handle.
@@ -33,9 +33,9 @@ func commandWith(t testing.TB, stdin string, args ...string) (code int, stdout, 
 
 func TestLockOnAQuorumOutlivesTheCommandAndAMinority(t *testing.T) {
 	t.Parallel()
-	servers := redistest.Start(t, 5)
+	servers := servertest.Redis(t, 5)
 	declareNew(t, servers)
-	nodes := strings.Join(redistest.Addresses(servers), ",")
+	nodes := strings.Join(servertest.Addresses(servers), ",")
 	handle := handleOf(t, nodes, "job")
 	for i, s := range servers {
 		if keys := s.Keys(); len(keys) != 1 {

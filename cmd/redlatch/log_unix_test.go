@@ -17,7 +17,7 @@ import (
 	"unicode"
 
 	"github.com/redlatch/redlatch/internal/test/poll"
-	"github.com/redlatch/redlatch/internal/test/redistest"
+	"github.com/redlatch/redlatch/internal/test/servertest"
 )
 
 // logLine is a line of a log.
@@ -198,7 +198,7 @@ func TestLogOfALockThatWasBrokenSaysSoOnce(t *testing.T) {
 	if !poll.Holds(poll.Patience, func() bool { _, err := os.Stat(started); return err == nil }) {
 		t.Fatalf("CMD was not started: %s", stderr)
 	}
-	if code, _, out := command(t, "break", "--yes", "--nodes", strings.Join(redistest.Addresses(servers), ","), "job"); code != 0 {
+	if code, _, out := command(t, "break", "--yes", "--nodes", strings.Join(servertest.Addresses(servers), ","), "job"); code != 0 {
 		t.Fatal(out)
 	}
 	if code := exitCode(t, cmd.Wait()); code != exitLost {

@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/redlatch/redlatch/internal/test/redistest"
+	"github.com/redlatch/redlatch/internal/test/servertest"
 )
 
 // TestRunWithAListOfOneBesideAListOfThreeIsRefused prevents two holders of one
@@ -23,7 +23,7 @@ func TestRunWithAListOfOneBesideAListOfThreeIsRefused(t *testing.T) {
 		t.Errorf("run with a list of one: exit %d, %s%s", code, stdout, stderr)
 	}
 	for _, says := range []string{"missing ", servers[1].URL(), servers[2].URL(), "use that membership",
-		"redlatch init --nodes " + a + " --former " + strings.Join(slices.Sorted(slices.Values(redistest.Addresses(servers))), ",")} {
+		"redlatch init --nodes " + a + " --former " + strings.Join(slices.Sorted(slices.Values(servertest.Addresses(servers))), ",")} {
 		if !strings.Contains(stderr, says) {
 			t.Errorf("it does not say %q: %s", says, stderr)
 		}
@@ -38,7 +38,7 @@ func TestRunWithAListOfOneBesideAListOfThreeIsRefused(t *testing.T) {
 	if code, _, stderr = command(t, "init", "--retired", "--nodes", a); code != exitUsage || !strings.Contains(stderr, "is in the membership that it is marked for") {
 		t.Errorf("init --retired of a server in service: exit %d, %s", code, stderr)
 	}
-	abc := strings.Join(redistest.Addresses(servers), ",")
+	abc := strings.Join(servertest.Addresses(servers), ",")
 	if code, _, stderr = command(t, "run", "-n", "--nodes", abc, "pay", "--", "true"); code != 0 {
 		t.Errorf("run with the list of three: exit %d, %s", code, stderr)
 	}
@@ -49,9 +49,9 @@ func TestRunWithAListOfOneBesideAListOfThreeIsRefused(t *testing.T) {
 func TestServerThatLostItsDataComesBackThroughCommandsOfOneLock(t *testing.T) {
 	t.Parallel()
 	for _, verb := range []string{"run", "lock"} {
-		servers := redistest.Start(t, 3)
+		servers := servertest.Redis(t, 3)
 		declareNew(t, servers, "--max-ttl", "1s", "--window", "200ms")
-		abc := strings.Join(redistest.Addresses(servers), ",")
+		abc := strings.Join(servertest.Addresses(servers), ",")
 		servers[0].Do("FLUSHALL")
 		// Until it did what it should; on a busy machine an answer may be late.
 		commands := 0

@@ -7,14 +7,14 @@ import (
 	"testing"
 	"time"
 
-	"github.com/redlatch/redlatch/internal/test/redistest"
+	"github.com/redlatch/redlatch/internal/test/servertest"
 )
 
 // TestNodeTimeoutIsHowLongASilentNodeIsWaitedFor compares two limits on one frozen
 // server, in the same moment on the same machine.
 func TestNodeTimeoutIsHowLongASilentNodeIsWaitedFor(t *testing.T) {
 	t.Parallel()
-	server := redistest.Start(t, 1)[0]
+	server := servertest.Redis(t, 1)[0]
 	server.Freeze()
 	defer server.Thaw()
 	took := func(limit string) time.Duration {

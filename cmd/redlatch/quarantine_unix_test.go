@@ -11,8 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/redlatch/redlatch/internal/test/redistest"
-	"github.com/redlatch/redlatch/internal/test/sqltest"
+	"github.com/redlatch/redlatch/internal/test/servertest"
 )
 
 // leaving is how a wait for the end of a quarantine is shown.
@@ -23,13 +22,13 @@ var leaving = regexp.MustCompile(`waiting for (\d) nodes? to leave quarantine \(
 // data.
 func rebooted(t *testing.T) string {
 	t.Helper()
-	servers := redistest.Start(t, 3, "--appendonly", "yes", "--appendfsync", "always")
+	servers := servertest.Redis(t, 3, "--appendonly", "yes", "--appendfsync", "always")
 	declareNew(t, servers, brief...)
 	for _, s := range servers {
 		s.Kill()
 		s.Restart()
 	}
-	return strings.Join(redistest.Addresses(servers), ",")
+	return strings.Join(servertest.Addresses(servers), ",")
 }
 
 // TestNightlyRunAfterReboots: the quarantine of each server begins with the
@@ -108,7 +107,7 @@ func TestQuarantineWaitHasALimitOfItsOwn(t *testing.T) {
 // used, with nothing changed but the address.
 func TestPostgresLineOfTheREADMEWorksAsPrinted(t *testing.T) {
 	t.Parallel()
-	server := sqltest.OwnPostgreSQL(t)
+	server := servertest.OwnPostgreSQL(t)
 	readme, err := os.ReadFile("../../README.md")
 	if err != nil {
 		t.Fatal(err)

@@ -23,14 +23,14 @@ import (
 	"github.com/redlatch/redlatch/cmd/redlatch/internal/supervise"
 	"github.com/redlatch/redlatch/internal/test/fresh"
 	"github.com/redlatch/redlatch/internal/test/poll"
-	"github.com/redlatch/redlatch/internal/test/redistest"
+	"github.com/redlatch/redlatch/internal/test/servertest"
 	"github.com/redlatch/redlatch/internal/test/stall"
 )
 
 // run starts redlatch run on servers, and returns it with its stderr.
-func run(t testing.TB, servers []*redistest.Server, args ...string) (*exec.Cmd, *bytes.Buffer) {
+func run(t testing.TB, servers []*servertest.Server, args ...string) (*exec.Cmd, *bytes.Buffer) {
 	t.Helper()
-	args = append([]string{"run", "--nodes", strings.Join(redistest.Addresses(servers), ",")}, args...)
+	args = append([]string{"run", "--nodes", strings.Join(servertest.Addresses(servers), ",")}, args...)
 	cmd := exec.Command("redlatch", args...)
 	stderr := new(bytes.Buffer)
 	cmd.Stderr = stderr
@@ -43,9 +43,9 @@ func run(t testing.TB, servers []*redistest.Server, args ...string) (*exec.Cmd, 
 }
 
 // declareNew runs redlatch init to mark servers that were just started.
-func declareNew(t testing.TB, servers []*redistest.Server, args ...string) {
+func declareNew(t testing.TB, servers []*servertest.Server, args ...string) {
 	t.Helper()
-	declareAllNew(t, strings.Join(redistest.Addresses(servers), ","), args...)
+	declareAllNew(t, strings.Join(servertest.Addresses(servers), ","), args...)
 }
 
 // declareAllNew is declareNew by the addresses of the servers. On a busy machine
@@ -75,9 +75,9 @@ func declareAllNew(t testing.TB, nodes string, args ...string) {
 }
 
 // newQuorum starts servers that are declared to be new.
-func newQuorum(t testing.TB, n int) []*redistest.Server {
+func newQuorum(t testing.TB, n int) []*servertest.Server {
 	t.Helper()
-	servers := redistest.Start(t, n)
+	servers := servertest.Redis(t, n)
 	declareNew(t, servers)
 	return servers
 }
@@ -98,7 +98,7 @@ func exitCode(t testing.TB, err error) int {
 
 func TestMinorityOfDeadNodesIsNoObstacle(t *testing.T) {
 	t.Parallel()
-	servers := redistest.Start(t, 5)
+	servers := servertest.Redis(t, 5)
 	declareNew(t, servers)
 	servers[0].Kill()
 	servers[3].Kill()
@@ -115,7 +115,7 @@ func TestMinorityOfDeadNodesIsNoObstacle(t *testing.T) {
 
 func TestMajorityOfDeadNodesExits69(t *testing.T) {
 	t.Parallel()
-	servers := redistest.Start(t, 5)
+	servers := servertest.Redis(t, 5)
 	for _, s := range servers[:3] {
 		s.Kill()
 	}
@@ -144,9 +144,9 @@ func TestFrozenQuorumEndsTheGroupBeforeTheDeadline(t *testing.T) {
 		name := map[bool]string{true: "heeding TERM", false: "ignoring TERM"}[heeds]
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			redistest.Need(t)
+			servertest.Need(t)
 			stall.Retry(t, ttl/50, func(t testing.TB) {
-				servers := redistest.Start(t, 3)
+				servers := servertest.Redis(t, 3)
 				declareNew(t, servers)
 				file := filepath.Join(t.TempDir(), "pids")
 				script := `sleep 1000 & echo $! >>"$0"; sleep 1000 & echo $! >>"$0"; echo $$ >>"$0"; wait; wait`
@@ -240,7 +240,7 @@ func TestExitCodesThroughServersLeaveNothingBehind(t *testing.T) {
 // nodes are quarantined for some four seconds.
 func TestRunWaitsForNodesAsForAHolder(t *testing.T) {
 	t.Parallel()
-	servers := redistest.Start(t, 3)
+	servers := servertest.Redis(t, 3)
 	declareNew(t, servers, "--max-ttl", "4s", "--window", "1s")
 	lose := func() {
 		for _, s := range servers[1:] {

@@ -10,8 +10,7 @@ import (
 	"time"
 
 	"github.com/redlatch/redlatch"
-	"github.com/redlatch/redlatch/internal/test/redistest"
-	"github.com/redlatch/redlatch/internal/test/sqltest"
+	"github.com/redlatch/redlatch/internal/test/servertest"
 	"github.com/redlatch/redlatch/store/redis/direct"
 )
 
@@ -20,8 +19,8 @@ var shortBounds = []string{"--max-ttl", "3s", "--window", "500ms"}
 
 func TestReadyNamesTheNodesThatAreNotAndForHowLong(t *testing.T) {
 	t.Parallel()
-	servers := redistest.Start(t, 3)
-	nodes := strings.Join(redistest.Addresses(servers), ",")
+	servers := servertest.Redis(t, 3)
+	nodes := strings.Join(servertest.Addresses(servers), ",")
 	declareNew(t, servers, shortBounds...)
 	if code, stdout, stderr := command(t, "doctor", "--ready", "--nodes", nodes); code != 0 || stdout != "all 3 nodes are ready\n" || stderr != "" {
 		t.Errorf("servers in service: exit %d, %s%s", code, stdout, stderr)
@@ -55,7 +54,7 @@ func TestReadyNamesTheNodesThatAreNotAndForHowLong(t *testing.T) {
 		t.Errorf("in JSON: %s", stdout)
 	}
 	// Waiting does not help against another membership.
-	two := strings.Join(redistest.Addresses(servers[:2]), ",")
+	two := strings.Join(servertest.Addresses(servers[:2]), ",")
 	if code, stdout, stderr = command(t, "doctor", "--ready", "-w", "1m", "--nodes", two); code != exitUsage || !strings.Contains(stderr, "missing "+servers[2].URL()) {
 		t.Errorf("another membership: exit %d, %s%s", code, stdout, stderr)
 	}
@@ -70,8 +69,8 @@ func TestReadyNamesTheNodesThatAreNotAndForHowLong(t *testing.T) {
 // nobody has marked, and for one database.
 func TestReadyBeginsTheQuarantineOfNodesThatWereNeverUsed(t *testing.T) {
 	t.Parallel()
-	postgres := sqltest.PostgreSQL(t) + "&table=never_used"
-	for _, nodes := range []string{strings.Join(redistest.Addresses(redistest.Start(t, 3)), ","), postgres} {
+	postgres := servertest.PostgreSQL(t) + "&table=never_used"
+	for _, nodes := range []string{strings.Join(servertest.Addresses(servertest.Redis(t, 3)), ","), postgres} {
 		each := strings.Count(nodes, ",") + 1
 		code, stdout, stderr := command(t, "doctor", "--ready", "--nodes", nodes)
 		if code != exitNoQuorum || strings.Count(stdout, "quarantined: new, or lost its data; ready in 3") != each {
@@ -92,9 +91,9 @@ func TestReadyBeginsTheQuarantineOfNodesThatWereNeverUsed(t *testing.T) {
 // ready.
 func TestRollingRestartByTheReadinessCheckLosesNoLock(t *testing.T) {
 	t.Parallel()
-	servers := redistest.Start(t, 3)
+	servers := servertest.Redis(t, 3)
 	declareNew(t, servers, shortBounds...)
-	addresses := redistest.Addresses(servers)
+	addresses := servertest.Addresses(servers)
 	all, err := direct.Nodes(addresses...)
 	if err != nil {
 		t.Fatal(err)

@@ -8,16 +8,16 @@ import (
 	"testing"
 	"time"
 
-	"github.com/redlatch/redlatch/internal/test/redistest"
+	"github.com/redlatch/redlatch/internal/test/servertest"
 )
 
 // TestInitSetsHowManyReplicasAreRequired goes from none to one and back, on a
 // server whose replica dies.
 func TestInitSetsHowManyReplicasAreRequired(t *testing.T) {
 	t.Parallel()
-	master := redistest.Start(t, 1, "--repl-diskless-sync-delay", "0")[0]
+	master := servertest.Redis(t, 1, "--repl-diskless-sync-delay", "0")[0]
 	host, port, _ := net.SplitHostPort(master.Addr())
-	replica := redistest.Start(t, 1, "--replicaof", host, port)[0]
+	replica := servertest.Redis(t, 1, "--replicaof", host, port)[0]
 	for end := time.Now().Add(30 * time.Second); !strings.Contains(master.Do("INFO", "replication"), "state=online"); {
 		if time.Now().After(end) {
 			t.Fatal("the replica is not online")

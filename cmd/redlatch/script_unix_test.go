@@ -23,7 +23,7 @@ import (
 
 	"github.com/redlatch/redlatch/cmd/redlatch/internal/supervise"
 	"github.com/redlatch/redlatch/internal/test/poll"
-	"github.com/redlatch/redlatch/internal/test/sqltest"
+	"github.com/redlatch/redlatch/internal/test/servertest"
 	"github.com/redlatch/redlatch/internal/test/stall"
 	"github.com/redlatch/redlatch/node"
 	"github.com/redlatch/redlatch/store/sqlite"
@@ -65,7 +65,7 @@ func (a apart) Run() int {
 		// These tests wait most of the time.
 		flag.Set("test.parallel", strconv.Itoa(3*runtime.GOMAXPROCS(0)))
 	}
-	return sqltest.Main(a.m)
+	return servertest.Main(a.m)
 }
 
 func TestScripts(t *testing.T) {

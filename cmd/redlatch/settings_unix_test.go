@@ -9,13 +9,13 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/redlatch/redlatch/internal/test/redistest"
+	"github.com/redlatch/redlatch/internal/test/servertest"
 )
 
 func TestPasswordsComeFromFileOrEnvironmentAndAreNotShown(t *testing.T) {
 	t.Parallel()
 	const secret = `p/w@?#:,%20 "x`
-	server := redistest.Start(t, 1, "--requirepass", secret)[0]
+	server := servertest.Redis(t, 1, "--requirepass", secret)[0]
 	file := filepath.Join(t.TempDir(), "password")
 	if err := os.WriteFile(file, []byte(secret+"\r\nsecond line\n"), 0o600); err != nil {
 		t.Fatal(err)

@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/redlatch/redlatch/internal/test/redistest"
+	"github.com/redlatch/redlatch/internal/test/servertest"
 )
 
 // BenchmarkStartup measures how much later CMD begins under redlatch, on a free
@@ -19,7 +19,7 @@ import (
 // startup runs it.
 func BenchmarkStartup(b *testing.B) {
 	path := buildCommand(b)
-	server := redistest.Start(b, 1)[0]
+	server := servertest.Redis(b, 1)[0]
 	// Its first output marks its first instruction.
 	child := []string{"/bin/echo", "x"}
 	env := append(os.Environ(), "REDLATCH_STATE_DIR="+b.TempDir())

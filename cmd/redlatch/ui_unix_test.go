@@ -26,7 +26,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/redlatch/redlatch/internal/test/redistest"
+	"github.com/redlatch/redlatch/internal/test/servertest"
 )
 
 // servedPage is a page that redlatch ui serves.
@@ -87,7 +87,7 @@ func (p *servedPage) get(path string, change ...func(*http.Request)) (int, strin
 
 func TestUIServesThePageUntilASignal(t *testing.T) {
 	t.Parallel()
-	nodes := strings.Join(redistest.Addresses(newQuorum(t, 3)), ",")
+	nodes := strings.Join(servertest.Addresses(newQuorum(t, 3)), ",")
 	handleOf(t, nodes, "it's", "--ttl", "25s")
 	for _, s := range []syscall.Signal{syscall.SIGINT, syscall.SIGTERM} {
 		p := servePage(t, "--listen", "127.0.0.1:0", "--nodes", nodes)
@@ -212,7 +212,7 @@ func refusedPage(t *testing.T, args []string) (code int, stdout, stderr string) 
 // else.
 func TestUIShowsNoPassword(t *testing.T) {
 	t.Parallel()
-	server := redistest.Start(t, 1, "--requirepass", "sesame")[0]
+	server := servertest.Redis(t, 1, "--requirepass", "sesame")[0]
 	address := strings.Replace(server.URL(), "redis://", "redis://:sesame@", 1)
 	p := servePage(t, "--listen", "127.0.0.1:0", "--nodes", address)
 	if code, _, stderr := command(t, "lock", "--nodes", address, "job"); code != 0 {

@@ -9,13 +9,13 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/redlatch/redlatch/internal/test/redistest"
+	"github.com/redlatch/redlatch/internal/test/servertest"
 )
 
 func TestWatchPrintsAnOutageOnceAndGoesOn(t *testing.T) {
 	t.Parallel()
 	servers := newQuorum(t, 3)
-	nodes := strings.Join(redistest.Addresses(servers), ",")
+	nodes := strings.Join(servertest.Addresses(servers), ",")
 	cmd := exec.Command("redlatch", "watch", "--nodes", nodes, "job")
 	out, err := cmd.StdoutPipe()
 	if err != nil {

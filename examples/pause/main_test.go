@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/redlatch/redlatch/internal/test/redistest"
+	"github.com/redlatch/redlatch/internal/test/servertest"
 )
 
 // TestTheStoryEndsAsTold runs the program, both ways.
@@ -21,7 +21,7 @@ func TestTheStoryEndsAsTold(t *testing.T) {
 		"-fence=true":  {"A is refused: token ", "the row is B's\n"},
 		"-fence=false": {"A has written\n", "the row is A's\n"},
 	} {
-		server := redistest.Start(t, 1)[0]
+		server := servertest.Redis(t, 1)[0]
 		out, err := exec.Command(program, "-redis", server.URL(), flag).CombinedOutput()
 		if err != nil {
 			t.Fatalf("%s: %v\n%s", flag, err, out)

@@ -8,14 +8,14 @@ import (
 	"time"
 
 	"github.com/redlatch/redlatch"
-	"github.com/redlatch/redlatch/internal/test/redistest"
+	"github.com/redlatch/redlatch/internal/test/servertest"
 	"github.com/redlatch/redlatch/node/casnode"
 	"github.com/redlatch/redlatch/node/casnode/casnodetest"
 )
 
 // snippet: conformance
 func TestConformance(t *testing.T) {
-	address := redistest.Start(t, 1)[0].Addr()
+	address := servertest.Redis(t, 1)[0].Addr()
 	casnodetest.Run(t, casnodetest.Harness{
 		Open:   func(testing.TB) (a, b casnode.Store) { return open(address), open(address) },
 		Sweeps: true, Hears: true,
@@ -26,7 +26,7 @@ func TestConformance(t *testing.T) {
 
 // TestRestartedServerIsQuarantined has a server forget a lock that is held.
 func TestRestartedServerIsQuarantined(t *testing.T) {
-	server := redistest.Start(t, 1)[0]
+	server := servertest.Redis(t, 1)[0]
 	locks, err := redlatch.New([]redlatch.Node{Open(server.Addr())}, &redlatch.Options{AssumeFresh: true, MaxTTL: 3 * time.Second})
 	if err != nil {
 		t.Fatal(err)

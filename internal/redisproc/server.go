@@ -1,6 +1,6 @@
 // Package redisproc runs redis-server processes for tests and tools: it starts,
 // freezes, kills and restarts them, and asks them things. It returns errors and
-// knows nothing of package testing; redistest is the layer for tests.
+// knows nothing of package testing; servertest is the layer for tests.
 package redisproc
 
 import (

@@ -10,8 +10,7 @@ import (
 	"time"
 
 	"github.com/redlatch/redlatch"
-	"github.com/redlatch/redlatch/internal/test/faultproxy"
-	"github.com/redlatch/redlatch/internal/test/sqltest"
+	"github.com/redlatch/redlatch/internal/test/servertest"
 	"github.com/redlatch/redlatch/store/mysql"
 )
 
@@ -22,12 +21,8 @@ func TestFailoverBetweenReadAndWriteGivesNoSecondHolder(t *testing.T) {
 	for _, used := range []bool{false, true} {
 		t.Run(fmt.Sprintf("row exists %v", used), func(t *testing.T) {
 			t.Parallel()
-			primary := sqltest.OwnMariaDB(t, "--server-id=1", "--log-bin")
-			proxy, err := faultproxy.New(primary.Addr())
-			if err != nil {
-				t.Fatal(err)
-			}
-			t.Cleanup(proxy.Close)
+			primary := servertest.OwnMariaDB(t, "--server-id=1", "--log-bin")
+			proxy := servertest.NewProxy(t, primary)
 			stop, read, goOn := false, make(chan bool), make(chan bool)
 			var once sync.Once
 			client := func(between func()) *redlatch.Client {

@@ -6,19 +6,14 @@ import (
 	"context"
 	"testing"
 
-	"github.com/redlatch/redlatch/internal/test/faultproxy"
-	"github.com/redlatch/redlatch/internal/test/sqltest"
+	"github.com/redlatch/redlatch/internal/test/servertest"
 	"github.com/redlatch/redlatch/store/mysql"
 )
 
 func TestCloseAfterConnectionsBrokeIsNoError(t *testing.T) {
 	t.Parallel()
-	server := sqltest.OwnMariaDB(t)
-	proxy, err := faultproxy.New(server.Addr())
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(proxy.Close)
+	server := servertest.OwnMariaDB(t)
+	proxy := servertest.NewProxy(t, server)
 	for name, cut := range map[string]func(){"closed": proxy.Cut, "reset": proxy.Reset} {
 		n, err := mysql.Open(server.Through(proxy.Addr()), &mysql.Options{Name: "test"})
 		if err != nil {

@@ -8,14 +8,14 @@ import (
 	"testing"
 	"time"
 
-	"github.com/redlatch/redlatch/internal/test/sqltest"
+	"github.com/redlatch/redlatch/internal/test/servertest"
 	"github.com/redlatch/redlatch/node"
 	"github.com/redlatch/redlatch/node/casnode"
 	"github.com/redlatch/redlatch/node/casnode/casnodetest"
 	"github.com/redlatch/redlatch/store/mysql"
 )
 
-func TestMain(m *testing.M) { os.Exit(sqltest.Main(m)) }
+func TestMain(m *testing.M) { os.Exit(servertest.Main(m)) }
 
 func TestConformance(t *testing.T) {
 	conformance(t, mysql.Options{Table: "conformance"}, "")
@@ -30,7 +30,7 @@ func TestConformanceWhereAnEmptyStringIsNull(t *testing.T) {
 // TestNodeIsMarkedWhereAnEmptyStringIsNull marks a node: the marker's name is
 // empty.
 func TestNodeIsMarkedWhereAnEmptyStringIsNull(t *testing.T) {
-	n, err := mysql.Open(sqltest.MariaDB(t)+"?sql_mode=%27EMPTY_STRING_IS_NULL%27", &mysql.Options{Table: "marked"})
+	n, err := mysql.Open(servertest.MariaDB(t)+"?sql_mode=%27EMPTY_STRING_IS_NULL%27", &mysql.Options{Table: "marked"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -50,7 +50,7 @@ func TestNodeIsMarkedWhereAnEmptyStringIsNull(t *testing.T) {
 
 func conformance(t *testing.T, opts mysql.Options, parameters string) {
 	open := func(t testing.TB) casnode.Store {
-		n, err := mysql.Open(sqltest.MariaDB(t)+parameters, &opts)
+		n, err := mysql.Open(servertest.MariaDB(t)+parameters, &opts)
 		if err != nil {
 			t.Fatal(err)
 		}

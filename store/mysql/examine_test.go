@@ -9,13 +9,13 @@ import (
 	"testing"
 	"time"
 
-	"github.com/redlatch/redlatch/internal/test/sqltest"
+	"github.com/redlatch/redlatch/internal/test/servertest"
 	"github.com/redlatch/redlatch/node"
 	"github.com/redlatch/redlatch/store/mysql"
 )
 
 func TestExaminationFindsWhatEndangersLocks(t *testing.T) {
-	dsn := sqltest.MariaDB(t)
+	dsn := servertest.MariaDB(t)
 	n, err := mysql.Open(dsn, &mysql.Options{Table: "examined"})
 	if err != nil {
 		t.Fatal(err)
@@ -54,7 +54,7 @@ func TestExaminationFindsWhatEndangersLocks(t *testing.T) {
 }
 
 func TestExaminationSaysWhereReplicationIsAsynchronous(t *testing.T) {
-	server := sqltest.OwnMariaDB(t, "--log-bin=log-bin", "--server-id=1", "--innodb-flush-log-at-trx-commit=1", "--sync-binlog=1")
+	server := servertest.OwnMariaDB(t, "--log-bin=log-bin", "--server-id=1", "--innodb-flush-log-at-trx-commit=1", "--sync-binlog=1")
 	n, err := mysql.Open(server.DSN(), nil)
 	if err != nil {
 		t.Fatal(err)

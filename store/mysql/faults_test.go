@@ -13,14 +13,16 @@ import (
 	_ "github.com/go-sql-driver/mysql"
 
 	"github.com/redlatch/redlatch/internal/test/rowtest"
-	"github.com/redlatch/redlatch/internal/test/sqltest"
+	"github.com/redlatch/redlatch/internal/test/servertest"
 	"github.com/redlatch/redlatch/node"
 	"github.com/redlatch/redlatch/store/mysql"
 )
 
 func TestFaults(t *testing.T) {
 	rowtest.Run(t, rowtest.Harness{
-		Start:  func(t testing.TB) *sqltest.Own { return sqltest.OwnMariaDB(t, "--server-id=1", "--log-bin") },
+		Start: func(t testing.TB) *servertest.OwnDatabase {
+			return servertest.OwnMariaDB(t, "--server-id=1", "--log-bin")
+		},
 		Follow: follow,
 		Open:   open,
 		Driver: "mysql",
@@ -82,8 +84,8 @@ func killWaiting(t testing.TB, db *sql.DB) {
 	}
 }
 
-func follow(t testing.TB, primary *sqltest.Own) (*sqltest.Own, func()) {
-	replica := sqltest.OwnMariaDB(t, "--server-id=2", "--log-bin", "--read-only=1")
+func follow(t testing.TB, primary *servertest.OwnDatabase) (*servertest.OwnDatabase, func()) {
+	replica := servertest.OwnMariaDB(t, "--server-id=2", "--log-bin", "--read-only=1")
 	db, err := sql.Open("mysql", replica.DSN())
 	if err != nil {
 		t.Fatal(err)
@@ -103,7 +105,7 @@ func follow(t testing.TB, primary *sqltest.Own) (*sqltest.Own, func()) {
 }
 
 // replicate has a server follow another one, asynchronously.
-func replicate(t testing.TB, replica, primary *sqltest.Own) {
+func replicate(t testing.TB, replica, primary *servertest.OwnDatabase) {
 	_, port, _ := strings.Cut(primary.Addr(), ":")
 	exec(t, replica.DSN(),
 		"CHANGE MASTER TO MASTER_HOST = '127.0.0.1', MASTER_PORT = "+port+", MASTER_USER = 'root', MASTER_USE_GTID = slave_pos",
@@ -126,5 +128,5 @@ func exec(t testing.TB, dsn string, statements ...string) {
 }
 
 func BenchmarkReaders(b *testing.B) {
-	rowtest.Readers(b, open(b, sqltest.OwnMariaDB(b).DSN(), rowtest.Settings{}))
+	rowtest.Readers(b, open(b, servertest.OwnMariaDB(b).DSN(), rowtest.Settings{}))
 }

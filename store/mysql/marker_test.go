@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/redlatch/redlatch/internal/test/sqltest"
+	"github.com/redlatch/redlatch/internal/test/servertest"
 	"github.com/redlatch/redlatch/node"
 )
 
@@ -16,7 +16,7 @@ import (
 // marker was compared. A new marker must wait for it: otherwise the write would be
 // of a time before the marker, and committed after it.
 func TestMarkerDoesNotChangeWhileAWriteWaits(t *testing.T) {
-	server := sqltest.OwnMariaDB(t)
+	server := servertest.OwnMariaDB(t)
 	db, err := sql.Open("mysql", server.DSN())
 	if err != nil {
 		t.Fatal(err)

@@ -14,7 +14,7 @@ import (
 
 	driver "github.com/go-sql-driver/mysql"
 
-	"github.com/redlatch/redlatch/internal/test/sqltest"
+	"github.com/redlatch/redlatch/internal/test/servertest"
 	"github.com/redlatch/redlatch/node"
 	"github.com/redlatch/redlatch/store/mysql"
 )
@@ -23,7 +23,7 @@ import (
 // requests for it are given up. Neither the pool grows, nor what goes on at the
 // server.
 func TestRowThatIsKeptUsesFewSessions(t *testing.T) {
-	server := sqltest.OwnMariaDB(t)
+	server := servertest.OwnMariaDB(t)
 	exec(t, server.DSN(), "CREATE USER plain", "GRANT ALL ON test.* TO plain")
 	n := opened(t, strings.Replace(server.DSN(), "root@", "plain@", 1))
 	ctx := context.Background()
@@ -80,7 +80,7 @@ func TestRowThatIsKeptUsesFewSessions(t *testing.T) {
 // TestWaitForAConnectionIsNotTheServersSilence has a pool without a free
 // connection.
 func TestWaitForAConnectionIsNotTheServersSilence(t *testing.T) {
-	n, db := over(t, sqltest.MariaDB(t), 1)
+	n, db := over(t, servertest.MariaDB(t), 1)
 	c, err := db.Conn(context.Background())
 	if err != nil {
 		t.Fatal(err)

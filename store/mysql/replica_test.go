@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/redlatch/redlatch/internal/test/sqltest"
+	"github.com/redlatch/redlatch/internal/test/servertest"
 	"github.com/redlatch/redlatch/node"
 )
 
@@ -18,7 +18,7 @@ import (
 // replicates and after it has stopped. A server that has taken its primary's place,
 // and is set up as one, grants.
 func TestWritableReplicaGrantsNothing(t *testing.T) {
-	primary := sqltest.OwnMariaDB(t, "--server-id=1", "--log-bin")
+	primary := servertest.OwnMariaDB(t, "--server-id=1", "--log-bin")
 	ctx := context.Background()
 	if _, err := opened(t, primary.DSN()).Do(ctx, acquire("one")); err != nil {
 		t.Fatal(err)
@@ -60,14 +60,14 @@ func TestWritableReplicaGrantsNothing(t *testing.T) {
 // TestReplicaThatStartsBetweenReadAndWriteGrantsNothing has a server begin to
 // replicate after a read: one that was a replica before, and one that never was.
 func TestReplicaThatStartsBetweenReadAndWriteGrantsNothing(t *testing.T) {
-	primary := sqltest.OwnMariaDB(t, "--server-id=1", "--log-bin")
+	primary := servertest.OwnMariaDB(t, "--server-id=1", "--log-bin")
 	ctx := context.Background()
 	if _, err := opened(t, primary.DSN()).Do(ctx, acquire("one")); err != nil {
 		t.Fatal(err)
 	}
 	before, promote := follow(t, primary)
 	promote()
-	for name, server := range map[string]*sqltest.Own{"before": before, "never": sqltest.OwnMariaDB(t, "--server-id=3")} {
+	for name, server := range map[string]*servertest.OwnDatabase{"before": before, "never": servertest.OwnMariaDB(t, "--server-id=3")} {
 		n := opened(t, server.DSN())
 		if _, _, err := n.Identity(ctx); err != nil {
 			t.Fatal(err)

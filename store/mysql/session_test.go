@@ -12,8 +12,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/redlatch/redlatch/internal/test/faultproxy"
-	"github.com/redlatch/redlatch/internal/test/sqltest"
+	"github.com/redlatch/redlatch/internal/test/servertest"
 	"github.com/redlatch/redlatch/node"
 	"github.com/redlatch/redlatch/store/mysql"
 )
@@ -32,14 +31,10 @@ func opened(t testing.TB, dsn string) *mysql.Node {
 // TestLockIsNotGrantedWithoutACommit has sessions begin without autocommit: a lock
 // is committed, or refused.
 func TestLockIsNotGrantedWithoutACommit(t *testing.T) {
-	server := sqltest.OwnMariaDB(t, "--init-connect=SET autocommit = 0")
+	server := servertest.OwnMariaDB(t, "--init-connect=SET autocommit = 0")
 	exec(t, server.DSN(), "CREATE USER plain", "GRANT ALL ON test.* TO plain") // the root user is spared init_connect
 	plain := strings.Replace(server.DSN(), "root@", "plain@", 1)
-	proxy, err := faultproxy.New(server.Addr())
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(proxy.Close)
+	proxy := servertest.NewProxy(t, server)
 	given, _ := over(t, plain, 4)
 	for name, c := range map[string]struct {
 		node    *mysql.Node
@@ -82,7 +77,7 @@ func TestLockIsNotGrantedWithoutACommit(t *testing.T) {
 // TestSessionWithAClockOfItsOwnIsRefused has sessions whose time is set: they would
 // see locks as expired, or take locks that others see as expired.
 func TestSessionWithAClockOfItsOwnIsRefused(t *testing.T) {
-	dsn := sqltest.MariaDB(t)
+	dsn := servertest.MariaDB(t)
 	holder := acquire("one")
 	holder.Name, holder.TTL = "clock", time.Hour
 	if r, err := opened(t, dsn).Do(t.Context(), holder); err != nil || r.Status != node.Granted {
@@ -107,7 +102,7 @@ func TestSessionWithAClockOfItsOwnIsRefused(t *testing.T) {
 // TestNothingIsLeftOnAGivenSession compares the settings of a session before and
 // after requests.
 func TestNothingIsLeftOnAGivenSession(t *testing.T) {
-	n, db := over(t, sqltest.MariaDB(t), 1)
+	n, db := over(t, servertest.MariaDB(t), 1)
 	settings := func() map[string]string {
 		rows, err := db.Query("SHOW SESSION VARIABLES")
 		if err != nil {

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/redlatch/redlatch/internal/test/sqltest"
+	"github.com/redlatch/redlatch/internal/test/servertest"
 	"github.com/redlatch/redlatch/node"
 	"github.com/redlatch/redlatch/store/mysql"
 )
@@ -15,7 +15,7 @@ import (
 // TestTableOfAnotherShapeIsRefused has tables that would hold two rows of a name,
 // or one row of two names, or that lose rows. The error says what differs.
 func TestTableOfAnotherShapeIsRefused(t *testing.T) {
-	dsn := sqltest.MariaDB(t)
+	dsn := servertest.MariaDB(t)
 	schema, err := mysql.Schema("shaped")
 	if err != nil {
 		t.Fatal(err)
@@ -55,7 +55,7 @@ func TestTableOfAnotherShapeIsRefused(t *testing.T) {
 // TestTableThatWasDroppedIsCreatedAgain drops and empties the table under a node
 // that has used it.
 func TestTableThatWasDroppedIsCreatedAgain(t *testing.T) {
-	dsn := sqltest.MariaDB(t)
+	dsn := servertest.MariaDB(t)
 	n, err := mysql.Open(dsn, &mysql.Options{Table: "dropped"})
 	if err != nil {
 		t.Fatal(err)

@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/redlatch/redlatch/internal/test/sqltest"
+	"github.com/redlatch/redlatch/internal/test/servertest"
 	"github.com/redlatch/redlatch/node"
 	"github.com/redlatch/redlatch/store/mysql"
 )
@@ -19,7 +19,7 @@ func TestSweepGoesByTheServersClock(t *testing.T) {
 	for _, off := range []time.Duration{-3 * time.Hour, 3 * time.Hour} {
 		ctx := context.Background()
 		open := func(off time.Duration) *mysql.Node {
-			n, err := mysql.Open(sqltest.MariaDB(t), &mysql.Options{Table: "swept"})
+			n, err := mysql.Open(servertest.MariaDB(t), &mysql.Options{Table: "swept"})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -55,14 +55,14 @@ func TestSweepGoesByTheServersClock(t *testing.T) {
 		if !left["job"] || left["over"] {
 			t.Errorf("the server's clock is off by %v: after sweeps there is %v, want job alone", off, left)
 		}
-		exec(t, sqltest.MariaDB(t), "DROP TABLE swept")
+		exec(t, servertest.MariaDB(t), "DROP TABLE swept")
 	}
 }
 
 // TestSweepLeavesRowsThatHaveChanged removes two rows of which one has changed
 // since.
 func TestSweepLeavesRowsThatHaveChanged(t *testing.T) {
-	n, err := mysql.Open(sqltest.MariaDB(t), &mysql.Options{Table: "removed"})
+	n, err := mysql.Open(servertest.MariaDB(t), &mysql.Options{Table: "removed"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -74,7 +74,7 @@ func TestSweepLeavesRowsThatHaveChanged(t *testing.T) {
 			t.Fatal(r.Status, err)
 		}
 	}
-	change := func() { exec(t, sqltest.MariaDB(t), "UPDATE removed SET version = 'other' WHERE name = 'changed'") }
+	change := func() { exec(t, servertest.MariaDB(t), "UPDATE removed SET version = 'other' WHERE name = 'changed'") }
 	if err := mysql.Remove(t.Context(), n, change, "over", "changed"); err != nil {
 		t.Fatal(err)
 	}

@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/redlatch/redlatch/internal/test/sqltest"
+	"github.com/redlatch/redlatch/internal/test/servertest"
 	"github.com/redlatch/redlatch/node"
 	"github.com/redlatch/redlatch/store/mysql"
 )
@@ -49,7 +49,7 @@ func betweenOnce(n *mysql.Node, f func()) *mysql.Node {
 // a read and its write. The write must not be executed, of a row that exists and
 // of one that does not.
 func TestWriteNeedsWhatWasRead(t *testing.T) {
-	server := sqltest.OwnMariaDB(t, "--server-id=1", "--log-bin")
+	server := servertest.OwnMariaDB(t, "--server-id=1", "--log-bin")
 	marker := "UPDATE redlatch_lock SET version = 'another' WHERE name = ''"
 	for _, c := range []struct {
 		name, change, undo string

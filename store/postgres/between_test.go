@@ -11,8 +11,7 @@ import (
 
 	"github.com/jackc/pgx/v5/pgxpool"
 
-	"github.com/redlatch/redlatch/internal/test/faultproxy"
-	"github.com/redlatch/redlatch/internal/test/sqltest"
+	"github.com/redlatch/redlatch/internal/test/servertest"
 	"github.com/redlatch/redlatch/node"
 	"github.com/redlatch/redlatch/node/casnode"
 	"github.com/redlatch/redlatch/store/postgres"
@@ -64,12 +63,8 @@ func TestFailoverBetweenReadAndWriteGrantsNothing(t *testing.T) {
 			name := map[bool]string{false: "direct", true: "behind a pooler"}[pooler] + map[bool]string{false: ", insert", true: ", update"}[used]
 			t.Run(name, func(t *testing.T) {
 				t.Parallel()
-				primary := sqltest.OwnPostgreSQL(t)
-				proxy, err := faultproxy.New(primary.Addr())
-				if err != nil {
-					t.Fatal(err)
-				}
-				t.Cleanup(proxy.Close)
+				primary := servertest.OwnPostgreSQL(t)
+				proxy := servertest.NewProxy(t, primary)
 				b, err := postgres.Open(primary.DSN(), &postgres.Options{Poll: true})
 				if err != nil {
 					t.Fatal(err)
@@ -84,7 +79,7 @@ func TestFailoverBetweenReadAndWriteGrantsNothing(t *testing.T) {
 				caughtUp(t, primary, replica)
 				dsn := primary.Through(proxy.Addr())
 				if pooler {
-					dsn = sqltest.OwnPgBouncer(t, proxy.Addr()).DSN()
+					dsn = servertest.OwnPgBouncer(t, proxy.Addr()).DSN()
 				}
 				a, _ := pausedNode(t, dsn, func(pool *pgxpool.Pool) {
 					stopFollowing(t, replica)
@@ -109,7 +104,7 @@ func TestFailoverBetweenReadAndWriteGrantsNothing(t *testing.T) {
 }
 
 // caughtUp waits until the replica has what the primary has.
-func caughtUp(t testing.TB, primary, replica *sqltest.Own) {
+func caughtUp(t testing.TB, primary, replica *servertest.OwnDatabase) {
 	t.Helper()
 	from, to := operatorOf(t, primary), operatorOf(t, replica)
 	var at string
@@ -120,7 +115,7 @@ func caughtUp(t testing.TB, primary, replica *sqltest.Own) {
 }
 
 // stopFollowing has the replica get nothing more of its primary.
-func stopFollowing(t testing.TB, replica *sqltest.Own) {
+func stopFollowing(t testing.TB, replica *servertest.OwnDatabase) {
 	t.Helper()
 	db := operatorOf(t, replica)
 	for _, text := range []string{`ALTER SYSTEM SET primary_conninfo = ''`, `SELECT pg_reload_conf()`} {
@@ -131,7 +126,7 @@ func stopFollowing(t testing.TB, replica *sqltest.Own) {
 	until(t, db, `SELECT NOT EXISTS (SELECT FROM pg_stat_wal_receiver)`)
 }
 
-func operatorOf(t testing.TB, server *sqltest.Own) *sql.DB {
+func operatorOf(t testing.TB, server *servertest.OwnDatabase) *sql.DB {
 	t.Helper()
 	db, err := sql.Open("pgx", server.DSN())
 	if err != nil {
@@ -162,7 +157,7 @@ const blockedText = `SELECT EXISTS (SELECT FROM pg_stat_activity WHERE wait_even
 // lock of its row, while the membership is changed. The write comes after the new
 // marker. What it grants has expired when that marker's quarantine is over.
 func TestWriteThatIsLateEndsBeforeTheNextMarkerIsTrusted(t *testing.T) {
-	server := sqltest.OwnPostgreSQL(t)
+	server := servertest.OwnPostgreSQL(t)
 	db := operatorOf(t, server)
 	b, err := postgres.Open(server.DSN(), &postgres.Options{Poll: true})
 	if err != nil {
@@ -217,7 +212,7 @@ func TestWriteThatIsLateEndsBeforeTheNextMarkerIsTrusted(t *testing.T) {
 // with the same name. Meanwhile the marker cannot be deleted: the rows that are
 // deleted with it may be those of a holder.
 func TestMarkerOutlivesAnInsertThatWaits(t *testing.T) {
-	server := sqltest.OwnPostgreSQL(t)
+	server := servertest.OwnPostgreSQL(t)
 	db := operatorOf(t, server)
 	b, err := postgres.Open(server.DSN(), &postgres.Options{Poll: true})
 	if err != nil {
@@ -257,7 +252,7 @@ func TestMarkerOutlivesAnInsertThatWaits(t *testing.T) {
 // TestMarkerThatChangesBetweenReadAndWriteIsNoticed changes or removes the marker
 // while a client is stopped between a read and its write.
 func TestMarkerThatChangesBetweenReadAndWriteIsNoticed(t *testing.T) {
-	server := sqltest.OwnPostgreSQL(t)
+	server := servertest.OwnPostgreSQL(t)
 	db := operatorOf(t, server)
 	b, err := postgres.Open(server.DSN(), &postgres.Options{Poll: true})
 	if err != nil {

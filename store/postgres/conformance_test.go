@@ -6,7 +6,7 @@ import (
 	"os"
 	"testing"
 
-	"github.com/redlatch/redlatch/internal/test/sqltest"
+	"github.com/redlatch/redlatch/internal/test/servertest"
 	"github.com/redlatch/redlatch/node"
 	"github.com/redlatch/redlatch/node/casnode"
 	"github.com/redlatch/redlatch/node/casnode/casnodetest"
@@ -14,14 +14,14 @@ import (
 	"github.com/redlatch/redlatch/store/postgres"
 )
 
-func TestMain(m *testing.M) { os.Exit(sqltest.Main(m)) }
+func TestMain(m *testing.M) { os.Exit(servertest.Main(m)) }
 
 func TestConformance(t *testing.T) {
-	conforms(t, sqltest.PostgreSQL(t), postgres.Options{Table: "conformance"})
+	conforms(t, servertest.PostgreSQL(t), postgres.Options{Table: "conformance"})
 }
 
 func TestConformanceOfWaitersThatPoll(t *testing.T) {
-	conforms(t, sqltest.PostgreSQL(t), postgres.Options{Poll: true, Table: "polled"})
+	conforms(t, servertest.PostgreSQL(t), postgres.Options{Poll: true, Table: "polled"})
 }
 
 // conforms runs the suite on a database.
@@ -43,7 +43,7 @@ func conforms(t *testing.T, dsn string, opts postgres.Options) {
 // TestConformanceBehindAPooler has a node that finds out that nothing is heard.
 func TestConformanceBehindAPooler(t *testing.T) {
 	open := func(t testing.TB) node.Node {
-		n, err := postgres.Open(sqltest.PgBouncer(t), &postgres.Options{Table: "pooled"})
+		n, err := postgres.Open(servertest.PgBouncer(t), &postgres.Options{Table: "pooled"})
 		if err != nil {
 			t.Fatal(err)
 		}

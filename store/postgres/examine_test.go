@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/redlatch/redlatch/internal/test/sqltest"
+	"github.com/redlatch/redlatch/internal/test/servertest"
 	"github.com/redlatch/redlatch/node"
 	"github.com/redlatch/redlatch/store/postgres"
 )
@@ -45,7 +45,7 @@ func operator(t *testing.T, dsn string) *sql.DB {
 }
 
 func TestExaminationFindsWhatEndangersLocks(t *testing.T) {
-	dsn := sqltest.PostgreSQL(t)
+	dsn := servertest.PostgreSQL(t)
 	opts := postgres.Options{Table: "examined"}
 	all := examine(t, dsn, opts, node.Exam{})
 	if f := all["durability"]; f.Severity != node.Danger || !strings.Contains(f.Found, "fsync") {
@@ -66,7 +66,7 @@ func TestExaminationFindsWhatEndangersLocks(t *testing.T) {
 	if f := examine(t, dsn+"&statement_timeout=100", opts, node.Exam{})["limits"]; f.Severity != node.Warning || !strings.Contains(f.Found, "100 ms") {
 		t.Errorf("a short statement_timeout: %+v", f)
 	}
-	if f := examine(t, sqltest.PgBouncer(t), opts, node.Exam{})["wakes"]; f.Severity != node.Advice {
+	if f := examine(t, servertest.PgBouncer(t), opts, node.Exam{})["wakes"]; f.Severity != node.Advice {
 		t.Errorf("behind a pooler: %+v", f)
 	}
 }
@@ -74,7 +74,7 @@ func TestExaminationFindsWhatEndangersLocks(t *testing.T) {
 // TestUserWithTheRightsOfTheSchemaCanLock creates the table by hand, as another
 // user than the one who locks.
 func TestUserWithTheRightsOfTheSchemaCanLock(t *testing.T) {
-	dsn := sqltest.PostgreSQL(t)
+	dsn := servertest.PostgreSQL(t)
 	schema, err := postgres.Schema("byhand")
 	if err != nil {
 		t.Fatal(err)

@@ -13,14 +13,14 @@ import (
 	_ "github.com/jackc/pgx/v5/stdlib"
 
 	"github.com/redlatch/redlatch/internal/test/rowtest"
-	"github.com/redlatch/redlatch/internal/test/sqltest"
+	"github.com/redlatch/redlatch/internal/test/servertest"
 	"github.com/redlatch/redlatch/node"
 	"github.com/redlatch/redlatch/store/postgres"
 )
 
 func TestFaults(t *testing.T) {
 	rowtest.Run(t, rowtest.Harness{
-		Start:  sqltest.OwnPostgreSQL,
+		Start:  servertest.OwnPostgreSQL,
 		Follow: follow,
 		Open:   open,
 		Driver: "pgx",
@@ -70,7 +70,7 @@ func open(t testing.TB, dsn string, s rowtest.Settings) node.Node {
 }
 
 // follow waits until the replica has what is there already.
-func follow(t testing.TB, primary *sqltest.Own) (*sqltest.Own, func()) {
+func follow(t testing.TB, primary *servertest.OwnDatabase) (*servertest.OwnDatabase, func()) {
 	replica := primary.Replica()
 	db, err := sql.Open("pgx", replica.DSN())
 	if err != nil {
@@ -95,5 +95,5 @@ func follow(t testing.TB, primary *sqltest.Own) (*sqltest.Own, func()) {
 }
 
 func BenchmarkReaders(b *testing.B) {
-	rowtest.Readers(b, open(b, sqltest.OwnPostgreSQL(b).DSN(), rowtest.Settings{}))
+	rowtest.Readers(b, open(b, servertest.OwnPostgreSQL(b).DSN(), rowtest.Settings{}))
 }

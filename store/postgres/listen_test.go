@@ -8,8 +8,7 @@ import (
 
 	"github.com/jackc/pgx/v5/pgxpool"
 
-	"github.com/redlatch/redlatch/internal/test/faultproxy"
-	"github.com/redlatch/redlatch/internal/test/sqltest"
+	"github.com/redlatch/redlatch/internal/test/servertest"
 	"github.com/redlatch/redlatch/node"
 	"github.com/redlatch/redlatch/store/postgres"
 )
@@ -17,12 +16,8 @@ import (
 // TestConnectionThatWentSilentIsMadeAnew has something on the way forget the
 // connection that listens. That is found, and waiters are notified again.
 func TestConnectionThatWentSilentIsMadeAnew(t *testing.T) {
-	server := sqltest.OwnPostgreSQL(t)
-	proxy, err := faultproxy.New(server.Addr())
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(proxy.Close)
+	server := servertest.OwnPostgreSQL(t)
+	proxy := servertest.NewProxy(t, server)
 	pool, err := pgxpool.New(t.Context(), server.Through(proxy.Addr()))
 	if err != nil {
 		t.Fatal(err)

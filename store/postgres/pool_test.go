@@ -12,21 +12,16 @@ import (
 	"time"
 
 	"github.com/redlatch/redlatch"
-	"github.com/redlatch/redlatch/internal/test/faultproxy"
-	"github.com/redlatch/redlatch/internal/test/sqltest"
+	"github.com/redlatch/redlatch/internal/test/servertest"
 	"github.com/redlatch/redlatch/node"
 	"github.com/redlatch/redlatch/store/postgres"
 )
 
 // slowPool returns a node with five connections to a server that is far away.
-func slowPool(t *testing.T, table string, delay time.Duration) (*postgres.Node, *faultproxy.Proxy) {
+func slowPool(t *testing.T, table string, delay time.Duration) (*postgres.Node, *servertest.Proxy) {
 	t.Helper()
-	server := sqltest.OwnPostgreSQL(t)
-	proxy, err := faultproxy.New(server.Addr())
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(proxy.Close)
+	server := servertest.OwnPostgreSQL(t)
+	proxy := servertest.NewProxy(t, server)
 	n, err := postgres.Open(server.Through(proxy.Addr())+"&pool_max_conns=5", &postgres.Options{Poll: true, Table: table})
 	if err != nil {
 		t.Fatal(err)

@@ -13,13 +13,13 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 
-	"github.com/redlatch/redlatch/internal/test/sqltest"
+	"github.com/redlatch/redlatch/internal/test/servertest"
 	"github.com/redlatch/redlatch/node"
 	"github.com/redlatch/redlatch/store/postgres"
 )
 
 // servers are the ways to a server.
-var servers = map[string]func(testing.TB) string{"direct": sqltest.PostgreSQL, "pooler": sqltest.PgBouncer}
+var servers = map[string]func(testing.TB) string{"direct": servertest.PostgreSQL, "pooler": servertest.PgBouncer}
 
 // useAll executes every kind of statement.
 func useAll(t *testing.T, n *postgres.Node, name string) {

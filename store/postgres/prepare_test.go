@@ -7,7 +7,7 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/redlatch/redlatch/internal/test/sqltest"
+	"github.com/redlatch/redlatch/internal/test/servertest"
 	"github.com/redlatch/redlatch/node"
 	"github.com/redlatch/redlatch/store/postgres"
 )
@@ -15,7 +15,7 @@ import (
 // Programs that start together all find the table missing. PostgreSQL refuses
 // some of those that create it at once, though they say IF NOT EXISTS.
 func TestManyCreateTheTableAtOnce(t *testing.T) {
-	dsn := sqltest.PostgreSQL(t)
+	dsn := servertest.PostgreSQL(t)
 	const rounds, programs = 10, 8
 	for round := range rounds {
 		var all []*postgres.Node

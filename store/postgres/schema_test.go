@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/redlatch/redlatch/internal/test/sqltest"
+	"github.com/redlatch/redlatch/internal/test/servertest"
 	"github.com/redlatch/redlatch/node"
 	"github.com/redlatch/redlatch/store/postgres"
 )
@@ -15,7 +15,7 @@ import (
 // TestUsersWithSchemasOfTheirOwnShareATable has two users with a schema of their own,
 // which is first in their search path.
 func TestUsersWithSchemasOfTheirOwnShareATable(t *testing.T) {
-	dsn := sqltest.PostgreSQL(t)
+	dsn := servertest.PostgreSQL(t)
 	db := operator(t, dsn)
 	execute := func(all ...string) {
 		t.Helper()

@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/redlatch/redlatch/internal/test/sqltest"
+	"github.com/redlatch/redlatch/internal/test/servertest"
 	"github.com/redlatch/redlatch/node"
 	"github.com/redlatch/redlatch/store/postgres"
 )
@@ -18,7 +18,7 @@ import (
 // TestSweepPassesOverRowsThatAreInUse removes four rows of which one is locked, one
 // has changed since, and one was never there.
 func TestSweepPassesOverRowsThatAreInUse(t *testing.T) {
-	server := sqltest.OwnPostgreSQL(t)
+	server := servertest.OwnPostgreSQL(t)
 	n, err := postgres.Open(server.DSN(), &postgres.Options{Poll: true})
 	if err != nil {
 		t.Fatal(err)
@@ -61,7 +61,7 @@ func TestSweepPassesOverRowsThatAreInUse(t *testing.T) {
 //
 //	go test -run - -bench MillionRows -benchtime 20000x ./store/postgres
 func BenchmarkAcquireBesideAMillionRows(b *testing.B) {
-	server := sqltest.OwnPostgreSQL(b)
+	server := servertest.OwnPostgreSQL(b)
 	n, err := postgres.Open(server.DSN(), &postgres.Options{Poll: true})
 	if err != nil {
 		b.Fatal(err)

@@ -9,7 +9,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"github.com/redlatch/redlatch/internal/test/sqltest"
+	"github.com/redlatch/redlatch/internal/test/servertest"
 	"github.com/redlatch/redlatch/node"
 	"github.com/redlatch/redlatch/store/postgres"
 )
@@ -17,7 +17,7 @@ import (
 // TestTableOfAnotherShapeIsRefused has tables that were made by hand, by a
 // migration tool, or by a dump without its last part.
 func TestTableOfAnotherShapeIsRefused(t *testing.T) {
-	dsn := sqltest.PostgreSQL(t)
+	dsn := servertest.PostgreSQL(t)
 	conn, err := pgx.Connect(t.Context(), dsn)
 	if err != nil {
 		t.Fatal(err)
@@ -51,7 +51,7 @@ func TestTableOfAnotherShapeIsRefused(t *testing.T) {
 // TestKeyThatIsDroppedUnderAClientEndsItsInserts drops the key after the table was
 // checked.
 func TestKeyThatIsDroppedUnderAClientEndsItsInserts(t *testing.T) {
-	dsn := sqltest.PostgreSQL(t)
+	dsn := servertest.PostgreSQL(t)
 	n, err := postgres.Open(dsn, &postgres.Options{Poll: true, Table: "lost_key"})
 	if err != nil {
 		t.Fatal(err)
@@ -80,7 +80,7 @@ func TestKeyThatIsDroppedUnderAClientEndsItsInserts(t *testing.T) {
 // TestTableThatIsDroppedUnderAClientIsMadeAgain drops and empties the table while a
 // lock is held. The client goes on by itself, and does not trust the new table.
 func TestTableThatIsDroppedUnderAClientIsMadeAgain(t *testing.T) {
-	dsn := sqltest.PostgreSQL(t)
+	dsn := servertest.PostgreSQL(t)
 	conn, err := pgx.Connect(t.Context(), dsn)
 	if err != nil {
 		t.Fatal(err)
@@ -110,7 +110,7 @@ func TestTableThatIsDroppedUnderAClientIsMadeAgain(t *testing.T) {
 // TestLongNamesOfTablesNotifyToo has the longest names that are allowed: a waiter
 // is notified, and the release does not fail.
 func TestLongNamesOfTablesNotifyToo(t *testing.T) {
-	dsn := sqltest.PostgreSQL(t)
+	dsn := servertest.PostgreSQL(t)
 	schema, table := strings.Repeat("s", 63), strings.Repeat("t", 63)
 	conn, err := pgx.Connect(t.Context(), dsn)
 	if err != nil {

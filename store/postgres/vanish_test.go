@@ -11,7 +11,7 @@ import (
 
 	"github.com/jackc/pgx/v5/pgxpool"
 
-	"github.com/redlatch/redlatch/internal/test/sqltest"
+	"github.com/redlatch/redlatch/internal/test/servertest"
 	"github.com/redlatch/redlatch/node"
 	"github.com/redlatch/redlatch/store/postgres"
 )
@@ -118,7 +118,7 @@ func (v *vanishing) vanished() bool {
 // TestRequestWithoutItsEndBlocksNobody has a host vanish when it has sent a write,
 // except for its last bytes. Another one gets the lock.
 func TestRequestWithoutItsEndBlocksNobody(t *testing.T) {
-	server := sqltest.OwnPostgreSQL(t)
+	server := servertest.OwnPostgreSQL(t)
 	way := newVanishing(t, server.Addr())
 	pool, err := pgxpool.New(t.Context(), server.Through(way.listener.Addr().String())+"&pool_max_conns=1")
 	if err != nil {

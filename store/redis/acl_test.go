@@ -15,7 +15,7 @@ import (
 
 	"github.com/redlatch/redlatch"
 	"github.com/redlatch/redlatch/internal/test/fresh"
-	"github.com/redlatch/redlatch/internal/test/redistest"
+	"github.com/redlatch/redlatch/internal/test/servertest"
 	"github.com/redlatch/redlatch/node"
 )
 
@@ -37,7 +37,7 @@ func documentedUser(t testing.TB) []string {
 }
 
 // asUser returns the address of a server for a user and password.
-func asUser(s *redistest.Server, credentials string) string {
+func asUser(s *servertest.Server, credentials string) string {
 	return strings.Replace(s.URL(), "redis://", "redis://"+credentials+"@", 1)
 }
 
@@ -72,14 +72,14 @@ func TestDocumentedUserIsAllowedAllThatALockNeeds(t *testing.T) {
 	t.Parallel()
 	user := documentedUser(t)
 	eachDriverTimed(t, func(t testing.TB, nodes func(...string) []redlatch.Node) {
-		servers := redistest.Start(t, 3)
+		servers := servertest.Redis(t, 3)
 		var addresses []string
 		for _, s := range servers {
 			s.Do(user...)
 			addresses = append(addresses, asUser(s, "locks:PASSWORD"))
 		}
 		// New servers are declared so by an operator, who may SCAN.
-		if err := fresh.Declare(context.Background(), laterClient(t, redlatch.Options{}, redistest.Addresses(servers)...)); err != nil {
+		if err := fresh.Declare(context.Background(), laterClient(t, redlatch.Options{}, servertest.Addresses(servers)...)); err != nil {
 			t.Fatal(err)
 		}
 		opts, log := logged(redlatch.Options{})
@@ -148,7 +148,7 @@ func TestWithoutRightToListenOrderIsKeptByAsking(t *testing.T) {
 			t.Parallel()
 			weak := leaveOut(t, user, without)
 			eachDriverTimed(t, func(t testing.TB, nodes func(...string) []redlatch.Node) {
-				server := redistest.Start(t, 1)[0]
+				server := servertest.Redis(t, 1)[0]
 				server.Do(weak...)
 				for i, text := range servedByAsking(t, nodes, server) {
 					if n := strings.Count(text, cannotWake); n != 1 {
@@ -166,7 +166,7 @@ func TestWithoutRightToPublishOrderIsKeptByAsking(t *testing.T) {
 	t.Parallel()
 	weak := leaveOut(t, documentedUser(t), "+publish")
 	eachDriverTimed(t, func(t testing.TB, nodes func(...string) []redlatch.Node) {
-		server := redistest.Start(t, 1)[0]
+		server := servertest.Redis(t, 1)[0]
 		server.Do(weak...)
 		servedByAsking(t, nodes, server)
 	})
@@ -178,7 +178,7 @@ func TestWithoutRightToPublishOrderIsKeptByAsking(t *testing.T) {
 func TestTurnThatCouldNotBeToldIsNotTakenAway(t *testing.T) {
 	t.Parallel()
 	timed(t, func(t testing.TB) {
-		servers := redistest.Start(t, 1)
+		servers := servertest.Redis(t, 1)
 		servers[0].Do(leaveOut(t, documentedUser(t), "+publish")...)
 		address := asUser(servers[0], "locks:PASSWORD")
 		opts := redlatch.Options{}
@@ -210,7 +210,7 @@ func TestMissingRightToPublishIsSaidOnce(t *testing.T) {
 	t.Parallel()
 	weak := leaveOut(t, documentedUser(t), "+publish")
 	eachDriverTimed(t, func(t testing.TB, nodes func(...string) []redlatch.Node) {
-		server := redistest.Start(t, 1)[0]
+		server := servertest.Redis(t, 1)[0]
 		server.Do(weak...)
 		for i, text := range servedByAsking(t, nodes, server) {
 			if n := strings.Count(text, cannotWake); n != 1 {
@@ -231,7 +231,7 @@ func leaveOut(t testing.TB, user []string, right string) []string {
 
 // servedByAsking has waiters served twice without notifications, and returns
 // the log of each.
-func servedByAsking(t testing.TB, nodes func(...string) []redlatch.Node, server *redistest.Server) (logs []string) {
+func servedByAsking(t testing.TB, nodes func(...string) []redlatch.Node, server *servertest.Server) (logs []string) {
 	t.Helper()
 	address := asUser(server, "locks:PASSWORD")
 	holder := newClient(t, nodes(address), redlatch.Options{})
@@ -247,7 +247,7 @@ func servedByAsking(t testing.TB, nodes func(...string) []redlatch.Node, server 
 		var waiting []<-chan got
 		for i, c := range waiters {
 			waiting = append(waiting, goLock(c, "orders/1", redlatch.LockOptions{}))
-			eventually(t, patience, inLine([]*redistest.Server{server}, "orders/1", i+1))
+			eventually(t, patience, inLine([]*servertest.Server{server}, "orders/1", i+1))
 		}
 		if order := handOver(t, lease, waiting, nil); !slices.IsSorted(order) {
 			t.Errorf("they were served in the order %v", order)
@@ -265,7 +265,7 @@ func TestRefusalInTheMidstOfAScriptMayHaveLeftSomething(t *testing.T) {
 	t.Parallel()
 	weak := leaveOut(t, documentedUser(t), "+zrem")
 	eachDriver(t, func(t *testing.T, nodes func(...string) []redlatch.Node) {
-		server := redistest.Start(t, 1)[0]
+		server := servertest.Redis(t, 1)[0]
 		server.Do(weak...)
 		strong, half := nodes(server.URL())[0], nodes(asUser(server, "locks:PASSWORD"))[0]
 		defer strong.Close()

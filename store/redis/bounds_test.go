@@ -10,7 +10,7 @@ import (
 
 	"github.com/redlatch/redlatch"
 	"github.com/redlatch/redlatch/admin"
-	"github.com/redlatch/redlatch/internal/test/redistest"
+	"github.com/redlatch/redlatch/internal/test/servertest"
 )
 
 // changeBounds marks the same servers with other cluster parameters.
@@ -28,14 +28,14 @@ func changeBounds(t testing.TB, opts redlatch.Options, addresses []string) *redl
 // they are marked with.
 func TestRestartDoesNotCutShortTheQuarantineOfAChange(t *testing.T) {
 	t.Parallel()
-	servers := redistest.Start(t, 3)
-	addresses := redistest.Addresses(servers)
+	servers := servertest.Redis(t, 3)
+	addresses := servertest.Addresses(servers)
 	long := redlatch.Options{MaxTTL: time.Minute, TokenWindow: 500 * time.Millisecond}
 	if err := cycle(newClient(t, open(t, addresses...), long)); err != nil {
 		t.Fatal(err)
 	}
 	c := changeBounds(t, quick, addresses)
-	trustedFrom := func(s *redistest.Server) string {
+	trustedFrom := func(s *servertest.Server) string {
 		return strings.Fields(s.Do("GET", "redlatch:1:marker"))[8]
 	}
 	for name, ask := range map[string]func() error{
@@ -77,8 +77,8 @@ func TestRestartDoesNotCutShortTheQuarantineOfAChange(t *testing.T) {
 func TestLeaseThatIsLongerThanTheNewBoundsEnds(t *testing.T) {
 	t.Parallel()
 	timed(t, func(t testing.TB) {
-		servers := redistest.Start(t, 3)
-		addresses := redistest.Addresses(servers)
+		servers := servertest.Redis(t, 3)
+		addresses := servertest.Addresses(servers)
 		long := redlatch.Options{MaxTTL: 3 * time.Second, TokenWindow: 300 * time.Millisecond}
 		l, err := newClient(t, open(t, addresses...), long).Lock(context.Background(), "job", &redlatch.LockOptions{TTL: 3 * time.Second})
 		if err != nil {

@@ -11,19 +11,19 @@ import (
 	"time"
 
 	"github.com/redlatch/redlatch"
-	"github.com/redlatch/redlatch/internal/test/redistest"
+	"github.com/redlatch/redlatch/internal/test/servertest"
 	"github.com/redlatch/redlatch/store/redis"
 )
 
 // startBusy returns a server that soon answers BUSY when a script runs too
 // long.
-func startBusy(t testing.TB, n int) []*redistest.Server {
+func startBusy(t testing.TB, n int) []*servertest.Server {
 	t.Helper()
-	return redistest.Start(t, n, "--lua-time-limit", "50")
+	return servertest.Redis(t, n, "--lua-time-limit", "50")
 }
 
 // occupy has a server run an endless script, and returns when it answers BUSY.
-func occupy(t testing.TB, s *redistest.Server) {
+func occupy(t testing.TB, s *servertest.Server) {
 	t.Helper()
 	go s.Try("EVAL", "while true do end", "0")
 	eventually(t, patience, func() error {
@@ -70,7 +70,7 @@ func TestServerBusyWithAScriptEndsTheLeaseAtItsDeadline(t *testing.T) {
 			t.Errorf("token %d came after %d", next.Token(), l.Token())
 		}
 		mustRelease(t, next)
-		eventually(t, undone, noKeys([]*redistest.Server{server}))
+		eventually(t, undone, noKeys([]*servertest.Server{server}))
 	})
 }
 
@@ -78,7 +78,7 @@ func TestMinorityBusyWithAScriptIsDoneWithout(t *testing.T) {
 	t.Parallel()
 	eachDriverTimed(t, func(t testing.TB, nodes func(...string) []redlatch.Node) {
 		servers := startBusy(t, 3)
-		addresses := redistest.Addresses(servers)
+		addresses := servertest.Addresses(servers)
 		c := newClient(t, nodes(addresses...), quick)
 		const ttl = 2 * time.Second
 		l := holdOnAll(t, c, servers, "kept", redlatch.LockOptions{TTL: ttl})
@@ -106,9 +106,9 @@ func TestMinorityBusyWithAScriptIsDoneWithout(t *testing.T) {
 // servers with so much data that loading it takes seconds.
 func TestServerThatLoadsItsDataIsDoneWithoutAndSitsOut(t *testing.T) {
 	t.Parallel()
-	redistest.Since(t, 7, noLoading)
-	servers := redistest.Start(t, 3)
-	addresses := redistest.Addresses(servers)
+	servertest.Since(t, 7, noLoading)
+	servers := servertest.Redis(t, 3)
+	addresses := servertest.Addresses(servers)
 	c := newClient(t, open(t, addresses...), quick)
 	l := holdOnAll(t, c, servers, "kept", redlatch.LockOptions{TTL: 2 * time.Second})
 	s := servers[0]

@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/redlatch/redlatch"
-	"github.com/redlatch/redlatch/internal/test/redistest"
+	"github.com/redlatch/redlatch/internal/test/servertest"
 )
 
 // offClock is a wall clock that is wrong by a fixed amount.
@@ -28,11 +28,11 @@ func (c offClock) Uptime() time.Duration { return time.Since(c.start) }
 func TestTokensGrowThoughClocksAreAnHourWrong(t *testing.T) {
 	for _, off := range []time.Duration{time.Hour, -time.Hour} {
 		t.Run(fmt.Sprint(off), func(t *testing.T) {
-			servers := append(redistest.Start(t, 4), redistest.StartWithClock(t, off))
+			servers := append(servertest.Redis(t, 4), servertest.StartWithClock(t, off))
 			if text := servers[4].Do("TIME"); time.Until(unix(t, text)).Round(time.Minute) != off {
 				t.Fatalf("the fifth server's clock says %s, which is not %v off", text, off)
 			}
-			addresses := redistest.Addresses(servers)
+			addresses := servertest.Addresses(servers)
 			log := &lockedWriter{}
 			var mu sync.Mutex
 			var last redlatch.Token
@@ -84,8 +84,8 @@ func unix(t testing.TB, text string) time.Time {
 
 func TestExaminationFindsClocksThatAreApart(t *testing.T) {
 	t.Parallel()
-	servers := append(redistest.Start(t, 2), redistest.StartWithClock(t, -3*time.Second), redistest.StartWithClock(t, time.Hour))
-	found, up := examine(t, must(drivers["rueidis"](redistest.Addresses(servers)...)), redlatch.Options{Guard: redlatch.GuardOff}, "")
+	servers := append(servertest.Redis(t, 2), servertest.StartWithClock(t, -3*time.Second), servertest.StartWithClock(t, time.Hour))
+	found, up := examine(t, must(drivers["rueidis"](servertest.Addresses(servers)...)), redlatch.Options{Guard: redlatch.GuardOff}, "")
 	if !slices.Contains(found, "danger clock") || !slices.Contains(found, "warning clock") {
 		t.Errorf("found is %q", found)
 	}

@@ -12,7 +12,7 @@ import (
 
 	"github.com/redlatch/redlatch"
 	"github.com/redlatch/redlatch/admin"
-	"github.com/redlatch/redlatch/internal/test/redistest"
+	"github.com/redlatch/redlatch/internal/test/servertest"
 )
 
 // short are cluster parameters with a quarantine of a few seconds. A lock with
@@ -20,7 +20,7 @@ import (
 var short = redlatch.Options{MaxTTL: 3 * time.Second, TokenWindow: 500 * time.Millisecond, NodeTimeout: time.Second}
 
 // trusted reports whether a server is marked and no longer quarantined.
-func trusted(s *redistest.Server) error {
+func trusted(s *servertest.Server) error {
 	m := strings.Fields(s.Do("GET", "redlatch:1:marker"))
 	if len(m) < 11 {
 		return fmt.Errorf("%s is marked %q", s.Addr(), m)
@@ -38,9 +38,9 @@ func trusted(s *redistest.Server) error {
 func TestServerThatLostItsDataComesBackByItself(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()
-	start := func(t testing.TB) ([]*redistest.Server, *redlatch.Client) {
-		servers := redistest.Start(t, 3)
-		c := newClient(t, open(t, redistest.Addresses(servers)...), short)
+	start := func(t testing.TB) ([]*servertest.Server, *redlatch.Client) {
+		servers := servertest.Redis(t, 3)
+		c := newClient(t, open(t, servertest.Addresses(servers)...), short)
 		if err := cycle(c); err != nil {
 			t.Fatal(err)
 		}
@@ -63,7 +63,7 @@ func TestServerThatLostItsDataComesBackByItself(t *testing.T) {
 		t.Parallel()
 		timed(t, func(t testing.TB) {
 			servers, _ := start(t)
-			c := laterClient(t, short, redistest.Addresses(servers)...)
+			c := laterClient(t, short, servertest.Addresses(servers)...)
 			l, err := c.Lock(ctx, "job", nil)
 			if err != nil {
 				t.Fatal(err)
@@ -119,7 +119,7 @@ func TestServerThatLostItsDataComesBackByItself(t *testing.T) {
 		servers, _ := start(t)
 		servers[0].Do("FLUSHALL")
 		eventually(t, patience, func() error {
-			c, err := redlatch.New(open(t, redistest.Addresses(servers)...), &short)
+			c, err := redlatch.New(open(t, servertest.Addresses(servers)...), &short)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -139,19 +139,19 @@ func TestServerThatLostItsDataComesBackByItself(t *testing.T) {
 func TestOneWitnessIsNotEnoughToMarkANode(t *testing.T) {
 	t.Parallel()
 	timed(t, func(t testing.TB) {
-		servers := redistest.Start(t, 4)
-		proxy := redistest.NewProxy(t, servers[2])
+		servers := servertest.Redis(t, 4)
+		proxy := servertest.NewProxy(t, servers[2])
 		a, b, c, d := servers[0].URL(), servers[1].URL(), proxy.URL(), servers[3].URL()
 		old := newClient(t, open(t, a, b, c), short)
 		if err := cycle(old); err != nil {
 			t.Fatal(err)
 		}
-		nobody := "127.0.0.1:" + redistest.FreePort(t)
+		nobody := "127.0.0.1:" + servertest.FreePort(t)
 		proxy.LeadTo(nobody)
 		proxy.Reset()
 		changed := laterClient(t, short, a, b, d)
 		_, err := admin.New(changed).Init(context.Background(), &admin.InitOptions{Former: open(t, a, b, c)})
-		proxy.Target(servers[2])
+		proxy.LeadTo(servers[2].Addr())
 		if err != nil {
 			t.Fatal(err)
 		}

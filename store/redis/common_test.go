@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/redlatch/redlatch/internal/test/redistest"
+	"github.com/redlatch/redlatch/internal/test/servertest"
 	"github.com/redlatch/redlatch/node"
 	"github.com/redlatch/redlatch/store/redis"
 )
@@ -28,7 +28,7 @@ func TestCommonRequestsAreAnsweredWithANumber(t *testing.T) {
 			}
 			t.Run(name, func(t *testing.T) {
 				t.Parallel()
-				s := redistest.Start(t, 1, redistest.WithDebug(t)...)[0]
+				s := servertest.Redis(t, 1, servertest.WithDebug(t)...)[0]
 				d := newTap(t, kind, s)
 				n := redis.New(d, s.URL())
 				guarded := guard != nil && !guard.Off

@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"github.com/redlatch/redlatch"
-	"github.com/redlatch/redlatch/internal/test/redistest"
+	"github.com/redlatch/redlatch/internal/test/servertest"
 )
 
 // connectionsTo counts this process's open connections to an address.
@@ -51,7 +51,7 @@ func TestConnectionsAfterTroubleAreNoMoreThanBefore(t *testing.T) {
 	const most = 16 + 4 + 1
 	eachDriver(t, func(t *testing.T, nodes func(...string) []redlatch.Node) {
 		t.Parallel()
-		proxies, urls := redistest.NewProxies(t, redistest.Start(t, 3))
+		proxies, urls := servertest.NewProxies(t, servertest.Redis(t, 3))
 		atMost := func(n int) func() error {
 			return func() error {
 				for _, p := range proxies {

@@ -14,7 +14,7 @@ import (
 	"time"
 
 	"github.com/redlatch/redlatch"
-	"github.com/redlatch/redlatch/internal/test/redistest"
+	"github.com/redlatch/redlatch/internal/test/servertest"
 )
 
 // BenchmarkGuard compares a client with the guard on to the same client with it
@@ -28,8 +28,8 @@ import (
 func BenchmarkGuard(b *testing.B) {
 	for _, n := range []int{1, 5} {
 		b.Run(fmt.Sprintf("nodes=%d", n), func(b *testing.B) {
-			servers := redistest.Start(b, n)
-			addresses := redistest.Addresses(servers)
+			servers := servertest.Redis(b, n)
+			addresses := servertest.Addresses(servers)
 			on := newClient(b, open(b, addresses...), redlatch.Options{Guard: redlatch.GuardOn})
 			off := newClient(b, open(b, addresses...), redlatch.Options{Guard: redlatch.GuardOff})
 
@@ -107,7 +107,7 @@ func rate(b *testing.B, c *redlatch.Client, goroutines int, d time.Duration) flo
 var usecPerCall = regexp.MustCompile(`usec_per_call=([0-9.]+)`)
 
 // evalTime returns the server's mean time for a command, in microseconds.
-func evalTime(b *testing.B, s *redistest.Server, command string) float64 {
+func evalTime(b *testing.B, s *servertest.Server, command string) float64 {
 	b.Helper()
 	stats := s.Do("INFO", "commandstats")
 	m := regexp.MustCompile(`cmdstat_` + command + `:[^\n]*`).FindString(stats)
@@ -121,7 +121,7 @@ func evalTime(b *testing.B, s *redistest.Server, command string) float64 {
 // acquireTimes returns the server's time for an acquire by each client, and for
 // a plain SET NX PX, in microseconds: the least of several runs. The keys
 // expire by themselves, so that only acquires are counted.
-func acquireTimes(b *testing.B, s *redistest.Server, clients ...*redlatch.Client) []float64 {
+func acquireTimes(b *testing.B, s *servertest.Server, clients ...*redlatch.Client) []float64 {
 	b.Helper()
 	times := make([]float64, len(clients)+1)
 	for try := range 7 {

@@ -15,7 +15,7 @@ import (
 	"time"
 
 	"github.com/redlatch/redlatch"
-	"github.com/redlatch/redlatch/internal/test/redistest"
+	"github.com/redlatch/redlatch/internal/test/servertest"
 )
 
 // life is what happened to a contender; moments that did not come are 0.
@@ -122,7 +122,7 @@ func TestJudgeOfTheCrowdFindsWhatIsWrong(t *testing.T) {
 func queueOf(name string) string { return "redlatch:1:queue:{" + name + "}" }
 
 // inLine complains unless so many wait for the name on each server.
-func inLine(servers []*redistest.Server, name string, want int) func() error {
+func inLine(servers []*servertest.Server, name string, want int) func() error {
 	return func() error {
 		for i, s := range servers {
 			if n := s.Do("ZCARD", queueOf(name)); n != strconv.Itoa(want) {
@@ -134,7 +134,7 @@ func inLine(servers []*redistest.Server, name string, want int) func() error {
 }
 
 // queues describes who has a name on each server, and who waits for it.
-func queues(servers []*redistest.Server, name string) string {
+func queues(servers []*servertest.Server, name string) string {
 	var all []string
 	for _, s := range servers {
 		holder := s.Do("TYPE", name) // of a foreign client
@@ -148,7 +148,7 @@ func queues(servers []*redistest.Server, name string) string {
 
 // inLineOnAQuorum complains unless so many wait for the name on each server of
 // a quorum.
-func inLineOnAQuorum(servers []*redistest.Server, name string, want int) func() error {
+func inLineOnAQuorum(servers []*servertest.Server, name string, want int) func() error {
 	return func() error {
 		on := map[string]int{}
 		for _, s := range servers {
@@ -185,8 +185,8 @@ func TestTwoHundredContendersAreServedInOrderThoughSomeAreKilled(t *testing.T) {
 		t.Logf("seed %d", seed)
 		random := rand.New(rand.NewPCG(seed, 0))
 
-		servers := redistest.Start(t, 5)
-		o := orders{Driver: "goredis", Name: "crowd", Addresses: redistest.Addresses(servers), TTL: ttl}
+		servers := servertest.Redis(t, 5)
+		o := orders{Driver: "goredis", Name: "crowd", Addresses: servertest.Addresses(servers), TTL: ttl}
 		first := newClient(t, open(t, o.Addresses...), redlatch.Options{})
 		lease := holdOnAll(t, first, servers, "crowd", redlatch.LockOptions{})
 
@@ -314,7 +314,7 @@ func TestTwoHundredContendersAreServedInOrderThoughSomeAreKilled(t *testing.T) {
 
 // nothingLeft complains if a lock, a queue or a notification is left on any
 // server.
-func nothingLeft(servers []*redistest.Server, name string) func() error {
+func nothingLeft(servers []*servertest.Server, name string) func() error {
 	return func() error {
 		for i, s := range servers {
 			for key := range strings.SplitSeq(s.Do("KEYS", "*"), "\n") {

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/redlatch/redlatch"
-	"github.com/redlatch/redlatch/internal/test/redistest"
+	"github.com/redlatch/redlatch/internal/test/servertest"
 )
 
 // slack is added to a limit for a machine that also does other work.
@@ -18,13 +18,13 @@ const slack = 500 * time.Millisecond
 
 // crowdOf returns processes in the node queue. The first has the lock; each
 // holds it until it is ordered to release it.
-func crowdOf(t testing.TB, servers []*redistest.Server, n int, ttl time.Duration) []*contender {
+func crowdOf(t testing.TB, servers []*servertest.Server, n int, ttl time.Duration) []*contender {
 	t.Helper()
 	line := make([]*contender, n)
 	for i := range line {
 		line[i] = startContender(t, orders{
 			Driver: []string{"goredis", "rueidis"}[i%2], Name: "job", TTL: ttl,
-			Addresses: redistest.Addresses(servers),
+			Addresses: servertest.Addresses(servers),
 		})
 	}
 	for i, p := range line {
@@ -41,7 +41,7 @@ func crowdOf(t testing.TB, servers []*redistest.Server, n int, ttl time.Duration
 
 // outOfTheWay sends a signal to every second waiter when it is the head of the
 // queue, and returns how long each of those behind it waited after the release.
-func outOfTheWay(t testing.TB, servers []*redistest.Server, line []*contender, sig syscall.Signal) (waits []time.Duration) {
+func outOfTheWay(t testing.TB, servers []*servertest.Server, line []*contender, sig syscall.Signal) (waits []time.Duration) {
 	t.Helper()
 	for i := 0; i+2 < len(line); i += 2 {
 		line[i+1].signal(sig)
@@ -70,7 +70,7 @@ func outOfTheWay(t testing.TB, servers []*redistest.Server, line []*contender, s
 func TestWaiterKilledAtTheHeadCostsTheOthersNextToNothing(t *testing.T) {
 	t.Parallel()
 	timed(t, func(t testing.TB) {
-		servers := redistest.Start(t, 3)
+		servers := servertest.Redis(t, 3)
 		line := crowdOf(t, servers, 7, 10*time.Second)
 		best, start := time.Hour, time.Now()
 		for _, wait := range outOfTheWay(t, servers, line, syscall.SIGKILL) {
@@ -90,7 +90,7 @@ func TestWaiterKilledAtTheHeadCostsTheOthersNextToNothing(t *testing.T) {
 func TestWaiterFrozenAtTheHeadCostsTheOthersUnderASecond(t *testing.T) {
 	t.Parallel()
 	timed(t, func(t testing.TB) {
-		servers := redistest.Start(t, 3)
+		servers := servertest.Redis(t, 3)
 		line := crowdOf(t, servers, 5, 10*time.Second)
 		start := time.Now()
 		// It is still subscribed, so its notification must expire, and the next
@@ -101,7 +101,7 @@ func TestWaiterFrozenAtTheHeadCostsTheOthersUnderASecond(t *testing.T) {
 			}
 		}
 		// A frozen waiter is not forgotten: it returns to its old place.
-		late := startContender(t, orders{Driver: "goredis", Name: "job", TTL: 10 * time.Second, Addresses: redistest.Addresses(servers)})
+		late := startContender(t, orders{Driver: "goredis", Name: "job", TTL: 10 * time.Second, Addresses: servertest.Addresses(servers)})
 		late.await(ready, patience)
 		late.ask(-1)
 		line[1].signal(syscall.SIGCONT)
@@ -127,7 +127,7 @@ func TestFrozenWaitersCostTheSameHoweverManyTheyAre(t *testing.T) {
 
 func manyFrozen(t testing.TB, frozen int) {
 	t.Helper()
-	servers := redistest.Start(t, 3)
+	servers := servertest.Redis(t, 3)
 	line := crowdOf(t, servers, frozen+2, 20*time.Second)
 	for _, p := range line[1 : frozen+1] {
 		p.signal(syscall.SIGSTOP)
@@ -157,7 +157,7 @@ func TestDeadHolderCostsItsTTLAndASecond(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			timed(t, func(t testing.TB) {
-				servers := redistest.Start(t, 3)
+				servers := servertest.Redis(t, 3)
 				line := crowdOf(t, servers, 3, ttl)
 				start := time.Now()
 				killed := line[0].signal(syscall.SIGKILL)
@@ -185,13 +185,13 @@ func TestDeadHolderAndDeadHeadDoNotStopALongLine(t *testing.T) {
 	t.Parallel()
 	timed(t, func(t testing.TB) {
 		const ttl = time.Second
-		servers := redistest.Start(t, 3)
-		first := newClient(t, open(t, redistest.Addresses(servers)...), redlatch.Options{})
+		servers := servertest.Redis(t, 3)
+		first := newClient(t, open(t, servertest.Addresses(servers)...), redlatch.Options{})
 		lease := holdOnAll(t, first, servers, "job", redlatch.LockOptions{})
 		_, waiting := lineOf(t, servers, "job", 20)
 		var last []*contender
 		for i := range 3 {
-			p := startContender(t, orders{Driver: "goredis", Name: "job", TTL: ttl, Addresses: redistest.Addresses(servers)})
+			p := startContender(t, orders{Driver: "goredis", Name: "job", TTL: ttl, Addresses: servertest.Addresses(servers)})
 			p.await(ready, patience)
 			p.ask(-1)
 			eventually(t, patience, inLine(servers, "job", 21+i))

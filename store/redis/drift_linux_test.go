@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/redlatch/redlatch"
-	"github.com/redlatch/redlatch/internal/test/redistest"
+	"github.com/redlatch/redlatch/internal/test/servertest"
 )
 
 // driftingClock runs at a rate of its own.
@@ -25,8 +25,8 @@ func (c driftingClock) Uptime() time.Duration {
 func TestDriftWithinTheMarginMakesNoSecondHolder(t *testing.T) {
 	t.Parallel()
 	for _, rate := range []float64{0.995, 1.5} {
-		servers := redistest.Start(t, 3)
-		addresses := redistest.Addresses(servers)
+		servers := servertest.Redis(t, 3)
+		addresses := servertest.Addresses(servers)
 		opts := quick
 		opts.Clock = driftingClock{time.Now(), rate}
 		holder, other := newClient(t, open(t, addresses...), opts), newClient(t, open(t, addresses...), quick)
@@ -40,8 +40,8 @@ func TestDriftWithinTheMarginMakesNoSecondHolder(t *testing.T) {
 // assumption of exclusion: the holder's clock runs at a quarter of the speed.
 func TestDriftBeyondTheMarginCanMakeTwoHoldersAndTheTokenTellsThem(t *testing.T) {
 	t.Parallel()
-	servers := redistest.Start(t, 3)
-	addresses := redistest.Addresses(servers)
+	servers := servertest.Redis(t, 3)
+	addresses := servertest.Addresses(servers)
 	opts := quick
 	opts.Clock = driftingClock{time.Now(), 0.25}
 	holder, other := newClient(t, open(t, addresses...), opts), newClient(t, open(t, addresses...), quick)

@@ -24,7 +24,7 @@ import (
 
 	"github.com/redlatch/redlatch"
 	"github.com/redlatch/redlatch/internal/test/poll"
-	"github.com/redlatch/redlatch/internal/test/redistest"
+	"github.com/redlatch/redlatch/internal/test/servertest"
 	"github.com/redlatch/redlatch/node"
 	"github.com/redlatch/redlatch/node/nodetest"
 	"github.com/redlatch/redlatch/store/redis"
@@ -100,7 +100,7 @@ func wantErr(t testing.TB, err error, targets ...error) {
 var eventually = poll.Within
 
 func TestConformance(t *testing.T) {
-	server := redistest.Start(t, 1)[0]
+	server := servertest.Redis(t, 1)[0]
 	eachDriver(t, func(t *testing.T, nodes func(...string) []redlatch.Node) {
 		nodetest.Run(t, nodetest.Harness{
 			Queues: true,
@@ -116,7 +116,7 @@ func TestConformance(t *testing.T) {
 }
 
 func TestConformanceOverAClientOfTheCallers(t *testing.T) {
-	server := redistest.Start(t, 1)[0]
+	server := servertest.Redis(t, 1)[0]
 	t.Run("rueidis with RESP2", func(t *testing.T) {
 		client, err := rueidisclient.NewClient(rueidisclient.ClientOption{InitAddress: []string{server.Addr()}, AlwaysRESP2: true, DisableCache: true})
 		if err != nil {
@@ -154,7 +154,7 @@ func TestConformanceOverAClientOfTheCallers(t *testing.T) {
 func second[T any](_ T, err error) error { return err }
 
 func TestForeignFormatsAreHeldNotBroken(t *testing.T) {
-	server := redistest.Start(t, 1)[0]
+	server := servertest.Redis(t, 1)[0]
 	server.Do("HSET", "hash", "uuid:1", "1")
 	server.Do("PEXPIRE", "hash", "60000")
 	server.Do("SADD", "set", "x")
@@ -190,23 +190,23 @@ const noLoading = "a server that loads its data answers only after every 2 MB, a
 
 // TestServerErrorsSayWhatToDo provokes each error on a real server.
 func TestServerErrorsSayWhatToDo(t *testing.T) {
-	master := redistest.Start(t, 1)[0]
+	master := servertest.Redis(t, 1)[0]
 	host, port, _ := net.SplitHostPort(master.Addr())
 	eachDriver(t, func(t *testing.T, nodes func(...string) []redlatch.Node) {
 		for _, c := range []struct {
 			code     string
 			settings []string
-			provoke  func(s *redistest.Server)
+			provoke  func(s *servertest.Server)
 			user     string
 		}{
 			{code: "READONLY", settings: []string{"--replicaof", host, port}},
 			{code: "NOAUTH", settings: []string{"--requirepass", "secret"}},
 			{code: "WRONGPASS", settings: []string{"--requirepass", "secret"}, user: ":wrong@"},
-			{code: "NOPERM", provoke: func(s *redistest.Server) {
+			{code: "NOPERM", provoke: func(s *servertest.Server) {
 				s.Do("ACL", "SETUSER", "weak", "on", ">pw", "~*", "+@connection")
 			}, user: "weak:pw@"},
 			{code: "OOM", settings: []string{"--maxmemory", "1", "--maxmemory-policy", "noeviction"}},
-			{code: "MISCONF", settings: []string{"--save", "1", "1"}, provoke: func(s *redistest.Server) {
+			{code: "MISCONF", settings: []string{"--save", "1", "1"}, provoke: func(s *servertest.Server) {
 				// A folder in place of the file that the server saves to.
 				if err := os.Mkdir(filepath.Join(s.Dir(), "dump.rdb"), 0o700); err != nil {
 					t.Fatal(err)
@@ -224,7 +224,7 @@ func TestServerErrorsSayWhatToDo(t *testing.T) {
 			{code: "CLUSTERDOWN", settings: []string{"--cluster-enabled", "yes"}},
 		} {
 			t.Run(c.code, func(t *testing.T) {
-				s := redistest.Start(t, 1, c.settings...)[0]
+				s := servertest.Redis(t, 1, c.settings...)[0]
 				if c.provoke != nil {
 					c.provoke(s)
 				}
@@ -247,8 +247,8 @@ func TestServerErrorsSayWhatToDo(t *testing.T) {
 }
 
 func TestLoadingServerIsANodeError(t *testing.T) {
-	redistest.Since(t, 7, noLoading)
-	s := redistest.Start(t, 1)[0]
+	servertest.Since(t, 7, noLoading)
+	s := servertest.Redis(t, 1)[0]
 	s.Do("EVAL", "for i=1,3000 do redis.call('SET', 'filler'..i, string.rep('x', 100)) end", "0")
 	s.Do("SAVE")
 	s.Kill()
@@ -264,7 +264,7 @@ func TestLoadingServerIsANodeError(t *testing.T) {
 }
 
 func TestForgottenScriptsAreSentAgain(t *testing.T) {
-	server := redistest.Start(t, 1)[0]
+	server := servertest.Redis(t, 1)[0]
 	eachDriver(t, func(t *testing.T, nodes func(...string) []redlatch.Node) {
 		c := newClient(t, nodes(server.URL()), redlatch.Options{})
 		for range 3 {
@@ -285,7 +285,7 @@ func TestForgottenScriptsAreSentAgain(t *testing.T) {
 }
 
 func TestBrokenConnectionsAreMadeAgain(t *testing.T) {
-	server := redistest.Start(t, 1)[0]
+	server := servertest.Redis(t, 1)[0]
 	eachDriver(t, func(t *testing.T, nodes func(...string) []redlatch.Node) {
 		c := newClient(t, nodes(server.URL()), redlatch.Options{})
 		l, err := c.Lock(context.Background(), "job", nil)
@@ -306,7 +306,7 @@ func TestBrokenConnectionsAreMadeAgain(t *testing.T) {
 }
 
 func TestServerThatComesUpLaterIsFound(t *testing.T) {
-	server := redistest.Start(t, 1)[0]
+	server := servertest.Redis(t, 1)[0]
 	server.Kill()
 	eachDriver(t, func(t *testing.T, nodes func(...string) []redlatch.Node) {
 		c := newClient(t, nodes(server.URL()), redlatch.Options{})
@@ -352,8 +352,8 @@ func TestTLSPasswordAndDatabase(t *testing.T) {
 		return path
 	}
 	cert, private := write("cert.pem", "CERTIFICATE", der), write("key.pem", "PRIVATE KEY", pkcs8)
-	tlsPort := redistest.FreePort(t)
-	server := redistest.Start(t, 1, "--tls-port", tlsPort, "--tls-cert-file", cert, "--tls-key-file", private,
+	tlsPort := servertest.FreePort(t)
+	server := servertest.Redis(t, 1, "--tls-port", tlsPort, "--tls-cert-file", cert, "--tls-key-file", private,
 		"--tls-ca-cert-file", cert, "--tls-auth-clients", "no")[0]
 	server.Do("ACL", "SETUSER", "locker", "on", ">p@ss/word", "~*", "&*", "+@all")
 	eachDriver(t, func(t *testing.T, nodes func(...string) []redlatch.Node) {

@@ -11,7 +11,7 @@ import (
 
 	"github.com/redlatch/redlatch"
 	"github.com/redlatch/redlatch/admin"
-	"github.com/redlatch/redlatch/internal/test/redistest"
+	"github.com/redlatch/redlatch/internal/test/servertest"
 )
 
 // TestServersThatKeepAnythingOfLocksAreNotFresh removes the marker and leaves
@@ -26,8 +26,8 @@ func TestServersThatKeepAnythingOfLocksAreNotFresh(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			servers := redistest.Start(t, 3)
-			addresses := redistest.Addresses(servers)
+			servers := servertest.Redis(t, 3)
+			addresses := servertest.Addresses(servers)
 			servers[1].Do(left...)
 			c := laterClient(t, quick, addresses...)
 			_, err := admin.New(c).Init(context.Background(), &admin.InitOptions{AssumeFresh: true})
@@ -51,14 +51,14 @@ func TestServersThatKeepAnythingOfLocksAreNotFresh(t *testing.T) {
 
 func TestServersWithOtherKeysAreFresh(t *testing.T) {
 	t.Parallel()
-	servers := redistest.Start(t, 3)
+	servers := servertest.Redis(t, 3)
 	servers[0].Do("SET", "job", "another client's", "PX", "60000")
 	servers[0].Do("SET", "digest", strings.Repeat("0a", 16))
 	servers[0].Do("HSET", "redlatch", "a", "b")
 	for i := range 2000 { // several steps
 		servers[1].Do("SET", fmt.Sprint("key ", i), "value")
 	}
-	c := laterClient(t, quick, redistest.Addresses(servers)...)
+	c := laterClient(t, quick, servertest.Addresses(servers)...)
 	if states, err := admin.New(c).Init(context.Background(), &admin.InitOptions{AssumeFresh: true}); err != nil {
 		t.Error(err, states)
 	}
@@ -67,10 +67,10 @@ func TestServersWithOtherKeysAreFresh(t *testing.T) {
 func TestEvidenceIsFoundAmongManyKeys(t *testing.T) {
 	t.Parallel()
 	timed(t, func(t testing.TB) {
-		servers := redistest.Start(t, 3)
+		servers := servertest.Redis(t, 3)
 		servers[2].Do("EVAL", "for i = 1, 5000 do redis.call('SET', 'key ' .. i, 'value') end", "0")
 		servers[2].Do("SET", "redlatch:1:fence:{job}", "00000000000000000007")
-		c := laterClient(t, quick, redistest.Addresses(servers)...)
+		c := laterClient(t, quick, servertest.Addresses(servers)...)
 		_, err := admin.New(c).Init(context.Background(), &admin.InitOptions{AssumeFresh: true})
 		wantErr(t, err, admin.ErrNotFresh)
 	})
@@ -78,7 +78,7 @@ func TestEvidenceIsFoundAmongManyKeys(t *testing.T) {
 
 func TestServersThatCannotBeSearchedAreNotFresh(t *testing.T) {
 	t.Parallel()
-	servers := redistest.Start(t, 3)
+	servers := servertest.Redis(t, 3)
 	var addresses []string
 	for _, s := range servers {
 		s.Do(documentedUser(t)...)
@@ -121,8 +121,8 @@ func TestClientThatSawServersInServiceDoesNotTakeThemForNew(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			servers := redistest.Start(t, 3)
-			addresses := redistest.Addresses(servers)
+			servers := servertest.Redis(t, 3)
+			addresses := servertest.Addresses(servers)
 			l, err := newClient(t, open(t, addresses...), quick).Lock(context.Background(), "job", &redlatch.LockOptions{NoKeepAlive: true})
 			if err != nil {
 				t.Fatal(err)
@@ -146,8 +146,8 @@ func TestClientThatSawServersInServiceDoesNotTakeThemForNew(t *testing.T) {
 
 func TestInitWaitsOutTheQuarantine(t *testing.T) {
 	t.Parallel()
-	servers := redistest.Start(t, 3)
-	addresses := redistest.Addresses(servers)
+	servers := servertest.Redis(t, 3)
+	addresses := servertest.Addresses(servers)
 	l := hold(t, newClient(t, open(t, addresses...), quick), servers...)
 	for _, s := range servers {
 		s.Do("FLUSHALL")

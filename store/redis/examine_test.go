@@ -16,7 +16,7 @@ import (
 	"github.com/redlatch/redlatch"
 	"github.com/redlatch/redlatch/admin"
 	"github.com/redlatch/redlatch/internal/test/fresh"
-	"github.com/redlatch/redlatch/internal/test/redistest"
+	"github.com/redlatch/redlatch/internal/test/servertest"
 	"github.com/redlatch/redlatch/node"
 )
 
@@ -48,7 +48,7 @@ func examine(t testing.TB, nodes []redlatch.Node, opts redlatch.Options, name st
 
 func TestExaminationFindsWhatEndangersLocks(t *testing.T) {
 	t.Parallel()
-	master := redistest.Start(t, 1)[0]
+	master := servertest.Redis(t, 1)[0]
 	host, port, _ := net.SplitHostPort(master.Addr())
 	for _, c := range []struct {
 		name     string
@@ -67,7 +67,7 @@ func TestExaminationFindsWhatEndangersLocks(t *testing.T) {
 		{"a replica", []string{"--replicaof", host, port}, redlatch.GuardOff, []string{"danger rights", "danger role", "danger persistence"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			server := redistest.Start(t, 1, c.settings...)[0]
+			server := servertest.Redis(t, 1, c.settings...)[0]
 			if c.name == "nearly full" {
 				server.Do("SETRANGE", "pad", "50000000", "x") // so large that the memory of a connection does not matter
 				_, used, _ := strings.Cut(server.Do("INFO", "memory"), "used_memory:")
@@ -96,12 +96,12 @@ func TestExaminationFindsWhatEndangersLocks(t *testing.T) {
 
 func TestExaminationLeavesNothingAndDisturbsNobody(t *testing.T) {
 	t.Parallel()
-	servers := redistest.Start(t, 3)
+	servers := servertest.Redis(t, 3)
 	eachDriver(t, func(t *testing.T, nodes func(...string) []redlatch.Node) {
 		for _, s := range servers {
 			s.Do("FLUSHALL")
 		}
-		urls := redistest.Addresses(servers)
+		urls := servertest.Addresses(servers)
 		c := newClient(t, nodes(urls...), redlatch.Options{})
 		lease, err := c.Lock(context.Background(), "redlatch-doctor", nil)
 		if err != nil {
@@ -132,7 +132,7 @@ func TestExaminationLeavesNothingAndDisturbsNobody(t *testing.T) {
 	for _, s := range servers {
 		s.Do("FLUSHALL")
 	}
-	examine(t, must(drivers["rueidis"](redistest.Addresses(servers)...)), redlatch.Options{}, "")
+	examine(t, must(drivers["rueidis"](servertest.Addresses(servers)...)), redlatch.Options{}, "")
 	if servers[0].Do("EXISTS", "redlatch:1:marker") != "0" {
 		t.Error("the examination marked a node")
 	}
@@ -147,7 +147,7 @@ func must(nodes []redlatch.Node, err error) []redlatch.Node {
 
 func TestExaminationOfAListFindsWhatIsWrongWithIt(t *testing.T) {
 	t.Parallel()
-	servers := redistest.Start(t, 3)
+	servers := servertest.Redis(t, 3)
 	a, b := servers[0].URL(), servers[1].URL()
 	port := a[strings.LastIndex(a, ":"):]
 	eachDriver(t, func(t *testing.T, nodes func(...string) []redlatch.Node) {
@@ -178,7 +178,7 @@ func TestExaminationOfAListFindsWhatIsWrongWithIt(t *testing.T) {
 		})
 	}
 	// Marked for one membership, and asked by a client of another.
-	if err := fresh.Declare(t.Context(), newClient(t, must(drivers["rueidis"](redistest.Addresses(servers)...)), redlatch.Options{})); err != nil {
+	if err := fresh.Declare(t.Context(), newClient(t, must(drivers["rueidis"](servertest.Addresses(servers)...)), redlatch.Options{})); err != nil {
 		t.Fatal(err)
 	}
 	found, _ := examine(t, must(drivers["rueidis"](a, b)), redlatch.Options{}, "")
@@ -186,7 +186,7 @@ func TestExaminationOfAListFindsWhatIsWrongWithIt(t *testing.T) {
 		t.Errorf("another list: %q", found)
 	}
 	servers[1].Do("FLUSHALL")
-	found, _ = examine(t, must(drivers["rueidis"](redistest.Addresses(servers)...)), redlatch.Options{}, "")
+	found, _ = examine(t, must(drivers["rueidis"](servertest.Addresses(servers)...)), redlatch.Options{}, "")
 	if !slices.Equal(found, []string{"warning marker"}) {
 		t.Errorf("a node was flushed: %q", found)
 	}
@@ -210,7 +210,7 @@ func TestExaminationTriesTheRightsOfTheUser(t *testing.T) {
 		{"no INFO", "+info ", "orders/x", "warning info"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			server := redistest.Start(t, 1, "--appendonly", "yes", "--appendfsync", "always")[0]
+			server := servertest.Redis(t, 1, "--appendonly", "yes", "--appendfsync", "always")[0]
 			server.Do(append([]string{"ACL", "SETUSER", "locks"}, strings.Fields(strings.Replace(all, c.without, "", 1))...)...)
 			eachDriver(t, func(t *testing.T, nodes func(...string) []redlatch.Node) {
 				address := (&url.URL{Scheme: "redis", User: url.UserPassword("locks", "pw"), Host: server.Addr()}).String()

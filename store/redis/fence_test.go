@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"github.com/redlatch/redlatch"
-	"github.com/redlatch/redlatch/internal/test/redistest"
+	"github.com/redlatch/redlatch/internal/test/servertest"
 )
 
 // TestFencesOfNamesUsedOnceAreGoneAfterTheirRetention takes 20,000 names, or
@@ -27,7 +27,7 @@ func TestFencesOfNamesUsedOnceAreGoneAfterTheirRetention(t *testing.T) {
 			t.Fatalf("REDLATCH_NAMES is %q: it must be a number above 0", text)
 		}
 	}
-	server := redistest.Start(t, 1)[0]
+	server := servertest.Redis(t, 1)[0]
 	c := newClient(t, open(t, server.URL()), redlatch.Options{
 		Guard: redlatch.GuardOn, TokenWindow: time.Second, FenceRetention: 5 * time.Second, MaxTTL: 5 * time.Second, NodeTimeout: 2 * time.Second,
 	})

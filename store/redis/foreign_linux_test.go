@@ -4,7 +4,7 @@ import (
 	"testing"
 
 	"github.com/redlatch/redlatch"
-	"github.com/redlatch/redlatch/internal/test/redistest"
+	"github.com/redlatch/redlatch/internal/test/servertest"
 )
 
 // TestUncheckedDELByAForeignClientIsFoundAtTheNextExtension has a foreign
@@ -14,8 +14,8 @@ import (
 func TestUncheckedDELByAForeignClientIsFoundAtTheNextExtension(t *testing.T) {
 	t.Parallel()
 	for _, n := range []int{1, 3} {
-		servers := redistest.Start(t, n)
-		addresses := redistest.Addresses(servers)
+		servers := servertest.Redis(t, n)
+		addresses := servertest.Addresses(servers)
 		first, second := newClient(t, open(t, addresses...), redlatch.Options{}), newClient(t, open(t, addresses...), redlatch.Options{})
 		for _, s := range servers {
 			s.Do("SET", "job", "a foreign client's", "NX", "PX", "50") // it is paused for longer than that

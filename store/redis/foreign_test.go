@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/redlatch/redlatch"
-	"github.com/redlatch/redlatch/internal/test/redistest"
+	"github.com/redlatch/redlatch/internal/test/servertest"
 	"github.com/redlatch/redlatch/node"
 )
 
@@ -33,7 +33,7 @@ var foreignFormats = map[string]struct {
 }
 
 // withForeign has servers hold the key, for a minute or for ever.
-func withForeign(servers []*redistest.Server, set []string, expires bool) {
+func withForeign(servers []*servertest.Server, set []string, expires bool) {
 	for _, s := range servers {
 		s.Do(set...)
 		if expires {
@@ -51,8 +51,8 @@ func TestForeignFormatsAreHeldLocks(t *testing.T) {
 		for _, expires := range []bool{true, false} {
 			t.Run(name+map[bool]string{true: " with expiry", false: " without"}[expires], func(t *testing.T) {
 				t.Parallel()
-				servers := redistest.Start(t, 3)
-				c := newClient(t, open(t, redistest.Addresses(servers)...), redlatch.Options{})
+				servers := servertest.Redis(t, 3)
+				c := newClient(t, open(t, servertest.Addresses(servers)...), redlatch.Options{})
 				withForeign(servers, f.set, expires)
 				before := servers[0].Do("DUMP", "job")
 
@@ -93,14 +93,14 @@ func TestForeignFormatsAreHeldLocks(t *testing.T) {
 func TestWaiterHasTheLockWhenAForeignFormatGoes(t *testing.T) {
 	t.Parallel()
 	for name, f := range foreignFormats {
-		for how, end := range map[string]func(s *redistest.Server){
-			"deleted":  func(s *redistest.Server) { s.Do("DEL", "job") },
-			"runs out": func(s *redistest.Server) { s.Do("PEXPIRE", "job", "50") },
+		for how, end := range map[string]func(s *servertest.Server){
+			"deleted":  func(s *servertest.Server) { s.Do("DEL", "job") },
+			"runs out": func(s *servertest.Server) { s.Do("PEXPIRE", "job", "50") },
 		} {
 			t.Run(name+" "+how, func(t *testing.T) {
 				t.Parallel()
-				servers := redistest.Start(t, 3)
-				c := newClient(t, open(t, redistest.Addresses(servers)...), redlatch.Options{})
+				servers := servertest.Redis(t, 3)
+				c := newClient(t, open(t, servertest.Addresses(servers)...), redlatch.Options{})
 				withForeign(servers, f.set, false)
 				waiting := goLock(c, "job", redlatch.LockOptions{})
 				eventually(t, patience, inLine(servers, "job", 1))
@@ -125,8 +125,8 @@ func TestForeignFormatThatTakesTheKeyOfALeaseEndsIt(t *testing.T) {
 	for name, f := range foreignFormats {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			servers := redistest.Start(t, 3)
-			c := newClient(t, open(t, redistest.Addresses(servers)...), redlatch.Options{})
+			servers := servertest.Redis(t, 3)
+			c := newClient(t, open(t, servertest.Addresses(servers)...), redlatch.Options{})
 			lease := hold(t, c, servers...)
 			for _, s := range servers {
 				s.Do("DEL", "job")

@@ -11,15 +11,15 @@ import (
 
 	"github.com/redlatch/redlatch"
 	"github.com/redlatch/redlatch/admin"
-	"github.com/redlatch/redlatch/internal/test/redistest"
+	"github.com/redlatch/redlatch/internal/test/servertest"
 )
 
 // TestClockOfOneNodeDoesNotMakeAllSitOut changes the membership when one node
 // was marked while its clock was a day ahead.
 func TestClockOfOneNodeDoesNotMakeAllSitOut(t *testing.T) {
 	t.Parallel()
-	servers := redistest.Start(t, 4)
-	a := redistest.Addresses(servers)
+	servers := servertest.Redis(t, 4)
+	a := servertest.Addresses(servers)
 	old := newClient(t, open(t, a[:3]...), quick)
 	if err := cycle(old); err != nil {
 		t.Fatal(err)
@@ -53,7 +53,7 @@ func TestClockOfOneNodeDoesNotMakeAllSitOut(t *testing.T) {
 // which would continue as a quorum.
 func TestFormerListThatIsNotTheOneInServiceIsRefused(t *testing.T) {
 	t.Parallel()
-	a := redistest.Addresses(redistest.Start(t, 6))
+	a := servertest.Addresses(servertest.Redis(t, 6))
 	old := newClient(t, open(t, a[:5]...), quick)
 	if err := cycle(old); err != nil {
 		t.Fatal(err)

@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"github.com/redlatch/redlatch"
-	"github.com/redlatch/redlatch/internal/test/redistest"
+	"github.com/redlatch/redlatch/internal/test/servertest"
 	"github.com/redlatch/redlatch/node"
 	"github.com/redlatch/redlatch/store/redis/direct"
 )
@@ -23,8 +23,8 @@ import (
 func TestEvictedLockIsGivenBackWhileAMajorityHasIt(t *testing.T) {
 	t.Parallel()
 	eachDriver(t, func(t *testing.T, nodes func(...string) []redlatch.Node) {
-		servers := redistest.Start(t, 3, "--maxmemory", "100mb", "--maxmemory-policy", "volatile-ttl")
-		addresses := redistest.Addresses(servers)
+		servers := servertest.Redis(t, 3, "--maxmemory", "100mb", "--maxmemory-policy", "volatile-ttl")
+		addresses := servertest.Addresses(servers)
 		opts, log := logged(quick)
 		holder, other := newClient(t, nodes(addresses...), opts), newClient(t, nodes(addresses...), quick)
 		if err := cycle(other); err != nil {
@@ -43,7 +43,7 @@ func TestEvictedLockIsGivenBackWhileAMajorityHasIt(t *testing.T) {
 			}
 			return nil
 		})
-		evict := func(s *redistest.Server) {
+		evict := func(s *servertest.Server) {
 			s.Do("CONFIG", "SET", "maxmemory", "1")
 			eventually(t, patience, func() error {
 				if s.Do("GET", "job") != "" {
@@ -81,8 +81,8 @@ func TestEvictedLockIsGivenBackWhileAMajorityHasIt(t *testing.T) {
 func TestFullServersKeepWhatIsHeld(t *testing.T) {
 	t.Parallel()
 	eachDriver(t, func(t *testing.T, nodes func(...string) []redlatch.Node) {
-		servers := redistest.Start(t, 3)
-		addresses := redistest.Addresses(servers)
+		servers := servertest.Redis(t, 3)
+		addresses := servertest.Addresses(servers)
 		holder, other := newClient(t, nodes(addresses...), quick), newClient(t, nodes(addresses...), quick)
 		if err := cycle(other); err != nil {
 			t.Fatal(err)
@@ -122,8 +122,8 @@ func TestFullServersKeepSharesThatAreHeld(t *testing.T) {
 	for name, opts := range map[string]redlatch.LockOptions{"readers": {Shared: true}, "slots": {Slots: 3}} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			servers := redistest.Start(t, 3)
-			c := newClient(t, open(t, redistest.Addresses(servers)...), quick)
+			servers := servertest.Redis(t, 3)
+			c := newClient(t, open(t, servertest.Addresses(servers)...), quick)
 			if err := cycle(c); err != nil {
 				t.Fatal(err)
 			}
@@ -154,7 +154,7 @@ func TestFullServersKeepSharesThatAreHeld(t *testing.T) {
 }
 
 // settled waits until a name has so many holders on every server.
-func settled(t *testing.T, servers []*redistest.Server, name string, want int) {
+func settled(t *testing.T, servers []*servertest.Server, name string, want int) {
 	t.Helper()
 	for _, s := range servers {
 		eventually(t, patience, func() error { return lookedUp(s, name, want) })
@@ -162,7 +162,7 @@ func settled(t *testing.T, servers []*redistest.Server, name string, want int) {
 }
 
 // lookedUp returns an error unless a name has so many holders on a server.
-func lookedUp(s *redistest.Server, name string, want int) error {
+func lookedUp(s *servertest.Server, name string, want int) error {
 	nodes, err := direct.Nodes(s.URL())
 	if err != nil {
 		return err
@@ -180,7 +180,7 @@ func lookedUp(s *redistest.Server, name string, want int) error {
 func TestServerThatCannotSaveEndsTheLeaseAtItsDeadline(t *testing.T) {
 	t.Parallel()
 	eachDriver(t, func(t *testing.T, nodes func(...string) []redlatch.Node) {
-		server := redistest.Start(t, 1, "--save", "3600", "1000000")[0]
+		server := servertest.Redis(t, 1, "--save", "3600", "1000000")[0]
 		c := newClient(t, nodes(server.URL()), redlatch.Options{})
 		l := mustLock(t, c, "job", redlatch.LockOptions{TTL: 2 * time.Second})
 		// A folder in place of the file that the server saves to.
@@ -202,7 +202,7 @@ func TestServerThatCannotSaveEndsTheLeaseAtItsDeadline(t *testing.T) {
 		t.Log("who extends is told:", err)
 		<-l.Context().Done()
 		wantErr(t, context.Cause(l.Context()), redlatch.ErrLost)
-		eventually(t, patience, noKeys([]*redistest.Server{server})) // it expires all the same
+		eventually(t, patience, noKeys([]*servertest.Server{server})) // it expires all the same
 		server.Do("CONFIG", "SET", "stop-writes-on-bgsave-error", "no")
 		next := mustLock(t, c, "job", redlatch.LockOptions{})
 		if next.Token() <= l.Token() {

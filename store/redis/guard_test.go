@@ -15,7 +15,7 @@ import (
 
 	"github.com/redlatch/redlatch"
 	"github.com/redlatch/redlatch/admin"
-	"github.com/redlatch/redlatch/internal/test/redistest"
+	"github.com/redlatch/redlatch/internal/test/servertest"
 	"github.com/redlatch/redlatch/store/redis/rueidis"
 )
 
@@ -49,7 +49,7 @@ func laterClient(t testing.TB, opts redlatch.Options, addresses ...string) *redl
 }
 
 // holdOnThree has a lease held on exactly the first three of five servers.
-func holdOnThree(t testing.TB, c *redlatch.Client, servers []*redistest.Server) *redlatch.Lease {
+func holdOnThree(t testing.TB, c *redlatch.Client, servers []*servertest.Server) *redlatch.Lease {
 	t.Helper()
 	l := hold(t, c, servers...)
 	for _, s := range servers[3:] {
@@ -61,23 +61,23 @@ func holdOnThree(t testing.TB, c *redlatch.Client, servers []*redistest.Server) 
 // forgetting is a way in which a server loses what it acknowledged.
 type forgetting struct {
 	settings []string
-	prepare  func(t testing.TB, s *redistest.Server) // before the lock is taken
-	forget   func(t testing.TB, s *redistest.Server) // after
+	prepare  func(t testing.TB, s *servertest.Server) // before the lock is taken
+	forget   func(t testing.TB, s *servertest.Server) // after
 }
 
 var waysToForget = map[string]forgetting{
 	"killed and restarted empty": {
-		forget: func(t testing.TB, s *redistest.Server) {
+		forget: func(t testing.TB, s *servertest.Server) {
 			s.Kill()
 			s.Restart()
 		},
 	},
 	"FLUSHALL": {
-		forget: func(t testing.TB, s *redistest.Server) { s.Do("FLUSHALL") },
+		forget: func(t testing.TB, s *servertest.Server) { s.Do("FLUSHALL") },
 	},
 	"restarted from a stale RDB file": {
-		prepare: func(t testing.TB, s *redistest.Server) { s.Do("SAVE") },
-		forget: func(t testing.TB, s *redistest.Server) {
+		prepare: func(t testing.TB, s *servertest.Server) { s.Do("SAVE") },
+		forget: func(t testing.TB, s *servertest.Server) {
 			s.Kill()
 			s.Restart()
 		},
@@ -86,10 +86,10 @@ var waysToForget = map[string]forgetting{
 	// survives. Power loss does lose it, and is simulated by cutting the file.
 	"AOF with its tail cut off": {
 		settings: []string{"--appendonly", "yes", "--appendfsync", "everysec"},
-		prepare: func(t testing.TB, s *redistest.Server) {
+		prepare: func(t testing.TB, s *servertest.Server) {
 			os.WriteFile(filepath.Join(s.Dir(), "length"), []byte(fmt.Sprint(aofSize(t, s))), 0o600)
 		},
-		forget: func(t testing.TB, s *redistest.Server) {
+		forget: func(t testing.TB, s *servertest.Server) {
 			s.Kill()
 			text, err := os.ReadFile(filepath.Join(s.Dir(), "length"))
 			if err != nil {
@@ -104,11 +104,11 @@ var waysToForget = map[string]forgetting{
 		},
 	},
 	"replica promoted without the last write, on the same address": {
-		forget: func(t testing.TB, s *redistest.Server) {
+		forget: func(t testing.TB, s *servertest.Server) {
 			// It becomes the replica of a server that never saw the lock, and
 			// is promoted again before any client has sent it a request: its
 			// run id is unchanged.
-			other := redistest.Start(t, 1, "--repl-diskless-sync-delay", "0")[0]
+			other := servertest.Redis(t, 1, "--repl-diskless-sync-delay", "0")[0]
 			if marker := s.Do("DUMP", "redlatch:1:marker"); marker != "" {
 				other.Do("RESTORE", "redlatch:1:marker", "0", marker)
 			}
@@ -125,7 +125,7 @@ var waysToForget = map[string]forgetting{
 	},
 }
 
-func aofFile(t testing.TB, s *redistest.Server) string {
+func aofFile(t testing.TB, s *servertest.Server) string {
 	t.Helper()
 	files, _ := filepath.Glob(filepath.Join(s.Dir(), "appendonlydir", "*.incr.aof"))
 	files = append(files, filepath.Join(s.Dir(), "appendonly.aof"))
@@ -135,7 +135,7 @@ func aofFile(t testing.TB, s *redistest.Server) string {
 	return files[0]
 }
 
-func aofSize(t testing.TB, s *redistest.Server) int64 {
+func aofSize(t testing.TB, s *servertest.Server) int64 {
 	t.Helper()
 	// What was acknowledged is in the file before the reply is sent.
 	info, err := os.Stat(aofFile(t, s))
@@ -160,8 +160,8 @@ func TestForgetfulServerDoesNotLetASecondHolderIn(t *testing.T) {
 					if !guarded {
 						opts = guardOff(opts)
 					}
-					servers := redistest.Start(t, 5, way.settings...)
-					addresses := redistest.Addresses(servers)
+					servers := servertest.Redis(t, 5, way.settings...)
+					addresses := servertest.Addresses(servers)
 					first := newClient(t, open(t, addresses...), opts)
 					if err := cycle(first); err != nil { // the servers are marked
 						t.Fatal(err)
@@ -219,9 +219,9 @@ func TestForgetfulServerDoesNotLetASecondHolderIn(t *testing.T) {
 
 func TestPromotedReplicaBehindOneAddressIsNotTrusted(t *testing.T) {
 	t.Parallel()
-	servers := redistest.Start(t, 3)
+	servers := servertest.Redis(t, 3)
 	host, port, _ := net.SplitHostPort(servers[0].Addr())
-	replica := redistest.Start(t, 1, "--replicaof", host, port)[0]
+	replica := servertest.Redis(t, 1, "--replicaof", host, port)[0]
 	inStep := func() error {
 		if !strings.Contains(replica.Do("INFO", "replication"), "master_link_status:up") {
 			return errors.New("the replica has not caught up yet")
@@ -229,8 +229,8 @@ func TestPromotedReplicaBehindOneAddressIsNotTrusted(t *testing.T) {
 		return nil
 	}
 	eventually(t, patience, inStep)
-	proxy := redistest.NewProxy(t, servers[0])
-	addresses := append([]string{proxy.URL()}, redistest.Addresses(servers[1:])...)
+	proxy := servertest.NewProxy(t, servers[0])
+	addresses := append([]string{proxy.URL()}, servertest.Addresses(servers[1:])...)
 	c := newClient(t, open(t, addresses...), quick)
 	if err := cycle(c); err != nil {
 		t.Fatal(err)
@@ -245,7 +245,7 @@ func TestPromotedReplicaBehindOneAddressIsNotTrusted(t *testing.T) {
 	replica.Do("REPLICAOF", "NO", "ONE")
 	l := hold(t, c, servers...)
 	servers[2].Do("DEL", "job") // the lease is held on the first two
-	proxy.Target(replica)
+	proxy.LeadTo(replica.Addr())
 	proxy.Cut()
 	second := laterClient(t, quick, addresses...)
 	l2, err := second.TryLock(context.Background(), "job", nil)
@@ -264,8 +264,8 @@ func TestPromotedReplicaBehindOneAddressIsNotTrusted(t *testing.T) {
 func TestNewServersSayForHowLongAndWhatToDo(t *testing.T) {
 	t.Parallel()
 	timed(t, func(t testing.TB) {
-		servers := redistest.Start(t, 3)
-		addresses := redistest.Addresses(servers)
+		servers := servertest.Redis(t, 3)
+		addresses := servertest.Addresses(servers)
 		c := laterClient(t, quick, addresses...)
 		start := time.Now()
 		_, err := c.TryLock(context.Background(), "job", nil)
@@ -306,8 +306,8 @@ func TestNewServersSayForHowLongAndWhatToDo(t *testing.T) {
 
 func TestQuarantineEndsByItself(t *testing.T) {
 	t.Parallel()
-	servers := redistest.Start(t, 3)
-	c := laterClient(t, quick, redistest.Addresses(servers)...)
+	servers := servertest.Redis(t, 3)
+	c := laterClient(t, quick, servertest.Addresses(servers)...)
 	start := time.Now()
 	l, err := c.Lock(context.Background(), "job", &redlatch.LockOptions{Tries: 1000})
 	if err != nil {
@@ -321,7 +321,7 @@ func TestQuarantineEndsByItself(t *testing.T) {
 
 func TestClientsWithAnotherListAreRefused(t *testing.T) {
 	t.Parallel()
-	servers := redistest.Start(t, 4)
+	servers := servertest.Redis(t, 4)
 	a, b, c, d := servers[0].URL(), servers[1].URL(), servers[2].URL(), servers[3].URL()
 	first := newClient(t, open(t, a, b, c), quick)
 	l, err := first.Lock(context.Background(), "job", nil)
@@ -359,15 +359,15 @@ func TestClientsWithAnotherListAreRefused(t *testing.T) {
 
 func TestListUnderANameIsTheSameByOtherAddresses(t *testing.T) {
 	t.Parallel()
-	servers := redistest.Start(t, 3)
+	servers := servertest.Redis(t, 3)
 	opts := quick
 	opts.NodeList = "prod"
-	if err := cycle(newClient(t, open(t, redistest.Addresses(servers)...), opts)); err != nil {
+	if err := cycle(newClient(t, open(t, servertest.Addresses(servers)...), opts)); err != nil {
 		t.Fatal(err)
 	}
 	var others []string
 	for _, s := range servers {
-		others = append(others, redistest.NewProxy(t, s).URL())
+		others = append(others, servertest.NewProxy(t, s).URL())
 	}
 	if err := cycle(laterClient(t, opts, others...)); err != nil {
 		t.Error(err)
@@ -378,8 +378,8 @@ func TestListUnderANameIsTheSameByOtherAddresses(t *testing.T) {
 
 func TestBoundsAreTakenFromTheMarkers(t *testing.T) {
 	t.Parallel()
-	servers := redistest.Start(t, 3)
-	addresses := redistest.Addresses(servers)
+	servers := servertest.Redis(t, 3)
+	addresses := servertest.Addresses(servers)
 	if err := cycle(newClient(t, open(t, addresses...), quick)); err != nil {
 		t.Fatal(err)
 	}
@@ -414,7 +414,7 @@ func TestBoundsAreTakenFromTheMarkers(t *testing.T) {
 // TestChangingTheListEndsOldLeasesFirst replaces one server of three.
 func TestChangingTheListEndsOldLeasesFirst(t *testing.T) {
 	t.Parallel()
-	servers := redistest.Start(t, 4)
+	servers := servertest.Redis(t, 4)
 	a, b, c, d := servers[0].URL(), servers[1].URL(), servers[2].URL(), servers[3].URL()
 	old := newClient(t, open(t, a, b, c), quick)
 	l, err := old.Lock(context.Background(), "job", &redlatch.LockOptions{Wait: patience})
@@ -456,8 +456,8 @@ func TestChangingTheListEndsOldLeasesFirst(t *testing.T) {
 // each after the previous one is trusted again.
 func TestRollingRestartLosesNothing(t *testing.T) {
 	t.Parallel()
-	servers := redistest.Start(t, 5)
-	addresses := redistest.Addresses(servers)
+	servers := servertest.Redis(t, 5)
+	addresses := servertest.Addresses(servers)
 	holder := newClient(t, open(t, addresses...), quick)
 	l, err := holder.Lock(context.Background(), "held throughout", nil)
 	if err != nil {
@@ -498,9 +498,9 @@ func TestRollingRestartLosesNothing(t *testing.T) {
 
 func TestReplicaNeverGrantsThoughItCanBeWrittenTo(t *testing.T) {
 	t.Parallel()
-	master := redistest.Start(t, 1)[0]
+	master := servertest.Redis(t, 1)[0]
 	host, port, _ := net.SplitHostPort(master.Addr())
-	replica := redistest.Start(t, 1, "--replicaof", host, port, "--replica-read-only", "no")[0]
+	replica := servertest.Redis(t, 1, "--replicaof", host, port, "--replica-read-only", "no")[0]
 	opts := quick
 	opts.Guard = redlatch.GuardOn
 	_, err := laterClient(t, opts, replica.URL()).TryLock(context.Background(), "job", nil)
@@ -512,7 +512,7 @@ func TestReplicaNeverGrantsThoughItCanBeWrittenTo(t *testing.T) {
 
 func TestGuardFailsClosedWhereINFOIsForbidden(t *testing.T) {
 	t.Parallel()
-	server := redistest.Start(t, 1)[0]
+	server := servertest.Redis(t, 1)[0]
 	server.Do("ACL", "SETUSER", "locker", "on", ">pw", "~*", "&*", "+@all", "-info")
 	opts := quick
 	opts.Guard = redlatch.GuardOn

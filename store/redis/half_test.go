@@ -13,7 +13,7 @@ import (
 
 	"github.com/redlatch/redlatch"
 	"github.com/redlatch/redlatch/admin"
-	"github.com/redlatch/redlatch/internal/test/redistest"
+	"github.com/redlatch/redlatch/internal/test/servertest"
 	"github.com/redlatch/redlatch/node"
 )
 
@@ -34,8 +34,8 @@ func (w writing) Do(ctx context.Context, req node.Request) (node.Reply, error) {
 // barred a, and was then cut off from b and c. Clients of the new membership do
 // not reach b either.
 type halfWay struct {
-	servers  []*redistest.Server // a, b, c, d
-	proxies  []*redistest.Proxy  // to b and c, for the operator and the new membership
+	servers  []*servertest.Server // a, b, c, d
+	proxies  []*servertest.Proxy  // to b and c, for the operator and the new membership
 	old, new *redlatch.Client
 	err      error // the error that the operator received
 	states   []admin.NodeState
@@ -50,14 +50,14 @@ func listed(name string) redlatch.Options {
 // stopHalfWay makes one. mark may change what the operator writes to a.
 func stopHalfWay(t testing.TB, mark func(*node.Request)) *halfWay {
 	t.Helper()
-	servers := redistest.Start(t, 4)
-	addresses := redistest.Addresses(servers)
+	servers := servertest.Redis(t, 4)
+	addresses := servertest.Addresses(servers)
 	h := &halfWay{servers: servers}
 	h.old = newClient(t, open(t, addresses[:3]...), listed("abc"))
 	if err := cycle(h.old); err != nil {
 		t.Fatal(err)
 	}
-	h.proxies, _ = redistest.NewProxies(t, servers[1:3])
+	h.proxies, _ = servertest.NewProxies(t, servers[1:3])
 	h.new = laterClient(t, listed("abd"), addresses[0], h.proxies[0].URL(), addresses[3])
 	former := h.former(t)
 	former[0] = writing{former[0].(node.Guarded), mark}
@@ -116,14 +116,14 @@ func (h *halfWay) second(t testing.TB, within time.Duration) *redlatch.Lease {
 // service until the change is completed, even if the server that is barred
 // already restarts or loses its data.
 func TestChangeOfListThatStopsHalfWayLetsNobodyIn(t *testing.T) {
-	for name, accident := range map[string]func(s *redistest.Server){
-		"and nothing else": func(*redistest.Server) {},
-		"and the barred server restarts with its data": func(s *redistest.Server) {
+	for name, accident := range map[string]func(s *servertest.Server){
+		"and nothing else": func(*servertest.Server) {},
+		"and the barred server restarts with its data": func(s *servertest.Server) {
 			s.Do("SAVE")
 			s.Kill()
 			s.Restart()
 		},
-		"and the barred server forgets everything": func(s *redistest.Server) { s.Do("FLUSHALL") },
+		"and the barred server forgets everything": func(s *servertest.Server) { s.Do("FLUSHALL") },
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -166,8 +166,8 @@ func TestNodeThatIsMarkedForTheNewListTooEarlyIsNoQuorum(t *testing.T) {
 // marked while the rest are a quorum of the old one.
 func TestNodesThatAreMarkedForTheNewListTooEarlyLetASecondHolderIn(t *testing.T) {
 	t.Parallel()
-	servers := redistest.Start(t, 5)
-	addresses := redistest.Addresses(servers)
+	servers := servertest.Redis(t, 5)
+	addresses := servertest.Addresses(servers)
 	h := &halfWay{servers: servers, old: newClient(t, open(t, addresses...), listed("abcde")), new: laterClient(t, listed("abc"), addresses[:3]...)}
 	if err := cycle(h.old); err != nil {
 		t.Fatal(err)
@@ -241,14 +241,14 @@ func TestChangeOfListThatStoppedHalfWayCanBeTakenBack(t *testing.T) {
 // marked for the new one.
 func TestChangeOfListThatStopsAfterTheOldListIsBarredCanBeFinished(t *testing.T) {
 	t.Parallel()
-	servers := redistest.Start(t, 4)
-	addresses := redistest.Addresses(servers)
+	servers := servertest.Redis(t, 4)
+	addresses := servertest.Addresses(servers)
 	old := newClient(t, open(t, addresses[:3]...), listed("abc"))
 	l, err := old.Lock(context.Background(), "job", nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	proxies, urls := redistest.NewProxies(t, []*redistest.Server{servers[1], servers[3]})
+	proxies, urls := servertest.NewProxies(t, []*servertest.Server{servers[1], servers[3]})
 	members := open(t, addresses[0], urls[0], urls[1])
 	for i, p := range proxies {
 		members[1+i] = writing{members[1+i].(node.Guarded), func(*node.Request) { p.Partition(true) }}

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/redlatch/redlatch"
-	"github.com/redlatch/redlatch/internal/test/redistest"
+	"github.com/redlatch/redlatch/internal/test/servertest"
 )
 
 // TestHandleCountsTimeOnTheServersClock detaches a lease on a machine whose clock
@@ -15,7 +15,7 @@ import (
 // too.
 func TestHandleCountsTimeOnTheServersClock(t *testing.T) {
 	const keep = 6 * time.Second
-	server := redistest.StartWithClock(t, -20*time.Second)
+	server := servertest.StartWithClock(t, -20*time.Second)
 	for _, off := range []time.Duration{-40 * time.Second, 40 * time.Second} {
 		t.Run(fmt.Sprint(off), func(t *testing.T) {
 			t.Parallel()

@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/redlatch/redlatch"
-	"github.com/redlatch/redlatch/internal/test/redistest"
+	"github.com/redlatch/redlatch/internal/test/servertest"
 )
 
 // TestServerThatLostItsDataComesBackHoweverManyNoticeIt has many clients notice at
@@ -19,8 +19,8 @@ import (
 // must end at once, since each marking begins a quarantine.
 func TestServerThatLostItsDataComesBackHoweverManyNoticeIt(t *testing.T) {
 	t.Parallel()
-	servers := redistest.Start(t, 3)
-	addresses := redistest.Addresses(servers)
+	servers := servertest.Redis(t, 3)
+	addresses := servertest.Addresses(servers)
 	ctx, cancel := context.WithCancel(context.Background())
 	t.Cleanup(cancel)
 	first := newClient(t, open(t, addresses...), quick)

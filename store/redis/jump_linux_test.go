@@ -12,14 +12,14 @@ import (
 	"github.com/redlatch/redlatch"
 	"github.com/redlatch/redlatch/admin"
 	"github.com/redlatch/redlatch/fence"
-	"github.com/redlatch/redlatch/internal/test/redistest"
+	"github.com/redlatch/redlatch/internal/test/servertest"
 )
 
 // withClocks returns three servers whose wall clocks can be set.
-func withClocks(t testing.TB) (servers []*redistest.Server, clocks []*redistest.Clock) {
+func withClocks(t testing.TB) (servers []*servertest.Server, clocks []*servertest.Clock) {
 	t.Helper()
 	for range 3 {
-		s, c := redistest.StartWithSettableClock(t, 0)
+		s, c := servertest.StartWithSettableClock(t, 0)
 		servers, clocks = append(servers, s), append(clocks, c)
 	}
 	return servers, clocks
@@ -34,7 +34,7 @@ func TestServerWhoseClockJumpsIsNamedAndLetsNobodyIn(t *testing.T) {
 		t.Run(jump.String(), func(t *testing.T) {
 			t.Parallel()
 			servers, clocks := withClocks(t)
-			addresses := redistest.Addresses(servers)
+			addresses := servertest.Addresses(servers)
 			opts, log := logged(redlatch.Options{MaxTTL: 20 * time.Second})
 			first, second := newClient(t, open(t, addresses...), opts), newClient(t, open(t, addresses...), opts)
 			if err := cycle(second); err != nil {
@@ -88,7 +88,7 @@ func TestServerWhoseClockJumpsIsNamedAndLetsNobodyIn(t *testing.T) {
 func TestJumpWithinTheWindowCanMakeTwoHoldersAndTheTokenTellsThem(t *testing.T) {
 	t.Parallel()
 	servers, clocks := withClocks(t)
-	addresses := redistest.Addresses(servers)
+	addresses := servertest.Addresses(servers)
 	opts := redlatch.Options{MaxTTL: 20 * time.Second, TTL: 5 * time.Second}
 	first, second := newClient(t, open(t, addresses...), opts), newClient(t, open(t, addresses...), opts)
 	if err := cycle(second); err != nil {
@@ -112,7 +112,7 @@ func TestJumpWithinTheWindowCanMakeTwoHoldersAndTheTokenTellsThem(t *testing.T) 
 }
 
 // staleIsRefused has both of two holders write, the second first.
-func staleIsRefused(t testing.TB, s *redistest.Server, stale, next *redlatch.Lease) {
+func staleIsRefused(t testing.TB, s *servertest.Server, stale, next *redlatch.Lease) {
 	t.Helper()
 	store, err := fence.NewRedis(subscribers["rueidis"](t, s), nil)
 	if err != nil {
@@ -134,7 +134,7 @@ func staleIsRefused(t testing.TB, s *redistest.Server, stale, next *redlatch.Lea
 func TestClocksSetBackKeepADeadHoldersLockUntilItIsBroken(t *testing.T) {
 	t.Parallel()
 	servers, clocks := withClocks(t)
-	addresses := redistest.Addresses(servers)
+	addresses := servertest.Addresses(servers)
 	first := newClient(t, open(t, addresses...), quick)
 	l := holdOnAll(t, first, servers, "job", redlatch.LockOptions{TTL: 2 * time.Second, NoKeepAlive: true})
 	if _, err := l.Detach(); err != nil { // nobody undoes it: the holder is dead
@@ -183,8 +183,8 @@ func (c *jumpyClock) Uptime() time.Duration { return time.Since(c.start) }
 func TestHolderWhoseClockJumpsKeepsItsLock(t *testing.T) {
 	t.Parallel()
 	eachDriver(t, func(t *testing.T, nodes func(...string) []redlatch.Node) {
-		servers := redistest.Start(t, 3)
-		addresses := redistest.Addresses(servers)
+		servers := servertest.Redis(t, 3)
+		addresses := servertest.Addresses(servers)
 		clock := &jumpyClock{start: time.Now()}
 		opts := quick
 		opts.Clock = clock

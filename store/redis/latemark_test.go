@@ -11,7 +11,7 @@ import (
 
 	"github.com/redlatch/redlatch"
 	"github.com/redlatch/redlatch/admin"
-	"github.com/redlatch/redlatch/internal/test/redistest"
+	"github.com/redlatch/redlatch/internal/test/servertest"
 	"github.com/redlatch/redlatch/node"
 )
 
@@ -20,8 +20,8 @@ import (
 // was interrupted can do. In the meantime the membership has been changed back.
 func TestMarkThatComesLateWritesNothing(t *testing.T) {
 	t.Parallel()
-	servers := redistest.Start(t, 4)
-	addresses := redistest.Addresses(servers)
+	servers := servertest.Redis(t, 4)
+	addresses := servertest.Addresses(servers)
 	abc := addresses[:3]
 	abd := []string{addresses[0], addresses[1], addresses[3]}
 	old := newClient(t, open(t, abc...), quick)
@@ -83,14 +83,14 @@ func TestMarkThatComesLateWritesNothing(t *testing.T) {
 
 func TestChangeOfListToANodeThatIsAwayWritesNothing(t *testing.T) {
 	t.Parallel()
-	servers := redistest.Start(t, 3)
-	addresses := redistest.Addresses(servers)
+	servers := servertest.Redis(t, 3)
+	addresses := servertest.Addresses(servers)
 	old := newClient(t, open(t, addresses...), quick)
 	if err := cycle(old); err != nil {
 		t.Fatal(err)
 	}
 	before := servers[0].Do("GET", "redlatch:1:marker")
-	changed := laterClient(t, quick, addresses[0], addresses[1], "redis://127.0.0.1:"+redistest.FreePort(t))
+	changed := laterClient(t, quick, addresses[0], addresses[1], "redis://127.0.0.1:"+servertest.FreePort(t))
 	_, err := admin.New(changed).Init(context.Background(), &admin.InitOptions{Former: open(t, addresses...)})
 	wantErr(t, err, redlatch.ErrNoQuorum)
 	if !strings.Contains(err.Error(), "nothing was changed") {

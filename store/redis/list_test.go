@@ -11,14 +11,14 @@ import (
 
 	"github.com/redlatch/redlatch"
 	"github.com/redlatch/redlatch/admin"
-	"github.com/redlatch/redlatch/internal/test/redistest"
+	"github.com/redlatch/redlatch/internal/test/servertest"
 	"github.com/redlatch/redlatch/node"
 	"github.com/redlatch/redlatch/store/redis"
 )
 
 func TestListWalksThroughManyKeysAndFindsEachLockOnce(t *testing.T) {
 	t.Parallel()
-	server := redistest.Start(t, 1)[0]
+	server := servertest.Redis(t, 1)[0]
 	eachDriver(t, func(t *testing.T, nodes func(...string) []redlatch.Node) {
 		server.Do("FLUSHALL")
 		// Most keys are none of ours, and most fences belong to locks that are
@@ -53,7 +53,7 @@ func TestListWalksThroughManyKeysAndFindsEachLockOnce(t *testing.T) {
 
 func TestListShowsTheQueueWithoutItsInboxes(t *testing.T) {
 	t.Parallel()
-	server := redistest.Start(t, 1)[0]
+	server := servertest.Redis(t, 1)[0]
 	eachDriver(t, func(t *testing.T, nodes func(...string) []redlatch.Node) {
 		c := newClient(t, nodes(server.URL()), redlatch.Options{})
 		value := func(i int) string { return fmt.Sprintf("%032x:host/%d/waiter", i, i) }
@@ -85,7 +85,7 @@ func TestListShowsTheQueueWithoutItsInboxes(t *testing.T) {
 
 func TestShowSeesLocksThatAreNotListed(t *testing.T) {
 	t.Parallel()
-	server := redistest.Start(t, 1)[0]
+	server := servertest.Redis(t, 1)[0]
 	eachDriver(t, func(t *testing.T, nodes func(...string) []redlatch.Node) {
 		server.Do("FLUSHALL")
 		c := newClient(t, nodes(server.URL()), redlatch.Options{})
@@ -144,7 +144,7 @@ func TestListGoesThroughEveryMasterOfACluster(t *testing.T) {
 
 func TestABreakOfAForeignFormatMustBeAskedFor(t *testing.T) {
 	t.Parallel()
-	server := redistest.Start(t, 1)[0]
+	server := servertest.Redis(t, 1)[0]
 	eachDriver(t, func(t *testing.T, nodes func(...string) []redlatch.Node) {
 		c := newClient(t, nodes(server.URL()), redlatch.Options{})
 		server.Do("HSET", "job", "id", "1")
@@ -168,12 +168,12 @@ func TestABreakOfAForeignFormatMustBeAskedFor(t *testing.T) {
 
 func TestABreakByAnotherListOfNodesIsRefused(t *testing.T) {
 	t.Parallel()
-	servers := redistest.Start(t, 4)
+	servers := servertest.Redis(t, 4)
 	eachDriver(t, func(t *testing.T, nodes func(...string) []redlatch.Node) {
 		for _, s := range servers {
 			s.Do("FLUSHALL")
 		}
-		urls := redistest.Addresses(servers)
+		urls := servertest.Addresses(servers)
 		ours := newClient(t, nodes(urls[:3]...), redlatch.Options{})
 		lease, err := ours.Lock(context.Background(), "job", nil)
 		if err != nil {
@@ -198,7 +198,7 @@ func TestABreakByAnotherListOfNodesIsRefused(t *testing.T) {
 
 func TestABreakWakesWhoIsNextInLine(t *testing.T) {
 	t.Parallel()
-	server := redistest.Start(t, 1)[0]
+	server := servertest.Redis(t, 1)[0]
 	eachDriver(t, func(t *testing.T, nodes func(...string) []redlatch.Node) {
 		server.Do("FLUSHALL")
 		n := nodes(server.URL())[0]

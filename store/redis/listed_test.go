@@ -11,7 +11,7 @@ import (
 
 	"github.com/redlatch/redlatch"
 	"github.com/redlatch/redlatch/admin"
-	"github.com/redlatch/redlatch/internal/test/redistest"
+	"github.com/redlatch/redlatch/internal/test/servertest"
 )
 
 // TestInitRefusesFewerReplicasThanTheSentinelsList requires one of two replicas,
@@ -62,7 +62,7 @@ func TestInitRefusesFewerReplicasThanTheSentinelsList(t *testing.T) {
 			t.Errorf("the marker was %q, and is %q", before, m)
 		}
 		d.sentinel.Do("SENTINEL", "RESET", "main")
-		found := func(replica *redistest.Server) {
+		found := func(replica *servertest.Server) {
 			t.Helper()
 			_, port, _ := net.SplitHostPort(replica.Addr())
 			eventually(t, patience, func() error {

@@ -10,7 +10,7 @@ import (
 	"testing"
 
 	"github.com/redlatch/redlatch"
-	"github.com/redlatch/redlatch/internal/test/redistest"
+	"github.com/redlatch/redlatch/internal/test/servertest"
 	"github.com/redlatch/redlatch/node"
 	"github.com/redlatch/redlatch/store/redis/goredis"
 )
@@ -42,7 +42,7 @@ func (l *lines) String() string {
 // that refuses connections: only the error reports that.
 func TestServerThatIsDownIsNotPrintedPastTheLogger(t *testing.T) {
 	t.Parallel()
-	server := redistest.Start(t, 1)[0]
+	server := servertest.Redis(t, 1)[0]
 	server.Kill()
 	nodes, err := goredis.Nodes(server.URL())
 	if err != nil {

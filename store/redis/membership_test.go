@@ -12,15 +12,15 @@ import (
 
 	"github.com/redlatch/redlatch"
 	"github.com/redlatch/redlatch/admin"
-	"github.com/redlatch/redlatch/internal/test/redistest"
+	"github.com/redlatch/redlatch/internal/test/servertest"
 	"github.com/redlatch/redlatch/node"
 )
 
 // threeMarked starts three servers that are marked for all of them.
-func threeMarked(t testing.TB) (servers []*redistest.Server, three *redlatch.Client) {
+func threeMarked(t testing.TB) (servers []*servertest.Server, three *redlatch.Client) {
 	t.Helper()
-	servers = redistest.Start(t, 3)
-	three = newClient(t, open(t, redistest.Addresses(servers)...), quick)
+	servers = servertest.Redis(t, 3)
+	three = newClient(t, open(t, servertest.Addresses(servers)...), quick)
 	if err := cycle(three); err != nil {
 		t.Fatal(err)
 	}
@@ -49,7 +49,7 @@ func TestListOfOneBesideAListOfThreeIsRefused(t *testing.T) {
 	if errors.Is(err, redlatch.ErrChanging) {
 		t.Errorf("%v says that it passes", err)
 	}
-	wantText(t, err, "missing ", servers[1].URL(), servers[2].URL(), "use that membership", "redlatch init --nodes "+servers[0].URL()+" --former "+strings.Join(slices.Sorted(slices.Values(redistest.Addresses(servers))), ","))
+	wantText(t, err, "missing ", servers[1].URL(), servers[2].URL(), "use that membership", "redlatch init --nodes "+servers[0].URL()+" --former "+strings.Join(slices.Sorted(slices.Values(servertest.Addresses(servers))), ","))
 }
 
 func TestExtensionByAnotherMembershipIsRefusedWithTheGuardOff(t *testing.T) {
@@ -76,7 +76,7 @@ func TestExtensionByAnotherMembershipIsRefusedWithTheGuardOff(t *testing.T) {
 func TestTTLAboveTheMarkersIsRefusedWithTheGuardOff(t *testing.T) {
 	t.Parallel()
 	servers, _ := threeMarked(t)
-	c := laterClient(t, redlatch.Options{Guard: redlatch.GuardOff, NodeTimeout: time.Second}, redistest.Addresses(servers)...)
+	c := laterClient(t, redlatch.Options{Guard: redlatch.GuardOff, NodeTimeout: time.Second}, servertest.Addresses(servers)...)
 	_, err := c.TryLock(context.Background(), "job", &redlatch.LockOptions{TTL: 3 * time.Second})
 	wantErr(t, err, redlatch.ErrConfig)
 	wantText(t, err, "TTL is 3s", "2s", servers[0].URL())
@@ -115,7 +115,7 @@ func TestAnyMembershipLocksBesideAnotherList(t *testing.T) {
 	if err := cycle(three); err != nil {
 		t.Error(err)
 	}
-	nodes := open(t, redistest.Addresses(servers)...)
+	nodes := open(t, servertest.Addresses(servers)...)
 	_, err = redlatch.New(nodes, &opts) // with the guard on
 	wantErr(t, err, redlatch.ErrConfig)
 	wantText(t, err, "AnyMembership", "GuardOff")
@@ -150,7 +150,7 @@ func TestExaminationFindsAnotherMembershipWithTheGuardOff(t *testing.T) {
 	}
 	// The same membership with other parameters, and a server without a marker,
 	// are no danger.
-	all := open(t, redistest.Addresses(servers)...)
+	all := open(t, servertest.Addresses(servers)...)
 	if f := find(redlatch.Options{Guard: redlatch.GuardOff}, all); f != nil {
 		t.Errorf("of the same list found is %+v", f)
 	}
@@ -168,7 +168,7 @@ func TestExaminationFindsAnotherMembershipWithTheGuardOff(t *testing.T) {
 func TestRetiredServerCanServeAnotherList(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()
-	servers := redistest.Start(t, 4)
+	servers := servertest.Redis(t, 4)
 	a, b, c, d := servers[0].URL(), servers[1].URL(), servers[2].URL(), servers[3].URL()
 	if err := cycle(newClient(t, open(t, a, b, c), quick)); err != nil {
 		t.Fatal(err)

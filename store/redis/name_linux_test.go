@@ -15,7 +15,7 @@ import (
 	rueidisclient "github.com/redis/rueidis"
 
 	"github.com/redlatch/redlatch"
-	"github.com/redlatch/redlatch/internal/test/redistest"
+	"github.com/redlatch/redlatch/internal/test/servertest"
 	"github.com/redlatch/redlatch/store/redis/goredis"
 	"github.com/redlatch/redlatch/store/redis/rueidis"
 )
@@ -86,7 +86,7 @@ func (n *nameServer) dial(ctx context.Context, network, address string) (net.Con
 
 // relay listens on another address of this machine, at the port of one server,
 // and forwards to another server.
-func relay(t testing.TB, address, port string, to *redistest.Server) {
+func relay(t testing.TB, address, port string, to *servertest.Server) {
 	t.Helper()
 	listener, err := net.Listen("tcp", net.JoinHostPort(address, port))
 	if err != nil {
@@ -139,9 +139,9 @@ func TestFailoverBehindOneNameDoesNotLetASecondHolderIn(t *testing.T) {
 	for name, open := range byName {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			servers := redistest.Start(t, 3, "--repl-diskless-sync-delay", "0")
+			servers := servertest.Redis(t, 3, "--repl-diskless-sync-delay", "0")
 			host, port, _ := net.SplitHostPort(servers[0].Addr())
-			replica := redistest.Start(t, 1, "--replicaof", host, port)[0]
+			replica := servertest.Redis(t, 1, "--replicaof", host, port)[0]
 			relay(t, "127.0.0.2", port, replica)
 			names := startNameServer(t)
 			names.lead.Store(&[4]byte{127, 0, 0, 1})
@@ -153,7 +153,7 @@ func TestFailoverBehindOneNameDoesNotLetASecondHolderIn(t *testing.T) {
 				return n
 			}
 			list := func() []redlatch.Node {
-				return append([]redlatch.Node{node()}, must(drivers[name](redistest.Addresses(servers[1:])...))...)
+				return append([]redlatch.Node{node()}, must(drivers[name](servertest.Addresses(servers[1:])...))...)
 			}
 			opts, log := logged(quick)
 			first, second := newClient(t, list(), opts), newClient(t, list(), opts)

@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/redlatch/redlatch"
-	"github.com/redlatch/redlatch/internal/test/redistest"
+	"github.com/redlatch/redlatch/internal/test/servertest"
 )
 
 // TestOnceDoesNotRunAgainThoughAServerLostItsData completes an occurrence on
@@ -14,11 +14,11 @@ import (
 // reached: nothing runs before it is back.
 func TestOnceDoesNotRunAgainThoughAServerLostItsData(t *testing.T) {
 	t.Parallel()
-	servers := redistest.Start(t, 3)
+	servers := servertest.Redis(t, 3)
 	opts := redlatch.Options{TTL: time.Second, MaxTTL: time.Second, TokenWindow: time.Second, NodeTimeout: 500 * time.Millisecond}
 	fresh := opts
 	fresh.AssumeFresh = true
-	first := newClient(t, open(t, redistest.Addresses(servers)...), fresh)
+	first := newClient(t, open(t, servertest.Addresses(servers)...), fresh)
 	passBy(t, first, "other")
 	once := func(c *redlatch.Client) (bool, error) {
 		return c.Once(context.Background(), "job", "monday", &redlatch.LockOptions{Wait: 30 * time.Second}, func(context.Context, *redlatch.Lease) error { return nil })
@@ -36,7 +36,7 @@ func TestOnceDoesNotRunAgainThoughAServerLostItsData(t *testing.T) {
 	passBy(t, first, "other")   // marks the server
 	time.Sleep(5 * time.Second) // its quarantine
 	servers[0].Freeze()
-	c := newClient(t, open(t, redistest.Addresses(servers)...), opts)
+	c := newClient(t, open(t, servertest.Addresses(servers)...), opts)
 	if ran, err := once(c); ran || err == nil {
 		t.Errorf("%v, %v; want an error: it is unknown whether it ran", ran, err)
 	} else {

@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"github.com/redlatch/redlatch"
-	"github.com/redlatch/redlatch/internal/test/redistest"
+	"github.com/redlatch/redlatch/internal/test/servertest"
 	"github.com/redlatch/redlatch/node"
 )
 
@@ -23,12 +23,12 @@ func TestWaitersOnRealServersAreServedInTheOrderOfTheirArrival(t *testing.T) {
 		began := time.Now()
 		var times []time.Duration
 		for _, n := range []int{1, 3} {
-			servers := redistest.Start(t, n)
-			holder := newClient(t, nodes(redistest.Addresses(servers)...), redlatch.Options{})
+			servers := servertest.Redis(t, n)
+			holder := newClient(t, nodes(servertest.Addresses(servers)...), redlatch.Options{})
 			lease := holdOnAll(t, holder, servers, "job", redlatch.LockOptions{})
 			waiting := make([]<-chan got, waiters)
 			for i := range waiters {
-				c := newClient(t, nodes(redistest.Addresses(servers)...), redlatch.Options{})
+				c := newClient(t, nodes(servertest.Addresses(servers)...), redlatch.Options{})
 				waiting[i] = goLock(c, "job", redlatch.LockOptions{})
 				eventually(t, patience, inLine(servers, "job", i+1))
 			}
@@ -155,7 +155,7 @@ func TestWaiterThatAnswersLateIsPassedOverAndServedNext(t *testing.T) {
 		t.Run(kind, func(t *testing.T) {
 			t.Parallel()
 			timed(t, func(t testing.TB) {
-				servers := redistest.Start(t, 1)
+				servers := servertest.Redis(t, 1)
 				holder := newClient(t, open(t, servers[0].URL()), redlatch.Options{})
 				lease := holdOnAll(t, holder, servers, "job", redlatch.LockOptions{})
 				var stopped sync.RWMutex // locked while the head is stopped

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/redlatch/redlatch"
-	"github.com/redlatch/redlatch/internal/test/redistest"
+	"github.com/redlatch/redlatch/internal/test/servertest"
 )
 
 // oneList is for clients that reach the same servers by different addresses. A
@@ -37,10 +37,10 @@ func nextHolder(t testing.TB, waiting <-chan got, before *redlatch.Lease) *redla
 func TestHolderThatIsCutOffIsToldBeforeAnotherHasTheLock(t *testing.T) {
 	t.Parallel()
 	eachDriver(t, func(t *testing.T, nodes func(...string) []redlatch.Node) {
-		servers := redistest.Start(t, 3)
-		proxies, urls := redistest.NewProxies(t, servers)
+		servers := servertest.Redis(t, 3)
+		proxies, urls := servertest.NewProxies(t, servers)
 		away := newClient(t, nodes(urls...), oneList())
-		other := newClient(t, nodes(redistest.Addresses(servers)...), oneList())
+		other := newClient(t, nodes(servertest.Addresses(servers)...), oneList())
 		l := holdOnAll(t, away, servers, "job", redlatch.LockOptions{TTL: time.Second})
 		waiting := goLock(other, "job", redlatch.LockOptions{})
 		for _, p := range proxies {
@@ -67,8 +67,8 @@ func TestHolderThatIsCutOffIsToldBeforeAnotherHasTheLock(t *testing.T) {
 func TestServerThatIsCutOffIsDoneWithoutAndRepaired(t *testing.T) {
 	t.Parallel()
 	eachDriver(t, func(t *testing.T, nodes func(...string) []redlatch.Node) {
-		servers := redistest.Start(t, 3)
-		proxies, urls := redistest.NewProxies(t, servers)
+		servers := servertest.Redis(t, 3)
+		proxies, urls := servertest.NewProxies(t, servers)
 		holder, other := newClient(t, nodes(urls...), quick), newClient(t, nodes(urls...), quick)
 		if err := cycle(other); err != nil { // it has seen that the servers are marked
 			t.Fatal(err)
@@ -102,17 +102,17 @@ func TestServerThatIsCutOffIsDoneWithoutAndRepaired(t *testing.T) {
 // of a holder and loses the replies, and the other way round.
 func TestPartitionThatLetsOneDirectionThroughLeavesOneHolder(t *testing.T) {
 	t.Parallel()
-	for name, lose := range map[string]func(p *redistest.Proxy, on bool){
-		"replies are lost":  (*redistest.Proxy).SwallowReplies,
-		"requests are lost": (*redistest.Proxy).LoseRequests,
+	for name, lose := range map[string]func(p *servertest.Proxy, on bool){
+		"replies are lost":  (*servertest.Proxy).SwallowReplies,
+		"requests are lost": (*servertest.Proxy).LoseRequests,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			eachDriver(t, func(t *testing.T, nodes func(...string) []redlatch.Node) {
-				servers := redistest.Start(t, 3)
-				proxies, urls := redistest.NewProxies(t, servers)
+				servers := servertest.Redis(t, 3)
+				proxies, urls := servertest.NewProxies(t, servers)
 				half := newClient(t, nodes(urls...), oneList())
-				other := newClient(t, nodes(redistest.Addresses(servers)...), oneList())
+				other := newClient(t, nodes(servertest.Addresses(servers)...), oneList())
 				l := holdOnAll(t, half, servers, "job", redlatch.LockOptions{TTL: time.Second})
 				waiting := goLock(other, "job", redlatch.LockOptions{})
 				for _, p := range proxies[:2] { // a majority
@@ -150,8 +150,8 @@ func TestPartitionThatLetsOneDirectionThroughLeavesOneHolder(t *testing.T) {
 func TestMajorityThatDiesEndsTheLeaseAtItsDeadline(t *testing.T) {
 	t.Parallel()
 	eachDriver(t, func(t *testing.T, nodes func(...string) []redlatch.Node) {
-		servers := redistest.Start(t, 3)
-		addresses := redistest.Addresses(servers)
+		servers := servertest.Redis(t, 3)
+		addresses := servertest.Addresses(servers)
 		holder, other := newClient(t, nodes(addresses...), quick), newClient(t, nodes(addresses...), quick)
 		l := holdOnAll(t, holder, servers, "job", redlatch.LockOptions{TTL: time.Second})
 		for _, s := range servers[:2] {
@@ -182,8 +182,8 @@ func TestMajorityThatDiesEndsTheLeaseAtItsDeadline(t *testing.T) {
 // remembers the lease.
 func TestAllServersThatRestartEmptyLetNobodyInTooEarly(t *testing.T) {
 	t.Parallel()
-	servers := redistest.Start(t, 3)
-	addresses := redistest.Addresses(servers)
+	servers := servertest.Redis(t, 3)
+	addresses := servertest.Addresses(servers)
 	first := newClient(t, open(t, addresses...), quick)
 	l := hold(t, first, servers...)
 	kept := mustLock(t, first, "kept", redlatch.LockOptions{})

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/redlatch/redlatch"
-	"github.com/redlatch/redlatch/internal/test/redistest"
+	"github.com/redlatch/redlatch/internal/test/servertest"
 	"github.com/redlatch/redlatch/internal/test/stall"
 )
 
@@ -36,7 +36,7 @@ const (
 // started inside.
 func timed(t *testing.T, test func(t testing.TB)) {
 	t.Helper()
-	redistest.Need(t) // it may skip, which the test itself may not
+	servertest.Need(t) // it may skip, which the test itself may not
 	stall.Retry(t, starved, func(once testing.TB) { test(timedTB{once, t}) })
 }
 

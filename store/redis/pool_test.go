@@ -14,7 +14,7 @@ import (
 	goredisclient "github.com/redis/go-redis/v9"
 
 	"github.com/redlatch/redlatch"
-	"github.com/redlatch/redlatch/internal/test/redistest"
+	"github.com/redlatch/redlatch/internal/test/servertest"
 	"github.com/redlatch/redlatch/node"
 	"github.com/redlatch/redlatch/store/redis/goredis"
 )
@@ -28,7 +28,7 @@ func TestPoolThatTheProgramUsesUpEndsTheLeaseAtItsDeadline(t *testing.T) {
 }
 
 func poolUsedUp(t testing.TB) {
-	server := redistest.Start(t, 1)[0]
+	server := servertest.Redis(t, 1)[0]
 	client := goredisclient.NewClient(&goredisclient.Options{Addr: server.Addr(), PoolSize: 2, MinIdleConns: 0,
 		MaxActiveConns: 2, PoolTimeout: 100 * time.Millisecond, ReadTimeout: -1, MaxRetries: -1, ContextTimeoutEnabled: true})
 	t.Cleanup(func() { client.Close() })
@@ -79,7 +79,7 @@ func poolUsedUp(t testing.TB) {
 		t.Errorf("token %d came after %d", next.Token(), l.Token())
 	}
 	mustRelease(t, next)
-	eventually(t, undone, noKeys([]*redistest.Server{server}))
+	eventually(t, undone, noKeys([]*servertest.Server{server}))
 }
 
 // TestExtensionsOfManyLeasesDoNotWaitForEachOther extends all the leases of a
@@ -89,7 +89,7 @@ func TestExtensionsOfManyLeasesDoNotWaitForEachOther(t *testing.T) {
 	t.Parallel()
 	const leases, delay = 2500, 100 * time.Millisecond
 	eachDriverTimed(t, func(t testing.TB, nodes func(...string) []redlatch.Node) {
-		proxy := redistest.NewProxy(t, redistest.Start(t, 1)[0])
+		proxy := servertest.NewProxy(t, servertest.Redis(t, 1)[0])
 		c := newClient(t, nodes(proxy.URL()), redlatch.Options{NodeTimeout: 20 * time.Second, MaxTTL: time.Hour})
 		held := make([]*redlatch.Lease, leases)
 		for i := range held {

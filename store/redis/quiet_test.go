@@ -13,13 +13,13 @@ import (
 	goredisclient "github.com/redis/go-redis/v9"
 
 	"github.com/redlatch/redlatch"
-	"github.com/redlatch/redlatch/internal/test/redistest"
+	"github.com/redlatch/redlatch/internal/test/servertest"
 	"github.com/redlatch/redlatch/node"
 )
 
 // lineOf has clients wait in the queue of a name, each with a driver that
 // counts.
-func lineOf(t testing.TB, servers []*redistest.Server, name string, n int) (taps [][]*tap, waiting []<-chan got) {
+func lineOf(t testing.TB, servers []*servertest.Server, name string, n int) (taps [][]*tap, waiting []<-chan got) {
 	t.Helper()
 	for i := range n {
 		var mine []*tap
@@ -61,7 +61,7 @@ func TestWaitingCostsNothingButTheRenewalOfThePlace(t *testing.T) {
 	t.Parallel()
 	timed(t, func(t testing.TB) {
 		const waiters, held = 10, 5 * time.Second
-		servers := redistest.Start(t, 1)
+		servers := servertest.Redis(t, 1)
 		holder := newClient(t, open(t, servers[0].URL()), redlatch.Options{})
 		lease := holdOnAll(t, holder, servers, "job", redlatch.LockOptions{TTL: 30 * time.Second})
 		taps, waiting := lineOf(t, servers, "job", waiters)
@@ -90,7 +90,7 @@ func TestWaitingCostsNothingButTheRenewalOfThePlace(t *testing.T) {
 }
 
 // wakes counts the notifications that a server sends, from now on.
-func wakes(t testing.TB, s *redistest.Server) (count func(kind byte) int) {
+func wakes(t testing.TB, s *servertest.Server) (count func(kind byte) int) {
 	t.Helper()
 	client := goredisclient.NewClient(&goredisclient.Options{Addr: s.Addr()})
 	t.Cleanup(func() { client.Close() })
@@ -121,8 +121,8 @@ func TestReleaseWakesOneHoweverManyWait(t *testing.T) {
 	t.Parallel()
 	timed(t, func(t testing.TB) {
 		const waiters = 20
-		servers := redistest.Start(t, 3)
-		holder := newClient(t, open(t, redistest.Addresses(servers)...), redlatch.Options{})
+		servers := servertest.Redis(t, 3)
+		holder := newClient(t, open(t, servertest.Addresses(servers)...), redlatch.Options{})
 		lease := holdOnAll(t, holder, servers, "job", redlatch.LockOptions{TTL: 30 * time.Second})
 		_, waiting := lineOf(t, servers, "job", waiters)
 		counts := make([]func(byte) int, len(servers))
@@ -175,12 +175,12 @@ func TestReleaseWakesOneHoweverManyWait(t *testing.T) {
 // TestSideKeysOfALineExpireAndGoWithIt checks the keys that waiting writes.
 func TestSideKeysOfALineExpireAndGoWithIt(t *testing.T) {
 	t.Parallel()
-	servers := redistest.Start(t, 3)
-	holder := newClient(t, open(t, redistest.Addresses(servers)...), redlatch.Options{})
+	servers := servertest.Redis(t, 3)
+	holder := newClient(t, open(t, servertest.Addresses(servers)...), redlatch.Options{})
 	lease := holdOnAll(t, holder, servers, "job", redlatch.LockOptions{})
 	ctx, giveUp := context.WithCancel(context.Background())
 	_, waiting := lineOf(t, servers, "job", 3)
-	quitter := newClient(t, open(t, redistest.Addresses(servers)...), redlatch.Options{})
+	quitter := newClient(t, open(t, servertest.Addresses(servers)...), redlatch.Options{})
 	quit := make(chan error, 1)
 	go func() { _, err := quitter.Lock(ctx, "job", nil); quit <- err }()
 	eventually(t, patience, inLine(servers, "job", 4))

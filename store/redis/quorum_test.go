@@ -12,11 +12,11 @@ import (
 	"time"
 
 	"github.com/redlatch/redlatch"
-	"github.com/redlatch/redlatch/internal/test/redistest"
+	"github.com/redlatch/redlatch/internal/test/servertest"
 )
 
 // noKeys complains if a lock is left on any server.
-func noKeys(servers []*redistest.Server) func() error {
+func noKeys(servers []*servertest.Server) func() error {
 	return func() error {
 		for i, s := range servers {
 			if keys := s.Keys(); len(keys) > 0 {
@@ -39,8 +39,8 @@ func cycle(c *redlatch.Client) error {
 
 func TestQuorumOutlivesAMinority(t *testing.T) {
 	eachDriverTimed(t, func(t testing.TB, nodes func(...string) []redlatch.Node) {
-		servers := redistest.Start(t, 5)
-		c := newClient(t, nodes(redistest.Addresses(servers)...), redlatch.Options{})
+		servers := servertest.Redis(t, 5)
+		c := newClient(t, nodes(servertest.Addresses(servers)...), redlatch.Options{})
 		if err := cycle(c); err != nil {
 			t.Fatalf("five of five: %v", err)
 		}
@@ -69,7 +69,7 @@ func TestQuorumOutlivesAMinority(t *testing.T) {
 				}
 			}
 		}
-		eventually(t, undone, noKeys([]*redistest.Server{servers[1], servers[4]}))
+		eventually(t, undone, noKeys([]*servertest.Server{servers[1], servers[4]}))
 	})
 }
 
@@ -77,8 +77,8 @@ func TestQuorumOutlivesAMinority(t *testing.T) {
 // frozen server would cost a thousand times a healthy round.
 func TestFrozenMinorityAddsNothing(t *testing.T) {
 	eachDriverTimed(t, func(t testing.TB, nodes func(...string) []redlatch.Node) {
-		servers := redistest.Start(t, 5)
-		c := newClient(t, nodes(redistest.Addresses(servers)...), redlatch.Options{NodeTimeout: 5 * time.Second})
+		servers := servertest.Redis(t, 5)
+		c := newClient(t, nodes(servertest.Addresses(servers)...), redlatch.Options{NodeTimeout: 5 * time.Second})
 		measure := func() (m [3]time.Duration) {
 			var times [3][]time.Duration
 			for range 101 {
@@ -141,11 +141,11 @@ func TestFrozenMinorityAddsNothing(t *testing.T) {
 
 func TestCancelledCallerLeavesNoKeyOnAnyServer(t *testing.T) {
 	eachDriver(t, func(t *testing.T, nodes func(...string) []redlatch.Node) {
-		servers := redistest.Start(t, 5)
-		addresses := redistest.Addresses(servers)
-		var slow []*redistest.Proxy
+		servers := servertest.Redis(t, 5)
+		addresses := servertest.Addresses(servers)
+		var slow []*servertest.Proxy
 		for i := range 3 {
-			p := redistest.NewProxy(t, servers[i])
+			p := servertest.NewProxy(t, servers[i])
 			slow = append(slow, p)
 			addresses[i] = p.URL()
 		}
@@ -187,10 +187,10 @@ func TestCancelledCallerLeavesNoKeyOnAnyServer(t *testing.T) {
 
 func TestLeaseOnAFrozenQuorumEndsAtItsDeadline(t *testing.T) {
 	eachDriverTimed(t, func(t testing.TB, nodes func(...string) []redlatch.Node) {
-		servers := redistest.Start(t, 5)
+		servers := servertest.Redis(t, 5)
 		// The node time limit is far beyond the deadline: the return of a call
 		// cannot be what ends the lease.
-		c := newClient(t, nodes(redistest.Addresses(servers)...), redlatch.Options{NodeTimeout: 20 * time.Second})
+		c := newClient(t, nodes(servertest.Addresses(servers)...), redlatch.Options{NodeTimeout: 20 * time.Second})
 		l, err := c.Lock(context.Background(), "job", &redlatch.LockOptions{TTL: time.Second})
 		if err != nil {
 			t.Fatal(err)
@@ -216,11 +216,11 @@ func TestLeaseOnAFrozenQuorumEndsAtItsDeadline(t *testing.T) {
 
 func TestTTLShorterThanTheRoundGivesNoLease(t *testing.T) {
 	eachDriver(t, func(t *testing.T, nodes func(...string) []redlatch.Node) {
-		servers := redistest.Start(t, 3)
+		servers := servertest.Redis(t, 3)
 		var addresses []string
-		var proxies []*redistest.Proxy
+		var proxies []*servertest.Proxy
 		for _, s := range servers {
-			p := redistest.NewProxy(t, s)
+			p := servertest.NewProxy(t, s)
 			proxies = append(proxies, p)
 			addresses = append(addresses, p.URL())
 		}
@@ -240,8 +240,8 @@ func TestTTLShorterThanTheRoundGivesNoLease(t *testing.T) {
 func TestTieOnRealServersEndsAndLeavesNoMinorityKeys(t *testing.T) {
 	eachDriver(t, func(t *testing.T, nodes func(...string) []redlatch.Node) {
 		for _, n := range []int{2, 4} {
-			servers := redistest.Start(t, n)
-			c := newClient(t, nodes(redistest.Addresses(servers)...), redlatch.Options{})
+			servers := servertest.Redis(t, n)
+			c := newClient(t, nodes(servertest.Addresses(servers)...), redlatch.Options{})
 			for _, s := range servers[:n/2] {
 				s.Do("SET", "job", "another", "PX", "600")
 			}
@@ -263,8 +263,8 @@ func TestTieOnRealServersEndsAndLeavesNoMinorityKeys(t *testing.T) {
 
 func TestLostRepliesOfRealServers(t *testing.T) {
 	eachDriver(t, func(t *testing.T, nodes func(...string) []redlatch.Node) {
-		server := redistest.Start(t, 1)[0]
-		proxy := redistest.NewProxy(t, server)
+		server := servertest.Redis(t, 1)[0]
+		proxy := servertest.NewProxy(t, server)
 		c := newClient(t, nodes(proxy.URL()), redlatch.Options{NodeTimeout: 200 * time.Millisecond})
 		if err := cycle(c); err != nil {
 			t.Fatal(err)
@@ -286,8 +286,8 @@ func TestLostRepliesOfRealServers(t *testing.T) {
 
 func TestExtendOnRealServersNeverCreatesAndNeverSteals(t *testing.T) {
 	eachDriver(t, func(t *testing.T, nodes func(...string) []redlatch.Node) {
-		servers := redistest.Start(t, 3)
-		c := newClient(t, nodes(redistest.Addresses(servers)...), redlatch.Options{})
+		servers := servertest.Redis(t, 3)
+		c := newClient(t, nodes(servertest.Addresses(servers)...), redlatch.Options{})
 		lock := func() *redlatch.Lease {
 			l, err := c.Lock(context.Background(), "job", &redlatch.LockOptions{NoKeepAlive: true})
 			if err != nil {
@@ -330,7 +330,7 @@ func TestExtendOnRealServersNeverCreatesAndNeverSteals(t *testing.T) {
 
 func TestOneServerReachedByTwoAddressesIsRefused(t *testing.T) {
 	eachDriver(t, func(t *testing.T, nodes func(...string) []redlatch.Node) {
-		servers := redistest.Start(t, 2)
+		servers := servertest.Redis(t, 2)
 		twice := strings.Replace(servers[0].URL(), "127.0.0.1", "localhost", 1)
 		_, err := redlatch.New(nodes(servers[0].URL(), servers[1].URL(), twice), &redlatch.Options{NodeTimeout: 5 * time.Second})
 		wantErr(t, err, redlatch.ErrConfig)
@@ -342,7 +342,7 @@ func TestOneServerReachedByTwoAddressesIsRefused(t *testing.T) {
 
 func TestRefusedClientsLeaveNoConnections(t *testing.T) {
 	eachDriver(t, func(t *testing.T, nodes func(...string) []redlatch.Node) {
-		server := redistest.Start(t, 1)[0]
+		server := servertest.Redis(t, 1)[0]
 		twice := strings.Replace(server.URL(), "127.0.0.1", "localhost", 1)
 		connections := func() int { return strings.Count(server.Do("CLIENT", "LIST"), "id=") }
 		before := connections()
@@ -361,9 +361,9 @@ func TestRefusedClientsLeaveNoConnections(t *testing.T) {
 }
 
 func TestPlainClientsAndWeExcludeEachOther(t *testing.T) {
-	servers := redistest.Start(t, 3)
+	servers := servertest.Redis(t, 3)
 	eachDriver(t, func(t *testing.T, nodes func(...string) []redlatch.Node) {
-		c := newClient(t, nodes(redistest.Addresses(servers)...), redlatch.Options{})
+		c := newClient(t, nodes(servertest.Addresses(servers)...), redlatch.Options{})
 		for _, s := range servers {
 			s.Do("SET", "job", "20-random-bytes", "NX", "PX", "300")
 		}

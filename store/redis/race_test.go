@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/redlatch/redlatch"
-	"github.com/redlatch/redlatch/internal/test/redistest"
+	"github.com/redlatch/redlatch/internal/test/servertest"
 )
 
 // Each test here has a request of one holder arrive when the next holder has
@@ -18,10 +18,10 @@ import (
 
 // slowLine returns two clients of one server. Requests of the first can be held
 // up, and its time limit is long.
-func slowLine(t testing.TB, nodes func(...string) []redlatch.Node) (s *redistest.Server, p *redistest.Proxy, slow, other *redlatch.Client) {
+func slowLine(t testing.TB, nodes func(...string) []redlatch.Node) (s *servertest.Server, p *servertest.Proxy, slow, other *redlatch.Client) {
 	t.Helper()
-	s = redistest.Start(t, 1)[0]
-	p = redistest.NewProxy(t, s)
+	s = servertest.Redis(t, 1)[0]
+	p = servertest.NewProxy(t, s)
 	slow = newClient(t, nodes(p.URL()), redlatch.Options{NodeTimeout: 10 * time.Second})
 	other = newClient(t, nodes(s.URL()), redlatch.Options{})
 	for _, c := range []*redlatch.Client{slow, other} { // both are connected, and the scripts are known
@@ -65,8 +65,8 @@ func TestReleaseThatComesLateLeavesTheNextHolderAlone(t *testing.T) {
 func TestReleasesUnderWayDoNotTakeBackWhatTheNextAttemptWasGranted(t *testing.T) {
 	t.Parallel()
 	eachDriver(t, func(t *testing.T, nodes func(...string) []redlatch.Node) {
-		servers := redistest.Start(t, 3)
-		proxies, urls := redistest.NewProxies(t, servers)
+		servers := servertest.Redis(t, 3)
+		proxies, urls := servertest.NewProxies(t, servers)
 		c := newClient(t, nodes(urls...), redlatch.Options{})
 		if err := cycle(c); err != nil {
 			t.Fatal(err)
@@ -120,7 +120,7 @@ func TestExtensionThatComesAfterTheExpiryIsTooLate(t *testing.T) {
 					}
 					theirs, left = server.Do("GET", "job"), server.Do("PTTL", "job")
 				} else {
-					eventually(t, undone, noKeys([]*redistest.Server{server}))
+					eventually(t, undone, noKeys([]*servertest.Server{server}))
 				}
 				err := <-told
 				t.Log("who extended is told:", err)

@@ -10,14 +10,14 @@ import (
 	"time"
 
 	"github.com/redlatch/redlatch"
-	"github.com/redlatch/redlatch/internal/test/redistest"
+	"github.com/redlatch/redlatch/internal/test/servertest"
 	"github.com/redlatch/redlatch/node"
 )
 
 // amongReaders gives a name so many readers, and returns a function that has one of
 // them extend n times, and returns how long the server took for each, µs.
 func amongReaders(t testing.TB, readers int) func(n int) float64 {
-	server := redistest.Start(t, 1)[0]
+	server := servertest.Redis(t, 1)[0]
 	a := newAsker(t, server)
 	reader := func(i int) string { return fmt.Sprintf("%032x:reader", i) }
 	for i := range readers {
@@ -77,8 +77,8 @@ func BenchmarkThousandReadersWithAShortTTL(b *testing.B) {
 	opts := quick
 	opts.TTL, opts.MaxTTL = 3*time.Second, 3*time.Second
 	for range b.N {
-		servers := redistest.Start(b, 3)
-		c := newClient(b, open(b, redistest.Addresses(servers)...), opts)
+		servers := servertest.Redis(b, 3)
+		c := newClient(b, open(b, servertest.Addresses(servers)...), opts)
 		if err := cycle(c); err != nil {
 			b.Fatal(err)
 		}

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/redlatch/redlatch"
-	"github.com/redlatch/redlatch/internal/test/redistest"
+	"github.com/redlatch/redlatch/internal/test/servertest"
 	"github.com/redlatch/redlatch/node"
 )
 
@@ -19,9 +19,9 @@ import (
 // key of one lock. The guard is on, off, or not asked for.
 func TestWritableReplicaConfirmsNothing(t *testing.T) {
 	t.Parallel()
-	master := redistest.Start(t, 1)[0]
+	master := servertest.Redis(t, 1)[0]
 	host, port, _ := net.SplitHostPort(master.Addr())
-	replica := redistest.Start(t, 1, "--replicaof", host, port, "--replica-read-only", "no")[0]
+	replica := servertest.Redis(t, 1, "--replicaof", host, port, "--replica-read-only", "no")[0]
 	// The first replica gives the master a new replication id.
 	eventually(t, patience, func() error {
 		if !strings.Contains(replica.Do("INFO", "replication"), "master_link_status:up") {

@@ -13,7 +13,7 @@ import (
 	"github.com/redlatch/redlatch"
 	"github.com/redlatch/redlatch/admin"
 	"github.com/redlatch/redlatch/internal/test/fresh"
-	"github.com/redlatch/redlatch/internal/test/redistest"
+	"github.com/redlatch/redlatch/internal/test/servertest"
 	"github.com/redlatch/redlatch/node"
 )
 
@@ -27,7 +27,7 @@ func requiring(replicas int) redlatch.Options {
 
 func TestRequiredReplicasAreTakenFromTheMarker(t *testing.T) {
 	t.Parallel()
-	server := redistest.Start(t, 1, "--repl-diskless-sync-delay", "0")[0]
+	server := servertest.Redis(t, 1, "--repl-diskless-sync-delay", "0")[0]
 	replicaOf(t, server, 1) // without it the server is not marked
 	awaitReplicas(t, server, 1)
 	marked := func() (*node.Guard, error) {
@@ -72,7 +72,7 @@ func TestRequiredReplicasAreTakenFromTheMarker(t *testing.T) {
 // client cannot know it.
 func TestServerThatLostItsMarkerIsMarkedWithTheReplicasThatAClientKnows(t *testing.T) {
 	t.Parallel()
-	server := redistest.Start(t, 1, "--repl-diskless-sync-delay", "0")[0]
+	server := servertest.Redis(t, 1, "--repl-diskless-sync-delay", "0")[0]
 	replicaOf(t, server, 1)
 	awaitReplicas(t, server, 1)
 	if err := cycle(newClient(t, open(t, server.URL()), requiring(1))); err != nil {
@@ -103,7 +103,7 @@ func TestServerThatLostItsMarkerIsMarkedWithTheReplicasThatAClientKnows(t *testi
 func TestServerWithTooFewReplicasNeitherGrantsNorExtends(t *testing.T) {
 	t.Parallel()
 	eachDriver(t, func(t *testing.T, nodes func(...string) []redlatch.Node) {
-		master := redistest.Start(t, 1, "--repl-diskless-sync-delay", "0")[0]
+		master := servertest.Redis(t, 1, "--repl-diskless-sync-delay", "0")[0]
 		replica := replicaOf(t, master, 1)[0]
 		awaitReplicas(t, master, 1)
 		opts := requiring(1)

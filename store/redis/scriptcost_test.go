@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/redlatch/redlatch/internal/test/redistest"
+	"github.com/redlatch/redlatch/internal/test/servertest"
 	"github.com/redlatch/redlatch/node"
 	"github.com/redlatch/redlatch/store/redis/direct"
 )
@@ -18,7 +18,7 @@ import (
 // commandstats: the least mean of several runs, in microseconds.
 func BenchmarkScripts(b *testing.B) {
 	const runs, calls = 200, 20
-	s := redistest.Start(b, 1)[0]
+	s := servertest.Redis(b, 1)[0]
 	nodes, err := direct.Nodes(s.URL())
 	if err != nil {
 		b.Fatal(err)

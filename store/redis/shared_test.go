@@ -15,7 +15,7 @@ import (
 	"time"
 
 	"github.com/redlatch/redlatch"
-	"github.com/redlatch/redlatch/internal/test/redistest"
+	"github.com/redlatch/redlatch/internal/test/servertest"
 	"github.com/redlatch/redlatch/node"
 )
 
@@ -33,7 +33,7 @@ type asker struct {
 	n redlatch.Node
 }
 
-func newAsker(t testing.TB, server *redistest.Server) asker {
+func newAsker(t testing.TB, server *servertest.Server) asker {
 	n := open(t, server.URL())[0]
 	t.Cleanup(func() { n.Close() })
 	return asker{t, n}
@@ -63,7 +63,7 @@ const unlock = `if redis.call('GET', KEYS[1]) == ARGV[1] then return redis.call(
 
 func TestPlainClientsAndHoldersOfASharedLockExcludeEachOther(t *testing.T) {
 	t.Parallel()
-	server := redistest.Start(t, 1)[0]
+	server := servertest.Redis(t, 1)[0]
 	a := newAsker(t, server)
 	for _, share := range []node.Share{aReader, aSlot} {
 		t.Run(share.Text(), func(t *testing.T) {
@@ -104,7 +104,7 @@ func TestPlainClientsAndHoldersOfASharedLockExcludeEachOther(t *testing.T) {
 
 func TestDeletedKeyFreesAllWhoShareIt(t *testing.T) {
 	t.Parallel()
-	server := redistest.Start(t, 1)[0]
+	server := servertest.Redis(t, 1)[0]
 	a := newAsker(t, server)
 	for _, share := range []node.Share{aReader, aSlot} {
 		a.expect(node.Granted, node.OpAcquire, "one", share)
@@ -120,7 +120,7 @@ func TestDeletedKeyFreesAllWhoShareIt(t *testing.T) {
 func TestKeyOfAGroupLivesAsLongAsItsLastHolder(t *testing.T) {
 	t.Parallel()
 	timed(t, func(t testing.TB) {
-		server := redistest.Start(t, 1)[0]
+		server := servertest.Redis(t, 1)[0]
 		a := newAsker(t, server)
 		left := func() time.Duration {
 			ms, err := strconv.Atoi(server.Do("PTTL", "job"))
@@ -161,7 +161,7 @@ func TestKeyOfAGroupLivesAsLongAsItsLastHolder(t *testing.T) {
 // TestAsManyReadersAsAreAllowed has a name with the highest number of holders.
 func TestAsManyReadersAsAreAllowed(t *testing.T) {
 	t.Parallel()
-	server := redistest.Start(t, 1)[0]
+	server := servertest.Redis(t, 1)[0]
 	a := newAsker(t, server)
 	for i := range node.MaxHolders {
 		a.expect(node.Granted, node.OpAcquire, fmt.Sprintf("%032x:reader", i), aReader)
@@ -183,7 +183,7 @@ func TestAsManyReadersAsAreAllowed(t *testing.T) {
 // by a fraction of a millisecond.
 func TestGroupThatHasExpiredIsFree(t *testing.T) {
 	t.Parallel()
-	server := redistest.Start(t, 1)[0]
+	server := servertest.Redis(t, 1)[0]
 	a := newAsker(t, server)
 	group := func(kind string) {
 		server.Do("SET", "job", "redlatch-group-2 "+kind+" id", "PX", "60000")
@@ -206,7 +206,7 @@ func TestGroupThatHasExpiredIsFree(t *testing.T) {
 // TestGroupThatCannotBeReadIsHeld has a key of a version that is not known.
 func TestGroupThatCannotBeReadIsHeld(t *testing.T) {
 	t.Parallel()
-	server := redistest.Start(t, 1)[0]
+	server := servertest.Redis(t, 1)[0]
 	a := newAsker(t, server)
 	for _, text := range []string{"redlatch-group-3 r id", "redlatch-group-2 one", "redlatch-group-2 r leftover", "redlatch-group-1 1000000000000000"} {
 		server.Do("SET", "job", text, "PX", "60000")
@@ -226,7 +226,7 @@ func TestGroupThatCannotBeReadIsHeld(t *testing.T) {
 // TestForeignFormatsKeepSharesOut has a key that is no string.
 func TestForeignFormatsKeepSharesOut(t *testing.T) {
 	t.Parallel()
-	server := redistest.Start(t, 1)[0]
+	server := servertest.Redis(t, 1)[0]
 	a := newAsker(t, server)
 	server.Do("HSET", "job", "id", "1")
 	for _, share := range []node.Share{aReader, aSlot} {
@@ -245,7 +245,7 @@ func TestForeignFormatsKeepSharesOut(t *testing.T) {
 // the documentation.
 func TestDocumentedUserMayShare(t *testing.T) {
 	t.Parallel()
-	server := redistest.Start(t, 1)[0]
+	server := servertest.Redis(t, 1)[0]
 	server.Do(documentedUser(t)...)
 	n := open(t, asUser(server, "locks:PASSWORD"))[0]
 	t.Cleanup(func() { n.Close() })
@@ -283,7 +283,7 @@ var evalStats = regexp.MustCompile(`cmdstat_evalsha:[^\r\n]*`)
 // queue.
 type minimalClient struct {
 	t      testing.TB
-	server *redistest.Server
+	server *servertest.Server
 }
 
 // run runs one of its scripts, and returns the status.
@@ -304,7 +304,7 @@ func now20() string { return node.Token(time.Now().UnixMicro()).String() }
 // slots, in random order. What was granted never conflicts.
 func TestMinimalClientBesideShares(t *testing.T) {
 	t.Parallel()
-	server := redistest.Start(t, 1)[0]
+	server := servertest.Redis(t, 1)[0]
 	a, minimal := newAsker(t, server), minimalClient{t, server}
 	const minute, window = "60000", "60000000"
 	held := map[int]node.Share{}

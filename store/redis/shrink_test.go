@@ -8,7 +8,7 @@ import (
 
 	"github.com/redlatch/redlatch"
 	"github.com/redlatch/redlatch/admin"
-	"github.com/redlatch/redlatch/internal/test/redistest"
+	"github.com/redlatch/redlatch/internal/test/servertest"
 )
 
 // TestShrinkingToOneServerLetsNoSecondHolderIn changes the membership from three
@@ -17,8 +17,8 @@ import (
 func TestShrinkingToOneServerLetsNoSecondHolderIn(t *testing.T) {
 	t.Parallel()
 	timed(t, func(t testing.TB) {
-		servers := redistest.Start(t, 3)
-		a := redistest.Addresses(servers)
+		servers := servertest.Redis(t, 3)
+		a := servertest.Addresses(servers)
 		three := newClient(t, open(t, a...), quick)
 		if err := cycle(three); err != nil {
 			t.Fatal(err)

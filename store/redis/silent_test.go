@@ -16,8 +16,7 @@ import (
 	goredisclient "github.com/redis/go-redis/v9"
 
 	"github.com/redlatch/redlatch"
-	"github.com/redlatch/redlatch/internal/test/faultproxy"
-	"github.com/redlatch/redlatch/internal/test/redistest"
+	"github.com/redlatch/redlatch/internal/test/servertest"
 	"github.com/redlatch/redlatch/store/redis/goredis"
 )
 
@@ -86,7 +85,7 @@ func TestSilentConnectionsOfTheProgramsOwnClientAreDropped(t *testing.T) {
 	t.Parallel()
 	const ttl = 6 * time.Second
 	timed(t, func(t testing.TB) {
-		proxy := redistest.NewProxy(t, redistest.Start(t, 1)[0])
+		proxy := servertest.NewProxy(t, servertest.Redis(t, 1)[0])
 		theirs := goredisclient.NewClient(&goredisclient.Options{Addr: proxy.Addr(), PoolSize: 32})
 		t.Cleanup(func() { theirs.Close() })
 		n, err := goredis.From(theirs, &goredis.Options{Name: "theirs"})
@@ -121,16 +120,16 @@ func TestSilentConnectionsOfTheProgramsOwnClientAreDropped(t *testing.T) {
 }
 
 // silentProxy returns a proxy to a new server, and its address.
-func silentProxy(t testing.TB, ca *authority, secure bool) (*faultproxy.Proxy, string) {
+func silentProxy(t testing.TB, ca *authority, secure bool) (*servertest.Proxy, string) {
 	t.Helper()
 	if !secure {
-		p := redistest.NewProxy(t, redistest.Start(t, 1)[0])
-		return p.Proxy, p.URL()
+		p := servertest.NewProxy(t, servertest.Redis(t, 1)[0])
+		return p, p.URL()
 	}
-	port := redistest.FreePort(t)
-	redistest.Start(t, 1, "--tls-port", port, "--tls-cert-file", ca.file("good"), "--tls-key-file", ca.file("good-key"),
+	port := servertest.FreePort(t)
+	servertest.Redis(t, 1, "--tls-port", port, "--tls-cert-file", ca.file("good"), "--tls-key-file", ca.file("good-key"),
 		"--tls-ca-cert-file", ca.file("ca"), "--tls-auth-clients", "no")
-	p, err := faultproxy.New("127.0.0.1:" + port)
+	p, err := servertest.OpenProxy("127.0.0.1:" + port)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -143,8 +142,8 @@ func silentProxy(t testing.TB, ca *authority, secure bool) (*faultproxy.Proxy, s
 func TestSilentInboxIsMadeAnew(t *testing.T) {
 	t.Parallel()
 	eachDriverTimed(t, func(t testing.TB, nodes func(...string) []redlatch.Node) {
-		server := redistest.Start(t, 1)[0]
-		proxy := redistest.NewProxy(t, server)
+		server := servertest.Redis(t, 1)[0]
+		proxy := servertest.NewProxy(t, server)
 		holder := newClient(t, nodes(server.URL()), redlatch.Options{})
 		lease := mustLock(t, holder, "job", redlatch.LockOptions{TTL: 30 * time.Second})
 		waiter := newClient(t, nodes(proxy.URL()), redlatch.Options{NodeTimeout: 250 * time.Millisecond})
@@ -158,7 +157,7 @@ func TestSilentInboxIsMadeAnew(t *testing.T) {
 			}
 		}
 		eventually(t, patience, listening(1))
-		eventually(t, patience, inLine([]*redistest.Server{server}, "job", 1))
+		eventually(t, patience, inLine([]*servertest.Server{server}, "job", 1))
 		start := time.Now()
 		proxy.Forget()
 		// The server still has the connection that went silent.
@@ -181,7 +180,7 @@ func TestSilentInboxIsMadeAnew(t *testing.T) {
 func TestReplyThatNeverComesIsATimeoutThroughEveryDriver(t *testing.T) {
 	t.Parallel()
 	eachDriver(t, func(t *testing.T, nodes func(...string) []redlatch.Node) {
-		server := redistest.Start(t, 1)[0]
+		server := servertest.Redis(t, 1)[0]
 		var asked []redlatch.RoundEnd
 		c := newClient(t, nodes(server.URL()), redlatch.Options{NodeTimeout: 500 * time.Millisecond,
 			Observer: roundsOf{f: func(r redlatch.RoundEnd) { asked = append(asked, r) }}})

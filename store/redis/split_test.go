@@ -17,34 +17,34 @@ import (
 	rueidisclient "github.com/redis/rueidis"
 
 	"github.com/redlatch/redlatch"
-	"github.com/redlatch/redlatch/internal/test/redistest"
+	"github.com/redlatch/redlatch/internal/test/servertest"
 	"github.com/redlatch/redlatch/store/redis/rueidis"
 )
 
 // divided is a master with two replicas behind Sentinel, on a network that can
 // be cut: the master and one client on one side, all others on the other.
 type divided struct {
-	master   *redistest.Server
-	replicas []*redistest.Server
-	sentinel *redistest.Server
-	toMaster *redistest.Proxy // for replicas, sentinel and the clients of that side
-	toOthers *redistest.Proxy // from the master's side to the sentinel
+	master   *servertest.Server
+	replicas []*servertest.Server
+	sentinel *servertest.Server
+	toMaster *servertest.Proxy // for replicas, sentinel and the clients of that side
+	toOthers *servertest.Proxy // from the master's side to the sentinel
 }
 
 func startDivided(t testing.TB) *divided {
 	t.Helper()
-	d := &divided{master: redistest.Start(t, 1, "--repl-diskless-sync-delay", "0")[0]}
-	d.toMaster = redistest.NewProxy(t, d.master)
+	d := &divided{master: servertest.Redis(t, 1, "--repl-diskless-sync-delay", "0")[0]}
+	d.toMaster = servertest.NewProxy(t, d.master)
 	host, port, _ := net.SplitHostPort(d.toMaster.Addr())
-	d.replicas = redistest.Start(t, 2, "--replicaof", host, port, "--repl-diskless-sync-delay", "0")
+	d.replicas = servertest.Redis(t, 2, "--replicaof", host, port, "--repl-diskless-sync-delay", "0")
 	awaitReplicas(t, d.master, 2)
 	config := filepath.Join(t.TempDir(), "sentinel.conf")
 	text := fmt.Sprintf("sentinel monitor main %s %s 1\nsentinel down-after-milliseconds main 1000\nsentinel failover-timeout main 3000\n", host, port)
 	if err := os.WriteFile(config, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	d.sentinel = redistest.StartSentinel(t, config)
-	d.toOthers = redistest.NewProxy(t, d.sentinel)
+	d.sentinel = servertest.StartSentinel(t, config)
+	d.toOthers = servertest.NewProxy(t, d.sentinel)
 	eventually(t, patience, func() error {
 		if !strings.Contains(d.sentinel.Do("INFO", "sentinel"), "slaves=2") {
 			return errors.New("the sentinel has not found both replicas yet")
@@ -54,7 +54,7 @@ func startDivided(t testing.TB) *divided {
 	return d
 }
 
-func awaitReplicas(t testing.TB, s *redistest.Server, n int) {
+func awaitReplicas(t testing.TB, s *servertest.Server, n int) {
 	t.Helper()
 	eventually(t, patience, func() error {
 		if info := s.Do("INFO", "replication"); strings.Count(info, "state=online") < n {

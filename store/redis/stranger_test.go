@@ -8,14 +8,14 @@ import (
 	"time"
 
 	"github.com/redlatch/redlatch"
-	"github.com/redlatch/redlatch/internal/test/redistest"
+	"github.com/redlatch/redlatch/internal/test/servertest"
 )
 
 // strangers are ways in which a foreign client, which does not know our queue,
 // holds a lock.
-var strangers = map[string]func(s *redistest.Server, ttl string){
-	"plain": func(s *redistest.Server, ttl string) { s.Do("SET", "job", "20-random-bytes", "NX", "PX", ttl) },
-	"hash": func(s *redistest.Server, ttl string) {
+var strangers = map[string]func(s *servertest.Server, ttl string){
+	"plain": func(s *servertest.Server, ttl string) { s.Do("SET", "job", "20-random-bytes", "NX", "PX", ttl) },
+	"hash": func(s *servertest.Server, ttl string) {
 		s.Do("HSET", "job", "uuid:1", "1")
 		s.Do("PEXPIRE", "job", ttl)
 	},
@@ -29,7 +29,7 @@ func TestReleaseByAStrangerIsNoticedByTheHeadAlone(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			timed(t, func(t testing.TB) {
-				servers := redistest.Start(t, 3)
+				servers := servertest.Redis(t, 3)
 				for _, s := range servers {
 					take(s, "60000")
 				}
@@ -82,13 +82,13 @@ func TestExpiryOfAStrangersLockIsWaitedForToTheMoment(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			timed(t, func(t testing.TB) {
-				server := redistest.Start(t, 1)[0]
+				server := servertest.Redis(t, 1)[0]
 				best, start := time.Hour, time.Now()
 				for range 4 {
 					c := newClient(t, open(t, server.URL()), redlatch.Options{RetryDelay: 5 * time.Second})
 					take(server, "60000")
 					waiting := goLock(c, "job", redlatch.LockOptions{})
-					eventually(t, patience, inLine([]*redistest.Server{server}, "job", 1))
+					eventually(t, patience, inLine([]*servertest.Server{server}, "job", 1))
 					server.Do("PEXPIRE", "job", "1000")
 					end := time.Now().Add(time.Second)
 					lease := mustGet(t, waiting, patience)

@@ -12,7 +12,7 @@ import (
 	goredisclient "github.com/redis/go-redis/v9"
 	rueidisclient "github.com/redis/rueidis"
 
-	"github.com/redlatch/redlatch/internal/test/redistest"
+	"github.com/redlatch/redlatch/internal/test/servertest"
 	"github.com/redlatch/redlatch/node"
 	"github.com/redlatch/redlatch/store/redis"
 	"github.com/redlatch/redlatch/store/redis/goredis"
@@ -81,8 +81,8 @@ func (d *tap) counts() map[string]int {
 }
 
 // subscribers make a driver of each kind for a server.
-var subscribers = map[string]func(t testing.TB, s *redistest.Server) redis.Driver{
-	"rueidis": func(t testing.TB, s *redistest.Server) redis.Driver {
+var subscribers = map[string]func(t testing.TB, s *servertest.Server) redis.Driver{
+	"rueidis": func(t testing.TB, s *servertest.Server) redis.Driver {
 		client, err := rueidisclient.NewClient(rueidisclient.ClientOption{
 			InitAddress: []string{s.Addr()}, DisableCache: true, DisableRetry: true, ForceSingleClient: true,
 		})
@@ -96,7 +96,7 @@ var subscribers = map[string]func(t testing.TB, s *redistest.Server) redis.Drive
 		}
 		return d
 	},
-	"goredis": func(t testing.TB, s *redistest.Server) redis.Driver {
+	"goredis": func(t testing.TB, s *servertest.Server) redis.Driver {
 		client := goredisclient.NewClient(&goredisclient.Options{Addr: s.Addr(), MaxRetries: -1, ContextTimeoutEnabled: true})
 		t.Cleanup(func() { client.Close() })
 		d, err := goredis.Driver(client)
@@ -108,13 +108,13 @@ var subscribers = map[string]func(t testing.TB, s *redistest.Server) redis.Drive
 }
 
 // newTap returns a tap on a driver of the given kind for a server.
-func newTap(t testing.TB, kind string, s *redistest.Server) *tap {
+func newTap(t testing.TB, kind string, s *servertest.Server) *tap {
 	t.Helper()
 	return &tap{Subscriber: subscribers[kind](t, s).(redis.Subscriber)}
 }
 
 // tapped returns the nodes of taps.
-func tapped(servers []*redistest.Server, taps ...*tap) []node.Node {
+func tapped(servers []*servertest.Server, taps ...*tap) []node.Node {
 	var nodes []node.Node
 	for i, d := range taps {
 		nodes = append(nodes, redis.New(d, servers[i].URL()))

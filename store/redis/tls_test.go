@@ -21,7 +21,7 @@ import (
 	"time"
 
 	"github.com/redlatch/redlatch"
-	"github.com/redlatch/redlatch/internal/test/redistest"
+	"github.com/redlatch/redlatch/internal/test/servertest"
 )
 
 // authority signs certificates, into files of one folder.
@@ -88,7 +88,7 @@ func (a *authority) sign(name string, c *x509.Certificate) {
 // same client.
 func TestFailuresOfTLSAreTold(t *testing.T) {
 	t.Parallel()
-	redistest.Since(t, 7, "CONFIG SET takes one setting at a time, and so no certificate with its key")
+	servertest.Since(t, 7, "CONFIG SET takes one setting at a time, and so no certificate with its key")
 	a := newAuthority(t)
 	local := []net.IP{net.IPv4(127, 0, 0, 1)}
 	a.sign("good", &x509.Certificate{IPAddresses: local})
@@ -113,12 +113,12 @@ func TestFailuresOfTLSAreTold(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			port := redistest.FreePort(t)
+			port := servertest.FreePort(t)
 			clients := c.clients
 			if clients == "" {
 				clients = "no"
 			}
-			server := redistest.Start(t, 1, "--tls-port", port, "--tls-cert-file", c.cert, "--tls-key-file", c.key,
+			server := servertest.Redis(t, 1, "--tls-port", port, "--tls-cert-file", c.cert, "--tls-key-file", c.key,
 				"--tls-ca-cert-file", a.file("ca"), "--tls-auth-clients", clients)[0]
 			eachDriverTimed(t, func(t testing.TB, nodes func(...string) []redlatch.Node) {
 				url := "rediss://127.0.0.1:" + port + "?tls_ca=" + a.file("ca")
@@ -162,7 +162,7 @@ func TestRightsThatAreTakenEndTheLeaseAtItsDeadline(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			eachDriver(t, func(t *testing.T, nodes func(...string) []redlatch.Node) {
-				server := redistest.Start(t, 1)[0]
+				server := servertest.Redis(t, 1)[0]
 				server.Do("ACL", "SETUSER", "locks", "on", ">pw", "~*", "&*", "+@all")
 				client := newClient(t, nodes(asUser(server, "locks:pw")), redlatch.Options{})
 				l := mustLock(t, client, "job", redlatch.LockOptions{TTL: 3 * time.Second})
@@ -187,7 +187,7 @@ func TestRightsThatAreTakenEndTheLeaseAtItsDeadline(t *testing.T) {
 				t.Log("who extends is told:", err)
 				<-l.Context().Done()
 				wantErr(t, context.Cause(l.Context()), redlatch.ErrLost)
-				eventually(t, patience, noKeys([]*redistest.Server{server})) // it expires all the same
+				eventually(t, patience, noKeys([]*servertest.Server{server})) // it expires all the same
 				server.Do("ACL", "SETUSER", "locks", c.give)
 				next := mustLock(t, client, "job", redlatch.LockOptions{Tries: 100})
 				if next.Token() <= l.Token() {

@@ -15,13 +15,13 @@ import (
 	"time"
 
 	"github.com/redlatch/redlatch"
-	"github.com/redlatch/redlatch/internal/test/redistest"
+	"github.com/redlatch/redlatch/internal/test/servertest"
 )
 
 // startCluster returns a cluster of three masters that share the slots.
-func startCluster(t testing.TB) []*redistest.Server {
+func startCluster(t testing.TB) []*servertest.Server {
 	t.Helper()
-	servers := redistest.Start(t, 3, "--cluster-enabled", "yes", "--cluster-node-timeout", "2000")
+	servers := servertest.Redis(t, 3, "--cluster-enabled", "yes", "--cluster-node-timeout", "2000")
 	const slots = 16384
 	for i, s := range servers {
 		args := []string{"CLUSTER", "ADDSLOTS"}
@@ -90,11 +90,11 @@ func TestPlainAddressOfAClusterSaysWhatToUse(t *testing.T) {
 
 // startSentinel returns a master, its replica and the address of a sentinel
 // that watches them.
-func startSentinel(t testing.TB) (master, replica *redistest.Server, address string) {
+func startSentinel(t testing.TB) (master, replica *servertest.Server, address string) {
 	t.Helper()
-	master = redistest.Start(t, 1)[0]
+	master = servertest.Redis(t, 1)[0]
 	host, port, _ := net.SplitHostPort(master.Addr())
-	replica = redistest.Start(t, 1, "--replicaof", host, port)[0]
+	replica = servertest.Redis(t, 1, "--replicaof", host, port)[0]
 	eventually(t, patience, func() error {
 		if !strings.Contains(replica.Do("INFO", "replication"), "master_link_status:up") {
 			return errors.New("the replica has not caught up yet")
@@ -106,7 +106,7 @@ func startSentinel(t testing.TB) (master, replica *redistest.Server, address str
 	if err := os.WriteFile(config, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	sentinel := redistest.StartSentinel(t, config)
+	sentinel := servertest.StartSentinel(t, config)
 	eventually(t, patience, func() error {
 		if !strings.Contains(sentinel.Do("INFO", "sentinel"), "slaves=1") {
 			return errors.New("the sentinel has not found the replica yet")
@@ -190,8 +190,8 @@ func TestMasterLostBehindSentinelLetsNobodyInTooEarly(t *testing.T) {
 func TestFullPoolCannotLoseALock(t *testing.T) {
 	t.Parallel()
 	eachDriverTimed(t, func(t testing.TB, nodes func(...string) []redlatch.Node) {
-		server := redistest.Start(t, 1)[0]
-		proxy := redistest.NewProxy(t, server)
+		server := servertest.Redis(t, 1)[0]
+		proxy := servertest.NewProxy(t, server)
 		c := newClient(t, nodes(proxy.URL()), redlatch.Options{NodeTimeout: time.Second})
 		l, err := c.Lock(context.Background(), "kept", &redlatch.LockOptions{TTL: 2 * time.Second})
 		if err != nil {

@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"github.com/redlatch/redlatch"
-	"github.com/redlatch/redlatch/internal/test/redistest"
+	"github.com/redlatch/redlatch/internal/test/servertest"
 )
 
 // TestNobodyIsStarvedInTrouble has contenders hand a lock over while faults
@@ -25,17 +25,17 @@ func TestNobodyIsStarvedInTrouble(t *testing.T) {
 		ttl        = time.Second
 		bound      = 25 * time.Second
 	)
-	each := func(pause time.Duration, args ...string) func(servers []*redistest.Server, i int) {
-		return func(servers []*redistest.Server, i int) {
+	each := func(pause time.Duration, args ...string) func(servers []*servertest.Server, i int) {
+		return func(servers []*servertest.Server, i int) {
 			servers[i%len(servers)].Do(args...)
 			time.Sleep(pause) // between two faults, so that the server recovers
 		}
 	}
-	for name, trouble := range map[string]func(servers []*redistest.Server, i int){
+	for name, trouble := range map[string]func(servers []*servertest.Server, i int){
 		"inboxes are cut":       each(5*time.Millisecond, "CLIENT", "KILL", "TYPE", "pubsub"),
 		"connections are cut":   each(15*time.Millisecond, "CLIENT", "KILL", "TYPE", "normal", "SKIPME", "yes"),
 		"scripts are forgotten": each(time.Millisecond, "SCRIPT", "FLUSH"),
-		"a server forgets its queue": func(servers []*redistest.Server, i int) {
+		"a server forgets its queue": func(servers []*servertest.Server, i int) {
 			servers[0].Kill()
 			servers[0].Restart()
 			time.Sleep(100 * time.Millisecond)
@@ -43,7 +43,7 @@ func TestNobodyIsStarvedInTrouble(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			servers := redistest.Start(t, 3)
+			servers := servertest.Redis(t, 3)
 			var had, cut [contenders]atomic.Int32
 			var why [contenders]atomic.Value
 			var inside atomic.Int32
@@ -53,7 +53,7 @@ func TestNobodyIsStarvedInTrouble(t *testing.T) {
 			defer stop()
 			start := time.Now()
 			for i := range contenders {
-				nodes, err := drivers[[]string{"rueidis", "goredis"}[i%2]](redistest.Addresses(servers)...)
+				nodes, err := drivers[[]string{"rueidis", "goredis"}[i%2]](servertest.Addresses(servers)...)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -113,15 +113,15 @@ func TestNobodyIsStarvedInTrouble(t *testing.T) {
 func TestInboxCutInTheInstantOfAWakeIsMadeUpFor(t *testing.T) {
 	t.Parallel()
 	eachDriverTimed(t, func(t testing.TB, nodes func(...string) []redlatch.Node) {
-		server := redistest.Start(t, 1)[0]
-		proxy := redistest.NewProxy(t, server)
+		server := servertest.Redis(t, 1)[0]
+		proxy := servertest.NewProxy(t, server)
 		holder := newClient(t, nodes(server.URL()), redlatch.Options{})
 		waiter := newClient(t, nodes(proxy.URL()), redlatch.Options{})
 		best, cuts, began := time.Hour, 0, time.Now()
 		for try := 0; cuts < 3 && try < 10; try++ {
 			lease := mustLock(t, holder, "job", redlatch.LockOptions{})
 			waiting := goLock(waiter, "job", redlatch.LockOptions{})
-			eventually(t, patience, inLine([]*redistest.Server{server}, "job", 1))
+			eventually(t, patience, inLine([]*servertest.Server{server}, "job", 1))
 			proxy.CutAt("\r\nt0000") // a notification for the head, with a fence
 			start := time.Now()
 			mustRelease(t, lease)
@@ -155,9 +155,9 @@ func TestInboxCutInTheInstantOfAWakeIsMadeUpFor(t *testing.T) {
 // less the holder's lock does not survive the loss of another server.
 func TestWaiterDoesNotKeepTheHolderFromBeingRepaired(t *testing.T) {
 	t.Parallel()
-	servers := redistest.Start(t, 3)
-	holder := newClient(t, open(t, redistest.Addresses(servers)...), redlatch.Options{})
-	waiter := newClient(t, open(t, redistest.Addresses(servers)...), redlatch.Options{})
+	servers := servertest.Redis(t, 3)
+	holder := newClient(t, open(t, servertest.Addresses(servers)...), redlatch.Options{})
+	waiter := newClient(t, open(t, servertest.Addresses(servers)...), redlatch.Options{})
 	lease := holdOnAll(t, holder, servers, "job", redlatch.LockOptions{TTL: time.Second})
 	ours := servers[0].Do("GET", "job")
 	servers[2].Do("DEL", "job")

@@ -16,7 +16,7 @@ import (
 
 	"github.com/redlatch/redlatch"
 	"github.com/redlatch/redlatch/admin"
-	"github.com/redlatch/redlatch/internal/test/redistest"
+	"github.com/redlatch/redlatch/internal/test/servertest"
 	"github.com/redlatch/redlatch/node"
 	"github.com/redlatch/redlatch/store/redis/goredis"
 )
@@ -26,7 +26,7 @@ import (
 // hold takes a lock that is held on every one of the servers and is not
 // extended. A lock needs only a quorum, so on a busy machine it can take more
 // than one try until all have it.
-func hold(t testing.TB, c *redlatch.Client, servers ...*redistest.Server) *redlatch.Lease {
+func hold(t testing.TB, c *redlatch.Client, servers ...*servertest.Server) *redlatch.Lease {
 	t.Helper()
 	// All have the same value: a request of an earlier lock that was late may have
 	// left its own on a minority, until that is undone.
@@ -73,14 +73,14 @@ func wantNoSecond(t testing.TB, c *redlatch.Client, l *redlatch.Lease) {
 
 func TestListChangeThatCannotBarTheOldListWritesNothing(t *testing.T) {
 	t.Parallel()
-	servers := redistest.Start(t, 5)
-	a := redistest.Addresses(servers)
+	servers := servertest.Redis(t, 5)
+	a := servertest.Addresses(servers)
 	old := newClient(t, open(t, a[:3]...), quick)
 	if err := cycle(old); err != nil {
 		t.Fatal(err)
 	}
 	changed := laterClient(t, quick, a[2:]...)
-	nobody := func() string { return "redis://127.0.0.1:" + redistest.FreePort(t) }
+	nobody := func() string { return "redis://127.0.0.1:" + servertest.FreePort(t) }
 	_, err := admin.New(changed).Init(context.Background(), &admin.InitOptions{Former: open(t, nobody(), nobody(), a[2])})
 	wantErr(t, err, redlatch.ErrNoQuorum)
 	for _, s := range servers[3:] {
@@ -95,8 +95,8 @@ func TestListChangeThatCannotBarTheOldListWritesNothing(t *testing.T) {
 
 func TestQuarantineOfAListChangeBeginsWhenTheOldListIsBarred(t *testing.T) {
 	t.Parallel()
-	servers := redistest.Start(t, 5)
-	a := redistest.Addresses(servers)
+	servers := servertest.Redis(t, 5)
+	a := servertest.Addresses(servers)
 	old := newClient(t, open(t, a[:3]...), quick)
 	if err := cycle(old); err != nil {
 		t.Fatal(err)
@@ -105,7 +105,7 @@ func TestQuarantineOfAListChangeBeginsWhenTheOldListIsBarred(t *testing.T) {
 	// grants.
 	var slow []string
 	for _, s := range servers[:2] {
-		p := redistest.NewProxy(t, s)
+		p := servertest.NewProxy(t, s)
 		p.Delay(700 * time.Millisecond)
 		slow = append(slow, p.URL())
 	}
@@ -135,8 +135,8 @@ func TestQuarantineOfAListChangeBeginsWhenTheOldListIsBarred(t *testing.T) {
 
 func TestListChangeToShorterBoundsSitsOutTheLongerOnes(t *testing.T) {
 	t.Parallel()
-	servers := redistest.Start(t, 5)
-	a := redistest.Addresses(servers)
+	servers := servertest.Redis(t, 5)
+	a := servertest.Addresses(servers)
 	long := redlatch.Options{MaxTTL: 20 * time.Second, TokenWindow: 500 * time.Millisecond, NodeTimeout: time.Second}
 	if err := cycle(newClient(t, open(t, a[:3]...), long)); err != nil {
 		t.Fatal(err)
@@ -157,8 +157,8 @@ func TestListChangeToShorterBoundsSitsOutTheLongerOnes(t *testing.T) {
 func TestServersThatWereInServiceAreNotFresh(t *testing.T) {
 	t.Parallel()
 	for _, n := range []int{1, 3} {
-		servers := redistest.Start(t, n)
-		a := redistest.Addresses(servers)
+		servers := servertest.Redis(t, n)
+		a := servertest.Addresses(servers)
 		opts := quick
 		opts.Guard = redlatch.GuardOn
 		first := newClient(t, open(t, a...), opts)
@@ -179,8 +179,8 @@ func TestServersThatWereInServiceAreNotFresh(t *testing.T) {
 
 func TestAttachByAnotherListHarmsNothing(t *testing.T) {
 	t.Parallel()
-	servers := redistest.Start(t, 4)
-	a := redistest.Addresses(servers)
+	servers := servertest.Redis(t, 4)
+	a := servertest.Addresses(servers)
 	l := hold(t, newClient(t, open(t, a[:3]...), quick), servers[:3]...)
 	_, err := laterClient(t, quick, a[0], a[1], a[3]).Attach(context.Background(), l.Handle())
 	wantErr(t, err, redlatch.ErrConfig)
@@ -190,8 +190,8 @@ func TestAttachByAnotherListHarmsNothing(t *testing.T) {
 func TestFlushedServersAreNotMarkedAgainstTheWordOfOthers(t *testing.T) {
 	t.Parallel()
 	timed(t, func(t testing.TB) {
-		servers := redistest.Start(t, 3)
-		a := redistest.Addresses(servers)
+		servers := servertest.Redis(t, 3)
+		a := servertest.Addresses(servers)
 		long := redlatch.Options{MaxTTL: 20 * time.Second, TokenWindow: 500 * time.Millisecond, NodeTimeout: time.Second}
 		if err := cycle(newClient(t, open(t, a...), long)); err != nil {
 			t.Fatal(err)
@@ -217,8 +217,8 @@ func TestFlushedServersAreNotMarkedAgainstTheWordOfOthers(t *testing.T) {
 func TestNewListDoesNotBringItselfIntoService(t *testing.T) {
 	t.Parallel()
 	timed(t, func(t testing.TB) {
-		servers := redistest.Start(t, 5)
-		a := redistest.Addresses(servers)
+		servers := servertest.Redis(t, 5)
+		a := servertest.Addresses(servers)
 		old := newClient(t, open(t, a[:3]...), quick)
 		if err := cycle(old); err != nil {
 			t.Fatal(err)
@@ -239,8 +239,8 @@ func TestNewListDoesNotBringItselfIntoService(t *testing.T) {
 // membership.
 func TestServerOfAnotherListDoesNotAgreeBecauseItRestarted(t *testing.T) {
 	t.Parallel()
-	servers := redistest.Start(t, 5)
-	a := redistest.Addresses(servers)
+	servers := servertest.Redis(t, 5)
+	a := servertest.Addresses(servers)
 	if err := cycle(newClient(t, open(t, a[:3]...), quick)); err != nil {
 		t.Fatal(err)
 	}
@@ -258,31 +258,31 @@ func TestServerOfAnotherListDoesNotAgreeBecauseItRestarted(t *testing.T) {
 
 func TestServerThatIsReachedTwiceLaterIsNotCountedTwice(t *testing.T) {
 	t.Parallel()
-	servers := redistest.Start(t, 3)
-	var proxies []*redistest.Proxy
+	servers := servertest.Redis(t, 3)
+	var proxies []*servertest.Proxy
 	var urls []string
 	for _, s := range servers {
-		p := redistest.NewProxy(t, s)
+		p := servertest.NewProxy(t, s)
 		proxies, urls = append(proxies, p), append(urls, p.URL())
 	}
 	opts := quick
 	opts.NodeList = "prod"
-	first := newClient(t, open(t, redistest.Addresses(servers)...), opts)
+	first := newClient(t, open(t, servertest.Addresses(servers)...), opts)
 	rerouted := newClient(t, open(t, urls...), opts)
 	if err := cycle(rerouted); err != nil {
 		t.Fatal(err)
 	}
 	l := hold(t, first, servers...)
 	servers[1].Do("DEL", "job")
-	proxies[0].Target(servers[1])
+	proxies[0].LeadTo(servers[1].Addr())
 	proxies[0].Cut()
 	wantNoSecond(t, rerouted, l)
 }
 
 func TestFrozenServerDoesNotHoldUpAssumingFresh(t *testing.T) {
 	t.Parallel()
-	servers := redistest.Start(t, 3)
-	a := redistest.Addresses(servers)
+	servers := servertest.Redis(t, 3)
+	a := servertest.Addresses(servers)
 	if err := cycle(newClient(t, open(t, a...), quick)); err != nil {
 		t.Fatal(err)
 	}
@@ -303,7 +303,7 @@ func TestFrozenServerDoesNotHoldUpAssumingFresh(t *testing.T) {
 
 func TestMarkerOfAnEarlierVersionIsRefusedWithWhatToDo(t *testing.T) {
 	t.Parallel()
-	server := redistest.Start(t, 1)[0]
+	server := servertest.Redis(t, 1)[0]
 	opts := quick
 	opts.Guard = redlatch.GuardOn
 	const former = "1 dd4b68befc31fa69359eaf9de7af049cd651e0ab 8fd65869eaf57c00 2000 500000 2133 1794740042136691 new redis://a:1"
@@ -328,7 +328,7 @@ func TestMarkerOfAnEarlierVersionIsRefusedWithWhatToDo(t *testing.T) {
 
 func TestQuarantineIsNoLongerBecauseAClockWasSetBack(t *testing.T) {
 	t.Parallel()
-	server := redistest.Start(t, 1)[0]
+	server := servertest.Redis(t, 1)[0]
 	opts := quick
 	opts.Guard = redlatch.GuardOn
 	if err := cycle(newClient(t, open(t, server.URL()), opts)); err != nil {
@@ -346,8 +346,8 @@ func TestQuarantineIsNoLongerBecauseAClockWasSetBack(t *testing.T) {
 
 func TestLongerBoundsOfTheNodesAreLearned(t *testing.T) {
 	t.Parallel()
-	servers := redistest.Start(t, 3)
-	a := redistest.Addresses(servers)
+	servers := servertest.Redis(t, 3)
+	a := servertest.Addresses(servers)
 	l, err := newClient(t, open(t, a...), redlatch.Options{MaxTTL: 5 * time.Minute}).Lock(context.Background(), "job", &redlatch.LockOptions{TTL: time.Minute})
 	if err != nil {
 		t.Fatal(err)
@@ -370,7 +370,7 @@ func TestLongerBoundsOfTheNodesAreLearned(t *testing.T) {
 // default retries lose a reply, and find no server when it retries.
 func TestClientThatTriesAgainIsNotBelievedUnsent(t *testing.T) {
 	t.Parallel()
-	server := redistest.Start(t, 1)[0]
+	server := servertest.Redis(t, 1)[0]
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)

@@ -9,23 +9,23 @@ import (
 	"testing"
 
 	"github.com/redlatch/redlatch"
-	"github.com/redlatch/redlatch/internal/test/redistest"
+	"github.com/redlatch/redlatch/internal/test/servertest"
 )
 
 // Each test here has one name lead one client to one server and another client
 // to another server. Both servers run.
 
 // twoWays returns a client that is led to a and a client that is led to b.
-func twoWays(t testing.TB, a, b *redistest.Server, opts redlatch.Options) (first, second *redlatch.Client) {
+func twoWays(t testing.TB, a, b *servertest.Server, opts redlatch.Options) (first, second *redlatch.Client) {
 	t.Helper()
 	opts.NodeList, opts.Guard = "prod", redlatch.GuardOn
 	return newClient(t, open(t, a.URL()), opts), newClient(t, open(t, b.URL()), opts)
 }
 
-func replicaOf(t testing.TB, s *redistest.Server, n int) []*redistest.Server {
+func replicaOf(t testing.TB, s *servertest.Server, n int) []*servertest.Server {
 	t.Helper()
 	host, port, _ := net.SplitHostPort(s.Addr())
-	return redistest.Start(t, n, "--replicaof", host, port, "--repl-diskless-sync-delay", "0")
+	return servertest.Redis(t, n, "--replicaof", host, port, "--repl-diskless-sync-delay", "0")
 }
 
 // TestPromotedReplicaGrantsWhileTheOldMasterDoesUnlessAllReplicasAreRequired
@@ -35,7 +35,7 @@ func replicaOf(t testing.TB, s *redistest.Server, n int) []*redistest.Server {
 func TestPromotedReplicaGrantsWhileTheOldMasterDoesUnlessAllReplicasAreRequired(t *testing.T) {
 	t.Parallel()
 	promote := func(t testing.TB, required int) (first, second *redlatch.Client, l *redlatch.Lease) {
-		master := redistest.Start(t, 1, "--repl-diskless-sync-delay", "0")[0]
+		master := servertest.Redis(t, 1, "--repl-diskless-sync-delay", "0")[0]
 		replicas := replicaOf(t, master, 2)
 		awaitReplicas(t, master, 2)
 		opts := quick
@@ -89,7 +89,7 @@ func TestPromotedReplicaGrantsWhileTheOldMasterDoesUnlessAllReplicasAreRequired(
 func TestOneNameForTwoUnrelatedServersLetsASecondHolderIn(t *testing.T) {
 	t.Parallel()
 	timed(t, func(t testing.TB) {
-		servers := redistest.Start(t, 2)
+		servers := servertest.Redis(t, 2)
 		first, second := twoWays(t, servers[0], servers[1], quick)
 		l := mustLock(t, first, "job", redlatch.LockOptions{})
 		mustLock(t, second, "job", redlatch.LockOptions{})

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/redlatch/redlatch"
-	"github.com/redlatch/redlatch/internal/test/redistest"
+	"github.com/redlatch/redlatch/internal/test/servertest"
 	"github.com/redlatch/redlatch/node"
 )
 
@@ -21,7 +21,7 @@ import (
 func TestQuarantineOfAPromotedReplicaBeginsWhenItsReplicasAreBack(t *testing.T) {
 	t.Parallel()
 	timed(t, func(t testing.TB) {
-		master := redistest.Start(t, 1, "--repl-diskless-sync-delay", "0")[0]
+		master := servertest.Redis(t, 1, "--repl-diskless-sync-delay", "0")[0]
 		replicas := replicaOf(t, master, 2)
 		awaitReplicas(t, master, 2)
 		opts := quick
@@ -56,7 +56,7 @@ func TestQuarantineOfAPromotedReplicaBeginsWhenItsReplicasAreBack(t *testing.T) 
 // replicas in every way.
 func TestServerWithoutItsReplicasIsBarredAndNotMarked(t *testing.T) {
 	t.Parallel()
-	s := redistest.Start(t, 1)[0]
+	s := servertest.Redis(t, 1)[0]
 	n := open(t, s.URL())[0]
 	t.Cleanup(func() { n.Close() })
 	guard := func(list string, replicas int) *node.Guard {

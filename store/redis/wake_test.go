@@ -13,7 +13,7 @@ import (
 	"github.com/redlatch/redlatch"
 	"github.com/redlatch/redlatch/admin"
 	"github.com/redlatch/redlatch/internal/test/fresh"
-	"github.com/redlatch/redlatch/internal/test/redistest"
+	"github.com/redlatch/redlatch/internal/test/servertest"
 )
 
 // The tests of this file have waiters that would sleep for an hour without a
@@ -64,7 +64,7 @@ func mustLock(t testing.TB, c *redlatch.Client, name string, opts redlatch.LockO
 
 // holdOnAll takes a lock and returns when every server has it: until then a
 // later client could be first on one of them.
-func holdOnAll(t testing.TB, c *redlatch.Client, servers []*redistest.Server, name string, opts redlatch.LockOptions) *redlatch.Lease {
+func holdOnAll(t testing.TB, c *redlatch.Client, servers []*servertest.Server, name string, opts redlatch.LockOptions) *redlatch.Lease {
 	t.Helper()
 	// Here, and not with the first lock: if it fails on a busy machine, it is
 	// repeated. Otherwise the servers would be quarantined.
@@ -92,7 +92,7 @@ func holdOnAll(t testing.TB, c *redlatch.Client, servers []*redistest.Server, na
 }
 
 // heldOnAll complains unless one and the same value has the lock everywhere.
-func heldOnAll(servers []*redistest.Server, name string) func() error {
+func heldOnAll(servers []*servertest.Server, name string) func() error {
 	return func() error {
 		value := servers[0].Do("GET", name)
 		for i, s := range servers {
@@ -121,8 +121,8 @@ func TestReleaseBeforeTheInboxStandsIsNotMissed(t *testing.T) {
 		for _, n := range []int{1, 3} {
 			t.Run(kind, func(t *testing.T) {
 				t.Parallel()
-				servers := redistest.Start(t, n)
-				holder := newClient(t, open(t, redistest.Addresses(servers)...), awake)
+				servers := servertest.Redis(t, n)
+				holder := newClient(t, open(t, servertest.Addresses(servers)...), awake)
 				lease := holdOnAll(t, holder, servers, "job", redlatch.LockOptions{TTL: ages})
 
 				refused, free := make(chan struct{}, n), make(chan struct{})
@@ -179,7 +179,7 @@ func TestInboxThatStandsBeforeTheRefusalIsTakenInIsNotMissed(t *testing.T) {
 	for kind := range subscribers {
 		t.Run(kind, func(t *testing.T) {
 			t.Parallel()
-			servers := redistest.Start(t, 1)
+			servers := servertest.Redis(t, 1)
 			holder := newClient(t, open(t, servers[0].URL()), awake)
 			lease := holdOnAll(t, holder, servers, "job", redlatch.LockOptions{TTL: ages})
 

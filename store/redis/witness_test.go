@@ -8,7 +8,7 @@ import (
 
 	"github.com/redlatch/redlatch"
 	"github.com/redlatch/redlatch/admin"
-	"github.com/redlatch/redlatch/internal/test/redistest"
+	"github.com/redlatch/redlatch/internal/test/servertest"
 )
 
 // TestInitDoesNotBelieveOneWitness changes the membership from a, b, c to a, b, d
@@ -16,19 +16,19 @@ import (
 // an init for the old membership must not mark b on the word of c.
 func TestInitDoesNotBelieveOneWitness(t *testing.T) {
 	t.Parallel()
-	servers := redistest.Start(t, 4)
-	proxies, _ := redistest.NewProxies(t, servers[:3])
+	servers := servertest.Redis(t, 4)
+	proxies, _ := servertest.NewProxies(t, servers[:3])
 	a, b, c, d := proxies[0].URL(), proxies[1].URL(), proxies[2].URL(), servers[3].URL()
 	old := newClient(t, open(t, a, b, c), quick)
 	if err := cycle(old); err != nil {
 		t.Fatal(err)
 	}
-	nobody := "127.0.0.1:" + redistest.FreePort(t)
-	away := func(p *redistest.Proxy) { p.LeadTo(nobody); p.Reset() }
+	nobody := "127.0.0.1:" + servertest.FreePort(t)
+	away := func(p *servertest.Proxy) { p.LeadTo(nobody); p.Reset() }
 	away(proxies[2])
 	changed := laterClient(t, quick, a, b, d)
 	_, err := admin.New(changed).Init(context.Background(), &admin.InitOptions{Former: open(t, a, b, c)})
-	proxies[2].Target(servers[2])
+	proxies[2].LeadTo(servers[2].Addr())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -49,8 +49,8 @@ func TestInitDoesNotBelieveOneWitness(t *testing.T) {
 // second run begins no quarantine on nodes that the first one marked.
 func TestSameChangeAgainMarksOnlyWhatIsMissing(t *testing.T) {
 	t.Parallel()
-	servers := redistest.Start(t, 4)
-	a := redistest.Addresses(servers)
+	servers := servertest.Redis(t, 4)
+	a := servertest.Addresses(servers)
 	if err := cycle(newClient(t, open(t, a[:3]...), quick)); err != nil {
 		t.Fatal(err)
 	}
@@ -83,8 +83,8 @@ func TestChangeOfMembershipIsNotHeldUpByAFrozenNode(t *testing.T) {
 	t.Parallel()
 	eachDriver(t, func(t *testing.T, nodes func(...string) []redlatch.Node) {
 		t.Parallel()
-		servers := redistest.Start(t, 4)
-		a := redistest.Addresses(servers)
+		servers := servertest.Redis(t, 4)
+		a := servertest.Addresses(servers)
 		if err := cycle(newClient(t, nodes(a[:3]...), quick)); err != nil {
 			t.Fatal(err)
 		}

@@ -17,7 +17,7 @@ import (
 	"github.com/chromedp/chromedp"
 
 	"github.com/redlatch/redlatch"
-	"github.com/redlatch/redlatch/internal/test/redistest"
+	"github.com/redlatch/redlatch/internal/test/servertest"
 	"github.com/redlatch/redlatch/ui"
 )
 
@@ -94,17 +94,17 @@ func tab(t *testing.T, expected ...string) context.Context {
 
 // quorum starts servers, and returns a client of them for each label, and one
 // for the page. A busy machine needs time.
-func quorum(t *testing.T, n int, labels ...string) (*redlatch.Client, []*redlatch.Client, []*redistest.Server) {
+func quorum(t *testing.T, n int, labels ...string) (*redlatch.Client, []*redlatch.Client, []*servertest.Server) {
 	t.Helper()
 	return quorumWithin(t, 10*time.Second, n, labels...)
 }
 
 // quorumWithin is quorum with a node time limit for the page.
-func quorumWithin(t *testing.T, limit time.Duration, n int, labels ...string) (*redlatch.Client, []*redlatch.Client, []*redistest.Server) {
+func quorumWithin(t *testing.T, limit time.Duration, n int, labels ...string) (*redlatch.Client, []*redlatch.Client, []*servertest.Server) {
 	t.Helper()
-	servers := redistest.Start(t, n)
+	servers := servertest.Redis(t, n)
 	open := func(label string, limit time.Duration) *redlatch.Client {
-		c, err := redlatch.Open(strings.Join(redistest.Addresses(servers), ","), &redlatch.Options{Label: label, AssumeFresh: true, NodeTimeout: limit})
+		c, err := redlatch.Open(strings.Join(servertest.Addresses(servers), ","), &redlatch.Options{Label: label, AssumeFresh: true, NodeTimeout: limit})
 		if err != nil {
 			t.Fatal(err)
 		}

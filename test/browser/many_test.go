@@ -8,16 +8,16 @@ import (
 
 	"github.com/chromedp/chromedp"
 
-	"github.com/redlatch/redlatch/internal/test/redistest"
+	"github.com/redlatch/redlatch/internal/test/servertest"
 	"github.com/redlatch/redlatch/node"
 	"github.com/redlatch/redlatch/store/redis/direct"
 	"github.com/redlatch/redlatch/ui"
 )
 
 // fill takes locks on all servers, as one holder.
-func fill(t *testing.T, servers []*redistest.Server, names []string) {
+func fill(t *testing.T, servers []*servertest.Server, names []string) {
 	t.Helper()
-	nodes, err := direct.Nodes(redistest.Addresses(servers)...)
+	nodes, err := direct.Nodes(servertest.Addresses(servers)...)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -13,7 +13,7 @@ import (
 
 	"github.com/redlatch/redlatch"
 	redlatchnetresearch "github.com/redlatch/redlatch/adapters/cron/netresearch"
-	"github.com/redlatch/redlatch/internal/test/redistest"
+	"github.com/redlatch/redlatch/internal/test/servertest"
 )
 
 // patience is far longer than any step of a test takes.
@@ -48,7 +48,7 @@ func await[T any](t *testing.T, c <-chan T, what string) (v T) {
 // a job of this kind has no error.
 func TestStopEndsTheContextOfAJob(t *testing.T) {
 	t.Parallel()
-	c, jobs := newJobs(t, redistest.Addresses(redistest.Start(t, 1)))
+	c, jobs := newJobs(t, servertest.Addresses(servertest.Redis(t, 1)))
 	began, due := make(chan struct{}), make(chan time.Time, 1)
 	_, err := jobs.AddJob("report", "@every 1s", cron.FuncJobWithContext(func(ctx context.Context) {
 		close(began)
@@ -71,7 +71,7 @@ func TestStopEndsTheContextOfAJob(t *testing.T) {
 // that was.
 func TestReplicaThatStartsCatchesUp(t *testing.T) {
 	t.Parallel()
-	nodes := redistest.Addresses(redistest.Start(t, 1))
+	nodes := servertest.Addresses(servertest.Redis(t, 1))
 	ran := make(chan time.Time, 2)
 	for range 2 {
 		complete := make(chan struct{}, 1)
@@ -102,7 +102,7 @@ func TestReplicaThatStartsCatchesUp(t *testing.T) {
 
 func TestJobThatReturnsAnErrorIsNotDone(t *testing.T) {
 	t.Parallel()
-	nodes := redistest.Addresses(redistest.Start(t, 1))
+	nodes := servertest.Addresses(servertest.Redis(t, 1))
 	ran := 0
 	for _, err := range []error{errors.New("no paper"), nil, nil} {
 		c, jobs := newJobs(t, nodes)

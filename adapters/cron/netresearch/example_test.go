@@ -12,12 +12,12 @@ import (
 
 	"github.com/redlatch/redlatch"
 	redlatchnetresearch "github.com/redlatch/redlatch/adapters/cron/netresearch"
-	"github.com/redlatch/redlatch/internal/test/redistest"
+	"github.com/redlatch/redlatch/internal/test/servertest"
 )
 
 // A job that any number of replicas schedule, and one of them runs.
 func ExampleJobs_AddFunc() {
-	a, b, c, stop := redistest.Example()
+	a, b, c, stop := servertest.Example()
 	defer stop()
 
 	// These servers are brand-new. Those in production are marked once, by

@@ -13,11 +13,11 @@ import (
 
 	"github.com/redlatch/redlatch"
 	"github.com/redlatch/redlatch/internal/test/fresh"
-	"github.com/redlatch/redlatch/internal/test/redistest"
+	"github.com/redlatch/redlatch/internal/test/servertest"
 )
 
 func TestLeaderShowsThatItLeadsInItsMetrics(t *testing.T) {
-	addresses := redistest.Addresses(redistest.Start(t, 3))
+	addresses := servertest.Addresses(servertest.Redis(t, 3))
 	declareNew(t, addresses)
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

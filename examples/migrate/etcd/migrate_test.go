@@ -9,7 +9,7 @@ import (
 
 	"github.com/redlatch/redlatch"
 	"github.com/redlatch/redlatch/examples/migrate/contend"
-	"github.com/redlatch/redlatch/internal/test/redistest"
+	"github.com/redlatch/redlatch/internal/test/servertest"
 	"github.com/redlatch/redlatch/store/redis/rueidis"
 )
 
@@ -17,7 +17,7 @@ type work = func(context.Context) error
 
 func newLocks(t *testing.T) *redlatch.Client {
 	t.Helper()
-	nodes, err := rueidis.Nodes(redistest.Start(t, 1)[0].URL())
+	nodes, err := rueidis.Nodes(servertest.Redis(t, 1)[0].URL())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -9,7 +9,7 @@ import (
 
 	clientv3 "go.etcd.io/etcd/client/v3"
 
-	"github.com/redlatch/redlatch/internal/test/redistest"
+	"github.com/redlatch/redlatch/internal/test/servertest"
 )
 
 // start returns a client of an etcd server of the test's own.
@@ -18,7 +18,7 @@ func start(t *testing.T) *clientv3.Client {
 	if _, err := exec.LookPath("etcd"); err != nil {
 		t.Fatal("there is no etcd: scripts/install-deps.sh installs it")
 	}
-	address, peer := "http://127.0.0.1:"+redistest.FreePort(t), "http://127.0.0.1:"+redistest.FreePort(t)
+	address, peer := "http://127.0.0.1:"+servertest.FreePort(t), "http://127.0.0.1:"+servertest.FreePort(t)
 	var said bytes.Buffer
 	cmd := exec.Command("etcd", "--data-dir", t.TempDir(), "--name", "one",
 		"--listen-client-urls", address, "--advertise-client-urls", address,

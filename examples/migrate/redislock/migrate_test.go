@@ -11,12 +11,12 @@ import (
 
 	"github.com/redlatch/redlatch"
 	"github.com/redlatch/redlatch/examples/migrate/contend"
-	"github.com/redlatch/redlatch/internal/test/redistest"
+	"github.com/redlatch/redlatch/internal/test/servertest"
 )
 
 func connect(t *testing.T) (*goredis.Client, *redlatch.Client) {
 	t.Helper()
-	client := goredis.NewClient(&goredis.Options{Addr: redistest.Start(t, 1)[0].Addr()})
+	client := goredis.NewClient(&goredis.Options{Addr: servertest.Redis(t, 1)[0].Addr()})
 	t.Cleanup(func() { client.Close() })
 	locks, err := connectAfter(client)
 	if err != nil {

@@ -12,7 +12,7 @@ import (
 	"github.com/redlatch/redlatch/admin"
 	"github.com/redlatch/redlatch/examples/migrate/contend"
 	"github.com/redlatch/redlatch/internal/test/fresh"
-	"github.com/redlatch/redlatch/internal/test/redistest"
+	"github.com/redlatch/redlatch/internal/test/servertest"
 )
 
 // connect starts three servers that are trusted, and returns both clients on
@@ -28,7 +28,7 @@ func connect(t *testing.T) (*redsync.Redsync, *redlatch.Client) {
 
 func open(t *testing.T) (*redsync.Redsync, *redlatch.Client) {
 	t.Helper()
-	s := redistest.Start(t, 3)
+	s := servertest.Redis(t, 3)
 	rs := connectBefore(s[0].Addr(), s[1].Addr(), s[2].Addr())
 	locks, err := connectAfter(s[0].Addr(), s[1].Addr(), s[2].Addr())
 	if err != nil {

@@ -10,7 +10,7 @@ import (
 
 	"github.com/redlatch/redlatch"
 	"github.com/redlatch/redlatch/examples/migrate/contend"
-	"github.com/redlatch/redlatch/internal/test/redistest"
+	"github.com/redlatch/redlatch/internal/test/servertest"
 	redlatchrueidis "github.com/redlatch/redlatch/store/redis/rueidis"
 )
 
@@ -34,7 +34,7 @@ func run(t *testing.T, sides map[string]contend.Side) {
 
 func TestWithOneKeyAndThePrefixBothExcludeEachOther(t *testing.T) {
 	t.Parallel()
-	address := redistest.Start(t, 1)[0].Addr()
+	address := servertest.Redis(t, 1)[0].Addr()
 	locker, err := connectBefore(address)
 	if err != nil {
 		t.Fatal(err)
@@ -55,7 +55,7 @@ func TestWithOneKeyAndThePrefixBothExcludeEachOther(t *testing.T) {
 // the same: rueidislock's three, and redlatch's one.
 func TestWithBothHeldEitherMayBeLeftOut(t *testing.T) {
 	t.Parallel()
-	address := redistest.Start(t, 1)[0].Addr()
+	address := servertest.Redis(t, 1)[0].Addr()
 	locker, err := rueidislock.NewLocker(rueidislock.LockerOption{
 		ClientOption: rueidis.ClientOption{InitAddress: []string{address}},
 	})

@@ -15,7 +15,7 @@ import (
 	"time"
 
 	"github.com/redlatch/redlatch/internal/resp"
-	"github.com/redlatch/redlatch/internal/test/redistest"
+	"github.com/redlatch/redlatch/internal/test/servertest"
 )
 
 // bench is one node with one client, to be struck.
@@ -29,7 +29,7 @@ type bench struct {
 
 func newBench(t *testing.T, family Family, kind ServerKind) *bench {
 	t.Helper()
-	program := redistest.Need(t)
+	program := servertest.Need(t)
 	dir, err := os.MkdirTemp("", "rlt") // short, for a socket's path is bounded
 	if err != nil {
 		t.Fatal(err)

@@ -16,14 +16,13 @@ import (
 
 	"github.com/redlatch/redlatch/fence"
 	"github.com/redlatch/redlatch/internal/test/chaos"
-	"github.com/redlatch/redlatch/internal/test/redistest"
-	"github.com/redlatch/redlatch/internal/test/sqltest"
+	"github.com/redlatch/redlatch/internal/test/servertest"
 )
 
 // config is a short run.
 func config(t *testing.T, faults string) chaos.Config {
 	t.Helper()
-	program := redistest.Need(t)
+	program := servertest.Need(t)
 	families, err := chaos.Choose(faults)
 	if err != nil {
 		t.Fatal(err)
@@ -40,11 +39,11 @@ func servers(n int) []chaos.ServerKind { return slices.Repeat([]chaos.ServerKind
 
 // mariaDB and postgreSQL are resources for one run.
 func mariaDB(t *testing.T, seed uint64) *chaos.Store {
-	return &chaos.Store{Driver: "mysql", DSN: sqltest.MariaDB(t), Dialect: fence.MySQL, Table: fmt.Sprintf("chaos%d", seed)}
+	return &chaos.Store{Driver: "mysql", DSN: servertest.MariaDB(t), Dialect: fence.MySQL, Table: fmt.Sprintf("chaos%d", seed)}
 }
 
 func postgreSQL(t *testing.T, seed uint64) *chaos.Store {
-	return &chaos.Store{Driver: "pgx", DSN: sqltest.PostgreSQL(t), Dialect: fence.PostgreSQL, Table: fmt.Sprintf("chaos%d", seed)}
+	return &chaos.Store{Driver: "pgx", DSN: servertest.PostgreSQL(t), Dialect: fence.PostgreSQL, Table: fmt.Sprintf("chaos%d", seed)}
 }
 
 // running limits how many runs there are at once: each is a dozen processes,

@@ -14,9 +14,8 @@ import (
 
 	"github.com/redlatch/redlatch"
 	"github.com/redlatch/redlatch/internal/redisproc"
-	"github.com/redlatch/redlatch/internal/test/faultproxy"
 	"github.com/redlatch/redlatch/internal/test/fresh"
-	"github.com/redlatch/redlatch/internal/test/sqltest"
+	"github.com/redlatch/redlatch/internal/test/servertest"
 )
 
 // cluster is the servers of a run and the ways to them.
@@ -34,14 +33,14 @@ type node struct {
 	number int // from 1
 	kind   ServerKind
 	in     *cluster
-	links  []*faultproxy.Proxy // by client
+	links  []*servertest.Proxy // by client
 	clock  nodeClock           // nil where the clock cannot be moved
 
 	mu       sync.Mutex
-	server   *redisproc.Server // nil for a database, and behind a sentinel
-	database *sqltest.Server   // nil for Redis
-	watched  *watched          // nil for all but a sentinel
-	lives    int               // how many servers it has had
+	server   *redisproc.Server    // nil for a database, and behind a sentinel
+	database *servertest.Database // nil for Redis
+	watched  *watched             // nil for all but a sentinel
+	lives    int                  // how many servers it has had
 }
 
 // nodeClock is a wall clock that can be set: see package clockshim.
@@ -87,7 +86,7 @@ func (c *cluster) start(ctx context.Context, kinds []ServerKind, clients int, b 
 			return err
 		}
 		for range clients {
-			link, err := faultproxy.New(nd.address())
+			link, err := servertest.OpenProxy(nd.address())
 			if err != nil {
 				return err
 			}
@@ -163,7 +162,7 @@ func (n *node) url(address string) string {
 }
 
 // db returns the database that the node is at the moment.
-func (n *node) db() *sqltest.Server {
+func (n *node) db() *servertest.Database {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	return n.database
@@ -182,7 +181,7 @@ func (n *node) become(s process) {
 	switch s := s.(type) {
 	case *redisproc.Server:
 		n.server = s
-	case *sqltest.Server:
+	case *servertest.Database:
 		n.database = s
 	}
 	n.mu.Unlock()
@@ -266,7 +265,7 @@ func (c *cluster) stop() {
 			n.clock.Close()
 		}
 	}
-	sqltest.CleanUp()
+	servertest.CleanUp()
 	if c.net != nil {
 		c.net.remove()
 	}

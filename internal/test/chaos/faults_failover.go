@@ -14,8 +14,7 @@ import (
 
 	_ "github.com/jackc/pgx/v5/stdlib" // what executes statements on PostgreSQL
 
-	"github.com/redlatch/redlatch/internal/test/faultproxy"
-	"github.com/redlatch/redlatch/internal/test/sqltest"
+	"github.com/redlatch/redlatch/internal/test/servertest"
 )
 
 // failover replaces a node's server by a replica that lacks its last writes, while
@@ -58,13 +57,13 @@ func (w *world) stopSome(n *node, rng *rand.Rand) (thaw func()) {
 	for _, i := range rng.Perm(len(w.members))[:(len(w.members)+1)/2] {
 		m, link := w.members[i], n.links[i]
 		at, pause := between(rng, 2*slowReply, 4*slowReply), between(rng, 0, 400*time.Millisecond)
-		link.Set(faultproxy.Weather{Replies: faultproxy.Direction{Delay: slowReply}})
+		link.Set(servertest.Weather{Replies: servertest.Direction{Delay: slowReply}})
 		all.Go(func() {
 			time.Sleep(at)
 			m.freeze() // one that was killed meanwhile is not stopped
 		})
 		later = append(later, func() {
-			link.Set(faultproxy.Weather{})
+			link.Set(servertest.Weather{})
 			time.Sleep(pause)
 			m.thaw()
 		})
@@ -106,7 +105,7 @@ func (n *node) promoteDatabase(before func(), lag time.Duration) error {
 }
 
 // follow has a MariaDB server follow another one, and waits until it has its data.
-func follow(replica, primary *sqltest.Server) error {
+func follow(replica, primary *servertest.Database) error {
 	_, port, _ := strings.Cut(primary.Addr(), ":")
 	err := execute(replica, "CHANGE MASTER TO MASTER_HOST = '127.0.0.1', MASTER_PORT = "+port+
 		", MASTER_USER = 'root', MASTER_USE_GTID = slave_pos, MASTER_CONNECT_RETRY = 1", "START SLAVE")
@@ -125,7 +124,7 @@ func follow(replica, primary *sqltest.Server) error {
 }
 
 // execute has a database execute statements, one after the other.
-func execute(s *sqltest.Server, statements ...string) error {
+func execute(s *servertest.Database, statements ...string) error {
 	for _, text := range statements {
 		if err := onDatabase(s, func(ctx context.Context, db *sql.DB) error {
 			_, err := db.ExecContext(ctx, text)
@@ -138,14 +137,14 @@ func execute(s *sqltest.Server, statements ...string) error {
 }
 
 // query returns the only value that a statement returns.
-func query(s *sqltest.Server, text string) (value string, err error) {
+func query(s *servertest.Database, text string) (value string, err error) {
 	err = onDatabase(s, func(ctx context.Context, db *sql.DB) error {
 		return db.QueryRowContext(ctx, text).Scan(&value)
 	})
 	return value, err
 }
 
-func onDatabase(s *sqltest.Server, do func(ctx context.Context, db *sql.DB) error) error {
+func onDatabase(s *servertest.Database, do func(ctx context.Context, db *sql.DB) error) error {
 	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
 	defer cancel()
 	driver := map[string]string{"PostgreSQL": "pgx", "MariaDB": "mysql"}[s.Name]

@@ -7,29 +7,29 @@ import (
 	"math/rand/v2"
 	"time"
 
-	"github.com/redlatch/redlatch/internal/test/faultproxy"
+	"github.com/redlatch/redlatch/internal/test/servertest"
 )
 
 // networkFaults are the faults of the connections to a server: of all of them,
 // or of those of some clients.
 func networkFaults() []Family {
-	lost := faultproxy.Direction{Lost: true}
+	lost := servertest.Direction{Lost: true}
 	return []Family{
-		{Name: "partition", About: "cut some or all clients off from a server", plan: weather("cut off", func(*rand.Rand) faultproxy.Weather {
-			return faultproxy.Weather{Requests: lost, Replies: lost}
+		{Name: "partition", About: "cut some or all clients off from a server", plan: weather("cut off", func(*rand.Rand) servertest.Weather {
+			return servertest.Weather{Requests: lost, Replies: lost}
 		})},
-		{Name: "one-way", About: "lose requests on the way to a server, while replies pass", plan: weather("requests are lost", func(*rand.Rand) faultproxy.Weather {
-			return faultproxy.Weather{Requests: lost}
+		{Name: "one-way", About: "lose requests on the way to a server, while replies pass", plan: weather("requests are lost", func(*rand.Rand) servertest.Weather {
+			return servertest.Weather{Requests: lost}
 		})},
-		{Name: "swallow", About: "lose only the replies of a server, which has done what it was asked", plan: weather("replies are lost", func(*rand.Rand) faultproxy.Weather {
-			return faultproxy.Weather{Replies: lost}
+		{Name: "swallow", About: "lose only the replies of a server, which has done what it was asked", plan: weather("replies are lost", func(*rand.Rand) servertest.Weather {
+			return servertest.Weather{Replies: lost}
 		})},
-		{Name: "delay", About: "hold up requests and replies, past the time limit of a node", plan: weather("held up", func(rng *rand.Rand) faultproxy.Weather {
-			return faultproxy.Weather{Requests: faultproxy.Direction{Delay: between(rng, 0, 300*time.Millisecond)}, Replies: faultproxy.Direction{Delay: between(rng, 0, 300*time.Millisecond)}}
+		{Name: "delay", About: "hold up requests and replies, past the time limit of a node", plan: weather("held up", func(rng *rand.Rand) servertest.Weather {
+			return servertest.Weather{Requests: servertest.Direction{Delay: between(rng, 0, 300*time.Millisecond)}, Replies: servertest.Direction{Delay: between(rng, 0, 300*time.Millisecond)}}
 		})},
-		{Name: "reorder", About: "have messages of different connections overtake each other", plan: weather("messages overtake each other", func(rng *rand.Rand) faultproxy.Weather {
+		{Name: "reorder", About: "have messages of different connections overtake each other", plan: weather("messages overtake each other", func(rng *rand.Rand) servertest.Weather {
 			jitter := between(rng, 5*time.Millisecond, 300*time.Millisecond)
-			return faultproxy.Weather{Requests: faultproxy.Direction{Jitter: jitter}, Replies: faultproxy.Direction{Jitter: jitter}}
+			return servertest.Weather{Requests: servertest.Direction{Jitter: jitter}, Replies: servertest.Direction{Jitter: jitter}}
 		})},
 		{Name: "reset", About: "break off all connections of a server", plan: resetAll},
 		{Name: "filter", About: "drop a server's packets in a network namespace; TCP sends them again later", need: filters, kinds: redisAlone, plan: filter},
@@ -37,7 +37,7 @@ func networkFaults() []Family {
 }
 
 // weather affects the connections of some clients, or of all, to a node.
-func weather(what string, draw func(*rand.Rand) faultproxy.Weather) func(*world, *rand.Rand, []ServerKind) *strike {
+func weather(what string, draw func(*rand.Rand) servertest.Weather) func(*world, *rand.Rand, []ServerKind) *strike {
 	return func(w *world, rng *rand.Rand, on []ServerKind) *strike {
 		n := w.freeNode(rng, on)
 		if n == nil {
@@ -50,7 +50,7 @@ func weather(what string, draw func(*rand.Rand) faultproxy.Weather) func(*world,
 				links = append(links, n.links[i])
 			}
 		}
-		set := func(x faultproxy.Weather) error {
+		set := func(x servertest.Weather) error {
 			for _, link := range links {
 				link.Set(x)
 			}
@@ -59,7 +59,7 @@ func weather(what string, draw func(*rand.Rand) faultproxy.Weather) func(*world,
 		bad := draw(rng)
 		return &strike{node: n, detail: what + " " + who, lasts: between(rng, 200*time.Millisecond, 2*w.bounds.MaxTTL),
 			apply: func(*Fault) error { return set(bad) },
-			heal:  func(*Fault) error { return set(faultproxy.Weather{}) }}
+			heal:  func(*Fault) error { return set(servertest.Weather{}) }}
 	}
 }
 

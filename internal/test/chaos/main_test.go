@@ -11,12 +11,12 @@ import (
 	_ "modernc.org/sqlite"
 
 	"github.com/redlatch/redlatch/internal/test/chaos"
-	"github.com/redlatch/redlatch/internal/test/sqltest"
+	"github.com/redlatch/redlatch/internal/test/servertest"
 )
 
 func TestMain(m *testing.M) {
 	if len(os.Args) == 2 && os.Args[1] == chaos.ClientVerb {
 		os.Exit(chaos.RunClient(os.Stdin, os.Stdout, os.Stderr))
 	}
-	os.Exit(sqltest.Main(m))
+	os.Exit(servertest.Main(m))
 }

@@ -10,7 +10,7 @@ import (
 	"sync/atomic"
 
 	"github.com/redlatch/redlatch"
-	"github.com/redlatch/redlatch/internal/test/sqltest"
+	"github.com/redlatch/redlatch/internal/test/servertest"
 	contract "github.com/redlatch/redlatch/node"
 	"github.com/redlatch/redlatch/store/mysql"
 	"github.com/redlatch/redlatch/store/postgres"
@@ -53,12 +53,12 @@ var serverIDs atomic.Int64
 
 // database returns a server of a kind, with connections for many clients; nil for
 // Redis.
-func (k ServerKind) database() *sqltest.Server {
+func (k ServerKind) database() *servertest.Database {
 	switch k {
 	case Postgres:
-		return sqltest.NewPostgreSQL("-c", "max_connections=600")
+		return servertest.NewPostgreSQL("-c", "max_connections=600")
 	case MariaDB:
-		return sqltest.NewMariaDB("--max-connections=600", "--log-bin=log-bin", "--log-slave-updates", fmt.Sprint("--server-id=", serverIDs.Add(1)))
+		return servertest.NewMariaDB("--max-connections=600", "--log-bin=log-bin", "--log-slave-updates", fmt.Sprint("--server-id=", serverIDs.Add(1)))
 	}
 	return nil
 }

@@ -11,13 +11,13 @@ import (
 
 	"github.com/redlatch/redlatch/internal/redisproc"
 	"github.com/redlatch/redlatch/internal/test/clockshim"
-	"github.com/redlatch/redlatch/internal/test/redistest"
+	"github.com/redlatch/redlatch/internal/test/servertest"
 )
 
 // start starts a server with a clock of its own.
 func start(t *testing.T) (*redisproc.Server, *clockshim.Clock) {
 	t.Helper()
-	program := redistest.Need(t)
+	program := servertest.Need(t)
 	dir := t.TempDir()
 	library, err := clockshim.Build(dir)
 	if err != nil {

@@ -22,7 +22,7 @@ import (
 	"github.com/redlatch/redlatch"
 	"github.com/redlatch/redlatch/admin"
 	"github.com/redlatch/redlatch/internal/test/fresh"
-	"github.com/redlatch/redlatch/internal/test/redistest"
+	"github.com/redlatch/redlatch/internal/test/servertest"
 )
 
 // patience is the time limit of every step: a machine under load needs it, a
@@ -76,8 +76,8 @@ func Main(m *testing.M) {
 // own, and returns host:port when it listens. It ends with the test.
 func Serve(t testing.TB, args ...string) string {
 	t.Helper()
-	program := redistest.Need(t)
-	port := redistest.FreePort(t)
+	program := servertest.Need(t)
+	port := servertest.FreePort(t)
 	var out bytes.Buffer
 	// What comes last counts.
 	cmd := exec.Command(program, append(args, "--port", port, "--bind", "127.0.0.1")...)

@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"testing"
 
-	"github.com/redlatch/redlatch/internal/test/redistest"
+	"github.com/redlatch/redlatch/internal/test/servertest"
 	"github.com/redlatch/redlatch/internal/test/stall"
 )
 
@@ -17,7 +17,7 @@ const stalled = Step / 4
 // OnServers runs a test of replicas on one server and on three.
 func OnServers(t *testing.T, test func(t testing.TB, servers int)) {
 	t.Parallel()
-	redistest.Need(t)
+	servertest.Need(t)
 	for _, n := range []int{1, 3} {
 		t.Run(fmt.Sprint(n), func(t *testing.T) {
 			t.Parallel()
@@ -58,7 +58,7 @@ func LateReplicaDoesNotRunAgain(t testing.TB, servers int, flags ...string) {
 // those look for must be there to be found.
 func SabotageIsFoundOut(t *testing.T, flags ...string) {
 	t.Parallel()
-	redistest.Need(t)
+	servertest.Need(t)
 	for sabotage, c := range map[string]struct{ work, late, finds string }{
 		NoLock: {"-work=1s", "-late=0s", "overlap"},
 		NoOnce: {"-work=0s", "-late=1s", "twice"},

@@ -23,7 +23,7 @@ import (
 	"github.com/redlatch/redlatch"
 	"github.com/redlatch/redlatch/internal/test/fresh"
 	"github.com/redlatch/redlatch/internal/test/poll"
-	"github.com/redlatch/redlatch/internal/test/redistest"
+	"github.com/redlatch/redlatch/internal/test/servertest"
 	"github.com/redlatch/redlatch/node"
 	"github.com/redlatch/redlatch/store/redis/direct"
 )
@@ -43,10 +43,10 @@ func Main(m *testing.M, main func()) {
 
 // Quorum starts n Redis servers that are declared new, and returns an
 // environment in which locks are on them.
-func Quorum(t testing.TB, n int) ([]*redistest.Server, []string) {
+func Quorum(t testing.TB, n int) ([]*servertest.Server, []string) {
 	t.Helper()
-	servers := redistest.Start(t, n)
-	locks, err := redlatch.Open(strings.Join(redistest.Addresses(servers), ","), nil)
+	servers := servertest.Redis(t, n)
+	locks, err := redlatch.Open(strings.Join(servertest.Addresses(servers), ","), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -54,7 +54,7 @@ func Quorum(t testing.TB, n int) ([]*redistest.Server, []string) {
 	if err := fresh.Declare(context.Background(), locks); err != nil {
 		t.Fatal(err)
 	}
-	return servers, []string{"REDLATCH_NODES=" + strings.Join(redistest.Addresses(servers), ",")}
+	return servers, []string{"REDLATCH_NODES=" + strings.Join(servertest.Addresses(servers), ",")}
 }
 
 // File returns an environment in which locks are in a file of the test's own.

@@ -11,8 +11,7 @@ import (
 
 	"github.com/redlatch/redlatch"
 	"github.com/redlatch/redlatch/admin"
-	"github.com/redlatch/redlatch/internal/test/faultproxy"
-	"github.com/redlatch/redlatch/internal/test/sqltest"
+	"github.com/redlatch/redlatch/internal/test/servertest"
 	"github.com/redlatch/redlatch/node"
 )
 
@@ -25,7 +24,7 @@ var failback = redlatch.Options{MaxTTL: 10 * time.Second, TokenWindow: time.Seco
 // quarantine.
 func failedBack(t *testing.T, h Harness) {
 	primary := h.Start(t)
-	proxy := proxyTo(t, primary)
+	proxy := servertest.NewProxy(t, primary)
 	to := func() node.Node { return h.node(t, primary.Through(proxy.Addr()), Settings{}) }
 	y, z := newClient(t, failback, to()), newClient(t, later(failback), to())
 	use(t, y, "first")
@@ -54,15 +53,15 @@ func failedBack(t *testing.T, h Harness) {
 // not count its grant.
 func heardOfFailback(t *testing.T, h Harness) {
 	first, primary, third := h.Start(t), h.Start(t), h.Start(t)
-	proxy := proxyTo(t, primary)
-	three := func(to *faultproxy.Proxy) []node.Node {
+	proxy := servertest.NewProxy(t, primary)
+	three := func(to *servertest.Proxy) []node.Node {
 		return []node.Node{
 			h.node(t, first.Through(to.Addr()), Settings{Name: "first"}),
 			h.node(t, primary.Through(proxy.Addr()), Settings{Name: "second"}),
 			h.node(t, third.DSN(), Settings{Name: "third"}),
 		}
 	}
-	cut, slow := proxyTo(t, first), proxyTo(t, first)
+	cut, slow := servertest.NewProxy(t, first), servertest.NewProxy(t, first)
 	y := newClient(t, failback, three(cut)...)
 	use(t, y, "first")
 	replica := h.replace(t, primary, proxy)
@@ -94,18 +93,8 @@ func ready(t testing.TB, c *redlatch.Client) {
 	t.Fatalf("%+v", states)
 }
 
-func proxyTo(t testing.TB, server *sqltest.Own) *faultproxy.Proxy {
-	t.Helper()
-	p, err := faultproxy.New(server.Addr())
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(p.Close)
-	return p
-}
-
 // replace has a replica take the place of a server that is killed.
-func (h Harness) replace(t testing.TB, primary *sqltest.Own, proxy *faultproxy.Proxy) *sqltest.Own {
+func (h Harness) replace(t testing.TB, primary *servertest.OwnDatabase, proxy *servertest.Proxy) *servertest.OwnDatabase {
 	t.Helper()
 	replica, promote := h.Follow(t, primary)
 	primary.Kill()

@@ -10,17 +10,17 @@ import (
 	"testing"
 	"time"
 
-	"github.com/redlatch/redlatch/internal/test/sqltest"
+	"github.com/redlatch/redlatch/internal/test/servertest"
 	"github.com/redlatch/redlatch/node"
 )
 
 // Harness says how a kind of database is used.
 type Harness struct {
 	// Start starts a server.
-	Start func(t testing.TB) *sqltest.Own
+	Start func(t testing.TB) *servertest.OwnDatabase
 	// Follow starts a replica of it that follows asynchronously, and returns
 	// what makes it take the server's place.
-	Follow func(t testing.TB, primary *sqltest.Own) (replica *sqltest.Own, promote func())
+	Follow func(t testing.TB, primary *servertest.OwnDatabase) (replica *servertest.OwnDatabase, promote func())
 	// Open returns a node on the table redlatch_lock, for an address and for
 	// settings of its sessions.
 	Open func(t testing.TB, dsn string, settings Settings) node.Node
@@ -140,7 +140,7 @@ func stillHeld(t testing.TB, n node.Node) {
 }
 
 // open opens a server, a node on it, and a connection of an operator.
-func (h Harness) open(t testing.TB, settings Settings) (*sqltest.Own, node.Node, *sql.DB) {
+func (h Harness) open(t testing.TB, settings Settings) (*servertest.OwnDatabase, node.Node, *sql.DB) {
 	t.Helper()
 	server := h.Start(t)
 	return server, h.node(t, server.DSN(), settings), h.operator(t, server)
@@ -153,7 +153,7 @@ func (h Harness) node(t testing.TB, dsn string, settings Settings) node.Node {
 	return n
 }
 
-func (h Harness) operator(t testing.TB, server *sqltest.Own) *sql.DB {
+func (h Harness) operator(t testing.TB, server *servertest.OwnDatabase) *sql.DB {
 	t.Helper()
 	db, err := sql.Open(h.Driver, server.DSN())
 	if err != nil {

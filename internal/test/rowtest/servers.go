@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/redlatch/redlatch"
+	"github.com/redlatch/redlatch/internal/test/servertest"
 	"github.com/redlatch/redlatch/node"
 )
 
@@ -77,7 +78,7 @@ func newClient(t testing.TB, opts redlatch.Options, nodes ...redlatch.Node) *red
 // same address.
 func failedOver(t *testing.T, h Harness) {
 	primary := h.Start(t)
-	proxy := proxyTo(t, primary)
+	proxy := servertest.NewProxy(t, primary)
 	n := h.node(t, primary.Through(proxy.Addr()), Settings{})
 	c := newClient(t, bounds, n)
 	if err := c.Do(context.Background(), "other", nil, func(context.Context, *redlatch.Lease) error { return nil }); err != nil {

@@ -9,7 +9,7 @@ import (
 
 	"github.com/redlatch/redlatch"
 	"github.com/redlatch/redlatch/admin"
-	"github.com/redlatch/redlatch/internal/test/redistest"
+	"github.com/redlatch/redlatch/internal/test/servertest"
 	"github.com/redlatch/redlatch/node"
 	"github.com/redlatch/redlatch/store/redis/direct"
 )
@@ -20,8 +20,8 @@ import (
 // Redis servers.
 func oneWitness(t *testing.T, h Harness) {
 	b, c := h.Start(t), h.Start(t)
-	servers := redistest.Start(t, 2)
-	toA, toC := redistest.NewProxy(t, servers[0]), proxyTo(t, c)
+	servers := servertest.Redis(t, 2)
+	toA, toC := servertest.NewProxy(t, servers[0]), servertest.NewProxy(t, c)
 	redis := func(address string) redlatch.Node {
 		nodes, err := direct.Nodes(address)
 		if err != nil {
@@ -34,7 +34,7 @@ func oneWitness(t *testing.T, h Harness) {
 	}
 	old := func() []redlatch.Node { return list(h.node(t, c.Through(toC.Addr()), Settings{Name: "c"})) }
 	use(t, newClient(t, bounds, old()...), "job")
-	nobody := "127.0.0.1:" + redistest.FreePort(t)
+	nobody := "127.0.0.1:" + servertest.FreePort(t)
 	toC.LeadTo(nobody)
 	toC.Reset()
 	changed := newClient(t, later(bounds), list(redis(servers[1].URL()))...)

@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/redlatch/redlatch/internal/test/redistest"
+	"github.com/redlatch/redlatch/internal/test/servertest"
 	"github.com/redlatch/redlatch/node"
 )
 
@@ -17,7 +17,7 @@ import (
 // between. Requests know of later markings now and then, and of membership
 // changes. No quarantine ends in that time.
 func TestModelIsMarkedAsARealServer(t *testing.T) {
-	server := redistest.Start(t, 1)[0]
+	server := servertest.Redis(t, 1)[0]
 	from, count := seeds(t, 1, 20)
 	seen := map[string]int{}
 	for seed := from; seed < from+min(count, 200); seed++ {

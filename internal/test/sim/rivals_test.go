@@ -12,8 +12,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/redlatch/redlatch/internal/test/redistest"
-	"github.com/redlatch/redlatch/internal/test/sqltest"
+	"github.com/redlatch/redlatch/internal/test/servertest"
 	"github.com/redlatch/redlatch/node"
 	"github.com/redlatch/redlatch/store/memory"
 	"github.com/redlatch/redlatch/store/mysql"
@@ -22,7 +21,7 @@ import (
 	"github.com/redlatch/redlatch/store/sqlite"
 )
 
-func TestMain(m *testing.M) { os.Exit(sqltest.Main(m)) }
+func TestMain(m *testing.M) { os.Exit(servertest.Main(m)) }
 
 // rival is a store that is compared with the model.
 type rival struct {
@@ -44,21 +43,21 @@ type rival struct {
 // rows.
 func rivals() []rival {
 	all := []rival{
-		{name: "redis", marks: true, start: func(t *testing.T) (opener, func()) { return ofServer(redistest.Start(t, 1)[0]) }},
+		{name: "redis", marks: true, start: func(t *testing.T) (opener, func()) { return ofServer(servertest.Redis(t, 1)[0]) }},
 		{name: "memory", exact: true, start: alone(func(t *testing.T) (node.Node, error) { return memory.New(nil), nil })},
 		{name: "sqlite", exact: true, rows: true, start: alone(func(t *testing.T) (node.Node, error) {
 			return sqlite.Open(filepath.Join(t.TempDir(), "locks.db"), nil)
 		})},
 		{name: "postgres", exact: true, rows: true, marks: true, start: alone(func(t *testing.T) (node.Node, error) {
-			return postgres.Open(sqltest.PostgreSQL(t), &postgres.Options{Table: newTable(), Poll: true})
+			return postgres.Open(servertest.PostgreSQL(t), &postgres.Options{Table: newTable(), Poll: true})
 		})},
 		{name: "mariadb", exact: true, rows: true, marks: true, start: alone(func(t *testing.T) (node.Node, error) {
-			return mysql.Open(sqltest.MariaDB(t), &mysql.Options{Table: newTable()})
+			return mysql.Open(servertest.MariaDB(t), &mysql.Options{Table: newTable()})
 		})},
 	}
 	if path, err := exec.LookPath("valkey-server"); err == nil {
 		all = append(all, rival{name: "valkey", marks: true, start: func(t *testing.T) (opener, func()) {
-			return ofServer(redistest.StartProgram(t, path))
+			return ofServer(servertest.StartProgram(t, path))
 		}})
 	}
 	return all
@@ -81,7 +80,7 @@ func alone(open func(t *testing.T) (node.Node, error)) func(*testing.T) (opener,
 }
 
 // ofServer opens nodes on a Redis server.
-func ofServer(server *redistest.Server) (opener, func()) {
+func ofServer(server *servertest.Server) (opener, func()) {
 	open, _ := alone(func(*testing.T) (node.Node, error) {
 		return direct.Open(server.URL(), nil)
 	})(nil)

@@ -8,13 +8,13 @@ import (
 	"log"
 
 	"github.com/redlatch/redlatch"
-	"github.com/redlatch/redlatch/internal/test/redistest"
+	"github.com/redlatch/redlatch/internal/test/servertest"
 	"github.com/redlatch/redlatch/store/redis/goredis"
 )
 
 // Nodes opens connections of its own; Node takes a client that the program has.
 func ExampleNodes() {
-	a, b, c, stop := redistest.Example()
+	a, b, c, stop := servertest.Example()
 	defer stop()
 
 	nodes, err := goredis.Nodes(a, b, c) // redis://host:port, or with a password redis://user:password@host:port

@@ -10,29 +10,29 @@ import (
 	_ "github.com/go-sql-driver/mysql"
 	_ "github.com/jackc/pgx/v5/stdlib"
 
-	"github.com/redlatch/redlatch/internal/test/sqltest"
+	"github.com/redlatch/redlatch/internal/test/servertest"
 )
 
 // database is one database server.
 type database struct {
-	server *sqltest.Server
+	server *servertest.Database
 	db     *sql.DB
 	count  string // the query for how many statements it has executed
 }
 
 // startPostgres starts PostgreSQL. It does not sync: the disk is not measured.
 func startPostgres() (Backend, error) {
-	return startDatabase(sqltest.NewPostgreSQL("-c", "max_connections=300", "-c", "shared_preload_libraries=pg_stat_statements"), "pgx",
+	return startDatabase(servertest.NewPostgreSQL("-c", "max_connections=300", "-c", "shared_preload_libraries=pg_stat_statements"), "pgx",
 		"CREATE EXTENSION pg_stat_statements", "SELECT coalesce(sum(calls), 0) FROM pg_stat_statements")
 }
 
 // startMariaDB starts MariaDB. It does not sync either.
 func startMariaDB() (Backend, error) {
-	return startDatabase(sqltest.NewMariaDB("--max-connections=300"), "mysql",
+	return startDatabase(servertest.NewMariaDB("--max-connections=300"), "mysql",
 		"DO 1", "SELECT variable_value FROM information_schema.global_status WHERE variable_name = 'QUESTIONS'")
 }
 
-func startDatabase(s *sqltest.Server, driver, first, count string) (Backend, error) {
+func startDatabase(s *servertest.Database, driver, first, count string) (Backend, error) {
 	d := &database{server: s, count: count}
 	err := s.Start()
 	if err == nil {
@@ -70,5 +70,5 @@ func (d *database) Stop() {
 		d.db.Close()
 	}
 	d.server.Stop()
-	sqltest.CleanUp()
+	servertest.CleanUp()
 }

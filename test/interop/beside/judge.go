@@ -23,7 +23,7 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/redlatch/redlatch/internal/test/redistest"
+	"github.com/redlatch/redlatch/internal/test/servertest"
 )
 
 // Judge decides without a clock. A hold begins when the answer of an acquisition
@@ -34,7 +34,7 @@ type Judge struct {
 	// NoFences has the judge not look at the fences: servers may lose theirs.
 	NoFences bool
 
-	servers []*redistest.Server
+	servers []*servertest.Server
 	name    string
 
 	mu     sync.Mutex
@@ -55,7 +55,7 @@ type Hold struct {
 }
 
 // NewJudge returns a judge of the lock with a name, on servers.
-func NewJudge(name string, servers []*redistest.Server) *Judge {
+func NewJudge(name string, servers []*servertest.Server) *Judge {
 	return &Judge{servers: servers, name: name, open: map[*Hold]bool{}}
 }
 

@@ -13,7 +13,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/redlatch/redlatch/internal/test/redistest"
+	"github.com/redlatch/redlatch/internal/test/servertest"
 
 	"github.com/redlatch/redlatch/test/interop/beside"
 	"github.com/redlatch/redlatch/test/interop/foreign"
@@ -115,7 +115,7 @@ func formerWorker(t *testing.T, v former.Version) string {
 // both are the workers of two versions on the same servers.
 type both struct {
 	t       *testing.T
-	servers []*redistest.Server
+	servers []*servertest.Server
 	program map[string]string // by side
 }
 
@@ -123,7 +123,7 @@ type both struct {
 func (b *both) start(side string, flags ...string) *beside.Player {
 	b.t.Helper()
 	argv := append([]string{b.program[side], "-label", strings.ReplaceAll(side, " ", "-"),
-		"-nodes", strings.Join(redistest.Addresses(b.servers), ","),
+		"-nodes", strings.Join(servertest.Addresses(b.servers), ","),
 		"-max-ttl", maxTTL.String(), "-window", window.String()}, flags...)
 	p, err := foreign.Run(side, argv)
 	if err != nil {
@@ -164,13 +164,13 @@ func (b *both) cycle(p *beside.Player, name string) uint64 {
 // each runs a test with each earlier version, on so many servers each.
 func each(t *testing.T, sizes []int, test func(b *both)) {
 	t.Parallel()
-	redistest.Need(t)
+	servertest.Need(t)
 	for _, v := range former.Versions() {
 		for _, n := range sizes {
 			t.Run(fmt.Sprintf("%s on %d", v.Name, n), func(t *testing.T) {
 				t.Parallel()
 				program := map[string]string{formerSide: formerWorker(t, v), newSide: newWorker(t)}
-				test(&both{t: t, program: program, servers: redistest.Start(t, n)})
+				test(&both{t: t, program: program, servers: servertest.Redis(t, n)})
 			})
 		}
 	}

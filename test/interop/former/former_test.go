@@ -15,7 +15,7 @@ import (
 	"github.com/redlatch/redlatch/internal/resp"
 	"github.com/redlatch/redlatch/internal/test/mutants"
 	"github.com/redlatch/redlatch/internal/test/poll"
-	"github.com/redlatch/redlatch/internal/test/redistest"
+	"github.com/redlatch/redlatch/internal/test/servertest"
 
 	"github.com/redlatch/redlatch/test/interop/beside"
 	"github.com/redlatch/redlatch/test/interop/former"
@@ -124,7 +124,7 @@ func (b *both) markerIsShared(first, second string) {
 }
 
 // trusted reports whether a marker is the server's own, and its quarantine over.
-func trusted(marker string, s *redistest.Server) bool {
+func trusted(marker string, s *servertest.Server) bool {
 	fields := strings.Fields(marker)
 	if len(fields) < 14 || !strings.Contains(s.Do("INFO", "replication"), "master_replid:"+fields[1]) {
 		return false
@@ -288,10 +288,10 @@ func (b *both) handlesAreShared(kinds ...string) {
 // another version in the keys beside it by the fence.
 func TestContestFindsClientsOfAnotherFormat(t *testing.T) {
 	t.Parallel()
-	redistest.Need(t)
+	servertest.Need(t)
 	t.Run("another key", func(t *testing.T) {
 		t.Parallel()
-		b := &both{t: t, servers: redistest.Start(t, 1), program: map[string]string{formerSide: newWorker(t), newSide: newWorker(t)}}
+		b := &both{t: t, servers: servertest.Redis(t, 1), program: map[string]string{formerSide: newWorker(t), newSide: newWorker(t)}}
 		j, _ := b.contest(time.Minute, map[string][]string{newSide: {"-prefix", "2:"}})
 		found(t, j, "two had the lock")
 	})
@@ -300,7 +300,7 @@ func TestContestFindsClientsOfAnotherFormat(t *testing.T) {
 		edit := mutants.Edit{Name: "version 2", File: "../../store/redis/keys.go",
 			Old: `const reserved = "redlatch:1:"`, New: `const reserved = "redlatch:2:"`}
 		other := mutants.Build(t, []mutants.Edit{edit}, "./former/worker", "build")[edit.Name]
-		b := &both{t: t, servers: redistest.Start(t, 1), program: map[string]string{formerSide: newWorker(t), newSide: other}}
+		b := &both{t: t, servers: servertest.Redis(t, 1), program: map[string]string{formerSide: newWorker(t), newSide: other}}
 		j, _ := b.contest(time.Minute, nil)
 		found(t, j, "the fences are")
 	})

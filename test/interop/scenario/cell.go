@@ -9,7 +9,7 @@ import (
 	"sync"
 
 	"github.com/redlatch/redlatch"
-	"github.com/redlatch/redlatch/internal/test/redistest"
+	"github.com/redlatch/redlatch/internal/test/servertest"
 
 	"github.com/redlatch/redlatch/test/interop/foreign"
 )
@@ -74,7 +74,7 @@ type Part struct {
 	Only []string
 
 	// doctor stands between redlatch and a server, for tests of the judge.
-	doctor func(redlatch.Node, *redistest.Server) redlatch.Node
+	doctor func(redlatch.Node, *servertest.Server) redlatch.Node
 }
 
 // PlayAll plays parts, so many at a time: they mostly wait. done is told after
@@ -100,7 +100,7 @@ func PlayAll(parts []Part, at int, done func(p Part, scenario string)) []*Row {
 
 func play(p Part, done func(scenario string)) (row *Row) {
 	row = &Row{Client: p.Client, Nodes: p.Nodes, Cells: map[string]Cell{}}
-	t := &redistest.Outside{}
+	t := &servertest.Outside{}
 	defer t.End()
 	defer func() {
 		if why := recover(); why != nil {

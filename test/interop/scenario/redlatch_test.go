@@ -6,7 +6,7 @@ import (
 	"context"
 	"testing"
 
-	"github.com/redlatch/redlatch/internal/test/redistest"
+	"github.com/redlatch/redlatch/internal/test/servertest"
 	"github.com/redlatch/redlatch/node"
 
 	"github.com/redlatch/redlatch/test/interop/foreign"
@@ -16,9 +16,9 @@ import (
 // kind it changes the key by force, so that the request succeeds.
 type doctoredNode struct {
 	node.Node
-	server *redistest.Server
+	server *servertest.Server
 	op     node.Op
-	force  func(s *redistest.Server, req node.Request)
+	force  func(s *servertest.Server, req node.Request)
 }
 
 func (n *doctoredNode) Do(ctx context.Context, req node.Request) (node.Reply, error) {
@@ -33,12 +33,12 @@ func (n *doctoredNode) Do(ctx context.Context, req node.Request) (node.Reply, er
 // was redlatch.
 func TestRedlatchIsFoundOutWhenItBreaksARule(t *testing.T) {
 	t.Parallel()
-	remove := func(s *redistest.Server, req node.Request) { s.Do("DEL", req.Name) }
-	replace := func(s *redistest.Server, req node.Request) { s.Do("SET", req.Name, req.Value, "PX", "10000") }
+	remove := func(s *servertest.Server, req node.Request) { s.Do("DEL", req.Name) }
+	replace := func(s *servertest.Server, req node.Request) { s.Do("SET", req.Name, req.Value, "PX", "10000") }
 	client := foreign.InProcess()[0]
 	for what, c := range map[string]struct {
 		op       node.Op
-		force    func(*redistest.Server, node.Request)
+		force    func(*servertest.Server, node.Request)
 		scenario string
 	}{
 		"takes what another holds":   {node.OpAcquire, remove, "excludes"},
@@ -47,7 +47,7 @@ func TestRedlatchIsFoundOutWhenItBreaksARule(t *testing.T) {
 	} {
 		t.Run(what, func(t *testing.T) {
 			t.Parallel()
-			doctor := func(n node.Node, s *redistest.Server) node.Node {
+			doctor := func(n node.Node, s *servertest.Server) node.Node {
 				return &doctoredNode{Node: n, server: s, op: c.op, force: c.force}
 			}
 			row := play(Part{Client: client, Nodes: 1, Only: []string{c.scenario}, doctor: doctor}, func(string) {})

@@ -16,7 +16,7 @@ import (
 	"github.com/redlatch/redlatch"
 	"github.com/redlatch/redlatch/internal/test/fresh"
 	"github.com/redlatch/redlatch/internal/test/poll"
-	"github.com/redlatch/redlatch/internal/test/redistest"
+	"github.com/redlatch/redlatch/internal/test/servertest"
 	"github.com/redlatch/redlatch/store/redis/direct"
 
 	"github.com/redlatch/redlatch/test/interop/foreign"
@@ -39,7 +39,7 @@ type Stage struct {
 	t       testing.TB
 	ctx     context.Context
 	client  *foreign.Client
-	servers []*redistest.Server
+	servers []*servertest.Server
 	locks   *redlatch.Client // redlatch
 	other   *redlatch.Client // another process of redlatch's side
 	it      *foreign.Process // the foreign client
@@ -48,7 +48,7 @@ type Stage struct {
 
 // newStage starts servers, and both sides on them.
 func newStage(t testing.TB, p Part) (*Stage, error) {
-	s := &Stage{t: t, ctx: context.Background(), client: p.Client, servers: redistest.Start(t, p.Nodes)}
+	s := &Stage{t: t, ctx: context.Background(), client: p.Client, servers: servertest.Redis(t, p.Nodes)}
 	s.locks, s.other = s.redlatch(p.doctor), s.redlatch(p.doctor)
 	var err error
 	if p.Nodes > 1 { // a single server is not guarded by default
@@ -61,8 +61,8 @@ func newStage(t testing.TB, p Part) (*Stage, error) {
 }
 
 // redlatch returns a client of ours, as another process would have it.
-func (s *Stage) redlatch(doctor func(redlatch.Node, *redistest.Server) redlatch.Node) *redlatch.Client {
-	nodes, err := direct.Nodes(redistest.Addresses(s.servers)...)
+func (s *Stage) redlatch(doctor func(redlatch.Node, *servertest.Server) redlatch.Node) *redlatch.Client {
+	nodes, err := direct.Nodes(servertest.Addresses(s.servers)...)
 	if err != nil {
 		s.t.Fatal(err)
 	}
@@ -129,7 +129,7 @@ type state struct {
 
 // do sends a server a command, and repeats it if a busy machine made it time
 // out.
-func (s *Stage) do(server *redistest.Server, args ...string) (reply string) {
+func (s *Stage) do(server *servertest.Server, args ...string) (reply string) {
 	var err error
 	if !poll.Holds(soon, func() bool { reply, err = server.Try(args...); return err == nil }) {
 		s.t.Fatalf("%s: %v", args[0], err)

@@ -13,7 +13,7 @@ import (
 	"github.com/redlatch/redlatch"
 	"github.com/redlatch/redlatch/fence"
 	"github.com/redlatch/redlatch/internal/test/poll"
-	"github.com/redlatch/redlatch/internal/test/redistest"
+	"github.com/redlatch/redlatch/internal/test/servertest"
 	"github.com/redlatch/redlatch/internal/test/stall"
 )
 
@@ -25,7 +25,7 @@ var kept = []string{"--appendonly", "yes", "--appendfsync", "always"}
 // onThree has hold take the lock while the last two of five servers are down,
 // restarts these with their data, and the third without. Of the servers that
 // granted it, two remember.
-func onThree(t testing.TB, servers []*redistest.Server, hold func()) {
+func onThree(t testing.TB, servers []*servertest.Server, hold func()) {
 	t.Helper()
 	for _, s := range servers[3:] {
 		s.Kill()
@@ -41,7 +41,7 @@ func onThree(t testing.TB, servers []*redistest.Server, hold func()) {
 	}
 }
 
-func redsyncMutex(t testing.TB, servers []*redistest.Server) *redsync.Mutex {
+func redsyncMutex(t testing.TB, servers []*servertest.Server) *redsync.Mutex {
 	return newRedsync(t, servers).NewMutex(name, redsync.WithExpiry(holdFor), redsync.WithTries(1), redsync.WithTimeoutFactor(0.3))
 }
 
@@ -61,7 +61,7 @@ func TestRedlatchDoesNotBelieveAServerThatForgotWhatRedsyncHolds(t *testing.T) {
 // forgetWhatRedsyncHolds asks for the lock until the servers that restarted
 // have answered: the first tries may use connections that the restarts broke.
 func forgetWhatRedsyncHolds(t testing.TB, guard redlatch.GuardMode) {
-	servers := redistest.Start(t, 5, kept...)
+	servers := servertest.Redis(t, 5, kept...)
 	locks := newRedlatch(t, servers, redlatch.Options{Guard: guard, MaxTTL: 2 * holdFor})
 	m := redsyncMutex(t, servers)
 	onThree(t, servers, func() { poll.Within(t, mostTime, m.Lock) })
@@ -94,7 +94,7 @@ func forgetWhatRedsyncHolds(t testing.TB, guard redlatch.GuardMode) {
 // holder off the resource.
 func TestRedsyncTakesWhatAServerForgotAndTheLossIsTold(t *testing.T) {
 	t.Parallel()
-	servers := redistest.Start(t, 5, kept...)
+	servers := servertest.Redis(t, 5, kept...)
 	locks := newRedlatch(t, servers, redlatch.Options{MaxTTL: 2 * holdFor})
 	var lease *redlatch.Lease
 	onThree(t, servers, func() {

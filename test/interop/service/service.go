@@ -17,7 +17,7 @@ import (
 
 	"github.com/redlatch/redlatch"
 	"github.com/redlatch/redlatch/internal/test/fresh"
-	"github.com/redlatch/redlatch/internal/test/redistest"
+	"github.com/redlatch/redlatch/internal/test/servertest"
 	"github.com/redlatch/redlatch/store/redis/direct"
 )
 
@@ -66,7 +66,7 @@ func (r *Report) String() string {
 
 type world struct {
 	t       testing.TB
-	servers []*redistest.Server
+	servers []*servertest.Server
 	cfg     Config
 
 	mu    sync.Mutex
@@ -162,17 +162,17 @@ func (w *world) watch(ctx context.Context, end func()) {
 	}
 }
 
-func startServers(t testing.TB, trouble Trouble) []*redistest.Server {
+func startServers(t testing.TB, trouble Trouble) []*servertest.Server {
 	if trouble == Forgets {
-		return redistest.Start(t, 5)
+		return servertest.Redis(t, 5)
 	}
 	// Each write is on the disk before it is answered, so that a kill loses
 	// nothing.
-	return redistest.Start(t, 5, "--appendonly", "yes", "--appendfsync", "always")
+	return servertest.Redis(t, 5, "--appendonly", "yes", "--appendfsync", "always")
 }
 
-func newRedlatch(t testing.TB, servers []*redistest.Server, opts redlatch.Options) *redlatch.Client {
-	nodes, err := direct.Nodes(redistest.Addresses(servers)...)
+func newRedlatch(t testing.TB, servers []*servertest.Server, opts redlatch.Options) *redlatch.Client {
+	nodes, err := direct.Nodes(servertest.Addresses(servers)...)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -194,7 +194,7 @@ func newRedlatch(t testing.TB, servers []*redistest.Server, opts redlatch.Option
 	return c
 }
 
-func newRedsync(t testing.TB, servers []*redistest.Server) *redsync.Redsync {
+func newRedsync(t testing.TB, servers []*servertest.Server) *redsync.Redsync {
 	var pools []redis.Pool
 	for _, s := range servers {
 		c := goredis.NewClient(&goredis.Options{Addr: s.Addr(), ContextTimeoutEnabled: true, MaxRetries: -1})
@@ -275,7 +275,7 @@ func (w *world) trouble(ctx context.Context) {
 		if w.cfg.Trouble == Forgets {
 			n = 3
 		}
-		var down []*redistest.Server
+		var down []*servertest.Server
 		for range n {
 			s := w.servers[i%len(w.servers)]
 			i++

@@ -15,7 +15,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/redlatch/redlatch/internal/test/redistest"
+	"github.com/redlatch/redlatch/internal/test/servertest"
 
 	"github.com/redlatch/redlatch/test/interop/beside"
 	"github.com/redlatch/redlatch/test/interop/foreign"
@@ -62,22 +62,22 @@ func start(t *testing.T, side string, argv ...string) *beside.Player {
 }
 
 // python returns a process of the minimal client; dir is where its files are.
-func python(t *testing.T, dir string, servers []*redistest.Server) *beside.Player {
+func python(t *testing.T, dir string, servers []*servertest.Server) *beside.Player {
 	t.Helper()
 	if _, err := exec.LookPath("python3"); err != nil {
 		t.Fatalf("this test needs python3, which make deps installs: %v", err)
 	}
-	return start(t, minimal, append([]string{"python3", filepath.Join(dir, "minimal.py")}, redistest.Addresses(servers)...)...)
+	return start(t, minimal, append([]string{"python3", filepath.Join(dir, "minimal.py")}, servertest.Addresses(servers)...)...)
 }
 
 // redlatch returns a process of redlatch. It declares the servers new.
-func redlatch(t *testing.T, servers []*redistest.Server) *beside.Player {
+func redlatch(t *testing.T, servers []*servertest.Server) *beside.Player {
 	t.Helper()
 	program, err := worker()
 	if err != nil {
 		t.Fatal(err)
 	}
-	return start(t, ours, program, "-nodes", strings.Join(redistest.Addresses(servers), ","), "-fresh",
+	return start(t, ours, program, "-nodes", strings.Join(servertest.Addresses(servers), ","), "-fresh",
 		"-max-ttl", "4s", "-window", "1s")
 }
 
@@ -97,7 +97,7 @@ func cycle(t *testing.T, p *beside.Player, name string) uint64 {
 // broken.
 func contest(t *testing.T, dir string, n int, lasts time.Duration) *beside.Judge {
 	t.Helper()
-	servers := redistest.Start(t, n)
+	servers := servertest.Redis(t, n)
 	const name = "contended"
 	c := beside.Contest{Judge: beside.NewJudge(name, servers), Name: name, TTL: ttl,
 		For: lasts, Limit: time.Minute, Turns: 10}
@@ -145,7 +145,7 @@ func TestContestFindsMinimalClientsThatBreakARule(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			redistest.Need(t)
+			servertest.Need(t)
 			dir := t.TempDir()
 			if err := os.CopyFS(dir, os.DirFS(".")); err != nil {
 				t.Fatal(err)
@@ -173,7 +173,7 @@ func TestContestFindsMinimalClientsThatBreakARule(t *testing.T) {
 // of another membership, and servers that forgot.
 func TestMinimalClientKeepsToTheMarker(t *testing.T) {
 	t.Parallel()
-	servers := redistest.Start(t, 4)
+	servers := servertest.Redis(t, 4)
 	three := servers[:3]
 	p := python(t, ".", three)
 	refused := func(p *beside.Player, ms, why string) {
@@ -194,7 +194,7 @@ func TestMinimalClientKeepsToTheMarker(t *testing.T) {
 	if before, after := cycle(t, p, "n"), cycle(t, q, "n"); after <= before {
 		t.Errorf("token %d after %d", after, before)
 	}
-	refused(python(t, ".", []*redistest.Server{servers[0], servers[1], servers[3]}), "1000", "config")
+	refused(python(t, ".", []*servertest.Server{servers[0], servers[1], servers[3]}), "1000", "config")
 	refused(p, "5000", "config") // a time to live above the marker's
 	// A minority may forget, a majority may not.
 	servers[0].Kill()
@@ -210,8 +210,8 @@ func TestMinimalClientKeepsToTheMarker(t *testing.T) {
 // stays known.
 func TestMinimalClientKeepsTheHoldersToken(t *testing.T) {
 	t.Parallel()
-	servers := redistest.Start(t, 1)
-	proxy := redistest.NewProxy(t, servers[0])
+	servers := servertest.Redis(t, 1)
+	proxy := servertest.NewProxy(t, servers[0])
 	p, q := start(t, minimal, "python3", "minimal.py", proxy.URL()), redlatch(t, servers)
 	token, _, err := q.Take("n", ttl, patience, "")
 	if err != nil {
@@ -242,7 +242,7 @@ func TestMinimalClientKeepsTheHoldersToken(t *testing.T) {
 // redlatch has it.
 func TestLateMinimalClientTakesNothing(t *testing.T) {
 	t.Parallel()
-	servers := redistest.Start(t, 3)
+	servers := servertest.Redis(t, 3)
 	q, p := redlatch(t, servers), python(t, ".", servers)
 	cycle(t, q, "n")
 	before, _, err := p.Take("n", ttl, patience, "")

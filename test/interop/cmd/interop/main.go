@@ -16,7 +16,7 @@ import (
 	"github.com/redis/go-redis/v9/logging"
 
 	"github.com/redlatch/redlatch/internal/screen"
-	"github.com/redlatch/redlatch/internal/test/redistest"
+	"github.com/redlatch/redlatch/internal/test/servertest"
 
 	"github.com/redlatch/redlatch/test/interop/foreign"
 	"github.com/redlatch/redlatch/test/interop/matrix"
@@ -99,7 +99,7 @@ func share() (faults []string) {
 		{"redsync and redlatch, three of five come back empty", service.Forgets},
 	} {
 		fmt.Fprintf(os.Stderr, "%s, for %v\n", x.what, serviceTime)
-		t := &redistest.Outside{}
+		t := &servertest.Outside{}
 		r := service.Run(t, service.Config{For: serviceTime, Trouble: x.trouble})
 		t.End()
 		fmt.Printf("%s: %v\n", x.what, r)

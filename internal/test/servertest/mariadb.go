@@ -1,6 +1,6 @@
 //go:build unix
 
-package sqltest
+package servertest
 
 import (
 	"errors"
@@ -11,16 +11,16 @@ import (
 )
 
 // NewMariaDB returns a MariaDB server, with flags of its own.
-func NewMariaDB(flags ...string) *Server {
-	return &Server{
+func NewMariaDB(flags ...string) *Database {
+	return &Database{
 		Name: "MariaDB", scheme: "mysql://root@", database: "/test",
 		DSN:   func(address string) string { return "root@tcp(" + address + ")/test" },
 		ready: "ready for connections", end: "KILL",
-		setUp: func(s *Server) error { return s.setUpMariaDB(flags) },
+		setUp: func(s *Database) error { return s.setUpMariaDB(flags) },
 	}
 }
 
-func (s *Server) setUpMariaDB(flags []string) error {
+func (s *Database) setUpMariaDB(flags []string) error {
 	install := find("mariadb-install-db", "mysql_install_db")
 	daemon := find("mariadbd", "mysqld", "/usr/sbin/mariadbd", "/usr/libexec/mariadbd")
 	if install == "" || daemon == "" {
@@ -51,7 +51,7 @@ var empty string
 // fill creates the data of a new server. That takes seconds, so it is done once,
 // and copied. No two servers share a folder for temporary tables: one that starts
 // deletes all that it finds there.
-func (s *Server) fill(install, data string) error {
+func (s *Database) fill(install, data string) error {
 	installing.Lock()
 	defer installing.Unlock()
 	if empty == "" {
@@ -59,7 +59,7 @@ func (s *Server) fill(install, data string) error {
 			"--auth-root-authentication-method=normal", "--skip-name-resolve", "--innodb-log-file-size=8M"); err != nil {
 			return err
 		}
-		dir, err := os.MkdirTemp("", "sqltest")
+		dir, err := os.MkdirTemp("", "database")
 		if err != nil {
 			return err
 		}

@@ -1,6 +1,6 @@
 //go:build unix
 
-package sqltest
+package servertest
 
 import (
 	"errors"
@@ -14,12 +14,12 @@ import (
 // PostgreSQL server that runs, or a proxy before it. It is in transaction mode
 // with a few connections: each statement may get another session. Its DSN is the
 // same for every address: it listens on a socket in its folder, and on no port.
-func newPgBouncer(port func() string) *Server {
-	s := &Server{Name: "PgBouncer", ready: "process up", end: "KILL"}
+func newPgBouncer(port func() string) *Database {
+	s := &Database{Name: "PgBouncer", ready: "process up", end: "KILL"}
 	s.DSN = func(string) string {
 		return "postgres://postgres@/postgres?sslmode=disable&host=" + url.QueryEscape(s.dir) + "&port=6432"
 	}
-	s.setUp = func(*Server) error {
+	s.setUp = func(*Database) error {
 		daemon := find("pgbouncer", "/usr/sbin/pgbouncer")
 		if daemon == "" {
 			return errors.New("pgbouncer is missing: install the system's package (apt-get install pgbouncer), or run make deps")

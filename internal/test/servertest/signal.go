@@ -1,6 +1,6 @@
 //go:build unix
 
-package sqltest
+package servertest
 
 import (
 	"os/exec"
@@ -11,7 +11,7 @@ import (
 )
 
 // Kill kills the server with all its processes. Start starts it again.
-func (s *Server) Kill() {
+func (s *Database) Kill() {
 	if s.cmd == nil {
 		return
 	}
@@ -23,14 +23,14 @@ func (s *Server) Kill() {
 }
 
 // Freeze stops all processes of the server, until Thaw.
-func (s *Server) Freeze() error { return s.signal(syscall.SIGSTOP) }
+func (s *Database) Freeze() error { return s.signal(syscall.SIGSTOP) }
 
 // Thaw continues them.
-func (s *Server) Thaw() error { return s.signal(syscall.SIGCONT) }
+func (s *Database) Thaw() error { return s.signal(syscall.SIGCONT) }
 
 // signal sends a signal to all processes of the server. PostgreSQL's are each in
 // a session of its own, so there is no group of them.
-func (s *Server) signal(sig syscall.Signal) error {
+func (s *Database) signal(sig syscall.Signal) error {
 	if s.cmd == nil {
 		return errDown
 	}
@@ -52,7 +52,7 @@ func (s *Server) signal(sig syscall.Signal) error {
 }
 
 // Pids returns the ids of the server's processes.
-func (s *Server) Pids() ([]int, error) {
+func (s *Database) Pids() ([]int, error) {
 	if s.cmd == nil {
 		return nil, errDown
 	}

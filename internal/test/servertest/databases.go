@@ -1,15 +1,6 @@
 //go:build unix
 
-// Package sqltest runs real database servers for tests: MariaDB, PostgreSQL,
-// and PgBouncer before it, each started when a test first asks for it, and ended
-// with the test binary.
-//
-// A test binary that uses it calls Main from its TestMain. A test fails if the
-// binaries of its server are missing: a skipped test would look like a passed
-// one.
-//
-// NewMariaDB and NewPostgreSQL are for tools, too: their servers return errors.
-package sqltest
+package servertest
 
 import (
 	"net"
@@ -31,22 +22,22 @@ func Main(m *testing.M) int {
 
 // shared is a server of all tests of a binary, started at most once.
 type shared struct {
-	*Server
+	*Database
 	once sync.Once
 	err  error
 }
 
 var (
-	mariaDB    = &shared{Server: NewMariaDB()}
-	postgreSQL = &shared{Server: NewPostgreSQL()}
-	pgBouncer  = &shared{Server: newPgBouncer(func() string { return postgreSQL.port })}
+	mariaDB    = &shared{Database: NewMariaDB()}
+	postgreSQL = &shared{Database: NewPostgreSQL()}
+	pgBouncer  = &shared{Database: newPgBouncer(func() string { return postgreSQL.port })}
 )
 
 // dsn starts the server if it does not run yet, and returns the address of a
 // database on it.
 func (s *shared) dsn(t testing.TB) string {
 	t.Helper()
-	need(t, s.Server)
+	need(t, s.Database)
 	s.once.Do(func() { s.err = s.Start() })
 	if s.err != nil {
 		t.Fatalf("%s: %v", s.Name, s.err)
@@ -54,7 +45,7 @@ func (s *shared) dsn(t testing.TB) string {
 	return s.DSN(s.Addr())
 }
 
-func need(t testing.TB, s *Server) {
+func need(t testing.TB, s *Database) {
 	t.Helper()
 	if testing.Short() {
 		t.Skipf("it needs %s, and -short starts no servers", s.Name)
@@ -83,37 +74,37 @@ func PgBouncer(t testing.TB) string {
 	return pgBouncer.dsn(t)
 }
 
-// Own is a server of one test, which the test may break.
-type Own struct {
-	*Server
+// OwnDatabase is a server of one test, which the test may break.
+type OwnDatabase struct {
+	*Database
 	t testing.TB
 }
 
 // own starts a server, and ends it with the test.
-func own(t testing.TB, s *Server) *Own {
+func own(t testing.TB, s *Database) *OwnDatabase {
 	t.Helper()
 	need(t, s)
-	o := &Own{s, t}
+	o := &OwnDatabase{s, t}
 	t.Cleanup(s.Stop)
 	o.Restart()
 	return o
 }
 
 // OwnMariaDB starts a server for one test, with flags of its own.
-func OwnMariaDB(t testing.TB, flags ...string) *Own {
+func OwnMariaDB(t testing.TB, flags ...string) *OwnDatabase {
 	t.Helper()
 	return own(t, NewMariaDB(flags...))
 }
 
 // OwnPostgreSQL starts a server for one test.
-func OwnPostgreSQL(t testing.TB) *Own {
+func OwnPostgreSQL(t testing.TB) *OwnDatabase {
 	t.Helper()
 	return own(t, NewPostgreSQL())
 }
 
 // OwnPgBouncer starts a PgBouncer for one test, in transaction mode, before
 // whatever listens on an address.
-func OwnPgBouncer(t testing.TB, address string) *Own {
+func OwnPgBouncer(t testing.TB, address string) *OwnDatabase {
 	t.Helper()
 	_, port, err := net.SplitHostPort(address)
 	if err != nil {
@@ -124,20 +115,20 @@ func OwnPgBouncer(t testing.TB, address string) *Own {
 
 // Replica starts a replica of a PostgreSQL server, which follows it
 // asynchronously. SELECT pg_promote() makes it a primary.
-func (o *Own) Replica() *Own {
+func (o *OwnDatabase) Replica() *OwnDatabase {
 	o.t.Helper()
-	return own(o.t, o.Server.Replica())
+	return own(o.t, o.Database.Replica())
 }
 
 // DSN returns the address of a database on the server.
-func (o *Own) DSN() string { return o.Through(o.Addr()) }
+func (o *OwnDatabase) DSN() string { return o.Through(o.Addr()) }
 
 // Through returns the address of the database by way of another one, such as a
 // proxy's.
-func (o *Own) Through(address string) string { return o.Server.DSN(address) }
+func (o *OwnDatabase) Through(address string) string { return o.Database.DSN(address) }
 
 // Restart starts the server again, after Kill, with its data and on its port.
-func (o *Own) Restart() {
+func (o *OwnDatabase) Restart() {
 	o.t.Helper()
 	if err := o.Start(); err != nil {
 		o.t.Fatalf("%s: %v", o.Name, err)
@@ -145,12 +136,12 @@ func (o *Own) Restart() {
 }
 
 // Freeze stops all processes of the server, until Thaw.
-func (o *Own) Freeze() { o.must(o.Server.Freeze()) }
+func (o *OwnDatabase) Freeze() { o.must(o.Database.Freeze()) }
 
 // Thaw continues them.
-func (o *Own) Thaw() { o.must(o.Server.Thaw()) }
+func (o *OwnDatabase) Thaw() { o.must(o.Database.Thaw()) }
 
-func (o *Own) must(err error) {
+func (o *OwnDatabase) must(err error) {
 	o.t.Helper()
 	if err != nil {
 		o.t.Fatalf("%s: %v", o.Name, err)

@@ -1,4 +1,4 @@
-package faultproxy
+package servertest
 
 import (
 	"sync"

@@ -1,6 +1,6 @@
 //go:build unix
 
-package sqltest_test
+package servertest_test
 
 import (
 	"database/sql"
@@ -15,13 +15,13 @@ import (
 	_ "github.com/go-sql-driver/mysql"
 	_ "github.com/jackc/pgx/v5/stdlib"
 
-	"github.com/redlatch/redlatch/internal/test/sqltest"
+	"github.com/redlatch/redlatch/internal/test/servertest"
 )
 
-func TestMain(m *testing.M) { os.Exit(sqltest.Main(m)) }
+func TestMain(m *testing.M) { os.Exit(servertest.Main(m)) }
 
 func TestServersAnswer(t *testing.T) {
-	for driver, dsn := range map[string]func(testing.TB) string{"mysql": sqltest.MariaDB, "pgx": sqltest.PostgreSQL} {
+	for driver, dsn := range map[string]func(testing.TB) string{"mysql": servertest.MariaDB, "pgx": servertest.PostgreSQL} {
 		t.Run(driver, func(t *testing.T) {
 			start := time.Now()
 			db, err := sql.Open(driver, dsn(t))
@@ -58,7 +58,7 @@ func TestServerDeletesNoTemporaryTableOfAnother(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	sqltest.OwnMariaDB(t)
+	servertest.OwnMariaDB(t)
 	if _, err := os.Stat(table.Name()); err != nil {
 		t.Error(err)
 	}

@@ -1,8 +1,4 @@
-// Package faultproxy is a TCP proxy that does to connections what a network can
-// do: it delays, reorders between connections, loses one direction or both,
-// swallows only the replies, breaks connections, and forwards an address to
-// another server.
-package faultproxy
+package servertest
 
 import (
 	"bytes"
@@ -48,8 +44,8 @@ func (p *pair) close() {
 	p.server.Close()
 }
 
-// New returns a proxy on a free loopback port that leads to target, host:port.
-func New(target string) (*Proxy, error) {
+// OpenProxy returns a proxy on a free loopback port that leads to target, host:port.
+func OpenProxy(target string) (*Proxy, error) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		return nil, err

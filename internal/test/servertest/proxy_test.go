@@ -1,4 +1,4 @@
-package faultproxy_test
+package servertest_test
 
 import (
 	"errors"
@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/redlatch/redlatch/internal/test/faultproxy"
+	"github.com/redlatch/redlatch/internal/test/servertest"
 )
 
 // echo is a server that sends back what it receives, and passes it to the test
@@ -43,9 +43,9 @@ func echo(t *testing.T) (address string, heard <-chan string) {
 	return l.Addr().String(), told
 }
 
-func proxy(t *testing.T, target string) *faultproxy.Proxy {
+func proxy(t *testing.T, target string) *servertest.Proxy {
 	t.Helper()
-	p, err := faultproxy.New(target)
+	p, err := servertest.OpenProxy(target)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -53,7 +53,7 @@ func proxy(t *testing.T, target string) *faultproxy.Proxy {
 	return p
 }
 
-func dial(t *testing.T, p *faultproxy.Proxy) net.Conn {
+func dial(t *testing.T, p *servertest.Proxy) net.Conn {
 	t.Helper()
 	c, err := net.Dial("tcp", p.Addr())
 	if err != nil {
@@ -88,14 +88,14 @@ func TestFairWeatherPassesEverything(t *testing.T) {
 func TestLostRequestsDoNotArrive(t *testing.T) {
 	address, heard := echo(t)
 	p := proxy(t, address)
-	p.Set(faultproxy.Weather{Requests: faultproxy.Direction{Lost: true}})
+	p.Set(servertest.Weather{Requests: servertest.Direction{Lost: true}})
 	c := dial(t, p)
 	io.WriteString(c, "a")
 	if got, err := hear(c, moment); !errors.Is(err, os.ErrDeadlineExceeded) || len(heard) > 0 {
 		t.Errorf("%q, %v, heard %d", got, err, len(heard))
 	}
 	// In no network does a connection continue with a gap in it.
-	p.Set(faultproxy.Weather{})
+	p.Set(servertest.Weather{})
 	if _, err := hear(c, goodTime); err == nil || errors.Is(err, os.ErrDeadlineExceeded) {
 		t.Errorf("the connection still stands: %v", err)
 	}
@@ -138,7 +138,7 @@ func TestJitterHasConnectionsOvertakeEachOther(t *testing.T) {
 	io.WriteString(b, "-")
 	<-heard
 	<-heard
-	p.Set(faultproxy.Weather{Requests: faultproxy.Direction{Jitter: 20 * time.Millisecond}})
+	p.Set(servertest.Weather{Requests: servertest.Direction{Jitter: 20 * time.Millisecond}})
 	for tries := 0; ; tries++ {
 		io.WriteString(a, "a")
 		io.WriteString(b, "b")

@@ -1,9 +1,6 @@
 //go:build unix
 
-// Package redistest runs real redis-server processes for tests: each on a free
-// loopback port, in a folder of its own, ended with the test that started it. The
-// variable REDLATCH_REDIS_SERVER names another server to run, as Valkey's.
-package redistest
+package servertest
 
 import (
 	"context"
@@ -23,9 +20,9 @@ type Server struct {
 	proc *redisproc.Server
 }
 
-// Start starts n servers and waits until each answers. Settings are given as
+// Redis starts n servers and waits until each answers. Settings are given as
 // on the command line: "--maxmemory", "10mb".
-func Start(t testing.TB, n int, settings ...string) []*Server {
+func Redis(t testing.TB, n int, settings ...string) []*Server {
 	t.Helper()
 	servers, procs := make([]*Server, n), make([]*redisproc.Server, n)
 	for i := range servers {
@@ -38,7 +35,7 @@ func Start(t testing.TB, n int, settings ...string) []*Server {
 	return servers
 }
 
-// StartProgram starts a server of another program than Start does.
+// StartProgram starts a server of another program than Redis does.
 func StartProgram(t testing.TB, path string) *Server {
 	t.Helper()
 	s := newServer(t, &redisproc.Server{})

@@ -1,6 +1,6 @@
 //go:build unix
 
-package sqltest
+package servertest
 
 import (
 	"errors"
@@ -8,8 +8,8 @@ import (
 )
 
 // NewPostgreSQL returns a PostgreSQL server, with flags of its own.
-func NewPostgreSQL(flags ...string) *Server {
-	return postgreSQLServer(flags, func(s *Server, programs, data string) error {
+func NewPostgreSQL(flags ...string) *Database {
+	return postgreSQLServer(flags, func(s *Database, programs, data string) error {
 		return s.command(filepath.Join(programs, "initdb"), "--pgdata="+data, "--username=postgres",
 			"--auth=trust", "--encoding=UTF8", "--no-locale", "--no-sync")
 	})
@@ -17,8 +17,8 @@ func NewPostgreSQL(flags ...string) *Server {
 
 // Replica returns a replica of a PostgreSQL server that runs, which follows it
 // asynchronously. SELECT pg_promote() makes it a primary.
-func (s *Server) Replica() *Server {
-	return postgreSQLServer(s.flags, func(r *Server, programs, data string) error {
+func (s *Database) Replica() *Database {
+	return postgreSQLServer(s.flags, func(r *Database, programs, data string) error {
 		return r.command(filepath.Join(programs, "pg_basebackup"), "--pgdata="+data, "--host=127.0.0.1", "--port="+s.port,
 			"--username=postgres", "--write-recovery-conf", "--checkpoint=fast", "--no-sync")
 	})
@@ -26,13 +26,13 @@ func (s *Server) Replica() *Server {
 
 // postgreSQLServer returns a server whose data fill creates with one of PostgreSQL's
 // programs.
-func postgreSQLServer(flags []string, fill func(s *Server, programs, data string) error) *Server {
+func postgreSQLServer(flags []string, fill func(s *Database, programs, data string) error) *Database {
 	const scheme, database = "postgres://postgres@", "/postgres?sslmode=disable"
-	return &Server{
+	return &Database{
 		Name: "PostgreSQL", scheme: scheme, database: database, flags: flags,
 		DSN:   func(address string) string { return scheme + address + database },
 		ready: "ready to accept", end: "QUIT",
-		setUp: func(s *Server) error {
+		setUp: func(s *Database) error {
 			// Distributions install the server's programs outside the path, by
 			// version, some with links to a few of them.
 			daemon, err := filepath.EvalSymlinks(find("postgres", "/usr/lib/postgresql/*/bin/postgres", "/usr/pgsql-*/bin/postgres",

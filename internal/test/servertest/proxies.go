@@ -1,26 +1,18 @@
 //go:build unix
 
-package redistest
+package servertest
 
-import (
-	"testing"
-
-	"github.com/redlatch/redlatch/internal/test/faultproxy"
-)
-
-// Proxy is between a client and a server, and does to their connections what a
-// network can do.
-type Proxy struct{ *faultproxy.Proxy }
+import "testing"
 
 // NewProxy returns a proxy to a server, ended with the test.
-func NewProxy(t testing.TB, s *Server) *Proxy {
+func NewProxy(t testing.TB, s interface{ Addr() string }) *Proxy {
 	t.Helper()
-	p, err := faultproxy.New(s.Addr())
+	p, err := OpenProxy(s.Addr())
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(p.Close)
-	return &Proxy{p}
+	return p
 }
 
 // NewProxies returns a proxy to each server, and their addresses.
@@ -32,6 +24,3 @@ func NewProxies(t testing.TB, servers []*Server) (proxies []*Proxy, urls []strin
 	}
 	return proxies, urls
 }
-
-// Target sends new connections to another server.
-func (p *Proxy) Target(s *Server) { p.LeadTo(s.Addr()) }

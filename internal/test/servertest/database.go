@@ -1,6 +1,6 @@
 //go:build unix
 
-package sqltest
+package servertest
 
 import (
 	"bytes"
@@ -19,9 +19,9 @@ import (
 	"github.com/redlatch/redlatch/internal/redisproc"
 )
 
-// Server is a database server, or the place for one: it may be down. It is not
+// Database is a database server, or the place for one: it may be down. It is not
 // for several goroutines at once.
-type Server struct {
+type Database struct {
 	Name string // as messages call it
 
 	// DSN returns the address of a database on the server, in the form of its
@@ -30,7 +30,7 @@ type Server struct {
 	DSN func(address string) string
 
 	scheme, database string // of a URL, before and after the address
-	setUp            func(s *Server) error
+	setUp            func(s *Database) error
 	flags            []string // for a replica, too
 
 	dir   string
@@ -45,11 +45,11 @@ type Server struct {
 }
 
 // Addr returns host and port.
-func (s *Server) Addr() string { return "127.0.0.1:" + s.port }
+func (s *Database) Addr() string { return "127.0.0.1:" + s.port }
 
 // URL returns the address of a database on the server, as a redlatch node has
 // it. address is the server's, or that of a proxy before it.
-func (s *Server) URL(address string) string { return s.scheme + address + s.database }
+func (s *Database) URL(address string) string { return s.scheme + address + s.database }
 
 var errDown = errors.New("the server is down")
 
@@ -60,7 +60,7 @@ const watch = `signal=$1; shift; "$@" & read -r _; kill -s "$signal" $!; kill -s
 
 // Start starts the server, and waits until it accepts connections. The first time
 // it creates its data; later the server has its data and its port again.
-func (s *Server) Start() error {
+func (s *Database) Start() error {
 	if s.dir != "" {
 		err := s.startOn()
 		if err != nil {
@@ -70,7 +70,7 @@ func (s *Server) Start() error {
 	}
 	var err error
 	// The name is short, since the length of a socket's path is limited.
-	if s.dir, err = os.MkdirTemp("", "sqltest"); err != nil {
+	if s.dir, err = os.MkdirTemp("", "database"); err != nil {
 		return err
 	}
 	if err := s.setUp(s); err != nil {
@@ -97,7 +97,7 @@ const laterPort = "PORT"
 var errPortTaken = errors.New("the port was taken meanwhile")
 
 // startOn starts the server on the port that it had, or on a free one.
-func (s *Server) startOn() error {
+func (s *Database) startOn() error {
 	if s.port == "" {
 		port, err := redisproc.FreePort()
 		if err != nil {
@@ -137,7 +137,7 @@ func (s *Server) startOn() error {
 // await waits until the server's log says that it accepts connections. An open
 // port is not enough: PostgreSQL listens before it is ready, and refuses
 // clients.
-func (s *Server) await() error {
+func (s *Database) await() error {
 	var text []byte
 	for n := 1; n <= 6000; n++ { // a minute
 		if n%100 == 0 {
@@ -158,7 +158,7 @@ func (s *Server) await() error {
 }
 
 // Stop ends the server and removes its folder.
-func (s *Server) Stop() {
+func (s *Database) Stop() {
 	if s.cmd != nil {
 		s.Thaw()
 		s.parent.Close()
@@ -171,7 +171,7 @@ func (s *Server) Stop() {
 }
 
 // command runs a program to its end, as the server's user.
-func (s *Server) command(path string, args ...string) error {
+func (s *Database) command(path string, args ...string) error {
 	cmd := exec.Command(path, args...)
 	cmd.Dir = s.dir
 	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: s.cred}
@@ -183,7 +183,7 @@ func (s *Server) command(path string, args ...string) error {
 
 // giveUpRoot makes the server run as another user if we are root:
 // these servers refuse to run as root.
-func (s *Server) giveUpRoot(names ...string) error {
+func (s *Database) giveUpRoot(names ...string) error {
 	if os.Geteuid() != 0 {
 		return nil
 	}

@@ -1,6 +1,6 @@
 //go:build unix
 
-package redistest
+package servertest
 
 import (
 	"fmt"
@@ -59,6 +59,6 @@ func (o *Outside) End() {
 // what stops them.
 func Example() (a, b, c string, stop func()) {
 	t := &Outside{}
-	servers := Start(t, 3)
+	servers := Redis(t, 3)
 	return servers[0].URL(), servers[1].URL(), servers[2].URL(), t.End
 }

@@ -1,6 +1,6 @@
 //go:build unix
 
-package redistest_test
+package servertest_test
 
 import (
 	"fmt"
@@ -10,13 +10,13 @@ import (
 	"testing"
 
 	"github.com/redlatch/redlatch/internal/redisproc"
-	"github.com/redlatch/redlatch/internal/test/redistest"
+	"github.com/redlatch/redlatch/internal/test/servertest"
 )
 
 // TestServerIsTheOneThatTheVariableNames names a program that leaves a trace and
 // becomes a server.
 func TestServerIsTheOneThatTheVariableNames(t *testing.T) {
-	server := redistest.Need(t)
+	server := servertest.Need(t)
 	dir := t.TempDir()
 	program, trace := filepath.Join(dir, "server"), filepath.Join(dir, "trace")
 	script := fmt.Sprintf("#!/bin/sh\necho here > '%s'\nexec '%s' \"$@\"\n", trace, server)
@@ -24,7 +24,7 @@ func TestServerIsTheOneThatTheVariableNames(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Setenv(redisproc.Variable, program)
-	if reply := redistest.Start(t, 1)[0].Do("PING"); reply != "PONG" {
+	if reply := servertest.Redis(t, 1)[0].Do("PING"); reply != "PONG" {
 		t.Errorf("PING: %s", reply)
 	}
 	if _, err := os.Stat(trace); err != nil {
@@ -45,5 +45,5 @@ func TestVariableThatNamesNoProgramIsAnError(t *testing.T) {
 			t.Errorf("it is not said what is wrong: %s", text)
 		}
 	}()
-	redistest.Need(&redistest.Outside{})
+	servertest.Need(&servertest.Outside{})
 }
