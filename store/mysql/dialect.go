@@ -81,7 +81,7 @@ var mySQL = dialect{
 var unfit = map[string]string{
 	"autocommit":    "autocommit is off in this session, so a lock would not be committed: switch it on (autocommit=1 in the data source name, or in init_connect)",
 	"binlog_format": "binlog_format is STATEMENT, so a replica would lack every lock: set it to ROW or MIXED",
-	"timestamp":     "the clock of this session is set or stands still, so locks would expire early: do not set timestamp (in the data source name, or in init_connect)",
+	"timestamp":     "the clock of this session was set by hand, so locks would expire early: do not set timestamp (in the data source name, or in init_connect)",
 	"read_only":     "this server is read-only, as replicas are: give the address of the primary",
 	"replica":       "this server replicates from another one: give the address of the primary. Replication in a circle is not supported",
 }
