@@ -25,8 +25,8 @@ const (
 	// Waiting: between two rounds. Nodes may notify the claim, which then
 	// requests the lock from each of them.
 	Waiting
-	// Yielding: between two rounds. Nodes were asked to give what they granted
-	// to those before the claim in their queues, and have not all answered.
+	// Yielding: between two rounds. Nodes were asked to free what they granted,
+	// and have not all answered.
 	Yielding
 	// Attaching: an extension is in flight that resumes a lease of another
 	// process.
@@ -40,7 +40,7 @@ const (
 	// Ending: the claim is over. A request in flight may still leave a key, or a
 	// place in a queue, which is then undone.
 	Ending
-	// Gone: no request is in flight any more that may leave anything.
+	// Gone: no acquisition or repair awaits its answer any more.
 	Gone
 )
 
@@ -116,9 +116,9 @@ type Claim struct {
 	inFlight int32
 
 	// The tokens. floor is what the nodes' fences require in this try. fence is
-	// the highest fence that a node reported and that may be near the others',
-	// above the token of the last yield. earlier has the tokens that were
-	// proposed before proposed, the last one.
+	// the highest fence that a node reported and that may be near the others'.
+	// The token of the last yield is in above. proposed is the last one that was
+	// proposed, and earlier has those before it.
 	token    node.Token
 	floor    node.Token
 	fence    node.Token

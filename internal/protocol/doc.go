@@ -12,76 +12,90 @@
 // what the caller does. Effects are requests to send, releases that must be
 // sent though the caller has left, and news for the caller. A View answers
 // questions about the client and its nodes: the clocks, which nodes are
-// suspect, a random number. No question changes anything. The same code runs in production (the runner around
-// it sends requests and keeps the time), in the simulation, and in the
-// exploration of all interleavings: a Claim is a plain value that can be copied
-// and compared.
+// suspect, a random number. No question changes anything.
+//
+// The same code runs in production (the runner around it sends requests and
+// keeps the time), in the simulation, and in the exploration of all
+// interleavings: a Claim is a plain value that can be copied and compared.
 //
 // # State model
 //
-//	      Begin   ┌──────────┐  parameters differ   ┌──────────┐
-//	 New ────────▶│  Asking  │─────────────────────▶│ Adopting │
-//	  │           │          │◀─────────────────────│          │
-//	  │           │          │  adopted: repeated   └──────────┘
-//	  │           │          │                           │ nothing adopted
-//	  │           │          │   markers missing    ┌────▼─────┐
-//	  │           │          │─────────────────────▶│ Marking  │
-//	  │           │          │◀─────────────────────│          │
-//	  │           └──────────┘  marked: repeated    └──────────┘
-//	  │    refused │        ▲                            │ nothing marked
-//	  │            ▼        │ the pause is over          │
-//	  │           ┌──────────┐                           │
-//	  │           │ Waiting  │◀──────────────────────────┘
-//	  │           │          │  a minority granted  ┌──────────┐
-//	  │           │          │─────────────────────▶│ Yielding │
-//	  │           │          │◀─────────────────────│          │
-//	  │ Attach    └──────────┘     all answered     └──────────┘
-//	  ▼                │
-//	┌───────────┐      │ a quorum granted: node by node,
-//	│ Attaching │────┐ │ or in a round (from Asking)
-//	└───────────┘    ▼ ▼
-//	  a quorum    ┌──────────┐     Extend, Timer    ┌───────────┐
-//	  extended    │   Held   │─────────────────────▶│ Extending │
-//	              │          │◀─────────────────────│           │
-//	              └──────────┘       decided        └───────────┘
-//	               │        │                        │       │
-//	       Release │        │ the deadline,          │       │ Release
-//	       (or New)│        │ "not yours", Detach    │       │
-//	               ▼        └──────────────┐         │       │
-//	              ┌───────────┐            │         │       │
-//	              │ Releasing │◀───────────┼─────────┼───────┘
-//	              └───────────┘            │         │
-//	               │ decided               │         │
-//	               ▼                       ▼         ▼
-//	              ┌──────────────────────────────────────────┐  no acquisition, ┌──────┐
-//	              │                  Ending                  │─────────────────▶│ Gone │
-//	              └──────────────────────────────────────────┘  no repair in    └──────┘
-//	                 ▲                                          flight
-//	                 │ from every state before Held: Cancel, no more tries,
-//	                 │ or replaced by a successor
+//	New ──▶ Asking ◀──▶ Adopting, Marking
+//	 │       │  ▲  ╲
+//	 │       ▼  │   ╲ a quorum granted
+//	 │      Waiting ──▶ Held ◀──▶ Extending
+//	 │       │  ▲       ▲  │          │
+//	 │       ▼  │       │  ├──────────┘
+//	 │      Yielding    │  ▼
+//	 ├──▶ Attaching ────┘ Releasing ──▶ Ending ──▶ Gone
+//	 └───────────────────────▲
 //
-// step.go has one function for each state. Each names the events that matter
-// there; all others change nothing. A round ends by its answers or by a Timer.
+// step.go has one function for each state. These are all transitions; an event
+// that is not named for a state does not change it. A round ends by its answers
+// or by a Timer.
+//
+//	New        Begin, Resume                                  Asking
+//	           Attach                                         Attaching
+//	           Release                                        Releasing
+//	Asking     a quorum granted, validity left                Held
+//	           a higher token, another slot or a second try   Asking
+//	             may succeed
+//	           a node has other cluster parameters            Adopting
+//	           nodes must be marked                           Marking
+//	           nothing of that                                Waiting
+//	Adopting   Configured with parameters                     Asking
+//	           Configured without: nodes must be marked       Marking
+//	           Configured without: otherwise as from Marking  Asking, Waiting
+//	           Rejected                                       Ending
+//	Marking    Marked, some were; or a higher token or        Asking
+//	             another slot may succeed
+//	           Marked, none was                               Waiting
+//	Waiting    a quorum granted node by node, validity left   Held
+//	           Timer: the pause is over                       Asking
+//	           the token is too low, or the slots differ      Asking
+//	           the round was not won, but some nodes granted  Yielding
+//	           Resume                                         Waiting, Asking
+//	Yielding   all answered                                   Waiting
+//	           all answered, some want a higher token         Yielding
+//	Attaching  a quorum extended, validity left               Held
+//	           otherwise: nothing of it is ours to undo       Gone
+//	Held       Timer, Extend, Downgrade                       Extending
+//	Extending  a quorum extended, or the round failed         Held
+//	           Downgrade came meanwhile                       Extending
+//	           the nodes say "not yours"                      Ending
+//	Held, Extending
+//	           Release                                        Releasing
+//	           Detach                                         Ending
+//	           any of these, or a Timer, past the deadline    Ending
+//	Releasing  decided                                        Ending
+//	Ending     no acquisition or repair awaits its answer     Gone
+//
+// Every state before Held also leads to Ending, by a Cancel. Asking, Adopting and
+// Marking do if the last round was the last try, the wait is over, or an answer
+// is final (another membership, for example). Asking, Waiting and Yielding do if
+// the value must be given up: it may be granted, or freed, by a request that
+// nobody can take back. Its successor, with the same ticket and a new value,
+// begins in New or in Waiting, by a Resume.
 //
 //   - Asking sends one request to all nodes at once (ask.go, request.go) and
-//     counts the answers (round.go). If only the token was refused, the round is
-//     repeated with a higher one (token.go). A broken round may be repeated too.
+//     counts the answers (round.go). It leaves out suspect nodes, and those that
+//     it has yielded to a holder.
 //   - Adopting and Marking wait for the client: for the cluster parameters that
 //     the nodes' markers have, and for nodes to be marked (trust.go).
 //   - Waiting is the time between two rounds (wait.go, outage.go). Nodes notify
-//     the claim when the lock is free, and it requests the lock from each of them:
-//     partial grants, of one token (partial.go).
-//   - Yielding gives the grants of a minority to the waiters before it (yield.go).
-//   - Attaching resumes a lease that another process acquired, by an extension. If
-//     that fails the claim is Gone at once: nothing of it is ours to undo. A New
-//     claim of another process can also be released without it.
-//   - Held extends the lease at a third of its time to live (Extending) and
-//     repairs nodes that lack it (held.go).
-//   - Releasing, Ending: what is left on the nodes is undone, late grants too
-//     (end.go).
-//
-// A value that was given up is never used again: Replace ends the claim, and its
-// successor, with the same ticket and a new value, begins in New or in Waiting.
+//     the claim when the lock is free, and it requests the lock from each of
+//     them. Such grants count together if they have one token (partial.go).
+//   - Yielding frees nodes that granted a round that was not won, so that two
+//     callers with a minority each do not wait for each other (yield.go). A node
+//     gives the lock to the waiter before this one, or to the holder if a quorum
+//     has one. It keeps the grant if nobody else waits there.
+//   - Attaching resumes a lease that another process acquired, by an extension. A
+//     lease of another process can also be released in New, without attaching.
+//   - Held extends the lease at a third of its time to live, if it is kept alive,
+//     and repairs nodes that lack it (held.go).
+//   - Releasing and Ending undo what is left on the nodes, late grants too
+//     (end.go). In Gone a request that will never be answered may still be
+//     executed: the client keeps its release (Leftover).
 //
 // # Invariants
 //

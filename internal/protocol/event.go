@@ -120,7 +120,7 @@ const (
 	// Unlisten ends that.
 	Unlisten
 	// Adopt asks whether the cluster parameters that the nodes reported are to
-	// be adopted. It is answered by Configured.
+	// be adopted. It is answered by Configured or Rejected.
 	Adopt
 	// AwaitMark asks to wait until nodes that lost their marker are marked. It
 	// is answered by Marked.

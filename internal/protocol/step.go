@@ -3,9 +3,10 @@ package protocol
 import "github.com/redlatch/redlatch/node"
 
 // This file is the state machine: what each event does in each state. An event
-// that a step function does not name changes nothing in that state.
+// that a step function does not name leads to no other state.
 
-// Handle handles an event and appends its effects to out.
+// Handle handles an event and appends its effects to out. What an answer says of
+// its node is recorded in every state.
 func (c *Claim) Handle(v View, e *Event, out []Effect) []Effect {
 	switch e.Kind {
 	case Answer:
