@@ -7,119 +7,98 @@ import (
 )
 
 // breakClaims are about taking a name away from its holder.
-func breakClaims(h Harness) []claim {
-	all := []claim{
-		{"a break frees the name from any holder", breakFrees},
-		{"after a break the next token must be above its own", breakRaisesTheFence},
-		{"a break of a free name raises the fence", breakOfAFreeName},
-		{"a break leaves alone what was granted its token or a higher one", breakLeavesTheLaterAlone},
-		{"breaking twice is harmless", breakingTwice},
-		{"a broken holder can neither extend nor release", brokenHolderIsOut},
-		{"a break ahead of the window changes nothing", breakAhead},
-		{"a break without a token leaves the fence alone", breakWithoutToken},
-		{"a break takes one name alone", breakTakesOneName},
-	}
-	if h.Queues {
-		all = append(all, claim{"a break leaves waiters their places", breakLeavesTheQueue})
-	}
-	return all
-}
-
-func breakFrees(p *probe) {
-	token := p.token(0)
-	p.expect(node.Granted, p.a, p.acquire("one", token))
-	p.expect(node.Granted, p.b, p.breakUp(token+1))
-	p.free()
-	p.expect(node.Granted, p.b, p.acquire("two", token+2))
-}
-
-func breakRaisesTheFence(p *probe) {
-	token := p.token(0)
-	p.expect(node.Granted, p.a, p.acquire("one", token))
-	p.wantFence(p.expect(node.Granted, p.b, p.breakUp(token+5)), token+5)
-	p.fence(token + 5)
-	p.expect(node.Stale, p.a, p.acquire("two", token+5))
-	p.expect(node.Granted, p.a, p.acquire("two", token+6))
-}
-
-func breakOfAFreeName(p *probe) {
-	token := p.token(0)
-	p.wantFence(p.expect(node.Granted, p.b, p.breakUp(token)), token)
-	p.fence(token)
-	p.expect(node.Stale, p.a, p.acquire("one", token))
-}
-
-// Between an operator's look and the break, another client may have taken the
-// name.
-func breakLeavesTheLaterAlone(p *probe) {
-	token := p.token(0)
-	p.expect(node.Granted, p.a, p.acquire("one", token))
-	for _, t := range []node.Token{token - 1, token} {
-		p.wantFence(p.expect(node.Stale, p.b, p.breakUp(t)), token)
+var breakClaims = []claim{
+	{"a break frees the name from any holder", func(p *probe) {
+		token := p.token(0)
+		p.expect(node.Granted, p.a, p.acquire("one", token))
+		p.expect(node.Granted, p.b, p.breakUp(token+1))
+		p.free()
+		p.expect(node.Granted, p.b, p.acquire("two", token+2))
+	}},
+	{"after a break the next token must be above its own", func(p *probe) {
+		token := p.token(0)
+		p.expect(node.Granted, p.a, p.acquire("one", token))
+		p.wantFence(p.expect(node.Granted, p.b, p.breakUp(token+5)), token+5)
+		p.fence(token + 5)
+		p.expect(node.Stale, p.a, p.acquire("two", token+5))
+		p.expect(node.Granted, p.a, p.acquire("two", token+6))
+	}},
+	{"a break of a free name raises the fence", func(p *probe) {
+		token := p.token(0)
+		p.wantFence(p.expect(node.Granted, p.b, p.breakUp(token)), token)
+		p.fence(token)
+		p.expect(node.Stale, p.a, p.acquire("one", token))
+	}},
+	// Between an operator's look and the break, another client may have taken the
+	// name.
+	{"a break leaves alone what was granted its token or a higher one", func(p *probe) {
+		token := p.token(0)
+		p.expect(node.Granted, p.a, p.acquire("one", token))
+		for _, t := range []node.Token{token - 1, token} {
+			p.wantFence(p.expect(node.Stale, p.b, p.breakUp(t)), token)
+			p.heldBy("one")
+			p.fence(token)
+		}
+	}},
+	{"breaking twice is harmless", func(p *probe) {
+		token := p.token(0)
+		p.expect(node.Granted, p.a, p.acquire("one", token))
+		for range 2 {
+			p.wantFence(p.expect(node.Granted, p.b, p.breakUp(token+1)), token+1)
+			p.free()
+		}
+	}},
+	{"a broken holder can neither extend nor release", func(p *probe) {
+		token := p.token(0)
+		p.expect(node.Granted, p.a, p.acquire("one", token))
+		p.expect(node.Granted, p.b, p.breakUp(token+1))
+		p.expect(node.Absent, p.a, p.extend("one", token))
+		p.expect(node.Granted, p.b, p.acquire("two", token+2))
+		p.expect(node.Held, p.a, p.extend("one", token))
+		p.expect(node.Held, p.a, p.release("one", token))
+		p.heldBy("two")
+		p.fence(token + 2)
+	}},
+	{"a break ahead of the window changes nothing", func(p *probe) {
+		token := p.token(0)
+		p.expect(node.Granted, p.a, p.acquire("one", token))
+		p.wantFence(p.expect(node.Ahead, p.b, p.breakUp(p.token(outside))), token)
 		p.heldBy("one")
 		p.fence(token)
-	}
-}
-
-func breakingTwice(p *probe) {
-	token := p.token(0)
-	p.expect(node.Granted, p.a, p.acquire("one", token))
-	for range 2 {
-		p.wantFence(p.expect(node.Granted, p.b, p.breakUp(token+1)), token+1)
+		// But directly above the fence there is always room.
+		p.expect(node.Granted, p.a, p.release("one", token))
+		wide := withWindow(p.acquire("one", p.token(outside)), 2*outside)
+		p.expect(node.Granted, p.a, wide)
+		p.expect(node.Granted, p.b, p.breakUp(wide.Token+1))
 		p.free()
-	}
+	}},
+	{"a break without a token leaves the fence alone", func(p *probe) {
+		token := p.token(0)
+		p.expect(node.Granted, p.a, p.acquire("one", token))
+		p.expect(node.Granted, p.b, p.breakUp(0))
+		p.free()
+		p.fence(token)
+	}},
+	{"a break takes one name alone", func(p *probe) {
+		token := p.token(0)
+		other := p.name + "/other"
+		p.expect(node.Granted, p.a, p.acquire("one", token))
+		p.expect(node.Granted, p.a, withName(p.acquire("one", token), other))
+		p.expect(node.Granted, p.b, p.breakUp(token+1))
+		p.wantFence(p.expect(node.Held, p.b, withName(p.inspect(), other)), token)
+		p.expect(node.Granted, p.a, withName(p.release("one", token), other))
+	}},
 }
 
-func brokenHolderIsOut(p *probe) {
-	token := p.token(0)
-	p.expect(node.Granted, p.a, p.acquire("one", token))
-	p.expect(node.Granted, p.b, p.breakUp(token+1))
-	p.expect(node.Absent, p.a, p.extend("one", token))
-	p.expect(node.Granted, p.b, p.acquire("two", token+2))
-	p.expect(node.Held, p.a, p.extend("one", token))
-	p.expect(node.Held, p.a, p.release("one", token))
-	p.heldBy("two")
-	p.fence(token + 2)
-}
-
-func breakAhead(p *probe) {
-	token := p.token(0)
-	p.expect(node.Granted, p.a, p.acquire("one", token))
-	p.wantFence(p.expect(node.Ahead, p.b, p.breakUp(p.token(outside))), token)
-	p.heldBy("one")
-	p.fence(token)
-	// But directly above the fence there is always room.
-	p.expect(node.Granted, p.a, p.release("one", token))
-	wide := withWindow(p.acquire("one", p.token(outside)), 2*outside)
-	p.expect(node.Granted, p.a, wide)
-	p.expect(node.Granted, p.b, p.breakUp(wide.Token+1))
-	p.free()
-}
-
-func breakWithoutToken(p *probe) {
-	token := p.token(0)
-	p.expect(node.Granted, p.a, p.acquire("one", token))
-	p.expect(node.Granted, p.b, p.breakUp(0))
-	p.free()
-	p.fence(token)
-}
-
-func breakTakesOneName(p *probe) {
-	token := p.token(0)
-	other := p.name + "/other"
-	p.expect(node.Granted, p.a, p.acquire("one", token))
-	p.expect(node.Granted, p.a, withName(p.acquire("one", token), other))
-	p.expect(node.Granted, p.b, p.breakUp(token+1))
-	p.wantFence(p.expect(node.Held, p.b, withName(p.inspect(), other)), token)
-	p.expect(node.Granted, p.a, withName(p.release("one", token), other))
-}
-
-func breakLeavesTheQueue(p *probe) {
-	first := p.token(0)
-	p.expect(node.Granted, p.a, p.acquire("holder", 0))
-	p.expectRank(node.Held, 1, p.a, p.wait("one", first, 1*time.Millisecond))
-	p.expectRank(node.Held, 2, p.b, p.wait("two", first, 2*time.Millisecond))
-	p.expect(node.Granted, p.b, p.breakUp(0))
-	p.expectRank(node.Reserved, 2, p.b, p.wait("two", first, 2*time.Millisecond))
-	p.expect(node.Granted, p.a, p.wait("one", first, 1*time.Millisecond))
+// breakQueueClaims are for nodes that also keep a queue.
+var breakQueueClaims = []claim{
+	{"a break leaves waiters their places", func(p *probe) {
+		first := p.token(0)
+		p.expect(node.Granted, p.a, p.acquire("holder", 0))
+		p.expectRank(node.Held, 1, p.a, p.wait("one", first, 1*time.Millisecond))
+		p.expectRank(node.Held, 2, p.b, p.wait("two", first, 2*time.Millisecond))
+		p.expect(node.Granted, p.b, p.breakUp(0))
+		p.expectRank(node.Reserved, 2, p.b, p.wait("two", first, 2*time.Millisecond))
+		p.expect(node.Granted, p.a, p.wait("one", first, 1*time.Millisecond))
+	}},
 }

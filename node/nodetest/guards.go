@@ -8,8 +8,69 @@ import (
 )
 
 // guardClaims is for nodes with a marker. There is one marker, so it is one claim.
-func guardClaims() []claim {
-	return []claim{{"a node obeys its marker", obeysItsMarker}}
+var guardClaims = []claim{
+	{"a node obeys its marker", func(p *probe) {
+		ours, theirs := p.membership(), p.membership()
+		mark := func(want node.Status, what node.Mark, g *node.Guard) node.Reply {
+			p.Helper()
+			reply := p.expect(want, p.a, node.Request{Op: node.OpMark, Mark: what, Guard: g})
+			if reply.Guard == nil {
+				p.Fatalf("mark %d: the reply has no marker", what)
+			}
+			return reply
+		}
+		guarded := func(req node.Request, g *node.Guard) node.Request {
+			req.Guard = g
+			return req
+		}
+		off := func(g *node.Guard) *node.Guard {
+			changed := *g
+			changed.Off = true
+			return &changed
+		}
+		t := p.token(0)
+
+		// A node that joins a membership is quarantined, whatever it was before.
+		first := mark(node.Quarantined, node.MarkReplace, ours)
+		if first.Guard.List != ours.List || first.Left <= 0 {
+			p.Errorf("the marker is for %s, with %v left, want %s and some", first.Guard.List, first.Left, ours.List)
+		}
+		reply := p.expect(node.Quarantined, p.b, guarded(p.acquire("one", t), ours))
+		if reply.Left <= 0 || reply.Left > first.Left {
+			p.Errorf("quarantined for another %v, after %v", reply.Left, first.Left)
+		}
+		p.expect(node.Quarantined, p.b, guarded(p.acquire("one", t), off(ours)))
+		p.expect(node.Misconfigured, p.b, guarded(p.acquire("one", t), theirs))
+		mark(node.Quarantined, node.MarkFresh, ours) // it is known here
+		p.outlast(first.Left)
+
+		// When the quarantine is over, it grants to its membership and to no other.
+		epoch := mark(node.Granted, node.MarkRead, ours).Epoch
+		if reply := p.expect(node.Granted, p.b, guarded(p.acquire("one", t), ours)); reply.Epoch != epoch || reply.Server == "" {
+			p.Errorf("a grant by the server %q has epoch %d, want %d", reply.Server, reply.Epoch, epoch)
+		}
+		for _, g := range []*node.Guard{theirs, off(theirs)} {
+			p.expect(node.Misconfigured, p.b, guarded(p.extend("one", t), g))
+			p.expect(node.Misconfigured, p.b, guarded(withName(p.acquire("two", t), p.name+"/other"), g))
+			p.expect(node.Misconfigured, p.b, guarded(p.breakUp(t+1), g))
+		}
+		mark(node.Misconfigured, node.MarkWrite, theirs)
+		p.expect(node.Granted, p.a, guarded(p.extend("one", t), ours))
+
+		// A client that knows of a later marker does not trust this one.
+		later := guarded(withName(p.acquire("two", t), p.name+"/other"), ours)
+		later.Epoch = epoch + 1
+		p.expect(node.Quarantined, p.b, later)
+
+		// A node that is barred grants to nobody. What is held can be released.
+		mark(node.Misconfigured, node.MarkBar, theirs)
+		for _, g := range []*node.Guard{ours, theirs} {
+			p.expect(node.Misconfigured, p.b, guarded(withName(p.acquire("two", t), p.name+"/other"), g))
+		}
+		p.expect(node.Granted, p.a, p.release("one", t))
+		p.free()
+		mark(node.Quarantined, node.MarkReplace, theirs)
+	}},
 }
 
 // membership returns the guard of a membership that nobody else has.
@@ -17,67 +78,4 @@ func (p *probe) membership() *node.Guard {
 	id := make([]byte, 8)
 	rand.Read(id)
 	return &node.Guard{List: hex.EncodeToString(id), Nodes: "nodetest", MaxTTL: p.long(), Window: window, Quarantine: 30 * p.h.Unit}
-}
-
-func obeysItsMarker(p *probe) {
-	ours, theirs := p.membership(), p.membership()
-	mark := func(want node.Status, what node.Mark, g *node.Guard) node.Reply {
-		p.Helper()
-		reply := p.expect(want, p.a, node.Request{Op: node.OpMark, Mark: what, Guard: g})
-		if reply.Guard == nil {
-			p.Fatalf("mark %d: the reply has no marker", what)
-		}
-		return reply
-	}
-	guarded := func(req node.Request, g *node.Guard) node.Request {
-		req.Guard = g
-		return req
-	}
-	off := func(g *node.Guard) *node.Guard {
-		changed := *g
-		changed.Off = true
-		return &changed
-	}
-	t := p.token(0)
-
-	// A node that joins a membership is quarantined, whatever it was before.
-	first := mark(node.Quarantined, node.MarkReplace, ours)
-	if first.Guard.List != ours.List || first.Left <= 0 {
-		p.Errorf("the marker is for %s, with %v left, want %s and some", first.Guard.List, first.Left, ours.List)
-	}
-	reply := p.expect(node.Quarantined, p.b, guarded(p.acquire("one", t), ours))
-	if reply.Left <= 0 || reply.Left > first.Left {
-		p.Errorf("quarantined for another %v, after %v", reply.Left, first.Left)
-	}
-	p.expect(node.Quarantined, p.b, guarded(p.acquire("one", t), off(ours)))
-	p.expect(node.Misconfigured, p.b, guarded(p.acquire("one", t), theirs))
-	mark(node.Quarantined, node.MarkFresh, ours) // it is known here
-	p.outlast(first.Left)
-
-	// When the quarantine is over, it grants to its membership and to no other.
-	epoch := mark(node.Granted, node.MarkRead, ours).Epoch
-	if reply := p.expect(node.Granted, p.b, guarded(p.acquire("one", t), ours)); reply.Epoch != epoch || reply.Server == "" {
-		p.Errorf("a grant by the server %q has epoch %d, want %d", reply.Server, reply.Epoch, epoch)
-	}
-	for _, g := range []*node.Guard{theirs, off(theirs)} {
-		p.expect(node.Misconfigured, p.b, guarded(p.extend("one", t), g))
-		p.expect(node.Misconfigured, p.b, guarded(withName(p.acquire("two", t), p.name+"/other"), g))
-		p.expect(node.Misconfigured, p.b, guarded(p.breakUp(t+1), g))
-	}
-	mark(node.Misconfigured, node.MarkWrite, theirs)
-	p.expect(node.Granted, p.a, guarded(p.extend("one", t), ours))
-
-	// A client that knows of a later marker does not trust this one.
-	later := guarded(withName(p.acquire("two", t), p.name+"/other"), ours)
-	later.Epoch = epoch + 1
-	p.expect(node.Quarantined, p.b, later)
-
-	// A node that is barred grants to nobody. What is held can be released.
-	mark(node.Misconfigured, node.MarkBar, theirs)
-	for _, g := range []*node.Guard{ours, theirs} {
-		p.expect(node.Misconfigured, p.b, guarded(withName(p.acquire("two", t), p.name+"/other"), g))
-	}
-	p.expect(node.Granted, p.a, p.release("one", t))
-	p.free()
-	mark(node.Quarantined, node.MarkReplace, theirs)
 }

@@ -114,27 +114,34 @@ type claim struct {
 
 // claims returns all claims that a node of the harness's kind must meet.
 func claims(h Harness) []claim {
-	all := slices.Concat(holdClaims(), nameClaims(), callClaims(), tokenClaims(), fenceClaims(h), holderClaims(), repairClaims(), breakClaims(h), listClaims(h))
-	all = append(all, keepClaims()...)
-	if h.Guards {
-		all = append(all, guardClaims()...)
-	}
-	if h.Marks {
-		all = append(all, recordClaims(h)...)
-	} else {
-		all = append(all, claim{"a node that records nothing refuses to", noRecords})
-	}
-	if h.Shares {
-		all = append(all, shareClaims(h)...)
-	} else {
-		all = append(all, noShareClaims()...)
-	}
-	if !h.Queues {
-		return append(all, noQueueClaims()...)
-	}
-	all = append(all, queueClaims()...)
-	if h.Wakes {
-		all = slices.Concat(all, wakeClaims(), offerClaims())
+	all := slices.Concat(holdClaims, nameClaims, callClaims, tokenClaims, fenceClaims, holderClaims, repairClaims, breakClaims, keepClaims)
+	for _, some := range []struct {
+		apply  bool
+		claims []claim
+	}{
+		{h.KeepsFences, keptFenceClaims},
+		{!h.KeepsFences, forgottenFenceClaims},
+		{h.Guards, guardClaims},
+		{h.Lists, listClaims},
+		{h.Lists && h.Queues, listQueueClaims},
+		{h.Marks, recordClaims},
+		{h.Marks && h.Lists, recordListClaims},
+		{!h.Marks, noRecordClaims},
+		{h.Shares, shareClaims},
+		{h.Shares, slotClaims},
+		{h.Shares && h.Lists, shareListClaims},
+		{h.Shares && h.Queues, shareQueueClaims},
+		{h.Shares && h.Queues && h.Wakes, shareWakeClaims},
+		{!h.Shares, noShareClaims},
+		{h.Queues, breakQueueClaims},
+		{h.Queues, queueClaims},
+		{!h.Queues, noQueueClaims},
+		{h.Queues && h.Wakes, wakeClaims},
+		{h.Queues && h.Wakes, offerClaims},
+	} {
+		if some.apply {
+			all = append(all, some.claims...)
+		}
 	}
 	return all
 }

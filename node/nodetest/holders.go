@@ -1,22 +1,70 @@
 package nodetest
 
 import (
-	"time"
-
 	"github.com/redlatch/redlatch/node"
 )
 
 // holderClaims are about the token that a node reports for the holder. It is
 // the token that the holder was granted with, not the fence, which others may
 // have raised since.
-func holderClaims() []claim {
-	return []claim{
-		{"a holder is reported with its own token, however high the fence", holderKeepsItsToken},
-		{"a holder that asks again is reported with its last token", holderAsksAgain},
-		{"a holder by repair is reported with its own token", holderByRepair},
-		{"a holder without a token is reported without one", holderWithoutToken},
-		{"the next holder is reported with its own token", nextHolderHasItsToken},
-	}
+var holderClaims = []claim{
+	// A client that gave up raises the fence while another holds the name.
+	{"a holder is reported with its own token, however high the fence", func(p *probe) {
+		token := p.token(0)
+		p.expect(node.Granted, p.a, p.acquire("one", token))
+		p.holderToken(token)
+		for i := range node.Token(2) { // the second time it is raised again
+			raised := token + 5*(i+1)
+			p.wantHolderToken(p.expect(node.Held, p.b, p.release("two", raised)), token)
+			p.fence(raised)
+			p.holderToken(token)
+			p.wantHolderToken(p.expect(node.Held, p.b, p.acquire("two", raised+1)), token)
+		}
+		p.expect(node.Granted, p.a, p.extend("one", token))
+		p.holderToken(token)
+		p.expect(node.Stale, p.a, p.acquire("one", token))
+		p.expect(node.Granted, p.a, p.release("one", token))
+		p.wantHolderToken(p.free(), 0)
+		p.fence(token + 10)
+		// The fence is still enforced.
+		p.expect(node.Stale, p.b, p.acquire("two", token+10))
+		p.expect(node.Granted, p.b, p.acquire("two", token+11))
+	}},
+	{"a holder that asks again is reported with its last token", func(p *probe) {
+		token := p.token(0)
+		p.expect(node.Granted, p.a, p.acquire("one", token))
+		p.expect(node.Held, p.b, p.release("two", token+5))
+		p.expect(node.Granted, p.a, p.acquire("one", token+5)) // at the fence: it holds the name
+		p.holderToken(token + 5)
+		p.expect(node.Granted, p.a, p.acquire("one", token+6))
+		p.holderToken(token + 6)
+		p.fence(token + 6)
+	}},
+	{"a holder by repair is reported with its own token", func(p *probe) {
+		token := p.token(0)
+		p.takeAndRelease(p.b, "two", token+5)
+		p.expect(node.Granted, p.a, p.repair("one", token))
+		p.holderToken(token)
+		p.fence(token + 5)
+	}},
+	{"a holder without a token is reported without one", func(p *probe) {
+		token := p.token(0)
+		p.takeAndRelease(p.a, "one", token)
+		p.expect(node.Granted, p.b, p.acquire("two", 0))
+		p.holderToken(0)
+		p.fence(token)
+		p.expect(node.Held, p.a, p.release("one", token+5))
+		p.holderToken(0)
+		p.fence(token + 5)
+	}},
+	{"the next holder is reported with its own token", func(p *probe) {
+		token := p.token(0)
+		p.expect(node.Granted, p.a, withTTL(p.acquire("one", token), p.h.Unit))
+		p.expect(node.Held, p.b, p.release("two", token+5))
+		p.outlast(p.h.Unit)
+		p.expect(node.Granted, p.b, p.acquire("two", token+6))
+		p.holderToken(token + 6)
+	}},
 }
 
 // holderToken checks the token of the holder, as both nodes report it.
@@ -33,82 +81,4 @@ func (p *probe) wantHolderToken(reply node.Reply, want node.Token) {
 		p.Fatalf("the reply (%v) has the holder's token %d, want %d (the fence is %d)",
 			reply.Status, uint64(reply.HolderToken), uint64(want), uint64(reply.Fence))
 	}
-}
-
-// A client that gave up raises the fence while another holds the name.
-func holderKeepsItsToken(p *probe) {
-	token := p.token(0)
-	p.expect(node.Granted, p.a, p.acquire("one", token))
-	p.holderToken(token)
-	for i := range node.Token(2) { // the second time it is raised again
-		raised := token + 5*(i+1)
-		p.wantHolderToken(p.expect(node.Held, p.b, p.release("two", raised)), token)
-		p.fence(raised)
-		p.holderToken(token)
-		p.wantHolderToken(p.expect(node.Held, p.b, p.acquire("two", raised+1)), token)
-	}
-	p.expect(node.Granted, p.a, p.extend("one", token))
-	p.holderToken(token)
-	p.expect(node.Stale, p.a, p.acquire("one", token))
-	p.expect(node.Granted, p.a, p.release("one", token))
-	p.wantHolderToken(p.free(), 0)
-	p.fence(token + 10)
-	// The fence is still enforced.
-	p.expect(node.Stale, p.b, p.acquire("two", token+10))
-	p.expect(node.Granted, p.b, p.acquire("two", token+11))
-}
-
-func holderAsksAgain(p *probe) {
-	token := p.token(0)
-	p.expect(node.Granted, p.a, p.acquire("one", token))
-	p.expect(node.Held, p.b, p.release("two", token+5))
-	p.expect(node.Granted, p.a, p.acquire("one", token+5)) // at the fence: it holds the name
-	p.holderToken(token + 5)
-	p.expect(node.Granted, p.a, p.acquire("one", token+6))
-	p.holderToken(token + 6)
-	p.fence(token + 6)
-}
-
-func holderByRepair(p *probe) {
-	token := p.token(0)
-	p.expect(node.Granted, p.b, p.acquire("two", token+5))
-	p.expect(node.Granted, p.b, p.release("two", token+5))
-	p.expect(node.Granted, p.a, p.repair("one", token))
-	p.holderToken(token)
-	p.fence(token + 5)
-}
-
-func holderWithoutToken(p *probe) {
-	token := p.token(0)
-	p.expect(node.Granted, p.a, p.acquire("one", token))
-	p.expect(node.Granted, p.a, p.release("one", token))
-	p.expect(node.Granted, p.b, p.acquire("two", 0))
-	p.holderToken(0)
-	p.fence(token)
-	p.expect(node.Held, p.a, p.release("one", token+5))
-	p.holderToken(0)
-	p.fence(token + 5)
-}
-
-func nextHolderHasItsToken(p *probe) {
-	token := p.token(0)
-	p.expect(node.Granted, p.a, withTTL(p.acquire("one", token), p.h.Unit))
-	p.expect(node.Held, p.b, p.release("two", token+5))
-	p.outlast(p.h.Unit)
-	p.expect(node.Granted, p.b, p.acquire("two", token+6))
-	p.holderToken(token + 6)
-}
-
-// A name that an offer keeps is still held under the token that it was granted
-// with.
-func offerKeepsToken(p *probe) {
-	first := p.token(0)
-	req := p.wait("early", first, time.Millisecond)
-	req.Token = first
-	p.expect(node.Granted, p.a, req)
-	offer := p.offer("early", first, time.Millisecond)
-	offer.Token = first + 1
-	p.expect(node.Granted, p.a, offer)
-	p.fence(first + 1)
-	p.holderToken(first)
 }

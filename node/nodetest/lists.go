@@ -10,21 +10,77 @@ import (
 )
 
 // listClaims are for nodes that can list their names.
-func listClaims(h Harness) []claim {
-	if !h.Lists {
-		return nil
-	}
-	all := []claim{
-		{"a held name is listed with its holder", heldNameIsListed},
-		{"a free name is not listed", freeNameIsNotListed},
-		{"names are listed as they are, however odd", oddNamesAreListed},
-		{"a listing keeps to its prefix", listingKeepsToItsPrefix},
-		{"looking changes nothing", lookingChangesNothing},
-	}
-	if h.Queues {
-		all = append(all, claim{"a name is listed with its waiters", waitersAreListed})
-	}
-	return all
+var listClaims = []claim{
+	{"a held name is listed with its holder", func(p *probe) {
+		token := p.token(0)
+		p.expect(node.Granted, p.a, p.acquire("one", token))
+		p.expect(node.Held, p.b, p.release("two", token+5))
+		l, listed := p.list(p.name)[p.name]
+		if !listed {
+			p.Fatalf("the name is not listed")
+		}
+		for _, l := range []node.Listing{l, p.look(p.name)} {
+			r := l.Reply
+			if l.Name != p.name || r.Status != node.Held || r.Value != "one" || r.Fence != token+5 || r.HolderToken != token || l.Waiting != 0 {
+				p.Errorf("listed is %+v, want it held by one with the token %d, and the fence 5 above", l, uint64(token))
+			}
+			if r.Left <= 0 || r.Left > p.long() || r.Now.IsZero() {
+				p.Errorf("the time left is %v of %v, the time %v", r.Left, p.long(), r.Now)
+			}
+		}
+	}},
+	{"a free name is not listed", func(p *probe) {
+		token := p.token(0)
+		p.takeAndRelease(p.a, "one", token)
+		p.expect(node.Granted, p.a, withTTL(withName(p.acquire("one", token), p.name+"/brief"), p.h.Unit))
+		p.outlast(p.h.Unit)
+		if all := p.list(p.name); len(all) > 0 {
+			p.Errorf("listed are %v", all)
+		}
+		if l := p.look(p.name); l.Reply.Status != node.Absent || l.Reply.Fence != token {
+			p.Errorf("a look says %+v, want nobody, and the fence %d", l, uint64(token))
+		}
+	}},
+	{"names are listed as they are, however odd", func(p *probe) {
+		token := p.token(0)
+		want := map[string]string{}
+		for i, text := range oddTexts() {
+			name := text + "|" + p.name
+			want[name] = fmt.Sprint("holder ", i)
+			p.expect(node.Granted, p.a, withName(p.acquire(want[name], token), name))
+		}
+		all := p.list("")
+		for name, holder := range want {
+			if l, listed := all[name]; !listed || l.Reply.Value != holder {
+				p.Errorf("%q is listed: %v, by %q, want %q", name, listed, l.Reply.Value, holder)
+			}
+			p.expect(node.Granted, p.a, withName(p.release(holder, token), name))
+		}
+	}},
+	{"a listing keeps to its prefix", func(p *probe) {
+		token := p.token(0)
+		for _, name := range []string{p.name, p.name + "/a", p.name + "/b*", "x" + p.name} {
+			p.expect(node.Granted, p.a, withName(p.acquire("one", token), name))
+		}
+		for prefix, want := range map[string]int{p.name: 3, p.name + "/": 2, p.name + "/b*": 1, p.name + "/*": 0} {
+			if all := p.list(prefix); len(all) != want {
+				p.Errorf("under %q %d are listed, want %d", prefix, len(all), want)
+			}
+		}
+	}},
+	{"looking changes nothing", func(p *probe) {
+		half := p.long() / 2
+		token := p.token(0)
+		if l := p.look(p.name); l.Reply.Status != node.Absent || l.Waiting != 0 {
+			p.Errorf("a look at an unknown name says %+v", l)
+		}
+		p.expect(node.Granted, p.a, withTTL(p.acquire("one", token), half))
+		p.list(p.name)
+		p.look(p.name)
+		if reply := p.heldBy("one"); reply.Left > half || reply.Fence != token {
+			p.Errorf("the time left is %v of %v, the fence %d", reply.Left, half, uint64(reply.Fence))
+		}
+	}},
 }
 
 // list returns what node b lists under a prefix, by name.
@@ -62,95 +118,22 @@ func (p *probe) look(name string) node.Listing {
 	return l
 }
 
-func heldNameIsListed(p *probe) {
-	token := p.token(0)
-	p.expect(node.Granted, p.a, p.acquire("one", token))
-	p.expect(node.Held, p.b, p.release("two", token+5))
-	l, listed := p.list(p.name)[p.name]
-	if !listed {
-		p.Fatalf("the name is not listed")
-	}
-	for _, l := range []node.Listing{l, p.look(p.name)} {
-		r := l.Reply
-		if l.Name != p.name || r.Status != node.Held || r.Value != "one" || r.Fence != token+5 || r.HolderToken != token || l.Waiting != 0 {
-			p.Errorf("listed is %+v, want it held by one with the token %d, and the fence 5 above", l, uint64(token))
+// listQueueClaims are for nodes that also keep a queue.
+var listQueueClaims = []claim{
+	{"a name is listed with its waiters", func(p *probe) {
+		first := p.token(0)
+		p.expect(node.Granted, p.a, p.acquire("holder", 0))
+		p.expect(node.Held, p.a, p.wait("late", first, 2*time.Millisecond))
+		p.expect(node.Held, p.a, p.wait("early", first, 1*time.Millisecond))
+		ticket := int64(first) + 1000
+		want := []node.Waiter{{Value: "early", Ticket: ticket}, {Value: "late", Ticket: ticket + 1000}}
+		if l := p.look(p.name); l.Waiting != 2 || !slices.Equal(l.Waiters, want) {
+			p.Errorf("waiting are %d, %v, want %v", l.Waiting, l.Waiters, want)
 		}
-		if r.Left <= 0 || r.Left > p.long() || r.Now.IsZero() {
-			p.Errorf("the time left is %v of %v, the time %v", r.Left, p.long(), r.Now)
+		// Also if the name is free.
+		p.expect(node.Granted, p.a, p.release("holder", 0))
+		if l, listed := p.list(p.name)[p.name]; !listed || l.Waiting != 2 || len(l.Waiters) != 0 || l.Reply.Status != node.Absent {
+			p.Errorf("a free name with two waiters is listed (%v) as %+v", listed, l)
 		}
-	}
-}
-
-func freeNameIsNotListed(p *probe) {
-	token := p.token(0)
-	p.expect(node.Granted, p.a, p.acquire("one", token))
-	p.expect(node.Granted, p.a, p.release("one", token))
-	p.expect(node.Granted, p.a, withTTL(withName(p.acquire("one", token), p.name+"/brief"), p.h.Unit))
-	p.outlast(p.h.Unit)
-	if all := p.list(p.name); len(all) > 0 {
-		p.Errorf("listed are %v", all)
-	}
-	if l := p.look(p.name); l.Reply.Status != node.Absent || l.Reply.Fence != token {
-		p.Errorf("a look says %+v, want nobody, and the fence %d", l, uint64(token))
-	}
-}
-
-func oddNamesAreListed(p *probe) {
-	token := p.token(0)
-	want := map[string]string{}
-	for i, text := range oddTexts() {
-		name := text + "|" + p.name
-		want[name] = fmt.Sprint("holder ", i)
-		p.expect(node.Granted, p.a, withName(p.acquire(want[name], token), name))
-	}
-	all := p.list("")
-	for name, holder := range want {
-		if l, listed := all[name]; !listed || l.Reply.Value != holder {
-			p.Errorf("%q is listed: %v, by %q, want %q", name, listed, l.Reply.Value, holder)
-		}
-		p.expect(node.Granted, p.a, withName(p.release(holder, token), name))
-	}
-}
-
-func listingKeepsToItsPrefix(p *probe) {
-	token := p.token(0)
-	for _, name := range []string{p.name, p.name + "/a", p.name + "/b*", "x" + p.name} {
-		p.expect(node.Granted, p.a, withName(p.acquire("one", token), name))
-	}
-	for prefix, want := range map[string]int{p.name: 3, p.name + "/": 2, p.name + "/b*": 1, p.name + "/*": 0} {
-		if all := p.list(prefix); len(all) != want {
-			p.Errorf("under %q %d are listed, want %d", prefix, len(all), want)
-		}
-	}
-}
-
-func lookingChangesNothing(p *probe) {
-	half := p.long() / 2
-	token := p.token(0)
-	if l := p.look(p.name); l.Reply.Status != node.Absent || l.Waiting != 0 {
-		p.Errorf("a look at an unknown name says %+v", l)
-	}
-	p.expect(node.Granted, p.a, withTTL(p.acquire("one", token), half))
-	p.list(p.name)
-	p.look(p.name)
-	if reply := p.heldBy("one"); reply.Left > half || reply.Fence != token {
-		p.Errorf("the time left is %v of %v, the fence %d", reply.Left, half, uint64(reply.Fence))
-	}
-}
-
-func waitersAreListed(p *probe) {
-	first := p.token(0)
-	p.expect(node.Granted, p.a, p.acquire("holder", 0))
-	p.expect(node.Held, p.a, p.wait("late", first, 2*time.Millisecond))
-	p.expect(node.Held, p.a, p.wait("early", first, 1*time.Millisecond))
-	ticket := int64(first) + 1000
-	want := []node.Waiter{{Value: "early", Ticket: ticket}, {Value: "late", Ticket: ticket + 1000}}
-	if l := p.look(p.name); l.Waiting != 2 || !slices.Equal(l.Waiters, want) {
-		p.Errorf("waiting are %d, %v, want %v", l.Waiting, l.Waiters, want)
-	}
-	// Also if the name is free.
-	p.expect(node.Granted, p.a, p.release("holder", 0))
-	if l, listed := p.list(p.name)[p.name]; !listed || l.Waiting != 2 || len(l.Waiters) != 0 || l.Reply.Status != node.Absent {
-		p.Errorf("a free name with two waiters is listed (%v) as %+v", listed, l)
-	}
+	}},
 }

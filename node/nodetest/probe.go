@@ -96,6 +96,23 @@ func (p *probe) expect(want node.Status, n node.Node, req node.Request) node.Rep
 	return reply
 }
 
+// expectHeld executes a request that another holder refuses.
+func (p *probe) expectHeld(by string, n node.Node, req node.Request) node.Reply {
+	p.Helper()
+	reply := p.expect(node.Held, n, req)
+	if reply.Value != by {
+		p.Errorf("%v by %q: the holder is said to be %q, want %q", req.Op, req.Value, reply.Value, by)
+	}
+	return reply
+}
+
+// takeAndRelease has a value hold the name for a moment.
+func (p *probe) takeAndRelease(n node.Node, value string, token node.Token) {
+	p.Helper()
+	p.expect(node.Granted, n, p.acquire(value, token))
+	p.expect(node.Granted, n, p.release(value, token))
+}
+
 // The requests below are for the claim's name, with times that do not matter.
 
 func (p *probe) acquire(value string, token node.Token) node.Request {

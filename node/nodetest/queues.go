@@ -8,26 +8,187 @@ import (
 )
 
 // queueClaims are for nodes that keep a queue of waiters.
-func queueClaims() []claim {
-	return []claim{
-		{"a refused waiter gets its rank", waiterGetsItsRank},
-		{"a caller that does not wait is not queued", notWaitingIsNotQueued},
-		{"the queue is ordered by ticket and value, not by arrival", queueIsOrdered},
-		{"a free name is granted to the head alone", headAloneIsGranted},
-		{"a place in the queue does not survive the grant", grantEndsThePlace},
-		{"a waiter that does not renew is dropped", silentWaiterIsDropped},
-		{"waiters that do not renew are dropped together", silentWaitersAreDroppedTogether},
-		{"renewing keeps the place", renewingKeepsThePlace},
-		{"a release takes the waiter out at once", releaseLeavesTheQueue},
-		{"a late request joins no queue", lateJoinsNoQueue},
-		{"the place of a copy lapses", placeOfACopyLapses},
-		{"queues are independent", queuesAreIndependent},
-	}
+var queueClaims = []claim{
+	{"a refused waiter gets its rank", func(p *probe) {
+		first := p.token(0)
+		p.expectRank(node.Granted, 0, p.a, p.wait("holder", first, 0))
+		p.expectRank(node.Held, 1, p.a, p.wait("one", first, 1*time.Millisecond))
+		p.expectRank(node.Held, 2, p.b, p.wait("two", first, 2*time.Millisecond))
+		p.expectRank(node.Held, 3, p.a, p.wait("three", first, 3*time.Millisecond))
+		p.expectRank(node.Held, 1, p.b, p.wait("one", first, 1*time.Millisecond))
+	}},
+	{"a caller that does not wait is not queued", func(p *probe) {
+		first := p.token(0)
+		p.expect(node.Granted, p.a, p.acquire("holder", 0))
+		p.expectRank(node.Held, 0, p.b, p.acquire("passer-by", 0))
+		p.expectRank(node.Held, 1, p.a, p.wait("one", first, time.Millisecond))
+		p.expectRank(node.Held, 0, p.b, p.acquire("passer-by", 0))
+	}},
+	{"the queue is ordered by ticket and value, not by arrival", func(p *probe) {
+		first := p.token(0)
+		p.expect(node.Granted, p.a, p.acquire("holder", 0))
+		p.expectRank(node.Held, 1, p.a, p.wait("late", first, 9*time.Millisecond))
+		p.expectRank(node.Held, 1, p.b, p.wait("early b", first, time.Millisecond))
+		// The same ticket as the one before: the value decides.
+		p.expectRank(node.Held, 1, p.a, p.wait("early a", first, time.Millisecond))
+		p.expectRank(node.Held, 4, p.b, p.wait("a latest", first, 10*time.Millisecond))
+
+		turn := []string{"early a", "early b", "late", "a latest"}
+		after := []time.Duration{time.Millisecond, time.Millisecond, 9 * time.Millisecond, 10 * time.Millisecond}
+		holder := "holder"
+		for i, next := range turn {
+			p.expect(node.Granted, p.a, p.release(holder, 0))
+			for j := len(turn) - 1; j > i; j-- {
+				p.expectRank(node.Reserved, j-i+1, p.b, p.wait(turn[j], first, after[j]))
+			}
+			p.expectRank(node.Granted, 0, p.b, p.wait(next, first, after[i]))
+			holder = next
+		}
+	}},
+	{"a free name is granted to the head alone", func(p *probe) {
+		first := p.token(0)
+		p.expect(node.Granted, p.a, p.acquire("holder", 0))
+		p.expectRank(node.Held, 1, p.a, p.wait("one", first, 1*time.Millisecond))
+		p.expectRank(node.Held, 2, p.b, p.wait("two", first, 2*time.Millisecond))
+		p.expect(node.Granted, p.a, p.release("holder", 0))
+
+		p.expectRank(node.Reserved, 0, p.b, p.acquire("passer-by", 0))
+		p.expectRank(node.Reserved, 2, p.b, p.wait("two", first, 2*time.Millisecond))
+		p.expectRank(node.Reserved, 3, p.a, p.wait("three", first, 3*time.Millisecond))
+		p.free()
+		p.expectRank(node.Granted, 0, p.a, p.wait("one", first, 1*time.Millisecond))
+		p.heldBy("one")
+	}},
+	{"a place in the queue does not survive the grant", func(p *probe) {
+		first := p.token(0)
+		p.expect(node.Granted, p.a, p.acquire("holder", 0))
+		p.expectRank(node.Held, 1, p.a, p.wait("one", first, time.Millisecond))
+		p.expect(node.Granted, p.a, p.release("holder", 0))
+		p.expectRank(node.Granted, 0, p.a, p.wait("one", first, time.Millisecond))
+		// It expires and is not released, because a release would also remove it
+		// from the queue.
+		p.expectRank(node.Granted, 0, p.a, withTTL(p.extend("one", 0), p.h.Unit))
+		p.outlast(p.h.Unit)
+		p.expectRank(node.Granted, 0, p.b, p.acquire("passer-by", 0))
+	}},
+	{"a waiter that does not renew is dropped", func(p *probe) {
+		const step = node.WaiterLease * 6 / 10
+		first := p.token(0)
+		p.expect(node.Granted, p.a, p.acquire("holder", 0))
+		p.expectRank(node.Held, 1, p.a, p.wait("silent", first, 1*time.Millisecond))
+		p.expectRank(node.Held, 2, p.b, p.wait("two", first, 2*time.Millisecond))
+		p.pass(step)
+		p.expectRank(node.Held, 2, p.b, p.wait("two", first, 2*time.Millisecond))
+		p.pass(step)
+		p.expectRank(node.Held, 1, p.b, p.wait("two", first, 2*time.Millisecond))
+		p.expect(node.Granted, p.a, p.release("holder", 0))
+		p.expectRank(node.Granted, 0, p.b, p.wait("two", first, 2*time.Millisecond))
+	}},
+	// Many waiters are gone, and the name is free. If each kept the name for its
+	// own lease, the waiter behind them would wait for as many seconds.
+	{"waiters that do not renew are dropped together", func(p *probe) {
+		const silent, step = 12, node.WaiterLease / 5
+		first := p.token(0)
+		p.expect(node.Granted, p.a, p.acquire("holder", 0))
+		for i := range silent {
+			p.expectRank(node.Held, i+1, p.a, p.wait(fmt.Sprint("silent ", i), first, time.Duration(i+1)*time.Millisecond))
+			// On a slow machine the head's place must not lapse before all are
+			// queued.
+			p.expectRank(node.Held, 1, p.a, p.wait("silent 0", first, time.Millisecond))
+		}
+		living := p.wait("living", first, time.Minute)
+		p.expectRank(node.Held, silent+1, p.b, living)
+		p.expect(node.Granted, p.a, p.release("holder", 0))
+		for waited := time.Duration(0); p.do(p.b, living).Status != node.Granted; waited += step {
+			if waited > 3*node.WaiterLease {
+				p.Fatalf("%d waiters that are gone keep a free name from the next for more than %v", silent, waited)
+			}
+			p.pass(step)
+		}
+	}},
+	{"renewing keeps the place", func(p *probe) {
+		const step = node.WaiterLease * 6 / 10
+		first := p.token(0)
+		p.expect(node.Granted, p.a, p.acquire("holder", 0))
+		p.expectRank(node.Held, 1, p.a, p.wait("one", first, 1*time.Millisecond))
+		p.expectRank(node.Held, 2, p.b, p.wait("two", first, 2*time.Millisecond))
+		for range 2 {
+			p.pass(step)
+			p.expectRank(node.Held, 2, p.b, p.wait("two", first, 2*time.Millisecond))
+			p.expectRank(node.Held, 1, p.a, p.wait("one", first, 1*time.Millisecond))
+		}
+		p.expect(node.Granted, p.a, p.release("holder", 0))
+		p.expectRank(node.Reserved, 2, p.b, p.wait("two", first, 2*time.Millisecond))
+		p.expectRank(node.Granted, 0, p.a, p.wait("one", first, 1*time.Millisecond))
+	}},
+	{"a release takes the waiter out at once", func(p *probe) {
+		first := p.token(0)
+		p.expect(node.Granted, p.a, p.acquire("holder", 0))
+		p.expectRank(node.Held, 1, p.a, p.wait("one", first, 1*time.Millisecond))
+		p.expectRank(node.Held, 2, p.b, p.wait("two", first, 2*time.Millisecond))
+		p.expectRank(node.Held, 0, p.a, p.release("one", 0))
+		p.expectRank(node.Held, 1, p.b, p.wait("two", first, 2*time.Millisecond))
+
+		p.expect(node.Granted, p.a, p.release("holder", 0))
+		p.expectRank(node.Absent, 0, p.b, p.release("two", 0))
+		p.expectRank(node.Granted, 0, p.b, p.acquire("passer-by", 0))
+	}},
+	// A request of an attempt that was given up may arrive after its release. It
+	// must not take a place that nobody renews. Nor must one that is so old that its
+	// release may be forgotten.
+	{"a late request joins no queue", func(p *probe) {
+		first := p.token(0)
+		p.expect(node.Granted, p.a, p.acquire("holder", first))
+		p.expect(node.Held, p.a, forbidding(p.release("gone", 0), p.long()))
+		p.expectRank(node.Held, 0, p.b, p.wait("gone", first, 1*time.Millisecond))
+		late := p.wait("late", first, 1*time.Millisecond)
+		late.Token = p.token(-2 * outside)
+		p.expectRank(node.Held, 0, p.a, late)
+		late.Token = 0
+		p.expectRank(node.Held, 1, p.a, late)
+		p.expect(node.Held, p.a, forbidding(p.release("late", 0), p.long()))
+		p.expectRank(node.Held, 0, p.a, late)
+		p.expectRank(node.Held, 1, p.b, p.wait("one", first, 2*time.Millisecond))
+	}},
+	// A copy of a request that was granted and released since looks like the first
+	// request of another caller that came late. It may get a place, which nobody renews.
+	{"the place of a copy lapses", func(p *probe) {
+		first := p.token(0)
+		granted := p.wait("one", first, 0)
+		granted.Token = first
+		p.expect(node.Granted, p.a, granted)
+		p.expect(node.Granted, p.a, p.release("one", first))
+		p.expect(node.Granted, p.b, p.acquire("holder", first+1))
+		p.expect(node.Held, p.a, granted)
+		p.expect(node.Granted, p.b, p.release("holder", 0))
+		p.pass(node.WaiterLease)
+		p.expectRank(node.Granted, 0, p.b, p.wait("two", first, time.Millisecond))
+		p.expect(node.Held, p.a, granted)
+	}},
+	{"queues are independent", func(p *probe) {
+		first := p.token(0)
+		other := p.name + "/other"
+		p.expect(node.Granted, p.a, p.acquire("holder", 0))
+		p.expect(node.Granted, p.a, withName(p.acquire("holder", 0), other))
+		p.expectRank(node.Held, 1, p.a, p.wait("one", first, 1*time.Millisecond))
+		p.expectRank(node.Held, 1, p.b, withName(p.wait("two", first, 2*time.Millisecond), other))
+		p.expect(node.Granted, p.a, p.release("holder", 0))
+		p.expect(node.Granted, p.a, withName(p.release("holder", 0), other))
+		p.expectRank(node.Granted, 0, p.b, withName(p.wait("two", first, 2*time.Millisecond), other))
+		p.expectRank(node.Granted, 0, p.a, p.wait("one", first, 1*time.Millisecond))
+	}},
 }
 
 // noQueueClaims are for nodes that keep no queue.
-func noQueueClaims() []claim {
-	return []claim{{"a node without a queue ranks nobody", noQueueRanksNobody}}
+var noQueueClaims = []claim{
+	{"a node without a queue ranks nobody", func(p *probe) {
+		first := p.token(0)
+		p.expectRank(node.Granted, 0, p.a, p.wait("holder", first, 0))
+		p.expectRank(node.Held, 0, p.a, p.wait("one", first, 1*time.Millisecond))
+		p.expectRank(node.Held, 0, p.b, p.wait("two", first, 2*time.Millisecond))
+		p.expectRank(node.Granted, 0, p.a, p.release("holder", 0))
+		p.expectRank(node.Granted, 0, p.b, p.wait("two", first, 2*time.Millisecond))
+	}},
 }
 
 // wait is an acquire that queues, by a waiter that arrived this long after the
@@ -44,193 +205,4 @@ func (p *probe) expectRank(want node.Status, rank int, n node.Node, req node.Req
 	if reply := p.expect(want, n, req); reply.Rank != rank {
 		p.Fatalf("%v by %q (%v): the rank is %d, want %d", req.Op, req.Value, want, reply.Rank, rank)
 	}
-}
-
-func waiterGetsItsRank(p *probe) {
-	first := p.token(0)
-	p.expectRank(node.Granted, 0, p.a, p.wait("holder", first, 0))
-	p.expectRank(node.Held, 1, p.a, p.wait("one", first, 1*time.Millisecond))
-	p.expectRank(node.Held, 2, p.b, p.wait("two", first, 2*time.Millisecond))
-	p.expectRank(node.Held, 3, p.a, p.wait("three", first, 3*time.Millisecond))
-	p.expectRank(node.Held, 1, p.b, p.wait("one", first, 1*time.Millisecond))
-}
-
-func notWaitingIsNotQueued(p *probe) {
-	first := p.token(0)
-	p.expect(node.Granted, p.a, p.acquire("holder", 0))
-	p.expectRank(node.Held, 0, p.b, p.acquire("passer-by", 0))
-	p.expectRank(node.Held, 1, p.a, p.wait("one", first, time.Millisecond))
-	p.expectRank(node.Held, 0, p.b, p.acquire("passer-by", 0))
-}
-
-func queueIsOrdered(p *probe) {
-	first := p.token(0)
-	p.expect(node.Granted, p.a, p.acquire("holder", 0))
-	p.expectRank(node.Held, 1, p.a, p.wait("late", first, 9*time.Millisecond))
-	p.expectRank(node.Held, 1, p.b, p.wait("early b", first, time.Millisecond))
-	// The same ticket as the one before: the value decides.
-	p.expectRank(node.Held, 1, p.a, p.wait("early a", first, time.Millisecond))
-	p.expectRank(node.Held, 4, p.b, p.wait("a latest", first, 10*time.Millisecond))
-
-	turn := []string{"early a", "early b", "late", "a latest"}
-	after := []time.Duration{time.Millisecond, time.Millisecond, 9 * time.Millisecond, 10 * time.Millisecond}
-	holder := "holder"
-	for i, next := range turn {
-		p.expect(node.Granted, p.a, p.release(holder, 0))
-		for j := len(turn) - 1; j > i; j-- {
-			p.expectRank(node.Reserved, j-i+1, p.b, p.wait(turn[j], first, after[j]))
-		}
-		p.expectRank(node.Granted, 0, p.b, p.wait(next, first, after[i]))
-		holder = next
-	}
-}
-
-func headAloneIsGranted(p *probe) {
-	first := p.token(0)
-	p.expect(node.Granted, p.a, p.acquire("holder", 0))
-	p.expectRank(node.Held, 1, p.a, p.wait("one", first, 1*time.Millisecond))
-	p.expectRank(node.Held, 2, p.b, p.wait("two", first, 2*time.Millisecond))
-	p.expect(node.Granted, p.a, p.release("holder", 0))
-
-	p.expectRank(node.Reserved, 0, p.b, p.acquire("passer-by", 0))
-	p.expectRank(node.Reserved, 2, p.b, p.wait("two", first, 2*time.Millisecond))
-	p.expectRank(node.Reserved, 3, p.a, p.wait("three", first, 3*time.Millisecond))
-	p.free()
-	p.expectRank(node.Granted, 0, p.a, p.wait("one", first, 1*time.Millisecond))
-	p.heldBy("one")
-}
-
-func grantEndsThePlace(p *probe) {
-	first := p.token(0)
-	p.expect(node.Granted, p.a, p.acquire("holder", 0))
-	p.expectRank(node.Held, 1, p.a, p.wait("one", first, time.Millisecond))
-	p.expect(node.Granted, p.a, p.release("holder", 0))
-	p.expectRank(node.Granted, 0, p.a, p.wait("one", first, time.Millisecond))
-	// It expires and is not released, because a release would also remove it
-	// from the queue.
-	p.expectRank(node.Granted, 0, p.a, withTTL(p.extend("one", 0), p.h.Unit))
-	p.outlast(p.h.Unit)
-	p.expectRank(node.Granted, 0, p.b, p.acquire("passer-by", 0))
-}
-
-func silentWaiterIsDropped(p *probe) {
-	const step = node.WaiterLease * 6 / 10
-	first := p.token(0)
-	p.expect(node.Granted, p.a, p.acquire("holder", 0))
-	p.expectRank(node.Held, 1, p.a, p.wait("silent", first, 1*time.Millisecond))
-	p.expectRank(node.Held, 2, p.b, p.wait("two", first, 2*time.Millisecond))
-	p.pass(step)
-	p.expectRank(node.Held, 2, p.b, p.wait("two", first, 2*time.Millisecond))
-	p.pass(step)
-	p.expectRank(node.Held, 1, p.b, p.wait("two", first, 2*time.Millisecond))
-	p.expect(node.Granted, p.a, p.release("holder", 0))
-	p.expectRank(node.Granted, 0, p.b, p.wait("two", first, 2*time.Millisecond))
-}
-
-// Many waiters are gone, and the name is free. If each kept the name for its
-// own lease, the waiter behind them would wait for as many seconds.
-func silentWaitersAreDroppedTogether(p *probe) {
-	const silent, step = 12, node.WaiterLease / 5
-	first := p.token(0)
-	p.expect(node.Granted, p.a, p.acquire("holder", 0))
-	for i := range silent {
-		p.expectRank(node.Held, i+1, p.a, p.wait(fmt.Sprint("silent ", i), first, time.Duration(i+1)*time.Millisecond))
-		// On a slow machine the head's place must not lapse before all are
-		// queued.
-		p.expectRank(node.Held, 1, p.a, p.wait("silent 0", first, time.Millisecond))
-	}
-	living := p.wait("living", first, time.Minute)
-	p.expectRank(node.Held, silent+1, p.b, living)
-	p.expect(node.Granted, p.a, p.release("holder", 0))
-	for waited := time.Duration(0); p.do(p.b, living).Status != node.Granted; waited += step {
-		if waited > 3*node.WaiterLease {
-			p.Fatalf("%d waiters that are gone keep a free name from the next for more than %v", silent, waited)
-		}
-		p.pass(step)
-	}
-}
-
-func renewingKeepsThePlace(p *probe) {
-	const step = node.WaiterLease * 6 / 10
-	first := p.token(0)
-	p.expect(node.Granted, p.a, p.acquire("holder", 0))
-	p.expectRank(node.Held, 1, p.a, p.wait("one", first, 1*time.Millisecond))
-	p.expectRank(node.Held, 2, p.b, p.wait("two", first, 2*time.Millisecond))
-	for range 2 {
-		p.pass(step)
-		p.expectRank(node.Held, 2, p.b, p.wait("two", first, 2*time.Millisecond))
-		p.expectRank(node.Held, 1, p.a, p.wait("one", first, 1*time.Millisecond))
-	}
-	p.expect(node.Granted, p.a, p.release("holder", 0))
-	p.expectRank(node.Reserved, 2, p.b, p.wait("two", first, 2*time.Millisecond))
-	p.expectRank(node.Granted, 0, p.a, p.wait("one", first, 1*time.Millisecond))
-}
-
-func releaseLeavesTheQueue(p *probe) {
-	first := p.token(0)
-	p.expect(node.Granted, p.a, p.acquire("holder", 0))
-	p.expectRank(node.Held, 1, p.a, p.wait("one", first, 1*time.Millisecond))
-	p.expectRank(node.Held, 2, p.b, p.wait("two", first, 2*time.Millisecond))
-	p.expectRank(node.Held, 0, p.a, p.release("one", 0))
-	p.expectRank(node.Held, 1, p.b, p.wait("two", first, 2*time.Millisecond))
-
-	p.expect(node.Granted, p.a, p.release("holder", 0))
-	p.expectRank(node.Absent, 0, p.b, p.release("two", 0))
-	p.expectRank(node.Granted, 0, p.b, p.acquire("passer-by", 0))
-}
-
-// A request of an attempt that was given up may arrive after its release. It
-// must not take a place that nobody renews. Nor must one that is so old that its
-// release may be forgotten.
-func lateJoinsNoQueue(p *probe) {
-	first := p.token(0)
-	p.expect(node.Granted, p.a, p.acquire("holder", first))
-	p.expect(node.Held, p.a, forbidding(p.release("gone", 0), p.long()))
-	p.expectRank(node.Held, 0, p.b, p.wait("gone", first, 1*time.Millisecond))
-	late := p.wait("late", first, 1*time.Millisecond)
-	late.Token = p.token(-2 * outside)
-	p.expectRank(node.Held, 0, p.a, late)
-	late.Token = 0
-	p.expectRank(node.Held, 1, p.a, late)
-	p.expect(node.Held, p.a, forbidding(p.release("late", 0), p.long()))
-	p.expectRank(node.Held, 0, p.a, late)
-	p.expectRank(node.Held, 1, p.b, p.wait("one", first, 2*time.Millisecond))
-}
-
-// A copy of a request that was granted and released since looks like the first
-// request of another caller that came late. It may get a place, which nobody renews.
-func placeOfACopyLapses(p *probe) {
-	first := p.token(0)
-	granted := p.wait("one", first, 0)
-	granted.Token = first
-	p.expect(node.Granted, p.a, granted)
-	p.expect(node.Granted, p.a, p.release("one", first))
-	p.expect(node.Granted, p.b, p.acquire("holder", first+1))
-	p.expect(node.Held, p.a, granted)
-	p.expect(node.Granted, p.b, p.release("holder", 0))
-	p.pass(node.WaiterLease)
-	p.expectRank(node.Granted, 0, p.b, p.wait("two", first, time.Millisecond))
-	p.expect(node.Held, p.a, granted)
-}
-
-func queuesAreIndependent(p *probe) {
-	first := p.token(0)
-	other := p.name + "/other"
-	p.expect(node.Granted, p.a, p.acquire("holder", 0))
-	p.expect(node.Granted, p.a, withName(p.acquire("holder", 0), other))
-	p.expectRank(node.Held, 1, p.a, p.wait("one", first, 1*time.Millisecond))
-	p.expectRank(node.Held, 1, p.b, withName(p.wait("two", first, 2*time.Millisecond), other))
-	p.expect(node.Granted, p.a, p.release("holder", 0))
-	p.expect(node.Granted, p.a, withName(p.release("holder", 0), other))
-	p.expectRank(node.Granted, 0, p.b, withName(p.wait("two", first, 2*time.Millisecond), other))
-	p.expectRank(node.Granted, 0, p.a, p.wait("one", first, 1*time.Millisecond))
-}
-
-func noQueueRanksNobody(p *probe) {
-	first := p.token(0)
-	p.expectRank(node.Granted, 0, p.a, p.wait("holder", first, 0))
-	p.expectRank(node.Held, 0, p.a, p.wait("one", first, 1*time.Millisecond))
-	p.expectRank(node.Held, 0, p.b, p.wait("two", first, 2*time.Millisecond))
-	p.expectRank(node.Granted, 0, p.a, p.release("holder", 0))
-	p.expectRank(node.Granted, 0, p.b, p.wait("two", first, 2*time.Millisecond))
 }

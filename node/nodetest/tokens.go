@@ -7,155 +7,123 @@ import (
 )
 
 // tokenClaims are about which proposed tokens a node accepts.
-func tokenClaims() []claim {
-	return []claim{
-		{"a grant sets the fence to its token", grantSetsFence},
-		{"a token at or below the fence is stale", lowTokenIsStale},
-		{"a token behind the window is refused even with no fence", tokenBehind},
-		{"a token ahead of the window is refused", tokenAhead},
-		{"a token just above a fence far ahead is granted", tokenLeap},
-		{"a token within the window is granted", tokenWithinWindow},
-		{"asking again with a higher token raises the fence", askingAgainHigher},
-		{"asking again with a lower token is stale", askingAgainLower},
-		{"asking again with a token ahead of the window is refused", askingAgainAhead},
-		{"held is answered before any fault of the token", heldBeforeTokenFaults},
-		{"token 0 neither checks nor touches the fence", tokenZero},
-		{"tokens are exact to the last digit", tokensAreExact},
-	}
-}
-
-func grantSetsFence(p *probe) {
-	token := p.token(0)
-	p.wantFence(p.free(), 0)
-	p.wantFence(p.expect(node.Granted, p.a, p.acquire("one", token)), token)
-	p.fence(token)
-}
-
-func lowTokenIsStale(p *probe) {
-	token := p.token(0)
-	p.expect(node.Granted, p.a, p.acquire("one", token))
-	p.expect(node.Granted, p.a, p.release("one", token))
-	for _, low := range []node.Token{token, token - 1, token - 1000} {
-		p.wantFence(p.expect(node.Stale, p.b, p.acquire("two", low)), token)
-		p.wantFence(p.free(), token)
-	}
-	p.expect(node.Granted, p.b, p.acquire("two", token+1))
-}
-
-func tokenBehind(p *probe) {
-	p.expect(node.Behind, p.a, p.acquire("one", p.token(-outside)))
-	p.wantFence(p.free(), 0)
-
-	old := p.token(-3 * outside)
-	p.expect(node.Granted, p.a, withWindow(p.acquire("one", old), 6*outside))
-	p.expect(node.Granted, p.a, p.release("one", old))
-	p.wantFence(p.expect(node.Behind, p.b, p.acquire("two", old+1)), old)
-	p.wantFence(p.free(), old)
-}
-
-func tokenAhead(p *probe) {
-	p.expect(node.Ahead, p.a, p.acquire("one", p.token(outside)))
-	p.wantFence(p.free(), 0)
-
-	token := p.token(0)
-	p.expect(node.Granted, p.a, p.acquire("one", token))
-	p.expect(node.Granted, p.a, p.release("one", token))
-	p.wantFence(p.expect(node.Ahead, p.b, p.acquire("two", p.token(outside))), token)
-	p.wantFence(p.free(), token)
-}
-
-func tokenLeap(p *probe) {
-	far := p.token(time.Hour)
-	p.expect(node.Granted, p.a, withWindow(p.acquire("one", far), 2*time.Hour))
-	p.expect(node.Granted, p.a, p.release("one", far))
-
-	p.expect(node.Ahead, p.b, p.acquire("two", far+node.TokenLeap+1))
-	p.wantFence(p.free(), far)
-	for _, step := range []node.Token{1, node.TokenLeap} {
-		far += step
-		p.wantFence(p.expect(node.Granted, p.b, p.acquire("two", far)), far)
-		p.expect(node.Granted, p.b, p.release("two", far))
-	}
-}
-
-func tokenWithinWindow(p *probe) {
-	for _, off := range []time.Duration{-window / 2, 0, window / 2} {
-		token := p.token(off)
-		p.expect(node.Granted, p.a, p.acquire("one", token))
-		p.expect(node.Granted, p.a, p.release("one", token))
+var tokenClaims = []claim{
+	{"a grant sets the fence to its token", func(p *probe) {
+		token := p.token(0)
+		p.wantFence(p.free(), 0)
+		p.wantFence(p.expect(node.Granted, p.a, p.acquire("one", token)), token)
 		p.fence(token)
-	}
-}
-
-func askingAgainHigher(p *probe) {
-	token := p.token(0)
-	p.expect(node.Granted, p.a, p.acquire("one", token))
-	p.wantFence(p.expect(node.Granted, p.b, p.acquire("one", token)), token)
-	p.wantFence(p.expect(node.Granted, p.b, p.acquire("one", token+7)), token+7)
-	p.fence(token + 7)
-}
-
-func askingAgainLower(p *probe) {
-	token := p.token(0)
-	p.expect(node.Granted, p.a, p.acquire("one", token))
-	p.wantFence(p.expect(node.Stale, p.b, p.acquire("one", token-1)), token)
-	p.fence(token)
-	p.heldBy("one")
-}
-
-// The first proposal of a client whose clock is far ahead may arrive after the
-// second, correct one.
-func askingAgainAhead(p *probe) {
-	token := p.token(0)
-	p.expect(node.Granted, p.a, p.acquire("one", token))
-	p.expect(node.Ahead, p.b, p.acquire("one", p.token(outside)))
-	p.fence(token)
-	p.heldBy("one")
-}
-
-func heldBeforeTokenFaults(p *probe) {
-	token := p.token(0)
-	p.expect(node.Granted, p.a, p.acquire("one", token))
-	for _, bad := range []node.Token{token, token - 1, p.token(-outside), p.token(outside)} {
-		reply := p.expect(node.Held, p.b, p.acquire("two", bad))
-		if reply.Value != "one" {
-			p.Errorf("the holder is said to be %q, want %q", reply.Value, "one")
+	}},
+	{"a token at or below the fence is stale", func(p *probe) {
+		token := p.token(0)
+		p.takeAndRelease(p.a, "one", token)
+		for _, low := range []node.Token{token, token - 1, token - 1000} {
+			p.wantFence(p.expect(node.Stale, p.b, p.acquire("two", low)), token)
+			p.wantFence(p.free(), token)
 		}
-	}
-	p.fence(token)
-}
+		p.expect(node.Granted, p.b, p.acquire("two", token+1))
+	}},
+	{"a token behind the window is refused even with no fence", func(p *probe) {
+		p.expect(node.Behind, p.a, p.acquire("one", p.token(-outside)))
+		p.wantFence(p.free(), 0)
 
-func tokenZero(p *probe) {
-	p.wantFence(p.expect(node.Granted, p.a, p.acquire("one", 0)), 0)
-	p.expect(node.Granted, p.a, p.extend("one", 0))
-	p.expect(node.Granted, p.a, p.release("one", 0))
-	p.fence(0)
+		old := p.token(-3 * outside)
+		p.expect(node.Granted, p.a, withWindow(p.acquire("one", old), 6*outside))
+		p.expect(node.Granted, p.a, p.release("one", old))
+		p.wantFence(p.expect(node.Behind, p.b, p.acquire("two", old+1)), old)
+		p.wantFence(p.free(), old)
+	}},
+	{"a token ahead of the window is refused", func(p *probe) {
+		p.expect(node.Ahead, p.a, p.acquire("one", p.token(outside)))
+		p.wantFence(p.free(), 0)
 
-	token := p.token(0)
-	p.expect(node.Granted, p.a, p.acquire("one", token))
-	p.expect(node.Granted, p.a, p.release("one", 0))
-	p.expect(node.Granted, p.b, p.acquire("two", 0))
-	p.expect(node.Granted, p.b, p.acquire("two", 0))
-	p.expect(node.Granted, p.b, p.extend("two", 0))
-	p.expect(node.Granted, p.b, p.release("two", 0))
-	p.expect(node.Absent, p.b, p.release("two", 0))
-	p.fence(token)
-}
+		token := p.token(0)
+		p.takeAndRelease(p.a, "one", token)
+		p.wantFence(p.expect(node.Ahead, p.b, p.acquire("two", p.token(outside))), token)
+		p.wantFence(p.free(), token)
+	}},
+	{"a token just above a fence far ahead is granted", func(p *probe) {
+		far := p.token(time.Hour)
+		p.expect(node.Granted, p.a, withWindow(p.acquire("one", far), 2*time.Hour))
+		p.expect(node.Granted, p.a, p.release("one", far))
 
-func tokensAreExact(p *probe) {
-	sixteenDigits := p.token(0)
-	largest := node.MaxToken - 4
-	for _, token := range []node.Token{sixteenDigits, largest} {
-		wide := time.Duration(largest-sixteenDigits)*time.Microsecond + time.Hour
-		p.expect(node.Granted, p.a, withWindow(p.acquire("one", token), wide))
-		p.expect(node.Granted, p.a, p.release("one", token))
-		for range 4 {
-			p.wantFence(p.expect(node.Stale, p.b, p.acquire("two", token)), token)
-			token++
-			p.wantFence(p.expect(node.Granted, p.b, p.acquire("two", token)), token)
-			p.expect(node.Stale, p.a, p.acquire("two", token-1))
-			p.expect(node.Granted, p.b, p.release("two", token))
+		p.expect(node.Ahead, p.b, p.acquire("two", far+node.TokenLeap+1))
+		p.wantFence(p.free(), far)
+		for _, step := range []node.Token{1, node.TokenLeap} {
+			far += step
+			p.wantFence(p.expect(node.Granted, p.b, p.acquire("two", far)), far)
+			p.expect(node.Granted, p.b, p.release("two", far))
+		}
+	}},
+	{"a token within the window is granted", func(p *probe) {
+		for _, off := range []time.Duration{-window / 2, 0, window / 2} {
+			token := p.token(off)
+			p.takeAndRelease(p.a, "one", token)
 			p.fence(token)
 		}
-	}
+	}},
+	{"asking again with a higher token raises the fence", func(p *probe) {
+		token := p.token(0)
+		p.expect(node.Granted, p.a, p.acquire("one", token))
+		p.wantFence(p.expect(node.Granted, p.b, p.acquire("one", token)), token)
+		p.wantFence(p.expect(node.Granted, p.b, p.acquire("one", token+7)), token+7)
+		p.fence(token + 7)
+	}},
+	{"asking again with a lower token is stale", func(p *probe) {
+		token := p.token(0)
+		p.expect(node.Granted, p.a, p.acquire("one", token))
+		p.wantFence(p.expect(node.Stale, p.b, p.acquire("one", token-1)), token)
+		p.fence(token)
+		p.heldBy("one")
+	}},
+	// The first proposal of a client whose clock is far ahead may arrive after the
+	// second, correct one.
+	{"asking again with a token ahead of the window is refused", func(p *probe) {
+		token := p.token(0)
+		p.expect(node.Granted, p.a, p.acquire("one", token))
+		p.expect(node.Ahead, p.b, p.acquire("one", p.token(outside)))
+		p.fence(token)
+		p.heldBy("one")
+	}},
+	{"held is answered before any fault of the token", func(p *probe) {
+		token := p.token(0)
+		p.expect(node.Granted, p.a, p.acquire("one", token))
+		for _, bad := range []node.Token{token, token - 1, p.token(-outside), p.token(outside)} {
+			p.expectHeld("one", p.b, p.acquire("two", bad))
+		}
+		p.fence(token)
+	}},
+	{"token 0 neither checks nor touches the fence", func(p *probe) {
+		p.wantFence(p.expect(node.Granted, p.a, p.acquire("one", 0)), 0)
+		p.expect(node.Granted, p.a, p.extend("one", 0))
+		p.expect(node.Granted, p.a, p.release("one", 0))
+		p.fence(0)
+
+		token := p.token(0)
+		p.expect(node.Granted, p.a, p.acquire("one", token))
+		p.expect(node.Granted, p.a, p.release("one", 0))
+		p.expect(node.Granted, p.b, p.acquire("two", 0))
+		p.expect(node.Granted, p.b, p.acquire("two", 0))
+		p.expect(node.Granted, p.b, p.extend("two", 0))
+		p.expect(node.Granted, p.b, p.release("two", 0))
+		p.expect(node.Absent, p.b, p.release("two", 0))
+		p.fence(token)
+	}},
+	{"tokens are exact to the last digit", func(p *probe) {
+		sixteenDigits := p.token(0)
+		largest := node.MaxToken - 4
+		for _, token := range []node.Token{sixteenDigits, largest} {
+			wide := time.Duration(largest-sixteenDigits)*time.Microsecond + time.Hour
+			p.expect(node.Granted, p.a, withWindow(p.acquire("one", token), wide))
+			p.expect(node.Granted, p.a, p.release("one", token))
+			for range 4 {
+				p.wantFence(p.expect(node.Stale, p.b, p.acquire("two", token)), token)
+				token++
+				p.wantFence(p.expect(node.Granted, p.b, p.acquire("two", token)), token)
+				p.expect(node.Stale, p.a, p.acquire("two", token-1))
+				p.expect(node.Granted, p.b, p.release("two", token))
+				p.fence(token)
+			}
+		}
+	}},
 }

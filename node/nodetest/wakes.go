@@ -11,29 +11,201 @@ import (
 
 // wakeClaims are for nodes that notify waiters. In them node a sends the
 // requests of the waiters, and all its notifications are recorded.
-func wakeClaims() []claim {
-	return []claim{
-		{"a release wakes the head, once", releaseWakesTheHead},
-		{"the second in the queue is notified that it is near", secondIsNotified},
-		{"a wake carries the fence", wakeCarriesTheFence},
-		{"a woken waiter that does not ask loses its place", wokenWaiterMustAsk},
-		{"those behind a silent head are called, ever more, and lapse together", callReachesEverMore},
-		{"a held name has the same rule for silent waiters", callIsTheSameWhileHeld},
-		{"who asks when it is called keeps its place", calledWaiterKeepsItsPlace},
-		{"who leaves the queue passes its turn on", leavingPassesTheTurnOn},
-		{"nobody is woken while the name is held", heldNameWakesNobody},
-	}
+var wakeClaims = []claim{
+	{"a release wakes the head, once", func(p *probe) {
+		e := p.listen(p.a)
+		p.line(p.a, "one", "two", "three")
+		e.expect()
+		p.expect(node.Granted, p.b, p.release("holder", 0))
+		e.expect(turn("one"))
+		// The same twice changes nothing: it has been notified.
+		p.do(p.b, p.release("holder", 0))
+		e.expect()
+	}},
+	{"the second in the queue is notified that it is near", func(p *probe) {
+		e := p.listen(p.a)
+		first := p.line(p.a, "one", "two", "three", "four")
+		p.expect(node.Granted, p.b, p.release("holder", 0))
+		e.expect(turn("one")) // the answer that queued "two" notified it
+		p.expect(node.Granted, p.a, p.wait("one", first, time.Millisecond))
+		e.expect(near("three"))
+		p.expect(node.Granted, p.a, p.release("one", 0))
+		e.expect(turn("two"))
+		p.expect(node.Absent, p.a, p.release("three", 0))
+		e.expect(near("four")) // the second one now
+	}},
+	{"a wake carries the fence", func(p *probe) {
+		e := p.listen(p.a)
+		token := p.token(0)
+		p.expect(node.Granted, p.a, p.acquire("holder", token))
+		p.expectRank(node.Held, 1, p.a, p.wait("one", token, time.Millisecond))
+		p.expect(node.Granted, p.b, p.release("holder", token))
+		if heard := e.expect(turn("one")); heard[0].Fence != token {
+			p.Fatalf("the wake carries the fence %v, want %v", heard[0].Fence, token)
+		}
+	}},
+	{"a woken waiter that does not ask loses its place", func(p *probe) {
+		e := p.listen(p.a)
+		first := p.line(p.a, "silent", "two")
+		p.expect(node.Granted, p.b, p.release("holder", 0))
+		e.expect(turn("silent"))
+		p.expectRank(node.Reserved, 2, p.a, p.wait("two", first, 2*time.Millisecond))
+		p.pass(node.TurnLease + p.h.Tolerance)
+		p.expectRank(node.Granted, 0, p.a, p.wait("two", first, 2*time.Millisecond))
+	}},
+	// Only the last waiter answers. Eight are called first, the head among them,
+	// then eight times as many.
+	{"those behind a silent head are called, ever more, and lapse together", func(p *probe) {
+		e := p.listen(p.a)
+		var silent []string
+		for i := range 12 {
+			silent = append(silent, fmt.Sprint("silent ", i))
+		}
+		first := p.line(p.a, append(silent, "living")...)
+		living := p.wait("living", first, 13*time.Millisecond)
+		p.expect(node.Granted, p.b, p.release("holder", 0))
+		e.expect(turn(silent[0]))
+		p.pass(node.TurnLease + p.h.Tolerance)
+		for _, group := range [][]string{silent[1:9], silent[9:]} {
+			reply := p.expect(node.Reserved, p.a, living)
+			if reply.Left <= 0 || reply.Left > node.TurnLease {
+				p.Fatalf("it is to look again in %v, want when the reservation ends", reply.Left)
+			}
+			wants := []node.Wake{turn(group[0])}
+			for _, w := range group[1:] {
+				wants = append(wants, called(w))
+			}
+			e.expect(wants...)
+			p.pass(node.TurnLease + p.h.Tolerance)
+		}
+		p.expectRank(node.Granted, 0, p.a, living)
+	}},
+	// The head has no turn while the name is held. It is called like the others, and
+	// has no more time than they have: its place may be all that keeps out a reader.
+	{"a held name has the same rule for silent waiters", func(p *probe) {
+		e := p.listen(p.a)
+		var silent []string
+		for i := range 12 {
+			silent = append(silent, fmt.Sprint("silent ", i))
+		}
+		first := p.line(p.a, append(silent, "living")...)
+		living := p.wait("living", first, 13*time.Millisecond)
+		p.pass(node.WaiterLease + p.h.Tolerance)
+		for _, from := range []int{1, 9} {
+			p.expectRank(node.Held, 13-from, p.a, living)
+			group := silent[from:min(from+8, 12)]
+			var wants []node.Wake
+			for _, w := range group {
+				wants = append(wants, called(w))
+			}
+			e.expect(wants...)
+			p.pass(node.TurnLease + p.h.Tolerance)
+		}
+		p.expectRank(node.Held, 1, p.a, living)
+	}},
+	{"who asks when it is called keeps its place", func(p *probe) {
+		e := p.listen(p.a)
+		first := p.line(p.a, "one", "two", "three", "four", "five")
+		five := p.wait("five", first, 5*time.Millisecond)
+		p.expect(node.Granted, p.b, p.release("holder", 0))
+		e.expect(turn("one"))
+		p.pass(node.TurnLease + p.h.Tolerance)
+		p.expectRank(node.Reserved, 4, p.a, five)
+		e.expect(turn("two"), called("three"), called("four"))
+		p.expect(node.Reserved, p.a, p.wait("three", first, 3*time.Millisecond))
+		p.pass(node.TurnLease + p.h.Tolerance)
+		p.expectRank(node.Reserved, 2, p.a, five) // the place of "four" is gone, that of "three" is not
+		if woken := e.take(); len(woken) > 0 && woken[0].Kind != node.WakeTurn {
+			p.Fatalf("the node sent %v, want the turn of \"three\" first", woken)
+		}
+		p.expectRank(node.Granted, 0, p.a, p.wait("three", first, 3*time.Millisecond))
+	}},
+	{"who leaves the queue passes its turn on", func(p *probe) {
+		e := p.listen(p.a)
+		p.line(p.a, "one", "two")
+		p.expect(node.Granted, p.b, p.release("holder", 0))
+		e.expect(turn("one"))
+		p.expect(node.Absent, p.a, p.release("one", 0))
+		e.expect(turn("two"))
+	}},
+	{"nobody is woken while the name is held", func(p *probe) {
+		e := p.listen(p.a)
+		first := p.line(p.a, "one", "two")
+		p.expectRank(node.Held, 1, p.a, p.wait("one", first, time.Millisecond))
+		p.expectRank(node.Held, 0, p.b, p.release("passer-by", 0))
+		p.expect(node.Granted, p.a, p.extend("holder", 0))
+		e.expect()
+		// The head leaves. The next one is notified that it is the head, not that
+		// the name is free. It was second from the start, and knows that it is
+		// near.
+		p.expectRank(node.Held, 0, p.a, p.release("one", 0))
+		for _, w := range e.take() {
+			if w.Kind == node.WakeTurn {
+				p.Fatalf("%q was woken while the name is held", w.Value)
+			}
+		}
+	}},
 }
 
 // offerClaims are for nodes that keep a queue and can yield a name to its head.
-func offerClaims() []claim {
-	return []claim{
-		{"an offer gives way to a lower ticket", offerGivesWay},
-		{"an offer keeps the name from a higher ticket", offerKeeps},
-		{"an offer by another value changes nothing", offerByAnother},
-		{"an offer is carried out once", offerTwice},
-		{"an offer that is kept leaves the holder its token", offerKeepsToken},
-	}
+var offerClaims = []claim{
+	{"an offer gives way to a lower ticket", func(p *probe) {
+		first := p.token(0)
+		p.expect(node.Granted, p.a, p.wait("late", first, 9*time.Millisecond))
+		p.expectRank(node.Held, 1, p.a, p.wait("early", first, time.Millisecond))
+		p.expectRank(node.Reserved, 2, p.b, p.offer("late", first, 9*time.Millisecond))
+		p.free()
+		p.expectRank(node.Reserved, 2, p.b, p.wait("late", first, 9*time.Millisecond))
+		p.expectRank(node.Granted, 0, p.a, p.wait("early", first, time.Millisecond))
+	}},
+	{"an offer keeps the name from a higher ticket", func(p *probe) {
+		first := p.token(0)
+		p.expect(node.Granted, p.a, p.wait("early", first, time.Millisecond))
+		p.expectRank(node.Granted, 0, p.a, p.offer("early", first, time.Millisecond))
+		p.expectRank(node.Held, 1, p.a, p.wait("late", first, 9*time.Millisecond))
+		p.expectRank(node.Granted, 0, p.b, p.offer("early", first, time.Millisecond))
+		p.heldBy("early")
+	}},
+	{"an offer by another value changes nothing", func(p *probe) {
+		first := p.token(0)
+		p.expect(node.Granted, p.a, p.wait("holder", first, 5*time.Millisecond))
+		p.expectRank(node.Held, 1, p.a, p.wait("early", first, time.Millisecond))
+		p.expect(node.Held, p.b, p.offer("stranger", first, 9*time.Millisecond))
+		p.heldBy("holder")
+		p.expect(node.Granted, p.a, p.release("holder", 0))
+		p.expect(node.Absent, p.b, p.offer("stranger", first, 9*time.Millisecond))
+		p.free()
+	}},
+	// An offer that was kept is executed a second time: a proxy repeated it.
+	// Meanwhile a waiter with a lower ticket has come.
+	{"an offer is carried out once", func(p *probe) {
+		first := p.token(0)
+		req := p.wait("late", first, 9*time.Millisecond)
+		req.Token = first
+		p.expect(node.Granted, p.a, req)
+		offer := p.offer("late", first, 9*time.Millisecond)
+		offer.Token = first + 1
+		p.wantFence(p.expect(node.Granted, p.a, offer), first+1)
+		p.expectRank(node.Held, 1, p.a, p.wait("early", first, time.Millisecond))
+		p.expect(node.Stale, p.b, offer)
+		p.heldBy("late")
+		offer.Token++
+		p.expectRank(node.Reserved, 2, p.b, offer)
+		p.free()
+	}},
+	// A name that an offer keeps is still held under the token that it was granted
+	// with.
+	{"an offer that is kept leaves the holder its token", func(p *probe) {
+		first := p.token(0)
+		req := p.wait("early", first, time.Millisecond)
+		req.Token = first
+		p.expect(node.Granted, p.a, req)
+		offer := p.offer("early", first, time.Millisecond)
+		offer.Token = first + 1
+		p.expect(node.Granted, p.a, offer)
+		p.fence(first + 1)
+		p.holderToken(first)
+	}},
 }
 
 // ear records a node's notifications.
@@ -135,199 +307,9 @@ func (p *probe) line(n node.Node, waiters ...string) node.Token {
 	return first
 }
 
-func releaseWakesTheHead(p *probe) {
-	e := p.listen(p.a)
-	p.line(p.a, "one", "two", "three")
-	e.expect()
-	p.expect(node.Granted, p.b, p.release("holder", 0))
-	e.expect(turn("one"))
-	// The same twice changes nothing: it has been notified.
-	p.do(p.b, p.release("holder", 0))
-	e.expect()
-}
-
-func secondIsNotified(p *probe) {
-	e := p.listen(p.a)
-	first := p.line(p.a, "one", "two", "three", "four")
-	p.expect(node.Granted, p.b, p.release("holder", 0))
-	e.expect(turn("one")) // the answer that queued "two" notified it
-	p.expect(node.Granted, p.a, p.wait("one", first, time.Millisecond))
-	e.expect(near("three"))
-	p.expect(node.Granted, p.a, p.release("one", 0))
-	e.expect(turn("two"))
-	p.expect(node.Absent, p.a, p.release("three", 0))
-	e.expect(near("four")) // the second one now
-}
-
-func wakeCarriesTheFence(p *probe) {
-	e := p.listen(p.a)
-	token := p.token(0)
-	p.expect(node.Granted, p.a, p.acquire("holder", token))
-	p.expectRank(node.Held, 1, p.a, p.wait("one", token, time.Millisecond))
-	p.expect(node.Granted, p.b, p.release("holder", token))
-	if heard := e.expect(turn("one")); heard[0].Fence != token {
-		p.Fatalf("the wake carries the fence %v, want %v", heard[0].Fence, token)
-	}
-}
-
-func wokenWaiterMustAsk(p *probe) {
-	e := p.listen(p.a)
-	first := p.line(p.a, "silent", "two")
-	p.expect(node.Granted, p.b, p.release("holder", 0))
-	e.expect(turn("silent"))
-	p.expectRank(node.Reserved, 2, p.a, p.wait("two", first, 2*time.Millisecond))
-	p.pass(node.TurnLease + p.h.Tolerance)
-	p.expectRank(node.Granted, 0, p.a, p.wait("two", first, 2*time.Millisecond))
-}
-
-// Only the last waiter answers. Eight are called first, the head among them,
-// then eight times as many.
-func callReachesEverMore(p *probe) {
-	e := p.listen(p.a)
-	var silent []string
-	for i := range 12 {
-		silent = append(silent, fmt.Sprint("silent ", i))
-	}
-	first := p.line(p.a, append(silent, "living")...)
-	living := p.wait("living", first, 13*time.Millisecond)
-	p.expect(node.Granted, p.b, p.release("holder", 0))
-	e.expect(turn(silent[0]))
-	p.pass(node.TurnLease + p.h.Tolerance)
-	for _, group := range [][]string{silent[1:9], silent[9:]} {
-		reply := p.expect(node.Reserved, p.a, living)
-		if reply.Left <= 0 || reply.Left > node.TurnLease {
-			p.Fatalf("it is to look again in %v, want when the reservation ends", reply.Left)
-		}
-		wants := []node.Wake{turn(group[0])}
-		for _, w := range group[1:] {
-			wants = append(wants, called(w))
-		}
-		e.expect(wants...)
-		p.pass(node.TurnLease + p.h.Tolerance)
-	}
-	p.expectRank(node.Granted, 0, p.a, living)
-}
-
-// The head has no turn while the name is held. It is called like the others, and
-// has no more time than they have: its place may be all that keeps out a reader.
-func callIsTheSameWhileHeld(p *probe) {
-	e := p.listen(p.a)
-	var silent []string
-	for i := range 12 {
-		silent = append(silent, fmt.Sprint("silent ", i))
-	}
-	first := p.line(p.a, append(silent, "living")...)
-	living := p.wait("living", first, 13*time.Millisecond)
-	p.pass(node.WaiterLease + p.h.Tolerance)
-	for _, from := range []int{1, 9} {
-		p.expectRank(node.Held, 13-from, p.a, living)
-		group := silent[from:min(from+8, 12)]
-		var wants []node.Wake
-		for _, w := range group {
-			wants = append(wants, called(w))
-		}
-		e.expect(wants...)
-		p.pass(node.TurnLease + p.h.Tolerance)
-	}
-	p.expectRank(node.Held, 1, p.a, living)
-}
-
-func calledWaiterKeepsItsPlace(p *probe) {
-	e := p.listen(p.a)
-	first := p.line(p.a, "one", "two", "three", "four", "five")
-	five := p.wait("five", first, 5*time.Millisecond)
-	p.expect(node.Granted, p.b, p.release("holder", 0))
-	e.expect(turn("one"))
-	p.pass(node.TurnLease + p.h.Tolerance)
-	p.expectRank(node.Reserved, 4, p.a, five)
-	e.expect(turn("two"), called("three"), called("four"))
-	p.expect(node.Reserved, p.a, p.wait("three", first, 3*time.Millisecond))
-	p.pass(node.TurnLease + p.h.Tolerance)
-	p.expectRank(node.Reserved, 2, p.a, five) // the place of "four" is gone, that of "three" is not
-	if woken := e.take(); len(woken) > 0 && woken[0].Kind != node.WakeTurn {
-		p.Fatalf("the node sent %v, want the turn of \"three\" first", woken)
-	}
-	p.expectRank(node.Granted, 0, p.a, p.wait("three", first, 3*time.Millisecond))
-}
-
-func leavingPassesTheTurnOn(p *probe) {
-	e := p.listen(p.a)
-	p.line(p.a, "one", "two")
-	p.expect(node.Granted, p.b, p.release("holder", 0))
-	e.expect(turn("one"))
-	p.expect(node.Absent, p.a, p.release("one", 0))
-	e.expect(turn("two"))
-}
-
-func heldNameWakesNobody(p *probe) {
-	e := p.listen(p.a)
-	first := p.line(p.a, "one", "two")
-	p.expectRank(node.Held, 1, p.a, p.wait("one", first, time.Millisecond))
-	p.expectRank(node.Held, 0, p.b, p.release("passer-by", 0))
-	p.expect(node.Granted, p.a, p.extend("holder", 0))
-	e.expect()
-	// The head leaves. The next one is notified that it is the head, not that
-	// the name is free. It was second from the start, and knows that it is
-	// near.
-	p.expectRank(node.Held, 0, p.a, p.release("one", 0))
-	for _, w := range e.take() {
-		if w.Kind == node.WakeTurn {
-			p.Fatalf("%q was woken while the name is held", w.Value)
-		}
-	}
-}
-
 // offer is an OpOffer by a client that arrived this long after the first.
 func (p *probe) offer(value string, first node.Token, after time.Duration) node.Request {
 	req := p.wait(value, first, after)
 	req.Op = node.OpOffer
 	return req
-}
-
-func offerGivesWay(p *probe) {
-	first := p.token(0)
-	p.expect(node.Granted, p.a, p.wait("late", first, 9*time.Millisecond))
-	p.expectRank(node.Held, 1, p.a, p.wait("early", first, time.Millisecond))
-	p.expectRank(node.Reserved, 2, p.b, p.offer("late", first, 9*time.Millisecond))
-	p.free()
-	p.expectRank(node.Reserved, 2, p.b, p.wait("late", first, 9*time.Millisecond))
-	p.expectRank(node.Granted, 0, p.a, p.wait("early", first, time.Millisecond))
-}
-
-func offerKeeps(p *probe) {
-	first := p.token(0)
-	p.expect(node.Granted, p.a, p.wait("early", first, time.Millisecond))
-	p.expectRank(node.Granted, 0, p.a, p.offer("early", first, time.Millisecond))
-	p.expectRank(node.Held, 1, p.a, p.wait("late", first, 9*time.Millisecond))
-	p.expectRank(node.Granted, 0, p.b, p.offer("early", first, time.Millisecond))
-	p.heldBy("early")
-}
-
-// An offer that was kept is executed a second time: a proxy repeated it.
-// Meanwhile a waiter with a lower ticket has come.
-func offerTwice(p *probe) {
-	first := p.token(0)
-	req := p.wait("late", first, 9*time.Millisecond)
-	req.Token = first
-	p.expect(node.Granted, p.a, req)
-	offer := p.offer("late", first, 9*time.Millisecond)
-	offer.Token = first + 1
-	p.wantFence(p.expect(node.Granted, p.a, offer), first+1)
-	p.expectRank(node.Held, 1, p.a, p.wait("early", first, time.Millisecond))
-	p.expect(node.Stale, p.b, offer)
-	p.heldBy("late")
-	offer.Token++
-	p.expectRank(node.Reserved, 2, p.b, offer)
-	p.free()
-}
-
-func offerByAnother(p *probe) {
-	first := p.token(0)
-	p.expect(node.Granted, p.a, p.wait("holder", first, 5*time.Millisecond))
-	p.expectRank(node.Held, 1, p.a, p.wait("early", first, time.Millisecond))
-	p.expect(node.Held, p.b, p.offer("stranger", first, 9*time.Millisecond))
-	p.heldBy("holder")
-	p.expect(node.Granted, p.a, p.release("holder", 0))
-	p.expect(node.Absent, p.b, p.offer("stranger", first, 9*time.Millisecond))
-	p.free()
 }
