@@ -120,6 +120,33 @@ func ExampleClient_Attach() {
 	// there, with the same token: true
 }
 
+func ExampleLockOptions_keep() {
+	locks, err := redlatch.New(memory.Nodes(3), nil)
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer locks.Close()
+	warm := func(ctx context.Context) error {
+		// snippet: keep
+		opts := &redlatch.LockOptions{Keep: 20 * time.Second, Wait: 100 * time.Millisecond}
+		err := locks.Do(ctx, "warm-cache", opts, func(ctx context.Context, lease *redlatch.Lease) error {
+			fmt.Println("the job")
+			return nil
+		})
+		if errors.Is(err, redlatch.ErrHeld) {
+			return nil // another machine runs it, or has just run it
+		}
+		return err
+		// end snippet
+	}
+	fmt.Println(warm(context.Background()))
+	fmt.Println(warm(context.Background()))
+	// Output:
+	// the job
+	// <nil>
+	// <nil>
+}
+
 // counter is an Observer that counts.
 type counter struct{ locks, failures int }
 

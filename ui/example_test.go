@@ -21,6 +21,7 @@ func Example() {
 		log.Fatal(err)
 	}
 	defer client.Close()
+	// snippet: mount
 	page, err := ui.New(client, &ui.Options{Title: "Locks of the shop"})
 	if err != nil {
 		log.Fatal(err)
@@ -30,6 +31,7 @@ func Example() {
 	requireLogin := func(h http.Handler) http.Handler { return h } // yours
 	mux := http.NewServeMux()
 	mux.Handle("/locks/", requireLogin(http.StripPrefix("/locks", page)))
+	// end snippet
 
 	server := httptest.NewServer(mux)
 	defer server.Close()

@@ -25,6 +25,7 @@ func TestConformance(t *testing.T) {
 	})
 }
 
+// snippet: conformance
 func TestConformanceInRealTime(t *testing.T) {
 	nodetest.Run(t, nodetest.Harness{
 		Open: func(testing.TB) (a, b node.Node) {
@@ -39,3 +40,5 @@ func TestConformanceInRealTime(t *testing.T) {
 		Unit:   20 * time.Millisecond,
 	})
 }
+
+// end snippet

@@ -11,7 +11,6 @@ import (
 // Check returns all errors in blocks.
 func Check(root string, blocks []Block) []error {
 	var wrong []error
-	var fragments []Block
 	for _, b := range blocks {
 		switch {
 		case b.Lang == "":
@@ -23,13 +22,13 @@ func Check(root string, blocks []Block) []error {
 				wrong = append(wrong, err)
 			}
 		case b.Lang == "go":
-			fragments = append(fragments, b)
+			wrong = append(wrong, fmt.Errorf("%s: the Go block has no mark: show a region of a file that is built", b.Where()))
 		}
 		if err := parseShell(b); err != nil {
 			wrong = append(wrong, err)
 		}
 	}
-	return append(wrong, checkFragments(root, fragments)...)
+	return wrong
 }
 
 // compare compares a block with the source that its mark names.

@@ -14,8 +14,7 @@
 //     "end snippet", in the way the file's language has them. The region head
 //     of a Lua file is the comment that it begins with.
 //
-//   - A go block without a mark is a fragment. It is put into a package of its
-//     own, with the imports it needs, and vetted.
+//   - A go block has a mark.
 //
 //   - A sh or bash block, and the lines after "$ " in a console block, are
 //     parsed by that shell. Commands takes them apart, so that the

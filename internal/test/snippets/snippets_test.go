@@ -59,10 +59,7 @@ func TestDoctoredDocumentationIsFoundOut(t *testing.T) {
 		"a region that is not there":        {"<!-- snippet: examples/quickstart/main.go#none -->\n```go\n```\n", "no region none"},
 		"a path out of the repository":      {"<!-- snippet: ../main.go -->\n```go\n```\n", "not within the repository"},
 		"a file that is not built":          {"<!-- snippet: internal/test/snippets/testdata/module/main.go -->\n```go\n```\n", "leaves testdata out"},
-		"a fragment with a wrong method":    {"```go\nlease.Unlock(ctx)\n```\n", "lease.Unlock undefined"},
-		"a fragment with a wrong field":     {"```go\nopts := redlatch.LockOptions{Expiry: time.Second}\n```\n", "unknown field Expiry"},
-		"a fragment that vet refuses":       {"```go\nfmt.Printf(\"%d\\n\", lease.Name())\n```\n", "wrong type string"},
-		"no Go at all":                      {"```go\nlease := …\n```\n", "neither a file"},
+		"Go without a mark":                 {"```go\nlease.Unlock(ctx)\n```\n", "has no mark"},
 		"no language":                       {"```\nlocks.Do()\n```\n", "names no language"},
 		"a language by another name":        {"```golang\nlocks.Do()\n```\n", "the language is golang"},
 		"an unclosed quote":                 {"```sh\necho 'hello\n```\n", "sh -n"},
@@ -92,24 +89,6 @@ func example(t *testing.T) string {
 		t.Fatal(err)
 	}
 	return text
-}
-
-func TestFragmentsOfEveryShapeAreVetted(t *testing.T) {
-	for name, text := range map[string]string{
-		"a file":                     "package main\n\nfunc main() {}\n",
-		"declarations":               "func wait(ctx context.Context, lease *redlatch.Lease) {\n\t<-lease.Context().Done()\n}\n",
-		"statements":                 "lease, err := locks.Lock(ctx, \"a\", nil)\nif err != nil {\n\treturn err\n}\n",
-		"statements and a return":    "handle, err := lease.Detach()\nreturn err\n",
-		"a variable that is unused":  "held, err := locks.TryLock(ctx, \"a\", nil)\n",
-		"declarations with packages": "var opts = redlatch.Options{TTL: time.Second}\n",
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			for _, err := range Check(root, []Block{{File: "a.md", Line: 1, Lang: "go", Text: text}}) {
-				t.Error(err)
-			}
-		})
-	}
 }
 
 // TestMakeBuildsEveryModule compares the modules that make finds with the
