@@ -204,19 +204,22 @@ func TestLinksAreBetweenContendersAndServers(t *testing.T) {
 // The locks that several hold, on one server and on three.
 var slots, readers = Situation{ID: "slots", Slots: 3}, Situation{ID: "readers", WriteEvery: 10}
 
-// shared returns the cells of locks that several hold that can be measured here:
-// those in Go, and that in JavaScript if it is installed.
+// inJavaScript is the peer in JavaScript, where it is tested too: under the build
+// tag javascript, which make bench BENCH=family sets when it has installed it.
+var inJavaScript []string
+
+// shared returns the cells of locks that several hold.
 func shared(t *testing.T) (cells []Cell) {
 	for _, n := range []int{1, 3} {
-		for _, c := range []Cell{cell(t, "redlatch", n, slots), cell(t, "redsync-names", n, slots), cell(t, "semaphore", n, slots), cell(t, "redlatch", n, readers)} {
-			c.Work, c.Turns, c.Count, c.Held = Processes, true, 16, time.Millisecond
-			c.Rounds, c.Warm, c.Settle, c.For = 2, 100*time.Millisecond, 20*time.Millisecond, 300*time.Millisecond
-			if _, err := worker.Command(t.Context(), c.Contender); err != nil {
-				t.Logf("%s is left out: %v", c.CellID(), err)
-				continue
-			}
-			cells = append(cells, c)
+		for _, key := range append([]string{"redlatch", "redsync-names"}, inJavaScript...) {
+			cells = append(cells, cell(t, key, n, slots))
 		}
+		cells = append(cells, cell(t, "redlatch", n, readers))
+	}
+	for i := range cells {
+		c := &cells[i]
+		c.Work, c.Turns, c.Count, c.Held = Processes, true, 16, time.Millisecond
+		c.Rounds, c.Warm, c.Settle, c.For = 2, 100*time.Millisecond, 20*time.Millisecond, 300*time.Millisecond
 	}
 	return cells
 }
@@ -241,13 +244,9 @@ func TestLocksThatSeveralHoldAreMeasured(t *testing.T) {
 func TestCrossingRequestsNeverGetMoreSlotsThanThereAre(t *testing.T) {
 	crossing := Situation{Work: Processes, Turns: true, Count: 3, Slots: 2, Held: 1200 * time.Millisecond, Rounds: 2, For: 800 * time.Millisecond,
 		Network: server.Network{Delay: 100 * time.Millisecond, Crossed: true}}
-	for _, key := range []string{"redlatch", "semaphore"} {
+	for _, key := range append([]string{"redlatch"}, inJavaScript...) {
 		t.Run(key, func(t *testing.T) {
-			c := cell(t, key, 3, crossing)
-			if _, err := worker.Command(t.Context(), c.Contender); err != nil {
-				t.Skip(err)
-			}
-			x := run(t, c)[0]
+			x := run(t, cell(t, key, 3, crossing))[0]
 			if key == "redlatch" && (x.Seen.Broken > 0 || x.Seen.Readers == 0) {
 				t.Fatalf("holders of 2 slots: %+v", x.Seen)
 			}

@@ -1,0 +1,5 @@
+//go:build javascript
+
+package measure
+
+func init() { inJavaScript = []string{"semaphore"} }
