@@ -7,6 +7,7 @@ import (
 
 	"github.com/redlatch/redlatch/internal/protocol"
 	"github.com/redlatch/redlatch/internal/runner"
+	"github.com/redlatch/redlatch/observe"
 )
 
 // attempt is one caller's request for one lock.
@@ -58,8 +59,8 @@ func (a *attempt) Notify(cl *runner.Claim, what protocol.EffectKind) func() {
 	switch what {
 	case protocol.Waits:
 		a.failure = a.failureOf(cl)
-		if o, ok := a.c.opts.Observer.(WaitObserver); ok {
-			ctx, w := a.ctx, Waiting{Name: a.name, Place: cl.Core().Place(), Waited: a.run.Waited(), Err: a.failure}
+		if o, ok := a.c.opts.Observer.(observe.WaitObserver); ok {
+			ctx, w := a.ctx, observe.Waiting{Name: a.name, Place: cl.Core().Place(), Waited: a.run.Waited(), Err: a.failure}
 			return func() { o.Waiting(ctx, w) }
 		}
 		return nil

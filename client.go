@@ -14,6 +14,7 @@ import (
 	"github.com/redlatch/redlatch/internal/protocol"
 	"github.com/redlatch/redlatch/internal/runner"
 	"github.com/redlatch/redlatch/node"
+	"github.com/redlatch/redlatch/observe"
 )
 
 // MaxNodes is the highest number of nodes that a client accepts.
@@ -120,6 +121,10 @@ func (c *Client) Close() error {
 		all.Wait()
 	})
 }
+
+// Nodes returns what the client knows about each of its nodes, in their order.
+// It sends no request.
+func (c *Client) Nodes() []observe.NodeHealth { return c.cluster.Health() }
 
 // key returns the key of a lock, or an error if the name is not valid.
 func (c *Client) key(name string) (string, error) {

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/redlatch/redlatch/internal/errs"
 	"github.com/redlatch/redlatch/internal/protocol"
 	"github.com/redlatch/redlatch/internal/runner"
 	"github.com/redlatch/redlatch/node"
@@ -31,23 +32,23 @@ var (
 	// ErrDeadlock is returned when the function that Do runs requests, on its
 	// context, the lock that Do holds for it. Locks are not re-entrant, so this
 	// wait could not end.
-	ErrDeadlock = errors.New("redlatch: lock is already held on this context")
+	ErrDeadlock = errs.ErrDeadlock
 )
 
 // These errors come from requesting a lock.
 var (
 	// ErrHeld is returned when another client holds the lock. The error is a
 	// *HeldError that says which one, since when, and when it expires.
-	ErrHeld = errors.New("redlatch: lock is held by another")
+	ErrHeld = errs.ErrHeld
 
 	// ErrQuarantine is returned, along with ErrNoQuorum, when nodes do not
 	// grant because they may have forgotten locks. It passes by itself; the
 	// *QuorumError says when.
-	ErrQuarantine = errors.New("redlatch: node is in quarantine")
+	ErrQuarantine = errs.ErrQuarantine
 
 	// ErrNoQuorum is returned when too few nodes answered in time. The error is
 	// a *QuorumError that says what each node answered.
-	ErrNoQuorum = errors.New("redlatch: no quorum of nodes")
+	ErrNoQuorum = errs.ErrNoQuorum
 )
 
 // These errors come from a lease that was acquired. They are also the causes of
@@ -56,19 +57,19 @@ var (
 	// ErrLost is returned when the lease ended without being released: it could
 	// not be extended in time, or the nodes report that it is no longer ours.
 	// The error is a *LostError that says which lock, since when, and why.
-	ErrLost = errors.New("redlatch: lock is lost")
+	ErrLost = errs.ErrLost
 
 	// ErrMaxHold is returned by Extend when the lease's deadline has reached
 	// its MaxHold: the lease cannot be extended further, and is valid until its
 	// deadline. Together with ErrLost, it is the cause with which such a lease
 	// ends.
-	ErrMaxHold = errors.New("redlatch: lock is at the end of its MaxHold")
+	ErrMaxHold = errs.ErrMaxHold
 
 	// ErrReleased is returned when the lease was released by its owner.
-	ErrReleased = errors.New("redlatch: lock is released")
+	ErrReleased = errs.ErrReleased
 
 	// ErrDetached is returned when the lease was handed on with Detach.
-	ErrDetached = errors.New("redlatch: lease is detached")
+	ErrDetached = errs.ErrDetached
 )
 
 // ErrNodeTimeout is returned when a node did not answer within its time limit.
@@ -151,7 +152,7 @@ type QuorumError struct {
 	Late bool
 	// Nodes has one entry for each node, in the order in which they were passed
 	// to New.
-	Nodes []NodeResult
+	Nodes []node.Result
 }
 
 func (e *QuorumError) Error() string {
@@ -189,7 +190,7 @@ func (e *QuorumError) Is(target error) bool {
 // quarantined reports whether a node is quarantined, for the given reason if
 // that is not empty.
 func (e *QuorumError) quarantined(reason string) bool {
-	return slices.ContainsFunc(e.Nodes, func(r NodeResult) bool {
+	return slices.ContainsFunc(e.Nodes, func(r node.Result) bool {
 		return r.Err == nil && r.Reply.Status == node.Quarantined && (reason == "" || r.Reply.Value == reason)
 	})
 }
@@ -234,7 +235,7 @@ func markError(states []runner.NodeState) error {
 		if errors.Is(s.Err, ErrConfig) {
 			return s.Err
 		}
-		r := NodeResult{Node: s.Node, Err: s.Err}
+		r := node.Result{Node: s.Node, Err: s.Err}
 		r.Reply.Status = node.Granted
 		e.Nodes = append(e.Nodes, r)
 		bad = bad || s.Err != nil

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/redlatch/redlatch"
+	"github.com/redlatch/redlatch/observe"
 	"github.com/redlatch/redlatch/store/memory"
 )
 
@@ -150,9 +151,9 @@ func ExampleLockOptions_keep() {
 // counter is an Observer that counts.
 type counter struct{ locks, failures int }
 
-func (c *counter) LockStart(ctx context.Context, _ redlatch.LockStart) context.Context { return ctx }
+func (c *counter) LockStart(ctx context.Context, _ observe.LockStart) context.Context { return ctx }
 
-func (c *counter) LockEnd(_ context.Context, end redlatch.LockEnd) {
+func (c *counter) LockEnd(_ context.Context, end observe.LockEnd) {
 	c.locks++
 	if end.Err != nil {
 		c.failures++

@@ -14,7 +14,7 @@ import (
 
 // holdersOf returns the holders that the nodes name. The one that most nodes
 // name comes first.
-func holdersOf(results []NodeResult) []Holder {
+func holdersOf(results []node.Result) []Holder {
 	type key struct{ kind, value string }
 	byKey := map[key]int{}
 	var holders []Holder

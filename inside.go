@@ -4,16 +4,16 @@ import (
 	"context"
 
 	"github.com/redlatch/redlatch/internal/inside"
+	"github.com/redlatch/redlatch/node"
 )
 
 // Package admin needs the inside of a client, which is not for lock users.
 func init() {
 	of := func(c *Client) inside.Client {
-		in := inside.Client{Cluster: c.cluster, Prefix: c.opts.Prefix, AnyMembership: c.opts.AnyMembership, MarkRetention: c.opts.MarkRetention, Key: c.key}
-		if c.opts.Observer != nil {
-			in.Observer = c.opts.Observer
+		return inside.Client{
+			Cluster: c.cluster, Prefix: c.opts.Prefix, AnyMembership: c.opts.AnyMembership,
+			MarkRetention: c.opts.MarkRetention, Observer: c.opts.Observer, Key: c.key,
 		}
-		return in
 	}
 	inside.Of = func(client any) inside.Client { return of(client.(*Client)) }
 	inside.Assemble = func(nodes []Node, opts any) (inside.Client, error) {
@@ -23,7 +23,7 @@ func init() {
 		}
 		return of(c), nil
 	}
-	inside.Holders = func(results []NodeResult) any { return holdersOf(results) }
+	inside.Holders = func(results []node.Result) any { return holdersOf(results) }
 	inside.MarkError = markError
 	inside.Ended = func(ctx context.Context) error { return endedError(ctx, nil) }
 }

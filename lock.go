@@ -8,6 +8,7 @@ import (
 
 	"github.com/redlatch/redlatch/internal/opt"
 	"github.com/redlatch/redlatch/internal/runner"
+	"github.com/redlatch/redlatch/observe"
 )
 
 // TryLock asks for the lock in one round and does not wait. It returns a
@@ -69,11 +70,11 @@ func (c *Client) lock(ctx context.Context, name string, opts LockOptions) (lease
 	}
 	defer c.cluster.Done()
 	if o := c.opts.Observer; o != nil {
-		ctx = o.LockStart(ctx, LockStart{Name: name, TTL: a.opts.TTL, Nodes: len(c.cluster.Members())})
+		ctx = o.LockStart(ctx, observe.LockStart{Name: name, TTL: a.opts.TTL, Nodes: len(c.cluster.Members())})
 		a.ctx = ctx
 		a.run.Observe(ctx)
 		defer func() {
-			end := LockEnd{Name: name, Rounds: a.run.Rounds(), Waited: a.run.Waited(), Err: err}
+			end := observe.LockEnd{Name: name, Rounds: a.run.Rounds(), Waited: a.run.Waited(), Err: err}
 			if lease != nil {
 				end.Token = lease.Token()
 			}

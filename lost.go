@@ -6,8 +6,10 @@ import (
 	"strings"
 	"time"
 
+	"github.com/redlatch/redlatch/internal/errs"
 	"github.com/redlatch/redlatch/internal/runner"
 	"github.com/redlatch/redlatch/node"
+	"github.com/redlatch/redlatch/observe"
 )
 
 // LostError says which lock was lost, and why. It is an ErrLost.
@@ -56,7 +58,9 @@ func (e *LostError) Reason() string {
 }
 
 // Is reports that every LostError is an ErrLost.
-func (e *LostError) Is(target error) bool { return target == ErrLost }
+func (e *LostError) Is(target error) bool {
+	return target == ErrLost || target == errs.ErrNotExtended && e.Err == nil
+}
 
 // Unwrap returns Err.
 func (e *LostError) Unwrap() error { return e.Err }
@@ -89,7 +93,7 @@ func (l *Lease) tellEnd() {
 	if errors.Is(cause, ErrLost) {
 		l.c.opts.Logger.Warn("redlatch: lock is lost", "name", l.name, "token", uint64(token), "held", held, "cause", cause)
 	}
-	l.observeEnd(LeaseEnd{Name: l.name, Token: token, Held: held, Cause: cause})
+	l.observeEnd(observe.LeaseEnd{Name: l.name, Token: token, Held: held, Cause: cause})
 }
 
 // said is what a node did about an extension, as far as the log distinguishes
@@ -103,7 +107,7 @@ const (
 	didRefuse
 )
 
-func saidBy(r NodeResult) said {
+func saidBy(r node.Result) said {
 	switch {
 	case r.Err == runner.ErrPending:
 		return nothingYet

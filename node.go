@@ -19,6 +19,3 @@ func ParseToken(s string) (Token, error) { return node.ParseToken(s) }
 
 // ConfigError says which setting is not valid.
 type ConfigError = node.ConfigError
-
-// NodeResult is what one node answered, or why there is no answer.
-type NodeResult = node.Result

@@ -6,21 +6,22 @@ import (
 
 	"github.com/redlatch/redlatch/internal/runner"
 	"github.com/redlatch/redlatch/node"
+	"github.com/redlatch/redlatch/observe"
 )
 
 // This file calls observers of leases and nodes, and joins observers. report.go
 // calls those of rounds, lock.go those of requests.
 
-// observation is what a LeaseObserver was notified of about a lease. It is under
+// observation is what a observe.LeaseObserver was notified of about a lease. It is under
 // the claim's mutex.
 type observation struct {
-	ctx   context.Context // what LeaseStart returned; nil before it was called
-	ended *LeaseEnd       // the end came before the start was reported
+	ctx   context.Context   // what LeaseStart returned; nil before it was called
+	ended *observe.LeaseEnd // the end came before the start was reported
 }
 
 // observer returns the observer of leases; nil if there is none.
-func (l *Lease) observer() LeaseObserver {
-	o, _ := l.c.opts.Observer.(LeaseObserver)
+func (l *Lease) observer() observe.LeaseObserver {
+	o, _ := l.c.opts.Observer.(observe.LeaseObserver)
 	return o
 }
 
@@ -34,7 +35,7 @@ func (l *Lease) observeStart(ctx context.Context, attached bool) {
 	l.claim.Lock()
 	core := l.claim.Core()
 	share := core.Share()
-	start := LeaseStart{
+	start := observe.LeaseStart{
 		Name: l.name, Token: core.Token(), TTL: core.TTL(), MaxHold: l.maxHold, Attached: attached,
 		Shared: share.Mode == node.Shared, Slots: int(share.Slots), Slot: int(share.Slot),
 	}
@@ -51,7 +52,7 @@ func (l *Lease) observeStart(ctx context.Context, attached bool) {
 
 // observeEnd notifies the observer that the lease has ended. A lease that no
 // caller got has no start, and so no end.
-func (l *Lease) observeEnd(end LeaseEnd) {
+func (l *Lease) observeEnd(end observe.LeaseEnd) {
 	o := l.observer()
 	if o == nil {
 		return
@@ -67,81 +68,14 @@ func (l *Lease) observeEnd(end LeaseEnd) {
 	}
 }
 
-// nodeHooks returns what the runner calls for a NodeObserver; nil for any other.
-func nodeHooks(o Observer) (func(*runner.Member, node.Op, node.Status, error, time.Duration), func(runner.Health)) {
-	n, ok := o.(NodeObserver)
+// nodeHooks returns what the runner calls for a observe.NodeObserver; nil for any other.
+func nodeHooks(o observe.Observer) (func(*runner.Member, node.Op, node.Status, error, time.Duration), func(observe.NodeHealth)) {
+	n, ok := o.(observe.NodeObserver)
 	if !ok {
 		return nil, nil
 	}
 	end := func(m *runner.Member, op node.Op, status node.Status, err error, took time.Duration) {
-		n.NodeEnd(NodeEnd{Node: m.Name(), Op: op, Status: status, Elapsed: took, Err: err})
+		n.NodeEnd(observe.NodeEnd{Node: m.Name(), Op: op, Status: status, Elapsed: took, Err: err})
 	}
-	return end, func(h runner.Health) { n.NodeChange(NodeHealth(h)) }
-}
-
-// Observers returns an observer that passes everything on to each of them, in
-// their order. Each is notified of what it implements.
-func Observers(each ...Observer) Observer { return observers(each) }
-
-type observers []Observer
-
-func (all observers) LockStart(ctx context.Context, start LockStart) context.Context {
-	for _, o := range all {
-		ctx = o.LockStart(ctx, start)
-	}
-	return ctx
-}
-
-func (all observers) LockEnd(ctx context.Context, end LockEnd) {
-	for _, o := range all {
-		o.LockEnd(ctx, end)
-	}
-}
-
-func (all observers) Waiting(ctx context.Context, w Waiting) {
-	for o := range implementing[WaitObserver](all) {
-		o.Waiting(ctx, w)
-	}
-}
-
-func (all observers) RoundEnd(ctx context.Context, end RoundEnd) {
-	for o := range implementing[RoundObserver](all) {
-		o.RoundEnd(ctx, end)
-	}
-}
-
-func (all observers) LeaseStart(ctx context.Context, start LeaseStart) context.Context {
-	for o := range implementing[LeaseObserver](all) {
-		ctx = o.LeaseStart(ctx, start)
-	}
-	return ctx
-}
-
-func (all observers) LeaseEnd(ctx context.Context, end LeaseEnd) {
-	for o := range implementing[LeaseObserver](all) {
-		o.LeaseEnd(ctx, end)
-	}
-}
-
-func (all observers) NodeEnd(end NodeEnd) {
-	for o := range implementing[NodeObserver](all) {
-		o.NodeEnd(end)
-	}
-}
-
-func (all observers) NodeChange(health NodeHealth) {
-	for o := range implementing[NodeObserver](all) {
-		o.NodeChange(health)
-	}
-}
-
-// implementing yields those that implement T.
-func implementing[T Observer](all observers) func(yield func(T) bool) {
-	return func(yield func(T) bool) {
-		for _, o := range all {
-			if o, ok := o.(T); ok && !yield(o) {
-				return
-			}
-		}
-	}
+	return end, n.NodeChange
 }

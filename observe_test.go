@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -13,17 +14,168 @@ import (
 	"github.com/redlatch/redlatch"
 	"github.com/redlatch/redlatch/internal/test/locktest"
 	"github.com/redlatch/redlatch/node"
-	"github.com/redlatch/redlatch/store/memory"
+	"github.com/redlatch/redlatch/observe"
 )
+
+// witness records what it is notified of.
+type witness struct {
+	mu    sync.Mutex
+	noted []string
+}
+
+type spanKey struct{}
+
+func (w *witness) note(format string, args ...any) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.noted = append(w.noted, fmt.Sprintf(format, args...))
+}
+
+func (w *witness) LockStart(ctx context.Context, s observe.LockStart) context.Context {
+	w.note("start %s on %d", s.Name, s.Nodes)
+	return context.WithValue(ctx, spanKey{}, s.Name)
+}
+
+func (w *witness) LockEnd(ctx context.Context, e observe.LockEnd) {
+	w.note("end %s span=%v rounds=%d err=%v", e.Name, ctx.Value(spanKey{}), e.Rounds, e.Err != nil)
+}
+
+func (w *witness) RoundEnd(ctx context.Context, e observe.RoundEnd) {
+	w.note("round %v of %s won=%v", e.Op, e.Name, e.Won)
+}
+
+func (w *witness) LeaseStart(ctx context.Context, s observe.LeaseStart) context.Context {
+	w.note("lease of %s for %v, span=%v attached=%v", s.Name, s.TTL, ctx.Value(spanKey{}), s.Attached)
+	return context.WithValue(ctx, spanKey{}, "lease of "+s.Name)
+}
+
+func (w *witness) LeaseEnd(ctx context.Context, e observe.LeaseEnd) {
+	w.note("%v: %v after %v", ctx.Value(spanKey{}), e.Cause, e.Held)
+}
+
+func TestObserverIsToldOfEverything(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		_, nodes := locktest.NewLinks(t, 3)
+		w := &witness{}
+		c := locktest.NewClient(t, nodes, redlatch.Options{Observer: w, Prefix: "prefix:"})
+		l := locktest.MustLock(t, c, "job", redlatch.LockOptions{NoKeepAlive: true})
+		c.TryLock(t.Context(), "job", nil)
+		time.Sleep(time.Second)
+		l.Extend(t.Context())
+		l.Release(t.Context())
+		want := []string{
+			"start job on 3", "round acquire of job won=true", "lease of job for 10s, span=job attached=false", "end job span=job rounds=1 err=false",
+			"start job on 3", "round acquire of job won=false", "end job span=job rounds=1 err=true",
+			"round extend of job won=true",
+			"lease of job: redlatch: lock is released after 1s", "round release of job won=true",
+		}
+		if !slices.Equal(w.calls(), want) {
+			t.Errorf("notified of\n%q, want\n%q", w.calls(), want)
+		}
+	})
+}
+
+// places records what it is notified of while a caller waits for a lock.
+type places struct {
+	witness
+	waits []observe.Waiting
+}
+
+func (p *places) Waiting(_ context.Context, w observe.Waiting) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.waits = append(p.waits, w)
+}
+
+func (p *places) last() observe.Waiting {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if len(p.waits) == 0 {
+		return observe.Waiting{}
+	}
+	return p.waits[len(p.waits)-1]
+}
+
+func TestWaitObserverIsNotifiedOfPlaceAndHolder(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		_, nodes := locktest.NewLinks(t, 3)
+		holder := locktest.NewClient(t, nodes, redlatch.Options{})
+		lease := locktest.MustLock(t, holder, "job", redlatch.LockOptions{})
+		synctest.Wait() // until the third node has the lock too
+		var seen []*places
+		done := make(chan *redlatch.Lease, 3)
+		for range 3 {
+			p := &places{}
+			seen = append(seen, p)
+			c := locktest.NewClient(t, nodes, redlatch.Options{Observer: p})
+			go func() { done <- locktest.MustLock(t, c, "job", redlatch.LockOptions{}) }()
+			time.Sleep(100 * time.Millisecond)
+		}
+		time.Sleep(2 * time.Second)
+		for i, p := range seen {
+			w := p.last()
+			var held *redlatch.HeldError
+			if w.Place != i+1 || w.Name != "job" || w.Waited <= 0 || !errors.As(w.Err, &held) || held.Holders[0].Token != lease.Token() {
+				t.Errorf("number %d in line was notified of %+v", i+1, w)
+			}
+		}
+		lease.Release(t.Context())
+		second := <-done
+		time.Sleep(2 * time.Second)
+		if w := seen[1].last(); w.Place != 1 {
+			t.Errorf("the second, who is the first now, was notified of %+v", w)
+		}
+		second.Release(t.Context())
+		(<-done).Release(t.Context())
+		(<-done).Release(t.Context())
+	})
+}
+
+// TestObserverIsNotGivenThePrefix has a waiter that is notified, one that
+// yields its grants, and a lease that a client with another prefix attaches. In
+// every call the name is the one that the caller passed.
+func TestObserverIsNotGivenThePrefix(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		links, nodes := locktest.NewLinks(t, 3)
+		w := &witness{}
+		a := locktest.NewClient(t, nodes, redlatch.Options{Observer: w, Prefix: "one:"})
+		b := locktest.NewClient(t, nodes, redlatch.Options{Observer: w, Prefix: "two:"})
+		links[0].Take(t, "one:job", "x", time.Second)
+		links[1].Take(t, "one:job", "y", time.Second)
+		l := locktest.MustLock(t, a, "job", redlatch.LockOptions{}) // a split vote first
+		time.AfterFunc(time.Second, func() { l.Release(context.Background()) })
+		handle, err := locktest.MustLock(t, a, "job", redlatch.LockOptions{}).Detach() // notified
+		if err != nil {
+			t.Fatal(err)
+		}
+		if l, err = b.Attach(t.Context(), handle); err != nil {
+			t.Fatal(err)
+		}
+		l.Extend(t.Context())
+		l.Release(t.Context())
+		ops := map[string]bool{}
+		for _, call := range w.calls() {
+			if strings.Contains(call, "one:") || strings.Contains(call, "two:") {
+				t.Error(call)
+			}
+			ops[strings.Join(strings.Fields(call)[:2], " ")] = true
+		}
+		for _, want := range []string{"start job", "end job", "lease of", "round acquire", "round offer", "round extend", "round release"} {
+			if !ops[want] {
+				t.Errorf("there was no call %q", want)
+			}
+		}
+	})
+}
 
 // nodeWitness also records what nodes do.
 type nodeWitness struct{ witness }
 
-func (w *nodeWitness) NodeEnd(e redlatch.NodeEnd) {
+func (w *nodeWitness) NodeEnd(e observe.NodeEnd) {
 	w.note("node %s %v: %v %v after %v", e.Node, e.Op, e.Status, e.Err != nil, e.Elapsed)
 }
 
-func (w *nodeWitness) NodeChange(h redlatch.NodeHealth) {
+func (w *nodeWitness) NodeChange(h observe.NodeHealth) {
 	w.note("change %s up=%v quarantined=%v", h.Node, h.Up, h.Quarantined)
 }
 
@@ -112,8 +264,8 @@ func TestRoundEndSaysWhatEachNodeAnswered(t *testing.T) {
 		for _, l := range links[1:] {
 			l.Set(func(l *locktest.Link) { l.Back = time.Millisecond }) // after the failure
 		}
-		var ends []redlatch.RoundEnd
-		c := locktest.NewClient(t, nodes, redlatch.Options{Observer: roundsOf{f: func(e redlatch.RoundEnd) { ends = append(ends, e) }}})
+		var ends []observe.RoundEnd
+		c := locktest.NewClient(t, nodes, redlatch.Options{Observer: roundsOf{f: func(e observe.RoundEnd) { ends = append(ends, e) }}})
 		locktest.MustLock(t, c, "job", redlatch.LockOptions{NoKeepAlive: true})
 		if len(ends) == 0 {
 			t.Fatal("there was no round")
@@ -126,11 +278,11 @@ func TestRoundEndSaysWhatEachNodeAnswered(t *testing.T) {
 }
 
 // roundsOf is a RoundObserver that calls a function.
-type roundsOf struct{ f func(redlatch.RoundEnd) }
+type roundsOf struct{ f func(observe.RoundEnd) }
 
-func (r roundsOf) LockStart(ctx context.Context, _ redlatch.LockStart) context.Context { return ctx }
-func (r roundsOf) LockEnd(context.Context, redlatch.LockEnd)                           {}
-func (r roundsOf) RoundEnd(_ context.Context, e redlatch.RoundEnd)                     { r.f(e) }
+func (r roundsOf) LockStart(ctx context.Context, _ observe.LockStart) context.Context { return ctx }
+func (r roundsOf) LockEnd(context.Context, observe.LockEnd)                           {}
+func (r roundsOf) RoundEnd(_ context.Context, e observe.RoundEnd)                     { r.f(e) }
 
 // slowStart is a LeaseObserver that does something before it notes a start.
 type slowStart struct {
@@ -138,7 +290,7 @@ type slowStart struct {
 	before func()
 }
 
-func (s *slowStart) LeaseStart(ctx context.Context, l redlatch.LeaseStart) context.Context {
+func (s *slowStart) LeaseStart(ctx context.Context, l observe.LeaseStart) context.Context {
 	s.before()
 	return s.witness.LeaseStart(ctx, l)
 }
@@ -180,7 +332,7 @@ func TestObserversPassEverythingOnToEach(t *testing.T) {
 		_, nodes := locktest.NewLinks(t, 3)
 		first, second := &nodeWitness{}, &witness{}
 		var third counter
-		c := locktest.NewClient(t, nodes, redlatch.Options{Observer: redlatch.Observers(first, second, &third)})
+		c := locktest.NewClient(t, nodes, redlatch.Options{Observer: observe.Join(first, second, &third)})
 		l := locktest.MustLock(t, c, "job", redlatch.LockOptions{NoKeepAlive: true})
 		c.TryLock(t.Context(), "job", nil)
 		l.Release(t.Context())
@@ -199,49 +351,4 @@ func TestObserversPassEverythingOnToEach(t *testing.T) {
 			t.Errorf("answers: %d, locks: %d", first.saw("node "), third.locks)
 		}
 	})
-}
-
-func TestNamePattern(t *testing.T) {
-	for name, want := range map[string]string{
-		"orders/42":                "orders/*",
-		"nightly":                  "nightly",
-		"a:b.c d/e":                "a:b.c d/e",
-		"user-42":                  "*",
-		"jobs/2026-11-16/import":   "jobs/*/import",
-		strings.Repeat("x", 41):    "*",
-		strings.Repeat("x", 40):    strings.Repeat("x", 40),
-		"a/\u202eb\u200f":          "a/b",
-		"<script>":                 "<script>",
-		"bestellungen/Größe":       "bestellungen/Größe",
-		"orders/٤٢":                "orders/*",
-		"":                         "",
-		"tenant/7/":                "tenant/*/",
-		"f47ac10b-58cc-4372-a567-": "*",
-	} {
-		if got := redlatch.NamePattern(name); got != want {
-			t.Errorf("NamePattern(%q) = %q, want %q", name, got, want)
-		}
-	}
-}
-
-func TestOutcome(t *testing.T) {
-	c := locktest.NewClient(t, memory.Nodes(1), redlatch.Options{})
-	locktest.MustLock(t, c, "job", redlatch.LockOptions{})
-	_, held := c.TryLock(t.Context(), "job", nil)
-	_, bad := c.TryLock(t.Context(), "", nil)
-	for want, err := range map[string]error{
-		"ok": nil, "held": held, "config": bad, "other": errors.New("x"),
-		"no_quorum": &redlatch.QuorumError{}, "closed": redlatch.ErrClosed,
-		"released":     fmt.Errorf("%w: %w", redlatch.ErrReleased, redlatch.ErrClosed),
-		"max_hold":     &redlatch.LostError{Err: redlatch.ErrMaxHold},
-		"taken":        &redlatch.LostError{Err: &redlatch.QuorumError{}},
-		"not_extended": &redlatch.LostError{},
-		"canceled":     fmt.Errorf("%w while waiting", context.Canceled),
-		"deadline":     context.DeadlineExceeded,
-		"changing":     redlatch.ErrChanging,
-	} {
-		if got := redlatch.Outcome(err); got != want {
-			t.Errorf("Outcome(%v) = %q, want %q", err, got, want)
-		}
-	}
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/redlatch/redlatch/internal/protocol"
 	"github.com/redlatch/redlatch/internal/runner"
 	"github.com/redlatch/redlatch/node"
+	"github.com/redlatch/redlatch/observe"
 )
 
 // Limits of what a caller may set.
@@ -130,7 +131,7 @@ type Options struct {
 
 	// Observer is notified of every lock, round and lease, for traces and
 	// metrics. Defaults to none.
-	Observer Observer
+	Observer observe.Observer
 }
 
 // OutagePatience is how long Lock waits for a quorum of nodes if the caller set

@@ -22,7 +22,7 @@ type job struct {
 // found is what the nodes say about an occurrence.
 type found struct {
 	protocol.Found
-	nodes []NodeResult
+	nodes []node.Result
 }
 
 // completed reports whether a node has the record. One is enough: it is a fact.
@@ -30,11 +30,11 @@ func (f *found) completed() bool { return f.Completed > 0 }
 
 // partial reports whether a node that answered lacks records that it can get.
 func (f *found) partial() bool {
-	return f.Sources != 0 && slices.ContainsFunc(f.nodes, func(r NodeResult) bool { return lacksRecords(r) })
+	return f.Sources != 0 && slices.ContainsFunc(f.nodes, func(r node.Result) bool { return lacksRecords(r) })
 }
 
 // lacksRecords reports whether a node answered and its memory is not whole.
-func lacksRecords(r NodeResult) bool {
+func lacksRecords(r node.Result) bool {
 	return r.Err == nil && r.Reply.Memory != nil && !r.Reply.Memory.Whole
 }
 
@@ -59,7 +59,7 @@ func (f *found) since(oldest time.Time) time.Time {
 }
 
 // testimony returns what the nodes have said so far.
-func testimony(results []NodeResult) []protocol.Said {
+func testimony(results []node.Result) []protocol.Said {
 	all := make([]protocol.Said, len(results))
 	for i, r := range results {
 		if r.Err == nil {
@@ -77,7 +77,7 @@ func testimony(results []NodeResult) []protocol.Said {
 // answer, or did not record it.
 func (j *job) check(ctx context.Context) (f found, err error) {
 	members := j.c.cluster.Members()
-	f.nodes, err = j.c.survey(ctx, j.name, j.request(node.OpCheck), func(results []NodeResult) bool {
+	f.nodes, err = j.c.survey(ctx, j.name, j.request(node.OpCheck), func(results []node.Result) bool {
 		if slices.ContainsFunc(members, func(m *runner.Member) bool { return m.Pending(results[m.Index()]) }) {
 			return false
 		}
@@ -137,7 +137,7 @@ func (j *job) request(op node.Op) node.Request {
 
 // survey asks all nodes, and returns their answers when there are enough, or an
 // error if a quorum did not answer.
-func (c *Client) survey(ctx context.Context, name string, req node.Request, enough func([]NodeResult) bool) ([]NodeResult, error) {
+func (c *Client) survey(ctx context.Context, name string, req node.Request, enough func([]node.Result) bool) ([]node.Result, error) {
 	began := c.opts.Clock.Uptime()
 	results := c.cluster.Survey(ctx, req, enough)
 	if someAnswer(results) {
@@ -156,10 +156,10 @@ func (c *Client) survey(ctx context.Context, name string, req node.Request, enou
 }
 
 // allAnswer waits for all nodes.
-func allAnswer([]NodeResult) bool { return false }
+func allAnswer([]node.Result) bool { return false }
 
 // someAnswer reports whether a quorum of nodes has answered.
-func someAnswer(results []NodeResult) bool {
+func someAnswer(results []node.Result) bool {
 	n := 0
 	for _, r := range results {
 		if r.Err == nil {

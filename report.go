@@ -8,6 +8,7 @@ import (
 	"github.com/redlatch/redlatch/internal/protocol"
 	"github.com/redlatch/redlatch/internal/runner"
 	"github.com/redlatch/redlatch/node"
+	"github.com/redlatch/redlatch/observe"
 )
 
 // reporter makes errors and observer calls of what a claim reports. Its methods
@@ -21,13 +22,13 @@ type reporter struct {
 // Name returns the name of the lock.
 func (r *reporter) Name() string { return r.name }
 
-// Notify notifies a RoundObserver that a round is over.
+// Notify notifies a observe.RoundObserver that a round is over.
 func (r *reporter) Notify(cl *runner.Claim, what protocol.EffectKind) func() {
-	o, ok := r.c.opts.Observer.(RoundObserver)
+	o, ok := r.c.opts.Observer.(observe.RoundObserver)
 	if !ok {
 		return nil
 	}
-	ctx, end := r.ctx, RoundEnd{Name: r.name, Won: true}
+	ctx, end := r.ctx, observe.RoundEnd{Name: r.name, Won: true}
 	switch what {
 	case protocol.RoundOver:
 		end = r.roundEnd(cl)
@@ -41,9 +42,9 @@ func (r *reporter) Notify(cl *runner.Claim, what protocol.EffectKind) func() {
 }
 
 // roundEnd describes the last round for an observer.
-func (r *reporter) roundEnd(cl *runner.Claim) RoundEnd {
+func (r *reporter) roundEnd(cl *runner.Claim) observe.RoundEnd {
 	round, t := cl.Core().Round()
-	end := RoundEnd{
+	end := observe.RoundEnd{
 		Op: round.Op, Name: r.name, Won: t.Won() || round.Op == node.OpRelease && t.Freed(),
 		Granted: t.Granted, Refused: t.Refused, Failed: t.Failed, Elapsed: round.Elapsed(),
 		Nodes: cl.Results(),

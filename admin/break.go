@@ -10,6 +10,7 @@ import (
 	"github.com/redlatch/redlatch/internal/protocol"
 	"github.com/redlatch/redlatch/internal/runner"
 	"github.com/redlatch/redlatch/node"
+	"github.com/redlatch/redlatch/observe"
 )
 
 // BreakOptions are the settings of a Break. The zero value works.
@@ -32,7 +33,7 @@ type BreakReport struct {
 	Token redlatch.Token
 	// Nodes has one entry for each node, in the order of the client's nodes.
 	// The status is Granted where the lock is broken.
-	Nodes []redlatch.NodeResult
+	Nodes []node.Result
 }
 
 // Break takes a lock away from its holder and raises its fence, so that the
@@ -75,7 +76,7 @@ func (a *Admin) Break(ctx context.Context, name string, opts *BreakOptions) (*Br
 	}
 	a.c.Apply(&req)
 
-	report := &BreakReport{Token: req.Token, Nodes: make([]redlatch.NodeResult, len(a.c.Members()))}
+	report := &BreakReport{Token: req.Token, Nodes: make([]node.Result, len(a.c.Members()))}
 	replies, start := make([]node.Reply, len(a.c.Members())), a.c.Clock().Uptime()
 	errs := a.c.ForEachNode(context.WithoutCancel(ctx), a.c.NodeTimeout(), func(ctx context.Context, m *runner.Member) error {
 		r := m.Call(ctx, req)
@@ -85,7 +86,7 @@ func (a *Admin) Break(ctx context.Context, name string, opts *BreakOptions) (*Br
 		return r.Err
 	})
 	for i, m := range a.c.Members() {
-		r := redlatch.NodeResult{Node: m.Name(), Err: errs[i]}
+		r := node.Result{Node: m.Name(), Err: errs[i]}
 		if errs[i] == nil {
 			r.Reply = replies[i]
 		}
@@ -93,8 +94,8 @@ func (a *Admin) Break(ctx context.Context, name string, opts *BreakOptions) (*Br
 	}
 	t := tallyOf(report.Nodes)
 	failed := &redlatch.QuorumError{Op: req.Op, Name: key, Need: protocol.Quorum(t.Nodes), Elapsed: a.c.Clock().Uptime() - start, Nodes: report.Nodes}
-	if o, ok := a.in.Observer.(redlatch.RoundObserver); ok {
-		end := redlatch.RoundEnd{Op: req.Op, Name: name, Won: t.Won(), Granted: t.Granted, Refused: t.Refused, Failed: t.Failed, Elapsed: failed.Elapsed, Nodes: report.Nodes}
+	if o, ok := a.in.Observer.(observe.RoundObserver); ok {
+		end := observe.RoundEnd{Op: req.Op, Name: name, Won: t.Won(), Granted: t.Granted, Refused: t.Refused, Failed: t.Failed, Elapsed: failed.Elapsed, Nodes: report.Nodes}
 		if !end.Won {
 			named := *failed
 			named.Name = name
@@ -142,7 +143,7 @@ func (a *Admin) unbroken(ctx context.Context, name string, t protocol.Tally, fai
 }
 
 // tallyOf counts the nodes' answers to an operator's request.
-func tallyOf(results []redlatch.NodeResult) protocol.Tally {
+func tallyOf(results []node.Result) protocol.Tally {
 	t := protocol.Tally{Nodes: len(results)}
 	for _, r := range results {
 		switch {

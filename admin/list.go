@@ -95,7 +95,7 @@ type Survey struct {
 	// Locks are the locks that are held or waited for, sorted by name.
 	Locks []LockState
 	// Failed are the nodes that did not answer.
-	Failed []redlatch.NodeResult
+	Failed []node.Result
 }
 
 // List returns the locks that are held or waited for on any node, as far as the
@@ -207,16 +207,16 @@ func (a *Admin) Show(ctx context.Context, name string) (*LockState, error) {
 
 // HoldersOf returns the holders that nodes name in their answers to one
 // request. The one that most nodes name comes first.
-func HoldersOf(results ...redlatch.NodeResult) []redlatch.Holder {
+func HoldersOf(results ...node.Result) []redlatch.Holder {
 	return inside.Holders(results).([]redlatch.Holder)
 }
 
 // failed returns the nodes that have an error.
-func (a *Admin) failed(errs []error) []redlatch.NodeResult {
-	var failed []redlatch.NodeResult
+func (a *Admin) failed(errs []error) []node.Result {
+	var failed []node.Result
 	for i, err := range errs {
 		if err != nil {
-			failed = append(failed, redlatch.NodeResult{Node: a.c.Members()[i].Name(), Err: err})
+			failed = append(failed, node.Result{Node: a.c.Members()[i].Name(), Err: err})
 		}
 	}
 	return failed
@@ -225,23 +225,23 @@ func (a *Admin) failed(errs []error) []redlatch.NodeResult {
 func (a *Admin) listError(name string, elapsed time.Duration, errs []error) error {
 	e := &redlatch.QuorumError{Op: node.OpInspect, Name: name, Need: protocol.Quorum(len(a.c.Members())), Elapsed: elapsed}
 	for i, m := range a.c.Members() {
-		e.Nodes = append(e.Nodes, redlatch.NodeResult{Node: m.Name(), Err: errs[i]})
+		e.Nodes = append(e.Nodes, node.Result{Node: m.Name(), Err: errs[i]})
 	}
 	return e
 }
 
 // result is the node's answer as one to a request, which names one holder.
-func (n *NodeListing) result() redlatch.NodeResult {
-	return redlatch.NodeResult{Node: n.Node, Reply: n.Reply}
+func (n *NodeListing) result() node.Result {
+	return node.Result{Node: n.Node, Reply: n.Reply}
 }
 
 // each returns an answer for each holder. A single holder may be a foreign one,
 // about which the reply says more than the listing.
-func (n *NodeListing) each() []redlatch.NodeResult {
+func (n *NodeListing) each() []node.Result {
 	if len(n.Holders) < 2 {
-		return []redlatch.NodeResult{n.result()}
+		return []node.Result{n.result()}
 	}
-	all := make([]redlatch.NodeResult, len(n.Holders))
+	all := make([]node.Result, len(n.Holders))
 	for i, h := range n.Holders {
 		all[i] = n.result()
 		r := &all[i].Reply
@@ -253,7 +253,7 @@ func (n *NodeListing) each() []redlatch.NodeResult {
 // lockState combines what the nodes report about one lock.
 func (a *Admin) lockState(key string, nodes []NodeListing) LockState {
 	s := LockState{Name: strings.TrimPrefix(key, a.in.Prefix), Nodes: nodes}
-	var results []redlatch.NodeResult
+	var results []node.Result
 	waiters := map[node.Waiter]int{}
 	for i := range nodes {
 		n := &nodes[i]

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"time"
 
-	"github.com/redlatch/redlatch"
 	"github.com/redlatch/redlatch/internal/inside"
 	"github.com/redlatch/redlatch/internal/runner"
 	"github.com/redlatch/redlatch/node"
@@ -57,4 +56,4 @@ func (a *Admin) awaitTrust(ctx context.Context, states []runner.NodeState, progr
 // last answer, with the reason and the time left. A node whose reason is
 // ReasonUnmarked or ReasonRemark has that time left from the moment when it is
 // marked. Quarantined sends no request.
-func (a *Admin) Quarantined() []redlatch.NodeResult { return a.c.Quarantined() }
+func (a *Admin) Quarantined() []node.Result { return a.c.Quarantined() }

@@ -17,6 +17,7 @@ import (
 
 	"github.com/redlatch/redlatch"
 	"github.com/redlatch/redlatch/adapters/otel"
+	"github.com/redlatch/redlatch/observe"
 	"github.com/redlatch/redlatch/store/memory"
 )
 
@@ -32,7 +33,7 @@ func newMetering(t *testing.T, opts redlatchotel.Options) (*redlatchotel.Observe
 	return observer, reader
 }
 
-func newClient(t *testing.T, o redlatch.Observer, nodes []redlatch.Node) *redlatch.Client {
+func newClient(t *testing.T, o observe.Observer, nodes []redlatch.Node) *redlatch.Client {
 	t.Helper()
 	locks, err := redlatch.New(nodes, &redlatch.Options{Observer: o})
 	if err != nil {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/redlatch/redlatch"
 	"github.com/redlatch/redlatch/internal/ongoing"
+	"github.com/redlatch/redlatch/observe"
 )
 
 // progress is a context that also says what is in progress: a request, or a
@@ -48,16 +49,16 @@ func (o *Observer) from(ctx context.Context) *progress {
 	return p
 }
 
-// LockStart implements redlatch.Observer.
-func (o *Observer) LockStart(ctx context.Context, start redlatch.LockStart) context.Context {
+// LockStart implements observe.Observer.
+func (o *Observer) LockStart(ctx context.Context, start observe.LockStart) context.Context {
 	p := &progress{o: o, entry: o.labels.Of(start.Name), caller: trace.SpanFromContext(ctx)}
 	p.Context, p.span = o.startLock(ctx, p.entry, start)
 	p.entry.Waiting.Add(&p.item, 0)
 	return p
 }
 
-// LockEnd implements redlatch.Observer.
-func (o *Observer) LockEnd(ctx context.Context, end redlatch.LockEnd) {
+// LockEnd implements observe.Observer.
+func (o *Observer) LockEnd(ctx context.Context, end observe.LockEnd) {
 	p := o.from(ctx)
 	if p == nil {
 		return
@@ -67,20 +68,20 @@ func (o *Observer) LockEnd(ctx context.Context, end redlatch.LockEnd) {
 	if end.Err == nil {
 		o.meters.acquired.Add(ctx, 1, p.entry.Data.add...)
 	} else {
-		o.meters.failed.Add(ctx, 1, attributes(nameKey.String(p.entry.Label), reasonKey.String(redlatch.Outcome(end.Err))).add...)
+		o.meters.failed.Add(ctx, 1, attributes(nameKey.String(p.entry.Label), reasonKey.String(observe.Outcome(end.Err))).add...)
 	}
 	p.endLock(end)
 }
 
-// Waiting implements redlatch.WaitObserver.
-func (o *Observer) Waiting(ctx context.Context, w redlatch.Waiting) {
+// Waiting implements observe.WaitObserver.
+func (o *Observer) Waiting(ctx context.Context, w observe.Waiting) {
 	if p := o.from(ctx); p != nil {
 		p.waits(w)
 	}
 }
 
-// RoundEnd implements redlatch.RoundObserver.
-func (o *Observer) RoundEnd(ctx context.Context, end redlatch.RoundEnd) {
+// RoundEnd implements observe.RoundObserver.
+func (o *Observer) RoundEnd(ctx context.Context, end observe.RoundEnd) {
 	short := ongoing.NoQuorum(end)
 	if short {
 		o.meters.withoutQuorum.Add(ctx, 1, attributes(opKey.String(end.Op.String())).add...)
@@ -90,8 +91,8 @@ func (o *Observer) RoundEnd(ctx context.Context, end redlatch.RoundEnd) {
 	}
 }
 
-// LeaseStart implements redlatch.LeaseObserver.
-func (o *Observer) LeaseStart(ctx context.Context, start redlatch.LeaseStart) context.Context {
+// LeaseStart implements observe.LeaseObserver.
+func (o *Observer) LeaseStart(ctx context.Context, start observe.LeaseStart) context.Context {
 	lease, request := &progress{o: o, lease: true}, o.from(ctx)
 	if request != nil {
 		lease.entry = request.entry
@@ -103,8 +104,8 @@ func (o *Observer) LeaseStart(ctx context.Context, start redlatch.LeaseStart) co
 	return lease
 }
 
-// LeaseEnd implements redlatch.LeaseObserver.
-func (o *Observer) LeaseEnd(ctx context.Context, end redlatch.LeaseEnd) {
+// LeaseEnd implements observe.LeaseObserver.
+func (o *Observer) LeaseEnd(ctx context.Context, end observe.LeaseEnd) {
 	p := o.from(ctx)
 	if p == nil {
 		return
@@ -112,13 +113,13 @@ func (o *Observer) LeaseEnd(ctx context.Context, end redlatch.LeaseEnd) {
 	p.entry.Held.Remove(&p.item)
 	o.meters.hold.Record(ctx, end.Held.Seconds(), p.entry.Data.record...)
 	if errors.Is(end.Cause, redlatch.ErrLost) {
-		o.meters.lost.Add(ctx, 1, attributes(nameKey.String(p.entry.Label), causeKey.String(redlatch.Outcome(end.Cause))).add...)
+		o.meters.lost.Add(ctx, 1, attributes(nameKey.String(p.entry.Label), causeKey.String(observe.Outcome(end.Cause))).add...)
 	}
 	p.endHold(end)
 }
 
-// NodeEnd implements redlatch.NodeObserver.
-func (o *Observer) NodeEnd(end redlatch.NodeEnd) {
+// NodeEnd implements observe.NodeObserver.
+func (o *Observer) NodeEnd(end observe.NodeEnd) {
 	m := o.requests(nodeOp{end.Node, end.Op})
 	if end.Err != nil {
 		o.meters.nodeFailed.Add(context.Background(), 1, m.add...) // not in the histogram: a refused connection is no quick answer
@@ -127,9 +128,9 @@ func (o *Observer) NodeEnd(end redlatch.NodeEnd) {
 	o.meters.round.Record(context.Background(), end.Elapsed.Seconds(), m.record...)
 }
 
-// NodeChange implements redlatch.NodeObserver. It does nothing: Watch exports
+// NodeChange implements observe.NodeObserver. It does nothing: Watch exports
 // what is known about nodes.
-func (o *Observer) NodeChange(redlatch.NodeHealth) {}
+func (o *Observer) NodeChange(observe.NodeHealth) {}
 
 // requests returns the attributes for an operation of a node.
 func (o *Observer) requests(of nodeOp) measured {

@@ -12,6 +12,7 @@ import (
 	"github.com/redlatch/redlatch/internal/ongoing"
 	"github.com/redlatch/redlatch/internal/opt"
 	"github.com/redlatch/redlatch/node"
+	"github.com/redlatch/redlatch/observe"
 )
 
 // scope is the name of the instrumentation.
@@ -30,7 +31,7 @@ type Options struct {
 	// Label returns the label of a lock's name. Names with a key in them need
 	// one label for all keys. Names whose label is "" have the label "(other)".
 	// It runs for every request, and must be quick. Defaults to
-	// redlatch.NamePattern.
+	// observe.NamePattern.
 	Label func(name string) string
 
 	// MaxLabels is how many labels there may be. Names beyond have the label
@@ -81,10 +82,10 @@ type nodeOp struct {
 type entry = ongoing.Entry[series]
 
 var (
-	_ redlatch.WaitObserver  = (*Observer)(nil)
-	_ redlatch.RoundObserver = (*Observer)(nil)
-	_ redlatch.LeaseObserver = (*Observer)(nil)
-	_ redlatch.NodeObserver  = (*Observer)(nil)
+	_ observe.WaitObserver  = (*Observer)(nil)
+	_ observe.RoundObserver = (*Observer)(nil)
+	_ observe.LeaseObserver = (*Observer)(nil)
+	_ observe.NodeObserver  = (*Observer)(nil)
 )
 
 // New returns an Observer. Set it as the Observer of clients.

@@ -12,6 +12,7 @@ import (
 
 	"github.com/redlatch/redlatch"
 	"github.com/redlatch/redlatch/node"
+	"github.com/redlatch/redlatch/observe"
 )
 
 // The attributes of spans and of their events.
@@ -46,7 +47,7 @@ func (o *Observer) name(e *entry, full string) attribute.KeyValue {
 }
 
 // startLock begins the span of a request.
-func (o *Observer) startLock(ctx context.Context, e *entry, start redlatch.LockStart) (context.Context, trace.Span) {
+func (o *Observer) startLock(ctx context.Context, e *entry, start observe.LockStart) (context.Context, trace.Span) {
 	ctx, span := o.tracer.Start(ctx, e.Data.lock, trace.WithSpanKind(trace.SpanKindClient), trace.WithAttributes(o.name(e, start.Name)))
 	if span.IsRecording() {
 		span.SetAttributes(spanTTL.Float64(start.TTL.Seconds()), spanNodes.Int(start.Nodes))
@@ -55,9 +56,9 @@ func (o *Observer) startLock(ctx context.Context, e *entry, start redlatch.LockS
 }
 
 // endLock ends the span of a request.
-func (p *progress) endLock(end redlatch.LockEnd) {
+func (p *progress) endLock(end observe.LockEnd) {
 	if p.span.IsRecording() {
-		p.span.SetAttributes(spanRounds.Int(end.Rounds), spanOutcome.String(redlatch.Outcome(end.Err)))
+		p.span.SetAttributes(spanRounds.Int(end.Rounds), spanOutcome.String(observe.Outcome(end.Err)))
 		if end.Token != 0 {
 			p.span.SetAttributes(spanToken.String(end.Token.String()))
 		}
@@ -73,7 +74,7 @@ func (p *progress) status(err error) {
 	case p.o.fullNames:
 		p.span.SetStatus(codes.Error, strings.ToValidUTF8(err.Error(), "\uFFFD"))
 	default:
-		p.span.SetStatus(codes.Error, redlatch.Outcome(err))
+		p.span.SetStatus(codes.Error, observe.Outcome(err))
 	}
 }
 
@@ -85,11 +86,11 @@ type waitFor struct {
 
 // waits adds an event to the span of a request, if the caller now waits for
 // something else than before.
-func (p *progress) waits(w redlatch.Waiting) {
+func (p *progress) waits(w observe.Waiting) {
 	if !p.span.IsRecording() {
 		return
 	}
-	now := waitFor{place: w.Place, outcome: redlatch.Outcome(w.Err)}
+	now := waitFor{place: w.Place, outcome: observe.Outcome(w.Err)}
 	var held *redlatch.HeldError
 	if errors.As(w.Err, &held) && len(held.Holders) > 0 {
 		now.holder = strings.ToValidUTF8(held.Holders[0].Owner, "\uFFFD")
@@ -106,7 +107,7 @@ func (p *progress) waits(w redlatch.Waiting) {
 }
 
 // round adds what a round did to the span.
-func (p *progress) round(end redlatch.RoundEnd, noQuorum bool) {
+func (p *progress) round(end observe.RoundEnd, noQuorum bool) {
 	switch {
 	case !p.span.SpanContext().IsSampled():
 		return
@@ -127,7 +128,7 @@ func (p *progress) round(end redlatch.RoundEnd, noQuorum bool) {
 }
 
 // released makes a span of a lease's release, which ends after the lease.
-func (p *progress) released(end redlatch.RoundEnd, noQuorum bool) {
+func (p *progress) released(end observe.RoundEnd, noQuorum bool) {
 	now := time.Now()
 	_, span := p.o.tracer.Start(p.Context, p.entry.Data.release, trace.WithSpanKind(trace.SpanKindClient),
 		trace.WithTimestamp(now.Add(-end.Elapsed)), trace.WithAttributes(p.o.name(p.entry, end.Name)))
@@ -140,7 +141,7 @@ func (p *progress) released(end redlatch.RoundEnd, noQuorum bool) {
 	span.End(trace.WithTimestamp(now))
 }
 
-func roundName(end redlatch.RoundEnd, noQuorum bool) string {
+func roundName(end observe.RoundEnd, noQuorum bool) string {
 	switch {
 	case end.Won:
 		return end.Op.String()
@@ -150,7 +151,7 @@ func roundName(end redlatch.RoundEnd, noQuorum bool) string {
 	return end.Op.String() + " refused"
 }
 
-func roundAttributes(end redlatch.RoundEnd) []attribute.KeyValue {
+func roundAttributes(end observe.RoundEnd) []attribute.KeyValue {
 	all := []attribute.KeyValue{
 		eventGranted.Int(end.Granted), eventRefused.Int(end.Refused), eventFailed.Int(end.Failed),
 		eventDuration.Float64(end.Elapsed.Seconds()),
@@ -166,7 +167,7 @@ func roundAttributes(end redlatch.RoundEnd) []attribute.KeyValue {
 }
 
 // startHold begins the span of a lease. request is nil if there was none.
-func (o *Observer) startHold(ctx context.Context, e *entry, request *progress, start redlatch.LeaseStart) (context.Context, trace.Span) {
+func (o *Observer) startHold(ctx context.Context, e *entry, request *progress, start observe.LeaseStart) (context.Context, trace.Span) {
 	opts := []trace.SpanStartOption{trace.WithAttributes(o.name(e, start.Name))}
 	if request != nil {
 		// Beside the request, which ends now, and not below it.
@@ -193,9 +194,9 @@ func (o *Observer) startHold(ctx context.Context, e *entry, request *progress, s
 }
 
 // endHold ends the span of a lease.
-func (p *progress) endHold(end redlatch.LeaseEnd) {
+func (p *progress) endHold(end observe.LeaseEnd) {
 	if p.span.IsRecording() {
-		p.span.SetAttributes(spanOutcome.String(redlatch.Outcome(end.Cause)), spanExtended.Int64(p.extensions.Load()))
+		p.span.SetAttributes(spanOutcome.String(observe.Outcome(end.Cause)), spanExtended.Int64(p.extensions.Load()))
 		if errors.Is(end.Cause, redlatch.ErrLost) {
 			p.status(end.Cause)
 		}

@@ -9,6 +9,7 @@ import (
 	"github.com/redlatch/redlatch/internal/ongoing"
 	"github.com/redlatch/redlatch/internal/opt"
 	"github.com/redlatch/redlatch/node"
+	"github.com/redlatch/redlatch/observe"
 )
 
 // Collector is an observer of redlatch clients that exports what it is notified
@@ -47,10 +48,10 @@ type nodeOp struct {
 type entry = ongoing.Entry[series]
 
 var (
-	_ prometheus.Collector   = (*Collector)(nil)
-	_ redlatch.RoundObserver = (*Collector)(nil)
-	_ redlatch.LeaseObserver = (*Collector)(nil)
-	_ redlatch.NodeObserver  = (*Collector)(nil)
+	_ prometheus.Collector  = (*Collector)(nil)
+	_ observe.RoundObserver = (*Collector)(nil)
+	_ observe.LeaseObserver = (*Collector)(nil)
+	_ observe.NodeObserver  = (*Collector)(nil)
 )
 
 // New returns a Collector. Register it, and set it as the Observer of clients.

@@ -23,6 +23,7 @@ import (
 
 	"github.com/redlatch/redlatch"
 	"github.com/redlatch/redlatch/adapters/prom"
+	"github.com/redlatch/redlatch/observe"
 	"github.com/redlatch/redlatch/store/memory"
 )
 
@@ -39,7 +40,7 @@ func newCollector(t *testing.T, opts redlatchprom.Options) (*redlatchprom.Collec
 }
 
 // newClient returns a client of three nodes in memory.
-func newClient(t *testing.T, c redlatch.Observer) *redlatch.Client {
+func newClient(t *testing.T, c observe.Observer) *redlatch.Client {
 	t.Helper()
 	locks, err := redlatch.New(memory.Nodes(3), &redlatch.Options{Observer: c})
 	if err != nil {
@@ -221,7 +222,7 @@ func TestWatchedNodesAreExported(t *testing.T) {
 func TestTwoCollectorsOfOneClientDoNotMixTheirCounts(t *testing.T) {
 	a, inA := newCollector(t, redlatchprom.Options{})
 	b, inB := newCollector(t, redlatchprom.Options{Label: func(string) string { return "all" }})
-	locks := newClient(t, redlatch.Observers(a, b))
+	locks := newClient(t, observe.Join(a, b))
 	lease := mustLock(t, locks, "job", redlatch.LockOptions{})
 	mustLock(t, locks, "other", redlatch.LockOptions{}).Release(t.Context())
 	want(t, inA, map[string]float64{"lock_held{name=job}": 1, "lock_held{name=other}": 0, "lock_held{name=all}": math.NaN()})
@@ -364,11 +365,11 @@ func TestObserverIsCheap(t *testing.T) {
 	c, _ := newCollector(t, redlatchprom.Options{})
 	ctx := context.Background()
 	pair := func() {
-		request := c.LockStart(ctx, redlatch.LockStart{Name: "job"})
-		c.NodeEnd(redlatch.NodeEnd{Node: "memory:1", Op: 1})
-		lease := c.LeaseStart(request, redlatch.LeaseStart{Name: "job"})
-		c.LockEnd(request, redlatch.LockEnd{Name: "job"})
-		c.LeaseEnd(lease, redlatch.LeaseEnd{Name: "job", Cause: redlatch.ErrReleased})
+		request := c.LockStart(ctx, observe.LockStart{Name: "job"})
+		c.NodeEnd(observe.NodeEnd{Node: "memory:1", Op: 1})
+		lease := c.LeaseStart(request, observe.LeaseStart{Name: "job"})
+		c.LockEnd(request, observe.LockEnd{Name: "job"})
+		c.LeaseEnd(lease, observe.LeaseEnd{Name: "job", Cause: redlatch.ErrReleased})
 	}
 	pair()
 	if n := testing.AllocsPerRun(1000, pair); n > 3 {

@@ -6,6 +6,7 @@ import (
 
 	"github.com/redlatch/redlatch"
 	"github.com/redlatch/redlatch/internal/ongoing"
+	"github.com/redlatch/redlatch/observe"
 )
 
 // progress is a context that also says what is in progress: a request, or a
@@ -35,15 +36,15 @@ func (c *Collector) from(ctx context.Context) *progress {
 	return p
 }
 
-// LockStart implements redlatch.Observer.
-func (c *Collector) LockStart(ctx context.Context, start redlatch.LockStart) context.Context {
+// LockStart implements observe.Observer.
+func (c *Collector) LockStart(ctx context.Context, start observe.LockStart) context.Context {
 	p := &progress{Context: ctx, c: c, entry: c.labels.Of(start.Name)}
 	p.entry.Waiting.Add(&p.item, 0)
 	return p
 }
 
-// LockEnd implements redlatch.Observer.
-func (c *Collector) LockEnd(ctx context.Context, end redlatch.LockEnd) {
+// LockEnd implements observe.Observer.
+func (c *Collector) LockEnd(ctx context.Context, end observe.LockEnd) {
 	p := c.from(ctx)
 	if p == nil {
 		return
@@ -54,11 +55,11 @@ func (c *Collector) LockEnd(ctx context.Context, end redlatch.LockEnd) {
 		p.entry.Data.acquired.Inc()
 		return
 	}
-	c.failed.WithLabelValues(p.entry.Label, redlatch.Outcome(end.Err)).Inc()
+	c.failed.WithLabelValues(p.entry.Label, observe.Outcome(end.Err)).Inc()
 }
 
-// LeaseStart implements redlatch.LeaseObserver.
-func (c *Collector) LeaseStart(ctx context.Context, start redlatch.LeaseStart) context.Context {
+// LeaseStart implements observe.LeaseObserver.
+func (c *Collector) LeaseStart(ctx context.Context, start observe.LeaseStart) context.Context {
 	lease := &progress{Context: ctx, c: c}
 	if request := c.from(ctx); request != nil {
 		lease.entry = request.entry
@@ -69,8 +70,8 @@ func (c *Collector) LeaseStart(ctx context.Context, start redlatch.LeaseStart) c
 	return lease
 }
 
-// LeaseEnd implements redlatch.LeaseObserver.
-func (c *Collector) LeaseEnd(ctx context.Context, end redlatch.LeaseEnd) {
+// LeaseEnd implements observe.LeaseObserver.
+func (c *Collector) LeaseEnd(ctx context.Context, end observe.LeaseEnd) {
 	p := c.from(ctx)
 	if p == nil {
 		return
@@ -78,19 +79,19 @@ func (c *Collector) LeaseEnd(ctx context.Context, end redlatch.LeaseEnd) {
 	p.entry.Held.Remove(&p.item)
 	p.entry.Data.hold.Observe(end.Held.Seconds())
 	if errors.Is(end.Cause, redlatch.ErrLost) {
-		c.lost.WithLabelValues(p.entry.Label, redlatch.Outcome(end.Cause)).Inc()
+		c.lost.WithLabelValues(p.entry.Label, observe.Outcome(end.Cause)).Inc()
 	}
 }
 
-// RoundEnd implements redlatch.RoundObserver.
-func (c *Collector) RoundEnd(_ context.Context, end redlatch.RoundEnd) {
+// RoundEnd implements observe.RoundObserver.
+func (c *Collector) RoundEnd(_ context.Context, end observe.RoundEnd) {
 	if ongoing.NoQuorum(end) {
 		c.withoutQuorum.WithLabelValues(end.Op.String()).Inc()
 	}
 }
 
-// NodeEnd implements redlatch.NodeObserver.
-func (c *Collector) NodeEnd(end redlatch.NodeEnd) {
+// NodeEnd implements observe.NodeObserver.
+func (c *Collector) NodeEnd(end observe.NodeEnd) {
 	r := c.requests(nodeOp{end.Node, end.Op})
 	if end.Err != nil {
 		r.failed.Inc() // not in the histogram: a refused connection is no quick answer
@@ -99,9 +100,9 @@ func (c *Collector) NodeEnd(end redlatch.NodeEnd) {
 	r.took.Observe(end.Elapsed.Seconds())
 }
 
-// NodeChange implements redlatch.NodeObserver. It does nothing: Watch exports
+// NodeChange implements observe.NodeObserver. It does nothing: Watch exports
 // what is known about nodes.
-func (c *Collector) NodeChange(redlatch.NodeHealth) {}
+func (c *Collector) NodeChange(observe.NodeHealth) {}
 
 // requests returns what is counted for an operation of a node.
 func (c *Collector) requests(of nodeOp) requests {

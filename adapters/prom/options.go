@@ -17,7 +17,7 @@ type Options struct {
 	// Label returns the label of a lock's name. Names with a key in them need
 	// one label for all keys. Names whose label is "" have the label "(other)".
 	// It runs for every request, and must be quick. Defaults to
-	// redlatch.NamePattern.
+	// observe.NamePattern.
 	Label func(name string) string
 
 	// MaxLabels is how many labels there may be. Names beyond have the label

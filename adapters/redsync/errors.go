@@ -8,6 +8,7 @@ import (
 
 	"github.com/redlatch/redlatch"
 	"github.com/redlatch/redlatch/node"
+	"github.com/redlatch/redlatch/observe"
 )
 
 // ErrFailed is returned by Lock if the context ended before it had the lock.
@@ -74,7 +75,7 @@ func (err *nodesError) Unwrap() []error { return append([]error{err.cause}, err.
 // refusal returns the error of a round that found no majority, as redsync has
 // it: *ErrTaken if a majority of nodes has another holder, else what each node
 // said. cause is redlatch's error.
-func refusal(nodes []redlatch.NodeResult, quorum int, cause error) error {
+func refusal(nodes []node.Result, quorum int, cause error) error {
 	var taken []int
 	err := &nodesError{cause: cause}
 	for i, r := range nodes {
@@ -100,7 +101,7 @@ func notExtended(err error, nodes, quorum int) error {
 	var answers *redlatch.QuorumError
 	switch found := errors.As(err, &answers); {
 	case errors.Is(err, redlatch.ErrLost) && !found:
-		answers = &redlatch.QuorumError{Nodes: make([]redlatch.NodeResult, nodes)} // all of them must be taken for lost
+		answers = &redlatch.QuorumError{Nodes: make([]node.Result, nodes)} // all of them must be taken for lost
 	case !found:
 		return err
 	}
@@ -138,7 +139,7 @@ type recorder struct{}
 // answers are what the nodes answered in the last round of a Lock.
 type answers struct {
 	mu    sync.Mutex
-	nodes []redlatch.NodeResult
+	nodes []node.Result
 }
 
 type answersKey struct{}
@@ -149,20 +150,20 @@ func withAnswers(ctx context.Context) (context.Context, *answers) {
 	return context.WithValue(ctx, answersKey{}, a), a
 }
 
-func (a *answers) get() []redlatch.NodeResult {
+func (a *answers) get() []node.Result {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return a.nodes
 }
 
 // LockStart does nothing.
-func (recorder) LockStart(ctx context.Context, _ redlatch.LockStart) context.Context { return ctx }
+func (recorder) LockStart(ctx context.Context, _ observe.LockStart) context.Context { return ctx }
 
 // LockEnd does nothing.
-func (recorder) LockEnd(context.Context, redlatch.LockEnd) {}
+func (recorder) LockEnd(context.Context, observe.LockEnd) {}
 
 // RoundEnd notes the answers.
-func (recorder) RoundEnd(ctx context.Context, end redlatch.RoundEnd) {
+func (recorder) RoundEnd(ctx context.Context, end observe.RoundEnd) {
 	a, ok := ctx.Value(answersKey{}).(*answers)
 	if !ok || end.Op != node.OpAcquire {
 		return

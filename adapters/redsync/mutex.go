@@ -263,11 +263,11 @@ func (m *Mutex) ValidContext(ctx context.Context) (bool, error) {
 	if value == "" {
 		return false, nil
 	}
-	results := make([]redlatch.NodeResult, len(s.nodes))
+	results := make([]node.Result, len(s.nodes))
 	var all sync.WaitGroup
 	for i, n := range s.nodes {
 		all.Go(func() {
-			r := redlatch.NodeResult{Node: n.String()}
+			r := node.Result{Node: n.String()}
 			r.Reply, r.Err = n.Do(orBackground(ctx), node.Request{Op: node.OpInspect, Name: m.rs.opts.Prefix + m.name})
 			if r.Reply.Status == node.Held && r.Reply.Value == value {
 				r.Reply.Status = node.Granted

@@ -21,6 +21,7 @@ import (
 	"github.com/redlatch/redlatch/internal/test/servertest"
 	"github.com/redlatch/redlatch/internal/test/stall"
 	"github.com/redlatch/redlatch/node"
+	"github.com/redlatch/redlatch/observe"
 )
 
 func must(t testing.TB, err error) {
@@ -413,8 +414,8 @@ func TestOptionsOfTheClientAreUsed(t *testing.T) {
 // counter counts locks.
 type counter struct{ locks int }
 
-func (c *counter) LockStart(ctx context.Context, _ redlatch.LockStart) context.Context { return ctx }
-func (c *counter) LockEnd(context.Context, redlatch.LockEnd)                           { c.locks++ }
+func (c *counter) LockStart(ctx context.Context, _ observe.LockStart) context.Context { return ctx }
+func (c *counter) LockEnd(context.Context, observe.LockEnd)                           { c.locks++ }
 
 func TestAddressesDoWithoutPools(t *testing.T) {
 	t.Parallel()

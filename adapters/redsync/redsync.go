@@ -12,6 +12,7 @@ import (
 
 	"github.com/redlatch/redlatch"
 	"github.com/redlatch/redlatch/internal/opt"
+	"github.com/redlatch/redlatch/observe"
 	"github.com/redlatch/redlatch/store/redis/direct"
 )
 
@@ -68,7 +69,7 @@ func open(servers int, opts redlatch.Options, connect func() ([]redlatch.Node, e
 	if opts.Observer == nil {
 		opts.Observer = recorder{}
 	} else {
-		opts.Observer = redlatch.Observers(recorder{}, opts.Observer)
+		opts.Observer = observe.Join(recorder{}, opts.Observer)
 	}
 	r := &Redsync{&sessions{opts: opts, servers: servers, connect: connect, open: map[settings]*session{}}}
 	// Nobody closes a Redsync: redsync has no way to.

@@ -20,6 +20,7 @@ import (
 
 	"github.com/redlatch/redlatch"
 	"github.com/redlatch/redlatch/internal/test/servertest"
+	"github.com/redlatch/redlatch/node"
 	"github.com/redlatch/redlatch/store/redis"
 )
 
@@ -75,18 +76,18 @@ func TestHintIsForTheCause(t *testing.T) {
 }
 
 func TestHintForSeveralCausesIsThatOfMostNodes(t *testing.T) {
-	refused := redlatch.NodeResult{Err: syscall.ECONNREFUSED}
-	closed := redlatch.NodeResult{Err: redis.NewServerError("NOAUTH Authentication required.")}
-	full := redlatch.NodeResult{Err: redis.NewServerError("OOM command not allowed")}
-	other := redlatch.NodeResult{Err: errors.New("something else")}
+	refused := node.Result{Err: syscall.ECONNREFUSED}
+	closed := node.Result{Err: redis.NewServerError("NOAUTH Authentication required.")}
+	full := node.Result{Err: redis.NewServerError("OOM command not allowed")}
+	other := node.Result{Err: errors.New("something else")}
 	for _, c := range []struct {
-		nodes []redlatch.NodeResult
+		nodes []node.Result
 		want  string
 	}{
-		{[]redlatch.NodeResult{closed, refused, refused}, hintRefused + " (and see the other nodes' errors)"},
-		{[]redlatch.NodeResult{closed, other, {}}, hintPassword},
-		{[]redlatch.NodeResult{full, full, {}}, ""}, // the error itself says what to do
-		{[]redlatch.NodeResult{other, other, {}}, hintMajority},
+		{[]node.Result{closed, refused, refused}, hintRefused + " (and see the other nodes' errors)"},
+		{[]node.Result{closed, other, {}}, hintPassword},
+		{[]node.Result{full, full, {}}, ""}, // the error itself says what to do
+		{[]node.Result{other, other, {}}, hintMajority},
 	} {
 		if got := quorumHint(&redlatch.QuorumError{Nodes: c.nodes}); got != c.want {
 			t.Errorf("got %q, want %q", got, c.want)

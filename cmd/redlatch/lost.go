@@ -9,6 +9,7 @@ import (
 
 	"github.com/redlatch/redlatch"
 	"github.com/redlatch/redlatch/node"
+	"github.com/redlatch/redlatch/observe"
 )
 
 // The causes of a lost lock, as metrics and logs name them.
@@ -76,7 +77,7 @@ type extensions struct {
 	failed error // nil if the last one was confirmed
 }
 
-func (e *extensions) RoundEnd(_ context.Context, end redlatch.RoundEnd) {
+func (e *extensions) RoundEnd(_ context.Context, end observe.RoundEnd) {
 	if end.Op != node.OpExtend {
 		return
 	}

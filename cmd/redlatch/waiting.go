@@ -14,6 +14,7 @@ import (
 	"github.com/redlatch/redlatch/admin"
 	"github.com/redlatch/redlatch/internal/screen"
 	"github.com/redlatch/redlatch/node"
+	"github.com/redlatch/redlatch/observe"
 )
 
 const (
@@ -157,7 +158,7 @@ func (w *waiting) look(ctx context.Context) waitView {
 		if votes[key]++; votes[key] <= votes[""] {
 			continue
 		}
-		if h := admin.HoldersOf(redlatch.NodeResult{Reply: r}); len(h) > 0 {
+		if h := admin.HoldersOf(node.Result{Reply: r}); len(h) > 0 {
 			votes[""], v.holders = votes[key], h
 			v.holders[0].Nodes = votes[key]
 		}
@@ -229,16 +230,16 @@ type places struct {
 	at   time.Time // when it was seen
 }
 
-func (p *places) LockStart(ctx context.Context, l redlatch.LockStart) context.Context {
+func (p *places) LockStart(ctx context.Context, l observe.LockStart) context.Context {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.seen = waitView{name: l.Name}
 	return ctx
 }
 
-func (p *places) LockEnd(context.Context, redlatch.LockEnd) {}
+func (p *places) LockEnd(context.Context, observe.LockEnd) {}
 
-func (p *places) Waiting(_ context.Context, w redlatch.Waiting) {
+func (p *places) Waiting(_ context.Context, w observe.Waiting) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.at = time.Now()

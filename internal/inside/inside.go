@@ -8,6 +8,7 @@ import (
 
 	"github.com/redlatch/redlatch/internal/runner"
 	"github.com/redlatch/redlatch/node"
+	"github.com/redlatch/redlatch/observe"
 )
 
 // Client is what is inside a redlatch.Client.
@@ -16,7 +17,7 @@ type Client struct {
 	Prefix        string
 	AnyMembership bool
 	MarkRetention time.Duration
-	Observer      any // the redlatch.Observer; nil for none
+	Observer      observe.Observer // nil for none
 	// Key returns the key of a lock, or an error if the name cannot be one.
 	Key func(name string) (string, error)
 }

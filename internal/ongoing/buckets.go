@@ -10,6 +10,6 @@ var (
 	RoundBuckets = []float64{0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2}
 )
 
-// LostCauses are the causes for which a lease can be lost, as redlatch.Outcome
+// LostCauses are the causes for which a lease can be lost, as observe.Outcome
 // names them.
 var LostCauses = []string{"max_hold", "not_extended", "taken"}

@@ -8,6 +8,7 @@ import (
 	"sync"
 
 	"github.com/redlatch/redlatch"
+	"github.com/redlatch/redlatch/observe"
 )
 
 // Other is the label of names beyond the limit, and of those whose label is
@@ -44,7 +45,7 @@ type Entry[T any] struct {
 // the defaults. data is called once for every new label.
 func NewLabels[T any](label func(string) string, limit int, data func(label string) T) (*Labels[T], error) {
 	if label == nil {
-		label = redlatch.NamePattern
+		label = observe.NamePattern
 	}
 	if limit == 0 {
 		limit = DefaultLabels

@@ -5,13 +5,13 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/redlatch/redlatch"
 	"github.com/redlatch/redlatch/internal/runner"
 	"github.com/redlatch/redlatch/node"
+	"github.com/redlatch/redlatch/observe"
 )
 
 // Source is what a *redlatch.Client is to an observer.
-type Source interface{ Nodes() []redlatch.NodeHealth }
+type Source interface{ Nodes() []observe.NodeHealth }
 
 // Nodes is the nodes of any number of clients. The zero value has none.
 type Nodes struct {
@@ -34,15 +34,15 @@ func (n *Nodes) Watch(client Source) (stop func()) {
 
 // Health returns what is known about each node. Of a node that several clients
 // have it returns the worst: a gauge has one value.
-func (n *Nodes) Health() []redlatch.NodeHealth {
+func (n *Nodes) Health() []observe.NodeHealth {
 	n.mu.Lock()
 	clients := slices.Clone(n.clients)
 	n.mu.Unlock()
-	var all []redlatch.NodeHealth
+	var all []observe.NodeHealth
 	for _, c := range clients {
 		for _, h := range (*c).Nodes() {
 			h.Node = NodeLabel(h.Node)
-			i := slices.IndexFunc(all, func(o redlatch.NodeHealth) bool { return o.Node == h.Node })
+			i := slices.IndexFunc(all, func(o observe.NodeHealth) bool { return o.Node == h.Node })
 			if i < 0 {
 				all = append(all, h)
 				continue
@@ -53,7 +53,7 @@ func (n *Nodes) Health() []redlatch.NodeHealth {
 	return all
 }
 
-func worse(a, b redlatch.NodeHealth) redlatch.NodeHealth {
+func worse(a, b observe.NodeHealth) observe.NodeHealth {
 	a.Up = a.Up && b.Up
 	a.Quarantined = a.Quarantined || b.Quarantined
 	if b.ClockKnown && (!a.ClockKnown || b.Clock.Abs() > a.Clock.Abs()) {
@@ -68,7 +68,7 @@ func NodeLabel(name string) string { return strings.ToValidUTF8(name, "\uFFFD") 
 // NoQuorum reports that a round failed because too few nodes could have granted:
 // they did not answer, are quarantined, or have another membership. A round that
 // another holder's lock ended is not one, nor one that its caller gave up.
-func NoQuorum(end redlatch.RoundEnd) bool {
+func NoQuorum(end observe.RoundEnd) bool {
 	if end.Won {
 		return false
 	}
@@ -81,7 +81,7 @@ func NoQuorum(end redlatch.RoundEnd) bool {
 	return able < len(end.Nodes)/2+1
 }
 
-func canGrant(r *redlatch.NodeResult) bool {
+func canGrant(r *node.Result) bool {
 	if r.Err != nil {
 		return r.Err == runner.ErrPending
 	}

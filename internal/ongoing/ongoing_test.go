@@ -13,6 +13,7 @@ import (
 	"github.com/redlatch/redlatch/internal/ongoing"
 	"github.com/redlatch/redlatch/internal/runner"
 	"github.com/redlatch/redlatch/node"
+	"github.com/redlatch/redlatch/observe"
 )
 
 func TestSetKnowsItsOldestAndWhichIsNearestToItsLimit(t *testing.T) {
@@ -86,16 +87,16 @@ func TestBadNumberOfLabelsIsRefused(t *testing.T) {
 }
 
 // nodes is a client that knows what it is given.
-type nodes []redlatch.NodeHealth
+type nodes []observe.NodeHealth
 
-func (n nodes) Nodes() []redlatch.NodeHealth { return n }
+func (n nodes) Nodes() []observe.NodeHealth { return n }
 
 func TestNodeOfTwoClientsIsAsTheWorseOneKnowsIt(t *testing.T) {
 	var all ongoing.Nodes
 	all.Watch(nodes{{Node: "a", Up: true, Clock: time.Second, ClockKnown: true}, {Node: "b", Up: true}})
 	stop := all.Watch(nodes{{Node: "a", Quarantined: true, Clock: -time.Minute, ClockKnown: true}, {Node: "c\xff", Up: true}})
 	got := all.Health()
-	want := []redlatch.NodeHealth{
+	want := []observe.NodeHealth{
 		{Node: "a", Quarantined: true, Clock: -time.Minute, ClockKnown: true}, {Node: "b", Up: true}, {Node: "c\uFFFD", Up: true},
 	}
 	if !slices.Equal(got, want) {
@@ -108,25 +109,25 @@ func TestNodeOfTwoClientsIsAsTheWorseOneKnowsIt(t *testing.T) {
 }
 
 func TestRoundWithoutQuorum(t *testing.T) {
-	said := func(s node.Status) redlatch.NodeResult {
-		return redlatch.NodeResult{Reply: node.Reply{Status: s}}
+	said := func(s node.Status) node.Result {
+		return node.Result{Reply: node.Reply{Status: s}}
 	}
-	failed := redlatch.NodeResult{Err: redlatch.ErrNodeTimeout}
-	pending := redlatch.NodeResult{Err: runner.ErrPending}
+	failed := node.Result{Err: redlatch.ErrNodeTimeout}
+	pending := node.Result{Err: runner.ErrPending}
 	for name, c := range map[string]struct {
-		nodes []redlatch.NodeResult
+		nodes []node.Result
 		want  bool
 	}{
-		"held by another":            {[]redlatch.NodeResult{said(node.Held), said(node.Held), failed}, false},
-		"two of three do not answer": {[]redlatch.NodeResult{said(node.Granted), failed, failed}, true},
-		"one is in quarantine too":   {[]redlatch.NodeResult{said(node.Granted), said(node.Quarantined), failed}, true},
-		"another membership":         {[]redlatch.NodeResult{said(node.Misconfigured)}, true},
-		"the caller gave up":         {[]redlatch.NodeResult{pending, pending, pending}, false},
+		"held by another":            {[]node.Result{said(node.Held), said(node.Held), failed}, false},
+		"two of three do not answer": {[]node.Result{said(node.Granted), failed, failed}, true},
+		"one is in quarantine too":   {[]node.Result{said(node.Granted), said(node.Quarantined), failed}, true},
+		"another membership":         {[]node.Result{said(node.Misconfigured)}, true},
+		"the caller gave up":         {[]node.Result{pending, pending, pending}, false},
 	} {
-		if got := ongoing.NoQuorum(redlatch.RoundEnd{Nodes: c.nodes}); got != c.want {
+		if got := ongoing.NoQuorum(observe.RoundEnd{Nodes: c.nodes}); got != c.want {
 			t.Errorf("%s: %v", name, got)
 		}
-		if ongoing.NoQuorum(redlatch.RoundEnd{Nodes: c.nodes, Won: true}) {
+		if ongoing.NoQuorum(observe.RoundEnd{Nodes: c.nodes, Won: true}) {
 			t.Errorf("%s: a round that was won", name)
 		}
 	}

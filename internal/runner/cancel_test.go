@@ -11,6 +11,7 @@ import (
 	"github.com/redlatch/redlatch"
 	"github.com/redlatch/redlatch/internal/test/locktest"
 	"github.com/redlatch/redlatch/node"
+	"github.com/redlatch/redlatch/observe"
 )
 
 // TestContextIsHeededOnASingleServer freezes a server. The caller's context
@@ -188,9 +189,9 @@ func TestErrorOfACallerThatLeavesInTheMiddleOfARoundIsOfTheRoundBefore(t *testin
 // ender is an observer that ends a context when a round is over.
 type ender struct{ end func() }
 
-func (e *ender) LockStart(ctx context.Context, _ redlatch.LockStart) context.Context { return ctx }
-func (e *ender) LockEnd(context.Context, redlatch.LockEnd)                           {}
-func (e *ender) RoundEnd(context.Context, redlatch.RoundEnd)                         { e.end() }
+func (e *ender) LockStart(ctx context.Context, _ observe.LockStart) context.Context { return ctx }
+func (e *ender) LockEnd(context.Context, observe.LockEnd)                           {}
+func (e *ender) RoundEnd(context.Context, observe.RoundEnd)                         { e.end() }
 
 // TestLossIsReportedThoughTheContextEnded has the nodes report that the lock is
 // lost in the moment in which the caller's context ends.

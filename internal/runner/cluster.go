@@ -9,6 +9,7 @@ import (
 
 	"github.com/redlatch/redlatch/internal/protocol"
 	"github.com/redlatch/redlatch/node"
+	"github.com/redlatch/redlatch/observe"
 )
 
 // Config are the settings of a Cluster. All fields are set.
@@ -35,7 +36,7 @@ type Config struct {
 	// known about it has changed. Each may be nil. They run where the answer is
 	// read, and must not block.
 	NodeEnd    func(m *Member, op node.Op, status node.Status, err error, took time.Duration)
-	NodeChange func(Health)
+	NodeChange func(observe.NodeHealth)
 }
 
 // Cluster is the nodes as one client knows them, and the client's work in

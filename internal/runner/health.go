@@ -4,32 +4,20 @@ import (
 	"time"
 
 	"github.com/redlatch/redlatch/node"
+	"github.com/redlatch/redlatch/observe"
 )
 
-// Health is what a client knows about one of its nodes, from the requests that
-// it has sent. redlatch.NodeHealth describes the fields.
-type Health struct {
-	Node        string
-	Up          bool
-	Quarantined bool
-	Reason      string
-	Left        time.Duration
-	Clock       time.Duration
-	ClockKnown  bool
-	WrongClock  bool
-}
-
 // Health returns what is known about each node. It sends no request.
-func (c *Cluster) Health() []Health {
-	all := make([]Health, len(c.members))
+func (c *Cluster) Health() []observe.NodeHealth {
+	all := make([]observe.NodeHealth, len(c.members))
 	for i, m := range c.members {
 		all[i] = m.health()
 	}
 	return all
 }
 
-func (m *Member) health() Health {
-	h := Health{
+func (m *Member) health() observe.NodeHealth {
+	h := observe.NodeHealth{
 		Node:       m.name,
 		Up:         m.identified.Load() && !m.failing.Load(),
 		Clock:      time.Duration(m.offset.Load()),

@@ -8,6 +8,7 @@ import (
 
 	"github.com/redlatch/redlatch"
 	"github.com/redlatch/redlatch/internal/test/locktest"
+	"github.com/redlatch/redlatch/observe"
 )
 
 // slowly makes every request and every reply on a link take half of d.
@@ -107,12 +108,12 @@ func TestMinorityThatIsFrozenHoldsUpNoDecision(t *testing.T) {
 }
 
 // firstRound is an observer that keeps the result of the first round.
-type firstRound struct{ end *redlatch.RoundEnd }
+type firstRound struct{ end *observe.RoundEnd }
 
-func (f *firstRound) LockStart(ctx context.Context, _ redlatch.LockStart) context.Context { return ctx }
-func (f *firstRound) LockEnd(context.Context, redlatch.LockEnd)                           {}
+func (f *firstRound) LockStart(ctx context.Context, _ observe.LockStart) context.Context { return ctx }
+func (f *firstRound) LockEnd(context.Context, observe.LockEnd)                           {}
 
-func (f *firstRound) RoundEnd(_ context.Context, end redlatch.RoundEnd) {
+func (f *firstRound) RoundEnd(_ context.Context, end observe.RoundEnd) {
 	if f.end == nil {
 		f.end = &end
 	}

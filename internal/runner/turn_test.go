@@ -12,6 +12,7 @@ import (
 	"github.com/redlatch/redlatch"
 	"github.com/redlatch/redlatch/internal/test/locktest"
 	"github.com/redlatch/redlatch/node"
+	"github.com/redlatch/redlatch/observe"
 )
 
 // firstServed has each host wait for the lock, one after the other. It reports
@@ -197,11 +198,11 @@ func TestSplitVotesAreSettledByOrder(t *testing.T) {
 // roundCounter counts the rounds that ask for a lock.
 type roundCounter struct{ n atomic.Int64 }
 
-func (c *roundCounter) LockStart(ctx context.Context, _ redlatch.LockStart) context.Context {
+func (c *roundCounter) LockStart(ctx context.Context, _ observe.LockStart) context.Context {
 	return ctx
 }
-func (c *roundCounter) LockEnd(context.Context, redlatch.LockEnd) {}
-func (c *roundCounter) RoundEnd(_ context.Context, r redlatch.RoundEnd) {
+func (c *roundCounter) LockEnd(context.Context, observe.LockEnd) {}
+func (c *roundCounter) RoundEnd(_ context.Context, r observe.RoundEnd) {
 	if r.Op == node.OpAcquire {
 		c.n.Add(1)
 	}

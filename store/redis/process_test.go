@@ -20,6 +20,7 @@ import (
 	sys "golang.org/x/sys/unix"
 
 	"github.com/redlatch/redlatch"
+	"github.com/redlatch/redlatch/observe"
 )
 
 // A contender is a process that wants a lock once: the test binary, started
@@ -86,12 +87,12 @@ func tell(event string, at time.Duration) { fmt.Println(event, int64(at)) }
 // announcer reports when a contender has its ticket.
 type announcer struct{}
 
-func (announcer) LockStart(ctx context.Context, _ redlatch.LockStart) context.Context {
+func (announcer) LockStart(ctx context.Context, _ observe.LockStart) context.Context {
 	tell(arrived, monotonic())
 	return ctx
 }
 
-func (announcer) LockEnd(context.Context, redlatch.LockEnd) {}
+func (announcer) LockEnd(context.Context, observe.LockEnd) {}
 
 // contend is the life of a contender.
 func contend(text string) error {

@@ -17,6 +17,7 @@ import (
 
 	"github.com/redlatch/redlatch"
 	"github.com/redlatch/redlatch/internal/test/servertest"
+	"github.com/redlatch/redlatch/observe"
 	"github.com/redlatch/redlatch/store/redis/goredis"
 )
 
@@ -181,9 +182,9 @@ func TestReplyThatNeverComesIsATimeoutThroughEveryDriver(t *testing.T) {
 	t.Parallel()
 	eachDriver(t, func(t *testing.T, nodes func(...string) []redlatch.Node) {
 		server := servertest.Redis(t, 1)[0]
-		var asked []redlatch.RoundEnd
+		var asked []observe.RoundEnd
 		c := newClient(t, nodes(server.URL()), redlatch.Options{NodeTimeout: 500 * time.Millisecond,
-			Observer: roundsOf{f: func(r redlatch.RoundEnd) { asked = append(asked, r) }}})
+			Observer: roundsOf{f: func(r observe.RoundEnd) { asked = append(asked, r) }}})
 		mustRelease(t, mustLock(t, c, "job", redlatch.LockOptions{}))
 		server.Freeze()
 		defer server.Thaw()
@@ -204,7 +205,7 @@ func TestReplyThatNeverComesIsATimeoutThroughEveryDriver(t *testing.T) {
 // roundsOf is an observer that calls a function with each round.
 type roundsOf struct {
 	announcerless
-	f func(redlatch.RoundEnd)
+	f func(observe.RoundEnd)
 }
 
-func (r roundsOf) RoundEnd(_ context.Context, end redlatch.RoundEnd) { r.f(end) }
+func (r roundsOf) RoundEnd(_ context.Context, end observe.RoundEnd) { r.f(end) }

@@ -14,6 +14,7 @@ import (
 	"github.com/redlatch/redlatch/admin"
 	"github.com/redlatch/redlatch/internal/test/fresh"
 	"github.com/redlatch/redlatch/internal/test/servertest"
+	"github.com/redlatch/redlatch/observe"
 )
 
 // The tests of this file have waiters that would sleep for an hour without a
@@ -166,10 +167,10 @@ type rounds struct {
 // announcerless is an observer that does nothing.
 type announcerless struct{}
 
-func (announcerless) LockStart(ctx context.Context, _ redlatch.LockStart) context.Context { return ctx }
-func (announcerless) LockEnd(context.Context, redlatch.LockEnd)                           {}
+func (announcerless) LockStart(ctx context.Context, _ observe.LockStart) context.Context { return ctx }
+func (announcerless) LockEnd(context.Context, observe.LockEnd)                           {}
 
-func (r rounds) RoundEnd(context.Context, redlatch.RoundEnd) { r.f() }
+func (r rounds) RoundEnd(context.Context, observe.RoundEnd) { r.f() }
 
 // TestInboxThatStandsBeforeTheRefusalIsTakenInIsNotMissed has the server
 // confirm the subscription while the refusal that asked for it is still in

@@ -85,10 +85,12 @@ func TestNodesKnowTheContractAlone(t *testing.T) {
 // module.
 var layers = []struct{ path, imports string }{
 	{"ui", "admin . node"},
-	{"admin", ". internal/inside internal/progress internal/runner internal/protocol node"},
-	{".", "store/redis/direct internal/inside internal/runner internal/protocol node"},
-	{"internal/inside", "internal/runner internal/protocol node"},
-	{"internal/runner", "internal/progress internal/protocol node"},
+	{"admin", ". internal/inside internal/progress internal/runner internal/protocol observe node"},
+	{".", "store/redis/direct internal/inside internal/runner internal/protocol observe internal/errs node"},
+	{"internal/inside", "internal/runner internal/protocol observe node"},
+	{"internal/runner", "internal/progress internal/protocol observe node"},
+	{"observe", "internal/errs node"},
+	{"internal/errs", ""},
 	{"internal/protocol", "node"},
 	{"internal/nodestate", "node"},
 	{"store/memory", "internal/nodestate node"},

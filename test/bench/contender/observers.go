@@ -13,6 +13,7 @@ import (
 	"github.com/redlatch/redlatch"
 	"github.com/redlatch/redlatch/adapters/otel"
 	"github.com/redlatch/redlatch/adapters/prom"
+	"github.com/redlatch/redlatch/observe"
 	"github.com/redlatch/redlatch/test/bench/server"
 )
 
@@ -36,7 +37,7 @@ var variants = []variant{
 
 // watcher is an observer that wants to know the client.
 type watcher interface {
-	redlatch.Observer
+	observe.Observer
 	Watch(*redlatch.Client) (stop func())
 }
 
@@ -94,10 +95,10 @@ func observed(kind server.Kind) []*Contender {
 				return nil, err
 			}
 			var options redlatch.Options // without an observer, if there is none
-			var observers []redlatch.Observer
+			var observers []observe.Observer
 			for _, o := range all {
 				observers = append(observers, o)
-				options.Observer = redlatch.Observers(observers...)
+				options.Observer = observe.Join(observers...)
 			}
 			client, err := newRedlatch(nodes, options, t)
 			if err != nil {

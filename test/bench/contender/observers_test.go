@@ -18,6 +18,7 @@ import (
 	"github.com/redlatch/redlatch"
 	"github.com/redlatch/redlatch/adapters/otel"
 	"github.com/redlatch/redlatch/adapters/prom"
+	"github.com/redlatch/redlatch/observe"
 	"github.com/redlatch/redlatch/store/memory"
 	"github.com/redlatch/redlatch/test/bench/server"
 )
@@ -79,7 +80,7 @@ func TestBothModulesExportTheSame(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		use(t, redlatch.Observers(prom, otel), func(c *redlatch.Client) { prom.Watch(c); otel.Watch(c) })
+		use(t, observe.Join(prom, otel), func(c *redlatch.Client) { prom.Watch(c); otel.Watch(c) })
 		a, b := exported(t, ours), exported(t, theirs)
 		if !slices.Equal(a, b) {
 			t.Errorf("redlatchprom exports\n%s\n\nand redlatchotel\n%s", strings.Join(a, "\n"), strings.Join(b, "\n"))
@@ -95,7 +96,7 @@ func TestBothModulesExportTheSame(t *testing.T) {
 }
 
 // use has every metric come up.
-func use(t *testing.T, o redlatch.Observer, watch func(*redlatch.Client)) {
+func use(t *testing.T, o observe.Observer, watch func(*redlatch.Client)) {
 	t.Helper()
 	nodes := memory.Nodes(3)
 	locks, err := redlatch.New(nodes, &redlatch.Options{Observer: o})

@@ -1,10 +1,13 @@
-package redlatch
+package observe
 
 import (
 	"context"
 	"errors"
 	"strings"
 	"unicode"
+
+	"github.com/redlatch/redlatch/internal/errs"
+	"github.com/redlatch/redlatch/node"
 )
 
 // longestPart is how many bytes of a name between two separators may become
@@ -68,16 +71,6 @@ func Outcome(err error) string {
 	if err == nil {
 		return "ok"
 	}
-	var lost *LostError
-	if errors.As(err, &lost) {
-		switch {
-		case errors.Is(lost, ErrMaxHold):
-			return "max_hold"
-		case lost.Err != nil:
-			return "taken"
-		}
-		return "not_extended"
-	}
 	for _, o := range outcomes {
 		if errors.Is(err, o.err) {
 			return o.label
@@ -92,16 +85,18 @@ var outcomes = []struct {
 	err   error
 	label string
 }{
+	{errs.ErrMaxHold, "max_hold"},
+	{errs.ErrNotExtended, "not_extended"},
+	{errs.ErrLost, "taken"},
 	{context.Canceled, "canceled"},
 	{context.DeadlineExceeded, "deadline"},
-	{ErrHeld, "held"},
-	{ErrQuarantine, "quarantine"},
-	{ErrNoQuorum, "no_quorum"},
-	{ErrChanging, "changing"},
-	{ErrConfig, "config"},
-	{ErrDeadlock, "deadlock"},
-	{ErrReleased, "released"},
-	{ErrDetached, "detached"},
-	{ErrClosed, "closed"},
-	{ErrLost, "taken"},
+	{errs.ErrHeld, "held"},
+	{errs.ErrQuarantine, "quarantine"},
+	{errs.ErrNoQuorum, "no_quorum"},
+	{node.ErrChanging, "changing"},
+	{node.ErrConfig, "config"},
+	{errs.ErrDeadlock, "deadlock"},
+	{errs.ErrReleased, "released"},
+	{errs.ErrDetached, "detached"},
+	{node.ErrClosed, "closed"},
 }

@@ -1,4 +1,9 @@
-package redlatch
+// Package observe notifies programs of what a client does, for logs, metrics
+// and traces: Options.Observer of package redlatch takes an Observer.
+//
+// The modules adapters/prom and adapters/otel have observers for Prometheus and
+// OpenTelemetry.
+package observe
 
 import (
 	"context"
@@ -12,10 +17,7 @@ import (
 // WaitObserver, RoundObserver, LeaseObserver or NodeObserver as well to be
 // notified of more. In every call, Name is the name of the lock as the caller
 // passed it, without the client's Prefix. NamePattern makes a label of it,
-// Outcome one of an error. Observers joins several.
-//
-// The modules redlatchprom and redlatchotel have observers for Prometheus and
-// OpenTelemetry.
+// Outcome one of an error. Join makes one observer of several.
 type Observer interface {
 	// LockStart is called before the first round of Lock or TryLock. The
 	// context that it returns is used from then on.
@@ -34,7 +36,7 @@ type LockStart struct {
 // LockEnd describes the end of a request for a lock.
 type LockEnd struct {
 	Name   string
-	Token  Token // 0 if Err is set
+	Token  node.Token // 0 if Err is set
 	Rounds int
 	Waited time.Duration
 	Err    error
@@ -79,7 +81,7 @@ type RoundEnd struct {
 	Elapsed time.Duration
 	// Nodes is what each node has answered when the round ended. The Err of one
 	// that had not answered yet says so; NodeObserver reports its answer.
-	Nodes []NodeResult
+	Nodes []node.Result
 	// Err is a *QuorumError that says what each node did; nil if Won.
 	Err error
 }
@@ -100,7 +102,7 @@ type LeaseObserver interface {
 // LeaseStart describes the start of a lease.
 type LeaseStart struct {
 	Name     string
-	Token    Token
+	Token    node.Token
 	TTL      time.Duration
 	MaxHold  time.Duration // 0 for no limit
 	Shared   bool
@@ -112,7 +114,7 @@ type LeaseStart struct {
 // LeaseEnd describes the end of a lease.
 type LeaseEnd struct {
 	Name  string
-	Token Token
+	Token node.Token
 	Held  time.Duration
 	Cause error // wraps ErrReleased, ErrLost, ErrDetached or ErrClosed
 }
@@ -157,15 +159,4 @@ type NodeHealth struct {
 	Clock      time.Duration
 	ClockKnown bool
 	WrongClock bool
-}
-
-// Nodes returns what the client knows about each of its nodes, in their order.
-// It sends no request.
-func (c *Client) Nodes() []NodeHealth {
-	known := c.cluster.Health()
-	nodes := make([]NodeHealth, len(known))
-	for i, h := range known {
-		nodes[i] = NodeHealth(h)
-	}
-	return nodes
 }

@@ -1,0 +1,21 @@
+// Package errs defines the errors of locks and leases. Package redlatch returns
+// them under the same names, and package observe makes labels of them.
+package errs
+
+import "errors"
+
+// Package redlatch describes these.
+var (
+	ErrDeadlock   = errors.New("redlatch: lock is already held on this context")
+	ErrHeld       = errors.New("redlatch: lock is held by another")
+	ErrQuarantine = errors.New("redlatch: node is in quarantine")
+	ErrNoQuorum   = errors.New("redlatch: no quorum of nodes")
+	ErrLost       = errors.New("redlatch: lock is lost")
+	ErrMaxHold    = errors.New("redlatch: lock is at the end of its MaxHold")
+	ErrReleased   = errors.New("redlatch: lock is released")
+	ErrDetached   = errors.New("redlatch: lease is detached")
+)
+
+// ErrNotExtended is, along with ErrLost, a lease that was lost because it was
+// not extended in time.
+var ErrNotExtended = errors.New("redlatch: lock was not extended in time")
