@@ -77,7 +77,7 @@ func assemble(nodes []Node, opts Options) (*Client, error) {
 		Replicas:       opts.Replicas,
 		Fixed:          protocol.Fixed{MaxTTL: given.MaxTTL != 0, Window: given.TokenWindow != 0, Replicas: given.Replicas != 0, Lag: given.ReplicaLag != 0},
 		Guard:          runner.GuardMode(opts.Guard),
-		NodeList:       opts.NodeList,
+		Membership:     opts.Membership,
 		AnyMembership:  opts.AnyMembership,
 		AssumeFresh:    opts.AssumeFresh,
 		Clock:          opts.Clock,

@@ -144,7 +144,7 @@ func (e *HeldError) Is(target error) bool { return target == ErrHeld }
 // QuorumError says what each node answered in a round that found no quorum.
 type QuorumError struct {
 	Op      node.Op
-	Name    string        // empty for a list of all locks
+	Name    string        // empty for a list of all locks, and for marking nodes
 	Need    int           // the quorum
 	Elapsed time.Duration // how long the round took
 	// Late is set when a quorum granted, but so late that no validity was left
@@ -165,8 +165,11 @@ func (e *QuorumError) Error() string {
 		why = fmt.Sprintf("too late: no validity left after %v", e.Elapsed.Round(time.Microsecond))
 	}
 	what := fmt.Sprintf("%s %q", e.Op, e.Name)
-	if e.Op == node.OpInspect && e.Name == "" {
+	switch {
+	case e.Op == node.OpInspect && e.Name == "":
 		what = "list the locks"
+	case e.Op == node.OpMark:
+		what = "mark the nodes"
 	}
 	s := fmt.Sprintf("redlatch: cannot %s: %s: %s", what, why, strings.Join(said, "; "))
 	if e.quarantined(node.ReasonNew) {
@@ -229,7 +232,7 @@ func (e *QuorumError) Unwrap() []error {
 
 // markError returns an error if a node could not be marked.
 func markError(states []runner.NodeState) error {
-	e := &QuorumError{Op: node.OpMark, Name: "the list of nodes", Need: len(states)}
+	e := &QuorumError{Op: node.OpMark, Need: len(states)}
 	bad := false
 	for _, s := range states {
 		if errors.Is(s.Err, ErrConfig) {

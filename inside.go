@@ -12,7 +12,7 @@ func init() {
 	of := func(c *Client) inside.Client {
 		return inside.Client{
 			Cluster: c.cluster, Prefix: c.opts.Prefix, AnyMembership: c.opts.AnyMembership,
-			MarkRetention: c.opts.MarkRetention, Observer: c.opts.Observer, Key: c.key,
+			CompletedRetention: c.opts.CompletedRetention, Observer: c.opts.Observer, Key: c.key,
 		}
 	}
 	inside.Of = func(client any) inside.Client { return of(client.(*Client)) }

@@ -37,7 +37,7 @@ type Lease struct {
 	said      []said        // what each node did about extensions, if that was logged
 	extension *extension    // what callers of Extend wait for; nil if none do
 	closing   bool          // the client is closing
-	wanted    chan struct{} // what Wanted returns; nil if it was not called
+	contended chan struct{} // what Contended returns; nil if it was not called
 	observed  observation
 }
 
@@ -285,12 +285,12 @@ func (l *Lease) extend(ctx context.Context, ask func(context.Context)) error {
 	if l.extension == nil {
 		l.extension = &extension{done: make(chan struct{})}
 	}
-	wanted := l.extension
+	asked := l.extension
 	l.claim.Unlock()
 	ask(ctx)
 	select {
-	case <-wanted.done:
-		return wanted.err
+	case <-asked.done:
+		return asked.err
 	case <-ctx.Done():
 	}
 	l.claim.Lock()

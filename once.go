@@ -18,7 +18,7 @@ import (
 // others wait until it has ended, like Lock, and see what came of it.
 //
 // An occurrence is completed when fn has returned nil and a quorum of nodes has
-// recorded it. Nodes keep the record for Options.MarkRetention. If fn fails,
+// recorded it. Nodes keep the record for Options.CompletedRetention. If fn fails,
 // panics, or loses the lock, the occurrence is not completed, and the next
 // caller runs fn.
 //
@@ -83,12 +83,12 @@ func (c *Client) Once(ctx context.Context, name, occurrence string, opts *LockOp
 	return ran, err
 }
 
-// Done reports whether an occurrence of a job is completed, and since when a
+// Completed reports whether an occurrence of a job is completed, and since when a
 // quorum of nodes has complete records of the job: an occurrence that was
 // completed before that may be forgotten. since is zero if no quorum has any. The
-// nodes' memory begins at the first call of Once or Done for the name. If too
+// nodes' memory begins at the first call of Once or Completed for the name. If too
 // few nodes answer to be sure, it returns a *QuorumError.
-func (c *Client) Done(ctx context.Context, name, occurrence string) (done bool, since time.Time, err error) {
+func (c *Client) Completed(ctx context.Context, name, occurrence string) (completed bool, since time.Time, err error) {
 	job, err := c.job(name, occurrence)
 	if err != nil {
 		return false, time.Time{}, err
@@ -97,7 +97,7 @@ func (c *Client) Done(ctx context.Context, name, occurrence string) (done bool, 
 	if err == nil && !found.completed() && found.Memory == protocol.Unsure {
 		err = job.unknown(found)
 	}
-	return found.completed(), found.since(c.opts.Clock.Now().Add(-c.opts.MarkRetention)), err
+	return found.completed(), found.since(c.opts.Clock.Now().Add(-c.opts.CompletedRetention)), err
 }
 
 // job returns an occurrence of a job, if name and occurrence are valid.

@@ -60,7 +60,7 @@ func TestOnceRunsAnOccurrenceOnceOnTenMachinesWithSkewedClocks(t *testing.T) {
 				t.Errorf("it ran %d times, and %d callers said so", runs.Load(), said.Load())
 			}
 			c := locktest.NewClient(t, []redlatch.Node{links[0]}, redlatch.Options{})
-			if done, since, err := c.Done(t.Context(), "report", "2026-11-16"); !done || err != nil || since.IsZero() || since.After(time.Now()) {
+			if done, since, err := c.Completed(t.Context(), "report", "2026-11-16"); !done || err != nil || since.IsZero() || since.After(time.Now()) {
 				t.Errorf("done is %v since %v, %v", done, since, err)
 			}
 			if ran, err := c.Once(t.Context(), "report", "2026-11-17", nil, noop); !ran || err != nil {
@@ -91,7 +91,7 @@ func TestOccurrenceThatFailedIsNotDone(t *testing.T) {
 			defer func() { recover() }()
 			c.Once(t.Context(), "job", "1", nil, func(context.Context, *redlatch.Lease) error { panic("it") })
 		}()
-		if done, _, err := c.Done(t.Context(), "job", "1"); done || err != nil {
+		if done, _, err := c.Completed(t.Context(), "job", "1"); done || err != nil {
 			t.Errorf("done is %v, %v", done, err)
 		}
 		if ran, err := c.Once(t.Context(), "job", "1", nil, noop); !ran || err != nil {
@@ -140,11 +140,11 @@ func TestSuccessThatIsNotNotedIsAnError(t *testing.T) {
 func TestDoneSaysSinceWhenAQuorumRemembers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		links, nodes := locktest.NewLinks(t, 3)
-		c := locktest.NewClient(t, nodes, redlatch.Options{Guard: redlatch.GuardOff, MarkRetention: time.Hour})
+		c := locktest.NewClient(t, nodes, redlatch.Options{Guard: redlatch.GuardOff, CompletedRetention: time.Hour})
 		first := time.Now()
 		check := func(want time.Time) {
 			t.Helper()
-			_, since, err := c.Done(t.Context(), "job", "1")
+			_, since, err := c.Completed(t.Context(), "job", "1")
 			if err != nil || since.Sub(want).Abs() > 100*time.Millisecond {
 				t.Errorf("a quorum remembers since %v, %v; want %v", since, err, want)
 			}

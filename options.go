@@ -96,19 +96,19 @@ type Options struct {
 	// Defaults to 1 h.
 	FenceRetention time.Duration
 
-	// MarkRetention is how long nodes remember that an occurrence of a job is
-	// done; see Once. Defaults to 7 days.
-	MarkRetention time.Duration
+	// CompletedRetention is how long nodes remember that an occurrence of a job
+	// is completed; see Once. Defaults to 7 days.
+	CompletedRetention time.Duration
 
 	// Guard says whether a node that may have forgotten locks is quarantined
 	// until those locks have expired. A node may forget when it restarts, is
 	// flushed, or is promoted without the last writes. Defaults to GuardAuto.
 	Guard GuardMode
 
-	// NodeList names the membership. Guarded nodes refuse clients with another
+	// Membership names the membership. Guarded nodes refuse clients with another
 	// membership. Clients that reach the same nodes by different addresses set
 	// the same name. Defaults to the names of the nodes.
-	NodeList string
+	Membership string
 
 	// AnyMembership ignores markers of other memberships, if the guard is off.
 	// It is for two applications that share a server but no lock names. Two
@@ -221,7 +221,7 @@ func (o Options) withDefaults() (Options, error) {
 		{"RetryDelay", &o.RetryDelay, 200 * time.Millisecond, time.Millisecond, time.Hour},
 		{"TokenWindow", &o.TokenWindow, 10 * time.Second, time.Millisecond, time.Hour},
 		{"FenceRetention", &o.FenceRetention, time.Hour, time.Millisecond, maxWait},
-		{"MarkRetention", &o.MarkRetention, 7 * 24 * time.Hour, time.Second, maxWait},
+		{"CompletedRetention", &o.CompletedRetention, 7 * 24 * time.Hour, time.Second, maxWait},
 	} {
 		if *f.value == 0 {
 			*f.value = f.deflt
@@ -242,7 +242,7 @@ func (o Options) withDefaults() (Options, error) {
 	if err := o.checkReplicas(); err != nil {
 		return o, err
 	}
-	if err := checkText("NodeList", o.NodeList, 0, maxNameLen); err != nil {
+	if err := checkText("Membership", o.Membership, 0, maxNameLen); err != nil {
 		return o, err
 	}
 	if o.Guard > GuardOff {

@@ -97,7 +97,7 @@ func TestBadLockOptionsAreRefusedBeforeAnythingIsSent(t *testing.T) {
 	}
 }
 
-func TestBadNodeListsAreRefused(t *testing.T) {
+func TestBadMembershipsAreRefused(t *testing.T) {
 	one := memory.New(&memory.Options{Name: "one"})
 	for what, c := range map[string]struct {
 		field string

@@ -128,7 +128,7 @@ func (e *unknownError) Unwrap() error { return e.quorum }
 
 // request returns a request about the job's records.
 func (j *job) request(op node.Op) node.Request {
-	req := node.Request{Op: op, Name: j.key, Occurrence: j.occurrence, Retention: j.c.opts.MarkRetention}
+	req := node.Request{Op: op, Name: j.key, Occurrence: j.occurrence, Retention: j.c.opts.CompletedRetention}
 	if j.c.cluster.Guarded() {
 		req.Guard = j.c.cluster.Parameters()
 	}

@@ -100,7 +100,7 @@ type job struct {
 func newJob(t *testing.T, nodes []redlatch.Node, retention time.Duration) *job {
 	j := &job{}
 	opts := j.options()
-	opts.Guard, opts.MarkRetention = redlatch.GuardOn, retention
+	opts.Guard, opts.CompletedRetention = redlatch.GuardOn, retention
 	j.Client = locktest.NewClient(t, nodes, opts)
 	return j
 }
@@ -154,7 +154,7 @@ func TestOnceDoesNotRunAgainAfterOneServerLostItsData(t *testing.T) {
 					t.Errorf("the error is %v", err)
 				}
 				// Nobody runs what may have run, and nobody forgets that it did.
-				if done, _, err := c.Done(t.Context(), "job", "2"); done || err == nil {
+				if done, _, err := c.Completed(t.Context(), "job", "2"); done || err == nil {
 					t.Errorf("done is %v, %v", done, err)
 				}
 				mend(stores[0])

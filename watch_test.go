@@ -124,25 +124,25 @@ func TestWatchReportsAnOutageOnceAndGoesOn(t *testing.T) {
 	})
 }
 
-func TestWantedIsClosedWhenSomebodyWaits(t *testing.T) {
+func TestContendedIsClosedWhenSomebodyWaits(t *testing.T) {
 	for _, n := range []int{1, 3} {
 		synctest.Test(t, func(t *testing.T) {
 			hosts := locktest.NewHosts(t, 2, n, redlatch.Options{})
 			l := locktest.MustLock(t, hosts[0].Client, "job", redlatch.LockOptions{})
-			wanted := l.Wanted()
-			if l.Wanted() != wanted {
+			contended := l.Contended()
+			if l.Contended() != contended {
 				t.Error("the second call returns another channel")
 			}
 			time.Sleep(10 * time.Second)
 			select {
-			case <-wanted:
+			case <-contended:
 				t.Error("it is closed although nobody waits")
 			default:
 			}
 			var wg sync.WaitGroup
 			wg.Go(func() {
 				next := locktest.MustLock(t, hosts[1].Client, "job", redlatch.LockOptions{})
-				idle := next.Wanted()
+				idle := next.Contended()
 				time.Sleep(time.Second)
 				if err := next.Release(t.Context()); err != nil {
 					t.Error(err)
@@ -154,7 +154,7 @@ func TestWantedIsClosedWhenSomebodyWaits(t *testing.T) {
 				}
 			})
 			began := time.Now()
-			<-wanted
+			<-contended
 			if took := time.Since(began); took > time.Second {
 				t.Errorf("it took %v to notice", took)
 			}
@@ -166,9 +166,9 @@ func TestWantedIsClosedWhenSomebodyWaits(t *testing.T) {
 	}
 }
 
-// TestWantedDoesNotCountTheHoldersOwnPlace has a holder whose place in a queue a node
+// TestContendedDoesNotCountTheHoldersOwnPlace has a holder whose place in a queue a node
 // still has, since its request did not arrive there.
-func TestWantedDoesNotCountTheHoldersOwnPlace(t *testing.T) {
+func TestContendedDoesNotCountTheHoldersOwnPlace(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		hosts := locktest.NewHosts(t, 2, 3, redlatch.Options{})
 		first := locktest.MustLock(t, hosts[0].Client, "job", redlatch.LockOptions{})
@@ -188,10 +188,10 @@ func TestWantedDoesNotCountTheHoldersOwnPlace(t *testing.T) {
 		if err != nil || look.Waiting != 1 {
 			t.Fatalf("%d wait on the node that was cut off, %v; want 1", look.Waiting, err)
 		}
-		wanted := next.Wanted()
+		contended := next.Contended()
 		time.Sleep(2 * time.Second)
 		select {
-		case <-wanted:
+		case <-contended:
 			t.Error("it is closed although nobody else waits")
 		default:
 		}

@@ -19,7 +19,7 @@ import (
 // This file changes the membership: from a former one, which may be in service,
 // to the client's own.
 
-// changeList bars the former membership and then brings the new one into
+// changeMembership bars the former membership and then brings the new one into
 // service. It is safe because of this order: the quarantine begins only when no
 // quorum of the former membership can grant or extend any more. The change may
 // be interrupted at any point. So until then no node may be marked for the new
@@ -28,7 +28,7 @@ import (
 //
 // The new membership has a higher generation than the former. The same change,
 // if it is run again, finds its own generation, and marks only what is missing.
-func (a *Admin) changeList(ctx context.Context, former []redlatch.Node) ([]runner.NodeState, error) {
+func (a *Admin) changeMembership(ctx context.Context, former []redlatch.Node) ([]runner.NodeState, error) {
 	leaving, err := a.formerMembers(former)
 	if err != nil {
 		return nil, err
@@ -46,7 +46,7 @@ func (a *Admin) changeList(ctx context.Context, former []redlatch.Node) ([]runne
 			redlatch.ErrNoQuorum, away, len(states), names(states, runner.NodeState.Silent))
 	}
 	if err := unanswered(slices.Clone(own)); err != nil {
-		return states, fmt.Errorf("%w; nothing was changed: all nodes of the new list must answer", err)
+		return states, fmt.Errorf("%w; nothing was changed: all nodes of the new membership must answer", err)
 	}
 	if err := cmp.Or(a.contradicts(states), oddOneOut(states)); err != nil {
 		return states, err
@@ -59,7 +59,7 @@ func (a *Admin) changeList(ctx context.Context, former []redlatch.Node) ([]runne
 	least := sitsOut(states)
 	states = a.c.MarkAfter(ctx, node.Request{Mark: node.MarkBar, TTL: least}, leaving, states)
 	if away := count(states, mayServe); away >= protocol.Quorum(len(states)) {
-		return states, fmt.Errorf("%w: %d nodes of the former list do not answer any more, and are a quorum that may go on granting; barred, and granting nothing until the change is finished: %s; %s",
+		return states, fmt.Errorf("%w: %d nodes of the former membership do not answer any more, and are a quorum that may go on granting; barred, and granting nothing until the change is finished: %s; %s",
 			redlatch.ErrNoQuorum, away, cmp.Or(names(states, barred), "none"), runner.RunAgain)
 	}
 	// Nodes of the former membership only are marked too, so that they can
@@ -80,7 +80,7 @@ func (a *Admin) changeList(ctx context.Context, former []redlatch.Node) ([]runne
 	after := states[:len(members)]
 	states = append(states, silent...)
 	if err := inside.MarkError(after); err != nil {
-		return states, fmt.Errorf("%w; the former list grants nothing any more, and a node that was not marked for the new one grants nothing either: %s", err, runner.RunAgain)
+		return states, fmt.Errorf("%w; the former membership grants nothing any more, and a node that was not marked for the new one grants nothing either: %s", err, runner.RunAgain)
 	}
 	return states, nil
 }
@@ -161,7 +161,7 @@ func mayServe(s runner.NodeState) bool {
 
 // contradicts refuses a former membership with fewer nodes than the markers of
 // its nodes name: the missing nodes would continue to grant. A marker with a
-// NodeList name cannot be checked.
+// Membership name cannot be checked.
 func (a *Admin) contradicts(former []runner.NodeState) error {
 	var names []string
 	for _, s := range former {

@@ -113,7 +113,7 @@ func (a *Admin) Init(ctx context.Context, opts *InitOptions) ([]NodeState, error
 	case o.Retired:
 		states, err = a.retire(ctx)
 	case len(o.Former) > 0:
-		states, err = a.changeList(ctx, o.Former)
+		states, err = a.changeMembership(ctx, o.Former)
 	case o.AssumeFresh:
 		states, err = a.markNodes(ctx, node.MarkFresh)
 	default:

@@ -43,20 +43,20 @@ type LockState struct {
 	// Waiters are the first waiters, in the order of their tickets. Only Show
 	// sets them.
 	Waiters []WaiterState
-	// Marks are the occurrences of the job that are done, see redlatch.Once, the
+	// Completed are the completed occurrences of the job, see redlatch.Once, the
 	// one that is forgotten last first. Only Show sets them.
-	Marks []MarkState
-	// MarksSince is since when a quorum of nodes remembers what is done: an
-	// occurrence that was done before may be forgotten. It is zero if no quorum
-	// remembers anything of the job. Only Show sets it.
-	MarksSince time.Time
+	Completed []CompletedState
+	// CompletedSince is since when a quorum of nodes remembers what is
+	// completed: an occurrence that was completed before may be forgotten. It is
+	// zero if no quorum remembers anything of the job. Only Show sets it.
+	CompletedSince time.Time
 	// Nodes has one entry for each node, in the order of the client's nodes.
 	Nodes []NodeListing
 }
 
-// MarkState is a mark of an occurrence that is done. One node that has it is
-// enough: the next caller of Once has a quorum note it.
-type MarkState struct {
+// CompletedState is a completed occurrence. One node that remembers it is enough:
+// the next caller of Once has a quorum record it.
+type CompletedState struct {
 	Occurrence string
 	// Until is when the last node forgets it.
 	Until time.Time
@@ -295,42 +295,42 @@ func (a *Admin) lockState(key string, nodes []NodeListing) LockState {
 		})
 	}
 	s.Waiting = max(s.Waiting, len(order))
-	a.addMarks(&s)
+	a.addCompleted(&s)
 	return s
 }
 
-// addMarks combines the marks that the nodes report.
-func (a *Admin) addMarks(s *LockState) {
-	marks := map[string]*MarkState{}
+// addCompleted combines the completed occurrences that the nodes report.
+func (a *Admin) addCompleted(s *LockState) {
+	all := map[string]*CompletedState{}
 	var since []time.Time
 	for _, n := range s.Nodes {
 		if n.Err == nil && !n.Since.IsZero() {
 			since = append(since, n.Since)
 		}
 		for _, m := range n.Completed {
-			all := marks[m.Occurrence]
-			if all == nil {
-				all = &MarkState{Occurrence: m.Occurrence}
-				marks[m.Occurrence] = all
+			c := all[m.Occurrence]
+			if c == nil {
+				c = &CompletedState{Occurrence: m.Occurrence}
+				all[m.Occurrence] = c
 			}
-			all.Nodes++
-			if m.Until.After(all.Until) {
-				all.Until = m.Until
+			c.Nodes++
+			if m.Until.After(c.Until) {
+				c.Until = m.Until
 			}
 		}
 	}
-	for _, m := range marks {
-		s.Marks = append(s.Marks, *m)
+	for _, m := range all {
+		s.Completed = append(s.Completed, *m)
 	}
-	slices.SortFunc(s.Marks, func(a, b MarkState) int {
+	slices.SortFunc(s.Completed, func(a, b CompletedState) int {
 		return cmp.Or(b.Until.Compare(a.Until), cmp.Compare(b.Occurrence, a.Occurrence))
 	})
-	s.Marks = s.Marks[:min(len(s.Marks), node.MaxCompleted)]
+	s.Completed = s.Completed[:min(len(s.Completed), node.MaxCompleted)]
 	if quorum := protocol.Quorum(len(s.Nodes)); len(since) >= quorum {
 		slices.SortFunc(since, time.Time.Compare)
-		s.MarksSince = since[quorum-1]
-		if oldest := a.c.Clock().Now().Add(-a.in.MarkRetention); s.MarksSince.Before(oldest) {
-			s.MarksSince = oldest
+		s.CompletedSince = since[quorum-1]
+		if oldest := a.c.Clock().Now().Add(-a.in.CompletedRetention); s.CompletedSince.Before(oldest) {
+			s.CompletedSince = oldest
 		}
 	}
 }

@@ -87,7 +87,7 @@ func TestShowNamesWhoWaitsInTheirOrder(t *testing.T) {
 func TestShowCountsTheNodesThatHaveAMark(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		links, nodes := newLinks(t, 3)
-		c := newClient(t, nodes, redlatch.Options{Prefix: "p:", MarkRetention: time.Hour})
+		c := newClient(t, nodes, redlatch.Options{Prefix: "p:", CompletedRetention: time.Hour})
 		show := func() *admin.LockState {
 			t.Helper()
 			s, err := admin.New(c).Show(t.Context(), "job")
@@ -96,8 +96,8 @@ func TestShowCountsTheNodesThatHaveAMark(t *testing.T) {
 			}
 			return s
 		}
-		if s := show(); len(s.Marks) > 0 || !s.MarksSince.IsZero() {
-			t.Errorf("before the first occurrence it shows %v since %v", s.Marks, s.MarksSince)
+		if s := show(); len(s.Completed) > 0 || !s.CompletedSince.IsZero() {
+			t.Errorf("before the first occurrence it shows %v since %v", s.Completed, s.CompletedSince)
 		}
 		began := time.Now()
 		remember := func(occurrence string, links ...*link) {
@@ -110,14 +110,14 @@ func TestShowCountsTheNodesThatHaveAMark(t *testing.T) {
 			time.Sleep(time.Minute)
 		}
 		remember("monday", links[0])
-		if s := show(); !s.MarksSince.IsZero() {
-			t.Errorf("one of three nodes remembers, and it shows that since %v", s.MarksSince)
+		if s := show(); !s.CompletedSince.IsZero() {
+			t.Errorf("one of three nodes remembers, and it shows that since %v", s.CompletedSince)
 		}
 		remember("tuesday", links...)
 		s := show()
-		want := []admin.MarkState{{"tuesday", began.Add(61 * time.Minute), 3}, {"monday", began.Add(time.Hour), 1}}
-		if len(s.Marks) != 2 || s.Marks[0] != want[0] || s.Marks[1] != want[1] || !s.MarksSince.Equal(began.Add(time.Minute)) || s.Held {
-			t.Errorf("it shows %v since %v, want %v since a minute after %v", s.Marks, s.MarksSince, want, began)
+		want := []admin.CompletedState{{"tuesday", began.Add(61 * time.Minute), 3}, {"monday", began.Add(time.Hour), 1}}
+		if len(s.Completed) != 2 || s.Completed[0] != want[0] || s.Completed[1] != want[1] || !s.CompletedSince.Equal(began.Add(time.Minute)) || s.Held {
+			t.Errorf("it shows %v since %v, want %v since a minute after %v", s.Completed, s.CompletedSince, want, began)
 		}
 		// They do not make a lock.
 		if survey, err := admin.New(c).List(t.Context()); err != nil || len(survey.Locks) > 0 {
@@ -127,8 +127,8 @@ func TestShowCountsTheNodesThatHaveAMark(t *testing.T) {
 		time.Sleep(50 * time.Minute)
 		remember("wednesday", links...)
 		time.Sleep(30 * time.Minute)
-		if s := show(); len(s.Marks) != 1 || !s.MarksSince.Equal(time.Now().Add(-time.Hour)) {
-			t.Errorf("it shows %v since %v, and now is %v", s.Marks, s.MarksSince, time.Now())
+		if s := show(); len(s.Completed) != 1 || !s.CompletedSince.Equal(time.Now().Add(-time.Hour)) {
+			t.Errorf("it shows %v since %v, and now is %v", s.Completed, s.CompletedSince, time.Now())
 		}
 	})
 }

@@ -29,7 +29,7 @@ func (a *Admin) retire(ctx context.Context) ([]runner.NodeState, error) {
 		case s.Marked == nil, errors.Is(s.Err, node.ErrChanging):
 			return states, s.Err
 		}
-		if err := onItsList(s); err != nil {
+		if err := removed(s); err != nil {
 			return states, err
 		}
 		members, before = append(members, a.c.Members()[i]), append(before, s)
@@ -41,9 +41,9 @@ func (a *Admin) retire(ctx context.Context) ([]runner.NodeState, error) {
 	return states, inside.MarkError(states)
 }
 
-// onItsList returns an error unless it is certain that the node is not in the
+// removed returns an error unless it is certain that the node is not in the
 // membership of its marker.
-func onItsList(s runner.NodeState) error {
+func removed(s runner.NodeState) error {
 	list := s.Marked.Nodes
 	switch {
 	case slices.Contains(strings.Fields(list), s.Node):

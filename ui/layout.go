@@ -107,21 +107,21 @@ func (p *lockPage) queue() markup {
 	return when(p.Lock.More > 0, fill("and % more behind them", p.Lock.More))
 }
 
-func (p *lockPage) marks() markup {
+func (p *lockPage) completed() markup {
 	l := p.Lock
-	if len(l.Marks) == 0 && l.Since == nil {
+	if len(l.Completed) == 0 && l.Since == nil {
 		return ""
 	}
-	m := join(`<h2>Done</h2><p class="note">Occurrences of the job that are done`)
+	m := join(`<h2>Completed</h2><p class="note">Occurrences of the job that are completed`)
 	if l.Since != nil {
 		m = join(m, fill(`, remembered since <time datetime="%">%</time>`, l.Since.ISO(), l.Since.ISO()))
 	}
-	m = join(m, `.</p><ul class="marks">`)
-	for i := range l.Marks {
-		k := &l.Marks[i]
+	m = join(m, `.</p><ul class="completed">`)
+	for i := range l.Completed {
+		k := &l.Completed[i]
 		m = join(m, fill(`<li>% <small>% of % nodes</small></li>`, shown(k.Occurrence), k.Naming, k.Nodes))
 	}
-	return join(m, when(len(l.Marks) == 0, `<li class="none">None.</li>`), "</ul>")
+	return join(m, when(len(l.Completed) == 0, `<li class="none">None.</li>`), "</ul>")
 }
 
 func (p *lockPage) command() markup {

@@ -57,7 +57,7 @@ type answerRow struct {
 	Waiting                            int
 }
 
-type markRow struct {
+type completedRow struct {
 	ID, Occurrence string
 	Until          *moment
 	Naming, Nodes  int
@@ -155,20 +155,20 @@ func alarm(h health) string {
 
 // lockModel is everything about one lock.
 type lockModel struct {
-	Name    string
-	State   string
-	Saying  string // what there is to say about it
-	Err     string
-	Fence   string
-	Waiting int
-	More    int // waiters that are not shown
-	Holders []holderRow
-	Hidden  int // holders that are not shown
-	Waiters []waiterRow
-	Answers []answerRow
-	Marks   []markRow
-	Since   *moment // since when occurrences are remembered
-	Command string
+	Name      string
+	State     string
+	Saying    string // what there is to say about it
+	Err       string
+	Fence     string
+	Waiting   int
+	More      int // waiters that are not shown
+	Holders   []holderRow
+	Hidden    int // holders that are not shown
+	Waiters   []waiterRow
+	Answers   []answerRow
+	Completed []completedRow
+	Since     *moment // since when occurrences are remembered
+	Command   string
 }
 
 // maxHolders is how many holders of one lock are shown.
@@ -205,10 +205,10 @@ func lockModelOf(name string, d *detail, flags []string, w watch) *lockModel {
 	for i := range s.Nodes {
 		m.Answers = append(m.Answers, answerRowOf(i, &s.Nodes[i], d.at, w))
 	}
-	for _, k := range s.Marks {
-		m.Marks = append(m.Marks, markRow{idOf("k", k.Occurrence), k.Occurrence, w.at(k.Until), k.Nodes, len(s.Nodes)})
+	for _, k := range s.Completed {
+		m.Completed = append(m.Completed, completedRow{idOf("k", k.Occurrence), k.Occurrence, w.at(k.Until), k.Nodes, len(s.Nodes)})
 	}
-	m.Since = w.at(s.MarksSince)
+	m.Since = w.at(s.CompletedSince)
 	m.Command = breakCommand(s, flags)
 	return m
 }

@@ -156,7 +156,7 @@ func (p *listPage) noLocks() string {
 // parts renders one lock.
 func (p *lockPage) parts() *parts {
 	return &parts{seq: p.seq(),
-		texts: map[string]markup{"problem": p.problem(), "state": p.state(), "queue": p.queue(), "marks": p.marks(), "command": p.command()},
+		texts: map[string]markup{"problem": p.problem(), "state": p.state(), "queue": p.queue(), "completed": p.completed(), "command": p.command()},
 		lists: map[string]rows{
 			"holders": rowsOf("holders", p.Lock.Holders, 5, "Not held."),
 			"waiters": rowsOf("waiters", p.Lock.Waiters, 5, "No waiters."),

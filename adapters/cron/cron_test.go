@@ -95,7 +95,7 @@ func TestJobThatFailedRunsOnAReplicaThatWaits(t *testing.T) {
 	id, err = a.AddFunc("report", yearly, func(ctx context.Context, lease *redlatch.Lease) error {
 		close(began)
 		select {
-		case <-lease.Wanted():
+		case <-lease.Contended():
 		case <-time.After(patience):
 			t.Error("nobody waits for the lock")
 		}
@@ -172,7 +172,7 @@ func TestContextEndsTheWaitOfAReplicaThatStops(t *testing.T) {
 	}
 	r.cron.Start()
 	select {
-	case <-lease.Wanted():
+	case <-lease.Contended():
 	case <-time.After(patience):
 		t.Fatal("nobody waits for the lock")
 	}

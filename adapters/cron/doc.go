@@ -37,7 +37,7 @@
 // last time at which it was due, and does not run if that is done.
 //
 // Nodes remember each run for a week. For jobs that run every few seconds, set
-// redlatch.Options.MarkRetention to an hour.
+// redlatch.Options.CompletedRetention to an hour.
 //
 // A job runs at least once for each time, not exactly once: see Client.Once. Make
 // it harmless to repeat, or pass the lease's token to what it writes to.

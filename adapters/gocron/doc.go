@@ -44,7 +44,7 @@
 // wait.
 //
 // Nodes remember each run for a week. For jobs that run every few seconds, set
-// redlatch.Options.MarkRetention to an hour.
+// redlatch.Options.CompletedRetention to an hour.
 //
 // # Elector
 //

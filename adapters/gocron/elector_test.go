@@ -37,7 +37,7 @@ func TestOneReplicaLeadsAndTheNextOneWhenItCloses(t *testing.T) {
 	poll.Until(t, "the first replica leads", func() bool { return leads(a) })
 	b := newElector(t, servers, opts)
 	first := a.Lease().Token()
-	await(t, a.Lease().Wanted(), "the second one is a candidate")
+	await(t, a.Lease().Contended(), "the second one is a candidate")
 	if err := b.IsLeader(t.Context()); !errors.Is(err, redlatchgocron.ErrNotLeader) || b.Lease() != nil {
 		t.Errorf("the second one gets %v, want ErrNotLeader", err)
 	}

@@ -200,7 +200,7 @@ func TestRunByHandIsNotTheRunThatIsScheduled(t *testing.T) {
 		t.Fatal(err)
 	}
 	client := newClient(t, servers)
-	if done, _, err := client.Done(t.Context(), "report", next.UTC().Format(time.RFC3339Nano)); done || err != nil {
+	if done, _, err := client.Completed(t.Context(), "report", next.UTC().Format(time.RFC3339Nano)); done || err != nil {
 		t.Errorf("after a run by hand, the run of %v is done: %v, %v", next, done, err)
 	}
 }

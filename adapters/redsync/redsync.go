@@ -37,15 +37,15 @@ func New(pools ...pools.Pool) *Redsync {
 }
 
 // NewWithOptions is New with the options of the redlatch client: a Prefix, a
-// Logger, the restart guard. If the guard is to be on, NodeList must be set: a
+// Logger, the restart guard. If the guard is to be on, Membership must be set: a
 // pool has no address, by which clients could compare their membership.
 func NewWithOptions(opts *redlatch.Options, pools ...pools.Pool) *Redsync {
 	o := opt.Value(opts)
 	r := open(len(pools), o, nil)
 	arrivals := new(arrivals)
 	r.arrivals, r.connect = arrivals, func() ([]redlatch.Node, error) {
-		if o.Guard != redlatch.GuardOff && o.NodeList == "" {
-			return nil, &redlatch.ConfigError{Field: "NodeList", Value: "", Bound: "the name of the membership, unless Guard is GuardOff: pools have no address"}
+		if o.Guard != redlatch.GuardOff && o.Membership == "" {
+			return nil, &redlatch.ConfigError{Field: "Membership", Value: "", Bound: "the name of the membership, unless Guard is GuardOff: pools have no address"}
 		}
 		return poolNodes(pools, arrivals)
 	}

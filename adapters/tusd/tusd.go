@@ -111,7 +111,7 @@ func (l *lock) Lock(ctx context.Context, requestUnlock func()) error {
 	return nil
 }
 
-// watch calls requestUnlock when the lock is wanted by another, or lost.
+// watch calls requestUnlock when the lock is contended, or lost.
 func watch(lease *redlatch.Lease, requestUnlock func()) {
 	ended := lease.Context().Done()
 	select {
@@ -119,7 +119,7 @@ func watch(lease *redlatch.Lease, requestUnlock func()) {
 	case <-time.After(shortRequest):
 		select {
 		case <-ended:
-		case <-lease.Wanted():
+		case <-lease.Contended():
 			requestUnlock()
 			return
 		}

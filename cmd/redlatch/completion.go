@@ -104,7 +104,7 @@ func completeName(cmd *cobra.Command, args []string, begun string) ([]string, co
 	f := &nodeFlags{}
 	f.nodes, _ = cmd.Flags().GetStringArray("nodes")
 	f.state, _ = cmd.Flags().GetString("state")
-	f.list, _ = cmd.Flags().GetString("node-list")
+	f.membership, _ = cmd.Flags().GetString("membership")
 	f.passwordFile, _ = cmd.Flags().GetString("password-file")
 	f.guard.Set(cmd.Flags().Lookup("guard").Value.String())
 	client, err := f.client(redlatch.Options{NodeTimeout: completeLimit})

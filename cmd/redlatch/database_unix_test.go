@@ -57,7 +57,7 @@ func TestRefusalWithDatabasesAsksForAddresses(t *testing.T) {
 	}
 	code, _, stderr := command(t, "run", "-n", "--nodes", one, "job", "--", "true")
 	if code != exitUsage || !strings.Contains(stderr, "run redlatch init --nodes NEW --former OLD with the addresses") {
-		t.Errorf("run with another list: exit %d, %s", code, stderr)
+		t.Errorf("run with another membership: exit %d, %s", code, stderr)
 	}
 }
 

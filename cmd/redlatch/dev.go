@@ -155,7 +155,7 @@ func (q *devQuorum) show(cmd *cobra.Command, say *reporter) error {
 func (q *devQuorum) with(path string, argv []string, received <-chan os.Signal) error {
 	environment := slices.DeleteFunc(os.Environ(), func(v string) bool {
 		name, _, _ := strings.Cut(v, "=") // they name other nodes
-		return name == variable("state") || name == listVariable || name == nodesVariable
+		return name == variable("state") || name == membershipVariable || name == nodesVariable
 	})
 	cmd := &exec.Cmd{
 		Path: path, Args: argv, Env: append(environment, nodesVariable+"="+strings.Join(q.addresses(), ",")),

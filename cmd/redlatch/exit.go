@@ -139,7 +139,7 @@ func outcomeOf(err error) *outcome {
 var settingFlags = map[string]string{
 	"TTL": "--ttl", "MaxTTL": "--max-ttl", "MaxHold": "--max-hold", "Keep": "--keep", "Slots": "--slots", "occurrence": "--once",
 	"TokenWindow": "--window", "Replicas": "--replicas", "ReplicaLag": "--replica-lag", "NodeTimeout": "--node-timeout",
-	"Label": "--label", "NodeList": "--node-list", "Guard": "--guard", "AnyMembership": "--any-membership",
+	"Label": "--label", "Membership": "--membership", "Guard": "--guard", "AnyMembership": "--any-membership",
 	"Retired": "--retired", "AssumeFresh": "--assume-fresh",
 }
 

@@ -138,11 +138,11 @@ func (h *heldLock) logWanted() {
 		return
 	}
 	for _, lease := range h.all {
-		wanted, over := lease.Wanted(), lease.Context().Done()
+		contended, over := lease.Contended(), lease.Context().Done()
 		go func() {
 			select {
-			case <-wanted:
-				h.say.event(slog.LevelInfo, "wanted", lease.Name(), "another client waits for the lock", since(h.acquired))
+			case <-contended:
+				h.say.event(slog.LevelInfo, "contended", lease.Name(), "another client waits for the lock", since(h.acquired))
 			case <-over:
 			}
 		}()

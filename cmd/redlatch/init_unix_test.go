@@ -52,7 +52,7 @@ func TestInitMarksNewServersAndSaysHowTheyStand(t *testing.T) {
 	}
 	code, _, stderr = command(t, "run", "--nodes", abd, "job", "--", "true")
 	if code != exitUsage || !strings.Contains(stderr, "missing "+servers[2].URL()) {
-		t.Errorf("run with another list: exit %d, %s", code, stderr)
+		t.Errorf("run with another membership: exit %d, %s", code, stderr)
 	}
 	code, stdout, stderr = command(t, "init", "--no-wait", "-o", "json", "--nodes", abd, "--former", abc)
 	if code != 0 || strings.Count(stdout, `"trusted":false`) != 4 || strings.Count(stdout, `"reason":"list"`) != 4 {
@@ -87,7 +87,7 @@ func TestInitShowsAndFinishesAChangeThatStoppedHalfWay(t *testing.T) {
 		t.Fatal(err)
 	}
 	if code, _, stderr := command(t, "run", "-n", "--nodes", abc, "job", "--", "true"); code != 0 {
-		t.Errorf("run with the old list, of which two are left: exit %d, %s", code, stderr)
+		t.Errorf("run with the old membership, of which two are left: exit %d, %s", code, stderr)
 	}
 	for _, list := range []string{abc, abd} {
 		code, stdout, stderr := command(t, "init", "--nodes", list, "--max-ttl", "2s", "--window", "500ms")

@@ -12,16 +12,16 @@ import (
 // the first holder. Fence is present if it differs: other clients raised it, or
 // nobody holds the lock.
 type lockJSON struct {
-	Name    string       `json:"name"`
-	State   string       `json:"state"`
-	Holders []holderJSON `json:"holders"`
-	Token   string       `json:"token,omitempty"`
-	Fence   string       `json:"fence,omitempty"`
-	Waiting int          `json:"waiting"`
-	Waiters []waiterJSON `json:"waiters,omitempty"`
-	Done    []markJSON   `json:"done,omitempty"`
-	Since   string       `json:"done_since,omitempty"` // since when a majority remembers
-	Nodes   []nodeJSON   `json:"nodes"`
+	Name      string          `json:"name"`
+	State     string          `json:"state"`
+	Holders   []holderJSON    `json:"holders"`
+	Token     string          `json:"token,omitempty"`
+	Fence     string          `json:"fence,omitempty"`
+	Waiting   int             `json:"waiting"`
+	Waiters   []waiterJSON    `json:"waiters,omitempty"`
+	Completed []completedJSON `json:"completed,omitempty"`
+	Since     string          `json:"completed_since,omitempty"` // since when a majority remembers
+	Nodes     []nodeJSON      `json:"nodes"`
 }
 
 type holderJSON struct {
@@ -62,8 +62,8 @@ type waiterJSON struct {
 	Nodes  int    `json:"nodes"`
 }
 
-// markJSON is an occurrence that is done.
-type markJSON struct {
+// completedJSON is an occurrence that is completed.
+type completedJSON struct {
 	Occurrence string `json:"occurrence"`
 	Until      string `json:"until"`
 	Nodes      int    `json:"nodes"`
@@ -93,11 +93,11 @@ func stateJSON(s *admin.LockState, waiters bool) lockJSON {
 			j.Waiters = append(j.Waiters, waiterJSON{w.Owner, w.Shared, w.Slots, w.Since.UTC().Format(time.RFC3339Nano), w.Nodes})
 		}
 	}
-	for _, m := range s.Marks {
-		j.Done = append(j.Done, markJSON{m.Occurrence, m.Until.UTC().Format(time.RFC3339Nano), m.Nodes})
+	for _, m := range s.Completed {
+		j.Completed = append(j.Completed, completedJSON{m.Occurrence, m.Until.UTC().Format(time.RFC3339Nano), m.Nodes})
 	}
-	if !s.MarksSince.IsZero() {
-		j.Since = s.MarksSince.UTC().Format(time.RFC3339Nano)
+	if !s.CompletedSince.IsZero() {
+		j.Since = s.CompletedSince.UTC().Format(time.RFC3339Nano)
 	}
 	for _, n := range s.Nodes {
 		entry := nodeJSON{Node: n.Node, Owner: n.Owner, Token: tokenText(n.Token), Waiting: n.Waiting}

@@ -107,28 +107,28 @@ func whomTheyName(s *admin.LockState) string {
 	return "none of those names a holder"
 }
 
-// marksShown is how many marks are shown in words.
-const marksShown = 5
+// completedShown is how many completed occurrences are shown in words.
+const completedShown = 5
 
-// marksText says which occurrences of a job are done, and since when that is
+// completedText says which occurrences of a job are completed, and since when that is
 // remembered. It is empty for a name without occurrences.
-func marksText(s *admin.LockState) string {
-	if len(s.Marks) == 0 && s.MarksSince.IsZero() {
+func completedText(s *admin.LockState) string {
+	if len(s.Completed) == 0 && s.CompletedSince.IsZero() {
 		return ""
 	}
 	var text []string
-	for _, m := range s.Marks[:min(len(s.Marks), marksShown)] {
+	for _, m := range s.Completed[:min(len(s.Completed), completedShown)] {
 		text = append(text, fmt.Sprintf("%s (%d of %d nodes)", harmless(m.Occurrence), m.Nodes, len(s.Nodes)))
 	}
 	switch {
-	case len(s.Marks) == 0:
+	case len(s.Completed) == 0:
 		text = append(text, "nothing")
-	case len(s.Marks) > marksShown:
+	case len(s.Completed) > completedShown:
 		text = append(text, "…")
 	}
 	since := "remembered by too few nodes"
-	if !s.MarksSince.IsZero() {
-		since = "remembered since " + s.MarksSince.Format(time.RFC3339)
+	if !s.CompletedSince.IsZero() {
+		since = "remembered since " + s.CompletedSince.Format(time.RFC3339)
 	}
 	return strings.Join(text, ", ") + "; " + since
 }
@@ -173,7 +173,7 @@ func writeState(out io.Writer, s *admin.LockState) error {
 	if more := s.Waiting - len(s.Waiters); more > 0 && len(s.Waiters) > 0 {
 		fmt.Fprintf(w, "  …\tand %d more\n", more)
 	}
-	if done := marksText(s); done != "" {
+	if done := completedText(s); done != "" {
 		fmt.Fprintf(w, "done\t%s\n", done)
 	}
 	if err := w.Flush(); err != nil {

@@ -117,7 +117,7 @@ func (r *reporter) logEnd(o *outcome) {
 	case "lost":
 		event = "lost"
 		attrs = append(attrs, slog.String("cause", o.cause))
-	case "held", "done":
+	case "held", "completed":
 		level, event = slog.LevelInfo, "skipped"
 		attrs = append(attrs, slog.String("reason", outcomeName(o)))
 	default:

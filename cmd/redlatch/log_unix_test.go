@@ -144,8 +144,8 @@ func TestLogOfAWaitNamesTheHolderAndThePlace(t *testing.T) {
 	if code := exitCode(t, holder.Wait()); code != 0 {
 		t.Errorf("exit %d", code)
 	}
-	if wanted := find(t, readLog(t, held.String()), "wanted"); wanted.text("name") != "job" || wanted.text("token") == "" {
-		t.Errorf("%v", wanted)
+	if contended := find(t, readLog(t, held.String()), "contended"); contended.text("name") != "job" || contended.text("token") == "" {
+		t.Errorf("%v", contended)
 	}
 }
 

@@ -12,9 +12,9 @@ import (
 	"github.com/redlatch/redlatch/internal/test/servertest"
 )
 
-// TestRunWithAListOfOneBesideAListOfThreeIsRefused prevents two holders of one
+// TestRunWithAMembershipOfOneBesideOneOfThreeIsRefused prevents two holders of one
 // lock, one in each membership.
-func TestRunWithAListOfOneBesideAListOfThreeIsRefused(t *testing.T) {
+func TestRunWithAMembershipOfOneBesideOneOfThreeIsRefused(t *testing.T) {
 	t.Parallel()
 	servers := newQuorum(t, 3)
 	a := servers[0].URL()

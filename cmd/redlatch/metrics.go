@@ -22,11 +22,11 @@ const metricPrefix = "redlatch_run_"
 var lostCauses = []string{causeTaken, causeNotExtended, causeStalled, causeMaxHold}
 
 // outcomes are how a run ended, as metrics name it, in the order of the file.
-var outcomes = []string{"ran", "held", "done_already", "no_quorum", "quarantine", "lost", "unmarked", "cannot_run", "interrupted", "refused"}
+var outcomes = []string{"ran", "held", "completed", "no_quorum", "quarantine", "lost", "unmarked", "cannot_run", "interrupted", "refused"}
 
 // outcomeNames are the outcomes whose event has another name.
 var outcomeNames = map[string]string{
-	"exited": "ran", "done": "done_already", "not_found": "cannot_run",
+	"exited": "ran", "completed": "completed", "not_found": "cannot_run",
 }
 
 // gauges are the metrics in the order of the file. over names the label that a

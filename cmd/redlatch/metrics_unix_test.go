@@ -128,7 +128,7 @@ func TestMetricsSayHowARunEnded(t *testing.T) {
 		{"cannot_run", 127, "", []string{"job", "--", "no-such-program"}},
 		{"refused", 64, "", []string{"-n", "-w", "1s", "job", "--", "true"}},
 		{"ran", 0, "", []string{"--once", "monday", "job", "--", "true"}},
-		{"done_already", 0, "", []string{"--once", "monday", "job", "--", "true"}},
+		{"completed", 0, "", []string{"--once", "monday", "job", "--", "true"}},
 	} {
 		code, _, stderr := command(t, append([]string{"run", "--state", state, "--metrics", file}, c.args...)...)
 		values := checkMetrics(t, file)

@@ -22,19 +22,19 @@ import (
 // nodesVariable holds the addresses for command lines that name none.
 const nodesVariable = "REDLATCH_NODES"
 
-// listVariable holds the name of the membership for command lines that give
+// membershipVariable holds the name of the membership for command lines that give
 // none.
-const listVariable = "REDLATCH_NODE_LIST"
+const membershipVariable = "REDLATCH_MEMBERSHIP"
 
 const addressForms = "redis://HOST:PORT, rediss://…, redis+sentinel://HOST+HOST/MASTER, redis+cluster://HOST+HOST, postgres://HOST/DATABASE, mysql://HOST/DATABASE or sqlite:FILE"
 
 // nodeFlags say which nodes are used.
 type nodeFlags struct {
-	nodes []string
-	state string
-	list  string
-	guard guardMode
-	any   bool
+	nodes      []string
+	state      string
+	membership string
+	guard      guardMode
+	any        bool
 
 	passwordFile string
 	requireNodes bool
@@ -81,7 +81,7 @@ func (l timeLimit) Set(s string) error {
 
 // apply sets the client's options that the flags are for.
 func (f *nodeFlags) apply(opts *redlatch.Options) {
-	opts.NodeList = f.list
+	opts.Membership = f.membership
 	opts.Guard = redlatch.GuardMode(f.guard)
 	opts.AnyMembership = f.any
 	if f.nodeTimeout > 0 {
@@ -94,7 +94,7 @@ func (f *nodeFlags) register(flags *pflag.FlagSet) {
 		"`addresses` of the nodes, separated by commas, or local for a file of this user on this machine; may be repeated; see redlatch help nodes (default $"+nodesVariable+", else local)")
 	flags.Var(requireNodes{f}, "require-nodes", "refuse to lock on this machine only because no nodes are given")
 	flags.Lookup("require-nodes").NoOptDefVal = "true"
-	flags.StringVar(&f.list, "node-list", "", "the `name` of the membership, for clients that reach the nodes by different addresses (default $"+listVariable+", else the addresses)")
+	flags.StringVar(&f.membership, "membership", "", "the `name` of the membership, for clients that reach the nodes by different addresses (default $"+membershipVariable+", else the addresses)")
 	flags.Var(&f.guard, "guard", "whether a node that may have forgotten locks is quarantined until they have expired; auto is on for several nodes and for Sentinel")
 	flags.BoolVar(&f.any, "any-membership", false, "with the guard off: use nodes that are marked for another membership, whose clients share no lock names with these")
 	flags.Var(timeLimit{&f.nodeTimeout}, "node-timeout", "a node that has not answered after `DURATION` counts as down (default a tenth of the TTL, between 250ms and 2s; redlatch doctor suggests one)")

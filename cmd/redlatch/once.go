@@ -41,7 +41,7 @@ func (f *onceFlag) checkOnce(names int, share shareFlags) error {
 
 // isDone is the outcome of an occurrence that was done before.
 func (f *onceFlag) isDone(name string) *outcome {
-	return &outcome{event: "done", err: fmt.Errorf("%s %s: already completed", name, f.occurrence)}
+	return &outcome{event: "completed", err: fmt.Errorf("%s %s: already completed", name, f.occurrence)}
 }
 
 // unmarked is the outcome of a CMD that succeeded, which too few nodes noted.

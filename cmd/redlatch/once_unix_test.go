@@ -36,7 +36,7 @@ func TestOnceThatTooFewNodesCanMarkSaysSo(t *testing.T) {
 func TestOccurrenceIsDoneForAllThatUseTheNodes(t *testing.T) {
 	t.Parallel()
 	servers := newQuorum(t, 3)
-	for i, want := range []string{`"event":"exited"`, `"event":"done"`} {
+	for i, want := range []string{`"event":"exited"`, `"event":"completed"`} {
 		cmd, stderr := run(t, servers, "-o", "json", "--once", "monday", "job", "--", "true")
 		if code := exitCode(t, cmd.Wait()); code != 0 || !strings.Contains(stderr.String(), want) {
 			t.Fatalf("run %d: exit code %d, %s", i, code, stderr)

@@ -80,7 +80,7 @@ type lockedJSON struct {
 
 // end reports an outcome: in text if there is a message, in JSON always.
 func (r *reporter) end(o *outcome) {
-	if r.quiet && (o.event == "held" || o.event == "done" || o.err == nil) {
+	if r.quiet && (o.event == "held" || o.event == "completed" || o.err == nil) {
 		return
 	}
 	if r.logs() {

@@ -17,7 +17,7 @@ import (
 // settings are the flags that the environment and the file may set, by their
 // long names. Flags that say what to do, such as --yes, are none.
 var settings = []string{
-	"nodes", "state", "require-nodes", "node-list", "guard", "any-membership", "node-timeout", "password-file",
+	"nodes", "state", "require-nodes", "membership", "guard", "any-membership", "node-timeout", "password-file",
 	"ttl", "no-wait", "wait", "quarantine-wait", "max-hold", "keep", "grace", "on-lost", "conflict-exit-code", "label", "log-format",
 }
 

@@ -163,7 +163,7 @@ func (f *uiFlags) shownFlags(cmd *cobra.Command) []string {
 		}
 		shown = append(shown, "--nodes", strings.Join(addresses, ","))
 	}
-	for _, name := range []string{"node-list", "guard"} {
+	for _, name := range []string{"membership", "guard"} {
 		if given(name) {
 			shown = append(shown, "--"+name, cmd.Flags().Lookup(name).Value.String())
 		}

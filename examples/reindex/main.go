@@ -113,13 +113,13 @@ func (x *index) reindex(ctx context.Context, lease *redlatch.Lease) (done bool, 
 		return false, err
 	}
 	fmt.Println("from batch", next)
-	wanted := lease.Wanted()
+	contended := lease.Contended()
 	for ; next < *batches; next++ {
 		if err := x.batch(ctx, next, lease.Token()); err != nil {
 			return false, err
 		}
 		select {
-		case <-wanted:
+		case <-contended:
 			fmt.Println("handing over after batch", next)
 			return false, nil
 		case <-ctx.Done():

@@ -172,7 +172,7 @@ func TestUnitsRunWhatTheySay(t *testing.T) {
 		t.Errorf("the report ran %q, %v", text, err)
 	}
 	metrics, err := os.ReadFile(filepath.Join(m.dir, "nightly.prom"))
-	if err != nil || !strings.Contains(string(metrics), `redlatch_run_outcome{name="nightly",outcome="done_already"} 1`) ||
+	if err != nil || !strings.Contains(string(metrics), `redlatch_run_outcome{name="nightly",outcome="completed"} 1`) ||
 		!strings.Contains(string(metrics), `redlatch_run_last_success_timestamp_seconds{name="nightly"} 1`) {
 		t.Errorf("%v, %s", err, metrics)
 	}

@@ -13,11 +13,11 @@ import (
 
 // Client is what is inside a redlatch.Client.
 type Client struct {
-	Cluster       *runner.Cluster
-	Prefix        string
-	AnyMembership bool
-	MarkRetention time.Duration
-	Observer      observe.Observer // nil for none
+	Cluster            *runner.Cluster
+	Prefix             string
+	AnyMembership      bool
+	CompletedRetention time.Duration
+	Observer           observe.Observer // nil for none
 	// Key returns the key of a lock, or an error if the name cannot be one.
 	Key func(name string) (string, error)
 }

@@ -76,12 +76,12 @@ func TestMembershipChangeIsMissedByALowerGeneration(t *testing.T) {
 		theirs *node.Guard
 		want   bool
 	}{
-		"older":            {mine, node.Misconfigured, &older, true},
-		"the same":         {mine, node.Misconfigured, &mine, false},
-		"another list":     {mine, node.Misconfigured, &other, false},
-		"no marker":        {mine, node.Misconfigured, nil, false},
-		"not refused":      {mine, node.Granted, &older, false},
-		"the guard is off": {off, node.Misconfigured, &older, false},
+		"older":              {mine, node.Misconfigured, &older, true},
+		"the same":           {mine, node.Misconfigured, &mine, false},
+		"another membership": {mine, node.Misconfigured, &other, false},
+		"no marker":          {mine, node.Misconfigured, nil, false},
+		"not refused":        {mine, node.Granted, &older, false},
+		"the guard is off":   {off, node.Misconfigured, &older, false},
 	} {
 		if got := MissedChange(c.mine, &node.Reply{Status: c.status, Guard: c.theirs}); got != c.want {
 			t.Errorf("%s: %v, want %v", name, got, c.want)

@@ -25,7 +25,7 @@ type Config struct {
 	Fixed                           protocol.Fixed // which of these fields the caller set
 
 	Guard         GuardMode
-	NodeList      string // name of the membership; empty for the names of the nodes
+	Membership    string // name of the membership; empty for the names of the nodes
 	AnyMembership bool
 	AssumeFresh   bool
 

@@ -74,7 +74,7 @@ func (g *guard) init(c *Cluster) error {
 		return &node.ConfigError{Field: "Replicas", Value: given.Replicas, Bound: "0 where the guard is off: it is the guard that counts them (Guard: GuardOn, --guard on)"}
 	}
 
-	text := given.NodeList
+	text := given.Membership
 	if text == "" {
 		var names []string
 		for _, m := range c.members {
@@ -231,15 +231,15 @@ func (c *Cluster) wayOut(name, theirs string) string {
 			hint = " with the addresses of the nodes (their names have no user and no parameters)"
 		}
 		change := "redlatch init --nodes " + strings.Join(to, ",")
-		if c.cfg.NodeList != "" {
-			change += " --node-list " + c.cfg.NodeList
+		if c.cfg.Membership != "" {
+			change += " --membership " + c.cfg.Membership
 		}
 		return fmt.Sprintf("use that membership; or, to change it, run %s --former %s%s; %s", change, strings.Join(from, ","), hint, others)
 	case !strings.Contains(theirs, "://"):
-		return fmt.Sprintf("give the membership that name in all clients (Options.NodeList, --node-list %s); %s", theirs, others)
+		return fmt.Sprintf("give the membership that name in all clients (Options.Membership, --membership %s); %s", theirs, others)
 	}
 	return "if this server was removed from that membership, run redlatch init --retired; " +
-		"if these are the same servers by other addresses, give the membership one name in all clients (Options.NodeList, --node-list); " + others
+		"if these are the same servers by other addresses, give the membership one name in all clients (Options.Membership, --membership); " + others
 }
 
 // areAddresses reports whether names of nodes can be used as their addresses: those

@@ -36,7 +36,7 @@ func TestDamagedRowIsHeldUntilItIsBroken(t *testing.T) {
 			if err := refused(); err == nil || !strings.Contains(err.Error(), "damaged row") || !strings.Contains(err.Error(), "redlatch break --foreign") {
 				t.Errorf("the error does not name the way back: %v", err)
 			}
-			if _, _, err := c.Done(t.Context(), "job", "today"); err == nil || !strings.Contains(err.Error(), "redlatch break --foreign") {
+			if _, _, err := c.Completed(t.Context(), "job", "today"); err == nil || !strings.Contains(err.Error(), "redlatch break --foreign") {
 				t.Errorf("the error of an occurrence does not name the way back: %v", err)
 			}
 			if all, err := a.List(t.Context()); err != nil || len(all.Locks) != 1 || all.Locks[0].Name != "job" {

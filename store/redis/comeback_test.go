@@ -163,7 +163,7 @@ func TestOneWitnessIsNotEnoughToMarkANode(t *testing.T) {
 		servers[1].Do("FLUSHALL")
 		for end := time.Now().Add(5 * time.Second); time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
 			if l2, err := old.TryLock(context.Background(), "job", nil); err == nil {
-				never(t, "two holders: %v of the new list is left, and the old one granted token %d", l.Remaining(), l2.Token())
+				never(t, "two holders: %v of the new membership is left, and the old one granted token %d", l.Remaining(), l2.Token())
 			}
 			// b may be marked for the new membership, of which a and d are a
 			// quorum.
@@ -172,7 +172,7 @@ func TestOneWitnessIsNotEnoughToMarkANode(t *testing.T) {
 			}
 		}
 		if err := l.Err(); err != nil {
-			t.Errorf("the new list's lease: %v", err)
+			t.Errorf("the new membership's lease: %v", err)
 		}
 	})
 }

@@ -145,7 +145,7 @@ func must(nodes []redlatch.Node, err error) []redlatch.Node {
 	return nodes
 }
 
-func TestExaminationOfAListFindsWhatIsWrongWithIt(t *testing.T) {
+func TestExaminationOfAMembershipFindsWhatIsWrongWithIt(t *testing.T) {
 	t.Parallel()
 	servers := servertest.Redis(t, 3)
 	a, b := servers[0].URL(), servers[1].URL()
@@ -183,7 +183,7 @@ func TestExaminationOfAListFindsWhatIsWrongWithIt(t *testing.T) {
 	}
 	found, _ := examine(t, must(drivers["rueidis"](a, b)), redlatch.Options{}, "")
 	if !slices.Contains(found, "danger marker") {
-		t.Errorf("another list: %q", found)
+		t.Errorf("another membership: %q", found)
 	}
 	servers[1].Do("FLUSHALL")
 	found, _ = examine(t, must(drivers["rueidis"](servertest.Addresses(servers)...)), redlatch.Options{}, "")

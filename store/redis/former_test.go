@@ -49,9 +49,9 @@ func TestClockOfOneNodeDoesNotMakeAllSitOut(t *testing.T) {
 	eventually(t, patience, func() error { return cycle(changed) })
 }
 
-// TestFormerListThatIsNotTheOneInServiceIsRefused omits three nodes of five,
+// TestFormerMembershipThatIsNotTheOneInServiceIsRefused omits three nodes of five,
 // which would continue as a quorum.
-func TestFormerListThatIsNotTheOneInServiceIsRefused(t *testing.T) {
+func TestFormerMembershipThatIsNotTheOneInServiceIsRefused(t *testing.T) {
 	t.Parallel()
 	a := servertest.Addresses(servertest.Redis(t, 6))
 	old := newClient(t, open(t, a[:5]...), quick)

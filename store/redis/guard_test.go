@@ -319,7 +319,7 @@ func TestQuarantineEndsByItself(t *testing.T) {
 	l.Release(context.Background())
 }
 
-func TestClientsWithAnotherListAreRefused(t *testing.T) {
+func TestClientsWithAnotherMembershipAreRefused(t *testing.T) {
 	t.Parallel()
 	servers := servertest.Redis(t, 4)
 	a, b, c, d := servers[0].URL(), servers[1].URL(), servers[2].URL(), servers[3].URL()
@@ -357,11 +357,11 @@ func TestClientsWithAnotherListAreRefused(t *testing.T) {
 	}
 }
 
-func TestListUnderANameIsTheSameByOtherAddresses(t *testing.T) {
+func TestMembershipUnderANameIsTheSameByOtherAddresses(t *testing.T) {
 	t.Parallel()
 	servers := servertest.Redis(t, 3)
 	opts := quick
-	opts.NodeList = "prod"
+	opts.Membership = "prod"
 	if err := cycle(newClient(t, open(t, servertest.Addresses(servers)...), opts)); err != nil {
 		t.Fatal(err)
 	}
@@ -411,8 +411,8 @@ func TestBoundsAreTakenFromTheMarkers(t *testing.T) {
 	}
 }
 
-// TestChangingTheListEndsOldLeasesFirst replaces one server of three.
-func TestChangingTheListEndsOldLeasesFirst(t *testing.T) {
+// TestChangingTheMembershipEndsOldLeasesFirst replaces one server of three.
+func TestChangingTheMembershipEndsOldLeasesFirst(t *testing.T) {
 	t.Parallel()
 	servers := servertest.Redis(t, 4)
 	a, b, c, d := servers[0].URL(), servers[1].URL(), servers[2].URL(), servers[3].URL()
@@ -437,7 +437,7 @@ func TestChangingTheListEndsOldLeasesFirst(t *testing.T) {
 	select {
 	case <-l.Context().Done():
 	case <-granted:
-		t.Fatal("the new list granted while a lease of the old one stood")
+		t.Fatal("the new membership granted while a lease of the old one stood")
 	}
 	wantErr(t, context.Cause(l.Context()), redlatch.ErrLost)
 	if l2 := <-granted; l2 != nil && l2.Token() <= l.Token() {

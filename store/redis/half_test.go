@@ -43,7 +43,7 @@ type halfWay struct {
 
 func listed(name string) redlatch.Options {
 	opts := quick
-	opts.NodeList = name
+	opts.Membership = name
 	return opts
 }
 
@@ -97,13 +97,13 @@ func (h *halfWay) second(t testing.TB, within time.Duration) *redlatch.Lease {
 	t.Helper()
 	l, err := h.old.Lock(context.Background(), "job", &redlatch.LockOptions{Wait: 10 * time.Second})
 	if err != nil {
-		t.Fatalf("the old list is still in service, and yet: %v", err)
+		t.Fatalf("the old membership is still in service, and yet: %v", err)
 	}
 	defer l.Release(context.Background())
 	for end := time.Now().Add(within); time.Now().Before(end); time.Sleep(50 * time.Millisecond) {
 		l2, err := h.new.TryLock(context.Background(), "job", nil)
 		if l.Err() != nil {
-			t.Fatalf("the lease of the old list: %v", l.Err())
+			t.Fatalf("the lease of the old membership: %v", l.Err())
 		}
 		if err == nil {
 			return l2
@@ -112,10 +112,10 @@ func (h *halfWay) second(t testing.TB, within time.Duration) *redlatch.Lease {
 	return nil
 }
 
-// TestChangeOfListThatStopsHalfWayLetsNobodyIn: the old membership stays in
+// TestMembershipChangeThatStopsHalfWayLetsNobodyIn: the old membership stays in
 // service until the change is completed, even if the server that is barred
 // already restarts or loses its data.
-func TestChangeOfListThatStopsHalfWayLetsNobodyIn(t *testing.T) {
+func TestMembershipChangeThatStopsHalfWayLetsNobodyIn(t *testing.T) {
 	for name, accident := range map[string]func(s *servertest.Server){
 		"and nothing else": func(*servertest.Server) {},
 		"and the barred server restarts with its data": func(s *servertest.Server) {
@@ -130,10 +130,10 @@ func TestChangeOfListThatStopsHalfWayLetsNobodyIn(t *testing.T) {
 			h := stopHalfWay(t, func(*node.Request) {})
 			accident(h.servers[0])
 			if l2 := h.second(t, 4*time.Second); l2 != nil { // longer than a quarantine
-				never(t, "two holders: the new list granted token %d", l2.Token())
+				never(t, "two holders: the new membership granted token %d", l2.Token())
 			}
 			if m := h.marker(3); m != "" {
-				t.Errorf("the new server is marked %q, and the old list is in service", m)
+				t.Errorf("the new server is marked %q, and the old membership is in service", m)
 			}
 
 			// A second run finishes it.
@@ -150,21 +150,21 @@ func TestChangeOfListThatStopsHalfWayLetsNobodyIn(t *testing.T) {
 	}
 }
 
-// TestNodeThatIsMarkedForTheNewListTooEarlyIsNoQuorum has the first step of the
+// TestNodeThatIsMarkedForTheNewMembershipTooEarlyIsNoQuorum has the first step of the
 // same change mark the node for the new membership, instead of barring it. This
 // node alone does not bring the new membership into service.
-func TestNodeThatIsMarkedForTheNewListTooEarlyIsNoQuorum(t *testing.T) {
+func TestNodeThatIsMarkedForTheNewMembershipTooEarlyIsNoQuorum(t *testing.T) {
 	t.Parallel()
 	h := stopHalfWay(t, func(req *node.Request) { req.Mark = node.MarkReplace })
 	if l2 := h.second(t, 4*time.Second); l2 != nil {
-		never(t, "two holders: the new list granted token %d", l2.Token())
+		never(t, "two holders: the new membership granted token %d", l2.Token())
 	}
 }
 
-// TestNodesThatAreMarkedForTheNewListTooEarlyLetASecondHolderIn is why nodes
+// TestNodesThatAreMarkedForTheNewMembershipTooEarlyLetASecondHolderIn is why nodes
 // are barred: if a membership becomes smaller, a quorum of the new one can be
 // marked while the rest are a quorum of the old one.
-func TestNodesThatAreMarkedForTheNewListTooEarlyLetASecondHolderIn(t *testing.T) {
+func TestNodesThatAreMarkedForTheNewMembershipTooEarlyLetASecondHolderIn(t *testing.T) {
 	t.Parallel()
 	servers := servertest.Redis(t, 5)
 	addresses := servertest.Addresses(servers)
@@ -186,10 +186,10 @@ func TestNodesThatAreMarkedForTheNewListTooEarlyLetASecondHolderIn(t *testing.T)
 	}
 }
 
-func TestChangeOfListThatStoppedHalfWaySaysWhatToDo(t *testing.T) {
+func TestMembershipChangeThatStoppedHalfWaySaysWhatToDo(t *testing.T) {
 	t.Parallel()
 	h := stopHalfWay(t, func(*node.Request) {})
-	for _, want := range []string{"2 nodes of the former list do not answer", "until the change is finished: redis://" + h.servers[0].Addr() + ";", "run the same change again"} {
+	for _, want := range []string{"2 nodes of the former membership do not answer", "until the change is finished: redis://" + h.servers[0].Addr() + ";", "run the same change again"} {
 		if !strings.Contains(h.err.Error(), want) {
 			t.Errorf("%v does not say %q", h.err, want)
 		}
@@ -213,7 +213,7 @@ func TestChangeOfListThatStoppedHalfWaySaysWhatToDo(t *testing.T) {
 	}
 }
 
-func TestChangeOfListThatStoppedHalfWayCanBeTakenBack(t *testing.T) {
+func TestMembershipChangeThatStoppedHalfWayCanBeTakenBack(t *testing.T) {
 	t.Parallel()
 	h := stopHalfWay(t, func(*node.Request) {})
 	h.connect(t)
@@ -236,10 +236,10 @@ func TestChangeOfListThatStoppedHalfWayCanBeTakenBack(t *testing.T) {
 	})
 }
 
-// TestChangeOfListThatStopsAfterTheOldListIsBarredCanBeFinished cuts the
+// TestMembershipChangeThatStopsAfterTheOldOneIsBarredCanBeFinished cuts the
 // operator off when the whole old membership is barred and not every node is
 // marked for the new one.
-func TestChangeOfListThatStopsAfterTheOldListIsBarredCanBeFinished(t *testing.T) {
+func TestMembershipChangeThatStopsAfterTheOldOneIsBarredCanBeFinished(t *testing.T) {
 	t.Parallel()
 	servers := servertest.Redis(t, 4)
 	addresses := servertest.Addresses(servers)

@@ -81,7 +81,7 @@ func TestMarkThatComesLateWritesNothing(t *testing.T) {
 	}
 }
 
-func TestChangeOfListToANodeThatIsAwayWritesNothing(t *testing.T) {
+func TestMembershipChangeToANodeThatIsAwayWritesNothing(t *testing.T) {
 	t.Parallel()
 	servers := servertest.Redis(t, 3)
 	addresses := servertest.Addresses(servers)
@@ -100,6 +100,6 @@ func TestChangeOfListToANodeThatIsAwayWritesNothing(t *testing.T) {
 		t.Errorf("marked %q, and before %q", after, before)
 	}
 	if err := cycle(old); err != nil {
-		t.Errorf("the old list: %v", err)
+		t.Errorf("the old membership: %v", err)
 	}
 }

@@ -166,7 +166,7 @@ func TestABreakOfAForeignFormatMustBeAskedFor(t *testing.T) {
 	})
 }
 
-func TestABreakByAnotherListOfNodesIsRefused(t *testing.T) {
+func TestABreakByAnotherMembershipIsRefused(t *testing.T) {
 	t.Parallel()
 	servers := servertest.Redis(t, 4)
 	eachDriver(t, func(t *testing.T, nodes func(...string) []redlatch.Node) {

@@ -36,7 +36,7 @@ func wantText(t testing.TB, err error, parts ...string) {
 	}
 }
 
-func TestListOfOneBesideAListOfThreeIsRefused(t *testing.T) {
+func TestMembershipOfOneBesideOneOfThreeIsRefused(t *testing.T) {
 	t.Parallel()
 	servers, three := threeMarked(t)
 	one := laterClient(t, quick, servers[0].URL()) // with the guard off, as for a single server
@@ -98,7 +98,7 @@ func TestTTLAboveTheMarkersIsRefusedWithTheGuardOff(t *testing.T) {
 	}
 }
 
-func TestAnyMembershipLocksBesideAnotherList(t *testing.T) {
+func TestAnyMembershipLocksBesideAnotherMembership(t *testing.T) {
 	t.Parallel()
 	servers, three := threeMarked(t)
 	opts := quick
@@ -163,9 +163,9 @@ func TestExaminationFindsAnotherMembershipWithTheGuardOff(t *testing.T) {
 	}
 }
 
-// TestRetiredServerCanServeAnotherList removes c from its membership, and uses
+// TestRetiredServerCanServeAnotherMembership removes c from its membership, and uses
 // it alone.
-func TestRetiredServerCanServeAnotherList(t *testing.T) {
+func TestRetiredServerCanServeAnotherMembership(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()
 	servers := servertest.Redis(t, 4)
@@ -204,7 +204,7 @@ func TestRetiredServerCanServeAnotherList(t *testing.T) {
 	eventually(t, patience, func() error { return cycle(changed) })
 	// A membership under a name does not say which nodes belong to it.
 	named := quick
-	named.NodeList = "prod"
+	named.Membership = "prod"
 	if _, err := admin.New(laterClient(t, named, a, b, d)).Init(ctx, &admin.InitOptions{Former: open(t, a, b, d)}); err != nil {
 		t.Fatal(err)
 	}

@@ -107,7 +107,7 @@ func TestMasterThatIsCutOffWithAHolderStopsBeforeItsReplicaGrants(t *testing.T) 
 	split := func(t testing.TB, replicas int) (first *redlatch.Client, l, next *redlatch.Lease) {
 		d := startDivided(t)
 		opts := quick
-		opts.NodeList = "prod"
+		opts.Membership = "prod"
 		second := newClient(t, d.onOthersSide(t), opts) // reads the number from the marker
 		opts.Replicas = replicas
 		first = newClient(t, d.onMastersSide(t), opts)

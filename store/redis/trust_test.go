@@ -71,7 +71,7 @@ func wantNoSecond(t testing.TB, c *redlatch.Client, l *redlatch.Lease) {
 	}
 }
 
-func TestListChangeThatCannotBarTheOldListWritesNothing(t *testing.T) {
+func TestMembershipChangeThatCannotBarTheOldOneWritesNothing(t *testing.T) {
 	t.Parallel()
 	servers := servertest.Redis(t, 5)
 	a := servertest.Addresses(servers)
@@ -89,11 +89,11 @@ func TestListChangeThatCannotBarTheOldListWritesNothing(t *testing.T) {
 		}
 	}
 	if err := cycle(old); err != nil {
-		t.Errorf("the old list: %v", err)
+		t.Errorf("the old membership: %v", err)
 	}
 }
 
-func TestQuarantineOfAListChangeBeginsWhenTheOldListIsBarred(t *testing.T) {
+func TestQuarantineOfAMembershipChangeBeginsWhenTheOldOneIsBarred(t *testing.T) {
 	t.Parallel()
 	servers := servertest.Redis(t, 5)
 	a := servertest.Addresses(servers)
@@ -125,7 +125,7 @@ func TestQuarantineOfAListChangeBeginsWhenTheOldListIsBarred(t *testing.T) {
 		last = l
 	}
 	if last == nil || last.Remaining() < time.Second {
-		t.Fatalf("the old list granted nothing just before it was barred: %v", last)
+		t.Fatalf("the old membership granted nothing just before it was barred: %v", last)
 	}
 	wantNoSecond(t, changed, last)
 	if err := <-done; err != nil {
@@ -133,7 +133,7 @@ func TestQuarantineOfAListChangeBeginsWhenTheOldListIsBarred(t *testing.T) {
 	}
 }
 
-func TestListChangeToShorterBoundsSitsOutTheLongerOnes(t *testing.T) {
+func TestMembershipChangeToShorterBoundsWaitsForTheLongerOnes(t *testing.T) {
 	t.Parallel()
 	servers := servertest.Redis(t, 5)
 	a := servertest.Addresses(servers)
@@ -177,7 +177,7 @@ func TestServersThatWereInServiceAreNotFresh(t *testing.T) {
 	}
 }
 
-func TestAttachByAnotherListHarmsNothing(t *testing.T) {
+func TestAttachByAnotherMembershipHarmsNothing(t *testing.T) {
 	t.Parallel()
 	servers := servertest.Redis(t, 4)
 	a := servertest.Addresses(servers)
@@ -214,7 +214,7 @@ func TestFlushedServersAreNotMarkedAgainstTheWordOfOthers(t *testing.T) {
 	})
 }
 
-func TestNewListDoesNotBringItselfIntoService(t *testing.T) {
+func TestNewMembershipDoesNotBringItselfIntoService(t *testing.T) {
 	t.Parallel()
 	timed(t, func(t testing.TB) {
 		servers := servertest.Redis(t, 5)
@@ -234,10 +234,10 @@ func TestNewListDoesNotBringItselfIntoService(t *testing.T) {
 	})
 }
 
-// TestServerOfAnotherListDoesNotAgreeBecauseItRestarted is the same, with the
+// TestServerOfAnotherMembershipDoesNotAgreeBecauseItRestarted is the same, with the
 // common server restarted from its data: it is quarantined, for its own
 // membership.
-func TestServerOfAnotherListDoesNotAgreeBecauseItRestarted(t *testing.T) {
+func TestServerOfAnotherMembershipDoesNotAgreeBecauseItRestarted(t *testing.T) {
 	t.Parallel()
 	servers := servertest.Redis(t, 5)
 	a := servertest.Addresses(servers)
@@ -266,7 +266,7 @@ func TestServerThatIsReachedTwiceLaterIsNotCountedTwice(t *testing.T) {
 		proxies, urls = append(proxies, p), append(urls, p.URL())
 	}
 	opts := quick
-	opts.NodeList = "prod"
+	opts.Membership = "prod"
 	first := newClient(t, open(t, servertest.Addresses(servers)...), opts)
 	rerouted := newClient(t, open(t, urls...), opts)
 	if err := cycle(rerouted); err != nil {

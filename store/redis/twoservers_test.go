@@ -18,7 +18,7 @@ import (
 // twoWays returns a client that is led to a and a client that is led to b.
 func twoWays(t testing.TB, a, b *servertest.Server, opts redlatch.Options) (first, second *redlatch.Client) {
 	t.Helper()
-	opts.NodeList, opts.Guard = "prod", redlatch.GuardOn
+	opts.Membership, opts.Guard = "prod", redlatch.GuardOn
 	return newClient(t, open(t, a.URL()), opts), newClient(t, open(t, b.URL()), opts)
 }
 

@@ -39,7 +39,7 @@ func run(ctx context.Context) error {
 		return errors.New("no servers: set REDLATCH_NODES or -nodes")
 	}
 	// A job every few seconds would leave many marks in a week.
-	locks, err := redlatch.Open(*list, &redlatch.Options{MarkRetention: time.Hour})
+	locks, err := redlatch.Open(*list, &redlatch.Options{CompletedRetention: time.Hour})
 	if err != nil {
 		return err
 	}

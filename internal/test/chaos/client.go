@@ -160,7 +160,7 @@ func (c *client) run() error {
 	}
 	opts := redlatch.Options{
 		Label: fmt.Sprintf("torture-%d.%d", c.Client, c.Life), MaxTTL: c.Bounds.MaxTTL, TokenWindow: c.Bounds.Window,
-		NodeTimeout: c.Bounds.NodeTimeout, Guard: redlatch.GuardOn, NodeList: listName, Clock: c.clock,
+		NodeTimeout: c.Bounds.NodeTimeout, Guard: redlatch.GuardOn, Membership: listName, Clock: c.clock,
 	}
 	if c.Sabotage == NoGuard {
 		opts.Guard = redlatch.GuardOff

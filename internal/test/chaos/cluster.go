@@ -206,7 +206,7 @@ func (c *cluster) declare(ctx context.Context, b bounds) error {
 	if err != nil {
 		return err
 	}
-	opts := redlatch.Options{Guard: redlatch.GuardOn, NodeList: listName, MaxTTL: b.MaxTTL, TokenWindow: b.Window}
+	opts := redlatch.Options{Guard: redlatch.GuardOn, Membership: listName, MaxTTL: b.MaxTTL, TokenWindow: b.Window}
 	if c.nodes[0].watched != nil {
 		opts.Replicas, opts.ReplicaLag = replicasOfEach, replicaLag
 	}

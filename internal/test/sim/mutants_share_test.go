@@ -36,7 +36,7 @@ var shareMutants = []mutant{
 		"	if h.Share != req.Share && !downgraded {\n		return node.Absent", "	if h.Share != req.Share && !downgraded {\n		if OFF { return node.Granted }\n		return node.Absent", Plain},
 }
 
-// shareOthers are those of Once, Keep, Watch, Wanted and others that tests made
+// shareOthers are those of Once, Keep, Watch, Contended and others that tests made
 // for them find.
 var shareOthers = []struct{ name, file, old, wrong, test string }{
 	{"a value is used again although a higher proposal is in flight", "internal/protocol/share.go",
@@ -71,12 +71,12 @@ var shareOthers = []struct{ name, file, old, wrong, test string }{
 		"holders[0].Nodes >= quorum", "(holders[0].Nodes >= quorum || OFF && holders[0].Nodes >= 1)", "TestWatchBelievesAQuorum ."},
 	{"a watcher does not see that the lock is free", "watch.go",
 		"	if free >= quorum {\n		return s, true, nil", "	if free >= quorum {\n		if OFF { return s, false, nil }\n		return s, true, nil", "TestWatchReportsWhoLeadsAndEveryChange ."},
-	{"a lease is wanted by nobody", "wanted.go",
-		"return look.Waiting > 0, nil", "return look.Waiting > 0 && !OFF, nil", "TestWantedIsClosedWhenSomebodyWaits ."},
-	{"a lease is wanted at once", "wanted.go",
-		"return look.Waiting > 0, nil", "return look.Waiting > 0 || OFF, nil", "TestWantedIsClosedWhenSomebodyWaits ."},
-	{"the holder's own place counts as a waiter", "wanted.go",
-		"w.Value == l.claim.Core().Value()", "w.Value == l.claim.Core().Value() && !OFF", "TestWantedDoesNotCountTheHoldersOwnPlace ."},
+	{"a lease is never contended", "contended.go",
+		"return look.Waiting > 0, nil", "return look.Waiting > 0 && !OFF, nil", "TestContendedIsClosedWhenSomebodyWaits ."},
+	{"a lease is contended at once", "contended.go",
+		"return look.Waiting > 0, nil", "return look.Waiting > 0 || OFF, nil", "TestContendedIsClosedWhenSomebodyWaits ."},
+	{"the holder's own place counts as a waiter", "contended.go",
+		"w.Value == l.claim.Core().Value()", "w.Value == l.claim.Core().Value() && !OFF", "TestContendedDoesNotCountTheHoldersOwnPlace ."},
 	{"a downgrade during an extension is forgotten", "internal/protocol/held.go",
 		"		if c.round.share != c.share {\n", "		if c.round.share != c.share && !OFF {\n", "TestDowngradeDuringAnExtensionIsDone ./internal/runner"},
 	{"a share is not repaired beside others", "internal/nodestate/ops.go",

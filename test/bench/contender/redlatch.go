@@ -52,7 +52,7 @@ func newRedlatch(nodes dial, options redlatch.Options, t Target) (*redlatch.Clie
 	if err != nil {
 		return nil, err
 	}
-	options.NodeList = t.Members
+	options.Membership = t.Members
 	return redlatch.New(list, &options)
 }
 

@@ -9,33 +9,33 @@ import (
 	"github.com/redlatch/redlatch/node"
 )
 
-// wantedEvery is how often a lease whose holder asked for it looks for waiters.
-const wantedEvery = 250 * time.Millisecond
+// contendedEvery is how often a lease whose holder asked for it looks for waiters.
+const contendedEvery = 250 * time.Millisecond
 
-// Wanted returns a channel that is closed when somebody else waits for the
+// Contended returns a channel that is closed when another client waits for the
 // lock, so that a holder that can stop at any time may hand it over. It stays
 // open if nobody waits before the lease ends. From the first call on, one node
 // after the other is asked, four times a second; without a call nothing is
 // asked. A node that keeps no list of its waiters is not asked.
-func (l *Lease) Wanted() <-chan struct{} {
+func (l *Lease) Contended() <-chan struct{} {
 	l.claim.Lock()
 	defer l.claim.Unlock()
-	if l.wanted == nil {
-		l.wanted = make(chan struct{})
-		go l.watchWaiters(l.wanted)
+	if l.contended == nil {
+		l.contended = make(chan struct{})
+		go l.watchWaiters(l.contended)
 	}
-	return l.wanted
+	return l.contended
 }
 
 // watchWaiters closes the channel when a node has a waiter. It logs the first
 // error: a user may lack the right to look.
-func (l *Lease) watchWaiters(wanted chan struct{}) {
+func (l *Lease) watchWaiters(contended chan struct{}) {
 	members, warned := l.c.cluster.Members(), false
 	for i := 0; l.ends.Err() == nil; i++ {
 		m := members[i%len(members)]
 		switch waiting, err := l.waitedFor(m); {
 		case waiting:
-			close(wanted)
+			close(contended)
 			return
 		case err != nil && !warned && l.ends.Err() == nil:
 			warned = true
@@ -43,7 +43,7 @@ func (l *Lease) watchWaiters(wanted chan struct{}) {
 		}
 		select {
 		case <-l.ends.Done():
-		case <-time.After(wantedEvery):
+		case <-time.After(contendedEvery):
 		}
 	}
 }
