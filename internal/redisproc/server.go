@@ -86,20 +86,7 @@ func (s *Server) start(ctx context.Context, ready ready, settings []string) erro
 	if settings != nil {
 		s.Settings = settings
 	}
-	if s.Port != 0 {
-		return s.launch(ctx, ready)
-	}
-	// Between the choice of a free port and its use another process may take it.
-	for tries := 1; ; tries++ {
-		port, err := choosePort()
-		if err != nil {
-			return err
-		}
-		s.Port = port
-		if err = s.launch(ctx, ready); err == nil || tries == 5 || !errors.Is(err, errPortTaken) {
-			return err
-		}
-	}
+	return OnFreePort(&s.Port, func() error { return s.launch(ctx, ready) })
 }
 
 // launch starts the process and waits until it is ready.
@@ -171,7 +158,7 @@ func (s *Server) await(ctx context.Context, ready ready) error {
 			ended := s.end(s.proc)
 			s.proc = nil
 			if text, _ := os.ReadFile(s.log()); strings.Contains(string(text), "Address already in use") {
-				return fmt.Errorf("%w: %d: %s", errPortTaken, s.Port, s.lastWords())
+				return fmt.Errorf("%w: %d: %s", ErrPortTaken, s.Port, s.lastWords())
 			}
 			return ended
 		case <-ctx.Done():
@@ -187,7 +174,25 @@ func (s *Server) end(p *process) error {
 	return fmt.Errorf("the server on port %d ended by itself (%v): %s", s.Port, p.err, s.lastWords())
 }
 
-var errPortTaken = errors.New("another process has the port")
+// ErrPortTaken is what a start returns that OnFreePort repeats.
+var ErrPortTaken = errors.New("another process has the port")
+
+// OnFreePort starts a server on its port, or on a free one if it has none: between
+// the choice of a free port and its use another process may take it.
+func OnFreePort(port *int, start func() error) (err error) {
+	if *port != 0 {
+		return start()
+	}
+	for range 5 {
+		if *port, err = choosePort(); err != nil {
+			return err
+		}
+		if err = start(); !errors.Is(err, ErrPortTaken) {
+			break
+		}
+	}
+	return err
+}
 
 // FreePort returns a loopback port that nobody listens on, and that was not
 // returned before: nobody may be listening on that one yet.

@@ -10,12 +10,12 @@ import (
 	"os/exec"
 	"os/user"
 	"path/filepath"
-	"slices"
 	"strconv"
 	"strings"
 	"syscall"
 	"time"
 
+	"github.com/redlatch/redlatch/internal/owned"
 	"github.com/redlatch/redlatch/internal/redisproc"
 )
 
@@ -34,18 +34,18 @@ type Database struct {
 	flags            []string // for a replica, too
 
 	dir   string
-	port  string
-	run   []string // the command line
-	ready string   // the text in its log when it accepts connections
-	end   string   // the signal that ends it at once
+	port  int
+	run   func() []string // the command line
+	ready string          // the text in its log when it accepts connections
+	end   os.Signal       // the signal that ends it at once
 	cred  *syscall.Credential
 
-	cmd    *exec.Cmd // nil if the server is down
-	parent *os.File  // open as long as the server is to run
+	proc *os.Process   // nil if the server is down
+	gone chan struct{} // closed when the process has ended
 }
 
 // Addr returns host and port.
-func (s *Database) Addr() string { return "127.0.0.1:" + s.port }
+func (s *Database) Addr() string { return fmt.Sprintf("127.0.0.1:%d", s.port) }
 
 // URL returns the address of a database on the server, as a redlatch node has
 // it. address is the server's, or that of a proxy before it.
@@ -53,121 +53,79 @@ func (s *Database) URL(address string) string { return s.scheme + address + s.da
 
 var errDown = errors.New("the server is down")
 
-// watch is run by a shell between us and the server. It ends the server when
-// our end of its standard input is closed: by stop, or by our own death of any
-// cause.
-const watch = `signal=$1; shift; "$@" & read -r _; kill -s "$signal" $!; kill -s CONT $!; wait $!`
-
 // Start starts the server, and waits until it accepts connections. The first time
 // it creates its data; later the server has its data and its port again.
-func (s *Database) Start() error {
-	if s.dir != "" {
-		err := s.startOn()
-		if err != nil {
-			s.Kill()
-		}
-		return err
-	}
-	var err error
-	// The name is short, since the length of a socket's path is limited.
-	if s.dir, err = os.MkdirTemp("", "database"); err != nil {
-		return err
-	}
-	if err := s.setUp(s); err != nil {
-		return err
-	}
-	// Another process may take the free port first.
-	for tries := 1; ; tries++ {
-		err := s.startOn()
-		if err == nil {
-			return nil
-		}
-		s.Kill()
-		if tries == 5 || !errors.Is(err, errPortTaken) {
+func (s *Database) Start() (err error) {
+	if s.dir == "" {
+		// The name is short, since the length of a socket's path is limited.
+		if s.dir, err = os.MkdirTemp("", "database"); err != nil {
 			return err
 		}
-		s.port = ""
+		if err := s.setUp(s); err != nil {
+			return err
+		}
 	}
+	return redisproc.OnFreePort(&s.port, s.launch)
 }
 
-// laterPort is a placeholder for the port in a command line. The port is chosen
-// when the server has been set up: that takes seconds.
-const laterPort = "PORT"
-
-var errPortTaken = errors.New("the port was taken meanwhile")
-
-// startOn starts the server on the port that it had, or on a free one.
-func (s *Database) startOn() error {
-	if s.port == "" {
-		port, err := redisproc.FreePort()
-		if err != nil {
-			return err
-		}
-		s.port = strconv.Itoa(port)
-	}
-	run := slices.Clone(s.run)
-	for i := range run {
-		if run[i] == laterPort || strings.HasSuffix(run[i], "="+laterPort) {
-			run[i] = strings.TrimSuffix(run[i], laterPort) + s.port
-		}
-	}
-	log, err := os.Create(filepath.Join(s.dir, "log"))
+// launch starts the process, and waits until its log says that it accepts
+// connections. An open port is not enough: PostgreSQL listens before it is ready,
+// and refuses clients.
+func (s *Database) launch() error {
+	path := filepath.Join(s.dir, "log")
+	log, err := os.Create(path)
 	if err != nil {
 		return err
 	}
 	defer log.Close()
-	theirs, ours, err := os.Pipe()
+	run := s.run()
+	cmd := exec.Command(run[0], run[1:]...)
+	cmd.Dir, cmd.Stdout, cmd.Stderr, cmd.SysProcAttr = s.dir, log, log, owned.Apart()
+	cmd.SysProcAttr.Credential = s.cred
+	wait, err := owned.Start(cmd)
 	if err != nil {
 		return err
 	}
-	defer theirs.Close()
-	s.parent = ours
-	s.cmd = exec.Command("sh", append([]string{"-c", watch, "watch", s.end}, run...)...)
-	s.cmd.Dir, s.cmd.Stdin, s.cmd.Stdout, s.cmd.Stderr = s.dir, theirs, log, log
-	// A group of its own: a Ctrl-C at the terminal reaches the tests, which
-	// then end the server themselves.
-	s.cmd.SysProcAttr = &syscall.SysProcAttr{Credential: s.cred, Setpgid: true}
-	if err := s.cmd.Start(); err != nil {
-		s.cmd = nil
+	gone := make(chan struct{})
+	go func() {
+		wait()
+		close(gone)
+	}()
+	s.proc, s.gone = cmd.Process, gone
+	for end := time.Now().Add(time.Minute); ; {
+		ended := false
+		select {
+		case <-gone:
+			ended = true
+		case <-time.After(10 * time.Millisecond): // there is no event for a line in a log
+		}
+		text, _ := os.ReadFile(path)
+		switch {
+		case bytes.Contains(text, []byte(s.ready)):
+			return nil
+		case bytes.Contains(text, []byte("Address already in use")):
+			err = fmt.Errorf("%w: %d", redisproc.ErrPortTaken, s.port)
+		case ended:
+			err = fmt.Errorf("it has ended; its log:\n%s", text)
+		case time.Now().After(end):
+			err = fmt.Errorf("is not ready on port %d; its log:\n%s", s.port, text)
+		default:
+			continue
+		}
+		s.Kill()
 		return err
 	}
-	return s.await()
-}
-
-// await waits until the server's log says that it accepts connections. An open
-// port is not enough: PostgreSQL listens before it is ready, and refuses
-// clients.
-func (s *Database) await() error {
-	var text []byte
-	for n := 1; n <= 6000; n++ { // a minute
-		if n%100 == 0 {
-			if pids, err := s.Pids(); err == nil && len(pids) == 0 {
-				return fmt.Errorf("it has ended; its log:\n%s", text)
-			}
-		}
-		text, _ = os.ReadFile(filepath.Join(s.dir, "log"))
-		if bytes.Contains(text, []byte(s.ready)) {
-			return nil
-		}
-		if bytes.Contains(text, []byte("Address already in use")) {
-			return fmt.Errorf("%w: port %s", errPortTaken, s.port)
-		}
-		time.Sleep(10 * time.Millisecond) // there is no event for a line in a log
-	}
-	return fmt.Errorf("is not ready on port %s; its log:\n%s", s.port, text)
 }
 
 // Stop ends the server and removes its folder.
 func (s *Database) Stop() {
-	if s.cmd != nil {
+	if s.proc != nil {
 		s.Thaw()
-		s.parent.Close()
-		s.cmd.Wait()
-		s.cmd = nil
+		s.proc.Signal(s.end)
+		<-s.gone
+		s.proc = nil
 	}
-	if s.dir != "" {
-		os.RemoveAll(s.dir)
-	}
+	os.RemoveAll(s.dir)
 }
 
 // command runs a program to its end, as the server's user.

@@ -4,6 +4,7 @@ package servertest
 
 import (
 	"net"
+	"strconv"
 	"sync"
 	"testing"
 )
@@ -30,7 +31,7 @@ type shared struct {
 var (
 	mariaDB    = &shared{Database: NewMariaDB()}
 	postgreSQL = &shared{Database: NewPostgreSQL()}
-	pgBouncer  = &shared{Database: newPgBouncer(func() string { return postgreSQL.port })}
+	pgBouncer  = &shared{Database: newPgBouncer(func() string { return strconv.Itoa(postgreSQL.port) })}
 )
 
 // dsn starts the server if it does not run yet, and returns the address of a

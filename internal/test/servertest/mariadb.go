@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"sync"
 )
 
@@ -15,7 +16,7 @@ func NewMariaDB(flags ...string) *Database {
 	return &Database{
 		Name: "MariaDB", scheme: "mysql://root@", database: "/test",
 		DSN:   func(address string) string { return "root@tcp(" + address + ")/test" },
-		ready: "ready for connections", end: "KILL",
+		ready: "ready for connections", end: os.Kill,
 		setUp: func(s *Database) error { return s.setUpMariaDB(flags) },
 	}
 }
@@ -33,12 +34,14 @@ func (s *Database) setUpMariaDB(flags []string) error {
 	if err := s.fill(install, data); err != nil {
 		return err
 	}
-	s.run = append([]string{daemon, "--no-defaults", "--datadir=" + data,
-		"--bind-address=127.0.0.1", "--port=" + laterPort, "--socket=" + filepath.Join(s.dir, "socket"),
-		"--pid-file=" + filepath.Join(s.dir, "pid"), "--tmpdir=" + s.dir, "--skip-name-resolve",
-		// It is removed at the end: no syncing, little memory. What is committed
-		// is in the system's cache, and outlives a killed server.
-		"--innodb-flush-log-at-trx-commit=2", "--innodb-buffer-pool-size=16M", "--innodb-log-file-size=8M"}, flags...)
+	s.run = func() []string {
+		return append([]string{daemon, "--no-defaults", "--datadir=" + data,
+			"--bind-address=127.0.0.1", "--port=" + strconv.Itoa(s.port), "--socket=" + filepath.Join(s.dir, "socket"),
+			"--pid-file=" + filepath.Join(s.dir, "pid"), "--tmpdir=" + s.dir, "--skip-name-resolve",
+			// It is removed at the end: no syncing, little memory. What is committed
+			// is in the system's cache, and outlives a killed server.
+			"--innodb-flush-log-at-trx-commit=2", "--innodb-buffer-pool-size=16M", "--innodb-log-file-size=8M"}, flags...)
+	}
 	return nil
 }
 

@@ -15,7 +15,7 @@ import (
 // with a few connections: each statement may get another session. Its DSN is the
 // same for every address: it listens on a socket in its folder, and on no port.
 func newPgBouncer(port func() string) *Database {
-	s := &Database{Name: "PgBouncer", ready: "process up", end: "KILL"}
+	s := &Database{Name: "PgBouncer", ready: "process up", end: os.Kill}
 	s.DSN = func(string) string {
 		return "postgres://postgres@/postgres?sslmode=disable&host=" + url.QueryEscape(s.dir) + "&port=6432"
 	}
@@ -42,7 +42,7 @@ server_login_retry = 1
 		if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
 			return err
 		}
-		s.run = []string{daemon, file}
+		s.run = func() []string { return []string{daemon, file} }
 		return nil
 	}
 	return s

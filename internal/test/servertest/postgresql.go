@@ -5,6 +5,8 @@ package servertest
 import (
 	"errors"
 	"path/filepath"
+	"strconv"
+	"syscall"
 )
 
 // NewPostgreSQL returns a PostgreSQL server, with flags of its own.
@@ -19,7 +21,7 @@ func NewPostgreSQL(flags ...string) *Database {
 // asynchronously. SELECT pg_promote() makes it a primary.
 func (s *Database) Replica() *Database {
 	return postgreSQLServer(s.flags, func(r *Database, programs, data string) error {
-		return r.command(filepath.Join(programs, "pg_basebackup"), "--pgdata="+data, "--host=127.0.0.1", "--port="+s.port,
+		return r.command(filepath.Join(programs, "pg_basebackup"), "--pgdata="+data, "--host=127.0.0.1", "--port="+strconv.Itoa(s.port),
 			"--username=postgres", "--write-recovery-conf", "--checkpoint=fast", "--no-sync")
 	})
 }
@@ -31,7 +33,7 @@ func postgreSQLServer(flags []string, fill func(s *Database, programs, data stri
 	return &Database{
 		Name: "PostgreSQL", scheme: scheme, database: database, flags: flags,
 		DSN:   func(address string) string { return scheme + address + database },
-		ready: "ready to accept", end: "QUIT",
+		ready: "ready to accept", end: syscall.SIGQUIT,
 		setUp: func(s *Database) error {
 			// Distributions install the server's programs outside the path, by
 			// version, some with links to a few of them.
@@ -47,9 +49,11 @@ func postgreSQLServer(flags []string, fill func(s *Database, programs, data stri
 			if err := fill(s, filepath.Dir(daemon), data); err != nil {
 				return err
 			}
-			s.run = append([]string{daemon, "-D", data, "-h", "127.0.0.1", "-p", laterPort, "-k", s.dir,
-				// It is removed at the end: no syncing, little memory.
-				"-F", "-c", "shared_buffers=16MB", "-c", "max_connections=60", "-c", "autovacuum=off"}, flags...)
+			s.run = func() []string {
+				return append([]string{daemon, "-D", data, "-h", "127.0.0.1", "-p", strconv.Itoa(s.port), "-k", s.dir,
+					// It is removed at the end: no syncing, little memory.
+					"-F", "-c", "shared_buffers=16MB", "-c", "max_connections=60", "-c", "autovacuum=off"}, flags...)
+			}
 			return nil
 		}}
 }

@@ -12,14 +12,13 @@ import (
 
 // Kill kills the server with all its processes. Start starts it again.
 func (s *Database) Kill() {
-	if s.cmd == nil {
+	if s.proc == nil {
 		return
 	}
 	s.signal(syscall.SIGSTOP) // so that none of them starts another meanwhile
 	s.signal(syscall.SIGKILL)
-	s.parent.Close() // ends it if it is still there
-	s.cmd.Wait()
-	s.cmd = nil
+	<-s.gone
+	s.proc = nil
 }
 
 // Freeze stops all processes of the server, until Thaw.
@@ -31,9 +30,6 @@ func (s *Database) Thaw() error { return s.signal(syscall.SIGCONT) }
 // signal sends a signal to all processes of the server. PostgreSQL's are each in
 // a session of its own, so there is no group of them.
 func (s *Database) signal(sig syscall.Signal) error {
-	if s.cmd == nil {
-		return errDown
-	}
 	sent := map[int]bool{}
 	for more := true; more; { // one may be started meanwhile
 		more = false
@@ -53,19 +49,19 @@ func (s *Database) signal(sig syscall.Signal) error {
 
 // Pids returns the ids of the server's processes.
 func (s *Database) Pids() ([]int, error) {
-	if s.cmd == nil {
+	if s.proc == nil {
 		return nil, errDown
 	}
-	return descendants(s.cmd.Process.Pid)
+	return family(s.proc.Pid)
 }
 
-// descendants returns the processes that a process has started, and theirs.
-func descendants(of int) (all []int, err error) {
+// family returns a process, those that it has started, and theirs.
+func family(of int) (all []int, err error) {
 	out, err := exec.Command("ps", "-e", "-o", "pid=,ppid=").Output()
 	if err != nil {
 		return nil, err
 	}
-	family := []int{of}
+	all = []int{of}
 	for grown := true; grown; {
 		grown = false
 		for line := range strings.Lines(string(out)) {
@@ -75,10 +71,10 @@ func descendants(of int) (all []int, err error) {
 			}
 			pid, _ := strconv.Atoi(fields[0])
 			parent, _ := strconv.Atoi(fields[1])
-			if slices.Contains(family, parent) && !slices.Contains(family, pid) {
-				family, grown = append(family, pid), true
+			if slices.Contains(all, parent) && !slices.Contains(all, pid) {
+				all, grown = append(all, pid), true
 			}
 		}
 	}
-	return family[1:], nil
+	return all, nil
 }
