@@ -9,14 +9,15 @@ import (
 
 	"github.com/redlatch/redlatch"
 	"github.com/redlatch/redlatch/admin"
+	"github.com/redlatch/redlatch/internal/test/locktest"
 	"github.com/redlatch/redlatch/node"
 )
 
 func TestABreakFreesTheLockAndOutdoesItsToken(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		_, nodes := newLinks(t, 5)
-		a, b := newClient(t, nodes, redlatch.Options{}), newClient(t, nodes, redlatch.Options{})
-		lease := mustLock(t, a, "job", redlatch.LockOptions{})
+		_, nodes := locktest.NewLinks(t, 5)
+		a, b := locktest.NewClient(t, nodes, redlatch.Options{}), locktest.NewClient(t, nodes, redlatch.Options{})
+		lease := locktest.MustLock(t, a, "job", redlatch.LockOptions{})
 		report, err := admin.New(b).Break(t.Context(), "job", nil)
 		if err != nil {
 			t.Fatal(err)
@@ -28,11 +29,11 @@ func TestABreakFreesTheLockAndOutdoesItsToken(t *testing.T) {
 		if lease.Err() != nil {
 			t.Errorf("the holder was told: %v", lease.Err())
 		}
-		next := mustLock(t, b, "job", redlatch.LockOptions{})
+		next := locktest.MustLock(t, b, "job", redlatch.LockOptions{})
 		if next.Token() <= report.Token {
 			t.Errorf("the next token is %d, that of the break %d", next.Token(), report.Token)
 		}
-		wantErr(t, lease.Extend(t.Context()), redlatch.ErrLost)
+		locktest.WantErr(t, lease.Extend(t.Context()), redlatch.ErrLost)
 		if err := next.Extend(t.Context()); err != nil {
 			t.Errorf("the next holder: %v", err)
 		}
@@ -41,15 +42,15 @@ func TestABreakFreesTheLockAndOutdoesItsToken(t *testing.T) {
 
 func TestABreakLeavesAloneWhoCameAfterTheLook(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		_, nodes := newLinks(t, 3)
-		a, b := newClient(t, nodes, redlatch.Options{Label: "later"}), newClient(t, nodes, redlatch.Options{})
-		stuck := mustLock(t, a, "job", redlatch.LockOptions{})
+		_, nodes := locktest.NewLinks(t, 3)
+		a, b := locktest.NewClient(t, nodes, redlatch.Options{Label: "later"}), locktest.NewClient(t, nodes, redlatch.Options{})
+		stuck := locktest.MustLock(t, a, "job", redlatch.LockOptions{})
 		seen, err := admin.New(b).Show(t.Context(), "job")
 		if err != nil {
 			t.Fatal(err)
 		}
 		stuck.Release(t.Context())
-		later := mustLock(t, a, "job", redlatch.LockOptions{})
+		later := locktest.MustLock(t, a, "job", redlatch.LockOptions{})
 		_, err = admin.New(b).Break(t.Context(), "job", &admin.BreakOptions{Seen: seen.Fence})
 		var held *redlatch.HeldError
 		if !errors.As(err, &held) || held.Holders[0].Owner != later.Owner() {
@@ -63,24 +64,24 @@ func TestABreakLeavesAloneWhoCameAfterTheLook(t *testing.T) {
 
 func TestABreakWithoutAQuorumChangesNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		links, nodes := newLinks(t, 3)
-		c := newClient(t, nodes, redlatch.Options{})
-		lease := mustLock(t, c, "job", redlatch.LockOptions{})
+		links, nodes := locktest.NewLinks(t, 3)
+		c := locktest.NewClient(t, nodes, redlatch.Options{})
+		lease := locktest.MustLock(t, c, "job", redlatch.LockOptions{})
 		synctest.Wait()
 		for _, l := range links[1:] {
-			l.set(func(l *link) { l.refusing = errors.New("unplugged") })
+			l.Set(func(l *locktest.Link) { l.Refuse = errors.New("unplugged") })
 			l.SetDown(errors.New("unplugged"))
 		}
 		_, err := admin.New(c).Break(t.Context(), "job", nil)
-		wantErr(t, err, redlatch.ErrNoQuorum)
+		locktest.WantErr(t, err, redlatch.ErrNoQuorum)
 		for _, l := range links[1:] {
-			l.set(func(l *link) { l.refusing = nil })
+			l.Set(func(l *locktest.Link) { l.Refuse = nil })
 			l.SetDown(nil)
 		}
 		if err := lease.Extend(t.Context()); err != nil {
 			t.Errorf("the holder: %v", err)
 		}
-		if n := links[0].count(node.OpBreak); n > 0 {
+		if n := links[0].Count(node.OpBreak); n > 0 {
 			t.Errorf("the node that could be reached was asked to break, %d times", n)
 		}
 	})
@@ -88,28 +89,28 @@ func TestABreakWithoutAQuorumChangesNothing(t *testing.T) {
 
 func TestABreakOnAMinorityIsNoBreak(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		links, nodes := newLinks(t, 3)
-		c := newClient(t, nodes, redlatch.Options{})
-		lease := mustLock(t, c, "job", redlatch.LockOptions{})
+		links, nodes := locktest.NewLinks(t, 3)
+		c := locktest.NewClient(t, nodes, redlatch.Options{})
+		lease := locktest.MustLock(t, c, "job", redlatch.LockOptions{})
 		seen := lease.Token()
 		synctest.Wait()
 		for _, l := range links[1:] {
-			l.set(func(l *link) { l.refusing = errors.New("unplugged") })
+			l.Set(func(l *locktest.Link) { l.Refuse = errors.New("unplugged") })
 		}
 		report, err := admin.New(c).Break(t.Context(), "job", &admin.BreakOptions{Seen: seen})
-		wantErr(t, err, redlatch.ErrNoQuorum)
+		locktest.WantErr(t, err, redlatch.ErrNoQuorum)
 		if report.Nodes[0].Reply.Status != node.Granted || report.Nodes[1].Err == nil {
 			t.Errorf("the report is %+v", report.Nodes)
 		}
 		for _, l := range links[1:] {
-			l.set(func(l *link) { l.refusing = nil })
+			l.Set(func(l *locktest.Link) { l.Refuse = nil })
 		}
 		// The holder continues, and repairs the third node.
 		if err := lease.Extend(t.Context()); err != nil {
 			t.Errorf("the holder: %v", err)
 		}
 		synctest.Wait()
-		if links[0].holder(t, "job") == "" {
+		if links[0].Holder(t, "job") == "" {
 			t.Error("the node that was broken was not repaired")
 		}
 	})
@@ -117,22 +118,31 @@ func TestABreakOnAMinorityIsNoBreak(t *testing.T) {
 
 func TestABreakOfAPlainLockGoesByTheNodesClocks(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		links, nodes := newLinks(t, 3)
+		links, nodes := locktest.NewLinks(t, 3)
 		for _, l := range links {
-			l.take(t, "job", "another client's", time.Hour)
+			l.Take(t, "job", "another client's", time.Hour)
 		}
 		// A client whose clock is wrong breaks it too.
-		c := newClient(t, nodes, redlatch.Options{Clock: offClock{time.Now(), time.Hour}})
+		c := locktest.NewClient(t, nodes, redlatch.Options{Clock: offClock{time.Now(), time.Hour}})
 		if _, err := admin.New(c).Break(t.Context(), "job", nil); err != nil {
 			t.Fatal(err)
 		}
-		wantFree(t, links, "job")
+		locktest.WantFree(t, links, "job")
 		_, err := admin.New(c).Break(t.Context(), "", nil)
-		wantErr(t, err, redlatch.ErrConfig)
+		locktest.WantErr(t, err, redlatch.ErrConfig)
 		_, err = admin.New(c).Break(t.Context(), "job", &admin.BreakOptions{Seen: node.MaxToken})
-		wantErr(t, err, redlatch.ErrConfig)
+		locktest.WantErr(t, err, redlatch.ErrConfig)
 		c.Close()
 		_, err = admin.New(c).Break(context.Background(), "job", nil)
-		wantErr(t, err, redlatch.ErrClosed)
+		locktest.WantErr(t, err, redlatch.ErrClosed)
 	})
 }
+
+// offClock is a wall clock that is wrong by a fixed amount.
+type offClock struct {
+	start time.Time
+	by    time.Duration
+}
+
+func (c offClock) Now() time.Time        { return time.Now().Add(c.by) }
+func (c offClock) Uptime() time.Duration { return time.Since(c.start) }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/redlatch/redlatch"
 	"github.com/redlatch/redlatch/admin"
+	"github.com/redlatch/redlatch/internal/test/locktest"
 	"github.com/redlatch/redlatch/node"
 	"github.com/redlatch/redlatch/store/memory"
 )
@@ -24,8 +25,8 @@ func TestRecommendedTimesFollowTheMeasured(t *testing.T) {
 		{100 * time.Millisecond, time.Second, 40 * time.Second, node.Warning},
 	} {
 		synctest.Test(t, func(t *testing.T) {
-			links, nodes := newLinks(t, 3)
-			links[1].set(func(l *link) { l.out = c.trip })
+			links, nodes := locktest.NewLinks(t, 3)
+			links[1].Set(func(l *locktest.Link) { l.Out = c.trip })
 			up, err := admin.Examine(t.Context(), nodes, nil, &admin.ExamineOptions{Samples: 10})
 			if err != nil {
 				t.Fatal(err)
@@ -47,11 +48,11 @@ func TestRecommendedTimesFollowTheMeasured(t *testing.T) {
 func TestSuggestedTTLIsNotThatOfAHiccup(t *testing.T) {
 	for every, want := range map[int]time.Duration{50: 2 * time.Second, 5: 300 * time.Second} {
 		synctest.Test(t, func(t *testing.T) {
-			links, nodes := newLinks(t, 3)
+			links, nodes := locktest.NewLinks(t, 3)
 			asked := 0
-			links[1].set(func(l *link) {
-				l.out = time.Microsecond
-				l.hook = func(node.Request) {
+			links[1].Set(func(l *locktest.Link) {
+				l.Out = time.Microsecond
+				l.Hook = func(node.Request) {
 					if asked++; asked%every == 0 {
 						time.Sleep(500 * time.Millisecond)
 					}
@@ -72,8 +73,8 @@ func TestSuggestedTTLIsNotThatOfAHiccup(t *testing.T) {
 // samples.
 func TestMeasuringHasALimit(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		links, nodes := newLinks(t, 1)
-		links[0].set(func(l *link) { l.out = 100 * time.Millisecond })
+		links, nodes := locktest.NewLinks(t, 1)
+		links[0].Set(func(l *locktest.Link) { l.Out = 100 * time.Millisecond })
 		start, trips := time.Now(), 0
 		up, err := admin.Examine(t.Context(), nodes, nil, &admin.ExamineOptions{Samples: 1000, Progress: func() { trips++ }})
 		if took := time.Since(start); err != nil || up.Answered != 1 || took > 10*time.Second || trips < 50 {
@@ -84,17 +85,17 @@ func TestMeasuringHasALimit(t *testing.T) {
 
 func TestExaminationGoesOnWithoutNodesThatHang(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		links, nodes := newLinks(t, 3)
-		links[0].freeze()
-		links[2].set(func(l *link) { l.refusing = errors.New("unplugged") })
+		links, nodes := locktest.NewLinks(t, 3)
+		links[0].Freeze()
+		links[2].Set(func(l *locktest.Link) { l.Refuse = errors.New("unplugged") })
 		up, err := admin.Examine(t.Context(), nodes, nil, &admin.ExamineOptions{Samples: 2})
 		if err != nil || up.Answered != 1 || up.Need != 2 || up.Worst() != node.Danger {
 			t.Errorf("found is %+v, %v", up, err)
 		}
-		links[0].thaw()
+		links[0].Thaw()
 	})
 	for _, how := range []admin.ExamineOptions{{Samples: -1}, {Samples: 1001}, {Name: strings.Repeat("n", 600)}} {
 		_, err := admin.Examine(t.Context(), memory.Nodes(1), nil, &how)
-		wantErr(t, err, redlatch.ErrConfig)
+		locktest.WantErr(t, err, redlatch.ErrConfig)
 	}
 }

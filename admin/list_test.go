@@ -11,19 +11,20 @@ import (
 	"github.com/redlatch/redlatch"
 	"github.com/redlatch/redlatch/admin"
 	"github.com/redlatch/redlatch/internal/progress"
+	"github.com/redlatch/redlatch/internal/test/locktest"
 	"github.com/redlatch/redlatch/node"
 )
 
 func TestListShowsWhatTheNodesDisagreeOn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		links, nodes := newLinks(t, 5)
-		c := newClient(t, nodes, redlatch.Options{Prefix: "p:", Label: "ours"})
-		lease := mustLock(t, c, "whole", redlatch.LockOptions{})
+		links, nodes := locktest.NewLinks(t, 5)
+		c := locktest.NewClient(t, nodes, redlatch.Options{Prefix: "p:", Label: "ours"})
+		lease := locktest.MustLock(t, c, "whole", redlatch.LockOptions{})
 		synctest.Wait()
-		links[0].take(t, "p:split", "a", time.Minute)
-		links[1].take(t, "p:split", "a", time.Minute)
-		links[2].take(t, "p:split", "b", time.Minute)
-		links[3].take(t, "other prefix", "c", time.Minute)
+		links[0].Take(t, "p:split", "a", time.Minute)
+		links[1].Take(t, "p:split", "a", time.Minute)
+		links[2].Take(t, "p:split", "b", time.Minute)
+		links[3].Take(t, "other prefix", "c", time.Minute)
 		links[4].SetDown(errors.New("unplugged"))
 
 		s, err := admin.New(c).List(t.Context())
@@ -51,15 +52,15 @@ func TestListShowsWhatTheNodesDisagreeOn(t *testing.T) {
 
 func TestShowNamesWhoWaitsInTheirOrder(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		_, nodes := newLinks(t, 3)
-		holder := newClient(t, nodes, redlatch.Options{Label: "holder"})
-		lease := mustLock(t, holder, "job", redlatch.LockOptions{})
+		_, nodes := locktest.NewLinks(t, 3)
+		holder := locktest.NewClient(t, nodes, redlatch.Options{Label: "holder"})
+		lease := locktest.MustLock(t, holder, "job", redlatch.LockOptions{})
 		synctest.Wait() // until the third node has it too
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()
 		done := make(chan struct{}, 2)
 		for _, label := range []string{"first", "second"} {
-			c := newClient(t, nodes, redlatch.Options{Label: label, RetryDelay: 100 * time.Millisecond})
+			c := locktest.NewClient(t, nodes, redlatch.Options{Label: label, RetryDelay: 100 * time.Millisecond})
 			go func() {
 				c.Lock(ctx, "job", nil)
 				done <- struct{}{}
@@ -86,8 +87,8 @@ func TestShowNamesWhoWaitsInTheirOrder(t *testing.T) {
 
 func TestShowCountsTheNodesThatHaveAMark(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		links, nodes := newLinks(t, 3)
-		c := newClient(t, nodes, redlatch.Options{Prefix: "p:", CompletedRetention: time.Hour})
+		links, nodes := locktest.NewLinks(t, 3)
+		c := locktest.NewClient(t, nodes, redlatch.Options{Prefix: "p:", CompletedRetention: time.Hour})
 		show := func() *admin.LockState {
 			t.Helper()
 			s, err := admin.New(c).Show(t.Context(), "job")
@@ -100,7 +101,7 @@ func TestShowCountsTheNodesThatHaveAMark(t *testing.T) {
 			t.Errorf("before the first occurrence it shows %v since %v", s.Completed, s.CompletedSince)
 		}
 		began := time.Now()
-		remember := func(occurrence string, links ...*link) {
+		remember := func(occurrence string, links ...*locktest.Link) {
 			for _, l := range links {
 				req := node.Request{Op: node.OpComplete, Name: "p:job", Occurrence: occurrence, Retention: time.Hour}
 				if r, err := l.Do(t.Context(), req); err != nil || r.Status != node.Granted {
@@ -139,31 +140,31 @@ func hasLabel(owner, label string) bool {
 
 func TestListWithoutAQuorumSaysSoAndShowsWhatItFound(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		links, nodes := newLinks(t, 3)
-		c := newClient(t, nodes, redlatch.Options{})
-		mustLock(t, c, "job", redlatch.LockOptions{})
+		links, nodes := locktest.NewLinks(t, 3)
+		c := locktest.NewClient(t, nodes, redlatch.Options{})
+		locktest.MustLock(t, c, "job", redlatch.LockOptions{})
 		synctest.Wait()
 		for _, l := range links[:2] {
 			l.SetDown(errors.New("unplugged"))
 		}
 		s, err := admin.New(c).List(t.Context())
-		wantErr(t, err, redlatch.ErrNoQuorum)
+		locktest.WantErr(t, err, redlatch.ErrNoQuorum)
 		if len(s.Locks) != 1 || s.Locks[0].Held {
 			t.Errorf("one node of three lists %+v", s.Locks)
 		}
 		state, err := admin.New(c).Show(t.Context(), "job")
-		wantErr(t, err, redlatch.ErrNoQuorum)
+		locktest.WantErr(t, err, redlatch.ErrNoQuorum)
 		if len(state.Holders) != 1 || state.Held {
 			t.Errorf("one node of three shows %+v", state)
 		}
 		_, err = admin.New(c).Show(t.Context(), "")
-		wantErr(t, err, redlatch.ErrConfig)
+		locktest.WantErr(t, err, redlatch.ErrConfig)
 	})
 }
 
 // hung is a node that lists without end and ignores its context.
 type hung struct {
-	*link
+	*locktest.Link
 	until chan struct{}
 }
 
@@ -171,11 +172,11 @@ func (h *hung) List(context.Context, string, func(node.Listing)) error { <-h.unt
 
 func TestANodeThatHangsDoesNotHoldUpAListing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		links, nodes := newLinks(t, 3)
+		links, nodes := locktest.NewLinks(t, 3)
 		h := &hung{links[1], make(chan struct{})}
 		nodes[1] = h
-		c := newClient(t, nodes, redlatch.Options{})
-		mustLock(t, c, "job", redlatch.LockOptions{})
+		c := locktest.NewClient(t, nodes, redlatch.Options{})
+		locktest.MustLock(t, c, "job", redlatch.LockOptions{})
 		start := time.Now()
 		s, err := admin.New(c).List(t.Context())
 		if err != nil || len(s.Locks) != 1 || len(s.Failed) != 1 {
@@ -189,7 +190,7 @@ func TestANodeThatHangsDoesNotHoldUpAListing(t *testing.T) {
 }
 
 // vast is a node that takes many steps to list its locks.
-type vast struct{ *link }
+type vast struct{ *locktest.Link }
 
 func (v *vast) List(ctx context.Context, prefix string, found func(node.Listing)) error {
 	for range 20 {
@@ -205,12 +206,12 @@ func (v *vast) List(ctx context.Context, prefix string, found func(node.Listing)
 
 func TestAListingTakesAsLongAsItGoesOn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		links, nodes := newLinks(t, 3)
+		links, nodes := locktest.NewLinks(t, 3)
 		for i := range nodes {
 			nodes[i] = &vast{links[i]}
 		}
-		c := newClient(t, nodes, redlatch.Options{})
-		mustLock(t, c, "job", redlatch.LockOptions{TTL: 30 * time.Second})
+		c := locktest.NewClient(t, nodes, redlatch.Options{})
+		locktest.MustLock(t, c, "job", redlatch.LockOptions{TTL: 30 * time.Second})
 		s, err := admin.New(c).List(t.Context())
 		if err != nil || len(s.Locks) != 1 || len(s.Failed) != 0 {
 			t.Errorf("listed are %+v, %v", s, err)
@@ -229,12 +230,12 @@ func TestAListingTakesAsLongAsItGoesOn(t *testing.T) {
 // something was granted, and it has the elapsed time.
 func TestAListingWithoutAQuorumSaysWhatTheNodesDid(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		links, nodes := newLinks(t, 3)
+		links, nodes := locktest.NewLinks(t, 3)
 		for i := range nodes {
 			nodes[i] = &slowLook{links[i], 0}
 		}
-		c := newClient(t, nodes, redlatch.Options{})
-		mustLock(t, c, "job", redlatch.LockOptions{})
+		c := locktest.NewClient(t, nodes, redlatch.Options{})
+		locktest.MustLock(t, c, "job", redlatch.LockOptions{})
 		synctest.Wait()
 		for _, n := range nodes[1:] {
 			n.(*slowLook).by = time.Hour
@@ -259,7 +260,7 @@ func TestAListingWithoutAQuorumSaysWhatTheNodesDid(t *testing.T) {
 
 // slowLook is a node whose Look is slow and ends with its context.
 type slowLook struct {
-	*link
+	*locktest.Link
 	by time.Duration
 }
 
@@ -291,8 +292,8 @@ func sharers(t *testing.T, nodes []redlatch.Node, opts redlatch.LockOptions, lab
 	t.Helper()
 	var all []*redlatch.Lease
 	for _, label := range labels {
-		c := newClient(t, nodes, redlatch.Options{Label: label})
-		all = append(all, mustLock(t, c, "res", opts))
+		c := locktest.NewClient(t, nodes, redlatch.Options{Label: label})
+		all = append(all, locktest.MustLock(t, c, "res", opts))
 		time.Sleep(time.Second)
 	}
 	return all
@@ -301,7 +302,7 @@ func sharers(t *testing.T, nodes []redlatch.Node, opts redlatch.LockOptions, lab
 func TestShowNamesEveryReaderAndSlotAndWhatWaitersWaitFor(t *testing.T) {
 	for _, opts := range []redlatch.LockOptions{{Shared: true}, {Slots: 3}} {
 		synctest.Test(t, func(t *testing.T) {
-			links, nodes := newLinks(t, 3)
+			links, nodes := locktest.NewLinks(t, 3)
 			// On the first node it is a stray that comes first, and on no other.
 			stray := node.Request{Op: node.OpAcquire, Name: "res", Value: "stray", TTL: time.Hour, Share: node.Share{Mode: node.Shared}}
 			if opts.Slots > 0 {
@@ -315,14 +316,14 @@ func TestShowNamesEveryReaderAndSlotAndWhatWaitersWaitFor(t *testing.T) {
 			defer cancel()
 			done := make(chan struct{}, 3)
 			for i, other := range []redlatch.LockOptions{{}, {Shared: true}, {Slots: 3}} {
-				c := newClient(t, nodes, redlatch.Options{Label: []string{"writer", "reader", "slot"}[i]})
+				c := locktest.NewClient(t, nodes, redlatch.Options{Label: []string{"writer", "reader", "slot"}[i]})
 				go func() {
 					c.Lock(ctx, "res", &other)
 					done <- struct{}{}
 				}()
 				time.Sleep(time.Second)
 			}
-			a := admin.New(newClient(t, nodes, redlatch.Options{}))
+			a := admin.New(locktest.NewClient(t, nodes, redlatch.Options{}))
 			s, err := a.Show(t.Context(), "res")
 			if err != nil {
 				t.Fatal(err)
@@ -364,9 +365,9 @@ func TestShowNamesEveryReaderAndSlotAndWhatWaitersWaitFor(t *testing.T) {
 
 func TestBreakTakesTheLockFromEveryReader(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		links, nodes := newLinks(t, 3)
+		links, nodes := locktest.NewLinks(t, 3)
 		leases := sharers(t, nodes, redlatch.LockOptions{Shared: true}, "one", "two", "three")
-		a := admin.New(newClient(t, nodes, redlatch.Options{}))
+		a := admin.New(locktest.NewClient(t, nodes, redlatch.Options{}))
 		s, err := a.Show(t.Context(), "res")
 		if err != nil || len(s.Holders) != 3 {
 			t.Fatalf("%+v, %v", s, err)
@@ -374,17 +375,17 @@ func TestBreakTakesTheLockFromEveryReader(t *testing.T) {
 		// One that came after the others were shown is left alone, and so are they.
 		late := sharers(t, nodes, redlatch.LockOptions{Shared: true}, "late")
 		_, err = a.Break(t.Context(), "res", &admin.BreakOptions{Seen: s.Fence})
-		wantErr(t, err, redlatch.ErrHeld)
+		locktest.WantErr(t, err, redlatch.ErrHeld)
 		if text := err.Error(); strings.Count(text, "held by") != 1 || !strings.Contains(text, "/one and 3 other readers") || strings.Contains(text, "and by") {
 			t.Errorf("the error is %v", err)
 		}
 		if _, err := a.Break(t.Context(), "res", nil); err != nil {
 			t.Fatal(err)
 		}
-		wantFree(t, links, "res")
+		locktest.WantFree(t, links, "res")
 		time.Sleep(10 * time.Second)
 		for _, l := range append(leases, late...) {
-			wantErr(t, l.Err(), redlatch.ErrLost)
+			locktest.WantErr(t, l.Err(), redlatch.ErrLost)
 		}
 	})
 }
@@ -392,7 +393,7 @@ func TestBreakTakesTheLockFromEveryReader(t *testing.T) {
 // A holder that is missing on a minority of nodes keeps its place.
 func TestHoldersAreShownInTheOrderInWhichTheyCame(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		links, nodes := newLinks(t, 3)
+		links, nodes := locktest.NewLinks(t, 3)
 		leases := sharers(t, nodes, redlatch.LockOptions{Shared: true, NoKeepAlive: true}, "one", "two")
 		look, err := links[2].Look(t.Context(), "res")
 		if err != nil || len(look.Holders) != 2 {
@@ -403,7 +404,7 @@ func TestHoldersAreShownInTheOrderInWhichTheyCame(t *testing.T) {
 		if err != nil || r.Status != node.Granted {
 			t.Fatalf("%+v, %v", r, err)
 		}
-		s, err := admin.New(newClient(t, nodes, redlatch.Options{})).Show(t.Context(), "res")
+		s, err := admin.New(locktest.NewClient(t, nodes, redlatch.Options{})).Show(t.Context(), "res")
 		if err != nil || len(s.Holders) != 2 {
 			t.Fatalf("%+v, %v", s, err)
 		}

@@ -9,19 +9,20 @@ import (
 
 	"github.com/redlatch/redlatch"
 	"github.com/redlatch/redlatch/admin"
+	"github.com/redlatch/redlatch/internal/test/locktest"
 	"github.com/redlatch/redlatch/node"
 )
 
 func TestProbeMeasuresEveryNode(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		links, nodes := newLinks(t, 3)
-		c := newClient(t, nodes, redlatch.Options{NodeTimeout: time.Second})
-		mustLock(t, c, "job", redlatch.LockOptions{TTL: 20 * time.Second})
+		links, nodes := locktest.NewLinks(t, 3)
+		c := locktest.NewClient(t, nodes, redlatch.Options{NodeTimeout: time.Second})
+		locktest.MustLock(t, c, "job", redlatch.LockOptions{TTL: 20 * time.Second})
 		synctest.Wait()
-		links[0].set(func(l *link) { l.out = 40 * time.Millisecond })
-		links[1].freeze()
-		links[2].cut()
-		before := links[0].count(node.OpInspect)
+		links[0].Set(func(l *locktest.Link) { l.Out = 40 * time.Millisecond })
+		links[1].Freeze()
+		links[2].Cut()
+		before := links[0].Count(node.OpInspect)
 		start := time.Now()
 		p := admin.New(c).Probe(t.Context())
 		if took := time.Since(start); took > 1200*time.Millisecond {
@@ -39,7 +40,7 @@ func TestProbeMeasuresEveryNode(t *testing.T) {
 		if n := p.Nodes[2]; n.Err == nil || !strings.Contains(n.Err.Error(), "no route") {
 			t.Errorf("the other node's is %+v", n)
 		}
-		if sent := links[0].count(node.OpInspect) - before; sent != 1 {
+		if sent := links[0].Count(node.OpInspect) - before; sent != 1 {
 			t.Errorf("the node was asked %d times", sent)
 		}
 	})
@@ -49,12 +50,12 @@ func TestProbeMeasuresEveryNode(t *testing.T) {
 // is not asked for its locks.
 func TestListAnsweringDoesNotWaitForTheSilent(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		links, nodes := newLinks(t, 3)
-		c := newClient(t, nodes, redlatch.Options{NodeTimeout: time.Second})
-		lease := mustLock(t, c, "job", redlatch.LockOptions{TTL: 20 * time.Second})
+		links, nodes := locktest.NewLinks(t, 3)
+		c := locktest.NewClient(t, nodes, redlatch.Options{NodeTimeout: time.Second})
+		lease := locktest.MustLock(t, c, "job", redlatch.LockOptions{TTL: 20 * time.Second})
 		synctest.Wait()
 		a := admin.New(c)
-		links[1].freeze()
+		links[1].Freeze()
 		p := a.Probe(t.Context())
 		start := time.Now()
 		s, err := a.ListAnswering(t.Context(), p)
@@ -64,7 +65,7 @@ func TestListAnsweringDoesNotWaitForTheSilent(t *testing.T) {
 		if len(s.Failed) != 1 || len(s.Locks) != 1 || !s.Locks[0].Held || s.Locks[0].Holders[0].Token != lease.Token() || s.Locks[0].State() != admin.StateHeld {
 			t.Errorf("listed are %+v", s)
 		}
-		links[2].cut()
+		links[2].Cut()
 		if s, err = a.ListAnswering(t.Context(), a.Probe(t.Context())); !errors.Is(err, redlatch.ErrNoQuorum) || len(s.Failed) != 2 || s.Locks[0].State() != admin.StateUnknown {
 			t.Errorf("with one node: %+v, %v", s, err)
 		}

@@ -9,12 +9,13 @@ import (
 
 	"github.com/redlatch/redlatch"
 	"github.com/redlatch/redlatch/admin"
+	"github.com/redlatch/redlatch/internal/test/locktest"
 	"github.com/redlatch/redlatch/node"
 )
 
 // sitting is a link to a node that can be marked and is then in quarantine.
 type sitting struct {
-	*link
+	*locktest.Link
 	mu     sync.Mutex
 	marked *node.Guard
 	until  time.Time
@@ -24,10 +25,10 @@ func (s *sitting) GuardsAlone() bool { return false }
 
 func (s *sitting) Do(ctx context.Context, req node.Request) (node.Reply, error) {
 	if req.Op != node.OpMark {
-		return s.link.Do(ctx, req)
+		return s.Link.Do(ctx, req)
 	}
 	// Only the delay of the link is needed: the marker answers.
-	if reply, err := s.link.Do(ctx, node.Request{Op: node.OpInspect, Name: "marker"}); err != nil {
+	if reply, err := s.Link.Do(ctx, node.Request{Op: node.OpInspect, Name: "marker"}); err != nil {
 		return reply, err
 	}
 	s.mu.Lock()
@@ -53,13 +54,13 @@ func (s *sitting) forget() {
 }
 
 func newSitting(t testing.TB, n int) ([]*sitting, *redlatch.Client) {
-	links, nodes := newLinks(t, n)
+	links, nodes := locktest.NewLinks(t, n)
 	all := make([]*sitting, n)
 	for i, l := range links {
-		all[i] = &sitting{link: l}
+		all[i] = &sitting{Link: l}
 		nodes[i] = all[i]
 	}
-	return all, newClient(t, nodes, redlatch.Options{})
+	return all, locktest.NewClient(t, nodes, redlatch.Options{})
 }
 
 const quarantine = 32 * time.Second // the default
@@ -105,8 +106,8 @@ func TestInitThatWaitsMarksAgainWhatIsLostMeanwhile(t *testing.T) {
 		nodes, c := newSitting(t, 3)
 		start := time.Now()
 		time.AfterFunc(20*time.Second, nodes[1].forget)
-		time.AfterFunc(22*time.Second, nodes[2].freeze)
-		time.AfterFunc(26*time.Second, nodes[2].thaw)
+		time.AfterFunc(22*time.Second, nodes[2].Freeze)
+		time.AfterFunc(26*time.Second, nodes[2].Thaw)
 		if _, err := admin.New(c).Init(context.Background(), &admin.InitOptions{Wait: true}); err != nil {
 			t.Fatal(err)
 		}
@@ -122,7 +123,7 @@ func TestInitThatWaitsEndsWithItsContextAndSaysHowItStands(t *testing.T) {
 		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 		defer cancel()
 		states, err := admin.New(c).Init(ctx, &admin.InitOptions{Wait: true})
-		wantErr(t, err, context.DeadlineExceeded)
+		locktest.WantErr(t, err, context.DeadlineExceeded)
 		for _, s := range states {
 			if s.Err != nil || s.Left == 0 {
 				t.Errorf("%s: %+v", s.Node, s)
@@ -134,10 +135,10 @@ func TestInitThatWaitsEndsWithItsContextAndSaysHowItStands(t *testing.T) {
 func TestInitDoesNotWaitWhereANodeIsMissing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		nodes, c := newSitting(t, 3)
-		nodes[0].cut()
+		nodes[0].Cut()
 		start := time.Now()
 		_, err := admin.New(c).Init(context.Background(), &admin.InitOptions{Wait: true})
-		wantErr(t, err, redlatch.ErrNoQuorum)
+		locktest.WantErr(t, err, redlatch.ErrNoQuorum)
 		if took := time.Since(start); took > time.Second {
 			t.Errorf("it took %v to say that a node does not answer", took)
 		}
