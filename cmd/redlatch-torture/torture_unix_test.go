@@ -236,14 +236,14 @@ func childrenOf(parent int) (children []int) {
 }
 
 func TestTortureViewShowsCountsHoldersAndFaults(t *testing.T) {
-	s := chaos.Status{Phase: "torture", Elapsed: 10 * time.Second, For: 30 * time.Second, Acquisitions: 12, Names: []string{"job-1", "job-2", "job-3"},
+	s := chaos.Status{Phase: "torture", Elapsed: 10 * time.Second, For: 30 * time.Second, Counts: chaos.Counts{Acquisitions: 12}, Names: []string{"job-1", "job-2", "job-3"},
 		Holders: map[string][]chaos.Event{"job-1": {{Client: 3, Token: 42}}, "job-3": {{Client: 1, Share: chaos.Share{Mode: chaos.Reader}}, {Client: 2, Share: chaos.Share{Mode: chaos.Reader}}}}}
 	for i := range 9 {
 		s.Active = append(s.Active, chaos.Fault{Family: "freeze", Node: i + 1, Detail: "is frozen"})
 	}
 	lines := viewLines(s, 60)
 	text := strings.Join(lines, "\n")
-	for _, want := range []string{"torture", "10s of 30s", "12 acquisitions", "client 3, token 42", "job-2      –", "job-3      client 1 (reader), client 2 (reader)", "freeze: is frozen", "and 3 more"} {
+	for _, want := range []string{"torture", "10s of 30s", "12 acquisitions", "client 3, token 42", "job-2      –", "job-3      client 1 (shared), client 2 (shared)", "freeze: is frozen", "and 3 more"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("it shows no %q:\n%s", want, text)
 		}

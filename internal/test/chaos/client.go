@@ -250,7 +250,7 @@ func (c *client) attempt(p plan) *attempt {
 	opts := redlatch.LockOptions{TTL: c.between(c.Bounds.MaxTTL/6, longest), NoKeepAlive: c.rng.IntN(2) == 0 || c.Sabotage == NoValidity}
 	share := c.mode(p)
 	opts.Shared = share.Mode == Reader || c.Sabotage == Disguise && share.Mode == Writer
-	opts.Slots = share.Slots
+	opts.Slots = int(share.Slots)
 	if c.rng.IntN(50) == 0 {
 		opts.Keep = c.between(c.Bounds.MaxTTL/20, c.Bounds.MaxTTL/4)
 	}
@@ -288,7 +288,7 @@ func (c *client) take(p plan, a *attempt) {
 		}
 		return
 	}
-	share.Slot = lease.Slot()
+	share.Slot = uint8(lease.Slot())
 	h := &held{client: c, lease: lease, seq: c.seq, share: share, began: time.Now()}
 	got := h.event(Got)
 	got.At, got.Deadline, got.Keep = now(), h.deadline(), int64(opts.Keep)

@@ -36,12 +36,31 @@ type node struct {
 	links  []*servertest.Proxy // by client
 	clock  nodeClock           // nil where the clock cannot be moved
 
-	mu       sync.Mutex
-	server   *redisproc.Server    // nil for a database, and behind a sentinel
-	database *servertest.Database // nil for Redis
-	watched  *watched             // nil for all but a sentinel
-	lives    int                  // how many servers it has had
+	mu     sync.Mutex // guards server
+	server server
+	lives  int // how many Redis servers it has had
 }
+
+// server is what a node leads to: a Redis server, a database, or a sentinel with
+// its servers.
+type server interface {
+	Start() error // with the data that it has
+	Stop()
+	Addr() string
+	// URL is the node's address, by the server's address or that of a proxy.
+	URL(address string) string
+}
+
+// redisServer is a server of Redis or Valkey.
+type redisServer struct {
+	*redisproc.Server
+	host string // by which the proxies reach it
+}
+
+func (s redisServer) Start() error              { return s.Server.Start(durable()...) }
+func (s redisServer) Stop()                     { s.Kill() }
+func (s redisServer) Addr() string              { return net.JoinHostPort(s.host, strconv.Itoa(s.Port)) }
+func (s redisServer) URL(address string) string { return "redis://" + address }
 
 // nodeClock is a wall clock that can be set: see package clockshim.
 type nodeClock interface {
@@ -63,7 +82,7 @@ func durable() []string {
 // start starts a node of each kind for so many clients, and declares them new.
 func (c *cluster) start(ctx context.Context, kinds []ServerKind, clients int, b bounds) error {
 	for i, kind := range kinds {
-		nd := &node{number: i + 1, kind: kind, in: c, database: kind.database()}
+		nd := &node{number: i + 1, kind: kind, in: c}
 		if c.shim != "" && kind == Redis {
 			clock, err := newClock(filepath.Join(c.dir, "clock"+strconv.Itoa(i+1)))
 			if err != nil {
@@ -72,21 +91,16 @@ func (c *cluster) start(ctx context.Context, kinds []ServerKind, clients int, b 
 			nd.clock = clock
 		}
 		c.nodes = append(c.nodes, nd)
-		switch kind {
-		case Redis:
-			server, err := nd.newServer()
-			if err != nil {
-				return err
-			}
-			nd.server = server
-		case Sentinel:
-			nd.watched = &watched{in: nd}
+		s, err := nd.newServer()
+		if err != nil {
+			return err
 		}
-		if err := nd.start(); err != nil {
+		nd.server = s
+		if err := s.Start(); err != nil {
 			return err
 		}
 		for range clients {
-			link, err := servertest.OpenProxy(nd.address())
+			link, err := servertest.OpenProxy(s.Addr())
 			if err != nil {
 				return err
 			}
@@ -96,38 +110,30 @@ func (c *cluster) start(ctx context.Context, kinds []ServerKind, clients int, b 
 	return c.declare(ctx, b)
 }
 
-// start starts the node's server, with the data that it has.
-func (n *node) start() error {
-	switch {
-	case n.watched != nil:
-		return n.watched.start()
-	case n.db() != nil:
-		return n.db().Start()
+// newServer returns a server of the node's kind.
+func (n *node) newServer() (server, error) {
+	switch n.kind {
+	case Postgres, MariaDB:
+		return n.kind.database(), nil
+	case Sentinel:
+		return &watched{in: n}, nil
 	}
-	return n.at().Start(durable()...)
+	return n.newRedis()
 }
 
-// process returns the node's server, if it is one at a time.
-func (n *node) process() process {
-	if db := n.db(); db != nil {
-		return db
-	}
-	return n.at()
-}
-
-// newServer returns a place for a server of this node, on a port and in a
+// newRedis returns a place for a Redis server of this node, on a port and in a
 // folder of its own.
-func (n *node) newServer() (*redisproc.Server, error) {
+func (n *node) newRedis() (redisServer, error) {
 	port, err := redisproc.FreePort()
 	if err != nil {
-		return nil, err
+		return redisServer{}, err
 	}
 	n.lives++
-	s := &redisproc.Server{Program: n.in.program, Bind: []string{"127.0.0.1"}, Port: port, // free here, and not used in the namespace
-		Dir: filepath.Join(n.in.dir, fmt.Sprintf("n%d.%d", n.number, n.lives))}
+	s := redisServer{host: "127.0.0.1", Server: &redisproc.Server{Program: n.in.program, Bind: []string{"127.0.0.1"}, Port: port, // free here, and not used in the namespace
+		Dir: filepath.Join(n.in.dir, fmt.Sprintf("n%d.%d", n.number, n.lives))}}
 	if n.in.net != nil {
-		s.Wrap = n.in.net.wrap()
-		s.Bind = append(s.Bind, n.in.net.address)
+		s.Wrap, s.host = n.in.net.wrap(), n.in.net.address
+		s.Bind = append(s.Bind, s.host)
 	}
 	if n.clock != nil {
 		s.Env = n.clock.Env(n.in.shim)
@@ -135,58 +141,28 @@ func (n *node) newServer() (*redisproc.Server, error) {
 	return s, nil
 }
 
-// address is where the proxies reach the node's server.
-func (n *node) address() string {
-	switch {
-	case n.watched != nil:
-		return n.watched.sentinel.Addr()
-	case n.db() != nil:
-		return n.db().Addr()
-	}
-	host := "127.0.0.1"
-	if n.in.net != nil {
-		host = n.in.net.address
-	}
-	return net.JoinHostPort(host, strconv.Itoa(n.at().Port))
-}
-
-// url is the address of the node by way of a proxy, or of its server itself.
-func (n *node) url(address string) string {
-	switch {
-	case n.watched != nil:
-		return "redis+sentinel://" + address + "/" + masterName
-	case n.db() != nil:
-		return n.db().URL(address)
-	}
-	return "redis://" + address
-}
-
-// db returns the database that the node is at the moment.
-func (n *node) db() *servertest.Database {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	return n.database
-}
-
-// at returns the Redis server that the node is at the moment.
-func (n *node) at() *redisproc.Server {
+// current returns the server that the node is at the moment.
+func (n *node) current() server {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	return n.server
 }
 
+// process returns it as a process.
+func (n *node) process() process { return n.current().(process) }
+
+// at returns it as a Redis server, and db as a database.
+func (n *node) at() redisServer { return n.current().(redisServer) }
+
+func (n *node) db() *servertest.Database { return n.current().(*servertest.Database) }
+
 // become has another server be the node: every way to the node leads there.
-func (n *node) become(s process) {
+func (n *node) become(s server) {
 	n.mu.Lock()
-	switch s := s.(type) {
-	case *redisproc.Server:
-		n.server = s
-	case *servertest.Database:
-		n.database = s
-	}
+	n.server = s
 	n.mu.Unlock()
 	for _, link := range n.links {
-		link.LeadTo(n.address())
+		link.LeadTo(s.Addr())
 		link.Cut()
 	}
 }
@@ -195,7 +171,7 @@ func (n *node) become(s process) {
 func (c *cluster) addresses(client int) []string {
 	var all []string
 	for _, n := range c.nodes {
-		all = append(all, n.url(n.links[client].Addr()))
+		all = append(all, n.current().URL(n.links[client].Addr()))
 	}
 	return all
 }
@@ -207,7 +183,7 @@ func (c *cluster) declare(ctx context.Context, b bounds) error {
 		return err
 	}
 	opts := redlatch.Options{Guard: redlatch.GuardOn, Membership: listName, MaxTTL: b.MaxTTL, TokenWindow: b.Window}
-	if c.nodes[0].watched != nil {
+	if c.nodes[0].kind == Sentinel {
 		opts.Replicas, opts.ReplicaLag = replicasOfEach, replicaLag
 	}
 	locks, err := redlatch.New(nodes, &opts)
@@ -224,7 +200,7 @@ func (c *cluster) locksLeft(ctx context.Context) (map[int][]string, error) {
 	for _, n := range c.nodes {
 		if n.kind != Redis {
 			// By the contract: a sentinel leads to the master.
-			names, err := namesHeld(ctx, n.url(n.address()))
+			names, err := namesHeld(ctx, n.current().URL(n.current().Addr()))
 			if err != nil {
 				return nil, fmt.Errorf("node %d: %w", n.number, err)
 			}
@@ -252,14 +228,8 @@ func (c *cluster) stop() {
 		for _, link := range n.links {
 			link.Close()
 		}
-		if s := n.at(); s != nil {
-			s.Kill()
-		}
-		if s := n.db(); s != nil {
+		if s := n.current(); s != nil {
 			s.Stop()
-		}
-		if n.watched != nil {
-			n.watched.stop()
 		}
 		if n.clock != nil {
 			n.clock.Close()

@@ -30,7 +30,7 @@ func TestFaultsOfDatabasesDoWhatTheySay(t *testing.T) {
 			t.Run(fmt.Sprint(kind, " ", family.Name), func(t *testing.T) {
 				t.Parallel()
 				b := newBench(t, family, kind)
-				s := family.plan(b.w, rand.New(rand.NewPCG(1, 1)), family.kinds)
+				s := family.draw(b.w, rand.New(rand.NewPCG(1, 1)))
 				if s == nil {
 					t.Fatal("it finds nothing to strike")
 				}
@@ -87,7 +87,7 @@ func (b *bench) does(f func(*Fault) error) {
 
 func killed(b *bench, db *sql.DB, s *strike) {
 	b.does(s.apply)
-	if conn, err := net.Dial("tcp", b.n.address()); err == nil {
+	if conn, err := net.Dial("tcp", b.n.current().Addr()); err == nil {
 		conn.Close()
 		b.Error("the server still listens")
 	}

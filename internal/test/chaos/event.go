@@ -28,13 +28,13 @@ const (
 
 // Event is a step of a client: a line of its history.
 type Event struct {
-	At     int64  `json:"at"` // on the clock that all processes share
-	Kind   Kind   `json:"kind"`
-	Client int    `json:"client"`
-	Life   int    `json:"life"` // which of the processes that were this client
-	Seq    int    `json:"seq"`  // which of its attempts
-	Name   string `json:"name,omitempty"`
-	Share         // what was asked for, and with Got what was given
+	At     int64                   `json:"at"` // on the clock that all processes share
+	Kind   Kind                    `json:"kind"`
+	Client int                     `json:"client"`
+	Life   int                     `json:"life"` // which of the processes that were this client
+	Seq    int                     `json:"seq"`  // which of its attempts
+	Name   string                  `json:"name,omitempty"`
+	Share  `json:"share,omitzero"` // what was asked for, and with Got what was given
 
 	Token    uint64 `json:"token,omitempty,string"`
 	Deadline int64  `json:"deadline,omitempty"`
@@ -45,6 +45,55 @@ type Event struct {
 	Step     Step   `json:"step,omitempty"` // what was done, or refused, at the resource
 	Err      string `json:"err,omitempty"`
 	Stall    int64  `json:"stall,omitempty"` // with Err: how long the machine stalled at most
+}
+
+// Counts is how often something happened.
+type Counts struct {
+	Acquisitions int `json:"acquisitions"`
+	Missed       int `json:"missed"`
+	Writes       int `json:"writes"`
+	Reads        int `json:"reads"`         // by readers
+	Refused      int `json:"refused"`       // stale steps that the resource refused
+	RefusedReads int `json:"refused_reads"` // those of them that were readers'
+	Lost         int `json:"lost"`          // leases that ended before they were released
+
+	Writers    int `json:"writers"` // of the acquisitions
+	Readers    int `json:"readers"`
+	Slots      int `json:"slots"`
+	Downgrades int `json:"downgrades"` // writers that became readers
+	Kept       int `json:"kept"`       // locks that stayed taken after their leases ended
+}
+
+func (c *Counts) count(e Event) {
+	read := b2i(e.Step == Look)
+	switch e.Kind {
+	case Got:
+		c.Acquisitions++
+		c.Kept += b2i(e.Keep > 0)
+		c.Writers += b2i(e.Mode == Writer)
+		c.Readers += b2i(e.Mode == Reader)
+		c.Slots += b2i(e.Mode == Slot)
+	case Downgraded:
+		c.Downgrades += b2i(e.Err == "")
+	case Missed:
+		c.Missed++
+	case Read:
+		c.Reads += read
+	case Wrote:
+		c.Writes++
+	case Refused:
+		c.Refused++
+		c.RefusedReads += read
+	case Lost:
+		c.Lost++
+	}
+}
+
+func b2i(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
 }
 
 // Span is a stretch of time.

@@ -16,8 +16,35 @@ type Family struct {
 	About  string // what it does, in a few words
 	Beyond bool   // it breaks an assumption of docs/guarantees.md
 	need   need
-	kinds  []ServerKind                                            // the servers that it can hit; nil for all
-	plan   func(w *world, rng *rand.Rand, on []ServerKind) *strike // on is kinds. It returns nil if there is no target now
+	kinds  []ServerKind // the servers that it can hit; nil for all
+	mild   bool         // it does not keep a node from granting
+	holder int          // how often of two times it hits a client that holds a lock, if there is one
+
+	// One of them plans the fault of a node, or of a client.
+	node   func(w *world, n *node, rng *rand.Rand) strike
+	client func(w *world, m *member, rng *rand.Rand) strike
+}
+
+// draw takes a target, and plans the fault; nil if there is no target now.
+func (f Family) draw(w *world, rng *rand.Rand) *strike {
+	var s strike
+	if f.client != nil {
+		m := w.freeMember(rng, rng.IntN(2) < f.holder)
+		if m == nil {
+			return nil
+		}
+		s = f.client(w, m, rng)
+		s.member = m
+	} else {
+		n := w.freeNode(rng, f.kinds, f.mild)
+		if n == nil {
+			return nil
+		}
+		s = f.node(w, n, rng)
+		s.node = n
+	}
+	s.family = f
+	return &s
 }
 
 // redisAlone are the kinds of a fault that only a Redis server can have.

@@ -12,9 +12,9 @@ import (
 // clients are injected in code; see wallClock.
 func clockFaults() []Family {
 	return []Family{
-		{Name: "clock-jump", About: "set a server's wall clock forward or back, and right again", Beyond: true, need: clocks, kinds: redisAlone, plan: clockJump},
-		{Name: "clock-drift", About: "have a server's clock run up to half a percent too fast or too slow", need: clocks, kinds: redisAlone, plan: clockDrift},
-		{Name: "client-clock", About: "set a client's wall clock, by up to an hour", plan: clientClock},
+		{Name: "clock-jump", About: "set a server's wall clock forward or back, and right again", Beyond: true, need: clocks, kinds: redisAlone, node: clockJump},
+		{Name: "clock-drift", About: "have a server's clock run up to half a percent too fast or too slow", need: clocks, kinds: redisAlone, mild: true, node: clockDrift},
+		{Name: "client-clock", About: "set a client's wall clock, by up to an hour", client: clientClock},
 	}
 }
 
@@ -28,11 +28,7 @@ func step(n *node, f *Fault, off time.Duration) {
 	}
 }
 
-func clockJump(w *world, rng *rand.Rand, on []ServerKind) *strike {
-	n := w.freeNode(rng, on)
-	if n == nil {
-		return nil
-	}
+func clockJump(w *world, n *node, rng *rand.Rand) strike {
 	// Small steps leave the node within the token window, where it continues to
 	// grant; large ones put it outside.
 	off := between(rng, 100*time.Millisecond, 3*time.Second)
@@ -43,22 +39,18 @@ func clockJump(w *world, rng *rand.Rand, on []ServerKind) *strike {
 	if rng.IntN(2) == 0 {
 		off, word = -off, "back"
 	}
-	return &strike{node: n, detail: fmt.Sprintf("its clock is set %s by %v", word, off.Abs().Round(time.Millisecond)), lasts: between(rng, 200*time.Millisecond, 3*time.Second),
+	return strike{detail: fmt.Sprintf("its clock is set %s by %v", word, off.Abs().Round(time.Millisecond)), lasts: between(rng, 200*time.Millisecond, 3*time.Second),
 		apply: func(f *Fault) error { step(n, f, off); return nil },
 		heal:  func(f *Fault) error { step(n, f, 0); return nil }}
 }
 
-func clockDrift(w *world, rng *rand.Rand, on []ServerKind) *strike {
-	n := w.calmNode(rng, on)
-	if n == nil {
-		return nil
-	}
+func clockDrift(w *world, n *node, rng *rand.Rand) strike {
 	gain := between(rng, time.Millisecond, 5*time.Millisecond)
 	// Towards the right time, so that it stays near it in the long run.
 	if n.clock.Off() > 0 || n.clock.Off() == 0 && rng.IntN(2) == 0 {
 		gain = -gain
 	}
-	return &strike{node: n, detail: fmt.Sprintf("its clock gains %v a second", gain.Round(time.Microsecond)), lasts: between(rng, time.Second, 6*time.Second),
+	return strike{detail: fmt.Sprintf("its clock gains %v a second", gain.Round(time.Microsecond)), lasts: between(rng, time.Second, 6*time.Second),
 		apply: func(*Fault) error { n.clock.Slew(gain); return nil },
 		heal:  func(*Fault) error { n.clock.Slew(0); return nil }}
 }
@@ -72,12 +64,8 @@ func (b bounds) wrongClock(rng *rand.Rand) time.Duration {
 	return between(rng, -time.Hour, time.Hour)
 }
 
-func clientClock(w *world, rng *rand.Rand, _ []ServerKind) *strike {
-	m := w.freeMember(rng, false)
-	if m == nil {
-		return nil
-	}
+func clientClock(w *world, m *member, rng *rand.Rand) strike {
 	off := w.bounds.wrongClock(rng)
-	return &strike{member: m, detail: fmt.Sprintf("its wall clock is set to be off by %v", off.Round(time.Millisecond)),
+	return strike{detail: fmt.Sprintf("its wall clock is set to be off by %v", off.Round(time.Millisecond)),
 		apply: func(*Fault) error { return m.setClock(off) }}
 }

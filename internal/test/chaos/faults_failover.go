@@ -22,11 +22,7 @@ import (
 // have read from the old server, and write to the new one: replies are slow before
 // it is stopped, so that it is likely to be waiting for one. The old server does
 // not come back, except behind a sentinel.
-func failover(w *world, rng *rand.Rand, on []ServerKind) *strike {
-	n := w.freeNode(rng, on)
-	if n == nil {
-		return nil
-	}
+func failover(w *world, n *node, rng *rand.Rand) strike {
 	lag := between(rng, 100*time.Millisecond, 500*time.Millisecond)
 	own := rand.New(rand.NewPCG(rng.Uint64(), 0)) // the fault runs on a goroutine of its own
 	sits := w.bounds.quarantine() + 3*time.Second // time to work in, before the next one
@@ -35,15 +31,15 @@ func failover(w *world, rng *rand.Rand, on []ServerKind) *strike {
 		defer func() { thaw() }()
 		return n.promote(func() { thaw = w.stopSome(n, own) }, lag)
 	}
-	if n.watched != nil {
+	if sentinel, ok := n.current().(*watched); ok {
 		sits += replicaLag + 2*time.Second
 		apply = func(*Fault) error {
 			thaw := w.stopSome(n, own)
 			time.Sleep(lag)
-			return n.watched.failover(own, thaw)
+			return sentinel.failover(own, thaw)
 		}
 	}
-	return &strike{node: n, detail: fmt.Sprintf("fails over; the last %v are lost, and some clients are stopped", lag.Round(time.Millisecond)), sits: sits, apply: apply}
+	return strike{detail: fmt.Sprintf("fails over; the last %v are lost, and some clients are stopped", lag.Round(time.Millisecond)), sits: sits, apply: apply}
 }
 
 // slowReply is how long a reply takes before a client is stopped.

@@ -8,15 +8,13 @@ import (
 	"strconv"
 	"strings"
 	"time"
-
-	"github.com/redlatch/redlatch/internal/redisproc"
 )
 
 // memoryFaults are the faults of servers whose memory is full.
 func memoryFaults() []Family {
 	return []Family{
-		{Name: "full", About: "fill a server's memory, so that it refuses to write", kinds: redisAlone, plan: full},
-		{Name: "evict", About: "fill a server's memory, so that it drops locks and fences to make room", Beyond: true, kinds: redisAlone, plan: evict},
+		{Name: "full", About: "fill a server's memory, so that it refuses to write", kinds: redisAlone, node: full},
+		{Name: "evict", About: "fill a server's memory, so that it drops locks and fences to make room", Beyond: true, kinds: redisAlone, node: evict},
 	}
 }
 
@@ -25,7 +23,7 @@ const ballast = "torture-ballast:"
 
 // fill writes a lot of data, and then sets a memory limit that is too small by
 // short bytes, with a policy for what to do about it.
-func fill(s *redisproc.Server, policy string, short int64) error {
+func fill(s redisServer, policy string, short int64) error {
 	junk := strings.Repeat("x", 32<<10)
 	for i := range 8 {
 		if _, err := s.Ask("SET", ballast+strconv.Itoa(i), junk); err != nil {
@@ -45,7 +43,7 @@ func fill(s *redisproc.Server, policy string, short int64) error {
 }
 
 // makeRoom makes room again, and stops eviction.
-func makeRoom(s *redisproc.Server) error {
+func makeRoom(s redisServer) error {
 	for _, set := range [][]string{{"maxmemory-policy", "noeviction"}, {"maxmemory", "0"}} {
 		if _, err := s.Ask("CONFIG", "SET", set[0], set[1]); err != nil {
 			return err
@@ -59,7 +57,7 @@ func makeRoom(s *redisproc.Server) error {
 	return err
 }
 
-func infoNumber(s *redisproc.Server, section, field string) (int64, error) {
+func infoNumber(s redisServer, section, field string) (int64, error) {
 	text, err := s.Ask("INFO", section)
 	if err != nil {
 		return 0, err
@@ -72,23 +70,15 @@ func infoNumber(s *redisproc.Server, section, field string) (int64, error) {
 	return strconv.ParseInt(number, 10, 64)
 }
 
-func full(w *world, rng *rand.Rand, on []ServerKind) *strike {
-	n := w.freeNode(rng, on)
-	if n == nil {
-		return nil
-	}
-	return &strike{node: n, detail: "has no memory left, and refuses", lasts: between(rng, 300*time.Millisecond, 2*time.Second),
+func full(w *world, n *node, rng *rand.Rand) strike {
+	return strike{detail: "has no memory left, and refuses", lasts: between(rng, 300*time.Millisecond, 2*time.Second),
 		apply: func(*Fault) error { return fill(n.at(), "noeviction", 64<<10) },
 		heal:  func(*Fault) error { return makeRoom(n.at()) }}
 }
 
-func evict(w *world, rng *rand.Rand, on []ServerKind) *strike {
-	n := w.freeNode(rng, on)
-	if n == nil {
-		return nil
-	}
+func evict(w *world, n *node, rng *rand.Rand) strike {
 	policy := []string{"volatile-lru", "volatile-ttl", "allkeys-random"}[rng.IntN(3)]
-	return &strike{node: n, detail: "has no memory left, and evicts (" + policy + ")", lasts: between(rng, 300*time.Millisecond, 2*time.Second),
+	return strike{detail: "has no memory left, and evicts (" + policy + ")", lasts: between(rng, 300*time.Millisecond, 2*time.Second),
 		apply: func(f *Fault) error {
 			f.Forgets = true
 			// By little, so that it continues to grant locks that it will soon

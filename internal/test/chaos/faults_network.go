@@ -15,34 +15,30 @@ import (
 func networkFaults() []Family {
 	lost := servertest.Direction{Lost: true}
 	return []Family{
-		{Name: "partition", About: "cut some or all clients off from a server", plan: weather("cut off", func(*rand.Rand) servertest.Weather {
+		{Name: "partition", About: "cut some or all clients off from a server", node: weather("cut off", func(*rand.Rand) servertest.Weather {
 			return servertest.Weather{Requests: lost, Replies: lost}
 		})},
-		{Name: "one-way", About: "lose requests on the way to a server, while replies pass", plan: weather("requests are lost", func(*rand.Rand) servertest.Weather {
+		{Name: "one-way", About: "lose requests on the way to a server, while replies pass", node: weather("requests are lost", func(*rand.Rand) servertest.Weather {
 			return servertest.Weather{Requests: lost}
 		})},
-		{Name: "swallow", About: "lose only the replies of a server, which has done what it was asked", plan: weather("replies are lost", func(*rand.Rand) servertest.Weather {
+		{Name: "swallow", About: "lose only the replies of a server, which has done what it was asked", node: weather("replies are lost", func(*rand.Rand) servertest.Weather {
 			return servertest.Weather{Replies: lost}
 		})},
-		{Name: "delay", About: "hold up requests and replies, past the time limit of a node", plan: weather("held up", func(rng *rand.Rand) servertest.Weather {
+		{Name: "delay", About: "hold up requests and replies, past the time limit of a node", node: weather("held up", func(rng *rand.Rand) servertest.Weather {
 			return servertest.Weather{Requests: servertest.Direction{Delay: between(rng, 0, 300*time.Millisecond)}, Replies: servertest.Direction{Delay: between(rng, 0, 300*time.Millisecond)}}
 		})},
-		{Name: "reorder", About: "have messages of different connections overtake each other", plan: weather("messages overtake each other", func(rng *rand.Rand) servertest.Weather {
+		{Name: "reorder", About: "have messages of different connections overtake each other", node: weather("messages overtake each other", func(rng *rand.Rand) servertest.Weather {
 			jitter := between(rng, 5*time.Millisecond, 300*time.Millisecond)
 			return servertest.Weather{Requests: servertest.Direction{Jitter: jitter}, Replies: servertest.Direction{Jitter: jitter}}
 		})},
-		{Name: "reset", About: "break off all connections of a server", plan: resetAll},
-		{Name: "filter", About: "drop a server's packets in a network namespace; TCP sends them again later", need: filters, kinds: redisAlone, plan: filter},
+		{Name: "reset", About: "break off all connections of a server", mild: true, node: resetAll},
+		{Name: "filter", About: "drop a server's packets in a network namespace; TCP sends them again later", need: filters, kinds: redisAlone, node: filter},
 	}
 }
 
 // weather affects the connections of some clients, or of all, to a node.
-func weather(what string, draw func(*rand.Rand) servertest.Weather) func(*world, *rand.Rand, []ServerKind) *strike {
-	return func(w *world, rng *rand.Rand, on []ServerKind) *strike {
-		n := w.freeNode(rng, on)
-		if n == nil {
-			return nil
-		}
+func weather(what string, draw func(*rand.Rand) servertest.Weather) func(*world, *node, *rand.Rand) strike {
+	return func(w *world, n *node, rng *rand.Rand) strike {
 		links, who := n.links, "for all clients"
 		if k := rng.IntN(len(links)) + 1; rng.IntN(3) > 0 && k < len(links) {
 			links, who = nil, fmt.Sprintf("for %d clients", k)
@@ -57,18 +53,14 @@ func weather(what string, draw func(*rand.Rand) servertest.Weather) func(*world,
 			return nil
 		}
 		bad := draw(rng)
-		return &strike{node: n, detail: what + " " + who, lasts: between(rng, 200*time.Millisecond, 2*w.bounds.MaxTTL),
+		return strike{detail: what + " " + who, lasts: between(rng, 200*time.Millisecond, 2*w.bounds.MaxTTL),
 			apply: func(*Fault) error { return set(bad) },
 			heal:  func(*Fault) error { return set(servertest.Weather{}) }}
 	}
 }
 
-func resetAll(w *world, rng *rand.Rand, on []ServerKind) *strike {
-	n := w.calmNode(rng, on)
-	if n == nil {
-		return nil
-	}
-	return &strike{node: n, detail: "all connections are reset", apply: func(*Fault) error {
+func resetAll(w *world, n *node, rng *rand.Rand) strike {
+	return strike{detail: "all connections are reset", apply: func(*Fault) error {
 		for _, link := range n.links {
 			link.Reset()
 		}
@@ -76,13 +68,9 @@ func resetAll(w *world, rng *rand.Rand, on []ServerKind) *strike {
 	}}
 }
 
-func filter(w *world, rng *rand.Rand, on []ServerKind) *strike {
-	n := w.freeNode(rng, on)
-	if n == nil {
-		return nil
-	}
+func filter(w *world, n *node, rng *rand.Rand) strike {
 	port := n.at().Port
-	return &strike{node: n, detail: "its packets are dropped", lasts: between(rng, 200*time.Millisecond, 2*w.bounds.MaxTTL),
+	return strike{detail: "its packets are dropped", lasts: between(rng, 200*time.Millisecond, 2*w.bounds.MaxTTL),
 		apply: func(*Fault) error { return n.in.net.cut(port) },
 		heal:  func(*Fault) error { return n.in.net.mend(port) }}
 }

@@ -10,33 +10,29 @@ import (
 	"strings"
 	"time"
 
-	"github.com/redlatch/redlatch/internal/redisproc"
+	"github.com/redlatch/redlatch/internal/test/servertest"
 )
 
 // serverFaults are the faults of servers and of their data.
 func serverFaults() []Family {
 	return []Family{
-		{Name: "kill", About: "kill -9 a server, and start it again with all that it had acknowledged", kinds: alone, plan: restart("comes back with its data", nil)},
-		{Name: "empty", About: "kill -9 a server, and start it again without its data", kinds: redisAlone, plan: restart("comes back empty", wipe)},
-		{Name: "stale-rdb", About: "start a server again from a snapshot that lacks the last writes", kinds: redisAlone, plan: staleSnapshot},
-		{Name: "cut-aof", About: "start a server again from a log whose end was lost, as with the power", kinds: redisAlone, plan: restart("comes back with its log cut short", cutLog)},
-		{Name: "freeze", About: "stop a server where it is, and let it go on", kinds: alone, plan: freeze},
-		{Name: "promote", About: "replace a server by a replica that lacks its last writes", kinds: alone, plan: promote},
-		{Name: "failover", About: "the same while some clients are stopped; behind a sentinel, kill or freeze the master", plan: failover},
-		{Name: "flush-data", About: "FLUSHALL", kinds: redisAlone, plan: flushData},
-		{Name: "flush-scripts", About: "SCRIPT FLUSH", kinds: redisAlone, plan: flushScripts},
+		{Name: "kill", About: "kill -9 a server, and start it again with all that it had acknowledged", kinds: alone, node: restart("comes back with its data", nil)},
+		{Name: "empty", About: "kill -9 a server, and start it again without its data", kinds: redisAlone, node: restart("comes back empty", wipe)},
+		{Name: "stale-rdb", About: "start a server again from a snapshot that lacks the last writes", kinds: redisAlone, node: staleSnapshot},
+		{Name: "cut-aof", About: "start a server again from a log whose end was lost, as with the power", kinds: redisAlone, node: restart("comes back with its log cut short", cutLog)},
+		{Name: "freeze", About: "stop a server where it is, and let it go on", kinds: alone, node: freeze},
+		{Name: "promote", About: "replace a server by a replica that lacks its last writes", kinds: alone, node: promote},
+		{Name: "failover", About: "the same while some clients are stopped; behind a sentinel, kill or freeze the master", node: failover},
+		{Name: "flush-data", About: "FLUSHALL", kinds: redisAlone, node: flushData},
+		{Name: "flush-scripts", About: "SCRIPT FLUSH", kinds: redisAlone, mild: true, node: flushScripts},
 	}
 }
 
 // restart kills a server and starts it again after its files were changed.
-func restart(how string, tamper func(s *redisproc.Server, rng *rand.Rand) error) func(*world, *rand.Rand, []ServerKind) *strike {
-	return func(w *world, rng *rand.Rand, on []ServerKind) *strike {
-		n := w.freeNode(rng, on)
-		if n == nil {
-			return nil
-		}
+func restart(how string, tamper func(s redisServer, rng *rand.Rand) error) func(*world, *node, *rand.Rand) strike {
+	return func(w *world, n *node, rng *rand.Rand) strike {
 		own := rand.New(rand.NewPCG(rng.Uint64(), 0)) // healing runs on a goroutine of its own
-		return &strike{node: n, detail: how, lasts: between(rng, 50*time.Millisecond, 1500*time.Millisecond), sits: w.sits(n),
+		return strike{detail: how, lasts: between(rng, 50*time.Millisecond, 1500*time.Millisecond), sits: w.sits(n),
 			apply: func(*Fault) error { n.process().Kill(); return nil },
 			heal: func(*Fault) error {
 				if tamper != nil {
@@ -44,7 +40,7 @@ func restart(how string, tamper func(s *redisproc.Server, rng *rand.Rand) error)
 						return err
 					}
 				}
-				return again(n.start)
+				return again(n.current().Start)
 			}}
 	}
 }
@@ -70,7 +66,7 @@ func again(try func() error) (err error) {
 	return err
 }
 
-func wipe(s *redisproc.Server, _ *rand.Rand) error {
+func wipe(s redisServer, _ *rand.Rand) error {
 	for _, path := range dataFiles(s) {
 		if err := os.RemoveAll(path); err != nil {
 			return err
@@ -79,13 +75,13 @@ func wipe(s *redisproc.Server, _ *rand.Rand) error {
 	return nil
 }
 
-func dataFiles(s *redisproc.Server) []string {
+func dataFiles(s redisServer) []string {
 	return []string{filepath.Join(s.Dir, "appendonlydir"), filepath.Join(s.Dir, "appendonly.aof"), filepath.Join(s.Dir, "dump.rdb")}
 }
 
 // cutLog truncates the append-only file, if there is one. A server that has
 // just begun to write it loses everything.
-func cutLog(s *redisproc.Server, rng *rand.Rand) error {
+func cutLog(s redisServer, rng *rand.Rand) error {
 	files, err := filepath.Glob(filepath.Join(s.Dir, "appendonlydir", "*.incr.aof"))
 	if err != nil {
 		return err
@@ -106,12 +102,8 @@ func cutLog(s *redisproc.Server, rng *rand.Rand) error {
 
 // staleSnapshot saves a server's data, lets it run for a while, and restarts it
 // from the saved data.
-func staleSnapshot(w *world, rng *rand.Rand, on []ServerKind) *strike {
-	n := w.freeNode(rng, on)
-	if n == nil {
-		return nil
-	}
-	return &strike{node: n, detail: "comes back from a stale snapshot", lasts: between(rng, 200*time.Millisecond, 1500*time.Millisecond), sits: w.bounds.quarantine(),
+func staleSnapshot(w *world, n *node, rng *rand.Rand) strike {
+	return strike{detail: "comes back from a stale snapshot", lasts: between(rng, 200*time.Millisecond, 1500*time.Millisecond), sits: w.bounds.quarantine(),
 		apply: func(*Fault) error {
 			// The server may be saving for a replica of its own now.
 			return again(func() error { _, err := n.at().Ask("SAVE"); return err })
@@ -126,7 +118,7 @@ func staleSnapshot(w *world, rng *rand.Rand, on []ServerKind) *strike {
 			}
 			// With a log enabled, the server would read that instead of the
 			// snapshot.
-			if err := again(func() error { return s.Start("--repl-diskless-sync-delay", "0") }); err != nil {
+			if err := again(func() error { return s.Server.Start("--repl-diskless-sync-delay", "0") }); err != nil {
 				return err
 			}
 			_, err := s.Ask("CONFIG", "SET", "appendonly", "yes")
@@ -134,44 +126,28 @@ func staleSnapshot(w *world, rng *rand.Rand, on []ServerKind) *strike {
 		}}
 }
 
-func freeze(w *world, rng *rand.Rand, on []ServerKind) *strike {
-	n := w.freeNode(rng, on)
-	if n == nil {
-		return nil
-	}
-	return &strike{node: n, detail: "is frozen", lasts: between(rng, 100*time.Millisecond, 2*w.bounds.MaxTTL),
+func freeze(w *world, n *node, rng *rand.Rand) strike {
+	return strike{detail: "is frozen", lasts: between(rng, 100*time.Millisecond, 2*w.bounds.MaxTTL),
 		apply: func(*Fault) error { return n.process().Freeze() },
 		heal:  func(*Fault) error { return n.process().Thaw() }}
 }
 
-func flushData(w *world, rng *rand.Rand, on []ServerKind) *strike {
-	n := w.freeNode(rng, on)
-	if n == nil {
-		return nil
-	}
-	return &strike{node: n, detail: "is flushed", sits: w.bounds.quarantine(),
+func flushData(w *world, n *node, rng *rand.Rand) strike {
+	return strike{detail: "is flushed", sits: w.bounds.quarantine(),
 		apply: func(*Fault) error { _, err := n.at().Ask("FLUSHALL"); return err }}
 }
 
-func flushScripts(w *world, rng *rand.Rand, on []ServerKind) *strike {
-	n := w.calmNode(rng, on)
-	if n == nil {
-		return nil
-	}
-	return &strike{node: n, detail: "forgets its scripts",
+func flushScripts(w *world, n *node, rng *rand.Rand) strike {
+	return strike{detail: "forgets its scripts",
 		apply: func(*Fault) error { _, err := n.at().Ask("SCRIPT", "FLUSH"); return err }}
 }
 
 // promote gives a server a replica, promotes the replica, and leaves the
 // clients with the old master for a while: what they write then is lost when
 // the node's address leads to the new master.
-func promote(w *world, rng *rand.Rand, on []ServerKind) *strike {
-	n := w.freeNode(rng, on)
-	if n == nil {
-		return nil
-	}
+func promote(w *world, n *node, rng *rand.Rand) strike {
 	lag := between(rng, 50*time.Millisecond, 600*time.Millisecond)
-	return &strike{node: n, detail: fmt.Sprintf("is replaced by a replica that lacks the last %v", lag.Round(time.Millisecond)), sits: w.bounds.quarantine(),
+	return strike{detail: fmt.Sprintf("is replaced by a replica that lacks the last %v", lag.Round(time.Millisecond)), sits: w.bounds.quarantine(),
 		apply: func(*Fault) error {
 			return n.promote(func() {}, lag)
 		}}
@@ -181,15 +157,15 @@ func promote(w *world, rng *rand.Rand, on []ServerKind) *strike {
 // has all that the server has. After the promotion, clients write to the old server
 // for lag; then the node's address leads to the new one.
 func (n *node) promote(before func(), lag time.Duration) error {
-	if n.db() != nil {
+	if _, ok := n.current().(*servertest.Database); ok {
 		return n.promoteDatabase(before, lag)
 	}
 	old := n.at()
-	replica, err := n.newServer()
+	replica, err := n.newRedis()
 	if err != nil {
 		return err
 	}
-	if err := replica.Start(append(durable(), "--replicaof", "127.0.0.1", fmt.Sprint(old.Port))...); err != nil {
+	if err := replica.Server.Start(append(durable(), "--replicaof", "127.0.0.1", fmt.Sprint(old.Port))...); err != nil {
 		return err
 	}
 	if err := awaitSync(replica); err != nil {
@@ -207,7 +183,7 @@ func (n *node) promote(before func(), lag time.Duration) error {
 	return os.RemoveAll(old.Dir)
 }
 
-func awaitSync(replica *redisproc.Server) error {
+func awaitSync(replica redisServer) error {
 	for end := time.Now().Add(time.Minute); time.Now().Before(end); {
 		text, err := replica.Ask("INFO", "replication")
 		if err == nil && strings.Contains(text, "master_link_status:up") {

@@ -282,7 +282,7 @@ func TestEveryFaultDoesWhatItSaysAndIsHealed(t *testing.T) {
 				t.Fatal("nothing is known of its effect")
 			}
 			b := newBench(t, family, Redis)
-			s := family.plan(b.w, rand.New(rand.NewPCG(1, 1)), family.kinds)
+			s := family.draw(b.w, rand.New(rand.NewPCG(1, 1)))
 			if s == nil {
 				t.Fatal("it finds nothing to strike")
 			}

@@ -47,6 +47,9 @@ type Lease struct {
 // taken is until when the lease must exclude others.
 func (l *Lease) taken() int64 { return max(l.Until, l.Kept) }
 
+// possible reports whether there is such a slot.
+func (l *Lease) possible() bool { return l.Mode != Slot || l.Slot < l.Slots }
+
 // at is what the lease has of the lock at a moment of its life.
 func (l *Lease) at(moment int64) Share {
 	if l.Down > 0 && l.Down <= moment {

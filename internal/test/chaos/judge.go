@@ -7,6 +7,9 @@ import (
 	"fmt"
 	"slices"
 	"time"
+
+	"github.com/redlatch/redlatch/internal/test/exclusion"
+	contract "github.com/redlatch/redlatch/node"
 )
 
 // Rule is a rule that a history must keep.
@@ -45,22 +48,10 @@ type Verdict struct {
 	// of a lock's promises, and the reason for fencing.
 	Corruption []Finding `json:"corruption"`
 
-	Acquisitions int `json:"acquisitions"`
-	Missed       int `json:"missed"`
-	Writes       int `json:"writes"`
-	Reads        int `json:"reads"`         // by readers
-	Refused      int `json:"refused"`       // stale steps that the resource refused
-	RefusedReads int `json:"refused_reads"` // those of them that were readers'
-	Lost         int `json:"lost"`          // leases that ended before they were released
-	Faults       int `json:"faults"`
-
-	Writers     int `json:"writers"` // of the acquisitions
-	Readers     int `json:"readers"`
-	Slots       int `json:"slots"`
-	Downgrades  int `json:"downgrades"`   // writers that became readers
+	Counts
+	Faults      int `json:"faults"`
 	MostReaders int `json:"most_readers"` // at the same moment
 	MostSlots   int `json:"most_slots"`
-	Kept        int `json:"kept"` // locks that stayed taken after their leases ended
 
 	Median time.Duration `json:"median"` // of the times that clients waited for a lock
 	P99    time.Duration `json:"p99"`
@@ -73,39 +64,9 @@ func (v *Verdict) Held() bool { return len(v.Violations) == 0 }
 func Judge(h *History) *Verdict {
 	v := &Verdict{Faults: len(h.Faults), Violations: []Finding{}, Excused: []Finding{}, Corruption: []Finding{}}
 	for _, e := range h.Events {
-		switch e.Kind {
-		case Got:
-			v.Acquisitions++
-			if e.Keep > 0 {
-				v.Kept++
-			}
-			switch e.Mode {
-			case Reader:
-				v.Readers++
-			case Slot:
-				v.Slots++
-			default:
-				v.Writers++
-			}
-		case Downgraded:
-			if e.Err == "" {
-				v.Downgrades++
-			}
-		case Missed:
-			v.Missed++
-		case Read:
-			if e.Step == Look {
-				v.Reads++
-			}
-		case Refused:
-			v.Refused++
-			if e.Step == Look {
-				v.RefusedReads++
-			}
-		case Lost:
-			v.Lost++
-		}
+		v.count(e)
 	}
+	v.Writes = 0 // the resource knows better
 	byName := h.leases()
 	for _, name := range sortedNames(byName) {
 		v.overlaps(h, byName[name])
@@ -156,21 +117,21 @@ func (l *Lease) String() string {
 func (v *Verdict) overlaps(h *History, leases []*Lease) {
 	var taken []*Lease
 	for _, b := range leases {
-		if b.Mode == Slot && (b.Slot < 0 || b.Slot >= b.Slots) {
+		if !b.possible() {
 			v.find(Finding{Rule: Overlap, Name: b.Name, At: b.Got, Text: fmt.Sprintf("%s has a slot that there is not", b)}, nil)
 		}
 		taken = slices.DeleteFunc(taken, func(a *Lease) bool { return a.taken() <= b.Got })
 		if b.taken() <= b.Got {
 			continue
 		}
-		var now together
+		beside := map[contract.Mode]int{b.Mode: 1} // how many leases are valid, by what they have then
 		asked := b.Asked
 		for _, a := range taken {
 			if a.Until > b.Got {
-				now.add(a.at(b.Got))
+				beside[a.at(b.Got).Mode]++
 				asked = min(asked, a.Asked)
 			}
-			if !a.at(b.Got).conflicts(b.Share) {
+			if !exclusion.Conflict(a.at(b.Got), b.Share) {
 				continue
 			}
 			if a.Until <= b.Got {
@@ -200,13 +161,12 @@ func (v *Verdict) overlaps(h *History, leases []*Lease) {
 		if b.Until <= b.Got {
 			continue
 		}
-		now.add(b.Share)
-		if b.Mode == Slot && now.slots > b.Slots {
+		if b.Mode == Slot && beside[Slot] > int(b.Slots) {
 			excuse, _ := h.breakIn(asked, b.Got)
 			v.find(Finding{Rule: Overlap, Name: b.Name, At: b.Got,
-				Text: fmt.Sprintf("with %s there were %d holders of %d slots", b, now.slots, b.Slots)}, excuse)
+				Text: fmt.Sprintf("with %s there were %d holders of %d slots", b, beside[Slot], b.Slots)}, excuse)
 		}
-		v.MostReaders, v.MostSlots = max(v.MostReaders, now.readers), max(v.MostSlots, now.slots)
+		v.MostReaders, v.MostSlots = max(v.MostReaders, beside[Reader]), max(v.MostSlots, beside[Slot])
 	}
 }
 
@@ -244,7 +204,7 @@ func (v *Verdict) extensions(h *History, leases []*Lease) {
 				if b.Got >= x.From {
 					break // and so do all after it
 				}
-				if !a.at(x.From).conflicts(b.Share) {
+				if !exclusion.Conflict(a.at(x.From), b.Share) {
 					continue
 				}
 				excuse, _ := h.breakIn(a.Asked, x.To)

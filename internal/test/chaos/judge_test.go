@@ -90,7 +90,9 @@ func (s *story) step(step chaos.Step, token uint64, client int, value int64) {
 // reader and slot are kinds of leases.
 var reader = chaos.Share{Mode: chaos.Reader}
 
-func slot(n int) chaos.Share { return chaos.Share{Mode: chaos.Slot, Slots: 3, Slot: n} }
+func slot(n int) chaos.Share {
+	return chaos.Share{Mode: chaos.Slot, Slots: 3, Slot: uint8(n)}
+}
 
 // rules returns the rules that the findings are about, each once.
 func rules(findings []chaos.Finding) []chaos.Rule {

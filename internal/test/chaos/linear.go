@@ -3,11 +3,15 @@
 package chaos
 
 import (
+	"cmp"
 	"fmt"
 	"math"
+	"slices"
 	"time"
 
 	"github.com/anishathalye/porcupine"
+
+	"github.com/redlatch/redlatch/internal/test/exclusion"
 )
 
 // op is a step of a lock with a token, as input for porcupine: the lock is
@@ -26,75 +30,51 @@ const (
 	ends
 )
 
-// lockState is a lock with a token: who holds it, and the highest tokens so far.
-// It can be compared.
+// lockState is a lock with a token: its holders, in the order of their numbers,
+// and the leases with the highest token so far.
 type lockState struct {
-	// holders has an entry for each holder: the number of its lease, in eight
-	// hexadecimal digits, and what it has of the lock: w, r, or the slot and the
-	// number of slots, as two letters.
-	holders string
-	any     *Lease // with the highest token
-	writer  *Lease // with the highest token of those that are no readers
+	holders []holder
+	any     *Lease
+	writer  *Lease // of those that are no readers
 }
 
-const (
-	numberDigits = 8
-	entrySize    = numberDigits + 2
-)
+// holder is a lease, by its number, and what it has of the lock.
+type holder struct {
+	number int
+	share  Share
+}
 
-func entry(number int, s Share) string {
-	what := "w "
-	switch s.Mode {
-	case Reader:
-		what = "r "
-	case Slot:
-		what = string([]byte{'0' + byte(s.Slot), '0' + byte(s.Slots)})
+func (s lockState) equals(o lockState) bool {
+	return s.any == o.any && s.writer == o.writer && slices.Equal(s.holders, o.holders)
+}
+
+// without returns the state without a holder, and whether it was one.
+func (s lockState) without(number int) (lockState, bool) {
+	i := slices.IndexFunc(s.holders, func(h holder) bool { return h.number == number })
+	if i >= 0 {
+		s.holders = slices.Delete(slices.Clone(s.holders), i, i+1)
 	}
-	return fmt.Sprintf("%0*x%s", numberDigits, number, what)
+	return s, i >= 0
+}
+
+// with returns the state with another holder.
+func (s lockState) with(number int, share Share) lockState {
+	s.holders = append(slices.Clone(s.holders), holder{number, share})
+	slices.SortFunc(s.holders, func(a, b holder) int { return cmp.Compare(a.number, b.number) })
+	return s
 }
 
 // room reports whether the lock can be granted beside its holders.
 func (s lockState) room(l *Lease) bool {
-	count := len(s.holders) / entrySize
-	for i := range count {
-		what := s.holders[i*entrySize+numberDigits : (i+1)*entrySize]
-		switch {
-		case l.Mode == Writer || what == "w ":
-			return false
-		case l.Mode == Reader && what != "r ", l.Mode == Slot && what == "r ":
-			return false
-		case l.Mode == Slot && (what[0] == '0'+byte(l.Slot) || what[1] != '0'+byte(l.Slots)):
-			return false
-		}
-	}
-	return l.Mode != Slot || count < l.Slots && l.Slot < l.Slots
+	return l.possible() && !slices.ContainsFunc(s.holders, func(h holder) bool { return exclusion.Conflict(h.share, l.Share) })
 }
 
-// of returns where the entry of a lease is; -1 if it holds nothing.
-func (s lockState) of(number int) int {
-	want := fmt.Sprintf("%0*x", numberDigits, number)
-	for i := 0; i < len(s.holders); i += entrySize {
-		if s.holders[i:i+numberDigits] == want {
-			return i
-		}
+// higher returns the lease with the higher token.
+func higher(a, b *Lease) *Lease {
+	if a == nil || a.Token < b.Token {
+		return b
 	}
-	return -1
-}
-
-// with returns the state with another holder, in the order of their numbers.
-func (s lockState) with(number int, share Share) lockState {
-	e, i := entry(number, share), 0
-	for i < len(s.holders) && s.holders[i:i+numberDigits] < e[:numberDigits] {
-		i += entrySize
-	}
-	s.holders = s.holders[:i] + e + s.holders[i:]
-	return s
-}
-
-// without returns the state without the holder whose entry is there.
-func (s lockState) without(i int) lockState {
-	s.holders = s.holders[:i] + s.holders[i+entrySize:]
-	return s
+	return a
 }
 
 // model is a correct lock: it is granted to one writer, or to readers, or to one
@@ -102,22 +82,20 @@ func (s lockState) without(i int) lockState {
 // all before it that are no readers.
 func (h *History) model() porcupine.Model {
 	return porcupine.Model{
-		Init: func() any { return lockState{} },
+		Init:  func() any { return lockState{} },
+		Equal: func(a, b any) bool { return a.(lockState).equals(b.(lockState)) },
 		Step: func(state, input, _ any) (bool, any) {
 			s, o := state.(lockState), input.(op)
-			i := s.of(o.number)
 			switch o.what {
 			case ends:
-				if i < 0 {
-					return false, s
-				}
-				return true, s.without(i)
+				next, held := s.without(o.number)
+				return held, next
 			case downgrades:
 				// One that was not confirmed may come after the end.
-				if i < 0 {
-					return true, s
+				if next, held := s.without(o.number); held {
+					return true, next.with(o.number, Share{Mode: Reader})
 				}
-				return true, s.without(i).with(o.number, Share{Mode: Reader})
+				return true, s
 			}
 			above := s.any
 			if o.lease.Mode == Reader {
@@ -126,17 +104,11 @@ func (h *History) model() porcupine.Model {
 			if !s.room(o.lease) || above != nil && above.Token >= o.lease.Token && h.forgottenIn(above.Asked, o.lease.Got) == nil {
 				return false, s
 			}
-			if s.any == nil || s.any.Token < o.lease.Token {
-				s.any = o.lease
-			}
-			if o.lease.Mode != Reader && (s.writer == nil || s.writer.Token < o.lease.Token) {
-				s.writer = o.lease
+			s.any = higher(s.any, o.lease)
+			if o.lease.Mode != Reader {
+				s.writer = higher(s.writer, o.lease)
 			}
 			return true, s.with(o.number, o.lease.Share)
-		},
-		DescribeOperation: func(input, _ any) string {
-			o := input.(op)
-			return [...]string{"", "downgrade of ", "end of "}[o.what] + o.lease.String()
 		},
 	}
 }
@@ -154,7 +126,7 @@ func (h *History) operations(leases []*Lease) []porcupine.Operation {
 			over = max(l.Asked, when.From)
 		} else {
 			for _, next := range leases[i+1:] {
-				if next.Got >= over && l.at(over).conflicts(next.Share) {
+				if next.Got >= over && exclusion.Conflict(l.at(over), next.Share) {
 					gone = next.Got
 					break
 				}

@@ -57,13 +57,16 @@ func TestMutantsOfTheScriptsAreFoundOut(t *testing.T) {
 			env := mutants.Env + "=" + strings.Join([]string{"lua/" + m.file, m.old, m.wrong}, between)
 			c.Path, c.Args = "/usr/bin/env", []string{"env", env, binary, chaos.ClientVerb}
 			c.For, c.Names, c.Least, c.Most = 4*time.Second, 1, 5*time.Millisecond, 100*time.Millisecond
-			for range 10 { // on a busy machine few locks are taken in so short a run
-				if r := run(t, c); slices.Contains(rules(r.Verdict.Violations), m.want) {
+			// On a busy machine few locks are taken in so short a run.
+			locks := 0
+			for ; locks < 2000; c.Seed++ {
+				r := run(t, c)
+				if slices.Contains(rules(r.Verdict.Violations), m.want) {
 					return
 				}
-				c.Seed++
+				locks += r.Verdict.Acquisitions
 			}
-			t.Errorf("the judge finds no %s", m.want)
+			t.Errorf("the judge finds no %s in %d acquisitions", m.want, locks)
 		})
 	}
 }

@@ -25,9 +25,10 @@ type world struct {
 	allowed int // how many nodes may be faulty or quarantined at once
 }
 
-// freeNode takes a node of one of the kinds without a fault, or none if so many
-// have a fault or are quarantined that another would leave no quorum for too long.
-func (w *world) freeNode(rng *rand.Rand, kinds []ServerKind) *node {
+// freeNode takes a node of one of the kinds without a fault. Unless the fault is
+// mild, it takes none if so many have a fault or are quarantined that another
+// would leave no quorum for too long.
+func (w *world) freeNode(rng *rand.Rand, kinds []ServerKind, mild bool) *node {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	allowed := w.allowed
@@ -40,21 +41,9 @@ func (w *world) freeNode(rng *rand.Rand, kinds []ServerKind) *node {
 			down++
 		}
 	}
-	if down >= allowed {
+	if down >= allowed && !mild {
 		return nil
 	}
-	return w.takeNode(rng, kinds)
-}
-
-// calmNode takes a node for a fault that does not keep it from granting: any of
-// those kinds without another fault.
-func (w *world) calmNode(rng *rand.Rand, kinds []ServerKind) *node {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return w.takeNode(rng, kinds)
-}
-
-func (w *world) takeNode(rng *rand.Rand, kinds []ServerKind) *node {
 	for _, i := range rng.Perm(len(w.cluster.nodes)) {
 		if n := w.cluster.nodes[i]; !w.struck[n] && (kinds == nil || slices.Contains(kinds, n.kind)) {
 			w.struck[n] = true
@@ -150,8 +139,7 @@ func (n *nemesis) run(ctx context.Context) {
 // that was. The other families stay in the bag.
 func (n *nemesis) draw(families []Family) (*strike, int) {
 	for i, family := range families {
-		if s := family.plan(n.world, n.rng, family.kinds); s != nil {
-			s.family = family
+		if s := family.draw(n.world, n.rng); s != nil {
 			return s, i
 		}
 	}

@@ -13,10 +13,10 @@ import (
 type recorder struct {
 	mu      sync.Mutex
 	events  []Event
-	counts  map[Kind]int
-	holding map[string]map[attemptID]Event // by name: leases that were acquired and not given up
-	last    map[int]int64                  // by client: when it last got a lock
-	changed chan struct{}                  // closed and replaced with each Got
+	counts  Counts
+	holding map[attemptID]Event // leases that were acquired and not given up
+	last    map[int]int64       // by client: when it last got a lock
+	changed chan struct{}       // closed and replaced with each Got
 }
 
 // attemptID identifies one request for a lock.
@@ -25,35 +25,32 @@ type attemptID struct{ client, life, seq int }
 func (e *Event) attempt() attemptID { return attemptID{e.Client, e.Life, e.Seq} }
 
 func newRecorder() *recorder {
-	return &recorder{counts: map[Kind]int{}, holding: map[string]map[attemptID]Event{}, last: map[int]int64{}, changed: make(chan struct{})}
+	return &recorder{holding: map[attemptID]Event{}, last: map[int]int64{}, changed: make(chan struct{})}
 }
 
 func (r *recorder) hear(e Event) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.events = append(r.events, e)
-	r.counts[e.Kind]++
+	r.counts.count(e)
+	held, holds := r.holding[e.attempt()]
 	switch e.Kind {
 	case Got:
-		if r.holding[e.Name] == nil {
-			r.holding[e.Name] = map[attemptID]Event{}
-		}
-		r.holding[e.Name][e.attempt()] = e
+		held, holds = e, true
 		r.last[e.Client] = e.At
 		close(r.changed)
 		r.changed = make(chan struct{})
 	case Extended, Downgraded:
-		if h, ok := r.holding[e.Name][e.attempt()]; ok && e.Deadline > h.Deadline {
-			h.Deadline = e.Deadline
-			r.holding[e.Name][e.attempt()] = h
-		}
+		held.Deadline = max(held.Deadline, e.Deadline)
 	case Downgrade:
-		if h, ok := r.holding[e.Name][e.attempt()]; ok {
-			h.Share = Share{Mode: Reader}
-			r.holding[e.Name][e.attempt()] = h
-		}
+		held.Share = Share{Mode: Reader}
 	case Release, Lost:
-		delete(r.holding[e.Name], e.attempt())
+		holds = false
+	}
+	if holds {
+		r.holding[e.attempt()] = held
+	} else {
+		delete(r.holding, e.attempt())
 	}
 }
 
@@ -67,16 +64,16 @@ func (r *recorder) holders() map[string][]Event {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	all, t := map[string][]Event{}, now()
-	for name, leases := range r.holding {
-		for id, e := range leases {
-			switch {
-			case e.Deadline+forgotten < t:
-				delete(leases, id)
-			case e.Deadline >= t:
-				all[name] = append(all[name], e)
-			}
+	for id, e := range r.holding {
+		switch {
+		case e.Deadline+forgotten < t:
+			delete(r.holding, id)
+		case e.Deadline >= t:
+			all[e.Name] = append(all[e.Name], e)
 		}
-		slices.SortFunc(all[name], func(a, b Event) int { return cmp.Compare(a.At, b.At) })
+	}
+	for _, leases := range all {
+		slices.SortFunc(leases, func(a, b Event) int { return cmp.Compare(a.At, b.At) })
 	}
 	return all
 }
@@ -106,17 +103,9 @@ func (r *recorder) since(moment int64) (clients map[int]bool, changed <-chan str
 	return clients, r.changed
 }
 
-func (r *recorder) count(kinds ...Kind) (n int) {
+// all returns the events so far, and their counts.
+func (r *recorder) all() ([]Event, Counts) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	for _, k := range kinds {
-		n += r.counts[k]
-	}
-	return n
-}
-
-func (r *recorder) all() []Event {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.events
+	return r.events, r.counts
 }

@@ -65,15 +65,11 @@ type Left struct {
 type Status struct {
 	Phase        string // the current phase, in a word or two
 	Elapsed, For time.Duration
-	Acquisitions int
-	Missed       int
-	Writes       int
-	Refused      int
-	Lost         int
-	Faults       int
-	Active       []Fault
-	Holders      map[string][]Event // by name, in the order in which they came
-	Names        []string
+	Counts
+	Faults  int
+	Active  []Fault
+	Holders map[string][]Event // by name, in the order in which they came
+	Names   []string
 }
 
 const (
@@ -282,7 +278,7 @@ func (r *running) torture(ctx context.Context) error {
 		return fmt.Errorf("%w: %s", err, r.errors)
 	}
 	r.result.Ended = now()
-	h.Events = r.recorder.all()
+	h.Events, _ = r.recorder.all()
 	return r.look(ctx, h)
 }
 
@@ -344,9 +340,8 @@ func (r *running) show() {
 	if r.Watch == nil {
 		return
 	}
-	s := Status{Phase: r.phase, For: r.For, Holders: r.recorder.holders(),
-		Acquisitions: r.recorder.count(Got), Missed: r.recorder.count(Missed), Writes: r.recorder.count(Wrote),
-		Refused: r.recorder.count(Refused), Lost: r.recorder.count(Lost)}
+	s := Status{Phase: r.phase, For: r.For, Holders: r.recorder.holders()}
+	_, s.Counts = r.recorder.all()
 	for _, p := range r.names {
 		s.Names = append(s.Names, p.Name)
 	}

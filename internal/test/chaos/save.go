@@ -4,6 +4,7 @@ package chaos
 
 import (
 	"encoding/json"
+	"errors"
 	"os"
 	"path/filepath"
 	"slices"
@@ -15,32 +16,23 @@ func (r *Result) Save(dir string) error {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return err
 	}
-	if err := saveLines(filepath.Join(dir, "events.jsonl"), r.History.Events); err != nil {
-		return err
-	}
-	if err := saveLines(filepath.Join(dir, "faults.jsonl"), r.History.Faults); err != nil {
-		return err
-	}
-	if err := saveLines(filepath.Join(dir, "writes.jsonl"), r.History.Rows); err != nil {
-		return err
-	}
-	return saveLines(filepath.Join(dir, "verdict.json"), []Summary{r.Summary()})
+	h := r.History
+	return errors.Join(
+		saveLines(dir, "events.jsonl", h.Events), saveLines(dir, "faults.jsonl", h.Faults),
+		saveLines(dir, "writes.jsonl", h.Rows), saveLines(dir, "verdict.json", []Summary{r.Summary()}))
 }
 
-func saveLines[T any](path string, list []T) error {
-	f, err := os.Create(path)
+func saveLines[T any](dir, name string, list []T) error {
+	f, err := os.Create(filepath.Join(dir, name))
 	if err != nil {
 		return err
 	}
 	enc := json.NewEncoder(f)
 	enc.SetEscapeHTML(false)
 	for _, x := range list {
-		if err := enc.Encode(x); err != nil {
-			f.Close()
-			return err
-		}
+		err = errors.Join(err, enc.Encode(x))
 	}
-	return f.Close()
+	return errors.Join(err, f.Close())
 }
 
 // Summary is a result in one line of JSON.

@@ -28,18 +28,21 @@ type watched struct {
 	sentinel *redisproc.Server
 }
 
-// start starts all of it.
-func (w *watched) start() error {
+func (w *watched) Addr() string              { return w.sentinel.Addr() }
+func (w *watched) URL(address string) string { return "redis+sentinel://" + address + "/" + masterName }
+
+// Start starts all of it.
+func (w *watched) Start() error {
 	settings := durable()
 	for range 1 + replicasOfEach {
-		s, err := w.in.newServer()
+		s, err := w.in.newRedis()
 		if err != nil {
 			return err
 		}
-		if err := s.Start(settings...); err != nil {
+		if err := s.Server.Start(settings...); err != nil {
 			return err
 		}
-		w.servers = append(w.servers, s)
+		w.servers = append(w.servers, s.Server)
 		settings = append(durable(), "--replicaof", "127.0.0.1", fmt.Sprint(w.servers[0].Port))
 	}
 	dir := filepath.Join(w.in.in.dir, fmt.Sprintf("sentinel%d", w.in.number))
@@ -125,7 +128,8 @@ func (w *watched) await(what string, is func() bool) error {
 	return fmt.Errorf("after %v it is not so that %s", awaited, what)
 }
 
-func (w *watched) stop() {
+// Stop ends all of it.
+func (w *watched) Stop() {
 	for _, s := range append(w.servers, w.sentinel) {
 		if s != nil {
 			s.Thaw()

@@ -5,48 +5,18 @@ package chaos
 import (
 	"fmt"
 
-	"github.com/redlatch/redlatch/internal/test/exclusion"
 	contract "github.com/redlatch/redlatch/node"
 )
 
-// Mode is the kind of a lease.
-type Mode string
-
-// The modes.
-const (
-	Writer Mode = ""
-	Reader Mode = "reader"
-	Slot   Mode = "slot"
-)
-
 // Share is what a lease has of a lock.
-type Share struct {
-	Mode  Mode `json:"mode,omitempty"`
-	Slots int  `json:"slots,omitempty"` // how many there are
-	Slot  int  `json:"slot,omitempty"`  // which one it has, from 0
-}
+type Share = contract.Share
 
-// Text returns the share in words. It is no String, because Event embeds Share,
-// and would be printed as its share alone.
-func (s Share) Text() string {
-	switch s.Mode {
-	case Writer:
-		return "writer"
-	case Slot:
-		return fmt.Sprintf("slot %d of %d", s.Slot, s.Slots)
-	}
-	return string(s.Mode)
-}
-
-// modes are the modes as nodes know them.
-var modes = map[Mode]contract.Mode{Writer: contract.Exclusive, Reader: contract.Shared, Slot: contract.Slotted}
-
-func (s Share) asNode() contract.Share {
-	return contract.Share{Mode: modes[s.Mode], Slots: uint8(s.Slots), Slot: uint8(s.Slot)}
-}
-
-// conflicts reports whether two shares must not be held at the same time.
-func (s Share) conflicts(o Share) bool { return exclusion.Conflict(s.asNode(), o.asNode()) }
+// The modes, as this package calls them.
+const (
+	Writer = contract.Exclusive
+	Reader = contract.Shared
+	Slot   = contract.Slotted
+)
 
 // plan says in which modes a name is asked for.
 type plan struct {
@@ -103,17 +73,4 @@ func (p plan) parts() []string {
 		all = append(all, fmt.Sprintf("%s/%d", p.Name, slot))
 	}
 	return all
-}
-
-// together is how many leases are valid at the same moment, by what they have
-// then.
-type together struct{ readers, slots int }
-
-func (t *together) add(s Share) {
-	switch s.Mode {
-	case Reader:
-		t.readers++
-	case Slot:
-		t.slots++
-	}
 }
