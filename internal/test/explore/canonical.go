@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/redlatch/redlatch/internal/nodestate"
 	"github.com/redlatch/redlatch/internal/protocol"
 	"github.com/redlatch/redlatch/node"
 )
@@ -92,12 +93,7 @@ func (m *machine) encode(p *printer, s *State, f protocol.Frame, canon *[maxClai
 			b = append(b, 1)
 			continue
 		}
-		b = append(b, 2, byte(c.extensions), byte(c.downgrades))
-		if c.over {
-			b = append(b, 1)
-		} else {
-			b = append(b, 0)
-		}
+		b = append(b, 2, byte(c.extensions), byte(c.downgrades), flags(c.over))
 		if !c.over && !c.State().IsHeld() {
 			b = append(b, byte(c.rounds))
 			b = binary.AppendVarint(b, f.Token(m.dead(s, c.floor)))
@@ -163,6 +159,14 @@ func (m *machine) encodeServer(p *printer, b []byte, s *State, f protocol.Frame,
 	return b
 }
 
+// flags is a bit for each.
+func flags(all ...bool) (b byte) {
+	for i, is := range all {
+		b |= byte(b2i(is)) << i
+	}
+	return b
+}
+
 // encodeData writes down what a server stores, or has saved.
 func (m *machine) encodeData(b []byte, s *State, f protocol.Frame, i int, saved bool, swap int) []byte {
 	srv := s.servers[i]
@@ -173,61 +177,47 @@ func (m *machine) encodeData(b []byte, s *State, f protocol.Frame, i int, saved 
 	}
 	now := s.clockOf(i)
 	b = append(b, 1)
-	if e := srv.Stored(lock); e != nil {
-		for _, h := range e.Holders {
-			if h.Until.After(now) {
-				b = append(b, 1+m.place(h.Value, swap), byte(h.Mode), h.Slots, h.Slot)
-				b = binary.AppendVarint(b, int64(h.Until.Sub(now)))
-				if h.Mode != node.Exclusive {
-					b = binary.AppendVarint(b, f.Token(h.Token)) // acquire reads it
-				}
+	e := srv.Stored(lock)
+	if e == nil {
+		e = &nodestate.Entry{}
+	}
+	for _, h := range e.Holders {
+		if h.Until.After(now) {
+			b = append(b, 1+m.place(h.Value, swap), byte(h.Mode), h.Slots, h.Slot)
+			b = binary.AppendVarint(b, int64(h.Until.Sub(now)))
+			if h.Mode != node.Exclusive {
+				b = binary.AppendVarint(b, f.Token(h.Token)) // acquire reads it
 			}
 		}
-		b = append(b, 0)
-		fence, left := m.fence(s, i, e.Fence, e.FenceUntil.Sub(now))
-		b = binary.AppendVarint(b, f.Token(fence))
-		b = binary.AppendVarint(b, int64(left))
-		floor, _ := m.fence(s, i, e.Floor, e.FenceUntil.Sub(now))
-		b = binary.AppendVarint(b, f.Token(floor))
-		for _, x := range e.Ended {
-			if x.Until.After(now) {
-				b = append(b, 1+m.place(x.Value, swap))
-				b = binary.AppendVarint(b, int64(x.Until.Sub(now)))
-			}
+	}
+	b = append(b, 0)
+	fence, left := m.fence(s, i, e.Fence, e.FenceUntil.Sub(now))
+	b = binary.AppendVarint(b, f.Token(fence))
+	b = binary.AppendVarint(b, int64(left))
+	floor, _ := m.fence(s, i, e.Floor, e.FenceUntil.Sub(now))
+	b = binary.AppendVarint(b, f.Token(floor))
+	for _, x := range e.Ended {
+		if x.Until.After(now) {
+			b = append(b, 1+m.place(x.Value, swap))
+			b = binary.AppendVarint(b, int64(x.Until.Sub(now)))
 		}
-		b = append(b, 0)
-		q := &e.Queue
-		b = append(b, byte(len(q.Waiters)))
-		if !m.in.Waits {
-			// Nobody is in a queue.
-		} else if len(q.Waiters) > 0 {
-			for _, w := range q.Waiters {
-				b = append(b, 1+m.place(w.Value, swap), byte(w.Mode), w.Slots)
-				b = binary.AppendVarint(b, w.Ticket-f.Clock)
-			}
-			b = append(b, m.place(q.Head, swap), byte(q.Notice), m.place(q.Near, swap), byte(len(q.Called)), byte(q.Reach))
-			if q.NearTurn {
-				b = append(b, 1)
-			}
-			b = binary.AppendVarint(b, int64(q.Lapses.Sub(now)))
+	}
+	q := &e.Queue
+	b = append(b, 0, byte(len(q.Waiters)))
+	if m.in.Waits && len(q.Waiters) > 0 { // else nobody is in a queue
+		for _, w := range q.Waiters {
+			b = append(b, 1+m.place(w.Value, swap), byte(w.Mode), w.Slots)
+			b = binary.AppendVarint(b, w.Ticket-f.Clock)
 		}
-	} else {
-		b = append(b, 0)
-		b = binary.AppendVarint(b, f.Token(0))
-		b = binary.AppendVarint(b, 0)
-		b = binary.AppendVarint(b, f.Token(0))
-		b = append(b, 0, 0)
+		b = append(b, m.place(q.Head, swap), byte(q.Notice), m.place(q.Near, swap), byte(len(q.Called)), byte(q.Reach), flags(q.NearTurn))
+		b = binary.AppendVarint(b, int64(q.Lapses.Sub(now)))
 	}
 	k := &srv.Marker
 	b = append(b, k.Reason...)
 	if k.Guard.List != "" {
 		b = append(b, k.Guard.List[15])
 	}
-	own := byte(0)
-	if k.ID == srv.ID {
-		own = 1
-	}
-	b = append(b, own)
+	b = append(b, flags(k.ID == srv.ID))
 	if m.in.Failback {
 		b = append(b, byte(k.Epoch), byte(len(k.Epochs)))
 		b = append(b, k.Epochs...)
@@ -281,23 +271,7 @@ func (m *machine) place(value string, swap int) byte {
 func (m *machine) encodeMessage(b []byte, s *State, f protocol.Frame, msg *message, swap int) []byte {
 	b = append(b, byte(msg.claim^swap), byte(msg.req.Op))
 	b = binary.AppendVarint(b, f.Token(msg.req.Token))
-	flags := byte(0)
-	if msg.awaited {
-		flags |= 1
-	}
-	if msg.done {
-		flags |= 2
-	}
-	if msg.req.Once {
-		flags |= 4
-	}
-	if msg.req.Wait {
-		flags |= 8
-	}
-	if msg.req.Guard == nil {
-		flags |= 16
-	}
-	b = append(b, flags)
+	b = append(b, flags(msg.awaited, msg.done, msg.req.Once, msg.req.Wait, msg.req.Guard == nil))
 	if m.shared() { // a claim's requests differ in their slots, or since a downgrade
 		b = append(b, byte(msg.req.Mode), msg.req.Slot)
 	}

@@ -109,10 +109,7 @@ func (m *machine) operator(s *State, i int, do doer) {
 			s.own(i).Apply(s.clockOf(i), node.Request{Op: node.OpMark, Mark: how, Guard: guard})
 		})
 	}
-	member := false
-	for _, j := range m.lists[1] {
-		member = member || i == j
-	}
+	member := slices.Contains(m.lists[1], i)
 	majority := old >= protocol.Quorum(len(m.lists[0]))
 	if m.in.EmptyStart > 0 && marker.Guard.List == "" && m.canMark(s, i, 0) {
 		do(Step{Kind: MarkOld, Server: i}, func(s *State, _ *choice) {

@@ -2,6 +2,7 @@ package explore
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/redlatch/redlatch/internal/protocol"
@@ -59,75 +60,66 @@ func (st *story) name(k int) string {
 	return n
 }
 
-var opNames = map[node.Op]string{
-	node.OpAcquire: "acquire", node.OpExtend: "extend", node.OpRelease: "release", node.OpRepair: "repair", node.OpOffer: "offer",
-}
-
-// ofNodes are the steps of a node alone.
-var ofNodes = map[Kind]string{
-	Expire:    "the key on NODE expires early",
-	Empty:     "NODE restarts without its data",
-	Save:      "NODE saves its data",
-	OldData:   "NODE restarts with what it saved",
-	Flush:     "NODE is flushed",
-	ClockBack: "the clock of NODE is set back",
-	Bar:       "NODE is barred",
-	Mark:      "NODE is marked for the new membership",
-	MarkOld:   "NODE is marked for the former membership",
-	Promote:   "a replica without the last writes takes the place of NODE",
-	FailBack:  "NODE comes back as it was, in the place of the replica",
-	MarkAgain: "NODE is marked again",
+// told is what each step is called.
+var told = map[Kind]string{
+	TimePasses: "a tick passes",
+	Begin:      "WHO asks all nodes, with token TOKEN",
+	Cancel:     "WHO gives up",
+	Extend:     "WHO asks all nodes to extend",
+	Downgrade:  "WHO becomes a reader, and asks all nodes to extend",
+	Release:    "WHO releases the lock",
+	Deliver:    "NODE executes WHO's OP",
+	Lose:       "NODE executes WHO's OP, and the answer is lost",
+	Delay:      "NODE executes WHO's OP, and the answer is late",
+	Twice:      "NODE executes WHO's OP, and will do so once more",
+	Arrive:     "NODE's answer reaches WHO late",
+	Break:      "WHO's connection to NODE breaks, with its OP in flight",
+	Notify:     "NODE notifies WHO",
+	Miss:       "NODE's notification of WHO is lost",
+	Expire:     "the key on NODE expires early",
+	Empty:      "NODE restarts without its data",
+	Save:       "NODE saves its data",
+	OldData:    "NODE restarts with what it saved",
+	Flush:      "NODE is flushed",
+	ClockBack:  "the clock of NODE is set back",
+	Bar:        "NODE is barred",
+	Mark:       "NODE is marked for the new membership",
+	MarkOld:    "NODE is marked for the former membership",
+	Promote:    "a replica without the last writes takes the place of NODE",
+	FailBack:   "NODE comes back as it was, in the place of the replica",
+	MarkAgain:  "NODE is marked again",
 }
 
 func (st *story) what(step Step, from, to *State) string {
-	who := st.name(step.Claim)
+	op := step.Op.String()
 	switch step.Kind {
-	case TimePasses:
-		return "a tick passes"
-	case Begin:
-		return fmt.Sprintf("%s asks all nodes, with token %d", who, token(to.claims[step.Claim].Token()))
-	case Cancel:
-		return who + " gives up"
-	case Extend:
-		return who + " asks all nodes to extend"
-	case Downgrade:
-		return who + " becomes a reader, and asks all nodes to extend"
-	case Release:
-		return who + " releases the lock"
-	case Arrive:
-		return fmt.Sprintf("node %d's answer reaches %s late", step.Server, who)
-	case Break:
-		return fmt.Sprintf("%s's connection to node %d breaks, with its %s in flight", who, step.Server, opNames[step.Op])
-	case Notify:
-		return fmt.Sprintf("node %d notifies %s", step.Server, who)
-	case Miss:
-		return fmt.Sprintf("node %d's notification of %s is lost", step.Server, who)
+	case Deliver, Lose, Delay, Twice:
+		op += st.answer(step, from)
 	}
-	if text := ofNodes[step.Kind]; text != "" {
-		return strings.ReplaceAll(text, "NODE", fmt.Sprint("node ", step.Server))
+	asked := ""
+	if c := to.claims[step.Claim]; c != nil {
+		asked = fmt.Sprint(token(c.Token()))
 	}
-	return st.delivery(step, from, who)
+	return strings.NewReplacer("WHO", st.name(step.Claim), "NODE", fmt.Sprint("node ", step.Server), "OP", op, "TOKEN", asked).Replace(told[step.Kind])
 }
 
-// delivery says what a server did with a request, and answered. If several
-// requests fit the step, it describes the first.
-func (st *story) delivery(step Step, from *State, who string) string {
-	text := fmt.Sprintf("node %d executes %s's %s", step.Server, who, opNames[step.Op])
-	for _, msg := range from.messages {
-		if msg.claim == step.Claim && msg.server == step.Server && msg.req.Op == step.Op && !msg.done {
-			t := from.clone()
-			reply := newMachine(st.m.in).execute(t, msg)
-			text += fmt.Sprintf(" with token %d: %v", token(msg.req.Token), reply.Status)
-			if reply.Status == node.Granted && reply.Share.Mode == node.Slotted {
-				text += fmt.Sprintf(", slot %d", reply.Share.Slot)
-			}
-			if !msg.awaited && step.Kind == Deliver {
-				text += ", and nobody waits for the answer"
-			}
-			break
-		}
+// answer says what a server answers to a request. If several requests fit the
+// step, it describes the first.
+func (st *story) answer(step Step, from *State) string {
+	i := slices.IndexFunc(from.messages, func(msg *message) bool {
+		return msg.claim == step.Claim && msg.server == step.Server && msg.req.Op == step.Op && !msg.done
+	})
+	if i < 0 {
+		return ""
 	}
-	return text + map[Kind]string{
-		Lose: ", and the answer is lost", Delay: ", and the answer is late", Twice: ", and will do so once more",
-	}[step.Kind]
+	msg := from.messages[i]
+	reply := newMachine(st.m.in).execute(from.clone(), msg)
+	text := fmt.Sprintf(" with token %d: %v", token(msg.req.Token), reply.Status)
+	if reply.Status == node.Granted && reply.Share.Mode == node.Slotted {
+		text += fmt.Sprintf(", slot %d", reply.Share.Slot)
+	}
+	if !msg.awaited && step.Kind == Deliver {
+		text += ", and nobody waits for the answer"
+	}
+	return text
 }
