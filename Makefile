@@ -14,16 +14,14 @@ TIMEOUT     ?= 30m
 PARALLEL    ?= $(shell expr 3 \* $$(getconf _NPROCESSORS_ONLN 2>/dev/null || echo 2))
 PLATFORMS   ?= linux/amd64 linux/arm64 darwin/amd64 darwin/arm64 windows/amd64 windows/arm64
 
-# The modules of their own beside the main one, for what must not become a
-# dependency of it: adapters, benchmarks beside the peers, tests against foreign
-# clients and in a browser. Each is built, vetted and tested like the main one.
-NESTED := $(patsubst ./%/go.mod,%,$(shell find . -mindepth 2 -name go.mod -not -path '*/.*' | sort))
+# The library and the commands. The pattern "work" has in addition the other
+# modules of go.work: adapters, benchmarks beside the peers, tests against
+# foreign clients and in a browser.
+OURS := ./... ./cmd/...
 
-# The packages whose tests take longest. They begin first.
-LONGEST := ./store/redis,./cmd/redlatch,./internal/test/sim,.,./internal/test/chaos,./fence,./internal/test/explore
-
-comma := ,
-space := $(subst ,, )
+# The packages whose tests take longest. They begin first: go test begins
+# packages in their order, and takes each once.
+LONGEST := ./store/redis ./cmd/redlatch ./internal/test/sim . ./internal/test/chaos ./fence ./internal/test/explore
 
 .DEFAULT_GOAL := help
 
@@ -33,7 +31,7 @@ help: ## list what can be made
 
 .PHONY: build
 build: ## the commands, as bin/redlatch and bin/redlatch-torture
-	$(GO) build ./...
+	$(GO) build work
 	$(GO) build -trimpath -o bin/ ./cmd/redlatch ./cmd/redlatch-torture
 
 .PHONY: deps
@@ -42,16 +40,17 @@ deps: ## install what the tests need and is missing: redis-server, MariaDB, Post
 
 .PHONY: test
 test: deps lint ## everything that must pass: deps, lint, all tests under the race detector
-	@$(GO) run ./internal/test/testrun -in $(subst $(space),$(comma),. $(NESTED)) -first $(LONGEST) $(RACE) -vet=off -ldflags=-w -parallel $(PARALLEL) -timeout $(TIMEOUT) ./...
+	@$(GO) run ./internal/test/testrun $(RACE) -vet=off -ldflags=-w -parallel $(PARALLEL) -timeout $(TIMEOUT) $(LONGEST) work
 
 .PHONY: short
 short: ## the quick tests alone: no servers, no crowds of processes, no exploration, no race detector
-	@$(GO) run ./internal/test/testrun -short -run '^(Test|Fuzz)' -timeout $(TIMEOUT) ./...
+	@$(GO) run ./internal/test/testrun -short -run '^(Test|Fuzz)' -timeout $(TIMEOUT) $(OURS)
 
 .PHONY: lint
 lint: ## formatting, go vet and staticcheck, in every module
 	@test -z "$$(gofmt -s -l .)" || { echo "not formatted (make fmt):"; gofmt -s -l .; exit 1; }
-	@set -e; for m in . $(NESTED); do (cd $$m && $(GO) vet ./... && $(STATICCHECK) ./...); done
+	@$(GO) vet work
+	@$(STATICCHECK) work
 
 .PHONY: snippets
 snippets: ## write the marked blocks of the documentation anew from their sources
@@ -60,7 +59,7 @@ snippets: ## write the marked blocks of the documentation anew from their source
 .PHONY: cross
 cross: ## build library and commands for every platform
 	@set -e; for p in $(PLATFORMS); do \
-		echo "  $$p"; GOOS=$${p%/*} GOARCH=$${p#*/} CGO_ENABLED=0 $(GO) build ./...; \
+		echo "  $$p"; GOOS=$${p%/*} GOARCH=$${p#*/} CGO_ENABLED=0 $(GO) build $(OURS); \
 	done
 
 .PHONY: bench
@@ -75,12 +74,12 @@ interop: deps ## foreign lock clients and redlatch on the same keys, some 5 minu
 	cd test/interop && $(GO) run ./cmd/interop $(INTEROP)
 
 .PHONY: microbench
-microbench: deps ## the benchmarks of this module
-	$(GO) test -run '^$$' -bench . -benchmem -timeout 30m ./...
+microbench: deps ## the benchmarks of library and commands
+	$(GO) test -run '^$$' -bench . -benchmem -timeout 30m $(OURS)
 
 .PHONY: soak
 soak: deps ## the tests twenty times in a row, under the race detector
-	$(GO) test $(RACE) -parallel $(PARALLEL) -count 20 -timeout 120m ./...
+	$(GO) test $(RACE) -parallel $(PARALLEL) -count 20 -timeout 120m $(OURS)
 
 .PHONY: busy
 busy: deps ## eight processes with one lock on five servers, beside busy loops, 5 minutes: BUSY=LOOPS, FOR=TIME for others
@@ -131,13 +130,17 @@ startup: deps ## how much later a command begins under redlatch run than by itse
 .PHONY: cover
 cover: deps ## what the tests reach, as build/cover.html
 	@mkdir -p build
-	$(GO) test -timeout $(TIMEOUT) -coverpkg ./... -coverprofile build/cover.out ./...
+	$(GO) test -timeout $(TIMEOUT) -coverpkg ./...,./cmd/... -coverprofile build/cover.out $(OURS)
 	$(GO) tool cover -html build/cover.out -o build/cover.html
 	@$(GO) tool cover -func build/cover.out | tail -n 1
 
 .PHONY: fmt
 fmt: ## format the code
 	gofmt -s -w .
+
+.PHONY: tidy
+tidy: ## go mod tidy in every module, with each other's go.mod as they are here
+	scripts/tidy.sh
 
 .PHONY: man
 man: ## the manual pages, into build/man

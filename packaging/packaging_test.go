@@ -6,6 +6,7 @@
 package packaging
 
 import (
+	"debug/buildinfo"
 	"encoding/json"
 	"os"
 	"os/exec"
@@ -123,7 +124,41 @@ func TestReleaseIsWhatItShouldBe(t *testing.T) {
 			t.Errorf("the command has %d bytes, want at most %d: packaging/sizes.sh shows of what", info.Size(), mostBytes)
 		}
 	})
+	t.Run("it has the modules that go install takes", func(t *testing.T) { hasTheModulesOfGoMod(t, program) })
 	t.Run("it knows the types of PostgreSQL that it uses", func(t *testing.T) { locksInPostgreSQL(t, program) })
+}
+
+// hasTheModulesOfGoMod compares the program, which go.work builds with the
+// highest version that any of our modules requires, with the requirements of the
+// command.
+func hasTheModulesOfGoMod(t *testing.T, program string) {
+	out, err := exec.Command("go", "mod", "edit", "-json", "../cmd/go.mod").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var mod struct {
+		Require []struct{ Path, Version string }
+		Replace []any
+	}
+	if err := json.Unmarshal(out, &mod); err != nil {
+		t.Fatal(err)
+	}
+	if len(mod.Replace) > 0 {
+		t.Error("cmd/go.mod has a replace: go install refuses it")
+	}
+	required := map[string]string{}
+	for _, r := range mod.Require {
+		required[r.Path] = r.Version
+	}
+	info, err := buildinfo.ReadFile(program)
+	if err != nil || len(info.Deps) < 5 {
+		t.Fatalf("the program has the modules %v: %v", info, err)
+	}
+	for _, m := range info.Deps {
+		if m.Version != required[m.Path] && m.Version != "(devel)" {
+			t.Errorf("%s is %s, and cmd/go.mod requires %s: require the higher one there", m.Path, m.Version, required[m.Path])
+		}
+	}
 }
 
 func namesItsCommit(t *testing.T, program string) {

@@ -13,5 +13,3 @@ require (
 	github.com/robfig/cron/v3 v3.0.1 // indirect
 	golang.org/x/sys v0.49.0 // indirect
 )
-
-replace github.com/redlatch/redlatch => ../../

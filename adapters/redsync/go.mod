@@ -23,5 +23,3 @@ require (
 	go.uber.org/atomic v1.11.0 // indirect
 	golang.org/x/sys v0.49.0 // indirect
 )
-
-replace github.com/redlatch/redlatch => ../..

@@ -11,5 +11,3 @@ require (
 	golang.org/x/exp v0.0.0-20250106191152-7588d65b2ba8 // indirect
 	golang.org/x/sys v0.49.0 // indirect
 )
-
-replace github.com/redlatch/redlatch => ../..

@@ -81,19 +81,23 @@ func bomOf(file, version, date string) ([]byte, error) {
 		Schema: "http://cyclonedx.org/schema/bom-1.6.schema.json", Format: "CycloneDX", Spec: "1.6", Version: 1,
 		Serial:     "urn:uuid:" + serial(sum),
 		Metadata:   metadata{date, program},
-		Components: components(info),
+		Components: components(info, version),
 	}
 	doc.Dependencies = dependencies(program, doc.Components)
 	text, err := json.MarshalIndent(doc, "", "  ")
 	return append(text, '\n'), err
 }
 
-// components are the modules of a program, and Go's standard library.
-func components(info *debug.BuildInfo) []component {
+// components are the modules of a program, and Go's standard library. Our own
+// modules, which have no version in a build by go.work, are all of one version.
+func components(info *debug.BuildInfo, version string) []component {
 	all := []component{module("library", "std", strings.TrimPrefix(info.GoVersion, "go"))}
 	for _, m := range info.Deps {
 		if m.Replace != nil {
 			m = m.Replace
+		}
+		if m.Version == "(devel)" {
+			m.Version = version
 		}
 		c := module("library", m.Path, m.Version)
 		if m.Sum != "" {

@@ -14,8 +14,8 @@ require (
 	github.com/redis/rueidis v1.0.79
 	github.com/redis/rueidis/rueidiscompat v1.0.77
 	github.com/redlatch/redlatch v0.1.0
-	github.com/redlatch/redlatch/adapters/otel v0.0.0
-	github.com/redlatch/redlatch/adapters/prom v0.0.0
+	github.com/redlatch/redlatch/adapters/otel v0.1.0
+	github.com/redlatch/redlatch/adapters/prom v0.1.0
 	go.etcd.io/etcd/client/v3 v3.7.3
 	go.opentelemetry.io/otel/exporters/prometheus v0.69.0
 	go.opentelemetry.io/otel/metric v1.47.0
@@ -60,10 +60,4 @@ require (
 	google.golang.org/genproto/googleapis/rpc v0.0.0-20260803160001-6ac0973c030d // indirect
 	google.golang.org/grpc v1.83.2 // indirect
 	google.golang.org/protobuf v1.36.12 // indirect
-)
-
-replace (
-	github.com/redlatch/redlatch => ../..
-	github.com/redlatch/redlatch/adapters/otel => ../../adapters/otel
-	github.com/redlatch/redlatch/adapters/prom => ../../adapters/prom
 )

@@ -48,11 +48,11 @@ var (
 // Root is the root of the module.
 func Root(t testing.TB) string {
 	t.Helper()
-	out, err := exec.Command("go", "list", "-m", "-f", "{{.Dir}}").Output()
+	out, err := exec.Command("go", "env", "GOMOD").Output()
 	if err != nil {
 		t.Fatal(err)
 	}
-	return strings.TrimSpace(string(out))
+	return filepath.Dir(strings.TrimSpace(string(out)))
 }
 
 // Fits checks that each edit changes one place.

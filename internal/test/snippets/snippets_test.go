@@ -1,6 +1,7 @@
 package snippets
 
 import (
+	"encoding/json"
 	"flag"
 	"io/fs"
 	"os"
@@ -48,12 +49,12 @@ func TestDoctoredDocumentationIsFoundOut(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	const call = "locks.Do(ctx,"
+	const call = "locks.Do(context.Background(),"
 	if !strings.Contains(string(readme), call) {
 		t.Fatalf("README.md has no %s to doctor", call)
 	}
 	for name, c := range map[string]struct{ text, says string }{
-		"a call that is not in the example": {strings.Replace(string(readme), call, "locks.DoIt(ctx,", 1), "DoIt"},
+		"a call that is not in the example": {strings.Replace(string(readme), call, "locks.DoIt(context.Background(),", 1), "DoIt"},
 		"a line too much":                   {"<!-- snippet: examples/quickstart/main.go -->\n```go\n" + example(t) + "// more\n```\n", "// more"},
 		"a file that is not there":          {"<!-- snippet: examples/quickstart/none.go -->\n```go\n```\n", "none.go"},
 		"a region that is not there":        {"<!-- snippet: examples/quickstart/main.go#none -->\n```go\n```\n", "no region none"},
@@ -91,9 +92,10 @@ func example(t *testing.T) string {
 	return text
 }
 
-// TestMakeBuildsEveryModule compares the modules that make finds with the
-// repository's: code of any other would be shown, but never compiled.
-func TestMakeBuildsEveryModule(t *testing.T) {
+// TestWorkspaceHasEveryModule compares go.work, by which make builds and tests,
+// with the repository: code of any other module would be shown, but never
+// compiled.
+func TestWorkspaceHasEveryModule(t *testing.T) {
 	var want []string
 	err := fs.WalkDir(os.DirFS(root), ".", func(path string, d fs.DirEntry, err error) error {
 		switch {
@@ -101,24 +103,29 @@ func TestMakeBuildsEveryModule(t *testing.T) {
 			return err
 		case d.IsDir() && path != "." && strings.HasPrefix(d.Name(), "."):
 			return fs.SkipDir
-		case d.Name() == "go.mod" && path != "go.mod":
-			want = append(want, strings.TrimSuffix(path, "/go.mod"))
+		case d.Name() == "go.mod":
+			want = append(want, filepath.Dir(path))
 		}
 		return nil
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	out, _ := exec.Command("make", "-C", root, "-pn", "help").Output() // of a Makefile that make cannot read there is no output
+	out, err := exec.Command("go", "work", "edit", "-json", filepath.Join(root, "go.work")).Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var workspace struct{ Use []struct{ DiskPath string } }
+	if err := json.Unmarshal(out, &workspace); err != nil {
+		t.Fatal(err)
+	}
 	var got []string
-	for line := range strings.Lines(string(out)) {
-		if list, ok := strings.CutPrefix(line, "NESTED := "); ok {
-			got = strings.Fields(list)
-		}
+	for _, use := range workspace.Use {
+		got = append(got, filepath.Clean(use.DiskPath))
 	}
 	slices.Sort(want)
-	if slices.Sort(got); len(got) == 0 || !slices.Equal(got, want) {
-		t.Errorf("make builds %q, and the repository has %q", got, want)
+	if slices.Sort(got); !slices.Equal(got, want) {
+		t.Errorf("go.work has %q, and the repository has %q", got, want)
 	}
 }
 

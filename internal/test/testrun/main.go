@@ -1,11 +1,7 @@
-// Testrun runs go test in one module after the other and prints little about
-// what passes: a line for each package, each failure when its test ends and
-// again at the end, and the counts.
+// Testrun runs go test and prints little about what passes: a line for each
+// package, each failure when its test ends and again at the end, and the counts.
 //
-//	go run ./internal/test/testrun [-in DIR,DIR] [-first PACKAGE,PACKAGE] [flags of go test] PACKAGES
-//
-// The packages of -first are in the first module, and begin before the others:
-// those that take long would run alone at the end.
+//	go run ./internal/test/testrun [flags of go test] PACKAGES
 //
 // It exits with 1 if anything failed or nothing was run. It names each test
 // that was run again because the machine was stalled, and each that was
@@ -22,35 +18,17 @@ import (
 	"os/exec"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 )
 
 func main() {
-	dirs, args := []string{"."}, os.Args[1:]
-	if len(args) >= 2 && args[0] == "-in" {
-		dirs, args = strings.Split(args[1], ","), args[2:]
-	}
-	var first []string
-	if len(args) >= 2 && args[0] == "-first" {
-		first, args = strings.Split(args[1], ","), args[2:]
-	}
 	begin := time.Now()
 	s := newSummary(os.Stdout)
-	s.short = slices.Contains(args, "-short")
-	if len(first) > 0 && len(args) > 0 {
-		// go test begins packages in their order, and takes each once.
-		first = slices.Insert(slices.Clone(args), len(args)-1, first...)
-	} else {
-		first = args
+	s.short = slices.Contains(os.Args, "-short")
+	if err := run(os.Args[1:], s); err != nil {
+		fmt.Fprintln(os.Stderr, "testrun:", err)
+		os.Exit(2)
 	}
-	must(dirs[0], run(dirs[0], first, s))
-	// The other modules have few tests, which wait more than they work.
-	var others sync.WaitGroup
-	for _, dir := range dirs[1:] {
-		others.Go(func() { must(dir, run(dir, args, s)) })
-	}
-	others.Wait()
 	if !s.report(time.Since(begin)) {
 		os.Exit(1)
 	}
@@ -65,19 +43,11 @@ var settings = []string{
 	"GOGC=300", "GOMEMLIMIT=3GiB",
 }
 
-// must ends the program if go test could not be run.
-func must(dir string, err error) {
-	if err != nil {
-		fmt.Fprintf(os.Stderr, "testrun: in %s: %v\n", dir, err)
-		os.Exit(2)
-	}
-}
-
-// run runs go test in a module and passes its output to s. A failure of go test
-// is no error: s records it.
-func run(dir string, args []string, s *summary) error {
+// run runs go test and passes its output to s. A failure of go test is no
+// error: s records it.
+func run(args []string, s *summary) error {
 	cmd := exec.Command("go", append([]string{"test", "-json"}, args...)...)
-	cmd.Dir, cmd.Stderr = dir, os.Stderr
+	cmd.Stderr = os.Stderr
 	cmd.Env = os.Environ()
 	for _, set := range settings {
 		if name, _, _ := strings.Cut(set, "="); os.Getenv(name) == "" {
@@ -92,14 +62,12 @@ func run(dir string, args []string, s *summary) error {
 		return err
 	}
 	s.read(out)
-	if err := cmd.Wait(); err != nil && cmd.ProcessState.ExitCode() == 1 {
-		s.mu.Lock()
-		defer s.mu.Unlock()
+	err = cmd.Wait()
+	if cmd.ProcessState.ExitCode() == 1 {
 		s.red = true
 		return nil
-	} else {
-		return err
 	}
+	return err
 }
 
 // event is a line that go test -json prints.
@@ -109,9 +77,8 @@ type event struct {
 	FailedBuild                               string
 }
 
-// summary collects the results of all modules.
+// summary collects the results.
 type summary struct {
-	mu                      sync.Mutex // modules may be tested at once
 	out                     io.Writer
 	red                     bool // go test reported it
 	short                   bool // skipped tests were asked for
@@ -132,9 +99,7 @@ func (s *summary) read(r io.Reader) {
 	for in.Scan() {
 		var e event
 		if json.Unmarshal(in.Bytes(), &e) != nil {
-			s.mu.Lock()
 			fmt.Fprintln(s.out, in.Text())
-			s.mu.Unlock()
 			continue
 		}
 		s.take(e)
@@ -143,8 +108,6 @@ func (s *summary) read(r io.Reader) {
 
 // take processes one event.
 func (s *summary) take(e event) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
 	key := e.Package + " " + e.Test
 	switch e.Action {
 	case "output", "build-output":

@@ -1,0 +1,188 @@
+//go:build unix
+
+package packaging
+
+import (
+	"archive/zip"
+	"encoding/json"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/redlatch/redlatch/internal/test/servertest"
+	"github.com/redlatch/redlatch/internal/test/snippets"
+)
+
+// TestReleaseCanBeInstalledAndImported rehearses a release: this tree, as the
+// next version of each of its modules, is served as a module proxy serves it, to
+// somebody who has nothing of ours. What go.work joins must fit together without
+// it.
+func TestReleaseCanBeInstalledAndImported(t *testing.T) {
+	t.Parallel()
+	proxy, version := publish(t)
+	home := t.TempDir()
+	// Modules of others are in the cache already: they were needed to build this.
+	// Without cgo and paths most of them are compiled already, for the test of the
+	// release.
+	env := append(os.Environ(),
+		"GOPROXY=file://"+proxy+",file://"+goEnv(t, "GOMODCACHE")+"/cache/download",
+		"GOMODCACHE="+filepath.Join(home, "mod"), "GOSUMDB=off", "GOFLAGS=-modcacherw", "GOWORK=", "CGO_ENABLED=0",
+		"GOBIN="+filepath.Join(home, "bin"), "HOME="+home, "GOCACHE="+goEnv(t, "GOCACHE"),
+		"PATH="+filepath.Join(home, "bin")+":"+os.Getenv("PATH"), "REDLATCH_NODES=")
+	// do runs a command in a folder.
+	do := func(t *testing.T, dir, command string) string {
+		t.Helper()
+		cmd := exec.Command("sh", "-c", command)
+		cmd.Dir, cmd.Env = dir, env
+		out, err := cmd.CombinedOutput()
+		if err != nil {
+			t.Fatalf("%s: %v\n%s", command, err, out)
+		}
+		return string(out)
+	}
+
+	t.Run("the command", func(t *testing.T) {
+		dir := t.TempDir()
+		do(t, dir, "go install -trimpath github.com/redlatch/redlatch/cmd/redlatch@"+version)
+		if out := do(t, dir, "redlatch version"); !strings.HasPrefix(out, "redlatch "+version+" ") {
+			t.Errorf("its version is %q", out)
+		}
+		write(t, dir, "report.sh", "#!/bin/sh\necho it ran\n")
+		line := strings.TrimSpace(readme(t, "sh", "redlatch run nightly -- ./report.sh").Text)
+		if out := do(t, dir, line); !strings.Contains(out, "it ran") {
+			t.Errorf("%s printed %q", line, out)
+		}
+	})
+	t.Run("the library", func(t *testing.T) {
+		dir := t.TempDir()
+		program := readme(t, "go", "redlatch.Open(").Text
+		if n := strings.Count(program, "\n"); n > 20 {
+			t.Errorf("the program for a new user has %d lines, want at most 20", n)
+		}
+		server := servertest.Redis(t, 1)[0]
+		const address = "127.0.0.1:6379"
+		if !strings.Contains(program, address) {
+			t.Fatalf("the program of the README does not use %s:\n%s", address, program)
+		}
+		write(t, dir, "main.go", strings.Replace(program, address, server.Addr(), 1))
+		do(t, dir, "go mod init example.com/new && go get github.com/redlatch/redlatch@"+version)
+		if out := do(t, dir, "go run -trimpath ."); !strings.Contains(out, "under the lock, with token ") || !strings.Contains(out, "error: <nil>") {
+			t.Errorf("the program printed\n%s", out)
+		}
+	})
+}
+
+// readme returns the first block of the README in a language that has a text.
+func readme(t *testing.T, lang, text string) snippets.Block {
+	t.Helper()
+	source, err := os.ReadFile("../README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	blocks, err := snippets.Parse("README.md", string(source))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, b := range blocks {
+		if b.Lang == lang && strings.Contains(b.Text, text) {
+			return b
+		}
+	}
+	t.Fatalf("README.md has no %s with %s", lang, text)
+	return snippets.Block{}
+}
+
+func goEnv(t *testing.T, name string) string {
+	t.Helper()
+	out, err := exec.Command("go", "env", name).Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return strings.TrimSpace(string(out))
+}
+
+func write(t *testing.T, dir, name, text string) {
+	t.Helper()
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o755); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// publish writes the modules of go.work as files that a module proxy serves, in
+// the version in which they require each other, and returns their folder and
+// that version.
+func publish(t *testing.T) (folder, version string) {
+	t.Helper()
+	const path = "github.com/redlatch/redlatch"
+	out, err := exec.Command("go", "work", "edit", "-json", "../go.work").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var work struct {
+		Use     []struct{ DiskPath string }
+		Replace []struct{ Old struct{ Version string } }
+	}
+	if err := json.Unmarshal(out, &work); err != nil || len(work.Replace) == 0 {
+		t.Fatalf("go.work: %v\n%s", err, out)
+	}
+	version = work.Replace[0].Old.Version
+	out, err = exec.Command("git", "-C", "..", "-c", "safe.directory=*", "ls-files", "-z", "--cached", "--others", "--exclude-standard").Output()
+	if err != nil {
+		t.Fatalf("git ls-files: %v", err)
+	}
+	files := strings.Split(strings.TrimRight(string(out), "\x00"), "\x00")
+	// A file belongs to the innermost module around it.
+	inModule := map[string][]string{}
+	for _, file := range files {
+		in := "."
+		for _, use := range work.Use {
+			if dir := filepath.Clean(use.DiskPath); strings.HasPrefix(file, dir+"/") && len(dir) > len(in) {
+				in = dir
+			}
+		}
+		inModule[in] = append(inModule[in], file)
+	}
+	folder = t.TempDir()
+	for in, files := range inModule {
+		module := strings.TrimSuffix(path+"/"+in, "/.")
+		versions := filepath.Join(folder, module, "@v")
+		mod, err := os.ReadFile(filepath.Join("..", in, "go.mod"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		write(t, versions, "list", version+"\n")
+		write(t, versions, version+".mod", string(mod))
+		write(t, versions, version+".info", `{"Version":"`+version+`"}`)
+		archive, err := os.Create(filepath.Join(versions, version+".zip"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		z := zip.NewWriter(archive)
+		for _, file := range files {
+			inside, _ := filepath.Rel(in, file)
+			text, err := os.ReadFile(filepath.Join("..", file))
+			if os.IsNotExist(err) {
+				continue // it was removed, but not from git's index
+			}
+			entry, err2 := z.Create(module + "@" + version + "/" + inside)
+			if err != nil || err2 != nil {
+				t.Fatal(err, err2)
+			}
+			if _, err := entry.Write(text); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := z.Close(); err != nil {
+			t.Fatal(err)
+		}
+		if err := archive.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return folder, version
+}
