@@ -19,19 +19,15 @@ const encoding = 1
 var errEncoding = errors.New("the stored state cannot be read: it is damaged, or of a newer release")
 
 // AppendTo appends the entry. Times are in microseconds.
-func (e *Entry) AppendTo(b []byte) []byte {
-	c := codec{b: append(b, encoding), writes: true}
-	e.code(&c)
-	return c.b
-}
+func (e *Entry) AppendTo(b []byte) []byte { return encode(b, e.code) }
 
 // DecodeEntry reads what AppendTo wrote. No bytes are an entry that was never
 // used.
 func DecodeEntry(b []byte) (e Entry, err error) {
-	if len(b) == 0 || decode(b, e.code) {
-		return e, nil
+	if err = decode(b, e.code); err != nil {
+		return Entry{}, err
 	}
-	return Entry{}, errEncoding
+	return e, nil
 }
 
 func (e *Entry) code(c *codec) {
@@ -84,18 +80,14 @@ func (r *Records) code(c *codec) {
 }
 
 // AppendTo appends the marker.
-func (m *Marker) AppendTo(b []byte) []byte {
-	c := codec{b: append(b, encoding), writes: true}
-	m.code(&c)
-	return c.b
-}
+func (m *Marker) AppendTo(b []byte) []byte { return encode(b, m.code) }
 
 // DecodeMarker reads what AppendTo wrote. No bytes are no marker.
 func DecodeMarker(b []byte) (m Marker, err error) {
-	if len(b) == 0 || decode(b, m.code) {
-		return m, nil
+	if err = decode(b, m.code); err != nil {
+		return Marker{}, err
 	}
-	return Marker{}, errEncoding
+	return m, nil
 }
 
 func (m *Marker) code(c *codec) {
@@ -123,11 +115,23 @@ type codec struct {
 	bad    bool
 }
 
-// decode reads a state, and reports whether it is whole.
-func decode(b []byte, code func(*codec)) bool {
-	c := codec{b: b[1:], bad: b[0] != encoding}
+// encode appends a state.
+func encode(b []byte, code func(*codec)) []byte {
+	c := codec{b: append(b, encoding), writes: true}
 	code(&c)
-	return !c.bad && len(c.b) == 0
+	return c.b
+}
+
+// decode reads a state. No bytes are the zero one.
+func decode(b []byte, code func(*codec)) error {
+	if len(b) == 0 {
+		return nil
+	}
+	c := codec{b: b[1:], bad: b[0] != encoding}
+	if code(&c); c.bad || len(c.b) > 0 {
+		return errEncoding
+	}
+	return nil
 }
 
 func (c *codec) fail() { c.b, c.bad = nil, true }

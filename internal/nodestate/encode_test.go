@@ -31,8 +31,8 @@ func TestEncodedEntriesGoOnAlike(t *testing.T) {
 				req.Adopt = &node.Adoption{Begun: plain.Records.Begun, Whole: r.IntN(2) == 0, Since: now.Add(-time.Minute),
 					Records: []node.Record{{Occurrence: req.Occurrence, Left: time.Duration(r.IntN(2000)) * time.Millisecond}}}
 			}
-			want, wakes := plain.Apply(now, req)
-			got, sameWakes := stored.Apply(now, req)
+			want, wakes := plain.apply(now, req, true, origin{})
+			got, sameWakes := stored.apply(now, req, true, origin{})
 			if !reflect.DeepEqual(got, want) || !reflect.DeepEqual(sameWakes, wakes) {
 				t.Fatalf("seed %d: %v of %q: %+v, want %+v", seed, req.Op, req.Value, got, want)
 			}

@@ -68,6 +68,14 @@ func (e *Entry) Listing(name string, now time.Time) node.Listing {
 	return l
 }
 
+// Look returns the listing with the records. The entry is settled.
+func (e *Entry) Look(name string, now time.Time) node.Listing {
+	l := e.Listing(name, now)
+	completed := e.Records.ordered()
+	l.Since, l.Completed = e.Records.Since, completed[:min(len(completed), node.MaxCompleted)]
+	return l
+}
+
 func (e *Entry) held() bool { return len(e.Holders) > 0 }
 
 // Dead reports whether there is nothing to store.

@@ -6,13 +6,9 @@ import (
 	"github.com/redlatch/redlatch/node"
 )
 
-// Apply executes a request that has passed Check. It returns the reply and the
-// notifications to deliver. It ignores the marker: see Server.
-func (e *Entry) Apply(now time.Time, req node.Request) (node.Reply, []node.Wake) {
-	return e.apply(now, req, true, origin{})
-}
-
-// apply is Apply. If wakes is false, notifications are not delivered.
+// apply executes a request that has passed Check. It returns the reply and the
+// notifications to deliver; none are delivered if wakes is false. It ignores the
+// marker: see Server.
 func (e *Entry) apply(now time.Time, req node.Request, wakes bool, o origin) (node.Reply, []node.Wake) {
 	e.Settle(now)
 	if isRecords(req.Op) {

@@ -54,13 +54,6 @@ func (r *Records) ordered() []node.Completed {
 	return all
 }
 
-// list adds the records to a listing.
-func (r *Records) list(l *node.Listing) {
-	l.Since = r.Since
-	l.Completed = r.ordered()
-	l.Completed = l.Completed[:min(len(l.Completed), node.MaxCompleted)]
-}
-
 // origin is what a server knows about its own data.
 type origin struct {
 	server string    // empty if the guard is off

@@ -74,10 +74,7 @@ func (s *Server) Apply(now time.Time, req node.Request) (node.Reply, []node.Wake
 
 // Look returns what is known about one name.
 func (s *Server) Look(now time.Time, name string) node.Listing {
-	e := s.entry(name, now)
-	l := e.Listing(name, now)
-	e.Records.list(&l)
-	return l
+	return s.entry(name, now).Look(name, now)
 }
 
 // List returns the names that begin with prefix and are held or waited for, in
@@ -95,16 +92,6 @@ func (s *Server) List(now time.Time, prefix string) []node.Listing {
 	}
 	return all
 }
-
-// Entries calls f for every stored name, in no order.
-func (s *Server) Entries(f func(name string, e *Entry)) {
-	for name, e := range s.names {
-		f(name, e)
-	}
-}
-
-// Len returns the number of stored names.
-func (s *Server) Len() int { return len(s.names) }
 
 // Clone returns a copy that shares nothing with s.
 func (s *Server) Clone() Server {

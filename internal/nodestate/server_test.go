@@ -30,8 +30,8 @@ func TestNamesUsedOnceDoNotFillTheMemory(t *testing.T) {
 		s.Apply(now, req)
 		now = now.Add(time.Second)
 	}
-	if most := 3*alive + leastSweep; s.Len() > most {
-		t.Errorf("%d names are kept of which %d are alive, want at most %d", s.Len(), alive, most)
+	if most := 3*alive + leastSweep; len(s.names) > most {
+		t.Errorf("%d names are kept of which %d are alive, want at most %d", len(s.names), alive, most)
 	}
 }
 
@@ -41,8 +41,8 @@ func TestALockWithoutATokenLeavesNothingBehind(t *testing.T) {
 	s.Apply(now, request(node.OpAcquire, "name", "one"))
 	s.Apply(now, request(node.OpRelease, "name", "one"))
 	s.Apply(now, request(node.OpInspect, "another", ""))
-	if s.Len() != 0 {
-		t.Errorf("%d names are kept", s.Len())
+	if len(s.names) != 0 {
+		t.Errorf("%d names are kept", len(s.names))
 	}
 }
 

@@ -1,8 +1,12 @@
-// Package sqltable checks and quotes the names of tables.
+// Package sqltable checks and quotes the names of tables, and compares a table with
+// what locks need of it.
 package sqltable
 
 import (
+	"cmp"
+	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/redlatch/redlatch/node"
@@ -20,4 +24,24 @@ func Quote(table, quote, in string) (string, error) {
 		return "", &node.ConfigError{Field: "Table", Value: table, Bound: "a name of letters, digits and _, with a " + in + " and a dot before it or without"}
 	}
 	return quote + strings.ReplaceAll(table, ".", quote+"."+quote) + quote, nil
+}
+
+// Need is a part of a table that locks depend on, and what it must be: one of
+// several, with " or " between them.
+type Need struct{ Part, Is string }
+
+// Check compares a table with what is needed of it. has is what the database says of
+// each part. Without its key, or with one that takes two names for the same, a table
+// would have two rows of a name, or one row of two.
+func Check(table, store string, needs []Need, has map[string]string) error {
+	var wrong []string
+	for _, need := range needs {
+		if is := has[need.Part]; !slices.Contains(strings.Split(need.Is, " or "), is) {
+			wrong = append(wrong, fmt.Sprintf("its %s is %s and not %s", need.Part, cmp.Or(is, "missing"), need.Is))
+		}
+	}
+	if wrong == nil {
+		return nil
+	}
+	return fmt.Errorf("the table %s is not the one that redlatch schema %s prints: %s (%w)", table, store, strings.Join(wrong, "; "), node.ErrUnsent)
 }

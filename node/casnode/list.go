@@ -5,7 +5,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/redlatch/redlatch/internal/nodestate"
 	"github.com/redlatch/redlatch/node"
 )
 
@@ -80,9 +79,7 @@ func (n *Node) Look(ctx context.Context, name string) (node.Listing, error) {
 	if err != nil {
 		return damagedListing(name, s.Now), nil
 	}
-	var server nodestate.Server
-	server.Put(name, &e)
-	return server.Look(s.Now, name), nil
+	return e.Look(name, s.Now), nil
 }
 
 // Identity returns the server's identity and its clock.

@@ -17,7 +17,7 @@ type dialect struct {
 	// limited returns a statement that the server ends after a time.
 	limited func(text string, after time.Duration) string
 	// sources is a query for the servers that this one is set up to replicate
-	// from. The columns are looked up by name.
+	// from. The columns are looked up by name, in small letters.
 	sources, sourceHost, sourcePort string
 	// seeSources is the right that it needs, and forget the statement that removes
 	// them.
@@ -55,7 +55,7 @@ var mariaDB = dialect{
 		return fmt.Sprintf("SET STATEMENT max_statement_time = IF(@@SESSION.max_statement_time BETWEEN 0.000001 AND %[1]f, @@SESSION.max_statement_time, %[1]f) FOR %[2]s",
 			after.Seconds(), text)
 	},
-	sources: "SHOW ALL SLAVES STATUS", sourceHost: "Master_Host", sourcePort: "Master_Port",
+	sources: "SHOW ALL SLAVES STATUS", sourceHost: "master_host", sourcePort: "master_port",
 	seeSources: "SLAVE MONITOR ON *.*", forget: "STOP ALL SLAVES; RESET SLAVE ALL",
 }
 

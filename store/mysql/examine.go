@@ -24,24 +24,16 @@ const patience = 24 * time.Hour
 // semiSynchronous reports whether a commit waits for a replica, and does not soon
 // go on without one. The settings have other names in each product and version.
 func (n *Node) semiSynchronous(ctx context.Context) (bool, error) {
-	rows, err := n.store.db.QueryContext(ctx, `SHOW GLOBAL VARIABLES WHERE variable_name IN (
-		'rpl_semi_sync_master_enabled', 'rpl_semi_sync_source_enabled', 'rpl_semi_sync_master_timeout', 'rpl_semi_sync_source_timeout')`)
-	if err != nil {
-		return false, err
-	}
-	defer rows.Close()
+	const text = `SHOW GLOBAL VARIABLES WHERE variable_name IN ('rpl_semi_sync_master_enabled', 'rpl_semi_sync_source_enabled',
+		'rpl_semi_sync_master_timeout', 'rpl_semi_sync_source_timeout')`
+	var name, value string
 	on, waits := false, false
-	for rows.Next() {
-		var name, value string
-		if err := rows.Scan(&name, &value); err != nil {
-			return false, err
-		}
+	err := query(ctx, n.store.db, text, nil, []any{&name, &value}, func() {
 		on = on || value == "ON"
-		if ms, err := strconv.ParseInt(value, 10, 64); err == nil {
-			waits = waits || ms >= patience.Milliseconds()
-		}
-	}
-	return on && waits, rows.Err()
+		ms, err := strconv.ParseInt(value, 10, 64)
+		waits = waits || err == nil && ms >= patience.Milliseconds()
+	})
+	return on && waits, err
 }
 
 // Examine checks the server's durability and replication, and tries the requests
@@ -76,7 +68,7 @@ func (n *Node) Examine(ctx context.Context, exam node.Exam) ([]node.Finding, err
 	synchronous, err := n.semiSynchronous(ctx)
 	switch {
 	case err != nil:
-		return found.All, explain(err)
+		return found.All, err
 	case binary != 0 && !exam.Guarded:
 		found.Add(node.Warning, "replication", "there is a binary log, and the guard is off", "a replica that is promoted lacks the last locks, and grants them again", "switch the guard on: --guard on")
 	case binary != 0 && !synchronous:

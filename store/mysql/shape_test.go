@@ -23,14 +23,17 @@ func TestTableOfAnotherShapeIsRefused(t *testing.T) {
 	schema, _, _ = strings.Cut(schema, ";")
 	for _, c := range []struct{ from, to, says string }{
 		{"", "", ""},
-		{"NOT NULL PRIMARY KEY", "NOT NULL", "it has no primary key, which must be (name)"},
+		{"NOT NULL PRIMARY KEY", "NOT NULL", "its primary key is missing and not (name)"},
 		{"NOT NULL PRIMARY KEY", "NOT NULL, id INT PRIMARY KEY AUTO_INCREMENT", "its primary key is (id) and not (name)"},
 		{"NOT NULL PRIMARY KEY", "NOT NULL, PRIMARY KEY (name(10))", "its primary key is (name(10)) and not (name)"},
-		{"VARBINARY(1024)", "VARCHAR(700)", "the column name is varchar(700) and not varbinary(1024)"},
-		{"VARBINARY(1024)", "VARBINARY(100)", "the column name is varbinary(100) and not varbinary(1024)"},
-		{"MEDIUMBLOB", "BLOB", "the column state is blob and not mediumblob or longblob"},
-		{",\n\tstate   MEDIUMBLOB NOT NULL", "", "it has no column state"},
-		{"InnoDB", "Aria", `it is a base table of the engine "Aria" and not InnoDB`},
+		{"VARBINARY(1024)", "VARCHAR(700)", "its column name is varchar(700) and not varbinary(1024)"},
+		{"VARBINARY(1024)", "VARBINARY(100)", "its column name is varbinary(100) and not varbinary(1024)"},
+		{"MEDIUMBLOB", "BLOB", "its column state is blob and not mediumblob or longblob"},
+		{"VARBINARY(1024)", "VARBINARY(2000)", ""},
+		{"MEDIUMBLOB", "LONGBLOB", ""},
+		{"NOT NULL PRIMARY KEY", "NOT NULL, PRIMARY KEY (name, version)", "its primary key is (name, version) and not (name)"},
+		{",\n\tstate   MEDIUMBLOB NOT NULL", "", "its column state is missing and not mediumblob"},
+		{"InnoDB", "Aria", "its engine is Aria and not InnoDB"},
 	} {
 		if c.from != "" && !strings.Contains(schema, c.from) {
 			t.Fatalf("the schema has no %s", c.from)

@@ -44,15 +44,59 @@ const (
 	waitAtMost = 5 * time.Second
 )
 
-// limitedBy returns a statement that the server ends soon after the context ends.
-// The driver closes the connection then, which the server notices only when the
+// session is a connection of the pool, and what is known about its server.
+type session struct {
+	*prepared
+	*sql.Conn
+}
+
+// enter returns a session on a server that is prepared.
+func (s *store) enter(ctx context.Context) (c session, err error) {
+	if c.prepared = s.prepared.Load(); c.prepared == nil {
+		return c, casnode.ErrUnprepared
+	}
+	c.Conn, err = s.conn(ctx)
+	return c, err
+}
+
+// limit returns a statement that the server ends soon after the context ends. The
+// driver closes the connection then, which the server notices only when the
 // statement has ended.
-func (d *dialect) limitedBy(ctx context.Context, text string) string {
+func (c session) limit(ctx context.Context, text string) string {
 	after := longest
 	if end, ok := ctx.Deadline(); ok {
 		after = min(after, max(time.Until(end), 0)+slack)
 	}
-	return d.limited(text, after)
+	return c.limited(text, after)
+}
+
+func (c session) exec(ctx context.Context, text string, args ...any) (sql.Result, error) {
+	return c.ExecContext(ctx, c.limit(ctx, text), args...)
+}
+
+func (c session) queryRow(ctx context.Context, text string, args ...any) *sql.Row {
+	return c.QueryRowContext(ctx, c.limit(ctx, text), args...)
+}
+
+// queryer is a connection or a pool.
+type queryer interface {
+	QueryContext(ctx context.Context, text string, args ...any) (*sql.Rows, error)
+}
+
+// query calls each for every row of an answer, which is in to then.
+func query(ctx context.Context, q queryer, text string, args, to []any, each func()) error {
+	rows, err := q.QueryContext(ctx, text, args...)
+	if err != nil {
+		return explain(err)
+	}
+	defer rows.Close()
+	for rows.Next() {
+		if err := rows.Scan(to...); err != nil {
+			return explain(err)
+		}
+		each()
+	}
+	return explain(rows.Err())
 }
 
 // conn returns a connection of the pool. Waiting for one is not the server's
@@ -68,22 +112,8 @@ func (s *store) conn(ctx context.Context) (*sql.Conn, error) {
 	return nil, fmt.Errorf("%w (%w)", err, node.ErrUnsent)
 }
 
-func (s *store) Read(ctx context.Context, name string) (casnode.Snapshot, error) {
-	p, err := s.ready()
-	if err != nil {
-		return casnode.Snapshot{}, err
-	}
-	r, err := s.read(ctx, p, name)
-	if err != nil || r.Server == p.id {
-		return r, err
-	}
-	// Another server has taken the place of the one that was looked at.
-	s.prepared.CompareAndSwap(p, nil)
-	return r, fmt.Errorf("its connections lead to several servers, %s and %s: give the address of one (%w)", p.id, r.Server, casnode.ErrUnprepared)
-}
-
-func (s *store) read(ctx context.Context, p *prepared, name string) (r casnode.Snapshot, err error) {
-	c, err := s.conn(ctx)
+func (s *store) Read(ctx context.Context, name string) (r casnode.Snapshot, err error) {
+	c, err := s.enter(ctx)
 	if err != nil {
 		return r, err
 	}
@@ -92,7 +122,7 @@ func (s *store) read(ctx context.Context, p *prepared, name string) (r casnode.S
 	var fitness string
 	var version, marker sql.NullString
 	begun := time.Now()
-	err = c.QueryRowContext(ctx, p.limitedBy(ctx, p.texts.read), []byte(name)).
+	err = c.queryRow(ctx, c.read, []byte(name)).
 		Scan(&now, &later, &r.Server, &fitness, &version, &r.Row.State, &marker, &r.Marker.State)
 	if err != nil {
 		return r, explain(err)
@@ -100,7 +130,7 @@ func (s *store) read(ctx context.Context, p *prepared, name string) (r casnode.S
 	if fitness == "fit" && !checkClock(time.Duration(later)*time.Microsecond, time.Since(begun)) {
 		fitness = "timestamp"
 	}
-	if err := s.checkFitness(ctx, c, fitness); err != nil {
+	if err := s.checkFitness(ctx, c.Conn, fitness); err != nil {
 		return r, err
 	}
 	if !marker.Valid {
@@ -109,7 +139,12 @@ func (s *store) read(ctx context.Context, p *prepared, name string) (r casnode.S
 	r.Now = time.UnixMicro(now).UTC()
 	r.Row.Name, r.Row.Version = name, version.String
 	r.Marker.Name, r.Marker.Version = casnode.MarkerName, marker.String
-	return r, nil
+	if r.Server == c.id {
+		return r, nil
+	}
+	// Another server has taken the place of the one that was looked at.
+	s.prepared.CompareAndSwap(c.prepared, nil)
+	return r, fmt.Errorf("its connections lead to several servers, %s and %s: give the address of one (%w)", c.id, r.Server, casnode.ErrUnprepared)
 }
 
 // checkClock reports whether the time of a statement can be its server's: when it
@@ -151,31 +186,27 @@ func rollBack(ctx context.Context, c *sql.Conn) {
 
 // Swap sends no wakes: waiters poll.
 func (s *store) Swap(ctx context.Context, seen casnode.Snapshot, next casnode.Row, _ []string) (bool, error) {
-	p, err := s.ready()
-	if err != nil {
-		return false, err
-	}
-	var text string
-	var args []any
-	switch {
-	case next.Name == casnode.MarkerName:
-		text, args = p.mark, []any{next.Version, next.State, seen.Row.Version, seen.Server}
-	case seen.Row.Version == "":
-		text, args = p.insert, []any{next.Version, next.State, []byte(next.Name), seen.Server, seen.Marker.Version}
-	default:
-		text, args = p.update, []any{next.Version, next.State, []byte(next.Name), seen.Row.Version, seen.Server, seen.Marker.Version}
-	}
-	c, err := s.conn(ctx)
+	c, err := s.enter(ctx)
 	if err != nil {
 		return false, err
 	}
 	defer c.Close()
-	res, err := c.ExecContext(ctx, p.limitedBy(ctx, text), args...)
+	var text string
+	var args []any
+	switch {
+	case next.Name == casnode.MarkerName:
+		text, args = c.mark, []any{next.Version, next.State, seen.Row.Version, seen.Server}
+	case seen.Row.Version == "":
+		text, args = c.insert, []any{next.Version, next.State, []byte(next.Name), seen.Server, seen.Marker.Version}
+	default:
+		text, args = c.update, []any{next.Version, next.State, []byte(next.Name), seen.Row.Version, seen.Server, seen.Marker.Version}
+	}
+	res, err := c.exec(ctx, text, args...)
 	switch number(err) {
 	case duplicate, deadlock, recordChanged:
 		return false, nil // another transaction came between: read again
 	case lockWait:
-		rollBack(ctx, c) // it has ended the statement, and not the transaction
+		rollBack(ctx, c.Conn) // it has ended the statement, and not the transaction
 	}
 	if err != nil {
 		return false, explain(err)
@@ -187,10 +218,10 @@ func (s *store) Swap(ctx context.Context, seen casnode.Snapshot, next casnode.Ro
 	// Row, marker or server are others. Or it is this session, which the next
 	// read may not have.
 	var fitness string
-	if err := c.QueryRowContext(ctx, p.limitedBy(ctx, "SELECT "+p.fit)).Scan(&fitness); err != nil {
+	if err := c.queryRow(ctx, "SELECT "+c.fit).Scan(&fitness); err != nil {
 		return false, fmt.Errorf("%w (%w)", err, node.ErrUnsent)
 	}
-	if err := s.checkFitness(ctx, c, fitness); !errors.Is(err, errReplicated) {
+	if err := s.checkFitness(ctx, c.Conn, fitness); !errors.Is(err, errReplicated) {
 		return false, err
 	}
 	return false, nil
@@ -199,46 +230,29 @@ func (s *store) Swap(ctx context.Context, seen casnode.Snapshot, next casnode.Ro
 // Scan returns rows in the order of their names. The marker's name is before all
 // others.
 func (s *store) Scan(ctx context.Context, after string, limit int) (all []casnode.Row, err error) {
-	p, err := s.ready()
-	if err != nil {
-		return nil, err
-	}
-	c, err := s.conn(ctx)
+	c, err := s.enter(ctx)
 	if err != nil {
 		return nil, err
 	}
 	defer c.Close()
-	rows, err := c.QueryContext(ctx, p.limitedBy(ctx, p.rows), []byte(after), limit)
-	if err != nil {
-		return nil, explain(err)
-	}
-	defer rows.Close()
-	for rows.Next() {
-		var r casnode.Row
-		if err := rows.Scan(&r.Name, &r.Version, &r.State); err != nil {
-			return nil, explain(err)
-		}
-		all = append(all, r)
-	}
-	return all, explain(rows.Err())
+	var r casnode.Row
+	err = query(ctx, c, c.limit(ctx, c.rows), []any{[]byte(after), limit}, []any{&r.Name, &r.Version, &r.State},
+		func() { all = append(all, r) })
+	return all, err
 }
 
 func (s *store) Remove(ctx context.Context, seen casnode.Snapshot, rows []casnode.Row) error {
-	p, err := s.ready()
-	if err != nil {
-		return err
-	}
 	names, versions := []any{seen.Server}, []any{}
 	for _, r := range rows {
 		names, versions = append(names, []byte(r.Name)), append(versions, r.Version)
 	}
-	c, err := s.conn(ctx)
+	c, err := s.enter(ctx)
 	if err != nil {
 		return err
 	}
 	defer c.Close()
-	text := strings.ReplaceAll(p.remove, "NAMES_", "?"+strings.Repeat(", ?", len(rows)-1))
-	_, err = c.ExecContext(ctx, p.limitedBy(ctx, text), append(names, versions...)...)
+	text := strings.ReplaceAll(c.remove, "NAMES_", "?"+strings.Repeat(", ?", len(rows)-1))
+	_, err = c.exec(ctx, text, append(names, versions...)...)
 	return explain(err)
 }
 

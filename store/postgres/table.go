@@ -7,7 +7,6 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/redlatch/redlatch/internal/sqltable"
@@ -57,15 +56,17 @@ func create(table string) string {
 ) WITH (fillfactor = 50, autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 1000)`
 }
 
-// columns are those that create makes, with the names that the server has for their
-// types.
-var columns = []string{"name bytea", "version text", "state bytea"}
+// needs are what locks depend on, in the words of check.
+var needs = []sqltable.Need{
+	{Part: "kind", Is: "table"}, {Part: "key", Is: "(name)"},
+	{Part: "column name", Is: "bytea"}, {Part: "column version", Is: "text"}, {Part: "column state", Is: "bytea"},
+}
 
 // errShape is the error for a table that create did not make.
 var errShape = errors.New("make the table as redlatch schema postgres prints it")
 
-// Prepare creates the table, if it is not there, and checks what locks depend on:
-// without a key, a name could have two rows.
+// Prepare creates the table, if it is not there, and compares it with what
+// locks need.
 func (s *store) Prepare(ctx context.Context) error {
 	exists, err := s.check(ctx)
 	if exists || err != nil {
@@ -83,29 +84,19 @@ func (s *store) Prepare(ctx context.Context) error {
 // check reports whether the table exists. If it does, and has another shape than
 // it needs, the error says what differs.
 func (s *store) check(ctx context.Context) (exists bool, err error) {
-	rows, err := s.query(ctx, fmt.Sprintf(`SELECT c.relkind, a.attname || ' ' || (SELECT t.typname FROM pg_type t WHERE t.oid = a.atttypid),
-			EXISTS (SELECT FROM pg_index i WHERE i.indrelid = c.oid AND i.indisunique AND i.indisvalid AND i.indimmediate
-				AND i.indpred IS NULL AND i.indexprs IS NULL AND i.indnkeyatts = 1 AND i.indkey[0] = (SELECT k.attnum
-				FROM pg_attribute k WHERE k.attrelid = c.oid AND k.attname = 'name'))
-		FROM pg_class c LEFT JOIN pg_attribute a ON a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped
-		WHERE c.oid = to_regclass('%s')`, s.table))
+	rows, err := s.query(ctx, fmt.Sprintf(`SELECT 'kind', CASE WHEN relkind IN ('r', 'p') THEN 'table' WHEN relkind IN ('v', 'm') THEN 'view' ELSE relkind::text END
+			FROM pg_class WHERE oid = to_regclass('%[1]s')
+		UNION ALL SELECT 'key', '(name)' FROM pg_index i JOIN pg_attribute k ON k.attrelid = i.indrelid AND k.attnum = i.indkey[0]
+			WHERE i.indrelid = to_regclass('%[1]s') AND i.indisunique AND i.indisvalid AND i.indimmediate
+			AND i.indpred IS NULL AND i.indexprs IS NULL AND i.indnkeyatts = 1 AND k.attname = 'name'
+		UNION ALL SELECT 'column ' || a.attname, t.typname FROM pg_attribute a JOIN pg_type t ON t.oid = a.atttypid
+			WHERE a.attrelid = to_regclass('%[1]s') AND a.attnum > 0 AND NOT a.attisdropped`, s.table))
 	if err != nil || len(rows) == 0 {
 		return false, explain(err)
 	}
-	var has []string
+	has := map[string]string{}
 	for _, row := range rows {
-		has = append(has, string(row[1]))
+		has[string(row[0])] = string(row[1])
 	}
-	switch {
-	case string(rows[0][0]) != "r" && string(rows[0][0]) != "p":
-		return true, fmt.Errorf("%s is no table: %w", s.table, errShape)
-	case string(rows[0][2]) != "t":
-		return true, fmt.Errorf("the table %s has no key on its column name, so that a name could have two rows: %w", s.table, errShape)
-	}
-	for _, c := range columns {
-		if !slices.Contains(has, c) {
-			return true, fmt.Errorf("the table %s has no column %s: %w", s.table, c, errShape)
-		}
-	}
-	return true, nil
+	return true, sqltable.Check(s.table, "postgres", needs, has)
 }

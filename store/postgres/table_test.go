@@ -24,14 +24,14 @@ func TestTableOfAnotherShapeIsRefused(t *testing.T) {
 	}
 	defer conn.Close(t.Context())
 	for _, c := range []struct{ name, create, says string }{
-		{"no_key", `CREATE TABLE no_key (name bytea, version text, state bytea)`, "no key on its column name"},
-		{"another_key", `CREATE TABLE another_key (name bytea, version text PRIMARY KEY, state bytea)`, "no key on its column name"},
-		{"wide_key", `CREATE TABLE wide_key (name bytea, version text, state bytea, PRIMARY KEY (name, version))`, "no key on its column name"},
+		{"no_key", `CREATE TABLE no_key (name bytea, version text, state bytea)`, "its key is missing and not (name)"},
+		{"another_key", `CREATE TABLE another_key (name bytea, version text PRIMARY KEY, state bytea)`, "its key is missing and not (name)"},
+		{"wide_key", `CREATE TABLE wide_key (name bytea, version text, state bytea, PRIMARY KEY (name, version))`, "its key is missing and not (name)"},
 		{"partial_key", `CREATE TABLE partial_key (name bytea, version text, state bytea);
-			CREATE UNIQUE INDEX ON partial_key (name) WHERE version > ''`, "no key on its column name"},
-		{"folded", `CREATE TABLE folded (name text PRIMARY KEY, version text, state bytea)`, "no column name bytea"},
-		{"former", `CREATE TABLE former (name bytea PRIMARY KEY, version bigint, state bytea)`, "no column version text"},
-		{"a_view", `CREATE VIEW a_view AS SELECT ''::bytea AS name, ''::text AS version, ''::bytea AS state`, "is no table"},
+			CREATE UNIQUE INDEX ON partial_key (name) WHERE version > ''`, "its key is missing and not (name)"},
+		{"folded", `CREATE TABLE folded (name text PRIMARY KEY, version text, state bytea)`, "its column name is text and not bytea"},
+		{"former", `CREATE TABLE former (name bytea PRIMARY KEY, version bigint, state bytea)`, "its column version is int8 and not text"},
+		{"a_view", `CREATE VIEW a_view AS SELECT ''::bytea AS name, ''::text AS version, ''::bytea AS state`, "its kind is view and not table"},
 	} {
 		if _, err := conn.Exec(t.Context(), c.create, pgx.QueryExecModeSimpleProtocol); err != nil {
 			t.Fatal(err)

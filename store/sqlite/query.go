@@ -53,19 +53,6 @@ func (s *store) exec(q query, args ...any) error {
 	return err
 }
 
-// queryRow runs a query that returns at most one row.
-func (s *store) queryRow(q query, args []any, dest ...any) (found bool, err error) {
-	stmt, err := s.statement(q)
-	if err != nil {
-		return false, err
-	}
-	err = stmt.QueryRowContext(context.Background(), args...).Scan(dest...)
-	if err == sql.ErrNoRows {
-		return false, nil
-	}
-	return err == nil, err
-}
-
 // each runs a query and calls row for each of its rows.
 func (s *store) each(q query, args []any, row func(scan func(...any) error) error) error {
 	stmt, err := s.statement(q)

@@ -120,8 +120,8 @@ const (
 	deleteAll query = `DELETE FROM lock`
 	// ?1 token
 	raiseFloor query = `UPDATE meta SET floor = ?1 WHERE floor < ?1`
-	// ?1 boot
-	adoptBoot query = `UPDATE meta SET boot = ?1`
+	// ?1 boot, ?2 token
+	adoptBoot query = `UPDATE meta SET boot = ?1, floor = max(floor, ?2)`
 )
 
 // reboot leaves the marks of each name, and what all fences are: the floor.
@@ -149,10 +149,7 @@ func (s *store) reboot() error {
 		}
 	}
 	if err == nil {
-		err = s.exec(raiseFloor, int64(highest))
-	}
-	if err == nil {
-		err = s.exec(adoptBoot, s.time.boot)
+		err = s.exec(adoptBoot, s.time.boot, int64(highest))
 	}
 	return err
 }

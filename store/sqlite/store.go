@@ -108,10 +108,11 @@ func (s *store) snapshot(name string) (casnode.Snapshot, error) {
 	var boot string
 	var floor int64
 	seen := casnode.Snapshot{Row: casnode.Row{Name: name}}
-	if _, err := s.queryRow(selectName, []any{name}, &boot, &floor, &seen.Row.State); err != nil {
+	err := s.each(selectName, []any{name}, func(scan func(...any) error) error { return scan(&boot, &floor, &seen.Row.State) })
+	switch {
+	case err != nil:
 		return seen, err
-	}
-	if boot != s.time.boot {
+	case boot != s.time.boot:
 		return seen, errOtherBoot
 	}
 	if seen.Row.State != nil {
@@ -181,17 +182,15 @@ func (s *store) Close() error {
 		return nil
 	}
 	s.closed = true
-	var err error
 	for _, stmt := range s.stmts {
 		stmt.Close()
 	}
+	var err error
 	if s.conn != nil {
 		err = s.conn.Close()
 	}
 	if s.db != nil {
-		if e := s.db.Close(); err == nil {
-			err = e
-		}
+		err = cmp.Or(err, s.db.Close())
 	}
 	return failed(s.path, err)
 }
