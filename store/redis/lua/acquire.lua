@@ -51,11 +51,11 @@ local value, token, share, expected, server, by = ARGV[1], ARGV[2], ARGV[10] or 
 if fit and not text and not turn and share == '' then
   local t, window = tonumber(token), tonumber(ARGV[4])
   if (t and stored < token and t >= now - window and t <= now + window or not t and stored == '')
-    and redis.call('SET', lock, value, 'NX', 'PX', ARGV[5]) then
+    and call('SET', lock, value, 'NX', 'PX', ARGV[5]) then
     if t then
       -- Memory, disk and role were found fit for the first write of this
       -- script, and so are for the second.
-      redis.call('SET', fenceKey, token, 'PX', ARGV[3])
+      call('SET', fenceKey, token, 'PX', ARGV[3])
     end
     return now
   end
@@ -68,6 +68,7 @@ if not fit then
   if denied then return denied end
 end
 --#include engine
+--#include join
 
 -- answer(r, slot) adds to a reply what only a share has.
 local function answer(r, slot)
@@ -80,8 +81,9 @@ end
 local function refused(status)
   local rank
   if e.ticket then
+    --#include ended
     local late = e.token ~= '' and tonumber(e.token) < e.now - e.window or hasEnded()
-    rank = (not late or redis.call('ZSCORE', e.queueKey, q.me)) and join(e.ticket)
+    rank = (not late or redis.call('ZSCORE', q.key, q.me)) and join(e.ticket)
   end
   local r = reply(status, rank)
   if status == 'reserved' and q.watch then r[3] = string.format('%.0f', (q.lapses - e.now) / 1000) end
@@ -108,7 +110,7 @@ if e.own then
   if e.own.kind == e.kind and e.own.token == (token ~= '' and token or noToken) then at = e.own.slot end
 else
   if turn then
-    local first = redis.call('ZRANGE', e.queueKey, 0, 0)[1]
+    local first = redis.call('ZRANGE', q.key, 0, 0)[1]
     if first ~= q.me then first = serve() end
     if first and first ~= q.me and not isNext() then
       return refused(fits(kindOf(first), e.taken, e.count) and 'reserved' or 'held')
@@ -119,7 +121,7 @@ else
 end
 grant(at)
 if turn then
-  if ticket then redis.call('ZREM', e.queueKey, q.me) end
+  if ticket then redis.call('ZREM', q.key, q.me) end
   serve()
 end
 local r = reply('granted')

@@ -31,14 +31,14 @@
 -- or an error: NOINFO, READONLY; UNREPLICATED if the marker asks for more
 -- replicas than are online
 --#include entry
-local value, share, expected, server, by = ARGV[1], ARGV[7] or '', ARGV[5], ARGV[6] or '', math.huge
+local value, share, expected, server, by = ARGV[1], ARGV[7] or '', ARGV[5], ARGV[6] or '', nil
 --#include trusted
 
 -- The common case: the lock is ours. A server that is quarantined may extend it too.
 -- It comes before the engine, since even to define a function takes time.
 if fit and text == value and share == '' then
-  redis.call('PEXPIRE', fenceKey, ARGV[3])
-  redis.call('PEXPIRE', lock, ARGV[4])
+  call('PEXPIRE', fenceKey, ARGV[3])
+  call('PEXPIRE', lock, ARGV[4])
   return now
 end
 

@@ -28,6 +28,7 @@
 local value, token, retention, window = ARGV[1], ARGV[2], ARGV[3], tonumber(ARGV[4])
 local ttl, ticket, inbox, share = nil, ARGV[5], ARGV[6] or '', ARGV[7] or ''
 --#include engine
+--#include join
 if not e.own then return state() end
 local verdict = judge(false)
 if verdict == 'stale' or verdict == 'ahead' then return reply(verdict) end

@@ -36,8 +36,8 @@ if text == value and not turn and not ARGV[7] then
   local rises = stored < token and tonumber(token) <= now + ARGV[4]
   if rises or token == '' or stored == token and ARGV[6] ~= '1' then
     -- A full server refuses what needs memory only if it is a script's first write.
-    redis.call('DEL', lock)
-    if rises then redis.call('SET', fenceKey, token, 'PX', ARGV[3]) end
+    call('DEL', lock)
+    if rises then call('SET', fenceKey, token, 'PX', ARGV[3]) end
     return now
   end
 end
@@ -46,17 +46,21 @@ local retention, window, inbox, ttl, ticket, share = ARGV[3], tonumber(ARGV[4]),
 --#include engine
 local verdict = judge(false)
 if e.own and ARGV[6] == '1' and (verdict == 'stale' or verdict == 'ahead') then return reply(verdict) end
-redis.call('PEXPIRE', fenceKey, retention) -- the first write, also on a full server
-if e.own and (ARGV[7] or '') ~= '' then
-  keep(tonumber(ARGV[7]))
-elseif e.own then
+-- A full server refuses what needs memory only if it is a script's first write.
+if e.own and (ARGV[7] or '') == '' then
   drop()
+else
+  redis.call('PEXPIRE', fenceKey, retention)
+  if e.own then keep(tonumber(ARGV[7])) end
 end
 -- Also if the lock was ours: an acquire with a higher token may still be in flight.
 -- One with a token that is ahead would be refused, and its release must not raise
 -- the fence. An exclusive acquire below the fence is stale, whatever the floor.
 if verdict ~= 'ahead' then raise(e.kind ~= '' or token > e.fence) end
-if (ARGV[8] or '') ~= '' then endValue(ARGV[8]) end
+if (ARGV[8] or '') ~= '' then
+  --#include ended
+  endValue(ARGV[8])
+end
 local r = e.own and reply('granted') or state()
 if turn then
   q.fenced = e.fence

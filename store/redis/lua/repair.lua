@@ -42,6 +42,7 @@ if not fit then
 end
 local window, ticket = 0, nil
 --#include engine
+--#include ended
 local at = place()
 if e.own and e.own.kind == e.kind and e.own.slot == e.slot then return reply('granted') end
 if at ~= e.slot then return state() end

@@ -7,7 +7,7 @@
 -- value: after a downgrade, it is late. e.foreign is the type of a key that is no
 -- string, which MGET does not see.
 if text then
-  e.taken, e.count = openGroup(text)
+  if openGroup then e.taken, e.count = openGroup(text) end
   if not e.taken then
     e.taken, e.count = '', 1
     if text == value then e.own = {kind = '', slot = '', token = e.whole} end
@@ -36,37 +36,15 @@ local function others()
   return e.taken, e.count - 1
 end
 
--- freeSlots(without) returns which slots are free, a 1 for each; '' if the request
--- is not about slots. With without, our own slot is free too.
-local function freeSlots(without)
-  if string.sub(e.kind, 1, 1) ~= 's' then return '' end
-  local slots = tonumber(string.sub(e.kind, 2))
-  if not e.taken or without and e.count == 1 then return string.rep('1', slots) end
-  if e.taken ~= e.kind then return string.rep('0', slots) end
-  local free, all = {}, liveSlots()
-  for i = 1, slots do free[i] = '1' end
-  for i = 1, #all, 2 do
-    local at = string.sub(all[i], 1, 2) + 1
-    if free[at] and not (without and string.sub(all[i], 3) == e.value) then free[at] = '0' end
-  end
-  return table.concat(free)
-end
-
 -- place() returns the slot that a grant gives us; nil if there is no room. The rule
 -- of node.Holders.Place.
 local function place()
   if not fits(e.kind, others()) then return nil end
+  if e.kind == '' then return e.slot end
   local free = freeSlots(e.own)
   if free == '' or string.sub(free, e.slot + 1, e.slot + 1) == '1' then return e.slot end
   if e.own and e.own.kind == e.kind then return e.own.slot end
   return string.format('%02d', string.find(free, '1', 1, true) - 1)
-end
-
--- live() has the lock's key, and the group, live as long as the last holder.
-local function live()
-  local ms = micros(math.ceil((lastOf() - e.now) / 1000))
-  redis.call('PEXPIRE', e.groupKey, ms)
-  redis.call('PEXPIRE', e.lock, ms)
 end
 
 -- hold(slot, token) gives us the lock, or a share of it, for the whole time to
