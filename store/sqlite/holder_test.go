@@ -71,7 +71,7 @@ func TestAWaitingReaderIsAnsweredWithoutAWrite(t *testing.T) {
 	if first.Status != node.Held || first.Value != "holder" || first.Share.Mode != node.Shared || first.Rank != 2 {
 		t.Errorf("the answer is %+v", first)
 	}
-	if err := other.store.begin(context.Background(), mostPause); err != nil {
+	if err := other.store.exec(beginWrite); err != nil {
 		t.Fatal(err)
 	}
 	defer other.store.rollback()

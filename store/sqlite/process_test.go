@@ -134,7 +134,7 @@ func holdAndWait(n *Node, arg string) error {
 
 // writeAndWait stops within a transaction that has written to the name.
 func writeAndWait(n *Node, _ string) error {
-	if err := n.store.begin(context.Background(), mostPause); err != nil {
+	if err := n.store.exec(beginWrite); err != nil {
 		return err
 	}
 	row := &casnode.Row{Name: "name", State: []byte("granted")}

@@ -96,7 +96,7 @@ func TestWaiterThatAsksAgainNeedsNotWaitForWriters(t *testing.T) {
 	req := request(node.OpAcquire, "job", "waiter")
 	req.Wait, req.Ticket, req.Token = true, 1, holder.Token+1
 	first := do(t, n, req)
-	if err := other.store.begin(context.Background(), mostPause); err != nil {
+	if err := other.store.exec(beginWrite); err != nil {
 		t.Fatal(err)
 	}
 	defer other.store.rollback()

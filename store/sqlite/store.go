@@ -50,15 +50,19 @@ func (s *store) Transact(ctx context.Context, req node.Request, decide func(casn
 	return unsent(err)
 }
 
-// transaction runs do in a transaction that writes. Before an error nothing is in
+// transaction runs do in a transaction that writes, when no other process has one.
+// most is the longest pause between two tries. Before an error nothing is in
 // the file, and there will be no commit: if the rollback fails too, the next begin
 // fails and rolls back again. unknown says that the disk failed during the commit:
 // others may see it or not.
 func (s *store) transaction(ctx context.Context, most time.Duration, do func() error) (unknown bool, err error) {
-	if err := s.begin(ctx, most); err != nil {
+	if err := s.sameFile(); err != nil {
 		return false, err
 	}
-	if err = do(); err == nil {
+	if err = retry(ctx, most, func() error { return s.exec(beginWrite) }); err == nil {
+		err = do()
+	}
+	if err == nil {
 		err = s.exec(commit)
 		unknown = err != nil && code(err) != codes.SQLITE_BUSY
 	}
@@ -215,19 +219,6 @@ func (s *store) enter(ctx context.Context) error {
 }
 
 func (s *store) leave() { <-s.turn }
-
-// begin starts a transaction that writes, when no other process has one. most is
-// the longest pause between two tries.
-func (s *store) begin(ctx context.Context, most time.Duration) error {
-	if err := s.sameFile(); err != nil {
-		return err
-	}
-	err := retry(ctx, most, func() error { return s.exec(beginWrite) })
-	if err != nil {
-		s.rollback()
-	}
-	return err
-}
 
 // sameFile checks that the path still leads to the open file, and no other path
 // does. If it was replaced, we would use the old file alone while others use the
