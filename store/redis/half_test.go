@@ -127,27 +127,31 @@ func TestMembershipChangeThatStopsHalfWayLetsNobodyIn(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			h := stopHalfWay(t, func(*node.Request) {})
-			accident(h.servers[0])
-			if l2 := h.second(t, 4*time.Second); l2 != nil { // longer than a quarantine
-				never(t, "two holders: the new membership granted token %d", l2.Token())
-			}
-			if m := h.marker(3); m != "" {
-				t.Errorf("the new server is marked %q, and the old membership is in service", m)
-			}
-
-			// A second run finishes it.
-			h.connect(t)
-			l, err := h.old.Lock(context.Background(), "job", &redlatch.LockOptions{Wait: 10 * time.Second})
-			if err != nil {
-				t.Fatal(err)
-			}
-			if states, err := admin.New(h.new).Init(context.Background(), &admin.InitOptions{Former: h.former(t)}); err != nil {
-				t.Fatal(err, states)
-			}
-			wantHandOver(t, h.old, l, h.new)
+			timed(t, func(t testing.TB) { letsNobodyIn(t, accident) }) // leases of two seconds
 		})
 	}
+}
+
+func letsNobodyIn(t testing.TB, accident func(s *servertest.Server)) {
+	h := stopHalfWay(t, func(*node.Request) {})
+	accident(h.servers[0])
+	if l2 := h.second(t, 4*time.Second); l2 != nil { // longer than a quarantine
+		never(t, "two holders: the new membership granted token %d", l2.Token())
+	}
+	if m := h.marker(3); m != "" {
+		t.Errorf("the new server is marked %q, and the old membership is in service", m)
+	}
+
+	// A second run finishes it.
+	h.connect(t)
+	l, err := h.old.Lock(context.Background(), "job", &redlatch.LockOptions{Wait: 10 * time.Second})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if states, err := admin.New(h.new).Init(context.Background(), &admin.InitOptions{Former: h.former(t)}); err != nil {
+		t.Fatal(err, states)
+	}
+	wantHandOver(t, h.old, l, h.new)
 }
 
 // TestNodeThatIsMarkedForTheNewMembershipTooEarlyIsNoQuorum has the first step of the

@@ -36,7 +36,7 @@ func nextHolder(t testing.TB, waiting <-chan got, before *redlatch.Lease) *redla
 
 func TestHolderThatIsCutOffIsToldBeforeAnotherHasTheLock(t *testing.T) {
 	t.Parallel()
-	eachDriver(t, func(t *testing.T, nodes func(...string) []redlatch.Node) {
+	eachDriverTimed(t, func(t testing.TB, nodes func(...string) []redlatch.Node) {
 		servers := servertest.Redis(t, 3)
 		proxies, urls := servertest.NewProxies(t, servers)
 		away := newClient(t, nodes(urls...), oneList())
@@ -66,7 +66,7 @@ func TestHolderThatIsCutOffIsToldBeforeAnotherHasTheLock(t *testing.T) {
 
 func TestServerThatIsCutOffIsDoneWithoutAndRepaired(t *testing.T) {
 	t.Parallel()
-	eachDriver(t, func(t *testing.T, nodes func(...string) []redlatch.Node) {
+	eachDriverTimed(t, func(t testing.TB, nodes func(...string) []redlatch.Node) {
 		servers := servertest.Redis(t, 3)
 		proxies, urls := servertest.NewProxies(t, servers)
 		holder, other := newClient(t, nodes(urls...), quick), newClient(t, nodes(urls...), quick)
@@ -92,7 +92,12 @@ func TestServerThatIsCutOffIsDoneWithoutAndRepaired(t *testing.T) {
 		}
 		proxies[0].Partition(false)
 		proxies[0].Cut()
-		eventually(t, patience, heldOnAll(servers, l.Name()))
+		eventually(t, patience, func() error {
+			if err := l.Err(); err != nil {
+				t.Fatalf("with all servers back: %v", err)
+			}
+			return heldOnAll(servers, l.Name())()
+		})
 		mustRelease(t, l)
 		eventually(t, undone, noKeys(servers))
 	})
@@ -108,7 +113,7 @@ func TestPartitionThatLetsOneDirectionThroughLeavesOneHolder(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			eachDriver(t, func(t *testing.T, nodes func(...string) []redlatch.Node) {
+			eachDriverTimed(t, func(t testing.TB, nodes func(...string) []redlatch.Node) {
 				servers := servertest.Redis(t, 3)
 				proxies, urls := servertest.NewProxies(t, servers)
 				half := newClient(t, nodes(urls...), oneList())
@@ -149,7 +154,7 @@ func TestPartitionThatLetsOneDirectionThroughLeavesOneHolder(t *testing.T) {
 // holder, and brings them back without their data.
 func TestMajorityThatDiesEndsTheLeaseAtItsDeadline(t *testing.T) {
 	t.Parallel()
-	eachDriver(t, func(t *testing.T, nodes func(...string) []redlatch.Node) {
+	eachDriverTimed(t, func(t testing.TB, nodes func(...string) []redlatch.Node) {
 		servers := servertest.Redis(t, 3)
 		addresses := servertest.Addresses(servers)
 		holder, other := newClient(t, nodes(addresses...), quick), newClient(t, nodes(addresses...), quick)

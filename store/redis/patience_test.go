@@ -56,6 +56,15 @@ func never(t testing.TB, format string, args ...any) {
 	t.Fatalf(format, args...)
 }
 
+// tooLate fails a run of a timed test that shows nothing: see stall.TooLate.
+func tooLate(t testing.TB, format string, args ...any) {
+	t.Helper()
+	if run, ok := t.(timedTB); ok {
+		t = run.TB
+	}
+	stall.TooLate(t, format, args...)
+}
+
 // eachDriverTimed runs a timed test with every adapter.
 func eachDriverTimed(t *testing.T, test func(t testing.TB, nodes func(addresses ...string) []redlatch.Node)) {
 	eachDriver(t, func(t *testing.T, nodes func(...string) []redlatch.Node) {

@@ -16,6 +16,7 @@ import (
 
 	"github.com/redlatch/redlatch"
 	"github.com/redlatch/redlatch/internal/test/servertest"
+	"github.com/redlatch/redlatch/internal/test/stall"
 )
 
 // startCluster returns a cluster of three masters that share the slots.
@@ -198,6 +199,7 @@ func TestFullPoolCannotLoseALock(t *testing.T) {
 			t.Fatal(err)
 		}
 		proxy.Delay(50 * time.Millisecond)
+		begin := time.Now()
 		ctx, stop := context.WithTimeout(context.Background(), 3*time.Second)
 		defer stop()
 		var all sync.WaitGroup
@@ -212,6 +214,9 @@ func TestFullPoolCannotLoseALock(t *testing.T) {
 		}
 		all.Wait()
 		if err := l.Err(); err != nil {
+			if late := stall.Longest(begin); late > 100*time.Millisecond {
+				tooLate(t, "a lease of 2s was lost while timers were up to %v late: %v", late, err)
+			}
 			t.Errorf("the lock was lost for want of a connection: %v", err)
 		}
 	})
