@@ -186,10 +186,11 @@ func TestHolderWhoseClockJumpsKeepsItsLock(t *testing.T) {
 		servers := servertest.Redis(t, 3)
 		addresses := servertest.Addresses(servers)
 		clock := &jumpyClock{start: time.Now()}
-		opts := quick
+		opts := redlatch.Options{TTL: longTTL, TokenWindow: quick.TokenWindow}
+		other := newClient(t, nodes(addresses...), opts)
 		opts.Clock = clock
-		jumpy, other := newClient(t, nodes(addresses...), opts), newClient(t, nodes(addresses...), quick)
-		l := holdOnAll(t, jumpy, servers, "job", redlatch.LockOptions{TTL: 2 * time.Second})
+		jumpy := newClient(t, nodes(addresses...), opts)
+		l := holdOnAll(t, jumpy, servers, "job", redlatch.LockOptions{})
 		var last redlatch.Token
 		for _, by := range []time.Duration{time.Hour, -time.Hour, 0, 24 * 365 * time.Hour, -24 * 365 * time.Hour} {
 			clock.by.Store(int64(by))

@@ -8,6 +8,7 @@ import (
 	"net"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/redlatch/redlatch"
 	"github.com/redlatch/redlatch/admin"
@@ -24,7 +25,7 @@ func TestInitRefusesFewerReplicasThanTheSentinelsList(t *testing.T) {
 		address := "redis+sentinel://" + d.sentinel.Addr() + "/main"
 		initialize := func(replicas int, former ...string) error {
 			opts := quick
-			opts.Replicas = replicas
+			opts.Replicas, opts.NodeTimeout = replicas, 10*time.Second
 			c, err := redlatch.New(nodes(address), &opts)
 			if err != nil {
 				t.Fatal(err)
