@@ -175,6 +175,6 @@ func clockIsWrong(t *testing.T, p *server) []string {
 	servers := servertest.Redis(t, 2)
 	third, clock := servertest.StartWithSettableClock(t, 0)
 	prog := begin(t, p, append(servers, third))
-	clock.Set(30 * time.Second)
+	clock.Set(30*time.Second, 0)
 	return awaitAlerts(t, p, prog.instance, "RedlatchNodeClockWrong")
 }

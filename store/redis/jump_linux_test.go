@@ -12,11 +12,12 @@ import (
 	"github.com/redlatch/redlatch"
 	"github.com/redlatch/redlatch/admin"
 	"github.com/redlatch/redlatch/fence"
+	"github.com/redlatch/redlatch/internal/test/clockshim"
 	"github.com/redlatch/redlatch/internal/test/servertest"
 )
 
 // withClocks returns three servers whose wall clocks can be set.
-func withClocks(t testing.TB) (servers []*servertest.Server, clocks []*servertest.Clock) {
+func withClocks(t testing.TB) (servers []*servertest.Server, clocks []*clockshim.Clock) {
 	t.Helper()
 	for range 3 {
 		s, c := servertest.StartWithSettableClock(t, 0)
@@ -42,7 +43,7 @@ func TestServerWhoseClockJumpsIsNamedAndLetsNobodyIn(t *testing.T) {
 			}
 			l := hold(t, first, servers...)
 			servers[2].Do("DEL", "job")
-			clocks[0].Set(jump)
+			clocks[0].Set(jump, 0)
 			// A server may use a time that it has read a moment ago.
 			eventually(t, patience, func() error {
 				if gone := servers[0].Do("GET", "job") == ""; gone != (jump > 0) {
@@ -67,7 +68,7 @@ func TestServerWhoseClockJumpsIsNamedAndLetsNobodyIn(t *testing.T) {
 			if err := l.Release(context.Background()); errors.Is(err, redlatch.ErrLost) != (jump > 0) {
 				t.Errorf("the release is told %v", err)
 			}
-			clocks[0].Set(0)
+			clocks[0].Set(0, 0)
 			eventually(t, patience, func() error {
 				if err := cycle(second); err != nil {
 					return err
@@ -96,7 +97,7 @@ func TestJumpWithinTheWindowCanMakeTwoHoldersAndTheTokenTellsThem(t *testing.T) 
 	}
 	l := hold(t, first, servers...)
 	// While the lock is held on all servers, one clock makes no second holder.
-	clocks[0].Set(6 * time.Second)
+	clocks[0].Set(6*time.Second, 0)
 	_, err := second.TryLock(context.Background(), "job", nil)
 	wantErr(t, err, redlatch.ErrHeld)
 	eventually(t, undone, noKeys(servers[:1])) // it was granted without a quorum
@@ -141,7 +142,7 @@ func TestClocksSetBackKeepADeadHoldersLockUntilItIsBroken(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, c := range clocks {
-		c.Set(-time.Hour)
+		c.Set(-time.Hour, 0)
 	}
 	second := laterClient(t, quick, addresses...)
 	_, err := second.TryLock(context.Background(), "job", nil)

@@ -5,12 +5,14 @@ package rowtest
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"testing"
 	"time"
 
 	"github.com/redlatch/redlatch"
 	"github.com/redlatch/redlatch/admin"
+	"github.com/redlatch/redlatch/internal/test/poll"
 	"github.com/redlatch/redlatch/internal/test/servertest"
 	"github.com/redlatch/redlatch/node"
 )
@@ -83,14 +85,13 @@ func heardOfFailback(t *testing.T, h Harness) {
 // ready waits until every node is back in service.
 func ready(t testing.TB, c *redlatch.Client) {
 	t.Helper()
-	var states []admin.Readiness
-	for end := time.Now().Add(patience); time.Now().Before(end); time.Sleep(100 * time.Millisecond) {
-		states = admin.New(c).Ready(context.Background())
-		if !slices.ContainsFunc(states, func(r admin.Readiness) bool { return !r.Ready }) {
-			return
+	poll.Within(t, patience, func() error {
+		states := admin.New(c).Ready(context.Background())
+		if slices.ContainsFunc(states, func(r admin.Readiness) bool { return !r.Ready }) {
+			return fmt.Errorf("%+v", states)
 		}
-	}
-	t.Fatalf("%+v", states)
+		return nil
+	})
 }
 
 // replace has a replica take the place of a server that is killed.
@@ -113,15 +114,12 @@ func later(o redlatch.Options) redlatch.Options {
 // lock acquires a name, as soon as that is possible.
 func lock(t testing.TB, c *redlatch.Client, name string, opts redlatch.LockOptions) *redlatch.Lease {
 	t.Helper()
-	var err error
-	for end := time.Now().Add(patience); time.Now().Before(end); time.Sleep(10 * time.Millisecond) {
-		var l *redlatch.Lease
-		if l, err = c.TryLock(context.Background(), name, &opts); err == nil {
-			return l
-		}
-	}
-	t.Fatal(err)
-	return nil
+	var l *redlatch.Lease
+	poll.Within(t, patience, func() (err error) {
+		l, err = c.TryLock(context.Background(), name, &opts)
+		return err
+	})
+	return l
 }
 
 func use(t testing.TB, c *redlatch.Client, name string) {

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/redlatch/redlatch/internal/test/poll"
 	"github.com/redlatch/redlatch/internal/test/servertest"
 	"github.com/redlatch/redlatch/node"
 )
@@ -117,18 +118,14 @@ func within(t testing.TB, n node.Node, req node.Request, limit time.Duration) er
 // eventually repeats a request until it has an answer.
 func eventually(t testing.TB, n node.Node, req node.Request) node.Reply {
 	t.Helper()
-	var err error
-	for end := time.Now().Add(patience); time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
+	var r node.Reply
+	poll.Within(t, patience, func() (err error) {
 		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
-		var r node.Reply
+		defer cancel()
 		r, err = n.Do(ctx, req)
-		cancel()
-		if err == nil {
-			return r
-		}
-	}
-	t.Fatal(err)
-	return node.Reply{}
+		return err
+	})
+	return r
 }
 
 // stillHeld checks that another client is refused, as soon as there is an answer.

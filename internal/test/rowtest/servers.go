@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/redlatch/redlatch"
+	"github.com/redlatch/redlatch/internal/test/poll"
 	"github.com/redlatch/redlatch/internal/test/servertest"
 	"github.com/redlatch/redlatch/node"
 )
@@ -21,9 +22,7 @@ func frozen(t *testing.T, h Harness) {
 		t.Error("a frozen server has answered")
 	}
 	server.Thaw()
-	if r := eventually(t, n, request(node.OpAcquire, "second")); r.Status != node.Held {
-		t.Errorf("after the thaw another acquires: %v", r.Status)
-	}
+	stillHeld(t, n)
 	want(t, n, request(node.OpRelease, "first"), node.Granted)
 }
 
@@ -40,12 +39,10 @@ func restarted(t *testing.T, h Harness) {
 	}
 	server.Restart()
 	// What it acknowledged it still has, so it is trusted at once.
-	for end := time.Now().Add(patience); ; time.Sleep(20 * time.Millisecond) {
+	poll.Holds(patience, func() bool {
 		_, err = c.TryLock(context.Background(), "job", nil)
-		if errors.Is(err, redlatch.ErrHeld) || errors.Is(err, redlatch.ErrQuarantine) || time.Now().After(end) {
-			break
-		}
-	}
+		return errors.Is(err, redlatch.ErrHeld) || errors.Is(err, redlatch.ErrQuarantine)
+	})
 	if !errors.Is(err, redlatch.ErrHeld) || errors.Is(err, redlatch.ErrQuarantine) {
 		t.Errorf("after the restart: %v, want ErrHeld", err)
 	}

@@ -11,12 +11,6 @@ import (
 	"github.com/redlatch/redlatch/internal/test/clockshim"
 )
 
-// Clock is the wall clock of a server.
-type Clock struct{ clock *clockshim.Clock }
-
-// Set makes the clock wrong by the given time from now on.
-func (c *Clock) Set(off time.Duration) { c.clock.Set(off, 0) }
-
 // StartWithClock starts a server whose wall clock is off by the given time. It
 // needs a C compiler.
 func StartWithClock(t testing.TB, off time.Duration, settings ...string) *Server {
@@ -26,7 +20,7 @@ func StartWithClock(t testing.TB, off time.Duration, settings ...string) *Server
 }
 
 // StartWithSettableClock is like StartWithClock, and also returns the clock.
-func StartWithSettableClock(t testing.TB, off time.Duration, settings ...string) (*Server, *Clock) {
+func StartWithSettableClock(t testing.TB, off time.Duration, settings ...string) (*Server, *clockshim.Clock) {
 	t.Helper()
 	dir := t.TempDir()
 	library, err := clockshim.Build(dir)
@@ -41,5 +35,5 @@ func StartWithSettableClock(t testing.TB, off time.Duration, settings ...string)
 	clock.Set(off, 0)
 	s := newServer(t, &redisproc.Server{Settings: settings, Env: clock.Env(library)})
 	s.must(s.proc.Start())
-	return s, &Clock{clock}
+	return s, clock
 }
