@@ -2,6 +2,7 @@ package servertest
 
 import (
 	"bytes"
+	"context"
 	"math/rand/v2"
 	"net"
 	"sync"
@@ -35,11 +36,24 @@ type Proxy struct {
 // pair is a client's connection and the one to the server that belongs to it.
 type pair struct {
 	client, server net.Conn
+	ctx            context.Context // ends when they are closed
+	end            context.CancelFunc
 	holed          bool // bytes of it were lost
 	forgotten      bool // nothing arrives any more, and neither end is notified
 }
 
+// parcel is a piece of a connection's traffic and when it is to arrive.
+type parcel struct {
+	data []byte
+	at   time.Time
+}
+
+// mostParcels is how many may be in flight in one direction of a connection. Then
+// its sender has to wait.
+const mostParcels = 256
+
 func (p *pair) close() {
+	p.end()
 	p.client.Close()
 	p.server.Close()
 }
@@ -188,6 +202,7 @@ func (p *Proxy) connect(client net.Conn) {
 		return
 	}
 	c := &pair{client: client, server: server}
+	c.ctx, c.end = context.WithCancel(context.Background())
 	p.mu.Lock()
 	p.pairs[c] = true
 	closed := p.closed
@@ -204,17 +219,17 @@ func (p *Proxy) connect(client net.Conn) {
 // the same time; the delays do not add up. Parcels of one connection stay in
 // order, those of different connections do not.
 func (p *Proxy) copy(c *pair, to, from net.Conn, weather func() Direction) {
-	flight := newTransit()
+	flight := make(chan parcel, mostParcels)
 	go func() {
 		defer p.forget(c)
-		for x, ok := flight.next(); ok; x, ok = flight.next() {
+		for x := range flight {
 			time.Sleep(time.Until(x.at))
 			if _, err := to.Write(x.data); err != nil {
 				return
 			}
 		}
 	}()
-	defer flight.end()
+	defer close(flight)
 	buf := make([]byte, 16<<10)
 	hole := false
 	for {
@@ -238,8 +253,10 @@ func (p *Proxy) copy(c *pair, to, from net.Conn, weather func() Direction) {
 			if w.Jitter > 0 {
 				delay += rand.N(w.Jitter)
 			}
-			if !flight.send(parcel{bytes.Clone(buf[:n]), time.Now().Add(delay)}) {
-				return // the receiver reads nothing any longer
+			select {
+			case flight <- parcel{bytes.Clone(buf[:n]), time.Now().Add(delay)}:
+			case <-c.ctx.Done():
+				return
 			}
 		}
 		if err != nil {
