@@ -1,17 +1,16 @@
+//go:build unix
+
 package server
 
 import (
 	"fmt"
 	"io"
 	"net/http"
-	"os"
-	"os/exec"
-	"path/filepath"
 	"strings"
-	"time"
 
-	"github.com/redlatch/redlatch/internal/owned"
-	"github.com/redlatch/redlatch/internal/redisproc"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/redlatch/redlatch/internal/test/servertest"
 )
 
 // EtcdMembers is how many members the cluster has.
@@ -19,82 +18,27 @@ const EtcdMembers = 3
 
 // etcd is a cluster with etcd's default settings: it writes to disk before it
 // answers.
-type etcd struct {
-	dir     string
-	clients []string // host:port of each member
-	pids    []int
-	stops   []func()
-}
+type etcd struct{ members []*servertest.Database }
 
-// startEtcd starts the members and waits until each is healthy.
+// startEtcd starts the members and waits until each is ready.
 func startEtcd(members int) (Backend, error) {
 	if members != EtcdMembers {
 		return nil, fmt.Errorf("etcd is measured with %d members", EtcdMembers)
 	}
-	dir, err := os.MkdirTemp("", "redlatch-bench-etcd-")
+	all, err := servertest.NewEtcd(members)
 	if err != nil {
 		return nil, err
 	}
-	e := &etcd{dir: dir}
-	if err := e.start(); err != nil {
-		log, _ := os.ReadFile(filepath.Join(dir, "log"))
+	e := &etcd{all}
+	var g errgroup.Group
+	for _, m := range all {
+		g.Go(m.Start)
+	}
+	if err := g.Wait(); err != nil {
 		e.Stop()
-		return nil, fmt.Errorf("etcd (make deps installs it): %w; its log ends:\n%s", err, log[max(len(log)-2000, 0):])
+		return nil, fmt.Errorf("etcd (make deps installs it): %w", err)
 	}
 	return e, nil
-}
-
-func (e *etcd) start() error {
-	log, err := os.Create(filepath.Join(e.dir, "log"))
-	if err != nil {
-		return err
-	}
-	defer log.Close()
-	var peers, cluster []string
-	for i := range EtcdMembers {
-		client, err := redisproc.FreePort()
-		if err != nil {
-			return err
-		}
-		peer, err := redisproc.FreePort()
-		if err != nil {
-			return err
-		}
-		e.clients = append(e.clients, fmt.Sprintf("127.0.0.1:%d", client))
-		peers = append(peers, fmt.Sprintf("http://127.0.0.1:%d", peer))
-		cluster = append(cluster, fmt.Sprintf("m%d=%s", i, peers[i]))
-	}
-	for i, client := range e.clients {
-		cmd := exec.Command("etcd", "--name", fmt.Sprintf("m%d", i), "--data-dir", filepath.Join(e.dir, fmt.Sprintf("data%d", i)),
-			"--listen-client-urls", "http://"+client, "--advertise-client-urls", "http://"+client,
-			"--listen-peer-urls", peers[i], "--initial-advertise-peer-urls", peers[i],
-			"--initial-cluster", strings.Join(cluster, ","), "--initial-cluster-state", "new", "--initial-cluster-token", filepath.Base(e.dir))
-		cmd.Stdout, cmd.Stderr, cmd.SysProcAttr = log, log, owned.Apart()
-		wait, err := owned.Start(cmd)
-		if err != nil {
-			return err
-		}
-		e.pids = append(e.pids, cmd.Process.Pid)
-		e.stops = append(e.stops, func() { cmd.Process.Kill(); wait() })
-	}
-	for _, client := range e.clients {
-		if err := await(client); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// await waits until a member is healthy.
-func await(client string) (err error) {
-	for end := time.Now().Add(20 * time.Second); time.Now().Before(end); {
-		var body string
-		if body, err = get(client, "/health"); err == nil && strings.Contains(body, "true") {
-			return nil
-		}
-		time.Sleep(5 * time.Millisecond) // no event says when it listens
-	}
-	return fmt.Errorf("%s is not healthy: %w", client, err)
 }
 
 func get(client, path string) (string, error) {
@@ -110,14 +54,27 @@ func get(client, path string) (string, error) {
 	return string(body), err
 }
 
-func (e *etcd) Addresses(int) []string { return e.clients }
+func (e *etcd) Addresses(int) (list []string) {
+	for _, m := range e.members {
+		list = append(list, m.Addr())
+	}
+	return list
+}
 
 // Sample counts the gRPC messages that clients sent: a request is one, and so
 // is each message on a stream, such as the start of a watch or a keep-alive.
 func (e *etcd) Sample() (Sample, error) {
-	return sample(e.pids, func(s *Sample) error {
-		for _, client := range e.clients {
-			metrics, err := get(client, "/metrics")
+	var pids []int
+	for _, m := range e.members {
+		own, err := m.Pids()
+		if err != nil {
+			return Sample{}, err
+		}
+		pids = append(pids, own...)
+	}
+	return sample(pids, func(s *Sample) error {
+		for _, m := range e.members {
+			metrics, err := get(m.Addr(), "/metrics")
 			if err != nil {
 				return fmt.Errorf("statistics of etcd: %w", err)
 			}
@@ -138,8 +95,7 @@ func (e *etcd) Sample() (Sample, error) {
 
 // Stop ends the members and removes their folders.
 func (e *etcd) Stop() {
-	for _, stop := range e.stops {
-		stop()
+	for _, m := range e.members {
+		m.Stop()
 	}
-	os.RemoveAll(e.dir)
 }
