@@ -58,7 +58,7 @@ without() {
 	overlays=()
 }
 
-nodes=cmd/redlatch/nodes.go schema=cmd/redlatch/schema.go where=cmd/redlatch/where.go
+nodes=cmd/redlatch/nodes.go schema=cmd/redlatch/schema.go where=cmd/redlatch/settings.go
 overlays=()
 row "part" "before" "release"
 row "---" "---" "---"

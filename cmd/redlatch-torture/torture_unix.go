@@ -16,7 +16,7 @@ import (
 	_ "modernc.org/sqlite" // the database that clients write to
 
 	"github.com/redlatch/redlatch"
-	"github.com/redlatch/redlatch/cmd/internal/seconds"
+	"github.com/redlatch/redlatch/cmd/internal/flag"
 	"github.com/redlatch/redlatch/cmd/internal/signals"
 	"github.com/redlatch/redlatch/internal/owned"
 	"github.com/redlatch/redlatch/internal/redisproc"
@@ -43,61 +43,34 @@ type flags struct {
 	keep    string
 	list    bool
 	quiet   bool
-	output  output
+	output  string
 }
 
 // newRoot returns the command, and how it writes its verdict.
-func newRoot() (*cobra.Command, *output) {
-	f := &flags{output: "text"}
+func newRoot() (*cobra.Command, *string) {
+	f := &flags{}
 	cmd := &cobra.Command{
 		Use:   "redlatch-torture [flags]",
 		Short: "Break a quorum of real servers on purpose, and check whether the locks hold",
-		Long: `Start several servers and several clients on this machine. The
-clients acquire locks as writers, as readers and in slots, and use a database under
-them, while the servers are killed, frozen, emptied, cut off and replaced, clocks
-are set, and clients are paused and killed. Then heal everything, and check what the
-clients saw:
+		Long: `Start several servers and clients on this machine. The clients acquire locks and
+write to a database under them, while servers are killed, frozen, emptied, cut off
+and replaced, clocks are set, and clients are paused and killed. Then heal
+everything, and check that every promise was kept: docs/testing/torture.md has the
+rules of the judge.
 
-  overlap          no writer's lease on a name was valid beside another, no reader's
-                   beside a slot's, no slot's beside another of the same slot
-  keep             nor was any acquired while it was kept after its release
-  token order      tokens only grew; those of readers, above every earlier writer's
-  stale write      the fenced database accepted no write of a former holder
-  stale read       and no read of a former reader after a later write
-  refusal          and refused no holder
-  lost update      and lost no write that it accepted
-  ghost            no lock was left on any server after its TTL
-  liveness         every client got a lock again after the faults
-  linearizability  the history is one that a lock with a token can have (porcupine)
-  extension        no lock was extended after another client was granted it
-  calm             without faults, every request succeeded and no lease was lost
-
-Some faults, which --list marks as beyond, break an assumption on which exclusion
-rests: see docs/guarantees.md. Only they excuse two leases at once. These are
-counted, and must not harm the data. With --faults within none are excused.
-
-With --faults none the clients are writers with default options. Then a request that
-fails, and a lease that is lost, are violations too, unless the machine stalled for
-longer than the TTL.
-
-With --no-fence the database checks no tokens: paused clients then corrupt it.
+Faults that --list marks as beyond break an assumption on which exclusion rests:
+two leases at once are excused then, and must not harm the data. With --faults none
+a request that fails is a violation too. With --no-fence the database checks no
+tokens: paused clients then corrupt it.
 
 redis-server, or valkey-server, must be installed; for other --kinds, PostgreSQL or
-MariaDB. Setting the servers' clocks needs a C compiler on Linux; dropping packets
-needs root, ip and nft. Faults that are not possible here are left out, and the
-verdict says so.
+MariaDB. Faults that are not possible here are left out, and the verdict says so.
 
-Exit status: 0 if every promise was kept; 1 if one was broken, or if the data was
-corrupted without fencing; 64 for a wrong command line; 69 if there is no server, or
-the servers or clients cannot be started or healed, or in 20 s or more one of the
-kinds of locks was never acquired; 74 if a file cannot be written;
-130 and the like for a signal.`,
-		Example: `  redlatch-torture
-  redlatch-torture --for 2m --report torture.html
-  redlatch-torture --faults kill,partition,pause --seed 7
-  redlatch-torture --no-fence --faults pause
-  redlatch-torture --servers 1 --kinds postgres --faults failover,pause,client-kill
-  redlatch-torture --list`,
+Exit status: 0 if every promise was kept; 1 if one was broken or the data corrupted;
+64 for a wrong command line; 69 if the servers or clients cannot be started or
+healed, or a kind of lock was never acquired; 74 if a file cannot be written.`,
+		Example: `  redlatch-torture --for 2m --report torture.html
+  redlatch-torture --faults kill,partition,pause --seed 7`,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) > 0 {
 				return fmt.Errorf("redlatch-torture takes no argument, and %q is one", args[0])
@@ -109,7 +82,7 @@ kinds of locks was never acquired; 74 if a file cannot be written;
 	finish(cmd)
 	flags := cmd.Flags()
 	flags.SortFlags = false
-	seconds.Var(flags, &f.time, "for", "", 30*time.Second, "inject faults for `DURATION`, as 30s or 5m")
+	flag.Duration(flags, &f.time, "for", "", 30*time.Second, "inject faults for `DURATION`, as 30s or 5m")
 	flags.Uint64Var(&f.seed, "seed", 0, "draw the faults from `NUMBER` (default a random one, which is shown)")
 	flags.StringVar(&f.faults, "faults", "all", "inject `WHICH` faults: all, within, beyond, none, or names separated by commas")
 	flags.IntVar(&f.clients, "clients", 8, "start `N` clients, from 1 to 100")
@@ -121,7 +94,7 @@ kinds of locks was never acquired; 74 if a file cannot be written;
 	flags.StringVar(&f.keep, "keep", "", "write the history to the folder `DIR`, as lines of JSON")
 	flags.BoolVar(&f.list, "list", false, "only list the faults")
 	flags.BoolVarP(&f.quiet, "quiet", "q", false, "show no progress")
-	flags.VarP(&f.output, "output", "o", "write the verdict in words, or as a line of JSON")
+	flag.Word(flags, &f.output, "output", "o", "the verdict: text, or a line of JSON", "text", "json")
 	for flag, words := range map[string][]string{"output": {"text", "json"}, "for": nil, "seed": nil, "clients": nil, "names": nil, "servers": nil, "kinds": {"redis", "postgres", "mariadb", "sentinel", "redis,postgres,mariadb"}} {
 		cmd.RegisterFlagCompletionFunc(flag, cobra.FixedCompletions(words, cobra.ShellCompDirectiveNoFileComp))
 	}
@@ -170,7 +143,7 @@ func (f *flags) run(cmd *cobra.Command) error {
 	case errors.As(err, &bad):
 		return err
 	case err != nil:
-		return &failure{code: exitFailed, event: "failed", err: err, hint: fmt.Sprintf("try again with --seed %d", config.Seed)}
+		return &failure{exitFailed, "failed", fmt.Errorf("%w; try again with --seed %d", err, config.Seed)}
 	}
 	if err := f.save(result, page); err != nil {
 		return &failure{code: exitOutput, event: "output", err: err}
@@ -182,7 +155,7 @@ func (f *flags) run(cmd *cobra.Command) error {
 		return &failure{code: exitViolated, event: "violated"}
 	}
 	if err := result.Enough(); err != nil {
-		return &failure{code: exitFailed, event: "incomplete", err: err, hint: "give it more time with --for, or other --clients"}
+		return &failure{exitFailed, "incomplete", fmt.Errorf("%w; give it more time with --for, or other --clients", err)}
 	}
 	return nil
 }
@@ -211,7 +184,7 @@ func unwritten(err error) error {
 func (f *flags) config(cmd *cobra.Command) (chaos.Config, error) {
 	families, err := chaos.Choose(f.faults)
 	if err != nil {
-		return chaos.Config{}, &failure{code: exitUsage, event: "usage", err: err, hint: "redlatch-torture --list describes them"}
+		return chaos.Config{}, &failure{exitUsage, "usage", fmt.Errorf("%w; redlatch-torture --list describes them", err)}
 	}
 	for _, bound := range []struct {
 		flag               string
@@ -235,7 +208,7 @@ func (f *flags) config(cmd *cobra.Command) (chaos.Config, error) {
 	program := ""
 	if slices.Contains(nodes, chaos.Redis) || slices.Contains(nodes, chaos.Sentinel) {
 		if program, err = redisproc.Find(); err != nil {
-			return chaos.Config{}, &failure{code: exitFailed, event: "no_server", err: err, hint: redisproc.Install}
+			return chaos.Config{}, &failure{exitFailed, "no_server", fmt.Errorf("%w; %s", err, redisproc.Install)}
 		}
 	}
 	if !cmd.Flags().Changed("seed") {

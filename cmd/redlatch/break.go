@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -28,39 +29,23 @@ func newBreak(say *reporter) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "break [flags] NAME",
 		Short: "Force-release a lock",
-		Long: `Force-release the lock NAME, for when its holder hangs.
+		Long: `Force-release the lock NAME, for all of its holders: for when one hangs. It shows
+the holders and asks. A client that acquires the lock after that keeps it.
 
-This does not stop the former holder. It goes on, believing that it holds the
-lock, until it next asks the nodes, which a living one does within a third of its
-TTL, or until the resource has seen a higher token and refuses its own. So stop
-it first if you can. The fence is raised, so that the next holder's token is
-above that of the former one: a resource that checks tokens is safe.
+The former holder is not stopped: stop it first if you can. It goes on until it next
+asks the nodes, within a third of its TTL, or until a resource that checks tokens
+refuses its own: the next holder's token is above it.
 
-A lock with readers or slots is released for all of them.
-
-break shows the holder and asks, unless --yes is given. A holder that acquires
-the lock after that keeps it, except that a holder without a token looks like
-the next one without a token. The lock is broken when a majority of nodes has
-released it; break shows what each node answered. Waiters keep their places, and
-the first of them is notified.
-
-Exit status:
-    0  the lock is broken, or was not held
-   64  the command line is wrong
-   69  too few nodes answered
-   75  another holds the lock by now, or its format is foreign
-  130  the answer was no
-128+N  signal N came before the lock was broken: nothing was changed`,
-		Example: `  redlatch break nightly
-  redlatch break --yes -o json nightly`,
-		Args: nameArgs("break"),
+Exit status: 0, or 64 for a wrong command line, 69 too few nodes answered, 75
+another client holds it by now or its format is foreign, 130 the answer was no.`,
+		Example: `  redlatch break --yes nightly`,
+		Args:    nameArgs,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return named(args[0], f.run(cmd, say, args[0]))
+			return f.about(args[0], f.run(cmd, say, args[0]))
 		},
 	}
 	flags := cmd.Flags()
-	flags.SortFlags = false
-	f.register(flags)
+	f.register(flags, say)
 	flags.BoolVar(&f.yes, "yes", false, "do not ask")
 	flags.BoolVar(&f.foreign, "foreign", false, "also remove a key that is no plain lock, such as Redisson's hash")
 	say.registerOutput(flags, "output: text, or a line of JSON", "text", "json")
@@ -85,7 +70,7 @@ func (f *breakFlags) run(cmd *cobra.Command, say *reporter, name string) error {
 	}
 	if len(state.Holders) == 0 {
 		if say.format == "json" {
-			return unwritten(writeJSON(out, breakJSON{Event: "free", Name: name}))
+			return unwritten(writeJSON(out, fields{}.add("event", "free").add("name", name)))
 		}
 		_, err := fmt.Fprintf(out, "%q is not held\n", name)
 		return unwritten(err)
@@ -171,47 +156,30 @@ until the resource has seen a higher token and refuses theirs.`
 until the resource has seen a higher token and refuses its own.`
 }
 
-type breakJSON struct {
-	Event   string       `json:"event"`
-	Name    string       `json:"name"`
-	Token   string       `json:"token,omitempty"`
-	Holders []holderJSON `json:"former_holders,omitempty"`
-	Nodes   []answerJSON `json:"nodes,omitempty"`
-}
-
-type answerJSON struct {
-	Node   string `json:"node"`
-	Broken bool   `json:"broken"`
-	Said   string `json:"said,omitempty"`
-}
-
 // writeBreak writes what each node answered.
 func writeBreak(out io.Writer, say *reporter, name string, state *admin.LockState, report *admin.BreakReport, done bool) error {
 	broken := 0
-	answers := make([]answerJSON, len(report.Nodes))
-	for i, n := range report.Nodes {
-		answers[i] = answerJSON{Node: n.Node, Broken: n.Err == nil && n.Reply.Status == node.Granted}
-		if answers[i].Broken {
-			broken++
-		} else {
-			answers[i].Said = strings.TrimPrefix(n.String(), n.Node+": ")
+	var answers []fields
+	var table strings.Builder
+	w := tabwriter.NewWriter(&table, 0, 0, 2, ' ', 0)
+	for _, n := range report.Nodes {
+		is, said := n.Err == nil && n.Reply.Status == node.Granted, strings.TrimPrefix(n.String(), n.Node+": ")
+		if is {
+			broken, said = broken+1, ""
 		}
-	}
-	if say.format == "json" {
-		line := breakJSON{Event: "broken", Name: name, Token: tokenText(report.Token), Holders: stateJSON(state, false).Holders, Nodes: answers}
-		if !done {
-			line.Event = "not_broken"
-		}
-		return writeJSON(out, line)
-	}
-	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-	for _, a := range answers {
-		if a.Broken {
-			a.Said = "broken"
-		}
-		fmt.Fprintf(w, "%s\t%s\n", a.Node, a.Said)
+		answers = append(answers, fields{}.add("node", n.Node).add("broken", is).with("said", said))
+		fmt.Fprintf(w, "%s\t%s\n", n.Node, cmp.Or(said, "broken"))
 	}
 	w.Flush()
+	if say.format == "json" {
+		event := "broken"
+		if !done {
+			event = "not_broken"
+		}
+		return writeJSON(out, fields{}.add("event", event).add("name", name).with("token", report.Token).
+			with("former_holders", holdersJSON(state.Holders)).with("nodes", answers))
+	}
+	io.WriteString(out, table.String())
 	if !done {
 		_, err := fmt.Fprintf(out, "%q is not broken: only %d of %d nodes released it, and its holder may go on\n", name, broken, len(answers))
 		return err

@@ -21,25 +21,13 @@ func newCompletion() *cobra.Command {
 	return &cobra.Command{
 		Use:   "completion bash|zsh|fish",
 		Short: "Print the shell completion script",
-		Long: `Print a script for bash, zsh or fish that completes commands, flags,
-their values, and the names of locks. What follows -- is completed as a command
-line of its own. For the names the nodes are asked that the environment and the
-settings file name.`,
-		Example: `  # bash, with its bash-completion installed
-  source <(redlatch completion bash)
-
-  # zsh
+		Long: `Print a script for bash, zsh or fish that completes commands, flags, their values,
+and the names of locks, for which it asks the configured nodes.`,
+		Example: `  source <(redlatch completion bash)
   redlatch completion zsh > "${fpath[1]}/_redlatch"
-
-  # fish
   redlatch completion fish > ~/.config/fish/completions/redlatch.fish`,
 		ValidArgs: shells,
-		Args: func(_ *cobra.Command, args []string) error {
-			if len(args) != 1 {
-				return usageError(fmt.Errorf("completion takes one shell, and %d are given", len(args)), "try bash, zsh or fish")
-			}
-			return nil
-		},
+		Args:      oneArg("shell"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			out, root := cmd.OutOrStdout(), cmd.Root()
 			switch args[0] {
@@ -67,8 +55,10 @@ func write(out io.Writer, text string) error {
 	return err
 }
 
-// completeAll sets for every command how its flags and arguments are completed.
+// completeAll sets for every command how its flags and arguments are completed,
+// and that help shows its flags in the order in which they were added.
 func completeAll(cmd *cobra.Command) {
+	cmd.Flags().SortFlags = false
 	cmd.Flags().VisitAll(func(f *pflag.Flag) {
 		switch {
 		case strings.Contains(f.Value.Type(), "|"):
@@ -106,7 +96,7 @@ func completeName(cmd *cobra.Command, args []string, begun string) ([]string, co
 	f.state, _ = cmd.Flags().GetString("state")
 	f.membership, _ = cmd.Flags().GetString("membership")
 	f.passwordFile, _ = cmd.Flags().GetString("password-file")
-	f.guard.Set(cmd.Flags().Lookup("guard").Value.String())
+	f.guard = cmd.Flags().Lookup("guard").Value.String()
 	client, err := f.client(redlatch.Options{NodeTimeout: completeLimit})
 	if err != nil {
 		return nil, none
@@ -123,3 +113,60 @@ func completeName(cmd *cobra.Command, args []string, begun string) ([]string, co
 	}
 	return names, none
 }
+
+// After -- there is another command line, and it is completed as one. Each
+// shell has a way to do so, for commands such as nice or sudo.
+
+// afterDashesBash follows what cobra generates for bash. bash-completion has
+// _command_offset, in newer versions under another name. Without it, names of
+// commands and files are completed.
+const afterDashesBash = `
+__redlatch_or_wrapped() {
+    local i
+    case "${COMP_WORDS[1]}" in run|dev)
+        for ((i = 2; i < COMP_CWORD; i++)); do
+            [[ ${COMP_WORDS[i]} == -- ]] || continue
+            if declare -F _comp_command_offset >/dev/null; then
+                _comp_command_offset $((i + 1))
+            elif declare -F _command_offset >/dev/null; then
+                _command_offset $((i + 1))
+            elif ((COMP_CWORD == i + 1)); then
+                COMPREPLY=($(compgen -c -- "${COMP_WORDS[COMP_CWORD]}"))
+            fi
+            return
+        done
+    esac
+    __start_redlatch "$@"
+}
+complete -o default -F __redlatch_or_wrapped redlatch
+`
+
+// afterDashesZsh comes before what cobra generates for zsh calls its function.
+const afterDashesZsh = `
+functions[_redlatch_itself]=$functions[_redlatch]
+_redlatch() {
+    local i=${words[(i)--]}
+    if [[ $words[2] == (run|dev) ]] && (( i < CURRENT )); then
+        shift i words
+        (( CURRENT -= i ))
+        _normal
+        return
+    fi
+    _redlatch_itself "$@"
+}
+`
+
+// afterDashesFish follows what cobra generates for fish, which offers nothing
+// there.
+const afterDashesFish = `
+function __redlatch_wrapped
+    set -l words (commandline -opc)
+    contains -- "$words[2]" run dev; and contains -- -- $words
+end
+function __redlatch_complete_wrapped
+    set -l words (commandline -opc)
+    set -l i (contains -i -- -- $words)
+    complete -C (string join ' ' -- (string escape -- $words[(math $i + 1)..-1]) (commandline -ct))
+end
+complete -c redlatch -n __redlatch_wrapped -f -a '(__redlatch_complete_wrapped)'
+`

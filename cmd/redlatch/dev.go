@@ -4,10 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"os"
 	"os/exec"
 	"os/signal"
+	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"syscall"
 	"time"
@@ -15,6 +18,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/redlatch/redlatch"
+	"github.com/redlatch/redlatch/admin"
 	"github.com/redlatch/redlatch/cmd/internal/signals"
 	"github.com/redlatch/redlatch/cmd/redlatch/internal/supervise"
 	"github.com/redlatch/redlatch/internal/redisproc"
@@ -31,31 +35,14 @@ func newDev(say *reporter) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "dev [flags] [-- CMD [ARG...]]",
 		Short: "Start a quorum of real servers on this machine, to try things on",
-		Long: `Start several redis-server processes on this machine, declare them new, and keep
-them until Ctrl-C, TERM or HUP; then end them, and remove their folder. Those that
-do not end within 5s, or before a second signal, are killed. With CMD, run that
-with REDLATCH_NODES set, and end the servers when it ends.
+		Long: `Start several redis-server (or valkey-server) processes on loopback, mark them as
+new, and print the line to export. Ctrl-C ends them and removes their folder. With
+CMD, run that with REDLATCH_NODES set, and end the servers with it. They keep
+nothing, and are for trying things out.
 
-The servers listen on loopback alone, on free ports or on those from --port on,
-and keep nothing. They are for trying things out, not for service: on one machine
-they all fail together.
-
-redis-server, or valkey-server, must be installed: dev installs nothing. On Linux
-the servers end with dev even if it is killed with KILL; elsewhere they then stay,
-and must be ended by the process ids that dev has shown.
-
-Exit status: 0, or 130 and the like when a signal ended it while it started; with
-CMD, that of CMD. 64 for a wrong command line, 69 if the servers cannot be
-started, 126 or 127 if CMD cannot be run, or there is no server to start.`,
-		Example: `  # in one terminal
-  redlatch dev
-
-  # in another, with the line that dev has shown
-  export REDLATCH_NODES=redis://127.0.0.1:…
-  redlatch run hello -- echo "this runs under a lock on five servers"
-
-  # or in one go
-  redlatch dev -n 3 -- redlatch doctor`,
+Exit status: 0, or that of CMD; 64 for a wrong command line, 69 if the servers
+cannot be started, 127 if there is no server to start.`,
+		Example: `  redlatch dev -n 3 -- redlatch doctor`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			switch dash := cmd.ArgsLenAtDash(); {
 			case dash < 0 && len(args) > 0, dash > 0:
@@ -68,7 +55,6 @@ started, 126 or 127 if CMD cannot be run, or there is no server to start.`,
 		RunE: func(cmd *cobra.Command, args []string) error { return f.run(cmd, say, args) },
 	}
 	flags := cmd.Flags()
-	flags.SortFlags = false
 	flags.IntVarP(&f.servers, "servers", "n", 5, "start `N` servers, from 1 to 15")
 	flags.IntVar(&f.port, "port", 0, "the first `PORT`; the others follow (default free ones)")
 	say.registerOutput(flags, "output: text, or a line of JSON", "text", "json")
@@ -116,7 +102,7 @@ func (f *devFlags) run(cmd *cobra.Command, say *reporter, argv []string) error {
 		return q.with(path, argv, received)
 	}
 	if err := q.show(cmd, say); err != nil {
-		return &outcome{code: exitOutput, event: "output", err: fmt.Errorf("cannot write to stdout: %w", err)}
+		return unwritten(err)
 	}
 	select {
 	case <-received:
@@ -134,12 +120,7 @@ func (q *devQuorum) show(cmd *cobra.Command, say *reporter) error {
 		for _, s := range q.servers {
 			pids = append(pids, s.Pid())
 		}
-		return writeJSON(out, struct {
-			Event string   `json:"event"`
-			Nodes []string `json:"nodes"`
-			Pids  []int    `json:"pids"`
-			Dir   string   `json:"dir"`
-		}{"started", q.addresses(), pids, q.dir})
+		return writeJSON(out, fields{}.add("event", "started").add("nodes", q.addresses()).add("pids", pids).add("dir", q.dir))
 	}
 	var b strings.Builder
 	for _, s := range q.servers {
@@ -185,4 +166,122 @@ func (q *devQuorum) with(path string, argv []string, received <-chan os.Signal) 
 			return &outcome{code: exitNoQuorum, event: "no_quorum", err: err}
 		}
 	}
+}
+
+// devQuorum is a number of servers of our own.
+type devQuorum struct {
+	program string
+	dir     string
+	servers []*redisproc.Server
+	died    chan error // gets an error when a server ends by itself
+}
+
+func (q *devQuorum) addresses() []string {
+	var all []string
+	for _, s := range q.servers {
+		all = append(all, s.URL())
+	}
+	return all
+}
+
+// start starts the servers, waits until they answer, and declares them new.
+func (q *devQuorum) start(ctx context.Context, n, port int) error {
+	var err error
+	if q.dir, err = os.MkdirTemp("", "redlatch-dev-"); err != nil {
+		return fmt.Errorf("there is no folder for the servers: %w", err)
+	}
+	q.died = make(chan error, n)
+	for i := range n {
+		s := &redisproc.Server{
+			Program: q.program, Dir: filepath.Join(q.dir, strconv.Itoa(i+1)),
+			Settings: []string{"--maxmemory-policy", "noeviction"},
+		}
+		if port != 0 {
+			s.Port = port + i
+			if err := portIsFree(s.Port); err != nil {
+				return err
+			}
+		}
+		q.servers = append(q.servers, s)
+	}
+	if err := redisproc.StartAll(ctx, q.servers...); err != nil {
+		return err
+	}
+	for _, s := range q.servers {
+		go func() { q.died <- s.Wait() }()
+	}
+	return q.declare(ctx)
+}
+
+// declareLimit is how long servers that answer may take to be declared new.
+const declareLimit = 20 * time.Second
+
+// declare marks the servers as new.
+func (q *devQuorum) declare(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, declareLimit)
+	defer cancel()
+	for {
+		err := q.initialise(ctx)
+		if err == nil {
+			return nil
+		}
+		select {
+		case died := <-q.died:
+			return died
+		case <-ctx.Done():
+			return fmt.Errorf("the servers do not answer: %w", err)
+		case <-time.After(10 * time.Millisecond): // there is no event to wait for
+		}
+	}
+}
+
+func (q *devQuorum) initialise(ctx context.Context) error {
+	nodes, err := openNodes(q.addresses(), "")
+	if err != nil {
+		return err
+	}
+	client, err := redlatch.New(nodes, &redlatch.Options{Guard: redlatch.GuardOn, NodeTimeout: time.Second})
+	if err != nil {
+		return err
+	}
+	defer client.Close()
+	_, err = admin.New(client).Init(ctx, &admin.InitOptions{AssumeFresh: true})
+	return err
+}
+
+// stopLimit is how long servers may take to end.
+const stopLimit = 5 * time.Second
+
+// stop ends the servers, each by its own process, and removes their folder.
+// Those that are left after a while, or when another signal comes, are killed.
+func (q *devQuorum) stop(signals <-chan os.Signal) {
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		for _, s := range q.servers {
+			s.Signal(terminateSignal)
+		}
+		for _, s := range q.servers {
+			s.Wait()
+		}
+	}()
+	select {
+	case <-ended:
+	case <-time.After(stopLimit):
+	case <-signals:
+	}
+	for _, s := range q.servers {
+		s.Kill() // does nothing to those that have ended
+	}
+	if q.dir != "" {
+		os.RemoveAll(q.dir)
+	}
+}
+
+func portIsFree(port int) error {
+	l, err := net.Listen("tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(port)))
+	if err != nil {
+		return fmt.Errorf("port %d is not free; try another --port, or none: %w", port, errors.Unwrap(err))
+	}
+	return l.Close()
 }

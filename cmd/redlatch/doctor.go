@@ -12,9 +12,11 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/redlatch/redlatch"
 	"github.com/redlatch/redlatch/admin"
+	"github.com/redlatch/redlatch/cmd/internal/flag"
 	"github.com/redlatch/redlatch/internal/screen"
 	"github.com/redlatch/redlatch/node"
 )
@@ -35,44 +37,22 @@ func newDoctor(say *reporter) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "doctor [flags]",
 		Short: "Check the servers and suggest settings",
-		Long: `Check the servers for what endangers locks, and print the impact and the fix of
-each problem: masters or replicas, one server listed twice, eviction,
-persistence, clocks, quarantine and markers, versions, memory, the user's rights,
-notifications; for a file its file system and permissions. Measure round trips,
-and suggest a TTL and a node timeout.
+		Long: `Check the servers, print the impact and the fix of each problem, measure round
+trips, and suggest a TTL and a node timeout. doctor does not touch existing locks:
+it tries one under an unused name that begins with --name.
 
-doctor does not touch existing locks. It tries a lock under an unused name that
-begins with --name, and removes it; if doctor is killed, that lock expires within
-seconds.
+With --ready it only checks whether every node is in service, so that the next one
+may be restarted.
 
-With --ready it only checks whether every node is in service: it answers, is
-marked for this membership, is not quarantined, and has a copy of the held locks.
-It prints a line for each node that is not, with the remaining time. Use it to
-restart servers one after the other: restart one, wait with --ready -w 2m, go on
-to the next. The quarantine of a restarted node begins with the first request
-that it gets, and this is one.
-
-Exit status:
-    0  nothing endangers the locks (there may be warnings); --ready: all are
-    1  something endangers them, or makes them unavailable; or a node does not
-       answer, though enough do
-   64  the command line is wrong
-   69  too few nodes answered; --ready: not every node is ready`,
+Exit status: 0; 1 if something endangers the locks or a node does not answer; 64 for
+a wrong command line; 69 too few nodes answered, or with --ready not all are ready.`,
 		Example: `  redlatch doctor --nodes redis://a:6379,redis://b:6379,redis://c:6379
-  redlatch doctor -o json | jq 'select(.severity == "danger")'
-  redlatch doctor --name orders/probe     # for a user who may use orders/* alone
-  redlatch doctor --ready -w 2m           # may the next server be restarted?`,
-		Args: func(_ *cobra.Command, args []string) error {
-			if len(args) > 0 {
-				return usageError(fmt.Errorf("doctor takes no argument, and %q is one", args[0]), "give addresses in --nodes")
-			}
-			return nil
-		},
+  redlatch doctor --ready -w 2m`,
+		Args: noArgs("give addresses in --nodes"),
 		RunE: func(cmd *cobra.Command, _ []string) error { return f.run(cmd.OutOrStdout(), say) },
 	}
 	flags := cmd.Flags()
-	flags.SortFlags = false
-	f.nodeFlags.register(flags)
+	f.nodeFlags.register(flags, say)
 	f.readyFlags.register(flags)
 	flags.StringVar(&f.name, "name", "redlatch-doctor", "the `NAME` that the tried lock begins with")
 	flags.IntVar(&f.samples, "samples", 200, "measure `N` round trips on each node, from 1 to 1000; 200 take 5s")
@@ -214,38 +194,134 @@ func writeCheckup(out io.Writer, up *admin.Checkup, wide bool) error {
 // writeCheckupJSON writes a line for each finding and each node, and one for
 // the whole.
 func writeCheckupJSON(out io.Writer, up *admin.Checkup) error {
+	var lines []fields
 	for _, f := range up.Findings {
-		if err := writeJSON(out, struct {
-			Event    string `json:"event"`
-			Severity string `json:"severity"`
-			Check    string `json:"check"`
-			Node     string `json:"node,omitempty"`
-			Found    string `json:"found"`
-			Means    string `json:"means,omitempty"`
-			Do       string `json:"do,omitempty"`
-		}{"finding", f.Severity.String(), f.Check, f.Node, f.Found, f.Means, f.Do}); err != nil {
-			return err
-		}
+		lines = append(lines, fields{}.add("event", "finding").add("severity", f.Severity.String()).add("check", f.Check).with("node", f.Node).
+			add("found", f.Found).with("means", f.Means).with("do", f.Do))
 	}
 	for _, n := range up.Nodes {
-		line := map[string]any{"event": "node", "node": n.Node}
+		line := fields{}.add("event", "node").add("node", n.Node)
 		if n.Err != nil {
-			line["error"] = message(n.Err)
+			line = line.add("error", message(n.Err))
 		} else {
-			line["median_ms"], line["p99_ms"] = ms(n.Median), ms(n.P99)
-			line["clock_ms"], line["clock_error_ms"] = ms(n.Clock), ms(n.ClockError)
+			line = line.add("median", n.Median).add("p99", n.P99).add("clock", n.Clock).add("clock_error", n.ClockError)
 		}
+		lines = append(lines, line)
+	}
+	lines = append(lines, fields{}.add("event", "checkup").add("worst", up.Worst().String()).add("answered", up.Answered).
+		add("need", up.Need).add("nodes", len(up.Nodes)).add("ttl", up.TTL).add("node_timeout", up.NodeTimeout))
+	for _, line := range lines {
 		if err := writeJSON(out, line); err != nil {
 			return err
 		}
 	}
-	return writeJSON(out, struct {
-		Event       string   `json:"event"`
-		Worst       string   `json:"worst"`
-		Answered    int      `json:"answered"`
-		Need        int      `json:"need"`
-		Nodes       int      `json:"nodes"`
-		TTL         *float64 `json:"ttl_ms"`
-		NodeTimeout *float64 `json:"node_timeout_ms"`
-	}{"checkup", up.Worst().String(), up.Answered, up.Need, len(up.Nodes), ms(up.TTL), ms(up.NodeTimeout)})
+	return nil
+}
+
+// readyFlags are the flags of doctor that ask whether every node is in service.
+type readyFlags struct {
+	ready  bool
+	within time.Duration
+}
+
+func (f *readyFlags) register(flags *pflag.FlagSet) {
+	flags.BoolVar(&f.ready, "ready", false, "only say whether every node is in service, so that the next one may be restarted")
+	flag.Duration(flags, &f.within, "within", "w", 0, "with --ready: wait for `DURATION` at the most until it is so; a bare number is seconds")
+}
+
+// check rejects flags without meaning.
+func (f *readyFlags) check() error {
+	switch {
+	case f.within != 0 && !f.ready:
+		return usageError(errors.New("-w is for doctor --ready"), "add --ready, or leave out -w")
+	case f.within < 0:
+		return &redlatch.ConfigError{Field: "-w", Value: f.within, Bound: "0 or more"}
+	}
+	return nil
+}
+
+// awaitReady checks the nodes until all are ready, or the time is over.
+func (f *doctorFlags) awaitReady(out io.Writer, say *reporter) error {
+	client, err := f.client(redlatch.Options{NodeTimeout: 2 * time.Second})
+	if err != nil {
+		return err
+	}
+	defer client.Close()
+	ctx, stop := untilSignal()
+	defer stop()
+	end := time.Now().Add(f.within)
+	for first := true; ; first = false {
+		nodes := admin.New(client).Ready(ctx)
+		if end := ended(ctx); end != nil {
+			return end
+		}
+		var left time.Duration
+		var refused error
+		unready := 0
+		for _, n := range nodes {
+			if n.Ready {
+				continue
+			}
+			unready++
+			left = max(left, n.Left)
+			if errors.Is(n.Err, redlatch.ErrConfig) && !errors.Is(n.Err, redlatch.ErrChanging) {
+				refused = n.Err // waiting does not help
+			}
+		}
+		rest := time.Until(end)
+		if unready == 0 || refused != nil || rest <= 0 {
+			return concludeReady(out, say, nodes, unready, refused)
+		}
+		if first && say.format != "json" {
+			for _, n := range nodes {
+				if !n.Ready {
+					say.line("waiting for "+describeUnready(n), "")
+				}
+			}
+		}
+		// The nodes are checked repeatedly: their wait may end sooner than they
+		// report, and an unreachable node reports nothing.
+		pause := time.NewTimer(min(max(left, 50*time.Millisecond), time.Second, rest))
+		select {
+		case <-pause.C:
+		case <-ctx.Done():
+			pause.Stop()
+		}
+	}
+}
+
+// concludeReady writes a line for each node that is not ready, and returns the
+// outcome.
+func concludeReady(out io.Writer, say *reporter, nodes []admin.Readiness, unready int, refused error) error {
+	var err error
+	for _, n := range nodes {
+		switch {
+		case err != nil:
+		case say.format == "json":
+			err = writeJSON(out, fields{}.add("event", "node").add("node", n.Node).add("ready", n.Ready).with("why", n.Why).with("left", n.Left))
+		case !n.Ready:
+			_, err = fmt.Fprintln(out, describeUnready(n))
+		}
+	}
+	switch {
+	case err != nil:
+		return unwritten(err)
+	case refused != nil:
+		return refused
+	case unready > 0:
+		return &outcome{code: exitNoQuorum, event: "not_ready", err: fmt.Errorf("%d of %d nodes are not ready", unready, len(nodes)),
+			hint: "restart no other node before they are; -w DURATION waits for it"}
+	case say.format == "json":
+		return unwritten(writeJSON(out, fields{}.add("event", "ready").add("nodes", len(nodes))))
+	}
+	_, err = fmt.Fprintf(out, "all %d nodes are ready\n", len(nodes))
+	return unwritten(err)
+}
+
+func describeUnready(n admin.Readiness) string {
+	text := n.Node + ": " + harmless(n.Why)
+	if n.Left > 0 {
+		text += fmt.Sprintf("; ready in %v", n.Left.Round(100*time.Millisecond))
+	}
+	return text
 }

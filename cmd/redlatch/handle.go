@@ -26,30 +26,18 @@ func newExtend(say *reporter) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "extend [flags] [HANDLE | -]",
 		Short: "Extend a lock by its TTL",
-		Long: `Extend the lock of a handle by the --ttl that "redlatch lock" was given. Its
-holder, its token and its handle stay the same; the deadline moves.
+		Long: `Extend the lock of a handle by its --ttl, and print the same lines as "redlatch
+lock", with the new deadline. The handle is taken from REDLATCH_HANDLE, or with -
+from stdin: ps shows an argument to other users.
 
-The handle is taken from the environment, REDLATCH_HANDLE, or with - from
-stdin. As an argument it is accepted too, but ps shows an argument to others, and
-everyone who has the handle can release the lock.
-
-Stdout gets the same lines as from "redlatch lock", with the new deadline, or
-one that makes an eval fail. Check the exit status before the eval: an eval of
-nothing, as from a redlatch that was killed, succeeds.
-
-Exit status:
-    0  the lock is held for its whole --ttl again
-   64  the command line, or the handle, is wrong
-   69  too few nodes answered: the lock may be held or not
-   79  the lock is lost: it expired, was broken, or another client holds it`,
+Exit status: 0, or 64 for a wrong command line or handle, 69 too few nodes
+answered, 79 the lock is no longer held.`,
 		Example: `  lease=$(redlatch extend) || exit
-  eval "$lease"
-
-  printf %s "$handle" | redlatch extend -o json -`,
+  eval "$lease"`,
 		Args:        handleArgs,
-		Annotations: map[string]string{evaluated: "", byHandle: ""},
+		Annotations: map[string]string{evaluated: ""},
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return f.located(f.withHandle(cmd, args, func(ctx context.Context, client *redlatch.Client, handle string) error {
+			return f.withHandle(cmd, args, func(ctx context.Context, client *redlatch.Client, handle string) error {
 				lease, err := client.Attach(ctx, handle)
 				if err != nil {
 					return err
@@ -58,14 +46,13 @@ Exit status:
 					lease.Detach()
 					return &outcome{code: exitOutput, event: "output", err: fmt.Errorf("the lock is extended, but cannot write to stdout: %w", err)}
 				}
-				say.event(slog.LevelInfo, "extended", lease.Name(), "lock extended", leaseAttrs([]*redlatch.Lease{lease})...)
+				say.event(slog.LevelInfo, "extended", lease.Name(), "lock extended", leaseFields([]*redlatch.Lease{lease}))
 				_, err = lease.Detach()
 				return err
-			}))
+			})
 		},
 	}
-	cmd.Flags().SortFlags = false
-	f.register(cmd.Flags())
+	f.register(cmd.Flags(), nil) // where the lock is was reported when it was acquired
 	say.registerOutput(cmd.Flags(), "what stdout gets: lines for eval, or one of JSON", "sh", "json")
 	say.registerLog(cmd.Flags())
 	return cmd
@@ -76,37 +63,27 @@ func newUnlock(say *reporter) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "unlock [flags] [HANDLE | -]",
 		Short: "Release the lock of a handle",
-		Long: `Release the lock of a handle.
+		Long: `Release the lock of a handle. The handle is taken from REDLATCH_HANDLE, or with -
+from stdin: ps shows an argument to other users.
 
-The handle is taken from the environment, REDLATCH_HANDLE, or with - from
-stdin. As an argument it is accepted too, but ps shows an argument to others, and
-everyone who has the handle can release the lock.
-
-Exit status:
-    0  the lock is released
-   64  the command line, or the handle, is wrong
-   69  too few nodes answered: the lock will expire after its TTL
-   79  lock no longer held: it expired, was broken, or another client holds it`,
-		Example: `  trap 'redlatch unlock' EXIT
-
-  printf %s "$handle" | redlatch unlock -`,
-		Args:        handleArgs,
-		Annotations: map[string]string{byHandle: ""},
+Exit status: 0, or 64 for a wrong command line or handle, 69 too few nodes
+answered, so that the lock expires after its TTL, 79 the lock is no longer held.`,
+		Example: `  printf %s "$handle" | redlatch unlock -`,
+		Args:    handleArgs,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return f.located(f.withHandle(cmd, args, func(ctx context.Context, client *redlatch.Client, handle string) error {
+			return f.withHandle(cmd, args, func(ctx context.Context, client *redlatch.Client, handle string) error {
 				if err := client.Free(ctx, handle); err != nil {
 					return err
 				}
-				say.event(slog.LevelInfo, "released", "", "lock released")
+				say.event(slog.LevelInfo, "released", "", "lock released", nil)
 				if say.format == "json" {
-					return writeJSON(cmd.OutOrStdout(), event{Event: "released", Nodes: f.opened})
+					return writeJSON(cmd.OutOrStdout(), fields{}.add("event", "released").with("nodes", f.opened))
 				}
 				return nil
-			}))
+			})
 		},
 	}
-	cmd.Flags().SortFlags = false
-	f.register(cmd.Flags())
+	f.register(cmd.Flags(), nil) // where the lock is was reported when it was acquired
 	say.registerOutput(cmd.Flags(), "output: text, or a line of JSON", "text", "json")
 	say.registerLog(cmd.Flags())
 	return cmd
@@ -127,28 +104,21 @@ func (f *nodeFlags) withHandle(cmd *cobra.Command, args []string, do func(contex
 	if err != nil {
 		return err
 	}
-	client, err := f.client(redlatch.Options{})
-	if err != nil {
+	return f.about("", f.withClient(0, func(ctx context.Context, client *redlatch.Client) error {
+		err := do(ctx, client, handle)
+		var bad *redlatch.ConfigError
+		switch {
+		case err != nil && ctx.Err() != nil:
+			return ended(ctx)
+		case errors.Is(err, redlatch.ErrLost):
+			end := lostOutcome(causeOf(err), fmt.Errorf("lock no longer held: %s", lostCause(err)))
+			end.hint = "check that --nodes is the same as for lock" // others know nothing of it
+			return end
+		case errors.As(err, &bad) && bad.Field == "handle":
+			return usageError(err, `use the value that "redlatch lock" put into REDLATCH_HANDLE`)
+		}
 		return err
-	}
-	defer client.Close()
-	ctx, stop := untilSignal()
-	defer stop()
-	err = do(ctx, client, handle)
-	var bad *redlatch.ConfigError
-	switch {
-	case err == nil:
-		return nil
-	case ctx.Err() != nil:
-		return ended(ctx)
-	case errors.Is(err, redlatch.ErrLost):
-		end := lostOutcome(causeOf(err), fmt.Errorf("lock no longer held: %s", lostCause(err)))
-		end.hint = "check that --nodes is the same as for lock" // others know nothing of it
-		return end
-	case errors.As(err, &bad) && bad.Field == "handle":
-		return usageError(err, `use the value that "redlatch lock" put into REDLATCH_HANDLE`)
-	}
-	return err
+	}))
 }
 
 // findHandle returns the handle from the argument, from stdin, or from the

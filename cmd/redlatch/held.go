@@ -1,13 +1,17 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"log/slog"
+	"sync"
 	"time"
 
 	"github.com/redlatch/redlatch"
 	"github.com/redlatch/redlatch/cmd/redlatch/internal/supervise"
+	"github.com/redlatch/redlatch/node"
+	"github.com/redlatch/redlatch/observe"
 )
 
 // heldLock is the lock of a run, or several, while CMD runs under it. It is a
@@ -61,7 +65,7 @@ func (h *heldLock) Lost(cause error) error {
 		err = fmt.Errorf("%s could not be extended in time; CMD was ended: this process, or the machine, was paused", job)
 	}
 	h.say.event(slog.LevelWarn, "losing", h.name, "losing the lock; ending the command",
-		slog.String("cause", h.cause), slog.Duration("left", h.Remaining()), since(h.acquired))
+		since(h.acquired).add("cause", h.cause).add("left", h.Remaining()))
 	return err
 }
 
@@ -118,16 +122,16 @@ func (h *heldLock) release(end *outcome) {
 func (h *heldLock) note(n supervise.Note) {
 	switch n.What {
 	case supervise.Started:
-		h.say.event(slog.LevelInfo, "started", h.name, "command started", slog.Int("pid", n.Pid))
+		h.say.event(slog.LevelInfo, "started", h.name, "command started", fields{}.add("pid", n.Pid))
 	case supervise.Signalled:
 		h.say.event(slog.LevelInfo, "signal", h.name, fmt.Sprintf("CMD and what it started are sent %s: %s", signalName(n.Signal), n.Why),
-			slog.String("signal", signalName(n.Signal)), slog.String("why", n.Why), slog.Int("pid", n.Pid))
+			fields{}.add("signal", signalName(n.Signal)).add("why", n.Why).add("pid", n.Pid))
 	case supervise.Finished:
 		level := slog.LevelInfo
 		if n.Exit.Code != 0 {
 			level = slog.LevelWarn
 		}
-		h.say.event(level, "ended", h.name, fmt.Sprintf("command exited with status %d", n.Exit.Code), slog.Int("exit", n.Exit.Code), slog.Int("pid", n.Pid), since(h.acquired))
+		h.say.event(level, "ended", h.name, fmt.Sprintf("command exited with status %d", n.Exit.Code), since(h.acquired).add("exit", n.Exit.Code).add("pid", n.Pid))
 	}
 }
 
@@ -147,4 +151,88 @@ func (h *heldLock) logWanted() {
 			}
 		}()
 	}
+}
+
+// The causes of a lost lock, as metrics and logs name them.
+const (
+	causeTaken       = "taken"        // the nodes say that it is no longer ours
+	causeNotExtended = "not_extended" // too few nodes confirmed an extension in time
+	causeStalled     = "stalled"      // this process, or the machine, was stopped
+	causeMaxHold     = "max_hold"     // --max-hold is over
+)
+
+// lostOutcome is the outcome of a run whose lock was lost.
+func lostOutcome(cause string, err error) *outcome {
+	return &outcome{code: exitLost, event: "lost", cause: cause, err: err}
+}
+
+// causeOf is the cause of a lease that is lost.
+func causeOf(err error) string {
+	var lost *redlatch.LostError
+	switch {
+	case errors.Is(err, redlatch.ErrMaxHold):
+		return causeMaxHold
+	case !errors.As(err, &lost):
+		return causeTaken
+	case lost.Err != nil:
+		return causeTaken
+	case lost.Last != nil:
+		return causeNotExtended
+	}
+	return causeStalled
+}
+
+// lostCause is why a lease ended, as a part of a sentence that names the lock.
+func lostCause(err error) string {
+	var nodes *redlatch.QuorumError
+	if errors.As(err, &nodes) {
+		return message(nodes)
+	}
+	var refused *redlatch.ConfigError
+	if errors.As(err, &refused) {
+		return message(refused)
+	}
+	var lost *redlatch.LostError
+	if errors.As(err, &lost) {
+		return message(errors.New(lost.Reason()))
+	}
+	return message(err)
+}
+
+// heldSince names a lock that is lost, and says since when it was held.
+func heldSince(name string, acquired time.Time) string {
+	layout := time.TimeOnly
+	held := time.Since(acquired)
+	if held >= 24*time.Hour {
+		layout = time.DateTime
+	}
+	return fmt.Sprintf("%q, held since %s (%v),", name, acquired.Format(layout), held.Round(time.Second))
+}
+
+// extensions is an Observer that keeps the result of the last extension, for
+// the message that says why a lock was lost. While we wait it keeps our place
+// in the queue.
+type extensions struct {
+	places
+	mu     sync.Mutex
+	failed error // nil if the last one was confirmed
+}
+
+func (e *extensions) RoundEnd(_ context.Context, end observe.RoundEnd) {
+	if end.Op != node.OpExtend {
+		return
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.failed = end.Err
+}
+
+// failure describes the last extension if it failed, and is empty otherwise.
+func (e *extensions) failure() string {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.failed == nil {
+		return ""
+	}
+	return message(e.failed)
 }

@@ -83,9 +83,9 @@ func nodeHint(name string, err error) (hint string, known bool) {
 	case errors.As(err, &server):
 		return redisHint(server), server.Hint() != ""
 	case errors.As(err, &state):
-		hint = sqlStateHint(state.SQLState())
+		hint = sqlHints[state.SQLState()]
 	case errors.As(err, &number):
-		hint = mysqlHint(number.Number)
+		hint = mysqlHints[number.Number]
 	case errors.As(err, &lookup):
 		hint = hintHost
 	case errors.Is(err, syscall.ECONNREFUSED):
@@ -119,33 +119,17 @@ func redisHint(err *redis.ServerError) string {
 	return ""
 }
 
-// sqlStateHint is the hint for an error of PostgreSQL.
-func sqlStateHint(state string) string {
-	switch state {
-	case "28P01", "28000":
-		return hintWrong
-	case "3D000":
-		return hintDatabase
-	case "42501":
-		return hintRights
+// sqlHints are the hints for errors of PostgreSQL, and mysqlHints for those of
+// MySQL and MariaDB.
+var (
+	sqlHints   = map[string]string{"28P01": hintWrong, "28000": hintWrong, "3D000": hintDatabase, "42501": hintRights}
+	mysqlHints = map[uint16]string{
+		1045: hintWrong, 1698: hintWrong, // access denied
+		1049: hintDatabase,                                                     // no such database
+		1044: hintRights, 1142: hintRights, 1143: hintRights, 1227: hintRights, // no right to the database, the table, a column, an operation
+		3159: "the server wants TLS: add tls=true to the address",
 	}
-	return ""
-}
-
-// mysqlHint is the hint for an error of MySQL or MariaDB.
-func mysqlHint(number uint16) string {
-	switch number {
-	case 1045, 1698: // access denied
-		return hintWrong
-	case 1049: // no such database
-		return hintDatabase
-	case 1044, 1142, 1143, 1227: // no right to the database, the table, a column, an operation
-		return hintRights
-	case 3159: // connections that are not secure are prohibited
-		return "the server wants TLS: add tls=true to the address"
-	}
-	return ""
-}
+)
 
 // tlsProbe limits the look whether a port uses TLS.
 const tlsProbe = 500 * time.Millisecond

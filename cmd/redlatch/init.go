@@ -1,10 +1,11 @@
 package main
 
 import (
-	"encoding/json"
+	"context"
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"slices"
 	"text/tabwriter"
 	"time"
@@ -13,7 +14,8 @@ import (
 
 	"github.com/redlatch/redlatch"
 	"github.com/redlatch/redlatch/admin"
-	"github.com/redlatch/redlatch/cmd/internal/seconds"
+	"github.com/redlatch/redlatch/cmd/internal/flag"
+	"github.com/redlatch/redlatch/internal/screen"
 	"github.com/redlatch/redlatch/node"
 )
 
@@ -36,88 +38,42 @@ func newInit(say *reporter) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "init [flags]",
 		Short: "Mark the nodes and wait until they are trusted",
-		Long: `Mark the nodes for the membership in --nodes, wait until they are trusted, and
-print the state of each.
+		Long: `Mark the nodes for the membership in --nodes, wait until they are trusted, and print
+the state of each. A node that is already marked is not changed.
 
-A node without a marker, or with one from before a restart or promotion, may have
-forgotten locks. It is quarantined until those have expired: a bit longer than
---max-ttl, 32 s by default. Then it is in service again. init waits for that and
-shows the remaining time; with --no-wait it returns at once. A node that is
-already marked is not changed, so init can be run at any time.
+A node without a marker, or with one from before a restart, may have forgotten
+locks. It is quarantined until those have expired: a bit longer than --max-ttl, 32 s
+by default. --assume-fresh skips this for brand-new servers.
 
-Use it for new servers, and for servers that have all lost their data: a lock
-from before may still be held. If the locks had a longer TTL than 30 s, give that
-as --max-ttl.
+A node refuses clients with another membership. To change it, run init with the new
+membership in --nodes and the old one in --former: locks of the old membership
+expire first. If that stops half way, the nodes that it reached are barred: run the
+same command again. A server that was removed from its membership needs --retired.
 
---assume-fresh trusts the nodes at once, and is for tests and brand-new servers
-only. After a loss of data it lets a second holder in. It asks first, or needs
---yes without a terminal, and fails if the nodes show earlier use: a marker, a
-lock, or a token.
+Behind Sentinel give --replicas, the number of all replicas: otherwise a master that
+is cut off together with a holder grants beside the promoted replica.
 
-The marker names the membership. A node refuses a client with another
-membership, since two memberships can each have a majority. To change it, stop
-nothing, and run init once with the new membership in --nodes and the old one in
---former. Locks of the old membership expire, its waiters get an error, and after
-the quarantine the new membership grants. Most of the former nodes must answer,
-and all new ones.
-
-The nodes are first barred: they grant nothing. If the change stops half way, the
-nodes that it reached stay barred, and init shows them so; the others serve the
-old membership if they are enough. Run the same command again to finish; or go
-back, with the old membership in --nodes and the new one in --former.
-
-A server that was removed from a membership keeps its marker, and refuses clients
-with any other. To use it elsewhere, run init with --retired and its new
-membership in --nodes. A server that is still in the membership of its marker is
-refused.
-
-Behind Sentinel, or wherever a replica may replace a master, give --replicas: a
-master with fewer replicas online grants and extends nothing. So a master that is
-cut off together with a holder stops before the promoted replica grants; without
-it both go on. Give the number of all replicas: with fewer, one that changes sides
-unseen lets a second holder in.`,
-		Example: `  # three servers, new ones or after a loss of all data
-  redlatch init --nodes redis://a:6379,redis://b:6379,redis://c:6379
-
-  # what state are they in?
-  redlatch init --no-wait --nodes redis://a:6379,redis://b:6379,redis://c:6379
-
-  # three servers that a test has just started
-  redlatch init --assume-fresh --yes --nodes redis://a:6379,redis://b:6379,redis://c:6379
-
-  # c was removed from its membership, and is to serve on its own
-  redlatch init --retired --nodes redis://c:6379
-
+Exit status: 0, or 64 for a wrong command line or another membership, 69 if a node
+that is needed does not answer, 130 if the answer was no.`,
+		Example: `  redlatch init --nodes redis://a:6379,redis://b:6379,redis://c:6379
   # c is replaced by d
-  redlatch init --nodes redis://a:6379,redis://b:6379,redis://d:6379 --former redis://a:6379,redis://b:6379,redis://c:6379
-
-  # a master with two replicas behind Sentinel, on three hosts with a sentinel each
-  redlatch init --replicas 2 --nodes redis+sentinel://a:26379+b:26379+c:26379/main`,
-		Args: func(cmd *cobra.Command, args []string) error {
-			if err := strayAddress(args); err != nil {
-				return err
-			}
-			if len(args) > 0 {
-				return usageError(fmt.Errorf("init takes no argument, and %q is one", args[0]), "give addresses in --nodes")
-			}
-			return nil
-		},
+  redlatch init --nodes redis://a,redis://b,redis://d --former redis://a,redis://b,redis://c`,
+		Args: noArgs("give addresses in --nodes"),
 		RunE: func(cmd *cobra.Command, _ []string) error { return f.run(cmd, say) },
 	}
 	flags := cmd.Flags()
-	flags.SortFlags = false
-	f.register(flags)
+	f.register(flags, say)
 	flags.BoolVar(&f.noWait, "no-wait", false, "do not wait until the nodes are trusted")
 	flags.SetAnnotation("no-wait", ownMeaning, []string{"it is not about locks"})
 	flags.BoolVar(&f.assumeFresh, "assume-fresh", false, "trust the nodes at once: they are brand-new. Dangerous after a loss of data, when locks may still be held")
 	flags.BoolVar(&f.yes, "yes", false, "with --assume-fresh: do not ask")
 	flags.StringArrayVar(&f.former, "former", nil, "the `addresses` of the former membership, to change it")
 	flags.BoolVar(&f.retired, "retired", false, "the nodes were removed from their membership: mark them for this one")
-	seconds.Var(flags, &f.maxTTL, "max-ttl", "", 0, "the longest TTL of a lock: `DURATION`; the quarantine is a bit longer (default 30s, or as the nodes are marked)")
-	seconds.Var(flags, &f.window, "window", "", 0, "maximum clock skew: `DURATION` (default 10s, or as the nodes are marked)")
+	flag.Duration(flags, &f.maxTTL, "max-ttl", "", 0, "the longest TTL of a lock: `DURATION`; the quarantine is a bit longer (default 30s, or as the nodes are marked)")
+	flag.Duration(flags, &f.window, "window", "", 0, "maximum clock skew: `DURATION` (default 10s, or as the nodes are marked)")
 	flags.IntVar(&f.replicas, "replicas", replicasOpen, "each node grants and extends only with `N` replicas online (default as the nodes are marked, else 0)")
 	flags.Lookup("replicas").DefValue = "0" // so that help shows no default of its own: the text states it
-	seconds.Var(flags, &f.replicaLag, "replica-lag", "", 0, "a replica counts as online for `DURATION` after its last contact, in whole seconds; it prolongs the quarantine by that and 2s (default 2s, or as the nodes are marked)")
+	flag.Duration(flags, &f.replicaLag, "replica-lag", "", 0, "a replica counts as online for `DURATION` after its last contact, in whole seconds; it prolongs the quarantine by that and 2s (default 2s, or as the nodes are marked)")
 	say.register(flags)
 	return cmd
 }
@@ -156,11 +112,11 @@ func (f *initFlags) run(cmd *cobra.Command, say *reporter) error {
 			return err
 		}
 	}
-	view := say.showQuarantine()
+	view := &quarantineView{say: say, screen: say.screen()}
 	states, err := admin.New(client).Init(ctx, &admin.InitOptions{
 		AssumeFresh: f.assumeFresh, Former: former, Retired: f.retired, Wait: !f.noWait, Progress: view.progress,
 	})
-	view.stop()
+	view.screen.Clear()
 	half := slices.ContainsFunc(states, func(s admin.NodeState) bool { return s.Reason == node.ReasonBarred })
 	if len(states) > 0 && (half || !errors.Is(err, redlatch.ErrConfig)) {
 		if say.format == "json" {
@@ -205,35 +161,68 @@ func describe(s admin.NodeState) string {
 }
 
 func writeStatesJSON(out io.Writer, states []admin.NodeState) {
-	type state struct {
-		Node       string   `json:"node"`
-		Trusted    bool     `json:"trusted"`
-		Left       *float64 `json:"left_ms,omitempty"`
-		Reason     string   `json:"reason,omitempty"`
-		List       string   `json:"list,omitempty"`
-		MaxTTL     *float64 `json:"max_ttl_ms,omitempty"`
-		Window     *float64 `json:"window_ms,omitempty"`
-		Quarantine *float64 `json:"quarantine_ms,omitempty"`
-		Replicas   int      `json:"replicas,omitempty"` // required
-		ReplicaLag *float64 `json:"replica_lag_ms,omitempty"`
-		Error      string   `json:"error,omitempty"`
-	}
-	enc := json.NewEncoder(out)
-	enc.SetEscapeHTML(false)
 	for _, s := range states {
-		line := state{Node: s.Node, Trusted: s.Trusted, Reason: s.Reason}
-		if s.Left > 0 {
-			line.Left = ms(s.Left)
-		}
+		line := fields{}.add("node", s.Node).add("trusted", s.Trusted).with("left", s.Left).with("reason", s.Reason)
 		if g := s.Marked; g != nil {
-			line.List, line.MaxTTL, line.Window, line.Quarantine = g.List, ms(g.MaxTTL), ms(g.Window), ms(g.Quarantine)
-			if line.Replicas = g.Replicas; g.Replicas > 0 {
-				line.ReplicaLag = ms(g.ReplicaLag)
+			line = line.with("list", g.List).add("max_ttl", g.MaxTTL).add("window", g.Window).add("quarantine", g.Quarantine)
+			if g.Replicas > 0 { // required
+				line = line.add("replicas", g.Replicas).add("replica_lag", g.ReplicaLag)
 			}
 		}
 		if s.Err != nil {
-			line.Error = message(s.Err)
+			line = line.add("error", message(s.Err))
 		}
-		enc.Encode(line)
+		writeJSON(out, line)
 	}
+}
+
+// quarantineLine is how often a line is written while nodes are in quarantine
+// and there is no terminal for a bar.
+const quarantineLine = 10 * time.Second
+
+// quarantineView shows how long init still has to wait: as a bar on a terminal,
+// elsewhere as a line now and then.
+type quarantineView struct {
+	say    *reporter
+	screen *screen.Screen // nil if there is no terminal
+	whole  time.Duration  // the longest wait that was seen
+	said   time.Time
+}
+
+// progress gets the states of the nodes.
+func (v *quarantineView) progress(states []admin.NodeState) {
+	nodes, left := 0, time.Duration(0)
+	for _, s := range states {
+		if s.Err != nil || !s.Trusted {
+			nodes++
+		}
+		left = max(left, s.Left)
+	}
+	v.whole = max(v.whole, left)
+	switch text := "waiting for " + count(nodes, "node"); {
+	case v.say.quiet:
+	case v.screen != nil:
+		bar := screen.Bar(20, 1-left.Seconds()/max(v.whole.Seconds(), 0.001))
+		v.screen.Draw(fmt.Sprintf("redlatch: %s [%s] %v left", text, bar, left.Round(time.Second)))
+	case v.said.IsZero() || time.Since(v.said) >= quarantineLine && left >= time.Second:
+		v.said = time.Now()
+		v.say.tell(slog.LevelInfo, "waiting", "", fmt.Sprintf("%s (%v left)", text, left.Round(time.Second)), fields{}.add("left", left))
+	}
+}
+
+// freshQuestion is what everyone must know who trusts nodes at once.
+const freshQuestion = `Trusting these servers at once is safe only if they are brand-new. If they lost
+their data, a lock from before may still be held, and there will be two holders:
+answer no, and run init without --assume-fresh, which waits until that lock has
+expired.
+Are all of them brand-new? [y/N] `
+
+// interruptedInit is the outcome of an init that a signal ended.
+func interruptedInit(ctx context.Context, states []admin.NodeState, err error) error {
+	end := outcomeOf(context.Cause(ctx))
+	end.err = err
+	if !slices.ContainsFunc(states, func(s admin.NodeState) bool { return s.Err != nil }) {
+		end.err = errors.New("stopped waiting: the nodes are marked, and will be trusted when quarantine ends")
+	}
+	return end
 }

@@ -1,11 +1,15 @@
 package main
 
 import (
+	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"strings"
+	"syscall"
 	"text/tabwriter"
 	"time"
 
@@ -13,7 +17,7 @@ import (
 
 	"github.com/redlatch/redlatch"
 	"github.com/redlatch/redlatch/admin"
-	"github.com/redlatch/redlatch/cmd/internal/seconds"
+	"github.com/redlatch/redlatch/cmd/internal/flag"
 )
 
 // listFlags are the flags of ls and show.
@@ -25,36 +29,24 @@ type listFlags struct {
 
 func (f *listFlags) register(cmd *cobra.Command, say *reporter) {
 	flags := cmd.Flags()
-	flags.SortFlags = false
-	f.nodeFlags.register(flags)
+	f.nodeFlags.register(flags, say)
 	flags.BoolVar(&f.watch, "watch", false, "repeat until interrupted")
-	seconds.Var(flags, &f.interval, "interval", "", time.Second, "with --watch: the `INTERVAL` between two listings")
+	flag.Duration(flags, &f.interval, "interval", "", time.Second, "with --watch: the `INTERVAL` between two listings")
 	say.registerOutput(flags, "output: text, wide, json", "text", "wide", "json")
 }
-
-const unlisted = `ls does not find locks that other clients hold on Redis. "redlatch show" does.`
 
 func newLs(say *reporter) *cobra.Command {
 	f := &listFlags{}
 	cmd := &cobra.Command{
 		Use:   "ls [flags] [PREFIX]",
 		Short: "List the locks that are held or waited for",
-		Long: `List the locks that are held or waited for, with all names or those that begin
-with PREFIX: who holds each, since when, in what time it expires unless it is
-extended, how many wait, and how many nodes say so. Nodes may disagree, while
-contenders split them or after one was away: a lock is held if a majority names
-one holder, else the state is split or waited, or unknown if that depends on
-nodes that do not answer. Of a lock with readers or slots ls says how many hold
-it, and names the one that has held it longest: its are the times in the line.
-Nothing is changed.
+		Long: `List the locks that are held or contended, with all names or those that begin with
+PREFIX: the holder, since when, when it expires unless extended, how many wait, and
+how many nodes name it. A lock is held if a majority names one holder. ls does not
+find locks of foreign clients on Redis; "redlatch show" does.
 
-` + unlisted + `
-
-Exit status: 0; 64 for a wrong command line; 69 if too few nodes answered, after
-what the others said; 74 if stdout cannot be written.`,
-		Example: `  redlatch ls
-  redlatch ls -o wide deploy/
-  redlatch ls --watch
+Exit status: 0, or 64 for a wrong command line, 69 if too few nodes answered.`,
+		Example: `  redlatch ls -o wide deploy/
   redlatch ls -o json | jq -r 'select(.waiting > 10) | .name'`,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) > 1 {
@@ -93,24 +85,15 @@ func newShow(say *reporter) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "show [flags] NAME",
 		Short: "Show one lock: holders, waiters, per-node state",
-		Long: `Show the per-node state of the lock NAME: the holder and its token, when it
-expires unless extended, the fence, which is the highest token that the node
-remembers, and the waiters, in the order in which they are served. It shows every
-reader and every slot, and what each waiter waits for: a reader's share, a slot,
-or the whole lock. It shows locks of other clients too, and changes nothing. If
-the state depends on nodes that do not answer, it is unknown, not free. For a job
-that runs with --once it shows which occurrences are completed, and since when
-most nodes remember that.
+		Long: `Show the holders of the lock NAME and their tokens, the waiters in the order in
+which they are served, the completed occurrences of a job with --once, and the
+answer of each node. The fence is the highest token that the nodes remember.
 
-Exit status: 0, whether or not it is held; 64 for a wrong command line; 69 if
-too few nodes answered, after what the others said; 74 if stdout cannot be
-written.`,
-		Example: `  redlatch show nightly
-  redlatch show --watch nightly
-  redlatch show -o json nightly | jq .holders`,
-		Args: nameArgs("show"),
+Exit status: 0, or 64 for a wrong command line, 69 if too few nodes answered.`,
+		Example: `  redlatch show --watch nightly`,
+		Args:    nameArgs,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return named(args[0], f.run(cmd.OutOrStdout(), say, func(ctx context.Context, client *redlatch.Client, out io.Writer) error {
+			return f.about(args[0], f.run(cmd.OutOrStdout(), say, func(ctx context.Context, client *redlatch.Client, out io.Writer) error {
 				state, err := admin.New(client).Show(ctx, args[0])
 				if state == nil {
 					return err
@@ -131,31 +114,24 @@ func (f *listFlags) run(out io.Writer, say *reporter, show func(context.Context,
 	if f.interval < 100*time.Millisecond || f.interval > time.Hour {
 		return &redlatch.ConfigError{Field: "--interval", Value: f.interval, Bound: "between 100ms and 1h"}
 	}
-	client, err := f.client(redlatch.Options{NodeTimeout: 2 * time.Second})
-	if err != nil {
-		return err
-	}
-	defer client.Close()
-	ctx, stop := untilSignal()
-	defer stop()
-	if !f.watch {
-		err := show(ctx, client, out)
-		if end := ended(ctx); end != nil {
-			return end
+	return f.withClient(operatorTimeout, func(ctx context.Context, client *redlatch.Client) error {
+		if !f.watch {
+			err := show(ctx, client, out)
+			return cmp.Or(ended(ctx), err)
 		}
-		return err
-	}
-	return repeat(ctx, out, f.interval, func(out io.Writer) error {
-		err := show(ctx, client, out)
-		if errors.Is(err, redlatch.ErrConfig) {
-			return err
-		}
-		if err != nil && ctx.Err() == nil && say.format != "json" {
-			fmt.Fprintf(out, "%s\n", message(err)) // it may pass
-		} else if err != nil && ctx.Err() == nil {
-			say.warn("", "%s", message(err))
-		}
-		return nil
+		return repeat(ctx, out, f.interval, func(out io.Writer) error {
+			err := show(ctx, client, out)
+			switch {
+			case err == nil || ctx.Err() != nil:
+			case errors.Is(err, redlatch.ErrConfig):
+				return err
+			case say.format == "json":
+				say.warn("", "%s", message(err))
+			default:
+				fmt.Fprintf(out, "%s\n", message(err)) // it may pass
+			}
+			return nil
+		})
 	})
 }
 
@@ -193,4 +169,58 @@ func writeLocks(out io.Writer, say *reporter, locks []admin.LockState) error {
 		fmt.Fprintln(w)
 	}
 	return w.Flush()
+}
+
+// repeat shows something repeatedly until a signal ends it, as expected. On a
+// terminal the page is updated in place; elsewhere each one is written after
+// the last.
+func repeat(ctx context.Context, out io.Writer, interval time.Duration, show func(io.Writer) error) error {
+	inPlace := false
+	if f, ok := out.(*os.File); ok {
+		inPlace = isTerminal(f) && os.Getenv("TERM") != "dumb"
+	}
+	for first := true; ; first = false {
+		// Written in one call, so that no half of it is visible.
+		var page bytes.Buffer
+		err := show(&page)
+		if ctx.Err() != nil {
+			return left(ctx)
+		}
+		if err != nil {
+			return err
+		}
+		text := page.Bytes()
+		if inPlace {
+			text = refresh(text, first)
+		}
+		if _, err := out.Write(text); err != nil {
+			return unwritten(err)
+		}
+		select {
+		case <-time.After(interval):
+		case <-ctx.Done():
+		}
+	}
+}
+
+// left is how a verb ends that goes on until a signal.
+func left(ctx context.Context) error {
+	var signal *interruptedError
+	if errors.As(context.Cause(ctx), &signal) && signal.Signal == syscall.SIGINT {
+		return nil // the usual way to leave
+	}
+	return ended(ctx)
+}
+
+// refresh turns a page into one that overwrites the last: from the top, each
+// line to its end, and nothing below it. The screen is not cleared first, so
+// that nothing flickers.
+func refresh(page []byte, first bool) []byte {
+	const top, restOfLine, below = "\x1b[H", "\x1b[K\n", "\x1b[J"
+	text := bytes.ReplaceAll(page, []byte("\n"), []byte(restOfLine))
+	start := top
+	if first {
+		start = "\x1b[2J" + top
+	}
+	return append(append([]byte(start), text...), below...)
 }

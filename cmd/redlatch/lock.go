@@ -16,7 +16,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/redlatch/redlatch"
-	"github.com/redlatch/redlatch/cmd/internal/seconds"
+	"github.com/redlatch/redlatch/cmd/internal/flag"
 	"github.com/redlatch/redlatch/cmd/internal/signals"
 	"github.com/redlatch/redlatch/node"
 )
@@ -36,67 +36,37 @@ func newLock(say *reporter) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "lock [flags] NAME",
 		Short: "Acquire a lock and print its handle",
-		Long: `Wait for the lock NAME, and print its handle, which extends and releases it.
-
-The lock is not renewed automatically. It expires after --ttl, unless "redlatch
-extend" extends it. Choose a --ttl that is longer than the longest step between
-two extensions. Nodes under the restart guard allow a --ttl up to their
---max-ttl, 30s unless "redlatch init" set another. If the work is one command,
-"redlatch run" is better: it keeps the lock, and ends the command when the lock
-is lost.
-
-With --shared the lock is held together with other readers, and with --slots K
-by K at most, as with "redlatch run". Extending and releasing it is the same.
-With --keep the name stays taken until then, whether or not it is released.
+		Long: `Wait for the lock NAME, and print its handle, with which "redlatch extend" and
+"redlatch unlock" find it. The lock is not renewed automatically: it expires after
+--ttl unless extended. If the work is one command, "redlatch run" is better.
 
 Stdout gets lines for the shell's eval: REDLATCH_HANDLE, REDLATCH_NAME,
-REDLATCH_TOKEN, REDLATCH_OWNER, REDLATCH_DEADLINE, and with --slots also
-REDLATCH_SLOT. Check that there are any before the eval:
-lease=$(redlatch lock NAME) || exit; eval "$lease". An eval of nothing succeeds,
-so that eval "$(redlatch lock NAME)" || exit would go on without the lock if
-redlatch was killed, or is not installed. If the lock is not acquired, stdout gets
-a line that makes the eval fail with the same exit status.
+REDLATCH_TOKEN, REDLATCH_OWNER, REDLATCH_DEADLINE, and with --slots REDLATCH_SLOT.
+Check the exit status before the eval, as below: an eval of nothing succeeds. The
+handle is a secret: it can release the lock.
 
-The handle can extend and release the lock: keep it from others as you would a
-password. "redlatch extend" and "redlatch unlock" find it in the environment,
-where other users do not see it; ps shows them a command line.
-
-Exit status:
-    0  lock acquired
-   64  the command line is wrong
-   69  too few nodes answered
-   74  the handle could not be written; the lock was released
-   75  another client holds the lock, or the wait timed out
-128+N  signal N ended the wait, and redlatch dies by it too`,
-		Example: `  # a script that holds a lock over several steps
-  lease=$(redlatch lock -w 1m --ttl 20s nightly) || exit
+Exit status: 0, or 64 for a wrong command line, 69 too few nodes answered, 74 the
+handle could not be written, 75 another client holds the lock, 128+N for signal N.`,
+		Example: `  lease=$(redlatch lock -w 1m --ttl 20s nightly) || exit
   eval "$lease"
-  trap 'redlatch unlock' EXIT
-  ./collect || exit
-  lease=$(redlatch extend) || exit
-  eval "$lease"
-  ./publish --fence "$REDLATCH_TOKEN"
-
-  # with jq
-  lease=$(redlatch lock -n -o json nightly) || exit
-  handle=$(printf %s "$lease" | jq -r .handle)`,
-		Args:        nameArgs("lock"),
+  trap 'redlatch unlock' EXIT`,
+		Args:        nameArgs,
 		Annotations: map[string]string{evaluated: ""},
 		RunE: func(cmd *cobra.Command, args []string) error {
 			f.noteWait(cmd.Flags())
 			f.slotsSet = cmd.Flags().Changed("slots")
-			if err := cmp.Or(f.checkWait(), f.checkShare(1)); err != nil {
-				return named(args[0], err)
+			err := cmp.Or(f.checkWait(), f.checkShare(1))
+			if err == nil {
+				err = f.run(cmd.OutOrStdout(), say, args[0])
 			}
-			return named(args[0], f.located(f.run(cmd.OutOrStdout(), say, args[0])))
+			return f.about(args[0], err)
 		},
 	}
 	flags := cmd.Flags()
-	flags.SortFlags = false
-	f.register(flags)
+	f.register(flags, say)
 	f.registerShare(flags)
 	f.registerWait(flags)
-	seconds.Var(flags, &f.ttl, "ttl", "", 0, "the lock expires after `DURATION` unless extended (default 10s, or the longest that the nodes allow)")
+	flag.Duration(flags, &f.ttl, "ttl", "", 0, "the lock expires after `DURATION` unless extended (default 10s, or the longest that the nodes allow)")
 	registerKeep(flags, &f.keep)
 	flags.StringVar(&f.label, "label", "", "a name for the holder, shown beside host and process id (default shell-PID, the calling process)")
 	flags.BoolVarP(&say.quiet, "quiet", "q", false, "print errors only: nothing while waiting, nor when another client holds the lock")
@@ -105,39 +75,13 @@ Exit status:
 	return cmd
 }
 
-// nameArgs accepts the name of one lock.
-func nameArgs(verb string) cobra.PositionalArgs {
-	return func(_ *cobra.Command, args []string) error {
-		switch {
-		case len(args) == 0:
-			return usageError(errors.New("the name of the lock is missing"), "try redlatch "+verb+" NAME")
-		case len(args) > 1:
-			if err := strayAddress(args); err != nil {
-				return err
-			}
-			return usageError(fmt.Errorf("there are %d names: %s takes one lock", len(args), verb), "quote a name with spaces in it")
-		}
-		return nil
-	}
-}
-
-// named says in an outcome which lock it is about.
-func named(name string, err error) error {
+// about says in an outcome which lock it is about, and which nodes were asked.
+func (f *nodeFlags) about(name string, err error) error {
 	if err == nil {
 		return nil
 	}
 	end := outcomeOf(err)
-	end.name = name
-	return end
-}
-
-// located says in an outcome which nodes were asked.
-func (f *nodeFlags) located(err error) error {
-	if err == nil {
-		return nil
-	}
-	end := outcomeOf(err)
-	end.nodes = f.opened
+	end.name, end.nodes = name, f.opened
 	return end
 }
 
@@ -163,7 +107,7 @@ func (f *lockFlags) run(out io.Writer, say *reporter, name string) error {
 	defer stop()
 
 	if f.unlimited() {
-		if err := f.nested(name); err != nil {
+		if err := nested(name, nodes); err != nil {
 			return err
 		}
 	}
@@ -190,7 +134,7 @@ func (f *lockFlags) run(out io.Writer, say *reporter, name string) error {
 	if _, err := lease.Detach(); err != nil {
 		return lostOutcome(causeStalled, fmt.Errorf("%q expired before it could be used", name))
 	}
-	say.event(slog.LevelInfo, "acquired", name, "lock acquired", append(leaseAttrs([]*redlatch.Lease{lease}), slog.Duration("waited", waited))...)
+	say.event(slog.LevelInfo, "acquired", name, "lock acquired", leaseFields([]*redlatch.Lease{lease}).add("waited", waited))
 	client.Close() // waits for answers that came late
 	say.reduced(name, client)
 	return nil
@@ -231,26 +175,17 @@ func (f *nodeFlags) writeLease(out io.Writer, say *reporter, lease *redlatch.Lea
 	if say.format != "json" {
 		return writeExports(out, variables)
 	}
-	line := struct {
-		Event  string `json:"event"`
-		Name   string `json:"name"`
-		Handle string `json:"handle"`
-		Token  string `json:"token"`
-		shareJSON
-		Owner    string   `json:"owner"`
-		Deadline string   `json:"deadline"`
-		TTL      *float64 `json:"ttl_ms"`
-		Left     *float64 `json:"left_ms"`
-		Waited   *float64 `json:"waited_ms,omitempty"`
-		Nodes    []string `json:"nodes"`
-	}{
-		Event: "extended", Name: lease.Name(), Handle: lease.Handle(), Token: tokenText(lease.Token()), Owner: lease.Owner(), shareJSON: shareOf(lease),
-		Deadline: lease.Deadline().UTC().Format(time.RFC3339Nano), TTL: ms(lease.TTL()), Left: ms(lease.Remaining()), Nodes: f.opened,
-	}
+	event := "extended"
 	if waited != nil {
-		line.Event, line.Waited = "locked", ms(*waited)
+		event = "locked"
 	}
-	return writeJSON(out, line)
+	line := fields{}.add("event", event).add("name", lease.Name()).add("handle", lease.Handle()).add("token", lease.Token())
+	line = append(line, shareOf(lease)...).add("owner", lease.Owner()).
+		add("deadline", lease.Deadline()).add("ttl", lease.TTL()).add("left", lease.Remaining())
+	if waited != nil {
+		line = line.add("waited", *waited)
+	}
+	return writeJSON(out, line.add("nodes", f.opened))
 }
 
 // writeExports writes variables as lines for a shell's eval.

@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"fmt"
-	"maps"
 	"slices"
 	"strconv"
 	"time"
@@ -26,7 +25,7 @@ var outcomes = []string{"ran", "held", "completed", "no_quorum", "quarantine", "
 
 // outcomeNames are the outcomes whose event has another name.
 var outcomeNames = map[string]string{
-	"exited": "ran", "completed": "completed", "not_found": "cannot_run",
+	"exited": "ran", "not_found": "cannot_run",
 }
 
 // gauges are the metrics in the order of the file. over names the label that a
@@ -82,7 +81,7 @@ func (f *metricsFlag) openMetrics(names []string) (*runMetrics, *outcome) {
 
 // unwritable is the outcome of a file of metrics that cannot be written.
 func (f *metricsFlag) unwritable(err error) *outcome {
-	return &outcome{code: exitCannotCreate, event: "metrics", err: fmt.Errorf("--metrics %s cannot be written, and CMD was not run: %w", f.metrics, plainPath(err)),
+	return &outcome{code: exitCannotCreate, event: "metrics", err: fmt.Errorf("--metrics %s cannot be written, and CMD was not run: %w", f.metrics, err),
 		hint: "its folder must exist and be ours to write to, and the file must be of a former run"}
 }
 
@@ -173,33 +172,29 @@ func (m *runMetrics) series(metric, name string, labels ...string) string {
 // alone: the former file may have had others.
 func (m *runMetrics) write() error {
 	var page textfile.Page
-	kept := map[string]string{}
 	values := map[string][]string{"outcome": outcomes, "cause": lostCauses, "node": m.nodes}
 	for _, g := range gauges {
-		var all []string
-		for _, name := range m.names {
-			if g.over == "" {
-				all = append(all, m.series(g.name, name))
-			}
-			for _, value := range values[g.over] {
-				all = append(all, m.series(g.name, name, g.over, value))
-			}
-		}
 		begun := false
-		for _, series := range all {
+		add := func(name string, labels ...string) {
+			series := m.series(g.name, name, labels...)
 			value, ok := m.known[series]
-			if !ok {
-				continue
-			}
-			if !begun {
+			if ok && !begun {
 				page.Gauge(metricPrefix+g.name, g.help)
 				begun = true
 			}
-			kept[series] = value
-			page.Add(series, value)
+			if ok {
+				page.Add(series, value)
+			}
+		}
+		for _, name := range m.names {
+			if g.over == "" {
+				add(name)
+			}
+			for _, value := range values[g.over] {
+				add(name, g.over, value)
+			}
 		}
 	}
-	m.known = maps.Clone(kept)
 	return textfile.Write(m.path, page.String())
 }
 
@@ -222,19 +217,6 @@ func (m *runMetrics) noteNodes(t *task) {
 	}
 }
 
-// recorded returns the outcome of do, and has the file of metrics say how the
-// run began and how it ended.
-func (t *task) recorded(do func() (*outcome, bool)) (end *outcome, lost bool) {
-	if err := t.metrics.begin(t.nodes); err != nil {
-		if end := t.unwritable(err); end != nil {
-			return end, false
-		}
-	}
-	end, lost = do()
-	t.record(end)
-	return end, lost
-}
-
 // unwritable is the outcome of metrics that cannot be written before CMD runs.
 // From the second term of a leader on it is nil, and there is a warning.
 func (t *task) unwritable(err error) *outcome {
@@ -253,7 +235,7 @@ func (t *task) record(end *outcome) {
 	}
 	t.metrics.noteNodes(t)
 	if err := t.metrics.end(end); err != nil {
-		t.say.warn(t.name(), "--metrics %s could not be written at the end, and is out of date: %w", t.f.metrics, plainPath(err))
+		t.say.warn(t.name(), "--metrics %s could not be written at the end, and is out of date: %w", t.f.metrics, err)
 	}
 }
 

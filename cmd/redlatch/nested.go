@@ -8,7 +8,6 @@ import (
 	"os"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/redlatch/redlatch"
@@ -39,22 +38,6 @@ func heldWith(leases []*redlatch.Lease) string {
 	return heldVariable + "=" + strings.TrimSpace(text)
 }
 
-// nested calls the function of that name on nodes that it opens, if there is
-// anything to ask.
-func (f *nodeFlags) nested(name string) error {
-	if os.Getenv(heldVariable) == "" {
-		return nil
-	}
-	again := *f
-	again.say = nil
-	nodes, err := again.open()
-	if err != nil {
-		return err
-	}
-	defer closeAll(nodes)
-	return nested(name, nodes)
-}
-
 // nestedLimit is how long we ask nodes whether a lock is one that we run under.
 // Without an answer the wait for the lock begins.
 const nestedLimit = 2 * time.Second
@@ -68,26 +51,19 @@ func nested(name string, nodes []redlatch.Node) error {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), nestedLimit)
 	defer cancel()
-	values := make([][]string, len(nodes))
-	var asked sync.WaitGroup
+	replies, errs := inspect(ctx, nodes, name)
+	votes := map[string]int{}
 	for i, n := range nodes {
-		asked.Go(func() {
-			values[i] = valuesOn(ctx, n, name)
-		})
-	}
-	asked.Wait()
-	for _, value := range slices.Concat(values...) {
-		if !slices.Contains(entries, heldEntry(value)) {
+		if errs[i] != nil || replies[i].Status != node.Held {
 			continue
 		}
-		same := 0
-		for _, others := range values {
-			if slices.Contains(others, value) {
-				same++
-			}
+		for _, value := range valuesOn(ctx, n, name, replies[i]) {
+			votes[value]++
 		}
-		if same <= len(nodes)/2 {
-			continue // a remainder on a minority
+	}
+	for value, count := range votes {
+		if count <= len(nodes)/2 || !slices.Contains(entries, heldEntry(value)) {
+			continue // a remainder on a minority, or another's
 		}
 		_, owner, _ := strings.Cut(value, ":")
 		return &outcome{code: exitUsage, event: "nested",
@@ -98,22 +74,21 @@ func nested(name string, nodes []redlatch.Node) error {
 	return nil
 }
 
-// valuesOn returns the values that hold a lock on a node: several if it has
-// readers or slots. For those too the wait might not end: a writer that waits
+// valuesOn returns the values that hold a lock on a node, which replied r: several
+// if it has readers or slots. For those too the wait might not end: a writer that waits
 // would be between the two runs, and all slots may be held by outer ones.
-func valuesOn(ctx context.Context, n redlatch.Node, name string) []string {
-	r, err := n.Do(ctx, node.Request{Op: node.OpInspect, Name: name})
-	if err != nil || r.Status != node.Held {
-		return nil
+func valuesOn(ctx context.Context, n redlatch.Node, name string, r node.Reply) []string {
+	lister, ok := n.(node.Lister)
+	if !ok || r.Holders <= 1 {
+		return []string{r.Value}
 	}
-	if lister, ok := n.(node.Lister); ok && r.Holders > 1 {
-		if l, err := lister.Look(ctx, name); err == nil {
-			values := make([]string, len(l.Holders))
-			for i, h := range l.Holders {
-				values[i] = h.Value
-			}
-			return values
-		}
+	l, err := lister.Look(ctx, name)
+	if err != nil {
+		return []string{r.Value}
 	}
-	return []string{r.Value}
+	var values []string
+	for _, h := range l.Holders {
+		values = append(values, h.Value)
+	}
+	return values
 }

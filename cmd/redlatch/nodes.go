@@ -1,22 +1,25 @@
 package main
 
 import (
+	"context"
 	"errors"
-	"slices"
+	"fmt"
+	"net/url"
+	"os"
 	"strings"
 	"time"
 
 	"github.com/spf13/pflag"
 
 	"github.com/redlatch/redlatch"
-	"github.com/redlatch/redlatch/cmd/internal/seconds"
+	"github.com/redlatch/redlatch/cmd/internal/flag"
 	"github.com/redlatch/redlatch/node"
 	_ "github.com/redlatch/redlatch/store/mysql"
 	_ "github.com/redlatch/redlatch/store/postgres"
 	"github.com/redlatch/redlatch/store/redis"
 	"github.com/redlatch/redlatch/store/redis/direct"
 	_ "github.com/redlatch/redlatch/store/redis/rueidis"
-	_ "github.com/redlatch/redlatch/store/sqlite"
+	"github.com/redlatch/redlatch/store/sqlite"
 )
 
 // nodesVariable holds the addresses for command lines that name none.
@@ -33,7 +36,7 @@ type nodeFlags struct {
 	nodes      []string
 	state      string
 	membership string
-	guard      guardMode
+	guard      string
 	any        bool
 
 	passwordFile string
@@ -44,60 +47,30 @@ type nodeFlags struct {
 	opened []string  // the names of the nodes, once they are open
 }
 
-// guardMode is a pflag.Value: auto, on or off.
-type guardMode redlatch.GuardMode
-
-var guardModes = []string{"auto", "on", "off"} // in the order of the library's
-
-func (m *guardMode) String() string { return guardModes[*m] }
-func (m *guardMode) Type() string   { return "auto|on|off" }
-func (m *guardMode) Set(s string) error {
-	i := slices.Index(guardModes, s)
-	if i < 0 {
-		return errors.New("must be auto, on or off")
-	}
-	*m = guardMode(i)
-	return nil
-}
-
-// timeLimit is a pflag.Value: a duration above 0. 0 means none.
-type timeLimit struct{ d *time.Duration }
-
-func (l timeLimit) String() string {
-	if l.d == nil || *l.d == 0 {
-		return ""
-	}
-	return l.d.String()
-}
-func (l timeLimit) Type() string { return "duration" }
-func (l timeLimit) Set(s string) error {
-	d, err := seconds.Parse(s)
-	if err != nil || d <= 0 {
-		return errors.New("must be longer than 0s: a duration such as 500ms, or a number of seconds")
-	}
-	*l.d = d
-	return nil
-}
+// guardModes are the words for the library's.
+var guardModes = map[string]redlatch.GuardMode{"auto": redlatch.GuardAuto, "on": redlatch.GuardOn, "off": redlatch.GuardOff}
 
 // apply sets the client's options that the flags are for.
 func (f *nodeFlags) apply(opts *redlatch.Options) {
 	opts.Membership = f.membership
-	opts.Guard = redlatch.GuardMode(f.guard)
+	opts.Guard = guardModes[f.guard]
 	opts.AnyMembership = f.any
 	if f.nodeTimeout > 0 {
 		opts.NodeTimeout = f.nodeTimeout
 	}
 }
 
-func (f *nodeFlags) register(flags *pflag.FlagSet) {
+// register adds the flags. say, if it is not nil, is where open reports that
+// locks are local by default.
+func (f *nodeFlags) register(flags *pflag.FlagSet, say *reporter) {
+	f.say = say
 	flags.StringArrayVar(&f.nodes, "nodes", nil,
 		"`addresses` of the nodes, separated by commas, or local for a file of this user on this machine; may be repeated; see redlatch help nodes (default $"+nodesVariable+", else local)")
-	flags.Var(requireNodes{f}, "require-nodes", "refuse to lock on this machine only because no nodes are given")
-	flags.Lookup("require-nodes").NoOptDefVal = "true"
+	flags.BoolVar(&f.requireNodes, "require-nodes", false, "refuse to lock on this machine only because no nodes are given")
 	flags.StringVar(&f.membership, "membership", "", "the `name` of the membership, for clients that reach the nodes by different addresses (default $"+membershipVariable+", else the addresses)")
-	flags.Var(&f.guard, "guard", "whether a node that may have forgotten locks is quarantined until they have expired; auto is on for several nodes and for Sentinel")
+	flag.Word(flags, &f.guard, "guard", "", "whether a node that may have forgotten locks is quarantined until they have expired; auto is on for several nodes and for Sentinel", "auto", "on", "off")
 	flags.BoolVar(&f.any, "any-membership", false, "with the guard off: use nodes that are marked for another membership, whose clients share no lock names with these")
-	flags.Var(timeLimit{&f.nodeTimeout}, "node-timeout", "a node that has not answered after `DURATION` counts as down (default a tenth of the TTL, between 250ms and 2s; redlatch doctor suggests one)")
+	flag.Limit(flags, &f.nodeTimeout, "node-timeout", "a node that has not answered after `DURATION` counts as down (default a tenth of the TTL, between 250ms and 2s; redlatch doctor suggests one)")
 	flags.StringVar(&f.passwordFile, "password-file", "", "a `file` whose first line is the password for addresses without one (default $"+passwordVariable+")")
 	flags.StringVar(&f.state, "state", "", "the `file` that holds the locks of this machine; several users need one that all may write to (default in $REDLATCH_STATE_DIR, else in the user's own state folder)")
 }
@@ -130,27 +103,19 @@ func (f *nodeFlags) open() ([]redlatch.Node, error) {
 // name where an address has none.
 func (f *nodeFlags) openAll(addresses []string) ([]redlatch.Node, error) {
 	for i, a := range addresses {
-		if a != localNodes {
-			continue
+		if a == localNodes {
+			path, err := sqlite.DefaultPath()
+			if err != nil {
+				return nil, &outcome{code: exitNoQuorum, event: "no_quorum", err: err, hint: "try --state FILE"}
+			}
+			addresses[i] = "sqlite:" + path
 		}
-		file, err := fileOfUser()
-		if err != nil {
-			return nil, err
-		}
-		addresses[i] = file
-	}
-	// Before passwords are added to them.
-	if err := checkAddresses(addresses); err != nil {
-		return nil, err
 	}
 	password, err := f.password()
 	if err != nil {
 		return nil, err
 	}
-	for i, a := range addresses {
-		addresses[i] = withPassword(a, password)
-	}
-	return openNodes(addresses)
+	return openNodes(addresses, password)
 }
 
 func split(lists ...string) []string {
@@ -165,29 +130,26 @@ func split(lists ...string) []string {
 	return all
 }
 
-// openNodes returns a node for each address, in their order.
-func openNodes(addresses []string) (nodes []redlatch.Node, err error) {
-	defer func() {
-		if err != nil {
-			closeAll(nodes)
-		}
-	}()
+// openNodes returns a node for each address, in their order. Those that have no
+// password get the given one.
+func openNodes(addresses []string, password string) (nodes []redlatch.Node, err error) {
 	if err := checkAddresses(addresses); err != nil {
 		return nil, err
 	}
 	var servers []string
 	for _, a := range addresses {
 		if kindOf(a) == redisKind {
-			servers = append(servers, a)
+			servers = append(servers, withPassword(a, password))
 		}
 	}
 	if _, err := redis.ParseAddresses(servers); err != nil { // one of them twice
 		return nil, outcomeOf(err)
 	}
 	for _, a := range addresses {
-		n, err := openNode(a)
+		n, err := openNode(withPassword(a, password))
 		if err != nil {
-			return nodes, err
+			closeAll(nodes)
+			return nil, err
 		}
 		nodes = append(nodes, n)
 	}
@@ -223,27 +185,133 @@ const (
 	mysqlKind    = "mysql"
 )
 
+// kinds are the kinds of nodes by the schemes of their addresses.
+var kinds = map[string]string{
+	"redis": redisKind, "rediss": redisKind, "sqlite": sqliteKind,
+	"postgres": postgresKind, "postgresql": postgresKind, "mysql": mysqlKind, "mariadb": mysqlKind,
+}
+
 // kindOf returns the kind of node that an address is for; "" for none.
 func kindOf(address string) string {
-	scheme, _, ok := strings.Cut(address, ":")
-	if !ok {
-		return ""
-	}
-	switch transport, _, _ := strings.Cut(scheme, "+"); transport {
-	case "redis", "rediss":
-		return redisKind
-	case "sqlite":
-		return sqliteKind
-	case "postgres", "postgresql":
-		return postgresKind
-	case "mysql", "mariadb":
-		return mysqlKind
-	}
-	return ""
+	transport, _, _ := strings.Cut(node.Scheme(address), "+")
+	return kinds[transport]
 }
 
 func closeAll(nodes []redlatch.Node) {
 	for _, n := range nodes {
 		n.Close()
 	}
+}
+
+// passwordVariable holds the password for addresses that have none.
+const passwordVariable = "REDLATCH_PASSWORD"
+
+// password returns the password for addresses that have none: from a file, or
+// from the environment; empty for none.
+func (f *nodeFlags) password() (string, error) {
+	if f.passwordFile == "" {
+		return os.Getenv(passwordVariable), nil
+	}
+	const hint = "give a file whose first line is the password"
+	line, err := firstLine(f.passwordFile)
+	switch {
+	case err != nil:
+		return "", usageError(fmt.Errorf("--password-file cannot be read: %w", err), hint)
+	case line == "":
+		return "", usageError(fmt.Errorf("--password-file %s begins with an empty line", f.passwordFile), hint)
+	}
+	return line, nil
+}
+
+// firstLine returns the first line of a file.
+func firstLine(path string) (string, error) {
+	text, err := os.ReadFile(path)
+	line, _, _ := strings.Cut(string(text), "\n")
+	return strings.TrimSuffix(line, "\r"), err
+}
+
+// withPassword puts a password into an address of a server that has none.
+func withPassword(address, password string) string {
+	scheme, rest, ok := strings.Cut(address, "://")
+	if password == "" || !ok || kindOf(address) == sqliteKind {
+		return address
+	}
+	authority, tail := rest, ""
+	if i := strings.IndexAny(rest, "/?#"); i >= 0 {
+		authority, tail = rest[:i], rest[i:]
+	}
+	user, hosts := "", authority
+	if i := strings.LastIndex(authority, "@"); i >= 0 {
+		user, hosts = authority[:i], authority[i+1:]
+	} else if strings.Contains(tail, "@") {
+		return address // a password with a slash in it: the parser rejects it
+	}
+	if strings.Contains(user, ":") {
+		return address
+	}
+	return scheme + "://" + user + url.UserPassword("", password).String() + "@" + hosts + tail
+}
+
+// hasPassword reports whether one of several addresses holds a password.
+func hasPassword(text string) bool {
+	for part := range strings.SplitSeq(text, "://") {
+		if i := strings.LastIndex(part, "@"); i >= 0 && strings.Contains(part[:i], ":") {
+			return true
+		}
+	}
+	return strings.Contains(text, "sentinel_password=")
+}
+
+// longestTTL is the longest TTL of a lock where no marker limits it: the
+// maximum of the library.
+const longestTTL = 30 * 24 * time.Hour
+
+// client returns a client for the nodes that the flags name.
+func (f *nodeFlags) client(opts redlatch.Options) (*redlatch.Client, error) {
+	nodes, err := f.open()
+	if err != nil {
+		return nil, err
+	}
+	return f.clientOf(nodes, opts)
+}
+
+// clientOf is client for nodes that are open already. The client owns them from
+// then on.
+func (f *nodeFlags) clientOf(nodes []redlatch.Node, opts redlatch.Options) (*redlatch.Client, error) {
+	f.apply(&opts)
+	if !guarded(nodes, opts.Guard) {
+		// No quarantine has to last as long as the longest lock.
+		opts.MaxTTL = longestTTL
+	}
+	return redlatch.New(nodes, &opts)
+}
+
+// withClient calls do with a client, and with a context that ends with a signal
+// that would end us; its cause says which. nodeTimeout is that of the verb; 0 for
+// the library's.
+func (f *nodeFlags) withClient(nodeTimeout time.Duration, do func(context.Context, *redlatch.Client) error) error {
+	client, err := f.client(redlatch.Options{NodeTimeout: nodeTimeout})
+	if err != nil {
+		return err
+	}
+	defer client.Close()
+	ctx, stop := untilSignal()
+	defer stop()
+	return do(ctx, client)
+}
+
+// operatorTimeout is how long verbs that look at all nodes wait for one.
+const operatorTimeout = 2 * time.Second
+
+// guarded reports whether a client of these nodes follows their markers.
+func guarded(nodes []redlatch.Node, mode redlatch.GuardMode) bool {
+	alone := len(nodes) > 1
+	for _, n := range nodes {
+		g, ok := n.(node.Guarded)
+		if !ok {
+			return mode == redlatch.GuardOn
+		}
+		alone = alone || g.GuardsAlone()
+	}
+	return mode == redlatch.GuardOn || mode == redlatch.GuardAuto && alone
 }

@@ -16,7 +16,7 @@ func names(t *testing.T, args ...string) []string {
 	t.Helper()
 	f := &nodeFlags{}
 	cmd := &cobra.Command{Use: "test", RunE: func(*cobra.Command, []string) error { return nil }}
-	f.register(cmd.Flags())
+	f.register(cmd.Flags(), nil)
 	if err := cmd.ParseFlags(args); err != nil {
 		t.Fatal(err)
 	}
@@ -71,7 +71,7 @@ func TestNodesAreClosedWhenOneCannotBeOpened(t *testing.T) {
 	if err := os.WriteFile(blocked, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	nodes, err := openNodes([]string{"sqlite:" + filepath.Join(dir, "a.db"), "redis://a:1", "sqlite:" + filepath.Join(blocked, "b.db")})
+	nodes, err := openNodes([]string{"sqlite:" + filepath.Join(dir, "a.db"), "redis://a:1", "sqlite:" + filepath.Join(blocked, "b.db")}, "")
 	if err == nil {
 		closeAll(nodes)
 		t.Fatal("a file below a file was opened")
@@ -110,7 +110,7 @@ func TestAddressesThatAreNearlyRightAreAnsweredWithTheRightForm(t *testing.T) {
 
 // TestHalfOfAPasswordIsNotShownAsAnAddress has a password with commas in it.
 func TestHalfOfAPasswordIsNotShownAsAnAddress(t *testing.T) {
-	_, err := openNodes(split("redis://u:sec,ret:12,x@host:6379"))
+	_, err := openNodes(split("redis://u:sec,ret:12,x@host:6379"), "")
 	if err == nil || strings.Contains(err.Error(), "ret") || strings.Contains(err.Error(), "sec") {
 		t.Errorf("the error is: %v", err)
 	}

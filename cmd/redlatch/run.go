@@ -20,95 +20,36 @@ import (
 )
 
 func newRun(say *reporter) *cobra.Command {
-	f := &runFlags{onLost: supervise.Term}
+	f := &runFlags{}
 	cmd := &cobra.Command{
 		Use:   "run [flags] NAME... -- CMD [ARG...]",
 		Short: "Run a command while holding a lock",
-		Long: `Wait for the lock NAME, run CMD while holding it, and release it.
+		Long: `Wait for the lock NAME, run CMD while holding it, and release it. With several
+names CMD runs while all of these locks are held.
 
-With several names CMD runs while all of these locks are held. They are acquired
-in the order of their names, so runs that list the same names in any order do
-not wait for each other in a circle. The loss of one ends CMD. In its
-environment the names and tokens are then in that order, one on each line.
+With --shared many readers hold the lock together. With --slots K up to K clients
+do, each with a slot of its own in REDLATCH_SLOT. With --once OCCURRENCE the job
+NAME runs once for each occurrence, such as a date, however many machines start it.
 
-With --shared CMD is a reader: readers run together, and never beside a run
-without --shared, a writer. A writer that waits is served before readers that
-come later. With --slots K at most K run at a time, each with a slot of its own
-from 0 to K-1 in REDLATCH_SLOT. A run without --slots waits for all slots.
+CMD gets REDLATCH_NAME, REDLATCH_TOKEN, REDLATCH_OWNER and REDLATCH_DEADLINE. Pass
+the token to what CMD writes to, and let that refuse a lower one. CMD has a process
+group of its own, which gets our signals, and which is ended before the lock
+expires. Locks are not re-entrant: within CMD a run of the same name is refused.
 
-With --once OCCURRENCE the job NAME runs once for each occurrence, such as the
-date of a nightly job, however many machines start it, and whenever. An
-occurrence is completed when CMD exits with 0. The others wait for that, and exit
-with 0 without running CMD. If CMD fails, or the lock is lost, the next one runs
-it. So CMD runs at least once: it may run again if redlatch crashes between the
-end of CMD and its record, or if most nodes lose their data. Nodes forget an
-occurrence after 7 days. All must give the same text: use one time zone.
-
-With --keep DURATION the name stays taken until then, counted from the
-acquisition, also if CMD ends earlier or redlatch crashes. run ends with CMD.
-
-CMD runs in a process group of its own, with the same stdin, stdout and stderr,
-and with REDLATCH_NAME, REDLATCH_TOKEN, REDLATCH_OWNER and REDLATCH_DEADLINE in
-its environment. The token grows with every holder: pass it to the resource that
-CMD writes to, and let that refuse a lower token than it has seen. The deadline
-is that of the start; it moves while CMD runs. Locks are not re-entrant: inside
-of CMD a run of the same name is refused; other names are not.
-
-Signals are forwarded to CMD's whole group; a second interrupt kills it. When
-CMD ends, what it left running in its group is ended too, and then the lock is
-released. When the lock is being lost, because no majority of nodes could be
-reached or because --max-hold is over, the group gets a TERM one --grace before
-the deadline, and a KILL before the deadline.
-
-With --metrics FILE the run writes metrics for the textfile collector of
-node_exporter, when it begins to wait, when CMD starts, and at the end: how long
-it waited and held the lock, its exit status and outcome, when CMD last
-succeeded here, and which nodes answered. Give every NAME a file of its own on a
-machine. With --log-format json stderr is a log: a line of JSON for each event,
-from the wait to the release, and nothing else of redlatch.
-
-Exit status: CMD's own; 0 if an occurrence is already completed; or
+Exit status: CMD's own; 0 if the occurrence is already completed; or
    64  the command line is wrong, or redlatch itself runs under the lock NAME
    69  too few nodes answered
    73  the file of --metrics cannot be written, and CMD did not run
-   75  another client holds the lock, or the wait timed out (or CODE, with -E)
+   75  another client holds the lock, or the wait is over (or CODE, with -E)
    79  the lock was lost while CMD ran
-       (or CMD succeeded, and with --once that could not be recorded)
   126  CMD cannot be run        127  CMD is not found
-128+N  CMD, or the wait for the lock, was ended by signal N; for INT, TERM, HUP
-       and QUIT redlatch dies by the signal itself, which a shell shows as 128+N`,
+128+N  CMD, or the wait for the lock, was ended by signal N`,
 		Example: `  # one at a time on this machine, with no server at all
   redlatch run nightly-report -- ./report.sh
-
-  # a nightly job that every machine starts: one runs it, and if it fails the
-  # next one does
+  # every machine starts it: one runs it, and if it fails the next one does
   redlatch run -q --once "$(date -u +%F)" nightly -- ./report.sh
-
-  # a cron job on many machines: the first runs it, the others exit after a
-  # second, even those whose clocks are up to half a minute late
-  redlatch run -w 1s -q --keep 30s --nodes redis://a:6379,redis://b:6379,redis://c:6379 backup -- ./backup.sh
-
-  # what happened goes to the journal as JSON, and to Prometheus
-  redlatch run --log-format json --metrics /var/lib/prometheus/node-exporter/backup.prom backup -- ./backup.sh
-
   # wait for half a minute at most
-  redlatch run -w 30s deploy/web -- make deploy
-
-  # many copy the backups at a time, and none while a new one is written
-  redlatch run --shared backups -- rsync -a /backups/ mirror:/backups/
-  redlatch run backups -- ./backup.sh /backups
-
-  # at most 3 at a time, though all are started at once
-  for f in *.mov; do
-    redlatch run --slots 3 transcode -- ./transcode.sh "$f" &
-  done
-  wait
-
-  # two locks, both or none
-  redlatch run db/orders db/stock -- ./move.sh
-
-  # pass the token to the resource
-  redlatch run import -- sh -c 'curl -fH "Fence: $REDLATCH_TOKEN" -T data.csv https://store/import'`,
+  redlatch run -w 30s --nodes redis://a,redis://b,redis://c deploy/web -- make deploy`,
 		Args: runArgs,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return f.ended(say, cmd, args, func(t *task) *outcome {
@@ -118,8 +59,7 @@ Exit status: CMD's own; 0 if an occurrence is already completed; or
 		},
 	}
 	flags := cmd.Flags()
-	flags.SortFlags = false
-	f.registerRun(flags)
+	f.registerRun(flags, say)
 	say.register(flags)
 	return cmd
 }
@@ -218,7 +158,16 @@ func (t *task) close() {
 
 // run acquires the locks, runs CMD under them, and releases them. It reports
 // also whether CMD has ended because a lock was lost.
-func (t *task) run() (end *outcome, lost bool) { return t.recorded(t.attempt) }
+func (t *task) run() (end *outcome, lost bool) {
+	if err := t.metrics.begin(t.nodes); err != nil {
+		if end := t.unwritable(err); end != nil {
+			return end, false
+		}
+	}
+	end, lost = t.attempt()
+	t.record(end)
+	return end, lost
+}
 
 // attempt is run without its metrics.
 func (t *task) attempt() (end *outcome, lost bool) {
@@ -248,7 +197,7 @@ func (t *task) attempt() (end *outcome, lost bool) {
 	}
 	t.say.holding(locks.all)
 	defer t.say.holding(nil)
-	t.say.event(slog.LevelInfo, "acquired", t.name(), "lock acquired", slog.Duration("waited", facts.waited))
+	t.say.event(slog.LevelInfo, "acquired", t.name(), "lock acquired", fields{}.add("waited", facts.waited))
 	if err := t.metrics.acquired(facts.waited); err != nil {
 		if end := t.unwritable(err); end != nil {
 			locks.free(errFailed)

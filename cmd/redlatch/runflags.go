@@ -13,7 +13,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/redlatch/redlatch"
-	"github.com/redlatch/redlatch/cmd/internal/seconds"
+	"github.com/redlatch/redlatch/cmd/internal/flag"
 	"github.com/redlatch/redlatch/cmd/redlatch/internal/supervise"
 )
 
@@ -37,8 +37,8 @@ type runFlags struct {
 }
 
 // registerRun adds the flags of run.
-func (f *runFlags) registerRun(flags *pflag.FlagSet) {
-	f.register(flags)
+func (f *runFlags) registerRun(flags *pflag.FlagSet, say *reporter) {
+	f.register(flags, say)
 	f.registerShare(flags)
 	f.registerOnce(flags)
 	f.registerWait(flags)
@@ -49,15 +49,15 @@ func (f *runFlags) registerRun(flags *pflag.FlagSet) {
 
 // registerKeep adds the flag of a lock that stays taken.
 func registerKeep(flags *pflag.FlagSet, keep *time.Duration) {
-	seconds.Var(flags, keep, "keep", "", 0, "keep the name locked for `DURATION` after the acquisition, 30s at most, even after a release or a crash")
+	flag.Duration(flags, keep, "keep", "", 0, "keep the name locked for `DURATION` after the acquisition, 30s at most, even after a release or a crash")
 }
 
 // registerHold adds the flags of a lock that CMD runs under.
 func (f *runFlags) registerHold(flags *pflag.FlagSet) {
-	seconds.Var(flags, &f.ttl, "ttl", "", 10*time.Second, "the lock of a crashed holder expires after `DURATION`; a living one extends it")
-	seconds.Var(flags, &f.maxHold, "max-hold", "", 24*time.Hour, "hold the lock for `DURATION` at most, then end CMD")
-	seconds.Var(flags, &f.grace, "grace", "", 0, "`DURATION` before the deadline at which CMD gets a TERM when the lock is being lost (default a fifth of the TTL, 2s at most)")
-	flags.Var(&f.onLost, "on-lost", "what CMD gets when the lock is being lost: term, a TERM and then a KILL; kill, the KILL alone; or ignore, nothing")
+	flag.Duration(flags, &f.ttl, "ttl", "", 10*time.Second, "the lock of a crashed holder expires after `DURATION`; a living one extends it")
+	flag.Duration(flags, &f.maxHold, "max-hold", "", 24*time.Hour, "hold the lock for `DURATION` at most, then end CMD")
+	flag.Duration(flags, &f.grace, "grace", "", 0, "`DURATION` before the deadline at which CMD gets a TERM when the lock is being lost (default a fifth of the TTL, 2s at most)")
+	flag.Word(flags, &f.onLost, "on-lost", "", "what CMD gets when the lock is being lost: term, a TERM and then a KILL; kill, the KILL alone; or ignore, nothing", supervise.Term, supervise.Kill, supervise.Ignore)
 	flags.StringVar(&f.label, "label", "", "a name for the holder, shown beside host and process id (default the name of CMD)")
 	f.registerMetrics(flags)
 }
@@ -124,4 +124,87 @@ func (f *runFlags) labelFor(command string) string {
 		return ""
 	}
 	return label
+}
+
+// waitFlags limit the wait for a lock.
+type waitFlags struct {
+	noWait            bool
+	wait              time.Duration
+	quarantineWait    time.Duration
+	waitSet           bool
+	quarantineWaitSet bool
+}
+
+// registerWait adds the flags of the wait for a lock.
+func (f *waitFlags) registerWait(flags *pflag.FlagSet) {
+	flags.BoolVarP(&f.noWait, "no-wait", "n", false, "ask once and do not wait: exit 75 if another client holds the lock, 69 if too few nodes answer")
+	flag.Duration(flags, &f.wait, "wait", "w", 0, "wait for `DURATION` at most, for holders and for nodes that do not answer, then exit 75 or 69 (default: for holders without end, for nodes 2s)")
+	flag.Duration(flags, &f.quarantineWait, "quarantine-wait", "", 0, "wait for `DURATION` at most until nodes leave quarantine, then exit 69; it does not count towards -w (default: one whole quarantine, 32s unless \"redlatch init\" changed it)")
+}
+
+// noteWait notes which limits are set, once the flags were parsed.
+func (f *waitFlags) noteWait(flags *pflag.FlagSet) {
+	f.waitSet, f.quarantineWaitSet = flags.Changed("wait"), flags.Changed("quarantine-wait")
+}
+
+// checkWait rejects limits that are out of range or contradict each other.
+func (f *waitFlags) checkWait() error {
+	switch {
+	case f.noWait && f.waitSet:
+		return usageError(errors.New("-n and -w cannot be combined"), "leave out one of them")
+	case f.wait < 0:
+		return &redlatch.ConfigError{Field: "--wait", Value: f.wait, Bound: "0s or longer"}
+	case f.quarantineWait < 0:
+		return &redlatch.ConfigError{Field: "--quarantine-wait", Value: f.quarantineWait, Bound: "0s or longer"}
+	}
+	return nil
+}
+
+// unlimited reports that the wait for a holder has no limit.
+func (f *waitFlags) unlimited() bool { return !f.noWait && !f.waitSet }
+
+// asksOnce reports that the nodes are asked once.
+func (f *waitFlags) asksOnce() bool { return f.noWait || f.waitSet && f.wait == 0 }
+
+// limit sets the limits of the wait.
+func (f *waitFlags) limit(opts *redlatch.LockOptions) {
+	opts.Wait = f.wait
+	if f.asksOnce() {
+		opts.Tries = 1
+	}
+	if f.quarantineWaitSet {
+		if opts.QuarantineWait = f.quarantineWait; f.quarantineWait == 0 {
+			opts.QuarantineWait = redlatch.NoQuarantineWait
+		}
+	}
+}
+
+// refuse completes the outcome of a lock that was not acquired after a wait: what
+// to do depends on the limit that ended it.
+func (f *waitFlags) refuse(end *outcome, waited time.Duration, share shareFlags) {
+	var quorum *redlatch.QuorumError
+	switch {
+	case end.event == "held":
+		held := end.err
+		hint := "leave out -n to wait for it, or give -w 30s to limit the wait"
+		if !f.asksOnce() {
+			end.err = fmt.Errorf("%w, after a wait of %v", held, waited.Round(time.Millisecond))
+			hint = "try a longer -w"
+		}
+		if !endless(held) { // otherwise the error says what to do, and waiting does not help
+			end.hint = share.hint(held, hint)
+		}
+	case end.event == "quarantine" && errors.As(end.err, &quorum):
+		if left, _ := quorum.QuarantineLeft(); left > 0 {
+			end.hint = fmt.Sprintf("try again in %v, or give a longer --quarantine-wait", roundUp(left))
+			if f.asksOnce() {
+				end.hint = fmt.Sprintf("try again in %v, or leave out -n to wait", roundUp(left))
+			}
+		}
+	}
+}
+
+// roundUp returns whole seconds: after that time the quarantine has ended.
+func roundUp(d time.Duration) time.Duration {
+	return (d + time.Second - 1).Truncate(time.Second)
 }

@@ -22,16 +22,10 @@ func newSchema() *cobra.Command {
 		Use:   "schema postgres|mysql",
 		Short: "Print the statements that create the table of locks",
 		Long: `Print the statements that create the table of locks in a database, and give a user
-called locks the rights to use it. A node creates the table when it is first used,
-if its user may; use this to create it by hand.
-
-Exit status:
-    0  the statements were printed
-   64  the command line is wrong`,
-		Example: `  redlatch schema postgres | psql postgres://admin@db.example.com/app
-  redlatch schema mysql --table locks | mysql app`,
+called locks the rights to use it. A node creates the table itself if its user may.`,
+		Example:   `  redlatch schema postgres | psql postgres://admin@db.example.com/app`,
 		ValidArgs: []string{mysqlKind, postgresKind},
-		Args:      cobra.ExactArgs(1),
+		Args:      oneArg("database"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			schema, known := schemas[args[0]]
 			if !known {

@@ -6,12 +6,16 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"syscall"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+
+	"github.com/redlatch/redlatch"
+	"github.com/redlatch/redlatch/store/sqlite"
 )
 
 // settings are the flags that the environment and the file may set, by their
@@ -24,9 +28,6 @@ var settings = []string{
 // exclusive are settings that exclude each other: one that is set nearer to the
 // user disables the others.
 var exclusive = [][]string{{"nodes", "state"}, {"no-wait", "wait"}, {"log-format", "output"}}
-
-// renamed are former settings, and what has replaced each.
-var renamed = map[string]string{"min-hold": "keep"}
 
 // ownMeaning annotates a flag that has the name of a setting and means
 // something else.
@@ -66,7 +67,7 @@ func applySettings(cmd *cobra.Command, say *reporter) error {
 		set[name] = onLine(name)
 	}
 	if onLine("output") {
-		_, set["output"] = flags.Lookup("output").Value.(*format) // that of stderr
+		_, set["output"] = flags.Lookup("output").Annotations[ofStderr]
 	}
 	environment := func(name string) (setting, bool) {
 		value := os.Getenv(variable(name))
@@ -94,7 +95,6 @@ func applySettings(cmd *cobra.Command, say *reporter) error {
 		say.warn("", "the password in --%s can be seen by everyone on this machine (ps shows it); set %s, --password-file, or %s", name, passwordVariable, nodesVariable)
 	}
 	file.warn(say)
-	reportWhere(cmd, say)
 	return nil
 }
 
@@ -217,8 +217,6 @@ func (f *settingsFile) line(text string, n int) error {
 	switch {
 	case !ok:
 		return usageError(fmt.Errorf("%s: there is no = in it", where), "write key = value, or # before a comment")
-	case renamed[key] != "":
-		return usageError(fmt.Errorf("%s: the key %q is %s now", where, key, renamed[key]), "see redlatch run --help for what it does")
 	case !slices.Contains(settings, key):
 		return usageError(fmt.Errorf("%s: the key %q is unknown", where, key), "the keys are "+strings.Join(settings, ", "))
 	case value == "":
@@ -229,4 +227,98 @@ func (f *settingsFile) line(text string, n int) error {
 	}
 	f.values[key] = setting{value: value, from: where}
 	return nil
+}
+
+// localNodes is the address that names the default: the file of this user.
+const localNodes = "local"
+
+// byDefault handles locks that are local though nobody asked for that. It
+// reports it, or rejects it with --require-nodes. If a variable is missing, as
+// in a cron job, each machine would otherwise have a lock of its own without
+// notice.
+func (f *nodeFlags) byDefault() error {
+	if f.requireNodes {
+		return usageError(errors.New("no nodes are configured, and --require-nodes asks for them"),
+			"set --nodes or "+nodesVariable+", or --nodes local for locks of this machine only")
+	}
+	if path, err := sqlite.DefaultPath(); err == nil && f.say != nil && !f.say.quiet {
+		f.say.warn("", "without --nodes locks are in %s and hold on this machine only; give --nodes redis://… to share them between machines, or --nodes local to hide this line", path)
+	}
+	return nil
+}
+
+// nodeNames are the nodes as errors and logs name them, for JSON.
+func nodeNames(nodes []redlatch.Node) []string {
+	names := make([]string, len(nodes))
+	for i, n := range nodes {
+		names[i] = n.String()
+	}
+	return names
+}
+
+// knownVariables are the environment variables with our prefix: settings, what
+// else we read, and what we set for CMD and for scripts.
+func knownVariables() []string {
+	known := []string{configVariable, passwordVariable, "REDLATCH_STATE_DIR", handleVariable, heldVariable,
+		"REDLATCH_NAME", "REDLATCH_TOKEN", "REDLATCH_OWNER", "REDLATCH_DEADLINE", slotVariable}
+	for _, name := range settings {
+		known = append(known, variable(name))
+	}
+	return known
+}
+
+// serviceVariable matches the variables that Kubernetes and Docker set in every
+// container for a service or a link whose name begins with redlatch.
+var serviceVariable = regexp.MustCompile(`_(SERVICE_HOST|SERVICE_PORT(_[A-Z0-9_]+)?|PORT(_[0-9]+_(TCP|UDP|SCTP)(_[A-Z]+)?)?)$`)
+
+// checkVariables rejects environment variables that begin like ours and are
+// unknown: a misspelt REDLATCH_NODES would lock on this machine alone. Empty
+// variables are ignored.
+func checkVariables(environ []string) error {
+	known := knownVariables()
+	for _, v := range environ {
+		name, value, _ := strings.Cut(v, "=")
+		if !strings.HasPrefix(name, "REDLATCH_") || value == "" || slices.Contains(known, name) || serviceVariable.MatchString(name) {
+			continue
+		}
+		near, _ := nearest(name, known)
+		return usageError(fmt.Errorf("the environment variable %s is unknown", name),
+			"the nearest that is known is "+near+": rename it, or unset it")
+	}
+	return nil
+}
+
+// nearest returns the candidate that is the fewest edits away from a word, and
+// their number.
+func nearest(word string, candidates []string) (best string, edits int) {
+	for _, c := range candidates {
+		if d := distance(word, c); best == "" || d < edits {
+			best, edits = c, d
+		}
+	}
+	return best, edits
+}
+
+// distance is how many letters must be inserted, removed, replaced or swapped
+// with the next to turn one word into the other.
+func distance(a, b string) int {
+	rows := make([][]int, len(a)+1)
+	for i := range rows {
+		rows[i] = make([]int, len(b)+1)
+		for j := range rows[i] {
+			if i == 0 || j == 0 {
+				rows[i][j] = i + j
+				continue
+			}
+			exchange := rows[i-1][j-1]
+			if a[i-1] != b[j-1] {
+				exchange++
+			}
+			rows[i][j] = min(exchange, rows[i-1][j]+1, rows[i][j-1]+1)
+			if i > 1 && j > 1 && a[i-1] == b[j-2] && a[i-2] == b[j-1] {
+				rows[i][j] = min(rows[i][j], rows[i-2][j-2]+1)
+			}
+		}
+	}
+	return rows[len(a)][len(b)]
 }

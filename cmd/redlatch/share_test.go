@@ -59,7 +59,8 @@ func locked(t *testing.T, nodes []redlatch.Node, opts redlatch.LockOptions, labe
 // valuesSoon waits until a node names a value as a holder of "res".
 func valuesSoon(n redlatch.Node, value string) []string {
 	for range 1000 {
-		if values := valuesOn(context.Background(), n, "res"); slices.Contains(values, value) {
+		r, err := n.Do(context.Background(), node.Request{Op: node.OpInspect, Name: "res"})
+		if values := valuesOn(context.Background(), n, "res", r); err == nil && slices.Contains(values, value) {
 			return values
 		}
 		time.Sleep(time.Millisecond)
@@ -117,7 +118,7 @@ func TestReadersAreListedShownAndBroken(t *testing.T) {
 	s := shown(t, nodes)
 
 	var out bytes.Buffer
-	for _, format := range []format{"text", "wide"} {
+	for _, format := range []string{"text", "wide"} {
 		if err := writeLocks(&out, &reporter{format: format}, []admin.LockState{*s}); err != nil {
 			t.Fatal(err)
 		}

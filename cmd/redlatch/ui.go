@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"crypto/tls"
-	"errors"
 	"fmt"
 	"io"
 	"log"
@@ -15,7 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/redlatch/redlatch"
-	"github.com/redlatch/redlatch/cmd/internal/seconds"
+	"github.com/redlatch/redlatch/cmd/internal/flag"
 	"github.com/redlatch/redlatch/ui"
 )
 
@@ -35,45 +34,27 @@ func newUI(say *reporter) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "ui [flags]",
 		Short: "Serve a page that shows the locks, the queues and the nodes, live",
-		Long: `Serve a page for a browser: the locks, who holds each, since when and until when,
-who waits; the nodes, their health, clocks and round trips; and recent events. The
-page updates itself, and is also readable without JavaScript. It changes nothing:
-to break a lock it shows the command. The nodes are asked about once a second,
-and only while the page is open somewhere.
+		Long: `Serve a page for a browser with the locks, their holders and waiters, the nodes, and
+recent events, until a signal comes. It changes nothing: to break a lock it shows
+the command.
 
-It listens on loopback alone, for everybody on this machine. Any other address
-needs a password, --page-password-file, which a browser asks for (the user name
-does not matter), and TLS: --tls-cert and --tls-key, or --behind-proxy if a proxy
-in front of it does TLS. On loopback the page is served under the names
-localhost, 127.0.0.1 and [::1], and under those of --host; elsewhere under all
-names, or those of --host alone.
+It listens on loopback. Any other address needs a password, --page-password-file,
+and TLS: --tls-cert and --tls-key, or --behind-proxy if a proxy does TLS.
 
-It goes on until a signal comes.
-
-Exit status: 0 after INT, TERM or HUP; 64 for a wrong command line; 69 if the
-address cannot be listened on; 74 if stdout cannot be written.`,
-		Example: `  redlatch ui
-  redlatch ui --listen 127.0.0.1:0 --nodes redis://a:6379,redis://b:6379,redis://c:6379
-  redlatch ui --listen :8443 --page-password-file /run/secrets/page \
-    --tls-cert /etc/ssl/locks.pem --tls-key /etc/ssl/locks.key`,
-		Args: func(_ *cobra.Command, args []string) error {
-			if len(args) > 0 {
-				return usageError(fmt.Errorf("ui takes no argument, and %q is one", args[0]), "give the address in --listen, and the nodes in --nodes")
-			}
-			return nil
-		},
-		RunE: func(cmd *cobra.Command, _ []string) error { return f.located(f.run(cmd, say)) },
+Exit status: 0, or 64 for a wrong command line, 69 if it cannot listen there.`,
+		Example: `  redlatch ui --nodes redis://a:6379,redis://b:6379,redis://c:6379`,
+		Args:    noArgs("give the address in --listen, and the nodes in --nodes"),
+		RunE:    func(cmd *cobra.Command, _ []string) error { return f.about("", f.run(cmd, say)) },
 	}
 	flags := cmd.Flags()
-	flags.SortFlags = false
 	flags.StringVar(&f.listen, "listen", "127.0.0.1:8089", "the `HOST:PORT` to listen on; port 0 is a free one")
 	flags.StringVar(&f.pagePassword, "page-password-file", "", "a `file` whose first line is the password of the page, of 12 characters or more")
 	flags.StringVar(&f.cert, "tls-cert", "", "the `file` of the certificate, for TLS")
 	flags.StringVar(&f.key, "tls-key", "", "the `file` of its key")
 	flags.BoolVar(&f.behindProxy, "behind-proxy", false, "a proxy does TLS: without it, passwords and locks can be read on the network")
 	flags.StringArrayVar(&f.hosts, "host", nil, "a host `NAME` under which the page is served, besides those of loopback; may be repeated")
-	seconds.Var(flags, &f.interval, "interval", "", time.Second, "the `INTERVAL` between two surveys of the nodes")
-	f.nodeFlags.register(flags)
+	flag.Duration(flags, &f.interval, "interval", "", time.Second, "the `INTERVAL` between two surveys of the nodes")
+	f.nodeFlags.register(flags, say)
 	say.registerOutput(flags, "write where the page is in words, or as a line of JSON", "text", "json")
 	return cmd
 }
@@ -94,7 +75,7 @@ func (f *uiFlags) run(cmd *cobra.Command, say *reporter) error {
 	defer client.Close()
 	page, err := ui.New(client, &ui.Options{Interval: f.interval, Hosts: f.served(addr), BreakFlags: f.shownFlags(cmd)})
 	if err != nil {
-		return flagError(err)
+		return err
 	}
 	defer page.Close()
 	listener, err := net.ListenTCP("tcp", addr)
@@ -106,19 +87,6 @@ func (f *uiFlags) run(cmd *cobra.Command, say *reporter) error {
 		return unwritten(err)
 	}
 	return serve(listener, secure, protect(page), page, say)
-}
-
-// flagError names the flag in place of the option.
-func flagError(err error) error {
-	var bad *redlatch.ConfigError
-	if !errors.As(err, &bad) {
-		return err
-	}
-	flag := map[string]string{"Interval": "--interval", "Hosts": "--host"}[bad.Field]
-	if flag == "" {
-		return err
-	}
-	return &redlatch.ConfigError{Field: flag, Value: bad.Value, Bound: bad.Bound}
 }
 
 // address returns the address to listen on.
@@ -182,10 +150,7 @@ func (f *uiFlags) announce(out io.Writer, say *reporter, at net.Listener, secure
 	}
 	url := scheme + "://" + at.Addr().String() + "/"
 	if say.format == "json" {
-		return writeJSON(out, struct {
-			Event string `json:"event"`
-			URL   string `json:"url"`
-		}{"listening", url})
+		return writeJSON(out, fields{}.add("event", "listening").add("url", url))
 	}
 	_, err := fmt.Fprintf(out, "the page is at %s, until Ctrl-C\n", url)
 	return err

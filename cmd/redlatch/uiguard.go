@@ -6,11 +6,10 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
+	"maps"
 	"net"
 	"net/http"
 	"net/netip"
-	"os"
-	"strings"
 	"sync"
 	"time"
 
@@ -57,12 +56,10 @@ func (f *uiFlags) protection(addr *net.TCPAddr) (func(http.Handler) http.Handler
 // readPagePassword reads the password of the page. Errors never show it.
 func readPagePassword(path string) (string, error) {
 	hint := fmt.Sprintf("give a file whose first line is a password of %d characters or more", minPagePassword)
-	text, err := os.ReadFile(path)
+	line, err := firstLine(path)
 	if err != nil {
 		return "", usageError(fmt.Errorf("--page-password-file cannot be read: %w", err), hint)
 	}
-	line, _, _ := strings.Cut(string(text), "\n")
-	line = strings.TrimSuffix(line, "\r")
 	if n := len([]rune(line)); n < minPagePassword {
 		return "", usageError(&redlatch.ConfigError{Field: "--page-password-file", Value: path,
 			Bound: fmt.Sprintf("a file whose first line has %d characters or more; it has %d", minPagePassword, n)}, hint)
@@ -70,20 +67,15 @@ func readPagePassword(path string) (string, error) {
 	return line, nil
 }
 
-// gate lets those in who know the password. Those who guess are slowed down, by
-// their address.
+// gate asks for the password, and slows down guesses from an address.
 type gate struct {
 	password [sha256.Size]byte
 	now      func() time.Time
 
-	mu      sync.Mutex
-	guesses map[netip.Prefix]*guesser
-}
-
-// guesser is an address from which the password was guessed wrong.
-type guesser struct {
-	wrong int
-	last  time.Time
+	mu sync.Mutex
+	// guesses has when an address has all its guesses back: each wrong one moves
+	// that by guessEvery.
+	guesses map[netip.Prefix]time.Time
 }
 
 const (
@@ -96,7 +88,7 @@ const (
 )
 
 func newGate(password string) *gate {
-	return &gate{password: sha256.Sum256([]byte(password)), now: time.Now, guesses: map[netip.Prefix]*guesser{}}
+	return &gate{password: sha256.Sum256([]byte(password)), now: time.Now, guesses: map[netip.Prefix]time.Time{}}
 }
 
 // protect asks for the password before the page is served.
@@ -137,13 +129,7 @@ func (g *gate) right(password string) bool {
 func (g *gate) may(remote string) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	w := g.guesses[network(remote)]
-	return w == nil || w.left(g.now()) < freeGuesses
-}
-
-// left is how many wrong guesses count at a time.
-func (w *guesser) left(now time.Time) int {
-	return max(0, w.wrong-int(now.Sub(w.last)/guessEvery))
+	return g.guesses[network(remote)].Sub(g.now()) < freeGuesses*guessEvery
 }
 
 // wrong notes a wrong guess.
@@ -151,28 +137,17 @@ func (g *gate) wrong(remote string) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	now, from := g.now(), network(remote)
-	w := g.guesses[from]
-	if w == nil {
-		if len(g.guesses) >= maxGuessers {
-			g.forget(now)
-		}
-		w = &guesser{}
-		g.guesses[from] = w
-	}
-	w.wrong, w.last = w.left(now)+1, now
-}
-
-// forget drops the addresses that have all their guesses back; all of them if
-// there is none.
-func (g *gate) forget(now time.Time) {
-	for from, w := range g.guesses {
-		if w.left(now) == 0 {
-			delete(g.guesses, from)
-		}
+	if len(g.guesses) >= maxGuessers {
+		maps.DeleteFunc(g.guesses, func(_ netip.Prefix, back time.Time) bool { return back.Before(now) })
 	}
 	if len(g.guesses) >= maxGuessers {
 		clear(g.guesses)
 	}
+	back := g.guesses[from]
+	if back.Before(now) {
+		back = now
+	}
+	g.guesses[from] = back.Add(guessEvery)
 }
 
 // network returns the address that guesses are counted by: of IPv6 the first

@@ -53,19 +53,10 @@ func (r *reporter) showWaiting(name string, nodes []redlatch.Node, places *place
 	if r.quiet {
 		return nil
 	}
-	w := &waiting{name: name, nodes: nodes, places: places, share: share, say: r, since: time.Now(), over: make(chan struct{})}
-	if file, ok := r.w.(*os.File); ok && r.format != "json" && !r.logs() {
-		if w.screen = screen.Open(file); w.screen != nil {
-			w.screen.Faint = true
-		}
-	}
+	w := &waiting{name: name, nodes: nodes, places: places, share: share, say: r, screen: r.screen(), since: time.Now(), over: make(chan struct{})}
 	var ctx context.Context
 	ctx, w.cancel = context.WithCancel(context.Background())
-	if w.screen != nil {
-		go w.paint(ctx)
-	} else {
-		go w.report(ctx)
-	}
+	go w.run(ctx)
 	return w
 }
 
@@ -78,42 +69,45 @@ func (w *waiting) stop() {
 	<-w.over
 }
 
-// paint keeps a line on a terminal up to date.
-func (w *waiting) paint(ctx context.Context) {
+// run keeps a line on a terminal up to date. Elsewhere it writes one now and
+// then, ever more rarely.
+func (w *waiting) run(ctx context.Context) {
 	defer close(w.over)
-	timer := time.NewTimer(waitShown)
-	defer timer.Stop()
+	defer w.screen.Clear()
+	pause := waitLine
+	if w.screen != nil {
+		pause = waitShown
+	}
 	for {
 		select {
 		case <-ctx.Done():
-			w.screen.Clear()
 			return
-		case <-timer.C:
+		case <-time.After(pause):
 		}
-		line := w.look(ctx).line()
-		if ctx.Err() == nil {
-			w.screen.Draw(line)
+		switch seen := w.look(ctx); {
+		case ctx.Err() != nil:
+		case w.screen != nil:
+			w.screen.Draw(seen.line())
+			pause = waitRefresh
+		default:
+			w.say.waiting(seen)
+			pause = nextLine(time.Since(w.since))
 		}
-		timer.Reset(waitRefresh)
 	}
 }
 
-// report writes a line now and then, ever more rarely.
-func (w *waiting) report(ctx context.Context) {
-	defer close(w.over)
-	timer := time.NewTimer(waitLine)
-	defer timer.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-timer.C:
-		}
-		if seen := w.look(ctx); ctx.Err() == nil {
-			w.say.waiting(seen)
-		}
-		timer.Reset(nextLine(time.Since(w.since)))
+// screen returns the terminal on stderr, for lines that are updated; nil if there
+// is none, or stderr is for programs.
+func (r *reporter) screen() *screen.Screen {
+	file, ok := r.w.(*os.File)
+	if !ok || r.format == "json" || r.logs() {
+		return nil
 	}
+	s := screen.Open(file)
+	if s != nil {
+		s.Faint = true
+	}
+	return s
 }
 
 // nextLine is how long after a line the next one follows.

@@ -1,12 +1,8 @@
 package supervise
 
-import (
-	"errors"
-	"time"
-)
+import "time"
 
-// OnLost says what becomes of CMD when its lease is being lost. It is a
-// pflag.Value.
+// OnLost says what becomes of CMD when its lease is being lost.
 type OnLost string
 
 const (
@@ -14,17 +10,6 @@ const (
 	Kill   OnLost = "kill"   // KILL
 	Ignore OnLost = "ignore" // CMD runs on
 )
-
-func (o *OnLost) String() string { return string(*o) }
-func (o *OnLost) Type() string   { return "term|kill|ignore" }
-func (o *OnLost) Set(s string) error {
-	switch v := OnLost(s); v {
-	case Term, Kill, Ignore:
-		*o = v
-		return nil
-	}
-	return errors.New("must be term, kill or ignore")
-}
 
 // Plan says when CMD is ended if its lease is not extended. It is arithmetic on
 // the time that the lease has left:

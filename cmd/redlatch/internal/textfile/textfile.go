@@ -85,32 +85,37 @@ func Read(path, prefix string) (map[string]string, error) {
 	return values, nil
 }
 
-// Write replaces a file, so that a reader finds the former text or the new one,
-// also after a loss of power. Everybody may read it: the collector is another
-// user.
-func Write(path, text string) (err error) {
+// Write replaces a file. Everybody may read it: the collector is another user.
+func Write(path, text string) error { return Replace(path, 0o644, strings.NewReader(text)) }
+
+// Replace replaces a file, so that a reader finds the former content or the new
+// one, also after a loss of power, and also if it is a program that runs. Errors
+// do not name the temporary file.
+func Replace(path string, mode fs.FileMode, content io.Reader) error {
 	// Hidden, and without the ending that the collector looks for.
-	temp, err := os.CreateTemp(filepath.Dir(path), ".redlatch-metrics-*")
+	temp, err := os.CreateTemp(filepath.Dir(path), ".redlatch-*")
 	if err != nil {
-		return err
+		return plain(err)
 	}
-	defer func() {
-		if err != nil {
-			temp.Close()
-			os.Remove(temp.Name())
-		}
-	}()
-	if _, err = temp.WriteString(text); err != nil {
-		return err
+	_, err = io.Copy(temp, content)
+	if err = errors.Join(err, temp.Chmod(mode), temp.Sync(), temp.Close()); err == nil {
+		err = os.Rename(temp.Name(), path)
 	}
-	if err = temp.Chmod(0o644); err != nil {
-		return err
+	if err != nil {
+		os.Remove(temp.Name())
 	}
-	if err = temp.Sync(); err != nil {
-		return err
+	return plain(err)
+}
+
+// plain is an error without the file that it names.
+func plain(err error) error {
+	var path *os.PathError
+	var link *os.LinkError
+	switch {
+	case errors.As(err, &path):
+		return path.Err
+	case errors.As(err, &link):
+		return link.Err
 	}
-	if err = temp.Close(); err != nil {
-		return err
-	}
-	return os.Rename(temp.Name(), path)
+	return err
 }

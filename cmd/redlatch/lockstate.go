@@ -1,10 +1,10 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"slices"
-	"strconv"
 	"strings"
 	"text/tabwriter"
 	"time"
@@ -76,12 +76,7 @@ func whenText(h redlatch.Holder) string {
 	return since + "expires in " + leftText(h.Left) + " unless extended"
 }
 
-func number(t redlatch.Token) string {
-	if t == 0 {
-		return "-"
-	}
-	return strconv.FormatUint(uint64(t), 10)
-}
+func number(t redlatch.Token) string { return cmp.Or(tokenText(t), "-") }
 
 // eachNode is the answer of each node, in a few words.
 func eachNode(l *admin.LockState) []string {
@@ -197,4 +192,69 @@ func writeState(out io.Writer, s *admin.LockState) error {
 		}
 	}
 	return w.Flush()
+}
+
+func holdersJSON(holders []redlatch.Holder) []fields {
+	all := make([]fields, 0, len(holders))
+	for _, h := range holders {
+		who := fields{}.add("owner", h.Owner).add("kind", string(h.Kind)).with("token", h.Token).share(h.Shared, h.Slots, h.Slot)
+		if h.Holders > 1 { // how many hold it together
+			who = who.add("holders", h.Holders)
+		}
+		if !h.Since.IsZero() {
+			who = who.add("since", h.Since).add("held", h.Held)
+		}
+		if h.Left == node.NoExpiry {
+			who = who.add("expires_in_ms", nil)
+		} else {
+			who = who.add("expires_in", h.Left)
+		}
+		all = append(all, who.add("nodes", h.Nodes))
+	}
+	return all
+}
+
+// stateJSON is a lock as a line of JSON. Token is that of the first holder. Fence
+// is present if it differs: other clients raised it, or nobody holds the lock.
+func stateJSON(s *admin.LockState, waiters bool) fields {
+	f := fields{}.add("name", s.Name).add("state", stateOf(s)).add("holders", holdersJSON(s.Holders))
+	var token redlatch.Token
+	if len(s.Holders) > 0 {
+		token = s.Holders[0].Token
+		f = f.with("token", token)
+	}
+	if s.Fence != token {
+		f = f.with("fence", s.Fence)
+	}
+	f = f.add("waiting", s.Waiting)
+	if waiters {
+		var all []fields
+		for _, w := range s.Waiters {
+			all = append(all, fields{}.add("owner", w.Owner).with("shared", w.Shared).with("slots", w.Slots).add("since", w.Since).add("nodes", w.Nodes))
+		}
+		f = f.with("waiters", all)
+	}
+	var completed, nodes []fields
+	for _, m := range s.Completed {
+		completed = append(completed, fields{}.add("occurrence", m.Occurrence).add("until", m.Until).add("nodes", m.Nodes))
+	}
+	for _, n := range s.Nodes {
+		said := fields{}.add("node", n.Node).with("owner", n.Owner)
+		if len(n.Holders) > 1 {
+			said = said.add("holders", len(n.Holders))
+		}
+		if n.Owner != "" && n.Reply.Left != node.NoExpiry {
+			said = said.add("expires_in", n.Reply.Left)
+		}
+		said = said.with("token", n.Token)
+		if n.Reply.Fence != n.Token {
+			said = said.with("fence", n.Reply.Fence)
+		}
+		said = said.add("waiting", n.Waiting)
+		if n.Err != nil {
+			said = said.add("error", message(n.Err))
+		}
+		nodes = append(nodes, said)
+	}
+	return f.with("completed", completed).with("completed_since", s.CompletedSince).add("nodes", nodes)
 }
