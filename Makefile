@@ -10,8 +10,10 @@ RACE        ?= -race -gcflags=modernc.org/sqlite/lib=-race=false
 # into it.
 TIMEOUT     ?= 30m
 # Tests on real servers wait most of the time: a few run at once on each
-# processor.
-PARALLEL    ?= $(shell expr 3 \* $$(getconf _NPROCESSORS_ONLN 2>/dev/null || echo 2))
+# processor, in two packages.
+CORES       := $(shell getconf _NPROCESSORS_ONLN 2>/dev/null || echo 2)
+PARALLEL    ?= $(shell expr 3 \* $(CORES))
+AT_ONCE     ?= $(shell expr 2 \* $(CORES))
 PLATFORMS   ?= linux/amd64 linux/arm64 darwin/amd64 darwin/arm64 windows/amd64 windows/arm64
 
 # The library and the commands. The pattern "work" has in addition the other
@@ -40,7 +42,7 @@ deps: ## install what the tests need and is missing: redis-server, MariaDB, Post
 
 .PHONY: test
 test: deps lint ## everything that must pass: deps, lint, all tests under the race detector
-	@$(GO) run ./internal/test/testrun $(RACE) -vet=off -ldflags=-w -parallel $(PARALLEL) -timeout $(TIMEOUT) $(LONGEST) work
+	@$(GO) run ./internal/test/testrun $(RACE) -vet=off -ldflags=-w -p $(AT_ONCE) -parallel $(PARALLEL) -timeout $(TIMEOUT) $(LONGEST) work
 
 .PHONY: short
 short: ## the quick tests alone: no servers, no crowds of processes, no exploration, no race detector
