@@ -81,31 +81,26 @@ type strike struct {
 // Choose returns the families that a list names: all, within, beyond, none, or
 // names separated by commas.
 func Choose(list string) ([]Family, error) {
-	var chosen []Family
 	if list == "none" {
 		return nil, nil
 	}
-	families := Families()
+	families, chosen, names := Families(), map[string]bool{}, []string{}
+	for _, f := range families {
+		names = append(names, f.Name)
+	}
 	for word := range strings.SplitSeq(list, ",") {
 		word = strings.TrimSpace(word)
 		found := false
 		for _, f := range families {
 			if word == f.Name || word == "all" || word == "within" && !f.Beyond || word == "beyond" && f.Beyond {
-				found = true
-				if !slices.ContainsFunc(chosen, func(c Family) bool { return c.Name == f.Name }) {
-					chosen = append(chosen, f)
-				}
+				found, chosen[f.Name] = true, true
 			}
 		}
 		if !found {
-			var names []string
-			for _, f := range families {
-				names = append(names, f.Name)
-			}
 			return nil, fmt.Errorf("the fault %q is unknown: it must be all, within, beyond, none, or one of %s", word, strings.Join(names, ", "))
 		}
 	}
-	return chosen, nil
+	return slices.DeleteFunc(families, func(f Family) bool { return !chosen[f.Name] }), nil
 }
 
 // between draws a time.

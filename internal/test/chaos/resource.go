@@ -180,34 +180,36 @@ func (r *resource) log(tx *sql.Tx, c caller, part string, step Step, was, is int
 
 // rows returns all accepted steps in their order, and the counters.
 func (r *resource) rows(ctx context.Context) (rows []Row, counters map[string]int64, err error) {
-	list, err := r.db.QueryContext(ctx, r.text("SELECT name, step, token, client, was, is_now FROM %_log ORDER BY id"))
+	err = r.each(ctx, "SELECT name, step, token, client, was, is_now FROM %_log ORDER BY id", func(list *sql.Rows) error {
+		rows = append(rows, Row{})
+		row := &rows[len(rows)-1]
+		return list.Scan(&row.Name, &row.Step, &row.Token, &row.Client, &row.Was, &row.Is)
+	})
 	if err != nil {
-		return nil, nil, err
-	}
-	defer list.Close()
-	for list.Next() {
-		var row Row
-		if err := list.Scan(&row.Name, &row.Step, &row.Token, &row.Client, &row.Was, &row.Is); err != nil {
-			return nil, nil, err
-		}
-		rows = append(rows, row)
-	}
-	if err := list.Err(); err != nil {
 		return nil, nil, err
 	}
 	counters = map[string]int64{}
-	values, err := r.db.QueryContext(ctx, r.text("SELECT name, value FROM %_counter"))
-	if err != nil {
-		return nil, nil, err
-	}
-	defer values.Close()
-	for values.Next() {
+	err = r.each(ctx, "SELECT name, value FROM %_counter", func(list *sql.Rows) error {
 		var name string
 		var value int64
-		if err := values.Scan(&name, &value); err != nil {
-			return nil, nil, err
-		}
+		err := list.Scan(&name, &value)
 		counters[name] = value
+		return err
+	})
+	return rows, counters, err
+}
+
+// each calls scan with each row that a query returns.
+func (r *resource) each(ctx context.Context, query string, scan func(*sql.Rows) error) error {
+	list, err := r.db.QueryContext(ctx, r.text(query))
+	if err != nil {
+		return err
 	}
-	return rows, counters, values.Err()
+	defer list.Close()
+	for list.Next() {
+		if err := scan(list); err != nil {
+			return err
+		}
+	}
+	return list.Err()
 }

@@ -11,7 +11,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 	"time"
 )
 
@@ -183,48 +182,32 @@ func (r *running) setUp(ctx context.Context) error {
 	return nil
 }
 
-// provide drops the faults that no server can have, sets up what the others need,
-// and drops those whose needs cannot be met, with the reason.
+// provide sets up what the faults need, and leaves out those that are not
+// possible here.
 func (r *running) provide() {
 	r.Faults = slices.DeleteFunc(slices.Clone(r.Faults), func(f Family) bool {
-		apply := f.kinds == nil || slices.ContainsFunc(r.Nodes, func(k ServerKind) bool { return slices.Contains(f.kinds, k) })
-		if !apply {
-			r.result.LeftOut = append(r.result.LeftOut, Left{f.Name, fmt.Sprintf("no server is one of %v", f.kinds)})
-			r.notice("left out: %s (no server is one of %v)", f.Name, f.kinds)
-		}
-		return !apply
-	})
-	why := map[need]error{}
-	for _, f := range r.Faults {
-		if _, done := why[f.need]; done {
-			continue
-		}
-		switch f.need {
-		case nothing:
-			why[nothing] = nil
-		case clocks:
-			r.cluster.shim, why[clocks] = buildShim(r.dir)
-		case filters:
-			r.cluster.net, why[filters] = newNamespace()
-		}
-	}
-	var possible []Family
-	left := map[need][]string{}
-	for _, f := range r.Faults {
-		if err := why[f.need]; err != nil {
+		err := r.meet(f)
+		if err != nil {
 			r.result.LeftOut = append(r.result.LeftOut, Left{f.Name, err.Error()})
-			left[f.need] = append(left[f.need], f.Name)
-			continue
+			r.notice("left out: %s (%s)", f.Name, firstLine(err.Error()))
 		}
-		possible = append(possible, f)
+		return err != nil
+	})
+	r.result.Ran = r.Faults
+}
+
+// meet sets up what a fault needs.
+func (r *running) meet(f Family) (err error) {
+	hits := func(k ServerKind) bool { return f.kinds == nil || slices.Contains(f.kinds, k) }
+	switch c := r.cluster; {
+	case !slices.ContainsFunc(r.Nodes, hits):
+		return fmt.Errorf("no server is one of %v", f.kinds)
+	case f.need == clocks && c.shim == "":
+		c.shim, err = buildShim(r.dir)
+	case f.need == filters && c.net == nil:
+		c.net, err = newNamespace()
 	}
-	for _, n := range []need{clocks, filters} {
-		if len(left[n]) > 0 {
-			said, _, _ := strings.Cut(why[n].Error(), "\n")
-			r.notice("left out: %s (%s); the other %d kinds of faults run", strings.Join(left[n], ", "), said, len(possible))
-		}
-	}
-	r.Faults, r.result.Ran = possible, possible
+	return err
 }
 
 // torture injects faults for the configured time, heals them, and checks what
@@ -248,15 +231,13 @@ func (r *running) torture(ctx context.Context) error {
 		defer close(done)
 		r.nemesis.run(striking)
 	}()
-	for tick := time.NewTicker(200 * time.Millisecond); ; {
+	for running := true; running; {
 		select {
-		case <-tick.C:
+		case <-time.After(200 * time.Millisecond):
 			r.show()
-			continue
 		case <-done:
+			running = false
 		}
-		tick.Stop()
-		break
 	}
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
