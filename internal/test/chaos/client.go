@@ -40,7 +40,7 @@ type clientConfig struct {
 	Client   int           `json:"client"`
 	Life     int           `json:"life"`
 	Seed     uint64        `json:"seed"`
-	Nodes    []string      `json:"nodes"`
+	Nodes    string        `json:"nodes"` // addresses, as redlatch.Open has them
 	Names    []plan        `json:"names"`
 	Bounds   bounds        `json:"bounds"`
 	Store    Store         `json:"store"`
@@ -154,10 +154,6 @@ func (c *client) run() error {
 	}
 	defer c.store.db.Close()
 	stall.Watch()
-	nodes, err := openNodes(c.Nodes)
-	if err != nil {
-		return err
-	}
 	opts := redlatch.Options{
 		Label: fmt.Sprintf("torture-%d.%d", c.Client, c.Life), MaxTTL: c.Bounds.MaxTTL, TokenWindow: c.Bounds.Window,
 		NodeTimeout: c.Bounds.NodeTimeout, Guard: redlatch.GuardOn, Membership: listName, Clock: c.clock,
@@ -165,7 +161,7 @@ func (c *client) run() error {
 	if c.Sabotage == NoGuard {
 		opts.Guard = redlatch.GuardOff
 	}
-	if c.locks, err = redlatch.New(nodes, &opts); err != nil {
+	if c.locks, err = redlatch.Open(c.Nodes, &opts); err != nil {
 		return err
 	}
 	defer c.locks.Close()
@@ -233,11 +229,11 @@ func (c *client) mode(p plan) Share {
 
 // attempt is one request for a lock, and what is done with it.
 type attempt struct {
-	ask     func(context.Context, string, *redlatch.LockOptions) (*redlatch.Lease, error)
-	opts    redlatch.LockOptions
-	share   Share
-	limit   time.Duration // for the request; 0 for none
-	work    work
+	ask   func(context.Context, string, *redlatch.LockOptions) (*redlatch.Lease, error)
+	opts  redlatch.LockOptions
+	share Share
+	limit time.Duration // for the request; 0 for none
+	work
 	release bool
 }
 

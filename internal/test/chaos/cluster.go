@@ -4,6 +4,7 @@ package chaos
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net"
 	"path/filepath"
@@ -61,6 +62,18 @@ func (s redisServer) Start() error              { return s.Server.Start(durable(
 func (s redisServer) Stop()                     { s.Kill() }
 func (s redisServer) Addr() string              { return net.JoinHostPort(s.host, strconv.Itoa(s.Port)) }
 func (s redisServer) URL(address string) string { return "redis://" + address }
+
+// Ask asks the server, again if a busy machine has it time out: whatever is asked
+// may be repeated.
+func (s redisServer) Ask(args ...string) (reply string, err error) {
+	for range 5 {
+		var late net.Error
+		if reply, err = s.Server.Ask(args...); !errors.As(err, &late) || !late.Timeout() {
+			break
+		}
+	}
+	return reply, err
+}
 
 // nodeClock is a wall clock that can be set: see package clockshim.
 type nodeClock interface {
@@ -168,25 +181,21 @@ func (n *node) become(s server) {
 }
 
 // addresses are those by which a client, from 0, reaches the nodes.
-func (c *cluster) addresses(client int) []string {
+func (c *cluster) addresses(client int) string {
 	var all []string
 	for _, n := range c.nodes {
 		all = append(all, n.current().URL(n.links[client].Addr()))
 	}
-	return all
+	return strings.Join(all, ",")
 }
 
 // declare marks the servers as new, with the bounds of the run.
 func (c *cluster) declare(ctx context.Context, b bounds) error {
-	nodes, err := openNodes(c.addresses(0))
-	if err != nil {
-		return err
-	}
 	opts := redlatch.Options{Guard: redlatch.GuardOn, Membership: listName, MaxTTL: b.MaxTTL, TokenWindow: b.Window}
 	if c.nodes[0].kind == Sentinel {
 		opts.Replicas, opts.ReplicaLag = replicasOfEach, replicaLag
 	}
-	locks, err := redlatch.New(nodes, &opts)
+	locks, err := redlatch.Open(c.addresses(0), &opts)
 	if err != nil {
 		return err
 	}

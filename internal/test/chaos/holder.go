@@ -66,7 +66,11 @@ func (h *held) use(p plan, w work) {
 		parts = parts[h.share.Slot : h.share.Slot+1]
 	}
 	c := caller{client: h.Client, token: h.lease.Token(), parts: parts, of: parts[h.rng.IntN(len(parts))]}
-	was, err := h.look(c, h.share.Mode == Reader)
+	first := Claim
+	if h.share.Mode == Reader {
+		first = Look
+	}
+	was, err := h.look(c, first)
 	if w.downgrade {
 		h.sleep(w.hold / 3)
 		if err == nil {
@@ -74,7 +78,7 @@ func (h *held) use(p plan, w work) {
 		}
 		h.downgrade()
 		if h.Sabotage == WritesOn && err == nil {
-			h.look(c, true)
+			h.look(c, Look)
 			h.write(c, was+1)
 		}
 	}
@@ -86,19 +90,15 @@ func (h *held) use(p plan, w work) {
 	switch {
 	case err != nil:
 	case w.downgrade || h.share.Mode == Reader:
-		h.look(c, true)
+		h.look(c, Look)
 	default:
 		h.write(c, was)
 	}
 }
 
-func (h *held) look(c caller, reads bool) (was int64, err error) {
-	e := h.step(c, Claim)
-	if reads {
-		e.Step = Look
-	}
-	was, err = h.store.look(c, reads)
-	h.tell(outcome(e, Read, was, err))
+func (h *held) look(c caller, s Step) (was int64, err error) {
+	was, err = h.store.look(c, s)
+	h.tell(outcome(h.step(c, s), Read, was, err))
 	return was, err
 }
 

@@ -105,10 +105,10 @@ type caller struct {
 
 // do runs f in a transaction, which begins with the check of the token for each
 // part, unless the resource is unfenced.
-func (r *resource) do(c caller, reads bool, f func(*sql.Tx) error) error {
+func (r *resource) do(c caller, step Step, f func(*sql.Tx) error) error {
 	ctx, cancel := context.WithTimeout(context.Background(), writeLimit)
 	defer cancel()
-	if r.fenced && !reads {
+	if r.fenced && step != Look {
 		return r.guard.Do(ctx, c.parts[0], c.token, func(tx *sql.Tx) error {
 			for _, part := range c.parts[1:] {
 				if err := r.guard.CheckTx(ctx, tx, part, c.token); err != nil {
@@ -137,14 +137,10 @@ func (r *resource) do(c caller, reads bool, f func(*sql.Tx) error) error {
 	return tx.Commit()
 }
 
-// look reads the counters of all parts, and logs that: a reader's step, or that
-// of one who will write. It returns one counter.
-func (r *resource) look(c caller, reads bool) (value int64, err error) {
-	step := Claim
-	if reads {
-		step = Look
-	}
-	err = r.do(c, reads, func(tx *sql.Tx) error {
+// look reads the counters of all parts, and logs that: Look or Claim. It returns
+// one counter.
+func (r *resource) look(c caller, step Step) (value int64, err error) {
+	err = r.do(c, step, func(tx *sql.Tx) error {
 		for _, part := range c.parts {
 			var is int64
 			if err := tx.QueryRow(r.text("SELECT value FROM %_counter WHERE name = ?"), part).Scan(&is); err != nil {
@@ -164,7 +160,7 @@ func (r *resource) look(c caller, reads bool) (value int64, err error) {
 
 // write sets the counter to one more than was read, and logs it.
 func (r *resource) write(c caller, was int64) error {
-	return r.do(c, false, func(tx *sql.Tx) error {
+	return r.do(c, Write, func(tx *sql.Tx) error {
 		if _, err := tx.Exec(r.text("UPDATE %_counter SET value = ? WHERE name = ?"), was+1, c.of); err != nil {
 			return err
 		}

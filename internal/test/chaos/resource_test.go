@@ -54,7 +54,7 @@ func TestResourceRefusesStaleHoldersOfEveryKind(t *testing.T) {
 		if s.step == Write {
 			err = r.write(s.who, int64(i))
 		} else {
-			_, err = r.look(s.who, s.step == Look)
+			_, err = r.look(s.who, s.step)
 		}
 		if errors.Is(err, fence.ErrStale) != s.stale || err != nil && !s.stale {
 			t.Errorf("step %d, %q with token %d of %q: %v, want stale: %t", i+1, s.step, s.who.token, s.who.parts, err, s.stale)

@@ -9,13 +9,11 @@ import (
 	"strings"
 	"sync/atomic"
 
-	"github.com/redlatch/redlatch"
 	"github.com/redlatch/redlatch/internal/test/servertest"
 	contract "github.com/redlatch/redlatch/node"
-	"github.com/redlatch/redlatch/store/mysql"
-	"github.com/redlatch/redlatch/store/postgres"
-	"github.com/redlatch/redlatch/store/redis/direct"
-	"github.com/redlatch/redlatch/store/redis/rueidis"
+	_ "github.com/redlatch/redlatch/store/mysql"
+	_ "github.com/redlatch/redlatch/store/postgres"
+	_ "github.com/redlatch/redlatch/store/redis/rueidis" // redis+sentinel://
 )
 
 // ServerKind is a kind of server.
@@ -70,45 +68,9 @@ type process interface {
 	Thaw() error
 }
 
-// openNodes opens nodes of any kind by their URLs.
-func openNodes(urls []string) ([]redlatch.Node, error) {
-	var all []redlatch.Node
-	for _, url := range urls {
-		n, err := openNode(url)
-		if err != nil {
-			for _, opened := range all {
-				opened.Close()
-			}
-			return nil, err
-		}
-		all = append(all, n)
-	}
-	return all, nil
-}
-
-func openNode(url string) (redlatch.Node, error) {
-	switch scheme, _, _ := strings.Cut(url, ":"); scheme {
-	case "postgres":
-		return postgres.Open(url, nil)
-	case "mysql":
-		return mysql.Open(url, nil)
-	case "redis+sentinel":
-		return first(rueidis.Nodes(url))
-	}
-	return first(direct.Nodes(url))
-}
-
-// first returns the only node.
-func first(nodes []contract.Node, err error) (redlatch.Node, error) {
-	if err != nil {
-		return nil, err
-	}
-	return nodes[0], nil
-}
-
 // namesHeld returns the names that are held on a database.
 func namesHeld(ctx context.Context, url string) ([]string, error) {
-	n, err := openNode(url)
+	n, err := contract.Open(url)
 	if err != nil {
 		return nil, err
 	}
