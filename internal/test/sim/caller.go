@@ -2,7 +2,6 @@ package sim
 
 import (
 	"context"
-	"fmt"
 	"time"
 
 	"github.com/redlatch/redlatch"
@@ -55,7 +54,7 @@ func (w *World) call(call Call) {
 		Shared: call.Shared, Slots: call.Slots,
 	})
 	cancel()
-	w.note("client %d: lock of %d (%s): %v", call.Client, call.Name, call.kind(), err)
+	w.note("client %d: lock of %d (%s): %v", call.Client, call.Name, shareOf(call, 0).Text(), err)
 	if err != nil {
 		return
 	}
@@ -96,15 +95,4 @@ func (w *World) downgrade(h *held, call Call) {
 	w.note("client %d: downgrade of %d: %v", call.Client, call.Name, err)
 	w.judge.downgraded(h, err)
 	w.judge.look(h)
-}
-
-// kind returns in words what a call asks for.
-func (c Call) kind() string {
-	switch {
-	case c.Shared:
-		return "reader"
-	case c.Slots > 0:
-		return fmt.Sprint("one of ", c.Slots, " slots")
-	}
-	return "writer"
 }

@@ -18,7 +18,7 @@ type judge struct {
 	all  []*held
 	free map[int]time.Duration // since when a name has been free
 	// things are what the locks protect, by name.
-	things map[int]*resource
+	things map[int]resource
 	out    Outcome
 }
 
@@ -39,6 +39,10 @@ type held struct {
 	share  node.Share // what it is: a reader since a downgrade
 	wrote  bool       // it was a writer
 	used   bool       // it has used the resource
+}
+
+func newJudge(w *World) *judge {
+	return &judge{w: w, free: map[int]time.Duration{}, things: map[int]resource{}, out: Outcome{Seen: map[string]int{}}}
 }
 
 func (j *judge) fail(what string) {
@@ -91,7 +95,7 @@ func (j *judge) acquired(l *redlatch.Lease, call Call, began time.Duration) *hel
 		}
 	}
 	j.held = append(still, h)
-	j.out.Together.count(h, j.held)
+	j.beside(h)
 	for _, o := range j.all {
 		if o.name != h.name {
 			continue
@@ -146,7 +150,7 @@ func (j *judge) downgrading(h *held) {
 func (j *judge) downgraded(h *held, err error) {
 	j.mu.Lock()
 	if err == nil {
-		j.out.Together.Downgrades++
+		j.out.Seen[downgrades]++
 	}
 	j.mu.Unlock()
 	if have := j.w.having(h); err == nil && j.w.plan.Climate == Calm && have <= j.w.plan.Nodes/2 {
@@ -198,9 +202,6 @@ func (j *judge) look(h *held) {
 func (j *judge) releasing(h *held) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	if j.free == nil {
-		j.free = map[int]time.Duration{}
-	}
 	j.free[h.name] = j.w.now()
 }
 

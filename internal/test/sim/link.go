@@ -80,7 +80,7 @@ func (l *link) fateOf(req *node.Request, now time.Duration) fate {
 	f.out = w.trip(f.id ^ 1)
 	f.back = w.trip(f.id ^ 2)
 	f.by = mix(f.id ^ 3)
-	if w.plan.Storm == 0 || now >= w.plan.Mend || w.plan.Spared[f.id] {
+	if w.plan.Storm == 0 || now >= w.plan.Mend {
 		return f
 	}
 	of := uint64(400) >> (w.plan.Storm - 1)
@@ -134,7 +134,6 @@ func (l *link) Do(ctx context.Context, req node.Request) (node.Reply, error) {
 	w := l.w
 	now := w.now()
 	f := l.fateOf(&req, now)
-	w.met(f)
 	l.mu.Lock()
 	cut := l.cut
 	gone := now < l.gone
@@ -242,13 +241,11 @@ func (l *link) wake(wake node.Wake) {
 	w, now := l.w, l.w.now()
 	id := w.dice.roll(uint64(l.client)<<8|uint64(l.server), uint64(wake.Kind), number(wake.Value), uint64(now), 77)
 	trip := w.trip(id)
-	if w.plan.Storm > 0 && now < w.plan.Mend && !w.plan.Spared[id] && wake.Kind != node.WakeMissed {
+	if w.plan.Storm > 0 && now < w.plan.Mend && wake.Kind != node.WakeMissed {
 		switch n := mix(id) % 40; {
 		case n < 2:
-			w.met(fate{id: id, harm: requestLost})
 			return
 		case n < 4:
-			w.met(fate{id: id, harm: requestLate})
 			trip += below(mix(id+1), late)
 		}
 	}

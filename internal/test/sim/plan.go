@@ -68,9 +68,6 @@ type Plan struct {
 	Mend   time.Duration
 	Calls  []Call
 	Faults []Fault
-	// Spared are messages to which nothing happens: those that shrinking found
-	// not to matter.
-	Spared map[uint64]bool
 }
 
 // Clock is how a clock runs: off by Offset at first, and gaining PPM

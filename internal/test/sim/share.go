@@ -7,114 +7,59 @@ import (
 	"github.com/redlatch/redlatch/node"
 )
 
-// Together counts what happened with leases beside others.
-type Together struct {
-	Readers    int // readers that came while others held the lock
-	Most       int // most of them at once
-	Slots      int // slots that were taken while others were held
-	Full       int // times that all slots were held
-	Downgrades int // writers that became readers
-	Beside     int // readers that came beside such a one
-	Refused    int // stale holders that the resource refused
+// wanted is what must happen in many histories, or they show less than they seem
+// to: leases beside others, and what a resource is for.
+var wanted = []string{
+	besideReader, threeReaders, besideDowngraded, besideSlot, allSlots, downgrades, refusals,
 }
 
-func (t *Together) add(o Together) {
-	t.Readers += o.Readers
-	t.Most = max(t.Most, o.Most)
-	t.Slots += o.Slots
-	t.Full += o.Full
-	t.Downgrades += o.Downgrades
-	t.Beside += o.Beside
-	t.Refused += o.Refused
-}
+const (
+	besideReader     = "reader beside another"
+	threeReaders     = "three readers at once"
+	besideDowngraded = "reader beside a writer that was downgraded"
+	besideSlot       = "slot beside another"
+	allSlots         = "name with all slots held"
+	downgrades       = "downgrade"
+	refusals         = "stale holder that the resource refused"
+)
 
-// missing returns what never happened; "" if all of it did.
-func (t *Together) missing() string {
-	for what, n := range map[string]int{
-		"reader beside another": t.Readers, "three readers at once": t.Most / 3, "slot beside another": t.Slots,
-		"name with all slots held": t.Full, "downgrade": t.Downgrades, "reader beside a writer that was downgraded": t.Beside,
-		"stale holder that the resource refused": t.Refused,
-	} {
-		if n == 0 {
-			return what
+// beside counts a lease that has just been acquired, beside those that are valid.
+func (j *judge) beside(h *held) {
+	count := func(what string, is bool) {
+		if is {
+			j.out.Seen[what]++
 		}
 	}
-	return ""
-}
-
-// count counts a lease that has just been acquired, beside those that are valid.
-func (t *Together) count(h *held, others []*held) {
-	readers, downgraded, slots := 0, 0, 0
-	for _, o := range others {
-		switch {
-		case o.name != h.name || o == h:
-		case o.share.Mode == node.Shared:
-			readers++
-			if o.wrote {
-				downgraded++
-			}
-		case o.share.Mode == node.Slotted:
-			slots++
+	same, downgraded := 0, false
+	for _, o := range j.held {
+		if o.name == h.name && o != h && o.share.Mode == h.share.Mode {
+			same++
+			downgraded = downgraded || o.wrote
 		}
 	}
 	switch h.share.Mode {
 	case node.Shared:
-		if readers > 0 {
-			t.Readers++
-		}
-		if downgraded > 0 {
-			t.Beside++
-		}
-		t.Most = max(t.Most, readers+1)
+		count(besideReader, same > 0)
+		count(threeReaders, same > 1)
+		count(besideDowngraded, downgraded)
 	case node.Slotted:
-		if slots > 0 {
-			t.Slots++
-		}
-		if slots+1 == int(h.share.Slots) {
-			t.Full++
-		}
+		count(besideSlot, same > 0)
+		count(allSlots, same+1 == int(h.share.Slots))
 	}
 }
 
-// resource is what a lock protects. It refuses a token below what it has
-// seen of those that exclude its holder.
-type resource struct {
-	reads  node.Token // the highest token of a reader
-	writes node.Token // the highest of a writer
-	slots  map[uint8]node.Token
-}
+// resource is what a lock protects: the highest token of each share. It refuses a
+// token below one of those that exclude its holder.
+type resource map[node.Share]node.Token
 
-// anySlot is the highest token of any slot.
-func (r *resource) anySlot() (highest node.Token) {
-	for _, t := range r.slots {
-		highest = max(highest, t)
+// use uses the resource, and reports false if it is refused.
+func (r resource) use(s node.Share, t node.Token) bool {
+	for other, highest := range r {
+		if t < highest && exclusion.Conflict(s, other) {
+			return false
+		}
 	}
-	return highest
-}
-
-// use uses the resource: a writer for everything, a reader to read, a slot for
-// its own part. It reports false if it is refused.
-func (r *resource) use(s node.Share, t node.Token) bool {
-	switch s.Mode {
-	case node.Shared:
-		if t < max(r.writes, r.anySlot()) {
-			return false
-		}
-		r.reads = max(r.reads, t)
-	case node.Slotted:
-		if t < max(r.writes, r.reads, r.slots[s.Slot]) {
-			return false
-		}
-		if r.slots == nil {
-			r.slots = map[uint8]node.Token{}
-		}
-		r.slots[s.Slot] = t
-	default:
-		if t < max(r.writes, r.reads, r.anySlot()) {
-			return false
-		}
-		r.writes = t
-	}
+	r[s] = max(r[s], t)
 	return true
 }
 
@@ -143,12 +88,9 @@ func (j *judge) use(h *held) {
 func (j *judge) used(h *held) string {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	if j.things == nil {
-		j.things = map[int]*resource{}
-	}
 	thing := j.things[h.name]
 	if thing == nil {
-		thing = &resource{}
+		thing = resource{}
 		j.things[h.name] = thing
 	}
 	valid := !j.ended(h)
@@ -161,7 +103,7 @@ func (j *judge) used(h *held) string {
 	accepted := thing.use(h.share, h.Token())
 	h.used = h.used || accepted
 	if !accepted {
-		j.out.Together.Refused++
+		j.out.Seen[refusals]++
 	}
 	switch {
 	case valid && !accepted:

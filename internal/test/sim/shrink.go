@@ -1,7 +1,6 @@
 package sim
 
 import (
-	"maps"
 	"slices"
 	"testing"
 )
@@ -22,12 +21,11 @@ func breaks(t *testing.T, p *Plan) bool {
 }
 
 // Shrink removes from a plan that breaks a promise everything that is not
-// needed for that: faults, calls, and what happens to messages.
+// needed for that: faults of messages if none is, other faults, and calls.
 func Shrink(t *testing.T, p *Plan) *Plan {
 	small := *p
 	try := func(change func(p *Plan)) bool {
 		next := small
-		next.Spared = maps.Clone(small.Spared)
 		change(&next)
 		if !breaks(t, &next) {
 			return false
@@ -43,26 +41,6 @@ func Shrink(t *testing.T, p *Plan) *Plan {
 		again = without(len(small.Calls), func(from, to int) bool {
 			return try(func(p *Plan) { p.Calls = slices.Delete(slices.Clone(p.Calls), from, to) })
 		}) || again
-	}
-	if small.Storm > 0 {
-		harmed := Run(t, &small, true).Harmed
-		for at, size := 0, len(harmed)/2; size > 0; at += size {
-			if at >= len(harmed) {
-				at, size = 0, size/2
-				if size == 0 {
-					break
-				}
-			}
-			some := harmed[at:min(at+size, len(harmed))]
-			try(func(p *Plan) {
-				if p.Spared == nil {
-					p.Spared = map[uint64]bool{}
-				}
-				for _, id := range some {
-					p.Spared[id] = true
-				}
-			})
-		}
 	}
 	return &small
 }

@@ -46,13 +46,3 @@ func (w *World) trace(l *link, req node.Request, f fate, reply node.Reply, err e
 	}
 	w.note("client %d -> %s: %v %.6s %stoken %d: %s%s", l.client, l.name, req.Op, req.Value, share, uint64(req.Token)%1e9, what, harm)
 }
-
-// met records that something happens to a message.
-func (w *World) met(f fate) {
-	if f.harm == unharmed || !w.keep {
-		return
-	}
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.harmed = append(w.harmed, f.id)
-}

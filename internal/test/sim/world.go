@@ -25,12 +25,11 @@ type World struct {
 	dice  dice
 	start time.Time
 
-	events  *events
 	hosts   []*host
 	links   [][]*link // by client, then by server
 	clocks  []*clientClock
 	clients []*redlatch.Client
-	judge   judge
+	judge   *judge
 	ctx     context.Context
 	end     context.CancelFunc
 	ops     atomic.Int64
@@ -44,7 +43,6 @@ type World struct {
 	digest uint64
 	lines  []string
 	keep   bool
-	harmed []uint64
 }
 
 // Outcome is the result of a history.
@@ -54,13 +52,12 @@ type Outcome struct {
 	Operations int64
 	Locks      int64
 	Overlaps   int // two leases valid at once that must not be, where no promise forbids it
-	Together   Together
+	// Seen counts what happened that is wanted.
+	Seen map[string]int
 	// Digest is a number that two histories share only if the same happened.
 	Digest uint64
-	// Trace is what happened, if it was asked for, and Harmed the messages that
-	// had faults.
-	Trace  []string
-	Harmed []uint64
+	// Trace is what happened, if it was asked for.
+	Trace []string
 }
 
 // Run runs the history of a plan, in virtual time.
@@ -72,10 +69,10 @@ func Run(t *testing.T, p *Plan, trace bool) Outcome {
 
 func newWorld(p *Plan, trace bool) *World {
 	w := &World{
-		plan: p, dice: dice(mix(p.Seed ^ 0x5eed)), start: time.Now(), keep: trace, events: newEvents(),
+		plan: p, dice: dice(mix(p.Seed ^ 0x5eed)), start: time.Now(), keep: trace,
 		values: map[string]int{}, paused: make([]time.Duration, p.Clients), dead: make([]bool, p.Clients),
 	}
-	w.judge.w = w
+	w.judge = newJudge(w)
 	w.ctx, w.end = context.WithCancel(context.Background())
 	for i := range p.Nodes {
 		w.hosts = append(w.hosts, newHost(w, i))
@@ -135,7 +132,7 @@ func (w *World) kill(client int) {
 func (w *World) now() time.Duration { return time.Since(w.start) }
 
 // after runs f after a while.
-func (w *World) after(d time.Duration, f func()) { w.events.after(d, f) }
+func (w *World) after(d time.Duration, f func()) { time.AfterFunc(d, f) }
 
 // trip is how long a message is in flight.
 func (w *World) trip(n uint64) time.Duration {
@@ -213,9 +210,8 @@ func (w *World) run() Outcome {
 	o := w.judge.outcome()
 	o.Operations, o.Locks = w.ops.Load(), w.locks.Load()
 	w.mu.Lock()
-	o.Digest, o.Trace, o.Harmed = w.digest, w.lines, w.harmed
+	o.Digest, o.Trace = w.digest, w.lines
 	w.mu.Unlock()
-	close(w.events.quit)
 	return o
 }
 
