@@ -88,8 +88,11 @@ func TestFailoverBetweenReadAndWriteGrantsNothing(t *testing.T) {
 					promote()
 					proxy.LeadTo(replica.Addr())
 					proxy.Cut()
-					if !pooler {
-						pool.Reset() // the pool has found its connections broken
+					// Whoever pools has found its connections broken.
+					if pooler {
+						until(t, databaseAt(t, dsn), `SELECT true`)
+					} else {
+						pool.Reset()
 					}
 				})
 				ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
@@ -128,7 +131,13 @@ func stopFollowing(t testing.TB, replica *servertest.OwnDatabase) {
 
 func operatorOf(t testing.TB, server *servertest.OwnDatabase) *sql.DB {
 	t.Helper()
-	db, err := sql.Open("pgx", server.DSN())
+	return databaseAt(t, server.DSN())
+}
+
+// databaseAt returns connections to a database.
+func databaseAt(t testing.TB, dsn string) *sql.DB {
+	t.Helper()
+	db, err := sql.Open("pgx", dsn)
 	if err != nil {
 		t.Fatal(err)
 	}
