@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -17,18 +18,18 @@ import (
 type primary struct {
 	*Node
 	name  string
-	cut   bool
-	delay time.Duration
+	cut   atomic.Bool
+	delay atomic.Int64 // nanoseconds
 }
 
 func (p *primary) String() string    { return p.name }
 func (p *primary) GuardsAlone() bool { return true }
 
 func (p *primary) Do(ctx context.Context, req node.Request) (node.Reply, error) {
-	if p.cut {
+	if p.cut.Load() {
 		return node.Reply{}, fmt.Errorf("cut off (%w)", node.ErrUnsent)
 	}
-	time.Sleep(p.delay)
+	time.Sleep(time.Duration(p.delay.Load()))
 	return p.Node.Do(ctx, req)
 }
 
@@ -122,11 +123,11 @@ func TestNewClientHearsFromOthersThatAServerFailedBack(t *testing.T) {
 		use(t, y, "second", time.Second).Release(t.Context())
 		time.Sleep(time.Minute) // its quarantine
 		use(t, y, "third", time.Second).Release(t.Context())
-		nodes[0].cut = true
+		nodes[0].cut.Store(true)
 		lease := use(t, y, "job", 20*time.Second) // on the replica and the third
 		failBack()
 		z, others := d.client(t, false)
-		others[0].delay = 50 * time.Millisecond // the one that knows answers last
+		others[0].delay.Store(int64(50 * time.Millisecond)) // the one that knows answers last
 		if _, err := z.TryLock(t.Context(), "job", &redlatch.LockOptions{TTL: time.Second}); err == nil {
 			t.Errorf("two holders: the first has %v left", lease.Remaining())
 		}
