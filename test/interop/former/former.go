@@ -7,7 +7,6 @@ package former
 import (
 	"bytes"
 	"fmt"
-	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -75,7 +74,8 @@ func Build(v Version, root, folder string) (program string, err error) {
 		return "", err
 	}
 	// Into the module of that version, so that it is built with its code.
-	if err := copyGo(filepath.Join(root, "test", "interop", "former", "worker"), filepath.Join(source, "cmd", "formerworker")); err != nil {
+	worker := os.DirFS(filepath.Join(root, "test", "interop", "former", "worker"))
+	if err := os.CopyFS(filepath.Join(source, "cmd", "formerworker"), worker); err != nil {
 		return "", err
 	}
 	program = filepath.Join(folder, "worker")
@@ -118,25 +118,4 @@ func unpack(archive, folder string) error {
 		return fmt.Errorf("tar: %w: %s", err, out)
 	}
 	return os.Remove(archive)
-}
-
-// copyGo copies the Go files of a folder.
-func copyGo(from, to string) error {
-	if err := os.MkdirAll(to, 0o700); err != nil {
-		return err
-	}
-	files, err := fs.Glob(os.DirFS(from), "*.go")
-	if err != nil {
-		return err
-	}
-	for _, name := range files {
-		text, err := os.ReadFile(filepath.Join(from, name))
-		if err != nil {
-			return err
-		}
-		if err := os.WriteFile(filepath.Join(to, name), text, 0o600); err != nil {
-			return err
-		}
-	}
-	return nil
 }
