@@ -2,8 +2,8 @@
 # Installs what the tests need and the machine lacks: redis-server, the servers
 # of MariaDB and PostgreSQL, PgBouncer, etcd, Prometheus with promtool, Chromium, a C
 # compiler for the race detector, make, bash, git, python3, and on Linux ip and nft,
-# for network namespaces with packet filters, and ps. Does nothing if all are
-# installed. The tests start their own servers.
+# for network namespaces with packet filters, ps, and systemd-analyze. Does nothing
+# if all are installed. The tests start their own servers.
 set -eu
 
 has() { command -v "$1" >/dev/null 2>&1; }
@@ -28,6 +28,10 @@ if [ "$(uname -s)" = Linux ]; then
   has ip || [ -x /usr/sbin/ip ] || [ -x /sbin/ip ] || need="$need iproute"
   has nft || [ -x /usr/sbin/nft ] || [ -x /sbin/nft ] || need="$need nftables"
   has ps || need="$need ps"
+fi
+# Alpine and macOS have none; a container of the others may lack it.
+if has apt-get || has dnf; then
+  has systemd-analyze || need="$need systemd"
 fi
 [ -n "$need" ] || exit 0
 
