@@ -78,7 +78,7 @@ without "MySQL and MariaDB (go-sql-driver)"
 stub $nodes "$rueidis"
 without "Sentinel and Cluster (rueidis)"
 page() {
-	stub cmd/redlatch/root.go 's/newUI\(say\), //'
+	stub cmd/redlatch/main.go 's/newUI\(say\), //'
 	local file
 	for file in cmd/redlatch/ui.go cmd/redlatch/uiguard.go; do
 		overlays+=("\"$PWD/$file\":\"\"")

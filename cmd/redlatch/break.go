@@ -2,13 +2,13 @@ package main
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"io"
 	"slices"
 	"strings"
 	"text/tabwriter"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -53,50 +53,38 @@ another client holds it by now or its format is foreign, 130 the answer was no.`
 }
 
 func (f *breakFlags) run(cmd *cobra.Command, say *reporter, name string) error {
-	client, err := f.client(redlatch.Options{NodeTimeout: 2 * time.Second})
-	if err != nil {
-		return err
-	}
-	defer client.Close()
-	ctx, stop := untilSignal()
-	defer stop()
-	out := cmd.OutOrStdout()
-	state, err := admin.New(client).Show(ctx, name)
-	if ctx.Err() != nil {
-		return unchanged(ctx)
-	}
-	if err != nil {
-		return err
-	}
-	if len(state.Holders) == 0 {
-		if say.format == "json" {
-			return unwritten(writeJSON(out, fields{}.add("event", "free").add("name", name)))
+	return f.withClient(operatorTimeout, func(ctx context.Context, client *redlatch.Client) error {
+		state, err := admin.New(client).Show(ctx, name)
+		switch {
+		case ctx.Err() != nil:
+			return unchanged(ctx)
+		case err != nil:
+			return err
+		case len(state.Holders) == 0:
+			return say.print(cmd.OutOrStdout(), fields{}.add("event", "free").add("name", name), fmt.Sprintf("%q is not held\n", name))
+		case state.Holders[0].Kind == redlatch.KindForeign && !f.foreign:
+			return &outcome{code: exitHeld, event: "held", err: &redlatch.HeldError{Name: name, Holders: state.Holders},
+				hint: "add --foreign to remove a key that is no plain lock"}
+		case !f.yes:
+			err = confirm(ctx, cmd.InOrStdin(), breakQuestion(state))
 		}
-		_, err := fmt.Fprintf(out, "%q is not held\n", name)
-		return unwritten(err)
-	}
-	if h := state.Holders[0]; h.Kind == redlatch.KindForeign && !f.foreign {
-		return &outcome{code: exitHeld, event: "held", err: &redlatch.HeldError{Name: name, Holders: state.Holders},
-			hint: "add --foreign to remove a key that is no plain lock"}
-	}
-	if !f.yes {
-		if err := confirm(ctx, cmd.InOrStdin(), breakQuestion(state)); err != nil {
+		if err != nil {
 			return err
 		}
-	}
-	if ctx.Err() != nil {
-		return unchanged(ctx)
-	}
-	report, err := admin.New(client).Break(ctx, name, &admin.BreakOptions{Seen: shownUpTo(state), Foreign: f.foreign})
-	if report != nil {
-		if err := writeBreak(out, say, name, state, report, err == nil); err != nil {
-			return unwritten(err)
+		if ctx.Err() != nil {
+			return unchanged(ctx)
 		}
-	}
-	if errors.Is(err, redlatch.ErrHeld) {
-		return &outcome{code: exitHeld, event: "held", err: err, hint: "another client acquired it in the meantime: look again with redlatch show"}
-	}
-	return err
+		report, err := admin.New(client).Break(ctx, name, &admin.BreakOptions{Seen: shownUpTo(state), Foreign: f.foreign})
+		if report != nil {
+			if err := writeBreak(cmd.OutOrStdout(), say, name, state, report, err == nil); err != nil {
+				return err
+			}
+		}
+		if errors.Is(err, redlatch.ErrHeld) {
+			return &outcome{code: exitHeld, event: "held", err: err, hint: "another client acquired it in the meantime: look again with redlatch show"}
+		}
+		return err
+	})
 }
 
 // shownUpTo is the highest token at the time when the holders were shown: a
@@ -138,12 +126,20 @@ func breakQuestion(s *admin.LockState) string {
 	return b.String()
 }
 
-// together returns the holders that hold the lock together: readers, or slots.
+// together returns the holders that hold the lock together: of readers, or slots,
+// those that a majority names; all that are named, if none has one.
 func together(s *admin.LockState) []redlatch.Holder {
-	if all := holding(s); all[0].Shared || all[0].Slots > 0 {
-		return all
+	if h := s.Holders[0]; !h.Shared && h.Slots == 0 {
+		return s.Holders[:1]
 	}
-	return s.Holders[:1]
+	n := 0
+	for n < len(s.Holders) && s.Holders[n].Nodes > len(s.Nodes)/2 {
+		n++
+	}
+	if n == 0 {
+		return s.Holders
+	}
+	return s.Holders[:n]
 }
 
 // notStopped is a warning: breaking a lock does not stop its holders.
@@ -160,8 +156,8 @@ until the resource has seen a higher token and refuses its own.`
 func writeBreak(out io.Writer, say *reporter, name string, state *admin.LockState, report *admin.BreakReport, done bool) error {
 	broken := 0
 	var answers []fields
-	var table strings.Builder
-	w := tabwriter.NewWriter(&table, 0, 0, 2, ' ', 0)
+	var text strings.Builder
+	w := tabwriter.NewWriter(&text, 0, 0, 2, ' ', 0)
 	for _, n := range report.Nodes {
 		is, said := n.Err == nil && n.Reply.Status == node.Granted, strings.TrimPrefix(n.String(), n.Node+": ")
 		if is {
@@ -171,27 +167,21 @@ func writeBreak(out io.Writer, say *reporter, name string, state *admin.LockStat
 		fmt.Fprintf(w, "%s\t%s\n", n.Node, cmp.Or(said, "broken"))
 	}
 	w.Flush()
-	if say.format == "json" {
-		event := "broken"
-		if !done {
-			event = "not_broken"
+	event := "broken"
+	if done {
+		from := ""
+		if all := together(state); len(all) > 1 {
+			var who []string
+			for _, h := range all {
+				who = append(who, holderText(h))
+			}
+			from = fmt.Sprintf(", for %d holders: %s", len(all), strings.Join(who, ", "))
 		}
-		return writeJSON(out, fields{}.add("event", event).add("name", name).with("token", report.Token).
-			with("former_holders", holdersJSON(state.Holders)).with("nodes", answers))
+		fmt.Fprintf(&text, "%q is broken on %d of %d nodes%s; the next token is above %s\n%s\n", name, broken, len(answers), from, number(report.Token), notStopped(state))
+	} else {
+		event = "not_broken"
+		fmt.Fprintf(&text, "%q is not broken: only %d of %d nodes released it, and its holder may go on\n", name, broken, len(answers))
 	}
-	io.WriteString(out, table.String())
-	if !done {
-		_, err := fmt.Fprintf(out, "%q is not broken: only %d of %d nodes released it, and its holder may go on\n", name, broken, len(answers))
-		return err
-	}
-	from := ""
-	if all := together(state); len(all) > 1 {
-		who := make([]string, len(all))
-		for i, h := range all {
-			who[i] = holderText(h)
-		}
-		from = fmt.Sprintf(", for %d holders: %s", len(all), strings.Join(who, ", "))
-	}
-	_, err := fmt.Fprintf(out, "%q is broken on %d of %d nodes%s; the next token is above %s\n%s\n", name, broken, len(answers), from, number(report.Token), notStopped(state))
-	return err
+	return say.print(out, fields{}.add("event", event).add("name", name).with("token", report.Token).
+		with("former_holders", holdersJSON(state.Holders)).with("nodes", answers), text.String())
 }

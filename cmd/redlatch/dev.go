@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"os"
 	"os/exec"
@@ -101,8 +102,8 @@ func (f *devFlags) run(cmd *cobra.Command, say *reporter, argv []string) error {
 	if len(argv) > 0 {
 		return q.with(path, argv, received)
 	}
-	if err := q.show(cmd, say); err != nil {
-		return unwritten(err)
+	if err := q.show(cmd.OutOrStdout(), say); err != nil {
+		return err
 	}
 	select {
 	case <-received:
@@ -113,22 +114,15 @@ func (f *devFlags) run(cmd *cobra.Command, say *reporter, argv []string) error {
 }
 
 // show writes where the servers are.
-func (q *devQuorum) show(cmd *cobra.Command, say *reporter) error {
-	out := cmd.OutOrStdout()
-	if say.format == "json" {
-		var pids []int
-		for _, s := range q.servers {
-			pids = append(pids, s.Pid())
-		}
-		return writeJSON(out, fields{}.add("event", "started").add("nodes", q.addresses()).add("pids", pids).add("dir", q.dir))
-	}
+func (q *devQuorum) show(out io.Writer, say *reporter) error {
+	var pids []int
 	var b strings.Builder
 	for _, s := range q.servers {
+		pids = append(pids, s.Pid())
 		fmt.Fprintf(&b, "# %s, process %d\n", s.URL(), s.Pid())
 	}
 	fmt.Fprintf(&b, "# they keep what they must in %s, and end with Ctrl-C\nexport %s=%s\n", q.dir, nodesVariable, strings.Join(q.addresses(), ","))
-	_, err := fmt.Fprint(out, b.String())
-	return err
+	return say.print(out, fields{}.add("event", "started").add("nodes", q.addresses()).add("pids", pids).add("dir", q.dir), b.String())
 }
 
 // with runs CMD beside the servers. It is in our process group, so it gets a

@@ -242,80 +242,66 @@ func (f *readyFlags) check() error {
 
 // awaitReady checks the nodes until all are ready, or the time is over.
 func (f *doctorFlags) awaitReady(out io.Writer, say *reporter) error {
-	client, err := f.client(redlatch.Options{NodeTimeout: 2 * time.Second})
-	if err != nil {
-		return err
-	}
-	defer client.Close()
-	ctx, stop := untilSignal()
-	defer stop()
-	end := time.Now().Add(f.within)
-	for first := true; ; first = false {
-		nodes := admin.New(client).Ready(ctx)
-		if end := ended(ctx); end != nil {
-			return end
-		}
-		var left time.Duration
-		var refused error
-		unready := 0
-		for _, n := range nodes {
-			if n.Ready {
-				continue
+	return f.withClient(operatorTimeout, func(ctx context.Context, client *redlatch.Client) error {
+		end := time.Now().Add(f.within)
+		for first := true; ; first = false {
+			nodes := admin.New(client).Ready(ctx)
+			if end := ended(ctx); end != nil {
+				return end
 			}
-			unready++
-			left = max(left, n.Left)
-			if errors.Is(n.Err, redlatch.ErrConfig) && !errors.Is(n.Err, redlatch.ErrChanging) {
-				refused = n.Err // waiting does not help
-			}
-		}
-		rest := time.Until(end)
-		if unready == 0 || refused != nil || rest <= 0 {
-			return concludeReady(out, say, nodes, unready, refused)
-		}
-		if first && say.format != "json" {
+			var left time.Duration
+			var refused error
+			unready := 0
 			for _, n := range nodes {
-				if !n.Ready {
+				if n.Ready {
+					continue
+				}
+				unready++
+				left = max(left, n.Left)
+				if errors.Is(n.Err, redlatch.ErrConfig) && !errors.Is(n.Err, redlatch.ErrChanging) {
+					refused = n.Err // waiting does not help
+				}
+			}
+			rest := time.Until(end)
+			if unready == 0 || refused != nil || rest <= 0 {
+				return concludeReady(out, say, nodes, unready, refused)
+			}
+			for _, n := range nodes {
+				if first && !n.Ready && say.format != "json" {
 					say.line("waiting for "+describeUnready(n), "")
 				}
 			}
+			// The nodes are checked repeatedly: their wait may end sooner than they
+			// report, and an unreachable node reports nothing.
+			select {
+			case <-time.After(min(max(left, 50*time.Millisecond), time.Second, rest)):
+			case <-ctx.Done():
+			}
 		}
-		// The nodes are checked repeatedly: their wait may end sooner than they
-		// report, and an unreachable node reports nothing.
-		pause := time.NewTimer(min(max(left, 50*time.Millisecond), time.Second, rest))
-		select {
-		case <-pause.C:
-		case <-ctx.Done():
-			pause.Stop()
-		}
-	}
+	})
 }
 
 // concludeReady writes a line for each node that is not ready, and returns the
 // outcome.
 func concludeReady(out io.Writer, say *reporter, nodes []admin.Readiness, unready int, refused error) error {
-	var err error
 	for _, n := range nodes {
-		switch {
-		case err != nil:
-		case say.format == "json":
-			err = writeJSON(out, fields{}.add("event", "node").add("node", n.Node).add("ready", n.Ready).with("why", n.Why).with("left", n.Left))
-		case !n.Ready:
-			_, err = fmt.Fprintln(out, describeUnready(n))
+		line := fields{}.add("event", "node").add("node", n.Node).add("ready", n.Ready).with("why", n.Why).with("left", n.Left)
+		text := ""
+		if !n.Ready {
+			text = describeUnready(n) + "\n"
+		}
+		if err := say.print(out, line, text); err != nil {
+			return err
 		}
 	}
 	switch {
-	case err != nil:
-		return unwritten(err)
 	case refused != nil:
 		return refused
 	case unready > 0:
 		return &outcome{code: exitNoQuorum, event: "not_ready", err: fmt.Errorf("%d of %d nodes are not ready", unready, len(nodes)),
 			hint: "restart no other node before they are; -w DURATION waits for it"}
-	case say.format == "json":
-		return unwritten(writeJSON(out, fields{}.add("event", "ready").add("nodes", len(nodes))))
 	}
-	_, err = fmt.Fprintf(out, "all %d nodes are ready\n", len(nodes))
-	return unwritten(err)
+	return say.print(out, fields{}.add("event", "ready").add("nodes", len(nodes)), fmt.Sprintf("all %d nodes are ready\n", len(nodes)))
 }
 
 func describeUnready(n admin.Readiness) string {

@@ -7,8 +7,6 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/spf13/pflag"
-
 	"github.com/redlatch/redlatch"
 	"github.com/redlatch/redlatch/admin"
 	"github.com/redlatch/redlatch/cmd/redlatch/internal/textfile"
@@ -45,13 +43,6 @@ var gauges = []struct{ name, over, help string }{
 	{"node_quarantined", "node", "Whether a node was quarantined when the last run ended, as far as the run noticed."},
 }
 
-// metricsFlag is --metrics.
-type metricsFlag struct{ metrics string }
-
-func (f *metricsFlag) registerMetrics(flags *pflag.FlagSet) {
-	flags.StringVar(&f.metrics, "metrics", "", "write metrics of the run to `FILE`, for the textfile collector of node_exporter: a name that ends in .prom, in its folder")
-}
-
 // runMetrics is the file of metrics of a run. Its methods do nothing if it is
 // nil.
 type runMetrics struct {
@@ -66,7 +57,7 @@ type runMetrics struct {
 
 // openMetrics reads the former file, whose values are kept until this run has
 // others. It returns nil without --metrics.
-func (f *metricsFlag) openMetrics(names []string) (*runMetrics, *outcome) {
+func (f *runFlags) openMetrics(names []string) (*runMetrics, *outcome) {
 	if f.metrics == "" {
 		return nil, nil
 	}
@@ -74,13 +65,16 @@ func (f *metricsFlag) openMetrics(names []string) (*runMetrics, *outcome) {
 	if err != nil {
 		return nil, f.unwritable(err)
 	}
-	names = slices.Clone(names)
-	slices.Sort(names)
-	return &runMetrics{path: f.metrics, names: slices.Compact(names), known: known, began: time.Now(), fatal: true}, nil
+	return &runMetrics{path: f.metrics, names: distinct(names), known: known, began: time.Now(), fatal: true}, nil
+}
+
+// distinct are the texts, each once: a file with a series twice is an error.
+func distinct(texts []string) []string {
+	return slices.Compact(slices.Sorted(slices.Values(texts)))
 }
 
 // unwritable is the outcome of a file of metrics that cannot be written.
-func (f *metricsFlag) unwritable(err error) *outcome {
+func (f *runFlags) unwritable(err error) *outcome {
 	return &outcome{code: exitCannotCreate, event: "metrics", err: fmt.Errorf("--metrics %s cannot be written, and CMD was not run: %w", f.metrics, err),
 		hint: "its folder must exist and be ours to write to, and the file must be of a former run"}
 }
@@ -90,12 +84,7 @@ func (m *runMetrics) begin(nodes []redlatch.Node) error {
 	if m == nil {
 		return nil
 	}
-	m.began, m.wait, m.nodes = time.Now(), -1, nil
-	for _, node := range nodeNames(nodes) {
-		if !slices.Contains(m.nodes, node) {
-			m.nodes = append(m.nodes, node)
-		}
-	}
+	m.began, m.wait, m.nodes = time.Now(), -1, distinct(nodeNames(nodes))
 	m.set("start_timestamp_seconds", timestamp(m.began))
 	m.set("waiting", "1")
 	m.set("running", "0")
@@ -111,11 +100,9 @@ func (m *runMetrics) acquired(waited time.Duration) error {
 	m.set("wait_seconds", inSeconds(waited))
 	m.set("waiting", "0")
 	m.set("running", "1")
-	if err := m.write(); err != nil {
-		return err
-	}
-	m.fatal = false
-	return nil
+	err := m.write()
+	m.fatal = m.fatal && err != nil
+	return err
 }
 
 // end notes how the run ended.

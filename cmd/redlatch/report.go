@@ -48,6 +48,15 @@ type runFacts struct {
 	held   time.Duration
 }
 
+// print writes to stdout: fields as a line of JSON, or a text.
+func (r *reporter) print(out io.Writer, f fields, text string) error {
+	if r.format == "json" {
+		return unwritten(writeJSON(out, f))
+	}
+	_, err := io.WriteString(out, text)
+	return unwritten(err)
+}
+
 // emit writes a line in any of the forms.
 func (r *reporter) emit(level slog.Level, text string, f fields) {
 	switch {

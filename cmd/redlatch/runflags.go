@@ -22,7 +22,6 @@ type runFlags struct {
 	nodeFlags
 	shareFlags
 	onceFlag
-	metricsFlag
 	waitFlags
 	ttl          time.Duration
 	ttlSet       bool
@@ -33,6 +32,7 @@ type runFlags struct {
 	onLost       supervise.OnLost
 	conflictCode int
 	label        string
+	metrics      string
 	logsTwice    bool // -o json and --log-format json
 }
 
@@ -40,7 +40,7 @@ type runFlags struct {
 func (f *runFlags) registerRun(flags *pflag.FlagSet, say *reporter) {
 	f.register(flags, say)
 	f.registerShare(flags)
-	f.registerOnce(flags)
+	flags.StringVar(&f.occurrence, "once", "", "run CMD only if the `OCCURRENCE` of the job NAME, such as a date, is not completed; exit status 0 of CMD completes it")
 	f.registerWait(flags)
 	f.registerHold(flags)
 	registerKeep(flags, &f.keep)
@@ -59,7 +59,7 @@ func (f *runFlags) registerHold(flags *pflag.FlagSet) {
 	flag.Duration(flags, &f.grace, "grace", "", 0, "`DURATION` before the deadline at which CMD gets a TERM when the lock is being lost (default a fifth of the TTL, 2s at most)")
 	flag.Word(flags, &f.onLost, "on-lost", "", "what CMD gets when the lock is being lost: term, a TERM and then a KILL; kill, the KILL alone; or ignore, nothing", supervise.Term, supervise.Kill, supervise.Ignore)
 	flags.StringVar(&f.label, "label", "", "a name for the holder, shown beside host and process id (default the name of CMD)")
-	f.registerMetrics(flags)
+	flags.StringVar(&f.metrics, "metrics", "", "write metrics of the run to `FILE`, for the textfile collector of node_exporter: a name that ends in .prom, in its folder")
 }
 
 // runArgs checks that the arguments are NAME... -- CMD.

@@ -23,10 +23,6 @@ type onceFlag struct {
 	onceSet    bool
 }
 
-func (f *onceFlag) registerOnce(flags *pflag.FlagSet) {
-	flags.StringVar(&f.occurrence, "once", "", "run CMD only if the `OCCURRENCE` of the job NAME, such as a date, is not completed; exit status 0 of CMD completes it")
-}
-
 // onceHint is how a nightly job names its occurrences.
 const onceHint = `for a nightly job give --once "$(date -u +%F)"`
 
@@ -258,17 +254,4 @@ func wishText(s *admin.LockState, w admin.WaiterState) string {
 func isShared(s *admin.LockState) bool {
 	return slices.ContainsFunc(s.Holders, func(h redlatch.Holder) bool { return h.Shared || h.Slots > 0 }) ||
 		slices.ContainsFunc(s.Waiters, func(w admin.WaiterState) bool { return w.Shared || w.Slots > 0 })
-}
-
-// holding returns the holders that a majority names; all that are named, if none
-// has one.
-func holding(s *admin.LockState) []redlatch.Holder {
-	n := 0
-	for n < len(s.Holders) && s.Holders[n].Nodes > len(s.Nodes)/2 {
-		n++
-	}
-	if n == 0 {
-		return s.Holders
-	}
-	return s.Holders[:n]
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/tls"
 	"fmt"
-	"io"
 	"log"
 	"net"
 	"net/http"
@@ -83,8 +82,13 @@ func (f *uiFlags) run(cmd *cobra.Command, say *reporter) error {
 		return &outcome{code: exitNoQuorum, event: "no_listen", err: err, hint: "give another address or port in --listen"}
 	}
 	defer listener.Close()
-	if err := f.announce(cmd.OutOrStdout(), say, listener, secure != nil); err != nil {
-		return unwritten(err)
+	url := "http://" + listener.Addr().String() + "/"
+	if secure != nil {
+		url = strings.Replace(url, "http", "https", 1)
+	}
+	at := fields{}.add("event", "listening").add("url", url)
+	if err := say.print(cmd.OutOrStdout(), at, fmt.Sprintf("the page is at %s, until Ctrl-C\n", url)); err != nil {
+		return err
 	}
 	return serve(listener, secure, protect(page), page, say)
 }
@@ -140,20 +144,6 @@ func (f *uiFlags) shownFlags(cmd *cobra.Command) []string {
 		shown = append(shown, "--any-membership")
 	}
 	return shown
-}
-
-// announce writes where the page is.
-func (f *uiFlags) announce(out io.Writer, say *reporter, at net.Listener, secure bool) error {
-	scheme := "http"
-	if secure {
-		scheme = "https"
-	}
-	url := scheme + "://" + at.Addr().String() + "/"
-	if say.format == "json" {
-		return writeJSON(out, fields{}.add("event", "listening").add("url", url))
-	}
-	_, err := fmt.Fprintf(out, "the page is at %s, until Ctrl-C\n", url)
-	return err
 }
 
 // serve serves the page until a signal comes.

@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"time"
 
@@ -40,7 +39,7 @@ func (f *nodeFlags) watch(out io.Writer, say *reporter, name string) error {
 			if errors.Is(err, redlatch.ErrConfig) {
 				return err
 			}
-			if err := unwritten(writeSeen(out, say, name, time.Now(), state, err)); err != nil {
+			if err := writeSeen(out, say, name, time.Now(), state, err); err != nil {
 				return err
 			}
 		}
@@ -67,9 +66,5 @@ func writeSeen(out io.Writer, say *reporter, name string, at time.Time, state re
 	default:
 		line = line.add("state", "free").add("holders", []fields{})
 	}
-	if say.format == "json" {
-		return writeJSON(out, line)
-	}
-	_, err := fmt.Fprintf(out, "%s  %s\n", at.Format(time.RFC3339), text)
-	return err
+	return say.print(out, line, at.Format(time.RFC3339)+"  "+text+"\n")
 }
