@@ -193,12 +193,8 @@ func (f *nodeFlags) writeLease(out io.Writer, say *reporter, lease *redlatch.Lea
 func writeExports(out io.Writer, variables []string) error {
 	var b []byte
 	for _, v := range variables {
-		for i := range v {
-			if v[i] == '=' {
-				b = fmt.Appendf(b, "export %s=%s\n", v[:i], quote(v[i+1:]))
-				break
-			}
-		}
+		name, value, _ := strings.Cut(v, "=")
+		b = fmt.Appendf(b, "export %s=%s\n", name, quote(value))
 	}
 	_, err := out.Write(b)
 	return err

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -51,10 +52,9 @@ func applySettings(cmd *cobra.Command, say *reporter) error {
 	if err := checkVariables(os.Environ()); err != nil {
 		return err
 	}
-	onLine := func(name string) bool { f := flags.Lookup(name); return f != nil && f.Changed }
 	var seen []string // flags that show a password
 	for _, name := range []string{"nodes", "former"} {
-		if onLine(name) && hasPassword(flags.Lookup(name).Value.String()) {
+		if flags.Changed(name) && hasPassword(flags.Lookup(name).Value.String()) {
 			seen = append(seen, name)
 		}
 	}
@@ -63,32 +63,28 @@ func applySettings(cmd *cobra.Command, say *reporter) error {
 		return err
 	}
 	set := map[string]bool{} // by something nearer to the user
+	environment := map[string]setting{}
 	for _, name := range settings {
-		set[name] = onLine(name)
+		set[name] = flags.Changed(name)
+		if value := os.Getenv(variable(name)); value != "" {
+			environment[name] = setting{value: value, from: "$" + variable(name)}
+		}
 	}
-	if onLine("output") {
+	if flags.Changed("output") {
 		_, set["output"] = flags.Lookup("output").Annotations[ofStderr]
 	}
-	environment := func(name string) (setting, bool) {
-		value := os.Getenv(variable(name))
-		if name == "password-file" && value == "" && os.Getenv(passwordVariable) != "" {
-			set[name] = true // the password itself, nearer than what the file names
-		}
-		return setting{value: value, from: "$" + variable(name)}, value != ""
-	}
-	for _, level := range []func(string) (setting, bool){environment, file.get} {
-		var here []string
+	for _, level := range []map[string]setting{environment, file.values} {
+		before := maps.Clone(set)
 		for _, name := range settings {
-			if s, ok := level(name); ok && !overruled(name, set) {
+			if s, ok := level[name]; ok && !overruled(name, before) {
 				if err := s.apply(flags, name); err != nil {
 					return err
 				}
-				here = append(here, name)
+				set[name] = true
 			}
 		}
-		for _, name := range here {
-			set[name] = true
-		}
+		// The password itself is nearer than what the file names.
+		set["password-file"] = set["password-file"] || os.Getenv(passwordVariable) != ""
 	}
 	// Not earlier: now it is known what form stderr has.
 	for _, name := range seen {
@@ -140,11 +136,6 @@ type settingsFile struct {
 	path   string
 	values map[string]setting
 	open   bool // others may read it
-}
-
-func (f *settingsFile) get(name string) (setting, bool) {
-	s, ok := f.values[name]
-	return s, ok
 }
 
 // warn reports if others can read a password.
