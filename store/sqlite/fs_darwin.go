@@ -1,26 +1,20 @@
 package sqlite
 
-import "syscall"
+import "golang.org/x/sys/unix"
 
 func fileSystem(path string) (string, fsKind) {
-	var s syscall.Statfs_t
-	if err := syscall.Statfs(path, &s); err != nil {
+	var s unix.Statfs_t
+	if err := unix.Statfs(path, &s); err != nil {
 		return "", unknownFS
 	}
-	var name []byte
-	for _, c := range s.Fstypename {
-		if c == 0 {
-			break
-		}
-		name = append(name, byte(c))
-	}
-	switch string(name) {
+	name := unix.ByteSliceToString(s.Fstypename[:])
+	switch name {
 	case "apfs", "hfs":
-		return string(name), localFS
+		return name, localFS
 	case "nfs", "smbfs", "afpfs", "webdav", "ftp":
-		return string(name), networkFS
+		return name, networkFS
 	}
-	return string(name), foreignFS
+	return name, foreignFS
 }
 
 // mountPoint is always false: files cannot be mounted here.

@@ -2,7 +2,6 @@ package sqlite
 
 import (
 	"fmt"
-	"syscall"
 
 	"golang.org/x/sys/unix"
 )
@@ -44,8 +43,8 @@ var fileSystems = map[int64]struct {
 }
 
 func fileSystem(path string) (string, fsKind) {
-	var s syscall.Statfs_t
-	if err := syscall.Statfs(path, &s); err != nil {
+	var s unix.Statfs_t
+	if err := unix.Statfs(path, &s); err != nil {
 		return "", unknownFS
 	}
 	number := int64(uint32(s.Type)) // signed on 32-bit systems

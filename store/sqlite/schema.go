@@ -14,17 +14,18 @@ const (
 	applicationID = 0x726c7463
 
 	// format is the version of the schema. A file of another one is refused.
-	format = 5
+	format = 6
 )
 
 // Times are microseconds on the file's clock. Texts are compared byte by byte,
 // which is SQLite's default and what a name needs.
 var schema = []string{
-	// One row about the file. Tokens up to floor are refused for every name
-	// without a fence of its own.
+	// One row about the file. boot is empty if locks expire by the wall clock: the
+	// clock is a property of the file, since two processes that read one row by
+	// different clocks would not exclude each other. Tokens up to floor are refused
+	// for every name without a fence of its own.
 	`CREATE TABLE meta (
 		id    TEXT NOT NULL,
-		clock TEXT NOT NULL,
 		boot  TEXT NOT NULL,
 		floor INTEGER NOT NULL
 	)`,
@@ -78,8 +79,7 @@ func (s *store) create(ctx context.Context) error {
 				return err
 			}
 		}
-		_, err = s.conn.ExecContext(ctx, `INSERT INTO meta (id, clock, boot, floor) VALUES (?, ?, ?, 0)`,
-			rand.Text(), s.time.best(), s.time.boot)
+		_, err = s.conn.ExecContext(ctx, `INSERT INTO meta (id, boot, floor) VALUES (?, ?, 0)`, rand.Text(), s.time.boot)
 		return err
 	})
 }
@@ -94,18 +94,20 @@ func (s *store) inTransaction(ctx context.Context, do func() error) error {
 // since the machine booted, it ends what was left before: its times are on the
 // clock of an earlier boot, and its holders are gone.
 func (s *store) adopt(ctx context.Context) error {
-	var clock, boot string
+	var boot string
 	read := func() error {
-		return s.conn.QueryRowContext(ctx, `SELECT id, clock, boot FROM meta`).Scan(&s.id, &clock, &boot)
+		return s.conn.QueryRowContext(ctx, `SELECT id, boot FROM meta`).Scan(&s.id, &boot)
 	}
 	if err := read(); err != nil {
 		return err
 	}
-	if clock == byBoot && s.time.best() != byBoot {
+	switch {
+	case boot == "":
+		s.time.boot = "" // it goes by the wall clock
+		return nil
+	case s.time.boot == "":
 		return errNoBootClock
-	}
-	s.time = s.time.by(clock)
-	if boot == s.time.boot {
+	case boot == s.time.boot:
 		return nil
 	}
 	return s.inTransaction(ctx, func() error {

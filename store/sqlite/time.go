@@ -16,27 +16,3 @@ type timekeeper struct {
 	// distinguished, and elapsed is not used.
 	boot string
 }
-
-// The clocks by which the locks of a file can expire. The clock is a property
-// of the file: two processes that read one row by different clocks would not
-// exclude each other.
-const (
-	byBoot = "boot"
-	byWall = "wall"
-)
-
-// best returns the best clock that this process has.
-func (k timekeeper) best() string {
-	if k.boot == "" {
-		return byWall
-	}
-	return byBoot
-}
-
-// by returns the timekeeper for a file that uses the given clock.
-func (k timekeeper) by(clock string) timekeeper {
-	if clock == byWall {
-		k.boot = ""
-	}
-	return k
-}

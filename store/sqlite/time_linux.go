@@ -3,12 +3,10 @@ package sqlite
 import (
 	"os"
 	"strings"
-	"syscall"
 	"time"
-	"unsafe"
-)
 
-const clockBoottime = 7
+	"golang.org/x/sys/unix"
+)
 
 // systemTime uses the boot clock, which cannot be set and continues while the
 // machine is suspended.
@@ -21,9 +19,8 @@ func systemTime() timekeeper {
 }
 
 func bootClock() int64 {
-	var ts syscall.Timespec
-	_, _, errno := syscall.RawSyscall(syscall.SYS_CLOCK_GETTIME, clockBoottime, uintptr(unsafe.Pointer(&ts)), 0)
-	if errno != 0 {
+	var ts unix.Timespec
+	if unix.ClockGettime(unix.CLOCK_BOOTTIME, &ts) != nil {
 		return 0
 	}
 	return ts.Nano()
