@@ -5,6 +5,7 @@ import (
 	"errors"
 	"time"
 
+	"github.com/redlatch/redlatch/internal/errs"
 	"github.com/redlatch/redlatch/internal/protocol"
 	"github.com/redlatch/redlatch/internal/runner"
 	"github.com/redlatch/redlatch/observe"
@@ -96,7 +97,7 @@ func (a *attempt) outcome(ctx context.Context) (*Lease, error) {
 	case errors.Is(failure, ErrLost):
 		return nil, failure // the loss matters more than the end of the context
 	case ctx.Err() != nil:
-		return nil, endedError(ctx, failure)
+		return nil, errs.Ended(ctx, failure)
 	case closed:
 		return nil, ErrClosed
 	}

@@ -17,9 +17,6 @@ import (
 	"github.com/redlatch/redlatch/observe"
 )
 
-// MaxNodes is the highest number of nodes that a client accepts.
-const MaxNodes = protocol.MaxNodes
-
 // A Client acquires locks on one node, or on a majority of several. It is safe
 // for use by many goroutines. A process needs one for each set of nodes.
 type Client struct {
@@ -80,7 +77,7 @@ func assemble(nodes []Node, opts Options) (*Client, error) {
 		Membership:     opts.Membership,
 		AnyMembership:  opts.AnyMembership,
 		AssumeFresh:    opts.AssumeFresh,
-		Clock:          opts.Clock,
+		Clock:          opts.clock,
 		Log:            opts.Logger,
 		NodeEnd:        nodeEnd,
 		NodeChange:     nodeChange,

@@ -1,7 +1,6 @@
 package redlatch
 
 import (
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -13,8 +12,6 @@ import (
 	"github.com/redlatch/redlatch/node"
 )
 
-// These errors come from constructors and from the checks before a lock is
-// requested. Nothing was sent.
 var (
 	// ErrConfig is returned when an option, a name or a membership is not
 	// valid. The error is a *ConfigError that says which setting, and what it
@@ -33,30 +30,28 @@ var (
 	// context, the lock that Do holds for it. Locks are not re-entrant, so this
 	// wait could not end.
 	ErrDeadlock = errs.ErrDeadlock
-)
 
-// These errors come from requesting a lock.
-var (
 	// ErrHeld is returned when another client holds the lock. The error is a
 	// *HeldError that says which one, since when, and when it expires.
 	ErrHeld = errs.ErrHeld
+
+	// ErrNoQuorum is returned when too few nodes answered in time. The error is
+	// a *QuorumError that says what each node answered.
+	ErrNoQuorum = errs.ErrNoQuorum
 
 	// ErrQuarantine is returned, along with ErrNoQuorum, when nodes do not
 	// grant because they may have forgotten locks. It passes by itself; the
 	// *QuorumError says when.
 	ErrQuarantine = errs.ErrQuarantine
 
-	// ErrNoQuorum is returned when too few nodes answered in time. The error is
-	// a *QuorumError that says what each node answered.
-	ErrNoQuorum = errs.ErrNoQuorum
-)
+	// ErrNodeTimeout is the error of a node, in a *QuorumError, that did not
+	// answer within its time limit.
+	ErrNodeTimeout = runner.ErrNodeTimeout
 
-// These errors come from a lease that was acquired. They are also the causes of
-// the end of a lease's context.
-var (
 	// ErrLost is returned when the lease ended without being released: it could
 	// not be extended in time, or the nodes report that it is no longer ours.
-	// The error is a *LostError that says which lock, since when, and why.
+	// The error is a *LostError that says which lock, since when, and why. This
+	// and the errors below are also the causes of the end of a lease's context.
 	ErrLost = errs.ErrLost
 
 	// ErrMaxHold is returned by Extend when the lease's deadline has reached
@@ -72,24 +67,6 @@ var (
 	ErrDetached = errs.ErrDetached
 )
 
-// ErrNodeTimeout is returned when a node did not answer within its time limit.
-var ErrNodeTimeout = runner.ErrNodeTimeout
-
-// HolderKind says what sort of client holds a lock.
-type HolderKind string
-
-// The kinds of holder that can be distinguished.
-const (
-	// KindLease is a lease of this package.
-	KindLease HolderKind = "lease"
-	// KindPlain is a string that a foreign Redlock client set.
-	KindPlain HolderKind = "plain"
-	// KindForeign is a key that is no lock: it is not a string.
-	KindForeign HolderKind = "foreign"
-	// KindReserved is a waiter that was notified and may take the lock.
-	KindReserved HolderKind = "reserved"
-)
-
 // Holder is what is known about the holder of a lock.
 type Holder struct {
 	// Owner is host/pid/label for a lease, the value for a plain lock, and
@@ -103,7 +80,7 @@ type Holder struct {
 	// Held is how long ago that was when the nodes answered.
 	Held time.Duration
 	// Left is the time until the lock expires unless its holder extends it;
-	// NoExpiry if it never does.
+	// node.NoExpiry if it never does.
 	Left time.Duration
 	// Kind says what sort of client holds it.
 	Kind HolderKind
@@ -138,8 +115,8 @@ func (e *HeldError) Error() string {
 	return fmt.Sprintf("redlatch: %q is held by %s", e.Name, strings.Join(who, "; and by "))
 }
 
-// Is reports that every HeldError is an ErrHeld.
-func (e *HeldError) Is(target error) bool { return target == ErrHeld }
+// Unwrap returns ErrHeld.
+func (e *HeldError) Unwrap() error { return ErrHeld }
 
 // QuorumError says what each node answered in a round that found no quorum.
 type QuorumError struct {
@@ -153,6 +130,11 @@ type QuorumError struct {
 	// Nodes has one entry for each node, in the order in which they were passed
 	// to New.
 	Nodes []node.Result
+	// Quarantined is how many nodes are quarantined, and QuarantineLeft how long
+	// it takes until enough of them are not. It is 0 if something else prevents
+	// a quorum too, which does not end by itself.
+	Quarantined    int
+	QuarantineLeft time.Duration
 }
 
 func (e *QuorumError) Error() string {
@@ -184,12 +166,6 @@ func (e *QuorumError) Error() string {
 // waitOut says what to do about nodes that are new or have lost their data.
 const waitOut = "wait until quarantine ends, as redlatch init does: a lock from before a loss of data may still be held; only brand-new servers may be trusted at once, with redlatch init --assume-fresh"
 
-// Is reports that every QuorumError is an ErrNoQuorum, and one with a node in
-// quarantine an ErrQuarantine besides.
-func (e *QuorumError) Is(target error) bool {
-	return target == ErrNoQuorum || target == ErrQuarantine && e.quarantined("")
-}
-
 // quarantined reports whether a node is quarantined, for the given reason if
 // that is not empty.
 func (e *QuorumError) quarantined(reason string) bool {
@@ -198,53 +174,35 @@ func (e *QuorumError) quarantined(reason string) bool {
 	})
 }
 
-// QuarantineLeft returns how long it takes until enough nodes have left
-// quarantine for a quorum, and how many nodes are quarantined. It returns 0 if
-// something else prevents a quorum too, which does not end by itself.
-func (e *QuorumError) QuarantineLeft() (left time.Duration, nodes int) {
+// countQuarantined sets Quarantined and QuarantineLeft from Nodes.
+func (e *QuorumError) countQuarantined() {
 	var ends []time.Duration
 	for _, r := range e.Nodes {
 		switch {
 		case r.Err != nil || r.Reply.Status == node.Misconfigured:
 		case r.Reply.Status == node.Quarantined:
 			if !protocol.NeedsMark(r.Reply) {
-				nodes++
+				e.Quarantined++
 				ends = append(ends, r.Reply.Left)
 			}
 		default:
 			ends = append(ends, 0)
 		}
 	}
-	left, _ = protocol.QuorumAfter(ends, len(e.Nodes))
-	return left, nodes
+	e.QuarantineLeft, _ = protocol.QuorumAfter(ends, len(e.Nodes))
 }
 
-// Unwrap returns the nodes' own errors, so that errors.As finds a driver's.
+// Unwrap returns ErrNoQuorum, ErrQuarantine if a node is quarantined, and the
+// nodes' own errors, so that errors.As finds a driver's.
 func (e *QuorumError) Unwrap() []error {
-	var errs []error
+	all := []error{ErrNoQuorum}
+	if e.quarantined("") {
+		all = append(all, ErrQuarantine)
+	}
 	for _, r := range e.Nodes {
 		if r.Err != nil {
-			errs = append(errs, r.Err)
+			all = append(all, r.Err)
 		}
 	}
-	return errs
-}
-
-// markError returns an error if a node could not be marked.
-func markError(states []runner.NodeState) error {
-	e := &QuorumError{Op: node.OpMark, Need: len(states)}
-	bad := false
-	for _, s := range states {
-		if errors.Is(s.Err, ErrConfig) {
-			return s.Err
-		}
-		r := node.Result{Node: s.Node, Err: s.Err}
-		r.Reply.Status = node.Granted
-		e.Nodes = append(e.Nodes, r)
-		bad = bad || s.Err != nil
-	}
-	if bad {
-		return e
-	}
-	return nil
+	return all
 }

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/redlatch/redlatch/internal/errs"
 	"github.com/redlatch/redlatch/internal/protocol"
 	"github.com/redlatch/redlatch/internal/runner"
 	"github.com/redlatch/redlatch/node"
@@ -89,14 +90,14 @@ func (c *Client) Attach(ctx context.Context, text string) (*Lease, error) {
 		return nil, err
 	}
 	if ctx.Err() != nil {
-		return nil, endedError(ctx, nil)
+		return nil, errs.Ended(ctx, nil)
 	}
 	if c.cluster.Closing() {
 		return nil, ErrClosed
 	}
 	now, known := c.cluster.NodeTime(ctx, h.Key)
 	if known && h.heldFor(now) < minTTL {
-		return nil, &LostError{Name: h.Name, Token: h.token, Err: fmt.Errorf("%w of %v", ErrMaxHold, time.Duration(h.MaxHold))}
+		return nil, lostWithout(h.Name, h.token, fmt.Errorf("%w of %v", ErrMaxHold, time.Duration(h.MaxHold)))
 	}
 	a, err := c.newAttach(ctx, h)
 	if err != nil && c.cluster.Learn(ctx, err) {
@@ -126,16 +127,16 @@ func (c *Client) newAttach(ctx context.Context, h handle) (*attempt, error) {
 	return a, err
 }
 
-// Free releases the lock of a handle without resuming the lease first. It
+// Release releases the lock of a handle without resuming the lease first. It
 // returns ErrLost if the lease no longer held the lock, and a *QuorumError if
 // too few nodes answered: the lock then expires by itself.
-func (c *Client) Free(ctx context.Context, text string) error {
+func (c *Client) Release(ctx context.Context, text string) error {
 	h, err := parseHandle(text)
 	if err != nil {
 		return err
 	}
 	if ctx.Err() != nil {
-		return endedError(ctx, nil)
+		return errs.Ended(ctx, nil)
 	}
 	if c.cluster.Closing() {
 		return ErrClosed
@@ -150,7 +151,7 @@ func (c *Client) Free(ctx context.Context, text string) error {
 	cl.Lock()
 	defer cl.Unlock()
 	if cl.Core().Verdict() == protocol.NotOurs {
-		return &LostError{Name: h.Name, Token: h.token, Err: quorumError(cl)}
+		return lostWithout(h.Name, h.token, quorumError(cl))
 	}
 	return notFreed(ctx, cl)
 }
@@ -177,7 +178,7 @@ func (l *Lease) limits() (kept, held int64) {
 		return l.handleKept, l.handleHeld // as they were, however often it is handed on
 	}
 	now, _ := l.c.cluster.NodeTime(l.claim.Context(), l.claim.Key())
-	uptime := l.c.opts.Clock.Uptime()
+	uptime := l.c.opts.clock.Uptime()
 	l.claim.Lock()
 	defer l.claim.Unlock()
 	core := l.claim.Core()
@@ -220,7 +221,7 @@ func parseHandle(text string) (handle, error) {
 	if checkDuration("ttl", time.Duration(h.TTL), minTTL, maxMaxTTL) != nil {
 		return bad()
 	}
-	if h.token, err = ParseToken(h.Token); err != nil {
+	if h.token, err = node.ParseToken(h.Token); err != nil {
 		return bad()
 	}
 	return h, nil

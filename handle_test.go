@@ -22,7 +22,7 @@ func TestHandleFreesTheLockInOneRound(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := b.Free(t.Context(), handle); err != nil {
+		if err := b.Release(t.Context(), handle); err != nil {
 			t.Fatal(err)
 		}
 		synctest.Wait()
@@ -33,7 +33,7 @@ func TestHandleFreesTheLockInOneRound(t *testing.T) {
 			}
 		}
 		// The second time it reports that there was nothing to free.
-		locktest.WantErr(t, b.Free(t.Context(), handle), redlatch.ErrLost)
+		locktest.WantErr(t, b.Release(t.Context(), handle), redlatch.ErrLost)
 	})
 }
 
@@ -47,15 +47,15 @@ func TestHandleDoesNotFreeAnothersLock(t *testing.T) {
 		}
 		time.Sleep(2 * time.Second)
 		theirs := locktest.MustLock(t, b, "job", redlatch.LockOptions{})
-		locktest.WantErr(t, a.Free(t.Context(), handle), redlatch.ErrLost)
+		locktest.WantErr(t, a.Release(t.Context(), handle), redlatch.ErrLost)
 		if err := theirs.Extend(t.Context()); err != nil {
 			t.Errorf("the other's lock: %v", err)
 		}
 		ended, cancel := context.WithCancel(t.Context())
 		cancel()
-		locktest.WantErr(t, a.Free(ended, handle), context.Canceled)
+		locktest.WantErr(t, a.Release(ended, handle), context.Canceled)
 		a.Close()
-		locktest.WantErr(t, a.Free(t.Context(), handle), redlatch.ErrClosed)
+		locktest.WantErr(t, a.Release(t.Context(), handle), redlatch.ErrClosed)
 	})
 }
 
@@ -83,7 +83,7 @@ func TestErrorsDoNotGiveAHandleAway(t *testing.T) {
 		if secret := good[20:40]; strings.Contains(err.Error(), secret) || !strings.Contains(err.Error(), "invalid handle") {
 			t.Errorf("the error is %v", err)
 		}
-		if err := c.Free(t.Context(), bad); err == nil || strings.Contains(err.Error(), good[20:40]) {
+		if err := c.Release(t.Context(), bad); err == nil || strings.Contains(err.Error(), good[20:40]) {
 			t.Errorf("the error is %v", err)
 		}
 	}
@@ -109,8 +109,8 @@ func TestHandleCountsTimeOnTheNodesClocks(t *testing.T) {
 			for _, free := range []bool{false, true} {
 				synctest.Test(t, func(t *testing.T) {
 					_, nodes := locktest.NewLinks(t, 3)
-					a := locktest.NewClient(t, nodes, redlatch.Options{TTL: 2 * time.Second, Clock: clockOff(from)})
-					b := locktest.NewClient(t, nodes, redlatch.Options{TTL: 2 * time.Second, Clock: clockOff(to)})
+					a := locktest.NewClient(t, nodes, locktest.WithClock(redlatch.Options{TTL: 2 * time.Second}, clockOff(from)))
+					b := locktest.NewClient(t, nodes, locktest.WithClock(redlatch.Options{TTL: 2 * time.Second}, clockOff(to)))
 					l := locktest.MustLock(t, a, "job", redlatch.LockOptions{Keep: keep})
 					time.Sleep(time.Second)
 					text, err := l.Detach()
@@ -118,7 +118,7 @@ func TestHandleCountsTimeOnTheNodesClocks(t *testing.T) {
 						t.Fatal(err)
 					}
 					if free {
-						err = b.Free(t.Context(), text)
+						err = b.Release(t.Context(), text)
 					} else if l, err = b.Attach(t.Context(), text); err == nil {
 						err = l.Release(t.Context())
 					}
@@ -140,7 +140,7 @@ func TestMaxHoldSurvivesAHandle(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			_, nodes := locktest.NewLinks(t, 3)
 			a := locktest.NewClient(t, nodes, redlatch.Options{TTL: 2 * time.Second})
-			b := locktest.NewClient(t, nodes, redlatch.Options{TTL: 2 * time.Second, Clock: clockOff(off)})
+			b := locktest.NewClient(t, nodes, locktest.WithClock(redlatch.Options{TTL: 2 * time.Second}, clockOff(off)))
 			began := time.Now()
 			text, err := locktest.MustLock(t, a, "job", redlatch.LockOptions{MaxHold: most}).Detach()
 			if err != nil {

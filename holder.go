@@ -12,9 +12,9 @@ import (
 	"github.com/redlatch/redlatch/node"
 )
 
-// holdersOf returns the holders that the nodes name. The one that most nodes
-// name comes first.
-func holdersOf(results []node.Result) []Holder {
+// HoldersOf returns the holders that nodes name in their answers to one request.
+// The one that most nodes name comes first.
+func HoldersOf(results ...node.Result) []Holder {
 	type key struct{ kind, value string }
 	byKey := map[key]int{}
 	var holders []Holder

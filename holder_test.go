@@ -85,7 +85,7 @@ func TestAHolderOfUnknownAgeIsShownWithoutOne(t *testing.T) {
 		"another client":  {node.Reply{Value: "plain", HolderToken: token(-time.Minute)}, `another client ("plain")` + expires},
 	} {
 		c.reply.Status, c.reply.Now, c.reply.Left = node.Held, now, 8*time.Second
-		h := admin.HoldersOf(node.Result{Reply: c.reply})
+		h := redlatch.HoldersOf(node.Result{Reply: c.reply})
 		if len(h) != 1 || h[0].String() != c.want {
 			t.Errorf("%s: %v, want %s", name, h, c.want)
 		}
@@ -102,7 +102,7 @@ func TestAForeignValueThatIsCutIsMarked(t *testing.T) {
 		strings.Repeat("\x80", 100):     `"` + strings.Repeat(`\x80`, 64) + `"…`,
 	} {
 		for _, status := range []node.Status{node.Held, node.Foreign} {
-			h := admin.HoldersOf(node.Result{Reply: node.Reply{Status: status, Value: value, Left: time.Second}})[0]
+			h := redlatch.HoldersOf(node.Result{Reply: node.Reply{Status: status, Value: value, Left: time.Second}})[0]
 			if status == node.Foreign && value == long {
 				want = long // a type is a word; it is quoted only if it is not printable
 			}

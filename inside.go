@@ -1,13 +1,12 @@
 package redlatch
 
 import (
-	"context"
-
 	"github.com/redlatch/redlatch/internal/inside"
-	"github.com/redlatch/redlatch/node"
+	"github.com/redlatch/redlatch/internal/runner"
 )
 
-// Package admin needs the inside of a client, which is not for lock users.
+// Package admin needs the inside of a client, and tests a clock. Neither is for
+// lock users.
 func init() {
 	of := func(c *Client) inside.Client {
 		return inside.Client{
@@ -23,7 +22,5 @@ func init() {
 		}
 		return of(c), nil
 	}
-	inside.Holders = func(results []node.Result) any { return holdersOf(results) }
-	inside.MarkError = markError
-	inside.Ended = func(ctx context.Context) error { return endedError(ctx, nil) }
+	inside.SetClock = func(opts any, clock runner.Clock) { opts.(*Options).clock = clock }
 }

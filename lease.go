@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/redlatch/redlatch/internal/errs"
 	"github.com/redlatch/redlatch/internal/protocol"
 	"github.com/redlatch/redlatch/internal/runner"
 	"github.com/redlatch/redlatch/node"
@@ -87,7 +88,7 @@ func (l *Lease) reporter() *reporter {
 
 // moved sets the deadline by the wall clock. The mutex is held.
 func (l *Lease) moved() {
-	clock := l.c.opts.Clock
+	clock := l.c.opts.clock
 	l.at = clock.Now().Add(l.claim.Core().Deadline() - clock.Uptime())
 }
 
@@ -155,8 +156,8 @@ func (l *Lease) ended() func() {
 	default:
 		l.cause = l.lost(nil)
 	}
-	if l.c.opts.Clock.Uptime() < l.claim.Core().Deadline() {
-		l.at = l.c.opts.Clock.Now()
+	if l.c.opts.clock.Uptime() < l.claim.Core().Deadline() {
+		l.at = l.c.opts.clock.Now()
 	}
 	l.cancel(l.cause)
 	finish := l.finishExtension(l.cause)
@@ -271,7 +272,7 @@ func (l *Lease) extend(ctx context.Context, ask func(context.Context)) error {
 		return err
 	}
 	if ctx.Err() != nil {
-		return endedError(ctx, nil)
+		return errs.Ended(ctx, nil)
 	}
 	l.claim.Lock()
 	if err := l.atMaxHold(); err != nil {
@@ -298,7 +299,7 @@ func (l *Lease) extend(ctx context.Context, ask func(context.Context)) error {
 	if errors.Is(l.cause, ErrLost) {
 		return l.cause // the loss matters more than the end of the context
 	}
-	return endedError(ctx, nil)
+	return errs.Ended(ctx, nil)
 }
 
 // atMaxHold returns ErrMaxHold if the deadline has reached MaxHold. The mutex
@@ -309,7 +310,7 @@ func (l *Lease) atMaxHold() error {
 		return nil
 	}
 	return fmt.Errorf("%w of %v: %q cannot be extended, and is valid for another %v",
-		ErrMaxHold, l.maxHold, l.name, (core.Deadline() - l.c.opts.Clock.Uptime()).Round(time.Millisecond))
+		ErrMaxHold, l.maxHold, l.name, (core.Deadline() - l.c.opts.clock.Uptime()).Round(time.Millisecond))
 }
 
 // Release ends the lease and frees the lock on every node. It returns as soon
@@ -354,7 +355,7 @@ func notFreed(ctx context.Context, cl *runner.Claim) error {
 	case cl.Core().Verdict() == protocol.IsFree:
 		return nil
 	case ctx.Err() != nil:
-		return endedError(ctx, nil)
+		return errs.Ended(ctx, nil)
 	}
 	return quorumError(cl)
 }

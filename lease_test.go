@@ -206,7 +206,7 @@ func TestSuspendedMachineHasLostItsLeaseOnWaking(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		_, nodes := locktest.NewLinks(t, 3)
 		clock := &suspendable{start: time.Now()}
-		c := locktest.NewClient(t, nodes, redlatch.Options{Clock: clock})
+		c := locktest.NewClient(t, nodes, locktest.WithClock(redlatch.Options{}, clock))
 		l := locktest.MustLock(t, c, "job", redlatch.LockOptions{TTL: 30 * time.Second})
 		time.Sleep(time.Second)
 
@@ -228,7 +228,7 @@ func TestSuspensionShorterThanTheDeadlineCostsNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		_, nodes := locktest.NewLinks(t, 3)
 		clock := &suspendable{start: time.Now()}
-		c := locktest.NewClient(t, nodes, redlatch.Options{Clock: clock})
+		c := locktest.NewClient(t, nodes, locktest.WithClock(redlatch.Options{}, clock))
 		l := locktest.MustLock(t, c, "job", redlatch.LockOptions{TTL: 30 * time.Second})
 		clock.suspend(20 * time.Second)
 		time.Sleep(time.Second) // the overdue extension is sent

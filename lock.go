@@ -1,11 +1,11 @@
 package redlatch
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
 
+	"github.com/redlatch/redlatch/internal/errs"
 	"github.com/redlatch/redlatch/internal/opt"
 	"github.com/redlatch/redlatch/internal/runner"
 	"github.com/redlatch/redlatch/observe"
@@ -52,7 +52,7 @@ func (c *Client) Lock(ctx context.Context, name string, opts *LockOptions) (*Lea
 
 func (c *Client) lock(ctx context.Context, name string, opts LockOptions) (lease *Lease, err error) {
 	if ctx.Err() != nil {
-		return nil, endedError(ctx, nil)
+		return nil, errs.Ended(ctx, nil)
 	}
 	a, err := c.newAttempt(ctx, name, opts)
 	if err != nil && c.cluster.Learn(ctx, err) {
@@ -98,10 +98,12 @@ func (c *Client) lock(ctx context.Context, name string, opts LockOptions) (lease
 // is set.
 func (c *Client) declare(ctx context.Context) error {
 	states, err := c.cluster.Declare(ctx)
-	err = cmp.Or(err, markError(states))
+	if err == nil {
+		err = stateError(states)
+	}
 	switch {
 	case ctx.Err() != nil:
-		return endedError(ctx, err)
+		return errs.Ended(ctx, err)
 	case errors.Is(err, ErrConfig):
 		return err
 	case errors.Is(err, runner.ErrNotFresh):
@@ -112,17 +114,16 @@ func (c *Client) declare(ctx context.Context) error {
 	return nil
 }
 
-// endedError returns the error of a caller whose context ended: the context's
-// error, its cause, and, as text only, what the caller waited for. It is not
-// ErrHeld or ErrNoQuorum: a caller that treats those as normal must not mistake
-// the end of its context for one of them.
-func endedError(ctx context.Context, failure error) error {
-	err := ctx.Err()
-	if cause := context.Cause(ctx); cause != err {
-		err = fmt.Errorf("%w: %w", err, cause)
+// stateError returns why nodes could not be marked: an ErrConfig if there is one.
+func stateError(states []runner.NodeState) error {
+	var all []error
+	for _, s := range states {
+		if errors.Is(s.Err, ErrConfig) {
+			return s.Err
+		}
+		if s.Err != nil {
+			all = append(all, fmt.Errorf("%s: %w", s.Node, s.Err))
+		}
 	}
-	if failure != nil {
-		err = fmt.Errorf("%w while waiting: %v", err, failure)
-	}
-	return err
+	return errors.Join(all...)
 }

@@ -25,12 +25,12 @@ type LostError struct {
 	// ours, ErrMaxHold if it was held for its MaxHold, and nil if it was not
 	// extended in time.
 	Err error
+	// Reason says in words why the lock was lost.
+	Reason string
 	// Last is the error of the last extension, if it failed and Err is nil: a
 	// *QuorumError that says what each node answered. errors.Is ignores it,
 	// because it does not prove that the nodes gave the lock to another client.
 	Last error
-
-	kept bool // the client extended it
 }
 
 func (e *LostError) Error() string {
@@ -38,11 +38,12 @@ func (e *LostError) Error() string {
 	if !e.Since.IsZero() {
 		s += fmt.Sprintf(", held since %s (%v)", clockText(e.Since, e.Held), roughly(e.Held))
 	}
-	return s + ": " + e.Reason()
+	return s + ": " + e.Reason
 }
 
-// Reason says in words why the lock was lost.
-func (e *LostError) Reason() string {
+// reason says in words why a lock was lost. kept says that the client extended
+// it.
+func (e *LostError) reason(kept bool) string {
 	text := func(err error) string { return strings.TrimPrefix(err.Error(), "redlatch: ") }
 	switch {
 	case errors.Is(e.Err, ErrMaxHold):
@@ -51,30 +52,38 @@ func (e *LostError) Reason() string {
 		return "the nodes say that it is no longer ours: " + text(e.Err)
 	case e.Last != nil:
 		return "it could not be extended in time: " + text(e.Last)
-	case e.kept:
+	case kept:
 		return "it could not be extended in time: no extension was answered before the deadline; this process, or the machine, may have been paused"
 	}
 	return "it was not extended in time"
 }
 
-// Is reports that every LostError is an ErrLost.
-func (e *LostError) Is(target error) bool {
-	return target == ErrLost || target == errs.ErrNotExtended && e.Err == nil
+// Unwrap returns ErrLost and Err.
+func (e *LostError) Unwrap() []error {
+	if e.Err == nil {
+		return []error{ErrLost, errs.ErrNotExtended}
+	}
+	return []error{ErrLost, e.Err}
 }
 
-// Unwrap returns Err.
-func (e *LostError) Unwrap() error { return e.Err }
+// lostWithout returns the error for the lock of a handle that is no lease here.
+func lostWithout(name string, token Token, why error) *LostError {
+	e := &LostError{Name: name, Token: token, Err: why}
+	e.Reason = e.reason(false)
+	return e
+}
 
 // lost returns the error for a lost lock. why is what the nodes answered,
 // ErrMaxHold, or nil if the lock was not extended in time. The mutex is held.
 func (l *Lease) lost(why error) *LostError {
-	clock, core := l.c.opts.Clock, l.claim.Core()
-	e := &LostError{Name: l.name, Token: core.Token(), Err: why, kept: l.kept}
+	clock, core := l.c.opts.clock, l.claim.Core()
+	e := &LostError{Name: l.name, Token: core.Token(), Err: why}
 	e.Held = clock.Uptime() - core.Acquired()
 	e.Since = clock.Now().Add(-e.Held)
 	if why == nil {
 		e.Last = l.failed
 	}
+	e.Reason = e.reason(l.kept)
 	return e
 }
 
@@ -88,7 +97,7 @@ func (l *Lease) isNews() bool {
 // a logger or an observer may be slow.
 func (l *Lease) tellEnd() {
 	l.claim.Lock()
-	cause, held, token := l.cause, l.c.opts.Clock.Uptime()-l.claim.Core().Acquired(), l.claim.Core().Token()
+	cause, held, token := l.cause, l.c.opts.clock.Uptime()-l.claim.Core().Acquired(), l.claim.Core().Token()
 	l.claim.Unlock()
 	if errors.Is(cause, ErrLost) {
 		l.c.opts.Logger.Warn("redlatch: lock is lost", "name", l.name, "token", uint64(token), "held", held, "cause", cause)

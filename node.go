@@ -13,9 +13,5 @@ type Node = node.Node
 // compare like the numbers.
 type Token = node.Token
 
-// ParseToken reads a token from its decimal form, with or without leading
-// zeros.
-func ParseToken(s string) (Token, error) { return node.ParseToken(s) }
-
 // ConfigError says which setting is not valid.
 type ConfigError = node.ConfigError

@@ -37,7 +37,7 @@ func TestOnceRunsAnOccurrenceOnceOnTenMachinesWithSkewedClocks(t *testing.T) {
 					nodes[j] = locktest.NewLink(t, links[j].Node)
 				}
 				skew := time.Duration(i-5) * 700 * time.Millisecond
-				c := locktest.NewClient(t, nodes, redlatch.Options{Clock: skewed{skew}})
+				c := locktest.NewClient(t, nodes, locktest.WithClock(redlatch.Options{}, skewed{skew}))
 				wg.Go(func() {
 					time.Sleep(4*time.Second - skew) // it is due when the machine's clock says so
 					for range 3 {

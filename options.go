@@ -31,6 +31,9 @@ const (
 
 // Options are the settings of a Client. The zero value works.
 type Options struct {
+	// Cluster is what all clients of the same nodes have in common.
+	Cluster
+
 	// Prefix is put before every name; together they have up to 512 bytes.
 	// Defaults to none, so that other Redlock clients find the lock under the
 	// same key.
@@ -46,11 +49,6 @@ type Options struct {
 	// the first lock whether it is too long. Defaults to 10 s, or to MaxTTL if
 	// that is shorter.
 	TTL time.Duration
-
-	// MaxTTL is the longest time to live that a lock may have. Clients of
-	// guarded nodes must agree on it; a client that does not set it uses the
-	// value in the nodes' markers. Defaults to 30 s.
-	MaxTTL time.Duration
 
 	// MaxHold is the longest time for which a lease is extended, so that a
 	// hanging holder does not keep a lock for ever. Defaults to 24 h.
@@ -69,46 +67,19 @@ type Options struct {
 	// that is held; the shortest is a fifth of it. Defaults to 200 ms.
 	RetryDelay time.Duration
 
-	// TokenWindow is how far a proposed token may differ from a node's clock.
-	// Clients of the same nodes must agree on it; a client that does not set
-	// it uses the value in the markers of guarded nodes. Defaults to 10 s.
-	TokenWindow time.Duration
-
-	// Replicas is how many replicas of each node must be online for the node to
-	// grant and extend. With it, a master that is cut off stops before the
-	// replica that was promoted in its place grants. Set it behind Sentinel, to
-	// the number of all replicas: with fewer, one that changes sides unseen
-	// lets a second holder in.
-	// NoReplicas states that none is required, which allows two holders after a
-	// failover. Clients of guarded nodes must agree on it; a client that does
-	// not set it uses the value in the nodes' markers. Defaults to none
-	// required.
-	Replicas int
-
-	// ReplicaLag is how long ago a replica may have last reported to count as
-	// online. It is in whole seconds, because servers do not report fractions.
-	// It makes the quarantine longer, by itself and 2 s. Defaults to 2 s if
-	// Replicas is set.
-	ReplicaLag time.Duration
-
 	// FenceRetention is how long a node remembers the highest token of a name
 	// that is no longer used. It must be more than three times the TokenWindow.
 	// Defaults to 1 h.
 	FenceRetention time.Duration
 
 	// CompletedRetention is how long nodes remember that an occurrence of a job
-	// is completed; see Once. Defaults to 7 days.
+	// is completed; see Client.Once. Defaults to 7 days.
 	CompletedRetention time.Duration
 
 	// Guard says whether a node that may have forgotten locks is quarantined
 	// until those locks have expired. A node may forget when it restarts, is
 	// flushed, or is promoted without the last writes. Defaults to GuardAuto.
 	Guard GuardMode
-
-	// Membership names the membership. Guarded nodes refuse clients with another
-	// membership. Clients that reach the same nodes by different addresses set
-	// the same name. Defaults to the names of the nodes.
-	Membership string
 
 	// AnyMembership ignores markers of other memberships, if the guard is off.
 	// It is for two applications that share a server but no lock names. Two
@@ -123,21 +94,48 @@ type Options struct {
 	// Defaults to false.
 	AssumeFresh bool
 
-	// Clock is the client's source of time. Defaults to the system's.
-	Clock Clock
-
 	// Logger logs what an operator needs to know. Defaults to none.
 	Logger *slog.Logger
 
 	// Observer is notified of every lock, round and lease, for traces and
 	// metrics. Defaults to none.
 	Observer observe.Observer
+
+	clock runner.Clock // tests set it; see package inside
 }
 
-// OutagePatience is how long Lock waits for a quorum of nodes if the caller set
-// no limit: neither Wait nor Tries, nor a deadline of its context. Lock asks at
-// least three times, because a single round of slow nodes can take as long.
-const OutagePatience = protocol.OutagePatience
+// Cluster is what all clients of the same nodes have in common. Guarded nodes
+// keep it in their markers: a client that leaves a field out uses the marker's
+// value, and one that sets another value is refused. Clients of nodes that are
+// not guarded must all set the same.
+type Cluster struct {
+	// Membership names the nodes. Guarded nodes refuse clients with another
+	// membership. Clients that reach the same nodes by different addresses set
+	// the same name. Defaults to the names of the nodes.
+	Membership string
+
+	// MaxTTL is the longest time to live that a lock may have. Defaults to 30 s.
+	MaxTTL time.Duration
+
+	// TokenWindow is how far a proposed token may differ from a node's clock.
+	// Defaults to 10 s.
+	TokenWindow time.Duration
+
+	// Replicas is how many replicas of each node must be online for the node to
+	// grant and extend. With it, a master that is cut off stops before the
+	// replica that was promoted in its place grants. Set it behind Sentinel, to
+	// the number of all replicas: with fewer, one that changes sides unseen
+	// lets a second holder in.
+	// NoReplicas states that none is required, which allows two holders after a
+	// failover. Defaults to none required.
+	Replicas int
+
+	// ReplicaLag is how long ago a replica may have last reported to count as
+	// online. It is in whole seconds, because servers do not report fractions.
+	// It makes the quarantine longer, by itself and 2 s. Defaults to 2 s if
+	// Replicas is set.
+	ReplicaLag time.Duration
+}
 
 // LockOptions are the settings of one lock. The zero value works.
 type LockOptions struct {
@@ -192,10 +190,6 @@ type LockOptions struct {
 	NoKeepAlive bool
 }
 
-// NoQuarantineWait as LockOptions.QuarantineWait treats nodes in quarantine like
-// nodes that do not answer.
-const NoQuarantineWait = -1
-
 // withDefaults returns o with every unset field set, or an error for the first
 // field that is not valid.
 func (o Options) withDefaults() (Options, error) {
@@ -248,17 +242,14 @@ func (o Options) withDefaults() (Options, error) {
 	if o.Guard > GuardOff {
 		return o, &ConfigError{Field: "Guard", Value: uint8(o.Guard), Bound: "GuardAuto, GuardOn or GuardOff"}
 	}
-	if o.Clock == nil {
-		o.Clock = runner.NewSystemClock()
+	if o.clock == nil {
+		o.clock = runner.NewSystemClock()
 	}
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
 	return o, nil
 }
-
-// NoReplicas as Options.Replicas states that no replica is required.
-const NoReplicas = -1
 
 const (
 	maxReplicas = 100

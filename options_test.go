@@ -17,11 +17,11 @@ import (
 func TestBadOptionsAreRefusedByName(t *testing.T) {
 	for field, opts := range map[string]redlatch.Options{
 		"TTL":            {TTL: 9 * time.Millisecond},
-		"MaxTTL":         {MaxTTL: -time.Second},
+		"MaxTTL":         {Cluster: redlatch.Cluster{MaxTTL: -time.Second}},
 		"MaxHold":        {MaxHold: -1},
 		"NodeTimeout":    {NodeTimeout: -time.Millisecond},
 		"RetryDelay":     {RetryDelay: -1},
-		"TokenWindow":    {TokenWindow: -1},
+		"TokenWindow":    {Cluster: redlatch.Cluster{TokenWindow: -1}},
 		"FenceRetention": {FenceRetention: 20 * time.Second},
 		"Prefix":         {Prefix: "a\nb"},
 		"Label":          {Label: strings.Repeat("x", 65)},
@@ -29,13 +29,13 @@ func TestBadOptionsAreRefusedByName(t *testing.T) {
 		_, err := redlatch.New(memory.Nodes(3), &opts)
 		locktest.WantConfigError(t, err, field)
 	}
-	for _, opts := range []redlatch.Options{{Replicas: -2}, {Replicas: 101}, {Replicas: 1} /* the guard is off */} {
-		_, err := redlatch.New(memory.Nodes(3), &opts)
+	for _, common := range []redlatch.Cluster{{Replicas: -2}, {Replicas: 101}, {Replicas: 1} /* the guard is off */} {
+		_, err := redlatch.New(memory.Nodes(3), &redlatch.Options{Cluster: common})
 		locktest.WantConfigError(t, err, "Replicas")
 	}
-	for _, opts := range []redlatch.Options{{ReplicaLag: time.Second}, {Replicas: 1, ReplicaLag: 1500 * time.Millisecond},
+	for _, common := range []redlatch.Cluster{{ReplicaLag: time.Second}, {Replicas: 1, ReplicaLag: 1500 * time.Millisecond},
 		{Replicas: 1, ReplicaLag: 2 * time.Minute}, {Replicas: 1, ReplicaLag: -time.Second}} {
-		_, err := redlatch.New(memory.Nodes(3), &opts)
+		_, err := redlatch.New(memory.Nodes(3), &redlatch.Options{Cluster: common})
 		locktest.WantConfigError(t, err, "ReplicaLag")
 	}
 	_, err := redlatch.New(memory.Nodes(3), &redlatch.Options{TTL: 31 * time.Second})
@@ -43,7 +43,7 @@ func TestBadOptionsAreRefusedByName(t *testing.T) {
 	if !strings.Contains(err.Error(), "31s") || !strings.Contains(err.Error(), "30s") {
 		t.Errorf("%q does not name value and bound", err)
 	}
-	c := locktest.NewClient(t, memory.Nodes(1), redlatch.Options{MaxTTL: time.Second})
+	c := locktest.NewClient(t, memory.Nodes(1), redlatch.Options{Cluster: redlatch.Cluster{MaxTTL: time.Second}})
 	if l := locktest.MustLock(t, c, "job", redlatch.LockOptions{}); l.TTL() != time.Second {
 		t.Errorf("with a MaxTTL of 1s the default TTL is %v", l.TTL())
 	}
@@ -76,7 +76,7 @@ func TestBadNamesAreRefusedBeforeAnythingIsSent(t *testing.T) {
 
 func TestBadLockOptionsAreRefusedBeforeAnythingIsSent(t *testing.T) {
 	links, nodes := locktest.NewLinks(t, 1)
-	c := locktest.NewClient(t, nodes, redlatch.Options{MaxTTL: 5 * time.Second})
+	c := locktest.NewClient(t, nodes, redlatch.Options{Cluster: redlatch.Cluster{MaxTTL: 5 * time.Second}})
 	for _, bad := range []struct {
 		field string
 		opts  redlatch.LockOptions

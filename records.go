@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/redlatch/redlatch/internal/errs"
 	"github.com/redlatch/redlatch/internal/protocol"
 	"github.com/redlatch/redlatch/internal/runner"
 	"github.com/redlatch/redlatch/node"
@@ -110,10 +111,12 @@ func (j *job) unknown(f found) error {
 		}
 	}
 	need := len(f.nodes) - protocol.Quorum(len(f.nodes)) + 1
+	quorum := &QuorumError{Op: node.OpCheck, Name: j.name, Need: need, Nodes: f.nodes}
+	quorum.countQuarantined()
 	return &unknownError{
 		fmt.Sprintf("redlatch: unknown whether %q of %q is completed: %d of %d nodes must have kept their records, and %s may have lost them; run it again when %s answers (%s)",
 			j.occurrence, j.name, need, len(f.nodes), strings.Join(lost, ", "), strings.Join(away, ", "), strings.Join(why, "; ")),
-		&QuorumError{Op: node.OpCheck, Name: j.name, Need: need, Nodes: f.nodes},
+		quorum,
 	}
 }
 
@@ -138,19 +141,21 @@ func (j *job) request(op node.Op) node.Request {
 // survey asks all nodes, and returns their answers when there are enough, or an
 // error if a quorum did not answer.
 func (c *Client) survey(ctx context.Context, name string, req node.Request, enough func([]node.Result) bool) ([]node.Result, error) {
-	began := c.opts.Clock.Uptime()
+	began := c.opts.clock.Uptime()
 	results := c.cluster.Survey(ctx, req, enough)
 	if someAnswer(results) {
 		return results, nil
 	}
-	err := error(&QuorumError{Op: req.Op, Name: name, Need: protocol.Quorum(len(results)), Elapsed: c.opts.Clock.Uptime() - began, Nodes: results})
+	quorum := &QuorumError{Op: req.Op, Name: name, Need: protocol.Quorum(len(results)), Elapsed: c.opts.clock.Uptime() - began, Nodes: results}
+	quorum.countQuarantined()
+	err := error(quorum)
 	for _, r := range results {
 		if errors.Is(r.Err, ErrConfig) {
 			err = r.Err
 		}
 	}
 	if ctx.Err() != nil {
-		err = endedError(ctx, err)
+		err = errs.Ended(ctx, err)
 	}
 	return results, err
 }

@@ -60,10 +60,12 @@ func (r *reporter) roundEnd(cl *runner.Claim) observe.RoundEnd {
 // quorumError describes the last round, which had no quorum.
 func quorumError(cl *runner.Claim) *QuorumError {
 	round, t := cl.Core().Round()
-	return &QuorumError{
+	e := &QuorumError{
 		Op: round.Op, Name: cl.Key(), Need: protocol.Quorum(t.Nodes),
 		Elapsed: round.Elapsed(), Late: round.Won, Nodes: cl.Results(),
 	}
+	e.countQuarantined()
+	return e
 }
 
 // failureOf returns why the last round gave no lease.
@@ -77,9 +79,9 @@ func (a *attempt) failureOf(cl *runner.Claim) error {
 		theirs := cl.Core().OtherSlots()
 		return &ConfigError{Field: "Slots", Value: a.opts.Slots, Bound: fmt.Sprintf("%d: %q is held with %d slots", theirs, a.name, theirs)}
 	case protocol.NotOurs:
-		return &LostError{Name: a.name, Token: cl.Core().Token(), Err: quorumError(cl)}
+		return lostWithout(a.name, cl.Core().Token(), quorumError(cl))
 	case protocol.HeldByAnother:
-		return &HeldError{Name: a.name, Holders: holdersOf(cl.Results())}
+		return &HeldError{Name: a.name, Holders: HoldersOf(cl.Results()...)}
 	case protocol.Changing, protocol.Mismatch:
 		if err := a.c.cluster.Mismatch(cl.Results(), cl.Core().TTL()); err != nil {
 			return err

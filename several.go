@@ -13,7 +13,9 @@ import (
 
 // Leases are the locks of several names, held together. LockAll returns them.
 type Leases struct {
-	leases []*Lease // sorted by name
+	// All are the leases, sorted by name.
+	All []*Lease
+
 	ends   context.Context
 	cancel context.CancelCauseFunc
 }
@@ -42,7 +44,7 @@ func (c *Client) LockAll(ctx context.Context, names []string, opts *LockOptions)
 	defer stop(nil)
 	defer context.AfterFunc(all.ends, func() { stop(context.Cause(all.ends)) })()
 
-	began := c.opts.Clock.Uptime()
+	began := c.opts.clock.Uptime()
 	for _, name := range names {
 		l, err := c.lock(waiting, name, c.after(began, opt.Value(opts)))
 		if err == nil {
@@ -86,7 +88,7 @@ func (c *Client) after(began time.Duration, opts LockOptions) LockOptions {
 	if opts.Wait == 0 {
 		return opts
 	}
-	opts.Wait -= c.opts.Clock.Uptime() - began
+	opts.Wait -= c.opts.clock.Uptime() - began
 	if opts.Wait <= 0 {
 		opts.Wait, opts.Tries = 0, 1
 	}
@@ -95,16 +97,13 @@ func (c *Client) after(began time.Duration, opts LockOptions) LockOptions {
 
 // add adds a lease. Its end is the end of all.
 func (all *Leases) add(l *Lease) {
-	all.leases = append(all.leases, l)
+	all.All = append(all.All, l)
 	context.AfterFunc(l.Context(), func() { all.cancel(context.Cause(l.Context())) })
 }
 
-// All returns the leases, sorted by name.
-func (all *Leases) All() []*Lease { return slices.Clone(all.leases) }
-
 // Lease returns the lease of a name, or nil if it was not among the names.
 func (all *Leases) Lease(name string) *Lease {
-	for _, l := range all.leases {
+	for _, l := range all.All {
 		if l.Name() == name {
 			return l
 		}
@@ -116,16 +115,11 @@ func (all *Leases) Lease(name string) *Lease {
 // deadline at the latest. Its cause is that lease's.
 func (all *Leases) Context() context.Context { return all.ends }
 
-// Deadline returns the earliest deadline of the leases. See Lease.Deadline.
-func (all *Leases) Deadline() time.Time {
-	return slices.MinFunc(all.leases, func(a, b *Lease) int { return a.Deadline().Compare(b.Deadline()) }).Deadline()
-}
-
 // Remaining returns how long all leases are valid unless they are extended. It
 // is zero or negative after one has ended.
 func (all *Leases) Remaining() time.Duration {
-	least := all.leases[0].Remaining()
-	for _, l := range all.leases[1:] {
+	least := all.All[0].Remaining()
+	for _, l := range all.All[1:] {
 		least = min(least, l.Remaining())
 	}
 	return least
@@ -135,7 +129,7 @@ func (all *Leases) Remaining() time.Duration {
 // loss, if any was lost.
 func (all *Leases) Err() error {
 	var first error
-	for _, l := range all.leases {
+	for _, l := range all.All {
 		err := l.Err()
 		if errors.Is(err, ErrLost) {
 			return err
@@ -161,9 +155,9 @@ func (all *Leases) Release(ctx context.Context) error {
 
 // each calls f for all leases concurrently, and joins the errors.
 func (all *Leases) each(f func(l *Lease) error) error {
-	errs := make([]error, len(all.leases))
+	errs := make([]error, len(all.All))
 	var wg sync.WaitGroup
-	for i, l := range all.leases {
+	for i, l := range all.All {
 		wg.Go(func() { errs[i] = f(l) })
 	}
 	wg.Wait()

@@ -9,41 +9,47 @@ import (
 	"github.com/redlatch/redlatch/node"
 )
 
-// State is who holds a lock, as a quorum of nodes reports it.
-type State struct {
-	// Held says that the lock is held.
-	Held bool
-	// Holder is who holds it: since when, and with which token. It is zero if
-	// Held is false. If several hold it together, it is the first of them.
-	Holder Holder
+// lockState is who holds a lock, as a quorum of nodes reports it.
+type lockState struct {
+	Held   bool
+	Holder Holder // zero if Held is false
+}
+
+// holder returns the holder, or nil if the lock is not held.
+func (s lockState) holder() *Holder {
+	if !s.Held {
+		return nil
+	}
+	return &s.Holder
 }
 
 // watchEvery is how often a watcher asks the nodes.
 const watchEvery = 250 * time.Millisecond
 
 // Watch reports who holds a lock: at once, and again whenever that changes,
-// until ctx ends or the loop is left. It asks all nodes four times a second,
-// and reports what a quorum of them agrees on. A holder that comes and goes in
-// between is not seen. If too few nodes answer, it reports the last state with
-// an error, once, and goes on.
+// until ctx ends or the loop is left. The holder is nil while the lock is not
+// held; if several hold it together, it is the first of them. Watch asks all
+// nodes four times a second, and reports what a quorum of them agrees on. A
+// holder that comes and goes in between is not seen. If too few nodes answer, it
+// reports the last holder with an error, once, and goes on.
 //
-//	for state, err := range client.Watch(ctx, "leader") {
+//	for holder, err := range client.Watch(ctx, "leader") {
 //		...
 //	}
 //
-// A state is the past: a leader that is reported may have lost the lock since.
-func (c *Client) Watch(ctx context.Context, name string) iter.Seq2[State, error] {
-	return func(yield func(State, error) bool) {
+// A report is the past: a leader that is reported may have lost the lock since.
+func (c *Client) Watch(ctx context.Context, name string) iter.Seq2[*Holder, error] {
+	return func(yield func(*Holder, error) bool) {
 		key, err := c.key(name)
 		if err != nil {
-			yield(State{}, err)
+			yield(nil, err)
 			return
 		}
-		var last State
+		var last lockState
 		known, failing := false, false
 		for ctx.Err() == nil {
 			if c.cluster.Closing() {
-				yield(last, ErrClosed)
+				yield(last.holder(), ErrClosed)
 				return
 			}
 			state, agreed, err := c.state(ctx, name, key)
@@ -52,12 +58,12 @@ func (c *Client) Watch(ctx context.Context, name string) iter.Seq2[State, error]
 				return
 			case err != nil && !failing:
 				failing = true
-				if !yield(last, err) {
+				if !yield(last.holder(), err) {
 					return
 				}
 			case err == nil && agreed && (!known || failing || !state.same(last)):
 				known, failing, last = true, false, state
-				if !yield(state, nil) {
+				if !yield(state.holder(), nil) {
 					return
 				}
 			}
@@ -70,14 +76,14 @@ func (c *Client) Watch(ctx context.Context, name string) iter.Seq2[State, error]
 }
 
 // same reports whether two states have the same holder.
-func (s State) same(other State) bool {
+func (s lockState) same(other lockState) bool {
 	return s.Held == other.Held && s.Holder.Owner == other.Holder.Owner && s.Holder.Token == other.Holder.Token &&
 		s.Holder.Holders == other.Holder.Holders
 }
 
 // state asks the nodes who holds a lock. agreed says that a quorum names the
 // same holder, or readers, or slots, or none.
-func (c *Client) state(ctx context.Context, name, key string) (s State, agreed bool, err error) {
+func (c *Client) state(ctx context.Context, name, key string) (s lockState, agreed bool, err error) {
 	results, err := c.survey(ctx, name, node.Request{Op: node.OpInspect, Name: key}, allAnswer)
 	if err != nil {
 		return s, false, err
@@ -92,12 +98,12 @@ func (c *Client) state(ctx context.Context, name, key string) (s State, agreed b
 	if free >= quorum {
 		return s, true, nil
 	}
-	holders := holdersOf(results)
+	holders := HoldersOf(results...)
 	if len(holders) > 0 && holders[0].Nodes >= quorum {
-		return State{Held: true, Holder: holders[0]}, true, nil
+		return lockState{Held: true, Holder: holders[0]}, true, nil
 	}
 	if first, nodes := together(holders); nodes >= quorum {
-		return State{Held: true, Holder: first}, true, nil
+		return lockState{Held: true, Holder: first}, true, nil
 	}
 	return s, false, nil
 }

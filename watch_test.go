@@ -18,13 +18,13 @@ func TestWatchReportsWhoLeadsAndEveryChange(t *testing.T) {
 		hosts := locktest.NewHosts(t, 3, 3, redlatch.Options{})
 		ctx, cancel := context.WithCancel(t.Context())
 		var mu sync.Mutex
-		var got []redlatch.State
+		var got []*redlatch.Holder
 		var errs []error
 		var wg sync.WaitGroup
 		wg.Go(func() {
-			for s, err := range hosts[2].Client.Watch(ctx, "leader") {
+			for h, err := range hosts[2].Client.Watch(ctx, "leader") {
 				mu.Lock()
-				got, errs = append(got, s), append(errs, err)
+				got, errs = append(got, h), append(errs, err)
 				mu.Unlock()
 			}
 		})
@@ -44,10 +44,14 @@ func TestWatchReportsWhoLeadsAndEveryChange(t *testing.T) {
 		cancel()
 		wg.Wait()
 		var tokens []redlatch.Token
-		for i, s := range got {
-			tokens = append(tokens, s.Holder.Token)
-			if errs[i] != nil || s.Held != (s.Holder.Token != 0) || s.Held && (s.Holder.Owner == "" || s.Holder.Since.IsZero()) {
-				t.Errorf("state %d is %+v, %v", i, s, errs[i])
+		for i, h := range got {
+			var token redlatch.Token
+			if h != nil {
+				token = h.Token
+			}
+			tokens = append(tokens, token)
+			if errs[i] != nil || h != nil && (h.Token == 0 || h.Owner == "" || h.Since.IsZero()) {
+				t.Errorf("report %d is %+v, %v", i, h, errs[i])
 			}
 		}
 		if !slices.Equal(tokens, want) {
@@ -76,9 +80,9 @@ func TestWatchReportsReadersThatCameInADifferentOrderOnEachNode(t *testing.T) {
 				time.Sleep(time.Second)
 				ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 				defer cancel()
-				for s, err := range hosts[0].Watch(ctx, "job") {
-					if err != nil || !s.Held || s.Holder.Holders != n || s.Holder.Shared != opts.Shared || s.Holder.Slots != opts.Slots {
-						t.Errorf("it reports %+v, %v; want one of %d holders", s, err, n)
+				for h, err := range hosts[0].Watch(ctx, "job") {
+					if err != nil || h == nil || h.Holders != n || h.Shared != opts.Shared || h.Slots != opts.Slots {
+						t.Errorf("it reports %+v, %v; want one of %d holders", h, err, n)
 					}
 					return
 				}
@@ -95,16 +99,16 @@ func TestWatchReportsAnOutageOnceAndGoesOn(t *testing.T) {
 		l := locktest.MustLock(t, c, "leader", redlatch.LockOptions{TTL: 20 * time.Second})
 		synctest.Wait() // until every node has the lock
 		n := 0
-		for s, err := range c.Watch(t.Context(), "leader") {
+		for h, err := range c.Watch(t.Context(), "leader") {
 			n++
 			switch n {
 			case 1, 3:
-				if err != nil || !s.Held || s.Holder.Token != l.Token() {
-					t.Errorf("report %d is %+v, %v", n, s, err)
+				if err != nil || h == nil || h.Token != l.Token() {
+					t.Errorf("report %d is %+v, %v", n, h, err)
 				}
 			case 2:
-				if !errors.Is(err, redlatch.ErrNoQuorum) || s.Holder.Token != l.Token() {
-					t.Errorf("report %d is %+v, %v; want the last state and ErrNoQuorum", n, s, err)
+				if !errors.Is(err, redlatch.ErrNoQuorum) || h == nil || h.Token != l.Token() {
+					t.Errorf("report %d is %+v, %v; want the last holder and ErrNoQuorum", n, h, err)
 				}
 				time.AfterFunc(2*time.Second, func() {
 					links[0].Set(func(l *locktest.Link) { l.Refuse = nil })
@@ -207,10 +211,10 @@ func TestWatchBelievesAQuorum(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 		defer cancel()
 		n := 0
-		for s, err := range c.Watch(ctx, "leader") {
+		for h, err := range c.Watch(ctx, "leader") {
 			n++
-			if err != nil || !s.Held || s.Holder.Token != l.Token() {
-				t.Errorf("it reports %+v, %v", s, err)
+			if err != nil || h == nil || h.Token != l.Token() {
+				t.Errorf("it reports %+v, %v", h, err)
 			}
 			// One node that says otherwise, and one that has lost it.
 			links[1].Drop("leader")

@@ -123,7 +123,7 @@ func TestABreakOfAPlainLockGoesByTheNodesClocks(t *testing.T) {
 			l.Take(t, "job", "another client's", time.Hour)
 		}
 		// A client whose clock is wrong breaks it too.
-		c := locktest.NewClient(t, nodes, redlatch.Options{Clock: offClock{time.Now(), time.Hour}})
+		c := locktest.NewClient(t, nodes, locktest.WithClock(redlatch.Options{}, offClock{time.Now(), time.Hour}))
 		if _, err := admin.New(c).Break(t.Context(), "job", nil); err != nil {
 			t.Fatal(err)
 		}

@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/redlatch/redlatch"
-	"github.com/redlatch/redlatch/internal/inside"
 	"github.com/redlatch/redlatch/internal/protocol"
 	"github.com/redlatch/redlatch/internal/runner"
 	"github.com/redlatch/redlatch/node"
@@ -79,7 +78,7 @@ func (a *Admin) changeMembership(ctx context.Context, former []redlatch.Node) ([
 	states = a.c.ReplaceMarkers(ctx, least, all)
 	after := states[:len(members)]
 	states = append(states, silent...)
-	if err := inside.MarkError(after); err != nil {
+	if err := markError(after); err != nil {
 		return states, fmt.Errorf("%w; the former membership grants nothing any more, and a node that was not marked for the new one grants nothing either: %s", err, runner.RunAgain)
 	}
 	return states, nil
@@ -149,7 +148,7 @@ func unanswered(states []runner.NodeState) error {
 			states[i].Err = nil // the membership of its marker does not matter here
 		}
 	}
-	return inside.MarkError(states)
+	return markError(states)
 }
 
 // mayServe reports whether a node that was to be barred may still serve the

@@ -3,11 +3,11 @@ package admin
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
 	"github.com/redlatch/redlatch"
-	"github.com/redlatch/redlatch/internal/inside"
 	"github.com/redlatch/redlatch/internal/opt"
 	"github.com/redlatch/redlatch/internal/runner"
 	"github.com/redlatch/redlatch/node"
@@ -158,5 +158,24 @@ func (a *Admin) requiresAll(ctx context.Context) error {
 // markNodes marks the client's nodes, by MarkWrite or MarkFresh.
 func (a *Admin) markNodes(ctx context.Context, mark node.Mark) ([]runner.NodeState, error) {
 	states, err := a.c.MarkNodes(ctx, mark)
-	return states, cmp.Or(err, inside.MarkError(states))
+	return states, cmp.Or(err, markError(states))
+}
+
+// markError returns an error if a node could not be marked.
+func markError(states []runner.NodeState) error {
+	e := &redlatch.QuorumError{Op: node.OpMark, Need: len(states)}
+	bad := false
+	for _, s := range states {
+		if errors.Is(s.Err, node.ErrConfig) {
+			return s.Err
+		}
+		r := node.Result{Node: s.Node, Err: s.Err}
+		r.Reply.Status = node.Granted
+		e.Nodes = append(e.Nodes, r)
+		bad = bad || s.Err != nil
+	}
+	if bad {
+		return e
+	}
+	return nil
 }

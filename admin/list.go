@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/redlatch/redlatch"
-	"github.com/redlatch/redlatch/internal/inside"
 	"github.com/redlatch/redlatch/internal/progress"
 	"github.com/redlatch/redlatch/internal/protocol"
 	"github.com/redlatch/redlatch/internal/runner"
@@ -205,12 +204,6 @@ func (a *Admin) Show(ctx context.Context, name string) (*LockState, error) {
 	return &s, nil
 }
 
-// HoldersOf returns the holders that nodes name in their answers to one
-// request. The one that most nodes name comes first.
-func HoldersOf(results ...node.Result) []redlatch.Holder {
-	return inside.Holders(results).([]redlatch.Holder)
-}
-
 // failed returns the nodes that have an error.
 func (a *Admin) failed(errs []error) []node.Result {
 	var failed []node.Result
@@ -261,7 +254,7 @@ func (a *Admin) lockState(key string, nodes []NodeListing) LockState {
 			continue
 		}
 		results = append(results, n.each()...)
-		if h := HoldersOf(n.result()); len(h) > 0 {
+		if h := redlatch.HoldersOf(n.result()); len(h) > 0 {
 			n.Owner, n.Token = h[0].Owner, h[0].Token
 		}
 		s.Fence = max(s.Fence, n.Reply.Fence)
@@ -271,7 +264,7 @@ func (a *Admin) lockState(key string, nodes []NodeListing) LockState {
 			waiters[w]++
 		}
 	}
-	s.Holders = HoldersOf(results...)
+	s.Holders = redlatch.HoldersOf(results...)
 	together := 0 // they are sorted by how many nodes name them
 	for together < len(s.Holders) && s.Holders[together].Nodes >= protocol.Quorum(len(nodes)) {
 		together++

@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/redlatch/redlatch/internal/inside"
 	"github.com/redlatch/redlatch/internal/runner"
 	"github.com/redlatch/redlatch/node"
 )
@@ -38,7 +37,7 @@ func (a *Admin) retire(ctx context.Context) ([]runner.NodeState, error) {
 	for i, m := range members {
 		states[m.Index()] = after[i]
 	}
-	return states, inside.MarkError(states)
+	return states, markError(states)
 }
 
 // removed returns an error unless it is certain that the node is not in the

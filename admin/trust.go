@@ -5,7 +5,7 @@ import (
 	"errors"
 	"time"
 
-	"github.com/redlatch/redlatch/internal/inside"
+	"github.com/redlatch/redlatch/internal/errs"
 	"github.com/redlatch/redlatch/internal/runner"
 	"github.com/redlatch/redlatch/node"
 )
@@ -28,7 +28,7 @@ func (a *Admin) awaitTrust(ctx context.Context, states []runner.NodeState, progr
 			waiting = waiting || s.Err == nil && !s.Trusted
 			left = max(left, s.Left)
 		}
-		if err := inside.MarkError(states); !waiting || errors.Is(err, node.ErrConfig) {
+		if err := markError(states); !waiting || errors.Is(err, node.ErrConfig) {
 			return append(states, others...), err
 		}
 		if progress != nil {
@@ -41,11 +41,11 @@ func (a *Admin) awaitTrust(ctx context.Context, states []runner.NodeState, progr
 		case <-timer.C:
 		case <-ctx.Done():
 			timer.Stop()
-			return append(states, others...), inside.Ended(ctx)
+			return append(states, others...), errs.Ended(ctx, nil)
 		}
 		next, _ := a.markNodes(ctx, node.MarkWrite)
 		if ctx.Err() != nil {
-			return append(states, others...), inside.Ended(ctx)
+			return append(states, others...), errs.Ended(ctx, nil)
 		}
 		states = next
 	}

@@ -77,7 +77,7 @@ func (w *world) client(label, prefix string) *redlatch.Client {
 	for _, n := range w.nodes {
 		nodes = append(nodes, n)
 	}
-	c, err := redlatch.New(nodes, &redlatch.Options{Label: label, Prefix: prefix, MaxTTL: time.Hour})
+	c, err := redlatch.New(nodes, &redlatch.Options{Label: label, Prefix: prefix, Cluster: redlatch.Cluster{MaxTTL: time.Hour}})
 	if err != nil {
 		w.t.Fatal(err)
 	}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/redlatch/redlatch"
 	redlatchgocron "github.com/redlatch/redlatch/adapters/gocron"
+	"github.com/redlatch/redlatch/internal/test/locktest"
 	"github.com/redlatch/redlatch/internal/test/poll"
 	"github.com/redlatch/redlatch/internal/test/servertest"
 	"github.com/redlatch/redlatch/store/memory"
@@ -101,7 +102,8 @@ var begin = time.Now()
 func TestReplicaThatWasSuspendedDoesNotLead(t *testing.T) {
 	t.Parallel()
 	clock := &suspended{}
-	locks, err := redlatch.New([]redlatch.Node{memory.New(nil)}, &redlatch.Options{Clock: clock})
+	opts := locktest.WithClock(redlatch.Options{}, clock)
+	locks, err := redlatch.New([]redlatch.Node{memory.New(nil)}, &opts)
 	if err != nil {
 		t.Fatal(err)
 	}

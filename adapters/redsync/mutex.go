@@ -180,7 +180,7 @@ func (m *Mutex) UnlockContext(ctx context.Context) (bool, error) {
 	case lease != nil:
 		err = m.complete(ctx, request{"release", value}, func() error { return lease.Release(ctx) })
 	default:
-		err = m.complete(ctx, request{"release", value}, func() error { return s.Free(ctx, m.handle(value)) })
+		err = m.complete(ctx, request{"release", value}, func() error { return s.Release(ctx, m.handle(value)) })
 	}
 	if err != nil {
 		return false, notUnlocked(m.aboutValue(err), m.quorum)

@@ -391,7 +391,7 @@ func TestOptionsOfTheClientAreUsed(t *testing.T) {
 	t.Parallel()
 	servers := servertest.Redis(t, 3)
 	seen := &counter{}
-	rs := redsync.NewWithOptions(&redlatch.Options{Prefix: "locks/", Guard: redlatch.GuardOn, Membership: "three", AssumeFresh: true, Observer: seen}, goredisPools(t, servers)...)
+	rs := redsync.NewWithOptions(&redlatch.Options{Prefix: "locks/", Guard: redlatch.GuardOn, Cluster: redlatch.Cluster{Membership: "three"}, AssumeFresh: true, Observer: seen}, goredisPools(t, servers)...)
 	m := rs.NewMutex("a")
 	must(t, m.Lock())
 	poll.Until(t, "the key has the prefix", func() bool { return servers[0].Do("GET", "locks/a") == m.Value() })

@@ -33,7 +33,7 @@ type Redsync struct{ *sessions }
 // these were redsync's own locks. What is wrong with the pools, such as one
 // server that is listed twice, Lock returns.
 func New(pools ...pools.Pool) *Redsync {
-	return NewWithOptions(&redlatch.Options{Guard: redlatch.GuardOff, MaxTTL: maxExpiry}, pools...)
+	return NewWithOptions(&redlatch.Options{Guard: redlatch.GuardOff, Cluster: redlatch.Cluster{MaxTTL: maxExpiry}}, pools...)
 }
 
 // NewWithOptions is New with the options of the redlatch client: a Prefix, a

@@ -194,7 +194,7 @@ func lostCause(err error) string {
 	}
 	var lost *redlatch.LostError
 	if errors.As(err, &lost) {
-		return message(errors.New(lost.Reason()))
+		return message(errors.New(lost.Reason))
 	}
 	return message(err)
 }

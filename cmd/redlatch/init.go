@@ -94,7 +94,7 @@ func (f *initFlags) run(cmd *cobra.Command, say *reporter) error {
 		}
 		defer closeAll(former)
 	}
-	opts := redlatch.Options{MaxTTL: f.maxTTL, TokenWindow: f.window, ReplicaLag: f.replicaLag, NodeTimeout: 2 * time.Second}
+	opts := redlatch.Options{Cluster: redlatch.Cluster{MaxTTL: f.maxTTL, TokenWindow: f.window, ReplicaLag: f.replicaLag}, NodeTimeout: 2 * time.Second}
 	switch {
 	case f.replicas == 0:
 		opts.Replicas = redlatch.NoReplicas

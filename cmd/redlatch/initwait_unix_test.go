@@ -25,7 +25,7 @@ func briefClient(t testing.TB, servers []*servertest.Server) *redlatch.Client {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c, err := redlatch.New(nodes, &redlatch.Options{MaxTTL: 10 * time.Second, TokenWindow: time.Second, NodeTimeout: 2 * time.Second})
+	c, err := redlatch.New(nodes, &redlatch.Options{Cluster: redlatch.Cluster{MaxTTL: 10 * time.Second, TokenWindow: time.Second}, NodeTimeout: 2 * time.Second})
 	if err != nil {
 		t.Fatal(err)
 	}

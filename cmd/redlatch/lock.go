@@ -258,7 +258,7 @@ answered, so that the lock expires after its TTL, 79 the lock is no longer held.
 		Args:    handleArgs,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return f.withHandle(cmd, args, func(ctx context.Context, client *redlatch.Client, handle string) error {
-				if err := client.Free(ctx, handle); err != nil {
+				if err := client.Release(ctx, handle); err != nil {
 					return err
 				}
 				say.event(slog.LevelInfo, "released", "", "lock released", nil)

@@ -195,7 +195,7 @@ func (f *waitFlags) refuse(end *outcome, waited time.Duration, share shareFlags)
 			end.hint = share.hint(held, hint)
 		}
 	case end.event == "quarantine" && errors.As(end.err, &quorum):
-		if left, _ := quorum.QuarantineLeft(); left > 0 {
+		if left := quorum.QuarantineLeft; left > 0 {
 			end.hint = fmt.Sprintf("try again in %v, or give a longer --quarantine-wait", roundUp(left))
 			if f.asksOnce() {
 				end.hint = fmt.Sprintf("try again in %v, or leave out -n to wait", roundUp(left))

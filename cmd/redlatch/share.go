@@ -82,7 +82,7 @@ func (t *task) lock(ctx context.Context, opts redlatch.LockOptions) (*locks, err
 	if err != nil {
 		return nil, err
 	}
-	return &locks{leases, leases.All(), func(error) error { return leases.Release(context.Background()) }}, nil
+	return &locks{leases, leases.All, func(error) error { return leases.Release(context.Background()) }}, nil
 }
 
 // lockOnce is lock with --once. Client.Once runs beside us: its function is what

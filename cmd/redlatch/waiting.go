@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"github.com/redlatch/redlatch"
-	"github.com/redlatch/redlatch/admin"
 	"github.com/redlatch/redlatch/internal/screen"
 	"github.com/redlatch/redlatch/node"
 	"github.com/redlatch/redlatch/observe"
@@ -152,7 +151,7 @@ func (w *waiting) look(ctx context.Context) waitView {
 		if votes[key]++; votes[key] <= votes[""] {
 			continue
 		}
-		if h := admin.HoldersOf(node.Result{Reply: r}); len(h) > 0 {
+		if h := redlatch.HoldersOf(node.Result{Reply: r}); len(h) > 0 {
 			votes[""], v.holders = votes[key], h
 			v.holders[0].Nodes = votes[key]
 		}
@@ -239,7 +238,7 @@ func (p *places) Waiting(_ context.Context, w observe.Waiting) {
 	p.at = time.Now()
 	p.seen = waitView{name: w.Name, place: w.Place, outage: outageOf(w.Err)}
 	if quorum := (*redlatch.QuorumError)(nil); errors.As(w.Err, &quorum) {
-		p.seen.left, p.seen.quarantined = quorum.QuarantineLeft()
+		p.seen.left, p.seen.quarantined = quorum.QuarantineLeft, quorum.Quarantined
 	}
 }
 

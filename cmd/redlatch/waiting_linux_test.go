@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/redlatch/redlatch/admin"
+	"github.com/redlatch/redlatch"
 	"github.com/redlatch/redlatch/internal/test/poll"
 	"github.com/redlatch/redlatch/node"
 )
@@ -98,7 +98,7 @@ func TestWaitingLineObeysNobody(t *testing.T) {
 	value := strings.Repeat("0", 32) + ":host/1/\x1b]0;pwned\a"
 	view := func(r node.Reply) waitView {
 		r.Status = node.Held
-		return waitView{name: "job", holders: admin.HoldersOf(node.Result{Reply: r}), nodes: 1, place: 2, waited: 3 * time.Second}
+		return waitView{name: "job", holders: redlatch.HoldersOf(node.Result{Reply: r}), nodes: 1, place: 2, waited: 3 * time.Second}
 	}
 	got := view(node.Reply{Value: value, Left: 1234 * time.Millisecond}).line()
 	if strings.ContainsAny(got, "\x1b\a") || !strings.HasPrefix(got, `redlatch: waiting for "job", 2nd in the queue (3s so far): held by another client ("`) ||

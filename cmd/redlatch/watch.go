@@ -35,11 +35,11 @@ Exit status: 0 after an interrupt, or 64 for a wrong command line.`,
 // watch prints who holds a lock until a signal comes.
 func (f *nodeFlags) watch(out io.Writer, say *reporter, name string) error {
 	return f.withClient(operatorTimeout, func(ctx context.Context, client *redlatch.Client) error {
-		for state, err := range client.Watch(ctx, name) {
+		for holder, err := range client.Watch(ctx, name) {
 			if errors.Is(err, redlatch.ErrConfig) {
 				return err
 			}
-			if err := writeSeen(out, say, name, time.Now(), state, err); err != nil {
+			if err := writeSeen(out, say, name, time.Now(), holder, err); err != nil {
 				return err
 			}
 		}
@@ -49,15 +49,15 @@ func (f *nodeFlags) watch(out io.Writer, say *reporter, name string) error {
 
 // writeSeen writes what was seen of a lock at one time, or that too few nodes
 // answered then.
-func writeSeen(out io.Writer, say *reporter, name string, at time.Time, state redlatch.State, failed error) error {
+func writeSeen(out io.Writer, say *reporter, name string, at time.Time, holder *redlatch.Holder, failed error) error {
 	line := fields{}.add("time", at).add("name", name)
 	text := "free"
 	switch {
 	case failed != nil:
 		line = line.add("state", "unknown").add("holders", []fields{}).add("message", message(failed))
 		text = "unknown: " + message(failed)
-	case state.Held:
-		h := state.Holder
+	case holder != nil:
+		h := *holder
 		line = line.add("state", "held").add("holders", holdersJSON([]redlatch.Holder{h})).with("token", h.Token)
 		text = "held by " + columnText(h)
 		if h.Token != 0 {

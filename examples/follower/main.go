@@ -80,14 +80,16 @@ func (s *service) lead(ctx context.Context, lease *redlatch.Lease) error {
 // follow notes who leads. What it notes is the past: the leader may have changed
 // since, so nothing but a redirection may depend on it.
 func (s *service) follow(ctx context.Context, locks *redlatch.Client) {
-	for state, err := range locks.Watch(ctx, "web") {
+	for holder, err := range locks.Watch(ctx, "web") {
 		if err != nil {
-			log.Print(err) // the last state is still the best guess
+			log.Print(err) // the last holder is still the best guess
 			continue
 		}
 		address := ""
-		if parts := strings.SplitN(state.Holder.Owner, "/", 3); len(parts) == 3 {
-			address = parts[2] // host/pid/label
+		if holder != nil {
+			if parts := strings.SplitN(holder.Owner, "/", 3); len(parts) == 3 {
+				address = parts[2] // host/pid/label
+			}
 		}
 		s.leader.Store(&address)
 		fmt.Println("the leader is", address)

@@ -13,6 +13,7 @@ import (
 
 	"github.com/redlatch/redlatch"
 	"github.com/redlatch/redlatch/internal/test/processes"
+	"github.com/redlatch/redlatch/node"
 )
 
 func TestMain(m *testing.M) { processes.Main(m, main) }
@@ -41,7 +42,7 @@ func (w *web) ask() redlatch.Token {
 		return 0
 	}
 	_, digits, _ := strings.Cut(strings.TrimSpace(string(text)), " leads with token ")
-	token, err := redlatch.ParseToken(digits)
+	token, err := node.ParseToken(digits)
 	if err != nil {
 		return 0
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/redlatch/redlatch"
 	"github.com/redlatch/redlatch/internal/test/processes"
+	"github.com/redlatch/redlatch/node"
 )
 
 func TestMain(m *testing.M) { processes.Main(m, main) }
@@ -17,7 +18,7 @@ func TestMain(m *testing.M) { processes.Main(m, main) }
 func leads(t *testing.T, p *processes.Process) redlatch.Token {
 	t.Helper()
 	text := strings.TrimPrefix(p.Line("leading, token "), "leading, token ")
-	token, err := redlatch.ParseToken(text)
+	token, err := node.ParseToken(text)
 	if err != nil {
 		t.Fatal(err)
 	}

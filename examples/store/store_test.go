@@ -27,7 +27,7 @@ func TestConformance(t *testing.T) {
 // TestRestartedServerIsQuarantined has a server forget a lock that is held.
 func TestRestartedServerIsQuarantined(t *testing.T) {
 	server := servertest.Redis(t, 1)[0]
-	locks, err := redlatch.New([]redlatch.Node{Open(server.Addr())}, &redlatch.Options{AssumeFresh: true, MaxTTL: 3 * time.Second})
+	locks, err := redlatch.New([]redlatch.Node{Open(server.Addr())}, &redlatch.Options{AssumeFresh: true, Cluster: redlatch.Cluster{MaxTTL: 3 * time.Second}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -2,7 +2,11 @@
 // them under the same names, and package observe makes labels of them.
 package errs
 
-import "errors"
+import (
+	"context"
+	"errors"
+	"fmt"
+)
 
 // Package redlatch describes these.
 var (
@@ -19,3 +23,18 @@ var (
 // ErrNotExtended is, along with ErrLost, a lease that was lost because it was
 // not extended in time.
 var ErrNotExtended = errors.New("redlatch: lock was not extended in time")
+
+// Ended returns the error of a caller whose context ended: the context's error,
+// its cause, and, as text only, what the caller waited for. It is not ErrHeld or
+// ErrNoQuorum: a caller that treats those as normal must not mistake the end of
+// its context for one of them.
+func Ended(ctx context.Context, failure error) error {
+	err := ctx.Err()
+	if cause := context.Cause(ctx); cause != err {
+		err = fmt.Errorf("%w: %w", err, cause)
+	}
+	if failure != nil {
+		err = fmt.Errorf("%w while waiting: %v", err, failure)
+	}
+	return err
+}

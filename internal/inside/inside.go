@@ -1,9 +1,8 @@
-// Package inside gives package admin the inside of a client, so that package
-// redlatch need not export it.
+// Package inside gives package admin the inside of a client, and tests its
+// clock, so that package redlatch need not export them.
 package inside
 
 import (
-	"context"
 	"time"
 
 	"github.com/redlatch/redlatch/internal/runner"
@@ -22,7 +21,7 @@ type Client struct {
 	Key func(name string) (string, error)
 }
 
-// Package redlatch sets these when it is initialized.
+// Package redlatch sets these when it is initialized: their types are its own.
 var (
 	// Of returns the inside of a *redlatch.Client.
 	Of func(client any) Client
@@ -30,10 +29,9 @@ var (
 	// that asked them nothing: a server that is listed twice is not refused. The
 	// nodes stay open.
 	Assemble func(nodes []node.Node, opts any) (Client, error)
-	// Holders returns those whom nodes name as having a lock: []redlatch.Holder.
-	Holders func(results []node.Result) any
-	// MarkError returns an error if a node could not be marked.
-	MarkError func(states []runner.NodeState) error
-	// Ended is the error of a caller whose context ended.
-	Ended func(ctx context.Context) error
+	// SetClock has a client with these *redlatch.Options use a clock of its own.
+	// It is for tests. A clock can also have a method RandSource that returns a
+	// rand.Source of math/rand/v2: the client then draws its random values and
+	// delays from it, as simulations need, which must be repeatable.
+	SetClock func(opts any, clock runner.Clock)
 )

@@ -5,9 +5,13 @@ import (
 	"time"
 )
 
-// Clock is redlatch.Clock.
+// Clock is a client's source of time.
 type Clock interface {
+	// Now is the wall clock, from which tokens are proposed. It may jump.
 	Now() time.Time
+
+	// Uptime is the time since some fixed moment. Leases are measured by it. It
+	// never goes back, and it continues while the machine is suspended.
 	Uptime() time.Duration
 }
 

@@ -319,7 +319,7 @@ func TestReleaseOvertakesEarlierProposals(t *testing.T) {
 			l.Take(t, "job", "another", 50*time.Millisecond)
 		}
 		clock := &settableClock{start: time.Now()}
-		c := locktest.NewClient(t, nodes, redlatch.Options{Clock: clock, NodeTimeout: 250 * time.Millisecond})
+		c := locktest.NewClient(t, nodes, locktest.WithClock(redlatch.Options{NodeTimeout: 250 * time.Millisecond}, clock))
 		clock.ahead.Store(int64(3 * time.Second))
 		links[2].Set(func(l *locktest.Link) { l.Out = time.Second })
 		time.AfterFunc(10*time.Millisecond, func() { links[2].Set(func(l *locktest.Link) { l.Out = 0 }) })

@@ -236,10 +236,10 @@ func (c *Cluster) wayOut(name, theirs string) string {
 		}
 		return fmt.Sprintf("use that membership; or, to change it, run %s --former %s%s; %s", change, strings.Join(from, ","), hint, others)
 	case !strings.Contains(theirs, "://"):
-		return fmt.Sprintf("give the membership that name in all clients (Options.Membership, --membership %s); %s", theirs, others)
+		return fmt.Sprintf("give the membership that name in all clients (Cluster.Membership, --membership %s); %s", theirs, others)
 	}
 	return "if this server was removed from that membership, run redlatch init --retired; " +
-		"if these are the same servers by other addresses, give the membership one name in all clients (Options.Membership, --membership); " + others
+		"if these are the same servers by other addresses, give the membership one name in all clients (Cluster.Membership, --membership); " + others
 }
 
 // areAddresses reports whether names of nodes can be used as their addresses: those

@@ -88,7 +88,7 @@ func TestKeepSurvivesAHandle(t *testing.T) {
 				t.Fatal(err)
 			}
 			if free {
-				err = c.Free(t.Context(), text)
+				err = c.Release(t.Context(), text)
 			} else if l, err = c.Attach(t.Context(), text); err == nil {
 				err = l.Release(t.Context())
 			}
@@ -102,7 +102,7 @@ func TestKeepSurvivesAHandle(t *testing.T) {
 
 func TestKeepIsAtMostMaxTTL(t *testing.T) {
 	_, nodes := locktest.NewLinks(t, 1)
-	c := locktest.NewClient(t, nodes, redlatch.Options{MaxTTL: 15 * time.Second})
+	c := locktest.NewClient(t, nodes, redlatch.Options{Cluster: redlatch.Cluster{MaxTTL: 15 * time.Second}})
 	for _, keep := range []time.Duration{-1, 16 * time.Second} {
 		_, err := c.TryLock(t.Context(), "job", &redlatch.LockOptions{Keep: keep})
 		var bad *redlatch.ConfigError

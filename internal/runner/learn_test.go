@@ -97,7 +97,7 @@ func TestLongTTLOfAClientIsRefusedWhereNoMarkerCanAllowIt(t *testing.T) {
 	_, err := redlatch.New(plain, &redlatch.Options{TTL: time.Minute})
 	locktest.WantErr(t, err, redlatch.ErrConfig)
 	_, guarded := newMarked(t, 3)
-	_, err = redlatch.New(guarded, &redlatch.Options{TTL: time.Minute, MaxTTL: 30 * time.Second})
+	_, err = redlatch.New(guarded, &redlatch.Options{TTL: time.Minute, Cluster: redlatch.Cluster{MaxTTL: 30 * time.Second}})
 	locktest.WantErr(t, err, redlatch.ErrConfig)
 	_, err = redlatch.New(guarded, &redlatch.Options{TTL: 31 * 24 * time.Hour})
 	locktest.WantErr(t, err, redlatch.ErrConfig)

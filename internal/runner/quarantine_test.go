@@ -138,7 +138,7 @@ func TestTryLockSaysWhenTheQuarantineEnds(t *testing.T) {
 		if !errors.As(err, &quorum) {
 			t.Fatal(err)
 		}
-		if left, nodes := quorum.QuarantineLeft(); left != wholeQuarantine || nodes != 2 {
+		if left, nodes := quorum.QuarantineLeft, quorum.Quarantined; left != wholeQuarantine || nodes != 2 {
 			t.Errorf("%d nodes in quarantine for %v, want 2 for %v: one that has less left is no quorum", nodes, left, wholeQuarantine)
 		}
 		all[2].setDown(false)
@@ -146,7 +146,7 @@ func TestTryLockSaysWhenTheQuarantineEnds(t *testing.T) {
 		if errors.As(err, &quorum); quorum == nil {
 			t.Fatal(err)
 		}
-		left, _ := quorum.QuarantineLeft()
+		left := quorum.QuarantineLeft
 		if left != wholeQuarantine-10*time.Second {
 			t.Errorf("%v left, want %v: then the first node is back", left, wholeQuarantine-10*time.Second)
 		}
@@ -175,7 +175,7 @@ func TestNodesThatAreDownAreNoQuarantine(t *testing.T) {
 		if errors.As(err, &quorum); quorum == nil {
 			t.Fatal(err)
 		}
-		if left, _ := quorum.QuarantineLeft(); left != 0 {
+		if left := quorum.QuarantineLeft; left != 0 {
 			t.Errorf("%v until a quorum is back, and two nodes are down", left)
 		}
 	})
@@ -345,7 +345,7 @@ func TestReplicasAreRefusedWhereTheyCannotBeCounted(t *testing.T) {
 		if counts {
 			n = countingReplicas{&guardedNode{name: "one"}}
 		}
-		c, err := redlatch.New([]redlatch.Node{n}, &redlatch.Options{Guard: redlatch.GuardOn, Replicas: 1})
+		c, err := redlatch.New([]redlatch.Node{n}, &redlatch.Options{Guard: redlatch.GuardOn, Cluster: redlatch.Cluster{Replicas: 1}})
 		if counts {
 			if err != nil {
 				t.Fatal(err)

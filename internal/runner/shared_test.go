@@ -410,10 +410,10 @@ func TestHandleOfASharedLeaseAndOfASlot(t *testing.T) {
 			if text, err = back.Detach(); err != nil {
 				t.Fatal(err)
 			}
-			if err := c.Free(t.Context(), text); err != nil {
+			if err := c.Release(t.Context(), text); err != nil {
 				t.Errorf("free: %v", err)
 			}
-			locktest.WantErr(t, c.Free(t.Context(), text), redlatch.ErrLost)
+			locktest.WantErr(t, c.Release(t.Context(), text), redlatch.ErrLost)
 			if err := other.Release(t.Context()); err != nil {
 				t.Error(err)
 			}

@@ -31,7 +31,7 @@ func TestTokensGrowThoughClientClocksAreWrong(t *testing.T) {
 			var last redlatch.Token
 			var all sync.WaitGroup
 			for _, off := range []time.Duration{0, time.Hour, -time.Hour, 37 * time.Minute, -11 * time.Second, 11 * time.Second} {
-				c := locktest.NewClient(t, nodes, redlatch.Options{Clock: offClock{time.Now(), off}})
+				c := locktest.NewClient(t, nodes, locktest.WithClock(redlatch.Options{}, offClock{time.Now(), off}))
 				all.Go(func() {
 					for range 20 {
 						l, err := c.Lock(t.Context(), "job", nil)
@@ -63,7 +63,7 @@ func TestANodeWithAWrongClockIsNamedAndLocksNobodyOut(t *testing.T) {
 			var log strings.Builder
 			nodes := memory.Nodes(4)
 			nodes = append(nodes, memory.New(&memory.Options{Name: "wrong", Clock: func() time.Time { return time.Now().Add(off) }}))
-			ahead := locktest.NewClient(t, nodes, redlatch.Options{Clock: offClock{time.Now(), off}})
+			ahead := locktest.NewClient(t, nodes, locktest.WithClock(redlatch.Options{}, offClock{time.Now(), off}))
 			right := locktest.NewClient(t, nodes, redlatch.Options{Logger: slog.New(slog.NewTextHandler(&log, nil))})
 			var last redlatch.Token
 			for range 10 {

@@ -308,7 +308,7 @@ func TestTicketsAreTakenByTheNodesClocks(t *testing.T) {
 				h := locktest.NewClient(t, nodes, redlatch.Options{})
 				l := locktest.MustLock(t, h, "job", redlatch.LockOptions{})
 				right := locktest.NewClient(t, nodes, redlatch.Options{})
-				wrong := locktest.NewClient(t, nodes, redlatch.Options{Clock: offClock{time.Now(), by}})
+				wrong := locktest.NewClient(t, nodes, locktest.WithClock(redlatch.Options{}, offClock{time.Now(), by}))
 				first, second := wrong, right
 				if by < 0 {
 					first, second = right, wrong

@@ -52,7 +52,7 @@ func (d databases) client(t *testing.T, fresh bool) (*redlatch.Client, []*primar
 		p := &primary{Node: New(s, nil), name: fmt.Sprint("node ", i)}
 		nodes, primaries = append(nodes, p), append(primaries, p)
 	}
-	c, err := redlatch.New(nodes, &redlatch.Options{MaxTTL: 20 * time.Second, TokenWindow: time.Second, AssumeFresh: fresh})
+	c, err := redlatch.New(nodes, &redlatch.Options{Cluster: redlatch.Cluster{MaxTTL: 20 * time.Second, TokenWindow: time.Second}, AssumeFresh: fresh})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -31,7 +31,7 @@ func TestFailoverBetweenReadAndWriteGivesNoSecondHolder(t *testing.T) {
 					t.Fatal(err)
 				}
 				// The failover takes seconds; the locks outlive it.
-				c, err := redlatch.New([]redlatch.Node{mysql.Between(n, between)}, &redlatch.Options{MaxTTL: time.Minute, NodeTimeout: 20 * time.Second, AssumeFresh: true})
+				c, err := redlatch.New([]redlatch.Node{mysql.Between(n, between)}, &redlatch.Options{Cluster: redlatch.Cluster{MaxTTL: time.Minute}, NodeTimeout: 20 * time.Second, AssumeFresh: true})
 				if err != nil {
 					t.Fatal(err)
 				}

@@ -43,7 +43,7 @@ func TestManyLeasesAreReleasedAtOnceOverAFewConnections(t *testing.T) {
 func releaseMany(t testing.TB) {
 	const leases, limit = 50, 4 * time.Second
 	n, proxy := slowPool(t, "released", 0)
-	c, err := redlatch.New([]redlatch.Node{n}, &redlatch.Options{AssumeFresh: true, NodeTimeout: limit, MaxTTL: 5 * time.Minute})
+	c, err := redlatch.New([]redlatch.Node{n}, &redlatch.Options{AssumeFresh: true, NodeTimeout: limit, Cluster: redlatch.Cluster{MaxTTL: 5 * time.Minute}})
 	if err != nil {
 		t.Fatal(err)
 	}

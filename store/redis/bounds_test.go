@@ -30,7 +30,7 @@ func TestRestartDoesNotCutShortTheQuarantineOfAChange(t *testing.T) {
 	t.Parallel()
 	servers := servertest.Redis(t, 3)
 	addresses := servertest.Addresses(servers)
-	long := redlatch.Options{MaxTTL: time.Minute, TokenWindow: 500 * time.Millisecond}
+	long := redlatch.Options{Cluster: redlatch.Cluster{MaxTTL: time.Minute, TokenWindow: 500 * time.Millisecond}}
 	if err := cycle(newClient(t, open(t, addresses...), long)); err != nil {
 		t.Fatal(err)
 	}
@@ -79,7 +79,7 @@ func TestLeaseThatIsLongerThanTheNewBoundsEnds(t *testing.T) {
 	timed(t, func(t testing.TB) {
 		servers := servertest.Redis(t, 3)
 		addresses := servertest.Addresses(servers)
-		long := redlatch.Options{MaxTTL: 3 * time.Second, TokenWindow: 300 * time.Millisecond}
+		long := redlatch.Options{Cluster: redlatch.Cluster{MaxTTL: 3 * time.Second, TokenWindow: 300 * time.Millisecond}}
 		l, err := newClient(t, open(t, addresses...), long).Lock(context.Background(), "job", &redlatch.LockOptions{TTL: 3 * time.Second})
 		if err != nil {
 			t.Fatal(err)

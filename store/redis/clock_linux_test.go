@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/redlatch/redlatch"
+	"github.com/redlatch/redlatch/internal/test/locktest"
 	"github.com/redlatch/redlatch/internal/test/servertest"
 )
 
@@ -38,10 +39,8 @@ func TestTokensGrowThoughClocksAreAnHourWrong(t *testing.T) {
 			var last redlatch.Token
 			var all sync.WaitGroup
 			for _, wrong := range []time.Duration{0, time.Hour, -time.Hour, 31 * time.Minute, -11 * time.Second} {
-				c := newClient(t, open(t, addresses...), redlatch.Options{
-					Clock: offClock{time.Now(), wrong}, Logger: slog.New(slog.NewTextHandler(log, nil)),
-					NodeTimeout: 2 * time.Second, RetryDelay: 20 * time.Millisecond,
-				})
+				opts := redlatch.Options{Logger: slog.New(slog.NewTextHandler(log, nil)), NodeTimeout: 2 * time.Second, RetryDelay: 20 * time.Millisecond}
+				c := newClient(t, open(t, addresses...), locktest.WithClock(opts, offClock{time.Now(), wrong}))
 				all.Go(func() {
 					for range 10 {
 						l, err := c.Lock(context.Background(), "job", &redlatch.LockOptions{Wait: time.Minute})

@@ -17,7 +17,7 @@ import (
 
 // short are cluster parameters with a quarantine of a few seconds. A lock with
 // a shorter TTL would be lost on a busy machine.
-var short = redlatch.Options{MaxTTL: 3 * time.Second, TokenWindow: 500 * time.Millisecond, NodeTimeout: time.Second}
+var short = redlatch.Options{Cluster: redlatch.Cluster{MaxTTL: 3 * time.Second, TokenWindow: 500 * time.Millisecond}, NodeTimeout: time.Second}
 
 // trusted reports whether a server is marked and no longer quarantined.
 func trusted(s *servertest.Server) error {

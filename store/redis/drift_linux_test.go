@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/redlatch/redlatch"
+	"github.com/redlatch/redlatch/internal/test/locktest"
 	"github.com/redlatch/redlatch/internal/test/servertest"
 )
 
@@ -27,8 +28,7 @@ func TestDriftWithinTheMarginMakesNoSecondHolder(t *testing.T) {
 	for _, rate := range []float64{0.995, 1.5} {
 		servers := servertest.Redis(t, 3)
 		addresses := servertest.Addresses(servers)
-		opts := quick
-		opts.Clock = driftingClock{time.Now(), rate}
+		opts := locktest.WithClock(quick, driftingClock{time.Now(), rate})
 		holder, other := newClient(t, open(t, addresses...), opts), newClient(t, open(t, addresses...), quick)
 		l := holdOnAll(t, holder, servers, "job", redlatch.LockOptions{TTL: 2 * time.Second, NoKeepAlive: true})
 		next := nextHolder(t, goLock(other, "job", redlatch.LockOptions{}), l)
@@ -42,8 +42,7 @@ func TestDriftBeyondTheMarginCanMakeTwoHoldersAndTheTokenTellsThem(t *testing.T)
 	t.Parallel()
 	servers := servertest.Redis(t, 3)
 	addresses := servertest.Addresses(servers)
-	opts := quick
-	opts.Clock = driftingClock{time.Now(), 0.25}
+	opts := locktest.WithClock(quick, driftingClock{time.Now(), 0.25})
 	holder, other := newClient(t, open(t, addresses...), opts), newClient(t, open(t, addresses...), quick)
 	l := holdOnAll(t, holder, servers, "job", redlatch.LockOptions{TTL: 2 * time.Second, NoKeepAlive: true})
 	next := mustLock(t, other, "job", redlatch.LockOptions{})

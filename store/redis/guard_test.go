@@ -21,7 +21,7 @@ import (
 
 // quick are cluster parameters with a quarantine that a test can wait for: a
 // little over 2 s.
-var quick = redlatch.Options{MaxTTL: 2 * time.Second, TokenWindow: 500 * time.Millisecond, NodeTimeout: time.Second}
+var quick = redlatch.Options{Cluster: redlatch.Cluster{MaxTTL: 2 * time.Second, TokenWindow: 500 * time.Millisecond}, NodeTimeout: time.Second}
 
 func guardOff(opts redlatch.Options) redlatch.Options {
 	opts.Guard = redlatch.GuardOff
@@ -156,7 +156,7 @@ func TestForgetfulServerDoesNotLetASecondHolderIn(t *testing.T) {
 				t.Parallel()
 				timed(t, func(t testing.TB) {
 					// Long enough for a busy machine to restart a server in.
-					opts := redlatch.Options{MaxTTL: ttl, TokenWindow: time.Second, NodeTimeout: 5 * time.Second}
+					opts := redlatch.Options{Cluster: redlatch.Cluster{MaxTTL: ttl, TokenWindow: time.Second}, NodeTimeout: 5 * time.Second}
 					if !guarded {
 						opts = guardOff(opts)
 					}

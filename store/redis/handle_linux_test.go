@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/redlatch/redlatch"
+	"github.com/redlatch/redlatch/internal/test/locktest"
 	"github.com/redlatch/redlatch/internal/test/servertest"
 )
 
@@ -21,7 +22,7 @@ func TestHandleCountsTimeOnTheServersClock(t *testing.T) {
 			t.Parallel()
 			name := fmt.Sprint("job", off)
 			a := newClient(t, open(t, server.URL()), redlatch.Options{})
-			b := newClient(t, open(t, server.URL()), redlatch.Options{Clock: offClock{time.Now(), off}})
+			b := newClient(t, open(t, server.URL()), locktest.WithClock(redlatch.Options{}, offClock{time.Now(), off}))
 			began := time.Now()
 			l, err := a.Lock(context.Background(), name, &redlatch.LockOptions{Keep: keep, MaxHold: time.Minute})
 			if err != nil {

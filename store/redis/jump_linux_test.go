@@ -13,6 +13,7 @@ import (
 	"github.com/redlatch/redlatch/admin"
 	"github.com/redlatch/redlatch/fence"
 	"github.com/redlatch/redlatch/internal/test/clockshim"
+	"github.com/redlatch/redlatch/internal/test/locktest"
 	"github.com/redlatch/redlatch/internal/test/servertest"
 )
 
@@ -36,7 +37,7 @@ func TestServerWhoseClockJumpsIsNamedAndLetsNobodyIn(t *testing.T) {
 			t.Parallel()
 			servers, clocks := withClocks(t)
 			addresses := servertest.Addresses(servers)
-			opts, log := logged(redlatch.Options{MaxTTL: 20 * time.Second})
+			opts, log := logged(redlatch.Options{Cluster: redlatch.Cluster{MaxTTL: 20 * time.Second}})
 			first, second := newClient(t, open(t, addresses...), opts), newClient(t, open(t, addresses...), opts)
 			if err := cycle(second); err != nil {
 				t.Fatal(err)
@@ -90,7 +91,7 @@ func TestJumpWithinTheWindowCanMakeTwoHoldersAndTheTokenTellsThem(t *testing.T) 
 	t.Parallel()
 	servers, clocks := withClocks(t)
 	addresses := servertest.Addresses(servers)
-	opts := redlatch.Options{MaxTTL: 20 * time.Second, TTL: 5 * time.Second}
+	opts := redlatch.Options{Cluster: redlatch.Cluster{MaxTTL: 20 * time.Second}, TTL: 5 * time.Second}
 	first, second := newClient(t, open(t, addresses...), opts), newClient(t, open(t, addresses...), opts)
 	if err := cycle(second); err != nil {
 		t.Fatal(err)
@@ -187,9 +188,9 @@ func TestHolderWhoseClockJumpsKeepsItsLock(t *testing.T) {
 		servers := servertest.Redis(t, 3)
 		addresses := servertest.Addresses(servers)
 		clock := &jumpyClock{start: time.Now()}
-		opts := redlatch.Options{TTL: longTTL, TokenWindow: quick.TokenWindow}
+		opts := redlatch.Options{TTL: longTTL, Cluster: redlatch.Cluster{TokenWindow: quick.TokenWindow}}
 		other := newClient(t, nodes(addresses...), opts)
-		opts.Clock = clock
+		opts = locktest.WithClock(opts, clock)
 		jumpy := newClient(t, nodes(addresses...), opts)
 		l := holdOnAll(t, jumpy, servers, "job", redlatch.LockOptions{})
 		var last redlatch.Token

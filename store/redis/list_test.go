@@ -26,7 +26,7 @@ func TestListWalksThroughManyKeysAndFindsEachLockOnce(t *testing.T) {
 		server.Do("EVAL", `for i = 1, 5000 do redis.call('SET', 'data:' .. i, 'x') end
 			for i = 1, 3000 do redis.call('SET', 'redlatch:1:fence:{spent ' .. i .. '}', '00000000000000000001') end
 			redis.call('SET', 'redlatch:1:fence:nonsense', 'x') redis.call('SET', 'redlatch:1:queue:nonsense', 'x')`, "0")
-		c := newClient(t, nodes(server.URL()), redlatch.Options{MaxTTL: 10 * time.Minute})
+		c := newClient(t, nodes(server.URL()), redlatch.Options{Cluster: redlatch.Cluster{MaxTTL: 10 * time.Minute}})
 		want := map[string]bool{}
 		for i := range 250 {
 			name := fmt.Sprintf("{%d}job}%d", i%7, i)

@@ -15,7 +15,7 @@ import (
 func TestOnceDoesNotRunAgainThoughAServerLostItsData(t *testing.T) {
 	t.Parallel()
 	servers := servertest.Redis(t, 3)
-	opts := redlatch.Options{TTL: time.Second, MaxTTL: time.Second, TokenWindow: time.Second, NodeTimeout: 500 * time.Millisecond}
+	opts := redlatch.Options{TTL: time.Second, Cluster: redlatch.Cluster{MaxTTL: time.Second, TokenWindow: time.Second}, NodeTimeout: 500 * time.Millisecond}
 	fresh := opts
 	fresh.AssumeFresh = true
 	first := newClient(t, open(t, servertest.Addresses(servers)...), fresh)

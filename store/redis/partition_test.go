@@ -16,7 +16,7 @@ import (
 // oneList is for clients that reach the same servers by different addresses. A
 // lock that is left behind outlives the test, unless its TTL is set.
 func oneList() redlatch.Options {
-	return redlatch.Options{Membership: "prod", NodeTimeout: time.Second, TTL: 30 * time.Second}
+	return redlatch.Options{Cluster: redlatch.Cluster{Membership: "prod"}, NodeTimeout: time.Second, TTL: 30 * time.Second}
 }
 
 // nextHolder waits until another client has the lock, and fails if the previous

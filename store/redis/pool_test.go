@@ -90,7 +90,7 @@ func TestExtensionsOfManyLeasesDoNotWaitForEachOther(t *testing.T) {
 	const leases, delay = 2500, 100 * time.Millisecond
 	eachDriverTimed(t, func(t testing.TB, nodes func(...string) []redlatch.Node) {
 		proxy := servertest.NewProxy(t, servertest.Redis(t, 1)[0])
-		c := newClient(t, nodes(proxy.URL()), redlatch.Options{NodeTimeout: 20 * time.Second, MaxTTL: time.Hour})
+		c := newClient(t, nodes(proxy.URL()), redlatch.Options{NodeTimeout: 20 * time.Second, Cluster: redlatch.Cluster{MaxTTL: time.Hour}})
 		held := make([]*redlatch.Lease, leases)
 		for i := range held {
 			held[i] = mustLock(t, c, fmt.Sprint("job ", i), redlatch.LockOptions{TTL: ages, NoKeepAlive: true})

@@ -152,7 +152,7 @@ func TestExaminationSaysHowManyReplicasMustBeRequired(t *testing.T) {
 		}
 		return found
 	}
-	opts, log := logged(redlatch.Options{MaxTTL: time.Second, TokenWindow: 300 * time.Millisecond, NodeTimeout: 2 * time.Second})
+	opts, log := logged(redlatch.Options{Cluster: redlatch.Cluster{MaxTTL: time.Second, TokenWindow: 300 * time.Millisecond}, NodeTimeout: 2 * time.Second})
 	for range 2 {
 		c := newClient(t, open(t, address), opts)
 		eventually(t, patience, func() error { return errors.Join(cycle(c), cycle(c)) })

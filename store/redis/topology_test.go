@@ -121,7 +121,7 @@ func TestSentinelIsANodeAndFollowsItsMaster(t *testing.T) {
 	t.Parallel()
 	eachLibrary(t, func(t *testing.T, nodes func(...string) []redlatch.Node) {
 		master, replica, address := startSentinel(t)
-		c := newClient(t, nodes(address), redlatch.Options{NodeTimeout: 2 * time.Second, MaxTTL: time.Second, TokenWindow: 300 * time.Millisecond})
+		c := newClient(t, nodes(address), redlatch.Options{NodeTimeout: 2 * time.Second, Cluster: redlatch.Cluster{MaxTTL: time.Second, TokenWindow: 300 * time.Millisecond}})
 		if err := cycle(c); err != nil {
 			t.Fatal(err)
 		}
@@ -141,7 +141,7 @@ func TestSentinelIsANodeAndFollowsItsMaster(t *testing.T) {
 func TestMasterLostBehindSentinelLetsNobodyInTooEarly(t *testing.T) {
 	t.Parallel()
 	master, replica, address := startSentinel(t)
-	opts := redlatch.Options{MaxTTL: time.Minute, TokenWindow: time.Second, NodeTimeout: 2 * time.Second}
+	opts := redlatch.Options{Cluster: redlatch.Cluster{MaxTTL: time.Minute, TokenWindow: time.Second}, NodeTimeout: 2 * time.Second}
 	first, second := newClient(t, open(t, address), opts), newClient(t, open(t, address), opts)
 	for _, c := range []*redlatch.Client{second, first} {
 		if err := cycle(c); err != nil {

@@ -137,7 +137,7 @@ func TestMembershipChangeToShorterBoundsWaitsForTheLongerOnes(t *testing.T) {
 	t.Parallel()
 	servers := servertest.Redis(t, 5)
 	a := servertest.Addresses(servers)
-	long := redlatch.Options{MaxTTL: 20 * time.Second, TokenWindow: 500 * time.Millisecond, NodeTimeout: time.Second}
+	long := redlatch.Options{Cluster: redlatch.Cluster{MaxTTL: 20 * time.Second, TokenWindow: 500 * time.Millisecond}, NodeTimeout: time.Second}
 	if err := cycle(newClient(t, open(t, a[:3]...), long)); err != nil {
 		t.Fatal(err)
 	}
@@ -192,7 +192,7 @@ func TestFlushedServersAreNotMarkedAgainstTheWordOfOthers(t *testing.T) {
 	timed(t, func(t testing.TB) {
 		servers := servertest.Redis(t, 3)
 		a := servertest.Addresses(servers)
-		long := redlatch.Options{MaxTTL: 20 * time.Second, TokenWindow: 500 * time.Millisecond, NodeTimeout: time.Second}
+		long := redlatch.Options{Cluster: redlatch.Cluster{MaxTTL: 20 * time.Second, TokenWindow: 500 * time.Millisecond}, NodeTimeout: time.Second}
 		if err := cycle(newClient(t, open(t, a...), long)); err != nil {
 			t.Fatal(err)
 		}
@@ -348,7 +348,7 @@ func TestLongerBoundsOfTheNodesAreLearned(t *testing.T) {
 	t.Parallel()
 	servers := servertest.Redis(t, 3)
 	a := servertest.Addresses(servers)
-	l, err := newClient(t, open(t, a...), redlatch.Options{MaxTTL: 5 * time.Minute}).Lock(context.Background(), "job", &redlatch.LockOptions{TTL: time.Minute})
+	l, err := newClient(t, open(t, a...), redlatch.Options{Cluster: redlatch.Cluster{MaxTTL: 5 * time.Minute}}).Lock(context.Background(), "job", &redlatch.LockOptions{TTL: time.Minute})
 	if err != nil {
 		t.Fatal(err)
 	}

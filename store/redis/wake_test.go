@@ -19,11 +19,11 @@ import (
 
 // The tests of this file have waiters that would sleep for an hour without a
 // notification, and a holder whose lease does not expire during that time.
-var deaf = redlatch.Options{RetryDelay: time.Hour, MaxTTL: time.Hour}
+var deaf = redlatch.Options{RetryDelay: time.Hour, Cluster: redlatch.Cluster{MaxTTL: time.Hour}}
 
 // awake are the options of their holder: an attempt that fails on a busy machine
 // is repeated.
-var awake = redlatch.Options{MaxTTL: time.Hour}
+var awake = redlatch.Options{Cluster: redlatch.Cluster{MaxTTL: time.Hour}}
 
 const ages = 50 * time.Minute
 

@@ -52,7 +52,7 @@ func elsewhereAfter(ctx context.Context, locks *redlatch.Client, lease *redlatch
 		return err
 	}
 	// …
-	err = locks.Free(ctx, handle) // or Attach, to go on with it
+	err = locks.Release(ctx, handle) // or Attach, to go on with it
 	// end snippet
 	return err
 }

@@ -100,7 +100,7 @@ func TestLockIsFreedFromElsewhere(t *testing.T) {
 		t.Error(err)
 	}
 	if busy, err := tryBefore(t.Context(), mutex); busy || err != nil {
-		t.Errorf("after Free: held %t, %v", busy, err)
+		t.Errorf("after Release: held %t, %v", busy, err)
 	}
 }
 

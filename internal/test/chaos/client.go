@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/redlatch/redlatch"
+	"github.com/redlatch/redlatch/internal/inside"
 	"github.com/redlatch/redlatch/internal/test/stall"
 )
 
@@ -155,9 +156,10 @@ func (c *client) run() error {
 	defer c.store.db.Close()
 	stall.Watch()
 	opts := redlatch.Options{
-		Label: fmt.Sprintf("torture-%d.%d", c.Client, c.Life), MaxTTL: c.Bounds.MaxTTL, TokenWindow: c.Bounds.Window,
-		NodeTimeout: c.Bounds.NodeTimeout, Guard: redlatch.GuardOn, Membership: listName, Clock: c.clock,
+		Label: fmt.Sprintf("torture-%d.%d", c.Client, c.Life), Cluster: redlatch.Cluster{MaxTTL: c.Bounds.MaxTTL, TokenWindow: c.Bounds.Window, Membership: listName},
+		NodeTimeout: c.Bounds.NodeTimeout, Guard: redlatch.GuardOn,
 	}
+	inside.SetClock(&opts, c.clock)
 	if c.Sabotage == NoGuard {
 		opts.Guard = redlatch.GuardOff
 	}

@@ -191,7 +191,7 @@ func (c *cluster) addresses(client int) string {
 
 // declare marks the servers as new, with the bounds of the run.
 func (c *cluster) declare(ctx context.Context, b bounds) error {
-	opts := redlatch.Options{Guard: redlatch.GuardOn, Membership: listName, MaxTTL: b.MaxTTL, TokenWindow: b.Window}
+	opts := redlatch.Options{Guard: redlatch.GuardOn, Cluster: redlatch.Cluster{Membership: listName, MaxTTL: b.MaxTTL, TokenWindow: b.Window}}
 	if c.nodes[0].kind == Sentinel {
 		opts.Replicas, opts.ReplicaLag = replicasOfEach, replicaLag
 	}

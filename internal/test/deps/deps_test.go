@@ -85,7 +85,7 @@ func TestNodesKnowTheContractAlone(t *testing.T) {
 // module.
 var layers = []struct{ path, imports string }{
 	{"ui", "admin . node"},
-	{"admin", ". internal/inside internal/progress internal/runner internal/protocol observe node"},
+	{"admin", ". internal/inside internal/progress internal/runner internal/protocol observe internal/errs node"},
 	{".", "store/redis/direct internal/inside internal/runner internal/protocol observe internal/errs node"},
 	{"internal/inside", "internal/runner internal/protocol observe node"},
 	{"internal/runner", "internal/progress internal/protocol observe node"},

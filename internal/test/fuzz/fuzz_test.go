@@ -38,7 +38,7 @@ func FuzzTokens(f *testing.F) {
 		f.Add(text, uint64(1))
 	}
 	f.Fuzz(func(t *testing.T, text string, n uint64) {
-		if token, err := redlatch.ParseToken(text); err != nil {
+		if token, err := node.ParseToken(text); err != nil {
 			if badField(err) != "token" || token != 0 || !presentable(err) {
 				t.Errorf("%q is %d, %q", text, token, err)
 			}
@@ -46,7 +46,7 @@ func FuzzTokens(f *testing.F) {
 			t.Errorf("%q is %d", text, token)
 		}
 		token := redlatch.Token(n)
-		again, err := redlatch.ParseToken(token.String())
+		again, err := node.ParseToken(token.String())
 		if valid := n >= 1 && n <= uint64(node.MaxToken); valid != (err == nil) || valid && again != token {
 			t.Errorf("%d is shown as %q, and that is %d, %v", n, token, again, err)
 		}
@@ -124,7 +124,7 @@ func FuzzHandles(f *testing.F) {
 		for _, handle := range []string{text, "redlatch1." + base64.RawURLEncoding.EncodeToString([]byte(text))} {
 			for _, use := range []func() error{
 				func() error { _, err := c.Attach(ctx, handle); return err },
-				func() error { return c.Free(ctx, handle) },
+				func() error { return c.Release(ctx, handle) },
 			} {
 				err := use()
 				if field := badField(err); field != "handle" && field != "TTL" && !errors.Is(err, redlatch.ErrLost) || !presentable(err) {
@@ -150,7 +150,7 @@ func FuzzHandles(f *testing.F) {
 		if again.Name() != l.Name() || again.Token() != l.Token() || again.TTL() != l.TTL() || again.Owner() != l.Owner() || again.Handle() != handle {
 			t.Errorf("the lease of %q came back as that of %q, token %d for %d", name, again.Name(), again.Token(), l.Token())
 		}
-		if err := c.Free(ctx, handle); err != nil {
+		if err := c.Release(ctx, handle); err != nil {
 			t.Errorf("%q: %v", name, err)
 		}
 	})

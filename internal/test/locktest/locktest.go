@@ -14,6 +14,8 @@ import (
 	"time"
 
 	"github.com/redlatch/redlatch"
+	"github.com/redlatch/redlatch/internal/inside"
+	"github.com/redlatch/redlatch/internal/runner"
 	"github.com/redlatch/redlatch/node"
 	"github.com/redlatch/redlatch/store/memory"
 )
@@ -38,6 +40,12 @@ type Link struct {
 	Hook         func(req node.Request)
 	requests     map[node.Op]int
 	underway     atomic.Int32 // requests in flight
+}
+
+// WithClock returns options of a client that uses the clock.
+func WithClock(opts redlatch.Options, clock runner.Clock) redlatch.Options {
+	inside.SetClock(&opts, clock)
+	return opts
 }
 
 func NewLinks(t testing.TB, n int) ([]*Link, []redlatch.Node) {

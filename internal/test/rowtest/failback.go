@@ -18,7 +18,7 @@ import (
 )
 
 // failback has long locks: one outlives that a server takes another one's place.
-var failback = redlatch.Options{MaxTTL: 10 * time.Second, TokenWindow: time.Second, NodeTimeout: 2 * time.Second, AssumeFresh: true}
+var failback = redlatch.Options{Cluster: redlatch.Cluster{MaxTTL: 10 * time.Second, TokenWindow: time.Second}, NodeTimeout: 2 * time.Second, AssumeFresh: true}
 
 // failedBack has a replica take the place of a single server, a lock be acquired
 // there, and the former primary come back as it was. A client that has seen the

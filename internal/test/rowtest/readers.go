@@ -17,7 +17,7 @@ import (
 // 10 s. None may be lost. It is no test: it takes a share of the machine that
 // others may need.
 func Readers(b *testing.B, n node.Node) {
-	c := newClient(b, redlatch.Options{MaxTTL: 10 * time.Second, TTL: 10 * time.Second, AssumeFresh: true}, n)
+	c := newClient(b, redlatch.Options{Cluster: redlatch.Cluster{MaxTTL: 10 * time.Second}, TTL: 10 * time.Second, AssumeFresh: true}, n)
 	use(b, c, "other")
 	for b.Loop() {
 		all, begin := make([]*redlatch.Lease, casnode.MaxReaders), time.Now()

@@ -52,7 +52,7 @@ func restarted(t *testing.T, h Harness) {
 }
 
 // bounds make a short quarantine.
-var bounds = redlatch.Options{MaxTTL: 2 * time.Second, TokenWindow: 500 * time.Millisecond, NodeTimeout: 2 * time.Second, AssumeFresh: true}
+var bounds = redlatch.Options{Cluster: redlatch.Cluster{MaxTTL: 2 * time.Second, TokenWindow: 500 * time.Millisecond}, NodeTimeout: 2 * time.Second, AssumeFresh: true}
 
 func client(t testing.TB, n node.Node) *redlatch.Client {
 	t.Helper()

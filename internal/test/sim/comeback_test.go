@@ -82,7 +82,7 @@ func TestServersThatForgotComeBackByUseAlone(t *testing.T) {
 						// have reported with which parameters they are marked.
 						nodes = append(nodes, near{NewServer(name, time.Now, true), time.Duration(2+3*i) * time.Millisecond, new(atomic.Bool)})
 					}
-					opts := redlatch.Options{Guard: redlatch.GuardOn, TTL: ttl, MaxTTL: ttl, TokenWindow: window}
+					opts := redlatch.Options{Guard: redlatch.GuardOn, TTL: ttl, Cluster: redlatch.Cluster{MaxTTL: ttl, TokenWindow: window}}
 					client := func() *redlatch.Client {
 						c, err := redlatch.New([]redlatch.Node{nodes[0], nodes[1], nodes[2]}, &opts)
 						if err != nil {

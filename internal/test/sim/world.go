@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/redlatch/redlatch"
+	"github.com/redlatch/redlatch/internal/inside"
 	"github.com/redlatch/redlatch/node"
 )
 
@@ -98,9 +99,10 @@ func (w *World) addClient(i int) {
 		}
 	}
 	opts := redlatch.Options{
-		TTL: p.TTL, MaxTTL: p.MaxTTL, TokenWindow: p.Window, FenceRetention: 3*p.Window + p.Window/8,
-		NodeTimeout: nodeTimeout, Clock: clock, Label: "sim",
+		TTL: p.TTL, Cluster: redlatch.Cluster{MaxTTL: p.MaxTTL, TokenWindow: p.Window}, FenceRetention: 3*p.Window + p.Window/8,
+		NodeTimeout: nodeTimeout, Label: "sim",
 	}
+	inside.SetClock(&opts, clock)
 	if p.Guard {
 		opts.Guard = redlatch.GuardOn
 	}

@@ -181,7 +181,7 @@ func ourLoss(s *Stage) Cell {
 	// the handle does not know, and sends both.
 	_, err := s.other.Attach(s.ctx, handle)
 	s.weMust(errors.Is(err, redlatch.ErrLost), "extends what it lost: %v", err)
-	err = s.other.Free(s.ctx, handle)
+	err = s.other.Release(s.ctx, handle)
 	s.weMust(errors.Is(err, redlatch.ErrLost), "releases what it lost: %v", err)
 	err = lease.Release(s.ctx)
 	s.weMust(errors.Is(err, redlatch.ErrLost), "releases what it lost: %v", err)

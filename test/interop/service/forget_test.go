@@ -62,7 +62,7 @@ func TestRedlatchDoesNotBelieveAServerThatForgotWhatRedsyncHolds(t *testing.T) {
 // have answered: the first tries may use connections that the restarts broke.
 func forgetWhatRedsyncHolds(t testing.TB, guard redlatch.GuardMode) {
 	servers := servertest.Redis(t, 5, kept...)
-	locks := newRedlatch(t, servers, redlatch.Options{Guard: guard, MaxTTL: 2 * holdFor})
+	locks := newRedlatch(t, servers, redlatch.Options{Guard: guard, Cluster: redlatch.Cluster{MaxTTL: 2 * holdFor}})
 	m := redsyncMutex(t, servers)
 	onThree(t, servers, func() { poll.Within(t, mostTime, m.Lock) })
 	var err error
@@ -95,7 +95,7 @@ func forgetWhatRedsyncHolds(t testing.TB, guard redlatch.GuardMode) {
 func TestRedsyncTakesWhatAServerForgotAndTheLossIsTold(t *testing.T) {
 	t.Parallel()
 	servers := servertest.Redis(t, 5, kept...)
-	locks := newRedlatch(t, servers, redlatch.Options{MaxTTL: 2 * holdFor})
+	locks := newRedlatch(t, servers, redlatch.Options{Cluster: redlatch.Cluster{MaxTTL: 2 * holdFor}})
 	var lease *redlatch.Lease
 	onThree(t, servers, func() {
 		poll.Within(t, mostTime, func() (err error) {
