@@ -67,7 +67,7 @@ func (m *machine) print(p *printer, s *State) Print {
 }
 
 // frame is what a state is relative to. A token that is further below the clock
-// than Least is not granted by anybody, and no lease that was had with one can
+// than Least is not granted by anybody, and no lease that was acquired with one can
 // be valid still.
 func (m *machine) frame(s *State) protocol.Frame {
 	ticks := m.in.Window + 2*m.in.Skew + m.in.TTL*(2+max(m.in.Extensions[0], m.in.Extensions[1])) + 2

@@ -1,7 +1,6 @@
 package explore
 
 import (
-	"context"
 	"fmt"
 	"os"
 	"os/exec"
@@ -74,7 +73,7 @@ func TestNoInterleavingBreaksAPromise(t *testing.T) {
 		if in.States == 0 {
 			in.States = mostStates()
 		}
-		r := Search(context.Background(), in)
+		r := Search(in)
 		if r.Bad != Fine {
 			t.Errorf("%s: %v\n%s", in.Name, r.Bad, r.Story)
 		}
@@ -128,7 +127,7 @@ func TestAddingOneNodeToAnOddMembershipIsSafe(t *testing.T) {
 	}
 	in := two(added)
 	in.Depth = 9
-	if r := Search(context.Background(), in); r.Bad != Fine || r.Seen.Leases == 0 {
+	if r := Search(in); r.Bad != Fine || r.Seen.Leases == 0 {
 		t.Errorf("%v, %d leases\n%s", r.Bad, r.Seen.Leases, r.Story)
 	}
 }
@@ -136,7 +135,7 @@ func TestAddingOneNodeToAnOddMembershipIsSafe(t *testing.T) {
 // TestClocksSetBackLockNobodyOut has all fences out of every window, and no time
 // pass. There is a way to a lease.
 func TestClocksSetBackLockNobodyOut(t *testing.T) {
-	if r := Reach(context.Background(), two(setBack)); r.Trace == nil {
+	if r := Reach(two(setBack)); r.Trace == nil {
 		t.Errorf("no way to a lease in %d states", r.States)
 	} else {
 		t.Logf("a lease after %d steps\n%s", len(r.Trace), r.Story)

@@ -1,7 +1,6 @@
 package explore
 
 import (
-	"context"
 	"fmt"
 	"os"
 	"os/exec"
@@ -52,7 +51,7 @@ func missed(t *testing.T, r Rule) {
 	if in.States == 0 {
 		in.States = 1_000_000
 	}
-	got := Search(context.Background(), in)
+	got := Search(in)
 	switch {
 	case r.Want == Fine && got.Bad == Fine:
 	case got.Bad == Fine:

@@ -1,11 +1,9 @@
 package explore
 
 import (
-	"context"
 	"fmt"
 	"time"
 
-	"github.com/redlatch/redlatch/internal/progress"
 	"github.com/redlatch/redlatch/node"
 )
 
@@ -31,15 +29,15 @@ type way struct {
 
 // Search takes every step from every state, breadth first, until nothing new is
 // found, something wrong is, or a bound is reached.
-func Search(ctx context.Context, in Instance) Result {
+func Search(in Instance) Result {
 	m := newMachine(in)
-	return m.search(ctx, func(s *State) bool { return s.bad != Fine })
+	return m.search(func(s *State) bool { return s.bad != Fine })
 }
 
 // Reach searches for a state in which somebody holds the lock.
-func Reach(ctx context.Context, in Instance) Result {
+func Reach(in Instance) Result {
 	m := newMachine(in)
-	return m.search(ctx, func(s *State) bool {
+	return m.search(func(s *State) bool {
 		for k := range s.claims {
 			if s.valid(k) {
 				return true
@@ -49,7 +47,7 @@ func Reach(ctx context.Context, in Instance) Result {
 	})
 }
 
-func (m *machine) search(ctx context.Context, found func(*State) bool) Result {
+func (m *machine) search(found func(*State) bool) Result {
 	began := time.Now()
 	first, story := m.begun()
 	p := newPrinter()
@@ -68,12 +66,6 @@ func (m *machine) search(ctx context.Context, found func(*State) bool) Result {
 		var next []*State
 		for i, s := range layer {
 			layer[i] = nil
-			if i%1024 == 1023 {
-				progress.Tell(ctx)
-				if ctx.Err() != nil {
-					return finish()
-				}
-			}
 			wrong, step := int32(-1), int32(0)
 			m.Next(s, func(_ Step, t *State) {
 				r.Steps++
@@ -116,13 +108,7 @@ func (m *machine) search(ctx context.Context, found func(*State) bool) Result {
 func (m *machine) begun() (*State, *story) {
 	s, st := m.init(), &story{m: m}
 	for i, want := range m.in.Start {
-		var to *State
-		var took Step
-		m.Next(s, func(step Step, t *State) {
-			if to == nil && step == want {
-				to, took = t, step
-			}
-		})
+		to, took := m.step(s, func(_ int32, step Step) bool { return step == want })
 		if to == nil {
 			panic(fmt.Sprintf("explore: %s: step %d of the start is not possible: %+v", m.in.Name, i+1, want))
 		}
@@ -133,6 +119,18 @@ func (m *machine) begun() (*State, *story) {
 	return s, st
 }
 
+// step takes the first step that is wanted, by its number or by itself.
+func (m *machine) step(s *State, wanted func(number int32, step Step) bool) (to *State, took Step) {
+	number := int32(0)
+	m.Next(s, func(step Step, t *State) {
+		if to == nil && wanted(number, step) {
+			to, took = t, step
+		}
+		number++
+	})
+	return to, took
+}
+
 // tell takes the steps to a state once more, and writes down what happened.
 func (m *machine) tell(r *Result, ways []way, to int32, s *State, st *story) {
 	var numbers []int32
@@ -140,14 +138,7 @@ func (m *machine) tell(r *Result, ways []way, to int32, s *State, st *story) {
 		numbers = append([]int32{ways[to].number}, numbers...)
 	}
 	for _, n := range numbers {
-		var next *State
-		var took Step
-		m.Next(s, func(step Step, t *State) {
-			if n == 0 {
-				next, took = t, step
-			}
-			n--
-		})
+		next, took := m.step(s, func(number int32, _ Step) bool { return number == n })
 		st.add(took, s, next)
 		s = next
 	}

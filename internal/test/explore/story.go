@@ -60,8 +60,8 @@ func (st *story) name(k int) string {
 	return n
 }
 
-// told is what each step is called.
-var told = map[Kind]string{
+// texts are the steps in words.
+var texts = map[Kind]string{
 	TimePasses: "a tick passes",
 	Begin:      "WHO asks all nodes, with token TOKEN",
 	Cancel:     "WHO gives up",
@@ -100,7 +100,7 @@ func (st *story) what(step Step, from, to *State) string {
 	if c := to.claims[step.Claim]; c != nil {
 		asked = fmt.Sprint(token(c.Token()))
 	}
-	return strings.NewReplacer("WHO", st.name(step.Claim), "NODE", fmt.Sprint("node ", step.Server), "OP", op, "TOKEN", asked).Replace(told[step.Kind])
+	return strings.NewReplacer("WHO", st.name(step.Claim), "NODE", fmt.Sprint("node ", step.Server), "OP", op, "TOKEN", asked).Replace(texts[step.Kind])
 }
 
 // answer says what a server answers to a request. If several requests fit the
