@@ -80,7 +80,7 @@ func (j *judge) acquired(l *redlatch.Lease, call Call, began time.Duration) *hel
 		w.fail("client %d has slot %d of %d", h.client, l.Slot(), call.Slots)
 	}
 	if left, most := l.Remaining(), l.TTL()-l.TTL()/100; left > most {
-		w.fail("a lease of %v stands for %v yet", l.TTL(), left)
+		w.fail("a lease of %v is valid for another %v", l.TTL(), left)
 	}
 	j.mu.Lock()
 	still := j.held[:0]
@@ -121,19 +121,19 @@ func (j *judge) acquired(l *redlatch.Lease, call Call, began time.Duration) *hel
 	}
 	j.mu.Unlock()
 	if have := w.having(h); w.plan.Climate == Calm && have <= w.plan.Nodes/2 {
-		w.fail("a lease of client %d stands on %d of %d nodes", h.client, have, w.plan.Nodes)
+		w.fail("a lease of client %d is held on %d of %d nodes", h.client, have, w.plan.Nodes)
 	}
 	if w.plan.Climate == Calm && wait > calmWait {
-		w.fail("a lock that was free and wanted was had by client %d after %v, though nothing was wrong", h.client, wait)
+		w.fail("a lock that was free and contended was acquired by client %d only after %v, though nothing was wrong", h.client, wait)
 	}
 	switch {
 	case overlap != nil && j.excludes():
-		w.fail("two leases on %s are valid at once: client %d's (%v), had at %v, and client %d's (%v)",
+		w.fail("two leases on %s are valid at once: client %d's (%v), acquired at %v, and client %d's (%v)",
 			nameOf(h.name), overlap.client, overlap.share, overlap.had, h.client, h.share)
 	case back != nil && j.ordersTokens():
 		w.fail("token %v of client %d came after %v of client %d", h.Token(), h.client, back.Token(), back.client)
 	case same != nil && j.ordersTokens():
-		w.fail("token %v of client %d had been had by client %d", h.Token(), h.client, same.client)
+		w.fail("token %v of client %d is also that of client %d", h.Token(), h.client, same.client)
 	}
 	j.use(h)
 	return h
@@ -188,12 +188,11 @@ func (j *judge) look(h *held) {
 	j.mu.Lock()
 	ended := j.ended(h)
 	j.mu.Unlock()
-	told := h.Context().Err() != nil
-	if ended != told {
-		j.w.fail("the lease of client %d has ended: %v; its context: %v", h.client, ended, told)
+	if done := h.Context().Err() != nil; ended != done {
+		j.w.fail("the lease of client %d has ended: %v; its context: %v", h.client, ended, done)
 	}
 	if left, most := h.Remaining(), h.TTL()-h.TTL()/100; left > most {
-		j.w.fail("a lease of %v stands for %v yet", h.TTL(), left)
+		j.w.fail("a lease of %v is valid for another %v", h.TTL(), left)
 	}
 	j.use(h)
 }

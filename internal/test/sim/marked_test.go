@@ -93,7 +93,7 @@ func TestModelIsMarkedAsARealServer(t *testing.T) {
 				a, b = fmt.Sprintf("%+v", *real.Guard), fmt.Sprintf("%+v", *said.Guard)
 			}
 			if a != b || (real.Left-said.Left).Abs() > time.Second || req.Op == node.OpMark && real.TrustedFrom.Sub(said.TrustedFrom).Abs() > time.Second {
-				t.Fatalf("seed %d: the server says %s, %v yet, trusted from %v, the model %s, %v, %v, to the last of:\n%s",
+				t.Fatalf("seed %d: the server says %s, for another %v, trusted from %v, the model %s, %v, %v, to the last of:\n%s",
 					seed, a, real.Left, real.TrustedFrom, b, said.Left, said.TrustedFrom, joined(log))
 			}
 		}
