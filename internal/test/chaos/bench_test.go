@@ -64,8 +64,7 @@ func newBench(t *testing.T, family Family, kind ServerKind) *bench {
 		t.Fatal(err)
 	}
 	t.Cleanup(m.kill)
-	w := &world{cluster: c, members: []*member{m}, bounds: standardBounds, holders: func() map[int]bool { return nil },
-		struck: map[*node]bool{}, out: map[*node]time.Time{}, busy: map[*member]bool{}, allowed: 1}
+	w := &world{cluster: c, members: []*member{m}, bounds: standardBounds, holders: func() map[int]bool { return nil }, allowed: 1}
 	return &bench{T: t, w: w, n: c.nodes[0]}
 }
 

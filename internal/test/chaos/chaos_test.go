@@ -86,6 +86,27 @@ func run(t *testing.T, c chaos.Config) *chaos.Result {
 	return r
 }
 
+// found runs until a run shows something, but no longer than for ten runs and
+// 2,000 acquisitions. On a busy machine a run has forty.
+func found(t *testing.T, c chaos.Config, shows func(r *chaos.Result) bool) bool {
+	t.Helper()
+	locks := 0
+	for n := 0; n < 10 || locks < 2000; n++ {
+		r := run(t, c)
+		if shows(r) {
+			return true
+		}
+		locks += r.Verdict.Acquisitions
+		c.Seed++
+	}
+	return false
+}
+
+// breaks says that a run broke a rule.
+func breaks(rule chaos.Rule) func(*chaos.Result) bool {
+	return func(r *chaos.Result) bool { return slices.Contains(rules(r.Verdict.Violations), rule) }
+}
+
 // long returns how long each seed is to run, and which seeds; a short time
 // unless make torture asks for more.
 func long(t *testing.T, short time.Duration) (length time.Duration, seeds []uint64) {
@@ -217,17 +238,14 @@ func TestFaultsBeyondTheAssumptionsAreWhatTwoHoldersTake(t *testing.T) {
 	c := config(t, "evict")
 	// Of three servers, two must have dropped a lock.
 	c.Nodes, c.For, c.Allowed, c.Least, c.Most = servers(3), 4*time.Second, 100, 10*time.Millisecond, 100*time.Millisecond
-	for range 10 { // on a busy machine few locks are taken in so short a run
-		r := run(t, c)
+	if !found(t, c, func(r *chaos.Result) bool {
 		if !r.Verdict.Held() {
 			t.Error("a promise was broken that no fault excuses")
 		}
-		if slices.Contains(rules(r.Verdict.Excused), chaos.Overlap) {
-			return
-		}
-		c.Seed++
+		return slices.Contains(rules(r.Verdict.Excused), chaos.Overlap)
+	}) {
+		t.Error("there were never two holders: the fault does nothing")
 	}
-	t.Error("there were never two holders: the fault does nothing")
 }
 
 // TestWithoutFencingTheSameRunCorruptsTheResource pauses clients past the end
@@ -267,13 +285,9 @@ func TestFailoversMakeTwoHoldersOnlyWithoutTheGuard(t *testing.T) {
 		c := config(t, "failover")
 		c.Nodes, c.Sabotage, c.For, c.Names = servers(1), chaos.NoGuard, 15*time.Second, 1
 		c.Allowed, c.Least, c.Most = 100, 5*time.Millisecond, 40*time.Millisecond
-		for range 20 { // on a busy machine few locks are taken in so short a run
-			if r := run(t, c); slices.Contains(rules(r.Verdict.Violations), chaos.Overlap) {
-				return
-			}
-			c.Seed++
+		if !found(t, c, breaks(chaos.Overlap)) {
+			t.Error("there were never two holders: the fault does nothing")
 		}
-		t.Error("there were never two holders: the fault does nothing")
 	})
 	for _, kind := range []chaos.ServerKind{chaos.Redis, chaos.Sentinel} {
 		t.Run("with, "+string(kind), func(t *testing.T) {
@@ -306,13 +320,9 @@ func TestSabotagedClientsAreFoundOut(t *testing.T) {
 			config.Sabotage, config.For, config.Names = c.how, 3*time.Second, c.names
 			config.Allowed = 100 // as many as there are, all at once
 			config.Least, config.Most = 5*time.Millisecond, 40*time.Millisecond
-			for range 10 { // on a busy machine few locks are taken in so short a run
-				if r := run(t, config); slices.Contains(rules(r.Verdict.Violations), c.want) {
-					return
-				}
-				config.Seed++
+			if !found(t, config, breaks(c.want)) {
+				t.Errorf("the judge finds no %s", c.want)
 			}
-			t.Errorf("the judge finds no %s", c.want)
 		})
 	}
 }

@@ -37,6 +37,10 @@ type node struct {
 	links  []*servertest.Proxy // by client
 	clock  nodeClock           // nil where the clock cannot be moved
 
+	// The nemesis knows that it has a fault, and when it may grant again.
+	struck bool
+	out    time.Time
+
 	mu     sync.Mutex // guards server
 	server server
 	lives  int // how many Redis servers it has had

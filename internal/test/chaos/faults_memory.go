@@ -34,20 +34,22 @@ func fill(s redisServer, policy string, short int64) error {
 	if err != nil {
 		return err
 	}
-	for _, set := range [][]string{{"maxmemory-policy", policy}, {"maxmemory", strconv.FormatInt(used-short, 10)}} {
-		if _, err := s.Ask("CONFIG", "SET", set[0], set[1]); err != nil {
-			return err
-		}
+	return limit(s, policy, used-short)
+}
+
+// limit sets the memory limit, in bytes, and what is evicted then.
+func limit(s redisServer, policy string, bytes int64) error {
+	if _, err := s.Ask("CONFIG", "SET", "maxmemory-policy", policy); err != nil {
+		return err
 	}
-	return nil
+	_, err := s.Ask("CONFIG", "SET", "maxmemory", strconv.FormatInt(bytes, 10))
+	return err
 }
 
 // makeRoom makes room again, and stops eviction.
 func makeRoom(s redisServer) error {
-	for _, set := range [][]string{{"maxmemory-policy", "noeviction"}, {"maxmemory", "0"}} {
-		if _, err := s.Ask("CONFIG", "SET", set[0], set[1]); err != nil {
-			return err
-		}
+	if err := limit(s, "noeviction", 0); err != nil {
+		return err
 	}
 	keys, err := s.Ask("KEYS", ballast+"*")
 	if err != nil || keys == "" {

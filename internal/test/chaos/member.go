@@ -26,6 +26,7 @@ type member struct {
 	config clientConfig
 	hear   func(Event)
 	errors *complaints
+	struck bool // the nemesis knows that it has a fault
 
 	mu    sync.Mutex
 	cmd   *exec.Cmd

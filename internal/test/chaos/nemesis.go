@@ -18,11 +18,8 @@ type world struct {
 	bounds  bounds
 	holders func() map[int]bool // the clients that hold a lock now
 
-	mu      sync.Mutex
-	struck  map[*node]bool      // by a fault that is not healed yet
-	out     map[*node]time.Time // when the node may grant again, as far as we know
-	busy    map[*member]bool
-	allowed int // how many nodes may be faulty or quarantined at once
+	mu      sync.Mutex // guards which targets have a fault
+	allowed int        // how many nodes may be faulty or quarantined at once
 }
 
 // freeNode takes a node of one of the kinds without a fault. Unless the fault is
@@ -37,7 +34,7 @@ func (w *world) freeNode(rng *rand.Rand, kinds []ServerKind, mild bool) *node {
 	}
 	down := 0
 	for _, n := range w.cluster.nodes {
-		if w.struck[n] || time.Now().Before(w.out[n]) {
+		if n.struck || time.Now().Before(n.out) {
 			down++
 		}
 	}
@@ -45,8 +42,8 @@ func (w *world) freeNode(rng *rand.Rand, kinds []ServerKind, mild bool) *node {
 		return nil
 	}
 	for _, i := range rng.Perm(len(w.cluster.nodes)) {
-		if n := w.cluster.nodes[i]; !w.struck[n] && (kinds == nil || slices.Contains(kinds, n.kind)) {
-			w.struck[n] = true
+		if n := w.cluster.nodes[i]; !n.struck && (kinds == nil || slices.Contains(kinds, n.kind)) {
+			n.struck = true
 			return n
 		}
 	}
@@ -59,25 +56,20 @@ func (w *world) freeMember(rng *rand.Rand, holder bool) *member {
 	holders := w.holders()
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if 2*len(w.busy) >= len(w.members) && len(w.members) > 1 {
+	var free []*member
+	for _, i := range rng.Perm(len(w.members)) {
+		if m := w.members[i]; !m.struck {
+			free = append(free, m)
+		}
+	}
+	if len(free) == 0 || 2*len(free) <= len(w.members) && len(w.members) > 1 {
 		return nil // half of them continue
 	}
-	var found *member
-	for _, i := range rng.Perm(len(w.members)) {
-		m := w.members[i]
-		if w.busy[m] {
-			continue
-		}
-		if found == nil || holder && holders[m.number] {
-			found = m
-		}
-		if !holder || holders[found.number] {
-			break
-		}
+	found := free[0]
+	if i := slices.IndexFunc(free, func(m *member) bool { return holders[m.number] }); holder && i >= 0 {
+		found = free[i]
 	}
-	if found != nil {
-		w.busy[found] = true
-	}
+	found.struck = true
 	return found
 }
 
@@ -86,13 +78,13 @@ func (w *world) healed(s *strike) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if s.node != nil {
-		delete(w.struck, s.node)
-		if until := time.Now().Add(s.sits); until.After(w.out[s.node]) {
-			w.out[s.node] = until
+		s.node.struck = false
+		if until := time.Now().Add(s.sits); until.After(s.node.out) {
+			s.node.out = until
 		}
 	}
 	if s.member != nil {
-		delete(w.busy, s.member)
+		s.member.struck = false
 	}
 }
 

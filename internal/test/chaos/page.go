@@ -14,22 +14,6 @@ import (
 //go:embed page.html
 var pageText string
 
-// page is what the template shows.
-type page struct {
-	*Result
-	Title    string
-	Headline string
-	Good     bool
-	Facts    []fact
-	Labels   []label
-	Drawing  template.HTML
-	Width    int
-	Height   int
-	Within   []Family
-	Beyond   []Family
-	Clients  []swatch
-}
-
 // fact is a line of the table.
 type fact struct{ Name, Value string }
 
@@ -39,29 +23,35 @@ type label struct {
 	Y    int
 }
 
-// swatch is the colour of a client.
-type swatch struct {
-	Number int
-	Colour template.CSS
-}
-
 // Page writes the history as a page of HTML that needs no other file: who held
 // a lock when, which faults were injected, and the tokens.
 func (r *Result) Page(w io.Writer) error {
-	t, err := template.New("page").Funcs(template.FuncMap{"since": func(at int64) string {
-		if at == 0 {
-			return "–"
-		}
-		return fmt.Sprintf("%.3f s", float64(at-r.Began)/1e9)
-	}}).Parse(pageText)
+	t, err := template.New("page").Funcs(template.FuncMap{
+		"colour": func(client int) template.CSS { return template.CSS(colour(client+1, r.History.Clients)) },
+		"next":   func(n int) int { return n + 1 },
+		"since": func(at int64) string {
+			if at == 0 {
+				return "–"
+			}
+			return fmt.Sprintf("%.3f s", float64(at-r.Began)/1e9)
+		},
+	}).Parse(pageText)
 	if err != nil {
 		return err
 	}
 	d := newDrawing(r)
-	p := page{Result: r, Title: fmt.Sprintf("redlatch-torture, seed %d", r.Seed), Headline: r.Headline(), Good: r.Verdict.Held(),
-		Labels: d.labels, Width: d.width, Height: d.y, Drawing: template.HTML(d.text.String())} // everything in it was escaped
+	return t.Execute(w, struct {
+		*Result
+		Facts         []fact
+		Labels        []label
+		Drawing       template.HTML // everything in it was escaped
+		Width, Height int
+	}{r, r.facts(), d.labels, template.HTML(d.text.String()), d.width, d.y})
+}
+
+func (r *Result) facts() []fact {
 	v := r.Verdict
-	p.Facts = []fact{
+	return []fact{
 		{"acquisitions", fmt.Sprint(v.Acquisitions)}, {"by writers", fmt.Sprint(v.Writers)},
 		{"by readers", fmt.Sprintf("%d, up to %d at once", v.Readers, v.MostReaders)},
 		{"of a slot", fmt.Sprintf("%d, up to %d at once", v.Slots, v.MostSlots)},
@@ -72,17 +62,6 @@ func (r *Result) Page(w io.Writer) error {
 		{"violations", fmt.Sprint(len(v.Violations))}, {"excused by a fault beyond the assumptions", fmt.Sprint(len(v.Excused))},
 		{"time", time.Duration(r.Ended - r.Began).Round(100 * time.Millisecond).String()},
 	}
-	for _, f := range r.Ran {
-		if f.Beyond {
-			p.Beyond = append(p.Beyond, f)
-		} else {
-			p.Within = append(p.Within, f)
-		}
-	}
-	for i := range r.History.Clients {
-		p.Clients = append(p.Clients, swatch{i + 1, template.CSS(colour(i+1, r.History.Clients))})
-	}
-	return t.Execute(w, p)
 }
 
 // longEnough is how long a run must be for every mode to happen.

@@ -216,8 +216,7 @@ func (r *running) torture(ctx context.Context) error {
 	if r.Allowed == 0 {
 		r.Allowed = max(1, (len(r.Nodes)-1)/2)
 	}
-	w := &world{cluster: r.cluster, members: r.members, bounds: r.bounds(), holders: r.recorder.holdingClients,
-		struck: map[*node]bool{}, out: map[*node]time.Time{}, busy: map[*member]bool{}, allowed: r.Allowed}
+	w := &world{cluster: r.cluster, members: r.members, bounds: r.bounds(), holders: r.recorder.holdingClients, allowed: r.Allowed}
 	r.nemesis = &nemesis{world: w, families: r.Faults, rng: rand.New(rand.NewPCG(r.Seed, 2)), least: r.Least, most: r.Most, active: map[*Fault]bool{}}
 	// The time starts when every client has had a lock.
 	if err := r.awaitAll(ctx, 0); err != nil {
