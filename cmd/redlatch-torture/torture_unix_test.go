@@ -177,7 +177,7 @@ func TestTortureSaysWhatCannotBeRunAndDoesNotCountIt(t *testing.T) {
 		t.Errorf("the verdict is silent about it: %s", stdout)
 	}
 	code, stdout, stderr = both(t, bare(t, []string{"redis-server"}, "--for", "1s", "--faults", "filter"))
-	if code != exitFailed || stdout != "" || !strings.Contains(stderr, "none of the faults can be had here: ip is missing") {
+	if code != exitFailed || stdout != "" || !strings.Contains(stderr, "none of the faults is possible here: ip is missing") {
 		t.Errorf("with no fault left: exit %d, %s%s", code, stdout, stderr)
 	}
 }

@@ -49,7 +49,7 @@ func newBench(t *testing.T, family Family, kind ServerKind) *bench {
 			if os.Geteuid() == 0 && strings.Contains(err.Error(), "install") {
 				t.Fatal(err)
 			}
-			t.Skipf("this fault cannot be had here: %v", err)
+			t.Skipf("this fault is not possible here: %v", err)
 		}
 	}
 	if err := c.start(context.Background(), []ServerKind{kind}, 1, standardBounds); err != nil {

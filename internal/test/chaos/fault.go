@@ -67,12 +67,12 @@ func Families() []Family {
 // strike is a fault that is about to be injected. It owns its target until it
 // is healed.
 type strike struct {
-	family Family
-	node   *node
-	member *member // of the clients
-	detail string
-	lasts  time.Duration // between apply and heal
-	sits   time.Duration // how long the node does not grant after the healing
+	family     Family
+	node       *node
+	member     *member // of the clients
+	detail     string
+	lasts      time.Duration // between apply and heal
+	quarantine time.Duration // how long the node does not grant after the healing
 
 	apply func(f *Fault) error
 	heal  func(f *Fault) error // nil if there is nothing to heal

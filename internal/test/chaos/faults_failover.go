@@ -24,22 +24,22 @@ import (
 // not come back, except behind a sentinel.
 func failover(w *world, n *node, rng *rand.Rand) strike {
 	lag := between(rng, 100*time.Millisecond, 500*time.Millisecond)
-	own := rand.New(rand.NewPCG(rng.Uint64(), 0)) // the fault runs on a goroutine of its own
-	sits := w.bounds.quarantine() + 3*time.Second // time to work in, before the next one
+	own := rand.New(rand.NewPCG(rng.Uint64(), 0))       // the fault runs on a goroutine of its own
+	quarantine := w.bounds.quarantine() + 3*time.Second // time to work in, before the next one
 	apply := func(*Fault) error {
 		thaw := func() {}
 		defer func() { thaw() }()
 		return n.promote(func() { thaw = w.stopSome(n, own) }, lag)
 	}
 	if sentinel, ok := n.current().(*watched); ok {
-		sits += replicaLag + 2*time.Second
+		quarantine += replicaLag + 2*time.Second
 		apply = func(*Fault) error {
 			thaw := w.stopSome(n, own)
 			time.Sleep(lag)
 			return sentinel.failover(own, thaw)
 		}
 	}
-	return strike{detail: fmt.Sprintf("fails over; the last %v are lost, and some clients are stopped", lag.Round(time.Millisecond)), sits: sits, apply: apply}
+	return strike{detail: fmt.Sprintf("fails over; the last %v are lost, and some clients are stopped", lag.Round(time.Millisecond)), quarantine: quarantine, apply: apply}
 }
 
 // slowReply is how long a reply takes before a client is stopped.

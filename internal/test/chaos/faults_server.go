@@ -32,7 +32,7 @@ func serverFaults() []Family {
 func restart(how string, tamper func(s redisServer, rng *rand.Rand) error) func(*world, *node, *rand.Rand) strike {
 	return func(w *world, n *node, rng *rand.Rand) strike {
 		own := rand.New(rand.NewPCG(rng.Uint64(), 0)) // healing runs on a goroutine of its own
-		return strike{detail: how, lasts: between(rng, 50*time.Millisecond, 1500*time.Millisecond), sits: w.sits(n),
+		return strike{detail: how, lasts: between(rng, 50*time.Millisecond, 1500*time.Millisecond), quarantine: w.quarantine(n),
 			apply: func(*Fault) error { n.process().Kill(); return nil },
 			heal: func(*Fault) error {
 				if tamper != nil {
@@ -45,9 +45,9 @@ func restart(how string, tamper func(s redisServer, rng *rand.Rand) error) func(
 	}
 }
 
-// sits returns how long a node is quarantined after a restart. A database keeps
+// quarantine returns how long a node is quarantined after a restart. A database keeps
 // what it has committed, and so is not.
-func (w *world) sits(n *node) time.Duration {
+func (w *world) quarantine(n *node) time.Duration {
 	if n.kind != Redis {
 		return 0
 	}
@@ -103,7 +103,7 @@ func cutLog(s redisServer, rng *rand.Rand) error {
 // staleSnapshot saves a server's data, lets it run for a while, and restarts it
 // from the saved data.
 func staleSnapshot(w *world, n *node, rng *rand.Rand) strike {
-	return strike{detail: "comes back from a stale snapshot", lasts: between(rng, 200*time.Millisecond, 1500*time.Millisecond), sits: w.bounds.quarantine(),
+	return strike{detail: "comes back from a stale snapshot", lasts: between(rng, 200*time.Millisecond, 1500*time.Millisecond), quarantine: w.bounds.quarantine(),
 		apply: func(*Fault) error {
 			// The server may be saving for a replica of its own now.
 			return again(func() error { _, err := n.at().Ask("SAVE"); return err })
@@ -133,7 +133,7 @@ func freeze(w *world, n *node, rng *rand.Rand) strike {
 }
 
 func flushData(w *world, n *node, rng *rand.Rand) strike {
-	return strike{detail: "is flushed", sits: w.bounds.quarantine(),
+	return strike{detail: "is flushed", quarantine: w.bounds.quarantine(),
 		apply: func(*Fault) error { _, err := n.at().Ask("FLUSHALL"); return err }}
 }
 
@@ -147,7 +147,7 @@ func flushScripts(w *world, n *node, rng *rand.Rand) strike {
 // the node's address leads to the new master.
 func promote(w *world, n *node, rng *rand.Rand) strike {
 	lag := between(rng, 50*time.Millisecond, 600*time.Millisecond)
-	return strike{detail: fmt.Sprintf("is replaced by a replica that lacks the last %v", lag.Round(time.Millisecond)), sits: w.bounds.quarantine(),
+	return strike{detail: fmt.Sprintf("is replaced by a replica that lacks the last %v", lag.Round(time.Millisecond)), quarantine: w.bounds.quarantine(),
 		apply: func(*Fault) error {
 			return n.promote(func() {}, lag)
 		}}

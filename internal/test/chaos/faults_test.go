@@ -239,7 +239,7 @@ var effects = map[string]effect{
 				select {
 				case <-broken:
 				case <-time.After(time.Minute):
-					b.Error("the connection still stands")
+					b.Error("the connection is still open")
 				}
 			})
 		},

@@ -299,7 +299,7 @@ func (v *Verdict) resource(h *History) {
 			continue
 		}
 		if written[key{cmp.Or(e.Part, e.Name), e.Client, e.Token, e.To}] == 0 {
-			find(Finding{Rule: LostUpdate, Name: e.Name, At: e.At, Text: fmt.Sprintf("client %d was told that %d was written, and it is not there", e.Client, e.To)})
+			find(Finding{Rule: LostUpdate, Name: e.Name, At: e.At, Text: fmt.Sprintf("client %d was confirmed the write of %d, and it is not there", e.Client, e.To)})
 		}
 		if downgraded[e.attempt()] || e.Mode == Reader {
 			find(Finding{Rule: StaleWrite, Name: e.Name, At: e.At, Text: fmt.Sprintf("client %d wrote %d as a reader", e.Client, e.To)})

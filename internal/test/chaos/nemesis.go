@@ -79,7 +79,7 @@ func (w *world) healed(s *strike) {
 	defer w.mu.Unlock()
 	if s.node != nil {
 		s.node.struck = false
-		if until := time.Now().Add(s.sits); until.After(s.node.out) {
+		if until := time.Now().Add(s.quarantine); until.After(s.node.out) {
 			s.node.out = until
 		}
 	}

@@ -144,7 +144,7 @@ func (r *running) setUp(ctx context.Context) error {
 	r.cluster = &cluster{dir: r.dir, program: r.Program}
 	r.provide()
 	if len(r.Faults) == 0 && !r.calm {
-		return fmt.Errorf("none of the faults can be had here: %s", r.result.LeftOut[0].Why)
+		return fmt.Errorf("none of the faults is possible here: %s", r.result.LeftOut[0].Why)
 	}
 	r.names = plans(r.Names, r.calm)
 	if err := r.cluster.start(ctx, r.Nodes, r.Clients, r.bounds()); err != nil {
