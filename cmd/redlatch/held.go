@@ -17,16 +17,10 @@ import (
 // heldLock is the lock of a run, or several, while CMD runs under it. It is a
 // supervise.Lease.
 type heldLock struct {
+	*task
 	*locks
-	once     onceFlag
-	name     string
 	acquired time.Time
-	maxHold  time.Duration
-	keep     time.Duration
 	grace    time.Duration
-	onLost   supervise.OnLost
-	extends  *extensions
-	say      *reporter
 	cause    string // why the lock was lost; empty if it was not
 }
 
@@ -43,20 +37,20 @@ func (h *heldLock) Doomed() bool { return h.extends.failure() != "" || h.maxHold
 // counts from a bit before acquired, by as much as we were delayed in between:
 // hence the second grace.
 func (h *heldLock) maxHoldOver() bool {
-	return h.maxHold-time.Since(h.acquired) <= 2*h.grace
+	return h.f.maxHold-time.Since(h.acquired) <= 2*h.grace
 }
 
 // Lost says why the lock is lost.
 func (h *heldLock) Lost(cause error) error {
 	var err error
-	failure, job := h.extends.failure(), heldSince(h.name, h.acquired)
+	failure, job := h.extends.failure(), heldSince(h.name(), h.acquired)
 	switch {
 	case h.Taken(cause):
 		h.cause = causeTaken
 		err = fmt.Errorf("%s is lost; CMD was ended: %s", job, lostCause(cause))
 	case h.maxHoldOver():
 		h.cause = causeMaxHold
-		err = fmt.Errorf("%q reached its --max-hold of %v; CMD was ended", h.name, h.maxHold)
+		err = fmt.Errorf("%q reached its --max-hold of %v; CMD was ended", h.name(), h.f.maxHold)
 	case failure != "":
 		h.cause = causeNotExtended
 		err = fmt.Errorf("%s could not be extended in time; CMD was ended: %s", job, failure)
@@ -64,7 +58,7 @@ func (h *heldLock) Lost(cause error) error {
 		h.cause = causeStalled
 		err = fmt.Errorf("%s could not be extended in time; CMD was ended: this process, or the machine, was paused", job)
 	}
-	h.say.event(slog.LevelWarn, "losing", h.name, "losing the lock; ending the command",
+	h.say.event(slog.LevelWarn, "losing", h.name(), "losing the lock; ending the command",
 		since(h.acquired).add("cause", h.cause).add("left", h.Remaining()))
 	return err
 }
@@ -72,10 +66,10 @@ func (h *heldLock) Lost(cause error) error {
 // Ignored warns that the lock is lost and CMD runs on.
 func (h *heldLock) Ignored() {
 	h.cause = causeOf(h.Err())
-	h.warn("%s is lost; CMD continues without it: %s", heldSince(h.name, h.acquired), lostCause(h.Err()))
+	h.warn("%s is lost; CMD continues without it: %s", heldSince(h.name(), h.acquired), lostCause(h.Err()))
 }
 
-func (h *heldLock) warn(format string, args ...any) { h.say.warn(h.name, format, args...) }
+func (h *heldLock) warn(format string, args ...any) { h.say.warn(h.name(), format, args...) }
 
 // outcome is that of a run whose command ended like this.
 func (h *heldLock) outcome(command string, r supervise.Result) *outcome {
@@ -83,11 +77,11 @@ func (h *heldLock) outcome(command string, r supervise.Result) *outcome {
 	case supervise.NotStarted:
 		return cannotRun(command, r.Err, true)
 	case supervise.TooLate:
-		return lostOutcome(causeStalled, fmt.Errorf("%q expired before CMD was started", h.name))
+		return lostOutcome(causeStalled, fmt.Errorf("%q expired before CMD was started", h.name()))
 	case supervise.Lost:
 		return lostOutcome(h.cause, r.Err)
 	case supervise.Unended:
-		return lostOutcome(h.cause, fmt.Errorf("%q is lost, and CMD could not be ended: end it by hand", h.name))
+		return lostOutcome(h.cause, fmt.Errorf("%q is lost, and CMD could not be ended: end it by hand", h.name()))
 	}
 	return &outcome{code: r.Exit.Code, signal: r.Exit.Signal, keyed: r.Keyed, event: "exited", cause: h.cause}
 }
@@ -104,17 +98,17 @@ func (h *heldLock) release(end *outcome) {
 	lost := errors.Is(err, redlatch.ErrLost)
 	switch {
 	case err == nil:
-		h.say.event(slog.LevelInfo, "released", h.name, "lock released", since(h.acquired))
+		h.say.event(slog.LevelInfo, "released", h.name(), "lock released", since(h.acquired))
 	case end.event == "lost":
 		// The outcome says it already.
-	case lost && h.onLost != supervise.Ignore:
+	case lost && h.f.onLost != supervise.Ignore:
 		if end.event == "exited" {
-			*end = *lostOutcome(causeOf(err), fmt.Errorf("%q was lost before CMD ended: %s", h.name, lostCause(err)))
+			*end = *lostOutcome(causeOf(err), fmt.Errorf("%q was lost before CMD ended: %s", h.name(), lostCause(err)))
 		}
-	case h.once.onceSet && failed == nil:
-		*end = *h.once.unmarked(h.name, err)
-	case !h.once.onceSet && !lost:
-		h.warn("%q could not be released; it will expire within %v: %s", h.name, max(h.all[0].TTL(), h.keep), message(err))
+	case h.f.onceSet && failed == nil:
+		*end = *h.f.unmarked(h.name(), err)
+	case !h.f.onceSet && !lost:
+		h.warn("%q could not be released; it will expire within %v: %s", h.name(), max(h.all[0].TTL(), h.f.keep), message(err))
 	}
 }
 
@@ -122,22 +116,22 @@ func (h *heldLock) release(end *outcome) {
 func (h *heldLock) note(n supervise.Note) {
 	switch n.What {
 	case supervise.Started:
-		h.say.event(slog.LevelInfo, "started", h.name, "command started", fields{}.add("pid", n.Pid))
+		h.say.event(slog.LevelInfo, "started", h.name(), "command started", fields{}.add("pid", n.Pid))
 	case supervise.Signalled:
-		h.say.event(slog.LevelInfo, "signal", h.name, fmt.Sprintf("CMD and what it started are sent %s: %s", signalName(n.Signal), n.Why),
+		h.say.event(slog.LevelInfo, "signal", h.name(), fmt.Sprintf("CMD and what it started are sent %s: %s", signalName(n.Signal), n.Why),
 			fields{}.add("signal", signalName(n.Signal)).add("why", n.Why).add("pid", n.Pid))
 	case supervise.Finished:
 		level := slog.LevelInfo
 		if n.Exit.Code != 0 {
 			level = slog.LevelWarn
 		}
-		h.say.event(level, "ended", h.name, fmt.Sprintf("command exited with status %d", n.Exit.Code), since(h.acquired).add("exit", n.Exit.Code).add("pid", n.Pid))
+		h.say.event(level, "ended", h.name(), fmt.Sprintf("command exited with status %d", n.Exit.Code), since(h.acquired).add("exit", n.Exit.Code).add("pid", n.Pid))
 	}
 }
 
-// logWanted logs, once for each lock, that another waits for it. It costs
+// logContended logs, once for each lock, that another waits for it. It costs
 // requests, so nothing is asked unless it is written.
-func (h *heldLock) logWanted() {
+func (h *heldLock) logContended() {
 	if !h.say.logs() || h.say.quiet {
 		return
 	}

@@ -205,11 +205,8 @@ func (t *task) attempt() (end *outcome, lost bool) {
 		}
 	}
 	grace := f.graceFor(facts.leases[0].TTL())
-	held := &heldLock{
-		locks: locks, once: f.onceFlag, name: t.name(), acquired: acquired, maxHold: f.maxHold, keep: f.keep, grace: grace,
-		onLost: f.onLost, extends: t.extends, say: t.say,
-	}
-	held.logWanted()
+	held := &heldLock{task: t, locks: locks, acquired: acquired, grace: grace}
+	held.logContended()
 	result := supervise.Run(supervise.Config{
 		Cmd: cmd, Lease: held, Plan: supervise.NewPlan(grace, f.onLost), Signals: t.received, Warn: held.warn, Note: held.note,
 	})

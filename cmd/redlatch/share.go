@@ -41,8 +41,8 @@ func (f *onceFlag) checkOnce(names int, share shareFlags) error {
 	return nil
 }
 
-// isDone is the outcome of an occurrence that was done before.
-func (f *onceFlag) isDone(name string) *outcome {
+// isCompleted is the outcome of an occurrence that was completed before.
+func (f *onceFlag) isCompleted(name string) *outcome {
 	return &outcome{event: "completed", err: fmt.Errorf("%s %s: already completed", name, f.occurrence)}
 }
 
@@ -73,7 +73,7 @@ type span interface {
 var errFailed = errors.New("CMD failed")
 
 // lock waits for the locks. It returns an outcome as the error if the
-// occurrence is done.
+// occurrence is completed.
 func (t *task) lock(ctx context.Context, opts redlatch.LockOptions) (*locks, error) {
 	if t.f.onceSet {
 		return t.lockOnce(ctx, opts)
@@ -95,7 +95,7 @@ func (t *task) lockOnce(ctx context.Context, opts redlatch.LockOptions) (*locks,
 			return <-ended
 		})
 		if !ran && err == nil {
-			err = t.f.isDone(t.names[0])
+			err = t.f.isCompleted(t.names[0])
 		}
 		over <- err
 	}()

@@ -168,7 +168,7 @@ func serve(listener net.Listener, secure *tls.Config, handler http.Handler, page
 		return &outcome{code: exitNoQuorum, event: "no_listen", err: fmt.Errorf("the page can no longer be served: %w", err)}
 	case <-ctx.Done():
 	}
-	page.Close() // ends those who watch
+	page.Close() // disconnects the viewers
 	patience, cancel := context.WithTimeout(context.Background(), 5*time.Second)
 	defer cancel()
 	if server.Shutdown(patience) != nil {
