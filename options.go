@@ -105,9 +105,9 @@ type Options struct {
 }
 
 // Cluster is what all clients of the same nodes have in common. Guarded nodes
-// keep it in their markers: a client that leaves a field out uses the marker's
-// value, and one that sets another value is refused. Clients of nodes that are
-// not guarded must all set the same.
+// keep it in their markers and refuse a client with other values; of what a
+// client leaves out, all but the Membership is taken from the markers. Clients of
+// nodes that are not guarded must all set the same.
 type Cluster struct {
 	// Membership names the nodes. Guarded nodes refuse clients with another
 	// membership. Clients that reach the same nodes by different addresses set
