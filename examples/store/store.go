@@ -1,6 +1,6 @@
 // Package store keeps locks in three keys of a Redis server. It is an example of a
-// store under package casnode: it keeps rows, and has no rule of locks. (For locks
-// on Redis use store/redis, which is faster and knows replicas.)
+// store for package casnode: it keeps rows, and knows no rules of locks. (For locks
+// on Redis use store/redis, which is faster and handles replicas.)
 package store
 
 import (
@@ -23,8 +23,8 @@ type store struct {
 func Open(address string) *casnode.Node { return casnode.New(open(address), nil) }
 
 func open(address string) *store {
-	// No retries: one of a Swap that was done, and whose reply was lost, would
-	// report that it was refused.
+	// No retries: if a Swap succeeded and its reply was lost, a second one would
+	// report a refusal.
 	return &store{redis.NewClient(&redis.Options{Addr: address, MaxRetries: -1}), address}
 }
 
@@ -34,12 +34,12 @@ var keys = []string{"rows:version", "rows:state", "rows:names"}
 
 const channel = "rows:wakes"
 
-// server is the server's identity: new after each restart, which may have
-// forgotten the last writes.
+// server is the server's identity. It changes with each restart, in which the
+// last writes may be lost.
 const server = `local server = string.match(redis.call('INFO', 'server'), 'run_id:(%w+)')
 `
 
-// A script is executed at one moment. The marker is the field with the empty name.
+// A script is atomic. The marker is the field with the empty name.
 var readScript = redis.NewScript(server + `
 	local row = function(name)
 		return {redis.call('HGET', KEYS[1], name) or '', redis.call('HGET', KEYS[2], name) or ''}
@@ -64,8 +64,8 @@ func rowOf(name string, fields []any) casnode.Row {
 	return casnode.Row{Name: name, Version: fields[0].(string), State: []byte(fields[1].(string))}
 }
 
-// It compares and writes at one moment: server, row and marker are those that were
-// read. A row that is not there has the empty version.
+// It writes only if server, row and marker are those that were read. A row that
+// does not exist has the empty version.
 var swapScript = redis.NewScript(server + `
 	local name, seen, marker, by = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
 	if server ~= by or (redis.call('HGET', KEYS[1], name) or '') ~= seen
@@ -78,7 +78,7 @@ var swapScript = redis.NewScript(server + `
 	for i = 8, #ARGV do redis.call('PUBLISH', ARGV[7], ARGV[i]) end
 	return 1`)
 
-// Swap returns errors as they are: after each of them the row may have been
+// Swap wraps no error in node.ErrUnsent: after any of them the row may have been
 // written.
 func (s *store) Swap(ctx context.Context, seen casnode.Snapshot, row casnode.Row, wakes []string) (bool, error) {
 	args := []any{row.Name, seen.Row.Version, seen.Marker.Version, seen.Server, row.Version, row.State, channel}
@@ -124,8 +124,8 @@ func (s *store) Remove(ctx context.Context, seen casnode.Snapshot, rows []casnod
 	return nil
 }
 
-// Hear makes the store a Hearer. A connection that something on the way has
-// forgotten stays silent: it is probed.
+// Hear makes the store a Hearer. It probes a silent connection, because a firewall
+// may have dropped it.
 func (s *store) Hear(ctx context.Context, ready func(), heard func(wake string)) error {
 	sub := s.client.Subscribe(ctx, channel)
 	defer sub.Close()
