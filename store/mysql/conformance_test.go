@@ -49,8 +49,9 @@ func TestNodeIsMarkedWhereAnEmptyStringIsNull(t *testing.T) {
 }
 
 func conformance(t *testing.T, opts mysql.Options, parameters string) {
+	dsn := servertest.MariaDB(t) + parameters
 	open := func(t testing.TB) casnode.Store {
-		n, err := mysql.Open(servertest.MariaDB(t)+parameters, &opts)
+		n, err := mysql.Open(dsn, &opts)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -42,8 +42,9 @@ func conforms(t *testing.T, dsn string, opts postgres.Options) {
 
 // TestConformanceBehindAPooler has a node that finds out that nothing is heard.
 func TestConformanceBehindAPooler(t *testing.T) {
+	dsn := servertest.PgBouncer(t)
 	open := func(t testing.TB) node.Node {
-		n, err := postgres.Open(servertest.PgBouncer(t), &postgres.Options{Table: "pooled"})
+		n, err := postgres.Open(dsn, &postgres.Options{Table: "pooled"})
 		if err != nil {
 			t.Fatal(err)
 		}
