@@ -2,18 +2,115 @@ package redlatch
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"time"
 
+	"github.com/redlatch/redlatch/internal/protocol"
 	"github.com/redlatch/redlatch/internal/runner"
 	"github.com/redlatch/redlatch/node"
 	"github.com/redlatch/redlatch/observe"
 )
 
-// This file calls observers of leases and nodes, and joins observers. report.go
-// calls those of rounds, lock.go those of requests.
+// reporter makes errors and observer calls of what a claim reports. Its methods
+// are called with the claim's mutex held.
+type reporter struct {
+	c    *Client
+	name string          // of the lock, as the caller gave it
+	ctx  context.Context // for observers
+}
 
-// observation is what a observe.LeaseObserver was notified of about a lease. It is under
-// the claim's mutex.
+// Name returns the name of the lock.
+func (r *reporter) Name() string { return r.name }
+
+// Notify notifies an observe.RoundObserver that a round is over.
+func (r *reporter) Notify(cl *runner.Claim, what protocol.EffectKind) func() {
+	o, ok := r.c.opts.Observer.(observe.RoundObserver)
+	if !ok {
+		return nil
+	}
+	ctx, end := r.ctx, observe.RoundEnd{Name: r.name, Won: true}
+	switch what {
+	case protocol.RoundOver:
+		end = r.roundEnd(cl)
+	case protocol.YieldOver:
+		op, t := cl.Core().Yield()
+		end.Op, end.Granted, end.Refused = op, t.Granted, t.Refused
+	default:
+		return nil
+	}
+	return func() { o.RoundEnd(ctx, end) }
+}
+
+// roundEnd describes the last round for an observer.
+func (r *reporter) roundEnd(cl *runner.Claim) observe.RoundEnd {
+	round, t := cl.Core().Round()
+	end := observe.RoundEnd{
+		Op: round.Op, Name: r.name, Won: t.Won() || round.Op == node.OpRelease && t.Freed(),
+		Granted: t.Granted, Refused: t.Refused, Failed: t.Failed, Elapsed: round.Elapsed(),
+		Nodes: cl.Results(),
+	}
+	if !end.Won {
+		err := quorumError(cl)
+		err.Name = r.name
+		end.Err = err
+	}
+	return end
+}
+
+// quorumError describes the last round, which had no quorum.
+func quorumError(cl *runner.Claim) *QuorumError {
+	round, t := cl.Core().Round()
+	e := &QuorumError{
+		Op: round.Op, Name: cl.Key(), Need: protocol.Quorum(t.Nodes),
+		Elapsed: round.Elapsed(), Late: round.Won, Nodes: cl.Results(),
+	}
+	e.countQuarantined()
+	return e
+}
+
+// failureOf returns why the last round gave no lease.
+func (a *attempt) failureOf(cl *runner.Claim) error {
+	switch cl.Core().Verdict() {
+	case protocol.NoVerdict:
+		return nil
+	case protocol.BadTTL:
+		return a.bad
+	case protocol.BadSlots:
+		theirs := cl.Core().OtherSlots()
+		return &ConfigError{Field: "Slots", Value: a.opts.Slots, Bound: fmt.Sprintf("%d: %q is held with %d slots", theirs, a.name, theirs)}
+	case protocol.NotOurs:
+		return lostWithout(a.name, cl.Core().Token(), quorumError(cl))
+	case protocol.HeldByAnother:
+		return &HeldError{Name: a.name, Holders: HoldersOf(cl.Results()...)}
+	case protocol.Changing, protocol.Mismatch:
+		if err := a.c.cluster.Mismatch(cl.Results(), cl.Core().TTL()); err != nil {
+			return err
+		}
+	case protocol.BadNode:
+		for _, r := range cl.Results() {
+			var bad *ConfigError
+			if errors.As(r.Err, &bad) {
+				return r.Err
+			}
+		}
+	}
+	return quorumError(cl)
+}
+
+// refusal returns why nodes took a lock away: too many have a marker of another
+// membership, or what each of them answered.
+func (r *reporter) refusal(cl *runner.Claim) error {
+	if _, t := cl.Core().Round(); !t.Available() {
+		if err := r.c.cluster.Mismatch(cl.Results(), cl.Core().TTL()); err != nil {
+			return err
+		}
+	}
+	return quorumError(cl)
+}
+
+// observation is what an observe.LeaseObserver was notified of about a lease. It
+// is under the claim's mutex.
 type observation struct {
 	ctx   context.Context   // what LeaseStart returned; nil before it was called
 	ended *observe.LeaseEnd // the end came before the start was reported
@@ -68,7 +165,7 @@ func (l *Lease) observeEnd(end observe.LeaseEnd) {
 	}
 }
 
-// nodeHooks returns what the runner calls for a observe.NodeObserver; nil for any other.
+// nodeHooks returns what the runner calls for an observe.NodeObserver; nil for any other.
 func nodeHooks(o observe.Observer) (func(*runner.Member, node.Op, node.Status, error, time.Duration), func(observe.NodeHealth)) {
 	n, ok := o.(observe.NodeObserver)
 	if !ok {

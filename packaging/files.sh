@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # What the packages contain beside the command: manual pages, completions, the
-# licences of its modules. .goreleaser.yaml runs this before it builds.
+# licences of its modules. packaging/goreleaser.yaml runs this before it builds.
 #
 #   packaging/files.sh DIR
 set -euo pipefail

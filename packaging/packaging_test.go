@@ -1,7 +1,7 @@
 //go:build unix
 
 // Package packaging has what a release is made with. These tests are quick: they
-// check that what .goreleaser.yaml names is there, and that a build with its
+// check that what packaging/goreleaser.yaml names is there, and that a build with its
 // flags is what it should be. packaging/test.sh tests the packages themselves.
 package packaging
 
@@ -22,10 +22,10 @@ import (
 
 func TestMain(m *testing.M) { os.Exit(servertest.Main(m)) }
 
-// config returns .goreleaser.yaml without its comments.
+// config returns packaging/goreleaser.yaml without its comments.
 func config(t *testing.T) string {
 	t.Helper()
-	text, err := os.ReadFile("../.goreleaser.yaml")
+	text, err := os.ReadFile("goreleaser.yaml")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -33,7 +33,7 @@ row() {
 	echo
 }
 
-# The flags of .goreleaser.yaml, and those that every program can have.
+# The flags of packaging/goreleaser.yaml, and those that every program can have.
 release=(-trimpath -tags nopgxregisterdefaulttypes -ldflags "-s -w")
 stripped=(-trimpath -ldflags "-s -w")
 row "build" "size"

@@ -107,7 +107,7 @@ build() {
 	local clone
 	clone=$(mktemp -d)
 	git clone -q . "$clone"
-	(cd "$clone" && $GORELEASER check && $GORELEASER release --snapshot --clean --skip=publish) || { rm -rf "$clone"; return 1; }
+	(cd "$clone" && $GORELEASER check packaging/goreleaser.yaml && $GORELEASER release -f packaging/goreleaser.yaml --snapshot --clean --skip=publish) || { rm -rf "$clone"; return 1; }
 	rm -rf $dist build/packaging
 	mkdir -p build
 	mv "$clone/build/dist" "$clone/build/packaging" build/

@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// A release sets these by the linker's -X; see .goreleaser.yaml. Other builds
+// A release sets these by the linker's -X; see packaging/goreleaser.yaml. Other builds
 // leave them empty, and what the Go tool stamped counts.
 var (
 	version string // such as v1.2.3
