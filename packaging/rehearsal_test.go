@@ -20,6 +20,9 @@ import (
 // somebody who has nothing of ours. What go.work joins must fit together without
 // it.
 func TestReleaseCanBeInstalledAndImported(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it builds the release")
+	}
 	t.Parallel()
 	proxy, version := publish(t)
 	home := t.TempDir()

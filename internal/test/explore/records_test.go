@@ -18,6 +18,9 @@ func jobInstances() map[string]Jobs {
 // TestNoRecordIsForgotten searches what can happen to the records of a job: no
 // occurrence runs again as long as enough nodes have kept their records.
 func TestNoRecordIsForgotten(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it takes long")
+	}
 	for name, in := range jobInstances() {
 		in.States = 60_000
 		if all {
@@ -34,6 +37,9 @@ func TestNoRecordIsForgotten(t *testing.T) {
 // TestEveryRuleOfRecordsIsMissed switches each rule off, and has the search find
 // what goes wrong.
 func TestEveryRuleOfRecordsIsMissed(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it takes long")
+	}
 	for name, in := range map[string]Jobs{
 		"any quorum says that it is not completed": {Servers: 3, Callers: "aa", Losses: 1, AnyQuorum: true},
 		"a node with old data does not show it":    {Servers: 3, Callers: "aa", OldData: 1, SameServer: true},

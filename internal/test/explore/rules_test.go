@@ -13,6 +13,9 @@ import (
 // TestEveryRuleIsMissed switches each rule off, and has the search find what
 // goes wrong. One that it does not miss is a hole in the search.
 func TestEveryRuleIsMissed(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it takes long")
+	}
 	binary := mutated(t)
 	for _, r := range Rules() {
 		if !strings.Contains(r.Name, os.Getenv("REDLATCH_ONLY")) {
