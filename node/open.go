@@ -7,8 +7,8 @@ import (
 	"sync"
 )
 
-// An Opener returns the node of an address. It connects when the node is first
-// used, so a store that cannot be reached is no error.
+// An Opener returns the node of an address, which it gets as a whole. It connects
+// when the node is first used, so a store that cannot be reached is no error.
 type Opener func(address string) (Node, error)
 
 // opener is one that a package has registered.
@@ -22,7 +22,8 @@ var registry = struct {
 	schemes map[string][]opener
 }{schemes: map[string][]opener{}}
 
-// Register makes Open use a store for a scheme of addresses, such as postgres.
+// Register makes Open use a store for a scheme of addresses, in lower case, such
+// as postgres.
 // Stores call it when their package is imported; pkg is the import path.
 func Register(scheme, pkg string, open Opener) {
 	registry.mu.Lock()

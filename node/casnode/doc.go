@@ -29,7 +29,8 @@
 //     too: of two inserts one fails.
 //   - A write that was acknowledged is not forgotten. Where that can happen, by a
 //     failover or a loss of memory, the identity changes with it.
-//   - The clock is one for all clients: the server's. It is not set back.
+//   - The clock is one for all clients: the server's. It is not stepped: a step
+//     forward ends locks early, and a step back makes them last longer.
 //
 // # What breaks otherwise
 //
@@ -52,6 +53,8 @@
 // lock. It says which server wrote it. A server whose identity is another one is
 // quarantined until every lock that it may have forgotten has expired. A store
 // that never forgets returns the same identity for ever, and works the same way.
+// (A backup that is restored forgets, and brings back an identity that is kept in
+// the data.)
 //
 // # What a store can do besides
 //

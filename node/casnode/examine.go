@@ -51,7 +51,7 @@ func (f *Findings) Add(s node.Severity, check, found, means, do string) {
 }
 
 // Rights tries the requests of a lock. do says what gives the user the rights for
-// them.
+// them. It returns what it found, to which an Examine adds its own findings.
 func (n *Node) Rights(ctx context.Context, exam node.Exam, do string) *Findings {
 	f := &Findings{Node: n.String()}
 	if err := n.tryAll(ctx, exam); err != nil {

@@ -43,8 +43,8 @@ var (
 // Options are the settings of a Node. The zero value works.
 type Options struct {
 	// Requests is how many requests use the store at a time: as many as it has
-	// connections. The others wait for their turn in the node. Defaults to no
-	// limit.
+	// connections. The others wait for their turn in the node, and get
+	// node.ErrBusy if that takes too long. Defaults to no limit.
 	Requests int
 	// Poll has waiters poll, though the store is a Hearer. Defaults to false.
 	Poll bool

@@ -17,6 +17,7 @@ type Row struct {
 	// every write. It is "" if there is no row.
 	Version string
 	// State is any bytes: some 100, with many waiters or readers up to megabytes.
+	// It is not empty in a Swap.
 	State []byte
 }
 
@@ -27,18 +28,22 @@ const MarkerName = ""
 type Snapshot struct {
 	Row    Row // of the name that was asked for
 	Marker Row
-	// Now is the store's clock.
+	// Now is the store's clock, the time of day in whole microseconds. A finer
+	// one is truncated.
 	Now time.Time
 	// Server identifies the server. It changes when the server may have
 	// forgotten what it acknowledged. It is never empty.
 	Server string
 
-	// Offset is what a stored time of expiry lacks to be on Now's clock. It is
-	// not 0 if locks expire by another clock than the one tokens are compared
-	// with. Now and Offset are whole microseconds.
+	// The fields below are for a Transactor. A Store leaves them zero.
+
+	// Offset is what a stored time of expiry lacks to be on Now's clock, in whole
+	// microseconds. It is not 0 if locks expire by another clock than the one
+	// tokens are compared with.
 	Offset time.Duration
 	// KeepsFences says that the store forgets no fence: one binds when its
-	// retention is over, and Floor is the highest of all rows that were removed.
+	// retention is over. Floor is then the highest fence of all rows that were
+	// removed.
 	KeepsFences bool
 	Floor       node.Token
 }
@@ -49,11 +54,13 @@ type Rows interface {
 	// Read returns the row of a name, and what belongs to it.
 	Read(ctx context.Context, name string) (Snapshot, error)
 	// Scan returns up to limit rows behind a name, in the order of the bytes of
-	// their names. Fewer rows mean that there are no more. The marker is not
-	// among them. A row that is written meanwhile may be in it or not.
+	// their names. limit is 1 or more. Fewer rows mean that there are no more.
+	// The marker is not among them. A row that is written meanwhile may be in it
+	// or not. The identity need not be checked.
 	Scan(ctx context.Context, after string, limit int) ([]Row, error)
-	// String names the store in errors and in the membership. All clients use the
-	// same name, and other stores have another one. It has no secret in it.
+	// String names the store in errors and in the membership, like an address.
+	// All clients use the same name, and other stores have another one. So it has
+	// no user in it, and no password. It has no space.
 	String() string
 	// Close frees its resources. Methods that are called later return errors.
 	Close() error
@@ -66,11 +73,13 @@ type Store interface {
 	// identity are those of seen, all of it in one statement or transaction. It
 	// reports whether it did. If it did, it sends the wakes, to every Hear of
 	// every client; a store that is no Hearer ignores them. If the row is the
-	// marker, it is compared with seen.Row.
+	// marker, seen.Row is what was read of it: that and the identity are compared,
+	// and seen.Marker is ignored.
 	//
 	// An error that wraps node.ErrUnsent promises that nothing was written, and
 	// will not be. After any other error it may be written now, later or never.
-	// If in doubt, do not wrap it.
+	// If in doubt, do not wrap it: after a commit was sent, only if the server
+	// answers that it rolled back.
 	Swap(ctx context.Context, seen Snapshot, row Row, wakes []string) (bool, error)
 }
 
@@ -78,7 +87,9 @@ type Store interface {
 // table must be created.
 type Preparer interface {
 	// Prepare is called before the first use, again as long as it fails, and
-	// again after an error that wraps ErrUnprepared.
+	// again after an error that wraps ErrUnprepared. Several processes may call
+	// it at once, and perhaps may not create what is there already. It keeps the
+	// rows.
 	Prepare(ctx context.Context) error
 }
 
@@ -90,19 +101,24 @@ var ErrUnprepared = errors.New("the store must be prepared again")
 // ever, one for each name that was ever used.
 type Sweeper interface {
 	// Remove removes those of the rows that still have the same version, if the
-	// server is the one of seen. It may leave any of them. A store that keeps
-	// fences raises its floor to seen.Floor with it.
+	// server is the one of seen. It may leave any of them. There is at least one
+	// row, and the marker is not among them. A store that keeps fences
+	// (Snapshot.KeepsFences) raises its floor to seen.Floor with it.
 	Remove(ctx context.Context, seen Snapshot, rows []Row) error
 }
 
-// Hearer is implemented by a store that can deliver texts to its clients.
+// Hearer is implemented by a store that can deliver texts to its clients. They
+// have letters, digits, spaces, + and /, up to 2,000 in all. Some may get lost.
 type Hearer interface {
 	// Hear calls heard with each wake of a Swap, of any client, until ctx ends or
 	// the connection breaks. It calls ready when none is missed from then on. It
-	// returns why it ended, and calls neither of them after that.
+	// returns why it ended, and calls neither of them after that. A Node runs one
+	// at a time, after Prepare, and ends it before it closes the store. It is no
+	// request: Options.Requests does not count it.
 	Hear(ctx context.Context, ready func(), heard func(wake string)) error
 }
 
 // Unmarked is the state of the marker's row on a server that is not marked, for a
-// store that always has that row.
+// store that always has that row. Its Prepare inserts the row if it is missing,
+// under a random version of its own (crypto/rand.Text).
 func Unmarked() []byte { return new(nodestate.Marker).AppendTo(nil) }

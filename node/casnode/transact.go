@@ -66,7 +66,8 @@ func (n *Node) transact(ctx context.Context, req node.Request) (reply node.Reply
 }
 
 // Rebooted returns what is left of a row that was written before the machine
-// booted: nil if it is nothing. The fence is to be kept as of a row that is spent.
+// booted: nil if it is nothing. The store raises its floor to the fence, as if it
+// had removed the row.
 func Rebooted(s Snapshot) (left *Row, fence node.Token) {
 	e, err := s.Row.entry()
 	if err != nil {

@@ -14,6 +14,7 @@
 // Each claim is a subtest, whose name states it. The suite causes no failures: the
 // store's own tests have to show what a crash, a failover or a partition does, and
 // that the identity changes when the server may have forgotten a write.
+// docs/store-authors.md lists what else it does not see.
 package casnodetest
 
 import (
@@ -40,7 +41,8 @@ type Harness struct {
 	// are then left out. A store that is one all the same fails.
 	Prepares, Sweeps, Hears bool
 
-	// Options are those of the nodes over it. Defaults to nil.
+	// Options are those of the nodes over it: the ones that you use. Defaults to
+	// nil.
 	Options *casnode.Options
 
 	// Advance lets the store's time pass, for a store whose clock the test
