@@ -539,9 +539,9 @@ func TestClusterCanBeGuarded(t *testing.T) {
 		for _, s := range servers {
 			hosts = append(hosts, s.Addr())
 		}
-		opts := quick
+		// Init must come before the end of the quarantine that TryLock began.
+		opts := redlatch.Options{Cluster: redlatch.Cluster{MaxTTL: 10 * time.Second, TokenWindow: time.Second}, NodeTimeout: 4 * time.Second}
 		opts.Guard = redlatch.GuardOn
-		opts.NodeTimeout = 2 * time.Second
 		c := laterClient(t, opts, "redis+cluster://"+strings.Join(hosts, "+"))
 		_, err := c.TryLock(context.Background(), "job", nil)
 		wantErr(t, err, redlatch.ErrQuarantine)

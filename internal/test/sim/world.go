@@ -26,6 +26,7 @@ type World struct {
 	dice  dice
 	start time.Time
 
+	events  sync.Mutex // held by the event that runs
 	hosts   []*host
 	links   [][]*link // by client, then by server
 	clocks  []*clientClock
@@ -133,8 +134,14 @@ func (w *World) kill(client int) {
 
 func (w *World) now() time.Duration { return time.Since(w.start) }
 
-// after runs f after a while.
-func (w *World) after(d time.Duration, f func()) { time.AfterFunc(d, f) }
+// after runs f after a while. One event runs at a time.
+func (w *World) after(d time.Duration, f func()) {
+	time.AfterFunc(d, func() {
+		w.events.Lock()
+		defer w.events.Unlock()
+		f()
+	})
+}
 
 // trip is how long a message is in flight.
 func (w *World) trip(n uint64) time.Duration {
