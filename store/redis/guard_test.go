@@ -248,12 +248,14 @@ func TestPromotedReplicaBehindOneAddressIsNotTrusted(t *testing.T) {
 	proxy.LeadTo(replica.Addr())
 	proxy.Cut()
 	second := laterClient(t, quick, addresses...)
-	l2, err := second.TryLock(context.Background(), "job", nil)
-	if err == nil && l.Remaining() > 0 {
-		never(t, "two holders: tokens %d and %d", l.Token(), l2.Token())
-	}
-	// If its answer came late, it is marked after the caller has returned.
+	// The first request may not reach the promoted replica on a busy machine.
 	eventually(t, patience, func() error {
+		if l2, err := second.TryLock(context.Background(), "job", nil); err == nil {
+			if l.Remaining() > 0 {
+				never(t, "two holders: tokens %d and %d", l.Token(), l2.Token())
+			}
+			l2.Release(context.Background())
+		}
 		if marker := replica.Do("GET", "redlatch:1:marker"); !strings.Contains(marker, " changed ") {
 			return fmt.Errorf("the promoted replica is marked %q, want it in quarantine", marker)
 		}
