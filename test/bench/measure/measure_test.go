@@ -35,7 +35,7 @@ func cell(t *testing.T, key string, nodes int, s Situation) Cell {
 		s.ID = "test"
 	}
 	if s.For == 0 {
-		s.For = 20 * time.Millisecond
+		s.For = 300 * time.Millisecond // a busy machine does something in it
 		if s.Work == Processes {
 			s.For = 500 * time.Millisecond
 		}
