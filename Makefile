@@ -46,7 +46,7 @@ test: deps lint ## everything that must pass: deps, lint, all tests under the ra
 
 .PHONY: short
 short: ## the quick tests alone: no servers, no crowds of processes, no exploration, no race detector
-	@$(GO) run ./internal/test/testrun -short -run '^(Test|Fuzz)' -timeout $(TIMEOUT) $(OURS)
+	@$(GO) run ./internal/test/testrun -short -p $(AT_ONCE) -run '^(Test|Fuzz)' -timeout $(TIMEOUT) $(OURS)
 
 .PHONY: lint
 lint: ## formatting, go vet and staticcheck, in every module
