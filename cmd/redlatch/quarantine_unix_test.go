@@ -59,7 +59,7 @@ func TestNightlyRunAfterReboots(t *testing.T) {
 	}
 }
 
-// TestNoWaitSaysWhenTheQuarantineEnds asks again when it is told to.
+// TestNoWaitSaysWhenTheQuarantineEnds asks again at the time that the error names.
 func TestNoWaitSaysWhenTheQuarantineEnds(t *testing.T) {
 	t.Parallel()
 	nodes := rebooted(t)

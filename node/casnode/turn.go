@@ -19,7 +19,7 @@ const longestQueue = 20
 // has then. An error says that nothing was sent.
 //
 // A release may wait for longer than its time limit, which begins with its turn:
-// whoever gives up a lock must not leave it behind because others do the same at
+// a client that gives up a lock must not leave it behind because others do the same at
 // the same time. Other requests end in time: their callers ask again.
 func (n *Node) turn(ctx context.Context, op node.Op) (context.Context, func(), error) {
 	end := func() {}

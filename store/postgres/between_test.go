@@ -88,7 +88,7 @@ func TestFailoverBetweenReadAndWriteGrantsNothing(t *testing.T) {
 					promote()
 					proxy.LeadTo(replica.Addr())
 					proxy.Cut()
-					// Whoever pools has found its connections broken.
+					// The pooler has found its connections broken.
 					if pooler {
 						until(t, databaseAt(t, dsn), `SELECT true`)
 					} else {

@@ -14,7 +14,7 @@ import (
 	"github.com/redlatch/redlatch/test/bench/server"
 )
 
-// TTL is the time to live of every lock here, whoever takes it, unless its note
+// TTL is the time to live of every lock here, for every contender, unless its note
 // says otherwise.
 const TTL = 10 * time.Second
 
