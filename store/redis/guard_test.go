@@ -9,6 +9,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -275,9 +276,20 @@ func TestNewServersSayForHowLongAndWhatToDo(t *testing.T) {
 		if took := time.Since(start); took > allow(time.Second, start) {
 			t.Errorf("it took %v to say so", took)
 		}
-		for _, want := range []string{servers[0].Addr(), "quarantined for another 2.1", "new, or lost its data", "wait until quarantine ends, as redlatch init does", "may still be held", "redlatch init --assume-fresh"} {
+		for _, want := range []string{servers[0].Addr(), "new, or lost its data", "wait until quarantine ends, as redlatch init does", "may still be held", "redlatch init --assume-fresh"} {
 			if !strings.Contains(err.Error(), want) {
 				t.Errorf("%v does not say %q", err, want)
+			}
+		}
+		// The quarantine is as long as MaxTTL and a little more, from the marking.
+		said := regexp.MustCompile(`quarantined for another (\S+s) `).FindAllStringSubmatch(err.Error(), -1)
+		if len(said) < 2 {
+			t.Errorf("%v does not say of two nodes for how long", err)
+		}
+		for _, s := range said {
+			left, err := time.ParseDuration(s[1])
+			if least := quick.MaxTTL - time.Since(start); err != nil || left < least || left > quick.MaxTTL+200*time.Millisecond {
+				t.Errorf("quarantined for another %s, %v; want %v to %v and a little more", s[1], err, least, quick.MaxTTL)
 			}
 		}
 		// After that report they can still be declared new: none of them has

@@ -51,7 +51,7 @@ func Retry(t testing.TB, limit time.Duration, test func(t testing.TB)) {
 			t.Errorf("failed; the latest timer was %v late meanwhile, run %d of %d", stalled, try, tries)
 			return
 		default:
-			t.Logf("run %d of %d failed while the machine stood still for %v (limit %v); running it again", try, tries, stalled, limit)
+			t.Logf("run %d of %d failed while the machine was stalled for %v (limit %v); running it again", try, tries, stalled, limit)
 			try++
 		}
 		a.report(func(format string, args ...any) { t.Logf("  "+format, args...) })

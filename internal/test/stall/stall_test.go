@@ -80,7 +80,7 @@ func TestFailureDuringAStallIsTriedAgain(t *testing.T) {
 	if r.failed || runs != 2 {
 		t.Errorf("failed %v after %d runs, want none after two", r.failed, runs)
 	}
-	if !strings.Contains(r.text.String(), "stood still") {
+	if !strings.Contains(r.text.String(), "was stalled") {
 		t.Errorf("it does not say that it ran again:\n%s", r.text.String())
 	}
 }

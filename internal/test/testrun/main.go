@@ -3,9 +3,14 @@
 //
 //	go run ./internal/test/testrun [flags of go test] PACKAGES
 //
+// A test that failed is run once more, alone, when all others are over: tests
+// on real servers may fail on a machine that is too busy. It is named in the
+// report, whatever the second run shows. Some failures count at once: a data
+// race, a panic, a promise of the lock that was broken, a failure outside of
+// tests, and more than three tests that failed.
+//
 // It exits with 1 if anything failed or nothing was run. It names each test
-// that was run again because the machine was stalled, and each that was
-// skipped.
+// that was run again, and each that was skipped.
 package main
 
 import (
@@ -29,6 +34,9 @@ func main() {
 		fmt.Fprintln(os.Stderr, "testrun:", err)
 		os.Exit(2)
 	}
+	s.repeat(func(pkg, test string, s *summary) error {
+		return run(alone(os.Args[1:], pkg, test), s)
+	})
 	if !s.report(time.Since(begin)) {
 		os.Exit(1)
 	}
@@ -70,6 +78,19 @@ func run(args []string, s *summary) error {
 	return err
 }
 
+// alone returns the arguments that run one test: the flags of args without
+// their packages.
+func alone(args []string, pkg, test string) []string {
+	var flags []string
+	for i, arg := range args {
+		value := i > 0 && slices.Contains([]string{"-p", "-parallel", "-timeout", "-run"}, args[i-1])
+		if value || strings.HasPrefix(arg, "-") {
+			flags = append(flags, arg)
+		}
+	}
+	return append(flags, "-count=1", "-run", "^"+test+"$", pkg)
+}
+
 // event is a line that go test -json prints.
 type event struct {
 	Action, Package, ImportPath, Test, Output string
@@ -85,9 +106,22 @@ type summary struct {
 	passed, failed, skipped int
 	packages                map[string]int      // tests that passed, by package
 	reds                    map[string]int      // tests that failed, by package
+	again                   []redTest           // what may be run once more
+	final                   bool                // something failed that counts at once
 	output                  map[string][]string // by package and test, while it runs
-	failures, skips, again  []string
+	failures, skips         []string
+	stalls, repeats         []string // tests that ran more than once
 }
+
+// redTest is a test that failed.
+type redTest struct{ pkg, test string }
+
+// mostAgain is how many tests are run once more.
+const mostAgain = 3
+
+// final are parts of the messages of failures that count at once: what no busy
+// machine explains.
+var final = []string{"DATA RACE", "race detected", "panic", "promise", "two ", "both ", "second holder", "overlap", "token"}
 
 func newSummary(out io.Writer) *summary {
 	return &summary{out: out, packages: map[string]int{}, reds: map[string]int{}, output: map[string][]string{}}
@@ -116,9 +150,10 @@ func (s *summary) take(e event) {
 		}
 		s.output[key] = append(s.output[key], e.Output)
 		if strings.Contains(e.Output, againMark) {
-			s.again = append(s.again, e.Test+": "+strings.TrimSpace(e.Output))
+			s.stalls = append(s.stalls, e.Test+": "+strings.TrimSpace(e.Output))
 		}
 	case "build-fail":
+		s.final = true
 		s.fail("build of " + e.ImportPath + " failed\n" + tail(s.output["build "+e.ImportPath]))
 	case "pass", "fail", "skip":
 		if e.Test == "" {
@@ -134,6 +169,9 @@ func (s *summary) take(e event) {
 // that is stopped, still has it.
 func (s *summary) fail(text string) {
 	s.failures = append(s.failures, text)
+	for _, part := range final {
+		s.final = s.final || strings.Contains(text, part)
+	}
 	fmt.Fprintf(s.out, "FAIL  %s\n", text)
 }
 
@@ -153,6 +191,10 @@ func (s *summary) endOfTest(e event, output []string) {
 	case "fail":
 		s.failed++
 		s.reds[e.Package]++
+		test, _, _ := strings.Cut(e.Test, "/")
+		if red := (redTest{e.Package, test}); !slices.Contains(s.again, red) {
+			s.again = append(s.again, red)
+		}
 		s.fail(short(e.Package) + " " + e.Test + "\n" + tail(output))
 	}
 }
@@ -166,6 +208,7 @@ func (s *summary) endOfPackage(e event) {
 		// last test, a leak. If a test failed, its output is enough.
 		text := tail(s.output[e.Package+" "])
 		if s.reds[e.Package] == 0 || strings.Contains(text, "panic") || strings.Contains(text, "exit status 2") {
+			s.final = true
 			s.fail(short(e.Package) + " failed outside of its tests\n" + text)
 		}
 		// Tests that were cut off have no event for their end.
@@ -178,6 +221,23 @@ func (s *summary) endOfPackage(e event) {
 	}
 	word := map[string]string{"pass": "ok  ", "fail": "FAIL"}[e.Action]
 	fmt.Fprintf(s.out, "%s  %-28s %4d tests %8.1fs\n", word, short(e.Package), s.packages[e.Package], e.Elapsed)
+}
+
+// repeat runs the tests that failed once more, each alone. If all of them pass,
+// the whole run has passed.
+func (s *summary) repeat(run func(pkg, test string, s *summary) error) {
+	if s.final || len(s.again) == 0 || len(s.again) > mostAgain {
+		return
+	}
+	for _, red := range s.again {
+		fmt.Fprintf(s.out, "again %s %s, alone\n", short(red.pkg), red.test)
+		second := newSummary(s.out)
+		if err := run(red.pkg, red.test, second); err != nil || !second.well() || second.skipped > 0 {
+			return
+		}
+	}
+	s.repeats, s.failures = s.failures, nil
+	s.passed, s.failed, s.red = s.passed+s.failed, 0, false
 }
 
 // short is a package's path from the root of the repository.
@@ -214,7 +274,8 @@ func (s *summary) report(took time.Duration) bool {
 		title string
 		lines []string
 	}{
-		{"run again, since the machine stood still:", s.again},
+		{"run again, since the machine was stalled:", s.stalls},
+		{"failed, and passed when run again alone:", s.repeats},
 		{"skipped:", s.skips},
 		{"failed:", s.failures},
 	} {
@@ -226,5 +287,10 @@ func (s *summary) report(took time.Duration) bool {
 		}
 	}
 	fmt.Fprintf(s.out, "\nafter %v:\n%d passed, %d failed, %d skipped\n", took.Round(time.Second), s.passed, s.failed, s.skipped)
+	return s.well()
+}
+
+// well reports whether tests ran and all of them passed.
+func (s *summary) well() bool {
 	return !s.red && s.failed == 0 && len(s.failures) == 0 && s.passed > 0
 }

@@ -32,7 +32,7 @@ func TestSummaryNamesWhatFailedWasSkippedAndRanAgain(t *testing.T) {
 {"Action":"skip",` + pkg + `,"Test":"TestB"}
 {"Action":"pass",` + pkg + `}`, true, []string{"skipped:\n  ./store/redis TestB", "1 passed, 0 failed, 1 skipped"}},
 		{"run again", `
-{"Action":"output",` + pkg + `,"Test":"TestA","Output":"    x: run 1 of 3 failed while the machine stood still for 1s (limit 50ms); running it again\n"}
+{"Action":"output",` + pkg + `,"Test":"TestA","Output":"    x: run 1 of 3 failed while the machine was stalled for 1s (limit 50ms); running it again\n"}
 {"Action":"pass",` + pkg + `,"Test":"TestA"}
 {"Action":"pass",` + pkg + `}`, true, []string{"run again", "TestA: x: run 1 of 3"}},
 		{"a panic outside of a test", `
@@ -74,5 +74,68 @@ func TestLongOutputOfAFailureIsCut(t *testing.T) {
 	text := tail(strings.SplitAfter(strings.Repeat("line\n", 100), "\n"))
 	if n := strings.Count(text, "line"); n != most+1 { // and the one that counts them
 		t.Errorf("%d lines are shown, want %d", n, most)
+	}
+}
+
+// redRun is the output of a run in which one test of two failed.
+func redRun(text string) string {
+	return `
+{"Action":"pass",` + pkg + `,"Test":"TestA"}
+{"Action":"output",` + pkg + `,"Test":"TestB/x","Output":"    b_test.go:3: ` + text + `\n"}
+{"Action":"fail",` + pkg + `,"Test":"TestB/x"}
+{"Action":"fail",` + pkg + `,"Test":"TestB"}
+{"Action":"fail",` + pkg + `}`
+}
+
+const (
+	greenAlone   = `{"Action":"pass",` + pkg + `,"Test":"TestB"}`
+	redAlone     = `{"Action":"fail",` + pkg + `,"Test":"TestB"}`
+	skippedAlone = `{"Action":"pass",` + pkg + `,"Test":"TestB"}` + "\n" + `{"Action":"skip",` + pkg + `,"Test":"TestB/x"}`
+)
+
+func TestTestThatFailedIsRunOnceMoreAlone(t *testing.T) {
+	for _, c := range []struct {
+		what, events, second string
+		well                 bool
+		runs                 int
+	}{
+		{"it passes", redRun("took 2s"), greenAlone, true, 1},
+		{"it fails again", redRun("took 2s"), redAlone, false, 1},
+		{"it is skipped", redRun("took 2s"), skippedAlone, false, 1},
+		{"nothing is run", redRun("took 2s"), "", false, 1},
+		{"a promise was broken", redRun("two clients hold the lock"), greenAlone, false, 0},
+		{"a data race", redRun("WARNING: DATA RACE"), greenAlone, false, 0},
+		{"a failure outside", redRun("took 2s") + `
+{"Action":"output","Package":"p","Output":"exit status 2\n"}
+{"Action":"fail","Package":"p"}`, greenAlone, false, 0},
+		{"one test, four parts", redRun("1") + redRun("2") + redRun("3") + redRun("4"), greenAlone, true, 1},
+		{"four tests", redRun("1") + strings.ReplaceAll(redRun("2"), "TestB", "TestC") +
+			strings.ReplaceAll(redRun("3"), "TestB", "TestD") + strings.ReplaceAll(redRun("4"), "TestB", "TestE"), greenAlone, false, 0},
+	} {
+		var out bytes.Buffer
+		s := newSummary(&out)
+		s.read(strings.NewReader(strings.TrimSpace(c.events)))
+		s.red = true
+		runs := 0
+		s.repeat(func(_, test string, s *summary) error {
+			if runs++; test != "TestB" {
+				t.Errorf("%s: %s is run again", c.what, test)
+			}
+			s.read(strings.NewReader(c.second))
+			return nil
+		})
+		if well := s.report(time.Second); well != c.well || runs != c.runs {
+			t.Errorf("%s: well is %v after %d more runs, want %v after %d", c.what, well, runs, c.well, c.runs)
+		}
+		if !strings.Contains(out.String(), "TestB/x") || c.well && !strings.Contains(out.String(), "passed when run again alone") {
+			t.Errorf("%s: the test is not named:\n%s", c.what, out.String())
+		}
+	}
+}
+
+func TestFlagsOfARunAloneAreThoseOfTheWholeRun(t *testing.T) {
+	got := alone([]string{"-race", "-p", "3", "-timeout", "30m", "./store/redis", "work"}, "x/y", "TestB")
+	if want := "-race -p 3 -timeout 30m -count=1 -run ^TestB$ x/y"; strings.Join(got, " ") != want {
+		t.Errorf("got %q, want %q", strings.Join(got, " "), want)
 	}
 }
