@@ -254,3 +254,10 @@ func copyAll(to io.Writer, resp *http.Response) (int64, error) {
 	defer resp.Body.Close()
 	return io.Copy(to, resp.Body)
 }
+
+// watching returns how many viewers there are.
+func (s *source) watching() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.viewers)
+}

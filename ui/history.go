@@ -109,10 +109,11 @@ func (h *history) noteNodes(s *snapshot) {
 
 // noteLocks finds locks with other holders than before.
 func (h *history) noteLocks(s *snapshot, first bool) {
-	now := make(map[string][]holder, len(s.locks))
+	now, listed := make(map[string][]holder, len(s.locks)), make(map[string]bool, len(s.locks))
 	var found []event
 	for i := range s.locks {
 		l := &s.locks[i]
+		listed[l.name] = true
 		before := h.known[l.name]
 		switch l.state {
 		case admin.StateHeld:
@@ -128,7 +129,7 @@ func (h *history) noteLocks(s *snapshot, first bool) {
 		}
 	}
 	for name, before := range h.known {
-		if _, listed := s.find(name); !listed {
+		if !listed[name] {
 			found = append(found, changes(name, before, nil, s.at)...)
 		}
 	}
@@ -158,7 +159,11 @@ func changes(name string, before, now []holder, at time.Time) []event {
 	}
 	for i := range now {
 		if h := &now[i]; !among(h, before) {
-			come = append(come, event{at: at, kind: kindHeld, lock: name, text: "acquired" + role(h) + " by", who: h.owner})
+			text := "acquired by"
+			if role := h.role(); role != "" {
+				text = "acquired (" + role + ") by"
+			}
+			come = append(come, event{at: at, kind: kindHeld, lock: name, text: text, who: h.owner})
 		}
 	}
 	return append(gone, come...)
@@ -192,15 +197,4 @@ func among(h *holder, all []holder) bool {
 		}
 	}
 	return false
-}
-
-// role says what a holder has of a lock that is shared.
-func role(h *holder) string {
-	switch {
-	case h.slots > 0:
-		return fmt.Sprintf(" (slot %d of %d)", h.slot, h.slots)
-	case h.shared:
-		return " (reader)"
-	}
-	return ""
 }

@@ -1,7 +1,14 @@
 package ui
 
-// The pieces of the pages. Each is used for the first view and for what is sent
-// later.
+import (
+	"strconv"
+	"time"
+
+	"github.com/redlatch/redlatch"
+)
+
+// The pieces that both pages are made of. Each is used for the first view and
+// for what is sent later.
 
 const nothing markup = `<span class="no">–</span>`
 
@@ -35,122 +42,94 @@ func either(is bool, yes, no markup) markup {
 	return no
 }
 
-// orNothing is a text, or a dash.
-func orNothing(text string) markup {
-	if text == "" {
+// more is how many are not shown.
+func more(n int) markup { return when(n > 0, fill(` <small>and % more</small>`, n)) }
+
+// number is a token, or a dash if there is none.
+func number(t redlatch.Token) markup { return either(t != 0, fill("%", tokenText(t)), nothing) }
+
+func tokenText(t redlatch.Token) string {
+	if t == 0 {
+		return ""
+	}
+	return strconv.FormatUint(uint64(t), 10)
+}
+
+// watch shows times relative to now. If now is zero, the page's script writes
+// them: otherwise every row would change in every second.
+type watch struct{ now time.Time }
+
+// ago is how long ago a time is.
+func (w watch) ago(t time.Time) markup {
+	if t.IsZero() {
 		return nothing
 	}
-	return fill("%", text)
+	return w.element("ago", t, spell(w.now.Sub(t)))
 }
 
-// ago is how long ago a moment is.
-func ago(m *moment) markup {
-	if m == nil {
-		return nothing
-	}
-	return fill(`<time datetime="%" data-ago="%" title="%">%</time>`, m.ISO(), m.Milli(), m.ISO(), m.Ago())
-}
-
-// left is how far ahead a moment is.
-func left(m *moment) markup {
-	return fill(`<time datetime="%" data-left="%" title="%">%</time>`, m.ISO(), m.Milli(), m.ISO(), m.Left())
-}
-
-// clock is a time of day.
-func clock(m *moment) markup {
-	return fill(`<time datetime="%" data-clock="%" title="%">%</time>`, m.ISO(), m.Milli(), m.ISO(), m.Clock())
-}
+// left is how far ahead a time is.
+func (w watch) left(t time.Time) markup { return w.element("left", t, spell(t.Sub(w.now))) }
 
 // ends is when something expires.
-func ends(until *moment, never bool) markup {
+func (w watch) ends(until time.Time, never bool) markup {
 	switch {
 	case never:
 		return `<span class="warning">never</span>`
-	case until == nil:
+	case until.IsZero():
 		return nothing
 	}
-	return left(until)
+	return w.left(until)
 }
+
+func (w watch) element(kind markup, t time.Time, text string) markup {
+	if w.now.IsZero() {
+		text = ""
+	}
+	return element(kind, t, text)
+}
+
+// element shows a time. The script finds it by its kind.
+func element(kind markup, t time.Time, text string) markup {
+	return fill(`<time datetime="%" data-%="%" title="%">%</time>`, iso(t), kind, t.UnixMilli(), iso(t), text)
+}
+
+// iso is a time as machines read it, and people who want it exactly.
+func iso(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05Z") }
+
+// clock is a time of day.
+func clock(t time.Time) markup { return element("clock", t, t.UTC().Format("15:04:05")+" UTC") }
 
 // lockLink is a link to the page of a lock.
 func lockLink(name string) markup {
 	return fill(`<a href="%">%</a>`, view{lock: name}.link(), shown(name))
 }
 
-// who names a holder.
-func (r *holderRow) who() markup {
-	return join(when(r.Kind != "", fill(`<span class="kind">%</span> `, r.Kind)), when(r.Owner != "", shown(r.Owner)))
+// who names a holder, and says which client has the lock if it is not one of
+// ours.
+func (h *holder) who() markup {
+	var kind markup
+	switch h.kind {
+	case redlatch.KindPlain:
+		kind = "another client"
+	case redlatch.KindForeign:
+		kind = "a key of type"
+	case redlatch.KindReserved:
+		kind = "kept for the next waiter"
+	}
+	return join(when(kind != "", fill(`<span class="kind">%</span> `, kind)), when(h.owner != "", shown(h.owner)))
 }
 
-func (r *lockRow) row() markup {
-	holders := either(r.State == "held",
-		when(r.Shared != "", fill(`<span class="badge">%</span>`, r.Shared)),
-		fill(`<span class="badge %">%</span>`, r.State, plainly(r.State)))
-	for i := range r.Holders {
-		h := &r.Holders[i]
-		holders = join(holders, fill(`<span class="who">%%</span>`, h.who(), when(h.Role != "", fill(` <small>%</small>`, h.Role))))
+// badge is a state as the pages show it.
+func badge(state string) markup {
+	word := state
+	if state == "waited" {
+		word = "free"
 	}
-	holders = join(holders, when(r.More > 0, fill(` <small>and % more</small>`, r.More)))
-	since, until, token := nothing, nothing, nothing
-	if len(r.Holders) > 0 {
-		h := &r.Holders[0]
-		since, until, token = ago(h.Since), ends(h.Until, h.Never), orNothing(h.Token)
-	}
-	// The roles keep it a table on small screens, where the style makes it none.
-	return fill(`<tr id="%" role="row" data-mark="%"><th scope="row" role="rowheader" class="name">%</th><td role="cell" class="holder">%</td>`+
-		`<td role="cell" class="num" data-label="held for">%</td><td role="cell" class="num" data-label="expires in">%</td>`+
-		`<td role="cell" class="num waiting" data-label="waiting clients">%</td><td role="cell" class="num token">%</td><td role="cell" class="num votes">%/%</td></tr>`,
-		r.ID, r.Mark, lockLink(r.Name), holders, since, until,
-		either(r.Waiting > 0, fill(`<b class="warning">%</b>`, r.Waiting), `<span class="no">0</span>`),
-		token, r.Naming, r.Nodes)
-}
-
-func (r *nodeRow) row() markup {
-	var rest markup
-	if r.Until != nil {
-		rest = fill(` <small>for another %</small>`, left(r.Until))
-	}
-	rest = join(rest, when(r.Why != "", fill(`<small class="why">%</small>`, shown(r.Why))))
-	return fill(`<tr id="%" data-mark="%"><th scope="row"><span class="name">%</span> <span class="health %">%</span>%</th><td class="num">%</td><td class="num">%</td></tr>`,
-		r.ID, r.Health, shown(r.Name), r.Alarm, r.Health, rest,
-		either(r.RoundTrip != "", fill(`<span title="%">%</span>`, r.Trips, r.RoundTrip), nothing),
-		either(r.Clock != "", fill(`<span class="%" title="give or take %">%</span>`, r.ClockAlarm, r.ClockError, r.Clock), nothing))
-}
-
-func (r *holderRow) row() markup {
-	return fill(`<tr id="%"><th scope="row" class="name">%%</th><td class="num">%</td><td class="num">%</td><td class="num token">%</td><td class="num">%/%</td></tr>`,
-		r.ID, r.who(), when(r.Role != "", fill(` <span class="badge">%</span>`, r.Role)),
-		ago(r.Since), ends(r.Until, r.Never), orNothing(r.Token), r.Naming, r.Nodes)
-}
-
-func (r *waiterRow) row() markup {
-	return fill(`<tr id="%"><td class="num place">%</td><th scope="row" class="name">%</th><td>%</td><td class="num">%</td><td class="num">%/%</td></tr>`,
-		r.ID, r.Place, shown(r.Owner), r.Wish, ago(r.Since), r.Naming, r.Nodes)
-}
-
-func (r *answerRow) row() markup {
-	if r.Err != "" {
-		return fill(`<tr id="%"><th scope="row" class="name">%</th><td colspan="5"><span class="danger">%</span></td></tr>`, r.ID, shown(r.Node), shown(r.Err))
-	}
-	var holder markup = `<span class="no">free</span>`
-	if r.Owner != "" {
-		holder = join(shown(r.Owner), when(r.More > 0, fill(` <small>and % more</small>`, r.More)))
-	}
-	return fill(`<tr id="%"><th scope="row" class="name">%</th><td>%</td><td class="num">%</td><td class="num token">%</td><td class="num token">%</td><td class="num">%</td></tr>`,
-		r.ID, shown(r.Node), holder, ends(r.Until, r.Never), orNothing(r.Token), orNothing(r.Fence), r.Waiting)
+	return fill(`<span class="badge %">%</span>`, state, word)
 }
 
 func (e *event) render() markup {
-	m := clock(&moment{at: e.at})
 	about := join(when(e.lock != "", join(lockLink(e.lock), " ")), when(e.node != "", join(shown(e.node), " ")),
 		shown(e.text), when(e.who != "", join(" ", shown(e.who))))
-	return fill(`<li id="%" class="%">% <span>%</span></li>`, e.id, string(e.kind), m, about)
-}
-
-// plainly is a state as the list shows it.
-func plainly(state string) string {
-	if state == "waited" {
-		return "free"
-	}
-	return state
+	return fill(`<li id="%" class="%">% <span>%</span></li>`, e.id, string(e.kind), clock(e.at), about)
 }

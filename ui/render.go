@@ -1,8 +1,11 @@
 package ui
 
 import (
+	"cmp"
 	"embed"
+	"fmt"
 	"slices"
+	"strings"
 	"time"
 )
 
@@ -13,8 +16,32 @@ var assets embed.FS
 // the ids of their elements.
 type parts struct {
 	texts map[string]markup
-	lists map[string]rows
+	lists map[string]*rows
 	seq   int // of the last event
+}
+
+// newParts returns what both pages have: a problem, and events.
+func newParts(s *snapshot, problem string, events []event) *parts {
+	p := &parts{texts: map[string]markup{}, lists: map[string]*rows{}}
+	if len(s.lates) > 0 {
+		p.seq = s.lates[0].seq
+	}
+	p.texts["problem"] = when(problem != "", fill("<strong>%</strong>", problem))
+	lately := p.list("lately")
+	for i := range events {
+		lately.add(events[i].id, events[i].row)
+	}
+	if len(events) == 0 {
+		lately.add("lately-none", `<li id="lately-none" class="none">No events since recording started.</li>`)
+	}
+	return p
+}
+
+// list begins a list.
+func (p *parts) list(id string) *rows {
+	r := &rows{html: map[string]markup{}}
+	p.lists[id] = r
+	return r
 }
 
 // rows are the rows of a list, by their ids.
@@ -31,6 +58,14 @@ func (r *rows) add(id string, m markup) {
 	r.html[id] = m
 }
 
+// orNone adds a row over all columns to an empty list, which says that there is
+// nothing.
+func (r *rows) orNone(list string, columns int, none markup) {
+	if len(r.order) == 0 {
+		r.add(list+"-none", fill(`<tr id="%-none"><td colspan="%" class="none">%</td></tr>`, list, columns, none))
+	}
+}
+
 // all returns the rows as they are on the first view.
 func (r *rows) all() markup {
 	m := make([]markup, len(r.order))
@@ -40,32 +75,55 @@ func (r *rows) all() markup {
 	return join(m...)
 }
 
-// row is a row of a list.
-type row[T any] interface {
-	*T
-	id() string
-	row() markup
+// fixed returns what both pages have that does not change.
+func (u *UI) fixed(s *snapshot, v view) map[string]markup {
+	return map[string]markup{
+		"title":  fill("%", u.opts.Title),
+		"events": fill("%", "events"+v.query()),
+		"now":    fill("%", time.Now().UnixMilli()),
+		"asof":   either(s.at.IsZero(), "waiting for the nodes", join("as of ", clock(s.at))),
+	}
 }
 
-// rowsOf renders the rows of a list, or one that says that there is none.
-// columns is the number of columns.
-func rowsOf[T any, R row[T]](list string, all []T, columns int, none string) rows {
-	r := rows{html: map[string]markup{}}
-	for i := range all {
-		r.add(R(&all[i]).id(), R(&all[i]).row())
+// problem says what is wrong with what a snapshot shows; empty for nothing.
+func (s *snapshot) problem() string {
+	answer := 0
+	for i := range s.nodes {
+		if s.nodes[i].health != noAnswer {
+			answer++
+		}
 	}
-	if len(all) == 0 {
-		id := list + "-none"
-		r.add(id, fill(`<tr id="%"><td colspan="%" class="none">%</td></tr>`, id, columns, none))
+	switch n := serving(s.nodes); {
+	case s.at.IsZero():
+		return "The nodes have not answered yet."
+	case s.err != nil && answer < s.need():
+		return fmt.Sprintf("%d of %s reachable; quorum is %d. Locks are unavailable, and this page may be incomplete.", answer, count(len(s.nodes), "node"), s.need())
+	case s.err != nil:
+		return errorText(s.err)
+	case n < s.need():
+		return fmt.Sprintf("%d of %s in service; quorum is %d. Locks are unavailable.", n, count(len(s.nodes), "node"), s.need())
 	}
-	return r
+	return ""
 }
 
-func (r *lockRow) id() string   { return r.ID }
-func (r *nodeRow) id() string   { return r.ID }
-func (r *holderRow) id() string { return r.ID }
-func (r *waiterRow) id() string { return r.ID }
-func (r *answerRow) id() string { return r.ID }
+// announcement says what has happened since an event, for those who do not see
+// the page: changes of nodes, and of the lock that is looked at.
+func announcement(s *snapshot, v view, since int) string {
+	var said []string
+	for i := range s.lates {
+		e := &s.lates[i]
+		if e.seq <= since || len(said) == 3 {
+			break
+		}
+		switch {
+		case e.node != "":
+			said = append(said, visibleText(e.node)+" "+visibleText(e.text))
+		case e.lock != "" && e.lock == v.lock:
+			said = append(said, visibleText(e.text)+" "+visibleText(e.who))
+		}
+	}
+	return strings.Join(said, ". ")
+}
 
 // message is what is sent to a viewer: what has changed.
 type message struct {
@@ -91,7 +149,7 @@ func diff(before, now *parts, at time.Time) *message {
 		}
 	}
 	for id, list := range now.lists {
-		old := before.lists[id]
+		old := cmp.Or(before.lists[id], &rows{})
 		news := listNews{Rows: map[string]markup{}}
 		for _, row := range list.order {
 			if before, had := old.html[row]; !had || before != list.html[row] {
@@ -119,64 +177,14 @@ func (u *UI) parts(s *snapshot, v view) *parts {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if p := s.made[v]; p != nil {
-		return p
-	}
-	w := watch{now: s.at, live: true}
-	var p *parts
-	if v.lock != "" {
-		p = u.lockPage(s, s.details[v.lock], v, w).parts()
-	} else {
-		p = u.listPage(s, v, w).parts()
+	p := s.made[v]
+	switch {
+	case p != nil:
+	case v.lock != "":
+		p = oneParts(s, s.details[v.lock], v, u.opts.BreakFlags, watch{})
+	default:
+		p = listParts(s, v, watch{})
 	}
 	s.made[v] = p
 	return p
 }
-
-// parts renders the list of locks.
-func (p *listPage) parts() *parts {
-	return &parts{seq: p.seq(),
-		texts: map[string]markup{"summary": p.summary(), "problem": p.problem(), "found": p.found(), "pager": p.pager()},
-		lists: map[string]rows{
-			"nodes":  rowsOf("nodes", p.Nodes, 3, "No node has answered yet."),
-			"locks":  rowsOf("locks", p.Locks, 7, p.noLocks()),
-			"lately": p.lately(),
-		},
-	}
-}
-
-// noLocks says why the list is empty.
-func (p *listPage) noLocks() string {
-	if p.Query != "" {
-		return "No matches."
-	}
-	return "No locks."
-}
-
-// parts renders one lock.
-func (p *lockPage) parts() *parts {
-	return &parts{seq: p.seq(),
-		texts: map[string]markup{"problem": p.problem(), "state": p.state(), "queue": p.queue(), "completed": p.completed(), "command": p.command()},
-		lists: map[string]rows{
-			"holders": rowsOf("holders", p.Lock.Holders, 5, "Not held."),
-			"waiters": rowsOf("waiters", p.Lock.Waiters, 5, "No waiters."),
-			"answers": rowsOf("answers", p.Lock.Answers, 6, "No node has answered."),
-			"lately":  p.lately(),
-		},
-	}
-}
-
-// lately are the events, which were rendered when they happened.
-func (p *page) lately() rows {
-	r := rows{html: map[string]markup{}}
-	for i := range p.events {
-		r.add(p.events[i].id, p.events[i].row)
-	}
-	if len(p.events) == 0 {
-		r.add("lately-none", `<li id="lately-none" class="none">No events since recording started.</li>`)
-	}
-	return r
-}
-
-// seq is the number of the last event.
-func (p *page) seq() int { return p.last }

@@ -30,6 +30,14 @@ type snapshot struct {
 	made    map[view]*parts
 }
 
+// need returns how many nodes in service are needed; 0 if that is not known yet.
+func (s *snapshot) need() int {
+	if s.pulse == nil {
+		return 0
+	}
+	return s.pulse.Need
+}
+
 // lock is what is shown of a lock in the list.
 type lock struct {
 	id      string // of its row
@@ -62,6 +70,17 @@ type holder struct {
 // same reports whether two entries are of one holding.
 func (h *holder) same(other *holder) bool {
 	return h.owner == other.owner && h.token == other.token && h.slot == other.slot && h.shared == other.shared
+}
+
+// role says what a holder has of a lock that is shared; empty for all of it.
+func (h *holder) role() string {
+	switch {
+	case h.slots > 0:
+		return fmt.Sprintf("slot %d of %d", h.slot, h.slots)
+	case h.shared:
+		return "reader"
+	}
+	return ""
 }
 
 // detail is all about one lock.

@@ -1,10 +1,8 @@
 package ui
 
 import (
-	"cmp"
 	"context"
 	"errors"
-	"slices"
 	"sync"
 	"time"
 
@@ -80,13 +78,6 @@ func (s *source) leave(v *viewer) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	delete(s.viewers, v)
-}
-
-// watching returns how many viewers there are.
-func (s *source) watching() int {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return len(s.viewers)
 }
 
 // poll surveys the nodes until nobody watches.
@@ -198,15 +189,6 @@ func (s *snapshot) failed(name string, err error) {
 			n.health, n.why = noAnswer, "it does not list its locks: "+errorText(err)
 		}
 	}
-}
-
-// find returns the lock of a name.
-func (s *snapshot) find(name string) (*lock, bool) {
-	i, ok := slices.BinarySearchFunc(s.locks, name, func(l lock, name string) int { return cmp.Compare(l.name, name) })
-	if !ok {
-		return nil, false
-	}
-	return &s.locks[i], true
 }
 
 // look asks the nodes for everything about one lock.

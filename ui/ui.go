@@ -65,13 +65,13 @@ func (o Options) withDefaults() (Options, error) {
 type UI struct {
 	opts   Options
 	source *source
-	files  map[string]file
 }
 
-// file is one that the page needs.
-type file struct {
-	kind string
-	data []byte
+// kinds are the types of the files that the pages load, by their paths.
+var kinds = map[string]string{
+	"/style.css": "text/css; charset=utf-8",
+	"/page.js":   "text/javascript; charset=utf-8",
+	"/icon.svg":  "image/svg+xml",
 }
 
 // New returns the page of a client's nodes. Close it before the client.
@@ -83,18 +83,7 @@ func New(client *redlatch.Client, opts *Options) (*UI, error) {
 	if err != nil {
 		return nil, err
 	}
-	u := &UI{opts: o, files: map[string]file{}}
-	for name, kind := range map[string]string{
-		"style.css": "text/css; charset=utf-8", "page.js": "text/javascript; charset=utf-8", "icon.svg": "image/svg+xml",
-	} {
-		data, err := assets.ReadFile("assets/" + name)
-		if err != nil {
-			return nil, err
-		}
-		u.files["/"+name] = file{kind, data}
-	}
-	u.source = newSource(admin.New(client), o)
-	return u, nil
+	return &UI{opts: o, source: newSource(admin.New(client), o)}, nil
 }
 
 // Close ends all that watch, and waits for the requests to the nodes. It leaves
@@ -112,10 +101,10 @@ func (u *UI) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if !u.admit(w, r) {
 		return
 	}
-	switch file, ok := u.files[r.URL.Path]; {
+	switch kind, ok := kinds[r.URL.Path]; {
 	case ok:
-		w.Header().Set("Content-Type", file.kind)
-		w.Write(file.data)
+		w.Header().Set("Content-Type", kind)
+		io.WriteString(w, asset(r.URL.Path[1:]))
 	case r.URL.Path == "/", r.URL.Path == "":
 		u.serveList(w, r)
 	case r.URL.Path == "/lock":
@@ -155,8 +144,7 @@ func (u *UI) serveList(w http.ResponseWriter, r *http.Request) {
 	v := viewOf(r.URL.Query())
 	v.lock = ""
 	s := u.snapshot(r.Context())
-	p := u.listPage(s, v, watch{now: time.Now()})
-	write(w, http.StatusOK, "list.html", p.parts(), p.slot)
+	write(w, http.StatusOK, "list.html", listParts(s, v, watch{time.Now()}), u.listFixed(s, v))
 }
 
 func (u *UI) serveLock(w http.ResponseWriter, r *http.Request) {
@@ -171,26 +159,33 @@ func (u *UI) serveLock(w http.ResponseWriter, r *http.Request) {
 	if d.state == nil {
 		status = http.StatusBadRequest // it cannot be the name of a lock, or the nodes refuse
 	}
-	p := u.lockPage(s, d, v, watch{now: time.Now()})
-	write(w, status, "lock.html", p.parts(), p.slot)
+	write(w, status, "lock.html", oneParts(s, d, v, u.opts.BreakFlags, watch{time.Now()}), u.oneFixed(s, v))
 }
 
 // write writes a page: the parts that change, and what else has a slot in it.
-func write(w http.ResponseWriter, status int, name string, p *parts, slot func(string) markup) {
-	text, err := assets.ReadFile("assets/" + name)
-	if err != nil {
-		refuse(w, http.StatusInternalServerError, "the page is missing")
-		return
-	}
+func write(w http.ResponseWriter, status int, name string, p *parts, fixed map[string]markup) {
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
 	w.WriteHeader(status)
-	io.WriteString(w, string(slots(string(text), func(name string) markup {
-		if m, ok := p.texts[name]; ok {
-			return m
-		}
+	io.WriteString(w, string(slots(asset(name), func(name string) markup {
 		if list, ok := p.lists[name]; ok {
 			return list.all()
 		}
-		return slot(name)
+		if m, ok := p.texts[name]; ok {
+			return m
+		}
+		m, ok := fixed[name]
+		if !ok {
+			panic("ui: no slot " + name)
+		}
+		return m
 	})))
+}
+
+// asset returns a file that is part of the program.
+func asset(name string) string {
+	data, err := assets.ReadFile("assets/" + name)
+	if err != nil {
+		panic(err)
+	}
+	return string(data)
 }

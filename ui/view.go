@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 )
 
 const (
@@ -126,50 +125,4 @@ func (l *lock) begun() int64 {
 		return 1<<63 - 1
 	}
 	return l.holders[0].since.UnixMicro()
-}
-
-// moment is a time that is shown relative to now. If it is live, the page's
-// script writes the text: otherwise every row would change in every second.
-type moment struct {
-	at, now time.Time
-	live    bool
-}
-
-// Milli is the time as scripts count it.
-func (m moment) Milli() int64 { return m.at.UnixMilli() }
-
-// ISO is the time as machines read it, and people who want it exactly.
-func (m moment) ISO() string { return m.at.UTC().Format("2006-01-02T15:04:05Z") }
-
-// Clock is the time of day.
-func (m moment) Clock() string { return m.at.UTC().Format("15:04:05") + " UTC" }
-
-// Ago is how long ago it is.
-func (m moment) Ago() string {
-	if m.live {
-		return ""
-	}
-	return spell(m.now.Sub(m.at))
-}
-
-// Left is how far ahead it is.
-func (m moment) Left() string {
-	if m.live {
-		return ""
-	}
-	return spell(m.at.Sub(m.now))
-}
-
-// watch makes moments for one rendering.
-type watch struct {
-	now  time.Time
-	live bool
-}
-
-// at returns a moment; nil for no time.
-func (w watch) at(t time.Time) *moment {
-	if t.IsZero() {
-		return nil
-	}
-	return &moment{t, w.now, w.live}
 }

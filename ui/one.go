@@ -1,0 +1,166 @@
+package ui
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/redlatch/redlatch"
+	"github.com/redlatch/redlatch/admin"
+	"github.com/redlatch/redlatch/node"
+)
+
+// This file is the page of one lock.
+
+// maxHolders is how many holders of one lock are shown.
+const maxHolders = 100
+
+// oneParts renders what may change on it. flags are those of the command that
+// breaks the lock.
+func oneParts(s *snapshot, d *detail, v view, flags []string, w watch) *parts {
+	about := slices.DeleteFunc(slices.Clone(s.lates), func(e event) bool { return e.lock != v.lock })
+	problem := s.problem()
+	if d.err != nil {
+		problem = errorText(d.err)
+	}
+	p := newParts(s, problem, about)
+	l := cmp.Or(d.state, &admin.LockState{}) // nothing is known of it
+	holders := p.list("holders")
+	for _, h := range l.Holders[:min(len(l.Holders), maxHolders)] {
+		holders.add(w.holderRow(newHolder(h, d.at), len(l.Nodes)))
+	}
+	holders.orNone("holders", 5, "Not held.")
+	waiters := p.list("waiters")
+	for i, q := range l.Waiters {
+		waiters.add(w.waiterRow(i+1, q, len(l.Nodes)))
+	}
+	waiters.orNone("waiters", 5, "No waiters.")
+	answers := p.list("answers")
+	for i := range l.Nodes {
+		answers.add(w.answerRow(i, &l.Nodes[i], d.at))
+	}
+	answers.orNone("answers", 6, "No node has answered.")
+	p.texts["state"] = either(d.state == nil, "not known", state(l))
+	p.texts["queue"] = when(l.Waiting > len(l.Waiters), fill("and % more behind them", l.Waiting-len(l.Waiters)))
+	p.texts["completed"] = completed(l)
+	p.texts["command"] = command(l, flags)
+	return p
+}
+
+// oneFixed returns what else has a slot in it.
+func (u *UI) oneFixed(s *snapshot, v view) map[string]markup {
+	fixed := u.fixed(s, v)
+	fixed["name"] = shown(v.lock)
+	fixed["plain-name"] = fill("%", visibleText(v.lock))
+	return fixed
+}
+
+// state says how a lock is.
+func state(s *admin.LockState) markup {
+	return join(badge(string(s.State())), fill(" %", saying(s)),
+		when(s.Fence != 0, fill(`; the highest token is <span class="token">%</span>`, tokenText(s.Fence))),
+		when(len(s.Holders) > maxHolders, fill(`; % more holders are not shown`, len(s.Holders)-maxHolders)))
+}
+
+// saying is what there is to say about a lock's state.
+func saying(s *admin.LockState) string {
+	switch n := len(s.Nodes); s.State() {
+	case admin.StateHeld:
+		if h := s.Holders[0]; h.Slots > 0 || h.Shared {
+			return "by " + count(h.Holders, "holder") + " together"
+		}
+		return fmt.Sprintf("on %d of %s", s.Naming(), count(n, "node"))
+	case admin.StateSplit:
+		return fmt.Sprintf("no majority of the %d nodes names the same holder", n)
+	case admin.StateUnknown:
+		return fmt.Sprintf("only %d of %s answer", s.Answered(), count(n, "node"))
+	case admin.StateWaited:
+		return "and contended"
+	}
+	return ""
+}
+
+// completed lists the completed occurrences of a job.
+func completed(s *admin.LockState) markup {
+	if len(s.Completed) == 0 && s.CompletedSince.IsZero() {
+		return ""
+	}
+	m := join(`<h2>Completed</h2><p class="note">Occurrences of the job that are completed`)
+	if since := s.CompletedSince; !since.IsZero() {
+		m = join(m, fill(`, remembered since <time datetime="%">%</time>`, iso(since), iso(since)))
+	}
+	m = join(m, `.</p><ul class="completed">`)
+	for _, k := range s.Completed {
+		m = join(m, fill(`<li>% <small>% of % nodes</small></li>`, shown(k.Occurrence), k.Nodes, len(s.Nodes)))
+	}
+	return join(m, when(len(s.Completed) == 0, `<li class="none">None.</li>`), "</ul>")
+}
+
+// command shows the command that breaks a lock. Its name has the client's
+// prefix: the command has none.
+func command(s *admin.LockState, flags []string) markup {
+	if len(s.Holders) == 0 {
+		return ""
+	}
+	words := append([]string{"redlatch", "break"}, flags...)
+	if s.Holders[0].Kind == redlatch.KindForeign {
+		words = append(words, "--foreign")
+	}
+	key := s.Name
+	for i := range s.Nodes {
+		if s.Nodes[i].Err == nil && s.Nodes[i].Name != "" {
+			key = s.Nodes[i].Name
+			break
+		}
+	}
+	if strings.HasPrefix(key, "-") {
+		words = append(words, "--")
+	}
+	words = append(words, key)
+	for i := range words {
+		words[i] = shellWord(words[i])
+	}
+	return fill(`<h2>Break it</h2><p class="note" id="break-note">This page changes nothing. The command force-releases the lock. `+
+		`It does not stop the holders: stop them first if you can.</p><div class="command"><code id="break-command" dir="ltr" translate="no">%</code> `+
+		`<button type="button" data-copy="break-command" aria-describedby="break-note" hidden>Copy</button></div>`, strings.Join(words, " "))
+}
+
+// holderRow returns the id and the row of a holder.
+func (w watch) holderRow(h holder, nodes int) (string, markup) {
+	id := idOf("h", h.owner, tokenText(h.token), h.role())
+	return id, fill(`<tr id="%"><th scope="row" class="name">%%</th><td class="num">%</td><td class="num">%</td><td class="num token">%</td><td class="num">%/%</td></tr>`,
+		id, h.who(), when(h.role() != "", fill(` <span class="badge">%</span>`, h.role())),
+		w.ago(h.since), w.ends(h.until, h.never), number(h.token), h.nodes, nodes)
+}
+
+// waiterRow returns the id and the row of a waiter.
+func (w watch) waiterRow(place int, q admin.WaiterState, nodes int) (string, markup) {
+	id, wish := idOf("w", q.Owner, strconv.FormatInt(q.Since.UnixMicro(), 10)), "the whole lock"
+	switch {
+	case q.Slots > 0:
+		wish = "one of " + count(q.Slots, "slot")
+	case q.Shared:
+		wish = "as a reader"
+	}
+	return id, fill(`<tr id="%"><td class="num place">%</td><th scope="row" class="name">%</th><td>%</td><td class="num">%</td><td class="num">%/%</td></tr>`,
+		id, place, shown(q.Owner), wish, w.ago(q.Since), q.Nodes, nodes)
+}
+
+// answerRow returns the id and the row of what one node says.
+func (w watch) answerRow(i int, n *admin.NodeListing, at time.Time) (string, markup) {
+	id := "a" + strconv.Itoa(i)
+	if n.Err != nil {
+		return id, fill(`<tr id="%"><th scope="row" class="name">%</th><td colspan="5"><span class="danger">%</span></td></tr>`, id, shown(n.Node), shown(errorText(n.Err)))
+	}
+	var holder markup = `<span class="no">free</span>`
+	until := nothing
+	if n.Owner != "" {
+		holder = join(shown(n.Owner), more(len(n.Holders)-1))
+		until = w.ends(at.Add(n.Reply.Left).Round(time.Second), n.Reply.Left == node.NoExpiry)
+	}
+	return id, fill(`<tr id="%"><th scope="row" class="name">%</th><td>%</td><td class="num">%</td><td class="num token">%</td><td class="num token">%</td><td class="num">%</td></tr>`,
+		id, shown(n.Node), holder, until, number(n.Token), number(n.Reply.Fence), n.Waiting)
+}
