@@ -147,7 +147,6 @@ tidy: ## go mod tidy in every module, with each other's go.mod as they are here
 .PHONY: man
 man: ## the manual pages, into build/man
 	$(GO) run ./cmd/redlatch man build/man
-	$(GO) run ./cmd/redlatch-torture man build/man
 
 .PHONY: clean
 clean: ## remove what was built

@@ -1,73 +1,31 @@
+//go:build unix
+
 // Command redlatch-torture breaks a quorum of real servers on purpose, and checks
 // whether the locks of redlatch hold. It is a command of its own, so that what it
 // needs is not part of the command redlatch.
 package main
 
 import (
-	"encoding/json"
+	"context"
 	"errors"
 	"fmt"
-	"io"
+	"math/rand/v2"
 	"os"
+	"slices"
 	"strings"
+	"syscall"
+	"time"
 
-	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+	_ "modernc.org/sqlite" // the database that clients write to
 
 	"github.com/redlatch/redlatch"
-	"github.com/redlatch/redlatch/cmd/internal/manual"
-	"github.com/redlatch/redlatch/cmd/internal/release"
+	"github.com/redlatch/redlatch/cmd/internal/flag"
 	"github.com/redlatch/redlatch/cmd/internal/signals"
+	"github.com/redlatch/redlatch/internal/owned"
+	"github.com/redlatch/redlatch/internal/redisproc"
+	"github.com/redlatch/redlatch/internal/test/chaos"
 )
-
-func main() {
-	args := os.Args[1:]
-	if isClient(args) {
-		os.Exit(runClient())
-	}
-	execute(args).leave()
-}
-
-// execute runs the command line, reports an error, and returns how it ended.
-func execute(args []string) *failure {
-	root, output := newRoot()
-	root.SetArgs(args)
-	end := failureOf(root.Execute())
-	end.report(os.Stderr, *output == "json")
-	return end
-}
-
-// finish adds what all our commands have: a version, manual pages, and errors
-// that execute reports.
-func finish(cmd *cobra.Command) {
-	cmd.Version = release.Version()
-	cmd.SetVersionTemplate("redlatch-torture {{.Version}}\n")
-	cmd.SilenceErrors, cmd.SilenceUsage = true, true
-	cmd.CompletionOptions.HiddenDefaultCmd = true
-	cmd.AddCommand(newMan())
-}
-
-// newMan writes the manual page. It is for packagers, and so is hidden.
-func newMan() *cobra.Command {
-	return &cobra.Command{
-		Use:    "man DIR",
-		Short:  "Write the manual page into a folder",
-		Hidden: true,
-		Args:   cobra.ExactArgs(1),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := manual.Write(cmd.Root(), args[0], nil); err != nil {
-				return &failure{code: exitOutput, event: "output", err: fmt.Errorf("the manual cannot be written: %w", err)}
-			}
-			return nil
-		},
-	}
-}
-
-// writeJSON writes v as one line.
-func writeJSON(out io.Writer, v any) error {
-	enc := json.NewEncoder(out)
-	enc.SetEscapeHTML(false)
-	return enc.Encode(v)
-}
 
 // The exit codes. They are those of redlatch, except the first.
 const (
@@ -78,63 +36,189 @@ const (
 	exitSignal   = 128 // plus the number of the signal
 )
 
-// failure is an error with the exit code that it leads to.
-type failure struct {
-	code  int
-	event string // what happened, in one word, for JSON
-	err   error  // nil if the output says it already
-}
-
-func (f *failure) Error() string {
-	if f.err == nil {
-		return fmt.Sprintf("exit %d", f.code)
+func main() {
+	if slices.Equal(os.Args[1:], []string{chaos.ClientVerb}) {
+		os.Exit(chaos.RunClient(os.Stdin, os.Stdout, os.Stderr))
 	}
-	return f.err.Error()
-}
-
-func (f *failure) Unwrap() error { return f.err }
-
-// failureOf turns an error into a failure. Those of cobra are about the command
-// line.
-func failureOf(err error) *failure {
-	var already *failure
+	ctx, stop := signals.Context([]os.Signal{os.Interrupt, syscall.SIGTERM, syscall.SIGHUP})
+	code, err := torture(ctx, os.Args[1:])
+	stop()
+	if err != nil {
+		warn(strings.TrimPrefix(err.Error(), "redlatch: "))
+	}
+	// By the signal that ended the run, so that a shell ends its loop.
 	var signal *signals.Error
-	switch {
-	case err == nil:
-		return &failure{}
-	case errors.As(err, &already):
-		return already
-	case errors.As(err, &signal):
-		return &failure{exitSignal + int(signal.Signal), "interrupted", fmt.Errorf("ended by a signal: %w", err)}
-	case !errors.Is(err, redlatch.ErrConfig):
-		err = fmt.Errorf("%w; try redlatch-torture --help", err)
-	}
-	return &failure{exitUsage, "usage", err}
-}
-
-// report writes a failure to stderr, in one line.
-func (f *failure) report(w io.Writer, asJSON bool) {
-	if f.err == nil {
-		return
-	}
-	text := strings.Join(strings.Fields(strings.TrimPrefix(f.err.Error(), "redlatch: ")), " ")
-	if !asJSON {
-		fmt.Fprintf(w, "redlatch-torture: %s\n", text)
-		return
-	}
-	writeJSON(w, struct {
-		Event   string `json:"event"`
-		Exit    int    `json:"exit"`
-		Message string `json:"message"`
-	}{f.event, f.code, text})
-}
-
-// leave ends this process: by the signal that ended the run, so that a shell
-// ends its loop, or with the exit code.
-func (f *failure) leave() {
-	var signal *signals.Error
-	if errors.As(f.err, &signal) {
+	if errors.As(err, &signal) {
 		signals.DieBy(signal.Signal, false)
+		code = exitSignal + int(signal.Signal)
 	}
-	os.Exit(f.code)
+	os.Exit(code)
+}
+
+// warn writes a line to stderr.
+func warn(text string) {
+	fmt.Fprintln(os.Stderr, "redlatch-torture:", strings.Join(strings.Fields(text), " "))
+}
+
+const help = `Usage: redlatch-torture [flags]
+
+Start several servers and clients on this machine. The clients acquire locks and
+write to a database under them, while servers are killed, frozen, emptied, cut off
+and replaced, clocks are set, and clients are paused and killed. Then heal
+everything, and check that every promise was kept: docs/testing/torture.md has the
+rules of the judge.
+
+Faults that --list marks as beyond break an assumption on which exclusion rests:
+two leases at once are excused then, and must not harm the data. With --faults none
+a request that fails is a violation too. With --no-fence the database checks no
+tokens: paused clients then corrupt it.
+
+redis-server, or valkey-server, must be installed; for other --kinds, PostgreSQL or
+MariaDB. Faults that are not possible here are left out, and the verdict says so.
+
+Exit status: 0 if every promise was kept; 1 if one was broken or the data corrupted;
+64 for a wrong command line; 69 if the servers or clients cannot be started or
+healed, or a kind of lock was never acquired; 74 if a file cannot be written.
+
+Example:
+  redlatch-torture --faults kill,partition,pause --seed 7
+
+Flags:
+`
+
+// flags are those of the command.
+type flags struct {
+	time    time.Duration
+	seed    uint64
+	faults  string
+	clients int
+	names   int
+	servers int
+	kinds   string
+	noFence bool
+	keep    string
+	list    bool
+}
+
+// parse reads the command line.
+func parse(args []string) (*flags, error) {
+	f, set := &flags{}, pflag.NewFlagSet("redlatch-torture", pflag.ContinueOnError)
+	set.SortFlags = false
+	set.Usage = func() { fmt.Print(help, set.FlagUsages()) }
+	flag.Duration(set, &f.time, "for", "", 30*time.Second, "inject faults for `DURATION`, as 30s or 5m")
+	set.Uint64Var(&f.seed, "seed", uint64(rand.Uint32()), "draw the faults from `NUMBER`")
+	set.Lookup("seed").DefValue = "a random one, which is shown"
+	set.StringVar(&f.faults, "faults", "all", "inject `WHICH` faults: all, within, beyond, none, or names separated by commas")
+	set.IntVar(&f.clients, "clients", 8, "start `N` clients, from 1 to 100")
+	set.IntVar(&f.names, "names", 3, "which acquire locks on `N` names, from 1 to 100: one for writers alone, one for readers and writers, one for slots, one for all, and so on")
+	set.IntVarP(&f.servers, "servers", "n", 5, "start `N` servers, from 1 to 15")
+	set.StringVar(&f.kinds, "kinds", string(chaos.Redis), "start servers of these `KINDS`, in turn, separated by commas: redis, postgres, mariadb, sentinel")
+	set.BoolVar(&f.noFence, "no-fence", false, "let the database accept every write, to show what fencing is for")
+	set.StringVar(&f.keep, "keep", "", "write the history to `FILE`, as lines of JSON")
+	set.BoolVar(&f.list, "list", false, "only list the faults")
+	if err := set.Parse(args); err != nil {
+		return nil, err
+	}
+	if set.NArg() > 0 {
+		return nil, fmt.Errorf("redlatch-torture takes no argument, and %q is one", set.Arg(0))
+	}
+	for _, bound := range []struct {
+		flag  string
+		value int
+		most  int
+	}{{"--clients", f.clients, 100}, {"--names", f.names, 100}, {"--servers", f.servers, redlatch.MaxNodes}} {
+		if bound.value < 1 || bound.value > bound.most {
+			return nil, fmt.Errorf("%s is %d: must be between 1 and %d", bound.flag, bound.value, bound.most)
+		}
+	}
+	if f.time < time.Second || f.time > 2*time.Hour {
+		return nil, fmt.Errorf("--for is %v: must be between 1s and 2h", f.time)
+	}
+	return f, nil
+}
+
+// torture runs the command line, and returns the exit code.
+func torture(ctx context.Context, args []string) (code int, err error) {
+	f, err := parse(args)
+	if errors.Is(err, pflag.ErrHelp) {
+		return 0, nil
+	}
+	if err != nil {
+		return exitUsage, fmt.Errorf("%w; try redlatch-torture --help", err)
+	}
+	if f.list {
+		return f.listFaults()
+	}
+	config, code, err := f.config()
+	if err != nil {
+		return code, err
+	}
+	var keep *os.File
+	if f.keep != "" {
+		// Before the run, not after it.
+		if keep, err = os.Create(f.keep); err != nil {
+			return exitOutput, fmt.Errorf("--keep: %w", err)
+		}
+		defer keep.Close()
+	}
+	result, err := chaos.Run(ctx, config)
+	if ctx.Err() != nil {
+		return exitFailed, fmt.Errorf("ended by a signal: %w", context.Cause(ctx))
+	}
+	if err != nil {
+		return exitFailed, fmt.Errorf("%w; try again with --seed %d", err, f.seed)
+	}
+	if f.keep != "" {
+		if err := errors.Join(result.Save(keep), keep.Close()); err != nil {
+			return exitOutput, fmt.Errorf("--keep: %w", err)
+		}
+	}
+	if _, err := fmt.Print(result); err != nil {
+		return exitOutput, err
+	}
+	if !result.Verdict.Held() || len(result.Verdict.Corruption) > 0 {
+		return exitViolated, nil
+	}
+	if err := result.Enough(); err != nil {
+		return exitFailed, fmt.Errorf("%w; give it more time with --for, or other --clients", err)
+	}
+	return 0, nil
+}
+
+// listFaults lists the kinds of faults.
+func (f *flags) listFaults() (code int, err error) {
+	for _, family := range chaos.Families() {
+		kind := "within"
+		if family.Beyond {
+			kind = "beyond"
+		}
+		if _, err := fmt.Printf("%-14s %s  %s\n", family.Name, kind, family.About); err != nil {
+			return exitOutput, err
+		}
+	}
+	return 0, nil
+}
+
+// config is the run that the flags ask for, or the exit code of an error.
+func (f *flags) config() (c chaos.Config, code int, err error) {
+	c = chaos.Config{
+		Path: owned.Self(), Args: []string{"redlatch-torture", chaos.ClientVerb}, Clients: f.clients, Names: f.names,
+		For: f.time, Seed: f.seed, Least: 300 * time.Millisecond, Most: 1500 * time.Millisecond, Fenced: !f.noFence, Notice: warn,
+	}
+	if c.Faults, err = chaos.Choose(f.faults); err != nil {
+		return c, exitUsage, fmt.Errorf("%w; redlatch-torture --list describes them", err)
+	}
+	kinds, err := chaos.ParseServerKinds(f.kinds)
+	if err != nil {
+		return c, exitUsage, fmt.Errorf("--kinds: %w", err)
+	}
+	for i := range f.servers {
+		c.Nodes = append(c.Nodes, kinds[i%len(kinds)])
+	}
+	if slices.Contains(c.Nodes, chaos.Redis) || slices.Contains(c.Nodes, chaos.Sentinel) {
+		if c.Program, err = redisproc.Find(); err != nil {
+			return c, exitFailed, fmt.Errorf("%w; %s", err, redisproc.Install)
+		}
+	}
+	return c, 0, nil
 }

@@ -2,6 +2,8 @@
 
 package chaos
 
+import contract "github.com/redlatch/redlatch/node"
+
 // Kind is what an Event reports.
 type Kind string
 
@@ -47,53 +49,57 @@ type Event struct {
 	Stall    int64  `json:"stall,omitempty"` // with Err: how long the machine stalled at most
 }
 
-// Counts is how often something happened.
-type Counts struct {
-	Acquisitions int `json:"acquisitions"`
-	Missed       int `json:"missed"`
-	Writes       int `json:"writes"`
-	Reads        int `json:"reads"`         // by readers
-	Refused      int `json:"refused"`       // stale steps that the resource refused
-	RefusedReads int `json:"refused_reads"` // those of them that were readers'
-	Lost         int `json:"lost"`          // leases that ended before they were released
+// Count is something that is counted.
+type Count string
 
-	Writers    int `json:"writers"` // of the acquisitions
-	Readers    int `json:"readers"`
-	Slots      int `json:"slots"`
-	Downgrades int `json:"downgrades"` // writers that became readers
-	Kept       int `json:"kept"`       // locks that stayed taken after their leases ended
-}
+// The counts.
+const (
+	Writers     Count = "acquired by writers"
+	Downgrades  Count = "writers that became readers"
+	Readers     Count = "acquired by readers"
+	MostReaders Count = "readers at once, at most"
+	Slots       Count = "acquired slots"
+	MostSlots   Count = "slots at once, at most"
+	Kept        Count = "kept after their release"
+	Misses      Count = "attempts without a lock"
+	Losses      Count = "leases lost"
+	Writes      Count = "writes"
+	Reads       Count = "reads"
+	Refusals    Count = "stale steps refused"
+)
 
-func (c *Counts) count(e Event) {
-	read := b2i(e.Step == Look)
-	switch e.Kind {
-	case Got:
-		c.Acquisitions++
-		c.Kept += b2i(e.Keep > 0)
-		c.Writers += b2i(e.Mode == Writer)
-		c.Readers += b2i(e.Mode == Reader)
-		c.Slots += b2i(e.Mode == Slot)
-	case Downgraded:
-		c.Downgrades += b2i(e.Err == "")
-	case Missed:
-		c.Missed++
-	case Read:
-		c.Reads += read
-	case Wrote:
-		c.Writes++
-	case Refused:
-		c.Refused++
-		c.RefusedReads += read
-	case Lost:
-		c.Lost++
+// counts are all of them, as they are printed.
+var counts = []Count{Writers, Downgrades, Readers, MostReaders, Slots, MostSlots, Kept, Misses, Losses, Writes, Reads, Refusals}
+
+// Counts is how often each happened.
+type Counts map[Count]int
+
+// Acquisitions returns how many locks were acquired.
+func (n Counts) Acquisitions() int { return n[Writers] + n[Readers] + n[Slots] }
+
+// count counts what the events report.
+func count(events []Event) Counts {
+	n := Counts{}
+	for _, e := range events {
+		switch e.Kind {
+		case Got:
+			n[map[contract.Mode]Count{Writer: Writers, Reader: Readers, Slot: Slots}[e.Mode]]++
+			if e.Keep > 0 {
+				n[Kept]++
+			}
+		case Downgraded:
+			if e.Err == "" {
+				n[Downgrades]++
+			}
+		case Missed:
+			n[Misses]++
+		case Refused:
+			n[Refusals]++
+		case Lost:
+			n[Losses]++
+		}
 	}
-}
-
-func b2i(b bool) int {
-	if b {
-		return 1
-	}
-	return 0
+	return n
 }
 
 // Span is a stretch of time.

@@ -5,6 +5,7 @@ package chaos
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -48,10 +49,7 @@ type Verdict struct {
 	// of a lock's promises, and the reason for fencing.
 	Corruption []Finding `json:"corruption"`
 
-	Counts
-	Faults      int `json:"faults"`
-	MostReaders int `json:"most_readers"` // at the same moment
-	MostSlots   int `json:"most_slots"`
+	Counts Counts `json:"counts"`
 
 	Median time.Duration `json:"median"` // of the times that clients waited for a lock
 	P99    time.Duration `json:"p99"`
@@ -62,13 +60,9 @@ func (v *Verdict) Held() bool { return len(v.Violations) == 0 }
 
 // Judge checks a history against all rules.
 func Judge(h *History) *Verdict {
-	v := &Verdict{Faults: len(h.Faults), Violations: []Finding{}, Excused: []Finding{}, Corruption: []Finding{}}
-	for _, e := range h.Events {
-		v.count(e)
-	}
-	v.Writes = 0 // the resource knows better
+	v := &Verdict{Counts: count(h.Events)}
 	byName := h.leases()
-	for _, name := range sortedNames(byName) {
+	for _, name := range slices.Sorted(maps.Keys(byName)) {
 		v.overlaps(h, byName[name])
 		v.tokens(h, byName[name])
 		v.extensions(h, byName[name])
@@ -81,15 +75,6 @@ func Judge(h *History) *Verdict {
 	v.calm(h)
 	v.waits(byName)
 	return v
-}
-
-func sortedNames[V any](m map[string]V) []string {
-	var names []string
-	for name := range m {
-		names = append(names, name)
-	}
-	slices.Sort(names)
-	return names
 }
 
 // find records a violation, with its excuse if there is one.
@@ -166,7 +151,8 @@ func (v *Verdict) overlaps(h *History, leases []*Lease) {
 			v.find(Finding{Rule: Overlap, Name: b.Name, At: b.Got,
 				Text: fmt.Sprintf("with %s there were %d holders of %d slots", b, beside[Slot], b.Slots)}, excuse)
 		}
-		v.MostReaders, v.MostSlots = max(v.MostReaders, beside[Reader]), max(v.MostSlots, beside[Slot])
+		v.Counts[MostReaders] = max(v.Counts[MostReaders], beside[Reader])
+		v.Counts[MostSlots] = max(v.Counts[MostSlots], beside[Slot])
 	}
 }
 
@@ -260,6 +246,7 @@ func (v *Verdict) resource(h *History) {
 	for i, r := range h.Rows {
 		who := fmt.Sprintf("step %d, of client %d with token %d", i+1, r.Client, r.Token)
 		if r.Step == Look {
+			v.Counts[Reads]++
 			if r.Token < writer[r.Name] {
 				find(Finding{Rule: StaleRead, Name: r.Name, Text: fmt.Sprintf("%s, a read, was accepted after a writer's with token %d", who, writer[r.Name])})
 			}
@@ -280,7 +267,7 @@ func (v *Verdict) resource(h *History) {
 		}
 		highest[r.Name], writer[r.Name] = max(highest[r.Name], r.Token), max(writer[r.Name], r.Token)
 		if r.Step == Write {
-			v.Writes++
+			v.Counts[Writes]++
 			counter[r.Name] = r.Is
 			written[key{r.Name, r.Client, r.Token, r.Is}]++
 		}

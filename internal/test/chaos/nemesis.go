@@ -98,7 +98,6 @@ type nemesis struct {
 
 	mu     sync.Mutex
 	faults []*Fault
-	active map[*Fault]bool
 }
 
 // run injects faults until ctx ends, and returns when all are healed.
@@ -159,7 +158,6 @@ func (n *nemesis) begin(s *strike) *Fault {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.faults = append(n.faults, f)
-	n.active[f] = true
 	return f
 }
 
@@ -185,20 +183,16 @@ func (n *nemesis) strike(ctx context.Context, s *strike, f *Fault) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	*f = own
-	delete(n.active, f)
 }
 
-// snapshot returns copies of the faults so far, and those that last.
-func (n *nemesis) snapshot() (all, active []Fault) {
+// snapshot returns copies of the faults so far.
+func (n *nemesis) snapshot() (all []Fault) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	for _, f := range n.faults {
 		all = append(all, *f)
-		if n.active[f] {
-			active = append(active, *f)
-		}
 	}
-	return all, active
+	return all
 }
 
 // broken returns the faults that could not be injected or healed.

@@ -6,7 +6,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -36,39 +35,9 @@ type Config struct {
 	// Allowed is how many nodes may have a fault at once. Defaults to as many
 	// as leave a quorum, and to one if there is only one.
 	Allowed int
-	// Notice gets what cannot be done here, and what still runs. Defaults to
-	// nobody.
+	// Notice gets what cannot be done here, and the progress of the run. Defaults
+	// to nobody.
 	Notice func(text string)
-	// Watch gets the status of the run repeatedly. Defaults to nobody.
-	Watch func(Status)
-}
-
-// Result is the result of a run.
-type Result struct {
-	Seed    uint64
-	Began   int64
-	Ended   int64 // when the last client had ended
-	History *History
-	Verdict *Verdict
-	LeftOut []Left
-	Ran     []Family // those that could
-}
-
-// Left is a family of faults that could not be run, and why.
-type Left struct {
-	Family string `json:"family"`
-	Why    string `json:"why"`
-}
-
-// Status is the state of a run.
-type Status struct {
-	Phase        string // the current phase, in a word or two
-	Elapsed, For time.Duration
-	Counts
-	Faults  int
-	Active  []Fault
-	Holders map[string][]Event // by name, in the order in which they came
-	Names   []string
 }
 
 const (
@@ -98,8 +67,6 @@ func Run(ctx context.Context, c Config) (*Result, error) {
 	if err := r.torture(ctx); err != nil {
 		return nil, err
 	}
-	r.phase = "judging"
-	r.show()
 	r.result.Verdict = Judge(r.result.History)
 	return r.result, nil
 }
@@ -108,8 +75,6 @@ func Run(ctx context.Context, c Config) (*Result, error) {
 type running struct {
 	Config
 	dir      string
-	began    time.Time
-	phase    string
 	result   *Result
 	recorder *recorder
 	errors   *complaints
@@ -140,11 +105,10 @@ func (r *running) notice(format string, args ...any) {
 // setUp starts servers and clients, and finds out which faults are possible
 // here.
 func (r *running) setUp(ctx context.Context) error {
-	r.phase = "starting"
 	r.cluster = &cluster{dir: r.dir, program: r.Program}
 	r.provide()
 	if len(r.Faults) == 0 && !r.calm {
-		return fmt.Errorf("none of the faults is possible here: %s", r.result.LeftOut[0].Why)
+		return fmt.Errorf("none of the faults is possible here: %s", r.result.LeftOut[0])
 	}
 	r.names = plans(r.Names, r.calm)
 	if err := r.cluster.start(ctx, r.Nodes, r.Clients, r.bounds()); err != nil {
@@ -188,8 +152,8 @@ func (r *running) provide() {
 	r.Faults = slices.DeleteFunc(slices.Clone(r.Faults), func(f Family) bool {
 		err := r.meet(f)
 		if err != nil {
-			r.result.LeftOut = append(r.result.LeftOut, Left{f.Name, err.Error()})
-			r.notice("left out: %s (%s)", f.Name, firstLine(err.Error()))
+			r.result.LeftOut = append(r.result.LeftOut, f.Name+": "+firstLine(err.Error()))
+			r.notice("not run: %s: %s", f.Name, firstLine(err.Error()))
 		}
 		return err != nil
 	})
@@ -216,35 +180,23 @@ func (r *running) torture(ctx context.Context) error {
 	if r.Allowed == 0 {
 		r.Allowed = max(1, (len(r.Nodes)-1)/2)
 	}
-	w := &world{cluster: r.cluster, members: r.members, bounds: r.bounds(), holders: r.recorder.holdingClients, allowed: r.Allowed}
-	r.nemesis = &nemesis{world: w, families: r.Faults, rng: rand.New(rand.NewPCG(r.Seed, 2)), least: r.Least, most: r.Most, active: map[*Fault]bool{}}
+	w := &world{cluster: r.cluster, members: r.members, bounds: r.bounds(), holders: r.recorder.holders, allowed: r.Allowed}
+	r.nemesis = &nemesis{world: w, families: r.Faults, rng: rand.New(rand.NewPCG(r.Seed, 2)), least: r.Least, most: r.Most}
 	// The time starts when every client has had a lock.
 	if err := r.awaitAll(ctx, 0); err != nil {
 		return fmt.Errorf("the clients do not get going: %w: %s", err, r.errors)
 	}
-	r.began, r.phase, r.result.Began = time.Now(), "torture", now()
+	r.result.Began = now()
 	striking, cancel := context.WithTimeout(ctx, r.For)
 	defer cancel()
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		r.nemesis.run(striking)
-	}()
-	for running := true; running; {
-		select {
-		case <-time.After(200 * time.Millisecond):
-			r.show()
-		case <-done:
-			running = false
-		}
-	}
+	go r.progress(striking)
+	r.nemesis.run(striking)
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
-	r.phase = "healed"
 	h := &History{Fenced: r.Fenced, Calm: r.calm, Clients: r.Clients, Names: r.Names, Healed: now()}
 	r.result.History = h
-	h.Faults, _ = r.nemesis.snapshot()
+	h.Faults = r.nemesis.snapshot()
 	if err := broken(h.Faults); err != nil {
 		return fmt.Errorf("the run is worth nothing: %w", err)
 	}
@@ -252,34 +204,25 @@ func (r *running) torture(ctx context.Context) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
-	live, _ := r.recorder.since(h.Healed)
-	h.Live = slices.Sorted(maps.Keys(live))
+	h.Live = r.recorder.since(h.Healed)
 	if err := r.endAll(); err != nil && alive == nil {
 		return fmt.Errorf("%w: %s", err, r.errors)
 	}
-	r.result.Ended = now()
-	h.Events, _ = r.recorder.all()
+	h.Events = r.recorder.all()
 	return r.look(ctx, h)
 }
 
 // awaitAll waits until every client has got a lock after a moment.
 func (r *running) awaitAll(ctx context.Context, moment int64) error {
-	limit := time.After(liveLimit)
-	for {
-		live, changed := r.recorder.since(moment)
-		if len(live) == len(r.members) {
+	for end := time.Now().Add(liveLimit); time.Now().Before(end); {
+		if len(r.recorder.since(moment)) == len(r.members) {
 			return nil
 		}
-		select {
-		case <-changed:
-		case <-time.After(time.Second):
-			r.show()
-		case <-limit:
-			return fmt.Errorf("after %v %d of %d clients had a lock", liveLimit, len(live), len(r.members))
-		case <-ctx.Done():
+		if !wait(ctx, 10*time.Millisecond) {
 			return context.Cause(ctx)
 		}
 	}
+	return fmt.Errorf("after %v %d of %d clients had a lock", liveLimit, len(r.recorder.since(moment)), len(r.members))
 }
 
 // endAll orders all clients to end, and waits until they have.
@@ -315,24 +258,12 @@ func (r *running) look(ctx context.Context, h *History) error {
 	return err
 }
 
-// show reports the status to Watch.
-func (r *running) show() {
-	if r.Watch == nil {
-		return
+// progress reports the progress of the run now and then.
+func (r *running) progress(ctx context.Context) {
+	every := max(5*time.Second, r.For/20)
+	for elapsed := every; wait(ctx, every); elapsed += every {
+		r.notice("%v of %v: %d acquisitions, %d faults", elapsed.Round(time.Second), r.For, count(r.recorder.all()).Acquisitions(), len(r.nemesis.snapshot()))
 	}
-	s := Status{Phase: r.phase, For: r.For, Holders: r.recorder.holders()}
-	_, s.Counts = r.recorder.all()
-	for _, p := range r.names {
-		s.Names = append(s.Names, p.Name)
-	}
-	if !r.began.IsZero() {
-		s.Elapsed = min(time.Since(r.began), r.For)
-	}
-	if r.nemesis != nil {
-		all, active := r.nemesis.snapshot()
-		s.Faults, s.Active = len(all), active
-	}
-	r.Watch(s)
 }
 
 // stop ends everything that runs.
