@@ -286,7 +286,7 @@ func (s *summary) report(took time.Duration) bool {
 			fmt.Fprintf(s.out, "  %s\n", line)
 		}
 	}
-	fmt.Fprintf(s.out, "\nafter %v:\n%d passed, %d failed, %d skipped\n", took.Round(time.Second), s.passed, s.failed, s.skipped)
+	fmt.Fprintf(s.out, "\nafter %v:\n%d passed, %d failed, %d skipped, %d passed only when run again\n", took.Round(time.Second), s.passed, s.failed, s.skipped, len(s.repeats))
 	return s.well()
 }
 
