@@ -3,6 +3,8 @@
 package beside
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"strconv"
@@ -10,8 +12,23 @@ import (
 	"sync"
 	"time"
 
+	"github.com/redlatch/redlatch"
+
 	"github.com/redlatch/redlatch/test/interop/foreign"
 )
+
+// Contender is one that contends for a lock: a process, or a client in this one.
+type Contender interface {
+	// Take asks for the lock, and returns what was granted. A lock that is held is
+	// an error that says so.
+	Take(name string, ttl, wait time.Duration, kind string) (token uint64, slot int, err error)
+	// Extend renews the lock, unless that happens by itself.
+	Extend(ttl time.Duration)
+	// Valid reports whether it could rely on the lock until now.
+	Valid() bool
+	// Release releases the lock. That it was lost is no error.
+	Release() error
+}
 
 // Player is a process of a side.
 type Player struct {
@@ -27,6 +44,19 @@ func (p *Player) Take(name string, ttl, wait time.Duration, kind string) (token 
 	return Granted(p.Order("acquire", name, strconv.FormatInt(ttl.Milliseconds(), 10), strconv.FormatInt(wait.Milliseconds(), 10), kind))
 }
 
+// Extend renews the lock, unless the process does.
+func (p *Player) Extend(ttl time.Duration) {
+	if !p.Renews {
+		p.Process.Extend(ttl)
+	}
+}
+
+// Valid asks the process.
+func (p *Player) Valid() bool { return p.Order("valid").OK() }
+
+// Release releases the lock.
+func (p *Player) Release() error { return released(p.Process) }
+
 // Granted takes an answer apart that grants a lock.
 func Granted(a foreign.Answer) (token uint64, slot int, err error) {
 	words := strings.Fields(a.Text)
@@ -39,36 +69,107 @@ func Granted(a foreign.Answer) (token uint64, slot int, err error) {
 	return token, slot, err
 }
 
-// Contest is a lock that players contend for.
-type Contest struct {
-	Judge   *Judge
-	Players []*Player
-	Name    string
-	TTL     time.Duration
-	Kinds   []string // of which each acquisition takes one; none for the whole lock
-	// It ends after For, when each side has had the lock so many Turns; after
-	// Limit in any case. It also ends with the first fault.
-	For, Limit time.Duration
-	Turns      int
+func released(p *foreign.Process) error {
+	if a := p.Release(); !a.OK() && a.Word != "lost" {
+		return fmt.Errorf("release: %s", a)
+	}
+	return nil
 }
 
-// Play has the players contend, and returns the answers that were errors.
+// Foreign is a process of a foreign client. It asks once, and its locks have no
+// token. It relies on a lock for half of its time to live.
+type Foreign struct {
+	*foreign.Process
+	until time.Time
+}
+
+// Take asks for the lock.
+func (f *Foreign) Take(name string, ttl, _ time.Duration, _ string) (token uint64, slot int, err error) {
+	sent := time.Now()
+	if a := f.Acquire(name, ttl); !a.OK() {
+		return 0, 0, errors.New(a.String())
+	}
+	f.until = sent.Add(ttl / 2)
+	return 0, 0, nil
+}
+
+// Extend renews the lock, if the client can.
+func (f *Foreign) Extend(ttl time.Duration) {
+	sent := time.Now()
+	if f.Process.Extend(ttl).OK() {
+		f.until = sent.Add(ttl / 2)
+	}
+}
+
+// Valid goes by the clock of this process.
+func (f *Foreign) Valid() bool { return time.Now().Before(f.until) }
+
+// Release releases the lock.
+func (f *Foreign) Release() error { return released(f.Process) }
+
+// Client is a client of redlatch in this process.
+type Client struct {
+	*redlatch.Client
+	lease *redlatch.Lease
+}
+
+// Take waits for the lock.
+func (c *Client) Take(name string, ttl, wait time.Duration, _ string) (token uint64, slot int, err error) {
+	if c.lease, err = c.Lock(context.Background(), name, &redlatch.LockOptions{TTL: ttl, Wait: wait}); err != nil {
+		return 0, 0, err
+	}
+	return uint64(c.lease.Token()), c.lease.Slot(), nil
+}
+
+// Extend does nothing: the client extends by itself.
+func (c *Client) Extend(time.Duration) {}
+
+// Valid asks the lease.
+func (c *Client) Valid() bool { return c.lease.Err() == nil }
+
+// Release releases the lock.
+func (c *Client) Release() error {
+	err := c.lease.Release(context.Background())
+	if errors.Is(err, redlatch.ErrLost) {
+		return nil
+	}
+	return err
+}
+
+// Contest is a lock that two sides contend for.
+type Contest struct {
+	Judge *Judge
+	Sides map[string][]Contender
+	Name  string
+	TTL   time.Duration
+	Kinds []string // of which each acquisition takes one; none for the whole lock
+	// It ends after For, when each side has had the lock so many Turns and Enough,
+	// if there is one, reports so; after Limit in any case. It also ends with the
+	// first fault.
+	For, Limit time.Duration
+	Turns      int
+	Enough     func() bool
+}
+
+// Play has both sides contend, and returns the answers that were errors.
 func (c *Contest) Play() []string {
 	var all sync.WaitGroup
 	var mu sync.Mutex
 	var errs []string
 	began := time.Now()
-	for _, p := range c.Players {
-		all.Go(func() {
-			for !c.over(began) {
-				if err := c.turn(p); err != "" {
-					mu.Lock()
-					errs = append(errs, p.Side+": "+err)
-					mu.Unlock()
-					time.Sleep(10 * time.Millisecond)
+	for side, contenders := range c.Sides {
+		for _, p := range contenders {
+			all.Go(func() {
+				for !c.over(began) {
+					if err := c.turn(side, p); err != nil {
+						mu.Lock()
+						errs = append(errs, side+": "+err.Error())
+						mu.Unlock()
+						time.Sleep(10 * time.Millisecond)
+					}
 				}
-			}
-		})
+			})
+		}
 	}
 	all.Wait()
 	return errs
@@ -79,38 +180,37 @@ func (c *Contest) over(began time.Time) bool {
 	if gone > c.Limit || len(c.Judge.Faults()) > 0 {
 		return true
 	}
-	for _, p := range c.Players {
-		if c.Judge.Turns(p.Side) < c.Turns {
+	for side := range c.Sides {
+		if c.Judge.Turns(side) < c.Turns {
 			return false
 		}
 	}
-	return gone > c.For
+	return gone > c.For && (c.Enough == nil || c.Enough())
 }
 
-// turn has a player take the lock and release it. It returns an answer that is
+// turn has a contender take the lock and release it. It returns an answer that is
 // an error.
-func (c *Contest) turn(p *Player) string {
+func (c *Contest) turn(side string, p Contender) error {
 	kind := ""
 	if len(c.Kinds) > 0 {
 		kind = c.Kinds[rand.IntN(len(c.Kinds))]
 	}
-	h := c.Judge.Begin(p.Side, kind)
+	h := c.Judge.Begin(side, kind)
 	token, slot, err := p.Take(c.Name, c.TTL, 10*time.Second, kind)
 	if err != nil {
 		// A client that does not wait asks again soon.
 		time.Sleep(time.Duration(5+rand.IntN(20)) * time.Millisecond)
 		if strings.Contains(err.Error(), "held") {
-			return ""
+			return nil
 		}
-		return err.Error()
+		return err
 	}
 	c.Judge.Enter(h, token, slot)
 	c.work(p)
 	c.Judge.Leave(h)
-	valid := p.Order("valid")
-	c.Judge.Settle(h, valid.OK())
-	if a := p.Order("release"); !a.OK() && a.Word != "lost" {
-		return "release: " + a.String()
+	c.Judge.Settle(h, p.Valid())
+	if err := p.Release(); err != nil {
+		return err
 	}
 	// Sometimes nobody waits: then other parts of the scripts do the work.
 	pause := 5
@@ -118,19 +218,17 @@ func (c *Contest) turn(p *Player) string {
 		pause = 100
 	}
 	time.Sleep(time.Duration(rand.IntN(pause)) * time.Millisecond)
-	return ""
+	return nil
 }
 
 // work takes a moment; sometimes so long that the lock must be extended.
-func (c *Contest) work(p *Player) {
+func (c *Contest) work(p Contender) {
 	if rand.IntN(60) > 0 {
 		time.Sleep(time.Duration(rand.IntN(4)) * time.Millisecond)
 		return
 	}
 	for range 3 {
 		time.Sleep(c.TTL / 5)
-		if !p.Renews {
-			p.Order("extend", strconv.FormatInt(c.TTL.Milliseconds(), 10))
-		}
+		p.Extend(c.TTL)
 	}
 }

@@ -1,11 +1,11 @@
 //go:build unix
 
-// Package beside has processes of two sides contend for one lock on the same
-// servers, and judges whether they excluded each other. The sides are two
-// versions of redlatch, or redlatch and a client that is written from
-// docs/wire.md.
+// Package beside has two sides contend for one lock on the same servers, and
+// judges whether they excluded each other. The sides are two versions of
+// redlatch, redlatch and a client that is written from docs/wire.md, or redlatch
+// and a foreign client.
 //
-// A process is a driver that executes orders (package foreign). It answers
+// A Player is a driver that executes orders (package foreign). It answers
 //
 //	acquire NAME MS WAIT-MS [KIND]  ok TOKEN [SLOT] | held | error TEXT
 //	extend MS                       ok | lost        if it does not extend by itself
@@ -27,9 +27,9 @@ import (
 )
 
 // Judge decides without a clock. A hold begins when the answer of an acquisition
-// was read, and ends before the order "valid" is sent. If that one is answered
-// with ok, the holder relied on the lock for all of that time. A hold that is
-// answered with lost shows nothing: its holder was delayed, and knew it.
+// was read, and ends before the holder is asked whether the lock is valid. If it
+// says so, it relied on the lock for all of that time. A hold that is not valid
+// shows nothing: its holder was delayed, and knew it.
 type Judge struct {
 	// NoFences has the judge not look at the fences: servers may lose theirs.
 	NoFences bool
@@ -175,9 +175,10 @@ func (j *Judge) Faults() []string {
 
 // grows reports whether the token of the second of two holds must be higher.
 // Holds that do not exclude each other may have been granted in another order
-// than they were answered; so the second must have begun after the first was.
+// than they were answered; so the second must have begun after the first was. Those
+// of a foreign client have no token.
 func grows(first, second *Hold) bool {
-	if first.Kind == "r" && second.Kind == "r" {
+	if first.Kind == "r" && second.Kind == "r" || first.Token == 0 || second.Token == 0 {
 		return false
 	}
 	return conflict(first, second) || second.began > first.entered

@@ -26,17 +26,18 @@ import (
 func (b *both) contest(lasts time.Duration, flags map[string][]string, kinds ...string) (*beside.Judge, []string) {
 	const name = "contended"
 	c := beside.Contest{Judge: beside.NewJudge(name, b.servers), Name: name, TTL: ttl, Kinds: kinds,
-		For: lasts, Limit: time.Minute, Turns: 10}
+		For: lasts, Limit: time.Minute, Turns: 10, Sides: map[string][]beside.Contender{}}
 	for i := range 6 {
 		side := turned[0][i%2]
 		extra := flags[side]
 		if i == 0 {
 			extra = append(slices.Clone(extra), "-fresh")
 		}
-		c.Players = append(c.Players, b.start(side, extra...))
+		p := b.start(side, extra...)
 		if i == 0 {
-			b.cycle(c.Players[0], "first")
+			b.cycle(p, "first")
 		}
+		c.Sides[side] = append(c.Sides[side], p)
 	}
 	errs := c.Play()
 	b.t.Logf("the former client had the lock %d times, the new one %d times", c.Judge.Turns(formerSide), c.Judge.Turns(newSide))

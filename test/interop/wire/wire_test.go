@@ -100,11 +100,12 @@ func contest(t *testing.T, dir string, n int, lasts time.Duration) *beside.Judge
 	servers := servertest.Redis(t, n)
 	const name = "contended"
 	c := beside.Contest{Judge: beside.NewJudge(name, servers), Name: name, TTL: ttl,
-		For: lasts, Limit: time.Minute, Turns: 10}
+		For: lasts, Limit: time.Minute, Turns: 10, Sides: map[string][]beside.Contender{}}
 	for range 3 {
 		p := redlatch(t, servers)
 		cycle(t, p, "first")
-		c.Players = append(c.Players, p, python(t, dir, servers))
+		c.Sides[ours] = append(c.Sides[ours], p)
+		c.Sides[minimal] = append(c.Sides[minimal], python(t, dir, servers))
 	}
 	if errs := c.Play(); len(errs) > 0 {
 		t.Logf("%d answers were errors, the first: %s", len(errs), errs[0])

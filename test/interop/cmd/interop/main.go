@@ -11,17 +11,14 @@ import (
 	"os"
 	"regexp"
 	"slices"
-	"time"
 
 	"github.com/redis/go-redis/v9/logging"
 
 	"github.com/redlatch/redlatch/internal/screen"
-	"github.com/redlatch/redlatch/internal/test/servertest"
 
 	"github.com/redlatch/redlatch/test/interop/foreign"
 	"github.com/redlatch/redlatch/test/interop/matrix"
 	"github.com/redlatch/redlatch/test/interop/scenario"
-	"github.com/redlatch/redlatch/test/interop/service"
 )
 
 func main() {
@@ -39,9 +36,6 @@ func main() {
 // page is where the page is written, seen from this module.
 const page = "../../docs/testing/interop.md"
 
-// serviceTime is how long two services share servers that fail.
-const serviceTime = time.Minute
-
 func run(only string, at int) error {
 	match, err := regexp.Compile(only)
 	if err != nil {
@@ -56,7 +50,6 @@ func run(only string, at int) error {
 	if only != "" {
 		fmt.Print(matrix.Tables(rows))
 	} else {
-		unexpected = append(unexpected, share()...)
 		if err := matrix.Write(page, rows); err != nil {
 			return err
 		}
@@ -86,33 +79,4 @@ func play(clients []*foreign.Client, at int) []*scenario.Row {
 	return scenario.PlayAll(parts, at, func(p scenario.Part, name string) {
 		bar.Show(1, fmt.Sprintf("%s on %d: %s", p.Client.Name, p.Nodes, name))
 	})
-}
-
-// share has a service on redsync and one on redlatch share servers that fail,
-// and returns what was not as it should be.
-func share() (faults []string) {
-	for _, x := range []struct {
-		what    string
-		trouble service.Trouble
-	}{
-		{"redsync and redlatch, servers killed one at a time", service.Kept},
-		{"redsync and redlatch, three of five come back empty", service.Forgets},
-	} {
-		fmt.Fprintf(os.Stderr, "%s, for %v\n", x.what, serviceTime)
-		t := &servertest.Outside{}
-		r := service.Run(t, service.Config{For: serviceTime, Trouble: x.trouble})
-		t.End()
-		fmt.Printf("%s: %v\n", x.what, r)
-		if !r.Enough() {
-			faults = append(faults, x.what+": too little to judge by: "+r.String())
-		}
-		bad := r.Overlaps
-		if x.trouble == service.Forgets {
-			bad = r.Ours() // redsync's own rules allow the others
-		}
-		for _, o := range bad {
-			faults = append(faults, fmt.Sprintf("%s: %v", x.what, o))
-		}
-	}
-	return faults
 }
