@@ -3,11 +3,7 @@
 package main
 
 import (
-	"bufio"
-	"bytes"
 	"errors"
-	"os"
-	"os/exec"
 	"regexp"
 	"strings"
 	"testing"
@@ -83,45 +79,6 @@ func TestListShowsWhereNodesDisagree(t *testing.T) {
 	code, _, stderr = command(t, "break", "--yes", "--nodes", nodes, "whole")
 	if code != exitNoQuorum || servers[3].Do("GET", "whole") != before {
 		t.Errorf("break without a quorum: exit %d, %s", code, stderr)
-	}
-}
-
-func TestWatchWritesALineEachTimeUntilInterrupted(t *testing.T) {
-	t.Parallel()
-	server := servertest.Redis(t, 1)[0]
-	handleOf(t, server.URL(), "job")
-	cmd := exec.Command("redlatch", "ls", "--watch", "--interval", "100ms", "-o", "json", "--nodes", server.URL())
-	var stderr bytes.Buffer
-	cmd.Stderr = &stderr
-	out, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { cmd.Process.Kill() })
-	lines := bufio.NewScanner(out)
-	for range 3 {
-		if !lines.Scan() || !strings.HasPrefix(lines.Text(), `{"name":"job","state":"held"`) {
-			t.Fatalf("watch wrote %q, %s", lines.Text(), stderr.String())
-		}
-	}
-	cmd.Process.Signal(os.Interrupt)
-	for lines.Scan() {
-	}
-	if code := exitCode(t, cmd.Wait()); code != 0 || stderr.Len() > 0 {
-		t.Errorf("exit %d, %s", code, stderr.String())
-	}
-}
-
-func TestWatchRefreshesATerminalInPlace(t *testing.T) {
-	page := string(refresh([]byte("a\nb\n"), false))
-	if page != "\x1b[Ha\x1b[K\nb\x1b[K\n\x1b[J" {
-		t.Errorf("the page is %q", page)
-	}
-	if !strings.HasPrefix(string(refresh(nil, true)), "\x1b[2J") {
-		t.Error("the first page does not begin with an empty screen")
 	}
 }
 

@@ -78,22 +78,6 @@ func whenText(h redlatch.Holder) string {
 
 func number(t redlatch.Token) string { return cmp.Or(tokenText(t), "-") }
 
-// eachNode is the answer of each node, in a few words.
-func eachNode(l *admin.LockState) []string {
-	var said []string
-	for _, n := range l.Nodes {
-		switch {
-		case n.Err != nil:
-			said = append(said, n.Node+" "+message(n.Err))
-		case n.Owner == "":
-			said = append(said, n.Node+" free")
-		default:
-			said = append(said, n.Node+" "+nodeHolder(n)+" "+leftText(n.Reply.Left))
-		}
-	}
-	return said
-}
-
 // whomTheyName says which holder the nodes that answer name.
 func whomTheyName(s *admin.LockState) string {
 	if n := s.Naming(); n > 0 {

@@ -350,7 +350,7 @@ func TestNamesAreShownWithoutTricks(t *testing.T) {
 	}
 	for _, args := range [][]string{
 		{"run", "-n", "--nodes", nodes, name, "--", "true"}, {"run", "-w", "3s", "--nodes", nodes, name, "--", "true"},
-		{"ls", "--nodes", nodes}, {"ls", "-o", "wide", "--nodes", nodes}, {"show", "--nodes", nodes, name},
+		{"ls", "--nodes", nodes}, {"show", "--nodes", nodes, name},
 		{"run", "-n", "-o", "json", "--nodes", nodes, name, "--", "true"}, {"run", "-n", "--log-format", "json", "--nodes", nodes, name, "--", "true"},
 		{"ls", "-o", "json", "--nodes", nodes}, {"show", "-o", "json", "--nodes", nodes, name}, {"break", "--yes", "--nodes", nodes, name},
 	} {

@@ -134,22 +134,20 @@ NO_COLOR leaves out colours.`)
 }
 
 func newVersion(say *reporter) *cobra.Command {
-	asJSON := false
 	cmd := &cobra.Command{
 		Use:     "version",
 		Short:   "Print the version",
 		Long:    `Print the version, the commit and its date, the Go release and the platform.`,
-		Example: "  redlatch version\n  redlatch version --json",
+		Example: "  redlatch version\n  redlatch version -o json",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if asJSON || say.format == "json" {
+			if say.format == "json" {
 				return unwritten(writeJSON(cmd.OutOrStdout(), release.Current()))
 			}
 			return writeVersion(cmd)
 		},
 	}
 	say.registerOutput(cmd.Flags(), "write it in words, or as a line of JSON", "text", "json")
-	cmd.Flags().BoolVar(&asJSON, "json", false, "the same as -o json")
 	return cmd
 }
 

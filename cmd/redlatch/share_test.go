@@ -118,14 +118,10 @@ func TestReadersAreListedShownAndBroken(t *testing.T) {
 	s := shown(t, nodes)
 
 	var out bytes.Buffer
-	for _, format := range []string{"text", "wide"} {
-		if err := writeLocks(&out, &reporter{format: format}, []admin.LockState{*s}); err != nil {
-			t.Fatal(err)
-		}
+	if err := writeLocks(&out, &reporter{format: "text"}, []admin.LockState{*s}); err != nil {
+		t.Fatal(err)
 	}
-	wantLines(t, "ls", out.String(),
-		`res +held +3 readers: \S+/one, … +20.* ago\) +\S+s +2 +3/3`,
-		`res .* 3/3 +\d{16} +\d{16} +memory:1 \S+/one and 2 more \S+s; memory:2 .*`)
+	wantLines(t, "ls", out.String(), `res +held +3 readers: \S+/one, … +20.* ago\) +\S+s +2 +3/3`)
 
 	out.Reset()
 	if err := writeState(&out, s); err != nil {

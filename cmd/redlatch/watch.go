@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -45,6 +46,15 @@ func (f *nodeFlags) watch(out io.Writer, say *reporter, name string) error {
 		}
 		return left(ctx)
 	})
+}
+
+// left is how a verb ends that goes on until a signal.
+func left(ctx context.Context) error {
+	var signal *interruptedError
+	if errors.As(context.Cause(ctx), &signal) && signal.Signal == syscall.SIGINT {
+		return nil // the usual way to leave
+	}
+	return ended(ctx)
 }
 
 // writeSeen writes what was seen of a lock at one time, or that too few nodes
