@@ -2,7 +2,6 @@ package main
 
 import (
 	"bytes"
-	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -52,18 +51,13 @@ func modulesOf(pkg string) ([]string, error) {
 		cmd := exec.Command("go", "list", "-deps", "-f",
 			"{{with .Module}}{{if not .Main}}{{.Path}} {{.Version}}\t{{.Dir}}{{end}}{{end}}", pkg)
 		cmd.Env = append(os.Environ(), "GOOS="+system, "GOARCH="+processor, "CGO_ENABLED=0")
+		cmd.Stderr = os.Stderr
 		out, err := cmd.Output()
 		if err != nil {
-			var exit *exec.ExitError
-			if errors.As(err, &exit) {
-				err = fmt.Errorf("%w: %s", err, exit.Stderr)
-			}
 			return nil, fmt.Errorf("go list for %s: %w", p, err)
 		}
-		for line := range strings.SplitSeq(string(out), "\n") {
-			if line != "" {
-				all = append(all, line)
-			}
+		for line := range strings.Lines(string(out)) {
+			all = append(all, strings.TrimSpace(line))
 		}
 	}
 	slices.Sort(all)

@@ -1,7 +1,9 @@
 package main
 
 import (
+	"crypto/sha256"
 	"encoding/json"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -14,7 +16,7 @@ import (
 // wrote.
 func document(t *testing.T, program, to string) (doc bom) {
 	t.Helper()
-	if err := run([]string{"bom", "-version", "v1.2.3+x", "-date", "2026-01-31T09:00:00Z", program, to}); err != nil {
+	if err := run([]string{"bom", "v1.2.3+x", "2026-01-31T09:00:00Z", program, to}); err != nil {
 		t.Fatal(err)
 	}
 	text, err := os.ReadFile(to)
@@ -43,8 +45,8 @@ func TestBomNamesEveryModuleThatTheProgramHas(t *testing.T) {
 	has := map[string]string{}
 	for _, c := range doc.Components {
 		has[c.Name] = c.Version
-		if c.PURL != "pkg:golang/"+c.Name+"@"+strings.ReplaceAll(c.Version, "+", "%2B") || c.Ref != c.PURL {
-			t.Errorf("%s has the reference %q and the address %q", c.Name, c.Ref, c.PURL)
+		if c.PURL != "pkg:golang/"+c.Name+"@"+strings.ReplaceAll(c.Version, "+", "%2B") {
+			t.Errorf("%s has the address %q", c.Name, c.PURL)
 		}
 	}
 	if library := "github.com/redlatch/redlatch"; has[library] != "v1.2.3+x" {
@@ -62,9 +64,6 @@ func TestBomNamesEveryModuleThatTheProgramHas(t *testing.T) {
 	if modules < 5 || len(doc.Components) != modules+1 || "go"+has["std"] != runtime.Version() {
 		t.Errorf("%d components for %d modules and the library of Go %s", len(doc.Components), modules, has["std"])
 	}
-	if on := doc.Dependencies[0]; on.Ref != doc.Metadata.Component.Ref || len(on.DependsOn) != len(doc.Components) {
-		t.Errorf("%s depends on %d components of %d", on.Ref, len(on.DependsOn), len(doc.Components))
-	}
 }
 
 func TestBomIsThatOfTheProgram(t *testing.T) {
@@ -75,20 +74,15 @@ func TestBomIsThatOfTheProgram(t *testing.T) {
 		t.Fatal(err)
 	}
 	doc := document(t, self, filepath.Join(dir, "a.json"))
-	again := document(t, self, filepath.Join(dir, "b.json"))
-	if doc.Serial != again.Serial || !strings.HasPrefix(doc.Serial, "urn:uuid:") {
-		t.Errorf("serials %s and %s of the same program", doc.Serial, again.Serial)
-	}
 	if c := doc.Metadata.Component; c.Version != "v1.2.3+x" || !strings.Contains(c.PURL, "@v1.2.3%2Bx") || doc.Metadata.Timestamp != "2026-01-31T09:00:00Z" {
 		t.Errorf("the program is %+v of %s", c, doc.Metadata.Timestamp)
 	}
-	other := filepath.Join(dir, "other")
-	content, _ := os.ReadFile(self)
-	if err := os.WriteFile(other, append(content, 0), 0o755); err != nil {
+	content, err := os.ReadFile(self)
+	if err != nil {
 		t.Fatal(err)
 	}
-	if doc.Serial == document(t, other, filepath.Join(dir, "c.json")).Serial {
-		t.Error("another program has the same serial")
+	if sum := doc.Metadata.Component.Hashes[0].Content; sum != fmt.Sprintf("%x", sha256.Sum256(content)) {
+		t.Errorf("the program has the sum %s", sum)
 	}
 }
 
@@ -118,7 +112,7 @@ func TestEveryModuleHasItsLicence(t *testing.T) {
 }
 
 func TestCommandLineIsChecked(t *testing.T) {
-	for _, args := range [][]string{nil, {"bom"}, {"bom", "a"}, {"list", "a", "b"}, {"bom", "sbom_test.go", "/nowhere"}, {"licences", "./nowhere", "/nowhere"}} {
+	for _, args := range [][]string{nil, {"bom"}, {"bom", "a"}, {"list", "a", "b"}, {"bom", "v1", "", "sbom_test.go", "/nowhere"}, {"licences", "./nowhere", "/nowhere"}} {
 		if run(args) == nil {
 			t.Errorf("%q is no error", args)
 		}
