@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"log"
 	"sync"
+	"time"
 
 	"github.com/robfig/cron/v3"
 
@@ -18,33 +19,36 @@ import (
 
 // A job that any number of replicas schedule, and one of them runs.
 func ExampleJobs_AddFunc() {
-	a, b, c, stop := servertest.Example()
+	one, two, three, stop := servertest.Example()
 	defer stop()
 
 	// These servers are brand-new. Those in production are marked once, by
 	// redlatch init.
-	locks, err := redlatch.Open(a+","+b+","+c, &redlatch.Options{AssumeFresh: true})
+	locks, err := redlatch.Open(one+","+two+","+three, &redlatch.Options{AssumeFresh: true})
 	if err != nil {
 		log.Fatal(err)
 	}
 	defer locks.Close()
 
-	scheduler, done := cron.New(), make(chan struct{})
-	jobs, err := redlatchcron.New(scheduler, locks, nil)
+	done := make(chan struct{})
+	first := sync.OnceFunc(func() { close(done) }) // one run is enough for this example
+	report := func(due time.Time, token redlatch.Token) error { first(); return nil }
+	// snippet: jobs
+	c := cron.New()
+	jobs, err := redlatchcron.New(c, locks, nil)
 	if err != nil {
 		log.Fatal(err)
 	}
-	first := sync.OnceFunc(func() { close(done) }) // one is enough for this example
 	_, err = jobs.AddFunc("report", "@every 1s", func(ctx context.Context, lease *redlatch.Lease) error {
-		first()
-		return nil // or an error: then another replica tries
+		return report(redlatchcron.Due(ctx), lease.Token()) // after an error another replica tries
 	})
 	if err != nil {
 		log.Fatal(err)
 	}
-	scheduler.Start()
+	c.Start()
+	// end snippet
 	<-done
-	<-scheduler.Stop().Done()
+	<-c.Stop().Done()
 	fmt.Println("the report is written")
 	// Output:
 	// the report is written

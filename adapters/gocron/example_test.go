@@ -5,6 +5,7 @@ package redlatchgocron_test
 import (
 	"fmt"
 	"log"
+	"sync"
 	"time"
 
 	"github.com/go-co-op/gocron/v2"
@@ -27,6 +28,9 @@ func ExampleLocker() {
 	}
 	defer locks.Close()
 
+	done := make(chan struct{})
+	write := sync.OnceFunc(func() { close(done) }) // one run is enough for this example
+	// snippet: locker
 	locker, err := redlatchgocron.NewLocker(locks, nil)
 	if err != nil {
 		log.Fatal(err)
@@ -35,15 +39,16 @@ func ExampleLocker() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	done := make(chan struct{})
 	report := func() {
 		fmt.Println("the report is written, under the lock of", locker.Lease("report").Name())
-		close(done)
+		write()
 	}
-	if _, err := s.NewJob(gocron.CronJob("* * * * * *", true), gocron.NewTask(report), gocron.WithName("report"), gocron.WithLimitedRuns(1)); err != nil {
+	_, err = s.NewJob(gocron.CronJob("* * * * * *", true), gocron.NewTask(report), gocron.WithName("report"), gocron.WithLimitedRuns(1))
+	if err != nil {
 		log.Fatal(err)
 	}
 	s.Start()
+	// end snippet
 	<-done
 	if err := s.Shutdown(); err != nil {
 		log.Fatal(err)
@@ -63,12 +68,14 @@ func ExampleElector() {
 	}
 	defer locks.Close()
 
+	// snippet: elector
 	elector, err := redlatchgocron.NewElector(locks, "scheduler", nil)
 	if err != nil {
 		log.Fatal(err)
 	}
 	defer elector.Close()
 	s, err := gocron.NewScheduler(gocron.WithDistributedElector(elector))
+	// end snippet
 	if err != nil {
 		log.Fatal(err)
 	}

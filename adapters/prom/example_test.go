@@ -1,6 +1,7 @@
 package redlatchprom_test
 
 import (
+	"context"
 	"fmt"
 	"log"
 	"strings"
@@ -11,6 +12,39 @@ import (
 	"github.com/redlatch/redlatch/adapters/prom"
 	"github.com/redlatch/redlatch/store/memory"
 )
+
+// A client with metrics, which a program serves by promhttp.Handler.
+func ExampleNew() {
+	nodes := memory.Nodes(1)
+	// snippet: client
+	metrics, err := redlatchprom.New(nil)
+	if err != nil {
+		log.Fatal(err)
+	}
+	prometheus.MustRegister(metrics)
+	locks, err := redlatch.New(nodes, &redlatch.Options{Observer: metrics})
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer locks.Close()
+	metrics.Watch(locks) // also exports what the client knows about its nodes
+	// end snippet
+	lease, err := locks.Lock(context.Background(), "orders/42", nil)
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer lease.Release(context.Background())
+	families, err := prometheus.DefaultGatherer.Gather()
+	if err != nil {
+		log.Fatal(err)
+	}
+	for _, f := range families {
+		if f.GetName() == "redlatch_lock_held" {
+			fmt.Println(f.GetName(), f.GetMetric()[0].GetGauge().GetValue())
+		}
+	}
+	// Output: redlatch_lock_held 1
+}
 
 func ExampleOptions() {
 	// snippet: label
