@@ -15,22 +15,20 @@
 //  1. No two leases on one name are valid at once, unless both are readers', or
 //     for different slots. There are never more than there are slots. Nor is a
 //     lock given to another while it is kept.
-//  2. Tokens grow: a lease that was asked for after another was acquired has the
-//     higher one. Readers have no order among themselves.
+//  2. Tokens grow: a lease that was granted after another has the higher one.
+//     Readers have no order among themselves.
 //  3. The resource accepts no stale write and no stale read, and no update is
 //     lost.
 //  4. No lock is left on any server when its time is over.
 //  5. After the faults every client gets a lock again.
-//  6. The history of each name can be put in an order in which a lock with a
-//     token behaves as it should (porcupine).
-//  7. An extension is not confirmed after another lease was given that it would
+//  6. An extension is not confirmed after another lease was given that it would
 //     exclude.
-//  8. The resource refuses no valid holder.
-//  9. In a run without faults every request succeeds and no lease is lost,
+//  7. The resource refuses no valid holder.
+//  8. In a run without faults every request succeeds and no lease is lost,
 //     unless the machine stalls for longer than a lease lasts.
 //
 // Families of faults are within the assumptions of docs/guarantees.md or beyond
-// them. A violation of 1, 2, 6, 7 or 8 is excused only if a fault beyond them was
+// them. A violation of 1, 2, 6 or 7 is excused only if a fault beyond them was
 // active at that time; it is counted all the same. Violations of 3, 4 and 5 are
 // never excused.
 package chaos

@@ -120,11 +120,9 @@ type Fault struct {
 	Detail string `json:"detail"`
 	Span
 	// Breaks are the stretches in which an assumption was broken. Locks that
-	// were held then may be gone early.
+	// were held then may be gone early, and tokens forgotten.
 	Breaks []Span `json:"breaks,omitempty"`
-	// Forgets says that fencing tokens may have been forgotten without notice.
-	Forgets bool   `json:"forgets,omitempty"`
-	Err     string `json:"err,omitempty"` // why it could not be injected or healed
+	Err    string `json:"err,omitempty"` // why it could not be injected or healed
 }
 
 // Step is what a holder does at the resource.

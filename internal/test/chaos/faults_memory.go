@@ -81,8 +81,7 @@ func full(w *world, n *node, rng *rand.Rand) strike {
 func evict(w *world, n *node, rng *rand.Rand) strike {
 	policy := []string{"volatile-lru", "volatile-ttl", "allkeys-random"}[rng.IntN(3)]
 	return strike{detail: "has no memory left, and evicts (" + policy + ")", lasts: between(rng, 300*time.Millisecond, 2*time.Second),
-		apply: func(f *Fault) error {
-			f.Forgets = true
+		apply: func(*Fault) error {
 			// By little, so that it continues to grant locks that it will soon
 			// evict.
 			return fill(n.at(), policy, 2<<10)

@@ -122,30 +122,13 @@ func (h *History) leases() map[string][]*Lease {
 	return byName
 }
 
-// breakIn returns the first stretch between two moments in which an assumption
-// was broken, and the fault that did so; nil if there is none.
-func (h *History) breakIn(from, to int64) (*Fault, Span) {
-	var first *Fault
-	var when Span
-	for i := range h.Faults {
-		for _, b := range h.Faults[i].Breaks {
-			if b.meets(from, to) && (first == nil || b.From < when.From) {
-				first, when = &h.Faults[i], b
-			}
+// breakIn returns a fault by which an assumption was broken between two moments;
+// nil if there is none.
+func (h *History) breakIn(from, to int64) *Fault {
+	for i, f := range h.Faults {
+		if slices.ContainsFunc(f.Breaks, func(b Span) bool { return b.meets(from, to) }) {
+			return &h.Faults[i]
 		}
 	}
-	return first, when
-}
-
-// forgottenIn returns a fault between two moments by which tokens may have been
-// forgotten: an eviction, or, if a clock that was moved may have ended a
-// quarantine early, the two together.
-func (h *History) forgottenIn(from, to int64) *Fault {
-	for i := range h.Faults {
-		if f := &h.Faults[i]; f.Forgets && f.meets(from, to) {
-			return f
-		}
-	}
-	f, _ := h.breakIn(from, to)
-	return f
+	return nil
 }

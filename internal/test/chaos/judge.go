@@ -27,7 +27,6 @@ const (
 	Refusal    Rule = "refusal"
 	Ghost      Rule = "ghost"
 	Liveness   Rule = "liveness"
-	Order      Rule = "linearizability"
 	Creation   Rule = "extension"
 	Calm       Rule = "calm"
 )
@@ -67,7 +66,6 @@ func Judge(h *History) *Verdict {
 		v.tokens(h, byName[name])
 		v.extensions(h, byName[name])
 		v.refusals(h, byName[name])
-		v.linear(h, byName[name])
 	}
 	v.resource(h)
 	v.ghosts(h)
@@ -120,7 +118,7 @@ func (v *Verdict) overlaps(h *History, leases []*Lease) {
 				continue
 			}
 			if a.Until <= b.Got {
-				excuse, _ := h.breakIn(a.Asked, b.Got)
+				excuse := h.breakIn(a.Asked, b.Got)
 				v.find(Finding{Rule: Keep, Name: a.Name, At: b.Got,
 					Text: fmt.Sprintf("%s was given while the lock was kept for %s, for another %v", b, a, time.Duration(a.Kept-b.Got))}, excuse)
 				continue
@@ -138,7 +136,7 @@ func (v *Verdict) overlaps(h *History, leases []*Lease) {
 			// The fault that removed a's lock, or ended the quarantine of a
 			// node that had forgotten it, came while a's lease was valid and
 			// before b had the lock.
-			excuse, _ := h.breakIn(a.Asked, b.Got)
+			excuse := h.breakIn(a.Asked, b.Got)
 			v.find(Finding{Rule: Overlap, Name: a.Name, At: b.Got,
 				Text: fmt.Sprintf("%s and %s were both valid for %v", a, b, time.Duration(end-b.Got))}, excuse)
 		}
@@ -147,7 +145,7 @@ func (v *Verdict) overlaps(h *History, leases []*Lease) {
 			continue
 		}
 		if b.Mode == Slot && beside[Slot] > int(b.Slots) {
-			excuse, _ := h.breakIn(asked, b.Got)
+			excuse := h.breakIn(asked, b.Got)
 			v.find(Finding{Rule: Overlap, Name: b.Name, At: b.Got,
 				Text: fmt.Sprintf("with %s there were %d holders of %d slots", b, beside[Slot], b.Slots)}, excuse)
 		}
@@ -157,24 +155,30 @@ func (v *Verdict) overlaps(h *History, leases []*Lease) {
 }
 
 // tokens finds leases whose token is not above that of a lease which was
-// acquired before they were asked for. Readers have no order among themselves.
+// granted before them. Readers have no order among themselves. Together with
+// overlaps this is linearizability: tokens order all grants but those of readers
+// among readers, and the history has that order if each pair of leases has it.
 func (v *Verdict) tokens(h *History, leases []*Lease) {
-	highest, writers := make([]uint64, len(leases)+1), make([]uint64, len(leases)+1) // of the first i, by when they were acquired
-	for i, l := range leases {
-		highest[i+1], writers[i+1] = max(highest[i], l.Token), writers[i]
-		if l.Mode != Reader {
-			writers[i+1] = max(writers[i], l.Token)
+	for i, b := range leases {
+		// It was granted after it was asked for, and after those had ended, or
+		// were downgraded, that exclude it.
+		granted, asked := b.Asked, b.Asked
+		for _, a := range leases[:i] {
+			end := min(max(a.taken(), a.Got), b.Got)
+			if a.Down > 0 && b.Mode == Reader {
+				end = min(a.Down, b.Got)
+			}
+			if end > granted && exclusion.Conflict(a.Share, b.Share) {
+				granted, asked = end, min(asked, a.Asked)
+			}
 		}
-	}
-	for _, b := range leases {
-		before, _ := slices.BinarySearchFunc(leases, b.Asked, func(l *Lease, t int64) int { return cmp.Compare(l.Got, t) })
-		if b.Mode == Reader && writers[before] < b.Token || highest[before] < b.Token {
-			continue
-		}
-		for _, a := range leases[:before] {
-			if a.Token >= b.Token && (a.Mode != Reader || b.Mode != Reader) {
+		for _, a := range leases[:i] {
+			if a.Token < b.Token || a.Mode == Reader && b.Mode == Reader {
+				continue
+			}
+			if a.Got < granted || a.Token == b.Token || exclusion.Conflict(a.Share, b.Share) {
 				v.find(Finding{Rule: TokenOrder, Name: b.Name, At: b.Got,
-					Text: fmt.Sprintf("%s was asked for after %s was acquired, and its token is not above it", b, a)}, h.forgottenIn(a.Asked, b.Got))
+					Text: fmt.Sprintf("%s was granted after %s, and its token is not above it", b, a)}, h.breakIn(min(asked, a.Asked), b.Got))
 			}
 		}
 	}
@@ -193,7 +197,7 @@ func (v *Verdict) extensions(h *History, leases []*Lease) {
 				if !exclusion.Conflict(a.at(x.From), b.Share) {
 					continue
 				}
-				excuse, _ := h.breakIn(a.Asked, x.To)
+				excuse := h.breakIn(a.Asked, x.To)
 				v.find(Finding{Rule: Creation, Name: a.Name, At: x.To, Text: fmt.Sprintf("%s was extended after %s was given", a, b)}, excuse)
 				break
 			}
@@ -219,7 +223,7 @@ func (v *Verdict) refusals(h *History, leases []*Lease) {
 				}
 			}
 			v.find(Finding{Rule: Refusal, Name: l.Name, At: at,
-				Text: fmt.Sprintf("the resource refused %s, which was valid for another %v", l, time.Duration(l.Until-at))}, h.forgottenIn(asked, at))
+				Text: fmt.Sprintf("the resource refused %s, which was valid for another %v", l, time.Duration(l.Until-at))}, h.breakIn(asked, at))
 		}
 	}
 }

@@ -23,7 +23,7 @@ var scriptMutants = []struct {
 	{"readers are let in beside a writer", "lib/holders.lua", "kind == taken and kind ~= '' and", "kind ~= '' and", chaos.Overlap},
 	{"a slot that is taken is given again", "lib/group.lua", "if free[at] and not (without", "if not free[at] and not (without", chaos.Overlap},
 	{"the release of one reader frees the others", "lib/holders.lua", "  e.count = e.count - 1\n", "  e.count = 0\n", chaos.Overlap},
-	{"readers' tokens are compared with nothing", "lib/fence.lua", "not (reader and token > e.floor)", "not reader", chaos.Order},
+	{"readers' tokens are compared with nothing", "lib/fence.lua", "not (reader and token > e.floor)", "not reader", chaos.TokenOrder},
 	{"a release frees a lock that is to be kept", "release.lua", "keep(tonumber(ARGV[7]))", "drop()", chaos.Keep},
 }
 
