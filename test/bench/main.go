@@ -22,7 +22,7 @@ import (
 )
 
 // pages are what can be measured.
-var pages = []report.Page{redis, databases, family, capacity, observers}
+var pages = []report.Page{redis, databases, family, capacity}
 
 func main() {
 	measure.Child()
@@ -30,7 +30,7 @@ func main() {
 	list := flag.Bool("list", false, "list the cells, and run nothing")
 	only := flag.String("only", "", "run the cell with this `id`, or those whose id it matches as a regular expression, to standard output")
 	flag.Usage = func() {
-		fmt.Fprintln(os.Stderr, "bench [flags] [redis|databases|family|capacity|observers]")
+		fmt.Fprintln(os.Stderr, "bench [flags] [redis|databases|family|capacity]")
 		flag.PrintDefaults()
 	}
 	flag.Parse()

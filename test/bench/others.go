@@ -2,7 +2,6 @@ package main
 
 import (
 	"fmt"
-	"strings"
 	"time"
 
 	"github.com/redlatch/redlatch/test/bench/measure"
@@ -69,22 +68,4 @@ var capacity = report.Page{
 	Tables: []report.Table{{Heading: "## What an operation costs", Text: keepText, Contenders: "redlatch-30s", Columns: keepColumns,
 		Situations: []measure.Situation{keep("capacity", 10_000), keep("capacity", 50_000), keep("capacity", 100_000)}}},
 	End: "Memory and reads are those of each server, CPU and commands those of all. What is left after a lock is its fence.",
-}
-
-// observed is the table of the observers on a store.
-func observed(where, suffix string, nodes int) report.Table {
-	var list []string
-	for key := range strings.FieldsSeq("none prom otel otel-1 otel-100 both") {
-		list = append(list, "observer-"+key+suffix)
-	}
-	return report.Table{Heading: "## " + where, Nodes: []int{nodes}, Contenders: keys(list...), Base: list[0],
-		Situations: []measure.Situation{{ID: "observers" + suffix, Rounds: 200, For: 25 * time.Millisecond, Warm: 50 * time.Millisecond}},
-		Columns:    "pair +pair client +client allocs bytes"}
-}
-
-var observers = report.Page{
-	Key: "observers", Title: "What metrics and traces cost",
-	Text:     "A pair is `Lock` and `Release` of a lock that nobody else wants; the observers take turns of 25 ms, and times are medians of all pairs. Spans go to an exporter that discards them.",
-	Programs: redisServer,
-	Tables:   []report.Table{observed("Three Redis servers", "", 3), observed("One node in memory", "-memory", 1)},
 }

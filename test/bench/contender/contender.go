@@ -118,7 +118,7 @@ func (c *Contender) Sent(commands map[string]int64) int64 {
 }
 
 // All are all contenders.
-var All = slices.Concat(onRedis, onDatabases, family, capacity, observed(server.RedisKind), observed(server.Memory))
+var All = slices.Concat(onRedis, onDatabases, family, capacity)
 
 // Find returns the contenders with the given keys, separated by spaces.
 func Find(keys string) ([]*Contender, error) {

@@ -1,6 +1,7 @@
-package contender
+package contender_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"maps"
@@ -13,14 +14,16 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	dto "github.com/prometheus/client_model/go"
 	otelprom "go.opentelemetry.io/otel/exporters/prometheus"
+	"go.opentelemetry.io/otel/metric"
+	"go.opentelemetry.io/otel/metric/noop"
 	sdkmetric "go.opentelemetry.io/otel/sdk/metric"
+	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 
 	"github.com/redlatch/redlatch"
 	"github.com/redlatch/redlatch/adapters/otel"
 	"github.com/redlatch/redlatch/adapters/prom"
 	"github.com/redlatch/redlatch/observe"
 	"github.com/redlatch/redlatch/store/memory"
-	"github.com/redlatch/redlatch/test/bench/server"
 )
 
 // exported returns all that a registry exports, a line for each value.
@@ -127,26 +130,63 @@ func use(t *testing.T, o observe.Observer, watch func(*redlatch.Client)) {
 	synctest.Wait()
 }
 
-func TestEveryVariantObserves(t *testing.T) {
-	for i, c := range observed(server.Memory) {
-		l, err := c.Open(t.Context(), Target{})
-		if err != nil {
-			t.Fatalf("%s: %v", c.Key, err)
-		}
-		release, err := l.Lock(t.Context(), Lock{Name: "orders/1"})
-		if err == nil {
-			err = release.Do()
-		}
-		if l.Close(); err != nil {
-			t.Errorf("%s: %v", c.Key, err)
-		}
-		want := map[string]int{"observer-none-memory": 0, "observer-both-memory": 2}
-		n, special := want[c.Key]
-		if !special {
-			n = 1
-		}
-		if all, err := variants[i].open(); err != nil || len(all) != n {
-			t.Errorf("%s: %d observers, %v; want %d", c.Key, len(all), err, n)
+// BenchmarkObservers is a pair with each of the observers, on one node in memory.
+func BenchmarkObservers(b *testing.B) {
+	prom := func() (observe.Observer, error) { return redlatchprom.New(nil) }
+	otel := func(meters metric.MeterProvider, part float64) func() (observe.Observer, error) {
+		tracers := sdktrace.NewTracerProvider(sdktrace.WithBatcher(discard{}), sdktrace.WithSampler(sdktrace.TraceIDRatioBased(part)))
+		return func() (observe.Observer, error) {
+			return redlatchotel.New(&redlatchotel.Options{MeterProvider: meters, TracerProvider: tracers})
 		}
 	}
+	exporter, err := otelprom.New(otelprom.WithRegisterer(prometheus.NewRegistry()))
+	if err != nil {
+		b.Fatal(err)
+	}
+	meters := sdkmetric.NewMeterProvider(sdkmetric.WithReader(exporter))
+	for _, c := range []struct {
+		name string
+		open []func() (observe.Observer, error)
+	}{
+		{"none", nil},
+		{"prom", []func() (observe.Observer, error){prom}},
+		{"otel, metrics", []func() (observe.Observer, error){otel(meters, 0)}},
+		{"otel, metrics, 1 % of traces", []func() (observe.Observer, error){otel(meters, 0.01)}},
+		{"otel, metrics, all traces", []func() (observe.Observer, error){otel(meters, 1)}},
+		{"prom, and otel for all traces", []func() (observe.Observer, error){prom, otel(noop.NewMeterProvider(), 1)}},
+	} {
+		b.Run(c.name, func(b *testing.B) {
+			var all []observe.Observer
+			var options redlatch.Options // without an observer, if there is none
+			for _, open := range c.open {
+				o, err := open()
+				if err != nil {
+					b.Fatal(err)
+				}
+				all = append(all, o)
+				options.Observer = observe.Join(all...)
+			}
+			locks, err := redlatch.New(memory.Nodes(1), &options)
+			if err != nil {
+				b.Fatal(err)
+			}
+			defer locks.Close()
+			b.ReportAllocs()
+			for b.Loop() {
+				lease, err := locks.Lock(b.Context(), "orders/42", nil)
+				if err == nil {
+					err = lease.Release(b.Context())
+				}
+				if err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
 }
+
+// discard is an exporter of spans that are not kept.
+type discard struct{}
+
+func (discard) ExportSpans(context.Context, []sdktrace.ReadOnlySpan) error { return nil }
+func (discard) Shutdown(context.Context) error                             { return nil }

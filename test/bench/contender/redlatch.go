@@ -6,7 +6,6 @@ import (
 
 	"github.com/redlatch/redlatch"
 	"github.com/redlatch/redlatch/internal/test/fresh"
-	"github.com/redlatch/redlatch/store/memory"
 	"github.com/redlatch/redlatch/store/mysql"
 	"github.com/redlatch/redlatch/store/postgres"
 	"github.com/redlatch/redlatch/store/redis/direct"
@@ -40,8 +39,6 @@ func overMariaDB(addresses []string) ([]redlatch.Node, error) {
 	n, err := mysql.Open("mysql://root@"+addresses[0]+"/test", nil)
 	return []redlatch.Node{n}, err
 }
-
-func inMemory([]string) ([]redlatch.Node, error) { return memory.Nodes(1), nil }
 
 func plain() redlatch.Options { return redlatch.Options{TTL: TTL} }
 

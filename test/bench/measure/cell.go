@@ -161,7 +161,7 @@ type Result struct {
 	Commands             float64
 	ClientCPU, ServerCPU time.Duration
 	OnServer             time.Duration // the commands, by the servers' own clocks
-	Allocs, Bytes        float64
+	Allocs               float64
 	// PerHandOver is the commands of each hand-over.
 	PerHandOver float64
 

@@ -79,9 +79,9 @@ type round struct {
 	done    float64
 	history stats.History
 
-	server        server.Sample
-	clientCPU     time.Duration
-	allocs, bytes float64
+	server    server.Sample
+	clientCPU time.Duration
+	allocs    float64
 }
 
 // batch measures cells together, on servers of their own.
@@ -208,7 +208,7 @@ func (e *entrant) counted(cpu func() time.Duration, do func() error) (round, err
 	}
 	r := round{length: time.Since(began), clientCPU: cpu() - used}
 	runtime.ReadMemStats(&after)
-	r.allocs, r.bytes = float64(after.Mallocs-before.Mallocs), float64(after.TotalAlloc-before.TotalAlloc)
+	r.allocs = float64(after.Mallocs - before.Mallocs)
 	if e.Work == Inside {
 		time.Sleep(late)
 	}
@@ -258,7 +258,7 @@ func (e *entrant) sum() error {
 		done, handed = done+r.done, handed+float64(len(over))
 		sent, micros = sent+float64(e.Sent(r.server.Commands)), micros+float64(e.Sent(r.server.Micros))
 		client, server = client+r.clientCPU, server+r.server.CPU
-		e.Allocs, e.Bytes = e.Allocs+r.allocs, e.Bytes+r.bytes
+		e.Allocs += r.allocs
 	}
 	e.Pair, e.Wait, e.WriterWait = stats.Summarize(pairs), stats.Summarize(waits), stats.Summarize(writers)
 	e.Hold, e.HandOver = stats.Summarize(holds), stats.Summarize(handOvers)
@@ -269,7 +269,7 @@ func (e *entrant) sum() error {
 		}
 	}
 	if done > 0 {
-		e.Commands, e.Allocs, e.Bytes = sent/done, e.Allocs/done, e.Bytes/done
+		e.Commands, e.Allocs = sent/done, e.Allocs/done
 		e.ClientCPU, e.ServerCPU = time.Duration(float64(client)/done), time.Duration(float64(server)/done)
 		e.OnServer = time.Duration(1000 * micros / done)
 	}

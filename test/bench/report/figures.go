@@ -57,7 +57,6 @@ var figures = map[string]figure{
 	"server":       long("server CPU", func(x *measure.Result) time.Duration { return x.ServerCPU }),
 	"on-server":    long("on the server", func(x *measure.Result) time.Duration { return x.OnServer }),
 	"allocs":       one("allocations", Count, func(x *measure.Result) float64 { return x.Allocs }),
-	"bytes":        one("bytes", Count, func(x *measure.Result) float64 { return x.Bytes }),
 	"count":        one("locks or contenders", Count, func(x *measure.Result) float64 { return float64(x.Count) }),
 	"acquire":      long("acquire, server", func(x *measure.Result) time.Duration { return x.Kept.Acquire }),
 	"extend":       long("extend, server", func(x *measure.Result) time.Duration { return x.Kept.Extend }),
@@ -71,9 +70,9 @@ var figures = map[string]figure{
 
 // column returns a column's head, and what it shows of a result. A column is the
 // name of a figure. With × before it, it is the multiple of the base's, round by
-// round, and with + what it is more than the base's.
+// round.
 func column(name string, x, base *measure.Result) (head, text string) {
-	f, known := figures[strings.TrimLeft(name, "×+")]
+	f, known := figures[strings.TrimPrefix(name, "×")]
 	if !known {
 		panic("no figure " + name) // found by a test
 	}
@@ -82,10 +81,6 @@ func column(name string, x, base *measure.Result) (head, text string) {
 	case strings.HasPrefix(name, "×"):
 		if head = "×"; x.Failed == "" && base != nil {
 			text = Digits(stats.Ratio(f.of(x), f.of(base)))
-		}
-	case strings.HasPrefix(name, "+"):
-		if head = "more"; x.Failed == "" && base != nil {
-			text = f.format(stats.Median(f.of(x)) - stats.Median(f.of(base)))
 		}
 	default:
 		if head = f.head; x.Failed == "" {

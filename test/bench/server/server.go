@@ -20,13 +20,12 @@ import (
 // Kind is what contenders keep their locks in.
 type Kind string
 
-// The kinds of servers. Memory is none.
+// The kinds of servers.
 const (
 	RedisKind Kind = "redis"
 	EtcdKind  Kind = "etcd"
 	Postgres  Kind = "postgres"
 	MariaDB   Kind = "mariadb"
-	Memory    Kind = "memory"
 )
 
 // A Backend is the servers that a contender keeps its locks on.
@@ -49,8 +48,6 @@ func Start(ctx context.Context, k Kind, n int, network Network) (Backend, error)
 		return startPostgres()
 	case MariaDB:
 		return startMariaDB()
-	case Memory:
-		n = 0
 	}
 	r, err := StartRedis(ctx, n)
 	if err != nil || network.Delay == 0 {
