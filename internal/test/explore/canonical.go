@@ -79,7 +79,8 @@ func (m *machine) frame(s *State) protocol.Frame {
 
 // encode writes the state down. Claim k takes the place of claim k^swap.
 func (m *machine) encode(p *printer, s *State, f protocol.Frame, canon *[maxClaims]protocol.Claim, swap int) []byte {
-	b := append(p.b[:0], byte(s.bad), s.dups, s.empty, s.old, s.flush, s.back)
+	b := append(p.b[:0], s.dups, s.empty, s.old, s.flush, s.back)
+	b = append(b, s.bad...)
 	b = binary.AppendVarint(b, f.Token(m.dead(s, s.top)))
 	b = binary.AppendVarint(b, f.Token(m.dead(s, s.written)))
 	for place := range s.claims {
@@ -107,7 +108,7 @@ func (m *machine) encode(p *printer, s *State, f protocol.Frame, canon *[maxClai
 		p.nodes[i] = m.encodeServer(p, p.nodes[i][:0], s, f, canon, i, swap)
 	}
 	nodes := p.nodes[:m.in.Servers]
-	if !m.in.Change && !m.in.Failback {
+	if !m.changes() && !m.in.Failback {
 		slices.SortFunc(nodes, bytes.Compare)
 	}
 	for _, n := range nodes {

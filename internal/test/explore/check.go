@@ -18,7 +18,7 @@ func (m *machine) check(s *State) {
 	for k := range s.claims {
 		for other := range k {
 			if s.valid(k) && s.valid(other) {
-				m.seen.Together++
+				m.seen["lease beside another"]++
 				two = two || exclusion.Conflict(s.claims[k].Share(), s.claims[other].Share())
 			}
 		}

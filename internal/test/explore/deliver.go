@@ -17,31 +17,31 @@ func (m *machine) deliveries(s *State, do doer) {
 		as := func(k Kind) Step { step.Kind = k; return step }
 		if msg.done {
 			if msg.reply != nil {
-				do(as(Arrive), func(s *State, ch *choice) {
+				do(as(Arrive), func(s *State) {
 					s.messages = slices.Delete(s.messages, i, i+1)
-					m.answer(s, msg, *msg.reply, ch)
+					m.answer(s, msg, *msg.reply)
 				})
 			}
 			continue
 		}
-		do(as(Deliver), func(s *State, ch *choice) {
+		do(as(Deliver), func(s *State) {
 			s.messages = slices.Delete(s.messages, i, i+1)
 			reply := m.execute(s, msg)
 			if msg.awaited {
-				m.answer(s, msg, reply, ch)
+				m.answer(s, msg, reply)
 				return
 			}
 			s.skip = m.refused(msg, reply)
 		})
 		if msg.awaited {
-			do(as(Lose), func(s *State, _ *choice) {
+			do(as(Lose), func(s *State) {
 				s.skip = m.refused(msg, m.execute(s, msg))
 				lost := *msg
 				lost.done = true
 				s.messages[i] = &lost
 			})
 			if m.in.LateReply {
-				do(as(Delay), func(s *State, _ *choice) {
+				do(as(Delay), func(s *State) {
 					reply := m.execute(s, msg)
 					late := *msg
 					late.done, late.reply = true, &reply
@@ -49,19 +49,19 @@ func (m *machine) deliveries(s *State, do doer) {
 				})
 			}
 			if m.in.Breaks {
-				do(as(Break), func(s *State, ch *choice) { m.fail(s, i, protocol.Broken, ch) })
+				do(as(Break), func(s *State) { m.fail(s, i, protocol.Broken) })
 			}
 		}
 		if s.dups > 0 {
-			do(as(Twice), func(s *State, ch *choice) {
+			do(as(Twice), func(s *State) {
 				s.dups--
-				m.seen.Duplicates++
+				m.seen["duplicate"]++
 				again := *msg
 				again.awaited, again.seq = false, 0
 				s.messages[i] = &again
 				reply := m.execute(s, msg)
 				if msg.awaited {
-					m.answer(s, msg, reply, ch)
+					m.answer(s, msg, reply)
 				}
 			})
 		}
@@ -69,12 +69,12 @@ func (m *machine) deliveries(s *State, do doer) {
 	for i, w := range s.wakes {
 		step := Step{Claim: w.claim, Server: m.lists[m.client(w.claim)][w.node]}
 		step.Kind = Notify
-		do(step, func(s *State, ch *choice) {
+		do(step, func(s *State) {
 			s.wakes = slices.Delete(s.wakes, i, i+1)
-			m.handle(s, w.claim, protocol.Event{Kind: protocol.Wake, Node: w.node, Wake: w.Wake}, ch)
+			m.handle(s, w.claim, protocol.Event{Kind: protocol.Wake, Node: w.node, Wake: w.Wake})
 		})
 		step.Kind = Miss
-		do(step, func(s *State, _ *choice) { s.wakes = slices.Delete(s.wakes, i, i+1) })
+		do(step, func(s *State) { s.wakes = slices.Delete(s.wakes, i, i+1) })
 	}
 }
 
@@ -91,7 +91,8 @@ func (m *machine) execute(s *State, msg *message) node.Reply {
 	had := has(s.holders(msg.server), msg.req.Value)
 	srv := s.own(msg.server)
 	reply, wakes := srv.Apply(s.clockOf(msg.server), msg.req)
-	m.seen.Answers[reply.Status]++
+	m.seen[reply.Status.String()]++
+	s.said = reply.Status
 	// That one server is not counted twice is not explored: no address leads
 	// to another server here.
 	reply.Server = ""
@@ -104,13 +105,13 @@ func (m *machine) execute(s *State, msg *message) node.Reply {
 	if msg.req.Op == node.OpRepair && reply.Status == node.Stale && s.valid(msg.claim) && !s.clockOf(msg.server).After(msg.req.Until) {
 		s.bad = Unrepaired
 	}
-	if m.in.Off.CachedMarker && reply.Status == node.Granted && msg.req.Op == node.OpAcquire {
+	if m.in.CachedMarker && reply.Status == node.Granted && msg.req.Op == node.OpAcquire {
 		s.trusts[m.client(msg.claim)] |= 1 << msg.server
 	}
 	for _, w := range wakes {
 		for k, cl := range s.claims {
 			if cl != nil && cl.Value() == w.Value {
-				m.seen.Wakes++
+				m.seen["notification"]++
 				n := slices.Index(m.lists[m.client(k)], msg.server)
 				s.wakes = append(s.wakes, wake{k, n, w})
 			}
@@ -120,7 +121,7 @@ func (m *machine) execute(s *State, msg *message) node.Reply {
 }
 
 // answer hands a reply to the claim that waits for it.
-func (m *machine) answer(s *State, msg *message, reply node.Reply, ch *choice) {
+func (m *machine) answer(s *State, msg *message, reply node.Reply) {
 	e := answerTo(msg)
 	// An answer takes time: the node's clock was read before it arrived.
 	reply.Now = reply.Now.Add(-time.Microsecond)
@@ -129,7 +130,7 @@ func (m *machine) answer(s *State, msg *message, reply node.Reply, ch *choice) {
 	if reply.Status == node.Misconfigured {
 		e.Misfit = protocol.Compare(*msg.req.Guard, reply.Guard, msg.req.TTL)
 	}
-	m.handle(s, msg.claim, e, ch)
+	m.handle(s, msg.claim, e)
 }
 
 func answerTo(msg *message) protocol.Event {
@@ -138,7 +139,7 @@ func answerTo(msg *message) protocol.Event {
 
 // fail has the claim not wait for a message any more. One that was not executed
 // stays in flight.
-func (m *machine) fail(s *State, i int, why protocol.Fault, ch *choice) {
+func (m *machine) fail(s *State, i int, why protocol.Fault) {
 	msg := s.messages[i]
 	if msg.done {
 		s.messages = slices.Delete(s.messages, i, i+1)
@@ -149,19 +150,19 @@ func (m *machine) fail(s *State, i int, why protocol.Fault, ch *choice) {
 	}
 	e := answerTo(msg)
 	e.Fault = why
-	m.handle(s, msg.claim, e, ch)
+	m.handle(s, msg.claim, e)
 }
 
 // tick has time pass. A claim stops waiting for an answer at the time limit, and
 // its timers are on time: one that is late is a request that is.
-func (m *machine) tick(s *State, ch *choice) {
+func (m *machine) tick(s *State) {
 	s.now += Tick
 	for {
 		i := slices.IndexFunc(s.messages, func(msg *message) bool { return msg.awaited && s.now-msg.sent >= m.limit })
 		if i < 0 {
 			break
 		}
-		m.fail(s, i, protocol.TimedOut, ch)
+		m.fail(s, i, protocol.TimedOut)
 	}
 	for k := range s.claims {
 		for range 3 {
@@ -172,7 +173,7 @@ func (m *machine) tick(s *State, ch *choice) {
 			if !cl.Timer().Reached(s.now) {
 				break
 			}
-			m.handle(s, k, protocol.Event{Kind: protocol.Timer}, ch)
+			m.handle(s, k, protocol.Event{Kind: protocol.Timer})
 		}
 	}
 }

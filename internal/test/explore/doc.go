@@ -13,7 +13,7 @@
 // how often, and which of its parameters are made wrong. A search that finds
 // nothing is worth as much as the same search finds with a rule switched off:
 // Rules lists them. A rule that is a parameter is switched off in the instance,
-// any other by a changed line of the code (mutants.go).
+// any other by a changed line of the code (mutants_test.go).
 //
 // docs/testing/model.md says what is explored, what is left out, and what was
 // found.

@@ -18,7 +18,7 @@ func (m *machine) failover(s *State, i int, do doer) {
 	switch {
 	case i != 0 || s.old == 0:
 	case s.saved[i] == nil:
-		do(Step{Kind: Promote, Server: i}, func(s *State, _ *choice) {
+		do(Step{Kind: Promote, Server: i}, func(s *State) {
 			s.saved[i] = srv
 			s.restarts++
 			s.servers[i] = &nodestate.Server{ID: fmt.Sprint(s.restarts), Marker: srv.Marker, Silent: srv.Silent}
@@ -30,14 +30,14 @@ func (m *machine) failover(s *State, i int, do doer) {
 			}
 		})
 	default:
-		do(Step{Kind: FailBack, Server: i}, func(s *State, _ *choice) {
+		do(Step{Kind: FailBack, Server: i}, func(s *State) {
 			s.old--
 			s.servers[i], s.saved[i] = s.saved[i], nil
 		})
 	}
 	known := max(s.epochs[0][i], s.epochs[1][i])
 	if uint64(known) > srv.Marker.Epoch {
-		do(Step{Kind: MarkAgain, Server: i}, func(s *State, _ *choice) { m.markAgain(s, i) })
+		do(Step{Kind: MarkAgain, Server: i}, func(s *State) { m.markAgain(s, i) })
 	}
 }
 

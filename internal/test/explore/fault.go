@@ -17,20 +17,20 @@ func (m *machine) faults(s *State, i int, do doer) {
 		if h.Until.Sub(s.clockOf(i)) > protocol.Drift(m.cfg[0].TTL) {
 			continue
 		}
-		do(Step{Kind: Expire, Server: i}, func(s *State, _ *choice) {
-			m.seen.Early++
+		do(Step{Kind: Expire, Server: i}, func(s *State) {
+			m.seen["early expiry"]++
 			e := s.own(i).Stored(lock)
 			e.Holders = slices.DeleteFunc(e.Holders, func(other node.Holder) bool { return other.Value == h.Value })
 		})
 	}
 	if s.empty > 0 {
-		do(Step{Kind: Empty, Server: i}, func(s *State, _ *choice) {
+		do(Step{Kind: Empty, Server: i}, func(s *State) {
 			s.empty--
 			m.restart(s, i, false)
 		})
 	}
 	if s.flush > 0 {
-		do(Step{Kind: Flush, Server: i}, func(s *State, _ *choice) {
+		do(Step{Kind: Flush, Server: i}, func(s *State) {
 			s.flush--
 			s.own(i).Flush()
 			m.mark(s, i, 0)
@@ -40,16 +40,16 @@ func (m *machine) faults(s *State, i int, do doer) {
 	case m.in.Failback:
 		m.failover(s, i, do)
 	case s.old > 0 && s.saved[i] == nil:
-		do(Step{Kind: Save, Server: i}, func(s *State, _ *choice) { s.saved[i] = srv })
+		do(Step{Kind: Save, Server: i}, func(s *State) { s.saved[i] = srv })
 	case s.old > 0:
-		do(Step{Kind: OldData, Server: i}, func(s *State, _ *choice) {
+		do(Step{Kind: OldData, Server: i}, func(s *State) {
 			s.old--
 			s.servers[i], s.saved[i] = s.saved[i], nil
 			m.restart(s, i, true)
 		})
 	}
 	if s.back > 0 && s.skew[i] > 0 {
-		do(Step{Kind: ClockBack, Server: i}, func(s *State, _ *choice) {
+		do(Step{Kind: ClockBack, Server: i}, func(s *State) {
 			s.back--
 			by := time.Duration(-2*s.skew[i]) * Tick
 			s.skew[i] = -s.skew[i]
@@ -63,7 +63,7 @@ func (m *machine) faults(s *State, i int, do doer) {
 			}
 		})
 	}
-	if m.in.Change {
+	if m.changes() {
 		m.operator(s, i, do)
 	}
 }
@@ -79,10 +79,10 @@ func shifted(t time.Time, by time.Duration) time.Time {
 // is at once, since the quarantine then ends the soonest, and what the server
 // refuses until it is marked may as well be late.
 func (m *machine) restart(s *State, i int, keepData bool) {
-	m.seen.Restarts++
+	m.seen["restart"]++
 	s.restarts++
 	s.own(i).Restart(keepData, fmt.Sprint(s.restarts))
-	if !m.in.Change || keepData { // else the clients of both memberships may mark it
+	if !m.changes() || keepData { // else the clients of both memberships may mark it
 		m.mark(s, i, 0)
 	}
 }
@@ -105,23 +105,23 @@ func (m *machine) operator(s *State, i int, do doer) {
 	}
 	guard, marker := m.guard[1], s.servers[i].Marker
 	apply := func(kind Kind, how node.Mark) {
-		do(Step{Kind: kind, Server: i}, func(s *State, _ *choice) {
+		do(Step{Kind: kind, Server: i}, func(s *State) {
 			s.own(i).Apply(s.clockOf(i), node.Request{Op: node.OpMark, Mark: how, Guard: guard})
 		})
 	}
 	member := slices.Contains(m.lists[1], i)
 	majority := old >= protocol.Quorum(len(m.lists[0]))
 	if m.in.EmptyStart > 0 && marker.Guard.List == "" && m.canMark(s, i, 0) {
-		do(Step{Kind: MarkOld, Server: i}, func(s *State, _ *choice) {
+		do(Step{Kind: MarkOld, Server: i}, func(s *State) {
 			s.own(i)
 			m.mark(s, i, 0)
 		})
 	}
 	switch {
-	case m.in.Off.SameMembership:
+	case m.in.SameMembership:
 		// Nobody sees that there is a change. A new node is like any other.
 		if marker.Guard.List == "" {
-			do(Step{Kind: Mark, Server: i}, func(s *State, _ *choice) {
+			do(Step{Kind: Mark, Server: i}, func(s *State) {
 				s.own(i).Apply(s.clockOf(i), node.Request{Op: node.OpMark, Mark: node.MarkFresh, Guard: guard})
 			})
 		}

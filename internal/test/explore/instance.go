@@ -67,10 +67,9 @@ type Instance struct {
 	Fence  int64
 	Frozen bool
 
-	// Change has the first client's membership be servers 0, 1 and 2, and the
-	// second's 0, 1 and 3, with a membership change in progress.
-	Change bool
-	Added  bool // the same, and the second's is all four
+	// Lists are the servers of each client's membership, with a membership change
+	// in progress. If there are none, all clients have all servers.
+	Lists [MaxClients][]int
 
 	// Failback has a server be replaced by a replica that lacks its last writes,
 	// and come back as it was.
@@ -84,7 +83,13 @@ type Instance struct {
 	// MayCreate has an extension that creates a key not be found by itself.
 	MayCreate bool
 
-	Off Off
+	// What is made wrong. Quarantine and Retention are in ticks: 0 for what the
+	// design asks for, and -1 for none.
+	Quarantine     int
+	Retention      int
+	SameValue      bool // the next claim of a client has the value of the last
+	CachedMarker   bool // a client that a node granted once does not compare its marker again
+	SameMembership bool // clients of two memberships have one id for them
 
 	// Start is what has happened before the search begins.
 	Start []Step
@@ -97,17 +102,6 @@ type Instance struct {
 	Small bool
 }
 
-// Off is the rules that are parameters, each switched off.
-type Off struct {
-	RetentionOfTTL  bool // fences are remembered for a time to live
-	QuarantineOfTTL bool // a node that may have forgotten is quarantined for a time to live
-	SkewIgnored     bool // quarantine and retention leave out how far clocks are off
-	SameValue       bool // the next claim of a client has the value of the last
-	CachedMarker    bool // a client that a node granted once does not compare its marker again
-	SameMembership  bool // clients of two memberships have one id for them
-	MarkedAtOnce    bool // a membership change has no quarantine
-}
-
 // machine is an instance, with what follows from it.
 type machine struct {
 	in     Instance
@@ -118,16 +112,8 @@ type machine struct {
 	keep   time.Duration // how long fences are remembered
 	values [maxClaims]string
 	sym    bool // the two clients can change places
-	seen   Seen
-}
-
-// Seen counts what happened in a search: one in which nothing happens finds
-// nothing.
-type Seen struct {
-	Answers                                            map[node.Status]int
-	Leases, Extended, Repaired, Expired                int
-	Early, Restarts, Duplicates, Undone, Wakes, Yields int
-	Together, Moved, Downgraded                        int // leases beside others, claims that asked for another slot, writers that became readers
+	// seen counts what happened: a search in which nothing happens finds nothing.
+	seen map[string]int
 }
 
 const (
@@ -139,7 +125,7 @@ const (
 const lock = "lock"
 
 func newMachine(in Instance) *machine {
-	m := &machine{in: in, seen: Seen{Answers: map[node.Status]int{}}}
+	m := &machine{in: in, seen: map[string]int{}}
 	ttl, window := time.Duration(in.TTL)*Tick, time.Duration(in.Window)*Tick
 	limit := in.Limit
 	if limit == 0 {
@@ -154,42 +140,29 @@ func newMachine(in Instance) *machine {
 	// nodes' clocks may be off. The margin for clocks that run fast is left out,
 	// which is as if every node's did.
 	spread := 2*(in.Window+in.Skew) + 1
-	if in.Off.SkewIgnored {
-		spread = 2*in.Window + 1
-	}
 	quarantine := max(in.TTL, spread)
-	m.keep = time.Duration(max(spread, in.TTL+in.Window)) * Tick
+	if in.Quarantine != 0 {
+		quarantine = max(0, in.Quarantine)
+	}
+	keep := max(spread, in.TTL+in.Window)
+	if in.Retention != 0 {
+		keep = in.Retention
+	}
+	m.keep = time.Duration(keep) * Tick
 	if in.FencesKept || in.Repairs {
 		// The repair of a long lease asks for a fence that is as old.
 		m.keep = time.Hour
 	}
-	if in.Off.RetentionOfTTL {
-		m.keep = ttl
-	}
-	if in.Off.QuarantineOfTTL {
-		quarantine = in.TTL
-	}
-	if in.Failback {
-		m.in.OldStart = 1
-	}
-	if in.Off.MarkedAtOnce {
-		quarantine = 0
-	}
 	for c := range in.Clients {
 		list := oldMembership
 		m.lists[c] = []int{0, 1, 2, 3}[:in.Servers]
-		switch {
-		case in.Change && c == 0:
-			m.lists[c] = []int{0, 1, 2}
-		case in.Change && in.Added:
+		if m.changes() {
+			m.lists[c] = in.Lists[c]
+		}
+		if c > 0 && m.changes() && !in.SameMembership {
 			list = newMembership
-		case in.Change:
-			m.lists[c], list = []int{0, 1, 3}, newMembership
 		}
-		if in.Off.SameMembership {
-			list = oldMembership
-		}
-		m.guard[c] = &node.Guard{List: list, Generation: uint64(1 + c*b2i(in.Change)), MaxTTL: ttl, Window: window, Quarantine: time.Duration(quarantine) * Tick}
+		m.guard[c] = &node.Guard{List: list, Generation: uint64(1 + c*b2i(m.changes())), MaxTTL: ttl, Window: window, Quarantine: time.Duration(quarantine) * Tick}
 		m.cfg[c] = protocol.Config{
 			Nodes: len(m.lists[c]), TTL: ttl, Window: window,
 			Limit: m.limit, Patience: time.Duration(patience) * Tick, RetryDelay: Tick, Tries: 1, MaxHold: protocol.Unlimited,
@@ -200,14 +173,14 @@ func newMachine(in Instance) *machine {
 		}
 		for try := range MaxTries {
 			v := try
-			if in.Off.SameValue {
+			if in.SameValue {
 				v = 0
 			}
 			// The text of a value is 32 digits and an owner.
 			m.values[c*MaxTries+try] = protocol.NewValue([16]byte{byte(1 + c*MaxTries + v)}, "x")
 		}
 	}
-	m.sym = in.Clients == 2 && !in.Change && !in.Waits && in.Tries[0] == in.Tries[1] && in.Extensions[0] == in.Extensions[1] &&
+	m.sym = in.Clients == 2 && !m.changes() && !in.Waits && in.Tries[0] == in.Tries[1] && in.Extensions[0] == in.Extensions[1] &&
 		in.Shares[0] == in.Shares[1] && in.Downgrades[0] == in.Downgrades[1]
 	return m
 }
@@ -218,6 +191,9 @@ func b2i(b bool) int {
 	}
 	return 0
 }
+
+// changes reports whether there is a membership change.
+func (m *machine) changes() bool { return m.in.Lists[0] != nil }
 
 // shared reports whether the lock may have several holders.
 func (m *machine) shared() bool {

@@ -26,11 +26,11 @@ var edits = []edit{
 	{"internal/protocol/end.go", "c.wait.ticket != 0 {\n		req.NoRepair", `c.wait.ticket != 0 && !off("release does not end") {
 		req.NoRepair`},
 	{"internal/protocol/request.go", "	c.round.awaited &^= Of(e.Node)\n", `	c.round.awaited &^= Of(e.Node)
-	if e.Op == node.OpExtend && (off("repair unasked") || off("repair counted") || off("repair unguarded and counted")) { out = c.repair(v, e.Node, out) }
+	if e.Op == node.OpExtend && off("repair unguarded and counted") { out = c.repair(v, e.Node, out) }
 `},
 	{"internal/protocol/step.go", "			return c.count(v, e, out)\n		}\n	case Timer:\n		if v.Now()", `			return c.count(v, e, out)
 		}
-		if e.Op == node.OpRepair && (off("repair counted") || off("repair unguarded and counted")) { return c.count(v, e, out) }
+		if e.Op == node.OpRepair && off("repair unguarded and counted") { return c.count(v, e, out) }
 	case Timer:
 		if v.Now()`},
 	{"internal/protocol/step.go", "	case e.Kind != Answer:\n", `	case e.Kind != Answer:
@@ -77,8 +77,6 @@ var edits = []edit{
 		case req.Op == node.OpRepair && (off("repair unguarded") || off("repair unguarded and counted")):
 `},
 	{"internal/nodestate/marker.go", "		if (other || tooLong) && e.Holders.Of(req.Value, req.Share) >= 0 {", `		if (other || tooLong) && e.Holders.Of(req.Value, req.Share) >= 0 && !off("extension by the former") {`},
-	{"internal/nodestate/marker.go", "		s.Marker = Marker{ID: s.ID, Guard: barred, TrustedFrom: trustedNever, Reason: node.ReasonBarred, Epoch: epoch, Epochs: epochs}", `		if off("barred agrees") { return write(quarantine, node.ReasonList) }
-		s.Marker = Marker{ID: s.ID, Guard: barred, TrustedFrom: trustedNever, Reason: node.ReasonBarred, Epoch: epoch, Epochs: epochs}`},
 	{"internal/protocol/trust.go", "	sure := confirmed >= Quorum(len(nodes)) ||", `	sure := off("one witness") && confirmed > 0 || confirmed >= Quorum(len(nodes)) ||`},
 	{"internal/protocol/request.go", "m.server.epoch() != epochBits(v.Epoch(i)) {", `m.server.epoch() != epochBits(v.Epoch(i)) && !off("failed back counts") && !off("epochs ignored") {`},
 	{"internal/nodestate/marker.go", "		case m.ID != s.ID || m.setBack(now) || m.Epoch < req.Epoch:", `		case m.ID != s.ID || m.setBack(now) || m.Epoch < req.Epoch && !off("epochs ignored"):`},

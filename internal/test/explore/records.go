@@ -59,8 +59,8 @@ type jobState struct {
 	acks     protocol.Set
 	flight   []parcel
 	complete string // the occurrences whose completion was confirmed to a caller
-	bad      string
-	story    string
+	bad      Violation
+	text     string // the step that led here
 }
 
 // now is a time at which nodes that lost data at different times differ in age.
@@ -101,7 +101,7 @@ func (in *Jobs) first() *jobState {
 }
 
 // key is the same for states that go on alike.
-func (s *jobState) key() string {
+func (s *jobState) key() []byte {
 	var b []byte
 	for i, srv := range s.servers {
 		for _, x := range []*nodestate.Server{srv, s.before[i]} {
@@ -131,14 +131,14 @@ func (s *jobState) key() string {
 		flight = append(flight, f)
 	}
 	slices.Sort(flight)
-	return string(b) + strings.Join(flight, ";")
+	return append(b, strings.Join(flight, ";")...)
 }
 
 // next calls f with every state that can follow.
 func (in *Jobs) next(s *jobState, f func(*jobState)) {
 	step := func(text string, args ...any) *jobState {
 		c := s.clone()
-		c.story += fmt.Sprintf(text, args...) + "\n"
+		c.text = fmt.Sprintf(text, args...) + "\n"
 		return c
 	}
 	for i := range s.servers {
@@ -169,7 +169,7 @@ func (in *Jobs) next(s *jobState, f func(*jobState)) {
 		if p.caller == s.caller && p.req.Op == node.OpComplete && r.Status == node.Granted {
 			c.acks |= protocol.Of(p.server)
 			if c.phase == completing && c.acks.Count() >= protocol.Quorum(in.Servers) {
-				c.story += fmt.Sprintf("caller %d is confirmed that %s is completed\n", p.caller, p.req.Occurrence)
+				c.text += fmt.Sprintf("caller %d is confirmed that %s is completed\n", p.caller, p.req.Occurrence)
 				if !strings.Contains(c.complete, p.req.Occurrence) {
 					c.complete += p.req.Occurrence
 				}
@@ -252,10 +252,10 @@ func (in *Jobs) decide(s *jobState, occurrence string) {
 	}
 	switch {
 	case s.found.Completed > 0:
-		s.story += "it is completed, and is recorded on the others\n"
+		s.text += "it is completed, and is recorded on the others\n"
 		in.record(s, occurrence)
 	case s.found.Memory == protocol.Unsure:
-		s.story += "it is unknown whether it is completed\n"
+		s.text += "it is unknown whether it is completed\n"
 		s.leave()
 	default:
 		s.phase = reading
@@ -278,7 +278,7 @@ func (in *Jobs) run(s *jobState, occurrence string) {
 				Adopt: &node.Adoption{Begun: r.Memory.Begun, Records: records, Whole: true, Since: r.Memory.Since}}})
 		}
 	}
-	s.story += fmt.Sprintf("caller %d runs %s\n", s.caller, occurrence)
+	s.text += fmt.Sprintf("caller %d runs %s\n", s.caller, occurrence)
 	if strings.Contains(s.complete, occurrence) {
 		kept := 0
 		for i, srv := range s.servers {
@@ -303,34 +303,15 @@ func (in *Jobs) record(s *jobState, occurrence string) {
 	}
 }
 
-// SearchJobs takes every step from every state, breadth first. It returns what is
-// wrong and the shortest way there, and how many states it saw.
-func SearchJobs(in Jobs) (bad, story string, states int, complete bool) {
-	first := in.first()
-	seen, layer := map[string]bool{first.key(): true}, []*jobState{first}
-	for len(layer) > 0 {
-		var next []*jobState
-		var wrong *jobState
-		for _, s := range layer {
-			in.next(s, func(t *jobState) {
-				k := t.key()
-				if wrong != nil || seen[k] {
-					return
-				}
-				seen[k] = true
-				if t.bad != "" {
-					wrong = t
-				}
-				next = append(next, t)
-			})
-			if wrong != nil {
-				return wrong.bad, wrong.story, len(seen), false
-			}
-			if len(seen) > in.States {
-				return "", "", len(seen), false
-			}
-		}
-		layer = next
+// SearchJobs searches for an occurrence that runs again.
+func SearchJobs(in Jobs) Result {
+	p := newPrinter()
+	r, way := space[*jobState]{
+		first: in.first(), next: in.next, print: func(s *jobState) Print { return p.hash(s.key()) },
+		found: func(s *jobState) bool { return s.bad != Fine }, states: in.States,
+	}.search()
+	for _, s := range way {
+		r.Story, r.Bad = r.Story+s.text, s.bad
 	}
-	return "", "", len(seen), true
+	return r
 }

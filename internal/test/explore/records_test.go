@@ -1,9 +1,6 @@
 package explore
 
-import (
-	"strings"
-	"testing"
-)
+import "testing"
 
 // jobInstances are searched by the tests up to a bound, and further by make model.
 func jobInstances() map[string]Jobs {
@@ -22,15 +19,15 @@ func TestNoRecordIsForgotten(t *testing.T) {
 		t.Skip("it takes long")
 	}
 	for name, in := range jobInstances() {
-		in.States = 60_000
+		in.States = 15_000
 		if all {
 			in.States = min(mostStates(), 1_000_000)
 		}
-		bad, story, states, complete := SearchJobs(in)
-		if bad != "" {
-			t.Errorf("%s: %s\n%s", name, bad, story)
+		r := SearchJobs(in)
+		if r.Bad != Fine {
+			t.Errorf("%s: %s\n%s", name, r.Bad, r.Story)
 		}
-		t.Logf("%s: %d states, complete %v", name, states, complete)
+		t.Logf("%s: %d states, complete %v", name, r.States, r.Complete)
 	}
 }
 
@@ -45,11 +42,11 @@ func TestEveryRuleOfRecordsIsMissed(t *testing.T) {
 		"a node with old data does not show it":    {Servers: 3, Callers: "aa", OldData: 1, SameServer: true},
 	} {
 		in.States = 400_000
-		bad, story, states, _ := SearchJobs(in)
-		if bad == "" {
-			t.Errorf("%s: nothing found in %d states", name, states)
+		r := SearchJobs(in)
+		if r.Bad == Fine {
+			t.Errorf("%s: nothing found in %d states", name, r.States)
 			continue
 		}
-		t.Logf("%s: %s, %d steps, %d states\n%s", name, bad, strings.Count(story, "\n"), states, story)
+		t.Logf("%s: %s, %d steps, %d states\n%s", name, r.Bad, steps(r), r.States, r.Story)
 	}
 }

@@ -20,38 +20,38 @@ type Rule struct {
 func Rules() []Rule {
 	all := []Rule{
 		{"a restarted node is trusted at once", "trusted at once", two(loss), TwoLeases},
-		{"the same, with old data", "trusted at once", two(oldData), TwoLeases},
-		{"quarantine of a TTL", "", off(loss, func(o *Off) { o.QuarantineOfTTL = true }), TokenOrder},
-		{"retention of a TTL", "", off(fewTokens, func(o *Off) { o.RetentionOfTTL = true }), TokenOrder},
-		{"quarantine and retention without the skew of clocks", "", from(off(clocksBack, func(o *Off) { o.SkewIgnored = true }),
+		{"the same, with old data", "trusted at once", from(two(oldData), begins(0), at(Deliver, 0, 0, node.OpAcquire)), TwoLeases},
+		{"quarantine of a TTL", "", from(two(func(in *Instance) { loss(in); in.Quarantine = in.TTL }), holdsWith(w)), TokenOrder},
+		{"retention of a TTL", "", from(two(func(in *Instance) { fewTokens(in); in.Retention = in.TTL }), holdsWith(w)), TokenOrder},
+		{"quarantine and retention without the skew of clocks", "", from(two(func(in *Instance) { clocksBack(in); in.Quarantine, in.Retention = 3, 3 }),
 			holdsWith(2*w), one(ClockBack, 0), one(Empty, 0), one(ClockBack, 2)), TokenOrder},
 		{"grants of two proposals counted together", "mixed grants", from(two(lower), one(ClockBack, 1), one(ClockBack, 2), holds(0, 1), did(Release, 0), at(Deliver, 0, 0, node.OpRelease)), TokenOrder},
 		{"no window, a clock far ahead", "no window", from(keepAll(farAhead), holdsWith(5*w), one(Empty, 0)), TokenOrder},
 		{"no window, a clock far behind", "no window", from(keepAll(farBehind), holds(0, 1), one(Empty, 0)), TokenOrder},
 		{"lower bound of the window only where a fence is", "loose lower", from(keepAll(cutTail), one(Save, 0), holds(0, 1), one(OldData, 0)), TokenOrder},
 		{"validity from the reply", "validity from the reply", two(func(in *Instance) { in.TTL = 3 }), TwoLeases},
-		{"extension by any one node", "extension by one", from(two(func(in *Instance) { extension(in); in.Breaks = true }), extending(0, 1), did(Begin, MaxTries)), TwoLeases},
+		{"extension by any one node", "extension by one", from(two(func(in *Instance) { extension(in); in.Breaks = true }), extending(0, 1), did(Begin, MaxTries), at(Break, 0, 1, node.OpExtend)), TwoLeases},
 		{"extension that creates, to the letter", "extension creates", two(extension), Created},
-		{"extension that creates", "extension creates", from(two(func(in *Instance) { extensionLoss(in); in.MayCreate = true }), extending(0, 1)), TwoLeases},
-		{"marker compared once for an address", "", off(func(in *Instance) { loss(in); in.Tries[0], in.Proposals = 2, []int64{0} }, func(o *Off) { o.CachedMarker = true }), TokenOrder},
+		{"extension that creates", "extension creates", from(two(func(in *Instance) { extensionLoss(in); in.MayCreate = true }), extending(0, 1), did(Begin, MaxTries), at(Deliver, MaxTries, 2, node.OpAcquire)), TwoLeases},
+		{"marker compared once for an address", "", two(func(in *Instance) { loss(in); in.Tries[0], in.Proposals, in.CachedMarker = 2, []int64{0}, true }), TokenOrder},
 		{"a flush that leaves the node trusted", "flush keeps the marker", two(func(in *Instance) { in.Flushes, in.Proposals = 1, []int64{0, w} }), TwoLeases},
-		{"a node replaced without a membership change", "", off(change, func(o *Off) { o.SameMembership = true }), TwoLeases},
-		{"a membership change without a quarantine", "", from(off(change, func(o *Off) { o.MarkedAtOnce = true }), one(Bar, 0)), TwoLeases},
+		{"a node replaced without a membership change", "", two(func(in *Instance) { change(in); in.SameMembership = true }), TwoLeases},
+		{"a membership change without a quarantine", "", from(two(func(in *Instance) { change(in); in.Quarantine = -1 }), one(Bar, 0), holds(1, 2)), TwoLeases},
 		{"an extension by the former membership", "extension by the former", from(two(changeExtended), holds(1, 2), one(Bar, 0), one(Bar, 1), one(Mark, 0), one(Mark, 3),
-			did(TimePasses, 0), did(Extend, 0), at(Deliver, 0, 1, node.OpExtend), at(Deliver, 0, 2, node.OpExtend), did(TimePasses, 0)), TwoLeases},
+			did(TimePasses, 0), did(Extend, 0), at(Deliver, 0, 1, node.OpExtend), at(Deliver, 0, 2, node.OpExtend), did(TimePasses, 0), did(Extend, 0)), TwoLeases},
 		{"one witness is enough to mark a node", "one witness", from(two(emptied), two(emptied).Start, one(Empty, 1), one(MarkOld, 1), did(TimePasses, 0), did(TimePasses, 0)), TwoLeases},
 		{"a grant by a server that failed back counts", "failed back counts", from(two(failback), one(Promote, 0), did(TimePasses, 0), did(TimePasses, 0)), TwoLeases},
 		{"epochs are ignored, with a single server", "epochs ignored", two(failbackAlone), TwoLeases},
 		{"a quorum of N/2", "half quorum", two(func(in *Instance) { in.Servers = 4 }), TwoLeases},
 		{"no drift", "no drift", two(fewTokens), TwoLeases},
-		{"no fence", "no fence", keepAll(fewTokens), TokenOrder},
+		{"no fence", "no fence", from(keepAll(fewTokens), holdsWith(-w)), TokenOrder},
 		{"a leap as wide as the window", "wide leap", from(two(creep), holdsWith(2*w), one(Empty, 0)), TokenOrder},
-		{"the value kept after an undo", "", off(func(in *Instance) { in.Tries[0], in.KeepAll = 2, true }, func(o *Off) { o.SameValue = true }), TokenOrder},
+		{"the value kept after an undo", "", two(func(in *Instance) { in.Tries[0], in.KeepAll, in.SameValue = 2, true, true }), TokenOrder},
 		{"a release that does not compare", "release does not compare", from(keepAll(func(in *Instance) { in.Tries[0], in.Proposals = 2, []int64{0, w} }),
 			begins(0), did(TimePasses, 0), did(Begin, MaxTries), at(Deliver, MaxTries, 0, node.OpAcquire)), TwoLeases},
 		{"a repair that does not compare the marker", "repair unguarded", from(two(repairLater), repairing(), did(TimePasses, 0),
 			did(Begin, MaxTries), at(Deliver, MaxTries, 2, node.OpAcquire), did(Extend, 0), at(Deliver, 0, 0, node.OpExtend)), TwoLeases},
-		{"the same, and it is counted", "repair unguarded and counted", from(two(repairLoss), extending(0, 1), at(Deliver, 0, 2, node.OpExtend), did(Begin, MaxTries)), TwoLeases},
+		{"the same, and it is counted", "repair unguarded and counted", from(two(repairLoss), extending(0, 1), at(Deliver, 0, 2, node.OpExtend), did(Begin, MaxTries), at(Deliver, MaxTries, 2, node.OpAcquire)), TwoLeases},
 		{"undo only where a grant was seen", "undo granted only", two(twoTries), Orphan},
 		{"a release that leaves the fence", "release leaves the fence", two(twoTries), Orphan},
 		{"a repair of what was released", "repair after the release", two(repairAlone), Orphan},
@@ -60,8 +60,8 @@ func Rules() []Rule {
 		// Rules that the former model did not have.
 		{"a late grant is not undone", "late grant stays", two(twoTries), Orphan},
 		{"a repair without a time limit", "repair any time", from(two(repairGhosts), holds(0, 1)), Orphan},
-		{"the deadline moves before it is confirmed", "deadline unconfirmed", two(extension), TwoLeases},
-		{"an extension counted from the reply", "extension from the reply", from(two(extension), holds(0, 1), did(Extend, 0)), TwoLeases},
+		{"the deadline moves before it is confirmed", "deadline unconfirmed", from(two(extension), holds(0, 1), did(TimePasses, 0)), TwoLeases},
+		{"an extension counted from the reply", "extension from the reply", from(two(extension), holds(0, 1), did(Extend, 0), at(Deliver, 0, 0, node.OpExtend)), TwoLeases},
 		{"a held lock is granted to another", "held is granted", two(func(in *Instance) { in.Proposals = []int64{0, w} }), TwoLeases},
 		{"a late request joins a queue", "late joins", two(places), OrphanedPlace},
 		{"a release that does not forbid to join a queue", "release does not end", two(places), OrphanedPlace},
@@ -69,12 +69,6 @@ func Rules() []Rule {
 		{"an extension that ends after the lease is acted upon", "late extension", two(extension), Revived},
 	}
 	return append(all, sharingRules()...)
-}
-
-func off(change func(*Instance), set func(*Off)) Instance {
-	in := two(change)
-	set(&in.Off)
-	return in
 }
 
 func keepAll(change func(*Instance)) Instance {
@@ -122,14 +116,4 @@ func extending(a, b int) []Step {
 func repairing() []Step {
 	return slices.Concat(holds(0, 1), did(Extend, 0),
 		at(Deliver, 0, 2, node.OpExtend), at(Deliver, 0, 0, node.OpExtend), at(Deliver, 0, 1, node.OpExtend))
-}
-
-// Spare returns rules that no search misses: exclusion, the order of tokens and
-// clean nodes do not lean on them. docs/testing/model.md says what they are for.
-func Spare() []Rule {
-	return []Rule{
-		{"a barred node counts for the new membership", "barred agrees", from(two(change), one(Bar, 0)), Fine},
-		{"a repair is counted", "repair counted", two(repairLoss), Fine},
-		{"a repair without a quorum's extension", "repair unasked", two(repairLoss), Fine},
-	}
 }

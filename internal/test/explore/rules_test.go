@@ -62,8 +62,11 @@ func missed(t *testing.T, r Rule) {
 	case got.Bad != r.Want:
 		t.Fatalf("%v, want %v, in %d states\n%s", got.Bad, r.Want, got.States, got.Story)
 	}
-	t.Logf("RESULT %v after %d steps, %d states, complete %v, %.1f s\n%s", got.Bad, len(got.Trace), got.States, got.Complete, got.Took.Seconds(), got.Story)
+	t.Logf("RESULT %v after %d steps, %d states, complete %v, %.1f s\n%s", got.Bad, steps(got), got.States, got.Complete, got.Took.Seconds(), got.Story)
 }
+
+// steps is the length of a way.
+func steps(r Result) int { return strings.Count(r.Story, "\n") }
 
 // mutated builds these tests with every changed line in them, and returns the
 // binary.

@@ -12,6 +12,10 @@ import (
 // State is everything at one moment. What pointers lead to is shared between
 // states, and is copied before it is changed.
 type State struct {
+	step   Step        // that led here
+	said   node.Status // what a server answered in it
+	choice *choice     // while the step is taken
+
 	now      protocol.Instant
 	claims   [maxClaims]*claim
 	servers  [MaxServers]*nodestate.Server
@@ -30,7 +34,7 @@ type State struct {
 	// What is left of the instance's bounds.
 	dups, empty, old, flush, back uint8
 	restarts                      uint8
-	trusts                        [MaxClients]uint8 // Off.CachedMarker: servers that granted
+	trusts                        [MaxClients]uint8 // CachedMarker: servers that granted
 	// epochs is the highest epoch of each server that a client knows of.
 	epochs [MaxClients][MaxServers]uint8
 }
@@ -66,23 +70,19 @@ type wake struct {
 }
 
 // Violation is what must not be.
-type Violation uint8
+type Violation string
 
 // The violations.
 const (
-	Fine Violation = iota
-	TwoLeases
-	TokenOrder
-	Created
-	Orphan
-	Revived
-	Unrepaired
-	OrphanedPlace
+	Fine          Violation = ""
+	TwoLeases     Violation = "two valid leases at once"
+	TokenOrder    Violation = "a token that is not above an earlier lease's"
+	Created       Violation = "an extension that creates a key"
+	Orphan        Violation = "an orphaned key"
+	Revived       Violation = "a claim that is over asks for the lock"
+	Unrepaired    Violation = "a valid lease that is refused its repair"
+	OrphanedPlace Violation = "an orphaned place in a queue"
 )
-
-func (v Violation) String() string {
-	return [...]string{"nothing", "two valid leases at once", "a token that is not above an earlier lease's", "an extension that creates a key", "an orphaned key", "a claim that is over asks for the lock", "a valid lease that is refused its repair", "an orphaned place in a queue"}[v]
-}
 
 // base is when everything begins, by a right clock.
 var base = time.UnixMicro(1_000_000_000_000_000)
@@ -111,7 +111,7 @@ func (m *machine) init() *State {
 		s.skew[i] = int8(m.in.Skew)
 		srv := &nodestate.Server{ID: "first", Silent: !m.in.Waits}
 		now := s.clockOf(i)
-		if m.in.Change && i == 3 {
+		if m.changes() && i == 3 {
 			// A new server. It carries no marker yet.
 		} else {
 			srv.Apply(now, node.Request{Op: node.OpMark, Mark: node.MarkFresh, Guard: m.guard[0]})
@@ -186,7 +186,6 @@ type view struct {
 	m      *machine
 	s      *State
 	client int
-	choice *choice
 }
 
 func (v view) Now() protocol.Instant              { return v.s.now }
@@ -222,7 +221,7 @@ func (v view) Token(floor node.Token) node.Token {
 			add(highest + 1)
 		}
 	}
-	return tokens[v.choice.of(len(tokens))]
+	return tokens[v.s.choice.of(len(tokens))]
 }
 
 // choice goes through all combinations of choices, one run after the other.

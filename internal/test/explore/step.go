@@ -5,37 +5,37 @@ import (
 	"github.com/redlatch/redlatch/node"
 )
 
-// Kind is what kind of thing happens.
-type Kind uint8
+// Kind is what kind of thing happens, in words.
+type Kind string
 
 // The kinds of steps.
 const (
-	TimePasses Kind = iota
-	Begin           // a client asks for the lock
-	Cancel          // it gives up
-	Extend
-	Release
-	Deliver   // a server executes a request, and the claim gets the answer
-	Lose      // the same, and the answer is lost
-	Delay     // the same, and the answer is late
-	Twice     // the same as Deliver, and the request will be executed once more
-	Arrive    // an answer arrives late
-	Break     // a connection breaks: there will be no answer
-	Notify    // a notification arrives
-	Miss      // a notification is lost
-	Expire    // a key expires early, by a fast clock
-	Empty     // a server restarts without its data
-	Save      // a server writes its data to disk
-	OldData   // a server restarts with the data that it wrote
-	Flush     // a server is flushed
-	ClockBack // a server's clock is set back
-	Bar       // a server is barred for the membership change
-	Mark      // a server is marked for the new membership
-	MarkOld   // a server is marked for the former membership
-	Promote   // a replica that lacks the last writes takes a server's place
-	FailBack  // the server comes back as it was, in the replica's place
-	MarkAgain // a client that knows of the replica marks it
-	Downgrade // a writer becomes a reader
+	TimePasses Kind = "a tick passes"
+	Begin      Kind = "WHO asks all nodes, with token TOKEN"
+	Cancel     Kind = "WHO is cancelled"
+	Extend     Kind = "WHO asks all nodes to extend"
+	Downgrade  Kind = "WHO becomes a reader, and asks all nodes to extend"
+	Release    Kind = "WHO releases the lock"
+	Deliver    Kind = "NODE executes WHO's OP: SAID"
+	Lose       Kind = "NODE executes WHO's OP: SAID, and the answer is lost"
+	Delay      Kind = "NODE executes WHO's OP: SAID, and the answer is late"
+	Twice      Kind = "NODE executes WHO's OP: SAID, and will do so once more"
+	Arrive     Kind = "NODE's answer reaches WHO late"
+	Break      Kind = "WHO's connection to NODE breaks, with its OP in flight"
+	Notify     Kind = "NODE notifies WHO"
+	Miss       Kind = "NODE's notification of WHO is lost"
+	Expire     Kind = "the key on NODE expires early, by a fast clock"
+	Empty      Kind = "NODE restarts without its data"
+	Save       Kind = "NODE saves its data"
+	OldData    Kind = "NODE restarts with what it saved"
+	Flush      Kind = "NODE is flushed"
+	ClockBack  Kind = "the clock of NODE is set back"
+	Bar        Kind = "NODE is barred for the membership change"
+	Mark       Kind = "NODE is marked for the new membership"
+	MarkOld    Kind = "NODE is marked for the former membership"
+	Promote    Kind = "a replica without the last writes takes the place of NODE"
+	FailBack   Kind = "NODE comes back as it was, in the place of the replica"
+	MarkAgain  Kind = "NODE is marked again by a client that knows of the replica"
 )
 
 // Step is one thing that happens. Fields that a kind does not need are 0.
@@ -47,23 +47,24 @@ type Step struct {
 	Token  int64 // Begin: the token that is proposed, from now
 }
 
-// Next calls emit with every step that is possible, and with what becomes of it.
-func (m *machine) Next(s *State, emit func(Step, *State)) {
+// Next calls emit with what becomes of every step that is possible.
+func (m *machine) Next(s *State, emit func(*State)) {
 	if s.bad != Fine {
 		return
 	}
 	// do takes a step in every way that the claims' choices allow.
-	do := func(step Step, change func(t *State, ch *choice)) {
+	do := func(step Step, change func(*State)) {
 		for ch := (choice{}); ; {
 			t := s.clone()
-			change(t, &ch)
+			t.step, t.choice = step, &ch
+			change(t)
 			if step.Kind == Begin {
-				step.Token = int64(t.claims[step.Claim].Token()) - t.clock().UnixMicro()
+				t.step.Token = int64(t.claims[step.Claim].Token()) - t.clock().UnixMicro()
 			}
 			if !t.skip {
 				m.check(t)
 				m.drop(t)
-				emit(step, t)
+				emit(t)
 			}
 			if !ch.next() {
 				return
@@ -82,7 +83,7 @@ func (m *machine) Next(s *State, emit func(Step, *State)) {
 	}
 }
 
-type doer func(Step, func(*State, *choice))
+type doer func(Step, func(*State))
 
 // choices are the steps that a client takes by itself.
 func (m *machine) choices(s *State, c int, do doer) {
@@ -94,51 +95,51 @@ func (m *machine) choices(s *State, c int, do doer) {
 			if try > 0 && !s.claims[k-1].over {
 				return
 			}
-			do(Step{Kind: Begin, Claim: k}, func(s *State, ch *choice) { m.begin(s, k, ch) })
+			do(Step{Kind: Begin, Claim: k}, func(s *State) { m.begin(s, k) })
 			return
 		case cl.over:
 			continue
 		case cl.State().IsHeld():
 			if cl.extensions < m.in.Extensions[c] {
-				do(Step{Kind: Extend, Claim: k}, func(s *State, ch *choice) {
+				do(Step{Kind: Extend, Claim: k}, func(s *State) {
 					s.ownClaim(k).extensions++
-					m.handle(s, k, protocol.Event{Kind: protocol.Extend}, ch)
+					m.handle(s, k, protocol.Event{Kind: protocol.Extend})
 				})
 			}
 			if cl.downgrades < m.in.Downgrades[c] {
-				do(Step{Kind: Downgrade, Claim: k}, func(s *State, ch *choice) {
-					m.seen.Downgraded++
+				do(Step{Kind: Downgrade, Claim: k}, func(s *State) {
+					m.seen["downgrade"]++
 					s.ownClaim(k).downgrades++
-					m.handle(s, k, protocol.Event{Kind: protocol.Downgrade}, ch)
+					m.handle(s, k, protocol.Event{Kind: protocol.Downgrade})
 				})
 			}
-			do(Step{Kind: Release, Claim: k}, func(s *State, ch *choice) {
-				m.handle(s, k, protocol.Event{Kind: protocol.Release}, ch)
+			do(Step{Kind: Release, Claim: k}, func(s *State) {
+				m.handle(s, k, protocol.Event{Kind: protocol.Release})
 			})
 		default:
-			do(Step{Kind: Cancel, Claim: k}, func(s *State, ch *choice) {
-				m.handle(s, k, protocol.Event{Kind: protocol.Cancel}, ch)
+			do(Step{Kind: Cancel, Claim: k}, func(s *State) {
+				m.handle(s, k, protocol.Event{Kind: protocol.Cancel})
 			})
 		}
 		return
 	}
 }
 
-func (m *machine) begin(s *State, k int, ch *choice) {
+func (m *machine) begin(s *State, k int) {
 	c := m.client(k)
-	s.claims[k] = &claim{Claim: protocol.NewClaim(view{m, s, c, ch}, m.cfg[c], m.values[k])}
-	m.handle(s, k, protocol.Event{Kind: protocol.Begin}, ch)
+	s.claims[k] = &claim{Claim: protocol.NewClaim(view{m, s, c}, m.cfg[c], m.values[k])}
+	m.handle(s, k, protocol.Event{Kind: protocol.Begin})
 }
 
 // handle hands an event to a claim, and does what it asks for.
-func (m *machine) handle(s *State, k int, e protocol.Event, ch *choice) {
+func (m *machine) handle(s *State, k int, e protocol.Event) {
 	cl := s.ownClaim(k)
 	var buf [16]protocol.Effect
-	out := cl.Handle(view{m, s, m.client(k), ch}, &e, buf[:0])
-	m.effects(s, k, out, ch)
+	out := cl.Handle(view{m, s, m.client(k)}, &e, buf[:0])
+	m.effects(s, k, out)
 }
 
-func (m *machine) effects(s *State, k int, out []protocol.Effect, ch *choice) {
+func (m *machine) effects(s *State, k int, out []protocol.Effect) {
 	refused := uint32(0) // the round beyond the bound meets connections that are refused
 	for i := range out {
 		e, cl := &out[i], s.claims[k]
@@ -155,7 +156,7 @@ func (m *machine) effects(s *State, k int, out []protocol.Effect, ch *choice) {
 						cl.floor = s.written // readers have no order among themselves
 					}
 					if e.Request.Slot != 0 {
-						m.seen.Moved++
+						m.seen["second slot that was asked for"]++
 					}
 				}
 				if cl.rounds > m.in.Again+1 && !m.in.Waits {
@@ -167,10 +168,10 @@ func (m *machine) effects(s *State, k int, out []protocol.Effect, ch *choice) {
 			// without an answer is repeated, and stays here until it is executed.
 			m.send(s, k, e, e.Request.Op != node.OpRelease || e.Request.Once)
 		case protocol.Undo, protocol.CleanUp:
-			m.seen.Undone++
+			m.seen["undo"]++
 			m.send(s, k, e, false)
 		case protocol.Won:
-			m.seen.Leases++
+			m.seen["lease"]++
 			if cl.Token() <= cl.floor {
 				s.bad = TokenOrder
 			}
@@ -179,41 +180,41 @@ func (m *machine) effects(s *State, k int, out []protocol.Effect, ch *choice) {
 				s.written = max(s.written, cl.Token())
 			}
 		case protocol.Extended:
-			m.seen.Extended++
+			m.seen["extension"]++
 		case protocol.Repaired:
-			m.seen.Repaired++
+			m.seen["repair"]++
 		case protocol.YieldOver:
-			m.seen.Yields++
+			m.seen["yield"]++
 		case protocol.Refused, protocol.Ended:
 			cl.over = true
 			if e.Kind == protocol.Ended && cl.Cause() == protocol.Expired {
-				m.seen.Expired++
+				m.seen["lease that expired"]++
 			}
 		case protocol.Replace:
-			m.replace(s, k, ch)
+			m.replace(s, k)
 		case protocol.Adopt:
-			m.handle(s, k, protocol.Event{Kind: protocol.Configured}, ch)
+			m.handle(s, k, protocol.Event{Kind: protocol.Configured})
 		case protocol.AwaitMark:
-			m.handle(s, k, protocol.Event{Kind: protocol.Marked}, ch)
+			m.handle(s, k, protocol.Event{Kind: protocol.Marked})
 		}
 	}
 	if refused != 0 {
 		for i := range m.cfg[m.client(k)].Nodes {
-			m.handle(s, k, protocol.Event{Kind: protocol.Answer, Node: i, Seq: refused, Op: node.OpAcquire, Fault: protocol.Unsent}, ch)
+			m.handle(s, k, protocol.Event{Kind: protocol.Answer, Node: i, Seq: refused, Op: node.OpAcquire, Fault: protocol.Unsent})
 		}
 	}
 }
 
 // replace has the successor of a claim go on, if the instance has a value left
 // for it.
-func (m *machine) replace(s *State, k int, ch *choice) {
+func (m *machine) replace(s *State, k int) {
 	cl := s.claims[k]
 	cl.over = true
 	if k%MaxTries+1 == m.in.Tries[m.client(k)] {
 		return
 	}
 	s.claims[k+1] = &claim{Claim: cl.Successor(m.values[k+1])}
-	m.handle(s, k+1, protocol.Event{Kind: protocol.Resume}, ch)
+	m.handle(s, k+1, protocol.Event{Kind: protocol.Resume})
 }
 
 // send puts a request in flight.
@@ -225,7 +226,7 @@ func (m *machine) send(s *State, k int, e *protocol.Effect, awaited bool) {
 	}
 	msg.req.Name, msg.req.Retention, msg.req.Guard = lock, m.keep, m.guard[c]
 	msg.req.Epoch = uint64(s.epochs[c][msg.server])
-	if m.in.Off.CachedMarker && s.trusts[c]>>msg.server&1 != 0 {
+	if m.in.CachedMarker && s.trusts[c]>>msg.server&1 != 0 {
 		msg.req.Guard = nil
 	}
 	if !awaited {
