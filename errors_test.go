@@ -172,6 +172,42 @@ func TestExtensionsThatFailAreLoggedOnceAndWhenThatChanges(t *testing.T) {
 	})
 }
 
+// A node whose reply is outstanding at the end of a round has not answered
+// differently: neither then nor when it answers in time again.
+func TestOutstandingReplyIsNotLoggedAsAChange(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		links, nodes := locktest.NewLinks(t, 3)
+		var log logged
+		client := locktest.NewClient(t, nodes, log.options())
+		locktest.MustLock(t, client, "job", redlatch.LockOptions{})
+		synctest.Wait()
+		// A round ends when the second node has failed, after 2ms.
+		answerAfter := func(l *locktest.Link, d time.Duration) {
+			l.Set(func(l *locktest.Link) { l.Hook = func(node.Request) { time.Sleep(d) } })
+		}
+		for _, l := range links[1:] {
+			l.Cut()
+			answerAfter(l, 2*time.Millisecond)
+		}
+		for _, phase := range []struct {
+			name  string
+			delay time.Duration
+		}{{"outstanding", 3 * time.Millisecond}, {"in time", time.Millisecond}, {"outstanding again", 3 * time.Millisecond}, {"in time again", time.Millisecond}} {
+			answerAfter(links[0], phase.delay)
+			tried := links[0].Count(node.OpExtend)
+			for links[0].Count(node.OpExtend) < tried+2 {
+				time.Sleep(10 * time.Millisecond)
+			}
+			if lines := log.with("level=WARN", "could not be extended"); len(lines) != 1 || !strings.Contains(lines[0], "memory:1: no reply in time") {
+				t.Errorf("%s: the log says %q, want the first failure, with a reply outstanding", phase.name, lines)
+			}
+		}
+		if lines := log.with("lock is lost"); len(lines) > 0 {
+			t.Errorf("the log says %q", lines)
+		}
+	})
+}
+
 // A node that reached its time limit before anything was sent: the error says
 // the cause, and wraps what a program needs to know.
 func TestThatNothingWasSentIsWrappedAndNotSaid(t *testing.T) {
