@@ -1,5 +1,3 @@
-//go:build unix
-
 package redlatchcron_test
 
 import (
@@ -12,18 +10,13 @@ import (
 	"github.com/redlatch/redlatch"
 	redlatchcron "github.com/redlatch/redlatch/adapters/cron"
 	"github.com/redlatch/redlatch/internal/test/jobtest"
-	"github.com/redlatch/redlatch/internal/test/processes"
 )
-
-func TestMain(m *testing.M) {
-	processes.Main(m, func() { jobtest.Main(start) })
-}
 
 // start starts the scheduler of a replica, with one job.
 func start(r *jobtest.Replica) (stop func(), err error) {
 	ticks := func(j cron.Job) cron.Job {
 		return cron.FuncJob(func() {
-			r.Ticked(r.Due())
+			r.Note(jobtest.Tick, r.Due())
 			j.Run()
 		})
 	}
@@ -35,7 +28,7 @@ func start(r *jobtest.Replica) (stop func(), err error) {
 		err = addLate(c, r)
 	default:
 		var jobs *redlatchcron.Jobs
-		if jobs, err = redlatchcron.New(c, r.Locks, &redlatchcron.Options{Lock: r.Lock()}); err != nil {
+		if jobs, err = redlatchcron.New(c, r.Locks, &redlatchcron.Options{Lock: r.Lock}); err != nil {
 			return nil, err
 		}
 		_, err = jobs.AddFunc(jobtest.Job, jobtest.Spec, job(r))
@@ -73,7 +66,7 @@ func (f locked) RunLocked(ctx context.Context, lease *redlatch.Lease) error {
 
 // addLate adds the job by way of a wrapper.
 func addLate(c *cron.Cron, r *jobtest.Replica) error {
-	jobs, err := redlatchcron.New(c, r.Locks, &redlatchcron.Options{Lock: r.Lock()})
+	jobs, err := redlatchcron.New(c, r.Locks, &redlatchcron.Options{Lock: r.Lock})
 	if err != nil {
 		return err
 	}
@@ -89,14 +82,15 @@ func addLate(c *cron.Cron, r *jobtest.Replica) error {
 	return nil
 }
 
+// mortal is a job that a replica can die in.
+var mortal = jobtest.Options{Lock: redlatch.LockOptions{TTL: 3 * time.Second}, Work: 200 * time.Millisecond}
+
 // The survivor runs what the other one had begun, and all that was due while
 // the lock of the dead was still held.
-func TestKillOfTheReplicaThatRunsLosesNoRun(t *testing.T) {
-	jobtest.OnServers(t, func(t testing.TB, servers int) { jobtest.KillLosesNoRun(t, servers) })
-}
+func TestKillOfTheReplicaThatRunsLosesNoRun(t *testing.T) { jobtest.KillLosesNoRun(t, mortal, start) }
 
 func TestReplicaWhoseClockIsBehindDoesNotRunAgain(t *testing.T) {
-	jobtest.OnServers(t, func(t testing.TB, servers int) { jobtest.LateReplicaDoesNotRunAgain(t, servers) })
+	jobtest.Holds(t, jobtest.Options{Late: time.Second}, start)
 }
 
-func TestSabotagedReplicasAreFoundOut(t *testing.T) { jobtest.SabotageIsFoundOut(t) }
+func TestSabotagedReplicasAreFoundOut(t *testing.T) { jobtest.SabotageIsFoundOut(t, start) }

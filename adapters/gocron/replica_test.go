@@ -1,10 +1,7 @@
-//go:build unix
-
 package redlatchgocron_test
 
 import (
 	"context"
-	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -15,12 +12,7 @@ import (
 	"github.com/redlatch/redlatch"
 	redlatchgocron "github.com/redlatch/redlatch/adapters/gocron"
 	"github.com/redlatch/redlatch/internal/test/jobtest"
-	"github.com/redlatch/redlatch/internal/test/processes"
 )
-
-func TestMain(m *testing.M) {
-	processes.Main(m, func() { jobtest.Main(start) })
-}
 
 // The modes of a replica.
 const (
@@ -41,14 +33,14 @@ func start(r *jobtest.Replica) (stop func(), err error) {
 		s, err = gocron.NewScheduler(append(opts, gocron.WithDistributedLocker(ticking{r, plain{r}}))...)
 	case r.Mode == elector:
 		var e *redlatchgocron.Elector
-		if e, err = redlatchgocron.NewElector(r.Locks, "scheduler", &redlatchgocron.ElectorOptions{Lock: r.Lock()}); err != nil {
+		if e, err = redlatchgocron.NewElector(r.Locks, "scheduler", &redlatchgocron.ElectorOptions{Lock: r.Lock}); err != nil {
 			return nil, err
 		}
 		resign = func() { e.Close() }
 		s, err = gocron.NewScheduler(append(opts, gocron.WithDistributedElector(tickingElector{r, e}))...)
 	default:
 		var l *redlatchgocron.Locker
-		if l, err = redlatchgocron.NewLocker(r.Locks, &redlatchgocron.Options{Lock: r.Lock()}); err != nil {
+		if l, err = redlatchgocron.NewLocker(r.Locks, &redlatchgocron.Options{Lock: r.Lock}); err != nil {
 			return nil, err
 		}
 		s, err = gocron.NewScheduler(append(opts, gocron.WithDistributedLocker(ticking{r, l}))...)
@@ -70,7 +62,7 @@ func start(r *jobtest.Replica) (stop func(), err error) {
 			due = r.Due() // the monitor still has the times at which another led
 		}
 		if r.Sabotage == jobtest.NoLock {
-			r.Ticked(due)
+			r.Note(jobtest.Tick, due)
 		}
 		r.Run(due)
 	}), how...)
@@ -92,7 +84,7 @@ func (l ticking) Lock(ctx context.Context, key string) (gocron.Lock, error) {
 	due := l.r.Due()
 	lock, err := l.Locker.Lock(ctx, key)
 	if ctx.Err() == nil || err == nil {
-		l.r.Ticked(due)
+		l.r.Note(jobtest.Tick, due)
 	}
 	return lock, err
 }
@@ -104,7 +96,7 @@ type tickingElector struct {
 }
 
 func (e tickingElector) IsLeader(ctx context.Context) error {
-	e.r.Ticked(e.r.Due())
+	e.r.Note(jobtest.Tick, e.r.Due())
 	return e.Elector.IsLeader(ctx)
 }
 
@@ -112,8 +104,7 @@ func (e tickingElector) IsLeader(ctx context.Context) error {
 type plain struct{ r *jobtest.Replica }
 
 func (p plain) Lock(ctx context.Context, key string) (gocron.Lock, error) {
-	opts := p.r.Lock()
-	lease, err := p.r.Locks.TryLock(ctx, key, &opts)
+	lease, err := p.r.Locks.TryLock(ctx, key, &p.r.Options.Lock)
 	return plainLock{lease}, err
 }
 
@@ -159,57 +150,32 @@ func (*monitor) JobCompleted(gocron.Job)                    {}
 func (*monitor) JobExecutionTime(gocron.Job, time.Duration) {}
 func (*monitor) ConcurrencyLimitReached(string, gocron.Job) {}
 
-// goesOn kills the replica that runs the job, in the middle of it, and checks
-// that the other one runs it from then on.
-func goesOn(t testing.TB, servers int, flags ...string) {
-	t.Helper()
-	g := jobtest.StartGroup(t, servers, append([]string{"-ttl", "3s", "-work", "200ms"}, flags...))
-	g.AwaitEnds("", 1)
-	_, survivor := g.KillHolder()
-	g.AwaitEnds(survivor, 3)
-	events := g.Stop()
-	g.MustHold(events)
-	killed := slices.IndexFunc(events, func(e jobtest.Event) bool { return e.Kind == jobtest.Killed })
-	var after []jobtest.Event // from the survivor's first run on
-	for _, e := range events[killed:] {
-		if len(after) > 0 || e.Kind == jobtest.Start {
-			after = append(after, e)
-		}
-	}
-	if m := jobtest.Missing(after, survivor); len(m) > 0 {
-		t.Errorf("%s was due to run the job at %v, and did not:\n%s", survivor, m, jobtest.Text(events))
-	}
+// mortal is a job that a replica can die in.
+func mortal(mode string, wait time.Duration) jobtest.Options {
+	return jobtest.Options{Mode: mode, Lock: redlatch.LockOptions{TTL: 3 * time.Second, Wait: wait}, Work: 200 * time.Millisecond}
 }
 
 func TestKillOfTheReplicaThatRunsHasTheOtherGoOn(t *testing.T) {
-	jobtest.OnServers(t, func(t testing.TB, servers int) { goesOn(t, servers) })
+	jobtest.KillHasTheOtherGoOn(t, mortal("", 0), start)
 }
 
 // With Wait, the survivor runs what the other one had begun.
 func TestKillOfTheReplicaThatRunsLosesNoRunIfOthersWait(t *testing.T) {
-	jobtest.OnServers(t, func(t testing.TB, servers int) { jobtest.KillLosesNoRun(t, servers, "-wait", "50s") })
+	jobtest.KillLosesNoRun(t, mortal("", 50*time.Second), start)
 }
 
 func TestKillOfTheLeaderHasTheOtherLead(t *testing.T) {
-	jobtest.OnServers(t, func(t testing.TB, servers int) { goesOn(t, servers, "-mode", elector) })
+	jobtest.KillHasTheOtherGoOn(t, mortal(elector, 0), start)
 }
 
 func TestReplicaWhoseClockIsBehindDoesNotRunAgain(t *testing.T) {
-	jobtest.OnServers(t, func(t testing.TB, servers int) { jobtest.LateReplicaDoesNotRunAgain(t, servers) })
+	jobtest.Holds(t, jobtest.Options{Late: time.Second}, start)
 }
 
 // Each replica counts the periods from its own start, and yet there is one run
 // in each.
 func TestReplicasThatCountFromTheirStartRunOnceInAPeriod(t *testing.T) {
-	jobtest.OnServers(t, func(t testing.TB, servers int) {
-		g := jobtest.StartGroup(t, servers, []string{"-mode", duration}, "-late", "700ms")
-		g.AwaitTicks(3)
-		events := g.Stop()
-		g.MustHold(events)
-		if n := jobtest.Count(events, jobtest.End, ""); n < 2 {
-			t.Errorf("the job ran %d times in three periods:\n%s", n, jobtest.Text(events))
-		}
-	})
+	jobtest.Runs(t, jobtest.Options{Mode: duration, Late: 700 * time.Millisecond}, start)
 }
 
-func TestSabotagedReplicasAreFoundOut(t *testing.T) { jobtest.SabotageIsFoundOut(t) }
+func TestSabotagedReplicasAreFoundOut(t *testing.T) { jobtest.SabotageIsFoundOut(t, start) }

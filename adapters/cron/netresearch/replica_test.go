@@ -1,5 +1,3 @@
-//go:build unix
-
 package redlatchnetresearch_test
 
 import (
@@ -12,18 +10,13 @@ import (
 	"github.com/redlatch/redlatch"
 	redlatchnetresearch "github.com/redlatch/redlatch/adapters/cron/netresearch"
 	"github.com/redlatch/redlatch/internal/test/jobtest"
-	"github.com/redlatch/redlatch/internal/test/processes"
 )
-
-func TestMain(m *testing.M) {
-	processes.Main(m, func() { jobtest.Main(start) })
-}
 
 // start starts the scheduler of a replica, with one job.
 func start(r *jobtest.Replica) (stop func(), err error) {
 	ticks := func(j cron.Job) cron.Job {
 		return cron.FuncJob(func() {
-			r.Ticked(r.Due())
+			r.Note(jobtest.Tick, r.Due())
 			j.Run()
 		})
 	}
@@ -32,7 +25,7 @@ func start(r *jobtest.Replica) (stop func(), err error) {
 		_, err = c.AddFunc(jobtest.Spec, r.Sabotaged)
 	} else {
 		var jobs *redlatchnetresearch.Jobs
-		if jobs, err = redlatchnetresearch.New(c, r.Locks, &redlatchnetresearch.Options{Lock: r.Lock()}); err != nil {
+		if jobs, err = redlatchnetresearch.New(c, r.Locks, &redlatchnetresearch.Options{Lock: r.Lock}); err != nil {
 			return nil, err
 		}
 		_, err = jobs.AddFunc(jobtest.Job, jobtest.Spec, job(r))
@@ -70,14 +63,15 @@ type timer struct {
 
 func (t *timer) C() <-chan time.Time { return t.c }
 
+// mortal is a job that a replica can die in.
+var mortal = jobtest.Options{Lock: redlatch.LockOptions{TTL: 3 * time.Second}, Work: 200 * time.Millisecond}
+
 // The survivor runs what the other one had begun, and all that was due while
 // the lock of the dead was still held.
-func TestKillOfTheReplicaThatRunsLosesNoRun(t *testing.T) {
-	jobtest.OnServers(t, func(t testing.TB, servers int) { jobtest.KillLosesNoRun(t, servers) })
-}
+func TestKillOfTheReplicaThatRunsLosesNoRun(t *testing.T) { jobtest.KillLosesNoRun(t, mortal, start) }
 
 func TestReplicaWhoseClockIsBehindDoesNotRunAgain(t *testing.T) {
-	jobtest.OnServers(t, func(t testing.TB, servers int) { jobtest.LateReplicaDoesNotRunAgain(t, servers) })
+	jobtest.Holds(t, jobtest.Options{Late: time.Second}, start)
 }
 
-func TestSabotagedReplicasAreFoundOut(t *testing.T) { jobtest.SabotageIsFoundOut(t) }
+func TestSabotagedReplicasAreFoundOut(t *testing.T) { jobtest.SabotageIsFoundOut(t, start) }

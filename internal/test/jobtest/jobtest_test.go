@@ -1,7 +1,6 @@
 package jobtest
 
 import (
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -10,16 +9,12 @@ import (
 var noon = time.Date(2026, 11, 16, 12, 0, 0, 0, time.UTC)
 
 // history makes events of texts like "start a 0", with the seconds after noon.
-func history(t *testing.T, text string) []Event {
-	t.Helper()
-	f := File(filepath.Join(t.TempDir(), "events"))
+func history(text string) (events []Event) {
 	for line := range strings.SplitSeq(text, ", ") {
 		w := strings.Fields(line)
-		if err := f.Note(w[0], w[1], noon.Add(time.Duration(w[2][0]-'0')*time.Second)); err != nil {
-			t.Fatal(err)
-		}
+		events = append(events, Event{w[0], w[1], noon.Add(time.Duration(w[2][0]-'0') * time.Second)})
 	}
-	return f.Events(t)
+	return events
 }
 
 func TestViolationsAreFound(t *testing.T) {
@@ -38,37 +33,22 @@ func TestViolationsAreFound(t *testing.T) {
 		"tick a 0, tick b 0, start a 0, end a 0, start b 2":   "",
 		"start a 0, killed a 0, start b 0, end b 0, tick b 2": "",
 	} {
-		got := strings.Join(Violations(history(t, text)), "; ")
+		got := strings.Join(violations(history(text)), "; ")
 		if want == "" && got != "" || !strings.Contains(got, want) {
 			t.Errorf("%s: violations %q, want %q", text, got, want)
 		}
 	}
 }
 
-func TestWhatNobodyRanToTheEndIsMissing(t *testing.T) {
-	events := history(t, "tick a 0, tick b 0, start a 0, killed a 0, tick b 2, start b 2, end b 2, tick a 4")
-	if got := Missing(events, "b"); len(got) != 1 || !got[0].Equal(noon) {
+func TestWhatNobodyRanToTheEndIsmissing(t *testing.T) {
+	events := history("tick a 0, tick b 0, start a 0, killed a 0, tick b 2, start b 2, end b 2, tick a 4")
+	if got := missing(events, "b"); len(got) != 1 || !got[0].Equal(noon) {
 		t.Errorf("missing %v, want %v", got, noon)
 	}
-	if got := Missing(events, "a"); len(got) != 2 {
+	if got := missing(events, "a"); len(got) != 2 {
 		t.Errorf("missing %v, want two", got)
 	}
-	if n := Count(events, Tick, ""); n != 4 {
+	if n := count(events, Tick, ""); n != 4 {
 		t.Errorf("%d ticks, want 4", n)
-	}
-}
-
-func TestJobGoesOnWhileItIsHeld(t *testing.T) {
-	f := File(filepath.Join(t.TempDir(), "events"))
-	f.Hold(t)
-	done := make(chan error)
-	go func() { done <- f.Run("a", noon, 0) }()
-	f.Await(t, "a start", func(e []Event) bool { return len(Running(e)) == 1 })
-	f.Go(t)
-	if err := <-done; err != nil {
-		t.Fatal(err)
-	}
-	if e := f.Events(t); len(Running(e)) != 0 || Count(e, End, "a") != 1 {
-		t.Errorf("the replica did:\n%s", Text(e))
 	}
 }
