@@ -58,7 +58,5 @@
 //
 // # What a store can do besides
 //
-// A store declares more abilities by implementing Preparer, Sweeper and Hearer. A
-// store whose transactions exclude each other at no cost, such as a file, can be
-// a Transactor instead of a Store.
+// A store declares more abilities by implementing Preparer, Sweeper and Hearer.
 package casnode

@@ -52,7 +52,7 @@ func (n *Node) walk(ctx context.Context, prefix string, f func(s Snapshot) bool)
 		return nil
 	}
 	for after := prefix; ; {
-		rows, err := n.rows.Scan(ctx, after, listBatch)
+		rows, err := n.store.Scan(ctx, after, listBatch)
 		if err != nil {
 			return n.explain(err)
 		}

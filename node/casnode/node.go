@@ -15,11 +15,9 @@ import (
 	"github.com/redlatch/redlatch/node"
 )
 
-// Node is a node over a Store or a Transactor.
+// Node is a node over a Store.
 type Node struct {
-	rows  Rows
-	store Store      // nil over a Transactor
-	tx    Transactor // nil over a Store
+	store Store
 
 	preparing sync.Mutex   // guards prepares
 	prepares  int64        // how often the store was prepared
@@ -52,7 +50,7 @@ type Options struct {
 
 // New returns a node. opts may be nil.
 func New(store Store, opts *Options) *Node {
-	n := &Node{rows: store, store: store}
+	n := &Node{store: store}
 	if opts == nil {
 		opts = new(Options)
 	}
@@ -78,7 +76,7 @@ func (n *Node) prepare(ctx context.Context) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	if p, ok := n.rows.(Preparer); ok {
+	if p, ok := n.store.(Preparer); ok {
 		if err := p.Prepare(ctx); err != nil {
 			return err
 		}
@@ -98,7 +96,7 @@ func (n *Node) read(ctx context.Context, name string) (Snapshot, error) {
 			return Snapshot{}, err
 		}
 		by := n.prepared.Load()
-		s, err := n.rows.Read(ctx, name)
+		s, err := n.store.Read(ctx, name)
 		if !errors.Is(err, ErrUnprepared) {
 			return s, err
 		}
@@ -110,12 +108,12 @@ func (n *Node) read(ctx context.Context, name string) (Snapshot, error) {
 }
 
 // String names the node.
-func (n *Node) String() string { return n.rows.String() }
+func (n *Node) String() string { return n.store.String() }
 
 // Close closes the store.
 func (n *Node) Close() error {
 	n.ears.close()
-	return n.rows.Close()
+	return n.store.Close()
 }
 
 // GuardsAlone reports true: another server may take the place of this one.
@@ -138,22 +136,27 @@ func (n *Node) do(ctx context.Context, req node.Request) (node.Reply, error) {
 	if err := ctx.Err(); err != nil {
 		return node.Reply{}, n.unsent(err)
 	}
-	if n.tx != nil {
-		return n.transact(ctx, req)
-	}
 	ctx, end, err := n.turn(ctx, req.Op)
 	if err != nil {
 		return node.Reply{}, n.explain(err)
 	}
 	defer end()
-	for try := 0; ; try++ {
+	for refused := 0; ; {
 		reply, done, err := n.try(ctx, req)
-		if done || err != nil {
+		if done {
 			return reply, err
 		}
-		if err := pause(ctx, try); err != nil {
-			return node.Reply{}, n.unsent(fmt.Errorf("others changed the row %d times: %w", try+1, err))
+		if err == nil {
+			refused++
+			if err = pause(ctx, req, refused); err == nil {
+				continue
+			}
+			err = n.unsent(err)
 		}
+		if refused > 0 {
+			err = fmt.Errorf("%w (others were writing at each of %d tries)", err, refused)
+		}
+		return node.Reply{}, err
 	}
 }
 
@@ -229,11 +232,10 @@ func (n *Node) decide(s Snapshot, req node.Request) (reply node.Reply, next *Row
 		replace(&after, &server, req, s.Now)
 	}
 	after.Queue.Coarsen(&queue)
-	state := after.AppendTo(nil)
-	if req.Op == node.OpInspect || bytes.Equal(before, state) {
+	if req.Op == node.OpInspect || bytes.Equal(before, after.AppendTo(nil)) {
 		return reply, nil, nil, nil
 	}
-	return reply, s.next(req.Name, &after, state), wakes, nil
+	return reply, &Row{Name: req.Name, State: s.encode(&after)}, wakes, nil
 }
 
 // entry returns what the row says about its name, as of now.
@@ -247,14 +249,11 @@ func (s *Snapshot) entry() (nodestate.Entry, error) {
 	return e, err
 }
 
-// next returns the row to write for an entry. It changes the entry, whose state is
-// what it was encoded to.
-func (s *Snapshot) next(name string, e *nodestate.Entry, state []byte) *Row {
-	if s.Offset != 0 {
-		e.Move(-s.Offset)
-		state = e.AppendTo(state[:0])
-	}
-	return &Row{Name: name, State: state}
+// encode returns the state of an entry, by the clock of the store. It changes the
+// entry.
+func (s *Snapshot) encode(e *nodestate.Entry) []byte {
+	e.Move(-s.Offset)
+	return e.AppendTo(nil)
 }
 
 // swap writes a row under a new version, and reports whether it did. If the store
@@ -274,9 +273,17 @@ func (n *Node) swap(ctx context.Context, seen Snapshot, row Row, wakes []node.Wa
 	return done, n.explain(err)
 }
 
-// pause waits before the next try: ever longer, and not all for the same time.
-func pause(ctx context.Context, try int) error {
-	most := time.Millisecond << min(try, 5)
+// pause waits before the next try: ever longer, and not all for the same time. A
+// holder waits for less: in a crowd of waiters that all write, its release would
+// otherwise come late, and all wait for it.
+func pause(ctx context.Context, req node.Request, refused int) error {
+	most := time.Millisecond / 2 << min(refused, 6)
+	switch {
+	case req.Op == node.OpRelease || req.Op == node.OpExtend || req.Op == node.OpRepair:
+		most = 200 * time.Microsecond
+	case req.Wait:
+		most *= 4
+	}
 	t := time.NewTimer(rand.N(most) + most/8)
 	defer t.Stop()
 	select {
@@ -299,5 +306,5 @@ func (n *Node) explain(err error) error {
 	if err == nil {
 		return nil
 	}
-	return fmt.Errorf("redlatch: %s: %w", n.rows, err)
+	return fmt.Errorf("redlatch: %s: %w", n.store, err)
 }

@@ -35,7 +35,8 @@ type Snapshot struct {
 	// forgotten what it acknowledged. It is never empty.
 	Server string
 
-	// The fields below are for a Transactor. A Store leaves them zero.
+	// The fields below are for a store whose clock ends with the machine's, such
+	// as a file. Others leave them zero.
 
 	// Offset is what a stored time of expiry lacks to be on Now's clock, in whole
 	// microseconds. It is not 0 if locks expire by another clock than the one
@@ -48,9 +49,9 @@ type Snapshot struct {
 	Floor       node.Token
 }
 
-// Rows is what every store has. Errors of Read and Scan say that nothing was done.
-// They and those of Swap may wrap ErrUnprepared.
-type Rows interface {
+// Store is a store that can compare and swap. Errors of Read and Scan say that
+// nothing was done. They and those of Swap may wrap ErrUnprepared.
+type Store interface {
 	// Read returns the row of a name, and what belongs to it.
 	Read(ctx context.Context, name string) (Snapshot, error)
 	// Scan returns up to limit rows behind a name, in the order of the bytes of
@@ -58,17 +59,6 @@ type Rows interface {
 	// The marker is not among them. A row that is written meanwhile may be in it
 	// or not. The identity need not be checked.
 	Scan(ctx context.Context, after string, limit int) ([]Row, error)
-	// String names the store in errors and in the membership, like an address.
-	// All clients use the same name, and other stores have another one. So it has
-	// no user in it, and no password. It has no space.
-	String() string
-	// Close frees its resources. Methods that are called later return errors.
-	Close() error
-}
-
-// Store is a store that can compare and swap.
-type Store interface {
-	Rows
 	// Swap writes a row if the row of that name, the marker and the server's
 	// identity are those of seen, all of it in one statement or transaction. It
 	// reports whether it did. If it did, it sends the wakes, to every Hear of
@@ -81,6 +71,12 @@ type Store interface {
 	// If in doubt, do not wrap it: after a commit was sent, only if the server
 	// answers that it rolled back.
 	Swap(ctx context.Context, seen Snapshot, row Row, wakes []string) (bool, error)
+	// String names the store in errors and in the membership, like an address.
+	// All clients use the same name, and other stores have another one. So it has
+	// no user in it, and no password. It has no space.
+	String() string
+	// Close frees its resources. Methods that are called later return errors.
+	Close() error
 }
 
 // Preparer is implemented by a store that has to be prepared, such as one whose
@@ -122,3 +118,18 @@ type Hearer interface {
 // store that always has that row. Its Prepare inserts the row if it is missing,
 // under a random version of its own (crypto/rand.Text).
 func Unmarked() []byte { return new(nodestate.Marker).AppendTo(nil) }
+
+// Rebooted returns what is left of the state of a row that was written before the
+// machine booted; nil if it is nothing. The store raises its floor to the fence, as
+// if it had removed the row.
+func Rebooted(s Snapshot) (left []byte, fence node.Token) {
+	e, err := s.Row.entry()
+	if err != nil {
+		return s.Row.State, 0 // it is damaged still
+	}
+	fence = e.Reboot()
+	if e.Settle(s.Now); e.Dead() {
+		return nil, fence
+	}
+	return s.encode(&e), fence
+}

@@ -61,11 +61,11 @@ func (n *Node) Sweep(ctx context.Context) error {
 // sweepStep looks at the rows behind a name. It returns the last one, or "" if
 // there are no more.
 func (n *Node) sweepStep(ctx context.Context, after string, seen Snapshot) (last string, err error) {
-	sweeper, can := n.rows.(Sweeper)
+	sweeper, can := n.store.(Sweeper)
 	if !can {
 		return "", nil
 	}
-	rows, err := n.rows.Scan(ctx, after, sweepStep)
+	rows, err := n.store.Scan(ctx, after, sweepStep)
 	if err != nil {
 		return after, err
 	}

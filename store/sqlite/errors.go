@@ -30,6 +30,7 @@ const (
 		" choose a path on a disk of this machine alone")
 	errReplaced = fault("the file was removed or replaced while it was in use: open it anew")
 	errClosed   = fault("the file is closed")
+	errNoMarker = fault("a file forgets nothing, and has no marker")
 )
 
 // code returns SQLite's primary result code, or 0.

@@ -21,9 +21,11 @@ var (
 	_ node.Slow       = (*Node)(nil)
 )
 
-// Do executes one request, as one transaction. It waits for other processes
-// until the context ends.
+// Do executes one request. It waits for other processes until the context ends.
 func (n *Node) Do(ctx context.Context, req node.Request) (node.Reply, error) {
+	if req.Op == node.OpMark {
+		return node.Reply{}, failed(n.store.path, unsent(errNoMarker))
+	}
 	return n.rows.Do(ctx, req)
 }
 

@@ -73,7 +73,7 @@ func open(path string, k timekeeper) (*Node, error) {
 		s.Close()
 		return nil, failed(abs, err)
 	}
-	return &Node{casnode.NewTransacting(s), s}, nil
+	return &Node{casnode.New(s, nil), s}, nil
 }
 
 // prepare creates the folder, and reports whether the file does not exist yet.
@@ -117,7 +117,7 @@ func (s *store) open(ctx context.Context, isNew bool) error {
 	}
 	// Every step may find the file busy, the first one too: other processes may
 	// be creating the file, or be the last to close it.
-	if err := retry(ctx, mostPause, func() error { return s.setUp(ctx) }); err != nil {
+	if err := retry(ctx, func() error { return s.setUp(ctx) }); err != nil {
 		return err
 	}
 	s.file, err = os.Stat(s.path)

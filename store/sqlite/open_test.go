@@ -41,15 +41,15 @@ func TestAFileThatCannotBeUsedIsExplained(t *testing.T) {
 	older := filepath.Join(dir, "older.db")
 	alter(t, older, `PRAGMA user_version = 3`)
 	newer := filepath.Join(dir, "newer.db")
-	alter(t, newer, `PRAGMA user_version = 7`)
+	alter(t, newer, `PRAGMA user_version = 8`)
 
 	for path, want := range map[string]string{
 		dir:                             "is a folder",
 		file:                            "not a database",
 		filepath.Join(file, "locks.db"): "plain",
 		foreign:                         "another program",
-		older:                           "has format 3 and this release knows 6: when no process uses it, remove it",
-		newer:                           "has format 7 and this release knows 6: upgrade",
+		older:                           "has format 3 and this release knows 7: when no process uses it, remove it",
+		newer:                           "has format 8 and this release knows 7: upgrade",
 	} {
 		n, err := Open(path, nil)
 		if err == nil {

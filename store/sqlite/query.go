@@ -16,18 +16,20 @@ const (
 
 	// ?1 name. One statement, so that a reader needs no transaction. SQLite would
 	// compile an outer join on a parameter each time it is run.
-	selectName query = `SELECT boot, floor, (SELECT state FROM lock WHERE name = ?1) FROM meta`
+	selectName query = `SELECT boot, floor, (SELECT version FROM lock WHERE name = ?1),
+		(SELECT state FROM lock WHERE name = ?1) FROM meta`
 
-	// ?1 name, ?2 state
-	upsertName query = `
-		INSERT INTO lock (name, state) VALUES (?1, ?2)
-		ON CONFLICT (name) DO UPDATE SET state = excluded.state`
+	// ?1 name, ?2 version, ?3 state, ?4 the version that was read, ?5 the boot
+	swapName query = `
+		INSERT INTO lock (name, version, state) SELECT ?1, ?2, ?3 FROM meta
+		WHERE boot = ?5 AND coalesce((SELECT version FROM lock WHERE name = ?1), '') = ?4
+		ON CONFLICT (name) DO UPDATE SET version = excluded.version, state = excluded.state RETURNING 1`
 
-	// ?1 name, ?2 state
-	deleteName query = `DELETE FROM lock WHERE name = ?1 AND state = ?2`
+	// ?1 name, ?2 version
+	deleteName query = `DELETE FROM lock WHERE name = ?1 AND version = ?2`
 
 	// ?1 name, ?2 how many
-	selectNames query = `SELECT name, state FROM lock WHERE name > ?1 ORDER BY name LIMIT ?2`
+	selectNames query = `SELECT name, version, state FROM lock WHERE name > ?1 ORDER BY name LIMIT ?2`
 )
 
 // statement returns the compiled query.

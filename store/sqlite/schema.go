@@ -14,7 +14,7 @@ const (
 	applicationID = 0x726c7463
 
 	// format is the version of the schema. A file of another one is refused.
-	format = 6
+	format = 7
 )
 
 // Times are microseconds on the file's clock. Texts are compared byte by byte,
@@ -31,8 +31,9 @@ var schema = []string{
 	)`,
 	// A name, and all that is known about it. The row stays until it is swept.
 	`CREATE TABLE lock (
-		name  TEXT PRIMARY KEY,
-		state BLOB NOT NULL
+		name    TEXT PRIMARY KEY,
+		version TEXT NOT NULL,
+		state   BLOB NOT NULL
 	) WITHOUT ROWID`,
 	fmt.Sprintf(`PRAGMA application_id = %d`, applicationID),
 	fmt.Sprintf(`PRAGMA user_version = %d`, format),
@@ -69,7 +70,7 @@ func (s *store) create(ctx context.Context) error {
 	if mode != "wal" {
 		return faultf("the file cannot be shared between processes here (journal mode %q): choose a path on a local disk", mode)
 	}
-	return s.inTransaction(ctx, func() error {
+	_, err := s.transaction(func() error {
 		isNew, err := s.isNew(ctx)
 		if err != nil || !isNew {
 			return err
@@ -82,11 +83,6 @@ func (s *store) create(ctx context.Context) error {
 		_, err = s.conn.ExecContext(ctx, `INSERT INTO meta (id, boot, floor) VALUES (?, ?, 0)`, rand.Text(), s.time.boot)
 		return err
 	})
-}
-
-// inTransaction runs do in a transaction that writes.
-func (s *store) inTransaction(ctx context.Context, do func() error) error {
-	_, err := s.transaction(ctx, mostPause, do)
 	return err
 }
 
@@ -110,48 +106,43 @@ func (s *store) adopt(ctx context.Context) error {
 	case boot == s.time.boot:
 		return nil
 	}
-	return s.inTransaction(ctx, func() error {
+	_, err := s.transaction(func() error {
 		if err := read(); err != nil || boot == s.time.boot {
 			return err
 		}
-		return s.reboot()
+		return s.reboot(boot)
 	})
+	return err
 }
 
 const (
-	deleteAll query = `DELETE FROM lock`
 	// ?1 token
 	raiseFloor query = `UPDATE meta SET floor = ?1 WHERE floor < ?1`
 	// ?1 boot, ?2 token
 	adoptBoot query = `UPDATE meta SET boot = ?1, floor = max(floor, ?2)`
 )
 
-// reboot leaves the marks of each name, and what all fences are: the floor.
-func (s *store) reboot() error {
+// reboot leaves the marks of each name, and what all fences are: the floor. before
+// is the boot that the file is of.
+func (s *store) reboot(before string) error {
 	var seen casnode.Snapshot
 	s.clocks(&seen)
-	var left []*casnode.Row
+	rows, err := s.rows("", -1)
 	var highest node.Token
-	err := s.each(selectNames, []any{"", -1}, func(scan func(...any) error) error {
-		if err := scan(&seen.Row.Name, &seen.Row.State); err != nil {
-			return err
+	for _, seen.Row = range rows {
+		left, fence := casnode.Rebooted(seen)
+		highest = max(highest, fence)
+		if err != nil {
+			break
 		}
-		r, fence := casnode.Rebooted(seen)
-		if highest = max(highest, fence); r != nil {
-			left = append(left, r)
-		}
-		return nil
-	})
-	if err == nil {
-		err = s.exec(deleteAll)
-	}
-	for _, r := range left {
-		if err == nil {
-			err = s.write(r)
+		if left == nil {
+			err = s.exec(deleteName, seen.Row.Name, seen.Row.Version)
+		} else {
+			_, err = s.swap(seen.Row.Version, casnode.Row{Name: seen.Row.Name, Version: rand.Text(), State: left}, before)
 		}
 	}
-	if err == nil {
-		err = s.exec(adoptBoot, s.time.boot, int64(highest))
+	if err != nil {
+		return err
 	}
-	return err
+	return s.exec(adoptBoot, s.time.boot, int64(highest))
 }

@@ -31,35 +31,48 @@ type store struct {
 	closed bool
 }
 
-var _ casnode.Transactor = (*store)(nil)
-
-// Transact executes a request in one transaction. It waits for other processes
-// until the context ends.
-func (s *store) Transact(ctx context.Context, req node.Request, decide func(casnode.Snapshot) (*casnode.Row, error)) error {
+// Swap writes a row in one transaction, unless another process has one that writes.
+// There is no marker, and nobody is notified.
+func (s *store) Swap(ctx context.Context, seen casnode.Snapshot, next casnode.Row, _ []string) (done bool, err error) {
 	if err := s.enter(ctx); err != nil {
-		return unsent(err)
+		return false, unsent(err)
 	}
 	defer s.leave()
-	unknown, err := s.transaction(ctx, pauseFor(req), func() error { return s.carryOut(req.Name, decide) })
+	unknown, err := s.transaction(func() (err error) {
+		done, err = s.swap(seen.Row.Version, next, s.time.boot)
+		return err
+	})
 	switch {
 	case err == nil:
-		return nil
+		return done, nil
+	case code(err) == codes.SQLITE_BUSY:
+		return false, nil
 	case unknown:
-		return explain(err)
+		return false, explain(err)
 	}
-	return unsent(err)
+	return false, unsent(err)
 }
 
-// transaction runs do in a transaction that writes, when no other process has one.
-// most is the longest pause between two tries. Before an error nothing is in
+// swap writes a row, if the one that is there has the version that was read, and
+// the file is of the boot.
+func (s *store) swap(version string, next casnode.Row, boot string) (done bool, err error) {
+	err = s.each(swapName, []any{next.Name, next.Version, next.State, version, boot}, func(func(...any) error) error {
+		done = true
+		return nil
+	})
+	return done, err
+}
+
+// transaction runs do in a transaction that writes, if no other process has one.
+// Before an error nothing is in
 // the file, and there will be no commit: if the rollback fails too, the next begin
 // fails and rolls back again. unknown says that the disk failed during the commit:
 // others may see it or not.
-func (s *store) transaction(ctx context.Context, most time.Duration, do func() error) (unknown bool, err error) {
+func (s *store) transaction(do func() error) (unknown bool, err error) {
 	if err := s.sameFile(); err != nil {
 		return false, err
 	}
-	if err = retry(ctx, most, func() error { return s.exec(beginWrite) }); err == nil {
+	if err = s.exec(beginWrite); err == nil {
 		err = do()
 	}
 	if err == nil {
@@ -72,63 +85,47 @@ func (s *store) transaction(ctx context.Context, most time.Duration, do func() e
 	return unknown, err
 }
 
-// carryOut executes a request inside a transaction, up to the commit.
-func (s *store) carryOut(name string, decide func(casnode.Snapshot) (*casnode.Row, error)) error {
-	seen, err := s.snapshot(name)
-	if err != nil {
-		return err
-	}
-	next, err := decide(seen)
-	if err != nil || next == nil {
-		return err
-	}
-	return s.write(next)
-}
-
-func (s *store) write(r *casnode.Row) error { return s.exec(upsertName, r.Name, r.State) }
-
 // Remove removes rows, and raises the floor: a fence that is forgotten binds on.
 func (s *store) Remove(ctx context.Context, seen casnode.Snapshot, rows []casnode.Row) error {
 	if err := s.enter(ctx); err != nil {
 		return err
 	}
 	defer s.leave()
-	return s.inTransaction(ctx, func() error {
+	_, err := s.transaction(func() error {
 		if _, err := s.snapshot(""); err != nil { // it checks the boot
 			return err
 		}
 		err := s.exec(raiseFloor, int64(seen.Floor))
 		for _, r := range rows {
 			if err == nil {
-				err = s.exec(deleteName, r.Name, r.State)
+				err = s.exec(deleteName, r.Name, r.Version)
 			}
 		}
 		return err
 	})
+	return err
 }
 
 // snapshot reads the row of a name, and the clocks.
 func (s *store) snapshot(name string) (casnode.Snapshot, error) {
 	var boot string
 	var floor int64
-	seen := casnode.Snapshot{Row: casnode.Row{Name: name}}
-	err := s.each(selectName, []any{name}, func(scan func(...any) error) error { return scan(&boot, &floor, &seen.Row.State) })
+	var version sql.NullString
+	seen := casnode.Snapshot{Row: casnode.Row{Name: name}, Server: s.id}
+	err := s.each(selectName, []any{name}, func(scan func(...any) error) error {
+		return scan(&boot, &floor, &version, &seen.Row.State)
+	})
 	switch {
 	case err != nil:
 		return seen, err
 	case boot != s.time.boot:
 		return seen, errOtherBoot
 	}
-	if seen.Row.State != nil {
-		seen.Row.Version = stored
-	}
+	seen.Row.Version = version.String
 	s.clocks(&seen)
 	seen.KeepsFences, seen.Floor = true, node.Token(floor)
 	return seen, nil
 }
-
-// stored is the version of every row that is there. None is compared.
-const stored = "stored"
 
 // clocks puts the clocks into a snapshot, in whole microseconds.
 func (s *store) clocks(seen *casnode.Snapshot) {
@@ -150,13 +147,18 @@ func (s *store) Read(ctx context.Context, name string) (seen casnode.Snapshot, e
 // Scan returns rows in the order of their names.
 func (s *store) Scan(ctx context.Context, after string, limit int) (all []casnode.Row, err error) {
 	err = s.look(ctx, func() error {
-		all = nil
-		return s.each(selectNames, []any{after, limit}, func(scan func(...any) error) error {
-			r := casnode.Row{Version: stored}
-			err := scan(&r.Name, &r.State)
-			all = append(all, r)
-			return err
-		})
+		all, err = s.rows(after, limit)
+		return err
+	})
+	return all, err
+}
+
+func (s *store) rows(after string, limit int) (all []casnode.Row, err error) {
+	err = s.each(selectNames, []any{after, limit}, func(scan func(...any) error) error {
+		var r casnode.Row
+		err := scan(&r.Name, &r.Version, &r.State)
+		all = append(all, r)
+		return err
 	})
 	return all, err
 }
@@ -169,7 +171,7 @@ func (s *store) look(ctx context.Context, do func() error) error {
 	defer s.leave()
 	err := s.sameFile()
 	if err == nil {
-		err = retry(ctx, mostPause, do)
+		err = retry(ctx, do)
 	}
 	return explain(err)
 }

@@ -1,0 +1,131 @@
+package casnode
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/redlatch/redlatch/node"
+	"github.com/redlatch/redlatch/node/nodetest"
+)
+
+// ownClock is a table whose locks expire by another clock than that of its tokens.
+// It keeps fences.
+type ownClock struct {
+	*table
+	elapsed func() time.Duration
+	floor   node.Token
+}
+
+func (s *ownClock) Read(ctx context.Context, name string) (Snapshot, error) {
+	seen, err := s.table.Read(ctx, name)
+	seen.Offset = seen.Now.Sub(time.UnixMicro(0).Add(s.elapsed()))
+	seen.KeepsFences, seen.Floor = true, s.floor
+	return seen, err
+}
+
+// Remove raises the floor, too.
+func (s *ownClock) Remove(ctx context.Context, seen Snapshot, rows []Row) error {
+	s.floor = max(s.floor, seen.Floor)
+	return s.table.Remove(ctx, seen, rows)
+}
+
+// newOwnClock returns a table whose wall clock is set forward or back by each
+// Advance.
+func newOwnClock() (s *ownClock, advance func(time.Duration)) {
+	wall, elapsed, step := time.Now().Truncate(time.Microsecond), time.Hour, time.Hour
+	s = &ownClock{table: newTable(func() time.Time { return wall }), elapsed: func() time.Duration { return elapsed }}
+	return s, func(d time.Duration) {
+		d = d.Truncate(time.Microsecond)
+		elapsed += d
+		wall = wall.Add(d + step)
+		step = -step
+	}
+}
+
+func TestConformanceByAClockOfItsOwn(t *testing.T) {
+	var advance func(time.Duration)
+	nodetest.Run(t, nodetest.Harness{
+		Open: func(testing.TB) (a, b node.Node) {
+			s, pass := newOwnClock()
+			advance = pass
+			// Tokens and marks go by the wall clock, so it is not set here.
+			wall := s.clock()
+			began := s.elapsed()
+			s.clock = func() time.Time { return wall.Add(s.elapsed() - began) }
+			return New(s, nil), New(s, nil)
+		},
+		Queues: true, Shares: true, Marks: true, Lists: true, KeepsFences: true,
+		Advance: func(d time.Duration) { advance(d) },
+	})
+}
+
+// TestLocksExpireByTheirOwnClock sets the wall clock while a lock is held.
+func TestLocksExpireByTheirOwnClock(t *testing.T) {
+	s, advance := newOwnClock()
+	n := New(s, nil)
+	ask := func(op node.Op, value string) node.Reply {
+		t.Helper()
+		req := acquire(value, 0)
+		req.Op = op
+		r, err := n.Do(t.Context(), req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return r
+	}
+	ask(node.OpAcquire, "one")
+	for left := time.Minute; left > 0; left -= 20 * time.Second {
+		if r := ask(node.OpAcquire, "two"); r.Status != node.Held || r.Left != left || !r.Now.Equal(s.clock()) {
+			t.Errorf("%v with %v left, want %v", r.Status, r.Left, left)
+		}
+		advance(20 * time.Second)
+	}
+	if r := ask(node.OpAcquire, "two"); r.Status != node.Granted {
+		t.Errorf("after its time: %v", r.Status)
+	}
+	ask(node.OpRelease, "two")
+	advance(sweepAfter)
+	if sweepAll(t, n); len(s.rows) != 0 {
+		t.Errorf("%d rows are left of locks without a token", len(s.rows))
+	}
+}
+
+func TestWaiterThatAsksAgainWritesOnlyToRenewItsPlace(t *testing.T) {
+	now := time.Now().Truncate(time.Microsecond)
+	s := newTable(func() time.Time { return now })
+	n := New(s, nil)
+	token := node.Token(now.UnixMicro())
+	waiter := func(value string, ticket int64) node.Request {
+		req := acquire(value, token+1)
+		req.Wait, req.Ticket = true, ticket
+		return req
+	}
+	for _, req := range []node.Request{acquire("holder", token), waiter("first", 1), waiter("second", 2)} {
+		if _, err := n.Do(t.Context(), req); err != nil {
+			t.Fatal(err)
+		}
+	}
+	writes := s.swaps
+	ask := func(value string, ticket int64) {
+		t.Helper()
+		r, err := n.Do(t.Context(), waiter(value, ticket))
+		if err != nil || r.Status != node.Held || r.Rank != int(ticket) {
+			t.Fatalf("%v, rank %d, %v", r.Status, r.Rank, err)
+		}
+	}
+	for range 4 {
+		now = now.Add(node.WaiterLease / 10)
+		ask("first", 1)
+		ask("second", 2)
+	}
+	if s.swaps != writes {
+		t.Errorf("%d writes of waiters that ask again at once", s.swaps-writes)
+	}
+	now = now.Add(node.WaiterLease / 5)
+	if ask("first", 1); s.swaps != writes+1 {
+		t.Errorf("%d writes to renew a place, want 1", s.swaps-writes)
+	}
+	now = now.Add(node.WaiterLease * 6 / 10)
+	ask("second", 2) // the first has its place
+}
