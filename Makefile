@@ -37,7 +37,7 @@ build: ## the commands, as bin/redlatch and bin/redlatch-torture
 	$(GO) build -trimpath -o bin/ ./cmd/redlatch ./cmd/redlatch-torture
 
 .PHONY: deps
-deps: ## install what the tests need and is missing: redis-server, MariaDB, PostgreSQL, etcd, Prometheus, Chromium, a C compiler, ip, nft, ps, systemd-analyze
+deps: ## install what the tests need and is missing: redis-server, MariaDB, PostgreSQL, etcd, Prometheus, Chromium, a C compiler, ip, ps, systemd-analyze
 	@scripts/install-deps.sh
 
 .PHONY: test

@@ -1,8 +1,8 @@
 #!/bin/sh
 # Installs what the tests need and the machine lacks: redis-server, the servers
 # of MariaDB and PostgreSQL, PgBouncer, etcd, Prometheus with promtool, Chromium, a C
-# compiler for the race detector, make, bash, git, python3, and on Linux ip and nft,
-# for network namespaces with packet filters, ps, and systemd-analyze. Does nothing
+# compiler for the race detector, make, bash, git, python3, and on Linux ip,
+# for network namespaces, ps, and systemd-analyze. Does nothing
 # if all are installed. The tests start their own servers.
 set -eu
 
@@ -26,7 +26,6 @@ if [ "$(uname -s)" = Linux ] && ! has "${CC:-gcc}"; then
 fi
 if [ "$(uname -s)" = Linux ]; then
   has ip || [ -x /usr/sbin/ip ] || [ -x /sbin/ip ] || need="$need iproute"
-  has nft || [ -x /usr/sbin/nft ] || [ -x /sbin/nft ] || need="$need nftables"
   has ps || need="$need ps"
 fi
 # Alpine and macOS have none; a container of the others may lack it.

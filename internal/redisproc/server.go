@@ -25,8 +25,6 @@ import (
 // writes nothing to disk unless Settings say so.
 type Server struct {
 	Program  string   // defaults to redis-server
-	Wrap     []string // a command line that runs another, or nothing
-	Bind     []string // addresses; defaults to 127.0.0.1
 	Port     int      // defaults to a free one, chosen at the first start
 	Dir      string   // its folder, which is made
 	Sentinel string   // a sentinel's configuration file; empty for a server
@@ -113,19 +111,15 @@ func (s *Server) launch(ctx context.Context, ready ready) error {
 }
 
 func (s *Server) commandLine() []string {
-	program, bind := s.Program, s.Bind
+	program := s.Program
 	if program == "" {
 		program = "redis-server"
 	}
-	if bind == nil {
-		bind = []string{"127.0.0.1"}
-	}
-	args := append(s.Wrap[:len(s.Wrap):len(s.Wrap)], program)
+	args := []string{program}
 	if s.Sentinel != "" {
 		args = append(args, s.Sentinel, "--sentinel")
 	}
-	args = append(append(args, "--port", strconv.Itoa(s.Port), "--bind"), bind...)
-	args = append(args, "--dir", s.Dir, "--protected-mode", "no", "--daemonize", "no", "--logfile", s.log())
+	args = append(args, "--port", strconv.Itoa(s.Port), "--bind", "127.0.0.1", "--dir", s.Dir, "--protected-mode", "no", "--daemonize", "no", "--logfile", s.log())
 	if network, socket := s.way(); network == "unix" {
 		os.Remove(socket) // of a process that was killed
 		args = append(args, "--unixsocket", socket)

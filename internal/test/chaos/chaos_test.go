@@ -162,7 +162,7 @@ func TestEveryPromiseHoldsUnderEveryFault(t *testing.T) {
 // that databases can have too.
 func TestEveryPromiseHoldsOnAMixedQuorum(t *testing.T) {
 	t.Parallel()
-	c := config(t, "kill,freeze,promote,partition,one-way,swallow,delay,reorder,reset,pause,client-kill")
+	c := config(t, "kill,freeze,failover,partition,swallow,delay,reset,pause,client-kill")
 	c.Seed, c.For, c.Nodes, c.Names = 1, 9*time.Second, chaos.ServerKinds, 4
 	r := run(t, c)
 	if !r.Verdict.Held() {

@@ -23,8 +23,7 @@ import (
 type cluster struct {
 	dir     string
 	program string
-	net     *namespace // nil where the servers share our network
-	shim    string     // the clock shim's library; empty where there is none
+	shim    string // the clock shim's library; empty where there is none
 	nodes   []*node
 }
 
@@ -57,14 +56,10 @@ type server interface {
 }
 
 // redisServer is a server of Redis or Valkey.
-type redisServer struct {
-	*redisproc.Server
-	host string // by which the proxies reach it
-}
+type redisServer struct{ *redisproc.Server }
 
 func (s redisServer) Start() error              { return s.Server.Start(durable()...) }
 func (s redisServer) Stop()                     { s.Kill() }
-func (s redisServer) Addr() string              { return net.JoinHostPort(s.host, strconv.Itoa(s.Port)) }
 func (s redisServer) URL(address string) string { return "redis://" + address }
 
 // Ask asks the server, again if a busy machine has it time out: whatever is asked
@@ -77,6 +72,12 @@ func (s redisServer) Ask(args ...string) (reply string, err error) {
 		}
 	}
 	return reply, err
+}
+
+// order is Ask for what has no reply of interest.
+func (s redisServer) order(args ...string) error {
+	_, err := s.Ask(args...)
+	return err
 }
 
 // nodeClock is a wall clock that can be set: see package clockshim.
@@ -108,10 +109,7 @@ func (c *cluster) start(ctx context.Context, kinds []ServerKind, clients int, b 
 			nd.clock = clock
 		}
 		c.nodes = append(c.nodes, nd)
-		s, err := nd.newServer()
-		if err != nil {
-			return err
-		}
+		s := nd.newServer()
 		nd.server = s
 		if err := s.Start(); err != nil {
 			return err
@@ -128,34 +126,25 @@ func (c *cluster) start(ctx context.Context, kinds []ServerKind, clients int, b 
 }
 
 // newServer returns a server of the node's kind.
-func (n *node) newServer() (server, error) {
+func (n *node) newServer() server {
 	switch n.kind {
 	case Postgres, MariaDB:
-		return n.kind.database(), nil
+		return n.kind.database()
 	case Sentinel:
-		return &watched{in: n}, nil
+		return &watched{in: n}
 	}
 	return n.newRedis()
 }
 
 // newRedis returns a place for a Redis server of this node, on a port and in a
 // folder of its own.
-func (n *node) newRedis() (redisServer, error) {
-	port, err := redisproc.FreePort()
-	if err != nil {
-		return redisServer{}, err
-	}
+func (n *node) newRedis() redisServer {
 	n.lives++
-	s := redisServer{host: "127.0.0.1", Server: &redisproc.Server{Program: n.in.program, Bind: []string{"127.0.0.1"}, Port: port, // free here, and not used in the namespace
-		Dir: filepath.Join(n.in.dir, fmt.Sprintf("n%d.%d", n.number, n.lives))}}
-	if n.in.net != nil {
-		s.Wrap, s.host = n.in.net.wrap(), n.in.net.address
-		s.Bind = append(s.Bind, s.host)
-	}
+	s := redisServer{&redisproc.Server{Program: n.in.program, Dir: filepath.Join(n.in.dir, fmt.Sprintf("n%d.%d", n.number, n.lives))}}
 	if n.clock != nil {
 		s.Env = n.clock.Env(n.in.shim)
 	}
-	return s, nil
+	return s
 }
 
 // current returns the server that the node is at the moment.
@@ -227,7 +216,7 @@ func (c *cluster) locksLeft(ctx context.Context) (map[int][]string, error) {
 			return nil, fmt.Errorf("node %d: %w", n.number, err)
 		}
 		for key := range strings.SplitSeq(text, "\n") {
-			if key != "" && !strings.HasPrefix(key, "redlatch:1:") && !strings.HasPrefix(key, ballast) {
+			if key != "" && !strings.HasPrefix(key, "redlatch:1:") {
 				left[n.number] = append(left[n.number], key)
 			}
 		}
@@ -249,7 +238,4 @@ func (c *cluster) stop() {
 		}
 	}
 	servertest.CleanUp()
-	if c.net != nil {
-		c.net.remove()
-	}
 }

@@ -23,7 +23,7 @@ func TestFaultsOfDatabasesDoWhatTheySay(t *testing.T) {
 			if family.kinds != nil && !slices.Contains(family.kinds, kind) {
 				continue
 			}
-			check, ok := map[string]func(*bench, *sql.DB, *strike){"kill": killed, "freeze": frozen, "promote": promoted, "failover": promoted}[family.Name]
+			check, ok := map[string]func(*bench, *sql.DB, *strike){"kill": killed, "freeze": frozen, "failover": promoted}[family.Name]
 			if !ok {
 				continue
 			}

@@ -13,9 +13,9 @@ import (
 // Family is a kind of fault.
 type Family struct {
 	Name   string
-	About  string // what it does, in a few words
-	Beyond bool   // it breaks an assumption of docs/guarantees.md
-	need   need
+	About  string       // what it does, in a few words
+	Beyond bool         // it breaks an assumption of docs/guarantees.md
+	clock  bool         // it moves the clock of a server
 	kinds  []ServerKind // the servers that it can hit; nil for all
 	mild   bool         // it does not keep a node from granting
 	holder int          // how often of two times it hits a client that holds a lock, if there is one
@@ -50,18 +50,9 @@ func (f Family) draw(w *world, rng *rand.Rand) *strike {
 // redisAlone are the kinds of a fault that only a Redis server can have.
 var redisAlone = []ServerKind{Redis}
 
-// need is what a family requires.
-type need uint8
-
-const (
-	nothing need = iota
-	clocks       // servers' clocks that can be moved
-	filters      // a packet filter
-)
-
 // Families are all kinds of faults.
 func Families() []Family {
-	return slices.Concat(serverFaults(), memoryFaults(), clockFaults(), networkFaults(), clientFaults())
+	return slices.Concat(serverFaults(), clockFaults(), networkFaults(), clientFaults())
 }
 
 // strike is a fault that is about to be injected. It owns its target until it

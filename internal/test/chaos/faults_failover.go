@@ -14,6 +14,7 @@ import (
 
 	_ "github.com/jackc/pgx/v5/stdlib" // what executes statements on PostgreSQL
 
+	"github.com/redlatch/redlatch/internal/test/poll"
 	"github.com/redlatch/redlatch/internal/test/servertest"
 )
 
@@ -23,7 +24,7 @@ import (
 // it is stopped, so that it is likely to be waiting for one. The old server does
 // not come back, except behind a sentinel.
 func failover(w *world, n *node, rng *rand.Rand) strike {
-	lag := between(rng, 100*time.Millisecond, 500*time.Millisecond)
+	lag := between(rng, 50*time.Millisecond, 600*time.Millisecond)
 	own := rand.New(rand.NewPCG(rng.Uint64(), 0))       // the fault runs on a goroutine of its own
 	quarantine := w.bounds.quarantine() + 3*time.Second // time to work in, before the next one
 	apply := func(*Fault) error {
@@ -74,21 +75,15 @@ func (w *world) stopSome(n *node, rng *rand.Rand) (thaw func()) {
 	}
 }
 
-// promoteDatabase is promote for a database.
-func (n *node) promoteDatabase(before func(), lag time.Duration) error {
-	old := n.db()
-	replica, promote := old.Replica(), []string{"SELECT CASE WHEN pg_is_in_recovery() THEN pg_promote() END"}
-	if n.kind == MariaDB {
-		replica, promote = n.kind.database(), []string{"STOP SLAVE", "RESET SLAVE ALL"}
-	}
-	err := replica.Start()
-	if err == nil && n.kind == MariaDB {
-		err = follow(replica, old)
-	}
+// promote replaces the node's server by a replica. It calls before when the replica
+// has all that the server has. After the promotion, clients write to the old server
+// for lag; then the node's address leads to the new one.
+func (n *node) promote(before func(), lag time.Duration) error {
+	old := n.current()
+	replica, promote, err := n.follow(old)
 	if err == nil {
 		before()
-		// What the replica receives may cancel a statement.
-		err = again(func() error { return execute(replica, promote...) })
+		err = again(promote) // what the replica receives may cancel a statement
 	}
 	if err != nil {
 		replica.Stop()
@@ -100,54 +95,75 @@ func (n *node) promoteDatabase(before func(), lag time.Duration) error {
 	return nil
 }
 
-// follow has a MariaDB server follow another one, and waits until it has its data.
-func follow(replica, primary *servertest.Database) error {
+// follow starts a replica of a server, and waits until it has its data. It returns
+// what promotes it.
+func (n *node) follow(old server) (_ server, promote func() error, err error) {
+	primary, ok := old.(*servertest.Database)
+	switch {
+	case !ok:
+		master := old.(redisServer)
+		replica := n.newRedis()
+		err = replica.Server.Start(append(durable(), "--replicaof", "127.0.0.1", fmt.Sprint(master.Port))...)
+		if err == nil && !poll.Holds(time.Minute, func() bool {
+			text, err := replica.Ask("INFO", "replication")
+			return err == nil && strings.Contains(text, "master_link_status:up")
+		}) {
+			err = errors.New("the replica does not follow its master")
+		}
+		return replica, func() error { return replica.order("REPLICAOF", "NO", "ONE") }, err
+	case n.kind == Postgres:
+		replica := primary.Replica()
+		return replica, func() error {
+			_, err := query(replica, "SELECT CASE WHEN pg_is_in_recovery() THEN pg_promote() ELSE true END")
+			return err
+		}, replica.Start()
+	}
+	replica := n.kind.database()
+	if err := replica.Start(); err != nil {
+		return replica, nil, err
+	}
 	_, port, _ := strings.Cut(primary.Addr(), ":")
-	err := execute(replica, "CHANGE MASTER TO MASTER_HOST = '127.0.0.1', MASTER_PORT = "+port+
-		", MASTER_USER = 'root', MASTER_USE_GTID = slave_pos, MASTER_CONNECT_RETRY = 1", "START SLAVE")
-	if err != nil {
-		return err
-	}
 	position, err := query(primary, "SELECT @@GLOBAL.gtid_binlog_pos")
-	if err != nil {
-		return err
+	if err == nil {
+		err = execute(replica, "CHANGE MASTER TO MASTER_HOST = '127.0.0.1', MASTER_PORT = "+port+
+			", MASTER_USER = 'root', MASTER_USE_GTID = slave_pos, MASTER_CONNECT_RETRY = 1", "START SLAVE")
 	}
-	reached, err := query(replica, "SELECT MASTER_GTID_WAIT('"+position+"', 60)")
-	if err == nil && reached != "0" {
-		err = errors.New("the replica does not follow its primary")
+	if err == nil {
+		var reached string
+		if reached, err = query(replica, "SELECT MASTER_GTID_WAIT('"+position+"', 60)"); err == nil && reached != "0" {
+			err = errors.New("the replica does not follow its primary")
+		}
 	}
-	return err
+	return replica, func() error { return execute(replica, "STOP SLAVE", "RESET SLAVE ALL") }, err
 }
 
 // execute has a database execute statements, one after the other.
 func execute(s *servertest.Database, statements ...string) error {
 	for _, text := range statements {
-		if err := onDatabase(s, func(ctx context.Context, db *sql.DB) error {
-			_, err := db.ExecContext(ctx, text)
+		if _, err := query(s, text); err != nil {
 			return err
-		}); err != nil {
-			return fmt.Errorf("%s: %w", text, err)
 		}
 	}
 	return nil
 }
 
-// query returns the only value that a statement returns.
+// query has a database execute a statement, and returns the value that it returns,
+// if any.
 func query(s *servertest.Database, text string) (value string, err error) {
-	err = onDatabase(s, func(ctx context.Context, db *sql.DB) error {
-		return db.QueryRowContext(ctx, text).Scan(&value)
-	})
-	return value, err
-}
-
-func onDatabase(s *servertest.Database, do func(ctx context.Context, db *sql.DB) error) error {
 	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
 	defer cancel()
-	driver := map[string]string{"PostgreSQL": "pgx", "MariaDB": "mysql"}[s.Name]
-	db, err := sql.Open(driver, s.DSN(s.Addr()))
+	db, err := sql.Open(map[string]string{"PostgreSQL": "pgx", "MariaDB": "mysql"}[s.Name], s.DSN(s.Addr()))
 	if err != nil {
-		return err
+		return "", err
 	}
 	defer db.Close()
-	return do(ctx, db)
+	rows, err := db.QueryContext(ctx, text)
+	if err != nil {
+		return "", fmt.Errorf("%s: %w", text, err)
+	}
+	defer rows.Close()
+	if rows.Next() {
+		err = rows.Scan(&value)
+	}
+	return value, errors.Join(err, rows.Err())
 }

@@ -18,22 +18,25 @@ func networkFaults() []Family {
 		{Name: "partition", About: "cut some or all clients off from a server", node: weather("cut off", func(*rand.Rand) servertest.Weather {
 			return servertest.Weather{Requests: lost, Replies: lost}
 		})},
-		{Name: "one-way", About: "lose requests on the way to a server, while replies pass", node: weather("requests are lost", func(*rand.Rand) servertest.Weather {
-			return servertest.Weather{Requests: lost}
-		})},
 		{Name: "swallow", About: "lose only the replies of a server, which has done what it was asked", node: weather("replies are lost", func(*rand.Rand) servertest.Weather {
 			return servertest.Weather{Replies: lost}
 		})},
-		{Name: "delay", About: "hold up requests and replies, past the time limit of a node", node: weather("held up", func(rng *rand.Rand) servertest.Weather {
-			return servertest.Weather{Requests: servertest.Direction{Delay: between(rng, 0, 300*time.Millisecond)}, Replies: servertest.Direction{Delay: between(rng, 0, 300*time.Millisecond)}}
-		})},
-		{Name: "reorder", About: "have messages of different connections overtake each other", node: weather("messages overtake each other", func(rng *rand.Rand) servertest.Weather {
-			jitter := between(rng, 5*time.Millisecond, 300*time.Millisecond)
-			return servertest.Weather{Requests: servertest.Direction{Jitter: jitter}, Replies: servertest.Direction{Jitter: jitter}}
+		{Name: "delay", About: "have requests and replies arrive late, up to seconds, and overtake each other", node: weather("messages arrive late", func(rng *rand.Rand) servertest.Weather {
+			return servertest.Weather{Requests: late(rng), Replies: late(rng)}
 		})},
 		{Name: "reset", About: "break off all connections of a server", mild: true, node: resetAll},
-		{Name: "filter", About: "drop a server's packets in a network namespace; TCP sends them again later", need: filters, kinds: redisAlone, node: filter},
 	}
+}
+
+// late delays messages, past the time limit of a node; rarely, past the end of a
+// lease, as when packets are dropped for a while and sent again. Messages of
+// different connections overtake each other.
+func late(rng *rand.Rand) servertest.Direction {
+	most := 300 * time.Millisecond
+	if rng.IntN(3) == 0 {
+		most = 3 * time.Second
+	}
+	return servertest.Direction{Delay: between(rng, 0, most), Jitter: between(rng, 5*time.Millisecond, 300*time.Millisecond)}
 }
 
 // weather affects the connections of some clients, or of all, to a node.
@@ -66,11 +69,4 @@ func resetAll(w *world, n *node, rng *rand.Rand) strike {
 		}
 		return nil
 	}}
-}
-
-func filter(w *world, n *node, rng *rand.Rand) strike {
-	port := n.at().Port
-	return strike{detail: "its packets are dropped", lasts: between(rng, 200*time.Millisecond, 2*w.bounds.MaxTTL),
-		apply: func(*Fault) error { return n.in.net.cut(port) },
-		heal:  func(*Fault) error { return n.in.net.mend(port) }}
 }

@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"time"
 )
 
@@ -152,8 +153,9 @@ func (r *running) provide() {
 	r.Faults = slices.DeleteFunc(slices.Clone(r.Faults), func(f Family) bool {
 		err := r.meet(f)
 		if err != nil {
-			r.result.LeftOut = append(r.result.LeftOut, f.Name+": "+firstLine(err.Error()))
-			r.notice("not run: %s: %s", f.Name, firstLine(err.Error()))
+			why, _, _ := strings.Cut(f.Name+": "+err.Error(), "\n")
+			r.result.LeftOut = append(r.result.LeftOut, why)
+			r.notice("not run: %s", why)
 		}
 		return err != nil
 	})
@@ -163,13 +165,11 @@ func (r *running) provide() {
 // meet sets up what a fault needs.
 func (r *running) meet(f Family) (err error) {
 	hits := func(k ServerKind) bool { return f.kinds == nil || slices.Contains(f.kinds, k) }
-	switch c := r.cluster; {
-	case !slices.ContainsFunc(r.Nodes, hits):
+	if !slices.ContainsFunc(r.Nodes, hits) {
 		return fmt.Errorf("no server is one of %v", f.kinds)
-	case f.need == clocks && c.shim == "":
-		c.shim, err = buildShim(r.dir)
-	case f.need == filters && c.net == nil:
-		c.net, err = newNamespace()
+	}
+	if f.clock && r.cluster.shim == "" {
+		r.cluster.shim, err = buildShim(r.dir)
 	}
 	return err
 }

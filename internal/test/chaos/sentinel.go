@@ -35,10 +35,7 @@ func (w *watched) URL(address string) string { return "redis+sentinel://" + addr
 func (w *watched) Start() error {
 	settings := durable()
 	for range 1 + replicasOfEach {
-		s, err := w.in.newRedis()
-		if err != nil {
-			return err
-		}
+		s := w.in.newRedis()
 		if err := s.Server.Start(settings...); err != nil {
 			return err
 		}
