@@ -6,9 +6,13 @@
 package admin
 
 import (
+	"context"
+	"time"
+
 	"github.com/redlatch/redlatch"
 	"github.com/redlatch/redlatch/internal/inside"
 	"github.com/redlatch/redlatch/internal/runner"
+	"github.com/redlatch/redlatch/node"
 )
 
 // Admin operates the nodes of one client. It is safe for use by many
@@ -22,4 +26,29 @@ type Admin struct {
 func New(client *redlatch.Client) *Admin {
 	in := inside.Of(client)
 	return &Admin{in, in.Cluster}
+}
+
+// ask asks every node, each for limit at most; 0 is no limit. The answer of a
+// node that failed is zero.
+func ask[T any](ctx context.Context, c *runner.Cluster, limit time.Duration, do func(context.Context, *runner.Member) (T, error)) ([]T, []error) {
+	came, answers := make([]T, len(c.Members())), make([]T, len(c.Members()))
+	errs := c.ForEachNode(ctx, limit, func(ctx context.Context, m *runner.Member) (err error) {
+		came[m.Index()], err = do(ctx, m)
+		return err
+	})
+	for i, err := range errs {
+		if err == nil { // otherwise its goroutine may still be writing
+			answers[i] = came[i]
+		}
+	}
+	return answers, errs
+}
+
+// results returns the answers of the nodes as errors and events have them.
+func (a *Admin) results(replies []node.Reply, errs []error) []node.Result {
+	all := make([]node.Result, len(errs))
+	for i, m := range a.c.Members() {
+		all[i] = node.Result{Node: m.Name(), Reply: replies[i], Err: errs[i]}
+	}
+	return all
 }

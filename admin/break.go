@@ -17,9 +17,8 @@ import (
 type BreakOptions struct {
 	// Seen is the highest token that was seen on the lock when the break was
 	// decided. A lock that was granted with a higher token since then is not
-	// broken. Defaults to the highest token that the nodes remember when Break
-	// is called. If Show found no token, set it to the nodes' time of that
-	// Show, in microseconds: tokens follow the nodes' clocks.
+	// broken. LockState.Seen returns it. Defaults to that of a Show when Break is
+	// called.
 	Seen redlatch.Token
 
 	// Foreign also removes a key that is no plain string, such as one of
@@ -61,7 +60,6 @@ func (a *Admin) Break(ctx context.Context, name string, opts *BreakOptions) (*Br
 	if o.Seen >= node.MaxToken {
 		return nil, &node.ConfigError{Field: "Seen", Value: uint64(o.Seen), Bound: fmt.Sprintf("below %d", uint64(node.MaxToken))}
 	}
-	req := node.Request{Op: node.OpBreak, Name: key, Token: o.Seen + 1, Foreign: o.Foreign}
 	if o.Seen == 0 {
 		// This also checks that a quorum can be reached: a break on a minority
 		// of nodes would only do harm.
@@ -69,37 +67,23 @@ func (a *Admin) Break(ctx context.Context, name string, opts *BreakOptions) (*Br
 		if err != nil {
 			return nil, err
 		}
-		req.Token = state.Fence + 1
-		if state.Fence == 0 {
-			req.Token = state.now()
-		}
+		o.Seen = state.Seen()
 	}
+	req := node.Request{Op: node.OpBreak, Name: key, Token: o.Seen + 1, Foreign: o.Foreign}
 	a.c.Apply(&req)
 
-	report := &BreakReport{Token: req.Token, Nodes: make([]node.Result, len(a.c.Members()))}
-	replies, start := make([]node.Reply, len(a.c.Members())), a.c.Clock().Uptime()
-	errs := a.c.ForEachNode(context.WithoutCancel(ctx), a.c.NodeTimeout(), func(ctx context.Context, m *runner.Member) error {
+	start := a.c.Clock().Uptime()
+	replies, errs := ask(context.WithoutCancel(ctx), a.c, a.c.NodeTimeout(), func(ctx context.Context, m *runner.Member) (node.Reply, error) {
 		r := m.Call(ctx, req)
-		if r.Err == nil {
-			replies[m.Index()] = r.Reply
-		}
-		return r.Err
+		return r.Reply, r.Err
 	})
-	for i, m := range a.c.Members() {
-		r := node.Result{Node: m.Name(), Err: errs[i]}
-		if errs[i] == nil {
-			r.Reply = replies[i]
-		}
-		report.Nodes[i] = r
-	}
+	report := &BreakReport{Token: req.Token, Nodes: a.results(replies, errs)}
 	t := tallyOf(report.Nodes)
-	failed := &redlatch.QuorumError{Op: req.Op, Name: key, Need: protocol.Quorum(t.Nodes), Elapsed: a.c.Clock().Uptime() - start, Nodes: report.Nodes}
+	failed := &redlatch.QuorumError{Op: req.Op, Name: name, Need: protocol.Quorum(t.Nodes), Elapsed: a.c.Clock().Uptime() - start, Nodes: report.Nodes}
 	if o, ok := a.in.Observer.(observe.RoundObserver); ok {
 		end := observe.RoundEnd{Op: req.Op, Name: name, Won: t.Won(), Granted: t.Granted, Refused: t.Refused, Failed: t.Failed, Elapsed: failed.Elapsed, Nodes: report.Nodes}
 		if !end.Won {
-			named := *failed
-			named.Name = name
-			end.Err = &named
+			end.Err = failed
 		}
 		o.RoundEnd(ctx, end)
 	}
@@ -108,18 +92,6 @@ func (a *Admin) Break(ctx context.Context, name string, opts *BreakOptions) (*Br
 		return report, nil
 	}
 	return report, a.unbroken(ctx, name, t, failed)
-}
-
-// now returns the token for the moment at which the nodes were asked, by the
-// median of their clocks.
-func (s *LockState) now() redlatch.Token {
-	var clocks []int64
-	for _, n := range s.Nodes {
-		if n.Err == nil {
-			clocks = append(clocks, n.Reply.Now.UnixMicro())
-		}
-	}
-	return redlatch.Token(max(protocol.Median(clocks), 1))
 }
 
 // unbroken returns why a break failed.

@@ -40,9 +40,9 @@ func (a *Admin) changeMembership(ctx context.Context, former []redlatch.Node) ([
 	reading.Go(func() { states = a.c.MarkAll(ctx, node.Request{Mark: node.MarkRead}, leaving) })
 	reading.Go(func() { own = a.c.MarkAll(ctx, node.Request{Mark: node.MarkRead}, members) })
 	reading.Wait()
-	if away := count(states, runner.NodeState.Silent); away >= protocol.Quorum(len(states)) {
+	if away := names(states, runner.NodeState.Silent); len(away) >= protocol.Quorum(len(states)) {
 		return states, fmt.Errorf("%w: %d of %d nodes of the former membership do not answer, and are a quorum that may go on granting: %s; nothing was changed: run this again when they answer",
-			redlatch.ErrNoQuorum, away, len(states), names(states, runner.NodeState.Silent))
+			redlatch.ErrNoQuorum, len(away), len(states), strings.Join(away, " "))
 	}
 	if err := unanswered(slices.Clone(own)); err != nil {
 		return states, fmt.Errorf("%w; nothing was changed: all nodes of the new membership must answer", err)
@@ -57,9 +57,9 @@ func (a *Admin) changeMembership(ctx context.Context, former []redlatch.Node) ([
 	a.c.SetGeneration(a.generation(slices.Concat(states, own)))
 	least := sitsOut(states)
 	states = a.c.MarkAfter(ctx, node.Request{Mark: node.MarkBar, TTL: least}, leaving, states)
-	if away := count(states, mayServe); away >= protocol.Quorum(len(states)) {
+	if away := names(states, mayServe); len(away) >= protocol.Quorum(len(states)) {
 		return states, fmt.Errorf("%w: %d nodes of the former membership do not answer any more, and are a quorum that may go on granting; barred, and granting nothing until the change is finished: %s; %s",
-			redlatch.ErrNoQuorum, away, cmp.Or(names(states, barred), "none"), runner.RunAgain)
+			redlatch.ErrNoQuorum, len(away), cmp.Or(strings.Join(names(states, barred), " "), "none"), runner.RunAgain)
 	}
 	// Nodes of the former membership only are marked too, so that they can
 	// report the new one to its clients.
@@ -104,14 +104,14 @@ func (a *Admin) generation(states []runner.NodeState) uint64 {
 }
 
 // names returns the names of the nodes that are so.
-func names(states []runner.NodeState, is func(runner.NodeState) bool) string {
+func names(states []runner.NodeState, is func(runner.NodeState) bool) []string {
 	var list []string
 	for _, s := range states {
 		if is(s) {
 			list = append(list, s.Node)
 		}
 	}
-	return strings.Join(list, " ")
+	return list
 }
 
 func barred(s runner.NodeState) bool { return s.Reason == node.ReasonBarred }
@@ -129,16 +129,6 @@ func (a *Admin) formerMembers(former []redlatch.Node) ([]*runner.Member, error) 
 		members[i] = a.c.NewMember(n)
 	}
 	return members, nil
-}
-
-func count(states []runner.NodeState, is func(runner.NodeState) bool) int {
-	n := 0
-	for _, s := range states {
-		if is(s) {
-			n++
-		}
-	}
-	return n
 }
 
 // unanswered returns an error if a node has not reported its marker.

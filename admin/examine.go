@@ -103,22 +103,18 @@ func Examine(ctx context.Context, nodes []redlatch.Node, opts *redlatch.Options,
 		a.c.AdoptMarkers(ctx)
 		exam.Replicas, exam.ReplicaLag = a.c.Parameters().Replicas, a.c.Parameters().ReplicaLag
 	}
-	seen := make([]NodeCheckup, len(a.c.Members()))
-	errs := a.c.ForEachNode(ctx, examineLimit, func(ctx context.Context, m *runner.Member) error {
-		found := NodeCheckup{Node: m.Name()}
-		err := a.examine(ctx, m, &found, exam, how)
-		if err == nil {
-			seen[m.Index()] = found
-		}
-		return err
+	found, errs := ask(ctx, a.c, examineLimit, func(ctx context.Context, m *runner.Member) (NodeCheckup, error) {
+		n := NodeCheckup{Node: m.Name()}
+		err := a.examine(ctx, m, &n, exam, how)
+		return n, err
 	})
-	up := &Checkup{Nodes: make([]NodeCheckup, len(a.c.Members())), Need: protocol.Quorum(len(a.c.Members()))}
+	up := &Checkup{Nodes: found, Need: protocol.Quorum(len(found))}
 	for i, m := range a.c.Members() {
-		up.Nodes[i] = NodeCheckup{Node: m.Name(), Err: errs[i]}
-		if errs[i] == nil {
-			up.Nodes[i] = seen[i]
-			up.Answered++
+		if errs[i] != nil {
+			up.Nodes[i] = NodeCheckup{Node: m.Name(), Err: errs[i]}
+			continue
 		}
+		up.Answered++
 	}
 	a.conclude(up)
 	return up, ctx.Err()
@@ -126,27 +122,14 @@ func Examine(ctx context.Context, nodes []redlatch.Node, opts *redlatch.Options,
 
 // examine runs all checks on one node.
 func (a *Admin) examine(ctx context.Context, m *runner.Member, n *NodeCheckup, exam node.Exam, how ExamineOptions) error {
-	ask := func() (time.Time, error) {
-		reply, err := m.Node().Do(ctx, node.Request{Op: node.OpInspect, Name: exam.Name})
-		return reply.Now, err
-	}
 	if named, ok := m.Node().(node.Identifier); ok {
 		id, _, err := named.Identity(ctx)
 		if err != nil {
 			return err
 		}
 		n.identity = id
-		var right interface{ Forbidden() bool }
-		if _, err := ask(); errors.As(err, &right) && right.Forbidden() {
-			// It answers, but not for this name. The node's own examination
-			// says which permission is missing.
-			ask = func() (time.Time, error) {
-				_, now, err := named.Identity(ctx)
-				return now, err
-			}
-		}
 	}
-	if err := a.measure(ctx, n, ask, how); err != nil {
+	if err := a.measure(ctx, m, n, exam.Name, how); err != nil {
 		return err
 	}
 	if _, ok := m.Node().(node.Guarded); ok && a.c.Compares() {
@@ -256,15 +239,13 @@ func (a *Admin) judgeClocks(up *Checkup, add func(node.Finding)) {
 		f := node.Finding{Check: "clock", Node: n.Node, Do: "keep its clock with a time service (NTP), slewing and not stepping"}
 		off := n.Clock - median
 		f.Found = fmt.Sprintf("its clock is %v from the others', give or take %v", off.Round(time.Millisecond), n.ClockError.Round(10*time.Microsecond))
-		switch d := off.Abs() - n.ClockError; {
-		case d > window/2:
-			f.Severity = node.Danger
+		switch f.Severity = clockSeverity(off.Abs()-n.ClockError, window); f.Severity {
+		case node.Danger:
 			f.Means = fmt.Sprintf("above half the window of %v it refuses good tokens, and after a loss of data tokens may repeat", window)
-		case d > window/10:
-			f.Severity = node.Warning
+		case node.Warning:
 			f.Means = fmt.Sprintf("half the window of %v is what it may be off", window)
 		default:
-			f.Severity, f.Do = node.Fine, ""
+			f.Do = ""
 		}
 		add(f)
 	}
@@ -272,6 +253,17 @@ func (a *Admin) judgeClocks(up *Checkup, add func(node.Finding)) {
 		add(node.Finding{Severity: node.Advice, Check: "clock", Found: fmt.Sprintf("this machine's clock is %v from the nodes'", (-median).Round(time.Millisecond)),
 			Means: "the first lock of every process takes a second round trip", Do: "keep this machine's clock with a time service"})
 	}
+}
+
+// clockSeverity says how bad it is that a clock differs by this much.
+func clockSeverity(off, window time.Duration) node.Severity {
+	switch {
+	case off > window/2:
+		return node.Danger
+	case off > window/10:
+		return node.Warning
+	}
+	return node.Fine
 }
 
 // judgeTrust checks that enough of the nodes that answer are trusted.

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/redlatch/redlatch"
+	"github.com/redlatch/redlatch/internal/errs"
 	"github.com/redlatch/redlatch/internal/opt"
 	"github.com/redlatch/redlatch/internal/runner"
 	"github.com/redlatch/redlatch/node"
@@ -42,14 +43,10 @@ type InitOptions struct {
 	// until the quarantine is over, neither to clients of the former membership
 	// nor to those of the new one; leases of the former one expire. A change
 	// that fails leaves the nodes whose Reason is ReasonBarred barred: they
-	// grant nothing until the change is run again and succeeds. Defaults to
-	// none.
+	// grant nothing until the change is run again and succeeds. A server that
+	// was removed from another membership keeps its marker: to use it again, name
+	// it here too. Defaults to none.
 	Former []redlatch.Node
-
-	// Retired marks nodes that carry the marker of a membership that they were
-	// removed from; such a marker stays on the node. It is refused for a node
-	// that is still in the membership of its marker. Defaults to false.
-	Retired bool
 }
 
 // NodeState is what a node's marker says.
@@ -64,25 +61,16 @@ type NodeState struct {
 	Reason string
 	// Marked is its marker; nil if it has none.
 	Marked *node.Guard
-	// Epoch counts the markings of the node, and Epochs is what it has noted of
-	// the other nodes.
-	Epoch  uint64
-	Epochs node.Epochs
-	// TrustedFor is how long it has been trusted, by its own clock.
-	TrustedFor time.Duration
 	// Replicas is how many of its replicas are online.
 	Replicas int
-	// Now is its own clock when it answered.
-	Now time.Time
-	Err error
+	Err      error
 }
 
 // public converts states for callers.
 func public(states []runner.NodeState) []NodeState {
 	out := make([]NodeState, len(states))
 	for i, s := range states {
-		out[i] = NodeState{Node: s.Node, Trusted: s.Trusted, Left: s.Left, Reason: s.Reason, Marked: s.Marked, Epoch: s.Epoch, Epochs: s.Epochs,
-			TrustedFor: s.TrustedFor, Replicas: s.Replicas, Now: s.Now, Err: s.Err}
+		out[i] = NodeState{Node: s.Node, Trusted: s.Trusted, Left: s.Left, Reason: s.Reason, Marked: s.Marked, Replicas: s.Replicas, Err: s.Err}
 	}
 	return out
 }
@@ -106,12 +94,8 @@ func (a *Admin) Init(ctx context.Context, opts *InitOptions) ([]NodeState, error
 	var states []runner.NodeState
 	var err error
 	switch {
-	case o.Retired && (o.AssumeFresh || len(o.Former) > 0):
-		return nil, &node.ConfigError{Field: "Retired", Value: true, Bound: "false together with AssumeFresh or Former"}
 	case len(o.Former) > 0 && o.AssumeFresh:
 		return nil, &node.ConfigError{Field: "AssumeFresh", Value: true, Bound: "false when the membership changes: the former nodes are in service"}
-	case o.Retired:
-		states, err = a.retire(ctx)
 	case len(o.Former) > 0:
 		states, err = a.changeMembership(ctx, o.Former)
 	case o.AssumeFresh:
@@ -179,3 +163,51 @@ func markError(states []runner.NodeState) error {
 	}
 	return nil
 }
+
+// awaitTrust waits until every node of the client is trusted. states begins
+// with the client's nodes; other nodes that were marked with them follow. A
+// node that loses its data meanwhile is marked again and waited for.
+func (a *Admin) awaitTrust(ctx context.Context, states []runner.NodeState, progress func([]NodeState)) ([]runner.NodeState, error) {
+	var others []runner.NodeState
+	for _, s := range states[len(a.c.Members()):] {
+		if s.Silent() {
+			others = append(others, s) // it is not waited for, but it must be returned
+		}
+	}
+	states = states[:len(a.c.Members())]
+	for {
+		var left time.Duration
+		waiting := false
+		for _, s := range states {
+			waiting = waiting || s.Err == nil && !s.Trusted
+			left = max(left, s.Left)
+		}
+		if err := markError(states); !waiting || errors.Is(err, node.ErrConfig) {
+			return append(states, others...), err
+		}
+		if progress != nil {
+			progress(public(states))
+		}
+		// Seldom at first, because marking a cluster takes a request for each
+		// of its slots; and exactly when the quarantine is over.
+		timer := time.NewTimer(max(min(left, max(left/10, time.Second)), 10*time.Millisecond))
+		select {
+		case <-timer.C:
+		case <-ctx.Done():
+			timer.Stop()
+			return append(states, others...), errs.Ended(ctx, nil)
+		}
+		next, _ := a.markNodes(ctx, node.MarkWrite)
+		if ctx.Err() != nil {
+			return append(states, others...), errs.Ended(ctx, nil)
+		}
+		states = next
+	}
+}
+
+// Quarantined returns the nodes that are out of service, as far as the client
+// has noticed. Fewer other nodes may fail meanwhile. Each entry is the node's
+// last answer, with the reason and the time left. A node whose reason is
+// ReasonUnmarked or ReasonRemark has that time left from the moment when it is
+// marked. Quarantined sends no request.
+func (a *Admin) Quarantined() []node.Result { return a.c.Quarantined() }

@@ -102,63 +102,54 @@ type Survey struct {
 // was found and a *redlatch.QuorumError. It takes time in proportion to the
 // number of keys on the nodes; ctx ends it.
 func (a *Admin) List(ctx context.Context) (*Survey, error) {
-	return a.list(ctx, make([]error, len(a.c.Members())))
+	return a.list(ctx, nil)
 }
 
-// list is List for the nodes without an error in silent. The others fail with
-// theirs.
-func (a *Admin) list(ctx context.Context, silent []error) (*Survey, error) {
-	all, start := make([]map[string]node.Listing, len(a.c.Members())), a.c.Clock().Uptime()
-	errs := a.c.ForEachNode(ctx, 0, func(ctx context.Context, m *runner.Member) error {
-		if err := silent[m.Index()]; err != nil {
-			return err
+// list is List for the nodes that answered a probe, if there was one. The others
+// fail as they did then.
+func (a *Admin) list(ctx context.Context, probed *Pulse) (*Survey, error) {
+	start := a.c.Clock().Uptime()
+	all, errs := ask(ctx, a.c, 0, func(ctx context.Context, m *runner.Member) (map[string]node.Listing, error) {
+		if probed != nil && probed.Nodes[m.Index()].Err != nil {
+			return nil, probed.Nodes[m.Index()].Err
 		}
 		n, ok := m.Node().(node.Lister)
 		if !ok {
-			return errCannotList
+			return nil, errCannotList
 		}
 		found := map[string]node.Listing{}
-		err := runner.WithProgressTimeout(ctx, max(runner.WalkLimit, a.c.NodeTimeout()), func(ctx context.Context) error {
+		return found, runner.WithProgressTimeout(ctx, max(runner.WalkLimit, a.c.NodeTimeout()), func(ctx context.Context) error {
 			return n.List(ctx, a.in.Prefix, func(l node.Listing) {
 				found[l.Name] = l
 				progress.Tell(ctx)
 			})
 		})
-		if err == nil {
-			all[m.Index()] = found
-		}
-		return err
 	})
-	keys := map[string]bool{}
-	for i := range all {
+	s := &Survey{}
+	for i, m := range a.c.Members() {
 		if errs[i] != nil {
-			continue // its goroutine may still be writing
+			s.Failed = append(s.Failed, node.Result{Node: m.Name(), Err: errs[i]})
 		}
-		for key := range all[i] {
+	}
+	keys := map[string]bool{}
+	for _, found := range all {
+		for key := range found {
 			keys[key] = true
 		}
 	}
-	s := &Survey{Failed: a.failed(errs)}
 	for key := range keys {
-		nodes := make([]NodeListing, len(a.c.Members()))
-		for i, m := range a.c.Members() {
-			nodes[i] = NodeListing{Node: m.Name(), Err: errs[i]}
-			if errs[i] != nil {
-				continue
-			}
+		listings := make([]node.Listing, len(all))
+		for i := range all {
 			l, known := all[i][key]
 			if !known {
 				l = node.Listing{Name: key, Reply: node.Reply{Status: node.Absent}}
 			}
-			nodes[i].Listing = l
+			listings[i] = l
 		}
-		s.Locks = append(s.Locks, a.lockState(key, nodes))
+		s.Locks = append(s.Locks, a.lockState(key, listings, errs))
 	}
 	slices.SortFunc(s.Locks, func(a, b LockState) int { return cmp.Compare(a.Name, b.Name) })
-	if len(a.c.Members())-len(s.Failed) < protocol.Quorum(len(a.c.Members())) {
-		return s, a.listError("", a.c.Clock().Uptime()-start, errs)
-	}
-	return s, nil
+	return s, a.tooFew("", start, errs)
 }
 
 // Show returns what every node reports about one lock, which may have no token
@@ -169,58 +160,38 @@ func (a *Admin) Show(ctx context.Context, name string) (*LockState, error) {
 	if err != nil {
 		return nil, err
 	}
-	nodes, start := make([]NodeListing, len(a.c.Members())), a.c.Clock().Uptime()
-	found := make([]node.Listing, len(a.c.Members()))
-	errs := a.c.ForEachNode(ctx, a.c.NodeTimeout(), func(ctx context.Context, m *runner.Member) error {
-		var l node.Listing
-		var err error
+	start := a.c.Clock().Uptime()
+	found, errs := ask(ctx, a.c, a.c.NodeTimeout(), func(ctx context.Context, m *runner.Member) (node.Listing, error) {
 		if n, ok := m.Node().(node.Lister); ok {
-			l, err = n.Look(ctx, key)
-		} else {
-			l = node.Listing{Name: key}
-			l.Reply, err = m.Node().Do(ctx, node.Request{Op: node.OpInspect, Name: key})
+			return n.Look(ctx, key)
 		}
-		if err == nil {
-			found[m.Index()] = l
-		}
-		return err
+		reply, err := m.Node().Do(ctx, node.Request{Op: node.OpInspect, Name: key})
+		return node.Listing{Name: key, Reply: reply}, err
 	})
-	elapsed := a.c.Clock().Uptime() - start
-	for i, m := range a.c.Members() {
-		nodes[i] = NodeListing{Node: m.Name(), Err: errs[i]}
-		if errs[i] == nil {
-			nodes[i].Listing = found[i]
-		}
-	}
-	s := a.lockState(key, nodes)
 	for _, err := range errs {
 		if errors.Is(err, node.ErrConfig) {
 			return nil, err
 		}
 	}
-	if len(a.c.Members())-len(a.failed(errs)) < protocol.Quorum(len(a.c.Members())) {
-		return &s, a.listError(name, elapsed, errs)
-	}
-	return &s, nil
+	s := a.lockState(key, found, errs)
+	return &s, a.tooFew(name, start, errs)
 }
 
-// failed returns the nodes that have an error.
-func (a *Admin) failed(errs []error) []node.Result {
-	var failed []node.Result
-	for i, err := range errs {
-		if err != nil {
-			failed = append(failed, node.Result{Node: a.c.Members()[i].Name(), Err: err})
+// tooFew returns an error if too few nodes answered a look at one lock, or at
+// all.
+func (a *Admin) tooFew(name string, start time.Duration, errs []error) error {
+	answered := 0
+	for _, err := range errs {
+		if err == nil {
+			answered++
 		}
 	}
-	return failed
-}
-
-func (a *Admin) listError(name string, elapsed time.Duration, errs []error) error {
-	e := &redlatch.QuorumError{Op: node.OpInspect, Name: name, Need: protocol.Quorum(len(a.c.Members())), Elapsed: elapsed}
-	for i, m := range a.c.Members() {
-		e.Nodes = append(e.Nodes, node.Result{Node: m.Name(), Err: errs[i]})
+	need := protocol.Quorum(len(errs))
+	if answered >= need {
+		return nil
 	}
-	return e
+	return &redlatch.QuorumError{Op: node.OpInspect, Name: name, Need: need, Elapsed: a.c.Clock().Uptime() - start,
+		Nodes: a.results(make([]node.Reply, len(errs)), errs)}
 }
 
 // result is the node's answer as one to a request, which names one holder.
@@ -243,16 +214,20 @@ func (n *NodeListing) each() []node.Result {
 	return all
 }
 
-// lockState combines what the nodes report about one lock.
-func (a *Admin) lockState(key string, nodes []NodeListing) LockState {
+// lockState combines what the nodes report about one lock. The listing of a
+// node with an error does not count.
+func (a *Admin) lockState(key string, found []node.Listing, errs []error) LockState {
+	nodes := make([]NodeListing, len(found))
 	s := LockState{Name: strings.TrimPrefix(key, a.in.Prefix), Nodes: nodes}
 	var results []node.Result
 	waiters := map[node.Waiter]int{}
-	for i := range nodes {
+	for i, m := range a.c.Members() {
 		n := &nodes[i]
+		n.Node, n.Err = m.Name(), errs[i]
 		if n.Err != nil {
 			continue
 		}
+		n.Listing = found[i]
 		results = append(results, n.each()...)
 		if h := redlatch.HoldersOf(n.result()); len(h) > 0 {
 			n.Owner, n.Token = h[0].Owner, h[0].Token

@@ -2,10 +2,12 @@ package admin
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
 
+	"github.com/redlatch/redlatch/internal/runner"
 	"github.com/redlatch/redlatch/node"
 )
 
@@ -20,24 +22,22 @@ const (
 )
 
 // measure measures round trips and the node's clock.
-func (a *Admin) measure(ctx context.Context, n *NodeCheckup, ask func() (time.Time, error), how ExamineOptions) error {
+func (a *Admin) measure(ctx context.Context, m *runner.Member, n *NodeCheckup, key string, how ExamineOptions) error {
 	var times []time.Duration
 	began := time.Now()
 	for i := range how.Samples {
-		sent, start := a.c.Clock().Now(), time.Now()
-		if i > 0 && start.Sub(began) > sampleLimit {
+		if i > 0 && time.Since(began) > sampleLimit {
 			break
 		}
-		now, err := ask()
+		trip, ahead, err := a.ping(ctx, m, key)
 		if err != nil {
 			return err
 		}
-		trip := time.Since(start)
 		times = append(times, trip)
 		// The node read its clock during the round trip, so the shortest round
 		// trip gives the smallest error.
 		if half := trip / 2; i == 0 || half < n.ClockError {
-			n.Clock, n.ClockError = now.Sub(sent.Add(half)), half
+			n.Clock, n.ClockError = ahead, half
 		}
 		if how.Progress != nil {
 			how.Progress()
@@ -54,6 +54,26 @@ func (a *Admin) measure(ctx context.Context, n *NodeCheckup, ask func() (time.Ti
 	slices.Sort(times)
 	n.Median, n.P99 = times[len(times)/2], times[(len(times)*99-1)/100]
 	return nil
+}
+
+// ping returns how long a node takes to answer one request, and how far its
+// clock is ahead of ours, plus or minus half of that.
+func (a *Admin) ping(ctx context.Context, m *runner.Member, key string) (trip, ahead time.Duration, err error) {
+	sent, start := a.c.Clock().Now(), time.Now()
+	reply, err := m.Node().Do(ctx, node.Request{Op: node.OpInspect, Name: key})
+	now := reply.Now
+	var right interface{ Forbidden() bool }
+	if named, ok := m.Node().(node.Identifier); ok && errors.As(err, &right) && right.Forbidden() {
+		// It answers, but not for this name. The node's own examination says
+		// which permission is missing.
+		sent, start = a.c.Clock().Now(), time.Now()
+		_, now, err = named.Identity(ctx)
+	}
+	trip = time.Since(start)
+	if !now.IsZero() {
+		ahead = now.Sub(sent.Add(trip / 2))
+	}
+	return trip, ahead, err
 }
 
 // slow returns the upper quartile of the slowest of each sampleBlock times in a

@@ -2,7 +2,6 @@ package admin
 
 import (
 	"context"
-	"errors"
 	"time"
 
 	"github.com/redlatch/redlatch/internal/protocol"
@@ -48,32 +47,31 @@ func (p *NodePulse) Quarantined() bool { return p.Err == nil && p.State.Err == n
 // restarted.
 func (a *Admin) Probe(ctx context.Context) *Pulse {
 	limit, key := a.c.NodeTimeout(), a.in.Prefix+"redlatch-ready"
-	p := &Pulse{Nodes: make([]NodePulse, len(a.c.Members())), Need: protocol.Quorum(len(a.c.Members())), Guarded: a.c.Guarded()}
 	marked := make(chan []runner.NodeState, 1)
 	go func() { marked <- a.markersWithin(ctx, limit, key) }()
-	seen := make([]NodePulse, len(p.Nodes))
-	errs := a.c.ForEachNode(ctx, limit, func(ctx context.Context, m *runner.Member) error {
-		found := NodePulse{Node: m.Name()}
-		err := a.probe(ctx, m, key, &found)
-		if err == nil {
-			seen[m.Index()] = found
-		}
-		return err
+	found, errs := ask(ctx, a.c, limit, func(ctx context.Context, m *runner.Member) (n NodePulse, err error) {
+		n.RoundTrip, n.Clock, err = a.ping(ctx, m, key)
+		n.ClockError = n.RoundTrip / 2
+		return n, err
 	})
 	states := <-marked
+	p := &Pulse{Nodes: found, Need: protocol.Quorum(len(found)), Guarded: a.c.Guarded(), Window: a.c.Parameters().Window}
 	for i, m := range a.c.Members() {
 		n := &p.Nodes[i]
-		if *n = (NodePulse{Node: m.Name(), Err: errs[i]}); errs[i] == nil {
-			*n = seen[i]
+		n.Node, n.Err = m.Name(), errs[i]
+		if n.Err == nil {
 			p.Answered++
 		}
 		if p.Guarded {
 			n.State = public(states[i : i+1])[0]
 		}
 	}
-	p.Window = a.c.Parameters().Window
 	return p
 }
+
+// ClockSeverity says how bad it is that a clock differs from the others' by this
+// much.
+func (p *Pulse) ClockSeverity(off time.Duration) node.Severity { return clockSeverity(off, p.Window) }
 
 // markersWithin reads the markers, if the guard is on. In a cluster that of one
 // slot is enough.
@@ -86,34 +84,8 @@ func (a *Admin) markersWithin(ctx context.Context, limit time.Duration, key stri
 	return a.c.AdoptMarkersFor(ctx, key)
 }
 
-// probe measures one request to a node.
-func (a *Admin) probe(ctx context.Context, m *runner.Member, key string, n *NodePulse) error {
-	sent, start := a.c.Clock().Now(), time.Now()
-	reply, err := m.Node().Do(ctx, node.Request{Op: node.OpInspect, Name: key})
-	now := reply.Now
-	var right interface{ Forbidden() bool }
-	if named, ok := m.Node().(node.Identifier); ok && errors.As(err, &right) && right.Forbidden() {
-		// It answers, but not for this name.
-		sent, start = a.c.Clock().Now(), time.Now()
-		_, now, err = named.Identity(ctx)
-	}
-	if err != nil {
-		return err
-	}
-	n.RoundTrip = time.Since(start)
-	n.ClockError = n.RoundTrip / 2
-	if !now.IsZero() {
-		n.Clock = now.Sub(sent.Add(n.ClockError))
-	}
-	return nil
-}
-
 // ListAnswering is List without the nodes that did not answer the probe: they
 // are not waited for again, and fail as they did.
 func (a *Admin) ListAnswering(ctx context.Context, p *Pulse) (*Survey, error) {
-	silent := make([]error, len(a.c.Members()))
-	for i := range p.Nodes[:min(len(p.Nodes), len(silent))] {
-		silent[i] = p.Nodes[i].Err
-	}
-	return a.list(ctx, silent)
+	return a.list(ctx, p)
 }

@@ -48,9 +48,7 @@ func (a *Admin) Ready(ctx context.Context) []Readiness {
 		}
 		return ready
 	}
-	states := a.c.AdoptMarkers(ctx)
-	states = a.c.MarkMissing(ctx, states)
-	for i, s := range states {
+	for i, s := range a.c.MarkMissing(ctx, a.c.AdoptMarkers(ctx)) {
 		ready[i] = readiness(s)
 	}
 	return ready

@@ -1,5 +1,10 @@
 package admin
 
+import (
+	"github.com/redlatch/redlatch"
+	"github.com/redlatch/redlatch/internal/protocol"
+)
+
 // State is what is known about a lock, in one word.
 type State string
 
@@ -51,4 +56,20 @@ func (s *LockState) Naming() int {
 		return 0
 	}
 	return s.Holders[0].Nodes
+}
+
+// Seen returns the highest token of the lock, for BreakOptions.Seen. If no node
+// remembers one, it is the time at which they were asked, by the median of their
+// clocks: tokens follow these clocks.
+func (s *LockState) Seen() redlatch.Token {
+	if s.Fence != 0 {
+		return s.Fence
+	}
+	var clocks []int64
+	for _, n := range s.Nodes {
+		if n.Err == nil {
+			clocks = append(clocks, n.Reply.Now.UnixMicro())
+		}
+	}
+	return redlatch.Token(max(protocol.Median(clocks), 1))
 }

@@ -88,22 +88,10 @@ func healths(p *admin.Pulse, r *recent, at time.Time) []nodeHealth {
 	for i := range all {
 		if n := &all[i]; n.known {
 			n.clock -= middle
-			n.clockAlarm = clockAlarm(n.clock.Abs()-n.clockError, p.Window)
+			n.clockAlarm = p.ClockSeverity(n.clock.Abs() - n.clockError)
 		}
 	}
 	return all
-}
-
-// clockAlarm says how bad it is that a clock differs, as redlatch doctor does.
-func clockAlarm(off, window time.Duration) node.Severity {
-	switch {
-	case window == 0:
-	case off > window/2:
-		return node.Danger
-	case off > window/10:
-		return node.Warning
-	}
-	return node.Fine
 }
 
 // newHealth returns how one node is.

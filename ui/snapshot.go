@@ -106,11 +106,7 @@ func newLock(l *admin.LockState, at time.Time) lock {
 	}
 	shown := l.Holders
 	if l.Held { // without those that no majority names
-		n := 0
-		for n < len(shown) && shown[n].Nodes > len(l.Nodes)/2 {
-			n++
-		}
-		shown = shown[:n]
+		shown = shown[:shown[0].Holders]
 	}
 	folded := []string{l.Name}
 	for i, h := range shown {

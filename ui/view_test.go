@@ -78,7 +78,7 @@ func TestPicksAndSorts(t *testing.T) {
 func TestARowWithoutNewsDoesNotChange(t *testing.T) {
 	at := time.Now()
 	state := func(left time.Duration) *admin.LockState {
-		return &admin.LockState{Name: "job", Held: true, Nodes: make([]admin.NodeListing, 1), Holders: []redlatch.Holder{{Owner: "a", Token: 7, Left: left, Nodes: 1}}}
+		return &admin.LockState{Name: "job", Held: true, Nodes: make([]admin.NodeListing, 1), Holders: []redlatch.Holder{{Owner: "a", Token: 7, Left: left, Nodes: 1, Holders: 1}}}
 	}
 	first := &snapshot{locks: []lock{{name: "a"}, newLock(state(10*time.Second), at)}}
 	for left, same := range map[time.Duration]bool{9 * time.Second: true, 9100 * time.Millisecond: true, 8700 * time.Millisecond: true, 10 * time.Second: false, node.NoExpiry: false} {

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"slices"
 	"strings"
 	"text/tabwriter"
 
@@ -74,7 +73,7 @@ func (f *breakFlags) run(cmd *cobra.Command, say *reporter, name string) error {
 		if ctx.Err() != nil {
 			return unchanged(ctx)
 		}
-		report, err := admin.New(client).Break(ctx, name, &admin.BreakOptions{Seen: shownUpTo(state), Foreign: f.foreign})
+		report, err := admin.New(client).Break(ctx, name, &admin.BreakOptions{Seen: state.Seen(), Foreign: f.foreign})
 		if report != nil {
 			if err := writeBreak(cmd.OutOrStdout(), say, name, state, report, err == nil); err != nil {
 				return err
@@ -85,27 +84,6 @@ func (f *breakFlags) run(cmd *cobra.Command, say *reporter, name string) error {
 		}
 		return err
 	})
-}
-
-// shownUpTo is the highest token at the time when the holders were shown: a
-// holder with a higher one came later. If no node remembers a token it is the
-// time of the showing, by the median of the nodes' clocks, since tokens are
-// based on those.
-func shownUpTo(s *admin.LockState) redlatch.Token {
-	if s.Fence != 0 {
-		return s.Fence
-	}
-	var clocks []int64
-	for _, n := range s.Nodes {
-		if n.Err == nil {
-			clocks = append(clocks, n.Reply.Now.UnixMicro())
-		}
-	}
-	if len(clocks) == 0 {
-		return 0
-	}
-	slices.Sort(clocks)
-	return redlatch.Token(max(clocks[len(clocks)/2], 1))
 }
 
 func breakQuestion(s *admin.LockState) string {
@@ -129,17 +107,13 @@ func breakQuestion(s *admin.LockState) string {
 // together returns the holders that hold the lock together: of readers, or slots,
 // those that a majority names; all that are named, if none has one.
 func together(s *admin.LockState) []redlatch.Holder {
-	if h := s.Holders[0]; !h.Shared && h.Slots == 0 {
-		return s.Holders[:1]
-	}
-	n := 0
-	for n < len(s.Holders) && s.Holders[n].Nodes > len(s.Nodes)/2 {
-		n++
-	}
-	if n == 0 {
+	switch h := s.Holders[0]; {
+	case s.Held:
+		return s.Holders[:h.Holders]
+	case h.Shared || h.Slots > 0:
 		return s.Holders
 	}
-	return s.Holders[:n]
+	return s.Holders[:1]
 }
 
 // notStopped is a warning: breaking a lock does not stop its holders.

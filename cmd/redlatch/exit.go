@@ -142,7 +142,7 @@ var settingFlags = map[string]string{
 	"TTL": "--ttl", "MaxTTL": "--max-ttl", "MaxHold": "--max-hold", "Keep": "--keep", "Slots": "--slots", "occurrence": "--once",
 	"TokenWindow": "--window", "Replicas": "--replicas", "ReplicaLag": "--replica-lag", "NodeTimeout": "--node-timeout",
 	"Label": "--label", "Membership": "--membership", "Guard": "--guard", "AnyMembership": "--any-membership",
-	"Retired": "--retired", "Interval": "--interval", "Hosts": "--host", "AssumeFresh": "--assume-fresh",
+	"Interval": "--interval", "Hosts": "--host", "AssumeFresh": "--assume-fresh",
 }
 
 // settingHints say what to do about a setting that the library refused.

@@ -26,7 +26,6 @@ type initFlags struct {
 	yes         bool
 	noWait      bool
 	former      []string
-	retired     bool
 	maxTTL      time.Duration
 	window      time.Duration
 	replicas    int
@@ -48,7 +47,8 @@ by default. --assume-fresh skips this for brand-new servers.
 A node refuses clients with another membership. To change it, run init with the new
 membership in --nodes and the old one in --former: locks of the old membership
 expire first. If that stops half way, the nodes that it reached are barred: run the
-same command again. A server that was removed from its membership needs --retired.
+same command again. A server that was removed from its membership is its own former
+one: give its address in --former too.
 
 Behind Sentinel give --replicas, the number of all replicas: otherwise a master that
 is cut off together with a holder grants beside the promoted replica.
@@ -68,7 +68,6 @@ that is needed does not answer, 130 if the answer was no.`,
 	flags.BoolVar(&f.assumeFresh, "assume-fresh", false, "trust the nodes at once: they are brand-new. Dangerous after a loss of data, when locks may still be held")
 	flags.BoolVar(&f.yes, "yes", false, "with --assume-fresh: do not ask")
 	flags.StringArrayVar(&f.former, "former", nil, "the `addresses` of the former membership, to change it")
-	flags.BoolVar(&f.retired, "retired", false, "the nodes were removed from their membership: mark them for this one")
 	flag.Duration(flags, &f.maxTTL, "max-ttl", "", 0, "the longest TTL of a lock: `DURATION`; the quarantine is a bit longer (default 30s, or as the nodes are marked)")
 	flag.Duration(flags, &f.window, "window", "", 0, "maximum clock skew: `DURATION` (default 10s, or as the nodes are marked)")
 	flags.IntVar(&f.replicas, "replicas", replicasOpen, "each node grants and extends only with `N` replicas online (default as the nodes are marked, else 0)")
@@ -114,7 +113,7 @@ func (f *initFlags) run(cmd *cobra.Command, say *reporter) error {
 	}
 	view := &quarantineView{say: say, screen: say.screen()}
 	states, err := admin.New(client).Init(ctx, &admin.InitOptions{
-		AssumeFresh: f.assumeFresh, Former: former, Retired: f.retired, Wait: !f.noWait, Progress: view.progress,
+		AssumeFresh: f.assumeFresh, Former: former, Wait: !f.noWait, Progress: view.progress,
 	})
 	view.screen.Clear()
 	half := slices.ContainsFunc(states, func(s admin.NodeState) bool { return s.Reason == node.ReasonBarred })

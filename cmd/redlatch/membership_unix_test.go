@@ -35,8 +35,8 @@ func TestRunWithAMembershipOfOneBesideOneOfThreeIsRefused(t *testing.T) {
 	if code, stdout, stderr = command(t, "run", "-n", "--any-membership", "--nodes", a, "other", "--", "echo", "ran"); code != 0 || stdout != "ran\n" {
 		t.Errorf("run --any-membership: exit %d, %s%s", code, stdout, stderr)
 	}
-	if code, _, stderr = command(t, "init", "--retired", "--nodes", a); code != exitUsage || !strings.Contains(stderr, "is in the membership that it is marked for") {
-		t.Errorf("init --retired of a server in service: exit %d, %s", code, stderr)
+	if code, _, stderr = command(t, "init", "--nodes", a, "--former", a); code != exitUsage || !strings.Contains(stderr, "former membership differs from the one on "+a) {
+		t.Errorf("init --former of a server in service: exit %d, %s", code, stderr)
 	}
 	abc := strings.Join(servertest.Addresses(servers), ",")
 	if code, _, stderr = command(t, "run", "-n", "--nodes", abc, "pay", "--", "true"); code != 0 {

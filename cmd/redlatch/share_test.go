@@ -154,7 +154,7 @@ func TestReadersAreListedShownAndBroken(t *testing.T) {
 		`The former holders are not stopped: .*`,
 		`Break it for all 3 holders\? \[y/N\] `)
 	out.Reset()
-	report, err := admin.New(clientOn(t, nodes, "operator")).Break(t.Context(), "res", &admin.BreakOptions{Seen: shownUpTo(s)})
+	report, err := admin.New(clientOn(t, nodes, "operator")).Break(t.Context(), "res", &admin.BreakOptions{Seen: s.Seen()})
 	if err != nil {
 		t.Fatal(err)
 	}

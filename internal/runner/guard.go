@@ -238,7 +238,7 @@ func (c *Cluster) wayOut(name, theirs string) string {
 	case !strings.Contains(theirs, "://"):
 		return fmt.Sprintf("give the membership that name in all clients (Cluster.Membership, --membership %s); %s", theirs, others)
 	}
-	return "if this server was removed from that membership, run redlatch init --retired; " +
+	return "if this server was removed from that membership, run redlatch init --former " + name + "; " +
 		"if these are the same servers by other addresses, give the membership one name in all clients (Cluster.Membership, --membership); " + others
 }
 
