@@ -3,14 +3,10 @@
 package main
 
 import (
-	"fmt"
 	"os"
-	"strings"
 
 	"github.com/spf13/cobra"
 
-	"github.com/redlatch/redlatch/cmd/internal/manual"
-	"github.com/redlatch/redlatch/cmd/internal/release"
 	"github.com/redlatch/redlatch/cmd/redlatch/internal/supervise"
 )
 
@@ -101,57 +97,4 @@ func newHelp() *cobra.Command {
 			return about.Help()
 		},
 	}
-}
-
-// newMan writes the manual pages. It is for packagers, and so is hidden.
-func newMan() *cobra.Command {
-	return &cobra.Command{
-		Use:     "man DIR",
-		Short:   "Write the manual pages into a folder",
-		Long:    "Write a manual page for every command into the folder DIR, which is made if it is not there.",
-		Example: "  redlatch man build/man && man -l build/man/redlatch-run.1",
-		Hidden:  true,
-		Args:    oneArg("folder"),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := manual.Write(cmd.Root(), args[0], settingsSection); err != nil {
-				return &outcome{code: exitOutput, event: "output", err: fmt.Errorf("the manual cannot be written: %w", err)}
-			}
-			return nil
-		},
-	}
-}
-
-// settingsSection says from where else flags get their values.
-func settingsSection(cmd *cobra.Command) string {
-	if cmd.Flags().Lookup("nodes") == nil && cmd.HasParent() {
-		return ""
-	}
-	return ".SH ENVIRONMENT AND FILES\n" + manual.Paragraphs(`A flag that is not given is taken from the environment, as REDLATCH_ and its name
-in capitals, and else from the file $REDLATCH_CONFIG, else
-$XDG_CONFIG_HOME/redlatch/config, else ~/.config/redlatch/config: lines of key =
-value with the keys `+strings.Join(settings, ", ")+`. REDLATCH_PASSWORD is the password for addresses without one.
-NO_COLOR leaves out colours.`)
-}
-
-func newVersion(say *reporter) *cobra.Command {
-	cmd := &cobra.Command{
-		Use:     "version",
-		Short:   "Print the version",
-		Long:    `Print the version, the commit and its date, the Go release and the platform.`,
-		Example: "  redlatch version\n  redlatch version -o json",
-		Args:    cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			if say.format == "json" {
-				return unwritten(writeJSON(cmd.OutOrStdout(), release.Current()))
-			}
-			return writeVersion(cmd)
-		},
-	}
-	say.registerOutput(cmd.Flags(), "write it in words, or as a line of JSON", "text", "json")
-	return cmd
-}
-
-func writeVersion(cmd *cobra.Command) error {
-	_, err := fmt.Fprintf(cmd.OutOrStdout(), "redlatch %s\n", release.Current())
-	return unwritten(err)
 }

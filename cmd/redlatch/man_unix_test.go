@@ -11,13 +11,11 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
-
-	"github.com/redlatch/redlatch/cmd/internal/manual"
 )
 
 // everyCommand returns all commands that users see.
 func everyCommand() []*cobra.Command {
-	return manual.Commands(newRoot(&reporter{}))
+	return documented(newRoot(&reporter{}))
 }
 
 func TestEveryCommandHasHelpWithExamples(t *testing.T) {
@@ -49,13 +47,13 @@ func TestEveryCommandAndFlagIsInItsManualPage(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, cmd := range everyCommand() {
-		path := filepath.Join(dir, manual.PageName(cmd)+".1")
+		path := filepath.Join(dir, pageName(cmd)+".1")
 		source, err := os.ReadFile(path)
 		if err != nil {
 			t.Errorf("%s has no page: %v", cmd.CommandPath(), err)
 			continue
 		}
-		if cmd.HasParent() && !strings.Contains(string(root), manual.Escape(manual.PageName(cmd))) {
+		if cmd.HasParent() && !strings.Contains(string(root), escape(pageName(cmd))) {
 			t.Errorf("%s is not in redlatch.1", cmd.CommandPath())
 		}
 		shown := render(t, path)
@@ -81,7 +79,7 @@ func TestEveryCommandAndFlagIsInItsManualPage(t *testing.T) {
 func TestManualPagesShowTextsAsTheyAre(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "page.1")
 	odd := `a\nb -- 'c' ` + "`d` ~e ^f"
-	page := ".TH X 1\n.SH NAME\nx \\- y\n.SH DESCRIPTION\n.nf\n" + manual.Escape(odd+"\n.g\n'h") + "\n.fi\n"
+	page := ".TH X 1\n.SH NAME\nx \\- y\n.SH DESCRIPTION\n.nf\n" + escape(odd+"\n.g\n'h") + "\n.fi\n"
 	if err := os.WriteFile(path, []byte(page), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -94,7 +92,7 @@ func TestManualPagesShowTextsAsTheyAre(t *testing.T) {
 }
 
 // render returns a page as it is shown, and fails if rendering gives a warning.
-// Without groff, it undoes what manual.Escape does.
+// Without groff, it undoes what escape does.
 func render(t *testing.T, path string) string {
 	t.Helper()
 	if _, err := exec.LookPath("groff"); err == nil {

@@ -1,12 +1,37 @@
-// Package release reports which build of the commands this is.
-package release
+package main
 
 import (
 	"fmt"
 	"runtime"
 	"runtime/debug"
 	"strings"
+
+	"github.com/spf13/cobra"
 )
+
+// newMan writes the manual pages. It is for packagers, and so is hidden.
+func newVersion(say *reporter) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:     "version",
+		Short:   "Print the version",
+		Long:    `Print the version, the commit and its date, the Go release and the platform.`,
+		Example: "  redlatch version\n  redlatch version -o json",
+		Args:    cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if say.format == "json" {
+				return unwritten(writeJSON(cmd.OutOrStdout(), thisBuild()))
+			}
+			return writeVersion(cmd)
+		},
+	}
+	say.registerOutput(cmd.Flags(), "write it in words, or as a line of JSON", "text", "json")
+	return cmd
+}
+
+func writeVersion(cmd *cobra.Command) error {
+	_, err := fmt.Fprintf(cmd.OutOrStdout(), "redlatch %s\n", thisBuild())
+	return unwritten(err)
+}
 
 // A release sets these by the linker's -X; see packaging/goreleaser.yaml. Other builds
 // leave them empty, and what the Go tool stamped counts.
@@ -16,8 +41,8 @@ var (
 	date    string // of the commit, as RFC 3339: the build has none, so that it can be repeated
 )
 
-// Build says from what a command was built.
-type Build struct {
+// build says from what the command was built.
+type build struct {
 	Version  string `json:"version"`
 	Commit   string `json:"commit,omitempty"`   // the whole hash; "" if it is not known
 	Date     string `json:"date,omitempty"`     // of the commit; "" if it is not known
@@ -26,19 +51,15 @@ type Build struct {
 	Platform string `json:"platform"`
 }
 
-// Current returns the build of this program.
-func Current() Build {
+// thisBuild returns the build of this program.
+func thisBuild() build {
 	info, _ := debug.ReadBuildInfo()
 	return stamped(info).released(version, commit, date)
 }
 
-// Version returns the version, and what is known of the commit: v1.2.3
-// (4f0c2a91b7de, 2026-01-31T09:00:00Z).
-func Version() string { return Current().text() }
-
 // stamped returns what the Go tool wrote into the program; nil for nothing.
-func stamped(info *debug.BuildInfo) Build {
-	b := Build{Version: "unknown", Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH}
+func stamped(info *debug.BuildInfo) build {
+	b := build{Version: "unknown", Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH}
 	if info == nil {
 		return b
 	}
@@ -59,7 +80,7 @@ func stamped(info *debug.BuildInfo) Build {
 }
 
 // released returns the build with what a release set.
-func (b Build) released(version, commit, date string) Build {
+func (b build) released(version, commit, date string) build {
 	if version == "" {
 		return b
 	}
@@ -70,7 +91,9 @@ func (b Build) released(version, commit, date string) Build {
 	return b
 }
 
-func (b Build) text() string {
+// text is the version, and what is known of the commit: v1.2.3 (4f0c2a91b7de,
+// 2026-01-31T09:00:00Z).
+func (b build) text() string {
 	var known []string
 	if b.Commit != "" {
 		known = append(known, b.Commit[:min(len(b.Commit), 12)])
@@ -87,6 +110,6 @@ func (b Build) text() string {
 	return b.Version + " (" + strings.Join(known, ", ") + ")"
 }
 
-// String is what the commands print: version, commit, date, Go release and
+// String is what the command prints: version, commit, date, Go release and
 // platform.
-func (b Build) String() string { return fmt.Sprintf("%s %s %s", b.text(), b.Go, b.Platform) }
+func (b build) String() string { return fmt.Sprintf("%s %s %s", b.text(), b.Go, b.Platform) }
