@@ -143,6 +143,7 @@ type Contest struct {
 	Name  string
 	TTL   time.Duration
 	Kinds []string // of which each acquisition takes one; none for the whole lock
+	Long  bool     // sometimes a lock is held for so long that it must be extended
 	// It ends after For, when each side has had the lock so many Turns and Enough,
 	// if there is one, reports so; after Limit in any case. It also ends with the
 	// first fault.
@@ -221,9 +222,9 @@ func (c *Contest) turn(side string, p Contender) error {
 	return nil
 }
 
-// work takes a moment; sometimes so long that the lock must be extended.
+// work takes a moment, or longer.
 func (c *Contest) work(p Contender) {
-	if rand.IntN(60) > 0 {
+	if !c.Long || rand.IntN(60) > 0 {
 		time.Sleep(time.Duration(rand.IntN(4)) * time.Millisecond)
 		return
 	}

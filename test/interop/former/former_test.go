@@ -25,7 +25,7 @@ import (
 // broken.
 func (b *both) contest(lasts time.Duration, flags map[string][]string, kinds ...string) (*beside.Judge, []string) {
 	const name = "contended"
-	c := beside.Contest{Judge: beside.NewJudge(name, b.servers), Name: name, TTL: ttl, Kinds: kinds,
+	c := beside.Contest{Judge: beside.NewJudge(name, b.servers), Name: name, TTL: ttl, Kinds: kinds, Long: true,
 		For: lasts, Limit: time.Minute, Turns: 10, Sides: map[string][]beside.Contender{}}
 	for i := range 6 {
 		side := turned[0][i%2]

@@ -47,7 +47,6 @@ func All() []Scenario {
 		{"excluded", "is excluded", excluded},
 		{"its release", "its release frees", itsRelease},
 		{"our release", "our release frees", ourRelease},
-		{"crossing", "crossing holders", crossing},
 		{"death", "killed", death},
 		{"late release", "its late release", lateRelease},
 		{"late extension", "its late extension", lateExtension},

@@ -129,39 +129,6 @@ func ourRelease(s *Stage) Cell {
 	return yes()
 }
 
-// crossing: each holds what the other wants next.
-func crossing(s *Stage) Cell {
-	one, other := s.name+"-a", s.name+"-b"
-	as := func(name string, f func()) {
-		s.name = name
-		f()
-	}
-	// Its driver holds one lock at a time, so another process asks for the
-	// second. It is started first: starting may take longer than a lock lives.
-	two, err := s.process()
-	s.must(err == nil, "does not start: %v", err)
-	defer two.Kill()
-	var lease *redlatch.Lease
-	as(one, func() { s.take(s.it, long) })
-	as(other, func() { lease = s.ours(redlatch.LockOptions{TTL: long}) })
-	as(one, func() { s.refused() })
-	a := two.Acquire(other, long)
-	if a.OK() {
-		s.it.Release()
-		two.Release()
-		return Cell{None, "–"}
-	}
-	a = s.it.Release()
-	s.must(a.OK(), "cannot release what it holds: %s", a)
-	s.free(lease)
-	as(other, func() { s.take(two, long) })
-	as(one, func() { lease = s.ours(redlatch.LockOptions{TTL: long}) })
-	as(other, func() { s.refused() })
-	s.free(lease)
-	two.Release()
-	return yes()
-}
-
 // brief is the essential part of a foreign error, without what changes from run
 // to run.
 func brief(text string) string {

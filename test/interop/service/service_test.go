@@ -94,7 +94,7 @@ func share(t *testing.T, lasts time.Duration, opts redlatch.Options) *beside.Jud
 	}
 	j := beside.NewJudge(name, servers)
 	j.NoFences = true // redsync has none
-	c := beside.Contest{Judge: j, Name: name, TTL: ttl, For: lasts, Limit: mostTime, Turns: 10, Sides: map[string][]beside.Contender{}}
+	c := beside.Contest{Judge: j, Name: name, TTL: ttl, Long: true, For: lasts, Limit: mostTime, Turns: 10, Sides: map[string][]beside.Contender{}}
 	for range 2 {
 		locks := newRedlatch(t, servers, opts)
 		for range 2 {

@@ -99,7 +99,7 @@ func contest(t *testing.T, dir string, n int, lasts time.Duration) *beside.Judge
 	t.Helper()
 	servers := servertest.Redis(t, n)
 	const name = "contended"
-	c := beside.Contest{Judge: beside.NewJudge(name, servers), Name: name, TTL: ttl,
+	c := beside.Contest{Judge: beside.NewJudge(name, servers), Name: name, TTL: ttl, Long: true,
 		For: lasts, Limit: time.Minute, Turns: 10, Sides: map[string][]beside.Contender{}}
 	for range 3 {
 		p := redlatch(t, servers)
