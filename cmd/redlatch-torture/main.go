@@ -86,34 +86,30 @@ Example:
 Flags:
 `
 
-// flags are those of the command.
+// flags are those of the command, and the run that they ask for.
 type flags struct {
-	time    time.Duration
-	seed    uint64
-	faults  string
-	clients int
-	names   int
-	servers int
-	kinds   string
-	noFence bool
-	keep    string
-	list    bool
+	chaos.Config
+	keep string
+	list bool
 }
 
 // parse reads the command line.
 func parse(args []string) (*flags, error) {
+	var faults, kinds string
+	var servers int
+	var noFence bool
 	f, set := &flags{}, pflag.NewFlagSet("redlatch-torture", pflag.ContinueOnError)
 	set.SortFlags = false
 	set.Usage = func() { fmt.Print(help, set.FlagUsages()) }
-	flag.Duration(set, &f.time, "for", "", 30*time.Second, "inject faults for `DURATION`, as 30s or 5m")
-	set.Uint64Var(&f.seed, "seed", uint64(rand.Uint32()), "draw the faults from `NUMBER`")
+	flag.Duration(set, &f.For, "for", "", 30*time.Second, "inject faults for `DURATION`, as 30s or 5m")
+	set.Uint64Var(&f.Seed, "seed", uint64(rand.Uint32()), "draw the faults from `NUMBER`")
 	set.Lookup("seed").DefValue = "a random one, which is shown"
-	set.StringVar(&f.faults, "faults", "all", "inject `WHICH` faults: all, within, beyond, none, or names separated by commas")
-	set.IntVar(&f.clients, "clients", 8, "start `N` clients, from 1 to 100")
-	set.IntVar(&f.names, "names", 3, "which acquire locks on `N` names, from 1 to 100: one for writers alone, one for readers and writers, one for slots, one for all, and so on")
-	set.IntVarP(&f.servers, "servers", "n", 5, "start `N` servers, from 1 to 15")
-	set.StringVar(&f.kinds, "kinds", string(chaos.Redis), "start servers of these `KINDS`, in turn, separated by commas: redis, postgres, mariadb, sentinel")
-	set.BoolVar(&f.noFence, "no-fence", false, "let the database accept every write, to show what fencing is for")
+	set.StringVar(&faults, "faults", "all", "inject `WHICH` faults: all, within, beyond, none, or names separated by commas")
+	set.IntVar(&f.Clients, "clients", 8, "start `N` clients, from 1 to 100")
+	set.IntVar(&f.Names, "names", 3, "which acquire locks on `N` names, from 1 to 100: one for writers alone, one for readers and writers, one for slots, one for all, and so on")
+	set.IntVarP(&servers, "servers", "n", 5, "start `N` servers, from 1 to 15")
+	set.StringVar(&kinds, "kinds", string(chaos.Redis), "start servers of these `KINDS`, in turn, separated by commas: redis, postgres, mariadb, sentinel")
+	set.BoolVar(&noFence, "no-fence", false, "let the database accept every write, to show what fencing is for")
 	set.StringVar(&f.keep, "keep", "", "write the history to `FILE`, as lines of JSON")
 	set.BoolVar(&f.list, "list", false, "only list the faults")
 	if err := set.Parse(args); err != nil {
@@ -126,15 +122,25 @@ func parse(args []string) (*flags, error) {
 		flag  string
 		value int
 		most  int
-	}{{"--clients", f.clients, 100}, {"--names", f.names, 100}, {"--servers", f.servers, redlatch.MaxNodes}} {
+	}{{"--clients", f.Clients, 100}, {"--names", f.Names, 100}, {"--servers", servers, redlatch.MaxNodes}} {
 		if bound.value < 1 || bound.value > bound.most {
 			return nil, fmt.Errorf("%s is %d: must be between 1 and %d", bound.flag, bound.value, bound.most)
 		}
 	}
-	if f.time < time.Second || f.time > 2*time.Hour {
-		return nil, fmt.Errorf("--for is %v: must be between 1s and 2h", f.time)
+	if f.For < time.Second || f.For > 2*time.Hour {
+		return nil, fmt.Errorf("--for is %v: must be between 1s and 2h", f.For)
 	}
-	return f, nil
+	every, err := chaos.ParseServerKinds(kinds)
+	if err != nil {
+		return nil, fmt.Errorf("--kinds: %w", err)
+	}
+	for i := range servers {
+		f.Nodes = append(f.Nodes, every[i%len(every)])
+	}
+	f.Faults, err = chaos.Choose(faults)
+	f.Path, f.Args = owned.Self(), []string{"redlatch-torture", chaos.ClientVerb}
+	f.Least, f.Most, f.Fenced, f.Notice = 300*time.Millisecond, 1500*time.Millisecond, !noFence, warn
+	return f, err
 }
 
 // torture runs the command line, and returns the exit code.
@@ -147,11 +153,12 @@ func torture(ctx context.Context, args []string) (code int, err error) {
 		return exitUsage, fmt.Errorf("%w; try redlatch-torture --help", err)
 	}
 	if f.list {
-		return f.listFaults()
+		return listFaults()
 	}
-	config, code, err := f.config()
-	if err != nil {
-		return code, err
+	if slices.Contains(f.Nodes, chaos.Redis) || slices.Contains(f.Nodes, chaos.Sentinel) {
+		if f.Program, err = redisproc.Find(); err != nil {
+			return exitFailed, fmt.Errorf("%w; %s", err, redisproc.Install)
+		}
 	}
 	var keep *os.File
 	if f.keep != "" {
@@ -161,12 +168,12 @@ func torture(ctx context.Context, args []string) (code int, err error) {
 		}
 		defer keep.Close()
 	}
-	result, err := chaos.Run(ctx, config)
+	result, err := chaos.Run(ctx, f.Config)
 	if ctx.Err() != nil {
 		return exitFailed, fmt.Errorf("ended by a signal: %w", context.Cause(ctx))
 	}
 	if err != nil {
-		return exitFailed, fmt.Errorf("%w; try again with --seed %d", err, f.seed)
+		return exitFailed, fmt.Errorf("%w; try again with --seed %d", err, f.Seed)
 	}
 	if f.keep != "" {
 		if err := errors.Join(result.Save(keep), keep.Close()); err != nil {
@@ -186,7 +193,7 @@ func torture(ctx context.Context, args []string) (code int, err error) {
 }
 
 // listFaults lists the kinds of faults.
-func (f *flags) listFaults() (code int, err error) {
+func listFaults() (code int, err error) {
 	for _, family := range chaos.Families() {
 		kind := "within"
 		if family.Beyond {
@@ -197,28 +204,4 @@ func (f *flags) listFaults() (code int, err error) {
 		}
 	}
 	return 0, nil
-}
-
-// config is the run that the flags ask for, or the exit code of an error.
-func (f *flags) config() (c chaos.Config, code int, err error) {
-	c = chaos.Config{
-		Path: owned.Self(), Args: []string{"redlatch-torture", chaos.ClientVerb}, Clients: f.clients, Names: f.names,
-		For: f.time, Seed: f.seed, Least: 300 * time.Millisecond, Most: 1500 * time.Millisecond, Fenced: !f.noFence, Notice: warn,
-	}
-	if c.Faults, err = chaos.Choose(f.faults); err != nil {
-		return c, exitUsage, fmt.Errorf("%w; redlatch-torture --list describes them", err)
-	}
-	kinds, err := chaos.ParseServerKinds(f.kinds)
-	if err != nil {
-		return c, exitUsage, fmt.Errorf("--kinds: %w", err)
-	}
-	for i := range f.servers {
-		c.Nodes = append(c.Nodes, kinds[i%len(kinds)])
-	}
-	if slices.Contains(c.Nodes, chaos.Redis) || slices.Contains(c.Nodes, chaos.Sentinel) {
-		if c.Program, err = redisproc.Find(); err != nil {
-			return c, exitFailed, fmt.Errorf("%w; %s", err, redisproc.Install)
-		}
-	}
-	return c, 0, nil
 }

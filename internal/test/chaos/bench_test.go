@@ -21,7 +21,7 @@ import (
 // bench is one node with one client, to be struck.
 type bench struct {
 	*testing.T
-	w *world
+	w *nemesis
 	n *node
 
 	written atomic.Int64 // the last write that was acknowledged
@@ -51,12 +51,12 @@ func newBench(t *testing.T, family Family, kind ServerKind) *bench {
 	if err != nil {
 		t.Fatal(err)
 	}
-	m := &member{number: 1, path: sleeper, args: []string{"sleep", "600"}, hear: func(Event) {}, errors: &complaints{}}
+	m := &member{number: 1, path: sleeper, args: []string{"sleep", "600"}, hear: func(Event) {}}
 	if err := m.start(); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(m.kill)
-	w := &world{cluster: c, members: []*member{m}, bounds: standardBounds, holders: func() map[int]bool { return nil }, allowed: 1}
+	w := &nemesis{nodes: c.nodes, members: []*member{m}, bounds: standardBounds, holders: func() map[int]bool { return nil }, allowed: 1}
 	return &bench{T: t, w: w, n: c.nodes[0]}
 }
 

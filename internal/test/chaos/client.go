@@ -3,7 +3,6 @@
 package chaos
 
 import (
-	"bufio"
 	"context"
 	"encoding/json"
 	"errors"
@@ -76,23 +75,13 @@ func (b bounds) quarantine() time.Duration { return max(b.MaxTTL, 3*b.Window) + 
 // addresses of its own.
 const listName = "torture"
 
-// order is a command to a running client, one a line. The end of its standard
-// input orders it to end.
-type order struct {
-	WallOff time.Duration `json:"wall_off"`
-}
-
 // RunClient is a client process: it takes locks and writes to the resource
 // until its standard input ends, and reports every step on its standard output.
 // It returns the exit code.
 func RunClient(in io.Reader, out, complaints io.Writer) int {
-	lines := bufio.NewScanner(in)
+	lines := json.NewDecoder(in)
 	var config clientConfig
-	if !lines.Scan() {
-		fmt.Fprintln(complaints, "torture client: there is no configuration")
-		return 2
-	}
-	if err := json.Unmarshal(lines.Bytes(), &config); err != nil {
+	if err := lines.Decode(&config); err != nil {
 		fmt.Fprintln(complaints, "torture client:", err)
 		return 2
 	}
@@ -101,11 +90,9 @@ func RunClient(in io.Reader, out, complaints io.Writer) int {
 	c.clock.off.Store(int64(config.WallOff))
 	go func() {
 		defer close(c.stop)
-		for lines.Scan() {
-			var o order
-			if json.Unmarshal(lines.Bytes(), &o) == nil {
-				c.clock.off.Store(int64(o.WallOff))
-			}
+		// Each line orders another error of the wall clock.
+		for off := int64(0); lines.Decode(&off) == nil; {
+			c.clock.off.Store(off)
 		}
 	}()
 	if err := c.run(); err != nil {
@@ -170,7 +157,7 @@ func (c *client) run() error {
 	c.tell(Event{Kind: Ready})
 	for !c.stopped() {
 		c.seq++
-		if p := c.draw(); c.Calm {
+		if p := c.Names[c.rng.IntN(len(c.Names))]; c.Calm {
 			c.take(p, &attempt{ask: c.locks.Lock, work: work{hold: c.Bounds.Hold}, release: true})
 		} else {
 			c.take(p, c.attempt(p))
@@ -196,26 +183,6 @@ func (c *client) stopped() bool {
 	default:
 		return false
 	}
-}
-
-// between draws a time.
-func (c *client) between(least, most time.Duration) time.Duration {
-	return least + time.Duration(c.rng.Int64N(int64(most-least)+1))
-}
-
-// draw draws a name.
-func (c *client) draw() plan {
-	sum := 0
-	for _, p := range c.Names {
-		sum += p.Often
-	}
-	n := c.rng.IntN(sum)
-	for _, p := range c.Names {
-		if n -= p.Often; n < 0 {
-			return p
-		}
-	}
-	panic("not reached")
 }
 
 // mode draws what to ask for.
@@ -245,26 +212,26 @@ func (c *client) attempt(p plan) *attempt {
 	if c.rng.IntN(5) == 0 {
 		longest = c.Bounds.MaxTTL
 	}
-	opts := redlatch.LockOptions{TTL: c.between(c.Bounds.MaxTTL/6, longest), NoKeepAlive: c.rng.IntN(2) == 0 || c.Sabotage == NoValidity}
+	opts := redlatch.LockOptions{TTL: between(c.rng, c.Bounds.MaxTTL/6, longest), NoKeepAlive: c.rng.IntN(2) == 0 || c.Sabotage == NoValidity}
 	share := c.mode(p)
 	opts.Shared = share.Mode == Reader || c.Sabotage == Disguise && share.Mode == Writer
 	opts.Slots = int(share.Slots)
 	if c.rng.IntN(50) == 0 {
-		opts.Keep = c.between(c.Bounds.MaxTTL/20, c.Bounds.MaxTTL/4)
+		opts.Keep = between(c.rng, c.Bounds.MaxTTL/20, c.Bounds.MaxTTL/4)
 	}
-	hold := c.between(0, c.Bounds.Hold)
+	hold := between(c.rng, 0, c.Bounds.Hold)
 	if share.Mode != Writer {
 		hold *= 3 // so that there are others beside it
 	}
 	if c.rng.IntN(30) == 0 {
-		hold = c.between(0, 3*opts.TTL/2) // past its end, if there is no keep-alive
+		hold = between(c.rng, 0, 3*opts.TTL/2) // past its end, if there is no keep-alive
 	}
 	work := work{hold: hold, extend: c.rng.IntN(4) == 0, downgrade: share.Mode == Writer && c.rng.IntN(100) < p.Downgrades && c.Sabotage != Disguise}
 	a := &attempt{ask: c.locks.Lock, opts: opts, share: share, work: work, release: c.rng.IntN(80) > 0}
 	if c.rng.IntN(8) == 0 {
 		a.ask = c.locks.TryLock
 	}
-	a.limit = c.between(100*time.Millisecond, 3*time.Second)
+	a.limit = between(c.rng, 100*time.Millisecond, 3*time.Second)
 	return a
 }
 
@@ -282,7 +249,7 @@ func (c *client) take(p plan, a *attempt) {
 	if err != nil {
 		c.tell(failed(Event{Kind: Missed, Seq: c.seq, Name: p.Name, Share: share}, err, began))
 		if !errors.Is(err, redlatch.ErrHeld) && !errors.Is(err, context.DeadlineExceeded) {
-			c.sleep(c.between(10*time.Millisecond, 100*time.Millisecond)) // no quorum: there will be none at once
+			c.sleep(between(c.rng, 10*time.Millisecond, 100*time.Millisecond)) // no quorum: there will be none at once
 		}
 		return
 	}

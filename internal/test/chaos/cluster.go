@@ -17,6 +17,8 @@ import (
 	"github.com/redlatch/redlatch/internal/redisproc"
 	"github.com/redlatch/redlatch/internal/test/fresh"
 	"github.com/redlatch/redlatch/internal/test/servertest"
+	contract "github.com/redlatch/redlatch/node"
+	"github.com/redlatch/redlatch/store/redis/direct"
 )
 
 // cluster is the servers of a run and the ways to them.
@@ -157,10 +159,8 @@ func (n *node) current() server {
 // process returns it as a process.
 func (n *node) process() process { return n.current().(process) }
 
-// at returns it as a Redis server, and db as a database.
+// at returns it as a Redis server.
 func (n *node) at() redisServer { return n.current().(redisServer) }
-
-func (n *node) db() *servertest.Database { return n.current().(*servertest.Database) }
 
 // become has another server be the node: every way to the node leads there.
 func (n *node) become(s server) {
@@ -196,29 +196,26 @@ func (c *cluster) declare(ctx context.Context, b bounds) error {
 	return fresh.Declare(ctx, locks)
 }
 
-// locksLeft returns the keys of locks on each node, by its number.
+// locksLeft returns the locks that are held on each node, by its number.
 func (c *cluster) locksLeft(ctx context.Context) (map[int][]string, error) {
 	left := map[int][]string{}
 	for _, n := range c.nodes {
-		if n.kind != Redis {
-			// By the contract: a sentinel leads to the master.
-			names, err := namesHeld(ctx, n.current().URL(n.current().Addr()))
-			if err != nil {
-				return nil, fmt.Errorf("node %d: %w", n.number, err)
-			}
-			if len(names) > 0 {
-				left[n.number] = names
-			}
-			continue
+		open := contract.Open
+		if n.kind == Redis {
+			open = func(address string) (contract.Node, error) { return direct.Open(address, nil) }
 		}
-		text, err := n.at().Ask("KEYS", "*")
+		store, err := open(n.current().URL(n.current().Addr()))
+		if err != nil {
+			return nil, err
+		}
+		err = store.(contract.Lister).List(ctx, "", func(l contract.Listing) {
+			if l.Reply.Status == contract.Held {
+				left[n.number] = append(left[n.number], l.Name)
+			}
+		})
+		store.Close()
 		if err != nil {
 			return nil, fmt.Errorf("node %d: %w", n.number, err)
-		}
-		for key := range strings.SplitSeq(text, "\n") {
-			if key != "" && !strings.HasPrefix(key, "redlatch:1:") {
-				left[n.number] = append(left[n.number], key)
-			}
 		}
 	}
 	return left, nil

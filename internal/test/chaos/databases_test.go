@@ -9,10 +9,11 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"net"
-	"slices"
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/redlatch/redlatch/internal/test/servertest"
 )
 
 // TestFaultsOfDatabasesDoWhatTheySay is about the faults that a database can
@@ -20,7 +21,7 @@ import (
 func TestFaultsOfDatabasesDoWhatTheySay(t *testing.T) {
 	for _, kind := range []ServerKind{Postgres, MariaDB} {
 		for _, family := range Families() {
-			if family.kinds != nil && !slices.Contains(family.kinds, kind) {
+			if !family.hits(kind) {
 				continue
 			}
 			check, ok := map[string]func(*bench, *sql.DB, *strike){"kill": killed, "freeze": frozen, "failover": promoted}[family.Name]
@@ -34,7 +35,7 @@ func TestFaultsOfDatabasesDoWhatTheySay(t *testing.T) {
 				if s == nil {
 					t.Fatal("it finds nothing to strike")
 				}
-				db, err := sql.Open(driverOf(kind), b.n.db().DSN(b.n.links[0].Addr()))
+				db, err := sql.Open(driverOf(kind), b.n.current().(*servertest.Database).DSN(b.n.links[0].Addr()))
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -131,7 +132,7 @@ func promoted(b *bench, db *sql.DB, s *strike) {
 	b.does(s.apply)
 	close(stop)
 	<-done
-	fresh, err := sql.Open(driverOf(b.n.kind), b.n.db().DSN(b.n.links[0].Addr()))
+	fresh, err := sql.Open(driverOf(b.n.kind), b.n.current().(*servertest.Database).DSN(b.n.links[0].Addr()))
 	if err != nil {
 		b.Fatal(err)
 	}

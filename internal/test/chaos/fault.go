@@ -21,31 +21,35 @@ type Family struct {
 	holder int          // how often of two times it hits a client that holds a lock, if there is one
 
 	// One of them plans the fault of a node, or of a client.
-	node   func(w *world, n *node, rng *rand.Rand) strike
-	client func(w *world, m *member, rng *rand.Rand) strike
+	node   func(w *nemesis, n *node, rng *rand.Rand) strike
+	client func(w *nemesis, m *member, rng *rand.Rand) strike
 }
 
 // draw takes a target, and plans the fault; nil if there is no target now.
-func (f Family) draw(w *world, rng *rand.Rand) *strike {
+func (f Family) draw(w *nemesis, rng *rand.Rand) *strike {
 	var s strike
+	fault := &Fault{Family: f.Name, Beyond: f.Beyond, Span: Span{From: now()}}
 	if f.client != nil {
 		m := w.freeMember(rng, rng.IntN(2) < f.holder)
 		if m == nil {
 			return nil
 		}
 		s = f.client(w, m, rng)
-		s.member = m
+		s.member, fault.Client = m, m.number
 	} else {
-		n := w.freeNode(rng, f.kinds, f.mild)
+		n := w.freeNode(rng, f)
 		if n == nil {
 			return nil
 		}
 		s = f.node(w, n, rng)
-		s.node = n
+		s.node, fault.Node = n, n.number
 	}
-	s.family = f
+	s.fault, fault.Detail = fault, s.detail
 	return &s
 }
+
+// hits reports whether it can hit a kind of server.
+func (f Family) hits(k ServerKind) bool { return f.kinds == nil || slices.Contains(f.kinds, k) }
 
 // redisAlone are the kinds of a fault that only a Redis server can have.
 var redisAlone = []ServerKind{Redis}
@@ -58,9 +62,9 @@ func Families() []Family {
 // strike is a fault that is about to be injected. It owns its target until it
 // is healed.
 type strike struct {
-	family     Family
-	node       *node
-	member     *member // of the clients
+	fault      *Fault  // its record
+	node       *node   // its target
+	member     *member // or a client
 	detail     string
 	lasts      time.Duration // between apply and heal
 	quarantine time.Duration // how long the node does not grant after the healing

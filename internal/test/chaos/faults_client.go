@@ -16,13 +16,13 @@ func clientFaults() []Family {
 }
 
 // pause makes stale writers: the client continues, and writes.
-func pause(w *world, m *member, rng *rand.Rand) strike {
+func pause(w *nemesis, m *member, rng *rand.Rand) strike {
 	return strike{detail: "is paused", lasts: between(rng, w.bounds.MaxTTL/2, 2*w.bounds.MaxTTL),
 		apply: func(*Fault) error { return m.freeze() },
 		heal:  func(*Fault) error { return m.thaw() }}
 }
 
-func clientKill(_ *world, m *member, rng *rand.Rand) strike {
+func clientKill(_ *nemesis, m *member, rng *rand.Rand) strike {
 	return strike{detail: "is killed, and replaced", lasts: between(rng, 0, time.Second),
 		apply: func(*Fault) error { m.kill(); return nil },
 		heal:  func(*Fault) error { return m.start() }}

@@ -28,7 +28,7 @@ func step(n *node, f *Fault, off time.Duration) {
 	}
 }
 
-func clockJump(w *world, n *node, rng *rand.Rand) strike {
+func clockJump(w *nemesis, n *node, rng *rand.Rand) strike {
 	// Small steps leave the node within the token window, where it continues to
 	// grant; large ones put it outside.
 	off := between(rng, 100*time.Millisecond, 3*time.Second)
@@ -44,7 +44,7 @@ func clockJump(w *world, n *node, rng *rand.Rand) strike {
 		heal:  func(f *Fault) error { step(n, f, 0); return nil }}
 }
 
-func clockDrift(w *world, n *node, rng *rand.Rand) strike {
+func clockDrift(w *nemesis, n *node, rng *rand.Rand) strike {
 	gain := between(rng, time.Millisecond, 5*time.Millisecond)
 	// Towards the right time, so that it stays near it in the long run.
 	if n.clock.Off() > 0 || n.clock.Off() == 0 && rng.IntN(2) == 0 {
@@ -64,7 +64,7 @@ func (b bounds) wrongClock(rng *rand.Rand) time.Duration {
 	return between(rng, -time.Hour, time.Hour)
 }
 
-func clientClock(w *world, m *member, rng *rand.Rand) strike {
+func clientClock(w *nemesis, m *member, rng *rand.Rand) strike {
 	off := w.bounds.wrongClock(rng)
 	return strike{detail: fmt.Sprintf("its wall clock is set to be off by %v", off.Round(time.Millisecond)),
 		apply: func(*Fault) error { return m.setClock(off) }}

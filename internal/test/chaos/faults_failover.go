@@ -23,7 +23,7 @@ import (
 // have read from the old server, and write to the new one: replies are slow before
 // it is stopped, so that it is likely to be waiting for one. The old server does
 // not come back, except behind a sentinel.
-func failover(w *world, n *node, rng *rand.Rand) strike {
+func failover(w *nemesis, n *node, rng *rand.Rand) strike {
 	lag := between(rng, 50*time.Millisecond, 600*time.Millisecond)
 	own := rand.New(rand.NewPCG(rng.Uint64(), 0))       // the fault runs on a goroutine of its own
 	quarantine := w.bounds.quarantine() + 3*time.Second // time to work in, before the next one
@@ -48,7 +48,7 @@ const slowReply = 20 * time.Millisecond
 
 // stopSome stops half of the clients, and returns when it is over. The returned
 // function lets them go on, each after a while.
-func (w *world) stopSome(n *node, rng *rand.Rand) (thaw func()) {
+func (w *nemesis) stopSome(n *node, rng *rand.Rand) (thaw func()) {
 	var all sync.WaitGroup
 	var later []func()
 	for _, i := range rng.Perm(len(w.members))[:(len(w.members)+1)/2] {

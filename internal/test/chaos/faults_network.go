@@ -40,8 +40,8 @@ func late(rng *rand.Rand) servertest.Direction {
 }
 
 // weather affects the connections of some clients, or of all, to a node.
-func weather(what string, draw func(*rand.Rand) servertest.Weather) func(*world, *node, *rand.Rand) strike {
-	return func(w *world, n *node, rng *rand.Rand) strike {
+func weather(what string, draw func(*rand.Rand) servertest.Weather) func(*nemesis, *node, *rand.Rand) strike {
+	return func(w *nemesis, n *node, rng *rand.Rand) strike {
 		links, who := n.links, "for all clients"
 		if k := rng.IntN(len(links)) + 1; rng.IntN(3) > 0 && k < len(links) {
 			links, who = nil, fmt.Sprintf("for %d clients", k)
@@ -62,7 +62,7 @@ func weather(what string, draw func(*rand.Rand) servertest.Weather) func(*world,
 	}
 }
 
-func resetAll(w *world, n *node, rng *rand.Rand) strike {
+func resetAll(w *nemesis, n *node, rng *rand.Rand) strike {
 	return strike{detail: "all connections are reset", apply: func(*Fault) error {
 		for _, link := range n.links {
 			link.Reset()

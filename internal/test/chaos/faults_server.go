@@ -27,8 +27,8 @@ func serverFaults() []Family {
 }
 
 // restart kills a server and starts it again after its files were changed.
-func restart(how string, tamper func(folder string, rng *rand.Rand) error) func(*world, *node, *rand.Rand) strike {
-	return func(w *world, n *node, rng *rand.Rand) strike {
+func restart(how string, tamper func(folder string, rng *rand.Rand) error) func(*nemesis, *node, *rand.Rand) strike {
+	return func(w *nemesis, n *node, rng *rand.Rand) strike {
 		own := rand.New(rand.NewPCG(rng.Uint64(), 0)) // healing runs on a goroutine of its own
 		quarantine := w.bounds.quarantine()
 		if n.kind != Redis {
@@ -85,22 +85,22 @@ func cutLog(folder string, rng *rand.Rand) error {
 	return nil
 }
 
-func freeze(w *world, n *node, rng *rand.Rand) strike {
+func freeze(w *nemesis, n *node, rng *rand.Rand) strike {
 	return strike{detail: "is frozen", lasts: between(rng, 100*time.Millisecond, 2*w.bounds.MaxTTL),
 		apply: func(*Fault) error { return n.process().Freeze() },
 		heal:  func(*Fault) error { return n.process().Thaw() }}
 }
 
-func flushData(w *world, n *node, rng *rand.Rand) strike {
+func flushData(w *nemesis, n *node, rng *rand.Rand) strike {
 	return strike{detail: "is flushed", quarantine: w.bounds.quarantine(),
 		apply: func(*Fault) error { return n.at().order("FLUSHALL") }}
 }
 
-func flushScripts(w *world, n *node, rng *rand.Rand) strike {
+func flushScripts(w *nemesis, n *node, rng *rand.Rand) strike {
 	return strike{detail: "forgets its scripts", apply: func(*Fault) error { return n.at().order("SCRIPT", "FLUSH") }}
 }
 
-func full(w *world, n *node, rng *rand.Rand) strike {
+func full(w *nemesis, n *node, rng *rand.Rand) strike {
 	return strike{detail: "has no memory left, and refuses", lasts: between(rng, 300*time.Millisecond, 2*time.Second),
 		apply: func(*Fault) error { return n.at().order("CONFIG", "SET", "maxmemory", "1") },
 		heal:  func(*Fault) error { return n.at().order("CONFIG", "SET", "maxmemory", "0") }}
@@ -108,7 +108,7 @@ func full(w *world, n *node, rng *rand.Rand) strike {
 
 // evict deletes half of the keys that expire: not the marker, without which the
 // node would be quarantined.
-func evict(w *world, n *node, rng *rand.Rand) strike {
+func evict(w *nemesis, n *node, rng *rand.Rand) strike {
 	own := rand.New(rand.NewPCG(rng.Uint64(), 0))
 	return strike{detail: "drops half of its keys", apply: func(f *Fault) error {
 		defer func() { f.Breaks = append(f.Breaks, Span{f.From, now()}) }()

@@ -31,21 +31,11 @@ type work struct {
 // It may be too early by the time it takes to read the clock, and is never too
 // late. It is 0 if the lease has ended before its deadline.
 func (h *held) deadline() int64 {
-	var best, took int64
-	for range 3 {
-		before := now()
-		left := h.lease.Remaining()
-		if left == 0 {
-			return 0
-		}
-		if d := now() - before; best == 0 || d < took {
-			best, took = before+int64(left), d
-		}
-		if took < int64(50*time.Microsecond) {
-			break
-		}
+	t := now()
+	if left := h.lease.Remaining(); left > 0 {
+		return t + int64(left)
 	}
-	return best
+	return 0
 }
 
 // ended reports that the lease has ended, unless that was by our own release.

@@ -76,7 +76,8 @@ func Judge(h *History) *Verdict {
 }
 
 // find records a violation, with its excuse if there is one.
-func (v *Verdict) find(f Finding, excuse *Fault) {
+func (v *Verdict) find(rule Rule, name string, at int64, excuse *Fault, format string, args ...any) {
+	f := Finding{Rule: rule, Name: name, At: at, Text: fmt.Sprintf(format, args...)}
 	if excuse == nil {
 		v.Violations = append(v.Violations, f)
 		return
@@ -101,7 +102,7 @@ func (v *Verdict) overlaps(h *History, leases []*Lease) {
 	var taken []*Lease
 	for _, b := range leases {
 		if !b.possible() {
-			v.find(Finding{Rule: Overlap, Name: b.Name, At: b.Got, Text: fmt.Sprintf("%s has a slot that there is not", b)}, nil)
+			v.find(Overlap, b.Name, b.Got, nil, "%s has a slot that there is not", b)
 		}
 		taken = slices.DeleteFunc(taken, func(a *Lease) bool { return a.taken() <= b.Got })
 		if b.taken() <= b.Got {
@@ -118,9 +119,7 @@ func (v *Verdict) overlaps(h *History, leases []*Lease) {
 				continue
 			}
 			if a.Until <= b.Got {
-				excuse := h.breakIn(a.Asked, b.Got)
-				v.find(Finding{Rule: Keep, Name: a.Name, At: b.Got,
-					Text: fmt.Sprintf("%s was given while the lock was kept for %s, for another %v", b, a, time.Duration(a.Kept-b.Got))}, excuse)
+				v.find(Keep, a.Name, b.Got, h.breakIn(a.Asked, b.Got), "%s was given while the lock was kept for %s, for another %v", b, a, time.Duration(a.Kept-b.Got))
 				continue
 			}
 			if b.Until <= b.Got {
@@ -136,18 +135,14 @@ func (v *Verdict) overlaps(h *History, leases []*Lease) {
 			// The fault that removed a's lock, or ended the quarantine of a
 			// node that had forgotten it, came while a's lease was valid and
 			// before b had the lock.
-			excuse := h.breakIn(a.Asked, b.Got)
-			v.find(Finding{Rule: Overlap, Name: a.Name, At: b.Got,
-				Text: fmt.Sprintf("%s and %s were both valid for %v", a, b, time.Duration(end-b.Got))}, excuse)
+			v.find(Overlap, a.Name, b.Got, h.breakIn(a.Asked, b.Got), "%s and %s were both valid for %v", a, b, time.Duration(end-b.Got))
 		}
 		taken = append(taken, b)
 		if b.Until <= b.Got {
 			continue
 		}
 		if b.Mode == Slot && beside[Slot] > int(b.Slots) {
-			excuse := h.breakIn(asked, b.Got)
-			v.find(Finding{Rule: Overlap, Name: b.Name, At: b.Got,
-				Text: fmt.Sprintf("with %s there were %d holders of %d slots", b, beside[Slot], b.Slots)}, excuse)
+			v.find(Overlap, b.Name, b.Got, h.breakIn(asked, b.Got), "with %s there were %d holders of %d slots", b, beside[Slot], b.Slots)
 		}
 		v.Counts[MostReaders] = max(v.Counts[MostReaders], beside[Reader])
 		v.Counts[MostSlots] = max(v.Counts[MostSlots], beside[Slot])
@@ -177,8 +172,7 @@ func (v *Verdict) tokens(h *History, leases []*Lease) {
 				continue
 			}
 			if a.Got < granted || a.Token == b.Token || exclusion.Conflict(a.Share, b.Share) {
-				v.find(Finding{Rule: TokenOrder, Name: b.Name, At: b.Got,
-					Text: fmt.Sprintf("%s was granted after %s, and its token is not above it", b, a)}, h.breakIn(min(asked, a.Asked), b.Got))
+				v.find(TokenOrder, b.Name, b.Got, h.breakIn(min(asked, a.Asked), b.Got), "%s was granted after %s, and its token is not above it", b, a)
 			}
 		}
 	}
@@ -197,8 +191,7 @@ func (v *Verdict) extensions(h *History, leases []*Lease) {
 				if !exclusion.Conflict(a.at(x.From), b.Share) {
 					continue
 				}
-				excuse := h.breakIn(a.Asked, x.To)
-				v.find(Finding{Rule: Creation, Name: a.Name, At: x.To, Text: fmt.Sprintf("%s was extended after %s was given", a, b)}, excuse)
+				v.find(Creation, a.Name, x.To, h.breakIn(a.Asked, x.To), "%s was extended after %s was given", a, b)
 				break
 			}
 		}
@@ -222,20 +215,19 @@ func (v *Verdict) refusals(h *History, leases []*Lease) {
 					asked = min(asked, other.Asked)
 				}
 			}
-			v.find(Finding{Rule: Refusal, Name: l.Name, At: at,
-				Text: fmt.Sprintf("the resource refused %s, which was valid for another %v", l, time.Duration(l.Until-at))}, h.breakIn(asked, at))
+			v.find(Refusal, l.Name, at, h.breakIn(asked, at), "the resource refused %s, which was valid for another %v", l, time.Duration(l.Until-at))
 		}
 	}
 }
 
 // resource finds the effects of stale holders.
 func (v *Verdict) resource(h *History) {
-	find := func(f Finding) {
-		if h.Fenced {
-			v.Violations = append(v.Violations, f)
-			return
+	find := func(rule Rule, part, format string, args ...any) {
+		list := &v.Violations
+		if !h.Fenced {
+			list = &v.Corruption
 		}
-		v.Corruption = append(v.Corruption, f)
+		*list = append(*list, Finding{Rule: rule, Name: part, Text: fmt.Sprintf(format, args...)})
 	}
 	// By part: the highest tokens of all steps, of those that are no reader's, and
 	// of a reader's.
@@ -252,22 +244,22 @@ func (v *Verdict) resource(h *History) {
 		if r.Step == Look {
 			v.Counts[Reads]++
 			if r.Token < writer[r.Name] {
-				find(Finding{Rule: StaleRead, Name: r.Name, Text: fmt.Sprintf("%s, a read, was accepted after a writer's with token %d", who, writer[r.Name])})
+				find(StaleRead, r.Name, "%s, a read, was accepted after a writer's with token %d", who, writer[r.Name])
 			}
 			if r.Was != counter[r.Name] {
-				find(Finding{Rule: StaleRead, Name: r.Name, Text: fmt.Sprintf("%s, read %d when the counter was at %d", who, r.Was, counter[r.Name])})
+				find(StaleRead, r.Name, "%s, read %d when the counter was at %d", who, r.Was, counter[r.Name])
 			}
 			reader[r.Name], highest[r.Name] = max(reader[r.Name], r.Token), max(highest[r.Name], r.Token)
 			continue
 		}
 		switch {
 		case r.Token < highest[r.Name]:
-			find(Finding{Rule: StaleWrite, Name: r.Name, Text: fmt.Sprintf("%s, was accepted after one with token %d", who, highest[r.Name])})
+			find(StaleWrite, r.Name, "%s, was accepted after one with token %d", who, highest[r.Name])
 		case r.Token == reader[r.Name]:
-			find(Finding{Rule: StaleWrite, Name: r.Name, Text: fmt.Sprintf("%s, came after it was a reader's", who)})
+			find(StaleWrite, r.Name, "%s, came after it was a reader's", who)
 		}
 		if r.Was != counter[r.Name] {
-			find(Finding{Rule: LostUpdate, Name: r.Name, Text: fmt.Sprintf("%s, made %d of %d when the counter was at %d", who, r.Is, r.Was, counter[r.Name])})
+			find(LostUpdate, r.Name, "%s, made %d of %d when the counter was at %d", who, r.Is, r.Was, counter[r.Name])
 		}
 		highest[r.Name], writer[r.Name] = max(highest[r.Name], r.Token), max(writer[r.Name], r.Token)
 		if r.Step == Write {
@@ -278,7 +270,7 @@ func (v *Verdict) resource(h *History) {
 	}
 	for part, value := range h.Counters {
 		if value != counter[part] {
-			find(Finding{Rule: LostUpdate, Name: part, Text: fmt.Sprintf("the counter is at %d, and the last write made it %d", value, counter[part])})
+			find(LostUpdate, part, "the counter is at %d, and the last write made it %d", value, counter[part])
 		}
 	}
 	downgraded := map[attemptID]bool{}
@@ -290,10 +282,10 @@ func (v *Verdict) resource(h *History) {
 			continue
 		}
 		if written[key{cmp.Or(e.Part, e.Name), e.Client, e.Token, e.To}] == 0 {
-			find(Finding{Rule: LostUpdate, Name: e.Name, At: e.At, Text: fmt.Sprintf("client %d was confirmed the write of %d, and it is not there", e.Client, e.To)})
+			find(LostUpdate, e.Name, "client %d was confirmed the write of %d, and it is not there", e.Client, e.To)
 		}
 		if downgraded[e.attempt()] || e.Mode == Reader {
-			find(Finding{Rule: StaleWrite, Name: e.Name, At: e.At, Text: fmt.Sprintf("client %d wrote %d as a reader", e.Client, e.To)})
+			find(StaleWrite, e.Name, "client %d wrote %d as a reader", e.Client, e.To)
 		}
 	}
 }
@@ -302,7 +294,7 @@ func (v *Verdict) resource(h *History) {
 func (v *Verdict) ghosts(h *History) {
 	for node, keys := range h.Left {
 		for _, key := range keys {
-			v.find(Finding{Rule: Ghost, Name: key, Text: fmt.Sprintf("node %d has a lock on it, which nobody holds and whose time is over", node)}, nil)
+			v.find(Ghost, key, 0, nil, "node %d has a lock on it, which nobody holds and whose time is over", node)
 		}
 	}
 }
@@ -311,7 +303,7 @@ func (v *Verdict) ghosts(h *History) {
 func (v *Verdict) liveness(h *History) {
 	for client := 1; client <= h.Clients; client++ {
 		if !slices.Contains(h.Live, client) {
-			v.find(Finding{Rule: Liveness, At: h.Healed, Text: fmt.Sprintf("client %d was given no lock after all faults were healed", client)}, nil)
+			v.find(Liveness, "", h.Healed, nil, "client %d was given no lock after all faults were healed", client)
 		}
 	}
 }
@@ -334,7 +326,7 @@ func (v *Verdict) calm(h *History) {
 		if stalled := time.Duration(e.Stall); stalled > calmTTL {
 			excuse = &Fault{Family: "stall", Client: e.Client, Detail: fmt.Sprintf("the machine stalled for %v", stalled)}
 		}
-		v.find(Finding{Rule: Calm, Name: e.Name, At: e.At, Text: fmt.Sprintf("client %d: %s: %s", e.Client, e.Kind, e.Err)}, excuse)
+		v.find(Calm, e.Name, e.At, excuse, "client %d: %s: %s", e.Client, e.Kind, e.Err)
 	}
 }
 

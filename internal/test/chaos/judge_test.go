@@ -510,19 +510,19 @@ func TestRunInWhichAKindNeverHappenedSaysSo(t *testing.T) {
 	s.lease(1, 0, 10, 200, 150)
 	s.share(reader, 2, 20, 160, 250, 200)
 	r := &chaos.Result{History: &s.History, Verdict: chaos.Judge(&s.History)}
-	const never = "a slot, a downgrade, a lock that was kept, two readers at once, two slots at once"
+	const never = "writers that became readers (0), readers at once, at most (1), acquired slots (0), slots at once, at most (0), kept after their release (0)"
 	if got := r.Never(); got != never || r.Enough() != nil {
 		t.Errorf("a short run: %q, %v", got, r.Enough())
 	}
 	s.Healed = int64(time.Minute)
-	if s.Names = 2; r.Never() != "a slot, a downgrade, a lock that was kept" {
+	if s.Names = 2; r.Never() != "writers that became readers (0), acquired slots (0), kept after their release (0)" {
 		t.Errorf("few clients for the names: %q", r.Never())
 	}
 	s.Names = 1
-	if err := r.Enough(); err == nil || !strings.Contains(err.Error(), "never in it was there a slot, nor a downgrade, nor a lock that was kept, nor two") {
+	if err := r.Enough(); err == nil || !strings.Contains(err.Error(), "it had too few of: "+never) {
 		t.Errorf("a long run: %v", err)
 	}
-	if text := r.String(); !strings.Contains(text, "never happened: "+never+"\n") {
+	if text := r.String(); !strings.Contains(text, "too few: "+never+"\n") {
 		t.Errorf("its text: %s", text)
 	}
 }

@@ -25,32 +25,13 @@ type member struct {
 	args   []string
 	config clientConfig
 	hear   func(Event)
-	errors *complaints
-	struck bool // the nemesis knows that it has a fault
+	errors io.Writer // what its processes write to stderr
+	struck bool      // the nemesis knows that it has a fault
 
 	mu    sync.Mutex
 	cmd   *exec.Cmd
 	stdin io.WriteCloser
 	gone  chan struct{} // closed when the process has ended and all its output was read
-}
-
-// complaints collects what clients write to their standard error.
-type complaints struct {
-	mu   sync.Mutex
-	text []byte
-}
-
-func (c *complaints) Write(b []byte) (int, error) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.text = append(c.text, b...)
-	return len(b), nil
-}
-
-func (c *complaints) String() string {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return string(c.text)
 }
 
 // start starts the next process of this client.
@@ -120,7 +101,7 @@ func (m *member) setClock(off time.Duration) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.config.WallOff = off
-	return json.NewEncoder(m.stdin).Encode(order{WallOff: off})
+	return json.NewEncoder(m.stdin).Encode(off)
 }
 
 // kill ends the process at once.

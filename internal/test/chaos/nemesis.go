@@ -11,21 +11,26 @@ import (
 	"time"
 )
 
-// world is the targets of faults.
-type world struct {
-	cluster *cluster
-	members []*member
-	bounds  bounds
-	holders func() map[int]bool // the clients that hold a lock now
+// nemesis injects faults, drawn from a seed, and heals them.
+type nemesis struct {
+	nodes    []*node
+	members  []*member
+	bounds   bounds
+	holders  func() map[int]bool // the clients that hold a lock now
+	allowed  int                 // how many nodes may be faulty or quarantined at once
+	families []Family
+	rng      *rand.Rand
+	least    time.Duration // between two faults
+	most     time.Duration
 
-	mu      sync.Mutex // guards which targets have a fault
-	allowed int        // how many nodes may be faulty or quarantined at once
+	mu     sync.Mutex // guards which targets have a fault, and how many there were
+	faults []*Fault
 }
 
-// freeNode takes a node of one of the kinds without a fault. Unless the fault is
+// freeNode takes a node that the family can hit, without a fault. Unless the fault is
 // mild, it takes none if so many have a fault or are quarantined that another
 // would leave no quorum for too long.
-func (w *world) freeNode(rng *rand.Rand, kinds []ServerKind, mild bool) *node {
+func (w *nemesis) freeNode(rng *rand.Rand, f Family) *node {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	allowed := w.allowed
@@ -33,16 +38,16 @@ func (w *world) freeNode(rng *rand.Rand, kinds []ServerKind, mild bool) *node {
 		allowed++ // occasionally a quorum is lost for a while
 	}
 	down := 0
-	for _, n := range w.cluster.nodes {
+	for _, n := range w.nodes {
 		if n.struck || time.Now().Before(n.out) {
 			down++
 		}
 	}
-	if down >= allowed && !mild {
+	if down >= allowed && !f.mild {
 		return nil
 	}
-	for _, i := range rng.Perm(len(w.cluster.nodes)) {
-		if n := w.cluster.nodes[i]; !n.struck && (kinds == nil || slices.Contains(kinds, n.kind)) {
+	for _, i := range rng.Perm(len(w.nodes)) {
+		if n := w.nodes[i]; !n.struck && f.hits(n.kind) {
 			n.struck = true
 			return n
 		}
@@ -52,7 +57,7 @@ func (w *world) freeNode(rng *rand.Rand, kinds []ServerKind, mild bool) *node {
 
 // freeMember takes a client without a fault; if asked for, one that holds a
 // lock, if there is one.
-func (w *world) freeMember(rng *rand.Rand, holder bool) *member {
+func (w *nemesis) freeMember(rng *rand.Rand, holder bool) *member {
 	holders := w.holders()
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -73,64 +78,38 @@ func (w *world) freeMember(rng *rand.Rand, holder bool) *member {
 	return found
 }
 
-// healed frees a target.
-func (w *world) healed(s *strike) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if s.node != nil {
-		s.node.struck = false
-		if until := time.Now().Add(s.quarantine); until.After(s.node.out) {
-			s.node.out = until
-		}
-	}
-	if s.member != nil {
-		s.member.struck = false
-	}
-}
-
-// nemesis injects faults, drawn from a seed, and heals them.
-type nemesis struct {
-	world    *world
-	families []Family
-	rng      *rand.Rand
-	least    time.Duration // between two faults
-	most     time.Duration
-
-	mu     sync.Mutex
-	faults []*Fault
-}
-
 // run injects faults until ctx ends, and returns when all are healed.
-func (n *nemesis) run(ctx context.Context) {
+func (w *nemesis) run(ctx context.Context) {
 	var healing sync.WaitGroup
 	defer healing.Wait()
-	if len(n.families) == 0 {
+	if len(w.families) == 0 {
 		<-ctx.Done()
 	}
 	var bag []Family
-	for wait(ctx, between(n.rng, n.least, n.most)) {
+	for wait(ctx, between(w.rng, w.least, w.most)) {
 		// Drawn from a bag, so that every family is used.
 		if len(bag) == 0 {
-			for _, i := range n.rng.Perm(len(n.families)) {
-				bag = append(bag, n.families[i])
-			}
+			bag = slices.Clone(w.families)
+			w.rng.Shuffle(len(bag), func(i, k int) { bag[i], bag[k] = bag[k], bag[i] })
 		}
-		s, i := n.draw(bag)
+		s, i := w.draw(bag)
 		if s != nil {
-			bag = append(bag[:i:i], bag[i+1:]...)
-		} else if s, _ = n.draw(n.families); s == nil {
+			bag = slices.Delete(bag, i, i+1)
+		} else if s, _ = w.draw(w.families); s == nil {
 			continue // everything has a fault
 		}
-		f := n.begin(s)
-		healing.Go(func() { n.strike(ctx, s, f) })
+		w.mu.Lock()
+		w.faults = append(w.faults, s.fault)
+		w.mu.Unlock()
+		healing.Go(func() { w.strike(ctx, s) })
 	}
 }
 
 // draw returns a fault of the first family that has a target, and which family
 // that was. The other families stay in the bag.
-func (n *nemesis) draw(families []Family) (*strike, int) {
+func (w *nemesis) draw(families []Family) (*strike, int) {
 	for i, family := range families {
-		if s := family.draw(n.world, n.rng); s != nil {
+		if s := family.draw(w, w.rng); s != nil {
 			return s, i
 		}
 	}
@@ -147,70 +126,56 @@ func wait(ctx context.Context, d time.Duration) bool {
 	}
 }
 
-func (n *nemesis) begin(s *strike) *Fault {
-	f := &Fault{Family: s.family.Name, Beyond: s.family.Beyond, Detail: s.detail, Span: Span{From: now()}}
-	if s.node != nil {
-		f.Node = s.node.number
-	}
-	if s.member != nil {
-		f.Client = s.member.number
-	}
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	n.faults = append(n.faults, f)
-	return f
-}
-
-// strike applies a fault, waits, and heals it.
-func (n *nemesis) strike(ctx context.Context, s *strike, f *Fault) {
-	// Others read the fault while it lasts; it is written only at its end.
-	own := *f
-	err := s.apply(&own)
+// strike applies a fault, waits, and heals it. Then its target is free again.
+func (w *nemesis) strike(ctx context.Context, s *strike) {
+	f := s.fault
+	err := s.apply(f)
 	if err == nil && s.lasts > 0 {
 		wait(ctx, s.lasts)
 	}
 	if s.heal != nil {
 		// Also a fault that was applied in part.
-		if healing := s.heal(&own); err == nil {
+		if healing := s.heal(f); err == nil {
 			err = healing
 		}
 	}
-	own.To = now()
-	if err != nil {
-		own.Err = err.Error()
+	if f.To = now(); err != nil {
+		f.Err = err.Error()
 	}
-	n.world.healed(s)
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	*f = own
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if s.member != nil {
+		s.member.struck = false
+		return
+	}
+	s.node.struck = false
+	if until := time.Now().Add(s.quarantine); until.After(s.node.out) {
+		s.node.out = until
+	}
 }
 
-// snapshot returns copies of the faults so far.
-func (n *nemesis) snapshot() (all []Fault) {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	for _, f := range n.faults {
+// struck returns how many faults there were.
+func (w *nemesis) struck() int {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return len(w.faults)
+}
+
+// history returns the faults, when all are healed. One that could not be
+// injected or healed is an error.
+func (w *nemesis) history() (all []Fault, err error) {
+	for _, f := range w.faults {
+		if f.Err != "" {
+			return nil, fmt.Errorf("the run is worth nothing: the fault %s on %s: %s", f.Family, f.where(), f.Err)
+		}
 		all = append(all, *f)
 	}
-	return all
-}
-
-// broken returns the faults that could not be injected or healed.
-func broken(faults []Fault) error {
-	for _, f := range faults {
-		if f.Err != "" {
-			return fmt.Errorf("the fault %s on %s: %s", f.Family, f.where(), f.Err)
-		}
-	}
-	return nil
+	return all, nil
 }
 
 func (f *Fault) where() string {
-	switch {
-	case f.Node > 0:
+	if f.Node > 0 {
 		return fmt.Sprintf("node %d", f.Node)
-	case f.Client > 0:
-		return fmt.Sprintf("client %d", f.Client)
 	}
-	return "all"
+	return fmt.Sprintf("client %d", f.Client)
 }

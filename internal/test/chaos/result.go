@@ -53,26 +53,20 @@ func (r *Result) Struck() (kinds []string) {
 // longEnough is how long a run must be for every mode to happen.
 const longEnough = 20 * time.Second
 
-// Never returns what a run was to do and did not, as a text; "" if it did all.
+// Never returns what a run was to do and did not, or too rarely, as a text; "" if
+// it did all.
 func (r *Result) Never() string {
 	if r.History.Calm {
 		return "" // it has writers alone, and every client had a lock
 	}
-	two := 0
+	least := map[Count]int{Writers: 1, Readers: 1, Slots: 1, Downgrades: 1, Kept: 1}
 	if c := r.History.Clients; c >= 2 && c >= 2*r.History.Names {
-		two = 2 // clients are often at the same name
+		least[MostReaders], least[MostSlots] = 2, 2 // clients are often at the same name
 	}
 	var all []string
-	for _, m := range []struct {
-		count Count
-		least int
-		text  string
-	}{
-		{Writers, 1, "a writer"}, {Readers, 1, "a reader"}, {Slots, 1, "a slot"}, {Downgrades, 1, "a downgrade"}, {Kept, 1, "a lock that was kept"},
-		{MostReaders, two, "two readers at once"}, {MostSlots, two, "two slots at once"},
-	} {
-		if r.Verdict.Counts[m.count] < m.least {
-			all = append(all, m.text)
+	for _, c := range counts {
+		if n := r.Verdict.Counts[c]; n < least[c] {
+			all = append(all, fmt.Sprintf("%s (%d)", c, n))
 		}
 	}
 	return strings.Join(all, ", ")
@@ -82,7 +76,7 @@ func (r *Result) Never() string {
 // enough for it: its verdict says less than it seems to.
 func (r *Result) Enough() error {
 	if never := r.Never(); never != "" && r.History.Healed-r.Began >= int64(longEnough) {
-		return fmt.Errorf("the run is worth little: never in it was there %s", strings.ReplaceAll(never, ", ", ", nor "))
+		return fmt.Errorf("the run is worth little: it had too few of: %s", never)
 	}
 	return nil
 }
@@ -110,7 +104,7 @@ func (r *Result) String() string {
 	}
 	fmt.Fprintf(b, "waited for a lock: %v in the median, %v at the 99th percentile\n", v.Median.Round(10*time.Microsecond), v.P99.Round(10*time.Microsecond))
 	if never := r.Never(); never != "" {
-		fmt.Fprintf(b, "never happened: %s\n", never)
+		fmt.Fprintf(b, "too few: %s\n", never)
 	}
 	some(b, "violation", v.Violations)
 	some(b, "corruption", v.Corruption)

@@ -60,8 +60,11 @@ func Run(ctx context.Context, c Config) (*Result, error) {
 		return nil, fmt.Errorf("there is no folder for the servers: %w", err)
 	}
 	defer os.RemoveAll(dir)
-	r := &running{Config: c, dir: dir, result: &Result{Seed: c.Seed, Ran: c.Faults}, recorder: newRecorder(), errors: &complaints{}, calm: len(c.Faults) == 0}
+	r := &running{Config: c, dir: dir, result: &Result{Seed: c.Seed}, recorder: newRecorder(), calm: len(c.Faults) == 0}
 	defer r.stop()
+	if r.errors, err = os.Create(filepath.Join(dir, "errors")); err != nil {
+		return nil, err
+	}
 	if err := r.setUp(ctx); err != nil {
 		return nil, err
 	}
@@ -78,7 +81,7 @@ type running struct {
 	dir      string
 	result   *Result
 	recorder *recorder
-	errors   *complaints
+	errors   *os.File // what clients write to stderr
 	cluster  *cluster
 	members  []*member
 	nemesis  *nemesis
@@ -97,6 +100,12 @@ func (r *running) bounds() bounds {
 	return standardBounds
 }
 
+// said returns what clients wrote to stderr.
+func (r *running) said() string {
+	text, _ := os.ReadFile(r.errors.Name())
+	return string(text)
+}
+
 func (r *running) notice(format string, args ...any) {
 	if r.Notice != nil {
 		r.Notice(fmt.Sprintf(format, args...))
@@ -108,7 +117,7 @@ func (r *running) notice(format string, args ...any) {
 func (r *running) setUp(ctx context.Context) error {
 	r.cluster = &cluster{dir: r.dir, program: r.Program}
 	r.provide()
-	if len(r.Faults) == 0 && !r.calm {
+	if len(r.result.Ran) == 0 && !r.calm {
 		return fmt.Errorf("none of the faults is possible here: %s", r.result.LeftOut[0])
 	}
 	r.names = plans(r.Names, r.calm)
@@ -150,28 +159,21 @@ func (r *running) setUp(ctx context.Context) error {
 // provide sets up what the faults need, and leaves out those that are not
 // possible here.
 func (r *running) provide() {
-	r.Faults = slices.DeleteFunc(slices.Clone(r.Faults), func(f Family) bool {
-		err := r.meet(f)
-		if err != nil {
-			why, _, _ := strings.Cut(f.Name+": "+err.Error(), "\n")
-			r.result.LeftOut = append(r.result.LeftOut, why)
-			r.notice("not run: %s", why)
+	for _, f := range r.Faults {
+		var err error
+		if !slices.ContainsFunc(r.Nodes, f.hits) {
+			err = fmt.Errorf("no server is one of %v", f.kinds)
+		} else if f.clock && r.cluster.shim == "" {
+			r.cluster.shim, err = buildShim(r.dir)
 		}
-		return err != nil
-	})
-	r.result.Ran = r.Faults
-}
-
-// meet sets up what a fault needs.
-func (r *running) meet(f Family) (err error) {
-	hits := func(k ServerKind) bool { return f.kinds == nil || slices.Contains(f.kinds, k) }
-	if !slices.ContainsFunc(r.Nodes, hits) {
-		return fmt.Errorf("no server is one of %v", f.kinds)
+		if err == nil {
+			r.result.Ran = append(r.result.Ran, f)
+			continue
+		}
+		why, _, _ := strings.Cut(f.Name+": "+err.Error(), "\n")
+		r.result.LeftOut = append(r.result.LeftOut, why)
+		r.notice("not run: %s", why)
 	}
-	if f.clock && r.cluster.shim == "" {
-		r.cluster.shim, err = buildShim(r.dir)
-	}
-	return err
 }
 
 // torture injects faults for the configured time, heals them, and checks what
@@ -180,11 +182,13 @@ func (r *running) torture(ctx context.Context) error {
 	if r.Allowed == 0 {
 		r.Allowed = max(1, (len(r.Nodes)-1)/2)
 	}
-	w := &world{cluster: r.cluster, members: r.members, bounds: r.bounds(), holders: r.recorder.holders, allowed: r.Allowed}
-	r.nemesis = &nemesis{world: w, families: r.Faults, rng: rand.New(rand.NewPCG(r.Seed, 2)), least: r.Least, most: r.Most}
+	r.nemesis = &nemesis{
+		nodes: r.cluster.nodes, members: r.members, bounds: r.bounds(), holders: r.recorder.holders, allowed: r.Allowed,
+		families: r.result.Ran, rng: rand.New(rand.NewPCG(r.Seed, 2)), least: r.Least, most: r.Most,
+	}
 	// The time starts when every client has had a lock.
 	if err := r.awaitAll(ctx, 0); err != nil {
-		return fmt.Errorf("the clients do not get going: %w: %s", err, r.errors)
+		return fmt.Errorf("the clients do not get going: %w: %s", err, r.said())
 	}
 	r.result.Began = now()
 	striking, cancel := context.WithTimeout(ctx, r.For)
@@ -196,9 +200,9 @@ func (r *running) torture(ctx context.Context) error {
 	}
 	h := &History{Fenced: r.Fenced, Calm: r.calm, Clients: r.Clients, Names: r.Names, Healed: now()}
 	r.result.History = h
-	h.Faults = r.nemesis.snapshot()
-	if err := broken(h.Faults); err != nil {
-		return fmt.Errorf("the run is worth nothing: %w", err)
+	var err error
+	if h.Faults, err = r.nemesis.history(); err != nil {
+		return err
 	}
 	alive := r.awaitAll(ctx, h.Healed)
 	if ctx.Err() != nil {
@@ -206,7 +210,7 @@ func (r *running) torture(ctx context.Context) error {
 	}
 	h.Live = r.recorder.since(h.Healed)
 	if err := r.endAll(); err != nil && alive == nil {
-		return fmt.Errorf("%w: %s", err, r.errors)
+		return fmt.Errorf("%w: %s", err, r.said())
 	}
 	h.Events = r.recorder.all()
 	return r.look(ctx, h)
@@ -262,7 +266,7 @@ func (r *running) look(ctx context.Context, h *History) error {
 func (r *running) progress(ctx context.Context) {
 	every := max(5*time.Second, r.For/20)
 	for elapsed := every; wait(ctx, every); elapsed += every {
-		r.notice("%v of %v: %d acquisitions, %d faults", elapsed.Round(time.Second), r.For, count(r.recorder.all()).Acquisitions(), len(r.nemesis.snapshot()))
+		r.notice("%v of %v: %d acquisitions, %d faults", elapsed.Round(time.Second), r.For, count(r.recorder.all()).Acquisitions(), r.nemesis.struck())
 	}
 }
 
@@ -271,6 +275,7 @@ func (r *running) stop() {
 	for _, m := range r.members {
 		m.kill()
 	}
+	r.errors.Close()
 	if r.store != nil {
 		r.store.db.Close()
 	}

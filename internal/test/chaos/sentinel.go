@@ -43,10 +43,7 @@ func (w *watched) Start() error {
 		settings = append(durable(), "--replicaof", "127.0.0.1", fmt.Sprint(w.servers[0].Port))
 	}
 	dir := filepath.Join(w.in.in.dir, fmt.Sprintf("sentinel%d", w.in.number))
-	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return err
-	}
-	config := filepath.Join(dir, "sentinel.conf")
+	config := dir + ".conf"
 	text := fmt.Sprintf("sentinel monitor %[1]s 127.0.0.1 %[2]d 1\nsentinel down-after-milliseconds %[1]s 500\nsentinel failover-timeout %[1]s 2000\n", masterName, w.servers[0].Port)
 	if err := os.WriteFile(config, []byte(text), 0o600); err != nil {
 		return err

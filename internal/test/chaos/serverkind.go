@@ -3,14 +3,12 @@
 package chaos
 
 import (
-	"context"
 	"fmt"
 	"slices"
 	"strings"
 	"sync/atomic"
 
 	"github.com/redlatch/redlatch/internal/test/servertest"
-	contract "github.com/redlatch/redlatch/node"
 	_ "github.com/redlatch/redlatch/store/mysql"
 	_ "github.com/redlatch/redlatch/store/postgres"
 	_ "github.com/redlatch/redlatch/store/redis/rueidis" // redis+sentinel://
@@ -66,20 +64,4 @@ type process interface {
 	Kill()
 	Freeze() error
 	Thaw() error
-}
-
-// namesHeld returns the names that are held on a database.
-func namesHeld(ctx context.Context, url string) ([]string, error) {
-	n, err := contract.Open(url)
-	if err != nil {
-		return nil, err
-	}
-	defer n.Close()
-	var names []string
-	err = n.(contract.Lister).List(ctx, "", func(l contract.Listing) {
-		if l.Reply.Status == contract.Held {
-			names = append(names, l.Name)
-		}
-	})
-	return names, err
 }

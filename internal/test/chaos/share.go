@@ -27,18 +27,16 @@ type plan struct {
 	Slotted int `json:"slotted"`
 	// Of a hundred writers so many become readers halfway.
 	Downgrades int `json:"downgrades"`
-	// Often is how often the name is drawn, beside the others.
-	Often int `json:"often"`
 }
 
 // slots is how many slots a name has that has any.
 const slots = 3
 
 var (
-	writersOnly = plan{Often: 2}
-	readersToo  = plan{Often: 3, Readers: 75, Downgrades: 40}
-	slotsToo    = plan{Often: 3, Slotted: 94, Readers: 2, Downgrades: 20}
-	allModes    = plan{Often: 3, Readers: 40, Slotted: 40, Downgrades: 40}
+	writersOnly = plan{}
+	readersToo  = plan{Readers: 75, Downgrades: 40}
+	slotsToo    = plan{Slotted: 94, Readers: 2, Downgrades: 20}
+	allModes    = plan{Readers: 40, Slotted: 40, Downgrades: 40}
 )
 
 // plans returns the plans of so many names. Every mode is in them, unless the
