@@ -132,10 +132,12 @@ func (q *devQuorum) with(path string, argv []string, received <-chan os.Signal) 
 		name, _, _ := strings.Cut(v, "=") // they name other nodes
 		return name == variable("state") || name == membershipVariable || name == nodesVariable
 	})
-	cmd := &exec.Cmd{
-		Path: path, Args: argv, Env: append(environment, nodesVariable+"="+strings.Join(q.addresses(), ",")),
-		Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr,
-	}
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	cmd := exec.CommandContext(ctx, path, argv[1:]...)
+	cmd.Args[0], cmd.Env = argv[0], append(environment, nodesVariable+"="+strings.Join(q.addresses(), ","))
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
+	cmd.Cancel, cmd.WaitDelay = func() error { return cmd.Process.Signal(os.Interrupt) }, 5*time.Second
 	if err := cmd.Start(); err != nil {
 		return cannotRun(argv[0], err, true)
 	}
@@ -151,12 +153,8 @@ func (q *devQuorum) with(path string, argv []string, received <-chan os.Signal) 
 				cmd.Process.Signal(s)
 			}
 		case err := <-q.died:
-			cmd.Process.Signal(os.Interrupt)
-			select {
-			case <-done:
-			case <-time.After(5 * time.Second):
-				cmd.Process.Kill()
-			}
+			cancel()
+			<-done
 			return &outcome{code: exitNoQuorum, event: "no_quorum", err: err}
 		}
 	}
@@ -214,33 +212,15 @@ const declareLimit = 20 * time.Second
 func (q *devQuorum) declare(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, declareLimit)
 	defer cancel()
-	for {
-		err := q.initialise(ctx)
-		if err == nil {
-			return nil
-		}
-		select {
-		case died := <-q.died:
-			return died
-		case <-ctx.Done():
-			return fmt.Errorf("the servers do not answer: %w", err)
-		case <-time.After(10 * time.Millisecond): // there is no event to wait for
-		}
-	}
-}
-
-func (q *devQuorum) initialise(ctx context.Context) error {
-	nodes, err := openNodes(q.addresses(), "")
-	if err != nil {
-		return err
-	}
-	client, err := redlatch.New(nodes, &redlatch.Options{Guard: redlatch.GuardOn, NodeTimeout: time.Second})
+	client, err := redlatch.Open(strings.Join(q.addresses(), ","), &redlatch.Options{Guard: redlatch.GuardOn, NodeTimeout: declareLimit})
 	if err != nil {
 		return err
 	}
 	defer client.Close()
-	_, err = admin.New(client).Init(ctx, &admin.InitOptions{AssumeFresh: true})
-	return err
+	if _, err = admin.New(client).Init(ctx, &admin.InitOptions{AssumeFresh: true}); err != nil {
+		return fmt.Errorf("the servers cannot be marked: %w", err)
+	}
+	return nil
 }
 
 // stopLimit is how long servers may take to end.

@@ -105,9 +105,9 @@ func (h *heldLock) release(end *outcome) {
 		if end.event == "exited" {
 			*end = *lostOutcome(causeOf(err), fmt.Errorf("%q was lost before CMD ended: %s", h.name(), lostCause(err)))
 		}
-	case h.f.onceSet && failed == nil:
+	case h.f.given("once") && failed == nil:
 		*end = *h.f.unmarked(h.name(), err)
-	case !h.f.onceSet && !lost:
+	case !h.f.given("once") && !lost:
 		h.warn("%q could not be released; it will expire within %v: %s", h.name(), max(h.all[0].TTL(), h.f.keep), message(err))
 	}
 }

@@ -78,7 +78,6 @@ that is needed does not answer, 130 if the answer was no.`,
 }
 
 func (f *initFlags) run(cmd *cobra.Command, say *reporter) error {
-	out := cmd.OutOrStdout()
 	ctx, stop := untilSignal()
 	defer stop()
 	nodes, err := f.open()
@@ -118,11 +117,7 @@ func (f *initFlags) run(cmd *cobra.Command, say *reporter) error {
 	view.screen.Clear()
 	half := slices.ContainsFunc(states, func(s admin.NodeState) bool { return s.Reason == node.ReasonBarred })
 	if len(states) > 0 && (half || !errors.Is(err, redlatch.ErrConfig)) {
-		if say.format == "json" {
-			writeStatesJSON(out, states)
-		} else {
-			writeStates(out, states)
-		}
+		writeStates(cmd.OutOrStdout(), say, states)
 	}
 	if ctx.Err() != nil && err != nil {
 		return interruptedInit(ctx, states, err)
@@ -133,9 +128,13 @@ func (f *initFlags) run(cmd *cobra.Command, say *reporter) error {
 // replicasOpen is the value of --replicas if the flag is missing.
 const replicasOpen = -1
 
-func writeStates(out io.Writer, states []admin.NodeState) {
+func writeStates(out io.Writer, say *reporter, states []admin.NodeState) {
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	for _, s := range states {
+		if say.format == "json" {
+			writeJSON(out, nodeJSON(s))
+			continue
+		}
 		fmt.Fprintf(w, "%s\t%s\n", s.Node, describe(s))
 	}
 	w.Flush()
@@ -159,20 +158,19 @@ func describe(s admin.NodeState) string {
 	return text
 }
 
-func writeStatesJSON(out io.Writer, states []admin.NodeState) {
-	for _, s := range states {
-		line := fields{}.add("node", s.Node).add("trusted", s.Trusted).with("left", s.Left).with("reason", s.Reason)
-		if g := s.Marked; g != nil {
-			line = line.with("list", g.List).add("max_ttl", g.MaxTTL).add("window", g.Window).add("quarantine", g.Quarantine)
-			if g.Replicas > 0 { // required
-				line = line.add("replicas", g.Replicas).add("replica_lag", g.ReplicaLag)
-			}
+// nodeJSON is the state of a node for programs.
+func nodeJSON(s admin.NodeState) fields {
+	line := fields{}.add("node", s.Node).add("trusted", s.Trusted).with("left", s.Left).with("reason", s.Reason)
+	if g := s.Marked; g != nil {
+		line = line.with("list", g.List).add("max_ttl", g.MaxTTL).add("window", g.Window).add("quarantine", g.Quarantine)
+		if g.Replicas > 0 { // required
+			line = line.add("replicas", g.Replicas).add("replica_lag", g.ReplicaLag)
 		}
-		if s.Err != nil {
-			line = line.add("error", message(s.Err))
-		}
-		writeJSON(out, line)
 	}
+	if s.Err != nil {
+		line = line.add("error", message(s.Err))
+	}
+	return line
 }
 
 // quarantineLine is how often a line is written while nodes are in quarantine

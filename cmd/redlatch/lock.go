@@ -22,16 +22,6 @@ import (
 	"github.com/redlatch/redlatch/node"
 )
 
-// lockFlags are the flags of lock.
-type lockFlags struct {
-	nodeFlags
-	shareFlags
-	waitFlags
-	ttl   time.Duration
-	keep  time.Duration
-	label string
-}
-
 func newLock(say *reporter) *cobra.Command {
 	f := &lockFlags{}
 	cmd := &cobra.Command{
@@ -54,8 +44,6 @@ handle could not be written, 75 another client holds the lock, 128+N for signal 
 		Args:        nameArgs,
 		Annotations: map[string]string{evaluated: ""},
 		RunE: func(cmd *cobra.Command, args []string) error {
-			f.noteWait(cmd.Flags())
-			f.slotsSet = cmd.Flags().Changed("slots")
 			err := cmp.Or(f.checkWait(), f.checkShare(1))
 			if err == nil {
 				err = f.run(cmd.OutOrStdout(), say, args[0])
@@ -64,11 +52,8 @@ handle could not be written, 75 another client holds the lock, 128+N for signal 
 		},
 	}
 	flags := cmd.Flags()
-	f.register(flags, say)
-	f.registerShare(flags)
-	f.registerWait(flags)
+	f.registerLock(flags, say)
 	flag.Duration(flags, &f.ttl, "ttl", "", 0, "the lock expires after `DURATION` unless extended (default 10s, or the longest that the nodes allow)")
-	registerKeep(flags, &f.keep)
 	flags.StringVar(&f.label, "label", "", "a name for the holder, shown beside host and process id (default shell-PID, the calling process)")
 	flags.BoolVarP(&say.quiet, "quiet", "q", false, "print errors only: nothing while waiting, nor when another client holds the lock")
 	say.registerOutput(flags, "output: lines for eval, or a line of JSON", "sh", "json")
@@ -107,19 +92,13 @@ func (f *lockFlags) run(out io.Writer, say *reporter, name string) error {
 	ctx, stop := untilSignal()
 	defer stop()
 
-	if f.unlimited() {
-		if err := nested(name, nodes); err != nil {
-			return err
-		}
-	}
-	asked := time.Now()
-	opts := f.options()
-	opts.TTL, opts.Keep, opts.NoKeepAlive = f.ttl, f.keep, true
-	f.limit(&opts)
-	show := say.showWaiting(name, nodes, places, f.shareFlags)
-	lease, err := client.Lock(ctx, name, &opts)
-	show.stop()
-	waited := time.Since(asked)
+	var lease *redlatch.Lease
+	waited, err := f.await(say, []string{name}, nodes, places, func() (err error) {
+		opts := f.options()
+		opts.TTL, opts.NoKeepAlive = f.ttl, true
+		lease, err = client.Lock(ctx, name, &opts)
+		return err
+	})
 	if err != nil {
 		return f.refused(err, ctx, waited)
 	}
@@ -151,7 +130,7 @@ func (f *lockFlags) refused(err error, ctx context.Context, waited time.Duration
 	if errors.As(err, &bad) && bad.Field == "TTL" {
 		end.hint = "try a shorter --ttl; redlatch init --max-ttl sets the longest"
 	}
-	f.refuse(end, waited, f.shareFlags)
+	f.refuse(end, waited)
 	return end
 }
 

@@ -43,6 +43,7 @@ type nodeFlags struct {
 	requireNodes bool
 	nodeTimeout  time.Duration // 0 for the verb's own
 
+	flags  *pflag.FlagSet
 	say    *reporter // where to report that locks are local by default; nil for nowhere
 	opened []string  // the names of the nodes, once they are open
 }
@@ -63,7 +64,7 @@ func (f *nodeFlags) apply(opts *redlatch.Options) {
 // register adds the flags. say, if it is not nil, is where open reports that
 // locks are local by default.
 func (f *nodeFlags) register(flags *pflag.FlagSet, say *reporter) {
-	f.say = say
+	f.flags, f.say = flags, say
 	flags.StringArrayVar(&f.nodes, "nodes", nil,
 		"`addresses` of the nodes, separated by commas, or local for a file of this user on this machine; may be repeated; see redlatch help nodes (default $"+nodesVariable+", else local)")
 	flags.BoolVar(&f.requireNodes, "require-nodes", false, "refuse to lock on this machine only because no nodes are given")
@@ -74,6 +75,9 @@ func (f *nodeFlags) register(flags *pflag.FlagSet, say *reporter) {
 	flags.StringVar(&f.passwordFile, "password-file", "", "a `file` whose first line is the password for addresses without one (default $"+passwordVariable+")")
 	flags.StringVar(&f.state, "state", "", "the `file` that holds the locks of this machine; several users need one that all may write to (default in $REDLATCH_STATE_DIR, else in the user's own state folder)")
 }
+
+// given reports whether a flag is set: on the command line, or by a setting.
+func (f *nodeFlags) given(name string) bool { return f.flags != nil && f.flags.Changed(name) }
 
 // open returns the nodes that the flags name, else those of the settings, else
 // the file of this machine.

@@ -7,7 +7,6 @@ import (
 	"io"
 	"log/slog"
 	"os"
-	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -249,24 +248,19 @@ func (r *reporter) settleLog(cmd *cobra.Command, args []string) {
 	if cmd == nil || cmd.Flags().Lookup("log-format") == nil || cmd.Flags().Changed("log-format") {
 		return
 	}
-	for i, arg := range args {
-		if arg == "--" {
-			break
+	given := pflag.NewFlagSet("", pflag.ContinueOnError)
+	given.ParseErrorsAllowlist.UnknownFlags = true
+	given.Usage = func() {}
+	format := given.String("log-format", "", "")
+	given.Parse(args) // as far as it can
+	if *format == "" && !cmd.Flags().Changed("output") {
+		*format = os.Getenv(variable("log-format"))
+		if file, err := readSettings(); *format == "" && err == nil {
+			*format = file.values["log-format"].value
 		}
-		if arg == "--log-format=json" || arg == "--log-format" && slices.Equal(args[i+1:min(i+2, len(args))], []string{"json"}) {
-			r.logFormat = "json"
-			return
-		}
 	}
-	if cmd.Flags().Changed("output") {
-		return
-	}
-	format := os.Getenv(variable("log-format"))
-	if file, err := readSettings(); format == "" && err == nil {
-		format = file.values["log-format"].value
-	}
-	if format == "json" {
-		r.logFormat = format
+	if *format == "json" {
+		r.logFormat = *format
 	}
 }
 

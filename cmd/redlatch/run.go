@@ -59,7 +59,10 @@ Exit status: CMD's own; 0 if the occurrence is already completed; or
 		},
 	}
 	flags := cmd.Flags()
-	f.registerRun(flags, say)
+	f.registerLock(flags, say)
+	flags.StringVar(&f.occurrence, "once", "", "run CMD only if the `OCCURRENCE` of the job NAME, such as a date, is not completed; exit status 0 of CMD completes it")
+	f.registerHold(flags)
+	flags.IntVarP(&f.conflictCode, "conflict-exit-code", "E", exitHeld, "exit with `CODE` instead of 75")
 	say.register(flags)
 	return cmd
 }
@@ -82,12 +85,6 @@ type task struct {
 
 // ended prepares the run of CMD, calls do, and returns the outcome.
 func (f *runFlags) ended(say *reporter, cmd *cobra.Command, args []string, do func(t *task) *outcome) *outcome {
-	f.logsTwice = cmd.Flags().Changed("output") && say.format == "json" && say.logs()
-	f.noteWait(cmd.Flags())
-	f.graceSet = cmd.Flags().Changed("grace")
-	f.ttlSet = cmd.Flags().Changed("ttl")
-	f.slotsSet = cmd.Flags().Changed("slots")
-	f.onceSet = cmd.Flags().Changed("once")
 	dash := cmd.ArgsLenAtDash()
 	t := &task{f: f, say: say, names: args[:dash], argv: args[dash:]}
 	end := t.begin()
@@ -105,7 +102,7 @@ func (t *task) name() string { return strings.Join(t.names, ", ") }
 // begin prepares the run, and has the file of metrics say why that failed. It
 // returns the outcome then.
 func (t *task) begin() (end *outcome) {
-	if t.f.logsTwice {
+	if t.f.given("output") && t.say.format == "json" && t.say.logs() {
 		return usageError(errors.New("-o json and --log-format json cannot be combined: both are forms of stderr"), "leave out one of them")
 	}
 	if t.metrics, end = t.f.openMetrics(t.names); end != nil {
@@ -120,7 +117,7 @@ func (t *task) begin() (end *outcome) {
 // prepare makes a client. It returns an outcome if that fails.
 func (t *task) prepare() *outcome {
 	f := t.f
-	if err := cmp.Or(f.check(), f.checkWait(), f.checkShare(len(t.names)), f.checkOnce(len(t.names), f.shareFlags)); err != nil {
+	if err := cmp.Or(f.check(), f.checkWait(), f.checkShare(len(t.names)), f.checkOnce(len(t.names))); err != nil {
 		return outcomeOf(err)
 	}
 	// Before the lock is acquired: nobody should wait for a command that cannot
@@ -138,7 +135,7 @@ func (t *task) prepare() *outcome {
 	}
 	t.extends = &extensions{}
 	opts := redlatch.Options{Label: f.labelFor(t.argv[0]), MaxHold: f.maxHold, Observer: t.extends, Logger: t.say.forLibrary()}
-	if f.ttlSet {
+	if f.given("ttl") {
 		// Otherwise the library chooses: the nodes may be marked for a shorter one.
 		opts.TTL = f.ttl
 	}
@@ -172,24 +169,18 @@ func (t *task) run() (end *outcome, lost bool) {
 // attempt is run without its metrics.
 func (t *task) attempt() (end *outcome, lost bool) {
 	f := t.f
-	if f.unlimited() {
-		for _, name := range t.names {
-			if err := nested(name, t.nodes); err != nil {
-				return outcomeOf(err), false
-			}
-		}
-	}
-	asked := time.Now()
-	show := t.say.showWaiting(t.names[0], t.nodes, &t.extends.places, f.shareFlags)
-	locks, err := t.acquire()
-	show.stop()
+	var locks *locks
+	waited, err := f.await(t.say, t.names, t.nodes, &t.extends.places, func() (err error) {
+		locks, err = t.acquire()
+		return err
+	})
 	if err != nil {
-		return f.refused(err, time.Since(asked)), false
+		return f.refused(err, waited), false
 	}
 	t.held = true
 	t.warned = t.say.reduced(t.name(), t.client) || t.warned
 	acquired := time.Now()
-	facts := &runFacts{leases: locks.all, waited: acquired.Sub(asked)}
+	facts := &runFacts{leases: locks.all, waited: waited}
 	cmd := &exec.Cmd{
 		Path: t.path, Args: t.argv,
 		Env:   append(append(os.Environ(), leaseVariables(facts.leases...)...), heldWith(locks.all)),
@@ -246,7 +237,6 @@ func leaseVariables(leases ...*redlatch.Lease) []string {
 
 // acquire waits for the locks. A signal that ends a process ends the wait.
 func (t *task) acquire() (*locks, error) {
-	f := t.f
 	ctx, cancel := context.WithCancelCause(context.Background())
 	defer cancel(nil)
 	type result struct {
@@ -255,10 +245,7 @@ func (t *task) acquire() (*locks, error) {
 	}
 	done := make(chan result, 1)
 	go func() {
-		opts := f.options()
-		opts.Keep = f.keep
-		f.limit(&opts)
-		locks, err := t.lock(ctx, opts)
+		locks, err := t.lock(ctx, t.f.options())
 		done <- result{locks, err}
 	}()
 	for {
@@ -284,6 +271,6 @@ func (f *runFlags) refused(err error, waited time.Duration) *outcome {
 	if end.event == "held" {
 		end.code = f.conflictCode
 	}
-	f.refuse(end, waited, f.shareFlags)
+	f.refuse(end, waited)
 	return end
 }

@@ -15,41 +15,41 @@ import (
 	"github.com/redlatch/redlatch"
 	"github.com/redlatch/redlatch/cmd/internal/flag"
 	"github.com/redlatch/redlatch/cmd/redlatch/internal/supervise"
+	"github.com/redlatch/redlatch/node"
 )
 
-// runFlags are the flags of run.
-type runFlags struct {
+// lockFlags are the flags of a request for a lock.
+type lockFlags struct {
 	nodeFlags
 	shareFlags
-	onceFlag
-	waitFlags
-	ttl          time.Duration
-	ttlSet       bool
+	noWait         bool
+	wait           time.Duration
+	quarantineWait time.Duration
+	ttl            time.Duration
+	keep           time.Duration
+	label          string
+}
+
+// registerLock adds the flags that run and lock have in common.
+func (f *lockFlags) registerLock(flags *pflag.FlagSet, say *reporter) {
+	f.register(flags, say)
+	flags.BoolVar(&f.shared, "shared", false, "hold the lock together with others that give --shared, the readers, and never beside one that does not, a writer")
+	flags.IntVar(&f.slots, "slots", 0, fmt.Sprintf("let `K` hold the lock at a time, from 1 to %d, each with a slot of its own in $%s; all must give the same number", node.MaxSlots, slotVariable))
+	flags.BoolVarP(&f.noWait, "no-wait", "n", false, "ask once and do not wait: exit 75 if another client holds the lock, 69 if too few nodes answer")
+	flag.Duration(flags, &f.wait, "wait", "w", 0, "wait for `DURATION` at most, for holders and for nodes that do not answer, then exit 75 or 69 (default: for holders without end, for nodes 2s)")
+	flag.Duration(flags, &f.quarantineWait, "quarantine-wait", "", 0, "wait for `DURATION` at most until nodes leave quarantine, then exit 69; it does not count towards -w (default: one whole quarantine, 32s unless \"redlatch init\" changed it)")
+	flag.Duration(flags, &f.keep, "keep", "", 0, "keep the name locked for `DURATION` after the acquisition, 30s at most, even after a release or a crash")
+}
+
+// runFlags are the flags of run and lead.
+type runFlags struct {
+	lockFlags
+	occurrence   string // of --once
 	maxHold      time.Duration
-	keep         time.Duration
 	grace        time.Duration
-	graceSet     bool
 	onLost       supervise.OnLost
 	conflictCode int
-	label        string
 	metrics      string
-	logsTwice    bool // -o json and --log-format json
-}
-
-// registerRun adds the flags of run.
-func (f *runFlags) registerRun(flags *pflag.FlagSet, say *reporter) {
-	f.register(flags, say)
-	f.registerShare(flags)
-	flags.StringVar(&f.occurrence, "once", "", "run CMD only if the `OCCURRENCE` of the job NAME, such as a date, is not completed; exit status 0 of CMD completes it")
-	f.registerWait(flags)
-	f.registerHold(flags)
-	registerKeep(flags, &f.keep)
-	flags.IntVarP(&f.conflictCode, "conflict-exit-code", "E", exitHeld, "exit with `CODE` instead of 75")
-}
-
-// registerKeep adds the flag of a lock that stays taken.
-func registerKeep(flags *pflag.FlagSet, keep *time.Duration) {
-	flag.Duration(flags, keep, "keep", "", 0, "keep the name locked for `DURATION` after the acquisition, 30s at most, even after a release or a crash")
 }
 
 // registerHold adds the flags of a lock that CMD runs under.
@@ -85,7 +85,7 @@ func runArgs(cmd *cobra.Command, args []string) error {
 // library checks the others.
 func (f *runFlags) check() error {
 	switch {
-	case f.ttlSet && f.ttl <= 0:
+	case f.given("ttl") && f.ttl <= 0:
 		// For the library 0 is the default, which is not what --ttl 0 means.
 		return &redlatch.ConfigError{Field: "--ttl", Value: f.ttl, Bound: "longer than 0s"}
 	case f.maxHold <= 0:
@@ -95,7 +95,7 @@ func (f *runFlags) check() error {
 	}
 	// Half of the TTL at most: the first extension is tried after a third of it,
 	// and there must be time for another one.
-	if least, most := time.Millisecond, min(f.ttl, f.maxHold)/2; f.graceSet && (f.grace < least || f.grace > most) {
+	if least, most := time.Millisecond, min(f.ttl, f.maxHold)/2; f.given("grace") && (f.grace < least || f.grace > most) {
 		return &redlatch.ConfigError{Field: "--grace", Value: f.grace, Bound: fmt.Sprintf("between %v and %v, half of the TTL or of --max-hold", least, most)}
 	}
 	return nil
@@ -104,7 +104,7 @@ func (f *runFlags) check() error {
 // graceFor returns the grace for a lock with the given time to live.
 func (f *runFlags) graceFor(ttl time.Duration) time.Duration {
 	span := min(ttl, f.maxHold)
-	if f.graceSet {
+	if f.given("grace") {
 		return min(f.grace, span/2)
 	}
 	return min(span/5, 2*time.Second)
@@ -126,31 +126,10 @@ func (f *runFlags) labelFor(command string) string {
 	return label
 }
 
-// waitFlags limit the wait for a lock.
-type waitFlags struct {
-	noWait            bool
-	wait              time.Duration
-	quarantineWait    time.Duration
-	waitSet           bool
-	quarantineWaitSet bool
-}
-
-// registerWait adds the flags of the wait for a lock.
-func (f *waitFlags) registerWait(flags *pflag.FlagSet) {
-	flags.BoolVarP(&f.noWait, "no-wait", "n", false, "ask once and do not wait: exit 75 if another client holds the lock, 69 if too few nodes answer")
-	flag.Duration(flags, &f.wait, "wait", "w", 0, "wait for `DURATION` at most, for holders and for nodes that do not answer, then exit 75 or 69 (default: for holders without end, for nodes 2s)")
-	flag.Duration(flags, &f.quarantineWait, "quarantine-wait", "", 0, "wait for `DURATION` at most until nodes leave quarantine, then exit 69; it does not count towards -w (default: one whole quarantine, 32s unless \"redlatch init\" changed it)")
-}
-
-// noteWait notes which limits are set, once the flags were parsed.
-func (f *waitFlags) noteWait(flags *pflag.FlagSet) {
-	f.waitSet, f.quarantineWaitSet = flags.Changed("wait"), flags.Changed("quarantine-wait")
-}
-
 // checkWait rejects limits that are out of range or contradict each other.
-func (f *waitFlags) checkWait() error {
+func (f *lockFlags) checkWait() error {
 	switch {
-	case f.noWait && f.waitSet:
+	case f.noWait && f.given("wait"):
 		return usageError(errors.New("-n and -w cannot be combined"), "leave out one of them")
 	case f.wait < 0:
 		return &redlatch.ConfigError{Field: "--wait", Value: f.wait, Bound: "0s or longer"}
@@ -161,27 +140,43 @@ func (f *waitFlags) checkWait() error {
 }
 
 // unlimited reports that the wait for a holder has no limit.
-func (f *waitFlags) unlimited() bool { return !f.noWait && !f.waitSet }
+func (f *lockFlags) unlimited() bool { return !f.noWait && !f.given("wait") }
 
 // asksOnce reports that the nodes are asked once.
-func (f *waitFlags) asksOnce() bool { return f.noWait || f.waitSet && f.wait == 0 }
+func (f *lockFlags) asksOnce() bool { return f.noWait || f.given("wait") && f.wait == 0 }
 
-// limit sets the limits of the wait.
-func (f *waitFlags) limit(opts *redlatch.LockOptions) {
-	opts.Wait = f.wait
+// options returns the options of the lock.
+func (f *lockFlags) options() redlatch.LockOptions {
+	opts := redlatch.LockOptions{Shared: f.shared, Slots: f.slots, Keep: f.keep, Wait: f.wait, QuarantineWait: f.quarantineWait}
 	if f.asksOnce() {
 		opts.Tries = 1
 	}
-	if f.quarantineWaitSet {
-		if opts.QuarantineWait = f.quarantineWait; f.quarantineWait == 0 {
-			opts.QuarantineWait = redlatch.NoQuarantineWait
+	if f.given("quarantine-wait") && f.quarantineWait == 0 {
+		opts.QuarantineWait = redlatch.NoQuarantineWait
+	}
+	return opts
+}
+
+// await calls lock, which waits for the locks, and shows the wait. It refuses a
+// wait without limit for a lock that we run under.
+func (f *lockFlags) await(say *reporter, names []string, nodes []redlatch.Node, places *places, lock func() error) (waited time.Duration, err error) {
+	if f.unlimited() {
+		for _, name := range names {
+			if err := nested(name, nodes); err != nil {
+				return 0, err
+			}
 		}
 	}
+	asked := time.Now()
+	show := say.showWaiting(names[0], nodes, places, f.shareFlags)
+	err = lock()
+	show.stop()
+	return time.Since(asked), err
 }
 
 // refuse completes the outcome of a lock that was not acquired after a wait: what
 // to do depends on the limit that ended it.
-func (f *waitFlags) refuse(end *outcome, waited time.Duration, share shareFlags) {
+func (f *lockFlags) refuse(end *outcome, waited time.Duration) {
 	var quorum *redlatch.QuorumError
 	switch {
 	case end.event == "held":
@@ -192,7 +187,7 @@ func (f *waitFlags) refuse(end *outcome, waited time.Duration, share shareFlags)
 			hint = "try a longer -w"
 		}
 		if !endless(held) { // otherwise the error says what to do, and waiting does not help
-			end.hint = share.hint(held, hint)
+			end.hint = f.hint(held, hint)
 		}
 	case end.event == "quarantine" && errors.As(end.err, &quorum):
 		if left := quorum.QuarantineLeft; left > 0 {

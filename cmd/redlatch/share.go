@@ -10,30 +10,22 @@ import (
 	"strings"
 	"time"
 
-	"github.com/spf13/pflag"
-
 	"github.com/redlatch/redlatch"
 	"github.com/redlatch/redlatch/admin"
 	"github.com/redlatch/redlatch/node"
 )
 
-// onceFlag is --once. The zero value is a run of no particular occurrence.
-type onceFlag struct {
-	occurrence string
-	onceSet    bool
-}
-
 // onceHint is how a nightly job names its occurrences.
 const onceHint = `for a nightly job give --once "$(date -u +%F)"`
 
 // checkOnce rejects what cannot be combined. The library checks the text.
-func (f *onceFlag) checkOnce(names int, share shareFlags) error {
+func (f *runFlags) checkOnce(names int) error {
 	switch {
-	case !f.onceSet:
+	case !f.given("once"):
 		return nil
 	case f.occurrence == "":
 		return usageError(errors.New("--once is empty"), onceHint)
-	case share.shared || share.slotsSet:
+	case f.shared || f.given("slots"):
 		return usageError(errors.New("--once cannot be combined with --shared or --slots: one run completes an occurrence"), "leave out --once, or the other")
 	case names > 1:
 		return usageError(fmt.Errorf("--once takes one name, and there are %d: an occurrence belongs to one job", names), "give one name")
@@ -42,12 +34,12 @@ func (f *onceFlag) checkOnce(names int, share shareFlags) error {
 }
 
 // isCompleted is the outcome of an occurrence that was completed before.
-func (f *onceFlag) isCompleted(name string) *outcome {
+func (f *runFlags) isCompleted(name string) *outcome {
 	return &outcome{event: "completed", err: fmt.Errorf("%s %s: already completed", name, f.occurrence)}
 }
 
 // unmarked is the outcome of a CMD that succeeded, which too few nodes noted.
-func (f *onceFlag) unmarked(name string, err error) *outcome {
+func (f *runFlags) unmarked(name string, err error) *outcome {
 	return &outcome{code: exitLost, event: "unmarked",
 		err:  fmt.Errorf("%s %s: CMD succeeded, but could not be recorded as completed, and may run again: %s", name, f.occurrence, lostCause(err)),
 		hint: "CMD must be harmless to repeat"}
@@ -75,7 +67,7 @@ var errFailed = errors.New("CMD failed")
 // lock waits for the locks. It returns an outcome as the error if the
 // occurrence is completed.
 func (t *task) lock(ctx context.Context, opts redlatch.LockOptions) (*locks, error) {
-	if t.f.onceSet {
+	if t.f.given("once") {
 		return t.lockOnce(ctx, opts)
 	}
 	leases, err := t.client.LockAll(ctx, t.names, &opts)
@@ -117,38 +109,26 @@ const slotVariable = "REDLATCH_SLOT"
 // shareFlags say with whom a lock is shared. The zero value is a lock with one
 // holder.
 type shareFlags struct {
-	shared   bool
-	slots    int
-	slotsSet bool
-}
-
-// registerShare adds the flags.
-func (f *shareFlags) registerShare(flags *pflag.FlagSet) {
-	flags.BoolVar(&f.shared, "shared", false, "hold the lock together with others that give --shared, the readers, and never beside one that does not, a writer")
-	flags.IntVar(&f.slots, "slots", 0, fmt.Sprintf("let `K` hold the lock at a time, from 1 to %d, each with a slot of its own in $%s; all must give the same number", node.MaxSlots, slotVariable))
+	shared bool
+	slots  int
 }
 
 // checkShare rejects flags that are out of range or cannot be combined, for a
 // number of names.
-func (f *shareFlags) checkShare(names int) error {
-	switch {
-	case f.slotsSet && f.shared:
+func (f *lockFlags) checkShare(names int) error {
+	switch slots := f.given("slots"); {
+	case slots && f.shared:
 		return usageError(errors.New("--shared and --slots cannot be combined: a lock has readers or slots"),
 			"leave out --slots to share it with any number of readers, or --shared to limit how many hold it")
-	case f.slotsSet && (f.slots < 1 || f.slots > node.MaxSlots):
+	case slots && (f.slots < 1 || f.slots > node.MaxSlots):
 		// For the library 0 is a lock without slots, which is not what --slots 0
 		// means.
 		return &redlatch.ConfigError{Field: "--slots", Value: f.slots, Bound: fmt.Sprintf("between 1 and %d", node.MaxSlots)}
-	case f.slotsSet && names > 1:
+	case slots && names > 1:
 		return usageError(fmt.Errorf("--slots takes one name, and there are %d: a slot belongs to one lock", names),
 			"give one name, or nest the runs: redlatch run --slots K NAME -- redlatch run NAME -- CMD")
 	}
 	return nil
-}
-
-// options returns the options of a lock.
-func (f *shareFlags) options() redlatch.LockOptions {
-	return redlatch.LockOptions{Shared: f.shared, Slots: f.slots}
 }
 
 // before says who waits before us, if there is room for us beside a holder; else

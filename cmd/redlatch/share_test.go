@@ -286,7 +286,7 @@ func TestWaitingForReadersAndSlotsReadsWell(t *testing.T) {
 		}
 	}
 	err := &redlatch.HeldError{Name: "res", Holders: held(readers, 2)}
-	f := &runFlags{shareFlags: shareFlags{shared: true}, waitFlags: waitFlags{noWait: true}, conflictCode: exitHeld}
+	f := &runFlags{lockFlags: lockFlags{shareFlags: shareFlags{shared: true}, noWait: true}, conflictCode: exitHeld}
 	if got := f.refused(err, 0).hint; got != "a writer is before us; leave out -n to wait for it, or give -w 30s to limit the wait" {
 		t.Errorf("the hint is %q", got)
 	}

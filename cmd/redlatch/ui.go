@@ -72,7 +72,7 @@ func (f *uiFlags) run(cmd *cobra.Command, say *reporter) error {
 		return err
 	}
 	defer client.Close()
-	page, err := ui.New(client, &ui.Options{Interval: f.interval, Hosts: f.served(addr), BreakFlags: f.shownFlags(cmd)})
+	page, err := ui.New(client, &ui.Options{Interval: f.interval, Hosts: f.served(addr), BreakFlags: f.shownFlags()})
 	if err != nil {
 		return err
 	}
@@ -120,13 +120,12 @@ func (f *uiFlags) served(addr *net.TCPAddr) []string {
 
 // shownFlags returns the flags of the command that breaks a lock: those that
 // name the nodes on our own command line, without passwords.
-func (f *uiFlags) shownFlags(cmd *cobra.Command) []string {
+func (f *uiFlags) shownFlags() []string {
 	var shown []string
-	given := func(name string) bool { return cmd.Flags().Changed(name) }
 	switch {
 	case f.state != "":
 		shown = append(shown, "--state", f.state)
-	case given("nodes"):
+	case f.given("nodes"):
 		addresses := split(f.nodes...)
 		for i, a := range addresses {
 			if hasPassword(a) && i < len(f.opened) {
@@ -136,8 +135,8 @@ func (f *uiFlags) shownFlags(cmd *cobra.Command) []string {
 		shown = append(shown, "--nodes", strings.Join(addresses, ","))
 	}
 	for _, name := range []string{"membership", "guard"} {
-		if given(name) {
-			shown = append(shown, "--"+name, cmd.Flags().Lookup(name).Value.String())
+		if f.given(name) {
+			shown = append(shown, "--"+name, f.flags.Lookup(name).Value.String())
 		}
 	}
 	if f.any {
