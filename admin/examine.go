@@ -34,7 +34,8 @@ type ExamineOptions struct {
 
 // Checkup is the result of an examination.
 type Checkup struct {
-	Nodes    []NodeCheckup
+	Nodes []NodeCheckup
+	// Findings has the worst first.
 	Findings []node.Finding
 	// Answered is how many nodes answered. Need is the quorum.
 	Answered, Need int
