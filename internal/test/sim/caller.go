@@ -5,44 +5,45 @@ import (
 	"time"
 
 	"github.com/redlatch/redlatch"
+	"github.com/redlatch/redlatch/node"
 )
 
 // live makes one caller's calls, and then as many more as the history needs to
 // be long enough. The additional ones come when nothing breaks any longer, and
 // every caller must be served.
-func (w *World) live(client, caller int) {
-	mine := uint64(client)<<8 | uint64(caller)
+func (w *World) live(c *client, caller int) {
+	mine := uint64(c.number)<<8 | uint64(caller)
 	time.Sleep(w.jitter(mine ^ 0x11fe))
 	for i, call := range w.plan.Calls {
-		if call.Client != client || call.Caller != caller {
+		if call.Client != c.number || call.Caller != caller {
 			continue
 		}
 		time.Sleep(call.Gap + w.jitter(uint64(i)))
-		if w.isDead(client) || w.ctx.Err() != nil {
+		if c.isDead() || w.ctx.Err() != nil {
 			return
 		}
-		w.call(call)
+		w.call(c, call)
 	}
 	if rest := w.plan.Mend - w.now(); rest > 0 {
 		time.Sleep(rest + w.jitter(mine))
 	}
 	for n := uint64(0); n == 0 || w.ops.Load() < Operations; n++ {
 		time.Sleep(w.jitter(n ^ mine<<16))
-		if w.isDead(client) || w.ctx.Err() != nil {
+		if c.isDead() || w.ctx.Err() != nil {
 			return
 		}
-		call := Call{Client: client, Caller: caller, Name: int(n) % w.plan.Names, Hold: time.Millisecond + w.jitter(n^mine<<8), Tries: 1000}
-		w.call(w.plan.asKind(&stream{dice: dice(w.dice.roll(mine, n, 0x6b696e64))}, call))
+		call := Call{Client: c.number, Caller: caller, Name: int(n) % w.plan.Names, Hold: time.Millisecond + w.jitter(n^mine<<8), Tries: 1000}
+		w.call(c, w.plan.asKind(&stream{dice: dice(w.dice.roll(mine, n, 0x6b696e64))}, call))
 	}
 }
 
 // call uses a lock as the plan says.
-func (w *World) call(call Call) {
-	ctx, cancel := context.WithCancel(w.lives[call.Client][call.Caller])
+func (w *World) call(c *client, call Call) {
+	life := c.lives[call.Caller]
+	ctx, cancel := context.WithCancel(life)
 	if call.Cancel > 0 {
 		ctx, cancel = context.WithTimeout(ctx, call.Cancel)
 	}
-	c := w.clients[call.Client]
 	lock := c.Lock
 	if call.Try {
 		lock = c.TryLock
@@ -51,10 +52,10 @@ func (w *World) call(call Call) {
 	began := w.now()
 	l, err := lock(ctx, nameOf(call.Name), &redlatch.LockOptions{
 		Tries: call.Tries, Wait: call.Wait, NoKeepAlive: call.Alone,
-		Shared: call.Shared, Slots: call.Slots,
+		Shared: call.Share.Mode == node.Shared, Slots: int(call.Share.Slots),
 	})
 	cancel()
-	w.note("client %d: lock of %d (%s): %v", call.Client, call.Name, shareOf(call, 0).Text(), err)
+	w.note("client %d: lock of %d (%s): %v", call.Client, call.Name, call.Share.Text(), err)
 	if err != nil {
 		return
 	}
@@ -64,12 +65,12 @@ func (w *World) call(call Call) {
 		if call.Downgrade && n == call.Extend/2 {
 			time.Sleep(part / 2)
 			part -= part / 2
-			w.downgrade(h, call)
+			w.downgrade(h, life)
 		}
 		time.Sleep(part + w.jitter(uint64(began)+uint64(n)))
 		if n < call.Extend {
 			w.ops.Add(1)
-			err := l.Extend(w.lives[call.Client][call.Caller])
+			err := l.Extend(life)
 			w.note("client %d: extension of %d: %v", call.Client, call.Name, err)
 			w.judge.look(h)
 		}
@@ -88,11 +89,11 @@ func (w *World) call(call Call) {
 
 // downgrade makes a writer a reader. From the moment of the call it must not
 // write any more, whatever the nodes answer.
-func (w *World) downgrade(h *held, call Call) {
+func (w *World) downgrade(h *held, life context.Context) {
 	w.ops.Add(1)
 	w.judge.downgrading(h)
-	err := h.Downgrade(w.lives[call.Client][call.Caller])
-	w.note("client %d: downgrade of %d: %v", call.Client, call.Name, err)
+	err := h.Downgrade(life)
+	w.note("client %d: downgrade of %d: %v", h.client, h.name, err)
 	w.judge.downgraded(h, err)
 	w.judge.look(h)
 }

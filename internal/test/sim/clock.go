@@ -54,8 +54,6 @@ func (c *ticker) Now() time.Time {
 type clientClock struct {
 	*ticker
 	dice dice
-
-	mu   sync.Mutex
 	last time.Duration
 	n    uint64
 }
@@ -66,8 +64,8 @@ func (c *clientClock) Uptime() time.Duration { return time.Hour + c.elapsed() }
 // RandSource is the source of the client's values and delays.
 func (c *clientClock) RandSource() rand.Source { return c }
 
-// Uint64 depends on the moment alone, so that removing a call from a plan does
-// not change the random numbers of the next.
+// Uint64 depends on the moment alone: what another goroutine has asked for before
+// makes no difference.
 func (c *clientClock) Uint64() uint64 {
 	now := time.Since(c.start)
 	c.mu.Lock()

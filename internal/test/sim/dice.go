@@ -3,8 +3,7 @@ package sim
 import "time"
 
 // dice is repeatable randomness: a number for every place that asks for one,
-// independent of what was asked before. So removing something from a plan
-// leaves the rest of it unchanged.
+// independent of what was asked before.
 type dice uint64
 
 func (d dice) roll(parts ...uint64) uint64 {

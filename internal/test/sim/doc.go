@@ -7,18 +7,17 @@
 // Names have writers, readers, writers that become readers, and slots.
 //
 // Checked at every step: no two leases that exclude each other are valid at
-// once; tokens grow in the order of acquisition; a resource that compares tokens
-// refuses stale holders and no valid one; a lease ends no later than its time to live allows, and
-// reports that; no extension creates a lock; no release frees another's lock.
+// once; tokens grow in the order of acquisition, so that a resource which compares
+// tokens refuses stale holders and no valid one; a lease ends no later than its
+// time to live allows, and reports that; no extension creates a lock; no release
+// frees another's lock.
 // Checked at the end: nothing is left behind, and every caller was served.
 //
 // The fate of a message follows from the seed and from the message, not from
 // the order in which goroutines run. No two deliveries happen at the same
 // moment: after each the world comes to rest before the next. So a seed gives
-// the same history each time, and a plan from which something was removed is
-// otherwise the same plan: this is how a plan that breaks a promise is shrunk.
-// The exception is what several goroutines of one client do at exactly the same
-// moment.
+// the same history each time. The exception is what several goroutines of one
+// client do at exactly the same moment.
 //
 // The tests are the command: make sim runs millions of seeds, and
 // TestEveryMutantIsFoundOut shows that the simulation finds broken rules.

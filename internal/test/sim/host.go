@@ -2,7 +2,6 @@ package sim
 
 import (
 	"fmt"
-	"sync"
 	"time"
 
 	"github.com/redlatch/redlatch/internal/nodestate"
@@ -11,10 +10,10 @@ import (
 
 // host is a server, and its faults.
 type host struct {
+	number int
 	server *Server
 	clock  *ticker
 
-	mu     sync.Mutex
 	down   time.Duration // until when it does not answer at all
 	frozen time.Duration // until when it does nothing
 	// revived is set once it has restarted with older data: a lock that was
@@ -24,24 +23,14 @@ type host struct {
 
 func newHost(w *World, i int) *host {
 	clock := newTicker(w.start, w.plan.NodeClocks[i], w.unevenUntil())
-	h := &host{clock: clock, server: NewServer(fmt.Sprint("node ", i), clock.Now, true)}
+	h := &host{number: i, clock: clock, server: NewServer(fmt.Sprint("node ", i), clock.Now, true)}
 	h.server.tell = func(wake node.Wake) {
-		w.mu.Lock()
-		client, known := w.values[wake.Value]
-		w.mu.Unlock()
-		if known {
-			w.links[client][i].wake(wake)
+		if c := w.ownerOf(wake.Value); c != nil {
+			c.links[i].wake(wake)
 		}
 	}
 	h.server.broken = func(what string) { w.fail("%s", what) }
 	return h
-}
-
-// state says how long the host is still paused, and whether it is down.
-func (h *host) state(now time.Duration) (frozen time.Duration, down bool) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	return max(0, h.frozen-now), now < h.down
 }
 
 // schedule injects a fault when its time comes.
@@ -60,49 +49,55 @@ func (w *World) schedule(f Fault, n uint64) {
 }
 
 func (w *World) strike(f Fault, n uint64, old *nodestate.Server) {
-	h, now := w.hosts[f.Node], w.now()
+	h, c, now := w.hosts[f.Node], w.clients[f.Client], w.now()
 	until := min(now+f.For, w.plan.Mend)
 	onLinks := func(do func(l *link)) {
-		for client, links := range w.links {
-			if f.Client == client || w.plan.Seed+n&1 == 0 {
-				do(links[f.Node])
+		for _, other := range w.clients {
+			if c == other || w.plan.Seed+n&1 == 0 {
+				do(other.links[f.Node])
 			}
 		}
 	}
 	switch f.Kind {
-	case CrashKeep, CrashEmpty, CrashStale, Flush:
-		w.crash(f, n, old)
+	case CrashKeep:
+		kept := h.server.save()
+		w.crash(h, f.For, func() { h.server.restart(kept) })
+	case CrashEmpty:
+		w.crash(h, f.For, h.server.restartEmpty)
+	case CrashStale:
+		w.crash(h, f.For, func() {
+			w.locked(func() { h.revived = true })
+			h.server.restart(*old)
+		})
+	case Flush:
+		if h.down <= now {
+			h.server.flush()
+		}
 	case Freeze:
-		h.mu.Lock()
-		h.frozen = max(h.frozen, until)
-		h.mu.Unlock()
+		w.locked(func() { h.frozen = max(h.frozen, until) })
 	case Cut:
 		onLinks(func(l *link) { l.breakOff(); l.reopened() })
 	case Partition:
 		onLinks(func(l *link) { l.lose(&l.gone, until) })
 	case Isolation:
-		for i, l := range w.links[f.Client] {
-			if i != f.Node {
+		for _, l := range c.links {
+			if l.host != h {
 				l.lose(&l.gone, until)
 			}
 		}
 	case Deafness:
 		onLinks(func(l *link) { l.lose(&l.deaf, until) })
 	case Pause:
-		w.mu.Lock()
-		w.paused[f.Client] = max(w.paused[f.Client], now+f.For)
-		w.mu.Unlock()
+		w.locked(func() { c.paused = max(c.paused, now+f.For) })
 	case Death:
-		w.mu.Lock()
-		w.dead[f.Client] = true
-		w.mu.Unlock()
-		for _, l := range w.links[f.Client] {
+		w.locked(func() { c.dead = true })
+		for _, l := range c.links {
 			l.lose(&l.gone, 1<<62)
 			l.breakOff()
 		}
-		w.kill(f.Client)
+		c.kill()
 	case Wall:
-		w.clocks[f.Client].set(f.By)
+		c.clock.set(f.By)
 	case Back:
 		h.setBack(-f.By, w.plan.apart())
 	case Forward:
@@ -114,43 +109,22 @@ func (w *World) strike(f Fault, n uint64, old *nodestate.Server) {
 	}
 }
 
-// crash has a server go down and restart with the data that it has, or lose the
-// data without going down.
-func (w *World) crash(f Fault, n uint64, old *nodestate.Server) {
-	h, now := w.hosts[f.Node], w.now()
-	if _, down := h.state(now); down {
-		return // it is down already
+// crash has a server go down for a while, unless it is down already.
+func (w *World) crash(h *host, d time.Duration, restart func()) {
+	now := w.now()
+	if now < h.down {
+		return
 	}
-	restart := func(again func()) {
-		h.mu.Lock()
-		h.down = now + f.For
-		h.mu.Unlock()
-		for _, links := range w.links {
-			links[f.Node].breakOff()
+	w.locked(func() { h.down = now + d })
+	for _, c := range w.clients {
+		c.links[h.number].breakOff()
+	}
+	w.after(d, func() {
+		restart()
+		for _, c := range w.clients {
+			c.links[h.number].reopened()
 		}
-		w.after(f.For, func() {
-			again()
-			for _, links := range w.links {
-				links[f.Node].reopened()
-			}
-		})
-	}
-	switch f.Kind {
-	case CrashKeep:
-		kept := h.server.save()
-		restart(func() { h.server.restart(kept) })
-	case CrashEmpty:
-		restart(h.server.restartEmpty)
-	case CrashStale:
-		restart(func() {
-			h.mu.Lock()
-			h.revived = true
-			h.mu.Unlock()
-			h.server.restart(*old)
-		})
-	case Flush:
-		h.server.flush()
-	}
+	})
 }
 
 // setBack sets the clock back, no further than nodes may be apart.
@@ -163,9 +137,7 @@ func (h *host) setBack(by, apart time.Duration) {
 // lose blocks a direction until some time, and notifies the client when it is
 // open again.
 func (l *link) lose(way *time.Duration, until time.Duration) {
-	l.mu.Lock()
-	*way = max(*way, until)
-	l.mu.Unlock()
+	l.w.locked(func() { *way = max(*way, until) })
 	if until < 1<<61 {
 		l.w.after(until-l.w.now()+1, l.reopened)
 	}

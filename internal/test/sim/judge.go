@@ -17,9 +17,7 @@ type judge struct {
 	held []*held
 	all  []*held
 	free map[int]time.Duration // since when a name has been free
-	// things are what the locks protect, by name.
-	things map[int]resource
-	out    Outcome
+	out  Outcome
 }
 
 // calmWait is how long a hand-over may take if nothing goes wrong and messages
@@ -38,11 +36,10 @@ type held struct {
 	asked  node.Share // what it was acquired as
 	share  node.Share // what it is: a reader since a downgrade
 	wrote  bool       // it was a writer
-	used   bool       // it has used the resource
 }
 
 func newJudge(w *World) *judge {
-	return &judge{w: w, free: map[int]time.Duration{}, things: map[int]resource{}, out: Outcome{Seen: map[string]int{}}}
+	return &judge{w: w, free: map[int]time.Duration{}, out: Outcome{Seen: map[string]int{}}}
 }
 
 func (j *judge) fail(what string) {
@@ -57,6 +54,7 @@ func (j *judge) fail(what string) {
 func (j *judge) outcome() Outcome {
 	j.mu.Lock()
 	defer j.mu.Unlock()
+	j.out.Locks = len(j.all)
 	return j.out
 }
 
@@ -73,11 +71,11 @@ func (j *judge) ordersTokens() bool {
 // acquired records a lease at the moment it is acquired.
 func (j *judge) acquired(l *redlatch.Lease, call Call, began time.Duration) *held {
 	w := j.w
-	w.locks.Add(1)
-	share := shareOf(call, l.Slot())
+	share := call.Share
+	share.Slot = uint8(l.Slot())
 	h := &held{Lease: l, name: call.Name, client: call.Client, began: began, had: w.now(), asked: share, share: share}
-	if call.Slots > 0 && l.Slot() >= call.Slots || call.Slots == 0 && l.Slot() != 0 {
-		w.fail("client %d has slot %d of %d", h.client, l.Slot(), call.Slots)
+	if slots := int(share.Slots); l.Slot() >= max(slots, 1) {
+		w.fail("client %d has slot %d of %d", h.client, l.Slot(), slots)
 	}
 	if left, most := l.Remaining(), l.TTL()-l.TTL()/100; left > most {
 		w.fail("a lease of %v is valid for another %v", l.TTL(), left)
@@ -100,14 +98,16 @@ func (j *judge) acquired(l *redlatch.Lease, call Call, began time.Duration) *hel
 		if o.name != h.name {
 			continue
 		}
-		// Readers do not exclude each other: their tokens need no order.
-		if !exclusion.Conflict(o.asked, h.asked) && h.asked.Mode == node.Shared {
+		// Readers do not exclude each other: their tokens need no order. Nor do
+		// slots that were asked for at the same time.
+		conflict := exclusion.Conflict(o.asked, h.asked)
+		if !conflict && h.asked.Mode == node.Shared {
 			continue
 		}
 		if o.Token() == h.Token() {
 			same = o
 		}
-		if o.had <= began && o.Token() > h.Token() {
+		if (conflict && j.excludes() || o.had <= began) && o.Token() > h.Token() {
 			back = o
 		}
 	}
@@ -135,8 +135,32 @@ func (j *judge) acquired(l *redlatch.Lease, call Call, began time.Duration) *hel
 	case same != nil && j.ordersTokens():
 		w.fail("token %v of client %d is also that of client %d", h.Token(), h.client, same.client)
 	}
-	j.use(h)
 	return h
+}
+
+// beside counts a lease that has just been acquired, beside those that are valid.
+func (j *judge) beside(h *held) {
+	count := func(what string, is bool) {
+		if is {
+			j.out.Seen[what]++
+		}
+	}
+	same, downgraded := 0, false
+	for _, o := range j.held {
+		if o.name == h.name && o != h && o.share.Mode == h.share.Mode {
+			same++
+			downgraded = downgraded || o.wrote
+		}
+	}
+	switch h.share.Mode {
+	case node.Shared:
+		count("reader beside another", same > 0)
+		count("three readers at once", same > 1)
+		count("reader beside a writer that was downgraded", downgraded)
+	case node.Slotted:
+		count("slot beside another", same > 0)
+		count("name with all slots held", same+1 == int(h.share.Slots))
+	}
 }
 
 // downgrading records that a writer is a reader from now on.
@@ -150,7 +174,7 @@ func (j *judge) downgrading(h *held) {
 func (j *judge) downgraded(h *held, err error) {
 	j.mu.Lock()
 	if err == nil {
-		j.out.Seen[downgrades]++
+		j.out.Seen["downgrade"]++
 	}
 	j.mu.Unlock()
 	if have := j.w.having(h); err == nil && j.w.plan.Climate == Calm && have <= j.w.plan.Nodes/2 {
@@ -163,7 +187,7 @@ func (j *judge) downgraded(h *held, err error) {
 func (w *World) having(h *held) (n int) {
 	for _, host := range w.hosts {
 		for _, holder := range host.server.holders(nameOf(h.name)) {
-			if client, known := w.ownerOf(holder.Value); known && client == h.client && holder.Share == h.share {
+			if c := w.ownerOf(holder.Value); c != nil && c.number == h.client && holder.Share == h.share {
 				n++
 				break
 			}
@@ -194,7 +218,6 @@ func (j *judge) look(h *held) {
 	if left, most := h.Remaining(), h.TTL()-h.TTL()/100; left > most {
 		j.w.fail("a lease of %v is valid for another %v", h.TTL(), left)
 	}
-	j.use(h)
 }
 
 // releasing records that a name is about to be free.

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
-	"sync"
 	"time"
 
 	"github.com/redlatch/redlatch/node"
@@ -14,12 +13,9 @@ import (
 // link is one client's connection to one server.
 type link struct {
 	w      *World
-	client int
-	server int
-	name   string
+	client *client
+	host   *host
 
-	mu      sync.Mutex
-	view    *Server
 	cut     chan struct{} // closed when the connection breaks
 	gone    time.Duration // until when requests and notifications are lost
 	deaf    time.Duration // until when replies and notifications are lost
@@ -31,7 +27,7 @@ type guardedLink struct{ *link }
 
 func (guardedLink) GuardsAlone() bool { return false }
 
-func (l *link) String() string { return l.name }
+func (l *link) String() string { return l.host.server.name }
 func (l *link) Close() error   { return nil }
 
 // ReturnsByDeadline is true for a driver that obeys its context.
@@ -47,22 +43,32 @@ type fate struct {
 	by        uint64 // more random bits
 }
 
-type harm uint8
+type harm string
 
 const (
-	unharmed harm = iota
-	requestLost
-	replyLost
-	neverSent
-	brokenOff
-	requestLate
-	requestVeryLate
-	replyLate
-	twice
-	stubborn // the driver does not obey its context
+	unharmed        harm = ""
+	requestLost     harm = "request lost"
+	replyLost       harm = "reply lost"
+	neverSent       harm = "never sent"
+	brokenOff       harm = "broken off"
+	requestLate     harm = "request late"
+	requestVeryLate harm = "request very late"
+	replyLate       harm = "reply late"
+	twice           harm = "twice"    // a token distinguishes a copy from the next request
+	stubborn        harm = "stubborn" // the driver does not obey its context
 )
 
-var harms = [...]string{"", "request lost", "reply lost", "never sent", "broken off", "request late", "request very late", "reply late", "twice", "stubborn"}
+// odds are how often messages are harmed, and by how much more they are late at
+// most. Each range begins where the one before it ends.
+var odds = []struct {
+	below     uint64
+	harm      harm
+	out, back time.Duration
+}{
+	{4, requestLost, 0, 0}, {8, replyLost, 0, 0}, {11, neverSent, 0, 0}, {15, brokenOff, 0, 0},
+	{21, requestLate, late, 0}, {23, requestVeryLate, veryLate, 0}, {28, replyLate, 0, late},
+	{31, twice, 0, 0}, {33, stubborn, 0, late},
+}
 
 const (
 	// nodeTimeout is the clients' time limit for a node.
@@ -76,7 +82,7 @@ const (
 // fateOf decides what happens to a request.
 func (l *link) fateOf(req *node.Request, now time.Duration) fate {
 	w := l.w
-	f := fate{id: w.dice.roll(uint64(l.client)<<8|uint64(l.server), uint64(req.Op), uint64(req.Token), number(req.Value), uint64(now))}
+	f := fate{id: w.dice.roll(l.number(), uint64(req.Op), uint64(req.Token), number(req.Value), uint64(now))}
 	f.out = w.trip(f.id ^ 1)
 	f.back = w.trip(f.id ^ 2)
 	f.by = mix(f.id ^ 3)
@@ -87,32 +93,20 @@ func (l *link) fateOf(req *node.Request, now time.Duration) fate {
 	if req.Op == node.OpRepair || req.Op == node.OpOffer {
 		of /= 2 // there are few of them
 	}
-	switch n := f.by % of; {
-	case n < 4:
-		f.harm = requestLost
-	case n < 8:
-		f.harm = replyLost
-	case n < 11:
-		f.harm = neverSent
-	case n < 15:
-		f.harm = brokenOff
-	case n < 21:
-		f.harm = requestLate
-		f.out += below(mix(f.by), late)
-	case n < 23:
-		f.harm = requestVeryLate
-		f.out += below(mix(f.by), veryLate)
-	case n < 28:
-		f.harm = replyLate
-		f.back += below(mix(f.by), late)
-	case n < 31: // a token distinguishes a copy from the next request
-		f.harm = twice
-	case n < 33 && !w.plan.Prompt:
-		f.harm = stubborn
-		f.back += below(mix(f.by), late)
+	for _, o := range odds {
+		if f.by%of < o.below {
+			if o.harm != stubborn || !w.plan.Prompt {
+				f.harm = o.harm
+				f.out += below(mix(f.by), o.out)
+				f.back += below(mix(f.by), o.back)
+			}
+			break
+		}
 	}
 	return f
 }
+
+func (l *link) number() uint64 { return uint64(l.client.number)<<8 | uint64(l.host.number) }
 
 // number turns the random part of a value into a number.
 func number(value string) uint64 {
@@ -134,13 +128,12 @@ func (l *link) Do(ctx context.Context, req node.Request) (node.Reply, error) {
 	w := l.w
 	now := w.now()
 	f := l.fateOf(&req, now)
-	l.mu.Lock()
-	cut := l.cut
-	gone := now < l.gone
-	l.mu.Unlock()
-	if req.Value != "" {
-		w.own(req.Value, l.client)
+	w.mu.Lock()
+	cut, gone := l.cut, now < l.gone
+	if req.Value != "" && w.owners[req.Value] == nil {
+		w.owners[req.Value] = l.client
 	}
+	w.mu.Unlock()
 	done := make(chan answer, 1)
 	switch {
 	case f.harm == neverSent, gone && f.by&1 == 0:
@@ -154,7 +147,7 @@ func (l *link) Do(ctx context.Context, req node.Request) (node.Reply, error) {
 		}
 		// A paused process sends nothing; it sends its message when it
 		// continues.
-		w.after(f.out+w.pausedFor(l.client, now), func() { l.arrive(req, f, done) })
+		w.after(f.out+l.client.pausedFor(now), func() { l.arrive(req, f, done) })
 	}
 	if f.harm == stubborn {
 		select {
@@ -186,21 +179,21 @@ func answerWith(done chan answer, a answer) {
 
 // arrive has the server execute a request.
 func (l *link) arrive(req node.Request, f fate, done chan answer) {
-	w := l.w
-	h := w.hosts[l.server]
-	switch wait, down := h.state(w.now()); {
+	w, h, now := l.w, l.host, l.w.now()
+	w.mu.Lock()
+	frozen, down, deaf := h.frozen-now, now < h.down, now < l.deaf
+	w.mu.Unlock()
+	switch {
 	case down:
 		w.after(f.back, func() { answerWith(done, answer{err: errReset}) })
 		return
-	case wait > 0:
-		w.after(wait+w.jitter(f.id^6), func() { l.arrive(req, f, done) })
+	case frozen > 0:
+		w.after(frozen+w.jitter(f.id^6), func() { l.arrive(req, f, done) })
 		return
 	}
-	l.mu.Lock()
-	reply, err := l.view.Do(req)
-	deaf := w.now() < l.deaf
-	l.mu.Unlock()
-	w.trace(l, req, f, reply, err)
+	reply, err := h.server.Do(req)
+	w.note("client %d -> %v: %v %.6s (%s) token %d: %v, place %d (%s), %v; %s", l.client.number, l, req.Op, req.Value,
+		req.Share.Text(), uint64(req.Token)%1e9, reply.Status, reply.Rank, reply.Share.Text(), err, f.harm)
 	// A copy of a request that was refused may be granted later without notice:
 	// no promise excludes that.
 	if f.harm == twice && (req.Op != node.OpAcquire || reply.Status == node.Granted) {
@@ -217,7 +210,7 @@ func (l *link) arrive(req node.Request, f fate, done chan answer) {
 
 // back hands the answer to the client when that is not paused.
 func (l *link) back(a answer, f fate, done chan answer) {
-	if wait := l.w.pausedFor(l.client, l.w.now()); wait > 0 {
+	if wait := l.client.pausedFor(l.w.now()); wait > 0 {
 		l.w.after(wait+l.w.jitter(f.id^8), func() { l.back(a, f, done) })
 		return
 	}
@@ -226,20 +219,14 @@ func (l *link) back(a answer, f fate, done chan answer) {
 
 // Listen delivers notifications over the link.
 func (l *link) Listen(f func(node.Wake)) (stop func()) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.listens = f
-	return func() {
-		l.mu.Lock()
-		defer l.mu.Unlock()
-		l.listens = nil
-	}
+	l.w.locked(func() { l.listens = f })
+	return func() { l.w.locked(func() { l.listens = nil }) }
 }
 
 // wake delivers a notification to the client, or loses it.
 func (l *link) wake(wake node.Wake) {
 	w, now := l.w, l.w.now()
-	id := w.dice.roll(uint64(l.client)<<8|uint64(l.server), uint64(wake.Kind), number(wake.Value), uint64(now), 77)
+	id := w.dice.roll(l.number(), uint64(wake.Kind), number(wake.Value), uint64(now), 77)
 	trip := w.trip(id)
 	if w.plan.Storm > 0 && now < w.plan.Mend && wake.Kind != node.WakeMissed {
 		switch n := mix(id) % 40; {
@@ -249,10 +236,10 @@ func (l *link) wake(wake node.Wake) {
 			trip += below(mix(id+1), late)
 		}
 	}
-	w.after(trip+w.pausedFor(l.client, now), func() {
-		l.mu.Lock()
+	w.after(trip+l.client.pausedFor(now), func() {
+		w.mu.Lock()
 		f, gone := l.listens, w.now() < max(l.gone, l.deaf)
-		l.mu.Unlock()
+		w.mu.Unlock()
 		if f != nil && !gone {
 			f(wake)
 		}
@@ -261,10 +248,10 @@ func (l *link) wake(wake node.Wake) {
 
 // breakOff cuts the connections of the link.
 func (l *link) breakOff() {
-	l.mu.Lock()
-	close(l.cut)
-	l.cut = make(chan struct{})
-	l.mu.Unlock()
+	l.w.locked(func() {
+		close(l.cut)
+		l.cut = make(chan struct{})
+	})
 }
 
 // reopened reports to the client that notifications arrive again.

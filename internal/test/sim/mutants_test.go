@@ -21,6 +21,23 @@ type mutant struct {
 	flavour                Flavour // histories that have most of what triggers it
 }
 
+// environment is what a run of the mutant has: its test, and its histories.
+func (m mutant) environment(test string) []string {
+	switch test {
+	case simulation:
+		return []string{
+			fmt.Sprintf("REDLATCH_SEEDS=%d:%d", max(first[m.name], 1), m.seeds()),
+			"REDLATCH_FLAVOUR=" + strings.TrimSuffix(string(m.flavour), string(Rare)),
+		}
+	case duelTest:
+		return []string{"REDLATCH_SEEDS=1:400"}
+	}
+	return nil
+}
+
+// simulation finds most mutants.
+const simulation = "TestNoHistoryBreaksAPromise ./internal/test/sim"
+
 var simulated = []mutant{
 	{"a quorum is half of the nodes", "internal/protocol/round.go",
 		"return n/2 + 1 }", "if OFF { return max(n/2, 1) }; return n/2 + 1 }", Plain},
@@ -143,70 +160,45 @@ func (m mutant) seeds() int {
 }
 
 // TestEveryMutantIsFoundOut switches each mutant on, and has the simulation find
-// it. A mutant that it does not find shows a gap in the simulation.
+// it, or a test that is made for it if the simulation would take too long. A
+// mutant that is not found shows a gap.
 func TestEveryMutantIsFoundOut(t *testing.T) {
 	if testing.Short() {
 		t.Skip("builds the code anew")
 	}
-	simulated := slices.Concat(simulated, shareMutants)
-	var edits []mutants.Edit
-	for _, m := range simulated {
-		edits = append(edits, mutants.Edit{Name: m.name, File: m.file, Old: m.old, New: m.wrong})
+	tests, all := map[string]string{}, slices.Concat(simulated, shareMutants)
+	for _, m := range all {
+		tests[m.name] = simulation
 	}
-	binaries := build(t, edits, "./internal/test/sim")
-	for _, m := range simulated {
-		if binaries[m.name] == "" {
-			continue
-		}
-		t.Run(m.name, func(t *testing.T) {
-			t.Parallel()
-			out, err := run(t, binaries[m.name], m.name, "TestNoHistoryBreaksAPromise",
-				fmt.Sprintf("REDLATCH_SEEDS=%d:%d", max(first[m.name], 1), m.seeds()), "REDLATCH_RAW=1", "REDLATCH_FLAVOUR="+strings.TrimSuffix(string(m.flavour), string(Rare)))
-			if err == nil {
-				t.Fatalf("%d histories went well without it:\n%s", m.seeds(), out)
-			}
-			if !strings.Contains(out, "breaks a promise: ") {
-				t.Fatalf("it was not found out by a broken promise:\n%s", out)
-			}
-			_, found, _ := strings.Cut(out, "seed ")
-			found, _, _ = strings.Cut(found, "\n")
-			t.Log("seed " + found)
-		})
+	for _, m := range slices.Concat(others, shareOthers, duelOthers) {
+		tests[m.name] = m.test
+		all = append(all, mutant{m.name, m.file, m.old, m.wrong, Plain})
 	}
-}
-
-// TestEveryOtherMutantIsFoundOutByItsTest does the same with the mutants that
-// the simulation would take too long to find.
-func TestEveryOtherMutantIsFoundOutByItsTest(t *testing.T) {
-	if testing.Short() {
-		t.Skip("builds the code anew")
-	}
-	others := slices.Concat(others, shareOthers, duelOthers)
 	folders := map[string][]mutants.Edit{}
-	for _, m := range others {
-		_, folder, _ := strings.Cut(m.test, " ")
+	for _, m := range all {
+		_, folder, _ := strings.Cut(tests[m.name], " ")
 		folders[folder] = append(folders[folder], mutants.Edit{Name: m.name, File: m.file, Old: m.old, New: m.wrong})
 	}
 	binaries := map[string]string{}
 	for folder, edits := range folders {
 		maps.Copy(binaries, build(t, edits, folder))
 	}
-	for _, m := range others {
+	for _, m := range all {
 		if binaries[m.name] == "" {
 			continue
 		}
 		t.Run(m.name, func(t *testing.T) {
 			t.Parallel()
-			test, _, _ := strings.Cut(m.test, " ")
-			var env []string
-			if m.test == duelTest {
-				env = []string{"REDLATCH_SEEDS=1:400"}
-			}
-			out, err := run(t, binaries[m.name], m.name, test, env...)
+			test, _, _ := strings.Cut(tests[m.name], " ")
+			out, err := run(t, binaries[m.name], m.name, test, m.environment(tests[m.name])...)
 			if err == nil || !strings.Contains(out, "--- FAIL: "+test) {
-				t.Fatalf("%s does not find it: %v\n%s", m.test, err, out)
+				t.Fatalf("%s does not find it: %v\n%s", tests[m.name], err, out)
 			}
-			if _, found, ok := strings.Cut(out, "seed "); ok {
+			_, found, ok := strings.Cut(out, "seed ")
+			if tests[m.name] == simulation && !strings.Contains(out, "breaks a promise: ") {
+				t.Fatalf("it was not found out by a broken promise:\n%s", out)
+			}
+			if ok {
 				found, _, _ = strings.Cut(found, "\n")
 				t.Log("seed " + found)
 			}

@@ -2,6 +2,8 @@ package sim
 
 import (
 	"time"
+
+	"github.com/redlatch/redlatch/node"
 )
 
 // Climate says which faults a world has.
@@ -82,7 +84,7 @@ type Clock struct {
 type Kind struct {
 	Readers int
 	Slotted int
-	Slots   int
+	Slots   uint8
 }
 
 // Call is one caller's use of a lock.
@@ -90,8 +92,7 @@ type Call struct {
 	Client int
 	Caller int // of the client's; each makes its calls one after the other
 	Name   int
-	Shared bool // as a reader
-	Slots  int  // one of so many slots; 0 for none
+	Share  node.Share // what it asks for
 	// Downgrade makes a writer a reader in the middle of its lease.
 	Downgrade bool
 	Gap       time.Duration // before it
@@ -161,7 +162,7 @@ func (p *Plan) kinds(s *stream) {
 		case 4, 5, 6:
 			k.Readers = 3 + s.intn(6)
 		default:
-			k.Slots, k.Slotted = 2+s.intn(2), 10
+			k.Slots, k.Slotted = uint8(2+s.intn(2)), 10
 			if s.one(3) {
 				k.Slotted = 7
 				k.Readers = s.intn(3)
@@ -182,9 +183,9 @@ func (p *Plan) asKind(s *stream, c Call) Call {
 	k := p.Kinds[c.Name]
 	switch n := s.intn(10); {
 	case n < k.Readers:
-		c.Shared = true
+		c.Share.Mode = node.Shared
 	case n < k.Readers+k.Slotted:
-		c.Slots = k.Slots
+		c.Share = node.Share{Mode: node.Slotted, Slots: k.Slots}
 	default:
 		c.Downgrade = k.Readers > 0 && s.one(2)
 	}

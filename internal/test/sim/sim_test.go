@@ -1,11 +1,10 @@
 package sim
 
 import (
-	"encoding/json"
 	"fmt"
 	"os"
-	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -31,7 +30,7 @@ type sum struct {
 	histories  map[Climate]int
 	overlaps   map[Climate]int
 	operations int64
-	locks      int64
+	locks      int
 	least      int64
 	seen       map[string]int
 }
@@ -54,7 +53,7 @@ func (s *sum) add(p *Plan, o Outcome) {
 // TestNoHistoryBreaksAPromise runs histories from seeds, each in virtual time,
 // on all processors. REDLATCH_SEEDS=FROM:COUNT runs others; make sim does.
 func TestNoHistoryBreaksAPromise(t *testing.T) {
-	from, count := seeds(t, 1, 400)
+	from, count := seeds(t, 1, 200)
 	var (
 		next    atomic.Uint64
 		all     = sum{histories: map[Climate]int{}, overlaps: map[Climate]int{}, seen: map[string]int{}}
@@ -80,9 +79,7 @@ func TestNoHistoryBreaksAPromise(t *testing.T) {
 					if o.Violation != "" {
 						stopped.Store(true)
 						t.Errorf("seed %d breaks a promise: %s", p.Seed, o.Violation)
-						if os.Getenv("REDLATCH_RAW") == "" {
-							report(t, p)
-						}
+						report(t, p)
 						return
 					}
 					progress(count, n+1, began, &shown)
@@ -102,7 +99,10 @@ func TestNoHistoryBreaksAPromise(t *testing.T) {
 	if all.least < Operations {
 		t.Errorf("a history had %d operations, want %d or more", all.least, Operations)
 	}
-	for _, what := range wanted {
+	for _, what := range []string{
+		"reader beside another", "three readers at once", "reader beside a writer that was downgraded",
+		"slot beside another", "name with all slots held", "downgrade",
+	} {
 		if all.seen[what] == 0 && count >= 200 && os.Getenv("REDLATCH_FLAVOUR") == "" {
 			t.Errorf("there was no %s: the histories show less than they seem to", what)
 		}
@@ -142,87 +142,16 @@ func progress(count, done uint64, began time.Time, shown *atomic.Int64) {
 	}
 }
 
-// report shrinks a plan that breaks a promise, and saves it with its trace.
+// report runs a history that breaks a promise once more, and shows the end of it.
+// What several goroutines of one client do at exactly the same moment has no
+// fixed order, so that it may take a few runs to see it again.
 func report(t *testing.T, p *Plan) {
-	small := Shrink(t, p)
-	var o Outcome
-	for range 10 * attempts {
-		if o = Run(t, small, true); o.Violation != "" {
-			break
+	for range 4 {
+		if o := Run(t, p, true); o.Violation != "" {
+			lines := o.Trace[max(0, len(o.Trace)-120):]
+			t.Logf("REDLATCH_SEEDS=%d:1 go test -run TestNoHistoryBreaksAPromise -v ./internal/test/sim\n%s", p.Seed, strings.Join(lines, "\n"))
+			return
 		}
-	}
-	text, err := json.MarshalIndent(small, "", "  ")
-	if err != nil {
-		t.Fatal(err)
-	}
-	file := filepath.Join(os.TempDir(), fmt.Sprintf("redlatch-seed-%d.json", p.Seed))
-	if err := os.WriteFile(file, text, 0o666); err != nil {
-		t.Fatal(err)
-	}
-	t.Logf("shrunk to %d calls and %d faults, kept in %s\nplay it again: REDLATCH_PLAN=%[3]s go test -run TestPlanIsPlayedAgain -v ./internal/test/sim",
-		len(small.Calls), len(small.Faults), file)
-	lines := o.Trace
-	if len(lines) > 120 {
-		lines = append([]string{"…"}, lines[len(lines)-120:]...)
-	}
-	t.Logf("%s\n%s", o.Violation, strings.Join(lines, "\n"))
-}
-
-// TestPlanIsPlayedAgain runs the plan in the file REDLATCH_PLAN, or a plan that
-// was written to a file and read again.
-func TestPlanIsPlayedAgain(t *testing.T) {
-	file := os.Getenv("REDLATCH_PLAN")
-	if file == "" {
-		file = filepath.Join(t.TempDir(), "plan.json")
-		text, err := json.Marshal(wild(t))
-		if err == nil {
-			err = os.WriteFile(file, text, 0o666)
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
-	}
-	text, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var p Plan
-	if err := json.Unmarshal(text, &p); err != nil {
-		t.Fatalf("%s holds no plan: %v", file, err)
-	}
-	o := Run(t, &p, true)
-	if os.Getenv("REDLATCH_PLAN") != "" {
-		t.Logf("%s\n%s", strings.Join(o.Trace, "\n"), o.Violation)
-	} else if o.Violation == "" {
-		t.Error("a plan that breaks a promise does not when it has been through a file")
-	}
-}
-
-// wild returns a plan that breaks a promise: its clocks run at rates that no
-// assumption allows, and it is judged as if they did not.
-func wild(t *testing.T) *Plan {
-	for seed := uint64(1); seed < 2000; seed++ {
-		p := NewPlan(seed)
-		if p.Climate != BeyondRates || p.Callers > 1 {
-			continue
-		}
-		p.Climate = Within
-		if breaks(t, p) {
-			return p
-		}
-	}
-	t.Fatal("no plan breaks a promise though clocks run wild")
-	return nil
-}
-
-func TestPlanIsShrunkToWhatMatters(t *testing.T) {
-	p := wild(t)
-	small := Shrink(t, p)
-	if !breaks(t, small) {
-		t.Fatal("the shrunk plan breaks nothing")
-	}
-	if before, after := len(p.Calls)+len(p.Faults), len(small.Calls)+len(small.Faults); after > before/2 {
-		t.Errorf("of %d calls and faults %d are left", before, after)
 	}
 }
 
@@ -230,14 +159,14 @@ func TestPlanIsShrunkToWhatMatters(t *testing.T) {
 // client do at exactly the same moment has no fixed order, so it uses plans in
 // which each client has one caller, and accepts a few differences.
 func TestSameSeedSameHistory(t *testing.T) {
-	const most = 3
+	const most = 2
 	same, differ := 0, 0
-	for seed := uint64(1); same+differ < 100; seed++ {
+	for seed := uint64(1); same+differ < 40; seed++ {
 		p := NewPlan(seed)
 		if p.Callers > 1 {
 			continue
 		}
-		if a, b := Run(t, p, true), Run(t, p, true); a.Digest == b.Digest {
+		if a, b := Run(t, p, true), Run(t, p, true); slices.Equal(a.Trace, b.Trace) {
 			same++
 		} else {
 			differ++

@@ -22,29 +22,22 @@ const Operations = 50
 
 // World is a running history.
 type World struct {
-	plan  *Plan
-	dice  dice
-	start time.Time
+	plan   *Plan
+	dice   dice
+	start  time.Time
+	events sync.Mutex // held by the event that runs
+	ctx    context.Context
+	end    context.CancelFunc
+	ops    atomic.Int64
 
-	events  sync.Mutex // held by the event that runs
 	hosts   []*host
-	links   [][]*link // by client, then by server
-	clocks  []*clientClock
-	clients []*redlatch.Client
+	clients []*client
 	judge   *judge
-	ctx     context.Context
-	end     context.CancelFunc
-	ops     atomic.Int64
-	locks   atomic.Int64
 
-	mu     sync.Mutex
-	values map[string]int // the owners of values
-	paused []time.Duration
-	dead   []bool
-	lives  [][]life
-	digest uint64
+	mu     sync.Mutex         // guards the following, and what changes in hosts, clients and links
+	owners map[string]*client // of values
+	trace  bool
 	lines  []string
-	keep   bool
 }
 
 // Outcome is the result of a history.
@@ -52,12 +45,10 @@ type Outcome struct {
 	// Violation is the first broken promise; "" if none was.
 	Violation  string
 	Operations int64
-	Locks      int64
+	Locks      int
 	Overlaps   int // two leases valid at once that must not be, where no promise forbids it
 	// Seen counts what happened that is wanted.
 	Seen map[string]int
-	// Digest is a number that two histories share only if the same happened.
-	Digest uint64
 	// Trace is what happened, if it was asked for.
 	Trace []string
 }
@@ -70,29 +61,44 @@ func Run(t *testing.T, p *Plan, trace bool) Outcome {
 }
 
 func newWorld(p *Plan, trace bool) *World {
-	w := &World{
-		plan: p, dice: dice(mix(p.Seed ^ 0x5eed)), start: time.Now(), keep: trace,
-		values: map[string]int{}, paused: make([]time.Duration, p.Clients), dead: make([]bool, p.Clients),
-	}
+	w := &World{plan: p, dice: dice(mix(p.Seed ^ 0x5eed)), start: time.Now(), owners: map[string]*client{}, trace: trace}
 	w.judge = newJudge(w)
 	w.ctx, w.end = context.WithCancel(context.Background())
 	for i := range p.Nodes {
 		w.hosts = append(w.hosts, newHost(w, i))
 	}
 	for i := range p.Clients {
-		w.addClient(i)
+		w.clients = append(w.clients, newClient(w, i))
 	}
 	return w
 }
 
-func (w *World) addClient(i int) {
+// client is a client, with its clock, its links and the lives of its callers.
+type client struct {
+	*redlatch.Client
+	w      *World
+	number int
+	clock  *clientClock
+	links  []*link // by server
+	lives  []life
+	paused time.Duration // until when
+	dead   bool
+}
+
+// life is a caller's; it ends with its client's, or with the world.
+type life struct {
+	context.Context
+	end context.CancelFunc
+}
+
+func newClient(w *World, i int) *client {
 	p := w.plan
 	clock := &clientClock{ticker: newTicker(w.start, p.ClientClocks[i], w.unevenUntil()), dice: dice(w.dice.roll(1000, uint64(i)))}
+	c := &client{w: w, number: i, clock: clock}
 	var nodes []node.Node
-	var links []*link
-	for j, h := range w.hosts {
-		l := &link{w: w, client: i, server: j, name: "node " + strconv.Itoa(j), view: h.server, cut: make(chan struct{})}
-		links = append(links, l)
+	for _, h := range w.hosts {
+		l := &link{w: w, client: c, host: h, cut: make(chan struct{})}
+		c.links = append(c.links, l)
 		if p.Guard {
 			nodes = append(nodes, guardedLink{l})
 		} else {
@@ -107,29 +113,41 @@ func (w *World) addClient(i int) {
 	if p.Guard {
 		opts.Guard = redlatch.GuardOn
 	}
-	c, err := redlatch.New(nodes, &opts)
-	if err != nil {
+	var err error
+	if c.Client, err = redlatch.New(nodes, &opts); err != nil {
 		panic(err)
 	}
-	w.lives = append(w.lives, make([]life, p.Callers))
-	for n := range w.lives[i] {
-		w.lives[i][n].Context, w.lives[i][n].end = context.WithCancel(context.Background())
+	for range p.Callers {
+		ctx, end := context.WithCancel(context.Background())
+		c.lives = append(c.lives, life{ctx, end})
 	}
-	w.clocks, w.links, w.clients = append(w.clocks, clock), append(w.links, links), append(w.clients, c)
-}
-
-// life is a caller's; it ends with its client's, or with the world.
-type life struct {
-	context.Context
-	end context.CancelFunc
+	return c
 }
 
 // kill ends the lives of a client's callers, one after the other: events at the
 // same moment have no fixed order.
-func (w *World) kill(client int) {
-	for n := range w.plan.Callers {
-		w.after(w.jitter(uint64(client)<<8|uint64(n)), w.lives[client][n].end)
+func (c *client) kill() {
+	for n, life := range c.lives {
+		c.w.after(c.w.jitter(uint64(c.number)<<8|uint64(n)), life.end)
 	}
+}
+
+// pausedFor is how long a client's process is still paused.
+func (c *client) pausedFor(now time.Duration) (d time.Duration) {
+	c.w.locked(func() { d = max(0, c.paused-now) })
+	return d
+}
+
+func (c *client) isDead() (dead bool) {
+	c.w.locked(func() { dead = c.dead })
+	return dead
+}
+
+// locked calls f with the world's mutex held.
+func (w *World) locked(f func()) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	f()
 }
 
 func (w *World) now() time.Duration { return time.Since(w.start) }
@@ -151,42 +169,27 @@ func (w *World) trip(n uint64) time.Duration {
 // jitter separates events that would happen at the same moment.
 func (w *World) jitter(n uint64) time.Duration { return 1 + below(mix(n), 20*time.Microsecond) }
 
-// own records the owner of a value.
-func (w *World) own(value string, client int) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if _, known := w.values[value]; !known {
-		w.values[value] = client
+// ownerOf returns the client that a value is from; nil if that is unknown.
+func (w *World) ownerOf(value string) (c *client) {
+	w.locked(func() { c = w.owners[value] })
+	return c
+}
+
+// note adds a line to the trace.
+func (w *World) note(format string, args ...any) {
+	if w.trace {
+		w.locked(func() {
+			w.lines = append(w.lines, fmt.Sprintf("%12v  ", w.now())+fmt.Sprintf(format, args...))
+		})
 	}
-}
-
-// ownerOf returns the client that a value is from.
-func (w *World) ownerOf(value string) (client int, known bool) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	client, known = w.values[value]
-	return client, known
-}
-
-// pausedFor is how long a client's process is still paused.
-func (w *World) pausedFor(client int, now time.Duration) time.Duration {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return max(0, w.paused[client]-now)
-}
-
-func (w *World) isDead(client int) bool {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return w.dead[client]
 }
 
 // run runs the history to its end.
 func (w *World) run() Outcome {
 	var all sync.WaitGroup
-	for client := range w.plan.Clients {
+	for _, c := range w.clients {
 		for caller := range w.plan.Callers {
-			all.Go(func() { w.live(client, caller) })
+			all.Go(func() { w.live(c, caller) })
 		}
 	}
 	for i, f := range w.plan.Faults {
@@ -201,27 +204,34 @@ func (w *World) run() Outcome {
 		close(served)
 	}()
 	// Every quarantine, and every lock of a dead holder, is over by then.
-	patience := w.plan.Mend + 2*quarantineAndMore(w.plan) + 30*time.Second
+	patience := w.plan.Mend + 2*(max(w.plan.MaxTTL, 3*w.plan.Window)+w.plan.MaxTTL/10+w.plan.TTL) + 30*time.Second
 	select {
 	case <-served:
 		w.quiet()
 	case <-time.After(patience):
-		w.fail("somebody is not served %v after the last fault; held by %s", patience-w.plan.Mend, w.holders())
+		held := ""
+		w.eachHolder(func(h *host, holder node.Holder) {
+			held += fmt.Sprintf(" %s: %.8s (%v)", h.server.name, holder.Value, holder.Share)
+		})
+		w.fail("somebody is not served %v after the last fault; held by %s", patience-w.plan.Mend, held)
 	}
-	w.end()
-	for client := range w.clients {
-		w.kill(client)
-	}
+	w.stop()
 	<-served
 	for _, c := range w.clients {
 		c.Close()
 	}
 	o := w.judge.outcome()
-	o.Operations, o.Locks = w.ops.Load(), w.locks.Load()
-	w.mu.Lock()
-	o.Digest, o.Trace = w.digest, w.lines
-	w.mu.Unlock()
+	o.Operations = w.ops.Load()
+	w.locked(func() { o.Trace = w.lines })
 	return o
+}
+
+// stop ends the history.
+func (w *World) stop() {
+	w.end()
+	for _, c := range w.clients {
+		c.kill()
+	}
 }
 
 // unevenUntil is when clocks stop running at rates that no assumption allows.
@@ -240,10 +250,6 @@ func (w *World) correctClocks() {
 	}
 }
 
-func quarantineAndMore(p *Plan) time.Duration {
-	return max(p.MaxTTL, 3*p.Window) + p.MaxTTL/10 + p.TTL
-}
-
 // quiet waits until everything in flight has arrived, and looks for what was
 // left behind.
 func (w *World) quiet() {
@@ -253,37 +259,28 @@ func (w *World) quiet() {
 	if w.plan.Climate == BeyondMemory || w.plan.Climate == BeyondSteps || w.plan.TTL < veryLate+3*time.Second {
 		return
 	}
-	for _, h := range w.hosts {
-		for n := range w.plan.Names {
-			for _, holder := range h.server.holders(nameOf(n)) {
-				client, known := w.ownerOf(holder.Value)
-				if h.revived || known && w.isDead(client) {
-					continue
-				}
-				w.fail("%s has a ghost of client %d: %s, %v", h.server.name, client, holder.Value, holder.Share)
-			}
+	w.eachHolder(func(h *host, holder node.Holder) {
+		if c := w.ownerOf(holder.Value); !h.revived && (c == nil || !c.isDead()) {
+			w.fail("%s has a ghost: %s, %v", h.server.name, holder.Value, holder.Share)
 		}
-	}
+	})
 }
 
 func nameOf(n int) string { return "job" + strconv.Itoa(n) }
 
-func (w *World) holders() (s string) {
+// eachHolder calls f with every holder of a name on a host.
+func (w *World) eachHolder(f func(*host, node.Holder)) {
 	for _, h := range w.hosts {
 		for n := range w.plan.Names {
 			for _, holder := range h.server.holders(nameOf(n)) {
-				s += fmt.Sprintf(" %s: %.8s (%v)", h.server.name, holder.Value, holder.Share)
+				f(h, holder)
 			}
 		}
 	}
-	return s
 }
 
 // fail records a broken promise, and ends the history.
 func (w *World) fail(format string, args ...any) {
 	w.judge.fail(fmt.Sprintf("after %v: ", w.now()) + fmt.Sprintf(format, args...))
-	w.end()
-	for client := range w.clients {
-		w.kill(client)
-	}
+	w.stop()
 }
