@@ -7,7 +7,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/redlatch/redlatch/internal/nodestate"
 	"github.com/redlatch/redlatch/internal/protocol"
 	"github.com/redlatch/redlatch/node"
 )
@@ -178,10 +177,7 @@ func (m *machine) encodeData(b []byte, s *State, f protocol.Frame, i int, saved 
 	}
 	now := s.clockOf(i)
 	b = append(b, 1)
-	e := srv.Stored(lock)
-	if e == nil {
-		e = &nodestate.Entry{}
-	}
+	e := entry(srv)
 	for _, h := range e.Holders {
 		if h.Until.After(now) {
 			b = append(b, 1+m.place(h.Value, swap), byte(h.Mode), h.Slots, h.Slot)

@@ -36,7 +36,7 @@ func (m *machine) check(s *State) {
 // release, or an answer after which the claim sends one.
 func (m *machine) orphaned(s *State) (bad Violation) {
 	for i := range m.in.Servers {
-		holders, waiters := s.holders(i), s.waiters(i)
+		holders, waiters := s.holders(i), entry(s.servers[i]).Queue.Waiters
 		for k, cl := range s.claims {
 			if cl == nil || !cl.over || cl.Cause() == protocol.WasDetached {
 				continue

@@ -24,32 +24,24 @@ func (m *machine) drop(s *State) {
 }
 
 func (m *machine) dropAt(s *State, i int) {
-	e, holders := s.servers[i].Stored(lock), s.holders(i)
+	e, holders := entry(s.servers[i]), s.holders(i)
 	past := m.past(s, i)
 	// floor is the highest of a writer, a slot or a release. If all locks are
 	// exclusive, it is the fence.
 	var fence, floor node.Token
 	kept := false
-	if e != nil && e.FenceUntil.After(s.clockOf(i)) {
+	if e.FenceUntil.After(s.clockOf(i)) {
 		left := e.FenceUntil.Sub(s.clockOf(i))
 		fence, floor = e.Fence, e.Floor
 		// The fence is not lost while tokens as high can be accepted. Nor is the
 		// floor, which is not above it and is lost at the same time.
 		kept = int64(fence)-left.Microseconds() < past && !m.loses()
 	}
-	saved := s.saved[i]
 	// may is the values that a request may yet bring into the key, by claim.
 	var may [maxClaims]bool
 	for k, c := range s.claims {
-		if c == nil {
-			continue
-		}
-		v := c.Value()
-		may[k] = has(holders, v)
-		if saved != nil {
-			if d := saved.Stored(lock); d != nil && has(d.Holders, v) {
-				may[k] = true
-			}
+		if c != nil {
+			may[k] = has(holders, c.Value()) || has(entry(s.saved[i]).Holders, c.Value())
 		}
 	}
 	useless := func(msg *message) bool {

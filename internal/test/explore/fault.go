@@ -33,7 +33,7 @@ func (m *machine) faults(s *State, i int, do doer) {
 		do(Step{Kind: Flush, Server: i}, func(s *State) {
 			s.flush--
 			s.own(i).Flush()
-			m.mark(s, i, 0)
+			m.mark(s, i)
 		})
 	}
 	switch {
@@ -55,12 +55,11 @@ func (m *machine) faults(s *State, i int, do doer) {
 			s.skew[i] = -s.skew[i]
 			// Keys and fences expire by a clock that cannot be set. The
 			// quarantine goes by the one that can.
-			if e := s.own(i).Stored(lock); e != nil {
-				for j := range e.Holders {
-					e.Holders[j].Until = shifted(e.Holders[j].Until, by)
-				}
-				e.FenceUntil = shifted(e.FenceUntil, by)
+			e := entry(s.own(i))
+			for j := range e.Holders {
+				e.Holders[j].Until = shifted(e.Holders[j].Until, by)
 			}
+			e.FenceUntil = shifted(e.FenceUntil, by)
 		})
 	}
 	if m.changes() {
@@ -83,13 +82,13 @@ func (m *machine) restart(s *State, i int, keepData bool) {
 	s.restarts++
 	s.own(i).Restart(keepData, fmt.Sprint(s.restarts))
 	if !m.changes() || keepData { // else the clients of both memberships may mark it
-		m.mark(s, i, 0)
+		m.mark(s, i)
 	}
 }
 
-// mark writes a server's marker for the membership of a client.
-func (m *machine) mark(s *State, i, c int) {
-	s.servers[i].Apply(s.clockOf(i), node.Request{Op: node.OpMark, Mark: node.MarkWrite, Guard: m.guard[c]})
+// mark writes a server's marker for the first client's membership.
+func (m *machine) mark(s *State, i int) {
+	s.servers[i].Apply(s.clockOf(i), node.Request{Op: node.OpMark, Mark: node.MarkWrite, Guard: m.guard[0]})
 }
 
 // operator takes the steps of a membership change: it bars so many of the former
@@ -103,34 +102,28 @@ func (m *machine) operator(s *State, i int, do doer) {
 			old++
 		}
 	}
-	guard, marker := m.guard[1], s.servers[i].Marker
-	apply := func(kind Kind, how node.Mark) {
+	apply := func(kind Kind, how node.Mark, c int) {
 		do(Step{Kind: kind, Server: i}, func(s *State) {
-			s.own(i).Apply(s.clockOf(i), node.Request{Op: node.OpMark, Mark: how, Guard: guard})
+			s.own(i).Apply(s.clockOf(i), node.Request{Op: node.OpMark, Mark: how, Guard: m.guard[c]})
 		})
 	}
-	member := slices.Contains(m.lists[1], i)
+	list := s.servers[i].Marker.Guard.List
 	majority := old >= protocol.Quorum(len(m.lists[0]))
-	if m.in.EmptyStart > 0 && marker.Guard.List == "" && m.canMark(s, i, 0) {
-		do(Step{Kind: MarkOld, Server: i}, func(s *State) {
-			s.own(i)
-			m.mark(s, i, 0)
-		})
+	if m.in.EmptyStart > 0 && list == "" && m.canMark(s, i, 0) {
+		apply(MarkOld, node.MarkWrite, 0)
 	}
 	switch {
 	case m.in.SameMembership:
 		// Nobody sees that there is a change. A new node is like any other.
-		if marker.Guard.List == "" {
-			do(Step{Kind: Mark, Server: i}, func(s *State) {
-				s.own(i).Apply(s.clockOf(i), node.Request{Op: node.OpMark, Mark: node.MarkFresh, Guard: guard})
-			})
+		if list == "" {
+			apply(Mark, node.MarkFresh, 1)
 		}
-	case marker.Guard.List == "" && (!majority || m.canMark(s, i, 1)):
-		apply(Mark, node.MarkWrite)
-	case marker.Guard.List == oldMembership:
-		apply(Bar, node.MarkBar)
-	case marker.Guard.List == node.BarredList && member && !majority:
-		apply(Mark, node.MarkReplace)
+	case list == "" && (!majority || m.canMark(s, i, 1)):
+		apply(Mark, node.MarkWrite, 1)
+	case list == oldMembership:
+		apply(Bar, node.MarkBar, 1)
+	case list == node.BarredList && slices.Contains(m.lists[1], i) && !majority:
+		apply(Mark, node.MarkReplace, 1)
 	}
 }
 

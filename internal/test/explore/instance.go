@@ -1,6 +1,7 @@
 package explore
 
 import (
+	"cmp"
 	"time"
 
 	"github.com/redlatch/redlatch/internal/protocol"
@@ -127,28 +128,14 @@ const lock = "lock"
 func newMachine(in Instance) *machine {
 	m := &machine{in: in, seen: map[string]int{}}
 	ttl, window := time.Duration(in.TTL)*Tick, time.Duration(in.Window)*Tick
-	limit := in.Limit
-	if limit == 0 {
-		limit = in.TTL - 1
-	}
-	patience := limit
-	if in.Patience != 0 {
-		patience = in.Patience
-	}
+	limit := cmp.Or(in.Limit, in.TTL-1)
 	m.limit = time.Duration(limit) * Tick
 	// What the design asks for at least: above 2 (W + δ), δ being how far the
 	// nodes' clocks may be off. The margin for clocks that run fast is left out,
 	// which is as if every node's did.
 	spread := 2*(in.Window+in.Skew) + 1
-	quarantine := max(in.TTL, spread)
-	if in.Quarantine != 0 {
-		quarantine = max(0, in.Quarantine)
-	}
-	keep := max(spread, in.TTL+in.Window)
-	if in.Retention != 0 {
-		keep = in.Retention
-	}
-	m.keep = time.Duration(keep) * Tick
+	quarantine := max(0, cmp.Or(in.Quarantine, max(in.TTL, spread)))
+	m.keep = time.Duration(cmp.Or(in.Retention, max(spread, in.TTL+in.Window))) * Tick
 	if in.FencesKept || in.Repairs {
 		// The repair of a long lease asks for a fence that is as old.
 		m.keep = time.Hour
@@ -165,7 +152,7 @@ func newMachine(in Instance) *machine {
 		m.guard[c] = &node.Guard{List: list, Generation: uint64(1 + c*b2i(m.changes())), MaxTTL: ttl, Window: window, Quarantine: time.Duration(quarantine) * Tick}
 		m.cfg[c] = protocol.Config{
 			Nodes: len(m.lists[c]), TTL: ttl, Window: window,
-			Limit: m.limit, Patience: time.Duration(patience) * Tick, RetryDelay: Tick, Tries: 1, MaxHold: protocol.Unlimited,
+			Limit: m.limit, Patience: time.Duration(cmp.Or(in.Patience, limit)) * Tick, RetryDelay: Tick, Tries: 1, MaxHold: protocol.Unlimited,
 			Share: in.Shares[c],
 		}
 		if in.Waits {

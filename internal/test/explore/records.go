@@ -136,37 +136,41 @@ func (s *jobState) key() []byte {
 
 // next calls f with every state that can follow.
 func (in *Jobs) next(s *jobState, f func(*jobState)) {
-	step := func(text string, args ...any) *jobState {
+	step := func(text string, change func(c *jobState)) {
 		c := s.clone()
-		c.text = fmt.Sprintf(text, args...) + "\n"
-		return c
+		c.text = text + "\n"
+		change(c)
+		f(c)
 	}
 	for i := range s.servers {
+		restart := func(c *jobState, disk nodestate.Server, data bool) {
+			c.lost[i]++
+			if !data || !in.SameServer {
+				disk.Restart(data, fmt.Sprintf("%d after %d", i, c.losses+c.olds))
+				disk.Apply(c.now(), node.Request{Op: node.OpMark, Mark: node.MarkWrite, Guard: jobGuard})
+			}
+			c.servers[i], c.before[i] = &disk, nil
+		}
 		if s.losses < in.Losses {
-			c := step("node %d loses its data", i)
-			c.losses, c.lost[i] = c.losses+1, c.lost[i]+1
-			srv := &nodestate.Server{ID: fmt.Sprintf("%d after %d", i, c.losses+c.olds)}
-			srv.Apply(c.now(), node.Request{Op: node.OpMark, Mark: node.MarkWrite, Guard: jobGuard})
-			c.servers[i], c.before[i] = srv, nil
-			f(c)
+			step(fmt.Sprintf("node %d loses its data", i), func(c *jobState) {
+				c.losses++
+				restart(c, nodestate.Server{}, false)
+			})
 		}
 		if s.olds < in.OldData && s.before[i] != nil {
-			c := step("node %d restarts without its last write", i)
-			c.olds, c.lost[i] = c.olds+1, c.lost[i]+1
-			srv := s.before[i].Clone()
-			if !in.SameServer {
-				srv.Restart(true, fmt.Sprintf("%d after %d", i, c.losses+c.olds))
-				srv.Apply(c.now(), node.Request{Op: node.OpMark, Mark: node.MarkWrite, Guard: jobGuard})
-			}
-			c.servers[i], c.before[i] = &srv, nil
-			f(c)
+			step(fmt.Sprintf("node %d restarts without its last write", i), func(c *jobState) {
+				c.olds++
+				restart(c, s.before[i].Clone(), true)
+			})
 		}
 	}
 	for k, p := range s.flight {
-		c := step("node %d executes: %v %s of caller %d", p.server, p.req.Op, p.req.Occurrence, p.caller)
-		c.flight = slices.Delete(c.flight, k, k+1)
-		r := c.do(p.server, p.req)
-		if p.caller == s.caller && p.req.Op == node.OpComplete && r.Status == node.Granted {
+		step(fmt.Sprintf("node %d executes: %v %s of caller %d", p.server, p.req.Op, p.req.Occurrence, p.caller), func(c *jobState) {
+			c.flight = slices.Delete(c.flight, k, k+1)
+			r := c.do(p.server, p.req)
+			if p.caller != s.caller || p.req.Op != node.OpComplete || r.Status != node.Granted {
+				return
+			}
 			c.acks |= protocol.Of(p.server)
 			if c.phase == completing && c.acks.Count() >= protocol.Quorum(in.Servers) {
 				c.text += fmt.Sprintf("caller %d is confirmed that %s is completed\n", p.caller, p.req.Occurrence)
@@ -175,60 +179,53 @@ func (in *Jobs) next(s *jobState, f func(*jobState)) {
 				}
 				c.leave()
 			}
-		}
-		f(c)
+		})
 	}
 	if s.caller == len(in.Callers) {
 		return
 	}
-	if s.phase != checking || slices.ContainsFunc(s.replies, func(r *node.Reply) bool { return r != nil }) {
-		c := step("caller %d crashes", s.caller)
-		c.leave()
-		f(c)
+	answered := 0
+	for _, r := range s.replies {
+		if r != nil {
+			answered++
+		}
+	}
+	if s.phase != checking || answered > 0 {
+		step(fmt.Sprintf("caller %d crashes", s.caller), (*jobState).leave)
 	}
 	occurrence := in.Callers[s.caller : s.caller+1]
-	switch s.phase {
-	case checking:
-		answered := 0
-		for i := range s.servers {
-			if s.replies[i] != nil {
-				answered++
-				continue
-			}
-			c := step("node %d answers caller %d about %s", i, s.caller, occurrence)
-			r := c.do(i, node.Request{Op: node.OpCheck, Occurrence: occurrence})
-			c.replies[i] = &r
-			f(c)
+	for i := range s.servers {
+		switch {
+		case s.phase == checking && s.replies[i] == nil:
+			step(fmt.Sprintf("node %d answers caller %d about %s", i, s.caller, occurrence), func(c *jobState) {
+				r := c.do(i, node.Request{Op: node.OpCheck, Occurrence: occurrence})
+				c.replies[i] = &r
+			})
+		case s.phase == reading && s.found.Sources.Has(i) && !s.read.Has(i):
+			step(fmt.Sprintf("caller %d reads the records of node %d", s.caller, i), func(c *jobState) { in.read(c, i, occurrence) })
 		}
-		if answered >= protocol.Quorum(in.Servers) {
-			c := step("caller %d decides", s.caller)
-			in.decide(c, occurrence)
-			f(c)
+	}
+	if s.phase == checking && answered >= protocol.Quorum(in.Servers) {
+		step(fmt.Sprintf("caller %d decides", s.caller), func(c *jobState) { in.decide(c, occurrence) })
+	}
+}
+
+// read has a caller read the records of a node.
+func (in *Jobs) read(s *jobState, i int, occurrence string) {
+	r := s.do(i, node.Request{Op: node.OpRecords})
+	if !r.Memory.Begun.Equal(s.replies[i].Memory.Begun) {
+		s.leave() // it gives nobody records, and no more than that
+		return
+	}
+	s.read |= protocol.Of(i)
+	for _, x := range r.Memory.Records {
+		if !slices.Contains(s.union, x.Occurrence) {
+			s.union = append(s.union, x.Occurrence)
 		}
-	case reading:
-		for i := range s.servers {
-			if !s.found.Sources.Has(i) || s.read.Has(i) {
-				continue
-			}
-			c := step("caller %d reads the records of node %d", s.caller, i)
-			r := c.do(i, node.Request{Op: node.OpRecords})
-			if !r.Memory.Begun.Equal(s.replies[i].Memory.Begun) {
-				c.leave() // it gives nobody records, and no more than that
-				f(c)
-				continue
-			}
-			c.read |= protocol.Of(i)
-			for _, x := range r.Memory.Records {
-				if !slices.Contains(c.union, x.Occurrence) {
-					c.union = append(c.union, x.Occurrence)
-				}
-			}
-			slices.Sort(c.union)
-			if c.read == c.found.Sources {
-				in.run(c, occurrence)
-			}
-			f(c)
-		}
+	}
+	slices.Sort(s.union)
+	if s.read == s.found.Sources {
+		in.run(s, occurrence)
 	}
 }
 

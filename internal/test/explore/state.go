@@ -152,23 +152,25 @@ func (s *State) ownClaim(k int) *claim {
 
 // holders returns the holders of the lock on a server.
 func (s *State) holders(i int) (all node.Holders) {
-	if e := s.servers[i].Stored(lock); e != nil {
-		for _, h := range e.Holders {
-			if h.Until.After(s.clockOf(i)) {
-				all = append(all, h)
-			}
+	for _, h := range entry(s.servers[i]).Holders {
+		if h.Until.After(s.clockOf(i)) {
+			all = append(all, h)
 		}
 	}
 	return all
 }
 
-// waiters returns the places in a server's queue.
-func (s *State) waiters(i int) []node.Waiter {
-	if e := s.servers[i].Stored(lock); e != nil {
-		return e.Queue.Waiters
+// entry returns what a server stores of the lock.
+func entry(srv *nodestate.Server) *nodestate.Entry {
+	if srv != nil {
+		if e := srv.Stored(lock); e != nil {
+			return e
+		}
 	}
-	return nil
+	return &nothing
 }
+
+var nothing nodestate.Entry
 
 // has reports whether a value is one of the holders.
 func has(all node.Holders, value string) bool {
@@ -213,7 +215,7 @@ func (v view) Token(floor node.Token) node.Token {
 	if v.m.in.Raise {
 		highest := node.Token(0)
 		for i := range v.m.in.Servers {
-			if e := v.s.servers[i].Stored(lock); e != nil && e.FenceUntil.After(v.s.clockOf(i)) {
+			if e := entry(v.s.servers[i]); e.FenceUntil.After(v.s.clockOf(i)) {
 				highest = max(highest, e.Fence)
 			}
 		}

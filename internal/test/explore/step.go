@@ -87,53 +87,46 @@ type doer func(Step, func(*State))
 
 // choices are the steps that a client takes by itself.
 func (m *machine) choices(s *State, c int, do doer) {
-	for try := range m.in.Tries[c] {
-		k := c*MaxTries + try
-		cl := s.claims[k]
-		switch {
-		case cl == nil:
-			if try > 0 && !s.claims[k-1].over {
-				return
-			}
-			do(Step{Kind: Begin, Claim: k}, func(s *State) { m.begin(s, k) })
-			return
-		case cl.over:
-			continue
-		case cl.State().IsHeld():
-			if cl.extensions < m.in.Extensions[c] {
-				do(Step{Kind: Extend, Claim: k}, func(s *State) {
-					s.ownClaim(k).extensions++
-					m.handle(s, k, protocol.Event{Kind: protocol.Extend})
-				})
-			}
-			if cl.downgrades < m.in.Downgrades[c] {
-				do(Step{Kind: Downgrade, Claim: k}, func(s *State) {
-					m.seen["downgrade"]++
-					s.ownClaim(k).downgrades++
-					m.handle(s, k, protocol.Event{Kind: protocol.Downgrade})
-				})
-			}
-			do(Step{Kind: Release, Claim: k}, func(s *State) {
-				m.handle(s, k, protocol.Event{Kind: protocol.Release})
-			})
-		default:
-			do(Step{Kind: Cancel, Claim: k}, func(s *State) {
-				m.handle(s, k, protocol.Event{Kind: protocol.Cancel})
-			})
-		}
+	first := c * MaxTries
+	k := first
+	for k < first+m.in.Tries[c] && s.claims[k] != nil && s.claims[k].over {
+		k++
+	}
+	if k == first+m.in.Tries[c] {
 		return
 	}
-}
-
-func (m *machine) begin(s *State, k int) {
-	c := m.client(k)
-	s.claims[k] = &claim{Claim: protocol.NewClaim(view{m, s, c}, m.cfg[c], m.values[k])}
-	m.handle(s, k, protocol.Event{Kind: protocol.Begin})
+	act := func(kind Kind, event protocol.EventKind) {
+		do(Step{Kind: kind, Claim: k}, func(s *State) { m.handle(s, k, protocol.Event{Kind: event}) })
+	}
+	switch cl := s.claims[k]; {
+	case cl == nil:
+		do(Step{Kind: Begin, Claim: k}, func(s *State) {
+			s.claims[k] = &claim{Claim: protocol.NewClaim(view{m, s, c}, m.cfg[c], m.values[k])}
+			m.handle(s, k, protocol.Event{Kind: protocol.Begin})
+		})
+	case cl.State().IsHeld():
+		if cl.extensions < m.in.Extensions[c] {
+			act(Extend, protocol.Extend)
+		}
+		if cl.downgrades < m.in.Downgrades[c] {
+			act(Downgrade, protocol.Downgrade)
+		}
+		act(Release, protocol.Release)
+	default:
+		act(Cancel, protocol.Cancel)
+	}
 }
 
 // handle hands an event to a claim, and does what it asks for.
 func (m *machine) handle(s *State, k int, e protocol.Event) {
 	cl := s.ownClaim(k)
+	switch e.Kind {
+	case protocol.Extend:
+		cl.extensions++
+	case protocol.Downgrade:
+		cl.downgrades++
+		m.seen["downgrade"]++
+	}
 	var buf [16]protocol.Effect
 	out := cl.Handle(view{m, s, m.client(k)}, &e, buf[:0])
 	m.effects(s, k, out)
