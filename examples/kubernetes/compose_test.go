@@ -60,7 +60,7 @@ func TestCompositionRunsWhatItSays(t *testing.T) {
 	if err := strictly(text, &c); err != nil {
 		t.Fatal(err)
 	}
-	program := deploytest.Program(t, root)
+	program := deploytest.Program(t)
 	dir := t.TempDir()
 	bin := filepath.Join(dir, "bin")
 	if err := os.Mkdir(bin, 0o755); err != nil {

@@ -26,8 +26,6 @@ import (
 	"github.com/redlatch/redlatch/internal/test/deploytest"
 )
 
-const root = "../.."
-
 func TestMain(m *testing.M) { deploytest.Main(m) }
 
 // kinds are the types of the objects in this folder.
@@ -182,7 +180,7 @@ type cluster struct {
 // newCluster starts the servers of servers.yaml.
 func newCluster(t *testing.T) *cluster {
 	t.Helper()
-	program := deploytest.Program(t, root)
+	program := deploytest.Program(t)
 	dir := t.TempDir()
 	c := &cluster{t: t, dir: dir, secret: one[corev1.Secret](t, "servers.yaml")}
 	set := one[appsv1.StatefulSet](t, "servers.yaml")
@@ -240,7 +238,7 @@ func (c *cluster) command(container corev1.Container) deploytest.Command {
 	var args []string
 	for _, word := range append(container.Command, container.Args...) {
 		if word == "/usr/bin/redlatch" {
-			word = deploytest.Program(c.t, root)
+			word = deploytest.Program(c.t)
 		}
 		// A reference $(NAME) to a variable that does not exist stays as it is.
 		args = append(args, c.replace.Replace(strings.ReplaceAll(word, "$$", "$")))
@@ -284,7 +282,7 @@ func TestPodsRunWhatTheySay(t *testing.T) {
 
 	// The servers are as doctor wants them, for the user that the pods name.
 	env := c.command(job.Containers[0]).Env
-	doctor := deploytest.Command{Args: []string{deploytest.Program(t, root), "doctor"}, Env: env}
+	doctor := deploytest.Command{Args: []string{deploytest.Program(t), "doctor"}, Env: env}
 	if code, out := doctor.Run(t); code != 0 || strings.Contains(out, "danger") {
 		t.Errorf("doctor: exit %d, %s", code, out)
 	}

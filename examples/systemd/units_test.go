@@ -88,7 +88,7 @@ func newMachine(t *testing.T) *machine {
 		t.Fatalf("it starts %q", start)
 	}
 	replaced := []string{
-		"/usr/bin/redlatch", deploytest.Program(t, "../.."),
+		"/usr/bin/redlatch", deploytest.Program(t),
 		"/usr/local/bin/report", filepath.Join(dir, "report"), "/usr/local/bin/scheduler", filepath.Join(dir, "scheduler"),
 		"/var/lib/prometheus/node-exporter", dir, "%d", filepath.Join(dir, "credentials"),
 	}
@@ -150,7 +150,7 @@ func TestUnitsRunWhatTheySay(t *testing.T) {
 	t.Parallel()
 	m := newMachine(t)
 	nightly := m.start("nightly.service")
-	program := deploytest.Program(t, "../..")
+	program := deploytest.Program(t)
 	deploytest.DeclareNew(t, deploytest.Command{Args: []string{program, "init"}, Env: nightly.Env})
 
 	// The servers are as doctor wants them, for the user that the units name.
@@ -189,7 +189,7 @@ func TestUnitsRunWhatTheySay(t *testing.T) {
 func TestJobWithoutItsNodesDoesNotRun(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	m := &machine{t: t, dir: dir, replace: strings.NewReplacer("/usr/bin/redlatch", deploytest.Program(t, "../.."), "/usr/local/bin/report", "true", "/usr/local/bin/scheduler", "true", "/var/lib/prometheus/node-exporter", dir)}
+	m := &machine{t: t, dir: dir, replace: strings.NewReplacer("/usr/bin/redlatch", deploytest.Program(t), "/usr/local/bin/report", "true", "/usr/local/bin/scheduler", "true", "/var/lib/prometheus/node-exporter", dir)}
 	for _, file := range []string{"nightly.service", "scheduler.service"} {
 		c := m.start(file)
 		c.Env = []string{"REDLATCH_STATE_DIR=" + dir}

@@ -6,7 +6,6 @@
 package deploytest
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -17,57 +16,48 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/redlatch/redlatch"
 	"github.com/redlatch/redlatch/admin"
 	"github.com/redlatch/redlatch/internal/test/fresh"
+	"github.com/redlatch/redlatch/internal/test/poll"
 	"github.com/redlatch/redlatch/internal/test/servertest"
 )
 
-// patience is the time limit of every step: a machine under load needs it, a
-// test that passes does not.
-const patience = time.Minute
-
-// Program builds redlatch, once for a test binary, and returns its path. root is
-// the folder of the repository.
-func Program(t testing.TB, root string) string {
+// Program builds redlatch, once for a test binary, and returns its path.
+func Program(t testing.TB) string {
 	t.Helper()
 	if testing.Short() {
 		t.Skip("it builds redlatch, and -short starts no servers")
 	}
-	path, err := build(root)
+	path, err := program()
 	if err != nil {
 		t.Fatal(err)
 	}
 	return path
 }
 
-var (
-	buildOnce sync.Once
-	builtDir  string
-	buildErr  error
-)
+// built is the folder of the program.
+var built string
 
-func build(root string) (string, error) {
-	buildOnce.Do(func() {
-		if builtDir, buildErr = os.MkdirTemp("", "redlatch-deploy"); buildErr != nil {
-			return
-		}
-		cmd := exec.Command("go", "build", "-o", builtDir+"/redlatch", "./cmd/redlatch")
-		cmd.Dir = root
-		if out, err := cmd.CombinedOutput(); err != nil {
-			buildErr = fmt.Errorf("go build: %w\n%s", err, out)
-		}
-	})
-	return builtDir + "/redlatch", buildErr
-}
+var program = sync.OnceValues(func() (path string, err error) {
+	if built, err = os.MkdirTemp("", "redlatch-deploy"); err != nil {
+		return "", err
+	}
+	path = filepath.Join(built, "redlatch")
+	cmd := exec.Command("go", "build", "-o", path, "./cmd/redlatch")
+	cmd.Dir = "../.." // from the folder of an example
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return "", fmt.Errorf("go build: %w\n%s", err, out)
+	}
+	return path, nil
+})
 
 // Main is for TestMain: it runs the tests, and removes what Program built.
 func Main(m *testing.M) {
 	code := m.Run()
-	if builtDir != "" {
-		os.RemoveAll(builtDir)
+	if built != "" {
+		os.RemoveAll(built)
 	}
 	os.Exit(code)
 }
@@ -76,32 +66,22 @@ func Main(m *testing.M) {
 // own, and returns host:port when it listens. It ends with the test.
 func Serve(t testing.TB, args ...string) string {
 	t.Helper()
-	program := servertest.Need(t)
 	port := servertest.FreePort(t)
-	var out bytes.Buffer
 	// What comes last counts.
-	cmd := exec.Command(program, append(args, "--port", port, "--bind", "127.0.0.1")...)
-	cmd.Stdout, cmd.Stderr = &out, &out
+	cmd := exec.Command(servertest.Need(t), append(args, "--port", port, "--bind", "127.0.0.1")...)
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	done := make(chan struct{})
-	go func() { cmd.Wait(); close(done) }()
-	t.Cleanup(func() { cmd.Process.Kill(); <-done })
+	t.Cleanup(func() { cmd.Process.Kill(); cmd.Wait() })
 	addr := net.JoinHostPort("127.0.0.1", port)
-	for end := time.Now().Add(patience); time.Now().Before(end); time.Sleep(5 * time.Millisecond) {
-		select {
-		case <-done:
-			t.Fatalf("redis-server %q has ended: %s", args, out.String())
-		default:
-		}
-		if conn, err := net.Dial("tcp", addr); err == nil {
+	poll.Until(t, fmt.Sprintf("redis-server %q listens", args), func() bool {
+		conn, err := net.Dial("tcp", addr)
+		if err == nil {
 			conn.Close()
-			return addr
 		}
-	}
-	t.Fatalf("redis-server %q does not listen", args)
-	return ""
+		return err == nil
+	})
+	return addr
 }
 
 // Command is a command line of an example.
@@ -114,7 +94,7 @@ type Command struct {
 // Run runs it to its end, and returns its exit status and its output.
 func (c Command) Run(t testing.TB) (code int, out string) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	ctx, cancel := context.WithTimeout(t.Context(), poll.Patience)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, c.Args[0], c.Args[1:]...)
 	cmd.Env = append([]string{"PATH=" + os.Getenv("PATH"), "HOME=" + t.TempDir()}, c.Env...)
