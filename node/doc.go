@@ -7,7 +7,8 @@
 //
 // # Writing a node
 //
-// Implement Node in this order, and run the suite after each step:
+// Implement Node in this order, and run the suite after each step: more of its
+// claims hold each time.
 //
 //  1. OpAcquire, OpExtend, OpRelease and OpInspect, without tokens: a name is
 //     held by one value until it expires. Each operation is atomic, and
@@ -17,19 +18,16 @@
 //     Request.Retention. OpRepair and OpBreak use the fence too.
 //  3. Errors: one wraps ErrUnsent only if the request had no effect and will
 //     have none.
-//  4. Shares: Shared and Slotted holders beside each other, if the node can have
-//     them; set Shares in the suite's harness. Holders has the rules. Readers'
-//     tokens are judged by JudgeShared, and the node keeps a floor besides the
-//     fence.
-//  5. Marks of what is done, OpComplete and OpCheck, if the node can keep them;
-//     set Marks.
-//  6. A queue, if the node can keep one: Request.Wait, Ticket and OpOffer;
-//     set Queues in the suite's harness.
+//  4. Shares: Shared and Slotted holders beside each other. Holders has the
+//     rules. Readers' tokens are judged by JudgeShared, and the node keeps a floor
+//     besides the fence.
+//  5. Records of what is completed: OpComplete, OpCheck, OpRecords and OpAdopt.
+//  6. A queue: Request.Wait, Ticket and OpOffer.
+//  7. Lister: it enumerates the node's locks.
 //
 // After that, implement a small interface for each other ability of the node:
 //
-//   - Waker, if it can notify a waiter (Wakes in the harness).
-//   - Lister, if it can enumerate its locks (Lists in the harness).
+//   - Waker, if it can notify a waiter (Wakes in the suite's harness).
 //   - Guarded, and Evidencer with it, if it can lose what it has acknowledged:
 //     it keeps a marker, by which it notices the loss, and is then quarantined.
 //   - Identifier, if it can say which server it is; Prompt, if Do returns by

@@ -102,7 +102,6 @@ func TestNodeOverEveryPoolConforms(t *testing.T) {
 					}
 					return nodes[0], nodes[1]
 				},
-				Queues: true, Shares: true, Marks: true, Lists: true,
 			})
 		})
 	}

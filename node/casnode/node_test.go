@@ -130,7 +130,6 @@ func TestConformance(t *testing.T) {
 					s.refuse = refuse
 					return New(s, nil), New(s, nil)
 				},
-				Queues: true, Shares: true, Marks: true, Lists: true,
 				Advance: func(d time.Duration) { now = now.Add(d).Truncate(time.Microsecond) },
 			})
 		})

@@ -8,13 +8,6 @@ import (
 
 // breakClaims are about taking a name away from its holder.
 var breakClaims = []claim{
-	{"a break frees the name from any holder", func(p *probe) {
-		token := p.token(0)
-		p.expect(node.Granted, p.a, p.acquire("one", token))
-		p.expect(node.Granted, p.b, p.breakUp(token+1))
-		p.free()
-		p.expect(node.Granted, p.b, p.acquire("two", token+2))
-	}},
 	{"after a break the next token must be above its own", func(p *probe) {
 		token := p.token(0)
 		p.expect(node.Granted, p.a, p.acquire("one", token))
@@ -88,10 +81,6 @@ var breakClaims = []claim{
 		p.wantFence(p.expect(node.Held, p.b, withName(p.inspect(), other)), token)
 		p.expect(node.Granted, p.a, withName(p.release("one", token), other))
 	}},
-}
-
-// breakQueueClaims are for nodes that also keep a queue.
-var breakQueueClaims = []claim{
 	{"a break leaves waiters their places", func(p *probe) {
 		first := p.token(0)
 		p.expect(node.Granted, p.a, p.acquire("holder", 0))

@@ -2,7 +2,6 @@ package nodetest
 
 import (
 	"context"
-	"fmt"
 	"sync"
 
 	"github.com/redlatch/redlatch/node"
@@ -102,26 +101,9 @@ func instead(op node.Op, f func(n *broken, req node.Request) node.Reply) breakag
 	}
 }
 
-// healthy makes a node in memory behave like another kind of node that is still
-// correct.
-func healthy(kind string) breakage {
-	switch kind {
-	case "no queue":
-		return rewrite(func(req *node.Request) { req.Wait = false })
-	case "no shares":
-		return func(n *broken, ctx context.Context, req node.Request) (node.Reply, error) {
-			if req.Mode != node.Exclusive {
-				return node.Reply{}, fmt.Errorf("lock mode %d is unknown", req.Mode)
-			}
-			if req.Op > node.OpBreak {
-				return node.Reply{}, fmt.Errorf("operation %d is unknown", req.Op)
-			}
-			return n.Node.Do(ctx, req)
-		}
+// keepsFences makes a node in memory behave like one that keeps fences.
+func keepsFences(req *node.Request) {
+	if req.Op <= node.OpBreak {
+		req.Retention *= 1000
 	}
-	return rewrite(func(req *node.Request) {
-		if req.Op <= node.OpBreak {
-			req.Retention *= 1000
-		}
-	})
 }

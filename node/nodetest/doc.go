@@ -12,7 +12,6 @@
 //				dsn := startServer(t)
 //				return connect(t, dsn), connect(t, dsn)
 //			},
-//			Queues: true,
 //		})
 //	}
 //

@@ -23,13 +23,6 @@ var fenceClaims = []claim{
 		p.outlast(keep / 2)
 		p.fence(token)
 	}},
-	{"the fence outlives release", func(p *probe) {
-		token := p.token(0)
-		p.expect(node.Granted, p.a, p.acquire("one", token))
-		p.wantFence(p.expect(node.Granted, p.a, p.release("one", token)), token)
-		p.wantFence(p.free(), token)
-		p.expect(node.Stale, p.b, p.acquire("two", token))
-	}},
 	{"the fence outlives expiry", func(p *probe) {
 		token := p.token(0)
 		p.expect(node.Granted, p.a, withTTL(p.acquire("one", token), p.h.Unit))
@@ -46,15 +39,6 @@ var fenceClaims = []claim{
 		p.expect(node.Stale, p.a, p.acquire("one", token))
 		p.free()
 		p.expect(node.Granted, p.b, p.acquire("two", token+1))
-	}},
-	{"a release where another holds raises the fence", func(p *probe) {
-		token := p.token(0)
-		p.expect(node.Granted, p.a, p.acquire("one", token))
-		p.wantFence(p.expect(node.Held, p.b, p.release("two", token+5)), token+5)
-		p.expect(node.Granted, p.a, p.extend("one", token))
-		p.expect(node.Granted, p.a, p.release("one", token))
-		p.expect(node.Stale, p.b, p.acquire("two", token+5))
-		p.free()
 	}},
 	// The holder may have proposed a higher token and given up before that proposal
 	// reached this node: it is then still in flight.

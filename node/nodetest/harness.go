@@ -19,21 +19,6 @@ type Harness struct {
 	// Required.
 	Open func(t testing.TB) (a, b node.Node)
 
-	// Queues says that the node keeps a queue of waiters. Defaults to false:
-	// the node must then ignore Wait and Ticket.
-	Queues bool
-
-	// Shares says that the node knows the modes Shared and Slotted. Defaults to
-	// false: it must then refuse them.
-	Shares bool
-
-	// Marks says that the node records what is completed: OpComplete, OpCheck,
-	// OpRecords and OpAdopt. Defaults to false: it must then refuse them.
-	Marks bool
-
-	// Lists says that the node is a node.Lister. Defaults to false.
-	Lists bool
-
 	// Wakes says that the node notifies waiters, and that it can yield a name
 	// to a waiter before its holder in the queue. Defaults to false.
 	Wakes bool
@@ -50,10 +35,6 @@ type Harness struct {
 	// Unit is the shortest time to live in the suite; the longest is a hundred
 	// times as long. Defaults to 100 milliseconds.
 	Unit time.Duration
-
-	// Tolerance is how late the store may notice that a time is over. Defaults
-	// to a fifth of Unit.
-	Tolerance time.Duration
 
 	// Advance lets the store's time pass, for a store whose clock the test
 	// controls. Defaults to nil: the suite then waits, and runs its claims in
@@ -114,42 +95,25 @@ type claim struct {
 
 // claims returns all claims that a node of the harness's kind must meet.
 func claims(h Harness) []claim {
-	all := slices.Concat(holdClaims, nameClaims, callClaims, tokenClaims, fenceClaims, holderClaims, repairClaims, breakClaims, keepClaims)
-	for _, some := range []struct {
-		apply  bool
-		claims []claim
-	}{
-		{h.KeepsFences, keptFenceClaims},
-		{!h.KeepsFences, forgottenFenceClaims},
-		{h.Guards, guardClaims},
-		{h.Lists, listClaims},
-		{h.Lists && h.Queues, listQueueClaims},
-		{h.Marks, recordClaims},
-		{h.Marks && h.Lists, recordListClaims},
-		{!h.Marks, noRecordClaims},
-		{h.Shares, shareClaims},
-		{h.Shares, slotClaims},
-		{h.Shares && h.Lists, shareListClaims},
-		{h.Shares && h.Queues, shareQueueClaims},
-		{h.Shares && h.Queues && h.Wakes, shareWakeClaims},
-		{!h.Shares, noShareClaims},
-		{h.Queues, breakQueueClaims},
-		{h.Queues, queueClaims},
-		{!h.Queues, noQueueClaims},
-		{h.Queues && h.Wakes, wakeClaims},
-		{h.Queues && h.Wakes, offerClaims},
-	} {
-		if some.apply {
-			all = append(all, some.claims...)
-		}
+	all := slices.Concat(holdClaims, nameClaims, callClaims, tokenClaims, fenceClaims, holderClaims, repairClaims, breakClaims,
+		keepClaims, recordClaims, listClaims, shareClaims, slotClaims, shareQueueClaims, queueClaims)
+	if h.KeepsFences {
+		all = append(all, keptFenceClaims...)
+	} else {
+		all = append(all, forgottenFenceClaims...)
+	}
+	if h.Guards {
+		all = append(all, guardClaims...)
+	}
+	if h.Wakes {
+		all = slices.Concat(all, wakeClaims, offerClaims, shareWakeClaims)
 	}
 	return all
 }
 
 func newProbe(t reporter, h Harness, c claim, a, b node.Node) *probe {
 	h.Unit = cmp.Or(h.Unit, defaultUnit)
-	h.Tolerance = cmp.Or(h.Tolerance, h.Unit/5)
-	p := &probe{reporter: t, h: h, a: a, b: b, name: uniqueName(strings.ReplaceAll(c.name, " ", "-"))}
+	p := &probe{reporter: t, h: h, a: a, b: b, tolerance: h.Unit / 5, name: uniqueName(strings.ReplaceAll(c.name, " ", "-"))}
 	t.Cleanup(func() { p.close(&p.a); p.close(&p.b) })
 	return p
 }

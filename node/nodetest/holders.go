@@ -40,13 +40,6 @@ var holderClaims = []claim{
 		p.holderToken(token + 6)
 		p.fence(token + 6)
 	}},
-	{"a holder by repair is reported with its own token", func(p *probe) {
-		token := p.token(0)
-		p.takeAndRelease(p.b, "two", token+5)
-		p.expect(node.Granted, p.a, p.repair("one", token))
-		p.holderToken(token)
-		p.fence(token + 5)
-	}},
 	{"a holder without a token is reported without one", func(p *probe) {
 		token := p.token(0)
 		p.takeAndRelease(p.a, "one", token)

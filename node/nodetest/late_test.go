@@ -19,7 +19,7 @@ func slowly(t *testing.T, each time.Duration, m mutant, only []string) (failed, 
 	failed, late = map[string]string{}, map[string]string{}
 	now := time.Now()
 	clock := func() time.Time { return now }
-	h := Harness{Queues: true, Shares: true, Marks: true, Wakes: true, Lists: true, Advance: func(d time.Duration) { now = now.Add(d) }}
+	h := Harness{Wakes: true, Advance: func(d time.Duration) { now = now.Add(d) }}
 	for _, c := range claims(h) {
 		if only != nil && !slices.Contains(only, c.name) {
 			continue
@@ -62,7 +62,7 @@ func TestSlowMachineIsNotTakenForABrokenNode(t *testing.T) {
 		for claim, why := range failed {
 			t.Errorf("%v a request: %q failed: %s", each, claim, why)
 		}
-		if 3*each > node.WaiterLease && !strings.Contains(late["renewing keeps the place"], "were planned") {
+		if 3*each > node.WaiterLease && !strings.Contains(late["a waiter that does not renew is dropped"], "were planned") {
 			t.Errorf("%v a request: it is not said that renewing came too late: %q", each, late)
 		}
 	}

@@ -81,6 +81,22 @@ var listClaims = []claim{
 			p.Errorf("the time left is %v of %v, the fence %d", reply.Left, half, uint64(reply.Fence))
 		}
 	}},
+	{"a name is listed with its waiters", func(p *probe) {
+		first := p.token(0)
+		p.expect(node.Granted, p.a, p.acquire("holder", 0))
+		p.expect(node.Held, p.a, p.wait("late", first, 2*time.Millisecond))
+		p.expect(node.Held, p.a, p.wait("early", first, 1*time.Millisecond))
+		ticket := int64(first) + 1000
+		want := []node.Waiter{{Value: "early", Ticket: ticket}, {Value: "late", Ticket: ticket + 1000}}
+		if l := p.look(p.name); l.Waiting != 2 || !slices.Equal(l.Waiters, want) {
+			p.Errorf("waiting are %d, %v, want %v", l.Waiting, l.Waiters, want)
+		}
+		// Also if the name is free.
+		p.expect(node.Granted, p.a, p.release("holder", 0))
+		if l, listed := p.list(p.name)[p.name]; !listed || l.Waiting != 2 || len(l.Waiters) != 0 || l.Reply.Status != node.Absent {
+			p.Errorf("a free name with two waiters is listed (%v) as %+v", listed, l)
+		}
+	}},
 }
 
 // list returns what node b lists under a prefix, by name.
@@ -116,24 +132,4 @@ func (p *probe) look(name string) node.Listing {
 		p.Fatalf("look: %v", err)
 	}
 	return l
-}
-
-// listQueueClaims are for nodes that also keep a queue.
-var listQueueClaims = []claim{
-	{"a name is listed with its waiters", func(p *probe) {
-		first := p.token(0)
-		p.expect(node.Granted, p.a, p.acquire("holder", 0))
-		p.expect(node.Held, p.a, p.wait("late", first, 2*time.Millisecond))
-		p.expect(node.Held, p.a, p.wait("early", first, 1*time.Millisecond))
-		ticket := int64(first) + 1000
-		want := []node.Waiter{{Value: "early", Ticket: ticket}, {Value: "late", Ticket: ticket + 1000}}
-		if l := p.look(p.name); l.Waiting != 2 || !slices.Equal(l.Waiters, want) {
-			p.Errorf("waiting are %d, %v, want %v", l.Waiting, l.Waiters, want)
-		}
-		// Also if the name is free.
-		p.expect(node.Granted, p.a, p.release("holder", 0))
-		if l, listed := p.list(p.name)[p.name]; !listed || l.Waiting != 2 || len(l.Waiters) != 0 || l.Reply.Status != node.Absent {
-			p.Errorf("a free name with two waiters is listed (%v) as %+v", listed, l)
-		}
-	}},
 }

@@ -17,7 +17,7 @@ func breakMutants() []mutant {
 				reply.Status, reply.Fence = node.Granted, req.Token
 				return reply
 			}),
-			claims: []string{"a break frees the name from any holder", "a broken holder can neither extend nor release", "a break without a token leaves the fence alone"},
+			claims: []string{"a broken holder can neither extend nor release", "a break without a token leaves the fence alone"},
 		},
 		{
 			name: "breaks without raising the fence",

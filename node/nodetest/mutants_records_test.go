@@ -219,11 +219,5 @@ func recordMutants() []mutant {
 			}},
 			claims: []string{shown},
 		},
-		{
-			name:   "keeps records though it says that it does not",
-			kind:   "no shares",
-			do:     func(n *broken, ctx context.Context, req node.Request) (node.Reply, error) { return n.Node.Do(ctx, req) },
-			claims: []string{"a node that records nothing refuses to"},
-		},
 	}
 }

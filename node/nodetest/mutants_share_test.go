@@ -2,7 +2,6 @@ package nodetest
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -13,7 +12,7 @@ import (
 // shareMutants are wrong about locks that are not exclusive.
 func shareMutants() []mutant {
 	return slices.Concat(readerMutants(), readerTokenMutants(), slotMutants(), slotMoveMutants(), shareRepairMutants(),
-		downgradeMutants(), wholeNameMutants(), shareQueueMutants(), shareWakeMutants(), noShareMutants())
+		downgradeMutants(), wholeNameMutants(), shareQueueMutants(), shareWakeMutants())
 }
 
 // sharing breaks a node by replacing one operation on locks of one mode.
@@ -1067,45 +1066,4 @@ func shareWakeMutants() []mutant {
 			claims: []string{"an offer of a reader is for writers"},
 		},
 	}
-}
-
-// noShareMutants are wrong nodes that know exclusive locks alone.
-func noShareMutants() []mutant {
-	all := []mutant{{
-		name: "knows shares though it says that it does not",
-		do:   rewrite(func(*node.Request) {}),
-	}, {
-		name: "takes readers and slots for writers",
-		do:   rewrite(func(req *node.Request) { req.Share = node.Share{} }),
-	}, {
-		name: "refuses shares after the deed",
-		do: func(n *broken, ctx context.Context, req node.Request) (node.Reply, error) {
-			if req.Mode == node.Exclusive {
-				return n.Node.Do(ctx, req)
-			}
-			req.Share = node.Share{}
-			n.ask(req)
-			return node.Reply{}, errors.New("unknown mode")
-		},
-	}, {
-		name: "refuses slots alone",
-		do: func(n *broken, ctx context.Context, req node.Request) (node.Reply, error) {
-			if req.Mode == node.Slotted {
-				return node.Reply{}, errors.New("unknown mode")
-			}
-			return n.Node.Do(ctx, req)
-		},
-	}, {
-		name: "refuses to acquire shares alone",
-		do: func(n *broken, ctx context.Context, req node.Request) (node.Reply, error) {
-			if req.Mode != node.Exclusive && req.Op == node.OpAcquire {
-				return node.Reply{}, errors.New("unknown mode")
-			}
-			return n.Node.Do(ctx, req)
-		},
-	}}
-	for i := range all {
-		all[i].kind, all[i].claims = "no shares", []string{"a node that does not know a mode refuses it"}
-	}
-	return all
 }

@@ -29,6 +29,9 @@ type probe struct {
 	a, b node.Node
 	name string
 	late *lateness // nil if the test controls the clock
+
+	// tolerance is how late the store may notice that a time is over.
+	tolerance time.Duration
 }
 
 func uniqueName(what string) string { return "nodetest/" + what + "/" + rand.Text() }
@@ -47,7 +50,7 @@ func (p *probe) pass(d time.Duration) {
 }
 
 // outlast lets so much time pass that what lives for d has expired.
-func (p *probe) outlast(d time.Duration) { p.pass(d + p.h.Tolerance) }
+func (p *probe) outlast(d time.Duration) { p.pass(d + p.tolerance) }
 
 func (p *probe) close(n *node.Node) {
 	p.Helper()

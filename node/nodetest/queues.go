@@ -9,14 +9,6 @@ import (
 
 // queueClaims are for nodes that keep a queue of waiters.
 var queueClaims = []claim{
-	{"a refused waiter gets its rank", func(p *probe) {
-		first := p.token(0)
-		p.expectRank(node.Granted, 0, p.a, p.wait("holder", first, 0))
-		p.expectRank(node.Held, 1, p.a, p.wait("one", first, 1*time.Millisecond))
-		p.expectRank(node.Held, 2, p.b, p.wait("two", first, 2*time.Millisecond))
-		p.expectRank(node.Held, 3, p.a, p.wait("three", first, 3*time.Millisecond))
-		p.expectRank(node.Held, 1, p.b, p.wait("one", first, 1*time.Millisecond))
-	}},
 	{"a caller that does not wait is not queued", func(p *probe) {
 		first := p.token(0)
 		p.expect(node.Granted, p.a, p.acquire("holder", 0))
@@ -106,21 +98,6 @@ var queueClaims = []claim{
 			p.pass(step)
 		}
 	}},
-	{"renewing keeps the place", func(p *probe) {
-		const step = node.WaiterLease * 6 / 10
-		first := p.token(0)
-		p.expect(node.Granted, p.a, p.acquire("holder", 0))
-		p.expectRank(node.Held, 1, p.a, p.wait("one", first, 1*time.Millisecond))
-		p.expectRank(node.Held, 2, p.b, p.wait("two", first, 2*time.Millisecond))
-		for range 2 {
-			p.pass(step)
-			p.expectRank(node.Held, 2, p.b, p.wait("two", first, 2*time.Millisecond))
-			p.expectRank(node.Held, 1, p.a, p.wait("one", first, 1*time.Millisecond))
-		}
-		p.expect(node.Granted, p.a, p.release("holder", 0))
-		p.expectRank(node.Reserved, 2, p.b, p.wait("two", first, 2*time.Millisecond))
-		p.expectRank(node.Granted, 0, p.a, p.wait("one", first, 1*time.Millisecond))
-	}},
 	{"a release takes the waiter out at once", func(p *probe) {
 		first := p.token(0)
 		p.expect(node.Granted, p.a, p.acquire("holder", 0))
@@ -176,18 +153,6 @@ var queueClaims = []claim{
 		p.expect(node.Granted, p.a, withName(p.release("holder", 0), other))
 		p.expectRank(node.Granted, 0, p.b, withName(p.wait("two", first, 2*time.Millisecond), other))
 		p.expectRank(node.Granted, 0, p.a, p.wait("one", first, 1*time.Millisecond))
-	}},
-}
-
-// noQueueClaims are for nodes that keep no queue.
-var noQueueClaims = []claim{
-	{"a node without a queue ranks nobody", func(p *probe) {
-		first := p.token(0)
-		p.expectRank(node.Granted, 0, p.a, p.wait("holder", first, 0))
-		p.expectRank(node.Held, 0, p.a, p.wait("one", first, 1*time.Millisecond))
-		p.expectRank(node.Held, 0, p.b, p.wait("two", first, 2*time.Millisecond))
-		p.expectRank(node.Granted, 0, p.a, p.release("holder", 0))
-		p.expectRank(node.Granted, 0, p.b, p.wait("two", first, 2*time.Millisecond))
 	}},
 }
 

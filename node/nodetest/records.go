@@ -83,7 +83,7 @@ var recordClaims = []claim{
 	}},
 	{"a memory of a name has a beginning, and keeps it", func(p *probe) {
 		r, first := p.memory(p.a, p.record(node.OpCheck, "one"))
-		if off := first.Begun.Sub(r.Now); off > 0 || off < -p.h.Tolerance || !first.Since.Equal(first.Begun) {
+		if off := first.Begun.Sub(r.Now); off > 0 || off < -p.tolerance || !first.Since.Equal(first.Begun) {
 			p.Fatalf("the memory began %v before now, and is complete since %v", -off, first.Since)
 		}
 		p.pass(p.h.Unit)
@@ -186,31 +186,6 @@ var recordClaims = []claim{
 			p.refused(p.context(), p.record(op, strings.Repeat("o", node.MaxOccurrence+1)))
 		}
 	}},
-}
-
-func (p *probe) record(op node.Op, occurrence string) node.Request {
-	return node.Request{Op: op, Name: p.name, Occurrence: occurrence, Retention: retention}
-}
-
-// memory returns what a node remembers of the name.
-func (p *probe) memory(n node.Node, req node.Request) (node.Reply, node.Memory) {
-	p.Helper()
-	r := p.do(n, req)
-	if r.Memory == nil {
-		p.Fatalf("%v: the answer does not say what the node remembers", req.Op)
-	}
-	return r, *r.Memory
-}
-
-// adopt is a request that stores records, for the memory that began then.
-func (p *probe) adopt(begun time.Time, records ...node.Record) node.Request {
-	req := p.record(node.OpAdopt, "")
-	req.Adopt = &node.Adoption{Begun: begun, Records: records}
-	return req
-}
-
-// recordListClaims are for nodes that also list.
-var recordListClaims = []claim{
 	{"a look shows what is completed, the newest first, and since when that is complete", func(p *probe) {
 		if l := p.look(p.name); len(l.Completed) > 0 || !l.Since.IsZero() {
 			p.Errorf("before the first record it shows %v, complete since %v", l.Completed, l.Since)
@@ -226,7 +201,7 @@ var recordListClaims = []claim{
 		if len(l.Completed) != 3 || l.Completed[0].Occurrence != "first" || l.Completed[1].Occurrence != "second" || l.Completed[2].Occurrence != "third \x00 {}" {
 			p.Fatalf("it shows the records %q", l.Completed)
 		}
-		if off := l.Completed[1].Until.Sub(r.Now.Add(retention)); off.Abs() > p.h.Tolerance {
+		if off := l.Completed[1].Until.Sub(r.Now.Add(retention)); off.Abs() > p.tolerance {
 			p.Errorf("it shows that a record is forgotten %v too late", off)
 		}
 		if !l.Since.Equal(first.Since) || l.Reply.Status != node.Absent {
@@ -249,13 +224,23 @@ var recordListClaims = []claim{
 	}},
 }
 
-// noRecordClaims are for nodes that record nothing.
-var noRecordClaims = []claim{
-	{"a node that records nothing refuses to", func(p *probe) {
-		for _, op := range []node.Op{node.OpComplete, node.OpCheck, node.OpRecords, node.OpAdopt} {
-			req := p.record(op, "monday")
-			req.Adopt = &node.Adoption{}
-			p.refused(p.context(), req)
-		}
-	}},
+func (p *probe) record(op node.Op, occurrence string) node.Request {
+	return node.Request{Op: op, Name: p.name, Occurrence: occurrence, Retention: retention}
+}
+
+// memory returns what a node remembers of the name.
+func (p *probe) memory(n node.Node, req node.Request) (node.Reply, node.Memory) {
+	p.Helper()
+	r := p.do(n, req)
+	if r.Memory == nil {
+		p.Fatalf("%v: the answer does not say what the node remembers", req.Op)
+	}
+	return r, *r.Memory
+}
+
+// adopt is a request that stores records, for the memory that began then.
+func (p *probe) adopt(begun time.Time, records ...node.Record) node.Request {
+	req := p.record(node.OpAdopt, "")
+	req.Adopt = &node.Adoption{Begun: begun, Records: records}
+	return req
 }

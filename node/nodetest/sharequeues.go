@@ -66,15 +66,13 @@ var shareQueueClaims = []claim{
 		p.expectRank(node.Held, 1, p.b, waiting(shared(p.acquire("reader", 0)), first, 2*time.Millisecond))
 		p.expectRank(node.Held, 1, p.a, waiting(p.acquire("writer", 0), first, time.Millisecond))
 		p.expectRank(node.Held, 3, p.b, waiting(slotted(p.acquire("slot", 0), 2, 0), first, 3*time.Millisecond))
-		if p.h.Lists {
-			l := p.look(p.name)
-			if len(l.Waiters) != 3 {
-				p.Fatalf("%d waiters are listed, want 3", len(l.Waiters))
-			}
-			for i, want := range []node.Share{{}, {Mode: node.Shared}, {Mode: node.Slotted, Slots: 2}} {
-				if l.Waiters[i].Share != want {
-					p.Errorf("waiter %d waits for %v, want %v", i, l.Waiters[i].Share, want)
-				}
+		l := p.look(p.name)
+		if len(l.Waiters) != 3 {
+			p.Fatalf("%d waiters are listed, want 3", len(l.Waiters))
+		}
+		for i, want := range []node.Share{{}, {Mode: node.Shared}, {Mode: node.Slotted, Slots: 2}} {
+			if l.Waiters[i].Share != want {
+				p.Errorf("waiter %d waits for %v, want %v", i, l.Waiters[i].Share, want)
 			}
 		}
 		p.expect(node.Held, p.a, shared(p.release("reader", 0)))

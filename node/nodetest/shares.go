@@ -237,15 +237,26 @@ var shareClaims = []claim{
 			p.refused(p.context(), req)
 		}
 	}},
-}
-
-// noShareClaims are for nodes that know exclusive locks alone.
-var noShareClaims = []claim{
-	{"a node that does not know a mode refuses it", func(p *probe) {
-		for _, op := range []node.Op{node.OpAcquire, node.OpExtend, node.OpRelease, node.OpRepair} {
-			req := p.request(op, "one", p.token(0))
-			p.refused(p.context(), shared(req))
-			p.refused(p.context(), slotted(req, 2, 0))
+	{"a listing has all holders", func(p *probe) {
+		t := p.token(0)
+		p.expect(node.Granted, p.a, slotted(p.acquire("one", t), 3, 2))
+		p.expect(node.Granted, p.a, slotted(p.acquire("two", t+1), 3, 0))
+		l := p.look(p.name)
+		if l.Reply.Status != node.Held || l.Reply.Holders != 2 || len(l.Holders) != 2 {
+			p.Fatalf("the listing is %q by %d holders and has %d, want two", l.Reply.Status, l.Reply.Holders, len(l.Holders))
+		}
+		for i, want := range []node.Holder{
+			{Value: "one", Token: t, Share: node.Share{Mode: node.Slotted, Slots: 3, Slot: 2}},
+			{Value: "two", Token: t + 1, Share: node.Share{Mode: node.Slotted, Slots: 3}},
+		} {
+			got := l.Holders[i]
+			if left := got.Until.Sub(l.Reply.Now); left <= 0 || left > p.long()+p.tolerance {
+				p.Errorf("holder %d expires in %v, want up to %v", i, left, p.long())
+			}
+			got.Until = want.Until
+			if got != want {
+				p.Errorf("holder %d is %q in %v with %d, want %q in %v with %d", i, got.Value, got.Share, got.Token, want.Value, want.Share, want.Token)
+			}
 		}
 	}},
 }
@@ -296,30 +307,4 @@ func (p *probe) holders(want int) node.Reply {
 		p.Fatalf("the name has %d holders, want %d", reply.Holders, want)
 	}
 	return reply
-}
-
-// shareListClaims are for nodes that also list.
-var shareListClaims = []claim{
-	{"a listing has all holders", func(p *probe) {
-		t := p.token(0)
-		p.expect(node.Granted, p.a, slotted(p.acquire("one", t), 3, 2))
-		p.expect(node.Granted, p.a, slotted(p.acquire("two", t+1), 3, 0))
-		l := p.look(p.name)
-		if l.Reply.Status != node.Held || l.Reply.Holders != 2 || len(l.Holders) != 2 {
-			p.Fatalf("the listing is %q by %d holders and has %d, want two", l.Reply.Status, l.Reply.Holders, len(l.Holders))
-		}
-		for i, want := range []node.Holder{
-			{Value: "one", Token: t, Share: node.Share{Mode: node.Slotted, Slots: 3, Slot: 2}},
-			{Value: "two", Token: t + 1, Share: node.Share{Mode: node.Slotted, Slots: 3}},
-		} {
-			got := l.Holders[i]
-			if left := got.Until.Sub(l.Reply.Now); left <= 0 || left > p.long()+p.h.Tolerance {
-				p.Errorf("holder %d expires in %v, want up to %v", i, left, p.long())
-			}
-			got.Until = want.Until
-			if got != want {
-				p.Errorf("holder %d is %q in %v with %d, want %q in %v with %d", i, got.Value, got.Share, got.Token, want.Value, want.Share, want.Token)
-			}
-		}
-	}},
 }

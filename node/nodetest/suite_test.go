@@ -12,7 +12,7 @@ import (
 )
 
 // kinds are the kinds of node that the suite distinguishes.
-var kinds = []string{"", "no queue", "keeps fences", "no shares"}
+var kinds = []string{"", "keeps fences"}
 
 func TestAHealthyNodeFailsNoClaim(t *testing.T) {
 	for _, kind := range kinds {
@@ -77,15 +77,11 @@ func harness(kind string, m mutant) Harness {
 				notes: map[string]string{},
 			}
 			if kind != "" && m.do == nil {
-				n.do = healthy(kind)
+				n.do = rewrite(keepsFences)
 			}
 			return n, n
 		},
-		Queues:      kind != "no queue",
-		Shares:      kind != "no shares",
-		Marks:       kind != "no shares",
-		Lists:       true,
-		Wakes:       kind != "no queue",
+		Wakes:       true,
 		KeepsFences: kind == "keeps fences",
 		Advance:     func(d time.Duration) { now = now.Add(d) },
 	}

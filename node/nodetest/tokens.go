@@ -8,12 +8,6 @@ import (
 
 // tokenClaims are about which proposed tokens a node accepts.
 var tokenClaims = []claim{
-	{"a grant sets the fence to its token", func(p *probe) {
-		token := p.token(0)
-		p.wantFence(p.free(), 0)
-		p.wantFence(p.expect(node.Granted, p.a, p.acquire("one", token)), token)
-		p.fence(token)
-	}},
 	{"a token at or below the fence is stale", func(p *probe) {
 		token := p.token(0)
 		p.takeAndRelease(p.a, "one", token)
@@ -68,13 +62,6 @@ var tokenClaims = []claim{
 		p.wantFence(p.expect(node.Granted, p.b, p.acquire("one", token)), token)
 		p.wantFence(p.expect(node.Granted, p.b, p.acquire("one", token+7)), token+7)
 		p.fence(token + 7)
-	}},
-	{"asking again with a lower token is stale", func(p *probe) {
-		token := p.token(0)
-		p.expect(node.Granted, p.a, p.acquire("one", token))
-		p.wantFence(p.expect(node.Stale, p.b, p.acquire("one", token-1)), token)
-		p.fence(token)
-		p.heldBy("one")
 	}},
 	// The first proposal of a client whose clock is far ahead may arrive after the
 	// second, correct one.

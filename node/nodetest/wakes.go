@@ -50,7 +50,7 @@ var wakeClaims = []claim{
 		p.expect(node.Granted, p.b, p.release("holder", 0))
 		e.expect(turn("silent"))
 		p.expectRank(node.Reserved, 2, p.a, p.wait("two", first, 2*time.Millisecond))
-		p.pass(node.TurnLease + p.h.Tolerance)
+		p.pass(node.TurnLease + p.tolerance)
 		p.expectRank(node.Granted, 0, p.a, p.wait("two", first, 2*time.Millisecond))
 	}},
 	// Only the last waiter answers. Eight are called first, the head among them,
@@ -65,7 +65,7 @@ var wakeClaims = []claim{
 		living := p.wait("living", first, 13*time.Millisecond)
 		p.expect(node.Granted, p.b, p.release("holder", 0))
 		e.expect(turn(silent[0]))
-		p.pass(node.TurnLease + p.h.Tolerance)
+		p.pass(node.TurnLease + p.tolerance)
 		for _, group := range [][]string{silent[1:9], silent[9:]} {
 			reply := p.expect(node.Reserved, p.a, living)
 			if reply.Left <= 0 || reply.Left > node.TurnLease {
@@ -76,7 +76,7 @@ var wakeClaims = []claim{
 				wants = append(wants, called(w))
 			}
 			e.expect(wants...)
-			p.pass(node.TurnLease + p.h.Tolerance)
+			p.pass(node.TurnLease + p.tolerance)
 		}
 		p.expectRank(node.Granted, 0, p.a, living)
 	}},
@@ -90,7 +90,7 @@ var wakeClaims = []claim{
 		}
 		first := p.line(p.a, append(silent, "living")...)
 		living := p.wait("living", first, 13*time.Millisecond)
-		p.pass(node.WaiterLease + p.h.Tolerance)
+		p.pass(node.WaiterLease + p.tolerance)
 		for _, from := range []int{1, 9} {
 			p.expectRank(node.Held, 13-from, p.a, living)
 			group := silent[from:min(from+8, 12)]
@@ -99,7 +99,7 @@ var wakeClaims = []claim{
 				wants = append(wants, called(w))
 			}
 			e.expect(wants...)
-			p.pass(node.TurnLease + p.h.Tolerance)
+			p.pass(node.TurnLease + p.tolerance)
 		}
 		p.expectRank(node.Held, 1, p.a, living)
 	}},
@@ -109,11 +109,11 @@ var wakeClaims = []claim{
 		five := p.wait("five", first, 5*time.Millisecond)
 		p.expect(node.Granted, p.b, p.release("holder", 0))
 		e.expect(turn("one"))
-		p.pass(node.TurnLease + p.h.Tolerance)
+		p.pass(node.TurnLease + p.tolerance)
 		p.expectRank(node.Reserved, 4, p.a, five)
 		e.expect(turn("two"), called("three"), called("four"))
 		p.expect(node.Reserved, p.a, p.wait("three", first, 3*time.Millisecond))
-		p.pass(node.TurnLease + p.h.Tolerance)
+		p.pass(node.TurnLease + p.tolerance)
 		p.expectRank(node.Reserved, 2, p.a, five) // the place of "four" is gone, that of "three" is not
 		if woken := e.take(); len(woken) > 0 && woken[0].Kind != node.WakeTurn {
 			p.Fatalf("the node sent %v, want the turn of \"three\" first", woken)

@@ -16,10 +16,6 @@ func TestConformance(t *testing.T) {
 			n := memory.New(&memory.Options{Clock: func() time.Time { return now }})
 			return n, n
 		},
-		Queues:  true,
-		Shares:  true,
-		Marks:   true,
-		Lists:   true,
 		Wakes:   true,
 		Advance: func(d time.Duration) { now = now.Add(d) },
 	})
@@ -32,12 +28,8 @@ func TestConformanceInRealTime(t *testing.T) {
 			n := memory.New(nil)
 			return n, n
 		},
-		Queues: true,
-		Shares: true,
-		Marks:  true,
-		Lists:  true,
-		Wakes:  true,
-		Unit:   20 * time.Millisecond,
+		Wakes: true,
+		Unit:  20 * time.Millisecond,
 	})
 }
 

@@ -51,7 +51,6 @@ func TestConformanceBehindAPooler(t *testing.T) {
 		return n
 	}
 	nodetest.Run(t, nodetest.Harness{
-		Open:   func(t testing.TB) (a, b node.Node) { return open(t), open(t) },
-		Queues: true, Shares: true, Marks: true, Lists: true,
+		Open: func(t testing.TB) (a, b node.Node) { return open(t), open(t) },
 	})
 }

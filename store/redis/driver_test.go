@@ -103,14 +103,10 @@ func TestConformance(t *testing.T) {
 	server := servertest.Redis(t, 1)[0]
 	eachDriver(t, func(t *testing.T, nodes func(...string) []redlatch.Node) {
 		nodetest.Run(t, nodetest.Harness{
-			Queues: true,
-			Shares: true,
-			Marks:  true,
-			Wakes:  true,
+			Wakes: true,
 			Open: func(testing.TB) (a, b redlatch.Node) {
 				return nodes(server.URL())[0], nodes(server.URL())[0]
 			},
-			Lists: true,
 		})
 	})
 }
@@ -123,7 +119,7 @@ func TestConformanceOverAClientOfTheCallers(t *testing.T) {
 			t.Fatal(err)
 		}
 		t.Cleanup(client.Close)
-		nodetest.Run(t, nodetest.Harness{Queues: true, Shares: true, Marks: true, Wakes: true, Lists: true, Open: func(t testing.TB) (a, b redlatch.Node) {
+		nodetest.Run(t, nodetest.Harness{Wakes: true, Open: func(t testing.TB) (a, b redlatch.Node) {
 			a, err1 := rueidis.From(client, &rueidis.Options{Name: "a"})
 			b, err2 := rueidis.From(client, &rueidis.Options{Name: "b"})
 			if err1 != nil || err2 != nil {
@@ -135,7 +131,7 @@ func TestConformanceOverAClientOfTheCallers(t *testing.T) {
 	t.Run("goredis with RESP3 and retries", func(t *testing.T) {
 		client := goredisclient.NewClient(&goredisclient.Options{Addr: server.Addr(), Protocol: 3, MaxRetries: 3})
 		t.Cleanup(func() { client.Close() })
-		nodetest.Run(t, nodetest.Harness{Queues: true, Shares: true, Marks: true, Wakes: true, Lists: true, Open: func(t testing.TB) (a, b redlatch.Node) {
+		nodetest.Run(t, nodetest.Harness{Wakes: true, Open: func(t testing.TB) (a, b redlatch.Node) {
 			a, err1 := goredis.From(client, &goredis.Options{Name: "a"})
 			b, err2 := goredis.From(client, &goredis.Options{Name: "b"})
 			if err1 != nil || err2 != nil {

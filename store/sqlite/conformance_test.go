@@ -15,10 +15,6 @@ func TestConformance(t *testing.T) {
 			path := filepath.Join(t.TempDir(), "locks.db")
 			return mustOpen(t, path, systemTime()), mustOpen(t, path, systemTime())
 		},
-		Queues:      true,
-		Shares:      true,
-		Marks:       true,
-		Lists:       true,
 		KeepsFences: true,
 	})
 }
@@ -31,10 +27,6 @@ func TestConformanceByTheWallClock(t *testing.T) {
 			path := filepath.Join(t.TempDir(), "locks.db")
 			return mustOpen(t, path, k), mustOpen(t, path, k)
 		},
-		Queues:      true,
-		Shares:      true,
-		Marks:       true,
-		Lists:       true,
 		KeepsFences: true,
 		Advance:     func(d time.Duration) { now = now.Add(d) },
 	})

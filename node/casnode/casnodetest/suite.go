@@ -67,7 +67,7 @@ func Run(t *testing.T, h Harness) {
 				a, b := h.Open(t)
 				return casnode.New(a, h.Options), casnode.New(b, h.Options)
 			},
-			Queues: true, Shares: true, Marks: true, Lists: true, Guards: true,
+			Guards:  true,
 			Wakes:   h.Hears && (h.Options == nil || !h.Options.Poll),
 			Advance: h.Advance,
 		})
