@@ -9,31 +9,20 @@ import (
 const wiped = "\r\x1b[K"
 
 func TestLineFitsTheTerminal(t *testing.T) {
-	if got := redraw(1, []string{"0123456789"}, 8, false); got != wiped+"012345…" {
-		t.Errorf("in 8 columns: %q", got)
-	}
-	if got := redraw(0, []string{"0123456789"}, 0, true); got != wiped+"\x1b[2m0123456789\x1b[0m" {
-		t.Errorf("faint, in an unknown width: %q", got)
-	}
-	if got := redraw(0, []string{"short", "0123456789", "ÄÖÜäöü89"}, 8, false); got != wiped+"short\n\x1b[K012345…\n\x1b[KÄÖÜäöü…" {
-		t.Errorf("several lines in 8 columns: %q", got)
-	}
-}
-
-func TestLinesAreRedrawnInPlace(t *testing.T) {
 	for _, c := range []struct {
-		before int
-		lines  []string
-		want   string
+		line  string
+		width int
+		faint bool
+		want  string
 	}{
-		{0, []string{"a", "b"}, wiped + "a\n\x1b[Kb"},
-		{2, []string{"c", "d"}, "\x1b[1A" + wiped + "c\n\x1b[Kd"},
-		{3, []string{"e"}, "\x1b[2A" + wiped + "e\x1b[J"},
-		{2, nil, "\x1b[1A" + wiped + "\x1b[J"},
-		{1, nil, wiped},
+		{"short", 8, false, "short"},
+		{"0123456789", 8, false, "012345…"},
+		{"ÄÖÜäöü89", 8, false, "ÄÖÜäöü…"},
+		{"0123456789", 0, true, "\x1b[2m0123456789\x1b[0m"},
+		{"", 8, true, ""},
 	} {
-		if got := redraw(c.before, c.lines, 80, false); got != c.want {
-			t.Errorf("%q over %d: %q, want %q", c.lines, c.before, got, c.want)
+		if got := redraw(c.line, c.width, c.faint); got != wiped+c.want {
+			t.Errorf("%q in %d columns: %q", c.line, c.width, got)
 		}
 	}
 }
