@@ -104,6 +104,9 @@ type HeldError struct {
 	// comes first. There is more than one while contenders split the nodes, and
 	// if nodes name different ones of several that hold the lock together.
 	Holders []Holder
+	// Nodes has one entry for each node, in the order in which they were passed
+	// to New: what it answered in the last round. Package admin leaves it out.
+	Nodes []node.Result
 }
 
 func (e *HeldError) Error() string {

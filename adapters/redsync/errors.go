@@ -1,14 +1,11 @@
 package redsync
 
 import (
-	"context"
 	"errors"
 	"fmt"
-	"sync"
 
 	"github.com/redlatch/redlatch"
 	"github.com/redlatch/redlatch/node"
-	"github.com/redlatch/redlatch/observe"
 )
 
 // ErrFailed is returned by Lock if the context ended before it had the lock.
@@ -133,42 +130,15 @@ func notUnlocked(err error, quorum int) error {
 	return fmt.Errorf("%w: %w", ErrLockAlreadyExpired, err)
 }
 
-// recorder is an observer that notes what each node answered to a Lock.
-type recorder struct{}
-
-// answers are what the nodes answered in the last round of a Lock.
-type answers struct {
-	mu    sync.Mutex
-	nodes []node.Result
-}
-
-type answersKey struct{}
-
-// withAnswers returns a context for a Lock, and what its last round is noted in.
-func withAnswers(ctx context.Context) (context.Context, *answers) {
-	a := new(answers)
-	return context.WithValue(ctx, answersKey{}, a), a
-}
-
-func (a *answers) get() []node.Result {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	return a.nodes
-}
-
-// LockStart does nothing.
-func (recorder) LockStart(ctx context.Context, _ observe.LockStart) context.Context { return ctx }
-
-// LockEnd does nothing.
-func (recorder) LockEnd(context.Context, observe.LockEnd) {}
-
-// RoundEnd notes the answers.
-func (recorder) RoundEnd(ctx context.Context, end observe.RoundEnd) {
-	a, ok := ctx.Value(answersKey{}).(*answers)
-	if !ok || end.Op != node.OpAcquire {
-		return
+// answers returns what the nodes answered in the last round of a Lock that failed.
+func answers(err error) []node.Result {
+	var held *redlatch.HeldError
+	var quorum *redlatch.QuorumError
+	switch {
+	case errors.As(err, &held):
+		return held.Nodes
+	case errors.As(err, &quorum):
+		return quorum.Nodes
 	}
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	a.nodes = end.Nodes
+	return nil
 }

@@ -107,13 +107,12 @@ func (m *Mutex) acquire(ctx context.Context, s *session, tries int) (*redlatch.L
 	for next := 0; next < tries; {
 		opts := redlatch.LockOptions{TTL: m.expiry, NoKeepAlive: true, QuarantineWait: redlatch.NoQuarantineWait}
 		wait := m.patience(&next, tries)
-		asking, answers := withAnswers(ctx)
 		var lease *redlatch.Lease
 		if wait > 0 {
 			opts.Wait = wait
-			lease, err = s.Lock(asking, m.name, &opts)
+			lease, err = s.Lock(ctx, m.name, &opts)
 		} else {
-			lease, err = s.TryLock(asking, m.name, &opts)
+			lease, err = s.TryLock(ctx, m.name, &opts)
 		}
 		switch {
 		case err == nil:
@@ -123,7 +122,7 @@ func (m *Mutex) acquire(ctx context.Context, s *session, tries int) (*redlatch.L
 		case !errors.Is(err, redlatch.ErrHeld) && !errors.Is(err, redlatch.ErrNoQuorum) && !errors.Is(err, redlatch.ErrChanging):
 			return nil, err // another try cannot help
 		}
-		err = refusal(answers.get(), m.quorum, err)
+		err = refusal(answers(err), m.quorum, err)
 	}
 	return nil, err
 }

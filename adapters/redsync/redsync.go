@@ -12,7 +12,6 @@ import (
 
 	"github.com/redlatch/redlatch"
 	"github.com/redlatch/redlatch/internal/opt"
-	"github.com/redlatch/redlatch/observe"
 	"github.com/redlatch/redlatch/store/redis/direct"
 )
 
@@ -65,11 +64,6 @@ func Open(opts *redlatch.Options, addresses ...string) *Redsync {
 func open(servers int, opts redlatch.Options, connect func() ([]redlatch.Node, error)) *Redsync {
 	if opts.MaxHold == 0 {
 		opts.MaxHold = maxHold
-	}
-	if opts.Observer == nil {
-		opts.Observer = recorder{}
-	} else {
-		opts.Observer = observe.Join(recorder{}, opts.Observer)
 	}
 	r := &Redsync{&sessions{opts: opts, servers: servers, connect: connect, open: map[settings]*session{}}}
 	// Nobody closes a Redsync: redsync has no way to.
