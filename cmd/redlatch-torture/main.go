@@ -153,7 +153,10 @@ func torture(ctx context.Context, args []string) (code int, err error) {
 		return exitUsage, fmt.Errorf("%w; try redlatch-torture --help", err)
 	}
 	if f.list {
-		return listFaults()
+		for _, family := range chaos.Families() {
+			fmt.Printf("%-14s %s  %s\n", family.Name, family.Group(), family.About)
+		}
+		return 0, nil
 	}
 	if slices.Contains(f.Nodes, chaos.Redis) || slices.Contains(f.Nodes, chaos.Sentinel) {
 		if f.Program, err = redisproc.Find(); err != nil {
@@ -188,20 +191,6 @@ func torture(ctx context.Context, args []string) (code int, err error) {
 	}
 	if err := result.Enough(); err != nil {
 		return exitFailed, fmt.Errorf("%w; give it more time with --for, or other --clients", err)
-	}
-	return 0, nil
-}
-
-// listFaults lists the kinds of faults.
-func listFaults() (code int, err error) {
-	for _, family := range chaos.Families() {
-		kind := "within"
-		if family.Beyond {
-			kind = "beyond"
-		}
-		if _, err := fmt.Printf("%-14s %s  %s\n", family.Name, kind, family.About); err != nil {
-			return exitOutput, err
-		}
 	}
 	return 0, nil
 }

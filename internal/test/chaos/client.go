@@ -11,6 +11,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/redlatch/redlatch"
@@ -27,7 +28,6 @@ type Sabotage string
 
 // The sabotages.
 const (
-	None       Sabotage = ""
 	NoGuard    Sabotage = "no-guard"    // servers that forgot are trusted at once
 	NoValidity Sabotage = "no-validity" // a lease is used for three times its lifetime
 	Disguise   Sabotage = "disguise"    // a writer asks for the lock as a reader
@@ -85,11 +85,12 @@ func RunClient(in io.Reader, out, complaints io.Writer) int {
 		fmt.Fprintln(complaints, "torture client:", err)
 		return 2
 	}
-	c := &client{clientConfig: config, out: out, clock: &wallClock{}, stop: make(chan struct{}),
+	ctx, stop := context.WithCancel(context.Background())
+	c := &client{clientConfig: config, ctx: ctx, out: out, clock: &wallClock{},
 		rng: rand.New(rand.NewPCG(config.Seed, uint64(config.Client)<<32|uint64(config.Life)))}
 	c.clock.off.Store(int64(config.WallOff))
 	go func() {
-		defer close(c.stop)
+		defer stop()
 		// Each line orders another error of the wall clock.
 		for off := int64(0); lines.Decode(&off) == nil; {
 			c.clock.off.Store(off)
@@ -104,9 +105,9 @@ func RunClient(in io.Reader, out, complaints io.Writer) int {
 
 type client struct {
 	clientConfig
+	ctx   context.Context // ends when the client is to end
 	rng   *rand.Rand
 	clock *wallClock
-	stop  chan struct{}
 	locks *redlatch.Client
 	store *resource
 	seq   int
@@ -153,9 +154,7 @@ func (c *client) run() error {
 	if c.locks, err = redlatch.Open(c.Nodes, &opts); err != nil {
 		return err
 	}
-	defer c.locks.Close()
-	c.tell(Event{Kind: Ready})
-	for !c.stopped() {
+	for c.ctx.Err() == nil {
 		c.seq++
 		if p := c.Names[c.rng.IntN(len(c.Names))]; c.Calm {
 			c.take(p, &attempt{ask: c.locks.Lock, work: work{hold: c.Bounds.Hold}, release: true})
@@ -169,20 +168,7 @@ func (c *client) run() error {
 			c.tell(h.event(Release))
 		}
 	}
-	if err := c.locks.Close(); err != nil {
-		return err
-	}
-	c.tell(Event{Kind: Done})
-	return nil
-}
-
-func (c *client) stopped() bool {
-	select {
-	case <-c.stop:
-		return true
-	default:
-		return false
-	}
+	return c.locks.Close()
 }
 
 // mode draws what to ask for.
@@ -249,7 +235,7 @@ func (c *client) take(p plan, a *attempt) {
 	if err != nil {
 		c.tell(failed(Event{Kind: Missed, Seq: c.seq, Name: p.Name, Share: share}, err, began))
 		if !errors.Is(err, redlatch.ErrHeld) && !errors.Is(err, context.DeadlineExceeded) {
-			c.sleep(between(c.rng, 10*time.Millisecond, 100*time.Millisecond)) // no quorum: there will be none at once
+			wait(c.ctx, between(c.rng, 10*time.Millisecond, 100*time.Millisecond)) // no quorum: there will be none at once
 		}
 		return
 	}
@@ -281,10 +267,11 @@ func failed(e Event, err error, since time.Time) Event {
 	return e
 }
 
-// sleep sleeps, but not much longer than the client is to run.
-func (c *client) sleep(d time.Duration) {
-	select {
-	case <-time.After(d):
-	case <-c.stop:
-	}
-}
+// wallClock is the clock of a client whose wall clock is wrong: by an offset
+// that can be set while it runs. Leases are measured on the clock that all
+// processes share.
+type wallClock struct{ off atomic.Int64 }
+
+func (c *wallClock) Now() time.Time { return time.Now().Add(time.Duration(c.off.Load())) }
+
+func (c *wallClock) Uptime() time.Duration { return time.Duration(now()) }

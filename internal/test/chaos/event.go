@@ -9,7 +9,6 @@ type Kind string
 
 // The steps of a client.
 const (
-	Ready    Kind = "ready"    // the client is up
 	Ask      Kind = "ask"      // it begins to ask for a lock
 	Got      Kind = "got"      // it has a lease, until Deadline
 	Missed   Kind = "missed"   // it has none, because of Err
@@ -25,7 +24,6 @@ const (
 	Lost       Kind = "lost"       // the lease has ended otherwise than by a release
 	Release    Kind = "release"    // the client stops using the lease, and begins to release it
 	Released   Kind = "released"   // the release has returned, with Err if it was not confirmed
-	Done       Kind = "done"       // the client ends, as ordered
 )
 
 // Event is a step of a client: a line of its history.
@@ -43,7 +41,7 @@ type Event struct {
 	Keep     int64  `json:"keep,omitempty"` // with Got: for how long the lock stays taken from then on
 	From     int64  `json:"from,omitempty"` // the counter that was read
 	To       int64  `json:"to,omitempty"`   // the counter that was written
-	Part     string `json:"part,omitempty"` // whose counter that is; absent for the name's own
+	Part     string `json:"part,omitempty"` // whose counter that is
 	Step     Step   `json:"step,omitempty"` // what was done, or refused, at the resource
 	Err      string `json:"err,omitempty"`
 	Stall    int64  `json:"stall,omitempty"` // with Err: how long the machine stalled at most

@@ -48,6 +48,14 @@ func (f Family) draw(w *nemesis, rng *rand.Rand) *strike {
 	return &s
 }
 
+// Group says whether it is within the assumptions or beyond them.
+func (f Family) Group() string {
+	if f.Beyond {
+		return "beyond"
+	}
+	return "within"
+}
+
 // hits reports whether it can hit a kind of server.
 func (f Family) hits(k ServerKind) bool { return f.kinds == nil || slices.Contains(f.kinds, k) }
 
@@ -75,27 +83,20 @@ type strike struct {
 
 // Choose returns the families that a list names: all, within, beyond, none, or
 // names separated by commas.
-func Choose(list string) ([]Family, error) {
-	if list == "none" {
-		return nil, nil
-	}
-	families, chosen, names := Families(), map[string]bool{}, []string{}
-	for _, f := range families {
+func Choose(list string) (chosen []Family, err error) {
+	words, names := strings.Split(strings.ReplaceAll(list, " ", ""), ","), []string{}
+	for _, f := range Families() {
 		names = append(names, f.Name)
-	}
-	for word := range strings.SplitSeq(list, ",") {
-		word = strings.TrimSpace(word)
-		found := false
-		for _, f := range families {
-			if word == f.Name || word == "all" || word == "within" && !f.Beyond || word == "beyond" && f.Beyond {
-				found, chosen[f.Name] = true, true
-			}
+		if slices.ContainsFunc(words, func(word string) bool { return word == f.Name || word == "all" || word == f.Group() }) {
+			chosen = append(chosen, f)
 		}
-		if !found {
+	}
+	for _, word := range words {
+		if !slices.Contains(append(names, "all", "within", "beyond", "none"), word) {
 			return nil, fmt.Errorf("the fault %q is unknown: it must be all, within, beyond, none, or one of %s", word, strings.Join(names, ", "))
 		}
 	}
-	return slices.DeleteFunc(families, func(f Family) bool { return !chosen[f.Name] }), nil
+	return chosen, nil
 }
 
 // between draws a time.

@@ -31,14 +31,11 @@ type Lease struct {
 	Seq      int
 	Share          // as it was given
 	Down     int64 // when it became a reader's; 0 if it did not
-	Settled  int64 // when that was confirmed; 0 if it was not
 	Token    uint64
 	Asked    int64
 	Got      int64
 	Until    int64 // the client used it until then at most
 	Deadline int64 // as last known
-	Released bool  // Until is when it was given up, and the release was confirmed
-	Freed    int64 // when that was confirmed
 	Kept     int64 // the lock stays taken until then at least, released or not; 0 for none
 	Extended []Span
 	Refused  []int64 // when the resource refused it
@@ -46,9 +43,6 @@ type Lease struct {
 
 // taken is until when the lease must exclude others.
 func (l *Lease) taken() int64 { return max(l.Until, l.Kept) }
-
-// possible reports whether there is such a slot.
-func (l *Lease) possible() bool { return l.Mode != Slot || l.Slot < l.Slots }
 
 // at is what the lease has of the lock at a moment of its life.
 func (l *Lease) at(moment int64) Share {
@@ -95,17 +89,9 @@ func (h *History) leases() map[string][]*Lease {
 			}
 		case Downgrade:
 			l.Down = e.At
-		case Downgraded:
-			if e.Err == "" {
-				l.Settled = e.At
-			}
 		case Release, Lost:
 			if l.Until < 0 || e.At < l.Until {
 				l.Until = e.At
-			}
-		case Released:
-			if e.Err == "" {
-				l.Released, l.Freed = true, e.At
 			}
 		case Refused:
 			l.Refused = append(l.Refused, e.At)

@@ -62,21 +62,21 @@ func (h *held) use(p plan, w work) {
 	}
 	was, err := h.look(c, first)
 	if w.downgrade {
-		h.sleep(w.hold / 3)
+		wait(h.ctx, w.hold/3)
 		if err == nil {
 			err = h.write(c, was)
 		}
-		h.downgrade()
+		h.prolong(Downgrade, Downgraded, h.lease.Downgrade)
 		if h.Sabotage == WritesOn && err == nil {
 			h.look(c, Look)
 			h.write(c, was+1)
 		}
 	}
-	h.sleep(w.hold / 2)
+	wait(h.ctx, w.hold/2)
 	if w.extend {
-		h.extend()
+		h.prolong(Extend, Extended, h.lease.Extend)
 	}
-	h.sleep(w.hold - w.hold/2)
+	wait(h.ctx, w.hold-w.hold/2)
 	switch {
 	case err != nil:
 	case w.downgrade || h.share.Mode == Reader:
@@ -103,9 +103,7 @@ func (h *held) write(c caller, was int64) error {
 // step is the event of a step at the resource, as far as it is known before.
 func (h *held) step(c caller, s Step) Event {
 	e := h.event("")
-	if e.Step = s; c.of != e.Name {
-		e.Part = c.of
-	}
+	e.Step, e.Part = s, c.of
 	return e
 }
 
@@ -126,10 +124,7 @@ func (h *held) event(kind Kind) Event {
 	return Event{Kind: kind, Seq: h.seq, Name: h.lease.Name(), Share: h.share, Token: uint64(h.lease.Token())}
 }
 
-func (h *held) extend() { h.prolong(Extend, Extended, h.lease.Extend) }
-
-func (h *held) downgrade() { h.prolong(Downgrade, Downgraded, h.lease.Downgrade) }
-
+// prolong extends or downgrades the lease.
 func (h *held) prolong(begins, ends Kind, do func(context.Context) error) {
 	e := h.event(begins)
 	h.tell(e)

@@ -101,7 +101,7 @@ func (l *Lease) String() string {
 func (v *Verdict) overlaps(h *History, leases []*Lease) {
 	var taken []*Lease
 	for _, b := range leases {
-		if !b.possible() {
+		if b.Mode == Slot && b.Slot >= b.Slots {
 			v.find(Overlap, b.Name, b.Got, nil, "%s has a slot that there is not", b)
 		}
 		taken = slices.DeleteFunc(taken, func(a *Lease) bool { return a.taken() <= b.Got })

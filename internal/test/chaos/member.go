@@ -3,7 +3,6 @@
 package chaos
 
 import (
-	"bufio"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -63,31 +62,24 @@ func (m *member) start() error {
 	m.cmd, m.stdin, m.gone = cmd, stdin, gone
 	go func() {
 		defer close(gone)
-		m.listen(ours)
-		wait()
+		defer wait()
+		defer ours.Close()
+		for events := json.NewDecoder(ours); ; {
+			var e Event
+			if events.Decode(&e) != nil {
+				return // also if the last line is cut short
+			}
+			m.hear(e)
+		}
 	}()
 	return json.NewEncoder(stdin).Encode(m.config)
 }
-
-func (m *member) listen(r io.ReadCloser) {
-	defer r.Close()
-	lines := bufio.NewScanner(r)
-	for lines.Scan() {
-		var e Event
-		if json.Unmarshal(lines.Bytes(), &e) == nil { // the last line may be cut short
-			m.hear(e)
-		}
-	}
-}
-
-// errGone is returned for what only a running client can do.
-var errGone = errors.New("the client has ended")
 
 func (m *member) signal(s syscall.Signal) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.cmd == nil {
-		return errGone
+		return errors.New("the client has ended")
 	}
 	return m.cmd.Process.Signal(s)
 }
@@ -127,7 +119,7 @@ func (m *member) end(limit time.Duration) error {
 	}
 	m.mu.Unlock()
 	if cmd == nil {
-		return fmt.Errorf("client %d: %w", m.number, errGone)
+		return fmt.Errorf("client %d has ended", m.number)
 	}
 	select {
 	case <-gone:

@@ -92,28 +92,21 @@ func (w *nemesis) run(ctx context.Context) {
 			bag = slices.Clone(w.families)
 			w.rng.Shuffle(len(bag), func(i, k int) { bag[i], bag[k] = bag[k], bag[i] })
 		}
-		s, i := w.draw(bag)
-		if s != nil {
-			bag = slices.Delete(bag, i, i+1)
-		} else if s, _ = w.draw(w.families); s == nil {
-			continue // everything has a fault
-		}
-		w.mu.Lock()
-		w.faults = append(w.faults, s.fault)
-		w.mu.Unlock()
-		healing.Go(func() { w.strike(ctx, s) })
-	}
-}
-
-// draw returns a fault of the first family that has a target, and which family
-// that was. The other families stay in the bag.
-func (w *nemesis) draw(families []Family) (*strike, int) {
-	for i, family := range families {
-		if s := family.draw(w, w.rng); s != nil {
-			return s, i
+		for i, family := range slices.Concat(bag, w.families) {
+			s := family.draw(w, w.rng)
+			if s == nil {
+				continue // it has no target now, and stays in the bag
+			}
+			if i < len(bag) {
+				bag = slices.Delete(bag, i, i+1)
+			}
+			w.mu.Lock()
+			w.faults = append(w.faults, s.fault)
+			w.mu.Unlock()
+			healing.Go(func() { w.strike(ctx, s) })
+			break
 		}
 	}
-	return nil, 0
 }
 
 // wait sleeps, and reports whether ctx is not done.

@@ -20,10 +20,6 @@ type attemptID struct{ client, life, seq int }
 
 func (e *Event) attempt() attemptID { return attemptID{e.Client, e.Life, e.Seq} }
 
-func newRecorder() *recorder {
-	return &recorder{holding: map[attemptID]int64{}, last: map[int]int64{}}
-}
-
 func (r *recorder) hear(e Event) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

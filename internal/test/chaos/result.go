@@ -87,10 +87,8 @@ func (r *Result) headline() string {
 	switch {
 	case !v.Held():
 		return fmt.Sprintf("violated: %d violations", len(v.Violations))
-	case !r.History.Fenced && len(v.Corruption) > 0:
-		return fmt.Sprintf("corruption found, as expected without fencing: %d stale writes or lost updates", len(v.Corruption))
 	case !r.History.Fenced:
-		return "no corruption showed, though nothing was fenced: try a longer time"
+		return fmt.Sprintf("not fenced: %d stale writes, stale reads or lost updates", len(v.Corruption))
 	}
 	return "held: every promise was kept"
 }

@@ -28,17 +28,15 @@ type Config struct {
 	Least   time.Duration // between two faults
 	Most    time.Duration
 	Fenced  bool
+	Notice  func(text string) // gets what cannot be done here, and the progress of the run
 
 	// Store is where the resource is. Defaults to a file in SQLite.
 	Store *Store
-	// Sabotage breaks the clients on purpose. Defaults to None.
+	// Sabotage breaks the clients on purpose. Defaults to none.
 	Sabotage Sabotage
 	// Allowed is how many nodes may have a fault at once. Defaults to as many
 	// as leave a quorum, and to one if there is only one.
 	Allowed int
-	// Notice gets what cannot be done here, and the progress of the run. Defaults
-	// to nobody.
-	Notice func(text string)
 }
 
 const (
@@ -60,7 +58,7 @@ func Run(ctx context.Context, c Config) (*Result, error) {
 		return nil, fmt.Errorf("there is no folder for the servers: %w", err)
 	}
 	defer os.RemoveAll(dir)
-	r := &running{Config: c, dir: dir, result: &Result{Seed: c.Seed}, recorder: newRecorder(), calm: len(c.Faults) == 0}
+	r := &running{Config: c, dir: dir, result: &Result{Seed: c.Seed}, recorder: &recorder{holding: map[attemptID]int64{}, last: map[int]int64{}}, calm: len(c.Faults) == 0}
 	defer r.stop()
 	if r.errors, err = os.Create(filepath.Join(dir, "errors")); err != nil {
 		return nil, err
@@ -104,12 +102,6 @@ func (r *running) bounds() bounds {
 func (r *running) said() string {
 	text, _ := os.ReadFile(r.errors.Name())
 	return string(text)
-}
-
-func (r *running) notice(format string, args ...any) {
-	if r.Notice != nil {
-		r.Notice(fmt.Sprintf(format, args...))
-	}
 }
 
 // setUp starts servers and clients, and finds out which faults are possible
@@ -172,7 +164,7 @@ func (r *running) provide() {
 		}
 		why, _, _ := strings.Cut(f.Name+": "+err.Error(), "\n")
 		r.result.LeftOut = append(r.result.LeftOut, why)
-		r.notice("not run: %s", why)
+		r.Notice("not run: " + why)
 	}
 }
 
@@ -266,7 +258,7 @@ func (r *running) look(ctx context.Context, h *History) error {
 func (r *running) progress(ctx context.Context) {
 	every := max(5*time.Second, r.For/20)
 	for elapsed := every; wait(ctx, every); elapsed += every {
-		r.notice("%v of %v: %d acquisitions, %d faults", elapsed.Round(time.Second), r.For, count(r.recorder.all()).Acquisitions(), r.nemesis.struck())
+		r.Notice(fmt.Sprintf("%v of %v: %d acquisitions, %d faults", elapsed.Round(time.Second), r.For, count(r.recorder.all()).Acquisitions(), r.nemesis.struck()))
 	}
 }
 
