@@ -66,7 +66,7 @@ func TestConnectionsAfterTroubleAreNoMoreThanBefore(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for round := range 12 {
+		for round := range 8 {
 			var all sync.WaitGroup
 			for i := range 48 {
 				all.Go(func() {

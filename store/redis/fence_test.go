@@ -20,7 +20,7 @@ import (
 // as many as REDLATCH_NAMES says: make fences takes a million.
 func TestFencesOfNamesUsedOnceAreGoneAfterTheirRetention(t *testing.T) {
 	t.Parallel()
-	names := 20_000
+	names := 4_000
 	if text := os.Getenv("REDLATCH_NAMES"); text != "" {
 		var err error
 		if names, err = strconv.Atoi(text); err != nil || names < 1 {
@@ -49,7 +49,7 @@ func TestFencesOfNamesUsedOnceAreGoneAfterTheirRetention(t *testing.T) {
 					t.Error(err)
 					return
 				}
-				if i%1000 == 0 {
+				if i%500 == 0 {
 					n, _ := strconv.ParseInt(server.Do("DBSIZE"), 10, 64)
 					most.Store(max(most.Load(), n))
 				}

@@ -39,7 +39,7 @@ func TestServerThatLostItsDataComesBackHoweverManyNoticeIt(t *testing.T) {
 				if l, err := c.TryLock(ctx, fmt.Sprint("name ", i), nil); err == nil {
 					l.Release(ctx)
 				}
-				time.Sleep(time.Millisecond) // so that others get a turn
+				time.Sleep(20 * time.Millisecond) // so that others get a turn
 			}
 		}()
 	}

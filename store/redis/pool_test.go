@@ -87,7 +87,7 @@ func poolUsedUp(t testing.TB) {
 // answers: one answer at a time on each connection would take hundreds.
 func TestExtensionsOfManyLeasesDoNotWaitForEachOther(t *testing.T) {
 	t.Parallel()
-	const leases, delay = 2500, 100 * time.Millisecond
+	const leases, delay = 800, 200 * time.Millisecond
 	eachDriverTimed(t, func(t testing.TB, nodes func(...string) []redlatch.Node) {
 		proxy := servertest.NewProxy(t, servertest.Redis(t, 1)[0])
 		c := newClient(t, nodes(proxy.URL()), redlatch.Options{NodeTimeout: 20 * time.Second, Cluster: redlatch.Cluster{MaxTTL: time.Hour}})
@@ -113,7 +113,7 @@ func TestExtensionsOfManyLeasesDoNotWaitForEachOther(t *testing.T) {
 		proxy.Delay(delay)
 		slow := extend()
 		t.Logf("%d extensions take %v, and %v with answers after %v", leases, quick, slow, delay)
-		if slow-quick > allow(20*delay, start) {
+		if slow-quick > allow(8*delay, start) {
 			t.Errorf("%d extensions took %v, and without the delay %v: they waited for each other", leases, slow, quick)
 		}
 	})

@@ -10,15 +10,25 @@ import (
 // it, a test that passes does not.
 const Patience = 90 * time.Second
 
-// Holds reports whether a condition holds before the limit.
+// The shortest and the longest pause between two checks.
+const (
+	shortest = 5 * time.Millisecond
+	longest  = 25 * time.Millisecond
+)
+
+// Holds reports whether a condition holds before the limit. The longer it
+// waits, the less often it checks: a check may cost the machine a connection or
+// a process.
 func Holds(limit time.Duration, is func() bool) bool {
-	for end := time.Now().Add(limit); ; time.Sleep(5 * time.Millisecond) {
+	for start := time.Now(); ; {
 		if is() {
 			return true
 		}
-		if time.Now().After(end) {
+		waited := time.Since(start)
+		if waited > limit {
 			return false
 		}
+		time.Sleep(min(max(waited/10, shortest), longest))
 	}
 }
 
