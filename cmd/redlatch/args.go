@@ -74,6 +74,16 @@ func oneArg(what string) cobra.PositionalArgs {
 	}
 }
 
+// mostOneArg takes one argument, or none.
+func mostOneArg(what, hint string) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, args []string) error {
+		if len(args) > 1 {
+			return usageError(fmt.Errorf("there are %d arguments: %s takes one %s", len(args), cmd.Name(), what), hint)
+		}
+		return nil
+	}
+}
+
 // nameArgs accepts the name of one lock.
 func nameArgs(cmd *cobra.Command, args []string) error {
 	switch {

@@ -29,12 +29,7 @@ find locks of foreign clients on Redis; "redlatch show" does.
 Exit status: 0, or 64 for a wrong command line, 69 if too few nodes answered.`,
 		Example: `  redlatch ls deploy/
   redlatch ls -o json | jq -r 'select(.waiting > 10) | .name'`,
-		Args: func(_ *cobra.Command, args []string) error {
-			if len(args) > 1 {
-				return usageError(fmt.Errorf("there are %d arguments: ls takes one prefix", len(args)), "quote a prefix with spaces in it")
-			}
-			return nil
-		},
+		Args: mostOneArg("prefix", "quote a prefix with spaces in it"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			prefix := strings.Join(args, "")
 			return f.withClient(operatorTimeout, func(ctx context.Context, client *redlatch.Client) error {

@@ -199,27 +199,21 @@ Exit status: 0, or 64 for a wrong command line or handle, 69 too few nodes
 answered, 79 the lock is no longer held.`,
 		Example: `  lease=$(redlatch extend) || exit
   eval "$lease"`,
-		Args:        handleArgs,
 		Annotations: map[string]string{evaluated: ""},
-		RunE: func(cmd *cobra.Command, args []string) error {
-			return f.withHandle(cmd, args, func(ctx context.Context, client *redlatch.Client, handle string) error {
-				lease, err := client.Attach(ctx, handle)
-				if err != nil {
-					return err
-				}
-				if err := f.writeLease(cmd.OutOrStdout(), say, lease, nil); err != nil {
-					lease.Detach()
-					return &outcome{code: exitOutput, event: "output", err: fmt.Errorf("the lock is extended, but cannot write to stdout: %w", err)}
-				}
-				say.event(slog.LevelInfo, "extended", lease.Name(), "lock extended", leaseFields([]*redlatch.Lease{lease}))
-				_, err = lease.Detach()
-				return err
-			})
-		},
 	}
-	f.register(cmd.Flags(), nil) // where the lock is was reported when it was acquired
-	say.registerOutput(cmd.Flags(), "what stdout gets: lines for eval, or one of JSON", "sh", "json")
-	say.registerLog(cmd.Flags())
+	f.registerHandle(cmd, say, "sh", func(ctx context.Context, client *redlatch.Client, handle string) error {
+		lease, err := client.Attach(ctx, handle)
+		if err != nil {
+			return err
+		}
+		if err := f.writeLease(cmd.OutOrStdout(), say, lease, nil); err != nil {
+			lease.Detach()
+			return &outcome{code: exitOutput, event: "output", err: fmt.Errorf("the lock is extended, but cannot write to stdout: %w", err)}
+		}
+		say.event(slog.LevelInfo, "extended", lease.Name(), "lock extended", leaseFields([]*redlatch.Lease{lease}))
+		_, err = lease.Detach()
+		return err
+	})
 	return cmd
 }
 
@@ -234,32 +228,28 @@ from stdin: ps shows an argument to other users.
 Exit status: 0, or 64 for a wrong command line or handle, 69 too few nodes
 answered, so that the lock expires after its TTL, 79 the lock is no longer held.`,
 		Example: `  printf %s "$handle" | redlatch unlock -`,
-		Args:    handleArgs,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			return f.withHandle(cmd, args, func(ctx context.Context, client *redlatch.Client, handle string) error {
-				if err := client.Release(ctx, handle); err != nil {
-					return err
-				}
-				say.event(slog.LevelInfo, "released", "", "lock released", nil)
-				if say.format == "json" {
-					return writeJSON(cmd.OutOrStdout(), fields{}.add("event", "released").with("nodes", f.opened))
-				}
-				return nil
-			})
-		},
 	}
-	f.register(cmd.Flags(), nil) // where the lock is was reported when it was acquired
-	say.registerOutput(cmd.Flags(), "output: text, or a line of JSON", "text", "json")
-	say.registerLog(cmd.Flags())
+	f.registerHandle(cmd, say, "text", func(ctx context.Context, client *redlatch.Client, handle string) error {
+		if err := client.Release(ctx, handle); err != nil {
+			return err
+		}
+		say.event(slog.LevelInfo, "released", "", "lock released", nil)
+		if say.format == "json" {
+			return writeJSON(cmd.OutOrStdout(), fields{}.add("event", "released").with("nodes", f.opened))
+		}
+		return nil
+	})
 	return cmd
 }
 
-// handleArgs takes one handle, or none.
-func handleArgs(cmd *cobra.Command, args []string) error {
-	if len(args) > 1 {
-		return usageError(fmt.Errorf("there are %d arguments: %s takes one handle", len(args), cmd.Name()), "try "+cmd.CommandPath()+" --help")
-	}
-	return nil
+// registerHandle makes a verb of what is done with a handle. format is that of
+// stdout unless it is JSON.
+func (f *nodeFlags) registerHandle(cmd *cobra.Command, say *reporter, format string, do func(context.Context, *redlatch.Client, string) error) {
+	cmd.Args = mostOneArg("handle", "try redlatch "+cmd.Name()+" --help")
+	cmd.RunE = func(cmd *cobra.Command, args []string) error { return f.withHandle(cmd, args, do) }
+	f.register(cmd.Flags(), nil) // where the lock is was reported when it was acquired
+	say.registerOutput(cmd.Flags(), "output: "+format+", or a line of JSON", format, "json")
+	say.registerLog(cmd.Flags())
 }
 
 // withHandle finds the handle and calls do with it and a client. Unlike a

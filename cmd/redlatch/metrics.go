@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/redlatch/redlatch"
@@ -86,8 +87,7 @@ func (m *runMetrics) begin(nodes []redlatch.Node) error {
 	}
 	m.began, m.wait, m.nodes = time.Now(), -1, distinct(nodeNames(nodes))
 	m.set("start_timestamp_seconds", timestamp(m.began))
-	m.set("waiting", "1")
-	m.set("running", "0")
+	m.phase(true, false)
 	return m.write()
 }
 
@@ -98,8 +98,7 @@ func (m *runMetrics) acquired(waited time.Duration) error {
 	}
 	m.wait = waited
 	m.set("wait_seconds", inSeconds(waited))
-	m.set("waiting", "0")
-	m.set("running", "1")
+	m.phase(false, true)
 	err := m.write()
 	m.fatal = m.fatal && err != nil
 	return err
@@ -116,8 +115,7 @@ func (m *runMetrics) end(o *outcome) error {
 	}
 	m.set("start_timestamp_seconds", timestamp(m.began))
 	m.set("wait_seconds", inSeconds(m.wait))
-	m.set("waiting", "0")
-	m.set("running", "0")
+	m.phase(false, false)
 	m.set("end_timestamp_seconds", timestamp(now))
 	m.set("hold_seconds", inSeconds(held))
 	m.set("exit_code", strconv.Itoa(o.code))
@@ -131,6 +129,12 @@ func (m *runMetrics) end(o *outcome) error {
 		m.set("lost", bit(cause == o.cause), "cause", cause)
 	}
 	return m.write()
+}
+
+// phase notes what the run does now.
+func (m *runMetrics) phase(waiting, running bool) {
+	m.set("waiting", bit(waiting))
+	m.set("running", bit(running))
 }
 
 // outcomeName is an outcome as metrics name it.
@@ -158,20 +162,21 @@ func (m *runMetrics) series(metric, name string, labels ...string) string {
 // write replaces the file. It has the series of this run's names and nodes
 // alone: the former file may have had others.
 func (m *runMetrics) write() error {
-	var page textfile.Page
+	var page strings.Builder
 	values := map[string][]string{"outcome": outcomes, "cause": lostCauses, "node": m.nodes}
 	for _, g := range gauges {
 		begun := false
 		add := func(name string, labels ...string) {
 			series := m.series(g.name, name, labels...)
 			value, ok := m.known[series]
-			if ok && !begun {
-				page.Gauge(metricPrefix+g.name, g.help)
+			if !ok {
+				return
+			}
+			if !begun {
+				page.WriteString(textfile.Gauge(metricPrefix+g.name, g.help))
 				begun = true
 			}
-			if ok {
-				page.Add(series, value)
-			}
+			page.WriteString(series + " " + value + "\n")
 		}
 		for _, name := range m.names {
 			if g.over == "" {
@@ -204,10 +209,14 @@ func (m *runMetrics) noteNodes(t *task) {
 	}
 }
 
-// unwritable is the outcome of metrics that cannot be written before CMD runs.
-// From the second term of a leader on it is nil, and there is a warning.
+// unwritable is the outcome of metrics that cannot be written before CMD runs;
+// nil for no error. From the second term of a leader on it is nil, and there is a
+// warning.
 func (t *task) unwritable(err error) *outcome {
-	if t.metrics.fatal {
+	switch {
+	case err == nil:
+		return nil
+	case t.metrics.fatal:
 		return t.f.unwritable(err)
 	}
 	t.say.warn(t.name(), "%v", t.f.unwritable(err).err)

@@ -156,10 +156,8 @@ func (t *task) close() {
 // run acquires the locks, runs CMD under them, and releases them. It reports
 // also whether CMD has ended because a lock was lost.
 func (t *task) run() (end *outcome, lost bool) {
-	if err := t.metrics.begin(t.nodes); err != nil {
-		if end := t.unwritable(err); end != nil {
-			return end, false
-		}
+	if end := t.unwritable(t.metrics.begin(t.nodes)); end != nil {
+		return end, false
 	}
 	end, lost = t.attempt()
 	t.record(end)
@@ -189,11 +187,9 @@ func (t *task) attempt() (end *outcome, lost bool) {
 	t.say.holding(locks.all)
 	defer t.say.holding(nil)
 	t.say.event(slog.LevelInfo, "acquired", t.name(), "lock acquired", fields{}.add("waited", facts.waited))
-	if err := t.metrics.acquired(facts.waited); err != nil {
-		if end := t.unwritable(err); end != nil {
-			locks.free(errFailed)
-			return end, false
-		}
+	if end := t.unwritable(t.metrics.acquired(facts.waited)); end != nil {
+		locks.free(errFailed)
+		return end, false
 	}
 	grace := f.graceFor(facts.leases[0].TTL())
 	held := &heldLock{task: t, locks: locks, acquired: acquired, grace: grace}

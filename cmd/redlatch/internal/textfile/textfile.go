@@ -31,18 +31,10 @@ func Series(metric string, labels ...string) string {
 // escaped is how the format writes the value of a label.
 var escaped = strings.NewReplacer(`\`, `\\`, `"`, `\"`, "\n", `\n`)
 
-// Page is the text of a file.
-type Page struct{ b strings.Builder }
-
-// Gauge begins a metric. Its series follow.
-func (p *Page) Gauge(metric, help string) {
-	fmt.Fprintf(&p.b, "# HELP %s %s\n# TYPE %s gauge\n", metric, help, metric)
+// Gauge is what comes before the series of a metric.
+func Gauge(metric, help string) string {
+	return fmt.Sprintf("# HELP %s %s\n# TYPE %s gauge\n", metric, help, metric)
 }
-
-// Add writes a series of the metric that was begun last.
-func (p *Page) Add(series, value string) { fmt.Fprintf(&p.b, "%s %s\n", series, value) }
-
-func (p *Page) String() string { return p.b.String() }
 
 // maxSize limits what is read: a larger file is not one of ours.
 const maxSize = 1 << 26
@@ -64,12 +56,7 @@ func Read(path, prefix string) (map[string]string, error) {
 	case !info.Mode().IsRegular() || info.Size() > maxSize:
 		return nil, ErrForeign // do not open it: a pipe would block
 	}
-	file, err := os.Open(path)
-	if err != nil {
-		return nil, err
-	}
-	defer file.Close()
-	text, err := io.ReadAll(io.LimitReader(file, maxSize))
+	text, err := os.ReadFile(path)
 	if err != nil {
 		return nil, err
 	}
