@@ -62,7 +62,7 @@ func assemble(nodes []Node, opts Options) (*Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	nodeEnd, nodeChange := nodeHooks(opts.Observer)
+	nodeObserver, _ := opts.Observer.(observe.NodeObserver)
 	cluster, err := runner.NewCluster(nodes, runner.Config{
 		Owner:          ownerName(opts.Label),
 		NodeTimeout:    opts.NodeTimeout,
@@ -80,8 +80,7 @@ func assemble(nodes []Node, opts Options) (*Client, error) {
 		AssumeFresh:    opts.AssumeFresh,
 		Clock:          opts.clock,
 		Log:            opts.Logger,
-		NodeEnd:        nodeEnd,
-		NodeChange:     nodeChange,
+		Observer:       nodeObserver,
 	})
 	if err != nil {
 		return nil, err

@@ -186,7 +186,7 @@ func (e *QuorumError) countQuarantined() {
 		switch {
 		case r.Err != nil || r.Reply.Status == node.Misconfigured:
 		case r.Reply.Status == node.Quarantined:
-			if !protocol.NeedsMark(r.Reply) {
+			if !r.Reply.NeedsMark() {
 				e.Quarantined++
 				ends = append(ends, r.Reply.Left)
 			}

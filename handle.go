@@ -146,7 +146,8 @@ func (c *Client) Release(ctx context.Context, text string) error {
 	opts := h.options(now, c.cluster.Parameters().MaxTTL)
 	share := opts.share()
 	share.Slot = uint8(h.Slot)
-	cl := c.cluster.HeldElsewhere(ctx, h.Key, h.Value, h.token, runner.Terms{Share: share, TTL: opts.TTL, Keep: opts.Keep, KeepAlive: true}, r)
+	terms := runner.Terms{Config: protocol.Config{Share: share, TTL: opts.TTL, Keep: opts.Keep, KeepAlive: true}}
+	cl := c.cluster.HeldElsewhere(ctx, h.Key, h.Value, h.token, terms, r)
 	cl.Release(ctx)
 	cl.Lock()
 	defer cl.Unlock()

@@ -244,7 +244,7 @@ func (l *Lease) Err() error {
 //
 // A call during an extension waits for that extension and returns its result.
 func (l *Lease) Extend(ctx context.Context) error {
-	return l.extend(ctx, l.claim.Extend)
+	return l.extend(ctx, protocol.Extend)
 }
 
 // Downgrade makes a writer a reader, without releasing the lock in between:
@@ -263,11 +263,11 @@ func (l *Lease) Downgrade(ctx context.Context) error {
 	case node.Slotted:
 		return &ConfigError{Field: "Slots", Value: share.Slots, Bound: "0 for a lease that is downgraded"}
 	}
-	return l.extend(ctx, l.claim.Downgrade)
+	return l.extend(ctx, protocol.Downgrade)
 }
 
 // extend asks for an extension, and waits for its result.
-func (l *Lease) extend(ctx context.Context, ask func(context.Context)) error {
+func (l *Lease) extend(ctx context.Context, how protocol.EventKind) error {
 	if err := l.Err(); err != nil {
 		return err
 	}
@@ -288,7 +288,7 @@ func (l *Lease) extend(ctx context.Context, ask func(context.Context)) error {
 	}
 	asked := l.extension
 	l.claim.Unlock()
-	ask(ctx)
+	l.claim.Handle(how)
 	select {
 	case <-asked.done:
 		return asked.err

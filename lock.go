@@ -168,10 +168,10 @@ func (a *attempt) Terms(maxTTL time.Duration) (runner.Terms, error) {
 	a.opts = opts
 	share := opts.share()
 	share.Slot = uint8(a.handle.Slot)
-	return runner.Terms{
-		Share: share, Keep: opts.Keep, TTL: opts.TTL, MaxHold: opts.MaxHold, Wait: opts.Wait, Tries: opts.Tries, QuarantineWait: opts.QuarantineWait,
+	return runner.Terms{Wait: opts.Wait, Config: protocol.Config{
+		Share: share, Keep: opts.Keep, TTL: opts.TTL, MaxHold: opts.MaxHold, Tries: opts.Tries, QuarantineWait: opts.QuarantineWait,
 		KeepAlive: !opts.NoKeepAlive,
-	}, nil
+	}}, nil
 }
 
 // Notify handles an effect of the claim. The mutex is held.

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"runtime"
 	"strings"
 	"sync"
 	"testing"
@@ -362,32 +361,6 @@ func TestUncontendedPairIsTwoRequestsToEachNode(t *testing.T) {
 				}
 			}
 		})
-	}
-}
-
-// stackNode records the stack on which it is called.
-type stackNode struct {
-	*memory.Node
-	prompt bool
-	stack  string
-}
-
-func (n *stackNode) Do(ctx context.Context, req node.Request) (node.Reply, error) {
-	buf := make([]byte, 1<<14)
-	n.stack = string(buf[:runtime.Stack(buf, false)])
-	return n.Node.Do(ctx, req)
-}
-
-func (n *stackNode) ReturnsByDeadline() bool { return n.prompt }
-
-func TestOneNodeRoundStartsNoGoroutineIfTheNodeIsPrompt(t *testing.T) {
-	for _, prompt := range []bool{true, false} {
-		n := &stackNode{Node: memory.New(nil), prompt: prompt}
-		c := locktest.NewClient(t, []redlatch.Node{n}, redlatch.Options{})
-		locktest.MustLock(t, c, "job", redlatch.LockOptions{})
-		if ours := strings.Contains(n.stack, t.Name()); ours != prompt {
-			t.Errorf("prompt is %v, and the node was called on the caller's goroutine: %v", prompt, ours)
-		}
 	}
 }
 

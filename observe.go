@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"time"
 
 	"github.com/redlatch/redlatch/internal/protocol"
 	"github.com/redlatch/redlatch/internal/runner"
@@ -163,16 +162,4 @@ func (l *Lease) observeEnd(end observe.LeaseEnd) {
 	if ctx != nil {
 		o.LeaseEnd(ctx, end)
 	}
-}
-
-// nodeHooks returns what the runner calls for an observe.NodeObserver; nil for any other.
-func nodeHooks(o observe.Observer) (func(*runner.Member, node.Op, node.Status, error, time.Duration), func(observe.NodeHealth)) {
-	n, ok := o.(observe.NodeObserver)
-	if !ok {
-		return nil, nil
-	}
-	end := func(m *runner.Member, op node.Op, status node.Status, err error, took time.Duration) {
-		n.NodeEnd(observe.NodeEnd{Node: m.Name(), Op: op, Status: status, Elapsed: took, Err: err})
-	}
-	return end, n.NodeChange
 }

@@ -30,8 +30,8 @@
 //   - Waker, if it can notify a waiter (Wakes in the suite's harness).
 //   - Guarded, and Evidencer with it, if it can lose what it has acknowledged:
 //     it keeps a marker, by which it notices the loss, and is then quarantined.
-//   - Identifier, if it can say which server it is; Prompt, if Do returns by
-//     the deadline without help; Slow, if it needs a longer time limit.
+//   - Identifier, if it can say which server it is; Slow, if it needs a longer time
+//     limit.
 //   - Examiner, if it can look for risks to the locks on it.
 //
 // A node knows nothing about quorums: it answers one request at a time. It

@@ -12,7 +12,7 @@ import (
 // for the same name, from any process. Package nodetest is the conformance
 // suite; start a new kind of node with it.
 //
-// A node declares its other abilities by implementing small interfaces: Prompt,
+// A node declares its other abilities by implementing small interfaces:
 // Starter, Queuer, Identifier, Slow, Guarded, Waker, Lister, Evidencer, Examiner.
 type Node interface {
 	// Do executes one request and returns one reply. A refusal is a Reply; an
@@ -28,17 +28,6 @@ type Node interface {
 
 	// Close frees the node's resources. Locks on it are not changed.
 	Close() error
-}
-
-// Prompt is implemented by a Node whose Do returns by the deadline of its
-// context without help. If a client has a single prompt node, and the caller's
-// context cannot end, it calls Do on the caller's goroutine. A second goroutine
-// watches any other call.
-type Prompt interface {
-	Node
-	// ReturnsByDeadline reports whether Do reliably returns when the context's
-	// deadline passes.
-	ReturnsByDeadline() bool
 }
 
 // Starter is implemented by a Node that needs no goroutine for a request in

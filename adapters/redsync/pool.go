@@ -56,10 +56,6 @@ func (d *driver) Eval(ctx context.Context, call redis.Call) ([]string, error) {
 	return texts(reply)
 }
 
-// ReturnsByDeadline returns false: most pools keep the time limits of their
-// client, not those of the context.
-func (*driver) ReturnsByDeadline() bool { return false }
-
 // Kind returns Single: a pool does not say what it leads to.
 func (*driver) Kind() redis.Kind { return redis.Single }
 

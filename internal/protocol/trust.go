@@ -9,12 +9,6 @@ import (
 // This file is the restart guard: which nodes may have forgotten locks, for how
 // long they must not grant, and who may mark them.
 
-// NeedsMark reports whether the node that sent the reply has to be marked.
-func NeedsMark(r node.Reply) bool {
-	return r.Status == node.Quarantined && r.Value == node.ReasonUnmarked ||
-		(r.Status == node.Quarantined || r.Status == node.Granted) && r.Value == node.ReasonRemark
-}
-
 // Quarantine returns how long a node that may have forgotten locks must not
 // grant: until the last lock that it can have granted has expired by a slow
 // clock, and until no token that it can have granted is within the window any

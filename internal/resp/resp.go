@@ -19,9 +19,6 @@ type Conn struct {
 // NewConn returns a connection over a socket.
 func NewConn(c net.Conn) *Conn { return &Conn{c: c, r: NewReader(c)} }
 
-// Reader returns what reads the replies.
-func (c *Conn) Reader() *Reader { return c.r }
-
 // dialLimit bounds how long a connection may take.
 const dialLimit = 2 * time.Second
 

@@ -10,17 +10,12 @@ import (
 	"github.com/redlatch/redlatch/node"
 )
 
-// Terms are what a caller asks for.
+// Terms are what a caller asks for: its part of the configuration of a claim. Of
+// that, QuarantineWait may also be 0 for a whole quarantine, and negative for not
+// at all.
 type Terms struct {
-	Share        node.Share // its slot is the one that it has, if another process acquired it
-	TTL, MaxHold time.Duration
-	Keep         time.Duration
-	Wait         time.Duration // 0 for no limit
-	Tries        int           // 0 for no limit
-	// QuarantineWait is how long a wait for nodes to leave quarantine does not
-	// count; 0 for a whole quarantine, negative for not at all.
-	QuarantineWait time.Duration
-	KeepAlive      bool
+	protocol.Config
+	Wait time.Duration // 0 for no limit
 }
 
 // Asker is the owner of a claim that is not held yet.
@@ -55,25 +50,29 @@ type Attempt struct {
 
 // NewAttempt returns the attempt of a caller that has just arrived.
 func (c *Cluster) NewAttempt(ctx context.Context, key string, asker Asker) (*Attempt, error) {
-	a := &Attempt{c: c, asker: asker, first: protocol.Begin}
-	_, a.deadline = ctx.Deadline()
-	cfg, marker, err := a.init(ctx)
-	if err != nil {
-		return nil, err
-	}
-	a.newClaim(key, marker, context.WithoutCancel(ctx), protocol.NewClaim(&view{c, a.began}, cfg, c.newValue()))
-	return a, nil
+	_, deadline := ctx.Deadline()
+	return c.newAttempt(ctx, key, asker, protocol.Begin, deadline, func(cfg protocol.Config) protocol.Claim {
+		return protocol.NewClaim(&view{c, c.clock.Uptime()}, cfg, c.newValue())
+	})
 }
 
 // NewAttach returns the attempt to resume a claim that another process
 // acquired.
 func (c *Cluster) NewAttach(ctx context.Context, key, value string, token node.Token, asker Asker) (*Attempt, error) {
-	a := &Attempt{c: c, asker: asker, first: protocol.Attach, deadline: true}
-	cfg, marker, err := a.init(ctx)
+	return c.newAttempt(ctx, key, asker, protocol.Attach, true, func(cfg protocol.Config) protocol.Claim {
+		return protocol.HeldElsewhere(cfg, value, token)
+	})
+}
+
+func (c *Cluster) newAttempt(ctx context.Context, key string, asker Asker, first protocol.EventKind, deadline bool,
+	core func(protocol.Config) protocol.Claim) (*Attempt, error) {
+	a := &Attempt{c: c, asker: asker, first: first, deadline: deadline, caller: ctx, began: c.clock.Uptime(),
+		mu: new(sync.Mutex), changed: make(chan struct{}, 1)}
+	cfg, marker, err := a.configure()
 	if err != nil {
 		return nil, err
 	}
-	a.newClaim(key, marker, context.WithoutCancel(ctx), protocol.HeldElsewhere(cfg, value, token))
+	a.newClaim(key, marker, context.WithoutCancel(ctx), core(cfg))
 	return a, nil
 }
 
@@ -82,12 +81,6 @@ func (c *Cluster) HeldElsewhere(ctx context.Context, key, value string, token no
 	cfg, marker := c.config(terms, c.guard.parameters())
 	return &Claim{c: c, key: key, marker: marker, ctx: context.WithoutCancel(ctx), mu: new(sync.Mutex),
 		core: protocol.HeldElsewhere(cfg, value, token), owner: owner, index: -1}
-}
-
-func (a *Attempt) init(ctx context.Context) (protocol.Config, *node.Guard, error) {
-	a.caller, a.began = ctx, a.c.clock.Uptime()
-	a.mu, a.changed = new(sync.Mutex), make(chan struct{}, 1)
-	return a.configure()
 }
 
 // newClaim makes the attempt continue with a new claim.
@@ -116,12 +109,9 @@ func (a *Attempt) configure() (protocol.Config, *node.Guard, error) {
 
 // config returns the configuration of a claim, without the limits of its wait.
 func (c *Cluster) config(terms Terms, p *node.Guard) (protocol.Config, *node.Guard) {
-	cfg := protocol.Config{
-		Nodes: len(c.members), Share: terms.Share, TTL: terms.TTL, Window: p.Window,
-		Patience: c.patience(), RetryDelay: c.cfg.RetryDelay, Tries: terms.Tries,
-		KeepAlive: terms.KeepAlive, MaxHold: terms.MaxHold, Keep: terms.Keep,
-		Limit: c.limit(node.Request{TTL: terms.TTL}),
-	}
+	cfg := terms.Config
+	cfg.Nodes, cfg.Window, cfg.Limit = len(c.members), p.Window, c.limit(node.Request{TTL: terms.TTL})
+	cfg.Patience, cfg.RetryDelay = c.patience(), c.cfg.RetryDelay
 	if !c.guard.compares {
 		p = nil
 	}
@@ -141,13 +131,7 @@ func (a *Attempt) Waited() time.Duration { return a.c.clock.Uptime() - a.began }
 // closed, or a limit is reached. The owner knows which.
 func (a *Attempt) Run(ctx context.Context) {
 	a.caller = ctx
-	where := a.c.goroutineFor(ctx)
-	a.claim.handle(a.first, where)
-	a.drive(ctx, where)
-}
-
-// drive runs the claim's timer until the attempt is done.
-func (a *Attempt) drive(ctx context.Context, where goroutine) {
+	a.claim.handle(a.first, ours)
 	var timer *time.Timer
 	var fired <-chan time.Time
 	ended, closing := ctx.Done(), a.c.background.closing
@@ -176,7 +160,7 @@ func (a *Attempt) drive(ctx context.Context, where goroutine) {
 		select {
 		case <-a.changed:
 		case <-fired:
-			cl.handle(protocol.Timer, where)
+			cl.handle(protocol.Timer, ours)
 		case <-ended:
 			ended = nil
 			a.cancel()
@@ -204,7 +188,7 @@ func (a *Attempt) cancel() {
 	a.cancelled = true // also cancels a successor that is being made
 	cl := a.claim
 	a.mu.Unlock()
-	cl.handle(protocol.Cancel, elsewhere)
+	cl.handle(protocol.Cancel, ours)
 }
 
 // finish makes the caller return. The mutex is held.

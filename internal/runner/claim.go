@@ -85,12 +85,9 @@ func (cl *Claim) Paused() time.Duration {
 type goroutine uint8
 
 const (
-	// elsewhere: requests are sent on goroutines of their own.
-	elsewhere goroutine = iota
-	// onCaller: a single request is sent on this goroutine.
-	onCaller
-	// onClock: this goroutine, of a timer or of a node, does nothing that may
-	// block.
+	// ours: a caller's, or one that was started for this.
+	ours goroutine = iota
+	// onClock: that of a timer or of a node. It does nothing that may block.
 	onClock
 )
 
@@ -253,21 +250,10 @@ func (cl *Claim) woken(i int, wake node.Wake) {
 	cl.step(s, onClock) // it may be the goroutine of a node
 }
 
-// Handle handles an event that sends no request at once: a deadline that has
-// passed, or the end of a lease.
+// Handle handles an event that has nothing but a kind: a deadline that has
+// passed, Extend, Downgrade or Detach. The owner is notified of its result.
 func (cl *Claim) Handle(kind protocol.EventKind) {
-	cl.handle(kind, elsewhere)
-}
-
-// Extend asks for an extension. The owner is notified of its result.
-func (cl *Claim) Extend(ctx context.Context) {
-	cl.handle(protocol.Extend, cl.c.goroutineFor(ctx))
-}
-
-// Downgrade makes a writer a reader, by an extension. The owner is notified of
-// its result.
-func (cl *Claim) Downgrade(ctx context.Context) {
-	cl.handle(protocol.Downgrade, cl.c.goroutineFor(ctx))
+	cl.handle(kind, ours)
 }
 
 // Release sends the release, and waits until its result is known or ctx ends.
@@ -282,7 +268,7 @@ func (cl *Claim) Release(ctx context.Context) bool {
 	freed := make(chan struct{})
 	cl.freed = freed
 	cl.mu.Unlock()
-	cl.handle(protocol.Release, cl.c.goroutineFor(ctx))
+	cl.handle(protocol.Release, ours)
 
 	cl.mu.Lock()
 	at, waits := cl.core.Timer().Get()
@@ -324,7 +310,7 @@ func (cl *Claim) awaitFreed(ctx context.Context, freed chan struct{}, at time.Du
 				timer.Reset(limit) // it may not be sent yet: nothing is known of the node
 				continue
 			}
-			cl.handle(protocol.Timer, elsewhere)
+			cl.handle(protocol.Timer, ours)
 			timer.Reset(time.Millisecond) // in case the timer fired early
 		}
 	}

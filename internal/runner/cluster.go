@@ -32,11 +32,9 @@ type Config struct {
 	Clock Clock
 	Log   *slog.Logger
 
-	// NodeEnd is called with each answer of a node, and NodeChange when what is
-	// known about it has changed. Each may be nil. They run where the answer is
-	// read, and must not block.
-	NodeEnd    func(m *Member, op node.Op, status node.Status, err error, took time.Duration)
-	NodeChange func(observe.NodeHealth)
+	// Observer may be nil. It is called where an answer is read, and must not
+	// block.
+	Observer observe.NodeObserver
 }
 
 // Cluster is the nodes as one client knows them, and the client's work in
@@ -90,8 +88,7 @@ func NewCluster(nodes []node.Node, cfg Config) (*Cluster, error) {
 				Problem: "duplicate node " + name}
 		}
 		seen[name] = i
-		p, ok := n.(node.Prompt)
-		m := &Member{node: n, name: name, index: i, key: node.EpochKey(name), cluster: c, prompt: ok && p.ReturnsByDeadline()}
+		m := &Member{node: n, name: name, index: i, key: node.EpochKey(name), cluster: c}
 		if s, ok := n.(node.Starter); ok && s.Starts() {
 			m.starter, c.starts = s, true
 		}

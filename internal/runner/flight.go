@@ -12,8 +12,7 @@ import (
 )
 
 // flight is one request of a claim to a node, until its answer is handled. It is
-// sent in one of three ways, and lands in one: by a node that needs no goroutine
-// for it, on the caller's goroutine, or on a worker.
+// sent by a node that needs no goroutine for it, or on a worker.
 type flight struct {
 	cl     *Claim
 	m      *Member
@@ -96,11 +95,7 @@ func (cl *Claim) send(a *Attempt, out []protocol.Effect, where goroutine) {
 		}
 		f.batch = b
 		b.left.Add(1)
-		if where == onCaller && n == 1 {
-			f.call(onCaller)
-		} else {
-			cl.c.workers.call(f)
-		}
+		cl.c.workers.call(f)
 	}
 	if b != nil {
 		b.done()
@@ -139,9 +134,7 @@ func (f *flight) started(reply node.Reply, err error) {
 	}
 	took := c.clock.Now().Sub(f.sent)
 	r := m.end(req.Op, req.Name, reply, err, err != nil && took >= f.limit)
-	if observe := c.cfg.NodeEnd; observe != nil {
-		observe(m, req.Op, reply.Status, r.Err, took)
-	}
+	m.observeEnd(req.Op, r, took)
 	if release, ours := c.abandoned.inTheWay(req.Op, reply, err); ours {
 		f.release, f.batch = &release, newBatch(f.cl.ctx, f.limit)
 		c.workers.call(f)
@@ -151,10 +144,10 @@ func (f *flight) started(reply node.Reply, err error) {
 }
 
 // call sends the request, waits for the answer, and handles it.
-func (f *flight) call(where goroutine) {
+func (f *flight) call() {
 	r := f.m.call(f.batch.ctx, f.effect.Request, f.release)
 	f.batch.done()
-	f.landed(r, where)
+	f.landed(r, ours)
 }
 
 // landed handles the answer to a request that was sent.

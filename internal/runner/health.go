@@ -33,7 +33,14 @@ func (m *Member) health() observe.NodeHealth {
 
 // changed reports that something is known about the node that was not before.
 func (m *Member) changed() {
-	if f := m.cluster.cfg.NodeChange; f != nil {
-		f(m.health())
+	if o := m.cluster.cfg.Observer; o != nil {
+		o.NodeChange(m.health())
+	}
+}
+
+// observeEnd reports an answer of the node.
+func (m *Member) observeEnd(op node.Op, r node.Result, took time.Duration) {
+	if o := m.cluster.cfg.Observer; o != nil {
+		o.NodeEnd(observe.NodeEnd{Node: m.name, Op: op, Status: r.Reply.Status, Elapsed: took, Err: r.Err})
 	}
 }

@@ -71,9 +71,6 @@ func TestExtensionsOfLeasesThatCameTogetherAreSpread(t *testing.T) {
 func TestCloseOfManyLeasesOnAFrozenServerIsBounded(t *testing.T) {
 	for _, n := range []int{1, 3} {
 		for _, deaf := range []bool{false, true} {
-			if n == 1 && deaf {
-				continue // a single node that declares itself prompt is not deaf
-			}
 			synctest.Test(t, func(t *testing.T) {
 				links, nodes := locktest.NewLinks(t, n)
 				c := locktest.NewClient(t, nodes, redlatch.Options{NodeTimeout: time.Second})

@@ -29,8 +29,6 @@ func (n *tardy) Listen(f func(node.Wake)) (stop func()) {
 	return n.Node.Listen(f)
 }
 
-func (n *tardy) ReturnsByDeadline() bool { return false }
-
 func (n *tardy) Do(ctx context.Context, req node.Request) (node.Reply, error) {
 	reply, err := n.Node.Do(context.Background(), req)
 	if req.Op != node.OpAcquire {

@@ -1,7 +1,6 @@
 package runner
 
 import (
-	"context"
 	"time"
 
 	"github.com/redlatch/redlatch/internal/protocol"
@@ -25,14 +24,3 @@ func (c *Cluster) limit(req node.Request) time.Duration {
 
 // patience is how long the client waits for a minority of nodes.
 func (c *Cluster) patience() time.Duration { return min(protocol.Patience, c.cfg.NodeTimeout) }
-
-// goroutineFor returns where the requests of a caller are sent, to nodes that need a
-// goroutine for them. They are sent on the caller's own if there is a single
-// node that returns by the node time limit, and the caller's context never ends,
-// so that the caller cannot give up earlier.
-func (c *Cluster) goroutineFor(ctx context.Context) goroutine {
-	if len(c.members) == 1 && c.members[0].prompt && ctx.Done() == nil {
-		return onCaller
-	}
-	return elsewhere
-}

@@ -18,7 +18,6 @@ import (
 type Member struct {
 	node    node.Node
 	name    string
-	prompt  bool
 	starter node.Starter // nil if the node is none
 	cluster *Cluster
 	index   int
@@ -94,9 +93,7 @@ func (m *Member) call(ctx context.Context, req node.Request, release *node.Reque
 	sent := m.cluster.clock.Uptime()
 	reply, err := m.ask(ctx, req, release)
 	r := m.end(req.Op, req.Name, reply, err, ctx.Err() != nil)
-	if f := m.cluster.cfg.NodeEnd; f != nil {
-		f(m, req.Op, reply.Status, r.Err, m.cluster.clock.Uptime()-sent)
-	}
+	m.observeEnd(req.Op, r, m.cluster.clock.Uptime()-sent)
 	return r
 }
 

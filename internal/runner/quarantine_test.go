@@ -65,10 +65,9 @@ func (g *guardedNode) Do(_ context.Context, req node.Request) (node.Reply, error
 	return reply, nil
 }
 
-func (g *guardedNode) String() string          { return g.name }
-func (g *guardedNode) Close() error            { return nil }
-func (g *guardedNode) GuardsAlone() bool       { return true }
-func (g *guardedNode) ReturnsByDeadline() bool { return true }
+func (g *guardedNode) String() string    { return g.name }
+func (g *guardedNode) Close() error      { return nil }
+func (g *guardedNode) GuardsAlone() bool { return true }
 func (g *guardedNode) Identity(context.Context) (string, time.Time, error) {
 	return "guarded:" + g.name, time.Now(), nil
 }

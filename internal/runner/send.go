@@ -34,7 +34,7 @@ func (cl *Claim) do(a *Attempt, e *protocol.Effect, where goroutine) {
 	case protocol.Adopt:
 		cl.adopt(where)
 	case protocol.AwaitMark:
-		cl.awaitMark(a, where)
+		cl.awaitMark(a)
 	}
 }
 
@@ -124,29 +124,22 @@ func markersOf(results []node.Result) (theirs []node.Guard) {
 }
 
 // marked continues the claim after a marking.
-func (cl *Claim) marked(changed bool, where goroutine) {
+func (cl *Claim) marked(changed bool) {
 	s := steps.Get().(*step)
 	s.event.Kind, s.event.Changed = protocol.Marked, changed
-	cl.step(s, where)
+	cl.step(s, ours)
 }
 
 // awaitMark waits until the marking in flight is over, and continues the claim.
-func (cl *Claim) awaitMark(a *Attempt, where goroutine) {
+func (cl *Claim) awaitMark(a *Attempt) {
 	c := cl.c
-	wait := func() {
-		cl.marked(c.marking.await(a.caller, int(a.marked.Load()), markTime*c.cfg.NodeTimeout), where)
-	}
-	if where == onCaller {
-		wait()
-		return
-	}
 	if !c.background.start() {
-		cl.marked(false, elsewhere)
+		cl.marked(false)
 		return
 	}
 	go func() {
 		defer c.background.end()
-		wait()
+		cl.marked(c.marking.await(a.caller, int(a.marked.Load()), markTime*c.cfg.NodeTimeout))
 	}()
 }
 

@@ -42,7 +42,7 @@ func (ws *workers) call(f *flight) {
 
 func (ws *workers) work(w worker, f *flight) {
 	for f != nil {
-		f.call(elsewhere)
+		f.call()
 		if !ws.stay(w) {
 			return
 		}

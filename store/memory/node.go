@@ -40,7 +40,6 @@ type Node struct {
 }
 
 var (
-	_ node.Prompt     = (*Node)(nil)
 	_ node.Identifier = (*Node)(nil)
 	_ node.Waker      = (*Node)(nil)
 )
@@ -127,9 +126,6 @@ func (n *Node) Listen(f func(node.Wake)) (stop func()) {
 
 // String returns "memory:" and the node's name.
 func (n *Node) String() string { return "memory:" + n.name }
-
-// ReturnsByDeadline reports true: a node in memory never waits.
-func (n *Node) ReturnsByDeadline() bool { return true }
 
 // Identity returns a text that no other node has.
 func (n *Node) Identity(context.Context) (string, time.Time, error) {

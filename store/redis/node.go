@@ -21,10 +21,6 @@ type Driver interface {
 	// digits. A server's error reply is returned as a *ServerError.
 	Eval(ctx context.Context, call Call) ([]string, error)
 
-	// ReturnsByDeadline reports whether Eval returns when the context's
-	// deadline passes.
-	ReturnsByDeadline() bool
-
 	// Kind says what is behind the driver: one server, Sentinel or a cluster.
 	Kind() Kind
 
@@ -59,6 +55,8 @@ type Node struct {
 	expected sync.Map
 
 	inbox inbox
+	// sentinels is the address, if it is one of Sentinel; else nil.
+	sentinels *Address
 }
 
 // New returns a node that is called name in errors and logs. The name is part of
@@ -79,9 +77,6 @@ func (n *Node) Close() error {
 	n.inbox.close()
 	return n.driver.Close()
 }
-
-// ReturnsByDeadline reports whether the driver keeps to deadlines by itself.
-func (n *Node) ReturnsByDeadline() bool { return n.driver.ReturnsByDeadline() }
 
 // GuardsAlone reports whether the address can lead to another server that lacks
 // the last writes.

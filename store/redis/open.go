@@ -1,6 +1,8 @@
 package redis
 
 import (
+	"cmp"
+
 	"github.com/redlatch/redlatch/internal/opt"
 	"github.com/redlatch/redlatch/node"
 )
@@ -22,14 +24,20 @@ func Open(address string, opts *Options, open func(*Address) (Driver, error)) (n
 	if err != nil {
 		return nil, err
 	}
+	return openAt(a, cmp.Or(opt.Value(opts).Name, a.String()), open)
+}
+
+// openAt returns the node of an address.
+func openAt(a *Address, name string, open func(*Address) (Driver, error)) (node.Node, error) {
 	d, err := open(a)
 	if err != nil {
 		return nil, err
 	}
-	if name := opt.Value(opts).Name; name != "" {
-		return New(d, name), nil
+	n := New(d, name)
+	if a.Kind == Sentinel {
+		n.sentinels = a
 	}
-	return New(d, a.String()), nil
+	return n, nil
 }
 
 // OpenAll returns a node for each address, and an error for one that is there
@@ -41,11 +49,11 @@ func OpenAll(addresses []string, open func(*Address) (Driver, error)) ([]node.No
 	}
 	var nodes []node.Node
 	for _, a := range list {
-		d, err := open(a)
+		n, err := openAt(a, a.String(), open)
 		if err != nil {
 			return nil, err // no driver has connected
 		}
-		nodes = append(nodes, New(d, a.String()))
+		nodes = append(nodes, n)
 	}
 	return nodes, nil
 }

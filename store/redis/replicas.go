@@ -2,30 +2,67 @@ package redis
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
+	"github.com/redlatch/redlatch/internal/resp"
 	"github.com/redlatch/redlatch/node"
+	"github.com/redlatch/redlatch/store/redis/internal/conns"
 )
-
-// Watched is implemented by a Driver that can ask the sentinels of its server.
-type Watched interface {
-	Driver
-	// ListedReplicas is that of node.ReplicaLister.
-	ListedReplicas(ctx context.Context) (n int, known bool, err error)
-}
 
 var _ node.ReplicaLister = (*Node)(nil)
 
+// sentinelLimit is how long a sentinel may take to answer.
+const sentinelLimit = 3 * time.Second
+
 // ListedReplicas returns how many replicas the sentinels list, those that are
-// down included.
-func (n *Node) ListedReplicas(ctx context.Context) (all int, known bool, err error) {
-	if d, ok := n.driver.(Watched); ok {
-		return d.ListedReplicas(ctx)
+// down included: the highest number that one of them names. The error says that
+// none answered. The sentinels of a client that is not ours are not known.
+func (n *Node) ListedReplicas(ctx context.Context) (most int, known bool, err error) {
+	if n.sentinels == nil {
+		return 0, false, nil
 	}
-	return 0, false, nil
+	ctx, cancel := context.WithTimeout(ctx, sentinelLimit)
+	defer cancel()
+	hosts := n.sentinels.Hosts
+	numbers, errs := make([]int, len(hosts)), make([]error, len(hosts))
+	var all sync.WaitGroup
+	for i, host := range hosts {
+		all.Go(func() {
+			if numbers[i], errs[i] = n.sentinels.replicasBy(ctx, host); errs[i] != nil {
+				errs[i] = fmt.Errorf("sentinel %s: %w", host, errs[i])
+			}
+		})
+	}
+	all.Wait()
+	if !slices.Contains(errs, nil) {
+		return 0, true, errors.Join(errs...)
+	}
+	return slices.Max(numbers), true, nil
+}
+
+// replicasBy asks one sentinel.
+func (a *Address) replicasBy(ctx context.Context, host string) (int, error) {
+	socket, conn, _, err := conns.Connect(ctx, conns.Login{Address: host, TLS: a.TLS, Username: a.SentinelUsername, Password: a.SentinelPassword})
+	if err != nil {
+		return 0, err
+	}
+	defer socket.Close()
+	defer context.AfterFunc(ctx, func() { socket.Close() })()
+	state, err := conn.Do("SENTINEL", "MASTER", a.Master)
+	if err != nil {
+		return 0, err
+	}
+	i := slices.IndexFunc(state.Items, func(r resp.Reply) bool { return r.Text == "num-slaves" })
+	if i < 0 || i+1 == len(state.Items) {
+		return 0, errors.New("its reply to SENTINEL MASTER has no num-slaves")
+	}
+	return strconv.Atoi(state.Items[i+1].Text)
 }
 
 // replicas says whether a master that is cut off stops before a replica of it

@@ -29,9 +29,8 @@ func (d *saying) Eval(ctx context.Context, _ Call) ([]string, error) {
 	return d.reply, ctx.Err()
 }
 
-func (d *saying) ReturnsByDeadline() bool { return true }
-func (d *saying) Kind() Kind              { return d.kind }
-func (d *saying) Close() error            { return nil }
+func (d *saying) Kind() Kind   { return d.kind }
+func (d *saying) Close() error { return nil }
 
 // earliest and latest limit what a server's clock may show.
 var earliest, latest = time.Unix(0, 0), time.Date(10000, 1, 1, 0, 0, 0, 0, time.UTC)

@@ -158,8 +158,6 @@ func (l *Link) Do(ctx context.Context, req node.Request) (node.Reply, error) {
 	}
 }
 
-func (l *Link) ReturnsByDeadline() bool { return true }
-
 // Listen passes notifications on. A link that is cut loses them.
 func (l *Link) Listen(f func(node.Wake)) (stop func()) {
 	l.Set(func(l *Link) { l.Listener = f })

@@ -30,9 +30,6 @@ func (guardedLink) GuardsAlone() bool { return false }
 func (l *link) String() string { return l.host.server.name }
 func (l *link) Close() error   { return nil }
 
-// ReturnsByDeadline is true for a driver that obeys its context.
-func (l *link) ReturnsByDeadline() bool { return l.w.plan.Prompt }
-
 var errReset = errors.New("connection reset by peer")
 
 // fate is what happens to one message.
@@ -95,7 +92,7 @@ func (l *link) fateOf(req *node.Request, now time.Duration) fate {
 	}
 	for _, o := range odds {
 		if f.by%of < o.below {
-			if o.harm != stubborn || !w.plan.Prompt {
+			if o.harm != stubborn || !w.plan.Obeys {
 				f.harm = o.harm
 				f.out += below(mix(f.by), o.out)
 				f.back += below(mix(f.by), o.back)

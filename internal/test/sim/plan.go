@@ -52,7 +52,7 @@ type Plan struct {
 	Callers int // of each client
 	Names   int
 	Guard   bool
-	Prompt  bool // a single node is called on the caller's goroutine
+	Obeys   bool // every driver obeys its context
 	TTL     time.Duration
 	MaxTTL  time.Duration
 	Window  time.Duration
@@ -126,7 +126,7 @@ func NewPlan(seed uint64) *Plan {
 	p.Callers = 1 + s.intn(3)/2
 	p.Names = 1 + s.intn(4)/3
 	p.Guard = s.intn(4) > 0
-	p.Prompt = s.one(2)
+	p.Obeys = s.one(2)
 	p.Road = s.between(200*time.Microsecond, 4*time.Millisecond)
 	p.Storm = s.intn(3)
 	if p.Climate == Within {

@@ -136,7 +136,10 @@ const connectLimit = 30 * time.Second
 // run connects, and reads until the connection is broken.
 func (c *conn) run() {
 	ctx, cancel := context.WithTimeout(c.connecting, connectLimit)
-	socket, reader, version, err := connect(ctx, c.address)
+	a := c.address
+	socket, conn, version, err := conns.Connect(ctx, conns.Login{
+		Address: a.Hosts[0], TLS: a.TLS, Username: a.Username, Password: a.Password, Database: a.Database,
+	})
 	cancel()
 	if err != nil {
 		c.fail(err)
@@ -157,7 +160,7 @@ func (c *conn) run() {
 	c.mu.Unlock()
 	go c.writer()
 	for {
-		reply, err := reader.Read()
+		reply, err := conn.Receive()
 		if _, refused := err.(resp.ServerError); err != nil && !refused {
 			c.fail(err)
 			return

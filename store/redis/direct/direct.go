@@ -11,7 +11,6 @@
 package direct
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -94,33 +93,34 @@ func (d *driver) start(r request) {
 
 // Start begins to run a script, and returns.
 func (d *driver) Start(call redis.Call, limit time.Duration, done func(reply []string, err error)) {
-	d.start(newRequest(call, limit, done))
+	d.start(request{call: call, limit: limit, done: done})
 }
 
 func (d *driver) Eval(ctx context.Context, call redis.Call) ([]string, error) {
+	return await(ctx, func(limit time.Duration, done func([]string, error)) { d.Start(call, limit, done) })
+}
+
+// await starts a request, and waits for its answer until the context ends. At the
+// deadline the answer comes, too: it says whether the request was sent.
+func await[T any](ctx context.Context, start func(limit time.Duration, done func(T, error))) (T, error) {
 	type answer struct {
-		reply []string
+		reply T
 		err   error
 	}
 	answers := make(chan answer, 1)
 	limit := limitOf(ctx)
-	d.start(newRequest(call, limit, func(reply []string, err error) { answers <- answer{reply, err} }))
-	a, err := await(ctx, limit, answers)
-	return a.reply, cmp.Or(err, a.err)
-}
-
-// await waits for an answer until the context ends. At the deadline the answer
-// comes, too: it says whether the request was sent.
-func await[T any](ctx context.Context, limit time.Duration, answers <-chan T) (answer T, err error) {
+	start(limit, func(reply T, err error) { answers <- answer{reply, err} })
 	select {
-	case answer = <-answers:
-		return answer, nil
+	case a := <-answers:
+		return a.reply, a.err
 	case <-ctx.Done():
 	}
 	if limit > 0 && errors.Is(ctx.Err(), context.DeadlineExceeded) {
-		return <-answers, nil
+		a := <-answers
+		return a.reply, a.err
 	}
-	return answer, ctx.Err()
+	var none T
+	return none, ctx.Err()
 }
 
 // limitOf returns how long a caller waits; 0 for no limit.
@@ -149,19 +149,10 @@ func (d *driver) Settings(ctx context.Context, names ...string) (map[string]stri
 
 // do sends a command and waits for its reply.
 func (d *driver) do(ctx context.Context, command ...string) (resp.Reply, error) {
-	type answer struct {
-		reply resp.Reply
-		err   error
-	}
-	answers := make(chan answer, 1)
-	limit := limitOf(ctx)
-	d.start(request{command: command, limit: limit, raw: func(reply resp.Reply, err error) { answers <- answer{reply, err} }})
-	a, err := await(ctx, limit, answers)
-	return a.reply, cmp.Or(err, a.err)
+	return await(ctx, func(limit time.Duration, done func(resp.Reply, error)) {
+		d.start(request{command: command, limit: limit, raw: done})
+	})
 }
-
-// ReturnsByDeadline reports that Eval returns when its context ends.
-func (d *driver) ReturnsByDeadline() bool { return true }
 
 func (d *driver) Kind() redis.Kind { return redis.Single }
 

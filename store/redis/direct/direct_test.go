@@ -15,6 +15,7 @@ import (
 	"github.com/redlatch/redlatch/internal/resp"
 	"github.com/redlatch/redlatch/node"
 	"github.com/redlatch/redlatch/store/redis"
+	"github.com/redlatch/redlatch/store/redis/internal/conns"
 )
 
 // server answers each command by a function. It is for what a real server never
@@ -541,14 +542,10 @@ func TestConnectionThatFailsWhenItsTimeEndsIsOnlyAnError(t *testing.T) {
 			c.Close()
 		}
 	}()
-	address, err := redis.ParseAddress("redis://" + listener.Addr().String())
-	if err != nil {
-		t.Fatal(err)
-	}
 	for range 500 {
 		ctx, cancel := context.WithCancel(context.Background())
 		ends <- cancel
-		if socket, _, _, err := connect(ctx, address); err == nil {
+		if socket, _, _, err := conns.Connect(ctx, conns.Login{Address: listener.Addr().String()}); err == nil {
 			socket.Close()
 			t.Error("a server that hangs up is connected to")
 		}

@@ -26,10 +26,6 @@ type request struct {
 	silent   time.Duration // then: since began, when the connection is taken for silent
 }
 
-func newRequest(call redis.Call, limit time.Duration, done func(reply []string, err error)) request {
-	return request{call: call, limit: limit, done: done}
-}
-
 // append appends the request in the form in which it is sent.
 func (r *request) append(b []byte) []byte {
 	if r.command != nil {

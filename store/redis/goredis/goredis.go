@@ -49,7 +49,7 @@ func Open(address string, opts *Options) (node.Node, error) {
 func Nodes(addresses ...string) ([]node.Node, error) { return redis.OpenAll(addresses, open) }
 
 func open(a *redis.Address) (redis.Driver, error) {
-	d := &driver{prompt: a.Kind == redis.Single, kind: a.Kind, owned: true}
+	d := &driver{kind: a.Kind, owned: true}
 	ask, keep := askedConnections, keptConnections
 	if a.Kind == redis.Cluster {
 		ask, keep = clusterConnections, clusterConnections
@@ -59,9 +59,6 @@ func open(a *redis.Address) (redis.Driver, error) {
 	d.conns.Most = ask + keep + 1 // one that listens
 	d.ask.client = d.open(a, ask)
 	d.keep.client = d.open(a, keep)
-	if a.Kind == redis.Sentinel {
-		d.sentinel = a
-	}
 	return d, nil
 }
 
@@ -100,17 +97,15 @@ func Driver(client goredis.UniversalClient) (redis.Driver, error) {
 		}
 	case *goredis.Client:
 		ours := withContext(c)
-		client, d.theirs, d.prompt = ours, ours, true
+		client, d.theirs = ours, ours
 		// The library uses this address for a client that follows a master.
 		if c.Options().Addr == "FailoverClient" {
-			d.kind, d.prompt = redis.Sentinel, false
+			d.kind = redis.Sentinel
 		}
 	}
 	d.ask.client, d.keep.client = client, client
 	return d, nil
 }
-
-const noRetries = -1 // a round is our own retry, with a clock on it
 
 // open makes a client with at most the given number of connections to a server.
 func (d *driver) open(a *redis.Address, connections int) goredis.UniversalClient {
@@ -125,29 +120,14 @@ func (d *driver) open(a *redis.Address, connections int) goredis.UniversalClient
 		}
 		return c, nil
 	}
-	quiet := &maintnotifications.Config{Mode: maintnotifications.ModeDisabled}
-	switch a.Kind {
-	case redis.Sentinel:
-		return goredis.NewFailoverClient(&goredis.FailoverOptions{
-			MasterName: a.Master, SentinelAddrs: a.Hosts,
-			SentinelUsername: a.SentinelUsername, SentinelPassword: a.SentinelPassword,
-			Username: a.Username, Password: a.Password, DB: a.Database,
-			ClientName: "redlatch", DisableIdentity: true, DialerRetries: 1,
-			MaxRetries: noRetries, Dialer: dial, ContextTimeoutEnabled: true, PoolSize: connections,
-		})
-	case redis.Cluster:
-		return goredis.NewClusterClient(&goredis.ClusterOptions{
-			Addrs:    a.Hosts,
-			Username: a.Username, Password: a.Password,
-			ClientName: "redlatch", DisableIdentity: true, MaintNotificationsConfig: quiet, DialerRetries: 1,
-			MaxRetries: noRetries, Dialer: dial, ContextTimeoutEnabled: true, PoolSize: connections,
-		})
-	}
-	return goredis.NewClient(&goredis.Options{
-		Addr:     a.Hosts[0],
+	return goredis.NewUniversalClient(&goredis.UniversalOptions{
+		Addrs: a.Hosts, MasterName: a.Master, IsClusterMode: a.Kind == redis.Cluster,
 		Username: a.Username, Password: a.Password, DB: a.Database,
-		ClientName: "redlatch", DisableIdentity: true, MaintNotificationsConfig: quiet, DialerRetries: 1,
-		MaxRetries: noRetries, Dialer: dial, ContextTimeoutEnabled: true, PoolSize: connections,
+		SentinelUsername: a.SentinelUsername, SentinelPassword: a.SentinelPassword,
+		ClientName: "redlatch", DisableIdentity: true, DialerRetries: 1, Dialer: dial, PoolSize: connections,
+		MaintNotificationsConfig: &maintnotifications.Config{Mode: maintnotifications.ModeDisabled},
+		MaxRetries:               -1, // a round is our own retry, with a clock on it
+		ContextTimeoutEnabled:    true,
 	})
 }
 
@@ -155,14 +135,12 @@ func (d *driver) open(a *redis.Address, connections int) goredis.UniversalClient
 // else.
 type driver struct {
 	ask, keep pool
-	prompt    bool
 	kind      redis.Kind
 	owned     bool            // made by us, and to be closed by us
 	theirs    *goredis.Client // made by the program, with our time limits; nil for a cluster, and if owned
 	testing   atomic.Bool     // the idle connections of theirs are being tested
 	conns     conns.Group
 	sentinels conns.Group
-	sentinel  *redis.Address // of the sentinels, if owned
 }
 
 func (d *driver) Eval(ctx context.Context, call redis.Call) ([]string, error) {
@@ -235,8 +213,6 @@ func wrap(err error) error {
 	}
 	return err
 }
-
-func (d *driver) ReturnsByDeadline() bool { return d.prompt }
 
 func (d *driver) Kind() redis.Kind { return d.kind }
 

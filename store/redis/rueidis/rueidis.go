@@ -42,9 +42,6 @@ func Nodes(addresses ...string) ([]node.Node, error) { return redis.OpenAll(addr
 func open(a *redis.Address) (redis.Driver, error) {
 	d := &driver{kind: a.Kind}
 	d.open = opener(a, &d.conns)
-	if a.Kind == redis.Sentinel {
-		d.sentinel = a
-	}
 	return d, nil
 }
 
@@ -130,8 +127,6 @@ type driver struct {
 	open   func() (rueidis.Client, error) // nil for a client that is not ours
 	kind   redis.Kind
 	conns  conns.Group // those of a client that is ours
-
-	sentinel *redis.Address // of the sentinels, if the client is ours
 
 	mu      sync.Mutex
 	opening *opening
@@ -251,10 +246,6 @@ func wrap(err error) error {
 	}
 	return err
 }
-
-// ReturnsByDeadline is certain for a single server only: looking for a master
-// or for the owner of a slot has time limits of its own.
-func (d *driver) ReturnsByDeadline() bool { return d.kind == redis.Single }
 
 func (d *driver) Kind() redis.Kind { return d.kind }
 

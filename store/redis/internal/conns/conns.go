@@ -96,11 +96,6 @@ func (g *Group) Close() {
 	}
 }
 
-// Dial makes a connection that is in no group, with TLS if config is not nil.
-func Dial(ctx context.Context, address string, config *tls.Config) (net.Conn, error) {
-	return dial(ctx, "tcp", address, config, func(raw net.Conn) (net.Conn, error) { return raw, nil })
-}
-
 // dial makes a connection. wrap is called with the socket.
 func dial(ctx context.Context, network, address string, config *tls.Config, wrap func(net.Conn) (net.Conn, error)) (net.Conn, error) {
 	ctx, cancel := context.WithTimeout(ctx, dialTimeout)
