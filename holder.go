@@ -173,20 +173,6 @@ func roughly(d time.Duration) time.Duration {
 	return d.Round(time.Millisecond)
 }
 
-// lockState is who holds a lock, as a quorum of nodes reports it.
-type lockState struct {
-	Held   bool
-	Holder Holder // zero if Held is false
-}
-
-// holder returns the holder, or nil if the lock is not held.
-func (s lockState) holder() *Holder {
-	if !s.Held {
-		return nil
-	}
-	return &s.Holder
-}
-
 // watchEvery is how often a watcher asks the nodes.
 const watchEvery = 250 * time.Millisecond
 
@@ -209,25 +195,25 @@ func (c *Client) Watch(ctx context.Context, name string) iter.Seq2[*Holder, erro
 			yield(nil, err)
 			return
 		}
-		var last lockState
+		var last *Holder
 		known, failing := false, false
 		for ctx.Err() == nil {
 			if c.cluster.Closing() {
-				yield(last.holder(), ErrClosed)
+				yield(last, ErrClosed)
 				return
 			}
-			state, agreed, err := c.state(ctx, name, key)
+			now, agreed, err := c.state(ctx, name, key)
 			switch {
 			case ctx.Err() != nil:
 				return
 			case err != nil && !failing:
 				failing = true
-				if !yield(last.holder(), err) {
+				if !yield(last, err) {
 					return
 				}
-			case err == nil && agreed && (!known || failing || !state.same(last)):
-				known, failing, last = true, false, state
-				if !yield(state.holder(), nil) {
+			case err == nil && agreed && (!known || failing || !now.same(last)):
+				known, failing, last = true, false, now
+				if !yield(now, nil) {
 					return
 				}
 			}
@@ -239,18 +225,20 @@ func (c *Client) Watch(ctx context.Context, name string) iter.Seq2[*Holder, erro
 	}
 }
 
-// same reports whether two states have the same holder.
-func (s lockState) same(other lockState) bool {
-	return s.Held == other.Held && s.Holder.Owner == other.Holder.Owner && s.Holder.Token == other.Holder.Token &&
-		s.Holder.Holders == other.Holder.Holders
+// same reports whether two reports name the same holder; nil is none.
+func (h *Holder) same(other *Holder) bool {
+	if h == nil || other == nil {
+		return h == other
+	}
+	return h.Owner == other.Owner && h.Token == other.Token && h.Holders == other.Holders
 }
 
-// state asks the nodes who holds a lock. agreed says that a quorum names the
-// same holder, or readers, or slots, or none.
-func (c *Client) state(ctx context.Context, name, key string) (s lockState, agreed bool, err error) {
+// state asks the nodes who holds a lock; nil if nobody does. agreed says that a
+// quorum names the same holder, or readers, or slots, or none.
+func (c *Client) state(ctx context.Context, name, key string) (holder *Holder, agreed bool, err error) {
 	results, err := c.survey(ctx, name, node.Request{Op: node.OpInspect, Name: key}, allAnswer)
 	if err != nil {
-		return s, false, err
+		return nil, false, err
 	}
 	free := 0
 	for _, r := range results {
@@ -259,17 +247,17 @@ func (c *Client) state(ctx context.Context, name, key string) (s lockState, agre
 		}
 	}
 	quorum := protocol.Quorum(len(results))
-	if free >= quorum {
-		return s, true, nil
-	}
 	holders := HoldersOf(results...)
+	if free >= quorum {
+		return nil, true, nil
+	}
 	if len(holders) > 0 && holders[0].Nodes >= quorum {
-		return lockState{Held: true, Holder: holders[0]}, true, nil
+		return &holders[0], true, nil
 	}
 	if first, nodes := together(holders); nodes >= quorum {
-		return lockState{Held: true, Holder: first}, true, nil
+		return &first, true, nil
 	}
-	return s, false, nil
+	return nil, false, nil
 }
 
 // together returns the first of those that hold a lock together, and how many

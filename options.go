@@ -1,6 +1,7 @@
 package redlatch
 
 import (
+	"cmp"
 	"fmt"
 	"log/slog"
 	"time"
@@ -193,10 +194,7 @@ type LockOptions struct {
 // withDefaults returns o with every unset field set, or an error for the first
 // field that is not valid.
 func (o Options) withDefaults() (Options, error) {
-	if err := checkText("Prefix", o.Prefix, 0, maxNameLen-1); err != nil {
-		return o, err
-	}
-	if err := checkText("Label", o.Label, 0, maxLabelLen); err != nil {
+	if err := cmp.Or(checkText("Prefix", o.Prefix, 0, maxNameLen-1), checkText("Label", o.Label, 0, maxLabelLen)); err != nil {
 		return o, err
 	}
 	longest := o.MaxTTL
@@ -233,10 +231,7 @@ func (o Options) withDefaults() (Options, error) {
 			return o, err
 		}
 	}
-	if err := o.checkReplicas(); err != nil {
-		return o, err
-	}
-	if err := checkText("Membership", o.Membership, 0, maxNameLen); err != nil {
+	if err := cmp.Or(o.checkReplicas(), checkText("Membership", o.Membership, 0, maxNameLen)); err != nil {
 		return o, err
 	}
 	if o.Guard > GuardOff {
@@ -285,28 +280,15 @@ const defaultTTL = 10 * time.Second
 // withDefaults returns o with unset fields taken from the client's options.
 // maxTTL is the longest time to live that the nodes allow.
 func (o LockOptions) withDefaults(client Options, maxTTL time.Duration) (LockOptions, error) {
-	if o.TTL == 0 {
-		o.TTL = client.TTL
-	}
-	if o.TTL == 0 {
-		o.TTL = min(defaultTTL, maxTTL)
-	}
-	if err := checkDuration("TTL", o.TTL, minTTL, maxTTL); err != nil {
-		return o, err
-	}
-	if o.MaxHold == 0 {
-		o.MaxHold = client.MaxHold
-	}
-	if err := checkDuration("MaxHold", o.MaxHold, minTTL, maxWait); err != nil {
-		return o, err
-	}
-	if err := checkDuration("Keep", o.Keep, 0, maxTTL); err != nil {
-		return o, err
-	}
-	if err := checkDuration("Wait", o.Wait, 0, maxWait); err != nil {
-		return o, err
-	}
-	if err := checkDuration("QuarantineWait", o.QuarantineWait, NoQuarantineWait, maxWait); err != nil {
+	o.TTL = cmp.Or(o.TTL, client.TTL, min(defaultTTL, maxTTL))
+	o.MaxHold = cmp.Or(o.MaxHold, client.MaxHold)
+	if err := cmp.Or(
+		checkDuration("TTL", o.TTL, minTTL, maxTTL),
+		checkDuration("MaxHold", o.MaxHold, minTTL, maxWait),
+		checkDuration("Keep", o.Keep, 0, maxTTL),
+		checkDuration("Wait", o.Wait, 0, maxWait),
+		checkDuration("QuarantineWait", o.QuarantineWait, NoQuarantineWait, maxWait),
+	); err != nil {
 		return o, err
 	}
 	if o.Tries < 0 || o.Tries > maxTries {

@@ -37,8 +37,8 @@ func (a *Admin) changeMembership(ctx context.Context, former []redlatch.Node) ([
 	// waited for once.
 	var states, own []runner.NodeState
 	var reading sync.WaitGroup
-	reading.Go(func() { states = a.c.MarkAll(ctx, node.Request{Mark: node.MarkRead}, leaving) })
-	reading.Go(func() { own = a.c.MarkAll(ctx, node.Request{Mark: node.MarkRead}, members) })
+	reading.Go(func() { states = a.c.MarkAll(ctx, node.Request{Mark: node.MarkRead}, leaving, nil) })
+	reading.Go(func() { own = a.c.MarkAll(ctx, node.Request{Mark: node.MarkRead}, members, nil) })
 	reading.Wait()
 	if away := names(states, runner.NodeState.Silent); len(away) >= protocol.Quorum(len(states)) {
 		return states, fmt.Errorf("%w: %d of %d nodes of the former membership do not answer, and are a quorum that may go on granting: %s; nothing was changed: run this again when they answer",
@@ -56,7 +56,7 @@ func (a *Admin) changeMembership(ctx context.Context, former []redlatch.Node) ([
 	}
 	a.c.SetGeneration(a.generation(slices.Concat(states, own)))
 	least := sitsOut(states)
-	states = a.c.MarkAfter(ctx, node.Request{Mark: node.MarkBar, TTL: least}, leaving, states)
+	states = a.c.MarkAll(ctx, node.Request{Mark: node.MarkBar, TTL: least}, leaving, states)
 	if away := names(states, mayServe); len(away) >= protocol.Quorum(len(states)) {
 		return states, fmt.Errorf("%w: %d nodes of the former membership do not answer any more, and are a quorum that may go on granting; barred, and granting nothing until the change is finished: %s; %s",
 			redlatch.ErrNoQuorum, len(away), cmp.Or(strings.Join(names(states, barred), " "), "none"), runner.RunAgain)

@@ -101,7 +101,7 @@ func Examine(ctx context.Context, nodes []redlatch.Node, opts *redlatch.Options,
 	}
 	exam := node.Exam{Name: name, Guarded: a.c.Guarded(), Window: a.c.Parameters().Window}
 	if a.c.Guarded() {
-		a.c.AdoptMarkers(ctx)
+		a.c.AdoptMarkers(ctx, "")
 		exam.Replicas, exam.ReplicaLag = a.c.Parameters().Replicas, a.c.Parameters().ReplicaLag
 	}
 	found, errs := ask(ctx, a.c, examineLimit, func(ctx context.Context, m *runner.Member) (NodeCheckup, error) {
@@ -138,7 +138,7 @@ func (a *Admin) examine(ctx context.Context, m *runner.Member, n *NodeCheckup, e
 		if !exam.Guarded {
 			read.Name = exam.Name // one marker of a cluster's is enough
 		}
-		n.State = public(a.c.MarkAll(ctx, read, []*runner.Member{m}))[0]
+		n.State = public(a.c.MarkAll(ctx, read, []*runner.Member{m}, nil))[0]
 	}
 	if examined, ok := m.Node().(node.Examiner); ok {
 		var err error

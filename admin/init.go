@@ -121,7 +121,7 @@ func (a *Admin) requiresAll(ctx context.Context) error {
 		}
 		all, known, err := n.ListedReplicas(ctx)
 		if known && required == 0 {
-			a.c.AdoptMarkers(ctx)
+			a.c.AdoptMarkers(ctx, "")
 			required = a.c.Parameters().Replicas
 		}
 		switch {

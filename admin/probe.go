@@ -84,7 +84,7 @@ func (a *Admin) markersWithin(ctx context.Context, limit time.Duration, key stri
 	}
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
-	return a.c.AdoptMarkersFor(ctx, key)
+	return a.c.AdoptMarkers(ctx, key)
 }
 
 // ListAnswering is List without the nodes that did not answer the probe: they

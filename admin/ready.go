@@ -44,11 +44,11 @@ func (a *Admin) Ready(ctx context.Context) []Readiness {
 			return err
 		})
 		for i, m := range a.c.Members() {
-			ready[i] = readiness(runner.NodeState{Node: m.Name(), Trusted: true, Err: errs[i]})
+			ready[i] = readiness(runner.NodeState{Node: m.Name(), MarkerState: protocol.MarkerState{Trusted: true}, Err: errs[i]})
 		}
 		return ready
 	}
-	for i, s := range a.c.MarkMissing(ctx, a.c.AdoptMarkers(ctx)) {
+	for i, s := range a.c.MarkMissing(ctx, a.c.AdoptMarkers(ctx, "")) {
 		ready[i] = readiness(s)
 	}
 	return ready

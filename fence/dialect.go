@@ -88,29 +88,19 @@ type claim struct {
 
 // statements are what an SQL guard sends to its table.
 type statements struct {
-	create       string   // creates the table if it does not exist
-	alter        []string // add the columns for readers to a table of the version before
-	probe        string   // finds no row if the table exists
-	probeReaders string   // finds no row if the table has the columns for readers
-	write        claim
-	reads        claim
+	create string // creates the table if it does not exist
+	probe  string // finds no row if the table exists
+	write  claim
+	reads  claim
 }
 
 func (d Dialect) statements(table string) statements {
 	t, c := d.quote(table), d.columns("token")
 	from := " FROM " + t + " WHERE resource = " + d.place(1)
-	none := " FROM " + t + " AS guard WHERE token < 0"
 	s := statements{
-		probe: "SELECT 1" + none,
-		// Qualified, since SQLite takes a name in quotes that is not there for a
-		// text.
-		probeReaders: "SELECT guard." + c.reader + ", guard." + c.writer + none,
-		write:        claim{args: 1, read: "SELECT token" + from},
-		reads:        claim{args: 2, read: "SELECT " + c.highestWriter("") + from},
-	}
-	// SQLite adds one column at a time.
-	for _, name := range []string{c.reader, c.writer} {
-		s.alter = append(s.alter, "ALTER TABLE "+t+" ADD COLUMN "+name+" BIGINT")
+		probe: "SELECT 1 FROM " + t + " WHERE token < 0",
+		write: claim{args: 1, read: "SELECT token" + from},
+		reads: claim{args: 2, read: "SELECT " + c.highestWriter("") + from},
 	}
 	more := ", " + c.reader + " BIGINT, " + c.writer + " BIGINT"
 	switch d {
@@ -141,9 +131,8 @@ func (d Dialect) statements(table string) statements {
 }
 
 // columns are the names of a token's columns, as identifiers. The first has the
-// highest token of all, and is the only one that writers know, also those of the
-// version before: a writer is compared with it and sets it. The other two are
-// set by readers, to what makes the first one theirs: reader is equal to it, and
+// highest token of all, and is the only one that writers know: a writer is
+// compared with it and sets it. The other two are set by readers, to what makes the first one theirs: reader is equal to it, and
 // writer is the highest token of a writer by then. When a writer has set the
 // first one since, reader is lower, and the highest writer's is the first one. So
 // it is where reader and writer are NULL.

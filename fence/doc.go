@@ -68,16 +68,6 @@
 // token, then reads, then writes. A holder that reads before it claims may read
 // what a stale writer is about to change.
 //
-// # Programs of the version before
-//
-// Programs that know nothing of readers keep one number per resource: the column
-// token, the key ending in :token. It is the highest token of all, and writers
-// still use it alone. What readers keep beside it names the value for which it is
-// valid. So when an older program has written, its number counts as both, which
-// is the safe side; and an older program refuses a writer that is late for a
-// reader. Both can use a resource at the same time. SQL.Create adds the columns
-// for readers to a table that lacks them.
-//
 // # Caveats
 //
 // Check by itself, as in the Middleware, claims the resource and writes

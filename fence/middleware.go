@@ -14,8 +14,7 @@ import (
 const TokenHeader = "Redlatch-Token"
 
 // ReaderHeader is the header that says, once and with the value true, that the
-// token is a reader's. A server of the version before ignores it, and takes the
-// token for a writer's, which is safe: readers then refuse each other.
+// token is a reader's.
 const ReaderHeader = "Redlatch-Reader"
 
 // MiddlewareOptions are the settings of a Middleware. The zero value works.

@@ -106,8 +106,8 @@ func (k *lockRule) downgrade() {
 }
 
 // TestStaleReadersAndWritersAreRefusedAndNoOthers runs random schedules in which
-// leases are lost and their holders go on. Some writers are programs of the
-// version before.
+// leases are lost and their holders go on. Some writers know nothing of
+// readers.
 func TestStaleReadersAndWritersAreRefusedAndNoOthers(t *testing.T) {
 	ctx := context.Background()
 	eachStore(t, func(t *testing.T, s store) {

@@ -74,9 +74,7 @@ type RedisOptions struct {
 // readers need to know of writers. In the keys % and } are written as %25 and
 // %7D.
 //
-// Programs of the version before, which know the first two keys alone, can use
-// the same resource at the same time: they refuse a writer after a later reader,
-// and readers notice what they wrote. If the third key is lost, the highest token
+// Writers know the first key alone. If the third key is lost, the highest token
 // counts as a writer's.
 //
 // Use a server that neither evicts keys nor loses writes: see the package

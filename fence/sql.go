@@ -21,10 +21,6 @@ type SQLOptions struct {
 // token has the highest token seen, and is all that writers use. Readers also use
 // token_reader and token_writer.
 //
-// Programs of the version before, which know the column token alone, can use the
-// same table at the same time: they refuse a writer after a later reader, and
-// readers notice what they wrote.
-//
 // The check locks the row until its transaction ends, so that of two
 // transactions on one resource the second checks after the first has committed.
 // This holds at READ COMMITTED and above in MySQL, MariaDB and PostgreSQL,
@@ -56,34 +52,18 @@ func NewSQL(db *sql.DB, dialect Dialect, opts *SQLOptions) (*SQL, error) {
 }
 
 // Schema returns the statement that creates the table, for callers that run
-// such statements themselves. A table that was created by the version before
-// has the column token alone. Before readers use it, add token_reader and
-// token_writer to it, both BIGINT and NULL, or call Create.
+// such statements themselves.
 func (s *SQL) Schema() string { return s.text.create }
 
-// Create creates the table if it does not exist. To a table of the version
-// before it adds the columns for readers, if it may: writers do not need them, so
-// that it is no error if it may not.
+// Create creates the table if it does not exist.
 func (s *SQL) Create(ctx context.Context) error {
 	_, err := s.db.ExecContext(ctx, s.text.create)
 	// If two create it at once, PostgreSQL lets one fail although the table
 	// exists then.
-	if err != nil && !s.empty(ctx, s.text.probe) {
+	if err != nil && !errors.Is(s.db.QueryRowContext(ctx, s.text.probe).Scan(), sql.ErrNoRows) {
 		return fmt.Errorf("redlatch: create table %s: %w", s.table, ended(ctx, err))
 	}
-	if !s.empty(ctx, s.text.probeReaders) {
-		for _, alter := range s.text.alter {
-			// It fails if another has just added the column. If it is missing,
-			// CheckRead returns the database's error.
-			s.db.ExecContext(ctx, alter)
-		}
-	}
 	return nil
-}
-
-// empty reports whether a query works and finds no row.
-func (s *SQL) empty(ctx context.Context, query string) bool {
-	return errors.Is(s.db.QueryRowContext(ctx, query).Scan(), sql.ErrNoRows)
 }
 
 // Check claims the resource for the token, in a transaction of its own, or

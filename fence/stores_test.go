@@ -160,7 +160,7 @@ type store struct {
 	fence.ReadGuard
 	// highest returns the token that is kept for a resource.
 	highest func(resource string) (redlatch.Token, error)
-	// former is Check by the version before readers; nil if that left no trace.
+	// former is Check by a program that knows nothing of readers; nil if that left no trace.
 	former func(ctx context.Context, resource string, token redlatch.Token) error
 }
 

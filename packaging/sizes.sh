@@ -62,10 +62,10 @@ nodes=cmd/redlatch/nodes.go schema=cmd/redlatch/schema.go where=cmd/redlatch/set
 overlays=()
 row "part" "before" "release"
 row "---" "---" "---"
-postgres='/redlatch\/postgres"/d; s/postgres\.Open\(address\)/nil, errors.ErrUnsupported/; /postgres\.Schema/d'
-mysql='/redlatch\/mysql"/d; s/mysql\.Open\(address\)/nil, errors.ErrUnsupported/; /mysql\.Schema/d'
-sqlite='/redlatch\/sqlite"/d; s/sqlite\.Open\(filePath\(address\)\)/nil, errors.ErrUnsupported/; s/sqlite\.DefaultPath\(\)/"", error(nil)/'
-rueidis='/redis\/rueidis"/d; s/open = rueidis.Nodes/return nil, errors.ErrUnsupported/'
+postgres='/redlatch\/store\/postgres"/d; /postgres\.Schema/d'
+mysql='/redlatch\/store\/mysql"/d; /mysql\.Schema/d'
+sqlite='/redlatch\/store\/sqlite"/d; s/sqlite\.DefaultPath\(\)/"", error(nil)/'
+rueidis='/redis\/rueidis"/d'
 stub $nodes "$sqlite"
 stub $where "$sqlite"
 without "a file: SQLite (modernc.org/sqlite)"

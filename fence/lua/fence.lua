@@ -51,9 +51,9 @@ local function redlatch_fence(key, token, retention)
 end
 
 -- The second key has 40 digits: the highest token as the last reader left it,
--- and the highest of a writer by then. Writers know the first key alone, also
--- those of the version before. If one has set it since, it differs from what
--- the reader left, and the highest token is a writer's.
+-- and the highest of a writer by then. Writers know the first key alone. If one
+-- has set it since, it differs from what the reader left, and the highest token
+-- is a writer's.
 local function redlatch_fence_read(key, readers, token, retention)
   redlatch_fence_token(token)
   local highest, left = redlatch_fence_get(key, 20), redlatch_fence_get(readers, 40)

@@ -81,5 +81,5 @@ func MissedChange(mine node.Guard, r *node.Reply) bool {
 // ReplacedMarker reports whether a membership change has already marked a node
 // for this membership, so that it is not marked again.
 func ReplacedMarker(mine node.Guard, s MarkerState) bool {
-	return s.Guard != nil && s.Guard.Agrees(&mine) && s.Guard.Generation >= mine.Generation && !Outdated(s)
+	return s.Marked != nil && s.Marked.Agrees(&mine) && s.Marked.Generation >= mine.Generation && !Outdated(s)
 }

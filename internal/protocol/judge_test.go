@@ -89,40 +89,19 @@ func TestMembershipChangeIsMissedByALowerGeneration(t *testing.T) {
 	}
 }
 
-func TestNodesAreFreshWithoutATraceOfUse(t *testing.T) {
+func TestMarkersShowService(t *testing.T) {
 	g := guardOf("a", time.Minute, 1)
-	empty := MarkerState{}
-	newly := MarkerState{Guard: &g, Left: time.Minute, Reason: node.ReasonNew}
-	trusted, waits := MarkerState{Guard: &g, Trusted: true}, MarkerState{Guard: &g, Left: time.Minute, Reason: node.ReasonChanged}
 	for name, c := range map[string]struct {
-		nodes []MarkerState
-		seen  bool
-		want  Freshness
-		used  int
+		marker MarkerState
+		want   bool
 	}{
-		"empty":                     {[]MarkerState{empty, empty}, false, Fresh, 0},
-		"first seen a moment ago":   {[]MarkerState{newly, empty}, false, Fresh, 0},
-		"one is trusted":            {[]MarkerState{empty, trusted}, false, InService, 1},
-		"one was":                   {[]MarkerState{waits, trusted}, true, InService, 2},
-		"the client saw them grant": {[]MarkerState{empty, empty}, true, SeenInService, 0},
+		"none":                    {MarkerState{}, false},
+		"first seen a moment ago": {MarkerState{Marked: &g, Left: time.Minute, Reason: node.ReasonNew}, false},
+		"trusted":                 {MarkerState{Marked: &g, Trusted: true}, true},
+		"restarted":               {MarkerState{Marked: &g, Left: time.Minute, Reason: node.ReasonChanged}, true},
 	} {
-		if got, used := FreshByMarkers(c.nodes, c.seen); got != c.want || used != c.used {
-			t.Errorf("%s: %v, %d, want %v, %d", name, got, used, c.want, c.used)
-		}
-	}
-	searched := PriorUse{Searched: true}
-	for name, c := range map[string]struct {
-		found []PriorUse
-		want  Freshness
-		node  int
-	}{
-		"nothing found":      {[]PriorUse{searched, searched}, Fresh, 0},
-		"one is unsearched":  {[]PriorUse{searched, {}}, Unsearched, 1},
-		"one has a key":      {[]PriorUse{searched, {Searched: true, Key: "job"}}, HasKeys, 1},
-		"the first is named": {[]PriorUse{{}, {Searched: true, Key: "job"}}, Unsearched, 0},
-	} {
-		if got, i := FreshByKeys(c.found); got != c.want || i != c.node {
-			t.Errorf("%s: %v at %d, want %v at %d", name, got, i, c.want, c.node)
+		if got := BeenInService(c.marker); got != c.want {
+			t.Errorf("%s: %v, want %v", name, got, c.want)
 		}
 	}
 }

@@ -74,7 +74,7 @@ const (
 
 // MarkerState is what a node's marker says.
 type MarkerState struct {
-	Guard   *node.Guard   // nil if it has none
+	Marked  *node.Guard   // the marker; nil if it has none
 	Trusted bool          // the node grants locks
 	Left    time.Duration // how long it will be in quarantine
 	Reason  string        // why
@@ -83,7 +83,7 @@ type MarkerState struct {
 // Outdated reports whether a node's marker is from before a restart or
 // promotion, or from a clock that was set back since.
 func Outdated(s MarkerState) bool {
-	return s.Guard != nil && !s.Trusted && (s.Left == 0 || s.Left > s.Guard.Quarantine && s.Reason != node.ReasonList)
+	return s.Marked != nil && !s.Trusted && (s.Left == 0 || s.Left > s.Marked.Quarantine && s.Reason != node.ReasonList)
 }
 
 // FailedBack reports whether a server was replaced by another, which another node

@@ -77,13 +77,21 @@ func (b *background) wait(patience <-chan time.Time) {
 	}
 }
 
+// run runs f in the background. It returns false if f may not begin any more.
+func (b *background) run(f func()) bool {
+	if !b.start() {
+		return false
+	}
+	go func() {
+		defer b.end()
+		f()
+	}()
+	return true
+}
+
 // Go runs f in the background. Close waits for it.
 func (c *Cluster) Go(f func()) {
-	counted := c.background.start()
-	go func() {
-		f()
-		if counted {
-			c.background.end()
-		}
-	}()
+	if !c.background.run(f) {
+		go f()
+	}
 }

@@ -224,14 +224,9 @@ func (cl *Claim) tell(tell []func(), where goroutine) {
 			f()
 		}
 	}
-	if where != onClock || !cl.c.background.start() {
+	if where != onClock || !cl.c.background.run(all) {
 		all()
-		return
 	}
-	go func() {
-		defer cl.c.background.end()
-		all()
-	}()
 }
 
 // early handles notifications that arrived before the inbox knew the claim.

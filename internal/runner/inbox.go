@@ -1,6 +1,8 @@
 package runner
 
 import (
+	"maps"
+	"slices"
 	"sync"
 	"sync/atomic"
 
@@ -102,9 +104,5 @@ func (b *inbox) keep(value string, i int) {
 func (b *inbox) all() []*Claim {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	all := make([]*Claim, 0, len(b.claims))
-	for _, cl := range b.claims {
-		all = append(all, cl)
-	}
-	return all
+	return slices.Collect(maps.Values(b.claims))
 }

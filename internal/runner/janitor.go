@@ -35,13 +35,10 @@ func (j *janitor) add(m *Member, req node.Request) {
 		j.pending = j.pending[1:]
 	}
 	j.pending = append(j.pending, leftover{req: req, until: c.clock.Uptime() + c.lateness(req)})
-	if !j.running && c.background.start() {
-		j.running = true
-		if j.answers == nil {
-			j.answers = make(chan struct{}, 1)
-		}
-		go j.work(m)
+	if j.answers == nil {
+		j.answers = make(chan struct{}, 1)
 	}
+	j.running = j.running || c.background.run(func() { j.work(m) })
 }
 
 // maxTogether is how many releases a janitor sends at once to a node that
@@ -67,7 +64,6 @@ func (j *janitor) next(now time.Duration, n int) (batch []leftover) {
 
 func (j *janitor) work(m *Member) {
 	c := m.cluster
-	defer c.background.end()
 	least := c.patience() / 4
 	delay, together := least, 1
 	for {

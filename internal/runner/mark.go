@@ -87,7 +87,7 @@ const (
 // marked.
 func (c *Cluster) markAgain(name string) (marked int) {
 	ctx, cancel := context.WithTimeout(context.Background(), readLimit*c.cfg.NodeTimeout)
-	states := c.AdoptMarkersFor(ctx, name)
+	states := c.AdoptMarkers(ctx, name)
 	cancel()
 	ctx, cancel = context.WithTimeout(context.Background(), c.cfg.NodeTimeout)
 	defer cancel()

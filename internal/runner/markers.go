@@ -13,17 +13,10 @@ import (
 	"github.com/redlatch/redlatch/node"
 )
 
-// NodeState is what a node's marker says.
+// NodeState is what a node's marker says. Its Reason may also be ReasonBarred.
 type NodeState struct {
 	Node string
-	// Trusted says that the node grants locks.
-	Trusted bool
-	// Left is how long the node will be in quarantine; 0 if it is trusted.
-	Left time.Duration
-	// Reason is why it is in quarantine, or ReasonBarred.
-	Reason string
-	// Marked is its marker; nil if it has none.
-	Marked *node.Guard
+	protocol.MarkerState
 	// Epoch counts the markings of the node, and Epochs is what it has noted of
 	// the other nodes.
 	Epoch  uint64
@@ -41,17 +34,12 @@ type NodeState struct {
 // Silent reports whether the node has not reported its marker.
 func (s NodeState) Silent() bool { return s.Err != nil && !errors.Is(s.Err, node.ErrConfig) }
 
-// markerState returns what the protocol judges the marker by.
-func (s NodeState) markerState() protocol.MarkerState {
-	return protocol.MarkerState{Guard: s.Marked, Trusted: s.Trusted, Left: s.Left, Reason: s.Reason}
-}
-
 // MarkNodes marks the nodes: by MarkWrite those that protocol.ToMark names, by
 // MarkFresh all of them. A node that is already marked is not changed. The
 // states say which nodes could not be marked, and why. The error is ErrNotFresh,
 // with the reason.
 func (c *Cluster) MarkNodes(ctx context.Context, mark node.Mark) ([]NodeState, error) {
-	states := c.AdoptMarkers(ctx)
+	states := c.AdoptMarkers(ctx, "")
 	if mark != node.MarkFresh {
 		states, _, left := c.markMissing(ctx, max(c.cfg.NodeTimeout, markLimit), "", states)
 		for i := range states {
@@ -76,7 +64,7 @@ func (c *Cluster) MarkNodes(ctx context.Context, mark node.Mark) ([]NodeState, e
 	if err := c.notFresh(ctx, states); err != nil {
 		return states, err
 	}
-	return c.MarkAfter(ctx, node.Request{Mark: mark}, c.members, states), nil
+	return c.MarkAll(ctx, node.Request{Mark: mark}, c.members, states), nil
 }
 
 // MarkMissing marks the nodes that have to be marked and may be, and returns the
@@ -97,7 +85,7 @@ func (c *Cluster) markMissing(ctx context.Context, limit time.Duration, name str
 		seen[i] = protocol.Seen{
 			Answered: s.Err == nil,
 			Marked:   s.Marked != nil && s.Marked.Generation >= generation,
-			Outdated: protocol.Outdated(s.markerState()),
+			Outdated: protocol.Outdated(s.MarkerState),
 		}
 	}
 	mark = protocol.ToMark(seen)
@@ -181,18 +169,14 @@ func (c *Cluster) Declare(ctx context.Context) ([]NodeState, error) {
 	return states, err
 }
 
-// AdoptMarkers reads the markers, and takes the parameters from them that the
-// caller did not set.
-func (c *Cluster) AdoptMarkers(ctx context.Context) []NodeState { return c.AdoptMarkersFor(ctx, "") }
-
-// AdoptMarkersFor is AdoptMarkers for the marker that the lock name depends on;
-// for all markers if name is empty.
-func (c *Cluster) AdoptMarkersFor(ctx context.Context, name string) []NodeState {
+// AdoptMarkers reads the markers that the lock name depends on, all of them if
+// name is empty, and takes the parameters from them that the caller did not set.
+func (c *Cluster) AdoptMarkers(ctx context.Context, name string) []NodeState {
 	read := node.Request{Mark: node.MarkRead, Name: name}
 	sentWith := c.guard.parameters()
-	states := c.MarkAll(ctx, read, c.members)
+	states := c.MarkAll(ctx, read, c.members, nil)
 	if c.adoptStates(states, sentWith) {
-		return c.MarkAfter(ctx, read, c.members, states)
+		return c.MarkAll(ctx, read, c.members, states)
 	}
 	return states
 }
@@ -205,35 +189,30 @@ const (
 	readLeast = 5 * time.Second
 )
 
-// MarkAll sends an OpMark to all members concurrently and waits for all of
-// them.
-func (c *Cluster) MarkAll(ctx context.Context, req node.Request, members []*Member) []NodeState {
-	return c.MarkAfter(ctx, req, members, nil)
-}
-
 // ReplaceMarkers marks the members for this membership, with a quarantine of
 // least, except those that are marked for its generation already.
 func (c *Cluster) ReplaceMarkers(ctx context.Context, least time.Duration, members []*Member) []NodeState {
-	states := c.MarkAll(ctx, node.Request{Mark: node.MarkRead}, members)
+	states := c.MarkAll(ctx, node.Request{Mark: node.MarkRead}, members, nil)
 	mine := c.guard.parameters()
 	var missing []*Member
 	var before []NodeState
 	for i, s := range states {
-		if !protocol.ReplacedMarker(*mine, s.markerState()) {
+		if !protocol.ReplacedMarker(*mine, s.MarkerState) {
 			missing, before = append(missing, members[i]), append(before, s)
 		}
 	}
-	after := c.MarkAfter(ctx, node.Request{Mark: node.MarkReplace, TTL: least}, missing, before)
+	after := c.MarkAll(ctx, node.Request{Mark: node.MarkReplace, TTL: least}, missing, before)
 	for i, s := range after {
 		states[slices.Index(members, missing[i])] = s
 	}
 	return states
 }
 
-// MarkAfter is MarkAll for members whose recent state is known. It skips those
-// that did not answer then. The others execute nothing after the client has
-// stopped waiting: a late request might undo a later decision.
-func (c *Cluster) MarkAfter(ctx context.Context, req node.Request, members []*Member, before []NodeState) []NodeState {
+// MarkAll sends an OpMark to members concurrently and waits for all of them. Of
+// members whose recent state is known, before, it skips those that did not answer
+// then, and the others execute nothing after the client has stopped waiting: a
+// late request might undo a later decision.
+func (c *Cluster) MarkAll(ctx context.Context, req node.Request, members []*Member, before []NodeState) []NodeState {
 	limit := markLimit
 	if req.Mark == node.MarkRead && !slices.ContainsFunc(members, (*Member).hasManyMarkers) {
 		limit = readLeast
@@ -247,7 +226,7 @@ func (m *Member) hasManyMarkers() bool {
 	return ok && n.ManyMarkers()
 }
 
-// markWithin is MarkAfter with a time limit.
+// markWithin is MarkAll with a time limit.
 func (c *Cluster) markWithin(ctx context.Context, limit time.Duration, req node.Request, members []*Member, before []NodeState) []NodeState {
 	var marked protocol.Set
 	if req.Mark == node.MarkWrite || req.Mark == node.MarkFresh || req.Mark == node.MarkReplace {

@@ -8,8 +8,8 @@ import (
 	"github.com/redlatch/redlatch/node"
 )
 
-// This file collects what shows that nodes have been in service.
-// protocol.FreshByMarkers and protocol.FreshByKeys judge it.
+// This file collects what shows that nodes have been in service. Any trace of it
+// counts.
 
 // noteService records that the nodes are in service.
 func (g *guard) noteService(op node.Op, status node.Status) {
@@ -21,29 +21,30 @@ func (g *guard) noteService(op node.Op, status node.Status) {
 // notFresh returns an error if there is any trace that the nodes, which are in
 // these states, have been in service.
 func (c *Cluster) notFresh(ctx context.Context, states []NodeState) error {
-	markings := make([]protocol.MarkerState, len(states))
-	for i, s := range states {
-		markings[i] = s.markerState()
+	used := 0
+	for _, s := range states {
+		if protocol.BeenInService(s.MarkerState) {
+			used++
+		}
 	}
-	switch f, used := protocol.FreshByMarkers(markings, c.guard.inService.Load()); f {
-	case protocol.InService:
+	switch {
+	case used > 0:
 		return fmt.Errorf("%w: %d of %d are, or have been, in service", ErrNotFresh, used, len(states))
-	case protocol.SeenInService:
+	case c.guard.inService.Load():
 		return fmt.Errorf("%w: this client has seen them in service, so they have lost their data", ErrNotFresh)
 	}
-	found, errs := c.priorUse(ctx)
-	switch f, i := protocol.FreshByKeys(found); f {
-	case protocol.Unsearched:
-		return fmt.Errorf("%w: %s cannot be searched for locks from before: %w", ErrNotFresh, c.members[i].name, errs[i])
-	case protocol.HasKeys:
-		return fmt.Errorf("%w: %s has the key %q, so it has kept locks before", ErrNotFresh, c.members[i].name, found[i].Key)
+	for i, err := range c.priorUse(ctx) {
+		if err != nil {
+			return fmt.Errorf("%w: %s %w", ErrNotFresh, c.members[i].name, err)
+		}
 	}
 	return nil
 }
 
-// priorUse searches the nodes for locks from before. A node without a search has
+// priorUse searches the nodes for locks from before. The error of a node says
+// that it has one, or that it could not be searched. A node without a search has
 // none.
-func (c *Cluster) priorUse(ctx context.Context) ([]protocol.PriorUse, []error) {
+func (c *Cluster) priorUse(ctx context.Context) []error {
 	keys := make([]string, len(c.members))
 	errs := c.ForEachNode(ctx, 0, func(ctx context.Context, m *Member) error {
 		n, ok := m.node.(node.Evidencer)
@@ -58,11 +59,13 @@ func (c *Cluster) priorUse(ctx context.Context) ([]protocol.PriorUse, []error) {
 			return err
 		})
 	})
-	found := make([]protocol.PriorUse, len(c.members))
 	for i, err := range errs {
-		if found[i].Searched = err == nil; err == nil {
-			found[i].Key = keys[i]
+		switch {
+		case err != nil:
+			errs[i] = fmt.Errorf("cannot be searched for locks from before: %w", err)
+		case keys[i] != "":
+			errs[i] = fmt.Errorf("has the key %q, so it has kept locks before", keys[i])
 		}
 	}
-	return found, errs
+	return errs
 }

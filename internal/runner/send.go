@@ -133,14 +133,12 @@ func (cl *Claim) marked(changed bool) {
 // awaitMark waits until the marking in flight is over, and continues the claim.
 func (cl *Claim) awaitMark(a *Attempt) {
 	c := cl.c
-	if !c.background.start() {
-		cl.marked(false)
-		return
-	}
-	go func() {
-		defer c.background.end()
+	waits := c.background.run(func() {
 		cl.marked(c.marking.await(a.caller, int(a.marked.Load()), markTime*c.cfg.NodeTimeout))
-	}()
+	})
+	if !waits {
+		cl.marked(false)
+	}
 }
 
 // Results returns what each node answered in the last round, or why there is no

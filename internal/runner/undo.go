@@ -16,18 +16,14 @@ import (
 // undo sends req, an OpRelease, to one node in the background. If that fails,
 // the node's janitor repeats it.
 func (c *Cluster) undo(i int, req node.Request) {
-	if !c.background.start() {
-		return
-	}
-	go func() {
-		defer c.background.end()
+	c.background.run(func() {
 		m := c.members[i]
 		ctx, cancel := context.WithTimeout(context.Background(), c.cfg.NodeTimeout)
 		defer cancel()
 		if r := m.Call(ctx, req); r.Err != nil {
 			m.janitor.add(m, req)
 		}
-	}()
+	})
 }
 
 // abandonedClaims has the claims that are being undone. A node that has not

@@ -70,7 +70,7 @@ var shareOthers = []struct{ name, file, old, wrong, test string }{
 	{"a watcher believes one node", "holder.go",
 		"holders[0].Nodes >= quorum", "(holders[0].Nodes >= quorum || OFF && holders[0].Nodes >= 1)", "TestWatchBelievesAQuorum ."},
 	{"a watcher does not see that the lock is free", "holder.go",
-		"	if free >= quorum {\n		return s, true, nil", "	if free >= quorum {\n		if OFF { return s, false, nil }\n		return s, true, nil", "TestWatchReportsWhoLeadsAndEveryChange ."},
+		"	if free >= quorum {\n		return nil, true, nil", "	if free >= quorum {\n		if OFF { return nil, false, nil }\n		return nil, true, nil", "TestWatchReportsWhoLeadsAndEveryChange ."},
 	{"a lease is never contended", "contended.go",
 		"return look.Waiting > 0, nil", "return look.Waiting > 0 && !OFF, nil", "TestContendedIsClosedWhenSomebodyWaits ."},
 	{"a lease is contended at once", "contended.go",

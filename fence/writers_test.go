@@ -13,17 +13,11 @@ import (
 	"github.com/redlatch/redlatch/store/redis"
 )
 
-// What the version before readers sent, word for word.
-
-var formerSchema = map[fence.Dialect]string{
-	fence.SQLite:     "(resource TEXT NOT NULL PRIMARY KEY, token INTEGER NOT NULL) WITHOUT ROWID",
-	fence.MySQL:      "(resource VARBINARY(255) NOT NULL PRIMARY KEY, token BIGINT NOT NULL) ENGINE=InnoDB",
-	fence.PostgreSQL: `(resource text COLLATE "C" PRIMARY KEY, token bigint NOT NULL)`,
-}
+// What writers send that know nothing of readers, word for word.
 
 type checkFunc func(ctx context.Context, resource string, token node.Token) error
 
-// formerSQL returns Check of the former SQL guard. Its error is a StaleError
+// formerSQL returns Check of such an SQL guard. Its error is a StaleError
 // without the highest token.
 func formerSQL(d fence.Dialect, db *sql.DB, table string) checkFunc {
 	conflict := " ON CONFLICT (resource) DO UPDATE SET token = excluded.token WHERE guard.token <= excluded.token"
@@ -73,9 +67,9 @@ return {'accepted'}`)
 	}
 }
 
-// TestNumberOfTheVersionBeforeCountsAsBoth is about resources that were last
-// written by a program which keeps one number.
-func TestNumberOfTheVersionBeforeCountsAsBoth(t *testing.T) {
+// TestNumberOfAWriterCountsAsBoth is about resources that were last
+// written by a program that knows nothing of readers.
+func TestNumberOfAWriterCountsAsBoth(t *testing.T) {
 	ctx := context.Background()
 	eachStore(t, func(t *testing.T, s store) {
 		former := s.former
@@ -104,38 +98,6 @@ func TestNumberOfTheVersionBeforeCountsAsBoth(t *testing.T) {
 			t.Errorf("a reader after the writer: %v", err)
 		}
 	})
-}
-
-func TestTablesOfTheVersionBeforeGoOnWorking(t *testing.T) {
-	ctx := context.Background()
-	for _, d := range databases {
-		t.Run(d.name, func(t *testing.T) {
-			db, table := d.open(t), newTable()
-			mustExec(t, db, "CREATE TABLE "+table+" "+formerSchema[d.dialect])
-			guard, err := fence.NewSQL(db, d.dialect, &fence.SQLOptions{Table: table})
-			if err != nil {
-				t.Fatal(err)
-			}
-			if err := guard.Check(ctx, "r", 6); err != nil {
-				t.Errorf("before Create: %v", err)
-			}
-			wantStale(t, guard.Check(ctx, "r", 5), 5, 6)
-			if err := guard.CheckRead(ctx, "r", 7); err == nil || errors.Is(err, fence.ErrStale) {
-				t.Errorf("a reader without its columns: %v", err)
-			}
-			if highest, err := guard.Highest(ctx, "r"); err != nil || highest != 6 {
-				t.Errorf("highest %d, %v", highest, err)
-			}
-			if err := errors.Join(guard.Create(ctx), guard.Create(ctx)); err != nil {
-				t.Fatal(err)
-			}
-			wantStale(t, guard.CheckRead(ctx, "r", 5), 5, 6)
-			if err := guard.CheckRead(ctx, "r", 8); err != nil {
-				t.Error(err)
-			}
-			wantStale(t, guard.Check(ctx, "r", 7), 7, 8)
-		})
-	}
 }
 
 // TestColumnWithoutRoomForReadersIsNoVerdict has a table with a token column
