@@ -160,7 +160,7 @@ func TestObserverIsNotGivenThePrefix(t *testing.T) {
 			}
 			ops[strings.Join(strings.Fields(call)[:2], " ")] = true
 		}
-		for _, want := range []string{"start job", "end job", "lease of", "round acquire", "round offer", "round extend", "round release"} {
+		for _, want := range []string{"start job", "end job", "lease of", "round acquire", "round yield", "round extend", "round release"} {
 			if !ops[want] {
 				t.Errorf("there was no call %q", want)
 			}

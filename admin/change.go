@@ -158,7 +158,7 @@ func (a *Admin) contradicts(former []runner.NodeState) error {
 	}
 	slices.Sort(names)
 	for _, s := range former {
-		if s.Marked == nil || s.Marked.Barred() || s.Marked.List == a.c.Parameters().List {
+		if s.Marked == nil || s.Marked.Barred() || s.Marked.Membership == a.c.Parameters().Membership {
 			continue
 		}
 		// The addresses may differ, but not their number.

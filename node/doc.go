@@ -22,7 +22,7 @@
 //     rules. Readers' tokens are judged by JudgeShared, and the node keeps a floor
 //     besides the fence.
 //  5. Records of what is completed: OpComplete, OpCheck, OpRecords and OpAdopt.
-//  6. A queue: Request.Wait, Ticket and OpOffer.
+//  6. A queue: Request.Wait, Ticket and OpYield.
 //  7. Lister: it enumerates the node's locks.
 //
 // After that, implement a small interface for each other ability of the node:

@@ -5,8 +5,8 @@ import "time"
 // Guard is what a node's marker says: the membership that the node belongs to,
 // and its cluster parameters. Clients of one membership agree on all of it.
 type Guard struct {
-	// List is the id of the membership: 16 hexadecimal digits.
-	List string
+	// Membership is the id of the membership: 16 hexadecimal digits.
+	Membership string
 	// Nodes is the membership as text.
 	Nodes string
 	// Generation is the number of the membership: each membership change raises
@@ -41,12 +41,12 @@ func (g *Guard) Agrees(other *Guard) bool {
 
 // Barred reports whether this is the marker of a node that a membership change
 // has barred. It is false for nil.
-func (g *Guard) Barred() bool { return g != nil && g.List == BarredList }
+func (g *Guard) Barred() bool { return g != nil && g.Membership == BarredMembership }
 
-// BarredList is the List of a node that a membership change has barred. No
+// BarredMembership is the Membership of a node that a membership change has barred. No
 // client's membership has this id, so the node grants to nobody until a
 // MarkReplace.
-const BarredList = "0000000000000000"
+const BarredMembership = "0000000000000000"
 
 // Mark says what an OpMark does.
 type Mark uint8
@@ -65,8 +65,8 @@ const (
 	// a lower Generation, with a quarantine of TTL at least.
 	MarkReplace
 	// MarkBar removes the node from its membership: its marker is for
-	// BarredList, until a MarkReplace. A node that is already marked for the
-	// List and Generation of the Guard is not changed. Misconfigured, with its marker as it is
+	// BarredMembership, until a MarkReplace. A node that is already marked for the
+	// Membership and Generation of the Guard is not changed. Misconfigured, with its marker as it is
 	// now.
 	MarkBar
 	// MarkNote notes the Epochs in the marker, and changes nothing else.

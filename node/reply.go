@@ -46,8 +46,8 @@ const (
 	ReasonFresh = "fresh"
 	// ReasonChanged: the node restarted, or was promoted, since it was marked.
 	ReasonChanged = "changed"
-	// ReasonList: the node's membership was changed.
-	ReasonList = "list"
+	// ReasonMembership: the node's membership was changed.
+	ReasonMembership = "membership"
 	// ReasonBarred: the node's membership is being changed. Only a read of the
 	// node's marker reports it; a request for a lock is answered with
 	// Misconfigured.

@@ -38,13 +38,13 @@ const (
 	// taken, it keeps the other one until that expires. Window and queue do not
 	// matter. Granted, Held, Foreign, Stale, Quarantined or Misconfigured.
 	OpRepair
-	// OpOffer frees Value's share if Value holds one and a waiter with a lower
+	// OpYield frees Value's share if Value holds one and a waiter with a lower
 	// Ticket is queued that does not fit beside it and the other holders, and
 	// queues Value in the same step. Granted means that Value has kept the
 	// name, and that the fence was raised to Token. Otherwise the reply is as
 	// to an OpRelease, and Rank is the place of Value in the queue. Once is
 	// always implied. A node without a queue returns an error.
-	OpOffer
+	OpYield
 	// OpMark reads or writes the node's marker, as Mark says. Granted if the
 	// marker is valid and the node is trusted, Quarantined, Misconfigured,
 	// Stale, or Absent.
@@ -97,8 +97,8 @@ func (o Op) String() string {
 		return "inspect"
 	case OpRepair:
 		return "repair"
-	case OpOffer:
-		return "offer"
+	case OpYield:
+		return "yield"
 	case OpMark:
 		return "mark"
 	case OpBreak:

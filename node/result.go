@@ -64,7 +64,7 @@ func ReasonText(reason string) string {
 		return "new, or lost its data"
 	case ReasonChanged, ReasonRemark:
 		return "restarted or promoted; may lack the last writes"
-	case ReasonList:
+	case ReasonMembership:
 		return "membership changed"
 	case ReasonBarred:
 		return "membership change not finished"

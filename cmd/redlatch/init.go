@@ -162,7 +162,7 @@ func describe(s admin.NodeState) string {
 func nodeJSON(s admin.NodeState) fields {
 	line := fields{}.add("node", s.Node).add("trusted", s.Trusted).with("left", s.Left).with("reason", s.Reason)
 	if g := s.Marked; g != nil {
-		line = line.with("list", g.List).add("max_ttl", g.MaxTTL).add("window", g.Window).add("quarantine", g.Quarantine)
+		line = line.with("membership", g.Membership).add("max_ttl", g.MaxTTL).add("window", g.Window).add("quarantine", g.Quarantine)
 		if g.Replicas > 0 { // required
 			line = line.add("replicas", g.Replicas).add("replica_lag", g.ReplicaLag)
 		}

@@ -55,7 +55,7 @@ func TestInitMarksNewServersAndSaysHowTheyStand(t *testing.T) {
 		t.Errorf("run with another membership: exit %d, %s", code, stderr)
 	}
 	code, stdout, stderr = command(t, "init", "--no-wait", "-o", "json", "--nodes", abd, "--former", abc)
-	if code != 0 || strings.Count(stdout, `"trusted":false`) != 4 || strings.Count(stdout, `"reason":"list"`) != 4 {
+	if code != 0 || strings.Count(stdout, `"trusted":false`) != 4 || strings.Count(stdout, `"reason":"membership"`) != 4 {
 		t.Errorf("init --former: exit %d, %s%s", code, stdout, stderr)
 	}
 	code, _, stderr = command(t, "init", "--max-ttl", "20s", "--nodes", abd)
@@ -81,7 +81,7 @@ func TestInitShowsAndFinishesAChangeThatStoppedHalfWay(t *testing.T) {
 	}
 	defer nodes[0].Close()
 	_, err = nodes[0].Do(context.Background(), node.Request{Op: node.OpMark, Mark: node.MarkBar, Guard: &node.Guard{
-		List: "0123456789abcdef", Nodes: "a b d", MaxTTL: time.Second, Window: time.Second, Quarantine: time.Second,
+		Membership: "0123456789abcdef", Nodes: "a b d", MaxTTL: time.Second, Window: time.Second, Quarantine: time.Second,
 	}})
 	if err != nil {
 		t.Fatal(err)

@@ -93,7 +93,7 @@ func DecodeMarker(b []byte) (m Marker, err error) {
 func (m *Marker) code(c *codec) {
 	g := &m.Guard
 	c.text(&m.ID)
-	c.text(&g.List)
+	c.text(&g.Membership)
 	c.text(&g.Nodes)
 	number(c, &g.MaxTTL)
 	number(c, &g.Window)

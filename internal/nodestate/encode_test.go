@@ -51,7 +51,7 @@ func FuzzDecode(f *testing.F) {
 	e.Queue.Waiters = []node.Waiter{{Value: "b"}}
 	e.Records.Completed = map[string]time.Time{"x": time.UnixMicro(7)}
 	f.Add(e.AppendTo(nil))
-	m := Marker{ID: "a", Guard: node.Guard{List: "l"}}
+	m := Marker{ID: "a", Guard: node.Guard{Membership: "l"}}
 	f.Add(m.AppendTo(nil))
 	f.Fuzz(func(t *testing.T, b []byte) {
 		if e, err := DecodeEntry(b); err == nil {

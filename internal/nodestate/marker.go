@@ -25,7 +25,7 @@ type Marker struct {
 	// ID is the server that wrote it.
 	ID string
 	// Guard is the membership that the server belongs to, and the cluster
-	// parameters. Its List is node.BarredList while a membership change has
+	// parameters. Its List is node.BarredMembership while a membership change has
 	// barred the server.
 	Guard node.Guard
 	// TrustedFrom is when the quarantine ends.
@@ -50,7 +50,7 @@ func (m Marker) by(id string) bool { return m.written() && m.ID == id }
 // former reports whether the marker is of a lower generation of the client's
 // membership: the server missed a change.
 func (m Marker) former(g *node.Guard) bool {
-	return m.written() && m.Guard.List == g.List && m.Guard.Generation < g.Generation
+	return m.written() && m.Guard.Membership == g.Membership && m.Guard.Generation < g.Generation
 }
 
 // valid reports whether the marker is this server's, and what the request
@@ -64,14 +64,14 @@ func (m Marker) valid(id string, req node.Request) bool {
 // change: the quarantine then follows the former parameters, which may be
 // longer.
 func (m Marker) setBack(now time.Time) bool {
-	return m.Reason != node.ReasonList && m.TrustedFrom.Sub(now) > m.Guard.Quarantine
+	return m.Reason != node.ReasonMembership && m.TrustedFrom.Sub(now) > m.Guard.Quarantine
 }
 
 // changing reports whether the server is quarantined after a membership change.
 // Locks of the former membership may be held on other servers, so the quarantine
 // holds for clients with the guard off too.
 func (m Marker) changing(now time.Time) bool {
-	return m.Reason == node.ReasonList && m.TrustedFrom.After(now)
+	return m.Reason == node.ReasonMembership && m.TrustedFrom.After(now)
 }
 
 // refuse is the check before a grant, an extension or a break of the name of e.
@@ -85,7 +85,7 @@ func (s *Server) refuse(now time.Time, req node.Request, e *Entry) (reply node.R
 	quarantined := func(reason string, left time.Duration) (node.Reply, bool) {
 		return node.Reply{Status: node.Quarantined, Value: reason, Left: wholeMS(left), Now: now}, true
 	}
-	other := m.written() && m.Guard.List != g.List
+	other := m.written() && m.Guard.Membership != g.Membership
 	tooLong := m.written() && req.TTL > m.Guard.MaxTTL
 	switch req.Op {
 	case node.OpExtend:
@@ -133,11 +133,11 @@ func (s *Server) mark(now time.Time, req node.Request) node.Reply {
 		// After a membership change the quarantine may be longer than the
 		// marker's parameters require, and holds for all clients.
 		if m.changing(now) {
-			changed, left = node.ReasonList, max(left, wholeMS(m.TrustedFrom.Sub(now)))
+			changed, left = node.ReasonMembership, max(left, wholeMS(m.TrustedFrom.Sub(now)))
 		}
 	}
 	g.Generation = max(g.Generation, 1)
-	if m.written() && m.Guard.List == g.List {
+	if m.written() && m.Guard.Membership == g.Membership {
 		g.Generation = max(g.Generation, m.Guard.Generation)
 	}
 	epoch, epochs := max(m.Epoch, req.Epoch), m.Epochs.Merge(req.Epochs)
@@ -147,7 +147,7 @@ func (s *Server) mark(now time.Time, req node.Request) node.Reply {
 	}
 	quarantine := now.Add(left)
 	reads := req.Mark == node.MarkRead || req.Mark == node.MarkNote
-	if req.Mark == node.MarkNote && m.written() && m.Guard.List == g.List {
+	if req.Mark == node.MarkNote && m.written() && m.Guard.Membership == g.Membership {
 		s.Marker.Epochs = epochs
 		m = s.Marker
 	}
@@ -158,11 +158,11 @@ func (s *Server) mark(now time.Time, req node.Request) node.Reply {
 		if m.written() {
 			barred = m.Guard
 		}
-		barred.List, barred.Nodes, barred.Quarantine, barred.Generation = node.BarredList, g.Nodes, left, g.Generation
+		barred.Membership, barred.Nodes, barred.Quarantine, barred.Generation = node.BarredMembership, g.Nodes, left, g.Generation
 		s.Marker = Marker{ID: s.ID, Guard: barred, TrustedFrom: trustedNever, Reason: node.ReasonBarred, Epoch: epoch, Epochs: epochs}
 		return s.Marker.reply(now, node.Misconfigured)
 	case req.Mark == node.MarkReplace && !m.valid(s.ID, req):
-		return write(quarantine, node.ReasonList)
+		return write(quarantine, node.ReasonMembership)
 	case !m.written() && reads:
 		return m.reply(now, node.Absent)
 	case !m.written() && req.Mark == node.MarkFresh:
@@ -172,7 +172,7 @@ func (s *Server) mark(now time.Time, req node.Request) node.Reply {
 	case m.former(req.Guard) && reads:
 		return m.reply(now, node.Absent)
 	case m.former(req.Guard):
-		return write(quarantine, node.ReasonList)
+		return write(quarantine, node.ReasonMembership)
 	case !m.Guard.Agrees(&g):
 		r := m.reply(now, node.Misconfigured)
 		r.Left = wholeMS(m.TrustedFrom.Sub(now))

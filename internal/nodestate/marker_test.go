@@ -11,9 +11,9 @@ import (
 func TestAMarkerIsWrittenAsTheTableSays(t *testing.T) {
 	const quarantine, longer = 32 * time.Second, 90 * time.Second
 	now := time.UnixMicro(1_700_000_000_000_000)
-	mine := node.Guard{List: "0123456789abcdef", Nodes: "a b c", Generation: 4, MaxTTL: 30 * time.Second, Window: 10 * time.Second, Quarantine: quarantine}
+	mine := node.Guard{Membership: "0123456789abcdef", Nodes: "a b c", Generation: 4, MaxTTL: 30 * time.Second, Window: 10 * time.Second, Quarantine: quarantine}
 	other, earlier := mine, mine
-	other.List, other.Nodes, other.Quarantine, other.Generation = "fedcba9876543210", "a b", longer, 9
+	other.Membership, other.Nodes, other.Quarantine, other.Generation = "fedcba9876543210", "a b", longer, 9
 	earlier.Generation, earlier.MaxTTL = 3, time.Minute
 	const known, epoch = 5, 7 // what the client knows, and what the marker has
 	mark := func(id string, g node.Guard, from time.Duration, reason string) Marker {
@@ -22,14 +22,14 @@ func TestAMarkerIsWrittenAsTheTableSays(t *testing.T) {
 	after := func(m Marker, epoch uint64) Marker { m.Epoch, m.Epochs = epoch, "0a0a0a0a:3,0b0b0b0b:2"; return m }
 	anew := func(m Marker) Marker { m.Epoch, m.Epochs = known+1, "0a0a0a0a:3"; return m }
 	barred := func(g node.Guard) Marker {
-		g.List, g.Nodes, g.Generation = node.BarredList, mine.Nodes, mine.Generation
+		g.Membership, g.Nodes, g.Generation = node.BarredMembership, mine.Nodes, mine.Generation
 		return Marker{ID: "now", Guard: g, TrustedFrom: trustedNever, Reason: node.ReasonBarred, Epoch: epoch, Epochs: "0a0a0a0a:3,0b0b0b0b:2"}
 	}
 	none, trusted := Marker{}, mark("now", mine, -time.Hour, node.ReasonNew)
 	waiting := mark("now", mine, time.Second, node.ReasonNew)
 	before := mark("before", mine, -time.Hour, node.ReasonNew)
 	others := mark("now", other, -time.Hour, node.ReasonNew)
-	replaced := mark("before", mine, longer, node.ReasonList)
+	replaced := mark("before", mine, longer, node.ReasonMembership)
 	setBack := mark("now", mine, time.Hour, node.ReasonNew)
 	missed := mark("now", earlier, -time.Hour, node.ReasonNew)
 	failedBack := trusted
@@ -45,7 +45,7 @@ func TestAMarkerIsWrittenAsTheTableSays(t *testing.T) {
 		{"none, noted", none, node.MarkNote, node.Absent, none},
 		{"none, written", none, node.MarkWrite, node.Quarantined, anew(mark("now", mine, quarantine, node.ReasonNew))},
 		{"none, fresh", none, node.MarkFresh, node.Granted, anew(mark("now", mine, 0, node.ReasonFresh))},
-		{"none, replaced", none, node.MarkReplace, node.Quarantined, anew(mark("now", mine, quarantine, node.ReasonList))},
+		{"none, replaced", none, node.MarkReplace, node.Quarantined, anew(mark("now", mine, quarantine, node.ReasonMembership))},
 		{"none, barred", none, node.MarkBar, node.Misconfigured, func() Marker { m := barred(mine); m.Epoch, m.Epochs = known, "0a0a0a0a:3"; return m }()},
 
 		{"trusted, read", trusted, node.MarkRead, node.Granted, trusted},
@@ -66,9 +66,9 @@ func TestAMarkerIsWrittenAsTheTableSays(t *testing.T) {
 		{"restarted, written", before, node.MarkWrite, node.Quarantined, after(mark("now", mine, quarantine, node.ReasonChanged), epoch+1)},
 		{"restarted, fresh", before, node.MarkFresh, node.Quarantined, after(mark("now", mine, quarantine, node.ReasonChanged), epoch+1)},
 		{"restarted, barred", before, node.MarkBar, node.Misconfigured, barred(mine)},
-		{"restarted after a change, written", replaced, node.MarkWrite, node.Quarantined, after(mark("now", mine, longer, node.ReasonList), epoch+1)},
+		{"restarted after a change, written", replaced, node.MarkWrite, node.Quarantined, after(mark("now", mine, longer, node.ReasonMembership), epoch+1)},
 
-		{"restarted soon after a change, written", mark("before", mine, time.Second, node.ReasonList), node.MarkWrite, node.Quarantined, after(mark("now", mine, quarantine, node.ReasonList), epoch+1)},
+		{"restarted soon after a change, written", mark("before", mine, time.Second, node.ReasonMembership), node.MarkWrite, node.Quarantined, after(mark("now", mine, quarantine, node.ReasonMembership), epoch+1)},
 
 		{"failed back, read", failedBack, node.MarkRead, node.Absent, failedBack},
 		{"failed back, noted", failedBack, node.MarkNote, node.Absent, after(failedBack, known-1)},
@@ -76,21 +76,21 @@ func TestAMarkerIsWrittenAsTheTableSays(t *testing.T) {
 		{"failed back, fresh", failedBack, node.MarkFresh, node.Quarantined, after(mark("now", mine, quarantine, node.ReasonChanged), known+1)},
 
 		{"missed a change, read", missed, node.MarkRead, node.Absent, missed},
-		{"missed a change, written", missed, node.MarkWrite, node.Quarantined, after(mark("now", mine, quarantine, node.ReasonList), epoch+1)},
-		{"missed a change, fresh", missed, node.MarkFresh, node.Quarantined, after(mark("now", mine, quarantine, node.ReasonList), epoch+1)},
-		{"missed a change, replaced", missed, node.MarkReplace, node.Quarantined, after(mark("now", mine, quarantine, node.ReasonList), epoch+1)},
+		{"missed a change, written", missed, node.MarkWrite, node.Quarantined, after(mark("now", mine, quarantine, node.ReasonMembership), epoch+1)},
+		{"missed a change, fresh", missed, node.MarkFresh, node.Quarantined, after(mark("now", mine, quarantine, node.ReasonMembership), epoch+1)},
+		{"missed a change, replaced", missed, node.MarkReplace, node.Quarantined, after(mark("now", mine, quarantine, node.ReasonMembership), epoch+1)},
 		{"missed a change, barred", missed, node.MarkBar, node.Misconfigured, barred(earlier)},
 
 		{"another's, read", others, node.MarkRead, node.Misconfigured, others},
 		{"another's, noted", others, node.MarkNote, node.Misconfigured, others},
 		{"another's, written", others, node.MarkWrite, node.Misconfigured, others},
 		{"another's, fresh", others, node.MarkFresh, node.Misconfigured, others},
-		{"another's, replaced", others, node.MarkReplace, node.Quarantined, after(mark("now", mine, longer, node.ReasonList), epoch+1)},
+		{"another's, replaced", others, node.MarkReplace, node.Quarantined, after(mark("now", mine, longer, node.ReasonMembership), epoch+1)},
 		{"another's, barred", others, node.MarkBar, node.Misconfigured, barred(other)},
 
 		{"barred, read", barred(other), node.MarkRead, node.Misconfigured, barred(other)},
 		{"barred, written", barred(other), node.MarkWrite, node.Misconfigured, barred(other)},
-		{"barred, replaced", barred(other), node.MarkReplace, node.Quarantined, after(mark("now", mine, longer, node.ReasonList), epoch+1)},
+		{"barred, replaced", barred(other), node.MarkReplace, node.Quarantined, after(mark("now", mine, longer, node.ReasonMembership), epoch+1)},
 
 		{"set back, read", setBack, node.MarkRead, node.Quarantined, setBack},
 		{"set back, written", setBack, node.MarkWrite, node.Quarantined, after(mark("now", mine, quarantine, node.ReasonNew), epoch+1)},
@@ -115,9 +115,9 @@ func TestAMarkerIsWrittenAsTheTableSays(t *testing.T) {
 // TestAServerGrantsByItsMarker asks servers in all states.
 func TestAServerGrantsByItsMarker(t *testing.T) {
 	now := time.Now()
-	mine := node.Guard{List: "0123456789abcdef", Nodes: "a b c", MaxTTL: 30 * time.Second, Window: 10 * time.Second, Quarantine: 32 * time.Second}
+	mine := node.Guard{Membership: "0123456789abcdef", Nodes: "a b c", MaxTTL: 30 * time.Second, Window: 10 * time.Second, Quarantine: 32 * time.Second}
 	wider, other := mine, mine
-	wider.Window, other.List = time.Minute, "fedcba9876543210"
+	wider.Window, other.Membership = time.Minute, "fedcba9876543210"
 	trusted := Marker{ID: "now", Guard: mine, TrustedFrom: now, Reason: node.ReasonNew, Epoch: 2}
 	as := func(f func(m *Marker)) Marker { m := trusted; f(&m); return m }
 	const granted, config, sits = node.Granted, node.Misconfigured, node.Quarantined
@@ -133,14 +133,14 @@ func TestAServerGrantsByItsMarker(t *testing.T) {
 		{"trusted", trusted, time.Second, granted, granted, granted, ""},
 		{"no marker", Marker{}, time.Second, sits, granted, granted, node.ReasonUnmarked},
 		{"in quarantine", as(func(m *Marker) { m.TrustedFrom = now.Add(1) }), time.Second, sits, granted, granted, node.ReasonNew},
-		{"in quarantine after a membership change", as(func(m *Marker) { m.TrustedFrom, m.Reason = now.Add(1), node.ReasonList }), time.Second, sits, granted, sits, node.ReasonList},
-		{"trusted after a membership change", as(func(m *Marker) { m.Reason = node.ReasonList }), time.Second, granted, granted, granted, ""},
+		{"in quarantine after a membership change", as(func(m *Marker) { m.TrustedFrom, m.Reason = now.Add(1), node.ReasonMembership }), time.Second, sits, granted, sits, node.ReasonMembership},
+		{"trusted after a membership change", as(func(m *Marker) { m.Reason = node.ReasonMembership }), time.Second, granted, granted, granted, ""},
 		{"restarted", as(func(m *Marker) { m.ID = "before" }), time.Second, sits, granted, granted, node.ReasonRemark},
 		{"failed back", as(func(m *Marker) { m.Epoch = 1 }), time.Second, sits, granted, granted, node.ReasonRemark},
 		{"clock set back", as(func(m *Marker) { m.TrustedFrom = now.Add(time.Hour) }), time.Second, sits, granted, granted, node.ReasonRemark},
 		{"other parameters", as(func(m *Marker) { m.Guard = wider }), time.Second, config, granted, granted, ""},
 		{"another membership", as(func(m *Marker) { m.Guard = other }), time.Second, config, config, config, ""},
-		{"barred", as(func(m *Marker) { m.Guard.List = node.BarredList }), time.Second, config, config, config, ""},
+		{"barred", as(func(m *Marker) { m.Guard.Membership = node.BarredMembership }), time.Second, config, config, config, ""},
 		{"a longer time to live", trusted, time.Minute, granted, config, config, ""},
 	} {
 		for _, off := range []bool{false, true} {
@@ -181,7 +181,7 @@ func TestAServerGrantsByItsMarker(t *testing.T) {
 
 func TestAServerThatRestartsOrIsFlushedIsMarkedByNobody(t *testing.T) {
 	now := time.Now()
-	guard := &node.Guard{List: "0123456789abcdef", MaxTTL: time.Minute, Window: time.Minute, Quarantine: time.Minute}
+	guard := &node.Guard{Membership: "0123456789abcdef", MaxTTL: time.Minute, Window: time.Minute, Quarantine: time.Minute}
 	for _, c := range []struct {
 		what   string
 		forget func(s *Server)

@@ -18,7 +18,7 @@ func (e *Entry) apply(now time.Time, req node.Request, wakes bool, o origin) (no
 	if !wakes {
 		s.turn = node.WaiterLease // nobody can be notified: waiters poll
 	}
-	if req.Wait && req.Op == node.OpAcquire || req.Op == node.OpOffer {
+	if req.Wait && req.Op == node.OpAcquire || req.Op == node.OpYield {
 		s.asker = req.Value
 	}
 	var status node.Status
@@ -29,8 +29,8 @@ func (e *Entry) apply(now time.Time, req node.Request, wakes bool, o origin) (no
 		status = e.extend(req, s)
 	case node.OpRelease:
 		status = e.release(req, s)
-	case node.OpOffer:
-		status = e.offer(req, s)
+	case node.OpYield:
+		status = e.yield(req, s)
 	case node.OpRepair:
 		status = e.repair(req, s)
 	case node.OpBreak:
@@ -39,7 +39,7 @@ func (e *Entry) apply(now time.Time, req node.Request, wakes bool, o origin) (no
 		status = e.taken()
 	}
 	reply := node.Reply{Status: status, Fence: e.Fence, Now: now, Wakes: wakes}
-	if status == node.Reserved && req.Op == node.OpOffer ||
+	if status == node.Reserved && req.Op == node.OpYield ||
 		(status == node.Held || status == node.Reserved) && req.Op == node.OpAcquire && req.Wait {
 		reply.Rank = e.Queue.rank(req.Value)
 	}
@@ -216,7 +216,7 @@ func (e *Entry) release(req node.Request, s *serving) node.Status {
 	return status
 }
 
-func (e *Entry) offer(req node.Request, s *serving) node.Status {
+func (e *Entry) yield(req node.Request, s *serving) node.Status {
 	own, verdict := e.Holders.Of(req.Value, req.Share), e.judge(req, s.now)
 	switch {
 	case own < 0:

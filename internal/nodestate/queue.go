@@ -216,7 +216,7 @@ func (q *Queue) join(req node.Request) {
 // isNext reports whether there is room for the request, and for all waiters
 // before it: a request that does not wait is behind all of them.
 func (q *Queue) isNext(req node.Request, room node.Room) bool {
-	asks := req.Wait || req.Op == node.OpOffer
+	asks := req.Wait || req.Op == node.OpYield
 	queued := asks && q.rank(req.Value) > 0
 	for i, w := range q.Waiters {
 		if queued && w.Value == req.Value || asks && !queued && compare(waiter(req), w) < 0 {

@@ -68,7 +68,7 @@ func (s *Server) origin(now time.Time, req node.Request) (o origin) {
 		return o
 	}
 	o.server = s.ID
-	if m := s.Marker; m.by(s.ID) && m.Guard.List == req.Guard.List {
+	if m := s.Marker; m.by(s.ID) && m.Guard.Membership == req.Guard.Membership {
 		o.marked = m.TrustedFrom
 		if m.Reason != node.ReasonFresh {
 			o.marked = o.marked.Add(-m.Guard.Quarantine)

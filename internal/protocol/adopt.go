@@ -14,7 +14,7 @@ type Fixed struct{ MaxTTL, Window, Replicas, Lag bool }
 func Adopted(mine, theirs node.Guard, fixed Fixed) (node.Guard, bool) {
 	theirs.Nodes, theirs.Off = mine.Nodes, mine.Off
 	switch {
-	case mine.Off, theirs == mine, theirs.List != mine.List, theirs.Generation < mine.Generation:
+	case mine.Off, theirs == mine, theirs.Membership != mine.Membership, theirs.Generation < mine.Generation:
 		return mine, false
 	case fixed.MaxTTL && theirs.MaxTTL != mine.MaxTTL, fixed.Window && theirs.Window != mine.Window,
 		fixed.Replicas && theirs.Replicas != mine.Replicas, fixed.Lag && theirs.ReplicaLag != mine.ReplicaLag:
@@ -75,7 +75,7 @@ func Following(mine, former node.Guard, fixed Fixed) node.Guard {
 // change: its marker is of this membership, in a lower generation.
 func MissedChange(mine node.Guard, r *node.Reply) bool {
 	return r.Status == node.Misconfigured && r.Guard != nil && !mine.Off &&
-		r.Guard.List == mine.List && r.Guard.Generation < mine.Generation
+		r.Guard.Membership == mine.Membership && r.Guard.Generation < mine.Generation
 }
 
 // ReplacedMarker reports whether a membership change has already marked a node

@@ -11,7 +11,7 @@ import (
 // for.
 func guardOf(list string, maxTTL time.Duration, generation uint64) node.Guard {
 	const window = 10 * time.Second
-	return node.Guard{List: list, MaxTTL: maxTTL, Window: window, Quarantine: Quarantine(maxTTL, window, 0), Generation: generation}
+	return node.Guard{Membership: list, MaxTTL: maxTTL, Window: window, Quarantine: Quarantine(maxTTL, window, 0), Generation: generation}
 }
 
 func TestParametersAreAdoptedFromMarkersOfTheSameMembership(t *testing.T) {

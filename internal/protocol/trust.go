@@ -53,9 +53,9 @@ func Compare(mine node.Guard, theirs *node.Guard, ttl time.Duration) Misfit {
 	switch {
 	case theirs == nil:
 		return Unreadable
-	case theirs.List == node.BarredList:
+	case theirs.Membership == node.BarredMembership:
 		return Barred
-	case theirs.List != mine.List:
+	case theirs.Membership != mine.Membership:
 		return OtherMembership
 	case mine.Off && ttl > theirs.MaxTTL:
 		return TTLTooLong
@@ -83,7 +83,7 @@ type MarkerState struct {
 // Outdated reports whether a node's marker is from before a restart or
 // promotion, or from a clock that was set back since.
 func Outdated(s MarkerState) bool {
-	return s.Marked != nil && !s.Trusted && (s.Left == 0 || s.Left > s.Marked.Quarantine && s.Reason != node.ReasonList)
+	return s.Marked != nil && !s.Trusted && (s.Left == 0 || s.Left > s.Marked.Quarantine && s.Reason != node.ReasonMembership)
 }
 
 // FailedBack reports whether a server was replaced by another, which another node

@@ -37,7 +37,7 @@ func (c *Claim) giveWay(v View, grants Set, out []Effect) []Effect {
 	case c.wait.split.IsSet() && now-c.wait.split.Or(now) >= maxSplit*c.cfg.Patience:
 		return c.startOver(v, c.random(v)/4, out)
 	}
-	op := node.OpOffer
+	op := node.OpYield
 	holder, taken := c.takenBy()
 	if taken {
 		// These nodes are of no use to us. The holder should get them too, so

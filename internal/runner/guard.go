@@ -85,7 +85,7 @@ func (g *guard) init(c *Cluster) error {
 	}
 	id := sha256.Sum256([]byte(text))
 	g.current.Store(&node.Guard{
-		List: hex.EncodeToString(id[:8]), Nodes: text,
+		Membership: hex.EncodeToString(id[:8]), Nodes: text,
 		MaxTTL: c.cfg.MaxTTL, Window: c.cfg.TokenWindow, Replicas: c.cfg.Replicas, ReplicaLag: c.cfg.ReplicaLag,
 		Quarantine: protocol.Quarantine(c.cfg.MaxTTL, c.cfg.TokenWindow, c.cfg.ReplicaLag),
 		Off:        !g.on,
@@ -121,7 +121,7 @@ func (c *Cluster) Apply(req *node.Request) {
 // sentWith, the parameters of the request.
 func (g *guard) adopt(theirs []node.Guard, sentWith *node.Guard) bool {
 	mine := g.parameters()
-	theirs = slices.DeleteFunc(theirs, func(their node.Guard) bool { return their.List != mine.List })
+	theirs = slices.DeleteFunc(theirs, func(their node.Guard) bool { return their.Membership != mine.Membership })
 	switch {
 	case mine.Off || len(theirs) == 0:
 		return false // the parameters of the markers do not matter
@@ -189,7 +189,7 @@ func (c *Cluster) Mismatch(results []node.Result, ttl time.Duration) error {
 		case theirs.Barred():
 			return &node.ConfigError{Changing: true, Field: "nodes", Value: mine.Nodes, Bound: "a membership that is in service", Problem: fmt.Sprintf(
 				"%s is barred: the change of the membership to %q is not finished; %s", r.Node, theirs.Nodes, RunAgain)}
-		case theirs.List != mine.List:
+		case theirs.Membership != mine.Membership:
 			return &node.ConfigError{Field: "nodes", Value: mine.Nodes, Bound: fmt.Sprintf("%q", theirs.Nodes), Problem: fmt.Sprintf(
 				"membership differs from the one on %s: %s; %s", r.Node, Difference(mine.Nodes, theirs.Nodes), c.wayOut(r.Node, theirs.Nodes))}
 		case mine.Off:

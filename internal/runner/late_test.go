@@ -128,18 +128,18 @@ func TestOfferWithoutAnAnswerEndsItsValue(t *testing.T) {
 		links[1].Take(t, "job", "x", time.Minute)
 		links[2].Take(t, "job", "y", time.Minute)
 		var mu sync.Mutex
-		var offered string
+		var yielded string
 		var after []string
 		links[0].Set(func(l *locktest.Link) {
 			l.Hook = func(req node.Request) {
 				mu.Lock()
 				defer mu.Unlock()
 				switch {
-				case req.Op == node.OpOffer && offered == "":
-					offered = req.Value
+				case req.Op == node.OpYield && yielded == "":
+					yielded = req.Value
 					// The node may execute it at any later time.
 					links[0].Set(func(l *locktest.Link) { l.Refuse = locktest.ErrLostReply })
-				case req.Op == node.OpAcquire && offered != "":
+				case req.Op == node.OpAcquire && yielded != "":
 					links[0].Set(func(l *locktest.Link) { l.Refuse = nil })
 					after = append(after, req.Value)
 				}
@@ -152,8 +152,8 @@ func TestOfferWithoutAnAnswerEndsItsValue(t *testing.T) {
 		synctest.Wait()
 		mu.Lock()
 		defer mu.Unlock()
-		if offered == "" || len(after) == 0 || slices.Contains(after, offered) {
-			t.Errorf("%q was offered without an answer, and then %q asked for", offered, after)
+		if yielded == "" || len(after) == 0 || slices.Contains(after, yielded) {
+			t.Errorf("%q was yielded without an answer, and then %q asked for", yielded, after)
 		}
 	})
 }

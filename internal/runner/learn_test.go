@@ -26,7 +26,7 @@ func (m *marked) Do(ctx context.Context, req node.Request) (node.Reply, error) {
 	}
 	asked := *req.Guard
 	theirs := m.guard
-	theirs.List, theirs.Nodes = asked.List, asked.Nodes
+	theirs.Membership, theirs.Nodes = asked.Membership, asked.Nodes
 	if req.Op != node.OpMark && asked == theirs {
 		return m.Link.Do(ctx, req)
 	}

@@ -158,7 +158,7 @@ func TestWakeIsNotLostWhileItsNodeIsBeingAsked(t *testing.T) {
 
 func TestCancelledCallerDoesNotWaitForWhatItGivesUp(t *testing.T) {
 	for what, holders := range map[string][]string{
-		"offered to who is before it": {"x", "y"},
+		"yielded to who is before it": {"x", "y"},
 		"left to the holder":          {"x", "x"},
 	} {
 		t.Run(what, func(t *testing.T) {
@@ -172,7 +172,7 @@ func TestCancelledCallerDoesNotWaitForWhatItGivesUp(t *testing.T) {
 				var slow atomic.Int32
 				links[0].Set(func(l *locktest.Link) {
 					l.Hook = func(req node.Request) {
-						if req.Op == node.OpOffer || req.Op == node.OpRelease {
+						if req.Op == node.OpYield || req.Op == node.OpRelease {
 							slow.Add(1)
 							time.Sleep(5 * time.Second)
 						}

@@ -11,7 +11,7 @@ import (
 // TestWriteNeedsTheMarkerAndTheServerThatWereRead changes the marker or the server
 // between a read and its write: the request must be decided anew.
 func TestWriteNeedsTheMarkerAndTheServerThatWereRead(t *testing.T) {
-	guard := node.Guard{List: "list", MaxTTL: time.Minute, Window: time.Hour, Quarantine: 2 * time.Minute}
+	guard := node.Guard{Membership: "list", MaxTTL: time.Minute, Window: time.Hour, Quarantine: 2 * time.Minute}
 	marked := node.Request{Op: node.OpMark, Mark: node.MarkFresh, Guard: &guard}
 	for _, c := range []struct {
 		name   string
@@ -83,7 +83,7 @@ func TestVersionsOfTwoLineagesDiffer(t *testing.T) {
 // TestTableThatWasDroppedIsPreparedAgain drops the table before a read, and
 // between a read and its write. The new one has no marker, and is not trusted.
 func TestTableThatWasDroppedIsPreparedAgain(t *testing.T) {
-	guard := node.Guard{List: "list", MaxTTL: time.Minute, Window: time.Hour, Quarantine: 2 * time.Minute}
+	guard := node.Guard{Membership: "list", MaxTTL: time.Minute, Window: time.Hour, Quarantine: 2 * time.Minute}
 	for _, between := range []bool{false, true} {
 		s := newTable(time.Now)
 		n := New(s, nil)

@@ -121,7 +121,7 @@ func (n *Node) GuardsAlone() bool { return true }
 
 // Do executes one request.
 func (n *Node) Do(ctx context.Context, req node.Request) (node.Reply, error) {
-	if req.Wait || req.Op == node.OpOffer {
+	if req.Wait || req.Op == node.OpYield {
 		n.ears.expect(waiter{req.Name, req.Value})
 	}
 	reply, err := n.do(ctx, req)

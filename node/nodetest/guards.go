@@ -32,8 +32,8 @@ var guardClaims = []claim{
 
 		// A node that joins a membership is quarantined, whatever it was before.
 		first := mark(node.Quarantined, node.MarkReplace, ours)
-		if first.Guard.List != ours.List || first.Left <= 0 {
-			p.Errorf("the marker is for %s, with %v left, want %s and some", first.Guard.List, first.Left, ours.List)
+		if first.Guard.Membership != ours.Membership || first.Left <= 0 {
+			p.Errorf("the marker is for %s, with %v left, want %s and some", first.Guard.Membership, first.Left, ours.Membership)
 		}
 		reply := p.expect(node.Quarantined, p.b, guarded(p.acquire("one", t), ours))
 		if reply.Left <= 0 || reply.Left > first.Left {
@@ -77,5 +77,5 @@ var guardClaims = []claim{
 func (p *probe) membership() *node.Guard {
 	id := make([]byte, 8)
 	rand.Read(id)
-	return &node.Guard{List: hex.EncodeToString(id), Nodes: "nodetest", MaxTTL: p.long(), Window: window, Quarantine: 30 * p.h.Unit}
+	return &node.Guard{Membership: hex.EncodeToString(id), Nodes: "nodetest", MaxTTL: p.long(), Window: window, Quarantine: 30 * p.h.Unit}
 }

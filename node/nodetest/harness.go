@@ -106,7 +106,7 @@ func claims(h Harness) []claim {
 		all = append(all, guardClaims...)
 	}
 	if h.Wakes {
-		all = slices.Concat(all, wakeClaims, offerClaims, shareWakeClaims)
+		all = slices.Concat(all, wakeClaims, yieldClaims, shareWakeClaims)
 	}
 	return all
 }

@@ -965,7 +965,7 @@ func shareWakeMutants() []mutant {
 		{
 			name:   "wakes no reader beside others",
 			tell:   drop("reader"),
-			claims: []string{"a reader is notified when the writer before it leaves", "a downgrade notifies readers", "an offer of a reader is for writers"},
+			claims: []string{"a reader is notified when the writer before it leaves", "a downgrade notifies readers", "a yield of a reader is for writers"},
 		},
 		{
 			name: "wakes a reader with every extension",
@@ -979,14 +979,14 @@ func shareWakeMutants() []mutant {
 		},
 		{
 			name: "wakes a writer that waits for readers yet",
-			do: sharing(node.Shared, node.OpOffer, func(n *broken, req node.Request) node.Reply {
+			do: sharing(node.Shared, node.OpYield, func(n *broken, req node.Request) node.Reply {
 				reply := n.ask(req)
 				if reply.Status == node.Reserved && n.listening != nil {
 					n.listening(turn("writer"))
 				}
 				return reply
 			}),
-			claims: []string{"an offer of a reader is for writers"},
+			claims: []string{"a yield of a reader is for writers"},
 		},
 		{
 			name: "wakes a reader that fits beside the holder alone",
@@ -999,10 +999,10 @@ func shareWakeMutants() []mutant {
 			claims: []string{"a reader is notified when the writer before it leaves"},
 		},
 		{
-			name: "raises no floor for a writer that keeps what it offers",
+			name: "raises no floor for a writer that keeps what it yields",
 			do: func(n *broken, ctx context.Context, req node.Request) (node.Reply, error) {
 				reply, err := n.Node.Do(ctx, req)
-				if req.Op == node.OpOffer && req.Mode == node.Exclusive {
+				if req.Op == node.OpYield && req.Mode == node.Exclusive {
 					n.count = int(req.Token)
 				}
 				if req.Op == node.OpAcquire && req.Mode == node.Shared && reply.Status == node.Stale && n.count == int(req.Token) {
@@ -1011,59 +1011,59 @@ func shareWakeMutants() []mutant {
 				}
 				return reply, err
 			},
-			claims: []string{"an offer that a writer keeps binds readers"},
+			claims: []string{"a yield that a writer keeps binds readers"},
 		},
 		{
-			name: "raises the floor for a reader that keeps what it offers",
+			name: "raises the floor for a reader that keeps what it yields",
 			do: func(n *broken, ctx context.Context, req node.Request) (node.Reply, error) {
 				if req.Op == node.OpAcquire && req.Token != 0 && int(req.Token) < n.count {
 					return n.refusal(node.Stale, req), nil
 				}
 				reply, err := n.Node.Do(ctx, req)
-				if req.Op == node.OpOffer && reply.Status == node.Granted {
+				if req.Op == node.OpYield && reply.Status == node.Granted {
 					n.count = int(req.Token)
 				}
 				return reply, err
 			},
-			claims: []string{"an offer of a reader is for writers"},
+			claims: []string{"a yield of a reader is for writers"},
 		},
 		{
-			name:   "carries out an offer of a reader however often it comes",
-			do:     lenient(node.Shared, node.OpOffer, node.Stale, func(req *node.Request, _ node.Reply) { req.Token = 0 }),
-			claims: []string{"an offer of a reader is for writers"},
+			name:   "carries out a yield of a reader however often it comes",
+			do:     lenient(node.Shared, node.OpYield, node.Stale, func(req *node.Request, _ node.Reply) { req.Token = 0 }),
+			claims: []string{"a yield of a reader is for writers"},
 		},
 		{
 			name: "gives way to readers that fit",
-			do: sharing(node.Shared, node.OpOffer, func(n *broken, req node.Request) node.Reply {
+			do: sharing(node.Shared, node.OpYield, func(n *broken, req node.Request) node.Reply {
 				if before(n, req) {
 					return yield(n, req)
 				}
 				return n.ask(req)
 			}),
-			claims: []string{"an offer of a reader is for writers"},
+			claims: []string{"a yield of a reader is for writers"},
 		},
 		{
 			name:   "gives way to any waiter",
-			do:     sharing(node.Shared, node.OpOffer, yield),
-			claims: []string{"an offer of a reader is for writers"},
+			do:     sharing(node.Shared, node.OpYield, yield),
+			claims: []string{"a yield of a reader is for writers"},
 		},
 		{
-			name: "keeps what a reader offers",
-			do: sharing(node.Shared, node.OpOffer, func(n *broken, req node.Request) node.Reply {
+			name: "keeps what a reader yields",
+			do: sharing(node.Shared, node.OpYield, func(n *broken, req node.Request) node.Reply {
 				return n.refusal(node.Granted, req)
 			}),
-			claims: []string{"an offer of a reader is for writers"},
+			claims: []string{"a yield of a reader is for writers"},
 		},
 		{
-			name: "frees all readers with an offer",
-			do: sharing(node.Shared, node.OpOffer, func(n *broken, req node.Request) node.Reply {
+			name: "frees all readers with a yield",
+			do: sharing(node.Shared, node.OpYield, func(n *broken, req node.Request) node.Reply {
 				reply := n.ask(req)
 				if reply.Status == node.Reserved {
 					n.evict(req)
 				}
 				return reply
 			}),
-			claims: []string{"an offer of a reader is for writers"},
+			claims: []string{"a yield of a reader is for writers"},
 		},
 	}
 }

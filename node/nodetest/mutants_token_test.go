@@ -26,7 +26,7 @@ func tokenMutants() []mutant {
 					r.HolderToken = r.Fence
 				}
 			}),
-			claims: []string{"a holder is reported with its own token, however high the fence", "a holder without a token is reported without one", "an offer that is kept leaves the holder its token"},
+			claims: []string{"a holder is reported with its own token, however high the fence", "a holder without a token is reported without one", "a yield that is kept leaves the holder its token"},
 		},
 		{
 			name:   "does not report the holder's token",

@@ -96,18 +96,18 @@ func wakeMutants() []mutant {
 			claims: []string{"nobody is woken while the name is held"},
 		},
 		{
-			name: "keeps what is offered",
-			do: instead(node.OpOffer, func(n *broken, req node.Request) node.Reply {
+			name: "keeps what is yielded",
+			do: instead(node.OpYield, func(n *broken, req node.Request) node.Reply {
 				req.Op = node.OpInspect
 				reply := n.ask(req)
 				reply.Status = node.Granted
 				return reply
 			}),
-			claims: []string{"an offer gives way to a lower ticket"},
+			claims: []string{"a yield gives way to a lower ticket"},
 		},
 		{
-			name: "gives away whatever is offered",
-			do: instead(node.OpOffer, func(n *broken, req node.Request) node.Reply {
+			name: "gives away whatever is yielded",
+			do: instead(node.OpYield, func(n *broken, req node.Request) node.Reply {
 				req.Op = node.OpRelease
 				reply := n.ask(req)
 				if reply.Status == node.Granted {
@@ -115,24 +115,24 @@ func wakeMutants() []mutant {
 				}
 				return reply
 			}),
-			claims: []string{"an offer keeps the name from a higher ticket", "an offer gives way to a lower ticket"},
+			claims: []string{"a yield keeps the name from a higher ticket", "a yield gives way to a lower ticket"},
 		},
 		{
-			name: "lets anybody offer",
-			do: instead(node.OpOffer, func(n *broken, req node.Request) node.Reply {
+			name: "lets anybody yield",
+			do: instead(node.OpYield, func(n *broken, req node.Request) node.Reply {
 				n.evict(req)
 				return n.ask(req)
 			}),
-			claims: []string{"an offer by another value changes nothing"},
+			claims: []string{"a yield by another value changes nothing"},
 		},
 		{
-			name: "carries out an offer however often it comes",
+			name: "carries out a yield however often it comes",
 			do: rewrite(func(req *node.Request) {
-				if req.Op == node.OpOffer {
+				if req.Op == node.OpYield {
 					req.Token = 0
 				}
 			}),
-			claims: []string{"an offer is carried out once"},
+			claims: []string{"a yield is carried out once"},
 		},
 	}
 }

@@ -137,11 +137,11 @@ var shareWakeClaims = []claim{
 		p.expect(node.Granted, p.b, shared(p.extend("holder", 0)))
 		e.expect()
 	}},
-	{"an offer of a reader is for writers", func(p *probe) {
+	{"a yield of a reader is for writers", func(p *probe) {
 		e := p.listen(p.a)
 		first := p.token(0)
-		offer := func(token node.Token, after time.Duration) node.Request {
-			return waiting(shared(p.request(node.OpOffer, "holder", token)), first, after)
+		yield := func(token node.Token, after time.Duration) node.Request {
+			return waiting(shared(p.request(node.OpYield, "holder", token)), first, after)
 		}
 		t := p.token(0)
 		p.expect(node.Granted, p.a, p.acquire("holder", t))
@@ -150,28 +150,28 @@ var shareWakeClaims = []claim{
 		p.expect(node.Granted, p.a, shared(p.extend("holder", t)))
 		e.expect(turn("reader"))
 		// The reader came before, and fits beside the holder.
-		p.expect(node.Granted, p.a, offer(t+2, time.Millisecond))
+		p.expect(node.Granted, p.a, yield(t+2, time.Millisecond))
 		p.fence(t + 2)
-		p.expect(node.Stale, p.b, offer(t+2, time.Millisecond))
+		p.expect(node.Stale, p.b, yield(t+2, time.Millisecond))
 		// The token of a reader does not bind the next.
 		reader := waiting(shared(p.acquire("reader", t+1)), first, 0)
 		p.expect(node.Granted, p.a, reader)
 		// The writer came later.
-		p.expect(node.Granted, p.a, offer(t+3, time.Millisecond))
+		p.expect(node.Granted, p.a, yield(t+3, time.Millisecond))
 		p.holders(2)
 		e.expect()
 		// The writer came before. It has to wait for the other reader yet.
-		p.expectRank(node.Reserved, 2, p.a, offer(t+4, 3*time.Millisecond))
+		p.expectRank(node.Reserved, 2, p.a, yield(t+4, 3*time.Millisecond))
 		p.onlyHolder("reader")
 		e.expect()
 		p.expect(node.Granted, p.b, shared(p.release("reader", 0)))
 		e.expect(turn("writer"))
 	}},
-	{"an offer that a writer keeps binds readers", func(p *probe) {
+	{"a yield that a writer keeps binds readers", func(p *probe) {
 		t := p.token(0)
-		offer := waiting(p.request(node.OpOffer, "writer", t+5), t, 0)
+		yield := waiting(p.request(node.OpYield, "writer", t+5), t, 0)
 		p.expect(node.Granted, p.a, p.acquire("writer", t))
-		p.expect(node.Granted, p.b, offer)
+		p.expect(node.Granted, p.b, yield)
 		p.expect(node.Granted, p.a, p.release("writer", 0))
 		p.expect(node.Stale, p.b, shared(p.acquire("reader", t+5)))
 		p.expect(node.Granted, p.b, shared(p.acquire("reader", t+6)))

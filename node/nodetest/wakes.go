@@ -147,62 +147,62 @@ var wakeClaims = []claim{
 	}},
 }
 
-// offerClaims are for nodes that keep a queue and can yield a name to its head.
-var offerClaims = []claim{
-	{"an offer gives way to a lower ticket", func(p *probe) {
+// yieldClaims are for nodes that keep a queue and can yield a name to its head.
+var yieldClaims = []claim{
+	{"a yield gives way to a lower ticket", func(p *probe) {
 		first := p.token(0)
 		p.expect(node.Granted, p.a, p.wait("late", first, 9*time.Millisecond))
 		p.expectRank(node.Held, 1, p.a, p.wait("early", first, time.Millisecond))
-		p.expectRank(node.Reserved, 2, p.b, p.offer("late", first, 9*time.Millisecond))
+		p.expectRank(node.Reserved, 2, p.b, p.yield("late", first, 9*time.Millisecond))
 		p.free()
 		p.expectRank(node.Reserved, 2, p.b, p.wait("late", first, 9*time.Millisecond))
 		p.expectRank(node.Granted, 0, p.a, p.wait("early", first, time.Millisecond))
 	}},
-	{"an offer keeps the name from a higher ticket", func(p *probe) {
+	{"a yield keeps the name from a higher ticket", func(p *probe) {
 		first := p.token(0)
 		p.expect(node.Granted, p.a, p.wait("early", first, time.Millisecond))
-		p.expectRank(node.Granted, 0, p.a, p.offer("early", first, time.Millisecond))
+		p.expectRank(node.Granted, 0, p.a, p.yield("early", first, time.Millisecond))
 		p.expectRank(node.Held, 1, p.a, p.wait("late", first, 9*time.Millisecond))
-		p.expectRank(node.Granted, 0, p.b, p.offer("early", first, time.Millisecond))
+		p.expectRank(node.Granted, 0, p.b, p.yield("early", first, time.Millisecond))
 		p.heldBy("early")
 	}},
-	{"an offer by another value changes nothing", func(p *probe) {
+	{"a yield by another value changes nothing", func(p *probe) {
 		first := p.token(0)
 		p.expect(node.Granted, p.a, p.wait("holder", first, 5*time.Millisecond))
 		p.expectRank(node.Held, 1, p.a, p.wait("early", first, time.Millisecond))
-		p.expect(node.Held, p.b, p.offer("stranger", first, 9*time.Millisecond))
+		p.expect(node.Held, p.b, p.yield("stranger", first, 9*time.Millisecond))
 		p.heldBy("holder")
 		p.expect(node.Granted, p.a, p.release("holder", 0))
-		p.expect(node.Absent, p.b, p.offer("stranger", first, 9*time.Millisecond))
+		p.expect(node.Absent, p.b, p.yield("stranger", first, 9*time.Millisecond))
 		p.free()
 	}},
-	// An offer that was kept is executed a second time: a proxy repeated it.
+	// A yield that was kept is executed a second time: a proxy repeated it.
 	// Meanwhile a waiter with a lower ticket has come.
-	{"an offer is carried out once", func(p *probe) {
+	{"a yield is carried out once", func(p *probe) {
 		first := p.token(0)
 		req := p.wait("late", first, 9*time.Millisecond)
 		req.Token = first
 		p.expect(node.Granted, p.a, req)
-		offer := p.offer("late", first, 9*time.Millisecond)
-		offer.Token = first + 1
-		p.wantFence(p.expect(node.Granted, p.a, offer), first+1)
+		yield := p.yield("late", first, 9*time.Millisecond)
+		yield.Token = first + 1
+		p.wantFence(p.expect(node.Granted, p.a, yield), first+1)
 		p.expectRank(node.Held, 1, p.a, p.wait("early", first, time.Millisecond))
-		p.expect(node.Stale, p.b, offer)
+		p.expect(node.Stale, p.b, yield)
 		p.heldBy("late")
-		offer.Token++
-		p.expectRank(node.Reserved, 2, p.b, offer)
+		yield.Token++
+		p.expectRank(node.Reserved, 2, p.b, yield)
 		p.free()
 	}},
-	// A name that an offer keeps is still held under the token that it was granted
+	// A name that a yield keeps is still held under the token that it was granted
 	// with.
-	{"an offer that is kept leaves the holder its token", func(p *probe) {
+	{"a yield that is kept leaves the holder its token", func(p *probe) {
 		first := p.token(0)
 		req := p.wait("early", first, time.Millisecond)
 		req.Token = first
 		p.expect(node.Granted, p.a, req)
-		offer := p.offer("early", first, time.Millisecond)
-		offer.Token = first + 1
-		p.expect(node.Granted, p.a, offer)
+		yield := p.yield("early", first, time.Millisecond)
+		yield.Token = first + 1
+		p.expect(node.Granted, p.a, yield)
 		p.fence(first + 1)
 		p.holderToken(first)
 	}},
@@ -307,9 +307,9 @@ func (p *probe) line(n node.Node, waiters ...string) node.Token {
 	return first
 }
 
-// offer is an OpOffer by a client that arrived this long after the first.
-func (p *probe) offer(value string, first node.Token, after time.Duration) node.Request {
+// yield is an OpYield by a client that arrived this long after the first.
+func (p *probe) yield(value string, first node.Token, after time.Duration) node.Request {
 	req := p.wait(value, first, after)
-	req.Op = node.OpOffer
+	req.Op = node.OpYield
 	return req
 }

@@ -35,10 +35,10 @@ func TestNodeIsMarkedWhereAnEmptyStringIsNull(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer n.Close()
-	guard := node.Guard{List: "0123456789abcdef", Nodes: "n", MaxTTL: time.Minute, Window: 10 * time.Second, Quarantine: time.Minute}
+	guard := node.Guard{Membership: "0123456789abcdef", Nodes: "n", MaxTTL: time.Minute, Window: 10 * time.Second, Quarantine: time.Minute}
 	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
 	defer cancel()
-	if r, err := n.Do(ctx, node.Request{Op: node.OpMark, Mark: node.MarkFresh, Guard: &guard}); err != nil || r.Guard == nil || r.Guard.List != guard.List {
+	if r, err := n.Do(ctx, node.Request{Op: node.OpMark, Mark: node.MarkFresh, Guard: &guard}); err != nil || r.Guard == nil || r.Guard.Membership != guard.Membership {
 		t.Fatalf("the mark: %+v, %v", r, err)
 	}
 	req := acquire("one")

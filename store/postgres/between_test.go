@@ -17,7 +17,7 @@ import (
 	"github.com/redlatch/redlatch/store/postgres"
 )
 
-var listed = node.Guard{List: "list", Nodes: "one", MaxTTL: 30 * time.Second, Window: time.Minute, Quarantine: 32 * time.Second}
+var listed = node.Guard{Membership: "list", Nodes: "one", MaxTTL: 30 * time.Second, Window: time.Minute, Quarantine: 32 * time.Second}
 
 func wanted(op node.Op, value string) node.Request {
 	return node.Request{Op: op, Name: "job", Value: value, TTL: 30 * time.Second, Retention: time.Hour, Window: time.Minute,
@@ -194,7 +194,7 @@ func TestWriteThatIsLateEndsBeforeTheNextMarkerIsTrusted(t *testing.T) {
 	}()
 	until(t, db, blockedText)
 	next := listed
-	next.List, next.Nodes = "next", "two"
+	next.Membership, next.Nodes = "next", "two"
 	marked, err := b.Do(t.Context(), node.Request{Op: node.OpMark, Mark: node.MarkReplace, Guard: &next})
 	if err != nil || marked.Status != node.Quarantined {
 		t.Fatalf("the next marker: %v, %v", marked.Status, err)
@@ -272,7 +272,7 @@ func TestMarkerThatChangesBetweenReadAndWriteIsNoticed(t *testing.T) {
 		for name, change := range map[string]func(){
 			"replaced": func() {
 				next := listed
-				next.List, next.Nodes = "next", "two"
+				next.Membership, next.Nodes = "next", "two"
 				next.Generation++
 				b.Do(t.Context(), node.Request{Op: node.OpMark, Mark: node.MarkReplace, Guard: &next})
 			},

@@ -91,7 +91,7 @@ func TestTableThatIsDroppedUnderAClientIsMadeAgain(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer conn.Close(t.Context())
-	guard := node.Guard{List: "list", MaxTTL: time.Minute, Window: time.Hour, Quarantine: 2 * time.Minute}
+	guard := node.Guard{Membership: "list", MaxTTL: time.Minute, Window: time.Hour, Quarantine: 2 * time.Minute}
 	for _, text := range []string{"DROP TABLE dropped", "TRUNCATE dropped", "DELETE FROM dropped"} {
 		n, err := postgres.Open(dsn, &postgres.Options{Poll: true, Table: "dropped"})
 		if err != nil {

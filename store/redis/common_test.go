@@ -19,8 +19,8 @@ func TestCommonRequestsAreAnsweredWithANumber(t *testing.T) {
 	for kind := range subscribers {
 		for _, guard := range []*node.Guard{
 			nil,
-			{List: "8fd65869eaf57c00", MaxTTL: time.Minute, Window: time.Minute, Quarantine: time.Minute, Off: true},
-			{List: "8fd65869eaf57c00", MaxTTL: time.Minute, Window: time.Minute, Quarantine: time.Minute},
+			{Membership: "8fd65869eaf57c00", MaxTTL: time.Minute, Window: time.Minute, Quarantine: time.Minute, Off: true},
+			{Membership: "8fd65869eaf57c00", MaxTTL: time.Minute, Window: time.Minute, Quarantine: time.Minute},
 		} {
 			name := map[bool]string{true: kind + ", unguarded", false: kind + ", guarded"}[guard == nil]
 			if guard != nil && guard.Off {

@@ -129,11 +129,11 @@ func FuzzMarkers(f *testing.F) {
 		if ttl < 0 || ttl > most || window < 0 || window > most || strings.ContainsAny(text, "\n") {
 			return
 		}
-		g := &node.Guard{List: "8fd65869eaf57c00", Nodes: text, Generation: 7, MaxTTL: time.Duration(ttl) * time.Millisecond,
+		g := &node.Guard{Membership: "8fd65869eaf57c00", Nodes: text, Generation: 7, MaxTTL: time.Duration(ttl) * time.Millisecond,
 			Window: time.Duration(window) * time.Microsecond, Quarantine: time.Duration(ttl) * time.Millisecond,
 			Replicas: int(ttl % 7), ReplicaLag: time.Duration(window) * time.Millisecond}
-		marker := "3 dd4b68befc31fa69359eaf9de7af049cd651e0ab 00000009 " + config(g) + " 1794740042136691 list 7 0a1b2c3d:4 " + text
-		if again := parseMarker(marker); again == nil || again.guard != *g || again.reason != "list" || again.epoch != 9 || again.epochs.Of("0a1b2c3d") != 4 {
+		marker := "3 dd4b68befc31fa69359eaf9de7af049cd651e0ab 00000009 " + config(g) + " 1794740042136691 membership 7 0a1b2c3d:4 " + text
+		if again := parseMarker(marker); again == nil || again.guard != *g || again.reason != "membership" || again.epoch != 9 || again.epochs.Of("0a1b2c3d") != 4 {
 			t.Errorf("%+v is written as %q, and that read as %+v", g, marker, again)
 		}
 	})

@@ -179,7 +179,7 @@ func TestNodesThatAreMarkedForTheNewMembershipTooEarlyLetASecondHolderIn(t *test
 	id := sha256.Sum256([]byte("abc"))
 	for _, n := range open(t, addresses[:2]...) {
 		_, err := n.Do(context.Background(), node.Request{Op: node.OpMark, Mark: node.MarkReplace, Guard: &node.Guard{
-			List: hex.EncodeToString(id[:8]), Nodes: "abc", MaxTTL: quick.MaxTTL, Window: quick.TokenWindow, Quarantine: 2133 * time.Millisecond}})
+			Membership: hex.EncodeToString(id[:8]), Nodes: "abc", MaxTTL: quick.MaxTTL, Window: quick.TokenWindow, Quarantine: 2133 * time.Millisecond}})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -75,7 +75,7 @@ func TestMarkThatComesLateWritesNothing(t *testing.T) {
 		}
 	}
 	for i, s := range servers {
-		if m := s.Do("GET", "redlatch:1:marker"); !strings.Contains(m, " list ") || !strings.HasSuffix(m, servers[2].URL()) && !strings.Contains(m, servers[2].URL()+" ") {
+		if m := s.Do("GET", "redlatch:1:marker"); !strings.Contains(m, " membership ") || !strings.HasSuffix(m, servers[2].URL()) && !strings.Contains(m, servers[2].URL()+" ") {
 			t.Errorf("server %d is marked %q, and not for the list that was gone back to", i, m)
 		}
 	}

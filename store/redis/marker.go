@@ -123,7 +123,7 @@ func (n *Node) learn(e expectation, o origin) *expectation {
 
 // config returns what clients of one list agree on, as it stands in a marker.
 func config(g *node.Guard) string {
-	return fmt.Sprintf("%s %d %d %d %d %d", g.List, g.MaxTTL.Milliseconds(), g.Window.Microseconds(), g.Quarantine.Milliseconds(),
+	return fmt.Sprintf("%s %d %d %d %d %d", g.Membership, g.MaxTTL.Milliseconds(), g.Window.Microseconds(), g.Quarantine.Milliseconds(),
 		g.Replicas, g.ReplicaLag.Milliseconds())
 }
 
@@ -155,7 +155,7 @@ func parseMarker(text string) *marker {
 	}
 	return &marker{
 		guard: node.Guard{
-			List:       parts[3],
+			Membership: parts[3],
 			Nodes:      parts[13],
 			Generation: uint64(numbers[11]),
 			MaxTTL:     time.Duration(numbers[4]) * time.Millisecond,

@@ -183,8 +183,8 @@ func callFor(req node.Request, place place, marker *expectation) (Call, error) {
 	case node.OpRepair:
 		call.Script, call.Keep = repairScript, true
 		texts = append(texts, req.Value, token, retention, until(req), ttl, place.inbox, share, expected, line)
-	case node.OpOffer:
-		call.Script = offerScript
+	case node.OpYield:
+		call.Script = yieldScript
 		texts = append(texts, req.Value, token, retention, window, ticketText(req), place.inbox, share)
 	case node.OpInspect:
 		call.Script = inspectScript
@@ -192,7 +192,7 @@ func callFor(req node.Request, place place, marker *expectation) (Call, error) {
 		call.Script = breakScript
 		list := ""
 		if marker != nil {
-			list = req.Guard.List
+			list = req.Guard.Membership
 		}
 		texts = append(texts, token, retention, window, flag(req.Foreign), list)
 	default:

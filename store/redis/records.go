@@ -18,7 +18,7 @@ func (n *Node) records(ctx context.Context, req node.Request) (node.Reply, error
 	}
 	if req.Guard != nil && !req.Guard.Off {
 		call.Keys = append(call.Keys, n.markerKey(req.Name))
-		call.Args[2] = req.Guard.List
+		call.Args[2] = req.Guard.Membership
 	}
 	r, err := n.driver.Eval(ctx, call)
 	if err != nil {

@@ -43,7 +43,7 @@ func TestWritableReplicaConfirmsNothing(t *testing.T) {
 	})
 	value, n := master.Do("GET", "job"), open(t, replica.URL())[0]
 	defer n.Close()
-	marked := &node.Guard{List: strings.Fields(master.Do("GET", "redlatch:1:marker"))[3], Nodes: master.URL(),
+	marked := &node.Guard{Membership: strings.Fields(master.Do("GET", "redlatch:1:marker"))[3], Nodes: master.URL(),
 		MaxTTL: quick.MaxTTL, Window: quick.TokenWindow, Quarantine: 2133 * time.Millisecond}
 	unmarked := *marked
 	unmarked.Off = true

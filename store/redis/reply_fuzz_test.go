@@ -62,7 +62,7 @@ func checkError(t testing.TB, said []string, err error) {
 
 // operations are all requests for a lock.
 var operations = []node.Op{
-	node.OpAcquire, node.OpExtend, node.OpRelease, node.OpRepair, node.OpInspect, node.OpOffer, node.OpBreak, node.OpMark,
+	node.OpAcquire, node.OpExtend, node.OpRelease, node.OpRepair, node.OpInspect, node.OpYield, node.OpBreak, node.OpMark,
 }
 
 // groupOfTwo is a group with two of two slots taken.
@@ -117,7 +117,7 @@ func FuzzReplies(f *testing.F) {
 		ctx := context.Background()
 		kinds := []Kind{Single, Sentinel, Cluster}
 		d := &saying{kind: kinds[int(kind)%len(kinds)], reply: said}
-		guard := &node.Guard{List: "8fd65869eaf57c00", Nodes: "redis://a:1", MaxTTL: 2 * time.Second, Window: time.Second, Quarantine: 3 * time.Second}
+		guard := &node.Guard{Membership: "8fd65869eaf57c00", Nodes: "redis://a:1", MaxTTL: 2 * time.Second, Window: time.Second, Quarantine: 3 * time.Second}
 		for _, op := range operations {
 			d.said = 0
 			n := New(d, "node")

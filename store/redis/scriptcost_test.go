@@ -25,7 +25,7 @@ func BenchmarkScripts(b *testing.B) {
 	}
 	n := nodes[0]
 	defer n.Close()
-	guard := &node.Guard{List: "0123456789abcdef", Nodes: "a b c", MaxTTL: time.Hour, Window: time.Hour, Quarantine: time.Second}
+	guard := &node.Guard{Membership: "0123456789abcdef", Nodes: "a b c", MaxTTL: time.Hour, Window: time.Hour, Quarantine: time.Second}
 	off := *guard
 	off.Off = true
 	do := func(req node.Request, want node.Status) {

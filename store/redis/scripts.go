@@ -59,7 +59,7 @@ var (
 	markScript     = load("mark")
 	extendScript   = load("extend")
 	releaseScript  = load("release")
-	offerScript    = load("offer")
+	yieldScript    = load("yield")
 	inspectScript  = load("inspect")
 	identityScript = load("identity")
 	breakScript    = load("break")

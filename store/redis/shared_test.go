@@ -193,7 +193,7 @@ func TestGroupThatHasExpiredIsFree(t *testing.T) {
 	for _, share := range []node.Share{{}, aReader, aSlot} {
 		for _, kind := range []string{"r", "s02"} {
 			for op, want := range map[node.Op]node.Status{
-				node.OpInspect: node.Absent, node.OpExtend: node.Absent, node.OpRelease: node.Absent, node.OpOffer: node.Absent,
+				node.OpInspect: node.Absent, node.OpExtend: node.Absent, node.OpRelease: node.Absent, node.OpYield: node.Absent,
 				node.OpAcquire: node.Granted, node.OpRepair: node.Granted, node.OpBreak: node.Granted,
 			} {
 				group(kind)
@@ -211,7 +211,7 @@ func TestGroupThatCannotBeReadIsHeld(t *testing.T) {
 	for _, text := range []string{"redlatch-group-3 r id", "redlatch-group-2 one", "redlatch-group-2 r leftover", "redlatch-group-1 1000000000000000"} {
 		server.Do("SET", "job", text, "PX", "60000")
 		for _, share := range []node.Share{{}, aReader, aSlot} {
-			for _, op := range []node.Op{node.OpInspect, node.OpExtend, node.OpRelease, node.OpOffer, node.OpAcquire, node.OpRepair} {
+			for _, op := range []node.Op{node.OpInspect, node.OpExtend, node.OpRelease, node.OpYield, node.OpAcquire, node.OpRepair} {
 				if r := a.expect(node.Held, op, "one", share); r.Value != text || r.Holders != 1 {
 					t.Errorf("%v: it is held by %q and %d others", op, r.Value, r.Holders-1)
 				}
@@ -230,7 +230,7 @@ func TestForeignFormatsKeepSharesOut(t *testing.T) {
 	a := newAsker(t, server)
 	server.Do("HSET", "job", "id", "1")
 	for _, share := range []node.Share{aReader, aSlot} {
-		for _, op := range []node.Op{node.OpExtend, node.OpRelease, node.OpOffer, node.OpAcquire, node.OpRepair} {
+		for _, op := range []node.Op{node.OpExtend, node.OpRelease, node.OpYield, node.OpAcquire, node.OpRepair} {
 			if r := a.expect(node.Foreign, op, "one", share); r.Value != "hash" || r.Left != node.NoExpiry {
 				t.Errorf("%v: it is held as %+v", op, r)
 			}
@@ -257,7 +257,7 @@ func TestDocumentedUserMayShare(t *testing.T) {
 			want  node.Status
 		}{
 			{node.OpAcquire, "one", share, node.Granted}, {node.OpExtend, "one", share, node.Granted},
-			{node.OpAcquire, "writer", node.Share{}, node.Held}, {node.OpOffer, "one", share, node.Reserved},
+			{node.OpAcquire, "writer", node.Share{}, node.Held}, {node.OpYield, "one", share, node.Reserved},
 			{node.OpRelease, "writer", node.Share{}, node.Absent}, {node.OpRepair, "one", share, node.Granted},
 			{node.OpRelease, "one", share, node.Granted},
 		} {

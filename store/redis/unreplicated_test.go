@@ -60,7 +60,7 @@ func TestServerWithoutItsReplicasIsBarredAndNotMarked(t *testing.T) {
 	n := open(t, s.URL())[0]
 	t.Cleanup(func() { n.Close() })
 	guard := func(list string, replicas int) *node.Guard {
-		g := &node.Guard{List: list, Nodes: "a", MaxTTL: time.Second, Window: time.Second, Quarantine: time.Minute, Replicas: replicas}
+		g := &node.Guard{Membership: list, Nodes: "a", MaxTTL: time.Second, Window: time.Second, Quarantine: time.Minute, Replicas: replicas}
 		if replicas > 0 {
 			g.ReplicaLag = 2 * time.Second
 		}

@@ -211,8 +211,8 @@ func (m *machine) encodeData(b []byte, s *State, f protocol.Frame, i int, saved 
 	}
 	k := &srv.Marker
 	b = append(b, k.Reason...)
-	if k.Guard.List != "" {
-		b = append(b, k.Guard.List[15])
+	if k.Guard.Membership != "" {
+		b = append(b, k.Guard.Membership[15])
 	}
 	b = append(b, flags(k.ID == srv.ID))
 	if m.in.Failback {

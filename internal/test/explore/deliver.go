@@ -83,7 +83,7 @@ func (m *machine) deliveries(s *State, do doer) {
 // still in flight and is never executed: all that can happen then can also happen
 // without this step.
 func (m *machine) refused(msg *message, reply node.Reply) bool {
-	return !m.in.KeepAll && !msg.req.Wait && msg.req.Op != node.OpRelease && msg.req.Op != node.OpOffer && reply.Status != node.Granted
+	return !m.in.KeepAll && !msg.req.Wait && msg.req.Op != node.OpRelease && msg.req.Op != node.OpYield && reply.Status != node.Granted
 }
 
 // execute has the server of a message do what it asks for.

@@ -98,7 +98,7 @@ func (m *machine) mark(s *State, i int) {
 func (m *machine) operator(s *State, i int, do doer) {
 	old := 0
 	for _, j := range m.lists[0] {
-		if s.servers[j].Marker.Guard.List == oldMembership {
+		if s.servers[j].Marker.Guard.Membership == oldMembership {
 			old++
 		}
 	}
@@ -107,7 +107,7 @@ func (m *machine) operator(s *State, i int, do doer) {
 			s.own(i).Apply(s.clockOf(i), node.Request{Op: node.OpMark, Mark: how, Guard: m.guard[c]})
 		})
 	}
-	list := s.servers[i].Marker.Guard.List
+	list := s.servers[i].Marker.Guard.Membership
 	majority := old >= protocol.Quorum(len(m.lists[0]))
 	if m.in.EmptyStart > 0 && list == "" && m.canMark(s, i, 0) {
 		apply(MarkOld, node.MarkWrite, 0)
@@ -122,7 +122,7 @@ func (m *machine) operator(s *State, i int, do doer) {
 		apply(Mark, node.MarkWrite, 1)
 	case list == oldMembership:
 		apply(Bar, node.MarkBar, 1)
-	case list == node.BarredList && slices.Contains(m.lists[1], i) && !majority:
+	case list == node.BarredMembership && slices.Contains(m.lists[1], i) && !majority:
 		apply(Mark, node.MarkReplace, 1)
 	}
 }
@@ -134,10 +134,10 @@ func (m *machine) canMark(s *State, i, c int) bool {
 	for answered := range 1 << len(list) {
 		nodes := make([]protocol.Seen, len(list))
 		for n, j := range list {
-			id := s.servers[j].Marker.Guard.List
+			id := s.servers[j].Marker.Guard.Membership
 			nodes[n] = protocol.Seen{
-				Answered: answered>>n&1 != 0 && (id == "" || id == m.guard[c].List),
-				Marked:   id == m.guard[c].List,
+				Answered: answered>>n&1 != 0 && (id == "" || id == m.guard[c].Membership),
+				Marked:   id == m.guard[c].Membership,
 			}
 		}
 		for n, j := range list {

@@ -149,7 +149,7 @@ func newMachine(in Instance) *machine {
 		if c > 0 && m.changes() && !in.SameMembership {
 			list = newMembership
 		}
-		m.guard[c] = &node.Guard{List: list, Generation: uint64(1 + c*b2i(m.changes())), MaxTTL: ttl, Window: window, Quarantine: time.Duration(quarantine) * Tick}
+		m.guard[c] = &node.Guard{Membership: list, Generation: uint64(1 + c*b2i(m.changes())), MaxTTL: ttl, Window: window, Quarantine: time.Duration(quarantine) * Tick}
 		m.cfg[c] = protocol.Config{
 			Nodes: len(m.lists[c]), TTL: ttl, Window: window,
 			Limit: m.limit, Patience: time.Duration(cmp.Or(in.Patience, limit)) * Tick, RetryDelay: Tick, Tries: 1, MaxHold: protocol.Unlimited,

@@ -75,7 +75,7 @@ func (s *jobState) clone() *jobState {
 	return &c
 }
 
-var jobGuard = &node.Guard{List: oldMembership, MaxTTL: time.Second, Window: time.Second, Quarantine: time.Second}
+var jobGuard = &node.Guard{Membership: oldMembership, MaxTTL: time.Second, Window: time.Second, Quarantine: time.Second}
 
 // do executes a request on a node.
 func (s *jobState) do(i int, req node.Request) node.Reply {

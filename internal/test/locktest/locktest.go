@@ -35,7 +35,7 @@ type Link struct {
 	Refuse       error         // requests fail with this, without any effect
 	LoseWakes    bool          // notifications are lost
 	WakeLag      time.Duration // how much longer a notification is in flight
-	IgnoreYields bool          // offers are not executed
+	IgnoreYields bool          // yields are not executed
 	Listener     func(node.Wake)
 	Hook         func(req node.Request)
 	requests     map[node.Op]int
@@ -118,7 +118,7 @@ func (l *Link) Do(ctx context.Context, req node.Request) (node.Reply, error) {
 	l.mu.Lock()
 	refusing, keeping := l.Refuse, l.IgnoreYields
 	l.mu.Unlock()
-	if keeping && req.Op == node.OpOffer {
+	if keeping && req.Op == node.OpYield {
 		return node.Reply{Status: node.Granted}, nil
 	}
 	if refusing != nil {
@@ -215,7 +215,7 @@ func NewHosts(t testing.TB, hosts, n int, opts redlatch.Options) []*Host {
 func Requests(hosts ...*Host) (n int) {
 	for _, h := range hosts {
 		for _, l := range h.Links {
-			for _, op := range []node.Op{node.OpAcquire, node.OpRelease, node.OpOffer} {
+			for _, op := range []node.Op{node.OpAcquire, node.OpRelease, node.OpYield} {
 				n += l.Count(op)
 			}
 		}

@@ -87,7 +87,7 @@ func (l *link) fateOf(req *node.Request, now time.Duration) fate {
 		return f
 	}
 	of := uint64(400) >> (w.plan.Storm - 1)
-	if req.Op == node.OpRepair || req.Op == node.OpOffer {
+	if req.Op == node.OpRepair || req.Op == node.OpYield {
 		of /= 2 // there are few of them
 	}
 	for _, o := range odds {

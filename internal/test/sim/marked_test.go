@@ -29,13 +29,13 @@ func TestModelIsMarkedAsARealServer(t *testing.T) {
 		var now time.Time
 		model := NewServer("model", func() time.Time { return now }, false)
 		guards := []*node.Guard{
-			{List: "0123456789abcdef", Nodes: "a b c", MaxTTL: 2 * time.Hour, Window: duelWindow, Quarantine: 3 * time.Hour},
-			{List: "fedcba9876543210", Nodes: "a b d", MaxTTL: 2 * time.Hour, Window: duelWindow, Quarantine: 4 * time.Hour},
-			{List: "0123456789abcdef", Nodes: "a b c", MaxTTL: 4 * time.Hour, Window: duelWindow, Quarantine: 5 * time.Hour},
-			{List: "0123456789abcdef", Nodes: "a b c", MaxTTL: 2 * time.Hour, Window: duelWindow, Quarantine: 3 * time.Hour, Off: true},
-			{List: "0123456789abcdef", Nodes: "a b c", MaxTTL: 4 * time.Hour, Window: duelWindow, Quarantine: 5 * time.Hour, Off: true},
-			{List: "0123456789abcdef", Nodes: "a b c", Generation: 2, MaxTTL: 2 * time.Hour, Window: duelWindow, Quarantine: 3 * time.Hour},
-			{List: "0123456789abcdef", Nodes: "a b c", Generation: 3, MaxTTL: 4 * time.Hour, Window: duelWindow, Quarantine: 5 * time.Hour},
+			{Membership: "0123456789abcdef", Nodes: "a b c", MaxTTL: 2 * time.Hour, Window: duelWindow, Quarantine: 3 * time.Hour},
+			{Membership: "fedcba9876543210", Nodes: "a b d", MaxTTL: 2 * time.Hour, Window: duelWindow, Quarantine: 4 * time.Hour},
+			{Membership: "0123456789abcdef", Nodes: "a b c", MaxTTL: 4 * time.Hour, Window: duelWindow, Quarantine: 5 * time.Hour},
+			{Membership: "0123456789abcdef", Nodes: "a b c", MaxTTL: 2 * time.Hour, Window: duelWindow, Quarantine: 3 * time.Hour, Off: true},
+			{Membership: "0123456789abcdef", Nodes: "a b c", MaxTTL: 4 * time.Hour, Window: duelWindow, Quarantine: 5 * time.Hour, Off: true},
+			{Membership: "0123456789abcdef", Nodes: "a b c", Generation: 2, MaxTTL: 2 * time.Hour, Window: duelWindow, Quarantine: 3 * time.Hour},
+			{Membership: "0123456789abcdef", Nodes: "a b c", Generation: 3, MaxTTL: 4 * time.Hour, Window: duelWindow, Quarantine: 5 * time.Hour},
 		}
 		var log []string
 		for i := range 50 {

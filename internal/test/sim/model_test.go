@@ -67,7 +67,7 @@ func TestModelIsGuardedAsARealServer(t *testing.T) {
 			for seed := from; seed < from+min(count, 200); seed++ {
 				open, flush := r.start(t)
 				s := &stream{dice: dice(mix(seed))}
-				guard := &node.Guard{List: "0123456789abcdef", Nodes: "a b c", MaxTTL: time.Second,
+				guard := &node.Guard{Membership: "0123456789abcdef", Nodes: "a b c", MaxTTL: time.Second,
 					Window: 2 * time.Second, Quarantine: s.between(50*time.Millisecond, 500*time.Millisecond).Truncate(time.Millisecond)}
 				d := newDuel(t, r, listen(t, open(t), r.rows), "guarded", seed)
 				d.flush = flush
@@ -140,7 +140,7 @@ func (d *duel) fight(guard *node.Guard) bool {
 		if d.s.one(5) {
 			req = d.recordRequest()
 		}
-		if guard != nil && req.Op != node.OpOffer {
+		if guard != nil && req.Op != node.OpYield {
 			req.Guard = guard
 			if d.s.one(6) {
 				marks := []node.Mark{node.MarkRead, node.MarkRead, node.MarkWrite, node.MarkWrite, node.MarkWrite, node.MarkFresh, node.MarkReplace, node.MarkBar, node.MarkNote}
@@ -151,7 +151,7 @@ func (d *duel) fight(guard *node.Guard) bool {
 			other := *guard
 			other.Off = req.Op != node.OpMark && d.s.one(5)
 			if d.s.one(10) {
-				other.List = "fedcba9876543210"
+				other.Membership = "fedcba9876543210"
 			}
 			if req.Op == node.OpMark && d.s.one(6) {
 				other.Generation = 2
@@ -197,10 +197,10 @@ func (d *duel) differ(format string, args ...any) {
 func (d *duel) request() node.Request {
 	s, now := d.s, time.Now()
 	ops := []node.Op{node.OpAcquire, node.OpAcquire, node.OpAcquire, node.OpAcquire, node.OpRelease, node.OpRelease,
-		node.OpExtend, node.OpOffer, node.OpRepair, node.OpInspect, node.OpBreak}
+		node.OpExtend, node.OpYield, node.OpRepair, node.OpInspect, node.OpBreak}
 	if d.crowd {
 		ops = []node.Op{node.OpAcquire, node.OpAcquire, node.OpAcquire, node.OpAcquire, node.OpAcquire, node.OpAcquire, node.OpAcquire, node.OpAcquire,
-			node.OpRelease, node.OpRelease, node.OpRelease, node.OpOffer, node.OpOffer, node.OpExtend, node.OpRepair, ops[s.intn(len(ops))]}
+			node.OpRelease, node.OpRelease, node.OpRelease, node.OpYield, node.OpYield, node.OpExtend, node.OpRepair, ops[s.intn(len(ops))]}
 	}
 	who := s.intn(6)
 	req := node.Request{
@@ -223,7 +223,7 @@ func (d *duel) request() node.Request {
 		}
 	}
 	req.Share = d.kinds[who]
-	if d.kinds != [6]node.Share{} && req.Op != node.OpOffer && s.one(6) {
+	if d.kinds != [6]node.Share{} && req.Op != node.OpYield && s.one(6) {
 		// A value waits for one kind alone.
 		other := []node.Share{{}, {Mode: node.Shared}, {Mode: node.Slotted, Slots: 2}, {Mode: node.Slotted, Slots: 3}}[s.intn(4)]
 		if req.Op != node.OpAcquire || who == 3 {
@@ -242,7 +242,7 @@ func (d *duel) request() node.Request {
 		if s.one(8) {
 			req.Token = 0 // like a client without tokens, beside clients with tokens
 		}
-	case node.OpOffer:
+	case node.OpYield:
 		req.Wait = true
 	case node.OpRelease:
 		req.Once = s.one(3)
@@ -380,7 +380,7 @@ func essence(req node.Request, r node.Reply) string {
 		text += fmt.Sprintf(", place %d", r.Rank)
 	}
 	if r.Guard != nil {
-		text += fmt.Sprintf(", list %s of generation %d", r.Guard.List, r.Guard.Generation)
+		text += fmt.Sprintf(", list %s of generation %d", r.Guard.Membership, r.Guard.Generation)
 	}
 	if req.Op == node.OpMark || req.Op == node.OpAcquire && r.Status == node.Granted {
 		text += fmt.Sprintf(", epoch %d", r.Epoch)

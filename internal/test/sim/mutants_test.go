@@ -102,7 +102,7 @@ var others = []struct{ name, file, old, wrong, test string }{
 		"	case c.nodes[i].seq == p.round:\n", "	case c.nodes[i].seq == p.round && !OFF:\n", "TestMinoritiesThatComeLateAreSettled ./internal/runner"},
 	{"the release does not overtake", "internal/protocol/end.go",
 		"		req.Token = max(req.Token, c.earlier.upTo(c.plausible(v)))", "		if !OFF { req.Token = max(req.Token, c.earlier.upTo(c.plausible(v))) }", "TestReleaseOvertakesEarlierProposals ./internal/runner"},
-	{"an offer is carried out as often as it comes", "internal/nodestate/ops.go",
+	{"a yield is carried out as often as it comes", "internal/nodestate/ops.go",
 		"	case refused(verdict):\n		return verdict\n	case e.Queue", "	case refused(verdict) && !OFF:\n		return verdict\n	case e.Queue", "TestConformance ./store/memory"},
 	{"a token may be behind the window", "node/token.go",
 		"case int64(token) < oldest:", "case int64(token) < oldest && !OFF:", "TestConformance ./store/memory"},

@@ -32,7 +32,7 @@ const (
 	// Plain: a little of everything.
 	Plain Flavour = ""
 	// Crowd: all callers want the lock at the same time and briefly, and
-	// messages have faults. Votes are split, and grants are offered to each
+	// messages have faults. Votes are split, and grants are yielded to each
 	// other.
 	Crowd Flavour = "crowd"
 	// Keeper: locks are held and extended while nodes fail and return; what the

@@ -158,7 +158,7 @@ func (s *Server) check(req node.Request, before sight, reply node.Reply) {
 		is := after.of(was.Value)
 		switch {
 		case was.Value == req.Value || req.Op == node.OpBreak:
-		case is == nil && (req.Op == node.OpRelease || req.Op == node.OpOffer):
+		case is == nil && (req.Op == node.OpRelease || req.Op == node.OpYield):
 			broken("a release by %s has freed the lock of %s", req.Value, was.Value)
 		case is == nil:
 			broken("the lock was taken from %s", was.Value)

@@ -33,7 +33,7 @@ var words = []struct {
 // quoted are claims that programs print, as they print them. Other output is in
 // code spans and blocks, which are not checked.
 var quoted = []string{
-	"an offer is carried out once",
+	"a yield is carried out once",
 	"a release that is to be carried out once is",
 }
 

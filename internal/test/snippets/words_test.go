@@ -46,7 +46,7 @@ func TestWordsOfAPrivateLanguageAreFound(t *testing.T) {
 		"It asks in vain, and is told [why](list-of-nodes.md).":   2,
 		"`node sits out` is what the log says.":                   0,
 		"```text\nredlatch: 2nd in line, told by whoever\n```":    0,
-		"It is held, and \"an offer is carried out once\".":       0,
+		"It is held, and \"a yield is carried out once\".":        0,
 		"It understands the standard, and lists the nodes there.": 0,
 	} {
 		if got := CheckWords("a.md", text); len(got) != want {

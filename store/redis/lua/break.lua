@@ -6,7 +6,7 @@
 -- KEYS[2]  its fence                  ARGV[2]  retention of the fence, ms
 -- KEYS[3]  its turn                   ARGV[3]  window of the token, µs
 -- KEYS[4]  its queue                  ARGV[4]  '1' to remove a key of another type too
--- KEYS[5]  its group                  ARGV[5]  with KEYS[7]: the id of the list
+-- KEYS[5]  its group                  ARGV[5]  with KEYS[7]: the id of the membership
 -- KEYS[6]  its ended values
 -- KEYS[7]  the server's marker;
 --          absent where it does not
@@ -21,7 +21,7 @@
 --   config    this server is marked for another membership; holder is the marker
 --#include entry
 --#include markerFormat
-if marker and string.sub(marker, listFrom, listTo) ~= ARGV[5] then
+if marker and string.sub(marker, membershipFrom, membershipTo) ~= ARGV[5] then
   return {'config', marker, '0', '', time[1], time[2]}
 end
 local token, retention, window = ARGV[1], ARGV[2], tonumber(ARGV[3])

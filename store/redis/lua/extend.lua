@@ -49,7 +49,7 @@ local remark = false
 if not fit then
   --#include guard
   local guarded = KEYS[7] and server ~= 'o'
-  if marker and (string.sub(marker, listFrom, listTo) ~= string.sub(expected, listFrom, listTo)
+  if marker and (string.sub(marker, membershipFrom, membershipTo) ~= string.sub(expected, membershipFrom, membershipTo)
     or tonumber(ttl) > tonumber(string.match(marker, '^%d+', maxTTLFrom)) + 1) then
     return misconfigured()
   end

@@ -67,13 +67,13 @@ if now > tonumber(ARGV[5]) then return reply('stale', marker or '', now) end
 local left = math.max(quarantineOf(config), tonumber(ARGV[4]))
 local standing = read(marker)
 local changed = 'changed'
-local list = string.sub(config, 1, 1 + listTo - listFrom)
+local membership = string.sub(config, 1, 1 + membershipTo - membershipFrom)
 local generation, epoch, epochs = math.max(tonumber(ARGV[6]), 1), tonumber(ARGV[7]), merged(standing and standing.epochs or '-', ARGV[8])
 -- own: the marker is of this membership. missed: and from before a change that
 -- the client knows of. late: from before a marking that it knows of.
 local own, missed, late, valid
 if standing then
-  own = standing.list == list
+  own = standing.membership == membership
   missed, late = own and standing.generation < tonumber(ARGV[6]), standing.epoch < epoch
   valid = standing.id == id and standing.config == config and not missed and not late
   epoch = math.max(epoch, standing.epoch)
@@ -82,8 +82,8 @@ if standing then
   left = math.max(left, standing.quarantine)
   -- After a membership change those may be longer than the marker's, and the
   -- quarantine holds for all clients.
-  if standing.reason == 'list' and standing.trusted > now then
-    changed, left = 'list', math.max(left, math.ceil((standing.trusted - now) / 1000))
+  if standing.reason == 'membership' and standing.trusted > now then
+    changed, left = 'membership', math.max(left, math.ceil((standing.trusted - now) / 1000))
   end
 end
 local quarantine = now + left * 1000
@@ -115,7 +115,7 @@ if what == 'bar' and not valid then
   return reply('config', marker, now)
 end
 if what == 'replace' and not valid then
-  return write(quarantine, 'list')
+  return write(quarantine, 'membership')
 end
 if not standing then
   if marker then return reply('config', marker, now) end
@@ -124,7 +124,7 @@ if not standing then
 end
 if missed then
   if reads then return reply('absent', marker, now) end
-  return write(quarantine, 'list')
+  return write(quarantine, 'membership')
 end
 if standing.config ~= config then
   return reply('config', marker, standing.trusted)

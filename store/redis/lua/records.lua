@@ -45,7 +45,7 @@ if KEYS[3] then
   if not info then return refused end
   server = string.match(info, 'master_replid:(%x+)')
   local standing = read(redis.call('GET', KEYS[3]))
-  if standing and standing.id == server and standing.list == ARGV[3] then
+  if standing and standing.id == server and standing.membership == ARGV[3] then
     local from = standing.trusted
     if standing.reason ~= 'fresh' then from = from - standing.quarantine * 1000 end
     old, marked = at - from >= retention * 1000, digits(from)

@@ -9,7 +9,7 @@
 -- A grant of the whole lock writes the first form: its token is the fence. The
 -- second form is written where the fence is raised, or stays higher, while a value
 -- holds the whole lock with another token: by the release of another value, by an
--- offer, and by a repair. Zeros are a holder without a token. The third form is
+-- yield, and by a repair. Zeros are a holder without a token. The third form is
 -- written where readers have raised the fence above the floor; HOLDERTOKEN is
 -- zeros while a group has the lock, since the group has the tokens of its holders.
 --

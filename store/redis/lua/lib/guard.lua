@@ -3,7 +3,7 @@
 -- marked by a request of its own (mark.lua).
 --
 -- It returns nil if the server may grant. server is 'o' for a client with the guard
--- off: then a master without a marker may, and of a marker LIST and MAXTTL
+-- off: then a master without a marker may, and of a marker MEMBERSHIP and MAXTTL
 -- count, and the quarantine after a membership change: locks of the former
 -- membership may be held on other servers. Otherwise it returns the reply:
 --   {'quarantine', reason, left ms, '', now s, now µs}
@@ -32,10 +32,10 @@ local function guard(expected, server, ttl)
   end
   if marker and not standing then return misconfigured() end
   if off then
-    if standing.list ~= string.sub(config, 1, 1 + listTo - listFrom) or tonumber(ttl) > tonumber(standing.ttl) + 1 then
+    if standing.membership ~= string.sub(config, 1, 1 + membershipTo - membershipFrom) or tonumber(ttl) > tonumber(standing.ttl) + 1 then
       return misconfigured()
     end
-    if standing.reason == 'list' and left > 0 then return quarantined('list', math.ceil(left / 1000)) end
+    if standing.reason == 'membership' and left > 0 then return quarantined('membership', math.ceil(left / 1000)) end
     return unreplicated(info, standing.config)
   end
   if not standing then return unreplicated(info, config) or quarantined('unmarked', quarantineOf(config)) end

@@ -2,11 +2,11 @@
 
 -- read(marker) takes it apart; nil if there is none, or in another version.
 local function read(marker)
-  local id, epoch, config, list, ttl, window, quarantine, replicas, lag, trusted, reason, generation, epochs, nodes =
+  local id, epoch, config, membership, ttl, window, quarantine, replicas, lag, trusted, reason, generation, epochs, nodes =
     string.match(marker or '', '^3 (%x+) (%d+) ((%x+) (%d+) (%d+) (%d+) (%d+) (%d+)) (%d+) (%a+) (%d+) ([%x:,-]+) (.*)$')
   if not id then return nil end
   return {
-    id = id, epoch = tonumber(epoch), config = config, list = list, ttl = ttl, window = window,
+    id = id, epoch = tonumber(epoch), config = config, membership = membership, ttl = ttl, window = window,
     quarantine = tonumber(quarantine), replicas = replicas, lag = lag, trusted = tonumber(trusted),
     reason = reason, generation = tonumber(generation), epochs = epochs, nodes = nodes,
   }
@@ -34,7 +34,7 @@ end
 -- from now is enough. But after a membership change it goes by the parameters of
 -- the former membership, which may be longer.
 local function setBack(standing, left)
-  return left > standing.quarantine * 1000 and standing.reason ~= 'list'
+  return left > standing.quarantine * 1000 and standing.reason ~= 'membership'
 end
 
 -- online(info, lag) returns how many replicas are online and were heard from
