@@ -15,13 +15,8 @@ import (
 	"github.com/redlatch/redlatch/node"
 )
 
-// The formats of a handle. Shared leases and slots have one of their own: a
-// program that does not know them must not take such a lease for an exclusive
-// one.
-const (
-	handlePrefix       = "redlatch1."
-	sharedHandlePrefix = "redlatch2."
-)
+// handlePrefix begins a handle. The number is the version of its format.
+const handlePrefix = "redlatch1."
 
 // handle is a lease as text. The token is a string, because JSON readers that
 // keep numbers as doubles would round it.
@@ -48,10 +43,7 @@ type handle struct {
 // process or another. Keep it secret: it is enough to extend and release the
 // lock.
 func (l *Lease) Handle() string {
-	share, prefix := l.share(), handlePrefix
-	if share.Mode != node.Exclusive {
-		prefix = sharedHandlePrefix
-	}
+	share := l.share()
 	kept, held := l.limits()
 	text, err := json.Marshal(handle{
 		Shared: share.Mode == node.Shared, Slots: int(share.Slots), Slot: int(share.Slot),
@@ -61,7 +53,7 @@ func (l *Lease) Handle() string {
 	if err != nil {
 		panic("redlatch: a handle is strings and a number: " + err.Error())
 	}
-	return prefix + base64.RawURLEncoding.EncodeToString(text)
+	return handlePrefix + base64.RawURLEncoding.EncodeToString(text)
 }
 
 // Detach ends the lease here without releasing the lock, and returns its
@@ -196,15 +188,9 @@ func parseHandle(text string) (handle, error) {
 		return handle{}, &ConfigError{Field: "handle", Value: fmt.Sprintf("%d bytes", len(text)), Bound: "a text that Handle or Detach returned",
 			Problem: "invalid handle"}
 	}
-	encoded, exclusive := strings.CutPrefix(text, handlePrefix)
-	if !exclusive {
-		var shared bool
-		if encoded, shared = strings.CutPrefix(text, sharedHandlePrefix); !shared {
-			return bad()
-		}
-	}
+	encoded, ok := strings.CutPrefix(text, handlePrefix)
 	plain, err := base64.RawURLEncoding.DecodeString(encoded)
-	if err != nil {
+	if !ok || err != nil {
 		return bad()
 	}
 	var h handle
@@ -214,7 +200,7 @@ func parseHandle(text string) (handle, error) {
 	if _, ours := protocol.OwnerOf(h.Value); !ours || checkText("key", h.Key, 1, maxNameLen) != nil || checkText("name", h.Name, 1, maxNameLen) != nil {
 		return bad()
 	}
-	if exclusive == (h.Shared || h.Slots != 0) || h.Shared && h.Slots != 0 || h.Slots < 0 || h.Slots > node.MaxSlots ||
+	if h.Shared && h.Slots != 0 || h.Slots < 0 || h.Slots > node.MaxSlots ||
 		h.Slot < 0 || h.Slot >= max(h.Slots, 1) || h.Kept < 0 || h.Held < 0 || checkDuration("max_hold", time.Duration(h.MaxHold), minTTL, maxWait) != nil {
 		return bad()
 	}

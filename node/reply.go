@@ -63,29 +63,23 @@ const (
 
 // String returns the status in words.
 func (s Status) String() string {
-	switch s {
-	case Granted:
-		return "granted"
-	case Held:
-		return "held by another"
-	case Foreign:
-		return "held by a foreign format"
-	case Absent:
-		return "not held"
-	case Reserved:
-		return "reserved for a waiter"
-	case Stale:
-		return "token is stale"
-	case Behind:
-		return "token is behind the node's clock"
-	case Ahead:
-		return "token is ahead of the node's clock"
-	case Quarantined:
-		return "quarantined"
-	case Misconfigured:
-		return "marked for another membership"
+	if s == 0 || int(s) >= len(statusTexts) {
+		return "unknown status"
 	}
-	return "unknown status"
+	return statusTexts[s]
+}
+
+var statusTexts = [...]string{
+	Granted:       "granted",
+	Held:          "held by another",
+	Foreign:       "held by a foreign format",
+	Absent:        "not held",
+	Reserved:      "reserved for a waiter",
+	Stale:         "token is stale",
+	Behind:        "token is behind the node's clock",
+	Ahead:         "token is ahead of the node's clock",
+	Quarantined:   "quarantined",
+	Misconfigured: "marked for another membership",
 }
 
 // A Reply is a Node's answer. It has all that the caller needs next, so that no

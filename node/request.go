@@ -86,33 +86,25 @@ const MaxOccurrence = 256
 
 // String returns the operation's name.
 func (o Op) String() string {
-	switch o {
-	case OpAcquire:
-		return "acquire"
-	case OpExtend:
-		return "extend"
-	case OpRelease:
-		return "release"
-	case OpInspect:
-		return "inspect"
-	case OpRepair:
-		return "repair"
-	case OpYield:
-		return "yield"
-	case OpMark:
-		return "mark"
-	case OpBreak:
-		return "break"
-	case OpComplete:
-		return "complete"
-	case OpCheck:
-		return "check completed"
-	case OpRecords:
-		return "read records"
-	case OpAdopt:
-		return "copy records"
+	if o == 0 || int(o) >= len(opTexts) {
+		return "unknown operation"
 	}
-	return "unknown operation"
+	return opTexts[o]
+}
+
+var opTexts = [...]string{
+	OpAcquire:  "acquire",
+	OpExtend:   "extend",
+	OpRelease:  "release",
+	OpInspect:  "inspect",
+	OpRepair:   "repair",
+	OpYield:    "yield",
+	OpMark:     "mark",
+	OpBreak:    "break",
+	OpComplete: "complete",
+	OpCheck:    "check completed",
+	OpRecords:  "read records",
+	OpAdopt:    "copy records",
 }
 
 // A Request is what a client asks of a Node.

@@ -24,16 +24,13 @@ const (
 
 // String returns the mode in one word.
 func (m Mode) String() string {
-	switch m {
-	case Exclusive:
-		return "exclusive"
-	case Shared:
-		return "shared"
-	case Slotted:
-		return "slotted"
+	if int(m) >= len(modeTexts) {
+		return "unknown mode"
 	}
-	return "unknown mode"
+	return modeTexts[m]
 }
+
+var modeTexts = [...]string{Exclusive: "exclusive", Shared: "shared", Slotted: "slotted"}
 
 const (
 	// MaxSlots is the highest number of slots.

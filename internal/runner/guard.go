@@ -251,9 +251,6 @@ func areAddresses(names []string) bool {
 // unreadable says what to do about a marker of another version.
 func unreadable(version string) string {
 	const remove = "stop the clients of that release, remove the marker from every node (redis-cli DEL redlatch:1:marker) and run redlatch init, which quarantines the nodes"
-	if version == "1" {
-		return "a node with a marker that this release can read: it has version 1, of redlatch before its first release; " + remove
-	}
 	return fmt.Sprintf("a node with a marker that this release can read: it has version %q, of another release; use that, or %s", version, remove)
 }
 

@@ -396,8 +396,8 @@ func TestHandleOfASharedLeaseAndOfASlot(t *testing.T) {
 			l := locktest.MustLock(t, c, name, opts)
 			slot := l.Slot()
 			text, err := l.Detach()
-			if err != nil || !strings.HasPrefix(text, "redlatch2.") {
-				t.Fatalf("%q, %v; want another format than an exclusive lease's", text, err)
+			if err != nil {
+				t.Fatal(err)
 			}
 			back, err := c.Attach(t.Context(), text)
 			if err != nil || back.Slot() != slot {
@@ -420,9 +420,6 @@ func TestHandleOfASharedLeaseAndOfASlot(t *testing.T) {
 			if _, err := c.TryLock(t.Context(), name, nil); err != nil {
 				t.Errorf("after both are free: %v", err)
 			}
-			// A handle that lies about its format is none.
-			_, err = c.Attach(t.Context(), "redlatch1."+strings.TrimPrefix(text, "redlatch2."))
-			locktest.WantErr(t, err, redlatch.ErrConfig)
 		}
 	})
 }
