@@ -49,12 +49,6 @@ var family = report.Page{
 			Contenders: "redlatch redsync-names semaphore", Columns: fmt.Sprintf(sharedColumns, "readers")},
 		{Heading: "## 16 contenders, 90 % of the requests to read, 10 % to write", Situations: turns("readers", 0, 10), Nodes: []int{1, 3}, Base: "redlatch",
 			Contenders: "redlatch", Columns: fmt.Sprintf(sharedColumns, "writer writer-p99 writer-max readers writers"), Text: "The wait is that of readers, where it is not said otherwise."},
-		{Heading: "## Crossing requests for 2 slots on three servers", Nodes: []int{3}, Contenders: "redlatch semaphore",
-			Text: "Three contenders ask at the same moment, and all three servers are healthy. Each contender has one server to which its requests take 100 ms longer, so they arrive in this order, in every try: at the first server 1, 2, then 3, at the second 2, 3, then 1, at the third 3, 1, then 2. " +
-				"A semaphore that counts its holders on each server by itself refuses the late request alone: no server has more than two holders, and each of the three contenders has a majority of two servers. Contenders that got a slot hold it for 1.2 s, and none asks for longer than 0.8 s.",
-			Situations: []measure.Situation{{ID: "crossing", Work: measure.Processes, Turns: true, Count: 3, Slots: 2, Held: 1200 * time.Millisecond,
-				Rounds: 10, For: 800 * time.Millisecond, Network: server.Network{Delay: 100 * time.Millisecond, Crossed: true}}},
-			Columns: "readers broken"},
 	},
 	End: "redsync, bsm/redislock and rueidislock have neither slots nor readers, and redis-semaphore has no readers. " +
 		"Commands are those that clients sent, as the servers count them, without those of the bench.",

@@ -22,14 +22,6 @@ const TTL = 10 * time.Second
 // some contenders would otherwise wait for a frozen server for many seconds.
 const releaseTimeout = time.Second
 
-// Target is the servers that a contender connects to.
-type Target struct {
-	Addresses []string
-	// Members names the servers for redlatch, if not all contenders reach them
-	// by the same addresses.
-	Members string
-}
-
 // Lock is what is asked for: one of so many slots, a reader's lock, or, with
 // neither, a lock that excludes all others. A contender that has no slots or no
 // readers takes no part where they are asked for.
@@ -86,7 +78,7 @@ type Contender struct {
 	// running of scripts and what every client sends about its connection.
 	Direct []string
 	// Open connects to the servers; nil if the driver is peers/contend.js.
-	Open func(ctx context.Context, t Target) (*Locker, error)
+	Open func(ctx context.Context, addresses []string) (*Locker, error)
 }
 
 // TTL returns the time to live of its locks.

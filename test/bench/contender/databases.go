@@ -69,9 +69,9 @@ func openSQL(driver, dsn string, first func(*sql.DB) error, lock func(ctx contex
 
 // openSession opens locks of a session: its connection is kept until the
 // release.
-func openSession(driver string, dsn func(string) string, lock, release string) func(context.Context, Target) (*Locker, error) {
-	return func(_ context.Context, t Target) (*Locker, error) {
-		return openSQL(driver, dsn(t.Addresses[0]), (*sql.DB).Ping, func(ctx context.Context, db *sql.DB, name string) (Release, error) {
+func openSession(driver string, dsn func(string) string, lock, release string) func(context.Context, []string) (*Locker, error) {
+	return func(_ context.Context, addresses []string) (*Locker, error) {
+		return openSQL(driver, dsn(addresses[0]), (*sql.DB).Ping, func(ctx context.Context, db *sql.DB, name string) (Release, error) {
 			conn, err := db.Conn(ctx)
 			if err != nil {
 				return nil, err
@@ -89,9 +89,9 @@ func openSession(driver string, dsn func(string) string, lock, release string) f
 	}
 }
 
-func openPglock(_ context.Context, t Target) (*Locker, error) {
+func openPglock(_ context.Context, addresses []string) (*Locker, error) {
 	var c *pglock.Client
-	return openSQL("pgx", postgresURL(t.Addresses[0]), func(db *sql.DB) (err error) {
+	return openSQL("pgx", postgresURL(addresses[0]), func(db *sql.DB) (err error) {
 		if c, err = pglock.UnsafeNew(db, pglock.WithLeaseDuration(TTL), pglock.WithHeartbeatFrequency(TTL/3)); err != nil {
 			return err
 		}
@@ -133,10 +133,10 @@ var shedLockMaria = shedLock{
 // shedLockPause is how often a waiter asks.
 const shedLockPause = 100 * time.Millisecond
 
-func openShedLock(driver string, dsn func(string) string, s shedLock) func(context.Context, Target) (*Locker, error) {
+func openShedLock(driver string, dsn func(string) string, s shedLock) func(context.Context, []string) (*Locker, error) {
 	create := func(db *sql.DB) error { _, err := db.Exec(s.table); return err }
-	return func(_ context.Context, t Target) (*Locker, error) {
-		return openSQL(driver, dsn(t.Addresses[0]), create, func(ctx context.Context, db *sql.DB, name string) (Release, error) {
+	return func(_ context.Context, addresses []string) (*Locker, error) {
+		return openSQL(driver, dsn(addresses[0]), create, func(ctx context.Context, db *sql.DB, name string) (Release, error) {
 			owner := rand.Text()
 			for {
 				for _, statement := range s.lock {

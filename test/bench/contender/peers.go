@@ -18,8 +18,8 @@ func goRedisClient(address string) *goredis.Client {
 	return goredis.NewClient(&goredis.Options{Addr: address, ContextTimeoutEnabled: true})
 }
 
-func openRedislock(_ context.Context, t Target) (*Locker, error) {
-	c := goRedisClient(t.Addresses[0])
+func openRedislock(_ context.Context, addresses []string) (*Locker, error) {
+	c := goRedisClient(addresses[0])
 	locks := redislock.New(c)
 	return &Locker{
 		Lock: func(ctx context.Context, l Lock) (Release, error) {
@@ -36,9 +36,9 @@ func openRedislock(_ context.Context, t Target) (*Locker, error) {
 	}, nil
 }
 
-func openRueidislock(_ context.Context, t Target) (*Locker, error) {
+func openRueidislock(_ context.Context, addresses []string) (*Locker, error) {
 	locks, err := rueidislock.NewLocker(rueidislock.LockerOption{
-		ClientOption:   rueidis.ClientOption{InitAddress: t.Addresses, ForceSingleClient: true},
+		ClientOption:   rueidis.ClientOption{InitAddress: addresses, ForceSingleClient: true},
 		KeyValidity:    TTL,
 		KeyMajority:    1,
 		NoLoopTracking: true,
@@ -68,8 +68,8 @@ func openRueidislock(_ context.Context, t Target) (*Locker, error) {
 	}, nil
 }
 
-func openEtcd(_ context.Context, t Target) (*Locker, error) {
-	c, err := clientv3.New(clientv3.Config{Endpoints: t.Addresses, DialTimeout: 10 * time.Second, Logger: zap.NewNop()})
+func openEtcd(_ context.Context, addresses []string) (*Locker, error) {
+	c, err := clientv3.New(clientv3.Config{Endpoints: addresses, DialTimeout: 10 * time.Second, Logger: zap.NewNop()})
 	if err != nil {
 		return nil, err
 	}

@@ -44,18 +44,17 @@ func plain() redlatch.Options { return redlatch.Options{TTL: TTL} }
 
 func guarded() redlatch.Options { return redlatch.Options{TTL: TTL, Guard: redlatch.GuardOn} }
 
-func newRedlatch(nodes dial, options redlatch.Options, t Target) (*redlatch.Client, error) {
-	list, err := nodes(t.Addresses)
+func newRedlatch(nodes dial, options redlatch.Options, addresses []string) (*redlatch.Client, error) {
+	list, err := nodes(addresses)
 	if err != nil {
 		return nil, err
 	}
-	options.Membership = t.Members
 	return redlatch.New(list, &options)
 }
 
-func openRedlatch(nodes dial, options func() redlatch.Options) func(context.Context, Target) (*Locker, error) {
-	return func(_ context.Context, t Target) (*Locker, error) {
-		c, err := newRedlatch(nodes, options(), t)
+func openRedlatch(nodes dial, options func() redlatch.Options) func(context.Context, []string) (*Locker, error) {
+	return func(_ context.Context, addresses []string) (*Locker, error) {
+		c, err := newRedlatch(nodes, options(), addresses)
 		if err != nil {
 			return nil, err
 		}
@@ -80,16 +79,16 @@ func lockerOf(c *redlatch.Client) *Locker {
 // restart guard would quarantine them at first otherwise. A single Redis server
 // is not guarded by default, and is left alone unless guard is set; so are stores
 // that redlatch does not use.
-func Prepare(ctx context.Context, kind server.Kind, t Target, guard bool) error {
+func Prepare(ctx context.Context, kind server.Kind, addresses []string, guard bool) error {
 	nodes := map[server.Kind]dial{server.RedisKind: overSockets, server.Postgres: overPostgres, server.MariaDB: overMariaDB}[kind]
 	options := plain()
 	if guard {
 		options = guarded()
 	}
-	if nodes == nil || kind == server.RedisKind && !guard && len(t.Addresses) < 2 {
+	if nodes == nil || kind == server.RedisKind && !guard && len(addresses) < 2 {
 		return nil
 	}
-	c, err := newRedlatch(nodes, options, t)
+	c, err := newRedlatch(nodes, options, addresses)
 	if err != nil {
 		return err
 	}

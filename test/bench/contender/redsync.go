@@ -50,9 +50,9 @@ func newRedsync(connect pool, addresses []string) (rs *redsync.Redsync, closeAll
 
 func failFast() redsync.Option { return redsync.WithFailFast(true) }
 
-func openRedsync(connect pool, more ...func() redsync.Option) func(context.Context, Target) (*Locker, error) {
-	return func(_ context.Context, t Target) (*Locker, error) {
-		rs, closeAll, err := newRedsync(connect, t.Addresses)
+func openRedsync(connect pool, more ...func() redsync.Option) func(context.Context, []string) (*Locker, error) {
+	return func(_ context.Context, addresses []string) (*Locker, error) {
+		rs, closeAll, err := newRedsync(connect, addresses)
 		if err != nil {
 			return nil, err
 		}
@@ -92,8 +92,8 @@ const (
 // openRedsyncNames makes slots of a lock that has none: one name for each slot,
 // tried in turn from a random one on, and redsync's own delay after a turn in
 // which all were taken.
-func openRedsyncNames(_ context.Context, t Target) (*Locker, error) {
-	rs, closeAll, err := newRedsync(rueidisPool, t.Addresses)
+func openRedsyncNames(_ context.Context, addresses []string) (*Locker, error) {
+	rs, closeAll, err := newRedsync(rueidisPool, addresses)
 	if err != nil {
 		return nil, err
 	}

@@ -18,7 +18,7 @@ func startRedis(t *testing.T, n int) *server.Redis {
 		t.Fatal(err)
 	}
 	t.Cleanup(g.Stop)
-	if err := contender.Prepare(t.Context(), server.RedisKind, contender.Target{Addresses: g.Addresses(0)}, false); err != nil {
+	if err := contender.Prepare(t.Context(), server.RedisKind, g.Addresses(), false); err != nil {
 		t.Fatal(err)
 	}
 	return g
@@ -36,7 +36,7 @@ func find(t *testing.T, key string) *contender.Contender {
 func TestScriptsAreOneCommandEachWhateverTheyRun(t *testing.T) {
 	t.Parallel()
 	g := startRedis(t, 1)
-	c, err := resp.Dial("tcp", g.Addresses(0)[0])
+	c, err := resp.Dial("tcp", g.Addresses()[0])
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -75,7 +75,7 @@ func TestSentCommandsAreThoseThatMonitorShowsFromClients(t *testing.T) {
 			g := startRedis(t, 1)
 			ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 			defer cancel()
-			target := contender.Target{Addresses: g.Addresses(0)}
+			target := g.Addresses()
 			if s.Guarded {
 				if err := contender.Prepare(ctx, s.Server, target, true); err != nil {
 					t.Fatal(err)
@@ -194,7 +194,7 @@ func contend(t *testing.T, ctx context.Context, a, b *contender.Locker, name str
 // until then, between the two readings of the statistics.
 func monitor(t *testing.T, g *server.Redis) func() []string {
 	t.Helper()
-	m, err := resp.Dial("tcp", g.Addresses(0)[0])
+	m, err := resp.Dial("tcp", g.Addresses()[0])
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -130,7 +130,7 @@ func TestKeptLocksAreMeasured(t *testing.T) {
 func TestALockThatWasLostFailsItsCell(t *testing.T) {
 	t.Parallel()
 	c := cell(t, "redlatch", 1, Situation{Work: Keep, Count: 100})
-	c.Contender = &contender.Contender{Key: "loses", Server: server.RedisKind, Live: 30 * time.Millisecond, Open: func(context.Context, contender.Target) (*contender.Locker, error) {
+	c.Contender = &contender.Contender{Key: "loses", Server: server.RedisKind, Live: 30 * time.Millisecond, Open: func(context.Context, []string) (*contender.Locker, error) {
 		return &contender.Locker{
 			Lock: func(_ context.Context, l contender.Lock) (contender.Release, error) {
 				return func(context.Context) error {
@@ -225,24 +225,6 @@ func TestLocksThatSeveralHoldAreMeasured(t *testing.T) {
 	}
 }
 
-func TestCrossingRequestsNeverGetMoreSlotsThanThereAre(t *testing.T) {
-	crossing := Situation{Work: Processes, Turns: true, Count: 3, Slots: 2, Held: 1200 * time.Millisecond, Rounds: 2, For: 800 * time.Millisecond,
-		Network: server.Network{Delay: 100 * time.Millisecond, Crossed: true}}
-	for _, key := range append([]string{"redlatch"}, inJavaScript...) {
-		t.Run(key, func(t *testing.T) {
-			x := run(t, cell(t, key, 3, crossing))[0]
-			if key == "redlatch" && (x.Seen.Broken > 0 || x.Seen.Readers == 0) {
-				t.Fatalf("holders of 2 slots: %+v", x.Seen)
-			}
-			// That the arrivals cross as they should shows in a peer that
-			// counts on each server by itself.
-			if key != "redlatch" && x.Seen.Broken == 0 {
-				t.Errorf("holders of 2 slots: %+v; want three, else the arrivals do not cross", x.Seen)
-			}
-		})
-	}
-}
-
 // What a cell's processes send is what MONITOR shows of them.
 func TestCommandsAreThoseThatMonitorShowsFromProcesses(t *testing.T) {
 	for _, c := range shared(t) { // one after the other: each fills the machine
@@ -259,7 +241,7 @@ func TestCommandsAreThoseThatMonitorShowsFromProcesses(t *testing.T) {
 			}
 			defer team.Stop()
 			var monitors []*bufio.Scanner
-			for _, address := range b.Addresses(0) {
+			for _, address := range b.Addresses() {
 				m, err := net.Dial("tcp", address)
 				if err != nil {
 					t.Fatal(err)

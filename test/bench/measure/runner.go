@@ -134,21 +134,12 @@ func batch(ctx context.Context, cells []Cell) []*Result {
 	return results
 }
 
-// members names the servers that contenders reach by different addresses.
-func (c Cell) target(b server.Backend, number int) contender.Target {
-	t := contender.Target{Addresses: b.Addresses(number)}
-	if c.Network.Crossed {
-		t.Members = "crossed"
-	}
-	return t
-}
-
 func start(ctx context.Context, c Cell, guard bool) (server.Backend, error) {
 	b, err := server.Start(ctx, c.Server, c.Nodes, c.Network)
 	if err != nil {
 		return nil, err
 	}
-	if err := contender.Prepare(ctx, c.Server, c.target(b, 0), guard); err != nil {
+	if err := contender.Prepare(ctx, c.Server, b.Addresses(), guard); err != nil {
 		b.Stop()
 		return nil, err
 	}
@@ -166,7 +157,7 @@ func (e *entrant) close() {
 
 // open connects the entrant, and takes and releases a lock once.
 func (e *entrant) open(ctx context.Context) (err error) {
-	if e.locker, err = e.Open(ctx, e.target(e.backend, 0)); err == nil {
+	if e.locker, err = e.Open(ctx, e.backend.Addresses()); err == nil {
 		err = worker.Insist(ctx, e.locker, contender.Lock{Name: newName()})
 	}
 	return err

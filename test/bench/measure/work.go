@@ -68,9 +68,8 @@ func (e *entrant) configs() []worker.Config {
 	}
 	var list []worker.Config
 	for i := range processes {
-		t := e.target(e.backend, i)
 		c := worker.Config{
-			Contender: e.Key, Addresses: t.Addresses, Members: t.Members,
+			Contender: e.Key, Addresses: e.backend.Addresses(),
 			Contenders: min(threads, e.Count-i*threads), First: int32(i * threads),
 			Slots: e.Slots, WriteEvery: e.WriteEvery, Own: e.own(), Frozen: e.Frozen,
 			HeldMS: int(e.Held.Milliseconds()), TTLMS: int(contender.TTL.Milliseconds()),

@@ -48,7 +48,7 @@ func startDatabase(s *servertest.Database, driver, first, count string) (Backend
 	return d, nil
 }
 
-func (d *database) Addresses(int) []string { return []string{d.server.Addr()} }
+func (d *database) Addresses() []string { return []string{d.server.Addr()} }
 
 // Sample counts the statements that the server has executed. Each sample is one
 // of them.

@@ -54,7 +54,7 @@ func get(client, path string) (string, error) {
 	return string(body), err
 }
 
-func (e *etcd) Addresses(int) (list []string) {
+func (e *etcd) Addresses() (list []string) {
 	for _, m := range e.members {
 		list = append(list, m.Addr())
 	}

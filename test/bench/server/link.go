@@ -25,10 +25,7 @@ type Network struct {
 	// LoseEvery is how often a link is lost for LoseFor, one after the other; 0
 	// for never. What is sent meanwhile arrives after that, as TCP has it.
 	LoseEvery, LoseFor time.Duration
-	// Crossed gives each contender one link alone, to the server after the one
-	// of its own number, and has requests take the whole delay, replies none.
-	Crossed bool
-	Servers []string // set by link
+	Servers            []string // set by link
 }
 
 // LinkArgument has the program run links, in place of what it does otherwise.
@@ -37,15 +34,14 @@ const LinkArgument = "run-links"
 // linked is servers behind links.
 type linked struct {
 	*Redis
-	crossed bool
 	process *process.Process
 	links   []string
 }
 
 // link starts links to the servers, in a process of their own.
 func link(r *Redis, n Network) (Backend, error) {
-	l := &linked{Redis: r, crossed: n.Crossed}
-	n.Servers = r.Addresses(0)
+	l := &linked{Redis: r}
+	n.Servers = r.Addresses()
 	self, err := os.Executable()
 	if err == nil {
 		l.process, err = process.Start(exec.Command(self, LinkArgument), n, &l.links)
@@ -57,16 +53,8 @@ func link(r *Redis, n Network) (Backend, error) {
 	return l, nil
 }
 
-// Addresses returns host:port of each link, as a contender reaches them.
-func (l *linked) Addresses(contender int) []string {
-	if !l.crossed {
-		return l.links
-	}
-	list := l.Redis.Addresses(contender)
-	slow := (contender + 1) % len(list)
-	list[slow] = l.links[slow]
-	return list
-}
+// Addresses returns host:port of each link.
+func (l *linked) Addresses() []string { return l.links }
 
 // Stop ends the links, and the servers.
 func (l *linked) Stop() {
@@ -90,10 +78,7 @@ func RunLinks(in io.Reader, out io.Writer) error {
 		if i == len(n.Servers)-1 && n.Last > 0 {
 			delay = n.Last
 		}
-		w := &way{server: server, there: delay / 2, back: delay / 2}
-		if n.Crossed {
-			w.there, w.back = delay, 0
-		}
+		w := &way{server: server, delay: delay / 2}
 		l, err := net.Listen("tcp", "127.0.0.1:0")
 		if err != nil {
 			return err
@@ -119,9 +104,9 @@ func RunLinks(in io.Reader, out io.Writer) error {
 
 // way is the link to a server.
 type way struct {
-	server      string
-	there, back time.Duration
-	lost        atomic.Int64 // until when nothing is delivered
+	server string
+	delay  time.Duration
+	lost   atomic.Int64 // until when nothing is delivered
 }
 
 func (w *way) accept(l net.Listener) {
@@ -136,8 +121,8 @@ func (w *way) accept(l net.Listener) {
 				client.Close()
 				return
 			}
-			go w.carry(client, server, w.there)
-			w.carry(server, client, w.back)
+			go w.carry(client, server)
+			w.carry(server, client)
 		}()
 	}
 }
@@ -149,7 +134,7 @@ type part struct {
 }
 
 // carry passes on what one end sends.
-func (w *way) carry(from, to net.Conn, delay time.Duration) {
+func (w *way) carry(from, to net.Conn) {
 	parts := make(chan part, 1<<12)
 	defer close(parts)
 	go func() {
@@ -163,7 +148,7 @@ func (w *way) carry(from, to net.Conn, delay time.Duration) {
 	for {
 		n, err := from.Read(buffer)
 		if n > 0 {
-			parts <- part{clock.Now() + int64(delay), append([]byte(nil), buffer[:n]...)}
+			parts <- part{clock.Now() + int64(w.delay), append([]byte(nil), buffer[:n]...)}
 		}
 		if err != nil {
 			return

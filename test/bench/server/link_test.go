@@ -88,31 +88,3 @@ func TestLostLinkDeliversLater(t *testing.T) {
 		}
 	}
 }
-
-func TestACrossedLinkIsSlowInOneDirection(t *testing.T) {
-	const delay = 50 * time.Millisecond
-	for _, c := range open(t, 1, Network{Delay: delay, Crossed: true}) {
-		for range 2 {
-			if took := trip(t, c); took < delay {
-				t.Fatalf("it took %v; want at least %v", took, delay)
-			}
-		}
-	}
-}
-
-func TestEachContenderHasOneCrossedLink(t *testing.T) {
-	r, err := StartRedis(t.Context(), 3)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer r.Stop()
-	l := &linked{Redis: r, crossed: true, links: []string{"x", "y", "z"}}
-	plain := r.Addresses(0)
-	for contender, slow := range map[int]int{0: 1, 1: 2, 2: 0} {
-		for i, a := range l.Addresses(contender) {
-			if want := map[bool]string{true: l.links[i], false: plain[i]}[i == slow]; a != want {
-				t.Errorf("contender %d reaches server %d by %s; want %s", contender, i, a, want)
-			}
-		}
-	}
-}

@@ -30,9 +30,8 @@ const (
 
 // A Backend is the servers that a contender keeps its locks on.
 type Backend interface {
-	// Addresses returns host:port of each server, as a contender of that number
-	// reaches it.
-	Addresses(contender int) []string
+	// Addresses returns host:port of each server.
+	Addresses() []string
 	// Sample reads the counters of all servers.
 	Sample() (Sample, error)
 	// Stop ends the servers and removes their folders.
@@ -133,7 +132,7 @@ func StartRedis(ctx context.Context, n int) (*Redis, error) {
 }
 
 // Addresses returns host:port of each server.
-func (r *Redis) Addresses(int) []string {
+func (r *Redis) Addresses() []string {
 	var list []string
 	for _, s := range r.servers {
 		list = append(list, s.Addr())

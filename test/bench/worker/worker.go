@@ -45,9 +45,6 @@ type Config struct {
 	// HeldMS is how long the lock is held each time, TTLMS its time to live.
 	HeldMS int `json:"held_ms"`
 	TTLMS  int `json:"ttl_ms"`
-	// Members names the servers for redlatch, if not all contenders reach them
-	// by the same addresses.
-	Members string `json:"members,omitempty"`
 	// Own gives each contender a name of its own. Frozen says that a server does
 	// not answer.
 	Own    bool `json:"own,omitempty"`
@@ -137,7 +134,7 @@ func ready(c Config) (*crew, error) {
 		return nil, err
 	}
 	w := &crew{Config: c, lockers: make([]*contender.Locker, c.Contenders), histories: make([][]stats.Request, c.Contenders)}
-	if w.shared, err = found[0].Open(ctx, contender.Target{Addresses: c.Addresses, Members: c.Members}); err != nil {
+	if w.shared, err = found[0].Open(ctx, c.Addresses); err != nil {
 		return nil, err
 	}
 	var g errgroup.Group
