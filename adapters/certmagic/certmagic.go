@@ -8,13 +8,13 @@
 //		"github.com/caddyserver/certmagic"
 //		"github.com/redlatch/redlatch"
 //		redlatchcertmagic "github.com/redlatch/redlatch/adapters/certmagic"
-//	//	)
+//	)
 //
 //	locks, err := redlatch.Open("redis://a:6379,redis://b:6379,redis://c:6379", nil)
 //	defer locks.Close()
 //
 //	files := &certmagic.FileStorage{Path: "/shared/certificates"}
-//	storage, err := redlatchcertmagic.Wrap(files, locks, redlatchcertmagic.Options{})
+//	storage, err := redlatchcertmagic.Wrap(files, locks, nil)
 //	certmagic.Default.Storage = storage
 //
 // A lock is extended while its holder lives. If the process dies, the next one
@@ -157,7 +157,7 @@ func (s *Storage) Unlock(ctx context.Context, name string) error {
 }
 
 // oldest returns the first holding of a name; nil if there is none. There can be
-// twopts: one was lost, and then another goroutine acquired the lock. certmagic does
+// two: one was lost, and then another goroutine acquired the lock. certmagic does
 // not say which of them calls, so it is taken for the one that lost: a lock that
 // is valid must not be released under its holder. The mutex is held.
 func (s *Storage) oldest(name string) *holding {

@@ -83,11 +83,14 @@ func openStorage() (certmagic.Storage, error) {
 	if *nodes == "" {
 		return unlocked{files}, nil
 	}
+	// snippet: wrap
 	locks, err := redlatch.Open(*nodes, nil)
 	if err != nil {
 		return nil, err
 	}
-	return redlatchcertmagic.Wrap(files, locks, &redlatchcertmagic.Options{TTL: ttl})
+	storage, err := redlatchcertmagic.Wrap(files, locks, &redlatchcertmagic.Options{TTL: ttl})
+	// end snippet
+	return storage, err
 }
 
 // unlocked is a storage that locks nothing.

@@ -79,7 +79,7 @@ func check(locks *redlatch.Client, lock redlatch.LockOptions) error {
 	}
 	if lock.Shared || lock.Slots != 0 {
 		return &redlatch.ConfigError{Field: "Lock.Shared", Value: fmt.Sprintf("%v with %d Slots", lock.Shared, lock.Slots),
-			Bound: "left out, and Lock.Slots toopts: one replica runs a job"}
+			Bound: "left out, and Lock.Slots too: one replica runs a job"}
 	}
 	return nil
 }

@@ -47,6 +47,7 @@ func serve() error {
 	composer := handler.NewStoreComposer()
 	composer.UseCore(store{filestore.New(*dir)})
 	if *nodes != "" {
+		// snippet: locker
 		locks, err := redlatch.Open(*nodes, nil)
 		if err != nil {
 			return err
@@ -56,6 +57,7 @@ func serve() error {
 			return err
 		}
 		locker.UseIn(composer)
+		// end snippet
 	}
 	uploads, err := handler.NewHandler(handler.Config{BasePath: "/files/", StoreComposer: composer})
 	if err != nil {

@@ -4,7 +4,7 @@
 //
 //	locks, err := redlatch.Open("redis://a:6379,redis://b:6379,redis://c:6379", nil)
 //	defer locks.Close()
-//	locker, err := redlatchtusd.New(locks, redlatchtusd.Options{})
+//	locker, err := redlatchtusd.New(locks, nil)
 //
 //	composer := handler.NewStoreComposer()
 //	filestore.New("/shared/uploads").UseIn(composer)
